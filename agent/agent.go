@@ -1,0 +1,183 @@
+// Package agent defines what every decentralized learning algorithm is: a deterministic state machine
+// that is stepped by a runtime, asks for private answers and hands out messages. It holds no privacy
+// and no learning; those meet it only through [Query] and [Input].
+//
+// One synchronous round at an agent:
+//
+//	runtime: Step(Round, Inbox)   -> algorithm mixes, returns a Query
+//	gate:    charge, evaluate, add noise
+//	runtime: Step(Answer)         -> algorithm updates, returns an Outbox
+//	runtime: persist, then send
+package agent
+
+import (
+	"errors"
+
+	"sotto/tensor"
+)
+
+// ID names one agent of an experiment: 0 .. Env.Agents-1.
+type ID uint32
+
+// Broadcast as Message.To addresses every out-neighbor of the sender in the current round.
+const Broadcast ID = ^ID(0)
+
+// Kind says why an algorithm is stepped. The zero Kind is invalid, so a forgotten field fails loudly.
+type Kind uint8
+
+const (
+	// Start comes once, before anything else. The outbox is what round 0 delivers.
+	Start Kind = iota + 1
+	// Round carries all messages of one synchronous round in Inbox.
+	Round
+	// Wake says that the agent's own clock rang. In a pairwise wake Peer is the other end and the
+	// outbox may hold one message, to Peer.
+	Wake
+	// Exchange delivers the peer's message of a pairwise wake.
+	Exchange
+	// Token delivers a token (one message in Inbox); Peer is the next hop.
+	Token
+	// Answer carries the reply to the last Query.
+	Answer
+	// Exhausted comes instead of Answer when the privacy budget is spent: nothing was released.
+	Exhausted
+	// Stop comes once at the end; the outbox of a Stop is dropped.
+	Stop
+)
+
+var kindNames = [...]string{"invalid", "start", "round", "wake", "exchange", "token", "answer", "exhausted", "stop"}
+
+func (k Kind) String() string {
+	if int(k) < len(kindNames) {
+		return kindNames[k]
+	}
+	return kindNames[0]
+}
+
+var (
+	// ErrKind says that an algorithm does not take this Kind of step (for instance a token in a
+	// synchronous algorithm): the runtime and the algorithm do not fit.
+	ErrKind = errors.New("agent: this algorithm does not take this kind of step")
+	// ErrState says that a checkpoint does not belong to this algorithm, version or dimension.
+	ErrState = errors.New("agent: checkpoint does not fit this algorithm")
+	// ErrStale says that a message belongs to a round the algorithm has left behind.
+	ErrStale = errors.New("agent: message of a round that has passed")
+)
+
+// Algorithm is one agent of a decentralized learning algorithm. Step is a deterministic function of the
+// receiver's state and in: no clock, goroutine, I/O or randomness; it keeps no reference to in or to
+// anything in points to. One goroutine at a time calls it.
+type Algorithm interface {
+	// Step consumes in and fills out, which the caller has Reset. Vectors in out stay valid until the
+	// next Step; the runtime copies or encodes them before that. An error is final.
+	Step(in *Input, out *Output) error
+	// Params is the agent's current model, of length Env.Dim; valid until the next Step.
+	Params() tensor.Vec
+	// AppendState appends a versioned checkpoint. It is public by construction: an algorithm holds
+	// nothing but post-processed answers and received messages.
+	AppendState(b []byte) []byte
+	// LoadState restores AppendState's bytes into an algorithm built from the same Env and parameters.
+	LoadState(b []byte) error
+}
+
+// Factory builds the algorithm of one agent.
+type Factory func(Env) (Algorithm, error)
+
+// Env is what an algorithm knows at birth. All of it is public.
+type Env struct {
+	Self    ID
+	Agents  int        // number of agents in the experiment
+	Dim     int        // length of the parameter vector
+	Records int        // the PUBLIC record count of this agent; 0 where the count is private
+	Rounds  uint64     // planned communication rounds (or wakes)
+	Init    tensor.Vec // common initial parameters, length Dim; copy, do not keep
+}
+
+// Input is one step's argument. Only the fields that Kind names are set.
+type Input struct {
+	Kind     Kind
+	Round    uint64     // synchronous round, or this agent's wake count
+	View     *View      // effective row of the mixing matrix for this round
+	Peer     ID         // Wake of a pair: the other end. Token: next hop
+	Inbox    []Message  // sorted by sender, at most one message for each sender and channel
+	Returned []Message  // own messages known to be undelivered (push-sum takes their mass back)
+	Answer   tensor.Vec // reply to the last Query
+}
+
+// Output is what one step returns.
+type Output struct {
+	// Outbox may leave only after the charge behind the last Answer is durable. It is ignored while
+	// Query is set: messages of a round come with the step that consumes its last answer.
+	Outbox []Message
+	// Query, when not nil, asks to be stepped again with a private answer (Answer or Exhausted).
+	Query *Query
+	// Done says that this agent needs no further steps.
+	Done bool
+
+	query Query
+}
+
+// Reset empties o for the next step and keeps its memory.
+func (o *Output) Reset() {
+	clear(o.Outbox)
+	o.Outbox, o.Query, o.Done = o.Outbox[:0], nil, false
+}
+
+// Ask sets the query: a private answer of the named oracle at the point at, with the configured clip.
+func (o *Output) Ask(oracle string, at tensor.Vec) {
+	o.query = Query{Oracle: oracle, At: at}
+	o.Query = &o.query
+}
+
+// Broadcast queues one message to all out-neighbors.
+func (o *Output) Broadcast(in *Input, self ID, body tensor.Vec) {
+	o.Outbox = append(o.Outbox, Message{From: self, To: Broadcast, Round: in.Round, Body: body})
+}
+
+// Query asks the gate for a private statistic. Every field is public.
+type Query struct {
+	Oracle string
+	At     tensor.Vec
+	Clip   float64 // public norm of this query; 0 means the configured one
+}
+
+// Message is one vector on its way from one agent to another.
+type Message struct {
+	From, To ID
+	Round    uint64
+	Mass     float64 // push-sum weight; 0 where unused
+	Body     tensor.Vec
+}
+
+// Neighbor is one entry of a row (or column) of the mixing matrix.
+type Neighbor struct {
+	ID     ID
+	Weight float64
+}
+
+// View is one agent's row of the mixing matrix as it holds in this round: the weight of neighbors whose
+// message is missing is already on SelfWeight, and they are not in In. The runtime owns it; it is valid
+// during the step.
+type View struct {
+	SelfWeight float64
+	In         []Neighbor // senders into this agent, sorted by ID; Weight = w_{self,j}
+	Out        []Neighbor // receivers of this agent's broadcasts, sorted by ID; Weight = w_{j,self}
+	Missing    int        // in-neighbors of the graph whose message is missing this round
+}
+
+// Weight returns the effective weight of a message from id, 0 if id is not an in-neighbor.
+func (v *View) Weight(id ID) float64 {
+	lo, hi := 0, len(v.In)
+	for lo < hi {
+		mid := int(uint(lo+hi) >> 1)
+		if v.In[mid].ID < id {
+			lo = mid + 1
+		} else {
+			hi = mid
+		}
+	}
+	if lo < len(v.In) && v.In[lo].ID == id {
+		return v.In[lo].Weight
+	}
+	return 0
+}

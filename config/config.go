@@ -1,0 +1,61 @@
+// Package config holds the one error that bad input gives: which file, line and key, the value found
+// and the values allowed. Constructors in every package return it without File and Line; the package
+// that read the file adds them.
+package config
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+)
+
+// Error describes one value that cannot be used. Found and Allowed are public: they never hold data.
+type Error struct {
+	File    string // "" where the value did not come from a file
+	Line    int    // 1-based; 0 when unknown
+	Key     string // dotted key from the root of the file, for instance "privacy.target_delta"
+	Found   string
+	Allowed string
+}
+
+func (e *Error) Error() string {
+	var b strings.Builder
+	if e.File != "" {
+		b.WriteString(e.File)
+		if e.Line > 0 {
+			fmt.Fprintf(&b, ":%d", e.Line)
+		}
+		b.WriteString(": ")
+	}
+	if e.Key != "" {
+		fmt.Fprintf(&b, "%s: ", e.Key)
+	}
+	fmt.Fprintf(&b, "found %s", e.Found)
+	if e.Allowed != "" {
+		fmt.Fprintf(&b, ", allowed: %s", e.Allowed)
+	}
+	return b.String()
+}
+
+// Bad returns an Error for key. found is formatted with %v; strings are quoted.
+func Bad(key string, found any, allowed string) error {
+	f := fmt.Sprint(found)
+	if s, ok := found.(string); ok {
+		f = fmt.Sprintf("%q", s)
+	}
+	return &Error{Key: key, Found: f, Allowed: allowed}
+}
+
+// Under prefixes the key of an Error in err's chain with section and a dot; other errors pass unchanged.
+func Under(section string, err error) error {
+	var e *Error
+	if !errors.As(err, &e) {
+		return err
+	}
+	c := *e
+	c.Key = section + "." + e.Key
+	if e.Key == "" {
+		c.Key = section
+	}
+	return &c
+}

@@ -1,0 +1,88 @@
+// Package tensor holds the float32 vectors and matrices that everything in sotto computes with.
+//
+// A parameter vector is one flat [Vec]; models own ranges of it. Storage is float32, reductions
+// (dot products, norms, weighted sums) accumulate in float64, so that a result does not depend on
+// how a caller splits the work.
+package tensor
+
+import "math"
+
+// Vec is a dense vector of float32. Methods write to the receiver and panic when lengths differ,
+// as indexing out of range does: a length mismatch is a programming error, never bad input.
+type Vec []float32
+
+// Zero sets every element to 0.
+func (v Vec) Zero() { clear(v) }
+
+// Scale sets v = a*x. v may be x.
+func (v Vec) Scale(a float64, x Vec) {
+	x = x[:len(v)]
+	f := float32(a)
+	for i := range v {
+		v[i] = f * x[i]
+	}
+}
+
+// AddScaled sets v = v + a*x.
+func (v Vec) AddScaled(a float64, x Vec) {
+	x = x[:len(v)]
+	f := float32(a)
+	for i := range v {
+		v[i] += float32(f * x[i])
+	}
+}
+
+// Dot returns the inner product of v and x, accumulated in float64 from low to high index.
+func (v Vec) Dot(x Vec) float64 {
+	x = x[:len(v)]
+	var s float64
+	for i := range v {
+		s += float64(v[i]) * float64(x[i])
+	}
+	return s
+}
+
+// Norm returns the Euclidean norm of v, accumulated in float64.
+func (v Vec) Norm() float64 { return math.Sqrt(v.Dot(v)) }
+
+// Finite reports whether no element is NaN or infinite.
+func (v Vec) Finite() bool {
+	for _, x := range v {
+		if x-x != 0 {
+			return false
+		}
+	}
+	return true
+}
+
+// WeightedSum sets dst = sum over j of weights[j]*xs[j], each element accumulated in float64 in the
+// order of j and rounded once. dst may be one of xs. It panics when len(weights) != len(xs).
+func WeightedSum(dst Vec, weights []float64, xs []Vec) {
+	if len(weights) != len(xs) {
+		panic("tensor: WeightedSum needs one weight for each vector")
+	}
+	for j := range xs {
+		xs[j] = xs[j][:len(dst)]
+	}
+	for i := range dst {
+		var s float64
+		for j, w := range weights {
+			s += w * float64(xs[j][i])
+		}
+		dst[i] = float32(s)
+	}
+}
+
+// Mat is a row-major matrix view: element (i, j) is Data[i*Stride+j].
+type Mat struct {
+	Rows, Cols, Stride int
+	Data               []float32
+}
+
+// NewMat returns a zero matrix with Stride equal to cols.
+func NewMat(rows, cols int) Mat {
+	return Mat{Rows: rows, Cols: cols, Stride: cols, Data: make([]float32, rows*cols)}
+}
+
+// Row returns row i; it shares memory with m.
+func (m Mat) Row(i int) Vec { return Vec(m.Data[i*m.Stride : i*m.Stride+m.Cols : i*m.Stride+m.Cols]) }
