@@ -1,0 +1,180 @@
+// Package rng gives every random bit that sotto uses. A [Stream] is the AES-256-CTR key stream of one
+// key and one domain; who made the key decides what the stream is good for:
+//
+//   - [NewKey] draws a key from the operating system. One key serves one privacy charge and is
+//     overwritten afterwards: noise and subsampling of a release come from nowhere else.
+//   - [Public] derives a key from public values (run, purpose, indices). Everybody can recompute it:
+//     initial models, fault schedules, wake-ups.
+//   - [Simulated] derives a key from a seed, an agent and a charge number. Only the simulator uses it,
+//     and every result made with it is stamped "simulated".
+package rng
+
+import (
+	"crypto/aes"
+	"crypto/cipher"
+	"crypto/rand"
+	"crypto/sha256"
+	"encoding/binary"
+	"math"
+	"math/bits"
+)
+
+// Key is an AES-256 key.
+type Key [32]byte
+
+// NewKey returns a fresh secret key from the operating system's generator.
+func NewKey() Key {
+	var k Key
+	rand.Read(k[:]) // never fails: the runtime aborts the process instead
+	return k
+}
+
+// Erase overwrites the key.
+func (k *Key) Erase() { clear(k[:]) }
+
+// Domain separates the streams of one key: each owns its own half of the block counter.
+type Domain uint64
+
+const (
+	Sample Domain = 1 // which records a release reads
+	Noise  Domain = 2 // what is added to it
+	Choice Domain = 3 // public and runtime choices
+)
+
+const bufferSize = 4096
+
+// Stream is a key stream. Its zero value is not usable; a Stream belongs to one goroutine.
+type Stream struct {
+	ctr  cipher.Stream
+	off  int // next unread byte of buf; len(filled) when empty
+	end  int
+	next int // size of the next refill: small first, so that short vectors stay cheap
+	buf  [bufferSize]byte
+}
+
+// NewStream returns the stream of key in domain.
+func NewStream(key *Key, d Domain) *Stream {
+	s := new(Stream)
+	s.Rekey(key, d)
+	return s
+}
+
+// Rekey restarts s as the stream of key in domain and forgets all that it held.
+func (s *Stream) Rekey(key *Key, d Domain) {
+	block, err := aes.NewCipher(key[:])
+	if err != nil {
+		panic("rng: " + err.Error()) // only for a wrong key length, which the type excludes
+	}
+	var iv [aes.BlockSize]byte
+	binary.BigEndian.PutUint64(iv[:8], uint64(d))
+	s.Erase()
+	s.ctr = cipher.NewCTR(block, iv[:])
+}
+
+// Erase overwrites the buffered key stream and drops the cipher. The expanded key schedule lies in the
+// standard library's cipher object, which is released for collection but cannot be overwritten.
+func (s *Stream) Erase() {
+	clear(s.buf[:])
+	s.ctr, s.off, s.end, s.next = nil, 0, 0, 256
+}
+
+func (s *Stream) refill() {
+	clear(s.buf[:s.next])
+	s.ctr.XORKeyStream(s.buf[:s.next], s.buf[:s.next])
+	s.off, s.end, s.next = 0, s.next, bufferSize
+}
+
+// Uint64 returns 64 uniform bits.
+func (s *Stream) Uint64() uint64 {
+	if s.off == s.end {
+		s.refill()
+	}
+	v := binary.LittleEndian.Uint64(s.buf[s.off:])
+	s.off += 8
+	return v
+}
+
+// Float64 returns a uniform value in [0, 1) on the grid of 2^-53.
+func (s *Stream) Float64() float64 { return float64(s.Uint64()>>11) * 0x1p-53 }
+
+// Below returns a uniform integer in [0, n), without bias. It panics for n = 0.
+func (s *Stream) Below(n uint64) uint64 {
+	if n == 0 {
+		panic("rng: Below(0)")
+	}
+	hi, lo := bits.Mul64(s.Uint64(), n)
+	if lo < n {
+		for floor := -n % n; lo < floor; {
+			hi, lo = bits.Mul64(s.Uint64(), n)
+		}
+	}
+	return hi
+}
+
+// Normals fills dst with independent standard normal values by Box-Muller from two 53-bit uniforms for
+// each pair. The radius uniform lies in (0, 1], so values end at 8.57 standard deviations. That the
+// double-precision law is close to the normal law is an assumption which privacy statements name.
+func (s *Stream) Normals(dst []float64) {
+	for i := 0; i < len(dst); i += 2 {
+		u := float64(s.Uint64()>>11+1) * 0x1p-53
+		sin, cos := math.Sincos(2 * math.Pi * s.Float64())
+		r := math.Sqrt(-2 * math.Log(u))
+		dst[i] = r * cos
+		if i+1 < len(dst) {
+			dst[i+1] = r * sin
+		}
+	}
+}
+
+// Threshold returns the largest t with t/2^64 <= p, for [Stream.Hit]; all is true for p >= 1, where
+// every draw hits. The rate that results never exceeds p.
+func Threshold(p float64) (t uint64, all bool) {
+	switch {
+	case p >= 1:
+		return 0, true
+	case !(p > 0):
+		return 0, false
+	}
+	hi, lo := math.Modf(p * 0x1p32)
+	return uint64(hi)<<32 | uint64(lo*0x1p32), false
+}
+
+// Hit draws one Bernoulli variable of rate t/2^64.
+func (s *Stream) Hit(t uint64) bool { return s.Uint64() < t }
+
+// derive hashes a label and numbers into a key, unambiguously: the label's length comes first.
+func derive(label string, parts ...[]byte) Key {
+	h := sha256.New()
+	var n [8]byte
+	write := func(b []byte) {
+		binary.BigEndian.PutUint64(n[:], uint64(len(b)))
+		h.Write(n[:])
+		h.Write(b)
+	}
+	write([]byte(label))
+	for _, p := range parts {
+		write(p)
+	}
+	var k Key
+	h.Sum(k[:0])
+	return k
+}
+
+// Public returns the stream that everybody derives from a seed, a purpose and indices. It must never
+// drive noise or subsampling.
+func Public(seed uint64, purpose string, index ...uint64) *Stream {
+	b := binary.BigEndian.AppendUint64(nil, seed)
+	for _, i := range index {
+		b = binary.BigEndian.AppendUint64(b, i)
+	}
+	k := derive("sotto public 1", []byte(purpose), b)
+	return NewStream(&k, Choice)
+}
+
+// Simulated returns the key of charge seq at an agent of a simulation with this seed.
+func Simulated(seed uint64, agent uint32, seq uint64) Key {
+	b := binary.BigEndian.AppendUint64(nil, seed)
+	b = binary.BigEndian.AppendUint32(b, agent)
+	b = binary.BigEndian.AppendUint64(b, seq)
+	return derive("sotto simulated 1", b)
+}
