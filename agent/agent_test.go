@@ -1,0 +1,140 @@
+package agent_test
+
+import (
+	"bytes"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"math"
+	"strings"
+	"testing"
+
+	"pgregory.net/rapid"
+
+	"sotto/agent"
+	"sotto/tensor"
+)
+
+func TestMessageRoundTrip(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		m := agent.Message{
+			From:  agent.ID(rapid.Uint32().Draw(t, "from")),
+			To:    agent.ID(rapid.Uint32().Draw(t, "to")),
+			Round: rapid.Uint64().Draw(t, "round"),
+			Mass:  rapid.Float64Range(-1e300, 1e300).Draw(t, "mass"),
+			Body:  rapid.SliceOf(rapid.Float32Range(-math.MaxFloat32, math.MaxFloat32)).Draw(t, "body"),
+		}
+		b := agent.AppendMessage([]byte("x"), &m)[1:]
+		if len(b) != agent.MessageSize(len(m.Body)) {
+			t.Fatalf("%d bytes, MessageSize says %d", len(b), agent.MessageSize(len(m.Body)))
+		}
+		var got agent.Message
+		n, err := agent.DecodeMessage(append(b, 1, 2, 3), len(m.Body), &got)
+		if err != nil || n != len(b) {
+			t.Fatalf("decode: %d bytes, %v", n, err)
+		}
+		if !bytes.Equal(agent.AppendMessage(nil, &got), b) {
+			t.Fatalf("got %v, want %v", got, m)
+		}
+	})
+}
+
+func TestBadMessagesAreRefusedBeforeAllocation(t *testing.T) {
+	good := agent.AppendMessage(nil, &agent.Message{From: 7, To: 1, Round: 2, Mass: 1, Body: tensor.Vec{1, 2, 3}})
+	edit := func(at int, v ...byte) []byte {
+		b := bytes.Clone(good)
+		copy(b[at:], v)
+		return b
+	}
+	nan32 := binary.LittleEndian.AppendUint32(nil, math.Float32bits(float32(math.NaN())))
+	inf64 := binary.LittleEndian.AppendUint64(nil, math.Float64bits(math.Inf(1)))
+	for name, tc := range map[string]struct {
+		b    []byte
+		want string
+	}{
+		"empty":     {nil, "0 bytes"},
+		"version":   {edit(0, 2), "version 2, allowed: 1"},
+		"truncated": {good[:len(good)-1], "needs 41"},
+		"4 GB body": {edit(25, 255, 255, 255, 255), "4294967295 values, allowed: at most 3"},
+		"nan body":  {edit(33, nan32...), "agent 7"},
+		"inf mass":  {edit(17, inf64...), "mass +Inf"},
+	} {
+		var m agent.Message
+		_, err := agent.DecodeMessage(tc.b, 3, &m)
+		if !errors.Is(err, agent.ErrMessage) || !strings.Contains(err.Error(), tc.want) {
+			t.Errorf("%s: got %v, want ErrMessage with %q", name, err, tc.want)
+		}
+	}
+	var m agent.Message
+	if _, err := agent.DecodeMessage(good, 2, &m); err == nil {
+		t.Error("a body above maxDim was accepted")
+	}
+	huge := edit(25, 255, 255, 255, 127)
+	if n := testing.AllocsPerRun(10, func() { agent.DecodeMessage(huge, math.MaxInt32, &m) }); n > 10 {
+		t.Errorf("%v allocations for a truncated huge message", n)
+	}
+}
+
+func FuzzDecodeMessage(f *testing.F) {
+	f.Add(agent.AppendMessage(nil, &agent.Message{From: 1, To: agent.Broadcast, Round: 9, Body: tensor.Vec{1, -2}}))
+	f.Add(agent.AppendMessage(nil, &agent.Message{}))
+	f.Add([]byte{1, 0, 0})
+	f.Fuzz(func(t *testing.T, b []byte) {
+		var m agent.Message
+		n, err := agent.DecodeMessage(b, 1000, &m)
+		if err != nil {
+			if !errors.Is(err, agent.ErrMessage) {
+				t.Fatalf("unnamed error %v", err)
+			}
+			return
+		}
+		if !bytes.Equal(agent.AppendMessage(nil, &m), b[:n]) {
+			t.Fatal("decoded message does not encode to the same bytes")
+		}
+	})
+}
+
+func TestStateRefusesWhatDoesNotFit(t *testing.T) {
+	b := agent.AppendVec(binary.LittleEndian.AppendUint64(agent.AppendTag(nil, "demo/1"), 5), tensor.Vec{1, 2})
+	read := func(b []byte, tag string) (uint64, tensor.Vec, error) {
+		s := agent.ReadState(b, tag)
+		n, v := s.Uint64(), make(tensor.Vec, 2)
+		s.Vec(v)
+		return n, v, s.Close()
+	}
+	if n, v, err := read(b, "demo/1"); err != nil || n != 5 || v[0] != 1 || v[1] != 2 {
+		t.Fatalf("got %d %v %v", n, v, err)
+	}
+	for i := range b {
+		if _, _, err := read(b[:i], "demo/1"); !errors.Is(err, agent.ErrState) {
+			t.Fatalf("cut at %d: %v", i, err)
+		}
+	}
+	if _, _, err := read(append(bytes.Clone(b), 0), "demo/1"); !errors.Is(err, agent.ErrState) {
+		t.Error("trailing byte accepted")
+	}
+	if _, _, err := read(b, "demo/2"); !errors.Is(err, agent.ErrState) {
+		t.Error("other version accepted")
+	}
+}
+
+func TestViewWeight(t *testing.T) {
+	v := agent.View{In: []agent.Neighbor{{ID: 1, Weight: .25}, {ID: 4, Weight: .5}}}
+	for id, want := range map[agent.ID]float64{0: 0, 1: .25, 2: 0, 4: .5, 9: 0} {
+		if got := v.Weight(id); got != want {
+			t.Errorf("Weight(%d) = %v, want %v", id, got, want)
+		}
+	}
+}
+
+func ExampleDecodeMessage() {
+	wire := agent.AppendMessage(nil, &agent.Message{From: 3, To: agent.Broadcast, Round: 17, Body: tensor.Vec{.5, 1}})
+	var m agent.Message
+	n, err := agent.DecodeMessage(wire, 2, &m)
+	fmt.Println(n, err, m.From, m.Round, m.Body)
+	_, err = agent.DecodeMessage(wire, 1, &m)
+	fmt.Println(err)
+	// Output:
+	// 37 <nil> 3 17 [0.5 1]
+	// agent: malformed message: body of 2 values, allowed: at most 1
+}

@@ -1,0 +1,146 @@
+package agent
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"math"
+
+	"sotto/tensor"
+)
+
+// Wire form of a Message, version 1, little-endian:
+//
+//	version u8 | from u32 | to u32 | round u64 | mass f64 | dim u32 | dim x f32
+const (
+	messageVersion = 1
+	messageHeader  = 1 + 4 + 4 + 8 + 8 + 4
+)
+
+// ErrMessage says that bytes are not a message that may enter an algorithm.
+var ErrMessage = errors.New("agent: malformed message")
+
+// MessageSize returns the encoded length of a message whose body holds dim values.
+func MessageSize(dim int) int { return messageHeader + 4*dim }
+
+// AppendMessage appends the wire form of m to b.
+func AppendMessage(b []byte, m *Message) []byte {
+	b = append(b, messageVersion)
+	b = binary.LittleEndian.AppendUint32(b, uint32(m.From))
+	b = binary.LittleEndian.AppendUint32(b, uint32(m.To))
+	b = binary.LittleEndian.AppendUint64(b, m.Round)
+	b = binary.LittleEndian.AppendUint64(b, math.Float64bits(m.Mass))
+	b = binary.LittleEndian.AppendUint32(b, uint32(len(m.Body)))
+	return AppendVec(b, m.Body)
+}
+
+// DecodeMessage reads one message from the front of b into m and returns the bytes used. It checks every
+// size before it allocates, reuses m.Body where that is large enough, refuses bodies longer than maxDim
+// and values that are not finite. Errors wrap ErrMessage and name place, value found and range allowed.
+func DecodeMessage(b []byte, maxDim int, m *Message) (int, error) {
+	if len(b) < messageHeader {
+		return 0, fmt.Errorf("%w: %d bytes, a header has %d", ErrMessage, len(b), messageHeader)
+	}
+	if b[0] != messageVersion {
+		return 0, fmt.Errorf("%w: version %d, allowed: %d", ErrMessage, b[0], messageVersion)
+	}
+	dim := binary.LittleEndian.Uint32(b[25:])
+	if uint64(dim) > uint64(max(maxDim, 0)) {
+		return 0, fmt.Errorf("%w: body of %d values, allowed: at most %d", ErrMessage, dim, maxDim)
+	}
+	size := MessageSize(int(dim))
+	if len(b) < size {
+		return 0, fmt.Errorf("%w: %d bytes, a body of %d values needs %d", ErrMessage, len(b), dim, size)
+	}
+	mass := math.Float64frombits(binary.LittleEndian.Uint64(b[17:]))
+	if mass-mass != 0 {
+		return 0, fmt.Errorf("%w: mass %v, allowed: finite values", ErrMessage, mass)
+	}
+	body := m.Body
+	if cap(body) < int(dim) {
+		body = make(tensor.Vec, dim)
+	}
+	body = body[:dim]
+	for i := range body {
+		body[i] = math.Float32frombits(binary.LittleEndian.Uint32(b[messageHeader+4*i:]))
+	}
+	if !body.Finite() {
+		return 0, fmt.Errorf("%w: body from agent %d holds a value that is not finite",
+			ErrMessage, binary.LittleEndian.Uint32(b[1:]))
+	}
+	*m = Message{
+		From:  ID(binary.LittleEndian.Uint32(b[1:])),
+		To:    ID(binary.LittleEndian.Uint32(b[5:])),
+		Round: binary.LittleEndian.Uint64(b[9:]),
+		Mass:  mass,
+		Body:  body,
+	}
+	return size, nil
+}
+
+// AppendVec appends the elements of v, little-endian; checkpoints use it too.
+func AppendVec(b []byte, v tensor.Vec) []byte {
+	for _, x := range v {
+		b = binary.LittleEndian.AppendUint32(b, math.Float32bits(x))
+	}
+	return b
+}
+
+// State reads a checkpoint that was written by AppendState. The first field that does not fit makes all
+// later reads return zero values and Err non-nil, so that a LoadState needs one check at its end.
+type State struct {
+	b   []byte
+	err error
+}
+
+// ReadState starts reading b, which must open with the given tag (algorithm name and version).
+func ReadState(b []byte, tag string) *State {
+	s := &State{b: b}
+	if got := s.take(4 + len(tag)); s.err != nil || int(binary.LittleEndian.Uint32(got)) != len(tag) || string(got[4:]) != tag {
+		s.err = fmt.Errorf("%w: it does not open with %q", ErrState, tag)
+	}
+	return s
+}
+
+// AppendTag opens a checkpoint.
+func AppendTag(b []byte, tag string) []byte {
+	b = binary.LittleEndian.AppendUint32(b, uint32(len(tag)))
+	return append(b, tag...)
+}
+
+func (s *State) take(n int) []byte {
+	if s.err == nil && len(s.b) < n {
+		s.err = fmt.Errorf("%w: %d bytes left, %d needed", ErrState, len(s.b), n)
+	}
+	if s.err != nil {
+		return nil
+	}
+	b := s.b[:n]
+	s.b = s.b[n:]
+	return b
+}
+
+// Vec fills v.
+func (s *State) Vec(v tensor.Vec) {
+	if b := s.take(4 * len(v)); b != nil {
+		for i := range v {
+			v[i] = math.Float32frombits(binary.LittleEndian.Uint32(b[4*i:]))
+		}
+	}
+}
+
+// Uint64 reads one number.
+func (s *State) Uint64() uint64 {
+	if b := s.take(8); b != nil {
+		return binary.LittleEndian.Uint64(b)
+	}
+	return 0
+}
+
+// Close reports the first error; bytes left over are one.
+func (s *State) Close() error {
+	if s.err == nil && len(s.b) > 0 {
+		s.err = fmt.Errorf("%w: %d bytes too many", ErrState, len(s.b))
+	}
+	return s.err
+}
