@@ -130,8 +130,8 @@ func (o *Output) Ask(oracle string, at tensor.Vec) {
 }
 
 // Broadcast queues one message to all out-neighbors.
-func (o *Output) Broadcast(in *Input, self ID, body tensor.Vec) {
-	o.Outbox = append(o.Outbox, Message{From: self, To: Broadcast, Round: in.Round, Body: body})
+func (o *Output) Broadcast(body tensor.Vec) {
+	o.Outbox = append(o.Outbox, Message{To: Broadcast, Body: body})
 }
 
 // Query asks the gate for a private statistic. Every field is public.
@@ -141,7 +141,8 @@ type Query struct {
 	Clip   float64 // public norm of this query; 0 means the configured one
 }
 
-// Message is one vector on its way from one agent to another.
+// Message is one vector on its way from one agent to another. The runtime stamps From and Round of what
+// an algorithm sends: Round is the round whose Inbox it belongs to.
 type Message struct {
 	From, To ID
 	Round    uint64

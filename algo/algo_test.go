@@ -1,0 +1,300 @@
+package algo_test
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"testing"
+
+	"gonum.org/v1/gonum/mat"
+
+	"sotto/agent"
+	"sotto/agent/agenttest"
+	"sotto/algo"
+	"sotto/config"
+	"sotto/tensor"
+)
+
+// set returns a decode function that stores p where the constructor's parameters have p's type.
+func set[T any](edit func(*T)) func(any) error {
+	return func(params any) error {
+		p, ok := params.(*T)
+		if !ok {
+			return fmt.Errorf("constructor decodes %T", params)
+		}
+		edit(p)
+		return nil
+	}
+}
+
+func factory(t *testing.T, name string, decode func(any) error) agent.Factory {
+	t.Helper()
+	f, err := algo.New(name, decode)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return f
+}
+
+func TestConformance(t *testing.T) {
+	keep := func(any) error { return nil }
+	for _, order := range []string{"grad-then-mix", "mix-then-grad"} {
+		t.Run("dsgd "+order, func(t *testing.T) {
+			f := factory(t, "dsgd", set(func(p *algo.DSGDParams) { p.Order, p.WeightDecay = order, .01 }))
+			agenttest.Run(t, agenttest.Options{Factory: f})
+		})
+	}
+	t.Run("central", func(t *testing.T) {
+		f := factory(t, "central", set(func(p *algo.SGDParams) { p.Momentum = .5 }))
+		agenttest.Run(t, agenttest.Options{Factory: f, Agents: 1, Silent: true})
+	})
+	t.Run("local", func(t *testing.T) {
+		agenttest.Run(t, agenttest.Options{Factory: factory(t, "local", keep), Silent: true})
+	})
+}
+
+// lockstep runs agents on a fixed W with scalar quadratics f_i = h_i/2 (θ-b_i)².
+type lockstep struct {
+	w    *mat.Dense
+	algs []agent.Algorithm
+	grad func(i int, at float32) float32
+}
+
+func newLockstep(t *testing.T, f agent.Factory, w *mat.Dense, rounds uint64, init float32, grad func(int, float32) float32) *lockstep {
+	n, _ := w.Dims()
+	l := &lockstep{w: w, grad: grad}
+	for i := range n {
+		a, err := f(agent.Env{Self: agent.ID(i), Agents: n, Dim: 1, Records: 10, Rounds: rounds, Init: tensor.Vec{init}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		l.algs = append(l.algs, a)
+	}
+	return l
+}
+
+func (l *lockstep) theta() []float64 {
+	x := make([]float64, len(l.algs))
+	for i, a := range l.algs {
+		x[i] = float64(a.Params()[0])
+	}
+	return x
+}
+
+func (l *lockstep) round(t *testing.T, k uint64) {
+	t.Helper()
+	x := l.theta()
+	for i, a := range l.algs {
+		view := &agent.View{SelfWeight: l.w.At(i, i)}
+		var inbox []agent.Message
+		for j := range l.algs {
+			if j != i && l.w.At(i, j) != 0 {
+				view.In = append(view.In, agent.Neighbor{ID: agent.ID(j), Weight: l.w.At(i, j)})
+				inbox = append(inbox, agent.Message{From: agent.ID(j), Round: k, Body: tensor.Vec{float32(x[j])}})
+			}
+		}
+		in, out := agent.Input{Kind: agent.Round, Round: k, View: view, Inbox: inbox}, agent.Output{}
+		if err := a.Step(&in, &out); err != nil || out.Query == nil || out.Query.Oracle != "grad" {
+			t.Fatalf("round: %v, query %v", err, out.Query)
+		}
+		answer := tensor.Vec{l.grad(i, out.Query.At[0])}
+		out.Reset()
+		if err := a.Step(&agent.Input{Kind: agent.Answer, Round: k, View: view, Answer: answer}, &out); err != nil || out.Query != nil {
+			t.Fatalf("answer: %v, query %v", err, out.Query)
+		}
+	}
+}
+
+func ring(n int) *mat.Dense {
+	w := mat.NewDense(n, n, nil)
+	for i := range n {
+		w.Set(i, i, 1./3)
+		w.Set(i, (i+1)%n, 1./3)
+		w.Set(i, (i+n-1)%n, 1./3)
+	}
+	return w
+}
+
+var (
+	curvature = []float64{1, .5, 2, 1.5, .8}
+	minimum   = []float64{-1, 2, .5, 3, -2}
+)
+
+func quadratic(i int, at float32) float32 {
+	return float32(curvature[i] * (float64(at) - minimum[i]))
+}
+
+// With noise off and a constant step the fixed point of grad-then-mix solves (I-W)θ + η(hθ - hb) = 0,
+// that of mix-then-grad (θ = m - ηh(m-b), m = Wθ) solves (I - (I-ηH)W)θ = ηHb.
+func TestDSGDFixedPoint(t *testing.T) {
+	const eta, n = .2, 5
+	w := ring(n)
+	for _, order := range []string{"grad-then-mix", "mix-then-grad"} {
+		f := factory(t, "dsgd", set(func(p *algo.DSGDParams) { p.Order, p.StepSize.StepSize = order, eta }))
+		l := newLockstep(t, f, w, 600, 4, quadratic)
+		for k := range uint64(600) {
+			l.round(t, k)
+		}
+		a, b := mat.NewDense(n, n, nil), mat.NewVecDense(n, nil)
+		for i := range n {
+			for j := range n {
+				delta := 0.
+				if i == j {
+					delta = 1
+				}
+				v := delta - w.At(i, j)
+				if order == "mix-then-grad" {
+					v = delta - (1-eta*curvature[i])*w.At(i, j)
+				} else {
+					v += delta * eta * curvature[i]
+				}
+				a.Set(i, j, v)
+			}
+			b.SetVec(i, eta*curvature[i]*minimum[i])
+		}
+		var want mat.VecDense
+		if err := want.SolveVec(a, b); err != nil {
+			t.Fatal(err)
+		}
+		for i, got := range l.theta() {
+			if math.Abs(got-want.AtVec(i)) > 5e-6*(1+math.Abs(got)) {
+				t.Errorf("%s agent %d: %.9g, the linear system gives %.9g", order, i, got, want.AtVec(i))
+			}
+		}
+	}
+}
+
+// mean θ^{k+1} = mean θ^k - η mean G̃ for a doubly stochastic W (here to float32 rounding), and a W that
+// is only row-stochastic must break it.
+func TestDSGDMeanRecursion(t *testing.T) {
+	const eta = .05
+	uneven := mat.NewDense(3, 3, []float64{.5, .25, .25, .5, .5, 0, .5, 0, .5})
+	for name, tc := range map[string]struct {
+		w    *mat.Dense
+		hold bool
+	}{"doubly stochastic": {ring(3), true}, "row-stochastic star": {uneven, false}} {
+		f := factory(t, "dsgd", set(func(p *algo.DSGDParams) { p.StepSize.StepSize = eta }))
+		l := newLockstep(t, f, tc.w, 50, 1, quadratic)
+		worst := 0.
+		for k := range uint64(50) {
+			x := l.theta()
+			want := 0.
+			for i := range x {
+				want += (x[i] - eta*float64(quadratic(i, float32(x[i])))) / 3
+			}
+			l.round(t, k)
+			got := 0.
+			for _, v := range l.theta() {
+				got += v / 3
+			}
+			worst = max(worst, math.Abs(got-want))
+		}
+		if (worst < 5e-7) != tc.hold {
+			t.Errorf("%s: the mean is off by %g", name, worst)
+		}
+	}
+}
+
+// Both orders agree in the first round, where all θ_i are equal.
+func TestDSGDOrdersAgreeAtConsensus(t *testing.T) {
+	var got [2][]float64
+	for i, order := range []string{"grad-then-mix", "mix-then-grad"} {
+		f := factory(t, "dsgd", set(func(p *algo.DSGDParams) { p.Order = order }))
+		l := newLockstep(t, f, ring(5), 1, .75, quadratic)
+		l.round(t, 0)
+		got[i] = l.theta()
+	}
+	for i := range got[0] {
+		if math.Abs(got[0][i]-got[1][i]) > 1e-6 {
+			t.Errorf("agent %d: %g against %g", i, got[0][i], got[1][i])
+		}
+	}
+}
+
+// The central baseline with β = 0 and wd = 0 is DP-DSGD on one agent with W = [1], bit for bit.
+func TestCentralIsDSGDAlone(t *testing.T) {
+	one := mat.NewDense(1, 1, []float64{1})
+	a := newLockstep(t, factory(t, "dsgd", set(func(p *algo.DSGDParams) {})), one, 100, 5, quadratic)
+	b := newLockstep(t, factory(t, "central", set(func(p *algo.SGDParams) {})), one, 100, 5, quadratic)
+	for k := range uint64(100) {
+		a.round(t, k)
+		b.round(t, k)
+		if x, y := a.theta()[0], b.theta()[0]; x != y {
+			t.Fatalf("round %d: %v against %v", k, x, y)
+		}
+	}
+}
+
+// Local-only training solves least squares: the iterate reaches the agent's own minimiser.
+func TestLocalReachesItsOwnMinimum(t *testing.T) {
+	l := newLockstep(t, factory(t, "local", set(func(p *algo.SGDParams) { p.StepSize.StepSize = .4 })), ring(5), 200, 0, quadratic)
+	for k := range uint64(200) {
+		l.round(t, k)
+	}
+	for i, got := range l.theta() {
+		if math.Abs(got-minimum[i]) > 1e-5 {
+			t.Errorf("agent %d: %g, own minimum %g", i, got, minimum[i])
+		}
+	}
+}
+
+func TestStepSizes(t *testing.T) {
+	geo := algo.StepSize{StepSize: .2, StepSizeFinal: .0005, Schedule: "geometric"}
+	inv := algo.StepSize{StepSize: .2, StepSizeTau: 10, Schedule: "inverse"}
+	for _, tc := range []struct {
+		got, want float64
+	}{
+		{geo.At(0, 2000), .2}, {geo.At(1999, 2000), .0005}, {geo.At(1, 3), math.Sqrt(.2 * .0005)}, {geo.At(0, 1), .2},
+		{inv.At(0, 9), .2}, {inv.At(10, 99), .1}, {inv.At(30, 99), .05},
+	} {
+		if math.Abs(tc.got-tc.want) > 1e-15 {
+			t.Errorf("got %g, want %g", tc.got, tc.want)
+		}
+	}
+}
+
+func TestBadParameters(t *testing.T) {
+	for key, decode := range map[string]func(any) error{
+		"order":           set(func(p *algo.DSGDParams) { p.Order = "mix" }),
+		"step_size":       set(func(p *algo.DSGDParams) { p.StepSize.StepSize = 0 }),
+		"step_size_final": set(func(p *algo.DSGDParams) { p.Schedule = "geometric" }),
+		"step_size_tau":   set(func(p *algo.DSGDParams) { p.Schedule, p.StepSizeTau = "inverse", math.Inf(1) }),
+		"schedule":        set(func(p *algo.DSGDParams) { p.Schedule = "cosin" }),
+		"weight_decay":    set(func(p *algo.DSGDParams) { p.WeightDecay = math.NaN() }),
+	} {
+		_, err := algo.New("dsgd", decode)
+		var e *config.Error
+		if !errors.As(err, &e) || e.Key != key || e.Allowed == "" {
+			t.Errorf("%s: got %v", key, err)
+		}
+	}
+	var e *config.Error
+	if _, err := algo.New("central", set(func(p *algo.SGDParams) { p.Momentum = 1 })); !errors.As(err, &e) || e.Key != "momentum" {
+		t.Errorf("momentum 1: %v", err)
+	}
+	if _, err := algo.New("sgdd", nil); !errors.As(err, &e) || e.Key != "name" {
+		t.Errorf("unknown name: %v", err)
+	}
+	f := factory(t, "central", set(func(p *algo.SGDParams) {}))
+	if _, err := f(agent.Env{Agents: 2, Dim: 1, Init: tensor.Vec{0}}); !errors.As(err, &e) || e.Found != "2" {
+		t.Errorf("central with two agents: %v", err)
+	}
+}
+
+func ExampleNew() {
+	f, _ := algo.New("dsgd", func(params any) error {
+		params.(*algo.DSGDParams).StepSize.StepSize = .5
+		return nil
+	})
+	a, _ := f(agent.Env{Self: 0, Agents: 2, Dim: 1, Rounds: 10, Init: tensor.Vec{4}})
+	view := &agent.View{SelfWeight: .5, In: []agent.Neighbor{{ID: 1, Weight: .5}}}
+	var out agent.Output
+	a.Step(&agent.Input{Kind: agent.Round, View: view, Inbox: []agent.Message{{From: 1, Body: tensor.Vec{2}}}}, &out)
+	fmt.Println("asks", out.Query.Oracle, "at", out.Query.At)
+	out.Reset()
+	a.Step(&agent.Input{Kind: agent.Answer, View: view, Answer: tensor.Vec{1}}, &out)
+	fmt.Println("sends", out.Outbox[0].Body)
+	// Output:
+	// asks grad at [4]
+	// sends [2.5]
+}

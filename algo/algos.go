@@ -1,0 +1,34 @@
+// Package algo holds the learning algorithms, one file each. An algorithm is a deterministic state
+// machine ([sotto/agent.Algorithm]): it sees public vectors and noisy answers, never data, and may
+// import neither data nor models nor anything that does I/O.
+package algo
+
+import (
+	"maps"
+	"slices"
+
+	"sotto/agent"
+	"sotto/config"
+)
+
+// Constructor decodes an algorithm's own parameters and returns the factory of its agents.
+type Constructor func(decode func(params any) error) (agent.Factory, error)
+
+// Algorithms lists every algorithm by the name used in run files.
+var Algorithms = map[string]Constructor{
+	"dsgd":    NewDSGD,
+	"central": NewCentral,
+	"local":   NewLocal,
+}
+
+// Names returns the names of all algorithms, sorted.
+func Names() []string { return slices.Sorted(maps.Keys(Algorithms)) }
+
+// New returns the factory of the named algorithm; an unknown name is a config.Error on key "name".
+func New(name string, decode func(params any) error) (agent.Factory, error) {
+	c, ok := Algorithms[name]
+	if !ok {
+		return nil, config.Bad("name", name, "one of "+join(Names()))
+	}
+	return c(decode)
+}

@@ -1,0 +1,120 @@
+package algo
+
+import (
+	"encoding/binary"
+	"fmt"
+
+	"sotto/agent"
+	"sotto/config"
+	"sotto/tensor"
+)
+
+var _ agent.Algorithm = (*SGD)(nil)
+
+// SGDParams are the parameters of the single-site baselines.
+type SGDParams struct {
+	StepSize
+	Momentum    float64 `toml:"momentum"`     // β in [0, 1)
+	WeightDecay float64 `toml:"weight_decay"` // public L2 factor, >= 0
+}
+
+// SGD is the DP-SGD of one site that sends nothing: Abadi et al. 2016 with Poisson batches and momentum,
+//
+//	v <- β v + G̃(θ) + wd θ,  θ <- θ - η_k v.
+//
+// As "central" one agent holds all data: a trusted curator, the upper reference, not decentralized. As
+// "local" every agent trains on its own data alone, the lower reference. Every round asks one "grad"
+// query. With β = 0 and one agent it equals DP-DSGD with W = [1] bit for bit. Exhausted: the model and v
+// stay as they are.
+type SGD struct {
+	p      SGDParams
+	name   string
+	rounds uint64
+
+	theta    tensor.Vec
+	velocity tensor.Vec // nil when β = 0
+}
+
+// NewCentral decodes SGDParams for the central baseline; it refuses more than one agent.
+func NewCentral(decode func(any) error) (agent.Factory, error) { return newSGD("central", decode) }
+
+// NewLocal decodes SGDParams for the local-only baseline.
+func NewLocal(decode func(any) error) (agent.Factory, error) { return newSGD("local", decode) }
+
+func newSGD(name string, decode func(any) error) (agent.Factory, error) {
+	p := SGDParams{StepSize: StepSize{StepSize: .1, Schedule: "const"}}
+	if err := decode(&p); err != nil {
+		return nil, err
+	}
+	if err := p.validate(); err != nil {
+		return nil, err
+	}
+	if !(p.Momentum >= 0 && p.Momentum < 1) {
+		return nil, config.Bad("momentum", p.Momentum, "at least 0 and below 1")
+	}
+	if !notNegative(p.WeightDecay) {
+		return nil, config.Bad("weight_decay", p.WeightDecay, "at least 0 and finite")
+	}
+	return func(env agent.Env) (agent.Algorithm, error) {
+		if name == "central" && env.Agents != 1 {
+			return nil, fmt.Errorf("the central baseline holds all data at one agent: %w",
+				config.Bad("agents", env.Agents, "1 with algorithm central"))
+		}
+		a := &SGD{p: p, name: name, rounds: env.Rounds, theta: make(tensor.Vec, env.Dim)}
+		copy(a.theta, env.Init)
+		if p.Momentum > 0 {
+			a.velocity = make(tensor.Vec, env.Dim)
+		}
+		return a, nil
+	}, nil
+}
+
+// Step asks for a gradient each round and takes the step on its answer.
+func (a *SGD) Step(in *agent.Input, out *agent.Output) error {
+	switch in.Kind {
+	case agent.Round:
+		out.Ask("grad", a.theta)
+	case agent.Answer:
+		a.update(a.p.At(in.Round, a.rounds), in.Answer)
+	case agent.Start, agent.Exhausted, agent.Stop:
+	default:
+		return fmt.Errorf("%s: %w: %v", a.name, agent.ErrKind, in.Kind)
+	}
+	return nil
+}
+
+func (a *SGD) update(eta float64, g tensor.Vec) {
+	if a.velocity == nil {
+		if a.p.WeightDecay > 0 {
+			a.theta.Scale(1-eta*a.p.WeightDecay, a.theta)
+		}
+		a.theta.AddScaled(-eta, g)
+		return
+	}
+	a.velocity.Scale(a.p.Momentum, a.velocity)
+	a.velocity.AddScaled(1, g)
+	if a.p.WeightDecay > 0 {
+		a.velocity.AddScaled(a.p.WeightDecay, a.theta)
+	}
+	a.theta.AddScaled(-eta, a.velocity)
+}
+
+// Params returns θ.
+func (a *SGD) Params() tensor.Vec { return a.theta }
+
+// AppendState writes θ and the velocity.
+func (a *SGD) AppendState(b []byte) []byte {
+	b = binary.LittleEndian.AppendUint64(agent.AppendTag(b, a.name+"/1"), uint64(len(a.theta)))
+	return agent.AppendVec(agent.AppendVec(b, a.theta), a.velocity)
+}
+
+// LoadState reads AppendState's bytes.
+func (a *SGD) LoadState(b []byte) error {
+	s := agent.ReadState(b, a.name+"/1")
+	if d := s.Uint64(); d != uint64(len(a.theta)) {
+		return fmt.Errorf("%w: dimension %d, this run has %d", agent.ErrState, d, len(a.theta))
+	}
+	s.Vec(a.theta)
+	s.Vec(a.velocity)
+	return s.Close()
+}

@@ -1,0 +1,24 @@
+package algo
+
+import (
+	"sotto/agent"
+	"sotto/tensor"
+)
+
+// mixer forms Σ_j w_ij x_j from an agent's own vector and its inbox. Element sums run in float64, own
+// term first, then senders in ascending order, and are rounded once. It keeps its scratch, no vectors.
+type mixer struct {
+	weights []float64
+	bodies  []tensor.Vec
+}
+
+func (m *mixer) sum(dst tensor.Vec, view *agent.View, own tensor.Vec, inbox []agent.Message) {
+	m.weights = append(m.weights[:0], view.SelfWeight)
+	m.bodies = append(m.bodies[:0], own)
+	for i := range inbox {
+		m.weights = append(m.weights, view.Weight(inbox[i].From))
+		m.bodies = append(m.bodies, inbox[i].Body)
+	}
+	tensor.WeightedSum(dst, m.weights, m.bodies)
+	clear(m.bodies)
+}

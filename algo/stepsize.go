@@ -1,0 +1,57 @@
+package algo
+
+import (
+	"math"
+	"strings"
+
+	"sotto/config"
+)
+
+// StepSize is a public learning-rate schedule over K rounds, embedded in the parameters of algorithms.
+//
+//	const      η_k = step_size
+//	geometric  η_k = step_size (step_size_final / step_size)^(k/(K-1)), a logarithmic sweep
+//	inverse    η_k = step_size / (1 + k/step_size_tau)
+type StepSize struct {
+	StepSize      float64 `toml:"step_size"`                 // η_0 > 0, finite
+	StepSizeFinal float64 `toml:"step_size_final,omitempty"` // geometric only: η_{K-1} > 0
+	StepSizeTau   float64 `toml:"step_size_tau,omitempty"`   // inverse only: rounds until η is halved, > 0
+	Schedule      string  `toml:"schedule"`
+}
+
+func (s *StepSize) validate() error {
+	if !positive(s.StepSize) {
+		return config.Bad("step_size", s.StepSize, "above 0 and finite")
+	}
+	switch s.Schedule {
+	case "const":
+	case "geometric":
+		if !positive(s.StepSizeFinal) {
+			return config.Bad("step_size_final", s.StepSizeFinal, "above 0 and finite (schedule geometric)")
+		}
+	case "inverse":
+		if !positive(s.StepSizeTau) {
+			return config.Bad("step_size_tau", s.StepSizeTau, "above 0 and finite (schedule inverse)")
+		}
+	default:
+		return config.Bad("schedule", s.Schedule, "one of const, geometric, inverse")
+	}
+	return nil
+}
+
+// At returns η_k for round k of rounds.
+func (s *StepSize) At(k, rounds uint64) float64 {
+	switch {
+	case s.Schedule == "geometric" && rounds > 1:
+		return s.StepSize * math.Pow(s.StepSizeFinal/s.StepSize, float64(k)/float64(rounds-1))
+	case s.Schedule == "inverse":
+		return s.StepSize / (1 + float64(k)/s.StepSizeTau)
+	}
+	return s.StepSize
+}
+
+func positive(x float64) bool { return x > 0 && !math.IsInf(x, 1) }
+
+func notNegative(x float64) bool { return x >= 0 && !math.IsInf(x, 1) }
+
+func join(names []string) string { return strings.Join(names, ", ") }
