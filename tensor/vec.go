@@ -67,7 +67,7 @@ func WeightedSum(dst Vec, weights []float64, xs []Vec) {
 	for i := range dst {
 		var s float64
 		for j, w := range weights {
-			s += w * float64(xs[j][i])
+			s += float64(w * float64(xs[j][i]))
 		}
 		dst[i] = float32(s)
 	}

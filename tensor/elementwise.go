@@ -1,0 +1,111 @@
+package tensor
+
+import "math"
+
+// Limits of Exp: below expLow the result is 0 (the smallest normal float32 is exp(-87.336)), above
+// expHigh it is +Inf.
+const (
+	expLow  = -87.33654
+	expHigh = 88.72283
+)
+
+// Exp returns e^x to a relative error of 2e-7. Results that would be subnormal are 0; NaN gives NaN.
+//
+// x = n ln 2 + r with |r| <= ln(2)/2, n ln 2 subtracted in two parts (Cody and Waite 1980), e^r by the
+// degree-6 polynomial whose upper coefficients are the minimax ones of Moshier's Cephes library (expf).
+func Exp(x float32) float32 {
+	if !(x >= expLow && x <= expHigh) {
+		return expOutside(x)
+	}
+	const round = 3 << 22 // adding it leaves the nearest integer in the low bits of the mantissa
+	t := float32(x*math.Log2E) + round
+	n := int32(math.Float32bits(t)) - 0x4b400000
+	f := t - round
+	r := x - float32(f*0.693359375)
+	r -= float32(f * -2.12194440e-4)
+	p := float32(1.9875691500e-4*r) + 1.3981999507e-3
+	p = float32(p*r) + 8.3334519073e-3
+	p = float32(p*r) + 4.1665795894e-2
+	p = float32(p*r) + 1.6666665459e-1
+	p = float32(p*r) + 5.0000001201e-1
+	p = float32(p*float32(r*r)) + r + 1
+	// 2^n in two factors, because n = 128 is no exponent of a float32.
+	h := n >> 1
+	return p * math.Float32frombits(uint32(h+127)<<23) * math.Float32frombits(uint32(n-h+127)<<23)
+}
+
+func expOutside(x float32) float32 {
+	switch {
+	case x > expHigh:
+		return float32(math.Inf(1))
+	case x < expLow:
+		return 0
+	}
+	return x
+}
+
+// mishLimit is where tanh(ln(1+e^x)) is 1 in float32 and Mish the identity.
+const mishLimit = 20
+
+// Mish returns x*tanh(ln(1+e^x)) and its derivative (Misra 2019). With e = e^x and n = e(e+2),
+//
+//	tanh(ln(1+e)) = n/(n+2),   Mish'(x) = n/(n+2) + 4 x e (1+e)/(n+2)^2
+//
+// -Inf and NaN give NaN.
+func Mish(x float32) (value, derivative float32) {
+	u := min(x, mishLimit)
+	e := Exp(u)
+	n := float32(e * (e + 2))
+	r := 1 / (n + 2)
+	t := float32(n * r)
+	g := float32(float32(4*u) * float32(e*r))
+	return x * t, t + float32(g*float32((1+e)*r))
+}
+
+// Tanh returns the hyperbolic tangent to an absolute error of 2e-7; NaN gives NaN.
+func Tanh(x float32) float32 {
+	e := Exp(max(min(2*x, mishLimit), -mishLimit))
+	return 1 - float32(2/(e+1))
+}
+
+// SumSquares returns the sum of squares of x in float64: four interleaved sums, sum j over the elements
+// j, j+4, j+8, ..., added as (0+1)+(2+3), then the remaining elements in order.
+func SumSquares(x []float32) float64 {
+	var s0, s1, s2, s3 float64
+	for ; len(x) >= 4; x = x[4:] {
+		a, b, c, d := float64(x[0]), float64(x[1]), float64(x[2]), float64(x[3])
+		s0 += float64(a * a)
+		s1 += float64(b * b)
+		s2 += float64(c * c)
+		s3 += float64(d * d)
+	}
+	s := (s0 + s1) + (s2 + s3)
+	for _, v := range x {
+		s += float64(float64(v) * float64(v))
+	}
+	return s
+}
+
+// ScaleToward sets x = f*x for 0 <= f <= 1 with every element rounded toward zero, so that no element is
+// ever larger than f times the old one, subnormal results included.
+func ScaleToward(x []float32, f float64) {
+	for i, v := range x {
+		exact := f * float64(v)
+		y := float32(exact)
+		if math.Abs(float64(y)) > math.Abs(exact) {
+			y = math.Float32frombits(math.Float32bits(y) - 1)
+		}
+		x[i] = y
+	}
+}
+
+// GatherRows copies row rows[i] of src to row i of dst. It panics when dst has another number of rows
+// or columns, or an index is out of range.
+func GatherRows[I ~int | ~int32 | ~uint32](dst, src Mat, rows []I) {
+	if dst.Rows != len(rows) || dst.Cols != src.Cols {
+		panic("tensor: GatherRows needs one destination row for each index, of the same width")
+	}
+	for i, r := range rows {
+		copy(dst.Row(i), src.Row(int(r)))
+	}
+}

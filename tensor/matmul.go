@@ -1,0 +1,181 @@
+package tensor
+
+// Matrix products of row-major float32 matrices.
+//
+// Every element of a product is one chain of float32 multiply, round, add, round in ascending order of
+// the inner index, cut into blocks of 256: a block's chain starts at zero and is added to the element.
+// No element depends on the shape or position of the tile that computed it, so row i of a product has
+// the same bits whatever other rows are there.
+
+const (
+	blockK  = 256 // inner indices of one block: a panel of 4 columns is 4 KiB
+	panelN  = 4   // columns of one panel
+	chunkM  = 96  // rows of one block, so that the rows read by all panels stay in cache
+	tileRow = 2   // rows of one tile of a full panel
+	thinRow = 4   // rows of one tile of a single column
+)
+
+// strided reads a matrix through a row and a column stride, so that a transpose is free.
+type strided struct {
+	data     []float32
+	row, col int
+}
+
+// MulNN sets dst = a*b, or dst += a*b when add is true. a is M x K, b is K x N, dst is M x N and
+// overlaps neither. It panics when the shapes do not fit.
+func MulNN(dst, a, b Mat, add bool) {
+	checkShape(dst.Rows == a.Rows && dst.Cols == b.Cols && a.Cols == b.Rows)
+	product(dst, strided{a.Data, a.Stride, 1}, strided{b.Data, b.Stride, 1}, a.Cols, add)
+}
+
+// MulTN sets dst = aᵀ*b, or dst += aᵀ*b when add is true. a is K x M, b is K x N, dst is M x N and
+// overlaps neither. It panics when the shapes do not fit.
+func MulTN(dst, a, b Mat, add bool) {
+	checkShape(dst.Rows == a.Cols && dst.Cols == b.Cols && a.Rows == b.Rows)
+	product(dst, strided{a.Data, 1, a.Stride}, strided{b.Data, b.Stride, 1}, a.Rows, add)
+}
+
+// MulNT sets dst = a*bᵀ, or dst += a*bᵀ when add is true. a is M x K, b is N x K, dst is M x N and
+// overlaps neither. It panics when the shapes do not fit.
+func MulNT(dst, a, b Mat, add bool) {
+	checkShape(dst.Rows == a.Rows && dst.Cols == b.Rows && a.Cols == b.Cols)
+	product(dst, strided{a.Data, a.Stride, 1}, strided{b.Data, 1, b.Stride}, a.Cols, add)
+}
+
+func checkShape(ok bool) {
+	if !ok {
+		panic("tensor: shapes of a matrix product do not fit")
+	}
+}
+
+// product runs the blocks: rows outermost, then inner index, then panels of columns.
+func product(dst Mat, a, b strided, inner int, add bool) {
+	if !add {
+		for i := range dst.Rows {
+			dst.Row(i).Zero()
+		}
+	}
+	var panel [panelN * blockK]float32
+	for m := 0; m < dst.Rows; m += chunkM {
+		rows := min(chunkM, dst.Rows-m)
+		for k := 0; k < inner; k += blockK {
+			depth := min(blockK, inner-k)
+			ab := strided{a.data[m*a.row+k*a.col:], a.row, a.col}
+			n := 0
+			for ; n+panelN <= dst.Cols; n += panelN {
+				pack4(panel[:panelN*depth], b, k, n)
+				panelProduct(dst, m, n, rows, ab, panel[:panelN*depth])
+			}
+			for ; n < dst.Cols; n++ {
+				pack1(panel[:depth], b, k, n)
+				columnProduct(dst, m, n, rows, ab, panel[:depth])
+			}
+		}
+	}
+}
+
+// pack4 copies 4 columns of b from (k, n) on, interleaved.
+func pack4(panel []float32, b strided, k, n int) {
+	if b.col == 1 {
+		src := b.data[k*b.row+n:]
+		for i := 0; i < len(panel); i += panelN {
+			copy(panel[i:i+panelN], src[:panelN])
+			if i+panelN < len(panel) {
+				src = src[b.row:]
+			}
+		}
+		return
+	}
+	for j := range panelN {
+		src := b.data[k*b.row+(n+j)*b.col:]
+		for i, p := j, 0; i < len(panel); i, p = i+panelN, p+b.row {
+			panel[i] = src[p]
+		}
+	}
+}
+
+// pack1 copies one column of b from (k, n) on.
+func pack1(panel []float32, b strided, k, n int) {
+	src := b.data[k*b.row+n*b.col:]
+	for i, p := 0, 0; i < len(panel); i, p = i+1, p+b.row {
+		panel[i] = src[p]
+	}
+}
+
+// panelProduct adds rows x 4 elements of the product to dst at (m, n). An odd last row is computed
+// twice and written once.
+func panelProduct(dst Mat, m, n, rows int, a strided, panel []float32) {
+	var c [tileRow * panelN]float32
+	for i := 0; i < rows; i += tileRow {
+		row := a.row
+		if i+1 == rows {
+			row = 0
+		}
+		tile2x4(&c, a.data[i*a.row:], row, a.col, panel)
+		d := dst.Data[(m+i)*dst.Stride+n:]
+		d0 := (*[panelN]float32)(d)
+		d0[0] += c[0]
+		d0[1] += c[1]
+		d0[2] += c[2]
+		d0[3] += c[3]
+		if i+1 == rows {
+			break
+		}
+		d1 := (*[panelN]float32)(d[dst.Stride:])
+		d1[0] += c[4]
+		d1[1] += c[5]
+		d1[2] += c[6]
+		d1[3] += c[7]
+	}
+}
+
+// columnProduct adds rows x 1 elements of the product to dst at (m, n).
+func columnProduct(dst Mat, m, n, rows int, a strided, panel []float32) {
+	var c [thinRow]float32
+	i := 0
+	for ; i+thinRow <= rows; i += thinRow {
+		tile4x1(&c, a.data[i*a.row:], a.row, a.col, panel)
+		for r := range thinRow {
+			dst.Data[(m+i+r)*dst.Stride+n] += c[r]
+		}
+	}
+	for ; i < rows; i++ {
+		tile4x1(&c, a.data[i*a.row:], 0, a.col, panel)
+		dst.Data[(m+i)*dst.Stride+n] += c[0]
+	}
+}
+
+// tile2x4 sets c to the products of 2 rows of a with a packed panel of 4 columns.
+func tile2x4(c *[tileRow * panelN]float32, a []float32, row, col int, panel []float32) {
+	var c00, c01, c02, c03, c10, c11, c12, c13 float32
+	i := 0
+	for ; len(panel) >= panelN; panel = panel[panelN:] {
+		b0, b1, b2, b3 := panel[0], panel[1], panel[2], panel[3]
+		x := a[i]
+		y := a[i+row]
+		i += col
+		c00 += float32(x * b0)
+		c01 += float32(x * b1)
+		c02 += float32(x * b2)
+		c03 += float32(x * b3)
+		c10 += float32(y * b0)
+		c11 += float32(y * b1)
+		c12 += float32(y * b2)
+		c13 += float32(y * b3)
+	}
+	*c = [...]float32{c00, c01, c02, c03, c10, c11, c12, c13}
+}
+
+// tile4x1 sets c to the products of 4 rows of a with one packed column.
+func tile4x1(c *[thinRow]float32, a []float32, row, col int, panel []float32) {
+	var c0, c1, c2, c3 float32
+	i := 0
+	for _, b := range panel {
+		c0 += float32(a[i] * b)
+		c1 += float32(a[i+row] * b)
+		c2 += float32(a[i+2*row] * b)
+		c3 += float32(a[i+3*row] * b)
+		i += col
+	}
+	*c = [...]float32{c0, c1, c2, c3}
+}
