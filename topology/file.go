@@ -1,0 +1,123 @@
+package topology
+
+import (
+	"bufio"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"slices"
+	"strconv"
+	"strings"
+
+	"sotto/agent"
+	"sotto/config"
+)
+
+// FileParams names an edge list.
+type FileParams struct {
+	Path string `toml:"path"`
+}
+
+func fromFile(decode func(any) error, agents int, _ uint64) (*Adjacency, error) {
+	var p FileParams
+	if err := decode(&p); err != nil {
+		return nil, err
+	}
+	if p.Path == "" {
+		return nil, config.Bad("path", p.Path, "the path of an edge list")
+	}
+	f, err := os.Open(p.Path)
+	if err != nil {
+		return nil, fmt.Errorf("topology: edge list: %w", err)
+	}
+	defer f.Close()
+	return ReadEdges(f, p.Path, agents)
+}
+
+// ReadEdges reads an undirected edge list: one link "i j" or "i j weight" on each line, agents counted from
+// 0, blank lines and everything after '#' ignored. Weights are w_ij = w_ji in (0, 1], on all lines or on
+// none. A link to itself, a link given twice (in either order) and an agent outside 0 .. agents-1 are
+// errors. Errors are *config.Error with name as the file and the line.
+func ReadEdges(r io.Reader, name string, agents int) (*Adjacency, error) {
+	type line struct {
+		Edge
+		number int
+	}
+	var lines []line
+	weighted := false
+	sc := bufio.NewScanner(r)
+	number := 0
+	for sc.Scan() {
+		number++
+		text, _, _ := strings.Cut(sc.Text(), "#")
+		fields := strings.Fields(text)
+		if len(fields) == 0 {
+			continue
+		}
+		e, err := parseEdge(fields, agents)
+		if err == nil && len(lines) > 0 && weighted != (len(fields) == 3) {
+			err = config.Bad("weight", strings.Join(fields, " "), "a weight on every line or on none")
+		}
+		if err == nil && len(lines) >= maxEdges {
+			err = config.Bad("links", len(lines)+1, fmt.Sprintf("at most %d", maxEdges))
+		}
+		if err != nil {
+			return nil, at(err, name, number)
+		}
+		weighted = len(fields) == 3
+		lines = append(lines, line{e, number})
+	}
+	if err := sc.Err(); errors.Is(err, bufio.ErrTooLong) {
+		return nil, at(config.Bad("line", "a line above 64 KiB", `"i j" or "i j weight"`), name, number+1)
+	} else if err != nil {
+		return nil, fmt.Errorf("topology: edge list %s: %w", name, err)
+	}
+	slices.SortStableFunc(lines, func(a, b line) int { return compareEdges(a.Edge, b.Edge) })
+	adj := &Adjacency{Agents: agents, Edges: make([]Edge, len(lines)), Weighted: weighted, Tries: 1}
+	for k, l := range lines {
+		if k > 0 && compareEdges(lines[k-1].Edge, l.Edge) == 0 {
+			return nil, at(config.Bad("link", fmt.Sprintf("%d %d again", l.I, l.J), "each link once"), name, l.number)
+		}
+		adj.Edges[k] = l.Edge
+	}
+	return adj, nil
+}
+
+func parseEdge(fields []string, agents int) (Edge, error) {
+	var e Edge
+	if len(fields) < 2 || len(fields) > 3 {
+		return e, config.Bad("link", strings.Join(fields, " "), `"i j" or "i j weight"`)
+	}
+	var ids [2]int
+	for k := range ids {
+		v, err := strconv.Atoi(fields[k])
+		if err != nil || v < 0 || v >= agents {
+			return e, config.Bad("agent", fields[k], fmt.Sprintf("0 to %d", agents-1))
+		}
+		ids[k] = v
+	}
+	if ids[0] == ids[1] {
+		return e, config.Bad("link", strings.Join(fields, " "), "links between two agents")
+	}
+	e.I, e.J = agent.ID(min(ids[0], ids[1])), agent.ID(max(ids[0], ids[1]))
+	if len(fields) == 3 {
+		w, err := strconv.ParseFloat(fields[2], 64)
+		if err != nil || !(w > 0 && w <= 1) {
+			return e, config.Bad("weight", fields[2], "(0, 1]")
+		}
+		e.Weight = w
+	}
+	return e, nil
+}
+
+// at adds the place to a *config.Error.
+func at(err error, file string, line int) error {
+	var e *config.Error
+	if errors.As(err, &e) {
+		c := *e
+		c.File, c.Line = file, line
+		return &c
+	}
+	return err
+}

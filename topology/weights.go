@@ -1,0 +1,108 @@
+package topology
+
+import (
+	"math"
+
+	"sotto/agent"
+	"sotto/config"
+)
+
+// Weighting turns links into weights: it returns the function (i, j, weight of the link in the file) ->
+// w_ij for linked i and j. w_ii is the remainder of the row.
+type Weighting func(a *Adjacency, degree []int) (func(i, j agent.ID, given float64) float64, error)
+
+// Weights names every rule that puts weights on a graph's links:
+//
+//	metropolis  w_ij = 1/(1 + max(deg i, deg j)); symmetric and doubly stochastic on every graph
+//	lazy        half of metropolis off the diagonal, (I + W)/2: no negative eigenvalues
+//	max-degree  w_ij = 1/(1 + max deg); symmetric and doubly stochastic
+//	uniform     w_ij = 1/(1 + deg i), rows of A + I scaled to 1; doubly stochastic on regular graphs only
+//	file        the weights of the edge list; w_ii is what remains of 1
+//
+// Metropolis weights: Xiao, Boyd, Lall 2005.
+var Weights = map[string]Weighting{
+	"metropolis": metropolis,
+	"lazy":       lazy,
+	"max-degree": maxDegree,
+	"uniform":    uniform,
+	"file":       given,
+}
+
+func metropolis(_ *Adjacency, degree []int) (func(i, j agent.ID, _ float64) float64, error) {
+	return func(i, j agent.ID, _ float64) float64 { return 1 / float64(1+max(degree[i], degree[j])) }, nil
+}
+
+func lazy(_ *Adjacency, degree []int) (func(i, j agent.ID, _ float64) float64, error) {
+	return func(i, j agent.ID, _ float64) float64 { return .5 / float64(1+max(degree[i], degree[j])) }, nil
+}
+
+func maxDegree(_ *Adjacency, degree []int) (func(i, j agent.ID, _ float64) float64, error) {
+	most := 0
+	for _, d := range degree {
+		most = max(most, d)
+	}
+	w := 1 / float64(1+most)
+	return func(_, _ agent.ID, _ float64) float64 { return w }, nil
+}
+
+func uniform(_ *Adjacency, degree []int) (func(i, j agent.ID, _ float64) float64, error) {
+	return func(i, _ agent.ID, _ float64) float64 { return 1 / float64(1+degree[i]) }, nil
+}
+
+func given(a *Adjacency, _ []int) (func(i, j agent.ID, given float64) float64, error) {
+	if !a.Weighted {
+		return nil, config.Bad("weights", "file", "metropolis, lazy, max-degree or uniform where the links carry no weights")
+	}
+	return func(_, _ agent.ID, w float64) float64 { return w }, nil
+}
+
+// weighted lays the links out as rows and puts weights on them.
+func (a *Adjacency) weighted(name string, weigh Weighting) (*Graph, error) {
+	n := a.Agents
+	degree := make([]int, n)
+	for _, e := range a.Edges {
+		degree[e.I]++
+		degree[e.J]++
+	}
+	w, err := weigh(a, degree)
+	if err != nil {
+		return nil, err
+	}
+	g := &Graph{name: name, self: make([]float64, n), start: make([]int, n+1), in: make([]agent.Neighbor, 2*len(a.Edges))}
+	for i, d := range degree {
+		g.start[i+1] = g.start[i] + d
+	}
+	// Edges are sorted by (I, J) with I < J, so every row fills in ascending order.
+	next := make([]int, n)
+	copy(next, g.start)
+	for _, e := range a.Edges {
+		g.in[next[e.I]] = agent.Neighbor{ID: e.J, Weight: w(e.I, e.J, e.Weight)}
+		g.in[next[e.J]] = agent.Neighbor{ID: e.I, Weight: w(e.J, e.I, e.Weight)}
+		next[e.I]++
+		next[e.J]++
+	}
+	for i := range n {
+		s := 1 - rowSum(g.In(agent.ID(i)))
+		if s < 0 && s > -rowTolerance { // rounding of weights that sum to 1
+			s = 0
+		}
+		g.self[i] = s
+	}
+	g.link()
+	return g, nil
+}
+
+// rowSum adds weights with Neumaier's compensation: a hub of a million leaves still sums to 1e-15.
+func rowSum(row []agent.Neighbor) float64 {
+	var s, c float64
+	for _, nb := range row {
+		t := s + nb.Weight
+		if math.Abs(s) >= math.Abs(nb.Weight) {
+			c += (s - t) + nb.Weight
+		} else {
+			c += (nb.Weight - t) + s
+		}
+		s = t
+	}
+	return s + c
+}
