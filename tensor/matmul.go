@@ -13,9 +13,11 @@ const (
 	chunkM  = 96  // rows of one block, so that the rows read by all panels stay in cache
 	tileRow = 2   // rows of one tile of a full panel
 	thinRow = 4   // rows of one tile of a single column
+
+	scratchTN = 16 * blockK // elements of a that MulTN transposes at a time: 16 KiB
 )
 
-// strided reads a matrix through a row and a column stride, so that a transpose is free.
+// strided reads a matrix through a row and a column stride, one of which is 1: a transpose is free.
 type strided struct {
 	data     []float32
 	row, col int
@@ -25,21 +27,22 @@ type strided struct {
 // overlaps neither. It panics when the shapes do not fit.
 func MulNN(dst, a, b Mat, add bool) {
 	checkShape(dst.Rows == a.Rows && dst.Cols == b.Cols && a.Cols == b.Rows)
-	product(dst, strided{a.Data, a.Stride, 1}, strided{b.Data, b.Stride, 1}, a.Cols, add)
+	product(dst, strided{a.Data, a.Stride, 1}, strided{b.Data, b.Stride, 1}, a.Cols, add, nil)
 }
 
 // MulTN sets dst = aᵀ*b, or dst += aᵀ*b when add is true. a is K x M, b is K x N, dst is M x N and
 // overlaps neither. It panics when the shapes do not fit.
 func MulTN(dst, a, b Mat, add bool) {
 	checkShape(dst.Rows == a.Cols && dst.Cols == b.Cols && a.Rows == b.Rows)
-	product(dst, strided{a.Data, 1, a.Stride}, strided{b.Data, b.Stride, 1}, a.Rows, add)
+	var scratch [scratchTN]float32
+	product(dst, strided{a.Data, 1, a.Stride}, strided{b.Data, b.Stride, 1}, a.Rows, add, scratch[:])
 }
 
 // MulNT sets dst = a*bᵀ, or dst += a*bᵀ when add is true. a is M x K, b is N x K, dst is M x N and
 // overlaps neither. It panics when the shapes do not fit.
 func MulNT(dst, a, b Mat, add bool) {
 	checkShape(dst.Rows == a.Rows && dst.Cols == b.Rows && a.Cols == b.Cols)
-	product(dst, strided{a.Data, a.Stride, 1}, strided{b.Data, 1, b.Stride}, a.Cols, add)
+	product(dst, strided{a.Data, a.Stride, 1}, strided{b.Data, 1, b.Stride}, a.Cols, add, nil)
 }
 
 func checkShape(ok bool) {
@@ -48,30 +51,52 @@ func checkShape(ok bool) {
 	}
 }
 
-// product runs the blocks: rows outermost, then inner index, then panels of columns.
-func product(dst Mat, a, b strided, inner int, add bool) {
+// product runs the blocks: rows outermost, then inner index, then panels of columns. scratch is needed where
+// rows of a are not contiguous.
+func product(dst Mat, a, b strided, inner int, add bool, scratch []float32) {
 	if !add {
 		for i := range dst.Rows {
 			dst.Row(i).Zero()
 		}
 	}
 	var panel [panelN * blockK]float32
-	for m := 0; m < dst.Rows; m += chunkM {
-		rows := min(chunkM, dst.Rows-m)
-		for k := 0; k < inner; k += blockK {
-			depth := min(blockK, inner-k)
-			ab := strided{a.data[m*a.row+k*a.col:], a.row, a.col}
+	for k := 0; k < inner; k += blockK {
+		depth := min(blockK, inner-k)
+		step := chunkM
+		if a.col != 1 {
+			step = min(chunkM, len(scratch)/depth)
+		}
+		for m := 0; m < dst.Rows; m += step {
+			rows := min(step, dst.Rows-m)
+			block := strided{a.data[m*a.row+k*a.col:], a.row, a.col}
 			n := 0
-			for ; n+panelN <= dst.Cols; n += panelN {
-				pack4(panel[:panelN*depth], b, k, n)
-				panelProduct(dst, m, n, rows, ab, panel[:panelN*depth])
+			if wide := block; dst.Cols >= panelN {
+				if a.col != 1 {
+					wide = packRows(scratch, block, rows, depth)
+				}
+				for ; n+panelN <= dst.Cols; n += panelN {
+					pack4(panel[:panelN*depth], b, k, n)
+					panelProduct(dst, m, n, rows, wide, panel[:panelN*depth])
+				}
 			}
 			for ; n < dst.Cols; n++ {
 				pack1(panel[:depth], b, k, n)
-				columnProduct(dst, m, n, rows, ab, panel[:depth])
+				columnProduct(dst, m, n, rows, block, panel[:depth])
 			}
 		}
 	}
+}
+
+// packRows copies rows x depth elements of a into scratch, so that rows are contiguous.
+func packRows(scratch []float32, a strided, rows, depth int) strided {
+	for r := range rows {
+		to := scratch[r*depth : (r+1)*depth]
+		from := a.data[r*a.row:]
+		for k, p := 0, 0; k < len(to); k, p = k+1, p+a.col {
+			to[k] = from[p]
+		}
+	}
+	return strided{scratch, depth, 1}
 }
 
 // pack4 copies 4 columns of b from (k, n) on, interleaved.
@@ -107,11 +132,12 @@ func pack1(panel []float32, b strided, k, n int) {
 func panelProduct(dst Mat, m, n, rows int, a strided, panel []float32) {
 	var c [tileRow * panelN]float32
 	for i := 0; i < rows; i += tileRow {
-		row := a.row
-		if i+1 == rows {
-			row = 0
+		r0 := a.data[i*a.row:]
+		r1 := r0
+		if i+1 < rows {
+			r1 = r0[a.row:]
 		}
-		tile2x4(&c, a.data[i*a.row:], row, a.col, panel)
+		tile2x4(&c, r0, r1, panel)
 		d := dst.Data[(m+i)*dst.Stride+n:]
 		d0 := (*[panelN]float32)(d)
 		d0[0] += c[0]
@@ -143,39 +169,4 @@ func columnProduct(dst Mat, m, n, rows int, a strided, panel []float32) {
 		tile4x1(&c, a.data[i*a.row:], 0, a.col, panel)
 		dst.Data[(m+i)*dst.Stride+n] += c[0]
 	}
-}
-
-// tile2x4 sets c to the products of 2 rows of a with a packed panel of 4 columns.
-func tile2x4(c *[tileRow * panelN]float32, a []float32, row, col int, panel []float32) {
-	var c00, c01, c02, c03, c10, c11, c12, c13 float32
-	i := 0
-	for ; len(panel) >= panelN; panel = panel[panelN:] {
-		b0, b1, b2, b3 := panel[0], panel[1], panel[2], panel[3]
-		x := a[i]
-		y := a[i+row]
-		i += col
-		c00 += float32(x * b0)
-		c01 += float32(x * b1)
-		c02 += float32(x * b2)
-		c03 += float32(x * b3)
-		c10 += float32(y * b0)
-		c11 += float32(y * b1)
-		c12 += float32(y * b2)
-		c13 += float32(y * b3)
-	}
-	*c = [...]float32{c00, c01, c02, c03, c10, c11, c12, c13}
-}
-
-// tile4x1 sets c to the products of 4 rows of a with one packed column.
-func tile4x1(c *[thinRow]float32, a []float32, row, col int, panel []float32) {
-	var c0, c1, c2, c3 float32
-	i := 0
-	for _, b := range panel {
-		c0 += float32(a[i] * b)
-		c1 += float32(a[i+row] * b)
-		c2 += float32(a[i+2*row] * b)
-		c3 += float32(a[i+3*row] * b)
-		i += col
-	}
-	*c = [...]float32{c0, c1, c2, c3}
 }

@@ -83,18 +83,20 @@ func exactDot(a, b Mat, i, j int) (sum, size float64) {
 	return sum, size
 }
 
-// TestMulRowsAreIndependent: a row has the same bits alone and among others.
+// TestMulRowsAreIndependent: a row of NN and TN has the same bits alone and among others.
 func TestMulRowsAreIndependent(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		rows, inner, cols := rapid.IntRange(1, 200).Draw(t, "m"), rapid.IntRange(1, 40).Draw(t, "k"), rapid.IntRange(1, 9).Draw(t, "n")
+		rows, cols := rapid.IntRange(1, 200).Draw(t, "m"), rapid.IntRange(1, 9).Draw(t, "n")
+		inner := rapid.OneOf(rapid.IntRange(1, 40), rapid.IntRange(250, 300)).Draw(t, "k")
 		a, b := draw(t, rows, inner, "a"), draw(t, inner, cols, "b")
-		all, one := NewMat(rows, cols), NewMat(1, cols)
+		all, turned, one := NewMat(rows, cols), NewMat(rows, cols), NewMat(1, cols)
 		MulNN(all, a, b, false)
+		MulTN(turned, transpose(a), b, false)
 		i := rapid.IntRange(0, rows-1).Draw(t, "row")
 		MulNN(one, Mat{Rows: 1, Cols: inner, Stride: a.Stride, Data: a.Data[i*a.Stride:]}, b, false)
 		for j := range cols {
-			if one.Data[j] != all.Row(i)[j] {
-				t.Fatalf("row %d column %d: %v alone, %v among %d rows", i, j, one.Data[j], all.Row(i)[j], rows)
+			if one.Data[j] != all.Row(i)[j] || one.Data[j] != turned.Row(i)[j] {
+				t.Fatalf("row %d column %d: %v alone, %v and %v among %d rows", i, j, one.Data[j], all.Row(i)[j], turned.Row(i)[j], rows)
 			}
 		}
 	})
