@@ -1,0 +1,146 @@
+// Package data loads public data sets, generates synthetic ones and splits them among agents.
+//
+// Files are checked against their published SHA-256 before they are read; a missing file is [ErrMissing], a
+// file that differs [ErrAltered]. Parsers are strict: any count, range or syntax fault is a *config.Error
+// that names file, line or byte offset, and the value. Features are scaled by public constants that stand
+// in the code, never by statistics of the data, which would be a release. Everything is deterministic in
+// the source bytes, the parameters and the seed.
+package data
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+
+	"sotto/config"
+	"sotto/tensor"
+)
+
+var (
+	// ErrMissing says that a file of a data set is not in the data folder.
+	ErrMissing = errors.New("data file missing")
+	// ErrAltered says that a file is not the published one: its size or SHA-256 differs.
+	ErrAltered = errors.New("data file altered")
+)
+
+// Dataset is a list of records. It is shared by its readers and must not be changed.
+type Dataset struct {
+	Name string
+	// X has one record in each row. Images are flattened with the channel last: pixel (y, x) of channel c is
+	// column (y*width + x)*channels + c.
+	X     tensor.Mat
+	Shape [3]int // height, width, channels; {1, 1, features} for tables
+	// Exactly one of Labels (class 0 .. Classes-1) and Targets (regression) is set.
+	Labels     []int32
+	Targets    []float32
+	Classes    int // 0 for regression
+	ClassNames []string
+	// Groups is the natural owner of each record, an index into GroupNames; nil where there is none.
+	Groups     []int32
+	GroupNames []string
+	// Digest is a SHA-256 in hex over name, part, parameters, seed and the bytes of the source files.
+	Digest string
+}
+
+// Len returns the number of records.
+func (d *Dataset) Len() int { return d.X.Rows }
+
+// Select returns the records at rows, in that order, in memory of their own. Names and shape are shared.
+func (d *Dataset) Select(rows []int32) *Dataset {
+	s := *d
+	s.X = tensor.NewMat(len(rows), d.X.Cols)
+	s.Labels, s.Targets, s.Groups = pick(d.Labels, rows), pick(d.Targets, rows), pick(d.Groups, rows)
+	for i, r := range rows {
+		copy(s.X.Row(i), d.X.Row(int(r)))
+	}
+	return &s
+}
+
+func pick[T any](from []T, rows []int32) []T {
+	if from == nil {
+		return nil
+	}
+	to := make([]T, len(rows))
+	for i, r := range rows {
+		to[i] = from[r]
+	}
+	return to
+}
+
+// head returns the first n records without copying; all of them when n is 0.
+func (d *Dataset) head(n int) *Dataset {
+	if n == 0 || n >= d.Len() {
+		return d
+	}
+	s := *d
+	s.X.Rows = n
+	s.X.Data = d.X.Data[:n*d.X.Stride]
+	cut := func(x []int32) []int32 { return x[:min(n, len(x)):min(n, len(x))] }
+	s.Labels, s.Groups = cut(d.Labels), cut(d.Groups)
+	s.Targets = d.Targets[:min(n, len(d.Targets)):min(n, len(d.Targets))]
+	return &s
+}
+
+// Split is a data set with its held-out part.
+type Split struct {
+	Train, Test *Dataset
+	// Hidden holds, for the generators linear-tasks and least-squares, the vector behind the labels of each
+	// group (one row each) or of all records (one row); no rows otherwise. Only oracle baselines may use it.
+	Hidden tensor.Mat
+}
+
+// Source says where a constructor finds its bytes.
+type Source struct {
+	Dir  string // data folder with one folder for each data set
+	Seed uint64 // of generators and of held-out parts that are drawn
+}
+
+// Constructor makes one data set. decode fills the data set's parameter struct strictly over its defaults.
+type Constructor func(decode func(any) error, src Source) (*Split, error)
+
+// Datasets names every data set.
+var Datasets = map[string]Constructor{
+	"mnist":         mnist,
+	"fashion-mnist": fashionMNIST,
+	"glyphs":        glyphs,
+}
+
+// Load returns the data set called name from the data folder dir; generators need no folder. The error is a
+// *config.Error for bad parameters and for faults in a user's file, and wraps [ErrMissing] or [ErrAltered]
+// for published files.
+func Load(name, dir string, seed uint64, decode func(params any) error) (*Split, error) {
+	construct, ok := Datasets[name]
+	if !ok {
+		return nil, config.Bad("name", name, names(Datasets))
+	}
+	return construct(decode, Source{Dir: dir, Seed: seed})
+}
+
+func names[V any](m map[string]V) string {
+	keys := make([]string, 0, len(m))
+	for k := range m {
+		keys = append(keys, k)
+	}
+	slices.Sort(keys)
+	s := keys[0]
+	for _, k := range keys[1:] {
+		s += ", " + k
+	}
+	return s
+}
+
+// seal sets the digests of both parts. params must print deterministically; sums are the source files'.
+func (s *Split) seal(params any, seed uint64, sums []string) *Split {
+	for part, d := range map[string]*Dataset{"train": s.Train, "test": s.Test} {
+		h := sha256.New()
+		fmt.Fprintf(h, "%s\n%s\n%#v\n%d\n", d.Name, part, params, seed)
+		for _, sum := range sums {
+			io.WriteString(h, sum+"\n")
+		}
+		d.Digest = hex.EncodeToString(h.Sum(nil))
+	}
+	return s
+}

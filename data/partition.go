@@ -1,0 +1,239 @@
+package data
+
+import (
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"slices"
+
+	"sotto/config"
+)
+
+// Partitioner splits the rows of a data set among agents. decode fills the partition's parameter struct
+// strictly over its defaults.
+type Partitioner func(decode func(any) error, ds *Dataset, agents int, seed uint64) ([][]int32, error)
+
+// Partitions names every partition. Each row goes to exactly one agent, except what by-class drops when it
+// is told to truncate. All are deterministic in the data set and the seed.
+//
+// The record counts m_i that result are functions of the data. They are public under replace-one and
+// zero-out adjacency only; under add-remove neither they nor anything computed from them may reach an
+// algorithm, and dirichlet, which redraws until private counts are large enough, and by-class with
+// truncate must not be used on data that are to be protected.
+var Partitions = map[string]Partitioner{
+	"a":         overlap,
+	"by-class":  byClass,
+	"dirichlet": dirichlet,
+	"iid":       iid,
+	"natural":   natural,
+}
+
+const maxAgents = 1 << 24
+
+// Partition returns the row indices of each agent, ascending. It is an error when an agent gets no record,
+// unless the parameter allow_empty, which every partition has, is true.
+func Partition(name string, ds *Dataset, agents int, seed uint64, decode func(params any) error) ([][]int32, error) {
+	split, ok := Partitions[name]
+	if !ok {
+		return nil, config.Bad("partition", name, names(Partitions))
+	}
+	if agents < 1 || agents > maxAgents {
+		return nil, config.Bad("agents", agents, fmt.Sprintf("1 to %d", maxAgents))
+	}
+	parts, err := split(decode, ds, agents, seed)
+	if err != nil {
+		return nil, err
+	}
+	for _, p := range parts {
+		slices.Sort(p)
+	}
+	return parts, nil
+}
+
+func nonEmpty(parts [][]int32, allowEmpty bool) ([][]int32, error) {
+	if allowEmpty {
+		return parts, nil
+	}
+	empty := 0
+	first := -1
+	for i, p := range parts {
+		if len(p) == 0 {
+			if first < 0 {
+				first = i
+			}
+			empty++
+		}
+	}
+	if empty > 0 {
+		return nil, config.Bad("partition", fmt.Sprintf("%d of %d agents without records, the first is agent %d", empty, len(parts), first),
+			"at least one record for each agent, or allow_empty = true")
+	}
+	return parts, nil
+}
+
+// byLabel returns the rows of each class in data set order.
+func byLabel(ds *Dataset) ([][]int32, error) {
+	if ds.Classes == 0 {
+		return nil, config.Bad("partition", ds.Name+" (regression)", "a data set with classes")
+	}
+	rows := make([][]int32, ds.Classes)
+	for i, c := range ds.Labels {
+		rows[c] = append(rows[c], int32(i))
+	}
+	return rows, nil
+}
+
+func source(seed uint64) *rand.Rand { return rand.New(rand.NewPCG(seed, 0x706172746974696f)) }
+
+// OverlapParams are the parameters of partition "a".
+type OverlapParams struct {
+	T          float64 `toml:"t"` // 0: every agent gets every class alike, 1: classes are kept apart
+	AllowEmpty bool    `toml:"allow_empty"`
+}
+
+// Share returns a_ij(t), the share of class j that agent i of n gets for t < 1: t + (1-t)/n for i = j mod n
+// and (1-t)/n otherwise, so that every class is given away once.
+func Share(i, j, n int, t float64) float64 {
+	if i == j%n {
+		return t + (1-t)/float64(n)
+	}
+	return (1 - t) / float64(n)
+}
+
+// overlap is the partition A(t) of Bayrooti, Gao, Prorok 2023. In data set order agent i takes
+// floor(a_ij·count) records of class j after its predecessor's, and the last agent the rest. t = 1 is a
+// case of its own: the classes are cut into as many contiguous chunks as there are agents (sizes within
+// one), which go to the agents in a seeded order. So t -> 1 does not approach t = 1 where there are more
+// classes than agents.
+func overlap(decode func(any) error, ds *Dataset, agents int, seed uint64) ([][]int32, error) {
+	var p OverlapParams
+	if err := decode(&p); err != nil {
+		return nil, err
+	}
+	if !(p.T >= 0 && p.T <= 1) {
+		return nil, config.Bad("t", p.T, "[0, 1]")
+	}
+	classes, err := byLabel(ds)
+	if err != nil {
+		return nil, err
+	}
+	parts := make([][]int32, agents)
+	if p.T == 1 {
+		for chunk, i := range source(seed).Perm(agents) {
+			from, to := chunk*len(classes)/agents, (chunk+1)*len(classes)/agents
+			for _, rows := range classes[from:to] {
+				parts[i] = append(parts[i], rows...)
+			}
+		}
+		return nonEmpty(parts, p.AllowEmpty)
+	}
+	for j, rows := range classes {
+		count := len(rows)
+		for i := range agents {
+			take := int(Share(i, j, agents, p.T) * float64(count))
+			if take = min(take, len(rows)); i == agents-1 {
+				take = len(rows)
+			}
+			parts[i] = append(parts[i], rows[:take]...)
+			rows = rows[take:]
+		}
+	}
+	return nonEmpty(parts, p.AllowEmpty)
+}
+
+// ByClassParams are the parameters of partition "by-class".
+type ByClassParams struct {
+	Classes    int  `toml:"classes"`  // classes of each agent, 1 to all; default 2
+	Truncate   bool `toml:"truncate"` // cut every shard to the smallest, so that all agents have equally many
+	AllowEmpty bool `toml:"allow_empty"`
+}
+
+// byClass gives every agent the same number of classes. Classes are dealt out in turn from a seeded order
+// to agents in a seeded order; the holders of a class share its records, shuffled, in shards that are
+// equal within one record. agents x classes must reach the number of classes, or records would be lost.
+func byClass(decode func(any) error, ds *Dataset, agents int, seed uint64) ([][]int32, error) {
+	p := ByClassParams{Classes: 2}
+	if err := decode(&p); err != nil {
+		return nil, err
+	}
+	classes, err := byLabel(ds)
+	if err != nil {
+		return nil, err
+	}
+	k := len(classes)
+	if p.Classes < 1 || p.Classes > k || agents*p.Classes < k {
+		return nil, config.Bad("classes", p.Classes, fmt.Sprintf("%d to %d, so that %d agents hold all %d classes", (k+agents-1)/agents, k, agents, k))
+	}
+	r := source(seed)
+	order := r.Perm(k)
+	holders := make([][]int, k)
+	for turn, i := range r.Perm(agents) {
+		for s := range p.Classes {
+			c := order[(turn*p.Classes+s)%k]
+			holders[c] = append(holders[c], i)
+		}
+	}
+	smallest := math.MaxInt
+	for c, rows := range classes {
+		smallest = min(smallest, len(rows)/len(holders[c]))
+	}
+	parts := make([][]int32, agents)
+	for c, rows := range classes {
+		r.Shuffle(len(rows), func(a, b int) { rows[a], rows[b] = rows[b], rows[a] })
+		n := len(holders[c])
+		for s, i := range holders[c] {
+			shard := rows[s*len(rows)/n : (s+1)*len(rows)/n]
+			if p.Truncate {
+				shard = shard[:smallest]
+			}
+			parts[i] = append(parts[i], shard...)
+		}
+	}
+	return nonEmpty(parts, p.AllowEmpty)
+}
+
+// EvenParams are the parameters of partition "iid".
+type EvenParams struct {
+	AllowEmpty bool `toml:"allow_empty"`
+}
+
+// iid shuffles all records and deals them out in lots that are equal within one.
+func iid(decode func(any) error, ds *Dataset, agents int, seed uint64) ([][]int32, error) {
+	var p EvenParams
+	if err := decode(&p); err != nil {
+		return nil, err
+	}
+	n := ds.Len()
+	rows := make([]int32, n)
+	for i, r := range source(seed).Perm(n) {
+		rows[i] = int32(r)
+	}
+	parts := make([][]int32, agents)
+	for i := range parts {
+		parts[i] = rows[i*n/agents : (i+1)*n/agents : (i+1)*n/agents]
+	}
+	return nonEmpty(parts, p.AllowEmpty)
+}
+
+// NaturalParams are the parameters of partition "natural".
+type NaturalParams struct {
+	AllowEmpty bool `toml:"allow_empty"`
+}
+
+// natural keeps the records of a group (hospital, person) on one agent: group g goes to agent g mod agents.
+// More agents than groups leave agents empty.
+func natural(decode func(any) error, ds *Dataset, agents int, _ uint64) ([][]int32, error) {
+	var p NaturalParams
+	if err := decode(&p); err != nil {
+		return nil, err
+	}
+	if ds.Groups == nil {
+		return nil, config.Bad("partition", ds.Name+" (no groups)", "a data set with groups")
+	}
+	parts := make([][]int32, agents)
+	for row, g := range ds.Groups {
+		i := int(g) % agents
+		parts[i] = append(parts[i], int32(row))
+	}
+	return nonEmpty(parts, p.AllowEmpty)
+}
