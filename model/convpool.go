@@ -1,6 +1,10 @@
 package model
 
-import "sotto/tensor"
+import (
+	"math"
+
+	"sotto/tensor"
+)
 
 const (
 	filterSide = 5
@@ -39,9 +43,9 @@ func (c convPool) size() size {
 	return size{
 		in: c.height * c.width * c.channels, out: c.cells(), params: c.params(),
 		scratch: c.cells() + c.params(), // derivatives, then the sample's gradient
-		// The chunk's gradient sum, one image by channel, two rows of pre-activations.
-		shared: c.params() + planes + 2*2*c.poolCols*filters,
-		index:  c.cells(), // where in a channel the chosen patch begins
+		// The chunk's gradient sum, one image by channel, one row of cells, two of pre-activations.
+		shared: c.params() + planes + 5*c.poolCols*filters,
+		index:  c.cells() + c.poolCols*filters, // where in a channel the chosen patches begin
 	}
 }
 
@@ -65,20 +69,27 @@ func (c convPool) planes(p *pass, s int) []float32 {
 }
 
 func (c convPool) forward(p *pass) {
-	line := 2 * c.poolCols * filters
-	buffer := p.shared[len(p.shared)-2*line:]
+	width := c.poolCols * filters
+	buffer := p.shared[len(p.shared)-5*width:]
+	low, top, bottom := buffer[:width], buffer[width:3*width], buffer[3*width:]
 	for s := range p.x.Rows {
 		x := c.planes(p, s)
-		y, d := p.y.Row(s), p.scratch.Row(s)[:c.cells()]
-		index := p.index[s*c.cells():][:c.cells()]
-		width := c.poolCols * filters
+		y, d, at := p.y.Row(s), p.scratch.Row(s), c.places(p, s)
+		lowAt := at[c.cells():]
 		for r := range c.poolRows {
-			c.convolve(buffer[:line], x[2*r*c.width:], p.theta)
-			c.convolve(buffer[line:], x[(2*r+1)*c.width:], p.theta)
-			at := r * width
-			c.pool(y[at:at+width], d[at:at+width], index[at:at+width], buffer, 2*r*c.width)
+			c.convolve(top, x[2*r*c.width:], p.theta)
+			c.convolve(bottom, x[(2*r+1)*c.width:], p.theta)
+			from := r * width
+			c.choose(y[from:from+width], low, at[from:], lowAt, top, bottom, 2*r*c.width)
+			activate(y[from:from+width], d[from:], low, at[from:], lowAt)
 		}
 	}
+}
+
+// places returns where the chosen patches of a sample begin, followed by room for one row more.
+func (c convPool) places(p *pass, s int) []int32 {
+	n := c.cells() + c.poolCols*filters
+	return p.index[s*n:][:n]
 }
 
 // convolve computes one row of pre-activations, two positions at a time. x begins at the row of the first
@@ -138,35 +149,60 @@ func (c convPool) convolve(dst, x []float32, theta tensor.Vec) {
 	}
 }
 
-// pool reduces two rows of pre-activations, one after the other in z, to one row of cells. base is the
-// offset in the channel of the first row's first patch.
-func (c convPool) pool(y, d []float32, index []int32, z []float32, base int) {
-	half := len(z) / 2
-	top, bottom := z[:half], z[half:][:half]
-	d, index = d[:len(y)], index[:len(y)]
-	for i := range y {
-		at := i/filters*2*filters + i%filters
-		v := [4]float32{top[at], top[at+filters], bottom[at], bottom[at+filters]}
-		high, low := 0, 0
-		for k := 1; k < 4; k++ {
-			if v[k] > v[high] {
-				high = k
-			}
-			if v[k] < v[low] {
-				low = k
-			}
-		}
-		best := high
-		value, slope := tensor.Mish(v[high])
-		if v[high] < 0 {
-			if other, s := tensor.Mish(v[low]); other > value {
-				best, value, slope = low, other, s
-			}
-		}
+// choose finds the largest and the smallest pre-activation of each cell of two rows, and where their patches
+// begin; base is the offset in the channel of the first row's first patch. It compares integers that sort as
+// the floats do and carry the position, because branches on such comparisons are hardly predictable.
+func (c convPool) choose(high, low []float32, at, lowAt []int32, top, bottom []float32, base int) {
+	low, at, lowAt = low[:len(high)], at[:len(high)], lowAt[:len(high)]
+	place := [4]int32{0, 1, int32(c.width), int32(c.width + 1)}
+	for i := range high {
+		cell := i / filters
+		first := cell*2*filters + i%filters
+		v0, v1, v2, v3 := top[first], top[first+filters], bottom[first], bottom[first+filters]
+		k0, k1, k2, k3 := sortable(v0), sortable(v1), sortable(v2), sortable(v3)
+		most := larger(larger(k0|3, k1|2), larger(k2|1, k3))
+		least := smaller(smaller(k0, k1|1), smaller(k2|2, k3|3))
+		origin := int32(base + 2*cell)
 		// A NaN or Inf that was not chosen must not go unseen: it would hide an input that is not finite.
-		y[i] = value + 0*(v[0]+v[1]+v[2]+v[3])
-		d[i] = slope
-		index[i] = int32(base + best/2*c.width + i/filters*2 + best%2)
+		high[i], at[i] = unsorted(most)+0*(v0+v1+v2+v3), origin+place[3-most&3]
+		low[i], lowAt[i] = unsorted(least), origin+place[least&3]
+	}
+}
+
+// sortable maps floats to integers in the same order, with two free bits at the end; -0 comes before 0.
+func sortable(x float32) int64 {
+	b := int32(math.Float32bits(x))
+	return int64(b^(b>>31&math.MaxInt32)) << 2
+}
+
+// unsorted is the inverse of sortable, whatever the last two bits.
+func unsorted(k int64) float32 {
+	b := int32(k >> 2)
+	return math.Float32frombits(uint32(b ^ (b >> 31 & math.MaxInt32)))
+}
+
+func larger(a, b int64) int64 {
+	d := a - b
+	return a - d&(d>>63)
+}
+
+func smaller(a, b int64) int64 {
+	d := a - b
+	return b + d&(d>>63)
+}
+
+// activate replaces the largest pre-activation in y by the largest Mish value, with its derivative and
+// place.
+func activate(y, d, low []float32, at, lowAt []int32) {
+	d, low, at, lowAt = d[:len(y)], low[:len(y)], at[:len(y)], lowAt[:len(y)]
+	for i, high := range y {
+		value, slope := tensor.Mish(high)
+		if high < 0 {
+			if other, s := tensor.Mish(low[i]); other > value {
+				value, slope, at[i] = other, s, lowAt[i]
+			}
+		}
+		y[i], d[i] = value, slope
 	}
 }
 
@@ -178,7 +214,7 @@ func (c convPool) backward(p *pass, norms []float64) {
 		for i, v := range p.dy.Row(s) {
 			g[i] *= v
 		}
-		c.filterGradient(gradient, x, g, p.index[s*c.cells():][:len(g)])
+		c.filterGradient(gradient, x, g, c.places(p, s)[:len(g)])
 		norms[s] += tensor.SumSquares(gradient)
 	}
 }
