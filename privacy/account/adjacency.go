@@ -1,0 +1,183 @@
+package account
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+
+	"sotto/config"
+)
+
+// Adjacency says which two data sets must look alike. Its zero value is invalid.
+type Adjacency uint8
+
+const (
+	// AddRemove: one unit is added or removed; the number of records is private.
+	AddRemove Adjacency = iota + 1
+	// ReplaceOne: one unit is changed; the number of records is public. A clipped sum moves by twice the clip.
+	ReplaceOne
+	// ZeroOut: one unit is replaced by a null unit that contributes 0; the number of records is public.
+	// It has the curves of AddRemove.
+	ZeroOut
+)
+
+var adjacencyNames = [...]string{AddRemove: "add-remove", ReplaceOne: "replace-one", ZeroOut: "zero-out"}
+
+const adjacencyAllowed = "add-remove, replace-one or zero-out"
+
+func (a Adjacency) valid() bool { return a >= AddRemove && a <= ZeroOut }
+
+// String returns "add-remove", "replace-one" or "zero-out".
+func (a Adjacency) String() string {
+	if !a.valid() {
+		return fmt.Sprintf("Adjacency(%d)", uint8(a))
+	}
+	return adjacencyNames[a]
+}
+
+// ParseAdjacency reads the names that String writes; an underscore may stand for the hyphen.
+func ParseAdjacency(s string) (Adjacency, error) {
+	t := strings.ReplaceAll(s, "_", "-")
+	for a := AddRemove; a <= ZeroOut; a++ {
+		if adjacencyNames[a] == t {
+			return a, nil
+		}
+	}
+	return 0, config.Bad("adjacency", s, adjacencyAllowed)
+}
+
+// MarshalText writes String.
+func (a Adjacency) MarshalText() ([]byte, error) {
+	if !a.valid() {
+		return nil, config.Bad("adjacency", a, adjacencyAllowed)
+	}
+	return []byte(a.String()), nil
+}
+
+// UnmarshalText accepts what ParseAdjacency accepts.
+func (a *Adjacency) UnmarshalText(b []byte) error {
+	v, err := ParseAdjacency(string(b))
+	if err == nil {
+		*a = v
+	}
+	return err
+}
+
+// UnitKind is the kind of a protected unit. Its zero value is invalid.
+type UnitKind uint8
+
+const (
+	UnitRecord UnitKind = iota + 1
+	UnitGroup
+	UnitOwner
+)
+
+var unitNames = [...]string{UnitRecord: "record", UnitGroup: "group", UnitOwner: "owner"}
+
+// MaxGroup is the largest group that Group accepts.
+const MaxGroup = 1 << 20
+
+// Unit is what one epsilon protects: one record, a group of Size records, or all data of one owner.
+// Size is 0 except for groups, where it lies in 2..MaxGroup. The zero value is invalid.
+type Unit struct {
+	Kind UnitKind
+	Size int
+}
+
+// Record is the unit of one record.
+func Record() Unit { return Unit{Kind: UnitRecord} }
+
+// Group is the unit of k records; a group of one is a record. Accountants refuse k < 1 and k > MaxGroup.
+func Group(k int) Unit {
+	if k == 1 {
+		return Record()
+	}
+	return Unit{Kind: UnitGroup, Size: k}
+}
+
+// Owner is the unit of all data of one agent. No sampling of records amplifies it.
+func Owner() Unit { return Unit{Kind: UnitOwner} }
+
+func (u Unit) validate() error {
+	switch {
+	case u.Kind == UnitGroup:
+		if u.Size < 2 || u.Size > MaxGroup {
+			return config.Bad("unit.size", u.Size, fmt.Sprintf("2 to %d", MaxGroup))
+		}
+	case u.Kind != UnitRecord && u.Kind != UnitOwner:
+		return config.Bad("unit.kind", int(u.Kind), "record, group or owner")
+	case u.Size != 0:
+		return config.Bad("unit.size", u.Size, "absent unless kind is group")
+	}
+	return nil
+}
+
+// members is how many records move at once: the group size, or 1.
+func (u Unit) members() int {
+	if u.Kind == UnitGroup {
+		return u.Size
+	}
+	return 1
+}
+
+// String returns "record", "group(k)" or "owner".
+func (u Unit) String() string {
+	if u.validate() != nil {
+		return fmt.Sprintf("Unit(%d,%d)", u.Kind, u.Size)
+	}
+	if u.Kind == UnitGroup {
+		return fmt.Sprintf("group(%d)", u.Size)
+	}
+	return unitNames[u.Kind]
+}
+
+type unitJSON struct {
+	Kind string `json:"kind"`
+	Size int    `json:"size,omitempty"`
+}
+
+// MarshalJSON writes {"kind":"record"}, {"kind":"group","size":k} or {"kind":"owner"}.
+func (u Unit) MarshalJSON() ([]byte, error) {
+	if err := u.validate(); err != nil {
+		return nil, err
+	}
+	return json.Marshal(unitJSON{unitNames[u.Kind], u.Size})
+}
+
+// UnmarshalJSON reads what MarshalJSON writes and refuses unknown keys.
+func (u *Unit) UnmarshalJSON(b []byte) error {
+	var j unitJSON
+	if err := strictJSON(b, &j); err != nil {
+		return err
+	}
+	for k := UnitRecord; k <= UnitOwner; k++ {
+		if unitNames[k] == j.Kind {
+			v := Unit{Kind: k, Size: j.Size}
+			if err := v.validate(); err != nil {
+				return err
+			}
+			*u = v
+			return nil
+		}
+	}
+	return config.Bad("unit.kind", j.Kind, "record, group or owner")
+}
+
+// Norm is the norm in which a sensitivity is stated. Its zero value is invalid.
+type Norm uint8
+
+const (
+	L1 Norm = iota + 1
+	L2
+)
+
+// String returns "l1" or "l2".
+func (n Norm) String() string {
+	switch n {
+	case L1:
+		return "l1"
+	case L2:
+		return "l2"
+	}
+	return fmt.Sprintf("Norm(%d)", uint8(n))
+}

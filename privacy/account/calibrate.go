@@ -1,0 +1,266 @@
+package account
+
+import (
+	"fmt"
+	"math"
+	"strconv"
+)
+
+// Result is a calibrated parameter and what it achieves.
+type Result struct {
+	NoiseMultiplier float64
+	Rate            float64
+	Epsilon         Interval
+	Delta           float64
+	Accountant      string
+}
+
+// Ranges of the calibrated parameters; outside of them a budget is ErrInfeasible.
+const (
+	minNoise = 1e-3
+	maxNoise = 1e9
+	minRate  = 1e-9
+)
+
+// Noise returns the smallest noise multiplier that meets target, rounded up to 6 significant digits; the achieved
+// epsilon is computed at the rounded value. A plan that costs nothing gives 0. ErrInfeasible: even 1e9 is not enough.
+func Noise(p Plan, target Budget) (Result, error) {
+	if err := target.validate(); err != nil {
+		return Result{}, err
+	}
+	upper := func(s float64) (float64, error) {
+		q := p
+		q.NoiseMultiplier = s
+		return q.upperAfter(1, target.Delta)
+	}
+	if e, err := upper(0); err != nil {
+		return Result{}, err
+	} else if e <= target.Epsilon {
+		return p.result(target, 0, p.Rate)
+	}
+	lo, hi, err := bracketNoise(upper, target.Epsilon)
+	if err != nil {
+		return Result{}, err
+	}
+	if hi, err = shrink(upper, target.Epsilon, lo, hi); err != nil {
+		return Result{}, err
+	}
+	for range 20 {
+		hi = roundUp(hi)
+		r, err := p.result(target, hi, p.Rate)
+		if err != nil || r.Epsilon.Upper <= target.Epsilon {
+			return r, err
+		}
+		hi *= 1 + 2e-6
+	}
+	return Result{}, fmt.Errorf("%w: no multiplier near %g meets epsilon %g at the final resolution", ErrInfeasible, hi, target.Epsilon)
+}
+
+// bracketNoise finds lo with upper(lo) > target >= upper(hi), by factors of 2 from 1.
+func bracketNoise(upper func(float64) (float64, error), target float64) (lo, hi float64, err error) {
+	e, err := upper(1)
+	if err != nil {
+		return 0, 0, err
+	}
+	lo, hi = 1, 1
+	if e <= target {
+		for e <= target && hi > minNoise {
+			hi, lo = lo, lo/2
+			if e, err = upper(lo); err != nil {
+				return 0, 0, err
+			}
+		}
+		if e <= target {
+			return lo, lo, nil
+		}
+		return lo, hi, nil
+	}
+	for e > target {
+		if hi > maxNoise {
+			return 0, 0, fmt.Errorf("%w: epsilon is %.6g at noise multiplier %.3g, target %g", ErrInfeasible, e, hi, target)
+		}
+		lo, hi = hi, 2*hi
+		if e, err = upper(hi); err != nil {
+			return 0, 0, err
+		}
+	}
+	return lo, hi, nil
+}
+
+// shrink narrows a bracket of a non-increasing function to a relative width of 3e-7 and returns its safe end. It
+// alternates a secant in logarithms, which is nearly linear here, with bisection when that does not halve the bracket.
+func shrink(upper func(float64) (float64, error), target, lo, hi float64) (float64, error) {
+	at := func(x float64) (float64, error) {
+		e, err := upper(x)
+		return math.Log(math.Max(e, 1e-300) / target), err
+	}
+	flo, err := at(lo)
+	if err != nil {
+		return 0, err
+	}
+	fhi, err := at(hi)
+	if err != nil {
+		return 0, err
+	}
+	for step := 0; hi/lo > 1+3e-7 && step < 100; step++ {
+		width := math.Log(hi / lo)
+		t := 0.5
+		if step%3 != 2 && !math.IsInf(flo, 1) && flo > fhi {
+			t = flo / (flo - fhi)
+			pad := math.Min(0.25, 1e-7/width) // land a little on the far side, so that both ends move
+			t = math.Min(1-pad, math.Max(pad, t+pad*sign(0.5-t)))
+		}
+		mid := lo * math.Exp(t*width)
+		if mid <= lo || mid >= hi {
+			break
+		}
+		f, err := at(mid)
+		if err != nil {
+			return 0, err
+		}
+		if f <= 0 {
+			hi, fhi = mid, f
+		} else {
+			lo, flo = mid, f
+		}
+	}
+	return hi, nil
+}
+
+func sign(x float64) float64 {
+	if x < 0 {
+		return -1
+	}
+	return 1
+}
+
+// sixDigits rounds to 6 significant decimal digits, to nearest.
+func sixDigits(x float64) float64 {
+	r, _ := strconv.ParseFloat(strconv.FormatFloat(x, 'g', 6, 64), 64)
+	return r
+}
+
+// roundUp rounds x > 0 up to 6 significant digits.
+func roundUp(x float64) float64 {
+	if r := sixDigits(x); r >= x {
+		return r
+	}
+	return sixDigits(x + math.Pow(10, math.Floor(math.Log10(x))-5))
+}
+
+// roundDown rounds x > 0 down to 6 significant digits.
+func roundDown(x float64) float64 {
+	if r := sixDigits(x); r <= x {
+		return r
+	}
+	return sixDigits(x - math.Pow(10, math.Floor(math.Log10(x))-5))
+}
+
+func (p Plan) result(target Budget, noise, rate float64) (Result, error) {
+	p.NoiseMultiplier, p.Rate = noise, rate
+	i, err := p.epsilonAfter(1, target.Delta)
+	name := p.Accountant
+	if name == "" {
+		name = Default
+	}
+	return Result{NoiseMultiplier: noise, Rate: rate, Epsilon: i, Delta: target.Delta, Accountant: name}, err
+}
+
+// Steps returns the largest number of periods of the plan that meets target. A plan that costs nothing gives 2^53.
+// ErrInfeasible: one period is too much.
+func Steps(p Plan, target Budget) (int, error) {
+	if err := target.validate(); err != nil {
+		return 0, err
+	}
+	ok := func(n int) (bool, error) {
+		e, err := p.upperAfter(n, target.Delta)
+		return e <= target.Epsilon, err
+	}
+	fits, err := ok(1)
+	if err != nil {
+		return 0, err
+	}
+	if !fits {
+		return 0, fmt.Errorf("%w: one period of the plan already exceeds epsilon %g", ErrInfeasible, target.Epsilon)
+	}
+	largest := p.maxPeriods()
+	lo, hi := 1, 2
+	for hi < largest {
+		if fits, err = ok(hi); err != nil {
+			return 0, err
+		}
+		if !fits {
+			break
+		}
+		if lo, hi = hi, 4*hi; hi > 1<<40 {
+			return largest, nil // nothing that is charged costs so little
+		}
+	}
+	hi = min(hi, largest+1)
+	for hi-lo > 1 {
+		mid := lo + (hi-lo)/2
+		if fits, err = ok(mid); err != nil {
+			return 0, err
+		}
+		if fits {
+			lo = mid
+		} else {
+			hi = mid
+		}
+	}
+	return lo, nil
+}
+
+// maxPeriods keeps every count below 2^53.
+func (p Plan) maxPeriods() int {
+	n := 1
+	for _, s := range p.Steps {
+		n = max(n, s.Times)
+	}
+	return maxCount / n
+}
+
+// Rate returns the largest sampling probability that meets target, rounded down to 6 significant digits.
+// ErrInfeasible: not even 1e-9 does.
+func Rate(p Plan, target Budget) (Result, error) {
+	if err := target.validate(); err != nil {
+		return Result{}, err
+	}
+	upper := func(inverse float64) (float64, error) { // non-increasing in 1/rate
+		q := p
+		q.Rate = 1 / inverse
+		return q.upperAfter(1, target.Delta)
+	}
+	e, err := upper(1)
+	if err != nil {
+		return Result{}, err
+	}
+	if e <= target.Epsilon {
+		return p.result(target, p.NoiseMultiplier, 1)
+	}
+	lo, hi := 1.0, 4.0
+	for {
+		if e, err = upper(hi); err != nil {
+			return Result{}, err
+		}
+		if e <= target.Epsilon {
+			break
+		}
+		if lo, hi = hi, 4*hi; hi > 1/minRate {
+			return Result{}, fmt.Errorf("%w: epsilon is %.6g at sampling rate %.3g, target %g", ErrInfeasible, e, 1/lo, target.Epsilon)
+		}
+	}
+	if hi, err = shrink(upper, target.Epsilon, lo, hi); err != nil {
+		return Result{}, err
+	}
+	rate := 1 / hi
+	for range 20 {
+		rate = roundDown(rate)
+		r, err := p.result(target, p.NoiseMultiplier, rate)
+		if err != nil || r.Epsilon.Upper <= target.Epsilon {
+			return r, err
+		}
+		rate *= 1 - 2e-6
+	}
+	return Result{}, fmt.Errorf("%w: no rate near %g meets epsilon %g at the final resolution", ErrInfeasible, rate, target.Epsilon)
+}

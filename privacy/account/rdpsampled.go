@@ -1,0 +1,224 @@
+package account
+
+import (
+	"math"
+	"math/big"
+)
+
+// sampledGaussianRDP is the Renyi divergence of order a > 1 of the Poisson-sampled Gaussian mechanism of rate q
+// and effective noise multiplier s under add-remove (Mironov, Talwar, Zhang 2019), remove direction, which is
+// the larger one. Integer orders use the binomial sum, others quadrature (not the binomial series, which is
+// loose or divergent).
+func sampledGaussianRDP(q, s, a float64) float64 {
+	switch {
+	case s == 0:
+		return math.Inf(1)
+	case q == 0 || math.IsInf(s, 1):
+		return 0
+	case q == 1:
+		return a / (2 * s * s)
+	case a == math.Trunc(a) && a <= 4096:
+		return sampledInteger(q, s, int(a)) / (a - 1)
+	}
+	return sampledQuadrature(q, s, a) / (a - 1)
+}
+
+// sampledInteger is ln A(a): A - 1 = sum_{k>=2} C(a,k) q^k (1-q)^(a-k) expm1((k^2-k)/(2 s^2)), all terms positive.
+func sampledInteger(q, s float64, a int) float64 {
+	lnQ, ln1Q, c := math.Log(q), math.Log1p(-q), 1/(2*s*s)
+	ln := make([]float64, 0, a)
+	choose := math.Log(float64(a))
+	for k := 2; k <= a; k++ {
+		choose += math.Log(float64(a-k+1) / float64(k))
+		x := float64(k) * float64(k-1) * c
+		lnExpm1 := math.Log(math.Expm1(x))
+		if x > 30 {
+			lnExpm1 = x + math.Log1p(-math.Exp(-x))
+		}
+		ln = append(ln, choose+float64(k)*lnQ+float64(a-k)*ln1Q+lnExpm1)
+	}
+	return softplus(logSumExp(ln...))
+}
+
+// softplus is ln(1 + e^x).
+func softplus(x float64) float64 {
+	if x > 36 {
+		return x
+	}
+	return math.Log1p(math.Exp(x))
+}
+
+// sampledQuadrature is ln A(a) for any a > 1. With u(z) = ln(1-q+q exp((2z-1)/(2 s^2))), E[exp u] = 1 under N(0, s^2), so
+// A - 1 = E[expm1(a u) - a expm1(u)], whose integrand is not negative. The trapezoid rule converges exponentially
+// for it; nodes are doubled until two results agree to 1e-11.
+func sampledQuadrature(q, s, a float64) float64 {
+	lo, hi := -14*s, a+14*s
+	lnQ, ln1Q := math.Log(q), math.Log1p(-q)
+	u := func(z float64) float64 { return logAddExp(ln1Q, lnQ+(2*z-1)/(2*s*s)) }
+	term := func(z float64) float64 { return smallConvex(a, u(z)) * math.Exp(-z*z/(2*s*s)) }
+	logs := a*u(hi) > 600
+	scale := 0.0
+	if logs { // factor out the peak of the integrand exp(a u - z^2/(2 s^2)), found on the first grid
+		term = func(z float64) float64 { return math.Exp(a*u(z) - z*z/(2*s*s) - scale) }
+		scale = math.Inf(-1)
+		for i := 0; i <= 4000; i++ {
+			z := lo + (hi-lo)*float64(i)/4000
+			scale = math.Max(scale, a*u(z)-z*z/(2*s*s))
+		}
+	}
+	n := int(math.Min(1<<20, math.Max(64, math.Ceil((hi-lo)/s*4))))
+	sum := 0.5 * (term(lo) + term(hi))
+	for i := 1; i < n; i++ {
+		sum += term(lo + (hi-lo)*float64(i)/float64(n))
+	}
+	last := sum / float64(n)
+	for n < 1<<22 {
+		for i := 0; i < n; i++ {
+			sum += term(lo + (hi-lo)*(float64(i)+0.5)/float64(n))
+		}
+		n *= 2
+		now := sum / float64(n)
+		done := math.Abs(now-last) <= 1e-11*now
+		last = now
+		if done {
+			break
+		}
+	}
+	integral := last * (hi - lo) / (s * math.Sqrt(2*math.Pi))
+	if logs {
+		return math.Max(0, scale+math.Log(integral))
+	}
+	return math.Log1p(integral)
+}
+
+// smallConvex is expm1(a u) - a expm1(u) = sum_{k>=2} (a^k - a) u^k/k!, by the series where it would cancel.
+func smallConvex(a, u float64) float64 {
+	if math.Abs(a*u) > 0.02 {
+		return math.Expm1(a*u) - a*math.Expm1(u)
+	}
+	var sum float64
+	uk, ak, fact := u, a, 1.0
+	for k := 2; k <= 9; k++ {
+		uk *= u
+		ak *= a
+		fact *= float64(k)
+		sum += (ak - a) * uk / fact
+	}
+	return sum
+}
+
+func logAddExp(x, y float64) float64 {
+	if x < y {
+		x, y = y, x
+	}
+	return x + math.Log1p(math.Exp(y-x))
+}
+
+// maxDifferenceOrder is where the forward differences of fixedSizeInteger stop being worth their precision.
+const maxDifferenceOrder = 256
+
+// fixedSizeCurve is the curve of the Gaussian mechanism on a batch drawn without replacement, under replace-one
+// (Wang, Balle, Kasiviswanathan 2019, Theorem 27), for noise s relative to the replace-one sensitivity. (a-1) R(a)
+// is convex, so orders between integers are interpolated.
+func fixedSizeCurve(q, s float64) curve {
+	if s == 0 {
+		return func(float64) float64 { return math.Inf(1) }
+	}
+	if q == 1 || math.IsInf(s, 1) {
+		return gaussianCurve(1 / s)
+	}
+	diff := lnForwardDifferences(s)
+	cache := map[int]float64{1: 0}
+	at := func(a int) float64 {
+		if _, ok := cache[a]; !ok {
+			cache[a] = fixedSizeInteger(q, s, a, diff)
+		}
+		return cache[a]
+	}
+	return func(a float64) float64 {
+		if a > 1<<14 {
+			return math.Inf(1)
+		}
+		lo := math.Floor(a)
+		x := at(int(lo))
+		if lo < a {
+			x += (a - lo) * (at(int(lo)+1) - x)
+		}
+		return x / (a - 1)
+	}
+}
+
+// fixedSizeInteger is (a-1) R(a) for an integer a >= 2.
+func fixedSizeInteger(q, s float64, a int, diff []float64) float64 {
+	r := func(j float64) float64 { return j / (2 * s * s) }
+	lnQ := math.Log(q)
+	choose := math.Log(float64(a)) + math.Log(float64(a-1)/2)
+	second := math.Min(math.Log(4)+r(2)+math.Log1p(-math.Exp(-r(2))), math.Ln2+r(2))
+	terms := append(make([]float64, 0, a), 2*lnQ+choose+second)
+	for j := 3; j <= a; j++ {
+		choose += math.Log(float64(a-j+1) / float64(j))
+		term := math.Ln2 + float64(j-1)*r(float64(j))
+		if j <= maxDifferenceOrder {
+			term = math.Min(term, math.Log(4)+(diff[2*(j/2)]+diff[2*((j+1)/2)])/2)
+		}
+		terms = append(terms, float64(j)*lnQ+choose+term)
+	}
+	return softplus(logSumExp(terms...))
+}
+
+// lnForwardDifferences returns, for even k up to maxDifferenceOrder, the logarithm of the k-th forward difference at
+// 0 of x -> exp((x-1) r(x)) = exp(x(x-1)/(2 s^2)). The alternating sums cancel, hence 640 bits; what cancels even then is +Inf.
+func lnForwardDifferences(s float64) []float64 {
+	out := make([]float64, maxDifferenceOrder+2)
+	c := 1 / (2 * s * s)
+	prec := uint(640)
+	e := make([]*big.Float, maxDifferenceOrder+1) // exp(c x (x-1))
+	step := bigExp(2*c, prec)                     // ratio of consecutive ratios
+	ratio := new(big.Float).SetPrec(prec).SetInt64(1)
+	e[0] = new(big.Float).SetPrec(prec).SetInt64(1)
+	for x := 1; x <= maxDifferenceOrder; x++ { // e[x] = e[x-1] exp(2c (x-1))
+		e[x] = new(big.Float).SetPrec(prec).Mul(e[x-1], ratio)
+		ratio = new(big.Float).SetPrec(prec).Mul(ratio, step)
+	}
+	size := make([]int, len(e))
+	for x := range e {
+		size[x] = e[x].MantExp(nil)
+	}
+	d := e
+	for k := 1; k <= maxDifferenceOrder; k++ {
+		for x := 0; x+k <= maxDifferenceOrder; x++ {
+			d[x].Sub(d[x+1], d[x])
+		}
+		if k%2 == 0 {
+			m := new(big.Float)
+			exp := d[0].MantExp(m)
+			f, _ := m.Float64()
+			out[k] = math.Log(f) + float64(exp)*math.Ln2
+			if d[0].Sign() <= 0 || exp < size[k]+k-int(prec)+60 { // cancelled: the caller has a second bound
+				out[k] = math.Inf(1)
+			}
+		}
+	}
+	return out
+}
+
+// bigExp is e^x for x >= 0 by halving, the power series and squaring.
+func bigExp(x float64, prec uint) *big.Float {
+	halvings := 0
+	y := new(big.Float).SetPrec(prec + 64).SetFloat64(x)
+	for f := x; f > 0.5; f /= 2 {
+		halvings++
+	}
+	y.SetMantExp(y, -halvings)
+	sum := new(big.Float).SetPrec(prec + 64).SetInt64(1)
+	term := new(big.Float).SetPrec(prec + 64).SetInt64(1)
+	for k := int64(1); k < 400; k++ {
+		term.Mul(term, y)
+		term.Quo(term, new(big.Float).SetInt64(k))
+		sum.Add(sum, term)
+	}
+	for range halvings {
+		sum.Mul(sum, sum)
+	}
+	return sum
+}

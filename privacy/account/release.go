@@ -1,0 +1,228 @@
+package account
+
+import (
+	"fmt"
+	"math"
+
+	"sotto/config"
+)
+
+// SamplerKind says how the records of one release are chosen. Its zero value is invalid.
+type SamplerKind uint8
+
+const (
+	FullBatch        SamplerKind = iota + 1 // every record, every time
+	Poisson                                 // each record independently with probability Rate
+	TruncatedPoisson                        // Poisson, surplus over MaxBatch dropped uniformly
+	FixedSize                               // Batch of Population without replacement
+	Shuffled                                // epochs of Period releases in random order: accounted without amplification
+	Cyclic                                  // each record in exactly one of every Period releases
+)
+
+var samplerNames = [...]string{FullBatch: "full", Poisson: "poisson", TruncatedPoisson: "truncated-poisson", FixedSize: "fixed-size", Shuffled: "shuffled", Cyclic: "cyclic"}
+
+// String returns the name that run files use, for instance "poisson".
+func (k SamplerKind) String() string {
+	if k < FullBatch || k > Cyclic {
+		return fmt.Sprintf("SamplerKind(%d)", uint8(k))
+	}
+	return samplerNames[k]
+}
+
+// ParseSampler reads the names that SamplerKind.String writes, and "none" for a full batch.
+func ParseSampler(s string) (SamplerKind, error) {
+	if s == "none" {
+		return FullBatch, nil
+	}
+	for k := FullBatch; k <= Cyclic; k++ {
+		if samplerNames[k] == s {
+			return k, nil
+		}
+	}
+	return 0, config.Bad("sampler", s, "full, poisson, truncated-poisson, fixed-size, shuffled or cyclic")
+}
+
+// Sampler is the public description of how a release's records are chosen. Rate is used by Poisson and
+// TruncatedPoisson, Population by TruncatedPoisson and FixedSize, Batch by FixedSize, MaxBatch by
+// TruncatedPoisson, Period by Shuffled and Cyclic.
+type Sampler struct {
+	Kind       SamplerKind
+	Rate       float64
+	Population int
+	Batch      int
+	MaxBatch   int
+	Period     int
+}
+
+// String names the sampler and the version of its drawing procedure, for instance "poisson/1".
+func (s Sampler) String() string { return s.Kind.String() + "/1" }
+
+// Part is one vector of a (joint) release.
+type Part struct {
+	Name  string
+	Clip  float64 // public bound of one record's contribution, in Norm
+	Shift float64 // sensitivity over Clip under the release's adjacency
+	Norm  Norm
+	Dim   int
+}
+
+// Release is what a query is going to release, known before any data are touched.
+type Release struct {
+	Oracle    string
+	Adjacency Adjacency
+	Unit      Unit
+	Sampler   Sampler
+	Parts     []Part
+	Draws     int     // micro-batches, each sampled anew, that are summed before one noise draw; 0 and 1 mean one
+	Scale     float64 // public factor applied to sum and noise alike, for instance 1/L; it costs nothing
+}
+
+// Validate checks every field; the error names the field, the value and the range.
+func (r Release) Validate() error {
+	if !r.Adjacency.valid() {
+		return config.Bad("adjacency", r.Adjacency, adjacencyAllowed)
+	}
+	if err := r.Unit.validate(); err != nil {
+		return err
+	}
+	if len(r.Parts) == 0 {
+		return config.Bad("parts", 0, "at least one")
+	}
+	for i, p := range r.Parts {
+		key := fmt.Sprintf("parts[%d]", i)
+		err := first(bad(positive(p.Clip), key+".clip", p.Clip, "a finite number > 0"),
+			bad(positive(p.Shift), key+".shift", p.Shift, "a finite number > 0"),
+			bad(p.Norm == L1 || p.Norm == L2, key+".norm", p.Norm, "l1 or l2"),
+			bad(p.Dim >= 1, key+".dim", p.Dim, "an integer >= 1"))
+		if err != nil {
+			return err
+		}
+	}
+	return first(bad(r.Draws >= 0 && r.Draws <= 1<<16, "draws", r.Draws, "0 to 65536"),
+		bad(atLeast0(r.Scale), "scale", r.Scale, "a finite number >= 0"))
+}
+
+// Sampled wraps inner, the event of the mechanism on one fixed batch, with the release's sampler and root
+// fields (adjacency, unit, clip, oracle, sampler). Draws > 1 gives the binomial mixture of a record that
+// falls into several of the summed micro-batches; it needs Poisson sampling and a Gaussian inner event.
+// A shuffled sampler becomes a cyclic event: no amplification. Sampling of records under the owner unit,
+// and fixed-size sampling under AddRemove, are ErrUnsupported.
+func (r Release) Sampled(inner Event) (Event, error) {
+	if err := r.Validate(); err != nil {
+		return Event{}, err
+	}
+	if inner.body == nil {
+		return Event{}, errInvalidEvent
+	}
+	if r.Unit.Kind == UnitOwner && r.Sampler.Kind != FullBatch {
+		return Event{}, fmt.Errorf("%w: %v sampling of records under the owner unit; supported: full batch", ErrUnsupported, r.Sampler.Kind)
+	}
+	inner.Adjacency, inner.Unit = r.Adjacency, r.Unit
+	ev, err := r.wrapSampler(inner)
+	if err != nil {
+		return Event{}, err
+	}
+	ev.Clip, ev.Oracle, ev.Sampler = r.Parts[0].Clip, r.Oracle, r.Sampler.String()
+	return ev, nil
+}
+
+func (r Release) wrapSampler(inner Event) (Event, error) {
+	s := r.Sampler
+	if r.Draws > 1 && s.Kind != Poisson {
+		return Event{}, fmt.Errorf("%w: %d micro-batches before one noise draw with %v sampling; supported: Poisson", ErrUnsupported, r.Draws, s.Kind)
+	}
+	switch s.Kind {
+	case FullBatch:
+		return inner, nil
+	case Poisson:
+		if r.Draws > 1 {
+			return binomialMixture(inner, r.Draws, s.Rate)
+		}
+		return PoissonSampled(s.Rate, inner)
+	case TruncatedPoisson:
+		return TruncatedPoissonSampled(s.Rate, s.Population, s.MaxBatch, inner)
+	case FixedSize:
+		if r.Adjacency == AddRemove {
+			return Event{}, fmt.Errorf("%w: fixed-size sampling under add-remove, where the number of records is private; supported: replace-one", ErrUnsupported)
+		}
+		return FixedSizeSampled(s.Population, s.Batch, inner)
+	case Shuffled, Cyclic:
+		return CyclicSampled(s.Period, inner)
+	}
+	return Event{}, config.Bad("sampler.kind", s.Kind, "full, poisson, truncated-poisson, fixed-size, shuffled or cyclic")
+}
+
+// binomialMixture is the event of draws Poisson micro-batches under one Gaussian noise draw.
+func binomialMixture(inner Event, draws int, rate float64) (Event, error) {
+	if err := bad(inUnit(rate), "rate", rate, "0 to 1"); err != nil {
+		return Event{}, err
+	}
+	if inner.body.typ == TypeNonPrivate || inner.body.typ == TypeNoOp {
+		return inner, nil
+	}
+	mu, ok := gaussianMu(inner.body)
+	if !ok {
+		return Event{}, fmt.Errorf("%w: micro-batches summed before a %s mechanism; supported: gaussian", ErrUnsupported, inner.body.typ)
+	}
+	if rate == 0 {
+		inner.body = &body{typ: TypeNoOp}
+		return inner, nil
+	}
+	b := &body{typ: TypeMixtureGaussian, noise: 1 / mu}
+	unit := 1.0
+	if inner.body.typ == TypeGaussian { // keep the figures that the mechanism stated
+		b.noise, unit = inner.body.noise, inner.body.shift
+	}
+	for j := 0; j <= draws; j++ {
+		if p := binomialPMF(draws, j, rate); p > 0 {
+			b.shifts = append(b.shifts, float64(j)*unit)
+			b.probs = append(b.probs, p)
+		}
+	}
+	n, err := normalise(b, 0)
+	inner.body = n
+	return inner, err
+}
+
+// binomialPMF is P[Bin(n,q) = j].
+func binomialPMF(n, j int, q float64) float64 {
+	switch {
+	case q == 0:
+		return boolTo(j == 0)
+	case q == 1:
+		return boolTo(j == n)
+	}
+	return math.Exp(lnChoose(float64(n), float64(j)) + float64(j)*math.Log(q) + float64(n-j)*math.Log1p(-q))
+}
+
+func boolTo(b bool) float64 {
+	if b {
+		return 1
+	}
+	return 0
+}
+
+func lnChoose(n, k float64) float64 {
+	a, _ := math.Lgamma(n + 1)
+	b, _ := math.Lgamma(k + 1)
+	c, _ := math.Lgamma(n - k + 1)
+	return a - b - c
+}
+
+// JointGaussian is one Gaussian event for several vectors released together from one batch: part k with noise
+// noise[k] (noise standard deviation over its clip) and sensitivity shift[k] clips. Their joint effective
+// multiplier s has 1/s^2 = sum_k (shift[k]/noise[k])^2, exactly; the event states it with shift 1.
+func JointGaussian(noise, shift []float64) (Event, error) {
+	if len(noise) == 0 || len(noise) != len(shift) {
+		return Event{}, config.Bad("noise", len(noise), "as many as shifts, at least one")
+	}
+	var sum float64
+	for k := range noise {
+		if err := first(bad(atLeast0(noise[k]), "noise_multiplier", noise[k], "a finite number >= 0"), bad(positive(shift[k]), "shift", shift[k], "a finite number > 0")); err != nil {
+			return Event{}, err
+		}
+		x := shift[k] / noise[k]
+		sum += x * x
+	}
+	return Gaussian(1/math.Sqrt(sum), 1)
+}

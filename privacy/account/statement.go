@@ -1,0 +1,149 @@
+package account
+
+import (
+	"encoding/json"
+	"fmt"
+	"math"
+	"strings"
+)
+
+// Statement is a privacy statement for one agent: what is protected, how well, by which argument, and what is not.
+// Exactly one of Epsilon and WouldBeEpsilon is set: a simulation, whose noise is reproducible, guarantees nothing
+// and states only what the same run with secret noise would.
+type Statement struct {
+	V              int                  `json:"v"`
+	Unit           string               `json:"unit"`
+	Adjacency      Adjacency            `json:"adjacency"`
+	Delta          float64              `json:"delta"`
+	Epsilon        *StatedInterval      `json:"epsilon,omitempty"`
+	WouldBeEpsilon *StatedInterval      `json:"would_be_epsilon,omitempty"`
+	Method         string               `json:"method"`
+	Provenance     string               `json:"provenance"`
+	Citations      []string             `json:"citations"`
+	Sampler        string               `json:"sampler"`
+	Noise          string               `json:"noise"` // "exact", "fast" or "simulated"
+	Releases       int                  `json:"releases"`
+	Adversary      string               `json:"adversary"`
+	Assumptions    []string             `json:"assumptions"`
+	NotCovered     []string             `json:"not_covered"`
+	PerAdversary   []AdversaryStatement `json:"per_adversary"`
+	Ledger         LedgerRange          `json:"ledger"`
+	Accountant     string               `json:"accountant"`
+	Overrides      []string             `json:"overrides"`
+}
+
+// AdversaryStatement is an additional figure against one weaker adversary.
+type AdversaryStatement struct {
+	Adversary string         `json:"adversary"`
+	Method    string         `json:"method"`
+	Epsilon   StatedInterval `json:"epsilon"`
+}
+
+// LedgerRange ties a statement to the charges it was computed from.
+type LedgerRange struct {
+	FirstSeq uint64 `json:"first_seq"`
+	LastSeq  uint64 `json:"last_seq"`
+	Head     string `json:"head"` // SHA-256 in hexadecimal
+}
+
+// StatedInterval is an Interval whose infinite ends are the JSON string "inf".
+type StatedInterval Interval
+
+type statedJSON struct {
+	Lower any `json:"lower"`
+	Upper any `json:"upper"`
+}
+
+// MarshalJSON implements json.Marshaler.
+func (s StatedInterval) MarshalJSON() ([]byte, error) {
+	f := func(x float64) any {
+		if math.IsInf(x, 1) {
+			return "inf"
+		}
+		return x
+	}
+	return json.Marshal(statedJSON{f(s.Lower), f(s.Upper)})
+}
+
+// UnmarshalJSON implements json.Unmarshaler.
+func (s *StatedInterval) UnmarshalJSON(b []byte) error {
+	var j statedJSON
+	if err := strictJSON(b, &j); err != nil {
+		return err
+	}
+	for _, f := range []struct {
+		from any
+		to   *float64
+	}{{j.Lower, &s.Lower}, {j.Upper, &s.Upper}} {
+		switch x := f.from.(type) {
+		case float64:
+			*f.to = x
+		case string:
+			*f.to = math.Inf(1)
+			if x != "inf" {
+				return bad(false, "epsilon", x, "a number or \"inf\"")
+			}
+		default:
+			return bad(false, "epsilon", fmt.Sprint(x), "a number or \"inf\"")
+		}
+	}
+	return nil
+}
+
+// NewStatement computes the statement of everything composed in acc, at delta, with noise "exact", "fast" or
+// "simulated". The caller fills Sampler, Releases, Ledger, Overrides, NotCovered and PerAdversary.
+func NewStatement(acc Accountant, a Adjacency, u Unit, delta float64, noise string) (Statement, error) {
+	if err := first(checkPair(a, u), bad(noise == "exact" || noise == "fast" || noise == "simulated", "noise", noise, "exact, fast or simulated")); err != nil {
+		return Statement{}, err
+	}
+	i, err := acc.Epsilon(delta)
+	if err != nil {
+		return Statement{}, err
+	}
+	d := acc.Describe()
+	s := Statement{V: 1, Unit: u.String(), Adjacency: a, Delta: delta, Method: d.Method, Provenance: d.Provenance, Citations: d.Citations, Noise: noise,
+		Adversary: "sees every message of this agent", Accountant: Version, NotCovered: []string{}, PerAdversary: []AdversaryStatement{}, Overrides: []string{},
+		Assumptions: append([]string{"noise and sampling keys are secret", "clip, rate, batch size and schedule are public"}, d.Assumptions...)}
+	stated := StatedInterval(i)
+	if noise == "simulated" {
+		s.WouldBeEpsilon = &stated
+	} else {
+		s.Epsilon = &stated
+	}
+	if noise == "fast" {
+		s.Assumptions = append(s.Assumptions, "the double-precision sampler is indistinguishable from the normal law")
+	}
+	return s, nil
+}
+
+// String returns a paragraph for a data protection officer.
+func (s Statement) String() string {
+	var b strings.Builder
+	i, would := s.Epsilon, false
+	if i == nil {
+		i, would = s.WouldBeEpsilon, true
+	}
+	if i == nil {
+		return "Nothing is stated: the statement holds no epsilon."
+	}
+	what := map[Adjacency]string{AddRemove: "adding or removing", ReplaceOne: "changing", ZeroOut: "blanking out"}[s.Adjacency]
+	switch {
+	case math.IsInf(i.Upper, 1):
+		fmt.Fprintf(&b, "No privacy guarantee can be given for one %s (adjacency %v): epsilon is infinite at delta %g.", s.Unit, s.Adjacency, s.Delta)
+	case would:
+		fmt.Fprintf(&b, "This was a simulation with reproducible noise and protects nobody. With secret noise, %s one %s would change the probability of any outcome by a factor of at most e^%.4g, except with probability %g.", what, s.Unit, i.Upper, s.Delta)
+	default:
+		fmt.Fprintf(&b, "%s one %s changes the probability of anything that an adversary who %s can conclude by a factor of at most e^%.4g (epsilon %.4g, at least %.4g), except with probability %g (delta).",
+			strings.ToUpper(what[:1])+what[1:], s.Unit, s.Adversary, i.Upper, i.Upper, i.Lower, s.Delta)
+	}
+	fmt.Fprintf(&b, " The figure covers %d releases (sampler %s, %s noise) and was computed by %s (%s, %s).", s.Releases, s.Sampler, s.Noise, s.Method, s.Provenance, s.Accountant)
+	list := func(head string, items []string) {
+		if len(items) > 0 {
+			fmt.Fprintf(&b, " %s: %s.", head, strings.Join(items, "; "))
+		}
+	}
+	list("It assumes", s.Assumptions)
+	list("Not covered", s.NotCovered)
+	list("Overrides in force", s.Overrides)
+	return b.String()
+}

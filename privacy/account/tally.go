@@ -1,0 +1,234 @@
+package account
+
+import (
+	"encoding/json"
+	"fmt"
+	"sort"
+
+	"sotto/config"
+)
+
+// entry is an event below the sequence level with how often it occurred.
+type entry struct {
+	body  *body
+	key   string
+	count int
+}
+
+// tally is the multiset of events of one accountant. lists[0] is shared by all branches of parallel events,
+// lists[1+i] belongs to branch i. Lists are sorted by key, so that no answer depends on the order of charges.
+type tally struct {
+	name      string
+	adjacency Adjacency
+	unit      Unit
+	supports  func(*body) error
+	lists     [][]entry
+}
+
+func newTally(name string, a Adjacency, u Unit, supports func(*body) error) (tally, error) {
+	return tally{name: name, adjacency: a, unit: u, supports: supports, lists: make([][]entry, 1)}, checkPair(a, u)
+}
+
+// addition is one entry about to be added to a list.
+type addition struct {
+	list int
+	entry
+}
+
+// Compose adds times adaptive copies of ev; see Accountant.
+func (t *tally) Compose(ev Event, times int) error {
+	if ev.body == nil {
+		return errInvalidEvent
+	}
+	if times < 0 || times > maxCount {
+		return config.Bad("times", times, "0 to 2^53")
+	}
+	if ev.Adjacency != 0 && ev.Adjacency != t.adjacency {
+		return config.Bad("event.adjacency", ev.Adjacency, t.adjacency.String()+", as the accountant")
+	}
+	if ev.Unit != (Unit{}) && ev.Unit != t.unit {
+		return config.Bad("event.unit", ev.Unit, t.unit.String()+", as the accountant")
+	}
+	adds, err := t.expand(nil, 0, ev.body, times)
+	if err != nil {
+		return err
+	}
+	for i := range adds {
+		if l := adds[i].list; l < len(t.lists) {
+			if at, found := find(t.lists[l], &adds[i].entry); found && t.lists[l][at].count > maxCount-adds[i].count {
+				return config.Bad("times", times, "a total below 2^53")
+			}
+		}
+	}
+	for i := range adds {
+		t.add(&adds[i])
+	}
+	return nil
+}
+
+func (t *tally) add(a *addition) {
+	for len(t.lists) <= a.list {
+		t.lists = append(t.lists, nil)
+	}
+	l := t.lists[a.list]
+	at, found := find(l, &a.entry)
+	if !found {
+		l = append(l, entry{})
+		copy(l[at+1:], l[at:])
+		l[at] = entry{body: a.body, key: a.body.key()}
+	}
+	l[at].count += a.count
+	t.lists[a.list] = l
+}
+
+// find returns where e is, or belongs, in l. Equal pointers are found without making a key.
+func find(l []entry, e *entry) (int, bool) {
+	if len(l) <= 8 {
+		for i := range l {
+			if l[i].body == e.body {
+				return i, true
+			}
+		}
+	}
+	if e.key == "" {
+		e.key = e.body.key()
+	}
+	at := sort.Search(len(l), func(i int) bool { return l[i].key >= e.key })
+	return at, at < len(l) && l[at].key == e.key
+}
+
+// expand flattens sequences, repeats and branches, and asks supports about the rest.
+func (t *tally) expand(dst []addition, list int, b *body, n int) ([]addition, error) {
+	if n == 0 || b.typ == TypeNoOp {
+		return dst, nil
+	}
+	var err error
+	switch b.typ {
+	case TypeRepeat:
+		m, ok := mulCount(n, b.count)
+		if !ok || m > maxCount {
+			return nil, config.Bad("times", n, "a total below 2^53")
+		}
+		return t.expand(dst, list, b.event, m)
+	case TypeCompose:
+		for _, c := range b.events {
+			if dst, err = t.expand(dst, list, c, n); err != nil {
+				return nil, err
+			}
+		}
+		return dst, nil
+	case TypeParallel:
+		if list != 0 || len(t.lists) > 1 && len(t.lists) != 1+len(b.events) {
+			return nil, config.Bad("events", len(b.events), fmt.Sprintf("%d branches, as in the parallel events before", len(t.lists)-1))
+		}
+		for i, c := range b.events {
+			if dst, err = t.expand(dst, 1+i, c, n); err != nil {
+				return nil, err
+			}
+		}
+		return dst, nil
+	case TypeNonPrivate:
+	case TypeCyclic:
+		if _, err = t.expand(nil, list, b.event, 1); err != nil {
+			return nil, err
+		}
+	default:
+		if err = t.supports(b); err != nil {
+			return nil, err
+		}
+	}
+	return append(dst, addition{list, entry{body: b, count: n}}), nil
+}
+
+// branches returns, for every branch, the mechanisms that one unit can meet: shared ones and the branch's own,
+// with cyclic events already reduced to ceil(n/period) copies. nonPrivate reports a branch without guarantee.
+func (t *tally) branches() (all [][]entry, nonPrivate bool) {
+	for i := min(1, len(t.lists)-1); i < len(t.lists); i++ {
+		merged := tally{supports: func(*body) error { return nil }, lists: make([][]entry, 1)}
+		for _, l := range [][]entry{t.lists[0], t.lists[i]} {
+			for _, e := range l {
+				if e.body.typ == TypeNonPrivate {
+					return nil, true
+				}
+				if e.body.typ == TypeCyclic {
+					adds, _ := merged.expand(nil, 0, e.body.event, (e.count+e.body.period-1)/e.body.period)
+					for k := range adds {
+						merged.add(&adds[k])
+					}
+					continue
+				}
+				merged.add(&addition{0, e})
+			}
+			if i == 0 {
+				break
+			}
+		}
+		all = append(all, merged.lists[0])
+	}
+	return all, false
+}
+
+// snapshot is the saved form of an accountant.
+type snapshot struct {
+	V          int             `json:"v"`
+	Accountant string          `json:"accountant"`
+	Adjacency  Adjacency       `json:"adjacency"`
+	Unit       Unit            `json:"unit"`
+	Branches   int             `json:"branches"`
+	Events     []snapshotEntry `json:"events"`
+}
+
+type snapshotEntry struct {
+	Branch int   `json:"branch"` // 0 = shared
+	Count  int   `json:"count"`
+	Event  Event `json:"event"`
+}
+
+// MarshalJSON saves what was composed; Restore reads it.
+func (t *tally) MarshalJSON() ([]byte, error) {
+	s := snapshot{V: 1, Accountant: t.name, Adjacency: t.adjacency, Unit: t.unit, Branches: len(t.lists) - 1, Events: []snapshotEntry{}}
+	for i, l := range t.lists {
+		for _, e := range l {
+			s.Events = append(s.Events, snapshotEntry{i, e.count, Event{body: e.body}})
+		}
+	}
+	return json.Marshal(s)
+}
+
+// Restore returns the accountant that was saved with MarshalJSON: its answers are the same bits.
+func Restore(data []byte) (Accountant, error) {
+	var s snapshot
+	if err := strictJSON(data, &s); err != nil {
+		return nil, err
+	}
+	if s.V != 1 {
+		return nil, config.Bad("v", s.V, "1")
+	}
+	a, err := New(s.Accountant, s.Adjacency, s.Unit)
+	if err != nil {
+		return nil, err
+	}
+	t := a.(interface{ state() *tally }).state()
+	if s.Branches < 0 || s.Branches > 1<<20 {
+		return nil, config.Bad("branches", s.Branches, "0 to 2^20")
+	}
+	t.lists = make([][]entry, 1+s.Branches)
+	for _, e := range s.Events {
+		if e.Branch < 0 || e.Branch > s.Branches {
+			return nil, config.Bad("branch", e.Branch, fmt.Sprintf("0 to %d", s.Branches))
+		}
+		if e.Event.body == nil || e.Count < 0 || e.Count > maxCount || e.Event.body.contains(TypeParallel) {
+			return nil, config.Bad("events", e.Count, "an event without branches and a count of 0 to 2^53")
+		}
+		adds, err := t.expand(nil, e.Branch, e.Event.body, e.Count)
+		if err != nil {
+			return nil, err
+		}
+		for i := range adds {
+			t.add(&adds[i])
+		}
+	}
+	return a, nil
+}
+
+func (t *tally) state() *tally { return t }
