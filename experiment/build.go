@@ -1,0 +1,240 @@
+package experiment
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+
+	"sotto/agent"
+	"sotto/algo"
+	"sotto/config"
+	"sotto/data"
+	"sotto/model"
+	"sotto/oracle"
+	"sotto/privacy"
+	"sotto/privacy/account"
+	"sotto/privacy/ledger"
+	"sotto/rng"
+	"sotto/sim"
+	"sotto/tensor"
+	"sotto/topology"
+)
+
+// EngineVersion changes whenever the same configuration and seed give other results.
+const EngineVersion = "1"
+
+// Experiment is a run file that every package has accepted, with its data loaded: ready to run.
+type Experiment struct {
+	file      *File
+	effective []byte
+	split     *data.Split
+	parts     [][]int32
+	schedule  topology.Schedule
+	spectrum  topology.Info
+	model     model.Model
+	factory   agent.Factory
+	plans     []plan // by agent
+	overrides []string
+	tests     []*model.Batch // by agent; all the same where every agent is tested on all
+	init      tensor.Vec
+}
+
+// plan is what one agent is going to ask of its data. Agents with equal public constants share the
+// calibrated noise.
+type plan struct {
+	rate            float64 // q
+	batch           float64 // L, the public normaliser
+	records         int     // public record count; 0 where it is private
+	queries         int
+	noiseMultiplier float64
+	limited         bool // target_epsilon is a budget:
+	event           account.Event
+	limit           int // the charges of event that it admits
+}
+
+// Build loads the data and lets every package decode its parameters. dataDir is the data folder.
+func (f *File) Build(dataDir string) (*Experiment, error) {
+	e := &Experiment{file: f}
+	var err error
+	topo := topology.Spec{Graph: f.topo.Graph, Weights: f.topo.Weights, Agents: f.topo.Agents, Seed: f.root.Seed}
+	if e.schedule, err = topology.Build(topo, f.section("topology")); err != nil {
+		return nil, f.at("topology", err)
+	}
+	if e.factory, err = algo.New(f.alg.Name, f.section("algorithm")); err != nil {
+		return nil, f.at("algorithm", err)
+	}
+	if e.split, err = data.Load(f.data.Dataset, dataDir, f.root.Seed, f.section("data")); err != nil {
+		return nil, f.at("data", err)
+	}
+	train := e.split.Train
+	if e.parts, err = data.Partition(f.data.Partition, train, f.topo.Agents, f.root.Seed, f.section("data")); err != nil {
+		return nil, f.at("data", err)
+	}
+	shape := model.Shape{Height: train.Shape[0], Width: train.Shape[1], Channels: train.Shape[2], Classes: train.Classes}
+	if e.model, err = model.New(f.mod.Name, shape, f.section("model")); err != nil {
+		return nil, f.at("model", err)
+	}
+	if err := f.doc.finish(); err != nil {
+		return nil, err
+	}
+	if err := e.analyze(); err != nil {
+		return nil, f.at("topology", err)
+	}
+	if err := e.planPrivacy(); err != nil {
+		return nil, f.at("privacy", err)
+	}
+	if e.effective, err = f.Effective(); err != nil {
+		return nil, err
+	}
+	e.init = make(tensor.Vec, e.model.Dim())
+	e.model.Init(e.init, rng.Public(f.root.Seed, "initial model"))
+	return e, e.buildTests()
+}
+
+func (e *Experiment) analyze() error {
+	g, err := e.schedule.At(0)
+	if err != nil {
+		return err
+	}
+	e.spectrum, err = topology.Analyze(g)
+	return err
+}
+
+// buildTests gives every agent its test records.
+func (e *Experiment) buildTests() error {
+	test, n := e.split.Test, e.file.topo.Agents
+	limit := test.Len()
+	if l := e.file.eval.Limit; l > 0 {
+		limit = min(limit, l)
+	}
+	if limit == 0 {
+		return e.file.at("data", config.Bad("dataset", e.file.data.Dataset, "a data set with test records"))
+	}
+	e.tests = make([]*model.Batch, n)
+	if e.file.eval.On == "all" {
+		all := batchOf(test)
+		all.X.Rows = limit
+		all.Labels, all.Targets = first(all.Labels, limit), first(all.Targets, limit)
+		for i := range e.tests {
+			e.tests[i] = all
+		}
+		return nil
+	}
+	if test.Groups == nil {
+		return e.file.at("evaluate", config.Bad("on", "own", "all: this data set does not say whose its test records are"))
+	}
+	rows := make([][]int32, n)
+	for r, g := range test.Groups {
+		if i := int(g) % n; e.file.eval.Limit == 0 || len(rows[i]) < e.file.eval.Limit {
+			rows[i] = append(rows[i], int32(r))
+		}
+	}
+	for i := range rows {
+		if len(rows[i]) == 0 {
+			return e.file.at("evaluate", config.Bad("on", "own", fmt.Sprintf("all: agent %d has no test records", i)))
+		}
+		e.tests[i] = batchOf(test.Select(rows[i]))
+	}
+	return nil
+}
+
+func batchOf(d *data.Dataset) *model.Batch {
+	return &model.Batch{X: d.X, Labels: d.Labels, Targets: d.Targets}
+}
+
+func first[T any](s []T, n int) []T {
+	if s == nil {
+		return nil
+	}
+	return s[:n]
+}
+
+// Digest identifies the configuration: the SHA-256 of the effective run file.
+func (e *Experiment) Digest() string {
+	sum := sha256.Sum256(e.effective)
+	return hex.EncodeToString(sum[:])
+}
+
+// identity is what a run directory is named after: configuration, data and engine.
+func (e *Experiment) identity() string {
+	h := sha256.New()
+	fmt.Fprintf(h, "%s\n%s\n%s\n%s\n", EngineVersion, e.Digest(), e.split.Train.Digest, e.split.Test.Digest)
+	return hex.EncodeToString(h.Sum(nil))
+}
+
+// world is the running part of an experiment.
+type world struct {
+	sim     *sim.Sim
+	ledgers []*ledger.Memory
+}
+
+// start builds every agent with its own ledger, oracle and gate. A resumed run hands in what its ledgers
+// held; a fresh one starts them with the overrides in force.
+func (e *Experiment) start(workers int, restored [][]ledger.Record) (*world, error) {
+	f := e.file
+	n := f.topo.Agents
+	w := &world{ledgers: make([]*ledger.Memory, n)}
+	pool := oracle.NewPool()
+	agents := make([]sim.Agent, n)
+	for i := range agents {
+		p := &e.plans[i]
+		mechanism, err := e.mechanism(p)
+		if err != nil {
+			return nil, f.at("privacy", err)
+		}
+		grad := &oracle.Gradient{
+			Model: e.model, Records: oracle.Records{Data: e.split.Train, Index: e.parts[i]},
+			Rate: p.rate, ExpectedBatch: p.batch, Clip: f.priv.MaxGradNorm,
+			Adjacency: f.priv.adjacency, Unit: account.Record(), Pool: pool,
+		}
+		if err := grad.Validate(); err != nil {
+			return nil, f.at("privacy", err)
+		}
+		var filter account.Filter
+		if p.limited {
+			if filter, err = account.NewCountFilter(p.event, p.limit); err != nil {
+				return nil, f.at("privacy", err)
+			}
+		}
+		w.ledgers[i] = ledger.NewMemory(filter)
+		if restored != nil {
+			if err := w.ledgers[i].Restore(restored[i]); err != nil {
+				return nil, fmt.Errorf("%w: agent %d: %w", ErrCheckpoint, i, err)
+			}
+		} else if err := e.recordOverrides(w.ledgers[i]); err != nil {
+			return nil, err
+		}
+		env := agent.Env{Self: agent.ID(i), Agents: n, Dim: e.model.Dim(), Records: p.records, Rounds: f.root.Rounds, Init: e.init}
+		alg, err := e.factory(env)
+		if err != nil {
+			return nil, f.at("topology", err)
+		}
+		gate := privacy.NewSimulatedGate(w.ledgers[i], mechanism, map[string]privacy.Oracle{"grad": grad}, f.root.Seed, agent.ID(i))
+		agents[i] = sim.Agent{Algorithm: alg, Gate: gate, Silent: e.sealed()}
+	}
+	var err error
+	w.sim, err = sim.New(sim.Config{Agents: agents, Schedule: e.schedule, Dim: e.model.Dim(), Rounds: f.root.Rounds,
+		Workers: workers, Seed: f.root.Seed, Faults: f.flts})
+	return w, f.at("faults", err)
+}
+
+func (e *Experiment) recordOverrides(l ledger.Ledger) error {
+	for _, o := range e.overrides {
+		if err := l.Override(o); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// sealed says that answers carry no noise because nothing leaves an agent: the local-only baseline.
+func (e *Experiment) sealed() bool {
+	return e.file.alg.Name == "local" && e.file.priv.Mechanism == "none"
+}
+
+func (e *Experiment) mechanism(p *plan) (privacy.Mechanism, error) {
+	if e.sealed() {
+		return privacy.NewMechanism("sealed", 0)
+	}
+	return privacy.NewMechanism(e.file.priv.Mechanism, p.noiseMultiplier)
+}

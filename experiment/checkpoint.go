@@ -1,0 +1,146 @@
+package experiment
+
+import (
+	"encoding/binary"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"math"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"sotto/agent"
+	"sotto/privacy/ledger"
+)
+
+// ErrCheckpoint says that a directory holds no run that can be resumed by this program.
+var ErrCheckpoint = errors.New("experiment: not a resumable run")
+
+const checkpointTag = "sotto run checkpoint/1"
+
+// progress is what a run has to remember beside the simulation itself. No key and no stream position is
+// in it: streams are derived from seed, agent and charge number.
+type progress struct {
+	Identity    string            `json:"identity"` // configuration, data and engine
+	Elapsed     time.Duration     `json:"elapsed"`
+	Evaluations []savedEvaluation `json:"evaluations"`
+	Ledgers     [][]ledger.Record `json:"ledgers"`
+}
+
+// savedEvaluation holds floats as bits, so that NaN and infinities survive.
+type savedEvaluation struct {
+	Round uint64     `json:"round"`
+	Bits  []uint64   `json:"bits"` // has accuracy, accuracy, loss, consensus, epsilon
+	Rows  []savedRow `json:"rows"`
+}
+
+type savedRow struct {
+	Agent, Metric         string
+	Value, Epsilon, Delta uint64
+}
+
+func (r *running) checkpoint() error {
+	p := progress{Identity: r.e.identity(), Elapsed: r.elapsed()}
+	for i, ev := range r.evaluations {
+		s := savedEvaluation{Round: ev.Round}
+		acc, has := Spread{}, 0.
+		if ev.Accuracy != nil {
+			acc, has = *ev.Accuracy, 1
+		}
+		for _, x := range []float64{has, acc.Mean, acc.Min, acc.Max, ev.Loss.Mean, ev.Loss.Min, ev.Loss.Max, ev.Consensus, ev.Epsilon} {
+			s.Bits = append(s.Bits, math.Float64bits(x))
+		}
+		for _, row := range r.rows[i] {
+			s.Rows = append(s.Rows, savedRow{row.Agent, row.Metric, math.Float64bits(row.Value), math.Float64bits(row.Epsilon), math.Float64bits(row.Delta)})
+		}
+		p.Evaluations = append(p.Evaluations, s)
+	}
+	for _, l := range r.world.ledgers {
+		var records []ledger.Record
+		for rec, err := range l.Records() {
+			if err != nil {
+				return err
+			}
+			records = append(records, rec)
+		}
+		p.Ledgers = append(p.Ledgers, records)
+	}
+	head, err := json.Marshal(p)
+	if err != nil {
+		return err
+	}
+	b := agent.AppendTag(nil, checkpointTag)
+	b = binary.LittleEndian.AppendUint64(b, uint64(len(head)))
+	b = append(b, head...)
+	at := len(b)
+	b = r.world.sim.AppendState(binary.LittleEndian.AppendUint64(b, 0))
+	binary.LittleEndian.PutUint64(b[at:], uint64(len(b)-at-8))
+	return r.dir.put(checkpointFile, b)
+}
+
+// readCheckpoint checks that b belongs to the experiment and returns its parts.
+func (e *Experiment) readCheckpoint(b []byte) (p progress, state []byte, err error) {
+	s := agent.ReadState(b, checkpointTag)
+	head, state := s.Block(), s.Block()
+	if err := s.Close(); err != nil {
+		return p, nil, fmt.Errorf("%w: %w", ErrCheckpoint, err)
+	}
+	if err := json.Unmarshal(head, &p); err != nil {
+		return p, nil, fmt.Errorf("%w: %w", ErrCheckpoint, err)
+	}
+	if p.Identity != e.identity() {
+		return p, nil, fmt.Errorf("%w: it was made with another configuration, other data or an engine version other than %s", ErrCheckpoint, EngineVersion)
+	}
+	if len(p.Ledgers) != e.file.topo.Agents {
+		return p, nil, fmt.Errorf("%w: %d ledgers, this run has %d", ErrCheckpoint, len(p.Ledgers), e.file.topo.Agents)
+	}
+	return p, state, nil
+}
+
+// restore puts a world whose ledgers are restored into the state of a checkpoint.
+func (r *running) restore(p progress, state []byte) error {
+	for _, s := range p.Evaluations {
+		if len(s.Bits) != 9 {
+			return fmt.Errorf("%w: an evaluation has %d figures", ErrCheckpoint, len(s.Bits))
+		}
+		f := make([]float64, len(s.Bits))
+		for i, bits := range s.Bits {
+			f[i] = math.Float64frombits(bits)
+		}
+		ev := evaluation{Round: s.Round, Loss: Spread{f[4], f[5], f[6]}, Consensus: f[7], Epsilon: f[8]}
+		if f[0] == 1 {
+			ev.Accuracy = &Spread{f[1], f[2], f[3]}
+		}
+		var rows []Row
+		for _, row := range s.Rows {
+			rows = append(rows, Row{s.Round, row.Agent, row.Metric,
+				math.Float64frombits(row.Value), math.Float64frombits(row.Epsilon), math.Float64frombits(row.Delta)})
+		}
+		r.evaluations, r.rows = append(r.evaluations, ev), append(r.rows, rows)
+	}
+	r.before = p.Elapsed
+	if err := r.world.sim.LoadState(state); err != nil {
+		return fmt.Errorf("%w: %w", ErrCheckpoint, err)
+	}
+	return nil
+}
+
+// resumeDir reads an interrupted run's directory, whose name ends in .partial.
+func resumeDir(dir string) (*runDir, []byte, *File, error) {
+	dir = filepath.Clean(dir)
+	base, ok := strings.CutSuffix(filepath.Base(dir), partialSuffix)
+	if !ok {
+		return nil, nil, nil, fmt.Errorf("%w: %s: an interrupted run's directory ends in %s", ErrCheckpoint, dir, partialSuffix)
+	}
+	b, err := os.ReadFile(filepath.Join(dir, checkpointFile))
+	if err != nil {
+		return nil, nil, nil, fmt.Errorf("%w: %w", ErrCheckpoint, err)
+	}
+	f, err := Read(filepath.Join(dir, configFile), nil)
+	if err != nil {
+		return nil, nil, nil, err
+	}
+	return &runDir{out: filepath.Dir(dir), name: base, path: dir, write: writeAtomic}, b, f, nil
+}

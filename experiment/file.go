@@ -1,0 +1,278 @@
+package experiment
+
+import (
+	_ "embed"
+	"fmt"
+	"math"
+	"os"
+	"regexp"
+	"slices"
+
+	"sotto/algo"
+	"sotto/config"
+	"sotto/privacy/account"
+	"sotto/sim"
+)
+
+// Builtin is the run file of the built-in task: generated data, no download.
+//
+//go:embed builtin.toml
+var Builtin []byte
+
+// File is a run file with every section decoded but not yet built: the packages it names still have to
+// accept their own parameters.
+type File struct {
+	doc  *document
+	root rootParams
+	topo topologyParams
+	data dataParams
+	mod  modelParams
+	alg  algorithmParams
+	priv privacyParams
+	eval evaluateParams
+	flts sim.Faults
+}
+
+type rootParams struct {
+	Name   string `toml:"name"`
+	Seed   uint64 `toml:"seed"`
+	Rounds uint64 `toml:"rounds"`
+}
+
+type topologyParams struct {
+	Graph   string `toml:"graph"`
+	Agents  int    `toml:"agents"`
+	Weights string `toml:"weights,omitempty"`
+}
+
+type dataParams struct {
+	Dataset    string `toml:"dataset"`
+	Partition  string `toml:"partition"`
+	AllowEmpty bool   `toml:"allow_empty"`
+}
+
+type modelParams struct {
+	Name string `toml:"name"`
+}
+
+type algorithmParams struct {
+	Name string `toml:"name"`
+}
+
+// privacyParams is the [privacy] section. noise_multiplier is the noise standard deviation over
+// max_grad_norm under every adjacency.
+type privacyParams struct {
+	Mechanism       string   `toml:"mechanism"`
+	TargetEpsilon   float64  `toml:"target_epsilon,omitempty"`
+	NoiseMultiplier float64  `toml:"noise_multiplier,omitempty"`
+	TargetDelta     float64  `toml:"target_delta"`
+	MaxGradNorm     float64  `toml:"max_grad_norm,omitempty"`
+	BatchSize       float64  `toml:"batch_size,omitempty"`
+	SampleRate      float64  `toml:"sample_rate,omitempty"`
+	Adjacency       string   `toml:"adjacency"`
+	Unit            string   `toml:"unit"`
+	Accountant      string   `toml:"accountant"`
+	MinRecords      int      `toml:"min_records,omitempty"`
+	IUnderstand     []string `toml:"i_understand,omitempty"`
+
+	adjacency account.Adjacency
+}
+
+type evaluateParams struct {
+	Every uint64 `toml:"every"` // rounds between evaluations; 0 means ten evaluations
+	On    string `toml:"on"`    // "all": every agent on the whole test set; "own": on its own part
+	Limit int    `toml:"limit,omitempty"`
+}
+
+// Read reads the run file at path, or the built-in task for "", applies "key=value" settings and decodes
+// all that does not depend on data. Bad input is a *config.Error, or an error that names file and line.
+func Read(path string, set []string) (*File, error) {
+	b, name := Builtin, "builtin.toml"
+	if path != "" {
+		var err error
+		if b, err = os.ReadFile(path); err != nil {
+			return nil, err
+		}
+		name = path
+	}
+	return Parse(name, b, set)
+}
+
+// Parse is Read on bytes; file names them in errors.
+func Parse(file string, b []byte, set []string) (*File, error) {
+	doc, err := parseDocument(file, b)
+	if err != nil {
+		return nil, err
+	}
+	for _, s := range set {
+		if err := doc.set(s); err != nil {
+			return nil, err
+		}
+	}
+	f := &File{
+		doc:  doc,
+		root: rootParams{Name: "run", Seed: 1, Rounds: 100},
+		topo: topologyParams{Graph: "ring", Agents: 10},
+		data: dataParams{Dataset: "glyphs", Partition: "iid"},
+		mod:  modelParams{Name: "mlp"},
+		alg:  algorithmParams{Name: "dsgd"},
+		priv: privacyParams{Mechanism: "gaussian", TargetDelta: 1e-5, Adjacency: "zero-out", Unit: "record", Accountant: account.Default},
+		eval: evaluateParams{On: "all"},
+		flts: sim.DefaultFaults(),
+	}
+	for _, part := range []struct {
+		name   string
+		params any
+	}{
+		{"", &f.root}, {"topology", &f.topo}, {"data", &f.data}, {"model", &f.mod}, {"algorithm", &f.alg},
+		{"privacy", &f.priv}, {"evaluate", &f.eval}, {"faults", &f.flts},
+	} {
+		s, err := doc.section(part.name)
+		if err != nil {
+			return nil, err
+		}
+		if err := s.decode(part.params); err != nil {
+			return nil, err
+		}
+	}
+	return f, f.validate()
+}
+
+// section gives the decode function that a package fills its own parameters with.
+func (f *File) section(name string) func(any) error { return f.doc.used[name].decode }
+
+// at completes an error of the package that section name belongs to with file, line and dotted key.
+func (f *File) at(section string, err error) error { return f.doc.locate(section, err) }
+
+var runName = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$`)
+
+func (f *File) validate() error {
+	if !runName.MatchString(f.root.Name) {
+		return f.at("", config.Bad("name", f.root.Name, "letters, digits, dot, dash and underscore, 1 to 64, not a dash or dot first"))
+	}
+	if f.root.Rounds < 1 || f.root.Rounds > 1<<32 {
+		return f.at("", config.Bad("rounds", f.root.Rounds, "1 to 4294967296"))
+	}
+	if _, ok := algo.Algorithms[f.alg.Name]; !ok {
+		_, err := algo.New(f.alg.Name, nil)
+		return f.at("algorithm", err)
+	}
+	if f.alg.Name == "central" && f.topo.Agents != 1 {
+		return f.at("topology", config.Bad("agents", f.topo.Agents, "1 with algorithm central, which holds all data at one agent"))
+	}
+	if f.eval.On != "all" && f.eval.On != "own" {
+		return f.at("evaluate", config.Bad("on", f.eval.On, "one of all, own"))
+	}
+	if f.eval.Limit < 0 {
+		return f.at("evaluate", config.Bad("limit", f.eval.Limit, "at least 0 (0: the whole test set)"))
+	}
+	if f.eval.Every == 0 {
+		f.eval.Every = max(1, f.root.Rounds/10)
+	}
+	return f.at("privacy", f.priv.validate(f.alg.Name))
+}
+
+// Overrides that a run file may ask for; each is recorded in every ledger and statement of the run.
+const overrideDelta = "delta"
+
+func (p *privacyParams) validate(algorithm string) error {
+	var err error
+	if p.adjacency, err = account.ParseAdjacency(p.Adjacency); err != nil {
+		return config.Bad("adjacency", p.Adjacency, "one of add-remove, replace-one, zero-out")
+	}
+	p.Adjacency = p.adjacency.String()
+	if p.Unit != "record" {
+		return config.Bad("unit", p.Unit, "record")
+	}
+	if _, ok := account.Accountants[p.Accountant]; !ok {
+		_, err := account.New(p.Accountant, p.adjacency, account.Record())
+		return err
+	}
+	for _, o := range p.IUnderstand {
+		if o != overrideDelta {
+			return config.Bad("i_understand", o, "delta")
+		}
+	}
+	switch p.Mechanism {
+	case "none":
+		if p.TargetEpsilon != 0 || p.NoiseMultiplier != 0 {
+			return config.Bad("mechanism", p.Mechanism, "gaussian with target_epsilon or noise_multiplier: mechanism none has no noise")
+		}
+		if p.MaxGradNorm == 0 {
+			p.MaxGradNorm = math.Inf(1)
+		}
+	case "gaussian":
+		if err := p.validateGaussian(); err != nil {
+			return err
+		}
+	default:
+		return config.Bad("mechanism", p.Mechanism, "one of gaussian, none")
+	}
+	if !(p.MaxGradNorm > 0) {
+		return config.Bad("max_grad_norm", p.MaxGradNorm, "above 0")
+	}
+	return p.validateBatch()
+}
+
+func (p *privacyParams) validateGaussian() error {
+	if p.MaxGradNorm == 0 {
+		p.MaxGradNorm = 1
+	}
+	if math.IsInf(p.MaxGradNorm, 1) {
+		return config.Bad("max_grad_norm", p.MaxGradNorm, "above 0 and finite with mechanism gaussian")
+	}
+	if p.TargetEpsilon == 0 && p.NoiseMultiplier == 0 {
+		return config.Bad("target_epsilon", "nothing", "target_epsilon or noise_multiplier with mechanism gaussian")
+	}
+	if p.TargetEpsilon != 0 && (!(p.TargetEpsilon > 0) || math.IsInf(p.TargetEpsilon, 1)) {
+		return config.Bad("target_epsilon", p.TargetEpsilon, "above 0 and finite")
+	}
+	if p.NoiseMultiplier != 0 && (!(p.NoiseMultiplier > 0) || math.IsInf(p.NoiseMultiplier, 1)) {
+		return config.Bad("noise_multiplier", p.NoiseMultiplier, "above 0 and finite")
+	}
+	if !(p.TargetDelta > 0 && p.TargetDelta < 1) {
+		return config.Bad("target_delta", p.TargetDelta, "above 0 and below 1")
+	}
+	return nil
+}
+
+// validateBatch keeps every sampling constant public.
+func (p *privacyParams) validateBatch() error {
+	if p.SampleRate != 0 && !(p.SampleRate > 0 && p.SampleRate <= 1) {
+		return config.Bad("sample_rate", p.SampleRate, "above 0 and at most 1")
+	}
+	if p.BatchSize != 0 && (!(p.BatchSize > 0) || math.IsInf(p.BatchSize, 1)) {
+		return config.Bad("batch_size", p.BatchSize, "above 0 and finite")
+	}
+	if p.MinRecords < 0 {
+		return config.Bad("min_records", p.MinRecords, "at least 1 where given")
+	}
+	if p.adjacency == account.AddRemove {
+		if p.SampleRate == 0 {
+			return config.Bad("sample_rate", "nothing", "a public rate: under add-remove a rate computed from batch_size would use the private number of records")
+		}
+		if p.BatchSize == 0 {
+			return config.Bad("batch_size", "nothing", "a public expected batch size: under add-remove one computed from sample_rate would use the private number of records")
+		}
+		return nil
+	}
+	if p.SampleRate == 0 && p.BatchSize == 0 {
+		return config.Bad("batch_size", "nothing", "batch_size (expected) or sample_rate")
+	}
+	return nil
+}
+
+func (p *privacyParams) understands(o string) bool { return slices.Contains(p.IUnderstand, o) }
+
+// Name is the run's name.
+func (f *File) Name() string { return f.root.Name }
+
+// Effective returns the complete configuration in force, sorted and with all defaults. It is complete
+// only after Build, when every package has decoded its parameters.
+func (f *File) Effective() ([]byte, error) {
+	b, err := f.doc.effective()
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", f.doc.file, err)
+	}
+	return b, nil
+}

@@ -1,0 +1,170 @@
+package experiment
+
+import (
+	"bytes"
+	"encoding/csv"
+	"fmt"
+	"math"
+	"runtime"
+	"strconv"
+	"sync"
+	"sync/atomic"
+
+	"sotto/model"
+	"sotto/tensor"
+)
+
+// Row is one line of metrics.csv. Agent is an agent's number, or one of mean, min, max, all.
+type Row struct {
+	Round   uint64  `json:"round"`
+	Agent   string  `json:"agent"`
+	Metric  string  `json:"metric"` // accuracy, loss, consensus_distance
+	Value   float64 `json:"value"`
+	Epsilon float64 `json:"epsilon"` // upper bound of what the agent (or the worst agent) has spent so far
+	Delta   float64 `json:"delta"`
+}
+
+// encodeMetrics writes rows as CSV with shortest round-trip floats.
+func encodeMetrics(rows []Row) []byte {
+	var b bytes.Buffer
+	w := csv.NewWriter(&b)
+	w.Write([]string{"round", "agent", "metric", "value", "epsilon", "delta"})
+	for _, r := range rows {
+		w.Write([]string{strconv.FormatUint(r.Round, 10), r.Agent, r.Metric, number(r.Value), number(r.Epsilon), number(r.Delta)})
+	}
+	w.Flush() // a bytes.Buffer takes everything
+	return b.Bytes()
+}
+
+func number(x float64) string { return strconv.FormatFloat(x, 'g', -1, 64) }
+
+// Spread is a figure over agents.
+type Spread struct {
+	Mean float64 `json:"mean"`
+	Min  float64 `json:"min"`
+	Max  float64 `json:"max"`
+}
+
+func spreadOf(xs []float64) Spread {
+	s := Spread{Min: math.Inf(1), Max: math.Inf(-1)}
+	for _, x := range xs {
+		s.Mean += x / float64(len(xs))
+		s.Min, s.Max = min(s.Min, x), max(s.Max, x)
+	}
+	return s
+}
+
+// evaluation is one look at all agents' models.
+type evaluation struct {
+	Round     uint64
+	Accuracy  *Spread // nil for regression
+	Loss      Spread
+	Consensus float64
+	Epsilon   float64 // the worst agent's upper bound so far
+}
+
+// manyAgents is the number above which files hold summaries instead of one line for each agent.
+const manyAgents = 1000
+
+// evaluate tests every agent's model on its test records and returns the rows of this round.
+func (e *Experiment) evaluate(w *world, workers int, epsilon []float64) (evaluation, []Row) {
+	n := len(e.tests)
+	acc, loss := make([]float64, n), make([]float64, n)
+	each(n, workers, func(i int, scratch *model.Workspace) {
+		ev := model.Evaluate(e.model, w.sim.Params(i), e.tests[i], scratch)
+		acc[i] = float64(ev.Correct) / float64(max(1, ev.Samples))
+		loss[i] = ev.Loss
+	})
+	ev := evaluation{Round: w.sim.Round(), Loss: spreadOf(loss), Consensus: e.consensus(w), Epsilon: spreadOf(epsilon).Max}
+	delta := e.file.priv.TargetDelta
+	if !e.private() {
+		delta = 0
+	}
+	var rows []Row
+	add := func(metric string, values []float64) {
+		s := spreadOf(values)
+		if n <= manyAgents {
+			for i, v := range values {
+				rows = append(rows, Row{ev.Round, strconv.Itoa(i), metric, v, epsilon[i], delta})
+			}
+		}
+		for _, r := range []struct {
+			name  string
+			value float64
+		}{{"mean", s.Mean}, {"min", s.Min}, {"max", s.Max}} {
+			rows = append(rows, Row{ev.Round, r.name, metric, r.value, ev.Epsilon, delta})
+		}
+	}
+	if e.split.Train.Classes > 0 {
+		s := spreadOf(acc)
+		ev.Accuracy = &s
+		add("accuracy", acc)
+	}
+	add("loss", loss)
+	rows = append(rows, Row{ev.Round, "all", "consensus_distance", ev.Consensus, ev.Epsilon, delta})
+	return ev, rows
+}
+
+// consensus is the root mean square distance of the agents' parameters from their mean.
+func (e *Experiment) consensus(w *world) float64 {
+	n := len(e.tests)
+	mean := make([]float64, e.model.Dim())
+	for i := range n {
+		for k, x := range w.sim.Params(i) {
+			mean[k] += float64(x)
+		}
+	}
+	for k := range mean {
+		mean[k] /= float64(n)
+	}
+	sum := 0.
+	for i := range n {
+		sum += distance2(w.sim.Params(i), mean)
+	}
+	return math.Sqrt(sum / float64(n))
+}
+
+func distance2(x tensor.Vec, y []float64) float64 {
+	s := 0.
+	for k, v := range x {
+		d := float64(v) - y[k]
+		s += d * d
+	}
+	return s
+}
+
+// each calls f for 0 .. n-1 on several goroutines, each with its own scratch memory. f writes only to
+// places that belong to its i, so that nothing depends on the number of workers.
+func each(n, workers int, f func(i int, scratch *model.Workspace)) {
+	if workers <= 0 {
+		workers = runtime.GOMAXPROCS(0)
+	}
+	var (
+		next atomic.Int64
+		wg   sync.WaitGroup
+	)
+	for range min(workers, n) {
+		wg.Go(func() {
+			var scratch model.Workspace
+			for i := int(next.Add(1) - 1); i < n; i = int(next.Add(1) - 1) {
+				f(i, &scratch)
+			}
+		})
+	}
+	wg.Wait()
+}
+
+func (ev *evaluation) String() string {
+	acc := ""
+	if ev.Accuracy != nil {
+		acc = fmt.Sprintf("accuracy %.2f %% (%.2f to %.2f)  ", 100*ev.Accuracy.Mean, 100*ev.Accuracy.Min, 100*ev.Accuracy.Max)
+	}
+	return fmt.Sprintf("%sloss %.4f  consensus %.4g  epsilon %s", acc, ev.Loss.Mean, ev.Consensus, formatEpsilon(ev.Epsilon))
+}
+
+func formatEpsilon(x float64) string {
+	if math.IsInf(x, 1) {
+		return "infinite"
+	}
+	return strconv.FormatFloat(x, 'f', 4, 64)
+}

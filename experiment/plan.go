@@ -1,0 +1,185 @@
+package experiment
+
+import (
+	"fmt"
+	"math"
+
+	"sotto/agent"
+	"sotto/config"
+	"sotto/oracle"
+	"sotto/privacy"
+	"sotto/privacy/account"
+	"sotto/tensor"
+)
+
+// planPrivacy fixes every agent's public constants and noise before any data are read: rate, normaliser,
+// number of queries, noise multiplier.
+func (e *Experiment) planPrivacy() error {
+	p := &e.file.priv
+	e.plans = make([]plan, len(e.parts))
+	smallest := math.Inf(1)
+	queries, err := e.countQueries()
+	if err != nil {
+		return err
+	}
+	for i := range e.plans {
+		pl := &e.plans[i]
+		pl.queries = queries
+		m := float64(len(e.parts[i]))
+		if p.adjacency == account.AddRemove {
+			pl.rate, pl.batch = p.SampleRate, p.BatchSize
+			smallest = math.Round(p.BatchSize / p.SampleRate) // the public constants' own record count
+			if p.MinRecords > 0 {
+				smallest = float64(p.MinRecords)
+			}
+			continue
+		}
+		pl.records = len(e.parts[i])
+		if m > 0 {
+			smallest = min(smallest, m)
+		}
+		if err := pl.setBatch(p, m); err != nil {
+			return fmt.Errorf("agent %d with %d records: %w", i, len(e.parts[i]), err)
+		}
+	}
+	if p.Mechanism == "none" {
+		return nil
+	}
+	if err := e.checkDelta(smallest); err != nil {
+		return err
+	}
+	return e.calibrate()
+}
+
+// setBatch derives rate and normaliser where the record count m is public.
+func (pl *plan) setBatch(p *privacyParams, m float64) error {
+	pl.rate, pl.batch = p.SampleRate, p.BatchSize
+	switch {
+	case m == 0: // an owner without records releases noise
+		pl.rate = 1
+		if pl.batch == 0 {
+			pl.batch = 1
+		}
+	case p.SampleRate == 0:
+		if pl.rate = p.BatchSize / m; pl.rate > 1 {
+			return config.Bad("batch_size", p.BatchSize, fmt.Sprintf("at most %g: the sample rate batch_size/records would be %.4g, above 1", m, pl.rate))
+		}
+	case p.BatchSize == 0:
+		pl.batch = p.SampleRate * m
+	}
+	return nil
+}
+
+// checkDelta refuses a delta at which a mechanism may publish a whole record.
+func (e *Experiment) checkDelta(smallest float64) error {
+	p := &e.file.priv
+	if p.TargetDelta < 1/smallest {
+		return nil
+	}
+	if !p.understands(overrideDelta) {
+		err := config.Bad("target_delta", p.TargetDelta,
+			fmt.Sprintf("below 1/n = %.3g for the public n = %.0f of the smallest owner, better below 1/(10 n); at 1/n a mechanism may publish one whole record; i_understand = [\"delta\"] overrides and is recorded", 1/smallest, smallest))
+		return fmt.Errorf("%w: %w", privacy.ErrRefused, e.file.at("privacy", err))
+	}
+	e.overrides = append(e.overrides, fmt.Sprintf("target_delta %g is not below 1/n for the smallest owner, n = %.0f", p.TargetDelta, smallest))
+	return nil
+}
+
+// countQueries steps one agent of the algorithm through the run in dimension 1 with zero answers and
+// counts what it asks. Every algorithm's number of queries depends on public facts only.
+func (e *Experiment) countQueries() (int, error) {
+	rounds := e.file.root.Rounds
+	alg, err := e.factory(agent.Env{Agents: e.file.topo.Agents, Dim: 1, Records: 1, Rounds: rounds, Init: tensor.Vec{0}})
+	if err != nil {
+		return 0, err
+	}
+	var (
+		count int
+		out   agent.Output
+		view  = &agent.View{SelfWeight: 1}
+		zero  = tensor.Vec{0}
+	)
+	step := func(in agent.Input) error {
+		for {
+			out.Reset()
+			if err := alg.Step(&in, &out); err != nil || out.Query == nil {
+				return err
+			}
+			count++
+			in = agent.Input{Kind: agent.Answer, Round: in.Round, View: view, Answer: zero}
+		}
+	}
+	if err := step(agent.Input{Kind: agent.Start, View: view}); err != nil {
+		return 0, err
+	}
+	for k := range rounds {
+		if err := step(agent.Input{Kind: agent.Round, Round: k, View: view}); err != nil {
+			return 0, err
+		}
+	}
+	return count, nil
+}
+
+// release is what one query of the plan is going to release.
+func (e *Experiment) release(pl *plan) (account.Release, error) {
+	g := &oracle.Gradient{Model: e.model, Rate: pl.rate, ExpectedBatch: pl.batch, Clip: e.file.priv.MaxGradNorm,
+		Adjacency: e.file.priv.adjacency, Unit: account.Record()}
+	if err := g.Validate(); err != nil {
+		return account.Release{}, err
+	}
+	return g.Describe(&agent.Query{Oracle: "grad", At: make(tensor.Vec, e.model.Dim())})
+}
+
+// calibrate finds each plan's noise multiplier and budget, once for each distinct sampling rate.
+func (e *Experiment) calibrate() error {
+	done := map[float64]plan{}
+	for i := range e.plans {
+		pl := &e.plans[i]
+		if q, ok := done[pl.rate]; ok {
+			pl.noiseMultiplier, pl.limited, pl.event, pl.limit = q.noiseMultiplier, q.limited, q.event, q.limit
+			continue
+		}
+		if err := e.calibrateOne(pl); err != nil {
+			return fmt.Errorf("agent %d: %w", i, err)
+		}
+		done[pl.rate] = *pl
+	}
+	return nil
+}
+
+// calibrateOne sets the noise that target_epsilon needs, or with a given noise_multiplier the number of
+// queries that target_epsilon admits.
+func (e *Experiment) calibrateOne(pl *plan) error {
+	p := &e.file.priv
+	r, err := e.release(pl)
+	if err != nil {
+		return err
+	}
+	target := account.Budget{Epsilon: p.TargetEpsilon, Delta: p.TargetDelta}
+	run := account.Plan{Accountant: p.Accountant, Adjacency: p.adjacency, Unit: account.Record(),
+		Rate: pl.rate, NoiseMultiplier: p.NoiseMultiplier, Steps: []account.PlanStep{account.GaussianStep(r, pl.queries)}}
+	pl.limit, pl.limited = pl.queries, p.TargetEpsilon > 0
+	pl.noiseMultiplier = p.NoiseMultiplier
+	switch {
+	case p.NoiseMultiplier == 0:
+		res, err := account.Noise(run, target)
+		if err != nil {
+			return err
+		}
+		pl.noiseMultiplier = res.NoiseMultiplier
+	case pl.limited:
+		run.Steps = []account.PlanStep{account.GaussianStep(r, 1)}
+		if pl.limit, err = account.Steps(run, target); err != nil {
+			return err
+		}
+	}
+	if pl.noiseMultiplier == 0 { // no query, no cost
+		pl.noiseMultiplier = 1
+	}
+	m, err := privacy.NewGaussian(pl.noiseMultiplier)
+	if err != nil {
+		return err
+	}
+	pl.event, err = m.Event(r)
+	return err
+}

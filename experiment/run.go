@@ -1,0 +1,157 @@
+package experiment
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"sotto/privacy/account"
+)
+
+// Options say how to run; they change no result.
+type Options struct {
+	Out     string // folder of run directories
+	Workers int    // goroutines; 0: one for each processor
+	Command string // the command line, for the report
+	// Progress, when not nil, is called after every round, with an evaluation in words where there was one.
+	Progress func(round, rounds uint64, evaluation string)
+
+	write func(path string, b []byte) error // tests: a disk that fails
+}
+
+// Result is a finished run.
+type Result struct {
+	Dir     string
+	Summary Summary
+}
+
+// Interrupted is the error of a run whose context ended: nothing is lost, Resume goes on from Dir.
+type Interrupted struct {
+	Dir   string
+	Round uint64
+	Cause error
+}
+
+func (e *Interrupted) Error() string {
+	return fmt.Sprintf("interrupted after round %d; go on with: sotto run --resume %s", e.Round, e.Dir)
+}
+
+func (e *Interrupted) Unwrap() error { return e.Cause }
+
+// running is a run in progress.
+type running struct {
+	e           *Experiment
+	opt         Options
+	dir         *runDir
+	world       *world
+	accounts    *accounts
+	evaluations []evaluation
+	rows        [][]Row // by evaluation
+	began       time.Time
+	before      time.Duration // spent before an interruption
+	spent       []account.Interval
+	charges     []uint64
+}
+
+// elapsed is for display and manifest only; no result depends on it.
+func (r *running) elapsed() time.Duration { return r.before + time.Since(r.began) }
+
+// Run trains, and leaves a run directory below opt.Out. When ctx ends first it leaves a resumable directory
+// and returns *Interrupted.
+func (e *Experiment) Run(ctx context.Context, opt Options) (*Result, error) {
+	r := &running{e: e, opt: opt, accounts: e.newAccounts(), began: time.Now()}
+	var err error
+	if r.world, err = e.start(opt.Workers, nil); err != nil {
+		return nil, err
+	}
+	name := e.file.root.Name + "-" + e.identity()[:8]
+	if r.dir, err = newRunDir(opt.Out, name); err != nil {
+		return nil, err
+	}
+	if opt.write != nil {
+		r.dir.write = opt.write
+	}
+	if err := r.dir.put(configFile, e.effective); err != nil {
+		return nil, err
+	}
+	return r.run(ctx)
+}
+
+// Resume goes on with the interrupted run in dir. The run directory that results is the one an uninterrupted
+// run would have left, but for wall times.
+func Resume(ctx context.Context, dir, dataDir string, opt Options) (*Result, error) {
+	d, b, f, err := resumeDir(dir)
+	if err != nil {
+		return nil, err
+	}
+	e, err := f.Build(dataDir)
+	if err != nil {
+		return nil, err
+	}
+	p, state, err := e.readCheckpoint(b)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", dir, err)
+	}
+	r := &running{e: e, opt: opt, dir: d, accounts: e.newAccounts(), began: time.Now()}
+	if r.world, err = e.start(opt.Workers, p.Ledgers); err != nil {
+		return nil, err
+	}
+	if err := r.restore(p, state); err != nil {
+		return nil, fmt.Errorf("%s: %w", dir, err)
+	}
+	return r.run(ctx)
+}
+
+func (r *running) run(ctx context.Context) (*Result, error) {
+	rounds, every := r.e.file.root.Rounds, r.e.file.eval.Every
+	if len(r.evaluations) == 0 {
+		if err := r.evaluate(); err != nil {
+			return nil, err
+		}
+	}
+	for r.world.sim.Round() < rounds {
+		if err := r.world.sim.Run(ctx, r.world.sim.Round()+1); err != nil {
+			return nil, r.stopped(ctx, err)
+		}
+		said := ""
+		if k := r.world.sim.Round(); k%every == 0 || k == rounds {
+			if err := r.evaluate(); err != nil {
+				return nil, err
+			}
+			said = r.evaluations[len(r.evaluations)-1].String()
+			if err := r.checkpoint(); err != nil {
+				return nil, err
+			}
+		}
+		if r.opt.Progress != nil {
+			r.opt.Progress(r.world.sim.Round(), rounds, said)
+		}
+	}
+	return r.finish()
+}
+
+// stopped keeps an interrupted run resumable.
+func (r *running) stopped(ctx context.Context, err error) error {
+	if ctx.Err() == nil || !errors.Is(err, ctx.Err()) {
+		return err
+	}
+	if err := r.checkpoint(); err != nil {
+		return err
+	}
+	return &Interrupted{Dir: r.dir.path, Round: r.world.sim.Round(), Cause: err}
+}
+
+func (r *running) evaluate() error {
+	var err error
+	if r.spent, r.charges, err = r.accounts.spentBy(r.world.ledgers); err != nil {
+		return err
+	}
+	upper := make([]float64, len(r.spent))
+	for i, s := range r.spent {
+		upper[i] = s.Upper
+	}
+	ev, rows := r.e.evaluate(r.world, r.opt.Workers, upper)
+	r.evaluations, r.rows = append(r.evaluations, ev), append(r.rows, rows)
+	return nil
+}

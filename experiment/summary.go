@@ -1,0 +1,264 @@
+package experiment
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"math"
+	"strings"
+	"text/tabwriter"
+
+	"sotto/privacy/account"
+	"sotto/sim"
+)
+
+// Figure is a number whose JSON form also covers what JSON numbers cannot: "inf" and null for NaN.
+type Figure float64
+
+// MarshalJSON implements json.Marshaler.
+func (f Figure) MarshalJSON() ([]byte, error) {
+	switch x := float64(f); {
+	case math.IsNaN(x):
+		return []byte("null"), nil
+	case math.IsInf(x, 0):
+		return json.Marshal(strings.ToLower(strings.TrimPrefix(fmt.Sprint(x), "+")))
+	default:
+		return json.Marshal(x)
+	}
+}
+
+// Bounds is an epsilon between its bounds; Upper is the guarantee.
+type Bounds struct {
+	Lower Figure `json:"lower"`
+	Upper Figure `json:"upper"`
+}
+
+// Range is a figure over agents.
+type Range struct {
+	Mean Figure `json:"mean"`
+	Min  Figure `json:"min"`
+	Max  Figure `json:"max"`
+}
+
+func rangeOf(s Spread) Range { return Range{Figure(s.Mean), Figure(s.Min), Figure(s.Max)} }
+
+// PrivacyLine is what one agent, or a group of agents with equal event histories, has spent.
+type PrivacyLine struct {
+	Agent      string   `json:"agent"`            // a number, or numbers and ranges such as "0-3,7"
+	Agents     int      `json:"agents,omitempty"` // size of a group
+	Epsilon    Bounds   `json:"epsilon"`
+	Delta      float64  `json:"delta"`
+	Adjacency  string   `json:"adjacency"`
+	Unit       string   `json:"unit"`
+	Accountant string   `json:"accountant"`
+	Charges    uint64   `json:"charges"`
+	Noise      Figure   `json:"noise_multiplier"`
+	SampleRate float64  `json:"sample_rate"`
+	Overrides  []string `json:"overrides,omitempty"`
+}
+
+// Graph is the communication graph's summary.
+type Graph struct {
+	Name        string `json:"name"`
+	Links       int    `json:"links"`
+	SpectralGap Figure `json:"spectral_gap"`       // 1 - lambda_2(W)
+	Fiedler     Figure `json:"normalized_fiedler"` // lambda_2(Laplacian) / n
+}
+
+func (g *Graph) text() string {
+	s := fmt.Sprintf("%s, %d links, ", g.Name, g.Links)
+	if math.IsNaN(float64(g.SpectralGap)) {
+		return s + "spectrum not computed"
+	}
+	return s + fmt.Sprintf("spectral gap %.4f, normalized Fiedler value %.4f", float64(g.SpectralGap), float64(g.Fiedler))
+}
+
+// Summary is summary.json, and what "sotto run --output json" prints.
+type Summary struct {
+	Run               string        `json:"run"` // the run directory
+	Name              string        `json:"name"`
+	Algorithm         string        `json:"algorithm"`
+	Dataset           string        `json:"dataset"`
+	Model             string        `json:"model"`
+	Parameters        int           `json:"parameters"`
+	Agents            int           `json:"agents"`
+	Topology          Graph         `json:"topology"`
+	Rounds            uint64        `json:"rounds"`
+	Seed              uint64        `json:"seed"`
+	Accuracy          *Range        `json:"accuracy,omitempty"` // absent for regression
+	Loss              Figure        `json:"loss"`               // mean over agents, test records
+	ConsensusDistance Figure        `json:"consensus_distance"`
+	Privacy           []PrivacyLine `json:"privacy"`
+	Noise             string        `json:"noise"`      // "simulated": streams are seeded, nobody is protected
+	BytesSent         uint64        `json:"bytes_sent"` // by the agent that sent most
+	BytesSentTotal    uint64        `json:"bytes_sent_total"`
+	Links             sim.Stats     `json:"messages"`
+	Seconds           float64       `json:"seconds"`
+	SecondsPerRound   float64       `json:"seconds_per_round"`
+	ConfigDigest      string        `json:"config_digest"`
+	RunHash           string        `json:"run_hash"` // SHA-256 over metrics.csv and model.safetensors
+	Engine            string        `json:"engine"`
+	Notes             []string      `json:"notes,omitempty"`
+}
+
+// summarize fills all but Run and RunHash, which are known when the files are written.
+func (r *running) summarize() Summary {
+	e := r.e
+	last := r.evaluations[len(r.evaluations)-1]
+	s := Summary{
+		Name: e.file.root.Name, Algorithm: e.file.alg.Name, Dataset: e.file.data.Dataset, Model: e.file.mod.Name,
+		Parameters: e.model.Dim(), Agents: e.file.topo.Agents, Rounds: e.file.root.Rounds, Seed: e.file.root.Seed,
+		Loss: Figure(last.Loss.Mean), ConsensusDistance: Figure(last.Consensus),
+		Privacy: r.privacyLines(), Noise: "simulated", Links: r.world.sim.Stats(),
+		ConfigDigest: e.Digest(), Engine: EngineVersion, Notes: r.notes(),
+	}
+	nan := Figure(math.NaN())
+	s.Topology = Graph{Name: e.file.topo.Graph, Links: e.spectrum.Links, SpectralGap: nan, Fiedler: nan}
+	if e.spectrum.Computed {
+		s.Topology.SpectralGap, s.Topology.Fiedler = Figure(e.spectrum.Gap), Figure(e.spectrum.NormalizedFiedler)
+	}
+	if last.Accuracy != nil {
+		a := rangeOf(*last.Accuracy)
+		s.Accuracy = &a
+	}
+	for i := range s.Agents {
+		b := r.world.sim.BytesSent(i)
+		s.BytesSent = max(s.BytesSent, b)
+		s.BytesSentTotal += b
+	}
+	s.Seconds = r.elapsed().Seconds()
+	s.SecondsPerRound = s.Seconds / float64(s.Rounds)
+	return s
+}
+
+// privacyLines lists agents, above manyAgents in groups of equal figures.
+func (r *running) privacyLines() []PrivacyLine {
+	p := &r.e.file.priv
+	line := func(i int) PrivacyLine {
+		l := PrivacyLine{
+			Epsilon: Bounds{Figure(r.spent[i].Lower), Figure(r.spent[i].Upper)}, Delta: p.TargetDelta,
+			Adjacency: p.adjacency.String(), Unit: account.Record().String(), Accountant: p.Accountant, Charges: r.charges[i],
+			Noise: Figure(r.e.plans[i].noiseMultiplier), SampleRate: r.e.plans[i].rate, Overrides: r.e.overrides,
+		}
+		return l
+	}
+	if len(r.spent) <= manyAgents {
+		lines := make([]PrivacyLine, len(r.spent))
+		for i := range lines {
+			lines[i] = line(i)
+			lines[i].Agent = fmt.Sprint(i)
+		}
+		return lines
+	}
+	type key struct {
+		eps     account.Interval
+		charges uint64
+		noise   float64
+		rate    float64
+	}
+	groups := map[key][]int{}
+	var order []key
+	for i := range r.spent {
+		k := key{r.spent[i], r.charges[i], r.e.plans[i].noiseMultiplier, r.e.plans[i].rate}
+		if groups[k] == nil {
+			order = append(order, k)
+		}
+		groups[k] = append(groups[k], i)
+	}
+	var lines []PrivacyLine
+	for _, k := range order {
+		l := line(groups[k][0])
+		l.Agent, l.Agents = ranges(groups[k]), len(groups[k])
+		lines = append(lines, l)
+	}
+	return lines
+}
+
+// ranges writes ascending numbers as "0-3,7".
+func ranges(ids []int) string {
+	var parts []string
+	for i := 0; i < len(ids); {
+		j := i
+		for j+1 < len(ids) && ids[j+1] == ids[j]+1 {
+			j++
+		}
+		if i == j {
+			parts = append(parts, fmt.Sprint(ids[i]))
+		} else {
+			parts = append(parts, fmt.Sprintf("%d-%d", ids[i], ids[j]))
+		}
+		i = j + 1
+	}
+	return strings.Join(parts, ",")
+}
+
+// notes says what a reader must know before believing the figures.
+func (r *running) notes() []string {
+	n := []string{"noise is simulated: its streams are derived from the seed, so this run protects nobody; epsilon is what the same run with secret noise would cost"}
+	p := &r.e.file.priv
+	switch {
+	case r.e.sealed():
+		n = append(n, "no message leaves an agent, so nothing is charged; the models themselves are trained without noise and must not be published")
+	case p.Mechanism == "none":
+		n = append(n, "not private: no noise is added")
+	}
+	if r.e.file.alg.Name == "central" {
+		n = append(n, "central, not decentralized: one trusted site holds all data")
+	}
+	if s := r.world.sim.Stats(); s.OneSided > 0 {
+		n = append(n, fmt.Sprintf("%d links lost one direction of a round: the mean of all models is then not preserved", s.OneSided))
+	}
+	for _, o := range r.e.overrides {
+		n = append(n, "override: "+o)
+	}
+	return n
+}
+
+// WriteTable prints s for a person.
+func (s *Summary) WriteTable(w io.Writer) error {
+	t := tabwriter.NewWriter(w, 0, 4, 2, ' ', 0)
+	row := func(name, format string, args ...any) { fmt.Fprintf(t, "%s\t%s\n", name, fmt.Sprintf(format, args...)) }
+	row("run", "%s", s.Name)
+	row("algorithm", "%s, %s with %d parameters on %s", s.Algorithm, s.Model, s.Parameters, s.Dataset)
+	row("agents", "%d", s.Agents)
+	row("graph", "%s", s.Topology.text())
+	row("rounds", "%d", s.Rounds)
+	if s.Accuracy != nil {
+		row("accuracy", "%.2f %% mean, %.2f min, %.2f max", 100*float64(s.Accuracy.Mean), 100*float64(s.Accuracy.Min), 100*float64(s.Accuracy.Max))
+	}
+	row("loss", "%.4f", float64(s.Loss))
+	row("consensus distance", "%.4g", float64(s.ConsensusDistance))
+	low, high := math.Inf(1), math.Inf(-1)
+	for _, p := range s.Privacy {
+		low, high = min(low, float64(p.Epsilon.Lower)), max(high, float64(p.Epsilon.Upper))
+	}
+	p := s.Privacy[0]
+	row("epsilon", "%s upper, %s lower, at delta %g (%s, %s, accountant %s, noise %s)", formatEpsilon(high), formatEpsilon(low), p.Delta, p.Adjacency, p.Unit, p.Accountant, s.Noise)
+	row("sent per agent", "%s", bytesText(s.BytesSent))
+	if l := s.Links; l.Dropped+l.Late+l.OneSided > 0 {
+		row("links", "%d messages, %d dropped, %d late, %d stale, %d one-sided", l.Sent, l.Dropped, l.Late, l.Stale, l.OneSided)
+	}
+	row("time", "%.2f s, %.4f s per round", s.Seconds, s.SecondsPerRound)
+	row("run directory", "%s", s.Run)
+	if err := t.Flush(); err != nil {
+		return err
+	}
+	for _, n := range s.Notes {
+		if _, err := fmt.Fprintf(w, "note: %s\n", n); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func bytesText(n uint64) string {
+	units := []string{"B", "kB", "MB", "GB", "TB"}
+	x, u := float64(n), 0
+	for ; x >= 1000 && u < len(units)-1; u++ {
+		x /= 1000
+	}
+	if u == 0 {
+		return fmt.Sprintf("%d B", n)
+	}
+	return fmt.Sprintf("%.1f %s", x, units[u])
+}

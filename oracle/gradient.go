@@ -1,0 +1,104 @@
+package oracle
+
+import (
+	"math"
+
+	"sotto/agent"
+	"sotto/config"
+	"sotto/model"
+	"sotto/privacy"
+	"sotto/privacy/account"
+	"sotto/rng"
+)
+
+var _ privacy.Oracle = (*Gradient)(nil)
+
+// Gradient is the oracle "grad": over a Poisson batch of the owner's records, the sum of per-record
+// gradients of the loss at the query's point, each scaled to L2 norm at most Clip. The gate adds noise to
+// the sum and divides by ExpectedBatch (Abadi et al. 2016 with a public normaliser).
+//
+// Rate and ExpectedBatch are public constants. Under add-remove adjacency the number of records is
+// private, so neither may be derived from it; the drawn batch size never enters.
+type Gradient struct {
+	Model         model.Model
+	Records       Records
+	Rate          float64 // q in (0, 1]: each record is drawn independently
+	ExpectedBatch float64 // L > 0
+	Clip          float64 // C > 0; +Inf switches clipping off, for runs that are not private
+	Adjacency     account.Adjacency
+	Unit          account.Unit
+	Pool          *Pool
+}
+
+// Validate names the first field that cannot be used.
+func (g *Gradient) Validate() error {
+	if err := checkRate(g.Rate); err != nil {
+		return err
+	}
+	if err := checkPositive("batch_size", g.ExpectedBatch); err != nil {
+		return err
+	}
+	if !(g.Clip > 0) {
+		return config.Bad("max_grad_norm", g.Clip, "above 0")
+	}
+	if g.Unit != account.Record() {
+		return config.Bad("unit", g.Unit, "record: per-record clipping bounds the contribution of one record")
+	}
+	return nil
+}
+
+// Describe states the release. A query's own public clip takes the place of Clip.
+func (g *Gradient) Describe(q *agent.Query) (account.Release, error) {
+	if len(q.At) != g.Model.Dim() {
+		return account.Release{}, config.Bad("point", len(q.At), "as many values as the model has parameters")
+	}
+	return account.Release{
+		Oracle:    "grad",
+		Adjacency: g.Adjacency,
+		Unit:      g.Unit,
+		Sampler:   account.Sampler{Kind: account.Poisson, Rate: g.Rate},
+		Parts: []account.Part{{
+			Name: "gradient", Clip: g.clip(q), Shift: shift(g.Adjacency), Norm: account.L2, Dim: g.Model.Dim(),
+		}},
+		Scale: 1 / g.ExpectedBatch,
+	}, nil
+}
+
+func (g *Gradient) clip(q *agent.Query) float64 {
+	if q.Clip > 0 {
+		return q.Clip
+	}
+	return g.Clip
+}
+
+// Evaluate draws the batch, one Bernoulli variable for each record, and adds the clipped gradients.
+func (g *Gradient) Evaluate(dst *privacy.Value, q *agent.Query, sample *rng.Stream) {
+	s := g.Pool.p.Get().(*scratch)
+	defer g.Pool.p.Put(s)
+	s.rows = poisson(s.rows[:0], g.Records.Index, g.Rate, sample)
+	for lo := 0; lo < len(s.rows); lo += chunk {
+		b := s.gather(g.Records.Data, s.rows[lo:min(lo+chunk, len(s.rows))])
+		g.Model.ClippedGradientSum(dst.Float, q.At, b, g.clip(q), &s.work)
+	}
+	if !dst.Float.Finite() { // only an unclipped sum can overflow
+		for i, x := range dst.Float {
+			if x-x != 0 {
+				dst.Float[i] = float32(math.Copysign(math.MaxFloat32, float64(x)))
+			}
+		}
+	}
+}
+
+// poisson appends the records that a Poisson sample of the given rate keeps.
+func poisson(rows, index []int32, rate float64, sample *rng.Stream) []int32 {
+	t, all := rng.Threshold(rate)
+	if all {
+		return append(rows, index...)
+	}
+	for _, r := range index {
+		if sample.Hit(t) {
+			rows = append(rows, r)
+		}
+	}
+	return rows
+}

@@ -1,0 +1,80 @@
+// Package oracle is the private side of sotto: the only code that reads an owner's records to answer an
+// algorithm. An oracle says publicly what it is going to release (Describe) and then computes it
+// (Evaluate) for the gate, which adds the noise. Evaluate is total: no data set makes it fail, and
+// nothing it does but its value depends on the data.
+package oracle
+
+import (
+	"math"
+	"sync"
+
+	"sotto/config"
+	"sotto/data"
+	"sotto/model"
+	"sotto/privacy/account"
+)
+
+// Pool shares scratch memory between the oracles of one process. Its content never enters a value.
+type Pool struct{ p sync.Pool }
+
+// scratch is what one evaluation needs.
+type scratch struct {
+	work  model.Workspace
+	rows  []int32
+	batch model.Batch
+	x     []float32
+}
+
+// NewPool returns an empty pool.
+func NewPool() *Pool { return &Pool{sync.Pool{New: func() any { return new(scratch) }}} }
+
+// Records is one owner's part of a data set: the rows Index of Data.
+type Records struct {
+	Data  *data.Dataset
+	Index []int32
+}
+
+// chunk is the number of rows that are gathered at a time, a multiple of the model's own chunk.
+const chunk = 256
+
+// gather copies rows of the data set into the scratch batch.
+func (s *scratch) gather(d *data.Dataset, rows []int32) *model.Batch {
+	cols := d.X.Cols
+	if cap(s.x) < chunk*cols {
+		s.x = make([]float32, chunk*cols)
+	}
+	b := &s.batch
+	b.X.Rows, b.X.Cols, b.X.Stride, b.X.Data = len(rows), cols, cols, s.x[:len(rows)*cols]
+	b.Labels, b.Targets = b.Labels[:0], b.Targets[:0]
+	for i, r := range rows {
+		copy(b.X.Row(i), d.X.Row(int(r)))
+		if d.Labels != nil {
+			b.Labels = append(b.Labels, d.Labels[r])
+		} else {
+			b.Targets = append(b.Targets, d.Targets[r])
+		}
+	}
+	return b
+}
+
+// shift is the sensitivity of a clipped sum over the clip (Opacus' convention is that of add-remove).
+func shift(a account.Adjacency) float64 {
+	if a == account.ReplaceOne {
+		return 2
+	}
+	return 1
+}
+
+func checkRate(q float64) error {
+	if !(q > 0 && q <= 1) {
+		return config.Bad("sample_rate", q, "above 0 and at most 1")
+	}
+	return nil
+}
+
+func checkPositive(key string, x float64) error {
+	if !(x > 0) || math.IsInf(x, 1) {
+		return config.Bad(key, x, "above 0 and finite")
+	}
+	return nil
+}

@@ -1,0 +1,109 @@
+package privacy
+
+import (
+	"fmt"
+
+	"sotto/agent"
+	"sotto/privacy/account"
+	"sotto/privacy/ledger"
+	"sotto/rng"
+	"sotto/tensor"
+)
+
+// keySource gives the key of one charge. The secret source draws from the operating system; the
+// simulated one derives from a seed and exists for package sim and for tests.
+type keySource func(seq uint64) rng.Key
+
+// Gate answers the queries of one owner's algorithm. It is used by one goroutine at a time. The zero Gate
+// refuses every query.
+type Gate struct {
+	ledger    ledger.Ledger
+	oracles   map[string]Oracle
+	mechanism Mechanism
+	keys      keySource
+	simulated bool
+
+	round         uint64
+	live          []agent.Neighbor
+	value         Value
+	sample, noise rng.Stream
+}
+
+// NewGate returns a gate whose noise and sampling come from a fresh secret key for each charge.
+func NewGate(l ledger.Ledger, m Mechanism, oracles map[string]Oracle) *Gate {
+	return &Gate{ledger: l, mechanism: m, oracles: oracles, keys: func(uint64) rng.Key { return rng.NewKey() }}
+}
+
+// NewSimulatedGate returns a gate whose noise and sampling are a function of seed, agent and charge
+// number, for exact re-runs of a simulation. Whoever knows the seed can remove the noise: its releases
+// protect nobody, and every result made with it must be stamped "simulated".
+func NewSimulatedGate(l ledger.Ledger, m Mechanism, oracles map[string]Oracle, seed uint64, self agent.ID) *Gate {
+	return &Gate{ledger: l, mechanism: m, oracles: oracles, simulated: true,
+		keys: func(seq uint64) rng.Key { return rng.Simulated(seed, uint32(self), seq) }}
+}
+
+// Simulated reports whether the gate's noise is reproducible and hence protects nobody.
+func (g *Gate) Simulated() bool { return g.simulated }
+
+// Begin tells the gate which round it is and whose messages arrived in it. The slice is valid until the
+// next Begin.
+func (g *Gate) Begin(round uint64, live []agent.Neighbor) { g.round, g.live = round, live }
+
+// Describe returns what q would release and what it would cost. It reads no data and charges nothing.
+func (g *Gate) Describe(q *agent.Query) (account.Release, account.Event, error) {
+	var none account.Release
+	o, ok := g.oracles[q.Oracle]
+	if !ok {
+		return none, account.Event{}, fmt.Errorf("%w: no oracle %q", ErrQuery, q.Oracle)
+	}
+	if q.Clip < 0 || q.Clip-q.Clip != 0 || !q.At.Finite() {
+		return none, account.Event{}, fmt.Errorf("%w: point or clip is not finite", ErrQuery)
+	}
+	r, err := o.Describe(q)
+	if err != nil {
+		return none, account.Event{}, err
+	}
+	ev, err := g.mechanism.Event(r)
+	return r, ev, err
+}
+
+// Answer releases the oracle's noisy value at q into dst. In this order: describe (public), charge
+// (admitted by the budget and durable), evaluate, perturb. When it returns ErrExhausted nothing was
+// charged or read; after any other error of the ledger nothing was read.
+func (g *Gate) Answer(q *agent.Query, dst tensor.Vec) error {
+	r, ev, err := g.Describe(q)
+	if err != nil {
+		return err
+	}
+	total := 0
+	for _, p := range r.Parts {
+		total += p.Dim
+	}
+	if total != len(dst) {
+		return fmt.Errorf("%w: oracle %q releases %d values, the answer has room for %d", ErrQuery, q.Oracle, total, len(dst))
+	}
+	seq, err := g.ledger.Charge(ev)
+	if err != nil {
+		return err
+	}
+	key := g.keys(seq)
+	g.sample.Rekey(&key, rng.Sample)
+	g.noise.Rekey(&key, rng.Noise)
+	key.Erase()
+
+	if cap(g.value.Float) < len(dst) {
+		g.value.Float = make(tensor.Vec, len(dst))
+	}
+	v := &g.value
+	v.Float, v.Grid, v.Step = v.Float[:len(dst)], v.Grid[:0], 0
+	v.Float.Zero()
+	g.oracles[q.Oracle].Evaluate(v, q, &g.sample)
+	g.mechanism.Perturb(v, r, Charge{Seq: seq, Round: g.round, Live: g.live, Noise: &g.noise})
+	dst.Scale(r.Scale, v.Float)
+
+	v.Float.Zero()
+	clear(v.Grid)
+	g.sample.Erase()
+	g.noise.Erase()
+	return nil
+}

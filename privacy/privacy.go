@@ -1,0 +1,79 @@
+// Package privacy is the only door between private data and everything else. A [Gate] holds an owner's
+// oracles; it charges the ledger, durably, before it lets an oracle read data, adds the mechanism's noise
+// to the value, and answers. What an algorithm holds, sends or logs is therefore post-processing of
+// releases that the ledger lists.
+package privacy
+
+import (
+	"errors"
+
+	"sotto/agent"
+	"sotto/privacy/account"
+	"sotto/rng"
+	"sotto/tensor"
+)
+
+var (
+	// ErrExhausted says that the next release would exceed the budget. Nothing was charged or read.
+	ErrExhausted = account.ErrExhausted
+	// ErrRefused says that a guarantee would be hollow or false, so that nothing was started.
+	ErrRefused = errors.New("privacy: refused")
+	// ErrQuery says that a query cannot be answered: unknown oracle, wrong length, a point that is not
+	// finite. The check reads no data.
+	ErrQuery = errors.New("privacy: query cannot be answered")
+)
+
+// Oracle is a statistic of the owner's data.
+type Oracle interface {
+	// Describe says what Evaluate is going to release: sampler, clip, sensitivity. It is public and
+	// reads no data; an error refuses the query before anything is charged.
+	Describe(q *agent.Query) (account.Release, error)
+	// Evaluate computes the value before noise. It is total: for every point and data set, the empty
+	// one included, it succeeds and is finite, because a data-dependent error would be a release. All
+	// its random choices, subsampling first of all, come from sample.
+	Evaluate(dst *Value, q *agent.Query, sample *rng.Stream)
+}
+
+// Value is an un-noised statistic; it never leaves the gate. An oracle fills Float, or Grid and Step.
+type Value struct {
+	Float tensor.Vec // in the units of the release's clip, before Release.Scale
+	Grid  []int64    // exact integer value; the statistic is Grid times Step
+	Step  float64    // > 0 says that Grid is in use
+}
+
+// Charge names one entry of the ledger and carries the noise stream drawn for it.
+type Charge struct {
+	Seq, Round uint64
+	Live       []agent.Neighbor // neighbors whose messages arrived in this round
+	Noise      *rng.Stream
+}
+
+// Provenance says why a mechanism's guarantee may be believed.
+type Provenance uint8
+
+const (
+	// Claimed guarantees are published but unproved or false. They are never printed as an epsilon,
+	// and a daemon refuses them.
+	Claimed Provenance = iota
+	// Proved guarantees have a published proof of the exact statement.
+	Proved
+)
+
+func (p Provenance) String() string {
+	if p == Proved {
+		return "proved"
+	}
+	return "claimed"
+}
+
+// Mechanism perturbs a value and describes itself to the accountant. Only this package makes mechanisms:
+// the unexported method keeps noise next to the proof of its event.
+type Mechanism interface {
+	// Event returns what one release costs, with its sampler. It reads no data.
+	Event(r account.Release) (account.Event, error)
+	// Perturb turns v into a release in place: v.Float holds it afterwards, before Release.Scale.
+	// The noise scale depends on r alone.
+	Perturb(v *Value, r account.Release, c Charge)
+	Provenance() Provenance
+	sealed()
+}

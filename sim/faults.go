@@ -1,0 +1,87 @@
+package sim
+
+import (
+	"math"
+
+	"sotto/agent"
+	"sotto/config"
+)
+
+// Faults describes what links do to messages. The zero value is a network without faults.
+type Faults struct {
+	Drop      float64 `toml:"drop"`      // probability that a message is lost on its link, each round
+	Delay     float64 `toml:"delay"`     // probability that a message that is not lost comes late
+	MaxDelay  uint64  `toml:"max_delay"` // a late message is 1 .. MaxDelay rounds late, uniformly
+	Symmetric bool    `toml:"symmetric"` // both directions of a link share one fate
+	// Late says what happens to late messages: "discard" counts them as lost for their round, "use"
+	// delivers them on arrival, under their old round number, where no fresh message of that sender
+	// came. Either way the weight of a neighbor that is missing from a round stays on the receiver.
+	Late string `toml:"late"`
+}
+
+// DefaultFaults is a network without faults whose late messages, if there are any, are discarded.
+func DefaultFaults() Faults { return Faults{MaxDelay: 1, Late: "discard"} }
+
+type fate uint8
+
+const (
+	arrives fate = iota
+	lost
+	delayed
+)
+
+// schedule decides the fate of every (round, sender, receiver) by hashing it with the seed, so that
+// fates do not depend on the order in which they are asked for. A nil schedule has no faults.
+type schedule struct {
+	Faults
+	seed uint64
+}
+
+func newSchedule(f Faults, seed uint64) (*schedule, error) {
+	if f.Late == "" {
+		f.Late = "discard"
+	}
+	switch {
+	case !(f.Drop >= 0 && f.Drop <= 1):
+		return nil, config.Bad("drop", f.Drop, "0 to 1")
+	case !(f.Delay >= 0 && f.Delay <= 1):
+		return nil, config.Bad("delay", f.Delay, "0 to 1")
+	case f.Delay > 0 && (f.MaxDelay < 1 || f.MaxDelay > 1<<20):
+		return nil, config.Bad("max_delay", f.MaxDelay, "1 to 1048576 with delay above 0")
+	case f.Late != "discard" && f.Late != "use":
+		return nil, config.Bad("late", f.Late, "one of discard, use")
+	case f.Drop == 0 && f.Delay == 0:
+		return nil, nil
+	}
+	return &schedule{f, seed}, nil
+}
+
+func (s *schedule) fate(round uint64, from, to agent.ID) (fate, uint64) {
+	if s == nil {
+		return arrives, 0
+	}
+	if s.Symmetric && from > to {
+		from, to = to, from
+	}
+	h := mix64(s.seed ^ 0x736f74746f206661)
+	h = mix64(h ^ round)
+	h = mix64(h ^ uint64(from)<<32 ^ uint64(to))
+	if unit(h) < s.Drop {
+		return lost, 0
+	}
+	h = mix64(h + 1)
+	if unit(h) < s.Delay {
+		return delayed, 1 + uint64(unit(mix64(h+1))*float64(s.MaxDelay))
+	}
+	return arrives, 0
+}
+
+// mix64 is the finaliser of splitmix64 (Steele, Lea, Flood 2014): a bijection with full avalanche.
+func mix64(x uint64) uint64 {
+	x += 0x9e3779b97f4a7c15
+	x = (x ^ x>>30) * 0xbf58476d1ce4e5b9
+	x = (x ^ x>>27) * 0x94d049bb133111eb
+	return x ^ x>>31
+}
+
+func unit(h uint64) float64 { return math.Ldexp(float64(h>>11), -53) }
