@@ -14,9 +14,7 @@
 // scratch memory is in the caller's [Workspace].
 package model
 
-import (
-	"sotto/tensor"
-)
+import "sotto/tensor"
 
 // Batch is a set of samples. The model decides which of Labels and Targets it reads: Labels when it was built
 // for classes, Targets when it was built for regression; the other is nil.
@@ -28,18 +26,6 @@ type Batch struct {
 
 // Len returns the number of samples.
 func (b *Batch) Len() int { return b.X.Rows }
-
-// slice returns samples lo to hi; it shares memory with b.
-func (b *Batch) slice(lo, hi int) Batch {
-	s := Batch{X: rows(b.X, lo, hi)}
-	if b.Labels != nil {
-		s.Labels = b.Labels[lo:hi]
-	}
-	if b.Targets != nil {
-		s.Targets = b.Targets[lo:hi]
-	}
-	return s
-}
 
 // rows returns rows lo to hi of m, which may be none; it shares memory with m.
 func rows(m tensor.Mat, lo, hi int) tensor.Mat {

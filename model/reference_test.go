@@ -1,0 +1,237 @@
+package model_test
+
+import (
+	"math"
+	"slices"
+	"testing"
+
+	"sotto/model"
+	"sotto/model/modeltest"
+	"sotto/tensor"
+)
+
+// The models again, in float64 and by their definitions: one sample at a time, no fusing, no shortcuts. Every
+// derivative below is a central difference of these functions.
+
+// reader hands out parameters in the order of a model's vector.
+type reader struct{ theta []float64 }
+
+func (r *reader) take(n int) []float64 {
+	s := r.theta[:n]
+	r.theta = r.theta[n:]
+	return s
+}
+
+func (r *reader) linear(x []float64, out int, bias bool) []float64 {
+	w, y := r.take(len(x)*out), make([]float64, out)
+	for i, v := range x {
+		for j := range y {
+			y[j] += v * w[i*out+j]
+		}
+	}
+	if bias {
+		for j, b := range r.take(out) {
+			y[j] += b
+		}
+	}
+	return y
+}
+
+func apply(x []float64, f func(float64) float64) []float64 {
+	y := make([]float64, len(x))
+	for i, v := range x {
+		y[i] = f(v)
+	}
+	return y
+}
+
+func refMish(x float64) float64 { return x * math.Tanh(math.Log1p(math.Exp(x))) }
+func refReLU(x float64) float64 { return math.Max(x, 0) }
+
+// conv is a valid 5x5 convolution to 3 channels of a height x width x channel image.
+func (r *reader) conv(x []float64, s model.Shape) (y []float64, height, width int) {
+	w, b := r.take(75*s.Channels), r.take(3)
+	height, width = s.Height-4, s.Width-4
+	y = make([]float64, height*width*3)
+	for i := range height {
+		for j := range width {
+			for f := range 3 {
+				sum := b[f]
+				for c := range s.Channels {
+					for di := range 5 {
+						for dj := range 5 {
+							sum += x[((i+di)*s.Width+j+dj)*s.Channels+c] * w[((c*5+di)*5+dj)*3+f]
+						}
+					}
+				}
+				y[(i*width+j)*3+f] = sum
+			}
+		}
+	}
+	return y, height, width
+}
+
+func maxPool(x []float64, height, width int) []float64 {
+	var y []float64
+	for i := 0; i+1 < height; i += 2 {
+		for j := 0; j+1 < width; j += 2 {
+			for f := range 3 {
+				at := func(i, j int) float64 { return x[(i*width+j)*3+f] }
+				y = append(y, max(at(i, j), at(i, j+1), at(i+1, j), at(i+1, j+1)))
+			}
+		}
+	}
+	return y
+}
+
+// outputs is the reference's forward pass.
+func (k task) outputs(theta, x []float64) []float64 {
+	r := &reader{theta}
+	outs := max(k.shape.Classes, 1)
+	switch k.kind {
+	case "logistic", "least-squares":
+		p, _ := k.params.(model.LinearParams)
+		if outs == 2 {
+			outs = 1
+		}
+		return r.linear(x, outs, p.Intercept)
+	case "mlp":
+		p, ok := k.params.(model.MLPParams)
+		if !ok {
+			p = model.MLPParams{Hidden: []int{64}, Activation: "relu"}
+		}
+		f := map[string]func(float64) float64{"relu": refReLU, "tanh": math.Tanh, "mish": refMish}[p.Activation]
+		for _, h := range p.Hidden {
+			x = apply(r.linear(x, h, true), f)
+		}
+		return r.linear(x, outs, true)
+	}
+	y, height, width := r.conv(x, k.shape)
+	x = maxPool(apply(y, refMish), height, width)
+	return r.linear(apply(r.linear(x, 64, true), refMish), outs, true)
+}
+
+// value is the reference's loss of sample i.
+func (k task) value(theta []float64, b *model.Batch, i int) float64 {
+	z := k.outputs(theta, widen(b.X.Row(i)))
+	switch {
+	case b.Targets != nil:
+		return math.Pow(z[0]-float64(b.Targets[i]), 2)
+	case len(z) == 1:
+		y := 2*float64(b.Labels[i]) - 1
+		return math.Log1p(math.Exp(-y * z[0]))
+	}
+	var sum float64
+	for _, v := range z {
+		sum += math.Exp(v)
+	}
+	return math.Log(sum) - z[b.Labels[i]]
+}
+
+func widen(x []float32) []float64 {
+	y := make([]float64, len(x))
+	for i, v := range x {
+		y[i] = float64(v)
+	}
+	return y
+}
+
+var tasks = []task{
+	{"logistic", "logistic", model.Shape{Height: 1, Width: 7, Channels: 1, Classes: 2}, nil, 7, false},
+	{"logistic-intercept", "logistic", model.Shape{Height: 1, Width: 7, Channels: 1, Classes: 2}, model.LinearParams{Intercept: true}, 8, false},
+	{"multinomial", "logistic", model.Shape{Height: 1, Width: 6, Channels: 1, Classes: 5}, model.LinearParams{Intercept: true}, 35, false},
+	{"least-squares", "least-squares", model.Shape{Height: 1, Width: 9, Channels: 1}, nil, 9, false},
+	{"least-squares-intercept", "least-squares", model.Shape{Height: 1, Width: 9, Channels: 1}, model.LinearParams{Intercept: true}, 10, false},
+	{"mlp-relu", "mlp", model.Shape{Height: 3, Width: 4, Channels: 1, Classes: 3}, model.MLPParams{Hidden: []int{9}, Activation: "relu"}, 147, false},
+	{"mlp-tanh-deep", "mlp", model.Shape{Height: 1, Width: 5, Channels: 1, Classes: 2}, model.MLPParams{Hidden: []int{6, 7}, Activation: "tanh"}, 101, false},
+	{"mlp-mish-regression", "mlp", model.Shape{Height: 1, Width: 5, Channels: 2}, model.MLPParams{Hidden: []int{11}, Activation: "mish"}, 133, false},
+	{"mlp-no-hidden", "mlp", model.Shape{Height: 1, Width: 4, Channels: 1, Classes: 4}, model.MLPParams{Activation: "relu"}, 20, false},
+	{"convnet-small", "convnet", model.Shape{Height: 8, Width: 9, Channels: 1, Classes: 4}, nil, 78 + 12*64 + 64 + 260, false},
+	{"convnet-color", "convnet", model.Shape{Height: 9, Width: 8, Channels: 3, Classes: 3}, nil, 228 + 12*64 + 64 + 195, false},
+	{"convnet-low", "convnet", model.Shape{Height: 8, Width: 8, Channels: 1, Classes: 3}, nil, 78 + 12*64 + 64 + 195, true},
+	{"convnet-regression", "convnet", model.Shape{Height: 6, Width: 6, Channels: 2}, nil, 153 + 3*64 + 64 + 65, false},
+}
+
+func TestForwardAgainstReference(t *testing.T) {
+	for _, k := range append([]task{mlp64, convnet}, tasks...) {
+		m, batch := k.build(t), k.batch(35, 5)
+		theta := k.start(m, 6)
+		var w model.Workspace
+		z := tensor.NewMat(batch.Len(), m.Outputs())
+		m.Predict(z, theta, batch.X, &w)
+		var loss float64
+		for i := range batch.Len() {
+			want := k.outputs(widen(theta), widen(batch.X.Row(i)))
+			for j, v := range z.Row(i) {
+				if math.Abs(float64(v)-want[j]) > 3e-6 {
+					t.Fatalf("%s: sample %d output %d: %v, want %v", k.name, i, j, v, want[j])
+				}
+			}
+			loss += k.value(widen(theta), batch, i) / float64(batch.Len())
+		}
+		if got := m.Loss(theta, batch, &w); math.Abs(got-loss) > 1e-6*(1+loss) {
+			t.Errorf("%s: loss %v, want %v", k.name, got, loss)
+		}
+	}
+}
+
+// compareGradient checks the given coordinates of each sample's gradient, and of their sum, with central
+// differences in float64.
+func compareGradient(t *testing.T, k task, samples int, coordinates []int) {
+	m, batch := k.build(t), k.batch(samples, 7)
+	theta := k.start(m, 8)
+	if k.kind == "least-squares" {
+		theta.Scale(5, theta)
+	}
+	var w model.Workspace
+	total := make(tensor.Vec, m.Dim())
+	m.ClippedGradientSum(total, theta, batch, math.Inf(1), &w)
+	sums := make([]float64, len(coordinates))
+	wide := widen(theta)
+	for i := range samples {
+		g := make(tensor.Vec, m.Dim())
+		m.ClippedGradientSum(g, theta, modeltest.Take(batch, i), math.Inf(1), &w)
+		for n, j := range coordinates {
+			const h = 1e-5
+			at := wide[j]
+			wide[j] = at + h
+			up := k.value(wide, batch, i)
+			wide[j] = at - h
+			down := k.value(wide, batch, i)
+			wide[j] = at
+			want := (up - down) / (2 * h)
+			sums[n] += want
+			if got := float64(g[j]); math.Abs(got-want) > 2e-6+2e-6*math.Abs(want) {
+				t.Fatalf("%s: sample %d, parameter %d: gradient %v, difference quotient %v", k.name, i, j, got, want)
+			}
+		}
+	}
+	for n, j := range coordinates {
+		if got := float64(total[j]); math.Abs(got-sums[n]) > float64(samples)*4e-6 {
+			t.Fatalf("%s: parameter %d: gradient of the batch %v, difference quotients %v", k.name, j, got, sums[n])
+		}
+	}
+}
+
+func TestGradientOfEveryParameter(t *testing.T) {
+	for _, k := range tasks {
+		compareGradient(t, k, 3, indexes(0, k.dim))
+	}
+}
+
+// TestGradientOfTheFullConvNet takes all of the convolution, and every 331st of the other parameters.
+func TestGradientOfTheFullConvNet(t *testing.T) {
+	coordinates := indexes(0, 78)
+	for j := 78; j < convnet.dim; j += 331 {
+		coordinates = append(coordinates, j)
+	}
+	compareGradient(t, convnet, 2, append(coordinates, indexes(convnet.dim-20, convnet.dim)...))
+}
+
+func indexes(lo, hi int) []int {
+	var s []int
+	for j := lo; j < hi; j++ {
+		s = append(s, j)
+	}
+	return slices.Clip(s)
+}
