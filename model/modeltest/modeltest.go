@@ -242,6 +242,9 @@ func checkNotFinite(t *testing.T, s *subject) {
 			}
 		}
 		got, stats := s.sum(b, 1)
+		if x := float64(b.X.Row(3)[0]); x != v && !math.IsNaN(x) {
+			t.Errorf("%v: the call changed its batch", v)
+		}
 		if stats.NonFinite != 2 || math.IsNaN(stats.Loss) {
 			t.Errorf("%v: %+v, want 2 samples that are not finite and a finite loss", v, stats)
 		}
