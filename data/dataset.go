@@ -103,9 +103,20 @@ type Constructor func(decode func(any) error, src Source) (*Split, error)
 
 // Datasets names every data set.
 var Datasets = map[string]Constructor{
-	"mnist":         mnist,
-	"fashion-mnist": fashionMNIST,
-	"glyphs":        glyphs,
+	"mnist":              mnist,
+	"fashion-mnist":      fashionMNIST,
+	"cifar-10":           cifar10,
+	"cifar-100":          cifar100,
+	"heart-disease":      heartDisease,
+	"california-housing": californiaHousing,
+	"adult-a9a":          adult,
+	"breast-cancer":      breastCancer,
+	"parkinsons":         parkinsons,
+	"glyphs":             glyphs,
+	"linear-tasks":       linearTasks,
+	"least-squares":      leastSquares,
+	"csv":                csvFile,
+	"libsvm":             libsvmFile,
 }
 
 // Load returns the data set called name from the data folder dir; generators need no folder. The error is a

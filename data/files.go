@@ -1,6 +1,7 @@
 package data
 
 import (
+	"bytes"
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
@@ -122,6 +123,12 @@ func (s *store) read(path string) ([]byte, error) {
 	}
 	s.sums = append(s.sums, sum)
 	return b, nil
+}
+
+// open is read for parsers: it also returns the file name for errors.
+func (s *store) open(path string) (*bytes.Reader, string, error) {
+	b, err := s.read(path)
+	return bytes.NewReader(b), filepath.Join(s.dir, filepath.FromSlash(path)), err
 }
 
 func hexSum(b []byte) string {

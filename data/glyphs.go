@@ -40,16 +40,16 @@ func glyphs(decode func(any) error, src Source) (*Split, error) {
 		return nil, err
 	}
 	draw := func(part uint64, n int) *Dataset {
-		px := &pixels{height: glyphSide, width: glyphSide, channels: 1,
-			data: make([]byte, n*glyphSide*glyphSide), labels: make([]int32, n)}
+		px := &Images{Height: glyphSide, Width: glyphSide, Channels: 1,
+			Pixels: make([]byte, n*glyphSide*glyphSide), Labels: make([]int32, n)}
 		pen := &canvas{}
 		state := rand.NewPCG(0, 0)
 		r := rand.New(state)
 		for i := range n {
 			state.Seed(src.Seed, part<<32|uint64(i))
-			px.labels[i] = int32(r.IntN(10))
-			pen.glyph(int(px.labels[i]), r)
-			pen.bytes(px.data[i*glyphSide*glyphSide:(i+1)*glyphSide*glyphSide], r)
+			px.Labels[i] = int32(r.IntN(10))
+			pen.glyph(int(px.Labels[i]), r)
+			pen.bytes(px.Pixels[i*glyphSide*glyphSide:(i+1)*glyphSide*glyphSide], r)
 		}
 		var mean, std []float64
 		if p.Normalize {

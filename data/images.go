@@ -1,10 +1,8 @@
 package data
 
 import (
-	"bytes"
 	"fmt"
 	"math"
-	"path/filepath"
 
 	"sotto/config"
 	"sotto/tensor"
@@ -41,29 +39,31 @@ func limits(train, test int) error {
 	return nil
 }
 
-// pixels holds images as bytes, channel last, with their labels.
-type pixels struct {
-	height, width, channels int
-	data                    []byte
-	labels                  []int32
+// Images holds images as bytes with their labels. Pixel (y, x) of channel c of image i is
+// Pixels[((i*Height+y)*Width+x)*Channels+c].
+type Images struct {
+	Height, Width, Channels int
+	Pixels                  []byte
+	Labels                  []int32
+	Coarse                  []int32 // CIFAR-100: the superclass; nil elsewhere
 }
 
 // dataset converts bytes to float32: divided by 255, resampled, then normalised by channel with mean and
 // std where these are not nil.
-func (p *pixels) dataset(name string, names []string, resize, limit int, mean, std []float64) *Dataset {
-	n := len(p.labels)
+func (p *Images) dataset(name string, names []string, resize, limit int, mean, std []float64) *Dataset {
+	n := len(p.Labels)
 	if limit > 0 {
 		n = min(n, limit)
 	}
-	h, w := p.height, p.width
+	h, w := p.Height, p.Width
 	if resize > 0 {
 		h, w = resize, resize
 	}
-	d := &Dataset{Name: name, X: tensor.NewMat(n, h*w*p.channels), Shape: [3]int{h, w, p.channels},
-		Labels: p.labels[:n:n], Classes: len(names), ClassNames: names}
+	d := &Dataset{Name: name, X: tensor.NewMat(n, h*w*p.Channels), Shape: [3]int{h, w, p.Channels},
+		Labels: p.Labels[:n:n], Classes: len(names), ClassNames: names}
 	// One table of 256 values for each channel: normalisation is affine, and bilinear weights sum to 1, so
 	// that normalising before resampling gives the same image.
-	table := make([][256]float32, p.channels)
+	table := make([][256]float32, p.Channels)
 	for c := range table {
 		for v := range table[c] {
 			x := float64(v) / 255
@@ -73,14 +73,14 @@ func (p *pixels) dataset(name string, names []string, resize, limit int, mean, s
 			table[c][v] = float32(x)
 		}
 	}
-	size := p.height * p.width * p.channels
+	size := p.Height * p.Width * p.Channels
 	image := make([]float32, size)
-	rows, cols := newResampler(p.height, h), newResampler(p.width, w)
+	rows, cols := newResampler(p.Height, h), newResampler(p.Width, w)
 	for i := range n {
-		for k, v := range p.data[i*size : (i+1)*size] {
-			image[k] = table[k%p.channels][v]
+		for k, v := range p.Pixels[i*size : (i+1)*size] {
+			image[k] = table[k%p.Channels][v]
 		}
-		resample(d.X.Row(i), image, rows, cols, p.width, p.channels)
+		resample(d.X.Row(i), image, rows, cols, p.Width, p.Channels)
 	}
 	return d
 }
@@ -160,8 +160,8 @@ func idxSet(name string, classes []string, mean, std float64, decode func(any) e
 		if err != nil {
 			return nil, err
 		}
-		if px.height == 0 || px.width == 0 {
-			return nil, badByte(imageFile, 8, fmt.Sprintf("%d x %d pixels", px.height, px.width), "images of at least one pixel")
+		if px.Height == 0 || px.Width == 0 {
+			return nil, badByte(imageFile, 8, fmt.Sprintf("%d x %d pixels", px.Height, px.Width), "images of at least one pixel")
 		}
 		var m, s []float64
 		if p.Normalize {
@@ -174,12 +174,10 @@ func idxSet(name string, classes []string, mean, std float64, decode func(any) e
 }
 
 func (s *store) idx(set, name string) (*IDX, string, error) {
-	path := set + "/" + name
-	b, err := s.read(path)
+	b, at, err := s.open(set + "/" + name)
 	if err != nil {
 		return nil, "", err
 	}
-	at := filepath.Join(s.dir, filepath.FromSlash(path))
-	x, err := ReadIDX(bytes.NewReader(b), at)
+	x, err := ReadIDX(b, at)
 	return x, at, err
 }

@@ -1,0 +1,185 @@
+package data
+
+import (
+	"encoding/csv"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+
+	"sotto/config"
+)
+
+const maxCells = 1 << 28
+
+// CSVOptions say how a delimited text file is written.
+type CSVOptions struct {
+	Header    bool     // the first line names the columns; otherwise their names are "1", "2", ...
+	Delimiter rune     // 0 is a comma
+	Missing   []string // cells that stand for a missing number; nil: every cell must be a number
+	Text      []string // columns that are kept as text, by name or 1-based number
+	Drop      []string // columns that are left out and not looked at
+}
+
+// Table is a delimited text file by columns.
+type Table struct {
+	File    string
+	Columns []Column
+	Lines   []int // line of each row in the file
+}
+
+// Column holds Numbers, NaN where missing, or Text.
+type Column struct {
+	Name    string
+	Number  int // in the file, from 1
+	Numbers []float64
+	Text    []string
+}
+
+// Column returns the column with the given name or, if there is none, number.
+func (t *Table) Column(ref string) (*Column, error) {
+	k := findColumn(t.Columns, ref)
+	if k < 0 {
+		return nil, &config.Error{File: t.File, Key: "column", Found: strconv.Quote(ref), Allowed: columnNames(t.Columns)}
+	}
+	return &t.Columns[k], nil
+}
+
+func findColumn(columns []Column, ref string) int {
+	if k := slices.IndexFunc(columns, func(c Column) bool { return c.Name == ref }); k >= 0 {
+		return k
+	}
+	return slices.IndexFunc(columns, func(c Column) bool { return strconv.Itoa(c.Number) == ref })
+}
+
+func columnNames(columns []Column) string {
+	names := make([]string, len(columns))
+	for k, c := range columns {
+		names[k] = c.Name
+	}
+	return strings.Join(names, ", ")
+}
+
+// bad is a fault in a cell of the table.
+func (t *Table) bad(row int, column, found, allowed string) error {
+	return &config.Error{File: t.File, Line: t.Lines[row], Key: "column " + column, Found: found, Allowed: allowed}
+}
+
+// ReadCSV reads a delimited text file (RFC 4180 quoting; LF or CRLF; empty lines are skipped). Numbers are
+// decimal and finite within float32. name is the file name in errors, which are *config.Error with the
+// line: a row with another number of cells than the first, a cell that is no number and not in Missing,
+// an unknown or repeated column name, no rows, more than 2^28 cells.
+func ReadCSV(r io.Reader, name string, o CSVOptions) (*Table, error) {
+	cr := csv.NewReader(r)
+	cr.ReuseRecord = true
+	if o.Delimiter != 0 {
+		cr.Comma = o.Delimiter
+	}
+	var t *Table
+	var skip, text []bool
+	for {
+		cells, err := cr.Read()
+		if err == io.EOF {
+			break
+		}
+		if err != nil {
+			return nil, csvFault(err, name)
+		}
+		line, _ := cr.FieldPos(0)
+		if t == nil {
+			if t, skip, text, err = o.layout(cells, name, line); err != nil {
+				return nil, err
+			}
+			if o.Header {
+				continue
+			}
+		}
+		t.Lines = append(t.Lines, line)
+		if len(t.Lines) > maxCells/len(cells) {
+			return nil, &config.Error{File: name, Line: line, Found: "more rows", Allowed: fmt.Sprintf("at most %d cells", maxCells)}
+		}
+		for k, cell := range cells {
+			if skip[k] {
+				continue
+			}
+			if err := t.append(k, cell, text[k], o.Missing); err != nil {
+				return nil, err
+			}
+		}
+	}
+	if t == nil || len(t.Lines) == 0 {
+		return nil, &config.Error{File: name, Line: 1, Found: "no rows", Allowed: "at least one row"}
+	}
+	k := 0
+	t.Columns = slices.DeleteFunc(t.Columns, func(Column) bool { k++; return skip[k-1] })
+	return t, nil
+}
+
+// layout makes the columns from the first line.
+func (o *CSVOptions) layout(cells []string, name string, line int) (t *Table, skip, text []bool, err error) {
+	t = &Table{File: name, Columns: make([]Column, len(cells))}
+	for k, cell := range cells {
+		t.Columns[k].Name, t.Columns[k].Number = strconv.Itoa(k+1), k+1
+		if o.Header {
+			label := strings.TrimSpace(strings.TrimPrefix(cell, "\ufeff"))
+			t.Columns[k].Name = strings.Clone(label)
+			if slices.ContainsFunc(t.Columns[:k], func(c Column) bool { return c.Name == label }) {
+				return nil, nil, nil, &config.Error{File: name, Line: line, Key: "header", Found: strconv.Quote(cell) + " again", Allowed: "each name once"}
+			}
+		}
+	}
+	mark := func(refs []string) ([]bool, error) {
+		marked := make([]bool, len(cells))
+		for _, ref := range refs {
+			k := findColumn(t.Columns, ref)
+			if k < 0 {
+				return nil, &config.Error{File: name, Line: line, Key: "column", Found: strconv.Quote(ref), Allowed: columnNames(t.Columns)}
+			}
+			marked[k] = true
+		}
+		return marked, nil
+	}
+	if skip, err = mark(o.Drop); err != nil {
+		return nil, nil, nil, err
+	}
+	text, err = mark(o.Text)
+	return t, skip, text, err
+}
+
+func (t *Table) append(k int, cell string, text bool, missing []string) error {
+	c := &t.Columns[k]
+	cell = strings.TrimSpace(cell)
+	switch {
+	case text:
+		c.Text = append(c.Text, strings.Clone(cell))
+	case slices.Contains(missing, cell):
+		c.Numbers = append(c.Numbers, math.NaN())
+	default:
+		v, ok := number(cell)
+		if !ok {
+			return t.bad(len(t.Lines)-1, c.Name, strconv.Quote(cell), "a finite decimal number")
+		}
+		c.Numbers = append(c.Numbers, v)
+	}
+	return nil
+}
+
+// number parses a decimal number that is finite in float32.
+func number(s string) (float64, bool) {
+	if strings.ContainsAny(s, "xXpP_nNiI") { // hexadecimal, nan, inf
+		return 0, false
+	}
+	v, err := strconv.ParseFloat(s, 64)
+	return v, err == nil && math.Abs(v) <= math.MaxFloat32
+}
+
+func csvFault(err error, name string) error {
+	var p *csv.ParseError
+	if !errors.As(err, &p) {
+		return fmt.Errorf("data: %s: %w", name, err)
+	}
+	return &config.Error{File: name, Line: p.Line, Found: p.Err.Error(), Allowed: "rows of equally many cells, quoted as in RFC 4180"}
+}

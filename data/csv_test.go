@@ -1,0 +1,270 @@
+package data_test
+
+import (
+	"bytes"
+	"errors"
+	"math"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"sotto/config"
+	"sotto/data"
+)
+
+func TestReadCSV(t *testing.T) {
+	text := "\ufeffage,\"name, first\",who\r\n1.5,2e1,a\r\n\r\n-.25,?, b \r\n"
+	got, err := data.ReadCSV(strings.NewReader(text), "f.csv", data.CSVOptions{Header: true, Missing: []string{"?"}, Text: []string{"who"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	names := []string{got.Columns[0].Name, got.Columns[1].Name, got.Columns[2].Name}
+	if !slices.Equal(names, []string{"age", "name, first", "who"}) || !slices.Equal(got.Lines, []int{2, 4}) {
+		t.Errorf("columns %q, lines %v", names, got.Lines)
+	}
+	if !slices.Equal(got.Columns[0].Numbers, []float64{1.5, -.25}) || !math.IsNaN(got.Columns[1].Numbers[1]) || !slices.Equal(got.Columns[2].Text, []string{"a", "b"}) {
+		t.Errorf("columns %+v", got.Columns)
+	}
+	// Numbers mean the file's columns, also after others are dropped.
+	got, err = data.ReadCSV(strings.NewReader("1;x;3\n4;y;6\n"), "f.csv", data.CSVOptions{Delimiter: ';', Drop: []string{"1"}, Text: []string{"2"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if c, err := got.Column("3"); err != nil || !slices.Equal(c.Numbers, []float64{3, 6}) {
+		t.Errorf("column 3: %+v, %v", c, err)
+	}
+	if _, err := got.Column("1"); err == nil {
+		t.Error("a dropped column is found")
+	}
+}
+
+func TestReadCSVRefuses(t *testing.T) {
+	header := data.CSVOptions{Header: true}
+	for _, c := range []struct {
+		text string
+		o    data.CSVOptions
+		line int
+		key  string
+	}{
+		{"", header, 1, ""},
+		{"a,b\n", header, 1, ""},
+		{"a,a\n1,2\n", header, 1, "header"},
+		{"a,b\n1,2\n3\n", header, 3, ""},
+		{"a,b\n1,2\n3,4,5\n", header, 3, ""},
+		{"a,b\n1,x\n", header, 2, "column b"},
+		{"a,b\n1,2\n\n\n1,\n", header, 5, "column b"},
+		{"a,b\n1,NaN\n", header, 2, "column b"},
+		{"a,b\ninf,1\n", header, 2, "column a"},
+		{"a,b\n1,1e39\n", header, 2, "column b"},
+		{"a,b\n1,0x10\n", header, 2, "column b"},
+		{"a,b\n1,1_0\n", header, 2, "column b"},
+		{"a,b\n1,\"2\n", header, 2, ""},
+		{"1,?\n", data.CSVOptions{}, 1, "column 2"},
+		{"1,2\n", data.CSVOptions{Drop: []string{"3"}}, 1, "column"},
+		{"a,b\n1,2\n", data.CSVOptions{Header: true, Text: []string{"c"}}, 1, "column"},
+	} {
+		_, err := data.ReadCSV(strings.NewReader(c.text), "f.csv", c.o)
+		var bad *config.Error
+		if !errors.As(err, &bad) || bad.File != "f.csv" || bad.Line != c.line || bad.Key != c.key {
+			t.Errorf("%q: error %v, want f.csv:%d %s", c.text, err, c.line, c.key)
+		}
+	}
+}
+
+func FuzzReadCSV(f *testing.F) {
+	f.Add([]byte("a,b\n1,2\n3,?\n"), true)
+	f.Add([]byte("1,\"x\"\"y\"\n"), false)
+	f.Fuzz(func(t *testing.T, b []byte, header bool) {
+		table, err := data.ReadCSV(bytes.NewReader(b), "f", data.CSVOptions{Header: header, Missing: []string{"?"}, Text: []string{"2"}})
+		if err != nil {
+			return
+		}
+		for _, c := range table.Columns {
+			if len(c.Numbers)+len(c.Text) != len(table.Lines) {
+				t.Fatalf("column %q has %d cells of %d", c.Name, len(c.Numbers)+len(c.Text), len(table.Lines))
+			}
+			for _, v := range c.Numbers {
+				if math.IsInf(v, 0) {
+					t.Fatal("infinite cell")
+				}
+			}
+		}
+	})
+}
+
+func TestReadLibSVM(t *testing.T) {
+	x, y, err := data.ReadLibSVM(strings.NewReader("-1 1:.5 3:2 \n+1 # empty\n\n1 2:-1e1\n"), "f", 0)
+	if err != nil || !slices.Equal(y, []float64{-1, 1, 1}) || x.Rows != 3 || x.Cols != 3 ||
+		!slices.Equal(x.Data, []float32{.5, 0, 2, 0, 0, 0, 0, -10, 0}) {
+		t.Errorf("%+v %v, %v", x, y, err)
+	}
+	if x, _, err := data.ReadLibSVM(strings.NewReader("1 1:1\n"), "f", 5); err != nil || x.Cols != 5 {
+		t.Errorf("%d columns, want 5 as given: %v", x.Cols, err)
+	}
+	for text, line := range map[string]int{
+		"":                       1,
+		"x 1:1":                  1,
+		"1 1:1\nnan 1:1":         2,
+		"1 0:1":                  1,
+		"1 2:1 1:1":              1,
+		"1 2:1 2:1":              1,
+		"1 1:1\n\n1 6:1":         3,
+		"1 1":                    1,
+		"1 a:1":                  1,
+		"1 1:":                   1,
+		"1 1:inf":                1,
+		"1 1:1e300":              1,
+		"1 1:1\n1 99999999999:1": 2,
+	} {
+		_, _, err := data.ReadLibSVM(strings.NewReader(text), "f", 5)
+		var bad *config.Error
+		if !errors.As(err, &bad) || bad.File != "f" || bad.Line != line {
+			t.Errorf("%q: error %v, want f:%d", text, err, line)
+		}
+	}
+	// Two short lines must not ask for a terabyte.
+	if _, _, err := data.ReadLibSVM(strings.NewReader(strings.Repeat("1 268435456:1\n", 2)), "f", 0); err == nil {
+		t.Error("2^29 cells are accepted")
+	}
+}
+
+func FuzzReadLibSVM(f *testing.F) {
+	f.Add([]byte("-1 1:.5 3:2 \n+1 2:1\n"), 0)
+	f.Add([]byte("1 # c\n"), 4)
+	f.Fuzz(func(t *testing.T, b []byte, dim int) {
+		if dim == 0 || dim > 1000 {
+			dim = 1000 // keep dense rows small
+		}
+		x, y, err := data.ReadLibSVM(bytes.NewReader(b), "f", dim)
+		if err == nil && (x.Rows != len(y) || x.Cols != dim || len(x.Data) != x.Rows*x.Cols) {
+			t.Fatalf("%d labels, %d x %d", len(y), x.Rows, x.Cols)
+		}
+	})
+}
+
+func TestReadCIFAR(t *testing.T) {
+	record := func(labels ...byte) []byte {
+		b := labels
+		for k := range 3072 {
+			b = append(b, byte(k/1024*100+k%1024%32))
+		}
+		return b
+	}
+	p, err := data.ReadCIFAR10(bytes.NewReader(append(record(3), record(9)...)), "f")
+	if err != nil || !slices.Equal(p.Labels, []int32{3, 9}) || p.Coarse != nil {
+		t.Fatalf("%+v, %v", p.Labels, err)
+	}
+	// Pixel (y, x) has red x, green 100 + x, blue 200 + x.
+	if at := 3072 + (7*32+5)*3; !slices.Equal(p.Pixels[at:at+3], []byte{5, 105, 205}) {
+		t.Errorf("pixel (7, 5) is %v", p.Pixels[at:at+3])
+	}
+	if p, err := data.ReadCIFAR100(bytes.NewReader(record(19, 99)), "f"); err != nil || p.Labels[0] != 99 || p.Coarse[0] != 19 {
+		t.Errorf("%v, %v", p, err)
+	}
+	for name, c := range map[string]struct {
+		b    []byte
+		fine bool
+		key  string
+	}{
+		"empty":     {nil, false, "byte 0"},
+		"truncated": {append(record(3), record(9)[:3000]...), false, "byte 3073"},
+		"trailing":  {append(record(3), 1), false, "byte 3073"},
+		"label":     {append(record(3), record(10)...), false, "byte 3073"},
+		"coarse":    {record(20, 1), true, "byte 0"},
+		"fine":      {record(1, 100), true, "byte 1"},
+	} {
+		read := data.ReadCIFAR10
+		if c.fine {
+			read = data.ReadCIFAR100
+		}
+		_, err := read(bytes.NewReader(c.b), "f")
+		wantBad(t, name, err, c.key)
+	}
+}
+
+func FuzzReadCIFAR(f *testing.F) {
+	f.Add(make([]byte, 3073), false)
+	f.Add(make([]byte, 3074), true)
+	f.Fuzz(func(t *testing.T, b []byte, fine bool) {
+		read, classes := data.ReadCIFAR10, int32(10)
+		if fine {
+			read, classes = data.ReadCIFAR100, 100
+		}
+		p, err := read(bytes.NewReader(b), "f")
+		if err == nil && (len(p.Pixels) != 3072*len(p.Labels) || slices.Max(p.Labels) >= classes) {
+			t.Fatalf("%d pixels, labels %v", len(p.Pixels), p.Labels)
+		}
+	})
+}
+
+func write(t *testing.T, name, text string) string {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), name)
+	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+func TestUserCSV(t *testing.T) {
+	path := write(t, "p.csv", "id,age,bmi,site,ill\n1,50,20,b,yes\n2,120,30,a,no\n3,,31,a,no\n4,25,25,b,no\n")
+	base := "path = '" + path + "'\nlabel = 'ill'\nclasses = ['no', 'yes']\ndrop = ['id']\nmissing = ['']\ngroup = 'site'\ngroups = ['a', 'b']\n" +
+		"test_path = '" + path + "'\n[bounds]\nage = [0, 100]"
+	s := load(t, "csv", "", base)
+	// Row 3 is incomplete; age is clamped and scaled, bmi taken as it is.
+	if d := s.Train; !slices.Equal(d.X.Data, []float32{.5, 20, 1, 30, .25, 25}) || !slices.Equal(d.Labels, []int32{1, 0, 0}) || !slices.Equal(d.Groups, []int32{1, 0, 1}) {
+		t.Errorf("%v %v %v", d.X.Data, d.Labels, d.Groups)
+	}
+	moved := write(t, "q.csv", "id,age,bmi,site,ill\n1,50,20,b,yes\n2,120,30,a,no\n3,,31,a,no\n4,25,25,b,no\n")
+	if again := load(t, "csv", "", strings.ReplaceAll(base, path, moved)); again.Train.Digest != s.Train.Digest {
+		t.Error("the digest depends on where the file lies")
+	}
+	target := load(t, "csv", "", "path = '"+path+"'\ntarget = 'bmi'\ndrop = ['id', 'site', 'ill']\nmissing = ['']\ntest_fraction = 0.34")
+	if target.Train.Len() != 2 || target.Test.Len() != 1 || target.Train.Targets == nil {
+		t.Errorf("%d and %d records", target.Train.Len(), target.Test.Len())
+	}
+	for what, c := range map[string]struct{ params, key string }{
+		"no path":        {"label = 'x'\nclasses = ['a', 'b']", "path"},
+		"no label":       {"path = 'x'", "label"},
+		"both":           {"path = 'x'\nlabel = 'a'\ntarget = 'b'\nclasses = ['a', 'b']", "label"},
+		"no classes":     {"path = 'x'\nlabel = 'a'", "classes"},
+		"no groups":      {"path = 'x'\ntarget = 'a'\ngroup = 'b'", "groups"},
+		"delimiter":      {"path = 'x'\ntarget = 'a'\ndelimiter = ',,'", "delimiter"},
+		"bounds":         {"path = 'x'\ntarget = 'a'\n[bounds]\nb = [1, 1]", "bounds.b"},
+		"unknown bounds": {base + "\nheight = [0, 1]", "bounds"},
+		"fraction":       {"path = 'x'\ntarget = 'a'\ntest_fraction = 1.0", "test_fraction"},
+		"class":          {strings.Replace(base, "'yes'", "'ja'", 1), "column ill"},
+		"group":          {strings.Replace(base, "['a', 'b']", "['a']", 1), "column site"},
+		"missing cell":   {strings.Replace(base, "missing = ['']", "", 1), "column age"},
+		"no test left":   {"path = '" + path + "'\ntarget = 'bmi'\ndrop = ['id', 'site', 'ill']\nmissing = ['']\ntest_fraction = 0.1", "test_fraction"},
+	} {
+		_, err := data.Load("csv", "", 1, params(c.params))
+		wantBad(t, what, err, c.key)
+	}
+	if _, err := data.Load("csv", "", 1, params("path = '/absent.csv'\ntarget = 'a'")); !errors.Is(err, data.ErrMissing) {
+		t.Errorf("absent file: %v", err)
+	}
+}
+
+func TestUserLibSVM(t *testing.T) {
+	path := write(t, "x.txt", "0 1:1\n2 2:1\n0 3:1\n2 1:2\n")
+	s := load(t, "libsvm", "", "path = '"+path+"'\ndim = 4\nclasses = [0, 2]\ntest_path = '"+path+"'\ntest_limit = 1")
+	if s.Train.X.Cols != 4 || !slices.Equal(s.Train.Labels, []int32{0, 1, 0, 1}) || s.Test.Len() != 1 {
+		t.Errorf("%d columns, labels %v, %d test records", s.Train.X.Cols, s.Train.Labels, s.Test.Len())
+	}
+	r := load(t, "libsvm", "", "path = '"+path+"'\ndim = 4\nregression = true")
+	if r.Train.Len() != 3 || r.Test.Len() != 1 || r.Train.Targets == nil {
+		t.Errorf("%d and %d records", r.Train.Len(), r.Test.Len())
+	}
+	for what, c := range map[string]struct{ params, key string }{
+		"no path": {"dim = 4", "path"},
+		"no dim":  {"path = 'x'", "dim"},
+		"label":   {"path = '" + path + "'\ndim = 4", "label of record 1"},
+		"index":   {"path = '" + path + "'\ndim = 2\nclasses = [0, 2]", "index"},
+	} {
+		_, err := data.Load("libsvm", "", 1, params(c.params))
+		wantBad(t, what, err, c.key)
+	}
+}

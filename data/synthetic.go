@@ -1,0 +1,170 @@
+package data
+
+import (
+	"math/rand/v2"
+	"strconv"
+
+	"sotto/config"
+	"sotto/tensor"
+)
+
+// LinearTasksParams are the parameters of "linear-tasks".
+type LinearTasksParams struct {
+	Agents     int     `toml:"agents"`      // groups, 1 to 100,000; default 100
+	Dim        int     `toml:"dim"`         // features, 2 to 10,000; default 100
+	MinRecords int     `toml:"min_records"` // training records of each agent are uniform in
+	MaxRecords int     `toml:"max_records"` // [min_records, max_records]; default 10 and 100
+	Flip       float64 `toml:"flip"`        // probability that a label is wrong, 0 to .5; default .05
+	Test       int     `toml:"test"`        // test records of each agent; default 100
+}
+
+func (p *LinearTasksParams) validate() error {
+	switch {
+	case p.Agents < 1 || p.Agents > 100_000:
+		return config.Bad("agents", p.Agents, "1 to 100,000")
+	case p.Dim < 2 || p.Dim > 10_000:
+		return config.Bad("dim", p.Dim, "2 to 10,000")
+	case p.MinRecords < 1:
+		return config.Bad("min_records", p.MinRecords, "at least 1")
+	case p.MaxRecords < p.MinRecords || p.MaxRecords > 100_000:
+		return config.Bad("max_records", p.MaxRecords, "min_records to 100,000")
+	case !(p.Flip >= 0 && p.Flip <= .5):
+		return config.Bad("flip", p.Flip, "0 to .5")
+	case p.Test < 1 || p.Test > 100_000:
+		return config.Bad("test", p.Test, "1 to 100,000")
+	}
+	return affordable("agents", p.Agents, p.Agents*max(p.MaxRecords, p.Test), p.Dim)
+}
+
+func affordable(key string, found, records, dim int) error {
+	if records > maxCells/dim {
+		return config.Bad(key, found, "values that give at most 2^28 numbers in all")
+	}
+	return nil
+}
+
+// linearTasks draws a linear classification task for each agent (Bellet, Guerraoui, Taziki, Tommasi 2018):
+// hidden vectors whose first two entries are N(0, 1) and the others 0, points uniform on the unit sphere
+// (the paper says "uniformly around the origin"; the sphere is our reading), labels by the side of the
+// hidden vector, each flipped with probability flip in both parts. Groups are the agents; Split.Hidden
+// has the hidden vector of each.
+func linearTasks(decode func(any) error, src Source) (*Split, error) {
+	p := LinearTasksParams{Agents: 100, Dim: 100, MinRecords: 10, MaxRecords: 100, Flip: .05, Test: 100}
+	if err := decode(&p); err != nil {
+		return nil, err
+	}
+	if err := p.validate(); err != nil {
+		return nil, err
+	}
+	r := rand.New(rand.NewPCG(src.Seed, 0x6c696e656172))
+	hidden := tensor.NewMat(p.Agents, p.Dim)
+	sizes := make([]int, p.Agents)
+	tests := make([]int, p.Agents)
+	for i := range p.Agents {
+		hidden.Row(i)[0], hidden.Row(i)[1] = float32(r.NormFloat64()), float32(r.NormFloat64())
+		sizes[i] = p.MinRecords + r.IntN(p.MaxRecords-p.MinRecords+1)
+		tests[i] = p.Test
+	}
+	split := &Split{Train: sphere(r, hidden, sizes, p.Flip), Test: sphere(r, hidden, tests, p.Flip), Hidden: hidden}
+	return split.seal(p, src.Seed, nil), nil
+}
+
+// sphere draws sizes[i] labelled points for each hidden vector.
+func sphere(r *rand.Rand, hidden tensor.Mat, sizes []int, flip float64) *Dataset {
+	n := 0
+	for _, m := range sizes {
+		n += m
+	}
+	d := flat("linear-tasks", tensor.NewMat(n, hidden.Cols))
+	d.Labels, d.Groups = make([]int32, n), make([]int32, n)
+	d.Classes, d.ClassNames = 2, []string{"-1", "+1"}
+	d.GroupNames = numberedNames("agent ", len(sizes))
+	k := 0
+	for i, m := range sizes {
+		for range m {
+			x := d.X.Row(k)
+			for c := range x {
+				x[c] = float32(r.NormFloat64())
+			}
+			x.Scale(1/x.Norm(), x)
+			if (x.Dot(hidden.Row(i)) > 0) != (r.Float64() < flip) {
+				d.Labels[k] = 1
+			}
+			d.Groups[k] = int32(i)
+			k++
+		}
+	}
+	return d
+}
+
+func numberedNames(prefix string, n int) []string {
+	names := make([]string, n)
+	for i := range names {
+		names[i] = prefix + strconv.Itoa(i)
+	}
+	return names
+}
+
+// LeastSquaresParams are the parameters of "least-squares".
+type LeastSquaresParams struct {
+	Agents  int     `toml:"agents"`  // groups, 1 to 100,000; default 5
+	Records int     `toml:"records"` // training records of each agent; default 100
+	Dim     int     `toml:"dim"`     // 1 to 10,000; default 10
+	Noise   float64 `toml:"noise"`   // standard deviation added to targets, 0 to 100; default 0
+	Test    int     `toml:"test"`    // test records in all; default 1000
+}
+
+// leastSquares draws a common regression task: features and the hidden vector N(0, 1), targets their inner
+// product plus noise. Groups are the agents; the test part has none. Split.Hidden has the hidden vector.
+// The sizes of Wei, Sun et al. are the defaults; they state no dimension (10 is our choice) and no noise.
+func leastSquares(decode func(any) error, src Source) (*Split, error) {
+	p := LeastSquaresParams{Agents: 5, Records: 100, Dim: 10, Test: 1000}
+	if err := decode(&p); err != nil {
+		return nil, err
+	}
+	switch {
+	case p.Agents < 1 || p.Agents > 100_000:
+		return nil, config.Bad("agents", p.Agents, "1 to 100,000")
+	case p.Records < 1 || p.Records > 1_000_000:
+		return nil, config.Bad("records", p.Records, "1 to 1,000,000")
+	case p.Dim < 1 || p.Dim > 10_000:
+		return nil, config.Bad("dim", p.Dim, "1 to 10,000")
+	case !(p.Noise >= 0 && p.Noise <= 100):
+		return nil, config.Bad("noise", p.Noise, "0 to 100")
+	case p.Test < 1 || p.Test > 1_000_000:
+		return nil, config.Bad("test", p.Test, "1 to 1,000,000")
+	}
+	if err := affordable("agents", p.Agents, max(p.Agents*p.Records, p.Test), p.Dim); err != nil {
+		return nil, err
+	}
+	r := rand.New(rand.NewPCG(src.Seed, 0x73717561726573))
+	hidden := tensor.NewMat(1, p.Dim)
+	for c := range hidden.Data {
+		hidden.Data[c] = float32(r.NormFloat64())
+	}
+	split := &Split{Train: regression(r, hidden.Row(0), p.Agents*p.Records, p.Noise),
+		Test: regression(r, hidden.Row(0), p.Test, p.Noise), Hidden: hidden}
+	split.Train.Groups = make([]int32, p.Agents*p.Records)
+	for i := range split.Train.Groups {
+		split.Train.Groups[i] = int32(i / p.Records)
+	}
+	split.Train.GroupNames = numberedNames("agent ", p.Agents)
+	return split.seal(p, src.Seed, nil), nil
+}
+
+func regression(r *rand.Rand, hidden tensor.Vec, n int, noise float64) *Dataset {
+	d := flat("least-squares", tensor.NewMat(n, len(hidden)))
+	d.Targets = make([]float32, n)
+	for i := range n {
+		x := d.X.Row(i)
+		for c := range x {
+			x[c] = float32(r.NormFloat64())
+		}
+		y := x.Dot(hidden)
+		if noise > 0 {
+			y += noise * r.NormFloat64()
+		}
+		d.Targets[i] = float32(y)
+	}
+	return d
+}

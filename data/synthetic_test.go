@@ -1,0 +1,130 @@
+package data_test
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"testing"
+
+	"sotto/data"
+)
+
+// Labels disagree with the hidden vector at the flip rate: n·.05 ± 5 sd, false reject below 1e-6 for a fresh
+// seed. Points lie on the unit sphere; ‖x‖₁ is 8.0 at p = 100 and 3.6 at p = 20 on average (√(2p/π)).
+func TestLinearTasks(t *testing.T) {
+	for dim, norm1 := range map[int]float64{100: 8.0, 20: 3.6} {
+		s := load(t, "linear-tasks", "", fmt.Sprintf("dim = %d", dim))
+		if len(s.Train.GroupNames) != 100 || s.Hidden.Rows != 100 || s.Test.Len() != 10_000 {
+			t.Errorf("%d groups, %d hidden vectors, %d test records", len(s.Train.GroupNames), s.Hidden.Rows, s.Test.Len())
+		}
+		for g, n := range data.Inspect(s.Train).Groups {
+			if n < 10 || n > 100 {
+				t.Errorf("agent %d has %d records", g, n)
+			}
+		}
+		for _, d := range []*data.Dataset{s.Train, s.Test} {
+			wrong, sum := 0., 0.
+			for i := range d.Len() {
+				x := d.X.Row(i)
+				if math.Abs(x.Norm()-1) > 1e-6 {
+					t.Fatalf("record %d has norm %v", i, x.Norm())
+				}
+				for _, v := range x {
+					sum += math.Abs(float64(v))
+				}
+				if (x.Dot(s.Hidden.Row(int(d.Groups[i]))) > 0) != (d.Labels[i] == 1) {
+					wrong++
+				}
+			}
+			n := float64(d.Len())
+			if math.Abs(wrong-.05*n) > 5*math.Sqrt(.05*.95*n) {
+				t.Errorf("%v of %v labels are flipped", wrong, n)
+			}
+			if math.Abs(sum/n-norm1) > .06 {
+				t.Errorf("dim %d: mean L1 norm %v, want %v", dim, sum/n, norm1)
+			}
+		}
+		for i := range 100 {
+			if h := s.Hidden.Row(i); h[0] == 0 || h[1] == 0 || slices.Max(h[2:]) != 0 || slices.Min(h[2:]) != 0 {
+				t.Errorf("hidden vector %d: %v", i, h[:4])
+			}
+		}
+	}
+}
+
+func TestLeastSquares(t *testing.T) {
+	s := load(t, "least-squares", "", "")
+	if !slices.Equal(data.Inspect(s.Train).Groups, []int{100, 100, 100, 100, 100}) || s.Hidden.Cols != 10 {
+		t.Errorf("%v, %d columns", data.Inspect(s.Train).Groups, s.Hidden.Cols)
+	}
+	if r := residual(s, s.Train); r > 1e-5 {
+		t.Errorf("residual %v without noise", r)
+	}
+	// The residual's mean square over 20,000 records has standard error noise²/100: 5 of them.
+	noisy := load(t, "least-squares", "", "noise = 0.5\nagents = 20\nrecords = 1000")
+	if r := residual(noisy, noisy.Train); math.Abs(r*r-.25) > 5*.25/100 {
+		t.Errorf("residual %v with noise .5", r)
+	}
+}
+
+func residual(s *data.Split, d *data.Dataset) float64 {
+	var sum float64
+	for i := range d.Len() {
+		e := d.X.Row(i).Dot(s.Hidden.Row(0)) - float64(d.Targets[i])
+		sum += e * e
+	}
+	return math.Sqrt(sum / float64(d.Len()))
+}
+
+func TestGeneratorsRefuse(t *testing.T) {
+	for _, c := range []struct{ name, params, key string }{
+		{"linear-tasks", "agents = 0", "agents"},
+		{"linear-tasks", "dim = 1", "dim"},
+		{"linear-tasks", "min_records = 0", "min_records"},
+		{"linear-tasks", "max_records = 5", "max_records"},
+		{"linear-tasks", "flip = 0.6", "flip"},
+		{"linear-tasks", "test = 0", "test"},
+		{"linear-tasks", "agents = 100000\ndim = 10000", "agents"},
+		{"least-squares", "agents = -1", "agents"},
+		{"least-squares", "records = 0", "records"},
+		{"least-squares", "dim = 0", "dim"},
+		{"least-squares", "noise = -1.0", "noise"},
+		{"least-squares", "test = 0", "test"},
+		{"least-squares", "agents = 100000\nrecords = 1000000", "agents"},
+	} {
+		_, err := data.Load(c.name, "", 1, params(c.params))
+		wantBad(t, c.name+" "+c.params, err, c.key)
+	}
+}
+
+func TestListMatchesDatasets(t *testing.T) {
+	list := data.List()
+	for _, e := range list {
+		if _, ok := data.Datasets[e.Name]; !ok || e.Records == "" || e.Shape == "" || e.Task == "" || e.Terms == "" {
+			t.Errorf("entry %+v", e)
+		}
+		if want := len(e.Files) > 0 && e.Name != "cifar-100"; e.Fetchable != want {
+			t.Errorf("%s: fetchable %v", e.Name, e.Fetchable)
+		}
+		if e.Present(t.TempDir()) != (len(e.Files) == 0) {
+			t.Errorf("%s: present in an empty folder is %v", e.Name, e.Present(t.TempDir()))
+		}
+	}
+	if len(list) != len(data.Datasets) || !slices.IsSortedFunc(list, func(a, b data.Entry) int { return slices.Compare([]string{a.Name}, []string{b.Name}) }) {
+		t.Errorf("%d entries for %d data sets, or not sorted", len(list), len(data.Datasets))
+	}
+}
+
+func TestVerifyRealFiles(t *testing.T) {
+	absent := 0
+	for _, s := range data.Verify(dataDir(t, "all files")) {
+		if s.Err != nil {
+			absent++
+			t.Log(s.Err)
+		}
+	}
+	// CIFAR-10's batches 2 to 5 are published but large; everything else must be there and intact.
+	if absent > 4 {
+		t.Errorf("%d files are missing or altered", absent)
+	}
+}

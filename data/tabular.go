@@ -1,0 +1,132 @@
+package data
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+
+	"sotto/config"
+)
+
+// HousingParams are the parameters of "california-housing".
+type HousingParams struct {
+	TableParams
+	// Target is "class" (default): 1 where the median house value is above 179,700 dollars, the published
+	// median; or "value": the house value in 100,000 dollars.
+	Target string `toml:"target"`
+}
+
+const housingMedian = 179_700
+
+// housingFeatures have public bounds: the state's extent, the caps of the census file and round figures
+// above the largest block group.
+var housingFeatures = []feature{
+	{name: "1", lo: -125, hi: -114},            // longitude
+	{name: "2", lo: 32, hi: 43},                // latitude
+	{name: "3", lo: 0, hi: 52},                 // median age, capped
+	{name: "4", lo: 0, hi: 40_000, log: true},  // rooms
+	{name: "5", lo: 0, hi: 6_500, log: true},   // bedrooms
+	{name: "6", lo: 0, hi: 36_000, log: true},  // population
+	{name: "7", lo: 0, hi: 6_500, log: true},   // households
+	{name: "8", lo: 0, hi: 15.0001, log: true}, // median income in 10,000 dollars, capped
+}
+
+// californiaHousing loads the houses data of StatLib (Pace, Barry 1997): 20,640 block groups, 8 features.
+func californiaHousing(decode func(any) error, src Source) (*Split, error) {
+	p := HousingParams{tableDefaults(), "class"}
+	if err := decode(&p); err != nil {
+		return nil, err
+	}
+	if err := p.validate(); err != nil {
+		return nil, err
+	}
+	if p.Target != "class" && p.Target != "value" {
+		return nil, config.Bad("target", p.Target, "class, value")
+	}
+	st := &store{dir: src.Dir, any: p.AllowAltered}
+	t, err := st.table("california-housing/cal_housing.data", CSVOptions{})
+	if err != nil {
+		return nil, err
+	}
+	keep := t.complete(true)
+	x, err := t.encode(housingFeatures, keep, p.Normalize)
+	if err != nil {
+		return nil, err
+	}
+	value, err := t.Column("9")
+	if err != nil {
+		return nil, err
+	}
+	all := flat("california-housing", x)
+	if p.Target == "class" {
+		all.Classes, all.ClassNames = 2, []string{"below", "above"}
+	}
+	for _, v := range value.Numbers {
+		switch {
+		case p.Target == "value":
+			all.Targets = append(all.Targets, float32(v/100_000))
+		case v > housingMedian:
+			all.Labels = append(all.Labels, 1)
+		default:
+			all.Labels = append(all.Labels, 0)
+		}
+	}
+	split, err := holdOut(all, p.TableParams, src.Seed)
+	if err != nil {
+		return nil, err
+	}
+	return split.seal(p, src.Seed, st.sums), nil
+}
+
+// AdultParams are the parameters of "adult-a9a".
+type AdultParams struct {
+	Limit        int  `toml:"limit"` // first records of each part; 0 keeps all
+	TestLimit    int  `toml:"test_limit"`
+	AllowAltered bool `toml:"allow_altered"`
+}
+
+const adultFeatures = 123
+
+// adult loads a9a, the binarised census income data (Kohavi 1996; Platt 1998): 32,561 and 16,281 records of
+// 123 features that are 0 or 1, 11 to 14 of them 1; classes 0 (-1 in the file) and 1.
+func adult(decode func(any) error, src Source) (*Split, error) {
+	var p AdultParams
+	if err := decode(&p); err != nil {
+		return nil, err
+	}
+	if err := limits(p.Limit, p.TestLimit); err != nil {
+		return nil, err
+	}
+	st := &store{dir: src.Dir, any: p.AllowAltered}
+	var parts [2]*Dataset
+	for k, name := range []string{"a9a", "a9a.t"} {
+		r, at, err := st.open("adult-a9a/" + name)
+		if err != nil {
+			return nil, err
+		}
+		x, y, err := ReadLibSVM(r, at, adultFeatures)
+		if err != nil {
+			return nil, err
+		}
+		parts[k] = flat("adult-a9a", x)
+		parts[k].Classes, parts[k].ClassNames = 2, []string{"at most 50K", "above 50K"}
+		if parts[k].Labels, err = numbered(y, []float64{-1, 1}, at); err != nil {
+			return nil, err
+		}
+	}
+	split := &Split{Train: parts[0].head(p.Limit), Test: parts[1].head(p.TestLimit)}
+	return split.seal(p, 0, st.sums), nil
+}
+
+// numbered maps numeric labels to classes.
+func numbered(y, classes []float64, file string) ([]int32, error) {
+	labels := make([]int32, len(y))
+	for i, v := range y {
+		k := slices.Index(classes, v)
+		if k < 0 {
+			return nil, &config.Error{File: file, Key: "label of record " + strconv.Itoa(i+1), Found: fmt.Sprint(v), Allowed: fmt.Sprint(classes)}
+		}
+		labels[i] = int32(k)
+	}
+	return labels, nil
+}

@@ -1,0 +1,281 @@
+package data
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io/fs"
+	"maps"
+	"math"
+	"os"
+	"slices"
+	"unicode/utf8"
+
+	"sotto/config"
+)
+
+// CSVParams are the parameters of "csv", a delimited text file of the user's.
+type CSVParams struct {
+	Path     string `toml:"path"`      // training records
+	TestPath string `toml:"test_path"` // test records; "" holds out test_fraction of path, drawn with the seed
+	// TestFraction counts without test_path, within each group; default .25.
+	TestFraction float64  `toml:"test_fraction"`
+	Header       bool     `toml:"header"`    // default true
+	Delimiter    string   `toml:"delimiter"` // one character; default ","
+	Missing      []string `toml:"missing"`   // cells that stand for a missing number; rows with one are dropped
+	Drop         []string `toml:"drop"`      // columns left out; columns are named or counted from 1
+	Label        string   `toml:"label"`     // column of classes; or
+	Target       string   `toml:"target"`    // column of numbers to predict
+	// Classes are the label's values in order. They are asked for, not collected: which values occur is
+	// a fact about the data.
+	Classes []string `toml:"classes"`
+	Group   string   `toml:"group"`  // column that names the owner of a record; "" for none
+	Groups  []string `toml:"groups"` // its values in order
+	// Bounds are [low, high] of features, by column: values are clamped and scaled to [0, 1]. Other features
+	// are left as they are. Take bounds from public knowledge, not from the data.
+	Bounds    map[string][]float64 `toml:"bounds"`
+	Limit     int                  `toml:"limit"`
+	TestLimit int                  `toml:"test_limit"`
+}
+
+func (p *CSVParams) validate() error {
+	switch {
+	case p.Path == "":
+		return config.Bad("path", p.Path, "the path of a file")
+	case utf8.RuneCountInString(p.Delimiter) != 1 || slices.Contains([]string{"\"", "\r", "\n", "\ufffd"}, p.Delimiter):
+		return config.Bad("delimiter", p.Delimiter, "one character other than a quote or line end")
+	case (p.Label == "") == (p.Target == ""):
+		return config.Bad("label", p.Label, "a column, with target empty; or empty, with target a column")
+	case p.Label != "" && len(p.Classes) < 2:
+		return config.Bad("classes", len(p.Classes), "at least 2 values of the label")
+	case p.Group != "" && len(p.Groups) < 1:
+		return config.Bad("groups", len(p.Groups), "the values of the group column")
+	}
+	for _, name := range slices.Sorted(maps.Keys(p.Bounds)) {
+		if b := p.Bounds[name]; len(b) != 2 || !(b[0] < b[1]) || math.IsInf(b[0], 0) || math.IsInf(b[1], 0) {
+			return config.Bad("bounds."+name, b, "[low, high] with low < high")
+		}
+	}
+	t := TableParams{TestFraction: p.TestFraction, Limit: p.Limit, TestLimit: p.TestLimit}
+	return t.validate()
+}
+
+// csvFile loads the user's file; see ReadCSV for its faults.
+func csvFile(decode func(any) error, src Source) (*Split, error) {
+	p := CSVParams{TestFraction: .25, Header: true, Delimiter: ","}
+	if err := decode(&p); err != nil {
+		return nil, err
+	}
+	if err := p.validate(); err != nil {
+		return nil, err
+	}
+	var sums []string
+	train, err := p.load(p.Path, &sums)
+	if err != nil {
+		return nil, err
+	}
+	if p.TestPath == "" {
+		split, err := holdOut(train, TableParams{TestFraction: p.TestFraction, Limit: p.Limit, TestLimit: p.TestLimit}, src.Seed)
+		if err != nil {
+			return nil, err
+		}
+		return split.seal(p.unplaced(), src.Seed, sums), nil
+	}
+	test, err := p.load(p.TestPath, &sums)
+	if err != nil {
+		return nil, err
+	}
+	if test.X.Cols != train.X.Cols {
+		return nil, &config.Error{File: p.TestPath, Line: 1, Found: fmt.Sprintf("%d features", test.X.Cols), Allowed: fmt.Sprintf("%d as in %s", train.X.Cols, p.Path)}
+	}
+	split := &Split{Train: train.head(p.Limit), Test: test.head(p.TestLimit)}
+	return split.seal(p.unplaced(), src.Seed, sums), nil
+}
+
+// unplaced is what the digest covers: where the files lie does not matter.
+func (p CSVParams) unplaced() CSVParams {
+	p.Path, p.TestPath = "", ""
+	return p
+}
+
+func (p *CSVParams) load(path string, sums *[]string) (*Dataset, error) {
+	b, err := userBytes(path)
+	if err != nil {
+		return nil, err
+	}
+	*sums = append(*sums, hexSum(b))
+	o := CSVOptions{Header: p.Header, Missing: p.Missing, Drop: p.Drop}
+	o.Delimiter, _ = utf8.DecodeRuneInString(p.Delimiter)
+	for _, c := range []string{p.Label, p.Group} {
+		if c != "" {
+			o.Text = append(o.Text, c)
+		}
+	}
+	t, err := ReadCSV(bytes.NewReader(b), path, o)
+	if err != nil {
+		return nil, err
+	}
+	keep := t.complete(false)
+	if len(keep) == 0 {
+		return nil, &config.Error{File: path, Line: t.Lines[0], Found: "no complete row", Allowed: "at least one row without missing cells"}
+	}
+	features, err := p.features(t)
+	if err != nil {
+		return nil, err
+	}
+	x, err := t.encode(features, keep, true)
+	if err != nil {
+		return nil, err
+	}
+	d := flat("csv", x)
+	if p.Label != "" {
+		d.Classes, d.ClassNames = len(p.Classes), p.Classes
+		d.Labels, err = labelsFrom(t, p.Label, p.Classes, keep)
+	} else {
+		d.Targets, err = t.targets(p.Target, keep)
+	}
+	if err == nil && p.Group != "" {
+		d.GroupNames = p.Groups
+		d.Groups, err = labelsFrom(t, p.Group, p.Groups, keep)
+	}
+	return d, err
+}
+
+// features lists every column but label, target and group. Without bounds the scale is the identity.
+func (p *CSVParams) features(t *Table) ([]feature, error) {
+	bounds := make([][]float64, len(t.Columns))
+	for _, name := range slices.Sorted(maps.Keys(p.Bounds)) {
+		k := findColumn(t.Columns, name)
+		if k < 0 {
+			return nil, config.Bad("bounds", name, "columns "+columnNames(t.Columns))
+		}
+		bounds[k] = p.Bounds[name]
+	}
+	var taken [3]int
+	for i, ref := range []string{p.Label, p.Target, p.Group} {
+		if taken[i] = -1; ref == "" {
+			continue
+		}
+		if taken[i] = findColumn(t.Columns, ref); taken[i] < 0 {
+			return nil, config.Bad([]string{"label", "target", "group"}[i], ref, "columns "+columnNames(t.Columns))
+		}
+	}
+	var fs []feature
+	for k, c := range t.Columns {
+		if slices.Contains(taken[:], k) {
+			continue
+		}
+		f := feature{name: c.Name, plain: bounds[k] == nil}
+		if !f.plain {
+			f.lo, f.hi = bounds[k][0], bounds[k][1]
+		}
+		fs = append(fs, f)
+	}
+	if len(fs) == 0 {
+		return nil, &config.Error{File: t.File, Line: 1, Found: "no column left for features", Allowed: "at least one"}
+	}
+	return fs, nil
+}
+
+func (t *Table) targets(column string, keep []int) ([]float32, error) {
+	c, err := t.Column(column)
+	if err != nil {
+		return nil, err
+	}
+	y := make([]float32, len(keep))
+	for i, row := range keep {
+		y[i] = float32(c.Numbers[row])
+	}
+	return y, nil
+}
+
+func userBytes(path string) ([]byte, error) {
+	b, err := os.ReadFile(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, fmt.Errorf("%w: %s", ErrMissing, path)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("data: %w", err)
+	}
+	return b, nil
+}
+
+// LibSVMParams are the parameters of "libsvm", a sparse text file of the user's.
+type LibSVMParams struct {
+	Path         string    `toml:"path"`
+	TestPath     string    `toml:"test_path"` // "" holds out test_fraction of path, drawn with the seed
+	TestFraction float64   `toml:"test_fraction"`
+	Dim          int       `toml:"dim"`        // number of features, at least 1: it is not taken from the data
+	Classes      []float64 `toml:"classes"`    // label values in order; default [-1, 1]
+	Regression   bool      `toml:"regression"` // labels are numbers to predict
+	Limit        int       `toml:"limit"`
+	TestLimit    int       `toml:"test_limit"`
+}
+
+// libsvmFile loads the user's file; see ReadLibSVM for its faults.
+func libsvmFile(decode func(any) error, src Source) (*Split, error) {
+	p := LibSVMParams{TestFraction: .25, Classes: []float64{-1, 1}}
+	if err := decode(&p); err != nil {
+		return nil, err
+	}
+	t := TableParams{TestFraction: p.TestFraction, Limit: p.Limit, TestLimit: p.TestLimit}
+	if err := t.validate(); err != nil {
+		return nil, err
+	}
+	switch {
+	case p.Path == "":
+		return nil, config.Bad("path", p.Path, "the path of a file")
+	case p.Dim < 1 || p.Dim > maxCells:
+		return nil, config.Bad("dim", p.Dim, fmt.Sprintf("1 to %d", maxCells))
+	case !p.Regression && len(p.Classes) < 2:
+		return nil, config.Bad("classes", len(p.Classes), "at least 2 values of the label")
+	}
+	var sums []string
+	train, err := p.load(p.Path, &sums)
+	if err != nil {
+		return nil, err
+	}
+	if p.TestPath == "" {
+		split, err := holdOut(train, t, src.Seed)
+		if err != nil {
+			return nil, err
+		}
+		return split.seal(p.unplaced(), src.Seed, sums), nil
+	}
+	test, err := p.load(p.TestPath, &sums)
+	if err != nil {
+		return nil, err
+	}
+	split := &Split{Train: train.head(p.Limit), Test: test.head(p.TestLimit)}
+	return split.seal(p.unplaced(), src.Seed, sums), nil
+}
+
+func (p LibSVMParams) unplaced() LibSVMParams {
+	p.Path, p.TestPath = "", ""
+	return p
+}
+
+func (p *LibSVMParams) load(path string, sums *[]string) (*Dataset, error) {
+	b, err := userBytes(path)
+	if err != nil {
+		return nil, err
+	}
+	*sums = append(*sums, hexSum(b))
+	x, y, err := ReadLibSVM(bytes.NewReader(b), path, p.Dim)
+	if err != nil {
+		return nil, err
+	}
+	d := flat("libsvm", x)
+	if p.Regression {
+		for _, v := range y {
+			d.Targets = append(d.Targets, float32(v))
+		}
+		return d, nil
+	}
+	d.Classes = len(p.Classes)
+	for _, c := range p.Classes {
+		d.ClassNames = append(d.ClassNames, fmt.Sprint(c))
+	}
+	d.Labels, err = numbered(y, p.Classes, path)
+	return d, err
+}
