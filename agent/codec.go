@@ -137,6 +137,18 @@ func (s *State) Uint64() uint64 {
 	return 0
 }
 
+// Block reads a length and that many bytes, which stay part of the checkpoint's memory.
+func (s *State) Block() []byte {
+	n := s.Uint64()
+	if s.err == nil && n > uint64(len(s.b)) {
+		s.err = fmt.Errorf("%w: a block of %d bytes, %d are left", ErrState, n, len(s.b))
+	}
+	return s.take(int(n))
+}
+
+// Err returns the first error so far.
+func (s *State) Err() error { return s.err }
+
 // Close reports the first error; bytes left over are one.
 func (s *State) Close() error {
 	if s.err == nil && len(s.b) > 0 {

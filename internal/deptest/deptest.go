@@ -1,0 +1,151 @@
+// Package deptest checks which package may import which. The rules are sotto's layers, and prohibitions
+// that keep private data, chance and the outside world where they belong.
+package deptest
+
+import (
+	"fmt"
+	"go/parser"
+	"go/token"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// layers lists packages from the lowest; imports go down. Packages of one line may import each other only
+// where edges says so.
+var layers = [][]string{
+	{"config", "tensor", "rng"},
+	{"agent", "privacy/account", "model"},
+	{"topology", "data", "privacy/ledger", "privacy"},
+	{"oracle", "algo", "sim", "node"},
+	{"node/p2p", "privacy/audit", "report"},
+	{"experiment"},
+	{"cmd/sotto"},
+}
+
+var edges = map[string][]string{
+	"privacy": {"privacy/ledger"},
+	"data":    {"model"},
+	"rng":     {},
+}
+
+// A rule forbids direct imports.
+type rule struct {
+	in     []string // packages it binds, with their test suites' packages; "*" is all
+	except []string
+	path   string // import path, or a prefix that ends in "/..."
+	why    string
+}
+
+// sealed are the packages that only see public vectors.
+var sealed = []string{"algo", "sim", "node", "node/p2p", "agent"}
+
+var rules = []rule{
+	{in: sealed, path: "sotto/data", why: "only oracles see data: an algorithm or runtime that imports data could leak it past the gate"},
+	{in: sealed, path: "sotto/model", why: "gradients are private answers: they come through the gate"},
+	{in: sealed, path: "sotto/oracle", why: "an oracle's value is not noised yet: only the gate may call one"},
+	{in: []string{"privacy", "privacy/account", "privacy/ledger"}, path: "sotto/data", why: "the gate holds oracles as an interface and never sees records"},
+	{in: []string{"privacy", "privacy/account", "privacy/ledger"}, path: "sotto/model", why: "the gate holds oracles as an interface and never sees models"},
+	{in: []string{"algo", "agent", "privacy/account", "topology", "tensor", "rng", "config"}, path: "net/...", why: "no I/O in what must be deterministic"},
+	{in: []string{"algo", "agent", "privacy/account", "tensor", "rng", "config", "oracle", "sim"}, path: "os", why: "no I/O in what must be deterministic"},
+	{in: []string{"algo", "agent", "privacy/account", "privacy", "tensor", "rng", "config", "oracle", "sim", "model", "topology"}, path: "time", why: "rounds are numbers: no clock in what must be deterministic, and no timing of private data"},
+	{in: []string{"*"}, except: []string{"rng", "topology", "data"}, path: "math/rand", why: "its generator is predictable and its normals are porous: noise and sampling come from rng"},
+	{in: []string{"*"}, except: []string{"rng", "topology", "data"}, path: "math/rand/v2", why: "its generator is predictable and its normals are porous: noise and sampling come from rng"},
+	{in: []string{"experiment"}, path: "sotto/node", why: "who embeds the library must not link the network"},
+	{in: []string{"*"}, except: []string{"node/p2p"}, path: "github.com/libp2p/...", why: "one package speaks libp2p"},
+	{in: []string{"*"}, path: "unsafe", except: []string{"tensor"}, why: "only kernels look below the type system"},
+}
+
+// Check returns one line for each forbidden import in the module below root, whose path is module. Test
+// files are not bound; packages whose name ends in "test" are harness and bound by nothing but the chance
+// rules.
+func Check(root, module string) ([]string, error) {
+	var bad []string
+	err := filepath.WalkDir(root, func(path string, d fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		name := d.Name()
+		if d.IsDir() {
+			if path != root && (strings.HasPrefix(name, ".") || name == "testdata" || name == "examples" || isModule(path)) {
+				return filepath.SkipDir
+			}
+			return nil
+		}
+		if !strings.HasSuffix(name, ".go") || strings.HasSuffix(name, "_test.go") {
+			return nil
+		}
+		rel, err := filepath.Rel(root, filepath.Dir(path))
+		if err != nil {
+			return err
+		}
+		pkg := filepath.ToSlash(rel)
+		if strings.HasPrefix(pkg, "internal/") || strings.HasSuffix(pkg, "test") {
+			return nil
+		}
+		f, err := parser.ParseFile(token.NewFileSet(), path, nil, parser.ImportsOnly)
+		if err != nil {
+			return err
+		}
+		for _, spec := range f.Imports {
+			imp, err := strconv.Unquote(spec.Path.Value)
+			if err != nil {
+				return err
+			}
+			if why := forbidden(pkg, imp, module); why != "" {
+				bad = append(bad, fmt.Sprintf("%s/%s imports %q: %s", pkg, name, imp, why))
+			}
+		}
+		return nil
+	})
+	slices.Sort(bad)
+	return bad, err
+}
+
+func isModule(dir string) bool {
+	_, err := os.Stat(filepath.Join(dir, "go.mod"))
+	return err == nil
+}
+
+// forbidden says why pkg may not import imp, or "".
+func forbidden(pkg, imp, module string) string {
+	if rest, ok := strings.CutPrefix(imp, module+"/"); ok {
+		imp = "sotto/" + rest
+	}
+	for _, r := range rules {
+		binds := slices.Contains(r.in, pkg) || slices.Contains(r.in, "*")
+		if binds && !slices.Contains(r.except, pkg) && matches(r.path, imp) {
+			return r.why
+		}
+	}
+	to, ok := strings.CutPrefix(imp, "sotto/")
+	if !ok || strings.HasPrefix(to, "internal/") {
+		return ""
+	}
+	from, into := layerOf(pkg), layerOf(to)
+	switch {
+	case from < 0:
+		return fmt.Sprintf("package %s stands in no layer: add it to the list", pkg)
+	case into < 0:
+		return fmt.Sprintf("package %s stands in no layer: add it to the list", to)
+	case into > from:
+		return "imports go down the layers, this one goes up"
+	case into == from && pkg != to && !slices.Contains(edges[pkg], to):
+		return "packages of one layer do not import each other, but where the list of edges says so"
+	}
+	return ""
+}
+
+func matches(pattern, imp string) bool {
+	if prefix, ok := strings.CutSuffix(pattern, "/..."); ok {
+		return imp == prefix || strings.HasPrefix(imp, prefix+"/")
+	}
+	return imp == pattern
+}
+
+func layerOf(pkg string) int {
+	return slices.IndexFunc(layers, func(l []string) bool { return slices.Contains(l, pkg) })
+}

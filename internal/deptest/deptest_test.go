@@ -1,0 +1,66 @@
+package deptest
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+func TestImportRules(t *testing.T) {
+	root := filepath.Join("..", "..")
+	mod, err := exec.Command("go", "list", "-m").Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	bad, err := Check(root, strings.TrimSpace(string(mod)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, line := range bad {
+		t.Error(line)
+	}
+}
+
+// The test is itself tested: each planted import must be found, with its reason.
+func TestPlantedImportsAreFound(t *testing.T) {
+	for _, tc := range []struct{ pkg, imp, want string }{
+		{"algo", "example.org/x/data", "only oracles see data"},
+		{"sim", "example.org/x/model", "come through the gate"},
+		{"node", "example.org/x/oracle", "not noised yet"},
+		{"privacy", "example.org/x/data", "never sees records"},
+		{"algo", "time", "no clock"},
+		{"algo", "net/http", "no I/O"},
+		{"privacy", "math/rand/v2", "porous"},
+		{"oracle", "math/rand", "porous"},
+		{"experiment", "example.org/x/node", "must not link the network"},
+		{"node", "github.com/libp2p/go-libp2p", "one package"},
+		{"tensor", "example.org/x/agent", "goes up"},
+		{"topology", "example.org/x/data", "one layer"},
+		{"gossip", "example.org/x/agent", "in no layer"},
+		{"algo", "example.org/x/util", "in no layer"},
+	} {
+		root := t.TempDir()
+		dir := filepath.Join(root, tc.pkg)
+		if err := os.MkdirAll(dir, 0o755); err != nil {
+			t.Fatal(err)
+		}
+		src := "package p\n\nimport _ \"" + tc.imp + "\"\n"
+		if err := os.WriteFile(filepath.Join(dir, "p.go"), []byte(src), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		bad, err := Check(root, "example.org/x")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if len(bad) != 1 || !strings.Contains(bad[0], tc.want) {
+			t.Errorf("%s importing %s: found %q, want a line with %q", tc.pkg, tc.imp, bad, tc.want)
+		}
+	}
+	for _, tc := range [][2]string{{"algo", "sotto/agent"}, {"rng", "math/rand/v2"}, {"privacy", "sotto/privacy/ledger"}, {"oracle", "sotto/data"}} {
+		if why := forbidden(tc[0], tc[1], "sotto"); why != "" {
+			t.Errorf("%s may import %s, found: %s", tc[0], tc[1], why)
+		}
+	}
+}
