@@ -9,7 +9,8 @@ import (
 	lapack "gonum.org/v1/gonum/lapack/gonum"
 )
 
-const lanczosSteps = 1200
+// lanczosSteps bounds the steps for n agents, so that the work stays at some ten seconds.
+func lanczosSteps(n int) int { return min(1200, int(math.Sqrt(1.2e10/float64(n)))) }
 
 // ends says which ends of the spectrum have to converge.
 type ends int
@@ -35,7 +36,7 @@ func lanczos(n int, apply func(y, x []float64), known []float64, want ends) ([2]
 	floats.Scale(1/floats.Norm(v, 2), v)
 	var alpha, beta []float64
 	w := make([]float64, n)
-	for step := 1; step <= lanczosSteps; step++ {
+	for step := 1; step <= lanczosSteps(n); step++ {
 		basis = append(basis, v)
 		apply(w, v)
 		alpha = append(alpha, floats.Dot(w, v))

@@ -42,10 +42,11 @@ type Info struct {
 	MixingTime int `json:"mixing_time"`
 }
 
-// Analyze returns degrees and spectrum of g. Eigenvalues are exact to about 1e-9: up to 1,024 agents from
+// Analyze returns degrees and spectrum of a graph that passes [Validate]. Eigenvalues are exact to about 1e-9: up to 1,024 agents from
 // a dense symmetric solver, up to 20,000 by Lanczos iteration with full reorthogonalisation of at most
-// 1,200 steps. Beyond that, for a graph too slow for those steps (a ring of more than some 2,400 agents)
-// and for matrices without detailed balance (directed graphs) Info says that they are not computed. A
+// 1,200 steps; rings and paths with one weight on all links have a closed form for any size. Beyond that,
+// for other graphs that need more steps (as a wheel of 20,000 does) and for matrices without detailed
+// balance (directed graphs) Info says that they are not computed. A
 // matrix that is not symmetric but in detailed balance with its stationary weights, as uniform weights
 // are, has the real spectrum of its symmetrised form. The error is that of a failing eigensolver.
 func Analyze(g *Graph) (Info, error) {
@@ -65,6 +66,8 @@ func Analyze(g *Graph) (Info, error) {
 		info.NotComputed = "the graph is disconnected"
 	case !ok:
 		info.NotComputed = "the matrix is not in detailed balance"
+	case info.DegreeMax <= 2 && g.evenlyWeighted():
+		info.chain(g)
 	case n > lanczosLimit:
 		info.NotComputed = fmt.Sprintf("more than %d agents", lanczosLimit)
 	default:
@@ -98,11 +101,44 @@ func (info *Info) spectrum(g *Graph, pi []float64) error {
 	}
 	if !ok {
 		info.Lambda2, info.LambdaN = 0, 0
-		info.NotComputed = fmt.Sprintf("Lanczos iteration did not converge in %d steps", lanczosSteps)
+		info.NotComputed = fmt.Sprintf("Lanczos iteration did not converge in %d steps", lanczosSteps(n))
 		return nil
 	}
+	info.Fiedler = lap[0]
+	info.derive()
+	return nil
+}
+
+// evenlyWeighted reports whether all links carry the same weight w, so that W = I - w·Laplacian.
+func (g *Graph) evenlyWeighted() bool {
+	for _, nb := range g.in {
+		if nb.Weight != g.in[0].Weight {
+			return false
+		}
+	}
+	return true
+}
+
+// chain fills the eigenvalues of a connected graph with degrees of at most 2: a ring, whose Laplacian has
+// the eigenvalues 2 - 2cos(2πk/n), or a path, 2 - 2cos(πk/n), k = 0 .. n-1.
+func (info *Info) chain(g *Graph) {
+	n := float64(info.Agents)
+	low, high := math.Pi/n, math.Pi*(n-1)/n
+	if info.DegreeMin == 2 {
+		low, high = 2*math.Pi/n, 2*math.Pi*math.Floor(n/2)/n
+	}
+	// 2 - 2cos(x) = 4 sin²(x/2), which keeps its digits for small x.
+	eigenvalue := func(x float64) float64 { return 4 * math.Sin(x/2) * math.Sin(x/2) }
+	w := g.in[0].Weight
+	info.Fiedler = eigenvalue(low)
+	info.Lambda2, info.LambdaN = 1-w*info.Fiedler, 1-w*eigenvalue(high)
+	info.derive()
+}
+
+// derive fills what follows from Fiedler, Lambda2 and LambdaN.
+func (info *Info) derive() {
 	info.Computed = true
-	info.Fiedler, info.NormalizedFiedler = lap[0], lap[0]/float64(n)
+	info.NormalizedFiedler = info.Fiedler / float64(info.Agents)
 	info.Gap = 1 - info.Lambda2
 	rho := max(math.Abs(info.Lambda2), math.Abs(info.LambdaN))
 	info.AbsoluteGap = 1 - rho
@@ -113,7 +149,6 @@ func (info *Info) spectrum(g *Graph, pi []float64) error {
 	default:
 		info.MixingTime = int(math.Ceil(-1 / math.Log(rho)))
 	}
-	return nil
 }
 
 // Stationary returns the weights π with πW = π and sum 1 that plain averaging converges to, Σ_i π_i x_i at
