@@ -4,6 +4,9 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
+	"maps"
+	"slices"
+	"strings"
 
 	"sotto/agent"
 	"sotto/algo"
@@ -62,6 +65,9 @@ func (f *File) Build(dataDir string) (*Experiment, error) {
 	}
 	if e.factory, err = algo.New(f.alg.Name, f.section("algorithm")); err != nil {
 		return nil, f.at("algorithm", err)
+	}
+	if _, ok := data.Datasets[f.data.Dataset]; !ok {
+		return nil, f.at("data", config.Bad("dataset", f.data.Dataset, "one of "+strings.Join(slices.Sorted(maps.Keys(data.Datasets)), ", ")))
 	}
 	if e.split, err = data.Load(f.data.Dataset, dataDir, f.root.Seed, f.section("data")); err != nil {
 		return nil, f.at("data", err)

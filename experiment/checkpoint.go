@@ -77,7 +77,9 @@ func (r *running) checkpoint() error {
 	at := len(b)
 	b = r.world.sim.AppendState(binary.LittleEndian.AppendUint64(b, 0))
 	binary.LittleEndian.PutUint64(b[at:], uint64(len(b)-at-8))
-	return r.dir.put(checkpointFile, b)
+	err = r.dir.put(checkpointFile, b)
+	r.saved = r.saved || err == nil
+	return err
 }
 
 // readCheckpoint checks that b belongs to the experiment and returns its parts.

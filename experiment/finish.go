@@ -30,6 +30,9 @@ func (r *running) finish() (*Result, error) {
 	if err != nil {
 		return nil, err
 	}
+	if r.spent, r.charges, err = r.accounts.spentBy(r.world.ledgers, false); err != nil {
+		return nil, err
+	}
 	s := r.summarize()
 	s.Run = r.dir.out + "/" + r.dir.name
 	h := sha256.New()
@@ -77,9 +80,12 @@ func (r *running) finish() (*Result, error) {
 	return &Result{Dir: s.Run, Summary: s}, nil
 }
 
-// kept says where the trained run waits when its files could not be written.
+// kept says how to go on after a file could not be written.
 func (r *running) kept(err error) error {
-	return fmt.Errorf("%w; nothing is lost: sotto run --resume %s writes the results again", err, r.dir.path)
+	if !r.saved {
+		return err
+	}
+	return fmt.Errorf("%w; the last checkpoint stands, go on from it with: sotto run --resume %s", err, r.dir.path)
 }
 
 func indent(v any) ([]byte, error) {

@@ -3,9 +3,11 @@ package experiment
 import (
 	"fmt"
 	"math"
+	"sync"
 
 	"sotto/agent"
 	"sotto/config"
+	"sotto/model"
 	"sotto/oracle"
 	"sotto/privacy"
 	"sotto/privacy/account"
@@ -130,19 +132,46 @@ func (e *Experiment) release(pl *plan) (account.Release, error) {
 	return g.Describe(&agent.Query{Oracle: "grad", At: make(tensor.Vec, e.model.Dim())})
 }
 
+// calibrated holds what calibrateOne found in this process: it depends on nothing but its key.
+var calibrated sync.Map // calibrationKey to calibration
+
+type calibrationKey struct {
+	accountant     string
+	adjacency      account.Adjacency
+	rate, noise    float64
+	queries        int
+	epsilon, delta float64
+}
+
+type calibration struct {
+	noise float64
+	limit int
+}
+
 // calibrate finds each plan's noise multiplier and budget, once for each distinct sampling rate.
 func (e *Experiment) calibrate() error {
-	done := map[float64]plan{}
+	var firsts []int
+	of := map[float64]int{}
 	for i := range e.plans {
-		pl := &e.plans[i]
-		if q, ok := done[pl.rate]; ok {
-			pl.noiseMultiplier, pl.limited, pl.event, pl.limit = q.noiseMultiplier, q.limited, q.event, q.limit
-			continue
+		if _, ok := of[e.plans[i].rate]; !ok {
+			of[e.plans[i].rate] = i
+			firsts = append(firsts, i)
 		}
-		if err := e.calibrateOne(pl); err != nil {
-			return fmt.Errorf("agent %d: %w", i, err)
+	}
+	errs := make([]error, len(firsts))
+	each(len(firsts), 0, func(k int, _ *model.Workspace) {
+		if err := e.calibrateOne(&e.plans[firsts[k]]); err != nil {
+			errs[k] = fmt.Errorf("agent %d: %w", firsts[k], err)
 		}
-		done[pl.rate] = *pl
+	})
+	for _, err := range errs { // the lowest agent's, whatever finished first
+		if err != nil {
+			return err
+		}
+	}
+	for i := range e.plans {
+		pl, q := &e.plans[i], &e.plans[of[e.plans[i].rate]]
+		pl.noiseMultiplier, pl.limited, pl.event, pl.limit = q.noiseMultiplier, q.limited, q.event, q.limit
 	}
 	return nil
 }
@@ -155,24 +184,16 @@ func (e *Experiment) calibrateOne(pl *plan) error {
 	if err != nil {
 		return err
 	}
-	target := account.Budget{Epsilon: p.TargetEpsilon, Delta: p.TargetDelta}
-	run := account.Plan{Accountant: p.Accountant, Adjacency: p.adjacency, Unit: account.Record(),
-		Rate: pl.rate, NoiseMultiplier: p.NoiseMultiplier, Steps: []account.PlanStep{account.GaussianStep(r, pl.queries)}}
-	pl.limit, pl.limited = pl.queries, p.TargetEpsilon > 0
-	pl.noiseMultiplier = p.NoiseMultiplier
-	switch {
-	case p.NoiseMultiplier == 0:
-		res, err := account.Noise(run, target)
-		if err != nil {
+	pl.limited = p.TargetEpsilon > 0
+	key := calibrationKey{p.Accountant, p.adjacency, pl.rate, p.NoiseMultiplier, pl.queries, p.TargetEpsilon, p.TargetDelta}
+	c, ok := calibrated.Load(key)
+	if !ok {
+		if c, err = e.search(pl, r); err != nil {
 			return err
 		}
-		pl.noiseMultiplier = res.NoiseMultiplier
-	case pl.limited:
-		run.Steps = []account.PlanStep{account.GaussianStep(r, 1)}
-		if pl.limit, err = account.Steps(run, target); err != nil {
-			return err
-		}
+		calibrated.Store(key, c)
 	}
+	pl.noiseMultiplier, pl.limit = c.(calibration).noise, c.(calibration).limit
 	if pl.noiseMultiplier == 0 { // no query, no cost
 		pl.noiseMultiplier = 1
 	}
@@ -182,4 +203,21 @@ func (e *Experiment) calibrateOne(pl *plan) error {
 	}
 	pl.event, err = m.Event(r)
 	return err
+}
+
+func (e *Experiment) search(pl *plan, r account.Release) (calibration, error) {
+	p := &e.file.priv
+	target := account.Budget{Epsilon: p.TargetEpsilon, Delta: p.TargetDelta}
+	run := account.Plan{Accountant: p.Accountant, Adjacency: p.adjacency, Unit: account.Record(),
+		Rate: pl.rate, NoiseMultiplier: p.NoiseMultiplier, Steps: []account.PlanStep{account.GaussianStep(r, pl.queries)}}
+	switch {
+	case p.NoiseMultiplier == 0:
+		res, err := account.Noise(run, target)
+		return calibration{res.NoiseMultiplier, pl.queries}, err
+	case p.TargetEpsilon > 0:
+		run.Steps = []account.PlanStep{account.GaussianStep(r, 1)}
+		limit, err := account.Steps(run, target)
+		return calibration{p.NoiseMultiplier, limit}, err
+	}
+	return calibration{p.NoiseMultiplier, pl.queries}, nil
 }

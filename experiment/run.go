@@ -52,6 +52,7 @@ type running struct {
 	before      time.Duration // spent before an interruption
 	spent       []account.Interval
 	charges     []uint64
+	saved       bool // a checkpoint is on disk
 }
 
 // elapsed is for display and manifest only; no result depends on it.
@@ -60,7 +61,7 @@ func (r *running) elapsed() time.Duration { return r.before + time.Since(r.began
 // Run trains, and leaves a run directory below opt.Out. When ctx ends first it leaves a resumable directory
 // and returns *Interrupted.
 func (e *Experiment) Run(ctx context.Context, opt Options) (*Result, error) {
-	r := &running{e: e, opt: opt, accounts: e.newAccounts(), began: time.Now()}
+	r := &running{e: e, opt: opt, accounts: e.newAccounts(opt.Workers), began: time.Now()}
 	var err error
 	if r.world, err = e.start(opt.Workers, nil); err != nil {
 		return nil, err
@@ -93,10 +94,11 @@ func Resume(ctx context.Context, dir, dataDir string, opt Options) (*Result, err
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", dir, err)
 	}
-	r := &running{e: e, opt: opt, dir: d, accounts: e.newAccounts(), began: time.Now()}
+	r := &running{e: e, opt: opt, dir: d, accounts: e.newAccounts(opt.Workers), began: time.Now()}
 	if r.world, err = e.start(opt.Workers, p.Ledgers); err != nil {
 		return nil, err
 	}
+	r.saved = true
 	if err := r.restore(p, state); err != nil {
 		return nil, fmt.Errorf("%s: %w", dir, err)
 	}
@@ -121,7 +123,7 @@ func (r *running) run(ctx context.Context) (*Result, error) {
 			}
 			said = r.evaluations[len(r.evaluations)-1].String()
 			if err := r.checkpoint(); err != nil {
-				return nil, err
+				return nil, r.kept(err)
 			}
 		}
 		if r.opt.Progress != nil {
@@ -137,18 +139,18 @@ func (r *running) stopped(ctx context.Context, err error) error {
 		return err
 	}
 	if err := r.checkpoint(); err != nil {
-		return err
+		return r.kept(err)
 	}
 	return &Interrupted{Dir: r.dir.path, Round: r.world.sim.Round(), Cause: err}
 }
 
 func (r *running) evaluate() error {
-	var err error
-	if r.spent, r.charges, err = r.accounts.spentBy(r.world.ledgers); err != nil {
+	spent, _, err := r.accounts.spentBy(r.world.ledgers, true)
+	if err != nil {
 		return err
 	}
-	upper := make([]float64, len(r.spent))
-	for i, s := range r.spent {
+	upper := make([]float64, len(spent))
+	for i, s := range spent {
 		upper[i] = s.Upper
 	}
 	ev, rows := r.e.evaluate(r.world, r.opt.Workers, upper)

@@ -1,10 +1,13 @@
 package experiment
 
 import (
+	"errors"
 	"fmt"
 	"math"
 	"strings"
+	"sync"
 
+	"sotto/model"
 	"sotto/privacy/account"
 	"sotto/privacy/ledger"
 )
@@ -12,17 +15,28 @@ import (
 // private says that the run claims a finite epsilon.
 func (e *Experiment) private() bool { return e.file.priv.Mechanism != "none" }
 
-// accounts turns ledgers into figures. Equal histories are accounted once.
+// accounts turns ledgers into figures.
 type accounts struct {
 	accountant string
 	adjacency  account.Adjacency
 	delta      float64
-	cache      map[string]account.Interval
+	workers    int
 }
 
-func (e *Experiment) newAccounts() *accounts {
+func (e *Experiment) newAccounts(workers int) *accounts {
 	p := &e.file.priv
-	return &accounts{p.Accountant, p.adjacency, p.TargetDelta, map[string]account.Interval{}}
+	return &accounts{p.Accountant, p.adjacency, p.TargetDelta, workers}
+}
+
+// known holds every figure computed in this process: an epsilon depends on nothing but its key.
+var known sync.Map // figureKey to account.Interval
+
+type figureKey struct {
+	accountant string
+	adjacency  account.Adjacency
+	delta      float64
+	history    string
+	upperOnly  bool
 }
 
 // history is what a ledger lists: its charges, a text that is equal for equal ones, and their number.
@@ -66,33 +80,59 @@ func (a *accounts) compose(h history) (account.Accountant, error) {
 	return acc, nil
 }
 
-// spent returns epsilon at the target delta for everything that l lists, and the number of charges.
-func (a *accounts) spent(l ledger.Ledger) (account.Interval, uint64, error) {
-	h, err := historyOf(l)
-	if err != nil {
-		return account.Interval{}, 0, err
-	}
-	if v, ok := a.cache[h.key]; ok {
-		return v, h.count, nil
+// figure returns epsilon for a history; with upperOnly by the shorter way, where Lower is 0.
+func (a *accounts) figure(h history, upperOnly bool) (account.Interval, error) {
+	key := figureKey{a.accountant, a.adjacency, a.delta, h.key, upperOnly}
+	if v, ok := known.Load(key); ok {
+		return v.(account.Interval), nil
 	}
 	acc, err := a.compose(h)
 	if err != nil {
-		return account.Interval{}, 0, err
+		return account.Interval{}, err
 	}
-	v, err := acc.Epsilon(a.delta)
+	var v account.Interval
+	quick, ok := acc.(interface {
+		UpperEpsilon(delta float64) (float64, error)
+	})
+	if upperOnly && ok {
+		v.Upper, err = quick.UpperEpsilon(a.delta)
+	} else {
+		v, err = acc.Epsilon(a.delta)
+	}
 	if err == nil {
-		a.cache[h.key] = v
+		known.Store(key, v)
 	}
-	return v, h.count, err
+	return v, err
 }
 
-// spentBy returns what each agent has spent.
-func (a *accounts) spentBy(ledgers []*ledger.Memory) (eps []account.Interval, charges []uint64, err error) {
+// spentBy returns what each agent has spent at the target delta, and its number of charges.
+func (a *accounts) spentBy(ledgers []*ledger.Memory, upperOnly bool) (eps []account.Interval, charges []uint64, err error) {
 	eps, charges = make([]account.Interval, len(ledgers)), make([]uint64, len(ledgers))
+	histories := make([]history, len(ledgers))
+	distinct := map[string]int{}
+	var firsts []int
 	for i, l := range ledgers {
-		if eps[i], charges[i], err = a.spent(l); err != nil {
+		if histories[i], err = historyOf(l); err != nil {
 			return nil, nil, fmt.Errorf("agent %d: %w", i, err)
 		}
+		charges[i] = histories[i].count
+		if _, ok := distinct[histories[i].key]; !ok {
+			distinct[histories[i].key] = i
+			firsts = append(firsts, i)
+		}
+	}
+	errs := make([]error, len(firsts))
+	each(len(firsts), a.workers, func(k int, _ *model.Workspace) {
+		i := firsts[k]
+		if eps[i], errs[k] = a.figure(histories[i], upperOnly); errs[k] != nil {
+			errs[k] = fmt.Errorf("agent %d: %w", i, errs[k])
+		}
+	})
+	if err := errors.Join(errs...); err != nil {
+		return nil, nil, err
+	}
+	for i := range eps {
+		eps[i] = eps[distinct[histories[i].key]]
 	}
 	return eps, charges, nil
 }

@@ -1,0 +1,475 @@
+package experiment
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"math"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+
+	"sotto/config"
+	"sotto/data"
+	"sotto/model"
+	"sotto/privacy"
+	"sotto/privacy/account"
+)
+
+const small = `name = "small"
+seed = 3
+rounds = 12
+
+[topology]
+graph = "ring"
+agents = 5
+
+[data]
+dataset = "glyphs"
+train = 500
+test = 100
+
+[model]
+name = "mlp"
+hidden = [8]
+
+[algorithm]
+name = "dsgd"
+step_size = 0.5
+
+[privacy]
+target_epsilon = 6
+target_delta = 1e-4
+max_grad_norm = 1
+batch_size = 20
+accountant = "rdp"
+
+[evaluate]
+every = 5
+
+[faults]
+drop = 0.1
+`
+
+func parse(t *testing.T, set ...string) *File {
+	t.Helper()
+	f, err := Parse("small.toml", []byte(small), set)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return f
+}
+
+func build(t *testing.T, set ...string) *Experiment {
+	t.Helper()
+	e, err := parse(t, set...).Build("")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return e
+}
+
+func run(t *testing.T, e *Experiment, opt Options) *Result {
+	t.Helper()
+	if opt.Out == "" {
+		opt.Out = t.TempDir()
+	}
+	r, err := e.Run(context.Background(), opt)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return r
+}
+
+func read(t *testing.T, dir, name string) []byte {
+	t.Helper()
+	b, err := os.ReadFile(filepath.Join(dir, name))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return b
+}
+
+// deterministic are the files that must not depend on workers, interruptions or time.
+var deterministic = []string{metricsFile, modelFile, configFile, ledgerFile, privacyFile, topologyFile}
+
+func sameFiles(t *testing.T, a, b string) {
+	t.Helper()
+	for _, name := range deterministic {
+		if !bytes.Equal(read(t, a, name), read(t, b, name)) {
+			t.Errorf("%s differs between %s and %s", name, a, b)
+		}
+	}
+}
+
+func TestSameBytesForAnyWorkers(t *testing.T) {
+	out := t.TempDir()
+	e := build(t)
+	one := run(t, e, Options{Out: out, Workers: 1})
+	two := run(t, e, Options{Out: out, Workers: 2})
+	five := run(t, build(t), Options{Out: out, Workers: 5})
+	sameFiles(t, one.Dir, two.Dir)
+	sameFiles(t, one.Dir, five.Dir)
+	if one.Summary.RunHash != two.Summary.RunHash {
+		t.Error("run hashes differ")
+	}
+	if filepath.Base(two.Dir) != filepath.Base(one.Dir)+"-2" || filepath.Base(five.Dir) != filepath.Base(one.Dir)+"-3" {
+		t.Errorf("identical runs lie in %s, %s, %s", one.Dir, two.Dir, five.Dir)
+	}
+	other := run(t, build(t, "seed=4"), Options{Out: out})
+	if other.Summary.RunHash == one.Summary.RunHash || filepath.Base(other.Dir)[:14] == filepath.Base(one.Dir)[:14] {
+		t.Error("another seed gives the same run")
+	}
+}
+
+// The effective configuration alone, without the original file, gives the same run.
+func TestEffectiveConfigIsComplete(t *testing.T) {
+	one := run(t, build(t), Options{})
+	f, err := Parse("config.toml", read(t, one.Dir, configFile), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	e, err := f.Build("")
+	if err != nil {
+		t.Fatal(err)
+	}
+	again := run(t, e, Options{})
+	sameFiles(t, one.Dir, again.Dir)
+}
+
+func TestInterruptAndResume(t *testing.T) {
+	e := build(t)
+	whole := run(t, e, Options{})
+	for _, stop := range []uint64{1, 5, 8, 11} {
+		ctx, cancel := context.WithCancel(context.Background())
+		opt := Options{Out: t.TempDir(), Progress: func(round, _ uint64, _ string) {
+			if round == stop {
+				cancel()
+			}
+		}}
+		_, err := e.Run(ctx, opt)
+		var halt *Interrupted
+		if !errors.As(err, &halt) || halt.Round != stop || !errors.Is(err, context.Canceled) {
+			t.Fatalf("stop at %d: %v", stop, err)
+		}
+		if left, _ := filepath.Glob(filepath.Join(opt.Out, "*")); len(left) != 1 || left[0] != halt.Dir {
+			t.Errorf("an interrupted run leaves %v, reported %s", left, halt.Dir)
+		}
+		r, err := Resume(context.Background(), halt.Dir, "", Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		sameFiles(t, whole.Dir, r.Dir)
+		if r.Summary.RunHash != whole.Summary.RunHash || strings.HasSuffix(r.Dir, partialSuffix) {
+			t.Errorf("resumed run in %s has hash %s", r.Dir, r.Summary.RunHash)
+		}
+		if _, err := os.Stat(halt.Dir); err == nil {
+			t.Error("the interrupted directory is still there")
+		}
+	}
+}
+
+func TestResumeRefusesWhatItCannotContinue(t *testing.T) {
+	ctx, cancel := context.WithCancel(context.Background())
+	_, err := build(t).Run(ctx, Options{Out: t.TempDir(), Progress: func(uint64, uint64, string) { cancel() }})
+	var halt *Interrupted
+	if !errors.As(err, &halt) {
+		t.Fatal(err)
+	}
+	good := read(t, halt.Dir, checkpointFile)
+	at := filepath.Join(halt.Dir, checkpointFile)
+	resume := func(dir string) error {
+		_, err := Resume(context.Background(), dir, "", Options{})
+		return err
+	}
+	for i := 0; i < len(good); i += 1 + len(good)/25 {
+		os.WriteFile(at, good[:i], 0o644)
+		if err := resume(halt.Dir); !errors.Is(err, ErrCheckpoint) {
+			t.Fatalf("checkpoint cut at %d of %d: %v", i, len(good), err)
+		}
+	}
+	os.WriteFile(at, good, 0o644)
+	cfg := read(t, halt.Dir, configFile)
+	os.WriteFile(filepath.Join(halt.Dir, configFile), bytes.Replace(cfg, []byte("step_size = 0.5"), []byte("step_size = 0.25"), 1), 0o644)
+	if err := resume(halt.Dir); !errors.Is(err, ErrCheckpoint) {
+		t.Errorf("changed configuration: %v", err)
+	}
+	os.WriteFile(filepath.Join(halt.Dir, configFile), cfg, 0o644)
+	if err := resume(filepath.Dir(halt.Dir)); !errors.Is(err, ErrCheckpoint) {
+		t.Errorf("a folder that is no run: %v", err)
+	}
+	if err := resume(halt.Dir); err != nil {
+		t.Errorf("after all refusals the run must still go on: %v", err)
+	}
+}
+
+// A disk that fills up at any write loses nothing: the run can be resumed once there is space again.
+func TestFullDisk(t *testing.T) {
+	e := build(t)
+	whole := run(t, e, Options{})
+	writes := 0
+	run(t, e, Options{write: func(path string, b []byte) error { writes++; return writeAtomic(path, b) }})
+	for fail := 2; fail <= writes; fail++ { // the first write is the configuration: nothing has been done yet
+		n := 0
+		_, err := e.Run(context.Background(), Options{Out: t.TempDir(), write: func(path string, b []byte) error {
+			if n++; n >= fail {
+				return fmt.Errorf("%s: %w", path, syscall.ENOSPC)
+			}
+			return writeAtomic(path, b)
+		}})
+		if !errors.Is(err, syscall.ENOSPC) {
+			t.Fatalf("write %d of %d fails: %v", fail, writes, err)
+		}
+		_, dir, found := strings.Cut(err.Error(), "--resume ")
+		if found != (fail > 2) {
+			t.Fatalf("write %d: does the error say how to go on? %v", fail, err)
+		}
+		if !found { // no checkpoint yet
+			continue
+		}
+		r, err := Resume(context.Background(), dir, "", Options{})
+		if err != nil {
+			t.Fatalf("write %d: resume: %v", fail, err)
+		}
+		sameFiles(t, whole.Dir, r.Dir)
+	}
+}
+
+func TestRunDirectory(t *testing.T) {
+	r := run(t, build(t), Options{Command: "sotto run small.toml"})
+	for _, name := range append(deterministic, manifestFile, summaryFile, reportFile, "plots/accuracy.svg", "plots/loss.svg", "plots/consensus.svg", "plots/epsilon.svg") {
+		if len(read(t, r.Dir, name)) == 0 {
+			t.Errorf("%s is empty", name)
+		}
+	}
+	if _, err := os.Stat(filepath.Join(r.Dir, checkpointFile)); err == nil {
+		t.Error("a finished run still holds its checkpoint")
+	}
+	var s map[string]any
+	if err := json.Unmarshal(read(t, r.Dir, summaryFile), &s); err != nil {
+		t.Fatal(err)
+	}
+	for _, key := range []string{"run", "algorithm", "agents", "rounds", "accuracy", "loss", "consensus_distance", "privacy", "noise", "bytes_sent", "seconds", "seconds_per_round"} {
+		if _, ok := s[key]; !ok {
+			t.Errorf("summary.json has no %q", key)
+		}
+	}
+	if s["noise"] != "simulated" {
+		t.Errorf("noise is %v", s["noise"])
+	}
+	var st []agentStatement
+	if err := json.Unmarshal(read(t, r.Dir, privacyFile), &st); err != nil {
+		t.Fatal(err)
+	}
+	for _, a := range st {
+		if a.Statement.Epsilon != nil || a.Statement.WouldBeEpsilon == nil {
+			t.Error("a simulation states an epsilon as a guarantee")
+		}
+	}
+	_, weights, err := model.DecodeSafetensors(read(t, r.Dir, modelFile))
+	if err != nil || len(weights) != 5 || len(weights[0].Vec) != 784*8+8+8*10+10 {
+		t.Errorf("model file: %d tensors, %v", len(weights), err)
+	}
+	page := string(read(t, r.Dir, reportFile))
+	if !strings.Contains(page, "sotto run small.toml") || strings.Count(page, "<svg") != 4 {
+		t.Error("report.html lacks the command or a plot")
+	}
+}
+
+// The printed epsilon comes from the ledger: it equals what a fresh accountant says of 12 Poisson-Gaussian
+// charges at the calibrated noise, it meets the target, and each agent was charged once a round.
+func TestEpsilonComesFromCharges(t *testing.T) {
+	r := run(t, build(t), Options{})
+	for _, p := range r.Summary.Privacy {
+		plan := account.DPSGD(account.ZeroOut, .2, 12)
+		plan.NoiseMultiplier = float64(p.Noise)
+		plan.Accountant = p.Accountant
+		want, err := account.Epsilon(plan, 1e-4)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := float64(p.Epsilon.Upper); got != want.Upper || got > 6 || got < 5.9 || p.Charges != 12 || p.SampleRate != .2 {
+			t.Errorf("agent %s: epsilon %g (plan %g), %d charges, rate %g", p.Agent, got, want.Upper, p.Charges, p.SampleRate)
+		}
+	}
+}
+
+// With a fixed noise and a budget the ledger admits only so many charges; the run goes on without them.
+func TestBudgetEndsBeforeTheRun(t *testing.T) {
+	r := run(t, build(t, "privacy.noise_multiplier=2", "privacy.target_epsilon=1", "rounds=40"), Options{})
+	if r.Summary.Links.Exhausted == 0 {
+		t.Fatal("no query was refused")
+	}
+	for _, p := range r.Summary.Privacy {
+		if float64(p.Epsilon.Upper) > 1 || p.Charges == 0 || p.Charges >= 40 {
+			t.Errorf("agent %s: epsilon %g after %d charges", p.Agent, float64(p.Epsilon.Upper), p.Charges)
+		}
+	}
+}
+
+func TestBaselines(t *testing.T) {
+	central := run(t, build(t, "algorithm.name=central", "topology.agents=1", "topology.graph=complete", "privacy.batch_size=100"), Options{})
+	if central.Summary.BytesSentTotal != 0 || central.Summary.Agents != 1 || !math.IsInf(float64(central.Summary.Privacy[0].Epsilon.Upper), 0) && central.Summary.Privacy[0].Charges != 12 {
+		t.Errorf("central: %+v", central.Summary)
+	}
+	local := run(t, build(t, "algorithm.name=local", "privacy.mechanism=none", "privacy.target_epsilon=0"), Options{})
+	for _, p := range local.Summary.Privacy {
+		if p.Epsilon.Upper != 0 || local.Summary.BytesSentTotal != 0 {
+			t.Errorf("local: agent %s epsilon %g, %d bytes", p.Agent, float64(p.Epsilon.Upper), local.Summary.BytesSentTotal)
+		}
+	}
+	plain := run(t, build(t, "privacy.mechanism=none", "privacy.target_epsilon=0", "privacy.max_grad_norm=inf"), Options{})
+	for _, p := range plain.Summary.Privacy {
+		if !math.IsInf(float64(p.Epsilon.Upper), 1) {
+			t.Errorf("without noise agent %s has epsilon %g", p.Agent, float64(p.Epsilon.Upper))
+		}
+	}
+	if b, err := json.Marshal(plain.Summary); err != nil || !strings.Contains(string(b), `"upper":"inf"`) {
+		t.Errorf("an infinite epsilon in JSON: %s, %v", b, err)
+	}
+}
+
+func TestOneDigitForEachAgent(t *testing.T) {
+	e := build(t, "topology.agents=10", "data.partition=a", "data.t=1", "data.train=1000")
+	for i, rows := range e.parts {
+		for _, r := range rows {
+			if e.split.Train.Labels[r] != e.split.Train.Labels[rows[0]] {
+				t.Fatalf("agent %d holds two digits", i)
+			}
+		}
+	}
+	if e.plans[0].rate == e.plans[1].rate && len(e.parts[0]) != len(e.parts[1]) {
+		t.Error("agents of different size have one rate")
+	}
+}
+
+func TestBadRunFiles(t *testing.T) {
+	for name, tc := range map[string]struct {
+		file string // replaces "old" by "new" in small
+		set  []string
+		want []string
+	}{
+		"unknown key":       {"rounds = 12|rounds = 12\nround = 9", nil, []string{"small.toml:4", "round", "unknown key", "rounds"}},
+		"unknown section":   {"[faults]|[fault]", nil, []string{"small.toml:32", "fault", "unknown key", "[faults]"}},
+		"key of other":      {`graph = "ring"|graph = "ring"` + "\np = 0.5", nil, []string{"small.toml:7", "topology.p", "unknown key"}},
+		"wrong type":        {"agents = 5|agents = \"five\"", nil, []string{"small.toml:7", "topology.agents", "five", "whole number"}},
+		"fraction":          {"rounds = 12|rounds = 1.5", nil, []string{"small.toml:3", "rounds", "1.5", "whole number"}},
+		"syntax":            {"agents = 5|agents = = 5", nil, []string{"small.toml:7", "not valid TOML"}},
+		"out of range":      {"step_size = 0.5|step_size = -1", nil, []string{"small.toml:20", "algorithm.step_size", "-1", "above 0"}},
+		"drop":              {"drop = 0.1|drop = 1.5", nil, []string{"small.toml:33", "faults.drop", "1.5", "0 to 1"}},
+		"graph":             {`"ring"|"rings"`, nil, []string{"small.toml:6", "topology.graph", "rings", "ring"}},
+		"dataset":           {`"glyphs"|"glyph"`, nil, []string{"small.toml:10", "data.dataset", "glyph", "mnist"}},
+		"model":             {`name = "mlp"|name = "mpl"`, nil, []string{"small.toml:15", "model.name", "mpl", "logistic"}},
+		"algorithm":         {`name = "dsgd"|name = "sgdd"`, nil, []string{"small.toml:19", "algorithm.name", "sgdd", "dsgd"}},
+		"disconnected":      {"agents = 5|agents = 5\np = 0.01", []string{"topology.graph=er"}, []string{"topology", "connected"}},
+		"empty agent":       {"train = 500|train = 100", []string{"topology.agents=101", "topology.graph=ring"}, []string{"without records", "allow_empty"}},
+		"not balanced":      {"", []string{"topology.graph=star", "topology.weights=uniform"}, []string{"topology.weights", "doubly stochastic"}},
+		"rate above 1":      {"batch_size = 20|batch_size = 200", nil, []string{"small.toml:26", "privacy.batch_size", "200", "sample rate"}},
+		"no noise":          {"target_epsilon = 6|", nil, []string{"privacy.target_epsilon", "noise_multiplier"}},
+		"add-remove":        {"", []string{"privacy.adjacency=add-remove"}, []string{"privacy.sample_rate", "public rate"}},
+		"add-remove L":      {"batch_size = 20|sample_rate = 0.1", []string{"privacy.adjacency=add-remove"}, []string{"privacy.batch_size", "public expected batch size"}},
+		"central agents":    {"", []string{"algorithm.name=central"}, []string{"topology.agents", "1 with algorithm central"}},
+		"own test":          {"", []string{"evaluate.on=own"}, []string{"evaluate.on", "all"}},
+		"set without value": {"", []string{"rounds"}, []string{"--set", "key=value"}},
+		"set unknown":       {"", []string{"privacy.epsilon=3"}, []string{"--set", "privacy.epsilon", "target_epsilon"}},
+		"set bad":           {"", []string{"rounds=0"}, []string{"--set", "rounds", "1 to"}},
+		"name":              {"", []string{"name=../x"}, []string{"name", "../x"}},
+	} {
+		text := small
+		if old, new, ok := strings.Cut(tc.file, "|"); ok {
+			if !strings.Contains(text, old) {
+				t.Fatalf("%s: %q is not in the file", name, old)
+			}
+			text = strings.Replace(text, old, new, 1)
+		}
+		f, err := Parse("small.toml", []byte(text), tc.set)
+		var e *Experiment
+		if err == nil {
+			if e, err = f.Build(""); err == nil {
+				_, err = e.start(1, nil)
+			}
+		}
+		if err == nil {
+			t.Errorf("%s: accepted", name)
+			continue
+		}
+		for _, want := range tc.want {
+			if !strings.Contains(err.Error(), want) {
+				t.Errorf("%s: %q does not say %q", name, err, want)
+			}
+		}
+	}
+}
+
+func TestDeltaMustBeBelowOneOverN(t *testing.T) {
+	// Five agents with 100 records each.
+	_, err := parse(t, "privacy.target_delta=0.01").Build("")
+	var bad *config.Error
+	if !errors.Is(err, privacy.ErrRefused) || !errors.As(err, &bad) || bad.Key != "privacy.target_delta" {
+		t.Fatalf("delta = 1/n: %v", err)
+	}
+	if _, err := parse(t, "privacy.target_delta=0.0099").Build(""); err != nil {
+		t.Errorf("delta below 1/n: %v", err)
+	}
+	r := run(t, build(t, "privacy.target_delta=0.01", `privacy.i_understand=["delta"]`), Options{})
+	if !strings.Contains(string(read(t, r.Dir, ledgerFile)), `"kind":"override"`) {
+		t.Error("the override is not in the ledger")
+	}
+	if len(r.Summary.Privacy[0].Overrides) != 1 || !strings.Contains(string(read(t, r.Dir, privacyFile)), "not below 1/n") {
+		t.Error("the override is not in summary and statement")
+	}
+	// Under add-remove n comes from public constants: 20 / 0.1 = 200.
+	add := []string{"privacy.adjacency=add-remove", "privacy.sample_rate=0.1"}
+	if _, err := parse(t, append(add, "privacy.target_delta=0.005")...).Build(""); !errors.Is(err, privacy.ErrRefused) {
+		t.Errorf("add-remove, delta = 1/200: %v", err)
+	}
+	if _, err := parse(t, append(add, "privacy.target_delta=0.004")...).Build(""); err != nil {
+		t.Errorf("add-remove, delta below 1/200: %v", err)
+	}
+}
+
+func TestMissingAndAlteredData(t *testing.T) {
+	dir := t.TempDir()
+	set := []string{"data.dataset=mnist"}
+	text := strings.NewReplacer("train = 500\n", "", "test = 100\n", "").Replace(small)
+	load := func() error {
+		f, err := Parse("m.toml", []byte(text), set)
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, err = f.Build(dir)
+		return err
+	}
+	if err := load(); !errors.Is(err, data.ErrMissing) {
+		t.Errorf("no files: %v", err)
+	}
+	os.MkdirAll(filepath.Join(dir, "mnist"), 0o755)
+	os.WriteFile(filepath.Join(dir, "mnist", "train-images-idx3-ubyte.gz"), []byte("cut"), 0o644)
+	if err := load(); !errors.Is(err, data.ErrAltered) {
+		t.Errorf("truncated file: %v", err)
+	}
+}
+
+func FuzzParse(f *testing.F) {
+	f.Add([]byte(small))
+	f.Add(Builtin)
+	f.Add([]byte("a = [[1]]\n[topology]\nagents = -1"))
+	f.Add([]byte("[privacy]\nmax_grad_norm = nan"))
+	f.Fuzz(func(t *testing.T, b []byte) {
+		file, err := Parse("fuzz.toml", b, nil)
+		if (file == nil) == (err == nil) && err == nil {
+			t.Fatal("neither file nor error")
+		}
+	})
+}
+
+func ExampleFile_Build() {
+	f, _ := Parse("tiny.toml", []byte(small), []string{"rounds=2", "privacy.target_epsilon=3"})
+	e, err := f.Build("")
+	fmt.Println(err, len(e.parts), "agents,", e.plans[0].queries, "queries, sample rate", e.plans[0].rate)
+	// Output: <nil> 5 agents, 2 queries, sample rate 0.2
+}
