@@ -138,9 +138,9 @@ func TestGateReadsNothingWhenRefused(t *testing.T) {
 		t.Errorf("over budget: %v", err)
 	}
 	broken := errors.New("disk full")
-	g2, l2 := newGate(t, 9, 1)
+	_, l2 := newGate(t, 9, 1)
 	l2.fail = broken
-	g2 = privacy.NewSimulatedGate(l2, privacy.Gaussian{NoiseMultiplier: 1}, map[string]privacy.Oracle{"sum": sum{read: l2.read, dim: 1}}, 5, 2)
+	g2 := privacy.NewSimulatedGate(l2, privacy.Gaussian{NoiseMultiplier: 1}, map[string]privacy.Oracle{"sum": sum{read: l2.read, dim: 1}}, 5, 2)
 	if err := g2.Answer(q, dst); !errors.Is(err, broken) {
 		t.Errorf("broken ledger: %v", err)
 	}

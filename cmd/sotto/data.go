@@ -1,0 +1,214 @@
+package main
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"text/tabwriter"
+
+	"github.com/schollz/progressbar/v3"
+	"github.com/spf13/cobra"
+
+	"sotto/data"
+)
+
+func newData() *cobra.Command {
+	return group("data", "List, fetch, verify and inspect data sets", newDataList(), newDataFetch(), newDataVerify(), newDataInspect())
+}
+
+func newDataList() *cobra.Command {
+	var output string
+	c := &cobra.Command{
+		Use:   "list",
+		Short: "Data sets that a run file can name",
+		Args:  noArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if err := checkOutput(output); err != nil {
+				return err
+			}
+			if output == "json" {
+				return json.NewEncoder(cmd.OutOrStdout()).Encode(data.List())
+			}
+			t := tabwriter.NewWriter(cmd.OutOrStdout(), 0, 4, 2, ' ', 0)
+			fmt.Fprintln(t, "name\trecords\tshape\ttask\tterms")
+			for _, e := range data.List() {
+				fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%s\n", e.Name, e.Records, e.Shape, e.Task, e.Terms)
+			}
+			return t.Flush()
+		},
+	}
+	outputFlag(c, &output)
+	return c
+}
+
+// fileLine is one line of "data verify".
+type fileLine struct {
+	Dataset string `json:"dataset"`
+	File    string `json:"file"`
+	State   string `json:"state"` // ok, missing, altered
+	Detail  string `json:"detail,omitempty"`
+}
+
+func newDataVerify() *cobra.Command {
+	var dir, output string
+	c := &cobra.Command{
+		Use:   "verify [NAME...]",
+		Short: "Compare data files with their published size and SHA-256; exit code 4 when one is altered or missing",
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if err := checkOutput(output); err != nil {
+				return err
+			}
+			for _, name := range args {
+				if _, ok := data.Datasets[name]; !ok {
+					return usageError{fmt.Errorf("no data set %q; see sotto data list", name)}
+				}
+			}
+			lines, err := verify(dir, args)
+			if output == "json" {
+				return errors.Join(json.NewEncoder(cmd.OutOrStdout()).Encode(lines), err)
+			}
+			t := tabwriter.NewWriter(cmd.OutOrStdout(), 0, 4, 2, ' ', 0)
+			for _, l := range lines {
+				fmt.Fprintf(t, "%s\t%s\t%s\n", l.State, l.File, l.Detail)
+			}
+			return errors.Join(t.Flush(), err)
+		},
+	}
+	outputFlag(c, &output)
+	dataDirFlag(c, &dir)
+	return c
+}
+
+// verify checks the files of the named data sets. Of all data sets when none is named: then files that are
+// not there are reported, but are no error. The error is the first altered or missing file.
+func verify(dir string, named []string) ([]fileLine, error) {
+	var (
+		lines []fileLine
+		first error
+	)
+	for _, s := range data.Verify(dir) {
+		if len(named) > 0 && !slices.Contains(named, s.Dataset) {
+			continue
+		}
+		l := fileLine{Dataset: s.Dataset, File: s.Path, State: "ok"}
+		switch {
+		case errors.Is(s.Err, data.ErrMissing):
+			l.State = "missing"
+		case s.Err != nil:
+			l.State, l.Detail = "altered", s.Err.Error()
+		}
+		if first == nil && (l.State == "altered" || l.State == "missing" && len(named) > 0) {
+			first = s.Err
+		}
+		lines = append(lines, l)
+	}
+	return lines, first
+}
+
+func newDataInspect() *cobra.Command {
+	var (
+		dir, output string
+		seed        uint64
+		set         []string
+	)
+	c := &cobra.Command{
+		Use:     "inspect NAME",
+		Short:   "Shape, classes, groups and moments of a data set (exact figures: not private)",
+		Example: "  sotto data inspect mnist --set resize=32\n  sotto data inspect csv --set path=patients.csv --set label=outcome",
+		Args:    exactly(1, "one NAME"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if err := checkOutput(output); err != nil {
+				return err
+			}
+			split, err := data.Load(args[0], dir, seed, decodeSettings(set))
+			if err != nil {
+				return err
+			}
+			parts := []data.Summary{data.Inspect(split.Train), data.Inspect(split.Test)}
+			if output == "json" {
+				return json.NewEncoder(cmd.OutOrStdout()).Encode(map[string]data.Summary{"train": parts[0], "test": parts[1]})
+			}
+			for i, s := range parts {
+				fmt.Fprintf(cmd.OutOrStdout(), "%s %s\n", s.Name, []string{"training", "test"}[i])
+				if err := writeSummary(cmd, s); err != nil {
+					return err
+				}
+			}
+			return nil
+		},
+	}
+	c.Flags().Uint64Var(&seed, "seed", 1, "seed of generators and of drawn held-out parts")
+	c.Flags().StringArrayVar(&set, "set", nil, "parameter of the data set, key=value (repeatable)")
+	outputFlag(c, &output)
+	dataDirFlag(c, &dir)
+	return c
+}
+
+func writeSummary(cmd *cobra.Command, s data.Summary) error {
+	t := tabwriter.NewWriter(cmd.OutOrStdout(), 0, 4, 2, ' ', 0)
+	row := func(what, format string, args ...any) {
+		fmt.Fprintf(t, "  %s\t%s\n", what, fmt.Sprintf(format, args...))
+	}
+	row("records", "%d", s.Records)
+	row("shape", "%d x %d x %d", s.Shape[0], s.Shape[1], s.Shape[2])
+	row("features", "%.4g to %.4g, mean %.5g, sd %.5g", s.Features.Min, s.Features.Max, s.Features.Mean, s.Features.Std)
+	row("largest norm", "%.5g", s.NormMax)
+	if s.Targets != nil {
+		row("target", "%.4g to %.4g, mean %.5g, sd %.5g", s.Targets.Min, s.Targets.Max, s.Targets.Mean, s.Targets.Std)
+	}
+	counts := func(names []string, n []int) string {
+		var parts []string
+		for i, c := range n {
+			name := fmt.Sprint(i)
+			if i < len(names) {
+				name = names[i]
+			}
+			parts = append(parts, fmt.Sprintf("%s %d", name, c))
+		}
+		return strings.Join(parts, ", ")
+	}
+	if s.Classes > 0 {
+		row("classes", "%s", counts(s.ClassNames, s.Counts))
+	}
+	if len(s.Groups) > 0 {
+		row("groups", "%s", counts(s.GroupNames, s.Groups))
+	}
+	row("digest", "%s", s.Digest)
+	return t.Flush()
+}
+
+func newDataFetch() *cobra.Command {
+	var dir string
+	c := &cobra.Command{
+		Use:   "fetch NAME",
+		Short: "Download a data set from its public mirrors, with SHA-256 check and resume",
+		Args:  exactly(1, "one NAME"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			p := newProgress(cmd.ErrOrStderr())
+			var opt data.FetchOptions
+			if p.tty {
+				opt.Progress = p.download
+			}
+			err := data.Fetch(cmd.Context(), args[0], dir, opt)
+			p.close()
+			if err != nil {
+				return err
+			}
+			_, err = fmt.Fprintf(cmd.OutOrStdout(), "%s is complete in %s\n", args[0], dir)
+			return err
+		},
+	}
+	dataDirFlag(c, &dir)
+	return c
+}
+
+// download shows the progress of one file.
+func (p *progress) download(file string, done, total int64) {
+	if p.bar == nil || p.bar.GetMax64() != total {
+		p.close()
+		p.bar = progressbar.DefaultBytes(total, file)
+	}
+	p.bar.Set64(done)
+}

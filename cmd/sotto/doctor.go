@@ -1,0 +1,105 @@
+package main
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"runtime"
+	"text/tabwriter"
+
+	"github.com/spf13/cobra"
+
+	"sotto/data"
+	"sotto/rng"
+)
+
+func newDoctor() *cobra.Command {
+	var dataDir, out string
+	c := &cobra.Command{
+		Use:   "doctor",
+		Short: "Check what a run needs on this machine",
+		Args:  noArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			t := tabwriter.NewWriter(cmd.OutOrStdout(), 0, 4, 2, ' ', 0)
+			row := func(what, format string, args ...any) { fmt.Fprintf(t, "%s\t%s\n", what, fmt.Sprintf(format, args...)) }
+			row("program", "%s on %s/%s, %s", version(), runtime.GOOS, runtime.GOARCH, runtime.Version())
+			row("processors", "%d, %d in use", runtime.NumCPU(), runtime.GOMAXPROCS(0))
+			row("kernels", "portable Go")
+			a, b := rng.NewKey(), rng.NewKey()
+			row("random keys", "%s", okay(a != b && a != rng.Key{}, "operating system generator", "the operating system gives equal keys"))
+			row("run folder", "%s", writable(out))
+			dataRows(dataDir, row)
+			return t.Flush()
+		},
+	}
+	c.Flags().StringVar(&out, "out", "runs", "folder of run directories")
+	dataDirFlag(c, &dataDir)
+	return c
+}
+
+func okay(ok bool, yes, no string) string {
+	if ok {
+		return yes
+	}
+	return "FAULT: " + no
+}
+
+// writable tries to make a file below dir, or below the nearest folder that exists.
+func writable(dir string) string {
+	at := filepath.Clean(dir)
+	for {
+		if info, err := os.Stat(at); err == nil && info.IsDir() {
+			break
+		}
+		up := filepath.Dir(at)
+		if up == at {
+			break
+		}
+		at = up
+	}
+	f, err := os.CreateTemp(at, ".sotto-doctor-*")
+	if err != nil {
+		return fmt.Sprintf("FAULT: %s: %v", dir, err)
+	}
+	f.Close()
+	if err := os.Remove(f.Name()); err != nil {
+		return fmt.Sprintf("FAULT: %s: %v", dir, err)
+	}
+	return dir + ", writable"
+}
+
+// dataRows says which published data sets lie in dir whole.
+func dataRows(dir string, row func(what, format string, args ...any)) {
+	if _, err := os.Stat(dir); err != nil {
+		row("data", "no folder %s: generated data sets only (SOTTO_DATA or --data-dir; sotto data fetch)", dir)
+		return
+	}
+	type count struct{ good, bad, all int }
+	sets := map[string]*count{}
+	var order []string
+	for _, s := range data.Verify(dir) {
+		c := sets[s.Dataset]
+		if c == nil {
+			c = &count{}
+			sets[s.Dataset] = c
+			order = append(order, s.Dataset)
+		}
+		c.all++
+		if s.Err == nil {
+			c.good++
+		} else if _, err := os.Stat(filepath.Join(dir, filepath.FromSlash(s.Path))); err == nil {
+			c.bad++
+		}
+	}
+	for _, name := range order {
+		c := sets[name]
+		switch {
+		case c.bad > 0:
+			row("data "+name, "FAULT: %d of %d files altered", c.bad, c.all)
+		case c.good == c.all:
+			row("data "+name, "complete, checksums right")
+		default:
+			row("data "+name, "%d of %d files", c.good, c.all)
+		}
+	}
+}

@@ -1,0 +1,183 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"os"
+	"strconv"
+	"strings"
+
+	"github.com/schollz/progressbar/v3"
+	"github.com/spf13/cobra"
+	"golang.org/x/term"
+
+	"sotto/experiment"
+)
+
+type runFlags struct {
+	set         []string
+	iUnderstand []string
+	seed        string
+	workers     int
+	output      string
+	out         string
+	dataDir     string
+	resume      string
+}
+
+func newRun() *cobra.Command {
+	var f runFlags
+	c := &cobra.Command{
+		Use:   "run [FILE]",
+		Short: "Simulate one experiment; without FILE a built-in task that needs no data",
+		Long: `Simulate one experiment and leave a run directory with its metrics, model, ledger and privacy statement.
+
+Without FILE a built-in task runs on generated data. An interrupted run (Ctrl-C) can be resumed.`,
+		Example: `  sotto run
+  sotto run examples/mnist-dsgd.toml --set topology.graph=ring --set privacy.target_epsilon=1
+  sotto run --resume runs/mnist-dsgd-1a2b3c4d.partial`,
+		Args: func(cmd *cobra.Command, args []string) error {
+			if len(args) > 1 {
+				return usageError{fmt.Errorf("sotto run takes at most one FILE, found %d", len(args))}
+			}
+			return nil
+		},
+		RunE: func(cmd *cobra.Command, args []string) error { return f.run(cmd, args) },
+	}
+	fl := c.Flags()
+	fl.StringArrayVar(&f.set, "set", nil, "change one key of the run file, section.key=value (repeatable)")
+	fl.StringSliceVar(&f.iUnderstand, "i-understand", nil, "override a refusal; recorded in every ledger and statement (delta)")
+	fl.StringVar(&f.seed, "seed", "", "seed, in place of the run file's")
+	fl.IntVar(&f.workers, "workers", 0, "agents stepped at the same time; 0: one for each processor; changes no result")
+	fl.StringVar(&f.out, "out", "runs", "folder of run directories")
+	fl.StringVar(&f.resume, "resume", "", "go on with the interrupted run in this directory")
+	outputFlag(c, &f.output)
+	dataDirFlag(c, &f.dataDir)
+	return c
+}
+
+func (f *runFlags) run(cmd *cobra.Command, args []string) error {
+	if err := f.check(args); err != nil {
+		return err
+	}
+	opt := experiment.Options{Out: f.out, Workers: f.workers, Command: f.commandLine(args)}
+	if f.output == "text" {
+		p := newProgress(cmd.ErrOrStderr())
+		defer p.close()
+		opt.Progress = p.update
+	}
+	res, err := f.start(cmd, args, opt)
+	if err != nil {
+		return err
+	}
+	if f.output == "json" {
+		enc := json.NewEncoder(cmd.OutOrStdout())
+		return enc.Encode(res.Summary)
+	}
+	return res.Summary.WriteTable(cmd.OutOrStdout())
+}
+
+func (f *runFlags) check(args []string) error {
+	if err := checkOutput(f.output); err != nil {
+		return err
+	}
+	if f.workers < 0 {
+		return usageError{fmt.Errorf("--workers: found %d, allowed: 0 (one for each processor) or more", f.workers)}
+	}
+	if f.seed != "" {
+		if _, err := strconv.ParseUint(f.seed, 10, 63); err != nil {
+			return usageError{fmt.Errorf("--seed: found %q, allowed: 0 to 9223372036854775807", f.seed)}
+		}
+	}
+	if f.resume != "" && (len(args) > 0 || len(f.set) > 0 || f.seed != "" || len(f.iUnderstand) > 0) {
+		return usageError{fmt.Errorf("--resume goes on with the interrupted run's own configuration: no FILE, --set, --seed or --i-understand beside it")}
+	}
+	return nil
+}
+
+func (f *runFlags) start(cmd *cobra.Command, args []string, opt experiment.Options) (*experiment.Result, error) {
+	if f.resume != "" {
+		return experiment.Resume(cmd.Context(), f.resume, f.dataDir, opt)
+	}
+	path := ""
+	if len(args) == 1 {
+		path = args[0]
+	}
+	file, err := experiment.Read(path, f.settings())
+	if err != nil {
+		return nil, err
+	}
+	e, err := file.Build(f.dataDir)
+	if err != nil {
+		return nil, err
+	}
+	return e.Run(cmd.Context(), opt)
+}
+
+// settings are all changes to the run file that the flags ask for.
+func (f *runFlags) settings() []string {
+	set := f.set
+	if f.seed != "" {
+		set = append(set, "seed="+f.seed)
+	}
+	if len(f.iUnderstand) > 0 {
+		quoted := make([]string, len(f.iUnderstand))
+		for i, o := range f.iUnderstand {
+			quoted[i] = strconv.Quote(o)
+		}
+		set = append(set, "privacy.i_understand=["+strings.Join(quoted, ", ")+"]")
+	}
+	return set
+}
+
+// commandLine is what runs the same experiment again.
+func (f *runFlags) commandLine(args []string) string {
+	words := append([]string{"sotto", "run"}, args...)
+	for _, s := range f.settings() {
+		if strings.ContainsAny(s, " \"'[]$*?;&|<>()") {
+			s = "'" + strings.ReplaceAll(s, "'", `'\''`) + "'"
+		}
+		words = append(words, "--set", s)
+	}
+	if f.resume != "" {
+		words = append(words, "--resume", f.resume)
+	}
+	return strings.Join(words, " ")
+}
+
+// progress shows rounds: a bar on a terminal, a line for each evaluation elsewhere.
+type progress struct {
+	w   io.Writer
+	bar *progressbar.ProgressBar
+	tty bool
+}
+
+func newProgress(w io.Writer) *progress {
+	file, ok := w.(*os.File)
+	return &progress{w: w, tty: ok && term.IsTerminal(int(file.Fd()))}
+}
+
+func (p *progress) update(round, rounds uint64, evaluation string) {
+	if !p.tty {
+		if evaluation != "" {
+			fmt.Fprintf(p.w, "round %d of %d  %s\n", round, rounds, evaluation)
+		}
+		return
+	}
+	if p.bar == nil {
+		p.bar = progressbar.NewOptions64(int64(rounds), progressbar.OptionSetWriter(p.w), progressbar.OptionShowCount(),
+			progressbar.OptionSetPredictTime(true), progressbar.OptionSetDescription("training"), progressbar.OptionFullWidth(),
+			progressbar.OptionClearOnFinish())
+	}
+	if evaluation != "" {
+		p.bar.Describe(evaluation)
+	}
+	p.bar.Set64(int64(round))
+}
+
+func (p *progress) close() {
+	if p.bar != nil {
+		p.bar.Finish()
+	}
+}
