@@ -15,17 +15,12 @@ import (
 // that the file must have, -1 if unknown; most is the size at which to give up. After an error part holds
 // what has arrived, except when the server's file has the wrong size: then it is removed.
 func (f *fetcher) download(ctx context.Context, address, part, name string, expect, most int64) error {
-	have := int64(0)
-	if info, err := os.Stat(part); err == nil {
-		have = info.Size()
-	} else if !errors.Is(err, fs.ErrNotExist) {
-		return fmt.Errorf("data: %w", err)
+	have, err := partSize(part, most)
+	if err != nil {
+		return err
 	}
 	if have == expect {
 		return nil
-	}
-	if have > most {
-		have = 0
 	}
 	resp, err := f.request(ctx, address, have)
 	if err != nil {
@@ -77,6 +72,20 @@ func (f *fetcher) download(ctx context.Context, address, part, name string, expe
 		return fmt.Errorf("%s: broken off after %d of %d bytes, which are kept (run again to resume)", name, got, expect)
 	}
 	return nil
+}
+
+// partSize returns the bytes that can be kept of a part: none of one that is too long or not there.
+func partSize(part string, most int64) (int64, error) {
+	info, err := os.Stat(part)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return 0, nil
+	case err != nil:
+		return 0, fmt.Errorf("data: %w", err)
+	case info.Size() > most:
+		return 0, nil
+	}
+	return info.Size(), nil
 }
 
 func (f *fetcher) request(ctx context.Context, address string, from int64) (*http.Response, error) {

@@ -1,13 +1,11 @@
 package topology_test
 
 import (
-	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"math"
 	"os"
-	"path/filepath"
 	"reflect"
 	"strings"
 	"testing"
@@ -342,63 +340,6 @@ func TestFromRowsRefuses(t *testing.T) {
 	}
 }
 
-func TestReadEdges(t *testing.T) {
-	read := func(text string) (*topology.Adjacency, error) {
-		return topology.ReadEdges(strings.NewReader(text), "net.txt", 4)
-	}
-	a, err := read("# a path\n3 2 .25\n\n0 1\t.5 # first\r\n2 1 1e-1\n")
-	want := []topology.Edge{{I: 0, J: 1, Weight: .5}, {I: 1, J: 2, Weight: .1}, {I: 2, J: 3, Weight: .25}}
-	if err != nil || !a.Weighted || !reflect.DeepEqual(a.Edges, want) {
-		t.Errorf("got %+v, %v", a, err)
-	}
-	for text, line := range map[string]int{
-		"0":                                    1,
-		"0 1 .5 2":                             1,
-		"0 1\n1 1":                             2,
-		"0 1\n\n1 4":                           3,
-		"0 1\n-1 2":                            2,
-		"0 x":                                  1,
-		"0 1.0":                                1,
-		"0 1 nan":                              1,
-		"0 1 0":                                1,
-		"0 1 1.01":                             1,
-		"0 1 .5\n1 2":                          2,
-		"0 1\n1 2 .5":                          2,
-		"0 1\n2 3\n1 0\n":                      3,
-		"0 1\n99999999999 1":                   2,
-		"0 1\n1 2 " + "\x00x":                  2,
-		"0 1\n" + strings.Repeat("7", 100_000): 2,
-	} {
-		_, err := read(text)
-		var bad *config.Error
-		if !errors.As(err, &bad) || bad.File != "net.txt" || bad.Line != line {
-			t.Errorf("%.20q: error %v, want net.txt:%d", text, err, line)
-		}
-	}
-}
-
-func TestFileWeights(t *testing.T) {
-	path := filepath.Join(t.TempDir(), "w.txt")
-	if err := os.WriteFile(path, []byte("0 1 .25\n1 2 .5\n2 3 .125\n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	g := build(t, "file", "", 4, "path = '"+path+"'")
-	for i, want := range []float64{.75, .25, .375, .875} {
-		if g.SelfWeight(agent.ID(i)) != want {
-			t.Errorf("self weight %d is %v, want %v", i, g.SelfWeight(agent.ID(i)), want)
-		}
-	}
-	if g := build(t, "file", "metropolis", 4, "path = '"+path+"'"); g.Weight(0, 1) != 1./3 {
-		t.Errorf("metropolis weight %v on a path's end, want 1/3", g.Weight(0, 1))
-	}
-	if err := os.WriteFile(path, []byte("0 1 .75\n1 2 .75\n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := topology.New("file", "", 3, 1, params("path = '"+path+"'")); err == nil {
-		t.Error("weights of 1.5 at one agent are accepted")
-	}
-}
-
 func TestJSONOfAsymmetricGraph(t *testing.T) {
 	s, err := topology.Build(topology.Spec{Graph: "star", Weights: "uniform", Agents: 4, AllowUnbalanced: true}, params(""))
 	if err != nil {
@@ -413,26 +354,6 @@ func TestJSONOfAsymmetricGraph(t *testing.T) {
 	if string(b) != want {
 		t.Errorf("got %s\nwant %s", b, want)
 	}
-}
-
-func FuzzReadEdges(f *testing.F) {
-	f.Add([]byte("0 1\n1 2\n"))
-	f.Add([]byte("# c\n0 1 .5\n2 1 .25 # x\n"))
-	f.Add([]byte("0 0\n"))
-	f.Fuzz(func(t *testing.T, b []byte) {
-		a, err := topology.ReadEdges(bytes.NewReader(b), "f", 100)
-		if err != nil {
-			return
-		}
-		for k, e := range a.Edges {
-			if e.I >= e.J || e.J >= 100 || a.Weighted != (e.Weight > 0) {
-				t.Fatalf("edge %d is %+v", k, e)
-			}
-			if k > 0 && (a.Edges[k-1].I > e.I || a.Edges[k-1].I == e.I && a.Edges[k-1].J >= e.J) {
-				t.Fatalf("edges %d and %d are not in order", k-1, k)
-			}
-		}
-	})
 }
 
 func FuzzGraphJSON(f *testing.F) {
