@@ -33,14 +33,15 @@ func Noise(p Plan, target Budget) (Result, error) {
 		q.NoiseMultiplier = s
 		return q.upperAfter(1, target.Delta)
 	}
-	if e, err := upper(0); err != nil {
-		return Result{}, err
-	} else if e <= target.Epsilon {
-		return p.result(target, 0, p.Rate)
-	}
 	lo, hi, err := bracketNoise(upper, target.Epsilon)
 	if err != nil {
 		return Result{}, err
+	}
+	if lo == hi { // as little as can be: perhaps nothing is charged at all
+		if e, err := upper(0); err == nil && e <= target.Epsilon {
+			hi = 0
+		}
+		return p.result(target, hi, p.Rate)
 	}
 	if hi, err = shrink(upper, target.Epsilon, lo, hi); err != nil {
 		return Result{}, err

@@ -212,7 +212,7 @@ func NewRDPFilter(a Adjacency, u Unit, budget Budget, orders ...float64) (*RDPFi
 		}
 		out := make([]float64, len(orders))
 		for i, o := range orders {
-			out[i] = c(o) * (1 + quadratureSlack)
+			out[i] = c(o)
 		}
 		return out, nil
 	}

@@ -26,33 +26,6 @@ func mills(x float64) float64 {
 	return sum / x
 }
 
-// lnUpperTail is ln P[Z > x], finite for every finite x.
-func lnUpperTail(x float64) float64 {
-	if x < 9 {
-		return math.Log(upperTail(x))
-	}
-	return -0.5*x*x - 0.5*math.Log(2*math.Pi) + math.Log(mills(x))
-}
-
-// upperQuantile is the x with P[Z > x] = p, for 0 < p < 1, to about 1e-15 relative.
-func upperQuantile(p float64) float64 {
-	if p > 0.5 {
-		return -upperQuantile(1 - p)
-	}
-	x := math.Sqrt2 * math.Erfinv(1-2*p)
-	if p < 1e-6 {
-		x = math.Sqrt(-2 * math.Log(p))
-	}
-	for range 60 { // Newton on the concave function ln P[Z > x]
-		step := (lnUpperTail(x) - math.Log(p)) * mills(x)
-		x += step
-		if math.Abs(step) <= 1e-16*(1+x) {
-			break
-		}
-	}
-	return x
-}
-
 // GaussianDelta is the exact delta at epsilon of a mu-GDP mechanism, a Gaussian mechanism of sensitivity mu
 // and unit noise (Balle, Wang 2018): P[Z > u] - e^eps P[Z > u+mu] with u = eps/mu - mu/2. It is evaluated by Mills
 // ratios, without subtracting the two probabilities, to about 1e-13 relative. mu in [0, +Inf], epsilon any real.

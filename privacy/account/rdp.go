@@ -26,7 +26,8 @@ func NewRDP(a Adjacency, u Unit, orders ...float64) (*RenyiDP, error) {
 	return r, err
 }
 
-func defaultOrders() []float64 {
+// DefaultOrders is the customary grid of orders.
+func DefaultOrders() []float64 {
 	var out []float64
 	for i := 11; i <= 109; i++ {
 		out = append(out, float64(i)/10)
@@ -36,9 +37,6 @@ func defaultOrders() []float64 {
 	}
 	return append(out, 128, 256, 512, 1024)
 }
-
-// quadratureSlack bounds the relative error of curves that come from quadrature.
-const quadratureSlack = 1e-9
 
 // AtOrder returns the composed Renyi divergence of order a > 1.
 func (r *RenyiDP) AtOrder(a float64) (float64, error) {
@@ -98,16 +96,16 @@ func (r *RenyiDP) Delta(epsilon float64) (Interval, error) {
 
 // smallEnough: total variation is at most sqrt(1-exp(-KL)) (Bretagnolle, Huber 1979) and R(a) bounds KL.
 func smallEnough(c curve, delta float64) bool {
-	return delta*delta+math.Expm1(-c(1.01)*(1+quadratureSlack)) > 0
+	return delta*delta+math.Expm1(-c(1.01)) > 0
 }
 
 // minimise returns the least f(a, R(a)) over the orders. f is evaluated on the grid first; the golden section between the
 // neighbours of the best order, and the search beyond the ends, can only lower the result.
 func (r *RenyiDP) minimise(c curve, f func(a, x float64) float64) float64 {
-	at := func(a float64) float64 { return f(a, c(a)*(1+quadratureSlack)) }
+	at := func(a float64) float64 { return f(a, c(a)) }
 	orders := r.orders
 	if orders == nil {
-		orders = defaultOrders()
+		orders = DefaultOrders()
 	}
 	best, where := math.Inf(1), -1
 	for i, a := range orders {

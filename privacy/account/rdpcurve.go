@@ -190,3 +190,14 @@ func logSumExp(xs ...float64) float64 {
 	}
 	return m + math.Log(sum)
 }
+
+// ExponentialKL is the Renyi divergence of order 1 of an exponential mechanism of bounded range e:
+// t/(1-exp(-t)) - 1 - ln(t/(1-exp(-t))) at t = e (Dong, Durfee, Rogers 2020). At other orders
+// min(a e^2/8, e) holds.
+func ExponentialKL(e float64) float64 {
+	if e == 0 {
+		return 0
+	}
+	r := e / -math.Expm1(-e)
+	return r - 1 - math.Log(r)
+}

@@ -1,12 +1,14 @@
 package account
 
 // Default is the accountant that plans and ledgers use when none is named.
-const Default = "rdp"
+const Default = "pld"
 
 // Accountants maps names to constructors.
 var Accountants = map[string]func(Adjacency, Unit) (Accountant, error){
 	"exact": func(a Adjacency, u Unit) (Accountant, error) { return asAccountant(NewExactGaussian(a, u)) },
 	"gdp":   func(a Adjacency, u Unit) (Accountant, error) { return asAccountant(NewExactGaussian(a, u)) },
+	"kov":   func(a Adjacency, u Unit) (Accountant, error) { return asAccountant(NewKOV(a, u)) },
+	"pld":   func(a Adjacency, u Unit) (Accountant, error) { return asAccountant(NewPLD(a, u)) },
 	"rdp":   func(a Adjacency, u Unit) (Accountant, error) { return asAccountant(NewRDP(a, u)) },
 }
 

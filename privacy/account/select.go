@@ -10,7 +10,7 @@ import "math"
 // Poisson (Theorem 6): R'(a) = R(a) + mean d(a) + ln(mean)/(a-1), d(a) the delta of one run at ln(1+1/(a-1)). Renyi
 // divergence does not fall with the order, so the least bound at any larger order holds as well.
 func selectCurve(r curve, mean float64, s shape) curve {
-	orders := defaultOrders()
+	orders := DefaultOrders()
 	rs := make([]float64, len(orders))
 	for i, a := range orders {
 		rs[i] = r(a)

@@ -1,0 +1,292 @@
+package account
+
+import (
+	"fmt"
+	"math"
+
+	"gonum.org/v1/gonum/dsp/fourier"
+)
+
+// maxCells bounds every transform; a wider window makes the mesh coarser (still a bound). The memory of a query stays
+// below 512 MiB with it.
+const maxCells = 1 << 22
+
+// total is the cumulant function of a composition: the sum of those of its parts.
+func total(ds []losses, lam float64) (k, k1, k2 float64) {
+	for i := range ds {
+		a, b, c := ds[i].cumulants(lam)
+		k, k1, k2 = k+ds[i].count*a, k1+ds[i].count*b, k2+ds[i].count*c
+	}
+	return k, k1, k2
+}
+
+// maxTilt/h bounds tilts so that twice that, times the 64 cells of a block, stays in the range of exp.
+const maxTilt = 5
+
+// chernoff finds lam > 0 with lam K'(lam) - K(lam) = nats, where the Chernoff bound exp(K - lam x) on the tail above
+// x = K'(lam) is exp(-nats). The left side grows with lam; where a bounded loss cannot reach nats, half of what it can reach is
+// taken instead. It returns lam and x.
+func chernoff(ds []losses, nats float64) (lam, x float64) {
+	_, mean, variance := total(ds, 0)
+	if variance == 0 {
+		return 0, mean
+	}
+	lo, hi := 0.0, maxTilt/ds[0].h
+	f := func(l float64) (v, k1, k2 float64) {
+		k, k1, k2 := total(ds, l)
+		return l*k1 - k, k1, k2
+	}
+	if top, _, _ := f(hi); top < 1.05*nats {
+		nats = top / 2
+	}
+	l := math.Min(hi/2, math.Sqrt(2*nats/variance))
+	for range 100 {
+		v, k1, k2 := f(l)
+		x = k1
+		if math.Abs(v-nats) <= 1e-3*nats || hi-lo <= 1e-6*hi {
+			break
+		}
+		if v > nats {
+			hi = l
+		} else {
+			lo = l
+		}
+		next := l + (nats-v)/(l*k2) // d/dl (l K' - K) = l K''
+		if !(next > lo && next < hi) {
+			next = math.Max((lo+hi)/2/8, math.Sqrt(lo*hi))
+		}
+		l = next
+	}
+	return l, x
+}
+
+// tiltAt finds lam >= 0 with K'(lam) = x, 0 where x is below the mean.
+func tiltAt(ds []losses, x float64) float64 {
+	lo, hi := 0.0, maxTilt/ds[0].h
+	_, mean, variance := total(ds, 0)
+	if x <= mean || variance == 0 {
+		return 0
+	}
+	l := math.Min(hi/2, (x-mean)/variance)
+	for range 60 {
+		_, k1, k2 := total(ds, l)
+		if math.Abs(k1-x) <= 1e-3*(x-mean) || hi-lo <= 1e-6*hi {
+			break
+		}
+		if k1 > x {
+			hi = l
+		} else {
+			lo = l
+		}
+		next := l + (x-k1)/k2
+		if !(next > lo && next < hi) {
+			next = (lo + hi) / 2
+		}
+		l = next
+	}
+	return l
+}
+
+// window returns [a, b] such that the tilted sum lies outside on either side with probability at most exp(-nats), by the best
+// of a few Chernoff bounds.
+func window(ds []losses, lam, nats float64) (a, b float64) {
+	k, mean, variance := total(ds, lam)
+	if variance == 0 {
+		return mean - ds[0].h, mean + ds[0].h
+	}
+	a, b = math.Inf(-1), math.Inf(1)
+	for _, f := range []float64{0.25, 0.5, 0.7, 0.85, 1, 1.25, 1.75, 3} {
+		nu := math.Min(f*math.Sqrt(2*nats/variance), maxTilt/ds[0].h)
+		up, _, _ := total(ds, lam+nu)
+		down, _, _ := total(ds, lam-nu)
+		b = math.Min(b, (up-k+nats)/nu)
+		a = math.Max(a, (down-k+nats)/-nu)
+	}
+	return a, b
+}
+
+// composed is the law of the summed loss on a window, tilted by exp(lam l - k): y[i] at grid point start+i.
+type composed struct {
+	h     float64
+	start int
+	y     []float64
+	lam   float64
+	k     float64
+	inf   float64 // probability of +Inf
+	tau   float64 // bound of the mass above the window
+	wrap  float64 // bound of the tilted mass that wrapped around, which only raises the profile
+	err   float64 // bound of round-off in delta, relative to exp(k - lam eps)
+	drift float64 // upward drift of rounding, in nats
+	vari  float64 // sum of count h^2/2: the exponent of the rounding bound
+	round float64 // relative round-off of the profiles
+	tight bool
+}
+
+// vanished is the logarithm below which a spectral value is dropped: 1e-26.
+const vanished = -60
+
+// compose convolves ds with tilt lam over a window that holds all but exp(-nats) of the tilted mass on either side. Each
+// output of a double-precision transform has an error of order u log2(N) times the 2-norm of its input, and the T-th
+// power of a spectrum of modulus at most 1 multiplies it by at most T; the constant 8 is an estimate, checked in tests
+// against exact convolution.
+func compose(ds []losses, lam, nats float64) (composed, error) {
+	h := ds[0].h
+	a, b := window(ds, lam, nats)
+	start := int(math.Floor(a / h))
+	cells := math.Ceil(b/h) - float64(start) + 2
+	if !(cells <= maxCells) {
+		return composed{}, errTooWide{cells / maxCells}
+	}
+	n := fftSize(int(cells))
+	c := composed{h: h, start: start, lam: lam, wrap: 2 * math.Exp(-nats), tight: true}
+	fft := fourier.NewFFT(n)
+	x, z := make([]float64, n), make([]complex128, n/2+1)
+	logs := make([]complex128, n/2+1)
+	var lnFinite, counts float64
+	for i := range ds {
+		d := &ds[i]
+		k, _, _ := d.cumulants(lam)
+		c.k += d.count * k
+		lnFinite += d.count * math.Log1p(-math.Min(1, d.inf))
+		counts += d.count
+		c.drift += d.count * h * h / 8 * math.Exp(h)
+		c.vari += d.count * h * h / 2
+		d.place(x, lam, k)
+		fft.Coefficients(z, x)
+		for j, v := range z {
+			re := real(logs[j]) + d.count*0.5*math.Log(real(v)*real(v)+imag(v)*imag(v))
+			if !(re > vanished) {
+				logs[j] = complex(math.Inf(-1), 0)
+				continue
+			}
+			im := d.count * math.Atan2(imag(v), real(v))
+			logs[j] = complex(re, imag(logs[j])+im-2*math.Pi*math.Round(im/(2*math.Pi)))
+		}
+	}
+	for j, v := range logs {
+		z[j] = 0
+		if real(v) > vanished {
+			s, co := math.Sincos(imag(v))
+			e := math.Exp(real(v)) / float64(n)
+			z[j] = complex(e*co, e*s)
+		}
+	}
+	fft.Sequence(x, z)
+	c.y = rotate(x, start)
+	c.tau = math.Exp(c.k - lam*b - nats)
+	c.inf = -math.Expm1(lnFinite)
+	c.err = 8 * 0x1p-53 * math.Log2(float64(n)) * (1 + counts)
+	c.round = counts * 0x1p-41
+	return c, nil
+}
+
+// rotate moves the circular array to the window that starts at grid point start, dropping negative round-off.
+func rotate(x []float64, start int) []float64 {
+	n := len(x)
+	y := make([]float64, n)
+	shift := ((start % n) + n) % n
+	for i := range y {
+		y[i] = math.Max(0, x[(i+shift)%n])
+	}
+	return y
+}
+
+// place writes the tilted masses to their circular positions.
+func (d *losses) place(x []float64, lam, k float64) {
+	clear(x)
+	n := len(x)
+	at := ((d.off % n) + n) % n
+	const block = 64
+	ratio := math.Exp(lam * d.h)
+	for lo := 0; lo < len(d.p); lo += block {
+		e := math.Exp(lam*d.h*float64(d.off+lo) - k)
+		for _, p := range d.p[lo:min(lo+block, len(d.p))] {
+			if p != 0 {
+				x[at] += p * e
+			}
+			e *= ratio
+			if at++; at == n {
+				at = 0
+			}
+		}
+	}
+}
+
+// errTooWide says by which factor a window exceeds maxCells.
+type errTooWide struct{ factor float64 }
+
+func (e errTooWide) Error() string {
+	return fmt.Sprintf("account: window is %.3g times larger than the %d cells allowed", e.factor, maxCells)
+}
+
+// fftSize is the least 2^i {1, 3, 5, 9, 15} that is at least n.
+func fftSize(n int) int {
+	best := math.MaxInt
+	for _, f := range []int{1, 3, 5, 9, 15} {
+		m := 2 * f
+		for m < n {
+			m *= 2
+		}
+		best = min(best, m)
+	}
+	return best
+}
+
+// deltaAt reads off the upper profile at eps, without round-off allowance.
+func (c *composed) deltaAt(eps float64) float64 {
+	d := c.inf + c.tau
+	for i := len(c.y) - 1; i >= 0; i-- {
+		l := c.h * float64(c.start+i)
+		if l <= eps {
+			break
+		}
+		d += c.y[i] * math.Exp(c.k-c.lam*l) * -math.Expm1(eps-l)
+	}
+	return math.Min(1, d*(1+c.round)+c.allowance(eps))
+}
+
+// allowance is the transform's round-off at eps.
+func (c *composed) allowance(eps float64) float64 { return c.err * math.Exp(c.k-c.lam*eps) }
+
+// upperEpsilon returns the least eps >= 0 at which the profile with all error terms is at most target. ok is false where
+// round-off exceeds a tenth of target or mass that wrapped around a hundredth.
+func (c *composed) upperEpsilon(target float64) (eps float64, ok bool) {
+	return c.crossing(target, func(plain, weight float64) float64 { return (plain+c.tau)*(1+c.round) + c.err*weight })
+}
+
+// lowerEpsilon is the same for the profile with the error terms taken away.
+func (c *composed) lowerEpsilon(target float64) float64 {
+	eps, _ := c.crossing(target, func(plain, weight float64) float64 { return plain*(1-c.round) - (c.err+c.wrap)*weight })
+	return eps
+}
+
+// crossing walks down the grid to where adjust(profile, untilting weight) first exceeds target, and solves inside that cell.
+func (c *composed) crossing(target float64, adjust func(plain, weight float64) float64) (eps float64, ok bool) {
+	if adjust(c.inf, 0) > target {
+		return math.Inf(1), true
+	}
+	var s1, s2 float64 // sums over the cells above l of u and of u e^(l - their loss)
+	decay, grow := math.Exp(-c.h), math.Exp(c.lam*c.h)
+	weight := 0.0
+	for i := len(c.y) - 1; i >= 0; i-- {
+		l := c.h * float64(c.start+i)
+		if weight *= grow; i%64 == 0 || i == len(c.y)-1 {
+			weight = math.Exp(c.k - c.lam*l)
+		}
+		if v := adjust(c.inf+s1-s2, weight); v > target {
+			extra := v - (c.inf + s1 - s2) // error terms, frozen inside the cell
+			eps = l
+			if rest := s1 - (target - extra - c.inf); s2 > 0 && rest > 0 {
+				eps = math.Min(l+c.h, math.Max(l, l+math.Log(rest/s2)))
+			}
+			return math.Max(0, eps), (c.err+10*c.wrap)*weight <= target/10
+		}
+		if l <= 0 {
+			return 0, true
+		}
+		u := c.y[i] * weight
+		s1 += u
+		s2 = (s2 + u) * decay
+	}
+	return math.Max(0, c.h*float64(c.start)), true
+}

@@ -1,0 +1,160 @@
+package account
+
+import "math"
+
+// losses is a privacy loss distribution on the grid h*(off+i): p[i] under P, inf the mass at +Inf, composed count times.
+type losses struct {
+	h     float64
+	off   int
+	p     []float64
+	inf   float64
+	count float64
+}
+
+// table holds the tails of one event on the grid h*(lo+i).
+type table struct {
+	h    float64
+	lo   int
+	at   []tails
+	pair pair
+}
+
+// support finds t0 < t1 such that the losses outside have probability at most mass under P above t1 and under P
+// below t0, and the same for the mirrored pair; atoms at infinity do not count.
+func (p pair) support(mass float64) (t0, t1 float64) {
+	at := p.scan()
+	limit := at(1e6)
+	pInf, qInf := limit.pUp, at(-1e6).qLo
+	t1 = edgeOf(func(t float64) bool { v := p.scan()(t); return v.pUp-pInf <= mass && v.qUp <= mass })
+	t0 = -edgeOf(func(t float64) bool { v := p.scan()(-t); return v.qLo-qInf <= mass && v.pLo <= mass })
+	if t0 > t1 {
+		t0, t1 = t1, t0
+	}
+	return t0, t1
+}
+
+// edgeOf returns a t in [-1e6, 1e6] near the least at which the monotone done holds, to 1e-3 relative.
+func edgeOf(done func(float64) bool) float64 {
+	lo, hi := -1e6, 1e6
+	if !done(hi) {
+		return hi
+	}
+	step := 1e-6
+	if done(0) {
+		for hi = 0; done(-step) && step < 1e6; step *= 2 {
+			hi = -step
+		}
+		lo = -step
+	} else {
+		for lo = 0; !done(step) && step < 1e6; step *= 2 {
+			lo = step
+		}
+		hi = step
+	}
+	for range 12 {
+		mid := (lo + hi) / 2
+		if done(mid) {
+			hi = mid
+		} else {
+			lo = mid
+		}
+	}
+	return hi
+}
+
+// tabulate evaluates the tails on the grid points that cover [t0, t1].
+func (p pair) tabulate(h, t0, t1 float64) table {
+	lo, hi := int(math.Floor(t0/h)), int(math.Ceil(t1/h))
+	if hi == lo {
+		hi++
+	}
+	tab := table{h: h, lo: lo, at: make([]tails, hi-lo+1), pair: p}
+	at := p.scan()
+	for i := range tab.at {
+		tab.at[i] = at(h * float64(lo+i))
+	}
+	return tab
+}
+
+// cell returns the probabilities of (t_i, t_{i+1}] by the tails that cancel less.
+func (tab *table) cell(i int) (p, q float64) {
+	a, b := &tab.at[i], &tab.at[i+1]
+	p, q = a.pUp-b.pUp, a.qUp-b.qUp
+	if b.pLo < a.pUp {
+		p = b.pLo - a.pLo
+	}
+	if b.qLo < a.qUp {
+		q = b.qLo - a.qLo
+	}
+	return math.Max(0, p), math.Max(0, q)
+}
+
+// connect applies connect-the-dots (Doroshenko, Ghazi, Kamath, Kumar, Manurangsi 2022): the loss of each cell is
+// split between the two grid points so that its P- and Q-probabilities stay. The resulting profile is the linear
+// interpolation of delta in e^eps: an upper bound that touches the true profile on the grid. Equivalently every
+// loss is rounded at random by at most h with an upward drift below h^2/8 e^h, which gives the lower bounds.
+// Mass above the grid goes to infinity, mass below it moves up to the first point. mirrored builds the pair (Q, P).
+func (tab *table) connect(mirrored bool, count int) losses {
+	n := len(tab.at)
+	out := losses{h: tab.h, off: tab.lo, p: make([]float64, n), count: float64(count)}
+	first, last := &tab.at[0], &tab.at[n-1]
+	up := -math.Expm1(-tab.h)
+	if !mirrored {
+		out.inf, out.p[0] = last.pUp, first.pLo
+		for i := 0; i+1 < n; i++ {
+			p, q := tab.cell(i)
+			if p == 0 {
+				continue
+			}
+			high := p
+			if q > 0 {
+				high = math.Min(p, math.Max(0, (p-math.Exp(tab.h*float64(tab.lo+i))*q)/up))
+			}
+			out.p[i] += p - high
+			out.p[i+1] += high
+		}
+		return out
+	}
+	out.off = -(tab.lo + n - 1)
+	out.inf, out.p[0] = first.qLo, last.qUp
+	for i := 0; i+1 < n; i++ { // cell [-t_{i+1}, -t_i) of the mirrored loss, indices n-2-i and n-1-i
+		p, q := tab.cell(i)
+		if q == 0 {
+			continue
+		}
+		high := q
+		if p > 0 {
+			high = math.Min(q, math.Max(0, (q-math.Exp(-tab.h*float64(tab.lo+i+1))*p)/up))
+		}
+		out.p[n-2-i] += q - high
+		out.p[n-1-i] += high
+	}
+	return out
+}
+
+// cumulants returns ln sum_i p_i e^(lam t_i) and its first two derivatives in lam, of a single copy.
+func (d *losses) cumulants(lam float64) (k, k1, k2 float64) {
+	const block = 64
+	ref := d.h * float64(d.off)
+	if lam > 0 {
+		ref = d.h * float64(d.off+len(d.p)-1)
+	}
+	ratio := math.Exp(lam * d.h)
+	var s0, s1, s2 float64
+	for lo := 0; lo < len(d.p); lo += block {
+		t := d.h * float64(d.off+lo)
+		e := math.Exp(lam * (t - ref))
+		for _, p := range d.p[lo:min(lo+block, len(d.p))] {
+			if p != 0 {
+				w := p * e
+				s0 += w
+				s1 += w * t
+				s2 += w * t * t
+			}
+			e *= ratio
+			t += d.h
+		}
+	}
+	k1 = s1 / s0
+	return lam*ref + math.Log(s0), k1, math.Max(0, s2/s0-k1*k1)
+}

@@ -1,0 +1,183 @@
+package account
+
+import (
+	"math"
+
+	"sotto/config"
+)
+
+// KOV composes (epsilon, delta) black boxes optimally ("kov"; Kairouz, Oh, Viswanath 2015; Murtagh, Vadhan 2016).
+// Equal boxes compose by the exact formula; unequal ones, for which the exact problem is #P-hard, by the privacy
+// loss distributions of their worst pairs. Mechanisms with pure epsilon are read as (epsilon, 0) boxes. Lower is 0: a black box
+// may be better than it says.
+type KOV struct{ tally }
+
+// NewKOV returns an empty accountant.
+func NewKOV(a Adjacency, u Unit) (*KOV, error) {
+	k := &KOV{}
+	var err error
+	k.tally, err = newTally("kov", a, u, func(b *body) error {
+		_, _, err := k.box(b)
+		return err
+	})
+	return k, err
+}
+
+// box reads one event as an (epsilon, delta) box; epsilon is +Inf without noise.
+func (k *KOV) box(b *body) (eps, delta float64, err error) {
+	if b.typ == TypeEpsDelta && k.unit.members() == 1 {
+		return b.epsilon, b.delta, nil
+	}
+	switch b.typ {
+	case TypeLaplace, TypeDiscreteLaplace, TypeRandomizedResponse:
+		if b.typ == TypeRandomizedResponse && (k.adjacency == AddRemove || k.unit.members() > 1) {
+			break
+		}
+		return pureEpsilon(b, k.adjacency, k.unit), 0, nil
+	case TypePoisson:
+		if e := pureEpsilon(b, k.adjacency, k.unit); !math.IsInf(e, 1) && k.unit.Kind == UnitRecord {
+			return e, 0, nil
+		}
+	}
+	return 0, 0, unsupported(b, "kov", k.adjacency, k.unit, "eps_delta (unit record or owner), laplace and discrete_laplace, randomized_response "+
+		"(replace-one, zero-out), poisson of pure mechanisms (add-remove, zero-out)")
+}
+
+// Epsilon returns {0, upper}.
+func (k *KOV) Epsilon(delta float64) (Interval, error) {
+	if err := checkDelta(delta); err != nil {
+		return Interval{}, err
+	}
+	all, nonPrivate := k.branches()
+	if nonPrivate {
+		return Interval{math.Inf(1), math.Inf(1)}, nil
+	}
+	worst := 0.0
+	for _, l := range all {
+		e, err := k.branchEpsilon(l, delta)
+		if err != nil {
+			return Interval{}, err
+		}
+		worst = math.Max(worst, e)
+	}
+	return Interval{0, worst}, nil
+}
+
+func (k *KOV) branchEpsilon(l []entry, delta float64) (float64, error) {
+	w := workload{}
+	equal, count, e0, d0 := true, 0, 0.0, 0.0
+	for i, e := range l {
+		eps, d, _ := k.box(e.body)
+		if math.IsInf(eps, 1) {
+			w.noNoise = true
+			continue
+		}
+		if i == 0 {
+			e0, d0 = eps, d
+		}
+		equal = equal && eps == e0 && d == d0
+		count += e.count
+		if d == 0 {
+			w.pure += float64(e.count) * eps
+		} else {
+			w.pure = math.Inf(1)
+		}
+		w.pairs, w.counts = append(w.pairs, epsDeltaPair(eps, d)), append(w.counts, e.count)
+	}
+	switch {
+	case delta == 1 || len(l) == 0:
+		return 0, nil
+	case w.noNoise:
+		return math.Inf(1), nil
+	case equal:
+		return KOVEpsilon(e0, d0, count, delta), nil
+	}
+	i, err := w.epsilon(delta, false, []bool{false})
+	return i.Upper, err
+}
+
+// Describe implements Accountant.
+func (k *KOV) Describe() Description {
+	return Description{Method: "kov, optimal composition of black boxes", Provenance: "proved",
+		Citations: []string{"Kairouz, Oh, Viswanath 2015, arXiv 1311.0776", "Murtagh, Vadhan 2016, arXiv 1507.03113"}}
+}
+
+// KOVDelta is the exact delta at eps of count copies of an (e0, d0) box:
+//
+//	1-(1-d0)^k + (1-d0)^k sum_l C(k,l) [e^(l e0) - e^(eps+(k-l) e0)]+ / (1+e^e0)^k
+func KOVDelta(e0, d0 float64, count int, eps float64) float64 {
+	k := float64(count)
+	keep := k * math.Log1p(-d0) // ln (1-d0)^k
+	if d0 == 1 {
+		return 1
+	}
+	first := math.Floor((eps/e0+k)/2) + 1 // 2l - k > eps/e0
+	p := 1 / (1 + math.Exp(-e0))
+	mean, sd := k*p, math.Sqrt(k*p*(1-p))
+	first = math.Max(0, math.Max(first, math.Floor(mean-40*sd-2)))
+	var sum float64
+	if e0 > 0 {
+		for l := first; l <= k; l++ {
+			ln := lnChoose(k, l) + (l-k)*e0 - k*math.Log1p(math.Exp(-e0))
+			term := math.Exp(ln) * -math.Expm1(eps+(k-2*l)*e0)
+			sum += math.Max(0, term)
+			if l > mean && term < 1e-22*sum || ln < -745 && l > mean {
+				break
+			}
+		}
+	}
+	return math.Min(1, -math.Expm1(keep)+math.Exp(keep)*sum)
+}
+
+// KOVEpsilon inverts KOVDelta, solved continuously to 1e-12 and rounded up; +Inf where 1-(1-d0)^k exceeds delta.
+func KOVEpsilon(e0, d0 float64, count int, delta float64) float64 {
+	total := float64(count) * e0
+	if KOVDelta(e0, d0, count, 0) <= delta {
+		return 0
+	}
+	if -math.Expm1(float64(count)*math.Log1p(-d0)) > delta {
+		return math.Inf(1)
+	}
+	lo, hi := 0.0, total
+	for hi-lo > 1e-13*hi {
+		mid := lo + (hi-lo)/2
+		if mid <= lo || mid >= hi {
+			break
+		}
+		if KOVDelta(e0, d0, count, mid) <= delta {
+			hi = mid
+		} else {
+			lo = mid
+		}
+	}
+	return hi
+}
+
+// KOVAdvanced is the closed form of the heterogeneous theorem of Kairouz, Oh, Viswanath as used by Bellet, Guerraoui,
+// Taziki, Tommasi 2018: total delta 1-(1-slack) prod(1-deltas[t]) and the least of three epsilons. It is valid, and looser than the
+// kov and pld accountants, which replace it outside of reproductions. slack in [0, 1); 0 leaves the plain sum.
+func KOVAdvanced(epsilons, deltas []float64, slack float64) (Budget, error) {
+	if len(epsilons) != len(deltas) {
+		return Budget{}, config.Bad("deltas", len(deltas), "as many as epsilons")
+	}
+	if err := bad(slack >= 0 && slack < 1, "slack", slack, "0 to below 1"); err != nil {
+		return Budget{}, err
+	}
+	var plain, drift, square float64
+	keep := math.Log1p(-slack)
+	for t, e := range epsilons {
+		if err := first(bad(atLeast0(e), "epsilons", e, "finite numbers >= 0"), bad(inUnit(deltas[t]), "deltas", deltas[t], "0 to 1")); err != nil {
+			return Budget{}, err
+		}
+		plain += e
+		drift += e * math.Tanh(e/2) // e (exp(e)-1)/(exp(e)+1)
+		square += e * e
+		keep += math.Log1p(-deltas[t])
+	}
+	eps := plain
+	if slack > 0 {
+		eps = math.Min(eps, drift+math.Sqrt(2*square*math.Log(math.E+math.Sqrt(square)/slack)))
+		eps = math.Min(eps, drift+math.Sqrt(2*square*math.Log(1/slack)))
+	}
+	return Budget{Epsilon: eps, Delta: -math.Expm1(keep)}, nil
+}

@@ -1,0 +1,78 @@
+package account
+
+import (
+	"math"
+
+	"gonum.org/v1/gonum/mathext"
+)
+
+// boundedPair is scalar noise of the family on [-A, A] around 0 against the same around 1. Outcomes in the end strip of
+// width 1 are impossible under the neighbour: an infinity atom that no scale removes. On the overlap the loss
+// g(|z-1|) - g(|z|) falls with z because g is convex.
+func boundedPair(b *body) pair {
+	f, edge := boundedLaw(b)
+	a := b.truncation
+	clamp := func(z float64) float64 { return math.Min(a, math.Max(-a, z)) }
+	return pair{stateless(func(t float64) tails {
+		z := edge(t) // loss > t exactly for z below the edge
+		z = math.Max(1-a, math.Min(a, z))
+		if a < 1-a { // disjoint supports
+			z = a
+		}
+		// P and Q-probabilities of (-Inf, z): the strip below 1-A has loss +Inf and is in pUp, that above A has -Inf.
+		p, q := f(clamp(z)), f(clamp(z-1))
+		return tails{p, q, f(clamp(-z)), f(clamp(1 - z))}
+	}), true, true}
+}
+
+// boundedLaw returns the distribution function on [-A, A], and the z below which the loss exceeds t.
+func boundedLaw(b *body) (cdf func(z float64) float64, edge func(t float64) float64) {
+	s, a := b.scale, b.truncation
+	switch b.family {
+	case BoundedLaplace:
+		norm := -2 * math.Expm1(-a/s)
+		cdf = func(z float64) float64 {
+			if z < 0 {
+				return (math.Exp(z/s) - math.Exp(-a/s)) / norm
+			}
+			return 0.5 - math.Expm1(-z/s)/norm
+		}
+		edge = func(t float64) float64 {
+			switch {
+			case t >= 1/s:
+				return math.Inf(-1)
+			case t < -1/s:
+				return math.Inf(1)
+			}
+			return (1 - t*s) / 2
+		}
+	case BoundedGaussian:
+		lo := upperTail(a / s)
+		norm := math.Erf(a / s / math.Sqrt2)
+		cdf = func(z float64) float64 { return (upperTail(-z/s) - lo) / norm }
+		edge = func(t float64) float64 { return 0.5 - t*s*s }
+	default:
+		g := func(z float64) float64 { return math.Pow(math.Abs(z)/s, b.beta) }
+		norm := mathext.GammaIncReg(1/b.beta, g(a))
+		cdf = func(z float64) float64 {
+			half := mathext.GammaIncReg(1/b.beta, g(z)) / norm / 2
+			if z < 0 {
+				return 0.5 - half
+			}
+			return 0.5 + half
+		}
+		edge = func(t float64) float64 {
+			lo, hi := -a-1, a+1
+			for range 80 {
+				z := (lo + hi) / 2
+				if g(z-1)-g(z) > t {
+					lo = z
+				} else {
+					hi = z
+				}
+			}
+			return lo
+		}
+	}
+	return cdf, edge
+}

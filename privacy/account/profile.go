@@ -1,0 +1,133 @@
+package account
+
+import "math"
+
+// Profile is the whole privacy profile of a composition: an upper bound of delta for every epsilon. Unlike
+// PrivacyLoss.Epsilon, which resolves any delta, its values are good down to about 1e-11 where events were composed.
+type Profile struct {
+	ways []func(eps float64) float64 // H_{e^eps} of each direction and branch, any real eps
+}
+
+// Profile composes once for many read-outs: curves, trade-off points and the best Gaussian bound.
+func (d *PrivacyLoss) Profile() (*Profile, error) {
+	all, nonPrivate := d.branches()
+	if nonPrivate {
+		return &Profile{[]func(float64) float64{func(float64) float64 { return 1 }}}, nil
+	}
+	p := &Profile{}
+	for _, l := range all {
+		w, err := d.load(l)
+		if err != nil {
+			return nil, err
+		}
+		ways, err := w.profile()
+		if err != nil {
+			return nil, err
+		}
+		p.ways = append(p.ways, ways...)
+	}
+	return p, nil
+}
+
+func (w *workload) profile() ([]func(float64) float64, error) {
+	switch {
+	case math.IsInf(w.mu, 1) || w.noNoise:
+		return []func(float64) float64{func(float64) float64 { return 1 }}, nil
+	case len(w.pairs) == 0:
+		return []func(float64) float64{func(eps float64) float64 { return GaussianDelta(w.mu, eps) }}, nil
+	case w.exact():
+		return []func(float64) float64{
+			func(eps float64) float64 { return profileOf(w.pairs[0], false, eps) },
+			func(eps float64) float64 { return profileOf(w.pairs[0], true, eps) }}, nil
+	}
+	const resolution = 1e-12
+	pairs, counts := w.all()
+	h := w.firstMesh(pairs, counts, resolution)
+	for range passes {
+		remove, add, err := grids(h, pairs, counts, resolution, bothWays)
+		var out []func(float64) float64
+		for _, ds := range [][]losses{remove, add} {
+			if len(ds) == 0 || err != nil {
+				continue
+			}
+			var c composed
+			if c, err = compose(ds, 0, 37); err == nil {
+				out = append(out, c.reader())
+			}
+		}
+		if f, wide := isTooWide(err); wide {
+			h *= 1.1 * f
+			continue
+		}
+		return out, err
+	}
+	return []func(float64) float64{func(float64) float64 { return 1 }}, nil
+}
+
+// reader returns deltaAt with suffix sums, for an untilted composition. Below the window it is the bound 1.
+func (c *composed) reader() func(eps float64) float64 {
+	n := len(c.y)
+	s1, s2 := make([]float64, n+1), make([]float64, n+1) // sums over i.. of y and of y e^(l_(i-1) - l)
+	decay := math.Exp(-c.h)
+	for i := n - 1; i >= 0; i-- {
+		s1[i] = s1[i+1] + c.y[i]
+		s2[i] = (s2[i+1] + c.y[i]) * decay
+	}
+	base := c.inf + c.tau + c.err
+	return func(eps float64) float64 {
+		i := int(math.Floor(eps/c.h)) - c.start + 1 // first cell above eps
+		if i >= n {
+			return math.Min(1, base)
+		}
+		if i < 0 {
+			return 1
+		}
+		below := c.h * float64(c.start+i-1)
+		return math.Min(1, base+math.Max(0, s1[i]-math.Exp(eps-below)*s2[i])*(1+c.round))
+	}
+}
+
+// Delta is an upper bound of delta at any real epsilon, the larger of both directions.
+func (p *Profile) Delta(epsilon float64) float64 {
+	d := math.Max(0, -math.Expm1(epsilon))
+	for _, f := range p.ways {
+		d = math.Max(d, f(epsilon))
+	}
+	return math.Min(1, d)
+}
+
+// TPR is the largest true positive rate that any attack can have at the given false positive rate in [0, 1]: the least of
+// delta(eps) + e^eps fpr, which is convex in e^eps.
+func (p *Profile) TPR(fpr float64) float64 {
+	f := func(eps float64) float64 { return p.Delta(eps) + math.Exp(eps)*fpr }
+	lo, hi := -40.0, 700.0
+	for range 200 {
+		a, b := lo+(hi-lo)/3, hi-(hi-lo)/3
+		if f(a) <= f(b) {
+			hi = b
+		} else {
+			lo = a
+		}
+	}
+	return math.Min(1, f(lo))
+}
+
+// Mu is the parameter of the best Gaussian bound: the least mu with GaussianDelta(mu, eps) >= Delta(eps), searched over 400
+// epsilons from 0 to where delta reaches 1e-10. It is +Inf where delta has a floor above that.
+func (p *Profile) Mu() float64 {
+	const floor = 1e-10
+	top := solveProfile(p.Delta, floor)
+	if math.IsInf(top, 1) {
+		return top
+	}
+	var mu float64
+	for i := 0; i < 400; i++ {
+		eps := top * float64(i) / 400
+		if d := p.Delta(eps); d > floor && d < 1 {
+			mu = math.Max(mu, GaussianMu(eps, d))
+		} else if d >= 1 {
+			return math.Inf(1)
+		}
+	}
+	return mu
+}
