@@ -1,0 +1,49 @@
+# Everything here is also one plain go command; see README.md.
+GO ?= go
+export CGO_ENABLED = 0
+export SOTTO_DATA ?= $(CURDIR)/../shared/data
+STATICCHECK = honnef.co/go/tools/cmd/staticcheck@v0.8.2
+# Packages with goroutines, for the race detector (which needs cgo).
+RACE = ./sim ./experiment ./privacy/... ./oracle ./topology ./cmd/...
+
+.PHONY: build check fmt vet staticcheck test race bench data module results-check
+
+build:
+	$(GO) build -o bin/sotto ./cmd/sotto
+
+check: fmt vet staticcheck test race
+
+fmt:
+	@test -z "$$(gofmt -l .)" || { gofmt -l .; echo "gofmt: the files above are not formatted"; exit 1; }
+
+vet:
+	$(GO) vet ./...
+	GOARCH=arm64 $(GO) vet ./...
+
+staticcheck:
+	$(GO) run $(STATICCHECK) ./...
+
+test:
+	$(GO) test ./...
+
+race:
+	CGO_ENABLED=1 $(GO) test -race -short $(RACE)
+
+bench:
+	$(GO) test -run '^$$' -bench . -benchmem ./...
+
+# Compare the data folder with the published sums.
+data:
+	$(GO) run ./cmd/sotto data verify
+
+# make module PATH=example.org/you/sotto renames the module, for whoever publishes it.
+ifeq ($(origin PATH),command line)
+MODULE := $(PATH)
+override PATH := /usr/local/bin:/usr/bin:/bin
+endif
+module:
+	@sh internal/module.sh '$(MODULE)'
+
+# Run one random row of docs/results/runs.csv again and compare it bit for bit.
+results-check:
+	$(GO) run ./internal/resultscheck
