@@ -159,7 +159,7 @@ func checkFile(at string, file File) error {
 		return fmt.Errorf("data: %w", err)
 	}
 	if sum := hex.EncodeToString(h.Sum(nil)); n != file.Bytes || sum != file.SHA256 {
-		return altered(file, at, sum)
+		return altered(file, at, n, sum)
 	}
 	return nil
 }

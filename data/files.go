@@ -108,7 +108,7 @@ func (s *store) read(path string) ([]byte, error) {
 	f := published(path)
 	at := filepath.Join(s.dir, filepath.FromSlash(path))
 	if info, err := os.Stat(at); err == nil && !s.any && info.Size() != f.Bytes {
-		return nil, fmt.Errorf("%w: %s: expected %d bytes, found %d", ErrAltered, at, f.Bytes, info.Size())
+		return nil, checkFile(at, f) // names both sums without holding a file of any size
 	}
 	b, err := os.ReadFile(at)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -119,7 +119,7 @@ func (s *store) read(path string) ([]byte, error) {
 	}
 	sum := hexSum(b)
 	if sum != f.SHA256 && !s.any {
-		return nil, altered(f, at, sum)
+		return nil, altered(f, at, int64(len(b)), sum)
 	}
 	s.sums = append(s.sums, sum)
 	return b, nil
@@ -144,6 +144,6 @@ func missing(f File, at string) error {
 	return fmt.Errorf("%w: %s (%s)", ErrMissing, at, hint)
 }
 
-func altered(f File, at, sum string) error {
-	return fmt.Errorf("%w: %s: expected sha256 %s, found %s", ErrAltered, at, f.SHA256, sum)
+func altered(f File, at string, n int64, sum string) error {
+	return fmt.Errorf("%w: %s: expected sha256 %s (%d bytes), found %s (%d bytes)", ErrAltered, at, f.SHA256, f.Bytes, sum, n)
 }

@@ -119,7 +119,8 @@ func TestMissingAndAltered(t *testing.T) {
 		t.Errorf("missing: %v", err)
 	}
 	dir := writeMNIST(t, []byte{3, 1, 4})
-	if _, err := data.Load("mnist", dir, 1, params("")); !errors.Is(err, data.ErrAltered) || !strings.Contains(err.Error(), "train-images") {
+	if _, err := data.Load("mnist", dir, 1, params("")); !errors.Is(err, data.ErrAltered) ||
+		!strings.Contains(err.Error(), "train-images") || !strings.Contains(err.Error(), "440fcabf73cc546fa21475e81ea370265605f56be210a4024d2ca8f203523609") {
 		t.Errorf("altered: %v", err)
 	}
 	s := load(t, "mnist", dir, "allow_altered = true\nlimit = 2\nnormalize = false")

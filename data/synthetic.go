@@ -116,7 +116,8 @@ type LeastSquaresParams struct {
 
 // leastSquares draws a common regression task: features and the hidden vector N(0, 1), targets their inner
 // product plus noise. Groups are the agents; the test part has none. Split.Hidden has the hidden vector.
-// The sizes of Wei, Sun et al. are the defaults; they state no dimension (10 is our choice) and no noise.
+// The sizes of "A General Differentially Private Learning Framework for Decentralized Data" are the
+// defaults; it states no dimension (10 is our choice) and no noise.
 func leastSquares(decode func(any) error, src Source) (*Split, error) {
 	p := LeastSquaresParams{Agents: 5, Records: 100, Dim: 10, Test: 1000}
 	if err := decode(&p); err != nil {

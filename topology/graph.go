@@ -34,6 +34,7 @@ type Graph struct {
 	out       []agent.Neighbor
 	symmetric bool
 	directed  bool
+	draws     int
 }
 
 // Agents returns the number of agents.
@@ -75,6 +76,10 @@ func (g *Graph) Weight(i, j agent.ID) float64 {
 
 // Symmetric reports whether w_ij = w_ji for all pairs, bit for bit.
 func (g *Graph) Symmetric() bool { return g.symmetric }
+
+// Draws returns how many times a random family was drawn until the graph was connected, 1 for the other
+// families, and 0 for a graph that was not built by [Build].
+func (g *Graph) Draws() int { return g.draws }
 
 // Directed reports whether some agent hears another that does not hear it.
 func (g *Graph) Directed() bool { return g.directed }

@@ -24,6 +24,7 @@ type Info struct {
 	Symmetric        bool    `json:"symmetric"`
 	DoublyStochastic bool    `json:"doubly_stochastic"`
 	Connected        bool    `json:"connected"`
+	Draws            int     `json:"draws"` // see [Graph.Draws]
 
 	// Computed says whether the fields below hold; if not, NotComputed says why and they are 0.
 	Computed    bool   `json:"spectrum_computed"`
@@ -52,7 +53,7 @@ type Info struct {
 func Analyze(g *Graph) (Info, error) {
 	n := g.Agents()
 	info := Info{Agents: n, Links: g.Links(), DegreeMin: n, Symmetric: g.symmetric,
-		DoublyStochastic: g.DoublyStochastic(), Connected: g.Connected()}
+		DoublyStochastic: g.DoublyStochastic(), Connected: g.Connected(), Draws: g.draws}
 	for i := range n {
 		d := g.Degree(agent.ID(i))
 		info.DegreeMin, info.DegreeMax = min(info.DegreeMin, d), max(info.DegreeMax, d)

@@ -172,6 +172,23 @@ func TestRandomFamilies(t *testing.T) {
 	})
 }
 
+// At n = 10 and p = .3 about .65 of all draws are connected, so the mean number of draws is 1/.65; over 2,000
+// seeds its standard deviation is √.35/.65/√2000 = .02. The bound of .1 is five of them.
+func TestDrawsAreCounted(t *testing.T) {
+	total := 0
+	for seed := range uint64(2000) {
+		s, err := topology.New("er", "", 10, seed, params("p = 0.3"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		g, _ := s.At(0)
+		total += g.Draws()
+	}
+	if mean := float64(total) / 2000; math.Abs(mean-1/.65) > .1 {
+		t.Errorf("%v draws on average, want %v", mean, 1/.65)
+	}
+}
+
 // The number of links is Binomial(n(n-1)/2, p), each pair alike: bounds at 5 standard deviations are left
 // with probability below 1e-6 each, 1,000 bounds in all: false reject 6e-4 of a fresh seed (the seed is fixed).
 func TestErdosRenyiFrequencies(t *testing.T) {

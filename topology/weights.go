@@ -68,7 +68,7 @@ func (a *Adjacency) weighted(name string, weigh Weighting) (*Graph, error) {
 	if err != nil {
 		return nil, err
 	}
-	g := &Graph{name: name, self: make([]float64, n), start: make([]int, n+1), in: make([]agent.Neighbor, 2*len(a.Edges))}
+	g := &Graph{name: name, draws: a.Tries, self: make([]float64, n), start: make([]int, n+1), in: make([]agent.Neighbor, 2*len(a.Edges))}
 	for i, d := range degree {
 		g.start[i+1] = g.start[i] + d
 	}
