@@ -246,8 +246,12 @@ func (s *Sim) step(w *worker, i int, g *topology.Graph, round uint64) error {
 	return s.post(p, agent.ID(i), g, round, w.out.Outbox)
 }
 
-// post copies an outbox into the sender's buffers for the given round.
+// post copies an outbox into the sender's buffers for the given round. What would be delivered after the
+// last round is not sent.
 func (s *Sim) post(p *peer, id agent.ID, g *topology.Graph, round uint64, outbox []agent.Message) error {
+	if round >= s.cfg.Rounds {
+		return nil
+	}
 	for k, m := range outbox {
 		if len(p.next) < cap(p.next) {
 			p.next = p.next[:k+1]
