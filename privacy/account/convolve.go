@@ -242,7 +242,7 @@ func (c *composed) deltaAt(eps float64) float64 {
 		}
 		d += c.y[i] * math.Exp(c.k-c.lam*l) * -math.Expm1(eps-l)
 	}
-	return math.Min(1, d*(1+c.round)+c.allowance(eps))
+	return math.Min(1, d*(1+c.round)+c.allowance(eps)+c.missing())
 }
 
 // allowance is the transform's round-off at eps.
@@ -251,7 +251,15 @@ func (c *composed) allowance(eps float64) float64 { return c.err * math.Exp(c.k-
 // upperEpsilon returns the least eps >= 0 at which the profile with all error terms is at most target. ok is false where
 // round-off exceeds a tenth of target or mass that wrapped around a hundredth.
 func (c *composed) upperEpsilon(target float64) (eps float64, ok bool) {
-	return c.crossing(target, func(plain, weight float64) float64 { return (plain+c.tau)*(1+c.round) + c.err*weight })
+	return c.crossing(target, func(plain, weight float64) float64 { return (plain+c.tau)*(1+c.round) + c.err*weight + c.missing() })
+}
+
+// missing bounds the mass below an untilted window, 0 for a tilted one, whose readings stay inside.
+func (c *composed) missing() float64 {
+	if c.lam == 0 {
+		return c.wrap
+	}
+	return 0
 }
 
 // lowerEpsilon is the same for the profile with the error terms taken away.
@@ -288,5 +296,13 @@ func (c *composed) crossing(target float64, adjust func(plain, weight float64) f
 		s1 += u
 		s2 = (s2 + u) * decay
 	}
-	return math.Max(0, c.h*float64(c.start)), true
+	if c.start <= 0 {
+		return 0, true
+	}
+	// The crossing lies below the window, where only an untilted window has no mass to speak of.
+	if c.lam != 0 {
+		return 0, false
+	}
+	l := c.h * float64(c.start)
+	return math.Max(0, l+math.Log((s1-(target-(adjust(c.inf, weight)-c.inf)-c.inf))/s2)), true
 }

@@ -44,11 +44,11 @@ func (w *workload) profile() ([]func(float64) float64, error) {
 	pairs, counts := w.all()
 	h := w.firstMesh(pairs, counts, resolution)
 	for range passes {
-		remove, add, err := grids(h, pairs, counts, resolution, bothWays)
+		all, err := grids(h, pairs, counts, resolution, bothWays)
 		var out []func(float64) float64
-		for _, ds := range [][]losses{remove, add} {
-			if len(ds) == 0 || err != nil {
-				continue
+		for _, ds := range all {
+			if err != nil {
+				break
 			}
 			var c composed
 			if c, err = compose(ds, 0, 37); err == nil {

@@ -103,6 +103,9 @@ func (t *tally) expand(dst []addition, list int, b *body, n int) ([]addition, er
 		return dst, nil
 	}
 	var err error
+	if t.unit.Kind == UnitOwner && (b.typ == TypeCyclic || b.typ == TypePoisson || b.typ == TypePoissonTruncated || b.typ == TypeFixedSize) {
+		return nil, unsupported(b, t.name, t.adjacency, t.unit, "full batches; sampling records hides no owner")
+	}
 	switch b.typ {
 	case TypeRepeat:
 		m, ok := mulCount(n, b.count)

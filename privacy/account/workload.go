@@ -1,6 +1,10 @@
 package account
 
-import "math"
+import (
+	"math"
+	"slices"
+	"sort"
+)
 
 // workload is what one unit meets, as pairs with counts.
 type workload struct {
@@ -133,40 +137,84 @@ const (
 	passes     = 10
 )
 
-// epsilon composes on grids that get finer until the error terms are small.
+// epsilon composes on a coarse grid first, then on finer ones in the direction that matters, until the errors are small.
 func (w *workload) epsilon(delta float64, lower bool, ways []bool) (Interval, error) {
 	if i, done := w.trivial(delta, ways); done {
 		return i, nil
 	}
-	best := Interval{0, w.pure}
 	if delta < 1e-200 {
 		return w.pureOr(tooSmall(delta, 1e-200))
 	}
-	pairs, counts := w.all()
-	h := w.firstMesh(pairs, counts, delta)
-	for pass := 0; pass < passes; pass++ {
-		g, err := w.epsilonOn(h, pairs, counts, delta, ways)
-		if f, wide := isTooWide(err); wide {
-			if w.mesh == 0 && best.Upper < w.pure {
-				break // the grid before was the finest that fits
+	q := query{w: w, delta: delta, lower: lower}
+	q.pairs, q.counts = w.all()
+	if !slices.ContainsFunc(q.pairs, func(p pair) bool { return !p.symmetric }) {
+		ways = []bool{false}
+	}
+	h := w.firstMesh(q.pairs, q.counts, delta)
+	coarse, h, err := q.first(h, ways)
+	if err != nil {
+		return w.pureOr(err)
+	}
+	sort.SliceStable(coarse, func(i, j int) bool { return coarse[i].Upper > coarse[j].Upper })
+	var best Interval
+	for _, g := range coarse {
+		i := g.Interval
+		if i.Upper > best.Upper { // else already below the other direction
+			if i, err = q.refine(g, h); err != nil {
+				return w.pureOr(err)
 			}
+		}
+		best = Interval{math.Max(best.Lower, i.Lower), math.Max(best.Upper, i.Upper)}
+	}
+	best.Upper = math.Min(best.Upper, w.pure)
+	best.Lower = math.Min(best.Lower, best.Upper)
+	return best, nil
+}
+
+// query is one question about a workload.
+type query struct {
+	w      *workload
+	pairs  []pair
+	counts []int
+	delta  float64
+	lower  bool // whether the lower end is wanted
+}
+
+// first answers on the finest grid of step at least h that fits.
+func (q *query) first(h float64, ways []bool) ([]onGrid, float64, error) {
+	for range passes {
+		g, err := q.on(h, ways)
+		if f, wide := isTooWide(err); wide {
 			h *= 1.1 * f
 			continue
 		}
-		if err != nil {
-			return w.pureOr(err)
-		}
-		best = Interval{math.Max(best.Lower, g.Lower), math.Min(best.Upper, g.Upper)}
-		next := h * g.shrink(lower)
-		if lower && pass == 0 {
+		return g, h, err
+	}
+	return []onGrid{{Interval: Interval{0, math.Inf(1)}}}, h, nil
+}
+
+// refine repeats the query in the direction of g, answered at step h, with finer steps while errors are large and grids fit.
+func (q *query) refine(g onGrid, h float64) (Interval, error) {
+	best := g.Interval
+	for pass := 1; pass < passes; pass++ {
+		next := h * g.shrink(q.lower)
+		if q.lower && pass == 1 {
 			next = math.Min(next, fineMesh)
 		}
-		if w.mesh > 0 || next >= h || g.Upper == 0 || math.IsInf(g.Upper, 1) || h <= minMesh {
+		if q.w.mesh > 0 || next >= h || g.Upper == 0 || math.IsInf(g.Upper, 1) || h <= minMesh {
 			break
 		}
 		h = math.Max(minMesh, math.Max(1e-3*h, next))
+		all, err := q.on(h, []bool{g.mirrored})
+		if _, wide := isTooWide(err); wide {
+			break
+		}
+		if err != nil {
+			return best, err
+		}
+		g = all[0]
+		best = Interval{math.Max(best.Lower, g.Lower), math.Min(best.Upper, g.Upper)}
 	}
-	best.Lower = math.Min(best.Lower, best.Upper)
 	return best, nil
 }
 
@@ -178,11 +226,12 @@ func (w *workload) pureOr(err error) (Interval, error) {
 	return Interval{0, w.pure}, nil
 }
 
-// onGrid is the answer at one grid step.
+// onGrid is the answer in one direction at one grid step.
 type onGrid struct {
 	Interval
-	drift float64 // how far rounding may have moved the upper end
-	slack float64 // how far below it the lower end lies because of rounding
+	mirrored bool
+	drift    float64 // how far rounding may have moved the upper end
+	slack    float64 // how far below it the lower end lies because of rounding
 }
 
 // shrink is the factor by which the grid step must fall to make the errors small, at least 1 when they are.
@@ -223,70 +272,65 @@ func gridMass(delta float64, counts []int) float64 {
 // tauFor bounds the probability that the grids cut off.
 func tauFor(delta float64) float64 { return math.Min(1e-15, 1e-6*delta) }
 
-// grids discretises every pair, in both directions where they differ.
-func grids(h float64, pairs []pair, counts []int, delta float64, ways []bool) (remove, add []losses, err error) {
+// grids discretises every pair, once for each of ways (false: the pair, true: its mirror image).
+func grids(h float64, pairs []pair, counts []int, delta float64, ways []bool) ([][]losses, error) {
 	mass := gridMass(delta, counts)
-	symmetric := true
-	for _, p := range pairs {
-		symmetric = symmetric && p.symmetric
-	}
+	out := make([][]losses, len(ways))
 	for k, p := range pairs {
 		t0, t1 := p.support(mass)
 		if cells := (t1 - t0) / h; cells > 2*tableCells {
-			return nil, nil, errTooWide{cells / (2 * tableCells)}
+			return nil, errTooWide{cells / (2 * tableCells)}
 		}
 		tab := p.tabulate(h, t0, t1)
-		for _, mirrored := range ways {
-			switch {
-			case mirrored && !symmetric:
-				add = append(add, tab.connect(true, counts[k]))
-			case !mirrored || len(ways) == 1:
-				remove = append(remove, tab.connect(mirrored, counts[k]))
-			}
+		for i, mirrored := range ways {
+			out[i] = append(out[i], tab.connect(mirrored, counts[k]))
 		}
 	}
-	return remove, add, nil
+	return out, nil
 }
 
 const windowNats = 16 // tilted mass outside the window: 1e-7 on either side, relative to about delta
 
-func (w *workload) epsilonOn(h float64, pairs []pair, counts []int, delta float64, ways []bool) (g onGrid, err error) {
-	remove, add, err := grids(h, pairs, counts, delta, ways)
+// on answers at grid step h in each of ways.
+func (q *query) on(h float64, ways []bool) ([]onGrid, error) {
+	all, err := grids(h, q.pairs, q.counts, q.delta, ways)
 	if err != nil {
-		return g, err
+		return nil, err
 	}
-	for _, ds := range [][]losses{remove, add} {
-		if len(ds) == 0 {
-			continue
-		}
-		c, up, err := composeFor(ds, delta)
+	out := make([]onGrid, len(ways))
+	for i, ds := range all {
+		c, up, err := composeFor(ds, q.delta)
 		if err != nil {
-			return g, err
+			return nil, err
 		}
-		// Given the true losses, the grid's sum exceeds theirs by more than t with probability at most eta (Hoeffding), so
-		// delta(eps) >= profile(eps + t) - eta - tau.
-		eta := 1e-3 * delta
-		t := c.drift + math.Sqrt(c.vari*-math.Log(eta))
-		lo := c.lowerEpsilon(delta+eta+tauFor(delta)) - t
-		g.Upper = math.Max(g.Upper, up)
-		g.drift = math.Max(g.drift, (1+c.lam)*c.drift) // in the tail, rounding adds lam times its variance as well
-		if w.tight() {
-			g.Lower = math.Max(g.Lower, lo)
-			g.slack = math.Max(g.slack, t)
+		g := onGrid{Interval: Interval{0, up}, mirrored: ways[i], drift: (1 + c.lam) * c.drift} // in the tail, lam times the variance of rounding adds to its drift
+		if q.w.tight() {
+			// Given the true losses, the grid's sum exceeds theirs by more than t with probability at most eta (Hoeffding), so
+			// delta(eps) >= profile(eps + t) - eta - tau.
+			eta := 1e-3 * q.delta
+			g.slack = c.drift + math.Sqrt(c.vari*-math.Log(eta))
+			g.Lower = math.Max(0, c.lowerEpsilon(q.delta+eta+tauFor(q.delta))-g.slack)
 		}
+		out[i] = g
 	}
-	return g, nil
+	return out, nil
 }
 
 // composeFor composes with the tilt that resolves the tail at delta. A bounded loss may have no tail of that size; then
 // smaller tilts, the last of them none, resolve it.
 func composeFor(ds []losses, delta float64) (c composed, eps float64, err error) {
+	var lnFinite float64
+	for i := range ds {
+		lnFinite += ds[i].count * math.Log1p(-math.Min(1, ds[i].inf))
+	}
+	inf := -math.Expm1(lnFinite)
+	finite := math.Max(delta-inf, 1e-3*delta)
 	for _, f := range []float64{1, 0.25, 0.05, 0} {
 		lam, nats := 0.0, 37.0
 		if f > 0 {
 			var top float64
 			nats = windowNats
-			if lam, top = chernoff(ds, -f*math.Log(delta)); top <= 0 && f == 1 {
+			if lam, top = chernoff(ds, -f*math.Log(finite)); top <= 0 && f == 1 && inf < delta {
 				return composed{}, 0, nil // P[loss > 0] <= delta
 			}
 		}
@@ -339,14 +383,11 @@ func (w *workload) delta(eps float64) (Interval, error) {
 
 func (w *workload) deltaOn(h float64, pairs []pair, counts []int, eps float64) (i Interval, err error) {
 	const scale = 1e-30 // resolves any delta that is worth stating
-	remove, add, err := grids(h, pairs, counts, scale, bothWays)
+	all, err := grids(h, pairs, counts, scale, bothWays)
 	if err != nil {
 		return i, err
 	}
-	for _, ds := range [][]losses{remove, add} {
-		if len(ds) == 0 {
-			continue
-		}
+	for _, ds := range all {
 		lam := tiltAt(ds, eps)
 		nats := float64(windowNats)
 		if lam == 0 {
@@ -360,7 +401,7 @@ func (w *workload) deltaOn(h float64, pairs []pair, counts []int, eps float64) (
 		eta := 1e-3 * up
 		t := c.drift + math.Sqrt(c.vari*-math.Log(eta))
 		at := eps + t
-		lo := (c.deltaAt(at)-c.tau)*(1-2*c.round) - 2*c.allowance(at) - c.wrap*math.Exp(c.k-c.lam*at) - eta
+		lo := (c.deltaAt(at)-c.tau)*(1-2*c.round) - (2*c.err+c.wrap)*math.Exp(c.k-c.lam*at) - eta
 		i.Upper = math.Max(i.Upper, up)
 		if w.tight() {
 			i.Lower = math.Max(i.Lower, lo)
