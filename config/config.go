@@ -4,7 +4,6 @@
 package config
 
 import (
-	"errors"
 	"fmt"
 	"strings"
 )
@@ -44,18 +43,4 @@ func Bad(key string, found any, allowed string) error {
 		f = fmt.Sprintf("%q", s)
 	}
 	return &Error{Key: key, Found: f, Allowed: allowed}
-}
-
-// Under prefixes the key of an Error in err's chain with section and a dot; other errors pass unchanged.
-func Under(section string, err error) error {
-	var e *Error
-	if !errors.As(err, &e) {
-		return err
-	}
-	c := *e
-	c.Key = section + "." + e.Key
-	if e.Key == "" {
-		c.Key = section
-	}
-	return &c
 }
