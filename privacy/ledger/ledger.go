@@ -1,24 +1,16 @@
-// Package ledger records every privacy charge of one owner's data before the answer that it pays for
-// exists. A ledger admits a charge against a budget and appends it under one lock; a charge that was
-// admitted stands, whether or not its answer ever left.
-//
-// [Memory] is the simulator's twin: equal charges in a row are one record with a count.
 package ledger
 
 import (
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"iter"
 	"sync"
 
+	"sotto/config"
 	"sotto/privacy/account"
 )
-
-// ErrClosed says that the ledger was closed.
-var ErrClosed = errors.New("ledger: closed")
 
 // Ledger is an append-only list of charges. It is safe for concurrent use.
 type Ledger interface {
@@ -28,10 +20,11 @@ type Ledger interface {
 	Charge(ev account.Event) (seq uint64, err error)
 	// Override records that a refusal was overridden; note is public.
 	Override(note string) error
-	// Records yields what was charged, oldest first.
+	// Records yields what the ledger holds at the call, oldest first, also after Close.
 	Records() iter.Seq2[Record, error]
 	// Head identifies the ledger's present content.
 	Head() Head
+	// Close ends the ledger; every later Charge and Override is refused with ErrClosed.
 	Close() error
 }
 
@@ -41,18 +34,33 @@ type Kind string
 const (
 	Charge   Kind = "charge"   // a release may have left
 	Override Kind = "override" // the owner accepted a risk that is refused by default
+
+	// Only in a File:
+	Opened  Kind = "open"      // a process took the ledger up; the note says if a torn record was cut
+	Closed  Kind = "close"     // a process laid the ledger down, with the epsilon so far
+	Rotated Kind = "rotate"    // the first record of a new segment
+	Stated  Kind = "statement" // a privacy statement was made
 )
 
-// Record is one override, or Count consecutive charges of one event, the first of which has number Seq.
+// Record is one event in the life of a ledger, or Count consecutive charges of one event, the first of which has
+// number Seq. A Memory fills Seq to Note only.
 type Record struct {
 	Seq   uint64         `json:"seq"`
 	Kind  Kind           `json:"kind"`
 	Count uint64         `json:"count"`
-	Event *account.Event `json:"event,omitempty"` // of a charge
-	Note  string         `json:"note,omitempty"`  // of an override
+	Event *account.Event `json:"event,omitempty"` // of a charge; shared, not to be changed
+	Note  string         `json:"note,omitempty"`  // of an override or open; public
+
+	Total   uint64 `json:"total,omitempty"`   // of a charge: how often its event was charged so far, this one included
+	Round   uint64 `json:"round,omitempty"`   // coarse time, see File.SetRound
+	Run     string `json:"run,omitempty"`     // of the process that wrote it, see Options
+	Agent   string `json:"agent,omitempty"`   // likewise
+	Dataset string `json:"dataset,omitempty"` // tag of the data set charged, see Fingerprint
+	Claim   *Claim `json:"claim,omitempty"`   // of a close or statement
+	Digest  string `json:"digest,omitempty"`  // of a statement: SHA-256 of its JSON
 }
 
-// Head is the number of the last charge and a hash over all records.
+// Head is the number of the last record or charge, 0 without any, and a hash that covers all records.
 type Head struct {
 	Seq  uint64
 	Hash [sha256.Size]byte
@@ -80,6 +88,9 @@ func (m *Memory) Charge(ev account.Event) (uint64, error) {
 	defer m.mu.Unlock()
 	if m.closed {
 		return 0, ErrClosed
+	}
+	if ev.Type() == "" {
+		return 0, config.Bad("event", "the zero Event", "an event made by a constructor")
 	}
 	if m.filter != nil {
 		if err := m.filter.Admit(ev, 1); err != nil {

@@ -1,0 +1,260 @@
+package ledger
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"sotto/privacy/account"
+)
+
+// Create makes a ledger in dir and opens it. dir may exist; a ledger in it is an error that wraps fs.ErrExist. What an
+// interrupted Create left behind is cleared away, for it cannot hold a charge.
+func Create(dir string, g Genesis, o Options) (*File, error) {
+	if err := errors.Join(o.fill(), o.needKey()); err != nil {
+		return nil, err
+	}
+	if err := g.validate(o.AcceptDelta); err != nil {
+		return nil, err
+	}
+	if err := o.FS.MkdirAll(dir); err != nil {
+		return nil, err
+	}
+	return take(dir, o, func(f *File) error { return f.create(g) })
+}
+
+// Open opens the ledger in dir: it checks every record, cuts a torn last one if nothing known came of it, feeds the
+// filter with all charges so far and writes an open record. Besides the errors of this package it returns
+// fs.ErrNotExist for a directory without a ledger.
+func Open(dir string, o Options) (*File, error) {
+	if err := errors.Join(o.fill(), o.needKey()); err != nil {
+		return nil, err
+	}
+	if _, err := o.FS.List(dir); err != nil {
+		return nil, err
+	}
+	return take(dir, o, (*File).open)
+}
+
+// take locks dir and brings a File into being.
+func take(dir string, o Options, begin func(f *File) error) (*File, error) {
+	if err := o.FS.Check(dir); err != nil {
+		return nil, err
+	}
+	lock, err := o.FS.Lock(filepath.Join(dir, lockFile))
+	if err != nil {
+		return nil, err
+	}
+	f := &File{dir: dir, opt: o, lock: lock}
+	if err := begin(f); err != nil {
+		return nil, errors.Join(err, f.release())
+	}
+	return f, nil
+}
+
+// start makes the filter and charges the past to it.
+func (f *File) start() (err error) {
+	g := &f.chain.genesis
+	if f.filter = f.opt.Filter; f.filter == nil {
+		if f.filter, err = account.NewRDPFilter(g.Adjacency, g.Unit, g.Budget); err != nil {
+			return err
+		}
+	}
+	f.exhausted, err = f.chain.replay(f.filter)
+	return err
+}
+
+// create writes the data set, the first segment and, last of all, the genesis: without a genesis there is no ledger,
+// and with it there is a first record.
+func (f *File) create(g Genesis) error {
+	if err := f.clear(); err != nil {
+		return err
+	}
+	accepted := !g.smallDelta()
+	if err := g.sign(f.opt.Key); err != nil {
+		return err
+	}
+	text, err := g.encode()
+	if err != nil {
+		return err
+	}
+	content := append(text, '\n')
+	g, hash, err := parseGenesis(content)
+	if err != nil {
+		return err
+	}
+	f.chain = newChain(g, hash)
+	if err := f.start(); err != nil {
+		return err
+	}
+	tag := ""
+	if p := f.opt.Fingerprint; p != nil {
+		if tag, err = f.storeFingerprint(p); err != nil {
+			return err
+		}
+	}
+	if f.seg, err = f.opt.FS.Create(f.segmentPath(1)); err != nil {
+		return err
+	}
+	f.at = end{segment: 1}
+	if err := f.begin(tag, ""); err != nil {
+		return err
+	}
+	if accepted {
+		note := fmt.Sprintf("delta %g is not below 1/min_records, min_records = %d", g.Budget.Delta, g.MinRecords)
+		if _, err := f.write(Override, func(e *entry) *tally { e.Note = note; return nil }); err != nil {
+			return err
+		}
+	}
+	if err := f.opt.FS.SyncDir(f.dir); err != nil {
+		return err
+	}
+	return f.put(genesisFile, content)
+}
+
+// begin writes the open record.
+func (f *File) begin(tag, note string) error {
+	_, err := f.write(Opened, func(e *entry) *tally {
+		e.Dataset, e.Note = tag, note
+		return nil
+	})
+	return err
+}
+
+// put writes a whole file so that it is there entirely or not at all.
+func (f *File) put(name string, content []byte) error {
+	path := filepath.Join(f.dir, name)
+	if err := f.opt.FS.Remove(path + tempSuffix); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	w, err := f.opt.FS.Create(path + tempSuffix)
+	if err != nil {
+		return err
+	}
+	_, err = w.Write(content)
+	if err == nil {
+		err = w.Sync()
+	}
+	if err = errors.Join(err, w.Close()); err != nil {
+		return err
+	}
+	if err := f.opt.FS.Rename(path+tempSuffix, path); err != nil {
+		return err
+	}
+	return f.opt.FS.SyncDir(f.dir)
+}
+
+// clear removes what an interrupted create left.
+func (f *File) clear() error {
+	born, left, err := leftovers(f.opt.FS, f.dir)
+	if err != nil {
+		return err
+	}
+	if born {
+		return fmt.Errorf("ledger: %s: %w", f.dir, fs.ErrExist)
+	}
+	for _, n := range left {
+		if err := f.opt.FS.Remove(filepath.Join(f.dir, n)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// leftovers reports whether dir holds a ledger and, if not, what an interrupted create left there. Segments that
+// hold charges but have no genesis are an error: then it was not yet to come but was lost.
+func leftovers(fsys FS, dir string) (born bool, left []string, err error) {
+	names, err := fsys.List(dir)
+	if err != nil {
+		return false, nil, err
+	}
+	if slices.Contains(names, genesisFile) {
+		return true, nil, nil
+	}
+	for _, n := range names {
+		switch {
+		case n == fmt.Sprintf(segmentName, 1):
+			if err := checkUnborn(fsys, filepath.Join(dir, n)); err != nil {
+				return false, nil, err
+			}
+			left = append(left, n)
+		case strings.HasSuffix(n, ".log"):
+			return false, nil, fmt.Errorf("%w: %s holds %s but no %s", ErrCorrupt, dir, n, genesisFile)
+		case strings.HasSuffix(n, tempSuffix) || strings.HasPrefix(n, fingerprintPrefix):
+			left = append(left, n)
+		}
+	}
+	return false, left, nil
+}
+
+func checkUnborn(fsys FS, name string) error {
+	b, err := readAll(fsys, name, 2*maxFrame)
+	if err != nil {
+		return err
+	}
+	var e entry
+	for {
+		payload, ok := cutFrame(b)
+		if !ok {
+			return nil
+		}
+		if err := e.parse(payload); err != nil || e.Kind == Charge {
+			return fmt.Errorf("%w: %s holds charges but there is no %s", ErrCorrupt, name, genesisFile)
+		}
+		b = b[frameHeader+len(payload):]
+	}
+}
+
+// open reads the ledger and takes it up where it ends.
+func (f *File) open() error {
+	f.opt.PublicKey = publicKey(f.opt.Key)
+	s, err := newScanner(f.dir, &f.opt)
+	if err != nil {
+		return err
+	}
+	f.chain = s.chain
+	at, err := s.scan(nil)
+	if err != nil {
+		return err
+	}
+	if err := s.checkWhole(at, f.opt.KnownSeq); err != nil {
+		return err
+	}
+	if err := f.start(); err != nil {
+		return err
+	}
+	tag, err := f.matchData()
+	if err != nil {
+		return err
+	}
+	note, err := f.resume(at)
+	if err != nil {
+		return err
+	}
+	if err := f.begin(tag, note); err != nil {
+		return err
+	}
+	return f.dropFingerprints(tag)
+}
+
+// resume opens the last segment for writing and cuts what is torn.
+func (f *File) resume(at end) (note string, err error) {
+	name := fmt.Sprintf(segmentName, at.segment)
+	if f.seg, err = f.opt.FS.Append(f.segmentPath(at.segment)); err != nil {
+		return "", err
+	}
+	if at.torn > 0 {
+		note = fmt.Sprintf("cut a torn record of %d bytes at byte %d of %s", at.torn, at.size, name)
+		if err := f.seg.Truncate(at.size); err != nil {
+			return "", err
+		}
+		if err := f.seg.Sync(); err != nil {
+			return "", err
+		}
+	}
+	f.at = end{segment: at.segment, size: at.size}
+	return note, nil
+}
