@@ -137,16 +137,9 @@ func (a *accounts) spentBy(ledgers []*ledger.Memory, upperOnly bool) (eps []acco
 	return eps, charges, nil
 }
 
-// agentStatement is the privacy statement of the agents with one and the same ledger.
-type agentStatement struct {
-	Agents    string            `json:"agents"`
-	Statement account.Statement `json:"statement"`
-	Text      string            `json:"text"` // the same for a person
-}
-
 // encodeStatements writes privacy.json: one statement for each distinct ledger.
 func (r *running) encodeStatements() ([]byte, error) {
-	var out []agentStatement
+	var out []AgentStatement
 	err := r.byLedger(func(agents string, l *ledger.Memory) error {
 		h, err := historyOf(l)
 		if err != nil {
@@ -171,7 +164,7 @@ func (r *running) encodeStatements() ([]byte, error) {
 		if r.e.sealed() {
 			s.Assumptions = append(s.Assumptions, "no message of this agent and no version of its model leaves it")
 		}
-		out = append(out, agentStatement{agents, s, s.String()})
+		out = append(out, AgentStatement{agents, s, s.String()})
 		return nil
 	})
 	if err != nil {

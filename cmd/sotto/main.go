@@ -90,7 +90,7 @@ func newRoot() *cobra.Command {
 		RunE:          func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
 	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return usageError{err} })
-	root.AddCommand(newRun(), newData(), newTopology(), newDoctor(), newVersion())
+	root.AddCommand(newRun(), newData(), newTopology(), newAccount(), newDoctor(), newVersion())
 	return root
 }
 

@@ -1,0 +1,373 @@
+package main
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"os"
+	"strconv"
+
+	"github.com/spf13/cobra"
+
+	"sotto/config"
+	"sotto/experiment"
+	"sotto/privacy/account"
+	"sotto/report"
+)
+
+func newAccount() *cobra.Command {
+	return group("account", "Privacy calculator: epsilon, delta, noise, steps and rates of a run, without running it",
+		newAccountEpsilon(), newAccountDelta(), newAccountNoise(), newAccountSteps(), newAccountRate(),
+		newAccountCompose(), newAccountCurve(), newAccountStatement())
+}
+
+// figures is the JSON of "account epsilon", "delta" and "compose".
+type figures struct {
+	Epsilon    any    `json:"epsilon"` // bounds, or the number that was asked about
+	Delta      any    `json:"delta"`
+	Accountant string `json:"accountant"`
+	Adjacency  string `json:"adjacency"`
+	Unit       string `json:"unit"`
+}
+
+func newAccountEpsilon() *cobra.Command {
+	var m mechanismFlags
+	var delta float64
+	c := &cobra.Command{
+		Use:     "epsilon",
+		Short:   "Epsilon at a delta",
+		Example: "  sotto account epsilon --noise-multiplier 1 --sample-rate 0.01 --steps 1000 --delta 1e-5",
+		Args:    noArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			return m.withAccountant(func(name string) error {
+				plan, err := m.plan(name)
+				if err != nil {
+					return err
+				}
+				i, err := account.Epsilon(plan, delta)
+				if err != nil {
+					return err
+				}
+				return m.print(cmd.OutOrStdout(), figures{account.StatedInterval(i), delta, name, plan.Adjacency.String(), plan.Unit.String()},
+					"epsilon %s upper, %s lower, at delta %g\n", epsilonText(i.Upper), epsilonText(i.Lower), delta)
+			})
+		},
+	}
+	m.register(c)
+	c.Flags().Float64Var(&delta, "delta", 1e-5, "delta, 0 to 1")
+	return c
+}
+
+func newAccountDelta() *cobra.Command {
+	var m mechanismFlags
+	var epsilon float64
+	c := &cobra.Command{
+		Use:   "delta",
+		Short: "Delta at an epsilon",
+		Args:  noArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			return m.withAccountant(func(name string) error {
+				plan, err := m.plan(name)
+				if err != nil {
+					return err
+				}
+				acc, err := m.composed(plan)
+				if err != nil {
+					return err
+				}
+				i, err := deltaOf(acc, name, epsilon)
+				if err != nil {
+					return err
+				}
+				return m.print(cmd.OutOrStdout(), figures{epsilon, account.StatedInterval(i), name, plan.Adjacency.String(), plan.Unit.String()},
+					"delta %.6g upper, %.6g lower, at epsilon %g\n", i.Upper, i.Lower, epsilon)
+			})
+		},
+	}
+	m.register(c)
+	c.Flags().Float64Var(&epsilon, "epsilon", 1, "epsilon, at least 0")
+	return c
+}
+
+func deltaOf(acc account.Accountant, name string, epsilon float64) (account.Interval, error) {
+	d, ok := acc.(account.DeltaAccountant)
+	if !ok {
+		return account.Interval{}, fmt.Errorf("%w: accountant %s gives no delta; supported: pld, exact, rdp", account.ErrUnsupported, name)
+	}
+	return d.Delta(epsilon)
+}
+
+func newAccountNoise() *cobra.Command {
+	var m mechanismFlags
+	var target account.Budget
+	c := &cobra.Command{
+		Use:     "noise",
+		Short:   "Smallest noise that meets an epsilon and delta",
+		Example: "  sotto account noise --target-epsilon 1 --delta 1e-5 --sample-rate 0.01 --steps 1000",
+		Args:    noArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if m.noise != 0 || m.scale != 0 {
+				return usageError{errors.New("account noise searches for the noise: no --noise-multiplier or --scale beside it")}
+			}
+			key, ok := map[string]string{"gaussian": "noise_multiplier", "laplace": "scale"}[m.mechanism]
+			if !ok {
+				return usageError{fmt.Errorf("account noise --mechanism: found %q, allowed: gaussian, laplace", m.mechanism)}
+			}
+			return m.withAccountant(func(name string) error {
+				plan, err := m.plan(name)
+				if err != nil {
+					return err
+				}
+				res, err := account.Noise(plan, target)
+				if err != nil {
+					return err
+				}
+				noise := res.NoiseMultiplier
+				if m.mechanism == "laplace" {
+					noise *= m.sensitivity
+				}
+				v := map[string]any{key: noise, "epsilon": account.StatedInterval(res.Epsilon), "delta": target.Delta, "accountant": name, "adjacency": plan.Adjacency.String()}
+				return m.print(cmd.OutOrStdout(), v, "%s %.6g: epsilon %s upper, %s lower, at delta %g\n", key, noise,
+					epsilonText(res.Epsilon.Upper), epsilonText(res.Epsilon.Lower), target.Delta)
+			})
+		},
+	}
+	m.register(c)
+	budgetFlags(c, &target)
+	return c
+}
+
+func newAccountSteps() *cobra.Command {
+	var m mechanismFlags
+	var target account.Budget
+	c := &cobra.Command{
+		Use:   "steps",
+		Short: "Largest number of steps that meets an epsilon and delta",
+		Args:  noArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if cmd.Flags().Changed("steps") {
+				return usageError{errors.New("account steps searches for the steps: no --steps beside it")}
+			}
+			return m.withAccountant(func(name string) error {
+				plan, err := m.plan(name)
+				if err != nil {
+					return err
+				}
+				n, err := account.Steps(plan, target)
+				if err != nil {
+					return err
+				}
+				return m.print(cmd.OutOrStdout(), map[string]any{"steps": n, "delta": target.Delta, "accountant": name, "adjacency": plan.Adjacency.String()},
+					"%d steps\n", n)
+			})
+		},
+	}
+	m.register(c)
+	budgetFlags(c, &target)
+	return c
+}
+
+func newAccountRate() *cobra.Command {
+	var m mechanismFlags
+	var target account.Budget
+	var records float64
+	c := &cobra.Command{
+		Use:   "rate",
+		Short: "Largest Poisson sample rate that meets an epsilon and delta (with --records also the expected batch size)",
+		Args:  noArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if cmd.Flags().Changed("sample-rate") || m.sampler != "" && m.sampler != "poisson" {
+				return usageError{errors.New("account rate searches for the Poisson sample rate: no --sample-rate or other --sampler beside it")}
+			}
+			m.rate, m.sampler = .5, "poisson"
+			return m.withAccountant(func(name string) error {
+				plan, err := m.plan(name)
+				if err != nil {
+					return err
+				}
+				res, err := account.Rate(plan, target)
+				if err != nil {
+					return err
+				}
+				v := map[string]any{"sample_rate": res.Rate, "delta": target.Delta, "accountant": name, "adjacency": plan.Adjacency.String()}
+				text := fmt.Sprintf("sample rate %.6g", res.Rate)
+				if records > 0 {
+					v["batch_size"] = math.Floor(res.Rate * records)
+					text += fmt.Sprintf(", expected batch size %.0f of %.0f records", math.Floor(res.Rate*records), records)
+				}
+				return m.print(cmd.OutOrStdout(), v, "%s\n", text)
+			})
+		},
+	}
+	m.register(c)
+	budgetFlags(c, &target)
+	c.Flags().Float64Var(&records, "records", 0, "public number of records, to print an expected batch size")
+	return c
+}
+
+func budgetFlags(c *cobra.Command, b *account.Budget) {
+	c.Flags().Float64Var(&b.Epsilon, "target-epsilon", 1, "epsilon to meet, above 0")
+	c.Flags().Float64Var(&b.Delta, "delta", 1e-5, "delta to meet, 0 to below 1")
+}
+
+func newAccountCompose() *cobra.Command {
+	var m mechanismFlags
+	var delta float64
+	c := &cobra.Command{
+		Use:   "compose FILE",
+		Short: "Epsilon of a JSON list of events, as ledgers hold them",
+		Args:  exactly(1, "one FILE"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			events, err := readEvents(args[0])
+			if err != nil {
+				return err
+			}
+			a, unit, err := m.pair()
+			if err != nil {
+				return err
+			}
+			return m.withAccountant(func(name string) error {
+				acc, err := account.New(name, a, unit)
+				if err != nil {
+					return err
+				}
+				for i, ev := range events {
+					if err := acc.Compose(ev, 1); err != nil {
+						return fmt.Errorf("%s: event %d: %w", args[0], i, err)
+					}
+				}
+				e, err := acc.Epsilon(delta)
+				if err != nil {
+					return err
+				}
+				return m.print(cmd.OutOrStdout(), figures{account.StatedInterval(e), delta, name, a.String(), unit.String()},
+					"epsilon %s upper, %s lower, at delta %g\n", epsilonText(e.Upper), epsilonText(e.Lower), delta)
+			})
+		},
+	}
+	m.registerPair(c)
+	outputFlag(c, &m.output)
+	c.Flags().Float64Var(&delta, "delta", 1e-5, "delta, 0 to 1")
+	return c
+}
+
+// readEvents reads a JSON array of events, or one event.
+func readEvents(path string) ([]account.Event, error) {
+	b, err := os.ReadFile(path)
+	if err != nil {
+		return nil, err
+	}
+	var raw []json.RawMessage
+	if err := json.Unmarshal(b, &raw); err != nil {
+		raw = []json.RawMessage{b}
+	}
+	events := make([]account.Event, len(raw))
+	for i, r := range raw {
+		if err := json.Unmarshal(r, &events[i]); err != nil {
+			return nil, &config.Error{File: path, Key: fmt.Sprintf("event %d", i), Found: err.Error(), Allowed: "an event or a list of events"}
+		}
+	}
+	return events, nil
+}
+
+func newAccountCurve() *cobra.Command {
+	var m mechanismFlags
+	var top float64
+	var points int
+	var format string
+	c := &cobra.Command{
+		Use:   "curve",
+		Short: "Delta over epsilon, as CSV or SVG",
+		Args:  noArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if format != "csv" && format != "svg" {
+				return usageError{fmt.Errorf("--format: found %q, allowed: csv, svg", format)}
+			}
+			if points < 2 || points > 100_000 {
+				return usageError{fmt.Errorf("--points: found %d, allowed: 2 to 100000", points)}
+			}
+			if !(top > 0) || math.IsInf(top, 1) {
+				return usageError{fmt.Errorf("--max-epsilon: found %g, allowed: above 0 and finite", top)}
+			}
+			return m.withAccountant(func(name string) error {
+				plan, err := m.plan(name)
+				if err != nil {
+					return err
+				}
+				acc, err := m.composed(plan)
+				if err != nil {
+					return err
+				}
+				return writeCurve(cmd.OutOrStdout(), acc, name, top, points, format)
+			})
+		},
+	}
+	m.register(c)
+	c.Flags().Float64Var(&top, "max-epsilon", 10, "largest epsilon")
+	c.Flags().IntVar(&points, "points", 101, "number of points")
+	c.Flags().StringVar(&format, "format", "csv", "csv or svg (log10 of delta)")
+	return c
+}
+
+func writeCurve(w io.Writer, acc account.Accountant, name string, top float64, points int, format string) error {
+	curve := report.Curve{Name: name}
+	rows := make([]account.Interval, points)
+	for i := range rows {
+		eps := top * float64(i) / float64(points-1)
+		var err error
+		if rows[i], err = deltaOf(acc, name, eps); err != nil {
+			return err
+		}
+		curve.Points = append(curve.Points, report.Point{X: eps, Y: math.Log10(rows[i].Upper), Low: math.Log10(rows[i].Lower), High: math.Log10(rows[i].Upper)})
+	}
+	if format == "svg" {
+		return report.WriteSVG(w, report.Figure{Name: "curve", Title: "Privacy curve", XLabel: "epsilon", YLabel: "log10 delta", Curves: []report.Curve{curve}})
+	}
+	fmt.Fprintln(w, "epsilon,delta_lower,delta_upper")
+	for i, r := range rows {
+		if _, err := fmt.Fprintf(w, "%s,%s,%s\n", plain(curve.Points[i].X), plain(r.Lower), plain(r.Upper)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func plain(x float64) string { return strconv.FormatFloat(x, 'g', -1, 64) }
+
+func epsilonText(x float64) string {
+	if math.IsInf(x, 1) {
+		return "infinite"
+	}
+	return strconv.FormatFloat(x, 'f', 6, 64)
+}
+
+func newAccountStatement() *cobra.Command {
+	var output string
+	c := &cobra.Command{
+		Use:   "statement RUN_DIR",
+		Short: "The privacy statements of a run, recomputed from its ledger, in words",
+		Args:  exactly(1, "one RUN_DIR"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if err := checkOutput(output); err != nil {
+				return err
+			}
+			statements, err := experiment.Statements(args[0])
+			if err != nil {
+				return err
+			}
+			if output == "json" {
+				return json.NewEncoder(cmd.OutOrStdout()).Encode(statements)
+			}
+			for _, s := range statements {
+				if _, err := fmt.Fprintf(cmd.OutOrStdout(), "agents %s: %s\n", s.Agents, s.Text); err != nil {
+					return err
+				}
+			}
+			return nil
+		},
+	}
+	outputFlag(c, &output)
+	return c
+}

@@ -1,0 +1,197 @@
+package main
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+
+	"github.com/spf13/cobra"
+
+	"sotto/config"
+	"sotto/privacy/account"
+)
+
+// mechanismFlags describe a run of equal releases on the command line.
+type mechanismFlags struct {
+	mechanism, sampler           string
+	adjacency, unit, accountant  string
+	noise, scale, sensitivity    float64
+	bound, probability           float64
+	stepEpsilon, stepDelta       float64
+	rate                         float64
+	steps, group                 int
+	population, batch, maxBatch  int
+	period, draws, dim, category int
+	output                       string
+}
+
+func (m *mechanismFlags) registerPair(c *cobra.Command) {
+	f := c.Flags()
+	f.StringVar(&m.adjacency, "adjacency", "add-remove", "add-remove, replace-one or zero-out")
+	f.StringVar(&m.unit, "unit", "record", "record, group (with --group) or owner")
+	f.IntVar(&m.group, "group", 0, "size of the group that is protected")
+	f.StringVar(&m.accountant, "accountant", "", "pld, rdp, gdp, kov or exact; default: the tightest that supports the mechanism")
+}
+
+func (m *mechanismFlags) register(c *cobra.Command) {
+	f := c.Flags()
+	f.StringVar(&m.mechanism, "mechanism", "gaussian", "gaussian, laplace, discrete-gaussian, discrete-laplace, truncated-laplace, truncated-gaussian, randomized-response or eps-delta")
+	f.Float64Var(&m.noise, "noise-multiplier", 0, "gaussian: noise standard deviation over max_grad_norm, under every adjacency")
+	f.Float64Var(&m.scale, "scale", 0, "other noise: Laplace b, discrete Gaussian sigma, truncated: scale, in the units of --sensitivity")
+	f.Float64Var(&m.sensitivity, "sensitivity", 1, "sensitivity under the adjacency, in the units of --scale (laplace: L1)")
+	f.Float64Var(&m.bound, "bound", 0, "truncated noise: largest absolute value")
+	f.Float64Var(&m.probability, "probability", 0, "randomized response: probability of a uniform answer")
+	f.IntVar(&m.category, "categories", 2, "randomized response: number of answers")
+	f.Float64Var(&m.stepEpsilon, "step-epsilon", 0, "eps-delta: epsilon of one step")
+	f.Float64Var(&m.stepDelta, "step-delta", 0, "eps-delta: delta of one step")
+	f.IntVar(&m.dim, "dim", 1, "discrete Gaussian: number of coordinates")
+	f.StringVar(&m.sampler, "sampler", "", "poisson, fixed-size, truncated-poisson, shuffled, cyclic or none; default: poisson with --sample-rate, else none")
+	f.Float64Var(&m.rate, "sample-rate", 0, "poisson: probability that a record is in a step, above 0 and at most 1")
+	f.IntVar(&m.population, "population", 0, "fixed-size and truncated-poisson: public number of records")
+	f.IntVar(&m.batch, "batch-size", 0, "fixed-size: records in a step")
+	f.IntVar(&m.maxBatch, "max-batch", 0, "truncated-poisson: largest batch")
+	f.IntVar(&m.period, "period", 0, "shuffled and cyclic: steps in an epoch")
+	f.IntVar(&m.draws, "micro-batches", 1, "Poisson micro-batches summed before one noise draw")
+	f.IntVar(&m.steps, "steps", 1, "number of releases")
+	m.registerPair(c)
+	outputFlag(c, &m.output)
+}
+
+// pair reads adjacency and unit.
+func (m *mechanismFlags) pair() (account.Adjacency, account.Unit, error) {
+	a, err := account.ParseAdjacency(m.adjacency)
+	if err != nil {
+		return 0, account.Unit{}, err
+	}
+	switch {
+	case m.unit == "group" && m.group >= 1 || m.unit == "record" && m.group > 0:
+		return a, account.Group(m.group), nil
+	case m.unit == "record":
+		return a, account.Record(), nil
+	case m.unit == "owner" && m.group == 0:
+		return a, account.Owner(), nil
+	}
+	return 0, account.Unit{}, config.Bad("--unit", m.unit, "record, owner, or group with --group above 0")
+}
+
+// withAccountant calls f with the accountant that was asked for; without one, with the tightest that
+// supports the events.
+func (m *mechanismFlags) withAccountant(f func(name string) error) error {
+	if err := checkOutput(m.output); err != nil {
+		return err
+	}
+	if m.accountant != "" {
+		return f(m.accountant)
+	}
+	var err error
+	for _, name := range []string{"exact", "pld", "rdp"} {
+		if err = f(name); err == nil || !errors.Is(err, account.ErrUnsupported) {
+			return err
+		}
+	}
+	return err
+}
+
+// inner is the event of one release on a fixed batch, at a noise scale over the clip or sensitivity.
+func (m *mechanismFlags) inner(noise float64, a account.Adjacency) (account.Event, error) {
+	relative := m.scale / m.sensitivity
+	switch m.mechanism {
+	case "gaussian":
+		return account.Gaussian(noise, account.ClipShift(a))
+	case "laplace":
+		return account.Laplace(noise)
+	case "discrete-laplace":
+		return account.DiscreteLaplace(1/m.scale, int(m.sensitivity))
+	case "discrete-gaussian":
+		return account.DiscreteGaussian(m.scale, m.sensitivity, int(math.Ceil(m.sensitivity)), m.dim)
+	case "truncated-laplace":
+		return account.BoundedNoise(account.BoundedLaplace, relative, m.bound/m.sensitivity, 0)
+	case "truncated-gaussian":
+		return account.BoundedNoise(account.BoundedGaussian, relative, m.bound/m.sensitivity, 0)
+	case "randomized-response":
+		return account.RandomizedResponse(m.probability, m.category)
+	case "eps-delta":
+		return account.EpsDelta(m.stepEpsilon, m.stepDelta)
+	}
+	return account.Event{}, config.Bad("--mechanism", m.mechanism, "gaussian, laplace, discrete-gaussian, discrete-laplace, truncated-laplace, truncated-gaussian, randomized-response, eps-delta")
+}
+
+func (m *mechanismFlags) samplerAt(rate float64) (account.Sampler, error) {
+	name := m.sampler
+	if name == "" {
+		if name = "none"; m.rate != 0 {
+			name = "poisson"
+		}
+	}
+	kind, err := account.ParseSampler(name)
+	if err != nil {
+		return account.Sampler{}, err
+	}
+	if kind == account.Poisson && !(m.rate > 0 && m.rate <= 1) {
+		return account.Sampler{}, config.Bad("--sample-rate", m.rate, "above 0 and at most 1")
+	}
+	return account.Sampler{Kind: kind, Rate: rate, Population: m.population, Batch: m.batch, MaxBatch: m.maxBatch, Period: m.period}, nil
+}
+
+// plan is the run that the flags describe.
+func (m *mechanismFlags) plan(accountant string) (account.Plan, error) {
+	a, unit, err := m.pair()
+	if err != nil {
+		return account.Plan{}, err
+	}
+	if _, err := m.samplerAt(m.rate); err != nil {
+		return account.Plan{}, err
+	}
+	if !(m.sensitivity > 0) || math.IsInf(m.sensitivity, 1) {
+		return account.Plan{}, config.Bad("--sensitivity", m.sensitivity, "above 0 and finite")
+	}
+	if m.mechanism == "discrete-laplace" && (m.sensitivity != math.Trunc(m.sensitivity) || !(m.scale > 0)) {
+		return account.Plan{}, config.Bad("--sensitivity", m.sensitivity, "a whole number, with --scale above 0, for discrete-laplace")
+	}
+	if m.steps < 0 {
+		return account.Plan{}, config.Bad("--steps", m.steps, "at least 0")
+	}
+	noise := m.noise
+	if m.mechanism == "laplace" {
+		noise = m.scale / m.sensitivity
+	}
+	step := func(noise, rate float64) (account.Event, error) {
+		inner, err := m.inner(noise, a)
+		if err != nil {
+			return account.Event{}, err
+		}
+		sampler, err := m.samplerAt(rate)
+		if err != nil {
+			return account.Event{}, err
+		}
+		r := account.Release{Oracle: "calculator", Adjacency: a, Unit: unit, Sampler: sampler, Draws: m.draws, Scale: 1,
+			Parts: []account.Part{{Name: "value", Clip: 1, Shift: account.ClipShift(a), Norm: account.L2, Dim: m.dim}}}
+		return r.Sampled(inner)
+	}
+	return account.Plan{Accountant: accountant, Adjacency: a, Unit: unit, NoiseMultiplier: noise, Rate: m.rate,
+		Steps: []account.PlanStep{{Event: step, Times: m.steps}}}, nil
+}
+
+// composed is the plan's accountant after the run.
+func (m *mechanismFlags) composed(p account.Plan) (account.Accountant, error) {
+	acc, err := account.New(p.Accountant, p.Adjacency, p.Unit)
+	if err != nil {
+		return nil, err
+	}
+	ev, err := p.Steps[0].Event(p.NoiseMultiplier, p.Rate)
+	if err != nil {
+		return nil, err
+	}
+	return acc, acc.Compose(ev, p.Steps[0].Times)
+}
+
+// print writes v as JSON or the text.
+func (m *mechanismFlags) print(w io.Writer, v any, format string, args ...any) error {
+	if m.output == "json" {
+		return json.NewEncoder(w).Encode(v)
+	}
+	_, err := fmt.Fprintf(w, format, args...)
+	return err
+}
