@@ -290,7 +290,7 @@ func TestEpsilonComesFromCharges(t *testing.T) {
 			t.Fatal(err)
 		}
 		if got := float64(p.Epsilon.Upper); got != want.Upper || got > 6 || got < 5.9 || p.Charges != 12 || p.SampleRate != .2 {
-			t.Errorf("agent %s: epsilon %g (plan %g), %d charges, rate %g", p.Agent, got, want.Upper, p.Charges, p.SampleRate)
+			t.Errorf("agent %d: epsilon %g (plan %g), %d charges, rate %g", p.Agent, got, want.Upper, p.Charges, p.SampleRate)
 		}
 	}
 }
@@ -303,7 +303,7 @@ func TestBudgetEndsBeforeTheRun(t *testing.T) {
 	}
 	for _, p := range r.Summary.Privacy {
 		if float64(p.Epsilon.Upper) > 1 || p.Charges == 0 || p.Charges >= 40 {
-			t.Errorf("agent %s: epsilon %g after %d charges", p.Agent, float64(p.Epsilon.Upper), p.Charges)
+			t.Errorf("agent %d: epsilon %g after %d charges", p.Agent, float64(p.Epsilon.Upper), p.Charges)
 		}
 	}
 }
@@ -316,13 +316,13 @@ func TestBaselines(t *testing.T) {
 	local := run(t, build(t, "algorithm.name=local", "privacy.mechanism=none", "privacy.target_epsilon=0"), Options{})
 	for _, p := range local.Summary.Privacy {
 		if p.Epsilon.Upper != 0 || local.Summary.BytesSentTotal != 0 {
-			t.Errorf("local: agent %s epsilon %g, %d bytes", p.Agent, float64(p.Epsilon.Upper), local.Summary.BytesSentTotal)
+			t.Errorf("local: agent %d epsilon %g, %d bytes", p.Agent, float64(p.Epsilon.Upper), local.Summary.BytesSentTotal)
 		}
 	}
 	plain := run(t, build(t, "privacy.mechanism=none", "privacy.target_epsilon=0", "privacy.max_grad_norm=inf"), Options{})
 	for _, p := range plain.Summary.Privacy {
 		if !math.IsInf(float64(p.Epsilon.Upper), 1) {
-			t.Errorf("without noise agent %s has epsilon %g", p.Agent, float64(p.Epsilon.Upper))
+			t.Errorf("without noise agent %d has epsilon %g", p.Agent, float64(p.Epsilon.Upper))
 		}
 	}
 	if b, err := json.Marshal(plain.Summary); err != nil || !strings.Contains(string(b), `"upper":"inf"`) {

@@ -193,7 +193,11 @@ func (r *running) writeReport(s Summary) error {
 	}
 	page.Privacy.Header = []string{"agent", "epsilon upper", "lower", "delta", "adjacency", "unit", "accountant", "charges", "noise multiplier", "sample rate"}
 	for _, p := range s.Privacy {
-		page.Privacy.Rows = append(page.Privacy.Rows, []string{p.Agent, formatEpsilon(float64(p.Epsilon.Upper)), formatEpsilon(float64(p.Epsilon.Lower)),
+		who := p.Group
+		if who == "" {
+			who = strconv.Itoa(p.Agent)
+		}
+		page.Privacy.Rows = append(page.Privacy.Rows, []string{who, formatEpsilon(float64(p.Epsilon.Upper)), formatEpsilon(float64(p.Epsilon.Lower)),
 			number(p.Delta), p.Adjacency, p.Unit, p.Accountant, strconv.FormatUint(p.Charges, 10), number(float64(p.Noise)), strconv.FormatFloat(p.SampleRate, 'g', 5, 64)})
 	}
 	page.Ledger.Header = []string{"agent", "records", "head"}

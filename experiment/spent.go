@@ -161,6 +161,10 @@ func (r *running) encodeStatements() ([]byte, error) {
 		s.Ledger = account.LedgerRange{FirstSeq: min(1, head.Seq), LastSeq: head.Seq, Head: head.String()}
 		s.Overrides = append(s.Overrides, r.e.overrides...)
 		s.NotCovered = append(s.NotCovered, "timing of replies", "the number of rounds, the graph and all other settings, which are public")
+		if r.e.private() {
+			s.Assumptions = append(s.Assumptions, "the double-precision sampler is indistinguishable from the normal law",
+				"the float32 round-off in the sum of clipped gradients, a few millionths of the clip, is not part of the sensitivity")
+		}
 		if r.e.sealed() {
 			s.Assumptions = append(s.Assumptions, "no message of this agent and no version of its model leaves it")
 		}

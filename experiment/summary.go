@@ -44,8 +44,9 @@ func rangeOf(s Spread) Range { return Range{Figure(s.Mean), Figure(s.Min), Figur
 
 // PrivacyLine is what one agent, or a group of agents with equal event histories, has spent.
 type PrivacyLine struct {
-	Agent      string   `json:"agent"`            // a number, or numbers and ranges such as "0-3,7"
-	Agents     int      `json:"agents,omitempty"` // size of a group
+	Agent      int      `json:"agent"`             // of a group, its first
+	Group      string   `json:"group,omitempty"`   // numbers and ranges, such as "0-3,7"
+	Members    int      `json:"members,omitempty"` // size of the group
 	Epsilon    Bounds   `json:"epsilon"`
 	Delta      float64  `json:"delta"`
 	Adjacency  string   `json:"adjacency"`
@@ -146,7 +147,7 @@ func (r *running) privacyLines() []PrivacyLine {
 		lines := make([]PrivacyLine, len(r.spent))
 		for i := range lines {
 			lines[i] = line(i)
-			lines[i].Agent = fmt.Sprint(i)
+			lines[i].Agent = i
 		}
 		return lines
 	}
@@ -168,7 +169,7 @@ func (r *running) privacyLines() []PrivacyLine {
 	var lines []PrivacyLine
 	for _, k := range order {
 		l := line(groups[k][0])
-		l.Agent, l.Agents = ranges(groups[k]), len(groups[k])
+		l.Agent, l.Group, l.Members = groups[k][0], ranges(groups[k]), len(groups[k])
 		lines = append(lines, l)
 	}
 	return lines

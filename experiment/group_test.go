@@ -1,0 +1,58 @@
+package experiment
+
+import (
+	"strings"
+	"testing"
+)
+
+// Above 1,000 agents files hold groups and summaries, not a line for each agent.
+func TestManyAgentsAreGrouped(t *testing.T) {
+	const file = `rounds = 2
+[topology]
+graph = "ring"
+agents = 1200
+[data]
+dataset = "linear-tasks"
+agents = 1200
+dim = 3
+test = 2
+partition = "natural"
+[model]
+name = "logistic"
+[privacy]
+noise_multiplier = 4
+sample_rate = 0.5
+target_delta = 1e-3
+accountant = "rdp"
+[evaluate]
+on = "own"
+`
+	f, err := Parse("many.toml", []byte(file), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	e, err := f.Build("")
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := run(t, e, Options{})
+	if len(r.Summary.Privacy) != 1 || r.Summary.Privacy[0].Group != "0-1199" || r.Summary.Privacy[0].Members != 1200 || r.Summary.Privacy[0].Charges != 2 {
+		t.Errorf("privacy lines %+v", r.Summary.Privacy)
+	}
+	metrics := string(read(t, r.Dir, metricsFile))
+	// Three evaluations of mean, min and max of two metrics and of the consensus distance, and a header.
+	if got := strings.Count(metrics, "\n"); got != 1+3*(2*3+1) {
+		t.Errorf("metrics.csv has %d lines", got)
+	}
+	if got := strings.Count(string(read(t, r.Dir, ledgerFile)), "\n"); got != 1 {
+		t.Errorf("the ledger file has %d lines", got)
+	}
+}
+
+func TestRanges(t *testing.T) {
+	for want, ids := range map[string][]int{"": nil, "4": {4}, "0-3,7": {0, 1, 2, 3, 7}, "1,3,5-6": {1, 3, 5, 6}} {
+		if got := ranges(ids); got != want {
+			t.Errorf("ranges(%v) = %q, want %q", ids, got, want)
+		}
+	}
+}
