@@ -18,6 +18,7 @@ import (
 	"sotto/data"
 	"sotto/privacy"
 	"sotto/privacy/account"
+	"sotto/privacy/ledger"
 )
 
 // Exit codes.
@@ -63,6 +64,8 @@ func exitCode(err error) int {
 		return exitDone
 	case isAny(err, privacy.ErrRefused, account.ErrUnsupported, account.ErrInfeasible, account.ErrDeltaTooSmall, account.ErrExhausted):
 		return exitPrivacy
+	case isAny(err, ledger.ErrCorrupt, ledger.ErrVersion, ledger.ErrDataset, ledger.ErrRollback, ledger.ErrKey, ledger.ErrClaim, ledger.ErrPoisoned, ledger.ErrDurability):
+		return exitPrivacy
 	case isAny(err, data.ErrMissing, data.ErrAltered):
 		return exitData
 	case errors.As(err, &usage), errors.As(err, &bad), errors.As(err, &path) && errors.Is(err, fs.ErrNotExist):
@@ -90,7 +93,7 @@ func newRoot() *cobra.Command {
 		RunE:          func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
 	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return usageError{err} })
-	root.AddCommand(newRun(), newData(), newTopology(), newAccount(), newDoctor(), newVersion())
+	root.AddCommand(newRun(), newData(), newTopology(), newAccount(), newLedger(), newDoctor(), newVersion())
 	return root
 }
 

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"crypto/ed25519"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -13,10 +14,34 @@ import (
 	"sotto/data"
 	"sotto/privacy"
 	"sotto/privacy/account"
+	"sotto/privacy/ledger"
 )
 
 func TestMain(m *testing.M) {
-	testscript.Main(m, map[string]func(){"sotto": main})
+	testscript.Main(m, map[string]func(){"sotto": main, "make-ledger": makeLedger})
+}
+
+// makeLedger makes a durable ledger with three charges in the directory that its argument names.
+func makeLedger() {
+	check := func(err error) {
+		if err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			os.Exit(1)
+		}
+	}
+	_, key, err := ed25519.GenerateKey(nil)
+	check(err)
+	l, err := ledger.Create(os.Args[1], ledger.Genesis{Adjacency: account.ZeroOut, Unit: account.Record(),
+		Budget: account.Budget{Epsilon: 8, Delta: 1e-5}, MinRecords: 1000},
+		ledger.Options{Key: key, FS: ledger.OS{AllowVolatile: true}})
+	check(err)
+	ev, err := account.Gaussian(4, 1)
+	check(err)
+	for range 3 {
+		_, err := l.Charge(ev)
+		check(err)
+	}
+	check(l.Close())
 }
 
 // TestScripts runs the command lines in testdata as a user would.
@@ -52,6 +77,9 @@ func TestExitCodes(t *testing.T) {
 		{wrap(account.ErrUnsupported), 3},
 		{wrap(account.ErrInfeasible), 3},
 		{wrap(privacy.ErrExhausted), 3},
+		{wrap(ledger.ErrCorrupt), 3},
+		{wrap(ledger.ErrRollback), 3},
+		{wrap(ledger.ErrLocked), 1},
 		{wrap(data.ErrMissing), 4},
 		{wrap(data.ErrAltered), 4},
 	} {

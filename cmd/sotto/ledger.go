@@ -1,0 +1,225 @@
+package main
+
+import (
+	"bufio"
+	"crypto/ed25519"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"text/tabwriter"
+
+	"github.com/spf13/cobra"
+
+	"sotto/privacy/ledger"
+)
+
+func newLedger() *cobra.Command {
+	return group("ledger", "Read and verify privacy ledgers: an owner's durable one, or those of a simulated run",
+		newLedgerShow(), newLedgerVerify(), newLedgerExport())
+}
+
+// ledgerFlags say what a ledger must match.
+type ledgerFlags struct {
+	publicKey  string
+	knownSeq   uint64
+	accountant string
+	output     string
+}
+
+func (l *ledgerFlags) register(c *cobra.Command) {
+	c.Flags().StringVar(&l.publicKey, "public-key", "", "the owner's Ed25519 public key in hexadecimal; default: the one in the ledger")
+	c.Flags().Uint64Var(&l.knownSeq, "known-seq", 0, "a record number that is known to exist, from a checkpoint or a peer")
+}
+
+func (l *ledgerFlags) options() (ledger.Options, error) {
+	o := ledger.Options{KnownSeq: l.knownSeq, Accountant: l.accountant}
+	if l.publicKey != "" {
+		key, err := hex.DecodeString(l.publicKey)
+		if err != nil || len(key) != ed25519.PublicKeySize {
+			return o, usageError{fmt.Errorf("--public-key: found %q, allowed: %d hexadecimal digits", l.publicKey, 2*ed25519.PublicKeySize)}
+		}
+		o.PublicKey = key
+	}
+	return o, nil
+}
+
+// isRun says whether dir is a simulated run's directory, not an owner's ledger.
+func isRun(dir string) bool {
+	_, err := os.Stat(filepath.Join(dir, filepath.FromSlash(ledger.RunLedgerFile)))
+	return err == nil
+}
+
+func newLedgerVerify() *cobra.Command {
+	var l ledgerFlags
+	c := &cobra.Command{
+		Use:   "verify DIR",
+		Short: "Recompute chain, signatures, counts and every epsilon; exit code 3 when something does not follow",
+		Args:  exactly(1, "one DIR"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if err := checkOutput(l.output); err != nil {
+				return err
+			}
+			o, err := l.options()
+			if err != nil {
+				return err
+			}
+			if isRun(args[0]) {
+				r, err := ledger.VerifyRun(args[0])
+				if err != nil {
+					return err
+				}
+				if l.output == "json" {
+					return json.NewEncoder(cmd.OutOrStdout()).Encode(r)
+				}
+				_, err = fmt.Fprintf(cmd.OutOrStdout(), "simulated run: %d distinct ledgers, %d charges, epsilon %s upper: statements follow from ledgers\n",
+					r.Ledgers, r.Charges, epsilonText(r.Epsilon.Upper))
+				return err
+			}
+			r, err := ledger.Verify(args[0], o)
+			if err != nil {
+				return err
+			}
+			if l.output == "json" {
+				return json.NewEncoder(cmd.OutOrStdout()).Encode(r)
+			}
+			return writeLedgerReport(cmd.OutOrStdout(), r)
+		},
+	}
+	l.register(c)
+	c.Flags().StringVar(&l.accountant, "accountant", "", "accountant for the present epsilon; default: pld, then rdp")
+	outputFlag(c, &l.output)
+	return c
+}
+
+func writeLedgerReport(w io.Writer, r ledger.Report) error {
+	t := tabwriter.NewWriter(w, 0, 4, 2, ' ', 0)
+	row := func(what, format string, args ...any) { fmt.Fprintf(t, "%s\t%s\n", what, fmt.Sprintf(format, args...)) }
+	row("ledger", "%s, owner key %s", r.Genesis.ID, r.Genesis.PublicKey)
+	row("records", "%d in %d segments, last number %d, head %s", r.Records, r.Segments, r.LastSeq, r.Head)
+	row("charges", "%d", r.Charges)
+	row("budget", "epsilon %g at delta %g (%v, %v, at least %d records)", r.Genesis.Budget.Epsilon, r.Genesis.Budget.Delta, r.Genesis.Adjacency, r.Genesis.Unit, r.Genesis.MinRecords)
+	row("spent", "epsilon %s upper, %s lower, accountant %s", epsilonText(r.Spent.Epsilon.Upper), epsilonText(r.Spent.Epsilon.Lower), r.Spent.Accountant)
+	row("checked", "%d signatures, %d recorded epsilons", r.Signatures, r.Claims)
+	if r.Torn > 0 {
+		row("torn", "%d bytes of a charge that was interrupted; the next opening cuts them", r.Torn)
+	}
+	for _, o := range r.Overrides {
+		row("override", "%s", o)
+	}
+	for _, n := range r.Notes {
+		row("note", "%s", n)
+	}
+	if r.Overspent {
+		row("WARNING", "more is spent than the budget allows")
+	}
+	return t.Flush()
+}
+
+func newLedgerShow() *cobra.Command {
+	var l ledgerFlags
+	var last int
+	c := &cobra.Command{
+		Use:   "show DIR",
+		Short: "The records of a ledger, one line each",
+		Args:  exactly(1, "one DIR"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			o, err := l.options()
+			if err != nil {
+				return err
+			}
+			if last < 0 {
+				return usageError{fmt.Errorf("--last: found %d, allowed: 0 (all) or more", last)}
+			}
+			if isRun(args[0]) {
+				return copyRunLedger(cmd.OutOrStdout(), args[0])
+			}
+			return showRecords(cmd.OutOrStdout(), args[0], o, last)
+		},
+	}
+	l.register(c)
+	c.Flags().IntVar(&last, "last", 0, "only the last records; 0: all")
+	return c
+}
+
+func showRecords(w io.Writer, dir string, o ledger.Options, last int) error {
+	out := bufio.NewWriter(w)
+	var kept []string
+	for r, err := range ledger.History(dir, o) {
+		if err != nil {
+			return errors.Join(out.Flush(), err)
+		}
+		line := fmt.Sprintf("%d\t%s\tround %d", r.Seq, r.Kind, r.Round)
+		switch {
+		case r.Event != nil:
+			line += fmt.Sprintf("\t%s\t(charged %d times so far)", r.Event.Key(), r.Total)
+		case r.Claim != nil:
+			line += fmt.Sprintf("\tepsilon %s at delta %g, accountant %s", epsilonText(r.Claim.Epsilon.Upper), r.Claim.Delta, r.Claim.Accountant)
+		}
+		if r.Note != "" {
+			line += "\t" + r.Note
+		}
+		if last == 0 {
+			fmt.Fprintln(out, line)
+			continue
+		}
+		if kept = append(kept, line); len(kept) > 2*last {
+			kept = append(kept[:0], kept[len(kept)-last:]...)
+		}
+	}
+	for _, line := range kept[max(0, len(kept)-last):] {
+		fmt.Fprintln(out, line)
+	}
+	return out.Flush()
+}
+
+// copyRunLedger writes a run's ledger file, which is JSON lines already.
+func copyRunLedger(w io.Writer, dir string) error {
+	f, err := os.Open(filepath.Join(dir, filepath.FromSlash(ledger.RunLedgerFile)))
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	_, err = io.Copy(w, f)
+	return err
+}
+
+func newLedgerExport() *cobra.Command {
+	var l ledgerFlags
+	var to string
+	c := &cobra.Command{
+		Use:   "export DIR",
+		Short: "The ledger as JSON lines, for archives and log systems",
+		Args:  exactly(1, "one DIR"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			o, err := l.options()
+			if err != nil {
+				return err
+			}
+			write := func(w io.Writer) error {
+				if isRun(args[0]) {
+					return copyRunLedger(w, args[0])
+				}
+				return ledger.Export(w, args[0], o)
+			}
+			if to == "" {
+				return write(cmd.OutOrStdout())
+			}
+			f, err := os.OpenFile(to, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+			if errors.Is(err, fs.ErrExist) {
+				return usageError{fmt.Errorf("--to: %s exists; choose a new file", to)}
+			}
+			if err != nil {
+				return err
+			}
+			return errors.Join(write(f), f.Close())
+		},
+	}
+	l.register(c)
+	c.Flags().StringVar(&to, "to", "", "file to write, which must not exist; default: standard output")
+	return c
+}
