@@ -43,25 +43,12 @@ func WriteSVG(w io.Writer, f Figure) error {
 	}
 	colors := pal.Colors()
 	for i, c := range f.Curves {
-		var mid, band plotter.XYs
-		for _, q := range c.Points {
-			if finite(q.X, q.Y) {
-				mid = append(mid, plotter.XY{X: q.X, Y: q.Y})
-			}
-			if finite(q.X, q.Low, q.High) && q.High > q.Low {
-				band = append(band, plotter.XY{X: q.X, Y: q.High})
-			}
-		}
-		for _, q := range slices.Backward(c.Points) {
-			if finite(q.X, q.Low, q.High) && q.High > q.Low {
-				band = append(band, plotter.XY{X: q.X, Y: q.Low})
-			}
-		}
+		mid, band := c.lines()
 		if len(mid) == 0 {
 			continue
 		}
 		color := colors[i%len(colors)]
-		if len(band) > 3 {
+		if band != nil {
 			poly, err := plotter.NewPolygon(band)
 			if err != nil {
 				return fmt.Errorf("figure %s: %w", f.Name, err)
@@ -83,9 +70,33 @@ func WriteSVG(w io.Writer, f Figure) error {
 	}
 	p.Legend.Top = true
 	canvas := vgsvg.New(16*vg.Centimeter, 10*vg.Centimeter)
-	p.Draw(draw.New(canvas))
+	const margin = vg.Length(0.4) * vg.Centimeter // room for the last tick label
+	p.Draw(draw.Crop(draw.New(canvas), margin, -margin, margin/2, -margin/2))
 	_, err = canvas.WriteTo(w)
 	return err
+}
+
+// lines returns the curve and the outline of its band, nil where no point has a range.
+func (c Curve) lines() (mid, band plotter.XYs) {
+	wide := false
+	for _, q := range c.Points {
+		if finite(q.X, q.Y) {
+			mid = append(mid, plotter.XY{X: q.X, Y: q.Y})
+		}
+		if finite(q.X, q.Low, q.High) {
+			band = append(band, plotter.XY{X: q.X, Y: q.High})
+			wide = wide || q.High > q.Low
+		}
+	}
+	for _, q := range slices.Backward(c.Points) {
+		if finite(q.X, q.Low, q.High) {
+			band = append(band, plotter.XY{X: q.X, Y: q.Low})
+		}
+	}
+	if !wide {
+		return mid, nil
+	}
+	return mid, band
 }
 
 // faint is a colour at 20 % opacity, as alpha-premultiplied components.
