@@ -271,7 +271,7 @@ func (c *composed) lowerEpsilon(target float64) float64 {
 // crossing walks down the grid to where adjust(profile, untilting weight) first exceeds target, and solves inside that cell.
 func (c *composed) crossing(target float64, adjust func(plain, weight float64) float64) (eps float64, ok bool) {
 	if adjust(c.inf, 0) > target {
-		return math.Inf(1), true
+		return math.Inf(1), c.tau <= target/100
 	}
 	var s1, s2 float64 // sums over the cells above l of u and of u e^(l - their loss)
 	decay, grow := math.Exp(-c.h), math.Exp(c.lam*c.h)

@@ -121,13 +121,13 @@ func laplaceCurve(e float64) curve {
 }
 
 // pureCurve is the curve of binary randomized response with loss e, which dominates every e-DP mechanism:
-// e + log1p(-p' (1 - exp((1-2a) e)))/(a-1) with p' = 1/(1+exp(e)).
+// e + log1p(p' expm1(-2 (a-1) e))/(a-1) with p' = 1/(1+exp(e)).
 func pureCurve(e float64) curve {
 	return func(a float64) float64 {
 		if a-1 < 1e-9 {
 			return e * math.Tanh(e/2)
 		}
-		return e + math.Log1p(math.Expm1((1-2*a)*e)/(1+math.Exp(e)))/(a-1)
+		return e + math.Log1p(math.Expm1(-2*(a-1)*e)/(1+math.Exp(e)))/(a-1)
 	}
 }
 

@@ -51,9 +51,13 @@ func softplus(x float64) float64 {
 	return math.Log1p(math.Exp(x))
 }
 
+// maxNodes bounds the work of one quadrature.
+const maxNodes = 1 << 17
+
 // sampledQuadrature is ln A(a) for any a > 1. With u(z) = ln(1-q+q exp((2z-1)/(2 s^2))), E[exp u] = 1 under N(0, s^2), so
 // A - 1 = E[expm1(a u) - a expm1(u)], whose integrand is not negative. The trapezoid rule converges exponentially
-// for it; nodes are doubled until two results agree to 1e-11.
+// for it; nodes are doubled until two results agree to 1e-11. Where that takes more than maxNodes (noise far below the
+// sensitivity) the divergence without sampling is returned.
 func sampledQuadrature(q, s, a float64) float64 {
 	lo, hi := -14*s, a+14*s
 	lnQ, ln1Q := math.Log(q), math.Log1p(-q)
@@ -69,13 +73,20 @@ func sampledQuadrature(q, s, a float64) float64 {
 			scale = math.Max(scale, a*u(z)-z*z/(2*s*s))
 		}
 	}
-	n := int(math.Min(1<<20, math.Max(64, math.Ceil((hi-lo)/s*4))))
+	nodes := math.Max(64, math.Ceil((hi-lo)/s*4))
+	if nodes > maxNodes/4 {
+		return (a - 1) * a / (2 * s * s) // sampling never costs more than no sampling
+	}
+	n := int(nodes)
 	sum := 0.5 * (term(lo) + term(hi))
 	for i := 1; i < n; i++ {
 		sum += term(lo + (hi-lo)*float64(i)/float64(n))
 	}
 	last := sum / float64(n)
-	for n < 1<<22 {
+	for {
+		if n > maxNodes {
+			return (a - 1) * a / (2 * s * s)
+		}
 		for i := 0; i < n; i++ {
 			sum += term(lo + (hi-lo)*(float64(i)+0.5)/float64(n))
 		}

@@ -326,10 +326,9 @@ func composeFor(ds []losses, delta float64) (c composed, eps float64, err error)
 	inf := -math.Expm1(lnFinite)
 	finite := math.Max(delta-inf, 1e-3*delta)
 	for _, f := range []float64{1, 0.25, 0.05, 0} {
-		lam, nats := 0.0, 37.0
+		lam, nats := 0.0, windowNats-(1-f)*math.Log(delta) // the smaller the tilt, the wider the window
 		if f > 0 {
 			var top float64
-			nats = windowNats
 			if lam, top = chernoff(ds, -f*math.Log(finite)); top <= 0 && f == 1 && inf < delta {
 				return composed{}, 0, nil // P[loss > 0] <= delta
 			}
