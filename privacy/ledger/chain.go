@@ -20,6 +20,7 @@ import (
 // next record against it. Its size grows with the number of distinct events, not with that of records.
 type chain struct {
 	genesis   Genesis
+	origin    [sha256.Size]byte // hash of the genesis
 	prev      [sha256.Size]byte // hash of the last record, or of the genesis
 	next      uint64            // number of the next record
 	records   uint64
@@ -39,7 +40,7 @@ type tally struct {
 }
 
 func newChain(g Genesis, hash [sha256.Size]byte) *chain {
-	return &chain{genesis: g, prev: hash, next: 1, events: map[string]*tally{}}
+	return &chain{genesis: g, origin: hash, prev: hash, next: 1, events: map[string]*tally{}}
 }
 
 func (c *chain) head() Head { return Head{Seq: c.next - 1, Hash: c.prev} }

@@ -235,11 +235,8 @@ func (f *File) Records() iter.Seq2[Record, error] {
 	at := f.at
 	f.mu.Unlock()
 	return func(yield func(Record, error) bool) {
-		s, err := newScanner(f.dir, &Options{FS: f.opt.FS})
-		if err == nil {
-			_, err = s.yield(&at, yield)
-		}
-		if err != nil && !errors.Is(err, errStop) {
+		s := scanner{fs: f.opt.FS, dir: f.dir, chain: newChain(f.chain.genesis, f.chain.origin)}
+		if _, err := s.yield(&at, yield); err != nil && !errors.Is(err, errStop) {
 			yield(Record{}, err)
 		}
 	}

@@ -42,15 +42,9 @@ func cutFrame(b []byte) (payload []byte, ok bool) {
 }
 
 // torn reports whether rest, which does not start with an intact frame and reaches to the end of the last segment, can
-// be what a crash left of one record: every record is synced before the next one is written, so nothing can
-// follow the torn one.
+// be what a crash left of one record: every record is synced before the next one is written, so no intact one can
+// follow. Its length cannot be relied on, for even that may be half there.
 func torn(rest []byte) bool {
-	if len(rest) >= frameHeader {
-		n := binary.LittleEndian.Uint32(rest)
-		if n > 0 && n <= maxPayload && uint64(n) < uint64(len(rest)-frameHeader) {
-			return false // something follows it
-		}
-	}
 	for i := 1; i < len(rest); i++ {
 		if _, ok := cutFrame(rest[i:]); ok {
 			return false
@@ -103,6 +97,7 @@ type scanner struct {
 	known Head // must be met on the way, unless zero
 
 	entry entry
+	r     *bufio.Reader
 	buf   []byte
 	met   bool
 }
@@ -142,6 +137,9 @@ func (s *scanner) scan(limit *end) (end, error) {
 		}
 		n = limit.segment
 	}
+	if n == 0 {
+		return end{}, fmt.Errorf("%w: %s has a %s but no segment", ErrCorrupt, s.dir, genesisFile)
+	}
 	at := end{}
 	for at.segment = 1; ; at.segment++ {
 		last := at.segment >= n
@@ -167,7 +165,11 @@ func (s *scanner) segment(at *end, last bool, size int64) error {
 	if size >= 0 {
 		src = io.LimitReader(f, size)
 	}
-	r := bufio.NewReaderSize(src, 1<<18)
+	if s.r == nil {
+		s.r = bufio.NewReaderSize(nil, 1<<15)
+	}
+	r := s.r
+	r.Reset(src)
 	at.size, at.torn = 0, 0
 	for {
 		whole, err := s.read(r)
