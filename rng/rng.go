@@ -7,6 +7,9 @@
 //     initial models, fault schedules, wake-ups.
 //   - [Simulated] derives a key from a seed, an agent and a charge number. Only the simulator uses it,
 //     and every result made with it is stamped "simulated".
+//
+// [DiscreteGaussian], [Stream.DiscreteLaplace] and [Stream.BernoulliExp] sample by integer arithmetic alone;
+// [Stream.Normals] is in double precision.
 package rng
 
 import (
@@ -117,7 +120,7 @@ func (s *Stream) Below(n uint64) uint64 {
 func (s *Stream) Normals(dst []float64) {
 	for i := 0; i < len(dst); i += 2 {
 		u := float64(s.Uint64()>>11+1) * 0x1p-53
-		sin, cos := math.Sincos(2 * math.Pi * s.Float64())
+		sin, cos := sincosTurns(s.Uint64() >> 11)
 		r := math.Sqrt(-2 * math.Log(u))
 		dst[i] = r * cos
 		if i+1 < len(dst) {
