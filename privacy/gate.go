@@ -63,8 +63,19 @@ func (g *Gate) Describe(q *agent.Query) (account.Release, account.Event, error) 
 	if err != nil {
 		return none, account.Event{}, err
 	}
+	if g.needsGrid() {
+		if _, ok := o.(GridOracle); !ok {
+			return none, account.Event{}, fmt.Errorf("%w: the mechanism adds integers and oracle %q gives none; quantise = true charges the rounding of its values instead", ErrRefused, q.Oracle)
+		}
+	}
 	ev, err := g.mechanism.Event(r)
 	return r, ev, err
+}
+
+// needsGrid reports whether values must be exact integers.
+func (g *Gate) needsGrid() bool {
+	m, ok := g.mechanism.(integral)
+	return ok && m.integral()
 }
 
 // Answer releases the oracle's noisy value at q into dst. In this order: describe (public), charge
@@ -91,13 +102,8 @@ func (g *Gate) Answer(q *agent.Query, dst tensor.Vec) error {
 	g.noise.Rekey(&key, rng.Noise)
 	key.Erase()
 
-	if cap(g.value.Float) < len(dst) {
-		g.value.Float = make(tensor.Vec, len(dst))
-	}
 	v := &g.value
-	v.Float, v.Grid, v.Step = v.Float[:len(dst)], v.Grid[:0], 0
-	v.Float.Zero()
-	g.oracles[q.Oracle].Evaluate(v, q, &g.sample)
+	g.evaluate(q, r, len(dst))
 	g.mechanism.Perturb(v, r, Charge{Seq: seq, Round: g.round, Live: g.live, Noise: &g.noise})
 	dst.Scale(r.Scale, v.Float)
 
@@ -106,4 +112,25 @@ func (g *Gate) Answer(q *agent.Query, dst tensor.Vec) error {
 	g.sample.Erase()
 	g.noise.Erase()
 	return nil
+}
+
+// evaluate fills the value, in exact integers where the mechanism asks for them.
+func (g *Gate) evaluate(q *agent.Query, r account.Release, dim int) {
+	v := &g.value
+	if cap(v.Float) < dim {
+		v.Float = make(tensor.Vec, dim)
+	}
+	v.Float, v.Grid, v.Step = v.Float[:dim], v.Grid[:0], 0
+	v.Float.Zero()
+	o := g.oracles[q.Oracle]
+	if !g.needsGrid() {
+		o.Evaluate(v, q, &g.sample)
+		return
+	}
+	if cap(v.Grid) < dim {
+		v.Grid = make([]int64, dim)
+	}
+	v.Grid, v.Step = v.Grid[:dim], GridStep(r.Parts[0].Clip)
+	clear(v.Grid)
+	o.(GridOracle).EvaluateGrid(v.Grid, q, &g.sample)
 }

@@ -1,7 +1,9 @@
 package privacy
 
 import (
+	"maps"
 	"math"
+	"slices"
 
 	"sotto/config"
 	"sotto/privacy/account"
@@ -20,38 +22,69 @@ var _ Mechanism = Gaussian{}
 // assumption that statements name. A value that arrives in float32 carries the rounding error of its own
 // summation beside; an oracle that must not, fills Value.Grid.
 type Gaussian struct {
-	NoiseMultiplier float64 // noise standard deviation over clip, > 0
+	NoiseMultiplier float64 `toml:"noise_multiplier"` // noise standard deviation over clip, > 0
+	// PartNoise replaces NoiseMultiplier for the named parts of a joint release, for instance a count beside
+	// a gradient (Andrew, Thakkar, McMahan, Ramaswamy 2021).
+	PartNoise map[string]float64 `toml:"part_noise,omitempty"`
 }
 
-// gridBits is the resolution of released values: clip x 2^-gridBits.
-const gridBits = 20
+func (m *Gaussian) setScale(z float64) { m.NoiseMultiplier = z }
+
+func newGaussian(decode func(params any) error) (Mechanism, error) {
+	var m Gaussian
+	if err := decode(&m); err != nil {
+		return nil, err
+	}
+	return m, checkMultipliers(m.NoiseMultiplier, m.PartNoise)
+}
 
 // NewGaussian refuses multipliers that are not positive and finite.
 func NewGaussian(noiseMultiplier float64) (Mechanism, error) {
-	if !(noiseMultiplier > 0) || math.IsInf(noiseMultiplier, 1) {
-		return nil, config.Bad("noise_multiplier", noiseMultiplier, "above 0 and finite (mechanism none has no noise)")
+	return NewMechanism("gaussian", noiseMultiplier)
+}
+
+func checkMultipliers(noiseMultiplier float64, parts map[string]float64) error {
+	const allowed = "above 0 and finite (mechanism none has no noise)"
+	if !positive(noiseMultiplier) {
+		return config.Bad("noise_multiplier", noiseMultiplier, allowed)
 	}
-	return Gaussian{noiseMultiplier}, nil
+	for _, name := range slices.Sorted(maps.Keys(parts)) {
+		if !positive(parts[name]) {
+			return config.Bad("part_noise."+name, parts[name], allowed)
+		}
+	}
+	return nil
 }
 
 // Event is a Gaussian event under the release's sampler. Parts released together on one batch compose
-// inside the event: the shifts add in squares.
+// inside the event: their effective multipliers add as 1/s^2 = sum (shift/noise)^2.
 func (m Gaussian) Event(r account.Release) (account.Event, error) {
-	sum := 0.
-	for _, p := range r.Parts {
-		if p.Norm != account.L2 {
-			return account.Event{}, config.Bad("norm", p.Norm, "L2 sensitivity for the Gaussian mechanism")
-		}
-		if !(p.Clip > 0) || math.IsInf(p.Clip, 1) {
-			return account.Event{}, config.Bad("max_grad_norm", p.Clip, "above 0 and finite with mechanism gaussian")
-		}
-		sum += p.Shift * p.Shift
+	if err := checkParts(r, account.L2, "gaussian"); err != nil {
+		return account.Event{}, err
 	}
-	inner, err := account.Gaussian(m.NoiseMultiplier, math.Sqrt(sum))
+	if err := checkPartNoise(m.PartNoise, r); err != nil {
+		return account.Event{}, err
+	}
+	inner, err := m.inner(r)
 	if err != nil {
 		return account.Event{}, err
 	}
 	return r.Sampled(inner)
+}
+
+func (m Gaussian) inner(r account.Release) (account.Event, error) {
+	if len(m.PartNoise) == 0 {
+		sum := 0.
+		for _, p := range r.Parts {
+			sum += p.Shift * p.Shift
+		}
+		return account.Gaussian(m.NoiseMultiplier, math.Sqrt(sum))
+	}
+	noise, shift := make([]float64, len(r.Parts)), make([]float64, len(r.Parts))
+	for i, p := range r.Parts {
+		noise[i], shift[i] = noiseOf(p.Name, m.PartNoise, m.NoiseMultiplier), p.Shift
+	}
+	return account.JointGaussian(noise, shift)
 }
 
 // Perturb adds the noise.
@@ -59,13 +92,13 @@ func (m Gaussian) Perturb(v *Value, r account.Release, c Charge) {
 	var normals [512]float64
 	at := 0
 	for _, p := range r.Parts {
-		step := math.Ldexp(p.Clip, -gridBits)
-		sigma := math.Ldexp(m.NoiseMultiplier, gridBits)
+		step := GridStep(p.Clip)
+		sigma := math.Ldexp(noiseOf(p.Name, m.PartNoise, m.NoiseMultiplier), gridBits)
 		for lo := at; lo < at+p.Dim; lo += len(normals) {
 			n := normals[:min(len(normals), at+p.Dim-lo)]
 			c.Noise.Normals(n)
 			if v.Step > 0 {
-				addGrid(v.Float[lo:], v.Grid[lo:], v.Step/step, step, sigma, n)
+				addGrid(v.Float[lo:], v.Grid[lo:], v.Step/GridStep(r.Parts[0].Clip), step, sigma, n)
 			} else {
 				addFloat(v.Float[lo:], step, sigma, n)
 			}
@@ -91,5 +124,11 @@ func addGrid(x tensor.Vec, grid []int64, ratio, step, sigma float64, normals []f
 
 // Provenance is Proved, under the stated assumption on the sampler.
 func (Gaussian) Provenance() Provenance { return Proved }
+
+// Assumptions names the double-precision sampler.
+func (Gaussian) Assumptions() []string { return []string{assumeNormals} }
+
+// assumeNormals is what the double-precision normal sampler leaves unproved.
+const assumeNormals = "the double-precision sampler is indistinguishable from the normal law"
 
 func (Gaussian) sealed() {}

@@ -8,19 +8,47 @@ import (
 	"sotto/config"
 )
 
-// Mechanisms lists every mechanism by the name used in run files. scale is the mechanism's noise scale
-// over the clip; mechanisms without noise ignore it.
-var Mechanisms = map[string]func(scale float64) (Mechanism, error){
-	"gaussian": NewGaussian,
-	"none":     func(float64) (Mechanism, error) { return None{}, nil },
-	"sealed":   func(float64) (Mechanism, error) { return Sealed{}, nil },
+// Mechanisms lists every mechanism by the name used in run files. decode fills the mechanism's own
+// parameters and refuses unknown keys; nil leaves the defaults. No mechanism takes an epsilon: each takes a
+// noise scale over the clip, and the sensitivity comes with the release.
+var Mechanisms = map[string]func(decode func(params any) error) (Mechanism, error){
+	"discrete-gaussian":   newDiscreteGaussian,
+	"gaussian":            newGaussian,
+	"k-norm":              newKNorm,
+	"laplace":             newLaplace,
+	"none":                func(func(any) error) (Mechanism, error) { return None{}, nil },
+	"randomized-response": newRandomizedResponse,
+	"sealed":              func(func(any) error) (Mechanism, error) { return Sealed{}, nil },
+	"truncated-gaussian":  newTruncatedGaussian,
+	"truncated-laplace":   newTruncatedLaplace,
 }
 
-// NewMechanism returns the named mechanism; an unknown name is a config.Error on key "mechanism".
-func NewMechanism(name string, scale float64) (Mechanism, error) {
+// New returns the named mechanism; an unknown name is a config.Error on key "mechanism".
+func New(name string, decode func(params any) error) (Mechanism, error) {
 	m, ok := Mechanisms[name]
 	if !ok {
 		return nil, config.Bad("mechanism", name, "one of "+strings.Join(slices.Sorted(maps.Keys(Mechanisms)), ", "))
 	}
-	return m(scale)
+	if decode == nil {
+		decode = func(any) error { return nil }
+	}
+	return m(decode)
+}
+
+// scaled is implemented by parameters whose main value is a noise scale over the clip.
+type scaled interface{ setScale(scale float64) }
+
+// NewMechanism returns the named mechanism with all parameters but its noise scale (over the clip) at their
+// defaults; mechanisms without noise ignore the scale. Float values are put on the grid before integer
+// noise (see Quantise of the mechanisms), so that any oracle can be asked.
+func NewMechanism(name string, scale float64) (Mechanism, error) {
+	return New(name, func(p any) error {
+		if s, ok := p.(scaled); ok {
+			s.setScale(scale)
+		}
+		if g, ok := p.(interface{ gridding() *Gridding }); ok {
+			g.gridding().Quantise = true
+		}
+		return nil
+	})
 }

@@ -17,10 +17,13 @@ func (None) Event(account.Release) (account.Event, error) {
 }
 
 // Perturb leaves the value as it is.
-func (None) Perturb(v *Value, _ account.Release, _ Charge) { exact(v) }
+func (None) Perturb(v *Value, r account.Release, _ Charge) { exact(v, r) }
 
 // Provenance is Proved: nothing is claimed.
 func (None) Provenance() Provenance { return Proved }
+
+// Assumptions is empty.
+func (None) Assumptions() []string { return nil }
 
 func (None) sealed() {}
 
@@ -33,17 +36,32 @@ type Sealed struct{}
 func (Sealed) Event(account.Release) (account.Event, error) { return account.NoOp(), nil }
 
 // Perturb leaves the value as it is.
-func (Sealed) Perturb(v *Value, _ account.Release, _ Charge) { exact(v) }
+func (Sealed) Perturb(v *Value, r account.Release, _ Charge) { exact(v, r) }
 
 // Provenance is Proved: an empty transcript depends on nothing.
 func (Sealed) Provenance() Provenance { return Proved }
 
+// Assumptions names what the charge of nothing rests on.
+func (Sealed) Assumptions() []string {
+	return []string{"no message of this agent and no version of its model leaves it"}
+}
+
 func (Sealed) sealed() {}
 
-func exact(v *Value) {
-	if v.Step > 0 {
-		for i, g := range v.Grid {
-			v.Float[i] = float32(float64(g) * v.Step)
+// exact converts an integer value to its float form.
+func exact(v *Value, r account.Release) {
+	if v.Step <= 0 {
+		return
+	}
+	at := 0
+	for _, p := range r.Parts {
+		step := v.Step
+		if p.Clip != r.Parts[0].Clip {
+			step *= p.Clip / r.Parts[0].Clip
 		}
+		for i := at; i < at+p.Dim; i++ {
+			v.Float[i] = float32(float64(v.Grid[i]) * step)
+		}
+		at += p.Dim
 	}
 }

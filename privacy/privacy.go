@@ -38,7 +38,7 @@ type Oracle interface {
 type Value struct {
 	Float tensor.Vec // in the units of the release's clip, before Release.Scale
 	Grid  []int64    // exact integer value; the statistic is Grid times Step
-	Step  float64    // > 0 says that Grid is in use
+	Step  float64    // > 0 says that Grid is in use: the step of the first part, for the others in proportion to their clips
 }
 
 // Charge names one entry of the ledger and carries the noise stream drawn for it.
@@ -75,5 +75,7 @@ type Mechanism interface {
 	// The noise scale depends on r alone.
 	Perturb(v *Value, r account.Release, c Charge)
 	Provenance() Provenance
+	// Assumptions lists what the guarantee rests on beside the event, for statements.
+	Assumptions() []string
 	sealed()
 }

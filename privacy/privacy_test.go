@@ -7,8 +7,6 @@ import (
 	"slices"
 	"testing"
 
-	"gonum.org/v1/gonum/stat/distuv"
-
 	"sotto/agent"
 	"sotto/config"
 	"sotto/privacy"
@@ -18,24 +16,6 @@ import (
 	"sotto/rng"
 	"sotto/tensor"
 )
-
-func TestMechanisms(t *testing.T) {
-	const s = 1.7
-	g, err := privacy.NewMechanism("gaussian", s)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Run("gaussian", func(t *testing.T) {
-		privacytest.Run(t, privacytest.Options{Mechanism: g, Std: s, CDF: distuv.Normal{Sigma: s}.CDF,
-			Epsilon: func(e float64) bool { return e > 0 && !math.IsInf(e, 0) }})
-	})
-	t.Run("none", func(t *testing.T) {
-		privacytest.Run(t, privacytest.Options{Mechanism: privacy.None{}, Epsilon: func(e float64) bool { return math.IsInf(e, 1) }})
-	})
-	t.Run("sealed", func(t *testing.T) {
-		privacytest.Run(t, privacytest.Options{Mechanism: privacy.Sealed{}, Epsilon: func(e float64) bool { return e == 0 }})
-	})
-}
 
 func TestBadMechanisms(t *testing.T) {
 	var e *config.Error
