@@ -3,6 +3,7 @@ package ledger_test
 import (
 	"errors"
 	"fmt"
+	"io/fs"
 	"math/rand/v2"
 	"slices"
 	"testing"
@@ -43,7 +44,7 @@ func (l *life) use(r *rand.Rand, events []account.Event, data []*ledger.Fingerpr
 		f, err = ledger.Open(crashDir, o)
 	} else if f, err = ledger.Create(crashDir, genesis(), o); err == nil {
 		l.born = true
-	} else if errors.Is(err, fsExist) { // it was complete, only nobody was told
+	} else if errors.Is(err, fs.ErrExist) { // it was complete, only nobody was told
 		l.born = true
 		f, err = ledger.Open(crashDir, o)
 	}

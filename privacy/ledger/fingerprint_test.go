@@ -3,7 +3,6 @@ package ledger_test
 import (
 	"errors"
 	"fmt"
-	"io/fs"
 	"iter"
 	"os"
 	"path/filepath"
@@ -14,11 +13,6 @@ import (
 	"sotto/privacy/account"
 	"sotto/privacy/ledger"
 	"sotto/privacy/ledger/ledgertest"
-)
-
-var (
-	fsExist    = fs.ErrExist
-	fsNotExist = fs.ErrNotExist
 )
 
 func texts(records []string) iter.Seq[[]byte] {

@@ -145,7 +145,7 @@ func compareClaims(was, now *Claim) (note string, err error) {
 }
 
 func near(a, b float64) bool {
-	return a == b || math.Abs(a-b) <= claimTolerance*math.Max(math.Abs(a), math.Abs(b))
+	return a == b || !math.IsInf(a, 0) && !math.IsInf(b, 0) && math.Abs(a-b) <= claimTolerance*math.Max(math.Abs(a), math.Abs(b))
 }
 
 // checkFingerprints looks for the fingerprint of the data set charged last.

@@ -1,0 +1,87 @@
+// Package ledger records every privacy charge of one owner's data before the answer that it pays for exists. A
+// charge that was admitted stands, whether or not its answer ever left.
+//
+// [Ledger] is what a gate sees. [File] is the durable one. [Memory] is the simulator's twin, in which equal charges in a
+// row are one record with a count. Both pass the suite of package ledgertest.
+//
+// # Protocol
+//
+// [File.Charge] asks the filter, appends one record and syncs it (fdatasync; macOS: F_FULLFSYNC), all under one
+// lock, and only then returns the record's number. A gate reads data after that, never before. Hence, whatever crashes
+// when:
+//
+//   - An answer that anybody has seen is charged on the disk: charges >= releases.
+//   - A number is given out once. It is the last one plus one, under an exclusive lock of the directory (flock; the
+//     file "lock" also names process and boot). The open record, which every Open appends, takes a number as well.
+//   - A crash between charge and answer leaves a charge without a release. That is safe, and never taken back.
+//   - After a failed write or sync nobody knows what is on the disk. The File is poisoned: it writes nothing more,
+//     and every call says so. Open finds out what was kept.
+//
+// A record that a crash left half written is cut by the next Open, which notes it in its open record, if it is the
+// last one of the last segment, no intact record follows it, and no checkpoint or stored outbox names its number or a
+// later one ([Options].KnownSeq): then its answer cannot have left. Any other damage is [ErrCorrupt], and nothing is
+// repaired. If the crash happens again before the open record is durable, the note is lost; the charge was never there.
+//
+// # Budget
+//
+// The budget belongs to the data, not to a run. It stands in the genesis, and the filter is fed with all charges of the
+// past when the ledger is opened. [OpenFor] finds the ledger of a data set by its [Fingerprint]: one shared record is
+// enough to charge the old budget, so that correcting or adding a record never opens a fresh one. A ledger
+// keeps the fingerprint of all records that were ever charged to it. By default the filter is an account.RDPFilter; a
+// caller that brings another one, such as an account.CountFilter for a run planned with a tighter accountant, answers
+// for its fitting the budget together with the past. [Verify] reports a ledger that is overspent.
+//
+// # Files
+//
+//	genesis.json         what is protected, the budget, the owner's key and signature; canonical JSON and a line end
+//	000001.log, ...      records; a new segment follows when one has reached 64 MiB
+//	dataset-TAG.fp       the fingerprint of all records charged so far
+//	lock                 process id and boot id of the holder
+//
+// A segment is a row of frames without gaps:
+//
+//	bytes 0-3    length of the payload, unsigned, little endian, 1 to 2^20
+//	bytes 4-7    CRC-32C of the payload, likewise
+//	then         the payload: one JSON object
+//
+// The object's keys are sorted, without blanks; strings are written as encoding/json writes them, numbers are decimal
+// integers. Any other spelling is refused.
+//
+//	adjacency    of the ledger, on every record
+//	agent        who charged, see Options
+//	claim        close, statement: {"accountant","delta","epsilon":{"lower","upper"},"version"}
+//	count        how many charges; this package writes 1
+//	dataset      tag of the fingerprint, "" without; changes at open records only
+//	digest       statement: SHA-256 of the statement's JSON
+//	event        charge: canonical JSON of the account.Event
+//	kind         open, charge, override, close, rotate, statement; the first record is an open
+//	note         override: what was accepted; open: what was cut
+//	overrides    how many override records so far, this one included
+//	prev         SHA-256 of the payload before; of the first: of the genesis without its line end
+//	round        coarse time; no clock is ever written
+//	run          see Options
+//	seq          number of the record; the next one has seq + count
+//	signature    close, statement: Ed25519 over "sotto ledger record\n" and the object without this key
+//	total        charge: how often this event was charged so far, this record included
+//	unit         of the ledger, on every record
+//	v            1
+//
+// A fingerprint is "SOTTOFP1", 16 bytes that identify the secret, the number of digests (u64 little endian), the digests
+// of 16 bytes each in ascending order, and the SHA-256 of all that; TAG is the first half of the SHA-256 of the file.
+//
+// # What it proves, and what not
+//
+// [Verify] recomputes checksums, hashes, signatures, numbers, totals and every epsilon that was recorded. Editing,
+// reordering or removing records breaks the chain. Cutting the end, restoring an old copy, or rewriting everything
+// with the owner's key is found by whoever holds a later head: the owner's own checkpoint ([Options].KnownSeq and
+// KnownHead), or a peer ([SignedHead]).
+//
+// An owner can delete a ledger, and no software can prevent that; its past releases then count for nothing in the
+// figures of later runs, which are wrong by that much. Statements say so. The ledger of a data set that was destroyed may go
+// with it. Everything but the fingerprint is public by construction: no record depends on private data. The
+// fingerprint stays with the owner; under its secret it tells only the number of distinct records.
+//
+// Disks that lie about syncs are beyond this package. File systems that keep nothing (tmpfs) or leave syncs and
+// locks to others (network and user-space ones) are refused with [ErrDurability], as are systems other than
+// Linux and macOS.
+package ledger

@@ -1,0 +1,152 @@
+package ledger_test
+
+import (
+	"crypto/ed25519"
+	"errors"
+	"math"
+	"strings"
+	"testing"
+
+	"sotto/privacy/account"
+	"sotto/privacy/ledger"
+	"sotto/privacy/ledger/ledgertest"
+)
+
+func owner(n byte) ed25519.PublicKey { return key(n).Public().(ed25519.PublicKey) }
+
+// A statement says what the charges cost: two Gaussian answers of multiplier 20 are 0.0707-GDP, and epsilon at
+// delta 1e-6 of that is the root of the Gaussian profile (Balle, Wang 2018, Theorem 8), by bisection here.
+func TestStatement(t *testing.T) {
+	dir := t.TempDir()
+	o := options()
+	f := create(t, dir, o)
+	ev := gaussian(t, 20)
+	ev.Sampler = "full/1"
+	if err := f.Override("a risk"); err != nil {
+		t.Fatal(err)
+	}
+	last := charge(t, f, ev, 2)
+	head := f.Head()
+	s, err := f.Statement("exact")
+	if err != nil {
+		t.Fatal(err)
+	}
+	mu, lo, hi := math.Sqrt2/20, 0.0, 1.0
+	for range 60 {
+		mid := (lo + hi) / 2
+		phi := func(x float64) float64 { return math.Erfc(-x/math.Sqrt2) / 2 }
+		if phi(mu/2-mid/mu)-math.Exp(mid)*phi(-mu/2-mid/mu) > 1e-6 {
+			lo = mid
+		} else {
+			hi = mid
+		}
+	}
+	st := s.Statement
+	if st.Epsilon == nil || math.Abs(st.Epsilon.Upper-lo) > 1e-9 {
+		t.Errorf("epsilon %v, want %g", st.Epsilon, lo)
+	}
+	if st.Releases != 2 || st.Sampler != "full/1" || st.Delta != 1e-6 || st.Ledger != (account.LedgerRange{FirstSeq: 1, LastSeq: last, Head: head.String()}) ||
+		len(st.Overrides) != 1 || st.Overrides[0] != "a risk" || !strings.Contains(strings.Join(st.NotCovered, ";"), "deletion of ledgers") {
+		t.Errorf("statement %+v", st)
+	}
+	if err := s.Verify(owner(1)); err != nil {
+		t.Error(err)
+	}
+	if err := s.Verify(owner(2)); !errors.Is(err, ledger.ErrKey) {
+		t.Errorf("another owner: %v", err)
+	}
+	forged := s
+	forged.Statement.Delta = 1e-9
+	if err := forged.Verify(nil); !errors.Is(err, ledger.ErrCorrupt) {
+		t.Errorf("an edited statement: %v", err)
+	}
+	forged = s
+	forged.Signature = forged.Signature[2:]
+	if err := forged.Verify(nil); !errors.Is(err, ledger.ErrCorrupt) {
+		t.Errorf("a cut signature: %v", err)
+	}
+	if _, err := f.Statement("none"); err == nil {
+		t.Error("an unknown kind of noise was accepted")
+	}
+	closed(t, f)
+	if _, err := f.Statement("exact"); !errors.Is(err, ledger.ErrClosed) {
+		t.Errorf("statement after close: %v", err)
+	}
+	r := verified(t, dir, o)
+	if r.Claims != 2 || r.Signatures != 3 {
+		t.Errorf("report %+v", r)
+	}
+	n := 0
+	for _, rec := range ledgertest.Records(t, f) {
+		if rec.Kind == ledger.Stated {
+			n++
+			if rec.Claim == nil || rec.Claim.Epsilon != *st.Epsilon || len(rec.Digest) != 64 {
+				t.Errorf("record %+v", rec)
+			}
+		}
+	}
+	if n != 1 {
+		t.Errorf("%d statements recorded", n)
+	}
+}
+
+// What no accountant supports is never given a figure: the close says infinity, and a statement is refused. The
+// caller's filter admitted it, above the budget, and Verify says so.
+func TestUnsupportedCharges(t *testing.T) {
+	dir := t.TempDir()
+	ev, err := account.RDP([]float64{2, 4}, []float64{0.1, 0.2})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if ev, err = account.PoissonSampled(0.1, ev); err != nil {
+		t.Skip("sampled black boxes cannot be made:", err)
+	}
+	o := options()
+	if o.Filter, err = account.NewCountFilter(ev, 3); err != nil {
+		t.Fatal(err)
+	}
+	f := create(t, dir, o)
+	charge(t, f, ev, 1)
+	if _, err := f.Statement("exact"); !errors.Is(err, account.ErrUnsupported) {
+		t.Errorf("statement: %v", err)
+	}
+	if c, err := f.Spent(); err != nil || c.Accountant != "none" || !math.IsInf(c.Epsilon.Upper, 1) {
+		t.Errorf("spent %+v, %v", c, err)
+	}
+	closed(t, f)
+	if r := verified(t, dir, o); !r.Overspent || r.Claims != 1 {
+		t.Errorf("report %+v", r)
+	}
+}
+
+func TestSignedHead(t *testing.T) {
+	f := create(t, t.TempDir(), options())
+	defer closed(t, f)
+	charge(t, f, gaussian(t, 100), 1)
+	old := f.SignedHead()
+	charge(t, f, gaussian(t, 100), 1)
+	now := f.SignedHead()
+	if old.Seq != 2 || now.Seq != 3 || now.Hash != f.Head().String() {
+		t.Errorf("heads %+v and %+v", old, now)
+	}
+	for name, x := range map[string]struct {
+		err  error
+		want error
+	}{
+		"first":          {old.Verify(owner(1), nil), nil},
+		"forward":        {now.Verify(owner(1), &old), nil},
+		"the same":       {now.Verify(owner(1), &now), nil},
+		"back":           {old.Verify(owner(1), &now), ledger.ErrRollback},
+		"another owner":  {now.Verify(owner(2), nil), ledger.ErrKey},
+		"another ledger": {now.Verify(owner(1), &ledger.SignedHead{ID: "x"}), ledger.ErrDataset},
+		"edited":         {(&ledger.SignedHead{ID: now.ID, Seq: 9, Hash: now.Hash, PublicKey: now.PublicKey, Signature: now.Signature}).Verify(owner(1), nil), ledger.ErrCorrupt},
+		"forked":         {now.Verify(owner(1), &ledger.SignedHead{ID: now.ID, Seq: now.Seq, Hash: old.Hash}), ledger.ErrRollback},
+	} {
+		if !errors.Is(x.err, x.want) || x.want == nil && x.err != nil {
+			t.Errorf("%s: %v", name, x.err)
+		}
+	}
+	if err := now.Verify(nil, nil); err == nil {
+		t.Error("a head of no owner was accepted")
+	}
+}
