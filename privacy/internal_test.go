@@ -1,0 +1,229 @@
+package privacy
+
+import (
+	"fmt"
+	"math"
+	"reflect"
+	"testing"
+
+	"gonum.org/v1/gonum/stat/distuv"
+
+	"sotto/agent"
+	"sotto/privacy/account"
+	"sotto/privacy/ledger"
+	"sotto/rng"
+	"sotto/tensor"
+)
+
+// ones is an oracle whose value is 1 in every coordinate, in floating point or integers.
+type ones struct{ sampled *uint64 }
+
+func (ones) Describe(q *agent.Query) (account.Release, error) {
+	return account.Release{Oracle: "ones", Adjacency: account.ZeroOut, Unit: account.Record(), Sampler: account.Sampler{Kind: account.FullBatch},
+		Parts: []account.Part{{Name: "value", Clip: 1, Shift: 1, Norm: account.L2, Dim: 5000}}, Scale: 1}, nil
+}
+
+func (o ones) Evaluate(dst *Value, _ *agent.Query, sample *rng.Stream) {
+	*o.sampled = sample.Uint64()
+	for i := range dst.Float {
+		dst.Float[i] = 1
+	}
+}
+
+func (o ones) EvaluateGrid(dst []int64, _ *agent.Query, sample *rng.Stream) {
+	*o.sampled = sample.Uint64()
+	for i := range dst {
+		dst[i] = 1 << 20
+	}
+}
+
+// After an answer nothing that could rebuild the noise or the value is left in the gate: key streams are
+// overwritten and the value is zero, whatever mechanism ran.
+func TestNothingIsLeftOfACharge(t *testing.T) {
+	var erased rng.Stream
+	erased.Erase()
+	for _, m := range []Mechanism{Gaussian{NoiseMultiplier: 1}, DiscreteGaussian{NoiseMultiplier: 1},
+		DiscreteGaussian{NoiseMultiplier: 1, Gridding: Gridding{Quantise: true}}, KNorm{Scale: 1}} {
+		t.Run(fmt.Sprintf("%T", m), func(t *testing.T) {
+			var sampled uint64
+			g := NewGate(ledger.NewMemory(nil), m, map[string]Oracle{"ones": ones{&sampled}})
+			var keys []rng.Key
+			secret := g.keys
+			g.keys = func(seq uint64) rng.Key {
+				k := secret(seq)
+				keys = append(keys, k)
+				return k
+			}
+			dst := make(tensor.Vec, 5000)
+			for range 3 {
+				if err := g.Answer(&agent.Query{Oracle: "ones"}, dst); err != nil {
+					t.Fatal(err)
+				}
+				if !reflect.DeepEqual(g.noise, erased) || !reflect.DeepEqual(g.sample, erased) {
+					t.Fatal("a key stream is left after the answer")
+				}
+				for i := range dst {
+					if g.value.Float[i] != 0 || len(g.value.Grid) > 0 && g.value.Grid[i] != 0 {
+						t.Fatal("the value is left after the answer")
+					}
+				}
+				// The sampling stream is that of the charge's key in its own domain.
+				if k := keys[len(keys)-1]; rng.NewStream(&k, rng.Sample).Uint64() != sampled {
+					t.Fatal("the sample does not come from the charge's key")
+				}
+			}
+			if len(keys) != 3 || keys[0] == keys[1] || keys[1] == keys[2] || keys[0] == keys[2] || keys[0] == (rng.Key{}) {
+				t.Errorf("%d charges did not draw a fresh key each", len(keys))
+			}
+		})
+	}
+}
+
+func newTruncatedFor(t *testing.T, name string, scale, bound float64) Truncated {
+	t.Helper()
+	m, err := New(name, func(p any) error {
+		p.(*TruncatedParams).Scale, p.(*TruncatedParams).Truncation = scale, bound
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return m.(Truncated)
+}
+
+// cellWeights are the integer weights of all cells, as fractions.
+func (m Truncated) cellWeights() []float64 {
+	w := make([]float64, len(m.cumulative)+1)
+	last := uint64(0)
+	for i, c := range m.cumulative {
+		w[i] = math.Ldexp(float64(c-last), -64)
+		last = c
+	}
+	w[len(w)-1] = math.Ldexp(float64(-last), -64)
+	return w
+}
+
+// Every cell has the probability of its interval under the truncated law, by distribution functions that
+// do not come from here.
+func TestTruncatedTable(t *testing.T) {
+	for _, c := range []struct {
+		name         string
+		scale, bound float64
+	}{{"truncated-laplace", 1.5, 10}, {"truncated-laplace", .2, 12}, {"truncated-gaussian", 2, 24}, {"truncated-gaussian", 50, 8}, {"truncated-laplace", 200, 8192}, {"truncated-gaussian", .5, .0625}} {
+		m := newTruncatedFor(t, c.name, c.scale, c.bound)
+		cdf := distuv.Laplace{Scale: c.scale}.CDF
+		if c.name == "truncated-gaussian" {
+			cdf = distuv.Normal{Sigma: c.scale}.CDF
+		}
+		cell := math.Ldexp(1, -m.bits)
+		edge := (float64(m.last) + .5) * cell
+		if edge < c.bound || edge > c.bound+cell*1.5 || m.last > maxCells {
+			t.Errorf("%+v: noise ends at %g with %d cells", c, edge, m.last)
+		}
+		sum := 0.
+		for i, w := range m.cellWeights() {
+			x := -math.Abs(float64(i-m.last)) * cell // by symmetry, where the distribution function is accurate
+			want := (cdf(x+cell/2) - cdf(x-cell/2)) / (1 - 2*cdf(-edge))
+			if math.Abs(w-want) > 2e-14 { // the reference is a difference of values near .5
+				t.Fatalf("%+v: cell %d has weight %g, want %g", c, i-m.last, w, want)
+			}
+			sum += w
+		}
+		if math.Abs(sum-1) > 1e-12 {
+			t.Errorf("%+v: weights sum to %g", c, sum)
+		}
+	}
+}
+
+// The claimed profile holds for the integers that are in fact sampled: delta at every epsilon by summing
+// over all cells, against the accountant's delta of the event, in both directions and for both sensitivities.
+func TestTruncatedProfile(t *testing.T) {
+	for _, c := range []struct {
+		name                string
+		scale, bound, shift float64
+	}{
+		{"truncated-laplace", 1, 8, 1}, {"truncated-laplace", 4, 40, 2}, {"truncated-gaussian", 3, 20, 1},
+		{"truncated-gaussian", 4.6, 55, 1}, {"truncated-laplace", 1, 2.25, 1}, {"truncated-gaussian", 2, 1.5, 1.25},
+	} {
+		m := newTruncatedFor(t, c.name, c.scale, c.bound)
+		r, _ := ones{}.Describe(nil)
+		r.Parts[0].Dim, r.Parts[0].Shift = 1, c.shift
+		ev, err := m.Event(r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		acc, err := account.NewPLD(account.ZeroOut, account.Record())
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := acc.Compose(ev, 1); err != nil {
+			t.Fatal(err)
+		}
+		w := m.cellWeights()
+		shift := int(math.Ldexp(c.shift, m.bits))
+		at := func(i int) float64 {
+			if i < 0 || i >= len(w) {
+				return 0
+			}
+			return w[i]
+		}
+		for _, eps := range []float64{0, .01, .3, 1, 2.5, 6} {
+			remove, add := 0., 0.
+			for i := -shift; i < len(w)+shift; i++ {
+				remove += max(0, at(i)-math.Exp(eps)*at(i+shift))
+				add += max(0, at(i+shift)-math.Exp(eps)*at(i))
+			}
+			got, err := acc.Delta(eps)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if most := max(remove, add); got.Upper < most*(1-1e-12) || got.Upper > most*(1+1e-4)+1e-4 {
+				t.Errorf("%+v at epsilon %g: delta %g by summation, claimed %g", c, eps, most, got.Upper)
+			}
+		}
+	}
+}
+
+// The published (1, 1e-3) truncated Laplace mechanism of Geng et al. 2020 has delta 1e-3, and the published
+// truncated normal noise for (1, 1e-3) has delta .2862 instead.
+func TestPublishedTruncations(t *testing.T) {
+	e0, d0 := 1., 1e-3
+	bound := math.Log1p(math.Expm1(e0)/(2*d0)) / e0
+	for _, c := range []struct {
+		m    Truncated
+		want float64
+	}{
+		{newTruncatedFor(t, "truncated-laplace", 1/e0, bound), 1e-3},
+		// density exp(-(z/w)^2) with w^2 = D^2/e0 is a standard deviation of w/sqrt 2
+		{newTruncatedFor(t, "truncated-gaussian", 1/math.Sqrt(2*e0), 3.184), .2862},
+	} {
+		r, _ := ones{}.Describe(nil)
+		r.Parts[0].Dim = 1
+		ev, err := c.m.Event(r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		acc, err := account.NewPLD(account.ZeroOut, account.Record())
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := acc.Compose(ev, 1); err != nil {
+			t.Fatal(err)
+		}
+		if d, err := acc.Delta(e0); err != nil || math.Abs(d.Upper/c.want-1) > 5e-3 {
+			t.Errorf("%s: delta %v at epsilon 1, want %g (%v)", c.m.family, d, c.want, err)
+		}
+	}
+}
+
+func TestCeilThreshold(t *testing.T) {
+	for _, p := range []float64{1e-300, 1e-19, 1. / 3, .5, 1 - 0x1p-53} {
+		th, all := ceilThreshold(p)
+		if all || math.Ldexp(float64(th), -64) < p || float64(th)-math.Ldexp(p, 64) > 1 {
+			t.Errorf("ceilThreshold(%g) = %d, %v", p, th, all)
+		}
+	}
+	if _, all := ceilThreshold(1); !all {
+		t.Error("probability 1 must always hit")
+	}
+}
