@@ -15,7 +15,8 @@
 //     file "lock" also names process and boot). The open record, which every Open appends, takes a number as well.
 //   - A crash between charge and answer leaves a charge without a release. That is safe, and never taken back.
 //   - After a failed write or sync nobody knows what is on the disk. The File is poisoned: it writes nothing more,
-//     and every call says so. Open finds out what was kept.
+//     and every call says so. Open finds out what was kept. Should a disk show it a record that a failed sync did
+//     not store, and lose it later, the ledger is found corrupt then; it never counts less than was answered.
 //
 // A record that a crash left half written is cut by the next Open, which notes it in its open record, if it is the
 // last one of the last segment, no intact record follows it, and no checkpoint or stored outbox names its number or a
@@ -38,6 +39,9 @@
 //	dataset-TAG.fp       the fingerprint of all records charged so far
 //	lock                 process id and boot id of the holder
 //
+// The genesis holds adjacency, budget, id, min_records, public_key, signature, unit and v, see [Genesis]; its signature is
+// Ed25519 over "sotto ledger genesis\n" and the object without it.
+//
 // A segment is a row of frames without gaps:
 //
 //	bytes 0-3    length of the payload, unsigned, little endian, 1 to 2^20
@@ -52,7 +56,7 @@
 //	claim        close, statement: {"accountant","delta","epsilon":{"lower","upper"},"version"}
 //	count        how many charges; this package writes 1
 //	dataset      tag of the fingerprint, "" without; changes at open records only
-//	digest       statement: SHA-256 of the statement's JSON
+//	digest       statement: SHA-256 of the JSON that was signed, see SignedStatement
 //	event        charge: canonical JSON of the account.Event
 //	kind         open, charge, override, close, rotate, statement; the first record is an open
 //	note         override: what was accepted; open: what was cut

@@ -33,6 +33,13 @@ func testGenesis(t testing.TB) (Genesis, []byte) {
 // signed close with the given claim.
 func forge(t testing.TB, dir string, n int, claim *Claim) {
 	t.Helper()
+	forgeEdited(t, dir, n, claim, nil)
+}
+
+// forgeEdited lets edit, unless nil, change every record, before it is hashed into the chain; it is called with the
+// position from 0.
+func forgeEdited(t testing.TB, dir string, n int, claim *Claim, edit func(i int, e *entry)) {
+	t.Helper()
 	g := Genesis{Adjacency: account.AddRemove, Unit: account.Record(), Budget: account.Budget{Epsilon: 10, Delta: 1e-5}, MinRecords: 1000}
 	if err := g.sign(testKey()); err != nil {
 		t.Fatal(err)
@@ -50,9 +57,13 @@ func forge(t testing.TB, dir string, n int, claim *Claim) {
 	add := func(kind Kind, complete func(e *entry) *tally) {
 		e := c.entry(kind)
 		ta := complete(&e)
+		clean := e
+		if edit != nil {
+			edit(int(c.records), &e)
+		}
 		payload := e.append(nil)
 		log = appendFrame(log, payload)
-		c.add(&e, ta, payload)
+		c.add(&clean, ta, payload)
 	}
 	add(Opened, func(*entry) *tally { return nil })
 	for range n {
@@ -153,6 +164,115 @@ func TestRewrittenHistory(t *testing.T) {
 	}
 }
 
+// Records with right checksums, hashes and signatures that contradict themselves or the ones before. The ledger is
+// an open, charges 1 to 4 and a close.
+func TestContradictions(t *testing.T) {
+	truth := account.GaussianEpsilon(0.2, 1e-5)
+	claim := &Claim{Accountant: "gdp", Delta: 1e-5, Version: account.Version, Epsilon: account.StatedInterval{Lower: truth, Upper: truth}}
+	foreign, err := account.Gaussian(10, 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	foreign.Adjacency = account.ReplaceOne
+	for name, x := range map[string]struct {
+		at   int
+		edit func(e *entry)
+	}{
+		"total too small":      {2, func(e *entry) { e.Total-- }},
+		"total missing":        {2, func(e *entry) { e.Total = 0 }},
+		"count 0":              {2, func(e *entry) { e.Count = 0 }},
+		"count beyond total":   {2, func(e *entry) { e.Count = 2 }},
+		"count too large":      {2, func(e *entry) { e.Count, e.Total = 1<<60, 1<<60+1 }},
+		"number skipped":       {3, func(e *entry) { e.Seq++ }},
+		"number repeated":      {3, func(e *entry) { e.Seq-- }},
+		"prev":                 {3, func(e *entry) { e.prev[0] ^= 1 }},
+		"adjacency":            {1, func(e *entry) { e.adjacency = "zero-out" }},
+		"unit":                 {1, func(e *entry) { e.unit = "owner" }},
+		"overrides":            {1, func(e *entry) { e.overrides++ }},
+		"data set":             {1, func(e *entry) { e.Dataset = "another" }},
+		"first is no open":     {0, func(e *entry) { e.Kind = Rotated }},
+		"open with an event":   {0, func(e *entry) { e.event = []byte("{}") }},
+		"open with a total":    {0, func(e *entry) { e.Total = 1 }},
+		"open with a count":    {0, func(e *entry) { e.Count = 2 }},
+		"open with a claim":    {0, func(e *entry) { e.Claim = claim }},
+		"unknown kind":         {4, func(e *entry) { e.Kind = "gift" }},
+		"charge as open":       {4, func(e *entry) { e.Kind = Opened }},
+		"charge without event": {4, func(e *entry) { e.event = nil }},
+		"charge with a note":   {4, func(e *entry) { e.Note = "x" }},
+		"charge with a digest": {4, func(e *entry) { e.Digest = "x" }},
+		"no event at all":      {4, func(e *entry) { e.event = []byte(`{"type":"gift","v":1}`) }},
+		"event respelt":        {4, func(e *entry) { e.event = []byte(`{"noise_multiplier":10.0,"type":"gaussian","v":1}`) }},
+		"foreign event":        {4, func(e *entry) { e.event = []byte(foreign.Key()) }},
+		"close without claim":  {5, func(e *entry) { e.Claim = nil }},
+		"close unsigned":       {5, func(e *entry) { e.signature = nil }},
+		"close of another":     {5, func(e *entry) { e.signature[7] ^= 1 }},
+		"close as statement":   {5, func(e *entry) { e.Kind = Stated }},
+		"close as rotate":      {5, func(e *entry) { e.Kind = Rotated }},
+		"empty override": {5, func(e *entry) {
+			*e = entry{Record: Record{Seq: e.Seq, Count: 1, Kind: Override}, adjacency: e.adjacency, unit: e.unit, prev: e.prev, overrides: 1}
+		}},
+		"nothing": {-1, nil},
+	} {
+		dir := t.TempDir()
+		forgeEdited(t, dir, 4, claim, func(i int, e *entry) {
+			if i == x.at {
+				x.edit(e)
+			}
+		})
+		_, err := Verify(dir, Options{Accountant: "gdp"})
+		if x.at < 0 && err != nil || x.at >= 0 && !errors.Is(err, ErrCorrupt) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
+// Other spellings of a good record are refused.
+func TestRecordSpelling(t *testing.T) {
+	g, content := testGenesis(t)
+	e := newChain(g, sha256.Sum256(content)).entry(Stated)
+	e.Claim = &Claim{Accountant: "pld", Delta: 1e-5, Version: "v", Epsilon: account.StatedInterval{Lower: 0.25, Upper: math.Inf(1)}}
+	e.event, e.Note, e.Digest, e.Total, e.signature = []byte(`{"a":{"}\"":1}}`), "n", "d", 3, make([]byte, ed25519.SignatureSize)
+	good := e.append(nil)
+	if err := e.parse(good); err != nil {
+		t.Fatal(err)
+	}
+	for _, x := range []struct{ from, to string }{
+		{`"adjacency":"`, `"adjacency":`},
+		{`"agent":""`, `"agent":"\u0061"`},
+		{`"agent":""`, "\"agent\":\"\xff\""},
+		{`"agent":""`, `"agent":"`},
+		{`"lower":0.25`, `"lower":0.250`},
+		{`"upper":"inf"`, `"upper":"Inf"`},
+		{`"claim":{`, `"claim":{"x":1,`},
+		{`"claim":{`, `"claim":[`},
+		{`"count":1`, `"count":01`},
+		{`"count":1`, `"count":1.0`},
+		{`"count":1`, `"count":-1`},
+		{`"count":1`, `"count":9223372036854775808`},
+		{`"count":1`, `"count":`},
+		{`"digest":"d"`, `"digest":""`},
+		{`"event":{`, `"event": {`},
+		{`"event":{"a"`, `"event":{{"a"`},
+		{`"note":"n"`, `"note":""`},
+		{`"prev":"`, `"prev":"g`},
+		{`,"run":""`, ``},
+		{`"signature":"00`, `"signature":"0A`},
+		{`"signature":"00`, `"signature":"0x`},
+		{`"total":3`, `"total":0`},
+		{`"v":1}`, `"v":1} `},
+		{`"v":1}`, `"v":1`},
+		{`"v":1}`, `"v":3}`},
+	} {
+		bad := bytes.Replace(bytes.Clone(good), []byte(x.from), []byte(x.to), 1)
+		if bytes.Equal(bad, good) {
+			t.Fatalf("%s is not in %s", x.from, good)
+		}
+		if err := e.parse(bad); err == nil {
+			t.Errorf("%s for %s was accepted", x.to, x.from)
+		}
+	}
+}
+
 // A signed record cannot be changed without its key, even with right checksums.
 func TestSignatureCoversRecord(t *testing.T) {
 	dir := t.TempDir()
@@ -199,105 +319,6 @@ func TestLostGenesis(t *testing.T) {
 	if _, err := Create(dir, g, o); !errors.Is(err, ErrCorrupt) {
 		t.Errorf("create beside a segment: %v", err)
 	}
-}
-
-// FuzzRecord: parsing never panics, and what parses is canonical.
-func FuzzRecord(f *testing.F) {
-	g, content := testGenesis(f)
-	c := newChain(g, sha256.Sum256(content))
-	e := c.entry(Opened)
-	e.Note, e.Run, e.Agent = "a <note> \u2028", "run", "é"
-	f.Add(e.append(nil))
-	e = c.entry(Charge)
-	e.event, e.Total = []byte(`{"noise_multiplier":1.1,"type":"gaussian","v":1}`), 7
-	f.Add(e.append(nil))
-	e = c.entry(Stated)
-	e.Claim = &Claim{Accountant: "pld", Delta: 1e-5, Version: "v", Epsilon: account.StatedInterval{Lower: 0.25, Upper: math.Inf(1)}}
-	e.Digest, e.signature = digest(nil), make([]byte, ed25519.SignatureSize)
-	f.Add(e.append(nil))
-	f.Add([]byte(`{"adjacency":"`))
-	f.Fuzz(func(t *testing.T, payload []byte) {
-		var e entry
-		if e.parse(payload) != nil {
-			newer(payload)
-			return
-		}
-		if back := e.append(nil); !bytes.Equal(back, payload) {
-			t.Errorf("%s reads as %s", payload, back)
-		}
-		if e.event != nil {
-			c.resolve(&e)
-		}
-		c.check(&e)
-	})
-}
-
-// FuzzFrames: the frame reader and the rule for torn tails never panic, and an intact frame is never torn.
-func FuzzFrames(f *testing.F) {
-	f.Add(appendFrame(nil, []byte("payload")), 3)
-	f.Add(appendFrame(appendFrame(nil, []byte("one")), []byte("two")), 1)
-	f.Add([]byte{0, 0, 0, 0, 0, 0, 0, 0}, 0)
-	f.Fuzz(func(t *testing.T, b []byte, cut int) {
-		payload, ok := cutFrame(b)
-		if ok && !bytes.Equal(appendFrame(nil, payload), b[:frameHeader+len(payload)]) {
-			t.Error("a frame reads as another one")
-		}
-		if torn(append([]byte{1}, appendFrame(nil, []byte("x"))...)) {
-			t.Error("what an intact frame follows is torn")
-		}
-		if len(b) == 0 || len(b) > maxPayload {
-			return
-		}
-		whole := appendFrame(nil, b)
-		if n := 1 + (cut&math.MaxInt)%(len(whole)-1); !torn(whole[:n]) && !holdsFrame(b) {
-			t.Errorf("%d of %d bytes of a record are not torn", n, len(whole))
-		}
-	})
-}
-
-// holdsFrame says that some part of b is a frame: then a torn record that holds b may look like damage.
-func holdsFrame(b []byte) bool {
-	for i := range b {
-		if _, ok := cutFrame(b[i:]); ok {
-			return true
-		}
-	}
-	return false
-}
-
-// FuzzGenesis: parsing never panics, and what parses encodes to the same bytes.
-func FuzzGenesis(f *testing.F) {
-	_, content := testGenesis(f)
-	f.Add(content)
-	f.Add(bytes.Replace(content, []byte(`"v":1`), []byte(`"v":2`), 1))
-	f.Add([]byte("{}\n"))
-	f.Fuzz(func(t *testing.T, b []byte) {
-		g, hash, err := parseGenesis(b)
-		if err != nil {
-			if !errors.Is(err, ErrCorrupt) && !errors.Is(err, ErrVersion) {
-				t.Errorf("error without a name: %v", err)
-			}
-			return
-		}
-		text, err := g.encode()
-		if err != nil || !bytes.Equal(append(text, '\n'), b) || sha256.Sum256(text) != hash {
-			t.Errorf("%s reads as %s, %v", b, text, err)
-		}
-	})
-}
-
-// FuzzFingerprint: parsing never panics, and what parses encodes to the same bytes.
-func FuzzFingerprint(f *testing.F) {
-	p := &Fingerprint{digests: []recordDigest{{1}, {2}, {3}}}
-	f.Add(p.encode())
-	f.Add((&Fingerprint{digests: []recordDigest{{2}, {1}}}).encode())
-	f.Add((&Fingerprint{}).encode())
-	f.Fuzz(func(t *testing.T, b []byte) {
-		p, err := parseFingerprint(b)
-		if err == nil && !bytes.Equal(p.encode(), b) {
-			t.Error("a fingerprint reads as another one")
-		}
-	})
 }
 
 func TestFingerprintDamage(t *testing.T) {

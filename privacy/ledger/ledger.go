@@ -57,7 +57,7 @@ type Record struct {
 	Agent   string `json:"agent,omitempty"`   // likewise
 	Dataset string `json:"dataset,omitempty"` // tag of the data set charged, see Fingerprint
 	Claim   *Claim `json:"claim,omitempty"`   // of a close or statement
-	Digest  string `json:"digest,omitempty"`  // of a statement: SHA-256 of its JSON
+	Digest  string `json:"digest,omitempty"`  // of a statement, see SignedStatement
 }
 
 // Head is the number of the last record or charge, 0 without any, and a hash that covers all records.

@@ -33,8 +33,8 @@ func Open(dir string, o Options) (*File, error) {
 	if err := errors.Join(o.fill(), o.needKey()); err != nil {
 		return nil, err
 	}
-	if _, err := o.FS.List(dir); err != nil {
-		return nil, err
+	if _, err := readAll(o.FS, filepath.Join(dir, genesisFile), maxGenesis); err != nil {
+		return nil, err // no lock file is left where no ledger is
 	}
 	return take(dir, o, (*File).open)
 }

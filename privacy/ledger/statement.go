@@ -11,11 +11,19 @@ import (
 	"sotto/privacy/account"
 )
 
-// SignedStatement is a privacy statement with the owner's signature over its JSON.
+// SignedStatement is a privacy statement, tied to a ledger and a data set by the owner's signature.
 type SignedStatement struct {
 	Statement account.Statement `json:"statement"`
-	PublicKey string            `json:"public_key"` // Ed25519, hexadecimal
-	Signature string            `json:"signature"`
+	LedgerID  string            `json:"ledger_id"`         // Genesis.ID
+	Dataset   string            `json:"dataset,omitempty"` // first half of the Fingerprint's tag
+	PublicKey string            `json:"public_key"`        // Ed25519, hexadecimal
+	Signature string            `json:"signature,omitempty"`
+}
+
+// text is what the signature covers and the ledger records the digest of.
+func (s SignedStatement) text() ([]byte, error) {
+	s.Signature = ""
+	return json.Marshal(s)
 }
 
 func statementMessage(text []byte) []byte {
@@ -25,11 +33,17 @@ func statementMessage(text []byte) []byte {
 // Verify checks the signature against owner, or against the key in s if owner is nil, which then proves only that s is
 // unchanged. ErrKey: another owner. ErrCorrupt: the signature does not fit.
 func (s *SignedStatement) Verify(owner ed25519.PublicKey) error {
-	text, err := json.Marshal(s.Statement)
+	text, err := s.text()
 	if err != nil {
 		return err
 	}
 	return checkSignature(s.PublicKey, s.Signature, owner, statementMessage(text))
+}
+
+// Digest is what the ledger's statement record says about s.
+func (s *SignedStatement) Digest() (string, error) {
+	text, err := s.text()
+	return digest(text), err
 }
 
 func checkSignature(key, signature string, owner ed25519.PublicKey, message []byte) error {
@@ -73,7 +87,8 @@ func (f *File) Statement(noise string) (SignedStatement, error) {
 	s.Ledger = account.LedgerRange{FirstSeq: 1, LastSeq: head.Seq, Head: head.String()}
 	s.Overrides = append(s.Overrides, c.overrides...)
 	s.NotCovered = append(s.NotCovered, "releases that are not in this ledger, and the deletion of ledgers by their owner")
-	text, err := json.Marshal(s)
+	signed := SignedStatement{Statement: s, LedgerID: c.genesis.ID, Dataset: c.dataset[:len(c.dataset)/2], PublicKey: c.genesis.PublicKey}
+	text, err := signed.text()
 	if err != nil {
 		return SignedStatement{}, err
 	}
@@ -85,7 +100,8 @@ func (f *File) Statement(noise string) (SignedStatement, error) {
 	if err != nil {
 		return SignedStatement{}, err
 	}
-	return SignedStatement{Statement: s, PublicKey: c.genesis.PublicKey, Signature: hex.EncodeToString(ed25519.Sign(f.opt.Key, statementMessage(text)))}, nil
+	signed.Signature = hex.EncodeToString(ed25519.Sign(f.opt.Key, statementMessage(text)))
+	return signed, nil
 }
 
 // SignedHead is how long a ledger was at some time, for peers to hold: a ledger whose head goes back was copied or

@@ -19,6 +19,7 @@ func owner(n byte) ed25519.PublicKey { return key(n).Public().(ed25519.PublicKey
 func TestStatement(t *testing.T) {
 	dir := t.TempDir()
 	o := options()
+	o.Fingerprint = people(t, "a", "b")
 	f := create(t, dir, o)
 	ev := gaussian(t, 20)
 	ev.Sampler = "full/1"
@@ -55,15 +56,25 @@ func TestStatement(t *testing.T) {
 	if err := s.Verify(owner(2)); !errors.Is(err, ledger.ErrKey) {
 		t.Errorf("another owner: %v", err)
 	}
-	forged := s
-	forged.Statement.Delta = 1e-9
-	if err := forged.Verify(nil); !errors.Is(err, ledger.ErrCorrupt) {
-		t.Errorf("an edited statement: %v", err)
+	for name, edit := range map[string]func(s *ledger.SignedStatement){
+		"delta":     func(s *ledger.SignedStatement) { s.Statement.Delta = 1e-9 },
+		"ledger":    func(s *ledger.SignedStatement) { s.LedgerID = strings.Repeat("0", 32) },
+		"data set":  func(s *ledger.SignedStatement) { s.Dataset = people(t, "c").Tag()[:16] },
+		"signature": func(s *ledger.SignedStatement) { s.Signature = s.Signature[2:] },
+		"key":       func(s *ledger.SignedStatement) { s.PublicKey = "x" },
+	} {
+		forged := s
+		edit(&forged)
+		if err := forged.Verify(nil); !errors.Is(err, ledger.ErrCorrupt) {
+			t.Errorf("another %s: %v", name, err)
+		}
 	}
-	forged = s
-	forged.Signature = forged.Signature[2:]
-	if err := forged.Verify(nil); !errors.Is(err, ledger.ErrCorrupt) {
-		t.Errorf("a cut signature: %v", err)
+	if s.Dataset != o.Fingerprint.Tag()[:16] || s.LedgerID != f.Genesis().ID {
+		t.Errorf("statement of ledger %s, data %s", s.LedgerID, s.Dataset)
+	}
+	digest, err := s.Digest()
+	if err != nil {
+		t.Fatal(err)
 	}
 	if _, err := f.Statement("none"); err == nil {
 		t.Error("an unknown kind of noise was accepted")
@@ -80,7 +91,7 @@ func TestStatement(t *testing.T) {
 	for _, rec := range ledgertest.Records(t, f) {
 		if rec.Kind == ledger.Stated {
 			n++
-			if rec.Claim == nil || rec.Claim.Epsilon != *st.Epsilon || len(rec.Digest) != 64 {
+			if rec.Claim == nil || rec.Claim.Epsilon != *st.Epsilon || rec.Digest != digest {
 				t.Errorf("record %+v", rec)
 			}
 		}
