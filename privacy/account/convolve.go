@@ -142,12 +142,11 @@ func compose(ds []losses, lam, nats float64) (composed, error) {
 	fft := fourier.NewFFT(n)
 	x, z := make([]float64, n), make([]complex128, n/2+1)
 	logs := make([]complex128, n/2+1)
-	var lnFinite, counts float64
+	var counts float64
 	for i := range ds {
 		d := &ds[i]
 		k, _, _ := d.cumulants(lam)
 		c.k += d.count * k
-		lnFinite += d.count * math.Log1p(-math.Min(1, d.inf))
 		counts += d.count
 		c.drift += d.count * h * h / 8 * math.Exp(h)
 		c.vari += d.count * h * h / 2
@@ -174,7 +173,7 @@ func compose(ds []losses, lam, nats float64) (composed, error) {
 	fft.Sequence(x, z)
 	c.y = rotate(x, start)
 	c.tau = math.Exp(c.k - lam*b - nats)
-	c.inf = -math.Expm1(lnFinite)
+	c.inf = infinite(ds)
 	c.err = 8 * 0x1p-53 * math.Log2(float64(n)) * (1 + counts)
 	c.round = counts * 0x1p-41
 	return c, nil

@@ -113,7 +113,7 @@ func (tab *table) connect(mirrored bool, count int) losses {
 			out.p[i] += p - high
 			out.p[i+1] += high
 		}
-		return out
+		return out.trim()
 	}
 	out.off = -(tab.lo + n - 1)
 	out.inf, out.p[0] = first.qLo, last.qUp
@@ -129,7 +129,29 @@ func (tab *table) connect(mirrored bool, count int) losses {
 		out.p[n-2-i] += q - high
 		out.p[n-1-i] += high
 	}
-	return out
+	return out.trim()
+}
+
+// trim drops zeros at both ends; at least one cell stays.
+func (d losses) trim() losses {
+	lo, hi := 0, len(d.p)
+	for lo+1 < hi && d.p[lo] == 0 {
+		lo++
+	}
+	for hi > lo+1 && d.p[hi-1] == 0 {
+		hi--
+	}
+	d.p, d.off = d.p[lo:hi], d.off+lo
+	return d
+}
+
+// infinite is the probability that some loss of the composition is +Inf.
+func infinite(ds []losses) float64 {
+	var lnFinite float64
+	for i := range ds {
+		lnFinite += ds[i].count * math.Log1p(-math.Min(1, ds[i].inf))
+	}
+	return -math.Expm1(lnFinite)
 }
 
 // cumulants returns ln sum_i p_i e^(lam t_i) and its first two derivatives in lam, of a single copy.

@@ -51,6 +51,10 @@ func (w *workload) profile() ([]func(float64) float64, error) {
 				break
 			}
 			var c composed
+			if infinite(ds) > 1-1e-12 {
+				out = append(out, func(float64) float64 { return 1 })
+				continue
+			}
 			if c, err = compose(ds, 0, 37); err == nil {
 				out = append(out, c.reader())
 			}

@@ -65,10 +65,13 @@ func (r *RenyiDP) Epsilon(delta float64) (Interval, error) {
 	}
 	var worst float64
 	for _, l := range all {
-		c := sumCurve(l, r.adjacency, r.unit)
-		e := math.Min(r.minimise(c, func(a, x float64) float64 { return epsilonAt(a, x, delta) }), pureTotal(l, r.adjacency, r.unit))
-		if delta == 1 || smallEnough(c, delta) {
-			e = 0
+		e := pureTotal(l, r.adjacency, r.unit)
+		if delta > 0 && e > 0 {
+			c := sumCurve(l, r.adjacency, r.unit)
+			if delta == 1 || smallEnough(c, delta) {
+				continue
+			}
+			e = math.Min(e, r.minimise(c, func(a, x float64) float64 { return epsilonAt(a, x, delta) }))
 		}
 		worst = math.Max(worst, e)
 	}
@@ -154,9 +157,6 @@ func goldenMin(f func(float64) float64, lo, hi float64) float64 {
 
 // epsilonAt converts divergence x of order a: x + ln(1-1/a) - ln(delta a)/(a-1), at least 0.
 func epsilonAt(a, x, delta float64) float64 {
-	if delta == 0 {
-		return math.Inf(1)
-	}
 	return math.Max(0, x+math.Log1p(-1/a)-(math.Log(delta)+math.Log(a))/(a-1))
 }
 

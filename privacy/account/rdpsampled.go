@@ -52,7 +52,7 @@ func softplus(x float64) float64 {
 }
 
 // maxNodes bounds the work of one quadrature.
-const maxNodes = 1 << 17
+const maxNodes = 1 << 14
 
 // sampledQuadrature is ln A(a) for any a > 1. With u(z) = ln(1-q+q exp((2z-1)/(2 s^2))), E[exp u] = 1 under N(0, s^2), so
 // A - 1 = E[expm1(a u) - a expm1(u)], whose integrand is not negative. The trapezoid rule converges exponentially

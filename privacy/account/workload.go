@@ -319,17 +319,16 @@ func (q *query) on(h float64, ways []bool) ([]onGrid, error) {
 // composeFor composes with the tilt that resolves the tail at delta. A bounded loss may have no tail of that size; then
 // smaller tilts, the last of them none, resolve it.
 func composeFor(ds []losses, delta float64) (c composed, eps float64, err error) {
-	var lnFinite float64
-	for i := range ds {
-		lnFinite += ds[i].count * math.Log1p(-math.Min(1, ds[i].inf))
+	inf := infinite(ds)
+	if inf > 1-1e-12 {
+		return composed{inf: inf}, math.Inf(1), nil
 	}
-	inf := -math.Expm1(lnFinite)
 	finite := math.Max(delta-inf, 1e-3*delta)
 	for _, f := range []float64{1, 0.25, 0.05, 0} {
 		lam, nats := 0.0, windowNats-(1-f)*math.Log(delta) // the smaller the tilt, the wider the window
 		if f > 0 {
-			var top float64
-			if lam, top = chernoff(ds, -f*math.Log(finite)); top <= 0 && f == 1 && inf < delta {
+			lam, _ = chernoff(ds, -f*math.Log(finite))
+			if k, _, _ := total(ds, lam); k <= math.Log(delta-inf) {
 				return composed{}, 0, nil // P[loss > 0] <= delta
 			}
 		}
@@ -341,8 +340,20 @@ func composeFor(ds []losses, delta float64) (c composed, eps float64, err error)
 			return c, eps, nil
 		}
 	}
+	if inf < delta/2 { // a sum of bounded losses does not exceed its largest value
+		var top float64
+		for i := range ds {
+			top += ds[i].count * ds[i].h * float64(ds[i].off+len(ds[i].p)-1)
+		}
+		if top <= loosestTop {
+			return composed{}, math.Max(0, top), nil
+		}
+	}
 	return c, 0, tooSmall(delta, 10*c.err)
 }
+
+// loosestTop is the largest epsilon that is stated because no outcome exceeds it, where round-off hides the profile.
+const loosestTop = 50
 
 // delta answers the inverse question, on one grid.
 func (w *workload) delta(eps float64) (Interval, error) {
@@ -387,6 +398,9 @@ func (w *workload) deltaOn(h float64, pairs []pair, counts []int, eps float64) (
 		return i, err
 	}
 	for _, ds := range all {
+		if inf := infinite(ds); inf > 1-1e-12 {
+			return Interval{i.Lower, 1}, nil
+		}
 		lam := tiltAt(ds, eps)
 		nats := float64(windowNats)
 		if lam == 0 {

@@ -1,0 +1,186 @@
+package account
+
+import (
+	"errors"
+	"math"
+	"testing"
+)
+
+// TestNoise: published calibrations (Poisson, add-remove, delta 1e-5), and that the answer is the least at its 6 digits.
+func TestNoise(t *testing.T) {
+	for _, c := range []struct {
+		accountant string
+		q          float64
+		n          int
+		eps, want  float64
+	}{{"pld", 0.01, 1000, 1, 1.41469}, {"rdp", 0.01, 1000, 1, 1.51306}, {"pld", 0.04, 2250, 8, 1.34593}} {
+		p := DPSGD(AddRemove, c.q, c.n)
+		p.Accountant = c.accountant
+		r, err := Noise(p, Budget{c.eps, 1e-5})
+		if err != nil {
+			t.Fatal(err)
+		}
+		within(t, c.accountant, r.NoiseMultiplier, c.want, 2e-4)
+		if r.Epsilon.Upper > c.eps || r.Epsilon.Upper < c.eps*(1-1e-4) || r.Delta != 1e-5 || r.Accountant != c.accountant {
+			t.Errorf("%+v", r)
+		}
+		p.NoiseMultiplier = r.NoiseMultiplier * (1 - 1e-5)
+		if i, err := Epsilon(p, 1e-5); err != nil || i.Upper <= c.eps {
+			t.Errorf("a little less noise costs %v, %v: the answer was not the least", i, err)
+		}
+	}
+}
+
+func TestNoiseEdges(t *testing.T) {
+	if r, err := Noise(Plan{Adjacency: AddRemove, Unit: Record()}, Budget{1, 1e-5}); err != nil || r.NoiseMultiplier != 0 {
+		t.Errorf("an empty plan needs noise %+v, %v", r, err)
+	}
+	fixed := Plan{Adjacency: AddRemove, Unit: Record(), Steps: []PlanStep{Fixed(must(t)(Laplace(0.1)), 1)}}
+	if _, err := Noise(fixed, Budget{1, 1e-5}); !errors.Is(err, ErrInfeasible) {
+		t.Errorf("a plan that costs 10 whatever the noise: %v", err)
+	}
+	if _, err := Steps(fixed, Budget{1, 1e-5}); !errors.Is(err, ErrInfeasible) {
+		t.Errorf("a first step of 10: %v", err)
+	}
+	if n, err := Steps(Plan{Adjacency: AddRemove, Unit: Record(), Steps: []PlanStep{Fixed(NoOp(), 1)}}, Budget{1, 1e-5}); err != nil || n != maxCount {
+		t.Errorf("free steps: %v, %v", n, err)
+	}
+	p := DPSGD(AddRemove, 0.01, 10)
+	for _, b := range []Budget{{0, 1e-5}, {-1, 1e-5}, {math.NaN(), 1e-5}, {math.Inf(1), 1e-5}, {1, -1}, {1, 1}, {1, math.NaN()}} {
+		if _, err := Noise(p, b); err == nil {
+			t.Errorf("budget %v was accepted", b)
+		}
+	}
+	p.Accountant = "moments"
+	if _, err := Noise(p, Budget{1, 1e-5}); err == nil {
+		t.Error("an unknown accountant was accepted")
+	}
+	p = DPSGD(AddRemove, 0.01, 10)
+	p.Unit = Owner()
+	if _, err := Noise(p, Budget{1, 1e-5}); !errors.Is(err, ErrUnsupported) {
+		t.Errorf("sampling under the owner unit: %v", err)
+	}
+}
+
+// TestSteps: the answer fits and one more does not, for steps counted one by one and in epochs.
+func TestSteps(t *testing.T) {
+	for _, perPeriod := range []int{1, 7} {
+		p := DPSGD(AddRemove, 0.02, perPeriod)
+		p.NoiseMultiplier = 1.5
+		target := Budget{2, 1e-6}
+		n, err := Steps(p, target)
+		if err != nil {
+			t.Fatal(err)
+		}
+		last, err1 := p.upperAfter(n, 1e-6)
+		next, err2 := p.upperAfter(n+1, 1e-6)
+		if err1 != nil || err2 != nil || last > 2 || next <= 2 {
+			t.Errorf("%d periods: epsilon %v, then %v (%v, %v)", n, last, next, err1, err2)
+		}
+	}
+	g := Plan{Adjacency: AddRemove, Unit: Record(), NoiseMultiplier: 10, Steps: DPSGD(AddRemove, 1, 1).Steps, Rate: 1}
+	n, err := Steps(g, Budget{1, 1e-5})
+	if mu := GaussianMu(1, 1e-5); err != nil || n != int(mu*mu*100) {
+		t.Errorf("full batches: %d steps (%v), closed form %d", n, err, int(mu*mu*100))
+	}
+}
+
+func TestRate(t *testing.T) {
+	p := DPSGD(AddRemove, 0, 1000)
+	p.NoiseMultiplier = 1.41469
+	r, err := Rate(p, Budget{1, 1e-5})
+	if err != nil {
+		t.Fatal(err)
+	}
+	within(t, "rate", r.Rate, 0.01, 1e-6) // inverse of the first row of TestNoise
+	if r.Epsilon.Upper > 1 {
+		t.Errorf("%+v", r)
+	}
+	p.NoiseMultiplier = 1000
+	if r, err = Rate(p, Budget{1, 1e-5}); err != nil || r.Rate != 1 {
+		t.Errorf("much noise: %+v, %v", r, err)
+	}
+	p.NoiseMultiplier = 0
+	if _, err = Rate(p, Budget{1, 1e-5}); !errors.Is(err, ErrInfeasible) {
+		t.Errorf("no noise: %v", err)
+	}
+}
+
+func TestRounding(t *testing.T) {
+	for _, x := range []float64{1.41468234, 0.0403349999, 123456789, 3.2, 9.9999999} {
+		up, down := roundUp(x), roundDown(x)
+		if up < x || down > x || up > x*(1+1.1e-5) || down < x*(1-1.1e-5) || sixDigits(up) != up || sixDigits(down) != down {
+			t.Errorf("%v: %v, %v", x, down, up)
+		}
+	}
+}
+
+// TestSchedule: both splits use the budget exactly, satisfy the stationarity condition of Lagrange and beat the equal split; noise falls as
+// weights rise.
+func TestSchedule(t *testing.T) {
+	w := ContractionWeights(0.95, 100)
+	target := Budget{2, 1e-5}
+	p := ScheduledPlan{Adjacency: ReplaceOne, Unit: Record(), Family: "gaussian", Shift: 2, Weights: w}
+	events, err := Schedule(p, target)
+	if err != nil {
+		t.Fatal(err)
+	}
+	a, err := NewExactGaussian(ReplaceOne, Record())
+	if err != nil {
+		t.Fatal(err)
+	}
+	var cost, ratio float64
+	for i, ev := range events {
+		if err := a.Compose(ev, 1); err != nil {
+			t.Fatal(err)
+		}
+		s2 := ev.body.noise * ev.body.noise
+		cost += w[i] * s2
+		if i > 0 && ev.body.noise > events[i-1].body.noise {
+			t.Fatalf("noise rises at %d", i)
+		}
+		// d(r s^2)/d(1/s^2) = -r s^4 is the same multiplier for every release.
+		if i == 0 {
+			ratio = w[i] * s2 * s2
+		}
+		within(t, "multiplier", w[i]*s2*s2, ratio, 1e-9*ratio)
+	}
+	mu := GaussianMu(2, 1e-5)
+	if i, err := a.Epsilon(1e-5); err != nil || i.Upper > 2 || i.Upper < 2*(1-1e-6) {
+		t.Errorf("budget 2, spent %v, %v", i, err)
+	}
+	var equal, roots float64
+	for _, r := range w {
+		equal += r * 4 * 100 / (mu * mu)
+		roots += math.Sqrt(r)
+	}
+	within(t, "least cost", cost, 4*roots*roots/(mu*mu), 1e-6*cost) // (sum sqrt r)^2 shift^2/mu^2
+	if cost >= equal {
+		t.Errorf("cost %v, equal split %v", cost, equal)
+	}
+
+	p.Family = "laplace"
+	if events, err = Schedule(p, target); err != nil {
+		t.Fatal(err)
+	}
+	var total, late float64
+	for i, ev := range events {
+		e := 1 / ev.body.scale
+		total += e
+		late += w[i] / (e * e)
+		within(t, "multiplier", w[i]/(e*e*e), w[0]*math.Pow(events[0].body.scale, 3), 1e-9*w[0]*math.Pow(events[0].body.scale, 3))
+	}
+	within(t, "laplace budget", total, 2, 1e-9)
+	var even float64
+	for _, r := range w {
+		even += r * 50 * 50
+	}
+	// The published comparison at contraction 0.95 and 100 wakes: the corrected split has 0.567 of the error of the equal one.
+	within(t, "against the equal split", late/even, 0.567, 1e-3)
+	for _, bad := range []ScheduledPlan{{}, {Adjacency: AddRemove, Unit: Record(), Family: "uniform", Weights: w}, {Adjacency: AddRemove, Unit: Record(), Family: "gaussian", Weights: w},
+		{Adjacency: AddRemove, Unit: Record(), Family: "laplace", Weights: []float64{0}}} {
+		if _, err := Schedule(bad, target); err == nil {
+			t.Errorf("%+v was accepted", bad)
+		}
+	}
+}

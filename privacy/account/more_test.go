@@ -1,0 +1,308 @@
+package account
+
+import (
+	"encoding/json"
+	"errors"
+	"math"
+	"testing"
+)
+
+func roundTrip(t *testing.T, s Statement) Statement {
+	t.Helper()
+	data, err := json.Marshal(s)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var back Statement
+	if err := json.Unmarshal(data, &back); err != nil {
+		t.Fatal(err)
+	}
+	return back
+}
+
+// TestKOVAgainstGrids: the exact formula against the pair on a grid, with the error the grid admits, and the grid against the heterogeneous
+// sum rule at its ends.
+func TestKOVAgainstGrids(t *testing.T) {
+	for _, c := range []struct {
+		e, d  float64
+		n     int
+		delta float64
+	}{{0.1, 0, 100, 1e-5}, {0.5, 1e-6, 50, 1e-4}, {0.01, 1e-9, 2000, 1e-5}, {1, 0, 3, 1e-3}} {
+		box := must(t)(EpsDelta(c.e, c.d))
+		k, err := NewKOV(AddRemove, Record())
+		if err != nil {
+			t.Fatal(err)
+		}
+		exact := upper(t, k, box, c.n, c.delta)
+		grid := upper(t, newPLD(t, AddRemove, Record()), box, c.n, c.delta)
+		if grid < exact*(1-1e-9) || grid > exact*(1+1e-4)+1e-6 {
+			t.Errorf("%+v: exact %v, grid %v", c, exact, grid)
+		}
+		// An unequal box of negligible cost switches to grids and changes nothing visible.
+		almost := upper(t, k, must(t)(EpsDelta(1e-9, 0)), 1, c.delta)
+		if math.Abs(almost-exact) > 1e-4*exact+1e-6 {
+			t.Errorf("%+v: homogeneous %v, heterogeneous %v", c, exact, almost)
+		}
+		if d := KOVDelta(c.e, c.d, c.n, exact); math.Abs(d-c.delta) > 1e-8*c.delta {
+			t.Errorf("%+v: delta(epsilon) = %v", c, d)
+		}
+	}
+	if e := KOVEpsilon(0.5, 1e-3, 10, 1e-3); !math.IsInf(e, 1) {
+		t.Errorf("ten boxes of delta 1e-3 at 1e-3: %v", e)
+	}
+	b, err := KOVAdvanced([]float64{0.1, 0.2}, []float64{0, 0}, 0)
+	if err != nil || math.Abs(b.Epsilon-0.3) > 1e-12 || b.Delta != 0 {
+		t.Errorf("without slack: %+v, %v", b, err)
+	}
+	if _, err := KOVAdvanced([]float64{1}, nil, 0); err == nil {
+		t.Error("lengths may differ")
+	}
+}
+
+// TestBounded: the least standard deviations of truncated noise, from the exact profile.
+func TestBounded(t *testing.T) {
+	for _, c := range []struct{ eps, delta, gauss, laplace float64 }{
+		{0.5, 1e-3, 4.6144, 2.7285}, {0.1, 1e-3, 17.409, 12.438}, {1, 1e-3, 2.5774, 1.3896}, {0.5, 1e-5, 7.0402, 2.8256},
+	} {
+		for family, want := range map[string]float64{BoundedGaussian: c.gauss, BoundedLaplace: c.laplace} {
+			d, err := Bounded(family, 0, Budget{c.eps, c.delta})
+			if err != nil {
+				t.Fatal(err)
+			}
+			// Truncating a Gaussian only loses: its best lies between the untruncated noise and the published figure.
+			if family == BoundedGaussian && (d.Std > want*(1+1e-4) || d.Std < 0.999/GaussianMu(c.eps, c.delta)) || family == BoundedLaplace && math.Abs(d.Std-want) > 1e-4*want {
+				t.Errorf("%s %+v: %+v, want %v", family, c, d, want)
+			}
+			if d.Delta > c.delta || profileOf(boundedPair(d.Event.body), true, c.eps) > c.delta*(1+1e-9) {
+				t.Errorf("%s %+v: delta %v", family, c, d.Delta)
+			}
+		}
+	}
+	one, err1 := Bounded(BoundedGeneralized, 1, Budget{1, 1e-3})
+	two, err2 := Bounded(BoundedGeneralized, 2, Budget{1, 1e-3})
+	if err1 != nil || err2 != nil {
+		t.Fatal(err1, err2)
+	}
+	within(t, "generalized 1 is Laplace", one.Std, 1.3896, 2e-4)
+	within(t, "generalized 2 is Gaussian", two.Std, 2.5760, 2e-3)
+	if _, err := Bounded("cauchy", 0, Budget{1, 1e-3}); err == nil {
+		t.Error("unknown family was accepted")
+	}
+	if _, err := Bounded(BoundedLaplace, 0, Budget{1, 0}); err == nil {
+		t.Error("delta 0 was accepted")
+	}
+}
+
+// TestBoundedProfiles compares profiles of truncated noise with quadrature of both densities, and the strip with its mass.
+func TestBoundedProfiles(t *testing.T) {
+	for _, b := range []*body{
+		{family: BoundedLaplace, scale: 2, truncation: 5}, {family: BoundedGaussian, scale: 1.5, truncation: 3}, {family: BoundedGeneralized, scale: 2, truncation: 4, beta: 3},
+		{family: BoundedGaussian, scale: 1, truncation: 0.4},
+	} {
+		g := func(x float64) float64 {
+			if math.Abs(x) > b.truncation {
+				return 0
+			}
+			switch b.family {
+			case BoundedLaplace:
+				return math.Exp(-math.Abs(x) / b.scale)
+			case BoundedGaussian:
+				return math.Exp(-x * x / (2 * b.scale * b.scale))
+			}
+			return math.Exp(-math.Pow(math.Abs(x)/b.scale, b.beta))
+		}
+		const n = 400000
+		var norm float64
+		for i := range n {
+			norm += g(-8+(float64(i)+0.5)*16/n) * 16 / n
+		}
+		p := func(x float64) float64 { return g(x) / norm }
+		q := func(x float64) float64 { return g(x-1) / norm }
+		for _, eps := range []float64{0, 0.2, 1, 3} {
+			want := hockeyLine(p, q, eps, -8, 8)
+			for _, mirrored := range []bool{false, true} {
+				if got := profileOf(boundedPair(b), mirrored, eps); math.Abs(got-want) > 2e-5 {
+					t.Errorf("%+v eps %v mirrored %v: %v, quadrature %v", b, eps, mirrored, got, want)
+				}
+			}
+		}
+	}
+}
+
+// TestProfileReadOuts: curve, trade-off and Gaussian parameter of a composed profile against the exact Gaussian.
+func TestProfileReadOuts(t *testing.T) {
+	d := newPLD(t, AddRemove, Record(), 1e-3)
+	if err := d.Compose(must(t)(MixtureGaussian(3, []float64{1}, []float64{1})), 9); err != nil { // mu = 1, through the grids
+		t.Fatal(err)
+	}
+	p, err := d.Profile()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, eps := range []float64{-2, 0, 0.5, 2, 4, 8, 100} {
+		want := GaussianDelta(1, eps)
+		if got := p.Delta(eps); got < want-1e-15 || got > want*(1+1e-4)+1e-11 {
+			t.Errorf("delta(%v) = %v, exact %v", eps, got, want)
+		}
+	}
+	within(t, "mu", p.Mu(), 1, 1e-3)
+	for fpr, want := range map[float64]float64{1e-3: 0.0183, 1e-4: 3.274e-3, 1e-7: 1.3385e-5} {
+		within(t, "TPR", p.TPR(fpr), want, 1e-3*want)
+	}
+	if err := d.Compose(must(t)(EpsDelta(0.1, 0.01)), 1); err != nil {
+		t.Fatal(err)
+	}
+	if p, err = d.Profile(); err != nil || !math.IsInf(p.Mu(), 1) || p.Delta(1000) < 0.01 {
+		t.Errorf("with an infinity atom: mu %v, floor %v, %v", p.Mu(), p.Delta(1000), err)
+	}
+}
+
+// TestDirections: the two directions of a sampled Gaussian, and that the guarantee is their maximum.
+func TestDirections(t *testing.T) {
+	d := newPLD(t, AddRemove, Record())
+	if err := d.Compose(sampledGaussian(t, 0.1, 0.5, 1), 10); err != nil {
+		t.Fatal(err)
+	}
+	add, err1 := d.Add(1e-5)
+	remove, err2 := d.Remove(1e-5)
+	both, err3 := d.Epsilon(1e-5)
+	if err1 != nil || err2 != nil || err3 != nil {
+		t.Fatal(err1, err2, err3)
+	}
+	within(t, "add", add.Upper, 0.9995, 1e-4)
+	within(t, "remove", remove.Upper, 12.2612, 1e-4)
+	within(t, "both", both.Upper, remove.Upper, 1e-9)
+}
+
+// TestDeltaTooSmall: what round-off cannot resolve is refused with a figure; pure mechanisms answer at any delta.
+func TestDeltaTooSmall(t *testing.T) {
+	d := newPLD(t, AddRemove, Record())
+	if err := d.Compose(sampledGaussian(t, 0.01, 1, 1), 100); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := d.Epsilon(1e-250); !errors.Is(err, ErrDeltaTooSmall) {
+		t.Errorf("delta 1e-250: %v", err)
+	}
+	if i, err := d.Epsilon(1e-100); err != nil || i.Upper < 10 {
+		t.Errorf("delta 1e-100: %v, %v", i, err)
+	}
+	l := newPLD(t, AddRemove, Record())
+	if err := l.Compose(must(t)(Laplace(2)), 6); err != nil {
+		t.Fatal(err)
+	}
+	if i, err := l.Epsilon(1e-250); err != nil || i.Upper != 3 {
+		t.Errorf("six Laplace releases at delta 1e-250: %v, %v", i, err)
+	}
+}
+
+// TestTruncatedPoisson: truncation that never binds is Poisson sampling; a tighter cap costs more.
+func TestTruncatedPoisson(t *testing.T) {
+	g := must(t)(Gaussian(1.1, 1))
+	at := func(ev Event) float64 { return upper(t, newPLD(t, AddRemove, Record()), ev, 100, 1e-5) }
+	plain := at(sampledGaussian(t, 0.01, 1.1, 1))
+	loose := at(must(t)(TruncatedPoissonSampled(0.01, 1000, 1000, g)))
+	tight := at(must(t)(TruncatedPoissonSampled(0.01, 1000, 12, g)))
+	if math.Abs(loose-plain) > 1e-4*plain || tight <= loose {
+		t.Errorf("plain %v, loose cap %v, tight cap %v", plain, loose, tight)
+	}
+}
+
+// TestGroups: groups of one are records; a sampled group of two lies between twice the noise-to-signal and independent records; under
+// replace-one the aligned group is at least the record.
+func TestGroups(t *testing.T) {
+	ev := sampledGaussian(t, 0.01, 1, 2)
+	one := upper(t, newPLD(t, ReplaceOne, Group(1)), ev, 100, 1e-5)
+	if record := upper(t, newPLD(t, ReplaceOne, Record()), ev, 100, 1e-5); one != record {
+		t.Errorf("group of one %v, record %v", one, record)
+	}
+	two := upper(t, newPLD(t, ReplaceOne, Group(2)), ev, 100, 1e-5)
+	// Two records that always fall into the batch together are worse than two that fall in apart.
+	together := upper(t, newPLD(t, ReplaceOne, Record()), sampledGaussian(t, 0.02, 1, 4), 100, 1e-5)
+	if two <= one || two >= together {
+		t.Errorf("one %v, two %v, two together %v", one, two, together)
+	}
+	for _, u := range []Unit{{}, {Kind: UnitGroup, Size: 1}, {Kind: UnitRecord, Size: 2}, Group(0), Group(MaxGroup + 1)} {
+		if _, err := NewPLD(AddRemove, u); err == nil {
+			t.Errorf("unit %+v was accepted", u)
+		}
+	}
+	if _, err := NewRDP(0, Record()); err == nil {
+		t.Error("the zero adjacency was accepted")
+	}
+}
+
+func TestReleaseSampled(t *testing.T) {
+	g := must(t)(Gaussian(1.5, 1))
+	base := Release{Oracle: "gradient", Adjacency: AddRemove, Unit: Record(), Scale: 0.01, Parts: []Part{{Name: "g", Clip: 2, Shift: 1, Norm: L2, Dim: 3}}}
+	with := func(s Sampler, change func(*Release)) (Event, error) {
+		r := base
+		r.Sampler = s
+		if change != nil {
+			change(&r)
+		}
+		return r.Sampled(g)
+	}
+	ev := must(t)(with(Sampler{Kind: Poisson, Rate: 0.02}, nil))
+	if ev.Adjacency != AddRemove || ev.Unit != Record() || ev.Clip != 2 || ev.Oracle != "gradient" || ev.Sampler != "poisson/1" || ev.Type() != TypePoisson {
+		t.Errorf("root fields: %s", ev.Key())
+	}
+	mix := must(t)(with(Sampler{Kind: Poisson, Rate: 0.5}, func(r *Release) { r.Draws = 2 }))
+	if mix.Type() != TypeMixtureGaussian || mix.body.shifts[2] != 2 || math.Abs(mix.body.probs[1]-0.5) > 1e-12 {
+		t.Errorf("two draws: %s", mix.Key())
+	}
+	if e := must(t)(with(Sampler{Kind: Shuffled, Period: 10}, nil)); e.Type() != TypeCyclic {
+		t.Errorf("shuffled: %s", e.Key())
+	}
+	if e := must(t)(with(Sampler{Kind: FullBatch}, nil)); e.Type() != TypeGaussian {
+		t.Errorf("full: %s", e.Key())
+	}
+	for name, f := range map[string]func() (Event, error){
+		"fixed size under add-remove": func() (Event, error) { return with(Sampler{Kind: FixedSize, Population: 10, Batch: 2}, nil) },
+		"owner": func() (Event, error) {
+			return with(Sampler{Kind: Poisson, Rate: 0.1}, func(r *Release) { r.Unit = Owner() })
+		},
+		"draws of full batches": func() (Event, error) { return with(Sampler{Kind: FullBatch}, func(r *Release) { r.Draws = 3 }) },
+	} {
+		if _, err := f(); !errors.Is(err, ErrUnsupported) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	for name, change := range map[string]func(*Release){
+		"clip":      func(r *Release) { r.Parts = []Part{{Clip: math.NaN(), Shift: 1, Norm: L2, Dim: 1}} },
+		"norm":      func(r *Release) { r.Parts = []Part{{Clip: 1, Shift: 1, Dim: 1}} },
+		"no parts":  func(r *Release) { r.Parts = nil },
+		"adjacency": func(r *Release) { r.Adjacency = 0 },
+		"unit":      func(r *Release) { r.Unit = Unit{} },
+		"sampler":   func(r *Release) { r.Sampler.Kind = 0 },
+		"draws":     func(r *Release) { r.Draws = -1 },
+	} {
+		if _, err := with(Sampler{Kind: Poisson, Rate: 0.1}, change); err == nil {
+			t.Errorf("%s: accepted", name)
+		}
+	}
+}
+
+func TestNames(t *testing.T) {
+	for a := AddRemove; a <= ZeroOut; a++ {
+		if b, err := ParseAdjacency(a.String()); err != nil || b != a {
+			t.Errorf("%v: %v, %v", a, b, err)
+		}
+	}
+	if a, err := ParseAdjacency("replace_one"); err != nil || a != ReplaceOne {
+		t.Errorf("underscore: %v, %v", a, err)
+	}
+	for k := FullBatch; k <= Cyclic; k++ {
+		if b, err := ParseSampler(k.String()); err != nil || b != k {
+			t.Errorf("%v: %v, %v", k, b, err)
+		}
+	}
+	if _, err := ParseSampler("uniform"); err == nil {
+		t.Error("unknown sampler was accepted")
+	}
+	if _, err := New("moments", AddRemove, Record()); err == nil {
+		t.Error("unknown accountant was accepted")
+	}
+	if s := Group(3).String() + Owner().String() + Record().String(); s != "group(3)ownerrecord" {
+		t.Error(s)
+	}
+}
