@@ -210,7 +210,7 @@ func write(t *testing.T, name, text string) string {
 
 func TestUserCSV(t *testing.T) {
 	path := write(t, "p.csv", "id,age,bmi,site,ill\n1,50,20,b,yes\n2,120,30,a,no\n3,,31,a,no\n4,25,25,b,no\n")
-	base := "path = '" + path + "'\nlabel = 'ill'\nclasses = ['no', 'yes']\ndrop = ['id']\nmissing = ['']\ngroup = 'site'\ngroups = ['a', 'b']\n" +
+	base := "path = '" + path + "'\nlabel = 'ill'\nlabel_values = ['no', 'yes']\ndrop = ['id']\nmissing = ['']\ngroup = 'site'\ngroups = ['a', 'b']\n" +
 		"test_path = '" + path + "'\n[bounds]\nage = [0, 100]"
 	s := load(t, "csv", "", base)
 	// Row 3 is incomplete; age is clamped and scaled, bmi taken as it is.
@@ -226,10 +226,10 @@ func TestUserCSV(t *testing.T) {
 		t.Errorf("%d and %d records", target.Train.Len(), target.Test.Len())
 	}
 	for what, c := range map[string]struct{ params, key string }{
-		"no path":        {"label = 'x'\nclasses = ['a', 'b']", "path"},
+		"no path":        {"label = 'x'\nlabel_values = ['a', 'b']", "path"},
 		"no label":       {"path = 'x'", "label"},
-		"both":           {"path = 'x'\nlabel = 'a'\ntarget = 'b'\nclasses = ['a', 'b']", "label"},
-		"no classes":     {"path = 'x'\nlabel = 'a'", "classes"},
+		"both":           {"path = 'x'\nlabel = 'a'\ntarget = 'b'\nlabel_values = ['a', 'b']", "label"},
+		"no classes":     {"path = 'x'\nlabel = 'a'", "label_values"},
 		"no groups":      {"path = 'x'\ntarget = 'a'\ngroup = 'b'", "groups"},
 		"delimiter":      {"path = 'x'\ntarget = 'a'\ndelimiter = ',,'", "delimiter"},
 		"bounds":         {"path = 'x'\ntarget = 'a'\n[bounds]\nb = [1, 1]", "bounds.b"},
@@ -250,7 +250,7 @@ func TestUserCSV(t *testing.T) {
 
 func TestUserLibSVM(t *testing.T) {
 	path := write(t, "x.txt", "0 1:1\n2 2:1\n0 3:1\n2 1:2\n")
-	s := load(t, "libsvm", "", "path = '"+path+"'\ndim = 4\nclasses = [0, 2]\ntest_path = '"+path+"'\ntest_limit = 1")
+	s := load(t, "libsvm", "", "path = '"+path+"'\ndim = 4\nlabel_values = [0, 2]\ntest_path = '"+path+"'\ntest_limit = 1")
 	if s.Train.X.Cols != 4 || !slices.Equal(s.Train.Labels, []int32{0, 1, 0, 1}) || s.Test.Len() != 1 {
 		t.Errorf("%d columns, labels %v, %d test records", s.Train.X.Cols, s.Train.Labels, s.Test.Len())
 	}
@@ -262,7 +262,7 @@ func TestUserLibSVM(t *testing.T) {
 		"no path": {"dim = 4", "path"},
 		"no dim":  {"path = 'x'", "dim"},
 		"label":   {"path = '" + path + "'\ndim = 4", "label of record 1"},
-		"index":   {"path = '" + path + "'\ndim = 2\nclasses = [0, 2]", "index"},
+		"index":   {"path = '" + path + "'\ndim = 2\nlabel_values = [0, 2]", "index"},
 	} {
 		_, err := data.Load("libsvm", "", 1, params(c.params))
 		wantBad(t, what, err, c.key)

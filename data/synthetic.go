@@ -12,8 +12,8 @@ import (
 type LinearTasksParams struct {
 	Agents     int     `toml:"agents"`      // groups, 1 to 100,000; default 100
 	Dim        int     `toml:"dim"`         // features, 2 to 10,000; default 100
-	MinRecords int     `toml:"min_records"` // training records of each agent are uniform in
-	MaxRecords int     `toml:"max_records"` // [min_records, max_records]; default 10 and 100
+	MinRecords int     `toml:"records_min"` // training records of each agent are uniform in
+	MaxRecords int     `toml:"records_max"` // [records_min, records_max]; default 10 and 100
 	Flip       float64 `toml:"flip"`        // probability that a label is wrong, 0 to .5; default .05
 	Test       int     `toml:"test"`        // test records of each agent; default 100
 }
@@ -25,9 +25,9 @@ func (p *LinearTasksParams) validate() error {
 	case p.Dim < 2 || p.Dim > 10_000:
 		return config.Bad("dim", p.Dim, "2 to 10,000")
 	case p.MinRecords < 1:
-		return config.Bad("min_records", p.MinRecords, "at least 1")
+		return config.Bad("records_min", p.MinRecords, "at least 1")
 	case p.MaxRecords < p.MinRecords || p.MaxRecords > 100_000:
-		return config.Bad("max_records", p.MaxRecords, "min_records to 100,000")
+		return config.Bad("records_max", p.MaxRecords, "min_records to 100,000")
 	case !(p.Flip >= 0 && p.Flip <= .5):
 		return config.Bad("flip", p.Flip, "0 to .5")
 	case p.Test < 1 || p.Test > 100_000:

@@ -80,8 +80,8 @@ func TestGeneratorsRefuse(t *testing.T) {
 	for _, c := range []struct{ name, params, key string }{
 		{"linear-tasks", "agents = 0", "agents"},
 		{"linear-tasks", "dim = 1", "dim"},
-		{"linear-tasks", "min_records = 0", "min_records"},
-		{"linear-tasks", "max_records = 5", "max_records"},
+		{"linear-tasks", "records_min = 0", "records_min"},
+		{"linear-tasks", "records_max = 5", "records_max"},
 		{"linear-tasks", "flip = 0.6", "flip"},
 		{"linear-tasks", "test = 0", "test"},
 		{"linear-tasks", "agents = 100000\ndim = 10000", "agents"},

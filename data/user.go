@@ -28,7 +28,7 @@ type CSVParams struct {
 	Target       string   `toml:"target"`    // column of numbers to predict
 	// Classes are the label's values in order. They are asked for, not collected: which values occur is
 	// a fact about the data.
-	Classes []string `toml:"classes"`
+	Classes []string `toml:"label_values"`
 	Group   string   `toml:"group"`  // column that names the owner of a record; "" for none
 	Groups  []string `toml:"groups"` // its values in order
 	// Bounds are [low, high] of features, by column: values are clamped and scaled to [0, 1]. Other features
@@ -47,7 +47,7 @@ func (p *CSVParams) validate() error {
 	case (p.Label == "") == (p.Target == ""):
 		return config.Bad("label", p.Label, "a column, with target empty; or empty, with target a column")
 	case p.Label != "" && len(p.Classes) < 2:
-		return config.Bad("classes", len(p.Classes), "at least 2 values of the label")
+		return config.Bad("label_values", len(p.Classes), "at least 2 values of the label")
 	case p.Group != "" && len(p.Groups) < 1:
 		return config.Bad("groups", len(p.Groups), "the values of the group column")
 	}
@@ -206,7 +206,7 @@ type LibSVMParams struct {
 	TestPath     string    `toml:"test_path"` // "" holds out test_fraction of path, drawn with the seed
 	TestFraction float64   `toml:"test_fraction"`
 	Dim          int       `toml:"dim"`        // number of features, at least 1: it is not taken from the data
-	Classes      []float64 `toml:"classes"`    // label values in order; default [-1, 1]
+	Classes      []float64 `toml:"label_values"`    // label values in order; default [-1, 1]
 	Regression   bool      `toml:"regression"` // labels are numbers to predict
 	Limit        int       `toml:"limit"`
 	TestLimit    int       `toml:"test_limit"`
@@ -228,7 +228,7 @@ func libsvmFile(decode func(any) error, src Source) (*Split, error) {
 	case p.Dim < 1 || p.Dim > maxCells:
 		return nil, config.Bad("dim", p.Dim, fmt.Sprintf("1 to %d", maxCells))
 	case !p.Regression && len(p.Classes) < 2:
-		return nil, config.Bad("classes", len(p.Classes), "at least 2 values of the label")
+		return nil, config.Bad("label_values", len(p.Classes), "at least 2 values of the label")
 	}
 	var sums []string
 	train, err := p.load(p.Path, &sums)

@@ -1,8 +1,13 @@
 package experiment
 
 import (
+	"errors"
+	"reflect"
+	"slices"
 	"strings"
 	"testing"
+
+	"sotto/data"
 )
 
 // Above 1,000 agents files hold groups and summaries, not a line for each agent.
@@ -53,6 +58,31 @@ func TestRanges(t *testing.T) {
 	for want, ids := range map[string][]int{"": nil, "4": {4}, "0-3,7": {0, 1, 2, 3, 7}, "1,3,5-6": {1, 3, 5, 6}} {
 		if got := ranges(ids); got != want {
 			t.Errorf("ranges(%v) = %q, want %q", ids, got, want)
+		}
+	}
+}
+
+// The [data] section is shared by a data set and a partition: no key may mean two things.
+func TestDataKeysMeanOneThing(t *testing.T) {
+	keys := func(construct func(decode func(any) error)) (out []string) {
+		construct(func(p any) error {
+			out = append(out, tomlKeys(reflect.TypeOf(p).Elem())...)
+			return errors.New("enough")
+		})
+		return out
+	}
+	ds := &data.Dataset{Labels: []int32{0}, Classes: 1, Groups: []int32{0}, GroupNames: []string{"a"}}
+	for part := range data.Partitions {
+		p := keys(func(decode func(any) error) { data.Partition(part, ds, 1, 1, decode) })
+		if len(p) == 0 {
+			t.Errorf("partition %s decodes nothing", part)
+		}
+		for name := range data.Datasets {
+			for _, key := range keys(func(decode func(any) error) { data.Load(name, "", 1, decode) }) {
+				if slices.Contains(p, key) {
+					t.Errorf("data set %s and partition %s both have a key %q", name, part, key)
+				}
+			}
 		}
 	}
 }
