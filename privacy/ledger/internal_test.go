@@ -298,6 +298,53 @@ func TestSignatureCoversRecord(t *testing.T) {
 	}
 }
 
+// The signature covers every field of the genesis, and a signed genesis must make sense.
+func TestGenesis(t *testing.T) {
+	_, content := testGenesis(t)
+	g, _, err := parseGenesis(content)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if want := (account.Budget{Epsilon: 2.5, Delta: 1e-7}); g.Budget != want || g.Adjacency != account.ReplaceOne || g.Unit != account.Group(3) || g.MinRecords != 100 || g.V != 1 || len(g.ID) != 32 {
+		t.Errorf("genesis %+v", g)
+	}
+	for _, x := range []struct{ from, to string }{
+		{`"epsilon":2.5`, `"epsilon":3.5`},
+		{`"delta":1e-7`, `"delta":1e-6`},
+		{`"replace-one"`, `"zero-out"`},
+		{`"min_records":100`, `"min_records":101`},
+		{`"size":3`, `"size":4`},
+		{`"id":"` + g.ID, `"id":"` + g.ID[:31]},
+		{g.PublicKey, g.PublicKey[2:]},
+		{g.Signature, g.Signature[2:]},
+		{g.Signature, "x"},
+		{`"v":1`, `"v":0`},
+		{`{"adjacency"`, `{ "adjacency"`},
+		{`{"adjacency"`, `{"x":1,"adjacency"`},
+		{"\n", ""},
+		{"\n", "\n\n"},
+	} {
+		bad := bytes.Replace(content, []byte(x.from), []byte(x.to), 1)
+		if bytes.Equal(bad, content) {
+			t.Fatalf("%q is not in %s", x.from, content)
+		}
+		if _, _, err := parseGenesis(bad); !errors.Is(err, ErrCorrupt) {
+			t.Errorf("%q for %q: %v", x.to, x.from, err)
+		}
+	}
+	g.Budget.Epsilon = -1
+	if err := g.sign(testKey()); err != nil {
+		t.Fatal(err)
+	}
+	senseless, err := g.encode()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, _, err := parseGenesis(append(senseless, '\n')); !errors.Is(err, ErrCorrupt) {
+		t.Errorf("a signed budget below 0: %v", err)
+	}
+}
+
 // A create that lost its genesis but not its charges is never taken for an unfinished one.
 func TestLostGenesis(t *testing.T) {
 	dir := t.TempDir()

@@ -251,7 +251,7 @@ func (f *File) resume(at end) (note string, err error) {
 		if err := f.seg.Truncate(at.size); err != nil {
 			return "", err
 		}
-		if err := f.seg.Sync(); err != nil {
+		if err := f.seg.Sync(); err != nil { // at most one change is ever pending
 			return "", err
 		}
 	}
