@@ -132,6 +132,15 @@ func TestTruncatedTable(t *testing.T) {
 		if math.Abs(sum-1) > 1e-12 {
 			t.Errorf("%+v: weights sum to %g", c, sum)
 		}
+		l, lowest := int64(m.last), int64(0)
+		for m.cumulative[lowest] == 0 { // cells that weigh less than 2^-64 are never drawn
+			lowest++
+		}
+		for u, want := range map[uint64]int64{0: lowest - l, 1 << 63: 0, m.cumulative[l] - 1: 0, m.cumulative[l]: 1, m.cumulative[l-1] - 1: -1, m.cumulative[l-1]: 0, math.MaxUint64: l} {
+			if got := m.cell(u); got != want {
+				t.Errorf("%+v: draw %d falls into cell %d, want %d", c, u, got, want)
+			}
+		}
 	}
 }
 
@@ -180,6 +189,33 @@ func TestTruncatedProfile(t *testing.T) {
 			if most := max(remove, add); got.Upper < most*(1-1e-12) || got.Upper > most*(1+1e-4)+1e-4 {
 				t.Errorf("%+v at epsilon %g: delta %g by summation, claimed %g", c, eps, most, got.Upper)
 			}
+		}
+	}
+}
+
+// The distance and the largest loss that Event charges for are those of the integers.
+func TestTruncatedLossAndDistance(t *testing.T) {
+	for _, m := range []Truncated{newTruncatedFor(t, "truncated-laplace", 2, 10), newTruncatedFor(t, "truncated-gaussian", 4, 14)} {
+		w := m.cellWeights()
+		for _, shift := range []int{1, 2, 1023, 1024, 20_000, 1 << 20} {
+			want := 0.
+			for i := range w {
+				if i < shift {
+					want += w[i]
+				} else {
+					want += max(0, w[i]-w[i-shift])
+				}
+			}
+			if got := m.distance(float64(shift)); math.Abs(got-want) > 1e-9 {
+				t.Errorf("%s shifted by %d cells: distance %g, want %g", m.family, shift, got, want)
+			}
+		}
+		shift, most := 1<<m.bits, 0.
+		for i := shift; i < len(w); i++ {
+			most = max(most, math.Log(w[i-shift]/w[i]), math.Log(w[i]/w[i-shift]))
+		}
+		if loss := m.largestLoss(m.scale, math.Ldexp(float64(m.last)+.5, -m.bits)); loss < most*(1-1e-6) || loss > most*1.001 {
+			t.Errorf("%s: largest loss %g, want %g", m.family, loss, most)
 		}
 	}
 }

@@ -99,6 +99,50 @@ func TestJointRelease(t *testing.T) {
 	}
 }
 
+// Parts that share one noise multiplier cost one event of their combined sensitivity: a root of squares for
+// L2, a sum for L1.
+func TestJointSensitivity(t *testing.T) {
+	gridding := privacy.Gridding{Quantise: true}
+	for name, c := range map[string]struct {
+		m     privacy.Mechanism
+		norm  account.Norm
+		shift float64 // of one part that costs the same
+	}{
+		"gaussian":                    {privacy.Gaussian{NoiseMultiplier: 6}, account.L2, 5},
+		"discrete-gaussian":           {privacy.DiscreteGaussian{NoiseMultiplier: 6}, account.L2, 5},
+		"quantised discrete-gaussian": {privacy.DiscreteGaussian{NoiseMultiplier: 6, Gridding: gridding}, account.L2, 5},
+		"k-norm":                      {privacy.KNorm{Scale: 6}, account.L2, 5},
+		"laplace":                     {privacy.Laplace{Scale: 6}, account.L1, 7},
+		"quantised laplace":           {privacy.Laplace{Scale: 6, Gridding: gridding}, account.L1, 7},
+	} {
+		r := privacytest.Release(1, 1)
+		r.Parts = []account.Part{{Name: "a", Clip: 1, Shift: 3, Norm: c.norm, Dim: 2}, {Name: "b", Clip: 9, Shift: 4, Norm: c.norm, Dim: 3}}
+		together, err := c.m.Event(r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		r.Parts = []account.Part{{Name: "a", Clip: 1, Shift: c.shift, Norm: c.norm, Dim: 5}}
+		alone, err := c.m.Event(r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if a, b := rdp(t, together), rdp(t, alone); math.Abs(a/b-1) > 1e-5 {
+			t.Errorf("%s: parts together cost %g, one part of their sensitivity %g", name, a, b)
+		}
+	}
+}
+
+// An integer value without noise is read in the step of each part.
+func TestNoneReadsIntegers(t *testing.T) {
+	r, _ := joint{2}.Describe(&agent.Query{})
+	v := privacy.Value{Float: make(tensor.Vec, 4), Grid: make([]int64, 4), Step: privacy.GridStep(2)}
+	joint{2}.EvaluateGrid(v.Grid, nil, nil)
+	privacy.None{}.Perturb(&v, r, privacy.Charge{})
+	if want := (tensor.Vec{1, 1, .25, .25}); !slices.Equal(v.Float, want) {
+		t.Errorf("integers read as %v, want %v", v.Float, want)
+	}
+}
+
 // rdp is the Renyi divergence of order 8 of one event.
 func rdp(t *testing.T, ev account.Event) float64 {
 	t.Helper()

@@ -156,14 +156,23 @@ func (m Truncated) Event(r account.Release) (account.Event, error) {
 }
 
 func (m Truncated) tableError(shift, scale, bound float64) float64 {
-	loss := 1 / scale
-	if m.family == account.BoundedGaussian {
-		loss = (2*bound - 1) / (2 * scale * scale)
-	}
-	half := int(min(shift, float64(2*m.last+2))) / 2
-	distance := m.probability(half) - m.probability(-half-int(shift)%2) // delta(0) of the law
 	cells := float64(2*m.last + 1)
-	return (1 + math.Exp(max(0, loss)+.05)) * (54*cells*0x1p-64 + 2*weightError) / (1 - distance)
+	return (1 + math.Exp(m.largestLoss(scale, bound)+.05)) * (54*cells*0x1p-64 + 2*weightError) / (1 - m.distance(shift))
+}
+
+// largestLoss is the largest privacy loss where both neighbors' outcomes are possible, in units of the
+// sensitivity.
+func (m Truncated) largestLoss(scale, bound float64) float64 {
+	if m.family == account.BoundedGaussian {
+		return max(0, 2*bound-1) / (2 * scale * scale)
+	}
+	return 1 / scale
+}
+
+// distance is delta(0): the total variation between the noise and itself shifted by a whole number of cells.
+func (m Truncated) distance(shift float64) float64 {
+	d := int(min(shift, float64(2*m.last+2)))
+	return m.probability(d/2) - m.probability(-(d+1)/2)
 }
 
 // probability of the cells up to j.
@@ -189,9 +198,12 @@ func (m Truncated) Perturb(v *Value, r account.Release, c Charge) {
 		exact(v, r)
 		value = toInteger(float64(v.Float[0]) / math.Ldexp(p.Clip, -m.bits))
 	}
-	u := c.Noise.Uint64()
-	i := sort.Search(len(m.cumulative), func(i int) bool { return u < m.cumulative[i] })
-	releaseIntegers(v.Float, []int64{value}, []int64{int64(i - m.last)}, math.Ldexp(p.Clip, -m.bits))
+	releaseIntegers(v.Float, []int64{value}, []int64{m.cell(c.Noise.Uint64())}, math.Ldexp(p.Clip, -m.bits))
+}
+
+// cell is where a uniform draw falls.
+func (m Truncated) cell(u uint64) int64 {
+	return int64(sort.Search(len(m.cumulative), func(i int) bool { return u < m.cumulative[i] }) - m.last)
 }
 
 // Provenance is Proved: the event is the exact profile of the truncated law, not the published closed forms.

@@ -206,7 +206,7 @@ func independent(t *testing.T, o Options) {
 
 // grid checks that an exact integer value and its float form are released alike.
 func grid(t *testing.T, o Options) {
-	for i, g := range []int64{0, 1 << 19, -3 << 18, 1 << 20} {
+	for i, g := range []int64{0, 1 << 19, -3 << 18, 1 << 20, 1537, -1537} {
 		k := rng.Simulated(11, 0, 9)
 		v := privacy.Value{Float: make(tensor.Vec, 1), Grid: []int64{g}, Step: privacy.GridStep(1)}
 		o.Mechanism.Perturb(&v, o.release(1, 1), privacy.Charge{Seq: 9, Noise: rng.NewStream(&k, rng.Noise)})
