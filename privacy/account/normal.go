@@ -69,20 +69,20 @@ func GaussianEpsilon(mu, delta float64) float64 {
 	lo, hi := 0.0, mu*mu/2+mu*math.Sqrt(-2*target)
 	x := hi
 	for range 200 {
-		f := lnGaussianDelta(mu, x) - target
-		if f > 0 {
+		ln := lnGaussianDelta(mu, x)
+		if ln > target {
 			lo = x
 		} else {
 			hi = x
 		}
 		// d ln(delta)/d eps = -e^eps P[Z > u+mu]/delta, which is -density(u) mills(u+mu)/delta.
 		u := x/mu - mu/2
-		slope := -math.Exp(-0.5*u*u-0.5*math.Log(2*math.Pi)-lnGaussianDelta(mu, x)) * mills(u+mu)
-		next := x - f/slope
-		if !(next > lo && next < hi) {
+		slope := -math.Exp(-0.5*u*u-0.5*math.Log(2*math.Pi)-ln) * mills(u+mu)
+		next := x - (ln-target)/slope
+		if !(next >= lo && next <= hi) {
 			next = lo + (hi-lo)/2
 		}
-		if math.Abs(next-x) <= 1e-15*x || hi-lo <= 1e-15*hi {
+		if math.Abs(next-x) <= 1e-14*x {
 			return next
 		}
 		x = next

@@ -316,24 +316,30 @@ func (v vector) answer(accountant string) (float64, error) {
 		}
 		return r.NoiseMultiplier, err
 	}
-	if v.direction == "" {
-		i, err := account.Epsilon(p, v.delta)
-		return i.Upper, err
-	}
-	d, err := account.NewPLD(v.adjacency, account.Record())
+	a, err := account.New(accountant, v.adjacency, account.Record())
 	if err != nil {
 		return 0, err
 	}
-	ev, err := v.event(v.noise)
-	if err != nil {
-		return 0, err
+	for _, s := range p.Steps {
+		ev, err := s.Event(p.NoiseMultiplier, 0)
+		if err != nil {
+			return 0, err
+		}
+		if err := a.Compose(ev, s.Times); err != nil {
+			return 0, err
+		}
 	}
-	if err := d.Compose(ev, v.steps); err != nil {
-		return 0, err
-	}
-	i, err := d.Remove(v.delta)
-	if v.direction == "add" {
+	var i account.Interval
+	d, pld := a.(*account.PrivacyLoss)
+	switch {
+	case v.direction == "add":
 		i, err = d.Add(v.delta)
+	case v.direction == "remove" && v.accountant != "prv":
+		i, err = d.Remove(v.delta)
+	case pld: // prv rows give the remove direction, which is the maximum
+		return d.UpperEpsilon(v.delta)
+	default:
+		i, err = a.Epsilon(v.delta)
 	}
 	return i.Upper, err
 }
