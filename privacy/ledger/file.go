@@ -60,10 +60,12 @@ func (o *Options) fill() error {
 	} else if _, ok := account.Accountants[o.Accountant]; !ok {
 		return config.Bad("accountant", o.Accountant, "the names of account.Names")
 	}
-	for key, s := range map[string]string{"run": o.Run, "agent": o.Agent} {
-		if len(s) > maxName || !utf8.ValidString(s) {
-			return config.Bad(key, s, fmt.Sprintf("at most %d bytes of UTF-8", maxName))
-		}
+	return errors.Join(checkName("run", o.Run), checkName("agent", o.Agent))
+}
+
+func checkName(key, s string) error {
+	if len(s) > maxName || !utf8.ValidString(s) {
+		return config.Bad(key, s, fmt.Sprintf("at most %d bytes of UTF-8", maxName))
 	}
 	return nil
 }
@@ -186,7 +188,7 @@ func (f *File) write(kind Kind, complete func(e *entry) *tally) (uint64, error) 
 func (f *File) commit(e *entry, t *tally) error {
 	f.buf = e.append(append(f.buf[:0], make([]byte, frameHeader)...))
 	payload := f.buf[frameHeader:]
-	appendFrame(f.buf[:0], payload)
+	appendFrame(f.buf[:0], payload) // the payload stays where it is
 	n, err := f.seg.Write(f.buf)
 	if err == nil && n != len(f.buf) {
 		err = io.ErrShortWrite

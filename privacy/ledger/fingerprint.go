@@ -226,18 +226,17 @@ func (f *File) matchData() (tag string, err error) {
 	return f.storeFingerprint(all)
 }
 
-// dropFingerprints removes the fingerprints that the one named by tag contains.
-func (f *File) dropFingerprints(tag string) error {
-	if f.opt.Fingerprint == nil {
-		return nil
-	}
-	tags, err := fingerprintTags(f.opt.FS, f.dir)
+// tidy removes what an earlier process left: half-written files, and the fingerprints that the one named by tag
+// contains.
+func (f *File) tidy(tag string) error {
+	names, err := f.opt.FS.List(f.dir)
 	if err != nil {
 		return err
 	}
-	for _, t := range tags {
-		if t != tag {
-			if err := f.opt.FS.Remove(filepath.Join(f.dir, fingerprintName(t))); err != nil {
+	for _, n := range names {
+		contained := f.opt.Fingerprint != nil && strings.HasPrefix(n, fingerprintPrefix) && n != fingerprintName(tag)
+		if contained || strings.HasSuffix(n, tempSuffix) {
+			if err := f.opt.FS.Remove(filepath.Join(f.dir, n)); err != nil {
 				return err
 			}
 		}

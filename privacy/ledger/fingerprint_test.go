@@ -104,6 +104,9 @@ func TestDataset(t *testing.T) {
 	if _, err := ledger.Open(dir, o); !errors.Is(err, ledger.ErrDataset) {
 		t.Errorf("open for other data: %v", err)
 	}
+	if err := os.WriteFile(filepath.Join(dir, "dataset-half.fp.tmp"), []byte("half"), 0o600); err != nil { // of a crash
+		t.Fatal(err)
+	}
 	o.Fingerprint = people(t, "b", "c") // a left, c came
 	f = reopen(t, dir, o)
 	charge(t, f, ev, 1)

@@ -237,7 +237,7 @@ func (f *File) open() error {
 	if err := f.begin(tag, note); err != nil {
 		return err
 	}
-	return f.dropFingerprints(tag)
+	return f.tidy(tag)
 }
 
 // resume opens the last segment for writing and cuts what is torn.
