@@ -242,3 +242,28 @@ func TestDiskErrorPoisons(t *testing.T) {
 		}
 	}
 }
+
+// A disk error at any change of creating, opening, charging and closing is survived by the next process.
+func TestDiskErrorThenRestart(t *testing.T) {
+	events, data := crashEvents(t)
+	for at := 1; at <= 120; at++ {
+		l := newLife()
+		r := rand.New(rand.NewPCG(6, uint64(at%7)))
+		l.disk.FailAt = at
+		failed := 0
+		for range 12 {
+			switch err := l.use(r, events, data); {
+			case errors.Is(err, ledgertest.ErrDisk):
+				failed++
+			case err != nil:
+				t.Fatalf("change %d: %v", at, err)
+			}
+			rest := max(0, l.disk.FailAt-l.disk.Changes)
+			l.disk = l.disk.Recover(func(int) int { return 0 }) // the process ends, the machine goes on
+			l.disk.FailAt = rest
+		}
+		if failed != 1 {
+			t.Fatalf("change %d: %d failures, want 1", at, failed)
+		}
+	}
+}
