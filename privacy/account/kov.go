@@ -54,7 +54,7 @@ func (k *KOV) Epsilon(delta float64) (Interval, error) {
 	}
 	worst := 0.0
 	for _, l := range all {
-		e, err := k.branchEpsilon(l, delta)
+		e, err := k.boxes(l).epsilon(delta)
 		if err != nil {
 			return Interval{}, err
 		}
@@ -63,36 +63,77 @@ func (k *KOV) Epsilon(delta float64) (Interval, error) {
 	return Interval{0, worst}, nil
 }
 
-func (k *KOV) branchEpsilon(l []entry, delta float64) (float64, error) {
-	w := workload{}
-	equal, count, e0, d0 := true, 0, 0.0, 0.0
+// Delta returns {0, upper}.
+func (k *KOV) Delta(epsilon float64) (Interval, error) {
+	if err := checkEpsilon(epsilon); err != nil {
+		return Interval{}, err
+	}
+	all, nonPrivate := k.branches()
+	if nonPrivate {
+		return Interval{1, 1}, nil
+	}
+	worst := 0.0
+	for _, l := range all {
+		b := k.boxes(l)
+		d := 0.0
+		switch {
+		case b.w.noNoise:
+			d = 1
+		case b.equal:
+			d = KOVDelta(b.e0, b.d0, b.count, epsilon)
+		default:
+			i, err := b.w.delta(epsilon)
+			if err != nil {
+				return Interval{}, err
+			}
+			d = i.Upper
+		}
+		worst = math.Max(worst, d)
+	}
+	return Interval{0, worst}, nil
+}
+
+// boxes are the entries of one branch: count equal ones (e0, d0), or a workload of unequal ones.
+type boxes struct {
+	w      workload
+	equal  bool
+	count  int
+	e0, d0 float64
+}
+
+func (k *KOV) boxes(l []entry) boxes {
+	b := boxes{equal: true}
 	for i, e := range l {
 		eps, d, _ := k.box(e.body)
 		if math.IsInf(eps, 1) {
-			w.noNoise = true
+			b.w.noNoise = true
 			continue
 		}
 		if i == 0 {
-			e0, d0 = eps, d
+			b.e0, b.d0 = eps, d
 		}
-		equal = equal && eps == e0 && d == d0
-		count += e.count
+		b.equal = b.equal && eps == b.e0 && d == b.d0
+		b.count += e.count
 		if d == 0 {
-			w.pure += float64(e.count) * eps
+			b.w.pure += float64(e.count) * eps
 		} else {
-			w.pure = math.Inf(1)
+			b.w.pure = math.Inf(1)
 		}
-		w.pairs, w.counts = append(w.pairs, epsDeltaPair(eps, d)), append(w.counts, e.count)
+		b.w.pairs, b.w.counts = append(b.w.pairs, epsDeltaPair(eps, d)), append(b.w.counts, e.count)
 	}
+	return b
+}
+
+func (b boxes) epsilon(delta float64) (float64, error) {
 	switch {
-	case delta == 1 || len(l) == 0:
+	case delta == 1 || b.count == 0 && !b.w.noNoise:
 		return 0, nil
-	case w.noNoise:
+	case b.w.noNoise:
 		return math.Inf(1), nil
-	case equal:
-		return KOVEpsilon(e0, d0, count, delta), nil
+	case b.equal:
+		return KOVEpsilon(b.e0, b.d0, b.count, delta), nil
 	}
-	i, err := w.epsilon(delta, false, []bool{false})
+	i, err := b.w.epsilon(delta, false, []bool{false})
 	return i.Upper, err
 }
 
@@ -110,6 +151,9 @@ func KOVDelta(e0, d0 float64, count int, eps float64) float64 {
 	keep := k * math.Log1p(-d0) // ln (1-d0)^k
 	if d0 == 1 {
 		return 1
+	}
+	if count == 0 {
+		return 0
 	}
 	first := math.Floor((eps/e0+k)/2) + 1 // 2l - k > eps/e0
 	p := 1 / (1 + math.Exp(-e0))

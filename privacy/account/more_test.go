@@ -47,6 +47,9 @@ func TestKOVAgainstGrids(t *testing.T) {
 			t.Errorf("%+v: delta(epsilon) = %v", c, d)
 		}
 	}
+	// Integer Laplace noise at distance 1 is randomized response.
+	box, lap := must(t)(EpsDelta(0.1, 0)), must(t)(DiscreteLaplace(0.1, 1))
+	within(t, "discrete Laplace", upper(t, newPLD(t, AddRemove, Record()), lap, 100, 1e-5), upper(t, newPLD(t, AddRemove, Record()), box, 100, 1e-5), 1e-6)
 	if e := KOVEpsilon(0.5, 1e-3, 10, 1e-3); !math.IsInf(e, 1) {
 		t.Errorf("ten boxes of delta 1e-3 at 1e-3: %v", e)
 	}
@@ -304,5 +307,31 @@ func TestNames(t *testing.T) {
 	}
 	if s := Group(3).String() + Owner().String() + Record().String(); s != "group(3)ownerrecord" {
 		t.Error(s)
+	}
+}
+
+func TestWarnings(t *testing.T) {
+	r := Release{Oracle: "gradient", Adjacency: AddRemove, Unit: Record(), Scale: 0.01, Sampler: Sampler{Kind: Poisson, Rate: 0.1}}
+	if w := Warnings(r, 1, 1e-5, 1000); w != nil {
+		t.Errorf("a sound plan: %q", w)
+	}
+	for name, c := range map[string]struct {
+		change       func(*Release)
+		noise, delta float64
+		want         int
+	}{
+		"delta 1/n":    {func(*Release) {}, 1, 1e-3, 1},
+		"delta 1/(2n)": {func(*Release) {}, 1, 5e-4, 1},
+		"scale":        {func(r *Release) { r.Scale = 0.02 }, 1, 1e-5, 1},
+		"noise":        {func(*Release) {}, 0.2, 1e-5, 1},
+		"sampler":      {func(r *Release) { r.Sampler = Sampler{Kind: Shuffled, Period: 10} }, 1, 1e-5, 1},
+		"fixed size":   {func(r *Release) { r.Sampler.Kind = FixedSize }, 0.2, 1e-5, 2},
+		"owner":        {func(r *Release) { r.Unit, r.Oracle, r.Sampler.Kind = Owner(), "grad", FullBatch }, 1, 1e-5, 1},
+	} {
+		q := r
+		c.change(&q)
+		if w := Warnings(q, c.noise, c.delta, 1000); len(w) != c.want {
+			t.Errorf("%s: %q, want %d warnings", name, w, c.want)
+		}
 	}
 }

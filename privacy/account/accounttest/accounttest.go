@@ -40,6 +40,7 @@ func candidates(t *testing.T) map[string]account.Event {
 //   - unsupported, invalid and negative input is an error and changes nothing;
 //   - epsilon does not fall with the count nor rise with delta, and Lower <= Upper;
 //   - n at once are n one by one, in any order, bit for bit, and so is a saved and restored accountant;
+//   - epsilon and delta, where offered, are inverse;
 //   - disjoint branches cost their maximum.
 func Run(t *testing.T, newAccountant func() account.Accountant) {
 	const delta = 1e-5
@@ -182,6 +183,18 @@ func laws(t *testing.T, newAccountant func() account.Accountant, ev account.Even
 		return a
 	}
 	want := epsilon(t, compose(ev, 7), delta)
+	if d, ok := compose(ev, 7).(account.DeltaAccountant); ok {
+		i, err := d.Delta(want.Upper)
+		if err != nil || i.Upper > delta*(1+1e-3) || i.Lower > delta || i.Lower < 0 {
+			t.Errorf("delta at epsilon(%g) is %v, %v", delta, i, err)
+		}
+		if i, err = d.Delta(1e4); err != nil || i.Upper > 0.01 {
+			t.Errorf("delta at epsilon 10,000 is %v, %v", i, err)
+		}
+		if _, err = d.Delta(-1); err == nil {
+			t.Error("a negative epsilon was accepted")
+		}
+	}
 	for name, a := range map[string]account.Accountant{
 		"one by one":     compose(ev, 1, ev, 1, ev, 1, ev, 1, ev, 1, ev, 1, ev, 1),
 		"nested repeats": compose(ev, 1, other, 2),
