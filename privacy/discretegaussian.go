@@ -12,8 +12,8 @@ var _ Mechanism = DiscreteGaussian{}
 
 // DiscreteGaussian adds integer noise with probability proportional to exp(-x^2/(2 sigma^2)) to every
 // coordinate of an integer value (Canonne, Kamath, Steinke 2020), in steps of clip x 2^-20. Value, noise and
-// sum are integers: no floating-point number is rounded before the release, and the sampler's law is within
-// 2^-240 of the stated one (rng.DiscreteGaussian). It is the mechanism of choice wherever time allows, at
+// sum are integers, and the sampler's law is within 2^-240 of the stated one (rng.DiscreteGaussian): no
+// assumption on floating-point arithmetic is left. It is the mechanism of choice wherever time allows, at
 // about 20 ns a coordinate.
 //
 // sigma is NoiseMultiplier x 2^20 rounded up to a multiple of 8 steps, and the event carries the rounded

@@ -67,10 +67,13 @@ func (g Gridding) sensitivity(p account.Part) float64 {
 	if !g.Quantise {
 		return math.Ldexp(p.Shift, gridBits)
 	}
-	rounding := float64(p.Dim) // each of two rounded values is off by at most half a step
+	// Each of two rounded values is off by at most half a step, and by a thousandth for the division by the
+	// step in double precision, for values up to 2^22 clips.
+	rounding := float64(p.Dim)
 	if p.Norm == account.L2 {
 		rounding = math.Sqrt(rounding)
 	}
+	rounding *= 1.002
 	return math.Nextafter(math.Ldexp(p.Shift+g.SummationError, gridBits)+rounding, math.Inf(1))
 }
 
@@ -79,7 +82,7 @@ func (g Gridding) coordinate(p account.Part) float64 {
 	if !g.Quantise {
 		return math.Ldexp(p.Shift, gridBits)
 	}
-	return math.Ldexp(p.Shift+g.SummationError, gridBits) + 1
+	return math.Ldexp(p.Shift+g.SummationError, gridBits) + 2
 }
 
 func (g Gridding) assumptions() []string {

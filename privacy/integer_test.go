@@ -148,7 +148,7 @@ func TestIntegerNoiseNeedsIntegers(t *testing.T) {
 	if err := acc.Compose(ev, 1); err != nil {
 		t.Fatal(err)
 	}
-	if want := (1.5*(1<<20) + 30) / math.Sqrt(4*(1<<40)-9); math.Abs(acc.Mu()/want-1) > 1e-12 || acc.Mu() < want {
+	if want := (1.5*(1<<20) + 30.06) / math.Sqrt(4*(1<<40)-9); math.Abs(acc.Mu()/want-1) > 1e-12 || acc.Mu() < want {
 		t.Errorf("quantised release has mu %.15g, want %.15g", acc.Mu(), want)
 	}
 	g := privacy.NewSimulatedGate(ledger.NewMemory(nil), quantised, map[string]privacy.Oracle{"sum": sum{data: []float32{1}, read: &[]string{}, dim: 1}}, 5, 2)
@@ -363,5 +363,34 @@ func TestNewMechanismKeepsItsName(t *testing.T) {
 		if needsMore != (err != nil) || err != nil && !errors.As(err, &e) {
 			t.Errorf("%s: %v", name, err)
 		}
+	}
+}
+
+// A plan in a mechanism's own events meets its target with the least noise: that of the Gaussian plan, and what
+// the rounding of a quantised vector adds.
+func TestPlanStep(t *testing.T) {
+	r := privacytest.Release(10_000, 1)
+	r.Sampler = account.Sampler{Kind: account.Poisson, Rate: .5}
+	target := account.Budget{Epsilon: 2, Delta: 1e-5}
+	noise := map[string]float64{}
+	for _, name := range []string{"gaussian", "discrete-gaussian"} {
+		build := func(z float64) (privacy.Mechanism, error) { return privacy.NewMechanism(name, z) }
+		plan := account.Plan{Accountant: "rdp", Adjacency: r.Adjacency, Unit: r.Unit, Rate: .02, Steps: []account.PlanStep{privacy.PlanStep(build, r, 100)}}
+		res, err := account.Noise(plan, target)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if res.Epsilon.Upper > target.Epsilon || res.Epsilon.Upper < target.Epsilon*(1-1e-4) {
+			t.Errorf("%s: noise multiplier %g gives epsilon %g", name, res.NoiseMultiplier, res.Epsilon.Upper)
+		}
+		noise[name] = res.NoiseMultiplier
+	}
+	if ratio, want := noise["discrete-gaussian"]/noise["gaussian"], 1+100.2/(1<<20); math.Abs(ratio-want) > 1e-5 {
+		t.Errorf("integer noise is %.7g times the Gaussian one, want %.7g", ratio, want)
+	}
+	broken := errors.New("no such noise")
+	step := privacy.PlanStep(func(float64) (privacy.Mechanism, error) { return nil, broken }, r, 1)
+	if _, err := step.Event(1, 1); !errors.Is(err, broken) {
+		t.Errorf("the builder's error became %v", err)
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"sotto/config"
+	"sotto/privacy/account"
 )
 
 // Mechanisms lists every mechanism by the name used in run files. decode fills the mechanism's own
@@ -51,4 +52,22 @@ func NewMechanism(name string, scale float64) (Mechanism, error) {
 		}
 		return nil
 	})
+}
+
+// PlanStep is times releases described by r under the mechanism that build gives for a noise scale, for
+// instance NewMechanism with a fixed name: what account.GaussianStep is for normal noise. Plans calibrated
+// with it are charged by the very events that the mechanism will record. A Poisson sampler takes the plan's
+// rate.
+func PlanStep(build func(scale float64) (Mechanism, error), r account.Release, times int) account.PlanStep {
+	return account.PlanStep{Times: times, Event: func(scale, rate float64) (account.Event, error) {
+		m, err := build(scale)
+		if err != nil {
+			return account.Event{}, err
+		}
+		q := r
+		if q.Sampler.Kind == account.Poisson || q.Sampler.Kind == account.TruncatedPoisson {
+			q.Sampler.Rate = rate
+		}
+		return m.Event(q)
+	}}
 }

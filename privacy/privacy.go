@@ -2,6 +2,21 @@
 // oracles; it charges the ledger, durably, before it lets an oracle read data, adds the mechanism's noise
 // to the value, and answers. What an algorithm holds, sends or logs is therefore post-processing of
 // releases that the ledger lists.
+//
+// A mechanism takes a noise scale over the clip, never an epsilon; the sensitivity, with its norm, comes with
+// the release (account.Release), and what a release costs follows from both:
+//
+//	gaussian             L2  normal noise, double precision, rounded to a grid
+//	discrete-gaussian    L2  integer Gaussian noise on integer values
+//	laplace              L1  integer Laplace noise on integer values, pure epsilon
+//	k-norm               L2  Gamma radius, uniform direction, pure epsilon
+//	truncated-laplace    --  bounded noise on one value
+//	truncated-gaussian   --  bounded noise on one value
+//	randomized-response  L1  uniform answers among labels
+//	none, sealed         --  no noise: epsilon is infinite, or nothing leaves
+//
+// Mechanisms with integer noise take integers from a [GridOracle], where each record's contribution becomes
+// integers before it is added to another's, or round the values of other oracles and charge the rounding.
 package privacy
 
 import (
