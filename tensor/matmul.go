@@ -26,34 +26,55 @@ type strided struct {
 // MulNN sets dst = a*b, or dst += a*b when add is true. a is M x K, b is K x N, dst is M x N and
 // overlaps neither. It panics when the shapes do not fit.
 func MulNN(dst, a, b Mat, add bool) {
-	checkShape(dst.Rows == a.Rows && dst.Cols == b.Cols && a.Cols == b.Rows)
-	product(dst, strided{a.Data, a.Stride, 1}, strided{b.Data, b.Stride, 1}, a.Cols, add, nil)
+	checkProduct(dst, a, b, dst.Rows == a.Rows && dst.Cols == b.Cols && a.Cols == b.Rows)
+	product(dst, strided{a.Data, a.Stride, 1}, strided{b.Data, b.Stride, 1}, a.Cols, add)
 }
 
 // MulTN sets dst = aᵀ*b, or dst += aᵀ*b when add is true. a is K x M, b is K x N, dst is M x N and
 // overlaps neither. It panics when the shapes do not fit.
 func MulTN(dst, a, b Mat, add bool) {
-	checkShape(dst.Rows == a.Cols && dst.Cols == b.Cols && a.Rows == b.Rows)
-	var scratch [scratchTN]float32
-	product(dst, strided{a.Data, 1, a.Stride}, strided{b.Data, b.Stride, 1}, a.Rows, add, scratch[:])
+	checkProduct(dst, a, b, dst.Rows == a.Cols && dst.Cols == b.Cols && a.Rows == b.Rows)
+	product(dst, strided{a.Data, 1, a.Stride}, strided{b.Data, b.Stride, 1}, a.Rows, add)
 }
 
 // MulNT sets dst = a*bᵀ, or dst += a*bᵀ when add is true. a is M x K, b is N x K, dst is M x N and
 // overlaps neither. It panics when the shapes do not fit.
 func MulNT(dst, a, b Mat, add bool) {
-	checkShape(dst.Rows == a.Rows && dst.Cols == b.Rows && a.Cols == b.Cols)
-	product(dst, strided{a.Data, a.Stride, 1}, strided{b.Data, 1, b.Stride}, a.Cols, add, nil)
+	checkProduct(dst, a, b, dst.Rows == a.Rows && dst.Cols == b.Rows && a.Cols == b.Cols)
+	product(dst, strided{a.Data, a.Stride, 1}, strided{b.Data, 1, b.Stride}, a.Cols, add)
 }
 
-func checkShape(ok bool) {
-	if !ok {
+// checkProduct panics where a kernel would read or write outside a matrix.
+func checkProduct(dst, a, b Mat, fit bool) {
+	if !fit {
 		panic("tensor: shapes of a matrix product do not fit")
+	}
+	if !dst.complete() || !a.complete() || !b.complete() {
+		panic("tensor: a matrix has fewer elements than its shape needs")
 	}
 }
 
-// product runs the blocks: rows outermost, then inner index, then panels of columns. scratch is needed where
+// complete reports whether Data holds every element.
+func (m Mat) complete() bool {
+	return m.Rows == 0 || m.Cols == 0 || m.Rows > 0 && m.Cols > 0 && m.Stride >= 0 && len(m.Data) >= (m.Rows-1)*m.Stride+m.Cols
+}
+
+// product chooses between assembly and Go.
+func product(dst Mat, a, b strided, inner int, add bool) {
+	if fastProduct(dst, a, b, inner, add) {
+		return
+	}
+	if a.col == 1 {
+		portableProduct(dst, a, b, inner, add, nil)
+		return
+	}
+	var scratch [scratchTN]float32
+	portableProduct(dst, a, b, inner, add, scratch[:])
+}
+
+// portableProduct runs the blocks: rows outermost, then inner index, then panels of columns. scratch is needed where
 // rows of a are not contiguous.
-func product(dst Mat, a, b strided, inner int, add bool, scratch []float32) {
+func portableProduct(dst Mat, a, b strided, inner int, add bool, scratch []float32) {
 	if !add {
 		for i := range dst.Rows {
 			dst.Row(i).Zero()

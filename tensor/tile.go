@@ -74,3 +74,14 @@ func tile4x1(c *[thinRow]float32, a []float32, row, col int, panel []float32) {
 	}
 	*c = [...]float32{c0, c1, c2, c3}
 }
+
+// spinPortable runs the inner loop on operands that stay in the first-level cache.
+func spinPortable(rounds int) int {
+	var c [tileRow * panelN]float32
+	var a [blockK]float32
+	var panel [panelN * blockK]float32
+	for range rounds {
+		tile2x4(&c, a[:], a[:], panel[:])
+	}
+	return rounds * 2 * blockK * tileRow * panelN
+}

@@ -1,0 +1,32 @@
+// Command gen writes the assembly kernels of package tensor and their Go declarations into the folder named
+// by its argument. Run it through go generate; a test compares its output with the files that are checked in.
+package main
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+)
+
+func main() {
+	if len(os.Args) != 2 {
+		fmt.Fprintln(os.Stderr, "usage: gen <folder>")
+		os.Exit(2)
+	}
+	for name, text := range files() {
+		if err := os.WriteFile(filepath.Join(os.Args[1], name), text, 0o644); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			os.Exit(1)
+		}
+	}
+}
+
+// files returns the generated files by name.
+func files() map[string][]byte {
+	tiles, stubs := tileFiles()
+	return map[string][]byte{
+		"tiles_amd64.s":     tiles,
+		"tiles_amd64.go":    stubs,
+		"transpose_amd64.s": transposeFile(),
+	}
+}
