@@ -1,41 +1,49 @@
 package model
 
-import "sotto/tensor"
+import (
+	"math"
+
+	"sotto/tensor"
+)
 
 // activation is an elementwise function. Its scratch holds the derivative at every input.
 type activation struct {
 	width int
-	f     func(x float32) (value, derivative float32)
+	f     func(y, d, x []float32)
 }
 
-// activations are the elementwise functions by name. NaN passes through all of them.
-var activations = map[string]func(x float32) (value, derivative float32){
+// activations are the elementwise functions by name: they set y to the value and d to the derivative at x. NaN passes
+// through all of them.
+var activations = map[string]func(y, d, x []float32){
 	"relu": relu,
 	"tanh": tanh,
-	"mish": tensor.Mish,
+	"mish": tensor.Mishes,
 }
 
-// relu has derivative 0 at 0.
-func relu(x float32) (value, derivative float32) {
-	if x <= 0 {
-		return 0, 0
+// relu has derivative 0 at 0. It has no branches: those on signs are hardly predictable.
+func relu(y, d, x []float32) {
+	y, d = y[:len(x)], d[:len(x)]
+	for i, v := range x {
+		v = max(v, 0)
+		b := int32(math.Float32bits(v))
+		y[i] = v
+		d[i] = math.Float32frombits(uint32((b|-b)>>31) & math.Float32bits(1))
 	}
-	return x, 1
 }
 
-func tanh(x float32) (value, derivative float32) {
-	t := tensor.Tanh(x)
-	return t, 1 - float32(t*t)
+func tanh(y, d, x []float32) {
+	y, d = y[:len(x)], d[:len(x)]
+	for i, v := range x {
+		t := tensor.Tanh(v)
+		y[i], d[i] = t, 1-float32(t*t)
+	}
 }
 
 func (a activation) size() size { return size{in: a.width, out: a.width, scratch: a.width} }
 
 func (a activation) forward(p *pass) {
 	for s := range p.x.Rows {
-		y, d := p.y.Row(s), p.scratch.Row(s)
-		for i, v := range p.x.Row(s) {
-			y[i], d[i] = a.f(v)
-		}
+		a.f(p.y.Row(s), p.scratch.Row(s), p.x.Row(s))
 	}
 }
 

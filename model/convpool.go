@@ -1,10 +1,6 @@
 package model
 
-import (
-	"math"
-
-	"sotto/tensor"
-)
+import "sotto/tensor"
 
 const (
 	filterSide = 5
@@ -23,12 +19,21 @@ const (
 type convPool struct {
 	height, width, channels int
 	poolRows, poolCols      int
+	columns                 []int32 // first column of each cell of a row, channel by channel
 }
 
 var _ learned = convPool{}
 
 func newConvPool(height, width, channels int) convPool {
-	return convPool{height, width, channels, (height - filterSide + 1) / 2, (width - filterSide + 1) / 2}
+	c := convPool{
+		height: height, width: width, channels: channels,
+		poolRows: (height - filterSide + 1) / 2, poolCols: (width - filterSide + 1) / 2,
+	}
+	c.columns = make([]int32, c.poolCols*filters)
+	for i := range c.columns {
+		c.columns[i] = int32(2 * (i % c.poolCols))
+	}
+	return c
 }
 
 func (c convPool) cells() int  { return c.poolRows * c.poolCols * filters }
@@ -43,8 +48,8 @@ func (c convPool) size() size {
 	return size{
 		in: c.height * c.width * c.channels, out: c.cells(), params: c.params(),
 		scratch: c.cells() + c.params(), // derivatives, then the sample's gradient
-		// The chunk's gradient sum, one image by channel, one row of cells, two of pre-activations.
-		shared: c.params() + planes + 5*c.poolCols*filters,
+		// The chunk's gradient sum, one image by channel, one row of cells with derivatives, two of pre-activations.
+		shared: c.params() + planes + 6*c.poolCols*filters,
 		index:  c.cells() + c.poolCols*filters, // where in a channel the chosen patches begin
 	}
 }
@@ -70,19 +75,36 @@ func (c convPool) planes(p *pass, s int) []float32 {
 
 func (c convPool) forward(p *pass) {
 	width := c.poolCols * filters
-	buffer := p.shared[len(p.shared)-5*width:]
-	low, top, bottom := buffer[:width], buffer[width:3*width], buffer[3*width:]
+	buffer := p.shared[len(p.shared)-6*width:]
+	y, d, top, bottom := buffer[:width], buffer[width:2*width], buffer[2*width:4*width], buffer[4*width:]
 	for s := range p.x.Rows {
 		x := c.planes(p, s)
-		y, d, at := p.y.Row(s), p.scratch.Row(s), c.places(p, s)
-		lowAt := at[c.cells():]
+		at := c.places(p, s)
+		rowAt := at[c.cells():]
 		for r := range c.poolRows {
 			c.convolve(top, x[2*r*c.width:], p.theta)
 			c.convolve(bottom, x[(2*r+1)*c.width:], p.theta)
+			tensor.PoolMish(y, d, rowAt, top, bottom, c.columns, c.width, 2*r*c.width)
 			from := r * width
-			c.choose(y[from:from+width], low, at[from:], lowAt, top, bottom, 2*r*c.width)
-			activate(y[from:from+width], d[from:], low, at[from:], lowAt)
+			interleave(p.y.Row(s)[from:from+width], y)
+			interleave(p.scratch.Row(s)[from:from+width], d)
+			interleave(at[from:from+width], rowAt)
 		}
+	}
+}
+
+// convolve computes one row of pre-activations, channel by channel. x begins at the row of the first plane.
+func (c convPool) convolve(dst, x []float32, theta tensor.Vec) {
+	tensor.Convolve5(dst, x, c.width, c.height*c.width, c.channels, theta)
+}
+
+// interleave brings three channels, one after the other in src, together.
+func interleave[T float32 | int32](dst, src []T) {
+	n := len(dst) / filters
+	a, b, c := src[:n], src[n:2*n], src[2*n:3*n]
+	for i := range a {
+		to := dst[filters*i : filters*i+filters : filters*i+filters]
+		to[0], to[1], to[2] = a[i], b[i], c[i]
 	}
 }
 
@@ -90,120 +112,6 @@ func (c convPool) forward(p *pass) {
 func (c convPool) places(p *pass, s int) []int32 {
 	n := c.cells() + c.poolCols*filters
 	return p.index[s*n:][:n]
-}
-
-// convolve computes one row of pre-activations, two positions at a time. x begins at the row of the first
-// channel.
-func (c convPool) convolve(dst, x []float32, theta tensor.Vec) {
-	area := c.height * c.width
-	bias := (*[filters]float32)(theta[c.taps()*filters:])
-	for col := 0; len(dst) >= 2*filters; col += 2 {
-		a0, a1, a2 := bias[0], bias[1], bias[2]
-		b0, b1, b2 := a0, a1, a2
-		w := theta
-		for ch := range c.channels {
-			for r := range filterSide {
-				f := (*[filterSide * filters]float32)(w)
-				v := (*[filterSide + 1]float32)(x[ch*area+r*c.width+col:])
-				w = w[filterSide*filters:]
-				u0, u1 := v[0], v[1]
-				a0 += float32(u0 * f[0])
-				a1 += float32(u0 * f[1])
-				a2 += float32(u0 * f[2])
-				b0 += float32(u1 * f[0])
-				b1 += float32(u1 * f[1])
-				b2 += float32(u1 * f[2])
-				u0, u1 = u1, v[2]
-				a0 += float32(u0 * f[3])
-				a1 += float32(u0 * f[4])
-				a2 += float32(u0 * f[5])
-				b0 += float32(u1 * f[3])
-				b1 += float32(u1 * f[4])
-				b2 += float32(u1 * f[5])
-				u0, u1 = u1, v[3]
-				a0 += float32(u0 * f[6])
-				a1 += float32(u0 * f[7])
-				a2 += float32(u0 * f[8])
-				b0 += float32(u1 * f[6])
-				b1 += float32(u1 * f[7])
-				b2 += float32(u1 * f[8])
-				u0, u1 = u1, v[4]
-				a0 += float32(u0 * f[9])
-				a1 += float32(u0 * f[10])
-				a2 += float32(u0 * f[11])
-				b0 += float32(u1 * f[9])
-				b1 += float32(u1 * f[10])
-				b2 += float32(u1 * f[11])
-				u0, u1 = u1, v[5]
-				a0 += float32(u0 * f[12])
-				a1 += float32(u0 * f[13])
-				a2 += float32(u0 * f[14])
-				b0 += float32(u1 * f[12])
-				b1 += float32(u1 * f[13])
-				b2 += float32(u1 * f[14])
-			}
-		}
-		out := (*[2 * filters]float32)(dst)
-		out[0], out[1], out[2], out[3], out[4], out[5] = a0, a1, a2, b0, b1, b2
-		dst = dst[2*filters:]
-	}
-}
-
-// choose finds the largest and the smallest pre-activation of each cell of two rows, and where their patches
-// begin; base is the offset in the channel of the first row's first patch. It compares integers that sort as
-// the floats do and carry the position, because branches on such comparisons are hardly predictable.
-func (c convPool) choose(high, low []float32, at, lowAt []int32, top, bottom []float32, base int) {
-	low, at, lowAt = low[:len(high)], at[:len(high)], lowAt[:len(high)]
-	place := [4]int32{0, 1, int32(c.width), int32(c.width + 1)}
-	for i := range high {
-		cell := i / filters
-		first := cell*2*filters + i%filters
-		v0, v1, v2, v3 := top[first], top[first+filters], bottom[first], bottom[first+filters]
-		k0, k1, k2, k3 := sortable(v0), sortable(v1), sortable(v2), sortable(v3)
-		most := larger(larger(k0|3, k1|2), larger(k2|1, k3))
-		least := smaller(smaller(k0, k1|1), smaller(k2|2, k3|3))
-		origin := int32(base + 2*cell)
-		// A NaN or Inf that was not chosen must not go unseen: it would hide an input that is not finite.
-		high[i], at[i] = unsorted(most)+0*(v0+v1+v2+v3), origin+place[3-most&3]
-		low[i], lowAt[i] = unsorted(least), origin+place[least&3]
-	}
-}
-
-// sortable maps floats to integers in the same order, with two free bits at the end; -0 comes before 0.
-func sortable(x float32) int64 {
-	b := int32(math.Float32bits(x))
-	return int64(b^(b>>31&math.MaxInt32)) << 2
-}
-
-// unsorted is the inverse of sortable, whatever the last two bits.
-func unsorted(k int64) float32 {
-	b := int32(k >> 2)
-	return math.Float32frombits(uint32(b ^ (b >> 31 & math.MaxInt32)))
-}
-
-func larger(a, b int64) int64 {
-	d := a - b
-	return a - d&(d>>63)
-}
-
-func smaller(a, b int64) int64 {
-	d := a - b
-	return b + d&(d>>63)
-}
-
-// activate replaces the largest pre-activation in y by the largest Mish value, with its derivative and
-// place.
-func activate(y, d, low []float32, at, lowAt []int32) {
-	d, low, at, lowAt = d[:len(y)], low[:len(y)], at[:len(y)], lowAt[:len(y)]
-	for i, high := range y {
-		value, slope := tensor.Mish(high)
-		if high < 0 {
-			if other, s := tensor.Mish(low[i]); other > value {
-				value, slope, at[i] = other, s, lowAt[i]
-			}
-		}
-		y[i], d[i] = value, slope
-	}
 }
 
 func (c convPool) backward(p *pass, norms []float64) {
@@ -219,32 +127,20 @@ func (c convPool) backward(p *pass, norms []float64) {
 	}
 }
 
-// filterGradient sums, for each filter row, g times the five inputs at the chosen patches.
+// filterGradient sums, for each filter, g times the patches that were chosen.
 func (c convPool) filterGradient(dst, x, g []float32, index []int32) {
 	area := c.height * c.width
-	index = index[:len(g)]
+	var sums [41]float32
 	for f := range filters {
 		for ch := range c.channels {
+			tensor.PatchGradient5(&sums, x[ch*area:][:area], c.width, g[f:], index[f:])
 			for r := range filterSide {
-				in := x[ch*area+r*c.width:]
-				var s0, s1, s2, s3, s4 float32
-				for i := f; i < len(g); i += filters {
-					v, b := (*[filterSide]float32)(in[index[i]:]), g[i]
-					s0 += float32(b * v[0])
-					s1 += float32(b * v[1])
-					s2 += float32(b * v[2])
-					s3 += float32(b * v[3])
-					s4 += float32(b * v[4])
+				for i, v := range sums[8*r:][:filterSide] {
+					dst[((ch*filterSide+r)*filterSide+i)*filters+f] = v
 				}
-				to := dst[(ch*filterSide+r)*filterSide*filters+f:]
-				to[0], to[filters], to[2*filters], to[3*filters], to[4*filters] = s0, s1, s2, s3, s4
 			}
 		}
-		var bias float32
-		for i := f; i < len(g); i += filters {
-			bias += g[i]
-		}
-		dst[c.taps()*filters+f] = bias
+		dst[c.taps()*filters+f] = sums[8*filterSide]
 	}
 }
 

@@ -164,14 +164,16 @@ func TestLabelsOutOfRangeAddNothing(t *testing.T) {
 	}
 }
 
-// TestOverflowInside: Inf - Inf in a hidden layer is NaN, which the activation must not swallow.
+// TestOverflowInside: Inf - Inf in a hidden layer is NaN, which the activation must not swallow. The two products are in
+// two blocks of 256 terms, so that both overflow: a fused multiply-add would not round the second.
 func TestOverflowInside(t *testing.T) {
 	for _, name := range []string{"relu", "tanh", "mish"} {
-		k := task{kind: "mlp", shape: model.Shape{Height: 1, Width: 2, Channels: 1, Classes: 2}, params: model.MLPParams{Hidden: []int{1}, Activation: name}}
+		k := task{kind: "mlp", shape: model.Shape{Height: 1, Width: 300, Channels: 1, Classes: 2}, params: model.MLPParams{Hidden: []int{1}, Activation: name}}
 		m := k.build(t)
 		theta, dst := start(m, 1), make(tensor.Vec, m.Dim())
-		theta[0], theta[1] = 1e30, -1e30
-		b := &model.Batch{X: tensor.Mat{Rows: 1, Cols: 2, Stride: 2, Data: []float32{1e30, 1e30}}, Labels: []int32{0}}
+		theta[0], theta[299] = 1e30, -1e30
+		b := &model.Batch{X: tensor.NewMat(1, 300), Labels: []int32{0}}
+		b.X.Data[0], b.X.Data[299] = 1e30, 1e30
 		var w model.Workspace
 		if stats := m.ClippedGradientSum(dst, theta, b, 1, &w); stats.NonFinite != 1 || dst.Norm() != 0 {
 			t.Errorf("%s: %+v, norm %v; want a sample that adds nothing", name, stats, dst.Norm())

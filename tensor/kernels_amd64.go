@@ -41,3 +41,31 @@ func SpinFMA(rounds int) int {
 	}
 	return spinPortable(rounds)
 }
+
+// mish8 is Mishes of 8*blocks elements, blocks >= 1.
+//
+//go:noescape
+func mish8(y, d, x *float32, blocks int)
+
+// poolMish8 is PoolMish of 8 cells. place holds what is added to columns for each of a cell's four positions.
+//
+//go:noescape
+func poolMish8(y, d *float32, at *int32, top, bottom *float32, columns, place *int32)
+
+// convolve8 and convolve24 are Convolve5 of that many positions; plane, width and area are in bytes.
+//
+//go:noescape
+func convolve8(dst *float32, plane int, x *float32, width, area, channels int, filter, bias *float32)
+
+//go:noescape
+func convolve24(dst *float32, plane int, x *float32, width, area, channels int, filter, bias *float32)
+
+// patchGradient5 is PatchGradient5 of n >= 1 patches; width is in bytes.
+//
+//go:noescape
+func patchGradient5(sums *float32, x *float32, width int, factor *float32, at *int32, n int)
+
+// sumSquares16 sets lane j to the sum of squares of elements j, j+16, ... of 16*blocks, blocks >= 1.
+//
+//go:noescape
+func sumSquares16(lanes *float64, x *float32, blocks int)

@@ -10,3 +10,15 @@ func fastProduct(_ Mat, _, _ strided, _ int, _ bool) bool { return false }
 // SpinFMA does rounds > 0 rounds of multiplications and additions with the inner loop of the products and returns the
 // number of floating-point operations. Timed, it measures what the best product could reach.
 func SpinFMA(rounds int) int { return spinPortable(rounds) }
+
+func fastConvolve(_, _ []float32, _, _, _ int, _ []float32) bool { return false }
+
+func fastPool(_, _ []float32, _ []int32, _, _ []float32, _ []int32, _ *[4]int32) bool { return false }
+
+func fastPatches(_ *[41]float32, _ []float32, _ int, _ []float32, _ []int32, _ int) bool {
+	return false
+}
+
+func fastMish(_, _, _ []float32) int { return 0 }
+
+func fastSquares(_ []float32) (sum float64, ok bool) { return 0, false }

@@ -28,5 +28,7 @@ func files() map[string][]byte {
 		"tiles_amd64.s":     tiles,
 		"tiles_amd64.go":    stubs,
 		"transpose_amd64.s": transposeFile(),
+		"mish_amd64.s":      mishFile(),
+		"conv_amd64.s":      convFile(),
 	}
 }
