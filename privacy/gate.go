@@ -2,6 +2,8 @@ package privacy
 
 import (
 	"fmt"
+	"reflect"
+	"slices"
 
 	"sotto/agent"
 	"sotto/privacy/account"
@@ -27,6 +29,10 @@ type Gate struct {
 	live          []agent.Neighbor
 	value         Value
 	sample, noise rng.Stream
+	last          struct { // release and its event, both public
+		release account.Release
+		event   account.Event
+	}
 }
 
 // NewGate returns a gate whose noise and sampling come from a fresh secret key for each charge.
@@ -68,8 +74,22 @@ func (g *Gate) Describe(q *agent.Query) (account.Release, account.Event, error) 
 			return none, account.Event{}, fmt.Errorf("%w: the mechanism adds integers and oracle %q gives none; quantise = true charges the rounding of its values instead", ErrRefused, q.Oracle)
 		}
 	}
-	ev, err := g.mechanism.Event(r)
+	ev, err := g.event(r)
 	return r, ev, err
+}
+
+// event is the mechanism's event of r. It remembers the last one, because most queries release the same and
+// ledgers recognise an event that is made once and reused.
+func (g *Gate) event(r account.Release) (account.Event, error) {
+	if g.last.event.Type() != "" && reflect.DeepEqual(r, g.last.release) {
+		return g.last.event, nil
+	}
+	ev, err := g.mechanism.Event(r)
+	if err == nil {
+		r.Parts = slices.Clone(r.Parts) // the oracle's own may change
+		g.last.release, g.last.event = r, ev
+	}
+	return ev, err
 }
 
 // needsGrid reports whether values must be exact integers.
