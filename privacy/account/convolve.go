@@ -118,6 +118,7 @@ type composed struct {
 	err   float64 // bound of round-off in delta, relative to exp(k - lam eps)
 	drift float64 // upward drift of rounding, in nats
 	vari  float64 // sum of count h^2/2: the exponent of the rounding bound
+	worst float64 // where some loss exceeds steepLoss: sum of count h, how far rounding can move the sum at most; else 0
 	round float64 // relative round-off of the profiles
 	tight bool
 }
@@ -150,6 +151,9 @@ func compose(ds []losses, lam, nats float64) (composed, error) {
 		counts += d.count
 		c.drift += d.count * h * h / 8 * math.Exp(h)
 		c.vari += d.count * h * h / 2
+		if h*float64(d.off+len(d.p)) > steepLoss {
+			c.worst = math.Inf(1)
+		}
 		d.place(x, lam, k)
 		fft.Coefficients(z, x)
 		for j, v := range z {
@@ -174,9 +178,21 @@ func compose(ds []losses, lam, nats float64) (composed, error) {
 	c.y = rotate(x, start)
 	c.tau = math.Exp(c.k - lam*b - nats)
 	c.inf = infinite(ds)
+	c.worst = math.Min(c.worst, h*counts)
 	c.err = 8 * 0x1p-53 * math.Log2(float64(n)) * (1 + counts)
 	c.round = counts * 0x1p-41
 	return c, nil
+}
+
+// steepLoss is where Q-probabilities of cells begin to underflow, so that losses are rounded up instead of at random.
+const steepLoss = 600
+
+// slack is a t such that rounding raised the sum by more than t with probability at most eta (Hoeffding).
+func (c *composed) slack(eta float64) float64 {
+	if c.worst > 0 {
+		return c.worst
+	}
+	return c.drift + math.Sqrt(c.vari*-math.Log(eta))
 }
 
 // rotate moves the circular array to the window that starts at grid point start, dropping negative round-off.

@@ -190,10 +190,10 @@ func (q *query) on(h float64, ways []bool) ([]onGrid, error) {
 		}
 		g := onGrid{Interval: Interval{0, up}, mirrored: ways[i], drift: (1 + c.lam) * c.drift} // in the tail, lam times the variance of rounding adds to its drift
 		if q.w.tight() {
-			// Given the true losses, the grid's sum exceeds theirs by more than t with probability at most eta (Hoeffding), so
+			// Given the true losses, the grid's sum exceeds theirs by more than t with probability at most eta, so
 			// delta(eps) >= profile(eps + t) - eta - tau.
 			eta := 1e-3 * q.delta
-			g.slack = c.drift + math.Sqrt(c.vari*-math.Log(eta))
+			g.slack = c.slack(eta)
 			g.Lower = math.Max(0, c.lowerEpsilon(q.delta+eta+tauFor(q.delta))-g.slack)
 		}
 		out[i] = g
