@@ -53,7 +53,12 @@ func (g *Gate) Simulated() bool { return g.simulated }
 
 // Begin tells the gate which round it is and whose messages arrived in it. The slice is valid until the
 // next Begin.
-func (g *Gate) Begin(round uint64, live []agent.Neighbor) { g.round, g.live = round, live }
+func (g *Gate) Begin(round uint64, live []agent.Neighbor) {
+	g.round, g.live = round, live
+	if l, ok := g.ledger.(interface{ SetRound(uint64) }); ok { // durable ledgers note the round of a charge
+		l.SetRound(round)
+	}
+}
 
 // Describe returns what q would release and what it would cost. It reads no data and charges nothing.
 func (g *Gate) Describe(q *agent.Query) (account.Release, account.Event, error) {
