@@ -48,7 +48,7 @@ func drawEvent(t *rapid.T) Event {
 // TestAccountantsAgree: for random mechanisms, sampled or not, every accountant that accepts them gives a valid interval, and no proven
 // lower bound exceeds another accountant's upper bound.
 func TestAccountantsAgree(t *testing.T) {
-	fewer(t, 15)
+	fewer(t, 10)
 	rapid.Check(t, func(t *rapid.T) {
 		adj := rapid.SampledFrom([]Adjacency{AddRemove, ReplaceOne, ZeroOut}).Draw(t, "adjacency")
 		ev := drawEvent(t)
