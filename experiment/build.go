@@ -4,9 +4,6 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
-	"maps"
-	"slices"
-	"strings"
 
 	"sotto/agent"
 	"sotto/algo"
@@ -67,7 +64,7 @@ func (f *File) Build(dataDir string) (*Experiment, error) {
 		return nil, f.at("algorithm", err)
 	}
 	if _, ok := data.Datasets[f.data.Dataset]; !ok {
-		return nil, f.at("data", config.Bad("dataset", f.data.Dataset, "one of "+strings.Join(slices.Sorted(maps.Keys(data.Datasets)), ", ")))
+		return nil, f.at("data", config.Bad("dataset", f.data.Dataset, config.OneOf(data.Datasets)))
 	}
 	if e.split, err = data.Load(f.data.Dataset, dataDir, f.root.Seed, f.section("data")); err != nil {
 		return nil, f.at("data", err)
