@@ -171,8 +171,12 @@ func TestBruteForceSamplers(t *testing.T) {
 			t.Errorf("add at %v: exact %v, bound %v", eps, exact, bound)
 		}
 	}
-	// Two of three records without replacement, one replaced: the Renyi divergence stays below the amplified bound of
-	// a Gaussian mechanism that is at least as bad at every order.
+	fixedSizeOfThree(t, eps0, law)
+}
+
+// fixedSizeOfThree: two of three records without replacement, one replaced: the Renyi divergence stays below the amplified bound of
+// a Gaussian mechanism that is at least as bad at every order.
+func fixedSizeOfThree(t *testing.T, eps0 float64, law func([]bool, func(int) float64) float64) {
 	two := func(batch int) float64 {
 		if batch == 3 || batch == 5 || batch == 6 {
 			return 1. / 3

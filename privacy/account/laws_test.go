@@ -220,6 +220,17 @@ func TestMillions(t *testing.T) {
 	e := upper(t, d, sampledGaussian(t, 1e-4, 2, 1), 10000000, 1e-6)
 	// Central limit: mu = q sqrt(T (exp(1/s^2)-1)), accurate to a few percent here.
 	within(t, "ten million steps", e, GaussianEpsilon(CentralLimitMu(1e-4, 2, 10000000), 1e-6), 0.03*e)
+	// A heavy tail: one expected hit, no Chernoff bound near delta. Round-off must not push the answer above RDP.
+	for _, s := range []float64{0.611, 0.4} {
+		ev := sampledGaussian(t, 1e-6, s, 1)
+		r, err := NewRDP(AddRemove, Record())
+		if err != nil {
+			t.Fatal(err)
+		}
+		if e, x := upper(t, newPLD(t, AddRemove, Record(), 1e-3), ev, 1000000, 1e-9), upper(t, r, ev, 1000000, 1e-9); e > x {
+			t.Errorf("s %v: PLD %v above RDP %v", s, e, x)
+		}
+	}
 }
 
 // TestCompose: counts are honoured for every type by every accountant that accepts it, in any grouping and order.
