@@ -4,9 +4,6 @@
 package algo
 
 import (
-	"maps"
-	"slices"
-
 	"sotto/agent"
 	"sotto/config"
 )
@@ -21,14 +18,11 @@ var Algorithms = map[string]Constructor{
 	"local":   NewLocal,
 }
 
-// Names returns the names of all algorithms, sorted.
-func Names() []string { return slices.Sorted(maps.Keys(Algorithms)) }
-
 // New returns the factory of the named algorithm; an unknown name is a config.Error on key "name".
 func New(name string, decode func(params any) error) (agent.Factory, error) {
 	c, ok := Algorithms[name]
 	if !ok {
-		return nil, config.Bad("name", name, "one of "+join(Names()))
+		return nil, config.Bad("name", name, config.OneOf(Algorithms))
 	}
 	return c(decode)
 }

@@ -2,7 +2,6 @@ package algo
 
 import (
 	"math"
-	"strings"
 
 	"sotto/config"
 )
@@ -53,5 +52,3 @@ func (s *StepSize) At(k, rounds uint64) float64 {
 func positive(x float64) bool { return x > 0 && !math.IsInf(x, 1) }
 
 func notNegative(x float64) bool { return x >= 0 && !math.IsInf(x, 1) }
-
-func join(names []string) string { return strings.Join(names, ", ") }

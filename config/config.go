@@ -5,6 +5,8 @@ package config
 
 import (
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
 )
 
@@ -43,4 +45,9 @@ func Bad(key string, found any, allowed string) error {
 		f = fmt.Sprintf("%q", s)
 	}
 	return &Error{Key: key, Found: f, Allowed: allowed}
+}
+
+// OneOf lists the keys of an explicit registry for an Error's Allowed: "one of complete, ring, star".
+func OneOf[V any](registry map[string]V) string {
+	return "one of " + strings.Join(slices.Sorted(maps.Keys(registry)), ", ")
 }

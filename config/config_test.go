@@ -23,6 +23,11 @@ func TestErrorText(t *testing.T) {
 	}
 }
 
+func ExampleOneOf() {
+	fmt.Println(config.OneOf(map[string]int{"star": 1, "complete": 2, "ring": 3}))
+	// Output: one of complete, ring, star
+}
+
 func ExampleBad() {
 	fmt.Println(config.Bad("step_size", -1, "above 0 and finite"))
 	// Output: step_size: found -1, allowed: above 0 and finite

@@ -13,7 +13,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"slices"
 
 	"sotto/config"
 	"sotto/tensor"
@@ -125,22 +124,9 @@ var Datasets = map[string]Constructor{
 func Load(name, dir string, seed uint64, decode func(params any) error) (*Split, error) {
 	construct, ok := Datasets[name]
 	if !ok {
-		return nil, config.Bad("name", name, names(Datasets))
+		return nil, config.Bad("name", name, config.OneOf(Datasets))
 	}
 	return construct(decode, Source{Dir: dir, Seed: seed})
-}
-
-func names[V any](m map[string]V) string {
-	keys := make([]string, 0, len(m))
-	for k := range m {
-		keys = append(keys, k)
-	}
-	slices.Sort(keys)
-	s := keys[0]
-	for _, k := range keys[1:] {
-		s += ", " + k
-	}
-	return s
 }
 
 // seal sets the digests of both parts. params must print deterministically; sums are the source files'.

@@ -35,7 +35,7 @@ const maxAgents = 1 << 24
 func Partition(name string, ds *Dataset, agents int, seed uint64, decode func(params any) error) ([][]int32, error) {
 	split, ok := Partitions[name]
 	if !ok {
-		return nil, config.Bad("partition", name, names(Partitions))
+		return nil, config.Bad("partition", name, config.OneOf(Partitions))
 	}
 	if agents < 1 || agents > maxAgents {
 		return nil, config.Bad("agents", agents, fmt.Sprintf("1 to %d", maxAgents))

@@ -205,9 +205,9 @@ type LibSVMParams struct {
 	Path         string    `toml:"path"`
 	TestPath     string    `toml:"test_path"` // "" holds out test_fraction of path, drawn with the seed
 	TestFraction float64   `toml:"test_fraction"`
-	Dim          int       `toml:"dim"`        // number of features, at least 1: it is not taken from the data
-	Classes      []float64 `toml:"label_values"`    // label values in order; default [-1, 1]
-	Regression   bool      `toml:"regression"` // labels are numbers to predict
+	Dim          int       `toml:"dim"`          // number of features, at least 1: it is not taken from the data
+	Classes      []float64 `toml:"label_values"` // label values in order; default [-1, 1]
+	Regression   bool      `toml:"regression"`   // labels are numbers to predict
 	Limit        int       `toml:"limit"`
 	TestLimit    int       `toml:"test_limit"`
 }

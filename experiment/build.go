@@ -4,9 +4,6 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
-	"maps"
-	"slices"
-	"strings"
 
 	"sotto/agent"
 	"sotto/algo"
@@ -67,7 +64,7 @@ func (f *File) Build(dataDir string) (*Experiment, error) {
 		return nil, f.at("algorithm", err)
 	}
 	if _, ok := data.Datasets[f.data.Dataset]; !ok {
-		return nil, f.at("data", config.Bad("dataset", f.data.Dataset, "one of "+strings.Join(slices.Sorted(maps.Keys(data.Datasets)), ", ")))
+		return nil, f.at("data", config.Bad("dataset", f.data.Dataset, config.OneOf(data.Datasets)))
 	}
 	if e.split, err = data.Load(f.data.Dataset, dataDir, f.root.Seed, f.section("data")); err != nil {
 		return nil, f.at("data", err)
@@ -184,14 +181,14 @@ func (e *Experiment) start(workers int, restored [][]ledger.Record) (*world, err
 	agents := make([]sim.Agent, n)
 	for i := range agents {
 		p := &e.plans[i]
-		mechanism, err := e.mechanism(p)
+		mechanism, err := e.mechanism(p.noiseMultiplier)
 		if err != nil {
 			return nil, f.at("privacy", err)
 		}
 		grad := &oracle.Gradient{
 			Model: e.model, Records: oracle.Records{Data: e.split.Train, Index: e.parts[i]},
 			Rate: p.rate, ExpectedBatch: p.batch, Clip: f.priv.MaxGradNorm,
-			Adjacency: f.priv.adjacency, Unit: account.Record(), Pool: pool,
+			Adjacency: f.priv.adjacency, Unit: account.Record(), Pool: pool, Exact: f.priv.Noise == "exact",
 		}
 		if err := grad.Validate(); err != nil {
 			return nil, f.at("privacy", err)
@@ -238,9 +235,18 @@ func (e *Experiment) sealed() bool {
 	return e.file.alg.Name == "local" && e.file.priv.Mechanism == "none"
 }
 
-func (e *Experiment) mechanism(p *plan) (privacy.Mechanism, error) {
-	if e.sealed() {
+// mechanism returns the run's mechanism at a noise multiplier. Exact noise is the discrete Gaussian on
+// integer gradients.
+func (e *Experiment) mechanism(noiseMultiplier float64) (privacy.Mechanism, error) {
+	switch p := &e.file.priv; {
+	case e.sealed():
 		return privacy.NewMechanism("sealed", 0)
+	case p.Noise == "exact":
+		return privacy.New("discrete-gaussian", func(params any) error {
+			params.(*privacy.DiscreteGaussian).NoiseMultiplier = noiseMultiplier
+			return nil
+		})
+	default:
+		return privacy.NewMechanism(p.Mechanism, noiseMultiplier)
 	}
-	return privacy.NewMechanism(e.file.priv.Mechanism, p.noiseMultiplier)
 }

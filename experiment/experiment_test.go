@@ -330,6 +330,28 @@ func TestBaselines(t *testing.T) {
 	}
 }
 
+// Exact noise: integers throughout, the same target met, no float assumption in the statements, and again
+// the same bytes for any number of workers.
+func TestExactNoise(t *testing.T) {
+	e := build(t, "privacy.noise=exact")
+	one, two := run(t, e, Options{Workers: 1}), run(t, e, Options{Workers: 2})
+	sameFiles(t, one.Dir, two.Dir)
+	for _, p := range one.Summary.Privacy {
+		if up := float64(p.Epsilon.Upper); up > 6 || up < 5.9 {
+			t.Errorf("agent %d: epsilon %g, target 6", p.Agent, up)
+		}
+	}
+	if text := string(read(t, one.Dir, privacyFile)); strings.Contains(text, "double-precision sampler") || strings.Contains(text, "float32") {
+		t.Error("an exact run states a float assumption")
+	}
+	if !strings.Contains(string(read(t, one.Dir, ledgerFile)), `"type":"discrete_gaussian"`) {
+		t.Error("the ledger does not hold discrete Gaussian charges")
+	}
+	if fast := run(t, build(t), Options{}); !strings.Contains(string(read(t, fast.Dir, privacyFile)), "double-precision sampler") {
+		t.Error("a fast run states no assumption on its sampler")
+	}
+}
+
 func TestOneDigitForEachAgent(t *testing.T) {
 	e := build(t, "topology.agents=10", "data.partition=a", "data.t=1", "data.train=1000")
 	for i, rows := range e.parts {

@@ -66,6 +66,7 @@ type privacyParams struct {
 	TargetEpsilon   float64  `toml:"target_epsilon,omitempty"`
 	NoiseMultiplier float64  `toml:"noise_multiplier,omitempty"`
 	TargetDelta     float64  `toml:"target_delta"`
+	Noise           string   `toml:"noise,omitempty"` // "fast" (default): rounded normals; "exact": integers throughout
 	MaxGradNorm     float64  `toml:"max_grad_norm,omitempty"`
 	BatchSize       float64  `toml:"batch_size,omitempty"`
 	SampleRate      float64  `toml:"sample_rate,omitempty"`
@@ -192,6 +193,9 @@ func (p *privacyParams) validate(algorithm string) error {
 		if o != overrideDelta {
 			return config.Bad("i_understand", o, "delta")
 		}
+	}
+	if p.Noise != "" && (p.Mechanism != "gaussian" || p.Noise != "fast" && p.Noise != "exact") {
+		return config.Bad("noise", p.Noise, "fast or exact, with mechanism gaussian")
 	}
 	switch p.Mechanism {
 	case "none":

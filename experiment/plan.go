@@ -137,7 +137,9 @@ var calibrated sync.Map // calibrationKey to calibration
 
 type calibrationKey struct {
 	accountant     string
+	sampler        string // fast or exact noise
 	adjacency      account.Adjacency
+	dim            int
 	rate, noise    float64
 	queries        int
 	epsilon, delta float64
@@ -185,7 +187,7 @@ func (e *Experiment) calibrateOne(pl *plan) error {
 		return err
 	}
 	pl.limited = p.TargetEpsilon > 0
-	key := calibrationKey{p.Accountant, p.adjacency, pl.rate, p.NoiseMultiplier, pl.queries, p.TargetEpsilon, p.TargetDelta}
+	key := calibrationKey{p.Accountant, p.Noise, p.adjacency, e.model.Dim(), pl.rate, p.NoiseMultiplier, pl.queries, p.TargetEpsilon, p.TargetDelta}
 	c, ok := calibrated.Load(key)
 	if !ok {
 		if c, err = e.search(pl, r); err != nil {
@@ -197,7 +199,7 @@ func (e *Experiment) calibrateOne(pl *plan) error {
 	if pl.noiseMultiplier == 0 { // no query, no cost
 		pl.noiseMultiplier = 1
 	}
-	m, err := privacy.NewGaussian(pl.noiseMultiplier)
+	m, err := e.mechanism(pl.noiseMultiplier)
 	if err != nil {
 		return err
 	}
@@ -209,13 +211,13 @@ func (e *Experiment) search(pl *plan, r account.Release) (calibration, error) {
 	p := &e.file.priv
 	target := account.Budget{Epsilon: p.TargetEpsilon, Delta: p.TargetDelta}
 	run := account.Plan{Accountant: p.Accountant, Adjacency: p.adjacency, Unit: account.Record(),
-		Rate: pl.rate, NoiseMultiplier: p.NoiseMultiplier, Steps: []account.PlanStep{account.GaussianStep(r, pl.queries)}}
+		Rate: pl.rate, NoiseMultiplier: p.NoiseMultiplier, Steps: []account.PlanStep{privacy.PlanStep(e.mechanism, r, pl.queries)}}
 	switch {
 	case p.NoiseMultiplier == 0:
 		res, err := account.Noise(run, target)
 		return calibration{res.NoiseMultiplier, pl.queries}, err
 	case p.TargetEpsilon > 0:
-		run.Steps = []account.PlanStep{account.GaussianStep(r, 1)}
+		run.Steps = []account.PlanStep{privacy.PlanStep(e.mechanism, r, 1)}
 		limit, err := account.Steps(run, target)
 		return calibration{p.NoiseMultiplier, limit}, err
 	}

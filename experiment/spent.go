@@ -139,8 +139,16 @@ func (a *accounts) spentBy(ledgers []*ledger.Memory, upperOnly bool) (eps []acco
 
 // encodeStatements writes privacy.json: one statement for each distinct ledger.
 func (r *running) encodeStatements() ([]byte, error) {
+	m, err := r.e.mechanism(1)
+	if err != nil {
+		return nil, err
+	}
+	assumptions := m.Assumptions()
+	if r.e.private() && r.e.file.priv.Noise != "exact" {
+		assumptions = append(assumptions, "the float32 round-off in the sum of clipped gradients, a few millionths of the clip, is not part of the sensitivity")
+	}
 	var out []AgentStatement
-	err := r.byLedger(func(agents string, l *ledger.Memory) error {
+	err = r.byLedger(func(agents string, l *ledger.Memory) error {
 		h, err := historyOf(l)
 		if err != nil {
 			return err
@@ -161,13 +169,7 @@ func (r *running) encodeStatements() ([]byte, error) {
 		s.Ledger = account.LedgerRange{FirstSeq: min(1, head.Seq), LastSeq: head.Seq, Head: head.String()}
 		s.Overrides = append(s.Overrides, r.e.overrides...)
 		s.NotCovered = append(s.NotCovered, "timing of replies", "the number of rounds, the graph and all other settings, which are public")
-		if r.e.private() {
-			s.Assumptions = append(s.Assumptions, "the double-precision sampler is indistinguishable from the normal law",
-				"the float32 round-off in the sum of clipped gradients, a few millionths of the clip, is not part of the sensitivity")
-		}
-		if r.e.sealed() {
-			s.Assumptions = append(s.Assumptions, "no message of this agent and no version of its model leaves it")
-		}
+		s.Assumptions = append(s.Assumptions, assumptions...)
 		out = append(out, AgentStatement{agents, s, s.String()})
 		return nil
 	})

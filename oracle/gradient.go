@@ -11,7 +11,7 @@ import (
 	"sotto/rng"
 )
 
-var _ privacy.Oracle = (*Gradient)(nil)
+var _ privacy.GridOracle = (*Gradient)(nil)
 
 // Gradient is the oracle "grad": over a Poisson batch of the owner's records, the sum of per-record
 // gradients of the loss at the query's point, each scaled to L2 norm at most Clip. The gate adds noise to
@@ -28,6 +28,7 @@ type Gradient struct {
 	Adjacency     account.Adjacency
 	Unit          account.Unit
 	Pool          *Pool
+	Exact         bool // the gate is going to ask for exact integers
 }
 
 // Validate names the first field that cannot be used.
@@ -40,6 +41,9 @@ func (g *Gradient) Validate() error {
 	}
 	if !(g.Clip > 0) {
 		return config.Bad("max_grad_norm", g.Clip, "above 0")
+	}
+	if _, ok := g.Model.(model.GridModel); g.Exact && !ok {
+		return config.Bad("noise", "exact", "fast: this model has no exact integer gradients")
 	}
 	if g.Unit != account.Record() {
 		return config.Bad("unit", g.Unit, "record: per-record clipping bounds the contribution of one record")
@@ -73,19 +77,39 @@ func (g *Gradient) clip(q *agent.Query) float64 {
 
 // Evaluate draws the batch, one Bernoulli variable for each record, and adds the clipped gradients.
 func (g *Gradient) Evaluate(dst *privacy.Value, q *agent.Query, sample *rng.Stream) {
-	s := g.Pool.p.Get().(*scratch)
-	defer g.Pool.p.Put(s)
-	s.rows = poisson(s.rows[:0], g.Records.Index, g.Rate, sample)
-	for lo := 0; lo < len(s.rows); lo += chunk {
-		b := s.gather(g.Records.Data, s.rows[lo:min(lo+chunk, len(s.rows))])
-		g.Model.ClippedGradientSum(dst.Float, q.At, b, g.clip(q), &s.work)
-	}
+	g.batches(sample, func(b *model.Batch, w *model.Workspace) {
+		g.Model.ClippedGradientSum(dst.Float, q.At, b, g.clip(q), w)
+	})
 	if !dst.Float.Finite() { // only an unclipped sum can overflow
 		for i, x := range dst.Float {
 			if x-x != 0 {
 				dst.Float[i] = float32(math.Copysign(math.MaxFloat32, float64(x)))
 			}
 		}
+	}
+}
+
+// EvaluateGrid is Evaluate in exact integers: each clipped gradient is truncated to the grid on its own
+// (privacy.GridOracle). A model without that path contributes nothing, as an owner without records does;
+// Validate refuses it beforehand where it is needed.
+func (g *Gradient) EvaluateGrid(dst []int64, q *agent.Query, sample *rng.Stream) {
+	m, ok := g.Model.(model.GridModel)
+	if !ok {
+		return
+	}
+	clip := g.clip(q)
+	g.batches(sample, func(b *model.Batch, w *model.Workspace) {
+		m.ClippedGradientGrid(dst, q.At, b, clip, privacy.GridStep(clip), w)
+	})
+}
+
+// batches draws the batch and hands it out in chunks.
+func (g *Gradient) batches(sample *rng.Stream, f func(b *model.Batch, w *model.Workspace)) {
+	s := g.Pool.p.Get().(*scratch)
+	defer g.Pool.p.Put(s)
+	s.rows = poisson(s.rows[:0], g.Records.Index, g.Rate, sample)
+	for lo := 0; lo < len(s.rows); lo += chunk {
+		f(s.gather(g.Records.Data, s.rows[lo:min(lo+chunk, len(s.rows))]), &s.work)
 	}
 }
 

@@ -72,6 +72,35 @@ func TestSensitivity(t *testing.T) {
 	}
 }
 
+// The integer path gives the same sum to within one grid step a record, and every record at most 2^20 steps.
+func TestExactSum(t *testing.T) {
+	g := newGradient(line(.5, .1, 3))
+	g.Exact = true
+	if err := g.Validate(); err != nil {
+		t.Fatal(err)
+	}
+	for _, clip := range []float64{0, .3} {
+		k := rng.Simulated(1, 0, 1)
+		grid := []int64{0}
+		g.EvaluateGrid(grid, &agent.Query{Oracle: "grad", At: tensor.Vec{1}, Clip: clip}, rng.NewStream(&k, rng.Sample))
+		c := clip
+		if c == 0 {
+			c = 1
+		}
+		want := evaluate(g, 1, clip, 1)
+		if got := float64(grid[0]) * privacy.GridStep(c); math.Abs(got-want) > 2e-5*3*c {
+			t.Errorf("clip %g: %g on the grid, %g as float", clip, got, want)
+		}
+	}
+	one := newGradient(line(1000))
+	k := rng.Simulated(1, 0, 1)
+	grid := []int64{0}
+	one.EvaluateGrid(grid, &agent.Query{Oracle: "grad", At: tensor.Vec{1}}, rng.NewStream(&k, rng.Sample))
+	if grid[0] >= 0 || grid[0] < -1<<20 || grid[0] > -1<<20+3 {
+		t.Errorf("a clipped record gives %d grid steps, want just under 2^20", grid[0])
+	}
+}
+
 func TestEmptyOwnerIsTotal(t *testing.T) {
 	if got := evaluate(newGradient(line()), 1, 0, 1); got != 0 {
 		t.Errorf("no records give %g", got)

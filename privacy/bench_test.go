@@ -3,8 +3,10 @@ package privacy_test
 import (
 	"testing"
 
+	"sotto/agent"
 	"sotto/privacy"
 	"sotto/privacy/account"
+	"sotto/privacy/ledger"
 	"sotto/privacy/privacytest"
 	"sotto/rng"
 	"sotto/tensor"
@@ -37,6 +39,27 @@ func BenchmarkPerturb(b *testing.B) {
 				c.m.Perturb(&v, r, privacy.Charge{Noise: s})
 			}
 			b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/dim, "ns/coordinate")
+		})
+	}
+}
+
+// BenchmarkAnswer measures what the gate adds to a query: the event, its charge in memory, keys and streams.
+func BenchmarkAnswer(b *testing.B) {
+	o := sum{data: []float32{1}, read: new([]string), dim: 1}
+	for name, m := range map[string]privacy.Mechanism{
+		"gaussian":          privacy.Gaussian{NoiseMultiplier: 1},
+		"discrete-gaussian": privacy.DiscreteGaussian{NoiseMultiplier: 1, Gridding: privacy.Gridding{Quantise: true}},
+	} {
+		b.Run(name, func(b *testing.B) {
+			g := privacy.NewSimulatedGate(ledger.NewMemory(nil), m, map[string]privacy.Oracle{"sum": o}, 1, 1)
+			q, dst := &agent.Query{Oracle: "sum", At: tensor.Vec{0}}, make(tensor.Vec, 1)
+			b.ReportAllocs()
+			for b.Loop() {
+				if err := g.Answer(q, dst); err != nil {
+					b.Fatal(err)
+				}
+				*o.read = (*o.read)[:0]
+			}
 		})
 	}
 }

@@ -2,6 +2,8 @@ package privacy
 
 import (
 	"fmt"
+	"reflect"
+	"slices"
 
 	"sotto/agent"
 	"sotto/privacy/account"
@@ -27,6 +29,10 @@ type Gate struct {
 	live          []agent.Neighbor
 	value         Value
 	sample, noise rng.Stream
+	last          struct { // release and its event, both public
+		release account.Release
+		event   account.Event
+	}
 }
 
 // NewGate returns a gate whose noise and sampling come from a fresh secret key for each charge.
@@ -47,7 +53,12 @@ func (g *Gate) Simulated() bool { return g.simulated }
 
 // Begin tells the gate which round it is and whose messages arrived in it. The slice is valid until the
 // next Begin.
-func (g *Gate) Begin(round uint64, live []agent.Neighbor) { g.round, g.live = round, live }
+func (g *Gate) Begin(round uint64, live []agent.Neighbor) {
+	g.round, g.live = round, live
+	if l, ok := g.ledger.(interface{ SetRound(uint64) }); ok { // durable ledgers note the round of a charge
+		l.SetRound(round)
+	}
+}
 
 // Describe returns what q would release and what it would cost. It reads no data and charges nothing.
 func (g *Gate) Describe(q *agent.Query) (account.Release, account.Event, error) {
@@ -68,8 +79,22 @@ func (g *Gate) Describe(q *agent.Query) (account.Release, account.Event, error) 
 			return none, account.Event{}, fmt.Errorf("%w: the mechanism adds integers and oracle %q gives none; quantise = true charges the rounding of its values instead", ErrRefused, q.Oracle)
 		}
 	}
-	ev, err := g.mechanism.Event(r)
+	ev, err := g.event(r)
 	return r, ev, err
+}
+
+// event is the mechanism's event of r. It remembers the last one, because most queries release the same and
+// ledgers recognise an event that is made once and reused.
+func (g *Gate) event(r account.Release) (account.Event, error) {
+	if g.last.event.Type() != "" && reflect.DeepEqual(r, g.last.release) {
+		return g.last.event, nil
+	}
+	ev, err := g.mechanism.Event(r)
+	if err == nil {
+		r.Parts = slices.Clone(r.Parts) // the oracle's own may change
+		g.last.release, g.last.event = r, ev
+	}
+	return ev, err
 }
 
 // needsGrid reports whether values must be exact integers.

@@ -2,8 +2,11 @@ package privacy_test
 
 import (
 	"math"
+	"reflect"
+	"strings"
 	"testing"
 
+	"github.com/pelletier/go-toml/v2"
 	"gonum.org/v1/gonum/stat/distuv"
 
 	"sotto/privacy"
@@ -78,4 +81,33 @@ func TestMechanisms(t *testing.T) {
 	t.Run("sealed", func(t *testing.T) {
 		privacytest.Run(t, privacytest.Options{Mechanism: privacy.Sealed{}, Epsilon: func(e float64) bool { return e == 0 }})
 	})
+}
+
+// Parameters as a run file writes them; a key that the mechanism does not have is an error.
+func TestParametersDecode(t *testing.T) {
+	for name, c := range map[string]struct {
+		text string
+		want privacy.Mechanism
+	}{
+		"gaussian":            {"noise_multiplier = 2.5\n[part_noise]\ncount = 7.0", privacy.Gaussian{NoiseMultiplier: 2.5, PartNoise: map[string]float64{"count": 7}}},
+		"discrete-gaussian":   {"noise_multiplier = 2.5\nquantise = true\nsummation_error = 0.01", privacy.DiscreteGaussian{NoiseMultiplier: 2.5, Gridding: privacy.Gridding{Quantise: true, SummationError: .01}}},
+		"laplace":             {"scale = 3.0\nquantise = true", privacy.Laplace{Scale: 3, Gridding: privacy.Gridding{Quantise: true}}},
+		"k-norm":              {"scale = 3.0", privacy.KNorm{Scale: 3}},
+		"randomized-response": {"probability = 0.25\nlabels = 10", privacy.RandomizedResponse{Probability: .25, Labels: 10}},
+		"truncated-laplace":   {"scale = 3.0\ntruncation = 20.0\nquantise = true", nil},
+		"truncated-gaussian":  {"scale = 3.0\ntruncation = 20.0", nil},
+	} {
+		strict := func(text string) func(any) error {
+			return func(p any) error { return toml.NewDecoder(strings.NewReader(text)).DisallowUnknownFields().Decode(p) }
+		}
+		got, err := privacy.New(name, strict(c.text))
+		if err != nil || c.want != nil && !reflect.DeepEqual(got, c.want) {
+			t.Errorf("%s: %+v, %v", name, got, err)
+		}
+		for _, extra := range []string{"epsilon = 1.0", "sensitivity = 1.0", "clip = 1.0"} {
+			if _, err := privacy.New(name, strict(extra+"\n"+c.text)); err == nil {
+				t.Errorf("%s accepted %s", name, extra)
+			}
+		}
+	}
 }

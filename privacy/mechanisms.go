@@ -1,10 +1,6 @@
 package privacy
 
 import (
-	"maps"
-	"slices"
-	"strings"
-
 	"sotto/config"
 	"sotto/privacy/account"
 )
@@ -28,7 +24,7 @@ var Mechanisms = map[string]func(decode func(params any) error) (Mechanism, erro
 func New(name string, decode func(params any) error) (Mechanism, error) {
 	m, ok := Mechanisms[name]
 	if !ok {
-		return nil, config.Bad("mechanism", name, "one of "+strings.Join(slices.Sorted(maps.Keys(Mechanisms)), ", "))
+		return nil, config.Bad("mechanism", name, config.OneOf(Mechanisms))
 	}
 	if decode == nil {
 		decode = func(any) error { return nil }

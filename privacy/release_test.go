@@ -192,6 +192,55 @@ func TestClipSchedule(t *testing.T) {
 	}
 }
 
+// reused is an oracle whose releases share memory and whose clip follows the query.
+type reused struct{ parts []account.Part }
+
+func (o reused) Describe(q *agent.Query) (account.Release, error) {
+	r := privacytest.Release(1, 1)
+	o.parts[0] = r.Parts[0]
+	o.parts[0].Shift = q.Clip
+	r.Parts = o.parts
+	return r, nil
+}
+
+func (reused) Evaluate(*privacy.Value, *agent.Query, *rng.Stream) {}
+
+// The gate remembers an event only for an equal release, even where an oracle reuses its memory.
+func TestEventFollowsTheRelease(t *testing.T) {
+	l := ledger.NewMemory(nil)
+	g := privacy.NewSimulatedGate(l, privacy.Gaussian{NoiseMultiplier: 3}, map[string]privacy.Oracle{"x": reused{make([]account.Part, 1)}}, 1, 1)
+	want := []float64{1, 1, 2, 2, 1}
+	for _, c := range want {
+		if err := g.Answer(&agent.Query{Oracle: "x", Clip: c}, make(tensor.Vec, 1)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	i := 0
+	for rec, err := range l.Records() {
+		if err != nil {
+			t.Fatal(err)
+		}
+		for range rec.Count {
+			ev, _ := account.Gaussian(3, want[i])
+			ev, err := privacytest.Release(1, 1).Sampled(ev)
+			if err != nil || !rec.Event.Equal(ev) {
+				t.Errorf("answer %d was charged %s", i, rec.Event.Key())
+			}
+			i++
+		}
+	}
+	if i != len(want) {
+		t.Errorf("%d charges for %d answers", i, len(want))
+	}
+	if _, _, err := g.Describe(&agent.Query{Oracle: "x", Clip: math.NaN()}); err == nil {
+		t.Error("a clip that is not a number was described")
+	}
+	_, none, err := g.Describe(&agent.Query{Oracle: "x"}) // sensitivity 0 is no sensitivity
+	if err == nil {
+		t.Errorf("sensitivity 0 got the event %s", none.Key())
+	}
+}
+
 // The radius of K-norm noise follows the Gamma law of shape dim, its direction no coordinate, and its price
 // does not depend on dim.
 func TestKNorm(t *testing.T) {

@@ -2,7 +2,6 @@ package topology
 
 import (
 	"fmt"
-	"slices"
 
 	"sotto/config"
 )
@@ -70,7 +69,7 @@ func Build(spec Spec, decode func(params any) error) (Schedule, error) {
 	}
 	build, ok := Graphs[spec.Graph]
 	if !ok {
-		return nil, config.Bad("graph", spec.Graph, names(Graphs))
+		return nil, config.Bad("graph", spec.Graph, config.OneOf(Graphs))
 	}
 	adj, err := build(decode, spec.Agents, spec.Seed)
 	if err != nil {
@@ -85,7 +84,7 @@ func Build(spec Spec, decode func(params any) error) (Schedule, error) {
 	}
 	weigh, ok := Weights[weights]
 	if !ok {
-		return nil, config.Bad("weights", weights, names(Weights))
+		return nil, config.Bad("weights", weights, config.OneOf(Weights))
 	}
 	g, err := adj.weighted(spec.Graph, weigh)
 	if err != nil {
@@ -101,17 +100,4 @@ func Build(spec Spec, decode func(params any) error) (Schedule, error) {
 // New is [Build] without overrides.
 func New(graph, weights string, agents int, seed uint64, decode func(params any) error) (Schedule, error) {
 	return Build(Spec{Graph: graph, Weights: weights, Agents: agents, Seed: seed}, decode)
-}
-
-func names[V any](m map[string]V) string {
-	keys := make([]string, 0, len(m))
-	for k := range m {
-		keys = append(keys, k)
-	}
-	slices.Sort(keys)
-	s := keys[0]
-	for _, k := range keys[1:] {
-		s += ", " + k
-	}
-	return s
 }

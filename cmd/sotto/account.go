@@ -41,11 +41,7 @@ func newAccountEpsilon() *cobra.Command {
 		Example: "  sotto account epsilon --noise-multiplier 1 --sample-rate 0.01 --steps 1000 --delta 1e-5",
 		Args:    noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			return m.withAccountant(func(name string) error {
-				plan, err := m.plan(name)
-				if err != nil {
-					return err
-				}
+			return m.withPlan(func(name string, plan account.Plan) error {
 				i, err := account.Epsilon(plan, delta)
 				if err != nil {
 					return err
@@ -68,11 +64,7 @@ func newAccountDelta() *cobra.Command {
 		Short: "Delta at an epsilon",
 		Args:  noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			return m.withAccountant(func(name string) error {
-				plan, err := m.plan(name)
-				if err != nil {
-					return err
-				}
+			return m.withPlan(func(name string, plan account.Plan) error {
 				acc, err := m.composed(plan)
 				if err != nil {
 					return err
@@ -115,11 +107,7 @@ func newAccountNoise() *cobra.Command {
 			if !ok {
 				return usageError{fmt.Errorf("account noise --mechanism: found %q, allowed: gaussian, laplace", m.mechanism)}
 			}
-			return m.withAccountant(func(name string) error {
-				plan, err := m.plan(name)
-				if err != nil {
-					return err
-				}
+			return m.withPlan(func(name string, plan account.Plan) error {
 				res, err := account.Noise(plan, target)
 				if err != nil {
 					return err
@@ -150,11 +138,7 @@ func newAccountSteps() *cobra.Command {
 			if cmd.Flags().Changed("steps") {
 				return usageError{errors.New("account steps searches for the steps: no --steps beside it")}
 			}
-			return m.withAccountant(func(name string) error {
-				plan, err := m.plan(name)
-				if err != nil {
-					return err
-				}
+			return m.withPlan(func(name string, plan account.Plan) error {
 				n, err := account.Steps(plan, target)
 				if err != nil {
 					return err
@@ -182,11 +166,7 @@ func newAccountRate() *cobra.Command {
 				return usageError{errors.New("account rate searches for the Poisson sample rate: no --sample-rate or other --sampler beside it")}
 			}
 			m.rate, m.sampler = .5, "poisson"
-			return m.withAccountant(func(name string) error {
-				plan, err := m.plan(name)
-				if err != nil {
-					return err
-				}
+			return m.withPlan(func(name string, plan account.Plan) error {
 				res, err := account.Rate(plan, target)
 				if err != nil {
 					return err
@@ -291,11 +271,7 @@ func newAccountCurve() *cobra.Command {
 			if !(top > 0) || math.IsInf(top, 1) {
 				return usageError{fmt.Errorf("--max-epsilon: found %g, allowed: above 0 and finite", top)}
 			}
-			return m.withAccountant(func(name string) error {
-				plan, err := m.plan(name)
-				if err != nil {
-					return err
-				}
+			return m.withPlan(func(name string, plan account.Plan) error {
 				acc, err := m.composed(plan)
 				if err != nil {
 					return err

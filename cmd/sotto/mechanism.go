@@ -94,6 +94,17 @@ func (m *mechanismFlags) withAccountant(f func(name string) error) error {
 	return err
 }
 
+// withPlan is withAccountant with the run that the flags describe.
+func (m *mechanismFlags) withPlan(f func(name string, plan account.Plan) error) error {
+	return m.withAccountant(func(name string) error {
+		plan, err := m.plan(name)
+		if err != nil {
+			return err
+		}
+		return f(name, plan)
+	})
+}
+
 // inner is the event of one release on a fixed batch, at a noise scale over the clip or sensitivity.
 func (m *mechanismFlags) inner(noise float64, a account.Adjacency) (account.Event, error) {
 	relative := m.scale / m.sensitivity

@@ -1,6 +1,7 @@
 package account
 
 import (
+	"errors"
 	"fmt"
 	"math"
 	"strconv"
@@ -167,7 +168,7 @@ func (p Plan) result(target Budget, noise, rate float64) (Result, error) {
 	return Result{NoiseMultiplier: noise, Rate: rate, Epsilon: i, Delta: target.Delta, Accountant: name}, err
 }
 
-// Steps returns the largest number of periods of the plan that meets target. A plan that costs nothing gives 2^53.
+// Steps returns the largest number of periods of the plan that provably meets target. A plan that costs nothing gives 2^53.
 // ErrInfeasible: one period is too much.
 func Steps(p Plan, target Budget) (int, error) {
 	if err := target.validate(); err != nil {
@@ -175,6 +176,9 @@ func Steps(p Plan, target Budget) (int, error) {
 	}
 	ok := func(n int) (bool, error) {
 		e, err := p.upperAfter(n, target.Delta)
+		if n > 1 && errors.Is(err, ErrDeltaTooSmall) {
+			return false, nil // beyond what round-off lets us prove
+		}
 		return e <= target.Epsilon, err
 	}
 	fits, err := ok(1)

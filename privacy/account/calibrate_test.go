@@ -115,7 +115,7 @@ func TestRounding(t *testing.T) {
 	}
 }
 
-// TestSchedule: both splits use the budget exactly, satisfy the stationarity condition of Lagrange and beat the equal split; noise falls as
+// TestSchedule and TestScheduleLaplace: both splits use the budget exactly, satisfy the stationarity condition of Lagrange and beat the equal split; noise falls as
 // weights rise.
 func TestSchedule(t *testing.T) {
 	w := ContractionWeights(0.95, 100)
@@ -158,9 +158,14 @@ func TestSchedule(t *testing.T) {
 	if cost >= equal {
 		t.Errorf("cost %v, equal split %v", cost, equal)
 	}
+}
 
-	p.Family = "laplace"
-	if events, err = Schedule(p, target); err != nil {
+func TestScheduleLaplace(t *testing.T) {
+	w := ContractionWeights(0.95, 100)
+	target := Budget{2, 1e-5}
+	p := ScheduledPlan{Adjacency: ReplaceOne, Unit: Record(), Family: "laplace", Weights: w}
+	events, err := Schedule(p, target)
+	if err != nil {
 		t.Fatal(err)
 	}
 	var total, late float64

@@ -118,6 +118,7 @@ type composed struct {
 	err   float64 // bound of round-off in delta, relative to exp(k - lam eps)
 	drift float64 // upward drift of rounding, in nats
 	vari  float64 // sum of count h^2/2: the exponent of the rounding bound
+	worst float64 // where some loss exceeds steepLoss: sum of count h, how far rounding can move the sum at most; else 0
 	round float64 // relative round-off of the profiles
 	tight bool
 }
@@ -138,11 +139,12 @@ func compose(ds []losses, lam, nats float64) (composed, error) {
 		return composed{}, errTooWide{cells / maxCells}
 	}
 	n := fftSize(int(cells))
+	origin := 0 // grid point of index 0 of the circular arrays
 	c := composed{h: h, start: start, lam: lam, wrap: 2 * math.Exp(-nats), tight: true}
 	fft := fourier.NewFFT(n)
 	x, z := make([]float64, n), make([]complex128, n/2+1)
 	logs := make([]complex128, n/2+1)
-	var counts float64
+	counts, noise := 0.0, 1.0
 	for i := range ds {
 		d := &ds[i]
 		k, _, _ := d.cumulants(lam)
@@ -150,17 +152,14 @@ func compose(ds []losses, lam, nats float64) (composed, error) {
 		counts += d.count
 		c.drift += d.count * h * h / 8 * math.Exp(h)
 		c.vari += d.count * h * h / 2
-		d.place(x, lam, k)
-		fft.Coefficients(z, x)
-		for j, v := range z {
-			re := real(logs[j]) + d.count*0.5*math.Log(real(v)*real(v)+imag(v)*imag(v))
-			if !(re > vanished) {
-				logs[j] = complex(math.Inf(-1), 0)
-				continue
-			}
-			im := d.count * math.Atan2(imag(v), real(v))
-			logs[j] = complex(re, imag(logs[j])+im-2*math.Pi*math.Round(im/(2*math.Pi)))
+		if h*float64(d.off+len(d.p)) > steepLoss {
+			c.worst = math.Inf(1)
 		}
+		centre, less := d.place(x, lam, k)
+		origin = (origin + int(d.count)%n*(centre%n)) % n
+		noise += d.count * norm2(x)
+		fft.Coefficients(z, x)
+		addLogs(logs, z, d.count, less)
 	}
 	for j, v := range logs {
 		z[j] = 0
@@ -171,12 +170,24 @@ func compose(ds []losses, lam, nats float64) (composed, error) {
 		}
 	}
 	fft.Sequence(x, z)
-	c.y = rotate(x, start)
+	c.y = rotate(x, start-origin)
 	c.tau = math.Exp(c.k - lam*b - nats)
 	c.inf = infinite(ds)
-	c.err = 8 * 0x1p-53 * math.Log2(float64(n)) * (1 + counts)
+	c.worst = math.Min(c.worst, h*counts)
+	c.err = 8 * 0x1p-53 * math.Log2(float64(n)) * noise
 	c.round = counts * 0x1p-41
 	return c, nil
+}
+
+// steepLoss is where Q-probabilities of cells begin to underflow, so that losses are rounded up instead of at random.
+const steepLoss = 600
+
+// slack is a t such that rounding raised the sum by more than t with probability at most eta (Hoeffding).
+func (c *composed) slack(eta float64) float64 {
+	if c.worst > 0 {
+		return c.worst
+	}
+	return c.drift + math.Sqrt(c.vari*-math.Log(eta))
 }
 
 // rotate moves the circular array to the window that starts at grid point start, dropping negative round-off.
@@ -190,24 +201,76 @@ func rotate(x []float64, start int) []float64 {
 	return y
 }
 
-// place writes the tilted masses to their circular positions.
-func (d *losses) place(x []float64, lam, k float64) {
+// place writes the tilted masses to circular positions relative to their heaviest cell, which is centre. Where that cell holds most of
+// the mass, its own is left out (less = 1): the spectrum is then 1 + that of x, whose round-off is small with x.
+func (d *losses) place(x []float64, lam, k float64) (centre int, less float64) {
 	clear(x)
+	heavy, most := 0, 0.0
+	d.tilted(lam, k, func(i int, p float64) {
+		if p > most {
+			heavy, most = i, p
+		}
+	})
+	if most > 0.5 {
+		less = 1
+	}
 	n := len(x)
-	at := ((d.off % n) + n) % n
+	at := ((-heavy % n) + n) % n
+	last, sum := 0, 0.0
+	d.tilted(lam, k, func(i int, p float64) {
+		at += i - last
+		for last = i; at >= n; {
+			at -= n
+		}
+		if less == 0 || i != heavy {
+			x[at] += p
+			sum += p
+		}
+	})
+	if less == 1 {
+		x[0] -= sum // the masses sum to 1
+	}
+	return d.off + heavy, less
+}
+
+// tilted calls f for the masses p_i exp(lam t_i - k) that are not 0, in order.
+func (d *losses) tilted(lam, k float64, f func(i int, p float64)) {
 	const block = 64
 	ratio := math.Exp(lam * d.h)
 	for lo := 0; lo < len(d.p); lo += block {
 		e := math.Exp(lam*d.h*float64(d.off+lo) - k)
-		for _, p := range d.p[lo:min(lo+block, len(d.p))] {
+		for j, p := range d.p[lo:min(lo+block, len(d.p))] {
 			if p != 0 {
-				x[at] += p * e
+				f(lo+j, p*e)
 			}
 			e *= ratio
-			if at++; at == n {
-				at = 0
-			}
 		}
+	}
+}
+
+func norm2(x []float64) float64 {
+	var sum float64
+	for _, v := range x {
+		sum += v * v
+	}
+	return math.Sqrt(sum)
+}
+
+// addLogs adds count times the logarithm of the spectrum less + z. The phase is kept within +-pi.
+func addLogs(logs, z []complex128, count, less float64) {
+	for j, v := range z {
+		re, im := real(v), imag(v)
+		ln := math.Log(re*re + im*im)
+		if less == 1 {
+			ln = math.Log1p(re*(2+re) + im*im)
+		}
+		ln = real(logs[j]) + count*0.5*ln
+		if !(ln > vanished) {
+			logs[j] = complex(math.Inf(-1), 0)
+			continue
+		}
+		turn := count * math.Atan2(im, less+re)
+		logs[j] = complex(ln, imag(logs[j])+turn-2*math.Pi*math.Round(turn/(2*math.Pi)))
 	}
 }
 

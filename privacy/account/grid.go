@@ -106,10 +106,7 @@ func (tab *table) connect(mirrored bool, count int) losses {
 			if p == 0 {
 				continue
 			}
-			high := p
-			if q > 0 {
-				high = math.Min(p, math.Max(0, (p-math.Exp(tab.h*float64(tab.lo+i))*q)/up))
-			}
+			high := upperShare(p, q, tab.h*float64(tab.lo+i), up)
 			out.p[i] += p - high
 			out.p[i+1] += high
 		}
@@ -122,14 +119,20 @@ func (tab *table) connect(mirrored bool, count int) losses {
 		if q == 0 {
 			continue
 		}
-		high := q
-		if p > 0 {
-			high = math.Min(q, math.Max(0, (q-math.Exp(-tab.h*float64(tab.lo+i+1))*p)/up))
-		}
+		high := upperShare(q, p, -tab.h*float64(tab.lo+i+1), up)
 		out.p[n-2-i] += q - high
 		out.p[n-1-i] += high
 	}
 	return out.trim()
+}
+
+// upperShare is the part of a cell's probability p that goes to its upper end, for lower end l and up = 1-e^-h; all of it
+// where q has no digits.
+func upperShare(p, q, l, up float64) float64 {
+	if q <= 0 || l > steepLoss {
+		return p
+	}
+	return math.Min(p, math.Max(0, (p-math.Exp(l)*q)/up))
 }
 
 // trim drops zeros at both ends; at least one cell stays.

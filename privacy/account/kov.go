@@ -79,7 +79,7 @@ func (k *KOV) Delta(epsilon float64) (Interval, error) {
 		switch {
 		case b.w.noNoise:
 			d = 1
-		case b.equal:
+		case b.exact():
 			d = KOVDelta(b.e0, b.d0, b.count, epsilon)
 		default:
 			i, err := b.w.delta(epsilon)
@@ -124,13 +124,16 @@ func (k *KOV) boxes(l []entry) boxes {
 	return b
 }
 
+// exact reports that the closed formula applies; the logarithms of its binomials lose their digits beyond 1e9.
+func (b boxes) exact() bool { return b.equal && b.count <= 1e9 }
+
 func (b boxes) epsilon(delta float64) (float64, error) {
 	switch {
 	case delta == 1 || b.count == 0 && !b.w.noNoise:
 		return 0, nil
 	case b.w.noNoise:
 		return math.Inf(1), nil
-	case b.equal:
+	case b.exact():
 		return KOVEpsilon(b.e0, b.d0, b.count, delta), nil
 	}
 	i, err := b.w.epsilon(delta, false, []bool{false})

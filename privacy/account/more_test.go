@@ -214,13 +214,13 @@ func TestTruncatedPoisson(t *testing.T) {
 // replace-one the aligned group is at least the record.
 func TestGroups(t *testing.T) {
 	ev := sampledGaussian(t, 0.01, 1, 2)
-	one := upper(t, newPLD(t, ReplaceOne, Group(1)), ev, 100, 1e-5)
-	if record := upper(t, newPLD(t, ReplaceOne, Record()), ev, 100, 1e-5); one != record {
+	one := upper(t, newPLD(t, ReplaceOne, Group(1), 1e-3), ev, 100, 1e-5)
+	if record := upper(t, newPLD(t, ReplaceOne, Record(), 1e-3), ev, 100, 1e-5); one != record {
 		t.Errorf("group of one %v, record %v", one, record)
 	}
-	two := upper(t, newPLD(t, ReplaceOne, Group(2)), ev, 100, 1e-5)
+	two := upper(t, newPLD(t, ReplaceOne, Group(2), 1e-3), ev, 100, 1e-5)
 	// Two records that always fall into the batch together are worse than two that fall in apart.
-	together := upper(t, newPLD(t, ReplaceOne, Record()), sampledGaussian(t, 0.02, 1, 4), 100, 1e-5)
+	together := upper(t, newPLD(t, ReplaceOne, Record(), 1e-3), sampledGaussian(t, 0.02, 1, 4), 100, 1e-5)
 	if two <= one || two >= together {
 		t.Errorf("one %v, two %v, two together %v", one, two, together)
 	}

@@ -40,9 +40,7 @@ func (w *workload) epsilon(delta float64, lower bool, ways []bool) (Interval, er
 	for _, g := range coarse {
 		i := g.Interval
 		if i.Upper > best.Upper { // else already below the other direction
-			if i, err = q.refine(g, h); err != nil {
-				return w.pureOr(err)
-			}
+			i = q.refine(g, h)
 		}
 		best = Interval{math.Max(best.Lower, i.Lower), math.Max(best.Upper, i.Upper)}
 	}
@@ -74,7 +72,7 @@ func (q *query) first(h float64, ways []bool) ([]onGrid, float64, error) {
 }
 
 // refine repeats the query in the direction of g, answered at step h, with finer steps while errors are large and grids fit.
-func (q *query) refine(g onGrid, h float64) (Interval, error) {
+func (q *query) refine(g onGrid, h float64) Interval {
 	best := g.Interval
 	for pass := 1; pass < passes; pass++ {
 		next := h * g.shrink(q.lower)
@@ -86,16 +84,13 @@ func (q *query) refine(g onGrid, h float64) (Interval, error) {
 		}
 		h = math.Max(minMesh, math.Max(1e-3*h, next))
 		all, err := q.on(h, []bool{g.mirrored})
-		if _, wide := isTooWide(err); wide {
-			break
-		}
 		if err != nil {
-			return best, err
+			break // too many cells or too much round-off: the grid before was the finest
 		}
 		g = all[0]
 		best = Interval{math.Max(best.Lower, g.Lower), math.Min(best.Upper, g.Upper)}
 	}
-	return best, nil
+	return best
 }
 
 // pureOr answers with the pure epsilon where grids cannot resolve delta.
@@ -190,10 +185,10 @@ func (q *query) on(h float64, ways []bool) ([]onGrid, error) {
 		}
 		g := onGrid{Interval: Interval{0, up}, mirrored: ways[i], drift: (1 + c.lam) * c.drift} // in the tail, lam times the variance of rounding adds to its drift
 		if q.w.tight() {
-			// Given the true losses, the grid's sum exceeds theirs by more than t with probability at most eta (Hoeffding), so
+			// Given the true losses, the grid's sum exceeds theirs by more than t with probability at most eta, so
 			// delta(eps) >= profile(eps + t) - eta - tau.
 			eta := 1e-3 * q.delta
-			g.slack = c.drift + math.Sqrt(c.vari*-math.Log(eta))
+			g.slack = c.slack(eta)
 			g.Lower = math.Max(0, c.lowerEpsilon(q.delta+eta+tauFor(q.delta))-g.slack)
 		}
 		out[i] = g
@@ -209,6 +204,7 @@ func composeFor(ds []losses, delta float64) (c composed, eps float64, err error)
 		return composed{inf: inf}, math.Inf(1), nil
 	}
 	finite := math.Max(delta-inf, 1e-3*delta)
+	works := 0.0
 	for _, f := range []float64{1, 0.25, 0.05, 0} {
 		lam, nats := 0.0, windowNats-(1-f)*math.Log(delta) // the smaller the tilt, the wider the window
 		if f > 0 {
@@ -218,12 +214,16 @@ func composeFor(ds []losses, delta float64) (c composed, eps float64, err error)
 			}
 		}
 		if c, err = compose(ds, lam, nats); err != nil {
+			if f < 1 {
+				break // a wider window than the tail needs
+			}
 			return c, 0, err
 		}
 		var ok bool
 		if eps, ok = c.upperEpsilon(delta); ok {
 			return c, eps, nil
 		}
+		works = math.Max(works, 20*c.err)
 	}
 	if inf < delta/2 { // a sum of bounded losses does not exceed its largest value
 		var top float64
@@ -234,7 +234,7 @@ func composeFor(ds []losses, delta float64) (c composed, eps float64, err error)
 			return composed{}, math.Max(0, top), nil
 		}
 	}
-	return c, 0, tooSmall(delta, 10*c.err)
+	return c, 0, tooSmall(delta, math.Max(works, 10*delta))
 }
 
 // loosestTop is the largest epsilon that is stated because no outcome exceeds it, where round-off hides the profile.

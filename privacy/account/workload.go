@@ -77,25 +77,28 @@ func (w *workload) trivial(delta float64, ways []bool) (Interval, bool) {
 	for _, m := range ways {
 		e = math.Max(e, solveProfile(func(eps float64) float64 { return profileOf(w.pairs[0], m, eps) }, delta))
 	}
-	i := Interval{e * (1 - 1e-9), math.Min(w.pure, e*(1+1e-9))}
+	i := Interval{math.Min(steepLoss, e*(1-1e-9)), math.Min(w.pure, e*(1+1e-9))}
 	if !w.tight() {
 		i.Lower = 0
 	}
 	return i, true
 }
 
-// profileOf is delta at eps of one pair or of its mirror image.
+// profileOf is delta at eps of one pair or of its mirror image; where Q-probabilities have no digits, the bound without them.
 func profileOf(p pair, mirrored bool, eps float64) float64 {
 	at := p.scan()
+	var up, other float64
 	if mirrored {
 		v := at(-eps)
-		return math.Max(0, v.qLo-math.Exp(eps)*v.pLo)
+		up, other = v.qLo, v.pLo
+	} else {
+		v := at(eps)
+		up, other = v.pUp, v.qUp
 	}
-	v := at(eps)
-	if v.qUp == 0 {
-		return v.pUp
+	if eps > steepLoss || other == 0 {
+		return up
 	}
-	return math.Max(0, v.pUp-math.Exp(eps)*v.qUp)
+	return math.Max(0, up-math.Exp(eps)*other)
 }
 
 // solveProfile is the least eps >= 0 with f(eps) <= delta, +Inf if there is none below 1e6.
@@ -138,7 +141,7 @@ func (w *workload) delta(eps float64) (Interval, error) {
 	case w.exact():
 		d := math.Max(profileOf(w.pairs[0], false, eps), profileOf(w.pairs[0], true, eps))
 		lower := d * (1 - 1e-9)
-		if !w.tight() {
+		if !w.tight() || eps > steepLoss {
 			lower = 0
 		}
 		return Interval{lower, math.Min(1, d*(1+1e-9))}, nil
@@ -180,7 +183,7 @@ func (w *workload) deltaOn(h float64, pairs []pair, counts []int, eps float64) (
 		}
 		up := c.deltaAt(eps)
 		eta := 1e-3 * up
-		t := c.drift + math.Sqrt(c.vari*-math.Log(eta))
+		t := c.slack(eta)
 		at := eps + t
 		lo := (c.deltaAt(at)-c.tau)*(1-2*c.round) - (2*c.err+c.wrap)*math.Exp(c.k-c.lam*at) - eta
 		i.Upper = math.Max(i.Upper, up)
