@@ -11,13 +11,20 @@ func fastConvolve(dst, x []float32, width, area, channels int, filter []float32)
 	}
 	_ = x[(channels-1)*area+4*width+n+3]
 	bias := &filter[75*channels]
-	col := 0
-	for ; col+24 <= n; col += 24 {
-		convolve24(&dst[col], 4*n, &x[col], 4*width, 4*area, channels, &filter[0], bias)
+	step := min(n, 24) &^ 7
+	if n > 24 && n <= 32 {
+		step = 16 // two equal blocks
 	}
-	for ; col < n; col += 8 {
-		c := min(col, n-8) // the last block overlaps the one before
-		convolve8(&dst[c], 4*n, &x[c], 4*width, 4*area, channels, &filter[0], bias)
+	for c := 0; c < n; c += step {
+		col := min(c, n-step) // the last block overlaps the one before
+		switch step {
+		case 8:
+			convolve8(&dst[col], 4*n, &x[col], 4*width, 4*area, channels, &filter[0], bias)
+		case 16:
+			convolve16(&dst[col], 4*n, &x[col], 4*width, 4*area, channels, &filter[0], bias)
+		default:
+			convolve24(&dst[col], 4*n, &x[col], 4*width, 4*area, channels, &filter[0], bias)
+		}
 	}
 	return true
 }

@@ -92,7 +92,7 @@ func TestPoolMish(t *testing.T) {
 					t.Fatalf("%s: cell %d is at %d", levelNames[l], i, at[i])
 				}
 				value, slope := Mish(rows[place/width][2*i+int(place%width)])
-				if y[i] != value || d[i] != slope || value < best && float64(best-value) > 1e-6*math.Abs(float64(best)) {
+				if !sameBits(y[i], value) || !sameBits(d[i], slope) || value < best && float64(best-value) > 1e-6*math.Abs(float64(best)) {
 					t.Fatalf("%s: cell %d has %v, %v at place %d where Mish is %v, %v; the best is %v", levelNames[l], i, y[i], d[i], place, value, slope, best)
 				}
 			}

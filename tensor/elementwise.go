@@ -100,6 +100,7 @@ func SumSquares(x []float32) float64 {
 // ScaleToward sets x = f*x for 0 <= f <= 1 with every element rounded toward zero, so that no element is
 // ever larger than f times the old one, subnormal results included.
 func ScaleToward(x []float32, f float64) {
+	x = x[fastScaleToward(x, f):]
 	for i, v := range x {
 		exact := f * float64(v)
 		y := float32(exact)

@@ -52,10 +52,13 @@ func mish8(y, d, x *float32, blocks int)
 //go:noescape
 func poolMish8(y, d *float32, at *int32, top, bottom *float32, columns, place *int32)
 
-// convolve8 and convolve24 are Convolve5 of that many positions; plane, width and area are in bytes.
+// convolve8, convolve16 and convolve24 are Convolve5 of that many positions; plane, width and area are in bytes.
 //
 //go:noescape
 func convolve8(dst *float32, plane int, x *float32, width, area, channels int, filter, bias *float32)
+
+//go:noescape
+func convolve16(dst *float32, plane int, x *float32, width, area, channels int, filter, bias *float32)
 
 //go:noescape
 func convolve24(dst *float32, plane int, x *float32, width, area, channels int, filter, bias *float32)

@@ -22,3 +22,9 @@ func fastPatches(_ *[41]float32, _ []float32, _ int, _ []float32, _ []int32, _ i
 func fastMish(_, _, _ []float32) int { return 0 }
 
 func fastSquares(_ []float32) (sum float64, ok bool) { return 0, false }
+
+func fastScaleToward(_ []float32, _ float64) int { return 0 }
+
+func fastAddScaled(_, _ []float32, _ float32) int { return 0 }
+
+func fastWeightedSum(_ Vec, _ []float64, _ []Vec) int { return 0 }

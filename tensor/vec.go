@@ -27,7 +27,7 @@ func (v Vec) Scale(a float64, x Vec) {
 func (v Vec) AddScaled(a float64, x Vec) {
 	x = x[:len(v)]
 	f := float32(a)
-	for i := range v {
+	for i := fastAddScaled(v, x, f); i < len(v); i++ {
 		v[i] += float32(f * x[i])
 	}
 }
@@ -64,7 +64,7 @@ func WeightedSum(dst Vec, weights []float64, xs []Vec) {
 	for j := range xs {
 		xs[j] = xs[j][:len(dst)]
 	}
-	for i := range dst {
+	for i := fastWeightedSum(dst, weights, xs); i < len(dst); i++ {
 		var s float64
 		for j, w := range weights {
 			s += float64(w * float64(xs[j][i]))

@@ -5,8 +5,9 @@ import "fmt"
 // convFile writes the 5x5 convolution to three channels and its weight gradient.
 func convFile() []byte {
 	t := assembly()
-	convolve(t, 1)
-	convolve(t, 3)
+	for vectors := 1; vectors <= 3; vectors++ {
+		convolve(t, vectors)
+	}
 	patchGradient(t)
 	sumSquares(t)
 	return t.Bytes()

@@ -30,5 +30,6 @@ func files() map[string][]byte {
 		"transpose_amd64.s": transposeFile(),
 		"mish_amd64.s":      mishFile(),
 		"conv_amd64.s":      convFile(),
+		"vec_amd64.s":       vecFile(),
 	}
 }

@@ -1,0 +1,58 @@
+package tensor
+
+// Vector kernels that give the bits of the Go loops; 8 elements at a time. Each function returns how many elements it has
+// done; the caller does the rest.
+
+// scaleToward8 is ScaleToward of 8*blocks elements, blocks >= 1.
+//
+//go:noescape
+func scaleToward8(x *float32, f float64, blocks int)
+
+// addScaled8 is AddScaled of 8*blocks elements, blocks >= 1.
+//
+//go:noescape
+func addScaled8(v, x *float32, f float32, blocks int)
+
+// accumulate8 adds w*x to 8*blocks sums, blocks >= 1.
+//
+//go:noescape
+func accumulate8(sums *float64, x *float32, w float64, blocks int)
+
+// narrow8 rounds 8*blocks sums, blocks >= 1.
+//
+//go:noescape
+func narrow8(dst *float32, sums *float64, blocks int)
+
+func fastScaleToward(x []float32, f float64) int {
+	if active == portable || len(x) < 8 {
+		return 0
+	}
+	scaleToward8(&x[0], f, len(x)/8)
+	return len(x) &^ 7
+}
+
+func fastAddScaled(v, x []float32, f float32) int {
+	if active == portable || len(v) < 8 {
+		return 0
+	}
+	addScaled8(&v[0], &x[0], f, len(v)/8)
+	return len(v) &^ 7
+}
+
+func fastWeightedSum(dst Vec, weights []float64, xs []Vec) int {
+	if active == portable {
+		return 0
+	}
+	var sums [256]float64
+	done := 0
+	for done+8 <= len(dst) {
+		blocks := min(len(dst)-done, len(sums)) / 8
+		clear(sums[:8*blocks])
+		for j, w := range weights {
+			accumulate8(&sums[0], &xs[j][done], w, blocks)
+		}
+		narrow8(&dst[done], &sums[0], blocks)
+		done += 8 * blocks
+	}
+	return done
+}

@@ -1,0 +1,86 @@
+package tensor
+
+import (
+	"math"
+	"slices"
+	"testing"
+
+	"pgregory.net/rapid"
+)
+
+// twins runs f with every set of kernels on a copy of x and compares each outcome with the first, the Go loop's.
+func twins(t *rapid.T, name string, x []float32, f func(x []float32)) {
+	var want []float32
+	each(func(l level) {
+		got := slices.Clip(slices.Clone(x))
+		f(got)
+		if want == nil {
+			want = got
+		}
+		for i := range got {
+			if !sameBits(got[i], want[i]) || got[i] == 0 && math.Signbit(float64(got[i])) != math.Signbit(float64(want[i])) {
+				t.Fatalf("%s by %s, element %d of %d: %v, in Go %v", name, levelNames[l], i, len(x), got[i], want[i])
+			}
+		}
+	})
+}
+
+// TestVectorKernels: the vector kernels give the bits of their Go twins, on every kind of number.
+func TestVectorKernels(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		n := rapid.OneOf(rapid.IntRange(0, 40), rapid.IntRange(250, 600)).Draw(t, "n")
+		x, y, z := numbers(t, n, 1, "x"), numbers(t, n, 100, "y"), numbers(t, n, 1e-40, "z")
+		for i := range x {
+			if i%7 == 3 {
+				x[i] = math.Float32frombits(rapid.Uint32().Draw(t, "bits"))
+			}
+		}
+		f := rapid.OneOf(rapid.Float64Range(0, 1), rapid.Float64Range(0, 1e-30), rapid.SampledFrom([]float64{0, 1, 0.5})).Draw(t, "f")
+		weights := []float64{f, 1 - f, rapid.Float64Range(-1e3, 1e3).Draw(t, "w")}
+		twins(t, "ScaleToward", x, func(x []float32) { ScaleToward(x, f) })
+		twins(t, "ScaleToward", z, func(z []float32) { ScaleToward(z, f) })
+		twins(t, "AddScaled", x, func(x []float32) { Vec(x).AddScaled(weights[2], y) })
+		twins(t, "WeightedSum", x, func(x []float32) { WeightedSum(x, weights, []Vec{y, x, z}) })
+		twins(t, "WeightedSum of none", x, func(x []float32) { WeightedSum(x, nil, nil) })
+	})
+}
+
+func TestVectorKernelsDoNotAllocate(t *testing.T) {
+	x, y := make(Vec, 1000), make(Vec, 1000)
+	weights, xs := []float64{0.5, 0.5}, []Vec{x, y}
+	each(func(l level) {
+		if n := testing.AllocsPerRun(5, func() {
+			ScaleToward(x, 0.5)
+			x.AddScaled(0.5, y)
+			WeightedSum(x, weights, xs)
+			Mishes(x, y, x)
+		}); n != 0 {
+			t.Errorf("%s: %v allocations", levelNames[l], n)
+		}
+	})
+}
+
+func BenchmarkVec(b *testing.B) {
+	const n = 38424
+	x, y := make(Vec, n), make(Vec, n)
+	weights, xs := make([]float64, 10), make([]Vec, 10)
+	for j := range xs {
+		weights[j], xs[j] = 0.1, make(Vec, n)
+	}
+	each(func(l level) {
+		for name, f := range map[string]func(){
+			"AddScaled":     func() { x.AddScaled(0.5, y) },
+			"ScaleToward":   func() { ScaleToward(x, 0.5) },
+			"SumSquares":    func() { SumSquares(y) },
+			"WeightedSum10": func() { WeightedSum(x, weights, xs) },
+			"Mishes":        func() { Mishes(x, y, xs[0]) },
+		} {
+			b.Run(name+"/"+levelNames[l], func(b *testing.B) {
+				for b.Loop() {
+					f()
+				}
+				b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/n, "ns/element")
+			})
+		}
+	})
+}
