@@ -2,8 +2,9 @@ package tensor
 
 // Matrix products of row-major float32 matrices.
 //
-// Every element of a product is one chain of float32 multiply, round, add, round in ascending order of
-// the inner index, cut into blocks of 256: a block's chain starts at zero and is added to the element.
+// Every element of a product is one chain of float32 multiply-adds in ascending order of the inner index, cut
+// into blocks of 256: a block's chain starts at zero and is added to the element. Assembly fuses each
+// multiply-add (one rounding), on AVX-512 and AVX2 alike; the Go code of this file rounds twice.
 // No element depends on the shape or position of the tile that computed it, so row i of a product has
 // the same bits whatever other rows are there.
 

@@ -3,6 +3,10 @@
 // A parameter vector is one flat [Vec]; models own ranges of it. Storage is float32, reductions
 // (dot products, norms, weighted sums) accumulate in float64, so that a result does not depend on
 // how a caller splits the work.
+//
+// Products, the convolution and the elementwise functions have assembly kernels for AVX-512 and for AVX2 with FMA; see
+// [Kernels]. Both give the same bits. Elsewhere, and on demand, Go code does the work; products, convolutions and
+// [SumSquares] then differ in the last bits, everything else does not.
 package tensor
 
 import "math"
