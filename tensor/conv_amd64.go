@@ -50,11 +50,13 @@ func fastPatches(sums *[41]float32, x []float32, width int, g []float32, at []in
 
 // fastMish returns the number of elements it has done.
 func fastMish(y, d, x []float32) int {
-	if active == portable || len(x) < 8 {
-		return 0
+	done := 0
+	for active != portable && done+8 <= len(x) {
+		blocks := min(len(x)-done, longest) / 8
+		mish8(&y[done], &d[done], &x[done], blocks)
+		done += 8 * blocks
 	}
-	mish8(&y[0], &d[0], &x[0], len(x)/8)
-	return len(x) &^ 7
+	return done
 }
 
 func fastSquares(x []float32) (sum float64, ok bool) {
@@ -62,11 +64,12 @@ func fastSquares(x []float32) (sum float64, ok bool) {
 		return 0, false
 	}
 	var lanes [16]float64
-	whole := len(x) &^ 15
-	if whole > 0 {
-		sumSquares16(&lanes[0], &x[0], whole/16)
+	for len(x) >= 16 {
+		n := min(len(x), longest) &^ 15
+		sumSquares16(&lanes[0], &x[0], n/16)
+		x = x[n:]
 	}
-	for i, v := range x[whole:] {
+	for i, v := range x {
 		lanes[i] += float64(v) * float64(v)
 	}
 	for half := 8; half > 0; half /= 2 {

@@ -68,7 +68,7 @@ func convolve24(dst *float32, plane int, x *float32, width, area, channels int, 
 //go:noescape
 func patchGradient5(sums *float32, x *float32, width int, factor *float32, at *int32, n int)
 
-// sumSquares16 sets lane j to the sum of squares of elements j, j+16, ... of 16*blocks, blocks >= 1.
+// sumSquares16 adds the squares of elements j, j+16, ... of 16*blocks to lane j, blocks >= 1.
 //
 //go:noescape
 func sumSquares16(lanes *float64, x *float32, blocks int)

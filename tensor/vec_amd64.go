@@ -3,6 +3,9 @@ package tensor
 // Vector kernels that give the bits of the Go loops; 8 elements at a time. Each function returns how many elements it has
 // done; the caller does the rest.
 
+// longest is how many elements one call handles: assembly cannot be interrupted, so that a call takes microseconds.
+const longest = 1 << 13
+
 // scaleToward8 is ScaleToward of 8*blocks elements, blocks >= 1.
 //
 //go:noescape
@@ -24,19 +27,23 @@ func accumulate8(sums *float64, x *float32, w float64, blocks int)
 func narrow8(dst *float32, sums *float64, blocks int)
 
 func fastScaleToward(x []float32, f float64) int {
-	if active == portable || len(x) < 8 {
-		return 0
+	done := 0
+	for active != portable && done+8 <= len(x) {
+		blocks := min(len(x)-done, longest) / 8
+		scaleToward8(&x[done], f, blocks)
+		done += 8 * blocks
 	}
-	scaleToward8(&x[0], f, len(x)/8)
-	return len(x) &^ 7
+	return done
 }
 
 func fastAddScaled(v, x []float32, f float32) int {
-	if active == portable || len(v) < 8 {
-		return 0
+	done := 0
+	for active != portable && done+8 <= len(v) {
+		blocks := min(len(v)-done, longest) / 8
+		addScaled8(&v[done], &x[done], f, blocks)
+		done += 8 * blocks
 	}
-	addScaled8(&v[0], &x[0], f, len(v)/8)
-	return len(v) &^ 7
+	return done
 }
 
 func fastWeightedSum(dst Vec, weights []float64, xs []Vec) int {

@@ -45,6 +45,34 @@ func TestVectorKernels(t *testing.T) {
 	})
 }
 
+// TestLongVectors: vectors that take several calls of a kernel.
+func TestLongVectors(t *testing.T) {
+	for _, n := range []int{8191, 8192, 8200, 20013} {
+		x, ones := make([]float32, n), make([]float32, n)
+		for i := range x {
+			x[i], ones[i] = float32(i%1000)-500, 1
+		}
+		each(func(l level) {
+			v, y, d := slices.Clone(x), make([]float32, n), make([]float32, n)
+			Vec(v).AddScaled(2, ones)
+			ScaleToward(v, 0.5)
+			Mishes(y, d, v)
+			var squares float64
+			for i, got := range v {
+				want := x[i]/2 + 1
+				value, slope := Mish(want)
+				if got != want || y[i] != value || d[i] != slope {
+					t.Fatalf("%s, element %d of %d: %v, %v, %v, want %v, %v, %v", levelNames[l], i, n, got, y[i], d[i], want, value, slope)
+				}
+				squares += float64(got) * float64(got) // exact: multiples of 1/4 below 2^53
+			}
+			if got := SumSquares(v); got != squares {
+				t.Errorf("%s: %d squares sum to %v, want %v", levelNames[l], n, got, squares)
+			}
+		})
+	}
+}
+
 func TestVectorKernelsDoNotAllocate(t *testing.T) {
 	x, y := make(Vec, 1000), make(Vec, 1000)
 	weights, xs := []float64{0.5, 0.5}, []Vec{x, y}

@@ -99,7 +99,7 @@ func sumSquares(t *text) {
 		t.op("MOVQ %s", arg)
 	}
 	for i := range 4 {
-		t.op("VXORPD Y%d, Y%[1]d, Y%[1]d", i)
+		t.op("VMOVUPD %d(DI), Y%d", 32*i, i)
 	}
 	t.label("loop")
 	for i := range 4 {
