@@ -21,14 +21,12 @@ func fastProduct(dst Mat, a, b strided, inner int, add bool) bool {
 		dst = Mat{Rows: 1, Cols: dst.Rows, Stride: dst.Rows, Data: dst.Data}
 		a, b = strided{b.data, b.col, b.row}, strided{a.data, a.col, a.row}
 	case b.col != 1 && dst.Rows < inner && dst.Rows >= 8:
-		swappedProduct(dst, a, b, inner, add)
+		withPanel(swappedProduct, dst, a, b, inner, add)
 		return true
 	}
 	switch {
-	case b.col != 1:
-		packedProduct(dst, a, b, inner, add, true)
-	case dst.Rows >= packFrom && b.row != wide:
-		packedProduct(dst, a, b, inner, add, false)
+	case b.col != 1 || dst.Rows >= packFrom && b.row != wide:
+		withPanel(packedProduct, dst, a, b, inner, add)
 	default:
 		for k := 0; k < inner; k += blockK {
 			depth := min(blockK, inner-k)
@@ -50,33 +48,74 @@ func view(m Mat, row, col, rows, cols int) Mat {
 	return Mat{Rows: rows, Cols: cols, Stride: m.Stride, Data: m.Data[row*m.Stride+col:]}
 }
 
-// packedProduct copies a panel of 256 x 32 of b at a time. Rows of a are taken in blocks that stay in cache.
-//
+// form is a way to compute a product with a panel.
+type form bool
+
+const (
+	packedProduct  form = false
+	swappedProduct form = true
+)
+
+func (f form) run(panel []float32, dst Mat, a, b strided, inner int, add bool) {
+	if f == swappedProduct {
+		swapped(panel, dst, a, b, inner, add)
+	} else {
+		packed(panel, dst, a, b, inner, add)
+	}
+}
+
+// withPanel runs f with a panel of min(inner, 256) x 32. Go clears a panel on the stack, which would take longer than a
+// small product, so there are three sizes.
+func withPanel(f form, dst Mat, a, b strided, inner int, add bool) {
+	switch depth := min(inner, blockK); {
+	case depth <= blockK/8:
+		withSmall(f, dst, a, b, inner, add)
+	case depth <= blockK/2:
+		withMedium(f, dst, a, b, inner, add)
+	default:
+		withLarge(f, dst, a, b, inner, add)
+	}
+}
+
 //go:noinline
-func packedProduct(dst Mat, a, b strided, inner int, add, turn bool) {
+func withSmall(f form, dst Mat, a, b strided, inner int, add bool) {
+	var panel [blockK / 8 * wide]float32
+	f.run(panel[:], dst, a, b, inner, add)
+}
+
+//go:noinline
+func withMedium(f form, dst Mat, a, b strided, inner int, add bool) {
+	var panel [blockK / 2 * wide]float32
+	f.run(panel[:], dst, a, b, inner, add)
+}
+
+//go:noinline
+func withLarge(f form, dst Mat, a, b strided, inner int, add bool) {
 	var panel [blockK * wide]float32
+	f.run(panel[:], dst, a, b, inner, add)
+}
+
+// packed copies a panel of b at a time, and all rows of a meet it.
+func packed(panel []float32, dst Mat, a, b strided, inner int, add bool) {
 	for k := 0; k < inner; k += blockK {
 		depth := min(blockK, inner-k)
 		for n := 0; n < dst.Cols; n += wide {
 			cols := min(wide, dst.Cols-n)
 			from := b.from(k, n).data
-			if turn {
-				turnInto(panel[:], wide, from, b.col, cols, depth, false)
+			if b.col != 1 {
+				turnInto(panel, wide, from, b.col, cols, depth, false)
 			} else {
 				for i := range depth {
 					copy(panel[i*wide:][:cols], from[i*b.row:])
 				}
 			}
-			sweep(view(dst, 0, n, dst.Rows, cols), a.from(0, k), panel[:], wide, depth, add || k > 0)
+			sweep(view(dst, 0, n, dst.Rows, cols), a.from(0, k), panel, wide, depth, add || k > 0)
 		}
 	}
 }
 
-// swappedProduct computes a*bᵀ as the transpose of b*aᵀ, which copies a and dst instead of b.
-//
-//go:noinline
-func swappedProduct(dst Mat, a, b strided, inner int, add bool) {
-	var panel [blockK * wide]float32
+// swapped computes a*bᵀ as the transpose of b*aᵀ, which copies a and dst instead of b.
+func swapped(panel []float32, dst Mat, a, b strided, inner int, add bool) {
 	var sums [sumRows * wide]float32
 	turned := strided{b.data, b.col, b.row}
 	for k := 0; k < inner; k += blockK {
@@ -84,7 +123,7 @@ func swappedProduct(dst Mat, a, b strided, inner int, add bool) {
 		for m := 0; m < dst.Rows; m += wide {
 			rows := min(wide, dst.Rows-m)
 			if a.col == 1 {
-				turnInto(panel[:], wide, a.from(m, k).data, a.row, rows, depth, false)
+				turnInto(panel, wide, a.from(m, k).data, a.row, rows, depth, false)
 			} else {
 				for i := range depth {
 					copy(panel[i*wide:][:rows], a.from(m, k+i).data)
@@ -92,7 +131,7 @@ func swappedProduct(dst Mat, a, b strided, inner int, add bool) {
 			}
 			for n := 0; n < dst.Cols; n += sumRows {
 				cols := min(sumRows, dst.Cols-n)
-				sweep(Mat{Rows: cols, Cols: rows, Stride: wide, Data: sums[:]}, turned.from(n, k), panel[:], wide, depth, false)
+				sweep(Mat{Rows: cols, Cols: rows, Stride: wide, Data: sums[:]}, turned.from(n, k), panel, wide, depth, false)
 				turnInto(dst.Data[m*dst.Stride+n:], dst.Stride, sums[:], wide, cols, rows, add || k > 0)
 			}
 		}
