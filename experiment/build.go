@@ -21,7 +21,7 @@ import (
 )
 
 // EngineVersion changes whenever the same configuration and seed give other results.
-const EngineVersion = "1"
+const EngineVersion = "2"
 
 // Experiment is a run file that every package has accepted, with its data loaded: ready to run.
 type Experiment struct {
@@ -158,10 +158,19 @@ func (e *Experiment) Digest() string {
 	return hex.EncodeToString(sum[:])
 }
 
-// identity is what a run directory is named after: configuration, data and engine.
+// arithmetic names what the bits of results depend on beside the engine version: kernels with and without
+// fused multiply-add round differently.
+func arithmetic() string {
+	if tensor.Kernels() == "portable" {
+		return "portable"
+	}
+	return "fma"
+}
+
+// identity is what a run directory is named after: configuration, data, engine and arithmetic.
 func (e *Experiment) identity() string {
 	h := sha256.New()
-	fmt.Fprintf(h, "%s\n%s\n%s\n%s\n", EngineVersion, e.Digest(), e.split.Train.Digest, e.split.Test.Digest)
+	fmt.Fprintf(h, "%s %s\n%s\n%s\n%s\n", EngineVersion, arithmetic(), e.Digest(), e.split.Train.Digest, e.split.Test.Digest)
 	return hex.EncodeToString(h.Sum(nil))
 }
 

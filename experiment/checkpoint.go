@@ -13,6 +13,7 @@ import (
 
 	"sotto/agent"
 	"sotto/privacy/ledger"
+	"sotto/tensor"
 )
 
 // ErrCheckpoint says that a directory holds no run that can be resumed by this program.
@@ -93,7 +94,7 @@ func (e *Experiment) readCheckpoint(b []byte) (p progress, state []byte, err err
 		return p, nil, fmt.Errorf("%w: %w", ErrCheckpoint, err)
 	}
 	if p.Identity != e.identity() {
-		return p, nil, fmt.Errorf("%w: it was made with another configuration, other data or an engine version other than %s", ErrCheckpoint, EngineVersion)
+		return p, nil, fmt.Errorf("%w: it was made with another configuration, other data, another engine version than %s or other kernels than %s", ErrCheckpoint, EngineVersion, tensor.Kernels())
 	}
 	if len(p.Ledgers) != e.file.topo.Agents {
 		return p, nil, fmt.Errorf("%w: %d ledgers, this run has %d", ErrCheckpoint, len(p.Ledgers), e.file.topo.Agents)

@@ -144,7 +144,7 @@ func (r *running) manifest() map[string]any {
 	return map[string]any{
 		"engine": EngineVersion, "accountant": account.Version, "config_digest": r.e.Digest(), "identity": r.e.identity(),
 		"seed": r.e.file.root.Seed, "train_digest": r.e.split.Train.Digest, "test_digest": r.e.split.Test.Digest,
-		"go": runtime.Version(), "os": runtime.GOOS, "arch": runtime.GOARCH, "processors": runtime.NumCPU(),
+		"go": runtime.Version(), "os": runtime.GOOS, "arch": runtime.GOARCH, "kernels": tensor.Kernels(), "processors": runtime.NumCPU(),
 		"wall_seconds": r.elapsed().Seconds(),
 	}
 }

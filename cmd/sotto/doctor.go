@@ -11,6 +11,7 @@ import (
 
 	"sotto/data"
 	"sotto/rng"
+	"sotto/tensor"
 )
 
 func newDoctor() *cobra.Command {
@@ -24,7 +25,7 @@ func newDoctor() *cobra.Command {
 			row := func(what, format string, args ...any) { fmt.Fprintf(t, "%s\t%s\n", what, fmt.Sprintf(format, args...)) }
 			row("program", "%s on %s/%s, %s", version(), runtime.GOOS, runtime.GOARCH, runtime.Version())
 			row("processors", "%d, %d in use", runtime.NumCPU(), runtime.GOMAXPROCS(0))
-			row("kernels", "portable Go")
+			row("kernels", "%s (SOTTO_CPU forces avx512, avx2 or portable)", tensor.Kernels())
 			a, b := rng.NewKey(), rng.NewKey()
 			row("random keys", "%s", okay(a != b && a != rng.Key{}, "operating system generator", "the operating system gives equal keys"))
 			row("run folder", "%s", writable(out))

@@ -6,7 +6,8 @@
 //	go run ./internal/resultscheck -seconds 30  a random row among those that took at most that long
 //	go run ./internal/resultscheck -record NAME -- run FILE --set a.b=c   adds or replaces a row
 //
-// Hashes hold for one architecture: rows of another one are left out.
+// Hashes hold for one architecture and for kernels with fused multiply-add, or for those without: rows of another
+// kind are left out.
 package main
 
 import (
@@ -25,6 +26,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"sotto/tensor"
 )
 
 const table = "docs/results/runs.csv"
@@ -35,6 +38,14 @@ var header = []string{"name", "arch", "engine", "command", "seed", "accuracy_mea
 const (
 	colName, colArch, colCommand, colSeconds, colDigest, colHash = 0, 1, 3, 14, 15, 16
 )
+
+// machine names what the bits of a result depend on.
+func machine() string {
+	if tensor.Kernels() == "portable" {
+		return runtime.GOARCH + "/portable"
+	}
+	return runtime.GOARCH + "/fma"
+}
 
 func main() {
 	row := flag.String("row", "", "name of the row to run again")
@@ -60,10 +71,10 @@ func check(name string, seconds float64) error {
 	}
 	rows = slices.DeleteFunc(rows, func(r []string) bool {
 		took, _ := strconv.ParseFloat(r[colSeconds], 64)
-		return r[colArch] != runtime.GOARCH || name != "" && r[colName] != name || seconds > 0 && took > seconds
+		return r[colArch] != machine() || name != "" && r[colName] != name || seconds > 0 && took > seconds
 	})
 	if len(rows) == 0 {
-		return fmt.Errorf("%s has no such row for %s", table, runtime.GOARCH)
+		return fmt.Errorf("%s has no such row for %s", table, machine())
 	}
 	r := rows[rand.IntN(len(rows))]
 	fmt.Printf("running %s again: sotto %s\n", r[colName], r[colCommand])
@@ -146,9 +157,9 @@ func store(name string, args []string) error {
 		}
 	}
 	p := s.Privacy[0]
-	row := slices.Concat([]string{name, runtime.GOARCH, s.Engine, strings.Join(args, " "), strconv.FormatUint(s.Seed, 10)}, acc,
+	row := slices.Concat([]string{name, machine(), s.Engine, strings.Join(args, " "), strconv.FormatUint(s.Seed, 10)}, acc,
 		[]string{fmt.Sprint(lower), fmt.Sprint(upper), number(p.Delta), p.Adjacency, p.Accountant, number(noise), strconv.FormatFloat(s.Seconds, 'f', 1, 64), s.ConfigDigest, s.RunHash})
-	rows = slices.DeleteFunc(rows, func(r []string) bool { return r[colName] == name && r[colArch] == runtime.GOARCH })
+	rows = slices.DeleteFunc(rows, func(r []string) bool { return r[colName] == name && r[colArch] == machine() })
 	var b bytes.Buffer
 	w := csv.NewWriter(&b)
 	w.WriteAll(slices.Concat([][]string{header}, rows, [][]string{row}))
