@@ -81,6 +81,9 @@ func TestDeltaMustBeBelowOneOverN(t *testing.T) {
 	if _, err := parse(t, "privacy.target_delta=0.0099").Build(""); err != nil {
 		t.Errorf("delta below 1/n: %v", err)
 	}
+	if r := run(t, build(t, "privacy.target_delta=0.005"), Options{}); !strings.Contains(strings.Join(r.Summary.Notes, "\n"), "warning: delta 0.005 is above 1/(10 n) = 0.001") {
+		t.Errorf("no warning about delta above 1/(10 n): %q", r.Summary.Notes)
+	}
 	r := run(t, build(t, "privacy.target_delta=0.01", `privacy.i_understand=["delta"]`), Options{})
 	if !strings.Contains(string(read(t, r.Dir, ledgerFile)), `"kind":"override"`) {
 		t.Error("the override is not in the ledger")

@@ -175,6 +175,22 @@ func (e *Experiment) calibrate() error {
 		pl, q := &e.plans[i], &e.plans[of[e.plans[i].rate]]
 		pl.noiseMultiplier, pl.limited, pl.event, pl.limit = q.noiseMultiplier, q.limited, q.event, q.limit
 	}
+	return e.warn()
+}
+
+// warn notes what the settings of the smallest owner should be asked about.
+func (e *Experiment) warn() error {
+	smallest := &e.plans[0]
+	for i := range e.plans {
+		if r := e.plans[i].records; r > 0 && (smallest.records == 0 || r < smallest.records) {
+			smallest = &e.plans[i]
+		}
+	}
+	r, err := e.release(smallest)
+	if err != nil {
+		return err
+	}
+	e.warnings = account.Warnings(r, smallest.noiseMultiplier, e.file.priv.TargetDelta, smallest.records)
 	return nil
 }
 

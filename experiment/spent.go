@@ -168,7 +168,8 @@ func (r *running) encodeStatements() ([]byte, error) {
 		head := l.Head()
 		s.Ledger = account.LedgerRange{FirstSeq: min(1, head.Seq), LastSeq: head.Seq, Head: head.String()}
 		s.Overrides = append(s.Overrides, r.e.overrides...)
-		s.NotCovered = append(s.NotCovered, "timing of replies", "the number of rounds, the graph and all other settings, which are public")
+		s.NotCovered = append(s.NotCovered, "timing of replies", "releases that are not in this ledger, and the deletion of ledgers by their owner",
+			"the number of rounds, the graph and all other settings, which are public")
 		s.Assumptions = append(s.Assumptions, assumptions...)
 		out = append(out, AgentStatement{agents, s, s.String()})
 		return nil

@@ -209,6 +209,9 @@ func (r *running) notes() []string {
 	if s := r.world.sim.Stats(); s.OneSided > 0 {
 		n = append(n, fmt.Sprintf("%d links lost one direction of a round: the mean of all models is then not preserved", s.OneSided))
 	}
+	for _, w := range r.e.warnings {
+		n = append(n, "warning: "+w)
+	}
 	for _, o := range r.e.overrides {
 		n = append(n, "override: "+o)
 	}
