@@ -35,7 +35,7 @@ type Experiment struct {
 	factory   agent.Factory
 	plans     []plan // by agent
 	overrides []string
-	warnings  []string // about settings that weaken or waste privacy
+	warnings  []string       // about settings that weaken or waste privacy
 	tests     []*model.Batch // by agent; all the same where every agent is tested on all
 	init      tensor.Vec
 }
