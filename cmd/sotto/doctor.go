@@ -25,7 +25,7 @@ func newDoctor() *cobra.Command {
 			row := func(what, format string, args ...any) { fmt.Fprintf(t, "%s\t%s\n", what, fmt.Sprintf(format, args...)) }
 			row("program", "%s on %s/%s, %s", version(), runtime.GOOS, runtime.GOARCH, runtime.Version())
 			row("processors", "%d, %d in use", runtime.NumCPU(), runtime.GOMAXPROCS(0))
-			row("kernels", "%s (SOTTO_CPU forces avx512, avx2 or portable)", tensor.Kernels())
+			row("kernels", "%s", kernels(os.Getenv("SOTTO_CPU")))
 			a, b := rng.NewKey(), rng.NewKey()
 			row("random keys", "%s", okay(a != b && a != rng.Key{}, "operating system generator", "the operating system gives equal keys"))
 			row("run folder", "%s", writable(out))
@@ -36,6 +36,13 @@ func newDoctor() *cobra.Command {
 	c.Flags().StringVar(&out, "out", "runs", "folder of run directories")
 	dataDirFlag(c, &dataDir)
 	return c
+}
+
+// kernels names the kernels in use; forced is what SOTTO_CPU asks for.
+func kernels(forced string) string {
+	k := tensor.Kernels()
+	return okay(forced == "" || forced == k, k+" (SOTTO_CPU forces avx512, avx2 or portable)",
+		fmt.Sprintf("SOTTO_CPU asks for %q, this machine has no such kernels; in use: %s", forced, k))
 }
 
 func okay(ok bool, yes, no string) string {
