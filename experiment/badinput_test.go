@@ -34,6 +34,7 @@ func TestBadRunFiles(t *testing.T) {
 		"empty agent":       {"train = 500|train = 100", []string{"topology.agents=101", "topology.graph=ring"}, []string{"without records", "allow_empty"}},
 		"not balanced":      {"", []string{"topology.graph=star", "topology.weights=uniform"}, []string{"topology.weights", "doubly stochastic"}},
 		"rate above 1":      {"batch_size = 20|batch_size = 200", nil, []string{"small.toml:26", "privacy.batch_size", "200", "sample rate"}},
+		"min_records":       {"", []string{"privacy.min_records=50"}, []string{"privacy.min_records", "50", "only under add-remove"}},
 		"noise path":        {"", []string{"privacy.noise=slow"}, []string{"privacy.noise", "slow", "fast or exact"}},
 		"no noise":          {"target_epsilon = 6|", nil, []string{"privacy.target_epsilon", "noise_multiplier"}},
 		"add-remove":        {"", []string{"privacy.adjacency=add-remove"}, []string{"privacy.sample_rate", "public rate"}},

@@ -248,8 +248,8 @@ func (p *privacyParams) validateBatch() error {
 	if p.BatchSize != 0 && (!(p.BatchSize > 0) || math.IsInf(p.BatchSize, 1)) {
 		return config.Bad("batch_size", p.BatchSize, "above 0 and finite")
 	}
-	if p.MinRecords < 0 {
-		return config.Bad("min_records", p.MinRecords, "at least 1 where given")
+	if p.MinRecords < 0 || p.MinRecords > 0 && p.adjacency != account.AddRemove {
+		return config.Bad("min_records", p.MinRecords, "at least 1, and only under add-remove: elsewhere record counts are public")
 	}
 	if p.adjacency == account.AddRemove {
 		if p.SampleRate == 0 {
