@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"slices"
 	"testing"
 
 	"gonum.org/v1/gonum/mat"
@@ -44,6 +45,9 @@ func TestConformance(t *testing.T) {
 			agenttest.Run(t, agenttest.Options{Factory: f})
 		})
 	}
+	t.Run("dsgt", func(t *testing.T) {
+		agenttest.Run(t, agenttest.Options{Factory: factory(t, "dsgt", keep)})
+	})
 	t.Run("central", func(t *testing.T) {
 		f := factory(t, "central", set(func(p *algo.SGDParams) { p.Momentum = .5 }))
 		agenttest.Run(t, agenttest.Options{Factory: f, Agents: 1, Silent: true})
@@ -53,24 +57,52 @@ func TestConformance(t *testing.T) {
 	})
 }
 
-// lockstep runs agents on a fixed W with scalar quadratics f_i = h_i/2 (θ-b_i)².
+// lockstep runs agents on a fixed W with a scalar gradient each. Every query of a round is answered by grad.
 type lockstep struct {
-	w    *mat.Dense
-	algs []agent.Algorithm
-	grad func(i int, at float32) float32
+	w      *mat.Dense
+	algs   []agent.Algorithm
+	sent   []tensor.Vec // what each agent has broadcast for the coming round
+	grad   func(i int, at float32) float32
+	asked  int       // queries so far, over all agents
+	latest []float64 // each agent's last answer
 }
 
 func newLockstep(t *testing.T, f agent.Factory, w *mat.Dense, rounds uint64, init float32, grad func(int, float32) float32) *lockstep {
+	t.Helper()
 	n, _ := w.Dims()
-	l := &lockstep{w: w, grad: grad}
+	l := &lockstep{w: w, grad: grad, sent: make([]tensor.Vec, n), latest: make([]float64, n)}
 	for i := range n {
 		a, err := f(agent.Env{Self: agent.ID(i), Agents: n, Dim: 1, Records: 10, Rounds: rounds, Init: tensor.Vec{init}})
 		if err != nil {
 			t.Fatal(err)
 		}
 		l.algs = append(l.algs, a)
+		l.sent[i] = l.step(t, i, agent.Input{Kind: agent.Start, View: &agent.View{SelfWeight: 1}})
 	}
 	return l
+}
+
+// step answers agent i's queries until it has none left and returns what it broadcasts.
+func (l *lockstep) step(t *testing.T, i int, in agent.Input) tensor.Vec {
+	t.Helper()
+	var out agent.Output
+	for {
+		out.Reset()
+		if err := l.algs[i].Step(&in, &out); err != nil {
+			t.Fatalf("agent %d, %v: %v", i, in.Kind, err)
+		}
+		if out.Query == nil {
+			break
+		}
+		l.asked++
+		answer := l.grad(i, out.Query.At[0])
+		l.latest[i] = float64(answer)
+		in = agent.Input{Kind: agent.Answer, Round: in.Round, View: in.View, Answer: tensor.Vec{answer}}
+	}
+	if len(out.Outbox) == 0 {
+		return nil
+	}
+	return slices.Clone(out.Outbox[0].Body)
 }
 
 func (l *lockstep) theta() []float64 {
@@ -83,26 +115,21 @@ func (l *lockstep) theta() []float64 {
 
 func (l *lockstep) round(t *testing.T, k uint64) {
 	t.Helper()
-	x := l.theta()
-	for i, a := range l.algs {
+	next := make([]tensor.Vec, len(l.algs))
+	for i := range l.algs {
 		view := &agent.View{SelfWeight: l.w.At(i, i)}
 		var inbox []agent.Message
 		for j := range l.algs {
 			if j != i && l.w.At(i, j) != 0 {
 				view.In = append(view.In, agent.Neighbor{ID: agent.ID(j), Weight: l.w.At(i, j)})
-				inbox = append(inbox, agent.Message{From: agent.ID(j), Round: k, Body: tensor.Vec{float32(x[j])}})
+				if l.sent[j] != nil {
+					inbox = append(inbox, agent.Message{From: agent.ID(j), Round: k, Body: l.sent[j]})
+				}
 			}
 		}
-		in, out := agent.Input{Kind: agent.Round, Round: k, View: view, Inbox: inbox}, agent.Output{}
-		if err := a.Step(&in, &out); err != nil || out.Query == nil || out.Query.Oracle != "grad" {
-			t.Fatalf("round: %v, query %v", err, out.Query)
-		}
-		answer := tensor.Vec{l.grad(i, out.Query.At[0])}
-		out.Reset()
-		if err := a.Step(&agent.Input{Kind: agent.Answer, Round: k, View: view, Answer: answer}, &out); err != nil || out.Query != nil {
-			t.Fatalf("answer: %v, query %v", err, out.Query)
-		}
+		next[i] = l.step(t, i, agent.Input{Kind: agent.Round, Round: k, View: view, Inbox: inbox})
 	}
+	l.sent = next
 }
 
 func ring(n int) *mat.Dense {

@@ -14,6 +14,7 @@ type Constructor func(decode func(params any) error) (agent.Factory, error)
 // Algorithms lists every algorithm by the name used in run files.
 var Algorithms = map[string]Constructor{
 	"dsgd":    NewDSGD,
+	"dsgt":    NewDSGT,
 	"central": NewCentral,
 	"local":   NewLocal,
 }
