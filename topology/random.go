@@ -56,8 +56,7 @@ type ERParams struct {
 	P float64 `toml:"p"` // probability of each link, in (0, 1]
 }
 
-// erdosRenyi links every pair with probability p, redrawn until connected. Gaps between links are drawn
-// from the geometric distribution, so the work is proportional to the links (Batagelj, Brandes 2005).
+// erdosRenyi links every pair with probability p, redrawn until connected.
 func erdosRenyi(decode func(any) error, agents int, seed uint64) (*Adjacency, error) {
 	var p ERParams
 	if err := decode(&p); err != nil {
@@ -70,25 +69,30 @@ func erdosRenyi(decode func(any) error, agents int, seed uint64) (*Adjacency, er
 	if err := bounded("p", p.P, p.P*pairs); err != nil {
 		return nil, err
 	}
-	return redraw(agents, seed, "p", p.P, func(r *rand.Rand) (edges, bool) {
-		var e edges
-		logq := math.Log1p(-p.P) // -Inf at p = 1: every gap is 0
-		for i, j := 1, -1; i < agents; {
-			skip := math.Floor(math.Log1p(-r.Float64()) / logq)
-			if skip >= pairs {
-				break
-			}
-			j += 1 + int(skip)
-			for i < agents && j >= i {
-				j -= i
-				i++
-			}
-			if i < agents {
-				e.add(i, j)
-			}
+	return redraw(agents, seed, "p", p.P, func(r *rand.Rand) (edges, bool) { return drawLinks(agents, p.P, r), true })
+}
+
+// drawLinks links every pair with probability p. Gaps between links are drawn from the geometric distribution,
+// so the work is proportional to the links (Batagelj, Brandes 2005).
+func drawLinks(agents int, p float64, r *rand.Rand) edges {
+	var e edges
+	pairs := float64(agents) * float64(agents-1) / 2
+	logq := math.Log1p(-p) // -Inf at p = 1: every gap is 0
+	for i, j := 1, -1; i < agents; {
+		skip := math.Floor(math.Log1p(-r.Float64()) / logq)
+		if skip >= pairs {
+			break
 		}
-		return e, true
-	})
+		j += 1 + int(skip)
+		for i < agents && j >= i {
+			j -= i
+			i++
+		}
+		if i < agents {
+			e.add(i, j)
+		}
+	}
+	return e
 }
 
 // RegularParams are the parameters of random regular graphs.

@@ -43,6 +43,7 @@ var Graphs = map[string]Builder{
 	"torus":       torus,
 	"hypercube":   hypercube,
 	"er":          erdosRenyi,
+	"er-fiedler":  erdosRenyiFiedler,
 	"regular":     regular,
 	"small-world": smallWorld,
 	"geometric":   geometric,

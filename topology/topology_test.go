@@ -47,7 +47,7 @@ var families = map[string]struct {
 	params string
 }{
 	"complete": {10, ""}, "ring": {10, ""}, "path": {10, ""}, "star": {10, ""}, "wheel": {10, ""},
-	"grid": {12, "rows = 3"}, "torus": {12, ""}, "hypercube": {16, ""}, "er": {20, "p = 0.3"},
+	"grid": {12, "rows = 3"}, "torus": {12, ""}, "hypercube": {16, ""}, "er": {20, "p = 0.3"}, "er-fiedler": {10, "target = 0.39"},
 	"regular": {20, "degree = 3"}, "small-world": {20, "k = 4\nbeta = 0.2"}, "geometric": {30, "radius = 0.4"},
 	"file": {4, "path = 'testdata/square.txt'"},
 }
@@ -272,6 +272,13 @@ func TestBadInput(t *testing.T) {
 		{"er", "", 10, "p = nan", "p"},
 		{"er", "", 50, "p = 0.001", "p"}, // never connected
 		{"er", "", 1 << 24, "p = 0.5", "p"},
+		{"er-fiedler", "", 10, "", "target"},
+		{"er-fiedler", "", 10, "target = 1.2", "target"},
+		{"er-fiedler", "", 10, "target = 0.9\ntolerance = 0.01", "target"}, // one link short of complete is .8
+		{"er-fiedler", "", 10, "target = 0.4\ntolerance = -1.0", "tolerance"},
+		{"er-fiedler", "", 10, "target = 0.4\np = 2.0", "p"},
+		{"er-fiedler", "", 5000, "target = 0.4", "agents"},
+		{"er-fiedler", "", 1, "target = 0.4", "agents"},
 		{"regular", "", 10, "degree = 0", "degree"},
 		{"regular", "", 10, "degree = 10", "degree"},
 		{"regular", "", 9, "degree = 3", "degree"},
