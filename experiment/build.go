@@ -54,7 +54,9 @@ type plan struct {
 }
 
 // Build loads the data and lets every package decode its parameters. dataDir is the data folder.
-func (f *File) Build(dataDir string) (*Experiment, error) {
+func (f *File) Build(dataDir string) (*Experiment, error) { return f.build(dataDir, nil) }
+
+func (f *File) build(dataDir string, cache *dataCache) (*Experiment, error) {
 	e := &Experiment{file: f}
 	var err error
 	topo := topology.Spec{Graph: f.topo.Graph, Weights: f.topo.Weights, Agents: f.topo.Agents, Seed: f.root.Seed}
@@ -67,7 +69,7 @@ func (f *File) Build(dataDir string) (*Experiment, error) {
 	if _, ok := data.Datasets[f.data.Dataset]; !ok {
 		return nil, f.at("data", config.Bad("dataset", f.data.Dataset, config.OneOf(data.Datasets)))
 	}
-	if e.split, err = data.Load(f.data.Dataset, dataDir, f.root.Seed, f.section("data")); err != nil {
+	if e.split, err = cache.load(f.data.Dataset, dataDir, f.root.Seed, f.doc.used["data"]); err != nil {
 		return nil, f.at("data", err)
 	}
 	train := e.split.Train

@@ -20,7 +20,7 @@ type document struct {
 	file string
 	raw  map[string]any
 	line map[string]int    // by dotted key
-	from map[string]string // keys that did not come from the file: "--set"
+	from map[string]string // keys that did not come from the file: "--set", "sweep"
 	used map[string]*section
 }
 
@@ -71,12 +71,13 @@ func dotted(section, key string) string {
 	return section + "." + key
 }
 
-// set applies one "a.b=value" from the command line. The value is TOML; what is not is taken as a string.
-func (d *document) set(assignment string) error {
+// set applies one "a.b=value" that came from elsewhere than the file. The value is TOML; what is not is taken as
+// a string.
+func (d *document) set(from, assignment string) error {
 	key, text, ok := strings.Cut(assignment, "=")
 	key = strings.TrimSpace(key)
 	if !ok || key == "" || strings.HasPrefix(key, ".") || strings.HasSuffix(key, ".") {
-		return &config.Error{File: "--set", Found: fmt.Sprintf("%q", assignment), Allowed: "key=value or section.key=value"}
+		return &config.Error{File: from, Found: fmt.Sprintf("%q", assignment), Allowed: "key=value or section.key=value"}
 	}
 	var v struct {
 		V any `toml:"v"`
@@ -93,11 +94,11 @@ func (d *document) set(assignment string) error {
 			at[part] = sub
 		}
 		if at, ok = sub.(map[string]any); !ok {
-			return &config.Error{File: "--set", Key: strings.Join(parts[:i+1], "."), Found: "a value", Allowed: "a section"}
+			return &config.Error{File: from, Key: strings.Join(parts[:i+1], "."), Found: "a value", Allowed: "a section"}
 		}
 	}
 	at[parts[len(parts)-1]] = v.V
-	d.from[key] = "--set"
+	d.from[key] = from
 	return nil
 }
 

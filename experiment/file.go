@@ -105,11 +105,19 @@ func Parse(file string, b []byte, set []string) (*File, error) {
 	if err != nil {
 		return nil, err
 	}
+	if _, ok := doc.raw[sweepSection]; ok {
+		return nil, doc.locate("", config.Bad(sweepSection, "a sweep", "no section [sweep] in a single run: sotto sweep runs all its cells"))
+	}
 	for _, s := range set {
-		if err := doc.set(s); err != nil {
+		if err := doc.set("--set", s); err != nil {
 			return nil, err
 		}
 	}
+	return doc.decode()
+}
+
+// decode reads the sections of a run file.
+func (doc *document) decode() (*File, error) {
 	f := &File{
 		doc:  doc,
 		root: rootParams{Name: "run", Seed: 1, Rounds: 100},

@@ -66,8 +66,7 @@ func (e *Experiment) Run(ctx context.Context, opt Options) (*Result, error) {
 	if r.world, err = e.start(opt.Workers, nil); err != nil {
 		return nil, err
 	}
-	name := e.file.root.Name + "-" + e.identity()[:8]
-	if r.dir, err = newRunDir(opt.Out, name); err != nil {
+	if r.dir, err = newRunDir(opt.Out, e.name()); err != nil {
 		return nil, err
 	}
 	if opt.write != nil {
@@ -78,6 +77,9 @@ func (e *Experiment) Run(ctx context.Context, opt Options) (*Result, error) {
 	}
 	return r.run(ctx)
 }
+
+// name is that of the run directory.
+func (e *Experiment) name() string { return e.file.root.Name + "-" + e.identity()[:8] }
 
 // Resume goes on with the interrupted run in dir. The run directory that results is the one an uninterrupted
 // run would have left, but for wall times.

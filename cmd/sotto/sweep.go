@@ -1,0 +1,158 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"os"
+	"strconv"
+	"strings"
+	"text/tabwriter"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"sotto/experiment"
+)
+
+type sweepFlags struct {
+	set, axes []string
+	shard     string
+	shards    int
+	workers   int
+	out       string
+	dataDir   string
+	output    string
+	discard   bool
+}
+
+func newSweep() *cobra.Command {
+	var f sweepFlags
+	c := &cobra.Command{
+		Use:   "sweep FILE",
+		Short: "Run all combinations of a run file's [sweep] lists",
+		Long: `Run all combinations of the lists in a run file's section [sweep], as many at a time as there are processors.
+
+Every finished cell is one row of cells.csv in the sweep's directory. A sweep that was stopped goes on with the same
+command and ends with the same file. Shards split a sweep over machines; "sotto sweep merge" joins their files. With
+--shards N the shard's number comes from JOB_COMPLETION_INDEX or SLURM_ARRAY_TASK_ID, counted from 0.`,
+		Example: `  sotto sweep examples/sweep.toml
+  sotto sweep examples/mnist-dsgd.toml --sweep topology.graph=ring,complete --sweep seed=1,2,3
+  sotto sweep examples/sweep.toml --shard 0/4`,
+		Args: exactly(1, "one FILE"),
+		RunE: func(cmd *cobra.Command, args []string) error { return f.run(cmd, args[0]) },
+	}
+	fl := c.Flags()
+	fl.StringArrayVar(&f.set, "set", nil, "change one key of the run file, section.key=value (repeatable)")
+	fl.StringArrayVar(&f.axes, "sweep", nil, "vary one key, section.key=a,b,c, in place of the file's list (repeatable)")
+	fl.StringVar(&f.shard, "shard", "", "i/n: run the cells whose number modulo n is i, from 0")
+	fl.IntVar(&f.shards, "shards", 0, "n: as --shard i/n with i from the environment of an array job")
+	fl.IntVar(&f.workers, "workers", 0, "cells at the same time; 0: one for each processor; changes no result")
+	fl.StringVar(&f.out, "out", "sweeps", "folder of sweep directories")
+	fl.BoolVar(&f.discard, "discard-runs", false, "keep the rows only, not the run directories")
+	outputFlag(c, &f.output)
+	dataDirFlag(c, &f.dataDir)
+	c.AddCommand(newSweepMerge())
+	return c
+}
+
+func (f *sweepFlags) run(cmd *cobra.Command, path string) error {
+	if err := checkOutput(f.output); err != nil {
+		return err
+	}
+	opt := experiment.SweepOptions{Out: f.out, DataDir: f.dataDir, Workers: f.workers, Discard: f.discard}
+	var err error
+	if opt.Shard, opt.Shards, err = f.part(os.Getenv); err != nil {
+		return err
+	}
+	s, err := experiment.ReadSweep(path, f.set, f.axes)
+	if err != nil {
+		return err
+	}
+	opt.Progress = func(p experiment.SweepProgress) {
+		fmt.Fprintf(cmd.ErrOrStderr(), "cell %d of %d  %s  accuracy %.2f %%  epsilon %.4g  %.1f s  left %s\n",
+			p.Done, p.Of, p.Cell, 100*p.Row.Accuracy.Mean, p.Row.EpsilonUpper, p.Seconds, p.Left.Round(time.Second))
+	}
+	res, err := s.Run(cmd.Context(), opt)
+	if err != nil {
+		return err
+	}
+	if f.output == "json" {
+		return json.NewEncoder(cmd.OutOrStdout()).Encode(map[string]any{"directory": res.Dir, "cells": len(res.Rows)})
+	}
+	return writeCells(cmd.OutOrStdout(), s, res)
+}
+
+// part returns the shard that flags or the environment of an array job name.
+func (f *sweepFlags) part(env func(string) string) (shard, shards int, err error) {
+	const allowed = "i/n with 0 <= i < n"
+	switch {
+	case f.shard != "" && f.shards != 0:
+		return 0, 0, usageError{fmt.Errorf("--shard and --shards: found both, allowed: one of them")}
+	case f.shard != "":
+		i, n, ok := strings.Cut(f.shard, "/")
+		shard, err = strconv.Atoi(i)
+		if err == nil {
+			shards, err = strconv.Atoi(n)
+		}
+		if !ok || err != nil || shard < 0 || shard >= shards {
+			return 0, 0, usageError{fmt.Errorf("--shard: found %q, allowed: %s", f.shard, allowed)}
+		}
+		return shard, shards, nil
+	case f.shards != 0:
+		for _, name := range []string{"JOB_COMPLETION_INDEX", "SLURM_ARRAY_TASK_ID"} {
+			v := env(name)
+			if v == "" {
+				continue
+			}
+			if shard, err = strconv.Atoi(v); err != nil || shard < 0 || shard >= f.shards {
+				return 0, 0, usageError{fmt.Errorf("%s: found %q, allowed: 0 to %d with --shards %d", name, v, f.shards-1, f.shards)}
+			}
+			return shard, f.shards, nil
+		}
+		return 0, 0, usageError{fmt.Errorf("--shards: found neither JOB_COMPLETION_INDEX nor SLURM_ARRAY_TASK_ID in the environment; --shard %s names the shard", "i/n")}
+	}
+	return 0, 1, nil
+}
+
+func writeCells(w io.Writer, s *experiment.Sweep, res *experiment.SweepResult) error {
+	t := tabwriter.NewWriter(w, 0, 4, 2, ' ', 0)
+	for _, a := range s.Axes {
+		fmt.Fprintf(t, "%s\t", a.Key)
+	}
+	fmt.Fprintln(t, "accuracy\tmin\tmax\tloss\tepsilon\trun hash")
+	for _, r := range res.Rows {
+		for _, v := range r.Values {
+			fmt.Fprintf(t, "%s\t", v)
+		}
+		fmt.Fprintf(t, "%.2f\t%.2f\t%.2f\t%.4f\t%.4g\t%.8s\n", 100*r.Accuracy.Mean, 100*r.Accuracy.Min, 100*r.Accuracy.Max, r.Loss, r.EpsilonUpper, r.RunHash)
+	}
+	if err := t.Flush(); err != nil {
+		return err
+	}
+	_, err := fmt.Fprintf(w, "sweep directory  %s\n", res.Dir)
+	return err
+}
+
+func newSweepMerge() *cobra.Command {
+	var out string
+	c := &cobra.Command{
+		Use:     "merge CELLS...",
+		Short:   "Join the cells files of a sweep's shards",
+		Example: "  sotto sweep merge sweeps/name-sweep-1a2b3c4d/cells-*-of-4.csv --out cells.csv",
+		Args:    cobra.MinimumNArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			b, err := experiment.MergeCells(args)
+			if err != nil {
+				return err
+			}
+			if out == "" {
+				_, err = cmd.OutOrStdout().Write(b)
+				return err
+			}
+			return os.WriteFile(out, b, 0o644)
+		},
+	}
+	c.Flags().StringVar(&out, "out", "", "file to write; default: standard output")
+	return c
+}

@@ -1,0 +1,217 @@
+package experiment
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"sotto/config"
+)
+
+const tinySweep = `
+rounds = 3
+[topology]
+agents = 3
+[data]
+dataset = "glyphs"
+train = 90
+test = 30
+[model]
+hidden = [4]
+[privacy]
+mechanism = "none"
+max_grad_norm = 1.0
+batch_size = 10
+[sweep]
+topology.graph = ["ring", "complete"]
+"algorithm.step_size" = [0.1, 0.5]
+seed = [7, 8]
+`
+
+func tiny(t *testing.T, axes ...string) *Sweep {
+	t.Helper()
+	s, err := ParseSweep("tiny.toml", []byte(tinySweep), nil, axes)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+// All combinations, keys in alphabetical order, seeds innermost; a flag replaces the file's list.
+func TestSweepCells(t *testing.T) {
+	s := tiny(t)
+	want := []string{
+		"algorithm.step_size=0.1 topology.graph=ring seed=7", "algorithm.step_size=0.1 topology.graph=ring seed=8",
+		"algorithm.step_size=0.1 topology.graph=complete seed=7", "algorithm.step_size=0.1 topology.graph=complete seed=8",
+		"algorithm.step_size=0.5 topology.graph=ring seed=7", "algorithm.step_size=0.5 topology.graph=ring seed=8",
+		"algorithm.step_size=0.5 topology.graph=complete seed=7", "algorithm.step_size=0.5 topology.graph=complete seed=8",
+	}
+	if s.Cells() != len(want) {
+		t.Fatalf("%d cells, want %d", s.Cells(), len(want))
+	}
+	for i, w := range want {
+		f, err := s.Cell(i)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := s.describe(i); got != w {
+			t.Errorf("cell %d is %s, want %s", i, got, w)
+		}
+		if got := fmt.Sprintf("topology.graph=%s seed=%d", f.topo.Graph, f.root.Seed); !strings.HasSuffix(w, got) {
+			t.Errorf("cell %d decodes to %s, want %s", i, got, w)
+		}
+	}
+	if s := tiny(t, "topology.graph=path,star,ring", "seed=1"); s.Cells() != 6 {
+		t.Errorf("%d cells with flags, want 6", s.Cells())
+	}
+}
+
+func sweepTo(t *testing.T, s *Sweep, opt SweepOptions) (dir string, cells []byte) {
+	t.Helper()
+	res, err := s.Run(context.Background(), opt)
+	if err != nil {
+		t.Fatal(err)
+	}
+	b, err := os.ReadFile(filepath.Join(res.Dir, cellsName(opt.Shard, max(1, opt.Shards))))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return res.Dir, b
+}
+
+// A sweep gives the same file for any number of workers, after any interruption, with a row torn by a crash, and in
+// shards that are merged.
+func TestSweepIsResumable(t *testing.T) {
+	_, want := sweepTo(t, tiny(t), SweepOptions{Out: t.TempDir(), Workers: 1})
+	if _, got := sweepTo(t, tiny(t), SweepOptions{Out: t.TempDir(), Workers: 3, Discard: true}); !bytes.Equal(got, want) {
+		t.Error("three workers give other rows than one")
+	}
+	for stop := 1; stop < 8; stop += 3 {
+		out := t.TempDir()
+		ctx, cancel := context.WithCancel(context.Background())
+		_, err := tiny(t).Run(ctx, SweepOptions{Out: out, Workers: 2, Progress: func(p SweepProgress) {
+			if p.Done == stop {
+				cancel()
+			}
+		}})
+		if !errors.Is(err, context.Canceled) {
+			t.Fatalf("stopped after %d cells: %v", stop, err)
+		}
+		files, err := filepath.Glob(filepath.Join(out, "*", "cells.csv"))
+		if err != nil || len(files) != 1 {
+			t.Fatal(files, err)
+		}
+		f, err := os.OpenFile(files[0], os.O_APPEND|os.O_WRONLY, 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		f.WriteString("7,0.5,comp") // a crash in the middle of a row
+		f.Close()
+		ran := 0
+		if _, err := tiny(t).Run(context.Background(), SweepOptions{Out: out, Workers: 2, Progress: func(SweepProgress) { ran++ }}); err != nil {
+			t.Fatal(err)
+		}
+		if got, _ := os.ReadFile(files[0]); !bytes.Equal(got, want) {
+			t.Errorf("stopped after %d cells: the file differs from an uninterrupted sweep's", stop)
+		}
+		if ran > 8-stop {
+			t.Errorf("stopped after %d cells: %d cells ran again", stop, ran)
+		}
+	}
+
+	out := t.TempDir()
+	var paths []string
+	for shard := range 3 {
+		dir, _ := sweepTo(t, tiny(t), SweepOptions{Out: out, Shard: shard, Shards: 3})
+		paths = append(paths, filepath.Join(dir, cellsName(shard, 3)))
+	}
+	if got, err := MergeCells(paths); err != nil || !bytes.Equal(got, want) {
+		t.Errorf("merged shards differ from one sweep: %v", err)
+	}
+	if _, err := MergeCells(paths[1:]); err == nil {
+		t.Error("a shard is missing and nothing was said")
+	}
+	other := filepath.Join(t.TempDir(), "cells.csv")
+	b, _ := os.ReadFile(paths[0])
+	os.WriteFile(other, bytes.Replace(b, []byte(",ring,"), []byte(",star,"), 1), 0o644)
+	if _, err := MergeCells(append(paths, other)); err == nil {
+		t.Error("two rows of one cell differ and nothing was said")
+	}
+}
+
+// A cell killed in the middle goes on from its checkpoint, and rows of another engine are replaced.
+func TestSweepReplacesForeignRows(t *testing.T) {
+	out := t.TempDir()
+	dir, want := sweepTo(t, tiny(t), SweepOptions{Out: out})
+	path := filepath.Join(dir, "cells.csv")
+	header, rows, err := decodeCells(path, want)
+	if err != nil {
+		t.Fatal(err)
+	}
+	rows[3].Engine, rows[3].RunHash = "0", "ffff"
+	os.WriteFile(path, encodeCells(header, rows), 0o644)
+	if _, got := sweepTo(t, tiny(t), SweepOptions{Out: out}); !bytes.Equal(got, want) {
+		t.Error("the row of another engine was kept")
+	}
+}
+
+func TestBadSweeps(t *testing.T) {
+	base := strings.Split(tinySweep, "[sweep]")[0]
+	for name, tc := range map[string]struct {
+		section string
+		axes    []string
+		key     string
+	}{
+		"nothing to vary": {"", nil, "sweep"},
+		"not a list":      {"[sweep]\nseed = 3", nil, "sweep.seed"},
+		"empty list":      {"[sweep]\nseed = []", nil, "sweep.seed"},
+		"not a section":   {"", []string{"seed"}, ""},
+		"too many cells":  {"", []string{"seed=" + strings.Repeat("1,", 1200) + "1", "rounds=" + strings.Repeat("1,", 1200) + "1"}, "sweep.seed"},
+		"bad value":       {"[sweep]\nrounds = [-1, 5]", nil, "rounds"},
+	} {
+		_, err := ParseSweep("f.toml", []byte(base+tc.section), nil, tc.axes)
+		var bad *config.Error
+		if !errors.As(err, &bad) || bad.Key != tc.key {
+			t.Errorf("%s: %v, want a config.Error for %q", name, err, tc.key)
+		}
+	}
+	s, err := ParseSweep("f.toml", []byte(base+"[sweep]\nalgorithm.stepsize = [1, 2]"), nil, nil)
+	if err == nil {
+		_, err = s.Run(context.Background(), SweepOptions{Out: t.TempDir()})
+	}
+	var bad *config.Error
+	if !errors.As(err, &bad) || bad.File != "[sweep]" || bad.Key != "algorithm.stepsize" {
+		t.Errorf("unknown key: %v", err)
+	}
+	for key, opt := range map[string]SweepOptions{"shard": {Shard: 3, Shards: 3}, "shards": {Shards: -1}, "workers": {Workers: -1}} {
+		if _, err := tiny(t).Run(context.Background(), opt); !errors.As(err, &bad) || bad.Key != key {
+			t.Errorf("%s: %v", key, err)
+		}
+	}
+	if _, err := Parse("f.toml", []byte(tinySweep), nil); !errors.As(err, &bad) || bad.Key != "sweep" {
+		t.Errorf("a sweep as a single run: %v", err)
+	}
+}
+
+func FuzzDecodeCells(f *testing.F) {
+	row := CellRow{Cell: 1, Values: []string{"ring"}, ConfigDigest: "d", Engine: "2", Arithmetic: "fma", RunHash: "h"}
+	header := append([]string{"cell", "topology.graph"}, cellColumns...)
+	f.Add(encodeCells(header, []CellRow{row, row}))
+	f.Add([]byte("cell\n"))
+	f.Add([]byte("cell,a\n\"\n"))
+	f.Fuzz(func(t *testing.T, b []byte) {
+		header, rows, err := decodeCells("f", b)
+		if err != nil || header == nil {
+			return
+		}
+		again, same, err := decodeCells("f", encodeCells(header, rows))
+		if err != nil || len(same) != len(rows) || fmt.Sprint(again) != fmt.Sprint(header) {
+			t.Errorf("rows do not survive: %v", err)
+		}
+	})
+}

@@ -1,0 +1,203 @@
+package experiment
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"runtime"
+	"sync"
+	"time"
+
+	"sotto/config"
+)
+
+// SweepOptions say how to run a sweep; they change no result.
+type SweepOptions struct {
+	Out     string // folder of sweep directories
+	DataDir string
+	Workers int // cells at the same time; 0: one for each processor. Each cell then runs on one.
+	Shard   int // this process runs the cells i with i mod Shards = Shard
+	Shards  int // 0 means 1
+	Discard bool
+	// Progress, when not nil, is called after every cell, one call at a time. Rows that an earlier process has
+	// left are not reported.
+	Progress func(SweepProgress)
+}
+
+// SweepProgress says how far a sweep is.
+type SweepProgress struct {
+	Done, Of int // cells of this shard, those of earlier processes included
+	Cell     string
+	Row      CellRow
+	Seconds  float64
+	Left     time.Duration // by the mean time of the cells that this process has finished
+}
+
+// SweepResult is a finished shard of a sweep.
+type SweepResult struct {
+	Dir  string
+	Rows []CellRow // in the order of cells
+}
+
+func (o *SweepOptions) validate() error {
+	if o.Shards == 0 {
+		o.Shards = 1
+	}
+	switch {
+	case o.Workers < 0:
+		return config.Bad("workers", o.Workers, "at least 0")
+	case o.Shards < 1:
+		return config.Bad("shards", o.Shards, "at least 1")
+	case o.Shard < 0 || o.Shard >= o.Shards:
+		return config.Bad("shard", o.Shard, fmt.Sprintf("0 to %d", o.Shards-1))
+	}
+	if o.Workers == 0 {
+		o.Workers = runtime.GOMAXPROCS(0)
+	}
+	return nil
+}
+
+// sweeping is a sweep in progress.
+type sweeping struct {
+	s     *Sweep
+	opt   SweepOptions
+	dir   string
+	table *cellTable
+	cache *dataCache
+
+	mu      sync.Mutex
+	done    int
+	of      int
+	began   time.Time
+	counted int // cells this process has finished
+}
+
+// Run runs the cells of a shard, as many at a time as there are workers. Finished cells are rows of cells.csv in
+// the sweep's directory, written one by one: a sweep that was stopped goes on when it is run again, and ends with
+// the same file. A cell that was interrupted goes on from its checkpoint.
+func (s *Sweep) Run(ctx context.Context, opt SweepOptions) (*SweepResult, error) {
+	if err := opt.validate(); err != nil {
+		return nil, err
+	}
+	w := &sweeping{s: s, opt: opt, cache: newDataCache(), began: time.Now()}
+	first, err := w.build(opt.Shard % s.Cells()) // bad settings fail before anything is written
+	if err != nil {
+		return nil, err
+	}
+	w.dir = filepath.Join(opt.Out, first.file.root.Name+"-sweep-"+s.digest()[:8])
+	if err := os.MkdirAll(w.dir, 0o755); err != nil {
+		return nil, err
+	}
+	if w.table, err = openCells(w.dir, s, opt.Shard, opt.Shards); err != nil {
+		return nil, err
+	}
+	defer w.table.close()
+	if err := w.all(ctx); err != nil {
+		if ctx.Err() != nil {
+			return nil, fmt.Errorf("%w: %d of %d cells are done; the same command goes on", ctx.Err(), w.done, w.of)
+		}
+		return nil, err
+	}
+	rows, err := w.table.finish()
+	return &SweepResult{Dir: w.dir, Rows: rows}, err
+}
+
+func (w *sweeping) build(cell int) (*Experiment, error) {
+	f, err := w.s.Cell(cell)
+	if err != nil {
+		return nil, err
+	}
+	return f.build(w.opt.DataDir, w.cache)
+}
+
+// all runs every cell of the shard that has no row yet.
+func (w *sweeping) all(ctx context.Context) error {
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	cells := make(chan int)
+	go func() {
+		defer close(cells)
+		for i := w.opt.Shard; i < w.s.Cells(); i += w.opt.Shards {
+			select {
+			case cells <- i:
+			case <-ctx.Done():
+				return
+			}
+		}
+	}()
+	w.of = (w.s.Cells() - w.opt.Shard + w.opt.Shards - 1) / w.opt.Shards
+	var wg sync.WaitGroup
+	for range min(w.opt.Workers, max(1, w.of)) {
+		wg.Go(func() {
+			for i := range cells {
+				if err := w.cell(ctx, i); err != nil {
+					cancel(err)
+					return
+				}
+			}
+		})
+	}
+	wg.Wait()
+	return context.Cause(ctx)
+}
+
+func (w *sweeping) cell(ctx context.Context, i int) error {
+	e, err := w.build(i)
+	if err != nil {
+		return fmt.Errorf("cell %d (%s): %w", i, w.s.describe(i), err)
+	}
+	if w.table.has(i, e) {
+		w.mu.Lock()
+		w.done++
+		w.mu.Unlock()
+		return nil
+	}
+	began := time.Now()
+	res, err := w.run(ctx, e)
+	if err != nil {
+		return fmt.Errorf("cell %d (%s): %w", i, w.s.describe(i), err)
+	}
+	row := newCellRow(i, w.s.Values(i), &res.Summary)
+	if err := w.table.add(row); err != nil {
+		return err
+	}
+	if w.opt.Discard {
+		if err := os.RemoveAll(res.Dir); err != nil {
+			return err
+		}
+	}
+	w.report(row, time.Since(began).Seconds())
+	return nil
+}
+
+// run runs one cell, from its checkpoint where an interrupted process has left one.
+func (w *sweeping) run(ctx context.Context, e *Experiment) (*Result, error) {
+	opt := Options{Out: filepath.Join(w.dir, "runs"), Workers: 1, Command: "sotto run config.toml"}
+	left := filepath.Join(opt.Out, e.name()+partialSuffix)
+	if _, err := os.Stat(filepath.Join(left, checkpointFile)); err == nil {
+		res, err := Resume(ctx, left, w.opt.DataDir, opt)
+		if err == nil || ctx.Err() != nil {
+			return res, err
+		}
+	}
+	if err := os.RemoveAll(left); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return nil, err
+	}
+	return e.Run(ctx, opt)
+}
+
+func (w *sweeping) report(row CellRow, seconds float64) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.done++
+	w.counted++
+	if w.opt.Progress == nil {
+		return
+	}
+	each := time.Since(w.began) / time.Duration(w.counted)
+	w.opt.Progress(SweepProgress{Done: w.done, Of: w.of, Cell: w.s.describe(row.Cell), Row: row, Seconds: seconds,
+		Left: each * time.Duration(w.of-w.done)})
+}
