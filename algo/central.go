@@ -14,13 +14,16 @@ var _ agent.Algorithm = (*SGD)(nil)
 // SGDParams are the parameters of the single-site baselines.
 type SGDParams struct {
 	StepSize
+	Optimizer
 	Momentum    float64 `toml:"momentum"`     // β in [0, 1)
 	WeightDecay float64 `toml:"weight_decay"` // public L2 factor, >= 0
 }
 
 // SGD is the DP-SGD of one site that sends nothing: Abadi et al. 2016 with Poisson batches and momentum,
 //
-//	v <- β v + G̃(θ) + wd θ,  θ <- θ - η_k v.
+//	v <- β v + G̃(θ) + wd θ,  θ <- θ - η_k v,
+//
+// or another Optimizer.
 //
 // As "central" one agent holds all data: a trusted curator, the upper reference, not decentralized. As
 // "local" every agent trains on its own data alone, the lower reference. Every round asks one "grad"
@@ -31,8 +34,8 @@ type SGD struct {
 	name   string
 	rounds uint64
 
-	theta    tensor.Vec
-	velocity tensor.Vec // nil when β = 0
+	theta  tensor.Vec
+	update updater
 }
 
 // NewCentral decodes SGDParams for the central baseline; it refuses more than one agent.
@@ -49,8 +52,8 @@ func newSGD(name string, decode func(any) error) (agent.Factory, error) {
 	if err := p.validate(); err != nil {
 		return nil, err
 	}
-	if !(p.Momentum >= 0 && p.Momentum < 1) {
-		return nil, config.Bad("momentum", p.Momentum, "at least 0 and below 1")
+	if err := p.complete(&p.Momentum); err != nil {
+		return nil, err
 	}
 	if !notNegative(p.WeightDecay) {
 		return nil, config.Bad("weight_decay", p.WeightDecay, "at least 0 and finite")
@@ -60,11 +63,8 @@ func newSGD(name string, decode func(any) error) (agent.Factory, error) {
 			return nil, fmt.Errorf("the central baseline holds all data at one agent: %w",
 				config.Bad("agents", env.Agents, "1 with algorithm central"))
 		}
-		a := &SGD{p: p, name: name, rounds: env.Rounds, theta: make(tensor.Vec, env.Dim)}
+		a := &SGD{p: p, name: name, rounds: env.Rounds, theta: make(tensor.Vec, env.Dim), update: newUpdater(p.Optimizer, p.Momentum, env)}
 		copy(a.theta, env.Init)
-		if p.Momentum > 0 {
-			a.velocity = make(tensor.Vec, env.Dim)
-		}
 		return a, nil
 	}, nil
 }
@@ -75,46 +75,34 @@ func (a *SGD) Step(in *agent.Input, out *agent.Output) error {
 	case agent.Round:
 		out.Ask("grad", a.theta)
 	case agent.Answer:
-		a.update(a.p.At(in.Round, a.rounds), in.Answer)
-	case agent.Start, agent.Exhausted, agent.Stop:
+		eta := a.p.At(in.Round, a.rounds)
+		a.update.apply(a.theta, eta, in.Answer, a.p.WeightDecay, a.theta)
+		a.update.average(a.theta)
+	case agent.Exhausted:
+		a.update.average(a.theta)
+	case agent.Start, agent.Stop:
 	default:
 		return fmt.Errorf("%s: %w: %v", a.name, agent.ErrKind, in.Kind)
 	}
 	return nil
 }
 
-func (a *SGD) update(eta float64, g tensor.Vec) {
-	if a.velocity == nil {
-		if a.p.WeightDecay > 0 {
-			a.theta.Scale(1-eta*a.p.WeightDecay, a.theta)
-		}
-		a.theta.AddScaled(-eta, g)
-		return
-	}
-	a.velocity.Scale(a.p.Momentum, a.velocity)
-	a.velocity.AddScaled(1, g)
-	if a.p.WeightDecay > 0 {
-		a.velocity.AddScaled(a.p.WeightDecay, a.theta)
-	}
-	a.theta.AddScaled(-eta, a.velocity)
-}
+// Params returns θ, or its average with ema.
+func (a *SGD) Params() tensor.Vec { return a.update.params(a.theta) }
 
-// Params returns θ.
-func (a *SGD) Params() tensor.Vec { return a.theta }
-
-// AppendState writes θ and the velocity.
+// AppendState writes θ and the optimizer's state.
 func (a *SGD) AppendState(b []byte) []byte {
-	b = binary.LittleEndian.AppendUint64(agent.AppendTag(b, a.name+"/1"), uint64(len(a.theta)))
-	return agent.AppendVec(agent.AppendVec(b, a.theta), a.velocity)
+	b = binary.LittleEndian.AppendUint64(agent.AppendTag(b, a.name+"/2"), uint64(len(a.theta)))
+	return a.update.appendState(agent.AppendVec(b, a.theta))
 }
 
 // LoadState reads AppendState's bytes.
 func (a *SGD) LoadState(b []byte) error {
-	s := agent.ReadState(b, a.name+"/1")
+	s := agent.ReadState(b, a.name+"/2")
 	if d := s.Uint64(); d != uint64(len(a.theta)) {
 		return fmt.Errorf("%w: dimension %d, this run has %d", agent.ErrState, d, len(a.theta))
 	}
 	s.Vec(a.theta)
-	s.Vec(a.velocity)
+	a.update.loadState(s)
 	return s.Close()
 }

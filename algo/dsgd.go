@@ -14,6 +14,8 @@ var _ agent.Algorithm = (*DSGD)(nil)
 // DSGDParams are the parameters of DP-DSGD.
 type DSGDParams struct {
 	StepSize
+	Optimizer
+	Momentum float64 `toml:"momentum,omitempty"` // β in [0, 1)
 	// Order is "grad-then-mix" (Algorithm 1 as printed, default) or "mix-then-grad" (the authors' code).
 	Order       string  `toml:"order"`
 	WeightDecay float64 `toml:"weight_decay"` // public L2 factor, added after the answer; >= 0
@@ -26,7 +28,8 @@ type DSGDParams struct {
 //	mix-then-grad  m_i = Σ_j w_ij θ_j^k,  θ_i^{k+1} = m_i - η_k (G̃(m_i) + wd m_i)
 //
 // One "grad" query and one charge a round; G̃ is the answer: the clipped and noised sum over a Poisson
-// batch divided by the public expected batch size. Each message is θ_i^k (d values) to all neighbors.
+// batch divided by the public expected batch size. Another Optimizer than sgd puts its direction in place of
+// G̃ (+ wd θ), with moments that stay at the agent. Each message is θ_i^k (d values) to all neighbors.
 // Exhausted: the round only mixes, and nothing private enters any more.
 type DSGD struct {
 	p      DSGDParams
@@ -35,6 +38,8 @@ type DSGD struct {
 	theta tensor.Vec // θ_i^k
 	next  tensor.Vec // Σ_j w_ij θ_j^k between Round and Answer
 	mix   mixer
+
+	update updater
 }
 
 // NewDSGD decodes DSGDParams and returns their factory.
@@ -46,6 +51,9 @@ func NewDSGD(decode func(any) error) (agent.Factory, error) {
 	if err := p.validate(); err != nil {
 		return nil, err
 	}
+	if err := p.complete(&p.Momentum); err != nil {
+		return nil, err
+	}
 	if p.Order != "grad-then-mix" && p.Order != "mix-then-grad" {
 		return nil, config.Bad("order", p.Order, "one of grad-then-mix, mix-then-grad")
 	}
@@ -53,7 +61,7 @@ func NewDSGD(decode func(any) error) (agent.Factory, error) {
 		return nil, config.Bad("weight_decay", p.WeightDecay, "at least 0 and finite")
 	}
 	return func(env agent.Env) (agent.Algorithm, error) {
-		a := &DSGD{p: p, rounds: env.Rounds}
+		a := &DSGD{p: p, rounds: env.Rounds, update: newUpdater(p.Optimizer, p.Momentum, env)}
 		a.theta, a.next = make(tensor.Vec, env.Dim), make(tensor.Vec, env.Dim)
 		copy(a.theta, env.Init)
 		return a, nil
@@ -71,11 +79,7 @@ func (a *DSGD) Step(in *agent.Input, out *agent.Output) error {
 		out.Ask("grad", a.point())
 		return nil
 	case agent.Answer:
-		eta := a.p.At(in.Round, a.rounds)
-		if a.p.WeightDecay > 0 {
-			a.next.AddScaled(-eta*a.p.WeightDecay, a.point())
-		}
-		a.next.AddScaled(-eta, in.Answer)
+		a.update.apply(a.next, a.p.At(in.Round, a.rounds), in.Answer, a.p.WeightDecay, a.point())
 	case agent.Exhausted:
 	case agent.Stop:
 		return nil
@@ -83,6 +87,7 @@ func (a *DSGD) Step(in *agent.Input, out *agent.Output) error {
 		return fmt.Errorf("dsgd: %w: %v", agent.ErrKind, in.Kind)
 	}
 	a.theta, a.next = a.next, a.theta
+	a.update.average(a.theta)
 	out.Broadcast(a.theta)
 	return nil
 }
@@ -95,15 +100,15 @@ func (a *DSGD) point() tensor.Vec {
 	return a.theta
 }
 
-// Params returns θ_i.
-func (a *DSGD) Params() tensor.Vec { return a.theta }
+// Params returns θ_i, or its average with ema.
+func (a *DSGD) Params() tensor.Vec { return a.update.params(a.theta) }
 
-const dsgdTag = "dsgd/1"
+const dsgdTag = "dsgd/2"
 
-// AppendState writes θ_i and the mixed vector.
+// AppendState writes θ_i, the mixed vector and the optimizer's state.
 func (a *DSGD) AppendState(b []byte) []byte {
 	b = binary.LittleEndian.AppendUint64(agent.AppendTag(b, dsgdTag), uint64(len(a.theta)))
-	return agent.AppendVec(agent.AppendVec(b, a.theta), a.next)
+	return a.update.appendState(agent.AppendVec(agent.AppendVec(b, a.theta), a.next))
 }
 
 // LoadState reads AppendState's bytes.
@@ -114,5 +119,6 @@ func (a *DSGD) LoadState(b []byte) error {
 	}
 	s.Vec(a.theta)
 	s.Vec(a.next)
+	a.update.loadState(s)
 	return s.Close()
 }

@@ -11,10 +11,14 @@ import (
 //	const      η_k = step_size
 //	geometric  η_k = step_size (step_size_final / step_size)^(k/(K-1)), a logarithmic sweep
 //	inverse    η_k = step_size / (1 + k/step_size_tau)
+//	cosine     η_k = step_size_final + (step_size - step_size_final) (1 + cos(π k/(K-1)))/2
+//
+// warmup = w multiplies the first w of them by (k+1)/w, whatever the schedule.
 type StepSize struct {
 	StepSize      float64 `toml:"step_size"`                 // η_0 > 0, finite
-	StepSizeFinal float64 `toml:"step_size_final,omitempty"` // geometric only: η_{K-1} > 0
+	StepSizeFinal float64 `toml:"step_size_final,omitempty"` // geometric and cosine: η_{K-1} > 0
 	StepSizeTau   float64 `toml:"step_size_tau,omitempty"`   // inverse only: rounds until η is halved, > 0
+	Warmup        uint64  `toml:"warmup,omitempty"`          // rounds of linear warm-up
 	Schedule      string  `toml:"schedule"`
 }
 
@@ -24,25 +28,36 @@ func (s *StepSize) validate() error {
 	}
 	switch s.Schedule {
 	case "const":
-	case "geometric":
+	case "geometric", "cosine":
 		if !positive(s.StepSizeFinal) {
-			return config.Bad("step_size_final", s.StepSizeFinal, "above 0 and finite (schedule geometric)")
+			return config.Bad("step_size_final", s.StepSizeFinal, "above 0 and finite (schedule "+s.Schedule+")")
 		}
 	case "inverse":
 		if !positive(s.StepSizeTau) {
 			return config.Bad("step_size_tau", s.StepSizeTau, "above 0 and finite (schedule inverse)")
 		}
 	default:
-		return config.Bad("schedule", s.Schedule, "one of const, geometric, inverse")
+		return config.Bad("schedule", s.Schedule, "one of const, cosine, geometric, inverse")
 	}
 	return nil
 }
 
 // At returns η_k for round k of rounds.
 func (s *StepSize) At(k, rounds uint64) float64 {
+	eta := s.scheduled(k, rounds)
+	if k < s.Warmup {
+		eta *= float64(k+1) / float64(s.Warmup)
+	}
+	return eta
+}
+
+func (s *StepSize) scheduled(k, rounds uint64) float64 {
 	switch {
 	case s.Schedule == "geometric" && rounds > 1:
 		return s.StepSize * math.Pow(s.StepSizeFinal/s.StepSize, float64(k)/float64(rounds-1))
+	case s.Schedule == "cosine" && rounds > 1:
+		fall := (1 + math.Cos(math.Pi*float64(k)/float64(rounds-1))) / 2
+		return s.StepSizeFinal + float64((s.StepSize-s.StepSizeFinal)*fall)
 	case s.Schedule == "inverse":
 		return s.StepSize / (1 + float64(k)/s.StepSizeTau)
 	}

@@ -21,7 +21,7 @@ import (
 )
 
 // EngineVersion changes whenever the same configuration and seed give other results.
-const EngineVersion = "2"
+const EngineVersion = "3"
 
 // Experiment is a run file that every package has accepted, with its data loaded: ready to run.
 type Experiment struct {

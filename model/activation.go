@@ -8,6 +8,7 @@ import (
 
 // activation is an elementwise function. Its scratch holds the derivative at every input.
 type activation struct {
+	name  string
 	width int
 	f     func(y, d, x []float32)
 }

@@ -24,12 +24,15 @@ type pass struct {
 	scratch tensor.Mat
 	shared  []float32
 	index   []int32 // rows of size.index
+	plain   bool    // norms are not used: backward may leave them out
 }
 
 // layer is one function of a network. A layer is immutable. Rows of a chunk never meet: row s of an output
 // depends on row s of the inputs only.
 type layer interface {
 	size() size
+	// describe fills the fields of LayerInfo that size does not tell, GradientMACs without the input gradient.
+	describe() LayerInfo
 	forward(p *pass)
 	// backward writes dx if it is needed, and adds the squared L2 norm of each sample's parameter
 	// gradient to norms; a NaN or Inf in it must make the norm NaN or Inf.

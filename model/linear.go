@@ -46,6 +46,9 @@ func (l linear) backward(p *pass, norms []float64) {
 		extra = 1
 	}
 	for s := range norms {
+		if p.plain {
+			break
+		}
 		norms[s] += float64((tensor.SumSquares(p.x.Row(s)) + extra) * tensor.SumSquares(p.dy.Row(s)))
 	}
 	if p.dx.Data != nil {

@@ -22,6 +22,12 @@ type Batch struct {
 	X       tensor.Mat // one sample a row; images are flattened in the order height, width, channel
 	Labels  []int32    // 0 .. Classes-1
 	Targets []float32
+
+	// Views > 1 says that each Views consecutive rows are augmented views of one record, with its label or target on
+	// each. The record's gradient is the mean of its rows' gradients, clipped as one (augmentation
+	// multiplicity: De, Berrada, Hayes, Smith, Balle 2022, "Unlocking High-Accuracy Differentially Private Image
+	// Classification through Scale"). At most 32, and it divides the number of rows. 0 and 1 mean one row a record.
+	Views int
 }
 
 // Len returns the number of samples.
@@ -71,6 +77,14 @@ type Model interface {
 	Outputs() int
 	// Loss returns the mean loss over the batch; 0 for an empty batch. It may be NaN or infinite.
 	Loss(theta tensor.Vec, batch *Batch, w *Workspace) float64
+}
+
+// Plain is a Model that also has the step of non-private training. It is the honest comparator for the price of privacy
+// and NEVER serves where anything is released: nothing bounds what one sample adds.
+type Plain interface {
+	// GradientSum ADDS to dst the sum of the batch's loss gradients at theta: no norms, no clipping, no test for
+	// NaN or Inf. Stats counts the samples and has their mean loss.
+	GradientSum(dst, theta tensor.Vec, batch *Batch, w *Workspace) Stats
 }
 
 // GridModel is a Model that also sums per-sample gradients exactly, on a grid of integers.

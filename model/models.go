@@ -118,7 +118,7 @@ func newMLP(decode func(params any) error, s Shape) (Model, error) {
 		if h < 1 || h > maxFeatures/in {
 			return nil, config.Bad("hidden", h, "1 or more, with at most 16777216 weights in a layer")
 		}
-		layers = append(layers, linear{in, h, true}, activation{h, f})
+		layers = append(layers, linear{in, h, true}, activation{p.Activation, h, f})
 		in = h
 	}
 	return withHead(s, layers, in)
@@ -139,7 +139,7 @@ func newConvNet(decode func(params any) error, s Shape) (Model, error) {
 	if c.cells() > maxFeatures/hidden {
 		return nil, config.Bad("height x width", [2]int{s.Height, s.Width}, "at most 16777216 weights in a layer")
 	}
-	return withHead(s, []layer{c, linear{c.cells(), hidden, true}, activation{hidden, activations["mish"]}}, hidden)
+	return withHead(s, []layer{c, linear{c.cells(), hidden, true}, activation{"mish", hidden, activations["mish"]}}, hidden)
 }
 
 // withHead adds the last linear layer and the loss: cross-entropy for classes, squares for a regression.

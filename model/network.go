@@ -31,6 +31,7 @@ type network struct {
 var (
 	_ Model     = (*network)(nil)
 	_ GridModel = (*network)(nil)
+	_ Plain     = (*network)(nil)
 )
 
 // compose checks that each layer's output is the next one's input: a mismatch is a programming error.
@@ -184,6 +185,33 @@ func (n *network) ClippedGradientSum(dst, theta tensor.Vec, batch *Batch, clip f
 		n.backward(w, batch, lo, hi)
 		if w.settle(hi-lo, limit, &stats) > 0 {
 			n.drop(w, hi-lo, clean)
+		}
+		for i, l := range n.layers {
+			if k, ok := l.(learned); ok {
+				k.accumulate(n.part(dst, i), &w.passes[i], w.factors[:hi-lo])
+			}
+		}
+	}
+	return stats.mean()
+}
+
+// GradientSum runs the layers without norms, and with factor 1 for every sample.
+func (n *network) GradientSum(dst, theta tensor.Vec, batch *Batch, w *Workspace) Stats {
+	checkLen("destination", len(dst), n.dim)
+	n.checkBatch(batch)
+	n.bind(w, theta)
+	for i := range w.passes {
+		w.passes[i].plain = true
+	}
+	stats := Stats{Samples: batch.Len()}
+	for s := range w.factors {
+		w.factors[s] = 1
+	}
+	for lo := 0; lo < batch.Len(); lo += chunkRows {
+		hi := min(lo+chunkRows, batch.Len())
+		n.backward(w, batch, lo, hi)
+		for s := range hi - lo {
+			stats.Loss += w.losses[s]
 		}
 		for i, l := range n.layers {
 			if k, ok := l.(learned); ok {

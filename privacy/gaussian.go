@@ -98,28 +98,14 @@ func (m Gaussian) Perturb(v *Value, r account.Release, c Charge) {
 			n := normals[:min(len(normals), at+p.Dim-lo)]
 			c.Noise.Normals(n)
 			if v.Step > 0 {
-				addGrid(v.Float[lo:], v.Grid[lo:], v.Step/GridStep(r.Parts[0].Clip), step, sigma, n)
+				tensor.AddNoiseGrid(v.Float[lo:], v.Grid[lo:], v.Step/GridStep(r.Parts[0].Clip), step, sigma, n)
 			} else {
-				addFloat(v.Float[lo:], step, sigma, n)
+				tensor.AddNoise(v.Float[lo:], step, sigma, n)
 			}
 		}
 		at += p.Dim
 	}
 	clear(normals[:])
-}
-
-func addFloat(x tensor.Vec, step, sigma float64, normals []float64) {
-	inv := 1 / step
-	for i, z := range normals {
-		x[i] = float32(math.RoundToEven(float64(x[i])*inv+sigma*z) * step)
-	}
-}
-
-// addGrid adds noise to exact integers; ratio is their grid step over the mechanism's.
-func addGrid(x tensor.Vec, grid []int64, ratio, step, sigma float64, normals []float64) {
-	for i, z := range normals {
-		x[i] = float32(math.RoundToEven(float64(grid[i])*ratio+sigma*z) * step)
-	}
 }
 
 // Provenance is Proved, under the stated assumption on the sampler.

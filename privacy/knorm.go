@@ -6,6 +6,7 @@ import (
 	"sotto/config"
 	"sotto/privacy/account"
 	"sotto/rng"
+	"sotto/tensor"
 )
 
 var _ Mechanism = KNorm{}
@@ -70,9 +71,9 @@ func (m KNorm) Perturb(v *Value, r account.Release, c Charge) {
 	for _, p := range r.Parts {
 		n := noise[at : at+p.Dim]
 		if v.Step > 0 {
-			addGrid(v.Float[at:], v.Grid[at:], v.Step/GridStep(r.Parts[0].Clip), GridStep(p.Clip), length, n)
+			tensor.AddNoiseGrid(v.Float[at:], v.Grid[at:], v.Step/GridStep(r.Parts[0].Clip), GridStep(p.Clip), length, n)
 		} else {
-			addFloat(v.Float[at:], GridStep(p.Clip), length, n)
+			tensor.AddNoise(v.Float[at:], GridStep(p.Clip), length, n)
 		}
 		at += p.Dim
 	}

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"math"
 	"math/big"
-	"runtime"
 	"testing"
 
 	"gonum.org/v1/gonum/stat/distuv"
@@ -352,31 +351,5 @@ func TestSamplersPanicOnImpossibleParameters(t *testing.T) {
 			}()
 			f()
 		}()
-	}
-}
-
-func TestSincosTurnsIsSincos(t *testing.T) {
-	check := func(n uint64) {
-		sin, cos := sincosTurns(n)
-		wantSin, wantCos := math.Sincos(2 * math.Pi * (float64(n) * 0x1p-53))
-		if runtime.GOARCH != "amd64" { // others may fuse multiplications and additions differently
-			if math.Abs(sin-wantSin) > 1e-15 || math.Abs(cos-wantCos) > 1e-15 {
-				t.Fatalf("%d: %g %g, want %g %g", n, sin, cos, wantSin, wantCos)
-			}
-			return
-		}
-		if math.Float64bits(sin) != math.Float64bits(wantSin) || math.Float64bits(cos) != math.Float64bits(wantCos) {
-			t.Fatalf("%d: %x %x, want %x %x", n, sin, cos, wantSin, wantCos)
-		}
-	}
-	for octant := range uint64(8) { // edges of the reduction
-		for d := range uint64(1000) {
-			check((octant<<50 + d) & (1<<53 - 1))
-			check((octant<<50 - d) & (1<<53 - 1))
-		}
-	}
-	s := stream(400)
-	for range 500_000 {
-		check(s.Uint64() >> 11)
 	}
 }

@@ -2,6 +2,7 @@ package rng
 
 import (
 	"crypto/aes"
+	"encoding/binary"
 	"encoding/hex"
 	"fmt"
 	"math"
@@ -9,6 +10,8 @@ import (
 	"testing"
 
 	"gonum.org/v1/gonum/stat/distuv"
+
+	"sotto/tensor"
 )
 
 // The key stream is AES-256 of the blocks domain || counter; the block cipher is checked against the
@@ -160,6 +163,100 @@ func ExamplePublic() {
 	a, b := Public(1331, "init", 0), Public(1331, "init", 0)
 	fmt.Println(a.Uint64() == b.Uint64(), a.Uint64() == Public(1331, "init", 1).Uint64())
 	// Output: true false
+}
+
+// Normals takes two words a pair in the order of the stream, wherever refills fall and whatever was drawn before.
+func TestNormalsConsumeTheStreamInOrder(t *testing.T) {
+	k := Simulated(9, 0, 0)
+	for _, before := range []int{0, 1, 2, 31, 33} {
+		s, words := NewStream(&k, Noise), NewStream(&k, Noise)
+		for range before {
+			s.Uint64()
+			words.Uint64()
+		}
+		for _, n := range []int{0, 1, 2, 3, 8, 30, 100, 511, 512, 1025} {
+			got, want := make([]float64, n), make([]float64, n+n%2)
+			s.Normals(got)
+			b := make([]byte, 8*len(want))
+			for i := range want {
+				binary.LittleEndian.PutUint64(b[8*i:], words.Uint64())
+			}
+			tensor.BoxMuller(want, b)
+			if !slices.Equal(got, want[:n]) {
+				t.Fatalf("%d values after %d words are not those of the stream", n, before)
+			}
+		}
+		if s.Uint64() != words.Uint64() {
+			t.Fatalf("after %d words: the streams have parted", before)
+		}
+	}
+}
+
+// Moments up to the fourth, tails, and what ties the two values of a pair, over four million values: each
+// statistic within 5.6 standard errors of its value under the normal law. There are 15 statistics, so that the
+// test rejects a true normal law with a rate below 15 x 2.2e-8 < 1e-6; tails of few values are compared with
+// the Poisson law at the same rate.
+func TestNormalMomentsAndTails(t *testing.T) {
+	k := Simulated(11, 0, 0)
+	s := NewStream(&k, Noise)
+	const n = 1 << 22
+	var m1, m2, m3, m4, xy, xxyy float64
+	tail := []float64{1, 2, 3, 4, 4.5}
+	var above, below [5]float64
+	x := make([]float64, 4096)
+	for range n / len(x) {
+		s.Normals(x)
+		for i, v := range x {
+			sq := v * v
+			m1, m2, m3, m4 = m1+v, m2+sq, m3+v*sq, m4+sq*sq
+			if i%2 == 1 {
+				xy += v * x[i-1]
+				xxyy += (sq - 1) * (x[i-1]*x[i-1] - 1)
+			}
+			for j, q := range tail {
+				if v > q {
+					above[j]++
+				} else if v < -q {
+					below[j]++
+				}
+			}
+		}
+	}
+	near := func(name string, got, want, variance float64) {
+		if math.Abs(got-want) > 5.6*math.Sqrt(variance) {
+			t.Errorf("%s is %g, want %g within %g", name, got, want, 5.6*math.Sqrt(variance))
+		}
+	}
+	near("mean", m1/n, 0, 1./n)
+	near("second moment", m2/n, 1, 2./n)
+	near("third moment", m3/n, 0, 15./n)
+	near("fourth moment", m4/n, 3, 96./n)
+	near("pair product", xy/(n/2), 0, 2./n)
+	near("pair product of squares", xxyy/(n/2), 0, 4*2./n)
+	for j, q := range tail {
+		want := n * distuv.UnitNormal.Survival(q)
+		for _, got := range []float64{above[j], below[j]} {
+			if want > 1000 {
+				near(fmt.Sprint("tail beyond ", q), got, want, want)
+				continue
+			}
+			p := distuv.Poisson{Lambda: want}
+			if p.CDF(got) < 1e-8 || 1-p.CDF(got-1) < 1e-8 {
+				t.Errorf("%g values beyond %g, want about %g", got, q, want)
+			}
+		}
+	}
+}
+
+func BenchmarkKeyStream(b *testing.B) {
+	k := Simulated(1, 0, 0)
+	s := NewStream(&k, Noise)
+	s.refill()
+	b.SetBytes(bufferSize)
+	for b.Loop() {
+		s.refill()
+	}
+	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/(bufferSize/8), "ns/word")
 }
 
 func BenchmarkNormals(b *testing.B) {

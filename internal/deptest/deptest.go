@@ -29,7 +29,7 @@ var layers = [][]string{
 var edges = map[string][]string{
 	"privacy": {"privacy/ledger"},
 	"data":    {"model"},
-	"rng":     {},
+	"rng":     {"tensor"},
 }
 
 // A rule forbids direct imports.

@@ -31,5 +31,7 @@ func files() map[string][]byte {
 		"mish_amd64.s":      mishFile(),
 		"conv_amd64.s":      convFile(),
 		"vec_amd64.s":       vecFile(),
+		"noise_amd64.s":     noiseFile(),
+		"noisepoly.go":      noiseConstants(),
 	}
 }

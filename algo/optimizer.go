@@ -1,0 +1,169 @@
+package algo
+
+import (
+	"encoding/binary"
+	"math"
+
+	"sotto/agent"
+	"sotto/config"
+	"sotto/tensor"
+)
+
+// Optimizer says how an algorithm turns its answers into steps. It works on public answers alone: whatever
+// it does with them costs no privacy. g is the answer, d the direction that η_k multiplies.
+//
+//	sgd       d = g
+//	momentum  m <- β m + g, d = m                                       (Polyak 1964)
+//	adam      m <- β1 m + (1-β1) g, v <- β2 v + (1-β2) g²,
+//	          d = m/(1-β1^t) / (sqrt(v/(1-β2^t)) + adam_epsilon)        (Kingma, Ba 2015, Algorithm 1)
+//
+// t counts answers. Adam's v holds the variance of the noise beside that of the gradient: where noise
+// dominates, its steps become those of momentum with a smaller step size. weight_decay is part of g with
+// momentum and acts on the parameters directly with sgd, where it is the same, and adam (Loshchilov,
+// Hutter 2019).
+//
+// With ema, an average of the parameters is kept, e <- ema e + (1-ema) θ after every round, from e = θ^0. It
+// is what Params returns, to be evaluated and saved; gradients, messages and mixing use θ.
+type Optimizer struct {
+	Optimizer   string  `toml:"optimizer,omitempty"`    // "sgd", "momentum" or "adam"; "" is momentum where momentum is above 0, otherwise sgd
+	Beta1       float64 `toml:"beta1,omitempty"`        // adam only, below 1; 0 means 0.9
+	Beta2       float64 `toml:"beta2,omitempty"`        // adam only, below 1; 0 means 0.999
+	AdamEpsilon float64 `toml:"adam_epsilon,omitempty"` // adam only; 0 means 1e-8
+	EMA         float64 `toml:"ema,omitempty"`          // in [0, 1); 0: no average
+}
+
+// complete checks o and the momentum beside it and fills in what zero values stand for.
+func (o *Optimizer) complete(momentum *float64) error {
+	if !(*momentum >= 0 && *momentum < 1) {
+		return config.Bad("momentum", *momentum, "at least 0 and below 1")
+	}
+	if !(o.EMA >= 0 && o.EMA < 1) {
+		return config.Bad("ema", o.EMA, "at least 0 and below 1")
+	}
+	switch o.Optimizer {
+	case "", "sgd", "momentum", "adam":
+	default:
+		return config.Bad("optimizer", o.Optimizer, "one of adam, momentum, sgd")
+	}
+	if *momentum > 0 && o.Optimizer != "" && o.Optimizer != "momentum" {
+		return config.Bad("momentum", *momentum, "0 with optimizer "+o.Optimizer)
+	}
+	if o.Optimizer == "momentum" && *momentum == 0 {
+		*momentum = .9
+	}
+	for _, p := range []struct {
+		key       string
+		value     *float64
+		otherwise float64
+		allowed   string
+		below     float64
+	}{
+		{"beta1", &o.Beta1, .9, "at least 0 (0: 0.9) and below 1", 1},
+		{"beta2", &o.Beta2, .999, "at least 0 (0: 0.999) and below 1", 1},
+		{"adam_epsilon", &o.AdamEpsilon, 1e-8, "at least 0 (0: 1e-8) and finite", math.Inf(1)},
+	} {
+		switch {
+		case o.Optimizer != "adam" && *p.value != 0:
+			return config.Bad(p.key, *p.value, "no value without optimizer = \"adam\"")
+		case !(*p.value >= 0 && *p.value < p.below):
+			return config.Bad(p.key, *p.value, p.allowed)
+		case o.Optimizer == "adam" && *p.value == 0:
+			*p.value = p.otherwise
+		}
+	}
+	return nil
+}
+
+// updater is the state of an Optimizer at one agent. Vectors that it does not need are nil.
+type updater struct {
+	p      Optimizer
+	beta   float64    // momentum
+	steps  uint64     // answers so far
+	first  tensor.Vec // m
+	second tensor.Vec // v
+	step   tensor.Vec // adam's d
+	mean   tensor.Vec // e
+}
+
+func newUpdater(p Optimizer, momentum float64, env agent.Env) updater {
+	u := updater{p: p, beta: momentum}
+	if momentum > 0 || p.Optimizer == "adam" {
+		u.first = make(tensor.Vec, env.Dim)
+	}
+	if p.Optimizer == "adam" {
+		u.second, u.step = make(tensor.Vec, env.Dim), make(tensor.Vec, env.Dim)
+	}
+	if p.EMA > 0 {
+		u.mean = make(tensor.Vec, env.Dim)
+		copy(u.mean, env.Init)
+	}
+	return u
+}
+
+// apply takes the step of answer g from x, whose gradient was asked at the point at: x may be at.
+func (u *updater) apply(x tensor.Vec, eta float64, g tensor.Vec, decay float64, at tensor.Vec) {
+	u.steps++
+	if u.beta > 0 {
+		u.first.Scale(u.beta, u.first)
+		u.first.AddScaled(1, g)
+		if decay > 0 {
+			u.first.AddScaled(decay, at)
+		}
+		x.AddScaled(-eta, u.first)
+		return
+	}
+	if decay > 0 {
+		x.AddScaled(-eta*decay, at)
+	}
+	if u.second != nil {
+		u.adam(g)
+		g = u.step
+	}
+	x.AddScaled(-eta, g)
+}
+
+// adam advances both moments and leaves the direction in step. Arithmetic is in float64, moments are stored in
+// float32.
+func (u *updater) adam(g tensor.Vec) {
+	b1, b2 := u.p.Beta1, u.p.Beta2
+	first := 1 / (1 - math.Pow(b1, float64(u.steps)))
+	second := 1 / (1 - math.Pow(b2, float64(u.steps)))
+	for i, x := range g {
+		x := float64(x)
+		m := float32(float64(b1*float64(u.first[i])) + float64((1-b1)*x))
+		v := float32(float64(b2*float64(u.second[i])) + float64((1-b2)*float64(x*x)))
+		u.first[i], u.second[i] = m, v
+		u.step[i] = float32(float64(m) * first / (math.Sqrt(float64(v)*second) + u.p.AdamEpsilon))
+	}
+}
+
+// average takes θ of a finished round into the mean.
+func (u *updater) average(theta tensor.Vec) {
+	for i := range u.mean {
+		u.mean[i] = float32(float64(u.p.EMA*float64(u.mean[i])) + float64((1-u.p.EMA)*float64(theta[i])))
+	}
+}
+
+// params is the vector to evaluate.
+func (u *updater) params(theta tensor.Vec) tensor.Vec {
+	if u.mean != nil {
+		return u.mean
+	}
+	return theta
+}
+
+// appendState writes the number of answers and the vectors that u holds.
+func (u *updater) appendState(b []byte) []byte {
+	b = binary.LittleEndian.AppendUint64(b, u.steps)
+	for _, v := range []tensor.Vec{u.first, u.second, u.mean} {
+		b = agent.AppendVec(b, v)
+	}
+	return b
+}
+
+func (u *updater) loadState(s *agent.State) {
+	u.steps = s.Uint64()
+	for _, v := range []tensor.Vec{u.first, u.second, u.mean} {
+		s.Vec(v)
+	}
+}
