@@ -15,6 +15,7 @@ type Constructor func(decode func(params any) error) (agent.Factory, error)
 var Algorithms = map[string]Constructor{
 	"dsgd":    NewDSGD,
 	"dsgt":    NewDSGT,
+	"dinno":   NewDiNNO,
 	"central": NewCentral,
 	"local":   NewLocal,
 }

@@ -22,3 +22,13 @@ func (m *mixer) sum(dst tensor.Vec, view *agent.View, own tensor.Vec, inbox []ag
 	tensor.WeightedSum(dst, m.weights, m.bodies)
 	clear(m.bodies)
 }
+
+// total forms Σ_j x_j over the inbox alone, in the same way.
+func (m *mixer) total(dst tensor.Vec, inbox []agent.Message) {
+	m.weights, m.bodies = m.weights[:0], m.bodies[:0]
+	for i := range inbox {
+		m.weights, m.bodies = append(m.weights, 1), append(m.bodies, inbox[i].Body)
+	}
+	tensor.WeightedSum(dst, m.weights, m.bodies)
+	clear(m.bodies)
+}

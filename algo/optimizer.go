@@ -100,6 +100,13 @@ func newUpdater(p Optimizer, momentum float64, env agent.Env) updater {
 	return u
 }
 
+// restart forgets the moments.
+func (u *updater) restart() {
+	u.steps = 0
+	u.first.Zero()
+	u.second.Zero()
+}
+
 // apply takes the step of answer g from x, whose gradient was asked at the point at: x may be at.
 func (u *updater) apply(x tensor.Vec, eta float64, g tensor.Vec, decay float64, at tensor.Vec) {
 	u.steps++
