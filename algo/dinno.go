@@ -15,8 +15,8 @@ var _ agent.Algorithm = (*DiNNO)(nil)
 // DiNNOParams are the parameters of DP-DiNNO.
 type DiNNOParams struct {
 	StepSize
-	// Optimizer takes the primal steps: "adam" (default), "sgd", "momentum", or "adam-fresh", whose moments start
-	// anew in every round, as in the authors' code: with one primal step that is sign descent.
+	// Optimizer takes the primal steps: "adam-fresh" (default), whose moments start anew in every round, as in the
+	// authors' code: with one primal step that is sign descent; "sgd", "momentum" or "adam", whose moments persist.
 	Optimizer
 	Momentum    float64 `toml:"momentum,omitempty"`
 	Rho         float64 `toml:"rho"`          // penalty ρ > 0; default .5
@@ -40,9 +40,9 @@ type DiNNOParams struct {
 // of the mixing matrix do not enter, and a neighbor whose message is missing is not in N(i) for that round. The
 // duals sum to zero over agents as long as both directions of a link fail together.
 //
-// Deviations: ρ is capped, since the authors' factor of 1.0003 a round would reach 903 after 25,000 rounds;
-// moments persist over rounds unless "adam-fresh" is asked for. (Persistent moments lag behind the duals: on
-// quadratics with ρ = .5 and a constant step of .02 they oscillate where fresh ones converge.) Exhausted: the round ends
+// Deviation: ρ is capped, since the authors' factor of 1.0003 a round would reach 903 after 25,000 rounds. Moments
+// that persist over rounds lag behind the duals: at ρ = .5 they oscillate on quadratics and fail on the built-in
+// task, where fresh ones converge (docs/decisions.md). Exhausted: the round ends
 // at ψ = Σ_j (θ_i^k + θ_j^k)/2 / |N(i)|: mixing only, duals no longer enter.
 type DiNNO struct {
 	p      DiNNOParams
@@ -64,7 +64,7 @@ type DiNNO struct {
 
 // NewDiNNO decodes DiNNOParams and returns their factory.
 func NewDiNNO(decode func(any) error) (agent.Factory, error) {
-	p := DiNNOParams{StepSize: StepSize{StepSize: .005, Schedule: "const"}, Optimizer: Optimizer{Optimizer: "adam"},
+	p := DiNNOParams{StepSize: StepSize{StepSize: .005, Schedule: "const"}, Optimizer: Optimizer{Optimizer: "adam-fresh"},
 		Rho: .5, RhoScale: 1, RhoMax: 10, PrimalSteps: 1}
 	if err := decode(&p); err != nil {
 		return nil, err

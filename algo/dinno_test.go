@@ -15,7 +15,8 @@ import (
 func TestDiNNOConformance(t *testing.T) {
 	for name, edit := range map[string]func(*algo.DiNNOParams){
 		"adam": func(p *algo.DiNNOParams) {
-			p.StepSize.StepSize, p.Schedule, p.StepSizeFinal, p.Rho = .1, "geometric", 1e-3, .05
+			p.Optimizer.Optimizer, p.Rho = "adam", .05
+			p.StepSize.StepSize, p.Schedule, p.StepSizeFinal = .1, "geometric", 1e-3
 		},
 		"adam-fresh": func(p *algo.DiNNOParams) {
 			p.Optimizer.Optimizer, p.StepSize.StepSize, p.Schedule, p.StepSizeFinal = "adam-fresh", .1, "geometric", 1e-3
