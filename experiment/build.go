@@ -50,7 +50,8 @@ type plan struct {
 	noiseMultiplier float64
 	limited         bool // target_epsilon is a budget:
 	event           account.Event
-	limit           int // the charges of event that it admits
+	limit           int     // the charges of event that it admits
+	claim           float64 // epsilon that a publication would claim for the run; 0: none
 }
 
 // Build loads the data and lets every package decode its parameters. dataDir is the data folder.
@@ -59,7 +60,8 @@ func (f *File) Build(dataDir string) (*Experiment, error) { return f.build(dataD
 func (f *File) build(dataDir string, cache *dataCache) (*Experiment, error) {
 	e := &Experiment{file: f}
 	var err error
-	topo := topology.Spec{Graph: f.topo.Graph, Weights: f.topo.Weights, Agents: f.topo.Agents, Seed: f.root.Seed}
+	topo := topology.Spec{Graph: f.topo.Graph, Weights: f.topo.Weights, Agents: f.topo.Agents, Seed: f.root.Seed,
+		AllowUnbalanced: f.repl.UnbalancedWeights}
 	if e.schedule, err = topology.Build(topo, f.section("topology")); err != nil {
 		return nil, f.at("topology", err)
 	}
@@ -201,6 +203,7 @@ func (e *Experiment) start(workers int, restored [][]ledger.Record) (*world, err
 			Model: e.model, Records: oracle.Records{Data: e.split.Train, Index: e.parts[i]},
 			Rate: p.rate, ExpectedBatch: p.batch, Clip: f.priv.MaxGradNorm,
 			Adjacency: f.priv.adjacency, Unit: account.Record(), Pool: pool, Exact: f.priv.Noise == "exact",
+			Draws: f.repl.draws(),
 		}
 		if err := grad.Validate(); err != nil {
 			return nil, f.at("privacy", err)
@@ -229,7 +232,7 @@ func (e *Experiment) start(workers int, restored [][]ledger.Record) (*world, err
 	}
 	var err error
 	w.sim, err = sim.New(sim.Config{Agents: agents, Schedule: e.schedule, Dim: e.model.Dim(), Rounds: f.root.Rounds,
-		Workers: workers, Seed: f.root.Seed, Faults: f.flts})
+		Workers: workers, Seed: f.root.Seed, Faults: f.flts, GaussSeidel: f.repl.Mix == "gauss-seidel"})
 	return w, f.at("faults", err)
 }
 

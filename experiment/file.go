@@ -31,6 +31,7 @@ type File struct {
 	priv privacyParams
 	eval evaluateParams
 	flts sim.Faults
+	repl replicationParams
 }
 
 type rootParams struct {
@@ -134,7 +135,7 @@ func (doc *document) decode() (*File, error) {
 		params any
 	}{
 		{"", &f.root}, {"topology", &f.topo}, {"data", &f.data}, {"model", &f.mod}, {"algorithm", &f.alg},
-		{"privacy", &f.priv}, {"evaluate", &f.eval}, {"faults", &f.flts},
+		{"privacy", &f.priv}, {"evaluate", &f.eval}, {"faults", &f.flts}, {"replication", &f.repl},
 	} {
 		s, err := doc.section(part.name)
 		if err != nil {
@@ -178,7 +179,10 @@ func (f *File) validate() error {
 	if f.eval.Every == 0 {
 		f.eval.Every = max(1, f.root.Rounds/10)
 	}
-	return f.at("privacy", f.priv.validate(f.alg.Name))
+	if err := f.at("privacy", f.priv.validate(f.alg.Name)); err != nil {
+		return err
+	}
+	return f.at("replication", f.repl.validate(f.priv.Mechanism != "none"))
 }
 
 // Overrides that a run file may ask for; each is recorded in every ledger and statement of the run.

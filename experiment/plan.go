@@ -40,7 +40,7 @@ func (e *Experiment) planPrivacy() error {
 		if m > 0 {
 			smallest = min(smallest, m)
 		}
-		if err := pl.setBatch(p, m); err != nil {
+		if err := pl.setBatch(p, m, e.file.repl.draws()); err != nil {
 			return fmt.Errorf("agent %d with %d records: %w", i, len(e.parts[i]), err)
 		}
 	}
@@ -54,8 +54,9 @@ func (e *Experiment) planPrivacy() error {
 }
 
 // setBatch derives rate and normaliser where the record count m is public.
-func (pl *plan) setBatch(p *privacyParams, m float64) error {
+func (pl *plan) setBatch(p *privacyParams, m float64, draws int) error {
 	pl.rate, pl.batch = p.SampleRate, p.BatchSize
+	m *= float64(draws)
 	switch {
 	case m == 0: // an owner without records releases noise
 		pl.rate = 1
@@ -125,7 +126,7 @@ func (e *Experiment) countQueries() (int, error) {
 // release is what one query of the plan is going to release.
 func (e *Experiment) release(pl *plan) (account.Release, error) {
 	g := &oracle.Gradient{Model: e.model, Rate: pl.rate, ExpectedBatch: pl.batch, Clip: e.file.priv.MaxGradNorm,
-		Adjacency: e.file.priv.adjacency, Unit: account.Record()}
+		Adjacency: e.file.priv.adjacency, Unit: account.Record(), Draws: e.file.repl.draws()}
 	if err := g.Validate(); err != nil {
 		return account.Release{}, err
 	}
@@ -143,11 +144,14 @@ type calibrationKey struct {
 	rate, noise    float64
 	queries        int
 	epsilon, delta float64
+	draws          int
+	claim          uint64 // rounds that a publication charges; 0: none
 }
 
 type calibration struct {
 	noise float64
 	limit int
+	claim float64
 }
 
 // calibrate finds each plan's noise multiplier and budget, once for each distinct sampling rate.
@@ -173,7 +177,7 @@ func (e *Experiment) calibrate() error {
 	}
 	for i := range e.plans {
 		pl, q := &e.plans[i], &e.plans[of[e.plans[i].rate]]
-		pl.noiseMultiplier, pl.limited, pl.event, pl.limit = q.noiseMultiplier, q.limited, q.event, q.limit
+		pl.noiseMultiplier, pl.limited, pl.event, pl.limit, pl.claim = q.noiseMultiplier, q.limited, q.event, q.limit, q.claim
 	}
 	return e.warn()
 }
@@ -202,8 +206,12 @@ func (e *Experiment) calibrateOne(pl *plan) error {
 	if err != nil {
 		return err
 	}
-	pl.limited = p.TargetEpsilon > 0
-	key := calibrationKey{p.Accountant, p.Noise, p.adjacency, e.model.Dim(), pl.rate, p.NoiseMultiplier, pl.queries, p.TargetEpsilon, p.TargetDelta}
+	repl := &e.file.repl
+	pl.limited = p.TargetEpsilon > 0 && !repl.Claim
+	key := calibrationKey{p.Accountant, p.Noise, p.adjacency, e.model.Dim(), pl.rate, p.NoiseMultiplier, pl.queries, p.TargetEpsilon, p.TargetDelta, repl.draws(), 0}
+	if repl.Claim {
+		key.claim = e.file.root.Rounds
+	}
 	c, ok := calibrated.Load(key)
 	if !ok {
 		if c, err = e.search(pl, r); err != nil {
@@ -211,7 +219,8 @@ func (e *Experiment) calibrateOne(pl *plan) error {
 		}
 		calibrated.Store(key, c)
 	}
-	pl.noiseMultiplier, pl.limit = c.(calibration).noise, c.(calibration).limit
+	found := c.(calibration)
+	pl.noiseMultiplier, pl.limit, pl.claim = found.noise, found.limit, found.claim
 	if pl.noiseMultiplier == 0 { // no query, no cost
 		pl.noiseMultiplier = 1
 	}
@@ -224,6 +233,9 @@ func (e *Experiment) calibrateOne(pl *plan) error {
 }
 
 func (e *Experiment) search(pl *plan, r account.Release) (calibration, error) {
+	if e.file.repl.Claim {
+		return e.searchClaimed(pl)
+	}
 	p := &e.file.priv
 	target := account.Budget{Epsilon: p.TargetEpsilon, Delta: p.TargetDelta}
 	run := account.Plan{Accountant: p.Accountant, Adjacency: p.adjacency, Unit: account.Record(),
@@ -231,11 +243,11 @@ func (e *Experiment) search(pl *plan, r account.Release) (calibration, error) {
 	switch {
 	case p.NoiseMultiplier == 0:
 		res, err := account.Noise(run, target)
-		return calibration{res.NoiseMultiplier, pl.queries}, err
+		return calibration{noise: res.NoiseMultiplier, limit: pl.queries}, err
 	case p.TargetEpsilon > 0:
 		run.Steps = []account.PlanStep{privacy.PlanStep(e.mechanism, r, 1)}
 		limit, err := account.Steps(run, target)
-		return calibration{p.NoiseMultiplier, limit}, err
+		return calibration{noise: p.NoiseMultiplier, limit: limit}, err
 	}
-	return calibration{p.NoiseMultiplier, pl.queries}, nil
+	return calibration{noise: p.NoiseMultiplier, limit: pl.queries}, nil
 }

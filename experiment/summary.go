@@ -99,6 +99,8 @@ type Summary struct {
 	ConfigDigest      string        `json:"config_digest"`
 	RunHash           string        `json:"run_hash"` // SHA-256 over metrics.csv and model.safetensors
 	Engine            string        `json:"engine"`
+	Replication       string        `json:"replication,omitempty"`     // switches of [replication] that are on
+	ClaimedEpsilon    Figure        `json:"claimed_epsilon,omitempty"` // what a publication would claim: no guarantee
 	Notes             []string      `json:"notes,omitempty"`
 }
 
@@ -112,6 +114,10 @@ func (r *running) summarize() Summary {
 		Loss: Figure(last.Loss.Mean), ConsensusDistance: Figure(last.Consensus),
 		Privacy: r.privacyLines(), Noise: "simulated", Links: r.world.sim.Stats(),
 		ConfigDigest: e.Digest(), Engine: EngineVersion, Notes: r.notes(),
+	}
+	s.Replication = e.file.repl.switches()
+	for i := range e.plans {
+		s.ClaimedEpsilon = max(s.ClaimedEpsilon, Figure(e.plans[i].claim))
 	}
 	nan := Figure(math.NaN())
 	s.Topology = Graph{Name: e.file.topo.Graph, Links: e.spectrum.Links, SpectralGap: nan, Fiedler: nan}
@@ -206,6 +212,9 @@ func (r *running) notes() []string {
 	if r.e.file.alg.Name == "central" {
 		n = append(n, "central, not decentralized: one trusted site holds all data")
 	}
+	if on := r.e.file.repl.switches(); on != "" {
+		n = append(n, "replication of a published procedure that is not sound: "+on)
+	}
 	if s := r.world.sim.Stats(); s.OneSided > 0 {
 		n = append(n, fmt.Sprintf("%d links lost one direction of a round: the mean of all models is then not preserved", s.OneSided))
 	}
@@ -238,6 +247,9 @@ func (s *Summary) WriteTable(w io.Writer) error {
 	}
 	p := s.Privacy[0]
 	row("epsilon", "%s upper, %s lower, at delta %g (%s, %s, accountant %s, noise %s)", formatEpsilon(high), formatEpsilon(low), p.Delta, p.Adjacency, p.Unit, p.Accountant, s.Noise)
+	if s.ClaimedEpsilon > 0 {
+		row("claimed epsilon", "%s: no guarantee, what RDP under add-remove gives for one release a round", formatEpsilon(float64(s.ClaimedEpsilon)))
+	}
 	row("sent per agent", "%s", bytesText(s.BytesSent))
 	if l := s.Links; l.Dropped+l.Late+l.OneSided > 0 {
 		row("links", "%d messages, %d dropped, %d late, %d stale, %d one-sided", l.Sent, l.Dropped, l.Late, l.Stale, l.OneSided)

@@ -29,6 +29,7 @@ type Gradient struct {
 	Unit          account.Unit
 	Pool          *Pool
 	Exact         bool // the gate is going to ask for exact integers
+	Draws         int  // Poisson batches that are summed before one noise draw; 0 means 1
 }
 
 // Validate names the first field that cannot be used.
@@ -44,6 +45,9 @@ func (g *Gradient) Validate() error {
 	}
 	if _, ok := g.Model.(model.GridModel); g.Exact && !ok {
 		return config.Bad("noise", "exact", "fast: this model has no exact integer gradients")
+	}
+	if g.Draws < 0 {
+		return config.Bad("microbatches", g.Draws, "at least 0")
 	}
 	if g.Unit != account.Record() {
 		return config.Bad("unit", g.Unit, "record: per-record clipping bounds the contribution of one record")
@@ -65,6 +69,7 @@ func (g *Gradient) Describe(q *agent.Query) (account.Release, error) {
 			Name: "gradient", Clip: g.clip(q), Shift: shift(g.Adjacency), Norm: account.L2, Dim: g.Model.Dim(),
 		}},
 		Scale: 1 / g.ExpectedBatch,
+		Draws: g.Draws,
 	}, nil
 }
 
@@ -103,11 +108,14 @@ func (g *Gradient) EvaluateGrid(dst []int64, q *agent.Query, sample *rng.Stream)
 	})
 }
 
-// batches draws the batch and hands it out in chunks.
+// batches draws the batch, or several that become one, and hands it out in chunks.
 func (g *Gradient) batches(sample *rng.Stream, f func(b *model.Batch, w *model.Workspace)) {
 	s := g.Pool.p.Get().(*scratch)
 	defer g.Pool.p.Put(s)
-	s.rows = poisson(s.rows[:0], g.Records.Index, g.Rate, sample)
+	s.rows = s.rows[:0]
+	for range max(1, g.Draws) {
+		s.rows = poisson(s.rows, g.Records.Index, g.Rate, sample)
+	}
 	for lo := 0; lo < len(s.rows); lo += chunk {
 		f(s.gather(g.Records.Data, s.rows[lo:min(lo+chunk, len(s.rows))]), &s.work)
 	}

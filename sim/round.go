@@ -42,6 +42,14 @@ func (s *Sim) stepRound(w *worker, i int, g *topology.Graph) error {
 	return s.step(w, i, g, s.round+1)
 }
 
+// from returns what agent j has sent to be delivered to agent i now.
+func (s *Sim) from(j, i agent.ID) []agent.Message {
+	if s.cfg.GaussSeidel && j < i {
+		return s.peers[j].next
+	}
+	return s.peers[j].sent
+}
+
 // receive fills w.inbox, sorted by sender, and w.present with the senders in it.
 func (s *Sim) receive(w *worker, id agent.ID, g *topology.Graph) {
 	p := &s.peers[id]
@@ -49,7 +57,7 @@ func (s *Sim) receive(w *worker, id agent.ID, g *topology.Graph) {
 	for _, nb := range g.In(id) {
 		before := len(w.inbox)
 		fate, delay := s.faults.fate(s.round, nb.ID, id)
-		for _, m := range s.peers[nb.ID].sent {
+		for _, m := range s.from(nb.ID, id) {
 			if m.To != agent.Broadcast && m.To != id {
 				continue
 			}

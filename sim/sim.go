@@ -44,6 +44,9 @@ type Config struct {
 	Workers  int    // goroutines; 0 means one for each processor
 	Seed     uint64 // of the fault schedule
 	Faults   Faults
+	// GaussSeidel steps agents one after the other; each receives what agents of lower number have sent in this very
+	// round. It replicates implementations that mix in place: the mean of all models is not preserved.
+	GaussSeidel bool
 }
 
 // Stats counts what happened on the links and at the gates, over all agents.
@@ -99,6 +102,9 @@ func New(cfg Config) (*Sim, error) {
 	}
 	if cfg.Workers < 0 {
 		return nil, config.Bad("workers", cfg.Workers, "at least 0")
+	}
+	if cfg.GaussSeidel {
+		cfg.Workers = 1
 	}
 	if cfg.Workers == 0 {
 		cfg.Workers = runtime.GOMAXPROCS(0)
@@ -249,7 +255,7 @@ func (s *Sim) step(w *worker, i int, g *topology.Graph, round uint64) error {
 // post copies an outbox into the sender's buffers for the given round. What would be delivered after the
 // last round is not sent.
 func (s *Sim) post(p *peer, id agent.ID, g *topology.Graph, round uint64, outbox []agent.Message) error {
-	if round >= s.cfg.Rounds {
+	if round >= s.cfg.Rounds && !s.cfg.GaussSeidel {
 		return nil
 	}
 	for k, m := range outbox {

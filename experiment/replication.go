@@ -1,0 +1,79 @@
+package experiment
+
+import (
+	"fmt"
+	"strings"
+
+	"sotto/config"
+	"sotto/privacy/account"
+)
+
+// replicationParams is the [replication] section: switches that do what a publication did where that is not sound.
+// A run with any of them says so, and prints the epsilon of its ledgers beside a claimed one.
+type replicationParams struct {
+	// Claim makes target_epsilon what the publication would claim, not a budget: noise is calibrated, and the claim
+	// computed, by RDP under add-remove adjacency for one release a round at the sampling rate, whatever the
+	// run's own adjacency, micro-batches and queries a round.
+	Claim bool `toml:"claim,omitempty"`
+	// Mix "gauss-seidel" steps agents one after the other, each mixing what those before it have just sent; a
+	// round is then no simultaneous exchange and the mean of all models is not preserved.
+	Mix string `toml:"mix,omitempty"`
+	// UnbalancedWeights admits mixing weights whose columns do not sum to 1, such as uniform ones on irregular graphs.
+	UnbalancedWeights bool `toml:"unbalanced_weights,omitempty"`
+	// MicroBatches sums as many Poisson batches before one noise draw. The ledger charges their sum.
+	MicroBatches int `toml:"microbatches,omitempty"`
+}
+
+func (p *replicationParams) validate(private bool) error {
+	switch {
+	case p.Mix != "" && p.Mix != "snapshot" && p.Mix != "gauss-seidel":
+		return config.Bad("mix", p.Mix, "one of gauss-seidel, snapshot")
+	case p.MicroBatches < 0 || p.MicroBatches > 1000:
+		return config.Bad("microbatches", p.MicroBatches, "0 to 1000 (0 and 1: one batch)")
+	case p.Claim && !private:
+		return config.Bad("claim", p.Claim, "false with mechanism none: there is nothing to claim")
+	}
+	return nil
+}
+
+// switches names what is on, for notes.
+func (p *replicationParams) switches() string {
+	var on []string
+	if p.Claim {
+		on = append(on, "claim")
+	}
+	if p.Mix == "gauss-seidel" {
+		on = append(on, "gauss-seidel mixing")
+	}
+	if p.UnbalancedWeights {
+		on = append(on, "unbalanced weights")
+	}
+	if p.MicroBatches > 1 {
+		on = append(on, fmt.Sprintf("%d micro-batches a noise draw", p.MicroBatches))
+	}
+	return strings.Join(on, ", ")
+}
+
+// draws is the number of batches under one noise draw.
+func (p *replicationParams) draws() int { return max(1, p.MicroBatches) }
+
+// claimed is the plan as the publication accounts for it.
+func (e *Experiment) claimed(pl *plan) account.Plan {
+	run := account.DPSGD(account.AddRemove, pl.rate, int(e.file.root.Rounds))
+	run.Accountant, run.NoiseMultiplier = "rdp", e.file.priv.NoiseMultiplier
+	return run
+}
+
+// searchClaimed finds the noise of a claimed target, unless it is given, and what is then claimed.
+func (e *Experiment) searchClaimed(pl *plan) (calibration, error) {
+	p, run := &e.file.priv, e.claimed(pl)
+	if p.NoiseMultiplier == 0 {
+		res, err := account.Noise(run, account.Budget{Epsilon: p.TargetEpsilon, Delta: p.TargetDelta})
+		if err != nil {
+			return calibration{}, err
+		}
+		run.NoiseMultiplier = res.NoiseMultiplier
+	}
+	claim, err := account.Epsilon(run, p.TargetDelta)
+	return calibration{noise: run.NoiseMultiplier, limit: pl.queries, claim: claim.Upper}, err
+}
