@@ -41,13 +41,10 @@ var cellColumns = []string{"accuracy", "accuracy_min", "accuracy_max", "loss", "
 
 func newCellRow(cell int, values []string, s *Summary) CellRow {
 	nan := math.NaN()
-	r := CellRow{Cell: cell, Accuracy: Spread{nan, nan, nan}, Loss: float64(s.Loss), Consensus: float64(s.ConsensusDistance),
+	r := CellRow{Cell: cell, Values: values, Accuracy: Spread{nan, nan, nan}, Loss: float64(s.Loss), Consensus: float64(s.ConsensusDistance),
 		EpsilonLower: math.Inf(-1), EpsilonUpper: math.Inf(-1), Delta: s.Privacy[0].Delta, Noise: float64(s.Privacy[0].Noise),
 		Charges: s.Privacy[0].Charges, BytesSent: s.BytesSent,
 		ConfigDigest: s.ConfigDigest, Engine: s.Engine, Arithmetic: arithmetic(), RunHash: s.RunHash}
-	for _, v := range values {
-		r.Values = append(r.Values, strings.Trim(v, `"'`)) // strings without the quotes of TOML
-	}
 	if s.Accuracy != nil {
 		r.Accuracy = Spread{float64(s.Accuracy.Mean), float64(s.Accuracy.Min), float64(s.Accuracy.Max)}
 	}
@@ -149,11 +146,7 @@ func cellsName(shard, shards int) string {
 // openCells reads what earlier processes have finished and opens the file for more.
 func openCells(dir string, s *Sweep, shard, shards int) (*cellTable, error) {
 	t := &cellTable{path: filepath.Join(dir, cellsName(shard, shards)), rows: map[int]CellRow{}}
-	t.header = []string{"cell"}
-	for _, a := range s.Axes {
-		t.header = append(t.header, a.Key)
-	}
-	t.header = append(t.header, cellColumns...)
+	t.header = append(append([]string{"cell"}, s.Axes...), cellColumns...)
 	b, err := os.ReadFile(t.path)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return nil, err

@@ -19,19 +19,35 @@ const (
 	maxCells     = 1_000_000
 )
 
-// Axis is one key of a run file with the values that a sweep gives it.
-type Axis struct {
-	Key    string
-	Values []string // as TOML
+// Cell is one run of a sweep: its place on each axis, for people, and the settings that make it so, "section.key=value"
+// with TOML values.
+type Cell struct {
+	Values []string
+	Set    []string
 }
 
-// Sweep is a run file and the axes along which it is varied. Its cells are all combinations of values, the last
-// axis fastest; the seed, where it is an axis, is the last one.
+// Sweep is a run file and the cells that vary it.
 type Sweep struct {
-	file string
-	base []byte
-	set  []string
-	Axes []Axis
+	file  string
+	base  []byte
+	set   []string
+	Axes  []string // names of what Values hold
+	cells []Cell
+}
+
+// NewSweep returns a sweep over the given cells, each with one value for every axis. file names base in errors.
+func NewSweep(file string, base []byte, axes []string, cells []Cell) (*Sweep, error) {
+	s := &Sweep{file: file, base: base, Axes: axes, cells: cells}
+	if len(cells) == 0 || len(cells) > maxCells {
+		return nil, config.Bad("cells", len(cells), fmt.Sprintf("1 to %d", maxCells))
+	}
+	for i, c := range cells {
+		if len(c.Values) != len(axes) {
+			return nil, config.Bad("cells", fmt.Sprintf("cell %d with %d values", i, len(c.Values)), fmt.Sprintf("%d values", len(axes)))
+		}
+	}
+	_, err := s.Cell(0)
+	return s, err
 }
 
 // ReadSweep reads the run file at path, whose section [sweep] names keys and lists of values:
@@ -40,7 +56,8 @@ type Sweep struct {
 //	topology.graph = ["ring", "complete"]
 //	seed = [1, 2, 3]
 //
-// set changes keys as for Read; axes are further "key=a,b,c", in place of those of the file with the same key.
+// Cells are all combinations of values, keys in alphabetical order with the seed last, the last one fastest. set changes
+// keys as for Read; axes are further "key=a,b,c", in place of those of the file with the same key.
 func ReadSweep(path string, set, axes []string) (*Sweep, error) {
 	b, err := os.ReadFile(path)
 	if err != nil {
@@ -73,7 +90,6 @@ func ParseSweep(file string, b []byte, set, axes []string) (*Sweep, error) {
 	if len(lists) == 0 {
 		return nil, doc.locate("", config.Bad(sweepSection, "nothing to vary", "a section [sweep] with lists of values, or --sweep key=a,b"))
 	}
-	s := &Sweep{file: file, base: b, set: set}
 	keys := slices.SortedFunc(maps.Keys(lists), func(a, b string) int {
 		if (a == "seed") != (b == "seed") {
 			if a == "seed" {
@@ -83,15 +99,29 @@ func ParseSweep(file string, b []byte, set, axes []string) (*Sweep, error) {
 		}
 		return strings.Compare(a, b)
 	})
-	cells := 1
+	s := &Sweep{file: file, base: b, set: set, Axes: keys, cells: []Cell{{}}}
 	for _, k := range keys {
-		s.Axes = append(s.Axes, Axis{k, lists[k]})
-		if cells *= len(lists[k]); cells > maxCells {
-			return nil, doc.locate(sweepSection, config.Bad(k, fmt.Sprintf("%d cells and more", cells), fmt.Sprintf("at most %d cells", maxCells)))
+		if len(s.cells)*len(lists[k]) > maxCells {
+			return nil, doc.locate(sweepSection, config.Bad(k, fmt.Sprintf("%d values after %d cells", len(lists[k]), len(s.cells)), fmt.Sprintf("at most %d cells", maxCells)))
 		}
+		s.cells = product(s.cells, k, lists[k])
 	}
 	_, err = s.Cell(0)
 	return s, err
+}
+
+// product gives every cell every value of a key, the values fastest.
+func product(cells []Cell, key string, values []string) []Cell {
+	var out []Cell
+	for _, c := range cells {
+		for _, v := range values {
+			out = append(out, Cell{
+				Values: append(slices.Clone(c.Values), strings.Trim(v, `"'`)), // strings without the quotes of TOML
+				Set:    append(slices.Clone(c.Set), key+"="+v),
+			})
+		}
+	}
+	return out
 }
 
 // flatten collects the lists of a [sweep] section, in which "a.b = [...]" is a table a with a key b.
@@ -121,25 +151,8 @@ func flatten(lists map[string][]string, prefix string, m map[string]any) error {
 	return nil
 }
 
-// Cells returns the number of combinations.
-func (s *Sweep) Cells() int {
-	n := 1
-	for _, a := range s.Axes {
-		n *= len(a.Values)
-	}
-	return n
-}
-
-// Values returns the value of each axis in cell i.
-func (s *Sweep) Values(i int) []string {
-	v := make([]string, len(s.Axes))
-	for k := len(s.Axes) - 1; k >= 0; k-- {
-		n := len(s.Axes[k].Values)
-		v[k] = s.Axes[k].Values[i%n]
-		i /= n
-	}
-	return v
-}
+// Cells returns the number of cells.
+func (s *Sweep) Cells() int { return len(s.cells) }
 
 // Cell returns the run file of cell i.
 func (s *Sweep) Cell(i int) (*File, error) {
@@ -153,8 +166,8 @@ func (s *Sweep) Cell(i int) (*File, error) {
 			return nil, err
 		}
 	}
-	for k, v := range s.Values(i) {
-		if err := doc.set("["+sweepSection+"]", s.Axes[k].Key+"="+v); err != nil {
+	for _, v := range s.cells[i].Set {
+		if err := doc.set("["+sweepSection+"]", v); err != nil {
 			return nil, err
 		}
 	}
@@ -164,8 +177,8 @@ func (s *Sweep) Cell(i int) (*File, error) {
 // describe is what cell i varies, for people.
 func (s *Sweep) describe(i int) string {
 	var parts []string
-	for k, v := range s.Values(i) {
-		parts = append(parts, s.Axes[k].Key+"="+strings.Trim(v, `"'`))
+	for k, v := range s.cells[i].Values {
+		parts = append(parts, s.Axes[k]+"="+v)
 	}
 	return strings.Join(parts, " ")
 }
@@ -173,6 +186,6 @@ func (s *Sweep) describe(i int) string {
 // digest identifies the sweep: the run file, settings and axes.
 func (s *Sweep) digest() string {
 	h := sha256.New()
-	fmt.Fprintf(h, "%q %q %q", s.base, s.set, s.Axes)
+	fmt.Fprintf(h, "%q %q %q %q", s.base, s.set, s.Axes, s.cells)
 	return hex.EncodeToString(h.Sum(nil))
 }

@@ -17,6 +17,7 @@ import (
 // SweepOptions say how to run a sweep; they change no result.
 type SweepOptions struct {
 	Out     string // folder of sweep directories
+	Dir     string // this directory itself, in place of one in Out
 	DataDir string
 	Workers int // cells at the same time; 0: one for each processor. Each cell then runs on one.
 	Shard   int // this process runs the cells i with i mod Shards = Shard
@@ -88,6 +89,9 @@ func (s *Sweep) Run(ctx context.Context, opt SweepOptions) (*SweepResult, error)
 		return nil, err
 	}
 	w.dir = filepath.Join(opt.Out, first.file.root.Name+"-sweep-"+s.digest()[:8])
+	if opt.Dir != "" {
+		w.dir = opt.Dir
+	}
 	if err := os.MkdirAll(w.dir, 0o755); err != nil {
 		return nil, err
 	}
@@ -160,7 +164,7 @@ func (w *sweeping) cell(ctx context.Context, i int) error {
 	if err != nil {
 		return fmt.Errorf("cell %d (%s): %w", i, w.s.describe(i), err)
 	}
-	row := newCellRow(i, w.s.Values(i), &res.Summary)
+	row := newCellRow(i, w.s.cells[i].Values, &res.Summary)
 	if err := w.table.add(row); err != nil {
 		return err
 	}

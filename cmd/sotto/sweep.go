@@ -118,7 +118,7 @@ func (f *sweepFlags) part(env func(string) string) (shard, shards int, err error
 func writeCells(w io.Writer, s *experiment.Sweep, res *experiment.SweepResult) error {
 	t := tabwriter.NewWriter(w, 0, 4, 2, ' ', 0)
 	for _, a := range s.Axes {
-		fmt.Fprintf(t, "%s\t", a.Key)
+		fmt.Fprintf(t, "%s\t", a)
 	}
 	fmt.Fprintln(t, "accuracy\tmin\tmax\tloss\tepsilon\trun hash")
 	for _, r := range res.Rows {
