@@ -23,6 +23,7 @@ var layers = [][]string{
 	{"oracle", "algo", "sim", "node"},
 	{"node/p2p", "privacy/audit", "report"},
 	{"experiment"},
+	{"reproduce"},
 	{"cmd/sotto"},
 }
 

@@ -1,0 +1,80 @@
+package main
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"text/tabwriter"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"sotto/experiment"
+	"sotto/reproduce"
+)
+
+func newReproduce() *cobra.Command {
+	var (
+		scale, dir, format string
+		f                  sweepFlags
+	)
+	c := &cobra.Command{
+		Use:   "reproduce STUDY",
+		Short: "Run a published table or figure again and set it beside the published one",
+		Long: `Run a published table or figure again and set it beside the published one.
+
+Finished runs are rows of cells.csv in the study's directory; a study that was stopped goes on with the same command. The
+table is printed and written there as CSV, Markdown and LaTeX. "sotto reproduce list" names the studies.`,
+		Example: "  sotto reproduce list\n  sotto reproduce seed000-table1 --scale smoke\n  sotto reproduce seed000-table1 --scale full --dir docs/results/seed000",
+		Args:    exactly(1, "one STUDY"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if scale != "smoke" && scale != "full" {
+				return usageError{fmt.Errorf("--scale: found %q, allowed: smoke, full", scale)}
+			}
+			write, ok := map[string]func(*reproduce.Document) []byte{"text": (*reproduce.Document).Text, "csv": (*reproduce.Document).CSV,
+				"markdown": (*reproduce.Document).Markdown, "latex": (*reproduce.Document).LaTeX}[format]
+			if !ok {
+				return usageError{fmt.Errorf("--format: found %q, allowed: csv, latex, markdown, text", format)}
+			}
+			if dir == "" {
+				dir = filepath.Join("reproductions", args[0]+"-"+scale)
+			}
+			opt := reproduce.Options{Dir: dir, Small: scale == "smoke"}
+			opt.Sweep = experiment.SweepOptions{DataDir: f.dataDir, Workers: f.workers, Progress: func(p experiment.SweepProgress) {
+				fmt.Fprintf(cmd.ErrOrStderr(), "run %d of %d  %s  accuracy %.2f %%  epsilon %.4g  %.1f s  left %s\n",
+					p.Done, p.Of, p.Cell, 100*p.Row.Accuracy.Mean, p.Row.EpsilonUpper, p.Seconds, p.Left.Round(time.Second))
+			}}
+			var err error
+			if opt.Sweep.Shard, opt.Sweep.Shards, err = f.part(os.Getenv); err != nil {
+				return err
+			}
+			d, err := reproduce.Run(cmd.Context(), args[0], opt)
+			if err != nil {
+				return err
+			}
+			_, err = cmd.OutOrStdout().Write(write(d))
+			return err
+		},
+	}
+	fl := c.Flags()
+	fl.StringVar(&scale, "scale", "smoke", "smoke: under a minute, figures mean nothing; full: the publication's size")
+	fl.StringVar(&dir, "dir", "", "directory of the study; default: reproductions/STUDY-SCALE")
+	fl.StringVar(&format, "format", "text", "text, csv, markdown or latex")
+	fl.StringVar(&f.shard, "shard", "", "i/n: run the cells whose number modulo n is i, from 0")
+	fl.IntVar(&f.shards, "shards", 0, "n: as --shard i/n with i from the environment of an array job")
+	fl.IntVar(&f.workers, "workers", 0, "runs at the same time; 0: one for each processor; changes no result")
+	dataDirFlag(c, &f.dataDir)
+	c.AddCommand(&cobra.Command{
+		Use:   "list",
+		Short: "Name the studies",
+		Args:  noArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			t := tabwriter.NewWriter(cmd.OutOrStdout(), 0, 4, 2, ' ', 0)
+			for _, name := range reproduce.Names() {
+				fmt.Fprintf(t, "%s\t%s\n", name, reproduce.Studies[name].Title)
+			}
+			return t.Flush()
+		},
+	})
+	return c
+}

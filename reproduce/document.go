@@ -1,0 +1,133 @@
+package reproduce
+
+import (
+	"bytes"
+	"encoding/csv"
+	"fmt"
+	"math"
+	"strings"
+	"text/tabwriter"
+)
+
+// Document is a table of results with what has to be said about it.
+type Document struct {
+	Name, Title string
+	Header      []string
+	Rows        [][]string
+	Notes       []string
+}
+
+// Text aligns the table for a terminal.
+func (d *Document) Text() []byte {
+	var b bytes.Buffer
+	fmt.Fprintf(&b, "%s: %s\n\n", d.Name, d.Title)
+	t := tabwriter.NewWriter(&b, 0, 4, 2, ' ', 0)
+	fmt.Fprintln(t, strings.Join(d.Header, "\t"))
+	for _, r := range d.Rows {
+		fmt.Fprintln(t, strings.Join(r, "\t"))
+	}
+	t.Flush() // a bytes.Buffer takes everything
+	for _, n := range d.Notes {
+		fmt.Fprintf(&b, "note: %s\n", n)
+	}
+	return b.Bytes()
+}
+
+// CSV holds the table alone.
+func (d *Document) CSV() []byte {
+	var b bytes.Buffer
+	w := csv.NewWriter(&b)
+	w.Write(d.Header)
+	w.WriteAll(d.Rows)
+	return b.Bytes()
+}
+
+// Markdown is a section with the table and its notes.
+func (d *Document) Markdown() []byte {
+	var b bytes.Buffer
+	line := func(cells []string) {
+		escaped := make([]string, len(cells))
+		for i, c := range cells {
+			escaped[i] = strings.ReplaceAll(c, "|", `\|`)
+		}
+		fmt.Fprintf(&b, "| %s |\n", strings.Join(escaped, " | "))
+	}
+	fmt.Fprintf(&b, "## %s: %s\n\n", d.Name, d.Title)
+	line(d.Header)
+	fmt.Fprintf(&b, "|%s\n", strings.Repeat("---|", len(d.Header)))
+	for _, r := range d.Rows {
+		line(r)
+	}
+	b.WriteByte('\n')
+	for _, n := range d.Notes {
+		fmt.Fprintf(&b, "- %s\n", n)
+	}
+	return b.Bytes()
+}
+
+var latexText = strings.NewReplacer("&", `\&`, "%", `\%`, "_", `\_`, "#", `\#`, "±", `$\pm$`, "λ2/n", `$\lambda_2/n$`, "∞", `$\infty$`)
+
+// LaTeX is a tabular environment, to be put into a table.
+func (d *Document) LaTeX() []byte {
+	var b bytes.Buffer
+	line := func(cells []string) {
+		fmt.Fprintf(&b, "%s \\\\\n", latexText.Replace(strings.Join(cells, "\x00")))
+	}
+	fmt.Fprintf(&b, "%% %s: %s\n\\begin{tabular}{%s}\n\\hline\n", d.Name, d.Title, strings.Repeat("l", len(d.Header)))
+	line(d.Header)
+	b.WriteString("\\hline\n")
+	for _, r := range d.Rows {
+		line(r)
+	}
+	b.WriteString("\\hline\n\\end{tabular}\n")
+	return bytes.ReplaceAll(b.Bytes(), []byte{0}, []byte(" & "))
+}
+
+// sample is a set of figures of equal runs.
+type sample []float64
+
+func (s sample) mean() float64 {
+	sum := 0.
+	for _, x := range s {
+		sum += x
+	}
+	return sum / float64(len(s))
+}
+
+// sd is the sample standard deviation; NaN for fewer than two.
+func (s sample) sd() float64 {
+	m, sum := s.mean(), 0.
+	for _, x := range s {
+		sum += (x - m) * (x - m)
+	}
+	return math.Sqrt(sum / float64(len(s)-1))
+}
+
+// String is "mean ± sd", in percent points where the figures are.
+func (s sample) String() string {
+	switch len(s) {
+	case 0:
+		return ""
+	case 1:
+		return fmt.Sprintf("%.2f", s[0])
+	}
+	return fmt.Sprintf("%.2f ± %.2f", s.mean(), s.sd())
+}
+
+// published is a figure of a publication, in percent; a zero sd means that none is printed.
+type published struct{ mean, sd float64 }
+
+func (p published) String() string {
+	if p == (published{}) {
+		return ""
+	}
+	return fmt.Sprintf("%.2f ± %.2f", p.mean, p.sd)
+}
+
+// deviations says how many published standard deviations s is above p.
+func (s sample) deviations(p published) string {
+	if len(s) == 0 || p.sd == 0 {
+		return ""
+	}
+	return fmt.Sprintf("%+.1f", (s.mean()-p.mean)/p.sd)
+}
