@@ -80,7 +80,7 @@ func (g *Gradient) Evaluate(dst *privacy.Value, q *agent.Query, sample *rng.Stre
 	g.batches(sample, func(b *model.Batch, w *model.Workspace) {
 		g.Model.ClippedGradientSum(dst.Float, q.At, b, g.clip(q), w)
 	})
-	if !dst.Float.Finite() { // only an unclipped sum can overflow
+	if g.clip(q) > 1e30 && !dst.Float.Finite() { // only an unclipped sum can overflow
 		for i, x := range dst.Float {
 			if x-x != 0 {
 				dst.Float[i] = float32(math.Copysign(math.MaxFloat32, float64(x)))
@@ -119,10 +119,5 @@ func poisson(rows, index []int32, rate float64, sample *rng.Stream) []int32 {
 	if all {
 		return append(rows, index...)
 	}
-	for _, r := range index {
-		if sample.Hit(t) {
-			rows = append(rows, r)
-		}
-	}
-	return rows
+	return sample.Select(rows, index, t)
 }
