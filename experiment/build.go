@@ -14,7 +14,6 @@ import (
 	"sotto/privacy"
 	"sotto/privacy/account"
 	"sotto/privacy/ledger"
-	"sotto/rng"
 	"sotto/sim"
 	"sotto/tensor"
 	"sotto/topology"
@@ -78,6 +77,9 @@ func (f *File) Build(dataDir string) (*Experiment, error) {
 	if e.model, err = model.New(f.mod.Name, shape, f.section("model")); err != nil {
 		return nil, f.at("model", err)
 	}
+	if err := f.data.Augmentation.Validate(train.Shape, e.model); err != nil {
+		return nil, f.at("data", err)
+	}
 	if err := f.doc.finish(); err != nil {
 		return nil, err
 	}
@@ -87,11 +89,12 @@ func (f *File) Build(dataDir string) (*Experiment, error) {
 	if err := e.planPrivacy(); err != nil {
 		return nil, f.at("privacy", err)
 	}
+	if err := e.initialise(); err != nil {
+		return nil, f.at("model", err)
+	}
 	if e.effective, err = f.Effective(); err != nil {
 		return nil, err
 	}
-	e.init = make(tensor.Vec, e.model.Dim())
-	e.model.Init(e.init, rng.Public(f.root.Seed, "initial model"))
 	return e, e.buildTests()
 }
 
@@ -199,6 +202,7 @@ func (e *Experiment) start(workers int, restored [][]ledger.Record) (*world, err
 			Model: e.model, Records: oracle.Records{Data: e.split.Train, Index: e.parts[i]},
 			Rate: p.rate, ExpectedBatch: p.batch, Clip: f.priv.MaxGradNorm,
 			Adjacency: f.priv.adjacency, Unit: account.Record(), Pool: pool, Exact: f.priv.Noise == "exact",
+			Augment: f.data.Augmentation,
 		}
 		if err := grad.Validate(); err != nil {
 			return nil, f.at("privacy", err)

@@ -14,8 +14,8 @@ import (
 var _ privacy.GridOracle = (*Gradient)(nil)
 
 // Gradient is the oracle "grad": over a Poisson batch of the owner's records, the sum of per-record
-// gradients of the loss at the query's point, each scaled to L2 norm at most Clip. The gate adds noise to
-// the sum and divides by ExpectedBatch (Abadi et al. 2016 with a public normaliser).
+// gradients of the loss at the query's point, each scaled to L2 norm at most Clip; with Augment, of means over
+// the record's views. The gate adds noise to the sum and divides by ExpectedBatch (Abadi et al. 2016 with a public normaliser).
 //
 // Rate and ExpectedBatch are public constants. Under add-remove adjacency the number of records is
 // private, so neither may be derived from it; the drawn batch size never enters.
@@ -29,9 +29,10 @@ type Gradient struct {
 	Unit          account.Unit
 	Pool          *Pool
 	Exact         bool // the gate is going to ask for exact integers
+	Augment       Augmentation
 }
 
-// Validate names the first field that cannot be used.
+// Validate names the first field that cannot be used. It looks at the shape of the records, not at the records.
 func (g *Gradient) Validate() error {
 	if err := checkRate(g.Rate); err != nil {
 		return err
@@ -44,6 +45,11 @@ func (g *Gradient) Validate() error {
 	}
 	if _, ok := g.Model.(model.GridModel); g.Exact && !ok {
 		return config.Bad("noise", "exact", "fast: this model has no exact integer gradients")
+	}
+	if d := g.Records.Data; d != nil {
+		if err := g.Augment.Validate(d.Shape, g.Model); err != nil {
+			return err
+		}
 	}
 	if g.Unit != account.Record() {
 		return config.Bad("unit", g.Unit, "record: per-record clipping bounds the contribution of one record")
@@ -108,8 +114,9 @@ func (g *Gradient) batches(sample *rng.Stream, f func(b *model.Batch, w *model.W
 	s := g.Pool.p.Get().(*scratch)
 	defer g.Pool.p.Put(s)
 	s.rows = poisson(s.rows[:0], g.Records.Index, g.Rate, sample)
-	for lo := 0; lo < len(s.rows); lo += chunk {
-		f(s.gather(g.Records.Data, s.rows[lo:min(lo+chunk, len(s.rows))]), &s.work)
+	size := chunk / g.Augment.views()
+	for lo := 0; lo < len(s.rows); lo += size {
+		f(s.gather(g.Records.Data, s.rows[lo:min(lo+size, len(s.rows))], &g.Augment, sample), &s.work)
 	}
 }
 
