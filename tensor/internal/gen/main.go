@@ -32,5 +32,6 @@ func files() map[string][]byte {
 		"conv_amd64.s":      convFile(),
 		"vec_amd64.s":       vecFile(),
 		"im2col_amd64.s":    im2colFile(),
+		"maxpool_amd64.s":   maxPoolFile(),
 	}
 }
