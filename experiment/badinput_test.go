@@ -36,6 +36,7 @@ func TestBadRunFiles(t *testing.T) {
 		"rate above 1":      {"batch_size = 20|batch_size = 200", nil, []string{"small.toml:26", "privacy.batch_size", "200", "sample rate"}},
 		"min_records":       {"", []string{"privacy.min_records=50"}, []string{"privacy.min_records", "50", "only under add-remove"}},
 		"noise path":        {"", []string{"privacy.noise=slow"}, []string{"privacy.noise", "slow", "fast or exact"}},
+		"equal views":       {"test = 100|test = 100\naugmentations = 4", nil, []string{"small.toml:13", "data.augmentations", "4", "all views would be equal"}},
 		"no noise":          {"target_epsilon = 6|", nil, []string{"privacy.target_epsilon", "noise_multiplier"}},
 		"add-remove":        {"", []string{"privacy.adjacency=add-remove"}, []string{"privacy.sample_rate", "public rate"}},
 		"add-remove L":      {"batch_size = 20|sample_rate = 0.1", []string{"privacy.adjacency=add-remove"}, []string{"privacy.batch_size", "public expected batch size"}},

@@ -14,7 +14,6 @@ import (
 	"sotto/privacy"
 	"sotto/privacy/account"
 	"sotto/privacy/ledger"
-	"sotto/rng"
 	"sotto/sim"
 	"sotto/tensor"
 	"sotto/topology"
@@ -82,6 +81,9 @@ func (f *File) build(dataDir string, cache *dataCache) (*Experiment, error) {
 	if e.model, err = model.New(f.mod.Name, shape, f.section("model")); err != nil {
 		return nil, f.at("model", err)
 	}
+	if err := f.data.Augmentation.Validate(train.Shape, e.model); err != nil {
+		return nil, f.at("data", err)
+	}
 	if err := f.doc.finish(); err != nil {
 		return nil, err
 	}
@@ -91,11 +93,12 @@ func (f *File) build(dataDir string, cache *dataCache) (*Experiment, error) {
 	if err := e.planPrivacy(); err != nil {
 		return nil, f.at("privacy", err)
 	}
+	if err := e.initialise(); err != nil {
+		return nil, f.at("model", err)
+	}
 	if e.effective, err = f.Effective(); err != nil {
 		return nil, err
 	}
-	e.init = make(tensor.Vec, e.model.Dim())
-	e.model.Init(e.init, rng.Public(f.root.Seed, "initial model"))
 	return e, e.buildTests()
 }
 
@@ -203,7 +206,7 @@ func (e *Experiment) start(workers int, restored [][]ledger.Record) (*world, err
 			Model: e.model, Records: oracle.Records{Data: e.split.Train, Index: e.parts[i]},
 			Rate: p.rate, ExpectedBatch: p.batch, Clip: f.priv.MaxGradNorm,
 			Adjacency: f.priv.adjacency, Unit: account.Record(), Pool: pool, Exact: f.priv.Noise == "exact",
-			Draws: f.repl.draws(),
+			Draws: f.repl.draws(), Augment: f.data.Augmentation,
 		}
 		if err := grad.Validate(); err != nil {
 			return nil, f.at("privacy", err)

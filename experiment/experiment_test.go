@@ -124,6 +124,17 @@ func TestSameBytesForAnyWorkers(t *testing.T) {
 }
 
 // The effective configuration alone, without the original file, gives the same run.
+// Views are drawn from the charge's own stream: workers do not matter, and they are another run than none.
+func TestAugmentedRun(t *testing.T) {
+	set := []string{"data.augmentations=3", "data.augment_shift=1", "data.augment_flip=true", "rounds=4"}
+	a := run(t, build(t, set...), Options{Workers: 1})
+	b := run(t, build(t, set...), Options{Workers: 3})
+	sameFiles(t, a.Dir, b.Dir)
+	if plain := run(t, build(t, "rounds=4"), Options{Workers: 2}); bytes.Equal(read(t, plain.Dir, modelFile), read(t, a.Dir, modelFile)) {
+		t.Error("augmentation changes nothing")
+	}
+}
+
 func TestEffectiveConfigIsComplete(t *testing.T) {
 	one := run(t, build(t), Options{})
 	f, err := Parse("config.toml", read(t, one.Dir, configFile), nil)

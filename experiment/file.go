@@ -10,6 +10,7 @@ import (
 
 	"sotto/algo"
 	"sotto/config"
+	"sotto/oracle"
 	"sotto/privacy/account"
 	"sotto/sim"
 )
@@ -50,10 +51,16 @@ type dataParams struct {
 	Dataset    string `toml:"dataset"`
 	Partition  string `toml:"partition"`
 	AllowEmpty bool   `toml:"allow_empty"`
+	oracle.Augmentation
 }
 
 type modelParams struct {
 	Name string `toml:"name"`
+	// InitFrom is a safetensors file of public initial parameters: nothing is charged for them.
+	InitFrom string `toml:"init_from,omitempty"`
+	// InitDigest is the file's SHA-256 in hex. It is filled in, so that it is part of the run's identity; a given
+	// one is checked.
+	InitDigest string `toml:"init_digest,omitempty"`
 }
 
 type algorithmParams struct {

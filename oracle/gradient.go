@@ -14,8 +14,8 @@ import (
 var _ privacy.GridOracle = (*Gradient)(nil)
 
 // Gradient is the oracle "grad": over a Poisson batch of the owner's records, the sum of per-record
-// gradients of the loss at the query's point, each scaled to L2 norm at most Clip. The gate adds noise to
-// the sum and divides by ExpectedBatch (Abadi et al. 2016 with a public normaliser).
+// gradients of the loss at the query's point, each scaled to L2 norm at most Clip; with Augment, of means over
+// the record's views. The gate adds noise to the sum and divides by ExpectedBatch (Abadi et al. 2016 with a public normaliser).
 //
 // Rate and ExpectedBatch are public constants. Under add-remove adjacency the number of records is
 // private, so neither may be derived from it; the drawn batch size never enters.
@@ -30,9 +30,10 @@ type Gradient struct {
 	Pool          *Pool
 	Exact         bool // the gate is going to ask for exact integers
 	Draws         int  // Poisson batches that are summed before one noise draw; 0 means 1
+	Augment       Augmentation
 }
 
-// Validate names the first field that cannot be used.
+// Validate names the first field that cannot be used. It looks at the shape of the records, not at the records.
 func (g *Gradient) Validate() error {
 	if err := checkRate(g.Rate); err != nil {
 		return err
@@ -48,6 +49,11 @@ func (g *Gradient) Validate() error {
 	}
 	if g.Draws < 0 {
 		return config.Bad("microbatches", g.Draws, "at least 0")
+	}
+	if d := g.Records.Data; d != nil {
+		if err := g.Augment.Validate(d.Shape, g.Model); err != nil {
+			return err
+		}
 	}
 	if g.Unit != account.Record() {
 		return config.Bad("unit", g.Unit, "record: per-record clipping bounds the contribution of one record")
@@ -85,7 +91,7 @@ func (g *Gradient) Evaluate(dst *privacy.Value, q *agent.Query, sample *rng.Stre
 	g.batches(sample, func(b *model.Batch, w *model.Workspace) {
 		g.Model.ClippedGradientSum(dst.Float, q.At, b, g.clip(q), w)
 	})
-	if !dst.Float.Finite() { // only an unclipped sum can overflow
+	if g.clip(q) > 1e30 && !dst.Float.Finite() { // only an unclipped sum can overflow
 		for i, x := range dst.Float {
 			if x-x != 0 {
 				dst.Float[i] = float32(math.Copysign(math.MaxFloat32, float64(x)))
@@ -116,8 +122,9 @@ func (g *Gradient) batches(sample *rng.Stream, f func(b *model.Batch, w *model.W
 	for range max(1, g.Draws) {
 		s.rows = poisson(s.rows, g.Records.Index, g.Rate, sample)
 	}
-	for lo := 0; lo < len(s.rows); lo += chunk {
-		f(s.gather(g.Records.Data, s.rows[lo:min(lo+chunk, len(s.rows))]), &s.work)
+	size := chunk / g.Augment.views()
+	for lo := 0; lo < len(s.rows); lo += size {
+		f(s.gather(g.Records.Data, s.rows[lo:min(lo+size, len(s.rows))], &g.Augment, sample), &s.work)
 	}
 }
 
@@ -127,10 +134,5 @@ func poisson(rows, index []int32, rate float64, sample *rng.Stream) []int32 {
 	if all {
 		return append(rows, index...)
 	}
-	for _, r := range index {
-		if sample.Hit(t) {
-			rows = append(rows, r)
-		}
-	}
-	return rows
+	return sample.Select(rows, index, t)
 }

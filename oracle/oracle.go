@@ -12,6 +12,7 @@ import (
 	"sotto/data"
 	"sotto/model"
 	"sotto/privacy/account"
+	"sotto/rng"
 )
 
 // Pool shares scratch memory between the oracles of one process. Its content never enters a value.
@@ -23,6 +24,8 @@ type scratch struct {
 	rows  []int32
 	batch model.Batch
 	x     []float32
+
+	columns []int // of one view
 }
 
 // NewPool returns an empty pool.
@@ -34,20 +37,30 @@ type Records struct {
 	Index []int32
 }
 
-// chunk is the number of rows that are gathered at a time, a multiple of the model's own chunk.
+// chunk is the number of rows that are gathered at a time, a multiple of the model's own chunk; with views, as many
+// whole records as fit.
 const chunk = 256
 
-// gather copies rows of the data set into the scratch batch.
-func (s *scratch) gather(d *data.Dataset, rows []int32) *model.Batch {
-	cols := d.X.Cols
+// gather copies rows of the data set, or views of them, into the scratch batch.
+func (s *scratch) gather(d *data.Dataset, rows []int32, a *Augmentation, sample *rng.Stream) *model.Batch {
+	cols, views := d.X.Cols, a.views()
 	if cap(s.x) < chunk*cols {
 		s.x = make([]float32, chunk*cols)
 	}
 	b := &s.batch
-	b.X.Rows, b.X.Cols, b.X.Stride, b.X.Data = len(rows), cols, cols, s.x[:len(rows)*cols]
-	b.Labels, b.Targets = b.Labels[:0], b.Targets[:0]
-	for i, r := range rows {
-		copy(b.X.Row(i), d.X.Row(int(r)))
+	count := len(rows) * views
+	b.X.Rows, b.X.Cols, b.X.Stride, b.X.Data = count, cols, cols, s.x[:count*cols]
+	b.Labels, b.Targets, b.Views = b.Labels[:0], b.Targets[:0], a.Views
+	if a.changes() && len(s.columns) < d.Shape[1] {
+		s.columns = make([]int, d.Shape[1])
+	}
+	for i := range count {
+		r := rows[i/views]
+		if a.changes() {
+			a.view(b.X.Row(i), d.X.Row(int(r)), d.Shape, sample, s.columns)
+		} else {
+			copy(b.X.Row(i), d.X.Row(int(r)))
+		}
 		if d.Labels != nil {
 			b.Labels = append(b.Labels, d.Labels[r])
 		} else {

@@ -20,6 +20,7 @@ import (
 	"encoding/binary"
 	"math"
 	"math/bits"
+	"slices"
 
 	"sotto/tensor"
 )
@@ -167,6 +168,28 @@ func Threshold(p float64) (t uint64, all bool) {
 
 // Hit draws one Bernoulli variable of rate t/2^64.
 func (s *Stream) Hit(t uint64) bool { return s.Uint64() < t }
+
+// Select appends those elements of index that [Stream.Hit] keeps, one draw for each element in order. It has no branch on
+// a draw.
+func (s *Stream) Select(dst, index []int32, t uint64) []int32 {
+	dst = slices.Grow(dst, len(index))
+	out, n := dst[len(dst):len(dst)+len(index)], 0
+	for len(index) > 0 {
+		if s.off == s.end {
+			s.refill()
+		}
+		k := min(len(index), (s.end-s.off)/8)
+		words := s.buf[s.off : s.off+8*k]
+		for i, r := range index[:k] {
+			out[n] = r
+			_, below := bits.Sub64(binary.LittleEndian.Uint64(words[8*i:]), t, 0)
+			n += int(below)
+		}
+		s.off += 8 * k
+		index = index[k:]
+	}
+	return dst[:len(dst)+n]
+}
 
 // derive hashes a label and numbers into a key, unambiguously: the label's length comes first.
 func derive(label string, parts ...[]byte) Key {

@@ -143,6 +143,24 @@ func TestThresholdNeverExceedsTheRate(t *testing.T) {
 	}
 }
 
+func TestSelectIsHit(t *testing.T) {
+	k := Simulated(4, 0, 0)
+	th, _ := Threshold(.3)
+	s, hits := NewStream(&k, Sample), NewStream(&k, Sample)
+	for _, n := range []int{0, 1, 7, 511, 512, 2000} {
+		index, want := make([]int32, n), []int32{-1}
+		for i := range index {
+			index[i] = int32(3 * i)
+			if hits.Hit(th) {
+				want = append(want, index[i])
+			}
+		}
+		if got := s.Select([]int32{-1}, index, th); !slices.Equal(got, want) {
+			t.Fatalf("%d records: kept %v, want %v", n, got, want)
+		}
+	}
+}
+
 func TestBelowIsUniform(t *testing.T) {
 	s := Public(5, "below")
 	counts := make([]float64, 7)

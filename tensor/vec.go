@@ -22,7 +22,7 @@ func (v Vec) Zero() { clear(v) }
 func (v Vec) Scale(a float64, x Vec) {
 	x = x[:len(v)]
 	f := float32(a)
-	for i := range v {
+	for i := fastScale(v, x, f); i < len(v); i++ {
 		v[i] = f * x[i]
 	}
 }
@@ -51,12 +51,13 @@ func (v Vec) Norm() float64 { return math.Sqrt(v.Dot(v)) }
 
 // Finite reports whether no element is NaN or infinite.
 func (v Vec) Finite() bool {
-	for _, x := range v {
+	done, ok := fastFinite(v)
+	for _, x := range v[done:] {
 		if x-x != 0 {
 			return false
 		}
 	}
-	return true
+	return ok
 }
 
 // WeightedSum sets dst = sum over j of weights[j]*xs[j], each element accumulated in float64 in the

@@ -93,3 +93,37 @@ loop:
 	JNZ loop
 	VZEROUPPER
 	RET
+
+// func scale8(v, x *float32, f float32, blocks int)
+TEXT ·scale8(SB), NOSPLIT, $0-32
+	MOVQ v+0(FP), DI
+	MOVQ x+8(FP), SI
+	VBROADCASTSS f+16(FP), Y15
+	MOVQ blocks+24(FP), CX
+loop:
+	VMULPS (SI), Y15, Y0
+	VMOVUPS Y0, (DI)
+	ADDQ $32, SI
+	ADDQ $32, DI
+	DECQ CX
+	JNZ loop
+	VZEROUPPER
+	RET
+
+// func finite8(x *float32, blocks int) bool
+TEXT ·finite8(SB), NOSPLIT, $0-17
+	MOVQ x+0(FP), SI
+	MOVQ blocks+8(FP), CX
+	VPXOR Y15, Y15, Y15
+loop:
+	VMOVUPS (SI), Y0
+	VSUBPS Y0, Y0, Y0
+	VPOR Y0, Y15, Y15
+	ADDQ $32, SI
+	DECQ CX
+	JNZ loop
+	VPSLLD $1, Y15, Y15
+	VPTEST Y15, Y15
+	SETEQ ret+16(FP)
+	VZEROUPPER
+	RET

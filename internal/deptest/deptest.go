@@ -22,7 +22,7 @@ var layers = [][]string{
 	{"topology", "data", "privacy/ledger", "privacy"},
 	{"oracle", "algo", "sim", "node"},
 	{"node/p2p", "privacy/audit", "report"},
-	{"experiment"},
+	{"experiment", "bench"},
 	{"reproduce"},
 	{"cmd/sotto"},
 }

@@ -7,6 +7,8 @@ func vecFile() []byte {
 	addScaled(t)
 	accumulate(t)
 	narrow(t)
+	scale(t)
+	finite(t)
 	return t.Bytes()
 }
 
@@ -89,5 +91,40 @@ func narrow(t *text) {
 	t.op("ADDQ $32, DI")
 	t.op("DECQ CX")
 	t.op("JNZ loop")
+	t.end()
+}
+
+func scale(t *text) {
+	t.function("func scale8(v, x *float32, f float32, blocks int)", "scale8", 32)
+	t.op("MOVQ v+0(FP), DI")
+	t.op("MOVQ x+8(FP), SI")
+	t.op("VBROADCASTSS f+16(FP), Y15")
+	t.op("MOVQ blocks+24(FP), CX")
+	t.label("loop")
+	t.op("VMULPS (SI), Y15, Y0")
+	t.op("VMOVUPS Y0, (DI)")
+	t.op("ADDQ $32, SI")
+	t.op("ADDQ $32, DI")
+	t.op("DECQ CX")
+	t.op("JNZ loop")
+	t.end()
+}
+
+// finite collects the bits of x-x, which are zero for a finite x and those of a NaN for others.
+func finite(t *text) {
+	t.function("func finite8(x *float32, blocks int) bool", "finite8", 17)
+	t.op("MOVQ x+0(FP), SI")
+	t.op("MOVQ blocks+8(FP), CX")
+	t.op("VPXOR Y15, Y15, Y15")
+	t.label("loop")
+	t.op("VMOVUPS (SI), Y0")
+	t.op("VSUBPS Y0, Y0, Y0")
+	t.op("VPOR Y0, Y15, Y15")
+	t.op("ADDQ $32, SI")
+	t.op("DECQ CX")
+	t.op("JNZ loop")
+	t.op("VPSLLD $1, Y15, Y15") // rounding down makes x-x a negative zero
+	t.op("VPTEST Y15, Y15")
+	t.op("SETEQ ret+16(FP)")
 	t.end()
 }

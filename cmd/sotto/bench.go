@@ -1,0 +1,62 @@
+package main
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"sotto/bench"
+	"sotto/config"
+)
+
+func newBench() *cobra.Command {
+	var (
+		o      bench.Options
+		models []string
+		output string
+	)
+	names := make([]string, len(bench.Cases))
+	for i := range bench.Cases {
+		names[i] = bench.Cases[i].Name
+	}
+	c := &cobra.Command{
+		Use:   "bench",
+		Short: "Measure the engine on this machine: peak, products, private and non-private training, noise",
+		Long: `Measures, in one run: what the processor and its memory can do, matrix products, the samples a second of each model
+with clipping and noise and without either, the price of privacy as their ratio (median and range over alternating
+turns), the integer path of noise = "exact", noise for each coordinate, and mixing. Data are random numbers.
+
+Models: ` + strings.Join(names, ", ") + `.`,
+		Example: "  sotto bench\n  sotto bench --models convnet --explain\n  sotto bench --seconds 5 --output json",
+		Args:    noArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if output != "table" && output != "json" {
+				return usageError{fmt.Errorf("--output: found %q, allowed: table, json", output)}
+			}
+			for _, m := range models {
+				o.Models = append(o.Models, strings.TrimSpace(m))
+			}
+			r, err := bench.Run(o, func(what string) { fmt.Fprintf(cmd.ErrOrStderr(), "measuring %s\n", what) })
+			var bad *config.Error
+			if errors.As(err, &bad) && bad.File == "" {
+				bad.Key = "--" + bad.Key
+			}
+			switch {
+			case err != nil:
+				return err
+			case output == "json":
+				return json.NewEncoder(cmd.OutOrStdout()).Encode(r)
+			}
+			return r.WriteTable(cmd.OutOrStdout())
+		},
+	}
+	c.Flags().StringSliceVar(&models, "models", nil, "models to measure, separated by commas (default: all)")
+	c.Flags().Float64Var(&o.Seconds, "seconds", 2, "time for each model; a step that takes longer is finished")
+	c.Flags().IntVar(&o.Workers, "workers", 0, "worker goroutines (0: one for each processor)")
+	c.Flags().BoolVar(&o.Explain, "explain", false, "list each model's layers: sizes, work, how gradient norms are found")
+	c.Flags().StringVar(&output, "output", "table", "table or json")
+	return c
+}
