@@ -31,6 +31,8 @@ type pass struct {
 // depends on row s of the inputs only.
 type layer interface {
 	size() size
+	// export appends the layer with parameters theta to an ONNX graph.
+	export(e *exporter, theta tensor.Vec)
 	// describe fills the fields of LayerInfo that size does not tell, GradientMACs without the input gradient.
 	describe() LayerInfo
 	forward(p *pass)
