@@ -36,10 +36,10 @@ func Evaluate(m Model, theta tensor.Vec, batch *Batch, w *Workspace) Evaluation 
 // evaluate needs one forward pass for outputs and loss.
 func (n *network) evaluate(theta tensor.Vec, batch *Batch, w *Workspace) Evaluation {
 	n.checkBatch(batch)
-	n.bind(w, theta)
+	n.bind(w, theta, 1, false)
 	e := Evaluation{Samples: batch.Len()}
-	for lo := 0; lo < batch.Len(); lo += chunkRows {
-		hi := min(lo+chunkRows, batch.Len())
+	for lo := 0; lo < batch.Len(); lo += n.rows {
+		hi := min(lo+n.rows, batch.Len())
 		z := n.forward(w, rows(batch.X, lo, hi))
 		for s := range z.Rows {
 			e.Loss += n.loss(z.Row(s), batch, lo+s, nil)
@@ -74,4 +74,22 @@ func correct(z tensor.Mat, batch *Batch, lo int) int {
 		}
 	}
 	return count
+}
+
+func (n *network) Predict(dst tensor.Mat, theta tensor.Vec, x tensor.Mat, w *Workspace) {
+	n.checkInput(x)
+	checkLen("prediction", dst.Rows, x.Rows)
+	checkLen("prediction row", dst.Cols, n.outputs)
+	n.bind(w, theta, 1, false)
+	for lo := 0; lo < x.Rows; lo += n.rows {
+		hi := min(lo+n.rows, x.Rows)
+		z := n.forward(w, rows(x, lo, hi))
+		for s := range z.Rows {
+			copy(dst.Row(lo+s), z.Row(s))
+		}
+	}
+}
+
+func (n *network) Loss(theta tensor.Vec, batch *Batch, w *Workspace) float64 {
+	return n.evaluate(theta, batch, w).Loss
 }

@@ -40,8 +40,6 @@ func (l linear) describe() LayerInfo {
 	return LayerInfo{Name: "linear", Positions: 1, Norm: "closed form", MACs: work, GradientMACs: work}
 }
 
-func (a activation) describe() LayerInfo { return LayerInfo{Name: a.name, Positions: a.width} }
-
 // describe counts the weight gradient at the one position of each cell that takes it.
 func (c convPool) describe() LayerInfo {
 	taps := float64(c.taps())

@@ -13,12 +13,13 @@ const gridShrink = 0x1p-20
 // gridLimit bounds the norm of one sample in steps: integers above it need not fit int64.
 const gridLimit = 0x1p62
 
-// ClippedGradientGrid instantiates one sample's gradient at a time.
+// ClippedGradientGrid instantiates one record's gradient at a time.
 func (n *network) ClippedGradientGrid(dst []int64, theta tensor.Vec, batch *Batch, clip, step float64, w *Workspace) Stats {
 	checkLen("destination", len(dst), n.dim)
 	n.checkBatch(batch)
-	n.bind(w, theta)
-	stats := Stats{Samples: batch.Len()}
+	views := batch.rowsOfRecord()
+	n.bind(w, theta, views, true)
+	stats := Stats{Samples: batch.Len() / views}
 	if !(step > 0) || math.IsInf(step, 1) {
 		return stats
 	}
@@ -27,19 +28,30 @@ func (n *network) ClippedGradientGrid(dst []int64, theta tensor.Vec, batch *Batc
 		limit = clip * (1 - gridShrink)
 	}
 	gradient := w.sampleGradient(n.dim)
-	for lo := 0; lo < batch.Len(); lo += chunkRows {
-		hi := min(lo+chunkRows, batch.Len())
+	for lo := 0; lo < batch.Len(); lo += n.chunk(views) {
+		hi := min(lo+n.chunk(views), batch.Len())
 		n.backward(w, batch, lo, hi)
-		for s := range hi - lo {
-			for i, l := range n.layers {
-				if k, ok := l.(learned); ok {
-					k.instantiate(n.part(gradient, i), &w.passes[i], s)
-				}
-			}
-			addOnGrid(dst, gradient, limit, step, w.losses[s], &stats)
+		for r := range (hi - lo) / views {
+			n.instantiate(gradient, w, r)
+			addOnGrid(dst, gradient, limit, step, w.losses[r], &stats)
 		}
 	}
 	return stats.mean()
+}
+
+// instantiate writes the gradient of record r of the chunk.
+func (n *network) instantiate(gradient tensor.Vec, w *Workspace, r int) {
+	for i, l := range n.layers {
+		k, ok := l.(learned)
+		if !ok {
+			continue
+		}
+		if p := &w.passes[i]; summed(k, p) {
+			k.instantiate(n.part(gradient, i), p, r)
+		} else {
+			copy(n.part(gradient, i), p.kept.Row(r))
+		}
+	}
 }
 
 // addOnGrid adds one clipped gradient to dst.

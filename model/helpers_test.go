@@ -41,6 +41,14 @@ func (k task) build(t testing.TB) model.Model {
 func decoder(params any) func(any) error {
 	return func(dst any) error {
 		switch dst := dst.(type) {
+		case *model.LayersParams:
+			if p, ok := params.(model.LayersParams); ok {
+				*dst = p
+			}
+		case *model.CNNParams:
+			if p, ok := params.(model.CNNParams); ok {
+				*dst = p
+			}
 		case *model.MLPParams:
 			if p, ok := params.(model.MLPParams); ok {
 				*dst = p

@@ -1,6 +1,9 @@
 package model
 
-import "sotto/tensor"
+import (
+	"sotto/config"
+	"sotto/tensor"
+)
 
 // linear is y = x*W + b with W of shape in x out, stored row by row, then b.
 type linear struct {
@@ -8,14 +11,16 @@ type linear struct {
 	bias    bool
 }
 
-var _ learned = linear{}
+var _ viewed = linear{}
 
 func (l linear) size() size {
 	n := l.in * l.out
 	if l.bias {
 		n += l.out
 	}
-	return size{in: l.in, out: l.out, params: n}
+	c := l.sum()
+	of := c.size()
+	return size{in: l.in, out: l.out, params: n, scratch: of.scratch, doubles: of.doubles, temp: of.temp}
 }
 
 func (l linear) init(dst tensor.Vec, r Source) { uniform(dst, l.in, r) }
@@ -38,18 +43,35 @@ func (l linear) forward(p *pass) {
 	}
 }
 
+// sum is the layer as a convolution over one position: for records of several rows, which share the weights as positions do.
+func (l linear) sum() conv2d {
+	return conv2d{
+		window:  tensor.Window{Height: 1, Width: 1, Channels: l.in, Kernel: 1, Stride: 1, Rows: 1, Cols: 1},
+		filters: l.out, bias: l.bias,
+	}
+}
+
+func (l linear) keeps(views int) bool {
+	c := l.sum()
+	return views > 1 && c.keeps(views)
+}
+
 // backward uses that the gradient of W is the outer product of x and dy: its squared norm, that of b
 // included, is (|x|^2+1)|dy|^2 (Goodfellow 2015, "Efficient Per-Example Gradient Computations").
 func (l linear) backward(p *pass, norms []float64) {
-	extra := 0.0
-	if l.bias {
-		extra = 1
-	}
-	for s := range norms {
-		if p.plain {
-			break
+	switch {
+	case p.plain:
+	case p.views > 1:
+		c := l.sum()
+		c.addNorms(p, norms)
+	default:
+		extra := 0.0
+		if l.bias {
+			extra = 1
 		}
-		norms[s] += float64((tensor.SumSquares(p.x.Row(s)) + extra) * tensor.SumSquares(p.dy.Row(s)))
+		for s := range norms {
+			norms[s] += float64((tensor.SumSquares(p.x.Row(s)) + extra) * tensor.SumSquares(p.dy.Row(s)))
+		}
 	}
 	if p.dx.Data != nil {
 		tensor.MulNT(p.dx, p.dy, l.weights(p.theta), false)
@@ -57,6 +79,11 @@ func (l linear) backward(p *pass, norms []float64) {
 }
 
 func (l linear) accumulate(dst tensor.Vec, p *pass, factors []float64) {
+	if p.views > 1 && !p.plain {
+		c := l.sum()
+		c.accumulate(dst, p, factors)
+		return
+	}
 	for s, f := range factors {
 		if f != 1 {
 			tensor.ScaleToward(p.dy.Row(s), f)
@@ -76,9 +103,14 @@ func (l linear) accumulate(dst tensor.Vec, p *pass, factors []float64) {
 	}
 }
 
-func (l linear) instantiate(dst tensor.Vec, p *pass, s int) {
-	dy := p.dy.Row(s)
-	for i, v := range p.x.Row(s) {
+func (l linear) instantiate(dst tensor.Vec, p *pass, r int) {
+	if p.views > 1 {
+		c := l.sum()
+		c.instantiate(dst, p, r)
+		return
+	}
+	dy := p.dy.Row(r)
+	for i, v := range p.x.Row(r) {
 		row := dst[i*l.out:][:len(dy)]
 		for j, g := range dy {
 			row[j] = v * g
@@ -87,4 +119,40 @@ func (l linear) instantiate(dst tensor.Vec, p *pass, s int) {
 	if l.bias {
 		copy(dst[l.in*l.out:], dy)
 	}
+}
+
+// LinearLayerParams are the parameters of layer "linear".
+type LinearLayerParams struct {
+	Units    int  `json:"units"`
+	Bias     bool `json:"bias"`     // default true
+	Position bool `json:"position"` // at each position over its channels, with the same weights; else over the whole input
+}
+
+func linearLayer(b *builder, decode func(any) error) error {
+	p := LinearLayerParams{Bias: true}
+	if err := decode(&p); err != nil {
+		return err
+	}
+	return b.linear(p)
+}
+
+func (b *builder) linear(p LinearLayerParams) error {
+	in, positions := b.at.size(), 1
+	if p.Position {
+		in, positions = b.at.channels, b.at.height*b.at.width
+	}
+	if p.Units < 1 || !fits(in, p.Units) || !fits(positions, p.Units) {
+		return config.Bad("units", p.Units, "1 or more, with at most 16777216 weights and outputs")
+	}
+	if p.Position && positions > 1 {
+		return b.conv("linear", ConvParams{Filters: p.Units, Kernel: 1, Stride: 1, Bias: p.Bias}, false)
+	}
+	b.layers = append(b.layers, linear{in, p.Units, p.Bias})
+	b.at = extent{1, 1, p.Units}
+	return nil
+}
+
+func flattenLayer(b *builder, decode func(any) error) error {
+	b.at = extent{1, 1, b.at.size()}
+	return decode(&struct{}{})
 }

@@ -1,14 +1,54 @@
 package model
 
 import (
+	"fmt"
 	"math"
 
+	"sotto/config"
 	"sotto/tensor"
 )
 
 // loss is a function of one row of outputs and that sample's label or target. With a nil gradient only the
 // value is computed. A label out of range gives NaN in both.
 type loss func(z []float32, b *Batch, sample int, gradient []float32) float64
+
+// objective is a loss with the number of outputs it reads.
+type objective struct {
+	f       loss
+	outputs int
+}
+
+// losses are the losses that a run file may name. classes is the number it needs: 0 for a regression, 2, or -1 for
+// any number from 2 on, each with an output of its own.
+var losses = map[string]struct {
+	classes int
+	f       func(delta float64) loss
+}{
+	"cross-entropy": {-1, func(float64) loss { return softmaxCrossEntropy }},
+	"logistic":      {2, func(float64) loss { return logistic }},
+	"hinge":         {2, func(float64) loss { return hinge }},
+	"squared":       {0, func(float64) loss { return squared }},
+	"huber":         {0, huber},
+}
+
+func newLoss(name string, delta float64, s Shape) (objective, error) {
+	l, ok := losses[name]
+	switch {
+	case !ok:
+		return objective{}, config.Bad("loss", name, config.OneOf(losses))
+	case !(delta >= 1e-6 && delta <= 1e6):
+		return objective{}, config.Bad("delta", delta, "1e-6 to 1e6")
+	case l.classes < 0 && s.Classes < 2:
+		return objective{}, config.Bad("loss", name, "squared or huber for a regression")
+	case l.classes >= 0 && s.Classes != l.classes:
+		return objective{}, config.Bad("loss", name, fmt.Sprintf("one for %d classes (hinge and logistic: 2; squared and huber: a regression, 0)", s.Classes))
+	}
+	outputs := 1
+	if l.classes < 0 {
+		outputs = s.Classes
+	}
+	return objective{l.f(delta), outputs}, nil
+}
 
 // softmaxCrossEntropy is ln(sum_j e^{z_j}) - z_label, with the largest logit subtracted before exponents are
 // taken.
@@ -68,6 +108,45 @@ func squared(z []float32, b *Batch, sample int, gradient []float32) float64 {
 		gradient[0] = 2 * r
 	}
 	return float64(r) * float64(r)
+}
+
+// hinge is max(0, 1 - y z) with y = +1 for label 1 and -1 for label 0; where y z is 1 its derivative is 0.
+func hinge(z []float32, b *Batch, sample int, gradient []float32) float64 {
+	y := float32(1)
+	switch b.Labels[sample] {
+	case 0:
+		y = -1
+	case 1:
+	default:
+		return invalid(gradient)
+	}
+	rest := 1 - y*z[0]
+	if gradient != nil {
+		switch {
+		case rest > 0:
+			gradient[0] = -y
+		case rest <= 0:
+			gradient[0] = 0
+		default:
+			gradient[0] = rest // NaN
+		}
+	}
+	return float64(max(rest, 0))
+}
+
+// huber is r^2/2 for a residual r = z - target up to delta, and delta (|r| - delta/2) beyond (Huber 1964).
+func huber(delta float64) loss {
+	return func(z []float32, b *Batch, sample int, gradient []float32) float64 {
+		r := z[0] - b.Targets[sample]
+		if gradient != nil {
+			gradient[0] = min(max(r, float32(-delta)), float32(delta))
+		}
+		size := math.Abs(float64(r))
+		if size <= delta {
+			return size * size / 2
+		}
+		return delta * (size - delta/2)
+	}
 }
 
 func invalid(gradient []float32) float64 {

@@ -30,8 +30,11 @@ type Batch struct {
 	Views int
 }
 
-// Len returns the number of samples.
+// Len returns the number of rows.
 func (b *Batch) Len() int { return b.X.Rows }
+
+// rowsOfRecord returns the number of rows of one record.
+func (b *Batch) rowsOfRecord() int { return max(1, b.Views) }
 
 // rows returns rows lo to hi of m, which may be none; it shares memory with m.
 func rows(m tensor.Mat, lo, hi int) tensor.Mat {

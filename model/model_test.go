@@ -15,7 +15,7 @@ import (
 )
 
 func TestConformance(t *testing.T) {
-	for _, k := range tasks {
+	for _, k := range slices.Concat(tasks, layerTasks) {
 		t.Run(k.name, func(t *testing.T) {
 			modeltest.Run(t, func() (model.Model, *model.Batch) { return k.build(t), k.batch(71, 3) })
 		})
@@ -223,7 +223,7 @@ var hostile = rapid.OneOf(
 // TestBoundHoldsForAllInput: whatever sample and parameters, one sample adds a finite vector no longer than
 // clip, in float32 and on the grid.
 func TestBoundHoldsForAllInput(t *testing.T) {
-	for _, k := range tasks {
+	for _, k := range slices.Concat(tasks, layerTasks) {
 		m := k.build(t)
 		var w model.Workspace
 		rapid.Check(t, func(t *rapid.T) {

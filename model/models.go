@@ -27,6 +27,10 @@ var Models = map[string]func(decode func(params any) error, s Shape) (Model, err
 	"least-squares": newLeastSquares,
 	"mlp":           newMLP,
 	"convnet":       newConvNet,
+	"cnn":           newCNN,
+	"dpresnet9":     newDPResNet9,
+	"resnet18":      newResNet18,
+	"layers":        newLayers,
 }
 
 // New builds the named model for samples of the given shape. A name, shape or parameter that cannot be used
@@ -105,9 +109,8 @@ func newMLP(decode func(params any) error, s Shape) (Model, error) {
 	if err := decode(&p); err != nil {
 		return nil, err
 	}
-	f, ok := activations[p.Activation]
-	if !ok {
-		return nil, config.Bad("activation", p.Activation, strings.Join(slices.Sorted(maps.Keys(activations)), ", "))
+	if _, err := newActivation(p.Activation, 1); err != nil {
+		return nil, err
 	}
 	if len(p.Hidden) > 64 {
 		return nil, config.Bad("hidden", len(p.Hidden), "at most 64 layers")
@@ -118,7 +121,7 @@ func newMLP(decode func(params any) error, s Shape) (Model, error) {
 		if h < 1 || h > maxFeatures/in {
 			return nil, config.Bad("hidden", h, "1 or more, with at most 16777216 weights in a layer")
 		}
-		layers = append(layers, linear{in, h, true}, activation{p.Activation, h, f})
+		layers = append(layers, linear{in, h, true}, activation{p.Activation, h, activations[p.Activation]})
 		in = h
 	}
 	return withHead(s, layers, in)

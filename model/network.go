@@ -2,30 +2,46 @@ package model
 
 import (
 	"fmt"
-	"math"
 
 	"sotto/tensor"
 )
 
-// chunkRows is the number of samples that go through the layers together. It is part of the definition of
-// every result: the sum over a chunk is rounded before it is added to the batch's.
-const chunkRows = 32
+const (
+	// chunkRows is the largest number of rows that go through the layers together. Their number is part of the
+	// definition of every result: the sum over a chunk is rounded before it is added to the batch's.
+	chunkRows = 32
+
+	// chunkFloats bounds the memory of a chunk: it has fewer rows where a row needs much. keptFloats (64 MB) does so for
+	// the gradients that are kept for each record.
+	chunkFloats = 1 << 26
+	keptFloats  = 1 << 24
+)
 
 // clipShrink is taken off the clip norm, so that the rounding of a scaled float32 gradient (2^-24 for each
 // element) and of its norm cannot lead above it.
 const clipShrink = 1e-5
 
-// network is a plain slice of layers with a loss on top.
+// network is a slice of layers with a loss on top. A layer's input is the output of the one before, or of an earlier one
+// where a residual block has two branches.
 type network struct {
 	layers  []layer
+	wires   []wire
 	offsets []int // of each layer's parameters
 	dim     int
 	outputs int
 	loss    loss
 	targets bool // the loss reads Targets, not Labels
+	rows    int  // of a chunk
 
-	floats, ints int // scratch of one chunk
-	clean        int // elements of a private copy of the chunk's input
+	perRow, perCall, ints int // scratch: float32 for each row, for a call, int32 for each row
+	temp, tempRow         int
+	doubles               int
+}
+
+// wire says where a layer's inputs come from: layers by index, -1 the batch.
+type wire struct {
+	from int
+	skip int // of a join: the layer of its second input. Of a fork: the layer that gets its second output. Else -1
 }
 
 var (
@@ -34,23 +50,64 @@ var (
 	_ Plain     = (*network)(nil)
 )
 
-// compose checks that each layer's output is the next one's input: a mismatch is a programming error.
+// compose checks that each layer's output is its reader's input: a mismatch is a programming error.
 func compose(l loss, targets bool, layers ...layer) *network {
-	n := &network{layers: layers, loss: l, targets: targets}
-	for i, x := range layers {
+	n := &network{loss: l, targets: targets, rows: chunkRows}
+	n.add(layers, -1)
+	kept := 0
+	for i, x := range n.layers {
 		s := x.size()
-		if i > 0 && s.in != n.outputs {
-			panic(fmt.Sprintf("model: layer %d takes %d inputs, layer %d gives %d", i, s.in, i-1, n.outputs))
+		in := n.layers[0].size().in
+		if from := n.wires[i].from; from >= 0 {
+			in = n.layers[from].size().out
+		}
+		if s.in != in {
+			panic(fmt.Sprintf("model: layer %d takes %d inputs, layer %d gives %d", i, s.in, n.wires[i].from, in))
 		}
 		n.offsets = append(n.offsets, n.dim)
 		n.dim += s.params
 		n.outputs = s.out
-		n.floats += chunkRows*(2*s.out+s.scratch) + s.shared // y, dy, scratch
-		n.ints += chunkRows * s.index
+		n.perRow += 2*s.out + s.scratch // y, dy, scratch
+		n.perCall += s.shared
+		n.ints += s.index
+		n.temp, n.tempRow = max(n.temp, s.temp), max(n.tempRow, s.tempRow)
+		n.doubles = max(n.doubles, s.doubles)
+		if v, ok := x.(viewed); ok && v.keeps(1) {
+			kept += s.params
+		}
 	}
-	n.clean = chunkRows * layers[0].size().in
-	n.floats += n.clean
+	n.perRow += n.layers[0].size().in // a private copy of the chunk's input
+	for n.rows > 1 && (n.rows*(n.perRow+n.tempRow) > chunkFloats || n.rows*kept > keptFloats) {
+		n.rows /= 2
+	}
 	return n
+}
+
+// add appends layers that begin with the output of layer from; residual blocks as their parts: fork, the inner layers,
+// the projection if any, join.
+func (n *network) add(layers []layer, from int) {
+	for _, l := range layers {
+		if b, ok := l.(residual); ok {
+			at := len(n.layers)
+			n.put(fork{b.size().in}, from, -1)
+			n.add(b.inner, at)
+			end, other := len(n.layers)-1, at
+			n.wires[at].skip = len(n.layers) // the projection, or the join
+			if len(b.project) > 0 {
+				n.add(b.project, at)
+				other = len(n.layers) - 1
+			}
+			n.put(join{b.size().out}, end, other)
+		} else {
+			n.put(l, from, -1)
+		}
+		from = len(n.layers) - 1
+	}
+}
+
+func (n *network) put(l layer, from, skip int) {
+	n.layers = append(n.layers, l)
+	n.wires = append(n.wires, wire{from, skip})
 }
 
 func (n *network) Dim() int     { return n.dim }
@@ -86,6 +143,9 @@ func (n *network) checkBatch(b *Batch) {
 	} else {
 		checkLen("labels", len(b.Labels), b.Len())
 	}
+	if k := b.rowsOfRecord(); k > chunkRows || b.Len()%k != 0 {
+		panic(fmt.Sprintf("model: %d views of each record in %d rows, want at most %d, and whole records", k, b.Len(), chunkRows))
+	}
 	n.checkInput(b.X)
 }
 
@@ -95,10 +155,22 @@ func (n *network) checkInput(x tensor.Mat) {
 	}
 }
 
-// bind lays the scratch of w out for this network and returns the memory for a copy of the input.
-func (n *network) bind(w *Workspace, theta tensor.Vec) (clean []float32) {
+// chunk returns the number of rows of a chunk of records of the given number of rows.
+func (n *network) chunk(views int) int { return max(1, n.rows/views) * views }
+
+// bind lays the scratch of w out for this network. Without gradient, views is 1.
+func (n *network) bind(w *Workspace, theta tensor.Vec, views int, gradient bool) {
 	checkLen("parameters", len(theta), n.dim)
-	floats, ints := arena{w.Floats(n.floats)}, w.indexes(n.ints)
+	capacity := n.chunk(views)
+	kept := 0
+	for _, l := range n.layers {
+		if gradient && n.keeps(l, views) {
+			kept += l.size().params * (capacity/views + 1)
+		}
+	}
+	floats := arena{w.Floats(capacity*(n.perRow+n.tempRow) + n.perCall + n.temp + kept)}
+	ints, doubles := w.indexes(capacity*n.ints), w.float64s(n.doubles)
+	temp := floats.take(n.temp + capacity*n.tempRow)
 	if cap(w.passes) < len(n.layers) {
 		w.passes = make([]pass, len(n.layers))
 	}
@@ -106,163 +178,54 @@ func (n *network) bind(w *Workspace, theta tensor.Vec) (clean []float32) {
 	for i, l := range n.layers {
 		s := l.size()
 		p := &w.passes[i]
-		*p = pass{theta: n.part(theta, i)}
-		p.y = floats.mat(chunkRows, s.out)
-		p.dy = floats.mat(chunkRows, s.out)
-		p.scratch = floats.mat(chunkRows, s.scratch)
+		*p = pass{theta: n.part(theta, i), temp: temp, doubles: doubles, views: views}
+		p.y = floats.mat(capacity, s.out)
+		p.dy = floats.mat(capacity, s.out)
+		p.scratch = floats.mat(capacity, s.scratch)
 		p.shared = floats.take(s.shared)
-		p.index, ints = ints[:chunkRows*s.index], ints[chunkRows*s.index:]
+		p.index, ints = ints[:capacity*s.index], ints[capacity*s.index:]
+		if gradient && n.keeps(l, views) {
+			p.kept = floats.mat(capacity/views+1, s.params) // the last is spare
+		}
+		if from := n.wires[i].from; gradient && from >= 0 {
+			p.dx = w.passes[from].dy
+		}
+		if k, ok := l.(preparer); ok {
+			k.prepare(p, gradient)
+		}
 	}
-	return floats.take(n.clean)
+	w.clean = floats.take(capacity * n.layers[0].size().in)
+	if gradient {
+		n.branch(w)
+	}
 }
 
-// forward runs one chunk of at most 32 rows and returns the outputs.
-func (n *network) forward(w *Workspace, x tensor.Mat) tensor.Mat {
+// branch wires the second outputs of forks and inputs of joins. A fork's own output is its input, so that its y is free for
+// the gradient that comes back from a projection.
+func (n *network) branch(w *Workspace) {
 	for i, l := range n.layers {
-		p := &w.passes[i]
-		p.y.Rows, p.dy.Rows, p.scratch.Rows = x.Rows, x.Rows, x.Rows
-		if p.x = x; i > 0 {
-			p.x = w.passes[i-1].y
-			p.dx = w.passes[i-1].dy
-		}
-		l.forward(p)
-	}
-	return w.passes[len(w.passes)-1].y
-}
-
-// backward runs a chunk forward and backward; sample lo of the batch is row 0. It leaves losses, squared
-// gradient norms and every layer's dy in w.
-func (n *network) backward(w *Workspace, batch *Batch, lo, hi int) {
-	z := n.forward(w, rows(batch.X, lo, hi))
-	dz := w.passes[len(w.passes)-1].dy
-	for s := range hi - lo {
-		w.losses[s] = n.loss(z.Row(s), batch, lo+s, dz.Row(s))
-	}
-	norms := w.norms[:hi-lo]
-	clear(norms)
-	for i := len(n.layers) - 1; i >= 0; i-- {
-		n.layers[i].backward(&w.passes[i], norms)
-	}
-}
-
-// settle turns the norms of a chunk into factors, 0 for samples that are not finite, and counts.
-func (w *Workspace) settle(count int, limit float64, stats *Stats) (dropped int) {
-	longest := math.MaxFloat64
-	if limit > math.MaxFloat32 {
-		longest = math.MaxFloat32 // elements that are not scaled must fit float32
-	}
-	for s := range count {
-		norm := math.Sqrt(w.norms[s])
-		w.dropped[s] = !(norm <= longest)
-		switch {
-		case w.dropped[s]:
-			w.factors[s] = 0
-			dropped++
-			continue
-		case norm > limit:
-			w.factors[s] = limit / norm
-			stats.Clipped++
-		default:
-			w.factors[s] = 1
-		}
-		stats.Loss += w.losses[s]
-	}
-	stats.NonFinite += dropped
-	return dropped
-}
-
-func (n *network) ClippedGradientSum(dst, theta tensor.Vec, batch *Batch, clip float64, w *Workspace) Stats {
-	checkLen("destination", len(dst), n.dim)
-	n.checkBatch(batch)
-	clean := n.bind(w, theta)
-	stats := Stats{Samples: batch.Len()}
-	limit := 0.0
-	if clip > 0 {
-		limit = clip * (1 - clipShrink)
-	}
-	for lo := 0; lo < batch.Len(); lo += chunkRows {
-		hi := min(lo+chunkRows, batch.Len())
-		n.backward(w, batch, lo, hi)
-		if w.settle(hi-lo, limit, &stats) > 0 {
-			n.drop(w, hi-lo, clean)
-		}
-		for i, l := range n.layers {
-			if k, ok := l.(learned); ok {
-				k.accumulate(n.part(dst, i), &w.passes[i], w.factors[:hi-lo])
+		p, to := &w.passes[i], n.wires[i].skip
+		switch l.(type) {
+		case fork:
+			if _, ok := n.layers[to].(join); ok {
+				p.skip = w.passes[to].dy
+			} else {
+				p.skip = p.y
+				w.passes[to].dx = p.y
 			}
-		}
-	}
-	return stats.mean()
-}
-
-// GradientSum runs the layers without norms, and with factor 1 for every sample.
-func (n *network) GradientSum(dst, theta tensor.Vec, batch *Batch, w *Workspace) Stats {
-	checkLen("destination", len(dst), n.dim)
-	n.checkBatch(batch)
-	n.bind(w, theta)
-	for i := range w.passes {
-		w.passes[i].plain = true
-	}
-	stats := Stats{Samples: batch.Len()}
-	for s := range w.factors {
-		w.factors[s] = 1
-	}
-	for lo := 0; lo < batch.Len(); lo += chunkRows {
-		hi := min(lo+chunkRows, batch.Len())
-		n.backward(w, batch, lo, hi)
-		for s := range hi - lo {
-			stats.Loss += w.losses[s]
-		}
-		for i, l := range n.layers {
-			if k, ok := l.(learned); ok {
-				k.accumulate(n.part(dst, i), &w.passes[i], w.factors[:hi-lo])
-			}
-		}
-	}
-	return stats.mean()
-}
-
-// mean turns the sum of losses into their mean.
-func (s Stats) mean() Stats {
-	if finite := s.Samples - s.NonFinite; finite > 0 {
-		s.Loss /= float64(finite)
-	}
-	return s
-}
-
-// drop writes zeros over the rows of samples that are not finite: their factor 0 times NaN would not be 0.
-// The caller's input is copied first.
-func (n *network) drop(w *Workspace, count int, clean []float32) {
-	x := w.passes[0].x
-	own := tensor.Mat{Rows: count, Cols: x.Cols, Stride: x.Cols, Data: clean}
-	for s := range count {
-		copy(own.Row(s), x.Row(s))
-	}
-	w.passes[0].x = own
-	for s := range count {
-		if w.dropped[s] {
-			for i := range w.passes {
-				w.passes[i].x.Row(s).Zero()
-				w.passes[i].dy.Row(s).Zero()
+		case join:
+			if _, ok := n.layers[to].(fork); !ok {
+				p.second = w.passes[to].dy
 			}
 		}
 	}
 }
 
-func (n *network) Predict(dst tensor.Mat, theta tensor.Vec, x tensor.Mat, w *Workspace) {
-	n.checkInput(x)
-	checkLen("prediction", dst.Rows, x.Rows)
-	checkLen("prediction row", dst.Cols, n.outputs)
-	n.bind(w, theta)
-	for lo := 0; lo < x.Rows; lo += chunkRows {
-		hi := min(lo+chunkRows, x.Rows)
-		z := n.forward(w, rows(x, lo, hi))
-		for s := range z.Rows {
-			copy(dst.Row(lo+s), z.Row(s))
-		}
+// keeps says whether the network needs a gradient of each record for layer l.
+func (n *network) keeps(l layer, views int) bool {
+	if v, ok := l.(viewed); ok {
+		return v.keeps(views)
 	}
-}
-
-func (n *network) Loss(theta tensor.Vec, batch *Batch, w *Workspace) float64 {
-	return n.evaluate(theta, batch, w).Loss
+	_, ok := l.(learned)
+	return ok && views > 1
 }

@@ -106,6 +106,17 @@ func (k task) outputs(theta, x []float64) []float64 {
 		}
 		return r.linear(x, outs, true)
 	}
+	switch p := k.params.(type) {
+	case model.LayersParams:
+		return r.list(picture{k.shape.Height, k.shape.Width, k.shape.Channels, x}, p.Layers).v
+	case model.CNNParams:
+		act := spec{"kind": p.Activation}
+		return r.list(picture{k.shape.Height, k.shape.Width, k.shape.Channels, x}, []spec{
+			{"kind": "conv2d", "filters": 16, "kernel": 8, "stride": 2, "padding": 3}, act, {"kind": "maxpool", "kernel": 2, "stride": 1},
+			{"kind": "conv2d", "filters": 32, "kernel": 4, "stride": 2}, act, {"kind": "maxpool", "kernel": 2, "stride": 1},
+			{"kind": "linear", "units": 32}, act, {"kind": "linear", "units": outs},
+		}).v
+	}
 	y, height, width := r.conv(x, k.shape)
 	x = maxPool(apply(y, refMish), height, width)
 	return r.linear(apply(r.linear(x, 64, true), refMish), outs, true)
@@ -114,6 +125,12 @@ func (k task) outputs(theta, x []float64) []float64 {
 // value is the reference's loss of sample i.
 func (k task) value(theta []float64, b *model.Batch, i int) float64 {
 	z := k.outputs(theta, widen(b.X.Row(i)))
+	if p, ok := k.params.(model.LayersParams); ok && p.Loss != "" {
+		if b.Targets != nil {
+			return referenceLosses[p.Loss](z[0], float64(b.Targets[i]), p.Delta)
+		}
+		return referenceLosses[p.Loss](z[0], 2*float64(b.Labels[i])-1, p.Delta)
+	}
 	switch {
 	case b.Targets != nil:
 		return math.Pow(z[0]-float64(b.Targets[i]), 2)
@@ -153,7 +170,7 @@ var tasks = []task{
 }
 
 func TestForwardAgainstReference(t *testing.T) {
-	for _, k := range append([]task{mlp64, convnet}, tasks...) {
+	for _, k := range slices.Concat([]task{mlp64, convnet}, tasks, layerTasks) {
 		m, batch := k.build(t), k.batch(35, 5)
 		theta := k.start(m, 6)
 		var w model.Workspace
@@ -173,6 +190,14 @@ func TestForwardAgainstReference(t *testing.T) {
 			t.Errorf("%s: loss %v, want %v", k.name, got, loss)
 		}
 	}
+}
+
+// tolerance is what float32 may err by in a gradient: more where there are many layers.
+func (k task) tolerance() float64 {
+	if k.kind == "layers" {
+		return 1e-5
+	}
+	return 2e-6
 }
 
 // compareGradient checks the given coordinates of each sample's gradient, and of their sum, with central
@@ -201,21 +226,29 @@ func compareGradient(t *testing.T, k task, samples int, coordinates []int) {
 			wide[j] = at
 			want := (up - down) / (2 * h)
 			sums[n] += want
-			if got := float64(g[j]); math.Abs(got-want) > 2e-6+2e-6*math.Abs(want) {
+			if got := float64(g[j]); math.Abs(got-want) > k.tolerance()*(1+math.Abs(want)) {
 				t.Fatalf("%s: sample %d, parameter %d: gradient %v, difference quotient %v", k.name, i, j, got, want)
 			}
 		}
 	}
 	for n, j := range coordinates {
-		if got := float64(total[j]); math.Abs(got-sums[n]) > float64(samples)*4e-6 {
+		if got := float64(total[j]); math.Abs(got-sums[n]) > float64(samples)*2*k.tolerance()*(1+math.Abs(sums[n])) {
 			t.Fatalf("%s: parameter %d: gradient of the batch %v, difference quotients %v", k.name, j, got, sums[n])
 		}
 	}
 }
 
 func TestGradientOfEveryParameter(t *testing.T) {
-	for _, k := range tasks {
-		compareGradient(t, k, 3, indexes(0, k.dim))
+	for _, k := range slices.Concat(tasks, layerTasks) {
+		every, dim := 1, k.build(t).Dim()
+		if k.kind == "cnn" || k.name == "conv2d-slices" {
+			every = 37 // the reference is slow
+		}
+		var coordinates []int
+		for j := 0; j < dim; j += every {
+			coordinates = append(coordinates, j)
+		}
+		compareGradient(t, k, 3, append(coordinates, dim-1))
 	}
 }
 

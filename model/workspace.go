@@ -6,16 +6,18 @@ import "sotto/tensor"
 // and grows to the largest one it has served; after that no step allocates. Its contents carry nothing from
 // one call to the next.
 type Workspace struct {
-	floats []float32
-	ints   []int32
-	logits []float32 // of Evaluate, which calls Predict
-	sample []float32 // one gradient
+	floats  []float32
+	ints    []int32
+	doubles []float64
+	logits  []float32 // of Evaluate, which calls Predict
+	sample  []float32 // one gradient
 
 	passes  []pass
-	norms   [chunkRows]float64 // squared gradient norms
+	clean   []float32          // for a copy of the chunk's input
+	norms   [chunkRows]float64 // squared gradient norms of the chunk's records
 	factors [chunkRows]float64
 	losses  [chunkRows]float64
-	dropped [chunkRows]bool // samples without a finite gradient norm
+	dropped [chunkRows]bool // records without a finite gradient norm
 }
 
 // Floats returns n elements of scratch memory with undefined contents, for models outside this package. The
@@ -32,6 +34,13 @@ func (w *Workspace) indexes(n int) []int32 {
 		w.ints = make([]int32, n)
 	}
 	return w.ints[:n]
+}
+
+func (w *Workspace) float64s(n int) []float64 {
+	if len(w.doubles) < n {
+		w.doubles = make([]float64, n)
+	}
+	return w.doubles[:n]
 }
 
 // logitRows returns an undefined rows x cols matrix that no model touches.

@@ -33,6 +33,20 @@ type subject struct {
 	batch *model.Batch
 	theta tensor.Vec
 	w     *model.Workspace
+
+	// slack is how much less than the clip norm a gradient may be scaled to: 1e-5 for rounding, as much again for the
+	// comparison; more where norms come from Gram matrices, whose error is added to the norm.
+	slack float64
+}
+
+// slack returns the tolerance that a model's way to take norms asks for.
+func slack(m model.Model) float64 {
+	for _, l := range model.Explain(m) {
+		if l.Norm == "ghost" {
+			return 2e-3
+		}
+	}
+	return 2e-5
 }
 
 // sum returns the clipped gradient sum of b, added to zero.
@@ -51,7 +65,7 @@ func Run(t *testing.T, build func() (model.Model, *model.Batch)) {
 	if batch.Len() < 2 {
 		t.Fatal("modeltest: the batch needs 2 samples or more")
 	}
-	s := &subject{m: m, batch: batch, theta: make(tensor.Vec, m.Dim()), w: new(model.Workspace)}
+	s := &subject{m: m, batch: batch, theta: make(tensor.Vec, m.Dim()), w: new(model.Workspace), slack: slack(m)}
 	source := Source(1)
 	m.Init(s.theta, &source)
 	for _, c := range []struct {
@@ -188,10 +202,10 @@ func checkClippedSum(t *testing.T, s *subject) {
 		want, surely, maybe := make([]float64, s.m.Dim()), 0, 0
 		for i, g := range gradients {
 			f := min(1, clip/norms[i])
-			if norms[i] > clip*(1+2e-5) {
+			if norms[i] > clip*(1+s.slack) {
 				surely++
 			}
-			if norms[i] > clip*(1-2e-5) {
+			if norms[i] > clip*(1-s.slack) {
 				maybe++
 			}
 			for j, v := range g {
@@ -200,7 +214,7 @@ func checkClippedSum(t *testing.T, s *subject) {
 		}
 		got, stats := s.sum(s.batch, clip)
 		// The bound on a clip norm may be shrunk by 1e-5; sums of float32 round in proportion to their terms.
-		tolerance := 2e-5 * clip * float64(len(gradients))
+		tolerance := s.slack * clip * float64(len(gradients))
 		for j, v := range got {
 			if math.Abs(float64(v)-want[j]) > tolerance {
 				t.Fatalf("clip %v, parameter %d: sum %v, one by one %v", clip, j, v, want[j])
@@ -276,7 +290,7 @@ func checkBits(t *testing.T, s *subject) {
 	if got, again := s.sum(s.batch, 0.5); !slices.Equal(got, want) || again != stats {
 		t.Error("a second call with the same workspace gives other bits")
 	}
-	fresh := &subject{s.m, s.batch, s.theta, new(model.Workspace)}
+	fresh := &subject{s.m, s.batch, s.theta, new(model.Workspace), s.slack}
 	if got, again := fresh.sum(s.batch, 0.5); !slices.Equal(got, want) || again != stats {
 		t.Error("a fresh workspace gives other bits")
 	}
@@ -339,7 +353,7 @@ func checkGrid(t *testing.T, s *subject) {
 		for j, v := range one {
 			total[j] += v
 			squares += v * v
-			if math.Abs(float64(v)*step-float64(want[j])) > step+2e-5*clip {
+			if math.Abs(float64(v)*step-float64(want[j])) > step+s.slack*clip {
 				t.Fatalf("sample %d, parameter %d: %v on the grid, %v", i, j, float64(v)*step, want[j])
 			}
 		}

@@ -25,11 +25,15 @@ func main() {
 func files() map[string][]byte {
 	tiles, stubs := tileFiles()
 	return map[string][]byte{
-		"tiles_amd64.s":     tiles,
-		"tiles_amd64.go":    stubs,
-		"transpose_amd64.s": transposeFile(),
-		"mish_amd64.s":      mishFile(),
-		"conv_amd64.s":      convFile(),
-		"vec_amd64.s":       vecFile(),
+		"tiles_amd64.s":      tiles,
+		"tiles_amd64.go":     stubs,
+		"transpose_amd64.s":  transposeFile(),
+		"mish_amd64.s":       mishFile(),
+		"conv_amd64.s":       convFile(),
+		"vec_amd64.s":        vecFile(),
+		"im2col_amd64.s":     im2colFile(),
+		"norm_amd64.s":       normFile(),
+		"activation_amd64.s": activationFile(),
+		"maxpool_amd64.s":    maxPoolFile(),
 	}
 }

@@ -1,0 +1,240 @@
+package model
+
+import "sotto/tensor"
+
+const (
+	blockPositions = 256 // positions of one product: one chain of the weight gradient
+	sliceTaps      = 768 // most elements of a patch that are gathered at a time: a block is below 1 MB
+	sliceWeights   = 1 << 20
+)
+
+// conv2d is a convolution: weights of shape kernel row x kernel column x input channel x filter, then one bias a filter.
+// With a 1x1 window it is a linear layer at every position. Patches are gathered in blocks of at most 256 positions, which
+// are multiplied with the weights.
+type conv2d struct {
+	name     string
+	window   tensor.Window // over the image with its padding
+	padding  int
+	filters  int
+	bias     bool
+	standard bool // weights are standardised before they are used: see standardize
+}
+
+var (
+	_ viewed   = (*conv2d)(nil)
+	_ preparer = (*conv2d)(nil)
+)
+
+func (c *conv2d) height() int    { return c.window.Height - 2*c.padding }
+func (c *conv2d) width() int     { return c.window.Width - 2*c.padding }
+func (c *conv2d) taps() int      { return c.window.Taps() }
+func (c *conv2d) positions() int { return c.window.Positions() }
+func (c *conv2d) weights() int   { return c.taps() * c.filters }
+
+// turned is the geometry of the input gradient of a convolution of stride 1: a convolution of dy with the filters turned
+// round. ok is false where the input gradient is formed by adding patches instead.
+func (c *conv2d) turned() (window tensor.Window, padding int, ok bool) {
+	w := c.window
+	padding = w.Kernel - 1 - c.padding
+	return tensor.Window{
+		Height: w.Rows + 2*padding, Width: w.Cols + 2*padding, Channels: c.filters,
+		Kernel: w.Kernel, Stride: 1, Rows: c.height(), Cols: c.width(),
+	}, padding, w.Stride == 1 && padding >= 0
+}
+
+func (c *conv2d) params() int {
+	if c.bias {
+		return c.weights() + c.filters
+	}
+	return c.weights()
+}
+
+// slice returns how many elements of patches of the given length, which meet the given number of columns, go at a time.
+func slice(taps, columns int) int { return min(taps, sliceTaps, max(1, sliceWeights/columns)) }
+
+// padded returns the elements of one image with padding; none: there is no padding.
+func padded(w tensor.Window, padding int) int {
+	if padding == 0 {
+		return 0
+	}
+	return w.Height * w.Width * w.Channels
+}
+
+func (c *conv2d) size() size {
+	w, padding, ok := c.turned()
+	s := size{
+		in: c.height() * c.width() * c.window.Channels, out: c.positions() * c.filters, params: c.params(),
+		scratch: 1, // of a record's first row: 1 if its norm could not be taken from Gram matrices
+		shared:  c.weights(),
+		doubles: 2 * max(c.filters, blockPositions),
+	}
+	n := slice(c.taps(), c.filters)
+	patches := blockPositions * (n + 1)
+	images := padded(c.window, c.padding)
+	if ok {
+		images = max(images, padded(w, padding))
+		patches = max(patches, blockPositions*slice(w.Taps(), w.Channels))
+	} else {
+		images = c.window.Height * c.window.Width * c.window.Channels
+	}
+	s.temp = patches + 2*(n+1)*c.filters + 2*blockPositions*blockPositions
+	s.tempRow = images
+	if c.standard {
+		s.shared += c.weights() + 4*c.filters
+	}
+	return s
+}
+
+func (c *conv2d) describe() LayerInfo {
+	work := float64(c.positions()) * float64(c.weights())
+	return LayerInfo{Name: c.name, Positions: c.positions(), Norm: c.norm(), MACs: work, GradientMACs: work}
+}
+
+func (c *conv2d) init(dst tensor.Vec, r Source) { uniform(dst, c.taps(), r) }
+
+// matrix returns the rows from tap lo on of a matrix of the given number of rows, at most n.
+func matrix(v []float32, lo, n, columns int) tensor.Mat {
+	return tensor.Mat{Rows: n, Cols: columns, Stride: columns, Data: v[lo*columns : (lo+n)*columns]}
+}
+
+// images returns count images of a chunk with padding around them, from row lo of m on, and their distance. They lie in temp
+// unless there is no padding.
+func images(temp []float32, m tensor.Mat, lo, count int, w *tensor.Window, padding int) (data []float32, stride int) {
+	if padding == 0 {
+		return m.Data[lo*m.Stride:], m.Stride
+	}
+	stride = w.Height * w.Width * w.Channels
+	line := (w.Width - 2*padding) * w.Channels
+	temp = temp[:count*stride]
+	clear(temp)
+	for i := range count {
+		inner := temp[i*stride+(padding*w.Width+padding)*w.Channels:]
+		tensor.CopyRuns(inner, w.Width*w.Channels, m.Row(lo+i), line, w.Height-2*padding, line)
+	}
+	return temp, stride
+}
+
+// span is one block of positions: all those of some images, or some of one.
+type span struct{ image, images, first, positions int }
+
+// span returns the block after s of count images, and whether there is one. The first block comes after the zero span.
+func (s span) next(w *tensor.Window, count int) (span, bool) {
+	t := w.Positions()
+	if t > blockPositions {
+		if s.first += s.positions; s.first == t {
+			s.image, s.first = s.image+1, 0
+		}
+		s.images, s.positions = 1, min(blockPositions, t-s.first)
+		return s, s.image < count
+	}
+	s.image += s.images
+	s.images = min(blockPositions/t, count-s.image)
+	s.positions = s.images * t
+	return s, s.image < count
+}
+
+// gather writes the patches of a block, elements lo to lo+n, to the first n columns of dst.
+func (s span) gather(dst tensor.Mat, data []float32, stride int, w *tensor.Window, lo, n int) {
+	each := s.positions / s.images
+	for i := range s.images {
+		part := rows(dst, i*each, (i+1)*each)
+		part.Cols = n
+		w.Patches(part, data[(s.image+i)*stride:], s.first, lo)
+	}
+}
+
+// convolve sets each row of y to the products of the patches of the images in x with the weights, plus the bias if any.
+func convolve(p *pass, y, x tensor.Mat, w *tensor.Window, padding int, weights, bias []float32) {
+	filters := len(weights) / w.Taps()
+	n := slice(w.Taps(), filters)
+	temp, a := p.temp[blockPositions*n:], p.temp[:blockPositions*n]
+	data, stride := images(temp, x, 0, x.Rows, w, padding)
+	for s, ok := (span{}).next(w, x.Rows); ok; s, ok = s.next(w, x.Rows) {
+		out := matrix(y.Data, s.image*w.Positions()+s.first, s.positions, filters)
+		if bias != nil {
+			tensor.CopyRuns(out.Data, filters, bias, 0, s.positions, filters)
+		}
+		for lo := 0; lo < w.Taps(); lo += n {
+			some := min(n, w.Taps()-lo)
+			block := matrix(a, 0, s.positions, some)
+			s.gather(block, data, stride, w, lo, some)
+			tensor.MulNN(out, block, matrix(weights, lo, some, filters), bias != nil || lo > 0)
+		}
+	}
+}
+
+func (c *conv2d) forward(p *pass) {
+	weights := p.theta[:c.weights()]
+	if c.standard {
+		weights = p.shared[c.weights():][:c.weights()]
+	}
+	var bias []float32
+	if c.bias {
+		bias = p.theta[c.weights():]
+	}
+	convolve(p, p.y, p.x, &c.window, c.padding, weights, bias)
+}
+
+// prepare standardises the weights, and lays them out for the input gradient: filters turned round for stride 1,
+// else transposed.
+func (c *conv2d) prepare(p *pass, gradient bool) {
+	weights := p.theta[:c.weights()]
+	if c.standard {
+		weights = c.standardize(p)
+	}
+	if !gradient || p.dx.Data == nil {
+		return
+	}
+	turned := p.shared[:c.weights()]
+	_, _, ok := c.turned()
+	channels, count := c.window.Channels, c.window.Kernel*c.window.Kernel
+	for tap := range count {
+		for ch := range channels {
+			row := weights[(tap*channels+ch)*c.filters:][:c.filters]
+			if ok {
+				to := turned[(count-1-tap)*c.filters*channels+ch:]
+				for f, v := range row {
+					to[f*channels] = v
+				}
+				continue
+			}
+			to := turned[tap*channels+ch:]
+			for f, v := range row {
+				to[f*c.taps()] = v
+			}
+		}
+	}
+}
+
+// inputGradient writes dx.
+func (c *conv2d) inputGradient(p *pass) {
+	turned := p.shared[:c.weights()]
+	if w, padding, ok := c.turned(); ok {
+		convolve(p, p.dx, p.dy, &w, padding, turned, nil)
+		return
+	}
+	w := &c.window
+	n := slice(c.taps(), c.filters)
+	area := w.Height * w.Width * w.Channels
+	sums := p.temp[blockPositions*n:][:p.dx.Rows*area]
+	clear(sums)
+	transposed := tensor.Mat{Rows: c.filters, Stride: c.taps()}
+	for s, ok := (span{}).next(w, p.dx.Rows); ok; s, ok = s.next(w, p.dx.Rows) {
+		dy := matrix(p.dy.Data, s.image*c.positions()+s.first, s.positions, c.filters)
+		for lo := 0; lo < c.taps(); lo += n {
+			some := min(n, c.taps()-lo)
+			block := matrix(p.temp, 0, s.positions, some)
+			transposed.Cols, transposed.Data = some, turned[lo:]
+			tensor.MulNN(block, dy, transposed, false)
+			each := s.positions / s.images
+			for i := range s.images {
+				w.AddPatches(sums[(s.image+i)*area:], rows(block, i*each, (i+1)*each), s.first, lo)
+			}
+		}
+	}
+	line := c.width() * w.Channels
+	for s := range p.dx.Rows {
+		inner := sums[s*area+(c.padding*w.Width+c.padding)*w.Channels:]
+		tensor.CopyRuns(p.dx.Row(s), line, inner, w.Width*w.Channels, c.height(), line)
+	}
+}

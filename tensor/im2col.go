@@ -1,0 +1,97 @@
+package tensor
+
+// Window is the geometry of a convolution or pooling over one image of Height x Width x Channels in that order (padding, if
+// any, is part of the image). Position (i, j) of Rows x Cols sees the patch of Kernel x Kernel pixels whose first one
+// is (i*Stride, j*Stride); a patch has the order kernel row, kernel column, channel.
+type Window struct {
+	Height, Width, Channels int
+	Kernel, Stride          int
+	Rows, Cols              int
+}
+
+// Taps returns the number of elements of a patch.
+func (w *Window) Taps() int { return w.Kernel * w.Kernel * w.Channels }
+
+// Positions returns the number of patches.
+func (w *Window) Positions() int { return w.Rows * w.Cols }
+
+// check panics where a patch would reach outside the image.
+func (w *Window) check(image []float32, m Mat, first, lo int) {
+	if w.Kernel < 1 || w.Stride < 1 || w.Channels < 1 || (w.Rows-1)*w.Stride+w.Kernel > w.Height || (w.Cols-1)*w.Stride+w.Kernel > w.Width {
+		panic("tensor: a window reaches outside its image")
+	}
+	if len(image) < w.Height*w.Width*w.Channels || first < 0 || first+m.Rows > w.Positions() || lo < 0 || lo+m.Cols > w.Taps() || !m.complete() {
+		panic("tensor: patches do not fit their window")
+	}
+}
+
+// run is a strip of patches: n positions of one output row meet the same part of one kernel row.
+type run struct {
+	row, col  int // of the first position, in the matrix of patches
+	image     int // where in the image that part begins
+	n, length int
+}
+
+// runs calls f for the strips of m, positions outermost.
+func (w *Window) runs(m Mat, first, lo int, f func(r run, step int)) {
+	line := w.Kernel * w.Channels
+	for row := 0; row < m.Rows; {
+		at := first + row
+		i, j := at/w.Cols, at%w.Cols
+		n := min(w.Cols-j, m.Rows-row)
+		for tap := lo; tap < lo+m.Cols; {
+			k, off := tap/line, tap%line
+			length := min(line-off, lo+m.Cols-tap)
+			pixel := (i*w.Stride+k)*w.Width + j*w.Stride
+			f(run{row, tap - lo, pixel*w.Channels + off, n, length}, w.Stride*w.Channels)
+			tap += length
+		}
+		row += n
+	}
+}
+
+// Patches copies patches of the image to the rows of dst, from position first on: elements lo to lo+dst.Cols of each.
+func (w *Window) Patches(dst Mat, image []float32, first, lo int) {
+	w.check(image, dst, first, lo)
+	w.runs(dst, first, lo, func(r run, step int) {
+		CopyRuns(dst.Data[r.row*dst.Stride+r.col:], dst.Stride, image[r.image:], step, r.n, r.length)
+	})
+}
+
+// AddPatches is the transpose of Patches: it adds the rows of src to the places of the image that Patches reads, positions in
+// order.
+func (w *Window) AddPatches(image []float32, src Mat, first, lo int) {
+	w.check(image, src, first, lo)
+	w.runs(src, first, lo, func(r run, step int) {
+		addRuns(image[r.image:], step, src.Data[r.row*src.Stride+r.col:], src.Stride, r.n, r.length)
+	})
+}
+
+// CopyRuns copies n runs of length elements: run i from src[i*from:] to dst[i*to:]. Runs of dst do not overlap src. With
+// from = 0 it repeats one run.
+func CopyRuns(dst []float32, to int, src []float32, from, n, length int) {
+	if n < 1 || length < 1 {
+		return
+	}
+	dst, src = dst[:(n-1)*to+length], src[:(n-1)*from+length]
+	if fastCopyRuns(dst, to, src, from, n, length) {
+		return
+	}
+	for i := range n {
+		copy(dst[i*to:][:length], src[i*from:])
+	}
+}
+
+// addRuns adds n runs of length elements, one after the other; those of dst may overlap each other.
+func addRuns(dst []float32, to int, src []float32, from, n, length int) {
+	dst, src = dst[:(n-1)*to+length], src[:(n-1)*from+length]
+	if fastAddRuns(dst, to, src, from, n, length) {
+		return
+	}
+	for i := range n {
+		d := dst[i*to:][:length]
+		for j, v := range src[i*from:][:length] {
+			d[j] += v
+		}
+	}
+}

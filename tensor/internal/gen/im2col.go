@@ -1,0 +1,83 @@
+package main
+
+// im2colFile writes the copying and adding of strips of patches.
+func im2colFile() []byte {
+	t := assembly()
+	copyRuns(t)
+	addRuns(t)
+	return t.Bytes()
+}
+
+// copyRuns moves each run in vectors of 8, 32 elements a turn; the last vector ends where the run ends.
+func copyRuns(t *text) {
+	t.function("func copyRuns8(dst *float32, to int, src *float32, from, n, length int)", "copyRuns8", 48)
+	for _, arg := range []string{"dst+0(FP), DI", "to+8(FP), R8", "src+16(FP), SI", "from+24(FP), R9", "n+32(FP), CX", "length+40(FP), DX"} {
+		t.op("MOVQ %s", arg)
+	}
+	t.op("SHLQ $2, DX")
+	t.op("SUBQ $32, DX") // where the last vector begins
+	t.label("run")
+	t.op("XORQ AX, AX")
+	t.op("LEAQ -96(DX), R10")
+	t.label("four")
+	t.op("CMPQ AX, R10")
+	t.op("JGT one")
+	for i := range 4 {
+		t.op("VMOVUPS %d(SI)(AX*1), Y%d", 32*i, i)
+	}
+	for i := range 4 {
+		t.op("VMOVUPS Y%d, %d(DI)(AX*1)", i, 32*i)
+	}
+	t.op("ADDQ $128, AX")
+	t.op("JMP four")
+	t.label("one")
+	t.op("CMPQ AX, DX")
+	t.op("JGE last")
+	t.op("VMOVUPS (SI)(AX*1), Y0")
+	t.op("VMOVUPS Y0, (DI)(AX*1)")
+	t.op("ADDQ $32, AX")
+	t.op("JMP one")
+	t.label("last")
+	t.op("VMOVUPS (SI)(DX*1), Y0")
+	t.op("VMOVUPS Y0, (DI)(DX*1)")
+	t.op("ADDQ R8, DI")
+	t.op("ADDQ R9, SI")
+	t.op("DECQ CX")
+	t.op("JNZ run")
+	t.end()
+}
+
+// addRuns adds each run in vectors of 8, the rest through a mask.
+func addRuns(t *text) {
+	t.function("func addRuns8(dst *float32, to int, src *float32, from, n, length int, mask int)", "addRuns8", 56)
+	for _, arg := range []string{
+		"dst+0(FP), DI", "to+8(FP), R8", "src+16(FP), SI", "from+24(FP), R9", "n+32(FP), CX", "length+40(FP), DX", "mask+48(FP), R10",
+	} {
+		t.op("MOVQ %s", arg)
+	}
+	t.op("LEAQ ·masks(SB), R11")
+	t.op("VMOVUPS (R11)(R10*1), Y15")
+	t.op("SHLQ $2, DX")
+	t.op("ANDQ $-32, DX") // the whole vectors
+	t.label("run")
+	t.op("XORQ AX, AX")
+	t.label("vector")
+	t.op("VMOVUPS (SI)(AX*1), Y0")
+	t.op("VADDPS (DI)(AX*1), Y0, Y0")
+	t.op("VMOVUPS Y0, (DI)(AX*1)")
+	t.op("ADDQ $32, AX")
+	t.op("CMPQ AX, DX")
+	t.op("JLT vector")
+	t.op("CMPQ R10, $32")
+	t.op("JEQ next")
+	t.op("VMASKMOVPS (SI)(AX*1), Y15, Y0")
+	t.op("VMASKMOVPS (DI)(AX*1), Y15, Y1")
+	t.op("VADDPS Y1, Y0, Y0")
+	t.op("VMASKMOVPS Y0, Y15, (DI)(AX*1)")
+	t.label("next")
+	t.op("ADDQ R8, DI")
+	t.op("ADDQ R9, SI")
+	t.op("DECQ CX")
+	t.op("JNZ run")
+	t.end()
+}

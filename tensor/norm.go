@@ -1,0 +1,51 @@
+package tensor
+
+// Kernels of normalisation over the positions of an image: its rows are positions, len(x)/channels of them, its columns channels.
+
+// ChannelSums sets, for each channel, sums to the sum of a and products to that of a*x over the positions in order, in
+// float64. It panics when lengths do not fit.
+func ChannelSums(sums, products []float64, a, x []float32) {
+	c := len(sums)
+	rows := len(x) / c
+	a, products = a[:len(x)], products[:c]
+	if rows*c != len(x) {
+		panic("tensor: ChannelSums needs whole rows")
+	}
+	clear(sums)
+	clear(products)
+	done := fastChannelSums(sums, products, a, x, rows)
+	if done == c {
+		return
+	}
+	for r := range rows {
+		for j := done; j < c; j++ {
+			v := float64(a[r*c+j])
+			sums[j] += v
+			products[j] += float64(v * float64(x[r*c+j]))
+		}
+	}
+}
+
+// Normalize sets y = (x-shift)*scale + offset with the last three by channel.
+func Normalize(y, x, shift, scale, offset []float32) {
+	c := len(shift)
+	y, scale, offset = y[:len(x)], scale[:c], offset[:c]
+	for r := 0; r+c <= len(x); r += c {
+		in, out := x[r:r+c], y[r:r+c]
+		for j := fastNormalize(out, in, shift, scale, offset); j < c; j++ {
+			out[j] = float32((in[j]-shift[j])*scale[j]) + offset[j]
+		}
+	}
+}
+
+// NormalizeGradient sets dx = dy*a + (x-shift)*b + k with shift, a, b and k by channel.
+func NormalizeGradient(dx, dy, x, shift, a, b, k []float32) {
+	c := len(shift)
+	dx, dy, a, b, k = dx[:len(x)], dy[:len(x)], a[:c], b[:c], k[:c]
+	for r := 0; r+c <= len(x); r += c {
+		in, out, g := x[r:r+c], dx[r:r+c], dy[r:r+c]
+		for j := fastNormalizeGradient(out, g, in, shift, a, b, k); j < c; j++ {
+			out[j] = float32(g[j]*a[j]) + float32((in[j]-shift[j])*b[j]) + k[j]
+		}
+	}
+}

@@ -1,0 +1,9 @@
+//go:build !amd64
+
+package tensor
+
+func fastChannelSums(_, _ []float64, _, _ []float32, _ int) int { return 0 }
+
+func fastNormalize(_, _, _, _, _ []float32) int { return 0 }
+
+func fastNormalizeGradient(_, _, _, _, _, _, _ []float32) int { return 0 }
