@@ -47,6 +47,8 @@ func (p *pass) record(m tensor.Mat, r int) tensor.Mat { return rows(m, r*p.views
 // depends on row s of the inputs only.
 type layer interface {
 	size() size
+	// export appends the layer with parameters theta to an ONNX graph.
+	export(e *exporter, theta tensor.Vec)
 	// describe fills the fields of LayerInfo that size does not tell, GradientMACs without the input gradient.
 	describe() LayerInfo
 	forward(p *pass)

@@ -17,7 +17,7 @@ import (
 // layers lists packages from the lowest; imports go down. Packages of one line may import each other only
 // where edges says so.
 var layers = [][]string{
-	{"config", "tensor", "rng"},
+	{"config", "tensor", "rng", "model/onnx"},
 	{"agent", "privacy/account", "model"},
 	{"topology", "data", "privacy/ledger", "privacy"},
 	{"oracle", "algo", "sim", "node"},
