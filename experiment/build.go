@@ -186,6 +186,7 @@ func (e *Experiment) identity() string {
 type world struct {
 	sim     *sim.Sim
 	ledgers []*ledger.Memory
+	watch   *stopwatch
 }
 
 // start builds every agent with its own ledger, oracle and gate. A resumed run hands in what its ledgers
@@ -193,7 +194,7 @@ type world struct {
 func (e *Experiment) start(workers int, restored [][]ledger.Record) (*world, error) {
 	f := e.file
 	n := f.topo.Agents
-	w := &world{ledgers: make([]*ledger.Memory, n)}
+	w := &world{ledgers: make([]*ledger.Memory, n), watch: new(stopwatch)}
 	pool := oracle.NewPool()
 	agents := make([]sim.Agent, n)
 	for i := range agents {
@@ -230,8 +231,8 @@ func (e *Experiment) start(workers int, restored [][]ledger.Record) (*world, err
 		if err != nil {
 			return nil, f.at("topology", err)
 		}
-		gate := privacy.NewSimulatedGate(w.ledgers[i], mechanism, map[string]privacy.Oracle{"grad": grad}, f.root.Seed, agent.ID(i))
-		agents[i] = sim.Agent{Algorithm: alg, Gate: gate, Silent: e.sealed()}
+		gate := privacy.NewSimulatedGate(w.ledgers[i], mechanism, map[string]privacy.Oracle{"grad": timedOracle{grad, w.watch}}, f.root.Seed, agent.ID(i))
+		agents[i] = sim.Agent{Algorithm: alg, Gate: timedGate{gate, w.watch}, Silent: e.sealed()}
 	}
 	var err error
 	w.sim, err = sim.New(sim.Config{Agents: agents, Schedule: e.schedule, Dim: e.model.Dim(), Rounds: f.root.Rounds,

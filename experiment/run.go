@@ -115,7 +115,10 @@ func (r *running) run(ctx context.Context) (*Result, error) {
 		}
 	}
 	for r.world.sim.Round() < rounds {
-		if err := r.world.sim.Run(ctx, r.world.sim.Round()+1); err != nil {
+		began := time.Now()
+		err := r.world.sim.Run(ctx, r.world.sim.Round()+1)
+		lap(&r.world.watch.rounds, began)
+		if err != nil {
 			return nil, r.stopped(ctx, err)
 		}
 		said := ""
@@ -155,6 +158,7 @@ func (r *running) evaluate() error {
 	for i, s := range spent {
 		upper[i] = s.Upper
 	}
+	defer lap(&r.world.watch.evaluation, time.Now())
 	ev, rows := r.e.evaluate(r.world, r.opt.Workers, upper)
 	r.evaluations, r.rows = append(r.evaluations, ev), append(r.rows, rows)
 	return nil

@@ -7,6 +7,7 @@ import (
 	"math"
 	"strings"
 	"text/tabwriter"
+	"time"
 
 	"sotto/privacy/account"
 	"sotto/sim"
@@ -96,6 +97,7 @@ type Summary struct {
 	Links             sim.Stats     `json:"messages"`
 	Seconds           float64       `json:"seconds"`
 	SecondsPerRound   float64       `json:"seconds_per_round"`
+	Split             Split         `json:"seconds_split"` // since the run began or was resumed
 	ConfigDigest      string        `json:"config_digest"`
 	RunHash           string        `json:"run_hash"` // SHA-256 over metrics.csv and model.safetensors
 	Engine            string        `json:"engine"`
@@ -134,6 +136,7 @@ func (r *running) summarize() Summary {
 		s.BytesSentTotal += b
 	}
 	s.Seconds = r.elapsed().Seconds()
+	s.Split = r.world.watch.split(s.Agents, r.opt.Workers, time.Since(r.began))
 	s.SecondsPerRound = s.Seconds / float64(s.Rounds)
 	return s
 }
@@ -255,6 +258,7 @@ func (s *Summary) WriteTable(w io.Writer) error {
 		row("links", "%d messages, %d dropped, %d late, %d stale, %d one-sided", l.Sent, l.Dropped, l.Late, l.Stale, l.OneSided)
 	}
 	row("time", "%.2f s, %.4f s per round", s.Seconds, s.SecondsPerRound)
+	row("time split", "%s", s.Split.text())
 	row("run directory", "%s", s.Run)
 	if err := t.Flush(); err != nil {
 		return err
