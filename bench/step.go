@@ -166,7 +166,9 @@ func (c *Case) measure(o Options, top float64) (*measured, error) {
 	free := l.owners(agents, nil, false)
 	loops := make([]plain, o.Workers)
 	unprotected := func(w int) float64 { return loops[w].step(l, free) }
-	rate(o.Workers, slot, unprotected)
+	if !slow {
+		rate(o.Workers, slot, unprotected)
+	}
 	var privates, plains, prices []float64
 	for turn := range turns {
 		if slow && turn == 3 {
