@@ -123,10 +123,13 @@ func (p *plain) step(l *workload, q chan *owner) float64 {
 	if b.X.Rows == 0 {
 		b.X, b.Labels = tensor.NewMat(batchSize, cols), make([]int32, batchSize)
 	}
-	for i := range batchSize {
-		r := o.index[o.at]
-		o.at = (o.at + 1) % len(o.index)
-		copy(b.X.Row(i), l.data.X.Row(int(r)))
+	if o.at+batchSize > len(o.index) {
+		o.at = 0
+	}
+	rows := o.index[o.at : o.at+batchSize]
+	o.at += batchSize
+	tensor.Gather(b.X, l.data.X, rows)
+	for i, r := range rows {
 		b.Labels[i] = l.data.Labels[r]
 	}
 	o.answer.Zero()
@@ -163,7 +166,9 @@ func (c *Case) measure(o Options, top float64) (*measured, error) {
 	free := l.owners(agents, nil, false)
 	loops := make([]plain, o.Workers)
 	unprotected := func(w int) float64 { return loops[w].step(l, free) }
-	rate(o.Workers, slot, unprotected)
+	if !slow {
+		rate(o.Workers, slot, unprotected)
+	}
 	var privates, plains, prices []float64
 	for turn := range turns {
 		if slow && turn == 3 {

@@ -51,7 +51,13 @@ func (a *Augmentation) Validate(shape [3]int, m model.Model) error {
 // changes says that views differ from their record.
 func (a *Augmentation) changes() bool { return a.Shift > 0 || a.Crop > 0 || a.Flip }
 
-func (a *Augmentation) views() int { return max(a.Views, 1) }
+// views is the number of rows of one record.
+func (a *Augmentation) views() int {
+	if !a.changes() {
+		return 1
+	}
+	return max(a.Views, 1)
+}
 
 // view writes one view of src, of the given shape, to dst. columns is scratch.
 func (a *Augmentation) view(dst, src []float32, shape [3]int, sample *rng.Stream, columns []int) {

@@ -13,6 +13,7 @@ import (
 	"sotto/model"
 	"sotto/privacy/account"
 	"sotto/rng"
+	"sotto/tensor"
 )
 
 // Pool shares scratch memory between the oracles of one process. Its content never enters a value.
@@ -50,16 +51,17 @@ func (s *scratch) gather(d *data.Dataset, rows []int32, a *Augmentation, sample 
 	b := &s.batch
 	count := len(rows) * views
 	b.X.Rows, b.X.Cols, b.X.Stride, b.X.Data = count, cols, cols, s.x[:count*cols]
-	b.Labels, b.Targets, b.Views = b.Labels[:0], b.Targets[:0], a.Views
+	b.Labels, b.Targets, b.Views = b.Labels[:0], b.Targets[:0], views
 	if a.changes() && len(s.columns) < d.Shape[1] {
 		s.columns = make([]int, d.Shape[1])
+	}
+	if !a.changes() {
+		tensor.Gather(b.X, d.X, rows)
 	}
 	for i := range count {
 		r := rows[i/views]
 		if a.changes() {
 			a.view(b.X.Row(i), d.X.Row(int(r)), d.Shape, sample, s.columns)
-		} else {
-			copy(b.X.Row(i), d.X.Row(int(r)))
 		}
 		if d.Labels != nil {
 			b.Labels = append(b.Labels, d.Labels[r])

@@ -23,3 +23,15 @@ func BenchmarkDiscreteLaplace(b *testing.B) {
 		s.DiscreteLaplace(1 << 20)
 	}
 }
+
+// BenchmarkSelect draws a Poisson batch of 256 from 6000 records.
+func BenchmarkSelect(b *testing.B) {
+	k := Simulated(1, 0, 0)
+	s := NewStream(&k, Sample)
+	index, dst := make([]int32, 6000), make([]int32, 0, 6000)
+	t, _ := Threshold(256. / 6000)
+	for b.Loop() {
+		dst = s.Select(dst[:0], index, t)
+	}
+	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/6000, "ns/record")
+}

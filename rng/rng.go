@@ -20,7 +20,6 @@ import (
 	"encoding/binary"
 	"math"
 	"math/bits"
-	"slices"
 
 	"sotto/tensor"
 )
@@ -169,26 +168,31 @@ func Threshold(p float64) (t uint64, all bool) {
 // Hit draws one Bernoulli variable of rate t/2^64.
 func (s *Stream) Hit(t uint64) bool { return s.Uint64() < t }
 
-// Select appends those elements of index that [Stream.Hit] keeps, one draw for each element in order. It has no branch on
-// a draw.
+// Select appends those elements of index that independent Bernoulli variables of rate t/2^64 keep. Each reads eight
+// bits, eight elements to a word, and 56 more where those equal the first eight of t: its law is exactly
+// [Stream.Hit]'s, its draws are not.
 func (s *Stream) Select(dst, index []int32, t uint64) []int32 {
-	dst = slices.Grow(dst, len(index))
-	out, n := dst[len(dst):len(dst)+len(index)], 0
+	const ones = 0x0001_0001_0001_0001 // of four lanes of 16 bits
+	top, rest := t>>56, t&(1<<56-1)
+	bound := (0x100 + top) * ones // minus a byte: bit 8 stays where that is at most top
 	for len(index) > 0 {
-		if s.off == s.end {
-			s.refill()
+		w := s.Uint64()
+		even := (bound - w&(0xff*ones)) >> 8 & ones
+		odd := (bound - w>>8&(0xff*ones)) >> 8 & ones
+		near := even | odd<<8 // bit 8 i for element i
+		n := min(8, len(index))
+		if n < 8 {
+			near &= 1<<(8*n) - 1
 		}
-		k := min(len(index), (s.end-s.off)/8)
-		words := s.buf[s.off : s.off+8*k]
-		for i, r := range index[:k] {
-			out[n] = r
-			_, below := bits.Sub64(binary.LittleEndian.Uint64(words[8*i:]), t, 0)
-			n += int(below)
+		for ; near != 0; near &= near - 1 {
+			at := bits.TrailingZeros64(near)
+			if w>>at&0xff != top || s.Uint64()>>8 < rest {
+				dst = append(dst, index[at/8])
+			}
 		}
-		s.off += 8 * k
-		index = index[k:]
+		index = index[n:]
 	}
-	return dst[:len(dst)+n]
+	return dst
 }
 
 // derive hashes a label and numbers into a key, unambiguously: the label's length comes first.

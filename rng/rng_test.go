@@ -143,20 +143,66 @@ func TestThresholdNeverExceedsTheRate(t *testing.T) {
 	}
 }
 
-func TestSelectIsHit(t *testing.T) {
+// Every element is kept at the stated rate and independently of the next, whether the first eight bits decide (rates of
+// many 256ths) or never do (below 1/256). Each of eight bounds is 5.4 standard errors: a false-reject rate of 8 x 7e-8.
+func TestSelectKeepsAtItsRate(t *testing.T) {
+	const n = 400_000
 	k := Simulated(4, 0, 0)
-	th, _ := Threshold(.3)
-	s, hits := NewStream(&k, Sample), NewStream(&k, Sample)
-	for _, n := range []int{0, 1, 7, 511, 512, 2000} {
-		index, want := make([]int32, n), []int32{-1}
-		for i := range index {
-			index[i] = int32(3 * i)
-			if hits.Hit(th) {
-				want = append(want, index[i])
+	s := NewStream(&k, Sample)
+	index := make([]int32, n)
+	for i := range index {
+		index[i] = int32(i)
+	}
+	for _, p := range []float64{.001, .0427, 1. / 3, .998} {
+		th, _ := Threshold(p)
+		got := s.Select(nil, index, th)
+		pairs := 0.
+		for i, r := range got {
+			if i > 0 && r <= got[i-1] {
+				t.Fatalf("element %d comes after %d", r, got[i-1])
+			} else if i > 0 && r == got[i-1]+1 {
+				pairs++
 			}
 		}
-		if got := s.Select([]int32{-1}, index, th); !slices.Equal(got, want) {
-			t.Fatalf("%d records: kept %v, want %v", n, got, want)
+		if d := float64(len(got)) - p*n; math.Abs(d) > 5.4*math.Sqrt(n*p*(1-p)) {
+			t.Errorf("rate %g keeps %d of %d", p, len(got), n)
+		}
+		// Var of the count of adjacent pairs: n (p²(1-p²) + 2 (p³ - p⁴)).
+		q := p * p
+		if d := pairs - q*n; math.Abs(d) > 5.4*math.Sqrt(n*(q*(1-q)+2*q*p*(1-p))) {
+			t.Errorf("rate %g keeps %g adjacent pairs, want %g", p, pairs, q*n)
+		}
+	}
+	if got := s.Select([]int32{7}, index, 0); len(got) != 1 || got[0] != 7 {
+		t.Errorf("rate 0 keeps %d elements", len(got)-1)
+	}
+}
+
+// The eight bits and the 56 after them make one comparison of 64: the kept elements are those whose word, put together
+// from the stream, is below the threshold.
+func TestSelectComparesWholeWords(t *testing.T) {
+	k := Simulated(5, 0, 0)
+	s, words := NewStream(&k, Sample), NewStream(&k, Sample)
+	index := make([]int32, 5003)
+	for i := range index {
+		index[i] = int32(i)
+	}
+	for _, th := range []uint64{0x2a << 56, 0x2a_ffffffffffffff, 0x80<<56 | 1<<55, 1 << 50, ^uint64(0)} {
+		var want []int32
+		for at := 0; at < len(index); at += 8 {
+			first := words.Uint64()
+			for i := at; i < min(at+8, len(index)); i++ {
+				word := first >> (8 * (i - at)) << 56
+				if word>>56 == th>>56 {
+					word |= words.Uint64() >> 8
+				}
+				if word < th {
+					want = append(want, index[i])
+				}
+			}
+		}
+		if got := s.Select(nil, index, th); !slices.Equal(got, want) {
+			t.Errorf("threshold %#x keeps %d elements, want %d", th, len(got), len(want))
 		}
 	}
 }

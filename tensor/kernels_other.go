@@ -23,6 +23,8 @@ func fastMish(_, _, _ []float32) int { return 0 }
 
 func fastSquares(_ []float32) (sum float64, ok bool) { return 0, false }
 
+func fastCopyRow(_, _, _ []float32) int { return 0 }
+
 func fastScale(_, _ []float32, _ float32) int { return 0 }
 
 func fastFinite(_ []float32) (done int, ok bool) { return 0, true }

@@ -36,6 +36,20 @@ func scale8(v, x *float32, f float32, blocks int)
 //go:noescape
 func finite8(x *float32, blocks int) bool
 
+// copyRow16 copies 16*blocks elements, blocks >= 1, and prefetches as many of next.
+//
+//go:noescape
+func copyRow16(dst, src, next *float32, blocks int)
+
+func fastCopyRow(dst, src, next []float32) int {
+	blocks := min(len(dst), longest) / 16
+	if active == portable || blocks == 0 {
+		return 0
+	}
+	copyRow16(&dst[0], &src[0], &next[0], blocks)
+	return 16 * blocks
+}
+
 func fastScale(v, x []float32, f float32) int {
 	done := 0
 	for active != portable && done+8 <= len(v) {

@@ -127,3 +127,23 @@ loop:
 	SETEQ ret+16(FP)
 	VZEROUPPER
 	RET
+
+// func copyRow16(dst, src, next *float32, blocks int)
+TEXT ·copyRow16(SB), NOSPLIT, $0-32
+	MOVQ dst+0(FP), DI
+	MOVQ src+8(FP), SI
+	MOVQ next+16(FP), DX
+	MOVQ blocks+24(FP), CX
+loop:
+	PREFETCHT0 (DX)
+	VMOVUPS (SI), Y0
+	VMOVUPS 32(SI), Y1
+	VMOVUPS Y0, (DI)
+	VMOVUPS Y1, 32(DI)
+	ADDQ $64, SI
+	ADDQ $64, DI
+	ADDQ $64, DX
+	DECQ CX
+	JNZ loop
+	VZEROUPPER
+	RET

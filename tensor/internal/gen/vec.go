@@ -9,6 +9,7 @@ func vecFile() []byte {
 	narrow(t)
 	scale(t)
 	finite(t)
+	copyRow(t)
 	return t.Bytes()
 }
 
@@ -126,5 +127,25 @@ func finite(t *text) {
 	t.op("VPSLLD $1, Y15, Y15") // rounding down makes x-x a negative zero
 	t.op("VPTEST Y15, Y15")
 	t.op("SETEQ ret+16(FP)")
+	t.end()
+}
+
+// copyRow copies 16 elements a round and asks for as many of next.
+func copyRow(t *text) {
+	t.function("func copyRow16(dst, src, next *float32, blocks int)", "copyRow16", 32)
+	for _, arg := range []string{"dst+0(FP), DI", "src+8(FP), SI", "next+16(FP), DX", "blocks+24(FP), CX"} {
+		t.op("MOVQ %s", arg)
+	}
+	t.label("loop")
+	t.op("PREFETCHT0 (DX)")
+	t.op("VMOVUPS (SI), Y0")
+	t.op("VMOVUPS 32(SI), Y1")
+	t.op("VMOVUPS Y0, (DI)")
+	t.op("VMOVUPS Y1, 32(DI)")
+	for _, r := range []string{"SI", "DI", "DX"} {
+		t.op("ADDQ $64, %s", r)
+	}
+	t.op("DECQ CX")
+	t.op("JNZ loop")
 	t.end()
 }

@@ -1,0 +1,17 @@
+package tensor
+
+// Gather copies rows of src to dst: row i of dst becomes row rows[i] of src. While it copies one row it asks memory for a
+// later one: rows from anywhere come as fast as the memory gives them, not as fast as it answers. It panics unless
+// dst has len(rows) rows of src's length and no row is out of range.
+func Gather(dst, src Mat, rows []int32) {
+	if dst.Rows != len(rows) || dst.Cols != src.Cols {
+		panic("tensor: Gather needs one row of equal length for each index")
+	}
+	ahead := 1 + 1024/max(1, src.Cols) // 4 KB
+	for i, r := range rows {
+		to, from := dst.Row(i), src.Row(int(r))
+		next := src.Row(int(rows[min(i+ahead, len(rows)-1)]))
+		done := fastCopyRow(to, from, next)
+		copy(to[done:], from[done:])
+	}
+}
