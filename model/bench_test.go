@@ -29,9 +29,13 @@ func peak() float64 {
 }
 
 func BenchmarkGradient(b *testing.B) {
-	for _, k := range []task{logistic100, mlp64, mlp256, convnet} {
+	for _, k := range []task{logistic100, mlp64, mlp256, convnet, cnn, dpresnet9, resnet18} {
 		m := k.build(b)
-		batch, theta, dst := k.batch(256, 1), start(m, 2), make(tensor.Vec, m.Dim())
+		samples := 256
+		if m.Dim() > 1e6 {
+			samples = 64
+		}
+		batch, theta, dst := k.batch(samples, 1), start(m, 2), make(tensor.Vec, m.Dim())
 		var w model.Workspace
 		seconds := map[string]float64{}
 		for _, mode := range []struct {
@@ -48,7 +52,7 @@ func BenchmarkGradient(b *testing.B) {
 				for b.Loop() {
 					mode.run()
 				}
-				perSample := b.Elapsed().Seconds() / float64(b.N) / 256
+				perSample := b.Elapsed().Seconds() / float64(b.N) / float64(samples)
 				seconds[mode.name] = perSample
 				b.ReportMetric(1/perSample, "samples/s")
 				top = max(top, peak())

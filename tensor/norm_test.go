@@ -50,18 +50,19 @@ func TestRectify(t *testing.T) {
 		x, g := numbers(t, n, 3, "x"), numbers(t, n, 3, "g")
 		slope := rapid.SampledFrom([]float32{0, 0.1, 0.01, 1, -0.5}).Draw(t, "slope")
 		each(func(l level) {
-			y, d, product := make([]float32, n), make([]float32, n), make([]float32, n)
-			Rectify(y, d, x, slope)
+			y, dx, product := make([]float32, n), make([]float32, n), make([]float32, n)
+			Rectify(y, x, slope)
+			RectifyGradient(dx, g, x, slope)
 			Mul(product, g, x)
 			for i, v := range x {
-				value, slope := slope*v, slope
+				value, gradient := slope*v, slope*g[i]
 				if v > 0 || v != v {
-					value, slope = v, 1
+					value, gradient = v, g[i]
 				} else if slope == 0 {
 					value = 0
 				}
-				if !sameBits(y[i], value) || !sameBits(d[i], slope) || !sameBits(product[i], g[i]*v) {
-					t.Fatalf("%s: %v gave %v, %v, want %v, %v; product %v", levelNames[l], v, y[i], d[i], value, slope, product[i])
+				if !sameBits(y[i], value) || !sameBits(dx[i], gradient) || !sameBits(product[i], g[i]*v) {
+					t.Fatalf("%s: %v gave %v, gradient %v, want %v, %v; product %v", levelNames[l], v, y[i], dx[i], value, gradient, product[i])
 				}
 			}
 		})
