@@ -124,8 +124,9 @@ func (n *network) ClippedGradientSum(dst, theta tensor.Vec, batch *Batch, clip f
 	if clip > 0 {
 		limit = clip * (1 - clipShrink)
 	}
-	for lo := 0; lo < batch.Len(); lo += n.chunk(views) {
-		hi := min(lo+n.chunk(views), batch.Len())
+	chunk := n.chunk(views)
+	for lo := 0; lo < batch.Len(); lo += chunk {
+		hi := min(lo+chunk, batch.Len())
 		n.backward(w, batch, lo, hi)
 		count := (hi - lo) / views
 		if w.settle(count, limit, &stats) > 0 {
@@ -149,8 +150,9 @@ func (n *network) GradientSum(dst, theta tensor.Vec, batch *Batch, w *Workspace)
 	for s := range w.factors {
 		w.factors[s] = 1
 	}
-	for lo := 0; lo < batch.Len(); lo += n.chunk(views) {
-		hi := min(lo+n.chunk(views), batch.Len())
+	chunk := n.chunk(views)
+	for lo := 0; lo < batch.Len(); lo += chunk {
+		hi := min(lo+chunk, batch.Len())
 		n.backward(w, batch, lo, hi)
 		for s := range (hi - lo) / views {
 			stats.Loss += w.losses[s]
