@@ -114,30 +114,21 @@ func images(temp []float32, m tensor.Mat, lo, count int, w *tensor.Window, paddi
 	return temp, stride
 }
 
-// blockOf returns the positions of a block: with small patches fewer, so that a block stays in the first-level cache.
-func blockOf(w *tensor.Window) int {
-	if taps := w.Taps(); taps <= 128 {
-		return min(blockPositions, max(64, 8192/taps))
-	}
-	return blockPositions
-}
-
 // span is one block of positions: all those of some images, or some of one.
 type span struct{ image, images, first, positions int }
 
-// span returns the block after s of count images, and whether there is one. The first block comes after the zero span.
+// next returns the block after s of count images, and whether there is one. The first block comes after the zero span.
 func (s span) next(w *tensor.Window, count int) (span, bool) {
 	t := w.Positions()
-	most := blockOf(w)
-	if t > most {
+	if t > blockPositions {
 		if s.first += s.positions; s.first == t {
 			s.image, s.first = s.image+1, 0
 		}
-		s.images, s.positions = 1, min(most, t-s.first)
+		s.images, s.positions = 1, min(blockPositions, t-s.first)
 		return s, s.image < count
 	}
 	s.image += s.images
-	s.images = min(most/t, count-s.image)
+	s.images = min(blockPositions/t, count-s.image)
 	s.positions = s.images * t
 	return s, s.image < count
 }

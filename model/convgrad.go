@@ -13,7 +13,7 @@ const memoryCost = 20
 func (c *conv2d) gram(views int) bool {
 	t := float64(c.positions() * views)
 	p, filters := float64(c.taps()), float64(c.filters)
-	return !c.standard && int(t) <= blockOf(&c.window) && t*t*(p+filters) < memoryCost*p*filters
+	return !c.standard && t <= blockPositions && t*t*(p+filters) < memoryCost*p*filters
 }
 
 func (c *conv2d) keeps(views int) bool { return !c.gram(views) }
