@@ -11,18 +11,24 @@ import (
 type activation struct {
 	name  string
 	width int
-	f     func(y, d, x []float32)
+	curve
 }
 
-// activations are the elementwise functions by name: they set y to the value and d to the derivative at x. NaN passes
-// through all of them.
-var activations = map[string]func(y, d, x []float32){
-	"relu":       func(y, d, x []float32) { tensor.Rectify(y, d, x, 0) },
-	"leaky-relu": leakyReLU(0.01),
-	"tanh":       tanh,
-	"sigmoid":    sigmoid,
-	"mish":       tensor.Mishes,
-	"gelu":       gelu,
+// curve is an elementwise function: f sets y to the value and d to the derivative at x. Without f it is x above 0 and slope*x
+// below, whose derivative at 0 is slope; x itself tells it. NaN passes through all of them.
+type curve struct {
+	f     func(y, d, x []float32)
+	slope float32
+}
+
+// activations are the elementwise functions by name.
+var activations = map[string]curve{
+	"relu":       {},
+	"leaky-relu": {slope: 0.01},
+	"tanh":       {f: tanh},
+	"sigmoid":    {f: sigmoid},
+	"mish":       {f: tensor.Mishes},
+	"gelu":       {f: gelu},
 }
 
 // newActivation returns the named function of width elements.
@@ -32,10 +38,6 @@ func newActivation(name string, width int) (activation, error) {
 		return activation{}, config.Bad("activation", name, strings.TrimPrefix(config.OneOf(activations), "one of "))
 	}
 	return activation{name, width, f}, nil
-}
-
-func leakyReLU(slope float32) func(y, d, x []float32) {
-	return func(y, d, x []float32) { tensor.Rectify(y, d, x, slope) }
 }
 
 func tanh(y, d, x []float32) {
@@ -61,13 +63,23 @@ func gelu(y, d, x []float32) {
 	}
 }
 
-func (a activation) size() size { return size{in: a.width, out: a.width, scratch: a.width} }
+func (a activation) size() size {
+	s := size{in: a.width, out: a.width, scratch: a.width}
+	if a.f == nil {
+		s.scratch = 0
+	}
+	return s
+}
 
 func (a activation) describe() LayerInfo { return LayerInfo{Name: a.name, Positions: a.width} }
 
 func (a activation) forward(p *pass) {
 	for s := range p.x.Rows {
-		a.f(p.y.Row(s), p.scratch.Row(s), p.x.Row(s))
+		if a.f == nil {
+			tensor.Rectify(p.y.Row(s), p.x.Row(s), a.slope)
+		} else {
+			a.f(p.y.Row(s), p.scratch.Row(s), p.x.Row(s))
+		}
 	}
 }
 
@@ -76,7 +88,11 @@ func (a activation) backward(p *pass, _ []float64) {
 		return
 	}
 	for s := range p.dx.Rows {
-		tensor.Mul(p.dx.Row(s), p.dy.Row(s), p.scratch.Row(s))
+		if a.f == nil {
+			tensor.RectifyGradient(p.dx.Row(s), p.dy.Row(s), p.x.Row(s), a.slope)
+		} else {
+			tensor.Mul(p.dx.Row(s), p.dy.Row(s), p.scratch.Row(s))
+		}
 	}
 }
 
@@ -88,7 +104,7 @@ func activationLayer(name string) func(b *builder, decode func(any) error) error
 	}
 }
 
-func (b *builder) activation(name string, f func(y, d, x []float32)) {
+func (b *builder) activation(name string, f curve) {
 	b.layers = append(b.layers, activation{name, b.at.size(), f})
 }
 
@@ -105,6 +121,6 @@ func leakyReLULayer(b *builder, decode func(any) error) error {
 	if !(p.Slope >= 0 && p.Slope <= 1) {
 		return config.Bad("slope", p.Slope, "0 to 1")
 	}
-	b.activation("leaky-relu", leakyReLU(float32(p.Slope)))
+	b.activation("leaky-relu", curve{slope: float32(p.Slope)})
 	return nil
 }

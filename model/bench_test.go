@@ -2,6 +2,8 @@ package model_test
 
 import (
 	"fmt"
+	"runtime"
+	"sync"
 	"testing"
 	"time"
 
@@ -29,9 +31,13 @@ func peak() float64 {
 }
 
 func BenchmarkGradient(b *testing.B) {
-	for _, k := range []task{logistic100, mlp64, mlp256, convnet} {
+	for _, k := range []task{logistic100, mlp64, mlp256, convnet, cnn, dpresnet9, resnet18} {
 		m := k.build(b)
-		batch, theta, dst := k.batch(256, 1), start(m, 2), make(tensor.Vec, m.Dim())
+		samples := 256
+		if m.Dim() > 1e6 {
+			samples = 64
+		}
+		batch, theta, dst := k.batch(samples, 1), start(m, 2), make(tensor.Vec, m.Dim())
 		var w model.Workspace
 		seconds := map[string]float64{}
 		for _, mode := range []struct {
@@ -48,7 +54,7 @@ func BenchmarkGradient(b *testing.B) {
 				for b.Loop() {
 					mode.run()
 				}
-				perSample := b.Elapsed().Seconds() / float64(b.N) / 256
+				perSample := b.Elapsed().Seconds() / float64(b.N) / float64(samples)
 				seconds[mode.name] = perSample
 				b.ReportMetric(1/perSample, "samples/s")
 				top = max(top, peak())
@@ -60,6 +66,53 @@ func BenchmarkGradient(b *testing.B) {
 			})
 		}
 	}
+}
+
+// BenchmarkWorkers runs the private step of many agents, one agent a worker at a time, and relates it to what the same workers
+// reach together on registers alone.
+func BenchmarkWorkers(b *testing.B) {
+	for _, k := range []task{mlp64, mlp256, convnet, cnn, dpresnet9, resnet18} {
+		m := k.build(b)
+		samples := 256
+		if m.Dim() > 1e6 {
+			samples = 64
+		}
+		b.Run(k.name, func(b *testing.B) {
+			batch, theta := k.batch(samples, 1), start(m, 2)
+			workers := runtime.GOMAXPROCS(0)
+			ws, sums := make([]model.Workspace, workers), make([]tensor.Vec, workers)
+			together(workers, func(i int) {
+				sums[i] = make(tensor.Vec, m.Dim())
+				m.ClippedGradientSum(sums[i], theta, batch, 0.1, &ws[i])
+			})
+			top := 0.0
+			for range 20 {
+				start := time.Now()
+				work := make([]int, workers)
+				together(workers, func(i int) { work[i] = tensor.SpinFMA(20000) })
+				top = max(top, float64(work[0]*workers)/time.Since(start).Seconds())
+			}
+			b.ResetTimer()
+			together(workers, func(i int) {
+				for range b.N {
+					m.ClippedGradientSum(sums[i], theta, batch, 0.1, &ws[i])
+				}
+			})
+			rate := float64(samples*workers) * float64(b.N) / b.Elapsed().Seconds()
+			b.ReportMetric(rate, "samples/s")
+			b.ReportMetric(operations(m)*rate/top, "of-peak")
+			b.ReportMetric(top/1e9, "peak-GFLOP/s")
+		})
+	}
+}
+
+// together runs f for each worker at the same time.
+func together(workers int, f func(i int)) {
+	var wait sync.WaitGroup
+	for i := range workers {
+		wait.Go(func() { f(i) })
+	}
+	wait.Wait()
 }
 
 func BenchmarkGrid(b *testing.B) {

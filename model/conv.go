@@ -65,7 +65,7 @@ func (c *conv2d) size() size {
 	s := size{
 		in: c.height() * c.width() * c.window.Channels, out: c.positions() * c.filters, params: c.params(),
 		scratch: 1, // of a record's first row: 1 if its norm could not be taken from Gram matrices
-		shared:  c.weights(),
+		shared:  panelled(c.taps(), c.filters) + c.turnedSize(),
 		doubles: 2 * max(c.filters, blockPositions),
 	}
 	n := slice(c.taps(), c.filters)
@@ -117,7 +117,7 @@ func images(temp []float32, m tensor.Mat, lo, count int, w *tensor.Window, paddi
 // span is one block of positions: all those of some images, or some of one.
 type span struct{ image, images, first, positions int }
 
-// span returns the block after s of count images, and whether there is one. The first block comes after the zero span.
+// next returns the block after s of count images, and whether there is one. The first block comes after the zero span.
 func (s span) next(w *tensor.Window, count int) (span, bool) {
 	t := w.Positions()
 	if t > blockPositions {
@@ -143,9 +143,9 @@ func (s span) gather(dst tensor.Mat, data []float32, stride int, w *tensor.Windo
 	}
 }
 
-// convolve sets each row of y to the products of the patches of the images in x with the weights, plus the bias if any.
-func convolve(p *pass, y, x tensor.Mat, w *tensor.Window, padding int, weights, bias []float32) {
-	filters := len(weights) / w.Taps()
+// convolve sets each row of y to the products of the patches of the images in x with the weights, which lie in panels, plus
+// the bias of each filter if there is one.
+func convolve(p *pass, y, x tensor.Mat, w *tensor.Window, padding, filters int, panels, bias []float32) {
 	n := slice(w.Taps(), filters)
 	temp, a := p.temp[blockPositions*n:], p.temp[:blockPositions*n]
 	data, stride := images(temp, x, 0, x.Rows, w, padding)
@@ -158,49 +158,94 @@ func convolve(p *pass, y, x tensor.Mat, w *tensor.Window, padding int, weights, 
 			some := min(n, w.Taps()-lo)
 			block := matrix(a, 0, s.positions, some)
 			s.gather(block, data, stride, w, lo, some)
-			tensor.MulNN(out, block, matrix(weights, lo, some, filters), bias != nil || lo > 0)
+			mulPanels(out, block, panels, lo, w.Taps(), bias != nil || lo > 0)
 		}
 	}
 }
 
-func (c *conv2d) forward(p *pass) {
-	weights := p.theta[:c.weights()]
-	if c.standard {
-		weights = p.shared[c.weights():][:c.weights()]
+// panelWidth is the number of columns of a panel: the products read rows of that stride in place.
+const panelWidth = 32
+
+// panelled returns the elements of a rows x columns matrix in panels, the last one filled up.
+func panelled(rows, columns int) int {
+	return rows * ((columns + panelWidth - 1) / panelWidth * panelWidth)
+}
+
+// panelAt returns where element (row, column) of a matrix of the given number of rows is in its panels.
+func panelAt(rows, row, column int) int {
+	return column/panelWidth*panelWidth*rows + row*panelWidth + column%panelWidth
+}
+
+// mulPanels sets dst to a times rows lo to lo+a.Cols of a matrix of the given number of rows in panels, or adds.
+func mulPanels(dst, a tensor.Mat, panels []float32, lo, rows int, add bool) {
+	for col := 0; col < dst.Cols; col += panelWidth {
+		n := min(panelWidth, dst.Cols-col)
+		part := tensor.Mat{Rows: dst.Rows, Cols: n, Stride: dst.Stride, Data: dst.Data[col:]}
+		panel := tensor.Mat{Rows: a.Cols, Cols: n, Stride: panelWidth, Data: panels[panelAt(rows, lo, col):]}
+		tensor.MulNN(part, a, panel, add)
 	}
+}
+
+// Shared scratch holds the weights that forward uses in panels, then those of the input gradient, then what standardize keeps.
+
+func (c *conv2d) forwardPanels(p *pass) []float32 {
+	return p.shared[:panelled(c.taps(), c.filters)]
+}
+
+// turnedWeights are in panels where the input gradient is a convolution, else a filters x taps matrix.
+func (c *conv2d) turnedWeights(p *pass) []float32 {
+	return p.shared[panelled(c.taps(), c.filters):][:c.turnedSize()]
+}
+
+func (c *conv2d) turnedSize() int {
+	if w, _, ok := c.turned(); ok {
+		return panelled(w.Taps(), c.window.Channels)
+	}
+	return c.weights()
+}
+
+func (c *conv2d) standardRoom(p *pass) arena {
+	return arena{p.shared[panelled(c.taps(), c.filters)+c.turnedSize():]}
+}
+
+func (c *conv2d) forward(p *pass) {
 	var bias []float32
 	if c.bias {
 		bias = p.theta[c.weights():]
 	}
-	convolve(p, p.y, p.x, &c.window, c.padding, weights, bias)
+	convolve(p, p.y, p.x, &c.window, c.padding, c.filters, c.forwardPanels(p), bias)
 }
 
-// prepare standardises the weights, and lays them out for the input gradient: filters turned round for stride 1,
-// else transposed.
+// prepare standardises the weights if it must, and lays them out for forward and for the input gradient: filters turned
+// round for stride 1, else transposed.
 func (c *conv2d) prepare(p *pass, gradient bool) {
 	weights := p.theta[:c.weights()]
 	if c.standard {
 		weights = c.standardize(p)
 	}
-	if !gradient || p.dx.Data == nil {
-		return
+	panels := c.forwardPanels(p)
+	for f := 0; f < c.filters; f += panelWidth {
+		n := min(panelWidth, c.filters-f)
+		tensor.CopyRuns(panels[panelAt(c.taps(), 0, f):], panelWidth, weights[f:], c.filters, c.taps(), n)
 	}
-	turned := p.shared[:c.weights()]
-	_, _, ok := c.turned()
+	if gradient && p.dx.Data != nil {
+		c.turn(c.turnedWeights(p), weights)
+	}
+}
+
+// turn writes the weights of the input gradient.
+func (c *conv2d) turn(dst, weights []float32) {
+	w, _, ok := c.turned()
 	channels, count := c.window.Channels, c.window.Kernel*c.window.Kernel
 	for tap := range count {
 		for ch := range channels {
 			row := weights[(tap*channels+ch)*c.filters:][:c.filters]
+			to, step := dst[tap*channels+ch:], c.taps()
 			if ok {
-				to := turned[(count-1-tap)*c.filters*channels+ch:]
-				for f, v := range row {
-					to[f*channels] = v
-				}
-				continue
+				to, step = dst[panelAt(w.Taps(), (count-1-tap)*c.filters, ch):], panelWidth
 			}
-			to := turned[tap*channels+ch:]
 			for f, v := range row {
-				to[f*c.taps()] = v
+				to[f*step] = v
 			}
 		}
 	}
@@ -208,9 +253,9 @@ func (c *conv2d) prepare(p *pass, gradient bool) {
 
 // inputGradient writes dx.
 func (c *conv2d) inputGradient(p *pass) {
-	turned := p.shared[:c.weights()]
+	turned := c.turnedWeights(p)
 	if w, padding, ok := c.turned(); ok {
-		convolve(p, p.dx, p.dy, &w, padding, turned, nil)
+		convolve(p, p.dx, p.dy, &w, padding, c.window.Channels, turned, nil)
 		return
 	}
 	w := &c.window

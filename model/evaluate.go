@@ -38,8 +38,9 @@ func (n *network) evaluate(theta tensor.Vec, batch *Batch, w *Workspace) Evaluat
 	n.checkBatch(batch)
 	n.bind(w, theta, 1, false)
 	e := Evaluation{Samples: batch.Len()}
-	for lo := 0; lo < batch.Len(); lo += n.rows {
-		hi := min(lo+n.rows, batch.Len())
+	chunk := n.chunk(1)
+	for lo := 0; lo < batch.Len(); lo += chunk {
+		hi := min(lo+chunk, batch.Len())
 		z := n.forward(w, rows(batch.X, lo, hi))
 		for s := range z.Rows {
 			e.Loss += n.loss(z.Row(s), batch, lo+s, nil)
@@ -81,8 +82,9 @@ func (n *network) Predict(dst tensor.Mat, theta tensor.Vec, x tensor.Mat, w *Wor
 	checkLen("prediction", dst.Rows, x.Rows)
 	checkLen("prediction row", dst.Cols, n.outputs)
 	n.bind(w, theta, 1, false)
-	for lo := 0; lo < x.Rows; lo += n.rows {
-		hi := min(lo+n.rows, x.Rows)
+	chunk := n.chunk(1)
+	for lo := 0; lo < x.Rows; lo += chunk {
+		hi := min(lo+chunk, x.Rows)
 		z := n.forward(w, rows(x, lo, hi))
 		for s := range z.Rows {
 			copy(dst.Row(lo+s), z.Row(s))

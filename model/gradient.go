@@ -94,6 +94,7 @@ func (w *Workspace) settle(count int, limit float64, stats *Stats) (dropped int)
 	if limit > math.MaxFloat32 {
 		longest = math.MaxFloat32 // elements that are not scaled must fit float32
 	}
+	var loss float64
 	for s := range count {
 		norm := math.Sqrt(w.norms[s])
 		w.dropped[s] = !(norm <= longest)
@@ -108,8 +109,9 @@ func (w *Workspace) settle(count int, limit float64, stats *Stats) (dropped int)
 		default:
 			w.factors[s] = 1
 		}
-		stats.Loss += w.losses[s]
+		loss += w.losses[s]
 	}
+	stats.Loss += loss
 	stats.NonFinite += dropped
 	return dropped
 }
@@ -117,6 +119,14 @@ func (w *Workspace) settle(count int, limit float64, stats *Stats) (dropped int)
 func (n *network) ClippedGradientSum(dst, theta tensor.Vec, batch *Batch, clip float64, w *Workspace) Stats {
 	checkLen("destination", len(dst), n.dim)
 	n.checkBatch(batch)
+	if len(w.others) > 0 && batch.Len() > n.chunk(batch.rowsOfRecord()) {
+		return n.splitSum(dst, theta, batch, clip, w)
+	}
+	return n.clippedSum(dst, theta, batch, clip, w).mean()
+}
+
+// clippedSum is ClippedGradientSum with the sum of losses for their mean, formed chunk by chunk.
+func (n *network) clippedSum(dst, theta tensor.Vec, batch *Batch, clip float64, w *Workspace) Stats {
 	views := batch.rowsOfRecord()
 	n.bind(w, theta, views, true)
 	stats := Stats{Samples: batch.Len() / views}
@@ -124,8 +134,9 @@ func (n *network) ClippedGradientSum(dst, theta tensor.Vec, batch *Batch, clip f
 	if clip > 0 {
 		limit = clip * (1 - clipShrink)
 	}
-	for lo := 0; lo < batch.Len(); lo += n.chunk(views) {
-		hi := min(lo+n.chunk(views), batch.Len())
+	chunk := n.chunk(views)
+	for lo := 0; lo < batch.Len(); lo += chunk {
+		hi := min(lo+chunk, batch.Len())
 		n.backward(w, batch, lo, hi)
 		count := (hi - lo) / views
 		if w.settle(count, limit, &stats) > 0 {
@@ -133,7 +144,7 @@ func (n *network) ClippedGradientSum(dst, theta tensor.Vec, batch *Batch, clip f
 		}
 		n.accumulate(dst, w, w.factors[:count])
 	}
-	return stats.mean()
+	return stats
 }
 
 // GradientSum runs the layers without norms, and with factor 1 for every row.
@@ -149,8 +160,9 @@ func (n *network) GradientSum(dst, theta tensor.Vec, batch *Batch, w *Workspace)
 	for s := range w.factors {
 		w.factors[s] = 1
 	}
-	for lo := 0; lo < batch.Len(); lo += n.chunk(views) {
-		hi := min(lo+n.chunk(views), batch.Len())
+	chunk := n.chunk(views)
+	for lo := 0; lo < batch.Len(); lo += chunk {
+		hi := min(lo+chunk, batch.Len())
 		n.backward(w, batch, lo, hi)
 		for s := range (hi - lo) / views {
 			stats.Loss += w.losses[s]

@@ -28,8 +28,9 @@ func (n *network) ClippedGradientGrid(dst []int64, theta tensor.Vec, batch *Batc
 		limit = clip * (1 - gridShrink)
 	}
 	gradient := w.sampleGradient(n.dim)
-	for lo := 0; lo < batch.Len(); lo += n.chunk(views) {
-		hi := min(lo+n.chunk(views), batch.Len())
+	chunk := n.chunk(views)
+	for lo := 0; lo < batch.Len(); lo += chunk {
+		hi := min(lo+chunk, batch.Len())
 		n.backward(w, batch, lo, hi)
 		for r := range (hi - lo) / views {
 			n.instantiate(gradient, w, r)

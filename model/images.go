@@ -54,7 +54,7 @@ func poolStep(kernel, stride int) step {
 	}
 }
 
-func activationStep(name string, f func(y, d, x []float32)) step {
+func activationStep(name string, f curve) step {
 	return func(b *builder) error { b.activation(name, f); return nil }
 }
 
@@ -110,7 +110,7 @@ func newDPResNet9(decode func(params any) error, s Shape) (Model, error) {
 	if err := decode(&struct{}{}); err != nil {
 		return nil, err
 	}
-	act := activationStep("leaky-relu", leakyReLU(0.1))
+	act := activationStep("leaky-relu", curve{slope: 0.1})
 	b := newBuilder(s)
 	steps := []step{convStep(64, 3, 1, 1, true), normStep(16), act}
 	for _, c := range []int{128, 256, 512} {

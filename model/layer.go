@@ -40,9 +40,6 @@ type pass struct {
 // records returns the number of records of the chunk.
 func (p *pass) records() int { return p.dy.Rows / p.views }
 
-// record returns the rows of record r of m.
-func (p *pass) record(m tensor.Mat, r int) tensor.Mat { return rows(m, r*p.views, (r+1)*p.views) }
-
 // layer is one function of a network. A layer is immutable. Rows of a chunk never meet: row s of an output
 // depends on row s of the inputs only.
 type layer interface {

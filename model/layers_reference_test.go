@@ -152,17 +152,18 @@ func (r *reader) convolution(x picture, filters, k, stride, padding int, bias, s
 	y := picture{(x.h+2*padding-k)/stride + 1, (x.w+2*padding-k)/stride + 1, filters, nil}
 	for i := range y.h {
 		for j := range y.w {
-			for f := range filters {
-				sum := b[f]
-				for di := range k {
-					for dj := range k {
-						for ch := range x.c {
-							sum += x.at(i*stride+di-padding, j*stride+dj-padding, ch) * w[((di*k+dj)*x.c+ch)*filters+f]
+			sums := append([]float64(nil), b...)
+			for di := range k {
+				for dj := range k {
+					for ch := range x.c {
+						v := x.at(i*stride+di-padding, j*stride+dj-padding, ch)
+						for f, u := range w[((di*k+dj)*x.c+ch)*filters:][:filters] {
+							sums[f] += v * u
 						}
 					}
 				}
-				y.v = append(y.v, sum)
 			}
+			y.v = append(y.v, sums...)
 		}
 	}
 	return y
@@ -172,21 +173,26 @@ func (r *reader) convolution(x picture, filters, k, stride, padding int, bias, s
 func (r *reader) normalize(x picture, groups int, alone bool) picture {
 	scale, shift := r.take(x.c), r.take(x.c)
 	y := picture{x.h, x.w, x.c, make([]float64, len(x.v))}
-	width := x.c / groups
-	for i := range x.v {
-		position, group := i/x.c, i%x.c/width
-		var n, mean, variance float64
-		members := func(f func(v float64)) {
-			for j, v := range x.v {
-				if j%x.c/width == group && (!alone || j/x.c == position) {
-					f(v)
-				}
-			}
+	// unit numbers the elements that are normalised together.
+	unit := func(i int) int {
+		group := i % x.c / (x.c / groups)
+		if alone {
+			group += i / x.c * groups
 		}
-		members(func(v float64) { n++; mean += v })
-		mean /= n
-		members(func(v float64) { variance += (v - mean) * (v - mean) / n })
-		y.v[i] = (x.v[i]-mean)/math.Sqrt(variance+1e-5)*scale[i%x.c] + shift[i%x.c]
+		return group
+	}
+	n, mean, variance := map[int]float64{}, map[int]float64{}, map[int]float64{}
+	for i, v := range x.v {
+		n[unit(i)]++
+		mean[unit(i)] += v
+	}
+	for i, v := range x.v {
+		d := v - mean[unit(i)]/n[unit(i)]
+		variance[unit(i)] += d * d
+	}
+	for i, v := range x.v {
+		u := unit(i)
+		y.v[i] = (v-mean[u]/n[u])/math.Sqrt(variance[u]/n[u]+1e-5)*scale[i%x.c] + shift[i%x.c]
 	}
 	return y
 }

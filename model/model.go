@@ -2,14 +2,14 @@
 // gradient clipping.
 //
 // The one expensive operation is [Model.ClippedGradientSum]: the sum over a batch of per-sample gradients,
-// each scaled to L2 norm at most clip. It runs one forward and one backward pass over 32 samples at a time,
+// each scaled to L2 norm at most clip. It runs one forward and one backward pass over at most 32 samples at a time,
 // takes every sample's gradient norm from the layers' inputs and output gradients, and forms the scaled sum
-// with one product per layer; the gradient of a single sample of a dense layer is never stored
-// (book-keeping clipping: Bu, Wang, Zha, Karypis 2023, "Differentially Private Optimization on Large Model
-// at Small Cost").
+// with one product per layer (book-keeping clipping: Bu, Wang, Zha, Karypis 2023, "Differentially Private Optimization on Large
+// Model at Small Cost"). The gradient of a single sample of a dense layer is never stored; a convolution keeps those of one
+// chunk where that costs less than Gram matrices of its inputs and output gradients. [Explain] shows the choice.
 //
-// Results do not depend on workers: a batch is processed in chunks of 32 samples in order, the sum of one
-// chunk is formed from zero with samples in order, and is then added to dst. Elements are float32, one
+// Results do not depend on workers: a batch is processed in chunks of 32 samples, or fewer for a large network, in order; the
+// sum of one chunk is formed from zero with samples in order, and is then added to dst. Elements are float32, one
 // rounded multiplication and one rounded addition at a time; norms are float64. No model holds state: all
 // scratch memory is in the caller's [Workspace].
 package model
@@ -48,7 +48,7 @@ func rows(m tensor.Mat, lo, hi int) tensor.Mat {
 // Stats says what happened to the samples of one batch. It depends on private data: only the observer of a
 // simulation may read it.
 type Stats struct {
-	Samples   int     // samples in the batch
+	Samples   int     // samples in the batch: records, where each has several rows
 	Clipped   int     // samples whose gradient was longer than the clip norm
 	NonFinite int     // samples that contributed zero because their gradient has no finite norm
 	Loss      float64 // mean loss of the samples that are finite; 0 if there are none
@@ -63,7 +63,7 @@ type Model interface {
 	// Dim is the number of parameters.
 	Dim() int
 	// Init sets dst to initial parameters that depend on r only: weights and biases uniform in
-	// (-1/sqrt(fan-in), 1/sqrt(fan-in)), in the order in which they lie in dst.
+	// (-1/sqrt(fan-in), 1/sqrt(fan-in)), in the order in which they lie in dst; scales of normalisation 1, shifts 0.
 	Init(dst tensor.Vec, r Source)
 	// ClippedGradientSum ADDS to dst the batch's per-sample loss gradients at theta, each scaled by
 	// min(1, clip/norm). clip is at least 1e-30, or +Inf for no clipping; a clip that is zero, negative or

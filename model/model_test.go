@@ -39,7 +39,7 @@ func TestParameterCounts(t *testing.T) {
 		k    task
 		want int
 	}{
-		{convnet, 38424}, {mlp64, 50890}, {mlp(64), 50890}, {mlp(100), 79510}, {mlp(128), 101770}, {mlp(256), 203530},
+		{cnn, 26010}, {dpresnet9, 7802724}, {resnet18, 11173962}, {convnet, 38424}, {mlp64, 50890}, {mlp(64), 50890}, {mlp(100), 79510}, {mlp(128), 101770}, {mlp(256), 203530},
 		{logistic100, 101},
 	} {
 		if got := c.k.build(t).Dim(); got != c.want {

@@ -54,7 +54,6 @@ var (
 func compose(l loss, targets bool, layers ...layer) *network {
 	n := &network{loss: l, targets: targets, rows: chunkRows}
 	n.add(layers, -1)
-	kept := 0
 	for i, x := range n.layers {
 		s := x.size()
 		in := n.layers[0].size().in
@@ -72,12 +71,9 @@ func compose(l loss, targets bool, layers ...layer) *network {
 		n.ints += s.index
 		n.temp, n.tempRow = max(n.temp, s.temp), max(n.tempRow, s.tempRow)
 		n.doubles = max(n.doubles, s.doubles)
-		if v, ok := x.(viewed); ok && v.keeps(1) {
-			kept += s.params
-		}
 	}
 	n.perRow += n.layers[0].size().in // a private copy of the chunk's input
-	for n.rows > 1 && (n.rows*(n.perRow+n.tempRow) > chunkFloats || n.rows*kept > keptFloats) {
+	for n.rows > 1 && n.rows*(n.perRow+n.tempRow) > chunkFloats {
 		n.rows /= 2
 	}
 	return n
@@ -156,17 +152,30 @@ func (n *network) checkInput(x tensor.Mat) {
 }
 
 // chunk returns the number of rows of a chunk of records of the given number of rows.
-func (n *network) chunk(views int) int { return max(1, n.rows/views) * views }
+func (n *network) chunk(views int) int {
+	records, kept := max(1, n.rows/views), n.kept(views)
+	for records > 1 && records*kept > keptFloats {
+		records /= 2
+	}
+	return records * views
+}
+
+// kept returns the elements that are kept for each record.
+func (n *network) kept(views int) (sum int) {
+	for _, l := range n.layers {
+		if n.keeps(l, views) {
+			sum += l.size().params
+		}
+	}
+	return sum
+}
 
 // bind lays the scratch of w out for this network. Without gradient, views is 1.
 func (n *network) bind(w *Workspace, theta tensor.Vec, views int, gradient bool) {
 	checkLen("parameters", len(theta), n.dim)
-	capacity := n.chunk(views)
-	kept := 0
-	for _, l := range n.layers {
-		if gradient && n.keeps(l, views) {
-			kept += l.size().params * (capacity/views + 1)
-		}
+	capacity, kept := n.chunk(views), 0
+	if gradient {
+		kept = n.kept(views) * (capacity/views + 1)
 	}
 	floats := arena{w.Floats(capacity*(n.perRow+n.tempRow) + n.perCall + n.temp + kept)}
 	ints, doubles := w.indexes(capacity*n.ints), w.float64s(n.doubles)

@@ -11,11 +11,11 @@ const standardEpsilon = 1e-5
 
 // standardize computes the weights that the convolution uses: those of each filter less their mean, over the root of their
 // variance plus 1e-5 (Qiao, Wang, Liu, Shen, Yuille 2019, "Micro-Batch Training with Batch-Channel Normalization and
-// Weight Standardization"). shared holds, behind the turned weights, these weights, the reciprocal roots, and room for
-// three more numbers a filter.
+// Weight Standardization"). Their room holds these weights, the reciprocal roots,
+// and three more numbers a filter.
 func (c *conv2d) standardize(p *pass) []float32 {
 	d := c.filters
-	a := arena{p.shared[c.weights():]}
+	a := c.standardRoom(p)
 	used, inverse, mean, zero := a.take(c.weights()), a.take(d), a.take(d), a.take(d)
 	sums, squares := p.doubles[:d], p.doubles[d:2*d]
 	w := p.theta[:c.weights()]
@@ -34,7 +34,7 @@ func (c *conv2d) standardize(p *pass) []float32 {
 // reciprocal root, r (g - mean(g) - v mean(g v)) for each filter.
 func (c *conv2d) standardGradient(g tensor.Vec, p *pass) {
 	d := c.filters
-	a := arena{p.shared[c.weights():]}
+	a := c.standardRoom(p)
 	used, inverse, shift, slope, offset := a.take(c.weights()), a.take(d), a.take(d), a.take(d), a.take(d)
 	g = g[:c.weights()]
 	sums, products := p.doubles[:d], p.doubles[d:2*d]

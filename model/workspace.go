@@ -12,6 +12,9 @@ type Workspace struct {
 	logits  []float32 // of Evaluate, which calls Predict
 	sample  []float32 // one gradient
 
+	others []Workspace  // of the goroutines that share a batch with this one's
+	sums   []tensor.Vec // of one chunk each
+
 	passes  []pass
 	clean   []float32          // for a copy of the chunk's input
 	norms   [chunkRows]float64 // squared gradient norms of the chunk's records

@@ -1,17 +1,27 @@
 package tensor
 
-// Rectify sets y to x where x > 0 and to slope*x elsewhere, and d to the derivative, which is slope at 0. With slope 0 (ReLU)
-// what is not positive gives +0, -Inf included. NaN gives NaN. The slices have one length.
-func Rectify(y, d, x []float32, slope float32) {
-	y, d = y[:len(x)], d[:len(x)]
-	for i := fastRectify(y, d, x, slope); i < len(x); i++ {
+// Rectify sets y to x where x > 0 and to slope*x elsewhere. With slope 0 (ReLU) what is not positive gives +0, -Inf
+// included. NaN gives NaN. The slices have one length.
+func Rectify(y, x []float32, slope float32) {
+	y = y[:len(x)]
+	for i := fastRectify(y, x, slope); i < len(x); i++ {
 		switch v := x[i]; {
 		case !(v <= 0):
-			y[i], d[i] = v, 1
+			y[i] = v
 		case slope == 0:
-			y[i], d[i] = 0, 0
+			y[i] = 0
 		default:
-			y[i], d[i] = slope*v, slope
+			y[i] = slope * v
+		}
+	}
+}
+
+// RectifyGradient sets dx to dy where x > 0 or is NaN, and to slope*dy elsewhere.
+func RectifyGradient(dx, dy, x []float32, slope float32) {
+	dx, dy = dx[:len(x)], dy[:len(x)]
+	for i := fastRectifyGradient(dx, dy, x, slope); i < len(x); i++ {
+		if dx[i] = slope * dy[i]; !(x[i] <= 0) {
+			dx[i] = dy[i]
 		}
 	}
 }

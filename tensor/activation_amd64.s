@@ -2,46 +2,60 @@
 
 #include "textflag.h"
 
-// func rectify8(y, d, x *float32, slope float32, blocks int)
-TEXT ·rectify8(SB), NOSPLIT, $0-40
+// func rectify8(y, x *float32, slope float32, blocks int)
+TEXT ·rectify8(SB), NOSPLIT, $0-32
 	MOVQ y+0(FP), DI
-	MOVQ d+8(FP), SI
-	MOVQ x+16(FP), DX
-	VBROADCASTSS slope+24(FP), Y15
-	MOVQ blocks+32(FP), CX
+	MOVQ x+8(FP), SI
+	VBROADCASTSS slope+16(FP), Y15
+	MOVQ blocks+24(FP), CX
 	XORQ AX, AX
 	VXORPS Y14, Y14, Y14
-	VMOVUPS ·words+416(SB), Y13
 loop:
-	VMOVUPS (DX)(AX*1), Y0
+	VMOVUPS (SI)(AX*1), Y0
 	VCMPPS $0x16, Y14, Y0, Y1
 	VMULPS Y15, Y0, Y2
 	VBLENDVPS Y1, Y0, Y2, Y2
-	VBLENDVPS Y1, Y13, Y15, Y3
 	VMOVUPS Y2, (DI)(AX*1)
-	VMOVUPS Y3, (SI)(AX*1)
 	ADDQ $32, AX
 	DECQ CX
 	JNZ loop
 	VZEROUPPER
 	RET
 
-// func relu8(y, d, x *float32, blocks int)
-TEXT ·relu8(SB), NOSPLIT, $0-32
+// func relu8(y, x *float32, blocks int)
+TEXT ·relu8(SB), NOSPLIT, $0-24
 	MOVQ y+0(FP), DI
-	MOVQ d+8(FP), SI
-	MOVQ x+16(FP), DX
-	MOVQ blocks+24(FP), CX
+	MOVQ x+8(FP), SI
+	MOVQ blocks+16(FP), CX
 	XORQ AX, AX
 	VXORPS Y14, Y14, Y14
-	VMOVUPS ·words+416(SB), Y13
+loop:
+	VMOVUPS (SI)(AX*1), Y0
+	VCMPPS $0x16, Y14, Y0, Y1
+	VANDPS Y0, Y1, Y2
+	VMOVUPS Y2, (DI)(AX*1)
+	ADDQ $32, AX
+	DECQ CX
+	JNZ loop
+	VZEROUPPER
+	RET
+
+// func rectifyGradient8(dx, dy, x *float32, slope float32, blocks int)
+TEXT ·rectifyGradient8(SB), NOSPLIT, $0-40
+	MOVQ dx+0(FP), DI
+	MOVQ dy+8(FP), SI
+	MOVQ x+16(FP), DX
+	VBROADCASTSS slope+24(FP), Y15
+	MOVQ blocks+32(FP), CX
+	XORQ AX, AX
+	VXORPS Y14, Y14, Y14
 loop:
 	VMOVUPS (DX)(AX*1), Y0
 	VCMPPS $0x16, Y14, Y0, Y1
-	VANDPS Y0, Y1, Y2
-	VANDPS Y13, Y1, Y3
+	VMOVUPS (SI)(AX*1), Y0
+	VMULPS Y15, Y0, Y2
+	VBLENDVPS Y1, Y0, Y2, Y2
 	VMOVUPS Y2, (DI)(AX*1)
-	VMOVUPS Y3, (SI)(AX*1)
 	ADDQ $32, AX
 	DECQ CX
 	JNZ loop
@@ -56,7 +70,6 @@ TEXT ·mul8(SB), NOSPLIT, $0-32
 	MOVQ blocks+24(FP), CX
 	XORQ AX, AX
 	VXORPS Y14, Y14, Y14
-	VMOVUPS ·words+416(SB), Y13
 loop:
 	VMOVUPS (SI)(AX*1), Y0
 	VMULPS (DX)(AX*1), Y0, Y0

@@ -2,6 +2,8 @@
 
 package tensor
 
-func fastRectify(_, _, _ []float32, _ float32) int { return 0 }
+func fastRectify(_, _ []float32, _ float32) int { return 0 }
+
+func fastRectifyGradient(_, _, _ []float32, _ float32) int { return 0 }
 
 func fastMul(_, _, _ []float32) int { return 0 }

@@ -53,9 +53,35 @@ func (w *Window) runs(m Mat, first, lo int, f func(r run, step int)) {
 // Patches copies patches of the image to the rows of dst, from position first on: elements lo to lo+dst.Cols of each.
 func (w *Window) Patches(dst Mat, image []float32, first, lo int) {
 	w.check(image, dst, first, lo)
-	w.runs(dst, first, lo, func(r run, step int) {
-		CopyRuns(dst.Data[r.row*dst.Stride+r.col:], dst.Stride, image[r.image:], step, r.n, r.length)
-	})
+	line := w.Kernel * w.Channels
+	if lo%line != 0 || dst.Cols%line != 0 || dst.Cols == 0 {
+		w.runs(dst, first, lo, func(r run, step int) {
+			CopyRuns(dst.Data[r.row*dst.Stride+r.col:], dst.Stride, image[r.image:], step, r.n, r.length)
+		})
+		return
+	}
+	// Whole kernel rows: they are the runs of one position.
+	for row := 0; row < dst.Rows; {
+		at := first + row
+		i, j := at/w.Cols, at%w.Cols
+		n := min(w.Cols-j, dst.Rows-row)
+		from := ((i*w.Stride+lo/line)*w.Width + j*w.Stride) * w.Channels
+		copyPatches(dst.Data[row*dst.Stride:], dst.Stride, image[from:], w.Stride*w.Channels, w.Width*w.Channels, n, dst.Cols/line, line)
+		row += n
+	}
+}
+
+// copyPatches copies n patches: each is kernel runs of length elements, one after the other in dst and pitch apart in src.
+func copyPatches(dst []float32, to int, src []float32, from, pitch, n, kernel, length int) {
+	_, _ = dst[(n-1)*to+kernel*length-1], src[(n-1)*from+(kernel-1)*pitch+length-1]
+	if fastCopyPatches(dst, to, src, from, pitch, n, kernel, length) {
+		return
+	}
+	for i := range n {
+		for k := range kernel {
+			copy(dst[i*to+k*length:][:length], src[i*from+k*pitch:])
+		}
+	}
 }
 
 // AddPatches is the transpose of Patches: it adds the rows of src to the places of the image that Patches reads, positions in

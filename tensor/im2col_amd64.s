@@ -12,12 +12,12 @@ TEXT ·copyRuns8(SB), NOSPLIT, $0-48
 	MOVQ length+40(FP), DX
 	SHLQ $2, DX
 	SUBQ $32, DX
+	LEAQ -96(DX), R10
 run:
 	XORQ AX, AX
-	LEAQ -96(DX), R10
-four:
 	CMPQ AX, R10
 	JGT one
+four:
 	VMOVUPS 0(SI)(AX*1), Y0
 	VMOVUPS 32(SI)(AX*1), Y1
 	VMOVUPS 64(SI)(AX*1), Y2
@@ -27,7 +27,8 @@ four:
 	VMOVUPS Y2, 64(DI)(AX*1)
 	VMOVUPS Y3, 96(DI)(AX*1)
 	ADDQ $128, AX
-	JMP four
+	CMPQ AX, R10
+	JLE four
 one:
 	CMPQ AX, DX
 	JGE last
@@ -42,6 +43,60 @@ last:
 	ADDQ R9, SI
 	DECQ CX
 	JNZ run
+	VZEROUPPER
+	RET
+
+// func copyPatches8(dst *float32, to int, src *float32, from, pitch, n, kernel, length int)
+TEXT ·copyPatches8(SB), NOSPLIT, $0-64
+	MOVQ dst+0(FP), DI
+	MOVQ to+8(FP), R8
+	MOVQ src+16(FP), SI
+	MOVQ from+24(FP), R9
+	MOVQ pitch+32(FP), R11
+	MOVQ n+40(FP), CX
+	MOVQ kernel+48(FP), BX
+	MOVQ length+56(FP), DX
+	SHLQ $2, DX
+	SUBQ $32, DX
+	LEAQ -96(DX), R10
+position:
+	MOVQ SI, R12
+	MOVQ DI, R13
+	MOVQ BX, R15
+run:
+	XORQ AX, AX
+	CMPQ AX, R10
+	JGT one
+four:
+	VMOVUPS 0(R12)(AX*1), Y0
+	VMOVUPS 32(R12)(AX*1), Y1
+	VMOVUPS 64(R12)(AX*1), Y2
+	VMOVUPS 96(R12)(AX*1), Y3
+	VMOVUPS Y0, 0(R13)(AX*1)
+	VMOVUPS Y1, 32(R13)(AX*1)
+	VMOVUPS Y2, 64(R13)(AX*1)
+	VMOVUPS Y3, 96(R13)(AX*1)
+	ADDQ $128, AX
+	CMPQ AX, R10
+	JLE four
+one:
+	CMPQ AX, DX
+	JGE last
+	VMOVUPS (R12)(AX*1), Y0
+	VMOVUPS Y0, (R13)(AX*1)
+	ADDQ $32, AX
+	JMP one
+last:
+	VMOVUPS (R12)(DX*1), Y0
+	VMOVUPS Y0, (R13)(DX*1)
+	LEAQ 32(R13)(DX*1), R13
+	ADDQ R11, R12
+	DECQ R15
+	JNZ run
+	ADDQ R8, DI
+	ADDQ R9, SI
+	DECQ CX
+	JNZ position
 	VZEROUPPER
 	RET
 

@@ -24,38 +24,38 @@ func (w *Window) place(position, tap int) int {
 }
 
 // TestPatches compares every set of kernels with the definition; what is not written stays.
-func TestPatches(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
-		w := drawWindow(t)
-		image := numbers(t, w.Height*w.Width*w.Channels, 1, "image")
-		first := rapid.IntRange(0, w.Positions()-1).Draw(t, "first")
-		lo := rapid.IntRange(0, w.Taps()-1).Draw(t, "lo")
-		rows, cols := rapid.IntRange(0, w.Positions()-first).Draw(t, "n"), rapid.IntRange(0, w.Taps()-lo).Draw(t, "length")
-		stride := cols + rapid.IntRange(0, 3).Draw(t, "padding")
-		start := numbers(t, rows*stride+1, 1, "dst")
-		each(func(l level) {
-			dst := Mat{Rows: rows, Cols: cols, Stride: stride, Data: slices.Clone(start)}
-			w.Patches(dst, image, first, lo)
-			back, want := slices.Clone(image), slices.Clone(image)
-			w.AddPatches(back, dst, first, lo)
-			for i := range rows {
-				for j := range stride {
-					expect := start[i*stride+j]
-					if j < cols {
-						expect = image[w.place(first+i, lo+j)]
-						want[w.place(first+i, lo+j)] += expect
-					}
-					if got := dst.Data[i*stride+j]; !sameBits(got, expect) {
-						t.Fatalf("%s %+v: patch %d element %d: %v, want %v", levelNames[l], w, first+i, lo+j, got, expect)
-					}
+func TestPatches(t *testing.T) { rapid.Check(t, patches) }
+
+func patches(t *rapid.T) {
+	w := drawWindow(t)
+	image := numbers(t, w.Height*w.Width*w.Channels, 1, "image")
+	first := rapid.IntRange(0, w.Positions()-1).Draw(t, "first")
+	lo := rapid.IntRange(0, w.Taps()-1).Draw(t, "lo")
+	rows, cols := rapid.IntRange(0, w.Positions()-first).Draw(t, "n"), rapid.IntRange(0, w.Taps()-lo).Draw(t, "length")
+	stride := cols + rapid.IntRange(0, 3).Draw(t, "padding")
+	start := numbers(t, rows*stride+1, 1, "dst")
+	each(func(l level) {
+		dst := Mat{Rows: rows, Cols: cols, Stride: stride, Data: slices.Clone(start)}
+		w.Patches(dst, image, first, lo)
+		back, want := slices.Clone(image), slices.Clone(image)
+		w.AddPatches(back, dst, first, lo)
+		for i := range rows {
+			for j := range stride {
+				expect := start[i*stride+j]
+				if j < cols {
+					expect = image[w.place(first+i, lo+j)]
+					want[w.place(first+i, lo+j)] += expect
+				}
+				if got := dst.Data[i*stride+j]; !sameBits(got, expect) {
+					t.Fatalf("%s %+v: patch %d element %d: %v, want %v", levelNames[l], w, first+i, lo+j, got, expect)
 				}
 			}
-			for i := range want {
-				if !sameBits(back[i], want[i]) {
-					t.Fatalf("%s %+v: sum at %d: %v, want %v", levelNames[l], w, i, back[i], want[i])
-				}
+		}
+		for i := range want {
+			if !sameBits(back[i], want[i]) {
+				t.Fatalf("%s %+v: sum at %d: %v, want %v", levelNames[l], w, i, back[i], want[i])
 			}
-		})
+		}
 	})
 }
 
@@ -81,3 +81,5 @@ func TestPatchesStayInside(t *testing.T) {
 		}()
 	}
 }
+
+func FuzzPatches(f *testing.F) { f.Fuzz(rapid.MakeFuzz(patches)) }

@@ -44,7 +44,6 @@ TEXT ·normalize8(SB), NOSPLIT, $0-48
 	MOVQ blocks+40(FP), CX
 	XORQ AX, AX
 	VXORPS Y14, Y14, Y14
-	VMOVUPS ·words+416(SB), Y13
 loop:
 	VMOVUPS (SI)(AX*1), Y0
 	VSUBPS (DX)(AX*1), Y0, Y0
@@ -69,7 +68,6 @@ TEXT ·normalizeGradient8(SB), NOSPLIT, $0-64
 	MOVQ blocks+56(FP), CX
 	XORQ AX, AX
 	VXORPS Y14, Y14, Y14
-	VMOVUPS ·words+416(SB), Y13
 loop:
 	VMOVUPS (SI)(AX*1), Y0
 	VMULPS (R9)(AX*1), Y0, Y0

@@ -8,63 +8,68 @@ import (
 )
 
 // TestNormalization compares every set of kernels with the definitions, bit for bit: sums are exact products in one chain.
-func TestNormalization(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
-		rows, c := rapid.IntRange(0, 12).Draw(t, "rows"), rapid.IntRange(1, 40).Draw(t, "channels")
-		x, g := numbers(t, rows*c, 3, "x"), numbers(t, rows*c, 2, "g")
-		var by [4][]float32
-		for i := range by {
-			by[i] = numbers(t, c, 1, "by channel")
-		}
-		each(func(l level) {
-			sums, products := make([]float64, c), make([]float64, c)
-			y, dx := make([]float32, rows*c), make([]float32, rows*c)
-			ChannelSums(sums, products, g, x)
-			Normalize(y, x, by[0], by[1], by[2])
-			NormalizeGradient(dx, g, x, by[0], by[1], by[2], by[3])
-			for j := range c {
-				var sum, product float64
-				for i := j; i < rows*c; i += c {
-					sum += float64(g[i])
-					product += float64(g[i]) * float64(x[i])
-					centred := x[i] - by[0][j]
-					if want := float32(centred*by[1][j]) + by[2][j]; !sameBits(y[i], want) {
-						t.Fatalf("%s: normalized element %d: %v, want %v", levelNames[l], i, y[i], want)
-					}
-					if want := float32(g[i]*by[1][j]) + float32(centred*by[2][j]) + by[3][j]; !sameBits(dx[i], want) {
-						t.Fatalf("%s: gradient element %d: %v, want %v", levelNames[l], i, dx[i], want)
-					}
+func TestNormalization(t *testing.T) { rapid.Check(t, normalization) }
+
+func FuzzNormalization(f *testing.F) { f.Fuzz(rapid.MakeFuzz(normalization)) }
+
+func normalization(t *rapid.T) {
+	rows, c := rapid.IntRange(0, 12).Draw(t, "rows"), rapid.IntRange(1, 40).Draw(t, "channels")
+	x, g := numbers(t, rows*c, 3, "x"), numbers(t, rows*c, 2, "g")
+	var by [4][]float32
+	for i := range by {
+		by[i] = numbers(t, c, 1, "by channel")
+	}
+	each(func(l level) {
+		sums, products := make([]float64, c), make([]float64, c)
+		y, dx := make([]float32, rows*c), make([]float32, rows*c)
+		ChannelSums(sums, products, g, x)
+		Normalize(y, x, by[0], by[1], by[2])
+		NormalizeGradient(dx, g, x, by[0], by[1], by[2], by[3])
+		for j := range c {
+			var sum, product float64
+			for i := j; i < rows*c; i += c {
+				sum += float64(g[i])
+				product += float64(g[i]) * float64(x[i])
+				centred := x[i] - by[0][j]
+				if want := float32(centred*by[1][j]) + by[2][j]; !sameBits(y[i], want) {
+					t.Fatalf("%s: normalized element %d: %v, want %v", levelNames[l], i, y[i], want)
 				}
-				if sum != sums[j] && sum == sum || product != products[j] && product == product {
-					t.Fatalf("%s: channel %d: %v %v, want %v %v", levelNames[l], j, sums[j], products[j], sum, product)
+				if want := float32(g[i]*by[1][j]) + float32(centred*by[2][j]) + by[3][j]; !sameBits(dx[i], want) {
+					t.Fatalf("%s: gradient element %d: %v, want %v", levelNames[l], i, dx[i], want)
 				}
 			}
-		})
+			if sum != sums[j] && sum == sum || product != products[j] && product == product {
+				t.Fatalf("%s: channel %d: %v %v, want %v %v", levelNames[l], j, sums[j], products[j], sum, product)
+			}
+		}
 	})
 }
 
 // TestRectify compares every set of kernels with the definition.
-func TestRectify(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
-		n := rapid.IntRange(0, 70).Draw(t, "n")
-		x, g := numbers(t, n, 3, "x"), numbers(t, n, 3, "g")
-		slope := rapid.SampledFrom([]float32{0, 0.1, 0.01, 1, -0.5}).Draw(t, "slope")
-		each(func(l level) {
-			y, d, product := make([]float32, n), make([]float32, n), make([]float32, n)
-			Rectify(y, d, x, slope)
-			Mul(product, g, x)
-			for i, v := range x {
-				value, slope := slope*v, slope
-				if v > 0 || v != v {
-					value, slope = v, 1
-				} else if slope == 0 {
-					value = 0
-				}
-				if !sameBits(y[i], value) || !sameBits(d[i], slope) || !sameBits(product[i], g[i]*v) {
-					t.Fatalf("%s: %v gave %v, %v, want %v, %v; product %v", levelNames[l], v, y[i], d[i], value, slope, product[i])
-				}
+func TestRectify(t *testing.T) { rapid.Check(t, rectify) }
+
+func FuzzRectify(f *testing.F) { f.Fuzz(rapid.MakeFuzz(rectify)) }
+
+func rectify(t *rapid.T) {
+	n := rapid.IntRange(0, 70).Draw(t, "n")
+	x, g := numbers(t, n, 3, "x"), numbers(t, n, 3, "g")
+	slope := rapid.SampledFrom([]float32{0, 0.1, 0.01, 1, -0.5}).Draw(t, "slope")
+	each(func(l level) {
+		y, dx, product := make([]float32, n), make([]float32, n), make([]float32, n)
+		Rectify(y, x, slope)
+		RectifyGradient(dx, g, x, slope)
+		Mul(product, g, x)
+		for i, v := range x {
+			value, gradient := slope*v, slope*g[i]
+			if v > 0 || v != v {
+				value, gradient = v, g[i]
+			} else if slope == 0 {
+				value = 0
 			}
-		})
+			if !sameBits(y[i], value) || !sameBits(dx[i], gradient) || !sameBits(product[i], g[i]*v) {
+				t.Fatalf("%s: %v gave %v, gradient %v, want %v, %v; product %v", levelNames[l], v, y[i], dx[i], value, gradient, product[i])
+			}
+		}
 	})
 }
 

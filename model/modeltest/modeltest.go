@@ -84,6 +84,7 @@ func Run(t *testing.T, build func() (model.Model, *model.Batch)) {
 		{"arguments unchanged", checkArguments},
 		{"no allocation", checkAllocations},
 		{"grid", checkGrid},
+		{"views", checkViews},
 	} {
 		t.Run(c.name, func(t *testing.T) { c.check(t, s) })
 	}

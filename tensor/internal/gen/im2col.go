@@ -4,6 +4,7 @@ package main
 func im2colFile() []byte {
 	t := assembly()
 	copyRuns(t)
+	copyPatches(t)
 	addRuns(t)
 	return t.Bytes()
 }
@@ -16,34 +17,69 @@ func copyRuns(t *text) {
 	}
 	t.op("SHLQ $2, DX")
 	t.op("SUBQ $32, DX") // where the last vector begins
-	t.label("run")
-	t.op("XORQ AX, AX")
 	t.op("LEAQ -96(DX), R10")
-	t.label("four")
-	t.op("CMPQ AX, R10")
-	t.op("JGT one")
-	for i := range 4 {
-		t.op("VMOVUPS %d(SI)(AX*1), Y%d", 32*i, i)
-	}
-	for i := range 4 {
-		t.op("VMOVUPS Y%d, %d(DI)(AX*1)", i, 32*i)
-	}
-	t.op("ADDQ $128, AX")
-	t.op("JMP four")
-	t.label("one")
-	t.op("CMPQ AX, DX")
-	t.op("JGE last")
-	t.op("VMOVUPS (SI)(AX*1), Y0")
-	t.op("VMOVUPS Y0, (DI)(AX*1)")
-	t.op("ADDQ $32, AX")
-	t.op("JMP one")
-	t.label("last")
-	t.op("VMOVUPS (SI)(DX*1), Y0")
-	t.op("VMOVUPS Y0, (DI)(DX*1)")
+	t.label("run")
+	copyRun(t, "SI", "DI")
 	t.op("ADDQ R8, DI")
 	t.op("ADDQ R9, SI")
 	t.op("DECQ CX")
 	t.op("JNZ run")
+	t.end()
+}
+
+// copyRun copies a run whose last vector begins DX bytes from its start; R10 is DX-96.
+func copyRun(t *text, from, to string) {
+	t.op("XORQ AX, AX")
+	t.op("CMPQ AX, R10")
+	t.op("JGT one")
+	t.label("four")
+	for i := range 4 {
+		t.op("VMOVUPS %d(%s)(AX*1), Y%d", 32*i, from, i)
+	}
+	for i := range 4 {
+		t.op("VMOVUPS Y%d, %d(%s)(AX*1)", i, 32*i, to)
+	}
+	t.op("ADDQ $128, AX")
+	t.op("CMPQ AX, R10")
+	t.op("JLE four")
+	t.label("one")
+	t.op("CMPQ AX, DX")
+	t.op("JGE last")
+	t.op("VMOVUPS (%s)(AX*1), Y0", from)
+	t.op("VMOVUPS Y0, (%s)(AX*1)", to)
+	t.op("ADDQ $32, AX")
+	t.op("JMP one")
+	t.label("last")
+	t.op("VMOVUPS (%s)(DX*1), Y0", from)
+	t.op("VMOVUPS Y0, (%s)(DX*1)", to)
+}
+
+// copyPatches copies the runs of a position one after the other.
+func copyPatches(t *text) {
+	t.function("func copyPatches8(dst *float32, to int, src *float32, from, pitch, n, kernel, length int)", "copyPatches8", 64)
+	for _, arg := range []string{
+		"dst+0(FP), DI", "to+8(FP), R8", "src+16(FP), SI", "from+24(FP), R9", "pitch+32(FP), R11", "n+40(FP), CX",
+		"kernel+48(FP), BX", "length+56(FP), DX",
+	} {
+		t.op("MOVQ %s", arg)
+	}
+	t.op("SHLQ $2, DX")
+	t.op("SUBQ $32, DX")
+	t.op("LEAQ -96(DX), R10")
+	t.label("position")
+	t.op("MOVQ SI, R12")
+	t.op("MOVQ DI, R13")
+	t.op("MOVQ BX, R15")
+	t.label("run")
+	copyRun(t, "R12", "R13")
+	t.op("LEAQ 32(R13)(DX*1), R13")
+	t.op("ADDQ R11, R12")
+	t.op("DECQ R15")
+	t.op("JNZ run")
+	t.op("ADDQ R8, DI")
+	t.op("ADDQ R9, SI")
+	t.op("DECQ CX")
+	t.op("JNZ position")
 	t.end()
 }
 

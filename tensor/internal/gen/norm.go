@@ -27,7 +27,7 @@ func normFile() []byte {
 }
 
 // vectors writes a function of pointers that step together through blocks of 8 elements. scalar, if any, names a float32
-// argument before blocks, broadcast to Y15. Y14 holds zeros, Y13 ones.
+// argument before blocks, broadcast to Y15. Y14 holds zeros.
 func (t *text) vectors(name string, args []string, scalar string, body func(at func(int) string)) {
 	registers := []string{"DI", "SI", "DX", "R8", "R9", "R10", "R11"}
 	list, bytes := "", 8*len(args)
@@ -52,7 +52,6 @@ func (t *text) vectors(name string, args []string, scalar string, body func(at f
 	t.op("MOVQ blocks+%d(FP), CX", blocks)
 	t.op("XORQ AX, AX")
 	t.op("VXORPS Y14, Y14, Y14")
-	t.op("VMOVUPS %s, Y13", constant("1"))
 	t.label("loop")
 	body(func(i int) string { return fmt.Sprintf("(%s)(AX*1)", registers[i]) })
 	t.op("ADDQ $32, AX")
