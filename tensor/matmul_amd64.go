@@ -158,11 +158,14 @@ func sweep(dst Mat, a strided, b []float32, ldb, depth int, add bool) {
 
 func rowTiles512(dst Mat, m, rows int, a strided, b []float32, ldb, depth int, add bool) {
 	c, x := &dst.Data[m*dst.Stride], &a.data[m*a.row]
-	mask := uint32(1<<dst.Cols - 1)
-	if dst.Cols > 16 {
-		tile512v2(rows, c, 4*dst.Stride, x, 4*a.row, 4*a.col, &b[0], 4*ldb, depth, mask, add)
-	} else {
-		tile512v1(rows, c, 4*dst.Stride, x, 4*a.row, 4*a.col, &b[0], 4*ldb, depth, mask, add)
+	n := 0
+	if dst.Cols == wide {
+		tile512v2(rows, c, 4*dst.Stride, x, 4*a.row, 4*a.col, &b[0], 4*ldb, depth, 0, add)
+		return
+	}
+	for ; n < dst.Cols; n += 16 {
+		mask := uint32(1<<min(16, dst.Cols-n) - 1)
+		tile512v1(rows, &dst.Data[m*dst.Stride+n], 4*dst.Stride, x, 4*a.row, 4*a.col, &b[n], 4*ldb, depth, mask, add)
 	}
 }
 

@@ -64,29 +64,29 @@ func (m isa) selector(g *bytes.Buffer, vectors int) {
 func (m isa) reg(i int) string { return fmt.Sprintf("%s%d", m.prefix, i) }
 
 // masked says whether a tile reads its vectors through a mask. AVX2 has no register left for masks in a full tile.
-func (m isa) masked(vectors int) bool { return m.prefix == "Z" || vectors == 1 }
+func (m isa) masked(vectors int) bool { return vectors == 1 }
 
 func (m isa) load(t *text, from string, vector, vectors int, to string) {
 	at := fmt.Sprintf("%d(%s)", vector*m.bytes, from)
 	switch {
-	case m.prefix == "Z":
-		t.op("VMOVUPS.Z %s, K%d, %s", at, vector+1, to)
-	case m.masked(vectors):
-		t.op("VMASKMOVPS %s, Y15, %s", at, to)
-	default:
+	case !m.masked(vectors):
 		t.op("VMOVUPS %s, %s", at, to)
+	case m.prefix == "Z":
+		t.op("VMOVUPS.Z %s, K1, %s", at, to)
+	default:
+		t.op("VMASKMOVPS %s, Y15, %s", at, to)
 	}
 }
 
 func (m isa) store(t *text, from string, vector, vectors int) {
 	at := fmt.Sprintf("%d(DI)", vector*m.bytes)
 	switch {
-	case m.prefix == "Z":
-		t.op("VMOVUPS %s, K%d, %s", from, vector+1, at)
-	case m.masked(vectors):
-		t.op("VMASKMOVPS %s, Y15, %s", from, at)
-	default:
+	case !m.masked(vectors):
 		t.op("VMOVUPS %s, %s", from, at)
+	case m.prefix == "Z":
+		t.op("VMOVUPS %s, K1, %s", from, at)
+	default:
+		t.op("VMASKMOVPS %s, Y15, %s", from, at)
 	}
 }
 
@@ -131,14 +131,11 @@ func (m isa) begin(t *text, rows, vectors int) {
 		t.op("ADDQ AX, %s", bases[i])
 	}
 	switch {
+	case !m.masked(vectors):
 	case m.prefix == "Z":
 		t.op("MOVL mask+64(FP), R13")
 		t.op("KMOVW R13, K1")
-		if vectors == 2 {
-			t.op("SHRL $16, R13")
-			t.op("KMOVW R13, K2")
-		}
-	case m.masked(vectors): // mask holds 32-4*columns, an offset into the table
+	default: // mask holds 32-4*columns, an offset into the table
 		t.op("MOVL mask+64(FP), R13")
 		t.op("LEAQ ·masks(SB), R15")
 		t.op("VMOVUPS (R15)(R13*1), Y15")
