@@ -2,29 +2,35 @@
 
 #include "textflag.h"
 
-// func tile512x1x1(c *float32, ldc int, a *float32, row, col int, b *float32, ldb, k int, mask uint32, add bool)
-TEXT ·tile512x1x1(SB), NOSPLIT, $0-69
-	MOVQ c+0(FP), DI
+// func tile512x1x1(c *float32, ldc int, a *float32, row, col int, b *float32, ldb, k, panels, step int, mask uint32, add bool)
+TEXT ·tile512x1x1(SB), NOSPLIT, $0-85
 	MOVQ ldc+8(FP), R12
-	MOVQ a+16(FP), SI
 	MOVQ row+24(FP), AX
 	MOVQ col+32(FP), CX
-	MOVQ b+40(FP), DX
 	MOVQ ldb+48(FP), R8
-	MOVQ k+56(FP), R11
 	LEAQ (AX)(AX*2), BX
-	MOVL mask+64(FP), R13
+	MOVL mask+80(FP), R13
 	KMOVW R13, K1
+panel:
+	MOVQ c+0(FP), DI
+	MOVQ a+16(FP), SI
+	MOVQ b+40(FP), DX
+	MOVQ k+56(FP), R11
+	MOVQ DI, R13
+	PREFETCHT0 0(R13)
 	VPXORD Z0, Z0, Z0
 loop:
 	VMOVUPS.Z 0(DX), K1, Z28
 	ADDQ R8, DX
+	PREFETCHT0 0(DX)(R8*8)
+	PREFETCHT0 (SI)(CX*8)
+	PREFETCHT0 0(SI)(CX*8)
 	VBROADCASTSS (SI), Z30
 	VFMADD231PS Z28, Z30, Z0
 	ADDQ CX, SI
 	DECQ R11
 	JNZ loop
-	MOVBLZX add+68(FP), R13
+	MOVBLZX add+84(FP), R13
 	TESTL R13, R13
 	JZ store
 	VMOVUPS.Z 0(DI), K1, Z28
@@ -37,24 +43,32 @@ store:
 	VZEROUPPER
 	RET
 
-// func tile512x2x1(c *float32, ldc int, a *float32, row, col int, b *float32, ldb, k int, mask uint32, add bool)
-TEXT ·tile512x2x1(SB), NOSPLIT, $0-69
-	MOVQ c+0(FP), DI
+// func tile512x2x1(c *float32, ldc int, a *float32, row, col int, b *float32, ldb, k, panels, step int, mask uint32, add bool)
+TEXT ·tile512x2x1(SB), NOSPLIT, $0-85
 	MOVQ ldc+8(FP), R12
-	MOVQ a+16(FP), SI
 	MOVQ row+24(FP), AX
 	MOVQ col+32(FP), CX
-	MOVQ b+40(FP), DX
 	MOVQ ldb+48(FP), R8
-	MOVQ k+56(FP), R11
 	LEAQ (AX)(AX*2), BX
-	MOVL mask+64(FP), R13
+	MOVL mask+80(FP), R13
 	KMOVW R13, K1
+panel:
+	MOVQ c+0(FP), DI
+	MOVQ a+16(FP), SI
+	MOVQ b+40(FP), DX
+	MOVQ k+56(FP), R11
+	MOVQ DI, R13
+	PREFETCHT0 0(R13)
+	ADDQ R12, R13
+	PREFETCHT0 0(R13)
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
 loop:
 	VMOVUPS.Z 0(DX), K1, Z28
 	ADDQ R8, DX
+	PREFETCHT0 0(DX)(R8*8)
+	PREFETCHT0 (SI)(CX*8)
+	PREFETCHT0 4(SI)(CX*8)
 	VBROADCASTSS (SI), Z30
 	VFMADD231PS Z28, Z30, Z0
 	VBROADCASTSS (SI)(AX*1), Z31
@@ -62,7 +76,7 @@ loop:
 	ADDQ CX, SI
 	DECQ R11
 	JNZ loop
-	MOVBLZX add+68(FP), R13
+	MOVBLZX add+84(FP), R13
 	TESTL R13, R13
 	JZ store
 	VMOVUPS.Z 0(DI), K1, Z28
@@ -81,25 +95,35 @@ store:
 	VZEROUPPER
 	RET
 
-// func tile512x3x1(c *float32, ldc int, a *float32, row, col int, b *float32, ldb, k int, mask uint32, add bool)
-TEXT ·tile512x3x1(SB), NOSPLIT, $0-69
-	MOVQ c+0(FP), DI
+// func tile512x3x1(c *float32, ldc int, a *float32, row, col int, b *float32, ldb, k, panels, step int, mask uint32, add bool)
+TEXT ·tile512x3x1(SB), NOSPLIT, $0-85
 	MOVQ ldc+8(FP), R12
-	MOVQ a+16(FP), SI
 	MOVQ row+24(FP), AX
 	MOVQ col+32(FP), CX
-	MOVQ b+40(FP), DX
 	MOVQ ldb+48(FP), R8
-	MOVQ k+56(FP), R11
 	LEAQ (AX)(AX*2), BX
-	MOVL mask+64(FP), R13
+	MOVL mask+80(FP), R13
 	KMOVW R13, K1
+panel:
+	MOVQ c+0(FP), DI
+	MOVQ a+16(FP), SI
+	MOVQ b+40(FP), DX
+	MOVQ k+56(FP), R11
+	MOVQ DI, R13
+	PREFETCHT0 0(R13)
+	ADDQ R12, R13
+	PREFETCHT0 0(R13)
+	ADDQ R12, R13
+	PREFETCHT0 0(R13)
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
 loop:
 	VMOVUPS.Z 0(DX), K1, Z28
 	ADDQ R8, DX
+	PREFETCHT0 0(DX)(R8*8)
+	PREFETCHT0 (SI)(CX*8)
+	PREFETCHT0 8(SI)(CX*8)
 	VBROADCASTSS (SI), Z30
 	VFMADD231PS Z28, Z30, Z0
 	VBROADCASTSS (SI)(AX*1), Z31
@@ -109,7 +133,7 @@ loop:
 	ADDQ CX, SI
 	DECQ R11
 	JNZ loop
-	MOVBLZX add+68(FP), R13
+	MOVBLZX add+84(FP), R13
 	TESTL R13, R13
 	JZ store
 	VMOVUPS.Z 0(DI), K1, Z28
@@ -134,19 +158,28 @@ store:
 	VZEROUPPER
 	RET
 
-// func tile512x4x1(c *float32, ldc int, a *float32, row, col int, b *float32, ldb, k int, mask uint32, add bool)
-TEXT ·tile512x4x1(SB), NOSPLIT, $0-69
-	MOVQ c+0(FP), DI
+// func tile512x4x1(c *float32, ldc int, a *float32, row, col int, b *float32, ldb, k, panels, step int, mask uint32, add bool)
+TEXT ·tile512x4x1(SB), NOSPLIT, $0-85
 	MOVQ ldc+8(FP), R12
-	MOVQ a+16(FP), SI
 	MOVQ row+24(FP), AX
 	MOVQ col+32(FP), CX
-	MOVQ b+40(FP), DX
 	MOVQ ldb+48(FP), R8
-	MOVQ k+56(FP), R11
 	LEAQ (AX)(AX*2), BX
-	MOVL mask+64(FP), R13
+	MOVL mask+80(FP), R13
 	KMOVW R13, K1
+panel:
+	MOVQ c+0(FP), DI
+	MOVQ a+16(FP), SI
+	MOVQ b+40(FP), DX
+	MOVQ k+56(FP), R11
+	MOVQ DI, R13
+	PREFETCHT0 0(R13)
+	ADDQ R12, R13
+	PREFETCHT0 0(R13)
+	ADDQ R12, R13
+	PREFETCHT0 0(R13)
+	ADDQ R12, R13
+	PREFETCHT0 0(R13)
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
@@ -154,6 +187,9 @@ TEXT ·tile512x4x1(SB), NOSPLIT, $0-69
 loop:
 	VMOVUPS.Z 0(DX), K1, Z28
 	ADDQ R8, DX
+	PREFETCHT0 0(DX)(R8*8)
+	PREFETCHT0 (SI)(CX*8)
+	PREFETCHT0 12(SI)(CX*8)
 	VBROADCASTSS (SI), Z30
 	VFMADD231PS Z28, Z30, Z0
 	VBROADCASTSS (SI)(AX*1), Z31
@@ -165,7 +201,7 @@ loop:
 	ADDQ CX, SI
 	DECQ R11
 	JNZ loop
-	MOVBLZX add+68(FP), R13
+	MOVBLZX add+84(FP), R13
 	TESTL R13, R13
 	JZ store
 	VMOVUPS.Z 0(DI), K1, Z28
@@ -196,19 +232,30 @@ store:
 	VZEROUPPER
 	RET
 
-// func tile512x5x1(c *float32, ldc int, a *float32, row, col int, b *float32, ldb, k int, mask uint32, add bool)
-TEXT ·tile512x5x1(SB), NOSPLIT, $0-69
-	MOVQ c+0(FP), DI
+// func tile512x5x1(c *float32, ldc int, a *float32, row, col int, b *float32, ldb, k, panels, step int, mask uint32, add bool)
+TEXT ·tile512x5x1(SB), NOSPLIT, $0-85
 	MOVQ ldc+8(FP), R12
-	MOVQ a+16(FP), SI
 	MOVQ row+24(FP), AX
 	MOVQ col+32(FP), CX
-	MOVQ b+40(FP), DX
 	MOVQ ldb+48(FP), R8
-	MOVQ k+56(FP), R11
 	LEAQ (AX)(AX*2), BX
-	MOVL mask+64(FP), R13
+	MOVL mask+80(FP), R13
 	KMOVW R13, K1
+panel:
+	MOVQ c+0(FP), DI
+	MOVQ a+16(FP), SI
+	MOVQ b+40(FP), DX
+	MOVQ k+56(FP), R11
+	MOVQ DI, R13
+	PREFETCHT0 0(R13)
+	ADDQ R12, R13
+	PREFETCHT0 0(R13)
+	ADDQ R12, R13
+	PREFETCHT0 0(R13)
+	ADDQ R12, R13
+	PREFETCHT0 0(R13)
+	ADDQ R12, R13
+	PREFETCHT0 0(R13)
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
@@ -217,6 +264,9 @@ TEXT ·tile512x5x1(SB), NOSPLIT, $0-69
 loop:
 	VMOVUPS.Z 0(DX), K1, Z28
 	ADDQ R8, DX
+	PREFETCHT0 0(DX)(R8*8)
+	PREFETCHT0 (SI)(CX*8)
+	PREFETCHT0 16(SI)(CX*8)
 	VBROADCASTSS (SI), Z30
 	VFMADD231PS Z28, Z30, Z0
 	VBROADCASTSS (SI)(AX*1), Z31
@@ -230,7 +280,7 @@ loop:
 	ADDQ CX, SI
 	DECQ R11
 	JNZ loop
-	MOVBLZX add+68(FP), R13
+	MOVBLZX add+84(FP), R13
 	TESTL R13, R13
 	JZ store
 	VMOVUPS.Z 0(DI), K1, Z28
@@ -267,21 +317,34 @@ store:
 	VZEROUPPER
 	RET
 
-// func tile512x6x1(c *float32, ldc int, a *float32, row, col int, b *float32, ldb, k int, mask uint32, add bool)
-TEXT ·tile512x6x1(SB), NOSPLIT, $0-69
-	MOVQ c+0(FP), DI
+// func tile512x6x1(c *float32, ldc int, a *float32, row, col int, b *float32, ldb, k, panels, step int, mask uint32, add bool)
+TEXT ·tile512x6x1(SB), NOSPLIT, $0-85
 	MOVQ ldc+8(FP), R12
-	MOVQ a+16(FP), SI
 	MOVQ row+24(FP), AX
 	MOVQ col+32(FP), CX
-	MOVQ b+40(FP), DX
 	MOVQ ldb+48(FP), R8
-	MOVQ k+56(FP), R11
 	LEAQ (AX)(AX*2), BX
+	MOVL mask+80(FP), R13
+	KMOVW R13, K1
+panel:
+	MOVQ c+0(FP), DI
+	MOVQ a+16(FP), SI
+	MOVQ b+40(FP), DX
+	MOVQ k+56(FP), R11
 	LEAQ (SI)(AX*4), R9
 	ADDQ AX, R9
-	MOVL mask+64(FP), R13
-	KMOVW R13, K1
+	MOVQ DI, R13
+	PREFETCHT0 0(R13)
+	ADDQ R12, R13
+	PREFETCHT0 0(R13)
+	ADDQ R12, R13
+	PREFETCHT0 0(R13)
+	ADDQ R12, R13
+	PREFETCHT0 0(R13)
+	ADDQ R12, R13
+	PREFETCHT0 0(R13)
+	ADDQ R12, R13
+	PREFETCHT0 0(R13)
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
@@ -291,6 +354,9 @@ TEXT ·tile512x6x1(SB), NOSPLIT, $0-69
 loop:
 	VMOVUPS.Z 0(DX), K1, Z28
 	ADDQ R8, DX
+	PREFETCHT0 0(DX)(R8*8)
+	PREFETCHT0 (SI)(CX*8)
+	PREFETCHT0 20(SI)(CX*8)
 	VBROADCASTSS (SI), Z30
 	VFMADD231PS Z28, Z30, Z0
 	VBROADCASTSS (SI)(AX*1), Z31
@@ -307,7 +373,7 @@ loop:
 	ADDQ CX, R9
 	DECQ R11
 	JNZ loop
-	MOVBLZX add+68(FP), R13
+	MOVBLZX add+84(FP), R13
 	TESTL R13, R13
 	JZ store
 	VMOVUPS.Z 0(DI), K1, Z28
@@ -350,21 +416,36 @@ store:
 	VZEROUPPER
 	RET
 
-// func tile512x7x1(c *float32, ldc int, a *float32, row, col int, b *float32, ldb, k int, mask uint32, add bool)
-TEXT ·tile512x7x1(SB), NOSPLIT, $0-69
-	MOVQ c+0(FP), DI
+// func tile512x7x1(c *float32, ldc int, a *float32, row, col int, b *float32, ldb, k, panels, step int, mask uint32, add bool)
+TEXT ·tile512x7x1(SB), NOSPLIT, $0-85
 	MOVQ ldc+8(FP), R12
-	MOVQ a+16(FP), SI
 	MOVQ row+24(FP), AX
 	MOVQ col+32(FP), CX
-	MOVQ b+40(FP), DX
 	MOVQ ldb+48(FP), R8
-	MOVQ k+56(FP), R11
 	LEAQ (AX)(AX*2), BX
+	MOVL mask+80(FP), R13
+	KMOVW R13, K1
+panel:
+	MOVQ c+0(FP), DI
+	MOVQ a+16(FP), SI
+	MOVQ b+40(FP), DX
+	MOVQ k+56(FP), R11
 	LEAQ (SI)(AX*4), R9
 	ADDQ AX, R9
-	MOVL mask+64(FP), R13
-	KMOVW R13, K1
+	MOVQ DI, R13
+	PREFETCHT0 0(R13)
+	ADDQ R12, R13
+	PREFETCHT0 0(R13)
+	ADDQ R12, R13
+	PREFETCHT0 0(R13)
+	ADDQ R12, R13
+	PREFETCHT0 0(R13)
+	ADDQ R12, R13
+	PREFETCHT0 0(R13)
+	ADDQ R12, R13
+	PREFETCHT0 0(R13)
+	ADDQ R12, R13
+	PREFETCHT0 0(R13)
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
@@ -375,6 +456,9 @@ TEXT ·tile512x7x1(SB), NOSPLIT, $0-69
 loop:
 	VMOVUPS.Z 0(DX), K1, Z28
 	ADDQ R8, DX
+	PREFETCHT0 0(DX)(R8*8)
+	PREFETCHT0 (SI)(CX*8)
+	PREFETCHT0 24(SI)(CX*8)
 	VBROADCASTSS (SI), Z30
 	VFMADD231PS Z28, Z30, Z0
 	VBROADCASTSS (SI)(AX*1), Z31
@@ -393,7 +477,7 @@ loop:
 	ADDQ CX, R9
 	DECQ R11
 	JNZ loop
-	MOVBLZX add+68(FP), R13
+	MOVBLZX add+84(FP), R13
 	TESTL R13, R13
 	JZ store
 	VMOVUPS.Z 0(DI), K1, Z28
@@ -442,21 +526,38 @@ store:
 	VZEROUPPER
 	RET
 
-// func tile512x8x1(c *float32, ldc int, a *float32, row, col int, b *float32, ldb, k int, mask uint32, add bool)
-TEXT ·tile512x8x1(SB), NOSPLIT, $0-69
-	MOVQ c+0(FP), DI
+// func tile512x8x1(c *float32, ldc int, a *float32, row, col int, b *float32, ldb, k, panels, step int, mask uint32, add bool)
+TEXT ·tile512x8x1(SB), NOSPLIT, $0-85
 	MOVQ ldc+8(FP), R12
-	MOVQ a+16(FP), SI
 	MOVQ row+24(FP), AX
 	MOVQ col+32(FP), CX
-	MOVQ b+40(FP), DX
 	MOVQ ldb+48(FP), R8
-	MOVQ k+56(FP), R11
 	LEAQ (AX)(AX*2), BX
+	MOVL mask+80(FP), R13
+	KMOVW R13, K1
+panel:
+	MOVQ c+0(FP), DI
+	MOVQ a+16(FP), SI
+	MOVQ b+40(FP), DX
+	MOVQ k+56(FP), R11
 	LEAQ (SI)(AX*4), R9
 	ADDQ AX, R9
-	MOVL mask+64(FP), R13
-	KMOVW R13, K1
+	MOVQ DI, R13
+	PREFETCHT0 0(R13)
+	ADDQ R12, R13
+	PREFETCHT0 0(R13)
+	ADDQ R12, R13
+	PREFETCHT0 0(R13)
+	ADDQ R12, R13
+	PREFETCHT0 0(R13)
+	ADDQ R12, R13
+	PREFETCHT0 0(R13)
+	ADDQ R12, R13
+	PREFETCHT0 0(R13)
+	ADDQ R12, R13
+	PREFETCHT0 0(R13)
+	ADDQ R12, R13
+	PREFETCHT0 0(R13)
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
@@ -468,6 +569,9 @@ TEXT ·tile512x8x1(SB), NOSPLIT, $0-69
 loop:
 	VMOVUPS.Z 0(DX), K1, Z28
 	ADDQ R8, DX
+	PREFETCHT0 0(DX)(R8*8)
+	PREFETCHT0 (SI)(CX*8)
+	PREFETCHT0 28(SI)(CX*8)
 	VBROADCASTSS (SI), Z30
 	VFMADD231PS Z28, Z30, Z0
 	VBROADCASTSS (SI)(AX*1), Z31
@@ -488,7 +592,7 @@ loop:
 	ADDQ CX, R9
 	DECQ R11
 	JNZ loop
-	MOVBLZX add+68(FP), R13
+	MOVBLZX add+84(FP), R13
 	TESTL R13, R13
 	JZ store
 	VMOVUPS.Z 0(DI), K1, Z28
@@ -543,21 +647,40 @@ store:
 	VZEROUPPER
 	RET
 
-// func tile512x9x1(c *float32, ldc int, a *float32, row, col int, b *float32, ldb, k int, mask uint32, add bool)
-TEXT ·tile512x9x1(SB), NOSPLIT, $0-69
-	MOVQ c+0(FP), DI
+// func tile512x9x1(c *float32, ldc int, a *float32, row, col int, b *float32, ldb, k, panels, step int, mask uint32, add bool)
+TEXT ·tile512x9x1(SB), NOSPLIT, $0-85
 	MOVQ ldc+8(FP), R12
-	MOVQ a+16(FP), SI
 	MOVQ row+24(FP), AX
 	MOVQ col+32(FP), CX
-	MOVQ b+40(FP), DX
 	MOVQ ldb+48(FP), R8
-	MOVQ k+56(FP), R11
 	LEAQ (AX)(AX*2), BX
+	MOVL mask+80(FP), R13
+	KMOVW R13, K1
+panel:
+	MOVQ c+0(FP), DI
+	MOVQ a+16(FP), SI
+	MOVQ b+40(FP), DX
+	MOVQ k+56(FP), R11
 	LEAQ (SI)(AX*4), R9
 	ADDQ AX, R9
-	MOVL mask+64(FP), R13
-	KMOVW R13, K1
+	MOVQ DI, R13
+	PREFETCHT0 0(R13)
+	ADDQ R12, R13
+	PREFETCHT0 0(R13)
+	ADDQ R12, R13
+	PREFETCHT0 0(R13)
+	ADDQ R12, R13
+	PREFETCHT0 0(R13)
+	ADDQ R12, R13
+	PREFETCHT0 0(R13)
+	ADDQ R12, R13
+	PREFETCHT0 0(R13)
+	ADDQ R12, R13
+	PREFETCHT0 0(R13)
+	ADDQ R12, R13
+	PREFETCHT0 0(R13)
+	ADDQ R12, R13
+	PREFETCHT0 0(R13)
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
@@ -570,6 +693,9 @@ TEXT ·tile512x9x1(SB), NOSPLIT, $0-69
 loop:
 	VMOVUPS.Z 0(DX), K1, Z28
 	ADDQ R8, DX
+	PREFETCHT0 0(DX)(R8*8)
+	PREFETCHT0 (SI)(CX*8)
+	PREFETCHT0 32(SI)(CX*8)
 	VBROADCASTSS (SI), Z30
 	VFMADD231PS Z28, Z30, Z0
 	VBROADCASTSS (SI)(AX*1), Z31
@@ -592,7 +718,7 @@ loop:
 	ADDQ CX, R9
 	DECQ R11
 	JNZ loop
-	MOVBLZX add+68(FP), R13
+	MOVBLZX add+84(FP), R13
 	TESTL R13, R13
 	JZ store
 	VMOVUPS.Z 0(DI), K1, Z28
@@ -653,21 +779,42 @@ store:
 	VZEROUPPER
 	RET
 
-// func tile512x10x1(c *float32, ldc int, a *float32, row, col int, b *float32, ldb, k int, mask uint32, add bool)
-TEXT ·tile512x10x1(SB), NOSPLIT, $0-69
-	MOVQ c+0(FP), DI
+// func tile512x10x1(c *float32, ldc int, a *float32, row, col int, b *float32, ldb, k, panels, step int, mask uint32, add bool)
+TEXT ·tile512x10x1(SB), NOSPLIT, $0-85
 	MOVQ ldc+8(FP), R12
-	MOVQ a+16(FP), SI
 	MOVQ row+24(FP), AX
 	MOVQ col+32(FP), CX
-	MOVQ b+40(FP), DX
 	MOVQ ldb+48(FP), R8
-	MOVQ k+56(FP), R11
 	LEAQ (AX)(AX*2), BX
+	MOVL mask+80(FP), R13
+	KMOVW R13, K1
+panel:
+	MOVQ c+0(FP), DI
+	MOVQ a+16(FP), SI
+	MOVQ b+40(FP), DX
+	MOVQ k+56(FP), R11
 	LEAQ (SI)(AX*4), R9
 	ADDQ AX, R9
-	MOVL mask+64(FP), R13
-	KMOVW R13, K1
+	MOVQ DI, R13
+	PREFETCHT0 0(R13)
+	ADDQ R12, R13
+	PREFETCHT0 0(R13)
+	ADDQ R12, R13
+	PREFETCHT0 0(R13)
+	ADDQ R12, R13
+	PREFETCHT0 0(R13)
+	ADDQ R12, R13
+	PREFETCHT0 0(R13)
+	ADDQ R12, R13
+	PREFETCHT0 0(R13)
+	ADDQ R12, R13
+	PREFETCHT0 0(R13)
+	ADDQ R12, R13
+	PREFETCHT0 0(R13)
+	ADDQ R12, R13
+	PREFETCHT0 0(R13)
+	ADDQ R12, R13
+	PREFETCHT0 0(R13)
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
@@ -681,6 +828,9 @@ TEXT ·tile512x10x1(SB), NOSPLIT, $0-69
 loop:
 	VMOVUPS.Z 0(DX), K1, Z28
 	ADDQ R8, DX
+	PREFETCHT0 0(DX)(R8*8)
+	PREFETCHT0 (SI)(CX*8)
+	PREFETCHT0 36(SI)(CX*8)
 	VBROADCASTSS (SI), Z30
 	VFMADD231PS Z28, Z30, Z0
 	VBROADCASTSS (SI)(AX*1), Z31
@@ -705,7 +855,7 @@ loop:
 	ADDQ CX, R9
 	DECQ R11
 	JNZ loop
-	MOVBLZX add+68(FP), R13
+	MOVBLZX add+84(FP), R13
 	TESTL R13, R13
 	JZ store
 	VMOVUPS.Z 0(DI), K1, Z28
@@ -772,23 +922,46 @@ store:
 	VZEROUPPER
 	RET
 
-// func tile512x11x1(c *float32, ldc int, a *float32, row, col int, b *float32, ldb, k int, mask uint32, add bool)
-TEXT ·tile512x11x1(SB), NOSPLIT, $0-69
-	MOVQ c+0(FP), DI
+// func tile512x11x1(c *float32, ldc int, a *float32, row, col int, b *float32, ldb, k, panels, step int, mask uint32, add bool)
+TEXT ·tile512x11x1(SB), NOSPLIT, $0-85
 	MOVQ ldc+8(FP), R12
-	MOVQ a+16(FP), SI
 	MOVQ row+24(FP), AX
 	MOVQ col+32(FP), CX
-	MOVQ b+40(FP), DX
 	MOVQ ldb+48(FP), R8
-	MOVQ k+56(FP), R11
 	LEAQ (AX)(AX*2), BX
+	MOVL mask+80(FP), R13
+	KMOVW R13, K1
+panel:
+	MOVQ c+0(FP), DI
+	MOVQ a+16(FP), SI
+	MOVQ b+40(FP), DX
+	MOVQ k+56(FP), R11
 	LEAQ (SI)(AX*4), R9
 	ADDQ AX, R9
 	LEAQ (R9)(AX*4), R10
 	ADDQ AX, R10
-	MOVL mask+64(FP), R13
-	KMOVW R13, K1
+	MOVQ DI, R13
+	PREFETCHT0 0(R13)
+	ADDQ R12, R13
+	PREFETCHT0 0(R13)
+	ADDQ R12, R13
+	PREFETCHT0 0(R13)
+	ADDQ R12, R13
+	PREFETCHT0 0(R13)
+	ADDQ R12, R13
+	PREFETCHT0 0(R13)
+	ADDQ R12, R13
+	PREFETCHT0 0(R13)
+	ADDQ R12, R13
+	PREFETCHT0 0(R13)
+	ADDQ R12, R13
+	PREFETCHT0 0(R13)
+	ADDQ R12, R13
+	PREFETCHT0 0(R13)
+	ADDQ R12, R13
+	PREFETCHT0 0(R13)
+	ADDQ R12, R13
+	PREFETCHT0 0(R13)
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
@@ -803,6 +976,9 @@ TEXT ·tile512x11x1(SB), NOSPLIT, $0-69
 loop:
 	VMOVUPS.Z 0(DX), K1, Z28
 	ADDQ R8, DX
+	PREFETCHT0 0(DX)(R8*8)
+	PREFETCHT0 (SI)(CX*8)
+	PREFETCHT0 40(SI)(CX*8)
 	VBROADCASTSS (SI), Z30
 	VFMADD231PS Z28, Z30, Z0
 	VBROADCASTSS (SI)(AX*1), Z31
@@ -830,7 +1006,7 @@ loop:
 	ADDQ CX, R10
 	DECQ R11
 	JNZ loop
-	MOVBLZX add+68(FP), R13
+	MOVBLZX add+84(FP), R13
 	TESTL R13, R13
 	JZ store
 	VMOVUPS.Z 0(DI), K1, Z28
@@ -903,23 +1079,48 @@ store:
 	VZEROUPPER
 	RET
 
-// func tile512x12x1(c *float32, ldc int, a *float32, row, col int, b *float32, ldb, k int, mask uint32, add bool)
-TEXT ·tile512x12x1(SB), NOSPLIT, $0-69
-	MOVQ c+0(FP), DI
+// func tile512x12x1(c *float32, ldc int, a *float32, row, col int, b *float32, ldb, k, panels, step int, mask uint32, add bool)
+TEXT ·tile512x12x1(SB), NOSPLIT, $0-85
 	MOVQ ldc+8(FP), R12
-	MOVQ a+16(FP), SI
 	MOVQ row+24(FP), AX
 	MOVQ col+32(FP), CX
-	MOVQ b+40(FP), DX
 	MOVQ ldb+48(FP), R8
-	MOVQ k+56(FP), R11
 	LEAQ (AX)(AX*2), BX
+	MOVL mask+80(FP), R13
+	KMOVW R13, K1
+panel:
+	MOVQ c+0(FP), DI
+	MOVQ a+16(FP), SI
+	MOVQ b+40(FP), DX
+	MOVQ k+56(FP), R11
 	LEAQ (SI)(AX*4), R9
 	ADDQ AX, R9
 	LEAQ (R9)(AX*4), R10
 	ADDQ AX, R10
-	MOVL mask+64(FP), R13
-	KMOVW R13, K1
+	MOVQ DI, R13
+	PREFETCHT0 0(R13)
+	ADDQ R12, R13
+	PREFETCHT0 0(R13)
+	ADDQ R12, R13
+	PREFETCHT0 0(R13)
+	ADDQ R12, R13
+	PREFETCHT0 0(R13)
+	ADDQ R12, R13
+	PREFETCHT0 0(R13)
+	ADDQ R12, R13
+	PREFETCHT0 0(R13)
+	ADDQ R12, R13
+	PREFETCHT0 0(R13)
+	ADDQ R12, R13
+	PREFETCHT0 0(R13)
+	ADDQ R12, R13
+	PREFETCHT0 0(R13)
+	ADDQ R12, R13
+	PREFETCHT0 0(R13)
+	ADDQ R12, R13
+	PREFETCHT0 0(R13)
+	ADDQ R12, R13
+	PREFETCHT0 0(R13)
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
@@ -935,6 +1136,9 @@ TEXT ·tile512x12x1(SB), NOSPLIT, $0-69
 loop:
 	VMOVUPS.Z 0(DX), K1, Z28
 	ADDQ R8, DX
+	PREFETCHT0 0(DX)(R8*8)
+	PREFETCHT0 (SI)(CX*8)
+	PREFETCHT0 44(SI)(CX*8)
 	VBROADCASTSS (SI), Z30
 	VFMADD231PS Z28, Z30, Z0
 	VBROADCASTSS (SI)(AX*1), Z31
@@ -964,7 +1168,7 @@ loop:
 	ADDQ CX, R10
 	DECQ R11
 	JNZ loop
-	MOVBLZX add+68(FP), R13
+	MOVBLZX add+84(FP), R13
 	TESTL R13, R13
 	JZ store
 	VMOVUPS.Z 0(DI), K1, Z28
@@ -1043,23 +1247,50 @@ store:
 	VZEROUPPER
 	RET
 
-// func tile512x13x1(c *float32, ldc int, a *float32, row, col int, b *float32, ldb, k int, mask uint32, add bool)
-TEXT ·tile512x13x1(SB), NOSPLIT, $0-69
-	MOVQ c+0(FP), DI
+// func tile512x13x1(c *float32, ldc int, a *float32, row, col int, b *float32, ldb, k, panels, step int, mask uint32, add bool)
+TEXT ·tile512x13x1(SB), NOSPLIT, $0-85
 	MOVQ ldc+8(FP), R12
-	MOVQ a+16(FP), SI
 	MOVQ row+24(FP), AX
 	MOVQ col+32(FP), CX
-	MOVQ b+40(FP), DX
 	MOVQ ldb+48(FP), R8
-	MOVQ k+56(FP), R11
 	LEAQ (AX)(AX*2), BX
+	MOVL mask+80(FP), R13
+	KMOVW R13, K1
+panel:
+	MOVQ c+0(FP), DI
+	MOVQ a+16(FP), SI
+	MOVQ b+40(FP), DX
+	MOVQ k+56(FP), R11
 	LEAQ (SI)(AX*4), R9
 	ADDQ AX, R9
 	LEAQ (R9)(AX*4), R10
 	ADDQ AX, R10
-	MOVL mask+64(FP), R13
-	KMOVW R13, K1
+	MOVQ DI, R13
+	PREFETCHT0 0(R13)
+	ADDQ R12, R13
+	PREFETCHT0 0(R13)
+	ADDQ R12, R13
+	PREFETCHT0 0(R13)
+	ADDQ R12, R13
+	PREFETCHT0 0(R13)
+	ADDQ R12, R13
+	PREFETCHT0 0(R13)
+	ADDQ R12, R13
+	PREFETCHT0 0(R13)
+	ADDQ R12, R13
+	PREFETCHT0 0(R13)
+	ADDQ R12, R13
+	PREFETCHT0 0(R13)
+	ADDQ R12, R13
+	PREFETCHT0 0(R13)
+	ADDQ R12, R13
+	PREFETCHT0 0(R13)
+	ADDQ R12, R13
+	PREFETCHT0 0(R13)
+	ADDQ R12, R13
+	PREFETCHT0 0(R13)
+	ADDQ R12, R13
+	PREFETCHT0 0(R13)
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
@@ -1076,6 +1307,9 @@ TEXT ·tile512x13x1(SB), NOSPLIT, $0-69
 loop:
 	VMOVUPS.Z 0(DX), K1, Z28
 	ADDQ R8, DX
+	PREFETCHT0 0(DX)(R8*8)
+	PREFETCHT0 (SI)(CX*8)
+	PREFETCHT0 48(SI)(CX*8)
 	VBROADCASTSS (SI), Z30
 	VFMADD231PS Z28, Z30, Z0
 	VBROADCASTSS (SI)(AX*1), Z31
@@ -1107,7 +1341,7 @@ loop:
 	ADDQ CX, R10
 	DECQ R11
 	JNZ loop
-	MOVBLZX add+68(FP), R13
+	MOVBLZX add+84(FP), R13
 	TESTL R13, R13
 	JZ store
 	VMOVUPS.Z 0(DI), K1, Z28
@@ -1192,23 +1426,52 @@ store:
 	VZEROUPPER
 	RET
 
-// func tile512x14x1(c *float32, ldc int, a *float32, row, col int, b *float32, ldb, k int, mask uint32, add bool)
-TEXT ·tile512x14x1(SB), NOSPLIT, $0-69
-	MOVQ c+0(FP), DI
+// func tile512x14x1(c *float32, ldc int, a *float32, row, col int, b *float32, ldb, k, panels, step int, mask uint32, add bool)
+TEXT ·tile512x14x1(SB), NOSPLIT, $0-85
 	MOVQ ldc+8(FP), R12
-	MOVQ a+16(FP), SI
 	MOVQ row+24(FP), AX
 	MOVQ col+32(FP), CX
-	MOVQ b+40(FP), DX
 	MOVQ ldb+48(FP), R8
-	MOVQ k+56(FP), R11
 	LEAQ (AX)(AX*2), BX
+	MOVL mask+80(FP), R13
+	KMOVW R13, K1
+panel:
+	MOVQ c+0(FP), DI
+	MOVQ a+16(FP), SI
+	MOVQ b+40(FP), DX
+	MOVQ k+56(FP), R11
 	LEAQ (SI)(AX*4), R9
 	ADDQ AX, R9
 	LEAQ (R9)(AX*4), R10
 	ADDQ AX, R10
-	MOVL mask+64(FP), R13
-	KMOVW R13, K1
+	MOVQ DI, R13
+	PREFETCHT0 0(R13)
+	ADDQ R12, R13
+	PREFETCHT0 0(R13)
+	ADDQ R12, R13
+	PREFETCHT0 0(R13)
+	ADDQ R12, R13
+	PREFETCHT0 0(R13)
+	ADDQ R12, R13
+	PREFETCHT0 0(R13)
+	ADDQ R12, R13
+	PREFETCHT0 0(R13)
+	ADDQ R12, R13
+	PREFETCHT0 0(R13)
+	ADDQ R12, R13
+	PREFETCHT0 0(R13)
+	ADDQ R12, R13
+	PREFETCHT0 0(R13)
+	ADDQ R12, R13
+	PREFETCHT0 0(R13)
+	ADDQ R12, R13
+	PREFETCHT0 0(R13)
+	ADDQ R12, R13
+	PREFETCHT0 0(R13)
+	ADDQ R12, R13
+	PREFETCHT0 0(R13)
+	ADDQ R12, R13
+	PREFETCHT0 0(R13)
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
@@ -1226,6 +1489,9 @@ TEXT ·tile512x14x1(SB), NOSPLIT, $0-69
 loop:
 	VMOVUPS.Z 0(DX), K1, Z28
 	ADDQ R8, DX
+	PREFETCHT0 0(DX)(R8*8)
+	PREFETCHT0 (SI)(CX*8)
+	PREFETCHT0 52(SI)(CX*8)
 	VBROADCASTSS (SI), Z30
 	VFMADD231PS Z28, Z30, Z0
 	VBROADCASTSS (SI)(AX*1), Z31
@@ -1259,7 +1525,7 @@ loop:
 	ADDQ CX, R10
 	DECQ R11
 	JNZ loop
-	MOVBLZX add+68(FP), R13
+	MOVBLZX add+84(FP), R13
 	TESTL R13, R13
 	JZ store
 	VMOVUPS.Z 0(DI), K1, Z28
@@ -1350,30 +1616,41 @@ store:
 	VZEROUPPER
 	RET
 
-// func tile512x1x2(c *float32, ldc int, a *float32, row, col int, b *float32, ldb, k int, mask uint32, add bool)
-TEXT ·tile512x1x2(SB), NOSPLIT, $0-69
-	MOVQ c+0(FP), DI
+// func tile512x1x2(c *float32, ldc int, a *float32, row, col int, b *float32, ldb, k, panels, step int, mask uint32, add bool)
+TEXT ·tile512x1x2(SB), NOSPLIT, $0-85
 	MOVQ ldc+8(FP), R12
-	MOVQ a+16(FP), SI
 	MOVQ row+24(FP), AX
 	MOVQ col+32(FP), CX
-	MOVQ b+40(FP), DX
 	MOVQ ldb+48(FP), R8
-	MOVQ k+56(FP), R11
 	LEAQ (AX)(AX*2), BX
+panel:
+	MOVQ c+0(FP), DI
+	MOVQ a+16(FP), SI
+	MOVQ b+40(FP), DX
+	MOVQ k+56(FP), R11
+	MOVQ DI, R13
+	PREFETCHT0 0(R13)
+	PREFETCHT0 64(R13)
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
 loop:
 	VMOVUPS 0(DX), Z28
 	VMOVUPS 64(DX), Z29
 	ADDQ R8, DX
+	PREFETCHT0 0(DX)(R8*8)
+	PREFETCHT0 64(DX)(R8*8)
+	PREFETCHT0 (SI)(CX*8)
+	PREFETCHT0 0(SI)(CX*8)
 	VBROADCASTSS (SI), Z30
 	VFMADD231PS Z28, Z30, Z0
 	VFMADD231PS Z29, Z30, Z1
 	ADDQ CX, SI
 	DECQ R11
 	JNZ loop
-	MOVBLZX add+68(FP), R13
+	ADDQ $128, c+0(FP)
+	MOVQ step+72(FP), R13
+	ADDQ R13, b+40(FP)
+	MOVBLZX add+84(FP), R13
 	TESTL R13, R13
 	JZ store
 	VMOVUPS 0(DI), Z28
@@ -1382,25 +1659,36 @@ loop:
 	VMOVUPS 64(DI), Z29
 	VADDPS Z29, Z1, Z1
 	VMOVUPS Z1, 64(DI)
+	DECQ panels+64(FP)
+	JNZ panel
 	VZEROUPPER
 	RET
 store:
 	VMOVUPS Z0, 0(DI)
 	VMOVUPS Z1, 64(DI)
+	DECQ panels+64(FP)
+	JNZ panel
 	VZEROUPPER
 	RET
 
-// func tile512x2x2(c *float32, ldc int, a *float32, row, col int, b *float32, ldb, k int, mask uint32, add bool)
-TEXT ·tile512x2x2(SB), NOSPLIT, $0-69
-	MOVQ c+0(FP), DI
+// func tile512x2x2(c *float32, ldc int, a *float32, row, col int, b *float32, ldb, k, panels, step int, mask uint32, add bool)
+TEXT ·tile512x2x2(SB), NOSPLIT, $0-85
 	MOVQ ldc+8(FP), R12
-	MOVQ a+16(FP), SI
 	MOVQ row+24(FP), AX
 	MOVQ col+32(FP), CX
-	MOVQ b+40(FP), DX
 	MOVQ ldb+48(FP), R8
-	MOVQ k+56(FP), R11
 	LEAQ (AX)(AX*2), BX
+panel:
+	MOVQ c+0(FP), DI
+	MOVQ a+16(FP), SI
+	MOVQ b+40(FP), DX
+	MOVQ k+56(FP), R11
+	MOVQ DI, R13
+	PREFETCHT0 0(R13)
+	PREFETCHT0 64(R13)
+	ADDQ R12, R13
+	PREFETCHT0 0(R13)
+	PREFETCHT0 64(R13)
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
@@ -1409,6 +1697,10 @@ loop:
 	VMOVUPS 0(DX), Z28
 	VMOVUPS 64(DX), Z29
 	ADDQ R8, DX
+	PREFETCHT0 0(DX)(R8*8)
+	PREFETCHT0 64(DX)(R8*8)
+	PREFETCHT0 (SI)(CX*8)
+	PREFETCHT0 4(SI)(CX*8)
 	VBROADCASTSS (SI), Z30
 	VFMADD231PS Z28, Z30, Z0
 	VFMADD231PS Z29, Z30, Z1
@@ -1418,7 +1710,10 @@ loop:
 	ADDQ CX, SI
 	DECQ R11
 	JNZ loop
-	MOVBLZX add+68(FP), R13
+	ADDQ $128, c+0(FP)
+	MOVQ step+72(FP), R13
+	ADDQ R13, b+40(FP)
+	MOVBLZX add+84(FP), R13
 	TESTL R13, R13
 	JZ store
 	VMOVUPS 0(DI), Z28
@@ -1434,6 +1729,8 @@ loop:
 	VMOVUPS 64(DI), Z29
 	VADDPS Z29, Z3, Z3
 	VMOVUPS Z3, 64(DI)
+	DECQ panels+64(FP)
+	JNZ panel
 	VZEROUPPER
 	RET
 store:
@@ -1442,20 +1739,32 @@ store:
 	ADDQ R12, DI
 	VMOVUPS Z2, 0(DI)
 	VMOVUPS Z3, 64(DI)
+	DECQ panels+64(FP)
+	JNZ panel
 	VZEROUPPER
 	RET
 
-// func tile512x3x2(c *float32, ldc int, a *float32, row, col int, b *float32, ldb, k int, mask uint32, add bool)
-TEXT ·tile512x3x2(SB), NOSPLIT, $0-69
-	MOVQ c+0(FP), DI
+// func tile512x3x2(c *float32, ldc int, a *float32, row, col int, b *float32, ldb, k, panels, step int, mask uint32, add bool)
+TEXT ·tile512x3x2(SB), NOSPLIT, $0-85
 	MOVQ ldc+8(FP), R12
-	MOVQ a+16(FP), SI
 	MOVQ row+24(FP), AX
 	MOVQ col+32(FP), CX
-	MOVQ b+40(FP), DX
 	MOVQ ldb+48(FP), R8
-	MOVQ k+56(FP), R11
 	LEAQ (AX)(AX*2), BX
+panel:
+	MOVQ c+0(FP), DI
+	MOVQ a+16(FP), SI
+	MOVQ b+40(FP), DX
+	MOVQ k+56(FP), R11
+	MOVQ DI, R13
+	PREFETCHT0 0(R13)
+	PREFETCHT0 64(R13)
+	ADDQ R12, R13
+	PREFETCHT0 0(R13)
+	PREFETCHT0 64(R13)
+	ADDQ R12, R13
+	PREFETCHT0 0(R13)
+	PREFETCHT0 64(R13)
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
@@ -1466,6 +1775,10 @@ loop:
 	VMOVUPS 0(DX), Z28
 	VMOVUPS 64(DX), Z29
 	ADDQ R8, DX
+	PREFETCHT0 0(DX)(R8*8)
+	PREFETCHT0 64(DX)(R8*8)
+	PREFETCHT0 (SI)(CX*8)
+	PREFETCHT0 8(SI)(CX*8)
 	VBROADCASTSS (SI), Z30
 	VFMADD231PS Z28, Z30, Z0
 	VFMADD231PS Z29, Z30, Z1
@@ -1478,7 +1791,10 @@ loop:
 	ADDQ CX, SI
 	DECQ R11
 	JNZ loop
-	MOVBLZX add+68(FP), R13
+	ADDQ $128, c+0(FP)
+	MOVQ step+72(FP), R13
+	ADDQ R13, b+40(FP)
+	MOVBLZX add+84(FP), R13
 	TESTL R13, R13
 	JZ store
 	VMOVUPS 0(DI), Z28
@@ -1501,6 +1817,8 @@ loop:
 	VMOVUPS 64(DI), Z29
 	VADDPS Z29, Z5, Z5
 	VMOVUPS Z5, 64(DI)
+	DECQ panels+64(FP)
+	JNZ panel
 	VZEROUPPER
 	RET
 store:
@@ -1512,20 +1830,35 @@ store:
 	ADDQ R12, DI
 	VMOVUPS Z4, 0(DI)
 	VMOVUPS Z5, 64(DI)
+	DECQ panels+64(FP)
+	JNZ panel
 	VZEROUPPER
 	RET
 
-// func tile512x4x2(c *float32, ldc int, a *float32, row, col int, b *float32, ldb, k int, mask uint32, add bool)
-TEXT ·tile512x4x2(SB), NOSPLIT, $0-69
-	MOVQ c+0(FP), DI
+// func tile512x4x2(c *float32, ldc int, a *float32, row, col int, b *float32, ldb, k, panels, step int, mask uint32, add bool)
+TEXT ·tile512x4x2(SB), NOSPLIT, $0-85
 	MOVQ ldc+8(FP), R12
-	MOVQ a+16(FP), SI
 	MOVQ row+24(FP), AX
 	MOVQ col+32(FP), CX
-	MOVQ b+40(FP), DX
 	MOVQ ldb+48(FP), R8
-	MOVQ k+56(FP), R11
 	LEAQ (AX)(AX*2), BX
+panel:
+	MOVQ c+0(FP), DI
+	MOVQ a+16(FP), SI
+	MOVQ b+40(FP), DX
+	MOVQ k+56(FP), R11
+	MOVQ DI, R13
+	PREFETCHT0 0(R13)
+	PREFETCHT0 64(R13)
+	ADDQ R12, R13
+	PREFETCHT0 0(R13)
+	PREFETCHT0 64(R13)
+	ADDQ R12, R13
+	PREFETCHT0 0(R13)
+	PREFETCHT0 64(R13)
+	ADDQ R12, R13
+	PREFETCHT0 0(R13)
+	PREFETCHT0 64(R13)
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
@@ -1538,6 +1871,10 @@ loop:
 	VMOVUPS 0(DX), Z28
 	VMOVUPS 64(DX), Z29
 	ADDQ R8, DX
+	PREFETCHT0 0(DX)(R8*8)
+	PREFETCHT0 64(DX)(R8*8)
+	PREFETCHT0 (SI)(CX*8)
+	PREFETCHT0 12(SI)(CX*8)
 	VBROADCASTSS (SI), Z30
 	VFMADD231PS Z28, Z30, Z0
 	VFMADD231PS Z29, Z30, Z1
@@ -1553,7 +1890,10 @@ loop:
 	ADDQ CX, SI
 	DECQ R11
 	JNZ loop
-	MOVBLZX add+68(FP), R13
+	ADDQ $128, c+0(FP)
+	MOVQ step+72(FP), R13
+	ADDQ R13, b+40(FP)
+	MOVBLZX add+84(FP), R13
 	TESTL R13, R13
 	JZ store
 	VMOVUPS 0(DI), Z28
@@ -1583,6 +1923,8 @@ loop:
 	VMOVUPS 64(DI), Z29
 	VADDPS Z29, Z7, Z7
 	VMOVUPS Z7, 64(DI)
+	DECQ panels+64(FP)
+	JNZ panel
 	VZEROUPPER
 	RET
 store:
@@ -1597,20 +1939,38 @@ store:
 	ADDQ R12, DI
 	VMOVUPS Z6, 0(DI)
 	VMOVUPS Z7, 64(DI)
+	DECQ panels+64(FP)
+	JNZ panel
 	VZEROUPPER
 	RET
 
-// func tile512x5x2(c *float32, ldc int, a *float32, row, col int, b *float32, ldb, k int, mask uint32, add bool)
-TEXT ·tile512x5x2(SB), NOSPLIT, $0-69
-	MOVQ c+0(FP), DI
+// func tile512x5x2(c *float32, ldc int, a *float32, row, col int, b *float32, ldb, k, panels, step int, mask uint32, add bool)
+TEXT ·tile512x5x2(SB), NOSPLIT, $0-85
 	MOVQ ldc+8(FP), R12
-	MOVQ a+16(FP), SI
 	MOVQ row+24(FP), AX
 	MOVQ col+32(FP), CX
-	MOVQ b+40(FP), DX
 	MOVQ ldb+48(FP), R8
-	MOVQ k+56(FP), R11
 	LEAQ (AX)(AX*2), BX
+panel:
+	MOVQ c+0(FP), DI
+	MOVQ a+16(FP), SI
+	MOVQ b+40(FP), DX
+	MOVQ k+56(FP), R11
+	MOVQ DI, R13
+	PREFETCHT0 0(R13)
+	PREFETCHT0 64(R13)
+	ADDQ R12, R13
+	PREFETCHT0 0(R13)
+	PREFETCHT0 64(R13)
+	ADDQ R12, R13
+	PREFETCHT0 0(R13)
+	PREFETCHT0 64(R13)
+	ADDQ R12, R13
+	PREFETCHT0 0(R13)
+	PREFETCHT0 64(R13)
+	ADDQ R12, R13
+	PREFETCHT0 0(R13)
+	PREFETCHT0 64(R13)
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
@@ -1625,6 +1985,10 @@ loop:
 	VMOVUPS 0(DX), Z28
 	VMOVUPS 64(DX), Z29
 	ADDQ R8, DX
+	PREFETCHT0 0(DX)(R8*8)
+	PREFETCHT0 64(DX)(R8*8)
+	PREFETCHT0 (SI)(CX*8)
+	PREFETCHT0 16(SI)(CX*8)
 	VBROADCASTSS (SI), Z30
 	VFMADD231PS Z28, Z30, Z0
 	VFMADD231PS Z29, Z30, Z1
@@ -1643,7 +2007,10 @@ loop:
 	ADDQ CX, SI
 	DECQ R11
 	JNZ loop
-	MOVBLZX add+68(FP), R13
+	ADDQ $128, c+0(FP)
+	MOVQ step+72(FP), R13
+	ADDQ R13, b+40(FP)
+	MOVBLZX add+84(FP), R13
 	TESTL R13, R13
 	JZ store
 	VMOVUPS 0(DI), Z28
@@ -1680,6 +2047,8 @@ loop:
 	VMOVUPS 64(DI), Z29
 	VADDPS Z29, Z9, Z9
 	VMOVUPS Z9, 64(DI)
+	DECQ panels+64(FP)
+	JNZ panel
 	VZEROUPPER
 	RET
 store:
@@ -1697,22 +2066,43 @@ store:
 	ADDQ R12, DI
 	VMOVUPS Z8, 0(DI)
 	VMOVUPS Z9, 64(DI)
+	DECQ panels+64(FP)
+	JNZ panel
 	VZEROUPPER
 	RET
 
-// func tile512x6x2(c *float32, ldc int, a *float32, row, col int, b *float32, ldb, k int, mask uint32, add bool)
-TEXT ·tile512x6x2(SB), NOSPLIT, $0-69
-	MOVQ c+0(FP), DI
+// func tile512x6x2(c *float32, ldc int, a *float32, row, col int, b *float32, ldb, k, panels, step int, mask uint32, add bool)
+TEXT ·tile512x6x2(SB), NOSPLIT, $0-85
 	MOVQ ldc+8(FP), R12
-	MOVQ a+16(FP), SI
 	MOVQ row+24(FP), AX
 	MOVQ col+32(FP), CX
-	MOVQ b+40(FP), DX
 	MOVQ ldb+48(FP), R8
-	MOVQ k+56(FP), R11
 	LEAQ (AX)(AX*2), BX
+panel:
+	MOVQ c+0(FP), DI
+	MOVQ a+16(FP), SI
+	MOVQ b+40(FP), DX
+	MOVQ k+56(FP), R11
 	LEAQ (SI)(AX*4), R9
 	ADDQ AX, R9
+	MOVQ DI, R13
+	PREFETCHT0 0(R13)
+	PREFETCHT0 64(R13)
+	ADDQ R12, R13
+	PREFETCHT0 0(R13)
+	PREFETCHT0 64(R13)
+	ADDQ R12, R13
+	PREFETCHT0 0(R13)
+	PREFETCHT0 64(R13)
+	ADDQ R12, R13
+	PREFETCHT0 0(R13)
+	PREFETCHT0 64(R13)
+	ADDQ R12, R13
+	PREFETCHT0 0(R13)
+	PREFETCHT0 64(R13)
+	ADDQ R12, R13
+	PREFETCHT0 0(R13)
+	PREFETCHT0 64(R13)
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
@@ -1729,6 +2119,10 @@ loop:
 	VMOVUPS 0(DX), Z28
 	VMOVUPS 64(DX), Z29
 	ADDQ R8, DX
+	PREFETCHT0 0(DX)(R8*8)
+	PREFETCHT0 64(DX)(R8*8)
+	PREFETCHT0 (SI)(CX*8)
+	PREFETCHT0 20(SI)(CX*8)
 	VBROADCASTSS (SI), Z30
 	VFMADD231PS Z28, Z30, Z0
 	VFMADD231PS Z29, Z30, Z1
@@ -1751,7 +2145,10 @@ loop:
 	ADDQ CX, R9
 	DECQ R11
 	JNZ loop
-	MOVBLZX add+68(FP), R13
+	ADDQ $128, c+0(FP)
+	MOVQ step+72(FP), R13
+	ADDQ R13, b+40(FP)
+	MOVBLZX add+84(FP), R13
 	TESTL R13, R13
 	JZ store
 	VMOVUPS 0(DI), Z28
@@ -1795,6 +2192,8 @@ loop:
 	VMOVUPS 64(DI), Z29
 	VADDPS Z29, Z11, Z11
 	VMOVUPS Z11, 64(DI)
+	DECQ panels+64(FP)
+	JNZ panel
 	VZEROUPPER
 	RET
 store:
@@ -1815,22 +2214,46 @@ store:
 	ADDQ R12, DI
 	VMOVUPS Z10, 0(DI)
 	VMOVUPS Z11, 64(DI)
+	DECQ panels+64(FP)
+	JNZ panel
 	VZEROUPPER
 	RET
 
-// func tile512x7x2(c *float32, ldc int, a *float32, row, col int, b *float32, ldb, k int, mask uint32, add bool)
-TEXT ·tile512x7x2(SB), NOSPLIT, $0-69
-	MOVQ c+0(FP), DI
+// func tile512x7x2(c *float32, ldc int, a *float32, row, col int, b *float32, ldb, k, panels, step int, mask uint32, add bool)
+TEXT ·tile512x7x2(SB), NOSPLIT, $0-85
 	MOVQ ldc+8(FP), R12
-	MOVQ a+16(FP), SI
 	MOVQ row+24(FP), AX
 	MOVQ col+32(FP), CX
-	MOVQ b+40(FP), DX
 	MOVQ ldb+48(FP), R8
-	MOVQ k+56(FP), R11
 	LEAQ (AX)(AX*2), BX
+panel:
+	MOVQ c+0(FP), DI
+	MOVQ a+16(FP), SI
+	MOVQ b+40(FP), DX
+	MOVQ k+56(FP), R11
 	LEAQ (SI)(AX*4), R9
 	ADDQ AX, R9
+	MOVQ DI, R13
+	PREFETCHT0 0(R13)
+	PREFETCHT0 64(R13)
+	ADDQ R12, R13
+	PREFETCHT0 0(R13)
+	PREFETCHT0 64(R13)
+	ADDQ R12, R13
+	PREFETCHT0 0(R13)
+	PREFETCHT0 64(R13)
+	ADDQ R12, R13
+	PREFETCHT0 0(R13)
+	PREFETCHT0 64(R13)
+	ADDQ R12, R13
+	PREFETCHT0 0(R13)
+	PREFETCHT0 64(R13)
+	ADDQ R12, R13
+	PREFETCHT0 0(R13)
+	PREFETCHT0 64(R13)
+	ADDQ R12, R13
+	PREFETCHT0 0(R13)
+	PREFETCHT0 64(R13)
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
@@ -1849,6 +2272,10 @@ loop:
 	VMOVUPS 0(DX), Z28
 	VMOVUPS 64(DX), Z29
 	ADDQ R8, DX
+	PREFETCHT0 0(DX)(R8*8)
+	PREFETCHT0 64(DX)(R8*8)
+	PREFETCHT0 (SI)(CX*8)
+	PREFETCHT0 24(SI)(CX*8)
 	VBROADCASTSS (SI), Z30
 	VFMADD231PS Z28, Z30, Z0
 	VFMADD231PS Z29, Z30, Z1
@@ -1874,7 +2301,10 @@ loop:
 	ADDQ CX, R9
 	DECQ R11
 	JNZ loop
-	MOVBLZX add+68(FP), R13
+	ADDQ $128, c+0(FP)
+	MOVQ step+72(FP), R13
+	ADDQ R13, b+40(FP)
+	MOVBLZX add+84(FP), R13
 	TESTL R13, R13
 	JZ store
 	VMOVUPS 0(DI), Z28
@@ -1925,6 +2355,8 @@ loop:
 	VMOVUPS 64(DI), Z29
 	VADDPS Z29, Z13, Z13
 	VMOVUPS Z13, 64(DI)
+	DECQ panels+64(FP)
+	JNZ panel
 	VZEROUPPER
 	RET
 store:
@@ -1948,22 +2380,49 @@ store:
 	ADDQ R12, DI
 	VMOVUPS Z12, 0(DI)
 	VMOVUPS Z13, 64(DI)
+	DECQ panels+64(FP)
+	JNZ panel
 	VZEROUPPER
 	RET
 
-// func tile512x8x2(c *float32, ldc int, a *float32, row, col int, b *float32, ldb, k int, mask uint32, add bool)
-TEXT ·tile512x8x2(SB), NOSPLIT, $0-69
-	MOVQ c+0(FP), DI
+// func tile512x8x2(c *float32, ldc int, a *float32, row, col int, b *float32, ldb, k, panels, step int, mask uint32, add bool)
+TEXT ·tile512x8x2(SB), NOSPLIT, $0-85
 	MOVQ ldc+8(FP), R12
-	MOVQ a+16(FP), SI
 	MOVQ row+24(FP), AX
 	MOVQ col+32(FP), CX
-	MOVQ b+40(FP), DX
 	MOVQ ldb+48(FP), R8
-	MOVQ k+56(FP), R11
 	LEAQ (AX)(AX*2), BX
+panel:
+	MOVQ c+0(FP), DI
+	MOVQ a+16(FP), SI
+	MOVQ b+40(FP), DX
+	MOVQ k+56(FP), R11
 	LEAQ (SI)(AX*4), R9
 	ADDQ AX, R9
+	MOVQ DI, R13
+	PREFETCHT0 0(R13)
+	PREFETCHT0 64(R13)
+	ADDQ R12, R13
+	PREFETCHT0 0(R13)
+	PREFETCHT0 64(R13)
+	ADDQ R12, R13
+	PREFETCHT0 0(R13)
+	PREFETCHT0 64(R13)
+	ADDQ R12, R13
+	PREFETCHT0 0(R13)
+	PREFETCHT0 64(R13)
+	ADDQ R12, R13
+	PREFETCHT0 0(R13)
+	PREFETCHT0 64(R13)
+	ADDQ R12, R13
+	PREFETCHT0 0(R13)
+	PREFETCHT0 64(R13)
+	ADDQ R12, R13
+	PREFETCHT0 0(R13)
+	PREFETCHT0 64(R13)
+	ADDQ R12, R13
+	PREFETCHT0 0(R13)
+	PREFETCHT0 64(R13)
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
@@ -1984,6 +2443,10 @@ loop:
 	VMOVUPS 0(DX), Z28
 	VMOVUPS 64(DX), Z29
 	ADDQ R8, DX
+	PREFETCHT0 0(DX)(R8*8)
+	PREFETCHT0 64(DX)(R8*8)
+	PREFETCHT0 (SI)(CX*8)
+	PREFETCHT0 28(SI)(CX*8)
 	VBROADCASTSS (SI), Z30
 	VFMADD231PS Z28, Z30, Z0
 	VFMADD231PS Z29, Z30, Z1
@@ -2012,7 +2475,10 @@ loop:
 	ADDQ CX, R9
 	DECQ R11
 	JNZ loop
-	MOVBLZX add+68(FP), R13
+	ADDQ $128, c+0(FP)
+	MOVQ step+72(FP), R13
+	ADDQ R13, b+40(FP)
+	MOVBLZX add+84(FP), R13
 	TESTL R13, R13
 	JZ store
 	VMOVUPS 0(DI), Z28
@@ -2070,6 +2536,8 @@ loop:
 	VMOVUPS 64(DI), Z29
 	VADDPS Z29, Z15, Z15
 	VMOVUPS Z15, 64(DI)
+	DECQ panels+64(FP)
+	JNZ panel
 	VZEROUPPER
 	RET
 store:
@@ -2096,22 +2564,52 @@ store:
 	ADDQ R12, DI
 	VMOVUPS Z14, 0(DI)
 	VMOVUPS Z15, 64(DI)
+	DECQ panels+64(FP)
+	JNZ panel
 	VZEROUPPER
 	RET
 
-// func tile512x9x2(c *float32, ldc int, a *float32, row, col int, b *float32, ldb, k int, mask uint32, add bool)
-TEXT ·tile512x9x2(SB), NOSPLIT, $0-69
-	MOVQ c+0(FP), DI
+// func tile512x9x2(c *float32, ldc int, a *float32, row, col int, b *float32, ldb, k, panels, step int, mask uint32, add bool)
+TEXT ·tile512x9x2(SB), NOSPLIT, $0-85
 	MOVQ ldc+8(FP), R12
-	MOVQ a+16(FP), SI
 	MOVQ row+24(FP), AX
 	MOVQ col+32(FP), CX
-	MOVQ b+40(FP), DX
 	MOVQ ldb+48(FP), R8
-	MOVQ k+56(FP), R11
 	LEAQ (AX)(AX*2), BX
+panel:
+	MOVQ c+0(FP), DI
+	MOVQ a+16(FP), SI
+	MOVQ b+40(FP), DX
+	MOVQ k+56(FP), R11
 	LEAQ (SI)(AX*4), R9
 	ADDQ AX, R9
+	MOVQ DI, R13
+	PREFETCHT0 0(R13)
+	PREFETCHT0 64(R13)
+	ADDQ R12, R13
+	PREFETCHT0 0(R13)
+	PREFETCHT0 64(R13)
+	ADDQ R12, R13
+	PREFETCHT0 0(R13)
+	PREFETCHT0 64(R13)
+	ADDQ R12, R13
+	PREFETCHT0 0(R13)
+	PREFETCHT0 64(R13)
+	ADDQ R12, R13
+	PREFETCHT0 0(R13)
+	PREFETCHT0 64(R13)
+	ADDQ R12, R13
+	PREFETCHT0 0(R13)
+	PREFETCHT0 64(R13)
+	ADDQ R12, R13
+	PREFETCHT0 0(R13)
+	PREFETCHT0 64(R13)
+	ADDQ R12, R13
+	PREFETCHT0 0(R13)
+	PREFETCHT0 64(R13)
+	ADDQ R12, R13
+	PREFETCHT0 0(R13)
+	PREFETCHT0 64(R13)
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
@@ -2134,6 +2632,10 @@ loop:
 	VMOVUPS 0(DX), Z28
 	VMOVUPS 64(DX), Z29
 	ADDQ R8, DX
+	PREFETCHT0 0(DX)(R8*8)
+	PREFETCHT0 64(DX)(R8*8)
+	PREFETCHT0 (SI)(CX*8)
+	PREFETCHT0 32(SI)(CX*8)
 	VBROADCASTSS (SI), Z30
 	VFMADD231PS Z28, Z30, Z0
 	VFMADD231PS Z29, Z30, Z1
@@ -2165,7 +2667,10 @@ loop:
 	ADDQ CX, R9
 	DECQ R11
 	JNZ loop
-	MOVBLZX add+68(FP), R13
+	ADDQ $128, c+0(FP)
+	MOVQ step+72(FP), R13
+	ADDQ R13, b+40(FP)
+	MOVBLZX add+84(FP), R13
 	TESTL R13, R13
 	JZ store
 	VMOVUPS 0(DI), Z28
@@ -2230,6 +2735,8 @@ loop:
 	VMOVUPS 64(DI), Z29
 	VADDPS Z29, Z17, Z17
 	VMOVUPS Z17, 64(DI)
+	DECQ panels+64(FP)
+	JNZ panel
 	VZEROUPPER
 	RET
 store:
@@ -2259,22 +2766,55 @@ store:
 	ADDQ R12, DI
 	VMOVUPS Z16, 0(DI)
 	VMOVUPS Z17, 64(DI)
+	DECQ panels+64(FP)
+	JNZ panel
 	VZEROUPPER
 	RET
 
-// func tile512x10x2(c *float32, ldc int, a *float32, row, col int, b *float32, ldb, k int, mask uint32, add bool)
-TEXT ·tile512x10x2(SB), NOSPLIT, $0-69
-	MOVQ c+0(FP), DI
+// func tile512x10x2(c *float32, ldc int, a *float32, row, col int, b *float32, ldb, k, panels, step int, mask uint32, add bool)
+TEXT ·tile512x10x2(SB), NOSPLIT, $0-85
 	MOVQ ldc+8(FP), R12
-	MOVQ a+16(FP), SI
 	MOVQ row+24(FP), AX
 	MOVQ col+32(FP), CX
-	MOVQ b+40(FP), DX
 	MOVQ ldb+48(FP), R8
-	MOVQ k+56(FP), R11
 	LEAQ (AX)(AX*2), BX
+panel:
+	MOVQ c+0(FP), DI
+	MOVQ a+16(FP), SI
+	MOVQ b+40(FP), DX
+	MOVQ k+56(FP), R11
 	LEAQ (SI)(AX*4), R9
 	ADDQ AX, R9
+	MOVQ DI, R13
+	PREFETCHT0 0(R13)
+	PREFETCHT0 64(R13)
+	ADDQ R12, R13
+	PREFETCHT0 0(R13)
+	PREFETCHT0 64(R13)
+	ADDQ R12, R13
+	PREFETCHT0 0(R13)
+	PREFETCHT0 64(R13)
+	ADDQ R12, R13
+	PREFETCHT0 0(R13)
+	PREFETCHT0 64(R13)
+	ADDQ R12, R13
+	PREFETCHT0 0(R13)
+	PREFETCHT0 64(R13)
+	ADDQ R12, R13
+	PREFETCHT0 0(R13)
+	PREFETCHT0 64(R13)
+	ADDQ R12, R13
+	PREFETCHT0 0(R13)
+	PREFETCHT0 64(R13)
+	ADDQ R12, R13
+	PREFETCHT0 0(R13)
+	PREFETCHT0 64(R13)
+	ADDQ R12, R13
+	PREFETCHT0 0(R13)
+	PREFETCHT0 64(R13)
+	ADDQ R12, R13
+	PREFETCHT0 0(R13)
+	PREFETCHT0 64(R13)
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
@@ -2299,6 +2839,10 @@ loop:
 	VMOVUPS 0(DX), Z28
 	VMOVUPS 64(DX), Z29
 	ADDQ R8, DX
+	PREFETCHT0 0(DX)(R8*8)
+	PREFETCHT0 64(DX)(R8*8)
+	PREFETCHT0 (SI)(CX*8)
+	PREFETCHT0 36(SI)(CX*8)
 	VBROADCASTSS (SI), Z30
 	VFMADD231PS Z28, Z30, Z0
 	VFMADD231PS Z29, Z30, Z1
@@ -2333,7 +2877,10 @@ loop:
 	ADDQ CX, R9
 	DECQ R11
 	JNZ loop
-	MOVBLZX add+68(FP), R13
+	ADDQ $128, c+0(FP)
+	MOVQ step+72(FP), R13
+	ADDQ R13, b+40(FP)
+	MOVBLZX add+84(FP), R13
 	TESTL R13, R13
 	JZ store
 	VMOVUPS 0(DI), Z28
@@ -2405,6 +2952,8 @@ loop:
 	VMOVUPS 64(DI), Z29
 	VADDPS Z29, Z19, Z19
 	VMOVUPS Z19, 64(DI)
+	DECQ panels+64(FP)
+	JNZ panel
 	VZEROUPPER
 	RET
 store:
@@ -2437,24 +2986,60 @@ store:
 	ADDQ R12, DI
 	VMOVUPS Z18, 0(DI)
 	VMOVUPS Z19, 64(DI)
+	DECQ panels+64(FP)
+	JNZ panel
 	VZEROUPPER
 	RET
 
-// func tile512x11x2(c *float32, ldc int, a *float32, row, col int, b *float32, ldb, k int, mask uint32, add bool)
-TEXT ·tile512x11x2(SB), NOSPLIT, $0-69
-	MOVQ c+0(FP), DI
+// func tile512x11x2(c *float32, ldc int, a *float32, row, col int, b *float32, ldb, k, panels, step int, mask uint32, add bool)
+TEXT ·tile512x11x2(SB), NOSPLIT, $0-85
 	MOVQ ldc+8(FP), R12
-	MOVQ a+16(FP), SI
 	MOVQ row+24(FP), AX
 	MOVQ col+32(FP), CX
-	MOVQ b+40(FP), DX
 	MOVQ ldb+48(FP), R8
-	MOVQ k+56(FP), R11
 	LEAQ (AX)(AX*2), BX
+panel:
+	MOVQ c+0(FP), DI
+	MOVQ a+16(FP), SI
+	MOVQ b+40(FP), DX
+	MOVQ k+56(FP), R11
 	LEAQ (SI)(AX*4), R9
 	ADDQ AX, R9
 	LEAQ (R9)(AX*4), R10
 	ADDQ AX, R10
+	MOVQ DI, R13
+	PREFETCHT0 0(R13)
+	PREFETCHT0 64(R13)
+	ADDQ R12, R13
+	PREFETCHT0 0(R13)
+	PREFETCHT0 64(R13)
+	ADDQ R12, R13
+	PREFETCHT0 0(R13)
+	PREFETCHT0 64(R13)
+	ADDQ R12, R13
+	PREFETCHT0 0(R13)
+	PREFETCHT0 64(R13)
+	ADDQ R12, R13
+	PREFETCHT0 0(R13)
+	PREFETCHT0 64(R13)
+	ADDQ R12, R13
+	PREFETCHT0 0(R13)
+	PREFETCHT0 64(R13)
+	ADDQ R12, R13
+	PREFETCHT0 0(R13)
+	PREFETCHT0 64(R13)
+	ADDQ R12, R13
+	PREFETCHT0 0(R13)
+	PREFETCHT0 64(R13)
+	ADDQ R12, R13
+	PREFETCHT0 0(R13)
+	PREFETCHT0 64(R13)
+	ADDQ R12, R13
+	PREFETCHT0 0(R13)
+	PREFETCHT0 64(R13)
+	ADDQ R12, R13
+	PREFETCHT0 0(R13)
+	PREFETCHT0 64(R13)
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
@@ -2481,6 +3066,10 @@ loop:
 	VMOVUPS 0(DX), Z28
 	VMOVUPS 64(DX), Z29
 	ADDQ R8, DX
+	PREFETCHT0 0(DX)(R8*8)
+	PREFETCHT0 64(DX)(R8*8)
+	PREFETCHT0 (SI)(CX*8)
+	PREFETCHT0 40(SI)(CX*8)
 	VBROADCASTSS (SI), Z30
 	VFMADD231PS Z28, Z30, Z0
 	VFMADD231PS Z29, Z30, Z1
@@ -2519,7 +3108,10 @@ loop:
 	ADDQ CX, R10
 	DECQ R11
 	JNZ loop
-	MOVBLZX add+68(FP), R13
+	ADDQ $128, c+0(FP)
+	MOVQ step+72(FP), R13
+	ADDQ R13, b+40(FP)
+	MOVBLZX add+84(FP), R13
 	TESTL R13, R13
 	JZ store
 	VMOVUPS 0(DI), Z28
@@ -2598,6 +3190,8 @@ loop:
 	VMOVUPS 64(DI), Z29
 	VADDPS Z29, Z21, Z21
 	VMOVUPS Z21, 64(DI)
+	DECQ panels+64(FP)
+	JNZ panel
 	VZEROUPPER
 	RET
 store:
@@ -2633,24 +3227,63 @@ store:
 	ADDQ R12, DI
 	VMOVUPS Z20, 0(DI)
 	VMOVUPS Z21, 64(DI)
+	DECQ panels+64(FP)
+	JNZ panel
 	VZEROUPPER
 	RET
 
-// func tile512x12x2(c *float32, ldc int, a *float32, row, col int, b *float32, ldb, k int, mask uint32, add bool)
-TEXT ·tile512x12x2(SB), NOSPLIT, $0-69
-	MOVQ c+0(FP), DI
+// func tile512x12x2(c *float32, ldc int, a *float32, row, col int, b *float32, ldb, k, panels, step int, mask uint32, add bool)
+TEXT ·tile512x12x2(SB), NOSPLIT, $0-85
 	MOVQ ldc+8(FP), R12
-	MOVQ a+16(FP), SI
 	MOVQ row+24(FP), AX
 	MOVQ col+32(FP), CX
-	MOVQ b+40(FP), DX
 	MOVQ ldb+48(FP), R8
-	MOVQ k+56(FP), R11
 	LEAQ (AX)(AX*2), BX
+panel:
+	MOVQ c+0(FP), DI
+	MOVQ a+16(FP), SI
+	MOVQ b+40(FP), DX
+	MOVQ k+56(FP), R11
 	LEAQ (SI)(AX*4), R9
 	ADDQ AX, R9
 	LEAQ (R9)(AX*4), R10
 	ADDQ AX, R10
+	MOVQ DI, R13
+	PREFETCHT0 0(R13)
+	PREFETCHT0 64(R13)
+	ADDQ R12, R13
+	PREFETCHT0 0(R13)
+	PREFETCHT0 64(R13)
+	ADDQ R12, R13
+	PREFETCHT0 0(R13)
+	PREFETCHT0 64(R13)
+	ADDQ R12, R13
+	PREFETCHT0 0(R13)
+	PREFETCHT0 64(R13)
+	ADDQ R12, R13
+	PREFETCHT0 0(R13)
+	PREFETCHT0 64(R13)
+	ADDQ R12, R13
+	PREFETCHT0 0(R13)
+	PREFETCHT0 64(R13)
+	ADDQ R12, R13
+	PREFETCHT0 0(R13)
+	PREFETCHT0 64(R13)
+	ADDQ R12, R13
+	PREFETCHT0 0(R13)
+	PREFETCHT0 64(R13)
+	ADDQ R12, R13
+	PREFETCHT0 0(R13)
+	PREFETCHT0 64(R13)
+	ADDQ R12, R13
+	PREFETCHT0 0(R13)
+	PREFETCHT0 64(R13)
+	ADDQ R12, R13
+	PREFETCHT0 0(R13)
+	PREFETCHT0 64(R13)
+	ADDQ R12, R13
+	PREFETCHT0 0(R13)
+	PREFETCHT0 64(R13)
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
@@ -2679,6 +3312,10 @@ loop:
 	VMOVUPS 0(DX), Z28
 	VMOVUPS 64(DX), Z29
 	ADDQ R8, DX
+	PREFETCHT0 0(DX)(R8*8)
+	PREFETCHT0 64(DX)(R8*8)
+	PREFETCHT0 (SI)(CX*8)
+	PREFETCHT0 44(SI)(CX*8)
 	VBROADCASTSS (SI), Z30
 	VFMADD231PS Z28, Z30, Z0
 	VFMADD231PS Z29, Z30, Z1
@@ -2720,7 +3357,10 @@ loop:
 	ADDQ CX, R10
 	DECQ R11
 	JNZ loop
-	MOVBLZX add+68(FP), R13
+	ADDQ $128, c+0(FP)
+	MOVQ step+72(FP), R13
+	ADDQ R13, b+40(FP)
+	MOVBLZX add+84(FP), R13
 	TESTL R13, R13
 	JZ store
 	VMOVUPS 0(DI), Z28
@@ -2806,6 +3446,8 @@ loop:
 	VMOVUPS 64(DI), Z29
 	VADDPS Z29, Z23, Z23
 	VMOVUPS Z23, 64(DI)
+	DECQ panels+64(FP)
+	JNZ panel
 	VZEROUPPER
 	RET
 store:
@@ -2844,24 +3486,66 @@ store:
 	ADDQ R12, DI
 	VMOVUPS Z22, 0(DI)
 	VMOVUPS Z23, 64(DI)
+	DECQ panels+64(FP)
+	JNZ panel
 	VZEROUPPER
 	RET
 
-// func tile512x13x2(c *float32, ldc int, a *float32, row, col int, b *float32, ldb, k int, mask uint32, add bool)
-TEXT ·tile512x13x2(SB), NOSPLIT, $0-69
-	MOVQ c+0(FP), DI
+// func tile512x13x2(c *float32, ldc int, a *float32, row, col int, b *float32, ldb, k, panels, step int, mask uint32, add bool)
+TEXT ·tile512x13x2(SB), NOSPLIT, $0-85
 	MOVQ ldc+8(FP), R12
-	MOVQ a+16(FP), SI
 	MOVQ row+24(FP), AX
 	MOVQ col+32(FP), CX
-	MOVQ b+40(FP), DX
 	MOVQ ldb+48(FP), R8
-	MOVQ k+56(FP), R11
 	LEAQ (AX)(AX*2), BX
+panel:
+	MOVQ c+0(FP), DI
+	MOVQ a+16(FP), SI
+	MOVQ b+40(FP), DX
+	MOVQ k+56(FP), R11
 	LEAQ (SI)(AX*4), R9
 	ADDQ AX, R9
 	LEAQ (R9)(AX*4), R10
 	ADDQ AX, R10
+	MOVQ DI, R13
+	PREFETCHT0 0(R13)
+	PREFETCHT0 64(R13)
+	ADDQ R12, R13
+	PREFETCHT0 0(R13)
+	PREFETCHT0 64(R13)
+	ADDQ R12, R13
+	PREFETCHT0 0(R13)
+	PREFETCHT0 64(R13)
+	ADDQ R12, R13
+	PREFETCHT0 0(R13)
+	PREFETCHT0 64(R13)
+	ADDQ R12, R13
+	PREFETCHT0 0(R13)
+	PREFETCHT0 64(R13)
+	ADDQ R12, R13
+	PREFETCHT0 0(R13)
+	PREFETCHT0 64(R13)
+	ADDQ R12, R13
+	PREFETCHT0 0(R13)
+	PREFETCHT0 64(R13)
+	ADDQ R12, R13
+	PREFETCHT0 0(R13)
+	PREFETCHT0 64(R13)
+	ADDQ R12, R13
+	PREFETCHT0 0(R13)
+	PREFETCHT0 64(R13)
+	ADDQ R12, R13
+	PREFETCHT0 0(R13)
+	PREFETCHT0 64(R13)
+	ADDQ R12, R13
+	PREFETCHT0 0(R13)
+	PREFETCHT0 64(R13)
+	ADDQ R12, R13
+	PREFETCHT0 0(R13)
+	PREFETCHT0 64(R13)
+	ADDQ R12, R13
+	PREFETCHT0 0(R13)
+	PREFETCHT0 64(R13)
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
@@ -2892,6 +3576,10 @@ loop:
 	VMOVUPS 0(DX), Z28
 	VMOVUPS 64(DX), Z29
 	ADDQ R8, DX
+	PREFETCHT0 0(DX)(R8*8)
+	PREFETCHT0 64(DX)(R8*8)
+	PREFETCHT0 (SI)(CX*8)
+	PREFETCHT0 48(SI)(CX*8)
 	VBROADCASTSS (SI), Z30
 	VFMADD231PS Z28, Z30, Z0
 	VFMADD231PS Z29, Z30, Z1
@@ -2936,7 +3624,10 @@ loop:
 	ADDQ CX, R10
 	DECQ R11
 	JNZ loop
-	MOVBLZX add+68(FP), R13
+	ADDQ $128, c+0(FP)
+	MOVQ step+72(FP), R13
+	ADDQ R13, b+40(FP)
+	MOVBLZX add+84(FP), R13
 	TESTL R13, R13
 	JZ store
 	VMOVUPS 0(DI), Z28
@@ -3029,6 +3720,8 @@ loop:
 	VMOVUPS 64(DI), Z29
 	VADDPS Z29, Z25, Z25
 	VMOVUPS Z25, 64(DI)
+	DECQ panels+64(FP)
+	JNZ panel
 	VZEROUPPER
 	RET
 store:
@@ -3070,24 +3763,69 @@ store:
 	ADDQ R12, DI
 	VMOVUPS Z24, 0(DI)
 	VMOVUPS Z25, 64(DI)
+	DECQ panels+64(FP)
+	JNZ panel
 	VZEROUPPER
 	RET
 
-// func tile512x14x2(c *float32, ldc int, a *float32, row, col int, b *float32, ldb, k int, mask uint32, add bool)
-TEXT ·tile512x14x2(SB), NOSPLIT, $0-69
-	MOVQ c+0(FP), DI
+// func tile512x14x2(c *float32, ldc int, a *float32, row, col int, b *float32, ldb, k, panels, step int, mask uint32, add bool)
+TEXT ·tile512x14x2(SB), NOSPLIT, $0-85
 	MOVQ ldc+8(FP), R12
-	MOVQ a+16(FP), SI
 	MOVQ row+24(FP), AX
 	MOVQ col+32(FP), CX
-	MOVQ b+40(FP), DX
 	MOVQ ldb+48(FP), R8
-	MOVQ k+56(FP), R11
 	LEAQ (AX)(AX*2), BX
+panel:
+	MOVQ c+0(FP), DI
+	MOVQ a+16(FP), SI
+	MOVQ b+40(FP), DX
+	MOVQ k+56(FP), R11
 	LEAQ (SI)(AX*4), R9
 	ADDQ AX, R9
 	LEAQ (R9)(AX*4), R10
 	ADDQ AX, R10
+	MOVQ DI, R13
+	PREFETCHT0 0(R13)
+	PREFETCHT0 64(R13)
+	ADDQ R12, R13
+	PREFETCHT0 0(R13)
+	PREFETCHT0 64(R13)
+	ADDQ R12, R13
+	PREFETCHT0 0(R13)
+	PREFETCHT0 64(R13)
+	ADDQ R12, R13
+	PREFETCHT0 0(R13)
+	PREFETCHT0 64(R13)
+	ADDQ R12, R13
+	PREFETCHT0 0(R13)
+	PREFETCHT0 64(R13)
+	ADDQ R12, R13
+	PREFETCHT0 0(R13)
+	PREFETCHT0 64(R13)
+	ADDQ R12, R13
+	PREFETCHT0 0(R13)
+	PREFETCHT0 64(R13)
+	ADDQ R12, R13
+	PREFETCHT0 0(R13)
+	PREFETCHT0 64(R13)
+	ADDQ R12, R13
+	PREFETCHT0 0(R13)
+	PREFETCHT0 64(R13)
+	ADDQ R12, R13
+	PREFETCHT0 0(R13)
+	PREFETCHT0 64(R13)
+	ADDQ R12, R13
+	PREFETCHT0 0(R13)
+	PREFETCHT0 64(R13)
+	ADDQ R12, R13
+	PREFETCHT0 0(R13)
+	PREFETCHT0 64(R13)
+	ADDQ R12, R13
+	PREFETCHT0 0(R13)
+	PREFETCHT0 64(R13)
+	ADDQ R12, R13
+	PREFETCHT0 0(R13)
+	PREFETCHT0 64(R13)
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
@@ -3120,6 +3858,10 @@ loop:
 	VMOVUPS 0(DX), Z28
 	VMOVUPS 64(DX), Z29
 	ADDQ R8, DX
+	PREFETCHT0 0(DX)(R8*8)
+	PREFETCHT0 64(DX)(R8*8)
+	PREFETCHT0 (SI)(CX*8)
+	PREFETCHT0 52(SI)(CX*8)
 	VBROADCASTSS (SI), Z30
 	VFMADD231PS Z28, Z30, Z0
 	VFMADD231PS Z29, Z30, Z1
@@ -3167,7 +3909,10 @@ loop:
 	ADDQ CX, R10
 	DECQ R11
 	JNZ loop
-	MOVBLZX add+68(FP), R13
+	ADDQ $128, c+0(FP)
+	MOVQ step+72(FP), R13
+	ADDQ R13, b+40(FP)
+	MOVBLZX add+84(FP), R13
 	TESTL R13, R13
 	JZ store
 	VMOVUPS 0(DI), Z28
@@ -3267,6 +4012,8 @@ loop:
 	VMOVUPS 64(DI), Z29
 	VADDPS Z29, Z27, Z27
 	VMOVUPS Z27, 64(DI)
+	DECQ panels+64(FP)
+	JNZ panel
 	VZEROUPPER
 	RET
 store:
@@ -3311,6 +4058,8 @@ store:
 	ADDQ R12, DI
 	VMOVUPS Z26, 0(DI)
 	VMOVUPS Z27, 64(DI)
+	DECQ panels+64(FP)
+	JNZ panel
 	VZEROUPPER
 	RET
 
@@ -3361,30 +4110,36 @@ loop:
 	VZEROUPPER
 	RET
 
-// func tile256x1x1(c *float32, ldc int, a *float32, row, col int, b *float32, ldb, k int, mask uint32, add bool)
-TEXT ·tile256x1x1(SB), NOSPLIT, $0-69
-	MOVQ c+0(FP), DI
+// func tile256x1x1(c *float32, ldc int, a *float32, row, col int, b *float32, ldb, k, panels, step int, mask uint32, add bool)
+TEXT ·tile256x1x1(SB), NOSPLIT, $0-85
 	MOVQ ldc+8(FP), R12
-	MOVQ a+16(FP), SI
 	MOVQ row+24(FP), AX
 	MOVQ col+32(FP), CX
-	MOVQ b+40(FP), DX
 	MOVQ ldb+48(FP), R8
-	MOVQ k+56(FP), R11
 	LEAQ (AX)(AX*2), BX
-	MOVL mask+64(FP), R13
-	LEAQ ·masks(SB), R15
-	VMOVUPS (R15)(R13*1), Y15
+	MOVL mask+80(FP), R13
+	LEAQ ·masks(SB), DX
+	VMOVUPS (DX)(R13*1), Y15
+panel:
+	MOVQ c+0(FP), DI
+	MOVQ a+16(FP), SI
+	MOVQ b+40(FP), DX
+	MOVQ k+56(FP), R11
+	MOVQ DI, R13
+	PREFETCHT0 0(R13)
 	VXORPS Y0, Y0, Y0
 loop:
 	VMASKMOVPS 0(DX), Y15, Y12
 	ADDQ R8, DX
+	PREFETCHT0 0(DX)(R8*8)
+	PREFETCHT0 (SI)(CX*8)
+	PREFETCHT0 0(SI)(CX*8)
 	VBROADCASTSS (SI), Y14
 	VFMADD231PS Y12, Y14, Y0
 	ADDQ CX, SI
 	DECQ R11
 	JNZ loop
-	MOVBLZX add+68(FP), R13
+	MOVBLZX add+84(FP), R13
 	TESTL R13, R13
 	JZ store
 	VMASKMOVPS 0(DI), Y15, Y12
@@ -3397,25 +4152,33 @@ store:
 	VZEROUPPER
 	RET
 
-// func tile256x2x1(c *float32, ldc int, a *float32, row, col int, b *float32, ldb, k int, mask uint32, add bool)
-TEXT ·tile256x2x1(SB), NOSPLIT, $0-69
-	MOVQ c+0(FP), DI
+// func tile256x2x1(c *float32, ldc int, a *float32, row, col int, b *float32, ldb, k, panels, step int, mask uint32, add bool)
+TEXT ·tile256x2x1(SB), NOSPLIT, $0-85
 	MOVQ ldc+8(FP), R12
-	MOVQ a+16(FP), SI
 	MOVQ row+24(FP), AX
 	MOVQ col+32(FP), CX
-	MOVQ b+40(FP), DX
 	MOVQ ldb+48(FP), R8
-	MOVQ k+56(FP), R11
 	LEAQ (AX)(AX*2), BX
-	MOVL mask+64(FP), R13
-	LEAQ ·masks(SB), R15
-	VMOVUPS (R15)(R13*1), Y15
+	MOVL mask+80(FP), R13
+	LEAQ ·masks(SB), DX
+	VMOVUPS (DX)(R13*1), Y15
+panel:
+	MOVQ c+0(FP), DI
+	MOVQ a+16(FP), SI
+	MOVQ b+40(FP), DX
+	MOVQ k+56(FP), R11
+	MOVQ DI, R13
+	PREFETCHT0 0(R13)
+	ADDQ R12, R13
+	PREFETCHT0 0(R13)
 	VXORPS Y0, Y0, Y0
 	VXORPS Y1, Y1, Y1
 loop:
 	VMASKMOVPS 0(DX), Y15, Y12
 	ADDQ R8, DX
+	PREFETCHT0 0(DX)(R8*8)
+	PREFETCHT0 (SI)(CX*8)
+	PREFETCHT0 4(SI)(CX*8)
 	VBROADCASTSS (SI), Y14
 	VFMADD231PS Y12, Y14, Y0
 	VBROADCASTSS (SI)(AX*1), Y14
@@ -3423,7 +4186,7 @@ loop:
 	ADDQ CX, SI
 	DECQ R11
 	JNZ loop
-	MOVBLZX add+68(FP), R13
+	MOVBLZX add+84(FP), R13
 	TESTL R13, R13
 	JZ store
 	VMASKMOVPS 0(DI), Y15, Y12
@@ -3442,26 +4205,36 @@ store:
 	VZEROUPPER
 	RET
 
-// func tile256x3x1(c *float32, ldc int, a *float32, row, col int, b *float32, ldb, k int, mask uint32, add bool)
-TEXT ·tile256x3x1(SB), NOSPLIT, $0-69
-	MOVQ c+0(FP), DI
+// func tile256x3x1(c *float32, ldc int, a *float32, row, col int, b *float32, ldb, k, panels, step int, mask uint32, add bool)
+TEXT ·tile256x3x1(SB), NOSPLIT, $0-85
 	MOVQ ldc+8(FP), R12
-	MOVQ a+16(FP), SI
 	MOVQ row+24(FP), AX
 	MOVQ col+32(FP), CX
-	MOVQ b+40(FP), DX
 	MOVQ ldb+48(FP), R8
-	MOVQ k+56(FP), R11
 	LEAQ (AX)(AX*2), BX
-	MOVL mask+64(FP), R13
-	LEAQ ·masks(SB), R15
-	VMOVUPS (R15)(R13*1), Y15
+	MOVL mask+80(FP), R13
+	LEAQ ·masks(SB), DX
+	VMOVUPS (DX)(R13*1), Y15
+panel:
+	MOVQ c+0(FP), DI
+	MOVQ a+16(FP), SI
+	MOVQ b+40(FP), DX
+	MOVQ k+56(FP), R11
+	MOVQ DI, R13
+	PREFETCHT0 0(R13)
+	ADDQ R12, R13
+	PREFETCHT0 0(R13)
+	ADDQ R12, R13
+	PREFETCHT0 0(R13)
 	VXORPS Y0, Y0, Y0
 	VXORPS Y1, Y1, Y1
 	VXORPS Y2, Y2, Y2
 loop:
 	VMASKMOVPS 0(DX), Y15, Y12
 	ADDQ R8, DX
+	PREFETCHT0 0(DX)(R8*8)
+	PREFETCHT0 (SI)(CX*8)
+	PREFETCHT0 8(SI)(CX*8)
 	VBROADCASTSS (SI), Y14
 	VFMADD231PS Y12, Y14, Y0
 	VBROADCASTSS (SI)(AX*1), Y14
@@ -3471,7 +4244,7 @@ loop:
 	ADDQ CX, SI
 	DECQ R11
 	JNZ loop
-	MOVBLZX add+68(FP), R13
+	MOVBLZX add+84(FP), R13
 	TESTL R13, R13
 	JZ store
 	VMASKMOVPS 0(DI), Y15, Y12
@@ -3496,20 +4269,29 @@ store:
 	VZEROUPPER
 	RET
 
-// func tile256x4x1(c *float32, ldc int, a *float32, row, col int, b *float32, ldb, k int, mask uint32, add bool)
-TEXT ·tile256x4x1(SB), NOSPLIT, $0-69
-	MOVQ c+0(FP), DI
+// func tile256x4x1(c *float32, ldc int, a *float32, row, col int, b *float32, ldb, k, panels, step int, mask uint32, add bool)
+TEXT ·tile256x4x1(SB), NOSPLIT, $0-85
 	MOVQ ldc+8(FP), R12
-	MOVQ a+16(FP), SI
 	MOVQ row+24(FP), AX
 	MOVQ col+32(FP), CX
-	MOVQ b+40(FP), DX
 	MOVQ ldb+48(FP), R8
-	MOVQ k+56(FP), R11
 	LEAQ (AX)(AX*2), BX
-	MOVL mask+64(FP), R13
-	LEAQ ·masks(SB), R15
-	VMOVUPS (R15)(R13*1), Y15
+	MOVL mask+80(FP), R13
+	LEAQ ·masks(SB), DX
+	VMOVUPS (DX)(R13*1), Y15
+panel:
+	MOVQ c+0(FP), DI
+	MOVQ a+16(FP), SI
+	MOVQ b+40(FP), DX
+	MOVQ k+56(FP), R11
+	MOVQ DI, R13
+	PREFETCHT0 0(R13)
+	ADDQ R12, R13
+	PREFETCHT0 0(R13)
+	ADDQ R12, R13
+	PREFETCHT0 0(R13)
+	ADDQ R12, R13
+	PREFETCHT0 0(R13)
 	VXORPS Y0, Y0, Y0
 	VXORPS Y1, Y1, Y1
 	VXORPS Y2, Y2, Y2
@@ -3517,6 +4299,9 @@ TEXT ·tile256x4x1(SB), NOSPLIT, $0-69
 loop:
 	VMASKMOVPS 0(DX), Y15, Y12
 	ADDQ R8, DX
+	PREFETCHT0 0(DX)(R8*8)
+	PREFETCHT0 (SI)(CX*8)
+	PREFETCHT0 12(SI)(CX*8)
 	VBROADCASTSS (SI), Y14
 	VFMADD231PS Y12, Y14, Y0
 	VBROADCASTSS (SI)(AX*1), Y14
@@ -3528,7 +4313,7 @@ loop:
 	ADDQ CX, SI
 	DECQ R11
 	JNZ loop
-	MOVBLZX add+68(FP), R13
+	MOVBLZX add+84(FP), R13
 	TESTL R13, R13
 	JZ store
 	VMASKMOVPS 0(DI), Y15, Y12
@@ -3559,20 +4344,31 @@ store:
 	VZEROUPPER
 	RET
 
-// func tile256x5x1(c *float32, ldc int, a *float32, row, col int, b *float32, ldb, k int, mask uint32, add bool)
-TEXT ·tile256x5x1(SB), NOSPLIT, $0-69
-	MOVQ c+0(FP), DI
+// func tile256x5x1(c *float32, ldc int, a *float32, row, col int, b *float32, ldb, k, panels, step int, mask uint32, add bool)
+TEXT ·tile256x5x1(SB), NOSPLIT, $0-85
 	MOVQ ldc+8(FP), R12
-	MOVQ a+16(FP), SI
 	MOVQ row+24(FP), AX
 	MOVQ col+32(FP), CX
-	MOVQ b+40(FP), DX
 	MOVQ ldb+48(FP), R8
-	MOVQ k+56(FP), R11
 	LEAQ (AX)(AX*2), BX
-	MOVL mask+64(FP), R13
-	LEAQ ·masks(SB), R15
-	VMOVUPS (R15)(R13*1), Y15
+	MOVL mask+80(FP), R13
+	LEAQ ·masks(SB), DX
+	VMOVUPS (DX)(R13*1), Y15
+panel:
+	MOVQ c+0(FP), DI
+	MOVQ a+16(FP), SI
+	MOVQ b+40(FP), DX
+	MOVQ k+56(FP), R11
+	MOVQ DI, R13
+	PREFETCHT0 0(R13)
+	ADDQ R12, R13
+	PREFETCHT0 0(R13)
+	ADDQ R12, R13
+	PREFETCHT0 0(R13)
+	ADDQ R12, R13
+	PREFETCHT0 0(R13)
+	ADDQ R12, R13
+	PREFETCHT0 0(R13)
 	VXORPS Y0, Y0, Y0
 	VXORPS Y1, Y1, Y1
 	VXORPS Y2, Y2, Y2
@@ -3581,6 +4377,9 @@ TEXT ·tile256x5x1(SB), NOSPLIT, $0-69
 loop:
 	VMASKMOVPS 0(DX), Y15, Y12
 	ADDQ R8, DX
+	PREFETCHT0 0(DX)(R8*8)
+	PREFETCHT0 (SI)(CX*8)
+	PREFETCHT0 16(SI)(CX*8)
 	VBROADCASTSS (SI), Y14
 	VFMADD231PS Y12, Y14, Y0
 	VBROADCASTSS (SI)(AX*1), Y14
@@ -3594,7 +4393,7 @@ loop:
 	ADDQ CX, SI
 	DECQ R11
 	JNZ loop
-	MOVBLZX add+68(FP), R13
+	MOVBLZX add+84(FP), R13
 	TESTL R13, R13
 	JZ store
 	VMASKMOVPS 0(DI), Y15, Y12
@@ -3631,22 +4430,35 @@ store:
 	VZEROUPPER
 	RET
 
-// func tile256x6x1(c *float32, ldc int, a *float32, row, col int, b *float32, ldb, k int, mask uint32, add bool)
-TEXT ·tile256x6x1(SB), NOSPLIT, $0-69
-	MOVQ c+0(FP), DI
+// func tile256x6x1(c *float32, ldc int, a *float32, row, col int, b *float32, ldb, k, panels, step int, mask uint32, add bool)
+TEXT ·tile256x6x1(SB), NOSPLIT, $0-85
 	MOVQ ldc+8(FP), R12
-	MOVQ a+16(FP), SI
 	MOVQ row+24(FP), AX
 	MOVQ col+32(FP), CX
-	MOVQ b+40(FP), DX
 	MOVQ ldb+48(FP), R8
-	MOVQ k+56(FP), R11
 	LEAQ (AX)(AX*2), BX
+	MOVL mask+80(FP), R13
+	LEAQ ·masks(SB), DX
+	VMOVUPS (DX)(R13*1), Y15
+panel:
+	MOVQ c+0(FP), DI
+	MOVQ a+16(FP), SI
+	MOVQ b+40(FP), DX
+	MOVQ k+56(FP), R11
 	LEAQ (SI)(AX*4), R9
 	ADDQ AX, R9
-	MOVL mask+64(FP), R13
-	LEAQ ·masks(SB), R15
-	VMOVUPS (R15)(R13*1), Y15
+	MOVQ DI, R13
+	PREFETCHT0 0(R13)
+	ADDQ R12, R13
+	PREFETCHT0 0(R13)
+	ADDQ R12, R13
+	PREFETCHT0 0(R13)
+	ADDQ R12, R13
+	PREFETCHT0 0(R13)
+	ADDQ R12, R13
+	PREFETCHT0 0(R13)
+	ADDQ R12, R13
+	PREFETCHT0 0(R13)
 	VXORPS Y0, Y0, Y0
 	VXORPS Y1, Y1, Y1
 	VXORPS Y2, Y2, Y2
@@ -3656,6 +4468,9 @@ TEXT ·tile256x6x1(SB), NOSPLIT, $0-69
 loop:
 	VMASKMOVPS 0(DX), Y15, Y12
 	ADDQ R8, DX
+	PREFETCHT0 0(DX)(R8*8)
+	PREFETCHT0 (SI)(CX*8)
+	PREFETCHT0 20(SI)(CX*8)
 	VBROADCASTSS (SI), Y14
 	VFMADD231PS Y12, Y14, Y0
 	VBROADCASTSS (SI)(AX*1), Y14
@@ -3672,7 +4487,7 @@ loop:
 	ADDQ CX, R9
 	DECQ R11
 	JNZ loop
-	MOVBLZX add+68(FP), R13
+	MOVBLZX add+84(FP), R13
 	TESTL R13, R13
 	JZ store
 	VMASKMOVPS 0(DI), Y15, Y12
@@ -3715,30 +4530,39 @@ store:
 	VZEROUPPER
 	RET
 
-// func tile256x1x2(c *float32, ldc int, a *float32, row, col int, b *float32, ldb, k int, mask uint32, add bool)
-TEXT ·tile256x1x2(SB), NOSPLIT, $0-69
-	MOVQ c+0(FP), DI
+// func tile256x1x2(c *float32, ldc int, a *float32, row, col int, b *float32, ldb, k, panels, step int, mask uint32, add bool)
+TEXT ·tile256x1x2(SB), NOSPLIT, $0-85
 	MOVQ ldc+8(FP), R12
-	MOVQ a+16(FP), SI
 	MOVQ row+24(FP), AX
 	MOVQ col+32(FP), CX
-	MOVQ b+40(FP), DX
 	MOVQ ldb+48(FP), R8
-	MOVQ k+56(FP), R11
 	LEAQ (AX)(AX*2), BX
+panel:
+	MOVQ c+0(FP), DI
+	MOVQ a+16(FP), SI
+	MOVQ b+40(FP), DX
+	MOVQ k+56(FP), R11
+	MOVQ DI, R13
+	PREFETCHT0 0(R13)
 	VXORPS Y0, Y0, Y0
 	VXORPS Y1, Y1, Y1
 loop:
 	VMOVUPS 0(DX), Y12
 	VMOVUPS 32(DX), Y13
 	ADDQ R8, DX
+	PREFETCHT0 0(DX)(R8*8)
+	PREFETCHT0 (SI)(CX*8)
+	PREFETCHT0 0(SI)(CX*8)
 	VBROADCASTSS (SI), Y14
 	VFMADD231PS Y12, Y14, Y0
 	VFMADD231PS Y13, Y14, Y1
 	ADDQ CX, SI
 	DECQ R11
 	JNZ loop
-	MOVBLZX add+68(FP), R13
+	ADDQ $64, c+0(FP)
+	MOVQ step+72(FP), R13
+	ADDQ R13, b+40(FP)
+	MOVBLZX add+84(FP), R13
 	TESTL R13, R13
 	JZ store
 	VMOVUPS 0(DI), Y12
@@ -3747,25 +4571,34 @@ loop:
 	VMOVUPS 32(DI), Y13
 	VADDPS Y13, Y1, Y1
 	VMOVUPS Y1, 32(DI)
+	DECQ panels+64(FP)
+	JNZ panel
 	VZEROUPPER
 	RET
 store:
 	VMOVUPS Y0, 0(DI)
 	VMOVUPS Y1, 32(DI)
+	DECQ panels+64(FP)
+	JNZ panel
 	VZEROUPPER
 	RET
 
-// func tile256x2x2(c *float32, ldc int, a *float32, row, col int, b *float32, ldb, k int, mask uint32, add bool)
-TEXT ·tile256x2x2(SB), NOSPLIT, $0-69
-	MOVQ c+0(FP), DI
+// func tile256x2x2(c *float32, ldc int, a *float32, row, col int, b *float32, ldb, k, panels, step int, mask uint32, add bool)
+TEXT ·tile256x2x2(SB), NOSPLIT, $0-85
 	MOVQ ldc+8(FP), R12
-	MOVQ a+16(FP), SI
 	MOVQ row+24(FP), AX
 	MOVQ col+32(FP), CX
-	MOVQ b+40(FP), DX
 	MOVQ ldb+48(FP), R8
-	MOVQ k+56(FP), R11
 	LEAQ (AX)(AX*2), BX
+panel:
+	MOVQ c+0(FP), DI
+	MOVQ a+16(FP), SI
+	MOVQ b+40(FP), DX
+	MOVQ k+56(FP), R11
+	MOVQ DI, R13
+	PREFETCHT0 0(R13)
+	ADDQ R12, R13
+	PREFETCHT0 0(R13)
 	VXORPS Y0, Y0, Y0
 	VXORPS Y1, Y1, Y1
 	VXORPS Y2, Y2, Y2
@@ -3774,6 +4607,9 @@ loop:
 	VMOVUPS 0(DX), Y12
 	VMOVUPS 32(DX), Y13
 	ADDQ R8, DX
+	PREFETCHT0 0(DX)(R8*8)
+	PREFETCHT0 (SI)(CX*8)
+	PREFETCHT0 4(SI)(CX*8)
 	VBROADCASTSS (SI), Y14
 	VFMADD231PS Y12, Y14, Y0
 	VFMADD231PS Y13, Y14, Y1
@@ -3783,7 +4619,10 @@ loop:
 	ADDQ CX, SI
 	DECQ R11
 	JNZ loop
-	MOVBLZX add+68(FP), R13
+	ADDQ $64, c+0(FP)
+	MOVQ step+72(FP), R13
+	ADDQ R13, b+40(FP)
+	MOVBLZX add+84(FP), R13
 	TESTL R13, R13
 	JZ store
 	VMOVUPS 0(DI), Y12
@@ -3799,6 +4638,8 @@ loop:
 	VMOVUPS 32(DI), Y13
 	VADDPS Y13, Y3, Y3
 	VMOVUPS Y3, 32(DI)
+	DECQ panels+64(FP)
+	JNZ panel
 	VZEROUPPER
 	RET
 store:
@@ -3807,20 +4648,29 @@ store:
 	ADDQ R12, DI
 	VMOVUPS Y2, 0(DI)
 	VMOVUPS Y3, 32(DI)
+	DECQ panels+64(FP)
+	JNZ panel
 	VZEROUPPER
 	RET
 
-// func tile256x3x2(c *float32, ldc int, a *float32, row, col int, b *float32, ldb, k int, mask uint32, add bool)
-TEXT ·tile256x3x2(SB), NOSPLIT, $0-69
-	MOVQ c+0(FP), DI
+// func tile256x3x2(c *float32, ldc int, a *float32, row, col int, b *float32, ldb, k, panels, step int, mask uint32, add bool)
+TEXT ·tile256x3x2(SB), NOSPLIT, $0-85
 	MOVQ ldc+8(FP), R12
-	MOVQ a+16(FP), SI
 	MOVQ row+24(FP), AX
 	MOVQ col+32(FP), CX
-	MOVQ b+40(FP), DX
 	MOVQ ldb+48(FP), R8
-	MOVQ k+56(FP), R11
 	LEAQ (AX)(AX*2), BX
+panel:
+	MOVQ c+0(FP), DI
+	MOVQ a+16(FP), SI
+	MOVQ b+40(FP), DX
+	MOVQ k+56(FP), R11
+	MOVQ DI, R13
+	PREFETCHT0 0(R13)
+	ADDQ R12, R13
+	PREFETCHT0 0(R13)
+	ADDQ R12, R13
+	PREFETCHT0 0(R13)
 	VXORPS Y0, Y0, Y0
 	VXORPS Y1, Y1, Y1
 	VXORPS Y2, Y2, Y2
@@ -3831,6 +4681,9 @@ loop:
 	VMOVUPS 0(DX), Y12
 	VMOVUPS 32(DX), Y13
 	ADDQ R8, DX
+	PREFETCHT0 0(DX)(R8*8)
+	PREFETCHT0 (SI)(CX*8)
+	PREFETCHT0 8(SI)(CX*8)
 	VBROADCASTSS (SI), Y14
 	VFMADD231PS Y12, Y14, Y0
 	VFMADD231PS Y13, Y14, Y1
@@ -3843,7 +4696,10 @@ loop:
 	ADDQ CX, SI
 	DECQ R11
 	JNZ loop
-	MOVBLZX add+68(FP), R13
+	ADDQ $64, c+0(FP)
+	MOVQ step+72(FP), R13
+	ADDQ R13, b+40(FP)
+	MOVBLZX add+84(FP), R13
 	TESTL R13, R13
 	JZ store
 	VMOVUPS 0(DI), Y12
@@ -3866,6 +4722,8 @@ loop:
 	VMOVUPS 32(DI), Y13
 	VADDPS Y13, Y5, Y5
 	VMOVUPS Y5, 32(DI)
+	DECQ panels+64(FP)
+	JNZ panel
 	VZEROUPPER
 	RET
 store:
@@ -3877,20 +4735,31 @@ store:
 	ADDQ R12, DI
 	VMOVUPS Y4, 0(DI)
 	VMOVUPS Y5, 32(DI)
+	DECQ panels+64(FP)
+	JNZ panel
 	VZEROUPPER
 	RET
 
-// func tile256x4x2(c *float32, ldc int, a *float32, row, col int, b *float32, ldb, k int, mask uint32, add bool)
-TEXT ·tile256x4x2(SB), NOSPLIT, $0-69
-	MOVQ c+0(FP), DI
+// func tile256x4x2(c *float32, ldc int, a *float32, row, col int, b *float32, ldb, k, panels, step int, mask uint32, add bool)
+TEXT ·tile256x4x2(SB), NOSPLIT, $0-85
 	MOVQ ldc+8(FP), R12
-	MOVQ a+16(FP), SI
 	MOVQ row+24(FP), AX
 	MOVQ col+32(FP), CX
-	MOVQ b+40(FP), DX
 	MOVQ ldb+48(FP), R8
-	MOVQ k+56(FP), R11
 	LEAQ (AX)(AX*2), BX
+panel:
+	MOVQ c+0(FP), DI
+	MOVQ a+16(FP), SI
+	MOVQ b+40(FP), DX
+	MOVQ k+56(FP), R11
+	MOVQ DI, R13
+	PREFETCHT0 0(R13)
+	ADDQ R12, R13
+	PREFETCHT0 0(R13)
+	ADDQ R12, R13
+	PREFETCHT0 0(R13)
+	ADDQ R12, R13
+	PREFETCHT0 0(R13)
 	VXORPS Y0, Y0, Y0
 	VXORPS Y1, Y1, Y1
 	VXORPS Y2, Y2, Y2
@@ -3903,6 +4772,9 @@ loop:
 	VMOVUPS 0(DX), Y12
 	VMOVUPS 32(DX), Y13
 	ADDQ R8, DX
+	PREFETCHT0 0(DX)(R8*8)
+	PREFETCHT0 (SI)(CX*8)
+	PREFETCHT0 12(SI)(CX*8)
 	VBROADCASTSS (SI), Y14
 	VFMADD231PS Y12, Y14, Y0
 	VFMADD231PS Y13, Y14, Y1
@@ -3918,7 +4790,10 @@ loop:
 	ADDQ CX, SI
 	DECQ R11
 	JNZ loop
-	MOVBLZX add+68(FP), R13
+	ADDQ $64, c+0(FP)
+	MOVQ step+72(FP), R13
+	ADDQ R13, b+40(FP)
+	MOVBLZX add+84(FP), R13
 	TESTL R13, R13
 	JZ store
 	VMOVUPS 0(DI), Y12
@@ -3948,6 +4823,8 @@ loop:
 	VMOVUPS 32(DI), Y13
 	VADDPS Y13, Y7, Y7
 	VMOVUPS Y7, 32(DI)
+	DECQ panels+64(FP)
+	JNZ panel
 	VZEROUPPER
 	RET
 store:
@@ -3962,20 +4839,33 @@ store:
 	ADDQ R12, DI
 	VMOVUPS Y6, 0(DI)
 	VMOVUPS Y7, 32(DI)
+	DECQ panels+64(FP)
+	JNZ panel
 	VZEROUPPER
 	RET
 
-// func tile256x5x2(c *float32, ldc int, a *float32, row, col int, b *float32, ldb, k int, mask uint32, add bool)
-TEXT ·tile256x5x2(SB), NOSPLIT, $0-69
-	MOVQ c+0(FP), DI
+// func tile256x5x2(c *float32, ldc int, a *float32, row, col int, b *float32, ldb, k, panels, step int, mask uint32, add bool)
+TEXT ·tile256x5x2(SB), NOSPLIT, $0-85
 	MOVQ ldc+8(FP), R12
-	MOVQ a+16(FP), SI
 	MOVQ row+24(FP), AX
 	MOVQ col+32(FP), CX
-	MOVQ b+40(FP), DX
 	MOVQ ldb+48(FP), R8
-	MOVQ k+56(FP), R11
 	LEAQ (AX)(AX*2), BX
+panel:
+	MOVQ c+0(FP), DI
+	MOVQ a+16(FP), SI
+	MOVQ b+40(FP), DX
+	MOVQ k+56(FP), R11
+	MOVQ DI, R13
+	PREFETCHT0 0(R13)
+	ADDQ R12, R13
+	PREFETCHT0 0(R13)
+	ADDQ R12, R13
+	PREFETCHT0 0(R13)
+	ADDQ R12, R13
+	PREFETCHT0 0(R13)
+	ADDQ R12, R13
+	PREFETCHT0 0(R13)
 	VXORPS Y0, Y0, Y0
 	VXORPS Y1, Y1, Y1
 	VXORPS Y2, Y2, Y2
@@ -3990,6 +4880,9 @@ loop:
 	VMOVUPS 0(DX), Y12
 	VMOVUPS 32(DX), Y13
 	ADDQ R8, DX
+	PREFETCHT0 0(DX)(R8*8)
+	PREFETCHT0 (SI)(CX*8)
+	PREFETCHT0 16(SI)(CX*8)
 	VBROADCASTSS (SI), Y14
 	VFMADD231PS Y12, Y14, Y0
 	VFMADD231PS Y13, Y14, Y1
@@ -4008,7 +4901,10 @@ loop:
 	ADDQ CX, SI
 	DECQ R11
 	JNZ loop
-	MOVBLZX add+68(FP), R13
+	ADDQ $64, c+0(FP)
+	MOVQ step+72(FP), R13
+	ADDQ R13, b+40(FP)
+	MOVBLZX add+84(FP), R13
 	TESTL R13, R13
 	JZ store
 	VMOVUPS 0(DI), Y12
@@ -4045,6 +4941,8 @@ loop:
 	VMOVUPS 32(DI), Y13
 	VADDPS Y13, Y9, Y9
 	VMOVUPS Y9, 32(DI)
+	DECQ panels+64(FP)
+	JNZ panel
 	VZEROUPPER
 	RET
 store:
@@ -4062,22 +4960,37 @@ store:
 	ADDQ R12, DI
 	VMOVUPS Y8, 0(DI)
 	VMOVUPS Y9, 32(DI)
+	DECQ panels+64(FP)
+	JNZ panel
 	VZEROUPPER
 	RET
 
-// func tile256x6x2(c *float32, ldc int, a *float32, row, col int, b *float32, ldb, k int, mask uint32, add bool)
-TEXT ·tile256x6x2(SB), NOSPLIT, $0-69
-	MOVQ c+0(FP), DI
+// func tile256x6x2(c *float32, ldc int, a *float32, row, col int, b *float32, ldb, k, panels, step int, mask uint32, add bool)
+TEXT ·tile256x6x2(SB), NOSPLIT, $0-85
 	MOVQ ldc+8(FP), R12
-	MOVQ a+16(FP), SI
 	MOVQ row+24(FP), AX
 	MOVQ col+32(FP), CX
-	MOVQ b+40(FP), DX
 	MOVQ ldb+48(FP), R8
-	MOVQ k+56(FP), R11
 	LEAQ (AX)(AX*2), BX
+panel:
+	MOVQ c+0(FP), DI
+	MOVQ a+16(FP), SI
+	MOVQ b+40(FP), DX
+	MOVQ k+56(FP), R11
 	LEAQ (SI)(AX*4), R9
 	ADDQ AX, R9
+	MOVQ DI, R13
+	PREFETCHT0 0(R13)
+	ADDQ R12, R13
+	PREFETCHT0 0(R13)
+	ADDQ R12, R13
+	PREFETCHT0 0(R13)
+	ADDQ R12, R13
+	PREFETCHT0 0(R13)
+	ADDQ R12, R13
+	PREFETCHT0 0(R13)
+	ADDQ R12, R13
+	PREFETCHT0 0(R13)
 	VXORPS Y0, Y0, Y0
 	VXORPS Y1, Y1, Y1
 	VXORPS Y2, Y2, Y2
@@ -4094,6 +5007,9 @@ loop:
 	VMOVUPS 0(DX), Y12
 	VMOVUPS 32(DX), Y13
 	ADDQ R8, DX
+	PREFETCHT0 0(DX)(R8*8)
+	PREFETCHT0 (SI)(CX*8)
+	PREFETCHT0 20(SI)(CX*8)
 	VBROADCASTSS (SI), Y14
 	VFMADD231PS Y12, Y14, Y0
 	VFMADD231PS Y13, Y14, Y1
@@ -4116,7 +5032,10 @@ loop:
 	ADDQ CX, R9
 	DECQ R11
 	JNZ loop
-	MOVBLZX add+68(FP), R13
+	ADDQ $64, c+0(FP)
+	MOVQ step+72(FP), R13
+	ADDQ R13, b+40(FP)
+	MOVBLZX add+84(FP), R13
 	TESTL R13, R13
 	JZ store
 	VMOVUPS 0(DI), Y12
@@ -4160,6 +5079,8 @@ loop:
 	VMOVUPS 32(DI), Y13
 	VADDPS Y13, Y11, Y11
 	VMOVUPS Y11, 32(DI)
+	DECQ panels+64(FP)
+	JNZ panel
 	VZEROUPPER
 	RET
 store:
@@ -4180,6 +5101,8 @@ store:
 	ADDQ R12, DI
 	VMOVUPS Y10, 0(DI)
 	VMOVUPS Y11, 32(DI)
+	DECQ panels+64(FP)
+	JNZ panel
 	VZEROUPPER
 	RET
 
