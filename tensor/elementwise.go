@@ -70,6 +70,26 @@ func Mishes(y, d, x []float32) {
 	}
 }
 
+// Relu sets y = max(x, 0) and d to its derivative, which is 0 at 0, element by element. NaN gives NaN with derivative 1. The slices
+// have one length.
+func Relu(y, d, x []float32) {
+	y, d = y[:len(x)], d[:len(x)]
+	for i := fastRelu(y, d, x); i < len(x); i++ {
+		v := max(x[i], 0)
+		b := int32(math.Float32bits(v)) // without branches: those on signs are hardly predictable
+		y[i] = v
+		d[i] = math.Float32frombits(uint32((b|-b)>>31) & math.Float32bits(1))
+	}
+}
+
+// Mul sets dst = a*b, element by element. dst may be a or b. The slices have one length.
+func Mul(dst, a, b []float32) {
+	a, b = a[:len(dst)], b[:len(dst)]
+	for i := fastMul(dst, a, b); i < len(dst); i++ {
+		dst[i] = a[i] * b[i]
+	}
+}
+
 // Tanh returns the hyperbolic tangent to an absolute error of 2e-7; NaN gives NaN.
 func Tanh(x float32) float32 {
 	e := Exp(max(min(2*x, mishLimit), -mishLimit))

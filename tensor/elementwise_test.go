@@ -83,6 +83,22 @@ func TestTanh(t *testing.T) {
 	}
 }
 
+func TestRelu(t *testing.T) {
+	nan, inf := float32(math.NaN()), float32(math.Inf(1))
+	x := []float32{3, -2, 0, float32(math.Copysign(0, -1)), 1e-45, -1e-45, inf, -inf, nan, 7, -7}
+	want := []float32{3, 0, 0, 0, 1e-45, 0, inf, 0, nan, 7, 0}
+	slope := []float32{1, 0, 0, 0, 1, 0, 1, 0, 1, 1, 0}
+	each(func(l level) {
+		y, d := make([]float32, len(x)), make([]float32, len(x))
+		Relu(y, d, x)
+		for i := range x {
+			if !sameBits(y[i], want[i]) || math.Signbit(float64(y[i])) || d[i] != slope[i] {
+				t.Errorf("%s: Relu(%v) = %v, %v, want %v, %v", levelNames[l], x[i], y[i], d[i], want[i], slope[i])
+			}
+		}
+	})
+}
+
 func TestSumSquares(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		x := rapid.SliceOf(rapid.Float32Range(-1e15, 1e15)).Draw(t, "x")

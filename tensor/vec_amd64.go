@@ -26,6 +26,16 @@ func accumulate8(sums *float64, x *float32, w float64, blocks int)
 //go:noescape
 func narrow8(dst *float32, sums *float64, blocks int)
 
+// relu8 is Relu of 8*blocks elements, blocks >= 1.
+//
+//go:noescape
+func relu8(y, d, x *float32, blocks int)
+
+// multiply8 is Mul of 8*blocks elements, blocks >= 1.
+//
+//go:noescape
+func multiply8(dst, a, b *float32, blocks int)
+
 func fastScaleToward(x []float32, f float64) int {
 	done := 0
 	for active != portable && done+8 <= len(x) {
@@ -41,6 +51,26 @@ func fastAddScaled(v, x []float32, f float32) int {
 	for active != portable && done+8 <= len(v) {
 		blocks := min(len(v)-done, longest) / 8
 		addScaled8(&v[done], &x[done], f, blocks)
+		done += 8 * blocks
+	}
+	return done
+}
+
+func fastRelu(y, d, x []float32) int {
+	done := 0
+	for active != portable && done+8 <= len(x) {
+		blocks := min(len(x)-done, longest) / 8
+		relu8(&y[done], &d[done], &x[done], blocks)
+		done += 8 * blocks
+	}
+	return done
+}
+
+func fastMul(dst, a, b []float32) int {
+	done := 0
+	for active != portable && done+8 <= len(dst) {
+		blocks := min(len(dst)-done, longest) / 8
+		multiply8(&dst[done], &a[done], &b[done], blocks)
 		done += 8 * blocks
 	}
 	return done

@@ -93,3 +93,45 @@ loop:
 	JNZ loop
 	VZEROUPPER
 	RET
+
+// func relu8(y, d, x *float32, blocks int)
+TEXT ·relu8(SB), NOSPLIT, $0-32
+	MOVQ y+0(FP), DI
+	MOVQ d+8(FP), DX
+	MOVQ x+16(FP), SI
+	MOVQ blocks+24(FP), CX
+	VXORPS Y15, Y15, Y15
+	VBROADCASTSS ·words+416(SB), Y14
+loop:
+	VMOVUPS (SI), Y0
+	VMAXPS Y0, Y15, Y1
+	VADDPS Y15, Y1, Y1
+	VCMPPS $0x16, Y15, Y0, Y2
+	VANDPS Y14, Y2, Y2
+	VMOVUPS Y1, (DI)
+	VMOVUPS Y2, (DX)
+	ADDQ $32, SI
+	ADDQ $32, DI
+	ADDQ $32, DX
+	DECQ CX
+	JNZ loop
+	VZEROUPPER
+	RET
+
+// func multiply8(dst, a, b *float32, blocks int)
+TEXT ·multiply8(SB), NOSPLIT, $0-32
+	MOVQ dst+0(FP), DI
+	MOVQ a+8(FP), SI
+	MOVQ b+16(FP), DX
+	MOVQ blocks+24(FP), CX
+loop:
+	VMOVUPS (SI), Y0
+	VMULPS (DX), Y0, Y0
+	VMOVUPS Y0, (DI)
+	ADDQ $32, SI
+	ADDQ $32, DI
+	ADDQ $32, DX
+	DECQ CX
+	JNZ loop
+	VZEROUPPER
+	RET

@@ -40,6 +40,9 @@ func TestVectorKernels(t *testing.T) {
 		twins(t, "ScaleToward", x, func(x []float32) { ScaleToward(x, f) })
 		twins(t, "ScaleToward", z, func(z []float32) { ScaleToward(z, f) })
 		twins(t, "AddScaled", x, func(x []float32) { Vec(x).AddScaled(weights[2], y) })
+		twins(t, "Mul", x, func(x []float32) { Mul(x, x, y) })
+		twins(t, "Relu", x, func(x []float32) { Relu(x, make([]float32, n), x) })
+		twins(t, "slope of Relu", x, func(x []float32) { Relu(make([]float32, n), x, x) })
 		twins(t, "WeightedSum", x, func(x []float32) { WeightedSum(x, weights, []Vec{y, x, z}) })
 		twins(t, "WeightedSum of none", x, func(x []float32) { WeightedSum(x, nil, nil) })
 	})
@@ -82,6 +85,8 @@ func TestVectorKernelsDoNotAllocate(t *testing.T) {
 			x.AddScaled(0.5, y)
 			WeightedSum(x, weights, xs)
 			Mishes(x, y, x)
+			Relu(x, y, x)
+			Mul(x, x, y)
 		}); n != 0 {
 			t.Errorf("%s: %v allocations", levelNames[l], n)
 		}
@@ -102,6 +107,8 @@ func BenchmarkVec(b *testing.B) {
 			"SumSquares":    func() { SumSquares(y) },
 			"WeightedSum10": func() { WeightedSum(x, weights, xs) },
 			"Mishes":        func() { Mishes(x, y, xs[0]) },
+			"Relu":          func() { Relu(x, y, xs[0]) },
+			"Mul":           func() { Mul(x, y, xs[0]) },
 		} {
 			b.Run(name+"/"+levelNames[l], func(b *testing.B) {
 				for b.Loop() {

@@ -7,6 +7,8 @@ func vecFile() []byte {
 	addScaled(t)
 	accumulate(t)
 	narrow(t)
+	relu(t)
+	multiply(t)
 	return t.Bytes()
 }
 
@@ -87,6 +89,47 @@ func narrow(t *text) {
 	}
 	t.op("ADDQ $64, SI")
 	t.op("ADDQ $32, DI")
+	t.op("DECQ CX")
+	t.op("JNZ loop")
+	t.end()
+}
+
+// relu adds 0 to the larger of 0 and x, so that -0 becomes 0; NaN passes.
+func relu(t *text) {
+	t.function("func relu8(y, d, x *float32, blocks int)", "relu8", 32)
+	for _, arg := range []string{"y+0(FP), DI", "d+8(FP), DX", "x+16(FP), SI", "blocks+24(FP), CX"} {
+		t.op("MOVQ %s", arg)
+	}
+	t.op("VXORPS Y15, Y15, Y15")
+	t.op("VBROADCASTSS %s, Y14", constant("1"))
+	t.label("loop")
+	t.op("VMOVUPS (SI), Y0")
+	t.op("VMAXPS Y0, Y15, Y1")
+	t.op("VADDPS Y15, Y1, Y1")
+	t.op("VCMPPS $0x16, Y15, Y0, Y2") // not x <= 0
+	t.op("VANDPS Y14, Y2, Y2")
+	t.op("VMOVUPS Y1, (DI)")
+	t.op("VMOVUPS Y2, (DX)")
+	for _, r := range []string{"SI", "DI", "DX"} {
+		t.op("ADDQ $32, %s", r)
+	}
+	t.op("DECQ CX")
+	t.op("JNZ loop")
+	t.end()
+}
+
+func multiply(t *text) {
+	t.function("func multiply8(dst, a, b *float32, blocks int)", "multiply8", 32)
+	for _, arg := range []string{"dst+0(FP), DI", "a+8(FP), SI", "b+16(FP), DX", "blocks+24(FP), CX"} {
+		t.op("MOVQ %s", arg)
+	}
+	t.label("loop")
+	t.op("VMOVUPS (SI), Y0")
+	t.op("VMULPS (DX), Y0, Y0")
+	t.op("VMOVUPS Y0, (DI)")
+	for _, r := range []string{"SI", "DI", "DX"} {
+		t.op("ADDQ $32, %s", r)
+	}
 	t.op("DECQ CX")
 	t.op("JNZ loop")
 	t.end()
