@@ -40,3 +40,14 @@ func fastWeightedSum(_ Vec, _ []float64, _ []Vec) int { return 0 }
 func fastRelu(_, _, _ []float32) int { return 0 }
 
 func fastMul(_, _, _ []float32) int { return 0 }
+
+// HasAMX reports whether bfloat16 products use the tiles of AMX.
+func HasAMX() bool { return false }
+
+func tileProduct(_ Mat, _, _ stridedBF16, _ int, _ bool) { panic("tensor: no tiles") }
+
+func fastRoundBF16(_ []uint16, _ []float32) int { return 0 }
+
+func fastTruncateBF16(_ []uint16, _ []float32) int { return 0 }
+
+func fastWidenBF16(_ []float32, _ []uint16) int { return 0 }

@@ -31,5 +31,6 @@ func files() map[string][]byte {
 		"mish_amd64.s":      mishFile(),
 		"conv_amd64.s":      convFile(),
 		"vec_amd64.s":       vecFile(),
+		"amx_amd64.s":       amxFile(),
 	}
 }
