@@ -81,6 +81,10 @@ func WidenBF16(dst []float32, x []uint16) {
 	}
 }
 
+// HasAMX reports whether bfloat16 products use the tiles of AMX: the processor has them, the operating system permits them, and
+// AVX-512 kernels are in use, which SOTTO_CPU can forbid.
+func HasAMX() bool { return active == avx512 && tiles() }
+
 // stridedBF16 is strided for bfloat16.
 type stridedBF16 struct {
 	data     []uint16

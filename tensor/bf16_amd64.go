@@ -61,14 +61,10 @@ func fastWidenBF16(dst []float32, x []uint16) int {
 	return done
 }
 
-// amx asks the operating system for tiles, once.
-var amx = sync.OnceValue(func() bool {
-	return supported() == avx512 && cpu.X86.HasAMXTile && cpu.X86.HasAMXBF16 && permitTiles()
+// tiles asks the operating system for tiles, once.
+var tiles = sync.OnceValue(func() bool {
+	return cpu.X86.HasAMXTile && cpu.X86.HasAMXBF16 && permitTiles()
 })
-
-// HasAMX reports whether bfloat16 products use the tiles of AMX: the processor and the operating system have them, and
-// AVX-512 kernels are in use, which SOTTO_CPU can forbid.
-func HasAMX() bool { return active == avx512 && amx() }
 
 const (
 	tileSide  = 16                    // rows of a tile

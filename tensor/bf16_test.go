@@ -23,7 +23,7 @@ func eachBF16(f func(name string)) {
 }
 
 func needAMX(t *testing.T) {
-	if supported() != avx512 || !amx() {
+	if supported() != avx512 || !tiles() {
 		t.Skip("no AMX with bf16 on this machine, or the system does not permit it")
 	}
 }

@@ -41,8 +41,7 @@ func fastRelu(_, _, _ []float32) int { return 0 }
 
 func fastMul(_, _, _ []float32) int { return 0 }
 
-// HasAMX reports whether bfloat16 products use the tiles of AMX.
-func HasAMX() bool { return false }
+func tiles() bool { return false }
 
 func tileProduct(_ Mat, _, _ stridedBF16, _ int, _ bool) { panic("tensor: no tiles") }
 

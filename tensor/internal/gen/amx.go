@@ -12,10 +12,8 @@ import (
 var gpr = map[string]int{"AX": 0, "CX": 1, "DX": 2, "BX": 3, "SI": 6, "DI": 7, "R8": 8, "R9": 9, "R10": 10, "R11": 11}
 
 const ( // the mandatory prefix in a VEX prefix
-	noPrefix = iota
-	_
-	prefixF3
-	prefixF2
+	prefixF3 = 2
+	prefixF2 = 3
 )
 
 func (t *text) bytes(comment string, bytes ...int) {
@@ -70,7 +68,7 @@ func amxFile() []byte {
 func amxTiles(t *text) {
 	t.function("func amxTiles(c *float32, ldc int, a, b *float32, panel, steps, count int, add bool)", "amxTiles", 57)
 	t.op("LEAQ ·tileConfig(SB), AX")
-	t.bytes("LDTILECFG (AX)", 0xc4, 0xe2, 0x78|noPrefix, 0x49, 0)
+	t.bytes("LDTILECFG (AX)", 0xc4, 0xe2, 0x78, 0x49, 0)
 	for _, arg := range []string{"c+0(FP), R8", "ldc+8(FP), R9", "b+24(FP), DX", "panel+32(FP), R11", "count+48(FP), R13"} {
 		t.op("MOVQ %s", arg)
 	}
@@ -123,7 +121,7 @@ func amxTiles(t *text) {
 	t.op("ADDQ R11, DX") // past the second panel
 	t.op("DECQ R13")
 	t.op("JNZ block")
-	t.bytes("TILERELEASE", 0xc4, 0xe2, 0x78|noPrefix, 0x49, 0xc0)
+	t.bytes("TILERELEASE", 0xc4, 0xe2, 0x78, 0x49, 0xc0)
 	t.end()
 }
 
