@@ -70,7 +70,7 @@ const (
 	tileSide  = 16                    // rows of a tile
 	tileDepth = 32                    // bfloat16 in a row of a tile
 	tileSize  = tileSide * tileSide   // float32 of a tile: one holds a pair of bfloat16
-	blockBF16 = 512                  // inner indices of one block
+	blockBF16 = 512                   // inner indices of one block
 	tileSteps = blockBF16 / tileDepth // tiles of a panel
 )
 

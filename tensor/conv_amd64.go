@@ -123,22 +123,17 @@ func fastMish(y, d, x []float32) int {
 }
 
 func fastSquares(x []float32) (sum float64, ok bool) {
-	if active == portable {
-		return 0, false
+	if active == portable || len(x) == 0 {
+		return 0, active != portable
+	}
+	if len(x) <= longest {
+		return sumSquares16(nil, &x[0], len(x)/16, len(x)%16), true
 	}
 	var lanes [16]float64
-	for len(x) >= 16 {
-		n := min(len(x), longest) &^ 15
-		sumSquares16(&lanes[0], &x[0], n/16)
+	for len(x) > 0 {
+		n := min(len(x), longest)
+		sum = sumSquares16(&lanes[0], &x[0], n/16, n%16)
 		x = x[n:]
 	}
-	for i, v := range x {
-		lanes[i] += float64(v) * float64(v)
-	}
-	for half := 8; half > 0; half /= 2 {
-		for i := range half {
-			lanes[i] += lanes[i+half]
-		}
-	}
-	return lanes[0], true
+	return sum, true
 }

@@ -2268,15 +2268,25 @@ DATA ·gathered+80(SB)/8, $0x100000006
 DATA ·gathered+88(SB)/8, $0x700000004
 GLOBL ·gathered(SB), RODATA|NOPTR, $96
 
-// func sumSquares16(lanes *float64, x *float32, blocks int)
-TEXT ·sumSquares16(SB), NOSPLIT, $0-24
+// func sumSquares16(lanes *float64, x *float32, blocks, more int) float64
+TEXT ·sumSquares16(SB), NOSPLIT, $0-40
 	MOVQ lanes+0(FP), DI
 	MOVQ x+8(FP), SI
 	MOVQ blocks+16(FP), CX
+	MOVQ more+24(FP), DX
+	VXORPD Y0, Y0, Y0
+	VXORPD Y1, Y1, Y1
+	VXORPD Y2, Y2, Y2
+	VXORPD Y3, Y3, Y3
+	TESTQ DI, DI
+	JZ begun
 	VMOVUPD 0(DI), Y0
 	VMOVUPD 32(DI), Y1
 	VMOVUPD 64(DI), Y2
 	VMOVUPD 96(DI), Y3
+begun:
+	TESTQ CX, CX
+	JZ rest
 loop:
 	VCVTPS2PD 0(SI), Y4
 	VFMADD231PD Y4, Y4, Y0
@@ -2289,9 +2299,62 @@ loop:
 	ADDQ $64, SI
 	DECQ CX
 	JNZ loop
+rest:
+	TESTQ DX, DX
+	JZ sum
+	LEAQ ·rest+64(SB), AX
+	SHLQ $2, DX
+	SUBQ DX, AX
+	VMOVUPS 0(AX), X8
+	VMASKMOVPS 0(SI), X8, X8
+	VCVTPS2PD X8, Y4
+	VFMADD231PD Y4, Y4, Y0
+	VMOVUPS 16(AX), X8
+	VMASKMOVPS 16(SI), X8, X8
+	VCVTPS2PD X8, Y4
+	VFMADD231PD Y4, Y4, Y1
+	VMOVUPS 32(AX), X8
+	VMASKMOVPS 32(SI), X8, X8
+	VCVTPS2PD X8, Y4
+	VFMADD231PD Y4, Y4, Y2
+	VMOVUPS 48(AX), X8
+	VMASKMOVPS 48(SI), X8, X8
+	VCVTPS2PD X8, Y4
+	VFMADD231PD Y4, Y4, Y3
+sum:
+	TESTQ DI, DI
+	JZ halves
 	VMOVUPD Y0, 0(DI)
 	VMOVUPD Y1, 32(DI)
 	VMOVUPD Y2, 64(DI)
 	VMOVUPD Y3, 96(DI)
+halves:
+	VADDPD Y2, Y0, Y0
+	VADDPD Y3, Y1, Y1
+	VADDPD Y1, Y0, Y0
+	VEXTRACTF128 $1, Y0, X1
+	VADDPD X1, X0, X0
+	VUNPCKHPD X0, X0, X1
+	VADDSD X1, X0, X0
+	VMOVSD X0, ret+32(FP)
 	VZEROUPPER
 	RET
+
+// 16 set words, 16 clear ones
+DATA ·rest+0(SB)/8, $0xffffffffffffffff
+DATA ·rest+8(SB)/8, $0xffffffffffffffff
+DATA ·rest+16(SB)/8, $0xffffffffffffffff
+DATA ·rest+24(SB)/8, $0xffffffffffffffff
+DATA ·rest+32(SB)/8, $0xffffffffffffffff
+DATA ·rest+40(SB)/8, $0xffffffffffffffff
+DATA ·rest+48(SB)/8, $0xffffffffffffffff
+DATA ·rest+56(SB)/8, $0xffffffffffffffff
+DATA ·rest+64(SB)/8, $0x0
+DATA ·rest+72(SB)/8, $0x0
+DATA ·rest+80(SB)/8, $0x0
+DATA ·rest+88(SB)/8, $0x0
+DATA ·rest+96(SB)/8, $0x0
+DATA ·rest+104(SB)/8, $0x0
+DATA ·rest+112(SB)/8, $0x0
+DATA ·rest+120(SB)/8, $0x0
+GLOBL ·rest(SB), RODATA|NOPTR, $128

@@ -98,7 +98,8 @@ func interleave8(dst, src *float32, plane, blocks int)
 //go:noescape
 func multiplyPlanes8(dst, src *float32, plane, blocks int)
 
-// sumSquares16 adds the squares of elements j, j+16, ... of 16*blocks to lane j, blocks >= 1.
+// sumSquares16 adds the squares of elements j, j+16, ... of 16*blocks+more to lane j, more < 16, and returns the sum of the lanes.
+// Without lanes they begin at 0.
 //
 //go:noescape
-func sumSquares16(lanes *float64, x *float32, blocks int)
+func sumSquares16(lanes *float64, x *float32, blocks, more int) float64

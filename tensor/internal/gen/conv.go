@@ -302,15 +302,24 @@ func planeTables(t *text) {
 	}
 }
 
-// sumSquares adds squares to 16 sums in float64.
+// sumSquares adds squares to 16 sums in float64 and adds those by halves. Without lanes in memory the sums begin at 0: reading what
+// was just cleared would wait.
 func sumSquares(t *text) {
-	t.function("func sumSquares16(lanes *float64, x *float32, blocks int)", "sumSquares16", 24)
-	for _, arg := range []string{"lanes+0(FP), DI", "x+8(FP), SI", "blocks+16(FP), CX"} {
+	t.function("func sumSquares16(lanes *float64, x *float32, blocks, more int) float64", "sumSquares16", 40)
+	for _, arg := range []string{"lanes+0(FP), DI", "x+8(FP), SI", "blocks+16(FP), CX", "more+24(FP), DX"} {
 		t.op("MOVQ %s", arg)
 	}
 	for i := range 4 {
+		t.op("VXORPD Y%d, Y%[1]d, Y%[1]d", i)
+	}
+	t.op("TESTQ DI, DI")
+	t.op("JZ begun")
+	for i := range 4 {
 		t.op("VMOVUPD %d(DI), Y%d", 32*i, i)
 	}
+	t.label("begun")
+	t.op("TESTQ CX, CX")
+	t.op("JZ rest")
 	t.label("loop")
 	for i := range 4 {
 		t.op("VCVTPS2PD %d(SI), Y%d", 16*i, 4+i)
@@ -319,8 +328,41 @@ func sumSquares(t *text) {
 	t.op("ADDQ $64, SI")
 	t.op("DECQ CX")
 	t.op("JNZ loop")
+	t.label("rest")
+	t.op("TESTQ DX, DX")
+	t.op("JZ sum")
+	t.op("LEAQ ·rest+64(SB), AX")
+	t.op("SHLQ $2, DX")
+	t.op("SUBQ DX, AX")
+	for i := range 4 {
+		t.op("VMOVUPS %d(AX), X8", 16*i)
+		t.op("VMASKMOVPS %d(SI), X8, X8", 16*i)
+		t.op("VCVTPS2PD X8, Y4")
+		t.op("VFMADD231PD Y4, Y4, Y%d", i)
+	}
+	t.label("sum")
+	t.op("TESTQ DI, DI")
+	t.op("JZ halves")
 	for i := range 4 {
 		t.op("VMOVUPD Y%d, %d(DI)", i, 32*i)
 	}
+	t.label("halves")
+	t.op("VADDPD Y2, Y0, Y0")
+	t.op("VADDPD Y3, Y1, Y1")
+	t.op("VADDPD Y1, Y0, Y0")
+	t.op("VEXTRACTF128 $1, Y0, X1")
+	t.op("VADDPD X1, X0, X0")
+	t.op("VUNPCKHPD X0, X0, X1")
+	t.op("VADDSD X1, X0, X0")
+	t.op("VMOVSD X0, ret+32(FP)")
 	t.end()
+	t.WriteString("\n// 16 set words, 16 clear ones\n")
+	for i := range 16 {
+		word := uint64(0)
+		if i < 8 {
+			word = 1<<64 - 1
+		}
+		fmt.Fprintf(t, "DATA ·rest+%d(SB)/8, $%#x\n", 8*i, word)
+	}
+	t.WriteString("GLOBL ·rest(SB), RODATA|NOPTR, $128\n")
 }
