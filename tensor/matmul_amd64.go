@@ -174,21 +174,34 @@ func rowTiles256(dst Mat, a strided, b panels, depth int, add bool) {
 	}
 }
 
-// turnInto sets dst[j*ldd+i] = src[i*lds+j], or adds, for i < rows and j < cols.
+// turnInto sets dst[j*ldd+i] = src[i*lds+j], or adds, for i < rows and j < cols. Blocks of 8x8 that are copied may overlap.
 func turnInto(dst []float32, ldd int, src []float32, lds, rows, cols int, add bool) {
-	i := 0
-	for ; i+8 <= rows; i += 8 {
+	if rows < 8 || cols < 8 {
+		turnEdge(dst, ldd, src, lds, 0, rows, 0, cols, add)
+		return
+	}
+	for r := 0; r < rows; r += 8 {
+		i := r
+		if r+8 > rows {
+			if add {
+				turnEdge(dst, ldd, src, lds, r, rows, 0, cols, add)
+				return
+			}
+			i = rows - 8
+		}
 		j := cols &^ 7
 		switch {
-		case j == 0:
 		case add:
 			transposeAdd8(&dst[i], 4*ldd, &src[i*lds], 4*lds, j/8)
+			turnEdge(dst, ldd, src, lds, i, i+8, j, cols, add)
 		default:
 			transpose8(&dst[i], 4*ldd, &src[i*lds], 4*lds, j/8)
+			if j < cols {
+				j = cols - 8
+				transpose8(&dst[j*ldd+i], 4*ldd, &src[i*lds+j], 4*lds, 1)
+			}
 		}
-		turnEdge(dst, ldd, src, lds, i, i+8, j, cols, add)
 	}
-	turnEdge(dst, ldd, src, lds, i, rows, 0, cols, add)
 }
 
 func turnEdge(dst []float32, ldd int, src []float32, lds, row, rows, col, cols int, add bool) {
