@@ -2,27 +2,36 @@
 
 #include "textflag.h"
 
-// func amxTiles(c *float32, ldc int, a, b *float32, panel, steps, count int, add bool)
-TEXT ·amxTiles(SB), NOSPLIT, $0-57
+// func amxTiles(c *float32, ldc int, a *float32, rows *uint16, row int, b *float32, panel, steps, count int, add bool)
+TEXT ·amxTiles(SB), NOSPLIT, $0-73
 	LEAQ ·tileConfig(SB), AX
 	BYTE $0xc4; BYTE $0xe2; BYTE $0x78; BYTE $0x49; BYTE $0x00 // LDTILECFG (AX)
 	MOVQ c+0(FP), R8
 	MOVQ ldc+8(FP), R9
-	MOVQ b+24(FP), DX
-	MOVQ panel+32(FP), R11
-	MOVQ count+48(FP), R13
+	MOVQ b+40(FP), DX
+	MOVQ panel+48(FP), R11
 	MOVL $64, AX
 	MOVQ R9, R12
 	SHLQ $4, R12
-	MOVBLZX add+56(FP), R15
+	MOVQ $64, R14
+	MOVQ R11, R13
+	MOVQ $1024, R15
+	MOVQ rows+24(FP), SI
+	TESTQ SI, SI
+	JZ block
+	MOVQ SI, a+16(FP)
+	MOVQ row+32(FP), R14
+	MOVQ R14, R13
+	SHLQ $4, R13
+	MOVQ $64, R15
 block:
 	MOVQ a+16(FP), SI
-	LEAQ (SI)(R11*1), BX
+	LEAQ (SI)(R13*1), BX
 	LEAQ (DX)(R11*1), DI
 	LEAQ (R8)(R12*1), R10
-	MOVQ steps+40(FP), CX
-	TESTL R15, R15
-	JZ zero
+	MOVQ steps+56(FP), CX
+	CMPB add+72(FP), $0
+	JEQ zero
 	BYTE $0xc4; BYTE $0x82; BYTE $0x7b; BYTE $0x4b; BYTE $0x04; BYTE $0x08 // TILELOADD T0, (R8)(R9*1)
 	BYTE $0xc4; BYTE $0x82; BYTE $0x7b; BYTE $0x4b; BYTE $0x14; BYTE $0x0a // TILELOADD T2, (R10)(R9*1)
 	ADDQ $64, R8
@@ -38,16 +47,16 @@ zero:
 	BYTE $0xc4; BYTE $0xe2; BYTE $0x7b; BYTE $0x49; BYTE $0xd0 // TILEZERO T2
 	BYTE $0xc4; BYTE $0xe2; BYTE $0x7b; BYTE $0x49; BYTE $0xd8 // TILEZERO T3
 step:
-	BYTE $0xc4; BYTE $0xe2; BYTE $0x7b; BYTE $0x4b; BYTE $0x24; BYTE $0x06 // TILELOADD T4, (SI)(AX*1)
+	BYTE $0xc4; BYTE $0xa2; BYTE $0x7b; BYTE $0x4b; BYTE $0x24; BYTE $0x36 // TILELOADD T4, (SI)(R14*1)
 	BYTE $0xc4; BYTE $0xe2; BYTE $0x7b; BYTE $0x4b; BYTE $0x34; BYTE $0x02 // TILELOADD T6, (DX)(AX*1)
 	BYTE $0xc4; BYTE $0xe2; BYTE $0x4a; BYTE $0x5c; BYTE $0xc4 // TDPBF16PS T0, T4, T6
 	BYTE $0xc4; BYTE $0xe2; BYTE $0x7b; BYTE $0x4b; BYTE $0x3c; BYTE $0x07 // TILELOADD T7, (DI)(AX*1)
 	BYTE $0xc4; BYTE $0xe2; BYTE $0x42; BYTE $0x5c; BYTE $0xcc // TDPBF16PS T1, T4, T7
-	BYTE $0xc4; BYTE $0xe2; BYTE $0x7b; BYTE $0x4b; BYTE $0x2c; BYTE $0x03 // TILELOADD T5, (BX)(AX*1)
+	BYTE $0xc4; BYTE $0xa2; BYTE $0x7b; BYTE $0x4b; BYTE $0x2c; BYTE $0x33 // TILELOADD T5, (BX)(R14*1)
 	BYTE $0xc4; BYTE $0xe2; BYTE $0x4a; BYTE $0x5c; BYTE $0xd5 // TDPBF16PS T2, T5, T6
 	BYTE $0xc4; BYTE $0xe2; BYTE $0x42; BYTE $0x5c; BYTE $0xdd // TDPBF16PS T3, T5, T7
-	ADDQ $1024, SI
-	ADDQ $1024, BX
+	ADDQ R15, SI
+	ADDQ R15, BX
 	ADDQ $1024, DX
 	ADDQ $1024, DI
 	DECQ CX
@@ -62,7 +71,7 @@ step:
 	SUBQ $64, R10
 	ADDQ $128, R8
 	ADDQ R11, DX
-	DECQ R13
+	DECQ count+64(FP)
 	JNZ block
 	BYTE $0xc4; BYTE $0xe2; BYTE $0x78; BYTE $0x49; BYTE $0xc0 // TILERELEASE
 	VZEROUPPER

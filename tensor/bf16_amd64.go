@@ -18,10 +18,11 @@ func truncateBF16(dst *uint16, src *float32, blocks int)
 func widenBF16(dst *float32, src *uint16, blocks int)
 
 // amxTiles adds the product of two panels of A and 2*count panels of B to 32 rows and 32*count columns of C, or sets it. ldc and
-// panel, the size of a panel, are in bytes; a panel has steps >= 1 tiles.
+// panel, the size of a panel, are in bytes; a panel has steps >= 1 tiles. Where rows are given, A is not packed but 32 rows in place,
+// row bytes apart.
 //
 //go:noescape
-func amxTiles(c *float32, ldc int, a, b *float32, panel, steps, count int, add bool)
+func amxTiles(c *float32, ldc int, a *float32, rows *uint16, row int, b *float32, panel, steps, count int, add bool)
 
 // plainRow copies a row to the same row of blocks tiles, 32 elements each, and the elements of tail to one more.
 //
@@ -85,8 +86,8 @@ type tiled struct {
 
 var tileds = sync.Pool{New: func() any { return new(tiled) }}
 
-// tileProduct is productBF16 by AMX. Operands go through panels of tiles, padded with zeros: rows of 32 elements of A, and pairs
-// of rows of B, interleaved. Sums stay in tiles for 512 inner indices and then in dst.
+// tileProduct is productBF16 by AMX. Operands go through panels of tiles, padded with zeros: rows of 32 elements of A, where they are
+// not in place, and pairs of rows of B, interleaved. Sums stay in tiles for 512 inner indices and then in dst.
 func tileProduct(dst Mat, a, b stridedBF16, inner int, add bool) {
 	t := tileds.Get().(*tiled)
 	defer tileds.Put(t)
@@ -101,10 +102,15 @@ func tileProduct(dst Mat, a, b stridedBF16, inner int, add bool) {
 			}
 			for m := 0; m < dst.Rows; m += 2 * tileSide {
 				rows := min(2*tileSide, dst.Rows-m)
-				for i := 0; i < 2*tileSide; i += tileSide {
-					t.packA(t.a[i/tileSide*panel:][:panel], a, m+i, k, min(tileSide, rows-i), depth)
+				var inPlace *uint16
+				if a.col == 1 && rows == 2*tileSide && depth%tileDepth == 0 {
+					inPlace = &a.from(m, k).data[0]
+				} else {
+					for i := 0; i < 2*tileSide; i += tileSide {
+						t.packA(t.a[i/tileSide*panel:][:panel], a, m+i, k, min(tileSide, rows-i), depth)
+					}
 				}
-				t.multiply(view(dst, m, n, rows, cols), panel, steps, add || k > 0)
+				t.multiply(view(dst, m, n, rows, cols), inPlace, 2*a.row, panel, steps, add || k > 0)
 			}
 		}
 	}
@@ -167,12 +173,12 @@ func turnTiles(to, from []float32) {
 	}
 }
 
-// multiply computes at most 32 rows and 256 columns.
-func (t *tiled) multiply(dst Mat, panel, steps int, add bool) {
+// multiply computes at most 32 rows and 256 columns; the rows of A are packed, or in place and row bytes apart.
+func (t *tiled) multiply(dst Mat, inPlace *uint16, row, panel, steps int, add bool) {
 	const side = 2 * tileSide
 	n := 0
 	if full := dst.Cols / side; dst.Rows == side && full > 0 {
-		amxTiles(&dst.Data[0], 4*dst.Stride, &t.a[0], &t.b[0], 4*panel, steps, full, add)
+		amxTiles(&dst.Data[0], 4*dst.Stride, &t.a[0], inPlace, row, &t.b[0], 4*panel, steps, full, add)
 		n = full * side
 	}
 	edge := Mat{Rows: side, Cols: side, Stride: side, Data: t.c[:]}
@@ -181,7 +187,7 @@ func (t *tiled) multiply(dst Mat, panel, steps int, add bool) {
 		for i := 0; add && i < part.Rows; i++ {
 			copy(edge.Row(i), part.Row(i))
 		}
-		amxTiles(&t.c[0], 4*side, &t.a[0], &t.b[n/tileSide*panel], 4*panel, steps, 1, add)
+		amxTiles(&t.c[0], 4*side, &t.a[0], inPlace, row, &t.b[n/tileSide*panel], 4*panel, steps, 1, add)
 		for i := range part.Rows {
 			copy(part.Row(i), edge.Row(i))
 		}

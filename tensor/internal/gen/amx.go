@@ -9,7 +9,7 @@ import (
 // three bytes, opcode, operands.
 
 // gpr are the numbers of registers in addresses.
-var gpr = map[string]int{"AX": 0, "CX": 1, "DX": 2, "BX": 3, "SI": 6, "DI": 7, "R8": 8, "R9": 9, "R10": 10, "R11": 11}
+var gpr = map[string]int{"AX": 0, "CX": 1, "DX": 2, "BX": 3, "SI": 6, "DI": 7, "R8": 8, "R9": 9, "R10": 10, "R14": 14}
 
 const ( // the mandatory prefix in a VEX prefix
 	prefixF3 = 2
@@ -65,25 +65,38 @@ func amxFile() []byte {
 
 // amxTiles computes count blocks of 32x32 of C side by side: T0 to T3 from tiles T4, T5 of A and T6, T7 of B. Tiles are configured
 // and released inside, so that no goroutine ever has any when it moves to another thread.
+//
+// SI, BX are the tiles of A, R14 the distance of their rows, R13 of each other, R15 of the next ones; DX, DI are the tiles of B; R8, R10 the
+// upper and lower half of C, R9 the distance of its rows, R12 16 times that.
 func amxTiles(t *text) {
-	t.function("func amxTiles(c *float32, ldc int, a, b *float32, panel, steps, count int, add bool)", "amxTiles", 57)
+	t.function("func amxTiles(c *float32, ldc int, a *float32, rows *uint16, row int, b *float32, panel, steps, count int, add bool)", "amxTiles", 73)
 	t.op("LEAQ ·tileConfig(SB), AX")
 	t.bytes("LDTILECFG (AX)", 0xc4, 0xe2, 0x78, 0x49, 0)
-	for _, arg := range []string{"c+0(FP), R8", "ldc+8(FP), R9", "b+24(FP), DX", "panel+32(FP), R11", "count+48(FP), R13"} {
+	for _, arg := range []string{"c+0(FP), R8", "ldc+8(FP), R9", "b+40(FP), DX", "panel+48(FP), R11"} {
 		t.op("MOVQ %s", arg)
 	}
 	t.op("MOVL $64, AX")
 	t.op("MOVQ R9, R12")
-	t.op("SHLQ $4, R12") // 16 rows of C
-	t.op("MOVBLZX add+56(FP), R15")
+	t.op("SHLQ $4, R12")
+	t.op("MOVQ $64, R14") // packed
+	t.op("MOVQ R11, R13")
+	t.op("MOVQ $1024, R15")
+	t.op("MOVQ rows+24(FP), SI")
+	t.op("TESTQ SI, SI")
+	t.op("JZ block")
+	t.op("MOVQ SI, a+16(FP)") // in place
+	t.op("MOVQ row+32(FP), R14")
+	t.op("MOVQ R14, R13")
+	t.op("SHLQ $4, R13")
+	t.op("MOVQ $64, R15")
 	t.label("block")
 	t.op("MOVQ a+16(FP), SI")
-	t.op("LEAQ (SI)(R11*1), BX")
+	t.op("LEAQ (SI)(R13*1), BX")
 	t.op("LEAQ (DX)(R11*1), DI")
 	t.op("LEAQ (R8)(R12*1), R10")
-	t.op("MOVQ steps+40(FP), CX")
-	t.op("TESTL R15, R15")
-	t.op("JZ zero")
+	t.op("MOVQ steps+56(FP), CX")
+	t.op("CMPB add+72(FP), $0")
+	t.op("JEQ zero")
 	corners := []string{"R8", "R10"}
 	four := func(f func(n int, base, stride string)) {
 		for n := range 4 {
@@ -103,23 +116,24 @@ func amxTiles(t *text) {
 		t.tileZero(n)
 	}
 	t.label("step")
-	t.tileLoad(4, "SI", "AX")
+	t.tileLoad(4, "SI", "R14")
 	t.tileLoad(6, "DX", "AX")
 	t.tileProduct(0, 4, 6)
 	t.tileLoad(7, "DI", "AX")
 	t.tileProduct(1, 4, 7)
-	t.tileLoad(5, "BX", "AX")
+	t.tileLoad(5, "BX", "R14")
 	t.tileProduct(2, 5, 6)
 	t.tileProduct(3, 5, 7)
-	for _, r := range []string{"SI", "BX", "DX", "DI"} {
-		t.op("ADDQ $1024, %s", r)
-	}
+	t.op("ADDQ R15, SI")
+	t.op("ADDQ R15, BX")
+	t.op("ADDQ $1024, DX")
+	t.op("ADDQ $1024, DI")
 	t.op("DECQ CX")
 	t.op("JNZ step")
 	four(t.tileStore)
 	t.op("ADDQ $128, R8")
 	t.op("ADDQ R11, DX") // past the second panel
-	t.op("DECQ R13")
+	t.op("DECQ count+64(FP)")
 	t.op("JNZ block")
 	t.bytes("TILERELEASE", 0xc4, 0xe2, 0x78, 0x49, 0xc0)
 	t.end()
