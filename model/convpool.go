@@ -19,7 +19,7 @@ const (
 type convPool struct {
 	height, width, channels int
 	poolRows, poolCols      int
-	columns                 []int32 // first column of each cell of a row, channel by channel
+	corners                 []int32 // where each cell begins in a channel of the input, plane by plane of the output
 }
 
 var _ learned = convPool{}
@@ -29,9 +29,10 @@ func newConvPool(height, width, channels int) convPool {
 		height: height, width: width, channels: channels,
 		poolRows: (height - filterSide + 1) / 2, poolCols: (width - filterSide + 1) / 2,
 	}
-	c.columns = make([]int32, c.poolCols*filters)
-	for i := range c.columns {
-		c.columns[i] = int32(2 * (i % c.poolCols))
+	c.corners = make([]int32, c.cells())
+	for i := range c.corners {
+		cell := i % (c.poolRows * c.poolCols)
+		c.corners[i] = int32(2 * (cell/c.poolCols*width + cell%c.poolCols))
 	}
 	return c
 }
@@ -47,10 +48,10 @@ func (c convPool) size() size {
 	}
 	return size{
 		in: c.height * c.width * c.channels, out: c.cells(), params: c.params(),
-		scratch: c.cells() + c.params(), // derivatives, then the sample's gradient
-		// The chunk's gradient sum, one image by channel, one row of cells with derivatives, two of pre-activations.
-		shared: c.params() + planes + 6*c.poolCols*filters,
-		index:  c.cells() + c.poolCols*filters, // where in a channel the chosen patches begin
+		scratch: c.cells() + c.params(), // derivatives, plane by plane, then the sample's gradient
+		// The chunk's gradient sum, one image by channel, one sample's output by plane, its pre-activations.
+		shared: c.params() + planes + 5*c.cells(),
+		index:  c.cells(), // where in a channel the chosen patches begin
 	}
 }
 
@@ -74,55 +75,28 @@ func (c convPool) planes(p *pass, s int) []float32 {
 }
 
 func (c convPool) forward(p *pass) {
-	width := c.poolCols * filters
-	buffer := p.shared[len(p.shared)-6*width:]
-	y, d, top, bottom := buffer[:width], buffer[width:2*width], buffer[2*width:4*width], buffer[4*width:]
+	n := c.cells()
+	buffer := p.shared[len(p.shared)-5*n:]
+	y, top, bottom := buffer[:n], buffer[n:3*n], buffer[3*n:]
 	for s := range p.x.Rows {
-		x := c.planes(p, s)
-		at := c.places(p, s)
-		rowAt := at[c.cells():]
-		for r := range c.poolRows {
-			c.convolve(top, x[2*r*c.width:], p.theta)
-			c.convolve(bottom, x[(2*r+1)*c.width:], p.theta)
-			tensor.PoolMish(y, d, rowAt, top, bottom, c.columns, c.width, 2*r*c.width)
-			from := r * width
-			interleave(p.y.Row(s)[from:from+width], y)
-			interleave(p.scratch.Row(s)[from:from+width], d)
-			interleave(at[from:from+width], rowAt)
-		}
+		tensor.Convolve5(top, bottom, c.planes(p, s), 2*c.poolRows, 2*c.poolCols, c.width, c.height*c.width, c.channels, p.theta)
+		tensor.PoolMish(y, p.scratch.Row(s)[:n], c.places(p, s), top, bottom, c.corners, c.width, 0)
+		tensor.Interleave3(p.y.Row(s), y)
 	}
 }
 
-// convolve computes one row of pre-activations, channel by channel. x begins at the row of the first plane.
-func (c convPool) convolve(dst, x []float32, theta tensor.Vec) {
-	tensor.Convolve5(dst, x, c.width, c.height*c.width, c.channels, theta)
-}
-
-// interleave brings three channels, one after the other in src, together.
-func interleave[T float32 | int32](dst, src []T) {
-	n := len(dst) / filters
-	a, b, c := src[:n], src[n:2*n], src[2*n:3*n]
-	for i := range a {
-		to := dst[filters*i : filters*i+filters : filters*i+filters]
-		to[0], to[1], to[2] = a[i], b[i], c[i]
-	}
-}
-
-// places returns where the chosen patches of a sample begin, followed by room for one row more.
+// places returns where the chosen patches of a sample begin.
 func (c convPool) places(p *pass, s int) []int32 {
-	n := c.cells() + c.poolCols*filters
+	n := c.cells()
 	return p.index[s*n:][:n]
 }
 
 func (c convPool) backward(p *pass, norms []float64) {
 	for s := range norms {
-		x := c.planes(p, s)
 		scratch := p.scratch.Row(s)
 		g, gradient := scratch[:c.cells()], scratch[c.cells():]
-		for i, v := range p.dy.Row(s) {
-			g[i] *= v
-		}
-		c.filterGradient(gradient, x, g, c.places(p, s)[:len(g)])
+		tensor.MultiplyPlanes3(g, p.dy.Row(s))
+		c.filterGradient(gradient, c.planes(p, s), g, c.places(p, s))
 		norms[s] += tensor.SumSquares(gradient)
 	}
 }
@@ -130,17 +104,20 @@ func (c convPool) backward(p *pass, norms []float64) {
 // filterGradient sums, for each filter, g times the patches that were chosen.
 func (c convPool) filterGradient(dst, x, g []float32, index []int32) {
 	area := c.height * c.width
-	var sums [41]float32
-	for f := range filters {
-		for ch := range c.channels {
-			tensor.PatchGradient5(&sums, x[ch*area:][:area], c.width, g[f:], index[f:])
-			for r := range filterSide {
-				for i, v := range sums[8*r:][:filterSide] {
-					dst[((ch*filterSide+r)*filterSide+i)*filters+f] = v
-				}
+	var sums [filters][41]float32
+	for ch := range c.channels {
+		tensor.PatchGradients5(&sums, x[ch*area:][:area], c.width, g, index)
+		to := dst[ch*filterSide*filterSide*filters:]
+		for r := range filterSide {
+			for i := range filterSide {
+				k := 8*r + i
+				v := (*[filters]float32)(to[(filterSide*r+i)*filters:])
+				v[0], v[1], v[2] = sums[0][k], sums[1][k], sums[2][k]
 			}
 		}
-		dst[c.taps()*filters+f] = sums[8*filterSide]
+	}
+	for f := range filters {
+		dst[c.taps()*filters+f] = sums[f][8*filterSide]
 	}
 }
 

@@ -135,9 +135,7 @@ func (a activation) export(e *exporter, _ tensor.Vec) {
 	case "relu":
 		e.add("Relu", nil)
 	case "leaky-relu":
-		y, slope := []float32{0}, []float32{0}
-		a.f(y, slope, []float32{-1})
-		e.add("LeakyRelu", nil, onnx.Attribute{Name: "alpha", Value: slope[0]})
+		e.add("LeakyRelu", nil, onnx.Attribute{Name: "alpha", Value: a.slope})
 	case "tanh":
 		e.add("Tanh", nil)
 	case "sigmoid":

@@ -2,21 +2,34 @@ package tensor
 
 import "math"
 
-// Convolve5 computes one row of a 5x5 convolution to 3 planes, stride 1, no padding: with n = len(dst)/3 positions, n even,
+// Convolve5 computes a 5x5 convolution to 3 planes, stride 1, no padding, of an even number of rows of n positions, n even. Even
+// rows go to top and odd ones to bottom, as pooling wants them, each with 3 planes of rows/2 x n. Row i is
 //
-//	dst[f*n+j] = bias[f] + sum over channel, r, c of x[channel*area+r*width+j+c] * filter[((channel*5+r)*5+c)*3+f]
+//	bias[f] + sum over channel, r, c of x[channel*area+(i+r)*width+j+c] * filter[((channel*5+r)*5+c)*3+f]
 //
 // in one chain in that order. x holds channels >= 1 planes of area elements in rows of width. The biases follow the
 // filters. It panics when a slice is too short.
-func Convolve5(dst, x []float32, width, area, channels int, filter []float32) {
+func Convolve5(top, bottom, x []float32, rows, n, width, area, channels int, filter []float32) {
 	filter = filter[:75*channels+3]
-	if len(dst)%6 != 0 {
-		panic("tensor: Convolve5 needs 3 planes of an even number of positions")
+	if n%2 != 0 || rows%2 != 0 || width < n+4 {
+		panic("tensor: Convolve5 needs an even number of rows and of positions, inside its image")
 	}
-	if fastConvolve(dst, x, width, area, channels, filter) {
+	plane := rows / 2 * n
+	top, bottom = top[:3*plane], bottom[:3*plane]
+	for i := fastConvolve(top, bottom, x, rows, n, width, area, channels, filter); i < rows; i++ {
+		dst := top
+		if i%2 == 1 {
+			dst = bottom
+		}
+		convolveRow(dst[i/2*n:], plane, x[i*width:], n, width, area, channels, filter)
+	}
+}
+
+// convolveRow computes one row of positions of planes that are plane elements apart.
+func convolveRow(dst []float32, plane int, x []float32, n, width, area, channels int, filter []float32) {
+	if fastConvolveRow(dst, plane, x, n, width, area, channels, filter) {
 		return
 	}
-	n := len(dst) / 3
 	bias := (*[3]float32)(filter[75*channels:])
 	for col := 0; col < n; col += 2 {
 		a0, a1, a2 := bias[0], bias[1], bias[2]
@@ -64,8 +77,8 @@ func Convolve5(dst, x []float32, width, area, channels int, filter []float32) {
 				b2 += float32(u1 * f[14])
 			}
 		}
-		dst[col], dst[n+col], dst[2*n+col] = a0, a1, a2
-		dst[col+1], dst[n+col+1], dst[2*n+col+1] = b0, b1, b2
+		dst[col], dst[plane+col], dst[2*plane+col] = a0, a1, a2
+		dst[col+1], dst[plane+col+1], dst[2*plane+col+1] = b0, b1, b2
 	}
 }
 
@@ -121,28 +134,46 @@ func smaller(a, b int64) int64 {
 	return b + d&(d>>63)
 }
 
-// PatchGradient5 sums g times 5x5 patches of x: with the elements i = 0, 3, 6, ... of g and at, in that order,
-// sums[8r+c] is the sum of g[i]*x[at[i]+r*width+c] for r, c < 5, and sums[40] that of g[i]; the other sums are undefined. at has the
-// length of g.
-// It panics when a patch is not inside x.
-func PatchGradient5(sums *[41]float32, x []float32, width int, g []float32, at []int32) {
-	*sums = [41]float32{}
+// PatchGradients5 sums g times 5x5 patches of x, for 3 planes of cells each, one after the other in g and at: over the cells i of
+// plane f in ascending order, sums[f][8r+c] is the sum of g[i]*x[at[i]+r*width+c] for r, c < 5, and sums[f][40] that of g[i];
+// the other sums are undefined. at has the length of g, a multiple of 3. It panics when a patch is not inside x.
+func PatchGradients5(sums *[3][41]float32, x []float32, width int, g []float32, at []int32) {
+	*sums = [3][41]float32{}
 	at = at[:len(g)]
-	last := len(x) - 4*width - 5
-	for i := 0; i < len(at); i += 3 {
-		if uint(at[i]) > uint(last) || last < 0 || width < 0 {
-			panic("tensor: a patch is outside its image")
-		}
+	n := len(g) / 3
+	if len(g) != 3*n {
+		panic("tensor: PatchGradients5 needs 3 planes")
 	}
-	n := (len(g) + 2) / 3
-	if n == 0 || fastPatches(sums, x, width, g, at, n) {
+	if n == 0 {
 		return
 	}
+	last := len(x) - 4*width - 5
+	if width < 5 || last < 0 || int64(largestUnsigned(at)) > int64(last) {
+		panic("tensor: a patch is outside its image")
+	}
+	if fastPatches(sums, x, width, g, at, n) {
+		return
+	}
+	for f := range sums {
+		patchGradient(&sums[f], x, width, g[f*n:][:n], at[f*n:][:n])
+	}
+}
+
+// largestUnsigned returns the largest of at read as unsigned numbers, so that negative ones are large.
+func largestUnsigned(at []int32) uint32 {
+	most, done := fastLargest(at)
+	for _, v := range at[done:] {
+		most = max(most, uint32(v))
+	}
+	return most
+}
+
+func patchGradient(sums *[41]float32, x []float32, width int, g []float32, at []int32) {
 	for r := range 5 {
 		in := x[r*width:]
 		var s0, s1, s2, s3, s4 float32
-		for i := 0; i < len(g); i += 3 {
-			v, b := (*[5]float32)(in[at[i]:]), g[i]
+		for i, b := range g {
+			v := (*[5]float32)(in[at[i]:])
 			s0 += float32(b * v[0])
 			s1 += float32(b * v[1])
 			s2 += float32(b * v[2])
@@ -152,7 +183,33 @@ func PatchGradient5(sums *[41]float32, x []float32, width int, g []float32, at [
 		to := sums[8*r:]
 		to[0], to[1], to[2], to[3], to[4] = s0, s1, s2, s3, s4
 	}
-	for i := 0; i < len(g); i += 3 {
-		sums[40] += g[i]
+	for _, b := range g {
+		sums[40] += b
+	}
+}
+
+// Interleave3 brings 3 planes, one after the other in src, together: dst[3i+f] = src[f*n+i] with n = len(dst)/3. src has the
+// length of dst, a multiple of 3.
+func Interleave3(dst, src []float32) {
+	n := len(dst) / 3
+	src = src[:3*n]
+	a, b, c := src[:n], src[n:2*n], src[2*n:]
+	for i := fastInterleave(dst, src, n); i < n; i++ {
+		to := (*[3]float32)(dst[3*i:])
+		to[0], to[1], to[2] = a[i], b[i], c[i]
+	}
+}
+
+// MultiplyPlanes3 multiplies 3 planes with interleaved elements: dst[f*n+i] *= src[3i+f] with n = len(dst)/3. src has the length
+// of dst, a multiple of 3.
+func MultiplyPlanes3(dst, src []float32) {
+	n := len(dst) / 3
+	src = src[:3*n]
+	a, b, c := dst[:n], dst[n:2*n], dst[2*n:3*n]
+	for i := fastMultiplyPlanes(dst, src, n); i < n; i++ {
+		v := (*[3]float32)(src[3*i:])
+		a[i] *= v[0]
+		b[i] *= v[1]
+		c[i] *= v[2]
 	}
 }

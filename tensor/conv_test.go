@@ -34,25 +34,30 @@ func step(l level, a, b, c float32) float32 {
 func TestConvolve5(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		n, channels := 2*rapid.IntRange(1, 40).Draw(t, "n/2"), rapid.IntRange(1, 3).Draw(t, "channels")
-		width := n + 4 + rapid.IntRange(0, 2).Draw(t, "more")
-		area := 5 * width
-		x := numbers(t, (channels-1)*area+4*width+n+4, 1, "x") // not one element more than needed
+		rows, width := 2*rapid.IntRange(1, 4).Draw(t, "rows/2"), n+4+rapid.IntRange(0, 2).Draw(t, "more")
+		area := (rows + 4) * width
+		x := numbers(t, (channels-1)*area+(rows+3)*width+n+4, 1, "x") // not one element more than needed
 		filter := numbers(t, 75*channels+3, 1, "filter")
+		plane := rows / 2 * n
 		each(func(l level) {
-			if l != portable && n < 8 {
-				l = portable // rows this short are always done in Go
+			chain := l
+			if n < 8 {
+				chain = portable // rows this short are always done in Go
 			}
-			dst := make([]float32, 3*n)
-			Convolve5(dst, x, width, area, channels, filter)
-			for f := range 3 {
-				for j := range n {
-					want := filter[75*channels+f]
-					for k := range 25 * channels {
-						ch, r, c := k/25, k/5%5, k%5
-						want = step(l, x[ch*area+r*width+j+c], filter[3*k+f], want)
-					}
-					if got := dst[f*n+j]; !sameBits(got, want) {
-						t.Fatalf("%s plane %d position %d of %d: %v, want %v", levelNames[l], f, j, n, got, want)
+			var halves [2][]float32
+			halves[0], halves[1] = make([]float32, 3*plane), make([]float32, 3*plane)
+			Convolve5(halves[0], halves[1], x, rows, n, width, area, channels, filter)
+			for i := range rows {
+				for f := range 3 {
+					for j := range n {
+						want := filter[75*channels+f]
+						for k := range 25 * channels {
+							ch, r, c := k/25, k/5%5, k%5
+							want = step(chain, x[ch*area+(i+r)*width+j+c], filter[3*k+f], want)
+						}
+						if got := halves[i%2][f*plane+i/2*n+j]; !sameBits(got, want) {
+							t.Fatalf("%s row %d plane %d position %d of %d: %v, want %v", levelNames[l], i, f, j, n, got, want)
+						}
 					}
 				}
 			}
@@ -63,7 +68,7 @@ func TestConvolve5(t *testing.T) {
 // TestPoolMish compares with the best of four values of Mish. Equal values need not have one place.
 func TestPoolMish(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		n := rapid.IntRange(1, 40).Draw(t, "n")
+		n := rapid.IntRange(1, 70).Draw(t, "n")
 		scale := rapid.SampledFrom([]float32{0.5, 3, 30}).Draw(t, "scale")
 		rows := [2][]float32{numbers(t, 2*n, scale, "top"), numbers(t, 2*n, scale, "bottom")}
 		columns := make([]int32, n)
@@ -128,49 +133,74 @@ func TestPoolMishTies(t *testing.T) {
 	}
 }
 
-func TestPatchGradient5(t *testing.T) {
+func TestPatchGradients5(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		n, width := rapid.IntRange(0, 60).Draw(t, "n"), rapid.IntRange(5, 40).Draw(t, "width")
+		n, width := rapid.IntRange(0, 30).Draw(t, "n"), rapid.IntRange(5, 40).Draw(t, "width")
 		places := rapid.IntRange(1, 50).Draw(t, "places")
 		x := numbers(t, 4*width+4+places, 1, "x")
-		g := numbers(t, n, 1, "g")
-		at := make([]int32, n)
+		g := numbers(t, 3*n, 1, "g")
+		at := make([]int32, 3*n)
 		for i := range at {
 			at[i] = int32(rapid.IntRange(0, places-1).Draw(t, "at"))
 		}
 		each(func(l level) {
-			var sums, want [41]float32
-			sums[4], sums[40] = 3, 3 // must be overwritten
-			PatchGradient5(&sums, x, width, g, at)
-			for i := 0; i < n; i += 3 {
+			var sums, want [3][41]float32
+			sums[0][4], sums[2][40] = 3, 3 // must be overwritten
+			PatchGradients5(&sums, x, width, g, at)
+			for i := range g {
+				to := &want[i/n]
 				for k := range 25 {
-					s := &want[8*(k/5)+k%5]
+					s := &to[8*(k/5)+k%5]
 					*s = step(l, g[i], x[int(at[i])+k/5*width+k%5], *s)
 				}
-				want[40] += g[i]
+				to[40] += g[i]
 			}
-			for k := range want {
-				if unused := k < 40 && k%8 > 4; unused {
+			for k := range 3 * 41 {
+				if unused := k%41 < 40 && k%41%8 > 4; unused {
 					continue
 				}
-				if !sameBits(sums[k], want[k]) {
-					t.Fatalf("%s sum %d: %v, want %v", levelNames[l], k, sums[k], want[k])
+				if got, want := sums[k/41][k%41], want[k/41][k%41]; !sameBits(got, want) {
+					t.Fatalf("%s plane %d sum %d: %v, want %v", levelNames[l], k/41, k%41, got, want)
 				}
 			}
 		})
 	})
 	each(func(l level) {
 		for _, bad := range []int32{-1, 1, 1 << 30} {
-			func() {
-				defer func() {
-					if recover() == nil {
-						t.Errorf("%s: a patch at %d is accepted", levelNames[l], bad)
-					}
+			for _, at := range [][]int32{{bad, 0, 0}, append(make([]int32, 8), bad), append([]int32{0, bad}, make([]int32, 10)...)} {
+				func() {
+					defer func() {
+						if recover() == nil {
+							t.Errorf("%s: a patch at %d is accepted", levelNames[l], bad)
+						}
+					}()
+					var sums [3][41]float32
+					PatchGradients5(&sums, make([]float32, 25), 5, make([]float32, len(at)), at)
 				}()
-				var sums [41]float32
-				PatchGradient5(&sums, make([]float32, 25), 5, make([]float32, 1), []int32{bad})
-			}()
+			}
 		}
+	})
+}
+
+func TestPlanes3(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		n := rapid.IntRange(0, 40).Draw(t, "n")
+		planes, together := numbers(t, 3*n, 1, "planes"), numbers(t, 3*n, 1, "together")
+		each(func(l level) {
+			got, products := make([]float32, 3*n), slices.Clone(planes)
+			Interleave3(got, planes)
+			MultiplyPlanes3(products, together)
+			for i := range n {
+				for f := range 3 {
+					if want := planes[f*n+i]; !sameBits(got[3*i+f], want) {
+						t.Fatalf("%s: element %d of plane %d is %v, want %v", levelNames[l], i, f, got[3*i+f], want)
+					}
+					if want := planes[f*n+i] * together[3*i+f]; !sameBits(products[f*n+i], want) {
+						t.Fatalf("%s: product %d of plane %d is %v, want %v", levelNames[l], i, f, products[f*n+i], want)
+					}
+				}
+			}
+		})
 	})
 }
 

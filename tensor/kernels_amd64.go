@@ -42,17 +42,24 @@ func SpinFMA(rounds int) int {
 	return spinPortable(rounds)
 }
 
-// mish8 is Mishes of 8*blocks elements, blocks >= 1.
+// mish8 and mish16 are Mishes of 8*blocks and 16*blocks elements, blocks >= 1.
 //
 //go:noescape
 func mish8(y, d, x *float32, blocks int)
 
-// poolMish8 is PoolMish of 8 cells. place holds what is added to columns for each of a cell's four positions.
+//go:noescape
+func mish16(y, d, x *float32, blocks int)
+
+// poolMish8 and poolMish16 are PoolMish of 8*blocks and 16*blocks cells, blocks >= 1. place holds what is added to columns for each of
+// a cell's four positions.
 //
 //go:noescape
-func poolMish8(y, d *float32, at *int32, top, bottom *float32, columns, place *int32)
+func poolMish8(y, d *float32, at *int32, top, bottom *float32, columns, place *int32, blocks int)
 
-// convolve8, convolve16 and convolve24 are Convolve5 of that many positions; plane, width and area are in bytes.
+//go:noescape
+func poolMish16(y, d *float32, at *int32, top, bottom *float32, columns, place *int32, blocks int)
+
+// convolve8, convolve16 and convolve24 are a row of Convolve5 of that many positions; plane, width and area are in bytes.
 //
 //go:noescape
 func convolve8(dst *float32, plane int, x *float32, width, area, channels int, filter, bias *float32)
@@ -63,12 +70,36 @@ func convolve16(dst *float32, plane int, x *float32, width, area, channels int, 
 //go:noescape
 func convolve24(dst *float32, plane int, x *float32, width, area, channels int, filter, bias *float32)
 
-// patchGradient5 is PatchGradient5 of n >= 1 patches; width is in bytes.
+// convolve4x32 is Convolve5 of four rows of 16 positions and of 16 that begin second further on; row is the distance of two rows of
+// top or bottom. All distances are in bytes.
+//
+//go:noescape
+func convolve4x32(top, bottom *float32, row, plane, second int, x *float32, width, area, channels int, filter, bias *float32)
+
+// patchGradient5 is one plane of PatchGradients5 with n >= 1 cells, patchGradients5 all three; width is in bytes.
 //
 //go:noescape
 func patchGradient5(sums *float32, x *float32, width int, factor *float32, at *int32, n int)
 
-// sumSquares16 adds the squares of elements j, j+16, ... of 16*blocks to lane j, blocks >= 1.
+//go:noescape
+func patchGradients5(sums *float32, x *float32, width int, factor *float32, at *int32, n int)
+
+// largest8 returns the largest of 8*blocks numbers, blocks >= 1, read as unsigned.
 //
 //go:noescape
-func sumSquares16(lanes *float64, x *float32, blocks int)
+func largest8(x *int32, blocks int) uint32
+
+// interleave8 and multiplyPlanes8 are Interleave3 and MultiplyPlanes3 of 8*blocks elements of each plane, blocks >= 1; planes are
+// plane bytes apart.
+//
+//go:noescape
+func interleave8(dst, src *float32, plane, blocks int)
+
+//go:noescape
+func multiplyPlanes8(dst, src *float32, plane, blocks int)
+
+// sumSquares16 adds the squares of elements j, j+16, ... of 16*blocks+more to lane j, more < 16, and returns the sum of the lanes.
+// Without lanes they begin at 0.
+//
+//go:noescape
+func sumSquares16(lanes *float64, x *float32, blocks, more int) float64

@@ -11,13 +11,21 @@ func fastProduct(_ Mat, _, _ strided, _ int, _ bool) bool { return false }
 // number of floating-point operations. Timed, it measures what the best product could reach.
 func SpinFMA(rounds int) int { return spinPortable(rounds) }
 
-func fastConvolve(_, _ []float32, _, _, _ int, _ []float32) bool { return false }
+func fastConvolve(_, _, _ []float32, _, _, _, _, _ int, _ []float32) int { return 0 }
+
+func fastConvolveRow(_ []float32, _ int, _ []float32, _, _, _, _ int, _ []float32) bool { return false }
 
 func fastPool(_, _ []float32, _ []int32, _, _ []float32, _ []int32, _ *[4]int32) bool { return false }
 
-func fastPatches(_ *[41]float32, _ []float32, _ int, _ []float32, _ []int32, _ int) bool {
+func fastPatches(_ *[3][41]float32, _ []float32, _ int, _ []float32, _ []int32, _ int) bool {
 	return false
 }
+
+func fastLargest(_ []int32) (most uint32, done int) { return 0, 0 }
+
+func fastInterleave(_, _ []float32, _ int) int { return 0 }
+
+func fastMultiplyPlanes(_, _ []float32, _ int) int { return 0 }
 
 func fastMish(_, _, _ []float32) int { return 0 }
 
@@ -34,3 +42,13 @@ func fastScaleToward(_ []float32, _ float64) int { return 0 }
 func fastAddScaled(_, _ []float32, _ float32) int { return 0 }
 
 func fastWeightedSum(_ Vec, _ []float64, _ []Vec) int { return 0 }
+
+func tiles() bool { return false }
+
+func tileProduct(_ Mat, _, _ stridedBF16, _ int, _ bool) { panic("tensor: no tiles") }
+
+func fastRoundBF16(_ []uint16, _ []float32) int { return 0 }
+
+func fastTruncateBF16(_ []uint16, _ []float32) int { return 0 }
+
+func fastWidenBF16(_ []float32, _ []uint16) int { return 0 }

@@ -173,6 +173,45 @@ func FuzzProducts(f *testing.F) {
 	})
 }
 
+// TestLargeProducts compares some elements of products that take several blocks in every direction with the definition.
+func TestLargeProducts(t *testing.T) {
+	for _, s := range [][3]int{{257, 300, 512}, {300, 64, 700}, {64, 513, 300}, {65, 257, 49}, {260, 600, 33}} {
+		rows, inner, cols := s[0], s[1], s[2]
+		matrix := func(rows, cols int, seed uint64) Mat {
+			m := NewMat(rows, cols)
+			for i := range m.Data {
+				seed = seed*6364136223846793005 + 1442695040888963407
+				m.Data[i] = float32(int32(seed>>32)) / (1 << 31)
+			}
+			return m
+		}
+		a, b, start := matrix(rows, inner, 1), matrix(inner, cols, 2), matrix(rows, cols, 3)
+		at, bt := transpose(a), transpose(b)
+		each(func(l level) {
+			if l == portable {
+				return
+			}
+			for name, mul := range map[string]func(Mat){
+				"NN": func(d Mat) { MulNN(d, a, b, true) },
+				"TN": func(d Mat) { MulTN(d, at, b, true) },
+				"NT": func(d Mat) { MulNT(d, a, bt, true) },
+			} {
+				got := start
+				got.Data = append([]float32(nil), start.Data...)
+				mul(got)
+				for at := 0; at < rows*cols; at += 97 {
+					i, j := at/cols, at%cols
+					want := Mat{Rows: 1, Cols: 1, Stride: 1, Data: []float32{start.Row(i)[j]}}
+					chains(want, Mat{Rows: 1, Cols: inner, Stride: inner, Data: a.Row(i)}, Mat{Rows: inner, Cols: 1, Stride: cols, Data: b.Data[j:]}, true)
+					if !sameBits(got.Row(i)[j], want.Data[0]) {
+						t.Fatalf("%s %s %v element (%d,%d): %v, want %v", levelNames[l], name, s, i, j, got.Row(i)[j], want.Data[0])
+					}
+				}
+			}
+		})
+	}
+}
+
 // TestProductsStayInside: matrices that end with their last element, in slices that end there too.
 func TestProductsStayInside(t *testing.T) {
 	tight := func(m Mat) Mat {

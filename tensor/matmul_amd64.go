@@ -1,38 +1,48 @@
 package tensor
 
-// Products by the tiles of tiles_amd64.s. A tile reads rows of a through any strides and rows of b that are contiguous; b's
-// columns and the swapped form below go through a transposed copy. The chain of every element is that of matmul.go with each
-// multiply and add fused, on every tile of both instruction sets.
+import "sync"
+
+// Products by the tiles of tiles_amd64.s. A tile reads rows of a through any strides and rows of b that are contiguous, in place
+// where they are; columns of b and the swapped form below go through a transposed copy. The chain of every element is that
+// of matmul.go with each multiply and add fused, on every tile of both instruction sets.
 
 const (
-	wide     = 32 // columns of a tile of two AVX-512 vectors, and of a packed panel
-	packFrom = 96 // rows of a from which a copy of b's panel pays
-	sumRows  = 56 // rows of b of one block of the swapped form
+	blockN   = 256 // columns of one call of a tile, which takes a few microseconds
+	swapRows = 64  // rows of dst of one block of the swapped form
+	copyFrom = 256 // rows of dst from which a copy of b pays where its rows fall on the same sets of the cache
+	setRows  = 512 // a row stride that is a multiple of this many elements does so
 )
+
+// grid returns the rows and columns of the tile of the kernels in use.
+func grid() (high, width int) {
+	if active == avx512 {
+		return 14, 32
+	}
+	return 6, 16
+}
 
 // fastProduct is product by assembly; false: not done.
 func fastProduct(dst Mat, a, b strided, inner int, add bool) bool {
 	if active == portable || inner == 0 || dst.Rows == 0 || dst.Cols == 0 {
 		return false
 	}
-	switch {
-	case dst.Cols == 1 && dst.Rows > 1 && dst.Stride == 1:
+	if dst.Cols == 1 && dst.Rows > 1 && dst.Stride == 1 {
 		// A column is a row of the transposed product bᵀ*aᵀ.
 		dst = Mat{Rows: 1, Cols: dst.Rows, Stride: dst.Rows, Data: dst.Data}
 		a, b = strided{b.data, b.col, b.row}, strided{a.data, a.col, a.row}
-	case b.col != 1 && dst.Rows < inner && dst.Rows >= 8:
-		withPanel(swappedProduct, dst, a, b, inner, add)
-		return true
 	}
 	switch {
-	case b.col != 1 || dst.Rows >= packFrom && b.row != wide:
-		withPanel(packedProduct, dst, a, b, inner, add)
+	case b.col != 1 && dst.Rows >= 8 && dst.Rows < min(inner, blockK):
+		swapped(dst, a, b, inner, add)
+	case b.col != 1 || dst.Rows >= copyFrom && b.row%setRows == 0:
+		packed(dst, a, b, inner, add)
 	default:
+		_, width := grid()
 		for k := 0; k < inner; k += blockK {
 			depth := min(blockK, inner-k)
-			for n := 0; n < dst.Cols; n += wide {
-				cols := min(wide, dst.Cols-n)
-				sweep(view(dst, 0, n, dst.Rows, cols), a.from(0, k), b.data[k*b.row+n:], b.row, depth, add || k > 0)
+			for n := 0; n < dst.Cols; n += blockN {
+				part := view(dst, 0, n, dst.Rows, min(blockN, dst.Cols-n))
+				sweep(part, a.from(0, k), panels{b.from(k, n).data, b.row, width}, depth, add || k > 0)
 			}
 		}
 	}
@@ -48,151 +58,150 @@ func view(m Mat, row, col, rows, cols int) Mat {
 	return Mat{Rows: rows, Cols: cols, Stride: m.Stride, Data: m.Data[row*m.Stride+col:]}
 }
 
-// form is a way to compute a product with a panel.
-type form bool
-
-const (
-	packedProduct  form = false
-	swappedProduct form = true
-)
-
-func (f form) run(panel []float32, dst Mat, a, b strided, inner int, add bool) {
-	if f == swappedProduct {
-		swapped(panel, dst, a, b, inner, add)
-	} else {
-		packed(panel, dst, a, b, inner, add)
-	}
+// panels are blocks of columns of b as wide as a tile, the last one less: rows are row elements apart, panels step.
+type panels struct {
+	data      []float32
+	row, step int
 }
 
-// withPanel runs f with a panel of min(inner, 256) x 32. Go clears a panel on the stack, which would take longer than a
-// small product, so there are three sizes.
-func withPanel(f form, dst Mat, a, b strided, inner int, add bool) {
-	switch depth := min(inner, blockK); {
-	case depth <= blockK/8:
-		withSmall(f, dst, a, b, inner, add)
-	case depth <= blockK/2:
-		withMedium(f, dst, a, b, inner, add)
-	default:
-		withLarge(f, dst, a, b, inner, add)
-	}
+// scratch is the memory of one product: it is reused, because Go would clear it on a stack, which takes longer than a
+// small product.
+type scratch struct {
+	panels [blockN*blockK + setPad*blockN/16]float32
+	sums   [56 * swapRows]float32
 }
 
-//go:noinline
-func withSmall(f form, dst Mat, a, b strided, inner int, add bool) {
-	var panel [blockK / 8 * wide]float32
-	f.run(panel[:], dst, a, b, inner, add)
-}
+// setPad keeps panels apart by a line of the cache, so that they do not fall on the same sets.
+const setPad = 16
 
-//go:noinline
-func withMedium(f form, dst Mat, a, b strided, inner int, add bool) {
-	var panel [blockK / 2 * wide]float32
-	f.run(panel[:], dst, a, b, inner, add)
-}
+var scratches = sync.Pool{New: func() any { return new(scratch) }}
 
-//go:noinline
-func withLarge(f form, dst Mat, a, b strided, inner int, add bool) {
-	var panel [blockK * wide]float32
-	f.run(panel[:], dst, a, b, inner, add)
-}
-
-// packed copies a panel of b at a time, and all rows of a meet it.
-func packed(panel []float32, dst Mat, a, b strided, inner int, add bool) {
+// packed copies a block of b into panels, and all rows of a meet it.
+func packed(dst Mat, a, b strided, inner int, add bool) {
+	s := scratches.Get().(*scratch)
+	defer scratches.Put(s)
 	for k := 0; k < inner; k += blockK {
 		depth := min(blockK, inner-k)
-		for n := 0; n < dst.Cols; n += wide {
-			cols := min(wide, dst.Cols-n)
-			from := b.from(k, n).data
-			if b.col != 1 {
-				turnInto(panel, wide, from, b.col, cols, depth, false)
-			} else {
-				for i := range depth {
-					copy(panel[i*wide:][:cols], from[i*b.row:])
-				}
-			}
-			sweep(view(dst, 0, n, dst.Rows, cols), a.from(0, k), panel, wide, depth, add || k > 0)
+		for n := 0; n < dst.Cols; n += blockN {
+			cols := min(blockN, dst.Cols-n)
+			sweep(view(dst, 0, n, dst.Rows, cols), a.from(0, k), s.pack(b.from(k, n), depth, cols), depth, add || k > 0)
 		}
 	}
+}
+
+// pack copies depth x cols elements of b.
+func (s *scratch) pack(b strided, depth, cols int) panels {
+	_, width := grid()
+	p := panels{s.panels[:], width, depth*width + setPad}
+	if b.col != 1 {
+		for n := 0; n < cols; n += width {
+			turnInto(p.data[n/width*p.step:], width, b.data[n*b.col:], b.col, min(width, cols-n), depth, false)
+		}
+		return p
+	}
+	for i := range depth {
+		from := b.data[i*b.row:]
+		for n := 0; n < cols; n += width {
+			copy(p.data[n/width*p.step+i*width:], from[n:min(n+width, cols)])
+		}
+	}
+	return p
 }
 
 // swapped computes a*bᵀ as the transpose of b*aᵀ, which copies a and dst instead of b.
-func swapped(panel []float32, dst Mat, a, b strided, inner int, add bool) {
-	var sums [sumRows * wide]float32
+func swapped(dst Mat, a, b strided, inner int, add bool) {
+	s := scratches.Get().(*scratch)
+	defer scratches.Put(s)
+	high, _ := grid()
+	step := len(s.sums) / swapRows / high &^ 3 * high // whole tiles, and whole blocks of 8 for the transpose
 	turned := strided{b.data, b.col, b.row}
 	for k := 0; k < inner; k += blockK {
 		depth := min(blockK, inner-k)
-		for m := 0; m < dst.Rows; m += wide {
-			rows := min(wide, dst.Rows-m)
-			if a.col == 1 {
-				turnInto(panel, wide, a.from(m, k).data, a.row, rows, depth, false)
-			} else {
-				for i := range depth {
-					copy(panel[i*wide:][:rows], a.from(m, k+i).data)
-				}
-			}
-			for n := 0; n < dst.Cols; n += sumRows {
-				cols := min(sumRows, dst.Cols-n)
-				sweep(Mat{Rows: cols, Cols: rows, Stride: wide, Data: sums[:]}, turned.from(n, k), panel, wide, depth, false)
-				turnInto(dst.Data[m*dst.Stride+n:], dst.Stride, sums[:], wide, cols, rows, add || k > 0)
+		for m := 0; m < dst.Rows; m += swapRows {
+			rows := min(swapRows, dst.Rows-m)
+			p := s.pack(strided{a.from(m, k).data, a.col, a.row}, depth, rows)
+			for n := 0; n < dst.Cols; n += step {
+				cols := min(step, dst.Cols-n)
+				sweep(Mat{Rows: cols, Cols: rows, Stride: swapRows, Data: s.sums[:]}, turned.from(n, k), p, depth, false)
+				turnInto(dst.Data[m*dst.Stride+n:], dst.Stride, s.sums[:], swapRows, cols, rows, add || k > 0)
 			}
 		}
 	}
 }
 
-// sweep computes the at most 32 columns of dst from depth <= 256 rows of b, in tiles of nearly equal height.
-func sweep(dst Mat, a strided, b []float32, ldb, depth int, add bool) {
-	high := 6
-	if active == avx512 {
-		high = 14
-	}
+// sweep computes at most 256 columns of dst from depth <= 256 rows of b, in rows of tiles of nearly equal height. A row of tiles
+// reads its rows of a from the first-level cache after the first tile, and b from the second.
+func sweep(dst Mat, a strided, b panels, depth int, add bool) {
+	high, _ := grid()
 	tiles := (dst.Rows + high - 1) / high
-	for t, m := 0, 0; t < tiles; t++ {
-		rows := (dst.Rows - m + tiles - t - 1) / (tiles - t)
-		if active == avx512 {
-			rowTiles512(dst, m, rows, a, b, ldb, depth, add)
+	low, more := dst.Rows/tiles, dst.Rows%tiles
+	for m := 0; m < dst.Rows; {
+		rows := low
+		if more > 0 {
+			rows++
+			more--
+		}
+		if part := view(dst, m, 0, rows, dst.Cols); active == avx512 {
+			rowTiles512(part, a.from(m, 0), b, depth, add)
 		} else {
-			rowTiles256(dst, m, rows, a, b, ldb, depth, add)
+			rowTiles256(part, a.from(m, 0), b, depth, add)
 		}
 		m += rows
 	}
 }
 
-func rowTiles512(dst Mat, m, rows int, a strided, b []float32, ldb, depth int, add bool) {
-	c, x := &dst.Data[m*dst.Stride], &a.data[m*a.row]
-	mask := uint32(1<<dst.Cols - 1)
-	if dst.Cols > 16 {
-		tile512v2(rows, c, 4*dst.Stride, x, 4*a.row, 4*a.col, &b[0], 4*ldb, depth, mask, add)
-	} else {
-		tile512v1(rows, c, 4*dst.Stride, x, 4*a.row, 4*a.col, &b[0], 4*ldb, depth, mask, add)
+func rowTiles512(dst Mat, a strided, b panels, depth int, add bool) {
+	c, x := 4*dst.Stride, &a.data[0]
+	count := dst.Cols / 32
+	if count > 0 {
+		tile512v2(dst.Rows, &dst.Data[0], c, x, 4*a.row, 4*a.col, &b.data[0], 4*b.row, depth, count, 4*b.step, 0, add)
+	}
+	for n, at := 32*count, count*b.step; n < dst.Cols; n, at = n+16, at+16 {
+		mask := uint32(1<<min(16, dst.Cols-n) - 1)
+		tile512v1(dst.Rows, &dst.Data[n], c, x, 4*a.row, 4*a.col, &b.data[at], 4*b.row, depth, 1, 0, mask, add)
 	}
 }
 
-func rowTiles256(dst Mat, m, rows int, a strided, b []float32, ldb, depth int, add bool) {
-	x := &a.data[m*a.row]
-	n := 0
-	for ; n+16 <= dst.Cols; n += 16 {
-		tile256v2(rows, &dst.Data[m*dst.Stride+n], 4*dst.Stride, x, 4*a.row, 4*a.col, &b[n], 4*ldb, depth, 0, add)
+func rowTiles256(dst Mat, a strided, b panels, depth int, add bool) {
+	c, x := 4*dst.Stride, &a.data[0]
+	count := dst.Cols / 16
+	if count > 0 {
+		tile256v2(dst.Rows, &dst.Data[0], c, x, 4*a.row, 4*a.col, &b.data[0], 4*b.row, depth, count, 4*b.step, 0, add)
 	}
-	for ; n < dst.Cols; n += 8 {
+	for n, at := 16*count, count*b.step; n < dst.Cols; n, at = n+8, at+8 {
 		mask := uint32(32 - 4*min(8, dst.Cols-n)) // where the table has that many set words left
-		tile256v1(rows, &dst.Data[m*dst.Stride+n], 4*dst.Stride, x, 4*a.row, 4*a.col, &b[n], 4*ldb, depth, mask, add)
+		tile256v1(dst.Rows, &dst.Data[n], c, x, 4*a.row, 4*a.col, &b.data[at], 4*b.row, depth, 1, 0, mask, add)
 	}
 }
 
-// turnInto sets dst[j*ldd+i] = src[i*lds+j], or adds, for i < rows and j < cols.
+// turnInto sets dst[j*ldd+i] = src[i*lds+j], or adds, for i < rows and j < cols. Blocks of 8x8 that are copied may overlap.
 func turnInto(dst []float32, ldd int, src []float32, lds, rows, cols int, add bool) {
-	i := 0
-	for ; i+8 <= rows; i += 8 {
+	if rows < 8 || cols < 8 {
+		turnEdge(dst, ldd, src, lds, 0, rows, 0, cols, add)
+		return
+	}
+	for r := 0; r < rows; r += 8 {
+		i := r
+		if r+8 > rows {
+			if add {
+				turnEdge(dst, ldd, src, lds, r, rows, 0, cols, add)
+				return
+			}
+			i = rows - 8
+		}
 		j := cols &^ 7
 		switch {
-		case j == 0:
 		case add:
 			transposeAdd8(&dst[i], 4*ldd, &src[i*lds], 4*lds, j/8)
+			turnEdge(dst, ldd, src, lds, i, i+8, j, cols, add)
 		default:
 			transpose8(&dst[i], 4*ldd, &src[i*lds], 4*lds, j/8)
+			if j < cols {
+				j = cols - 8
+				transpose8(&dst[j*ldd+i], 4*ldd, &src[i*lds+j], 4*lds, 1)
+			}
 		}
-		turnEdge(dst, ldd, src, lds, i, i+8, j, cols, add)
 	}
-	turnEdge(dst, ldd, src, lds, i, rows, 0, cols, add)
 }
 
 func turnEdge(dst []float32, ldd int, src []float32, lds, row, rows, col, cols int, add bool) {

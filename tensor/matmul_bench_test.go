@@ -37,7 +37,26 @@ func BenchmarkMul(b *testing.B) {
 		{"NN", MulNN, 256, 784, 256, false, false},
 		{"TN", MulTN, 784, 256, 256, true, false},
 		{"NT", MulNT, 256, 64, 588, false, true},
+		{"NT", MulNT, 256, 64, 784, false, true},
 		{"NN", MulNN, 1024, 1024, 1024, false, false},
+		{"NN", MulNN, 32, 784, 256, false, false},
+		{"TN", MulTN, 784, 32, 256, true, false},
+		{"NT", MulNT, 32, 256, 784, false, true},
+		{"NN", MulNN, 256, 576, 64, false, false}, // convolutions as products
+		{"NN", MulNN, 256, 1152, 128, false, false},
+		{"NN", MulNN, 64, 2304, 256, false, false},
+		{"NN", MulNN, 64, 4608, 512, false, false},
+		{"NN", MulNN, 256, 4608, 512, false, false},
+		{"TN", MulTN, 576, 256, 64, true, false},
+		{"TN", MulTN, 1152, 256, 128, true, false},
+		{"TN", MulTN, 2304, 64, 256, true, false},
+		{"TN", MulTN, 4608, 64, 512, true, false},
+		{"TN", MulTN, 4608, 256, 512, true, false},
+		{"NT", MulNT, 256, 64, 576, false, true},
+		{"NT", MulNT, 256, 128, 1152, false, true},
+		{"NT", MulNT, 64, 256, 2304, false, true},
+		{"NT", MulNT, 64, 512, 4608, false, true},
+		{"NT", MulNT, 256, 512, 4608, false, true},
 	} {
 		each(func(l level) {
 			b.Run(fmt.Sprintf("%s/%dx%dx%d/%s", s.name, s.m, s.k, s.n, levelNames[l]), func(b *testing.B) {

@@ -3,221 +3,221 @@
 package tensor
 
 //go:noescape
-func tile512x1x1(c *float32, ldc int, a *float32, row, col int, b *float32, ldb, k int, mask uint32, add bool)
+func tile512x1x1(c *float32, ldc int, a *float32, row, col int, b *float32, ldb, k, panels, step int, mask uint32, add bool)
 
 //go:noescape
-func tile512x2x1(c *float32, ldc int, a *float32, row, col int, b *float32, ldb, k int, mask uint32, add bool)
+func tile512x2x1(c *float32, ldc int, a *float32, row, col int, b *float32, ldb, k, panels, step int, mask uint32, add bool)
 
 //go:noescape
-func tile512x3x1(c *float32, ldc int, a *float32, row, col int, b *float32, ldb, k int, mask uint32, add bool)
+func tile512x3x1(c *float32, ldc int, a *float32, row, col int, b *float32, ldb, k, panels, step int, mask uint32, add bool)
 
 //go:noescape
-func tile512x4x1(c *float32, ldc int, a *float32, row, col int, b *float32, ldb, k int, mask uint32, add bool)
+func tile512x4x1(c *float32, ldc int, a *float32, row, col int, b *float32, ldb, k, panels, step int, mask uint32, add bool)
 
 //go:noescape
-func tile512x5x1(c *float32, ldc int, a *float32, row, col int, b *float32, ldb, k int, mask uint32, add bool)
+func tile512x5x1(c *float32, ldc int, a *float32, row, col int, b *float32, ldb, k, panels, step int, mask uint32, add bool)
 
 //go:noescape
-func tile512x6x1(c *float32, ldc int, a *float32, row, col int, b *float32, ldb, k int, mask uint32, add bool)
+func tile512x6x1(c *float32, ldc int, a *float32, row, col int, b *float32, ldb, k, panels, step int, mask uint32, add bool)
 
 //go:noescape
-func tile512x7x1(c *float32, ldc int, a *float32, row, col int, b *float32, ldb, k int, mask uint32, add bool)
+func tile512x7x1(c *float32, ldc int, a *float32, row, col int, b *float32, ldb, k, panels, step int, mask uint32, add bool)
 
 //go:noescape
-func tile512x8x1(c *float32, ldc int, a *float32, row, col int, b *float32, ldb, k int, mask uint32, add bool)
+func tile512x8x1(c *float32, ldc int, a *float32, row, col int, b *float32, ldb, k, panels, step int, mask uint32, add bool)
 
 //go:noescape
-func tile512x9x1(c *float32, ldc int, a *float32, row, col int, b *float32, ldb, k int, mask uint32, add bool)
+func tile512x9x1(c *float32, ldc int, a *float32, row, col int, b *float32, ldb, k, panels, step int, mask uint32, add bool)
 
 //go:noescape
-func tile512x10x1(c *float32, ldc int, a *float32, row, col int, b *float32, ldb, k int, mask uint32, add bool)
+func tile512x10x1(c *float32, ldc int, a *float32, row, col int, b *float32, ldb, k, panels, step int, mask uint32, add bool)
 
 //go:noescape
-func tile512x11x1(c *float32, ldc int, a *float32, row, col int, b *float32, ldb, k int, mask uint32, add bool)
+func tile512x11x1(c *float32, ldc int, a *float32, row, col int, b *float32, ldb, k, panels, step int, mask uint32, add bool)
 
 //go:noescape
-func tile512x12x1(c *float32, ldc int, a *float32, row, col int, b *float32, ldb, k int, mask uint32, add bool)
+func tile512x12x1(c *float32, ldc int, a *float32, row, col int, b *float32, ldb, k, panels, step int, mask uint32, add bool)
 
 //go:noescape
-func tile512x13x1(c *float32, ldc int, a *float32, row, col int, b *float32, ldb, k int, mask uint32, add bool)
+func tile512x13x1(c *float32, ldc int, a *float32, row, col int, b *float32, ldb, k, panels, step int, mask uint32, add bool)
 
 //go:noescape
-func tile512x14x1(c *float32, ldc int, a *float32, row, col int, b *float32, ldb, k int, mask uint32, add bool)
+func tile512x14x1(c *float32, ldc int, a *float32, row, col int, b *float32, ldb, k, panels, step int, mask uint32, add bool)
 
-func tile512v1(rows int, c *float32, ldc int, a *float32, row, col int, b *float32, ldb, k int, mask uint32, add bool) {
+func tile512v1(rows int, c *float32, ldc int, a *float32, row, col int, b *float32, ldb, k, panels, step int, mask uint32, add bool) {
 	switch rows {
 	case 1:
-		tile512x1x1(c, ldc, a, row, col, b, ldb, k, mask, add)
+		tile512x1x1(c, ldc, a, row, col, b, ldb, k, panels, step, mask, add)
 	case 2:
-		tile512x2x1(c, ldc, a, row, col, b, ldb, k, mask, add)
+		tile512x2x1(c, ldc, a, row, col, b, ldb, k, panels, step, mask, add)
 	case 3:
-		tile512x3x1(c, ldc, a, row, col, b, ldb, k, mask, add)
+		tile512x3x1(c, ldc, a, row, col, b, ldb, k, panels, step, mask, add)
 	case 4:
-		tile512x4x1(c, ldc, a, row, col, b, ldb, k, mask, add)
+		tile512x4x1(c, ldc, a, row, col, b, ldb, k, panels, step, mask, add)
 	case 5:
-		tile512x5x1(c, ldc, a, row, col, b, ldb, k, mask, add)
+		tile512x5x1(c, ldc, a, row, col, b, ldb, k, panels, step, mask, add)
 	case 6:
-		tile512x6x1(c, ldc, a, row, col, b, ldb, k, mask, add)
+		tile512x6x1(c, ldc, a, row, col, b, ldb, k, panels, step, mask, add)
 	case 7:
-		tile512x7x1(c, ldc, a, row, col, b, ldb, k, mask, add)
+		tile512x7x1(c, ldc, a, row, col, b, ldb, k, panels, step, mask, add)
 	case 8:
-		tile512x8x1(c, ldc, a, row, col, b, ldb, k, mask, add)
+		tile512x8x1(c, ldc, a, row, col, b, ldb, k, panels, step, mask, add)
 	case 9:
-		tile512x9x1(c, ldc, a, row, col, b, ldb, k, mask, add)
+		tile512x9x1(c, ldc, a, row, col, b, ldb, k, panels, step, mask, add)
 	case 10:
-		tile512x10x1(c, ldc, a, row, col, b, ldb, k, mask, add)
+		tile512x10x1(c, ldc, a, row, col, b, ldb, k, panels, step, mask, add)
 	case 11:
-		tile512x11x1(c, ldc, a, row, col, b, ldb, k, mask, add)
+		tile512x11x1(c, ldc, a, row, col, b, ldb, k, panels, step, mask, add)
 	case 12:
-		tile512x12x1(c, ldc, a, row, col, b, ldb, k, mask, add)
+		tile512x12x1(c, ldc, a, row, col, b, ldb, k, panels, step, mask, add)
 	case 13:
-		tile512x13x1(c, ldc, a, row, col, b, ldb, k, mask, add)
+		tile512x13x1(c, ldc, a, row, col, b, ldb, k, panels, step, mask, add)
 	case 14:
-		tile512x14x1(c, ldc, a, row, col, b, ldb, k, mask, add)
+		tile512x14x1(c, ldc, a, row, col, b, ldb, k, panels, step, mask, add)
 	}
 }
 
 //go:noescape
-func tile512x1x2(c *float32, ldc int, a *float32, row, col int, b *float32, ldb, k int, mask uint32, add bool)
+func tile512x1x2(c *float32, ldc int, a *float32, row, col int, b *float32, ldb, k, panels, step int, mask uint32, add bool)
 
 //go:noescape
-func tile512x2x2(c *float32, ldc int, a *float32, row, col int, b *float32, ldb, k int, mask uint32, add bool)
+func tile512x2x2(c *float32, ldc int, a *float32, row, col int, b *float32, ldb, k, panels, step int, mask uint32, add bool)
 
 //go:noescape
-func tile512x3x2(c *float32, ldc int, a *float32, row, col int, b *float32, ldb, k int, mask uint32, add bool)
+func tile512x3x2(c *float32, ldc int, a *float32, row, col int, b *float32, ldb, k, panels, step int, mask uint32, add bool)
 
 //go:noescape
-func tile512x4x2(c *float32, ldc int, a *float32, row, col int, b *float32, ldb, k int, mask uint32, add bool)
+func tile512x4x2(c *float32, ldc int, a *float32, row, col int, b *float32, ldb, k, panels, step int, mask uint32, add bool)
 
 //go:noescape
-func tile512x5x2(c *float32, ldc int, a *float32, row, col int, b *float32, ldb, k int, mask uint32, add bool)
+func tile512x5x2(c *float32, ldc int, a *float32, row, col int, b *float32, ldb, k, panels, step int, mask uint32, add bool)
 
 //go:noescape
-func tile512x6x2(c *float32, ldc int, a *float32, row, col int, b *float32, ldb, k int, mask uint32, add bool)
+func tile512x6x2(c *float32, ldc int, a *float32, row, col int, b *float32, ldb, k, panels, step int, mask uint32, add bool)
 
 //go:noescape
-func tile512x7x2(c *float32, ldc int, a *float32, row, col int, b *float32, ldb, k int, mask uint32, add bool)
+func tile512x7x2(c *float32, ldc int, a *float32, row, col int, b *float32, ldb, k, panels, step int, mask uint32, add bool)
 
 //go:noescape
-func tile512x8x2(c *float32, ldc int, a *float32, row, col int, b *float32, ldb, k int, mask uint32, add bool)
+func tile512x8x2(c *float32, ldc int, a *float32, row, col int, b *float32, ldb, k, panels, step int, mask uint32, add bool)
 
 //go:noescape
-func tile512x9x2(c *float32, ldc int, a *float32, row, col int, b *float32, ldb, k int, mask uint32, add bool)
+func tile512x9x2(c *float32, ldc int, a *float32, row, col int, b *float32, ldb, k, panels, step int, mask uint32, add bool)
 
 //go:noescape
-func tile512x10x2(c *float32, ldc int, a *float32, row, col int, b *float32, ldb, k int, mask uint32, add bool)
+func tile512x10x2(c *float32, ldc int, a *float32, row, col int, b *float32, ldb, k, panels, step int, mask uint32, add bool)
 
 //go:noescape
-func tile512x11x2(c *float32, ldc int, a *float32, row, col int, b *float32, ldb, k int, mask uint32, add bool)
+func tile512x11x2(c *float32, ldc int, a *float32, row, col int, b *float32, ldb, k, panels, step int, mask uint32, add bool)
 
 //go:noescape
-func tile512x12x2(c *float32, ldc int, a *float32, row, col int, b *float32, ldb, k int, mask uint32, add bool)
+func tile512x12x2(c *float32, ldc int, a *float32, row, col int, b *float32, ldb, k, panels, step int, mask uint32, add bool)
 
 //go:noescape
-func tile512x13x2(c *float32, ldc int, a *float32, row, col int, b *float32, ldb, k int, mask uint32, add bool)
+func tile512x13x2(c *float32, ldc int, a *float32, row, col int, b *float32, ldb, k, panels, step int, mask uint32, add bool)
 
 //go:noescape
-func tile512x14x2(c *float32, ldc int, a *float32, row, col int, b *float32, ldb, k int, mask uint32, add bool)
+func tile512x14x2(c *float32, ldc int, a *float32, row, col int, b *float32, ldb, k, panels, step int, mask uint32, add bool)
 
-func tile512v2(rows int, c *float32, ldc int, a *float32, row, col int, b *float32, ldb, k int, mask uint32, add bool) {
+func tile512v2(rows int, c *float32, ldc int, a *float32, row, col int, b *float32, ldb, k, panels, step int, mask uint32, add bool) {
 	switch rows {
 	case 1:
-		tile512x1x2(c, ldc, a, row, col, b, ldb, k, mask, add)
+		tile512x1x2(c, ldc, a, row, col, b, ldb, k, panels, step, mask, add)
 	case 2:
-		tile512x2x2(c, ldc, a, row, col, b, ldb, k, mask, add)
+		tile512x2x2(c, ldc, a, row, col, b, ldb, k, panels, step, mask, add)
 	case 3:
-		tile512x3x2(c, ldc, a, row, col, b, ldb, k, mask, add)
+		tile512x3x2(c, ldc, a, row, col, b, ldb, k, panels, step, mask, add)
 	case 4:
-		tile512x4x2(c, ldc, a, row, col, b, ldb, k, mask, add)
+		tile512x4x2(c, ldc, a, row, col, b, ldb, k, panels, step, mask, add)
 	case 5:
-		tile512x5x2(c, ldc, a, row, col, b, ldb, k, mask, add)
+		tile512x5x2(c, ldc, a, row, col, b, ldb, k, panels, step, mask, add)
 	case 6:
-		tile512x6x2(c, ldc, a, row, col, b, ldb, k, mask, add)
+		tile512x6x2(c, ldc, a, row, col, b, ldb, k, panels, step, mask, add)
 	case 7:
-		tile512x7x2(c, ldc, a, row, col, b, ldb, k, mask, add)
+		tile512x7x2(c, ldc, a, row, col, b, ldb, k, panels, step, mask, add)
 	case 8:
-		tile512x8x2(c, ldc, a, row, col, b, ldb, k, mask, add)
+		tile512x8x2(c, ldc, a, row, col, b, ldb, k, panels, step, mask, add)
 	case 9:
-		tile512x9x2(c, ldc, a, row, col, b, ldb, k, mask, add)
+		tile512x9x2(c, ldc, a, row, col, b, ldb, k, panels, step, mask, add)
 	case 10:
-		tile512x10x2(c, ldc, a, row, col, b, ldb, k, mask, add)
+		tile512x10x2(c, ldc, a, row, col, b, ldb, k, panels, step, mask, add)
 	case 11:
-		tile512x11x2(c, ldc, a, row, col, b, ldb, k, mask, add)
+		tile512x11x2(c, ldc, a, row, col, b, ldb, k, panels, step, mask, add)
 	case 12:
-		tile512x12x2(c, ldc, a, row, col, b, ldb, k, mask, add)
+		tile512x12x2(c, ldc, a, row, col, b, ldb, k, panels, step, mask, add)
 	case 13:
-		tile512x13x2(c, ldc, a, row, col, b, ldb, k, mask, add)
+		tile512x13x2(c, ldc, a, row, col, b, ldb, k, panels, step, mask, add)
 	case 14:
-		tile512x14x2(c, ldc, a, row, col, b, ldb, k, mask, add)
+		tile512x14x2(c, ldc, a, row, col, b, ldb, k, panels, step, mask, add)
 	}
 }
 
 //go:noescape
-func tile256x1x1(c *float32, ldc int, a *float32, row, col int, b *float32, ldb, k int, mask uint32, add bool)
+func tile256x1x1(c *float32, ldc int, a *float32, row, col int, b *float32, ldb, k, panels, step int, mask uint32, add bool)
 
 //go:noescape
-func tile256x2x1(c *float32, ldc int, a *float32, row, col int, b *float32, ldb, k int, mask uint32, add bool)
+func tile256x2x1(c *float32, ldc int, a *float32, row, col int, b *float32, ldb, k, panels, step int, mask uint32, add bool)
 
 //go:noescape
-func tile256x3x1(c *float32, ldc int, a *float32, row, col int, b *float32, ldb, k int, mask uint32, add bool)
+func tile256x3x1(c *float32, ldc int, a *float32, row, col int, b *float32, ldb, k, panels, step int, mask uint32, add bool)
 
 //go:noescape
-func tile256x4x1(c *float32, ldc int, a *float32, row, col int, b *float32, ldb, k int, mask uint32, add bool)
+func tile256x4x1(c *float32, ldc int, a *float32, row, col int, b *float32, ldb, k, panels, step int, mask uint32, add bool)
 
 //go:noescape
-func tile256x5x1(c *float32, ldc int, a *float32, row, col int, b *float32, ldb, k int, mask uint32, add bool)
+func tile256x5x1(c *float32, ldc int, a *float32, row, col int, b *float32, ldb, k, panels, step int, mask uint32, add bool)
 
 //go:noescape
-func tile256x6x1(c *float32, ldc int, a *float32, row, col int, b *float32, ldb, k int, mask uint32, add bool)
+func tile256x6x1(c *float32, ldc int, a *float32, row, col int, b *float32, ldb, k, panels, step int, mask uint32, add bool)
 
-func tile256v1(rows int, c *float32, ldc int, a *float32, row, col int, b *float32, ldb, k int, mask uint32, add bool) {
+func tile256v1(rows int, c *float32, ldc int, a *float32, row, col int, b *float32, ldb, k, panels, step int, mask uint32, add bool) {
 	switch rows {
 	case 1:
-		tile256x1x1(c, ldc, a, row, col, b, ldb, k, mask, add)
+		tile256x1x1(c, ldc, a, row, col, b, ldb, k, panels, step, mask, add)
 	case 2:
-		tile256x2x1(c, ldc, a, row, col, b, ldb, k, mask, add)
+		tile256x2x1(c, ldc, a, row, col, b, ldb, k, panels, step, mask, add)
 	case 3:
-		tile256x3x1(c, ldc, a, row, col, b, ldb, k, mask, add)
+		tile256x3x1(c, ldc, a, row, col, b, ldb, k, panels, step, mask, add)
 	case 4:
-		tile256x4x1(c, ldc, a, row, col, b, ldb, k, mask, add)
+		tile256x4x1(c, ldc, a, row, col, b, ldb, k, panels, step, mask, add)
 	case 5:
-		tile256x5x1(c, ldc, a, row, col, b, ldb, k, mask, add)
+		tile256x5x1(c, ldc, a, row, col, b, ldb, k, panels, step, mask, add)
 	case 6:
-		tile256x6x1(c, ldc, a, row, col, b, ldb, k, mask, add)
+		tile256x6x1(c, ldc, a, row, col, b, ldb, k, panels, step, mask, add)
 	}
 }
 
 //go:noescape
-func tile256x1x2(c *float32, ldc int, a *float32, row, col int, b *float32, ldb, k int, mask uint32, add bool)
+func tile256x1x2(c *float32, ldc int, a *float32, row, col int, b *float32, ldb, k, panels, step int, mask uint32, add bool)
 
 //go:noescape
-func tile256x2x2(c *float32, ldc int, a *float32, row, col int, b *float32, ldb, k int, mask uint32, add bool)
+func tile256x2x2(c *float32, ldc int, a *float32, row, col int, b *float32, ldb, k, panels, step int, mask uint32, add bool)
 
 //go:noescape
-func tile256x3x2(c *float32, ldc int, a *float32, row, col int, b *float32, ldb, k int, mask uint32, add bool)
+func tile256x3x2(c *float32, ldc int, a *float32, row, col int, b *float32, ldb, k, panels, step int, mask uint32, add bool)
 
 //go:noescape
-func tile256x4x2(c *float32, ldc int, a *float32, row, col int, b *float32, ldb, k int, mask uint32, add bool)
+func tile256x4x2(c *float32, ldc int, a *float32, row, col int, b *float32, ldb, k, panels, step int, mask uint32, add bool)
 
 //go:noescape
-func tile256x5x2(c *float32, ldc int, a *float32, row, col int, b *float32, ldb, k int, mask uint32, add bool)
+func tile256x5x2(c *float32, ldc int, a *float32, row, col int, b *float32, ldb, k, panels, step int, mask uint32, add bool)
 
 //go:noescape
-func tile256x6x2(c *float32, ldc int, a *float32, row, col int, b *float32, ldb, k int, mask uint32, add bool)
+func tile256x6x2(c *float32, ldc int, a *float32, row, col int, b *float32, ldb, k, panels, step int, mask uint32, add bool)
 
-func tile256v2(rows int, c *float32, ldc int, a *float32, row, col int, b *float32, ldb, k int, mask uint32, add bool) {
+func tile256v2(rows int, c *float32, ldc int, a *float32, row, col int, b *float32, ldb, k, panels, step int, mask uint32, add bool) {
 	switch rows {
 	case 1:
-		tile256x1x2(c, ldc, a, row, col, b, ldb, k, mask, add)
+		tile256x1x2(c, ldc, a, row, col, b, ldb, k, panels, step, mask, add)
 	case 2:
-		tile256x2x2(c, ldc, a, row, col, b, ldb, k, mask, add)
+		tile256x2x2(c, ldc, a, row, col, b, ldb, k, panels, step, mask, add)
 	case 3:
-		tile256x3x2(c, ldc, a, row, col, b, ldb, k, mask, add)
+		tile256x3x2(c, ldc, a, row, col, b, ldb, k, panels, step, mask, add)
 	case 4:
-		tile256x4x2(c, ldc, a, row, col, b, ldb, k, mask, add)
+		tile256x4x2(c, ldc, a, row, col, b, ldb, k, panels, step, mask, add)
 	case 5:
-		tile256x5x2(c, ldc, a, row, col, b, ldb, k, mask, add)
+		tile256x5x2(c, ldc, a, row, col, b, ldb, k, panels, step, mask, add)
 	case 6:
-		tile256x6x2(c, ldc, a, row, col, b, ldb, k, mask, add)
+		tile256x6x2(c, ldc, a, row, col, b, ldb, k, panels, step, mask, add)
 	}
 }

@@ -37,5 +37,6 @@ func files() map[string][]byte {
 		"norm_amd64.s":       normFile(),
 		"activation_amd64.s": activationFile(),
 		"maxpool_amd64.s":    maxPoolFile(),
+		"amx_amd64.s":        amxFile(),
 	}
 }

@@ -20,7 +20,8 @@ var isas = []isa{
 }
 
 // Registers: SI, R9, R10 point to rows 0, 5 and 10 of A; AX is A's row stride, BX three times that, CX its
-// column stride; DX, R8 are B and its row stride; R11 counts k; DI, R12 are C and its row stride. All strides in bytes.
+// column stride; DX, R8 are B and its row stride; R11 counts k; DI, R12 are C and its row stride. All strides in bytes. Arguments
+// that change from panel to panel stay in memory.
 var bases = []string{"SI", "R9", "R10"}
 
 // address returns the operand for row r of A at the current k.
@@ -28,7 +29,7 @@ func address(r int) string {
 	return fmt.Sprintf([]string{"(%s)", "(%s)(AX*1)", "(%s)(AX*2)", "(%s)(BX*1)", "(%s)(AX*4)"}[r%5], bases[r/5])
 }
 
-const tileArgs = "c *float32, ldc int, a *float32, row, col int, b *float32, ldb, k int, mask uint32, add bool"
+const tileArgs = "c *float32, ldc int, a *float32, row, col int, b *float32, ldb, k, panels, step int, mask uint32, add bool"
 
 func tileFiles() (tiles, stubs []byte) {
 	t := assembly()
@@ -56,49 +57,51 @@ func (m isa) tileName(rows, vectors int) string {
 func (m isa) selector(g *bytes.Buffer, vectors int) {
 	fmt.Fprintf(g, "\nfunc tile%sv%d(rows int, %s) {\n\tswitch rows {\n", m.name, vectors, tileArgs)
 	for rows := 1; rows <= m.rows; rows++ {
-		fmt.Fprintf(g, "\tcase %d:\n\t\t%s(c, ldc, a, row, col, b, ldb, k, mask, add)\n", rows, m.tileName(rows, vectors))
+		fmt.Fprintf(g, "\tcase %d:\n\t\t%s(c, ldc, a, row, col, b, ldb, k, panels, step, mask, add)\n", rows, m.tileName(rows, vectors))
 	}
 	g.WriteString("\t}\n}\n")
 }
 
 func (m isa) reg(i int) string { return fmt.Sprintf("%s%d", m.prefix, i) }
 
-// masked says whether a tile reads its vectors through a mask. AVX2 has no register left for masks in a full tile.
-func (m isa) masked(vectors int) bool { return m.prefix == "Z" || vectors == 1 }
+// masked says whether a tile reads its vectors through a mask: a masked load takes a multiply-add's place, and AVX2 has no
+// register left for masks in a full tile.
+func (m isa) masked(vectors int) bool { return vectors == 1 }
 
 func (m isa) load(t *text, from string, vector, vectors int, to string) {
 	at := fmt.Sprintf("%d(%s)", vector*m.bytes, from)
 	switch {
-	case m.prefix == "Z":
-		t.op("VMOVUPS.Z %s, K%d, %s", at, vector+1, to)
-	case m.masked(vectors):
-		t.op("VMASKMOVPS %s, Y15, %s", at, to)
-	default:
+	case !m.masked(vectors):
 		t.op("VMOVUPS %s, %s", at, to)
+	case m.prefix == "Z":
+		t.op("VMOVUPS.Z %s, K1, %s", at, to)
+	default:
+		t.op("VMASKMOVPS %s, Y15, %s", at, to)
 	}
 }
 
 func (m isa) store(t *text, from string, vector, vectors int) {
 	at := fmt.Sprintf("%d(DI)", vector*m.bytes)
 	switch {
-	case m.prefix == "Z":
-		t.op("VMOVUPS %s, K%d, %s", from, vector+1, at)
-	case m.masked(vectors):
-		t.op("VMASKMOVPS %s, Y15, %s", from, at)
-	default:
+	case !m.masked(vectors):
 		t.op("VMOVUPS %s, %s", from, at)
+	case m.prefix == "Z":
+		t.op("VMOVUPS %s, K1, %s", from, at)
+	default:
+		t.op("VMASKMOVPS %s, Y15, %s", from, at)
 	}
 }
 
 func (m isa) tile(t *text, rows, vectors int) {
 	name := m.tileName(rows, vectors)
-	t.function(fmt.Sprintf("func %s(%s)", name, tileArgs), name, 69)
+	t.function(fmt.Sprintf("func %s(%s)", name, tileArgs), name, 85)
 	m.begin(t, rows, vectors)
 	t.label("loop")
 	for v := range vectors {
 		m.load(t, "DX", v, vectors, m.reg(m.first+v))
 	}
 	t.op("ADDQ R8, DX")
+	m.fetch(t, rows, vectors)
 	for r := range rows {
 		a := m.reg(m.first + 2 + r%2)
 		if m.prefix == "Y" {
@@ -117,31 +120,51 @@ func (m isa) tile(t *text, rows, vectors int) {
 	m.finish(t, rows, vectors)
 }
 
-// begin loads the arguments and clears the accumulators.
+// fetch asks for the rows of B, and of A where its columns are contiguous, that are read eight steps later: neither has a
+// stride that the processor foresees.
+func (m isa) fetch(t *text, rows, vectors int) {
+	for at := 0; at < m.bytes*vectors; at += 64 {
+		t.op("PREFETCHT0 %d(DX)(R8*8)", at)
+	}
+	t.op("PREFETCHT0 (SI)(CX*8)")
+	t.op("PREFETCHT0 %d(SI)(CX*8)", 4*rows-4)
+}
+
+// begin loads the arguments, asks for C, which the end needs, and clears the accumulators.
 func (m isa) begin(t *text, rows, vectors int) {
 	for _, arg := range []string{
-		"c+0(FP), DI", "ldc+8(FP), R12", "a+16(FP), SI", "row+24(FP), AX", "col+32(FP), CX",
-		"b+40(FP), DX", "ldb+48(FP), R8", "k+56(FP), R11",
+		"ldc+8(FP), R12", "row+24(FP), AX", "col+32(FP), CX",
+		"ldb+48(FP), R8",
 	} {
 		t.op("MOVQ %s", arg)
 	}
 	t.op("LEAQ (AX)(AX*2), BX")
+	switch {
+	case !m.masked(vectors):
+	case m.prefix == "Z":
+		t.op("MOVL mask+80(FP), R13")
+		t.op("KMOVW R13, K1")
+	default: // mask holds 32-4*columns, an offset into the table
+		t.op("MOVL mask+80(FP), R13")
+		t.op("LEAQ ·masks(SB), DX")
+		t.op("VMOVUPS (DX)(R13*1), Y15")
+	}
+	t.label("panel")
+	for _, arg := range []string{"c+0(FP), DI", "a+16(FP), SI", "b+40(FP), DX", "k+56(FP), R11"} {
+		t.op("MOVQ %s", arg)
+	}
 	for i := 1; i*5 < rows; i++ {
 		t.op("LEAQ (%s)(AX*4), %s", bases[i-1], bases[i])
 		t.op("ADDQ AX, %s", bases[i])
 	}
-	switch {
-	case m.prefix == "Z":
-		t.op("MOVL mask+64(FP), R13")
-		t.op("KMOVW R13, K1")
-		if vectors == 2 {
-			t.op("SHRL $16, R13")
-			t.op("KMOVW R13, K2")
+	t.op("MOVQ DI, R13")
+	for r := range rows {
+		for at := 0; at < m.bytes*vectors; at += 64 {
+			t.op("PREFETCHT0 %d(R13)", at)
 		}
-	case m.masked(vectors): // mask holds 32-4*columns, an offset into the table
-		t.op("MOVL mask+64(FP), R13")
-		t.op("LEAQ ·masks(SB), R15")
-		t.op("VMOVUPS (R15)(R13*1), Y15")
+		if r+1 < rows {
+			t.op("ADDQ R12, R13")
+		}
 	}
 	for i := range rows * vectors {
 		clear := "VXORPS"
@@ -152,9 +175,14 @@ func (m isa) begin(t *text, rows, vectors int) {
 	}
 }
 
-// finish adds the accumulators to C or stores them.
+// finish adds the accumulators to C or stores them, and goes on to the next panel.
 func (m isa) finish(t *text, rows, vectors int) {
-	t.op("MOVBLZX add+68(FP), R13")
+	if !m.masked(vectors) {
+		t.op("ADDQ $%d, c+0(FP)", m.bytes*vectors)
+		t.op("MOVQ step+72(FP), R13")
+		t.op("ADDQ R13, b+40(FP)")
+	}
+	t.op("MOVBLZX add+84(FP), R13")
 	t.op("TESTL R13, R13")
 	t.op("JZ store")
 	for _, add := range []bool{true, false} {
@@ -172,6 +200,10 @@ func (m isa) finish(t *text, rows, vectors int) {
 			if r+1 < rows {
 				t.op("ADDQ R12, DI")
 			}
+		}
+		if !m.masked(vectors) {
+			t.op("DECQ panels+64(FP)")
+			t.op("JNZ panel")
 		}
 		t.end()
 	}

@@ -2,8 +2,8 @@ package main
 
 import "fmt"
 
-// transposeFile writes the transpose of strips of 8 rows in blocks of 8x8: pairs of rows are interleaved, then pairs of pairs,
-// then halves.
+// transposeFile writes the transpose of strips of 8 rows in blocks of 8x8. Halves of rows r and r+4 are loaded into one vector, so
+// that interleaving pairs of rows, then pairs of pairs, leaves whole columns.
 func transposeFile() []byte {
 	t := assembly()
 	for _, add := range []bool{false, true} {
@@ -18,28 +18,24 @@ func transposeFile() []byte {
 		t.op("LEAQ (R9)(R9*2), R10")
 		t.op("LEAQ (SI)(R9*4), R11")
 		t.label("loop")
-		for r := range 8 {
-			t.op("VMOVUPS (%s)%s, Y%d", []string{"SI", "R11"}[r/4], []string{"", "(R9*1)", "(R9*2)", "(R10*1)"}[r%4], r)
-		}
-		for i := 0; i < 8; i += 2 { // Y8..Y15: pairs of rows
-			t.op("VUNPCKLPS Y%d, Y%d, Y%d", i+1, i, 8+i)
-			t.op("VUNPCKHPS Y%d, Y%d, Y%d", i+1, i, 9+i)
-		}
-		for h := range 2 { // Y0..Y7: four rows, columns c and c+4
-			lo, hi, to := 8+4*h, 10+4*h, 4*h
+		row := []string{"", "(R9*1)", "(R9*2)", "(R10*1)"}
+		for h := range 2 { // columns 0 to 3, then 4 to 7
+			for r := range 4 {
+				t.op("VMOVUPS %d(SI)%s, X%d", 16*h, row[r], r)
+				t.op("VINSERTF128 $1, %d(R11)%s, Y%d, Y%[3]d", 16*h, row[r], r)
+			}
+			for i := range 2 { // Y4..Y7: pairs of rows, columns 0 and 1, then 2 and 3
+				t.op("VUNPCKLPS Y%d, Y%d, Y%d", 2*i+1, 2*i, 4+i)
+				t.op("VUNPCKHPS Y%d, Y%d, Y%d", 2*i+1, 2*i, 6+i)
+			}
 			for c := range 4 {
-				imm := []string{"$0x44", "$0xee"}[c%2]
-				t.op("VSHUFPS %s, Y%d, Y%d, Y%d", imm, hi+c/2, lo+c/2, to+c)
+				t.op("VSHUFPS %s, Y%d, Y%d, Y%d", []string{"$0x44", "$0xee"}[c%2], 5+2*(c/2), 4+2*(c/2), 8+c)
+				if add {
+					t.op("VADDPS (DI), Y%d, Y%[1]d", 8+c)
+				}
+				t.op("VMOVUPS Y%d, (DI)", 8+c)
+				t.op("ADDQ R8, DI")
 			}
-		}
-		for c := range 8 {
-			imm := []string{"$0x20", "$0x31"}[c/4]
-			t.op("VPERM2F128 %s, Y%d, Y%d, Y8", imm, 4+c%4, c%4)
-			if add {
-				t.op("VADDPS (DI), Y8, Y8")
-			}
-			t.op("VMOVUPS Y8, (DI)")
-			t.op("ADDQ R8, DI")
 		}
 		t.op("ADDQ $32, SI")
 		t.op("ADDQ $32, R11")
