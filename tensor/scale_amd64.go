@@ -7,6 +7,16 @@ package tensor
 //go:noescape
 func copyRow16(dst, src, next *float32, blocks int)
 
+// scale8 is Scale of 8*blocks elements, blocks >= 1.
+//
+//go:noescape
+func scale8(v, x *float32, f float32, blocks int)
+
+// finite8 is Finite of 8*blocks elements, blocks >= 1.
+//
+//go:noescape
+func finite8(x *float32, blocks int) bool
+
 func fastCopyRow(dst, src, next []float32) int {
 	blocks := min(len(dst), longest) / 16
 	if active == portable || blocks == 0 {

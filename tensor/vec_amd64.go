@@ -26,16 +26,6 @@ func accumulate8(sums *float64, x *float32, w float64, blocks int)
 //go:noescape
 func narrow8(dst *float32, sums *float64, blocks int)
 
-// scale8 is Scale of 8*blocks elements, blocks >= 1.
-//
-//go:noescape
-func scale8(v, x *float32, f float32, blocks int)
-
-// finite8 is Finite of 8*blocks elements, blocks >= 1.
-//
-//go:noescape
-func finite8(x *float32, blocks int) bool
-
 func fastScaleToward(x []float32, f float64) int {
 	done := 0
 	for active != portable && done+8 <= len(x) {
