@@ -22,22 +22,21 @@ type Options struct {
 
 // Report is what was measured. Rates are medians, shares are over the peak of the same run.
 type Report struct {
-	Kernels          string        `json:"kernels"`
-	Workers          int           `json:"workers"`
-	Seconds          float64       `json:"seconds"`
-	PeakGFLOPS       float64       `json:"peak_gflops"` // multiply-adds on registers, all workers, two operations each
-	PeakGFLOPSOne    float64       `json:"peak_gflops_one_core"`
-	BandwidthGBs     float64       `json:"bandwidth_gbs"` // triad, all workers
-	BandwidthGBsOne  float64       `json:"bandwidth_gbs_one_core"`
-	Products         []Product     `json:"gemm"`
-	Models           []ModelReport `json:"models"`
-	Noise            NoiseReport   `json:"noise_ns"`
-	MixingGBs        float64       `json:"mixing_gbs"` // read and written by weighted sums, all workers
-	PeakMemoryMB     float64       `json:"peak_memory_mb"`
-	MeasuredSeconds  float64       `json:"measured_seconds"`
-	Agents           int           `json:"agents"`
-	BatchSize        int           `json:"batch_size"`
-	RecordsGathering string        `json:"gathering"`
+	Kernels         string        `json:"kernels"`
+	Workers         int           `json:"workers"`
+	Seconds         float64       `json:"seconds"`
+	PeakGFLOPS      float64       `json:"peak_gflops"` // multiply-adds on registers, all workers, two operations each
+	PeakGFLOPSOne   float64       `json:"peak_gflops_one_core"`
+	BandwidthGBs    float64       `json:"bandwidth_gbs"` // triad, all workers
+	BandwidthGBsOne float64       `json:"bandwidth_gbs_one_core"`
+	Products        []Product     `json:"gemm"`
+	Models          []ModelReport `json:"models"`
+	Noise           NoiseReport   `json:"noise_ns"`
+	MixingGBs       float64       `json:"mixing_gbs"` // read and written by weighted sums, all workers
+	PeakMemoryMB    float64       `json:"peak_memory_mb"`
+	MeasuredSeconds float64       `json:"measured_seconds"`
+	Agents          int           `json:"agents"`
+	BatchSize       int           `json:"batch_size"`
 }
 
 // Product is one matrix product on one core.
@@ -100,8 +99,7 @@ func Run(o Options, note func(what string)) (*Report, error) {
 		note = func(string) {}
 	}
 	began := time.Now()
-	r := &Report{Kernels: tensor.Kernels(), Workers: o.Workers, Seconds: o.Seconds, Agents: agents, BatchSize: batchSize,
-		RecordsGathering: "random rows of each agent's own records", Models: []ModelReport{}}
+	r := &Report{Kernels: tensor.Kernels(), Workers: o.Workers, Seconds: o.Seconds, Agents: agents, BatchSize: batchSize, Models: []ModelReport{}}
 	note("processor and memory")
 	slot := time.Duration(o.Seconds / 3 * float64(time.Second))
 	r.PeakGFLOPSOne, r.PeakGFLOPS = peak(1, slot/2), peak(o.Workers, slot/2)

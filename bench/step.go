@@ -52,8 +52,11 @@ type workload struct {
 	parts [][]int32
 }
 
-// dataBytes bounds the records of all agents together.
-const dataBytes = 64 << 20
+// An agent holds eight batches of records, fewer but at least two where all agents' would take more than dataBytes.
+const (
+	recordsEach = 8 * batchSize
+	dataBytes   = 64 << 20
+)
 
 func (c *Case) workload() (*workload, error) {
 	m, err := c.build()
@@ -61,7 +64,7 @@ func (c *Case) workload() (*workload, error) {
 		return nil, err
 	}
 	features := c.Shape.Features()
-	records := min(max(dataBytes/(4*features)/agents, 2*batchSize), 6000)
+	records := min(max(dataBytes/(4*features)/agents, 2*batchSize), recordsEach)
 	d := &data.Dataset{Name: "noise", X: tensor.NewMat(agents*records, features), Classes: c.Shape.Classes,
 		Shape: [3]int{c.Shape.Height, c.Shape.Width, c.Shape.Channels}, Labels: make([]int32, agents*records)}
 	r := rng.Public(1, "bench data")

@@ -2,6 +2,7 @@ package oracle
 
 import (
 	"errors"
+	"fmt"
 	"math"
 	"slices"
 	"testing"
@@ -291,6 +292,22 @@ func TestAugmentationRefuses(t *testing.T) {
 		var bad *config.Error
 		if c.key == "" && err != nil || c.key != "" && (!errors.As(err, &bad) || bad.Key != c.key) {
 			t.Errorf("%+v on %v: %v, want %q", c.a, c.shape, err, c.key)
+		}
+	}
+}
+
+// BenchmarkView draws views of 32 x 32 pixels.
+func BenchmarkView(b *testing.B) {
+	for name, a := range map[string]Augmentation{"shift": {Shift: 4}, "crop and flip": {Crop: 4, Flip: true}} {
+		for _, channels := range []int{1, 3} {
+			b.Run(fmt.Sprintf("%s/%d", name, channels), func(b *testing.B) {
+				k := rng.Simulated(1, 0, 0)
+				s := rng.NewStream(&k, rng.Sample)
+				src, dst, columns := make([]float32, 1024*channels), make([]float32, 1024*channels), make([]int, 32)
+				for b.Loop() {
+					a.view(dst, src, [3]int{32, 32, channels}, s, columns)
+				}
+			})
 		}
 	}
 }

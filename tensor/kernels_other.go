@@ -31,12 +31,6 @@ func fastMish(_, _, _ []float32) int { return 0 }
 
 func fastSquares(_ []float32) (sum float64, ok bool) { return 0, false }
 
-func fastCopyRow(_, _, _ []float32) int { return 0 }
-
-func fastScale(_, _ []float32, _ float32) int { return 0 }
-
-func fastFinite(_ []float32) (done int, ok bool) { return 0, true }
-
 func fastScaleToward(_ []float32, _ float64) int { return 0 }
 
 func fastAddScaled(_, _ []float32, _ float32) int { return 0 }

@@ -33,6 +33,7 @@ func files() map[string][]byte {
 		"vec_amd64.s":        vecFile(),
 		"noise_amd64.s":      noiseFile(),
 		"noisepoly.go":       noiseConstants(),
+		"scale_amd64.s":      scaleFile(),
 		"im2col_amd64.s":     im2colFile(),
 		"norm_amd64.s":       normFile(),
 		"activation_amd64.s": activationFile(),
