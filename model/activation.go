@@ -25,10 +25,10 @@ type curve struct {
 var activations = map[string]curve{
 	"relu":       {},
 	"leaky-relu": {slope: 0.01},
-	"tanh":       {f: tanh},
-	"sigmoid":    {f: sigmoid},
+	"tanh":       {f: tensor.Tanhs},
+	"sigmoid":    {f: tensor.Sigmoids},
 	"mish":       {f: tensor.Mishes},
-	"gelu":       {f: gelu},
+	"gelu":       {f: tensor.GELUs},
 }
 
 // newActivation returns the named function of width elements.
@@ -38,29 +38,6 @@ func newActivation(name string, width int) (activation, error) {
 		return activation{}, config.Bad("activation", name, strings.TrimPrefix(config.OneOf(activations), "one of "))
 	}
 	return activation{name, width, f}, nil
-}
-
-func tanh(y, d, x []float32) {
-	y, d = y[:len(x)], d[:len(x)]
-	for i, v := range x {
-		t := tensor.Tanh(v)
-		y[i], d[i] = t, 1-float32(t*t)
-	}
-}
-
-func sigmoid(y, d, x []float32) {
-	y, d = y[:len(x)], d[:len(x)]
-	for i, v := range x {
-		s := tensor.Sigmoid(v)
-		y[i], d[i] = s, s*(1-s)
-	}
-}
-
-func gelu(y, d, x []float32) {
-	y, d = y[:len(x)], d[:len(x)]
-	for i, v := range x {
-		y[i], d[i] = tensor.GELU(v)
-	}
 }
 
 func (a activation) size() size {

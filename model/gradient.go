@@ -164,9 +164,9 @@ func (n *network) GradientSum(dst, theta tensor.Vec, batch *Batch, w *Workspace)
 	for lo := 0; lo < batch.Len(); lo += chunk {
 		hi := min(lo+chunk, batch.Len())
 		n.backward(w, batch, lo, hi)
-		var loss float64 // of the chunk first, as with clipping
-		for s := range (hi - lo) / views {
-			loss += w.losses[s]
+		var loss float64
+		for _, v := range w.losses[:(hi-lo)/views] {
+			loss += v
 		}
 		stats.Loss += loss
 		n.accumulate(dst, w, w.factors[:hi-lo])

@@ -43,6 +43,32 @@ func Sigmoid(x float32) float32 {
 	return 1 / (1 + e)
 }
 
+// Tanhs sets y to Tanh of x and d to its derivative, element by element. The slices have one length.
+func Tanhs(y, d, x []float32) {
+	y, d = y[:len(x)], d[:len(x)]
+	for i := fastTanh(y, d, x); i < len(x); i++ {
+		t := Tanh(x[i])
+		y[i], d[i] = t, 1-float32(t*t)
+	}
+}
+
+// Sigmoids sets y to Sigmoid of x and d to its derivative, element by element. The slices have one length.
+func Sigmoids(y, d, x []float32) {
+	y, d = y[:len(x)], d[:len(x)]
+	for i := fastSigmoid(y, d, x); i < len(x); i++ {
+		s := Sigmoid(x[i])
+		y[i], d[i] = s, s*(1-s)
+	}
+}
+
+// GELUs sets y to GELU of x and d to its derivative, element by element. The slices have one length.
+func GELUs(y, d, x []float32) {
+	y, d = y[:len(x)], d[:len(x)]
+	for i := fastGELU(y, d, x); i < len(x); i++ {
+		y[i], d[i] = GELU(x[i])
+	}
+}
+
 // GELU returns x/2 (1 + tanh(sqrt(2/pi) (x + .044715 x^3))) and its derivative: the tanh form of Hendrycks and Gimpel (2016,
 // "Gaussian Error Linear Units"). Beyond +-10 the tanh is +-1. -Inf and NaN give NaN.
 func GELU(x float32) (value, derivative float32) {

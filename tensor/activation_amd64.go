@@ -13,6 +13,17 @@ func relu8(y, x *float32, blocks int)
 //go:noescape
 func rectifyGradient8(dx, dy, x *float32, slope float32, blocks int)
 
+// tanh8, sigmoid8 and gelu8 are Tanhs, Sigmoids and GELUs of 8*blocks elements, blocks >= 1.
+//
+//go:noescape
+func tanh8(y, d, x *float32, blocks int)
+
+//go:noescape
+func sigmoid8(y, d, x *float32, blocks int)
+
+//go:noescape
+func gelu8(y, d, x *float32, blocks int)
+
 // mul8 is Mul of 8*blocks elements, blocks >= 1.
 //
 //go:noescape
@@ -48,6 +59,36 @@ func fastMul(dst, a, b []float32) int {
 	for active != portable && done+8 <= len(dst) {
 		blocks := min(len(dst)-done, longest) / 8
 		mul8(&dst[done], &a[done], &b[done], blocks)
+		done += 8 * blocks
+	}
+	return done
+}
+
+func fastTanh(y, d, x []float32) int {
+	done := 0
+	for active != portable && done+8 <= len(x) {
+		blocks := min(len(x)-done, longest) / 8
+		tanh8(&y[done], &d[done], &x[done], blocks)
+		done += 8 * blocks
+	}
+	return done
+}
+
+func fastSigmoid(y, d, x []float32) int {
+	done := 0
+	for active != portable && done+8 <= len(x) {
+		blocks := min(len(x)-done, longest) / 8
+		sigmoid8(&y[done], &d[done], &x[done], blocks)
+		done += 8 * blocks
+	}
+	return done
+}
+
+func fastGELU(y, d, x []float32) int {
+	done := 0
+	for active != portable && done+8 <= len(x) {
+		blocks := min(len(x)-done, longest) / 8
+		gelu8(&y[done], &d[done], &x[done], blocks)
 		done += 8 * blocks
 	}
 	return done

@@ -63,6 +63,16 @@ position:
 	MOVQ SI, R12
 	MOVQ DI, R13
 	MOVQ BX, R15
+	TESTQ DX, DX
+	JNZ run
+short:
+	VMOVUPS (R12), Y0
+	VMOVUPS Y0, (R13)
+	ADDQ $32, R13
+	ADDQ R11, R12
+	DECQ R15
+	JNZ short
+	JMP next
 run:
 	XORQ AX, AX
 	CMPQ AX, R10
@@ -93,6 +103,7 @@ last:
 	ADDQ R11, R12
 	DECQ R15
 	JNZ run
+next:
 	ADDQ R8, DI
 	ADDQ R9, SI
 	DECQ CX

@@ -11,6 +11,14 @@ func maxPool8(y *float32, at *int32, x *float32, n, step, blocks, kernel, pixel,
 //go:noescape
 func addMaxPool8(x, dy *float32, at *int32, n, step, blocks, kernel, pixel, row int)
 
+// maxPool2 and addMaxPool2 are the two for kernels of side 2.
+//
+//go:noescape
+func maxPool2(y *float32, at *int32, x *float32, n, step, blocks, pixel, row int)
+
+//go:noescape
+func addMaxPool2(x *float32, dy *float32, at *int32, n, step, blocks, pixel, row int)
+
 // perCall is how many positions one call may handle.
 func (w *Window) perCall() int { return max(1, longest/(w.Channels*w.Kernel*w.Kernel)) }
 
@@ -20,8 +28,13 @@ func fastMaxPool(y []float32, at []int32, row []float32, w *Window) int {
 	if active == portable || blocks == 0 {
 		return 0
 	}
-	for j := 0; j < w.Cols; j += w.perCall() {
-		n := min(w.perCall(), w.Cols-j)
+	per := w.perCall()
+	for j := 0; j < w.Cols; j += per {
+		n := min(per, w.Cols-j)
+		if w.Kernel == 2 {
+			maxPool2(&y[j*c], &at[j*c], &row[j*w.Stride*c], n, 4*w.Stride*c, blocks, 4*c, 4*w.Width*c)
+			continue
+		}
 		maxPool8(&y[j*c], &at[j*c], &row[j*w.Stride*c], n, 4*w.Stride*c, blocks, w.Kernel, 4*c, 4*w.Width*c)
 	}
 	return 8 * blocks
@@ -33,8 +46,13 @@ func fastAddMaxPool(row, dy []float32, at []int32, w *Window) int {
 	if active == portable || blocks == 0 {
 		return 0
 	}
-	for j := 0; j < w.Cols; j += w.perCall() {
-		n := min(w.perCall(), w.Cols-j)
+	per := w.perCall()
+	for j := 0; j < w.Cols; j += per {
+		n := min(per, w.Cols-j)
+		if w.Kernel == 2 {
+			addMaxPool2(&row[j*w.Stride*c], &dy[j*c], &at[j*c], n, 4*w.Stride*c, blocks, 4*c, 4*w.Width*c)
+			continue
+		}
 		addMaxPool8(&row[j*w.Stride*c], &dy[j*c], &at[j*c], n, 4*w.Stride*c, blocks, w.Kernel, 4*c, 4*w.Width*c)
 	}
 	return 8 * blocks

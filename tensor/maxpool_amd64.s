@@ -100,5 +100,106 @@ kernelcol:
 	VZEROUPPER
 	RET
 
+// func maxPool2(y *float32, at *int32, x *float32, n, step, blocks, pixel, row int)
+TEXT ·maxPool2(SB), NOSPLIT, $0-64
+	MOVQ y+0(FP), DI
+	MOVQ at+8(FP), R8
+	MOVQ x+16(FP), SI
+	MOVQ n+24(FP), CX
+	MOVQ step+32(FP), R10
+	MOVQ blocks+40(FP), DX
+	MOVQ pixel+48(FP), R9
+	MOVQ row+56(FP), R11
+	SHLQ $5, DX
+	VPBROADCASTD ·one(SB), Y8
+	VPADDD Y8, Y8, Y9
+	VPADDD Y8, Y9, Y10
+position:
+	XORQ BX, BX
+block:
+	LEAQ (SI)(BX*1), R12
+	LEAQ (R12)(R11*1), R13
+	VMOVUPS (R12), Y0
+	VPXOR Y1, Y1, Y1
+	VMOVUPS (R12)(R9*1), Y2
+	VCMPPS $0x1e, Y0, Y2, Y3
+	VCMPPS $0x03, Y2, Y2, Y4
+	VORPS Y4, Y3, Y3
+	VBLENDVPS Y3, Y2, Y0, Y0
+	VBLENDVPS Y3, Y8, Y1, Y1
+	VMOVUPS (R13), Y2
+	VCMPPS $0x1e, Y0, Y2, Y3
+	VCMPPS $0x03, Y2, Y2, Y4
+	VORPS Y4, Y3, Y3
+	VBLENDVPS Y3, Y2, Y0, Y0
+	VBLENDVPS Y3, Y9, Y1, Y1
+	VMOVUPS (R13)(R9*1), Y2
+	VCMPPS $0x1e, Y0, Y2, Y3
+	VCMPPS $0x03, Y2, Y2, Y4
+	VORPS Y4, Y3, Y3
+	VBLENDVPS Y3, Y2, Y0, Y0
+	VBLENDVPS Y3, Y10, Y1, Y1
+	VMOVUPS Y0, (DI)(BX*1)
+	VMOVDQU Y1, (R8)(BX*1)
+	ADDQ $32, BX
+	CMPQ BX, DX
+	JLT block
+	ADDQ R10, SI
+	ADDQ R9, DI
+	ADDQ R9, R8
+	DECQ CX
+	JNZ position
+	VZEROUPPER
+	RET
+
+// func addMaxPool2(x *float32, dy *float32, at *int32, n, step, blocks, pixel, row int)
+TEXT ·addMaxPool2(SB), NOSPLIT, $0-64
+	MOVQ x+0(FP), SI
+	MOVQ dy+8(FP), DI
+	MOVQ at+16(FP), R8
+	MOVQ n+24(FP), CX
+	MOVQ step+32(FP), R10
+	MOVQ blocks+40(FP), DX
+	MOVQ pixel+48(FP), R9
+	MOVQ row+56(FP), R11
+	SHLQ $5, DX
+	VPBROADCASTD ·one(SB), Y8
+	VPADDD Y8, Y8, Y9
+	VPADDD Y8, Y9, Y10
+position:
+	XORQ BX, BX
+block:
+	LEAQ (SI)(BX*1), R12
+	LEAQ (R12)(R11*1), R13
+	VMOVUPS (DI)(BX*1), Y0
+	VMOVDQU (R8)(BX*1), Y1
+	VPXOR Y5, Y5, Y5
+	VPCMPEQD Y5, Y1, Y2
+	VANDPS Y0, Y2, Y2
+	VADDPS (R12), Y2, Y2
+	VMOVUPS Y2, (R12)
+	VPCMPEQD Y8, Y1, Y2
+	VANDPS Y0, Y2, Y2
+	VADDPS (R12)(R9*1), Y2, Y2
+	VMOVUPS Y2, (R12)(R9*1)
+	VPCMPEQD Y9, Y1, Y2
+	VANDPS Y0, Y2, Y2
+	VADDPS (R13), Y2, Y2
+	VMOVUPS Y2, (R13)
+	VPCMPEQD Y10, Y1, Y2
+	VANDPS Y0, Y2, Y2
+	VADDPS (R13)(R9*1), Y2, Y2
+	VMOVUPS Y2, (R13)(R9*1)
+	ADDQ $32, BX
+	CMPQ BX, DX
+	JLT block
+	ADDQ R10, SI
+	ADDQ R9, DI
+	ADDQ R9, R8
+	DECQ CX
+	JNZ position
+	VZEROUPPER
+	RET
+
 DATA ·one+0(SB)/4, $1
 GLOBL ·one(SB), RODATA|NOPTR, $4
