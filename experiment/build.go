@@ -77,8 +77,7 @@ func (f *File) build(dataDir string, cache *dataCache) (*Experiment, error) {
 	if e.parts, err = data.Partition(f.data.Partition, train, f.topo.Agents, f.root.Seed, f.section("data")); err != nil {
 		return nil, f.at("data", err)
 	}
-	shape := model.Shape{Height: train.Shape[0], Width: train.Shape[1], Channels: train.Shape[2], Classes: train.Classes}
-	if e.model, err = model.New(f.mod.Name, shape, f.section("model")); err != nil {
+	if e.model, err = model.New(f.mod.Name, e.shape(), f.section("model")); err != nil {
 		return nil, f.at("model", err)
 	}
 	if err := f.data.Augmentation.Validate(train.Shape, e.model); err != nil {
@@ -100,6 +99,12 @@ func (f *File) build(dataDir string, cache *dataCache) (*Experiment, error) {
 		return nil, err
 	}
 	return e, e.buildTests()
+}
+
+// shape is what the model is built for.
+func (e *Experiment) shape() model.Shape {
+	d := e.split.Train
+	return model.Shape{Height: d.Shape[0], Width: d.Shape[1], Channels: d.Shape[2], Classes: d.Classes}
 }
 
 func (e *Experiment) analyze() error {

@@ -96,7 +96,8 @@ func indent(v any) ([]byte, error) {
 // encodeModel writes every agent's parameters, above manyAgents their mean.
 func (r *running) encodeModel() ([]byte, error) {
 	n := r.e.file.topo.Agents
-	meta := map[string]string{"config_digest": r.e.Digest(), "engine": EngineVersion, "model": r.e.file.mod.Name, "noise": "simulated"}
+	meta := map[string]string{"config_digest": r.e.Digest(), "engine": EngineVersion, "model": r.e.file.mod.Name, "noise": "simulated",
+		"samples": formatShape(r.e.shape())}
 	var tensors []model.NamedVec
 	if n <= manyAgents {
 		for i := range n {

@@ -1,0 +1,38 @@
+package main
+
+import (
+	"os"
+
+	"github.com/spf13/cobra"
+
+	"sotto/experiment"
+)
+
+func newExport() *cobra.Command {
+	var agent, format, out string
+	c := &cobra.Command{
+		Use:   "export RUN",
+		Short: "Write a run's model as ONNX, NPZ or safetensors",
+		Long: `Write the model of a finished run for other programs: as an ONNX graph (operator set 21; input x, one flattened sample
+a row, output y), or its parameters as one vector in an NPZ archive or a safetensors file.
+
+The file of a simulated run holds what the run's note says: models trained with simulated noise protect nobody.`,
+		Example: "  sotto export runs/mnist-dsgd-1a2b3c4d --out model.onnx\n  sotto export runs/mnist-dsgd-1a2b3c4d --agent 3 --format npz --out agent3.npz",
+		Args:    exactly(1, "one RUN"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			b, err := experiment.Export(args[0], agent, format)
+			if err != nil {
+				return err
+			}
+			if out == "" {
+				_, err = cmd.OutOrStdout().Write(b)
+				return err
+			}
+			return os.WriteFile(out, b, 0o644)
+		},
+	}
+	c.Flags().StringVar(&agent, "agent", "mean", "an agent's number, or mean")
+	c.Flags().StringVar(&format, "format", "onnx", "onnx, npz or safetensors")
+	c.Flags().StringVar(&out, "out", "", "file to write; default: standard output")
+	return c
+}
