@@ -77,6 +77,22 @@ step:
 	VZEROUPPER
 	RET
 
+// func spinTiles(rounds int)
+TEXT ·spinTiles(SB), NOSPLIT, $0-8
+	LEAQ ·tileConfig(SB), AX
+	BYTE $0xc4; BYTE $0xe2; BYTE $0x78; BYTE $0x49; BYTE $0x00 // LDTILECFG (AX)
+	MOVQ rounds+0(FP), CX
+loop:
+	BYTE $0xc4; BYTE $0xe2; BYTE $0x4a; BYTE $0x5c; BYTE $0xc4 // TDPBF16PS T0, T4, T6
+	BYTE $0xc4; BYTE $0xe2; BYTE $0x42; BYTE $0x5c; BYTE $0xcc // TDPBF16PS T1, T4, T7
+	BYTE $0xc4; BYTE $0xe2; BYTE $0x4a; BYTE $0x5c; BYTE $0xd5 // TDPBF16PS T2, T5, T6
+	BYTE $0xc4; BYTE $0xe2; BYTE $0x42; BYTE $0x5c; BYTE $0xdd // TDPBF16PS T3, T5, T7
+	DECQ CX
+	JNZ loop
+	BYTE $0xc4; BYTE $0xe2; BYTE $0x78; BYTE $0x49; BYTE $0xc0 // TILERELEASE
+	VZEROUPPER
+	RET
+
 // func plainRow(dst *float32, src *uint16, blocks int, tail uint32)
 TEXT ·plainRow(SB), NOSPLIT, $0-28
 	MOVQ dst+0(FP), DI

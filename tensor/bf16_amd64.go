@@ -34,6 +34,17 @@ func plainRow(dst *float32, src *uint16, blocks int, tail uint32)
 //go:noescape
 func pairRows(dst *float32, src *uint16, lds, pairs int, mask, second uint32)
 
+func spinTiles(rounds int)
+
+// SpinBF16 is SpinFMA for bfloat16 products.
+func SpinBF16(rounds int) int {
+	if !HasAMX() {
+		return SpinFMA(rounds)
+	}
+	spinTiles(rounds)
+	return rounds * 4 * 16 * 16 * 32 * 2
+}
+
 func fastRoundBF16(dst []uint16, x []float32) int {
 	done := 0
 	for active != portable && done+16 <= len(dst) {

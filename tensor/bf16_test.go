@@ -7,6 +7,7 @@ import (
 	"runtime"
 	"sync"
 	"testing"
+	"time"
 
 	"pgregory.net/rapid"
 )
@@ -364,6 +365,25 @@ func TestBF16RefusesWrongShapes(t *testing.T) {
 	}
 }
 
+func TestSpinBF16(t *testing.T) {
+	eachBF16(func(name string) {
+		if one, ten := SpinBF16(1), SpinBF16(10); one <= 0 || ten != 10*one {
+			t.Errorf("%s: %d operations in a round, %d in ten", name, one, ten)
+		}
+	})
+}
+
+// peakBF16 is peak for bfloat16 products.
+func peakBF16() float64 {
+	var best float64
+	for range 20 {
+		start := time.Now()
+		work := SpinBF16(1000)
+		best = max(best, float64(work)/time.Since(start).Seconds())
+	}
+	return best
+}
+
 func BenchmarkMul16(b *testing.B) {
 	for _, s := range []struct {
 		name    string
@@ -391,11 +411,13 @@ func BenchmarkMul16(b *testing.B) {
 				if s.tb {
 					y = NewMatBF16(s.n, s.k)
 				}
+				top := peakBF16()
 				for b.Loop() {
 					s.mul(dst, x, y, false)
 				}
 				rate := 2 * float64(s.m*s.k*s.n) * float64(b.N) / b.Elapsed().Seconds()
 				b.ReportMetric(rate/1e9, "GFLOP/s")
+				b.ReportMetric(rate/max(top, peakBF16()), "of-peak")
 			})
 		})
 	}

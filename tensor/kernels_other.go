@@ -37,6 +37,9 @@ func fastAddScaled(_, _ []float32, _ float32) int { return 0 }
 
 func fastWeightedSum(_ Vec, _ []float64, _ []Vec) int { return 0 }
 
+// SpinBF16 is SpinFMA for bfloat16 products.
+func SpinBF16(rounds int) int { return SpinFMA(rounds) }
+
 func tiles() bool { return false }
 
 func tileProduct(_ Mat, _, _ stridedBF16, _ int, _ bool) { panic("tensor: no tiles") }

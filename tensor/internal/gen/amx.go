@@ -51,6 +51,7 @@ func (t *text) tileProduct(c, a, b int) {
 func amxFile() []byte {
 	t := assembly()
 	amxTiles(t)
+	spinTiles(t)
 	plainRow(t)
 	pairRows(t)
 	roundBF16(t)
@@ -135,6 +136,22 @@ func amxTiles(t *text) {
 	t.op("ADDQ R11, DX") // past the second panel
 	t.op("DECQ count+64(FP)")
 	t.op("JNZ block")
+	t.bytes("TILERELEASE", 0xc4, 0xe2, 0x78, 0x49, 0xc0)
+	t.end()
+}
+
+// spinTiles multiplies tiles of zeros without reading any.
+func spinTiles(t *text) {
+	t.function("func spinTiles(rounds int)", "spinTiles", 8)
+	t.op("LEAQ ·tileConfig(SB), AX")
+	t.bytes("LDTILECFG (AX)", 0xc4, 0xe2, 0x78, 0x49, 0)
+	t.op("MOVQ rounds+0(FP), CX")
+	t.label("loop")
+	for c := range 4 {
+		t.tileProduct(c, 4+c/2, 6+c%2)
+	}
+	t.op("DECQ CX")
+	t.op("JNZ loop")
 	t.bytes("TILERELEASE", 0xc4, 0xe2, 0x78, 0x49, 0xc0)
 	t.end()
 }
