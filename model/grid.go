@@ -6,21 +6,35 @@ import (
 	"sotto/tensor"
 )
 
-// gridShrink is taken off the clip norm of the grid: the norm of an instantiated gradient is summed in
-// float64, so 2^-20 covers every rounding before the truncation, which only shortens.
+// gridShrink is taken off the clip norm of the grid: norms are summed, and products formed, in float64, so 2^-20 covers
+// every rounding before the truncation, which only shortens.
 const gridShrink = 0x1p-20
 
 // gridLimit bounds the norm of one sample in steps: integers above it need not fit int64.
 const gridLimit = 0x1p62
 
-// ClippedGradientGrid instantiates one record's gradient at a time.
+// leastStep is the smallest step, so that its reciprocal is finite.
+const leastStep = 0x1p-1000
+
+// gridSmall bounds the norm of one sample in steps for which vector kernels convert elements to integers.
+const gridSmall = 0x1p30
+
+// outer is a layer whose gradient of a record of one row is an outer product, which need not be instantiated.
+type outer interface {
+	// squares returns the squared norm of the gradient of row s, and addOuter adds k times that gradient to dst, each
+	// element truncated; small says that all are below 2^31.
+	squares(p *pass, s int) float64
+	addOuter(dst []int64, p *pass, s int, k float64, small bool)
+}
+
+// ClippedGradientGrid adds one record's gradient at a time. Layers that are no outer products instantiate it.
 func (n *network) ClippedGradientGrid(dst []int64, theta tensor.Vec, batch *Batch, clip, step float64, w *Workspace) Stats {
 	checkLen("destination", len(dst), n.dim)
 	n.checkBatch(batch)
 	views := batch.rowsOfRecord()
 	n.bind(w, theta, views, true)
 	stats := Stats{Samples: batch.Len() / views}
-	if !(step > 0) || math.IsInf(step, 1) {
+	if !(step >= leastStep) || math.IsInf(step, 1) {
 		return stats
 	}
 	limit := 0.0
@@ -33,42 +47,67 @@ func (n *network) ClippedGradientGrid(dst []int64, theta tensor.Vec, batch *Batc
 		hi := min(lo+chunk, batch.Len())
 		n.backward(w, batch, lo, hi)
 		for r := range (hi - lo) / views {
-			n.instantiate(gradient, w, r)
-			addOnGrid(dst, gradient, limit, step, w.losses[r], &stats)
+			n.addOnGrid(dst, gradient, w, r, limit, step, &stats)
 		}
 	}
 	return stats.mean()
 }
 
-// instantiate writes the gradient of record r of the chunk.
-func (n *network) instantiate(gradient tensor.Vec, w *Workspace, r int) {
+// addOnGrid adds the clipped gradient of record r of the chunk to dst.
+func (n *network) addOnGrid(dst []int64, gradient tensor.Vec, w *Workspace, r int, limit, step float64, stats *Stats) {
+	var squares float64
 	for i, l := range n.layers {
 		k, ok := l.(learned)
 		if !ok {
 			continue
 		}
-		if p := &w.passes[i]; summed(k, p) {
-			k.instantiate(n.part(gradient, i), p, r)
+		p := &w.passes[i]
+		if o, ok := l.(outer); ok && p.views == 1 {
+			squares += o.squares(p, r)
+			continue
+		}
+		part := n.part(gradient, i)
+		if summed(k, p) {
+			k.instantiate(part, p, r)
 		} else {
-			copy(n.part(gradient, i), p.kept.Row(r))
+			copy(part, p.kept.Row(r))
+		}
+		squares += tensor.SumSquares(part)
+	}
+	norm := math.Sqrt(squares)
+	scaled := min(norm, limit)
+	if !(norm <= math.MaxFloat64) || !(scaled/step < gridLimit) {
+		stats.NonFinite++
+		return
+	}
+	stats.Loss += w.losses[r]
+	factor := 1 / step
+	if norm > limit {
+		stats.Clipped++
+		factor = limit / norm / step
+	}
+	small := scaled/step < gridSmall
+	for i, l := range n.layers {
+		if _, ok := l.(learned); !ok {
+			continue
+		}
+		p := &w.passes[i]
+		to := dst[n.offsets[i]:][:l.size().params]
+		if o, ok := l.(outer); ok && p.views == 1 {
+			o.addOuter(to, p, r, factor, small)
+		} else {
+			addTruncated(to, n.part(gradient, i), factor, small)
 		}
 	}
 }
 
-// addOnGrid adds one clipped gradient to dst.
-func addOnGrid(dst []int64, gradient tensor.Vec, limit, step, loss float64, stats *Stats) {
-	norm := math.Sqrt(tensor.SumSquares(gradient))
-	if scaled := min(norm, limit); !(norm <= math.MaxFloat64) || !(scaled/step < gridLimit) {
-		stats.NonFinite++
+// addTruncated is tensor.AddTruncated, for products of any size that fit int64.
+func addTruncated(dst []int64, x []float32, k float64, small bool) {
+	if small {
+		tensor.AddTruncated(dst, x, k)
 		return
 	}
-	stats.Loss += loss
-	factor := 1.0
-	if norm > limit {
-		stats.Clipped++
-		factor = limit / norm
-	}
-	for j, g := range gradient[:len(dst)] {
-		dst[j] += int64(factor * float64(g) / step)
+	for i, v := range x[:len(dst)] {
+		dst[i] += int64(k * float64(v))
 	}
 }

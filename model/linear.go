@@ -11,7 +11,10 @@ type linear struct {
 	bias    bool
 }
 
-var _ viewed = linear{}
+var (
+	_ viewed = linear{}
+	_ outer  = linear{}
+)
 
 func (l linear) size() size {
 	n := l.in * l.out
@@ -65,16 +68,32 @@ func (l linear) backward(p *pass, norms []float64) {
 		c := l.sum()
 		c.addNorms(p, norms)
 	default:
-		extra := 0.0
-		if l.bias {
-			extra = 1
-		}
 		for s := range norms {
-			norms[s] += float64((tensor.SumSquares(p.x.Row(s)) + extra) * tensor.SumSquares(p.dy.Row(s)))
+			norms[s] += l.squares(p, s)
 		}
 	}
 	if p.dx.Data != nil {
 		tensor.MulNT(p.dx, p.dy, l.weights(p.theta), false)
+	}
+}
+
+func (l linear) squares(p *pass, s int) float64 {
+	extra := 0.0
+	if l.bias {
+		extra = 1
+	}
+	return float64((tensor.SumSquares(p.x.Row(s)) + extra) * tensor.SumSquares(p.dy.Row(s)))
+}
+
+func (l linear) addOuter(dst []int64, p *pass, s int, k float64, small bool) {
+	dy := p.dy.Row(s)
+	for i, v := range p.x.Row(s) {
+		if v != 0 {
+			addTruncated(dst[i*l.out:][:l.out], dy, k*float64(v), small)
+		}
+	}
+	if l.bias {
+		addTruncated(dst[l.in*l.out:], dy, k, small)
 	}
 }
 

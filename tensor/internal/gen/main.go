@@ -39,5 +39,6 @@ func files() map[string][]byte {
 		"activation_amd64.s": activationFile(),
 		"maxpool_amd64.s":    maxPoolFile(),
 		"amx_amd64.s":        amxFile(),
+		"integer_amd64.s":    integerFile(),
 	}
 }
