@@ -118,23 +118,33 @@ done:
 	VZEROUPPER
 	RET
 
-// func pairRows(dst *float32, src *uint16, lds, pairs int, mask, second uint32)
-TEXT ·pairRows(SB), NOSPLIT, $0-40
+// func pairRows(dst *float32, panel int, src *uint16, lds, pairs int, mask, second uint32)
+TEXT ·pairRows(SB), NOSPLIT, $0-48
 	MOVQ dst+0(FP), DI
-	MOVQ src+8(FP), SI
-	MOVQ lds+16(FP), R8
-	MOVQ pairs+24(FP), CX
-	MOVL mask+32(FP), AX
+	MOVQ panel+8(FP), R9
+	MOVQ src+16(FP), SI
+	MOVQ lds+24(FP), R8
+	MOVQ pairs+32(FP), CX
+	MOVL mask+40(FP), AX
 	KMOVW AX, K1
-	MOVL second+36(FP), AX
+	SHRL $16, AX
+	KMOVW AX, K3
+	MOVL second+44(FP), AX
 	KMOVW AX, K2
+	SHRL $16, AX
+	KMOVW AX, K4
 loop:
-	VPMOVZXWD.Z (SI), K1, Z0
-	VPMOVZXWD.Z (SI)(R8*1), K2, Z1
 	PREFETCHT0 (SI)(R8*8)
+	VPMOVZXWD.Z 0(SI), K1, Z0
+	VPMOVZXWD.Z 0(SI)(R8*1), K2, Z1
 	VPSLLD $16, Z1, Z1
 	VPORD Z1, Z0, Z0
 	VMOVDQU32 Z0, (DI)
+	VPMOVZXWD.Z 32(SI), K3, Z0
+	VPMOVZXWD.Z 32(SI)(R8*1), K4, Z1
+	VPSLLD $16, Z1, Z1
+	VPORD Z1, Z0, Z0
+	VMOVDQU32 Z0, (DI)(R9*1)
 	LEAQ (SI)(R8*2), SI
 	ADDQ $64, DI
 	DECQ CX

@@ -29,10 +29,11 @@ func amxTiles(c *float32, ldc int, a *float32, rows *uint16, row int, b *float32
 //go:noescape
 func plainRow(dst *float32, src *uint16, blocks int, tail uint32)
 
-// pairRows interleaves the elements in mask of pairs of rows, lds bytes apart; those of second in the second row of each pair.
+// pairRows interleaves the elements in mask, of 32, of pairs of rows lds bytes apart; those of second in the second row of each
+// pair. The upper 16 go to another panel, panel bytes further on.
 //
 //go:noescape
-func pairRows(dst *float32, src *uint16, lds, pairs int, mask, second uint32)
+func pairRows(dst *float32, panel int, src *uint16, lds, pairs int, mask, second uint32)
 
 func spinTiles(rounds int)
 
@@ -86,12 +87,12 @@ const (
 	tileSteps = blockBF16 / tileDepth // tiles of a panel
 )
 
-// tiled is the memory of one product by tiles: two panels of A, those of 256 columns of B, one that is transposed, and what takes
+// tiled is the memory of one product by tiles: two panels of A, those of 256 columns of B, two that are transposed, and what takes
 // the place of C at its edges.
 type tiled struct {
 	a      [2 * tileSteps * tileSize]float32
 	b      [blockN / tileSide * tileSteps * tileSize]float32
-	turned [tileSteps * tileSize]float32
+	turned [2 * tileSteps * tileSize]float32
 	c      [4 * tileSize]float32
 }
 
@@ -108,8 +109,8 @@ func tileProduct(dst Mat, a, b stridedBF16, inner int, add bool) {
 		panel := steps * tileSize
 		for n := 0; n < dst.Cols; n += blockN {
 			cols := min(blockN, dst.Cols-n)
-			for j := 0; j < (cols+31)&^31; j += tileSide {
-				t.packB(t.b[j/tileSide*panel:][:panel], b, k, n+j, depth, min(tileSide, cols-j))
+			for j := 0; j < cols; j += 2 * tileSide {
+				t.packB(t.b[j/tileSide*panel:][:2*panel], b.from(k, n+j), depth, min(2*tileSide, cols-j))
 			}
 			for m := 0; m < dst.Rows; m += 2 * tileSide {
 				rows := min(2*tileSide, dst.Rows-m)
@@ -117,9 +118,7 @@ func tileProduct(dst Mat, a, b stridedBF16, inner int, add bool) {
 				if a.col == 1 && rows == 2*tileSide && depth%tileDepth == 0 {
 					inPlace = &a.from(m, k).data[0]
 				} else {
-					for i := 0; i < 2*tileSide; i += tileSide {
-						t.packA(t.a[i/tileSide*panel:][:panel], a, m+i, k, min(tileSide, rows-i), depth)
-					}
+					t.packA(t.a[:2*panel], a.from(m, k), rows, depth)
 				}
 				t.multiply(view(dst, m, n, rows, cols), inPlace, 2*a.row, panel, steps, add || k > 0)
 			}
@@ -127,53 +126,50 @@ func tileProduct(dst Mat, a, b stridedBF16, inner int, add bool) {
 	}
 }
 
-// packA packs rows of A from (m, k) on; no rows: zeros.
-func (t *tiled) packA(to []float32, a stridedBF16, m, k, rows, depth int) {
-	switch {
-	case rows <= 0:
-		clear(to)
-	case a.col == 1:
-		packPlain(to, a.from(m, k).data, a.row, rows, depth)
-	default:
-		packPairs(t.turned[:len(to)], a.from(m, k).data, a.col, rows, depth)
-		turnTiles(to, t.turned[:])
+// packA packs at most 32 rows of A into two panels.
+func (t *tiled) packA(to []float32, a stridedBF16, rows, depth int) {
+	if a.col == 1 {
+		packPlain(to, a.data, a.row, rows, depth)
+		return
 	}
+	packPairs(t.turned[:len(to)], a.data, a.col, rows, depth)
+	turnTiles(to, t.turned[:])
 }
 
-// packB packs columns of B from (k, n) on; no columns: zeros.
-func (t *tiled) packB(to []float32, b stridedBF16, k, n, depth, cols int) {
-	switch {
-	case cols <= 0:
-		clear(to)
-	case b.col == 1:
-		packPairs(to, b.from(k, n).data, b.row, cols, depth)
-	default:
-		packPlain(t.turned[:len(to)], b.from(k, n).data, b.col, cols, depth)
-		turnTiles(to, t.turned[:])
+// packB packs at most 32 columns of B into two panels.
+func (t *tiled) packB(to []float32, b stridedBF16, depth, cols int) {
+	if b.col == 1 {
+		packPairs(to, b.data, b.row, cols, depth)
+		return
 	}
+	packPlain(t.turned[:len(to)], b.data, b.col, cols, depth)
+	turnTiles(to, t.turned[:])
 }
 
 // packPlain packs rows that are contiguous along the inner index, lds elements apart.
 func packPlain(to []float32, src []uint16, lds, rows, depth int) {
-	if rows < tileSide || depth%tileDepth != 0 {
+	if rows < 2*tileSide || depth%tileDepth != 0 {
 		clear(to)
 	}
+	panel := len(to) / 2
 	for r := range rows {
-		plainRow(&to[r*tileSide], &src[r*lds], depth/tileDepth, 1<<(depth%tileDepth)-1)
+		plainRow(&to[r/tileSide*panel+r%tileSide*tileSide], &src[r*lds], depth/tileDepth, 1<<(depth%tileDepth)-1)
 	}
 }
 
 // packPairs packs columns; the inner index takes steps of lds elements.
 func packPairs(to []float32, src []uint16, lds, cols, depth int) {
+	panel := len(to) / 2
 	if depth%tileDepth != 0 {
-		clear(to[len(to)-tileSize:])
+		clear(to[panel-tileSize : panel])
+		clear(to[2*panel-tileSize:])
 	}
 	mask, pairs := uint32(1<<cols-1), depth/2
 	if pairs > 0 {
-		pairRows(&to[0], &src[0], 2*lds, pairs, mask, mask)
+		pairRows(&to[0], 4*panel, &src[0], 2*lds, pairs, mask, mask)
 	}
 	if depth%2 == 1 {
-		pairRows(&to[pairs*tileSide], &src[(depth-1)*lds], 2*lds, 1, mask, 0)
+		pairRows(&to[pairs*tileSide], 4*panel, &src[(depth-1)*lds], 2*lds, 1, mask, 0)
 	}
 }
 

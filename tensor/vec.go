@@ -6,7 +6,8 @@
 //
 // Products, the convolution and the elementwise functions have assembly kernels for AVX-512 and for AVX2 with FMA; see
 // [Kernels]. Both give the same bits. Elsewhere, and on demand, Go code does the work; products, convolutions and
-// [SumSquares] then differ in the last bits, everything else does not.
+// [SumSquares] then differ in the last bits, everything else does not. Products of matrices rounded to bfloat16 use the
+// tiles of AMX where the machine has them; see [HasAMX].
 package tensor
 
 import "math"

@@ -182,23 +182,27 @@ func plainRow(t *text) {
 	t.end()
 }
 
-// pairRows interleaves pairs of rows of up to 16 elements, the second one masked by itself.
+// pairRows interleaves pairs of rows of up to 32 elements, 16 for each of two panels; the second row is masked by itself.
 func pairRows(t *text) {
-	t.function("func pairRows(dst *float32, src *uint16, lds, pairs int, mask, second uint32)", "pairRows", 40)
-	for _, arg := range []string{"dst+0(FP), DI", "src+8(FP), SI", "lds+16(FP), R8", "pairs+24(FP), CX"} {
+	t.function("func pairRows(dst *float32, panel int, src *uint16, lds, pairs int, mask, second uint32)", "pairRows", 48)
+	for _, arg := range []string{"dst+0(FP), DI", "panel+8(FP), R9", "src+16(FP), SI", "lds+24(FP), R8", "pairs+32(FP), CX"} {
 		t.op("MOVQ %s", arg)
 	}
-	for i, arg := range []string{"mask+32(FP), AX", "second+36(FP), AX"} {
+	for i, arg := range []string{"mask+40(FP), AX", "second+44(FP), AX"} {
 		t.op("MOVL %s", arg)
 		t.op("KMOVW AX, K%d", 1+i)
+		t.op("SHRL $16, AX")
+		t.op("KMOVW AX, K%d", 3+i)
 	}
 	t.label("loop")
-	t.op("VPMOVZXWD.Z (SI), K1, Z0")
-	t.op("VPMOVZXWD.Z (SI)(R8*1), K2, Z1")
 	t.op("PREFETCHT0 (SI)(R8*8)")
-	t.op("VPSLLD $16, Z1, Z1")
-	t.op("VPORD Z1, Z0, Z0")
-	t.op("VMOVDQU32 Z0, (DI)")
+	for half, to := range []string{"(DI)", "(DI)(R9*1)"} {
+		t.op("VPMOVZXWD.Z %d(SI), K%d, Z0", 32*half, 1+2*half)
+		t.op("VPMOVZXWD.Z %d(SI)(R8*1), K%d, Z1", 32*half, 2+2*half)
+		t.op("VPSLLD $16, Z1, Z1")
+		t.op("VPORD Z1, Z0, Z0")
+		t.op("VMOVDQU32 Z0, %s", to)
+	}
 	t.op("LEAQ (SI)(R8*2), SI")
 	t.op("ADDQ $64, DI")
 	t.op("DECQ CX")

@@ -121,12 +121,14 @@ func (m isa) tile(t *text, rows, vectors int) {
 }
 
 // fetch asks for the rows of B, and of A where its columns are contiguous, that are read eight steps later: neither has a
-// stride that the processor foresees.
+// stride that the processor foresees. High tiles ask for both ends of their part of A.
 func (m isa) fetch(t *text, rows, vectors int) {
 	for at := 0; at < m.bytes*vectors; at += 64 {
 		t.op("PREFETCHT0 %d(DX)(R8*8)", at)
 	}
-	t.op("PREFETCHT0 (SI)(CX*8)")
+	if rows > 8 {
+		t.op("PREFETCHT0 (SI)(CX*8)")
+	}
 	t.op("PREFETCHT0 %d(SI)(CX*8)", 4*rows-4)
 }
 
