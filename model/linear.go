@@ -69,8 +69,11 @@ func (l linear) backward(p *pass, norms []float64) {
 		if l.bias {
 			extra = 1
 		}
+		var in, out [chunkRows]float64
+		tensor.RowSquares(in[:p.x.Rows], p.x)
+		tensor.RowSquares(out[:p.dy.Rows], p.dy)
 		for s := range norms {
-			norms[s] += float64((tensor.SumSquares(p.x.Row(s)) + extra) * tensor.SumSquares(p.dy.Row(s)))
+			norms[s] += float64((in[s] + extra) * out[s])
 		}
 	}
 	if p.dx.Data != nil {
