@@ -1,15 +1,27 @@
 package model
 
-import "sotto/config"
+import (
+	"fmt"
+
+	"sotto/config"
+)
 
 // Networks for images.
+
+// maxNetwork bounds a network's parameters, and the memory of one sample in elements.
+const maxNetwork = 1 << 28
 
 // network closes the list with a loss.
 func (b *builder) network(l loss, targets bool) (Model, error) {
 	if len(b.layers) == 0 {
 		return nil, config.Bad("layers", "none", "at least one layer that computes something")
 	}
-	return compose(l, targets, b.layers...), nil
+	n := compose(l, targets, b.layers...)
+	if n.dim > maxNetwork || n.perRow+n.tempRow > maxNetwork || n.perCall+n.temp > 4*maxNetwork {
+		found := fmt.Sprintf("%d parameters and %d elements of scratch a sample", n.dim, n.perRow+n.tempRow)
+		return nil, config.Bad("layers", found, "at most 268435456 of each")
+	}
+	return n, nil
 }
 
 // head appends the last linear layer, and the loss: cross-entropy for classes, squares for a regression.

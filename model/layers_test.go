@@ -3,6 +3,7 @@ package model_test
 import (
 	"errors"
 	"math"
+	"slices"
 	"strings"
 	"testing"
 
@@ -61,6 +62,51 @@ func TestLayerErrors(t *testing.T) {
 	}
 	if _, err := model.New("layers", shape, decoder(model.LayersParams{Layers: append(deep, end), Delta: 1})); err == nil {
 		t.Error("nine residual blocks in each other are accepted")
+	}
+}
+
+// TestLargeNetworks: each layer is within its limit, all of them together are not.
+func TestLargeNetworks(t *testing.T) {
+	var layers []spec
+	for range 20 {
+		layers = append(layers, spec{"kind": "linear", "units": 4096})
+	}
+	p := model.LayersParams{Layers: append(layers, spec{"kind": "linear", "units": 2}), Delta: 1}
+	_, err := model.New("layers", image(1, 4096, 1, 2), decoder(p))
+	var bad *config.Error
+	if !errors.As(err, &bad) || bad.Key != "layers" {
+		t.Errorf("336 million parameters: error %v", err)
+	}
+}
+
+// TestRecordsApart: a sample too large for Gram matrices is clipped as exactly as the others, and does not change them.
+func TestRecordsApart(t *testing.T) {
+	i := slices.IndexFunc(layerTasks, func(k task) bool { return k.name == "conv2d-ghost" })
+	k := layerTasks[i]
+	m := k.build(t)
+	var w model.Workspace
+	for _, large := range []float64{1e5, 1e9} {
+		batch, theta := k.batch(5, 3), start(m, 4)
+		batch.X.Row(2).Scale(large, batch.X.Row(2))
+		want, got := make([]float64, m.Dim()), make(tensor.Vec, m.Dim())
+		for s := range batch.Len() {
+			g := make(tensor.Vec, m.Dim())
+			m.ClippedGradientSum(g, theta, modeltest.Take(batch, s), math.Inf(1), &w)
+			f := min(1, 1/g.Norm())
+			for j, v := range g {
+				want[j] += f * float64(v)
+			}
+		}
+		if stats := m.ClippedGradientSum(got, theta, batch, 1, &w); stats.NonFinite != 0 {
+			t.Fatalf("%+v, want finite gradients", stats)
+		}
+		var off float64
+		for j, v := range got {
+			off += math.Pow(float64(v)-want[j], 2)
+		}
+		if math.Sqrt(off) > 2e-3*5 {
+			t.Errorf("scale %v: the sum is %v off one by one clipping", large, math.Sqrt(off))
+		}
 	}
 }
 

@@ -68,8 +68,20 @@ func (l linear) backward(p *pass, norms []float64) {
 		c := l.sum()
 		c.addNorms(p, norms)
 	default:
+<<<<<<< HEAD
 		for s := range norms {
 			norms[s] += l.squares(p, s)
+=======
+		extra := 0.0
+		if l.bias {
+			extra = 1
+		}
+		var in, out [chunkRows]float64
+		tensor.RowSquares(in[:p.x.Rows], p.x)
+		tensor.RowSquares(out[:p.dy.Rows], p.dy)
+		for s := range norms {
+			norms[s] += float64((in[s] + extra) * out[s])
+>>>>>>> model
 		}
 	}
 	if p.dx.Data != nil {

@@ -96,7 +96,6 @@ type GridModel interface {
 	// clip*(1-2^-20), each coordinate divided by step and truncated toward zero. A sample therefore adds an
 	// integer vector of L2 norm at most clip/step, in any dimension. Sums are exact, so their order does not
 	// matter. A sample whose gradient has no finite norm, or whose scaled norm is 2^62 steps or more, adds
-	// zero. A step that is not finite and at least 2^-1000 adds
-	// nothing.
+	// zero. An infinite step, or one below 2^-1000, adds nothing.
 	ClippedGradientGrid(dst []int64, theta tensor.Vec, batch *Batch, clip, step float64, w *Workspace) Stats
 }

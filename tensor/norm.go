@@ -49,3 +49,21 @@ func NormalizeGradient(dx, dy, x, shift, a, b, k []float32) {
 		}
 	}
 }
+
+// RowSquares sets dst[i] to SumSquares of row i of m, with the same bits.
+func RowSquares(dst []float64, m Mat) {
+	dst = dst[:m.Rows]
+	if m.Cols == 1 {
+		for i := range dst {
+			v := float64(m.Data[i*m.Stride])
+			dst[i] = v * v
+		}
+		return
+	}
+	if fastRowSquares(dst, m) {
+		return
+	}
+	for i := range dst {
+		dst[i] = SumSquares(m.Row(i))
+	}
+}

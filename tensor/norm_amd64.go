@@ -15,6 +15,26 @@ func normalize8(y, x, shift, scale, offset *float32, blocks int)
 //go:noescape
 func normalizeGradient8(dx, dy, x, shift, a, b, k *float32, blocks int)
 
+// rowSquares16 sets sum to the squares of 16*blocks elements of x and of 16 of tail: 16 interleaved sums, added by halves.
+//
+//go:noescape
+func rowSquares16(sum *float64, x *float32, blocks int, tail *float32)
+
+// fastRowSquares says whether it has done the work.
+func fastRowSquares(dst []float64, m Mat) bool {
+	if active == portable || m.Cols > longest || m.Cols == 0 || !m.complete() {
+		return false
+	}
+	var tail [16]float32 // what is over, filled up with zeros
+	whole := m.Cols &^ 15
+	for i := range dst {
+		row := m.Data[i*m.Stride:][:m.Cols]
+		copy(tail[:], row[whole:])
+		rowSquares16(&dst[i], &row[0], whole/16, &tail[0])
+	}
+	return true
+}
+
 // fastChannelSums returns the number of channels it has done, as do the functions below.
 func fastChannelSums(sums, products []float64, a, x []float32, rows int) int {
 	c := len(sums)

@@ -43,3 +43,20 @@ func normalization(t *rapid.T) {
 		}
 	})
 }
+
+// TestRowSquares: each row has the bits of SumSquares.
+func TestRowSquares(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		m := draw(t, rapid.IntRange(0, 9).Draw(t, "rows"), rapid.OneOf(rapid.IntRange(0, 70), rapid.IntRange(1, 2)).Draw(t, "cols"), "m")
+		special(m, 1, rapid.SampledFrom([]uint64{0, 0, 50}).Draw(t, "special"))
+		each(func(l level) {
+			sums := make([]float64, m.Rows)
+			RowSquares(sums, m)
+			for i, v := range sums {
+				if want := SumSquares(m.Row(i)); v != want && (v == v || want == want) {
+					t.Fatalf("%s: row %d of %d: %v, want %v", levelNames[l], i, m.Cols, v, want)
+				}
+			}
+		})
+	})
+}

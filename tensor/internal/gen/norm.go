@@ -6,6 +6,7 @@ import "fmt"
 func normFile() []byte {
 	t := assembly()
 	channelSums(t)
+	rowSquares(t)
 	t.vectors("normalize8", []string{"y", "x", "shift", "scale", "offset"}, "", func(at func(int) string) {
 		t.op("VMOVUPS %s, Y0", at(1))
 		t.op("VSUBPS %s, Y0, Y0", at(2))
@@ -85,5 +86,40 @@ func channelSums(t *text) {
 		t.op("VMOVUPD Y%d, %d(DI)", i, 32*i)
 		t.op("VMOVUPD Y%d, %d(DX)", 2+i, 32*i)
 	}
+	t.end()
+}
+
+// rowSquares has the order of sumSquares16 and of the sum of its lanes.
+func rowSquares(t *text) {
+	t.function("func rowSquares16(sum *float64, x *float32, blocks int, tail *float32)", "rowSquares16", 32)
+	for _, arg := range []string{"sum+0(FP), DI", "x+8(FP), SI", "blocks+16(FP), CX", "tail+24(FP), DX"} {
+		t.op("MOVQ %s", arg)
+	}
+	for i := range 4 {
+		t.op("VXORPD Y%d, Y%[1]d, Y%[1]d", i)
+	}
+	block := func(from string) {
+		for i := range 4 {
+			t.op("VCVTPS2PD %d(%s), Y%d", 16*i, from, 4+i)
+			t.op("VFMADD231PD Y%d, Y%[1]d, Y%d", 4+i, i)
+		}
+	}
+	t.op("TESTQ CX, CX")
+	t.op("JZ tail")
+	t.label("loop")
+	block("SI")
+	t.op("ADDQ $64, SI")
+	t.op("DECQ CX")
+	t.op("JNZ loop")
+	t.label("tail")
+	block("DX")
+	t.op("VADDPD Y2, Y0, Y0")
+	t.op("VADDPD Y3, Y1, Y1")
+	t.op("VADDPD Y1, Y0, Y0")
+	t.op("VEXTRACTF128 $1, Y0, X1")
+	t.op("VADDPD X1, X0, X0")
+	t.op("VPERMILPD $1, X0, X1")
+	t.op("VADDSD X1, X0, X0")
+	t.op("VMOVSD X0, (DI)")
 	t.end()
 }
