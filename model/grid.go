@@ -21,9 +21,9 @@ const gridSmall = 0x1p30
 
 // outer is a layer whose gradient of a record of one row is an outer product, which need not be instantiated.
 type outer interface {
-	// squares returns the squared norm of the gradient of row s, and addOuter adds k times that gradient to dst, each
-	// element truncated; small says that all are below 2^31.
-	squares(p *pass, s int) float64
+	// addSquares adds the squared norm of each row's gradient to norms.
+	addSquares(norms []float64, p *pass)
+	// addOuter adds k times the gradient of row s to dst, each element truncated; small says that all are below 2^31.
 	addOuter(dst []int64, p *pass, s int, k float64, small bool)
 }
 
@@ -46,24 +46,30 @@ func (n *network) ClippedGradientGrid(dst []int64, theta tensor.Vec, batch *Batc
 	for lo := 0; lo < batch.Len(); lo += chunk {
 		hi := min(lo+chunk, batch.Len())
 		n.backward(w, batch, lo, hi)
-		for r := range (hi - lo) / views {
+		squares := w.norms[:(hi-lo)/views]
+		clear(squares)
+		for i, l := range n.layers {
+			if o, ok := l.(outer); ok && views == 1 {
+				o.addSquares(squares, &w.passes[i])
+			}
+		}
+		for r := range squares {
 			n.addOnGrid(dst, gradient, w, r, limit, step, &stats)
 		}
 	}
 	return stats.mean()
 }
 
-// addOnGrid adds the clipped gradient of record r of the chunk to dst.
+// addOnGrid adds the clipped gradient of record r of the chunk to dst. w.norms has the squares of its outer products.
 func (n *network) addOnGrid(dst []int64, gradient tensor.Vec, w *Workspace, r int, limit, step float64, stats *Stats) {
-	var squares float64
+	squares := w.norms[r]
 	for i, l := range n.layers {
 		k, ok := l.(learned)
 		if !ok {
 			continue
 		}
 		p := &w.passes[i]
-		if o, ok := l.(outer); ok && p.views == 1 {
-			squares += o.squares(p, r)
+		if _, ok := l.(outer); ok && p.views == 1 {
 			continue
 		}
 		part := n.part(gradient, i)

@@ -68,33 +68,24 @@ func (l linear) backward(p *pass, norms []float64) {
 		c := l.sum()
 		c.addNorms(p, norms)
 	default:
-<<<<<<< HEAD
-		for s := range norms {
-			norms[s] += l.squares(p, s)
-=======
-		extra := 0.0
-		if l.bias {
-			extra = 1
-		}
-		var in, out [chunkRows]float64
-		tensor.RowSquares(in[:p.x.Rows], p.x)
-		tensor.RowSquares(out[:p.dy.Rows], p.dy)
-		for s := range norms {
-			norms[s] += float64((in[s] + extra) * out[s])
->>>>>>> model
-		}
+		l.addSquares(norms, p)
 	}
 	if p.dx.Data != nil {
 		tensor.MulNT(p.dx, p.dy, l.weights(p.theta), false)
 	}
 }
 
-func (l linear) squares(p *pass, s int) float64 {
+func (l linear) addSquares(norms []float64, p *pass) {
 	extra := 0.0
 	if l.bias {
 		extra = 1
 	}
-	return float64((tensor.SumSquares(p.x.Row(s)) + extra) * tensor.SumSquares(p.dy.Row(s)))
+	var in, out [chunkRows]float64
+	tensor.RowSquares(in[:p.x.Rows], p.x)
+	tensor.RowSquares(out[:p.dy.Rows], p.dy)
+	for s := range norms {
+		norms[s] += float64((in[s] + extra) * out[s])
+	}
 }
 
 func (l linear) addOuter(dst []int64, p *pass, s int, k float64, small bool) {
