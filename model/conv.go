@@ -158,7 +158,7 @@ func convolve(p *pass, y, x tensor.Mat, w *tensor.Window, padding, filters int, 
 			some := min(n, w.Taps()-lo)
 			block := matrix(a, 0, s.positions, some)
 			s.gather(block, data, stride, w, lo, some)
-			mulPanels(out, block, panels, lo, w.Taps(), bias != nil || lo > 0)
+			p.mulPanels(out, block, panels, lo, w.Taps(), bias != nil || lo > 0)
 		}
 	}
 }
@@ -177,12 +177,20 @@ func panelAt(rows, row, column int) int {
 }
 
 // mulPanels sets dst to a times rows lo to lo+a.Cols of a matrix of the given number of rows in panels, or adds.
-func mulPanels(dst, a tensor.Mat, panels []float32, lo, rows int, add bool) {
+func (p *pass) mulPanels(dst, a tensor.Mat, panels []float32, lo, rows int, add bool) {
+	var a16 tensor.MatBF16
+	if p.half != nil {
+		a16 = narrow(&p.half.a, a)
+	}
 	for col := 0; col < dst.Cols; col += panelWidth {
 		n := min(panelWidth, dst.Cols-col)
 		part := tensor.Mat{Rows: dst.Rows, Cols: n, Stride: dst.Stride, Data: dst.Data[col:]}
 		panel := tensor.Mat{Rows: a.Cols, Cols: n, Stride: panelWidth, Data: panels[panelAt(rows, lo, col):]}
-		tensor.MulNN(part, a, panel, add)
+		if p.half != nil {
+			tensor.MulNN16(part, a16, narrow(&p.half.b, panel), add)
+		} else {
+			tensor.MulNN(part, a, panel, add)
+		}
 	}
 }
 
@@ -270,7 +278,7 @@ func (c *conv2d) inputGradient(p *pass) {
 			some := min(n, c.taps()-lo)
 			block := matrix(p.temp, 0, s.positions, some)
 			transposed.Cols, transposed.Data = some, turned[lo:]
-			tensor.MulNN(block, dy, transposed, false)
+			p.mulNN(block, dy, transposed, false)
 			each := s.positions / s.images
 			for i := range s.images {
 				w.AddPatches(sums[(s.image+i)*area:], rows(block, i*each, (i+1)*each), s.first, lo)

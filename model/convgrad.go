@@ -61,7 +61,7 @@ func (c *conv2d) sliceGradient(dst tensor.Mat, p *pass, row, count int, data []f
 	for s, ok := (span{}).next(w, count); ok; s, ok = s.next(w, count) {
 		block := c.patches(p, s, data, stride, lo, n)
 		dy := matrix(p.dy.Data, (row+s.image)*c.positions()+s.first, s.positions, c.filters)
-		tensor.MulTN(dst, block, dy, add)
+		p.mulTN(dst, block, dy, add)
 		add = true
 	}
 }
@@ -115,7 +115,7 @@ func (c *conv2d) accumulate(dst tensor.Vec, p *pass, factors []float64) {
 				continue
 			}
 			for s := r * p.views; s < (r+1)*p.views; s++ {
-				tensor.ScaleToward(p.dy.Row(s), f)
+				p.scaleToward(p.dy.Row(s), f)
 			}
 		}
 		c.chunkGradient(dst, p, factors)
@@ -170,7 +170,7 @@ func (c *conv2d) regularGradient(dst tensor.Mat, p *pass, factors []float64, dat
 		for s, ok := (span{}).next(w, p.views); ok; s, ok = s.next(w, p.views) {
 			block := c.patches(p, s, data[r*p.views*stride:], stride, lo, n)
 			dy := matrix(p.dy.Data, (r*p.views+s.image)*c.positions()+s.first, s.positions, c.filters)
-			tensor.MulTN(dst, block, dy, true)
+			p.mulTN(dst, block, dy, true)
 		}
 	}
 }

@@ -14,6 +14,11 @@ func (n *network) forward(w *Workspace, x tensor.Mat) tensor.Mat {
 		if p.x = x; n.wires[i].from >= 0 {
 			p.x = w.passes[n.wires[i].from].y
 		}
+		if p.half != nil {
+			p.rounded.Rows = x.Rows
+			p.round(p.rounded, p.x)
+			p.x = p.rounded
+		}
 		switch l.(type) {
 		case fork:
 			p.y = p.x
@@ -43,6 +48,9 @@ func (n *network) backward(w *Workspace, batch *Batch, lo, hi int) {
 	}
 	for i := len(n.layers) - 1; i >= 0; i-- {
 		p := &w.passes[i]
+		if p.half != nil {
+			p.round(p.dy, p.dy)
+		}
 		if k, ok := n.layers[i].(learned); ok && !summed(k, p) {
 			var alone [chunkRows]float64
 			k.backward(p, alone[:hi-lo])

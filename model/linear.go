@@ -33,7 +33,7 @@ func (l linear) weights(v tensor.Vec) tensor.Mat {
 }
 
 func (l linear) forward(p *pass) {
-	tensor.MulNN(p.y, p.x, l.weights(p.theta), false)
+	p.mulNN(p.y, p.x, l.weights(p.theta), false)
 	if !l.bias {
 		return
 	}
@@ -71,7 +71,7 @@ func (l linear) backward(p *pass, norms []float64) {
 		l.addSquares(norms, p)
 	}
 	if p.dx.Data != nil {
-		tensor.MulNT(p.dx, p.dy, l.weights(p.theta), false)
+		p.mulNT(p.dx, p.dy, l.weights(p.theta), false)
 	}
 }
 
@@ -108,10 +108,10 @@ func (l linear) accumulate(dst tensor.Vec, p *pass, factors []float64) {
 	}
 	for s, f := range factors {
 		if f != 1 {
-			tensor.ScaleToward(p.dy.Row(s), f)
+			p.scaleToward(p.dy.Row(s), f)
 		}
 	}
-	tensor.MulTN(l.weights(dst), p.x, p.dy, true)
+	p.mulTN(l.weights(dst), p.x, p.dy, true)
 	if !l.bias {
 		return
 	}

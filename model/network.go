@@ -31,6 +31,7 @@ type network struct {
 	outputs int
 	loss    loss
 	targets bool // the loss reads Targets, not Labels
+	half    bool // products are in bfloat16: see WithPrecision
 	rows    int  // of a chunk
 
 	perRow, perCall, ints int // scratch: float32 for each row, for a call, int32 for each row
@@ -198,6 +199,9 @@ func (n *network) bind(w *Workspace, theta tensor.Vec, views int, gradient bool)
 		}
 		if from := n.wires[i].from; gradient && from >= 0 {
 			p.dx = w.passes[from].dy
+		}
+		if _, ok := l.(multiplier); ok && n.half {
+			p.half, p.rounded = &w.halves, floats.mat(capacity, s.in)
 		}
 		if k, ok := l.(preparer); ok {
 			k.prepare(p, gradient)

@@ -11,6 +11,7 @@ type Workspace struct {
 	doubles []float64
 	logits  []float32 // of Evaluate, which calls Predict
 	sample  []float32 // one gradient
+	halves  halves
 
 	others []Workspace  // of the goroutines that share a batch with this one's
 	sums   []tensor.Vec // of one chunk each
