@@ -47,7 +47,7 @@ func (n *network) instantiate(gradient tensor.Vec, w *Workspace, r int) {
 		if !ok {
 			continue
 		}
-		if p := &w.passes[i]; summed(k, p) {
+		if p := &w.passes[i]; sums(k, p) {
 			k.instantiate(n.part(gradient, i), p, r)
 		} else {
 			copy(n.part(gradient, i), p.kept.Row(r))
