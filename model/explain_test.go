@@ -2,6 +2,7 @@ package model_test
 
 import (
 	"math"
+	"slices"
 	"testing"
 
 	"sotto/model"
@@ -27,18 +28,21 @@ func TestExplainConvNet(t *testing.T) {
 
 // TestGradientSum: without clipping, the step of non-private training is the same sum.
 func TestGradientSum(t *testing.T) {
-	for _, k := range tasks {
-		m, batch := k.build(t), k.batch(71, 3)
+	for _, k := range slices.Concat(tasks, layerTasks) {
+		m, batch := k.build(t), k.batch(72, 3)
 		theta := k.start(m, 1)
-		var w model.Workspace
-		plain, want := make(tensor.Vec, m.Dim()), make(tensor.Vec, m.Dim())
-		stats := m.(model.Plain).GradientSum(plain, theta, batch, &w)
-		if wanted := m.ClippedGradientSum(want, theta, batch, math.Inf(1), &w); stats != wanted {
-			t.Errorf("%s: %+v, want %+v", k.name, stats, wanted)
-		}
-		for j, v := range plain {
-			if math.Abs(float64(v-want[j])) > 1e-5*(1+math.Abs(float64(want[j]))) {
-				t.Fatalf("%s: parameter %d: %v, want %v", k.name, j, v, want[j])
+		for _, views := range []int{1, 3} {
+			batch.Views = views
+			var w model.Workspace
+			plain, want := make(tensor.Vec, m.Dim()), make(tensor.Vec, m.Dim())
+			stats := m.(model.Plain).GradientSum(plain, theta, batch, &w)
+			if wanted := m.ClippedGradientSum(want, theta, batch, math.Inf(1), &w); stats != wanted {
+				t.Errorf("%s, %d views: %+v, want %+v", k.name, views, stats, wanted)
+			}
+			for j, v := range plain {
+				if math.Abs(float64(v-want[j])) > 1e-5*(1+want.Norm()) {
+					t.Fatalf("%s, %d views: parameter %d: %v, want %v", k.name, views, j, v, want[j])
+				}
 			}
 		}
 	}

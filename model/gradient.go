@@ -51,21 +51,23 @@ func (n *network) backward(w *Workspace, batch *Batch, lo, hi int) {
 		if p.half != nil {
 			p.round(p.dy, p.dy)
 		}
-		if k, ok := n.layers[i].(learned); ok && !summed(k, p) {
+		if k, ok := n.layers[i].(learned); ok && !sums(k, p) {
 			var alone [chunkRows]float64
 			k.backward(p, alone[:hi-lo])
-			sumRows(k, p)
-			addNorms(norms, p.kept)
+			if !p.plain {
+				sumRows(k, p)
+				addNorms(norms, p.kept)
+			}
 			continue
 		}
 		n.layers[i].backward(p, norms)
 	}
 }
 
-// summed says whether the layer itself sums the gradients of a record's rows.
-func summed(k learned, p *pass) bool {
+// sums says whether the layer itself sums the gradients of a record's rows.
+func sums(k learned, p *pass) bool {
 	_, ok := k.(viewed)
-	return ok || p.views == 1 || p.plain
+	return ok || p.views == 1
 }
 
 // sumRows keeps the gradient of each record of a layer that knows single rows only.
@@ -88,7 +90,7 @@ func (n *network) accumulate(dst tensor.Vec, w *Workspace, factors []float64) {
 		if !ok {
 			continue
 		}
-		if p := &w.passes[i]; summed(k, p) {
+		if p := &w.passes[i]; sums(k, p) || p.plain {
 			k.accumulate(n.part(dst, i), p, factors)
 		} else {
 			addKept(n.part(dst, i), p.kept, factors)

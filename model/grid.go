@@ -73,7 +73,7 @@ func (n *network) addOnGrid(dst []int64, gradient tensor.Vec, w *Workspace, r in
 			continue
 		}
 		part := n.part(gradient, i)
-		if summed(k, p) {
+		if sums(k, p) {
 			k.instantiate(part, p, r)
 		} else {
 			copy(part, p.kept.Row(r))

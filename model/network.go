@@ -11,8 +11,13 @@ const (
 	// definition of every result: the sum over a chunk is rounded before it is added to the batch's.
 	chunkRows = 32
 
-	// chunkFloats bounds the memory of a chunk: it has fewer rows where a row needs much. keptFloats (64 MB) does so for
-	// the gradients that are kept for each record.
+	// A network whose weights take no more than cacheFloats (1 MB) has fewer rows, but cacheRows, where its chunk would take
+	// more: it then stays in the second-level cache. With more weights it pays to use them for many rows.
+	cacheFloats = 1 << 18
+	cacheRows   = 8
+
+	// chunkFloats (256 MB) bounds the memory of any chunk, keptFloats (64 MB) that of the gradients that are kept for each
+	// record.
 	chunkFloats = 1 << 26
 	keptFloats  = 1 << 24
 )
@@ -53,7 +58,7 @@ var (
 
 // compose checks that each layer's output is its reader's input: a mismatch is a programming error.
 func compose(l loss, targets bool, layers ...layer) *network {
-	n := &network{loss: l, targets: targets, rows: chunkRows}
+	n := &network{loss: l, targets: targets}
 	n.add(layers, -1)
 	for i, x := range n.layers {
 		s := x.size()
@@ -74,10 +79,19 @@ func compose(l loss, targets bool, layers ...layer) *network {
 		n.doubles = max(n.doubles, s.doubles)
 	}
 	n.perRow += n.layers[0].size().in // a private copy of the chunk's input
-	for n.rows > 1 && n.rows*(n.perRow+n.tempRow) > chunkFloats {
-		n.rows /= 2
-	}
+	n.rows = n.chooseRows()
 	return n
+}
+
+func (n *network) chooseRows() int {
+	rows, each := chunkRows, n.perRow+n.tempRow
+	for n.dim <= cacheFloats && rows > cacheRows && rows*each > cacheFloats {
+		rows /= 2
+	}
+	for rows > 1 && rows*each > chunkFloats {
+		rows /= 2
+	}
+	return rows
 }
 
 // add appends layers that begin with the output of layer from; residual blocks as their parts: fork, the inner layers,
