@@ -83,6 +83,11 @@ func (f *File) build(dataDir string, cache *dataCache) (*Experiment, error) {
 	if err := f.data.Augmentation.Validate(train.Shape, e.model); err != nil {
 		return nil, f.at("data", err)
 	}
+	if p := f.mod.Precision; p != "" {
+		if e.model, err = model.WithPrecision(e.model, p); err != nil {
+			return nil, f.at("model", err)
+		}
+	}
 	if err := f.doc.finish(); err != nil {
 		return nil, err
 	}
@@ -173,7 +178,10 @@ func (e *Experiment) Digest() string {
 
 // arithmetic names what the bits of results depend on beside the engine version: kernels with and without
 // fused multiply-add round differently.
-func arithmetic() string {
+func (e *Experiment) arithmetic() string {
+	if e.file.mod.Precision == "bf16" && tensor.HasAMX() {
+		return "amx"
+	}
 	if tensor.Kernels() == "portable" {
 		return "portable"
 	}
@@ -183,7 +191,7 @@ func arithmetic() string {
 // identity is what a run directory is named after: configuration, data, engine and arithmetic.
 func (e *Experiment) identity() string {
 	h := sha256.New()
-	fmt.Fprintf(h, "%s %s\n%s\n%s\n%s\n", EngineVersion, arithmetic(), e.Digest(), e.split.Train.Digest, e.split.Test.Digest)
+	fmt.Fprintf(h, "%s %s\n%s\n%s\n%s\n", EngineVersion, e.arithmetic(), e.Digest(), e.split.Train.Digest, e.split.Test.Digest)
 	return hex.EncodeToString(h.Sum(nil))
 }
 

@@ -44,7 +44,7 @@ func newCellRow(cell int, values []string, s *Summary) CellRow {
 	r := CellRow{Cell: cell, Values: values, Accuracy: Spread{nan, nan, nan}, Loss: float64(s.Loss), Consensus: float64(s.ConsensusDistance),
 		EpsilonLower: math.Inf(-1), EpsilonUpper: math.Inf(-1), Delta: s.Privacy[0].Delta, Noise: float64(s.Privacy[0].Noise),
 		Charges: s.Privacy[0].Charges, BytesSent: s.BytesSent,
-		ConfigDigest: s.ConfigDigest, Engine: s.Engine, Arithmetic: arithmetic(), RunHash: s.RunHash}
+		ConfigDigest: s.ConfigDigest, Engine: s.Engine, Arithmetic: s.Arithmetic, RunHash: s.RunHash}
 	if s.Accuracy != nil {
 		r.Accuracy = Spread{float64(s.Accuracy.Mean), float64(s.Accuracy.Min), float64(s.Accuracy.Max)}
 	}
@@ -183,7 +183,7 @@ func (t *cellTable) has(cell int, e *Experiment) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	r, ok := t.rows[cell]
-	return ok && r.ConfigDigest == e.Digest() && r.Engine == EngineVersion && r.Arithmetic == arithmetic()
+	return ok && r.ConfigDigest == e.Digest() && r.Engine == EngineVersion && r.Arithmetic == e.arithmetic()
 }
 
 // add appends a row and waits until it is on disk.

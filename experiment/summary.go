@@ -101,6 +101,7 @@ type Summary struct {
 	ConfigDigest      string        `json:"config_digest"`
 	RunHash           string        `json:"run_hash"` // SHA-256 over metrics.csv and model.safetensors
 	Engine            string        `json:"engine"`
+	Arithmetic        string        `json:"arithmetic"` // fma, portable or amx: results of each have their own last bits
 	Replication       string        `json:"replication,omitempty"`     // switches of [replication] that are on
 	ClaimedEpsilon    Figure        `json:"claimed_epsilon,omitempty"` // what a publication would claim: no guarantee
 	Notes             []string      `json:"notes,omitempty"`
@@ -115,7 +116,7 @@ func (r *running) summarize() Summary {
 		Parameters: e.model.Dim(), Agents: e.file.topo.Agents, Rounds: e.file.root.Rounds, Seed: e.file.root.Seed,
 		Loss: Figure(last.Loss.Mean), ConsensusDistance: Figure(last.Consensus),
 		Privacy: r.privacyLines(), Noise: "simulated", Links: r.world.sim.Stats(),
-		ConfigDigest: e.Digest(), Engine: EngineVersion, Notes: r.notes(),
+		ConfigDigest: e.Digest(), Engine: EngineVersion, Arithmetic: e.arithmetic(), Notes: r.notes(),
 	}
 	s.Replication = e.file.repl.switches()
 	for i := range e.plans {

@@ -26,6 +26,11 @@ func newDoctor() *cobra.Command {
 			row("program", "%s on %s/%s, %s", version(), runtime.GOOS, runtime.GOARCH, runtime.Version())
 			row("processors", "%d, %d in use", runtime.NumCPU(), runtime.GOMAXPROCS(0))
 			row("kernels", "%s", kernels(os.Getenv("SOTTO_CPU")))
+			if tensor.HasAMX() {
+				row("bf16", "AMX tiles, for precision = \"bf16\"")
+			} else {
+				row("bf16", "no AMX in use: precision = \"bf16\" works, at the speed of float32 or less")
+			}
 			a, b := rng.NewKey(), rng.NewKey()
 			row("random keys", "%s", okay(a != b && a != rng.Key{}, "operating system generator", "the operating system gives equal keys"))
 			row("run folder", "%s", writable(out))

@@ -1,0 +1,46 @@
+package experiment
+
+import (
+	"context"
+	"errors"
+	"math"
+	"testing"
+
+	"sotto/config"
+)
+
+// Precision bf16 is another run than float32, refused where nothing can be rounded, and learns as well on the built-in task.
+func TestPrecision(t *testing.T) {
+	run := func(precision string) (*Experiment, float64) {
+		t.Helper()
+		f, err := Read("", []string{"rounds=40", "data.train=4000", "data.test=500", "model.precision=" + precision, "privacy.batch_size=64"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		e, err := f.Build("")
+		if err != nil {
+			t.Fatal(err)
+		}
+		res, err := e.Run(context.Background(), Options{Out: t.TempDir()})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return e, float64(res.Summary.Accuracy.Mean)
+	}
+	half, a := run("bf16")
+	full, b := run("float32")
+	if half.identity() == full.identity() {
+		t.Error("the precision is not part of a run's identity")
+	}
+	if math.Abs(a-b) > .03 {
+		t.Errorf("accuracy %.3f in bf16, %.3f in float32", a, b)
+	}
+	f, err := Read("", []string{"model.precision=fp8"})
+	if err == nil {
+		_, err = f.Build("")
+	}
+	var bad *config.Error
+	if !errors.As(err, &bad) || bad.Key != "model.precision" {
+		t.Errorf("precision fp8: %v", err)
+	}
+}
