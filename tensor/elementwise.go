@@ -79,6 +79,9 @@ func Tanh(x float32) float32 {
 // SumSquares returns the sum of squares of x in float64: by assembly 16 interleaved sums, added by halves; in Go four, sum j
 // over the elements j, j+4, j+8, ..., added as (0+1)+(2+3), then the remaining elements in order.
 func SumSquares(x []float32) float64 {
+	if len(x) == 1 { // gradients of one output are common
+		return float64(x[0]) * float64(x[0])
+	}
 	if s, ok := fastSquares(x); ok {
 		return s
 	}
@@ -104,10 +107,11 @@ func ScaleToward(x []float32, f float64) {
 	for i, v := range x {
 		exact := f * float64(v)
 		y := float32(exact)
+		var away uint32 // not a branch: every second one would be foreseen wrongly
 		if math.Abs(float64(y)) > math.Abs(exact) {
-			y = math.Float32frombits(math.Float32bits(y) - 1)
+			away = 1
 		}
-		x[i] = y
+		x[i] = math.Float32frombits(math.Float32bits(y) - away)
 	}
 }
 

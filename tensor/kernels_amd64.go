@@ -13,16 +13,16 @@ func supported() level {
 	return portable
 }
 
-// transpose8 writes 8 rows of src as columns of dst: dst[j*ldd+i] = src[i*lds+j] for i < 8, j < 8*blocks.
-// Strides are in bytes; blocks >= 1.
+// transpose8 writes rows of src as columns of dst: dst[j*ldd+i] = src[i*lds+j] for i < 8*strips, j < 8*blocks.
+// Strides are in bytes; strips and blocks >= 1.
 //
 //go:noescape
-func transpose8(dst *float32, ldd int, src *float32, lds, blocks int)
+func transpose8(dst *float32, ldd int, src *float32, lds, strips, blocks int)
 
 // transposeAdd8 is transpose8 that adds to dst.
 //
 //go:noescape
-func transposeAdd8(dst *float32, ldd int, src *float32, lds, blocks int)
+func transposeAdd8(dst *float32, ldd int, src *float32, lds, strips, blocks int)
 
 func peak512(rounds int)
 func peak256(rounds int)

@@ -176,30 +176,25 @@ func rowTiles256(dst Mat, a strided, b panels, depth int, add bool) {
 
 // turnInto sets dst[j*ldd+i] = src[i*lds+j], or adds, for i < rows and j < cols. Blocks of 8x8 that are copied may overlap.
 func turnInto(dst []float32, ldd int, src []float32, lds, rows, cols int, add bool) {
-	if rows < 8 || cols < 8 {
+	strips, blocks := rows/8, cols/8
+	switch {
+	case strips == 0 || blocks == 0:
 		turnEdge(dst, ldd, src, lds, 0, rows, 0, cols, add)
-		return
-	}
-	for r := 0; r < rows; r += 8 {
-		i := r
-		if r+8 > rows {
-			if add {
-				turnEdge(dst, ldd, src, lds, r, rows, 0, cols, add)
-				return
-			}
-			i = rows - 8
+	case add:
+		transposeAdd8(&dst[0], 4*ldd, &src[0], 4*lds, strips, blocks)
+		turnEdge(dst, ldd, src, lds, 0, 8*strips, 8*blocks, cols, add)
+		turnEdge(dst, ldd, src, lds, 8*strips, rows, 0, cols, add)
+	default:
+		transpose8(&dst[0], 4*ldd, &src[0], 4*lds, strips, blocks)
+		i, j := rows-8, cols-8
+		if cols%8 != 0 {
+			transpose8(&dst[j*ldd], 4*ldd, &src[j], 4*lds, strips, 1)
 		}
-		j := cols &^ 7
-		switch {
-		case add:
-			transposeAdd8(&dst[i], 4*ldd, &src[i*lds], 4*lds, j/8)
-			turnEdge(dst, ldd, src, lds, i, i+8, j, cols, add)
-		default:
-			transpose8(&dst[i], 4*ldd, &src[i*lds], 4*lds, j/8)
-			if j < cols {
-				j = cols - 8
-				transpose8(&dst[j*ldd+i], 4*ldd, &src[i*lds+j], 4*lds, 1)
-			}
+		if rows%8 != 0 {
+			transpose8(&dst[i], 4*ldd, &src[i*lds], 4*lds, 1, blocks)
+		}
+		if cols%8 != 0 && rows%8 != 0 {
+			transpose8(&dst[j*ldd+i], 4*ldd, &src[i*lds+j], 4*lds, 1, 1)
 		}
 	}
 }
