@@ -15,11 +15,11 @@ func copyPatches8(dst *float32, to int, src *float32, from, pitch, n, kernel, le
 //go:noescape
 func addRuns8(dst *float32, to int, src *float32, from, n, length int, mask int)
 
-// longest bounds one call of the kernels below too: a call of more runs is cut.
+// cutRuns returns how many of n runs one call handles.
 func cutRuns(n, length int) int { return min(n, max(1, longest/length)) }
 
 func fastCopyRuns(dst []float32, to int, src []float32, from, n, length int) bool {
-	if active == portable || length < 8 {
+	if active == portable || length < 8 || length > longest {
 		return false
 	}
 	for i := 0; i < n; {
@@ -31,7 +31,7 @@ func fastCopyRuns(dst []float32, to int, src []float32, from, n, length int) boo
 }
 
 func fastAddRuns(dst []float32, to int, src []float32, from, n, length int) bool {
-	if active == portable || length < 8 {
+	if active == portable || length < 8 || length > longest {
 		return false
 	}
 	for i := 0; i < n; {
@@ -43,7 +43,7 @@ func fastAddRuns(dst []float32, to int, src []float32, from, n, length int) bool
 }
 
 func fastCopyPatches(dst []float32, to int, src []float32, from, pitch, n, kernel, length int) bool {
-	if active == portable || length < 8 {
+	if active == portable || length < 8 || kernel*length > longest {
 		return false
 	}
 	for i := 0; i < n; {

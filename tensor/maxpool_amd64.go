@@ -19,16 +19,15 @@ func maxPool2(y *float32, at *int32, x *float32, n, step, blocks, pixel, row int
 //go:noescape
 func addMaxPool2(x *float32, dy *float32, at *int32, n, step, blocks, pixel, row int)
 
-// perCall is how many positions one call may handle.
-func (w *Window) perCall() int { return max(1, longest/(w.Channels*w.Kernel*w.Kernel)) }
+// perCall is how many positions one call may handle; 0 if not even one.
+func (w *Window) perCall() int { return 8 * longest / (w.Channels * w.Kernel * w.Kernel) }
 
 // fastMaxPool pools one row of positions and returns the number of channels it has done.
 func fastMaxPool(y []float32, at []int32, row []float32, w *Window) int {
-	c, blocks := w.Channels, w.Channels/8
-	if active == portable || blocks == 0 {
+	c, blocks, per := w.Channels, w.Channels/8, w.perCall()
+	if active == portable || blocks == 0 || per == 0 {
 		return 0
 	}
-	per := w.perCall()
 	for j := 0; j < w.Cols; j += per {
 		n := min(per, w.Cols-j)
 		if w.Kernel == 2 {
@@ -42,11 +41,10 @@ func fastMaxPool(y []float32, at []int32, row []float32, w *Window) int {
 
 // fastAddMaxPool adds one row of positions and returns the number of channels it has done.
 func fastAddMaxPool(row, dy []float32, at []int32, w *Window) int {
-	c, blocks := w.Channels, w.Channels/8
-	if active == portable || blocks == 0 {
+	c, blocks, per := w.Channels, w.Channels/8, w.perCall()
+	if active == portable || blocks == 0 || per == 0 {
 		return 0
 	}
-	per := w.perCall()
 	for j := 0; j < w.Cols; j += per {
 		n := min(per, w.Cols-j)
 		if w.Kernel == 2 {
