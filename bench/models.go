@@ -13,18 +13,20 @@ type Case struct {
 	Name       string
 	Model      string // in model.Models
 	Shape      model.Shape
-	Parameters int // of the built model
+	Parameters int    // of the built model
+	Precision  string // of products; "" is float32
 }
 
 // Cases are the models of the engine's table, small ones first.
 var Cases = []Case{
-	{"logistic-100", "logistic", model.Shape{Height: 1, Width: 100, Channels: 1, Classes: 2}, 101},
-	{"mlp-64", "mlp", model.Shape{Height: 28, Width: 28, Channels: 1, Classes: 10}, 50_890},
-	{"mlp-256", "mlp", model.Shape{Height: 28, Width: 28, Channels: 1, Classes: 10}, 203_530},
-	{"convnet", "convnet", model.Shape{Height: 32, Width: 32, Channels: 1, Classes: 10}, 38_424},
-	{"cnn", "cnn", model.Shape{Height: 28, Width: 28, Channels: 1, Classes: 10}, 26_010},
-	{"dpresnet9", "dpresnet9", model.Shape{Height: 32, Width: 32, Channels: 3, Classes: 100}, 7_802_724},
-	{"resnet18", "resnet18", model.Shape{Height: 32, Width: 32, Channels: 3, Classes: 10}, 0},
+	{"logistic-100", "logistic", model.Shape{Height: 1, Width: 100, Channels: 1, Classes: 2}, 101, ""},
+	{"mlp-64", "mlp", model.Shape{Height: 28, Width: 28, Channels: 1, Classes: 10}, 50_890, ""},
+	{"mlp-256", "mlp", model.Shape{Height: 28, Width: 28, Channels: 1, Classes: 10}, 203_530, ""},
+	{"convnet", "convnet", model.Shape{Height: 32, Width: 32, Channels: 1, Classes: 10}, 38_424, ""},
+	{"cnn", "cnn", model.Shape{Height: 28, Width: 28, Channels: 1, Classes: 10}, 26_010, ""},
+	{"dpresnet9", "dpresnet9", model.Shape{Height: 32, Width: 32, Channels: 3, Classes: 100}, 7_802_724, ""},
+	{"resnet18", "resnet18", model.Shape{Height: 32, Width: 32, Channels: 3, Classes: 10}, 11_173_962, ""},
+	{"dpresnet9-bf16", "dpresnet9", model.Shape{Height: 32, Width: 32, Channels: 3, Classes: 100}, 7_802_724, "bf16"},
 }
 
 // available says whether this program has the model.
@@ -72,6 +74,9 @@ func (c *Case) build() (model.Model, error) {
 	})
 	if err != nil {
 		return nil, fmt.Errorf("model %s: %w", c.Name, err)
+	}
+	if c.Precision != "" {
+		return model.WithPrecision(m, c.Precision)
 	}
 	return m, nil
 }

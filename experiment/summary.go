@@ -101,7 +101,7 @@ type Summary struct {
 	ConfigDigest      string        `json:"config_digest"`
 	RunHash           string        `json:"run_hash"` // SHA-256 over metrics.csv and model.safetensors
 	Engine            string        `json:"engine"`
-	Arithmetic        string        `json:"arithmetic"` // fma, portable or amx: results of each have their own last bits
+	Arithmetic        string        `json:"arithmetic"`                // fma, portable or amx: results of each have their own last bits
 	Replication       string        `json:"replication,omitempty"`     // switches of [replication] that are on
 	ClaimedEpsilon    Figure        `json:"claimed_epsilon,omitempty"` // what a publication would claim: no guarantee
 	Notes             []string      `json:"notes,omitempty"`

@@ -39,10 +39,7 @@ func (l linear) forward(p *pass) {
 	}
 	b := p.theta[l.in*l.out:]
 	for s := range p.y.Rows {
-		y := p.y.Row(s)
-		for j, v := range b {
-			y[j] += v
-		}
+		p.y.Row(s).AddScaled(1, b)
 	}
 }
 
@@ -115,14 +112,12 @@ func (l linear) accumulate(dst tensor.Vec, p *pass, factors []float64) {
 	if !l.bias {
 		return
 	}
-	b := dst[l.in*l.out:]
-	for j := range b {
-		var sum float32
-		for s := range p.dy.Rows {
-			sum += p.dy.Data[s*p.dy.Stride+j]
-		}
-		b[j] += sum
+	sum := p.y.Row(0) // the outputs are not needed any more
+	sum.Zero()
+	for s := range p.dy.Rows {
+		sum.AddScaled(1, p.dy.Row(s))
 	}
+	dst[l.in*l.out:].AddScaled(1, sum)
 }
 
 func (l linear) instantiate(dst tensor.Vec, p *pass, r int) {
