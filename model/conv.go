@@ -143,9 +143,15 @@ func (s span) gather(dst tensor.Mat, data []float32, stride int, w *tensor.Windo
 	}
 }
 
-// convolve sets each row of y to the products of the patches of the images in x with the weights, which lie in panels, plus
-// the bias of each filter if there is one.
-func convolve(p *pass, y, x tensor.Mat, w *tensor.Window, padding, filters int, panels, bias []float32) {
+// panels are weights as products read them: see panelAt. half holds them in bfloat16, nil where products are float32.
+type panels struct {
+	full []float32
+	half []uint16
+}
+
+// convolve sets each row of y to the products of the patches of the images in x with the weights, plus the bias of each filter
+// if there is one.
+func convolve(p *pass, y, x tensor.Mat, w *tensor.Window, padding, filters int, weights panels, bias []float32) {
 	n := slice(w.Taps(), filters)
 	temp, a := p.temp[blockPositions*n:], p.temp[:blockPositions*n]
 	data, stride := images(temp, x, 0, x.Rows, w, padding)
@@ -158,7 +164,7 @@ func convolve(p *pass, y, x tensor.Mat, w *tensor.Window, padding, filters int, 
 			some := min(n, w.Taps()-lo)
 			block := matrix(a, 0, s.positions, some)
 			s.gather(block, data, stride, w, lo, some)
-			p.mulPanels(out, block, panels, lo, w.Taps(), bias != nil || lo > 0)
+			p.mulPanels(out, block, weights, lo, w.Taps(), bias != nil || lo > 0)
 		}
 	}
 }
@@ -177,7 +183,7 @@ func panelAt(rows, row, column int) int {
 }
 
 // mulPanels sets dst to a times rows lo to lo+a.Cols of a matrix of the given number of rows in panels, or adds.
-func (p *pass) mulPanels(dst, a tensor.Mat, panels []float32, lo, rows int, add bool) {
+func (p *pass) mulPanels(dst, a tensor.Mat, weights panels, lo, rows int, add bool) {
 	var a16 tensor.MatBF16
 	if p.half != nil {
 		a16 = narrow(&p.half.a, a)
@@ -185,11 +191,11 @@ func (p *pass) mulPanels(dst, a tensor.Mat, panels []float32, lo, rows int, add 
 	for col := 0; col < dst.Cols; col += panelWidth {
 		n := min(panelWidth, dst.Cols-col)
 		part := tensor.Mat{Rows: dst.Rows, Cols: n, Stride: dst.Stride, Data: dst.Data[col:]}
-		panel := tensor.Mat{Rows: a.Cols, Cols: n, Stride: panelWidth, Data: panels[panelAt(rows, lo, col):]}
+		at := panelAt(rows, lo, col)
 		if p.half != nil {
-			tensor.MulNN16(part, a16, narrow(&p.half.b, panel), add)
+			tensor.MulNN16(part, a16, tensor.MatBF16{Rows: a.Cols, Cols: n, Stride: panelWidth, Data: weights.half[at:]}, add)
 		} else {
-			tensor.MulNN(part, a, panel, add)
+			tensor.MulNN(part, a, tensor.Mat{Rows: a.Cols, Cols: n, Stride: panelWidth, Data: weights.full[at:]}, add)
 		}
 	}
 }
@@ -221,7 +227,7 @@ func (c *conv2d) forward(p *pass) {
 	if c.bias {
 		bias = p.theta[c.weights():]
 	}
-	convolve(p, p.y, p.x, &c.window, c.padding, c.filters, c.forwardPanels(p), bias)
+	convolve(p, p.y, p.x, &c.window, c.padding, c.filters, c.panels(p, c.forwardPanels(p), 0), bias)
 }
 
 // prepare standardises the weights if it must, and lays them out for forward and for the input gradient: filters turned
@@ -239,6 +245,24 @@ func (c *conv2d) prepare(p *pass, gradient bool) {
 	if gradient && p.dx.Data != nil {
 		c.turn(c.turnedWeights(p), weights)
 	}
+	tensor.RoundBF16(p.weights, p.shared[:len(p.weights)])
+}
+
+// halfWeights is the number of weights that are kept in bfloat16 as well: those in panels.
+func (c *conv2d) halfWeights() int {
+	n := panelled(c.taps(), c.filters)
+	if _, _, ok := c.turned(); ok {
+		n += c.turnedSize()
+	}
+	return n
+}
+
+// panels returns weights with their half-precision copies, which lie from at on.
+func (c *conv2d) panels(p *pass, full []float32, at int) panels {
+	if p.half == nil {
+		return panels{full: full}
+	}
+	return panels{full, p.weights[at:][:len(full)]}
 }
 
 // turn writes the weights of the input gradient.
@@ -263,7 +287,7 @@ func (c *conv2d) turn(dst, weights []float32) {
 func (c *conv2d) inputGradient(p *pass) {
 	turned := c.turnedWeights(p)
 	if w, padding, ok := c.turned(); ok {
-		convolve(p, p.dx, p.dy, &w, padding, c.window.Channels, turned, nil)
+		convolve(p, p.dx, p.dy, &w, padding, c.window.Channels, c.panels(p, turned, panelled(c.taps(), c.filters)), nil)
 		return
 	}
 	w := &c.window

@@ -35,6 +35,7 @@ type pass struct {
 
 	half    *halves    // nil: products are float32
 	rounded tensor.Mat // x in bfloat16, if half is not nil
+	weights []uint16   // weights that are kept in bfloat16, as in shared
 
 	skip   tensor.Mat // of a join: its second input. Of a fork: the gradient of its second output
 	second tensor.Mat // of a join: the gradient of its second input; no Data: the fork reads dy

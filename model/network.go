@@ -199,6 +199,7 @@ func (n *network) bind(w *Workspace, theta tensor.Vec, views int, gradient bool)
 		w.passes = make([]pass, len(n.layers))
 	}
 	w.passes = w.passes[:len(n.layers)]
+	weights := n.halfWeights(w)
 	for i, l := range n.layers {
 		s := l.size()
 		p := &w.passes[i]
@@ -214,8 +215,9 @@ func (n *network) bind(w *Workspace, theta tensor.Vec, views int, gradient bool)
 		if from := n.wires[i].from; gradient && from >= 0 {
 			p.dx = w.passes[from].dy
 		}
-		if _, ok := l.(multiplier); ok && n.half {
+		if k, ok := l.(multiplier); ok && n.half {
 			p.half, p.rounded = &w.halves, floats.mat(capacity, s.in)
+			p.weights, weights = weights[:k.halfWeights()], weights[k.halfWeights():]
 		}
 		if k, ok := l.(preparer); ok {
 			k.prepare(p, gradient)

@@ -35,13 +35,29 @@ func WithPrecision(m Model, precision string) (Model, error) {
 }
 
 // multiplier is a layer that multiplies its input and output gradient with matrices.
-type multiplier interface{ multiplies() }
+type multiplier interface {
+	// halfWeights is the number of weights that the layer keeps in bfloat16 for a whole call.
+	halfWeights() int
+}
 
-func (linear) multiplies()  {}
-func (*conv2d) multiplies() {}
+func (linear) halfWeights() int { return 0 }
 
-// halves is the memory of two operands in bfloat16 and of one row.
-type halves struct{ a, b, row []uint16 }
+// halfWeights returns memory for the weights of all layers.
+func (n *network) halfWeights(w *Workspace) []uint16 {
+	if !n.half {
+		return nil
+	}
+	total := 0
+	for _, l := range n.layers {
+		if k, ok := l.(multiplier); ok {
+			total += k.halfWeights()
+		}
+	}
+	return grow(&w.halves.weights, total)
+}
+
+// halves is the memory of two operands in bfloat16, of one row, and of weights that are kept for a call.
+type halves struct{ a, b, row, weights []uint16 }
 
 func grow(s *[]uint16, n int) []uint16 {
 	if len(*s) < n {
