@@ -28,6 +28,7 @@ test:
 
 race:
 	CGO_ENABLED=1 $(GO) test -race -short $(RACE)
+	CGO_ENABLED=1 $(GO) test -race -short -run Split ./model
 
 bench:
 	$(GO) test -run '^$$' -bench . -benchmem ./...
