@@ -1,8 +1,6 @@
 package main
 
 import (
-	"os"
-
 	"github.com/spf13/cobra"
 
 	"sotto/experiment"
@@ -24,11 +22,7 @@ The file of a simulated run holds what the run's note says: models trained with 
 			if err != nil {
 				return err
 			}
-			if out == "" {
-				_, err = cmd.OutOrStdout().Write(b)
-				return err
-			}
-			return os.WriteFile(out, b, 0o644)
+			return writeTo(cmd, out, b)
 		},
 	}
 	c.Flags().StringVar(&agent, "agent", "mean", "an agent's number, or mean")

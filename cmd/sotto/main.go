@@ -129,6 +129,15 @@ func dataDirFlag(cmd *cobra.Command, dir *string) {
 	cmd.Flags().StringVar(dir, "data-dir", def, "folder of data sets (environment: SOTTO_DATA)")
 }
 
+// writeTo writes to the file of an --out flag, or to standard output.
+func writeTo(cmd *cobra.Command, path string, b []byte) error {
+	if path == "" {
+		_, err := cmd.OutOrStdout().Write(b)
+		return err
+	}
+	return os.WriteFile(path, b, 0o644)
+}
+
 // outputFlag adds --output.
 func outputFlag(cmd *cobra.Command, output *string) {
 	cmd.Flags().StringVar(output, "output", "text", "text or json")

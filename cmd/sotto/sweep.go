@@ -146,11 +146,7 @@ func newSweepMerge() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			if out == "" {
-				_, err = cmd.OutOrStdout().Write(b)
-				return err
-			}
-			return os.WriteFile(out, b, 0o644)
+			return writeTo(cmd, out, b)
 		},
 	}
 	c.Flags().StringVar(&out, "out", "", "file to write; default: standard output")
