@@ -88,9 +88,10 @@ func numbered(name string, k, of int) string {
 	return fmt.Sprintf("%s-%d", name, k+1)
 }
 
-// lossMaps draws what privacy costs each class at each agent, beside the run without privacy where there is one, and says where it
+// lossMaps draws what privacy costs each class at each agent, beside the run without privacy where there is one, and lists where it
 // costs most.
-func lossMaps(settings []*setting) (maps []report.Drawing, said []string) {
+func lossMaps(settings []*setting) (maps []report.Drawing, worst report.Table) {
+	worst.Header = []string{"setting", "compared with", "worst class", "points lost, mean over agents", "worst agent", "points lost, mean over classes", "most at one place", "points lost"}
 	for k, s := range settings {
 		b := s.baseline(settings)
 		if b == nil {
@@ -102,9 +103,9 @@ func lossMaps(settings []*setting) (maps []report.Drawing, said []string) {
 		}
 		maps = append(maps, heatMap(numbered("privacy-loss", k, len(settings)), s.label,
 			fmt.Sprintf("Accuracy lost to privacy, in points: accuracy of “%s” less that of this setting.", b.label), loss, true))
-		said = append(said, fmt.Sprintf("%s, compared with “%s”: %s", s.label, b.label, worstLoss(loss)))
+		worst.Rows = append(worst.Rows, append([]string{s.label, b.label}, worstLoss(loss)...))
 	}
-	return maps, said
+	return maps, worst
 }
 
 // difference returns a - b, nil where their sizes differ.
@@ -123,7 +124,7 @@ func difference(a, b [][]float64) [][]float64 {
 }
 
 // worstLoss names the class and the agent that lose most on average, and the pair of both.
-func worstLoss(loss [][]float64) string {
+func worstLoss(loss [][]float64) []string {
 	var (
 		byAgent   = make([][]float64, len(loss))
 		byClass   = make([][]float64, len(loss[0]))
@@ -143,8 +144,8 @@ func worstLoss(loss [][]float64) string {
 	}
 	class, classLoss := highestMean(byClass)
 	agent, agentLoss := highestMean(byAgent)
-	return fmt.Sprintf("worst class %d (%.1f points lost, mean over agents), worst agent %d (%.1f points, mean over classes); most at one place: class %d at agent %d (%.1f points).",
-		class, 100*classLoss, agent, 100*agentLoss, what, who, 100*most)
+	points := func(x float64) string { return strconv.FormatFloat(100*x, 'f', 1, 64) }
+	return []string{strconv.Itoa(class), points(classLoss), strconv.Itoa(agent), points(agentLoss), fmt.Sprintf("class %d at agent %d", what, who), points(most)}
 }
 
 // highestMean returns the first list with the highest mean; empty lists have none.

@@ -46,11 +46,14 @@ func over(metric string) func(r *finished) []report.Point {
 	}
 }
 
-// spentOver returns the worst agent's epsilon by round, infinite ones left out.
+// spentOver returns the worst agent's epsilon by round, nothing where it ends infinite.
 func spentOver(r *finished) []report.Point {
+	if _, upper := r.summary.worst(); math.IsInf(upper, 1) {
+		return nil
+	}
 	var points []report.Point
 	for _, row := range r.rows {
-		if row.Metric == "consensus_distance" && !math.IsInf(row.Epsilon, 0) {
+		if row.Metric == "consensus_distance" {
 			points = append(points, report.Point{X: float64(row.Round), Y: row.Epsilon, Low: row.Epsilon, High: row.Epsilon})
 		}
 	}
@@ -60,7 +63,7 @@ func spentOver(r *finished) []report.Point {
 var measures = []measure{
 	{"accuracy", "Test accuracy", "accuracy (%)", true, over("accuracy")},
 	{"loss", "Test loss", "loss", false, over("loss")},
-	{"consensus", "Consensus distance", "root mean square distance from the mean", false, over("consensus_distance")},
+	{"consensus", "Consensus distance", "consensus distance", false, over("consensus_distance")},
 	{"epsilon", "Epsilon spent, worst agent", "epsilon", false, spentOver},
 }
 
@@ -129,7 +132,7 @@ func learning(settings []*setting) []report.Drawing {
 			case m.name == "epsilon":
 				f.Caption = "Upper bound of the epsilon that the agent with the most releases has spent."
 			case m.name == "consensus":
-				f.Caption = "How far the agents' models are from their mean."
+				f.Caption = "How far the agents' models are from their mean, root mean square over agents."
 			}
 			if k > 0 {
 				f.Name = fmt.Sprintf("%s-%d", m.name, k+1)
@@ -237,6 +240,7 @@ func accuracyAgainstEpsilon(settings []*setting) []report.Drawing {
 		}
 		for _, s := range settings {
 			if mean, _ := meanSD(s.finals()); math.IsInf(s.epsilon(), 1) && len(s.finals()) > 0 && len(g.Curves) < 2*mostCurves {
+				g.Caption = overSeeds + " Dashed: without privacy."
 				g.Curves = append(g.Curves, report.Curve{Name: s.label, Dashed: true, Points: []report.Point{{X: low, Y: mean, Low: mean, High: mean}, {X: high, Y: mean, Low: mean, High: mean}}})
 			}
 		}

@@ -73,23 +73,23 @@ func buildReport(runs []*finished) (report.Page, []report.Drawing, error) {
 	if err != nil {
 		return p, nil, err
 	}
-	losses, said := lossMaps(settings)
+	losses, worst := lossMaps(settings)
 	var all []report.Drawing
 	for _, s := range []struct {
 		title    string
-		text     []string
+		tables   []report.Table
 		drawings []report.Drawing
 	}{
 		{"What privacy and connectivity cost", nil, slices.Concat(accuracyAgainstEpsilon(settings), accuracyAgainstFiedler(settings))},
 		{"Over rounds", nil, learning(settings)},
 		{"Accuracy by class and agent", nil, classMaps(settings)},
-		{"Privacy's loss by class and agent", said, losses},
+		{"Privacy's loss by class and agent", []report.Table{worst}, losses},
 		{"Graphs", nil, graphs},
 	} {
 		if len(s.drawings) == 0 {
 			continue
 		}
-		section := report.Section{Title: s.title, Text: s.text}
+		section := report.Section{Title: s.title, Tables: s.tables}
 		shown := s.drawings
 		if s.title != "Over rounds" && len(shown) > mostOnPage {
 			shown = shown[:mostOnPage]
@@ -177,8 +177,8 @@ func summaryTable(settings []*setting) report.Table {
 			loss, consensus = append(loss, float64(r.summary.Loss)), append(consensus, float64(r.summary.ConsensusDistance))
 			seconds = append(seconds, r.summary.Seconds)
 		}
-		t.Rows = append(t.Rows, []string{s.label, strconv.Itoa(len(s.runs)), spreadText(s.finals(), 100, 2), spreadText(worst, 100, 2), spreadText(loss, 1, 4),
-			spreadText(consensus, 1, 3), formatEpsilon(s.epsilon()), number(s.runs[0].summary.Privacy[0].Delta), spreadText([]float64{s.fiedler()}, 1, 4), spreadText(seconds, 1, 1)})
+		t.Rows = append(t.Rows, []string{s.label, strconv.Itoa(len(s.runs)), spreadText(s.finals(), 100, 2), spreadText(worst, 100, 2), spreadText(loss, 1, 3),
+			significant(consensus), formatEpsilon(s.epsilon()), number(s.runs[0].summary.Privacy[0].Delta), spreadText([]float64{s.fiedler()}, 1, 4), spreadText(seconds, 1, 1)})
 	}
 	return t
 }
@@ -193,6 +193,12 @@ func spreadText(xs []float64, scale float64, digits int) string {
 		return fmt.Sprintf("%.*f", digits, scale*mean)
 	}
 	return fmt.Sprintf("%.*f ± %.*f", digits, scale*mean, digits, scale*sd)
+}
+
+// significant prints a mean to three digits.
+func significant(xs []float64) string {
+	mean, _ := meanSD(xs)
+	return strconv.FormatFloat(mean, 'g', 3, 64)
 }
 
 // graphsOf draws each distinct graph once.
@@ -233,11 +239,9 @@ func privacySection(settings []*setting) report.Section {
 			if r.summary.ClaimedEpsilon > 0 {
 				claimed = formatEpsilon(float64(r.summary.ClaimedEpsilon)) + " (no guarantee)"
 			}
-			lines, agents := distinctLines(r.summary.Privacy)
-			for k, p := range lines {
-				t.Rows = append(t.Rows, []string{s.label, strconv.FormatUint(r.summary.Seed, 10), agents[k], formatEpsilon(float64(p.Epsilon.Upper)), formatEpsilon(float64(p.Epsilon.Lower)),
-					number(p.Delta), p.Adjacency, p.Unit, p.Accountant, r.summary.Noise, strconv.FormatFloat(float64(p.Noise), 'g', 5, 64), strconv.FormatFloat(p.SampleRate, 'g', 5, 64),
-					strconv.FormatUint(p.Charges, 10), claimed})
+			for _, p := range distinctLines(r.summary.Privacy, isSingle(settings)) {
+				t.Rows = append(t.Rows, []string{s.label, strconv.FormatUint(r.summary.Seed, 10), p.agents(), formatEpsilon(float64(p.Epsilon.Upper)), formatEpsilon(float64(p.Epsilon.Lower)),
+					number(p.Delta), p.Adjacency, p.Unit, p.Accountant, r.summary.Noise, rangeText(p.noise), rangeText(p.rate), strconv.FormatUint(p.Charges, 10), claimed})
 			}
 		}
 	}
@@ -245,40 +249,59 @@ func privacySection(settings []*setting) report.Section {
 		Text: []string{"The upper bound is the guarantee that the same run with secret noise would have; no accountant can prove less than the lower one. Statements in words are in privacy.json of every run."}}
 }
 
-// distinctLines joins agents whose figures are the same.
-func distinctLines(all []PrivacyLine) (lines []PrivacyLine, agents []string) {
-	members := map[string][]int{}
-	var order []string
-	for i, p := range all {
-		p.Agent = 0
-		key := fmt.Sprint(p)
-		if members[key] == nil {
-			order = append(order, key)
+// distinctLines joins agents whose epsilon is the same, with the range of their noise multipliers and sampling rates. Agents stay
+// apart where those differ when each is asked for.
+func distinctLines(all []PrivacyLine, each bool) []privacyRow {
+	var rows []privacyRow
+	at := map[string]int{}
+	for _, p := range all {
+		key := fmt.Sprint(formatEpsilon(float64(p.Epsilon.Upper)), formatEpsilon(float64(p.Epsilon.Lower)), p.Delta, p.Adjacency, p.Unit, p.Accountant, p.Charges, p.Group)
+		if each {
+			key += fmt.Sprint(p.Noise, p.SampleRate)
 		}
-		members[key] = append(members[key], i)
+		k, ok := at[key]
+		if !ok {
+			k, at[key] = len(rows), len(rows)
+			rows = append(rows, privacyRow{PrivacyLine: p})
+		}
+		r := &rows[k]
+		r.members, r.noise, r.rate = append(r.members, p.Agent), append(r.noise, float64(p.Noise)), append(r.rate, p.SampleRate)
 	}
-	for _, key := range order {
-		p := all[members[key][0]]
-		lines = append(lines, p)
-		if p.Group != "" {
-			agents = append(agents, p.Group)
-			continue
-		}
-		ids := make([]int, len(members[key]))
-		for k, i := range members[key] {
-			ids[k] = all[i].Agent
-		}
-		agents = append(agents, ranges(ids))
-	}
-	return lines, agents
+	return rows
 }
+
+// privacyRow is a line of the privacy table and what its agents do not have in common.
+type privacyRow struct {
+	PrivacyLine
+	members     []int
+	noise, rate []float64
+}
+
+func (r *privacyRow) agents() string {
+	if r.Group != "" {
+		return r.Group
+	}
+	return ranges(r.members)
+}
+
+// rangeText prints the lowest and the highest value, once where they are the same.
+func rangeText(xs []float64) string {
+	low, high := strconv.FormatFloat(slices.Min(xs), 'g', 5, 64), strconv.FormatFloat(slices.Max(xs), 'g', 5, 64)
+	if low == high {
+		return low
+	}
+	return low + " to " + high
+}
+
+// isSingle says that the report is on one run.
+func isSingle(settings []*setting) bool { return len(settings) == 1 && len(settings[0].runs) == 1 }
 
 // againSection holds what is needed to make the runs again and to compare the results.
 func againSection(settings []*setting) report.Section {
 	var commands, configs []report.Listing
 	hashes := report.Table{Header: []string{"run", "engine", "run hash"}}
 	var lines []string
-	single := len(settings) == 1 && len(settings[0].runs) == 1
+	single := isSingle(settings)
 	for _, s := range settings {
 		for i, r := range s.runs {
 			lines = append(lines, r.command)

@@ -59,7 +59,16 @@ func (f Figure) legend() []int {
 }
 
 func (f Figure) size() (width, height vg.Length) {
-	return figureWidth, plotHeight + legendHeight*vg.Length(len(f.legend()))
+	return figureWidth, plotHeight + f.foot()
+}
+
+// foot is the height of the legend.
+func (f Figure) foot() vg.Length {
+	n := len(f.legend())
+	if n == 0 {
+		return 0
+	}
+	return legendHeight*vg.Length(n) + .25*vg.Centimeter
 }
 
 // stroke is the line of curve i: colours first, then dashes.
@@ -91,7 +100,7 @@ func (f Figure) paint(dc draw.Canvas) error {
 	f.setAxes(p)
 	const margin = vg.Length(0.4) * vg.Centimeter // room for the last tick label
 	shown := f.legend()
-	foot := legendHeight * vg.Length(len(shown))
+	foot := f.foot()
 	p.Draw(draw.Crop(dc, margin/2, -margin, foot+margin/2, -margin/2))
 	style := textStyle(9.5, ink, text.XLeft, text.YCenter)
 	for k, i := range shown {
@@ -179,8 +188,9 @@ func (f Figure) setAxes(p *plot.Plot) {
 		p.Y.Min -= pad
 	}
 	p.Y.Max += pad
+	p.X.Tick.Marker, p.Y.Tick.Marker = ticks{scale: 1}, ticks{scale: 1}
 	if f.Percent {
-		p.Y.Tick.Marker = percentTicks{}
+		p.Y.Tick.Marker = ticks{scale: 100}
 	}
 	if !f.LogX {
 		if f.Markers {
@@ -194,17 +204,23 @@ func (f Figure) setAxes(p *plot.Plot) {
 	p.X.Min, p.X.Max = p.X.Min/1.1, p.X.Max*1.1
 }
 
-// percentTicks labels fractions in percent.
-type percentTicks struct{}
+// ticks are 4 to 9 round numbers, labelled with the value times scale.
+type ticks struct{ scale float64 }
 
-func (percentTicks) Ticks(low, high float64) []plot.Tick {
-	ticks := plot.DefaultTicks{}.Ticks(low, high)
-	for i := range ticks {
-		if ticks[i].Label != "" {
-			ticks[i].Label = strconv.FormatFloat(math.Round(ticks[i].Value*1e6)/1e4, 'g', -1, 64)
+func (t ticks) Ticks(low, high float64) []plot.Tick {
+	decade := math.Pow(10, math.Floor(math.Log10((high-low)*t.scale))-1)
+	step := decade
+	for _, k := range []float64{1, 2, 5, 10, 20} {
+		if step = k * decade; (high-low)*t.scale/step <= 9 {
+			break
 		}
 	}
-	return ticks
+	var out []plot.Tick
+	for k := math.Ceil(low * t.scale / step); k*step <= high*t.scale*(1+1e-12); k++ {
+		label := strconv.FormatFloat(k*step, 'g', 10, 64) // 10 digits: 0.3, not 0.30000000000000004
+		out = append(out, plot.Tick{Value: k * step / t.scale, Label: label})
+	}
+	return out
 }
 
 // measuredTicks are at the X values of the points, without those that would be printed over others.

@@ -142,12 +142,12 @@ func (g Graph) paint(dc draw.Canvas) error {
 // nodeSize is the radius of a node and the size of its number, which is left out where it would not be legible.
 func nodeSize(nodes int) (radius vg.Length, points float64) {
 	switch {
-	case nodes <= 20:
+	case nodes <= 24:
 		return vg.Points(10), 10
-	case nodes <= 64:
+	case nodes <= 48:
 		return vg.Points(8), 8
 	case nodes <= 150:
-		return vg.Points(6.5), 6.5
+		return vg.Points(6), 6
 	case nodes <= 500:
 		return vg.Points(5), 4.5
 	default:

@@ -2,6 +2,7 @@ package report
 
 import (
 	"math"
+	"math/bits"
 
 	"gonum.org/v1/gonum/spatial/barneshut"
 	"gonum.org/v1/gonum/spatial/r2"
@@ -16,8 +17,10 @@ const circleNodes = 40
 func layout(g *topology.Graph, edges []Edge) []r2.Vec {
 	n := g.Agents()
 	switch name := g.Name(); {
-	case name == "grid" || name == "torus":
-		return lattice(n, columns(g))
+	case name == "grid":
+		return lattice(n, columns(g), 0)
+	case name == "torus":
+		return lattice(n, columns(g), .08)
 	case name == "hypercube":
 		return hypercube(n)
 	case (name == "star" || name == "wheel") && n > 2:
@@ -55,43 +58,36 @@ func columns(g *topology.Graph) int {
 	return g.Agents()
 }
 
-// lattice places agent r*cols + c in column c of row r, from the top. Rows and columns are a little curved, so that the links
-// around a torus do not lie on those within.
-func lattice(n, cols int) []r2.Vec {
+// lattice places agent r*cols + c in column c of row r, from the top. bend curves rows and columns, so that the links around a
+// torus do not lie on those within.
+func lattice(n, cols int, bend float64) []r2.Vec {
 	rows := n / cols
 	at := make([]r2.Vec, n)
 	for i := range at {
-		x, y := bent(i%cols, cols), bent(i/cols, rows)
-		at[i] = r2.Vec{X: x + .06*4*y*(1-y), Y: 1 - (y + .06*4*x*(1-x))}
+		x, y := share(i%cols, cols), share(i/cols, rows)
+		at[i] = r2.Vec{X: x + bend*4*y*(1-y), Y: 1 - (y + bend*4*x*(1-x))}
 	}
 	return fit(at)
 }
 
-// bent is i of n on [0, 1].
-func bent(i, n int) float64 {
+// share places i of n on [0, 1].
+func share(i, n int) float64 {
 	if n == 1 {
 		return .5
 	}
 	return float64(i) / float64(n-1)
 }
 
-// hypercube gives each bit a direction: even bits go right and odd ones up, higher bits farther and a little aslant, so that no
-// two agents meet.
+// hypercube gives each bit a direction of its own, spread over half a turn, and higher bits longer ways, so that no two agents
+// meet.
 func hypercube(n int) []r2.Vec {
+	dims := max(1, bits.TrailingZeros(uint(n)))
 	at := make([]r2.Vec, n)
 	for i := range at {
-		for b, far := 0, 1.; 1<<b < n; b++ {
-			if b > 0 && b%2 == 0 {
-				far *= 2.3
-			}
-			if i>>b&1 == 0 {
-				continue
-			}
-			slant := .17 * far * float64(1+b/2)
-			if b%2 == 0 {
-				at[i] = r2.Add(at[i], r2.Vec{X: far, Y: slant})
-			} else {
-				at[i] = r2.Add(at[i], r2.Vec{X: slant, Y: far})
+		for b := range dims {
+			if i>>b&1 == 1 {
+				sin, cos := math.Sincos(math.Pi * (float64(b) + .5) / float64(dims))
+				at[i] = r2.Add(at[i], r2.Scale(math.Pow(1.4, float64(b)), r2.Vec{X: cos, Y: sin}))
 			}
 		}
 	}

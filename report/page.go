@@ -64,7 +64,7 @@ body{font:15px/1.45 system-ui,Arial,sans-serif;max-width:76rem;margin:2rem auto;
 h1{font-size:1.6rem;margin:0 0 1rem}h2{font-size:1.2rem;margin:2rem 0 .6rem;border-bottom:2px solid #0072b2;padding-bottom:.2rem}
 .wide{overflow-x:auto}table{border-collapse:collapse;margin:.5rem 0}
 td,th{padding:.25rem 1rem .25rem 0;text-align:left;border-bottom:1px solid #ddd;vertical-align:top;overflow-wrap:break-word}th{font-weight:600}
-td{font-variant-numeric:tabular-nums}
+td{font-variant-numeric:tabular-nums}.wide td:first-child{white-space:nowrap}
 pre{background:#f5f5f3;padding:.7rem;overflow:auto;font-size:13px}
 .plots{display:flex;flex-wrap:wrap;gap:1rem 1.5rem;align-items:flex-start}figure{margin:.5rem 0;flex:0 1 auto;max-width:100%}
 figcaption{color:#555;font-size:13px;max-width:36rem}svg{max-width:100%;height:auto;display:block}
