@@ -148,11 +148,11 @@ func decodeMetrics(name string, b []byte) ([]Row, error) {
 	for i, f := range lines[1:] {
 		r := Row{Agent: f[1], Metric: f[2]}
 		if r.Round, err = strconv.ParseUint(f[0], 10, 64); err != nil {
-			return nil, &config.Error{File: name, Line: i + 2, Key: metricsHeader[0], Found: f[0], Allowed: "a whole number, at least 0"}
+			return nil, &config.Error{File: name, Line: i + 2, Key: metricsHeader[0], Found: strconv.Quote(f[0]), Allowed: "a whole number, at least 0"}
 		}
 		for k, dst := range []*float64{&r.Value, &r.Epsilon, &r.Delta} {
 			if *dst, err = strconv.ParseFloat(f[3+k], 64); err != nil {
-				return nil, &config.Error{File: name, Line: i + 2, Key: metricsHeader[3+k], Found: f[3+k], Allowed: "a number"}
+				return nil, &config.Error{File: name, Line: i + 2, Key: metricsHeader[3+k], Found: strconv.Quote(f[3+k]), Allowed: "a number"}
 			}
 		}
 		rows = append(rows, r)

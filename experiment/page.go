@@ -60,7 +60,7 @@ const mostOnPage = 12
 // buildReport returns the page and all drawings, those that the page leaves out included.
 func buildReport(runs []*finished) (report.Page, []report.Drawing, error) {
 	settings, repeated := groupRuns(runs)
-	p := report.Page{Notes: notesOf(runs, settings, repeated), Produced: "Made by sotto, engine " + EngineVersion + "."}
+	p := report.Page{Notes: notesOf(settings, repeated), Produced: "Made by sotto, engine " + EngineVersion + "."}
 	if len(runs) == 1 {
 		if err := oneRun(&p, runs[0]); err != nil {
 			return p, nil, err
@@ -113,8 +113,14 @@ func count(n int, what string) string {
 }
 
 // notesOf says what must be known before the figures are believed.
-func notesOf(runs []*finished, settings []*setting, repeated int) []string {
-	var notes []string
+func notesOf(settings []*setting, repeated int) []string {
+	var (
+		notes []string
+		runs  []*finished
+	)
+	for _, s := range settings {
+		runs = append(runs, s.runs...)
+	}
 	in := map[string]int{}
 	models, sets, engines := map[string]bool{}, map[string]bool{}, map[string]bool{}
 	for _, r := range runs {
