@@ -14,6 +14,15 @@ import (
 // mostCurves is the number of curves in one plot; more settings are drawn in further plots.
 const mostCurves = 8
 
+// plotsOf shares curves out over as few plots as they need, evenly.
+func plotsOf(curves []report.Curve) [][]report.Curve {
+	if len(curves) == 0 {
+		return nil
+	}
+	plots := (len(curves) + mostCurves - 1) / mostCurves
+	return slices.Collect(slices.Chunk(curves, (len(curves)+plots-1)/plots))
+}
+
 // measure is a figure that is followed over rounds.
 type measure struct {
 	name, title, unit string
@@ -126,7 +135,8 @@ func learning(settings []*setting) []report.Drawing {
 				curves = append(curves, c)
 			}
 		}
-		for k, part := range slices.Collect(slices.Chunk(curves, mostCurves)) {
+		parts := plotsOf(curves)
+		for k, part := range parts {
 			f := report.Figure{Name: m.name, Title: m.title, XLabel: "round", YLabel: m.unit, Percent: m.percent, Curves: part, Caption: band}
 			switch {
 			case m.name == "epsilon":
@@ -137,8 +147,8 @@ func learning(settings []*setting) []report.Drawing {
 			if k > 0 {
 				f.Name = fmt.Sprintf("%s-%d", m.name, k+1)
 			}
-			if len(curves) > mostCurves {
-				f.Title = fmt.Sprintf("%s, plot %d of %d", m.title, k+1, (len(curves)+mostCurves-1)/mostCurves)
+			if len(parts) > 1 {
+				f.Title = fmt.Sprintf("%s, plot %d of %d", m.title, k+1, len(parts))
 			}
 			out = append(out, f)
 		}
@@ -216,7 +226,7 @@ func against(settings []*setting, f report.Figure, x func(*setting) float64, apa
 		slices.SortStableFunc(c.Points, func(a, b report.Point) int { return cmp.Compare(a.X, b.X) })
 	}
 	var out []report.Drawing
-	for k, part := range slices.Collect(slices.Chunk(f.Curves, mostCurves)) {
+	for k, part := range plotsOf(f.Curves) {
 		g := f
 		g.Curves, g.Markers, g.Percent, g.YLabel = part, true, true, "final accuracy (%)"
 		if k > 0 {

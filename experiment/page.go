@@ -198,7 +198,7 @@ func spreadText(xs []float64, scale float64, digits int) string {
 	case len(xs) == 1:
 		return fmt.Sprintf("%.*f", digits, scale*mean)
 	}
-	return fmt.Sprintf("%.*f ± %.*f", digits, scale*mean, digits, scale*sd)
+	return fmt.Sprintf("%.*f\u00a0±\u00a0%.*f", digits, scale*mean, digits, scale*sd)
 }
 
 // significant prints a mean to three digits.

@@ -118,7 +118,9 @@ func (h HeatMap) paintScale(dc draw.Canvas, limit float64) {
 	style := textStyle(9, ink, text.XCenter, text.YTop)
 	for _, end := range []struct{ at, value float64 }{{0, low}, {.5, (low + limit) / 2}, {1, limit}} {
 		label := percent(end.value)
-		if end.at == 1 {
+		if end.at == 1 && h.Signed {
+			label += " points"
+		} else if end.at == 1 {
 			label += " %"
 		}
 		dc.FillText(style, vg.Point{X: x + 5*vg.Centimeter*vg.Length(end.at), Y: y - .08*vg.Centimeter}, label)
