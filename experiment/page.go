@@ -213,6 +213,9 @@ func graphsOf(settings []*setting) ([]report.Drawing, error) {
 	seen := map[string]bool{}
 	for _, s := range settings {
 		for _, r := range s.runs {
+			if report.Drawable(r.graph) != nil { // the other figures are shown all the same
+				continue
+			}
 			b, err := indent(r.graph)
 			if err != nil {
 				return nil, err
@@ -226,8 +229,8 @@ func graphsOf(settings []*setting) ([]report.Drawing, error) {
 				name = fmt.Sprintf("graph-%d", len(out)+1)
 			}
 			g, err := report.NewGraph(name, r.graph)
-			if err != nil { // too large to be drawn: the other figures are shown all the same
-				continue
+			if err != nil {
+				return nil, err
 			}
 			g.Caption += fmt.Sprintf(" Spectral gap %.4f, normalized Fiedler value %.4f.", float64(r.summary.Topology.SpectralGap), float64(r.summary.Topology.Fiedler))
 			out = append(out, g)

@@ -46,11 +46,8 @@ type Edge struct {
 // others by a force layout. A link whose two directions differ in weight has their mean. Above 2,000
 // agents or 100,000 links it returns a *config.Error.
 func NewGraph(name string, g *topology.Graph) (Graph, error) {
-	if n := g.Agents(); n > mostNodes {
-		return Graph{}, config.Bad("agents", n, fmt.Sprintf("at most %d in a drawing", mostNodes))
-	}
-	if g.Links() > mostEdges {
-		return Graph{}, config.Bad("links", g.Links(), fmt.Sprintf("at most %d in a drawing", mostEdges))
+	if err := Drawable(g); err != nil {
+		return Graph{}, err
 	}
 	d := Graph{Name: name, Title: fmt.Sprintf("%s, %d agents, %d links", g.Name(), g.Agents(), g.Links())}
 	at := map[[2]int]int{}
@@ -72,6 +69,17 @@ func NewGraph(name string, g *topology.Graph) (Graph, error) {
 		d.Caption = fmt.Sprintf("Width and darkness of a link are its mixing weight, %.4g to %.4g.", low, high)
 	}
 	return d, nil
+}
+
+// Drawable returns a *config.Error for a graph that is too large for [NewGraph].
+func Drawable(g *topology.Graph) error {
+	if n := g.Agents(); n > mostNodes {
+		return config.Bad("agents", n, fmt.Sprintf("at most %d in a drawing", mostNodes))
+	}
+	if n := g.Links(); n > mostEdges {
+		return config.Bad("links", n, fmt.Sprintf("at most %d in a drawing", mostEdges))
+	}
+	return nil
 }
 
 // WriteGraph writes g in the format of the file name's ending, .svg or .png.

@@ -39,6 +39,8 @@ const (
 	heatRight  = 0.5 * vg.Centimeter
 	heatBottom = 1.5 * vg.Centimeter // the scale of colours
 	heatLeast  = 11 * vg.Centimeter  // room for the title
+
+	seam = vg.Length(.3) // cells overlap by so much that the ground does not shine through
 )
 
 func (h HeatMap) size() (width, height vg.Length) {
@@ -93,7 +95,7 @@ func (h HeatMap) paint(dc draw.Canvas) error {
 		for j, v := range row {
 			x := left + w*vg.Length(j)
 			ground := ramp(anchors, shade(v))
-			dc.FillPolygon(ground, rectangle(x, y-t, x+w, y))
+			dc.FillPolygon(ground, rectangle(x, y-t-seam, x+w+seam, y))
 			if numbered && finite(v) {
 				dc.FillText(textStyle(9, legible(ground), text.XCenter, text.YCenter), vg.Point{X: x + w/2, Y: y - t/2}, percent(v))
 			}
