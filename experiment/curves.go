@@ -129,14 +129,15 @@ func learning(settings []*setting) []report.Drawing {
 	}
 	var out []report.Drawing
 	for _, m := range measures {
-		var curves []report.Curve
+		var curves []report.Curve // empty ones too, so that a setting has its colour in every plot
 		for _, s := range settings {
-			if c := s.curve(m); len(c.Points) > 0 {
-				curves = append(curves, c)
-			}
+			curves = append(curves, s.curve(m))
 		}
 		parts := plotsOf(curves)
 		for k, part := range parts {
+			if !slices.ContainsFunc(part, func(c report.Curve) bool { return len(c.Points) > 0 }) {
+				continue
+			}
 			f := report.Figure{Name: m.name, Title: m.title, XLabel: "round", YLabel: m.unit, Percent: m.percent, Curves: part, Caption: band}
 			switch {
 			case m.name == "epsilon":

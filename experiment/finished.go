@@ -165,6 +165,9 @@ func decodeMetrics(name string, b []byte) ([]Row, error) {
 func findRuns(paths []string) ([]string, error) {
 	var dirs []string
 	for _, path := range paths {
+		if info, err := os.Stat(path); err == nil && !info.IsDir() {
+			return nil, &config.Error{File: path, Found: "a file", Allowed: "a run's directory, or a sweep's"}
+		}
 		if _, err := os.Stat(filepath.Join(path, summaryFile)); err == nil {
 			dirs = append(dirs, path)
 			continue

@@ -255,7 +255,7 @@ func privacySection(settings []*setting) report.Section {
 		}
 	}
 	return report.Section{Title: "Privacy", Tables: []report.Table{t},
-		Text: []string{"The upper bound is the guarantee that the same run with secret noise would have; no accountant can prove less than the lower one. Statements in words are in privacy.json of every run."}}
+		Text: []string{"The upper bound is the guarantee that the same run with secret noise would have; the exact value for these releases is not below the lower one. Statements in words are in privacy.json of every run."}}
 }
 
 // distinctLines joins agents whose epsilon is the same, with the range of their noise multipliers and sampling rates. Agents stay

@@ -77,7 +77,7 @@ func compareValues(a, b string) int {
 }
 
 // firstKeys are those that people tell runs apart by; the others follow in alphabetical order, the name last.
-var firstKeys = []string{"algorithm.name", "topology.graph", "topology.target", "topology.agents", "topology.p", "data.dataset", "data.partition",
+var firstKeys = []string{"data.dataset", "algorithm.name", "topology.graph", "topology.target", "topology.agents", "topology.p", "data.partition",
 	"model.name", "privacy.mechanism", "privacy.target_epsilon", "privacy.noise_multiplier"}
 
 // distinguishing returns keys that together tell all settings apart, without those that would add nothing to the ones before,
