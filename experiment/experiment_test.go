@@ -249,7 +249,7 @@ func TestFullDisk(t *testing.T) {
 
 func TestRunDirectory(t *testing.T) {
 	r := run(t, build(t), Options{Command: "sotto run small.toml"})
-	for _, name := range append(deterministic, manifestFile, summaryFile, reportFile, "plots/accuracy.svg", "plots/loss.svg", "plots/consensus.svg", "plots/epsilon.svg") {
+	for _, name := range append(deterministic, manifestFile, summaryFile, reportFile, "plots/accuracy.svg", "plots/loss.svg", "plots/consensus.svg", "plots/epsilon.svg", "plots/classes.svg", "plots/graph.svg", "plots/accuracy.csv") {
 		if len(read(t, r.Dir, name)) == 0 {
 			t.Errorf("%s is empty", name)
 		}
@@ -283,7 +283,7 @@ func TestRunDirectory(t *testing.T) {
 		t.Errorf("model file: %d tensors, %v", len(weights), err)
 	}
 	page := string(read(t, r.Dir, reportFile))
-	if !strings.Contains(page, "sotto run small.toml") || strings.Count(page, "<svg") != 4 {
+	if !strings.Contains(page, "sotto run small.toml") || strings.Count(page, "<svg") != 6 {
 		t.Error("report.html lacks the command or a plot")
 	}
 }

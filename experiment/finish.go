@@ -6,16 +6,13 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"fmt"
-	"html/template"
 	"runtime"
-	"strconv"
-	"strings"
 
 	"sotto/model"
 	"sotto/privacy/account"
 	"sotto/privacy/ledger"
-	"sotto/report"
 	"sotto/tensor"
+	"sotto/topology"
 )
 
 // finish writes every file of the run and gives the directory its final name. Until that rename the
@@ -64,7 +61,7 @@ func (r *running) finish() (*Result, error) {
 			return nil, r.kept(err)
 		}
 	}
-	if err := r.writeReport(s); err != nil {
+	if err := r.writeReport(s, rows, graph); err != nil {
 		return nil, r.kept(err)
 	}
 	b, err := indent(s)
@@ -150,82 +147,37 @@ func (r *running) manifest() map[string]any {
 	}
 }
 
-// figures draws the curves of a run.
-func (r *running) figures() []report.Figure {
-	curve := func(name, title, unit string, at func(ev *evaluation) (mid, low, high float64)) report.Figure {
-		f := report.Figure{Name: name, Title: title, XLabel: "round", YLabel: unit, Curves: []report.Curve{{Name: "all agents"}}}
-		for i := range r.evaluations {
-			mid, low, high := at(&r.evaluations[i])
-			f.Curves[0].Points = append(f.Curves[0].Points, report.Point{X: float64(r.evaluations[i].Round), Y: mid, Low: low, High: high})
-		}
-		return f
+// writeReport writes the page and the plots as "sotto report" does for the finished run.
+func (r *running) writeReport(s Summary, rows []Row, graph *topology.Graph) error {
+	f := &finished{dir: s.Run, command: r.opt.Command, summary: s, rows: rows, graph: graph, config: r.e.effective}
+	if f.command == "" {
+		f.command = "sotto run " + shellWord(s.Run+"/"+configFile)
 	}
-	var figs []report.Figure
-	if r.e.split.Train.Classes > 0 {
-		figs = append(figs, curve("accuracy", "Test accuracy, mean and range over agents", "accuracy", func(ev *evaluation) (float64, float64, float64) {
-			return ev.Accuracy.Mean, ev.Accuracy.Min, ev.Accuracy.Max
-		}))
-	}
-	return append(figs,
-		curve("loss", "Test loss, mean and range over agents", "loss", func(ev *evaluation) (float64, float64, float64) {
-			return ev.Loss.Mean, ev.Loss.Min, ev.Loss.Max
-		}),
-		curve("consensus", "Consensus distance", "root mean square distance from the mean", func(ev *evaluation) (float64, float64, float64) {
-			return ev.Consensus, ev.Consensus, ev.Consensus
-		}),
-		curve("epsilon", fmt.Sprintf("Epsilon spent at delta %g, worst agent", r.e.file.priv.TargetDelta), "epsilon", func(ev *evaluation) (float64, float64, float64) {
-			return ev.Epsilon, ev.Epsilon, ev.Epsilon
-		}))
-}
-
-func (r *running) writeReport(s Summary) error {
-	page := report.Page{
-		Title: "sotto run " + s.Name, Command: r.opt.Command, Config: string(r.e.effective), Notes: s.Notes,
-		Produced: "engine " + EngineVersion + ", " + account.Version + ", run hash " + s.RunHash,
-	}
-	var text bytes.Buffer
-	if err := s.WriteTable(&text); err != nil {
+	if err := f.readKeys(); err != nil {
 		return err
 	}
-	for line := range strings.Lines(text.String()) {
-		if name, value, ok := strings.Cut(strings.TrimSpace(line), "  "); ok {
-			page.Facts = append(page.Facts, report.Fact{Name: name, Value: strings.TrimSpace(value)})
+	err := r.byLedger(func(agents string, l *ledger.Memory) error {
+		head := ledgerHead{agents: agents, head: l.Head().String()}
+		for _, err := range l.Records() {
+			if err != nil {
+				return err
+			}
+			head.records++
 		}
-	}
-	page.Privacy.Header = []string{"agent", "epsilon upper", "lower", "delta", "adjacency", "unit", "accountant", "charges", "noise multiplier", "sample rate"}
-	for _, p := range s.Privacy {
-		who := p.Group
-		if who == "" {
-			who = strconv.Itoa(p.Agent)
-		}
-		page.Privacy.Rows = append(page.Privacy.Rows, []string{who, formatEpsilon(float64(p.Epsilon.Upper)), formatEpsilon(float64(p.Epsilon.Lower)),
-			number(p.Delta), p.Adjacency, p.Unit, p.Accountant, strconv.FormatUint(p.Charges, 10), number(float64(p.Noise)), strconv.FormatFloat(p.SampleRate, 'g', 5, 64)})
-	}
-	page.Ledger.Header = []string{"agent", "records", "head"}
-	for i, l := range r.world.ledgers {
-		if i >= 20 {
-			break
-		}
-		n := 0
-		for range l.Records() {
-			n++
-		}
-		page.Ledger.Rows = append(page.Ledger.Rows, []string{strconv.Itoa(i), strconv.Itoa(n), l.Head().String()})
-	}
-	for _, f := range r.figures() {
-		var b bytes.Buffer
-		if err := report.WriteSVG(&b, f); err != nil {
-			return err
-		}
-		if err := r.dir.put("plots/"+f.Name+".svg", b.Bytes()); err != nil {
-			return err
-		}
-		_, svg, _ := bytes.Cut(b.Bytes(), []byte("<svg"))
-		page.Plots = append(page.Plots, template.HTML("<svg"+string(svg)))
-	}
-	var b bytes.Buffer
-	if err := report.WriteHTML(&b, page); err != nil {
+		f.ledgers = append(f.ledgers, head)
+		return nil
+	})
+	if err != nil {
 		return err
 	}
-	return r.dir.put(reportFile, b.Bytes())
+	page, plots, err := reportOn([]*finished{f})
+	if err != nil {
+		return err
+	}
+	for _, p := range plots {
+		if err := r.dir.put("plots/"+p.Name, p.Bytes); err != nil {
+			return err
+		}
+	}
+	return r.dir.put(reportFile, page)
 }

@@ -45,8 +45,9 @@ on = "own"
 		t.Errorf("privacy lines %+v", r.Summary.Privacy)
 	}
 	metrics := string(read(t, r.Dir, metricsFile))
-	// Three evaluations of mean, min and max of two metrics and of the consensus distance, and a header.
-	if got := strings.Count(metrics, "\n"); got != 1+3*(2*3+1) {
+	// Three evaluations of mean, min and max of two metrics and of the consensus distance, after the last one mean, min and max
+	// of two classes, and a header.
+	if got := strings.Count(metrics, "\n"); got != 1+3*(2*3+1)+2*3 {
 		t.Errorf("metrics.csv has %d lines", got)
 	}
 	if got := strings.Count(string(read(t, r.Dir, ledgerFile)), "\n"); got != 1 {

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math"
 	"runtime"
+	"slices"
 	"strconv"
 	"sync"
 	"sync/atomic"
@@ -18,17 +19,19 @@ import (
 type Row struct {
 	Round   uint64  `json:"round"`
 	Agent   string  `json:"agent"`
-	Metric  string  `json:"metric"` // accuracy, loss, consensus_distance
+	Metric  string  `json:"metric"` // accuracy, loss, consensus_distance; after the last round class_accuracy.<class> too
 	Value   float64 `json:"value"`
 	Epsilon float64 `json:"epsilon"` // upper bound of what the agent (or the worst agent) has spent so far
 	Delta   float64 `json:"delta"`
 }
 
+var metricsHeader = []string{"round", "agent", "metric", "value", "epsilon", "delta"}
+
 // encodeMetrics writes rows as CSV with shortest round-trip floats.
 func encodeMetrics(rows []Row) []byte {
 	var b bytes.Buffer
 	w := csv.NewWriter(&b)
-	w.Write([]string{"round", "agent", "metric", "value", "epsilon", "delta"})
+	w.Write(metricsHeader)
 	for _, r := range rows {
 		w.Write([]string{strconv.FormatUint(r.Round, 10), r.Agent, r.Metric, number(r.Value), number(r.Epsilon), number(r.Delta)})
 	}
@@ -81,11 +84,15 @@ func (e *Experiment) evaluate(w *world, workers int, epsilon []float64) (evaluat
 		delta = 0
 	}
 	var rows []Row
-	add := func(metric string, values []float64) {
+	everyone := make([]int, n)
+	for i := range everyone {
+		everyone[i] = i
+	}
+	add := func(metric string, agents []int, values []float64) {
 		s := spreadOf(values)
 		if n <= manyAgents {
-			for i, v := range values {
-				rows = append(rows, Row{ev.Round, strconv.Itoa(i), metric, v, epsilon[i], delta})
+			for k, i := range agents {
+				rows = append(rows, Row{ev.Round, strconv.Itoa(i), metric, values[k], epsilon[i], delta})
 			}
 		}
 		for _, r := range []struct {
@@ -98,11 +105,62 @@ func (e *Experiment) evaluate(w *world, workers int, epsilon []float64) (evaluat
 	if e.split.Train.Classes > 0 {
 		s := spreadOf(acc)
 		ev.Accuracy = &s
-		add("accuracy", acc)
+		add("accuracy", everyone, acc)
 	}
-	add("loss", loss)
+	add("loss", everyone, loss)
 	rows = append(rows, Row{ev.Round, "all", "consensus_distance", ev.Consensus, ev.Epsilon, delta})
+	if e.split.Train.Classes > 0 && ev.Round == e.file.root.Rounds {
+		for c, byAgent := range e.classAccuracies(w, workers) {
+			with := slices.DeleteFunc(slices.Clone(everyone), func(i int) bool { return math.IsNaN(byAgent[i]) })
+			if len(with) > 0 {
+				add(classMetric+strconv.Itoa(c), with, slices.DeleteFunc(byAgent, math.IsNaN))
+			}
+		}
+	}
 	return ev, rows
+}
+
+// classMetric begins the metric of one class's accuracy; the class's number follows.
+const classMetric = "class_accuracy."
+
+// classAccuracies returns every agent's accuracy on its test records of each class, by class and agent; NaN where it has none.
+func (e *Experiment) classAccuracies(w *world, workers int) [][]float64 {
+	n, classes := len(e.tests), e.split.Train.Classes
+	of := make([][]float64, classes)
+	for c := range of {
+		of[c] = make([]float64, n)
+	}
+	each(n, workers, func(i int, scratch *model.Workspace) {
+		tests := e.tests[i]
+		out := tensor.NewMat(tests.Len(), e.model.Outputs())
+		e.model.Predict(out, w.sim.Params(i), tests.X, scratch)
+		right, all := make([]int, classes), make([]int, classes)
+		for s, label := range tests.Labels {
+			all[label]++
+			if predicted(out.Row(s)) == label {
+				right[label]++
+			}
+		}
+		for c := range of {
+			of[c][i] = float64(right[c]) / float64(all[c])
+		}
+	})
+	return of
+}
+
+// predicted is the class that outputs stand for, by the rule of model.Evaluate: the first of the largest, or by its sign where
+// there is one.
+func predicted(outputs []float32) int32 {
+	best := 0
+	for j, v := range outputs {
+		if v > outputs[best] {
+			best = j
+		}
+	}
+	if len(outputs) == 1 && outputs[0] > 0 {
+		best = 1
+	}
+	return int32(best)
 }
 
 // consensus is the root mean square distance of the agents' parameters from their mean.

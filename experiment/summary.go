@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"math"
+	"strconv"
 	"strings"
 	"text/tabwriter"
 	"time"
@@ -26,6 +27,20 @@ func (f Figure) MarshalJSON() ([]byte, error) {
 	default:
 		return json.Marshal(x)
 	}
+}
+
+// UnmarshalJSON reads what MarshalJSON writes.
+func (f *Figure) UnmarshalJSON(b []byte) error {
+	switch s := string(b); s {
+	case "null":
+		*f = Figure(math.NaN())
+		return nil
+	case `"inf"`, `"-inf"`:
+		x, err := strconv.ParseFloat(strings.Trim(s, `"`), 64)
+		*f = Figure(x)
+		return err
+	}
+	return json.Unmarshal(b, (*float64)(f))
 }
 
 // Bounds is an epsilon between its bounds; Upper is the guarantee.

@@ -2,74 +2,261 @@ package report_test
 
 import (
 	"bytes"
+	"encoding/csv"
 	"encoding/xml"
 	"errors"
 	"fmt"
 	"html/template"
+	"image/png"
 	"io"
 	"math"
+	"strconv"
 	"strings"
 	"testing"
 
+	"sotto/config"
 	"sotto/report"
+	"sotto/topology"
 )
 
 func figure() report.Figure {
 	return report.Figure{Name: "accuracy", Title: "Accuracy", XLabel: "round", YLabel: "accuracy", Curves: []report.Curve{
 		{Name: "test", Points: []report.Point{{0, .1, .05, .2}, {10, .6, .5, .7}, {20, .9, .8, .95}}},
 		{Name: "other <&>", Points: []report.Point{{0, .2, .2, .2}, {20, math.NaN(), 0, 1}, {30, math.Inf(1), 0, 1}}},
+		{Name: "nothing to show", Points: []report.Point{{0, math.NaN(), 0, 0}}},
 	}}
 }
 
-func TestSVGIsWellFormedAndRepeatable(t *testing.T) {
-	var a, b bytes.Buffer
-	if err := report.WriteSVG(&a, figure()); err != nil {
+func heatMap() report.HeatMap {
+	return report.HeatMap{Name: "classes", Title: "ring", XLabel: "class", YLabel: "agent", Columns: []string{"0", "1"}, Rows: []string{"0", "1", "2"},
+		Values: [][]float64{{0, .5}, {1, math.NaN()}, {.123, .999}}}
+}
+
+func graph(t testing.TB, family string, agents int, decode func(any) error) report.Graph {
+	t.Helper()
+	s, err := topology.New(family, "", agents, 1, decode)
+	if err != nil {
 		t.Fatal(err)
 	}
-	if err := report.WriteSVG(&b, figure()); err != nil {
+	g, err := s.At(0)
+	if err != nil {
 		t.Fatal(err)
 	}
-	if a.String() != b.String() {
-		t.Error("the same figure gives different bytes")
+	d, err := report.NewGraph("graph", g)
+	if err != nil {
+		t.Fatal(err)
 	}
-	dec := xml.NewDecoder(&a)
-	paths := 0
+	return d
+}
+
+func plain(any) error { return nil }
+
+// elements parses b as XML and counts its elements by name.
+func elements(t *testing.T, b []byte) map[string]int {
+	t.Helper()
+	dec, count := xml.NewDecoder(bytes.NewReader(b)), map[string]int{}
 	for {
 		tok, err := dec.Token()
 		if errors.Is(err, io.EOF) {
-			break
+			return count
 		}
 		if err != nil {
 			t.Fatalf("not well-formed: %v", err)
 		}
-		if e, ok := tok.(xml.StartElement); ok && e.Name.Local == "path" {
-			paths++
+		if e, ok := tok.(xml.StartElement); ok {
+			count[e.Name.Local]++
 		}
 	}
-	if paths < 3 {
-		t.Errorf("%d paths, want at least axes, band and line", paths)
+}
+
+func TestDrawingsAreWellFormedAndRepeatable(t *testing.T) {
+	markers, signed := figure(), heatMap()
+	markers.Markers, markers.Percent, signed.Signed = true, true, true
+	logarithmic := report.Figure{Name: "log", LogX: true, Markers: true, Curves: []report.Curve{{Points: []report.Point{{.5, 1, 1, 1}, {10, 2, 1, 3}}}}}
+	for _, d := range []report.Drawing{figure(), markers, logarithmic, report.Figure{Name: "empty"}, heatMap(), signed,
+		graph(t, "ring", 12, plain), graph(t, "path", 2, plain), report.Graph{Name: "one", Nodes: []report.Node{{X: .5, Y: .5, Label: "0", Value: .3}}, ValueLabel: "leak"}} {
+		for name, write := range map[string]func(io.Writer, report.Drawing) error{"svg": report.WriteSVG, "png": report.WritePNG, "csv": report.WriteCSV} {
+			var a, b bytes.Buffer
+			if err := errors.Join(write(&a, d), write(&b, d)); err != nil {
+				t.Fatal(err)
+			}
+			if !bytes.Equal(a.Bytes(), b.Bytes()) {
+				t.Errorf("%s: the same drawing gives different %s", d.FileName(), name)
+			}
+			switch name {
+			case "svg":
+				if elements(t, a.Bytes())["svg"] != 1 {
+					t.Errorf("%s: no svg element", d.FileName())
+				}
+			case "png":
+				if im, err := png.Decode(&a); err != nil || im.Bounds().Dx() < 300 {
+					t.Errorf("%s: %v", d.FileName(), err)
+				}
+			case "csv":
+				if _, err := csv.NewReader(&a).ReadAll(); err != nil {
+					t.Errorf("%s: %v", d.FileName(), err)
+				}
+			}
+		}
 	}
-	if err := report.WriteSVG(io.Discard, report.Figure{Name: "empty"}); err != nil {
-		t.Errorf("a figure without curves: %v", err)
+}
+
+// A figure has one line in the colour of each curve that has points, and names those curves and no other.
+func TestFigureHasItsCurves(t *testing.T) {
+	var b bytes.Buffer
+	if err := report.WriteSVG(&b, figure()); err != nil {
+		t.Fatal(err)
+	}
+	s := b.String()
+	for text, want := range map[string]int{"stroke:#0072B2": 2, "stroke:#D55E00": 1, "stroke:#009E73": 0, ">test<": 1, ">other &lt;&amp;&gt;<": 1, "nothing to show": 0} {
+		if text == "stroke:#D55E00" { // one point has no line: its legend does, and a mark
+			if strings.Count(s, text) == 0 {
+				t.Errorf("%q is missing", text)
+			}
+			continue
+		}
+		if got := strings.Count(s, text); got != want {
+			t.Errorf("%q occurs %d times, want %d", text, got, want)
+		}
+	}
+}
+
+func TestCSVHoldsTheValues(t *testing.T) {
+	var b bytes.Buffer
+	if err := report.WriteCSV(&b, figure()); err != nil {
+		t.Fatal(err)
+	}
+	rows, err := csv.NewReader(&b).ReadAll()
+	if err != nil || len(rows) != 8 {
+		t.Fatalf("%d rows, %v", len(rows), err)
+	}
+	if got := strings.Join(rows[2], " "); got != "test 10 0.6 0.5 0.7" {
+		t.Error(got)
+	}
+}
+
+// Axis labels are round numbers within the axis, few enough to be read: seen in the SVG's text.
+func TestTicksAreRoundNumbers(t *testing.T) {
+	for _, top := range []float64{1e-5, .07, .3, 1, 4.2, 30, 999, 123456} {
+		f := report.Figure{Name: "ticks", Curves: []report.Curve{{Points: []report.Point{{0, 0, 0, 0}, {1, top, top, top}}}}}
+		var b bytes.Buffer
+		if err := report.WriteSVG(&b, f); err != nil {
+			t.Fatal(err)
+		}
+		labels := 0
+		for part := range strings.SplitSeq(b.String(), "</text>") {
+			text := part[strings.LastIndexByte(part, '>')+1:]
+			x, err := strconv.ParseFloat(text, 64)
+			if err != nil {
+				continue
+			}
+			labels++
+			if len(strings.TrimLeft(strings.TrimRight(strings.Replace(strings.Split(text, "e")[0], ".", "", 1), "0"), "0")) > 2 {
+				t.Errorf("up to %g: label %s is not round", top, text)
+			}
+			if x < 0 || x > 1.05*max(1, top) {
+				t.Errorf("up to %g: label %s is off the axes", top, text)
+			}
+		}
+		if labels < 8 || labels > 22 {
+			t.Errorf("up to %g: %d labels on two axes", top, labels)
+		}
+	}
+}
+
+func TestGraphLayouts(t *testing.T) {
+	rows := func(n int) func(any) error {
+		return func(p any) error {
+			if l, ok := p.(*topology.LatticeParams); ok {
+				l.Rows = n
+			}
+			return nil
+		}
+	}
+	for _, tc := range []struct {
+		family string
+		agents int
+		decode func(any) error
+	}{{"ring", 60, plain}, {"complete", 7, plain}, {"star", 12, plain}, {"wheel", 9, plain}, {"path", 300, plain}, {"grid", 24, rows(3)}, {"grid", 5, rows(1)}, {"grid", 5, rows(5)},
+		{"torus", 9, rows(3)}, {"torus", 20, rows(5)}, {"hypercube", 2, plain}, {"hypercube", 64, plain},
+		{"regular", 120, func(p any) error { p.(*topology.RegularParams).Degree = 3; return nil }}} {
+		d := graph(t, tc.family, tc.agents, tc.decode)
+		if len(d.Nodes) != tc.agents {
+			t.Fatalf("%s: %d nodes", tc.family, len(d.Nodes))
+		}
+		for i, a := range d.Nodes {
+			if !(a.X >= -1e-9 && a.X <= 1+1e-9 && a.Y >= -1e-9 && a.Y <= 1+1e-9) {
+				t.Errorf("%s of %d: agent %d is at %g, %g", tc.family, tc.agents, i, a.X, a.Y)
+			}
+			for j, b := range d.Nodes[:i] {
+				if math.Hypot(a.X-b.X, a.Y-b.Y) < 1e-3 {
+					t.Errorf("%s of %d: agents %d and %d are at one place", tc.family, tc.agents, i, j)
+				}
+			}
+		}
+	}
+	d := graph(t, "grid", 24, rows(3)) // 3 rows of 8: agent 7 ends the first, 8 begins the second
+	if d.Nodes[7].Y != d.Nodes[0].Y || d.Nodes[8].X != d.Nodes[0].X || d.Nodes[8].Y >= d.Nodes[0].Y {
+		t.Error("a grid is not drawn by its rows and columns")
+	}
+	longest := 0. // in a force layout neighbors are near: no link spans the picture, as random places would have
+	d = graph(t, "regular", 120, func(p any) error { p.(*topology.RegularParams).Degree = 3; return nil })
+	mean := 0.
+	for _, e := range d.Edges {
+		l := math.Hypot(d.Nodes[e.I].X-d.Nodes[e.J].X, d.Nodes[e.I].Y-d.Nodes[e.J].Y)
+		longest, mean = max(longest, l), mean+l/float64(len(d.Edges))
+	}
+	if mean > .25 { // two random places in a disc of diameter 1 are .45 apart on average
+		t.Errorf("links are %.2f long on average, %.2f at most", mean, longest)
+	}
+}
+
+func TestGraphsThatAreNotDrawn(t *testing.T) {
+	d := graph(t, "ring", 5, plain)
+	var bad *config.Error
+	for _, file := range []string{"graph.pdf", "graph", "svg"} {
+		if err := report.WriteGraph(io.Discard, d, file); !errors.As(err, &bad) || !strings.Contains(err.Error(), ".svg or .png") {
+			t.Errorf("%s: %v", file, err)
+		}
+	}
+	for _, tc := range []struct {
+		family string
+		agents int
+		want   string
+	}{{"ring", 2001, "at most 2000"}, {"complete", 500, "at most 100000"}} {
+		s, err := topology.New(tc.family, "", tc.agents, 1, plain)
+		if err != nil {
+			t.Fatal(err)
+		}
+		g, err := s.At(0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := report.NewGraph("graph", g); !errors.As(err, &bad) || !strings.Contains(err.Error(), tc.want) {
+			t.Errorf("%s of %d: %v", tc.family, tc.agents, err)
+		}
 	}
 }
 
 func TestHTMLEscapesAndNeedsNoNetwork(t *testing.T) {
+	section := report.Section{Title: "<i>", Listings: []report.Listing{{Text: "a < b"}, {Title: "more", Text: "</pre>"}}}
+	if err := section.Draw(figure(), heatMap(), graph(t, "star", 5, plain)); err != nil {
+		t.Fatal(err)
+	}
 	var b bytes.Buffer
-	err := report.WriteHTML(&b, report.Page{Title: "<script>x</script>", Config: "a < b",
-		Privacy: report.Table{Header: []string{"agent"}, Rows: [][]string{{"<b>"}}},
-		Plots:   []template.HTML{"<svg></svg>"}})
+	err := report.WriteHTML(&b, report.Page{Title: "<script>x</script>", Summary: report.Table{Header: []string{"agent"}, Rows: [][]string{{"<b>"}}},
+		Sections: []report.Section{section, {Pictures: []report.Picture{{SVG: template.HTML("<svg></svg>")}}}}})
 	if err != nil {
 		t.Fatal(err)
 	}
 	s := b.String()
-	for _, bad := range []string{"<script", "<b>", "http://", "https://", "src="} {
+	for _, bad := range []string{"<script", "<b>", "<i>", "http://", "https://", "src=", "href=", "url(", "@import"} {
 		if strings.Contains(s, bad) {
 			t.Errorf("the page contains %q", bad)
 		}
 	}
-	if !strings.Contains(s, "<svg></svg>") || !strings.Contains(s, "a &lt; b") {
-		t.Error("plot or configuration is missing")
+	if strings.Count(s, "<svg") != 4 || !strings.Contains(s, "a &lt; b") {
+		t.Error("plots or text are missing")
 	}
 }
 

@@ -1,9 +1,11 @@
 package main
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
 	"math"
+	"os"
 	"strings"
 	"text/tabwriter"
 
@@ -11,20 +13,19 @@ import (
 	"github.com/spf13/cobra"
 
 	"sotto/config"
+	"sotto/experiment"
+	"sotto/report"
 	"sotto/topology"
 )
 
 func newTopology() *cobra.Command {
-	return group("topology", "Look at communication graphs", newTopologyShow())
+	return group("topology", "Look at communication graphs", newTopologyShow(), newTopologyDraw())
 }
 
 func newTopologyShow() *cobra.Command {
 	var (
-		agents  int
-		weights string
-		seed    uint64
-		set     []string
-		output  string
+		f      graphFlags
+		output string
 	)
 	c := &cobra.Command{
 		Use:     "show GRAPH",
@@ -35,11 +36,7 @@ func newTopologyShow() *cobra.Command {
 			if err := checkOutput(output); err != nil {
 				return err
 			}
-			schedule, err := topology.New(args[0], weights, agents, seed, decodeSettings(set))
-			if err != nil {
-				return err
-			}
-			g, err := schedule.At(0)
+			g, err := f.build(args[0])
 			if err != nil {
 				return err
 			}
@@ -53,11 +50,87 @@ func newTopologyShow() *cobra.Command {
 			return writeInfo(cmd, args[0], info)
 		},
 	}
-	c.Flags().IntVar(&agents, "agents", 10, "number of agents")
-	c.Flags().StringVar(&weights, "weights", "", "metropolis, uniform, lazy or max-degree")
-	c.Flags().Uint64Var(&seed, "seed", 1, "seed of random graphs")
-	c.Flags().StringArrayVar(&set, "set", nil, "parameter of the graph, key=value (repeatable)")
+	f.add(c)
 	outputFlag(c, &output)
+	return c
+}
+
+// graphFlags say which graph of a family to build.
+type graphFlags struct {
+	agents  int
+	weights string
+	seed    uint64
+	set     []string
+}
+
+func (f *graphFlags) add(c *cobra.Command) {
+	fl := c.Flags()
+	fl.IntVar(&f.agents, "agents", 10, "number of agents")
+	fl.StringVar(&f.weights, "weights", "", "metropolis, uniform, lazy or max-degree")
+	fl.Uint64Var(&f.seed, "seed", 1, "seed of random graphs")
+	fl.StringArrayVar(&f.set, "set", nil, "parameter of the graph, key=value (repeatable)")
+}
+
+func (f *graphFlags) build(family string) (*topology.Graph, error) {
+	schedule, err := topology.New(family, f.weights, f.agents, f.seed, decodeSettings(f.set))
+	if err != nil {
+		return nil, err
+	}
+	return schedule.At(0)
+}
+
+func newTopologyDraw() *cobra.Command {
+	var (
+		f        graphFlags
+		run, out string
+	)
+	c := &cobra.Command{
+		Use:   "draw [GRAPH]",
+		Short: "Draw a graph, or the one a run has used, as SVG or PNG",
+		Example: "  sotto topology draw torus --agents 16 --out torus.svg\n  sotto topology draw er-fiedler --set target=0.06 --seed 7 --out sparse.png\n" +
+			"  sotto topology draw --run runs/mnist-dsgd-1a2b3c4d --out graph.svg",
+		Args: func(cmd *cobra.Command, args []string) error {
+			if run == "" {
+				return exactly(1, "one GRAPH, or --run RUN")(cmd, args)
+			}
+			for _, flag := range []string{"agents", "weights", "seed", "set"} {
+				if len(args) > 0 || cmd.Flags().Changed(flag) {
+					return usageError{fmt.Errorf("--run draws the graph of a finished run: no GRAPH, --agents, --set, --seed or --weights beside it")}
+				}
+			}
+			return nil
+		},
+		RunE: func(cmd *cobra.Command, args []string) error {
+			var (
+				g   *topology.Graph
+				err error
+			)
+			if run != "" {
+				g, err = experiment.RunGraph(run)
+			} else {
+				g, err = f.build(args[0])
+			}
+			if err != nil {
+				return err
+			}
+			d, err := report.NewGraph("graph", g)
+			if err != nil {
+				return err
+			}
+			var b bytes.Buffer
+			if err := report.WriteGraph(&b, d, out); err != nil {
+				return err
+			}
+			if err := os.WriteFile(out, b.Bytes(), 0o644); err != nil {
+				return err
+			}
+			_, err = fmt.Fprintf(cmd.OutOrStdout(), "%s: %s\n", out, d.Title)
+			return err
+		},
+	}
+	f.add(c)
+	c.Flags().StringVar(&run, "run", "", "draw the graph of this run directory")
+	c.Flags().StringVar(&out, "out", "graph.svg", "file to write; its ending says the format, .svg or .png")
 	return c
 }
 

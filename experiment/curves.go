@@ -1,0 +1,266 @@
+package experiment
+
+import (
+	"cmp"
+	"fmt"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+
+	"sotto/report"
+)
+
+// mostCurves is the number of curves in one plot; more settings are drawn in further plots.
+const mostCurves = 8
+
+// plotsOf shares curves out over as few plots as they need, evenly.
+func plotsOf(curves []report.Curve) [][]report.Curve {
+	if len(curves) == 0 {
+		return nil
+	}
+	plots := (len(curves) + mostCurves - 1) / mostCurves
+	return slices.Collect(slices.Chunk(curves, (len(curves)+plots-1)/plots))
+}
+
+// measure is a figure that is followed over rounds.
+type measure struct {
+	name, title, unit string
+	percent           bool
+	of                func(r *finished) []report.Point
+}
+
+// classification says that runs have an accuracy.
+func (r *finished) classification() bool { return r.summary.Accuracy != nil }
+
+// over returns a metric's mean over agents with its range, by round.
+func over(metric string) func(r *finished) []report.Point {
+	return func(r *finished) []report.Point {
+		var points []report.Point
+		for _, row := range r.rows {
+			if row.Metric != metric {
+				continue
+			}
+			last := len(points) - 1
+			switch {
+			case row.Agent == "mean" || row.Agent == "all":
+				points = append(points, report.Point{X: float64(row.Round), Y: row.Value, Low: row.Value, High: row.Value})
+			case row.Agent == "min" && last >= 0: // rows are written as mean, min, max
+				points[last].Low = row.Value
+			case row.Agent == "max" && last >= 0:
+				points[last].High = row.Value
+			}
+		}
+		return points
+	}
+}
+
+// spentOver returns the worst agent's epsilon by round, nothing where it ends infinite.
+func spentOver(r *finished) []report.Point {
+	if _, upper := r.summary.worst(); math.IsInf(upper, 1) {
+		return nil
+	}
+	var points []report.Point
+	for _, row := range r.rows {
+		if row.Metric == "consensus_distance" {
+			points = append(points, report.Point{X: float64(row.Round), Y: row.Epsilon, Low: row.Epsilon, High: row.Epsilon})
+		}
+	}
+	return points
+}
+
+var measures = []measure{
+	{"accuracy", "Test accuracy", "accuracy (%)", true, over("accuracy")},
+	{"loss", "Test loss", "loss", false, over("loss")},
+	{"consensus", "Consensus distance", "consensus distance", false, over("consensus_distance")},
+	{"epsilon", "Epsilon spent, worst agent", "epsilon", false, spentOver},
+}
+
+// curve is one run's mean over agents with its range; of several runs the mean of these means, with a standard deviation on
+// either side.
+func (s *setting) curve(m measure) report.Curve {
+	c := report.Curve{Name: s.label, Points: m.of(s.runs[0])}
+	if len(s.runs) == 1 {
+		return c
+	}
+	at := map[float64][]float64{}
+	for _, r := range s.runs {
+		for _, p := range m.of(r) {
+			at[p.X] = append(at[p.X], p.Y)
+		}
+	}
+	for i, p := range c.Points {
+		mean, sd := meanSD(at[p.X])
+		c.Points[i] = report.Point{X: p.X, Y: mean, Low: mean - sd, High: mean + sd}
+	}
+	return c
+}
+
+// meanSD returns the mean and the sample standard deviation, which is 0 for one value.
+func meanSD(xs []float64) (mean, sd float64) {
+	for _, x := range xs {
+		mean += x / float64(len(xs))
+	}
+	if len(xs) < 2 {
+		return mean, 0
+	}
+	for _, x := range xs {
+		sd += (x - mean) * (x - mean) / float64(len(xs)-1)
+	}
+	return mean, math.Sqrt(sd)
+}
+
+// learning draws every measure over rounds.
+func learning(settings []*setting) []report.Drawing {
+	single, several := 0, 0
+	for _, s := range settings {
+		if len(s.runs) > 1 {
+			several++
+		} else {
+			single++
+		}
+	}
+	band := "Line: mean over agents; band: range over agents."
+	switch {
+	case several > 0 && single > 0:
+		band = "Line: mean over agents (and seeds); band: range over agents of a single run, one standard deviation over the seeds of several."
+	case several > 0:
+		band = "Line: mean over agents and seeds; band: one standard deviation over seeds."
+	}
+	var out []report.Drawing
+	for _, m := range measures {
+		var curves []report.Curve // empty ones too, so that a setting has its colour in every plot
+		for _, s := range settings {
+			curves = append(curves, s.curve(m))
+		}
+		parts := plotsOf(curves)
+		for k, part := range parts {
+			if !slices.ContainsFunc(part, func(c report.Curve) bool { return len(c.Points) > 0 }) {
+				continue
+			}
+			f := report.Figure{Name: m.name, Title: m.title, XLabel: "round", YLabel: m.unit, Percent: m.percent, Curves: part, Caption: band}
+			switch {
+			case m.name == "epsilon":
+				f.Caption = "Upper bound of the epsilon that the agent with the most releases has spent."
+			case m.name == "consensus":
+				f.Caption = "How far the agents' models are from their mean, root mean square over agents."
+			}
+			if k > 0 {
+				f.Name = fmt.Sprintf("%s-%d", m.name, k+1)
+			}
+			if len(parts) > 1 {
+				f.Title = fmt.Sprintf("%s, plot %d of %d", m.title, k+1, len(parts))
+			}
+			out = append(out, f)
+		}
+	}
+	return out
+}
+
+// finals returns the last accuracy of each run, the mean over agents.
+func (s *setting) finals() []float64 {
+	var xs []float64
+	for _, r := range s.runs {
+		if r.classification() {
+			xs = append(xs, float64(r.summary.Accuracy.Mean))
+		}
+	}
+	return xs
+}
+
+// epsilon is the mean over runs of the worst agent's upper bound.
+func (s *setting) epsilon() float64 {
+	sum := 0.
+	for _, r := range s.runs {
+		_, upper := r.summary.worst()
+		sum += upper / float64(len(s.runs))
+	}
+	return sum
+}
+
+// fiedler is the mean over runs of the normalised Fiedler value.
+func (s *setting) fiedler() float64 {
+	sum := 0.
+	for _, r := range s.runs {
+		sum += float64(r.summary.Topology.Fiedler) / float64(len(s.runs))
+	}
+	return sum
+}
+
+// worst returns the epsilon of the agent that has spent most.
+func (s *Summary) worst() (lower, upper float64) {
+	lower, upper = math.Inf(-1), math.Inf(-1)
+	for _, p := range s.Privacy {
+		if up := float64(p.Epsilon.Upper); up > upper {
+			lower, upper = float64(p.Epsilon.Lower), up
+		}
+	}
+	return lower, upper
+}
+
+// against draws final accuracy over a property of settings, one curve for those that differ in nothing else. It returns no
+// drawing where the property has less than two values.
+func against(settings []*setting, f report.Figure, x func(*setting) float64, apart func(key string) bool) []report.Drawing {
+	values := map[string]bool{}
+	at := map[string]int{}
+	for _, s := range settings {
+		acc := s.finals()
+		if v := x(s); len(acc) > 0 && !math.IsNaN(v) && !math.IsInf(v, 0) && (v > 0 || !f.LogX) {
+			values[strconv.FormatFloat(v, 'g', 6, 64)] = true
+			name := s.describe(func(k string) bool { return !apart(k) })
+			if name == "" {
+				name = "all runs"
+			}
+			if _, ok := at[name]; !ok {
+				at[name] = len(f.Curves)
+				f.Curves = append(f.Curves, report.Curve{Name: name})
+			}
+			mean, sd := meanSD(acc)
+			c := &f.Curves[at[name]]
+			c.Points = append(c.Points, report.Point{X: v, Y: mean, Low: mean - sd, High: mean + sd})
+		}
+	}
+	if len(values) < 2 {
+		return nil
+	}
+	for _, c := range f.Curves {
+		slices.SortStableFunc(c.Points, func(a, b report.Point) int { return cmp.Compare(a.X, b.X) })
+	}
+	var out []report.Drawing
+	for k, part := range plotsOf(f.Curves) {
+		g := f
+		g.Curves, g.Markers, g.Percent, g.YLabel = part, true, true, "final accuracy (%)"
+		if k > 0 {
+			g.Name = fmt.Sprintf("%s-%d", f.Name, k+1)
+		}
+		out = append(out, g)
+	}
+	return out
+}
+
+const overSeeds = "Mean over agents and seeds; bars: one standard deviation over seeds."
+
+func accuracyAgainstEpsilon(settings []*setting) []report.Drawing {
+	f := report.Figure{Name: "accuracy-epsilon", Title: "Accuracy against epsilon", XLabel: "epsilon, upper bound, worst agent", LogX: true, Caption: overSeeds}
+	figs := against(settings, f, (*setting).epsilon, func(k string) bool { return strings.HasPrefix(k, "privacy.") || strings.HasPrefix(k, "algorithm.step") })
+	for i, d := range figs {
+		g := d.(report.Figure)
+		low, high := math.Inf(1), math.Inf(-1)
+		for _, c := range g.Curves {
+			low, high = min(low, c.Points[0].X), max(high, c.Points[len(c.Points)-1].X)
+		}
+		for _, s := range settings {
+			if mean, _ := meanSD(s.finals()); math.IsInf(s.epsilon(), 1) && len(s.finals()) > 0 && len(g.Curves) < 2*mostCurves {
+				g.Caption = overSeeds + " Dashed: without privacy."
+				g.Curves = append(g.Curves, report.Curve{Name: s.label, Dashed: true, Points: []report.Point{{X: low, Y: mean, Low: mean, High: mean}, {X: high, Y: mean, Low: mean, High: mean}}})
+			}
+		}
+		figs[i] = g
+	}
+	return figs
+}
+
+func accuracyAgainstFiedler(settings []*setting) []report.Drawing {
+	f := report.Figure{Name: "accuracy-fiedler", Title: "Accuracy against connectivity", XLabel: "normalized Fiedler value of the graph (1: complete)", Caption: overSeeds}
+	return against(settings, f, (*setting).fiedler, func(k string) bool { return strings.HasPrefix(k, "topology.") })
+}

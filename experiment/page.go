@@ -1,0 +1,341 @@
+package experiment
+
+import (
+	"bytes"
+	"fmt"
+	"math"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+
+	"sotto/report"
+)
+
+// ReportFile is one file of a report.
+type ReportFile struct {
+	Name  string
+	Bytes []byte
+}
+
+// Report makes a report of finished runs: the HTML page, and every plot as SVG with its values as CSV. paths are run directories,
+// sweep directories or folders of run directories. The same runs give the same bytes.
+func Report(paths []string) (page []byte, plots []ReportFile, err error) {
+	dirs, err := findRuns(paths)
+	if err != nil {
+		return nil, nil, err
+	}
+	runs := make([]*finished, len(dirs))
+	for i, dir := range dirs {
+		if runs[i], err = readFinished(dir); err != nil {
+			return nil, nil, err
+		}
+	}
+	return reportOn(runs)
+}
+
+func reportOn(runs []*finished) (page []byte, plots []ReportFile, err error) {
+	p, drawings, err := buildReport(runs)
+	if err != nil {
+		return nil, nil, err
+	}
+	for _, d := range drawings {
+		var svg, values bytes.Buffer
+		if err := report.WriteSVG(&svg, d); err != nil {
+			return nil, nil, err
+		}
+		if err := report.WriteCSV(&values, d); err != nil {
+			return nil, nil, err
+		}
+		plots = append(plots, ReportFile{d.FileName() + ".svg", svg.Bytes()}, ReportFile{d.FileName() + ".csv", values.Bytes()})
+	}
+	var b bytes.Buffer
+	err = report.WriteHTML(&b, p)
+	return b.Bytes(), plots, err
+}
+
+// mostOnPage is the number of graphs and heat maps of a kind on a page; the others are written as files only.
+const mostOnPage = 12
+
+// buildReport returns the page and all drawings, those that the page leaves out included.
+func buildReport(runs []*finished) (report.Page, []report.Drawing, error) {
+	settings, repeated := groupRuns(runs)
+	p := report.Page{Notes: notesOf(settings, repeated), Produced: "Made by sotto, engine " + EngineVersion + "."}
+	if len(runs) == 1 {
+		if err := oneRun(&p, runs[0]); err != nil {
+			return p, nil, err
+		}
+	} else {
+		p.Title = fmt.Sprintf("sotto report: %s in %s", count(len(runs)-repeated, "run"), count(len(settings), "setting"))
+		p.Summary = summaryTable(settings)
+	}
+	graphs, err := graphsOf(settings)
+	if err != nil {
+		return p, nil, err
+	}
+	losses, worst := lossMaps(settings)
+	var all []report.Drawing
+	for _, s := range []struct {
+		title    string
+		tables   []report.Table
+		drawings []report.Drawing
+	}{
+		{"What privacy and connectivity cost", nil, slices.Concat(accuracyAgainstEpsilon(settings), accuracyAgainstFiedler(settings))},
+		{"Over rounds", nil, learning(settings)},
+		{"Accuracy by class and agent", nil, classMaps(settings)},
+		{"Privacy's loss by class and agent", []report.Table{worst}, losses},
+		{"Graphs", nil, graphs},
+	} {
+		if len(s.drawings) == 0 {
+			continue
+		}
+		section := report.Section{Title: s.title, Tables: s.tables}
+		shown := s.drawings
+		if s.title != "Over rounds" && len(shown) > mostOnPage {
+			shown = shown[:mostOnPage]
+			section.Text = append(section.Text, fmt.Sprintf("The first %d of %d are shown; the folder of plots has all.", mostOnPage, len(s.drawings)))
+		}
+		if err := section.Draw(shown...); err != nil {
+			return p, nil, err
+		}
+		p.Sections = append(p.Sections, section)
+		all = append(all, s.drawings...)
+	}
+	p.Sections = append(p.Sections, privacySection(settings), againSection(settings))
+	return p, all, nil
+}
+
+func count(n int, what string) string {
+	if n != 1 {
+		what += "s"
+	}
+	return fmt.Sprintf("%d %s", n, what)
+}
+
+// notesOf says what must be known before the figures are believed.
+func notesOf(settings []*setting, repeated int) []string {
+	var (
+		notes []string
+		runs  []*finished
+	)
+	for _, s := range settings {
+		runs = append(runs, s.runs...)
+	}
+	in := map[string]int{}
+	models, sets, engines := map[string]bool{}, map[string]bool{}, map[string]bool{}
+	for _, r := range runs {
+		for _, n := range r.summary.Notes {
+			if in[n]++; in[n] == 1 {
+				notes = append(notes, n)
+			}
+		}
+		models[r.summary.Model+" "+strconv.Itoa(r.summary.Parameters)], sets[r.summary.Dataset] = true, true
+		if e := r.summary.Engine; e != EngineVersion && !engines[e] {
+			engines[e] = true
+			notes = append(notes, fmt.Sprintf("other engine version: some runs were made by engine %s and this program is engine %s; running them again gives other bits, and figures they did not record are missing", e, EngineVersion))
+		}
+	}
+	for i, n := range notes {
+		if k := in[n]; k > 0 && k < len(runs) {
+			notes[i] += fmt.Sprintf(" (%d of %d runs)", k, len(runs))
+		}
+	}
+	if len(models) > 1 {
+		notes = append(notes, "mixed models: losses and consensus distances of different models are not comparable")
+	}
+	if len(sets) > 1 {
+		notes = append(notes, "mixed data sets: figures on different data sets are not comparable")
+	}
+	if repeated > 0 {
+		notes = append(notes, fmt.Sprintf("%s given twice, bit for bit the same, counted once", count(repeated, "run")))
+	}
+	for i, n := range notes {
+		notes[i] = strings.ToUpper(n[:1]) + n[1:] + "."
+	}
+	return notes
+}
+
+// oneRun fills in title and facts of a report on a single run.
+func oneRun(p *report.Page, r *finished) error {
+	p.Title = "sotto run " + r.summary.Name
+	var text bytes.Buffer
+	if err := r.summary.WriteTable(&text); err != nil {
+		return err
+	}
+	for line := range strings.Lines(text.String()) {
+		if name, value, ok := strings.Cut(strings.TrimSpace(line), "  "); ok {
+			p.Facts = append(p.Facts, report.Fact{Name: name, Value: strings.TrimSpace(value)})
+		}
+	}
+	p.Facts = append(p.Facts, report.Fact{Name: "run hash", Value: r.summary.RunHash})
+	return nil
+}
+
+// summaryTable has a row for each setting.
+func summaryTable(settings []*setting) report.Table {
+	t := report.Table{Header: []string{"setting", "runs", "accuracy (%)", "worst agent (%)", "loss", "consensus distance", "epsilon, upper", "delta", "Fiedler value", "seconds a run"}}
+	for _, s := range settings {
+		var worst, loss, consensus, seconds []float64
+		for _, r := range s.runs {
+			if r.classification() {
+				worst = append(worst, float64(r.summary.Accuracy.Min))
+			}
+			loss, consensus = append(loss, float64(r.summary.Loss)), append(consensus, float64(r.summary.ConsensusDistance))
+			seconds = append(seconds, r.summary.Seconds)
+		}
+		t.Rows = append(t.Rows, []string{s.label, strconv.Itoa(len(s.runs)), spreadText(s.finals(), 100, 2), spreadText(worst, 100, 2), spreadText(loss, 1, 3),
+			significant(consensus), formatEpsilon(s.epsilon()), number(s.runs[0].summary.Privacy[0].Delta), spreadText([]float64{s.fiedler()}, 1, 4), spreadText(seconds, 1, 1)})
+	}
+	return t
+}
+
+// spreadText prints a mean, and the standard deviation of several values.
+func spreadText(xs []float64, scale float64, digits int) string {
+	mean, sd := meanSD(xs)
+	switch {
+	case len(xs) == 0 || math.IsNaN(mean):
+		return "–"
+	case len(xs) == 1:
+		return fmt.Sprintf("%.*f", digits, scale*mean)
+	}
+	return fmt.Sprintf("%.*f\u00a0±\u00a0%.*f", digits, scale*mean, digits, scale*sd)
+}
+
+// significant prints a mean to three digits.
+func significant(xs []float64) string {
+	mean, _ := meanSD(xs)
+	return strconv.FormatFloat(mean, 'g', 3, 64)
+}
+
+// graphsOf draws each distinct graph once.
+func graphsOf(settings []*setting) ([]report.Drawing, error) {
+	var out []report.Drawing
+	seen := map[string]bool{}
+	for _, s := range settings {
+		for _, r := range s.runs {
+			if report.Drawable(r.graph) != nil { // the other figures are shown all the same
+				continue
+			}
+			b, err := indent(r.graph)
+			if err != nil {
+				return nil, err
+			}
+			if seen[string(b)] {
+				continue
+			}
+			seen[string(b)] = true
+			name := "graph"
+			if len(out) > 0 {
+				name = fmt.Sprintf("graph-%d", len(out)+1)
+			}
+			g, err := report.NewGraph(name, r.graph)
+			if err != nil {
+				return nil, err
+			}
+			g.Caption += fmt.Sprintf(" Spectral gap %.4f, normalized Fiedler value %.4f.", float64(r.summary.Topology.SpectralGap), float64(r.summary.Topology.Fiedler))
+			out = append(out, g)
+		}
+	}
+	return out, nil
+}
+
+// privacySection lists what every agent has spent, agents with equal figures in one row.
+func privacySection(settings []*setting) report.Section {
+	t := report.Table{Header: []string{"setting", "seed", "agents", "epsilon upper", "epsilon lower", "delta", "adjacency", "unit", "accountant", "noise", "noise multiplier", "sample rate", "charges", "claimed epsilon"}}
+	for _, s := range settings {
+		for _, r := range s.runs {
+			claimed := "none"
+			if r.summary.ClaimedEpsilon > 0 {
+				claimed = formatEpsilon(float64(r.summary.ClaimedEpsilon)) + " (no guarantee)"
+			}
+			for _, p := range distinctLines(r.summary.Privacy, isSingle(settings)) {
+				t.Rows = append(t.Rows, []string{s.label, strconv.FormatUint(r.summary.Seed, 10), p.agents(), formatEpsilon(float64(p.Epsilon.Upper)), formatEpsilon(float64(p.Epsilon.Lower)),
+					number(p.Delta), p.Adjacency, p.Unit, p.Accountant, r.summary.Noise, rangeText(p.noise), rangeText(p.rate), strconv.FormatUint(p.Charges, 10), claimed})
+			}
+		}
+	}
+	return report.Section{Title: "Privacy", Tables: []report.Table{t},
+		Text: []string{"The upper bound is the guarantee that the same run with secret noise would have; the exact value for these releases is not below the lower one. Statements in words are in privacy.json of every run."}}
+}
+
+// distinctLines joins agents whose epsilon is the same, with the range of their noise multipliers and sampling rates. Agents stay
+// apart where those differ when each is asked for.
+func distinctLines(all []PrivacyLine, each bool) []privacyRow {
+	var rows []privacyRow
+	at := map[string]int{}
+	for _, p := range all {
+		key := fmt.Sprint(formatEpsilon(float64(p.Epsilon.Upper)), formatEpsilon(float64(p.Epsilon.Lower)), p.Delta, p.Adjacency, p.Unit, p.Accountant, p.Charges, p.Group)
+		if each {
+			key += fmt.Sprint(p.Noise, p.SampleRate)
+		}
+		k, ok := at[key]
+		if !ok {
+			k, at[key] = len(rows), len(rows)
+			rows = append(rows, privacyRow{PrivacyLine: p})
+		}
+		r := &rows[k]
+		r.members, r.noise, r.rate = append(r.members, p.Agent), append(r.noise, float64(p.Noise)), append(r.rate, p.SampleRate)
+	}
+	return rows
+}
+
+// privacyRow is a line of the privacy table and what its agents do not have in common.
+type privacyRow struct {
+	PrivacyLine
+	members     []int
+	noise, rate []float64
+}
+
+func (r *privacyRow) agents() string {
+	if r.Group != "" {
+		return r.Group
+	}
+	return ranges(r.members)
+}
+
+// rangeText prints the lowest and the highest value, once where they are the same.
+func rangeText(xs []float64) string {
+	low, high := strconv.FormatFloat(slices.Min(xs), 'g', 5, 64), strconv.FormatFloat(slices.Max(xs), 'g', 5, 64)
+	if low == high {
+		return low
+	}
+	return low + " to " + high
+}
+
+// isSingle says that the report is on one run.
+func isSingle(settings []*setting) bool { return len(settings) == 1 && len(settings[0].runs) == 1 }
+
+// againSection holds what is needed to make the runs again and to compare the results.
+func againSection(settings []*setting) report.Section {
+	var commands, configs []report.Listing
+	hashes := report.Table{Header: []string{"run", "engine", "run hash"}}
+	var lines []string
+	single := isSingle(settings)
+	for _, s := range settings {
+		for i, r := range s.runs {
+			lines = append(lines, r.command)
+			hashes.Rows = append(hashes.Rows, []string{filepath.Base(r.dir), r.summary.Engine, r.summary.RunHash})
+			if i == 0 {
+				title := "Configuration in force: " + s.label
+				if len(s.runs) > 1 {
+					title += fmt.Sprintf(", seed %d", r.summary.Seed)
+				}
+				if single {
+					title = "Configuration in force"
+				}
+				configs = append(configs, report.Listing{Title: title, Text: string(r.config)})
+			}
+		}
+	}
+	commands = []report.Listing{{Text: strings.Join(lines, "\n")}}
+	out := report.Section{Title: "Run it again", Tables: []report.Table{hashes}, Listings: append(commands, configs...),
+		Text: []string{"The same engine on the same data gives the same run hash, whatever the number of workers. SOTTO_DATA or --data-dir names the folder of data sets."}}
+	if single {
+		t := report.Table{Header: []string{"ledger of agents", "records", "head"}}
+		for _, l := range settings[0].runs[0].ledgers {
+			t.Rows = append(t.Rows, []string{l.agents, strconv.Itoa(l.records), l.head})
+		}
+		out.Tables = append(out.Tables, t)
+	}
+	return out
+}

@@ -1,0 +1,165 @@
+package experiment
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// setting is a group of runs that differ in nothing but the seed.
+type setting struct {
+	label string
+	keys  map[string]string // the configuration without the seed
+	named []string          // keys that the label is made of
+	runs  []*finished
+}
+
+// groupRuns puts runs into settings, ordered by what they vary; of runs with the same bits it keeps the first and counts the
+// others.
+func groupRuns(runs []*finished) (settings []*setting, repeated int) {
+	byKeys, seen := map[string]*setting{}, map[string]bool{}
+	for _, r := range runs {
+		same := r.summary.ConfigDigest + r.summary.Engine + r.summary.RunHash
+		if seen[same] {
+			repeated++
+			continue
+		}
+		seen[same] = true
+		keys := maps.Clone(r.keys)
+		delete(keys, "seed")
+		key := ""
+		for _, k := range slices.Sorted(maps.Keys(keys)) {
+			key += fmt.Sprintf("%q=%q\n", k, keys[k])
+		}
+		s := byKeys[key]
+		if s == nil {
+			s = &setting{keys: keys}
+			byKeys[key] = s
+			settings = append(settings, s)
+		}
+		s.runs = append(s.runs, r)
+	}
+	named := distinguishing(settings)
+	slices.SortStableFunc(settings, func(a, b *setting) int {
+		for _, k := range named {
+			if c := compareValues(a.keys[k], b.keys[k]); c != 0 {
+				return c
+			}
+		}
+		return 0
+	})
+	count := map[string]int{}
+	for _, s := range settings {
+		s.named = named
+		s.label = s.describe(func(string) bool { return true })
+		if s.label == "" {
+			s.label = s.runs[0].summary.Name
+		}
+		if count[s.label]++; count[s.label] > 1 {
+			s.label = fmt.Sprintf("%s (%d)", s.label, count[s.label])
+		}
+		slices.SortStableFunc(s.runs, func(a, b *finished) int { return cmp.Compare(a.summary.Seed, b.summary.Seed) })
+	}
+	return settings, repeated
+}
+
+// compareValues orders numbers by value and before other texts.
+func compareValues(a, b string) int {
+	x, errX := strconv.ParseFloat(a, 64)
+	y, errY := strconv.ParseFloat(b, 64)
+	if errX == nil && errY == nil {
+		return cmp.Compare(x, y)
+	}
+	return cmp.Compare(a, b)
+}
+
+// firstKeys are those that people tell runs apart by; the others follow in alphabetical order, the name last.
+var firstKeys = []string{"data.dataset", "algorithm.name", "topology.graph", "topology.target", "topology.agents", "topology.p", "data.partition",
+	"model.name", "privacy.mechanism", "privacy.target_epsilon", "privacy.noise_multiplier"}
+
+// distinguishing returns keys that together tell all settings apart, without those that would add nothing to the ones before,
+// such as a step size that follows from epsilon.
+func distinguishing(settings []*setting) []string {
+	all := map[string]bool{}
+	for _, s := range settings {
+		for k := range s.keys {
+			all[k] = true
+		}
+	}
+	order := slices.Clone(firstKeys)
+	for _, k := range slices.Sorted(maps.Keys(all)) {
+		if !slices.Contains(order, k) && k != "name" {
+			order = append(order, k)
+		}
+	}
+	var named []string
+	values := make([]string, len(settings))
+	distinct := 1
+	for _, k := range append(order, "name") {
+		next, seen := make([]string, len(settings)), map[string]bool{}
+		for i, s := range settings {
+			next[i] = fmt.Sprintf("%s%q", values[i], s.keys[k])
+			seen[next[i]] = true
+		}
+		if len(seen) > distinct {
+			distinct, values, named = len(seen), next, append(named, k)
+		}
+	}
+	return named
+}
+
+// describe names the setting by those of its distinguishing keys that are asked for.
+func (s *setting) describe(asked func(key string) bool) string {
+	var parts []string
+	for _, k := range s.named {
+		v := s.keys[k]
+		if v == "" || !asked(k) {
+			continue
+		}
+		switch k {
+		case "privacy.mechanism":
+			if v == "none" {
+				parts = append(parts, "not private")
+			}
+		case "privacy.target_epsilon":
+			parts = append(parts, "epsilon "+v)
+		case "algorithm.name", "topology.graph", "data.dataset", "data.partition", "model.name", "name":
+			parts = append(parts, v)
+		default:
+			parts = append(parts, k[strings.LastIndexByte(k, '.')+1:]+" "+v)
+		}
+	}
+	return strings.Join(parts, ", ")
+}
+
+// private says that noise was added.
+func (s *setting) private() bool { return s.keys["privacy.mechanism"] != "none" }
+
+// baseline is the setting without privacy to compare s with: the same agents, data, graph and algorithm, or nil. Step sizes and
+// batches may differ, as they do between the published runs.
+func (s *setting) baseline(settings []*setting) *setting {
+	var best *setting
+	most := -1
+	for _, b := range settings {
+		if b.private() || !s.private() || b.runs[0].summary.Agents != s.runs[0].summary.Agents {
+			continue
+		}
+		same, fits := 0, true
+		for k, v := range s.keys {
+			equal := b.keys[k] == v
+			if strings.HasPrefix(k, "data.") || strings.HasPrefix(k, "topology.") || k == "algorithm.name" || k == "model.name" || k == "rounds" {
+				fits = fits && equal
+			}
+			if equal {
+				same++
+			}
+		}
+		if fits && same > most {
+			best, most = b, same
+		}
+	}
+	return best
+}

@@ -1,0 +1,282 @@
+package report
+
+import (
+	"math"
+	"slices"
+	"strconv"
+
+	"gonum.org/v1/plot"
+	"gonum.org/v1/plot/plotter"
+	"gonum.org/v1/plot/text"
+	"gonum.org/v1/plot/vg"
+	"gonum.org/v1/plot/vg/draw"
+)
+
+// Point is one measured value, with the range around it; Low = High = Y where there is none.
+type Point struct{ X, Y, Low, High float64 }
+
+// Curve is one line of a plot; its points have ascending X.
+type Curve struct {
+	Name   string
+	Points []Point
+	Dashed bool // a line to compare with
+}
+
+// Figure is one plot. Points that are not finite are left out.
+type Figure struct {
+	Name, Title, XLabel, YLabel string // Name becomes the file name
+	Curves                      []Curve
+	Caption                     string
+	Percent                     bool // Y values are fractions, shown in percent
+	LogX                        bool // logarithmic X axis; all X are then above 0
+	Markers                     bool // marks with error bars in place of bands
+}
+
+// FileName implements [Drawing].
+func (f Figure) FileName() string { return f.Name }
+
+// About implements [Drawing].
+func (f Figure) About() string { return f.Caption }
+
+const (
+	figureWidth  = 15 * vg.Centimeter
+	plotHeight   = 9 * vg.Centimeter
+	legendHeight = 0.48 * vg.Centimeter // of one line
+)
+
+// legend holds the numbers of the curves that are named: those with points, where there are two curves or more.
+func (f Figure) legend() []int {
+	var shown []int
+	for i, c := range f.Curves {
+		if mid, _ := c.lines(); len(mid) > 0 {
+			shown = append(shown, i)
+		}
+	}
+	if len(f.Curves) < 2 {
+		return nil
+	}
+	return shown
+}
+
+func (f Figure) size() (width, height vg.Length) {
+	return figureWidth, plotHeight + f.foot()
+}
+
+// foot is the height of the legend.
+func (f Figure) foot() vg.Length {
+	n := len(f.legend())
+	if n == 0 {
+		return 0
+	}
+	return legendHeight*vg.Length(n) + .25*vg.Centimeter
+}
+
+// stroke is the line of curve i: colours first, then dashes.
+func (f Figure) stroke(i int) draw.LineStyle {
+	dashes := [][]vg.Length{nil, {vg.Points(6), vg.Points(3)}, {vg.Points(2), vg.Points(2)}}
+	s := draw.LineStyle{Color: palette[i%len(palette)], Width: vg.Points(1.6), Dashes: dashes[i/len(palette)%len(dashes)]}
+	if f.Curves[i].Dashed {
+		s.Dashes, s.Width = []vg.Length{vg.Points(4), vg.Points(4)}, vg.Points(1.2)
+	}
+	return s
+}
+
+func (f Figure) paint(dc draw.Canvas) error {
+	p := plot.New()
+	p.Title.Text, p.X.Label.Text, p.Y.Label.Text = f.Title, f.XLabel, f.YLabel
+	p.Title.TextStyle.Font, p.Title.Padding = sans(12), vg.Points(6)
+	for _, a := range []*plot.Axis{&p.X, &p.Y} {
+		a.Label.TextStyle.Font, a.Tick.Label.Font, a.LineStyle.Color = sans(10.5), sans(9.5), ink
+		a.Padding = vg.Points(2)
+	}
+	grid := plotter.NewGrid()
+	grid.Horizontal.Color, grid.Vertical.Color = pale, pale
+	p.Add(grid)
+	for i := range f.Curves {
+		if err := f.addCurve(p, i); err != nil {
+			return err
+		}
+	}
+	f.setAxes(p)
+	const margin = vg.Length(0.4) * vg.Centimeter // room for the last tick label
+	shown := f.legend()
+	foot := f.foot()
+	p.Draw(draw.Crop(dc, margin/2, -margin, foot+margin/2, -margin/2))
+	style := textStyle(9.5, ink, text.XLeft, text.YCenter)
+	for k, i := range shown {
+		y := dc.Min.Y + foot - legendHeight*(vg.Length(k)+.5)
+		x := dc.Min.X + 1.2*vg.Centimeter
+		dc.StrokeLine2(f.stroke(i), x, y, x+1*vg.Centimeter, y)
+		if f.Markers && !f.Curves[i].Dashed {
+			dc.DrawGlyph(glyph(i), vg.Point{X: x + .5*vg.Centimeter, Y: y})
+		}
+		dc.FillText(style, vg.Point{X: x + 1.2*vg.Centimeter, Y: y}, f.Curves[i].Name)
+	}
+	return nil
+}
+
+// glyph marks the points of curve i; shapes differ so that colour is not needed.
+func glyph(i int) draw.GlyphStyle {
+	shapes := []draw.GlyphDrawer{draw.CircleGlyph{}, draw.SquareGlyph{}, draw.TriangleGlyph{}, draw.CrossGlyph{}, draw.PlusGlyph{}, draw.RingGlyph{}, draw.PyramidGlyph{}}
+	return draw.GlyphStyle{Color: palette[i%len(palette)], Radius: vg.Points(3), Shape: shapes[i%len(shapes)]}
+}
+
+func (f Figure) addCurve(p *plot.Plot, i int) error {
+	c := f.Curves[i]
+	mid, band := c.lines()
+	if len(mid) == 0 {
+		return nil
+	}
+	if band != nil && !f.Markers {
+		poly, err := plotter.NewPolygon(band)
+		if err != nil {
+			return err
+		}
+		poly.Color, poly.LineStyle.Width = faint(palette[i%len(palette)]), 0
+		p.Add(poly)
+	}
+	line, err := plotter.NewLine(mid)
+	if err != nil {
+		return err
+	}
+	line.LineStyle = f.stroke(i)
+	p.Add(line)
+	if !f.Markers || c.Dashed {
+		if len(mid) == 1 { // a line of one point would not be seen
+			return addMarks(p, mid, i)
+		}
+		return nil
+	}
+	if band != nil {
+		for _, q := range c.Points {
+			if !finite(q.X, q.Low, q.High) || q.High == q.Low {
+				continue
+			}
+			bar, err := plotter.NewLine(plotter.XYs{{X: q.X, Y: q.Low}, {X: q.X, Y: q.High}})
+			if err != nil {
+				return err
+			}
+			bar.Color, bar.Width = palette[i%len(palette)], vg.Points(.9)
+			p.Add(bar)
+		}
+	}
+	return addMarks(p, mid, i)
+}
+
+func addMarks(p *plot.Plot, at plotter.XYs, i int) error {
+	marks, err := plotter.NewScatter(at)
+	if err != nil {
+		return err
+	}
+	marks.GlyphStyle = glyph(i)
+	p.Add(marks)
+	return nil
+}
+
+// setAxes leaves some room around the curves and labels the axes.
+func (f Figure) setAxes(p *plot.Plot) {
+	if math.IsInf(p.Y.Min, 0) || math.IsInf(p.X.Min, 0) { // nothing was added
+		p.X.Min, p.X.Max, p.Y.Min, p.Y.Max = 0, 1, 0, 1
+	}
+	pad := .04 * (p.Y.Max - p.Y.Min)
+	if pad == 0 {
+		pad = max(.05*math.Abs(p.Y.Max), 1e-3)
+	}
+	if p.Y.Min >= 0 && p.Y.Min-pad < 0 {
+		p.Y.Min = 0
+	} else {
+		p.Y.Min -= pad
+	}
+	p.Y.Max += pad
+	p.X.Tick.Marker, p.Y.Tick.Marker = ticks{scale: 1}, ticks{scale: 1}
+	if f.Percent {
+		p.Y.Tick.Marker = ticks{scale: 100}
+	}
+	if !f.LogX {
+		if f.Markers {
+			side := .03 * (p.X.Max - p.X.Min)
+			p.X.Min, p.X.Max = p.X.Min-side, p.X.Max+side
+		}
+		return
+	}
+	p.X.Scale = plot.LogScale{}
+	p.X.Tick.Marker = f.measuredTicks()
+	p.X.Min, p.X.Max = p.X.Min/1.1, p.X.Max*1.1
+}
+
+// ticks are 4 to 9 round numbers, labelled with the value times scale.
+type ticks struct{ scale float64 }
+
+func (t ticks) Ticks(low, high float64) []plot.Tick {
+	decade := math.Pow(10, math.Floor(math.Log10((high-low)*t.scale))-1)
+	step := decade
+	for _, k := range []float64{1, 2, 5, 10, 20} {
+		if step = k * decade; (high-low)*t.scale/step <= 9 {
+			break
+		}
+	}
+	var out []plot.Tick
+	for k := math.Ceil(low * t.scale / step); k*step <= high*t.scale*(1+1e-12); k++ {
+		label := strconv.FormatFloat(k*step, 'g', 10, 64) // 10 digits: 0.3, not 0.30000000000000004
+		out = append(out, plot.Tick{Value: k * step / t.scale, Label: label})
+	}
+	return out
+}
+
+// measuredTicks are at the X values of the points, without those that would be printed over others.
+func (f Figure) measuredTicks() plot.ConstantTicks {
+	var xs []float64
+	for _, c := range f.Curves {
+		for _, q := range c.Points {
+			if finite(q.X, q.Y) {
+				xs = append(xs, q.X)
+			}
+		}
+	}
+	slices.Sort(xs)
+	var ticks plot.ConstantTicks
+	for _, x := range xs {
+		if len(ticks) == 0 || x > ticks[len(ticks)-1].Value*1.12 {
+			ticks = append(ticks, plot.Tick{Value: x, Label: strconv.FormatFloat(x, 'g', 3, 64)})
+		}
+	}
+	return ticks
+}
+
+// lines returns the curve and the outline of its band, nil where no point has a range.
+func (c Curve) lines() (mid, band plotter.XYs) {
+	wide := false
+	for _, q := range c.Points {
+		if finite(q.X, q.Y) {
+			mid = append(mid, plotter.XY{X: q.X, Y: q.Y})
+		}
+		if finite(q.X, q.Low, q.High) {
+			band = append(band, plotter.XY{X: q.X, Y: q.High})
+			wide = wide || q.High > q.Low
+		}
+	}
+	for _, q := range slices.Backward(c.Points) {
+		if finite(q.X, q.Low, q.High) {
+			band = append(band, plotter.XY{X: q.X, Y: q.Low})
+		}
+	}
+	if !wide {
+		return mid, nil
+	}
+	return mid, band
+}
+
+func (f Figure) table() Table {
+	t := Table{Header: []string{"curve", "x: " + f.XLabel, "y: " + f.YLabel, "low", "high"}}
+	if f.Percent {
+		t.Header[2] += " as a fraction"
+	}
+	for _, c := range f.Curves {
+		for _, q := range c.Points {
+			t.Rows = append(t.Rows, []string{c.Name, number(q.X), number(q.Y), number(q.Low), number(q.High)})
+		}
+	}
+	return t
+}
+
+func number(x float64) string { return strconv.FormatFloat(x, 'g', -1, 64) }
