@@ -105,7 +105,7 @@ func (l linear) accumulate(dst tensor.Vec, p *pass, factors []float64) {
 	}
 	for s, f := range factors {
 		if f != 1 {
-			p.scaleToward(p.dy.Row(s), f)
+			p.scaleRow(s, f)
 		}
 	}
 	p.mulTN(l.weights(dst), p.x, p.dy, true)
