@@ -30,9 +30,35 @@ func peak() float64 {
 	return best
 }
 
+// timed is a task with the precision of its products.
+type timed struct {
+	task
+	precision string
+}
+
+func (k timed) model(b *testing.B) model.Model {
+	m, err := model.WithPrecision(k.build(b), k.precision)
+	if err != nil {
+		b.Fatal(err)
+	}
+	return m
+}
+
+func (k timed) title() string {
+	if k.precision == "float32" {
+		return k.name
+	}
+	return k.name + "-" + k.precision
+}
+
+var benchmarked = []timed{
+	{logistic100, "float32"}, {mlp64, "float32"}, {mlp256, "float32"}, {convnet, "float32"}, {cnn, "float32"},
+	{dpresnet9, "float32"}, {dpresnet9, "bf16"}, {resnet18, "float32"},
+}
+
 func BenchmarkGradient(b *testing.B) {
-	for _, k := range []task{logistic100, mlp64, mlp256, convnet, cnn, dpresnet9, resnet18} {
-		m := k.build(b)
+	for _, k := range benchmarked {
+		m := k.model(b)
 		samples := 256
 		if m.Dim() > 1e6 {
 			samples = 64
@@ -47,7 +73,7 @@ func BenchmarkGradient(b *testing.B) {
 			{"nonprivate", func() { m.(model.Plain).GradientSum(dst, theta, batch, &w) }},
 			{"private", func() { m.ClippedGradientSum(dst, theta, batch, 0.1, &w) }},
 		} {
-			b.Run(fmt.Sprintf("%s/%s", k.name, mode.name), func(b *testing.B) {
+			b.Run(fmt.Sprintf("%s/%s", k.title(), mode.name), func(b *testing.B) {
 				b.ReportAllocs()
 				mode.run() // the workspace grows once
 				top := peak()
@@ -71,13 +97,13 @@ func BenchmarkGradient(b *testing.B) {
 // BenchmarkWorkers runs the private step of many agents, one agent a worker at a time, and relates it to what the same workers
 // reach together on registers alone.
 func BenchmarkWorkers(b *testing.B) {
-	for _, k := range []task{mlp64, mlp256, convnet, cnn, dpresnet9, resnet18} {
-		m := k.build(b)
+	for _, k := range benchmarked[1:] {
+		m := k.model(b)
 		samples := 256
 		if m.Dim() > 1e6 {
 			samples = 64
 		}
-		b.Run(k.name, func(b *testing.B) {
+		b.Run(k.title(), func(b *testing.B) {
 			batch, theta := k.batch(samples, 1), start(m, 2)
 			workers := runtime.GOMAXPROCS(0)
 			ws, sums := make([]model.Workspace, workers), make([]tensor.Vec, workers)

@@ -151,20 +151,26 @@ type panels struct {
 
 // convolve sets each row of y to the products of the patches of the images in x with the weights, plus the bias of each filter
 // if there is one.
-func convolve(p *pass, y, x tensor.Mat, w *tensor.Window, padding, filters int, weights panels, bias []float32) {
+func convolve(p *pass, y tensor.Mat, x operand, w *tensor.Window, padding, filters int, weights panels, bias []float32) {
 	n := slice(w.Taps(), filters)
 	temp, a := p.temp[blockPositions*n:], p.temp[:blockPositions*n]
-	data, stride := images(temp, x, 0, x.Rows, w, padding)
-	for s, ok := (span{}).next(w, x.Rows); ok; s, ok = s.next(w, x.Rows) {
+	from := p.images(temp, x, 0, y.Rows, w, padding)
+	for s, ok := (span{}).next(w, y.Rows); ok; s, ok = s.next(w, y.Rows) {
 		out := matrix(y.Data, s.image*w.Positions()+s.first, s.positions, filters)
 		if bias != nil {
 			tensor.CopyRuns(out.Data, filters, bias, 0, s.positions, filters)
 		}
 		for lo := 0; lo < w.Taps(); lo += n {
 			some := min(n, w.Taps()-lo)
-			block := matrix(a, 0, s.positions, some)
-			s.gather(block, data, stride, w, lo, some)
-			p.mulPanels(out, block, weights, lo, w.Taps(), bias != nil || lo > 0)
+			var block operand
+			if p.half != nil {
+				block.half = p.block16(s.positions, some)
+				s.gather16(block.half, from.half, from.stride, w, lo, some)
+			} else {
+				block.full = matrix(a, 0, s.positions, some)
+				s.gather(block.full, from.full, from.stride, w, lo, some)
+			}
+			mulPanels(out, block, weights, lo, some, w.Taps(), bias != nil || lo > 0)
 		}
 	}
 }
@@ -182,20 +188,16 @@ func panelAt(rows, row, column int) int {
 	return column/panelWidth*panelWidth*rows + row*panelWidth + column%panelWidth
 }
 
-// mulPanels sets dst to a times rows lo to lo+a.Cols of a matrix of the given number of rows in panels, or adds.
-func (p *pass) mulPanels(dst, a tensor.Mat, weights panels, lo, rows int, add bool) {
-	var a16 tensor.MatBF16
-	if p.half != nil {
-		a16 = narrow(&p.half.a, a)
-	}
+// mulPanels sets dst to a times rows lo to lo+n of a matrix of the given number of rows in panels, or adds.
+func mulPanels(dst tensor.Mat, a operand, weights panels, lo, n, rows int, add bool) {
 	for col := 0; col < dst.Cols; col += panelWidth {
-		n := min(panelWidth, dst.Cols-col)
-		part := tensor.Mat{Rows: dst.Rows, Cols: n, Stride: dst.Stride, Data: dst.Data[col:]}
+		width := min(panelWidth, dst.Cols-col)
+		part := tensor.Mat{Rows: dst.Rows, Cols: width, Stride: dst.Stride, Data: dst.Data[col:]}
 		at := panelAt(rows, lo, col)
-		if p.half != nil {
-			tensor.MulNN16(part, a16, tensor.MatBF16{Rows: a.Cols, Cols: n, Stride: panelWidth, Data: weights.half[at:]}, add)
+		if weights.half != nil {
+			tensor.MulNN16(part, a.half, tensor.MatBF16{Rows: n, Cols: width, Stride: panelWidth, Data: weights.half[at:]}, add)
 		} else {
-			tensor.MulNN(part, a, tensor.Mat{Rows: a.Cols, Cols: n, Stride: panelWidth, Data: weights.full[at:]}, add)
+			tensor.MulNN(part, a.full, tensor.Mat{Rows: n, Cols: width, Stride: panelWidth, Data: weights.full[at:]}, add)
 		}
 	}
 }
@@ -227,7 +229,7 @@ func (c *conv2d) forward(p *pass) {
 	if c.bias {
 		bias = p.theta[c.weights():]
 	}
-	convolve(p, p.y, p.x, &c.window, c.padding, c.filters, c.panels(p, c.forwardPanels(p), 0), bias)
+	convolve(p, p.y, operand{p.x, p.x16}, &c.window, c.padding, c.filters, c.panels(p, c.forwardPanels(p), 0), bias)
 }
 
 // prepare standardises the weights if it must, and lays them out for forward and for the input gradient: filters turned
@@ -287,7 +289,7 @@ func (c *conv2d) turn(dst, weights []float32) {
 func (c *conv2d) inputGradient(p *pass) {
 	turned := c.turnedWeights(p)
 	if w, padding, ok := c.turned(); ok {
-		convolve(p, p.dx, p.dy, &w, padding, c.window.Channels, c.panels(p, turned, panelled(c.taps(), c.filters)), nil)
+		convolve(p, p.dx, operand{p.dy, p.dy16}, &w, padding, c.window.Channels, c.panels(p, turned, panelled(c.taps(), c.filters)), nil)
 		return
 	}
 	w := &c.window

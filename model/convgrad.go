@@ -46,6 +46,19 @@ func (c *conv2d) patches(p *pass, s span, data []float32, stride, lo, n int) ten
 	return block
 }
 
+// patches16 is patches in bfloat16.
+func (c *conv2d) patches16(p *pass, s span, data bordered, lo, n int) tensor.MatBF16 {
+	one := c.ones(lo, n)
+	block := p.block16(s.positions, n+one)
+	s.gather16(block, data.half, data.stride, &c.window, lo, n)
+	if one == 1 {
+		for t := range s.positions {
+			block.Data[t*block.Stride+n] = 0x3f80 // 1
+		}
+	}
+	return block
+}
+
 // room parts temp: behind the patches two slices of a gradient, two Gram matrices, and padded images.
 func (c *conv2d) room(p *pass) (first, second, gram, images []float32) {
 	n := slice(c.taps(), c.filters)
@@ -55,25 +68,33 @@ func (c *conv2d) room(p *pass) (first, second, gram, images []float32) {
 
 // sliceGradient sets dst to the gradient of the weights of taps lo to lo+n, and of the bias with the last ones, summed over
 // images count from row on. data holds these images.
-func (c *conv2d) sliceGradient(dst tensor.Mat, p *pass, row, count int, data []float32, stride, lo, n int) {
-	w := &c.window
+func (c *conv2d) sliceGradient(dst tensor.Mat, p *pass, row, count int, data bordered, lo, n int) {
 	add := false
-	for s, ok := (span{}).next(w, count); ok; s, ok = s.next(w, count) {
-		block := c.patches(p, s, data, stride, lo, n)
-		dy := matrix(p.dy.Data, (row+s.image)*c.positions()+s.first, s.positions, c.filters)
-		p.mulTN(dst, block, dy, add)
+	for s, ok := (span{}).next(&c.window, count); ok; s, ok = s.next(&c.window, count) {
+		c.blockGradient(dst, p, s, row, data, lo, n, add)
 		add = true
 	}
+}
+
+// blockGradient sets dst to the part of one block in that gradient, or adds it.
+func (c *conv2d) blockGradient(dst tensor.Mat, p *pass, s span, row int, data bordered, lo, n int, add bool) {
+	at := (row+s.image)*c.positions() + s.first
+	if p.half == nil {
+		tensor.MulTN(dst, c.patches(p, s, data.full, data.stride, lo, n), matrix(p.dy.Data, at, s.positions, c.filters), add)
+		return
+	}
+	dy := tensor.MatBF16{Rows: s.positions, Cols: c.filters, Stride: c.filters, Data: p.dy16.Data[at*c.filters:]}
+	tensor.MulTN16(dst, c.patches16(p, s, data, lo, n), dy, add)
 }
 
 // rowsGradient sets dst to the gradient summed over count rows.
 func (c *conv2d) rowsGradient(dst tensor.Vec, p *pass, row, count int) {
 	_, _, _, temp := c.room(p)
-	data, stride := images(temp, p.x, row, count, &c.window, c.padding)
+	data := p.images(temp, operand{p.x, p.x16}, row, count, &c.window, c.padding)
 	step := slice(c.taps(), c.filters)
 	for lo := 0; lo < c.taps(); lo += step {
 		n := min(step, c.taps()-lo)
-		c.sliceGradient(matrix(dst, lo, n+c.ones(lo, n), c.filters), p, row, count, data, stride, lo, n)
+		c.sliceGradient(matrix(dst, lo, n+c.ones(lo, n), c.filters), p, row, count, data, lo, n)
 	}
 	if c.standard {
 		c.standardGradient(dst, p)
@@ -115,7 +136,7 @@ func (c *conv2d) accumulate(dst tensor.Vec, p *pass, factors []float64) {
 				continue
 			}
 			for s := r * p.views; s < (r+1)*p.views; s++ {
-				p.scaleToward(p.dy.Row(s), f)
+				p.scaleRow(s, f)
 			}
 		}
 		c.chunkGradient(dst, p, factors)
@@ -128,19 +149,19 @@ func (c *conv2d) accumulate(dst tensor.Vec, p *pass, factors []float64) {
 // itself are summed apart, with their factors.
 func (c *conv2d) chunkGradient(dst tensor.Vec, p *pass, factors []float64) {
 	sum, alone, _, temp := c.room(p)
-	data, stride := images(temp, p.x, 0, p.x.Rows, &c.window, c.padding)
+	data := p.images(temp, operand{p.x, p.x16}, 0, p.x.Rows, &c.window, c.padding)
 	step := slice(c.taps(), c.filters)
 	for lo := 0; lo < c.taps(); lo += step {
 		n := min(step, c.taps()-lo)
 		high := n + c.ones(lo, n)
 		total := matrix(sum, 0, high, c.filters)
-		c.regularGradient(total, p, factors, data, stride, lo, n)
+		c.regularGradient(total, p, factors, data, lo, n)
 		for r, f := range factors {
 			if p.scratch.Row(r * p.views)[0] == 0 || f == 0 {
 				continue
 			}
 			one := matrix(alone, 0, high, c.filters)
-			c.sliceGradient(one, p, r*p.views, p.views, data[r*p.views*stride:], stride, lo, n)
+			c.sliceGradient(one, p, r*p.views, p.views, data.from(r*p.views), lo, n)
 			if f < leastFactor {
 				tensor.ScaleToward(one.Data, f)
 				f = 1
@@ -152,13 +173,13 @@ func (c *conv2d) chunkGradient(dst tensor.Vec, p *pass, factors []float64) {
 }
 
 // regularGradient is sliceGradient of all rows but those of records that are summed apart: runs of records between them.
-func (c *conv2d) regularGradient(dst tensor.Mat, p *pass, factors []float64, data []float32, stride, lo, n int) {
+func (c *conv2d) regularGradient(dst tensor.Mat, p *pass, factors []float64, data bordered, lo, n int) {
 	apart := false
 	for r := range factors {
 		apart = apart || p.scratch.Row(r * p.views)[0] != 0
 	}
 	if !apart {
-		c.sliceGradient(dst, p, 0, p.x.Rows, data, stride, lo, n)
+		c.sliceGradient(dst, p, 0, p.x.Rows, data, lo, n)
 		return
 	}
 	clear(dst.Data)
@@ -166,11 +187,8 @@ func (c *conv2d) regularGradient(dst tensor.Mat, p *pass, factors []float64, dat
 		if p.scratch.Row(r * p.views)[0] != 0 {
 			continue
 		}
-		w := &c.window
-		for s, ok := (span{}).next(w, p.views); ok; s, ok = s.next(w, p.views) {
-			block := c.patches(p, s, data[r*p.views*stride:], stride, lo, n)
-			dy := matrix(p.dy.Data, (r*p.views+s.image)*c.positions()+s.first, s.positions, c.filters)
-			p.mulTN(dst, block, dy, true)
+		for s, ok := (span{}).next(&c.window, p.views); ok; s, ok = s.next(&c.window, p.views) {
+			c.blockGradient(dst, p, s, r*p.views, data.from(r*p.views), lo, n, true)
 		}
 	}
 }

@@ -67,10 +67,11 @@ func (c *conv2d) gramNorm(p *pass, r int) float64 {
 	}
 	*apart = 1
 	var squares float64
+	from := p.images(temp, operand{p.x, p.x16}, r*p.views, p.views, &c.window, c.padding)
 	for lo := 0; lo < c.taps(); lo += step {
 		n := min(step, c.taps()-lo)
 		part := matrix(first, 0, n+c.ones(lo, n), c.filters)
-		c.sliceGradient(part, p, r*p.views, p.views, data, stride, lo, n)
+		c.sliceGradient(part, p, r*p.views, p.views, from, lo, n)
 		squares += tensor.SumSquares(part.Data)
 	}
 	return squares

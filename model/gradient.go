@@ -15,8 +15,8 @@ func (n *network) forward(w *Workspace, x tensor.Mat) tensor.Mat {
 			p.x = w.passes[n.wires[i].from].y
 		}
 		if p.half != nil {
-			p.rounded.Rows = x.Rows
-			p.round(p.rounded, p.x)
+			p.rounded.Rows, p.x16.Rows, p.dy16.Rows = x.Rows, x.Rows, x.Rows
+			round(p.rounded, p.x16, p.x)
 			p.x = p.rounded
 		}
 		switch l.(type) {
@@ -49,7 +49,7 @@ func (n *network) backward(w *Workspace, batch *Batch, lo, hi int) {
 	for i := len(n.layers) - 1; i >= 0; i-- {
 		p := &w.passes[i]
 		if p.half != nil {
-			p.round(p.dy, p.dy)
+			round(p.dy, p.dy16, p.dy)
 		}
 		if k, ok := n.layers[i].(learned); ok && !sums(k, p) {
 			var alone [chunkRows]float64
@@ -208,8 +208,13 @@ func (n *network) drop(w *Workspace, count, views int) {
 	for s := range count {
 		if w.dropped[s/views] {
 			for i := range w.passes {
-				w.passes[i].x.Row(s).Zero()
-				w.passes[i].dy.Row(s).Zero()
+				p := &w.passes[i]
+				p.x.Row(s).Zero()
+				p.dy.Row(s).Zero()
+				if p.half != nil {
+					clear(p.x16.Row(s))
+					clear(p.dy16.Row(s))
+				}
 			}
 		}
 	}

@@ -33,9 +33,11 @@ type pass struct {
 	views   int        // rows of one record
 	kept    tensor.Mat // for layers that keep them: one gradient for each record of the chunk, and a spare row
 
-	half    *halves    // nil: products are float32
-	rounded tensor.Mat // x in bfloat16, if half is not nil
-	weights []uint16   // weights that are kept in bfloat16, as in shared
+	half    *halves        // nil: products are float32
+	rounded tensor.Mat     // x rounded to bfloat16, if half is not nil
+	x16     tensor.MatBF16 // x, which is rounded then
+	dy16    tensor.MatBF16 // dy, which is rounded before backward
+	weights []uint16       // weights that are kept in bfloat16, as in shared
 
 	skip   tensor.Mat // of a join: its second input. Of a fork: the gradient of its second output
 	second tensor.Mat // of a join: the gradient of its second input; no Data: the fork reads dy

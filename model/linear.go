@@ -103,9 +103,15 @@ func (l linear) accumulate(dst tensor.Vec, p *pass, factors []float64) {
 		c.accumulate(dst, p, factors)
 		return
 	}
-	for s, f := range factors {
-		if f != 1 {
-			p.scaleToward(p.dy.Row(s), f)
+	switch {
+	case p.plain:
+	case p.half == nil:
+		tensor.ScaleRowsToward(p.dy, factors)
+	default:
+		for s, f := range factors {
+			if f != 1 {
+				p.scaleRow(s, f)
+			}
 		}
 	}
 	p.mulTN(l.weights(dst), p.x, p.dy, true)

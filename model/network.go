@@ -199,7 +199,7 @@ func (n *network) bind(w *Workspace, theta tensor.Vec, views int, gradient bool)
 		w.passes = make([]pass, len(n.layers))
 	}
 	w.passes = w.passes[:len(n.layers)]
-	weights := n.halfWeights(w)
+	sixteen := n.halfMemory(w, capacity)
 	for i, l := range n.layers {
 		s := l.size()
 		p := &w.passes[i]
@@ -217,7 +217,9 @@ func (n *network) bind(w *Workspace, theta tensor.Vec, views int, gradient bool)
 		}
 		if k, ok := l.(multiplier); ok && n.half {
 			p.half, p.rounded = &w.halves, floats.mat(capacity, s.in)
-			p.weights, weights = weights[:k.halfWeights()], weights[k.halfWeights():]
+			p.weights, sixteen = sixteen[:k.halfWeights()], sixteen[k.halfWeights():]
+			p.x16, sixteen = mat16(sixteen, capacity, s.in)
+			p.dy16, sixteen = mat16(sixteen, capacity, s.out)
 		}
 		if k, ok := l.(preparer); ok {
 			k.prepare(p, gradient)

@@ -42,22 +42,34 @@ type multiplier interface {
 
 func (linear) halfWeights() int { return 0 }
 
-// halfWeights returns memory for the weights of all layers.
-func (n *network) halfWeights(w *Workspace) []uint16 {
+// halfMemory returns memory for the weights of all layers, and for the inputs and output gradients of a chunk.
+func (n *network) halfMemory(w *Workspace, rows int) []uint16 {
 	if !n.half {
 		return nil
 	}
 	total := 0
 	for _, l := range n.layers {
 		if k, ok := l.(multiplier); ok {
-			total += k.halfWeights()
+			s := l.size()
+			total += k.halfWeights() + rows*(s.in+s.out)
 		}
 	}
-	return grow(&w.halves.weights, total)
+	return grow(&w.halves.kept, total)
 }
 
-// halves is the memory of two operands in bfloat16, of one row, and of weights that are kept for a call.
-type halves struct{ a, b, row, weights []uint16 }
+// mat16 takes a matrix off memory.
+func mat16(memory []uint16, rows, cols int) (m tensor.MatBF16, rest []uint16) {
+	return tensor.MatBF16{Rows: rows, Cols: cols, Stride: cols, Data: memory[:rows*cols]}, memory[rows*cols:]
+}
+
+// halves is the memory of two operands in bfloat16, of padded images, and of what is kept for a call.
+type halves struct{ a, b, images, kept []uint16 }
+
+// operand is a matrix, with the same numbers in bfloat16 where products are.
+type operand struct {
+	full tensor.Mat
+	half tensor.MatBF16
+}
 
 func grow(s *[]uint16, n int) []uint16 {
 	if len(*s) < n {
@@ -66,7 +78,7 @@ func grow(s *[]uint16, n int) []uint16 {
 	return (*s)[:n]
 }
 
-// narrow rounds m into memory that it takes from to. Operands that are rounded already stay as they are.
+// narrow rounds m into memory that it takes from to. Numbers that are rounded already stay as they are.
 func narrow(to *[]uint16, m tensor.Mat) tensor.MatBF16 {
 	h := tensor.MatBF16{Rows: m.Rows, Cols: m.Cols, Stride: m.Cols, Data: grow(to, m.Rows*m.Cols)}
 	if m.Stride == m.Cols {
@@ -103,21 +115,21 @@ func (p *pass) mulNT(dst, a, b tensor.Mat, add bool) {
 	tensor.MulNT16(dst, narrow(&p.half.a, a), narrow(&p.half.b, b), add)
 }
 
-// scaleToward is tensor.ScaleToward of an operand: in bf16 the result is one, rounded toward zero once more.
-func (p *pass) scaleToward(x []float32, f float64) {
-	tensor.ScaleToward(x, f)
+// scaleRow multiplies row s of dy by f <= 1, rounded toward zero; where it is an operand in bfloat16, toward zero once more.
+func (p *pass) scaleRow(s int, f float64) {
+	row := p.dy.Row(s)
+	tensor.ScaleToward(row, f)
 	if p.half != nil {
-		row := grow(&p.half.row, len(x))
-		tensor.TruncateBF16(row, x, 1)
-		tensor.WidenBF16(x, row)
+		half := p.dy16.Row(s)
+		tensor.TruncateBF16(half, row, 1)
+		tensor.WidenBF16(row, half)
 	}
 }
 
-// round makes the rows of src operands, in dst, which may be src.
-func (p *pass) round(dst, src tensor.Mat) {
-	row := grow(&p.half.row, src.Cols)
-	for s := range src.Rows {
-		tensor.RoundBF16(row, src.Row(s))
-		tensor.WidenBF16(dst.Row(s), row)
+// round rounds m to nearest, into half and as float32 into full, which may be m.
+func round(full tensor.Mat, half tensor.MatBF16, m tensor.Mat) {
+	for s := range m.Rows {
+		tensor.RoundBF16(half.Row(s), m.Row(s))
+		tensor.WidenBF16(full.Row(s), half.Row(s))
 	}
 }

@@ -39,8 +39,9 @@ type Records struct {
 }
 
 // chunk is the number of rows that are gathered at a time, a multiple of the model's own chunk; with views, as many
-// whole records as fit.
-const chunk = 256
+// whole records as fit. Poisson batches of 256 expected records have no more in all but one of 20,000 rounds, and then need the
+// model only once.
+const chunk = 320
 
 // gather copies rows of the data set, or views of them, into the scratch batch.
 func (s *scratch) gather(d *data.Dataset, rows []int32, a *Augmentation, sample *rng.Stream) *model.Batch {

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"reflect"
 	"slices"
+	"sync"
 
 	"sotto/agent"
 	"sotto/privacy/account"
@@ -27,7 +28,6 @@ type Gate struct {
 
 	round         uint64
 	live          []agent.Neighbor
-	value         Value
 	sample, noise rng.Stream
 	last          struct { // release and its event, both public
 		release account.Release
@@ -127,26 +127,29 @@ func (g *Gate) Answer(q *agent.Query, dst tensor.Vec) error {
 	g.noise.Rekey(&key, rng.Noise)
 	key.Erase()
 
-	v := &g.value
-	g.evaluate(q, r, len(dst))
+	v := values.Get().(*Value)
+	g.evaluate(v, q, r, len(dst))
 	g.mechanism.Perturb(v, r, Charge{Seq: seq, Round: g.round, Live: g.live, Noise: &g.noise})
 	dst.Scale(r.Scale, v.Float)
 
 	v.Float.Zero()
 	clear(v.Grid)
+	values.Put(v)
 	g.sample.Erase()
 	g.noise.Erase()
 	return nil
 }
 
+// values are those of finished answers, all zeros. The gates of one worker share one, which stays in its cache; what a panic
+// interrupts is never put back.
+var values = sync.Pool{New: func() any { return new(Value) }}
+
 // evaluate fills the value, in exact integers where the mechanism asks for them.
-func (g *Gate) evaluate(q *agent.Query, r account.Release, dim int) {
-	v := &g.value
+func (g *Gate) evaluate(v *Value, q *agent.Query, r account.Release, dim int) {
 	if cap(v.Float) < dim {
 		v.Float = make(tensor.Vec, dim)
 	}
 	v.Float, v.Grid, v.Step = v.Float[:dim], v.Grid[:0], 0
-	v.Float.Zero()
 	o := g.oracles[q.Oracle]
 	if !g.needsGrid() {
 		o.Evaluate(v, q, &g.sample)
@@ -156,6 +159,5 @@ func (g *Gate) evaluate(q *agent.Query, r account.Release, dim int) {
 		v.Grid = make([]int64, dim)
 	}
 	v.Grid, v.Step = v.Grid[:dim], GridStep(r.Parts[0].Clip)
-	clear(v.Grid)
 	o.(GridOracle).EvaluateGrid(v.Grid, q, &g.sample)
 }

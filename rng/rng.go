@@ -55,6 +55,7 @@ type Stream struct {
 	end  int
 	next int // size of the next refill: small first, so that short vectors stay cheap
 	buf  [bufferSize]byte
+	iv   [aes.BlockSize]byte // kept here, because what is passed to the cipher would be allocated
 }
 
 // NewStream returns the stream of key in domain.
@@ -70,16 +71,16 @@ func (s *Stream) Rekey(key *Key, d Domain) {
 	if err != nil {
 		panic("rng: " + err.Error()) // only for a wrong key length, which the type excludes
 	}
-	var iv [aes.BlockSize]byte
-	binary.BigEndian.PutUint64(iv[:8], uint64(d))
 	s.Erase()
-	s.ctr = cipher.NewCTR(block, iv[:])
+	binary.BigEndian.PutUint64(s.iv[:8], uint64(d))
+	s.ctr = cipher.NewCTR(block, s.iv[:])
 }
 
 // Erase overwrites the buffered key stream and drops the cipher. The expanded key schedule lies in the
 // standard library's cipher object, which is released for collection but cannot be overwritten.
 func (s *Stream) Erase() {
 	clear(s.buf[:])
+	clear(s.iv[:])
 	s.ctr, s.off, s.end, s.next = nil, 0, 0, 256
 }
 

@@ -83,7 +83,7 @@ const (
 	tileSide  = 16                    // rows of a tile
 	tileDepth = 32                    // bfloat16 in a row of a tile
 	tileSize  = tileSide * tileSide   // float32 of a tile: one holds a pair of bfloat16
-	blockBF16 = 512                   // inner indices of one block
+	blockBF16 = 768                   // inner indices of one block
 	tileSteps = blockBF16 / tileDepth // tiles of a panel
 )
 
@@ -99,7 +99,7 @@ type tiled struct {
 var tileds = sync.Pool{New: func() any { return new(tiled) }}
 
 // tileProduct is productBF16 by AMX. Operands go through panels of tiles, padded with zeros: rows of 32 elements of A, where they are
-// not in place, and pairs of rows of B, interleaved. Sums stay in tiles for 512 inner indices and then in dst.
+// not in place, and pairs of rows of B, interleaved. Sums stay in tiles for 768 inner indices and then in dst.
 func tileProduct(dst Mat, a, b stridedBF16, inner int, add bool) {
 	t := tileds.Get().(*tiled)
 	defer tileds.Put(t)

@@ -105,13 +105,30 @@ func SumSquares(x []float32) float64 {
 func ScaleToward(x []float32, f float64) {
 	x = x[fastScaleToward(x, f):]
 	for i, v := range x {
-		exact := f * float64(v)
-		y := float32(exact)
-		var away uint32 // not a branch: every second one would be foreseen wrongly
-		if math.Abs(float64(y)) > math.Abs(exact) {
-			away = 1
+		x[i] = scaledToward(v, f)
+	}
+}
+
+func scaledToward(v float32, f float64) float32 {
+	exact := f * float64(v)
+	y := float32(exact)
+	var away uint32 // not a branch: every second one would be foreseen wrongly
+	if math.Abs(float64(y)) > math.Abs(exact) {
+		away = 1
+	}
+	return math.Float32frombits(math.Float32bits(y) - away)
+}
+
+// ScaleRowsToward is ScaleToward of each row of m with its own factor.
+func ScaleRowsToward(m Mat, f []float64) {
+	f = f[:m.Rows]
+	for i, factor := range f {
+		switch {
+		case m.Cols == 1:
+			m.Data[i*m.Stride] = scaledToward(m.Data[i*m.Stride], factor)
+		case factor != 1:
+			ScaleToward(m.Row(i), factor)
 		}
-		x[i] = math.Float32frombits(math.Float32bits(y) - away)
 	}
 }
 

@@ -2,6 +2,7 @@ package tensor
 
 import (
 	"math"
+	"slices"
 	"testing"
 
 	"pgregory.net/rapid"
@@ -111,6 +112,27 @@ func TestScaleTowardNeverGrows(t *testing.T) {
 			}
 		}
 	})
+}
+
+// TestScaleRowsToward: a row with its own factor is ScaleToward of that row.
+func TestScaleRowsToward(t *testing.T) {
+	for _, cols := range []int{1, 2, 9, 40} {
+		each(func(l level) {
+			m, f := NewMat(5, cols+1), []float64{1, .3, 0, 1e-30, .999}
+			m.Cols = cols
+			for i := range m.Data {
+				m.Data[i] = float32(math.Sin(float64(i + 1)))
+			}
+			want := slices.Clone(m.Data)
+			ScaleRowsToward(m, f)
+			for i, factor := range f {
+				ScaleToward(want[i*m.Stride:][:cols], factor)
+			}
+			if !slices.Equal(m.Data, want) {
+				t.Errorf("%s, %d columns: %v, want %v", levelNames[l], cols, m.Data, want)
+			}
+		})
+	}
 }
 
 func TestGatherRows(t *testing.T) {

@@ -1,5 +1,7 @@
 package tensor
 
+import "unsafe"
+
 // Window is the geometry of a convolution or pooling over one image of Height x Width x Channels in that order (padding, if
 // any, is part of the image). Position (i, j) of Rows x Cols sees the patch of Kernel x Kernel pixels whose first one
 // is (i*Stride, j*Stride); a patch has the order kernel row, kernel column, channel.
@@ -17,10 +19,14 @@ func (w *Window) Positions() int { return w.Rows * w.Cols }
 
 // check panics where a patch would reach outside the image.
 func (w *Window) check(image []float32, m Mat, first, lo int) {
+	w.checkSizes(len(image), m.Rows, m.Cols, first, lo, m.complete())
+}
+
+func (w *Window) checkSizes(image, rows, cols, first, lo int, complete bool) {
 	if w.Kernel < 1 || w.Stride < 1 || w.Channels < 1 || (w.Rows-1)*w.Stride+w.Kernel > w.Height || (w.Cols-1)*w.Stride+w.Kernel > w.Width {
 		panic("tensor: a window reaches outside its image")
 	}
-	if len(image) < w.Height*w.Width*w.Channels || first < 0 || first+m.Rows > w.Positions() || lo < 0 || lo+m.Cols > w.Taps() || !m.complete() {
+	if image < w.Height*w.Width*w.Channels || first < 0 || first+rows > w.Positions() || lo < 0 || lo+cols > w.Taps() || !complete {
 		panic("tensor: patches do not fit their window")
 	}
 }
@@ -32,16 +38,16 @@ type run struct {
 	n, length int
 }
 
-// runs calls f for the strips of m, positions outermost.
-func (w *Window) runs(m Mat, first, lo int, f func(r run, step int)) {
+// runs calls f for the strips of a matrix of patches, positions outermost.
+func (w *Window) runs(rows, cols, first, lo int, f func(r run, step int)) {
 	line := w.Kernel * w.Channels
-	for row := 0; row < m.Rows; {
+	for row := 0; row < rows; {
 		at := first + row
 		i, j := at/w.Cols, at%w.Cols
-		n := min(w.Cols-j, m.Rows-row)
-		for tap := lo; tap < lo+m.Cols; {
+		n := min(w.Cols-j, rows-row)
+		for tap := lo; tap < lo+cols; {
 			k, off := tap/line, tap%line
-			length := min(line-off, lo+m.Cols-tap)
+			length := min(line-off, lo+cols-tap)
 			pixel := (i*w.Stride+k)*w.Width + j*w.Stride
 			f(run{row, tap - lo, pixel*w.Channels + off, n, length}, w.Stride*w.Channels)
 			tap += length
@@ -55,7 +61,7 @@ func (w *Window) Patches(dst Mat, image []float32, first, lo int) {
 	w.check(image, dst, first, lo)
 	line := w.Kernel * w.Channels
 	if lo%line != 0 || dst.Cols%line != 0 || dst.Cols == 0 {
-		w.runs(dst, first, lo, func(r run, step int) {
+		w.runs(dst.Rows, dst.Cols, first, lo, func(r run, step int) {
 			CopyRuns(dst.Data[r.row*dst.Stride+r.col:], dst.Stride, image[r.image:], step, r.n, r.length)
 		})
 		return
@@ -69,6 +75,20 @@ func (w *Window) Patches(dst Mat, image []float32, first, lo int) {
 		copyPatches(dst.Data[row*dst.Stride:], dst.Stride, image[from:], w.Stride*w.Channels, w.Width*w.Channels, n, dst.Cols/line, line)
 		row += n
 	}
+}
+
+// Patches16 is Patches of bfloat16.
+func (w *Window) Patches16(dst MatBF16, image []uint16, first, lo int) {
+	if even(w.Channels, lo, dst.Cols, dst.Stride) {
+		half := *w
+		half.Channels /= 2
+		half.Patches(Mat{dst.Rows, dst.Cols / 2, dst.Stride / 2, pairs(dst.Data)}, pairs(image), first, lo/2)
+		return
+	}
+	w.checkSizes(len(image), dst.Rows, dst.Cols, first, lo, dst.complete())
+	w.runs(dst.Rows, dst.Cols, first, lo, func(r run, step int) {
+		CopyRuns16(dst.Data[r.row*dst.Stride+r.col:], dst.Stride, image[r.image:], step, r.n, r.length)
+	})
 }
 
 // copyPatches copies n patches: each is kernel runs of length elements, one after the other in dst and pitch apart in src.
@@ -88,7 +108,7 @@ func copyPatches(dst []float32, to int, src []float32, from, pitch, n, kernel, l
 // order.
 func (w *Window) AddPatches(image []float32, src Mat, first, lo int) {
 	w.check(image, src, first, lo)
-	w.runs(src, first, lo, func(r run, step int) {
+	w.runs(src.Rows, src.Cols, first, lo, func(r run, step int) {
 		addRuns(image[r.image:], step, src.Data[r.row*src.Stride+r.col:], src.Stride, r.n, r.length)
 	})
 }
@@ -106,6 +126,30 @@ func CopyRuns(dst []float32, to int, src []float32, from, n, length int) {
 	for i := range n {
 		copy(dst[i*to:][:length], src[i*from:])
 	}
+}
+
+// CopyRuns16 is CopyRuns of bfloat16.
+func CopyRuns16(dst []uint16, to int, src []uint16, from, n, length int) {
+	if even(to, from, length) {
+		CopyRuns(pairs(dst), to/2, pairs(src), from/2, n, length/2)
+		return
+	}
+	for i := range n {
+		copy(dst[i*to:][:length], src[i*from:][:length])
+	}
+}
+
+// pairs is x two by two, for kernels that only copy: any 32 bits are a float32.
+func pairs(x []uint16) []float32 {
+	return unsafe.Slice((*float32)(unsafe.Pointer(unsafe.SliceData(x))), len(x)/2)
+}
+
+func even(sizes ...int) bool {
+	odd := 0
+	for _, n := range sizes {
+		odd |= n
+	}
+	return odd&1 == 0
 }
 
 // addRuns adds n runs of length elements, one after the other; those of dst may overlap each other.

@@ -83,3 +83,42 @@ func TestPatchesStayInside(t *testing.T) {
 }
 
 func FuzzPatches(f *testing.F) { f.Fuzz(rapid.MakeFuzz(patches)) }
+
+// TestPatches16 compares patches and runs of bfloat16 with the definition, for even and odd sizes; what is not written stays.
+func TestPatches16(t *testing.T) { rapid.Check(t, patches16) }
+
+func patches16(t *rapid.T) {
+	w := drawWindow(t)
+	first := rapid.IntRange(0, w.Positions()-1).Draw(t, "first")
+	lo := rapid.IntRange(0, w.Taps()-1).Draw(t, "lo")
+	rows, cols := rapid.IntRange(0, w.Positions()-first).Draw(t, "n"), rapid.IntRange(0, w.Taps()-lo).Draw(t, "length")
+	stride := cols + rapid.IntRange(0, 3).Draw(t, "padding")
+	from := rapid.IntRange(1, 4).Draw(t, "from")
+	image := make([]uint16, w.Height*w.Width*w.Channels)
+	for i := range image {
+		image[i] = uint16(i + 1)
+	}
+	each(func(l level) {
+		dst, runs := NewMatBF16(rows, stride), NewMatBF16(rows, stride)
+		dst.Cols = cols
+		w.Patches16(dst, image, first, lo)
+		CopyRuns16(runs.Data, stride, image[lo:], from, min(rows, (len(image)-lo-cols)/from+1), cols)
+		for i := range rows {
+			for j := range stride {
+				var patch, run uint16
+				if j < cols {
+					patch = image[w.place(first+i, lo+j)]
+				}
+				if j < cols && lo+i*from+cols <= len(image) {
+					run = image[lo+i*from+j]
+				}
+				if got := dst.Data[i*stride+j]; got != patch {
+					t.Fatalf("%s %+v: patch %d element %d: %v, want %v", levelNames[l], w, first+i, lo+j, got, patch)
+				}
+				if got := runs.Data[i*stride+j]; got != run {
+					t.Fatalf("%s: run %d element %d: %v, want %v", levelNames[l], i, j, got, run)
+				}
+			}
+		}
+	})
+}
