@@ -91,7 +91,7 @@ func (g *Gradient) Evaluate(dst *privacy.Value, q *agent.Query, sample *rng.Stre
 	g.batches(sample, func(b *model.Batch, w *model.Workspace) {
 		g.Model.ClippedGradientSum(dst.Float, q.At, b, g.clip(q), w)
 	})
-	if g.clip(q) > 1e30 && !dst.Float.Finite() { // only an unclipped sum can overflow
+	if g.clip(q) > 1e20 && !dst.Float.Finite() { // no number of smaller terms overflows
 		for i, x := range dst.Float {
 			if x-x != 0 {
 				dst.Float[i] = float32(math.Copysign(math.MaxFloat32, float64(x)))
