@@ -4,6 +4,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
+	"runtime"
 
 	"sotto/agent"
 	"sotto/algo"
@@ -208,7 +209,10 @@ func (e *Experiment) start(workers int, restored [][]ledger.Record) (*world, err
 	f := e.file
 	n := f.topo.Agents
 	w := &world{ledgers: make([]*ledger.Memory, n), watch: new(stopwatch)}
-	pool := oracle.NewPool()
+	if workers <= 0 {
+		workers = runtime.GOMAXPROCS(0)
+	}
+	pool := oracle.NewSplitPool(workers / n) // more workers than agents share their batches
 	agents := make([]sim.Agent, n)
 	for i := range agents {
 		p := &e.plans[i]

@@ -44,3 +44,38 @@ func TestPrecision(t *testing.T) {
 		t.Errorf("precision fp8: %v", err)
 	}
 }
+
+const central = `
+rounds = 10
+topology.agents = 1
+topology.graph = "complete"
+data.train = 4000
+data.test = 500
+model.name = "cnn"
+algorithm.name = "central"
+privacy.target_epsilon = 5.0
+privacy.batch_size = 200
+`
+
+// One agent's batch is shared among workers, without a change of bits.
+func TestWorkersShareOneAgentsBatch(t *testing.T) {
+	var hashes []string
+	for _, workers := range []int{1, 3} {
+		f, err := Parse("central.toml", []byte(central), nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		e, err := f.Build("")
+		if err != nil {
+			t.Fatal(err)
+		}
+		res, err := e.Run(context.Background(), Options{Out: t.TempDir(), Workers: workers})
+		if err != nil {
+			t.Fatal(err)
+		}
+		hashes = append(hashes, res.Summary.RunHash)
+	}
+	if hashes[0] != hashes[1] {
+		t.Errorf("one worker gives %s, three give %s", hashes[0], hashes[1])
+	}
+}

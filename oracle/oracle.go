@@ -30,7 +30,19 @@ type scratch struct {
 }
 
 // NewPool returns an empty pool.
-func NewPool() *Pool { return &Pool{sync.Pool{New: func() any { return new(scratch) }}} }
+func NewPool() *Pool { return NewSplitPool(1) }
+
+// NewSplitPool returns a pool whose memory lets networks share the chunks of one batch among n goroutines, without a change
+// of bits: for few agents with large networks (model.Workspace.Split).
+func NewSplitPool(n int) *Pool {
+	return &Pool{sync.Pool{New: func() any {
+		s := new(scratch)
+		if n > 1 {
+			s.work.Split(n)
+		}
+		return s
+	}}}
+}
 
 // Records is one owner's part of a data set: the rows Index of Data.
 type Records struct {
