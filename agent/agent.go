@@ -91,6 +91,7 @@ type Env struct {
 	Records int        // the PUBLIC record count of this agent; 0 where the count is private
 	Rounds  uint64     // planned communication rounds (or wakes)
 	Init    tensor.Vec // common initial parameters, length Dim; copy, do not keep
+	Rho     float64    // max(|λ_2|, |λ_n|) of the first round's mixing matrix; 1 where it is not known
 }
 
 // Input is one step's argument. Only the fields that Kind names are set.

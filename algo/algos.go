@@ -13,11 +13,12 @@ type Constructor func(decode func(params any) error) (agent.Factory, error)
 
 // Algorithms lists every algorithm by the name used in run files.
 var Algorithms = map[string]Constructor{
-	"dsgd":    NewDSGD,
-	"dsgt":    NewDSGT,
-	"dinno":   NewDiNNO,
-	"central": NewCentral,
-	"local":   NewLocal,
+	"dsgd":       NewDSGD,
+	"dsgt":       NewDSGT,
+	"dinno":      NewDiNNO,
+	"gossip-sgd": NewGossipSGD,
+	"central":    NewCentral,
+	"local":      NewLocal,
 }
 
 // New returns the factory of the named algorithm; an unknown name is a config.Error on key "name".

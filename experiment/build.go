@@ -38,6 +38,7 @@ type Experiment struct {
 	warnings  []string       // about settings that weaken or waste privacy
 	tests     []*model.Batch // by agent; all the same where every agent is tested on all
 	init      tensor.Vec
+	whole     *wholeModel // what the trained head belongs to; nil: model is whole
 }
 
 // plan is what one agent is going to ask of its data. Agents with equal public constants share the
@@ -95,11 +96,16 @@ func (f *File) build(dataDir string, cache *dataCache) (*Experiment, error) {
 	if err := e.analyze(); err != nil {
 		return nil, f.at("topology", err)
 	}
-	if err := e.planPrivacy(); err != nil {
-		return nil, f.at("privacy", err)
-	}
 	if err := e.initialise(); err != nil {
 		return nil, f.at("model", err)
+	}
+	if f.mod.TrainLayers != 0 {
+		if err := e.trainHead(); err != nil {
+			return nil, err
+		}
+	}
+	if err := e.planPrivacy(); err != nil {
+		return nil, f.at("privacy", err)
 	}
 	if e.effective, err = f.Effective(); err != nil {
 		return nil, err
@@ -120,6 +126,14 @@ func (e *Experiment) analyze() error {
 	}
 	e.spectrum, err = topology.Analyze(g)
 	return err
+}
+
+// rho is max(|λ_2|, |λ_n|) of the first round's mixing matrix, 1 where it was not computed.
+func (e *Experiment) rho() float64 {
+	if !e.spectrum.Computed {
+		return 1
+	}
+	return 1 - e.spectrum.AbsoluteGap
 }
 
 // buildTests gives every agent its test records.
@@ -243,7 +257,7 @@ func (e *Experiment) start(workers int, restored [][]ledger.Record) (*world, err
 		} else if err := e.recordOverrides(w.ledgers[i]); err != nil {
 			return nil, err
 		}
-		env := agent.Env{Self: agent.ID(i), Agents: n, Dim: e.model.Dim(), Records: p.records, Rounds: f.root.Rounds, Init: e.init}
+		env := agent.Env{Self: agent.ID(i), Agents: n, Dim: e.model.Dim(), Records: p.records, Rounds: f.root.Rounds, Init: e.init, Rho: e.rho()}
 		alg, err := e.factory(env)
 		if err != nil {
 			return nil, f.at("topology", err)

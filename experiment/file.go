@@ -62,6 +62,9 @@ type modelParams struct {
 	// InitDigest is the file's SHA-256 in hex. It is filled in, so that it is part of the run's identity; a given
 	// one is checked.
 	InitDigest string `toml:"init_digest,omitempty"`
+	// TrainLayers > 0: only the last so many layers that have parameters are trained and sent, those before keep the values of
+	// init_from. 0: all are.
+	TrainLayers int `toml:"train_layers,omitempty"`
 }
 
 type algorithmParams struct {

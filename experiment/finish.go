@@ -94,11 +94,11 @@ func indent(v any) ([]byte, error) {
 func (r *running) encodeModel() ([]byte, error) {
 	n := r.e.file.topo.Agents
 	meta := map[string]string{"config_digest": r.e.Digest(), "engine": EngineVersion, "model": r.e.file.mod.Name, "noise": "simulated",
-		"samples": formatShape(r.e.shape())}
+		"samples": formatShape(r.e.sampleShape())}
 	var tensors []model.NamedVec
 	if n <= manyAgents {
 		for i := range n {
-			tensors = append(tensors, model.NamedVec{Name: fmt.Sprintf("agent.%d", i), Vec: r.world.sim.Params(i)})
+			tensors = append(tensors, model.NamedVec{Name: fmt.Sprintf("agent.%d", i), Vec: r.e.wholeParams(r.world.sim.Params(i))})
 		}
 		return model.EncodeSafetensors(meta, tensors)
 	}
@@ -112,7 +112,7 @@ func (r *running) encodeModel() ([]byte, error) {
 	for k := range mean {
 		mean[k] = float32(sum[k] / float64(n))
 	}
-	return model.EncodeSafetensors(meta, []model.NamedVec{{Name: "mean", Vec: mean}})
+	return model.EncodeSafetensors(meta, []model.NamedVec{{Name: "mean", Vec: r.e.wholeParams(mean)}})
 }
 
 // ledgerLine is one line of the simulator's ledger file: agents whose ledgers are equal.

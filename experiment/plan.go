@@ -92,7 +92,7 @@ func (e *Experiment) checkDelta(smallest float64) error {
 // counts what it asks. Every algorithm's number of queries depends on public facts only.
 func (e *Experiment) countQueries() (int, error) {
 	rounds := e.file.root.Rounds
-	alg, err := e.factory(agent.Env{Agents: e.file.topo.Agents, Dim: 1, Records: 1, Rounds: rounds, Init: tensor.Vec{0}})
+	alg, err := e.factory(agent.Env{Agents: e.file.topo.Agents, Dim: 1, Records: 1, Rounds: rounds, Init: tensor.Vec{0}, Rho: e.rho()})
 	if err != nil {
 		return 0, err
 	}
@@ -194,7 +194,7 @@ func (e *Experiment) warn() error {
 	if err != nil {
 		return err
 	}
-	e.warnings = account.Warnings(r, smallest.noiseMultiplier, e.file.priv.TargetDelta, smallest.records)
+	e.warnings = append(account.Warnings(r, smallest.noiseMultiplier, e.file.priv.TargetDelta, smallest.records), e.warnings...)
 	return nil
 }
 

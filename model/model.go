@@ -37,13 +37,7 @@ func (b *Batch) Len() int { return b.X.Rows }
 func (b *Batch) rowsOfRecord() int { return max(1, b.Views) }
 
 // rows returns rows lo to hi of m, which may be none; it shares memory with m.
-func rows(m tensor.Mat, lo, hi int) tensor.Mat {
-	if lo < hi {
-		m.Data = m.Data[lo*m.Stride:]
-	}
-	m.Rows = hi - lo
-	return m
-}
+func rows(m tensor.Mat, lo, hi int) tensor.Mat { return m.Slice(lo, hi) }
 
 // Stats says what happened to the samples of one batch. It depends on private data: only the observer of a
 // simulation may read it.

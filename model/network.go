@@ -60,6 +60,12 @@ var (
 func compose(l loss, targets bool, layers ...layer) *network {
 	n := &network{loss: l, targets: targets}
 	n.add(layers, -1)
+	n.measure()
+	return n
+}
+
+// measure adds up what the layers need.
+func (n *network) measure() {
 	for i, x := range n.layers {
 		s := x.size()
 		in := n.layers[0].size().in
@@ -80,7 +86,6 @@ func compose(l loss, targets bool, layers ...layer) *network {
 	}
 	n.perRow += n.layers[0].size().in // a private copy of the chunk's input
 	n.rows = n.chooseRows()
-	return n
 }
 
 func (n *network) chooseRows() int {

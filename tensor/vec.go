@@ -90,5 +90,14 @@ func NewMat(rows, cols int) Mat {
 	return Mat{Rows: rows, Cols: cols, Stride: cols, Data: make([]float32, rows*cols)}
 }
 
+// Slice returns rows lo to hi; it shares memory with m.
+func (m Mat) Slice(lo, hi int) Mat {
+	if lo < hi {
+		m.Data = m.Data[lo*m.Stride:]
+	}
+	m.Rows = hi - lo
+	return m
+}
+
 // Row returns row i; it shares memory with m.
 func (m Mat) Row(i int) Vec { return Vec(m.Data[i*m.Stride : i*m.Stride+m.Cols : i*m.Stride+m.Cols]) }

@@ -1,0 +1,167 @@
+package algo
+
+import (
+	"encoding/binary"
+	"fmt"
+	"math"
+
+	"sotto/agent"
+	"sotto/config"
+	"sotto/tensor"
+)
+
+var _ agent.Algorithm = (*GossipSGD)(nil)
+
+// GossipParams are the parameters of gossip SGD.
+type GossipParams struct {
+	StepSize
+	Optimizer
+	Momentum    float64 `toml:"momentum,omitempty"` // β in [0, 1)
+	WeightDecay float64 `toml:"weight_decay"`       // public L2 factor, added after the answer; >= 0
+	Gossip      uint64  `toml:"gossip"`             // K >= 1 rounds of averaging for each gradient; default 1
+	// Acceleration of the averaging is "plain" (default), "chebyshev" (one ω) or "chebyshev-ns" (ω_k).
+	Acceleration string `toml:"acceleration"`
+	// Rho is max(|λ_2|, |λ_n|) of the mixing matrix, in [0, 1), for an acceleration; 0: that of the first round's graph.
+	Rho float64 `toml:"rho,omitempty"`
+}
+
+// GossipSGD is differentially private gossip SGD: Cyffers, Even, Bellet, Massoulié, "Muffliato: Peer-to-Peer Privacy
+// Amplification for Decentralized Optimization and Averaging" (NeurIPS 2022), Muffliato-SGD. Each iteration takes one
+// private gradient step and then K rounds of averaging, in which nothing private enters:
+//
+//	y^0 = θ^t - η (G̃(θ^t) + wd θ^t),  θ^{t+1} = y^K,
+//	plain         y^{k+1} = W y^k
+//	chebyshev     y^1 = W y^0,  y^{k+1} = ω W y^k + (1-ω) y^{k-1},  ω = 2/(1 + sqrt(1-ρ²))
+//	chebyshev-ns  the same with ω_1 = 1/(1-ρ²/2),  ω_{k+1} = 1/(1-ρ²ω_k/4)  (Golub, Varga 1961)
+//
+// A synchronous round is one round of averaging: a run of R rounds asks ceil(R/K) "grad" queries, in rounds 0, K, 2K, ...,
+// and is charged for them. With K = 1 it is DP-DSGD that adapts, then combines. The step size follows the rounds.
+// Messages are y, d values, to all neighbors. Deviations: Optimizer and Poisson batches; the paper takes one
+// sample; the guarantee printed is the local one, not that of the pairwise accountant. Exhausted: y^0 = θ^t.
+type GossipSGD struct {
+	p      GossipParams
+	rounds uint64
+	rho    float64
+
+	omega    float64 // ω of the last round
+	theta    tensor.Vec
+	previous tensor.Vec // y^{k-1}
+	next     tensor.Vec
+	mix      mixer
+	update   updater
+}
+
+// NewGossipSGD decodes GossipParams and returns their factory.
+func NewGossipSGD(decode func(any) error) (agent.Factory, error) {
+	p := GossipParams{StepSize: StepSize{StepSize: .1, Schedule: "const"}, Gossip: 1, Acceleration: "plain"}
+	if err := decode(&p); err != nil {
+		return nil, err
+	}
+	if err := p.validate(); err != nil {
+		return nil, err
+	}
+	if err := p.complete(&p.Momentum); err != nil {
+		return nil, err
+	}
+	switch {
+	case !notNegative(p.WeightDecay):
+		return nil, config.Bad("weight_decay", p.WeightDecay, "at least 0 and finite")
+	case p.Gossip < 1 || p.Gossip > 1<<32:
+		return nil, config.Bad("gossip", p.Gossip, "1 to 4294967296")
+	case p.Acceleration != "plain" && p.Acceleration != "chebyshev" && p.Acceleration != "chebyshev-ns":
+		return nil, config.Bad("acceleration", p.Acceleration, "one of chebyshev, chebyshev-ns, plain")
+	case !(p.Rho >= 0 && p.Rho < 1):
+		return nil, config.Bad("rho", p.Rho, "at least 0 (0: that of the graph) and below 1")
+	case p.Rho > 0 && p.Acceleration == "plain":
+		return nil, config.Bad("rho", p.Rho, "no value without an acceleration")
+	}
+	return func(env agent.Env) (agent.Algorithm, error) {
+		a := &GossipSGD{p: p, rounds: env.Rounds, rho: p.Rho, update: newUpdater(p.Optimizer, p.Momentum, env)}
+		if a.rho == 0 {
+			a.rho = env.Rho
+		}
+		if p.Acceleration != "plain" && !(a.rho >= 0 && a.rho < 1) {
+			return nil, config.Bad("acceleration", p.Acceleration, "plain, or rho below 1, for a graph whose spectrum is not known or that does not mix")
+		}
+		a.theta, a.next, a.previous = make(tensor.Vec, env.Dim), make(tensor.Vec, env.Dim), make(tensor.Vec, env.Dim)
+		copy(a.theta, env.Init)
+		return a, nil
+	}, nil
+}
+
+// Step implements one round as the type's comment states it.
+func (a *GossipSGD) Step(in *agent.Input, out *agent.Output) error {
+	switch in.Kind {
+	case agent.Start:
+	case agent.Round:
+		k := (in.Round + a.p.Gossip - 1) % a.p.Gossip // y^k -> y^{k+1}
+		if in.Round == 0 {
+			k = 0 // all are equal
+		}
+		a.average(in, k)
+		if in.Round%a.p.Gossip == 0 {
+			out.Ask("grad", a.theta)
+			return nil
+		}
+	case agent.Answer:
+		a.update.average(a.theta)
+		a.update.apply(a.theta, a.p.At(in.Round, a.rounds), in.Answer, a.p.WeightDecay, a.theta)
+	case agent.Exhausted:
+	case agent.Stop:
+		return nil
+	default:
+		return fmt.Errorf("gossip-sgd: %w: %v", agent.ErrKind, in.Kind)
+	}
+	out.Broadcast(a.theta)
+	return nil
+}
+
+// average takes one round of averaging.
+func (a *GossipSGD) average(in *agent.Input, k uint64) {
+	a.mix.sum(a.next, in.View, a.theta, in.Inbox)
+	if a.omega = a.weight(k); a.omega != 1 {
+		a.next.Scale(a.omega, a.next)
+		a.next.AddScaled(1-a.omega, a.previous)
+	}
+	a.previous, a.theta, a.next = a.theta, a.next, a.previous
+}
+
+// weight returns ω of the round from y^k to y^{k+1}.
+func (a *GossipSGD) weight(k uint64) float64 {
+	square := a.rho * a.rho
+	switch {
+	case k == 0 || a.p.Acceleration == "plain":
+		return 1
+	case a.p.Acceleration == "chebyshev":
+		return 2 / (1 + math.Sqrt(1-square))
+	case k == 1:
+		return 1 / (1 - square/2)
+	}
+	return 1 / (1 - float64(square*a.omega)/4)
+}
+
+// Params returns θ, or the average of the points of all gradients with ema.
+func (a *GossipSGD) Params() tensor.Vec { return a.update.params(a.theta) }
+
+const gossipTag = "gossip-sgd/1"
+
+// AppendState writes ω, the vectors and the optimizer's state.
+func (a *GossipSGD) AppendState(b []byte) []byte {
+	b = binary.LittleEndian.AppendUint64(agent.AppendTag(b, gossipTag), uint64(len(a.theta)))
+	b = binary.LittleEndian.AppendUint64(b, math.Float64bits(a.omega))
+	return a.update.appendState(agent.AppendVec(agent.AppendVec(agent.AppendVec(b, a.theta), a.next), a.previous))
+}
+
+// LoadState reads AppendState's bytes.
+func (a *GossipSGD) LoadState(b []byte) error {
+	s := agent.ReadState(b, gossipTag)
+	if d := s.Uint64(); d != uint64(len(a.theta)) {
+		return fmt.Errorf("%w: dimension %d, this run has %d", agent.ErrState, d, len(a.theta))
+	}
+	a.omega = math.Float64frombits(s.Uint64())
+	s.Vec(a.theta)
+	s.Vec(a.next)
+	s.Vec(a.previous)
+	a.update.loadState(s)
+	return s.Close()
+}

@@ -1,0 +1,76 @@
+package experiment
+
+import (
+	"runtime"
+	"slices"
+	"sync"
+
+	"sotto/config"
+	"sotto/data"
+	"sotto/model"
+	"sotto/tensor"
+)
+
+// wholeModel is the model of a run that trains only its last layers.
+type wholeModel struct {
+	shape model.Shape // of a sample
+	body  tensor.Vec  // the parameters that stay
+}
+
+// trainHead replaces the model by its last layers and the records by what the layers before make of them. These have the
+// public parameters of init_from, so that the features of a record depend on that record alone: adjacency, clipping
+// and charges are those of a run on the features.
+func (e *Experiment) trainHead() error {
+	p := &e.file.mod
+	if p.InitFrom == "" {
+		return e.file.at("model", config.Bad("train_layers", p.TrainLayers, "0 without init_from: layers that are not trained must have public values"))
+	}
+	if a := e.file.data.Augmentation; a.Views > 0 {
+		return e.file.at("data", config.Bad("augmentations", a.Views, "no value with train_layers: features are computed once for each record"))
+	}
+	body, head, err := model.SplitHead(e.model, p.TrainLayers)
+	if err != nil {
+		return e.file.at("model", err)
+	}
+	at := body.Dim()
+	e.whole = &wholeModel{shape: e.shape(), body: e.init[:at:at]}
+	e.split = &data.Split{Train: features(e.split.Train, body, e.whole.body), Test: features(e.split.Test, body, e.whole.body), Hidden: e.split.Hidden}
+	e.model, e.init = head, e.init[at:]
+	return nil
+}
+
+// features returns d with the body's outputs in place of its records. The digest is that of the records: what was
+// made of them follows from the configuration.
+func features(d *data.Dataset, body *model.Body, theta tensor.Vec) *data.Dataset {
+	f := *d
+	f.X, f.Shape = tensor.NewMat(d.Len(), body.Features()), [3]int{1, 1, body.Features()}
+	const each = 512
+	var wait sync.WaitGroup
+	slots := make(chan struct{}, runtime.GOMAXPROCS(0))
+	for lo := 0; lo < d.Len(); lo += each {
+		slots <- struct{}{}
+		wait.Go(func() {
+			hi := min(lo+each, d.Len())
+			body.Apply(f.X.Slice(lo, hi), theta, d.X.Slice(lo, hi), new(model.Workspace))
+			<-slots
+		})
+	}
+	wait.Wait()
+	return &f
+}
+
+// sampleShape is the shape of a record of the data set.
+func (e *Experiment) sampleShape() model.Shape {
+	if e.whole != nil {
+		return e.whole.shape
+	}
+	return e.shape()
+}
+
+// wholeParams puts the parameters that stay before those that are trained.
+func (e *Experiment) wholeParams(theta tensor.Vec) tensor.Vec {
+	if e.whole == nil {
+		return theta
+	}
+	return slices.Concat(e.whole.body, theta)
+}
