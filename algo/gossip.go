@@ -34,18 +34,20 @@ type GossipParams struct {
 //	chebyshev     y^1 = W y^0,  y^{k+1} = ω W y^k + (1-ω) y^{k-1},  ω = 2/(1 + sqrt(1-ρ²))
 //	chebyshev-ns  the same with ω_1 = 1/(1-ρ²/2),  ω_{k+1} = 1/(1-ρ²ω_k/4)  (Golub, Varga 1961)
 //
-// A synchronous round is one round of averaging: a run of R rounds asks ceil(R/K) "grad" queries, in rounds 0, K, 2K, ...,
-// and is charged for them. With K = 1 it is DP-DSGD that adapts, then combines. The step size follows the rounds.
-// Messages are y, d values, to all neighbors. Deviations: Optimizer and Poisson batches; the paper takes one
-// sample; the guarantee printed is the local one, not that of the pairwise accountant. Exhausted: y^0 = θ^t.
+// A synchronous round is one round of averaging: a run of R rounds asks ceil((R-1)/K) "grad" queries, in rounds 0, K, 2K, ...
+// but not in the last, after which nobody would hear of it, and is charged for them. With K = 1 it is DP-DSGD that
+// adapts, then combines. The step size follows the rounds. Messages are y, d values, to all neighbors. Deviations:
+// Optimizer and Poisson batches; the paper takes one sample; the guarantee printed is the local one, not that of the
+// pairwise accountant. Exhausted: y^0 = θ^t.
 type GossipSGD struct {
 	p      GossipParams
 	rounds uint64
 	rho    float64
 
-	omega    float64 // ω of the last round
-	theta    tensor.Vec
-	previous tensor.Vec // y^{k-1}
+	omega    float64    // ω of the last round
+	theta    tensor.Vec // y^k
+	previous tensor.Vec // y^{k-1}; after a gradient step θ^t
+	stepped  bool       // theta is y^0: only this agent's own step
 	next     tensor.Vec
 	mix      mixer
 	update   updater
@@ -99,13 +101,16 @@ func (a *GossipSGD) Step(in *agent.Input, out *agent.Output) error {
 			k = 0 // all are equal
 		}
 		a.average(in, k)
-		if in.Round%a.p.Gossip == 0 {
+		if in.Round%a.p.Gossip == 0 && in.Round+1 < a.rounds {
 			out.Ask("grad", a.theta)
 			return nil
 		}
 	case agent.Answer:
 		a.update.average(a.theta)
-		a.update.apply(a.theta, a.p.At(in.Round, a.rounds), in.Answer, a.p.WeightDecay, a.theta)
+		copy(a.next, a.theta)
+		a.update.apply(a.next, a.p.At(in.Round, a.rounds), in.Answer, a.p.WeightDecay, a.theta)
+		a.previous, a.theta, a.next = a.theta, a.next, a.previous
+		a.stepped = true
 	case agent.Exhausted:
 	case agent.Stop:
 		return nil
@@ -124,6 +129,7 @@ func (a *GossipSGD) average(in *agent.Input, k uint64) {
 		a.next.AddScaled(1-a.omega, a.previous)
 	}
 	a.previous, a.theta, a.next = a.theta, a.next, a.previous
+	a.stepped = false
 }
 
 // weight returns ω of the round from y^k to y^{k+1}.
@@ -140,8 +146,13 @@ func (a *GossipSGD) weight(k uint64) float64 {
 	return 1 / (1 - float64(square*a.omega)/4)
 }
 
-// Params returns θ, or the average of the points of all gradients with ema.
-func (a *GossipSGD) Params() tensor.Vec { return a.update.params(a.theta) }
+// Params returns the last average y^k, k > 0, or with ema the average of the points of all gradients.
+func (a *GossipSGD) Params() tensor.Vec {
+	if a.stepped {
+		return a.update.params(a.previous)
+	}
+	return a.update.params(a.theta)
+}
 
 const gossipTag = "gossip-sgd/1"
 
@@ -149,6 +160,11 @@ const gossipTag = "gossip-sgd/1"
 func (a *GossipSGD) AppendState(b []byte) []byte {
 	b = binary.LittleEndian.AppendUint64(agent.AppendTag(b, gossipTag), uint64(len(a.theta)))
 	b = binary.LittleEndian.AppendUint64(b, math.Float64bits(a.omega))
+	stepped := uint64(0)
+	if a.stepped {
+		stepped = 1
+	}
+	b = binary.LittleEndian.AppendUint64(b, stepped)
 	return a.update.appendState(agent.AppendVec(agent.AppendVec(agent.AppendVec(b, a.theta), a.next), a.previous))
 }
 
@@ -159,6 +175,7 @@ func (a *GossipSGD) LoadState(b []byte) error {
 		return fmt.Errorf("%w: dimension %d, this run has %d", agent.ErrState, d, len(a.theta))
 	}
 	a.omega = math.Float64frombits(s.Uint64())
+	a.stepped = s.Uint64() == 1
 	s.Vec(a.theta)
 	s.Vec(a.next)
 	s.Vec(a.previous)

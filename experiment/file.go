@@ -57,7 +57,8 @@ type dataParams struct {
 type modelParams struct {
 	Name      string `toml:"name"`
 	Precision string `toml:"precision,omitempty"` // of products: "float32" (default) or "bf16"
-	// InitFrom is a safetensors file of public initial parameters: nothing is charged for them.
+	// InitFrom is a safetensors file of public initial parameters: nothing is charged for them. builtin:NAME is one that comes with
+	// the program.
 	InitFrom string `toml:"init_from,omitempty"`
 	// InitDigest is the file's SHA-256 in hex. It is filled in, so that it is part of the run's identity; a given
 	// one is checked.

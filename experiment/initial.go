@@ -4,7 +4,6 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
-	"os"
 	"strings"
 
 	"sotto/config"
@@ -24,9 +23,9 @@ func (e *Experiment) initialise() error {
 		e.model.Init(e.init, rng.Public(e.file.root.Seed, "initial model"))
 		return nil
 	}
-	b, err := os.ReadFile(p.InitFrom)
+	b, err := readInitial(p.InitFrom)
 	if err != nil {
-		return fmt.Errorf("model.init_from: %w", err)
+		return err
 	}
 	sum := sha256.Sum256(b)
 	digest := hex.EncodeToString(sum[:])
