@@ -57,6 +57,7 @@ const (
 	cifar100Rounds  = 25_000
 	cifar100Draws   = 5 // micro-batches that the paper sums before it adds noise
 	cifar100Trials  = 3
+	smokeRounds     = 2 // DP-DSGT asks for nothing in its last one
 	shortRounds     = 4
 	shortTestImages = 50
 )
@@ -106,7 +107,7 @@ func (r imageRun) cell(seed int, scale Scale) experiment.Cell {
 	r.setPrivacy(set)
 	switch scale {
 	case Smoke:
-		set("rounds=1")
+		set("rounds=%d", cifar100RoundsAt(Smoke))
 		set("data.limit=200")
 		if r.method != centralRow {
 			set("topology.agents=2")
@@ -150,7 +151,8 @@ func (r imageRun) setPrivacy(set func(format string, args ...any)) {
 }
 
 // table4Cells are sound runs at both budgets and replicated ones at epsilon 10, of every method and overlap. The short size has
-// one trial, and replicates the first and last overlap.
+// one trial, three overlaps and replicates two; the smallest has sound runs of each method and one of the replicated ones at epsilon
+// 10.
 func table4Cells(scale Scale) []experiment.Cell {
 	seeds := trials(scale != Full)
 	if scale == Full {
@@ -164,14 +166,19 @@ func table4Cells(scale Scale) []experiment.Cell {
 	}
 	for _, m := range withCentral {
 		for _, kind := range []imageRun{{mode: "sound", budget: "none"}, {mode: "sound", budget: "10"}, {mode: "replication", budget: "10"}} {
-			ts := of(overlaps, scale == Smoke || scale == Short && kind.mode == "replication")
+			if scale == Smoke && (kind.budget == "none" || kind.mode == "replication" && m != "dsgd") {
+				continue
+			}
+			ts := overlaps
 			switch {
 			case m == centralRow:
 				ts = []string{""}
-			case scale == Smoke && kind.budget == "none":
-				continue
 			case scale == Smoke:
 				ts = ts[:1]
+			case scale == Short && kind.mode == "replication":
+				ts = []string{"0", "1"}
+			case scale == Short:
+				ts = []string{"0", "0.5", "1"}
 			}
 			for _, t := range ts {
 				add(imageRun{kind.mode, t, m, kind.budget})
@@ -206,7 +213,7 @@ func (f *found) images(scale Scale) map[imageRun]*imageGroup {
 }
 
 func cifar100RoundsAt(scale Scale) int {
-	return map[Scale]int{Smoke: 1, Short: shortRounds, Full: cifar100Rounds}[scale]
+	return map[Scale]int{Smoke: smokeRounds, Short: shortRounds, Full: cifar100Rounds}[scale]
 }
 
 func at(g map[imageRun]*imageGroup, r imageRun) *imageGroup {
@@ -268,7 +275,7 @@ func cifar100Notes(scale Scale) []string {
 	}
 	switch scale {
 	case Smoke:
-		n = append(n, "scale smoke: one round, two agents, 200 images; the figures show only that everything runs")
+		n = append(n, "scale smoke: two rounds, two agents, 200 images; the figures show only that everything runs")
 	case Short:
 		n = append(n, fmt.Sprintf("scale short: %d of 25,000 rounds, one trial, %d test images: too few for any accuracy but chance, 1 %%; epsilons are exact for the rounds that were run", shortRounds, shortTestImages))
 	}

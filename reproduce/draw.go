@@ -134,4 +134,3 @@ func overlapFigure(g map[imageRun]*imageGroup, budget string) report.Figure {
 	}
 	return fig
 }
-
