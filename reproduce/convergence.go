@@ -157,10 +157,10 @@ func (d *Document) addPremise(ctx context.Context, common, apart *problem, size 
 	return nil
 }
 
-// largestRatio is the largest of one distance over the one before, down to a millionth of the first, where float32 ends.
+// largestRatio is the largest of one distance over the one before, down to a ten-thousandth of the first, above what float32 rounds off.
 func largestRatio(distances []float64) float64 {
 	worst := 0.
-	for k := 1; k < len(distances) && distances[k-1] > 1e-6*distances[0]; k++ {
+	for k := 1; k < len(distances) && distances[k-1] > 1e-4*distances[0]; k++ {
 		worst = max(worst, distances[k]/distances[k-1])
 	}
 	return worst
