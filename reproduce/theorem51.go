@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"math"
+	"strings"
 
 	"gonum.org/v1/gonum/stat/distuv"
 
@@ -121,7 +122,11 @@ func rootMeanSquare(xs []float64) float64 {
 
 // addFits appends a fit for every algorithm, and a plot of all.
 func (d *Document) addFits(kind, against string, expected float64, points []floorPoint, x func(*floorPoint) float64) {
-	fig := report.Figure{Name: "theorem51-" + kind + "-" + against[:len(against)-len(" σ")], Title: "Error floor over " + against + ", " + kind + " problem", XLabel: against,
+	title := "Error floor over " + against + ", " + kind + " problem"
+	if kind == "quadratic" {
+		title += " (dashed: predicted)"
+	}
+	fig := report.Figure{Name: "theorem51-" + kind + "-" + strings.Fields(against)[0], Title: title, XLabel: against,
 		YLabel: "error floor", LogX: true, LogY: true, Markers: true, Caption: "Mean over seeds; bars: one standard deviation. Dashed: predicted."}
 	for _, m := range methods {
 		var xs, ys []float64
