@@ -229,41 +229,53 @@ func at(g map[imageRun]*imageGroup, r imageRun) *imageGroup {
 // table4 sets sound and replicated runs beside the published figures, with claimed and true epsilon.
 func table4(f *found) *Document {
 	g := f.images(f.scale)
-	d := &Document{Header: append(append([]string{"overlap t"}, accuracyHeader...), "seconds a round, sound")}
+	d := &Document{Header: append(append([]string{"overlap t"}, accuracyHeader...), "seconds a round, sound"), Notes: cifar100Notes(f.scale)}
+	d.addTable4(g)
+	d.Notes = append(append(d.Notes, duration(g)...), fullAccounting()...)
+	return d
+}
+
+// addTable4 appends a row for everything that has been run.
+func (d *Document) addTable4(g map[imageRun]*imageGroup) {
 	for _, b := range cifar100Budgets {
 		for j, m := range withCentral {
 			for k, t := range overlaps {
-				if m == centralRow && k > 0 {
-					continue
-				}
-				r := imageRun{"sound", t, m, b}
-				sound, central := at(g, r), at(g, imageRun{"sound", t, centralRow, b})
-				r.mode = "replication"
-				again := at(g, r)
-				if len(sound.accuracy)+len(again.accuracy) == 0 {
-					continue
-				}
-				p := publishedTable4[b][j][k]
-				gap, claim, seconds := "", "", ""
-				if m != centralRow && len(sound.accuracy) > 0 && len(central.accuracy) > 0 {
-					gap = fmt.Sprintf("%.2f", central.accuracy.mean()-sound.accuracy.mean())
-				}
-				if len(again.accuracy) > 0 {
-					claim = b
-				}
-				if len(sound.seconds) > 0 {
-					seconds = fmt.Sprintf("%.2f", sound.seconds.mean())
-				}
 				if m == centralRow {
+					if k > 0 {
+						break
+					}
 					t = ""
 				}
-				d.Rows = append(d.Rows, []string{t, m, b, p.String(), sound.accuracy.String(), sound.accuracy.deviations(p), gap, sound.truth(),
-					again.accuracy.String(), again.accuracy.deviations(p), claim, again.truth(), seconds})
+				r := imageRun{"sound", t, m, b}
+				central := at(g, imageRun{"sound", "", centralRow, b})
+				if m == centralRow {
+					central = &imageGroup{}
+				}
+				d.addImages(g, r, publishedTable4[b][j][k], central.accuracy)
 			}
 		}
 	}
-	d.Notes = append(cifar100Notes(f.scale), fullSize(g)...)
-	return d
+}
+
+func (d *Document) addImages(g map[imageRun]*imageGroup, r imageRun, p published, central sample) {
+	sound := at(g, r)
+	r.mode = "replication"
+	again := at(g, r)
+	if len(sound.accuracy)+len(again.accuracy) == 0 {
+		return
+	}
+	gap, claim, seconds := "", "", ""
+	if len(sound.accuracy) > 0 && len(central) > 0 {
+		gap = fmt.Sprintf("%.2f", central.mean()-sound.accuracy.mean())
+	}
+	if len(again.accuracy) > 0 {
+		claim = r.budget
+	}
+	if len(sound.seconds) > 0 {
+		seconds = fmt.Sprintf("%.2f", sound.seconds.mean())
+	}
+	d.Rows = append(d.Rows, []string{r.overlap, r.method, r.budget, p.String(), sound.accuracy.String(), sound.accuracy.deviations(p), gap, sound.truth(),
+		again.accuracy.String(), again.accuracy.deviations(p), claim, again.truth(), seconds})
 }
 
 func cifar100Notes(scale Scale) []string {
@@ -282,21 +294,31 @@ func cifar100Notes(scale Scale) []string {
 	return n
 }
 
-// fullSize says what the paper's size would take and cost.
-func fullSize(g map[imageRun]*imageGroup) []string {
+// duration says how long the paper's size would take.
+func duration(g map[imageRun]*imageGroup) []string {
 	var n []string
 	for _, m := range withCentral {
 		if s := at(g, imageRun{"sound", "0", m, "10"}).seconds; len(s) > 0 {
-			n = append(n, fmt.Sprintf("full size, %s: %.3g s a round on one core x 25,000 rounds = %.3g days a run, evaluation apart", m, s.mean(), s.mean()*cifar100Rounds/86400))
+			n = append(n, fmt.Sprintf("full size, %s: %.3g s a round on one core x 25,000 rounds = %.3g days a run, evaluation apart", methodNames[m], s.mean(), s.mean()*cifar100Rounds/86400))
 		}
 	}
-	for _, m := range withCentral {
+	return n
+}
+
+// fullAccounting says what the replicated runs claim and cost at the paper's size.
+func fullAccounting() []string {
+	var n []string
+	for _, m := range []string{centralRow, "dsgd", "dinno"} {
 		claim, truth, noise, err := claimedAndTrue(m, cifar100Rounds)
+		name := methodNames[m]
+		if m == "dsgd" {
+			name += " and DP-DSGT" // which asks for one gradient less
+		}
 		if err != nil {
-			n = append(n, fmt.Sprintf("full size, %s: epsilon not computed: %v", m, err))
+			n = append(n, fmt.Sprintf("replication at full size, %s: epsilon not computed: %v", name, err))
 			continue
 		}
-		n = append(n, fmt.Sprintf("full size, %s: noise multiplier %.4g, claimed epsilon %.4g, true epsilon %.4g", m, noise, claim, truth))
+		n = append(n, fmt.Sprintf("replication at full size, %s: noise multiplier %.4g, claimed epsilon %.4g, true epsilon %.4g", name, noise, claim, truth))
 	}
 	return n
 }

@@ -54,15 +54,15 @@ func TestPredictedFloors(t *testing.T) {
 	}
 }
 
-// The algorithms follow the recursion: exactly without noise, up to float32; with noise the root mean square over 400 trials has a
-// relative standard error of 1/√(2·400·3) or less (three coordinates of ten agents vary more than three independent ones): five of
-// them are .1, false reject below 1e-6.
+// The algorithms follow the recursion: exactly without noise, up to float32; with noise the root mean square over 100 trials has a
+// relative standard error of 1/√(2·100·3) or less (three coordinates of ten agents vary more than three independent ones): five of
+// them are .2, false reject below 1e-6.
 func TestAlgorithmsFollowTheRecursion(t *testing.T) {
 	p, err := newQuadratic(3, .5, 2, 0, 7)
 	if err != nil {
 		t.Fatal(err)
 	}
-	const rounds, trials = 40, 400
+	const rounds, trials = 40, 100
 	for _, m := range methods {
 		quiet := simulation{p, m, 0, rounds, 1}
 		got, err := quiet.distances(context.Background())
@@ -84,7 +84,7 @@ func TestAlgorithmsFollowTheRecursion(t *testing.T) {
 		}
 		want := predicted(p, m, .4, rounds)
 		for _, k := range []int{3, 15, rounds} {
-			if got := rootMeanSquare(atRound(all, k)); math.Abs(got/want[k]-1) > .1 {
+			if got := rootMeanSquare(atRound(all, k)); math.Abs(got/want[k]-1) > .2 {
 				t.Errorf("%s with noise, round %d: distance %.5g, want %.5g", m, k, got, want[k])
 			}
 		}
@@ -118,9 +118,9 @@ func TestBound23(t *testing.T) {
 }
 
 // TestTheorem51: the error floor rises in proportion to σ and to √d. Slopes over the ends of the range: standard errors are below
-// .01 (averages over 1,000 rounds), bounds are at five of them.
+// .015 (averages over 600 rounds), bounds are at five of them.
 func TestTheorem51(t *testing.T) {
-	size := floorSize{dim: 16, noise: .1, burn: 100, rounds: 1000, trials: 3}
+	size := floorSize{dim: 16, noise: .1, burn: 100, rounds: 600, trials: 2}
 	for _, c := range []struct {
 		noises []float64
 		dims   []int
@@ -136,7 +136,7 @@ func TestTheorem51(t *testing.T) {
 		}
 		for i := 0; i < len(points); i += 2 {
 			a, b := &points[i], &points[i+1]
-			if got := math.Log(b.floors.mean()/a.floors.mean()) / math.Log(c.x(b)/c.x(a)); math.Abs(got-c.want) > .05 {
+			if got := math.Log(b.floors.mean()/a.floors.mean()) / math.Log(c.x(b)/c.x(a)); math.Abs(got-c.want) > .075 {
 				t.Errorf("%s from %g to %g: slope %.4f, want %g", a.algorithm, c.x(a), c.x(b), got, c.want)
 			}
 			if math.Abs(b.floors.mean()/b.exact-1) > .1 {

@@ -8,6 +8,7 @@ package reproduce
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"os"
@@ -97,7 +98,7 @@ type Options struct {
 }
 
 // Run runs what is missing of the named study and returns its document, which is also written to Dir as CSV, Markdown and
-// LaTeX, its plots as SVG. A sweep that was stopped goes on when it is called again.
+// LaTeX, its plots as SVG and CSV. A sweep that was stopped goes on when it is called again.
 func Run(ctx context.Context, name string, opt Options) (*Document, error) {
 	s, ok := Studies[name]
 	if !ok {
@@ -183,18 +184,18 @@ func (s *Study) finished(opt Options) ([]experiment.CellRow, error) {
 	}), nil
 }
 
-// write puts the document into dir: its table in three forms, and its plots.
+// write puts the document into dir: its table in three forms, and its plots as SVG with their values as CSV.
 func (d *Document) write(dir string) error {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return err
 	}
 	files := map[string][]byte{d.Name + ".csv": d.CSV(), d.Name + ".md": d.Markdown(), d.Name + ".tex": d.LaTeX()}
 	for _, f := range d.Figures {
-		var b bytes.Buffer
-		if err := report.WriteSVG(&b, f); err != nil {
+		var picture, values bytes.Buffer
+		if err := errors.Join(report.WriteSVG(&picture, f), report.WriteCSV(&values, f)); err != nil {
 			return fmt.Errorf("%s: %w", d.Name, err)
 		}
-		files[f.Name+".svg"] = b.Bytes()
+		files[f.Name+".svg"], files[f.Name+".csv"] = picture.Bytes(), values.Bytes()
 	}
 	for name, b := range files {
 		if err := os.WriteFile(filepath.Join(dir, name), b, 0o644); err != nil {
