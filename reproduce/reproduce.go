@@ -105,7 +105,7 @@ func Run(ctx context.Context, name string, opt Options) (*Document, error) {
 		return nil, config.Bad("study", name, config.OneOf(Studies))
 	}
 	if !slices.Contains(s.sizes(), opt.Scale) {
-		return nil, config.Bad("scale", opt.Scale, fmt.Sprintf("one of %v for this study", s.sizes()))
+		return nil, config.Bad("scale", string(opt.Scale), fmt.Sprintf("one of %v for this study", s.sizes()))
 	}
 	d, err := s.document(ctx, name, opt)
 	if err != nil {
