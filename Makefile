@@ -45,6 +45,6 @@ endif
 module:
 	@sh internal/module.sh '$(MODULE)'
 
-# Run one random row of docs/results/runs.csv again and compare it bit for bit.
+# Run one random row of docs/results/runs.csv and of the studies' cells.csv again and compare it bit for bit.
 results-check:
 	$(GO) run ./internal/resultscheck

@@ -87,7 +87,8 @@ func (d *Dataset) head(n int) *Dataset {
 type Split struct {
 	Train, Test *Dataset
 	// Hidden holds, for the generators linear-tasks and least-squares, the vector behind the labels of each
-	// group (one row each) or of all records (one row); no rows otherwise. Only oracle baselines may use it.
+	// group (one row each) or of all records (one row), for quadratics the minimiser (one row); no rows
+	// otherwise. Only oracle baselines may use it.
 	Hidden tensor.Mat
 }
 
@@ -114,6 +115,7 @@ var Datasets = map[string]Constructor{
 	"glyphs":             glyphs,
 	"linear-tasks":       linearTasks,
 	"least-squares":      leastSquares,
+	"quadratics":         quadratics,
 	"csv":                csvFile,
 	"libsvm":             libsvmFile,
 }

@@ -15,6 +15,7 @@ var entries = []Entry{
 	{Name: "parkinsons", Records: "5,875", Shape: "19", Task: "score, 42 people", Terms: "CC BY 4.0 (UCI); cite Tsanas et al. 2009"},
 	{Name: "linear-tasks", Records: "10 to 100 for each agent", Shape: "100 (any)", Task: "one linear rule for each agent", Terms: "generated"},
 	{Name: "least-squares", Records: "100 for each agent", Shape: "10 (any)", Task: "linear regression", Terms: "generated"},
+	{Name: "quadratics", Records: "10 for each agent", Shape: "10 (any)", Task: "convex problems of known constants", Terms: "generated"},
 	{Name: "csv", Records: "any", Shape: "any", Task: "your delimited text file", Terms: "yours"},
 	{Name: "libsvm", Records: "any", Shape: "any", Task: "your sparse text file", Terms: "yours"},
 	{Name: "glyphs", Records: "6,000 + 2,000 (any)", Shape: "28 x 28 x 1", Task: "10 drawn digits", Terms: "generated"},

@@ -91,6 +91,13 @@ func TestGeneratorsRefuse(t *testing.T) {
 		{"least-squares", "noise = -1.0", "noise"},
 		{"least-squares", "test = 0", "test"},
 		{"least-squares", "agents = 100000\nrecords = 1000000", "agents"},
+		{"quadratics", "agents = 0", "agents"},
+		{"quadratics", "dim = 5000", "dim"},
+		{"quadratics", "curvature_min = 0.0", "curvature_min"},
+		{"quadratics", "curvature_min = nan", "curvature_min"},
+		{"quadratics", "curvature_min = 2.0\ncurvature_max = 1.0", "curvature_max"},
+		{"quadratics", "spread = -1.0", "spread"},
+		{"quadratics", "agents = 1000\ndim = 4096", "dim"},
 	} {
 		_, err := data.Load(c.name, "", 1, params(c.params))
 		wantBad(t, c.name+" "+c.params, err, c.key)
@@ -126,5 +133,57 @@ func TestVerifyRealFiles(t *testing.T) {
 	// CIFAR-10's batches 2 to 5 are published but large; everything else must be there and intact.
 	if absent > 4 {
 		t.Errorf("%d files are missing or altered", absent)
+	}
+}
+
+// The loss of "quadratics" is Σ h_r/2 (θ_r - b_r)² at every agent, h in geometric progression, and on the test records that above the
+// minimum of the mean over agents.
+func TestQuadratics(t *testing.T) {
+	const agents, dim = 4, 3
+	s := load(t, "quadratics", "", "agents = 4\ndim = 3\ncurvature_min = 0.5\ncurvature_max = 8\nspread = 2")
+	h := []float64{.5, 2, 8}
+	theta := []float64{1.5, -.25, .75}
+	loss := func(d *data.Dataset, from, to int, theta []float64) (sum float64) {
+		for i := from; i < to; i++ {
+			r := -float64(d.Targets[i])
+			for c, x := range d.X.Row(i) {
+				r += float64(x) * theta[c]
+			}
+			sum += r * r / float64(to-from)
+		}
+		return sum
+	}
+	if s.Train.Len() != agents*dim || s.Test.Len() != dim {
+		t.Fatalf("%d and %d records", s.Train.Len(), s.Test.Len())
+	}
+	centre := make([]float64, dim)
+	mean := func(theta []float64) (sum float64) {
+		for i := range agents {
+			sum += loss(s.Train, i*dim, (i+1)*dim, theta) / agents
+		}
+		return sum
+	}
+	for i := range agents {
+		want := 0.
+		for c := range dim {
+			row := i*dim + c
+			b := float64(s.Train.Targets[row]) / float64(s.Train.X.Row(row)[c])
+			want += h[c] / 2 * (theta[c] - b) * (theta[c] - b)
+			centre[c] += b / agents
+			if s.Train.Groups[row] != int32(i) {
+				t.Errorf("record %d belongs to agent %d", row, s.Train.Groups[row])
+			}
+		}
+		if got := loss(s.Train, i*dim, (i+1)*dim, theta); math.Abs(got-want) > 1e-5*want {
+			t.Errorf("agent %d: loss %g, want %g", i, got, want)
+		}
+	}
+	for c, x := range s.Hidden.Row(0) {
+		if math.Abs(float64(x)-centre[c]) > 1e-6 {
+			t.Errorf("the optimum's coordinate %d is %g, want %g", c, x, centre[c])
+		}
+	}
+	if got, want := loss(s.Test, 0, dim, theta), mean(theta)-mean(centre); math.Abs(got-want) > 1e-5*want {
+		t.Errorf("the test loss is %g, the training loss above its minimum %g", got, want)
 	}
 }

@@ -191,9 +191,9 @@ func (e *Experiment) Digest() string {
 	return hex.EncodeToString(sum[:])
 }
 
-// arithmetic names what the bits of results depend on beside the engine version: kernels with and without
+// Arithmetic names what the bits of results depend on beside the engine version: kernels with and without
 // fused multiply-add round differently.
-func (e *Experiment) arithmetic() string {
+func (e *Experiment) Arithmetic() string {
 	if e.file.mod.Precision == "bf16" && tensor.HasAMX() {
 		return "amx"
 	}
@@ -206,7 +206,7 @@ func (e *Experiment) arithmetic() string {
 // identity is what a run directory is named after: configuration, data, engine and arithmetic.
 func (e *Experiment) identity() string {
 	h := sha256.New()
-	fmt.Fprintf(h, "%s %s\n%s\n%s\n%s\n", EngineVersion, e.arithmetic(), e.Digest(), e.split.Train.Digest, e.split.Test.Digest)
+	fmt.Fprintf(h, "%s %s\n%s\n%s\n%s\n", EngineVersion, e.Arithmetic(), e.Digest(), e.split.Train.Digest, e.split.Test.Digest)
 	return hex.EncodeToString(h.Sum(nil))
 }
 

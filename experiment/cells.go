@@ -127,6 +127,19 @@ func decodeCells(name string, b []byte) (header []string, rows []CellRow, err er
 	return header, rows, nil
 }
 
+// ReadCells reads a cells file: the axes of its sweep, and its rows.
+func ReadCells(path string) (axes []string, rows []CellRow, err error) {
+	b, err := os.ReadFile(path)
+	if err != nil {
+		return nil, nil, err
+	}
+	header, rows, err := decodeCells(path, b)
+	if header == nil {
+		return nil, nil, err
+	}
+	return header[1 : len(header)-len(cellColumns)], rows, err
+}
+
 // cellTable is the cells file of one shard, appended to row by row.
 type cellTable struct {
 	path   string
@@ -183,7 +196,7 @@ func (t *cellTable) has(cell int, e *Experiment) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	r, ok := t.rows[cell]
-	return ok && r.ConfigDigest == e.Digest() && r.Engine == EngineVersion && r.Arithmetic == e.arithmetic()
+	return ok && r.ConfigDigest == e.Digest() && r.Engine == EngineVersion && r.Arithmetic == e.Arithmetic()
 }
 
 // add appends a row and waits until it is on disk.

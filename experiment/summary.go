@@ -131,7 +131,7 @@ func (r *running) summarize() Summary {
 		Parameters: e.model.Dim(), Agents: e.file.topo.Agents, Rounds: e.file.root.Rounds, Seed: e.file.root.Seed,
 		Loss: Figure(last.Loss.Mean), ConsensusDistance: Figure(last.Consensus),
 		Privacy: r.privacyLines(), Noise: "simulated", Links: r.world.sim.Stats(),
-		ConfigDigest: e.Digest(), Engine: EngineVersion, Arithmetic: e.arithmetic(), Notes: r.notes(),
+		ConfigDigest: e.Digest(), Engine: EngineVersion, Arithmetic: e.Arithmetic(), Notes: r.notes(),
 	}
 	s.Replication = e.file.repl.switches()
 	for i := range e.plans {

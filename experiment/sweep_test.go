@@ -5,8 +5,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -214,4 +216,32 @@ func FuzzDecodeCells(f *testing.F) {
 			t.Errorf("rows do not survive: %v", err)
 		}
 	})
+}
+
+// ReadCells reads what a sweep has written; the progress says how long each run took.
+func TestReadCells(t *testing.T) {
+	s := tiny(t, "seed=1")
+	var seconds []float64
+	res, err := s.Run(context.Background(), SweepOptions{Out: t.TempDir(), Progress: func(p SweepProgress) {
+		sum := p.Split.Gradients + p.Split.Noise + p.Split.Mixing + p.Split.Evaluation + p.Split.Rest
+		if !(p.Seconds > 0) || sum > 1.5*p.Seconds+.1 {
+			t.Errorf("%s took %g s, its parts %g", p.Cell, p.Seconds, sum)
+		}
+		seconds = append(seconds, p.Seconds)
+	}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	axes, rows, err := ReadCells(filepath.Join(res.Dir, "cells.csv"))
+	if err != nil || !slices.Equal(axes, s.Axes) || len(rows) != s.Cells() || len(seconds) != s.Cells() {
+		t.Fatalf("axes %v, %d rows, %d times of %d cells (%v)", axes, len(rows), len(seconds), s.Cells(), err)
+	}
+	for i := range rows {
+		if !slices.Equal(rows[i].fields(), res.Rows[i].fields()) {
+			t.Errorf("cell %d is read as %v", i, rows[i])
+		}
+	}
+	if _, _, err := ReadCells(filepath.Join(res.Dir, "none.csv")); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("a file that is not there: %v", err)
+	}
 }

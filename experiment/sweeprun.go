@@ -33,7 +33,8 @@ type SweepProgress struct {
 	Done, Of int // cells of this shard, those of earlier processes included
 	Cell     string
 	Row      CellRow
-	Seconds  float64
+	Seconds  float64       // that the run took, on one core; an interrupted run's earlier processes included
+	Split    Split         // where they went
 	Left     time.Duration // by the mean time of the cells that this process has finished
 }
 
@@ -159,7 +160,6 @@ func (w *sweeping) cell(ctx context.Context, i int) error {
 		w.mu.Unlock()
 		return nil
 	}
-	began := time.Now()
 	res, err := w.run(ctx, e)
 	if err != nil {
 		return fmt.Errorf("cell %d (%s): %w", i, w.s.describe(i), err)
@@ -173,7 +173,7 @@ func (w *sweeping) cell(ctx context.Context, i int) error {
 			return err
 		}
 	}
-	w.report(row, time.Since(began).Seconds())
+	w.report(row, &res.Summary)
 	return nil
 }
 
@@ -193,7 +193,7 @@ func (w *sweeping) run(ctx context.Context, e *Experiment) (*Result, error) {
 	return e.Run(ctx, opt)
 }
 
-func (w *sweeping) report(row CellRow, seconds float64) {
+func (w *sweeping) report(row CellRow, s *Summary) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.done++
@@ -202,6 +202,6 @@ func (w *sweeping) report(row CellRow, seconds float64) {
 		return
 	}
 	each := time.Since(w.began) / time.Duration(w.counted)
-	w.opt.Progress(SweepProgress{Done: w.done, Of: w.of, Cell: w.s.describe(row.Cell), Row: row, Seconds: seconds,
+	w.opt.Progress(SweepProgress{Done: w.done, Of: w.of, Cell: w.s.describe(row.Cell), Row: row, Seconds: s.Seconds, Split: s.Split,
 		Left: each * time.Duration(w.of-w.done)})
 }

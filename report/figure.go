@@ -20,6 +20,8 @@ type Curve struct {
 	Name   string
 	Points []Point
 	Dashed bool // a line to compare with
+	// Like names the curve that this one is compared with: it has the same colour and no line in the legend.
+	Like string
 }
 
 // Figure is one plot. Points that are not finite are left out.
@@ -29,6 +31,7 @@ type Figure struct {
 	Caption                     string
 	Percent                     bool // Y values are fractions, shown in percent
 	LogX                        bool // logarithmic X axis; all X are then above 0
+	LogY                        bool // logarithmic Y axis; points and ranges at or below 0 are left out
 	Markers                     bool // marks with error bars in place of bands
 }
 
@@ -48,7 +51,7 @@ const (
 func (f Figure) legend() []int {
 	var shown []int
 	for i, c := range f.Curves {
-		if mid, _ := c.lines(); len(mid) > 0 {
+		if mid, _ := f.lines(c); len(mid) > 0 && c.Like == "" {
 			shown = append(shown, i)
 		}
 	}
@@ -71,11 +74,27 @@ func (f Figure) foot() vg.Length {
 	return legendHeight*vg.Length(n) + .25*vg.Centimeter
 }
 
+// style numbers the colour and dashes of curve i: those that are like another have its number.
+func (f Figure) style(i int) int {
+	if name := f.Curves[i].Like; name != "" {
+		i = slices.IndexFunc(f.Curves, func(c Curve) bool { return c.Name == name })
+	}
+	n := 0
+	for _, c := range f.Curves[:max(i, 0)] {
+		if c.Like == "" {
+			n++
+		}
+	}
+	return n
+}
+
 // stroke is the line of curve i: colours first, then dashes.
 func (f Figure) stroke(i int) draw.LineStyle {
 	dashes := [][]vg.Length{nil, {vg.Points(6), vg.Points(3)}, {vg.Points(2), vg.Points(2)}}
+	dashed := f.Curves[i].Dashed
+	i = f.style(i)
 	s := draw.LineStyle{Color: palette[i%len(palette)], Width: vg.Points(1.6), Dashes: dashes[i/len(palette)%len(dashes)]}
-	if f.Curves[i].Dashed {
+	if dashed {
 		s.Dashes, s.Width = []vg.Length{vg.Points(4), vg.Points(4)}, vg.Points(1.2)
 	}
 	return s
@@ -108,7 +127,7 @@ func (f Figure) paint(dc draw.Canvas) error {
 		x := dc.Min.X + 1.2*vg.Centimeter
 		dc.StrokeLine2(f.stroke(i), x, y, x+1*vg.Centimeter, y)
 		if f.Markers && !f.Curves[i].Dashed {
-			dc.DrawGlyph(glyph(i), vg.Point{X: x + .5*vg.Centimeter, Y: y})
+			dc.DrawGlyph(glyph(f.style(i)), vg.Point{X: x + .5*vg.Centimeter, Y: y})
 		}
 		dc.FillText(style, vg.Point{X: x + 1.2*vg.Centimeter, Y: y}, f.Curves[i].Name)
 	}
@@ -122,8 +141,8 @@ func glyph(i int) draw.GlyphStyle {
 }
 
 func (f Figure) addCurve(p *plot.Plot, i int) error {
-	c := f.Curves[i]
-	mid, band := c.lines()
+	c, style := f.Curves[i], f.style(i)
+	mid, band := f.lines(c)
 	if len(mid) == 0 {
 		return nil
 	}
@@ -132,7 +151,7 @@ func (f Figure) addCurve(p *plot.Plot, i int) error {
 		if err != nil {
 			return err
 		}
-		poly.Color, poly.LineStyle.Width = faint(palette[i%len(palette)]), 0
+		poly.Color, poly.LineStyle.Width = faint(palette[style%len(palette)]), 0
 		p.Add(poly)
 	}
 	line, err := plotter.NewLine(mid)
@@ -143,24 +162,24 @@ func (f Figure) addCurve(p *plot.Plot, i int) error {
 	p.Add(line)
 	if !f.Markers || c.Dashed {
 		if len(mid) == 1 { // a line of one point would not be seen
-			return addMarks(p, mid, i)
+			return addMarks(p, mid, style)
 		}
 		return nil
 	}
 	if band != nil {
 		for _, q := range c.Points {
-			if !finite(q.X, q.Low, q.High) || q.High == q.Low {
+			if !f.shows(q.X, q.Low) || !f.shows(q.X, q.High) || q.High == q.Low {
 				continue
 			}
 			bar, err := plotter.NewLine(plotter.XYs{{X: q.X, Y: q.Low}, {X: q.X, Y: q.High}})
 			if err != nil {
 				return err
 			}
-			bar.Color, bar.Width = palette[i%len(palette)], vg.Points(.9)
+			bar.Color, bar.Width = palette[style%len(palette)], vg.Points(.9)
 			p.Add(bar)
 		}
 	}
-	return addMarks(p, mid, i)
+	return addMarks(p, mid, style)
 }
 
 func addMarks(p *plot.Plot, at plotter.XYs, i int) error {
@@ -177,20 +196,22 @@ func addMarks(p *plot.Plot, at plotter.XYs, i int) error {
 func (f Figure) setAxes(p *plot.Plot) {
 	if math.IsInf(p.Y.Min, 0) || math.IsInf(p.X.Min, 0) { // nothing was added
 		p.X.Min, p.X.Max, p.Y.Min, p.Y.Max = 0, 1, 0, 1
+		if f.LogX {
+			p.X.Min = .1
+		}
+		if f.LogY {
+			p.Y.Min = .1
+		}
 	}
-	pad := .04 * (p.Y.Max - p.Y.Min)
-	if pad == 0 {
-		pad = max(.05*math.Abs(p.Y.Max), 1e-3)
-	}
-	if p.Y.Min >= 0 && p.Y.Min-pad < 0 {
-		p.Y.Min = 0
-	} else {
-		p.Y.Min -= pad
-	}
-	p.Y.Max += pad
 	p.X.Tick.Marker, p.Y.Tick.Marker = ticks{scale: 1}, ticks{scale: 1}
 	if f.Percent {
 		p.Y.Tick.Marker = ticks{scale: 100}
+	}
+	if f.LogY {
+		p.Y.Min, p.Y.Max = p.Y.Min/1.3, p.Y.Max*1.3
+		p.Y.Scale, p.Y.Tick.Marker = plot.LogScale{}, decades{}
+	} else {
+		padY(p)
 	}
 	if !f.LogX {
 		if f.Markers {
@@ -202,6 +223,40 @@ func (f Figure) setAxes(p *plot.Plot) {
 	p.X.Scale = plot.LogScale{}
 	p.X.Tick.Marker = f.measuredTicks()
 	p.X.Min, p.X.Max = p.X.Min/1.1, p.X.Max*1.1
+}
+
+// padY leaves room above and below, but none below 0 where nothing is.
+func padY(p *plot.Plot) {
+	pad := .04 * (p.Y.Max - p.Y.Min)
+	if pad == 0 {
+		pad = max(.05*math.Abs(p.Y.Max), 1e-3)
+	}
+	if p.Y.Min >= 0 && p.Y.Min-pad < 0 {
+		p.Y.Min = 0
+	} else {
+		p.Y.Min -= pad
+	}
+	p.Y.Max += pad
+}
+
+// decades are powers of ten, or of each three or more where there are many, and with 2 and 5 times them where there are few.
+type decades struct{}
+
+func (decades) Ticks(low, high float64) []plot.Tick {
+	first, last := int(math.Floor(math.Log10(low))), int(math.Ceil(math.Log10(high)))
+	factors, every := []float64{1}, 1+(last-first)/9
+	if last-first <= 2 {
+		factors = []float64{1, 2, 5}
+	}
+	var out []plot.Tick
+	for e := first; e <= last; e += every {
+		for _, k := range factors {
+			if v := k * math.Pow(10, float64(e)); v >= low && v <= high {
+				out = append(out, plot.Tick{Value: v, Label: strconv.FormatFloat(v, 'g', 3, 64)})
+			}
+		}
+	}
+	return out
 }
 
 // ticks are 4 to 9 round numbers, labelled with the value times scale.
@@ -243,20 +298,23 @@ func (f Figure) measuredTicks() plot.ConstantTicks {
 	return ticks
 }
 
-// lines returns the curve and the outline of its band, nil where no point has a range.
-func (c Curve) lines() (mid, band plotter.XYs) {
+// shows says that a point can be drawn.
+func (f Figure) shows(x, y float64) bool { return finite(x, y) && (y > 0 || !f.LogY) }
+
+// lines returns a curve and the outline of its band, nil where no point has a range.
+func (f Figure) lines(c Curve) (mid, band plotter.XYs) {
 	wide := false
 	for _, q := range c.Points {
-		if finite(q.X, q.Y) {
+		if f.shows(q.X, q.Y) {
 			mid = append(mid, plotter.XY{X: q.X, Y: q.Y})
 		}
-		if finite(q.X, q.Low, q.High) {
+		if f.shows(q.X, q.Low) && finite(q.High) {
 			band = append(band, plotter.XY{X: q.X, Y: q.High})
 			wide = wide || q.High > q.Low
 		}
 	}
 	for _, q := range slices.Backward(c.Points) {
-		if finite(q.X, q.Low, q.High) {
+		if f.shows(q.X, q.Low) && finite(q.High) {
 			band = append(band, plotter.XY{X: q.X, Y: q.Low})
 		}
 	}

@@ -266,3 +266,48 @@ func ExampleWriteSVG() {
 	fmt.Println(err, strings.Contains(b.String(), "<svg"))
 	// Output: <nil> true
 }
+
+// A curve like another has its colour and no line in the legend: two pairs take two colours.
+func TestLikeCurves(t *testing.T) {
+	line := []report.Point{{1, .1, .1, .1}, {2, .5, .5, .5}}
+	f := report.Figure{Name: "pairs", Curves: []report.Curve{
+		{Name: "first", Points: line}, {Name: "old first", Like: "first", Dashed: true, Points: line},
+		{Name: "second", Points: line}, {Name: "old second", Like: "second", Dashed: true, Points: line},
+	}}
+	var b bytes.Buffer
+	if err := report.WriteSVG(&b, f); err != nil {
+		t.Fatal(err)
+	}
+	svg := strings.ToLower(b.String())
+	for text, want := range map[string]bool{"first": true, "second": true, "old": false, "#0072b2": true, "#d55e00": true, "#009e73": false, "stroke-dasharray": true} {
+		if strings.Contains(svg, text) != want {
+			t.Errorf("%q is in the picture: %v, want %v", text, !want, want)
+		}
+	}
+	if n := strings.Count(svg, "#0072b2"); n != 3 { // two curves and one line of the legend
+		t.Errorf("the first colour is drawn %d times, want 3", n)
+	}
+}
+
+// A logarithmic axis is labelled at powers of ten, and has no place for what is not above 0.
+func TestLogarithmicAxis(t *testing.T) {
+	f := report.Figure{Name: "floor", LogX: true, LogY: true, Markers: true, Curves: []report.Curve{
+		{Name: "error", Points: []report.Point{{1, .0004, .0003, .0005}, {10, .03, -1, .05}, {100, 2, 1.5, 2.5}, {1000, 0, 0, 0}}}}}
+	var b bytes.Buffer
+	if err := report.WriteSVG(&b, f); err != nil {
+		t.Fatal(err)
+	}
+	elements(t, b.Bytes())
+	for _, label := range []string{">0.001<", ">0.01<", ">0.1<", ">1<"} {
+		if !strings.Contains(b.String(), label) {
+			t.Errorf("no label %s", label)
+		}
+	}
+	if strings.Contains(b.String(), "NaN") || strings.Contains(b.String(), "Inf") {
+		t.Error("a point at 0 is drawn")
+	}
+	empty := report.Figure{Name: "nothing", LogX: true, LogY: true}
+	if err := report.WriteSVG(io.Discard, empty); err != nil {
+		t.Error(err)
+	}
+}

@@ -7,14 +7,17 @@ import (
 	"math"
 	"strings"
 	"text/tabwriter"
+
+	"sotto/report"
 )
 
-// Document is a table of results with what has to be said about it.
+// Document is a table of results with what has to be said about it, and its plots.
 type Document struct {
 	Name, Title string
 	Header      []string
 	Rows        [][]string
 	Notes       []string
+	Figures     []report.Figure
 }
 
 // Text aligns the table for a terminal.

@@ -1,11 +1,14 @@
-// Package reproduce runs the experiments of published papers again and sets the results beside the published ones: every
-// table and figure is a sweep of runs (package experiment) and a way to read its rows. Sound rows keep the promise that
+// Package reproduce runs the experiments of published papers again and sets the results beside the published ones. Most
+// tables and figures are a sweep of runs (package experiment) and a way to read its rows; statements about
+// convergence are simulations of problems whose constants are known. Sound rows keep the promise that
 // their epsilon states; rows of mode "replication" do what the publication did, and show the epsilon that it claims
 // beside the true one.
 package reproduce
 
 import (
+	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"os"
@@ -14,59 +17,190 @@ import (
 
 	"sotto/config"
 	"sotto/experiment"
+	"sotto/report"
 )
 
-// Study is one table or figure of a publication.
+// Scale is the size of a study.
+type Scale string
+
+const (
+	Smoke Scale = "smoke" // seconds: everything runs, the figures mean nothing
+	Short Scale = "short" // a stated part of a study whose full size takes weeks
+	Full  Scale = "full"  // the publication's size
+)
+
+// Scales are all sizes.
+var Scales = []Scale{Smoke, Short, Full}
+
+// Study is one table, figure or statement of a publication.
 type Study struct {
 	Title string
-	// cells returns the runs. A small study finishes in less than a minute and shows that everything works; its
-	// figures mean nothing.
-	cells  func(small bool) []experiment.Cell
+
+	// cells returns the runs of a study that is a sweep over axes, and report reads what they have left.
+	cells  func(Scale) []experiment.Cell
 	axes   []string
 	base   string
-	report func(rows []experiment.CellRow, small bool) *Document
+	report func(*found) *Document
+	short  bool // has a short size of its own
+
+	// simulate makes the document of a study that is no sweep, on as many goroutines as there are workers.
+	simulate func(ctx context.Context, scale Scale, workers int) (*Document, error)
 }
 
-// Studies are the tables and figures by name.
+// found is what the runs of a study have left.
+type found struct {
+	rows  []experiment.CellRow
+	times map[timeKey]runTime
+	scale Scale
+}
+
+// Studies are the tables, figures and statements by name.
 var Studies = map[string]Study{
-	"seed000-table1":  {Title: "accuracy over graphs, algorithms and budgets, MNIST, one digit an agent", axes: seed000Axes, base: seed000Base, cells: table1Cells, report: table1},
-	"seed000-table2":  {Title: "accuracy over the overlap of the agents' data, MNIST, Fiedler value .06", axes: seed000Axes, base: seed000Base, cells: table2Cells, report: table2},
-	"seed000-figure1": {Title: "accuracy over the normalised Fiedler value (the rows of table 1)", axes: seed000Axes, base: seed000Base, cells: table1Cells, report: figure1},
-	"seed000-lr":      {Title: "accuracy over step sizes, three algorithms, MNIST, complete graph, epsilon 1", axes: seed000Axes, base: seed000Base, cells: stepCells, report: stepSizes},
+	"seed000-table1":      {Title: "accuracy over graphs, algorithms and budgets, MNIST, one digit an agent", axes: seed000Axes, base: seed000Base, cells: twoSizes(table1Cells), report: rowsOnly(table1)},
+	"seed000-table2":      {Title: "accuracy over the overlap of the agents' data, MNIST, Fiedler value .06", axes: seed000Axes, base: seed000Base, cells: twoSizes(table2Cells), report: rowsOnly(table2)},
+	"seed000-table3":      {Title: "seconds a run, private and not, MNIST", axes: seed000Axes, base: seed000Base, cells: twoSizes(table3Cells), report: table3},
+	"seed000-table4":      {Title: "accuracy over the overlap of the agents' data, CIFAR-100, DPResNet9", axes: cifar100Axes, base: cifar100Base, cells: table4Cells, report: table4, short: true},
+	"seed000-figure1":     {Title: "accuracy over the normalised Fiedler value (the rows of table 1)", axes: seed000Axes, base: seed000Base, cells: twoSizes(table1Cells), report: rowsOnly(figure1)},
+	"seed000-figure2":     {Title: "range of accuracy over the overlap of the agents' data (the rows of table 4)", axes: cifar100Axes, base: cifar100Base, cells: table4Cells, report: figure2, short: true},
+	"seed000-lr":          {Title: "accuracy over step sizes, three algorithms, MNIST, complete graph, epsilon 1", axes: seed000Axes, base: seed000Base, cells: twoSizes(stepCells), report: rowsOnly(stepSizes)},
+	"seed000-convergence": {Title: "the bound (23) beside the measured distance to the optimum, strongly convex problems", simulate: convergence},
+	"seed000-theorem51":   {Title: "the error floor over noise and dimension, strongly convex problems", simulate: theorem51},
+}
+
+// twoSizes are the cells of a study that has no short size.
+func twoSizes(cells func(small bool) []experiment.Cell) func(Scale) []experiment.Cell {
+	return func(s Scale) []experiment.Cell { return cells(s == Smoke) }
+}
+
+// rowsOnly is a report that needs no times.
+func rowsOnly(report func(rows []experiment.CellRow, small bool) *Document) func(*found) *Document {
+	return func(f *found) *Document { return report(f.rows, f.scale == Smoke) }
 }
 
 // Names returns the names of all studies in order.
 func Names() []string { return slices.Sorted(maps.Keys(Studies)) }
 
+// sizes are the scales at which the study can run.
+func (s *Study) sizes() []Scale {
+	if s.short {
+		return Scales
+	}
+	return []Scale{Smoke, Full}
+}
+
 // Options say how to run a study; they change no result.
 type Options struct {
-	Dir   string // cells.csv and the tables are written here
-	Small bool
-	Sweep experiment.SweepOptions // Out and Dir are set from Dir
+	Dir   string // cells.csv, times.csv, the tables and the plots are written here
+	Scale Scale
+	// Finished reports on the runs that cells.csv has, and runs none.
+	Finished bool
+	Sweep    experiment.SweepOptions // Out and Dir are set from Dir
 }
 
 // Run runs what is missing of the named study and returns its document, which is also written to Dir as CSV, Markdown and
-// LaTeX. A run that was stopped goes on when it is called again.
+// LaTeX, its plots as SVG and CSV. A sweep that was stopped goes on when it is called again.
 func Run(ctx context.Context, name string, opt Options) (*Document, error) {
 	s, ok := Studies[name]
 	if !ok {
 		return nil, config.Bad("study", name, config.OneOf(Studies))
 	}
-	sweep, err := experiment.NewSweep(name, []byte(s.base), s.axes, s.cells(opt.Small))
+	if !slices.Contains(s.sizes(), opt.Scale) {
+		return nil, config.Bad("scale", string(opt.Scale), fmt.Sprintf("one of %v for this study", s.sizes()))
+	}
+	d, err := s.document(ctx, name, opt)
 	if err != nil {
 		return nil, err
 	}
-	opt.Sweep.Dir, opt.Sweep.Discard = opt.Dir, true
-	res, err := sweep.Run(ctx, opt.Sweep)
-	if err != nil {
-		return nil, err
-	}
-	d := s.report(res.Rows, opt.Small)
 	d.Name, d.Title = name, s.Title
-	for extension, write := range map[string]func(*Document) []byte{"csv": (*Document).CSV, "md": (*Document).Markdown, "tex": (*Document).LaTeX} {
-		if err := os.WriteFile(filepath.Join(opt.Dir, name+"."+extension), write(d), 0o644); err != nil {
-			return nil, fmt.Errorf("%s: %w", name, err)
+	return d, d.write(opt.Dir)
+}
+
+// document runs the study.
+func (s *Study) document(ctx context.Context, name string, opt Options) (*Document, error) {
+	if s.simulate != nil {
+		if opt.Finished || opt.Sweep.Shards > 1 {
+			return nil, config.Bad("study", name, "a study that is a sweep of runs: this one is a simulation, made whole each time")
 		}
+		return s.simulate(ctx, opt.Scale, opt.Sweep.Workers)
+	}
+	f := &found{scale: opt.Scale}
+	var err error
+	if opt.Finished {
+		f.rows, err = s.finished(opt)
+	} else {
+		f.rows, err = s.sweep(ctx, name, opt)
+	}
+	if err != nil {
+		return nil, err
+	}
+	if f.times, err = readTimes(opt.Dir); err != nil {
+		return nil, err
+	}
+	d := s.report(f)
+	if all := len(s.cells(opt.Scale)); len(f.rows) < all {
+		d.Notes = append(d.Notes, fmt.Sprintf("%d of %d runs are finished; the others are missing from the figures", len(f.rows), all))
 	}
 	return d, nil
+}
+
+// sweep runs the cells that have no row yet, and notes how long each took.
+func (s *Study) sweep(ctx context.Context, name string, opt Options) ([]experiment.CellRow, error) {
+	sweep, err := experiment.NewSweep(name, []byte(s.base), s.axes, s.cells(opt.Scale))
+	if err != nil {
+		return nil, err
+	}
+	times := &timeFile{dir: opt.Dir, shard: opt.Sweep.Shard, shards: opt.Sweep.Shards}
+	progress := opt.Sweep.Progress
+	opt.Sweep.Dir, opt.Sweep.Discard = opt.Dir, true
+	opt.Sweep.Progress = func(p experiment.SweepProgress) {
+		times.add(&p)
+		if progress != nil {
+			progress(p)
+		}
+	}
+	res, err := sweep.Run(ctx, opt.Sweep)
+	if err == nil {
+		err = times.err
+	}
+	if err != nil {
+		return nil, err
+	}
+	return res.Rows, nil
+}
+
+// finished reads the rows that are there. Rows of other settings than the study's, and of other engines, are left out.
+func (s *Study) finished(opt Options) ([]experiment.CellRow, error) {
+	path := filepath.Join(opt.Dir, "cells.csv")
+	axes, rows, err := experiment.ReadCells(path)
+	if err != nil {
+		return nil, err
+	}
+	if !slices.Equal(axes, s.axes) {
+		return nil, &config.Error{File: path, Line: 1, Found: fmt.Sprintf("axes %v", axes), Allowed: fmt.Sprintf("the axes of this study, %v", s.axes)}
+	}
+	cells := s.cells(opt.Scale)
+	return slices.DeleteFunc(rows, func(r experiment.CellRow) bool {
+		return r.Cell >= len(cells) || !slices.Equal(r.Values, cells[r.Cell].Values) || r.Engine != experiment.EngineVersion
+	}), nil
+}
+
+// write puts the document into dir: its table in three forms, and its plots as SVG with their values as CSV.
+func (d *Document) write(dir string) error {
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return err
+	}
+	files := map[string][]byte{d.Name + ".csv": d.CSV(), d.Name + ".md": d.Markdown(), d.Name + ".tex": d.LaTeX()}
+	for _, f := range d.Figures {
+		var picture, values bytes.Buffer
+		if err := errors.Join(report.WriteSVG(&picture, f), report.WriteCSV(&values, f)); err != nil {
+			return fmt.Errorf("%s: %w", d.Name, err)
+		}
+		files[f.Name+".svg"], files[f.Name+".csv"] = picture.Bytes(), values.Bytes()
+	}
+	for name, b := range files {
+		if err := os.WriteFile(filepath.Join(dir, name), b, 0o644); err != nil {
+			return fmt.Errorf("%s: %w", d.Name, err)
+		}
+	}
+	return nil
 }

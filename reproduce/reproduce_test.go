@@ -15,9 +15,12 @@ import (
 // Every run of every study, small and full, is a run file that decodes, and no two are the same.
 func TestStudiesDecode(t *testing.T) {
 	for _, name := range Names() {
-		for _, small := range []bool{true, false} {
-			s := Studies[name]
-			cells := s.cells(small)
+		s := Studies[name]
+		for _, scale := range s.sizes() {
+			if s.simulate != nil {
+				continue
+			}
+			cells := s.cells(scale)
 			sweep, err := experiment.NewSweep(name, []byte(s.base), s.axes, cells)
 			if err != nil {
 				t.Fatalf("%s: %v", name, err)

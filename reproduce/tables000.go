@@ -143,6 +143,7 @@ func figure1(rows []experiment.CellRow, small bool) *Document {
 			}
 		}
 	}
+	d.Figures = append(connectivityFigures(g), budgetFigures(g)...)
 	return d
 }
 

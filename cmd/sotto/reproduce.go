@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"text/tabwriter"
 	"time"
 
@@ -16,6 +17,7 @@ import (
 func newReproduce() *cobra.Command {
 	var (
 		scale, dir, format string
+		finished           bool
 		f                  sweepFlags
 	)
 	c := &cobra.Command{
@@ -23,13 +25,15 @@ func newReproduce() *cobra.Command {
 		Short: "Run a published table or figure again and set it beside the published one",
 		Long: `Run a published table or figure again and set it beside the published one.
 
-Finished runs are rows of cells.csv in the study's directory; a study that was stopped goes on with the same command. The
-table is printed and written there as CSV, Markdown and LaTeX. "sotto reproduce list" names the studies.`,
-		Example: "  sotto reproduce list\n  sotto reproduce seed000-table1 --scale smoke\n  sotto reproduce seed000-table1 --scale full --dir docs/results/seed000",
+Finished runs are rows of cells.csv in the study's directory, their wall times of times.csv; a study that was stopped goes on
+with the same command. The table is printed and written there as CSV, Markdown and LaTeX, plots as SVG. --finished
+makes them from the rows that are there and runs nothing. "sotto reproduce list" names the studies; those of convergence are
+no sweeps: they have no rows, and are made whole each time.`,
+		Example: "  sotto reproduce list\n  sotto reproduce seed000-table1 --scale smoke\n  sotto reproduce seed000-table1 --scale full --dir docs/results/seed000\n  sotto reproduce seed000-figure1 --scale full --dir docs/results/seed000 --finished\n  sotto reproduce seed000-table4 --scale short",
 		Args:    exactly(1, "one STUDY"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if scale != "smoke" && scale != "full" {
-				return usageError{fmt.Errorf("--scale: found %q, allowed: smoke, full", scale)}
+			if !slices.Contains(reproduce.Scales, reproduce.Scale(scale)) {
+				return usageError{fmt.Errorf("--scale: found %q, allowed: smoke, short, full", scale)}
 			}
 			write, ok := map[string]func(*reproduce.Document) []byte{"text": (*reproduce.Document).Text, "csv": (*reproduce.Document).CSV,
 				"markdown": (*reproduce.Document).Markdown, "latex": (*reproduce.Document).LaTeX}[format]
@@ -39,7 +43,7 @@ table is printed and written there as CSV, Markdown and LaTeX. "sotto reproduce 
 			if dir == "" {
 				dir = filepath.Join("reproductions", args[0]+"-"+scale)
 			}
-			opt := reproduce.Options{Dir: dir, Small: scale == "smoke"}
+			opt := reproduce.Options{Dir: dir, Scale: reproduce.Scale(scale), Finished: finished}
 			opt.Sweep = experiment.SweepOptions{DataDir: f.dataDir, Workers: f.workers, Progress: func(p experiment.SweepProgress) {
 				fmt.Fprintf(cmd.ErrOrStderr(), "run %d of %d  %s  accuracy %.2f %%  epsilon %.4g  %.1f s  left %s\n",
 					p.Done, p.Of, p.Cell, 100*p.Row.Accuracy.Mean, p.Row.EpsilonUpper, p.Seconds, p.Left.Round(time.Second))
@@ -57,8 +61,9 @@ table is printed and written there as CSV, Markdown and LaTeX. "sotto reproduce 
 		},
 	}
 	fl := c.Flags()
-	fl.StringVar(&scale, "scale", "smoke", "smoke: under a minute, figures mean nothing; full: the publication's size")
+	fl.StringVar(&scale, "scale", "smoke", "smoke: under a minute, figures mean nothing; short: a stated part of a study whose full size takes weeks; full: the publication's size")
 	fl.StringVar(&dir, "dir", "", "directory of the study; default: reproductions/STUDY-SCALE")
+	fl.BoolVar(&finished, "finished", false, "report on the runs that are finished, run none")
 	fl.StringVar(&format, "format", "text", "text, csv, markdown or latex")
 	fl.StringVar(&f.shard, "shard", "", "i/n: run the cells whose number modulo n is i, from 0")
 	fl.IntVar(&f.shards, "shards", 0, "n: as --shard i/n with i from the environment of an array job")

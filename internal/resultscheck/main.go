@@ -1,13 +1,14 @@
-// Command resultscheck re-runs a row of docs/results/runs.csv and compares it bit for bit. The run hash
-// covers metrics.csv and model.safetensors.
+// Command resultscheck re-runs a row of docs/results/runs.csv, or of a study's docs/results/STUDY/cells.csv, and compares it bit
+// for bit. The run hash covers metrics.csv and model.safetensors. Settings of a study's row are the study's own, found by the
+// row's configuration digest (package reproduce).
 //
-//	go run ./internal/resultscheck              a random row
-//	go run ./internal/resultscheck -row NAME    that row
-//	go run ./internal/resultscheck -seconds 30  a random row among those that took at most that long
+//	go run ./internal/resultscheck              a random row of all tables
+//	go run ./internal/resultscheck -row NAME    that row: a name in runs.csv, or STUDY/CELL such as seed000/17
+//	go run ./internal/resultscheck -seconds 30  a random row of runs.csv among those that took at most that long
 //	go run ./internal/resultscheck -record NAME -- run FILE --set a.b=c   adds or replaces a row
 //
 // Hashes hold for one architecture and for kernels with fused multiply-add, or for those without: rows of another
-// kind are left out.
+// kind are left out; a named one is refused.
 package main
 
 import (
@@ -27,6 +28,7 @@ import (
 	"strconv"
 	"strings"
 
+	"sotto/experiment"
 	"sotto/tensor"
 )
 
@@ -48,8 +50,8 @@ func machine() string {
 }
 
 func main() {
-	row := flag.String("row", "", "name of the row to run again")
-	seconds := flag.Float64("seconds", 0, "only rows that took at most this long; 0: all")
+	row := flag.String("row", "", "name of the row to run again, or STUDY/CELL")
+	seconds := flag.Float64("seconds", 0, "only rows of runs.csv that took at most this long; 0: all rows of all tables")
 	record := flag.String("record", "", "run the command line after -- and store it under this name")
 	flag.Parse()
 	var err error
@@ -64,31 +66,53 @@ func main() {
 	}
 }
 
+// check runs the named row again, or a random one of all tables.
 func check(name string, seconds float64) error {
 	rows, err := readTable()
 	if err != nil {
 		return err
 	}
+	cells, err := readCells()
+	if err != nil {
+		return err
+	}
+	all := len(rows) + len(cells)
 	rows = slices.DeleteFunc(rows, func(r []string) bool {
 		took, _ := strconv.ParseFloat(r[colSeconds], 64)
 		return r[colArch] != machine() || name != "" && r[colName] != name || seconds > 0 && took > seconds
 	})
-	if len(rows) == 0 {
-		return fmt.Errorf("%s has no such row for %s", table, machine())
+	cells = slices.DeleteFunc(cells, func(c cell) bool { // a named one is refused with the reason
+		return name == "" && !c.here() || name != "" && c.name != name || seconds > 0
+	})
+	n := len(rows) + len(cells)
+	if n == 0 {
+		return fmt.Errorf("%s and %s have no such row for %s and engine %s", table, studyTables, machine(), experiment.EngineVersion)
 	}
-	r := rows[rand.IntN(len(rows))]
+	if name == "" {
+		fmt.Printf("one row of %d; %d are left out: of another engine or arithmetic, or longer than asked for\n", n, all-n)
+	}
+	k := rand.IntN(n)
+	if k >= len(rows) {
+		return cells[k-len(rows)].again()
+	}
+	r := rows[k]
 	fmt.Printf("running %s again: sotto %s\n", r[colName], r[colCommand])
 	s, err := run(strings.Fields(r[colCommand]))
 	if err != nil {
 		return err
 	}
-	if s.ConfigDigest != r[colDigest] {
-		return fmt.Errorf("%s: configuration digest %s, recorded %s", r[colName], s.ConfigDigest, r[colDigest])
+	return same(r[colName], s.ConfigDigest, r[colDigest], s.RunHash, r[colHash])
+}
+
+// same compares what a run gave with what its row records.
+func same(name, digest, recordedDigest, hash, recordedHash string) error {
+	if digest != recordedDigest {
+		return fmt.Errorf("%s: configuration digest %s, recorded %s", name, digest, recordedDigest)
 	}
-	if s.RunHash != r[colHash] {
-		return fmt.Errorf("%s: run hash %s, recorded %s", r[colName], s.RunHash, r[colHash])
+	if hash != recordedHash {
+		return fmt.Errorf("%s: run hash %s, recorded %s", name, hash, recordedHash)
 	}
-	fmt.Printf("%s: the same bits (run hash %s)\n", r[colName], s.RunHash)
+	fmt.Printf("%s: the same bits (run hash %s)\n", name, hash)
 	return nil
 }
 
