@@ -63,6 +63,7 @@ var Studies = map[string]Study{
 	"seed000-figure1":     {Title: "accuracy over the normalised Fiedler value (the rows of table 1)", axes: seed000Axes, base: seed000Base, cells: twoSizes(table1Cells), report: rowsOnly(figure1)},
 	"seed000-figure2":     {Title: "range of accuracy over the overlap of the agents' data (the rows of table 4)", axes: cifar100Axes, base: cifar100Base, cells: table4Cells, report: figure2, short: true},
 	"seed000-lr":          {Title: "accuracy over step sizes, three algorithms, MNIST, complete graph, epsilon 1", axes: seed000Axes, base: seed000Base, cells: twoSizes(stepCells), report: rowsOnly(stepSizes)},
+	"seed000-recipe":      {Title: "a recipe beside the best published cell of table 1, MNIST, one digit an agent", axes: recipeAxes, base: recipeBase, cells: twoSizes(recipeCells), report: rowsOnly(recipe)},
 	"seed000-convergence": {Title: "the bound (23) beside the measured distance to the optimum, strongly convex problems", simulate: convergence},
 	"seed000-theorem51":   {Title: "the error floor over noise and dimension, strongly convex problems", simulate: theorem51},
 }

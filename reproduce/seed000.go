@@ -41,7 +41,7 @@ type run struct {
 	overlap string
 	method  string
 	budget  string
-	step    step // of the published grid where it is zero
+	step    step // zero: that of stepOf
 	seed    int
 }
 
@@ -50,7 +50,7 @@ type run struct {
 func (r run) cell(small bool) experiment.Cell {
 	s := r.step
 	if s == (step{}) {
-		s = publishedSteps[r.method][slices.Index(budgets, r.budget)]
+		s = stepOf(r.mode, r.method, slices.Index(budgets, r.budget))
 	}
 	c := experiment.Cell{Values: []string{r.mode, r.fiedler, r.overlap, r.method, r.budget, fmt.Sprintf("%g", s.first), fmt.Sprint(r.seed)}}
 	set := func(format string, args ...any) { c.Set = append(c.Set, fmt.Sprintf(format, args...)) }
@@ -141,11 +141,11 @@ func key(mode, fiedler, overlap, method, budget, step string) string {
 	return fmt.Sprintf("%s %s %s %s %s %s", mode, fiedler, overlap, method, budget, step)
 }
 
-// group returns the runs of a row; step "" is the published one.
+// of returns the runs of a row.
 func (g groups) of(r run) *group {
 	s := r.step
 	if s == (step{}) {
-		s = publishedSteps[r.method][slices.Index(budgets, r.budget)]
+		s = stepOf(r.mode, r.method, slices.Index(budgets, r.budget))
 	}
 	if found, ok := g[key(r.mode, r.fiedler, r.overlap, r.method, r.budget, fmt.Sprintf("%g", s.first))]; ok {
 		return found
