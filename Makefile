@@ -6,7 +6,7 @@ STATICCHECK = honnef.co/go/tools/cmd/staticcheck@v0.8.2
 # Packages with goroutines, for the race detector (which needs cgo).
 RACE = ./sim ./bench ./experiment ./privacy ./privacy/ledger ./oracle ./topology ./cmd/...
 
-.PHONY: build check fmt vet staticcheck test race bench data module results-check
+.PHONY: build check fmt vet staticcheck test race bench data module results-check pretrained-check
 
 build:
 	$(GO) build -o bin/sotto ./cmd/sotto
@@ -48,3 +48,9 @@ module:
 # Run one random row of docs/results/runs.csv and of the studies' cells.csv again and compare it bit for bit.
 results-check:
 	$(GO) run ./internal/resultscheck
+
+# Train the models that come with the program again (some minutes) and compare them bit for bit.
+pretrained-check: build
+	@for name in glyphs fashion-mnist; do \
+		dir=$$(mktemp -d) && bin/sotto run examples/pretrain-$$name.toml --out $$dir >/dev/null && \
+		cmp $$dir/*/model.safetensors experiment/pretrained/$$name.safetensors && rm -r $$dir && echo "$$name: the same bytes" || exit 1; done

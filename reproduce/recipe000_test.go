@@ -16,7 +16,7 @@ func TestRecipe(t *testing.T) {
 		return .5
 	})
 	d := recipe(rows, false)
-	if want := 2 + 4*5 + 2*5; len(d.Rows) != want {
+	if want := 2 + 4*3 + 2 + 2*3; len(d.Rows) != want {
 		t.Errorf("%d rows, want %d", len(d.Rows), want)
 	}
 	want := map[string]string{
