@@ -6,7 +6,7 @@ STATICCHECK = honnef.co/go/tools/cmd/staticcheck@v0.8.2
 # Packages with goroutines, for the race detector (which needs cgo).
 RACE = ./sim ./bench ./experiment ./privacy ./privacy/ledger ./oracle ./topology ./cmd/...
 
-.PHONY: build check fmt vet staticcheck test race bench data module results-check pretrained-check
+.PHONY: build check fmt vet staticcheck test race bench data module results-check pretrained-check studies
 
 build:
 	$(GO) build -o bin/sotto ./cmd/sotto
@@ -54,3 +54,8 @@ pretrained-check: build
 	@for name in glyphs fashion-mnist; do \
 		dir=$$(mktemp -d) && bin/sotto run examples/pretrain-$$name.toml --out $$dir >/dev/null && \
 		cmp $$dir/*/model.safetensors experiment/pretrained/$$name.safetensors && rm -r $$dir && echo "$$name: the same bytes" || exit 1; done
+
+# Every study of "sotto reproduce" at its smallest size, in a folder that is removed; figures are read from their tables' runs.
+studies: build
+	@dir=$$(mktemp -d) && trap 'rm -rf '$$dir EXIT && for s in $$(bin/sotto reproduce list | cut -d' ' -f1); do \
+		bin/sotto reproduce $$s --scale smoke --dir $$dir/$$(echo $$s | sed 's/figure1/table1/; s/figure2/table4/') || exit 1; done

@@ -271,7 +271,7 @@ func (t ticks) Ticks(low, high float64) []plot.Tick {
 		}
 	}
 	var out []plot.Tick
-	for k := math.Ceil(low * t.scale / step); k*step <= high*t.scale*(1+1e-12); k++ {
+	for k := math.Ceil(low*t.scale/step) + 0; k*step <= high*t.scale*(1+1e-12); k++ { // + 0: no -0
 		label := strconv.FormatFloat(k*step, 'g', 10, 64) // 10 digits: 0.3, not 0.30000000000000004
 		out = append(out, plot.Tick{Value: k * step / t.scale, Label: label})
 	}

@@ -289,6 +289,18 @@ func TestLikeCurves(t *testing.T) {
 	}
 }
 
+// An axis that begins a little below 0 has a 0, not a -0.
+func TestZeroTick(t *testing.T) {
+	f := report.Figure{Name: "overlap", Markers: true, Curves: []report.Curve{{Name: "a", Points: []report.Point{{0, .1, .1, .1}, {1, .5, .5, .5}}}}}
+	var b bytes.Buffer
+	if err := report.WriteSVG(&b, f); err != nil {
+		t.Fatal(err)
+	}
+	if strings.Contains(b.String(), ">-0<") || !strings.Contains(b.String(), ">0<") {
+		t.Error("the axis is labelled -0")
+	}
+}
+
 // A logarithmic axis is labelled at powers of ten, and has no place for what is not above 0.
 func TestLogarithmicAxis(t *testing.T) {
 	f := report.Figure{Name: "floor", LogX: true, LogY: true, Markers: true, Curves: []report.Curve{

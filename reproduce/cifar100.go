@@ -122,7 +122,7 @@ func (r imageRun) cell(seed int, scale Scale) experiment.Cell {
 }
 
 // setPrivacy sets batches and noise. In mode replication five batches share a noise draw that is calibrated as if there were one,
-// and DP-DiNNO's second step is not charged for.
+// DP-DiNNO's second step is not charged for, and models are mixed as in replicated runs on MNIST.
 func (r imageRun) setPrivacy(set func(format string, args ...any)) {
 	rate := cifar100Rates[r.method]
 	if r.budget == "none" {
@@ -148,11 +148,16 @@ func (r imageRun) setPrivacy(set func(format string, args ...any)) {
 	if r.method != "dinno" {
 		set("replication.microbatches=%d", cifar100Draws)
 	}
+	if r.method != centralRow {
+		set("replication.mix=\"gauss-seidel\"")
+	}
+	if r.method == "dsgd" {
+		set("algorithm.order=\"mix-then-grad\"")
+	}
 }
 
 // table4Cells are sound runs at both budgets and replicated ones at epsilon 10, of every method and overlap. The short size has
-// one trial and two overlaps, and replicates one; the smallest has sound runs of each method and one of the replicated ones at epsilon
-// 10.
+// one trial, and of the overlaps the first and last; the smallest has private runs alone.
 func table4Cells(scale Scale) []experiment.Cell {
 	seeds := trials(scale != Full)
 	if scale == Full {
@@ -175,6 +180,8 @@ func table4Cells(scale Scale) []experiment.Cell {
 				ts = []string{""}
 			case scale == Smoke:
 				ts = ts[:1]
+			case scale == Short && kind.budget == "none":
+				ts = []string{"0"}
 			case scale == Short && kind.mode == "replication":
 				ts = []string{"1"}
 			case scale == Short:
@@ -282,7 +289,7 @@ func cifar100Notes(scale Scale) []string {
 	n := []string{
 		"accuracy in percent: mean over the ten agents' own models after the last round, then mean and sd over seeds; published: Bayrooti, Gao, Prorok 2023 (arXiv 2306.13892), Table 4, three trials; its rows at epsilon 10 are printed with the paper's claim, which does not hold",
 		"sound: one Poisson batch under each noise draw (250 of 5,000 images; DP-DiNNO 50 for each of its two primal steps, both charged), noise and epsilon by PLD under zero-out at delta 1e-5",
-		"replication: five Poisson micro-batches under one noise draw, charged as one of them; DP-DiNNO's second primal step not charged; noise by RDP as the paper's code; the true epsilon is the ledgers', by PLD under zero-out",
+		"replication: five Poisson micro-batches under one noise draw, charged as one of them; DP-DiNNO's second primal step not charged; mixing in place, gradients after mixing (DP-DSGD); noise by RDP as the paper's code; the true epsilon is the ledgers', by PLD under zero-out",
 		"data: the stratified subset of CIFAR-100 with 5,000 training and 2,000 test images, 500 for each agent at the paper's sampling rates; complete graph; from t below 1 to t = 1 the assignment of classes changes from striding to runs of ten",
 	}
 	switch scale {

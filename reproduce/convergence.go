@@ -83,7 +83,7 @@ func (d *Document) addConvergence(ctx context.Context, p *problem, size converge
 		return err
 	}
 	norm := normalNorm(ringAgents * len(p.optimum))
-	fig := report.Figure{Name: "convergence-" + p.name, Title: "Distance to the optimum, " + p.name + " problem (dashed: bound (23), DP-DSGD)", XLabel: "round", YLabel: "distance of all models", LogY: true,
+	fig := report.Figure{Name: "convergence-" + p.name, Title: "Distance to the optimum, " + p.name + " (dashed: bound (23))", XLabel: "round", YLabel: "distance of all models", LogY: true,
 		Caption: "Line: mean over seeds; band: one standard deviation. Dashed: the bound (23) for DP-DSGD."}
 	for j, m := range methods {
 		trials := all[j*size.trials : (j+1)*size.trials]

@@ -45,7 +45,7 @@ func (d *Document) CSV() []byte {
 	return b.Bytes()
 }
 
-// Markdown is a section with the table and its notes.
+// Markdown is a section with the table, its notes, and its plots as files in the same folder.
 func (d *Document) Markdown() []byte {
 	var b bytes.Buffer
 	line := func(cells []string) {
@@ -64,6 +64,9 @@ func (d *Document) Markdown() []byte {
 	b.WriteByte('\n')
 	for _, n := range d.Notes {
 		fmt.Fprintf(&b, "- %s\n", n)
+	}
+	for _, f := range d.Figures {
+		fmt.Fprintf(&b, "\n![%s](%s.svg)\n", f.Title, f.Name)
 	}
 	return b.Bytes()
 }

@@ -10,6 +10,7 @@ import (
 
 	"sotto/config"
 	"sotto/experiment"
+	"sotto/report"
 )
 
 // Every run of every study, small and full, is a run file that decodes, and no two are the same.
@@ -135,7 +136,8 @@ func TestSample(t *testing.T) {
 }
 
 func ExampleDocument() {
-	d := &Document{Name: "seed000-table1", Title: "accuracy", Header: []string{"λ2/n", "ours"}, Rows: [][]string{{"1", "90.10 ± 0.20"}}, Notes: []string{"a note"}}
+	d := &Document{Name: "seed000-table1", Title: "accuracy", Header: []string{"λ2/n", "ours"}, Rows: [][]string{{"1", "90.10 ± 0.20"}}, Notes: []string{"a note"},
+		Figures: []report.Figure{{Name: "figure1", Title: "DP-DSGD"}}}
 	fmt.Print(string(d.Markdown()), string(d.LaTeX()), string(d.CSV()))
 	// Output:
 	// ## seed000-table1: accuracy
@@ -145,6 +147,8 @@ func ExampleDocument() {
 	// | 1 | 90.10 ± 0.20 |
 	//
 	// - a note
+	//
+	// ![DP-DSGD](figure1.svg)
 	// % seed000-table1: accuracy
 	// \begin{tabular}{ll}
 	// \hline

@@ -22,8 +22,8 @@ type floorSize struct {
 
 var floorSizes = map[Scale]floorSize{
 	Smoke: {noises: []float64{.01, .1}, dims: []int{4, 16}, dim: 4, noise: .1, burn: 500, rounds: 300, trials: 3},
-	Full: {noises: []float64{.005, .01, .02, .05, .1, .2, .5}, dims: []int{4, 8, 16, 32, 64, 128, 256}, dim: 16, noise: .1,
-		burn: 500, rounds: 1500, trials: 5},
+	Full: {noises: []float64{.005, .01, .02, .05, .1, .2, .5}, dims: []int{4, 8, 16, 32, 64, 128}, dim: 16, noise: .1,
+		burn: 500, rounds: 1000, trials: 5},
 }
 
 // floorPoint is a setting of the study, and the error floor that its trials reach.
@@ -122,7 +122,7 @@ func rootMeanSquare(xs []float64) float64 {
 
 // addFits appends a fit for every algorithm, and a plot of all.
 func (d *Document) addFits(kind, against string, expected float64, points []floorPoint, x func(*floorPoint) float64) {
-	title := "Error floor over " + against + ", " + kind + " problem"
+	title := "Error floor, " + kind + " problem"
 	if kind == "quadratic" {
 		title += " (dashed: predicted)"
 	}
