@@ -99,6 +99,9 @@ func (p *evaluateParams) validateHeldOut(private bool) error {
 // scorer is what releases one agent's score: a gate of its own on the agent's ledger, with noise of its own.
 func (e *Experiment) scorer(i int, l ledger.Ledger, pool *oracle.Pool) (*privacy.Gate, error) {
 	p := &e.file.eval
+	if p.Score == scoreAccuracy && !e.classifies() {
+		return nil, e.file.at("evaluate", config.Bad("score", p.Score, "loss: this model does not classify"))
+	}
 	o := &oracle.Score{Model: e.model, Records: oracle.Records{Data: e.split.Train, Index: e.held[i]}, Loss: p.Score == scoreLoss,
 		Clip: p.ScoreClip, Adjacency: e.file.priv.adjacency, Pool: pool}
 	if err := o.Validate(); err != nil {

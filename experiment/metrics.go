@@ -121,7 +121,9 @@ func (e *Experiment) evaluate(w *world, workers int, epsilon []float64) (evaluat
 }
 
 // classifies says that the model's outputs stand for classes, so that it has an accuracy.
-func (e *Experiment) classifies() bool { return e.split.Train.Classes > 0 }
+func (e *Experiment) classifies() bool {
+	return e.split.Train.Classes > 0 && !model.Reconstructs(e.model)
+}
 
 // classMetric begins the metric of one class's accuracy; the class's number follows.
 const classMetric = "class_accuracy."

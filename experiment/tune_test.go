@@ -515,7 +515,7 @@ func privateSearch(t *testing.T, rest string, set ...string) (*Tuning, error) {
 func gaussianSelection(rho, m, delta float64, law string) float64 {
 	best := math.Inf(1)
 	for a := 1.01; a < 400; a *= 1.005 {
-		bound := math.Inf(1)
+		var bound float64
 		switch eta := laws[law]; {
 		case math.IsNaN(eta):
 			hat := math.Log1p(1 / (a - 1))
