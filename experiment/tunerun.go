@@ -352,7 +352,7 @@ func (t *Tuning) settings(values []string) []string {
 
 // notes say what must be known before the result is believed.
 func (t *Tuning) notes(found *tunedParams) []string {
-	n := []string{fmt.Sprintf("scores are of %g of every agent's training records, held out; test records are not looked at", t.p.Validation)}
+	n := []string{fmt.Sprintf("scores are of %g of every agent's training records, held out; test records play no part", t.p.Validation)}
 	if text := found.text(); text != "" {
 		n = append(n, text)
 	}

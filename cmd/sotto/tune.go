@@ -32,7 +32,7 @@ func newTune() *cobra.Command {
 
   [tune]
   method = "random"        # or "pbt", population-based training
-  metric = "accuracy"      # or "loss", of records held out from training; test records are never looked at
+  metric = "accuracy"      # or "loss", of records held out from training; test records play no part
   validation = 0.1         # share of every agent's training records that is held out
   seed = 1
   set = ["data.dataset=glyphs", "rounds=100"]   # holds in the trials only
