@@ -182,6 +182,27 @@ func parseRanges(s string) (ids []int, err error) {
 	return ids, nil
 }
 
+// accountable refuses, before anything is trained, trials whose charges the accountant of private selection cannot read.
+func (t *Tuning) accountable(e *Experiment) error {
+	pl := &e.plans[0]
+	training, err := account.Repeat(pl.queries, pl.event)
+	if err != nil {
+		return err
+	}
+	score, err := account.Gaussian(e.file.eval.ScoreNoise, 1)
+	if err != nil {
+		return e.file.at("evaluate", err)
+	}
+	one, err := account.Compose(training, score)
+	if err == nil {
+		_, err = t.selection(one, &e.file.priv)
+	}
+	if err != nil {
+		return fmt.Errorf("private selection: %w", err)
+	}
+	return nil
+}
+
 // selection is the epsilon of publishing the best of a random number of trials, each of which charges one.
 func (t *Tuning) selection(one account.Event, p *privacyParams) (account.AdversaryStatement, error) {
 	mean, eta := float64(t.p.Trials), laws[t.p.Law]

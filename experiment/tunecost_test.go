@@ -246,12 +246,24 @@ func TestUnaccountedSearchesAreRefused(t *testing.T) {
 			t.Errorf("%v: %v, want an error for %s", set, err, key)
 		}
 	}
-	s, err := privateSearch(t, "", "tune.space.algorithm={name={choice=[\"dsgd\", \"dinno\"]}}", "algorithm.primal_steps=2")
-	if err == nil {
-		_, err = s.Run(context.Background(), TuneOptions{Out: t.TempDir()})
+	s, err := privateSearch(t, "", "privacy.adjacency=replace-one", "privacy.sample_rate=0.5") // RDP knows no Poisson sampling there
+	if err != nil {
+		t.Fatal(err)
 	}
-	if err == nil {
-		t.Error("candidates that ask twice as often are compared as if they cost the same")
+	dir := t.TempDir()
+	if _, err = s.Run(context.Background(), TuneOptions{Out: dir}); !errors.Is(err, account.ErrUnsupported) {
+		t.Errorf("replace-one: %v", err)
+	}
+	if left, err := os.ReadDir(dir); err != nil || len(left) > 0 {
+		t.Errorf("replace-one: %d files are left, %v", len(left), err)
+	}
+	s, err = privateSearch(t, "", "algorithm.name=dinno", "tune.space.algorithm={primal_steps={choice=[1, 2]}}")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var bad *config.Error
+	if _, err = s.Run(context.Background(), TuneOptions{Out: dir}); !errors.Is(err, privacy.ErrRefused) || !errors.As(err, &bad) || bad.Found != "algorithm.primal_steps=2" {
+		t.Errorf("candidates that ask twice as often: %v", err)
 	}
 }
 

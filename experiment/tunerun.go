@@ -135,6 +135,9 @@ func (w *tuning) check(first *Experiment) error {
 	if t.cost != costCharged {
 		return nil
 	}
+	if err := t.accountable(first); err != nil {
+		return err
+	}
 	values := t.candidate(1)
 	for i := range t.space {
 		for _, v := range t.space[i].ends() {
