@@ -25,20 +25,22 @@ const EngineVersion = "3"
 
 // Experiment is a run file that every package has accepted, with its data loaded: ready to run.
 type Experiment struct {
-	file      *File
-	effective []byte
-	split     *data.Split
-	parts     [][]int32
-	schedule  topology.Schedule
-	spectrum  topology.Info
-	model     model.Model
-	factory   agent.Factory
-	plans     []plan // by agent
-	overrides []string
-	warnings  []string       // about settings that weaken or waste privacy
-	tests     []*model.Batch // by agent; all the same where every agent is tested on all
-	init      tensor.Vec
-	whole     *wholeModel // what the trained head belongs to; nil: model is whole
+	file       *File
+	effective  []byte
+	split      *data.Split
+	parts      [][]int32
+	held       [][]int32     // rows of Train that each agent holds out from training; nil: none
+	validation *data.Dataset // all of them, by agent
+	schedule   topology.Schedule
+	spectrum   topology.Info
+	model      model.Model
+	factory    agent.Factory
+	plans      []plan // by agent
+	overrides  []string
+	warnings   []string       // about settings that weaken or waste privacy
+	tests      []*model.Batch // by agent; all the same where every agent is tested on all
+	init       tensor.Vec
+	whole      *wholeModel // what the trained head belongs to; nil: model is whole
 }
 
 // plan is what one agent is going to ask of its data. Agents with equal public constants share the
@@ -79,6 +81,9 @@ func (f *File) build(dataDir string, cache *dataCache) (*Experiment, error) {
 	if e.parts, err = data.Partition(f.data.Partition, train, f.topo.Agents, f.root.Seed, f.section("data")); err != nil {
 		return nil, f.at("data", err)
 	}
+	if err = e.holdOut(); err != nil {
+		return nil, f.at("evaluate", err)
+	}
 	if e.model, err = model.New(f.mod.Name, e.shape(), f.section("model")); err != nil {
 		return nil, f.at("model", err)
 	}
@@ -106,6 +111,9 @@ func (f *File) build(dataDir string, cache *dataCache) (*Experiment, error) {
 	}
 	if err := e.planPrivacy(); err != nil {
 		return nil, f.at("privacy", err)
+	}
+	if f.hist.Cost == costNotIncluded {
+		e.overrides = append(e.overrides, stampNotIncluded)
 	}
 	if e.effective, err = f.Effective(); err != nil {
 		return nil, err
@@ -139,6 +147,9 @@ func (e *Experiment) rho() float64 {
 // buildTests gives every agent its test records.
 func (e *Experiment) buildTests() error {
 	test, n := e.split.Test, e.file.topo.Agents
+	if e.file.eval.On == "validation" {
+		test = e.validation
+	}
 	limit := test.Len()
 	if l := e.file.eval.Limit; l > 0 {
 		limit = min(limit, l)
@@ -147,7 +158,7 @@ func (e *Experiment) buildTests() error {
 		return e.file.at("data", config.Bad("dataset", e.file.data.Dataset, "a data set with test records"))
 	}
 	e.tests = make([]*model.Batch, n)
-	if e.file.eval.On == "all" {
+	if e.file.eval.On != "own" {
 		all := batchOf(test)
 		all.X.Rows = limit
 		all.Labels, all.Targets = first(all.Labels, limit), first(all.Targets, limit)
@@ -214,6 +225,7 @@ func (e *Experiment) identity() string {
 type world struct {
 	sim     *sim.Sim
 	ledgers []*ledger.Memory
+	scorers []*privacy.Gate // of the agents, where a score is asked for
 	watch   *stopwatch
 }
 
@@ -249,6 +261,9 @@ func (e *Experiment) start(workers int, restored [][]ledger.Record) (*world, err
 				return nil, f.at("privacy", err)
 			}
 		}
+		if f.eval.Score != "" {
+			filter = &scoreFilter{Filter: filter}
+		}
 		w.ledgers[i] = ledger.NewMemory(filter)
 		if restored != nil {
 			if err := w.ledgers[i].Restore(restored[i]); err != nil {
@@ -262,7 +277,14 @@ func (e *Experiment) start(workers int, restored [][]ledger.Record) (*world, err
 		if err != nil {
 			return nil, f.at("topology", err)
 		}
-		gate := privacy.NewSimulatedGate(w.ledgers[i], mechanism, map[string]privacy.Oracle{"grad": timedOracle{grad, w.watch}}, f.root.Seed, agent.ID(i))
+		gate := privacy.NewSimulatedGate(w.ledgers[i], mechanism, map[string]privacy.Oracle{"grad": timedOracle{grad, w.watch}}, e.noiseSeed(), agent.ID(i))
+		if f.eval.Score != "" {
+			g, err := e.scorer(i, w.ledgers[i], pool)
+			if err != nil {
+				return nil, err
+			}
+			w.scorers = append(w.scorers, g)
+		}
 		agents[i] = sim.Agent{Algorithm: alg, Gate: timedGate{gate, w.watch}, Silent: e.sealed()}
 	}
 	var err error

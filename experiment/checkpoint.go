@@ -85,13 +85,8 @@ func (r *running) checkpoint() error {
 
 // readCheckpoint checks that b belongs to the experiment and returns its parts.
 func (e *Experiment) readCheckpoint(b []byte) (p progress, state []byte, err error) {
-	s := agent.ReadState(b, checkpointTag)
-	head, state := s.Block(), s.Block()
-	if err := s.Close(); err != nil {
-		return p, nil, fmt.Errorf("%w: %w", ErrCheckpoint, err)
-	}
-	if err := json.Unmarshal(head, &p); err != nil {
-		return p, nil, fmt.Errorf("%w: %w", ErrCheckpoint, err)
+	if p, state, err = decodeCheckpoint(b); err != nil {
+		return p, nil, err
 	}
 	if p.Identity != e.identity() {
 		return p, nil, fmt.Errorf("%w: it was made with another configuration, other data, another engine version than %s or other kernels than %s", ErrCheckpoint, EngineVersion, tensor.Kernels())
@@ -128,6 +123,19 @@ func (r *running) restore(p progress, state []byte) error {
 		return fmt.Errorf("%w: %w", ErrCheckpoint, err)
 	}
 	return nil
+}
+
+// decodeCheckpoint splits what checkpoint writes.
+func decodeCheckpoint(b []byte) (p progress, state []byte, err error) {
+	s := agent.ReadState(b, checkpointTag)
+	head, state := s.Block(), s.Block()
+	if err := s.Close(); err != nil {
+		return p, nil, fmt.Errorf("%w: %w", ErrCheckpoint, err)
+	}
+	if err := json.Unmarshal(head, &p); err != nil {
+		return p, nil, fmt.Errorf("%w: %w", ErrCheckpoint, err)
+	}
+	return p, state, nil
 }
 
 // resumeDir reads an interrupted run's directory, whose name ends in .partial.

@@ -33,12 +33,16 @@ type File struct {
 	eval evaluateParams
 	flts sim.Faults
 	repl replicationParams
+	hist tunedParams
 }
 
 type rootParams struct {
 	Name   string `toml:"name"`
 	Seed   uint64 `toml:"seed"`
 	Rounds uint64 `toml:"rounds"`
+	// Trial is the number of a trial of a search, from 1: batches and noise of its own, the data and initial model of
+	// the seed.
+	Trial uint64 `toml:"trial,omitempty"`
 }
 
 type topologyParams struct {
@@ -94,8 +98,15 @@ type privacyParams struct {
 
 type evaluateParams struct {
 	Every uint64 `toml:"every"` // rounds between evaluations; 0 means ten evaluations
-	On    string `toml:"on"`    // "all": every agent on the whole test set; "own": on its own part
+	On    string `toml:"on"`    // "all": every agent on the whole test set; "own": on its own part; "validation": on all held-out records
 	Limit int    `toml:"limit,omitempty"`
+	// Validation is the share of every agent's records that is held out from training.
+	Validation float64 `toml:"validation,omitempty"`
+	// Score has every agent release, after the last round, the noisy "accuracy" or "loss" of its model on its own held-out
+	// records. The release is charged, on top of target_epsilon.
+	Score      string  `toml:"score,omitempty"`
+	ScoreNoise float64 `toml:"score_noise_multiplier,omitempty"` // noise standard deviation over score_clip; default 10
+	ScoreClip  float64 `toml:"score_clip,omitempty"`             // largest loss that one record counts; 1 for accuracy
 }
 
 // Read reads the run file at path, or the built-in task for "", applies "key=value" settings and decodes
@@ -131,6 +142,9 @@ func Parse(file string, b []byte, set []string) (*File, error) {
 
 // decode reads the sections of a run file.
 func (doc *document) decode() (*File, error) {
+	if _, ok := doc.raw[tuneSection]; ok {
+		return nil, doc.locate("", config.Bad(tuneSection, "a search", "no section [tune] here: sotto tune searches"))
+	}
 	f := &File{
 		doc:  doc,
 		root: rootParams{Name: "run", Seed: 1, Rounds: 100},
@@ -157,6 +171,9 @@ func (doc *document) decode() (*File, error) {
 			return nil, err
 		}
 	}
+	if err := f.readTuned(); err != nil {
+		return nil, err
+	}
 	return f, f.validate()
 }
 
@@ -182,8 +199,8 @@ func (f *File) validate() error {
 	if f.alg.Name == "central" && f.topo.Agents != 1 {
 		return f.at("topology", config.Bad("agents", f.topo.Agents, "1 with algorithm central, which holds all data at one agent"))
 	}
-	if f.eval.On != "all" && f.eval.On != "own" {
-		return f.at("evaluate", config.Bad("on", f.eval.On, "one of all, own"))
+	if f.eval.On != "all" && f.eval.On != "own" && f.eval.On != "validation" {
+		return f.at("evaluate", config.Bad("on", f.eval.On, "one of all, own, validation"))
 	}
 	if f.eval.Limit < 0 {
 		return f.at("evaluate", config.Bad("limit", f.eval.Limit, "at least 0 (0: the whole test set)"))
@@ -192,6 +209,9 @@ func (f *File) validate() error {
 		f.eval.Every = max(1, f.root.Rounds/10)
 	}
 	if err := f.at("privacy", f.priv.validate(f.alg.Name)); err != nil {
+		return err
+	}
+	if err := f.at("evaluate", f.eval.validateHeldOut(f.priv.Mechanism != "none")); err != nil {
 		return err
 	}
 	return f.at("replication", f.repl.validate(f.priv.Mechanism != "none"))

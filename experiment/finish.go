@@ -27,10 +27,19 @@ func (r *running) finish() (*Result, error) {
 	if err != nil {
 		return nil, err
 	}
+	var score *Figure
+	if len(r.world.scorers) > 0 {
+		v, err := r.score()
+		if err != nil {
+			return nil, err
+		}
+		score = (*Figure)(&v)
+	}
 	if r.spent, r.charges, err = r.accounts.spentBy(r.world.ledgers, false); err != nil {
 		return nil, err
 	}
 	s := r.summarize()
+	s.Score = score
 	s.Run = r.dir.out + "/" + r.dir.name
 	h := sha256.New()
 	h.Write(metrics)

@@ -35,6 +35,9 @@ func (e *Experiment) trainHead() error {
 	at := body.Dim()
 	e.whole = &wholeModel{shape: e.shape(), body: e.init[:at:at]}
 	e.split = &data.Split{Train: features(e.split.Train, body, e.whole.body), Test: features(e.split.Test, body, e.whole.body), Hidden: e.split.Hidden}
+	if e.validation != nil {
+		e.validation = features(e.validation, body, e.whole.body)
+	}
 	e.model, e.init = head, e.init[at:]
 	return nil
 }

@@ -102,14 +102,14 @@ func (e *Experiment) evaluate(w *world, workers int, epsilon []float64) (evaluat
 			rows = append(rows, Row{ev.Round, r.name, metric, r.value, ev.Epsilon, delta})
 		}
 	}
-	if e.split.Train.Classes > 0 {
+	if e.classifies() {
 		s := spreadOf(acc)
 		ev.Accuracy = &s
 		add("accuracy", everyone, acc)
 	}
 	add("loss", everyone, loss)
 	rows = append(rows, Row{ev.Round, "all", "consensus_distance", ev.Consensus, ev.Epsilon, delta})
-	if e.split.Train.Classes > 0 && ev.Round == e.file.root.Rounds {
+	if e.classifies() && ev.Round == e.file.root.Rounds {
 		for c, byAgent := range e.classAccuracies(w, workers) {
 			with := slices.DeleteFunc(slices.Clone(everyone), func(i int) bool { return math.IsNaN(byAgent[i]) })
 			if len(with) > 0 {
@@ -118,6 +118,11 @@ func (e *Experiment) evaluate(w *world, workers int, epsilon []float64) (evaluat
 		}
 	}
 	return ev, rows
+}
+
+// classifies says that the model's outputs stand for classes, so that it has an accuracy.
+func (e *Experiment) classifies() bool {
+	return e.split.Train.Classes > 0 && !model.Reconstructs(e.model)
 }
 
 // classMetric begins the metric of one class's accuracy; the class's number follows.

@@ -30,15 +30,19 @@ func (e *Experiment) planPrivacy() error {
 		m := float64(len(e.parts[i]))
 		if p.adjacency == account.AddRemove {
 			pl.rate, pl.batch = p.SampleRate, p.BatchSize
-			smallest = math.Round(p.BatchSize / p.SampleRate) // the public constants' own record count
+			smallest = math.Round(p.BatchSize / p.SampleRate / (1 - e.file.eval.Validation)) // the public constants' own record count
 			if p.MinRecords > 0 {
 				smallest = float64(p.MinRecords)
 			}
 			continue
 		}
 		pl.records = len(e.parts[i])
-		if m > 0 {
-			smallest = min(smallest, m)
+		owned := m
+		if e.held != nil {
+			owned += float64(len(e.held[i]))
+		}
+		if owned > 0 {
+			smallest = min(smallest, owned)
 		}
 		if err := pl.setBatch(p, m, e.file.repl.draws()); err != nil {
 			return fmt.Errorf("agent %d with %d records: %w", i, len(e.parts[i]), err)

@@ -8,6 +8,7 @@ import (
 	"sync"
 
 	"sotto/model"
+	"sotto/privacy"
 	"sotto/privacy/account"
 	"sotto/privacy/ledger"
 )
@@ -139,45 +140,63 @@ func (a *accounts) spentBy(ledgers []*ledger.Memory, upperOnly bool) (eps []acco
 
 // encodeStatements writes privacy.json: one statement for each distinct ledger.
 func (r *running) encodeStatements() ([]byte, error) {
-	m, err := r.e.mechanism(1)
-	if err != nil {
-		return nil, err
-	}
-	assumptions := m.Assumptions()
-	if r.e.private() && r.e.file.priv.Noise != "exact" {
-		assumptions = append(assumptions, "the float32 round-off in the sum of clipped gradients, a few millionths of the clip, is not part of the sensitivity")
-	}
 	var out []AgentStatement
-	err = r.byLedger(func(agents string, l *ledger.Memory) error {
-		h, err := historyOf(l)
-		if err != nil {
-			return err
-		}
-		acc, err := r.accounts.compose(h)
-		if err != nil {
-			return err
-		}
-		s, err := account.NewStatement(acc, r.accounts.adjacency, account.Record(), r.accounts.delta, "simulated")
-		if err != nil {
-			return err
-		}
-		s.Releases = int(min(h.count, math.MaxInt))
-		if len(h.charges) > 0 {
-			s.Sampler = h.charges[0].Event.Sampler
-		}
-		head := l.Head()
-		s.Ledger = account.LedgerRange{FirstSeq: min(1, head.Seq), LastSeq: head.Seq, Head: head.String()}
-		s.Overrides = append(s.Overrides, r.e.overrides...)
-		s.NotCovered = append(s.NotCovered, "timing of replies", "releases that are not in this ledger, and the deletion of ledgers by their owner",
-			"the number of rounds, the graph and all other settings, which are public")
-		s.Assumptions = append(s.Assumptions, assumptions...)
+	err := r.byLedger(func(agents string, l *ledger.Memory) error {
+		s, err := r.statement(l)
 		out = append(out, AgentStatement{agents, s, s.String()})
-		return nil
+		return err
 	})
 	if err != nil {
 		return nil, err
 	}
 	return indent(out)
+}
+
+// statement says what a ledger's charges cost.
+func (r *running) statement(l *ledger.Memory) (account.Statement, error) {
+	h, err := historyOf(l)
+	if err != nil {
+		return account.Statement{}, err
+	}
+	acc, err := r.accounts.compose(h)
+	if err != nil {
+		return account.Statement{}, err
+	}
+	s, err := account.NewStatement(acc, r.accounts.adjacency, account.Record(), r.accounts.delta, "simulated")
+	if err != nil {
+		return account.Statement{}, err
+	}
+	s.Releases = int(min(h.count, math.MaxInt))
+	if len(h.charges) > 0 {
+		s.Sampler = h.charges[0].Event.Sampler
+	}
+	head := l.Head()
+	s.Ledger = account.LedgerRange{FirstSeq: min(1, head.Seq), LastSeq: head.Seq, Head: head.String()}
+	s.Overrides = append(s.Overrides, r.e.overrides...)
+	s.NotCovered = append(s.NotCovered, "timing of replies", "releases that are not in this ledger, and the deletion of ledgers by their owner",
+		"the number of rounds, the graph and all other settings, which are public")
+	if t := r.e.file.hist.notCovered(); t != "" {
+		s.NotCovered = append(s.NotCovered, t)
+	}
+	assumed, err := r.e.assumptions()
+	s.Assumptions = append(s.Assumptions, assumed...)
+	return s, err
+}
+
+// assumptions are those of the run's mechanisms.
+func (e *Experiment) assumptions() ([]string, error) {
+	m, err := e.mechanism(1)
+	if err != nil {
+		return nil, err
+	}
+	a := m.Assumptions()
+	if e.private() && e.file.priv.Noise != "exact" {
+		a = append(a, "the float32 round-off in the sum of clipped gradients, a few millionths of the clip, is not part of the sensitivity")
+	}
+	if e.file.eval.Score != "" && e.file.priv.Noise == "exact" { // of the score's noise, which is never exact
+		a = append(a, privacy.Gaussian{}.Assumptions()...)
+	}
+	return a, nil
 }
 
 // byLedger calls f once for each distinct ledger, in order of its first agent.

@@ -105,6 +105,8 @@ type Summary struct {
 	Accuracy          *Range        `json:"accuracy,omitempty"` // absent for regression
 	Loss              Figure        `json:"loss"`               // mean over agents, test records
 	ConsensusDistance Figure        `json:"consensus_distance"`
+	Score             *Figure       `json:"score,omitempty"` // noisy accuracy or mean loss of held-out records, charged
+	Tuned             string        `json:"tuned,omitempty"` // how hyper-parameters were found, and what that cost
 	Privacy           []PrivacyLine `json:"privacy"`
 	Noise             string        `json:"noise"`      // "simulated": streams are seeded, nobody is protected
 	BytesSent         uint64        `json:"bytes_sent"` // by the agent that sent most
@@ -133,7 +135,7 @@ func (r *running) summarize() Summary {
 		Privacy: r.privacyLines(), Noise: "simulated", Links: r.world.sim.Stats(),
 		ConfigDigest: e.Digest(), Engine: EngineVersion, Arithmetic: e.Arithmetic(), Notes: r.notes(),
 	}
-	s.Replication = e.file.repl.switches()
+	s.Replication, s.Tuned = e.file.repl.switches(), e.file.hist.text()
 	for i := range e.plans {
 		s.ClaimedEpsilon = max(s.ClaimedEpsilon, Figure(e.plans[i].claim))
 	}
@@ -237,6 +239,12 @@ func (r *running) notes() []string {
 	if s := r.world.sim.Stats(); s.OneSided > 0 {
 		n = append(n, fmt.Sprintf("%d links lost one direction of a round: the mean of all models is then not preserved", s.OneSided))
 	}
+	if r.e.file.eval.On == "validation" {
+		n = append(n, "accuracy and loss are of records held out from training, not of the test set")
+	}
+	if t := r.e.file.hist.text(); t != "" {
+		n = append(n, t)
+	}
 	for _, w := range r.e.warnings {
 		n = append(n, "warning: "+w)
 	}
@@ -259,6 +267,9 @@ func (s *Summary) WriteTable(w io.Writer) error {
 		row("accuracy", "%.2f %% mean, %.2f min, %.2f max", 100*float64(s.Accuracy.Mean), 100*float64(s.Accuracy.Min), 100*float64(s.Accuracy.Max))
 	}
 	row("loss", "%.4f", float64(s.Loss))
+	if s.Score != nil {
+		row("score", "%.4f, noisy, of held-out records", float64(*s.Score))
+	}
 	row("consensus distance", "%.4g", float64(s.ConsensusDistance))
 	low, high := math.Inf(1), math.Inf(-1)
 	for _, p := range s.Privacy {

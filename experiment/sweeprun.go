@@ -160,7 +160,7 @@ func (w *sweeping) cell(ctx context.Context, i int) error {
 		w.mu.Unlock()
 		return nil
 	}
-	res, err := w.run(ctx, e)
+	res, err := runIn(ctx, e, w.dir, w.opt.DataDir)
 	if err != nil {
 		return fmt.Errorf("cell %d (%s): %w", i, w.s.describe(i), err)
 	}
@@ -177,12 +177,12 @@ func (w *sweeping) cell(ctx context.Context, i int) error {
 	return nil
 }
 
-// run runs one cell, from its checkpoint where an interrupted process has left one.
-func (w *sweeping) run(ctx context.Context, e *Experiment) (*Result, error) {
-	opt := Options{Out: filepath.Join(w.dir, "runs"), Workers: 1, Command: "sotto run config.toml"}
+// runIn runs one cell or trial below dir, from its checkpoint where an interrupted process has left one.
+func runIn(ctx context.Context, e *Experiment, dir, dataDir string) (*Result, error) {
+	opt := Options{Out: filepath.Join(dir, "runs"), Workers: 1, Command: "sotto run config.toml"}
 	left := filepath.Join(opt.Out, e.name()+partialSuffix)
 	if _, err := os.Stat(filepath.Join(left, checkpointFile)); err == nil {
-		res, err := Resume(ctx, left, w.opt.DataDir, opt)
+		res, err := Resume(ctx, left, dataDir, opt)
 		if err == nil || ctx.Err() != nil {
 			return res, err
 		}

@@ -5,7 +5,7 @@ import "sotto/tensor"
 // Evaluation is the result of a model on a labelled set.
 type Evaluation struct {
 	Samples int
-	Correct int     // 0 for a regression
+	Correct int     // 0 for a regression and a reconstruction
 	Loss    float64 // mean loss; 0 for an empty set
 }
 
@@ -45,7 +45,9 @@ func (n *network) evaluate(theta tensor.Vec, batch *Batch, w *Workspace) Evaluat
 		for s := range z.Rows {
 			e.Loss += n.loss(z.Row(s), batch, lo+s, nil)
 		}
-		e.Correct += correct(z, batch, lo)
+		if !n.inputs {
+			e.Correct += correct(z, batch, lo)
+		}
 	}
 	if e.Samples > 0 {
 		e.Loss /= float64(e.Samples)

@@ -20,6 +20,9 @@ func SplitHead(m Model, layers int) (*Body, Model, error) {
 	if !ok {
 		return nil, nil, config.Bad("train_layers", layers, fmt.Sprintf("0 for a model of type %T", m))
 	}
+	if n.inputs {
+		return nil, nil, config.Bad("train_layers", layers, "0 for an autoencoder, whose target is the sample, not its features")
+	}
 	if n.half {
 		return nil, nil, config.Bad("train_layers", layers, "0 with precision bf16")
 	}

@@ -48,6 +48,10 @@ func decoder(params any) func(any) error {
 			if p, ok := params.(model.LayersParams); ok {
 				*dst = p
 			}
+		case *model.AutoencoderParams:
+			if p, ok := params.(model.AutoencoderParams); ok {
+				*dst = p
+			}
 		case *model.CNNParams:
 			if p, ok := params.(model.CNNParams); ok {
 				*dst = p

@@ -250,6 +250,7 @@ var conv3 = spec{"kind": "conv2d", "filters": 4, "kernel": 3}
 // layerTasks has one line or more for every kind of layer and loss.
 var layerTasks = []task{
 	listed("linear", image(1, 5, 1, 3), spec{"kind": "linear", "units": 4, "bias": false}, spec{"kind": "tanh"}),
+	listed("linear-linear", image(1, 5, 1, 3), spec{"kind": "linear", "units": 4}, spec{"kind": "linear", "units": 3}, spec{"kind": "linear", "units": 6}),
 	listed("linear-position", image(3, 2, 4, 3), spec{"kind": "linear", "units": 3, "position": true}, spec{"kind": "sigmoid"}, spec{"kind": "linear", "units": 5, "position": true, "bias": false}),
 	listed("conv2d", image(5, 6, 2, 3), conv3, spec{"kind": "mish"}, spec{"kind": "conv2d", "filters": 3, "kernel": 2}),
 	listed("conv2d-padding", image(4, 5, 3, 2), spec{"kind": "conv2d", "filters": 5, "kernel": 3, "padding": 1, "bias": false}, spec{"kind": "gelu"}, spec{"kind": "conv2d", "filters": 3, "kernel": 3, "padding": 2}),

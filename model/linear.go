@@ -23,7 +23,7 @@ func (l linear) size() size {
 	}
 	c := l.sum()
 	of := c.size()
-	return size{in: l.in, out: l.out, params: n, scratch: of.scratch, doubles: of.doubles, temp: of.temp}
+	return size{in: l.in, out: l.out, params: n, scratch: of.scratch, doubles: of.doubles, temp: max(of.temp, l.out)}
 }
 
 func (l linear) init(dst tensor.Vec, r Source) { uniform(dst, l.in, r) }
@@ -118,7 +118,7 @@ func (l linear) accumulate(dst tensor.Vec, p *pass, factors []float64) {
 	if !l.bias {
 		return
 	}
-	sum := p.y.Row(0) // the outputs are not needed any more
+	sum := tensor.Vec(p.temp[:l.out]) // not the outputs: they are the next layer's input, which it has yet to multiply with
 	sum.Zero()
 	for s := range p.dy.Rows {
 		sum.AddScaled(1, p.dy.Row(s))

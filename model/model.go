@@ -17,7 +17,7 @@ package model
 import "sotto/tensor"
 
 // Batch is a set of samples. The model decides which of Labels and Targets it reads: Labels when it was built
-// for classes, Targets when it was built for regression; the other is nil.
+// for classes, Targets when it was built for regression; the other is nil. A model that reconstructs samples reads neither.
 type Batch struct {
 	X       tensor.Mat // one sample a row; images are flattened in the order height, width, channel
 	Labels  []int32    // 0 .. Classes-1

@@ -26,6 +26,7 @@ var Models = map[string]func(decode func(params any) error, s Shape) (Model, err
 	"logistic":      newLogistic,
 	"least-squares": newLeastSquares,
 	"mlp":           newMLP,
+	"autoencoder":   newAutoencoder,
 	"convnet":       newConvNet,
 	"cnn":           newCNN,
 	"dpresnet9":     newDPResNet9,

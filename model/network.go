@@ -36,6 +36,7 @@ type network struct {
 	outputs int
 	loss    loss
 	targets bool // the loss reads Targets, not Labels
+	inputs  bool // the loss reads neither: the target is the sample itself
 	half    bool // products are in bfloat16: see WithPrecision
 	rows    int  // of a chunk
 
@@ -154,9 +155,11 @@ func checkLen(what string, got, want int) {
 }
 
 func (n *network) checkBatch(b *Batch) {
-	if n.targets {
+	switch {
+	case n.inputs:
+	case n.targets:
 		checkLen("targets", len(b.Targets), b.Len())
-	} else {
+	default:
 		checkLen("labels", len(b.Labels), b.Len())
 	}
 	if k := b.rowsOfRecord(); k > chunkRows || b.Len()%k != 0 {

@@ -107,6 +107,18 @@ func (k task) outputs(theta, x []float64) []float64 {
 		return r.linear(x, outs, true)
 	}
 	switch p := k.params.(type) {
+	case model.AutoencoderParams:
+		f := map[string]func(float64) float64{"relu": refReLU, "tanh": math.Tanh, "mish": refMish}[p.Activation]
+		code, features := len(p.Hidden)-1, len(x)
+		for i, h := range p.Hidden {
+			if x = r.linear(x, h, true); i != code {
+				x = apply(x, f)
+			}
+		}
+		for i := code - 1; i >= 0; i-- {
+			x = apply(r.linear(x, p.Hidden[i], true), f)
+		}
+		return r.linear(x, features, true)
 	case model.LayersParams:
 		return r.list(picture{k.shape.Height, k.shape.Width, k.shape.Channels, x}, p.Layers).v
 	case model.CNNParams:
@@ -125,6 +137,13 @@ func (k task) outputs(theta, x []float64) []float64 {
 // value is the reference's loss of sample i.
 func (k task) value(theta []float64, b *model.Batch, i int) float64 {
 	z := k.outputs(theta, widen(b.X.Row(i)))
+	if k.kind == "autoencoder" {
+		sum := 0.
+		for j, x := range b.X.Row(i) {
+			sum += math.Pow(z[j]-float64(x), 2) / float64(len(z))
+		}
+		return sum
+	}
 	if p, ok := k.params.(model.LayersParams); ok && p.Loss != "" {
 		if b.Targets != nil {
 			return referenceLosses[p.Loss](z[0], float64(b.Targets[i]), p.Delta)
@@ -163,6 +182,9 @@ var tasks = []task{
 	{"mlp-tanh-deep", "mlp", model.Shape{Height: 1, Width: 5, Channels: 1, Classes: 2}, model.MLPParams{Hidden: []int{6, 7}, Activation: "tanh"}, 101, false},
 	{"mlp-mish-regression", "mlp", model.Shape{Height: 1, Width: 5, Channels: 2}, model.MLPParams{Hidden: []int{11}, Activation: "mish"}, 133, false},
 	{"mlp-no-hidden", "mlp", model.Shape{Height: 1, Width: 4, Channels: 1, Classes: 4}, model.MLPParams{Activation: "relu"}, 20, false},
+	{"autoencoder", "autoencoder", model.Shape{Height: 3, Width: 4, Channels: 1, Classes: 3}, model.AutoencoderParams{Hidden: []int{7, 2}, Activation: "tanh"}, 91 + 16 + 21 + 96, false},
+	{"autoencoder-relu", "autoencoder", model.Shape{Height: 2, Width: 3, Channels: 2}, model.AutoencoderParams{Hidden: []int{9, 8, 3}, Activation: "relu"}, 117 + 80 + 27 + 32 + 81 + 120, false},
+	{"autoencoder-linear", "autoencoder", model.Shape{Height: 1, Width: 10, Channels: 1, Classes: 2}, model.AutoencoderParams{Hidden: []int{4}, Activation: "mish"}, 44 + 50, false},
 	{"convnet-small", "convnet", model.Shape{Height: 8, Width: 9, Channels: 1, Classes: 4}, nil, 78 + 12*64 + 64 + 260, false},
 	{"convnet-color", "convnet", model.Shape{Height: 9, Width: 8, Channels: 3, Classes: 3}, nil, 228 + 12*64 + 64 + 195, false},
 	{"convnet-low", "convnet", model.Shape{Height: 8, Width: 8, Channels: 1, Classes: 3}, nil, 78 + 12*64 + 64 + 195, true},

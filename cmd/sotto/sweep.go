@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"math"
 	"os"
 	"strconv"
 	"strings"
@@ -70,8 +71,8 @@ func (f *sweepFlags) run(cmd *cobra.Command, path string) error {
 		return err
 	}
 	opt.Progress = func(p experiment.SweepProgress) {
-		fmt.Fprintf(cmd.ErrOrStderr(), "cell %d of %d  %s  accuracy %.2f %%  epsilon %.4g  %.1f s  left %s\n",
-			p.Done, p.Of, p.Cell, 100*p.Row.Accuracy.Mean, p.Row.EpsilonUpper, p.Seconds, p.Left.Round(time.Second))
+		fmt.Fprintf(cmd.ErrOrStderr(), "cell %d of %d  %s  %s  epsilon %.4g  %.1f s  left %s\n",
+			p.Done, p.Of, p.Cell, quality(p.Row), p.Row.EpsilonUpper, p.Seconds, p.Left.Round(time.Second))
 	}
 	res, err := s.Run(cmd.Context(), opt)
 	if err != nil {
@@ -125,13 +126,24 @@ func writeCells(w io.Writer, s *experiment.Sweep, res *experiment.SweepResult) e
 		for _, v := range r.Values {
 			fmt.Fprintf(t, "%s\t", v)
 		}
-		fmt.Fprintf(t, "%.2f\t%.2f\t%.2f\t%.4f\t%.4g\t%.8s\n", 100*r.Accuracy.Mean, 100*r.Accuracy.Min, 100*r.Accuracy.Max, r.Loss, r.EpsilonUpper, r.RunHash)
+		for _, a := range []float64{r.Accuracy.Mean, r.Accuracy.Min, r.Accuracy.Max} {
+			fmt.Fprintf(t, "%s\t", figure("%.2f", 100*a))
+		}
+		fmt.Fprintf(t, "%.4f\t%.4g\t%.8s\n", r.Loss, r.EpsilonUpper, r.RunHash)
 	}
 	if err := t.Flush(); err != nil {
 		return err
 	}
 	_, err := fmt.Fprintf(w, "sweep directory  %s\n", res.Dir)
 	return err
+}
+
+// quality is a cell's accuracy, or its loss where there are no classes.
+func quality(r experiment.CellRow) string {
+	if math.IsNaN(r.Accuracy.Mean) {
+		return fmt.Sprintf("loss %.4f", r.Loss)
+	}
+	return fmt.Sprintf("accuracy %.2f %%", 100*r.Accuracy.Mean)
 }
 
 func newSweepMerge() *cobra.Command {

@@ -1,0 +1,166 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"math"
+	"path/filepath"
+	"strings"
+	"text/tabwriter"
+
+	"github.com/spf13/cobra"
+
+	"sotto/experiment"
+)
+
+type tuneFlags struct {
+	set, space []string
+	notPrivate bool
+	workers    int
+	out        string
+	dataDir    string
+	output     string
+}
+
+func newTune() *cobra.Command {
+	var f tuneFlags
+	c := &cobra.Command{
+		Use:   "tune FILE",
+		Short: "Search for hyper-parameters: random search, population-based training",
+		Long: `Search over any keys of a run file, by its sections [tune] and [tune.space] or by flags:
+
+  [tune]
+  method = "random"        # or "pbt", population-based training
+  metric = "accuracy"      # or "loss", of records held out from training; test records play no part
+  validation = 0.1         # share of every agent's training records that is held out
+  seed = 1
+  set = ["data.dataset=glyphs", "rounds=100"]   # holds in the trials only
+  trials = 16              # random: their number; where the search is charged, the expected number
+  law = "geometric"        # random, charged: law of that number; or "logarithmic", "poisson"
+  score_noise_multiplier = 10.0                 # random, charged: noise of the score over what one record adds
+  score_clip = 5.0         # random, charged, metric loss: the largest loss that one record counts
+  population = 8           # pbt: members
+  interval = 20            # pbt: rounds between perturbations; 0: a tenth of the run
+  quantile = 0.25          # pbt: the bottom share copies members of the top share, weights and all
+  resample = 0.25          # pbt: probability of a new value in place of a factor 1.2 or 0.8
+  accept_cost_not_included = false
+
+  [tune.space]
+  algorithm.step_size = { log = [0.01, 1.0] }
+  privacy.max_grad_norm = { uniform = [0.1, 2.0] }
+  rounds = { integer = [50, 200] }
+  model.hidden = { choice = [[16], [32, 16]] }
+
+Privacy. Trials on generated data (glyphs, linear-tasks, least-squares), or on a published data set that is not the run's own, cost
+nobody anything. Random search on the run's own data, or on files of yours, is charged: each trial trains privately, its score is
+a noisy release, and the number of trials is drawn from a law. What the search cost is printed twice: for those who see
+every message of all trials, and for those who see the chosen trial only (private selection). Population-based training and trials
+without noise are refused on such data. --not-private lifts that: nothing is charged, and every result carries
+"tuned on private data, cost not included".
+
+The search's directory has trials.csv, best.toml (the run file with the values found), tune.json, and where it is charged
+privacy.json and ledger/. A search that was stopped goes on with the same command.`,
+		Example: `  sotto tune examples/tune.toml
+  sotto tune examples/mnist-dsgd.toml --set 'tune.set=["data.dataset=fashion-mnist", "rounds=200"]' \
+      --tune algorithm.step_size=log:0.01:1 --tune privacy.max_grad_norm=1,3,10
+  sotto tune examples/tune.toml --set tune.method=pbt --set tune.population=8`,
+		Args: exactly(1, "one FILE"),
+		RunE: func(cmd *cobra.Command, args []string) error { return f.run(cmd, args[0]) },
+	}
+	fl := c.Flags()
+	fl.StringArrayVar(&f.set, "set", nil, "change one key of the run file, section.key=value, those of [tune] included (repeatable)")
+	fl.StringArrayVar(&f.space, "tune", nil, "search one key: key=log:low:high, uniform:low:high, integer:low:high or a,b,c (repeatable)")
+	fl.BoolVar(&f.notPrivate, "not-private", false, "charge nothing for a search on private data; every result is stamped")
+	fl.IntVar(&f.workers, "workers", 0, "trials at the same time; 0: one for each processor; changes no result")
+	fl.StringVar(&f.out, "out", "tunes", "folder of search directories")
+	outputFlag(c, &f.output)
+	dataDirFlag(c, &f.dataDir)
+	return c
+}
+
+func (f *tuneFlags) run(cmd *cobra.Command, path string) error {
+	if err := checkOutput(f.output); err != nil {
+		return err
+	}
+	set := f.set
+	if f.notPrivate {
+		set = append(set, "tune.accept_cost_not_included=true")
+	}
+	t, err := experiment.ReadTuning(path, set, f.space)
+	if err != nil {
+		return err
+	}
+	res, err := t.Run(cmd.Context(), experiment.TuneOptions{Out: f.out, DataDir: f.dataDir, Workers: f.workers,
+		Progress: func(p experiment.TuneProgress) { tuneLine(cmd.ErrOrStderr(), p) }})
+	if err != nil {
+		return err
+	}
+	if f.output == "json" {
+		return json.NewEncoder(cmd.OutOrStdout()).Encode(res)
+	}
+	return writeTuning(cmd.OutOrStdout(), res)
+}
+
+func tuneLine(w io.Writer, p experiment.TuneProgress) {
+	if p.Of == 0 { // their number and scores are secret
+		fmt.Fprintf(w, "trial %d  %s  %.1f s\n", p.Row.Trial, p.Trial, p.Seconds)
+		return
+	}
+	fmt.Fprintf(w, "trial %d of %d  %s  score %.4f  %.1f s\n", p.Done, p.Of, p.Trial, p.Row.Score, p.Seconds)
+}
+
+// writeTuning prints the last generation's trials, the best first; of a charged search the chosen one only.
+func writeTuning(w io.Writer, res *experiment.TuneResult) error {
+	t := tabwriter.NewWriter(w, 0, 4, 2, ' ', 0)
+	fmt.Fprint(t, "trial\t")
+	for _, k := range res.Keys {
+		fmt.Fprintf(t, "%s\t", k)
+	}
+	fmt.Fprintln(t, "score\taccuracy\tloss\tepsilon")
+	for _, r := range res.Ranking() {
+		fmt.Fprintf(t, "%d\t", r.Trial)
+		for _, v := range r.Values {
+			fmt.Fprintf(t, "%s\t", strings.Trim(v, `"'`))
+		}
+		fmt.Fprintf(t, "%.4f\t%s\t%s\t%s\n", r.Score, figure("%.2f", 100*r.Accuracy), figure("%.4f", r.Loss), figure("%.4g", r.Epsilon))
+	}
+	if err := t.Flush(); err != nil {
+		return err
+	}
+	if res.Best != nil {
+		fmt.Fprintf(w, "best               %s\n", strings.Join(res.Values, " "))
+		fmt.Fprintf(w, "best configuration %s\n", filepath.Join(res.Dir, "best.toml"))
+	}
+	writeSpent(w, res.Spent)
+	for _, n := range res.Notes {
+		fmt.Fprintf(w, "note: %s\n", n)
+	}
+	_, err := fmt.Fprintf(w, "search directory   %s\n", res.Dir)
+	return err
+}
+
+// writeSpent prints what the owner who spent most has spent.
+func writeSpent(w io.Writer, spent []experiment.TuneCost) {
+	all, chosen := math.Inf(-1), math.Inf(-1)
+	for _, c := range spent {
+		all = math.Max(all, float64(c.All.Upper))
+		if c.Chosen != nil {
+			chosen = math.Max(chosen, float64(c.Chosen.Upper))
+		}
+	}
+	if len(spent) > 0 {
+		fmt.Fprintf(w, "epsilon            %.4f at delta %g, against those who see every message of every trial (simulated noise)\n", all, spent[0].Delta)
+	}
+	if chosen >= 0 {
+		fmt.Fprintf(w, "epsilon, selection %.4f at delta %g, against those who see the chosen trial only (simulated noise)\n", chosen, spent[0].Delta)
+	}
+}
+
+// figure writes a number, a dash where there is none.
+func figure(format string, x float64) string {
+	if math.IsNaN(x) {
+		return "-"
+	}
+	return fmt.Sprintf(format, x)
+}

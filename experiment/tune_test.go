@@ -1,0 +1,180 @@
+package experiment
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+const tinyTuning = `
+rounds = 5
+[topology]
+agents = 3
+[data]
+dataset = "glyphs"
+train = 150
+test = 30
+[model]
+hidden = [4]
+[privacy]
+mechanism = "none"
+max_grad_norm = 1.0
+batch_size = 10
+[tune]
+validation = 0.3
+%s
+[tune.space]
+algorithm.step_size = { log = [0.01, 1.0] }
+"topology.graph" = { choice = ["ring", "path"] }
+`
+
+func tinySearch(t *testing.T, keys string, set ...string) *Tuning {
+	t.Helper()
+	s, err := ParseTuning("tiny.toml", fmt.Appendf(nil, tinyTuning, keys), set, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+func search(t *testing.T, s *Tuning, opt TuneOptions) *TuneResult {
+	t.Helper()
+	if opt.Out == "" && opt.Dir == "" {
+		opt.Out = t.TempDir()
+	}
+	res, err := s.Run(context.Background(), opt)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return res
+}
+
+// found is what a search leaves beside its runs.
+func found(t *testing.T, dir string, names ...string) []byte {
+	t.Helper()
+	var all []byte
+	for _, name := range names {
+		b, err := os.ReadFile(filepath.Join(dir, name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		all = append(all, b...)
+	}
+	return all
+}
+
+var searches = map[string]struct {
+	keys  string
+	rows  int
+	files []string
+}{
+	methodRandom: {"trials = 5", 5, []string{trialsFile, "best.toml"}},
+	methodPBT:    {"method = \"pbt\"\npopulation = 5\ninterval = 2", 15, []string{trialsFile, "best.toml", modelFile}},
+}
+
+// A search leaves the same files for any number of workers, and after any interruption, with a row torn by a crash.
+func TestSearchIsDeterministicAndResumable(t *testing.T) {
+	for method, tc := range searches {
+		want := found(t, search(t, tinySearch(t, tc.keys), TuneOptions{Workers: 1}).Dir, tc.files...)
+		if got := found(t, search(t, tinySearch(t, tc.keys), TuneOptions{Workers: 3}).Dir, tc.files...); !bytes.Equal(got, want) {
+			t.Errorf("%s: three workers find something else than one", method)
+		}
+		for stop := 1; stop < tc.rows; stop += tc.rows / 3 {
+			dir := t.TempDir()
+			ctx, cancel := context.WithCancel(context.Background())
+			_, err := tinySearch(t, tc.keys).Run(ctx, TuneOptions{Dir: dir, Workers: 2, Progress: func(p TuneProgress) {
+				if p.Of != tc.rows {
+					t.Errorf("%s: %d trials, want %d", method, p.Of, tc.rows)
+				}
+				if p.Done == stop {
+					cancel()
+				}
+			}})
+			if !errors.Is(err, context.Canceled) {
+				t.Fatalf("%s stopped after %d trials: %v", method, stop, err)
+			}
+			f, err := os.OpenFile(filepath.Join(dir, trialsFile), os.O_APPEND|os.O_WRONLY, 0)
+			if err != nil {
+				t.Fatal(err)
+			}
+			f.WriteString("1,5,0,0.1,ri") // a crash in the middle of a row
+			f.Close()
+			ran := 0
+			search(t, tinySearch(t, tc.keys), TuneOptions{Dir: dir, Workers: 2, Progress: func(TuneProgress) { ran++ }})
+			if got := found(t, dir, tc.files...); !bytes.Equal(got, want) {
+				t.Errorf("%s stopped after %d trials: its files differ from an uninterrupted search's", method, stop)
+			}
+			if ran > tc.rows-stop {
+				t.Errorf("%s stopped after %d trials: %d ran again", method, stop, ran)
+			}
+		}
+		dir := t.TempDir()
+		search(t, tinySearch(t, tc.keys), TuneOptions{Dir: dir})
+		search(t, tinySearch(t, tc.keys), TuneOptions{Dir: dir, Progress: func(p TuneProgress) { t.Errorf("%s: a finished search runs trial %v again", method, p) }})
+		if got := found(t, search(t, tinySearch(t, tc.keys, "tune.seed=2"), TuneOptions{}).Dir, tc.files...); bytes.Equal(got, want) {
+			t.Errorf("%s: another seed draws the same candidates", method)
+		}
+	}
+}
+
+// The best trial is the one with the highest score of records held out, best.toml runs with its values, and says how it was found.
+func TestBestIsARunFile(t *testing.T) {
+	res := search(t, tinySearch(t, "trials = 6"), TuneOptions{})
+	top := res.Rows[0]
+	for _, r := range res.Rows {
+		if r.Score > top.Score {
+			top = r
+		}
+		s := readSummary(t, filepath.Join(res.Dir, r.Run))
+		if float64(s.Accuracy.Mean) != r.Score {
+			t.Errorf("trial %d scores %g, its run's accuracy on held-out records is %g", r.Trial, r.Score, s.Accuracy.Mean)
+		}
+	}
+	if res.Best.Trial != top.Trial {
+		t.Errorf("trial %d is chosen, trial %d scores most", res.Best.Trial, top.Trial)
+	}
+	f, err := Read(filepath.Join(res.Dir, "best.toml"), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	e, err := f.Build("")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if e.held != nil || f.eval.On != "all" || f.root.Trial != 0 || e.split.Train.Len() != 150 {
+		t.Error("best.toml keeps settings of a trial")
+	}
+	for i, key := range res.Keys {
+		if got := e.keyValue(t, key); got != strings.Trim(top.Values[i], `"'`) {
+			t.Errorf("best.toml: %s is %s, the best trial's is %s", key, got, top.Values[i])
+		}
+	}
+	s := run(t, e, Options{}).Summary
+	if !strings.Contains(s.Tuned, "tuned on glyphs") || !strings.Contains(s.Tuned, "no privacy cost") {
+		t.Errorf("the run says %q of its tuning", s.Tuned)
+	}
+}
+
+// keyValue is what the effective configuration says.
+func (e *Experiment) keyValue(t *testing.T, key string) string {
+	t.Helper()
+	f := finished{config: e.effective}
+	if err := f.readKeys(); err != nil {
+		t.Fatal(err)
+	}
+	return f.keys[key]
+}
+
+func readSummary(t *testing.T, dir string) (s Summary) {
+	t.Helper()
+	if err := json.Unmarshal(read(t, dir, summaryFile), &s); err != nil {
+		t.Fatal(err)
+	}
+	return s
+}

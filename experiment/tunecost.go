@@ -1,0 +1,226 @@
+package experiment
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"math"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+
+	"sotto/privacy/account"
+	"sotto/privacy/ledger"
+)
+
+// TuneCost is what a charged search costs some agents.
+type TuneCost struct {
+	Agents string `json:"agents"`
+	// All is epsilon for one who sees every message of every trial, Chosen for one who sees all of the chosen trial, its score
+	// included, and nothing of the others or their number; absent where there is no trial.
+	All    Bounds  `json:"epsilon_all_trials"`
+	Chosen *Bounds `json:"epsilon_chosen_trial,omitempty"`
+	Delta  float64 `json:"delta"`
+}
+
+// selectionAdversary says against whom the second figure holds.
+const selectionAdversary = "sees the chosen trial only: its messages, models and score, nothing of the other trials, their number or order"
+
+// spend puts the charges of all trials into one ledger for each agent, and writes these and their statements: first epsilon for those
+// who see all of it, then private selection's for those who see the chosen trial only.
+func (w *tuning) spend(res *TuneResult, found *tunedParams) error {
+	first, err := w.build(1, w.t.candidate(1))
+	if err != nil {
+		return err
+	}
+	r := &running{e: first, accounts: first.newAccounts(w.opt.Workers), world: &world{}, dir: &runDir{path: w.dir, write: writeAtomic}}
+	one, err := w.joinLedgers(r.world, len(first.parts), res)
+	if err != nil {
+		return err
+	}
+	delta := first.file.priv.TargetDelta
+	found.Delta = delta
+	var out []AgentStatement
+	err = r.byLedger(func(agents string, l *ledger.Memory) error {
+		s, err := r.statement(l)
+		if err != nil {
+			return err
+		}
+		s.Assumptions = append(s.Assumptions, "the number of trials is drawn from a law that was fixed before, and is secret")
+		c := TuneCost{Agents: agents, All: Bounds{Figure(s.WouldBeEpsilon.Lower), Figure(s.WouldBeEpsilon.Upper)}, Delta: delta}
+		if res.Best != nil {
+			members, err := parseRanges(agents)
+			if err != nil {
+				return err
+			}
+			a, err := w.t.selection(one[members[0]], &first.file.priv)
+			if err != nil {
+				return err
+			}
+			s.PerAdversary = append(s.PerAdversary, a)
+			c.Chosen = &Bounds{Figure(a.Epsilon.Lower), Figure(a.Epsilon.Upper)}
+			found.Epsilon = math.Max(found.Epsilon, a.Epsilon.Upper)
+		}
+		res.Spent = append(res.Spent, c)
+		out = append(out, AgentStatement{agents, s, s.String()})
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	b, err := r.encodeLedgers()
+	if err == nil {
+		err = r.dir.put(ledgerFile, b)
+	}
+	if err != nil {
+		return err
+	}
+	if b, err = indent(out); err != nil {
+		return err
+	}
+	return r.dir.put(privacyFile, b)
+}
+
+// joinLedgers gives every agent a ledger with the charges of all its trials, in their order, and returns the charges of one trial,
+// by agent: those of all trials are equal, or the ledgers are not of this search.
+func (w *tuning) joinLedgers(to *world, agents int, res *TuneResult) (one []account.Event, err error) {
+	joined, keys := make([][]ledger.Record, agents), make([]string, agents)
+	one = make([]account.Event, agents)
+	for k, row := range res.Rows {
+		trial, err := readRunLedgers(filepath.Join(w.dir, row.Run, filepath.FromSlash(ledgerFile)), agents)
+		if err != nil {
+			return nil, err
+		}
+		for i, records := range trial {
+			ev, err := composed(records)
+			if err != nil {
+				return nil, err
+			}
+			if k == 0 {
+				one[i], keys[i] = ev, ev.Key()
+			} else if ev.Key() != keys[i] {
+				return nil, fmt.Errorf("%w: trial %d charged agent %d otherwise than the first trial did", ErrCheckpoint, row.Trial, i)
+			}
+			joined[i] = append(joined[i], records...)
+		}
+	}
+	for i := range joined {
+		next := uint64(1)
+		for k := range joined[i] {
+			joined[i][k].Seq = next
+			next += joined[i][k].Count
+		}
+		l := ledger.NewMemory(nil)
+		if err := l.Restore(joined[i]); err != nil {
+			return nil, err
+		}
+		to.ledgers = append(to.ledgers, l)
+	}
+	return one, nil
+}
+
+// composed is the sequence of the charges among records as one event.
+func composed(records []ledger.Record) (account.Event, error) {
+	var events []account.Event
+	for _, r := range records {
+		if r.Kind != ledger.Charge {
+			continue
+		}
+		ev, err := account.Repeat(int(r.Count), *r.Event)
+		if err != nil {
+			return account.Event{}, err
+		}
+		events = append(events, ev)
+	}
+	return account.Compose(events...)
+}
+
+// readRunLedgers returns the records of a finished run's ledgers, by agent.
+func readRunLedgers(path string, agents int) ([][]ledger.Record, error) {
+	b, err := os.ReadFile(path)
+	if err != nil {
+		return nil, err
+	}
+	records := make([][]ledger.Record, agents)
+	dec := json.NewDecoder(bytes.NewReader(b))
+	for dec.More() {
+		var line ledgerLine
+		if err := dec.Decode(&line); err != nil {
+			return nil, fmt.Errorf("%s: %w", path, err)
+		}
+		members, err := parseRanges(line.Agents)
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", path, err)
+		}
+		for _, i := range members {
+			if i >= agents || records[i] != nil {
+				return nil, fmt.Errorf("%s: agent %d is one too many", path, i)
+			}
+			records[i] = line.Records
+		}
+	}
+	return records, nil
+}
+
+// parseRanges reads what ranges writes.
+func parseRanges(s string) (ids []int, err error) {
+	for part := range strings.SplitSeq(s, ",") {
+		first, last, ok := strings.Cut(part, "-")
+		if !ok {
+			last = first
+		}
+		lo, errLo := strconv.ParseUint(first, 10, 31)
+		hi, errHi := strconv.ParseUint(last, 10, 31)
+		if errLo != nil || errHi != nil || lo > hi || len(ids) > 0 && int(lo) <= ids[len(ids)-1] || hi > 1<<24 {
+			return nil, fmt.Errorf("found agents %q, allowed: ascending numbers and ranges such as 0-3,7", s)
+		}
+		for i := lo; i <= hi; i++ {
+			ids = append(ids, int(i))
+		}
+	}
+	return ids, nil
+}
+
+// accountable refuses, before anything is trained, trials whose charges the accountant of private selection cannot read.
+func (t *Tuning) accountable(e *Experiment) error {
+	pl := &e.plans[0]
+	training, err := account.Repeat(pl.queries, pl.event)
+	if err != nil {
+		return err
+	}
+	score, err := account.Gaussian(e.file.eval.ScoreNoise, 1)
+	if err != nil {
+		return e.file.at("evaluate", err)
+	}
+	one, err := account.Compose(training, score)
+	if err == nil {
+		_, err = t.selection(one, &e.file.priv)
+	}
+	if err != nil {
+		return fmt.Errorf("private selection: %w", err)
+	}
+	return nil
+}
+
+// selection is the epsilon of publishing the best of a random number of trials, each of which charges one.
+func (t *Tuning) selection(one account.Event, p *privacyParams) (account.AdversaryStatement, error) {
+	mean, eta := float64(t.p.Trials), laws[t.p.Law]
+	ev, err := account.RepeatSelectPoisson(mean, one)
+	if !math.IsNaN(eta) {
+		ev, err = account.RepeatSelect(mean, eta, one)
+	}
+	if err != nil {
+		return account.AdversaryStatement{}, err
+	}
+	acc, err := account.New("rdp", p.adjacency, account.Record())
+	if err == nil {
+		err = acc.Compose(ev, 1)
+	}
+	if err != nil {
+		return account.AdversaryStatement{}, err
+	}
+	eps, err := acc.Epsilon(p.TargetDelta)
+	return account.AdversaryStatement{Adversary: selectionAdversary, Epsilon: account.StatedInterval(eps),
+		Method: fmt.Sprintf("private selection over a number of trials of %s law and mean %g (Papernot, Steinke 2022), %s", t.p.Law, mean, acc.Describe().Method)}, err
+}

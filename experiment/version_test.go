@@ -1,0 +1,105 @@
+package experiment
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"sotto/config"
+	"sotto/model"
+)
+
+// Directories that another version has left are refused by name, not read as if they were of this one.
+func TestDirectoriesOfAnotherVersion(t *testing.T) {
+	ctx, cancel := context.WithCancel(context.Background())
+	e := noisy(t)
+	_, err := e.Run(ctx, Options{Out: t.TempDir(), Progress: func(uint64, uint64, string) { cancel() }})
+	var halt *Interrupted
+	if !errors.As(err, &halt) {
+		t.Fatal(err)
+	}
+	at := filepath.Join(halt.Dir, checkpointFile)
+	good := read(t, halt.Dir, checkpointFile)
+	foreign := bytes.Replace(good, []byte(e.identity()), []byte(strings.Repeat("0", len(e.identity()))), 1)
+	if bytes.Equal(foreign, good) {
+		t.Fatal("a checkpoint does not say what run it is of")
+	}
+	os.WriteFile(at, foreign, 0o644)
+	_, err = Resume(context.Background(), halt.Dir, "", Options{})
+	if !errors.Is(err, ErrCheckpoint) || !strings.Contains(err.Error(), halt.Dir) || !strings.Contains(err.Error(), "another engine version than "+EngineVersion) {
+		t.Errorf("a checkpoint of another version: %v", err)
+	}
+	os.WriteFile(at, bytes.Replace(good, []byte(checkpointTag), []byte("sotto run checkpoint/0"), 1), 0o644)
+	if _, err = Resume(context.Background(), halt.Dir, "", Options{}); !errors.Is(err, ErrCheckpoint) || !strings.Contains(err.Error(), halt.Dir) {
+		t.Errorf("a checkpoint of another form: %v", err)
+	}
+	cfg := read(t, halt.Dir, configFile)
+	os.WriteFile(filepath.Join(halt.Dir, configFile), append([]byte("rotations = 3\n"), cfg...), 0o644)
+	os.WriteFile(at, good, 0o644)
+	var bad *config.Error
+	if _, err = Resume(context.Background(), halt.Dir, "", Options{}); !errors.As(err, &bad) || bad.Key != "rotations" || bad.Line != 1 {
+		t.Errorf("a configuration with a key of another version: %v", err)
+	}
+
+	done := run(t, noisy(t), Options{}).Dir
+	weights, err := model.EncodeSafetensors(nil, []model.NamedVec{{Name: "agent.0", Vec: make([]float32, 3)}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	os.WriteFile(filepath.Join(done, modelFile), weights, 0o644)
+	if _, err := Export(done, "0", "npz"); err == nil || !strings.Contains(err.Error(), modelFile) || !strings.Contains(err.Error(), "another version") {
+		t.Errorf("a model file of another version: %v", err)
+	}
+
+	for name, search := range map[string]struct {
+		header string
+		run    func(dir string) error
+	}{
+		"cells.csv": {"cell,algorithm.step_size,topology.graph,seed,accuracy\n", func(dir string) error {
+			_, err := tiny(t).Run(context.Background(), SweepOptions{Dir: dir})
+			return err
+		}},
+		trialsFile: {"trial,score\n", func(dir string) error {
+			_, err := tinySearch(t, "").Run(context.Background(), TuneOptions{Dir: dir})
+			return err
+		}},
+	} {
+		dir := t.TempDir()
+		os.WriteFile(filepath.Join(dir, name), []byte(search.header), 0o644)
+		if err := search.run(dir); !errors.As(err, &bad) || bad.File != filepath.Join(dir, name) || bad.Line != 1 {
+			t.Errorf("%s of another version: %v", name, err)
+		}
+		if b := read(t, dir, name); string(b) != search.header {
+			t.Errorf("%s of another version is overwritten", name)
+		}
+	}
+}
+
+// What a run file can ask of graphs and partitions but cannot have.
+func TestImpossibleGraphsAndPartitions(t *testing.T) {
+	for name, tc := range map[string]struct {
+		set  []string
+		want []string
+	}{
+		"Fiedler value":   {[]string{"topology.graph=er-fiedler", "topology.target=0.97", "topology.tolerance=0.01"}, []string{"topology.target", "0.97", "the closest value reached is"}},
+		"above complete":  {[]string{"topology.graph=er-fiedler", "topology.target=1.2"}, []string{"topology.target", "1.2", "(0, 1]"}},
+		"overlap above 1": {[]string{"data.partition=a", "data.t=1.5"}, []string{"data.t", "1.5", "[0, 1]"}},
+		"overlap below 0": {[]string{"data.partition=a", "data.t=-0.25"}, []string{"data.t", "-0.25", "[0, 1]"}},
+	} {
+		_, err := parse(t, tc.set...).Build("")
+		var bad *config.Error
+		if !errors.As(err, &bad) || bad.File != "--set" {
+			t.Errorf("%s: %v, want a config.Error at --set", name, err)
+			continue
+		}
+		for _, want := range tc.want {
+			if !strings.Contains(err.Error(), want) {
+				t.Errorf("%s: %q does not say %q", name, err, want)
+			}
+		}
+	}
+}
