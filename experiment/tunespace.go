@@ -41,7 +41,7 @@ func (d *dimension) draw(r source) string {
 	case "uniform":
 		return d.number(d.lo + u*(d.hi-d.lo))
 	case "log":
-		return d.number(d.lo * math.Pow(d.hi/d.lo, u))
+		return d.number(math.Exp((1-u)*math.Log(d.lo) + u*math.Log(d.hi)))
 	case "integer":
 		return d.number(d.lo + math.Floor(u*(d.hi-d.lo+1)))
 	}
