@@ -3,6 +3,8 @@ package algo
 import (
 	"encoding/binary"
 	"fmt"
+	"slices"
+	"strings"
 	"sync"
 
 	"sotto/agent"
@@ -16,8 +18,8 @@ var _ agent.Algorithm = (*BCD)(nil)
 type BCDParams struct {
 	Personal
 	Allocation
-	// Start is "zero" for the common initial parameters, or "fit": the minimiser of the agent's own loss, by one
-	// answer of oracle "fit" (private where the run is: the warm start).
+	// Start is "zero", "init" for the common initial parameters, or "fit": the minimiser of the agent's own loss, by
+	// one answer of oracle "fit" (private where the run is: the warm start).
 	Start string `toml:"start"`
 	// FitLambda is the λ of that loss, a public constant; 0 means λ_i. With the default λ_i = 1/m_i the sensitivity
 	// of a minimiser does not fall with m_i.
@@ -59,6 +61,8 @@ var mixers = sync.Pool{New: func() any { return new(mixer) }}
 
 const unlimited = ^uint64(0)
 
+var starts = []string{"fit", "init", "zero"}
+
 func bcdDefaults() BCDParams {
 	return BCDParams{Personal: defaultPersonal(), Allocation: Allocation{Alloc: "equal"}, Start: "zero", Norm: "l2"}
 }
@@ -83,8 +87,8 @@ func (p *BCDParams) validate() error {
 		return err
 	}
 	switch {
-	case p.Start != "zero" && p.Start != "fit":
-		return config.Bad("start", p.Start, "one of fit, zero")
+	case !slices.Contains(starts, p.Start):
+		return config.Bad("start", p.Start, "one of "+strings.Join(starts, ", "))
 	case !notNegative(p.FitLambda) || p.FitLambda > 0 && p.Start != "fit":
 		return config.Bad("fit_lambda", p.FitLambda, "above 0 and finite, and only with start fit")
 	case p.Propagate > 0 && p.Start != "fit":
@@ -129,9 +133,16 @@ func (p *BCDParams) factory(name string) agent.Factory {
 			}
 			a.factors = p.Factors(int(a.updates), wakes, env.Agents, env.Rounds)
 		}
-		copy(a.theta, env.Init)
+		if p.Start == "init" {
+			copy(a.theta, env.Init)
+		}
 		return a, nil
 	}
+}
+
+// Updates returns how often the agent is going to update; false where that is as often as it wakes.
+func (a *BCD) Updates() (uint64, bool) {
+	return a.updates, a.updates != unlimited && a.propagate != unlimited
 }
 
 // FitLambda is the λ with which the answer of oracle "fit" minimises.

@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 	"fmt"
 	"slices"
+	"strings"
 
 	"sotto/agent"
 	"sotto/config"
@@ -17,7 +18,7 @@ type GossipADMMParams struct {
 	Personal
 	Rho        float64 `toml:"rho"`         // ρ > 0; default 1
 	LocalSteps int     `toml:"local_steps"` // gradient steps on the own model in each wake; default 10
-	Start      string  `toml:"start"`       // "zero" or "fit", as in BCDParams
+	Start      string  `toml:"start"`       // "zero", "init" or "fit", as in BCDParams
 	FitLambda  float64 `toml:"fit_lambda,omitempty"`
 }
 
@@ -67,8 +68,8 @@ func NewGossipADMM(decode func(any) error) (agent.Factory, error) {
 		return nil, config.Bad("rho", p.Rho, "above 0 and finite")
 	case p.LocalSteps < 1 || p.LocalSteps > 100_000:
 		return nil, config.Bad("local_steps", p.LocalSteps, "1 to 100000")
-	case p.Start != "zero" && p.Start != "fit":
-		return nil, config.Bad("start", p.Start, "one of fit, zero")
+	case !slices.Contains(starts, p.Start):
+		return nil, config.Bad("start", p.Start, "one of "+strings.Join(starts, ", "))
 	case !notNegative(p.FitLambda) || p.FitLambda > 0 && p.Start != "fit":
 		return nil, config.Bad("fit_lambda", p.FitLambda, "above 0 and finite, and only with start fit")
 	}
@@ -78,7 +79,9 @@ func NewGossipADMM(decode func(any) error) (agent.Factory, error) {
 			return nil, err
 		}
 		a := &GossipADMM{p: p, self: env.Self, objective: o, active: -1, x: make(tensor.Vec, env.Dim), u: make(tensor.Vec, 2*env.Dim), g: make(tensor.Vec, env.Dim)}
-		copy(a.x, env.Init)
+		if p.Start == "init" {
+			copy(a.x, env.Init)
+		}
 		return a, nil
 	}, nil
 }

@@ -33,6 +33,10 @@ type File struct {
 	eval evaluateParams
 	flts sim.Faults
 	repl replicationParams
+	clck clockParams
+
+	pacing algo.Pacing
+	steps  uint64 // rounds, or wakes of all agents together
 }
 
 type rootParams struct {
@@ -45,6 +49,9 @@ type topologyParams struct {
 	Graph   string `toml:"graph"`
 	Agents  int    `toml:"agents"`
 	Weights string `toml:"weights,omitempty"`
+	// Vectors says whose angles a graph of similar agents compares: "hidden" (default), the vectors behind generated
+	// data, or "data", each agent's mean record, which only a run that is not private may use.
+	Vectors string `toml:"vectors,omitempty"`
 }
 
 type dataParams struct {
@@ -84,6 +91,7 @@ type privacyParams struct {
 	Accountant      string   `toml:"accountant"`
 	MinRecords      int      `toml:"min_records,omitempty"`
 	IUnderstand     []string `toml:"i_understand,omitempty"`
+	PersonalPrivacy
 
 	adjacency account.Adjacency
 }
@@ -92,6 +100,8 @@ type evaluateParams struct {
 	Every uint64 `toml:"every"` // rounds between evaluations; 0 means ten evaluations
 	On    string `toml:"on"`    // "all": every agent on the whole test set; "own": on its own part
 	Limit int    `toml:"limit,omitempty"`
+	// Agents is the number of agents whose models are tested, evenly spaced; 0: all.
+	Agents int `toml:"agents,omitempty"`
 }
 
 // Read reads the run file at path, or the built-in task for "", applies "key=value" settings and decodes
@@ -153,6 +163,15 @@ func (doc *document) decode() (*File, error) {
 			return nil, err
 		}
 	}
+	if f.pacing = algo.PacingOf(f.alg.Name); f.pacing != algo.Rounds {
+		s, err := doc.section("clock")
+		if err != nil {
+			return nil, err
+		}
+		if err := s.decode(&f.clck); err != nil {
+			return nil, err
+		}
+	}
 	return f, f.validate()
 }
 
@@ -184,8 +203,19 @@ func (f *File) validate() error {
 	if f.eval.Limit < 0 {
 		return f.at("evaluate", config.Bad("limit", f.eval.Limit, "at least 0 (0: the whole test set)"))
 	}
+	if f.eval.Agents < 0 || f.eval.Agents > f.topo.Agents {
+		return f.at("evaluate", config.Bad("agents", f.eval.Agents, "0 (all) to the number of agents"))
+	}
+	f.steps = f.root.Rounds
+	if f.pacing != algo.Rounds {
+		if err := f.validatePersonal(); err != nil {
+			return err
+		}
+	} else if f.topo.Weights == "objective" {
+		return f.at("topology", config.Bad("weights", f.topo.Weights, "mixing weights, such as metropolis, with algorithm "+f.alg.Name))
+	}
 	if f.eval.Every == 0 {
-		f.eval.Every = max(1, f.root.Rounds/10)
+		f.eval.Every = max(1, f.steps/10)
 	}
 	if err := f.at("privacy", f.priv.validate(f.alg.Name)); err != nil {
 		return err
@@ -217,6 +247,10 @@ func (p *privacyParams) validate(algorithm string) error {
 	if p.Noise != "" && (p.Mechanism != "gaussian" || p.Noise != "fast" && p.Noise != "exact") {
 		return config.Bad("noise", p.Noise, "fast or exact, with mechanism gaussian")
 	}
+	personal := algo.PacingOf(algorithm) != algo.Rounds
+	if err := p.PersonalPrivacy.validate(p, personal); err != nil {
+		return err
+	}
 	switch p.Mechanism {
 	case "none":
 		if p.TargetEpsilon != 0 || p.NoiseMultiplier != 0 {
@@ -226,27 +260,37 @@ func (p *privacyParams) validate(algorithm string) error {
 			p.MaxGradNorm = math.Inf(1)
 		}
 	case "gaussian":
-		if err := p.validateGaussian(); err != nil {
+		if err := p.validateNoise(); err != nil {
+			return err
+		}
+	case "laplace":
+		if !personal {
+			return config.Bad("mechanism", p.Mechanism, "gaussian or none: algorithm "+algorithm+" clips in L2, which does not bound what Laplace noise has to hide")
+		}
+		if err := p.validateNoise(); err != nil {
 			return err
 		}
 	default:
-		return config.Bad("mechanism", p.Mechanism, "one of gaussian, none")
+		return config.Bad("mechanism", p.Mechanism, "one of gaussian, laplace, none")
 	}
 	if !(p.MaxGradNorm > 0) {
 		return config.Bad("max_grad_norm", p.MaxGradNorm, "above 0")
 	}
+	if personal {
+		return p.validateFullBatch()
+	}
 	return p.validateBatch()
 }
 
-func (p *privacyParams) validateGaussian() error {
+func (p *privacyParams) validateNoise() error {
 	if p.MaxGradNorm == 0 {
 		p.MaxGradNorm = 1
 	}
 	if math.IsInf(p.MaxGradNorm, 1) {
-		return config.Bad("max_grad_norm", p.MaxGradNorm, "above 0 and finite with mechanism gaussian")
+		return config.Bad("max_grad_norm", p.MaxGradNorm, "above 0 and finite with mechanism "+p.Mechanism)
 	}
-	if p.TargetEpsilon == 0 && p.NoiseMultiplier == 0 {
-		return config.Bad("target_epsilon", "nothing", "target_epsilon or noise_multiplier with mechanism gaussian")
+	if p.TargetEpsilon == 0 && p.NoiseMultiplier == 0 && len(p.AgentEpsilon) == 0 {
+		return config.Bad("target_epsilon", "nothing", "target_epsilon or noise_multiplier with mechanism "+p.Mechanism)
 	}
 	if p.TargetEpsilon != 0 && (!(p.TargetEpsilon > 0) || math.IsInf(p.TargetEpsilon, 1)) {
 		return config.Bad("target_epsilon", p.TargetEpsilon, "above 0 and finite")

@@ -6,6 +6,7 @@ import (
 	"sync"
 
 	"sotto/agent"
+	"sotto/algo"
 	"sotto/config"
 	"sotto/model"
 	"sotto/oracle"
@@ -17,6 +18,9 @@ import (
 // planPrivacy fixes every agent's public constants and noise before any data are read: rate, normaliser,
 // number of queries, noise multiplier.
 func (e *Experiment) planPrivacy() error {
+	if e.file.pacing != algo.Rounds {
+		return e.planPersonal()
+	}
 	p := &e.file.priv
 	e.plans = make([]plan, len(e.parts))
 	smallest := math.Inf(1)
@@ -91,7 +95,7 @@ func (e *Experiment) checkDelta(smallest float64) error {
 // countQueries steps one agent of the algorithm through the run in dimension 1 with zero answers and
 // counts what it asks. Every algorithm's number of queries depends on public facts only.
 func (e *Experiment) countQueries() (int, error) {
-	rounds := e.file.root.Rounds
+	rounds := e.file.steps
 	alg, err := e.factory(agent.Env{Agents: e.file.topo.Agents, Dim: 1, Records: 1, Rounds: rounds, Init: tensor.Vec{0}})
 	if err != nil {
 		return 0, err
@@ -210,7 +214,7 @@ func (e *Experiment) calibrateOne(pl *plan) error {
 	pl.limited = p.TargetEpsilon > 0 && !repl.Claim
 	key := calibrationKey{p.Accountant, p.Noise, p.adjacency, e.model.Dim(), pl.rate, p.NoiseMultiplier, pl.queries, p.TargetEpsilon, p.TargetDelta, repl.draws(), 0}
 	if repl.Claim {
-		key.claim = e.file.root.Rounds
+		key.claim = e.file.steps
 	}
 	c, ok := calibrated.Load(key)
 	if !ok {

@@ -128,7 +128,7 @@ func (r *running) summarize() Summary {
 	last := r.evaluations[len(r.evaluations)-1]
 	s := Summary{
 		Name: e.file.root.Name, Algorithm: e.file.alg.Name, Dataset: e.file.data.Dataset, Model: e.file.mod.Name,
-		Parameters: e.model.Dim(), Agents: e.file.topo.Agents, Rounds: e.file.root.Rounds, Seed: e.file.root.Seed,
+		Parameters: e.model.Dim(), Agents: e.file.topo.Agents, Rounds: e.file.steps, Seed: e.file.root.Seed,
 		Loss: Figure(last.Loss.Mean), ConsensusDistance: Figure(last.Consensus),
 		Privacy: r.privacyLines(), Noise: "simulated", Links: r.world.sim.Stats(),
 		ConfigDigest: e.Digest(), Engine: EngineVersion, Arithmetic: e.arithmetic(), Notes: r.notes(),

@@ -78,8 +78,8 @@ func (f *Fit) Describe(q *agent.Query) (account.Release, error) {
 		return account.Release{}, config.Bad("point", len(q.At), "as many values as the model has parameters")
 	}
 	clip, s := f.bound()/(f.Normaliser*2*f.Lambda), shift(f.Adjacency)
-	if !math.IsInf(clip, 1) {
-		s += (2*f.tolerance()/(2*f.Lambda) + 0x1p-23*f.largest()) / clip * (1 + 1e-12)
+	if !math.IsInf(clip, 1) { // for the next power of two, so that owners of about the same size have one sensitivity
+		s += (2*f.tolerance()/f.bound() + 0x1p-23) * math.Exp2(math.Ceil(math.Log2(f.Normaliser))) * (1 + 1e-12)
 	}
 	return account.Release{Oracle: FitName, Adjacency: f.Adjacency, Unit: f.Unit, Sampler: account.Sampler{Kind: account.FullBatch},
 		Parts: []account.Part{{Name: "model", Clip: clip, Shift: s, Norm: account.L2, Dim: f.Dim}}, Scale: 1}, nil
