@@ -313,9 +313,11 @@ func (e *Experiment) calibrateAgent(pl *plan) error {
 		}
 		own.events = make([]account.Event, len(builds))
 		for k, build := range builds {
-			if own.events[k], err = build(pl.noiseMultiplier); err != nil {
+			ev, err := build(pl.noiseMultiplier)
+			if err != nil {
 				return err
 			}
+			own.events[k] = account.Shared(ev)
 		}
 	}
 	return nil

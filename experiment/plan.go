@@ -233,6 +233,7 @@ func (e *Experiment) calibrateOne(pl *plan) error {
 		return err
 	}
 	pl.event, err = m.Event(r)
+	pl.event = account.Shared(pl.event)
 	return err
 }
 

@@ -120,6 +120,7 @@ func (g *Gate) event(m Mechanism, noise float64, r account.Release) (account.Eve
 	}
 	ev, err := m.Event(r)
 	if err == nil {
+		ev = account.Shared(ev)
 		r.Parts = slices.Clone(r.Parts) // the oracle's own may change
 		g.last.release, g.last.noise, g.last.mechanism, g.last.event = r, noise, m, ev
 	}
