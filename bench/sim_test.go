@@ -38,7 +38,7 @@ func TestSimRefuses(t *testing.T) {
 
 func BenchmarkWakes(b *testing.B) {
 	for b.Loop() {
-		c := SimCase{10_000, 100}
+		c := SimCase{1_000, 100}
 		r, err := c.measure(3, 1)
 		if err != nil {
 			b.Fatal(err)

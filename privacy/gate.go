@@ -118,9 +118,8 @@ func (g *Gate) event(m Mechanism, noise float64, r account.Release) (account.Eve
 	if g.last.mechanism != nil && noise == g.last.noise && equalReleases(&r, &g.last.release) {
 		return g.last.event, nil
 	}
-	ev, err := m.Event(r)
+	ev, err := eventOf(m, r)
 	if err == nil {
-		ev = account.Shared(ev)
 		r.Parts = slices.Clone(r.Parts) // the oracle's own may change
 		g.last.release, g.last.noise, g.last.mechanism, g.last.event = r, noise, m, ev
 	}
