@@ -3,6 +3,7 @@ package algo
 import (
 	"encoding/binary"
 	"fmt"
+	"math"
 	"slices"
 	"strings"
 
@@ -37,7 +38,8 @@ type GossipADMM struct {
 	p    *GossipADMMParams
 	self agent.ID
 	objective
-	step int // gradient steps taken in this wake
+	agents int // in the run
+	step   int // gradient steps taken in this wake
 
 	degree float64 // Σ_h W_lh
 	x      tensor.Vec
@@ -78,7 +80,7 @@ func NewGossipADMM(decode func(any) error) (agent.Factory, error) {
 		if err != nil {
 			return nil, err
 		}
-		a := &GossipADMM{p: p, self: env.Self, objective: o, active: -1, x: make(tensor.Vec, env.Dim), u: make(tensor.Vec, 2*env.Dim), g: make(tensor.Vec, env.Dim)}
+		a := &GossipADMM{p: p, self: env.Self, objective: o, agents: env.Agents, active: -1, x: make(tensor.Vec, env.Dim), u: make(tensor.Vec, 2*env.Dim), g: make(tensor.Vec, env.Dim)}
 		if p.Start == "init" {
 			copy(a.x, env.Init)
 		}
@@ -222,7 +224,10 @@ func (a *GossipADMM) AppendState(b []byte) []byte {
 	b = binary.LittleEndian.AppendUint64(b, uint64(len(a.x)))
 	b = agent.AppendVec(binary.LittleEndian.AppendUint64(b, uint64(len(a.edges))), a.x)
 	for k := range a.edges {
-		for _, v := range a.edges[k].vectors() {
+		e := &a.edges[k]
+		b = binary.LittleEndian.AppendUint64(b, uint64(e.id))
+		b = binary.LittleEndian.AppendUint64(b, math.Float64bits(e.weight))
+		for _, v := range e.vectors() {
 			b = agent.AppendVec(b, v)
 		}
 	}
@@ -233,18 +238,37 @@ func (e *admmEdge) vectors() []tensor.Vec {
 	return []tensor.Vec{e.copied, e.z[0], e.z[1], e.duals[0], e.duals[1]}
 }
 
-// LoadState reads AppendState's bytes into an agent that has had its Start.
+// LoadState reads AppendState's bytes.
 func (a *GossipADMM) LoadState(b []byte) error {
 	s := agent.ReadState(b, admmTag)
-	if d, n := s.Uint64(), s.Uint64(); d != uint64(len(a.x)) || n != uint64(len(a.edges)) {
-		return fmt.Errorf("%w: dimension %d and %d edges, this agent has %d and %d", agent.ErrState, d, n, len(a.x), len(a.edges))
+	d, n := s.Uint64(), s.Uint64()
+	if d != uint64(len(a.x)) || n >= uint64(a.agents) {
+		return fmt.Errorf("%w: dimension %d and %d neighbors, this run has %d and %d agents", agent.ErrState, d, n, len(a.x), a.agents)
 	}
 	s.Vec(a.x)
+	view := agent.View{}
+	var vectors [][5]tensor.Vec
+	for range n {
+		if s.Err() != nil {
+			break
+		}
+		view.In = append(view.In, agent.Neighbor{ID: agent.ID(s.Uint64()), Weight: math.Float64frombits(s.Uint64())})
+		var vs [5]tensor.Vec
+		for k := range vs {
+			vs[k] = make(tensor.Vec, d)
+			s.Vec(vs[k])
+		}
+		vectors = append(vectors, vs)
+	}
+	if err := s.Close(); err != nil {
+		return err
+	}
+	a.link(&view)
 	for k := range a.edges {
-		for _, v := range a.edges[k].vectors() {
-			s.Vec(v)
+		for m, v := range a.edges[k].vectors() {
+			copy(v, vectors[k][m])
 		}
 	}
 	a.active = -1
-	return s.Close()
+	return nil
 }

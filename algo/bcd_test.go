@@ -1,0 +1,557 @@
+package algo_test
+
+import (
+	"bytes"
+	"context"
+	"encoding/binary"
+	"errors"
+	"math"
+	"slices"
+	"testing"
+
+	"gonum.org/v1/gonum/mat"
+
+	"sotto/agent"
+	"sotto/algo"
+	"sotto/config"
+	"sotto/privacy"
+	"sotto/sim"
+	"sotto/tensor"
+	"sotto/topology"
+)
+
+// bowl is a private loss h/2 |θ - b|²: it answers its gradient, and its minimiser with a regulariser to "fit".
+type bowl struct {
+	h, b   float64
+	limit  int // answers left
+	asked  map[string]int
+	factor []float64
+}
+
+func (*bowl) Begin(uint64, []agent.Neighbor) {}
+
+func (g *bowl) Answer(q *agent.Query, dst tensor.Vec) error {
+	if g.limit == 0 {
+		return privacy.ErrExhausted
+	}
+	g.limit--
+	g.asked[q.Oracle]++
+	g.factor = append(g.factor, q.Noise)
+	for k := range dst {
+		b := g.b * float64(k+1)
+		if q.Oracle == "fit" {
+			dst[k] = float32(b)
+		} else {
+			dst[k] = float32(g.h * (float64(q.At[k]) - b))
+		}
+	}
+	return nil
+}
+
+const personalAgents, personalDim = 12, 2
+
+// weights are objective weights on a ring with chords, all different.
+func weights(i, j int) float64 {
+	if i > j {
+		i, j = j, i
+	}
+	if j-i == 1 || j-i == personalAgents-1 || j-i == 5 {
+		return .3 + float64(i*7+j)/20
+	}
+	return 0
+}
+
+func personalGraph(t *testing.T) *topology.Graph {
+	t.Helper()
+	rows := make([][]agent.Neighbor, personalAgents)
+	for i := range rows {
+		for j := range rows {
+			if w := weights(i, j); i != j && w > 0 {
+				rows[i] = append(rows[i], agent.Neighbor{ID: agent.ID(j), Weight: w})
+			}
+		}
+	}
+	g, err := topology.FromRows("test", make([]float64, personalAgents), rows)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return g
+}
+
+func records(i int) int { return 10 + 3*i }
+
+const mostRecords = 10 + 3*(personalAgents-1)
+
+// personalConfig is an algorithm's agents, each with a bowl.
+func personalConfig(t *testing.T, name string, wakes uint64, decode func(any) error) (sim.AsyncConfig, []*bowl) {
+	t.Helper()
+	f := factory(t, name, decode)
+	cfg := sim.AsyncConfig{Graph: personalGraph(t), Dim: personalDim, Wakes: wakes, Workers: 1, Seed: 3, Pairs: algo.PacingOf(name) == algo.Pairs}
+	var bowls []*bowl
+	for i := range personalAgents {
+		a, err := f(agent.Env{Self: agent.ID(i), Agents: personalAgents, Dim: personalDim, Records: records(i), MostRecords: mostRecords, Rounds: wakes, Init: tensor.Vec{.5, -1}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		b := &bowl{h: .1 + float64(i%4)/5, b: math.Sin(float64(i)), limit: 1 << 30, asked: map[string]int{}}
+		bowls = append(bowls, b)
+		cfg.Agents = append(cfg.Agents, sim.Agent{Algorithm: a, Gate: b})
+	}
+	return cfg, bowls
+}
+
+func newAsync(t *testing.T, cfg sim.AsyncConfig) *sim.Async {
+	t.Helper()
+	s, err := sim.NewAsync(cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+func advance(t *testing.T, s *sim.Async, until uint64) {
+	t.Helper()
+	if err := s.Run(context.Background(), until); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// personal runs an algorithm to its end.
+func personal(t *testing.T, name string, wakes uint64, decode func(any) error) (*sim.Async, []*bowl) {
+	t.Helper()
+	cfg, bowls := personalConfig(t, name, wakes, decode)
+	s := newAsync(t, cfg)
+	advance(t, s, wakes)
+	return s, bowls
+}
+
+// solution is the minimiser of Q in double precision, for the first coordinate (the k-th is k+1 times that): the system
+// D_ii (1 + μ c_i (h_i + 2 λ_i)) Θ_i - Σ_j W_ij Θ_j = D_ii μ c_i h_i b_i. With prop it is model propagation's, where h is 1 and
+// there is no regulariser.
+func solution(t *testing.T, mu float64, prop bool) []float64 {
+	t.Helper()
+	a, y := mat.NewDense(personalAgents, personalAgents, nil), mat.NewVecDense(personalAgents, nil)
+	for i := range personalAgents {
+		h, lambda := .1+float64(i%4)/5, 1/float64(records(i))
+		if prop {
+			h, lambda = 1, 0
+		}
+		c, d := float64(records(i))/mostRecords, 0.
+		for j := range personalAgents {
+			if i != j {
+				a.Set(i, j, -weights(i, j))
+				d += weights(i, j)
+			}
+		}
+		a.Set(i, i, d*(1+mu*c*(h+2*lambda)))
+		y.SetVec(i, d*mu*c*h*math.Sin(float64(i)))
+	}
+	var x mat.VecDense
+	if err := x.SolveVec(a, y); err != nil {
+		t.Fatal(err)
+	}
+	return x.RawVector().Data
+}
+
+func near(t *testing.T, what string, s *sim.Async, want []float64, tolerance float64) {
+	t.Helper()
+	for i, w := range want {
+		for k, x := range s.Params(i) {
+			if d := math.Abs(float64(x) - w*float64(k+1)); d > tolerance*float64(k+1) {
+				t.Errorf("%s: agent %d coordinate %d is %g, the linear system gives %g", what, i, k, x, w*float64(k+1))
+			}
+		}
+	}
+}
+
+func bcd(edit func(*algo.BCDParams)) func(any) error {
+	return set(func(p *algo.BCDParams) {
+		p.Mu, p.Smoothness = .7, .7
+		if edit != nil {
+			edit(p)
+		}
+	})
+}
+
+// Block coordinate descent, gossip ADMM and model propagation reach what a linear solver finds (a run in double precision
+// comes within 1e-12; vectors here are float32).
+func TestPersonalModelsReachTheMinimiser(t *testing.T) {
+	s, _ := personal(t, "bcd", 40_000, bcd(nil))
+	near(t, "bcd", s, solution(t, .7, false), 2e-6)
+
+	admm := set(func(p *algo.GossipADMMParams) { p.Mu, p.Smoothness, p.LocalSteps = .7, .7, 30 })
+	s, _ = personal(t, "gossip-admm", 20_000, admm)
+	near(t, "gossip-admm", s, solution(t, .7, false), 1e-5)
+
+	s, _ = personal(t, "model-propagation", 20_000, set(func(p *algo.FitParams) { p.Mu = .7 }))
+	near(t, "model-propagation", s, solution(t, .7, true), 2e-6)
+}
+
+// μ large: every agent's own minimiser. μ small: one common model.
+func TestMuRangesFromLocalToCommon(t *testing.T) {
+	local, _ := personal(t, "bcd", 20_000, bcd(func(p *algo.BCDParams) { p.Mu, p.Lambda = 1e6, 1e-9 }))
+	for i := range personalAgents {
+		if d := math.Abs(float64(local.Params(i)[0]) - math.Sin(float64(i))); d > 1e-4 {
+			t.Errorf("μ = 1e6: agent %d is %g away from its own minimiser", i, d)
+		}
+	}
+	common, _ := personal(t, "bcd", 40_000, bcd(func(p *algo.BCDParams) { p.Mu = 1e-4 }))
+	lo, hi := math.Inf(1), math.Inf(-1)
+	for i := range personalAgents {
+		lo, hi = min(lo, float64(common.Params(i)[0])), max(hi, float64(common.Params(i)[0]))
+	}
+	if hi-lo > 1e-3 {
+		t.Errorf("μ = 1e-4: models lie %g apart", hi-lo)
+	}
+}
+
+// objectiveOf is Q of the first coordinate.
+func objectiveOf(x []float64, mu float64) float64 {
+	q := 0.
+	for i := range x {
+		d := 0.
+		for j := range x {
+			if i != j {
+				d += weights(i, j)
+				q += weights(i, j) * (x[i] - x[j]) * (x[i] - x[j]) / 4
+			}
+		}
+		h, lambda, c := .1+float64(i%4)/5, 1/float64(records(i)), float64(records(i))/mostRecords
+		q += mu * d * c * (h/2*(x[i]-math.Sin(float64(i)))*(x[i]-math.Sin(float64(i))) + lambda*x[i]*x[i])
+	}
+	return q
+}
+
+// Q falls on every wake by at least the gradient step's share |∇_i Q|²/(2 B_i), and the update is Θ_i - ∇_i Q/B_i. With a
+// smoothness far below the true one it rises (negative control).
+func TestObjectiveFallsOnEveryWake(t *testing.T) {
+	risen := func(smoothness float64) (rises int) {
+		const mu, wakes = .7, 400
+		cfg, _ := personalConfig(t, "bcd", wakes, bcd(func(p *algo.BCDParams) { p.Smoothness = smoothness }))
+		s := newAsync(t, cfg)
+		clock := sim.NewClock(3, personalAgents, nil)
+		x := make([]float64, personalAgents)
+		for range wakes {
+			w, _ := clock.Next()
+			before, i := objectiveOf(x, mu), int(w.Agent)
+			advance(t, s, s.Round()+1)
+			d, pull := 0., 0.
+			for j := range personalAgents {
+				if j != i {
+					d += weights(i, j)
+					pull += weights(i, j) * x[j]
+				}
+			}
+			h, lambda, c := .1+float64(i%4)/5, 1/float64(records(i)), float64(records(i))/mostRecords
+			gradient := d*(x[i]+mu*c*(h*(x[i]-math.Sin(float64(i)))+2*lambda*x[i])) - pull
+			b := d * (1 + mu*c*(smoothness+2*lambda))
+			want := x[i] - gradient/b
+			x[i] = float64(s.Params(i)[0])
+			if math.Abs(x[i]-want) > 1e-6*max(1, math.Abs(want)) {
+				t.Fatalf("agent %d went to %g, a gradient step to %g", i, x[i], want)
+			}
+			if smoothness >= .7 && objectiveOf(x, mu) > before-gradient*gradient/(2*b)+1e-6 {
+				t.Fatalf("Q fell by %g, at least %g is guaranteed", before-objectiveOf(x, mu), gradient*gradient/(2*b))
+			}
+			if objectiveOf(x, mu) > before+1e-9 {
+				rises++
+			}
+		}
+		return rises
+	}
+	if n := risen(.7); n > 0 {
+		t.Errorf("Q rose on %d wakes", n)
+	}
+	if n := func() int {
+		f := factory(t, "bcd", bcd(func(p *algo.BCDParams) { p.Mu, p.Smoothness = 50, 1e-3 }))
+		a, err := f(agent.Env{Agents: 2, Dim: 1, Records: 1000, MostRecords: 1000, Rounds: 9, Init: tensor.Vec{0}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		view := &agent.View{In: []agent.Neighbor{{ID: 1, Weight: 1}}}
+		var out agent.Output
+		q, rises := math.Inf(1), 0
+		for range 5 { // a lone loss (θ - 1)²/2 with the neighbor at 0
+			step(t, a, agent.Input{Kind: agent.Wake, View: view, Inbox: []agent.Message{{From: 1, Body: tensor.Vec{0}}}}, &out)
+			at := float64(out.Query.At[0])
+			step(t, a, agent.Input{Kind: agent.Answer, View: view, Answer: tensor.Vec{float32(at - 1)}}, &out)
+			x := float64(a.Params()[0])
+			now := x*x/2 + 50*((x-1)*(x-1)/2+x*x/1000)
+			if now > q {
+				rises++
+			}
+			q = now
+		}
+		return rises
+	}(); n == 0 {
+		t.Error("Q never rose with a smoothness a thousand times too small")
+	}
+}
+
+func step(t *testing.T, a agent.Algorithm, in agent.Input, out *agent.Output) {
+	t.Helper()
+	out.Reset()
+	if err := a.Step(&in, out); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// After its updates an agent asks and sends nothing more; when the budget is spent before, likewise.
+func TestUpdatesEnd(t *testing.T) {
+	s, bowls := personal(t, "bcd", 2000, bcd(func(p *algo.BCDParams) { p.AgentUpdates = []int{3, 5} }))
+	g := personalGraph(t)
+	var sent uint64
+	for i, b := range bowls {
+		want := []int{3, 5}[i%2]
+		if b.asked["grad-full"] != want {
+			t.Errorf("agent %d asked %d times, want %d", i, b.asked["grad-full"], want)
+		}
+		sent += uint64((want + 1) * g.Degree(agent.ID(i)))
+	}
+	if got := s.Stats().Sent; got != sent {
+		t.Errorf("%d messages, want %d: one to each neighbor at the start and after each update", got, sent)
+	}
+	cfg, bowls := personalConfig(t, "bcd", 2000, bcd(func(p *algo.BCDParams) { p.Updates = 9 }))
+	for _, b := range bowls {
+		b.limit = 4
+	}
+	s = newAsync(t, cfg)
+	advance(t, s, 2000)
+	for i, b := range bowls {
+		if b.asked["grad-full"] != 4 || !s.Params(i).Finite() {
+			t.Errorf("agent %d got %d answers of 4", i, b.asked["grad-full"])
+		}
+	}
+	if n := s.Stats().Exhausted; n != personalAgents {
+		t.Errorf("%d refusals, want one for each agent", n)
+	}
+}
+
+// A warm start asks fit once, propagates without asking, and then descends; noise factors reach the gate.
+func TestWarmStart(t *testing.T) {
+	s, bowls := personal(t, "bcd", 3000, bcd(func(p *algo.BCDParams) {
+		p.Start, p.Propagate, p.Updates, p.Alloc, p.Contraction = "fit", 7, 4, "expected", .99
+	}))
+	for i, b := range bowls {
+		if b.asked["fit"] != 1 || b.asked["grad-full"] != 4 {
+			t.Errorf("agent %d asked %v", i, b.asked)
+		}
+		if f := b.factor; f[0] != 0 || !slices.IsSortedFunc(f[1:], func(a, b float64) int { return -compare(a, b) }) || f[4] != 1 || f[1] <= 1 {
+			t.Errorf("agent %d: noise factors %v, want 0 for the fit and then falling to 1", i, f)
+		}
+	}
+	if n := s.Stats().Idle; n == 0 {
+		t.Error("no agent was ever done")
+	}
+}
+
+func compare(a, b float64) int {
+	switch {
+	case a < b:
+		return -1
+	case a > b:
+		return 1
+	}
+	return 0
+}
+
+// The duals of an edge's two ends cancel after its first exchange, and both ends hold the same secondary variables: what
+// is sent is enough to run the algorithm.
+func TestGossipADMMEdgesAgree(t *testing.T) {
+	f := factory(t, "gossip-admm", set(func(p *algo.GossipADMMParams) { p.Mu, p.LocalSteps, p.Rho = .7, 3, .4 }))
+	var ends [2]agent.Algorithm
+	views := [2]*agent.View{{In: []agent.Neighbor{{ID: 1, Weight: .8}}}, {In: []agent.Neighbor{{ID: 0, Weight: .8}}}}
+	var out agent.Output
+	for i := range ends {
+		var err error
+		if ends[i], err = f(agent.Env{Self: agent.ID(i), Agents: 2, Dim: 1, Records: 5, MostRecords: 5, Init: tensor.Vec{0}}); err != nil {
+			t.Fatal(err)
+		}
+		step(t, ends[i], agent.Input{Kind: agent.Start, View: views[i]}, &out)
+	}
+	for round := range 6 {
+		var sent [2]tensor.Vec
+		for i, a := range ends {
+			step(t, a, agent.Input{Kind: agent.Wake, View: views[i], Peer: agent.ID(1 - i)}, &out)
+			for out.Query != nil {
+				answer := tensor.Vec{out.Query.At[0] - float32(1-2*i)} // losses (θ - 1)²/2 and (θ + 1)²/2
+				step(t, a, agent.Input{Kind: agent.Answer, View: views[i], Answer: answer}, &out)
+			}
+			sent[i] = slices.Clone(out.Outbox[0].Body)
+		}
+		for i, a := range ends {
+			in := agent.Input{Kind: agent.Exchange, View: views[i], Peer: agent.ID(1 - i), Inbox: []agent.Message{{From: agent.ID(1 - i), Body: sent[1-i]}}}
+			step(t, a, in, &out)
+		}
+		// A checkpoint ends with copy, Z of the own and the other model, Λ of both: five vectors of one value.
+		var z, duals [2][2]float32
+		for i, a := range ends {
+			var v [5]float32
+			b := a.AppendState(nil)
+			for k := range v {
+				v[k] = math.Float32frombits(binary.LittleEndian.Uint32(b[len(b)-20+4*k:]))
+			}
+			z[i], duals[i] = [2]float32{v[1], v[2]}, [2]float32{v[3], v[4]}
+		}
+		for m := range 2 { // the own model of one end is the other model of the other
+			if z[0][m] != z[1][1-m] {
+				t.Errorf("round %d: the ends hold Z = %v and %v", round, z[0], z[1])
+			}
+			if s := math.Abs(float64(duals[0][m] + duals[1][1-m])); s > 1e-6 {
+				t.Errorf("round %d: duals of model %d sum to %g", round, m, s)
+			}
+		}
+	}
+}
+
+// The factors make noise proportional to C^(-(T-1-t)/root), which is the optimum of spec 7; the ratios of final errors to
+// those of an equal split, for T = 100 with one agent and basic composition, were computed for the specification.
+func TestClaim17(t *testing.T) {
+	const T = 100
+	wakes := make([]uint64, T)
+	for i := range wakes {
+		wakes[i] = uint64(i)
+	}
+	for _, c := range []struct{ contraction, paper, late float64 }{{.99, 1.085, .973}, {.95, 4.23, .567}, {.9, 51.4, .222}} {
+		ratio := func(alloc string) float64 {
+			a := algo.Allocation{Alloc: alloc, Contraction: c.contraction, Root: 3}
+			f := a.Factors(T, wakes, 1, T)
+			budget := 0. // Σ 1/noise is what basic composition spends
+			for _, x := range f {
+				budget += 1 / x
+			}
+			weighted, equal := 0., 0.
+			for t, x := range f {
+				w := math.Pow(c.contraction, float64(T-1-t))
+				s := x * budget / T // noise at the budget that an equal split of noise 1 spends
+				weighted, equal = weighted+w*s*s, equal+w
+			}
+			return weighted / equal
+		}
+		if got := ratio("paper"); math.Abs(got/c.paper-1) > 2e-3 {
+			t.Errorf("C = %g: the published allocation's error is %.4g of an equal split's, want %g", c.contraction, got, c.paper)
+		}
+		if got := ratio("late"); math.Abs(got/c.late-1) > 2e-3 {
+			t.Errorf("C = %g: the corrected allocation's error is %.4g of an equal split's, want %g", c.contraction, got, c.late)
+		}
+		if got := ratio("expected"); math.Abs(got/c.late-1) > 2e-3 {
+			t.Errorf("C = %g: with one agent the expected wakes are the wakes, ratio %.4g, want %g", c.contraction, got, c.late)
+		}
+	}
+}
+
+// The recursion P_{t+1} = C P_t + b_t unrolls to Σ C^(T-1-t) b_t: noise of the last wake enters with weight 1, where the
+// published bound has C^(T-1).
+func TestClaim16(t *testing.T) {
+	const T, c = 50, .9
+	for at := range T {
+		p := 0.
+		for k := range T {
+			b := 0.
+			if k == at {
+				b = 1
+			}
+			p = c*p + b
+		}
+		if want := math.Pow(c, float64(T-1-at)); math.Abs(p-want) > 1e-12 {
+			t.Fatalf("noise at wake %d has weight %g, want %g", at, p, want)
+		}
+		if published := math.Pow(c, float64(at)); at == T-1 && !(p > 100*published) {
+			t.Errorf("noise of the last wake weighs %g, the published bound %g", p, published)
+		}
+	}
+	// The optimum for the published weights is what alloc paper does: on the true weights it is worse than doing nothing,
+	// on its own it is not.
+	wakes := make([]uint64, T)
+	for i := range wakes {
+		wakes[i] = uint64(i)
+	}
+	score := func(alloc string, weight func(k int) float64) float64 {
+		a := algo.Allocation{Alloc: alloc, Contraction: c, Root: 3}
+		f, budget, sum := a.Factors(T, wakes, 1, T), 0., 0.
+		for _, x := range f {
+			budget += 1 / x
+		}
+		for k, x := range f {
+			sum += weight(k) * x * x * budget * budget / T / T
+		}
+		return sum
+	}
+	truth := func(k int) float64 { return math.Pow(c, float64(T-1-k)) }
+	published := func(k int) float64 { return math.Pow(c, float64(k)) }
+	if !(score("late", truth) < score("equal", truth) && score("equal", truth) < score("paper", truth)) {
+		t.Error("on the true weights late, equal, paper is not the order of errors")
+	}
+	if !(score("paper", published) < score("equal", published)) {
+		t.Error("on the published weights their own optimum is worse than an equal split")
+	}
+}
+
+func TestPersonalRefuses(t *testing.T) {
+	for _, c := range []struct {
+		key  string
+		edit func(*algo.BCDParams)
+	}{
+		{"mu", func(p *algo.BCDParams) { p.Mu = 0 }},
+		{"lambda", func(p *algo.BCDParams) { p.Lambda = -1 }},
+		{"confidence", func(p *algo.BCDParams) { p.Confidence = 2 }},
+		{"smoothness", func(p *algo.BCDParams) { p.Smoothness = math.Inf(1) }},
+		{"alloc", func(p *algo.BCDParams) { p.Alloc = "early" }},
+		{"contraction", func(p *algo.BCDParams) { p.Alloc, p.Updates = "late", 3 }},
+		{"contraction", func(p *algo.BCDParams) { p.Contraction = .5 }},
+		{"alloc_root", func(p *algo.BCDParams) { p.Alloc, p.Updates, p.Contraction, p.Root = "late", 3, .9, 5 }},
+		{"updates", func(p *algo.BCDParams) { p.Alloc, p.Contraction = "late", .9 }},
+		{"updates", func(p *algo.BCDParams) { p.Updates = -1 }},
+		{"agent_updates", func(p *algo.BCDParams) { p.AgentUpdates = []int{0} }},
+		{"start", func(p *algo.BCDParams) { p.Start = "warm" }},
+		{"fit_lambda", func(p *algo.BCDParams) { p.FitLambda = .1 }},
+		{"propagate", func(p *algo.BCDParams) { p.Propagate = 1 }},
+		{"norm", func(p *algo.BCDParams) { p.Norm = "paper" }},
+	} {
+		_, err := algo.New("bcd", set(c.edit))
+		var bad *config.Error
+		if !errors.As(err, &bad) || bad.Key != c.key {
+			t.Errorf("%s: %v", c.key, err)
+		}
+	}
+	// Where counts are private λ and c must be given.
+	f := factory(t, "bcd", bcd(nil))
+	if _, err := f(agent.Env{Agents: 2, Dim: 1, Init: tensor.Vec{0}}); err == nil {
+		t.Error("m_i was used although it is private")
+	}
+	f = factory(t, "bcd", bcd(func(p *algo.BCDParams) { p.Lambda, p.Confidence = .01, 1 }))
+	if _, err := f(agent.Env{Agents: 2, Dim: 1, Init: tensor.Vec{0}}); err != nil {
+		t.Error(err)
+	}
+}
+
+// A run that is restored in its middle goes on with the same bits, and damage is refused.
+func TestPersonalCheckpoints(t *testing.T) {
+	for name, decode := range map[string]func(any) error{
+		"bcd":               bcd(func(p *algo.BCDParams) { p.Start, p.Propagate = "fit", 2 }),
+		"gossip-admm":       set(func(p *algo.GossipADMMParams) { p.Start = "fit" }),
+		"model-propagation": func(any) error { return nil },
+	} {
+		start := func() *sim.Async {
+			cfg, _ := personalConfig(t, name, 90, decode)
+			cfg.Faults = sim.Faults{Drop: .2, Churn: .3, ChurnPeriod: 2}
+			return newAsync(t, cfg)
+		}
+		whole, half, again := start(), start(), start()
+		advance(t, whole, 90)
+		advance(t, half, 40)
+		state := half.AppendState(nil)
+		if err := again.LoadState(state); err != nil {
+			t.Fatalf("%s: %v", name, err)
+		}
+		advance(t, again, 90)
+		if !bytes.Equal(whole.AppendState(nil), again.AppendState(nil)) {
+			t.Errorf("%s: the restored run ends in another state", name)
+		}
+		for i := 0; i < len(state); i += 97 {
+			if err := start().LoadState(state[:i]); !errors.Is(err, agent.ErrState) && !errors.Is(err, agent.ErrMessage) {
+				t.Errorf("%s: a checkpoint cut at %d gave %v", name, i, err)
+			}
+		}
+	}
+}
