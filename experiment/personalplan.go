@@ -256,12 +256,51 @@ func (e *Experiment) calibratePersonal() error {
 			return err
 		}
 	}
+	made := map[eventOf]account.Event{}
 	for i := range e.plans {
-		q := &e.plans[of[keys[i]]]
-		pl := &e.plans[i]
-		pl.noiseMultiplier, pl.personal.fit, pl.personal.events = q.noiseMultiplier, q.personal.fit, q.personal.events
+		q, pl := &e.plans[of[keys[i]]], &e.plans[i]
+		pl.noiseMultiplier, pl.personal.fit = q.noiseMultiplier, q.personal.fit
+		if pl.personal.epsilon == 0 {
+			continue
+		}
+		for k, a := range pl.personal.asks {
+			r, err := e.personalRelease(pl, a.oracle)
+			if err != nil {
+				return err
+			}
+			id := eventOf{of[keys[i]], k, r.Parts[0].Clip}
+			if _, ok := made[id]; !ok {
+				ev, err := e.personalEvent(pl, a, r, pl.noiseMultiplier)
+				if err != nil {
+					return err
+				}
+				made[id] = account.Shared(ev)
+			}
+			pl.personal.events = append(pl.personal.events, made[id])
+		}
 	}
 	return nil
+}
+
+// eventOf names an event of a plan: agents that share a plan have the same but for the clip of their fits.
+type eventOf struct {
+	plan, ask int
+	clip      float64
+}
+
+// personalEvent is what one of an agent's queries costs at a noise multiplier.
+func (e *Experiment) personalEvent(pl *plan, a ask, r account.Release, scale float64) (account.Event, error) {
+	if a.oracle == oracle.FitName && pl.personal.fit != nil {
+		return pl.personal.fit.Event(r)
+	}
+	m, err := e.mechanism(scale)
+	if err == nil && a.noise != 0 {
+		m, err = privacy.Scaled(m, a.noise)
+	}
+	if err != nil {
+		return account.Event{}, err
+	}
+	return m.Event(r)
 }
 
 // calibrateAgent sets the noise multiplier that makes all that the agent asks cost its budget, the fit's own share first.
@@ -269,8 +308,7 @@ func (e *Experiment) calibrateAgent(pl *plan) error {
 	p, own := &e.file.priv, pl.personal
 	target := account.Budget{Epsilon: own.epsilon, Delta: p.TargetDelta}
 	run := account.Plan{Accountant: p.Accountant, Adjacency: p.adjacency, Unit: account.Record(), Rate: 1, NoiseMultiplier: p.NoiseMultiplier}
-	builds := make([]func(scale float64) (account.Event, error), len(own.asks))
-	for k, a := range own.asks {
+	for _, a := range own.asks {
 		r, err := e.personalRelease(pl, a.oracle)
 		if err != nil {
 			return err
@@ -279,46 +317,24 @@ func (e *Experiment) calibrateAgent(pl *plan) error {
 			if own.fit, err = e.warmMechanism(r); err != nil {
 				return err
 			}
-			ev, err := own.fit.Event(r)
-			if err != nil {
-				return err
-			}
-			builds[k] = func(float64) (account.Event, error) { return ev, nil }
-		} else {
-			builds[k] = func(scale float64) (account.Event, error) {
-				m, err := e.mechanism(scale)
-				if err == nil && a.noise != 0 {
-					m, err = privacy.Scaled(m, a.noise)
-				}
-				if err != nil {
-					return account.Event{}, err
-				}
-				return m.Event(r)
-			}
 		}
-		build := builds[k]
-		run.Steps = append(run.Steps, account.PlanStep{Times: a.times, Event: func(scale, _ float64) (account.Event, error) { return build(scale) }})
+		run.Steps = append(run.Steps, account.PlanStep{Times: a.times, Event: func(scale, _ float64) (account.Event, error) {
+			return e.personalEvent(pl, a, r, scale)
+		}})
 	}
 	pl.noiseMultiplier = p.NoiseMultiplier
-	if own.epsilon > 0 {
-		res, err := account.Noise(run, target)
-		if errors.Is(err, account.ErrInfeasible) && p.WarmEpsilon >= own.epsilon {
-			return e.file.at("privacy", config.Bad("warm_epsilon", p.WarmEpsilon, fmt.Sprintf("below the budget %g of the whole run", own.epsilon)))
-		}
-		if err != nil {
-			return err
-		}
-		if pl.noiseMultiplier = res.NoiseMultiplier; pl.noiseMultiplier == 0 { // no query, no cost
-			pl.noiseMultiplier = 1
-		}
-		own.events = make([]account.Event, len(builds))
-		for k, build := range builds {
-			ev, err := build(pl.noiseMultiplier)
-			if err != nil {
-				return err
-			}
-			own.events[k] = account.Shared(ev)
-		}
+	if own.epsilon == 0 {
+		return nil
+	}
+	res, err := account.Noise(run, target)
+	if errors.Is(err, account.ErrInfeasible) && p.WarmEpsilon >= own.epsilon {
+		return e.file.at("privacy", config.Bad("warm_epsilon", p.WarmEpsilon, fmt.Sprintf("below the budget %g of the whole run", own.epsilon)))
+	}
+	if err != nil {
+		return err
+	}
+	if pl.noiseMultiplier = res.NoiseMultiplier; pl.noiseMultiplier == 0 { // no query, no cost
+		pl.noiseMultiplier = 1
 	}
 	return nil
 }
