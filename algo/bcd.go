@@ -145,6 +145,11 @@ func (a *BCD) Updates() (uint64, bool) {
 	return a.updates, a.updates != unlimited && a.propagate != unlimited
 }
 
+// PlansWakes reports whether the agent spreads its budget over wakes whose numbers it has to know beforehand (Env.Wakes).
+func (a *BCD) PlansWakes() bool {
+	return a.updates > 0 && (a.p.Alloc == "late" || a.p.Alloc == "paper")
+}
+
 // FitLambda is the λ with which the answer of oracle "fit" minimises.
 func (a *BCD) FitLambda() float64 {
 	if a.p.FitLambda > 0 {

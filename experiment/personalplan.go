@@ -67,7 +67,7 @@ func (e *Experiment) planPersonal() error {
 		return err
 	}
 	e.plans = make([]plan, len(e.parts))
-	smallest := math.Inf(1)
+	largest := 0.
 	for i := range e.plans {
 		pl := &e.plans[i]
 		pl.rate, pl.personal = 1, &personalPlan{epsilon: p.TargetEpsilon}
@@ -77,17 +77,12 @@ func (e *Experiment) planPersonal() error {
 		m := len(e.parts[i])
 		if p.adjacency == account.AddRemove {
 			pl.batch = p.BatchSize
-			smallest = p.BatchSize // the public constants' own record count
-			if p.MinRecords > 0 {
-				smallest = float64(p.MinRecords)
-			}
+			largest = max(p.BatchSize, float64(p.MinRecords)) // the public constants' own record count
 			continue
 		}
 		pl.records, pl.batch = m, float64(max(1, m))
 		e.mostRecords = max(e.mostRecords, m)
-		if m > 0 {
-			smallest = min(smallest, float64(m))
-		}
+		largest = max(largest, float64(m))
 	}
 	if err := e.planAsks(); err != nil {
 		return err
@@ -95,7 +90,7 @@ func (e *Experiment) planPersonal() error {
 	if p.Mechanism == "none" {
 		return nil
 	}
-	if err := e.checkDelta(smallest); err != nil {
+	if err := e.checkDelta(max(1, largest), "largest"); err != nil {
 		return err
 	}
 	return e.calibratePersonal()
@@ -130,15 +125,13 @@ func (e *Experiment) planAsks() error {
 // countWakes returns how often each agent is going to wake, and where the algorithm wants to know it, fills wakesOf.
 func (e *Experiment) countWakes() ([]uint64, error) {
 	counts := make([]uint64, len(e.plans))
-	var told struct {
-		Alloc string `toml:"alloc"`
+	env := e.env(0)
+	env.Dim, env.Init = 1, tensor.Vec{0}
+	first, err := e.factory(env)
+	if err != nil {
+		return nil, e.file.at("algorithm", err)
 	}
-	if e.file.alg.Name == "bcd" {
-		if err := e.file.section("algorithm")(&told); err != nil {
-			return nil, err
-		}
-	}
-	if told.Alloc == "late" || told.Alloc == "paper" {
+	if a, ok := first.(interface{ PlansWakes() bool }); ok && a.PlansWakes() {
 		e.wakesOf = make([][]uint64, len(e.plans))
 	}
 	c, err := e.clock()

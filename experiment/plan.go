@@ -51,7 +51,7 @@ func (e *Experiment) planPrivacy() error {
 	if p.Mechanism == "none" {
 		return nil
 	}
-	if err := e.checkDelta(smallest); err != nil {
+	if err := e.checkDelta(smallest, "smallest"); err != nil {
 		return err
 	}
 	return e.calibrate()
@@ -78,17 +78,17 @@ func (pl *plan) setBatch(p *privacyParams, m float64, draws int) error {
 }
 
 // checkDelta refuses a delta at which a mechanism may publish a whole record.
-func (e *Experiment) checkDelta(smallest float64) error {
+func (e *Experiment) checkDelta(n float64, owner string) error {
 	p := &e.file.priv
-	if p.TargetDelta < 1/smallest {
+	if p.TargetDelta < 1/n {
 		return nil
 	}
 	if !p.understands(overrideDelta) {
 		err := config.Bad("target_delta", p.TargetDelta,
-			fmt.Sprintf("below 1/n = %.3g for the public n = %.0f of the smallest owner, better below 1/(10 n); at 1/n a mechanism may publish one whole record; i_understand = [\"delta\"] overrides and is recorded", 1/smallest, smallest))
+			fmt.Sprintf("below 1/n = %.3g for the public n = %.0f of the %s owner, better below 1/(10 n); at 1/n a mechanism may publish one whole record; i_understand = [\"delta\"] overrides and is recorded", 1/n, n, owner))
 		return fmt.Errorf("%w: %w", privacy.ErrRefused, e.file.at("privacy", err))
 	}
-	e.overrides = append(e.overrides, fmt.Sprintf("target_delta %g is not below 1/n for the smallest owner, n = %.0f", p.TargetDelta, smallest))
+	e.overrides = append(e.overrides, fmt.Sprintf("target_delta %g is not below 1/n for the %s owner, n = %.0f", p.TargetDelta, owner, n))
 	return nil
 }
 

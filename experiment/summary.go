@@ -10,6 +10,7 @@ import (
 	"text/tabwriter"
 	"time"
 
+	"sotto/algo"
 	"sotto/privacy/account"
 	"sotto/sim"
 )
@@ -100,7 +101,8 @@ type Summary struct {
 	Parameters        int           `json:"parameters"`
 	Agents            int           `json:"agents"`
 	Topology          Graph         `json:"topology"`
-	Rounds            uint64        `json:"rounds"`
+	Rounds            uint64        `json:"rounds"`           // or wakes of all agents together:
+	Pacing            string        `json:"pacing,omitempty"` // "wakes" or "pairs" for algorithms without rounds
 	Seed              uint64        `json:"seed"`
 	Accuracy          *Range        `json:"accuracy,omitempty"` // absent for regression
 	Loss              Figure        `json:"loss"`               // mean over agents, test records
@@ -134,6 +136,7 @@ func (r *running) summarize() Summary {
 		ConfigDigest: e.Digest(), Engine: EngineVersion, Arithmetic: e.arithmetic(), Notes: r.notes(),
 	}
 	s.Replication = e.file.repl.switches()
+	s.Pacing = map[algo.Pacing]string{algo.Wakes: "wakes", algo.Pairs: "pairs"}[e.file.pacing]
 	for i := range e.plans {
 		s.ClaimedEpsilon = max(s.ClaimedEpsilon, Figure(e.plans[i].claim))
 	}
@@ -254,7 +257,11 @@ func (s *Summary) WriteTable(w io.Writer) error {
 	row("algorithm", "%s, %s with %d parameters on %s", s.Algorithm, s.Model, s.Parameters, s.Dataset)
 	row("agents", "%d", s.Agents)
 	row("graph", "%s", s.Topology.text())
-	row("rounds", "%d", s.Rounds)
+	if s.Pacing == "" {
+		row("rounds", "%d", s.Rounds)
+	} else {
+		row("wakes", "%d of all agents together", s.Rounds)
+	}
 	if s.Accuracy != nil {
 		row("accuracy", "%.2f %% mean, %.2f min, %.2f max", 100*float64(s.Accuracy.Mean), 100*float64(s.Accuracy.Min), 100*float64(s.Accuracy.Max))
 	}
@@ -273,7 +280,11 @@ func (s *Summary) WriteTable(w io.Writer) error {
 	if l := s.Links; l.Dropped+l.Late+l.OneSided > 0 {
 		row("links", "%d messages, %d dropped, %d late, %d stale, %d one-sided", l.Sent, l.Dropped, l.Late, l.Stale, l.OneSided)
 	}
-	row("time", "%.2f s, %.4f s per round", s.Seconds, s.SecondsPerRound)
+	if s.Pacing == "" {
+		row("time", "%.2f s, %.4f s per round", s.Seconds, s.SecondsPerRound)
+	} else {
+		row("time", "%.2f s, %.3g s per wake", s.Seconds, s.SecondsPerRound)
+	}
 	row("time split", "%s", s.Split.text())
 	row("run directory", "%s", s.Run)
 	if err := t.Flush(); err != nil {
