@@ -35,6 +35,11 @@ type Async struct {
 	clock  *Clock
 	nodes  []node
 	levels levels
+
+	// Without faults everybody has an agent's last broadcast at once. Nothing but that broadcast is then kept, close together,
+	// because with many agents a wake costs what it has to fetch from memory.
+	counts []uint32   // broadcasts so far, by agent
+	bodies tensor.Vec // the last one's Dim values, by agent
 }
 
 // node is what the runtime keeps for one agent. A wake writes its own agent's node, or its two in a pair, and reads those
@@ -75,9 +80,8 @@ func NewAsync(cfg AsyncConfig) (*Async, error) {
 	if cfg.Replay != nil {
 		s.clock = Replay(cfg.Replay)
 	}
-	slab := make(tensor.Vec, n*cfg.Dim) // the first message of every agent
-	for i := range s.nodes {
-		s.nodes[i].sent = []posted{{msg: agent.Message{Body: slab[i*cfg.Dim : i*cfg.Dim : (i+1)*cfg.Dim]}}}[:0]
+	if l == nil && !cfg.Pairs {
+		s.counts, s.bodies = make([]uint32, n), make(tensor.Vec, n*cfg.Dim)
 	}
 	return s, s.each(n, func(w *worker, i int) error {
 		if l.away(agent.ID(i), 0) {
@@ -255,6 +259,14 @@ func (s *Async) begin(w *worker, i agent.ID, now float64, inbox []agent.Message)
 // hear fills w.inbox with the newest message of every agent that i hears.
 func (s *Async) hear(w *worker, i agent.ID, now float64) {
 	w.inbox = w.inbox[:0]
+	if s.links == nil {
+		for _, nb := range s.cfg.Graph.In(i) {
+			if c := s.counts[nb.ID]; c > 0 {
+				w.inbox = append(w.inbox, agent.Message{From: nb.ID, To: agent.Broadcast, Round: uint64(c - 1), Body: s.body(nb.ID)})
+			}
+		}
+		return
+	}
 	for _, nb := range s.cfg.Graph.In(i) {
 		if m := s.links.newest(s.nodes[nb.ID].sent, nb.ID, i, now); m != nil {
 			w.inbox = append(w.inbox, *m)
@@ -283,23 +295,37 @@ func (s *Async) stepOne(w *worker, i agent.ID, now float64) error {
 			}
 			return fmt.Errorf("message to %d in a wake that is for a broadcast", m.To)
 		}
-		s.broadcast(nd, i, now, &w.out.Outbox[k])
+		if err := s.broadcast(nd, i, now, &w.out.Outbox[k]); err != nil {
+			return err
+		}
 	}
 	return nil
 }
 
-func (s *Async) broadcast(nd *node, i agent.ID, now float64, m *agent.Message) {
+// body is agent i's last broadcast where there are no faults.
+func (s *Async) body(i agent.ID) tensor.Vec {
+	lo, hi := int(i)*s.cfg.Dim, (int(i)+1)*s.cfg.Dim
+	return s.bodies[lo:hi:hi]
+}
+
+func (s *Async) broadcast(nd *node, i agent.ID, now float64, m *agent.Message) error {
+	if len(m.Body) != s.cfg.Dim || m.Mass != 0 {
+		return fmt.Errorf("a broadcast of %d values and mass %g in a run whose models have %d values", len(m.Body), m.Mass, s.cfg.Dim)
+	}
 	receivers := s.cfg.Graph.Out(i)
 	nd.stats.Sent += uint64(len(receivers))
-	nd.stats.Vectors += float64(len(receivers)) * float64(len(m.Body)) / float64(s.cfg.Dim)
+	nd.stats.Vectors += float64(len(receivers))
 	nd.bytes += uint64(len(receivers)) * uint64(agent.MessageSize(len(m.Body)))
+	seq := nd.seq
+	nd.seq++
 	if s.links == nil {
-		nd.sent = nd.sent[:0] // everybody has it at once
-	} else {
-		for _, nb := range receivers {
-			if s.links.lost(i, nb.ID, nd.seq) {
-				nd.stats.Dropped++
-			}
+		s.counts[i] = uint32(nd.seq)
+		copy(s.body(i), m.Body)
+		return nil
+	}
+	for _, nb := range receivers {
+		if s.links.lost(i, nb.ID, seq) {
+			nd.stats.Dropped++
 		}
 	}
 	at := len(nd.sent)
@@ -309,12 +335,12 @@ func (s *Async) broadcast(nd *node, i agent.ID, now float64, m *agent.Message) {
 		nd.sent = append(nd.sent, posted{})
 	}
 	p := &nd.sent[at]
-	p.seq, p.time = nd.seq, now
-	p.msg = agent.Message{From: i, To: agent.Broadcast, Round: nd.seq, Mass: m.Mass, Body: append(p.msg.Body[:0], m.Body...)}
-	nd.seq++
-	if s.links != nil && len(nd.sent) > 1 {
+	p.seq, p.time = seq, now
+	p.msg = agent.Message{From: i, To: agent.Broadcast, Round: seq, Body: append(p.msg.Body[:0], m.Body...)}
+	if len(nd.sent) > 1 {
 		nd.sent = s.links.forget(nd.sent, s.cfg.Graph, i, now)
 	}
+	return nil
 }
 
 // pair steps both ends of a pairwise wake and exchanges their messages, all at once. A lost message undoes the meeting

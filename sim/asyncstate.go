@@ -21,6 +21,9 @@ func (s *Async) AppendState(b []byte) []byte {
 		for _, c := range nd.stats.counters() {
 			b = u64(b, *c)
 		}
+		if s.counts != nil && nd.seq > 0 {
+			b = agent.AppendVec(b, s.body(agent.ID(i)))
+		}
 		b = u64(b, uint64(len(nd.sent)))
 		for k := range nd.sent {
 			p := &nd.sent[k]
@@ -78,6 +81,14 @@ func (s *Async) loadNode(r *agent.State, i int) error {
 	nd.stats.Vectors = math.Float64frombits(r.Uint64())
 	for _, c := range nd.stats.counters() {
 		*c = r.Uint64()
+	}
+	if s.counts != nil {
+		if nd.seq > math.MaxUint32 {
+			return fmt.Errorf("%w: %d broadcasts", agent.ErrState, nd.seq)
+		}
+		if s.counts[i] = uint32(nd.seq); nd.seq > 0 {
+			r.Vec(s.body(agent.ID(i)))
+		}
 	}
 	nd.sent = nd.sent[:0]
 	for range r.Uint64() {

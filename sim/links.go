@@ -77,7 +77,7 @@ type posted struct {
 // newest returns the last message of from that to has received by now, nil without any. history is in order of sending.
 func (l *links) newest(history []posted, from, to agent.ID, now float64) *agent.Message {
 	for k := len(history) - 1; k >= 0; k-- {
-		if l == nil || l.arrived(&history[k], from, to, now) {
+		if l.arrived(&history[k], from, to, now) {
 			return &history[k].msg
 		}
 	}
