@@ -43,6 +43,7 @@ type Experiment struct {
 
 	// Of personal models:
 	mostRecords int
+	local       localNoise // of mechanism local-dp
 	replay      []sim.Wake
 	wakesOf     [][]uint64 // by agent, where an algorithm is told beforehand
 }
@@ -252,7 +253,8 @@ type world struct {
 	sim     runtimeSim
 	ledgers []*ledger.Memory
 	watch   *stopwatch
-	agents  []sim.Agent // of asynchronous runs
+	agents  []sim.Agent   // of asynchronous runs
+	trained *data.Dataset // what oracles read: the training records, or their perturbed release
 }
 
 // start builds every agent with its own ledger, oracle and gate. A resumed run hands in what its ledgers
@@ -264,6 +266,14 @@ func (e *Experiment) start(workers int, restored [][]ledger.Record) (*world, err
 	if workers <= 0 {
 		workers = runtime.GOMAXPROCS(0)
 	}
+	w.trained = e.split.Train
+	var released [][]ledger.Record
+	if f.priv.Mechanism == localMechanism {
+		var err error
+		if w.trained, released, err = e.perturb(workers); err != nil {
+			return nil, f.at("privacy", err)
+		}
+	}
 	pool := oracle.NewSplitPool(workers / n) // more workers than agents share their batches
 	agents := make([]sim.Agent, n)
 	for i := range agents {
@@ -272,7 +282,7 @@ func (e *Experiment) start(workers int, restored [][]ledger.Record) (*world, err
 		if err != nil {
 			return nil, f.at("privacy", err)
 		}
-		oracles, err := e.oracles(i, pool, w.watch)
+		oracles, err := e.oracles(i, pool, w)
 		if err != nil {
 			return nil, f.at("privacy", err)
 		}
@@ -291,8 +301,15 @@ func (e *Experiment) start(workers int, restored [][]ledger.Record) (*world, err
 			if err := w.ledgers[i].Restore(restored[i]); err != nil {
 				return nil, fmt.Errorf("%w: agent %d: %w", ErrCheckpoint, i, err)
 			}
-		} else if err := e.recordOverrides(w.ledgers[i]); err != nil {
-			return nil, err
+		} else {
+			if released != nil {
+				if err := w.ledgers[i].Restore(released[i]); err != nil {
+					return nil, err
+				}
+			}
+			if err := e.recordOverrides(w.ledgers[i]); err != nil {
+				return nil, err
+			}
 		}
 		alg, err := e.factory(e.env(i))
 		if err != nil {
@@ -325,13 +342,13 @@ func (e *Experiment) env(i int) agent.Env {
 }
 
 // oracles are what agent i's gate may ask of its data.
-func (e *Experiment) oracles(i int, pool *oracle.Pool, watch *stopwatch) (map[string]privacy.Oracle, error) {
+func (e *Experiment) oracles(i int, pool *oracle.Pool, w *world) (map[string]privacy.Oracle, error) {
 	f, p := e.file, &e.plans[i]
 	if p.personal != nil {
-		return e.personalOracles(i, pool, watch)
+		return e.personalOracles(i, pool, w)
 	}
 	grad := &oracle.Gradient{
-		Model: e.model, Records: oracle.Records{Data: e.split.Train, Index: e.parts[i]},
+		Model: e.model, Records: oracle.Records{Data: w.trained, Index: e.parts[i]},
 		Rate: p.rate, ExpectedBatch: p.batch, Clip: f.priv.MaxGradNorm,
 		Adjacency: f.priv.adjacency, Unit: account.Record(), Pool: pool, Exact: f.priv.Noise == "exact",
 		Draws: f.repl.draws(), Augment: f.data.Augmentation,
@@ -339,7 +356,7 @@ func (e *Experiment) oracles(i int, pool *oracle.Pool, watch *stopwatch) (map[st
 	if err := grad.Validate(); err != nil {
 		return nil, err
 	}
-	return map[string]privacy.Oracle{"grad": timedOracle{grad, watch}}, nil
+	return map[string]privacy.Oracle{"grad": timedOracle{grad, w.watch}}, nil
 }
 
 func (e *Experiment) recordOverrides(l ledger.Ledger) error {
@@ -362,6 +379,8 @@ func (e *Experiment) mechanism(noiseMultiplier float64) (privacy.Mechanism, erro
 	switch p := &e.file.priv; {
 	case e.sealed():
 		return privacy.NewMechanism("sealed", 0)
+	case p.Mechanism == localMechanism:
+		return privacy.NewMechanism("released", 0)
 	case p.Mechanism == "laplace":
 		return privacy.New("laplace", func(params any) error {
 			params.(*privacy.Laplace).Scale = noiseMultiplier

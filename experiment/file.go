@@ -270,8 +270,15 @@ func (p *privacyParams) validate(algorithm string) error {
 		if err := p.validateNoise(); err != nil {
 			return err
 		}
+	case localMechanism:
+		if !personal {
+			return config.Bad("mechanism", p.Mechanism, "gaussian or none with algorithm "+algorithm)
+		}
+		if err := p.validateLocal(); err != nil {
+			return err
+		}
 	default:
-		return config.Bad("mechanism", p.Mechanism, "one of gaussian, laplace, none")
+		return config.Bad("mechanism", p.Mechanism, "one of gaussian, laplace, local-dp, none")
 	}
 	if !(p.MaxGradNorm > 0) {
 		return config.Bad("max_grad_norm", p.MaxGradNorm, "above 0")

@@ -215,9 +215,9 @@ func (e *Experiment) startWakes(w *world, agents []sim.Agent, workers int) error
 }
 
 // personalOracles are what agent i's plan asks for.
-func (e *Experiment) personalOracles(i int, pool *oracle.Pool, watch *stopwatch) (map[string]privacy.Oracle, error) {
+func (e *Experiment) personalOracles(i int, pool *oracle.Pool, w *world) (map[string]privacy.Oracle, error) {
 	p := &e.plans[i]
-	records := oracle.Records{Data: e.split.Train, Index: e.parts[i]}
+	records := oracle.Records{Data: w.trained, Index: e.parts[i]}
 	m := map[string]privacy.Oracle{}
 	for _, a := range p.personal.asks {
 		if m[a.oracle] != nil {
@@ -237,7 +237,7 @@ func (e *Experiment) personalOracles(i int, pool *oracle.Pool, watch *stopwatch)
 		if err := full.Validate(); err != nil {
 			return nil, err
 		}
-		m[a.oracle] = timedOracle{full, watch}
+		m[a.oracle] = timedOracle{full, w.watch}
 	}
 	return m, nil
 }
@@ -256,7 +256,7 @@ func (e *Experiment) full(p *plan, name string) *oracle.Full {
 func (e *Experiment) fit(p *plan, lambda float64) *oracle.Fit {
 	glm, _ := model.Linear(e.model) // planPersonal has refused others
 	radius := math.Inf(1)
-	if e.file.priv.Mechanism != "none" {
+	if p := e.file.priv.Mechanism; p != "none" && p != localMechanism {
 		if radius = e.file.priv.FeatureNorm; radius == 0 {
 			radius = 1
 		}

@@ -88,6 +88,7 @@ var personalCases = map[string][]string{
 	"add-remove":  {"privacy.adjacency=add-remove", "privacy.batch_size=50", "algorithm.lambda=0.02", "algorithm.confidence=0.5"},
 	"pairs":       {"algorithm.name=gossip-admm", "algorithm.updates=0", "algorithm.local_steps=2"},
 	"faults":      {"faults.drop=0.2", "faults.latency=1.5", "faults.churn=0.2"},
+	"local-dp":    {"privacy.mechanism=local-dp", "privacy.accountant=pld", "algorithm.start=fit", "algorithm.fit_lambda=0.1"},
 	"unlimited":   {"algorithm.updates=0"},
 }
 
@@ -136,6 +137,12 @@ func TestPersonalBudgets(t *testing.T) {
 				planned := uint64(e.plans[l.Agent].queries)
 				if eps := float64(l.Epsilon.Upper); eps > target || l.Charges == planned && eps < .97*target {
 					t.Errorf("agent %d spent %g of %g in %d charges of %d planned", l.Agent, eps, target, l.Charges, planned)
+				}
+				if name == "local-dp" {
+					planned += 2 // features and labels; what follows is charged as nothing
+					if float64(l.Epsilon.Upper) < .97 {
+						t.Errorf("agent %d spent %g of 1", l.Agent, float64(l.Epsilon.Upper))
+					}
 				}
 				if l.Charges > planned || l.Charges == 0 && name != "faults" {
 					t.Errorf("agent %d: %d charges, %d planned", l.Agent, l.Charges, planned)

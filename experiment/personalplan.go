@@ -93,6 +93,9 @@ func (e *Experiment) planPersonal() error {
 	if err := e.checkDelta(max(1, largest), "largest"); err != nil {
 		return err
 	}
+	if p.Mechanism == localMechanism {
+		return e.file.at("privacy", e.calibrateLocal())
+	}
 	return e.calibratePersonal()
 }
 

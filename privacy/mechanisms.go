@@ -17,6 +17,7 @@ var Mechanisms = map[string]func(decode func(params any) error) (Mechanism, erro
 	"laplace":             newLaplace,
 	"none":                func(func(any) error) (Mechanism, error) { return None{}, nil },
 	"randomized-response": newRandomizedResponse,
+	"released":            func(func(any) error) (Mechanism, error) { return Released{}, nil },
 	"sealed":              func(func(any) error) (Mechanism, error) { return Sealed{}, nil },
 	"truncated-gaussian":  newTruncatedGaussian,
 	"truncated-laplace":   newTruncatedLaplace,
@@ -61,7 +62,7 @@ func Scaled(m Mechanism, factor float64) (Mechanism, error) {
 	case KNorm:
 		m.Scale *= factor
 		return m, nil
-	case None, Sealed:
+	case None, Sealed, Released:
 		return m, nil
 	}
 	return nil, fmt.Errorf("%w: the noise of mechanism %T has no scale that a query may change", ErrQuery, m)
