@@ -103,9 +103,9 @@ func (c SimCase) measure(seconds float64, workers int) (SimReport, error) {
 	}
 	r.AgentBytes = (float64(heap()) - float64(loaded)) / float64(c.Agents)
 
-	run := func(for_ time.Duration, most uint64) (wakes uint64, took, cpu time.Duration, err error) {
+	run := func(limit time.Duration, most uint64) (wakes uint64, took, cpu time.Duration, err error) {
 		began, spent, first := time.Now(), processorTime(), s.Round()
-		for took < for_ && s.Round()-first < most && err == nil {
+		for took < limit && s.Round()-first < most && err == nil {
 			err = s.Run(context.Background(), s.Round()+4096)
 			took = time.Since(began)
 		}
