@@ -66,6 +66,7 @@ type PrivacyLine struct {
 	Members    int      `json:"members,omitempty"` // size of the group
 	Epsilon    Bounds   `json:"epsilon"`
 	Delta      float64  `json:"delta"`
+	Target     Figure   `json:"target_epsilon,omitempty"` // the agent's own budget, of personal models
 	Adjacency  string   `json:"adjacency"`
 	Unit       string   `json:"unit"`
 	Accountant string   `json:"accountant"`
@@ -169,6 +170,9 @@ func (r *running) privacyLines() []PrivacyLine {
 			Adjacency: p.adjacency.String(), Unit: account.Record().String(), Accountant: p.Accountant, Charges: r.charges[i],
 			Noise: Figure(r.e.plans[i].noiseMultiplier), SampleRate: r.e.plans[i].rate, Overrides: r.e.overrides,
 		}
+		if own := r.e.plans[i].personal; own != nil {
+			l.Target = Figure(own.epsilon)
+		}
 		return l
 	}
 	if len(r.spent) <= manyAgents {
@@ -236,6 +240,9 @@ func (r *running) notes() []string {
 	}
 	if on := r.e.file.repl.switches(); on != "" {
 		n = append(n, "replication of a published procedure that is not sound: "+on)
+	}
+	if r.e.file.pacing != algo.Rounds && p.Mechanism != "none" {
+		n = append(n, "metric objective is computed from training records without noise: the simulation sees it, no agent does")
 	}
 	if s := r.world.sim.Stats(); s.OneSided > 0 {
 		n = append(n, fmt.Sprintf("%d links lost one direction of a round: the mean of all models is then not preserved", s.OneSided))

@@ -29,9 +29,10 @@ type Gate struct {
 
 	round uint64
 	live  []agent.Neighbor
-	last  struct { // release, its noise and its event, all public
-		release   account.Release
+	last  struct { // query, release, mechanism and event, all public
+		oracle    string
 		noise     float64
+		release   account.Release
 		mechanism Mechanism
 		event     account.Event
 	}
@@ -93,13 +94,13 @@ func (g *Gate) Describe(q *agent.Query) (account.Release, account.Event, error) 
 			return none, account.Event{}, fmt.Errorf("%w: the mechanism adds integers and oracle %q gives none; quantise = true charges the rounding of its values instead", ErrRefused, q.Oracle)
 		}
 	}
-	ev, err := g.event(m, q.Noise, r)
+	ev, err := g.event(q, m, r)
 	return r, ev, err
 }
 
 // mechanismOf is the mechanism that answers q: its oracle's or the gate's, with the query's factor on the noise.
 func (g *Gate) mechanismOf(q *agent.Query) (Mechanism, error) {
-	if g.last.mechanism != nil && q.Noise == g.last.noise && q.Oracle == g.last.release.Oracle {
+	if g.last.mechanism != nil && q.Noise == g.last.noise && q.Oracle == g.last.oracle {
 		return g.last.mechanism, nil
 	}
 	m, ok := g.byOracle[q.Oracle]
@@ -114,14 +115,14 @@ func (g *Gate) mechanismOf(q *agent.Query) (Mechanism, error) {
 
 // event is the mechanism's event of r. It remembers the last one, because most queries release the same and
 // ledgers recognise an event that is made once and reused.
-func (g *Gate) event(m Mechanism, noise float64, r account.Release) (account.Event, error) {
-	if g.last.mechanism != nil && noise == g.last.noise && equalReleases(&r, &g.last.release) {
+func (g *Gate) event(q *agent.Query, m Mechanism, r account.Release) (account.Event, error) {
+	if g.last.mechanism != nil && q.Noise == g.last.noise && q.Oracle == g.last.oracle && equalReleases(&r, &g.last.release) {
 		return g.last.event, nil
 	}
 	ev, err := eventOf(m, r)
 	if err == nil {
 		r.Parts = slices.Clone(r.Parts) // the oracle's own may change
-		g.last.release, g.last.noise, g.last.mechanism, g.last.event = r, noise, m, ev
+		g.last.oracle, g.last.noise, g.last.release, g.last.mechanism, g.last.event = q.Oracle, q.Noise, r, m, ev
 	}
 	return ev, err
 }

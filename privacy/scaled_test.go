@@ -105,6 +105,31 @@ func TestQueriesScaleNoise(t *testing.T) {
 	}
 }
 
+// Two oracles with one description and mechanisms of their own are not taken for one another.
+func TestOraclesOfOneDescription(t *testing.T) {
+	quiet, errQ := privacy.NewGaussian(1)
+	loud, errL := privacy.NewGaussian(9)
+	if err := errors.Join(errQ, errL); err != nil {
+		t.Fatal(err)
+	}
+	g := privacy.NewSimulatedGate(ledger.NewMemory(nil), quiet, map[string]privacy.Oracle{"a": zeros{"v", account.L2, 1}, "v": zeros{"v", account.L2, 1}}, 1, 0)
+	g.Use("v", loud)
+	var events [4]account.Event
+	for k, name := range []string{"a", "v", "a", "v"} {
+		if err := g.Answer(&agent.Query{Oracle: name}, make(tensor.Vec, 1)); err != nil {
+			t.Fatal(err)
+		}
+		_, ev, err := g.Describe(&agent.Query{Oracle: name})
+		if err != nil {
+			t.Fatal(err)
+		}
+		events[k] = ev
+	}
+	if events[0] == events[1] || events[0] != events[2] || events[1] != events[3] {
+		t.Errorf("events %v", events)
+	}
+}
+
 // An oracle may have a mechanism of its own; the others keep the gate's, whatever order they are asked in.
 func TestOraclesWithTheirOwnMechanism(t *testing.T) {
 	gaussian, err := privacy.NewGaussian(1)
