@@ -216,8 +216,8 @@ func (a *Adjacency) objective(name string) (*Graph, error) {
 			}
 		}
 	}
-	g.similar = true
-	g.link()
+	g.similar, g.symmetric = true, true // both rows of a link have its weight
+	g.outStart, g.out = g.start, g.in
 	return g, nil
 }
 
