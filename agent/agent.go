@@ -26,12 +26,14 @@ const Broadcast ID = ^ID(0)
 type Kind uint8
 
 const (
-	// Start comes once, before anything else. The outbox is what round 0 delivers.
+	// Start comes once, before anything else. The outbox is what round 0 delivers. An agent that joins a running
+	// asynchronous experiment finds its neighbors' newest messages in Inbox.
 	Start Kind = iota + 1
 	// Round carries all messages of one synchronous round in Inbox.
 	Round
-	// Wake says that the agent's own clock rang. In a pairwise wake Peer is the other end and the
-	// outbox may hold one message, to Peer.
+	// Wake says that the agent's own clock rang; Inbox has the newest message of every neighbor that was heard so
+	// far, new or not. In a pairwise wake Inbox is empty, Peer is the other end and the outbox may hold one
+	// message, to Peer.
 	Wake
 	// Exchange delivers the peer's message of a pairwise wake.
 	Exchange
@@ -89,9 +91,12 @@ type Env struct {
 	Agents  int        // number of agents in the experiment
 	Dim     int        // length of the parameter vector
 	Records int        // the PUBLIC record count of this agent; 0 where the count is private
-	Rounds  uint64     // planned communication rounds (or wakes)
+	Rounds  uint64     // planned communication rounds, or wakes of all agents together
 	Init    tensor.Vec // common initial parameters, length Dim; copy, do not keep
 	Rho     float64    // max(|λ_2|, |λ_n|) of the first round's mixing matrix; 1 where it is not known
+
+	MostRecords int      // largest PUBLIC record count of any agent; 0 where counts are private
+	Wakes       []uint64 // numbers of this agent's wakes among those of all agents, where they are known beforehand
 }
 
 // Input is one step's argument. Only the fields that Kind names are set.
@@ -140,6 +145,7 @@ type Query struct {
 	Oracle string
 	At     tensor.Vec
 	Clip   float64 // public norm of this query; 0 means the configured one
+	Noise  float64 // public factor on the configured noise; 0 means 1
 }
 
 // Message is one vector on its way from one agent to another. The runtime stamps From and Round of what

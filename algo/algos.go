@@ -19,7 +19,32 @@ var Algorithms = map[string]Constructor{
 	"gossip-sgd": NewGossipSGD,
 	"central":    NewCentral,
 	"local":      NewLocal,
+
+	"bcd":               NewBCD,
+	"gossip-admm":       NewGossipADMM,
+	"local-fit":         NewLocalFit,
+	"model-propagation": NewModelPropagation,
 }
+
+// Pacing says how a runtime drives an algorithm.
+type Pacing uint8
+
+const (
+	Rounds Pacing = iota // synchronous rounds
+	Wakes                // agents wake by their own clocks and broadcast
+	Pairs                // agents wake with one neighbor and exchange one message
+)
+
+// asynchronous lists the algorithms that have no rounds.
+var asynchronous = map[string]Pacing{
+	"bcd":               Wakes,
+	"gossip-admm":       Pairs,
+	"local-fit":         Wakes,
+	"model-propagation": Wakes,
+}
+
+// PacingOf returns how the named algorithm is driven.
+func PacingOf(name string) Pacing { return asynchronous[name] }
 
 // New returns the factory of the named algorithm; an unknown name is a config.Error on key "name".
 func New(name string, decode func(params any) error) (agent.Factory, error) {

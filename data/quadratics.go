@@ -31,7 +31,7 @@ func (p *QuadraticsParams) validate() error {
 	case !(p.Spread >= 0 && p.Spread <= 100):
 		return config.Bad("spread", p.Spread, "0 to 100")
 	}
-	return affordable("dim", p.Dim, p.Agents*p.Dim, p.Dim)
+	return affordable("dim", p.Dim, p.Agents*p.Dim, p.Dim, maxCells)
 }
 
 // Curvature returns h_r for r from 0.

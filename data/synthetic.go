@@ -1,6 +1,7 @@
 package data
 
 import (
+	"fmt"
 	"math/rand/v2"
 	"strconv"
 
@@ -10,18 +11,32 @@ import (
 
 // LinearTasksParams are the parameters of "linear-tasks".
 type LinearTasksParams struct {
-	Agents     int     `toml:"agents"`      // groups, 1 to 100,000; default 100
+	Agents     int     `toml:"agents"`      // groups, 1 to 1,000,000; default 100
 	Dim        int     `toml:"dim"`         // features, 2 to 10,000; default 100
 	MinRecords int     `toml:"records_min"` // training records of each agent are uniform in
 	MaxRecords int     `toml:"records_max"` // [records_min, records_max]; default 10 and 100
 	Flip       float64 `toml:"flip"`        // probability that a label is wrong, 0 to .5; default .05
 	Test       int     `toml:"test"`        // test records of each agent; default 100
+	// TestAgents gives test records to that many agents only, evenly spaced: i n/k for i = 0 .. k-1. 0: to all.
+	TestAgents int `toml:"test_agents,omitempty"`
 }
+
+// GoString is what digests cover: without test_agents as it was before there was such a key.
+func (p LinearTasksParams) GoString() string {
+	s := fmt.Sprintf("data.LinearTasksParams{Agents:%d, Dim:%d, MinRecords:%d, MaxRecords:%d, Flip:%#v, Test:%d", p.Agents, p.Dim, p.MinRecords, p.MaxRecords, p.Flip, p.Test)
+	if p.TestAgents > 0 {
+		s += fmt.Sprintf(", TestAgents:%d", p.TestAgents)
+	}
+	return s + "}"
+}
+
+// generatedCells bounds the numbers of a generated part: 4 GiB.
+const generatedCells = 1 << 30
 
 func (p *LinearTasksParams) validate() error {
 	switch {
-	case p.Agents < 1 || p.Agents > 100_000:
-		return config.Bad("agents", p.Agents, "1 to 100,000")
+	case p.Agents < 1 || p.Agents > 1_000_000:
+		return config.Bad("agents", p.Agents, "1 to 1,000,000")
 	case p.Dim < 2 || p.Dim > 10_000:
 		return config.Bad("dim", p.Dim, "2 to 10,000")
 	case p.MinRecords < 1:
@@ -33,12 +48,19 @@ func (p *LinearTasksParams) validate() error {
 	case p.Test < 1 || p.Test > 100_000:
 		return config.Bad("test", p.Test, "1 to 100,000")
 	}
-	return affordable("agents", p.Agents, p.Agents*max(p.MaxRecords, p.Test), p.Dim)
+	if p.TestAgents < 0 || p.TestAgents > p.Agents {
+		return config.Bad("test_agents", p.TestAgents, "0 (all) to the number of agents")
+	}
+	tested := p.TestAgents
+	if tested == 0 {
+		tested = p.Agents
+	}
+	return affordable("agents", p.Agents, max(p.Agents*p.MaxRecords, tested*p.Test), p.Dim, generatedCells)
 }
 
-func affordable(key string, found, records, dim int) error {
-	if records > maxCells/dim {
-		return config.Bad(key, found, "values that give at most 2^28 numbers in all")
+func affordable(key string, found, records, dim, most int) error {
+	if records > most/dim {
+		return config.Bad(key, found, fmt.Sprintf("values that give at most %d numbers in all", most))
 	}
 	return nil
 }
@@ -56,6 +78,10 @@ func linearTasks(decode func(any) error, src Source) (*Split, error) {
 	if err := p.validate(); err != nil {
 		return nil, err
 	}
+	tested := p.TestAgents
+	if tested == 0 {
+		tested = p.Agents
+	}
 	r := rand.New(rand.NewPCG(src.Seed, 0x6c696e656172))
 	hidden := tensor.NewMat(p.Agents, p.Dim)
 	sizes := make([]int, p.Agents)
@@ -63,7 +89,9 @@ func linearTasks(decode func(any) error, src Source) (*Split, error) {
 	for i := range p.Agents {
 		hidden.Row(i)[0], hidden.Row(i)[1] = float32(r.NormFloat64()), float32(r.NormFloat64())
 		sizes[i] = p.MinRecords + r.IntN(p.MaxRecords-p.MinRecords+1)
-		tests[i] = p.Test
+	}
+	for k := range tested {
+		tests[k*p.Agents/tested] = p.Test
 	}
 	split := &Split{Train: sphere(r, hidden, sizes, p.Flip), Test: sphere(r, hidden, tests, p.Flip), Hidden: hidden}
 	return split.seal(p, src.Seed, nil), nil
@@ -135,7 +163,7 @@ func leastSquares(decode func(any) error, src Source) (*Split, error) {
 	case p.Test < 1 || p.Test > 1_000_000:
 		return nil, config.Bad("test", p.Test, "1 to 1,000,000")
 	}
-	if err := affordable("agents", p.Agents, max(p.Agents*p.Records, p.Test), p.Dim); err != nil {
+	if err := affordable("agents", p.Agents, max(p.Agents*p.Records, p.Test), p.Dim, maxCells); err != nil {
 		return nil, err
 	}
 	r := rand.New(rand.NewPCG(src.Seed, 0x73717561726573))

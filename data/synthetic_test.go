@@ -76,6 +76,18 @@ func residual(s *data.Split, d *data.Dataset) float64 {
 	return math.Sqrt(sum / float64(d.Len()))
 }
 
+// With test_agents some agents have test records, and the training part is that of all.
+func TestFewTestAgents(t *testing.T) {
+	all := load(t, "linear-tasks", "", "agents = 10\ndim = 3\ntest = 4")
+	few := load(t, "linear-tasks", "", "agents = 10\ndim = 3\ntest = 4\ntest_agents = 3")
+	if !slices.Equal(all.Train.X.Data, few.Train.X.Data) || all.Train.Digest == few.Train.Digest {
+		t.Error("the training part differs, or its digest does not")
+	}
+	if want := []int32{0, 0, 0, 0, 3, 3, 3, 3, 6, 6, 6, 6}; !slices.Equal(few.Test.Groups, want) {
+		t.Errorf("test records of agents %v, want %v", few.Test.Groups, want)
+	}
+}
+
 func TestGeneratorsRefuse(t *testing.T) {
 	for _, c := range []struct{ name, params, key string }{
 		{"linear-tasks", "agents = 0", "agents"},
@@ -85,6 +97,8 @@ func TestGeneratorsRefuse(t *testing.T) {
 		{"linear-tasks", "flip = 0.6", "flip"},
 		{"linear-tasks", "test = 0", "test"},
 		{"linear-tasks", "agents = 100000\ndim = 10000", "agents"},
+		{"linear-tasks", "agents = 1000001", "agents"},
+		{"linear-tasks", "agents = 5\ntest_agents = 6", "test_agents"},
 		{"least-squares", "agents = -1", "agents"},
 		{"least-squares", "records = 0", "records"},
 		{"least-squares", "dim = 0", "dim"},

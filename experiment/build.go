@@ -1,6 +1,7 @@
 package experiment
 
 import (
+	"context"
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
@@ -41,6 +42,13 @@ type Experiment struct {
 	tests      []*model.Batch // by agent; all the same where every agent is tested on all
 	init       tensor.Vec
 	whole      *wholeModel // what the trained head belongs to; nil: model is whole
+	tested     []int       // the agents that are tested, ascending
+
+	// Of personal models:
+	mostRecords int
+	local       localNoise // of mechanism local-dp
+	replay      []sim.Wake
+	wakesOf     [][]uint64 // by agent, where an algorithm is told beforehand
 }
 
 // plan is what one agent is going to ask of its data. Agents with equal public constants share the
@@ -53,7 +61,8 @@ type plan struct {
 	noiseMultiplier float64
 	limited         bool // target_epsilon is a budget:
 	event           account.Event
-	limit           int     // the charges of event that it admits
+	limit           int // the charges of event that it admits
+	personal        *personalPlan
 	claim           float64 // epsilon that a publication would claim for the run; 0: none
 }
 
@@ -63,10 +72,11 @@ func (f *File) Build(dataDir string) (*Experiment, error) { return f.build(dataD
 func (f *File) build(dataDir string, cache *dataCache) (*Experiment, error) {
 	e := &Experiment{file: f}
 	var err error
-	topo := topology.Spec{Graph: f.topo.Graph, Weights: f.topo.Weights, Agents: f.topo.Agents, Seed: f.root.Seed,
-		AllowUnbalanced: f.repl.UnbalancedWeights}
-	if e.schedule, err = topology.Build(topo, f.section("topology")); err != nil {
-		return nil, f.at("topology", err)
+	_, similar := topology.Similarities[f.topo.Graph]
+	if !similar {
+		if err := e.buildGraph(tensor.Mat{}); err != nil {
+			return nil, err
+		}
 	}
 	if e.factory, err = algo.New(f.alg.Name, f.section("algorithm")); err != nil {
 		return nil, f.at("algorithm", err)
@@ -83,6 +93,15 @@ func (f *File) build(dataDir string, cache *dataCache) (*Experiment, error) {
 	}
 	if err = e.holdOut(); err != nil {
 		return nil, f.at("evaluate", err)
+	}
+	if similar {
+		vectors, err := e.vectors()
+		if err != nil {
+			return nil, err
+		}
+		if err := e.buildGraph(vectors); err != nil {
+			return nil, err
+		}
 	}
 	if e.model, err = model.New(f.mod.Name, e.shape(), f.section("model")); err != nil {
 		return nil, f.at("model", err)
@@ -119,6 +138,15 @@ func (f *File) build(dataDir string, cache *dataCache) (*Experiment, error) {
 		return nil, err
 	}
 	return e, e.buildTests()
+}
+
+func (e *Experiment) buildGraph(vectors tensor.Mat) error {
+	f := e.file
+	spec := topology.Spec{Graph: f.topo.Graph, Weights: f.topo.Weights, Agents: f.topo.Agents, Seed: f.root.Seed,
+		Vectors: vectors, AllowUnbalanced: f.repl.UnbalancedWeights}
+	var err error
+	e.schedule, err = topology.Build(spec, f.section("topology"))
+	return f.at("topology", err)
 }
 
 // shape is what the model is built for.
@@ -158,6 +186,7 @@ func (e *Experiment) buildTests() error {
 		return e.file.at("data", config.Bad("dataset", e.file.data.Dataset, "a data set with test records"))
 	}
 	e.tests = make([]*model.Batch, n)
+	e.tested = evenly(n, e.file.eval.Agents)
 	if e.file.eval.On != "own" {
 		all := batchOf(test)
 		all.X.Rows = limit
@@ -176,13 +205,25 @@ func (e *Experiment) buildTests() error {
 			rows[i] = append(rows[i], int32(r))
 		}
 	}
-	for i := range rows {
+	for _, i := range e.tested {
 		if len(rows[i]) == 0 {
 			return e.file.at("evaluate", config.Bad("on", "own", fmt.Sprintf("all: agent %d has no test records", i)))
 		}
 		e.tests[i] = batchOf(test.Select(rows[i]))
 	}
 	return nil
+}
+
+// evenly returns k of 0 .. n-1 with even gaps; all of them for k = 0.
+func evenly(n, k int) []int {
+	if k == 0 {
+		k = n
+	}
+	at := make([]int, k)
+	for j := range at {
+		at[j] = j * n / k
+	}
+	return at
 }
 
 func batchOf(d *data.Dataset) *model.Batch {
@@ -221,12 +262,25 @@ func (e *Experiment) identity() string {
 	return hex.EncodeToString(h.Sum(nil))
 }
 
+// runtimeSim is a simulation, in rounds or in wakes.
+type runtimeSim interface {
+	Round() uint64 // rounds or wakes that are complete
+	Run(ctx context.Context, until uint64) error
+	Params(i int) tensor.Vec
+	BytesSent(i int) uint64
+	Stats() sim.Stats
+	AppendState(b []byte) []byte
+	LoadState(b []byte) error
+}
+
 // world is the running part of an experiment.
 type world struct {
-	sim     *sim.Sim
+	sim     runtimeSim
 	ledgers []*ledger.Memory
 	scorers []*privacy.Gate // of the agents, where a score is asked for
 	watch   *stopwatch
+	agents  []sim.Agent   // of asynchronous runs
+	trained *data.Dataset // what oracles read: the training records, or their perturbed release
 }
 
 // start builds every agent with its own ledger, oracle and gate. A resumed run hands in what its ledgers
@@ -238,6 +292,14 @@ func (e *Experiment) start(workers int, restored [][]ledger.Record) (*world, err
 	if workers <= 0 {
 		workers = runtime.GOMAXPROCS(0)
 	}
+	w.trained = e.split.Train
+	var released [][]ledger.Record
+	if f.priv.Mechanism == localMechanism {
+		var err error
+		if w.trained, released, err = e.perturb(workers); err != nil {
+			return nil, f.at("privacy", err)
+		}
+	}
 	pool := oracle.NewSplitPool(workers / n) // more workers than agents share their batches
 	agents := make([]sim.Agent, n)
 	for i := range agents {
@@ -246,17 +308,16 @@ func (e *Experiment) start(workers int, restored [][]ledger.Record) (*world, err
 		if err != nil {
 			return nil, f.at("privacy", err)
 		}
-		grad := &oracle.Gradient{
-			Model: e.model, Records: oracle.Records{Data: e.split.Train, Index: e.parts[i]},
-			Rate: p.rate, ExpectedBatch: p.batch, Clip: f.priv.MaxGradNorm,
-			Adjacency: f.priv.adjacency, Unit: account.Record(), Pool: pool, Exact: f.priv.Noise == "exact",
-			Draws: f.repl.draws(), Augment: f.data.Augmentation,
-		}
-		if err := grad.Validate(); err != nil {
+		oracles, err := e.oracles(i, pool, w)
+		if err != nil {
 			return nil, f.at("privacy", err)
 		}
 		var filter account.Filter
-		if p.limited {
+		if p.personal != nil {
+			if filter, err = p.personal.filter(); err != nil {
+				return nil, f.at("privacy", err)
+			}
+		} else if p.limited {
 			if filter, err = account.NewCountFilter(p.event, p.limit); err != nil {
 				return nil, f.at("privacy", err)
 			}
@@ -269,15 +330,24 @@ func (e *Experiment) start(workers int, restored [][]ledger.Record) (*world, err
 			if err := w.ledgers[i].Restore(restored[i]); err != nil {
 				return nil, fmt.Errorf("%w: agent %d: %w", ErrCheckpoint, i, err)
 			}
-		} else if err := e.recordOverrides(w.ledgers[i]); err != nil {
-			return nil, err
+		} else {
+			if released != nil {
+				if err := w.ledgers[i].Restore(released[i]); err != nil {
+					return nil, err
+				}
+			}
+			if err := e.recordOverrides(w.ledgers[i]); err != nil {
+				return nil, err
+			}
 		}
-		env := agent.Env{Self: agent.ID(i), Agents: n, Dim: e.model.Dim(), Records: p.records, Rounds: f.root.Rounds, Init: e.init, Rho: e.rho()}
-		alg, err := e.factory(env)
+		alg, err := e.factory(e.env(i))
 		if err != nil {
 			return nil, f.at("topology", err)
 		}
-		gate := privacy.NewSimulatedGate(w.ledgers[i], mechanism, map[string]privacy.Oracle{"grad": timedOracle{grad, w.watch}}, e.noiseSeed(), agent.ID(i))
+		gate := privacy.NewSimulatedGate(w.ledgers[i], mechanism, oracles, e.noiseSeed(), agent.ID(i))
+		if p.personal != nil && p.personal.fit != nil {
+			gate.Use(oracle.FitName, p.personal.fit)
+		}
 		if f.eval.Score != "" {
 			g, err := e.scorer(i, w.ledgers[i], pool)
 			if err != nil {
@@ -287,10 +357,42 @@ func (e *Experiment) start(workers int, restored [][]ledger.Record) (*world, err
 		}
 		agents[i] = sim.Agent{Algorithm: alg, Gate: timedGate{gate, w.watch}, Silent: e.sealed()}
 	}
+	if f.pacing != algo.Rounds {
+		err := e.startWakes(w, agents, workers)
+		return w, err
+	}
 	var err error
-	w.sim, err = sim.New(sim.Config{Agents: agents, Schedule: e.schedule, Dim: e.model.Dim(), Rounds: f.root.Rounds,
+	w.sim, err = sim.New(sim.Config{Agents: agents, Schedule: e.schedule, Dim: e.model.Dim(), Rounds: f.steps,
 		Workers: workers, Seed: f.root.Seed, Faults: f.flts, GaussSeidel: f.repl.Mix == "gauss-seidel"})
 	return w, f.at("faults", err)
+}
+
+// env is what agent i knows at birth.
+func (e *Experiment) env(i int) agent.Env {
+	env := agent.Env{Self: agent.ID(i), Agents: e.file.topo.Agents, Dim: e.model.Dim(), Records: e.plans[i].records,
+		Rounds: e.file.steps, Init: e.init, Rho: e.rho(), MostRecords: e.mostRecords}
+	if e.wakesOf != nil {
+		env.Wakes = e.wakesOf[i]
+	}
+	return env
+}
+
+// oracles are what agent i's gate may ask of its data.
+func (e *Experiment) oracles(i int, pool *oracle.Pool, w *world) (map[string]privacy.Oracle, error) {
+	f, p := e.file, &e.plans[i]
+	if p.personal != nil {
+		return e.personalOracles(i, pool, w)
+	}
+	grad := &oracle.Gradient{
+		Model: e.model, Records: oracle.Records{Data: w.trained, Index: e.parts[i]},
+		Rate: p.rate, ExpectedBatch: p.batch, Clip: f.priv.MaxGradNorm,
+		Adjacency: f.priv.adjacency, Unit: account.Record(), Pool: pool, Exact: f.priv.Noise == "exact",
+		Draws: f.repl.draws(), Augment: f.data.Augmentation,
+	}
+	if err := grad.Validate(); err != nil {
+		return nil, err
+	}
+	return map[string]privacy.Oracle{"grad": timedOracle{grad, w.watch}}, nil
 }
 
 func (e *Experiment) recordOverrides(l ledger.Ledger) error {
@@ -304,7 +406,7 @@ func (e *Experiment) recordOverrides(l ledger.Ledger) error {
 
 // sealed says that answers carry no noise because nothing leaves an agent: the local-only baseline.
 func (e *Experiment) sealed() bool {
-	return e.file.alg.Name == "local" && e.file.priv.Mechanism == "none"
+	return (e.file.alg.Name == "local" || e.file.alg.Name == "local-fit") && e.file.priv.Mechanism == "none"
 }
 
 // mechanism returns the run's mechanism at a noise multiplier. Exact noise is the discrete Gaussian on
@@ -313,6 +415,13 @@ func (e *Experiment) mechanism(noiseMultiplier float64) (privacy.Mechanism, erro
 	switch p := &e.file.priv; {
 	case e.sealed():
 		return privacy.NewMechanism("sealed", 0)
+	case p.Mechanism == localMechanism:
+		return privacy.NewMechanism("released", 0)
+	case p.Mechanism == "laplace":
+		return privacy.New("laplace", func(params any) error {
+			params.(*privacy.Laplace).Scale = noiseMultiplier
+			return nil
+		})
 	case p.Noise == "exact":
 		return privacy.New("discrete-gaussian", func(params any) error {
 			params.(*privacy.DiscreteGaussian).NoiseMultiplier = noiseMultiplier

@@ -34,6 +34,10 @@ type File struct {
 	flts sim.Faults
 	repl replicationParams
 	hist tunedParams
+	clck clockParams
+
+	pacing algo.Pacing
+	steps  uint64 // rounds, or wakes of all agents together
 }
 
 type rootParams struct {
@@ -49,6 +53,9 @@ type topologyParams struct {
 	Graph   string `toml:"graph"`
 	Agents  int    `toml:"agents"`
 	Weights string `toml:"weights,omitempty"`
+	// Vectors says whose angles a graph of similar agents compares: "hidden" (default), the vectors behind generated
+	// data, or "data", each agent's mean record, which only a run that is not private may use.
+	Vectors string `toml:"vectors,omitempty"`
 }
 
 type dataParams struct {
@@ -92,6 +99,7 @@ type privacyParams struct {
 	Accountant      string   `toml:"accountant"`
 	MinRecords      int      `toml:"min_records,omitempty"`
 	IUnderstand     []string `toml:"i_understand,omitempty"`
+	PersonalPrivacy
 
 	adjacency account.Adjacency
 }
@@ -107,6 +115,8 @@ type evaluateParams struct {
 	Score      string  `toml:"score,omitempty"`
 	ScoreNoise float64 `toml:"score_noise_multiplier,omitempty"` // noise standard deviation over score_clip; default 10
 	ScoreClip  float64 `toml:"score_clip,omitempty"`             // largest loss that one record counts; 1 for accuracy
+	// Agents is the number of agents whose models are tested, evenly spaced; 0: all.
+	Agents int `toml:"agents,omitempty"`
 }
 
 // Read reads the run file at path, or the built-in task for "", applies "key=value" settings and decodes
@@ -174,6 +184,15 @@ func (doc *document) decode() (*File, error) {
 	if err := f.readTuned(); err != nil {
 		return nil, err
 	}
+	if f.pacing = algo.PacingOf(f.alg.Name); f.pacing != algo.Rounds {
+		s, err := doc.section("clock")
+		if err != nil {
+			return nil, err
+		}
+		if err := s.decode(&f.clck); err != nil {
+			return nil, err
+		}
+	}
 	return f, f.validate()
 }
 
@@ -205,8 +224,19 @@ func (f *File) validate() error {
 	if f.eval.Limit < 0 {
 		return f.at("evaluate", config.Bad("limit", f.eval.Limit, "at least 0 (0: the whole test set)"))
 	}
+	if f.eval.Agents < 0 || f.eval.Agents > f.topo.Agents {
+		return f.at("evaluate", config.Bad("agents", f.eval.Agents, "0 (all) to the number of agents"))
+	}
+	f.steps = f.root.Rounds
+	if f.pacing != algo.Rounds {
+		if err := f.validatePersonal(); err != nil {
+			return err
+		}
+	} else if f.topo.Weights == "objective" {
+		return f.at("topology", config.Bad("weights", f.topo.Weights, "mixing weights, such as metropolis, with algorithm "+f.alg.Name))
+	}
 	if f.eval.Every == 0 {
-		f.eval.Every = max(1, f.root.Rounds/10)
+		f.eval.Every = max(1, f.steps/10)
 	}
 	if err := f.at("privacy", f.priv.validate(f.alg.Name)); err != nil {
 		return err
@@ -241,6 +271,10 @@ func (p *privacyParams) validate(algorithm string) error {
 	if p.Noise != "" && (p.Mechanism != "gaussian" || p.Noise != "fast" && p.Noise != "exact") {
 		return config.Bad("noise", p.Noise, "fast or exact, with mechanism gaussian")
 	}
+	personal := algo.PacingOf(algorithm) != algo.Rounds
+	if err := p.PersonalPrivacy.validate(p, personal); err != nil {
+		return err
+	}
 	switch p.Mechanism {
 	case "none":
 		if p.TargetEpsilon != 0 || p.NoiseMultiplier != 0 {
@@ -250,27 +284,44 @@ func (p *privacyParams) validate(algorithm string) error {
 			p.MaxGradNorm = math.Inf(1)
 		}
 	case "gaussian":
-		if err := p.validateGaussian(); err != nil {
+		if err := p.validateNoise(); err != nil {
+			return err
+		}
+	case "laplace":
+		if !personal {
+			return config.Bad("mechanism", p.Mechanism, "gaussian or none: algorithm "+algorithm+" clips in L2, which does not bound what Laplace noise has to hide")
+		}
+		if err := p.validateNoise(); err != nil {
+			return err
+		}
+	case localMechanism:
+		if !personal {
+			return config.Bad("mechanism", p.Mechanism, "gaussian or none with algorithm "+algorithm)
+		}
+		if err := p.validateLocal(); err != nil {
 			return err
 		}
 	default:
-		return config.Bad("mechanism", p.Mechanism, "one of gaussian, none")
+		return config.Bad("mechanism", p.Mechanism, "one of gaussian, laplace, local-dp, none")
 	}
 	if !(p.MaxGradNorm > 0) {
 		return config.Bad("max_grad_norm", p.MaxGradNorm, "above 0")
 	}
+	if personal {
+		return p.validateFullBatch()
+	}
 	return p.validateBatch()
 }
 
-func (p *privacyParams) validateGaussian() error {
+func (p *privacyParams) validateNoise() error {
 	if p.MaxGradNorm == 0 {
 		p.MaxGradNorm = 1
 	}
 	if math.IsInf(p.MaxGradNorm, 1) {
-		return config.Bad("max_grad_norm", p.MaxGradNorm, "above 0 and finite with mechanism gaussian")
+		return config.Bad("max_grad_norm", p.MaxGradNorm, "above 0 and finite with mechanism "+p.Mechanism)
 	}
-	if p.TargetEpsilon == 0 && p.NoiseMultiplier == 0 {
-		return config.Bad("target_epsilon", "nothing", "target_epsilon or noise_multiplier with mechanism gaussian")
+	if p.TargetEpsilon == 0 && p.NoiseMultiplier == 0 && len(p.AgentEpsilon) == 0 {
+		return config.Bad("target_epsilon", "nothing", "target_epsilon or noise_multiplier with mechanism "+p.Mechanism)
 	}
 	if p.TargetEpsilon != 0 && (!(p.TargetEpsilon > 0) || math.IsInf(p.TargetEpsilon, 1)) {
 		return config.Bad("target_epsilon", p.TargetEpsilon, "above 0 and finite")

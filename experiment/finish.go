@@ -11,6 +11,7 @@ import (
 	"sotto/model"
 	"sotto/privacy/account"
 	"sotto/privacy/ledger"
+	"sotto/sim"
 	"sotto/tensor"
 	"sotto/topology"
 )
@@ -50,16 +51,16 @@ func (r *running) finish() (*Result, error) {
 	if err != nil {
 		return nil, err
 	}
-	files := []struct {
-		name string
-		make func() ([]byte, error)
-	}{
+	files := []madeFile{
 		{metricsFile, func() ([]byte, error) { return metrics, nil }},
 		{modelFile, func() ([]byte, error) { return weights, nil }},
 		{topologyFile, func() ([]byte, error) { return indent(graph) }},
 		{ledgerFile, r.encodeLedgers},
 		{privacyFile, r.encodeStatements},
 		{manifestFile, func() ([]byte, error) { return indent(r.manifest()) }},
+	}
+	if r.e.file.clck.Record {
+		files = append(files, madeFile{wakesFile, r.encodeWakes})
 	}
 	for _, f := range files {
 		b, err := f.make()
@@ -84,6 +85,18 @@ func (r *running) finish() (*Result, error) {
 		return nil, r.kept(err)
 	}
 	return &Result{Dir: s.Run, Summary: s}, nil
+}
+
+// madeFile is a file of the run directory.
+type madeFile struct {
+	name string
+	make func() ([]byte, error)
+}
+
+// encodeWakes writes the run's wakes, for clock.replay.
+func (r *running) encodeWakes() ([]byte, error) {
+	list, err := r.e.wakes()
+	return sim.AppendWakes(nil, list), err
 }
 
 // kept says how to go on after a file could not be written.

@@ -11,6 +11,7 @@ import (
 	"sync"
 	"sync/atomic"
 
+	"sotto/algo"
 	"sotto/model"
 	"sotto/tensor"
 )
@@ -71,12 +72,13 @@ const manyAgents = 1000
 
 // evaluate tests every agent's model on its test records and returns the rows of this round.
 func (e *Experiment) evaluate(w *world, workers int, epsilon []float64) (evaluation, []Row) {
-	n := len(e.tests)
+	n := len(e.tested)
 	acc, loss := make([]float64, n), make([]float64, n)
-	each(n, workers, func(i int, scratch *model.Workspace) {
+	each(n, workers, func(k int, scratch *model.Workspace) {
+		i := e.tested[k]
 		ev := model.Evaluate(e.model, w.sim.Params(i), e.tests[i], scratch)
-		acc[i] = float64(ev.Correct) / float64(max(1, ev.Samples))
-		loss[i] = ev.Loss
+		acc[k] = float64(ev.Correct) / float64(max(1, ev.Samples))
+		loss[k] = ev.Loss
 	})
 	ev := evaluation{Round: w.sim.Round(), Loss: spreadOf(loss), Consensus: e.consensus(w), Epsilon: spreadOf(epsilon).Max}
 	delta := e.file.priv.TargetDelta
@@ -84,10 +86,7 @@ func (e *Experiment) evaluate(w *world, workers int, epsilon []float64) (evaluat
 		delta = 0
 	}
 	var rows []Row
-	everyone := make([]int, n)
-	for i := range everyone {
-		everyone[i] = i
-	}
+	everyone := e.tested
 	add := func(metric string, agents []int, values []float64) {
 		s := spreadOf(values)
 		if n <= manyAgents {
@@ -109,9 +108,18 @@ func (e *Experiment) evaluate(w *world, workers int, epsilon []float64) (evaluat
 	}
 	add("loss", everyone, loss)
 	rows = append(rows, Row{ev.Round, "all", "consensus_distance", ev.Consensus, ev.Epsilon, delta})
-	if e.classifies() && ev.Round == e.file.root.Rounds {
+	if e.file.pacing != algo.Rounds {
+		rows = append(rows, Row{ev.Round, "all", "objective", e.objective(w, workers), ev.Epsilon, delta},
+			Row{ev.Round, "all", "vectors_sent", w.sim.Stats().Vectors, ev.Epsilon, delta})
+	}
+	if e.classifies() && ev.Round == e.file.steps {
 		for c, byAgent := range e.classAccuracies(w, workers) {
-			with := slices.DeleteFunc(slices.Clone(everyone), func(i int) bool { return math.IsNaN(byAgent[i]) })
+			var with []int
+			for k, i := range everyone {
+				if !math.IsNaN(byAgent[k]) {
+					with = append(with, i)
+				}
+			}
 			if len(with) > 0 {
 				add(classMetric+strconv.Itoa(c), with, slices.DeleteFunc(byAgent, math.IsNaN))
 			}
@@ -128,14 +136,16 @@ func (e *Experiment) classifies() bool {
 // classMetric begins the metric of one class's accuracy; the class's number follows.
 const classMetric = "class_accuracy."
 
-// classAccuracies returns every agent's accuracy on its test records of each class, by class and agent; NaN where it has none.
+// classAccuracies returns every tested agent's accuracy on its test records of each class, by class and agent; NaN where it has
+// none.
 func (e *Experiment) classAccuracies(w *world, workers int) [][]float64 {
-	n, classes := len(e.tests), e.split.Train.Classes
+	n, classes := len(e.tested), e.split.Train.Classes
 	of := make([][]float64, classes)
 	for c := range of {
 		of[c] = make([]float64, n)
 	}
-	each(n, workers, func(i int, scratch *model.Workspace) {
+	each(n, workers, func(k int, scratch *model.Workspace) {
+		i := e.tested[k]
 		tests := e.tests[i]
 		out := tensor.NewMat(tests.Len(), e.model.Outputs())
 		e.model.Predict(out, w.sim.Params(i), tests.X, scratch)
@@ -147,7 +157,7 @@ func (e *Experiment) classAccuracies(w *world, workers int) [][]float64 {
 			}
 		}
 		for c := range of {
-			of[c][i] = float64(right[c]) / float64(all[c])
+			of[c][k] = float64(right[c]) / float64(all[c])
 		}
 	})
 	return of

@@ -6,6 +6,7 @@ import (
 	"sync"
 
 	"sotto/agent"
+	"sotto/algo"
 	"sotto/config"
 	"sotto/model"
 	"sotto/oracle"
@@ -17,6 +18,9 @@ import (
 // planPrivacy fixes every agent's public constants and noise before any data are read: rate, normaliser,
 // number of queries, noise multiplier.
 func (e *Experiment) planPrivacy() error {
+	if e.file.pacing != algo.Rounds {
+		return e.planPersonal()
+	}
 	p := &e.file.priv
 	e.plans = make([]plan, len(e.parts))
 	smallest := math.Inf(1)
@@ -51,7 +55,7 @@ func (e *Experiment) planPrivacy() error {
 	if p.Mechanism == "none" {
 		return nil
 	}
-	if err := e.checkDelta(smallest); err != nil {
+	if err := e.checkDelta(smallest, "smallest"); err != nil {
 		return err
 	}
 	return e.calibrate()
@@ -78,24 +82,24 @@ func (pl *plan) setBatch(p *privacyParams, m float64, draws int) error {
 }
 
 // checkDelta refuses a delta at which a mechanism may publish a whole record.
-func (e *Experiment) checkDelta(smallest float64) error {
+func (e *Experiment) checkDelta(n float64, owner string) error {
 	p := &e.file.priv
-	if p.TargetDelta < 1/smallest {
+	if p.TargetDelta < 1/n {
 		return nil
 	}
 	if !p.understands(overrideDelta) {
 		err := config.Bad("target_delta", p.TargetDelta,
-			fmt.Sprintf("below 1/n = %.3g for the public n = %.0f of the smallest owner, better below 1/(10 n); at 1/n a mechanism may publish one whole record; i_understand = [\"delta\"] overrides and is recorded", 1/smallest, smallest))
+			fmt.Sprintf("below 1/n = %.3g for the public n = %.0f of the %s owner, better below 1/(10 n); at 1/n a mechanism may publish one whole record; i_understand = [\"delta\"] overrides and is recorded", 1/n, n, owner))
 		return fmt.Errorf("%w: %w", privacy.ErrRefused, e.file.at("privacy", err))
 	}
-	e.overrides = append(e.overrides, fmt.Sprintf("target_delta %g is not below 1/n for the smallest owner, n = %.0f", p.TargetDelta, smallest))
+	e.overrides = append(e.overrides, fmt.Sprintf("target_delta %g is not below 1/n for the %s owner, n = %.0f", p.TargetDelta, owner, n))
 	return nil
 }
 
 // countQueries steps one agent of the algorithm through the run in dimension 1 with zero answers and
 // counts what it asks. Every algorithm's number of queries depends on public facts only.
 func (e *Experiment) countQueries() (int, error) {
-	rounds := e.file.root.Rounds
+	rounds := e.file.steps
 	alg, err := e.factory(agent.Env{Agents: e.file.topo.Agents, Dim: 1, Records: 1, Rounds: rounds, Init: tensor.Vec{0}, Rho: e.rho()})
 	if err != nil {
 		return 0, err
@@ -214,7 +218,7 @@ func (e *Experiment) calibrateOne(pl *plan) error {
 	pl.limited = p.TargetEpsilon > 0 && !repl.Claim
 	key := calibrationKey{p.Accountant, p.Noise, p.adjacency, e.model.Dim(), pl.rate, p.NoiseMultiplier, pl.queries, p.TargetEpsilon, p.TargetDelta, repl.draws(), 0}
 	if repl.Claim {
-		key.claim = e.file.root.Rounds
+		key.claim = e.file.steps
 	}
 	c, ok := calibrated.Load(key)
 	if !ok {
@@ -233,6 +237,7 @@ func (e *Experiment) calibrateOne(pl *plan) error {
 		return err
 	}
 	pl.event, err = m.Event(r)
+	pl.event = account.Shared(pl.event)
 	return err
 }
 

@@ -59,7 +59,7 @@ func (p *replicationParams) draws() int { return max(1, p.MicroBatches) }
 
 // claimed is the plan as the publication accounts for it.
 func (e *Experiment) claimed(pl *plan) account.Plan {
-	run := account.DPSGD(account.AddRemove, pl.rate, int(e.file.root.Rounds))
+	run := account.DPSGD(account.AddRemove, pl.rate, int(e.file.steps))
 	run.Accountant, run.NoiseMultiplier = "rdp", e.file.priv.NoiseMultiplier
 	return run
 }

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"time"
 
+	"sotto/algo"
 	"sotto/privacy/account"
 )
 
@@ -108,7 +109,7 @@ func Resume(ctx context.Context, dir, dataDir string, opt Options) (*Result, err
 }
 
 func (r *running) run(ctx context.Context) (*Result, error) {
-	rounds, every := r.e.file.root.Rounds, r.e.file.eval.Every
+	rounds, every := r.e.file.steps, r.e.file.eval.Every
 	if len(r.evaluations) == 0 {
 		if err := r.evaluate(); err != nil {
 			return nil, err
@@ -116,7 +117,7 @@ func (r *running) run(ctx context.Context) (*Result, error) {
 	}
 	for r.world.sim.Round() < rounds {
 		began := time.Now()
-		err := r.world.sim.Run(ctx, r.world.sim.Round()+1)
+		err := r.world.sim.Run(ctx, r.next())
 		lap(&r.world.watch.rounds, began)
 		if err != nil {
 			return nil, r.stopped(ctx, err)
@@ -136,6 +137,15 @@ func (r *running) run(ctx context.Context) (*Result, error) {
 		}
 	}
 	return r.finish()
+}
+
+// next is where the run stops for a moment: after one round, or at the next evaluation, because wakes are many.
+func (r *running) next() uint64 {
+	at, every := r.world.sim.Round(), r.e.file.eval.Every
+	if r.e.file.pacing == algo.Rounds {
+		return at + 1
+	}
+	return min(r.e.file.steps, (at/every+1)*every)
 }
 
 // stopped keeps an interrupted run resumable.

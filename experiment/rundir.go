@@ -21,6 +21,7 @@ const (
 	modelFile      = "model.safetensors"
 	reportFile     = "report.html"
 	checkpointFile = "checkpoint.bin"
+	wakesFile      = "wakes.csv"
 
 	partialSuffix = ".partial"
 )

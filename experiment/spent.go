@@ -61,10 +61,24 @@ func historyOf(l ledger.Ledger) (history, error) {
 		}
 		h.charges = append(h.charges, r)
 		h.count += r.Count
-		fmt.Fprintf(&key, "%s x %d\n", r.Event.Key(), r.Count)
+		fmt.Fprintf(&key, "%s x %d\n", keyOf(r.Event), r.Count)
 	}
 	h.key = key.String()
 	return h, nil
+}
+
+// eventKeys holds the keys of events that many ledgers share.
+var eventKeys sync.Map // account.Event to string
+
+func keyOf(ev *account.Event) string {
+	if k, ok := eventKeys.Load(*ev); ok {
+		return k.(string)
+	}
+	k := ev.Key()
+	if account.Shared(*ev) == *ev { // others come and go
+		eventKeys.Store(*ev, k)
+	}
+	return k
 }
 
 // compose feeds a fresh accountant with a history.

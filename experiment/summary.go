@@ -10,6 +10,7 @@ import (
 	"text/tabwriter"
 	"time"
 
+	"sotto/algo"
 	"sotto/privacy/account"
 	"sotto/sim"
 )
@@ -65,6 +66,7 @@ type PrivacyLine struct {
 	Members    int      `json:"members,omitempty"` // size of the group
 	Epsilon    Bounds   `json:"epsilon"`
 	Delta      float64  `json:"delta"`
+	Target     Figure   `json:"target_epsilon,omitempty"` // the agent's own budget, of personal models
 	Adjacency  string   `json:"adjacency"`
 	Unit       string   `json:"unit"`
 	Accountant string   `json:"accountant"`
@@ -100,7 +102,8 @@ type Summary struct {
 	Parameters        int           `json:"parameters"`
 	Agents            int           `json:"agents"`
 	Topology          Graph         `json:"topology"`
-	Rounds            uint64        `json:"rounds"`
+	Rounds            uint64        `json:"rounds"`           // or wakes of all agents together:
+	Pacing            string        `json:"pacing,omitempty"` // "wakes" or "pairs" for algorithms without rounds
 	Seed              uint64        `json:"seed"`
 	Accuracy          *Range        `json:"accuracy,omitempty"` // absent for regression
 	Loss              Figure        `json:"loss"`               // mean over agents, test records
@@ -130,12 +133,13 @@ func (r *running) summarize() Summary {
 	last := r.evaluations[len(r.evaluations)-1]
 	s := Summary{
 		Name: e.file.root.Name, Algorithm: e.file.alg.Name, Dataset: e.file.data.Dataset, Model: e.file.mod.Name,
-		Parameters: e.model.Dim(), Agents: e.file.topo.Agents, Rounds: e.file.root.Rounds, Seed: e.file.root.Seed,
+		Parameters: e.model.Dim(), Agents: e.file.topo.Agents, Rounds: e.file.steps, Seed: e.file.root.Seed,
 		Loss: Figure(last.Loss.Mean), ConsensusDistance: Figure(last.Consensus),
 		Privacy: r.privacyLines(), Noise: "simulated", Links: r.world.sim.Stats(),
 		ConfigDigest: e.Digest(), Engine: EngineVersion, Arithmetic: e.Arithmetic(), Notes: r.notes(),
 	}
 	s.Replication, s.Tuned = e.file.repl.switches(), e.file.hist.text()
+	s.Pacing = map[algo.Pacing]string{algo.Wakes: "wakes", algo.Pairs: "pairs"}[e.file.pacing]
 	for i := range e.plans {
 		s.ClaimedEpsilon = max(s.ClaimedEpsilon, Figure(e.plans[i].claim))
 	}
@@ -167,6 +171,9 @@ func (r *running) privacyLines() []PrivacyLine {
 			Epsilon: Bounds{Figure(r.spent[i].Lower), Figure(r.spent[i].Upper)}, Delta: p.TargetDelta,
 			Adjacency: p.adjacency.String(), Unit: account.Record().String(), Accountant: p.Accountant, Charges: r.charges[i],
 			Noise: Figure(r.e.plans[i].noiseMultiplier), SampleRate: r.e.plans[i].rate, Overrides: r.e.overrides,
+		}
+		if own := r.e.plans[i].personal; own != nil {
+			l.Target = Figure(own.epsilon)
 		}
 		return l
 	}
@@ -236,6 +243,9 @@ func (r *running) notes() []string {
 	if on := r.e.file.repl.switches(); on != "" {
 		n = append(n, "replication of a published procedure that is not sound: "+on)
 	}
+	if r.e.file.pacing != algo.Rounds && p.Mechanism != "none" {
+		n = append(n, "metric objective is computed from training records without noise: the simulation sees it, no agent does")
+	}
 	if s := r.world.sim.Stats(); s.OneSided > 0 {
 		n = append(n, fmt.Sprintf("%d links lost one direction of a round: the mean of all models is then not preserved", s.OneSided))
 	}
@@ -262,7 +272,11 @@ func (s *Summary) WriteTable(w io.Writer) error {
 	row("algorithm", "%s, %s with %d parameters on %s", s.Algorithm, s.Model, s.Parameters, s.Dataset)
 	row("agents", "%d", s.Agents)
 	row("graph", "%s", s.Topology.text())
-	row("rounds", "%d", s.Rounds)
+	if s.Pacing == "" {
+		row("rounds", "%d", s.Rounds)
+	} else {
+		row("wakes", "%d of all agents together", s.Rounds)
+	}
 	if s.Accuracy != nil {
 		row("accuracy", "%.2f %% mean, %.2f min, %.2f max", 100*float64(s.Accuracy.Mean), 100*float64(s.Accuracy.Min), 100*float64(s.Accuracy.Max))
 	}
@@ -284,7 +298,11 @@ func (s *Summary) WriteTable(w io.Writer) error {
 	if l := s.Links; l.Dropped+l.Late+l.OneSided > 0 {
 		row("links", "%d messages, %d dropped, %d late, %d stale, %d one-sided", l.Sent, l.Dropped, l.Late, l.Stale, l.OneSided)
 	}
-	row("time", "%.2f s, %.4f s per round", s.Seconds, s.SecondsPerRound)
+	if s.Pacing == "" {
+		row("time", "%.2f s, %.4f s per round", s.Seconds, s.SecondsPerRound)
+	} else {
+		row("time", "%.2f s, %.3g s per wake", s.Seconds, s.SecondsPerRound)
+	}
 	row("time split", "%s", s.Split.text())
 	row("run directory", "%s", s.Run)
 	if err := t.Flush(); err != nil {

@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"sotto/agent"
-	"sotto/oracle"
 	"sotto/privacy"
 	"sotto/rng"
 	"sotto/sim"
@@ -64,16 +63,16 @@ func (g timedGate) Answer(q *agent.Query, dst tensor.Vec) error {
 
 // timedOracle measures the evaluations of an oracle.
 type timedOracle struct {
-	*oracle.Gradient
+	privacy.GridOracle
 	watch *stopwatch
 }
 
 func (o timedOracle) Evaluate(dst *privacy.Value, q *agent.Query, sample *rng.Stream) {
 	defer lap(&o.watch.oracle, time.Now())
-	o.Gradient.Evaluate(dst, q, sample)
+	o.GridOracle.Evaluate(dst, q, sample)
 }
 
 func (o timedOracle) EvaluateGrid(dst []int64, q *agent.Query, sample *rng.Stream) {
 	defer lap(&o.watch.oracle, time.Now())
-	o.Gradient.EvaluateGrid(dst, q, sample)
+	o.GridOracle.EvaluateGrid(dst, q, sample)
 }

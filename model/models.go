@@ -2,6 +2,7 @@ package model
 
 import (
 	"maps"
+	"math"
 	"slices"
 	"strings"
 
@@ -25,6 +26,7 @@ const maxFeatures = 1 << 24
 var Models = map[string]func(decode func(params any) error, s Shape) (Model, error){
 	"logistic":      newLogistic,
 	"least-squares": newLeastSquares,
+	"huber":         newHuber,
 	"mlp":           newMLP,
 	"autoencoder":   newAutoencoder,
 	"convnet":       newConvNet,
@@ -78,7 +80,9 @@ func newLogistic(decode func(params any) error, s Shape) (Model, error) {
 	case s.Classes < 2:
 		return nil, config.Bad("classes", s.Classes, "2 or more for logistic")
 	case s.Classes == 2:
-		return compose(logistic, false, linear{s.Features(), 1, p.Intercept}), nil
+		n := compose(logistic, false, linear{s.Features(), 1, p.Intercept})
+		n.glm = &GLM{p.Intercept, logisticGLM, 1}
+		return n, nil
 	}
 	if s.Classes > maxFeatures/s.Features() {
 		return nil, config.Bad("classes", s.Classes, "at most 16777216 weights in a layer")
@@ -95,7 +99,9 @@ func newLeastSquares(decode func(params any) error, s Shape) (Model, error) {
 	if s.Classes != 0 {
 		return nil, config.Bad("classes", s.Classes, "0 (regression) for least-squares")
 	}
-	return compose(squared, true, linear{s.Features(), 1, p.Intercept}), nil
+	n := compose(squared, true, linear{s.Features(), 1, p.Intercept})
+	n.glm = &GLM{p.Intercept, squaredGLM, math.Inf(1)}
+	return n, nil
 }
 
 // MLPParams are the parameters of "mlp".

@@ -39,6 +39,7 @@ type network struct {
 	inputs  bool // the loss reads neither: the target is the sample itself
 	half    bool // products are in bfloat16: see WithPrecision
 	rows    int  // of a chunk
+	glm     *GLM // of a generalized linear model
 
 	perRow, perCall, ints int // scratch: float32 for each row, for a call, int32 for each row
 	temp, tempRow         int

@@ -26,7 +26,8 @@ type scratch struct {
 	batch model.Batch
 	x     []float32
 
-	columns []int // of one view
+	columns  []int      // of one view
+	gradient tensor.Vec // of one record
 }
 
 // NewPool returns an empty pool.

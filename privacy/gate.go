@@ -2,7 +2,6 @@ package privacy
 
 import (
 	"fmt"
-	"reflect"
 	"slices"
 	"sync"
 
@@ -26,13 +25,25 @@ type Gate struct {
 	keys      keySource
 	simulated bool
 
-	round         uint64
-	live          []agent.Neighbor
-	sample, noise rng.Stream
-	last          struct { // release and its event, both public
-		release account.Release
-		event   account.Event
+	byOracle map[string]Mechanism // instead of mechanism, see Use
+
+	round uint64
+	live  []agent.Neighbor
+	last  struct { // query, release, mechanism and event, all public
+		oracle    string
+		noise     float64
+		release   account.Release
+		mechanism Mechanism
+		event     account.Event
 	}
+}
+
+// Use makes m the mechanism of one oracle's answers, in place of the gate's. It is called before the first answer.
+func (g *Gate) Use(oracle string, m Mechanism) {
+	if g.byOracle == nil {
+		g.byOracle = map[string]Mechanism{}
+	}
+	g.byOracle[oracle] = m
 }
 
 // NewGate returns a gate whose noise and sampling come from a fresh secret key for each charge.
@@ -70,37 +81,61 @@ func (g *Gate) Describe(q *agent.Query) (account.Release, account.Event, error) 
 	if q.Clip < 0 || q.Clip-q.Clip != 0 || !q.At.Finite() {
 		return none, account.Event{}, fmt.Errorf("%w: point or clip is not finite", ErrQuery)
 	}
+	m, err := g.mechanismOf(q)
+	if err != nil {
+		return none, account.Event{}, err
+	}
 	r, err := o.Describe(q)
 	if err != nil {
 		return none, account.Event{}, err
 	}
-	if g.needsGrid() {
+	if needsGrid(m) {
 		if _, ok := o.(GridOracle); !ok {
 			return none, account.Event{}, fmt.Errorf("%w: the mechanism adds integers and oracle %q gives none; quantise = true charges the rounding of its values instead", ErrRefused, q.Oracle)
 		}
 	}
-	ev, err := g.event(r)
+	ev, err := g.event(q, m, r)
 	return r, ev, err
+}
+
+// mechanismOf is the mechanism that answers q: its oracle's or the gate's, with the query's factor on the noise.
+func (g *Gate) mechanismOf(q *agent.Query) (Mechanism, error) {
+	if g.last.mechanism != nil && q.Noise == g.last.noise && q.Oracle == g.last.oracle {
+		return g.last.mechanism, nil
+	}
+	m, ok := g.byOracle[q.Oracle]
+	if !ok {
+		m = g.mechanism
+	}
+	if q.Noise == 0 {
+		return m, nil
+	}
+	return Scaled(m, q.Noise)
 }
 
 // event is the mechanism's event of r. It remembers the last one, because most queries release the same and
 // ledgers recognise an event that is made once and reused.
-func (g *Gate) event(r account.Release) (account.Event, error) {
-	if g.last.event.Type() != "" && reflect.DeepEqual(r, g.last.release) {
+func (g *Gate) event(q *agent.Query, m Mechanism, r account.Release) (account.Event, error) {
+	if g.last.mechanism != nil && q.Noise == g.last.noise && q.Oracle == g.last.oracle && equalReleases(&r, &g.last.release) {
 		return g.last.event, nil
 	}
-	ev, err := g.mechanism.Event(r)
+	ev, err := eventOf(m, r)
 	if err == nil {
 		r.Parts = slices.Clone(r.Parts) // the oracle's own may change
-		g.last.release, g.last.event = r, ev
+		g.last.oracle, g.last.noise, g.last.release, g.last.mechanism, g.last.event = q.Oracle, q.Noise, r, m, ev
 	}
 	return ev, err
 }
 
+func equalReleases(a, b *account.Release) bool {
+	return a.Oracle == b.Oracle && a.Adjacency == b.Adjacency && a.Unit == b.Unit && a.Sampler == b.Sampler &&
+		a.Draws == b.Draws && a.Scale == b.Scale && slices.Equal(a.Parts, b.Parts)
+}
+
 // needsGrid reports whether values must be exact integers.
-func (g *Gate) needsGrid() bool {
-	m, ok := g.mechanism.(integral)
-	return ok && m.integral()
+func needsGrid(m Mechanism) bool {
+	i, ok := m.(integral)
+	return ok && i.integral()
 }
 
 // Answer releases the oracle's noisy value at q into dst. In this order: describe (public), charge
@@ -111,6 +146,7 @@ func (g *Gate) Answer(q *agent.Query, dst tensor.Vec) error {
 	if err != nil {
 		return err
 	}
+	m := g.last.mechanism // of this event
 	total := 0
 	for _, p := range r.Parts {
 		total += p.Dim
@@ -123,41 +159,49 @@ func (g *Gate) Answer(q *agent.Query, dst tensor.Vec) error {
 		return err
 	}
 	key := g.keys(seq)
-	g.sample.Rekey(&key, rng.Sample)
-	g.noise.Rekey(&key, rng.Noise)
+	u := used.Get().(*scratch)
+	u.sample.Rekey(&key, rng.Sample)
+	u.noise.Rekey(&key, rng.Noise)
 	key.Erase()
 
-	v := values.Get().(*Value)
-	g.evaluate(v, q, r, len(dst))
-	g.mechanism.Perturb(v, r, Charge{Seq: seq, Round: g.round, Live: g.live, Noise: &g.noise})
+	v := &u.value
+	g.evaluate(u, q, r, len(dst), needsGrid(m))
+	m.Perturb(v, r, Charge{Seq: seq, Round: g.round, Live: g.live, Noise: &u.noise})
 	dst.Scale(r.Scale, v.Float)
 
 	v.Float.Zero()
 	clear(v.Grid)
-	values.Put(v)
-	g.sample.Erase()
-	g.noise.Erase()
+	u.sample.Erase()
+	u.noise.Erase()
+	used.Put(u)
 	return nil
 }
 
-// values are those of finished answers, all zeros. The gates of one worker share one, which stays in its cache; what a panic
-// interrupts is never put back.
-var values = sync.Pool{New: func() any { return new(Value) }}
+// scratch is what one answer needs. The gates of one worker share one, which stays in its cache and keeps the gates of a
+// million agents small.
+type scratch struct {
+	value         Value
+	sample, noise rng.Stream
+}
+
+// used are those of finished answers, erased; what a panic interrupts is never put back.
+var used = sync.Pool{New: func() any { return new(scratch) }}
 
 // evaluate fills the value, in exact integers where the mechanism asks for them.
-func (g *Gate) evaluate(v *Value, q *agent.Query, r account.Release, dim int) {
+func (g *Gate) evaluate(u *scratch, q *agent.Query, r account.Release, dim int, grid bool) {
+	v := &u.value
 	if cap(v.Float) < dim {
 		v.Float = make(tensor.Vec, dim)
 	}
 	v.Float, v.Grid, v.Step = v.Float[:dim], v.Grid[:0], 0
 	o := g.oracles[q.Oracle]
-	if !g.needsGrid() {
-		o.Evaluate(v, q, &g.sample)
+	if !grid {
+		o.Evaluate(v, q, &u.sample)
 		return
 	}
 	if cap(v.Grid) < dim {
 		v.Grid = make([]int64, dim)
 	}
 	v.Grid, v.Step = v.Grid[:dim], GridStep(r.Parts[0].Clip)
-	o.(GridOracle).EvaluateGrid(v.Grid, q, &g.sample)
+	o.(GridOracle).EvaluateGrid(v.Grid, q, &u.sample)
 }

@@ -1,6 +1,8 @@
 package privacy
 
 import (
+	"fmt"
+
 	"sotto/config"
 	"sotto/privacy/account"
 )
@@ -15,6 +17,7 @@ var Mechanisms = map[string]func(decode func(params any) error) (Mechanism, erro
 	"laplace":             newLaplace,
 	"none":                func(func(any) error) (Mechanism, error) { return None{}, nil },
 	"randomized-response": newRandomizedResponse,
+	"released":            func(func(any) error) (Mechanism, error) { return Released{}, nil },
 	"sealed":              func(func(any) error) (Mechanism, error) { return Sealed{}, nil },
 	"truncated-gaussian":  newTruncatedGaussian,
 	"truncated-laplace":   newTruncatedLaplace,
@@ -34,6 +37,36 @@ func New(name string, decode func(params any) error) (Mechanism, error) {
 
 // scaled is implemented by parameters whose main value is a noise scale over the clip.
 type scaled interface{ setScale(scale float64) }
+
+// Scaled returns m with its noise scale multiplied by factor, as a query asks for it (agent.Query.Noise); mechanisms
+// without noise are returned as they are. A factor that is not positive and finite, and a mechanism whose noise has no
+// scale over the clip, are ErrQuery.
+func Scaled(m Mechanism, factor float64) (Mechanism, error) {
+	if !positive(factor) {
+		return nil, fmt.Errorf("%w: a factor of %v on the noise", ErrQuery, factor)
+	}
+	switch m := m.(type) {
+	case Gaussian:
+		if len(m.PartNoise) == 0 {
+			m.NoiseMultiplier *= factor
+			return m, checkMultipliers(m.NoiseMultiplier, nil)
+		}
+	case DiscreteGaussian:
+		if len(m.PartNoise) == 0 {
+			m.NoiseMultiplier *= factor
+			return m, m.validate()
+		}
+	case Laplace:
+		m.Scale *= factor
+		return m, m.validate()
+	case KNorm:
+		m.Scale *= factor
+		return m, nil
+	case None, Sealed, Released:
+		return m, nil
+	}
+	return nil, fmt.Errorf("%w: the noise of mechanism %T has no scale that a query may change", ErrQuery, m)
+}
 
 // NewMechanism returns the named mechanism with all parameters but its noise scale (over the clip) at their
 // defaults; mechanisms without noise ignore the scale. Float values are put on the grid before integer

@@ -56,6 +56,9 @@ type Stream struct {
 	next int // size of the next refill: small first, so that short vectors stay cheap
 	buf  [bufferSize]byte
 	iv   [aes.BlockSize]byte // kept here, because what is passed to the cipher would be allocated
+
+	key    Key  // until the cipher is made
+	filled bool // buf holds key stream
 }
 
 // NewStream returns the stream of key in domain.
@@ -65,26 +68,41 @@ func NewStream(key *Key, d Domain) *Stream {
 	return s
 }
 
-// Rekey restarts s as the stream of key in domain and forgets all that it held.
+// Rekey restarts s as the stream of key in domain and forgets all that it held. The key is expanded when the first bits are
+// asked for: a release that draws no sample needs no sampling stream.
 func (s *Stream) Rekey(key *Key, d Domain) {
-	block, err := aes.NewCipher(key[:])
+	s.Erase()
+	s.key = *key
+	binary.BigEndian.PutUint64(s.iv[:8], uint64(d))
+}
+
+// expand makes the cipher.
+func (s *Stream) expand() {
+	block, err := aes.NewCipher(s.key[:])
 	if err != nil {
 		panic("rng: " + err.Error()) // only for a wrong key length, which the type excludes
 	}
-	s.Erase()
-	binary.BigEndian.PutUint64(s.iv[:8], uint64(d))
+	s.key.Erase()
 	s.ctr = cipher.NewCTR(block, s.iv[:])
 }
 
 // Erase overwrites the buffered key stream and drops the cipher. The expanded key schedule lies in the
 // standard library's cipher object, which is released for collection but cannot be overwritten.
 func (s *Stream) Erase() {
-	clear(s.buf[:])
+	if s.filled {
+		clear(s.buf[:])
+	}
+	s.filled = false
 	clear(s.iv[:])
+	s.key.Erase()
 	s.ctr, s.off, s.end, s.next = nil, 0, 0, 256
 }
 
 func (s *Stream) refill() {
+	if s.ctr == nil {
+		s.expand()
+	}
+	s.filled = true
 	clear(s.buf[:s.next])
 	s.ctr.XORKeyStream(s.buf[:s.next], s.buf[:s.next])
 	s.off, s.end, s.next = 0, s.next, bufferSize

@@ -17,6 +17,18 @@ type Faults struct {
 	// delivers them on arrival, under their old round number, where no fresh message of that sender
 	// came. Either way the weight of a neighbor that is missing from a round stays on the receiver.
 	Late string `toml:"late"`
+
+	// Asynchronous runs only, where time 1 is the mean time between two wakes of an agent. They have no rounds, so
+	// that Delay, MaxDelay, Symmetric and Late do not apply to them.
+	//
+	// Latency: a broadcast reaches each receiver after a time that is uniform in 0 .. Latency, on its own way: of
+	// those that have arrived the last one sent counts.
+	Latency float64 `toml:"latency,omitempty"`
+	// Churn is the probability that an agent is away during a period of ChurnPeriod (default 10): it does not wake and
+	// hears nothing. Who is away in the first period joins later, with its neighbors' newest vectors; who comes
+	// back goes on with its own.
+	Churn       float64 `toml:"churn,omitempty"`
+	ChurnPeriod float64 `toml:"churn_period,omitempty"`
 }
 
 // DefaultFaults is a network without faults whose late messages, if there are any, are discarded.
@@ -42,6 +54,10 @@ func newSchedule(f Faults, seed uint64) (*schedule, error) {
 		f.Late = "discard"
 	}
 	switch {
+	case f.Latency != 0:
+		return nil, config.Bad("latency", f.Latency, "0 with an algorithm that works in rounds: delay holds messages back there")
+	case f.Churn != 0 || f.ChurnPeriod != 0:
+		return nil, config.Bad("churn", f.Churn, "0 with an algorithm that works in rounds")
 	case !(f.Drop >= 0 && f.Drop <= 1):
 		return nil, config.Bad("drop", f.Drop, "0 to 1")
 	case !(f.Delay >= 0 && f.Delay <= 1):

@@ -17,6 +17,7 @@ type worker struct {
 	present  []agent.Neighbor
 	inbox    []agent.Message
 	returned []agent.Message
+	bodies   [2]tensor.Vec // of the two messages of a pairwise wake
 }
 
 func (w *worker) fullView(g *topology.Graph, i agent.ID) *agent.View {

@@ -57,6 +57,11 @@ type Stats struct {
 	Stale     uint64 `json:"stale"`     // arrived late and were discarded
 	OneSided  uint64 `json:"one_sided"` // links of a round on which one direction arrived and the other did not
 	Exhausted uint64 `json:"exhausted"` // queries refused because the budget was spent
+
+	// Asynchronous runs only:
+	Vectors float64 `json:"vectors,omitempty"` // vectors of the model's length that were sent, one for each receiver
+	Idle    uint64  `json:"idle,omitempty"`    // wakes of agents that were done
+	Absent  uint64  `json:"absent,omitempty"`  // wakes of agents that were away
 }
 
 func (s *Stats) add(t *Stats) {
@@ -66,6 +71,9 @@ func (s *Stats) add(t *Stats) {
 	s.Stale += t.Stale
 	s.OneSided += t.OneSided
 	s.Exhausted += t.Exhausted
+	s.Vectors += t.Vectors
+	s.Idle += t.Idle
+	s.Absent += t.Absent
 }
 
 // ErrSent says that a silent agent tried to send.
@@ -229,10 +237,19 @@ func (s *Sim) parallel(f func(w *worker, i int) error) error {
 // step runs one agent until it has no query left and stores what it sends for round.
 func (s *Sim) step(w *worker, i int, g *topology.Graph, round uint64) error {
 	a, p := &s.cfg.Agents[i], &s.peers[i]
+	if err := w.settle(a, &p.stats); err != nil {
+		return fmt.Errorf("agent %d, round %d: %w", i, s.round, err)
+	}
+	return s.post(p, agent.ID(i), g, round, w.out.Outbox)
+}
+
+// settle steps an agent with w.in, and with the answers to its queries until it has none left; w.out then holds what it
+// sends.
+func (w *worker) settle(a *Agent, stats *Stats) error {
 	for {
 		w.out.Reset()
 		if err := a.Algorithm.Step(&w.in, &w.out); err != nil {
-			return fmt.Errorf("agent %d, round %d: %w", i, s.round, err)
+			return err
 		}
 		if w.out.Query == nil {
 			break
@@ -241,15 +258,15 @@ func (s *Sim) step(w *worker, i int, g *topology.Graph, round uint64) error {
 		switch err := a.Gate.Answer(w.out.Query, w.answer); {
 		case errors.Is(err, privacy.ErrExhausted):
 			w.in.Kind, w.in.Answer = agent.Exhausted, nil
-			p.stats.Exhausted++
+			stats.Exhausted++
 		case err != nil:
-			return fmt.Errorf("agent %d, round %d: %w", i, s.round, err)
+			return err
 		}
 	}
 	if a.Silent && len(w.out.Outbox) > 0 {
-		return fmt.Errorf("agent %d, round %d: %w", i, s.round, ErrSent)
+		return ErrSent
 	}
-	return s.post(p, agent.ID(i), g, round, w.out.Outbox)
+	return nil
 }
 
 // post copies an outbox into the sender's buffers for the given round. What would be delivered after the

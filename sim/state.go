@@ -85,7 +85,7 @@ func (s *Sim) loadPeer(r *agent.State, i int) error {
 		if r.Err() != nil {
 			break
 		}
-		m, err := s.message(r)
+		m, err := readMessage(r)
 		if err != nil {
 			return err
 		}
@@ -96,7 +96,7 @@ func (s *Sim) loadPeer(r *agent.State, i int) error {
 			break
 		}
 		at := r.Uint64()
-		m, err := s.message(r)
+		m, err := readMessage(r)
 		if err != nil {
 			return err
 		}
@@ -105,7 +105,7 @@ func (s *Sim) loadPeer(r *agent.State, i int) error {
 	return r.Err()
 }
 
-func (s *Sim) message(r *agent.State) (agent.Message, error) {
+func readMessage(r *agent.State) (agent.Message, error) {
 	var m agent.Message
 	b := r.Block()
 	if err := r.Err(); err != nil {

@@ -34,6 +34,7 @@ type Graph struct {
 	out       []agent.Neighbor
 	symmetric bool
 	directed  bool
+	similar   bool // see Objective
 	draws     int
 }
 

@@ -2,8 +2,10 @@ package topology
 
 import (
 	"fmt"
+	"strings"
 
 	"sotto/config"
+	"sotto/tensor"
 )
 
 // Schedule gives the graph of every round. At is safe for concurrent use and returns the same immutable
@@ -52,10 +54,14 @@ var Graphs = map[string]Builder{
 
 // Spec says which graph to build.
 type Spec struct {
-	Graph   string // a key of Graphs
-	Weights string // a key of Weights; "" is "file" for an edge list with weights, else "metropolis"
-	Agents  int    // 1 to 16,777,216
-	Seed    uint64 // of random families
+	Graph string // a key of Graphs
+	// Weights is a key of Weights, "" for "file" with an edge list that has weights, else "metropolis"; or "objective", ""
+	// for a graph of Similarities: the weights W_ij >= 0 of an objective that draws neighbors' models together, symmetric,
+	// not mixing weights. A family without weights of its own then has 1 on every link.
+	Weights string
+	Agents  int        // 1 to 16,777,216
+	Seed    uint64     // of random families
+	Vectors tensor.Mat // of the graphs of Similarities: one row for each agent. They must be public
 
 	// AllowUnbalanced admits a matrix that is not doubly stochastic. Plain averaging then converges to a
 	// weighted mean: on a star of ten agents with uniform weights the hub counts 3.571 times, a leaf .714.
@@ -68,15 +74,18 @@ func Build(spec Spec, decode func(params any) error) (Schedule, error) {
 	if spec.Agents < 1 || spec.Agents > maxAgents {
 		return nil, config.Bad("agents", spec.Agents, fmt.Sprintf("1 to %d", maxAgents))
 	}
-	build, ok := Graphs[spec.Graph]
-	if !ok {
-		return nil, config.Bad("graph", spec.Graph, config.OneOf(Graphs))
-	}
-	adj, err := build(decode, spec.Agents, spec.Seed)
+	adj, err := links(spec, decode)
 	if err != nil {
 		return nil, err
 	}
 	weights := spec.Weights
+	if _, ok := Similarities[spec.Graph]; ok && weights == "" {
+		weights = objectiveWeights
+	}
+	if weights == objectiveWeights {
+		g, err := adj.objective(spec.Graph)
+		return static{g}, err
+	}
 	if weights == "" {
 		weights = "metropolis"
 		if adj.Weighted {
@@ -85,7 +94,7 @@ func Build(spec Spec, decode func(params any) error) (Schedule, error) {
 	}
 	weigh, ok := Weights[weights]
 	if !ok {
-		return nil, config.Bad("weights", weights, config.OneOf(Weights))
+		return nil, config.Bad("weights", weights, config.OneOf(Weights)+"; objective with an algorithm of personal models")
 	}
 	g, err := adj.weighted(spec.Graph, weigh)
 	if err != nil {
@@ -96,6 +105,23 @@ func Build(spec Spec, decode func(params any) error) (Schedule, error) {
 		return nil, err
 	}
 	return Static(g), nil
+}
+
+const objectiveWeights = "objective"
+
+// links makes the links of the graph that spec names.
+func links(spec Spec, decode func(any) error) (*Adjacency, error) {
+	if build, ok := Similarities[spec.Graph]; ok {
+		if spec.Vectors.Rows != spec.Agents {
+			return nil, config.Bad("graph", spec.Graph, fmt.Sprintf("a data set with one public vector for each of %d agents (found %d), such as linear-tasks", spec.Agents, spec.Vectors.Rows))
+		}
+		return build(decode, spec.Vectors)
+	}
+	build, ok := Graphs[spec.Graph]
+	if !ok {
+		return nil, config.Bad("graph", spec.Graph, config.OneOf(Graphs)+", "+strings.TrimPrefix(config.OneOf(Similarities), "one of "))
+	}
+	return build(decode, spec.Agents, spec.Seed)
 }
 
 // New is [Build] without overrides.

@@ -50,8 +50,17 @@ type Info struct {
 // balance (directed graphs) Info says that they are not computed. A
 // matrix that is not symmetric but in detailed balance with its stationary weights, as uniform weights
 // are, has the real spectrum of its symmetrised form. The error is that of a failing eigensolver.
+//
+// A graph with objective weights is analyzed with its rows scaled to 1 (see [Graph.Walk]).
 func Analyze(g *Graph) (Info, error) {
 	n := g.Agents()
+	if g.similar {
+		if n > lanczosLimit { // nothing below would be computed either
+			g = &Graph{name: g.name, start: g.start, in: g.in, self: g.self, outStart: g.outStart, out: g.out, symmetric: true, draws: g.draws}
+		} else {
+			g = g.Walk()
+		}
+	}
 	info := Info{Agents: n, Links: g.Links(), DegreeMin: n, Symmetric: g.symmetric,
 		DoublyStochastic: g.DoublyStochastic(), Connected: g.Connected(), Draws: g.draws}
 	for i := range n {

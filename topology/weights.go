@@ -68,19 +68,7 @@ func (a *Adjacency) weighted(name string, weigh Weighting) (*Graph, error) {
 	if err != nil {
 		return nil, err
 	}
-	g := &Graph{name: name, draws: a.Tries, self: make([]float64, n), start: make([]int, n+1), in: make([]agent.Neighbor, 2*len(a.Edges))}
-	for i, d := range degree {
-		g.start[i+1] = g.start[i] + d
-	}
-	// Edges are sorted by (I, J) with I < J, so every row fills in ascending order.
-	next := make([]int, n)
-	copy(next, g.start)
-	for _, e := range a.Edges {
-		g.in[next[e.I]] = agent.Neighbor{ID: e.J, Weight: w(e.I, e.J, e.Weight)}
-		g.in[next[e.J]] = agent.Neighbor{ID: e.I, Weight: w(e.J, e.I, e.Weight)}
-		next[e.I]++
-		next[e.J]++
-	}
+	g := a.rows(name, w)
 	for i := range n {
 		s := 1 - rowSum(g.In(agent.ID(i)))
 		if s < 0 && s > -rowTolerance { // rounding of weights that sum to 1
@@ -90,6 +78,29 @@ func (a *Adjacency) weighted(name string, weigh Weighting) (*Graph, error) {
 	}
 	g.link()
 	return g, nil
+}
+
+// rows lays the links out with w_ij from w and nothing on the diagonal; the caller fills that and links.
+func (a *Adjacency) rows(name string, w func(i, j agent.ID, given float64) float64) *Graph {
+	degree := make([]int, a.Agents)
+	for _, e := range a.Edges {
+		degree[e.I]++
+		degree[e.J]++
+	}
+	g := &Graph{name: name, draws: a.Tries, self: make([]float64, a.Agents), start: make([]int, a.Agents+1), in: make([]agent.Neighbor, 2*len(a.Edges))}
+	for i, d := range degree {
+		g.start[i+1] = g.start[i] + d
+	}
+	// Edges are sorted by (I, J) with I < J, so every row fills in ascending order.
+	next := degree
+	copy(next, g.start)
+	for _, e := range a.Edges {
+		g.in[next[e.I]] = agent.Neighbor{ID: e.J, Weight: w(e.I, e.J, e.Weight)}
+		g.in[next[e.J]] = agent.Neighbor{ID: e.I, Weight: w(e.J, e.I, e.Weight)}
+		next[e.I]++
+		next[e.J]++
+	}
+	return g
 }
 
 // rowSum adds weights with Neumaier's compensation: a hub of a million leaves still sums to 1e-15.

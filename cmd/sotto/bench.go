@@ -14,9 +14,11 @@ import (
 
 func newBench() *cobra.Command {
 	var (
-		o      bench.Options
-		models []string
-		output string
+		o         bench.Options
+		models    []string
+		output    string
+		agents    int
+		simulator bool
 	)
 	names := make([]string, len(bench.Cases))
 	for i := range bench.Cases {
@@ -39,14 +41,14 @@ Models: ` + strings.Join(names, ", ") + `.`,
 			for _, m := range models {
 				o.Models = append(o.Models, strings.TrimSpace(m))
 			}
-			r, err := bench.Run(o, func(what string) { fmt.Fprintf(cmd.ErrOrStderr(), "measuring %s\n", what) })
-			var bad *config.Error
-			if errors.As(err, &bad) && bad.File == "" {
-				bad.Key = "--" + bad.Key
+			note := func(what string) { fmt.Fprintf(cmd.ErrOrStderr(), "measuring %s\n", what) }
+			if simulator {
+				return benchSim(cmd, o.Seconds, o.Workers, agents, output, note)
 			}
+			r, err := bench.Run(o, note)
 			switch {
 			case err != nil:
-				return err
+				return flagError(err)
 			case output == "json":
 				return json.NewEncoder(cmd.OutOrStdout()).Encode(r)
 			}
@@ -57,6 +59,29 @@ Models: ` + strings.Join(names, ", ") + `.`,
 	c.Flags().Float64Var(&o.Seconds, "seconds", 2, "time for each model; a step that takes longer is finished")
 	c.Flags().IntVar(&o.Workers, "workers", 0, "worker goroutines (0: one for each processor)")
 	c.Flags().BoolVar(&o.Explain, "explain", false, "list each model's layers: sizes, work, how gradient norms are found")
+	c.Flags().BoolVar(&simulator, "sim", false, "measure the asynchronous simulator instead, from 1,000 to 1,000,000 agents")
+	c.Flags().IntVar(&agents, "agents", 0, "with --sim, leave out sizes with more agents (0: none; a million take 8 GB)")
 	c.Flags().StringVar(&output, "output", "table", "table or json")
 	return c
+}
+
+// benchSim prints what a wake costs at every size.
+func benchSim(cmd *cobra.Command, seconds float64, workers, agents int, output string, note func(string)) error {
+	r, err := bench.Sim(seconds, workers, agents, note)
+	switch {
+	case err != nil:
+		return flagError(err)
+	case output == "json":
+		return json.NewEncoder(cmd.OutOrStdout()).Encode(r)
+	}
+	return bench.WriteSimTable(cmd.OutOrStdout(), r)
+}
+
+// flagError names the flag that a value came from.
+func flagError(err error) error {
+	var bad *config.Error
+	if errors.As(err, &bad) && bad.File == "" {
+		bad.Key = "--" + bad.Key
+	}
+	return err
 }

@@ -98,6 +98,22 @@ func (f *CountFilter) Admit(ev Event, times int) error {
 	return fmt.Errorf("%w: a count filter admits only the events it was made for", ErrUnsupported)
 }
 
+// Allow admits limit more copies of ev.
+func (f *CountFilter) Allow(ev Event, limit int) error {
+	if ev.body == nil {
+		return errInvalidEvent
+	}
+	if err := checkTimes(limit); err != nil {
+		return err
+	}
+	if q := f.find(ev); q != nil {
+		q.left, q.max = q.left+limit, q.max+limit
+		return nil
+	}
+	f.quota = append(f.quota, quota{ev, limit, limit})
+	return nil
+}
+
 // Left returns how many copies of ev are still admitted.
 func (f *CountFilter) Left(ev Event) int {
 	if q := f.find(ev); q != nil {

@@ -1,0 +1,68 @@
+package algo
+
+import (
+	"sotto/agent"
+	"sotto/config"
+)
+
+// Personal are the parameters of the objective of personal models on a similarity graph,
+//
+//	Q(Θ) = 1/2 Σ_{i<j} W_ij |Θ_i - Θ_j|² + μ Σ_i D_ii c_i L_i(Θ_i),  D_ii = Σ_j W_ij,
+//	L_i(θ) = (1/m_i) Σ_r l(θ; x_r, y_r) + λ_i |θ|²
+//
+// ("Personalized and Private Peer-to-Peer Machine Learning", arXiv 1705.08435, eq. 3). W is a matrix of objective
+// weights, not a mixing matrix. The constants are public: where record counts are private, λ and c must be given.
+type Personal struct {
+	Mu         float64 `toml:"mu"`                   // μ > 0: large for local models, small for one common model
+	Lambda     float64 `toml:"lambda,omitempty"`     // λ_i > 0; 0 means 1/m_i
+	Confidence float64 `toml:"confidence,omitempty"` // c_i in (0, 1]; 0 means m_i/max m, and 1/(10 max m) without records
+	// Smoothness is a Lipschitz constant of the mean loss's gradient without the regulariser, from a public bound X on
+	// the norm of features: X²/4 for the logistic loss, 2X² for the squared one. Default .25.
+	Smoothness float64 `toml:"smoothness"`
+}
+
+func defaultPersonal() Personal { return Personal{Mu: .04, Smoothness: .25} }
+
+func (p *Personal) validate() error {
+	switch {
+	case !positive(p.Mu):
+		return config.Bad("mu", p.Mu, "above 0 and finite")
+	case !notNegative(p.Lambda):
+		return config.Bad("lambda", p.Lambda, "above 0 and finite, or 0 for 1/m_i")
+	case !(p.Confidence >= 0 && p.Confidence <= 1):
+		return config.Bad("confidence", p.Confidence, "above 0 and at most 1, or 0 for m_i/max m")
+	case !positive(p.Smoothness):
+		return config.Bad("smoothness", p.Smoothness, "above 0 and finite")
+	}
+	return nil
+}
+
+// objective is one agent's part of Q.
+type objective struct {
+	muC    float64 // μ c_i
+	lambda float64 // λ_i
+	smooth float64 // Λ_i, of the gradient of L_i
+}
+
+func (p *Personal) of(env agent.Env) (objective, error) {
+	o := objective{lambda: p.Lambda}
+	c := p.Confidence
+	if env.MostRecords == 0 && (p.Lambda == 0 || c == 0) {
+		return o, config.Bad("lambda", p.Lambda, "lambda and confidence above 0 where record counts are private, or all 0: m_i may not enter them")
+	}
+	if c == 0 {
+		c = float64(env.Records) / float64(env.MostRecords)
+		if env.Records == 0 {
+			c = 1 / (10 * float64(env.MostRecords))
+		}
+	}
+	if o.lambda == 0 {
+		o.lambda = 1 / float64(max(1, env.Records))
+	}
+	o.muC = p.Mu * c
+	o.smooth = p.Smoothness + float64(2*o.lambda)
+	return o, nil
+}
+
+// Objective returns μ c_i and λ_i: what the agent's own loss and the square of its model weigh.
+func (o objective) Objective() (weight, lambda float64) { return o.muC, o.lambda }

@@ -1,0 +1,142 @@
+package experiment
+
+import (
+	"fmt"
+	"math"
+
+	"sotto/agent"
+	"sotto/config"
+	"sotto/data"
+	"sotto/model"
+	"sotto/oracle"
+	"sotto/privacy"
+	"sotto/privacy/account"
+	"sotto/privacy/ledger"
+	"sotto/tensor"
+)
+
+// localMechanism perturbs every record once, before training: local differential privacy, the baseline of "Personalized and
+// Private Peer-to-Peer Machine Learning" (arXiv 1705.08435), which states no mechanism; this is ours. Features get normal noise,
+// labels randomized response with labelShare of epsilon. All training is post-processing.
+const (
+	localMechanism = "local-dp"
+	labelShare     = .2 // features to labels 4:1
+)
+
+// localNoise is what perturbs records, the same at every agent.
+type localNoise struct {
+	features, labels privacy.Mechanism
+}
+
+func (p *privacyParams) validateLocal() error {
+	switch {
+	case p.adjacency != account.ReplaceOne:
+		return config.Bad("adjacency", p.Adjacency, "replace-one with mechanism "+localMechanism+": perturbed records show their number")
+	case !(p.TargetEpsilon > 0) || math.IsInf(p.TargetEpsilon, 1) || p.NoiseMultiplier != 0:
+		return config.Bad("target_epsilon", p.TargetEpsilon, "above 0 and finite, without noise_multiplier, with mechanism "+localMechanism)
+	case len(p.AgentEpsilon) > 0 || p.WarmEpsilon > 0:
+		return config.Bad("agent_epsilon", p.AgentEpsilon, "nothing with mechanism "+localMechanism+", nor warm_epsilon")
+	case !(p.TargetDelta > 0 && p.TargetDelta < 1):
+		return config.Bad("target_delta", p.TargetDelta, "above 0 and below 1")
+	}
+	if p.MaxGradNorm == 0 {
+		p.MaxGradNorm = math.Inf(1)
+	}
+	return nil
+}
+
+// calibrateLocal finds the noise of records: randomized response first, normal noise for what is left.
+func (e *Experiment) calibrateLocal() error {
+	p, d := &e.file.priv, e.split.Train
+	if d.Classes != 2 {
+		return e.file.at("data", config.Bad("dataset", e.file.data.Dataset, "a data set with two classes, with mechanism "+localMechanism))
+	}
+	share := labelShare * p.TargetEpsilon
+	var err error
+	if e.local.labels, err = privacy.New("randomized-response", func(params any) error {
+		r := params.(*privacy.RandomizedResponse)
+		// The uniform answer has probability q: e^share = (1 - q/2)/(q/2).
+		r.Probability, r.Labels = math.Nextafter(2/(1+math.Exp(share))*(1+1e-12), 1), 2
+		return nil
+	}); err != nil {
+		return err
+	}
+	features, labels, err := e.localReleases(0)
+	if err != nil {
+		return err
+	}
+	flip, err := e.local.labels.Event(labels)
+	if err != nil {
+		return err
+	}
+	gaussian := func(scale float64) (privacy.Mechanism, error) { return privacy.NewMechanism("gaussian", scale) }
+	res, err := account.Noise(account.Plan{Accountant: p.Accountant, Adjacency: p.adjacency, Unit: account.Record(), Rate: 1,
+		Steps: []account.PlanStep{account.Fixed(flip, 1), privacy.PlanStep(gaussian, features, 1)}}, account.Budget{Epsilon: p.TargetEpsilon, Delta: p.TargetDelta})
+	if err != nil {
+		return err
+	}
+	for i := range e.plans {
+		e.plans[i].noiseMultiplier = res.NoiseMultiplier
+	}
+	e.local.features, err = gaussian(res.NoiseMultiplier)
+	return err
+}
+
+// localOracles read agent i's own records.
+func (e *Experiment) localOracles(i int) (*oracle.Features, *oracle.Labels) {
+	radius := e.file.priv.FeatureNorm
+	if radius == 0 {
+		radius = 1
+	}
+	records := oracle.Records{Data: e.split.Train, Index: e.parts[i]}
+	return &oracle.Features{Records: records, Radius: radius}, &oracle.Labels{Records: records}
+}
+
+func (e *Experiment) localReleases(i int) (features, labels account.Release, err error) {
+	f, l := e.localOracles(i)
+	if features, err = f.Describe(nil); err == nil {
+		labels, err = l.Describe(nil)
+	}
+	return features, labels, err
+}
+
+// perturb makes the public data set that training reads, and the charges of every agent for it.
+func (e *Experiment) perturb(workers int) (*data.Dataset, [][]ledger.Record, error) {
+	public := oracle.Public(e.split.Train)
+	charges, errs := make([][]ledger.Record, len(e.parts)), make([]error, len(e.parts))
+	each(len(e.parts), workers, func(i int, _ *model.Workspace) {
+		charges[i], errs[i] = e.perturbAgent(i, public)
+	})
+	for i, err := range errs {
+		if err != nil {
+			return nil, nil, fmt.Errorf("agent %d: %w", i, err)
+		}
+	}
+	return public, charges, nil
+}
+
+func (e *Experiment) perturbAgent(i int, public *data.Dataset) ([]ledger.Record, error) {
+	if len(e.parts[i]) == 0 {
+		return nil, nil
+	}
+	l := ledger.NewMemory(nil)
+	f, y := e.localOracles(i)
+	gate := privacy.NewSimulatedGate(l, e.local.features, map[string]privacy.Oracle{oracle.FeaturesName: f, oracle.LabelsName: y}, e.file.root.Seed, agent.ID(i))
+	gate.Use(oracle.LabelsName, e.local.labels)
+	features, labels := make(tensor.Vec, len(e.parts[i])*public.X.Cols), make(tensor.Vec, len(e.parts[i]))
+	if err := gate.Answer(&agent.Query{Oracle: oracle.FeaturesName}, features); err != nil {
+		return nil, err
+	}
+	if err := gate.Answer(&agent.Query{Oracle: oracle.LabelsName}, labels); err != nil {
+		return nil, err
+	}
+	oracle.Fill(public, e.parts[i], features, labels)
+	var records []ledger.Record
+	for r, err := range l.Records() {
+		if err != nil {
+			return nil, err
+		}
+		records = append(records, r)
+	}
+	return records, nil
+}

@@ -1,0 +1,212 @@
+package oracle
+
+import (
+	"fmt"
+	"math"
+
+	"sotto/agent"
+	"sotto/config"
+	"sotto/model"
+	"sotto/privacy"
+	"sotto/privacy/account"
+	"sotto/rng"
+	"sotto/tensor"
+)
+
+var _ privacy.GridOracle = (*Full)(nil)
+
+// Full is the oracle "grad-full", or with norm L1 "grad-full-l1": over all of the owner's records, the sum of per-record
+// gradients of the loss at the query's point, each scaled to norm at most Clip. The gate adds noise to the sum and divides
+// by Normaliser. No record is left out, so that nothing is amplified; under replace-one the mean of m records has the
+// sensitivity 2 Clip/m (spec: 1/m is missing in some publications).
+type Full struct {
+	Model      model.Model
+	Records    Records
+	Normaliser float64 // public, > 0: the record count under replace-one and zero-out
+	Clip       float64 // C > 0; +Inf switches clipping off, for runs that are not private
+	Norm       account.Norm
+	Adjacency  account.Adjacency
+	Unit       account.Unit
+	Pool       *Pool
+
+	described account.Release // without a clip of the query's own
+}
+
+// Names of the oracles.
+const (
+	GradFull   = "grad-full"
+	GradFullL1 = "grad-full-l1"
+	FitName    = "fit"
+)
+
+// Validate names the first field that cannot be used. It reads no records.
+func (g *Full) Validate() error {
+	if err := checkPositive("batch_size", g.Normaliser); err != nil {
+		return err
+	}
+	switch {
+	case !(g.Clip > 0):
+		return config.Bad("max_grad_norm", g.Clip, "above 0")
+	case g.Norm != account.L1 && g.Norm != account.L2:
+		return config.Bad("norm", g.Norm, "l1 or l2")
+	case g.Unit != account.Record():
+		return config.Bad("unit", g.Unit, "record: per-record clipping bounds the contribution of one record")
+	}
+	g.described = g.release(g.Clip)
+	return nil
+}
+
+func (g *Full) name() string {
+	if g.Norm == account.L1 {
+		return GradFullL1
+	}
+	return GradFull
+}
+
+func (g *Full) release(clip float64) account.Release {
+	return account.Release{
+		Oracle: g.name(), Adjacency: g.Adjacency, Unit: g.Unit, Sampler: account.Sampler{Kind: account.FullBatch},
+		Parts: []account.Part{{Name: "gradient", Clip: clip, Shift: shift(g.Adjacency), Norm: g.Norm, Dim: g.Model.Dim()}},
+		Scale: 1 / g.Normaliser,
+	}
+}
+
+// Describe states the release. A query's own public clip takes the place of Clip. The parts must not be changed.
+func (g *Full) Describe(q *agent.Query) (account.Release, error) {
+	if len(q.At) != g.Model.Dim() {
+		return account.Release{}, config.Bad("point", len(q.At), "as many values as the model has parameters")
+	}
+	if q.Clip > 0 {
+		return g.release(q.Clip), nil
+	}
+	return g.described, nil
+}
+
+func (g *Full) clip(q *agent.Query) float64 {
+	if q.Clip > 0 {
+		return q.Clip
+	}
+	return g.Clip
+}
+
+// Evaluate adds the clipped gradients of all records.
+func (g *Full) Evaluate(dst *privacy.Value, q *agent.Query, _ *rng.Stream) {
+	clip := g.clip(q)
+	if g.Norm == account.L1 {
+		sum := make([]float64, len(dst.Float))
+		g.each(q.At, func(gradient tensor.Vec) {
+			f := clipL1(gradient, clip)
+			for i, x := range gradient {
+				sum[i] += float64(f * float64(x))
+			}
+		})
+		for i, x := range sum {
+			dst.Float[i] = float32(x)
+		}
+		clear(sum)
+	} else {
+		s := g.Pool.p.Get().(*scratch)
+		s.blocks(&g.Records, func(b *model.Batch) {
+			g.Model.ClippedGradientSum(dst.Float, q.At, b, clip, &s.work)
+		})
+		g.Pool.p.Put(s)
+	}
+	finite(dst.Float, clip)
+}
+
+// finite bounds a sum that overflowed, which only a clip beyond 1e20 allows.
+func finite(v tensor.Vec, clip float64) {
+	if clip <= 1e20 || v.Finite() {
+		return
+	}
+	for i, x := range v {
+		if x-x != 0 {
+			v[i] = float32(math.Copysign(math.MaxFloat32, float64(x)))
+		}
+	}
+}
+
+// EvaluateGrid is Evaluate in exact integers: each clipped gradient is truncated to the grid on its own.
+func (g *Full) EvaluateGrid(dst []int64, q *agent.Query, _ *rng.Stream) {
+	clip := g.clip(q)
+	step := privacy.GridStep(clip)
+	if g.Norm == account.L1 {
+		g.each(q.At, func(gradient tensor.Vec) {
+			f := clipL1(gradient, clip) / step
+			for i, x := range gradient {
+				dst[i] += int64(f * float64(x)) // toward zero: the L1 norm in steps stays at most clip/step
+			}
+		})
+		return
+	}
+	m, ok := g.Model.(model.GridModel)
+	if !ok {
+		return
+	}
+	s := g.Pool.p.Get().(*scratch)
+	s.blocks(&g.Records, func(b *model.Batch) { m.ClippedGradientGrid(dst, q.At, b, clip, step, &s.work) })
+	g.Pool.p.Put(s)
+}
+
+// clipL1 is the factor that brings a gradient to an L1 norm of at most clip, with room for the rounding of every product
+// and of the norm; 0 for a gradient without a finite norm.
+func clipL1(gradient tensor.Vec, clip float64) float64 {
+	norm := 0.
+	for _, x := range gradient {
+		norm += math.Abs(float64(x))
+	}
+	if norm-norm != 0 {
+		return 0
+	}
+	if bound := clip * (1 - 1e-5); norm > bound {
+		return bound / norm
+	}
+	return 1
+}
+
+// each calls f with every record's own gradient, which is valid during the call. What has no finite gradient gives zeros.
+func (g *Full) each(theta tensor.Vec, f func(gradient tensor.Vec)) {
+	s := g.Pool.p.Get().(*scratch)
+	defer g.Pool.p.Put(s)
+	if cap(s.gradient) < len(theta) {
+		s.gradient = make(tensor.Vec, len(theta))
+	}
+	v := s.gradient[:len(theta)]
+	for k := range g.Records.Index {
+		one := Records{Data: g.Records.Data, Index: g.Records.Index[k : k+1]}
+		s.blocks(&one, func(b *model.Batch) {
+			v.Zero()
+			g.Model.ClippedGradientSum(v, theta, b, math.Inf(1), &s.work)
+			f(v)
+		})
+	}
+	v.Zero()
+}
+
+// blocks hands out all records: in place where they lie one after the other in the data set, else gathered.
+func (s *scratch) blocks(r *Records, f func(b *model.Batch)) {
+	n := len(r.Index)
+	if n == 0 {
+		return
+	}
+	if lo := int(r.Index[0]); int(r.Index[n-1])-lo == n-1 { // rows of an owner are ascending, none twice
+		d, b := r.Data, &s.batch
+		b.X.Rows, b.X.Cols, b.X.Stride, b.X.Data = n, d.X.Cols, d.X.Stride, d.X.Data[lo*d.X.Stride:(lo+n-1)*d.X.Stride+d.X.Cols]
+		labels, targets := b.Labels, b.Targets
+		b.Labels, b.Targets, b.Views = nil, nil, 0
+		if d.Labels != nil {
+			b.Labels = d.Labels[lo : lo+n]
+		} else {
+			b.Targets = d.Targets[lo : lo+n]
+		}
+		f(b)
+		b.X.Data, b.Labels, b.Targets = nil, labels, targets // the scratch keeps its own memory
+		return
+	}
+	for lo := 0; lo < n; lo += chunk {
+		f(s.gather(r.Data, r.Index[lo:min(lo+chunk, n)], &Augmentation{}, nil))
+	}
+}
+
+// ErrNotLinear says that a model is no generalized linear model, which a fit needs.
+var ErrNotLinear = fmt.Errorf("%w: oracle fit needs model logistic with two classes, least-squares or huber", privacy.ErrRefused)
