@@ -1,0 +1,187 @@
+package experiment
+
+import (
+	"context"
+	"fmt"
+	"runtime"
+
+	"sotto/agent"
+	"sotto/algo"
+	"sotto/data"
+	"sotto/oracle"
+	"sotto/privacy"
+	"sotto/privacy/account"
+	"sotto/privacy/ledger"
+	"sotto/sim"
+	"sotto/tensor"
+)
+
+// runtimeSim is a simulation, in rounds or in wakes.
+type runtimeSim interface {
+	Round() uint64 // rounds or wakes that are complete
+	Run(ctx context.Context, until uint64) error
+	Params(i int) tensor.Vec
+	BytesSent(i int) uint64
+	Stats() sim.Stats
+	AppendState(b []byte) []byte
+	LoadState(b []byte) error
+}
+
+// world is the running part of an experiment.
+type world struct {
+	sim     runtimeSim
+	ledgers []*ledger.Memory
+	scorers []*privacy.Gate // of the agents, where a score is asked for
+	watch   *stopwatch
+	agents  []sim.Agent   // of asynchronous runs
+	trained *data.Dataset // what oracles read: the training records, or their perturbed release
+}
+
+// start builds every agent with its own ledger, oracle and gate. A resumed run hands in what its ledgers
+// held; a fresh one starts them with the overrides in force.
+func (e *Experiment) start(workers int, restored [][]ledger.Record) (*world, error) {
+	f := e.file
+	n := f.topo.Agents
+	w := &world{ledgers: make([]*ledger.Memory, n), watch: new(stopwatch)}
+	if workers <= 0 {
+		workers = runtime.GOMAXPROCS(0)
+	}
+	w.trained = e.split.Train
+	var released [][]ledger.Record
+	if f.priv.Mechanism == localMechanism {
+		var err error
+		if w.trained, released, err = e.perturb(workers); err != nil {
+			return nil, f.at("privacy", err)
+		}
+	}
+	pool := oracle.NewSplitPool(workers / n) // more workers than agents share their batches
+	agents := make([]sim.Agent, n)
+	for i := range agents {
+		p := &e.plans[i]
+		mechanism, err := e.mechanism(p.noiseMultiplier)
+		if err != nil {
+			return nil, f.at("privacy", err)
+		}
+		oracles, err := e.oracles(i, pool, w)
+		if err != nil {
+			return nil, f.at("privacy", err)
+		}
+		var filter account.Filter
+		if p.personal != nil {
+			if filter, err = p.personal.filter(); err != nil {
+				return nil, f.at("privacy", err)
+			}
+		} else if p.limited {
+			if filter, err = account.NewCountFilter(p.event, p.limit); err != nil {
+				return nil, f.at("privacy", err)
+			}
+		}
+		if f.eval.Score != "" {
+			filter = &scoreFilter{Filter: filter}
+		}
+		w.ledgers[i] = ledger.NewMemory(filter)
+		if restored != nil {
+			if err := w.ledgers[i].Restore(restored[i]); err != nil {
+				return nil, fmt.Errorf("%w: agent %d: %w", ErrCheckpoint, i, err)
+			}
+		} else {
+			if released != nil {
+				if err := w.ledgers[i].Restore(released[i]); err != nil {
+					return nil, err
+				}
+			}
+			if err := e.recordOverrides(w.ledgers[i]); err != nil {
+				return nil, err
+			}
+		}
+		alg, err := e.factory(e.env(i))
+		if err != nil {
+			return nil, f.at("topology", err)
+		}
+		gate := privacy.NewSimulatedGate(w.ledgers[i], mechanism, oracles, e.noiseSeed(), agent.ID(i))
+		if p.personal != nil && p.personal.fit != nil {
+			gate.Use(oracle.FitName, p.personal.fit)
+		}
+		if f.eval.Score != "" {
+			g, err := e.scorer(i, w.ledgers[i], pool)
+			if err != nil {
+				return nil, err
+			}
+			w.scorers = append(w.scorers, g)
+		}
+		agents[i] = sim.Agent{Algorithm: alg, Gate: timedGate{gate, w.watch}, Silent: e.sealed()}
+	}
+	if f.pacing != algo.Rounds {
+		err := e.startWakes(w, agents, workers)
+		return w, err
+	}
+	var err error
+	w.sim, err = sim.New(sim.Config{Agents: agents, Schedule: e.schedule, Dim: e.model.Dim(), Rounds: f.steps,
+		Workers: workers, Seed: f.root.Seed, Faults: f.flts, GaussSeidel: f.repl.Mix == "gauss-seidel"})
+	return w, f.at("faults", err)
+}
+
+// env is what agent i knows at birth.
+func (e *Experiment) env(i int) agent.Env {
+	env := agent.Env{Self: agent.ID(i), Agents: e.file.topo.Agents, Dim: e.model.Dim(), Records: e.plans[i].records,
+		Rounds: e.file.steps, Init: e.init, Rho: e.rho(), MostRecords: e.mostRecords}
+	if e.wakesOf != nil {
+		env.Wakes = e.wakesOf[i]
+	}
+	return env
+}
+
+// oracles are what agent i's gate may ask of its data.
+func (e *Experiment) oracles(i int, pool *oracle.Pool, w *world) (map[string]privacy.Oracle, error) {
+	f, p := e.file, &e.plans[i]
+	if p.personal != nil {
+		return e.personalOracles(i, pool, w)
+	}
+	grad := &oracle.Gradient{
+		Model: e.model, Records: oracle.Records{Data: w.trained, Index: e.parts[i]},
+		Rate: p.rate, ExpectedBatch: p.batch, Clip: f.priv.MaxGradNorm,
+		Adjacency: f.priv.adjacency, Unit: account.Record(), Pool: pool, Exact: f.priv.Noise == "exact",
+		Draws: f.repl.draws(), Augment: f.data.Augmentation,
+	}
+	if err := grad.Validate(); err != nil {
+		return nil, err
+	}
+	return map[string]privacy.Oracle{"grad": timedOracle{grad, w.watch}}, nil
+}
+
+func (e *Experiment) recordOverrides(l ledger.Ledger) error {
+	for _, o := range e.overrides {
+		if err := l.Override(o); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// sealed says that answers carry no noise because nothing leaves an agent: the local-only baseline.
+func (e *Experiment) sealed() bool {
+	return (e.file.alg.Name == "local" || e.file.alg.Name == "local-fit") && e.file.priv.Mechanism == "none"
+}
+
+// mechanism returns the run's mechanism at a noise multiplier. Exact noise is the discrete Gaussian on
+// integer gradients.
+func (e *Experiment) mechanism(noiseMultiplier float64) (privacy.Mechanism, error) {
+	switch p := &e.file.priv; {
+	case e.sealed():
+		return privacy.NewMechanism("sealed", 0)
+	case p.Mechanism == localMechanism:
+		return privacy.NewMechanism("released", 0)
+	case p.Mechanism == "laplace":
+		return privacy.New("laplace", func(params any) error {
+			params.(*privacy.Laplace).Scale = noiseMultiplier
+			return nil
+		})
+	case p.Noise == "exact":
+		return privacy.New("discrete-gaussian", func(params any) error {
+			params.(*privacy.DiscreteGaussian).NoiseMultiplier = noiseMultiplier
+			return nil
+		})
+	default:
+		return privacy.NewMechanism(p.Mechanism, noiseMultiplier)
+	}
+}
