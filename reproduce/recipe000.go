@@ -145,7 +145,7 @@ func recipe(rows []experiment.CellRow, small bool) *Document {
 	d.Notes = []string{
 		"accuracy in percent: mean over the ten agents' own models on the MNIST test images after the last round, then mean and sd over seeds; published: Bayrooti, Gao, Prorok 2023 (arXiv 2306.13892), Table 1, one digit an agent",
 		"epsilon is the PLD upper end under add-remove at delta 1e-5, from the ledgers: 200 steps on all records of an agent, clip norm 1, sum divided by the public constant 6000",
-		"features: the last layer of a network of 30,698 parameters that is trained on public images (examples/pretrain-glyphs.toml, pretrain-fashion-mnist.toml) and not changed; the 5,770 parameters of its last layer are trained and sent, from their public values on",
+		"features: what the last layer of a network of 30,698 parameters is given, which was trained on public images (examples/pretrain-glyphs.toml, pretrain-fashion-mnist.toml) and is not changed; the 5,770 parameters of that layer are trained and sent, from their public values on",
 		"glyphs is a generator of digits: untrained, its network classifies MNIST as the first row says, without any of the agents' data. Fashion-MNIST shows clothes: its features know nothing of digits",
 		"hyper-parameters (clip norm, step sizes by budget, 200 steps, 10 rounds of averaging) were chosen on Fashion-MNIST with the features of glyphs, none on MNIST; graphs are drawn anew for each seed",
 	}
