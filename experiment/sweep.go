@@ -174,6 +174,20 @@ func (s *Sweep) Cell(i int) (*File, error) {
 	return doc.decode()
 }
 
+// Warning says what nobody has paid for where runs of private data may be chosen among by their results; "" where that costs nothing.
+func (s *Sweep) Warning() (string, error) {
+	for i := range s.Cells() {
+		f, err := s.Cell(i)
+		if err != nil {
+			return "", err
+		}
+		if s.Cells() > 1 && f.priv.Mechanism != "none" && !generatedData[f.data.Dataset] {
+			return "selection not accounted: epsilon is that of one run; to choose among runs by what they gave costs more on private data (sotto tune charges it)", nil
+		}
+	}
+	return "", nil
+}
+
 // describe is what cell i varies, for people.
 func (s *Sweep) describe(i int) string {
 	var parts []string

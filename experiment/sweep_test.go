@@ -245,3 +245,28 @@ func TestReadCells(t *testing.T) {
 		t.Errorf("a file that is not there: %v", err)
 	}
 }
+
+// Whoever picks the best of several private runs on private data is told that nobody has paid for the choice.
+func TestSweepWarning(t *testing.T) {
+	private := []string{`privacy.mechanism="gaussian"`, "privacy.noise_multiplier=1"}
+	for name, tc := range map[string]struct {
+		set  []string
+		warn bool
+	}{
+		"not private": {[]string{`data.dataset="mnist"`}, false},
+		"generated":   {private, false},
+		"private":     {append([]string{`data.dataset="mnist"`}, private...), true},
+	} {
+		s, err := ParseSweep("tiny.toml", []byte(strings.NewReplacer("train = 90\n", "", "test = 30\n", "").Replace(tinySweep)), tc.set, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		got, err := s.Warning()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if tc.warn != strings.Contains(got, "selection not accounted") {
+			t.Errorf("%s: %q", name, got)
+		}
+	}
+}

@@ -134,7 +134,13 @@ func writeCells(w io.Writer, s *experiment.Sweep, res *experiment.SweepResult) e
 	if err := t.Flush(); err != nil {
 		return err
 	}
-	_, err := fmt.Fprintf(w, "sweep directory  %s\n", res.Dir)
+	warning, err := s.Warning()
+	if err == nil && warning != "" {
+		warning = "note: " + warning + "\n"
+	}
+	if err == nil {
+		_, err = fmt.Fprintf(w, "sweep directory  %s\n%s", res.Dir, warning)
+	}
 	return err
 }
 
