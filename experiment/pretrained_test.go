@@ -16,29 +16,30 @@ import (
 // order of them, would guess: .1.
 func TestBuiltinModels(t *testing.T) {
 	for name, least := range map[string]float64{"glyphs": .97, "fashion-mnist": .87} {
-		set := []string{"model.init_from=builtin:" + name, "seed=99"}
-		if name == "glyphs" {
-			set = append(set, "data.train=10", "data.test=1000", "privacy.batch_size=5")
-		}
-		dir := os.Getenv("SOTTO_DATA")
-		if _, err := os.Stat(filepath.Join(dir, name)); name != "glyphs" && (dir == "" || err != nil) {
-			t.Logf("%s skipped: no folder %s in SOTTO_DATA", name, name)
-			continue
-		}
-		f, err := Read("../examples/pretrain-"+name+".toml", set)
-		if err != nil {
-			t.Fatal(err)
-		}
-		e, err := f.Build(dir)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if e.model.Dim() != 30698 {
-			t.Fatalf("%s: %d parameters", name, e.model.Dim())
-		}
-		if got := model.Evaluate(e.model, e.init, e.tests[0], new(model.Workspace)).Accuracy(); got < least {
-			t.Errorf("%s: accuracy %g on images that it has not seen, want %g", name, got, least)
-		}
+		t.Run(name, func(t *testing.T) {
+			set := []string{"model.init_from=builtin:" + name, "seed=99"}
+			if name == "glyphs" {
+				set = append(set, "data.train=10", "data.test=1000", "privacy.batch_size=5")
+			}
+			dir := os.Getenv("SOTTO_DATA")
+			if _, err := os.Stat(filepath.Join(dir, name)); name != "glyphs" && (dir == "" || err != nil) {
+				t.Skip("SOTTO_DATA not set: needs fashion-mnist")
+			}
+			f, err := Read("../examples/pretrain-"+name+".toml", set)
+			if err != nil {
+				t.Fatal(err)
+			}
+			e, err := f.Build(dir)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if e.model.Dim() != 30698 {
+				t.Fatalf("%s: %d parameters", name, e.model.Dim())
+			}
+			if got := model.Evaluate(e.model, e.init, e.tests[0], new(model.Workspace)).Accuracy(); got < least {
+				t.Errorf("%s: accuracy %g on images that it has not seen, want %g", name, got, least)
+			}
+		})
 	}
 	_, err := parse(t, "model.init_from=builtin:mnist").Build("")
 	var bad *config.Error

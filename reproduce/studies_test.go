@@ -210,7 +210,7 @@ func TestRow(t *testing.T) {
 	refused("config_digest", "", unknown)
 	dir := os.Getenv("SOTTO_DATA")
 	if dir == "" {
-		t.Skip("SOTTO_DATA names no data folder: rows of MNIST runs are not built")
+		t.Skip("SOTTO_DATA not set: needs mnist")
 	}
 	e, err := Row(axes, &row, dir)
 	if err != nil {
