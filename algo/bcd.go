@@ -29,6 +29,9 @@ type BCDParams struct {
 	// Updates is the number T_i of updates of each agent, after which it serves its last vector; 0: as many as it wakes.
 	Updates      int   `toml:"updates,omitempty"`
 	AgentUpdates []int `toml:"agent_updates,omitempty"` // agent i has number i mod length, instead of Updates
+	// After is what an agent does on wakes after its updates: "silent" (default, as published), or "average": it goes on
+	// with the mean of the answers it has had in place of a new one, which costs nothing more.
+	After string `toml:"after,omitempty"`
 }
 
 // BCD is asynchronous block coordinate descent on Personal's objective: Bellet, Guerraoui, Taziki, Tommasi, "Personalized
@@ -38,7 +41,9 @@ type BCDParams struct {
 //
 // and Θ_i (p values) goes to all neighbors: a gradient step of length 1/B_i on block i. g̃_i is one answer of
 // "grad-full" or "grad-full-l1", one charge; the regulariser is public and exact. A neighbor that was not heard yet
-// counts with the agent's own vector. After Updates updates, and when the budget is spent, the agent is done.
+// counts with the agent's own vector. After Updates updates, and when the budget is spent, the agent is done; with
+// After = "average" (not in the paper) it goes on with the mean ḡ_i of its answers for g̃_i, post-processing. All together
+// then approach the minimiser of Q with the losses replaced by ḡ_i·Θ_i + λ_i|Θ_i|²: the answers, smoothed over the graph.
 //
 // With Propagate the first wakes are of model propagation instead, which asks nothing: with θ̂_i the answer of fit,
 //
@@ -54,6 +59,7 @@ type BCD struct {
 	wakes, done uint64 // own wakes, updates among them
 	theta, mix  tensor.Vec
 	fit         tensor.Vec // θ̂_i, nil without
+	mean        tensor.Vec // of the answers; nil unless they are used again
 }
 
 // mixers are shared by the agents of one worker: a million agents need not keep one each.
@@ -97,6 +103,10 @@ func (p *BCDParams) validate() error {
 		return config.Bad("norm", p.Norm, "one of l1, l2")
 	case p.Updates < 0 || p.Updates > 1<<30:
 		return config.Bad("updates", p.Updates, "0 to 2^30 (0: as many as the agent wakes)")
+	case p.After != "" && p.After != "silent" && p.After != "average":
+		return config.Bad("after", p.After, "one of average, silent")
+	case p.After == "average" && p.Updates == 0 && len(p.AgentUpdates) == 0:
+		return config.Bad("updates", p.Updates, "at least 1 with after average")
 	case p.Alloc != "equal" && p.Updates == 0 && len(p.AgentUpdates) == 0:
 		return config.Bad("updates", p.Updates, "at least 1 with alloc "+p.Alloc)
 	}
@@ -133,6 +143,9 @@ func (p *BCDParams) factory(name string) agent.Factory {
 			}
 			a.factors = p.Factors(int(a.updates), wakes, env.Agents, env.Rounds)
 		}
+		if p.After == "average" {
+			a.mean = make(tensor.Vec, env.Dim)
+		}
 		if p.Start == "init" {
 			copy(a.theta, env.Init)
 		}
@@ -140,9 +153,13 @@ func (p *BCDParams) factory(name string) agent.Factory {
 	}
 }
 
-// Updates returns how often the agent is going to update; false where that is as often as it wakes.
-func (a *BCD) Updates() (uint64, bool) {
-	return a.updates, a.updates != unlimited && a.propagate != unlimited
+// Asking returns the number of the agent's first wakes after which it asks nothing more, however often it wakes; false where
+// it asks on every wake to the end.
+func (a *BCD) Asking() (wakes uint64, fixed bool) {
+	if a.updates == unlimited || a.propagate == unlimited {
+		return 0, false
+	}
+	return a.propagate + a.updates, true
 }
 
 // PlansWakes reports whether the agent spreads its budget over wakes whose numbers it has to know beforehand (Env.Wakes).
@@ -177,11 +194,16 @@ func (a *BCD) Step(in *agent.Input, out *agent.Output) error {
 			a.send(out)
 			return nil
 		}
-		if a.done == a.updates {
+		if a.done == a.updates && a.mean == nil {
 			out.Done = true
 			return nil
 		}
 		a.average(a.mix, in, nil)
+		if a.done == a.updates {
+			a.descend(a.mean)
+			a.send(out)
+			return nil
+		}
 		a.ask(out)
 	case agent.Answer:
 		if a.wakes == 0 {
@@ -190,6 +212,10 @@ func (a *BCD) Step(in *agent.Input, out *agent.Output) error {
 		} else {
 			a.descend(in.Answer)
 			a.done++
+			if a.mean != nil {
+				w := 1 / float64(a.done)
+				tensor.WeightedSum(a.mean, []float64{1 - w, w}, []tensor.Vec{a.mean, in.Answer})
+			}
 		}
 		a.send(out)
 	case agent.Exhausted:
@@ -198,7 +224,7 @@ func (a *BCD) Step(in *agent.Input, out *agent.Output) error {
 			return nil
 		}
 		a.updates = a.done
-		out.Done = true
+		out.Done = a.mean == nil
 	case agent.Stop:
 	default:
 		return fmt.Errorf("%s: %w: %v", a.name, agent.ErrKind, in.Kind)
@@ -256,29 +282,29 @@ func (a *BCD) descend(answer tensor.Vec) {
 	tensor.WeightedSum(a.theta, []float64{own, alpha, -alpha * a.muC}, []tensor.Vec{a.theta, a.mix, answer})
 }
 
-// send broadcasts Θ_i and says when no update is left.
+// send broadcasts Θ_i and says when no change is left.
 func (a *BCD) send(out *agent.Output) {
 	if a.name != "local-fit" {
 		out.Broadcast(a.theta)
 	}
-	out.Done = a.wakes >= a.propagate && a.done == a.updates
+	out.Done = a.wakes >= a.propagate && a.done == a.updates && a.mean == nil
 }
 
 // Params returns Θ_i.
 func (a *BCD) Params() tensor.Vec { return a.theta }
 
-// AppendState writes the counts, Θ_i and, where there is one, θ̂_i.
+// AppendState writes the counts, Θ_i and, where there are any, θ̂_i and the mean answer.
 func (a *BCD) AppendState(b []byte) []byte {
-	b = agent.AppendTag(b, a.name+"/1")
+	b = agent.AppendTag(b, a.name+"/2")
 	for _, v := range []uint64{uint64(len(a.theta)), a.wakes, a.done, a.updates, uint64(len(a.fit))} {
 		b = binary.LittleEndian.AppendUint64(b, v)
 	}
-	return agent.AppendVec(agent.AppendVec(b, a.theta), a.fit)
+	return agent.AppendVec(agent.AppendVec(agent.AppendVec(b, a.theta), a.fit), a.mean)
 }
 
 // LoadState reads AppendState's bytes.
 func (a *BCD) LoadState(b []byte) error {
-	s := agent.ReadState(b, a.name+"/1")
+	s := agent.ReadState(b, a.name+"/2")
 	if d := s.Uint64(); d != uint64(len(a.theta)) {
 		return fmt.Errorf("%w: dimension %d, this run has %d", agent.ErrState, d, len(a.theta))
 	}
@@ -290,5 +316,6 @@ func (a *BCD) LoadState(b []byte) error {
 	a.fit = make(tensor.Vec, n)
 	s.Vec(a.theta)
 	s.Vec(a.fit)
+	s.Vec(a.mean)
 	return s.Close()
 }

@@ -1,6 +1,8 @@
 package algo
 
 import (
+	"math"
+
 	"sotto/agent"
 	"sotto/config"
 )
@@ -16,6 +18,9 @@ type Personal struct {
 	Mu         float64 `toml:"mu"`                   // μ > 0: large for local models, small for one common model
 	Lambda     float64 `toml:"lambda,omitempty"`     // λ_i > 0; 0 means 1/m_i
 	Confidence float64 `toml:"confidence,omitempty"` // c_i in (0, 1]; 0 means m_i/max m, and 1/(10 max m) without records
+	// ConfidencePower is the power of m_i/max m in c_i, 0 to 4; 0 means 1, as published. The noise that an agent adds to its
+	// mean gradient has a variance proportional to 1/m_i², so that under noise 2 weighs agents by their precision.
+	ConfidencePower float64 `toml:"confidence_power,omitempty"`
 	// Smoothness is a Lipschitz constant of the mean loss's gradient without the regulariser, from a public bound X on
 	// the norm of features: X²/4 for the logistic loss, 2X² for the squared one. Default .25.
 	Smoothness float64 `toml:"smoothness"`
@@ -31,6 +36,10 @@ func (p *Personal) validate() error {
 		return config.Bad("lambda", p.Lambda, "above 0 and finite, or 0 for 1/m_i")
 	case !(p.Confidence >= 0 && p.Confidence <= 1):
 		return config.Bad("confidence", p.Confidence, "above 0 and at most 1, or 0 for m_i/max m")
+	case !(p.ConfidencePower >= 0 && p.ConfidencePower <= 4):
+		return config.Bad("confidence_power", p.ConfidencePower, "0 to 4 (0: 1)")
+	case p.ConfidencePower > 0 && p.Confidence > 0:
+		return config.Bad("confidence_power", p.ConfidencePower, "nothing beside confidence")
 	case !positive(p.Smoothness):
 		return config.Bad("smoothness", p.Smoothness, "above 0 and finite")
 	}
@@ -54,6 +63,9 @@ func (p *Personal) of(env agent.Env) (objective, error) {
 		c = float64(env.Records) / float64(env.MostRecords)
 		if env.Records == 0 {
 			c = 1 / (10 * float64(env.MostRecords))
+		}
+		if p.ConfidencePower > 0 {
+			c = math.Pow(c, p.ConfidencePower)
 		}
 	}
 	if o.lambda == 0 {

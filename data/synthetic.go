@@ -17,15 +17,25 @@ type LinearTasksParams struct {
 	MaxRecords int     `toml:"records_max"` // [records_min, records_max]; default 10 and 100
 	Flip       float64 `toml:"flip"`        // probability that a label is wrong, 0 to .5; default .05
 	Test       int     `toml:"test"`        // test records of each agent; default 100
+	// Points is how features are drawn: uniform on the unit "sphere" (default), or in the "cube" [-1, 1]^dim.
+	Points string `toml:"points,omitempty"`
+	// TestFlip is the probability that a label of the test part is wrong; without it flip holds there too.
+	TestFlip *float64 `toml:"test_flip,omitempty"`
 	// TestAgents gives test records to that many agents only, evenly spaced: i n/k for i = 0 .. k-1. 0: to all.
 	TestAgents int `toml:"test_agents,omitempty"`
 }
 
-// GoString is what digests cover: without test_agents as it was before there was such a key.
+// GoString is what digests cover: without the later keys as it was before there were such keys.
 func (p LinearTasksParams) GoString() string {
 	s := fmt.Sprintf("data.LinearTasksParams{Agents:%d, Dim:%d, MinRecords:%d, MaxRecords:%d, Flip:%#v, Test:%d", p.Agents, p.Dim, p.MinRecords, p.MaxRecords, p.Flip, p.Test)
 	if p.TestAgents > 0 {
 		s += fmt.Sprintf(", TestAgents:%d", p.TestAgents)
+	}
+	if p.Points == "cube" {
+		s += ", Points:\"cube\""
+	}
+	if p.TestFlip != nil {
+		s += fmt.Sprintf(", TestFlip:%#v", *p.TestFlip)
 	}
 	return s + "}"
 }
@@ -47,6 +57,10 @@ func (p *LinearTasksParams) validate() error {
 		return config.Bad("flip", p.Flip, "0 to .5")
 	case p.Test < 1 || p.Test > 100_000:
 		return config.Bad("test", p.Test, "1 to 100,000")
+	case p.Points != "" && p.Points != "sphere" && p.Points != "cube":
+		return config.Bad("points", p.Points, "one of cube, sphere")
+	case p.TestFlip != nil && !(*p.TestFlip >= 0 && *p.TestFlip <= .5):
+		return config.Bad("test_flip", *p.TestFlip, "0 to .5")
 	}
 	if p.TestAgents < 0 || p.TestAgents > p.Agents {
 		return config.Bad("test_agents", p.TestAgents, "0 (all) to the number of agents")
@@ -68,7 +82,8 @@ func affordable(key string, found, records, dim, most int) error {
 // linearTasks draws a linear classification task for each agent (Bellet, Guerraoui, Taziki, Tommasi 2018):
 // hidden vectors whose first two entries are N(0, 1) and the others 0, points uniform on the unit sphere
 // (the paper says "uniformly around the origin"; the sphere is our reading), labels by the side of the
-// hidden vector, each flipped with probability flip in both parts. Groups are the agents; Split.Hidden
+// hidden vector, each flipped with probability flip in both parts. In the cube, another reading of the paper, the
+// public bound on a point's norm is sqrt(dim). Groups are the agents; Split.Hidden
 // has the hidden vector of each.
 func linearTasks(decode func(any) error, src Source) (*Split, error) {
 	p := LinearTasksParams{Agents: 100, Dim: 100, MinRecords: 10, MaxRecords: 100, Flip: .05, Test: 100}
@@ -93,12 +108,35 @@ func linearTasks(decode func(any) error, src Source) (*Split, error) {
 	for k := range tested {
 		tests[k*p.Agents/tested] = p.Test
 	}
-	split := &Split{Train: sphere(r, hidden, sizes, p.Flip), Test: sphere(r, hidden, tests, p.Flip), Hidden: hidden}
+	wrong := p.Flip
+	if p.TestFlip != nil {
+		wrong = *p.TestFlip
+	}
+	draw := onSphere
+	if p.Points == "cube" {
+		draw = inCube
+	}
+	split := &Split{Train: sided(r, draw, hidden, sizes, p.Flip), Test: sided(r, draw, hidden, tests, wrong), Hidden: hidden}
 	return split.seal(p, src.Seed, nil), nil
 }
 
-// sphere draws sizes[i] labelled points for each hidden vector.
-func sphere(r *rand.Rand, hidden tensor.Mat, sizes []int, flip float64) *Dataset {
+// onSphere draws a point uniform on the unit sphere.
+func onSphere(r *rand.Rand, x tensor.Vec) {
+	for c := range x {
+		x[c] = float32(r.NormFloat64())
+	}
+	x.Scale(1/x.Norm(), x)
+}
+
+// inCube draws a point uniform in [-1, 1]^dim.
+func inCube(r *rand.Rand, x tensor.Vec) {
+	for c := range x {
+		x[c] = float32(2*r.Float64() - 1)
+	}
+}
+
+// sided draws sizes[i] points for each hidden vector, with labels by its side.
+func sided(r *rand.Rand, draw func(*rand.Rand, tensor.Vec), hidden tensor.Mat, sizes []int, flip float64) *Dataset {
 	n := 0
 	for _, m := range sizes {
 		n += m
@@ -111,10 +149,7 @@ func sphere(r *rand.Rand, hidden tensor.Mat, sizes []int, flip float64) *Dataset
 	for i, m := range sizes {
 		for range m {
 			x := d.X.Row(k)
-			for c := range x {
-				x[c] = float32(r.NormFloat64())
-			}
-			x.Scale(1/x.Norm(), x)
+			draw(r, x)
 			if (x.Dot(hidden.Row(i)) > 0) != (r.Float64() < flip) {
 				d.Labels[k] = 1
 			}

@@ -76,6 +76,33 @@ func residual(s *data.Split, d *data.Dataset) float64 {
 	return math.Sqrt(sum / float64(d.Len()))
 }
 
+// In the cube coordinates have the variance 1/3 (5 standard errors, those of a uniform square: sqrt(4/45 n)), the test part has
+// labels of its own rate, and the digests differ from the sphere's.
+func TestLinearTasksInTheCube(t *testing.T) {
+	s := load(t, "linear-tasks", "", "dim = 20\npoints = \"cube\"\ntest_flip = 0.0")
+	sum, n := 0., float64(len(s.Train.X.Data))
+	for _, v := range s.Train.X.Data {
+		if v < -1 || v > 1 {
+			t.Fatalf("coordinate %v outside the cube", v)
+		}
+		sum += float64(v) * float64(v)
+	}
+	if math.Abs(sum/n-1./3) > 5*math.Sqrt(4./45/n) {
+		t.Errorf("mean square %v, want 1/3", sum/n)
+	}
+	for i := range s.Test.Len() {
+		if (s.Test.X.Row(i).Dot(s.Hidden.Row(int(s.Test.Groups[i]))) > 0) != (s.Test.Labels[i] == 1) {
+			t.Fatalf("test label %d is wrong", i)
+		}
+	}
+	if s.Train.Digest == load(t, "linear-tasks", "", "dim = 20\ntest_flip = 0.0").Train.Digest {
+		t.Error("the digest does not tell the cube from the sphere")
+	}
+	if load(t, "linear-tasks", "", "dim = 20\npoints = \"sphere\"").Train.Digest != load(t, "linear-tasks", "", "dim = 20").Train.Digest {
+		t.Error("the default written out has another digest")
+	}
+}
+
 // With test_agents some agents have test records, and the training part is that of all.
 func TestFewTestAgents(t *testing.T) {
 	all := load(t, "linear-tasks", "", "agents = 10\ndim = 3\ntest = 4")
@@ -96,6 +123,8 @@ func TestGeneratorsRefuse(t *testing.T) {
 		{"linear-tasks", "records_max = 5", "records_max"},
 		{"linear-tasks", "flip = 0.6", "flip"},
 		{"linear-tasks", "test = 0", "test"},
+		{"linear-tasks", "points = \"ball\"", "points"},
+		{"linear-tasks", "test_flip = 0.6", "test_flip"},
 		{"linear-tasks", "agents = 100000\ndim = 10000", "agents"},
 		{"linear-tasks", "agents = 1000001", "agents"},
 		{"linear-tasks", "agents = 5\ntest_agents = 6", "test_agents"},

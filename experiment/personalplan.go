@@ -3,7 +3,6 @@ package experiment
 import (
 	"errors"
 	"fmt"
-	"math"
 	"slices"
 
 	"sotto/agent"
@@ -165,9 +164,9 @@ func (e *Experiment) rehearse(i int, view *agent.View, wakes uint64) error {
 	}
 	pl := e.plans[i].personal
 	pl.lambda = alg.(personal).FitLambda()
-	if b, ok := alg.(interface{ Updates() (uint64, bool) }); ok {
-		if _, fixed := b.Updates(); fixed {
-			wakes = math.MaxUint64
+	if b, ok := alg.(interface{ Asking() (uint64, bool) }); ok {
+		if asking, fixed := b.Asking(); fixed {
+			wakes = asking
 		}
 	}
 	var out agent.Output
