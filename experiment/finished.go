@@ -66,11 +66,7 @@ func readFinished(dir string) (*finished, error) {
 	if err := r.readKeys(); err != nil {
 		return nil, err
 	}
-	path := filepath.Join(dir, metricsFile)
-	if b, err = os.ReadFile(path); err != nil {
-		return nil, err
-	}
-	if r.rows, err = decodeMetrics(path, b); err != nil {
+	if r.rows, err = ReadMetrics(dir); err != nil {
 		return nil, err
 	}
 	if r.graph, err = RunGraph(dir); err != nil {
@@ -133,6 +129,16 @@ func (r *finished) readLedgers(path string) error {
 		r.ledgers = append(r.ledgers, ledgerHead{line.Agents, line.Head, len(line.Records)})
 	}
 	return nil
+}
+
+// ReadMetrics returns the rows of a finished run's metrics.csv, in its order.
+func ReadMetrics(dir string) ([]Row, error) {
+	path := filepath.Join(dir, metricsFile)
+	b, err := os.ReadFile(path)
+	if err != nil {
+		return nil, err
+	}
+	return decodeMetrics(path, b)
 }
 
 // decodeMetrics reads what encodeMetrics writes; name is for errors.

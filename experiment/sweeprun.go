@@ -23,6 +23,9 @@ type SweepOptions struct {
 	Shard   int // this process runs the cells i with i mod Shards = Shard
 	Shards  int // 0 means 1
 	Discard bool
+	// Keep, when not nil, is called with the directory of every finished run before its row is written and the directory is
+	// discarded, by as many goroutines as there are workers.
+	Keep func(row CellRow, dir string) error
 	// Progress, when not nil, is called after every cell, one call at a time. Rows that an earlier process has
 	// left are not reported.
 	Progress func(SweepProgress)
@@ -165,6 +168,11 @@ func (w *sweeping) cell(ctx context.Context, i int) error {
 		return fmt.Errorf("cell %d (%s): %w", i, w.s.describe(i), err)
 	}
 	row := newCellRow(i, w.s.cells[i].Values, &res.Summary)
+	if w.opt.Keep != nil {
+		if err := w.opt.Keep(row, res.Dir); err != nil {
+			return err
+		}
+	}
 	if err := w.table.add(row); err != nil {
 		return err
 	}

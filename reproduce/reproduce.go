@@ -42,6 +42,8 @@ type Study struct {
 	base   string
 	report func(*found) *Document
 	short  bool // has a short size of its own
+	curves bool // keeps metrics over time
+	agents bool // and the last accuracy of every agent
 
 	// simulate makes the document of a study that is no sweep, on as many goroutines as there are workers.
 	simulate func(ctx context.Context, scale Scale, workers int) (*Document, error)
@@ -49,9 +51,10 @@ type Study struct {
 
 // found is what the runs of a study have left.
 type found struct {
-	rows  []experiment.CellRow
-	times map[timeKey]runTime
-	scale Scale
+	rows   []experiment.CellRow
+	times  map[timeKey]runTime
+	curves curves
+	scale  Scale
 }
 
 // Studies are the tables, figures and statements by name.
@@ -63,6 +66,16 @@ var Studies = map[string]Study{
 	"seed000-figure1":     {Title: "accuracy over the normalised Fiedler value (the rows of table 1)", axes: seed000Axes, base: seed000Base, cells: twoSizes(table1Cells), report: rowsOnly(figure1)},
 	"seed000-figure2":     {Title: "range of accuracy over the overlap of the agents' data (the rows of table 4)", axes: cifar100Axes, base: cifar100Base, cells: table4Cells, report: figure2, short: true},
 	"seed000-lr":          {Title: "accuracy over step sizes, three algorithms, MNIST, complete graph, epsilon 1", axes: seed000Axes, base: seed000Base, cells: twoSizes(stepCells), report: rowsOnly(stepSizes)},
+	"seed001-figure1":     {Title: "coordinate descent and ADMM without privacy, linear tasks, p = 100", axes: seed001Axes, base: seed001Base, cells: twoSizes(figure1Cells001), report: figure1of001, curves: true},
+	"seed001-figure2a":    {Title: "private coordinate descent from zero, over the number of updates", axes: seed001Axes, base: seed001Base, cells: twoSizes(figure2Cells("")), report: figure2of001(""), curves: true},
+	"seed001-figure2b":    {Title: "private coordinate descent after a private warm start", axes: seed001Axes, base: seed001Base, cells: twoSizes(figure2Cells("warm")), report: figure2of001("warm"), curves: true},
+	"seed001-figure2c":    {Title: "accuracy over dimensions and budgets", axes: seed001Axes, base: seed001Base, cells: twoSizes(figure2cCells), report: figure2c},
+	"seed001-figure3":     {Title: "gain over local-only training by local data size", axes: seed001Axes, base: seed001Base, cells: twoSizes(figure3Cells), report: figure3, curves: true, agents: true},
+	"seed001-figure4":     {Title: "records perturbed before training, the baseline of local differential privacy", axes: seed001Axes, base: seed001Base, cells: twoSizes(figure4Cells001), report: figure4of001},
+	"seed001-theorem2":    {Title: "the bound of Theorem 2, corrected, beside the measured error", axes: seed001Axes, base: seed001Base, cells: twoSizes(theorem2Cells), report: theorem2, curves: true},
+	"seed001-allocation":  {Title: "allocations of a budget over wakes beside what C17 predicts", axes: seed001Axes, base: seed001Base, cells: twoSizes(allocationCells), report: allocation, curves: true},
+	"seed001-churn":       {Title: "accuracy while agents are away", axes: seed001Axes, base: seed001Base, cells: twoSizes(churnCells), report: churn, curves: true},
+	"seed001-tuning":      {Title: "the search for hyper-parameters, linear tasks, validation instances", axes: seed001Axes, base: seed001Base, cells: twoSizes(tuningCells), report: rowsOnly(tuning)},
 	"seed000-recipe":      {Title: "a recipe beside the best published cell of table 1, MNIST, one digit an agent", axes: recipeAxes, base: recipeBase, cells: twoSizes(recipeCells), report: rowsOnly(recipe)},
 	"seed000-convergence": {Title: "the bound (23) beside the measured distance to the optimum, strongly convex problems", simulate: convergence},
 	"seed000-theorem51":   {Title: "the error floor over noise and dimension, strongly convex problems", simulate: theorem51},
@@ -137,6 +150,14 @@ func (s *Study) document(ctx context.Context, name string, opt Options) (*Docume
 	if f.times, err = readTimes(opt.Dir); err != nil {
 		return nil, err
 	}
+	if f.curves, err = readCurves(opt.Dir); err != nil {
+		return nil, err
+	}
+	if s.curves && !opt.Finished && opt.Sweep.Shards <= 1 {
+		if err := tidyCurves(opt.Dir, f.rows, f.curves); err != nil {
+			return nil, err
+		}
+	}
 	d := s.report(f)
 	if all := len(s.cells(opt.Scale)); len(f.rows) < all {
 		d.Notes = append(d.Notes, fmt.Sprintf("%d of %d runs are finished; the others are missing from the figures", len(f.rows), all))
@@ -153,6 +174,9 @@ func (s *Study) sweep(ctx context.Context, name string, opt Options) ([]experime
 	times := &timeFile{dir: opt.Dir, shard: opt.Sweep.Shard, shards: opt.Sweep.Shards}
 	progress := opt.Sweep.Progress
 	opt.Sweep.Dir, opt.Sweep.Discard = opt.Dir, true
+	if s.curves {
+		opt.Sweep.Keep = newCurveFile(opt.Dir, opt.Sweep.Shard, opt.Sweep.Shards, s.agents).keep
+	}
 	opt.Sweep.Progress = func(p experiment.SweepProgress) {
 		times.add(&p)
 		if progress != nil {

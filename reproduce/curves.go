@@ -1,0 +1,168 @@
+package reproduce
+
+import (
+	"encoding/csv"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+
+	"sotto/config"
+	"sotto/experiment"
+)
+
+// Studies of how a run goes keep some of its metrics beside cells.csv: the figures over all agents at every evaluation, and where a
+// study needs them the agents' last accuracies. The run hash in cells.csv covers all of them.
+
+// curveColumns name a row by its run, as cells.csv does (the first 16 digits of the configuration's digest), and by what metrics.csv
+// says of it.
+var curveColumns = []string{"config_digest", "engine", "arithmetic", "round", "agent", "metric", "value"}
+
+// curves are the kept metrics of a study's runs.
+type curves map[timeKey][]experiment.Row
+
+func curveKey(digest, engine, arithmetic string) timeKey {
+	return timeKey{digest[:min(16, len(digest))], engine, arithmetic}
+}
+
+// of returns the kept metrics of a row's run.
+func (c curves) of(r *experiment.CellRow) []experiment.Row {
+	return c[curveKey(r.ConfigDigest, r.Engine, r.Arithmetic)]
+}
+
+// series returns a metric of a run by round, for one agent or "mean" or "all".
+func series(rows []experiment.Row, metric, agent string) (rounds []uint64, values []float64) {
+	for _, r := range rows {
+		if r.Metric == metric && r.Agent == agent {
+			rounds, values = append(rounds, r.Round), append(values, r.Value)
+		}
+	}
+	return rounds, values
+}
+
+// curveFile appends to a shard's kept metrics.
+type curveFile struct {
+	path   string
+	agents bool // the last accuracy of every agent too
+	mu     sync.Mutex
+}
+
+func newCurveFile(dir string, shard, shards int, agents bool) *curveFile {
+	name := "curves.csv"
+	if shards > 1 {
+		name = fmt.Sprintf("curves-%d-of-%d.csv", shard, shards)
+	}
+	return &curveFile{path: filepath.Join(dir, name), agents: agents}
+}
+
+// keep appends what is kept of a finished run. It is written before the run's row: a run of which the row is missing runs again,
+// and what is kept twice is the same twice.
+func (c *curveFile) keep(row experiment.CellRow, dir string) error {
+	rows, err := experiment.ReadMetrics(dir)
+	if err != nil {
+		return err
+	}
+	last := rows[len(rows)-1].Round
+	k := curveKey(row.ConfigDigest, row.Engine, row.Arithmetic)
+	var lines [][]string
+	for _, r := range rows {
+		whole := slices.Contains([]string{"mean", "all"}, r.Agent) && slices.Contains([]string{"accuracy", "objective", "vectors_sent"}, r.Metric)
+		own := c.agents && r.Round == last && r.Metric == "accuracy" && !slices.Contains([]string{"mean", "min", "max"}, r.Agent)
+		if whole || own {
+			lines = append(lines, []string{k.digest, k.engine, k.arithmetic, strconv.FormatUint(r.Round, 10), r.Agent, r.Metric, strconv.FormatFloat(r.Value, 'g', 8, 64)})
+		}
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	f, err := os.OpenFile(c.path, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o644)
+	if err != nil {
+		return err
+	}
+	info, err := f.Stat()
+	w := csv.NewWriter(f)
+	if err == nil && info.Size() == 0 {
+		w.Write(curveColumns)
+	}
+	w.WriteAll(lines) // flushes
+	return errors.Join(err, w.Error(), f.Close())
+}
+
+// readCurves reads all kept metrics of a study's directory.
+func readCurves(dir string) (curves, error) {
+	paths, err := filepath.Glob(filepath.Join(dir, "curves*.csv"))
+	if err != nil {
+		return nil, err
+	}
+	all := curves{}
+	for _, path := range paths {
+		b, err := os.ReadFile(path)
+		if err != nil {
+			return nil, err
+		}
+		if err := all.decode(path, string(b)); err != nil {
+			return nil, err
+		}
+	}
+	return all, nil
+}
+
+// decode adds the metrics of one file; a last line without an end, which a crash leaves, is dropped, and what is there twice counts
+// once.
+func (c curves) decode(path, text string) error {
+	lines, err := csv.NewReader(strings.NewReader(text[:strings.LastIndexByte(text, '\n')+1])).ReadAll()
+	if err != nil {
+		return fmt.Errorf("%s: %w", path, err)
+	}
+	if len(lines) == 0 {
+		return nil
+	}
+	if !slices.Equal(lines[0], curveColumns) {
+		return &config.Error{File: path, Line: 1, Found: strings.Join(lines[0], ","), Allowed: strings.Join(curveColumns, ",")}
+	}
+	type point struct {
+		run           timeKey
+		round         uint64
+		agent, metric string
+	}
+	seen := map[point]bool{}
+	for i, f := range lines[1:] {
+		r := experiment.Row{Agent: f[4], Metric: f[5]}
+		if r.Round, err = strconv.ParseUint(f[3], 10, 64); err != nil {
+			return &config.Error{File: path, Line: i + 2, Key: "round", Found: f[3], Allowed: "a whole number, at least 0"}
+		}
+		if r.Value, err = strconv.ParseFloat(f[6], 64); err != nil {
+			return &config.Error{File: path, Line: i + 2, Key: "value", Found: f[6], Allowed: "a number"}
+		}
+		run := curveKey(f[0], f[1], f[2])
+		if p := (point{run, r.Round, r.Agent, r.Metric}); !seen[p] {
+			seen[p] = true
+			c[run] = append(c[run], r)
+		}
+	}
+	return nil
+}
+
+// tidyCurves writes the kept metrics of a whole study in the order of its rows, so that their order does not depend on which run
+// ended first.
+func tidyCurves(dir string, rows []experiment.CellRow, all curves) error {
+	path := filepath.Join(dir, "curves.csv")
+	if _, err := os.Stat(path); errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	var b strings.Builder
+	w := csv.NewWriter(&b)
+	w.Write(curveColumns) // a strings.Builder takes everything
+	for i := range rows {
+		k := curveKey(rows[i].ConfigDigest, rows[i].Engine, rows[i].Arithmetic)
+		for _, r := range all[k] {
+			w.Write([]string{k.digest, k.engine, k.arithmetic, strconv.FormatUint(r.Round, 10), r.Agent, r.Metric, strconv.FormatFloat(r.Value, 'g', 8, 64)})
+		}
+	}
+	w.Flush()
+	return os.WriteFile(path, []byte(b.String()), 0o644)
+}
