@@ -241,7 +241,7 @@ func (r rows001) byAgent(row *experiment.CellRow) []float64 {
 }
 
 // figure4Budgets go on until data perturbed record by record are of some use.
-var figure4Budgets = []string{"0.15", "0.55", "1.05", "5", "20", "100"}
+var figure4Budgets = []string{"0.15", "0.55", "1.05", "2", "5"}
 
 func figure4Tasks(dim int) []named {
 	var list []named
