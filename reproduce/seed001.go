@@ -68,7 +68,7 @@ var methods001 = map[string]string{
 // others001 are the settings behind the axis "other".
 var others001 = map[string][]string{
 	"":         nil,
-	"warm":     {`algorithm.start="fit"`, "algorithm.fit_lambda=0.5", "algorithm.propagate=5", "privacy.warm_epsilon=0.05", `privacy.accountant="pld"`},
+	"warm":     {`algorithm.start="fit"`, "algorithm.fit_lambda=0.5", "algorithm.propagate=5", "privacy.warm_epsilon=0.05"},
 	"zero-out": {`privacy.adjacency="zero-out"`},
 	"rho .01":  {"algorithm.rho=0.01"},
 	"rho .1":   {"algorithm.rho=0.1"},
