@@ -146,7 +146,7 @@ func theorem2(f *found) *Document {
 	r := collectTasks(f)
 	d := &Document{Header: []string{"p", "noise", "scale s_i times m_i", "wakes T", "measured E[Q(T) - Q*]", "corrected bound", "published bound", "corrected holds", "published holds"}}
 	for _, dim := range boundDims {
-		fig := report.Figure{Name: fmt.Sprintf("theorem2-p%d", dim), Title: fmt.Sprintf("Distance from the least objective, p = %d (dashed: corrected bound)", dim), XLabel: "wakes of all agents together",
+		fig := report.Figure{Name: fmt.Sprintf("theorem2-p%d", dim), Title: fmt.Sprintf("Distance from the least objective, p = %d", dim), XLabel: "wakes of all agents together",
 			YLabel: "E[Q(T) - Q*]", LogY: true, Caption: "Mean over problem instances; band: one standard deviation. Dashed: corrected bound."}
 		optimum := r.last(boundTask("none", dim, "optimum"), "objective", "all")
 		for _, t := range boundTasks(dim)[1:] {
