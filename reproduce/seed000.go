@@ -84,6 +84,9 @@ func (r run) cell(small bool) experiment.Cell {
 	}
 	if r.budget == "none" {
 		set("privacy.mechanism=\"none\"")
+		if r.mode == "sound" && r.method == "dsgt" {
+			set("privacy.max_grad_norm=10")
+		}
 	} else {
 		set("privacy.target_epsilon=%s", r.budget)
 		clip := "10"
