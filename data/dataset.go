@@ -90,6 +90,12 @@ type Split struct {
 	// group (one row each) or of all records (one row), for quadratics the minimiser (one row); no rows
 	// otherwise. Only oracle baselines may use it.
 	Hidden tensor.Mat
+	// Vectors holds, for movielens, each group's training records as one vector (one row each): what a graph from training records
+	// compares. No rows otherwise.
+	Vectors tensor.Mat
+	// Derived names what was made from training records for all to see and paid for by nobody: a guarantee does not cover it.
+	// "" for most.
+	Derived string
 }
 
 // Source says where a constructor finds its bytes.
@@ -118,6 +124,7 @@ var Datasets = map[string]Constructor{
 	"quadratics":         quadratics,
 	"csv":                csvFile,
 	"libsvm":             libsvmFile,
+	"movielens":          movieLens,
 }
 
 // Load returns the data set called name from the data folder dir; generators need no folder. The error is a

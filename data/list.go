@@ -13,6 +13,7 @@ var entries = []Entry{
 	{Name: "adult-a9a", Records: "32,561 + 16,281", Shape: "123", Task: "income", Terms: "CC BY 4.0 (UCI)"},
 	{Name: "breast-cancer", Records: "569", Shape: "30", Task: "diagnosis", Terms: "CC BY 4.0 (UCI)"},
 	{Name: "parkinsons", Records: "5,875", Shape: "19", Task: "score, 42 people", Terms: "CC BY 4.0 (UCI); cite Tsanas et al. 2009"},
+	{Name: "movielens", Records: "100,000 of 943 users", Shape: "20 (any)", Task: "rating", Terms: "GroupLens: research, no redistribution; you supply u.data"},
 	{Name: "linear-tasks", Records: "10 to 100 for each agent", Shape: "100 (any)", Task: "one linear rule for each agent", Terms: "generated"},
 	{Name: "least-squares", Records: "100 for each agent", Shape: "10 (any)", Task: "linear regression", Terms: "generated"},
 	{Name: "quadratics", Records: "10 for each agent", Shape: "10 (any)", Task: "convex problems of known constants", Terms: "generated"},

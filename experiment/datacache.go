@@ -87,5 +87,7 @@ func (c *dataCache) shared(s *data.Split) *data.Split {
 		c.parts[d.Digest] = d
 		return d
 	}
-	return &data.Split{Train: keep(s.Train), Test: keep(s.Test), Hidden: s.Hidden}
+	own := *s
+	own.Train, own.Test = keep(s.Train), keep(s.Test)
+	return &own
 }
