@@ -83,7 +83,7 @@ const movieLensHint = "it may not be redistributed: accept its terms at https://
 // movieLens loads the user's MovieLens-100K (Harper, Konstan 2015): one record a rating, its features the movie's vector, its target
 // the rating less a center, its group the user, in ascending order of ids without the public users. Which ratings are held
 // out depends on their places in the file alone, so that replacing one moves no other. Split.Vectors has each user's training
-// ratings by movie, for graphs.
+// targets by movie, 0 where there is none: cosines of ratings less their mean, not of ratings, which are all of one sign.
 func movieLens(decode func(any) error, src Source) (*Split, error) {
 	p := MovieLensParams{TestFraction: .2, Features: publicUsers, Dim: 20, FeatureNorm: 1, ALSLambda: 10, ALSSweeps: 20, PublicUsers: 100, Center: 3}
 	if err := decode(&p); err != nil {

@@ -157,27 +157,25 @@ func TestMovieLens(t *testing.T) {
 			if m := count[id]; test[u] != m/5 || train[u] != m-m/5 {
 				t.Errorf("%q: %s has %d + %d records of %d", text, name, train[u], test[u], m)
 			}
-			given, sum := 0., 0.
-			for _, v := range s.Vectors.Row(u) {
-				if v != 0 {
-					given, sum = given+1, sum+float64(v)
+			// The user's training ratings are those of the file that Vectors has; targets sum to what they exceed the center by.
+			sum, least, shift, vector := 0., 0., 0., 0.
+			for _, r := range ratings {
+				if v := float64(s.Vectors.Row(u)[r.Item-1]); r.User == id && (v != 0 || r.Value == center) {
+					sum, least, vector = sum+r.Value, least+1, vector+v
 				}
 			}
-			if int(given) != train[u] {
-				t.Errorf("%q: %s has %g training ratings in Vectors, %d records", text, name, given, train[u])
-			}
-			shift, want := 0., center*given
 			for k, g := range s.Train.Groups {
 				if int(g) == u {
 					shift += float64(s.Train.Targets[k])
 					longest = max(longest, s.Train.X.Row(k).Norm())
 				}
 			}
+			want := sum - center*least
 			if strings.Contains(text, "user_mean") {
-				want = sum
+				want = 0
 			}
-			if math.Abs(shift-(sum-want)) > 1e-4 {
-				t.Errorf("%q: targets of %s sum to %g, want %g", text, name, shift, sum-want)
+			if math.Abs(shift-want) > 1e-4 || math.Abs(vector-shift) > 1e-4 || least < float64(train[u]) {
+				t.Errorf("%q: targets of %s sum to %g, its vector to %g, want %g", text, name, shift, vector, want)
 			}
 		}
 		if longest > 1+1e-6 || longest < .5 {
@@ -216,7 +214,7 @@ func TestOneRatingMovesOneRecord(t *testing.T) {
 		lines, seen := strings.SplitAfter(string(text), "\n"), 0
 		rated := map[int]bool{}
 		for j, v := range a.Vectors.Row(0) {
-			rated[j+1] = v != 0
+			rated[j+1] = v != 0 // a training rating other than the center
 		}
 		for k, l := range lines {
 			var u, j, r, when int

@@ -126,7 +126,7 @@ func (t *ratingTable) split(p *MovieLensParams, features tensor.Mat) (*Split, er
 	}
 	s := &Split{Train: part(t.train), Test: part(t.test), Derived: p.derived(), Vectors: tensor.NewMat(len(t.users), t.items)}
 	for _, r := range t.train {
-		s.Vectors.Row(int(r.User))[r.Item-1] = float32(r.Value)
+		s.Vectors.Row(int(r.User))[r.Item-1] = float32(r.Value - center[r.User])
 	}
 	return s, nil
 }

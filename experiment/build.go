@@ -82,6 +82,9 @@ func (f *File) build(dataDir string, cache *dataCache) (*Experiment, error) {
 	if e.split, err = cache.load(f.data.Dataset, dataDir, f.root.Seed, f.doc.used["data"]); err != nil {
 		return nil, f.at("data", err)
 	}
+	if err := e.checkUnpaid(); err != nil {
+		return nil, err
+	}
 	train := e.split.Train
 	if e.parts, err = data.Partition(f.data.Partition, train, f.topo.Agents, f.root.Seed, f.section("data")); err != nil {
 		return nil, f.at("data", err)

@@ -24,6 +24,7 @@ type CellRow struct {
 
 	Accuracy           Spread // over agents; NaN for a regression
 	Loss, Consensus    float64
+	RMSE               float64 // mean over agents, of runs that are asked for it; NaN for others
 	EpsilonLower       float64 // of the agent that spent most
 	EpsilonUpper       float64
 	Delta              float64
@@ -39,14 +40,41 @@ type CellRow struct {
 var cellColumns = []string{"accuracy", "accuracy_min", "accuracy_max", "loss", "consensus_distance", "epsilon_lower", "epsilon_upper",
 	"delta", "noise_multiplier", "charges", "bytes_sent", "config_digest", "engine", "arithmetic", "run_hash"}
 
+// rmseColumn comes last in the cells of runs with [evaluate] rmse.
+const rmseColumn = "rmse"
+
+// cellHeader is the first line of a cells file.
+func cellHeader(axes []string, rmse bool) []string {
+	h := append(append([]string{"cell"}, axes...), cellColumns...)
+	if rmse {
+		h = append(h, rmseColumn)
+	}
+	return h
+}
+
+// axesOf returns the axes of a cells file by its first line, and whether it has the root mean squared error; nil for another file.
+func axesOf(header []string) (axes []string, rmse bool) {
+	n := len(header) - len(cellColumns)
+	if n > 1 && header[len(header)-1] == rmseColumn {
+		n, rmse = n-1, true
+	}
+	if n < 1 || !slices.Equal(header, cellHeader(header[1:n], rmse)) {
+		return nil, false
+	}
+	return header[1:n:n], rmse
+}
+
 func newCellRow(cell int, values []string, s *Summary) CellRow {
 	nan := math.NaN()
-	r := CellRow{Cell: cell, Values: values, Accuracy: Spread{nan, nan, nan}, Loss: float64(s.Loss), Consensus: float64(s.ConsensusDistance),
+	r := CellRow{Cell: cell, Values: values, Accuracy: Spread{nan, nan, nan}, Loss: float64(s.Loss), Consensus: float64(s.ConsensusDistance), RMSE: nan,
 		EpsilonLower: math.Inf(-1), EpsilonUpper: math.Inf(-1), Delta: s.Privacy[0].Delta, Noise: float64(s.Privacy[0].Noise),
 		Charges: s.Privacy[0].Charges, BytesSent: s.BytesSent,
 		ConfigDigest: s.ConfigDigest, Engine: s.Engine, Arithmetic: s.Arithmetic, RunHash: s.RunHash}
 	if s.Accuracy != nil {
 		r.Accuracy = Spread{float64(s.Accuracy.Mean), float64(s.Accuracy.Min), float64(s.Accuracy.Max)}
+	}
+	if s.RMSE != nil {
+		r.RMSE = float64(s.RMSE.Mean)
 	}
 	for _, p := range s.Privacy {
 		if up := float64(p.Epsilon.Upper); up > r.EpsilonUpper {
@@ -56,17 +84,21 @@ func newCellRow(cell int, values []string, s *Summary) CellRow {
 	return r
 }
 
-func (r *CellRow) fields() []string {
+func (r *CellRow) fields(rmse bool) []string {
 	f := append([]string{strconv.Itoa(r.Cell)}, r.Values...)
 	for _, x := range []float64{r.Accuracy.Mean, r.Accuracy.Min, r.Accuracy.Max, r.Loss, r.Consensus, r.EpsilonLower, r.EpsilonUpper, r.Delta, r.Noise} {
 		f = append(f, strconv.FormatFloat(x, 'g', -1, 64))
 	}
-	return append(f, strconv.FormatUint(r.Charges, 10), strconv.FormatUint(r.BytesSent, 10), r.ConfigDigest, r.Engine, r.Arithmetic, r.RunHash)
+	f = append(f, strconv.FormatUint(r.Charges, 10), strconv.FormatUint(r.BytesSent, 10), r.ConfigDigest, r.Engine, r.Arithmetic, r.RunHash)
+	if rmse {
+		f = append(f, strconv.FormatFloat(r.RMSE, 'g', -1, 64))
+	}
+	return f
 }
 
 // parseCell reads what fields writes.
 func parseCell(f []string, axes int) (CellRow, error) {
-	r := CellRow{}
+	r := CellRow{RMSE: math.NaN()}
 	var err error
 	if r.Cell, err = strconv.Atoi(f[0]); err != nil || r.Cell < 0 {
 		return r, config.Bad("cell", f[0], "a whole number, at least 0")
@@ -84,6 +116,11 @@ func parseCell(f []string, axes int) (CellRow, error) {
 		}
 	}
 	r.ConfigDigest, r.Engine, r.Arithmetic, r.RunHash = f[11], f[12], f[13], f[14]
+	if len(f) > len(cellColumns) {
+		if r.RMSE, err = strconv.ParseFloat(f[15], 64); err != nil {
+			return r, config.Bad(rmseColumn, f[15], "a number")
+		}
+	}
 	return r, nil
 }
 
@@ -91,8 +128,9 @@ func encodeCells(header []string, rows []CellRow) []byte {
 	var b bytes.Buffer
 	w := csv.NewWriter(&b)
 	w.Write(header) // a bytes.Buffer does not fail
+	_, rmse := axesOf(header)
 	for i := range rows {
-		w.Write(rows[i].fields())
+		w.Write(rows[i].fields(rmse))
 	}
 	w.Flush()
 	return b.Bytes()
@@ -109,12 +147,12 @@ func decodeCells(name string, b []byte) (header []string, rows []CellRow, err er
 		return nil, nil, fmt.Errorf("%s: %w", name, err)
 	}
 	header = lines[0]
-	axes := len(header) - 1 - len(cellColumns)
-	if axes < 0 || header[0] != "cell" || !slices.Equal(header[1+axes:], cellColumns) {
+	axes, _ := axesOf(header)
+	if axes == nil {
 		return nil, nil, &config.Error{File: name, Line: 1, Found: strings.Join(header, ","), Allowed: "cell, the axes, " + strings.Join(cellColumns, ", ")}
 	}
 	for i, f := range lines[1:] {
-		r, err := parseCell(f, axes)
+		r, err := parseCell(f, len(axes))
 		if err != nil {
 			var bad *config.Error
 			if errors.As(err, &bad) {
@@ -137,7 +175,8 @@ func ReadCells(path string) (axes []string, rows []CellRow, err error) {
 	if header == nil {
 		return nil, nil, err
 	}
-	return header[1 : len(header)-len(cellColumns)], rows, err
+	axes, _ = axesOf(header)
+	return axes, rows, err
 }
 
 // cellTable is the cells file of one shard, appended to row by row.
@@ -158,8 +197,7 @@ func cellsName(shard, shards int) string {
 
 // openCells reads what earlier processes have finished and opens the file for more.
 func openCells(dir string, s *Sweep, shard, shards int) (*cellTable, error) {
-	t := &cellTable{path: filepath.Join(dir, cellsName(shard, shards)), rows: map[int]CellRow{}}
-	t.header = append(append([]string{"cell"}, s.Axes...), cellColumns...)
+	t := &cellTable{path: filepath.Join(dir, cellsName(shard, shards)), rows: map[int]CellRow{}, header: cellHeader(s.Axes, s.rmse)}
 	b, err := os.ReadFile(t.path)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return nil, err
@@ -203,7 +241,7 @@ func (t *cellTable) has(cell int, e *Experiment) bool {
 func (t *cellTable) add(r CellRow) error {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	line := encodeCells(r.fields(), nil)
+	line := encodeCells(r.fields(t.rmse()), nil)
 	if _, err := t.file.Write(line); err != nil {
 		return err
 	}
@@ -215,6 +253,11 @@ func (t *cellTable) add(r CellRow) error {
 func (t *cellTable) finish() ([]CellRow, error) {
 	rows := t.sorted()
 	return rows, writeAtomic(t.path, encodeCells(t.header, rows))
+}
+
+func (t *cellTable) rmse() bool {
+	_, rmse := axesOf(t.header)
+	return rmse
 }
 
 func (t *cellTable) close() { t.file.Close() }
@@ -240,7 +283,7 @@ func MergeCells(paths []string) ([]byte, error) {
 			return nil, &config.Error{File: path, Line: 1, Found: strings.Join(h, ","), Allowed: strings.Join(header, ",") + ", as the first file"}
 		}
 		for _, r := range rows {
-			if old, ok := merged.rows[r.Cell]; ok && !slices.Equal(old.fields(), r.fields()) {
+			if old, ok := merged.rows[r.Cell]; ok && !slices.Equal(old.fields(true), r.fields(true)) {
 				return nil, &config.Error{File: path, Key: "cell", Found: fmt.Sprintf("cell %d with other figures than in an earlier file", r.Cell), Allowed: "shards of one sweep"}
 			}
 			merged.rows[r.Cell] = r

@@ -115,6 +115,8 @@ type evaluateParams struct {
 	Score      string  `toml:"score,omitempty"`
 	ScoreNoise float64 `toml:"score_noise_multiplier,omitempty"` // noise standard deviation over score_clip; default 10
 	ScoreClip  float64 `toml:"score_clip,omitempty"`             // largest loss that one record counts; 1 for accuracy
+	// RMSE adds the root of every agent's mean squared error, of model least-squares.
+	RMSE bool `toml:"rmse,omitempty"`
 	// Agents is the number of agents whose models are tested, evenly spaced; 0: all.
 	Agents int `toml:"agents,omitempty"`
 }
@@ -224,6 +226,9 @@ func (f *File) validate() error {
 	if f.eval.Limit < 0 {
 		return f.at("evaluate", config.Bad("limit", f.eval.Limit, "at least 0 (0: the whole test set)"))
 	}
+	if f.eval.RMSE && f.mod.Name != "least-squares" {
+		return f.at("evaluate", config.Bad("rmse", f.eval.RMSE, "false: only the loss of model least-squares is a squared error"))
+	}
 	if f.eval.Agents < 0 || f.eval.Agents > f.topo.Agents {
 		return f.at("evaluate", config.Bad("agents", f.eval.Agents, "0 (all) to the number of agents"))
 	}
@@ -232,6 +237,8 @@ func (f *File) validate() error {
 		if err := f.validatePersonal(); err != nil {
 			return err
 		}
+	} else if f.repl.Uncharged {
+		return f.at("replication", config.Bad("uncharged", true, "false with algorithm "+f.alg.Name))
 	} else if f.topo.Weights == "objective" {
 		return f.at("topology", config.Bad("weights", f.topo.Weights, "mixing weights, such as metropolis, with algorithm "+f.alg.Name))
 	}

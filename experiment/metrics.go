@@ -20,7 +20,7 @@ import (
 type Row struct {
 	Round   uint64  `json:"round"`
 	Agent   string  `json:"agent"`
-	Metric  string  `json:"metric"` // accuracy, loss, consensus_distance; after the last round class_accuracy.<class> too
+	Metric  string  `json:"metric"` // accuracy, loss, rmse, consensus_distance; after the last round class_accuracy.<class> too
 	Value   float64 `json:"value"`
 	Epsilon float64 `json:"epsilon"` // upper bound of what the agent (or the worst agent) has spent so far
 	Delta   float64 `json:"delta"`
@@ -107,6 +107,12 @@ func (e *Experiment) evaluate(w *world, workers int, epsilon []float64) (evaluat
 		add("accuracy", everyone, acc)
 	}
 	add("loss", everyone, loss)
+	if e.file.eval.RMSE {
+		for k := range loss {
+			loss[k] = math.Sqrt(loss[k])
+		}
+		add(rmseColumn, everyone, loss)
+	}
 	rows = append(rows, Row{ev.Round, "all", "consensus_distance", ev.Consensus, ev.Epsilon, delta})
 	if e.file.pacing != algo.Rounds {
 		rows = append(rows, Row{ev.Round, "all", "objective", e.objective(w, workers), ev.Epsilon, delta},

@@ -106,37 +106,15 @@ func (f *File) validatePersonal() error {
 	if f.data.Augmentation != (oracle.Augmentation{}) {
 		return f.at("data", config.Bad("augmentations", f.data.Augmentation.Views, "none with algorithm "+f.alg.Name))
 	}
-	if on := f.repl.switches(); on != "" {
-		return f.at("replication", config.Bad("", on, "no switch with algorithm "+f.alg.Name))
+	others := f.repl
+	others.Uncharged = false
+	if on := others.switches(); on != "" {
+		return f.at("replication", config.Bad("", on, "no switch but uncharged with algorithm "+f.alg.Name))
+	}
+	if f.repl.Uncharged && f.priv.Mechanism == localMechanism {
+		return f.at("replication", config.Bad("uncharged", true, "false with mechanism "+localMechanism))
 	}
 	return nil
-}
-
-// vectors are what a graph of similar agents compares.
-func (e *Experiment) vectors() (tensor.Mat, error) {
-	f := e.file
-	if f.topo.Vectors != "data" {
-		return e.split.Hidden, nil
-	}
-	if f.priv.Mechanism != "none" {
-		err := f.at("topology", config.Bad("vectors", "data", "hidden: a graph made from training records is a release of its own, for which nothing is charged"))
-		return tensor.Mat{}, fmt.Errorf("%w: %w", privacy.ErrRefused, err)
-	}
-	d := e.split.Train
-	means := tensor.NewMat(len(e.parts), d.X.Cols)
-	for i, part := range e.parts {
-		for _, r := range part {
-			w := float64(1)
-			switch {
-			case d.Classes == 2:
-				w = float64(2*d.Labels[r] - 1)
-			case d.Targets != nil:
-				w = float64(d.Targets[r])
-			}
-			means.Row(i).AddScaled(w/float64(len(part)), d.X.Row(int(r)))
-		}
-	}
-	return means, nil
 }
 
 // readReplay loads the recorded wakes.

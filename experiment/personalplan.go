@@ -29,6 +29,7 @@ type personalPlan struct {
 	epsilon float64           // the agent's budget; 0: it has none
 	fit     privacy.Mechanism // of a warm start, nil where it shares the gradients'
 	events  []account.Event   // by ask; nil without a budget
+	unpaid  *account.Event    // charged before the run; nil without
 }
 
 // filter admits what is planned, no more; nil admits everything.
@@ -37,6 +38,11 @@ func (p *personalPlan) filter() (account.Filter, error) {
 		return nil, nil
 	}
 	f := &account.CountFilter{}
+	if p.unpaid != nil {
+		if err := f.Allow(*p.unpaid, 1); err != nil {
+			return nil, err
+		}
+	}
 	for k, ev := range p.events {
 		if err := f.Allow(ev, p.asks[k].times); err != nil {
 			return nil, err
@@ -66,12 +72,16 @@ func (e *Experiment) planPersonal() error {
 		return err
 	}
 	e.plans = make([]plan, len(e.parts))
+	unpaid := e.unpaidEvent()
 	largest := 0.
 	for i := range e.plans {
 		pl := &e.plans[i]
-		pl.rate, pl.personal = 1, &personalPlan{epsilon: p.TargetEpsilon}
+		pl.rate, pl.personal = 1, &personalPlan{epsilon: p.TargetEpsilon, unpaid: unpaid}
 		if n := len(p.AgentEpsilon); n > 0 {
 			pl.personal.epsilon = p.AgentEpsilon[i%n]
+		}
+		if unpaid != nil {
+			pl.claim = pl.personal.epsilon
 		}
 		m := len(e.parts[i])
 		if p.adjacency == account.AddRemove {

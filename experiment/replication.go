@@ -22,6 +22,10 @@ type replicationParams struct {
 	UnbalancedWeights bool `toml:"unbalanced_weights,omitempty"`
 	// MicroBatches sums as many Poisson batches before one noise draw. The ledger charges their sum.
 	MicroBatches int `toml:"microbatches,omitempty"`
+	// Uncharged admits, with noise, what was made from training records before the run: a graph with vectors = "data", or features and
+	// means of the data set. Noise is calibrated, and epsilon claimed, as if it were public; every ledger is charged an answer
+	// without noise for it, which makes the true epsilon infinite.
+	Uncharged bool `toml:"uncharged,omitempty"`
 }
 
 func (p *replicationParams) validate(private bool) error {
@@ -32,6 +36,8 @@ func (p *replicationParams) validate(private bool) error {
 		return config.Bad("microbatches", p.MicroBatches, "0 to 1000 (0 and 1: one batch)")
 	case p.Claim && !private:
 		return config.Bad("claim", p.Claim, "false with mechanism none: there is nothing to claim")
+	case p.Uncharged && !private:
+		return config.Bad("uncharged", p.Uncharged, "false with mechanism none: nothing is charged for")
 	}
 	return nil
 }
@@ -50,6 +56,9 @@ func (p *replicationParams) switches() string {
 	}
 	if p.MicroBatches > 1 {
 		on = append(on, fmt.Sprintf("%d micro-batches a noise draw", p.MicroBatches))
+	}
+	if p.Uncharged {
+		on = append(on, "uncharged use of training records before the run")
 	}
 	return strings.Join(on, ", ")
 }

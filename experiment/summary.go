@@ -107,6 +107,7 @@ type Summary struct {
 	Seed              uint64        `json:"seed"`
 	Accuracy          *Range        `json:"accuracy,omitempty"` // absent for regression
 	Loss              Figure        `json:"loss"`               // mean over agents, test records
+	RMSE              *Range        `json:"rmse,omitempty"`     // of the agents' root mean squared errors, where asked for
 	ConsensusDistance Figure        `json:"consensus_distance"`
 	Score             *Figure       `json:"score,omitempty"` // noisy accuracy or mean loss of held-out records, charged
 	Tuned             string        `json:"tuned,omitempty"` // how hyper-parameters were found, and what that cost
@@ -127,6 +128,17 @@ type Summary struct {
 	Notes             []string      `json:"notes,omitempty"`
 }
 
+// spreadIn finds a metric's mean, min and max over agents.
+func spreadIn(rows []Row, metric string) Range {
+	var s Range
+	for _, r := range rows {
+		if to := map[string]*Figure{"mean": &s.Mean, "min": &s.Min, "max": &s.Max}[r.Agent]; to != nil && r.Metric == metric {
+			*to = Figure(r.Value)
+		}
+	}
+	return s
+}
+
 // summarize fills all but Run and RunHash, which are known when the files are written.
 func (r *running) summarize() Summary {
 	e := r.e
@@ -137,6 +149,10 @@ func (r *running) summarize() Summary {
 		Loss: Figure(last.Loss.Mean), ConsensusDistance: Figure(last.Consensus),
 		Privacy: r.privacyLines(), Noise: "simulated", Links: r.world.sim.Stats(),
 		ConfigDigest: e.Digest(), Engine: EngineVersion, Arithmetic: e.Arithmetic(), Notes: r.notes(),
+	}
+	if e.file.eval.RMSE {
+		of := spreadIn(r.rows[len(r.rows)-1], rmseColumn)
+		s.RMSE = &of
 	}
 	s.Replication, s.Tuned = e.file.repl.switches(), e.file.hist.text()
 	s.Pacing = map[algo.Pacing]string{algo.Wakes: "wakes", algo.Pairs: "pairs"}[e.file.pacing]
@@ -281,6 +297,9 @@ func (s *Summary) WriteTable(w io.Writer) error {
 		row("accuracy", "%.2f %% mean, %.2f min, %.2f max", 100*float64(s.Accuracy.Mean), 100*float64(s.Accuracy.Min), 100*float64(s.Accuracy.Max))
 	}
 	row("loss", "%.4f", float64(s.Loss))
+	if s.RMSE != nil {
+		row("rmse", "%.4f mean over agents, %.4f min, %.4f max", float64(s.RMSE.Mean), float64(s.RMSE.Min), float64(s.RMSE.Max))
+	}
 	if s.Score != nil {
 		row("score", "%.4f, noisy, of held-out records", float64(*s.Score))
 	}
@@ -292,7 +311,11 @@ func (s *Summary) WriteTable(w io.Writer) error {
 	p := s.Privacy[0]
 	row("epsilon", "%s upper, %s lower, at delta %g (%s, %s, accountant %s, noise %s)", formatEpsilon(high), formatEpsilon(low), p.Delta, p.Adjacency, p.Unit, p.Accountant, s.Noise)
 	if s.ClaimedEpsilon > 0 {
-		row("claimed epsilon", "%s: no guarantee, what RDP under add-remove gives for one release a round", formatEpsilon(float64(s.ClaimedEpsilon)))
+		how := "what RDP under add-remove gives for one release a round"
+		if s.Pacing != "" {
+			how = "what was made from training records before the run is not in it"
+		}
+		row("claimed epsilon", "%s: no guarantee, %s", formatEpsilon(float64(s.ClaimedEpsilon)), how)
 	}
 	row("sent per agent", "%s", bytesText(s.BytesSent))
 	if l := s.Links; l.Dropped+l.Late+l.OneSided > 0 {

@@ -33,6 +33,7 @@ type Sweep struct {
 	set   []string
 	Axes  []string // names of what Values hold
 	cells []Cell
+	rmse  bool // their rows have the root mean squared error
 }
 
 // NewSweep returns a sweep over the given cells, each with one value for every axis. file names base in errors.
@@ -46,8 +47,16 @@ func NewSweep(file string, base []byte, axes []string, cells []Cell) (*Sweep, er
 			return nil, config.Bad("cells", fmt.Sprintf("cell %d with %d values", i, len(c.Values)), fmt.Sprintf("%d values", len(axes)))
 		}
 	}
-	_, err := s.Cell(0)
-	return s, err
+	return s, s.check()
+}
+
+// check decodes the first cell.
+func (s *Sweep) check() error {
+	f, err := s.Cell(0)
+	if err == nil {
+		s.rmse = f.eval.RMSE
+	}
+	return err
 }
 
 // ReadSweep reads the run file at path, whose section [sweep] names keys and lists of values:
@@ -106,8 +115,7 @@ func ParseSweep(file string, b []byte, set, axes []string) (*Sweep, error) {
 		}
 		s.cells = product(s.cells, k, lists[k])
 	}
-	_, err = s.Cell(0)
-	return s, err
+	return s, s.check()
 }
 
 // product gives every cell every value of a key, the values fastest.

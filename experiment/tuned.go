@@ -83,7 +83,7 @@ func (p *tunedParams) notCovered() string {
 // generatedData are made by this program: they are nobody's. userData are files that the user brings.
 var (
 	generatedData = map[string]bool{"glyphs": true, "linear-tasks": true, "least-squares": true, "quadratics": true}
-	userData      = map[string]bool{"csv": true, "libsvm": true}
+	userData      = map[string]bool{"csv": true, "libsvm": true, "movielens": true}
 )
 
 // publicFor says whether trials on a data set cost the owners of the data of a run nothing: generated data, and published data that

@@ -93,6 +93,11 @@ func (e *Experiment) start(workers int, restored [][]ledger.Record) (*world, err
 			if err := e.recordOverrides(w.ledgers[i]); err != nil {
 				return nil, err
 			}
+			if p.personal != nil && p.personal.unpaid != nil {
+				if _, err := w.ledgers[i].Charge(*p.personal.unpaid); err != nil {
+					return nil, err
+				}
+			}
 		}
 		alg, err := e.factory(e.env(i))
 		if err != nil {

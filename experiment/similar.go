@@ -1,0 +1,81 @@
+package experiment
+
+import (
+	"fmt"
+	"strings"
+
+	"sotto/config"
+	"sotto/privacy"
+	"sotto/privacy/account"
+	"sotto/tensor"
+	"sotto/topology"
+)
+
+// unpaid names what is made from training records before the run for all to see: no charge of the run covers it (claim C20).
+// "" where there is nothing.
+func (e *Experiment) unpaid() string {
+	var parts []string
+	if d := e.split.Derived; d != "" {
+		parts = append(parts, d)
+	}
+	if _, similar := topology.Similarities[e.file.topo.Graph]; similar && e.file.topo.Vectors == "data" {
+		parts = append(parts, "the graph")
+	}
+	return strings.Join(parts, ", ")
+}
+
+// checkUnpaid refuses a run with noise whose guarantee would not cover what all agents see from the start.
+func (e *Experiment) checkUnpaid() error {
+	f, what := e.file, e.unpaid()
+	switch {
+	case f.priv.Mechanism == "none" || what != "" && f.repl.Uncharged:
+		return nil
+	case f.repl.Uncharged:
+		return f.at("replication", config.Bad("uncharged", true, "false: nothing is made from training records before this run"))
+	case e.split.Derived != "":
+		err := f.at("data", config.Bad("dataset", f.data.Dataset+" with "+e.split.Derived, "features and centers from public facts: what is made from training records is a release of its own, for which nothing is charged"))
+		return fmt.Errorf("%w: %w", privacy.ErrRefused, err)
+	case what != "":
+		err := f.at("topology", config.Bad("vectors", "data", "hidden: a graph made from training records is a release of its own, for which nothing is charged"))
+		return fmt.Errorf("%w: %w", privacy.ErrRefused, err)
+	}
+	return nil
+}
+
+// unpaidEvent is what replication.uncharged puts into every ledger before the run; nil without.
+func (e *Experiment) unpaidEvent() *account.Event {
+	if !e.file.repl.Uncharged {
+		return nil
+	}
+	ev := account.Shared(account.NonPrivate("made from training records without noise: " + e.unpaid()))
+	return &ev
+}
+
+// vectors are what a graph of similar agents compares.
+func (e *Experiment) vectors() (tensor.Mat, error) {
+	f := e.file
+	if f.topo.Vectors != "data" {
+		return e.split.Hidden, nil
+	}
+	if v := e.split.Vectors; v.Rows > 0 && f.data.Partition == "natural" {
+		if v.Rows != f.topo.Agents {
+			return v, f.at("topology", config.Bad("agents", f.topo.Agents, fmt.Sprintf("%d, one for each group of %s, with vectors data", v.Rows, f.data.Dataset)))
+		}
+		return v, nil
+	}
+	d := e.split.Train
+	means := tensor.NewMat(len(e.parts), d.X.Cols)
+	for i, part := range e.parts {
+		for _, r := range part {
+			w := float64(1)
+			switch {
+			case d.Classes == 2:
+				w = float64(2*d.Labels[r] - 1)
+			case d.Targets != nil:
+				w = float64(d.Targets[r])
+			}
+			means.Row(i).AddScaled(w/float64(len(part)), d.X.Row(int(r)))
+		}
+	}
+	return means, nil
+}
