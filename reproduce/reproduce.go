@@ -78,6 +78,7 @@ var Studies = map[string]Study{
 	"seed001-tuning":      {Title: "the search for hyper-parameters, linear tasks, validation instances", axes: seed001Axes, base: seed001Base, cells: twoSizes(tuningCells), report: rowsOnly(tuning)},
 	"seed000-recipe":      {Title: "a recipe beside the best published cell of table 1, MNIST, one digit an agent", axes: recipeAxes, base: recipeBase, cells: twoSizes(recipeCells), report: rowsOnly(recipe)},
 	"seed000-convergence": {Title: "the bound (23) beside the measured distance to the optimum, strongly convex problems", simulate: convergence},
+	"seed001-movielens":   {Title: "root mean squared error of personal models, MovieLens-100K (which you supply)", axes: movieLensAxes, base: movieLensBase, cells: twoSizes(movieLensCells), report: rowsOnly(movieLens)},
 	"seed000-theorem51":   {Title: "the error floor over noise and dimension, strongly convex problems", simulate: theorem51},
 }
 

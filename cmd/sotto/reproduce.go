@@ -45,8 +45,8 @@ no sweeps: they have no rows, and are made whole each time.`,
 			}
 			opt := reproduce.Options{Dir: dir, Scale: reproduce.Scale(scale), Finished: finished}
 			opt.Sweep = experiment.SweepOptions{DataDir: f.dataDir, Workers: f.workers, Progress: func(p experiment.SweepProgress) {
-				fmt.Fprintf(cmd.ErrOrStderr(), "run %d of %d  %s  accuracy %.2f %%  epsilon %.4g  %.1f s  left %s\n",
-					p.Done, p.Of, p.Cell, 100*p.Row.Accuracy.Mean, p.Row.EpsilonUpper, p.Seconds, p.Left.Round(time.Second))
+				fmt.Fprintf(cmd.ErrOrStderr(), "run %d of %d  %s  %s  epsilon %.4g  %.1f s  left %s\n",
+					p.Done, p.Of, p.Cell, quality(p.Row), p.Row.EpsilonUpper, p.Seconds, p.Left.Round(time.Second))
 			}}
 			var err error
 			if opt.Sweep.Shard, opt.Sweep.Shards, err = f.part(os.Getenv); err != nil {

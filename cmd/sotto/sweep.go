@@ -144,8 +144,11 @@ func writeCells(w io.Writer, s *experiment.Sweep, res *experiment.SweepResult) e
 	return err
 }
 
-// quality is a cell's accuracy, or its loss where there are no classes.
+// quality is a cell's accuracy, or where there are no classes its root mean squared error or loss.
 func quality(r experiment.CellRow) string {
+	if !math.IsNaN(r.RMSE) {
+		return fmt.Sprintf("rmse %.4f", r.RMSE)
+	}
 	if math.IsNaN(r.Accuracy.Mean) {
 		return fmt.Sprintf("loss %.4f", r.Loss)
 	}
