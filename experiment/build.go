@@ -39,6 +39,8 @@ type Experiment struct {
 	whole      *wholeModel // what the trained head belongs to; nil: model is whole
 	tested     []int       // the agents that are tested, ascending
 
+	arrivals []uint32 // by row of Train: the round before which it comes; nil: all are there from the start
+
 	// Of personal models:
 	mostRecords int
 	local       localNoise // of mechanism local-dp
@@ -88,6 +90,9 @@ func (f *File) build(dataDir string, cache *dataCache) (*Experiment, error) {
 	train := e.split.Train
 	if e.parts, err = data.Partition(f.data.Partition, train, f.topo.Agents, f.root.Seed, f.section("data")); err != nil {
 		return nil, f.at("data", err)
+	}
+	if err = e.drawArrivals(); err != nil {
+		return nil, err
 	}
 	if err = e.holdOut(); err != nil {
 		return nil, f.at("evaluate", err)

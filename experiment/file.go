@@ -63,6 +63,7 @@ type dataParams struct {
 	Partition  string `toml:"partition"`
 	AllowEmpty bool   `toml:"allow_empty"`
 	oracle.Augmentation
+	Arrivals
 }
 
 type modelParams struct {
@@ -241,6 +242,9 @@ func (f *File) validate() error {
 		return f.at("replication", config.Bad("uncharged", true, "false with algorithm "+f.alg.Name))
 	} else if f.topo.Weights == "objective" {
 		return f.at("topology", config.Bad("weights", f.topo.Weights, "mixing weights, such as metropolis, with algorithm "+f.alg.Name))
+	}
+	if err := f.at("data", f.validateArrival()); err != nil {
+		return err
 	}
 	if f.eval.Every == 0 {
 		f.eval.Every = max(1, f.steps/10)

@@ -262,6 +262,9 @@ func (r *running) notes() []string {
 	if r.e.file.pacing != algo.Rounds && p.Mechanism != "none" {
 		n = append(n, "metric objective is computed from training records without noise: the simulation sees it, no agent does")
 	}
+	if r.e.arrivals != nil {
+		n = append(n, "records arrive during the run: one that has not come counts as a null record, and epsilon is that of a record that was there from the start")
+	}
 	if s := r.world.sim.Stats(); s.OneSided > 0 {
 		n = append(n, fmt.Sprintf("%d links lost one direction of a round: the mean of all models is then not preserved", s.OneSided))
 	}

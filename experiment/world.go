@@ -35,6 +35,21 @@ type world struct {
 	watch   *stopwatch
 	agents  []sim.Agent   // of asynchronous runs
 	trained *data.Dataset // what oracles read: the training records, or their perturbed release
+	held    bool          // no answers: agents of a resumed run, whose state is about to be loaded, start once more
+}
+
+// heldGate is the gate of a resumed run. What an agent asks at its start was answered, and charged, by the run that was
+// interrupted.
+type heldGate struct {
+	sim.Gate
+	w *world
+}
+
+func (g heldGate) Answer(q *agent.Query, dst tensor.Vec) error {
+	if g.w.held {
+		return privacy.ErrExhausted
+	}
+	return g.Gate.Answer(q, dst)
 }
 
 // start builds every agent with its own ledger, oracle and gate. A resumed run hands in what its ledgers
@@ -42,7 +57,8 @@ type world struct {
 func (e *Experiment) start(workers int, restored [][]ledger.Record) (*world, error) {
 	f := e.file
 	n := f.topo.Agents
-	w := &world{ledgers: make([]*ledger.Memory, n), watch: new(stopwatch)}
+	w := &world{ledgers: make([]*ledger.Memory, n), watch: new(stopwatch), held: restored != nil}
+	defer func() { w.held = false }()
 	if workers <= 0 {
 		workers = runtime.GOMAXPROCS(0)
 	}
@@ -114,7 +130,10 @@ func (e *Experiment) start(workers int, restored [][]ledger.Record) (*world, err
 			}
 			w.scorers = append(w.scorers, g)
 		}
-		agents[i] = sim.Agent{Algorithm: alg, Gate: timedGate{gate, w.watch}, Silent: e.sealed()}
+		agents[i] = sim.Agent{Algorithm: alg, Gate: e.arrive(i, timedGate{gate, w.watch}, oracles), Silent: e.sealed()}
+		if restored != nil {
+			agents[i].Gate = heldGate{agents[i].Gate, w}
+		}
 	}
 	if f.pacing != algo.Rounds {
 		err := e.startWakes(w, agents, workers)

@@ -1,0 +1,144 @@
+package experiment
+
+import (
+	"fmt"
+
+	"sotto/agent"
+	"sotto/algo"
+	"sotto/config"
+	"sotto/oracle"
+	"sotto/privacy"
+	"sotto/rng"
+	"sotto/sim"
+)
+
+// Arrivals are the keys of [data] for records that come during the run. A record that has not come counts as a null record:
+// whatever an oracle divides by, and all that the algorithm knows of record counts, is fixed for the whole data set before the run,
+// so that every record weighs the same from its arrival on. Under every adjacency one record, its time of arrival included, then
+// moves a sum by no more than the charge states, and a ledger's epsilon is that of a record that was there from the start.
+// Personal models with the default c_i and λ_i so have at all times the objective of the records that have come.
+type Arrivals struct {
+	// Arrival "uniform" has every record that is not there at the start come before one of the agent's own rounds 1 .. ArrivalRounds-1,
+	// each with the same probability; "" (default) has all there from the start. Rounds of an asynchronous run are the
+	// agent's own wakes.
+	Arrival       string  `toml:"arrival,omitempty"`
+	ArrivalStart  float64 `toml:"arrival_start,omitempty"`  // probability that a record is there at the start, 0 to below 1
+	ArrivalRounds uint64  `toml:"arrival_rounds,omitempty"` // default: the run's, or the mean number of an agent's wakes
+}
+
+// validateArrival checks the keys and fills in arrival_rounds. It runs when the length of the run is known.
+func (f *File) validateArrival() error {
+	p, most := &f.data.Arrivals, f.steps
+	if f.pacing != algo.Rounds {
+		most /= uint64(max(1, f.topo.Agents))
+	}
+	if f.pacing == algo.Pairs {
+		most *= 2 // both ends wake
+	}
+	switch {
+	case p.Arrival == "" && (p.ArrivalStart != 0 || p.ArrivalRounds != 0):
+		return config.Bad("arrival", "nothing", "uniform with arrival_start or arrival_rounds")
+	case p.Arrival == "":
+		return nil
+	case p.Arrival != "uniform":
+		return config.Bad("arrival", p.Arrival, "uniform, or nothing")
+	case !(p.ArrivalStart >= 0 && p.ArrivalStart < 1):
+		return config.Bad("arrival_start", p.ArrivalStart, "0 to below 1")
+	case most < 2:
+		return config.Bad("arrival", p.Arrival, "nothing in a run with fewer than two rounds, or wakes of each agent")
+	case p.ArrivalRounds != 0 && (p.ArrivalRounds < 2 || p.ArrivalRounds > most):
+		return config.Bad("arrival_rounds", p.ArrivalRounds, fmt.Sprintf("2 to %d, the length of the run", most))
+	case f.topo.Vectors == "data":
+		return config.Bad("arrival", p.Arrival, "nothing with vectors = \"data\": the graph would know records that have not come")
+	}
+	if p.ArrivalRounds == 0 {
+		p.ArrivalRounds = most
+	}
+	return nil
+}
+
+// drawArrivals draws the round before which each training record comes. Every record has coins of its own, which depend on the seed
+// and its place in the data set only, so that no record moves another's arrival.
+func (e *Experiment) drawArrivals() error {
+	p := &e.file.data.Arrivals
+	if p.Arrival == "" {
+		return nil
+	}
+	if d := e.split.Derived; d != "" {
+		return e.file.at("data", config.Bad("arrival", p.Arrival, "nothing with "+d+": they would know records that have not come"))
+	}
+	e.arrivals = make([]uint32, e.split.Train.Len())
+	coins := rng.Public(e.file.root.Seed, "arrival of records")
+	there, _ := rng.Threshold(p.ArrivalStart)
+	for r := range e.arrivals {
+		start, at := coins.Hit(there), 1+coins.Float64()*float64(p.ArrivalRounds-1)
+		if !start {
+			e.arrivals[r] = uint32(min(at, float64(p.ArrivalRounds-1)))
+		}
+	}
+	return nil
+}
+
+// arriving is a gate whose oracles see the records that have come. What they see is a function of the round alone, so that a
+// resumed run needs nothing of it.
+type arriving struct {
+	sim.Gate
+	rows    []int32 // all of the agent's, ascending
+	at      []uint32
+	present []int32
+	oracles []*oracle.Records
+	shown   uint64 // present is that of rounds shown .. next-1
+	next    uint64
+}
+
+// arrive wraps agent i's gate; without arrivals it is the gate itself.
+func (e *Experiment) arrive(i int, g sim.Gate, oracles map[string]privacy.Oracle) sim.Gate {
+	if e.arrivals == nil {
+		return g
+	}
+	a := &arriving{Gate: g, rows: e.parts[i], at: e.arrivals}
+	for _, o := range oracles {
+		a.oracles = append(a.oracles, recordsOf(o))
+	}
+	a.show(0)
+	return a
+}
+
+// recordsOf is where an oracle of a run finds its records.
+func recordsOf(o privacy.Oracle) *oracle.Records {
+	switch o := o.(type) {
+	case timedOracle:
+		return recordsOf(o.GridOracle)
+	case *oracle.Gradient:
+		return &o.Records
+	case *oracle.Full:
+		return &o.Records
+	case *oracle.Fit:
+		return &o.Records
+	}
+	panic(fmt.Sprintf("experiment: the records of %T cannot arrive", o))
+}
+
+// Begin lets in what comes before the round.
+func (a *arriving) Begin(round uint64, live []agent.Neighbor) {
+	if round < a.shown || round >= a.next {
+		a.show(round)
+	}
+	a.Gate.Begin(round, live)
+}
+
+// show sets what the oracles see in a round: rows stay ascending.
+func (a *arriving) show(round uint64) {
+	a.shown, a.next = round, ^uint64(0)
+	a.present = a.present[:0]
+	for _, r := range a.rows {
+		if at := uint64(a.at[r]); at <= round {
+			a.present = append(a.present, r)
+		} else {
+			a.next = min(a.next, at)
+		}
+	}
+	for _, o := range a.oracles {
+		o.Index = a.present
+	}
+}
