@@ -72,6 +72,8 @@ func spentOver(r *finished) []report.Point {
 var measures = []measure{
 	{"accuracy", "Test accuracy", "accuracy (%)", true, over("accuracy")},
 	{"loss", "Test loss", "loss", false, over("loss")},
+	{"rmse", "Test root mean squared error", "root mean squared error", false, over(rmseColumn)},
+	{"objective", "Objective of personal models", "objective", false, over("objective")},
 	{"consensus", "Consensus distance", "consensus distance", false, over("consensus_distance")},
 	{"epsilon", "Epsilon spent, worst agent", "epsilon", false, spentOver},
 }
@@ -138,10 +140,12 @@ func learning(settings []*setting) []report.Drawing {
 			if !slices.ContainsFunc(part, func(c report.Curve) bool { return len(c.Points) > 0 }) {
 				continue
 			}
-			f := report.Figure{Name: m.name, Title: m.title, XLabel: "round", YLabel: m.unit, Percent: m.percent, Curves: part, Caption: band}
+			f := report.Figure{Name: m.name, Title: m.title, XLabel: roundName(settings), YLabel: m.unit, Percent: m.percent, Curves: part, Caption: band}
 			switch {
 			case m.name == "epsilon":
 				f.Caption = "Upper bound of the epsilon that the agent with the most releases has spent."
+			case m.name == "objective":
+				f.Caption = "Of all agents together, from their training records: the simulation sees it, no agent does."
 			case m.name == "consensus":
 				f.Caption = "How far the agents' models are from their mean, root mean square over agents."
 			}
@@ -155,6 +159,23 @@ func learning(settings []*setting) []report.Drawing {
 		}
 	}
 	return out
+}
+
+// roundName is what runs count.
+func roundName(settings []*setting) string {
+	wakes := 0
+	for _, s := range settings {
+		if s.runs[0].isPersonal() {
+			wakes++
+		}
+	}
+	switch wakes {
+	case 0:
+		return "round"
+	case len(settings):
+		return "wakes of all agents"
+	}
+	return "round, or wakes of all agents"
 }
 
 // finals returns the last accuracy of each run, the mean over agents.

@@ -57,6 +57,8 @@ func reportOn(runs []*finished) (page []byte, plots []ReportFile, err error) {
 // mostOnPage is the number of graphs and heat maps of a kind on a page; the others are written as files only.
 const mostOnPage = 12
 
+const overRounds = "Over rounds"
+
 // buildReport returns the page and all drawings, those that the page leaves out included.
 func buildReport(runs []*finished) (report.Page, []report.Drawing, error) {
 	settings, repeated := groupRuns(runs)
@@ -74,6 +76,10 @@ func buildReport(runs []*finished) (report.Page, []report.Drawing, error) {
 		return p, nil, err
 	}
 	losses, worst := lossMaps(settings)
+	personal, err := personalDrawings(settings)
+	if err != nil {
+		return p, nil, err
+	}
 	var all []report.Drawing
 	for _, s := range []struct {
 		title    string
@@ -81,17 +87,18 @@ func buildReport(runs []*finished) (report.Page, []report.Drawing, error) {
 		drawings []report.Drawing
 	}{
 		{"What privacy and connectivity cost", nil, slices.Concat(accuracyAgainstEpsilon(settings), accuracyAgainstFiedler(settings))},
-		{"Over rounds", nil, learning(settings)},
+		{overRounds, nil, learning(settings)},
+		{"Personal models", personalTables(settings), personal},
 		{"Accuracy by class and agent", nil, classMaps(settings)},
 		{"Privacy's loss by class and agent", []report.Table{worst}, losses},
 		{"Graphs", nil, graphs},
 	} {
-		if len(s.drawings) == 0 {
+		if len(s.drawings) == 0 && (s.title != "Personal models" || len(s.tables) == 0) {
 			continue
 		}
 		section := report.Section{Title: s.title, Tables: s.tables}
 		shown := s.drawings
-		if s.title != "Over rounds" && len(shown) > mostOnPage {
+		if s.title != overRounds && len(shown) > mostOnPage {
 			shown = shown[:mostOnPage]
 			section.Text = append(section.Text, fmt.Sprintf("The first %d of %d are shown; the folder of plots has all.", mostOnPage, len(s.drawings)))
 		}

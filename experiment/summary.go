@@ -73,6 +73,7 @@ type PrivacyLine struct {
 	Charges    uint64   `json:"charges"`
 	Noise      Figure   `json:"noise_multiplier"`
 	SampleRate float64  `json:"sample_rate"`
+	Records    int      `json:"records,omitempty"` // the agent's public record count, of personal models
 	Overrides  []string `json:"overrides,omitempty"`
 }
 
@@ -198,6 +199,9 @@ func (r *running) privacyLines() []PrivacyLine {
 		for i := range lines {
 			lines[i] = line(i)
 			lines[i].Agent = i
+			if r.e.plans[i].personal != nil {
+				lines[i].Records = r.e.plans[i].records
+			}
 		}
 		return lines
 	}

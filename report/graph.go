@@ -6,6 +6,7 @@ import (
 	"io"
 	"math"
 	"path/filepath"
+	"strconv"
 	"strings"
 
 	"gonum.org/v1/plot/text"
@@ -27,13 +28,17 @@ type Graph struct {
 	Nodes                []Node
 	Edges                []Edge
 	ValueLabel           string // what the nodes' values are; empty: they are not shown
+	// Limit > 0 makes values signed amounts from -Limit (vermilion) over 0 (white) to Limit (blue), with a scale below the graph
+	// and the amounts, in place of the links, as the drawing's table. Unit follows the numbers of the scale.
+	Limit float64
+	Unit  string
 }
 
 // Node is one agent. X and Y are in [0, 1].
 type Node struct {
 	X, Y  float64
 	Label string
-	Value float64 // in [0, 1]: its colour, where the graph has a ValueLabel
+	Value float64 // its colour, where the graph has a ValueLabel: in [0, 1], or an amount where there is a Limit; NaN is grey
 }
 
 // Edge links the nodes I and J with the mixing weight between them.
@@ -115,7 +120,15 @@ func (g Graph) size() (width, height vg.Length) {
 	if len(g.Nodes) > 150 {
 		side = 18 * vg.Centimeter
 	}
-	return side, side + graphTitle
+	return side, side + graphTitle + g.foot()
+}
+
+// foot is the height of the scale.
+func (g Graph) foot() vg.Length {
+	if g.Limit > 0 {
+		return 1.3 * vg.Centimeter
+	}
+	return 0
 }
 
 func (g Graph) paint(dc draw.Canvas) error {
@@ -123,7 +136,7 @@ func (g Graph) paint(dc draw.Canvas) error {
 	const margin = .6 * vg.Centimeter
 	side := dc.Max.X - dc.Min.X - 2*margin
 	place := func(i int) vg.Point {
-		return vg.Point{X: dc.Min.X + margin + side*vg.Length(g.Nodes[i].X), Y: dc.Min.Y + margin + side*vg.Length(g.Nodes[i].Y)}
+		return vg.Point{X: dc.Min.X + margin + side*vg.Length(g.Nodes[i].X), Y: dc.Min.Y + g.foot() + margin + side*vg.Length(g.Nodes[i].Y)}
 	}
 	_, high := g.weights()
 	crowd := min(1, 30/math.Sqrt(float64(max(1, len(g.Edges))))) // many links are drawn thinner
@@ -136,7 +149,11 @@ func (g Graph) paint(dc draw.Canvas) error {
 	radius, points := nodeSize(len(g.Nodes))
 	for i, n := range g.Nodes {
 		fill := palette[0]
-		if g.ValueLabel != "" {
+		switch {
+		case g.Limit > 0:
+			fill = ramp(signed, .5-n.Value/g.Limit/2)
+			dc.DrawGlyph(draw.GlyphStyle{Color: ink, Radius: radius + vg.Points(.7), Shape: draw.CircleGlyph{}}, place(i)) // white ones show too
+		case g.ValueLabel != "":
 			fill = ramp(viridis, n.Value)
 		}
 		dc.DrawGlyph(draw.GlyphStyle{Color: fill, Radius: radius, Shape: draw.CircleGlyph{}}, place(i))
@@ -144,7 +161,27 @@ func (g Graph) paint(dc draw.Canvas) error {
 			dc.FillText(textStyle(points, legible(fill), text.XCenter, text.YCenter), place(i), n.Label)
 		}
 	}
+	if g.Limit > 0 {
+		g.paintScale(dc)
+	}
 	return nil
+}
+
+// paintScale draws the colours and what they stand for along the lower edge.
+func (g Graph) paintScale(dc draw.Canvas) {
+	const steps, width = 50, 5 * vg.Centimeter
+	x, y, w := (dc.Min.X+dc.Max.X-width)/2, dc.Min.Y+.65*vg.Centimeter, width/steps
+	for k := range steps {
+		at := x + w*vg.Length(k)
+		dc.FillPolygon(ramp(signed, 1-(float64(k)+.5)/steps), rectangle(at, y, at+w, y+.3*vg.Centimeter))
+	}
+	for _, end := range []struct{ at, value float64 }{{0, -g.Limit}, {.5, 0}, {1, g.Limit}} {
+		label := strconv.FormatFloat(end.value, 'g', 3, 64)
+		if end.at == 1 && g.Unit != "" {
+			label += " " + g.Unit
+		}
+		dc.FillText(textStyle(9, ink, text.XCenter, text.YTop), vg.Point{X: x + width*vg.Length(end.at), Y: y - .08*vg.Centimeter}, label)
+	}
 }
 
 // nodeSize is the radius of a node and the size of its number, which is left out where it would not be legible.
@@ -164,6 +201,13 @@ func nodeSize(nodes int) (radius vg.Length, points float64) {
 }
 
 func (g Graph) table() Table {
+	if g.Limit > 0 {
+		t := Table{Header: []string{"agent", g.ValueLabel}}
+		for _, n := range g.Nodes {
+			t.Rows = append(t.Rows, []string{n.Label, number(n.Value)})
+		}
+		return t
+	}
 	t := Table{Header: []string{"i", "j", "weight"}}
 	for _, e := range g.Edges {
 		t.Rows = append(t.Rows, []string{fmt.Sprint(e.I), fmt.Sprint(e.J), number(e.Weight)})

@@ -74,7 +74,8 @@ func TestDrawingsAreWellFormedAndRepeatable(t *testing.T) {
 	markers.Markers, markers.Percent, signed.Signed = true, true, true
 	logarithmic := report.Figure{Name: "log", LogX: true, Markers: true, Curves: []report.Curve{{Points: []report.Point{{.5, 1, 1, 1}, {10, 2, 1, 3}}}}}
 	for _, d := range []report.Drawing{figure(), markers, logarithmic, report.Figure{Name: "empty"}, heatMap(), signed,
-		graph(t, "ring", 12, plain), graph(t, "path", 2, plain), report.Graph{Name: "one", Nodes: []report.Node{{X: .5, Y: .5, Label: "0", Value: .3}}, ValueLabel: "leak"}} {
+		graph(t, "ring", 12, plain), graph(t, "path", 2, plain), report.Graph{Name: "one", Nodes: []report.Node{{X: .5, Y: .5, Label: "0", Value: .3}}, ValueLabel: "leak"},
+		report.Graph{Name: "gain", Nodes: []report.Node{{X: .2, Y: .5, Label: "0", Value: -.3}, {X: .8, Y: .5, Label: "1", Value: math.NaN()}}, ValueLabel: "gain", Limit: .3, Unit: "points"}} {
 		for name, write := range map[string]func(io.Writer, report.Drawing) error{"svg": report.WriteSVG, "png": report.WritePNG, "csv": report.WriteCSV} {
 			var a, b bytes.Buffer
 			if err := errors.Join(write(&a, d), write(&b, d)); err != nil {
