@@ -174,21 +174,27 @@ func TestArrival(t *testing.T) {
 				}
 			}
 			e := arrivalCases(t, name, arrives...)
-			ctx, cancel := context.WithCancel(context.Background())
-			_, err := e.Run(ctx, Options{Out: t.TempDir(), Progress: func(at, of uint64, _ string) {
-				if 2*at >= of {
-					cancel()
-				}
-			}})
-			var halt *Interrupted
-			if !errors.As(err, &halt) {
-				t.Fatalf("not interrupted: %v", err)
-			}
-			r, err := Resume(context.Background(), halt.Dir, "", Options{})
-			if err != nil {
-				t.Fatal(err)
-			}
+			_, r := interrupted(t, e, "", e.file.steps/2)
 			sameFiles(t, one.Dir, r.Dir)
+		})
+	}
+}
+
+// What an agent asks at its start is answered once: a resumed run charges nothing for it again and draws the noise of the run that was
+// interrupted, also where no budget would refuse a second answer.
+func TestResumeAsksNothingTwice(t *testing.T) {
+	for name, made := range map[string]func() *Experiment{
+		"without budget": func() *Experiment {
+			return personalRun(t, "algorithm.start=fit", "algorithm.fit_lambda=0.1", "privacy.target_epsilon=0", "privacy.noise_multiplier=20")
+		},
+		"local-dp": func() *Experiment { return caseOf(t, "local-dp") },
+	} {
+		t.Run(name, func(t *testing.T) {
+			one, again := interrupted(t, made(), "", 300)
+			sameFiles(t, one.Dir, again.Dir)
+			if a, b := one.Summary.Privacy[0].Charges, again.Summary.Privacy[0].Charges; a != b {
+				t.Errorf("%d charges, %d of the resumed run", a, b)
+			}
 		})
 	}
 }

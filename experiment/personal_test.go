@@ -195,23 +195,17 @@ func TestPersonalPlans(t *testing.T) {
 
 // An interrupted run goes on to the bytes of an uninterrupted one, and a recorded list of wakes gives them again.
 func TestPersonalResumeAndReplay(t *testing.T) {
-	for _, name := range []string{"faults", "warm", "warm without budget", "pairs", "late", "local-dp"} {
+	for _, name := range []string{"faults", "warm", "pairs", "late"} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			made := func() *Experiment {
-				if name == "warm without budget" {
-					return personalRun(t, "algorithm.start=fit", "algorithm.fit_lambda=0.1", "privacy.target_epsilon=0", "privacy.noise_multiplier=20")
-				}
-				return caseOf(t, name)
-			}
-			whole := run(t, made(), Options{})
+			whole := run(t, caseOf(t, name), Options{})
 			ctx, cancel := context.WithCancel(context.Background())
 			opt := Options{Out: t.TempDir(), Progress: func(at, _ uint64, _ string) {
 				if at == 300 {
 					cancel()
 				}
 			}}
-			_, err := made().Run(ctx, opt)
+			_, err := caseOf(t, name).Run(ctx, opt)
 			var halt *Interrupted
 			if !errors.As(err, &halt) || halt.Round != 300 {
 				t.Fatalf("not interrupted: %v", err)

@@ -12,9 +12,9 @@ import (
 // Ratings writes u.data as MovieLens does, in an order without meaning, with ratings that have a structure to be found:
 // users belong to as many kinds as there are kinds, and
 //
-//	rating of movie j by a user of kind k = 3.2 + level of the user + 1.2 taste_k·movie_j + N(0, .3²)
+//	rating of movie j by a user of kind k = 3.2 + level of the user + level of the movie + taste_k·movie_j + N(0, .3²)
 //
-// in a space of rank dimensions, rounded to 1 .. 5. Every user rates least .. most movies. Equal arguments give equal bytes.
+// in a space of rank dimensions, rounded to 1 .. 5, with levels of standard deviation .4 and .6. Every user rates least .. most movies. Equal arguments give equal bytes.
 func Ratings(users, items, kinds, rank, least, most int, seed uint64) []byte {
 	draw := rng.Public(seed, "ratings")
 	unit := func() []float64 {
@@ -30,7 +30,8 @@ func Ratings(users, items, kinds, rank, least, most int, seed uint64) []byte {
 		}
 		return v
 	}
-	tastes, movies := make([][]float64, kinds), make([][]float64, items)
+	tastes, movies, levels := make([][]float64, kinds), make([][]float64, items), make([]float64, items+items%2)
+	draw.Normals(levels)
 	for k := range tastes {
 		tastes[k] = unit()
 	}
@@ -46,9 +47,9 @@ func Ratings(users, items, kinds, rank, least, most int, seed uint64) []byte {
 		draw.Normals(normal)
 		level, taste := .4*normal[0], tastes[u%kinds]
 		for _, j := range choose(draw, items, least+int(draw.Below(uint64(most-least+1)))) {
-			x := 3.2 + level
+			x := 3.2 + level + .6*levels[j]
 			for k, v := range movies[j] {
-				x += 1.2 * v * taste[k]
+				x += v * taste[k]
 			}
 			draw.Normals(normal)
 			value := math.Round(min(max(x+.3*normal[0], 1), 5))
