@@ -16,7 +16,9 @@ import (
 // whatever an oracle divides by, and all that the algorithm knows of record counts, is fixed for the whole data set before the run,
 // so that every record weighs the same from its arrival on. Under every adjacency one record, its time of arrival included, then
 // moves a sum by no more than the charge states, and a ledger's epsilon is that of a record that was there from the start.
-// Personal models with the default c_i and λ_i so have at all times the objective of the records that have come.
+// Personal models with the default c_i and λ_i so have at all times the objective of the records that have come. With mechanism
+// local-dp a perturbed record is out from its arrival on, whose time then shows. A fit, which is asked for once, sees what is there
+// at the start.
 type Arrivals struct {
 	// Arrival "uniform" has every record that is not there at the start come before one of the agent's own rounds 1 .. ArrivalRounds-1,
 	// each with the same probability; "" (default) has all there from the start. Rounds of an asynchronous run are the
