@@ -88,6 +88,9 @@ func (t task) cell(small bool) experiment.Cell {
 	set := func(format string, args ...any) { c.Set = append(c.Set, fmt.Sprintf(format, args...)) }
 	if small {
 		t.wakes, t.every = min(t.wakes, 200), min(t.every, 100)
+		if t.budget == "optimum" {
+			t.wakes = 400
+		}
 	}
 	set("seed=%d", t.seed)
 	set("clock.wakes=%d", t.wakes)
