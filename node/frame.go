@@ -1,0 +1,178 @@
+package node
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"hash/crc32"
+	"io"
+
+	"sotto/agent"
+)
+
+// FrameKind says what a frame is for. The zero kind is invalid.
+type FrameKind uint8
+
+const (
+	// Messages carries all messages of one sender to one receiver for one round; there may be none.
+	Messages FrameKind = iota + 1
+	// Hello says at which round the sender stands, after it has started: it lacks the frames of that round and
+	// later ones.
+	Hello
+	// Finished says that the sender has completed all rounds and needs nothing more.
+	Finished
+)
+
+// Frame is what peers send each other. On the wire, little-endian:
+//
+//	bytes 0-3    magic "SOTF"
+//	byte  4      version, 1
+//	byte  5      kind
+//	bytes 6-7    zero
+//	bytes 8-39   run: the digest of the roster, which covers the experiment's
+//	bytes 40-43  sender
+//	bytes 44-51  round
+//	bytes 52-55  length of the payload
+//	bytes 56-59  CRC-32C of the payload
+//	bytes 60-63  CRC-32C of the bytes before
+//	then         the payload: of Messages, messages in the form of agent.AppendMessage, of the others nothing
+//
+// Checksums find broken machines; authenticity and secrecy are the transport's.
+type Frame struct {
+	Kind    FrameKind
+	Run     [32]byte
+	Sender  agent.ID
+	Round   uint64
+	Payload []byte
+}
+
+const (
+	frameMagic   = "SOTF"
+	frameVersion = 1
+	// FrameHeader is the length of a frame without its payload.
+	FrameHeader = 64
+)
+
+var castagnoli = crc32.MakeTable(crc32.Castagnoli)
+
+// ErrFrame says that bytes are not a frame that a node takes. Errors that wrap it name place, value found and values
+// allowed, and hold nothing of the payload.
+var ErrFrame = errors.New("node: malformed frame")
+
+// ErrFrameVersion says that the peer speaks another version of the frame format. It wraps ErrFrame.
+var ErrFrameVersion = fmt.Errorf("%w: version", ErrFrame)
+
+// AppendFrame appends the wire form of f to b.
+func AppendFrame(b []byte, f *Frame) []byte {
+	at := len(b)
+	b = append(b, frameMagic...)
+	b = append(b, frameVersion, byte(f.Kind), 0, 0)
+	b = append(b, f.Run[:]...)
+	b = binary.LittleEndian.AppendUint32(b, uint32(f.Sender))
+	b = binary.LittleEndian.AppendUint64(b, f.Round)
+	b = binary.LittleEndian.AppendUint32(b, uint32(len(f.Payload)))
+	b = binary.LittleEndian.AppendUint32(b, crc32.Checksum(f.Payload, castagnoli))
+	b = binary.LittleEndian.AppendUint32(b, crc32.Checksum(b[at:], castagnoli))
+	return append(b, f.Payload...)
+}
+
+// FrameSize checks the header at the front of b, at least FrameHeader bytes, and returns the length of the whole
+// frame. A payload above maxPayload bytes is refused: whoever reads from a network calls this before it makes room.
+func FrameSize(b []byte, maxPayload int) (int, error) {
+	if len(b) < FrameHeader {
+		return 0, fmt.Errorf("%w: %d bytes, a header has %d", ErrFrame, len(b), FrameHeader)
+	}
+	if string(b[:4]) != frameMagic {
+		return 0, fmt.Errorf("%w: it opens with %q, allowed: %q", ErrFrame, b[:4], frameMagic)
+	}
+	if b[4] != frameVersion {
+		return 0, fmt.Errorf("%w %d, allowed: %d", ErrFrameVersion, b[4], frameVersion)
+	}
+	if crc32.Checksum(b[:FrameHeader-4], castagnoli) != binary.LittleEndian.Uint32(b[FrameHeader-4:]) {
+		return 0, fmt.Errorf("%w: the header's checksum does not fit", ErrFrame)
+	}
+	if k := FrameKind(b[5]); k < Messages || k > Finished {
+		return 0, fmt.Errorf("%w: kind %d, allowed: %d to %d", ErrFrame, k, Messages, Finished)
+	}
+	if b[6] != 0 || b[7] != 0 {
+		return 0, fmt.Errorf("%w: bytes 6 and 7 are not zero", ErrFrame)
+	}
+	n := binary.LittleEndian.Uint32(b[52:])
+	if uint64(n) > uint64(max(maxPayload, 0)) {
+		return 0, fmt.Errorf("%w: a payload of %d bytes, allowed: at most %d", ErrFrame, n, maxPayload)
+	}
+	return FrameHeader + int(n), nil
+}
+
+// DecodeFrame reads the frame that b is. Payload is a part of b.
+func DecodeFrame(b []byte, maxPayload int) (Frame, error) {
+	size, err := FrameSize(b, maxPayload)
+	if err != nil {
+		return Frame{}, err
+	}
+	if len(b) != size {
+		return Frame{}, fmt.Errorf("%w: %d bytes, the header says %d", ErrFrame, len(b), size)
+	}
+	f := Frame{Kind: FrameKind(b[5]), Run: [32]byte(b[8:40]), Sender: agent.ID(binary.LittleEndian.Uint32(b[40:])),
+		Round: binary.LittleEndian.Uint64(b[44:]), Payload: b[FrameHeader:]}
+	if crc32.Checksum(f.Payload, castagnoli) != binary.LittleEndian.Uint32(b[56:]) {
+		return Frame{}, fmt.Errorf("%w: the payload's checksum does not fit", ErrFrame)
+	}
+	if f.Kind != Messages && len(f.Payload) > 0 {
+		return Frame{}, fmt.Errorf("%w: kind %d with a payload of %d bytes, allowed: 0", ErrFrame, f.Kind, len(f.Payload))
+	}
+	return f, nil
+}
+
+// ReadFrame reads the bytes of one frame from r into buf, which grows if it has to. The size is checked before memory is
+// taken. io.EOF says that r ended before the first byte.
+func ReadFrame(r io.Reader, maxPayload int, buf []byte) ([]byte, error) {
+	if cap(buf) < FrameHeader {
+		buf = make([]byte, FrameHeader, 4096)
+	}
+	buf = buf[:FrameHeader]
+	if _, err := io.ReadFull(r, buf); err != nil {
+		return buf[:0], err
+	}
+	size, err := FrameSize(buf, maxPayload)
+	if err != nil {
+		return buf[:0], err
+	}
+	if cap(buf) < size {
+		buf = append(make([]byte, 0, size), buf...)
+	}
+	buf = buf[:size]
+	if _, err := io.ReadFull(r, buf[FrameHeader:]); err != nil {
+		if err == io.EOF {
+			err = io.ErrUnexpectedEOF
+		}
+		return buf[:0], err
+	}
+	return buf, nil
+}
+
+// decodeMessages reads the messages of a Messages frame into dst, whose bodies are used again. Each must be f's sender's,
+// for f's round, and to self or to all. At most maxValues values are taken over all messages, and none that is not
+// finite.
+func decodeMessages(dst []agent.Message, f *Frame, self agent.ID, maxValues int) ([]agent.Message, error) {
+	dst = dst[:0]
+	for b := f.Payload; len(b) > 0; {
+		if len(dst) < cap(dst) {
+			dst = dst[:len(dst)+1]
+		} else {
+			dst = append(dst, agent.Message{})
+		}
+		m := &dst[len(dst)-1]
+		n, err := agent.DecodeMessage(b, maxValues, m)
+		if err != nil {
+			return dst[:0], fmt.Errorf("%w: message %d of agent %d: %w", ErrFrame, len(dst)-1, f.Sender, err)
+		}
+		if m.From != f.Sender || m.Round != f.Round || m.To != self && m.To != agent.Broadcast {
+			return dst[:0], fmt.Errorf("%w: message %d is from %d to %d for round %d, allowed: from %d to %d for round %d",
+				ErrFrame, len(dst)-1, m.From, m.To, m.Round, f.Sender, self, f.Round)
+		}
+		maxValues -= len(m.Body)
+		b = b[n:]
+	}
+	return dst, nil
+}
