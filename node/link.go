@@ -1,0 +1,187 @@
+package node
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"sotto/agent"
+)
+
+// link is what a node keeps for one neighbor. Node.mu guards it, but for mail.spare, which belongs to the transport's
+// goroutine for this neighbor.
+type link struct {
+	id    agent.ID
+	mail  *mailbox // nil for a neighbor that this node does not hear
+	out   bool     // the neighbor hears this node
+	queue []parcel // to be sent, in order; at most one hello, two rounds and one finished
+	poke  chan struct{}
+
+	taken    uint64 // 1 + the last round whose frame the neighbor has taken
+	round    uint64 // the latest that the neighbor has shown
+	finished bool   // the neighbor needs nothing more
+	since    time.Time
+	state    PeerState
+	fault    string // the last fault, for the status and so that it is logged once
+}
+
+type parcel struct {
+	kind  FrameKind
+	round uint64
+	frame []byte
+}
+
+// push queues a frame unless it is queued already. Of more than two rounds the oldest is given up: a neighbor that is so far
+// behind has been left out of those rounds.
+func (l *link) push(p parcel) {
+	rounds, oldest := 0, -1
+	for i, q := range l.queue {
+		if q.kind == p.kind && q.round == p.round {
+			return
+		}
+		if q.kind == Messages {
+			if rounds++; oldest < 0 {
+				oldest = i
+			}
+		}
+	}
+	if p.kind == Messages && rounds == keptRounds {
+		l.queue = append(l.queue[:oldest], l.queue[oldest+1:]...)
+	}
+	l.queue = append(l.queue, p)
+	l.wake()
+}
+
+// wake makes the sender look again, at once.
+func (l *link) wake() {
+	select {
+	case l.poke <- struct{}{}:
+	default:
+	}
+}
+
+// heard notes a sign of life. Node.mu is held.
+func (l *link) heard(n *Node) {
+	l.turn(n, Here)
+	l.fault = ""
+}
+
+// turn changes the neighbor's state. Node.mu is held.
+func (l *link) turn(n *Node, s PeerState) {
+	if l.state == s || l.state == Done {
+		return
+	}
+	l.state, l.since = s, time.Now()
+	switch s {
+	case Late:
+		n.log.Warn("a peer is late", "peer", n.name(l.id), "round", n.check.Round)
+	case Gone:
+		n.log.Warn("a peer cannot be reached", "peer", n.name(l.id), "round", n.check.Round, "error", l.fault)
+	default:
+		n.log.Info("peer", "peer", n.name(l.id), "state", s.String())
+	}
+}
+
+// complain logs a fault of the neighbor, once for a row of equal ones. Node.mu is held.
+func (l *link) complain(n *Node, err error) {
+	if l.fault != err.Error() {
+		l.fault = err.Error()
+		n.log.Warn("a frame was refused", "peer", n.name(l.id), "error", err)
+	}
+}
+
+// run sends what is queued until ctx ends: one frame in flight, again and again until the neighbor takes it.
+func (l *link) run(ctx context.Context, n *Node) {
+	wait := n.cfg.Retry
+	for {
+		n.mu.Lock()
+		var p parcel
+		if len(l.queue) > 0 {
+			p = l.queue[0]
+		}
+		n.mu.Unlock()
+		if p.frame == nil {
+			select {
+			case <-ctx.Done():
+				return
+			case <-l.poke:
+			}
+			wait = n.cfg.Retry
+			continue
+		}
+		if l.send(ctx, n, p) {
+			wait = n.cfg.Retry
+			continue
+		}
+		timer := time.NewTimer(wait)
+		select {
+		case <-ctx.Done():
+			timer.Stop()
+			return
+		case <-l.poke: // the neighbor shows itself
+			timer.Stop()
+		case <-timer.C:
+		}
+		wait = min(2*wait, n.cfg.RetryMax)
+	}
+}
+
+// send tries once and reports whether the neighbor has taken the frame.
+func (l *link) send(ctx context.Context, n *Node, p parcel) bool {
+	sending, cancel := context.WithTimeout(ctx, n.cfg.SendTimeout)
+	err := n.cfg.Transport.Send(sending, l.id, p.frame)
+	cancel()
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	var refused Refusal
+	switch {
+	case err == nil:
+		if len(l.queue) > 0 && l.queue[0].kind == p.kind && l.queue[0].round == p.round {
+			l.queue = l.queue[1:]
+		}
+		n.check.Counts.Bytes += uint64(len(p.frame))
+		if p.kind == Messages {
+			l.taken = max(l.taken, p.round+1)
+		}
+		l.heard(n)
+		n.signal()
+		return true
+	case ctx.Err() != nil:
+	case errors.As(err, &refused):
+		l.complain(n, err)
+	default:
+		l.fault = err.Error()
+		l.turn(n, Gone)
+	}
+	return false
+}
+
+// greet answers a hello with the frames that the neighbor may lack, and notes a neighbor that has finished.
+func (n *Node) greet(l *link, f *Frame) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	l.heard(n)
+	l.round = max(l.round, f.Round)
+	if f.Kind == Finished {
+		l.finished = true
+		l.turn(n, Done)
+		n.signal()
+	} else {
+		n.enqueue(l, f.Round)
+	}
+	l.wake()
+}
+
+// enqueue queues the kept frames of rounds from on, and the word that this node has finished. Node.mu is held.
+func (n *Node) enqueue(l *link, from uint64) {
+	if l.out {
+		for i := range n.kept {
+			if k := &n.kept[i]; k.messages != nil && k.round >= from {
+				l.push(parcel{Messages, k.round, k.frame(n, l.id)})
+			}
+		}
+	}
+	if n.check.Finished {
+		l.push(parcel{Finished, n.check.Round, AppendFrame(nil, &Frame{Kind: Finished, Run: n.cfg.Run, Sender: n.cfg.Self, Round: n.check.Round})})
+	}
+}

@@ -1,0 +1,142 @@
+package node
+
+import (
+	"errors"
+	"fmt"
+
+	"sotto/agent"
+)
+
+// slot holds one sender's messages of one round.
+type slot struct {
+	full  bool
+	round uint64
+	msgs  []agent.Message
+}
+
+// mailbox keeps what one in-neighbor has sent: its frame of the present round and one of a later round. Memory is bounded by
+// three frames for each in-neighbor, the third being read.
+type mailbox struct {
+	now, later slot
+	spare      []agent.Message // of the frame that is being read
+}
+
+// advance makes round the present one.
+func (m *mailbox) advance(round uint64) {
+	m.now.full = false
+	if m.later.full && m.later.round == round {
+		m.now, m.later = m.later, m.now
+	}
+}
+
+// verdict on a frame of a round, while another is present.
+type verdict uint8
+
+const (
+	take verdict = iota
+	stale
+	replay
+	ahead
+)
+
+// judge says what becomes of a frame. Under the barrier no neighbor is more than one round ahead; without it one may be.
+func (m *mailbox) judge(round, present uint64, barrier bool) verdict {
+	switch {
+	case round < present:
+		return stale
+	case round == present && m.now.full, m.later.full && m.later.round == round:
+		return replay
+	case round > present+1 && barrier:
+		return ahead
+	case round > present && m.later.full && round < m.later.round:
+		return stale
+	}
+	return take
+}
+
+// put takes the messages that were read into spare.
+func (m *mailbox) put(round, present uint64) {
+	s := &m.now
+	if round > present {
+		s = &m.later
+	}
+	s.full, s.round = true, round
+	s.msgs, m.spare = m.spare, s.msgs
+}
+
+// receive is the transport's handler. It names the sender of whatever it refuses, once for each kind of fault.
+func (n *Node) receive(from agent.ID, b []byte) error {
+	err := n.take(from, b)
+	if err == nil {
+		return nil
+	}
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.check.Counts.Refused++
+	if l := n.links[from]; l != nil {
+		l.complain(n, err)
+	} else if !n.strangers {
+		n.strangers = true
+		n.log.Warn("a member that is no neighbor sends frames", "peer", n.name(from), "error", err)
+	}
+	return err
+}
+
+func (n *Node) take(from agent.ID, b []byte) error {
+	f, err := DecodeFrame(b, n.maxPayload)
+	switch {
+	case errors.Is(err, ErrFrameVersion):
+		return fmt.Errorf("%w: %w", RefusedVersion, err)
+	case err != nil:
+		return fmt.Errorf("%w: %w", RefusedFrame, err)
+	case f.Run != n.cfg.Run:
+		return fmt.Errorf("%w: it follows roster %x, this node %x", RefusedRun, f.Run[:4], n.cfg.Run[:4])
+	case f.Sender != from:
+		return fmt.Errorf("%w: the frame says agent %d", RefusedSender, f.Sender)
+	}
+	l := n.links[from]
+	if l == nil || f.Kind == Messages && l.mail == nil {
+		return RefusedSender
+	}
+	if f.Kind != Messages {
+		n.greet(l, &f)
+		return nil
+	}
+	if v := n.judge(l, &f, false); v != take {
+		return verdictError(v, &f)
+	}
+	msgs, err := decodeMessages(l.mail.spare, &f, n.cfg.Self, n.maxValues)
+	l.mail.spare = msgs
+	if err != nil {
+		return fmt.Errorf("%w: %w", RefusedFrame, err)
+	}
+	return verdictError(n.judge(l, &f, true), &f) // the round may have passed meanwhile
+}
+
+func verdictError(v verdict, f *Frame) error {
+	if v == ahead {
+		return fmt.Errorf("%w: round %d", RefusedAhead, f.Round)
+	}
+	return nil
+}
+
+// judge finds what becomes of f and, if put, takes the messages that were read.
+func (n *Node) judge(l *link, f *Frame, put bool) verdict {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	l.heard(n)
+	l.round = max(l.round, f.Round)
+	v := l.mail.judge(f.Round, n.check.Round, n.cfg.Missing == Wait)
+	switch v {
+	case stale:
+		n.check.Counts.Stale++
+	case replay:
+		n.check.Counts.Replayed++
+	case take:
+		if put {
+			l.mail.put(f.Round, n.check.Round)
+			n.signal()
+		}
+	}
+	return v
+}

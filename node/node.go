@@ -1,0 +1,307 @@
+package node
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"log/slog"
+	"sync"
+	"time"
+
+	"sotto/agent"
+	"sotto/config"
+	"sotto/privacy/ledger"
+	"sotto/tensor"
+	"sotto/topology"
+)
+
+// Gate answers the algorithm's queries; *privacy.Gate is one.
+type Gate interface {
+	// Begin tells the gate the round and the neighbors whose messages arrived in it.
+	Begin(round uint64, live []agent.Neighbor)
+	// Answer fills dst, after its charge is durable; privacy.ErrExhausted says that nothing was released.
+	Answer(q *agent.Query, dst tensor.Vec) error
+}
+
+// What to do about peers whose frame has not come by the deadline of a round.
+const (
+	// Wait goes on waiting, for as long as it takes; the peer is named as late.
+	Wait = "wait"
+	// Proceed steps without them, with their weights on self. Models then drift apart where only one direction of a link
+	// fails; such losses are counted.
+	Proceed = "proceed"
+)
+
+// Config is what a node is handed.
+type Config struct {
+	Self      agent.ID
+	Run       [32]byte // digest of the signed roster
+	Names     []string // of the members, for logs and status; nil: their numbers
+	Graph     *topology.Graph
+	Algorithm agent.Algorithm // as its factory made it
+	Gate      Gate
+	Head      func() ledger.Head // of the gate's ledger; nil: nothing is charged
+	Rounds    uint64
+	Dim       int // length of answers
+	Transport Transport
+	Store     *Store
+
+	Missing     string        // Wait, also for "", or Proceed
+	Deadline    time.Duration // of a round; default 1 minute
+	Linger      time.Duration // how long to serve neighbors after the last round; default 10 minutes
+	Retry       time.Duration // between two attempts to send, at first; default 100 ms
+	RetryMax    time.Duration // and at last; default 10 s
+	SendTimeout time.Duration // of one attempt; default 1 minute
+	Log         *slog.Logger  // default: none
+	// OnRound, when not nil, is called after every completed round, when it is stored. It may call Params and Status.
+	OnRound func(RoundReport)
+}
+
+// RoundReport says who took part in a round.
+type RoundReport struct {
+	Round     uint64     `json:"round"`
+	Missing   []agent.ID `json:"missing,omitempty"`
+	OneSided  int        `json:"one_sided,omitempty"` // of the missing, those that had this node's frame
+	Skipped   bool       `json:"skipped,omitempty"`   // the neighbors had moved on: no step, no charge
+	Exhausted bool       `json:"exhausted,omitempty"` // a query was not answered
+}
+
+// messageValues and messagesPerFrame bound what a neighbor may send in a round: so many times the model's dimension.
+const (
+	messageValues    = 4
+	messagesPerFrame = 16
+)
+
+// MaxPayload is the largest payload of a frame in a run whose model has dim parameters; transports are made with it.
+func MaxPayload(dim int) int { return messagesPerFrame*agent.MessageSize(0) + 4*messageValues*dim }
+
+// Node is a running peer. Run drives it; Status may be called from any goroutine.
+type Node struct {
+	cfg        Config
+	log        *slog.Logger
+	maxPayload int
+	maxValues  int
+	events     chan struct{} // capacity 1: something has changed
+
+	mu        sync.Mutex
+	check     Checkpoint // Round and Counts are current, the rest as stored
+	kept      [keptRounds]sent
+	links     map[agent.ID]*link
+	order     []*link // by number
+	began     time.Time
+	rounds    time.Duration // that this process has spent in rounds
+	completed uint64        // by this process
+	failure   string
+	strangers bool
+
+	in       agent.Input // of the goroutine in Run
+	out      agent.Output
+	answer   tensor.Vec
+	present  []agent.Neighbor
+	inbox    []agent.Message
+	resuming bool
+}
+
+func (c *Config) fill() error {
+	n := c.Graph.Agents()
+	switch {
+	case int(c.Self) >= n:
+		return config.Bad("self", c.Self, fmt.Sprintf("0 to %d", n-1))
+	case c.Missing == "":
+		c.Missing = Wait
+	case c.Missing != Wait && c.Missing != Proceed:
+		return config.Bad("missing", c.Missing, "wait or proceed")
+	}
+	for _, d := range []struct {
+		key   string
+		value *time.Duration
+		def   time.Duration
+	}{
+		{"deadline", &c.Deadline, time.Minute}, {"linger", &c.Linger, 10 * time.Minute}, {"retry", &c.Retry, 100 * time.Millisecond},
+		{"retry_max", &c.RetryMax, 10 * time.Second}, {"send_timeout", &c.SendTimeout, time.Minute},
+	} {
+		if *d.value < 0 {
+			return config.Bad(d.key, *d.value, "above 0")
+		}
+		if *d.value == 0 {
+			*d.value = d.def
+		}
+	}
+	if c.Names == nil {
+		for i := range n {
+			c.Names = append(c.Names, fmt.Sprint("agent ", i))
+		}
+	}
+	if len(c.Names) != n {
+		return config.Bad("names", len(c.Names), fmt.Sprintf("%d, one for each member", n))
+	}
+	if c.Log == nil {
+		c.Log = slog.New(slog.NewTextHandler(io.Discard, nil))
+	}
+	return nil
+}
+
+// New makes a node that goes on from what its store holds, or starts. ErrState: the store belongs to another roster or member,
+// or is damaged; ledger.ErrRollback: the ledger lacks charges that the store knows of.
+func New(cfg Config) (*Node, error) {
+	if err := cfg.fill(); err != nil {
+		return nil, err
+	}
+	n := &Node{cfg: cfg, log: cfg.Log, maxPayload: MaxPayload(cfg.Dim), maxValues: messageValues * cfg.Dim,
+		events: make(chan struct{}, 1), links: map[agent.ID]*link{}, answer: make(tensor.Vec, cfg.Dim)}
+	n.connect()
+	c, err := cfg.Store.Load()
+	if err != nil {
+		return nil, err
+	}
+	if c == nil {
+		n.check = Checkpoint{Run: cfg.Run, Self: cfg.Self}
+		return n, nil
+	}
+	return n, n.resume(c)
+}
+
+// connect makes a link for each neighbor in either direction, in order.
+func (n *Node) connect() {
+	in, out := n.cfg.Graph.In(n.cfg.Self), n.cfg.Graph.Out(n.cfg.Self)
+	for i := range agent.ID(n.cfg.Graph.Agents()) {
+		hears := len(in) > 0 && in[0].ID == i
+		heard := len(out) > 0 && out[0].ID == i
+		if !hears && !heard {
+			continue
+		}
+		l := &link{id: i, out: heard, poke: make(chan struct{}, 1)}
+		if hears {
+			l.mail, in = new(mailbox), in[1:]
+		}
+		if heard {
+			out = out[1:]
+		}
+		n.links[i], n.order = l, append(n.order, l)
+	}
+}
+
+// resume takes over a stored checkpoint.
+func (n *Node) resume(c *Checkpoint) error {
+	switch {
+	case c.Run != n.cfg.Run:
+		return fmt.Errorf("%w: it follows roster %x, this node %x", ErrState, c.Run[:4], n.cfg.Run[:4])
+	case c.Self != n.cfg.Self || c.Round > n.cfg.Rounds:
+		return fmt.Errorf("%w: member %d at round %d, allowed: member %d and at most %d rounds", ErrState, c.Self, c.Round, n.cfg.Self, n.cfg.Rounds)
+	}
+	if n.cfg.Head != nil {
+		if head := n.cfg.Head(); head.Seq < c.Head.Seq {
+			return fmt.Errorf("%w: record %d, the stored state knows of %d", ledger.ErrRollback, head.Seq, c.Head.Seq)
+		}
+	}
+	if err := n.cfg.Algorithm.LoadState(c.State); err != nil {
+		return fmt.Errorf("%w: %w", ErrState, err)
+	}
+	n.check = *c
+	if c.Round > 0 {
+		n.kept[0] = sent{round: c.Round - 1, messages: c.Before}
+	}
+	n.kept[1] = sent{round: c.Round, messages: c.Outbox}
+	n.check.State = nil
+	n.resuming = true
+	return nil
+}
+
+func (n *Node) name(i agent.ID) string { return n.cfg.Names[i] }
+
+// signal tells the goroutine in Run that something has changed.
+func (n *Node) signal() {
+	select {
+	case n.events <- struct{}{}:
+	default:
+	}
+}
+
+// Params returns the current model. It may be called from OnRound and when Run has returned.
+func (n *Node) Params() tensor.Vec { return n.cfg.Algorithm.Params() }
+
+// Run takes part until all rounds are complete and every neighbor has what it needs, or Linger has passed. When ctx ends it
+// stops between two steps with ctx's error; a later process goes on from the store. The transport is the caller's to close.
+func (n *Node) Run(ctx context.Context) error {
+	err := n.run(ctx)
+	if err != nil && ctx.Err() == nil {
+		n.mu.Lock()
+		n.failure = err.Error()
+		n.mu.Unlock()
+		n.log.Error("stopped", "error", err)
+	}
+	return err
+}
+
+func (n *Node) run(ctx context.Context) error {
+	n.began = time.Now()
+	for _, l := range n.order {
+		l.since = n.began
+	}
+	if !n.resuming {
+		if err := n.start(); err != nil {
+			return err
+		}
+	} else {
+		n.log.Info("goes on from its stored state", "round", n.check.Round)
+	}
+	n.cfg.Transport.Serve(n.receive)
+	n.mu.Lock()
+	for _, l := range n.order {
+		l.push(parcel{Hello, n.check.Round, AppendFrame(nil, &Frame{Kind: Hello, Run: n.cfg.Run, Sender: n.cfg.Self, Round: n.check.Round})})
+		n.enqueue(l, 0)
+	}
+	n.mu.Unlock()
+
+	sending, stop := context.WithCancel(ctx)
+	var senders sync.WaitGroup
+	for _, l := range n.order {
+		senders.Go(func() { l.run(sending, n) })
+	}
+	err := n.rest(ctx)
+	stop()
+	senders.Wait()
+	return err
+}
+
+// rest completes the rounds that are left and lets the neighbors finish.
+func (n *Node) rest(ctx context.Context) error {
+	for n.check.Round < n.cfg.Rounds {
+		began := time.Now()
+		if err := n.round(ctx); err != nil {
+			return err
+		}
+		n.mu.Lock()
+		n.rounds += time.Since(began)
+		n.completed++
+		n.mu.Unlock()
+	}
+	return n.linger(ctx)
+}
+
+// linger serves neighbors until none needs anything more.
+func (n *Node) linger(ctx context.Context) error {
+	timer := time.NewTimer(n.cfg.Linger)
+	defer timer.Stop()
+	for {
+		n.mu.Lock()
+		waiting := 0
+		for _, l := range n.order {
+			if !l.finished || len(l.queue) > 0 {
+				waiting++
+			}
+		}
+		n.mu.Unlock()
+		if waiting == 0 {
+			return nil
+		}
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-timer.C:
+			n.log.Warn("leaves although not every neighbor has finished", "neighbors", waiting)
+			return nil
+		case <-n.events:
+		}
+	}
+}

@@ -1,0 +1,212 @@
+package nodetest
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"testing"
+
+	"sotto/agent"
+	"sotto/node"
+	"sotto/privacy"
+	"sotto/privacy/account"
+	"sotto/privacy/ledger"
+	"sotto/privacy/ledger/ledgertest"
+	"sotto/rng"
+	"sotto/sim"
+	"sotto/tensor"
+	"sotto/topology"
+)
+
+// Dim is the length of the suite's parameter vectors.
+const Dim = 5
+
+// Options describe a run of the suite.
+type Options struct {
+	Factory agent.Factory
+	Agents  int    // 0 means 4
+	Graph   string // a family of topology.Graphs; "" means ring
+	Rounds  uint64 // 0 means 12
+	Limit   int    // charges that every budget admits; 0: all
+	Change  func(i int, c *node.Config)
+}
+
+func (o *Options) fill() {
+	if o.Agents == 0 {
+		o.Agents = 4
+	}
+	if o.Graph == "" {
+		o.Graph = "ring"
+	}
+	if o.Rounds == 0 {
+		o.Rounds = 12
+	}
+}
+
+// World is a run on quadratics: agent i's private value at θ is the sum of h (θ - b_r) over records r that are drawn with
+// probability 1/2, each cut to [-1, 1] in every coordinate. Its gates are seeded, so that noise and sampling are
+// functions of agent and charge: they protect nobody and exist for tests.
+type World struct {
+	o     Options
+	Graph *topology.Graph
+	Run   [32]byte
+}
+
+// NewWorld makes a run.
+func NewWorld(t testing.TB, o Options) *World {
+	t.Helper()
+	o.fill()
+	s, err := topology.New(o.Graph, "", o.Agents, 1, func(any) error { return nil })
+	if err != nil {
+		t.Fatal(err)
+	}
+	g, err := s.At(0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return &World{o: o, Graph: g, Run: [32]byte{5, 6, 7}}
+}
+
+// Algorithm makes agent i's algorithm.
+func (w *World) Algorithm(t testing.TB, i int) agent.Algorithm {
+	t.Helper()
+	init := make(tensor.Vec, Dim)
+	for k := range init {
+		init[k] = float32(k+1) / 4
+	}
+	a, err := w.o.Factory(agent.Env{Self: agent.ID(i), Agents: w.o.Agents, Dim: Dim, Records: 3, Rounds: w.o.Rounds, Init: init, Rho: 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return a
+}
+
+// Gate makes agent i's gate over a ledger, with seeded noise.
+func (w *World) Gate(i int, l ledger.Ledger) *privacy.Gate {
+	return privacy.NewSimulatedGate(l, privacy.Gaussian{NoiseMultiplier: .5}, map[string]privacy.Oracle{"grad": records(i)}, 77, agent.ID(i))
+}
+
+// Filter is the budget of the run's options.
+func (w *World) Filter(t testing.TB) account.Filter {
+	if w.o.Limit == 0 {
+		return nil
+	}
+	g := w.Gate(0, ledger.NewMemory(nil))
+	_, ev, err := g.Describe(&agent.Query{Oracle: "grad", At: make(tensor.Vec, Dim)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	f, err := account.NewCountFilter(ev, w.o.Limit)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return f
+}
+
+// records is the oracle of one agent.
+type records int
+
+// Describe implements privacy.Oracle.
+func (r records) Describe(q *agent.Query) (account.Release, error) {
+	return account.Release{Oracle: "grad", Adjacency: account.ZeroOut, Unit: account.Record(),
+		Sampler: account.Sampler{Kind: account.Poisson, Rate: .5},
+		Parts:   []account.Part{{Name: "gradient", Clip: 4, Shift: 1, Norm: account.L2, Dim: Dim}}, Scale: .25}, nil
+}
+
+// Evaluate implements privacy.Oracle.
+func (r records) Evaluate(dst *privacy.Value, q *agent.Query, sample *rng.Stream) {
+	for k := range 3 {
+		if sample.Float64() < .5 {
+			continue
+		}
+		for i, x := range q.At {
+			dst.Float[i] += max(-1, min(1, .5*(x-float32(int(r)+k)/4)))
+		}
+	}
+}
+
+// Simulate returns every agent's parameters and number of charges after the run in package sim.
+func (w *World) Simulate(t testing.TB) (params []tensor.Vec, charges []uint64) {
+	t.Helper()
+	cfg := sim.Config{Schedule: topology.Static(w.Graph), Dim: Dim, Rounds: w.o.Rounds, Workers: 1}
+	var ledgers []*ledger.Memory
+	for i := range w.o.Agents {
+		l := ledger.NewMemory(w.Filter(t))
+		ledgers = append(ledgers, l)
+		cfg.Agents = append(cfg.Agents, sim.Agent{Algorithm: w.Algorithm(t, i), Gate: w.Gate(i, l)})
+	}
+	s, err := sim.New(cfg)
+	if err == nil {
+		err = s.Run(context.Background(), w.o.Rounds)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range w.o.Agents {
+		params = append(params, slices.Clone(s.Params(i)))
+		charges = append(charges, ledgers[i].Head().Seq)
+	}
+	return params, charges
+}
+
+// Node makes agent i's node on a transport, with its state in fsys.
+func (w *World) Node(t testing.TB, i int, tr node.Transport, fsys ledger.FS, l ledger.Ledger) (*node.Node, *node.Store, error) {
+	store, err := node.OpenStore(fmt.Sprint("/state", i), fsys)
+	if err != nil {
+		return nil, nil, err
+	}
+	c := node.Config{Self: agent.ID(i), Run: w.Run, Graph: w.Graph, Algorithm: w.Algorithm(t, i), Gate: w.Gate(i, l), Head: l.Head,
+		Rounds: w.o.Rounds, Dim: Dim, Transport: tr, Store: store}
+	if w.o.Change != nil {
+		w.o.Change(i, &c)
+	}
+	n, err := node.New(c)
+	if err != nil {
+		store.Close()
+		return nil, nil, err
+	}
+	return n, store, nil
+}
+
+// Equal runs the algorithm in package sim and as nodes over a network, and wants every parameter and the number of every
+// node's charges to be the same, bit for bit.
+func Equal(t *testing.T, o Options, open func(t testing.TB, members int) Network) {
+	t.Helper()
+	w := NewWorld(t, o)
+	want, charges := w.Simulate(t)
+	net := open(t, w.o.Agents)
+	nodes := make([]*node.Node, w.o.Agents)
+	ledgers := make([]*ledger.Memory, w.o.Agents)
+	done := make(chan error)
+	for i := range nodes {
+		ledgers[i] = ledger.NewMemory(w.Filter(t))
+		tr := net.Open(t, agent.ID(i))
+		n, store, err := w.Node(t, i, tr, ledgertest.NewCrashFS(), ledgers[i])
+		if err != nil {
+			t.Fatal(err)
+		}
+		nodes[i] = n
+		go func() {
+			err := n.Run(context.Background())
+			tr.Close()
+			store.Close()
+			done <- err
+		}()
+	}
+	for range nodes {
+		if err := <-done; err != nil {
+			t.Fatal(err)
+		}
+	}
+	for i, n := range nodes {
+		if !slices.Equal(n.Params(), want[i]) {
+			t.Errorf("agent %d: %v, in the simulator %v", i, n.Params(), want[i])
+		}
+		if got := ledgers[i].Head().Seq; got != charges[i] {
+			t.Errorf("agent %d: %d charges, in the simulator %d", i, got, charges[i])
+		}
+		if s := n.Status(); !s.Finished || s.Round != w.o.Rounds || s.Counts.Refused+s.Counts.Missing != 0 {
+			t.Errorf("agent %d ends with %+v", i, s)
+		}
+	}
+}

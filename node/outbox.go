@@ -1,0 +1,69 @@
+package node
+
+import (
+	"fmt"
+
+	"sotto/agent"
+)
+
+// keptRounds is for how many rounds a node keeps what it sent: a neighbor at the barrier is at most one round behind.
+const keptRounds = 2
+
+// sent is one round's outbox, as it is stored.
+type sent struct {
+	round    uint64
+	messages []byte // agent.AppendMessage one after the other; not nil: the round was sent, maybe without a message
+	shared   []byte // the frame, where all neighbors get the same
+}
+
+// frame is what goes to one neighbor. Frames that differ are made again when they are asked for.
+func (s *sent) frame(n *Node, to agent.ID) []byte {
+	if s.shared != nil {
+		return s.shared
+	}
+	f := Frame{Kind: Messages, Run: n.cfg.Run, Sender: n.cfg.Self, Round: s.round}
+	all := true
+	for b := s.messages; len(b) > 0; {
+		size, receiver := nextMessage(b)
+		if receiver == agent.Broadcast || receiver == to {
+			f.Payload = append(f.Payload, b[:size]...)
+		}
+		all = all && receiver == agent.Broadcast
+		b = b[size:]
+	}
+	b := AppendFrame(nil, &f)
+	if all {
+		s.shared = b
+	}
+	return b
+}
+
+// nextMessage returns length and receiver of the message at the front of b, which this node has encoded itself.
+func nextMessage(b []byte) (int, agent.ID) {
+	var m agent.Message
+	size, err := agent.DecodeMessage(b, len(b), &m)
+	if err != nil {
+		panic("node: a stored outbox does not decode: " + err.Error())
+	}
+	return size, m.To
+}
+
+// pack encodes what the algorithm sends for a round.
+func (n *Node) pack(outbox []agent.Message, round uint64) ([]byte, error) {
+	b := []byte{}
+	if round >= n.cfg.Rounds {
+		return b, nil // would be delivered after the last round
+	}
+	values := 0
+	for _, m := range outbox {
+		if m.To != agent.Broadcast && (int(m.To) >= n.cfg.Graph.Agents() || n.cfg.Graph.Weight(m.To, n.cfg.Self) == 0) {
+			return nil, fmt.Errorf("round %d: message to %d, which does not hear this node", round, m.To)
+		}
+		if values += len(m.Body); values > n.maxValues || !m.Body.Finite() {
+			return nil, fmt.Errorf("round %d: the algorithm sends %d values, allowed: at most %d, finite ones", round, values, n.maxValues)
+		}
+		m.From, m.Round = n.cfg.Self, round
+		b = agent.AppendMessage(b, &m)
+	}
+	return b, nil
+}

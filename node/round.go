@@ -1,0 +1,257 @@
+package node
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"sotto/agent"
+	"sotto/privacy"
+)
+
+// start makes the first outbox and stores it.
+func (n *Node) start() error {
+	g, i := n.cfg.Graph, n.cfg.Self
+	n.in = agent.Input{Kind: agent.Start, View: &agent.View{SelfWeight: g.SelfWeight(i), In: g.In(i), Out: g.Out(i)}}
+	var r RoundReport
+	if err := n.settle(&r); err != nil {
+		return err
+	}
+	return n.commit(0)
+}
+
+// round completes one round: collect, step, store, send.
+func (n *Node) round(ctx context.Context) error {
+	jump, err := n.collect(ctx)
+	if err != nil {
+		return err
+	}
+	k := n.check.Round
+	if jump > k {
+		return n.skip(jump)
+	}
+	report := RoundReport{Round: k}
+	view := n.view(&report)
+	n.cfg.Gate.Begin(k, view.In)
+	n.in = agent.Input{Kind: agent.Round, Round: k, View: view, Inbox: n.inbox}
+	if err := n.settle(&report); err != nil {
+		return fmt.Errorf("round %d: %w", k, err)
+	}
+	if err := n.commit(k + 1); err != nil {
+		return fmt.Errorf("round %d: %w", k, err)
+	}
+	if n.cfg.OnRound != nil {
+		n.cfg.OnRound(report)
+	}
+	return nil
+}
+
+// collect waits for the frames of the present round. jump, if not 0, is the round to skip to: every neighbor has left the present
+// one behind for good, so that nothing of it can come any more.
+func (n *Node) collect(ctx context.Context) (jump uint64, err error) {
+	timer := time.NewTimer(n.cfg.Deadline)
+	defer timer.Stop()
+	for {
+		if err := ctx.Err(); err != nil {
+			return 0, err
+		}
+		n.mu.Lock()
+		missing, jump := n.missing()
+		n.mu.Unlock()
+		if missing == 0 || jump > 0 {
+			return jump, nil
+		}
+		select {
+		case <-ctx.Done():
+			return 0, ctx.Err()
+		case <-n.events:
+		case <-timer.C:
+			if n.late() {
+				return 0, nil
+			}
+		}
+	}
+}
+
+// missing counts the neighbors whose frame of the present round is not there, and finds where to skip to. Node.mu is held.
+func (n *Node) missing() (missing int, jump uint64) {
+	left := n.cfg.Missing == Proceed
+	for _, l := range n.order {
+		if l.mail == nil {
+			continue
+		}
+		if l.mail.now.full {
+			left = false
+			continue
+		}
+		missing++
+		// A frame of the next round may come while that of this one is still on its way; later ones cannot.
+		if later := &l.mail.later; !later.full || later.round <= n.check.Round+1 {
+			left = false
+		} else if jump == 0 || later.round < jump {
+			jump = later.round
+		}
+	}
+	if !left || missing == 0 {
+		jump = 0
+	}
+	return missing, min(jump, n.cfg.Rounds)
+}
+
+// late names the neighbors whose frame has not come by the deadline, and reports whether to go on without them.
+func (n *Node) late() bool {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	for _, l := range n.order {
+		if l.mail != nil && !l.mail.now.full && l.state != Gone {
+			l.turn(n, Late)
+		}
+	}
+	return n.cfg.Missing == Proceed
+}
+
+// view is the row of the mixing matrix that holds in this round: the weight of missing neighbors is on self. It fills
+// n.inbox, sorted by sender.
+func (n *Node) view(r *RoundReport) *agent.View {
+	g, i := n.cfg.Graph, n.cfg.Self
+	v := &agent.View{SelfWeight: g.SelfWeight(i), Out: g.Out(i)}
+	n.inbox, n.present = n.inbox[:0], n.present[:0]
+	lost := 0.
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	for _, nb := range g.In(i) {
+		l := n.links[nb.ID]
+		before := len(n.inbox)
+		if l.mail.now.full {
+			n.inbox = append(n.inbox, l.mail.now.msgs...)
+		}
+		if len(n.inbox) > before {
+			n.present = append(n.present, nb)
+			continue
+		}
+		lost += nb.Weight
+		v.Missing++
+		if l.mail.now.full { // it came and holds nothing
+			continue
+		}
+		r.Missing = append(r.Missing, nb.ID)
+		n.check.Counts.Missing++
+		if l.out && l.taken > r.Round {
+			r.OneSided++
+			n.check.Counts.OneSided++
+		}
+	}
+	v.In = n.present
+	if v.Missing > 0 {
+		v.SelfWeight += lost
+	}
+	return v
+}
+
+// settle steps the algorithm with n.in and with the answers to its queries until it has none left.
+func (n *Node) settle(r *RoundReport) error {
+	for {
+		n.out.Reset()
+		if err := n.cfg.Algorithm.Step(&n.in, &n.out); err != nil {
+			return err
+		}
+		if n.out.Query == nil {
+			return nil
+		}
+		n.in.Kind, n.in.Answer, n.in.Inbox = agent.Answer, n.answer, nil
+		err := privacy.ErrExhausted
+		if !n.check.Exhausted {
+			err = n.cfg.Gate.Answer(n.out.Query, n.answer)
+		}
+		switch {
+		case errors.Is(err, privacy.ErrExhausted):
+			n.in.Kind, n.in.Answer = agent.Exhausted, nil
+			n.exhaust(r)
+		case err != nil:
+			return err
+		}
+	}
+}
+
+// exhaust notes that the budget is spent. The gate is not asked again, by this process or a later one.
+func (n *Node) exhaust(r *RoundReport) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if !n.check.Exhausted {
+		n.log.Warn("the privacy budget is spent: from now on this node mixes only", "round", n.check.Round)
+	}
+	n.check.Exhausted, r.Exhausted = true, true
+	n.check.Counts.Exhausted++
+}
+
+// commit stores what this round has led to, and then sends it: round is the next one.
+func (n *Node) commit(round uint64) error {
+	messages, err := n.pack(n.out.Outbox, round)
+	if err != nil {
+		return err
+	}
+	return n.keep(round, messages)
+}
+
+// skip goes on with a later round, without a step: the models of the rounds between are gone, and a gradient that nobody mixes
+// is not worth its charge. What was sent last is sent as this round's.
+func (n *Node) skip(to uint64) error {
+	n.log.Warn("the neighbors have moved on", "round", n.check.Round, "to", to)
+	last := n.kept[keptRounds-1]
+	messages := []byte{}
+	for b := last.messages; to < n.cfg.Rounds && len(b) > 0; {
+		var m agent.Message
+		size, err := agent.DecodeMessage(b, n.maxValues, &m)
+		if err != nil {
+			return err
+		}
+		m.Round = to
+		messages, b = agent.AppendMessage(messages, &m), b[size:]
+	}
+	from := n.check.Round
+	n.mu.Lock()
+	n.check.Counts.Skipped += to - from
+	n.mu.Unlock()
+	if err := n.keep(to, messages); err != nil {
+		return err
+	}
+	if n.cfg.OnRound != nil {
+		for k := from; k < to; k++ {
+			n.cfg.OnRound(RoundReport{Round: k, Skipped: true})
+		}
+	}
+	return nil
+}
+
+// keep stores the node's state at the beginning of round with the messages that it sends for it, and queues them. Nothing
+// leaves before it is stored, and the charges behind it were durable before that.
+func (n *Node) keep(round uint64, messages []byte) error {
+	n.mu.Lock()
+	c := n.check
+	n.mu.Unlock()
+	c.Round, c.Finished = round, round == n.cfg.Rounds
+	c.Before, c.Outbox = nil, messages
+	if round > 0 && n.kept[keptRounds-1].round+1 == round {
+		c.Before = n.kept[keptRounds-1].messages
+	}
+	c.State = n.cfg.Algorithm.AppendState(n.check.State[:0])
+	if n.cfg.Head != nil {
+		c.Head = n.cfg.Head()
+	}
+	if err := n.cfg.Store.Save(&c); err != nil {
+		return fmt.Errorf("storing the state: %w", err)
+	}
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	c.Counts = n.check.Counts // handlers count on
+	n.check = c
+	n.kept = [keptRounds]sent{{round: round - 1, messages: c.Before}, {round: round, messages: messages}}
+	for _, l := range n.order {
+		if l.mail != nil {
+			l.mail.advance(round)
+		}
+		n.enqueue(l, round)
+	}
+	return nil
+}

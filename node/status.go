@@ -1,0 +1,71 @@
+package node
+
+import (
+	"time"
+)
+
+// PeerState is what a node knows about a neighbor.
+type PeerState uint8
+
+const (
+	// Unknown: nothing was heard since this process began.
+	Unknown PeerState = iota
+	// Here: it has sent or taken a frame since the last deadline.
+	Here
+	// Late: it can be reached or was, and its frame did not come by the deadline.
+	Late
+	// Gone: the last attempt to send to it failed.
+	Gone
+	// Done: it has finished and needs nothing more.
+	Done
+)
+
+var peerStates = [...]string{"unknown", "here", "late", "gone", "done"}
+
+func (s PeerState) String() string { return peerStates[s] }
+
+// MarshalText implements encoding.TextMarshaler.
+func (s PeerState) MarshalText() ([]byte, error) { return []byte(s.String()), nil }
+
+// PeerStatus is one neighbor's.
+type PeerStatus struct {
+	Name  string    `json:"name"`
+	State PeerState `json:"state"`
+	Since time.Time `json:"since"`           // of the state
+	Round uint64    `json:"round"`           // the latest that it has shown
+	Fault string    `json:"fault,omitempty"` // the last one, until it is heard again
+}
+
+// Status is what a node tells its owner. All of it is public, and no time in it is that of a single step.
+type Status struct {
+	Name      string       `json:"name"`
+	Round     uint64       `json:"round"` // rounds that are complete
+	Rounds    uint64       `json:"rounds"`
+	Exhausted bool         `json:"exhausted"`
+	Finished  bool         `json:"finished"`
+	Failure   string       `json:"failure,omitempty"`
+	Began     time.Time    `json:"began"`              // of this process
+	Left      Seconds      `json:"seconds_left"`       // expected, from the mean of this process's rounds; 0: not known
+	Counts    Counts       `json:"counts"`             //
+	Charges   uint64       `json:"last_ledger_record"` // number of the last record of the ledger that is stored
+	Peers     []PeerStatus `json:"peers"`
+}
+
+// Seconds is a duration that people read.
+type Seconds float64
+
+// Status returns the present state.
+func (n *Node) Status() Status {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	c := &n.check
+	s := Status{Name: n.name(n.cfg.Self), Round: c.Round, Rounds: n.cfg.Rounds, Exhausted: c.Exhausted, Finished: c.Finished,
+		Failure: n.failure, Began: n.began, Counts: c.Counts, Charges: c.Head.Seq}
+	if n.completed > 0 {
+		s.Left = Seconds((n.rounds / time.Duration(n.completed) * time.Duration(n.cfg.Rounds-c.Round)).Round(time.Second).Seconds())
+	}
+	for _, l := range n.order {
+		s.Peers = append(s.Peers, PeerStatus{Name: n.name(l.id), State: l.state, Since: l.since, Round: l.round, Fault: l.fault})
+	}
+	return s
+}

@@ -1,0 +1,197 @@
+package node
+
+import (
+	"crypto/sha256"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"path/filepath"
+
+	"sotto/agent"
+	"sotto/privacy/ledger"
+)
+
+// ErrState says that a node's stored state cannot be used: damaged, or of another run or member.
+var ErrState = errors.New("node: stored state does not fit")
+
+const (
+	stateFile  = "checkpoint"
+	stateTemp  = "checkpoint.tmp"
+	stateLock  = "lock"
+	checkTag   = "sotto node/1"
+	maxState   = 1 << 34
+	hashLength = sha256.Size
+)
+
+// Checkpoint is all that a node must find again after a crash. Every part is public: post-processing of charged releases.
+// Keys and stream positions are not in it, so that no noise can be made twice.
+type Checkpoint struct {
+	Run       [32]byte
+	Self      agent.ID
+	Round     uint64      // rounds that are complete
+	Head      ledger.Head // of the owner's ledger, after the last charge: ledger.Options.KnownSeq and KnownHead
+	Exhausted bool        // the budget is spent
+	Finished  bool
+	Counts    Counts
+	State     []byte // of the algorithm
+	Before    []byte // messages of round Round-1, as sent; nil: that round was skipped, or there is none
+	Outbox    []byte // messages of round Round
+}
+
+// Counts are what happened at this node so far.
+type Counts struct {
+	Missing   uint64 `json:"missing"`    // frames that a round went on without
+	OneSided  uint64 `json:"one_sided"`  // of these, the peer had taken this node's frame of the round
+	Skipped   uint64 `json:"skipped"`    // rounds that were left out because the neighbors had moved on
+	Exhausted uint64 `json:"exhausted"`  // queries that the budget refused, or that were not asked any more
+	Stale     uint64 `json:"stale"`      // frames of rounds that had passed
+	Replayed  uint64 `json:"replayed"`   // frames that had come before
+	Refused   uint64 `json:"refused"`    // frames that were no frames, or that this node does not take
+	Bytes     uint64 `json:"bytes_sent"` // taken by peers, with headers
+}
+
+func (c *Counts) fields() []*uint64 {
+	return []*uint64{&c.Missing, &c.OneSided, &c.Skipped, &c.Exhausted, &c.Stale, &c.Replayed, &c.Refused, &c.Bytes}
+}
+
+func u64(b []byte, vs ...uint64) []byte {
+	for _, v := range vs {
+		b = binary.LittleEndian.AppendUint64(b, v)
+	}
+	return b
+}
+
+func flag(b bool) uint64 {
+	if b {
+		return 1
+	}
+	return 0
+}
+
+// encode appends tag, fixed part, blocks and the SHA-256 of all that.
+func (c *Checkpoint) encode(b []byte) []byte {
+	at := len(b)
+	b = agent.AppendTag(b, checkTag)
+	b = u64(append(b, c.Run[:]...), uint64(c.Self), c.Round, c.Head.Seq)
+	b = u64(append(b, c.Head.Hash[:]...), flag(c.Exhausted), flag(c.Finished), flag(c.Before != nil))
+	for _, v := range c.Counts.fields() {
+		b = u64(b, *v)
+	}
+	for _, block := range [][]byte{c.State, c.Before, c.Outbox} {
+		b = append(u64(b, uint64(len(block))), block...)
+	}
+	sum := sha256.Sum256(b[at:])
+	return append(b, sum[:]...)
+}
+
+// decode reads what encode writes; blocks stay parts of b.
+func (c *Checkpoint) decode(b []byte) error {
+	if len(b) < hashLength {
+		return fmt.Errorf("%w: %d bytes", ErrState, len(b))
+	}
+	body := b[:len(b)-hashLength]
+	if sha256.Sum256(body) != [hashLength]byte(b[len(body):]) {
+		return fmt.Errorf("%w: the checksum does not fit", ErrState)
+	}
+	s := agent.ReadState(body, checkTag)
+	read32 := func() (h [32]byte) {
+		for i := 0; i < 32; i += 8 {
+			binary.LittleEndian.PutUint64(h[i:], s.Uint64())
+		}
+		return h
+	}
+	c.Run = read32()
+	c.Self, c.Round, c.Head.Seq = agent.ID(s.Uint64()), s.Uint64(), s.Uint64()
+	c.Head.Hash = read32()
+	c.Exhausted, c.Finished = s.Uint64() == 1, s.Uint64() == 1
+	before := s.Uint64() == 1
+	for _, v := range c.Counts.fields() {
+		*v = s.Uint64()
+	}
+	c.State, c.Before, c.Outbox = s.Block(), s.Block(), s.Block()
+	if err := s.Close(); err != nil {
+		return fmt.Errorf("%w: %w", ErrState, err)
+	}
+	if !before {
+		c.Before = nil
+	}
+	return nil
+}
+
+// Store keeps a node's checkpoint in a directory. There is one file; a new one takes its place at once, durably.
+type Store struct {
+	dir  string
+	fs   ledger.FS
+	lock io.Closer
+	buf  []byte
+}
+
+// OpenStore opens dir, makes it if it is not there, and locks it: ledger.ErrLocked says that another process runs from it.
+// ledger.ErrDurability refuses file systems that do not keep what was synced. A nil fsys is the operating system's.
+func OpenStore(dir string, fsys ledger.FS) (*Store, error) {
+	if fsys == nil {
+		fsys = ledger.OS{}
+	}
+	if err := fsys.MkdirAll(dir); err != nil {
+		return nil, err
+	}
+	if err := fsys.Check(dir); err != nil {
+		return nil, err
+	}
+	lock, err := fsys.Lock(filepath.Join(dir, stateLock))
+	if err != nil {
+		return nil, err
+	}
+	return &Store{dir: dir, fs: fsys, lock: lock}, nil
+}
+
+// Load returns the stored checkpoint, or nil if none was ever stored.
+func (s *Store) Load() (*Checkpoint, error) {
+	name := filepath.Join(s.dir, stateFile)
+	r, err := s.fs.Open(name)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	b, err := io.ReadAll(io.LimitReader(r, maxState))
+	if err = errors.Join(err, r.Close()); err != nil {
+		return nil, err
+	}
+	c := new(Checkpoint)
+	if err := c.decode(b); err != nil {
+		return nil, fmt.Errorf("%s: %w", name, err)
+	}
+	return c, nil
+}
+
+// Save stores c. When it returns nil, c is what the next Load returns, whatever crashes; after an error it is c or the one
+// before.
+func (s *Store) Save(c *Checkpoint) error {
+	temp := filepath.Join(s.dir, stateTemp)
+	if err := s.fs.Remove(temp); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	w, err := s.fs.Create(temp)
+	if err != nil {
+		return err
+	}
+	s.buf = c.encode(s.buf[:0])
+	_, err = w.Write(s.buf)
+	if err == nil {
+		err = w.Sync()
+	}
+	if err = errors.Join(err, w.Close()); err != nil {
+		return err
+	}
+	if err := s.fs.Rename(temp, filepath.Join(s.dir, stateFile)); err != nil {
+		return err
+	}
+	return s.fs.SyncDir(s.dir)
+}
+
+// Close gives up the directory.
+func (s *Store) Close() error { return s.lock.Close() }
