@@ -1,6 +1,8 @@
 package node_test
 
 import (
+	"io"
+	"log/slog"
 	"testing"
 
 	"sotto/agent"
@@ -58,3 +60,5 @@ func TestNodesEqualTheSimulator(t *testing.T) {
 		nodetest.Equal(t, nodetest.Options{Factory: factory(t, "dsgd"), Graph: "complete", Agents: 1}, openMemory)
 	})
 }
+
+func logger(w io.Writer) *slog.Logger { return slog.New(slog.NewTextHandler(w, nil)) }

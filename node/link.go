@@ -3,6 +3,7 @@ package node
 import (
 	"context"
 	"errors"
+	"slices"
 	"time"
 
 	"sotto/agent"
@@ -20,6 +21,7 @@ type link struct {
 	taken    uint64 // 1 + the last round whose frame the neighbor has taken
 	round    uint64 // the latest that the neighbor has shown
 	finished bool   // the neighbor needs nothing more
+	absent   bool   // a round went on without it, and it has sent nothing since
 	since    time.Time
 	state    PeerState
 	fault    string // the last fault, for the status and so that it is logged once
@@ -31,24 +33,29 @@ type parcel struct {
 	frame []byte
 }
 
-// push queues a frame unless it is queued already. Of more than two rounds the oldest is given up: a neighbor that is so far
-// behind has been left out of those rounds.
+// push queues a frame unless it is queued already; rounds stay in order. Of more than two rounds the first is given up: a
+// neighbor that is so far behind has been left out of that round.
 func (l *link) push(p parcel) {
-	rounds, oldest := 0, -1
+	at, rounds, first := len(l.queue), 0, -1
 	for i, q := range l.queue {
 		if q.kind == p.kind && q.round == p.round {
 			return
 		}
-		if q.kind == Messages {
-			if rounds++; oldest < 0 {
-				oldest = i
-			}
+		if q.kind != Messages {
+			continue
+		}
+		if rounds++; first < 0 {
+			first = i
+		}
+		if p.kind == Messages && p.round < q.round {
+			at = min(at, i)
 		}
 	}
+	l.queue = slices.Insert(l.queue, at, p)
 	if p.kind == Messages && rounds == keptRounds {
-		l.queue = append(l.queue[:oldest], l.queue[oldest+1:]...)
+		first = min(first, at)
+		l.queue = slices.Delete(l.queue, first, first+1)
 	}
-	l.queue = append(l.queue, p)
 	l.wake()
 }
 
@@ -136,9 +143,7 @@ func (l *link) send(ctx context.Context, n *Node, p parcel) bool {
 	var refused Refusal
 	switch {
 	case err == nil:
-		if len(l.queue) > 0 && l.queue[0].kind == p.kind && l.queue[0].round == p.round {
-			l.queue = l.queue[1:]
-		}
+		l.queue = slices.DeleteFunc(l.queue, func(q parcel) bool { return q.kind == p.kind && q.round == p.round })
 		n.check.Counts.Bytes += uint64(len(p.frame))
 		if p.kind == Messages {
 			l.taken = max(l.taken, p.round+1)
@@ -161,6 +166,7 @@ func (n *Node) greet(l *link, f *Frame) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	l.heard(n)
+	l.absent = false
 	l.round = max(l.round, f.Round)
 	if f.Kind == Finished {
 		l.finished = true

@@ -125,6 +125,7 @@ func (n *Node) judge(l *link, f *Frame, put bool) verdict {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	l.heard(n)
+	l.absent = false
 	l.round = max(l.round, f.Round)
 	v := l.mail.judge(f.Round, n.check.Round, n.cfg.Missing == Wait)
 	switch v {

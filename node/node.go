@@ -27,8 +27,8 @@ type Gate interface {
 const (
 	// Wait goes on waiting, for as long as it takes; the peer is named as late.
 	Wait = "wait"
-	// Proceed steps without them, with their weights on self. Models then drift apart where only one direction of a link
-	// fails; such losses are counted.
+	// Proceed steps without them, with their weights on self, after at most twice the deadline. Models then drift apart
+	// where only one direction of a link fails; such losses are counted.
 	Proceed = "proceed"
 )
 

@@ -48,12 +48,12 @@ func nextMessage(b []byte) (int, agent.ID) {
 	return size, m.To
 }
 
-// pack encodes what the algorithm sends for a round.
+// pack encodes what the algorithm sends for a round; nil after the last one.
 func (n *Node) pack(outbox []agent.Message, round uint64) ([]byte, error) {
-	b := []byte{}
 	if round >= n.cfg.Rounds {
-		return b, nil // would be delivered after the last round
+		return nil, nil
 	}
+	b := []byte{}
 	values := 0
 	for _, m := range outbox {
 		if m.To != agent.Broadcast && (int(m.To) >= n.cfg.Graph.Agents() || n.cfg.Graph.Weight(m.To, n.cfg.Self) == 0) {

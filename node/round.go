@@ -52,14 +52,15 @@ func (n *Node) round(ctx context.Context) error {
 func (n *Node) collect(ctx context.Context) (jump uint64, err error) {
 	timer := time.NewTimer(n.cfg.Deadline)
 	defer timer.Stop()
-	for {
+	for deadlines := 0; ; {
 		if err := ctx.Err(); err != nil {
 			return 0, err
 		}
 		n.mu.Lock()
-		missing, jump := n.missing()
+		waiting := n.waiting(deadlines)
+		jump := n.passed()
 		n.mu.Unlock()
-		if missing == 0 || jump > 0 {
+		if waiting == 0 || jump > 0 {
 			return jump, nil
 		}
 		select {
@@ -67,40 +68,61 @@ func (n *Node) collect(ctx context.Context) (jump uint64, err error) {
 			return 0, ctx.Err()
 		case <-n.events:
 		case <-timer.C:
-			if n.late() {
-				return 0, nil
+			if deadlines++; deadlines == 1 {
+				n.late()
+				timer.Reset(n.cfg.Deadline)
 			}
 		}
 	}
 }
 
-// missing counts the neighbors whose frame of the present round is not there, and finds where to skip to. Node.mu is held.
-func (n *Node) missing() (missing int, jump uint64) {
-	left := n.cfg.Missing == Proceed
+// waiting counts the neighbors whose frame of the present round is still waited for after so many deadlines. Under Proceed a
+// neighbor that has taken this node's frame of the round is given a second one, because it may itself be waiting for
+// somebody; and one that was missing before and has sent nothing since is not waited for, unless nobody else
+// is there. Node.mu is held.
+func (n *Node) waiting(deadlines int) int {
+	missing, hopeful, there := 0, 0, 0
 	for _, l := range n.order {
-		if l.mail == nil {
+		switch {
+		case l.mail == nil:
+		case l.mail.now.full:
+			there++
+		default:
+			missing++
+			if !l.absent && (deadlines == 0 || deadlines == 1 && l.taken > n.check.Round) {
+				hopeful++
+			}
+		}
+	}
+	if n.cfg.Missing == Wait || deadlines == 0 && there == 0 {
+		return missing
+	}
+	return hopeful
+}
+
+// passed finds the round to skip to: 0 unless every neighbor has left the present one behind. Node.mu is held.
+func (n *Node) passed() (jump uint64) {
+	if n.cfg.Missing == Wait {
+		return 0
+	}
+	for _, l := range n.order {
+		if l.mail == nil || l.absent {
 			continue
 		}
-		if l.mail.now.full {
-			left = false
-			continue
-		}
-		missing++
 		// A frame of the next round may come while that of this one is still on its way; later ones cannot.
-		if later := &l.mail.later; !later.full || later.round <= n.check.Round+1 {
-			left = false
-		} else if jump == 0 || later.round < jump {
+		later := &l.mail.later
+		if l.mail.now.full || !later.full || later.round <= n.check.Round+1 {
+			return 0
+		}
+		if jump == 0 || later.round < jump {
 			jump = later.round
 		}
 	}
-	if !left || missing == 0 {
-		jump = 0
-	}
-	return missing, min(jump, n.cfg.Rounds)
+	return min(jump, n.cfg.Rounds)
 }
 
-// late names the neighbors whose frame has not come by the deadline, and reports whether to go on without them.
-func (n *Node) late() bool {
+// late names the neighbors whose frame has not come by the deadline.
+func (n *Node) late() {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	for _, l := range n.order {
@@ -108,7 +130,6 @@ func (n *Node) late() bool {
 			l.turn(n, Late)
 		}
 	}
-	return n.cfg.Missing == Proceed
 }
 
 // view is the row of the mixing matrix that holds in this round: the weight of missing neighbors is on self. It fills
@@ -136,6 +157,7 @@ func (n *Node) view(r *RoundReport) *agent.View {
 			continue
 		}
 		r.Missing = append(r.Missing, nb.ID)
+		l.absent = true
 		n.check.Counts.Missing++
 		if l.out && l.taken > r.Round {
 			r.OneSided++

@@ -1,0 +1,435 @@
+package node_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"math"
+	"slices"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"sotto/agent"
+	"sotto/node"
+	"sotto/node/nodetest"
+	"sotto/privacy"
+	"sotto/privacy/ledger"
+	"sotto/privacy/ledger/ledgertest"
+	"sotto/tensor"
+)
+
+// The tests below run in virtual time (testing/synctest), so that minutes of waiting take none.
+
+// faulty opens a network in memory whose members' links are changed.
+type faulty struct {
+	net    *node.Memory
+	change func(f *nodetest.Faulty, i agent.ID)
+}
+
+func (f faulty) Open(_ testing.TB, i agent.ID) node.Transport {
+	t := nodetest.NewFaulty(f.net.Open(i), uint64(i))
+	f.change(t, i)
+	return t
+}
+
+func openFaulty(change func(f *nodetest.Faulty, i agent.ID)) func(testing.TB, int) nodetest.Network {
+	return func(_ testing.TB, members int) nodetest.Network {
+		return faulty{node.NewMemory(members, node.MaxPayload(nodetest.Dim)), change}
+	}
+}
+
+// Whatever links do, a run that waits ends with the simulator's bits.
+func TestFaultyLinksChangeNoBit(t *testing.T) {
+	for name, change := range map[string]func(f *nodetest.Faulty, i agent.ID){
+		"lost":           func(f *nodetest.Faulty, _ agent.ID) { f.Lose = .5 },
+		"answers lost":   func(f *nodetest.Faulty, _ agent.ID) { f.Unsure = .5 },
+		"slow and twice": func(f *nodetest.Faulty, _ agent.ID) { f.Repeat, f.Delay = .5, 30*time.Second },
+		"all at once": func(f *nodetest.Faulty, _ agent.ID) {
+			f.Lose, f.Unsure, f.Repeat, f.Delay = .2, .2, .2, time.Second
+		},
+		"six minutes without a link": func(f *nodetest.Faulty, i agent.ID) {
+			f.Delay = time.Second
+			began := time.Now()
+			f.Down = func(to agent.ID) bool {
+				passed := time.Since(began)
+				return i+to == 1 && passed > 3*time.Second && passed < 6*time.Minute // between 0 and 1
+			}
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				nodetest.Equal(t, nodetest.Options{Factory: factory(t, "dsgt"), Graph: "complete"}, openFaulty(change))
+			})
+		})
+	}
+}
+
+// A damaged frame is refused, its sender named, and sent again whole. (Equal wants no refusals, so this run is its own.)
+func TestDamagedFramesAreSentAgain(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := start(t, nodetest.Options{Factory: factory(t, "dsgd")}, openFaulty(func(f *nodetest.Faulty, _ agent.ID) { f.Damage = .3 }))
+		r.wait(t)
+		r.equalsSimulator(t)
+		refused := uint64(0)
+		for _, n := range r.nodes {
+			refused += n.Status().Counts.Refused
+		}
+		if refused == 0 {
+			t.Error("no damaged frame was refused")
+		}
+	})
+}
+
+// running is a run whose members are started one by one.
+type running struct {
+	w     *nodetest.World
+	net   nodetest.Network
+	nodes []*node.Node
+	trs   []node.Transport
+	fs    []*ledgertest.CrashFS
+	led   []*ledger.Memory
+	stop  []context.CancelFunc
+	done  []chan error
+}
+
+func prepare(t *testing.T, o nodetest.Options, open func(testing.TB, int) nodetest.Network) *running {
+	w := nodetest.NewWorld(t, o)
+	n := w.Graph.Agents()
+	r := &running{w: w, net: open(t, n), nodes: make([]*node.Node, n), trs: make([]node.Transport, n), stop: make([]context.CancelFunc, n), done: make([]chan error, n)}
+	for range n {
+		r.fs, r.led = append(r.fs, ledgertest.NewCrashFS()), append(r.led, ledger.NewMemory(w.Filter(t)))
+	}
+	return r
+}
+
+func start(t *testing.T, o nodetest.Options, open func(testing.TB, int) nodetest.Network) *running {
+	r := prepare(t, o, open)
+	for i := range r.nodes {
+		r.start(t, i)
+	}
+	return r
+}
+
+// start starts member i, also again.
+func (r *running) start(t *testing.T, i int) {
+	t.Helper()
+	tr := r.net.Open(t, agent.ID(i))
+	n, store, err := r.w.Node(t, i, tr, r.fs[i], r.led[i])
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, stop := context.WithCancel(context.Background())
+	r.nodes[i], r.trs[i], r.stop[i], r.done[i] = n, tr, stop, make(chan error, 1)
+	done := r.done[i]
+	go func() {
+		err := n.Run(ctx)
+		stop()
+		tr.Close()
+		store.Close()
+		done <- err
+	}()
+}
+
+func (r *running) wait(t *testing.T) {
+	t.Helper()
+	for i := range r.nodes {
+		if err := <-r.done[i]; err != nil {
+			t.Fatalf("agent %d: %v", i, err)
+		}
+	}
+}
+
+func (r *running) halt(i int) {
+	r.stop[i]()
+	<-r.done[i]
+}
+
+func (r *running) equalsSimulator(t *testing.T) {
+	t.Helper()
+	want, _ := r.w.Simulate(t)
+	for i, n := range r.nodes {
+		if !slices.Equal(n.Params(), want[i]) {
+			t.Errorf("agent %d: %v, in the simulator %v", i, n.Params(), want[i])
+		}
+	}
+}
+
+// slowGate takes its time for every answer.
+type slowGate struct {
+	node.Gate
+	takes time.Duration
+}
+
+func (g slowGate) Answer(q *agent.Query, dst tensor.Vec) error {
+	time.Sleep(g.takes)
+	return g.Gate.Answer(q, dst)
+}
+
+func TestSlowAndLatePeersAreWaitedFor(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := prepare(t, nodetest.Options{Factory: factory(t, "dinno"), Change: func(i int, c *node.Config) {
+			c.Gate = slowGate{c.Gate, time.Second}
+			if i == 2 {
+				c.Gate = slowGate{c.Gate, 20 * time.Second}
+			}
+			c.Deadline = 5 * time.Second
+		}}, openMemory)
+		for _, i := range []int{0, 1, 2} {
+			r.start(t, i)
+		}
+		time.Sleep(6 * time.Second)
+		s := r.nodes[0].Status()
+		if s.Round != 0 || s.Peers[1].Name != "agent 3" || s.Peers[1].State != node.Gone {
+			t.Errorf("without member 3: %+v", s)
+		}
+		r.start(t, 3)
+		time.Sleep(40 * time.Second)
+		if s := r.nodes[1].Status(); s.Peers[1].Name != "agent 2" || s.Peers[1].State != node.Late || s.Left == 0 {
+			t.Errorf("beside a slow member: %+v", s)
+		}
+		r.wait(t)
+		r.equalsSimulator(t)
+	})
+}
+
+// failing errs once, at one round, before anything is charged.
+type failing struct {
+	node.Gate
+	at    uint64
+	round uint64
+	once  *bool
+}
+
+func (g *failing) Begin(round uint64, live []agent.Neighbor) {
+	g.round = round
+	g.Gate.Begin(round, live)
+}
+
+func (g *failing) Answer(q *agent.Query, dst tensor.Vec) error {
+	if g.round == g.at && !*g.once {
+		*g.once = true
+		return errDisk
+	}
+	return g.Gate.Answer(q, dst)
+}
+
+var errDisk = errors.New("no space left on device")
+
+func TestAMemberThatErrsStopsNobodyElse(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		once := false
+		r := start(t, nodetest.Options{Factory: factory(t, "dsgt"), Change: func(i int, c *node.Config) {
+			if i == 1 {
+				c.Gate = &failing{Gate: c.Gate, at: 5, once: &once}
+			}
+		}}, openMemory)
+		if err := <-r.done[1]; !errors.Is(err, errDisk) || !strings.Contains(err.Error(), "round 5") {
+			t.Fatalf("got %v", err)
+		}
+		if s := r.nodes[1].Status(); s.Round != 5 || !strings.Contains(s.Failure, "no space") {
+			t.Errorf("status %+v", s)
+		}
+		time.Sleep(24 * time.Hour)
+		r.start(t, 1)
+		r.wait(t)
+		r.equalsSimulator(t)
+	})
+}
+
+// Rounds that go on without a member put its weight on self: for a path 0-1-2 without 2 whose budgets are spent, W' to the
+// k-th power of the start, in float64.
+func TestProceedKeepsTheWeightOfMissingPeers(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var reports []node.RoundReport
+		o := nodetest.Options{Factory: factory(t, "dsgd"), Agents: 3, Graph: "path", Rounds: 6, Change: func(i int, c *node.Config) {
+			c.Gate = spent{}
+			c.Missing, c.Deadline, c.Linger = node.Proceed, 10*time.Second, time.Minute
+			c.Algorithm = startAt{c.Algorithm, float32(i)}
+			if i == 1 {
+				c.OnRound = func(r node.RoundReport) { reports = append(reports, r) }
+			}
+		}}
+		r := prepare(t, o, openMemory)
+		r.start(t, 0)
+		r.start(t, 1)
+		for _, i := range []int{0, 1} {
+			if err := <-r.done[i]; err != nil {
+				t.Fatal(err)
+			}
+		}
+		g := r.w.Graph
+		x := [2]float64{0, 1}
+		for range 6 {
+			a := g.SelfWeight(0)*x[0] + g.Weight(0, 1)*x[1]
+			b := g.Weight(1, 0)*x[0] + (g.SelfWeight(1)+g.Weight(1, 2))*x[1]
+			x = [2]float64{a, b}
+		}
+		for i := range x {
+			if got := float64(r.nodes[i].Params()[0]); math.Abs(got-x[i]) > 5e-6 {
+				t.Errorf("agent %d: %g, want %g", i, got, x[i])
+			}
+		}
+		s := r.nodes[1].Status()
+		if s.Counts.Missing != 6 || s.Counts.OneSided != 0 || !s.Exhausted || len(reports) != 6 || !slices.Equal(reports[3].Missing, []agent.ID{2}) {
+			t.Errorf("status %+v, reports %+v", s, reports)
+		}
+	})
+}
+
+// spent is a gate whose budget is spent.
+type spent struct{}
+
+func (spent) Begin(uint64, []agent.Neighbor)        {}
+func (spent) Answer(*agent.Query, tensor.Vec) error { return privacy.ErrExhausted }
+
+// startAt begins with one number in all coordinates, by its first checkpoint.
+type startAt struct {
+	agent.Algorithm
+	x float32
+}
+
+func (s startAt) Step(in *agent.Input, out *agent.Output) error {
+	if in.Kind == agent.Start {
+		p := s.Algorithm.Params()
+		for i := range p {
+			p[i] = s.x
+		}
+	}
+	return s.Algorithm.Step(in, out)
+}
+
+// A member that was away for days skips to its neighbors' round: it takes no step, and no charge, for rounds that nobody mixes.
+func TestRejoinAfterDays(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := start(t, nodetest.Options{Factory: factory(t, "dsgd"), Rounds: 400, Change: func(i int, c *node.Config) {
+			c.Gate = slowGate{c.Gate, time.Hour}
+			c.Missing, c.Deadline = node.Proceed, 90*time.Minute
+		}}, openMemory)
+		time.Sleep(10*time.Hour + 30*time.Minute)
+		r.halt(2)
+		time.Sleep(5 * 24 * time.Hour)
+		r.start(t, 2)
+		r.wait(t)
+		s := r.nodes[2].Status()
+		charges := r.led[2].Head().Seq
+		if s.Counts.Skipped < 30 || charges+s.Counts.Skipped < 400 || charges+s.Counts.Skipped > 401 {
+			t.Errorf("%d rounds skipped, %d charges, want 400 together, one more if the last step was lost: %+v", s.Counts.Skipped, charges, s)
+		}
+		if missing := r.nodes[1].Status().Counts.Missing; missing < 100 || missing > 130 {
+			t.Errorf("a neighbor missed %d frames", missing)
+		}
+	})
+}
+
+// A loss in one direction only is counted where it is seen.
+func TestOneSidedLossesAreCounted(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := start(t, nodetest.Options{Factory: factory(t, "dsgd"), Agents: 2, Graph: "path", Rounds: 8, Change: func(i int, c *node.Config) {
+			c.Missing, c.Deadline, c.Linger = node.Proceed, 10*time.Second, time.Second
+		}}, openFaulty(func(f *nodetest.Faulty, i agent.ID) { f.Down = func(agent.ID) bool { return i == 0 } }))
+		r.wait(t)
+		if s := r.nodes[1].Status(); s.Counts.Missing != 8 || s.Counts.OneSided < 7 { // the first may be on its way yet
+			t.Errorf("the deaf side: %+v", s.Counts)
+		}
+		if s := r.nodes[0].Status(); s.Counts.OneSided != 0 {
+			t.Errorf("the dumb side: %+v", s.Counts)
+		}
+	})
+}
+
+// Garbage, a 4 GB length, another version, another roster, a flood of old frames: each is refused or dropped, its sender
+// named, and the run ends with the simulator's bits.
+func TestHostileFrames(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var logs bytes.Buffer
+		r := prepare(t, nodetest.Options{Factory: factory(t, "dsgt"), Change: func(i int, c *node.Config) {
+			if i == 0 {
+				c.Log = logger(&logs)
+			}
+		}}, openMemory)
+		r.start(t, 0)
+		bad := r.net.Open(t, 1)
+		bad.Serve(func(agent.ID, []byte) error { return nil })
+		synctest.Wait()
+		ok := &node.Frame{Kind: node.Messages, Run: r.w.Run, Sender: 1}
+		with := func(change func(f *node.Frame)) []byte {
+			f := *ok
+			change(&f)
+			return node.AppendFrame(nil, &f)
+		}
+		big := with(func(*node.Frame) {})
+		copy(big[52:], []byte{255, 255, 255, 255})
+		version := with(func(*node.Frame) {})
+		version[4] = 2
+		for name, tc := range map[string]struct {
+			frame []byte
+			want  node.Refusal
+		}{
+			"garbage":        {bytes.Repeat([]byte{7}, 3000), node.RefusedFrame},
+			"4 GB":           {big, node.RefusedFrame},
+			"version":        {version, node.RefusedVersion},
+			"roster":         {with(func(f *node.Frame) { f.Run[0]++ }), node.RefusedRun},
+			"false name":     {with(func(f *node.Frame) { f.Sender = 3 }), node.RefusedSender},
+			"round 2":        {with(func(f *node.Frame) { f.Round = 2 }), node.RefusedAhead},
+			"not a number":   {with(func(f *node.Frame) { f.Payload = message(1, 0, float32(math.NaN())) }), node.RefusedFrame},
+			"too many":       {with(func(f *node.Frame) { f.Payload = message(1, 0, make([]float32, 4*nodetest.Dim+1)...) }), node.RefusedFrame},
+			"for other eyes": {with(func(f *node.Frame) { f.Payload = message(1, 0, 1); f.Payload[5] = 3 }), node.RefusedFrame},
+		} {
+			if err := bad.Send(context.Background(), 0, tc.frame); !errors.Is(err, tc.want) {
+				t.Errorf("%s: %v, want %v", name, err, tc.want)
+			}
+		}
+		if s := r.nodes[0].Status(); s.Counts.Refused != 9 || s.Peers[0].Name != "agent 1" || s.Peers[0].Fault == "" {
+			t.Errorf("status %+v", s)
+		}
+		if !strings.Contains(logs.String(), "agent 1") {
+			t.Errorf("the log does not name the sender:\n%s", logs.String())
+		}
+		if strings.Count(logs.String(), "\n") > 20 {
+			t.Errorf("%d lines for 9 frames", strings.Count(logs.String(), "\n"))
+		}
+		bad.Close()
+		for _, i := range []int{1, 2, 3} {
+			r.start(t, i)
+		}
+		r.wait(t)
+		r.equalsSimulator(t)
+	})
+}
+
+func message(from agent.ID, round uint64, body ...float32) []byte {
+	return agent.AppendMessage(nil, &agent.Message{From: from, To: agent.Broadcast, Round: round, Body: body})
+}
+
+// Old and repeated frames are taken off the wire and change nothing, however many come.
+func TestFlood(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := start(t, nodetest.Options{Factory: factory(t, "dsgd"), Change: func(i int, c *node.Config) {
+			if i == 1 {
+				c.Transport = flood{c.Transport}
+			}
+		}}, openMemory)
+		r.wait(t)
+		r.equalsSimulator(t)
+		for _, i := range []int{0, 2} { // the neighbors of 1
+			if c := r.nodes[i].Status().Counts; c.Replayed+c.Stale < 12*200 {
+				t.Errorf("agent %d: %d repeated and %d old frames, want at least 2400", i, c.Replayed, c.Stale)
+			}
+		}
+	})
+}
+
+// flood sends every frame of messages 200 times more.
+type flood struct{ node.Transport }
+
+func (f flood) Send(ctx context.Context, to agent.ID, frame []byte) error {
+	err := f.Transport.Send(ctx, to, frame)
+	if err == nil && node.FrameKind(frame[5]) == node.Messages {
+		for range 200 {
+			f.Transport.Send(ctx, to, frame)
+		}
+	}
+	return err
+}
