@@ -1,0 +1,305 @@
+package node_test
+
+import (
+	"context"
+	"crypto/ed25519"
+	"errors"
+	"fmt"
+	"io/fs"
+	"slices"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"sotto/agent"
+	"sotto/node"
+	"sotto/node/nodetest"
+	"sotto/privacy/account"
+	"sotto/privacy/ledger"
+	"sotto/privacy/ledger/ledgertest"
+	"sotto/rng"
+	"sotto/tensor"
+)
+
+// step is one Step of an algorithm: its input, and what it sent.
+type step struct {
+	in  agent.Input
+	out []agent.Message
+}
+
+// recorder keeps an agent's steps. When a round is stepped again after a crash, what is recorded of it and of later ones is
+// struck: it never left the agent.
+type recorder struct {
+	agent.Algorithm
+	mu    *sync.Mutex
+	steps *[]step
+}
+
+func (r recorder) Step(in *agent.Input, out *agent.Output) error {
+	s := step{in: agent.Input{Kind: in.Kind, Round: in.Round, Answer: slices.Clone(in.Answer)}}
+	v := *in.View
+	v.In, v.Out = slices.Clone(v.In), slices.Clone(v.Out)
+	s.in.View = &v
+	for _, m := range in.Inbox {
+		m.Body = slices.Clone(m.Body)
+		s.in.Inbox = append(s.in.Inbox, m)
+	}
+	if err := r.Algorithm.Step(in, out); err != nil {
+		return err
+	}
+	if out.Query == nil {
+		for _, m := range out.Outbox {
+			m.Body = slices.Clone(m.Body)
+			s.out = append(s.out, m)
+		}
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for i, old := range *r.steps {
+		if in.Kind == agent.Start || in.Kind == agent.Round && old.in.Kind == agent.Round && old.in.Round >= in.Round {
+			*r.steps = (*r.steps)[:i]
+			break
+		}
+	}
+	*r.steps = append(*r.steps, s)
+	return nil
+}
+
+// crashing is a run of nodes that crash at random changes of their disks and come back.
+type crashing struct {
+	w       *nodetest.World
+	net     nodetest.Network
+	rounds  uint64
+	crashes int // of each node
+	mu      sync.Mutex
+	steps   [][]step
+	params  []tensor.Vec
+	disks   []*ledgertest.CrashFS
+}
+
+// live runs member i through all its lives.
+func (c *crashing) live(t *testing.T, i int, key ed25519.PrivateKey) error {
+	chance := rng.Public(uint64(i), "crashes")
+	disk := ledgertest.NewCrashFS()
+	for left := c.crashes; ; left-- {
+		disk.CrashAt = 0
+		if left > 0 {
+			disk.CrashAt = disk.Changes + 1 + int(chance.Below(40))
+		}
+		err := c.once(t, i, key, disk, left == c.crashes)
+		if err == nil {
+			c.disks[i] = disk
+			return nil
+		}
+		if !errors.Is(err, ledgertest.ErrCrashed) {
+			return fmt.Errorf("agent %d, %d crashes left: %w", i, left, err)
+		}
+		disk = disk.Recover(func(n int) int { return int(chance.Below(uint64(n))) })
+		time.Sleep(time.Duration(chance.Below(uint64(20 * time.Second))))
+	}
+}
+
+// once runs member i until its next crash.
+func (c *crashing) once(t *testing.T, i int, key ed25519.PrivateKey, disk *ledgertest.CrashFS, first bool) error {
+	opt := ledger.Options{Key: key, FS: disk, Filter: nothing{}, Accountant: "rdp"}
+	store, err := node.OpenStore(fmt.Sprint("/state", i), disk)
+	if err != nil {
+		return err
+	}
+	check, err := store.Load()
+	if err != nil {
+		return err
+	}
+	store.Close()
+	if check != nil {
+		opt.KnownSeq, opt.KnownHead = check.Head.Seq, check.Head
+	}
+	l, err := ledger.Open("/ledger", opt)
+	if errors.Is(err, fs.ErrNotExist) {
+		if check != nil {
+			t.Errorf("agent %d: a state without a ledger", i)
+		}
+		l, err = ledger.Create("/ledger", ledger.Genesis{Adjacency: account.ZeroOut, Unit: account.Record(),
+			Budget: account.Budget{Epsilon: 1e6, Delta: 1e-5}, MinRecords: 100}, opt)
+	}
+	if err != nil {
+		return err
+	}
+	tr := c.net.Open(t, agent.ID(i))
+	defer tr.Close()
+	n, store, err := c.w.Node(t, i, tr, disk, l)
+	if err != nil {
+		return err
+	}
+	if err := n.Run(context.Background()); err != nil {
+		return err
+	}
+	c.params[i] = slices.Clone(n.Params())
+	store.Close()
+	return l.Close()
+}
+
+// nothing admits everything.
+type nothing struct{}
+
+func (nothing) Admit(account.Event, int) error { return nil }
+
+// Nodes crash some 240 times at random changes of their disks, which lose an arbitrary part of what was not synced. The run ends; replaying
+// each agent's answers and messages gives its parameters bit for bit; what an agent received is what the sender's replay
+// sends; every ledger verifies, with at least one charge for each answer in use; no number comes twice.
+func TestCrashes(t *testing.T) {
+	for _, name := range []string{"dsgd", "dsgt", "dinno"} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) { crash(t, name) })
+		})
+	}
+}
+
+func crash(t *testing.T, name string) {
+	const members, rounds = 4, 40
+	c := &crashing{rounds: rounds, crashes: 20, steps: make([][]step, members), params: make([]tensor.Vec, members),
+		disks: make([]*ledgertest.CrashFS, members)}
+	f := factory(t, name)
+	c.w = nodetest.NewWorld(t, nodetest.Options{Factory: f, Rounds: rounds, Change: func(i int, cfg *node.Config) {
+		cfg.Algorithm = recorder{cfg.Algorithm, &c.mu, &c.steps[i]}
+		cfg.Linger = time.Hour
+	}})
+	c.net = openMemory(t, members)
+	done := make(chan error, members)
+	keys := make([]ed25519.PrivateKey, members)
+	for i := range members {
+		_, keys[i], _ = ed25519.GenerateKey(nil)
+		go func() { done <- c.live(t, i, keys[i]) }()
+	}
+	for range members {
+		if err := <-done; err != nil {
+			t.Fatal(err)
+		}
+	}
+	outs := make([][]step, members)
+	for i := range members {
+		outs[i] = c.replay(t, i)
+	}
+	c.compareMessages(t, outs)
+	for i := range members {
+		c.checkLedger(t, i, keys[i])
+	}
+}
+
+// replay steps a fresh algorithm with what was recorded, and wants the node's parameters.
+func (c *crashing) replay(t *testing.T, i int) (sent []step) {
+	alg := c.w.Algorithm(t, i)
+	var out agent.Output
+	for _, s := range c.steps[i] {
+		out.Reset()
+		in := s.in
+		if err := alg.Step(&in, &out); err != nil {
+			t.Fatal(err)
+		}
+		if out.Query == nil {
+			r := step{in: s.in}
+			for _, m := range out.Outbox {
+				m.Body = slices.Clone(m.Body)
+				r.out = append(r.out, m)
+			}
+			sent = append(sent, r)
+		}
+	}
+	if !slices.Equal(alg.Params(), c.params[i]) {
+		t.Errorf("agent %d: a replay ends at %v, the node at %v", i, alg.Params(), c.params[i])
+	}
+	if len(sent) != int(c.rounds)+1 {
+		t.Errorf("agent %d: %d rounds with their start, want %d", i, len(sent), c.rounds+1)
+	}
+	return sent
+}
+
+// compareMessages wants every message that was received in round k to be what the sender's replay sends for it.
+func (c *crashing) compareMessages(t *testing.T, sent [][]step) {
+	received := 0
+	for i := range c.steps {
+		for _, s := range c.steps[i] {
+			for _, m := range s.in.Inbox {
+				received++
+				if want := sent[m.From][m.Round].out[0].Body; !slices.Equal(m.Body, want) {
+					t.Errorf("agent %d received %v from %d in round %d, its replay sends %v", i, m.Body, m.From, m.Round, want)
+				}
+			}
+		}
+	}
+	if received != len(c.steps)*2*int(c.rounds) { // a ring
+		t.Errorf("%d messages were received", received)
+	}
+}
+
+func (c *crashing) checkLedger(t *testing.T, i int, key ed25519.PrivateKey) {
+	opt := ledger.Options{FS: c.disks[i], PublicKey: key.Public().(ed25519.PublicKey), Accountant: "rdp"}
+	report, err := ledger.Verify("/ledger", opt)
+	if err != nil {
+		t.Errorf("agent %d: %v", i, err)
+		return
+	}
+	answers := uint64(0)
+	for _, s := range c.steps[i] {
+		if s.in.Kind == agent.Answer {
+			answers++
+		}
+	}
+	if report.Charges < answers || report.Charges > answers+uint64(c.crashes) {
+		t.Errorf("agent %d: %d charges for %d answers in use and at most %d crashes", i, report.Charges, answers, c.crashes)
+	}
+	seen := map[uint64]bool{}
+	for r, err := range ledger.History("/ledger", opt) {
+		if err != nil || seen[r.Seq] {
+			t.Fatalf("agent %d: record %d again, or %v", i, r.Seq, err)
+		}
+		seen[r.Seq] = true
+	}
+}
+
+// A store that belongs to another roster or member, or is damaged, and a ledger that lacks charges, are refused.
+func TestForeignStateIsRefused(t *testing.T) {
+	r := start(t, nodetest.Options{Factory: factory(t, "dsgd"), Rounds: 3}, openMemory)
+	r.wait(t)
+	resume := func(change func(c *node.Config)) error {
+		w := nodetest.NewWorld(t, nodetest.Options{Factory: factory(t, "dsgd"), Rounds: 3, Change: func(_ int, c *node.Config) { change(c) }})
+		_, store, err := w.Node(t, 0, r.trs[0], r.fs[0], r.led[0])
+		if err == nil {
+			store.Close()
+		}
+		return err
+	}
+	for name, tc := range map[string]struct {
+		change func(c *node.Config)
+		want   error
+	}{
+		"roster":    {func(c *node.Config) { c.Run[0]++ }, node.ErrState},
+		"member":    {func(c *node.Config) { c.Self = 1 }, node.ErrState},
+		"rounds":    {func(c *node.Config) { c.Rounds = 2 }, node.ErrState},
+		"dimension": {func(c *node.Config) { c.Algorithm = other(t) }, node.ErrState},
+		"ledger":    {func(c *node.Config) { c.Head = ledger.NewMemory(nil).Head }, ledger.ErrRollback},
+		"nothing":   {func(*node.Config) {}, nil},
+	} {
+		if err := resume(tc.change); !errors.Is(err, tc.want) || (err == nil) != (tc.want == nil) {
+			t.Errorf("another %s: %v, want %v", name, err, tc.want)
+		}
+	}
+	b := r.fs[0].Content("/state0/checkpoint")
+	for _, at := range []int{0, len(b) / 2, len(b) - 1} {
+		bad := slices.Clone(b)
+		bad[at] ^= 1
+		r.fs[0].Put("/state0/checkpoint", bad)
+		if err := resume(func(*node.Config) {}); !errors.Is(err, node.ErrState) {
+			t.Errorf("a bit of byte %d: %v", at, err)
+		}
+	}
+}
+
+func other(t *testing.T) agent.Algorithm {
+	a, err := factory(t, "dsgd")(agent.Env{Agents: 1, Dim: 2, Init: make(tensor.Vec, 2)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return a
+}
