@@ -1,0 +1,147 @@
+package node
+
+import (
+	"crypto/ed25519"
+	"errors"
+	"fmt"
+	"math"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"sotto/config"
+	"sotto/privacy"
+	"sotto/privacy/account"
+)
+
+const policyVersion = 1
+
+// Policy is what an owner allows to be done with its data. It overrides every experiment: what it does not allow is
+// refused, and its lifetime budget holds over all runs on the same data.
+type Policy struct {
+	Version int `toml:"version"`
+	// Ledger is the folder of the owner's ledgers, one for each data set; relative to the policy file. It belongs to
+	// the owner and not to a run: no experiment can start a fresh one.
+	Ledger       string          `toml:"ledger"`
+	Algorithms   []string        `toml:"algorithms"`    // that may run
+	Peers        []string        `toml:"peers"`         // ids of the other members that the owner takes part with
+	MinimumBatch float64         `toml:"minimum_batch"` // smallest expected batch size
+	Datasets     []DatasetPolicy `toml:"dataset"`
+}
+
+// DatasetPolicy is the budget of one data set, over its whole life.
+type DatasetPolicy struct {
+	Name            string  `toml:"name"` // as in [data] dataset
+	LifetimeEpsilon float64 `toml:"lifetime_epsilon"`
+	LifetimeDelta   float64 `toml:"lifetime_delta"`
+	MinRecords      int     `toml:"min_records"` // a public lower bound on the number of records
+}
+
+// ReadPolicy reads a policy file.
+func ReadPolicy(path string) (*Policy, error) {
+	b, err := os.ReadFile(path)
+	if err != nil {
+		return nil, err
+	}
+	p, err := ParsePolicy(path, b)
+	if err != nil {
+		return nil, err
+	}
+	if !filepath.IsAbs(p.Ledger) {
+		p.Ledger = filepath.Join(filepath.Dir(path), p.Ledger)
+	}
+	return p, nil
+}
+
+// ParsePolicy is ReadPolicy on bytes, with the ledger's folder as it is written.
+func ParsePolicy(file string, b []byte) (*Policy, error) {
+	p := new(Policy)
+	if err := decodeStrict(file, b, p); err != nil {
+		return nil, err
+	}
+	return p, inFile(file, p.validate())
+}
+
+func (p *Policy) validate() error {
+	switch {
+	case p.Version != policyVersion:
+		return config.Bad("version", p.Version, fmt.Sprint(policyVersion))
+	case p.Ledger == "":
+		return config.Bad("ledger", p.Ledger, "the folder of the owner's ledgers")
+	case len(p.Algorithms) == 0:
+		return config.Bad("algorithms", "nothing", "names of algorithms that may run")
+	case len(p.Datasets) == 0:
+		return config.Bad("dataset", "nothing", "at least one [[dataset]] with its lifetime budget")
+	case !(p.MinimumBatch >= 0) || math.IsInf(p.MinimumBatch, 1):
+		return config.Bad("minimum_batch", p.MinimumBatch, "at least 0 and finite")
+	}
+	for i, id := range p.Peers {
+		if _, err := ParsePeerID(id); err != nil {
+			return config.Bad(fmt.Sprintf("peers[%d]", i), id, "64 hexadecimal digits, as sotto keygen prints them")
+		}
+	}
+	for i := range p.Datasets {
+		d := &p.Datasets[i]
+		key := func(k string) string { return fmt.Sprintf("dataset[%d].%s", i, k) }
+		switch {
+		case d.Name == "" || slices.ContainsFunc(p.Datasets[:i], func(o DatasetPolicy) bool { return o.Name == d.Name }):
+			return config.Bad(key("name"), d.Name, "the name of a data set, each once")
+		case !(d.LifetimeEpsilon > 0) || math.IsInf(d.LifetimeEpsilon, 1):
+			return config.Bad(key("lifetime_epsilon"), d.LifetimeEpsilon, "above 0 and finite")
+		case d.MinRecords < 1:
+			return config.Bad(key("min_records"), d.MinRecords, "at least 1: a public lower bound on the number of records")
+		case !(d.LifetimeDelta > 0) || d.LifetimeDelta*float64(d.MinRecords) >= 1:
+			return config.Bad(key("lifetime_delta"), d.LifetimeDelta, fmt.Sprintf("above 0 and below 1/min_records = %.3g, better a tenth of it", 1/float64(d.MinRecords)))
+		}
+	}
+	return nil
+}
+
+// Request is what an experiment asks of an owner.
+type Request struct {
+	Algorithm string
+	Dataset   string
+	Batch     float64 // expected batch size
+	Members   []ed25519.PublicKey
+	Self      ed25519.PublicKey
+	// Provenance of the mechanism: a daemon runs none whose guarantee is only claimed.
+	Provenance privacy.Provenance
+	Event      account.Event // of one answer: it must have a finite price
+}
+
+// Allow returns the budget of the data set, or why the owner refuses: an error that wraps privacy.ErrRefused and names the
+// policy's key, the value found and what is allowed.
+func (p *Policy) Allow(r Request) (DatasetPolicy, error) {
+	refuse := func(key string, found any, allowed string) (DatasetPolicy, error) {
+		return DatasetPolicy{}, fmt.Errorf("%w by the owner's policy: %w", privacy.ErrRefused, config.Bad(key, found, allowed))
+	}
+	i := slices.IndexFunc(p.Datasets, func(d DatasetPolicy) bool { return d.Name == r.Dataset })
+	switch {
+	case !slices.Contains(p.Algorithms, r.Algorithm):
+		return refuse("algorithms", r.Algorithm, strings.Join(p.Algorithms, ", "))
+	case i < 0:
+		return refuse("dataset", r.Dataset, "a data set with a lifetime budget in the policy")
+	case !(r.Batch >= p.MinimumBatch):
+		return refuse("minimum_batch", r.Batch, fmt.Sprintf("an expected batch of at least %g", p.MinimumBatch))
+	case r.Provenance != privacy.Proved:
+		return refuse("mechanism", r.Provenance, "a mechanism whose guarantee is proved")
+	}
+	for _, key := range r.Members {
+		if id := PeerID(key); !key.Equal(r.Self) && !slices.Contains(p.Peers, id) {
+			return refuse("peers", id, "the peers that the policy lists")
+		}
+	}
+	d := p.Datasets[i]
+	acc, err := account.New("rdp", r.Event.Adjacency, r.Event.Unit)
+	if err == nil {
+		err = acc.Compose(r.Event, 1)
+	}
+	if err != nil {
+		return DatasetPolicy{}, errors.Join(privacy.ErrRefused, err)
+	}
+	if eps, err := acc.Epsilon(d.LifetimeDelta); err != nil || !(eps.Upper <= d.LifetimeEpsilon) {
+		return refuse("lifetime_epsilon", eps.Upper, fmt.Sprintf("a single answer of at most epsilon %g", d.LifetimeEpsilon))
+	}
+	return d, nil
+}
