@@ -125,28 +125,28 @@ func DecodeFrame(b []byte, maxPayload int) (Frame, error) {
 }
 
 // ReadFrame reads the bytes of one frame from r into buf, which grows if it has to. The size is checked before memory is
-// taken. io.EOF says that r ended before the first byte.
+// taken. With an error come the bytes that were read. io.EOF says that r ended before the first one.
 func ReadFrame(r io.Reader, maxPayload int, buf []byte) ([]byte, error) {
 	if cap(buf) < FrameHeader {
 		buf = make([]byte, FrameHeader, 4096)
 	}
 	buf = buf[:FrameHeader]
-	if _, err := io.ReadFull(r, buf); err != nil {
-		return buf[:0], err
+	if n, err := io.ReadFull(r, buf); err != nil {
+		return buf[:n], err
 	}
 	size, err := FrameSize(buf, maxPayload)
 	if err != nil {
-		return buf[:0], err
+		return buf, err
 	}
 	if cap(buf) < size {
 		buf = append(make([]byte, 0, size), buf...)
 	}
 	buf = buf[:size]
-	if _, err := io.ReadFull(r, buf[FrameHeader:]); err != nil {
+	if n, err := io.ReadFull(r, buf[FrameHeader:]); err != nil {
 		if err == io.EOF {
 			err = io.ErrUnexpectedEOF
 		}
-		return buf[:0], err
+		return buf[:FrameHeader+n], err
 	}
 	return buf, nil
 }

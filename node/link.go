@@ -21,6 +21,7 @@ type link struct {
 	taken    uint64 // 1 + the last round whose frame the neighbor has taken
 	round    uint64 // the latest that the neighbor has shown
 	finished bool   // the neighbor needs nothing more
+	failed   int    // attempts to send since the last that arrived
 	absent   bool   // a round went on without it, and it has sent nothing since
 	since    time.Time
 	state    PeerState
@@ -141,8 +142,10 @@ func (l *link) send(ctx context.Context, n *Node, p parcel) bool {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	var refused Refusal
+	l.failed++
 	switch {
 	case err == nil:
+		l.failed = 0
 		l.queue = slices.DeleteFunc(l.queue, func(q parcel) bool { return q.kind == p.kind && q.round == p.round })
 		n.check.Counts.Bytes += uint64(len(p.frame))
 		if p.kind == Messages {
@@ -157,6 +160,7 @@ func (l *link) send(ctx context.Context, n *Node, p parcel) bool {
 	default:
 		l.fault = err.Error()
 		l.turn(n, Gone)
+		n.signal()
 	}
 	return false
 }

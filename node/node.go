@@ -279,6 +279,10 @@ func (n *Node) rest(ctx context.Context) error {
 	return n.linger(ctx)
 }
 
+// left is how many attempts to reach a neighbor that has finished must fail before it counts as having left: its answer to the
+// last frame may be lost, and nobody is there to give another.
+const left = 5
+
 // linger serves neighbors until none needs anything more.
 func (n *Node) linger(ctx context.Context) error {
 	timer := time.NewTimer(n.cfg.Linger)
@@ -287,7 +291,7 @@ func (n *Node) linger(ctx context.Context) error {
 		n.mu.Lock()
 		waiting := 0
 		for _, l := range n.order {
-			if !l.finished || len(l.queue) > 0 {
+			if !l.finished || len(l.queue) > 0 && l.failed < left {
 				waiting++
 			}
 		}

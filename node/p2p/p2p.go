@@ -1,0 +1,316 @@
+// Package p2p carries frames between the members of a roster over libp2p: TCP with TLS 1.3, or Noise where a peer offers
+// nothing else, and yamux. It is the one package that imports libp2p.
+//
+// The swarm is put together by hand: no discovery, no relay, no hole punching, no identify protocol, no QUIC. Addresses are
+// those of the roster. A connection of anybody who is not on it ends when the handshake has shown the key.
+// Each frame is a stream of its own: the frame one way, one byte of answer the other.
+package p2p
+
+import (
+	"context"
+	"crypto/ed25519"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"sync"
+	"time"
+
+	"github.com/libp2p/go-libp2p/core/crypto"
+	"github.com/libp2p/go-libp2p/core/network"
+	"github.com/libp2p/go-libp2p/core/peer"
+	"github.com/libp2p/go-libp2p/core/peerstore"
+	"github.com/libp2p/go-libp2p/core/sec"
+	"github.com/libp2p/go-libp2p/p2p/host/eventbus"
+	"github.com/libp2p/go-libp2p/p2p/host/peerstore/pstoremem"
+	"github.com/libp2p/go-libp2p/p2p/muxer/yamux"
+	"github.com/libp2p/go-libp2p/p2p/net/swarm"
+	"github.com/libp2p/go-libp2p/p2p/net/upgrader"
+	"github.com/libp2p/go-libp2p/p2p/security/noise"
+	libp2ptls "github.com/libp2p/go-libp2p/p2p/security/tls"
+	"github.com/libp2p/go-libp2p/p2p/transport/tcp"
+
+	"sotto/agent"
+	"sotto/config"
+	"sotto/node"
+)
+
+const (
+	protocol = "/sotto/frame/1"
+	// dialTimeout bounds one attempt to connect, with its handshake.
+	dialTimeout = 15 * time.Second
+	// handshakeTimeout is how long whoever connects may take to show its key.
+	handshakeTimeout = 10 * time.Second
+	// readTimeout bounds how long a peer may take to deliver a frame that it has begun.
+	readTimeout = 5 * time.Minute
+)
+
+// Member is one entry of the roster.
+type Member struct {
+	Key     ed25519.PublicKey
+	Address string // host:port
+}
+
+// Config is what a transport needs.
+type Config struct {
+	Key        ed25519.PrivateKey // of the member that this transport is
+	Members    []Member           // by agent number
+	Listen     string             // host:port to listen on; "": the member's own address of the roster
+	MaxPayload int
+	Log        *slog.Logger // nil: none
+
+	security  string        // tests: "noise" alone, or "" for both
+	handshake time.Duration // tests: in place of handshakeTimeout
+}
+
+// Transport is a node.Transport over libp2p.
+type Transport struct {
+	cfg      Config
+	self     agent.ID
+	log      *slog.Logger
+	swarm    *swarm.Swarm
+	rcmgr    network.ResourceManager
+	store    peerstore.Peerstore
+	peers    []peer.ID
+	numbers  map[peer.ID]agent.ID
+	incoming []incoming // by agent
+
+	mu      sync.Mutex
+	handler node.Handler
+	closed  bool
+	running sync.WaitGroup
+}
+
+// incoming orders one sender's frames and holds the memory that they are read into.
+type incoming struct {
+	mu  sync.Mutex
+	buf []byte
+}
+
+var _ node.Transport = (*Transport)(nil)
+
+// New opens a transport: it listens when it returns, and answers once Serve was called.
+func New(cfg Config) (*Transport, error) {
+	t := &Transport{cfg: cfg, log: cfg.Log, numbers: map[peer.ID]agent.ID{}, incoming: make([]incoming, len(cfg.Members))}
+	if t.log == nil {
+		t.log = slog.New(slog.NewTextHandler(io.Discard, nil))
+	}
+	for i, m := range cfg.Members {
+		key, err := crypto.UnmarshalEd25519PublicKey(m.Key)
+		if err != nil {
+			return nil, config.Bad(fmt.Sprintf("members[%d].key", i), len(m.Key), "an Ed25519 public key of 32 bytes")
+		}
+		id, err := peer.IDFromPublicKey(key)
+		if err != nil {
+			return nil, err
+		}
+		t.peers = append(t.peers, id)
+		t.numbers[id] = agent.ID(i)
+	}
+	secret, err := crypto.UnmarshalEd25519PrivateKey(cfg.Key)
+	if err != nil {
+		return nil, config.Bad("key", len(cfg.Key), "an Ed25519 private key of 64 bytes")
+	}
+	id, err := peer.IDFromPrivateKey(secret)
+	if err != nil {
+		return nil, err
+	}
+	self, ok := t.numbers[id]
+	if !ok {
+		return nil, config.Bad("key", "a key that is not on the roster", "the key of a member")
+	}
+	t.self = self
+	if t.cfg.Listen == "" {
+		t.cfg.Listen = cfg.Members[self].Address
+	}
+	return t, t.open(id, secret)
+}
+
+// open builds the swarm and listens.
+func (t *Transport) open(id peer.ID, secret crypto.PrivKey) (err error) {
+	var undo []io.Closer
+	defer func() {
+		for _, c := range undo {
+			if err != nil {
+				c.Close()
+			}
+		}
+	}()
+	if t.rcmgr, err = limits(len(t.cfg.Members)); err != nil {
+		return err
+	}
+	undo = append(undo, t.rcmgr)
+	if t.store, err = pstoremem.NewPeerstore(); err != nil {
+		return err
+	}
+	undo = append(undo, t.store)
+	if err = t.store.AddPrivKey(id, secret); err != nil {
+		return err
+	}
+	g := &gater{members: t.numbers, log: t.log}
+	t.swarm, err = swarm.NewSwarm(id, t.store, eventbus.NewBus(), swarm.WithConnectionGater(g), swarm.WithResourceManager(t.rcmgr), swarm.WithDialTimeout(dialTimeout))
+	if err != nil {
+		return err
+	}
+	undo = append([]io.Closer{t.swarm}, undo...) // first of all
+	muxers := []upgrader.StreamMuxer{{ID: yamux.ID, Muxer: yamux.DefaultTransport}}
+	var security []sec.SecureTransport
+	if t.cfg.security != "noise" {
+		s, err := libp2ptls.New(libp2ptls.ID, secret, muxers)
+		if err != nil {
+			return err
+		}
+		security = append(security, s)
+	}
+	s, err := noise.New(noise.ID, secret, muxers)
+	if err != nil {
+		return err
+	}
+	if t.cfg.handshake == 0 {
+		t.cfg.handshake = handshakeTimeout
+	}
+	up, err := upgrader.New(append(security, s), muxers, nil, t.rcmgr, g, upgrader.WithAcceptTimeout(t.cfg.handshake))
+	if err != nil {
+		return err
+	}
+	tr, err := tcp.NewTCPTransport(up, t.rcmgr, nil, tcp.DisableReuseport())
+	if err != nil {
+		return err
+	}
+	if err = t.swarm.AddTransport(tr); err != nil {
+		return err
+	}
+	t.swarm.SetStreamHandler(t.accept)
+	at, err := addresses(context.Background(), t.cfg.Listen)
+	if err != nil {
+		return err
+	}
+	if err = t.swarm.Listen(at...); err != nil {
+		return fmt.Errorf("listening on %s: %w", t.cfg.Listen, err)
+	}
+	return nil
+}
+
+// Serve implements node.Transport.
+func (t *Transport) Serve(h node.Handler) {
+	t.mu.Lock()
+	t.handler = h
+	t.mu.Unlock()
+}
+
+// enter returns the handler and counts its call, or nil if none may run.
+func (t *Transport) enter() node.Handler {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.closed || t.handler == nil {
+		return nil
+	}
+	t.running.Add(1)
+	return t.handler
+}
+
+// accept reads one frame from a stream that a member has opened, and answers it.
+func (t *Transport) accept(s network.Stream) {
+	from, ok := t.numbers[s.Conn().RemotePeer()]
+	if !ok || s.SetProtocol(protocol) != nil {
+		s.Reset()
+		return
+	}
+	s.SetDeadline(time.Now().Add(readTimeout))
+	in := &t.incoming[from]
+	in.mu.Lock()
+	defer in.mu.Unlock()
+	b, err := node.ReadFrame(s, t.cfg.MaxPayload, in.buf)
+	in.buf = b[:0]
+	if err != nil && len(b) == 0 {
+		s.Reset()
+		return
+	}
+	handler := t.enter()
+	if handler == nil {
+		s.Reset()
+		return
+	}
+	s.Write([]byte{node.Code(handler(from, b))})
+	s.CloseWrite()
+	t.running.Done()
+	if err != nil { // a sender that is still writing learns the answer before its stream ends
+		io.Copy(io.Discard, io.LimitReader(s, int64(t.cfg.MaxPayload)+1<<16))
+	}
+	s.Close()
+}
+
+// Send implements node.Transport.
+func (t *Transport) Send(ctx context.Context, to agent.ID, frame []byte) error {
+	if int(to) >= len(t.peers) || to == t.self {
+		return fmt.Errorf("%w: agent %d, allowed: 0 to %d but %d", node.ErrUnreachable, to, len(t.peers)-1, t.self)
+	}
+	code, err := t.send(ctx, t.peers[to], frame)
+	if err == nil {
+		return node.FromCode(code)
+	}
+	if c := ctx.Err(); c != nil {
+		err = errors.Join(c, err)
+	}
+	return fmt.Errorf("%w: agent %d: %w", node.ErrUnreachable, to, err)
+}
+
+func (t *Transport) send(ctx context.Context, id peer.ID, frame []byte) (code byte, err error) {
+	if err := t.connect(ctx, id); err != nil {
+		return 0, err
+	}
+	s, err := t.swarm.NewStream(network.WithNoDial(ctx, "connected above"), id)
+	if err != nil {
+		return 0, err
+	}
+	stop := context.AfterFunc(ctx, func() { s.Reset() })
+	defer stop()
+	if deadline, ok := ctx.Deadline(); ok {
+		s.SetDeadline(deadline)
+	}
+	if err := s.SetProtocol(protocol); err != nil {
+		s.Reset()
+		return 0, err
+	}
+	_, werr := s.Write(frame)
+	if werr == nil {
+		werr = s.CloseWrite()
+	}
+	var answer [1]byte
+	if _, err := io.ReadFull(s, answer[:]); err != nil { // an answer may come although the write was cut short
+		s.Reset()
+		s.Conn().Close() // the next attempt finds out whether the peer is there
+		return 0, errors.Join(werr, err)
+	}
+	s.Close()
+	return answer[0], nil
+}
+
+// connect dials the member's address unless there is a connection.
+func (t *Transport) connect(ctx context.Context, id peer.ID) error {
+	if t.swarm.Connectedness(id) == network.Connected {
+		return nil
+	}
+	at, err := addresses(ctx, t.cfg.Members[t.numbers[id]].Address)
+	if err != nil {
+		return err
+	}
+	t.store.ClearAddrs(id)
+	t.store.AddAddrs(id, at, peerstore.PermanentAddrTTL)
+	t.swarm.Backoff().Clear(id) // the node paces attempts
+	_, err = t.swarm.DialPeer(network.WithDialPeerTimeout(ctx, dialTimeout), id)
+	return err
+}
+
+// Close implements node.Transport.
+func (t *Transport) Close() error {
+	t.mu.Lock()
+	again := t.closed
+	t.closed = true
+	t.mu.Unlock()
+	t.running.Wait()
+	if again {
+		return nil
+	}
+	return errors.Join(t.swarm.Close(), t.rcmgr.Close(), t.store.Close())
+}

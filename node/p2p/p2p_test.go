@@ -1,0 +1,263 @@
+package p2p
+
+import (
+	"context"
+	"crypto/ed25519"
+	"crypto/rand"
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"io"
+	"math/big"
+	"net"
+	"os"
+	"strings"
+	"testing"
+	"time"
+
+	"go.uber.org/goleak"
+
+	"sotto/agent"
+	"sotto/algo"
+	"sotto/node"
+	"sotto/node/nodetest"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// loopback is a network of transports on free ports of this machine.
+type loopback struct {
+	keys    []ed25519.PrivateKey
+	members []Member
+	max     int
+	noise   agent.ID // this member offers nothing but Noise; none for a number that nobody has
+}
+
+func openLoopback(t testing.TB, members, maxPayload int) *loopback {
+	t.Helper()
+	l := &loopback{max: maxPayload, noise: agent.Broadcast}
+	for range members {
+		public, key, err := ed25519.GenerateKey(nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		l.keys = append(l.keys, key)
+		l.members = append(l.members, Member{Key: public, Address: fmt.Sprint("127.0.0.1:", freePort(t))})
+	}
+	return l
+}
+
+func freePort(t testing.TB) int {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	return l.Addr().(*net.TCPAddr).Port
+}
+
+func (l *loopback) Open(t testing.TB, i agent.ID) node.Transport {
+	t.Helper()
+	c := Config{Key: l.keys[i], Members: l.members, MaxPayload: l.max, handshake: time.Second}
+	if i == l.noise {
+		c.security = "noise"
+	}
+	tr, err := New(c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return tr
+}
+
+func TestConformsOnLoopback(t *testing.T) {
+	nodetest.Transport(t, func(t testing.TB, members int) nodetest.Network {
+		return openLoopback(t, members, nodetest.MaxPayload)
+	})
+}
+
+func TestNodesEqualTheSimulatorOnLoopback(t *testing.T) {
+	for _, name := range []string{"dsgd", "dsgt", "dinno"} {
+		t.Run(name, func(t *testing.T) {
+			f, err := algo.New(name, func(any) error { return nil })
+			if err != nil {
+				t.Fatal(err)
+			}
+			nodetest.Equal(t, nodetest.Options{Factory: f}, func(t testing.TB, members int) nodetest.Network {
+				l := openLoopback(t, members, node.MaxPayload(nodetest.Dim))
+				l.noise = 2 // TLS with the others, Noise with this one
+				return l
+			})
+		})
+	}
+}
+
+func send(tr node.Transport, to agent.ID) error {
+	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
+	defer cancel()
+	return tr.Send(ctx, to, node.AppendFrame(nil, &node.Frame{Kind: node.Hello}))
+}
+
+func nobody(t *testing.T) node.Handler {
+	return func(from agent.ID, _ []byte) error {
+		t.Errorf("a frame of agent %d came through", from)
+		return nil
+	}
+}
+
+// TLS 1.3 is used between members that offer it, Noise where one offers nothing else.
+func TestSecurity(t *testing.T) {
+	l := openLoopback(t, 3, 1000)
+	l.noise = 2
+	trs := make([]*Transport, 3)
+	for i := range trs {
+		trs[i] = l.Open(t, agent.ID(i)).(*Transport)
+		defer trs[i].Close()
+		trs[i].Serve(func(agent.ID, []byte) error { return nil })
+	}
+	for _, tc := range []struct {
+		from, to int
+		want     string
+	}{{0, 1, "/tls/1.0.0"}, {0, 2, "/noise"}, {2, 1, "/noise"}} {
+		if err := send(trs[tc.from], agent.ID(tc.to)); err != nil {
+			t.Fatal(err)
+		}
+		for _, c := range trs[tc.from].swarm.ConnsToPeer(trs[tc.from].peers[tc.to]) {
+			if s := c.ConnState(); string(s.Security) != tc.want || s.StreamMultiplexer != "/yamux/1.0.0" || s.Transport != "tcp" {
+				t.Errorf("%d to %d: %+v, want %s", tc.from, tc.to, s, tc.want)
+			}
+		}
+	}
+}
+
+// Whoever lacks a member's key gets no frame in and none out: a stranger that dials, and one that sits at a member's address.
+func TestStrangersAreRefused(t *testing.T) {
+	l := openLoopback(t, 2, 1000)
+	a := l.Open(t, 0)
+	defer a.Close()
+	a.Serve(nobody(t))
+
+	public, key, _ := ed25519.GenerateKey(nil)
+	others := []Member{l.members[0], {Key: public, Address: l.members[1].Address}}
+	stranger, err := New(Config{Key: key, Members: others, MaxPayload: 1000})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer stranger.Close()
+	stranger.Serve(nobody(t))
+	if err := send(stranger, 0); !errors.Is(err, node.ErrUnreachable) {
+		t.Errorf("a stranger sends: %v", err)
+	}
+	if err := send(a, 1); !errors.Is(err, node.ErrUnreachable) {
+		t.Errorf("a frame to a stranger at a member's address: %v", err)
+	}
+	if _, err := New(Config{Key: key, Members: l.members, MaxPayload: 1000}); err == nil {
+		t.Error("a transport opened with a key that is not on the roster")
+	}
+}
+
+// Bytes that are no handshake end their connection, and members still get through.
+func TestPlainTextIsRefused(t *testing.T) {
+	l := openLoopback(t, 2, 1000)
+	a, b := l.Open(t, 0), l.Open(t, 1)
+	defer a.Close()
+	defer b.Close()
+	a.Serve(func(from agent.ID, _ []byte) error { return nil })
+	b.Serve(nobody(t))
+	for _, text := range []string{"GET / HTTP/1.1\r\n\r\n", "\x13/multistream/1.0.0\n\x07/plain\n", strings.Repeat("\xff", 1<<16)} {
+		c, err := net.Dial("tcp", l.members[0].Address)
+		if err != nil {
+			t.Fatal(err)
+		}
+		go io.WriteString(c, text)
+		c.SetReadDeadline(time.Now().Add(30 * time.Second))
+		answer, err := io.ReadAll(io.LimitReader(c, 1<<12))
+		if errors.Is(err, os.ErrDeadlineExceeded) || strings.Contains(string(answer), "/plain") {
+			t.Errorf("%q: answer %q, %v; want the connection to end", text[:5], answer, err)
+		}
+		c.Close()
+	}
+	if err := send(b, 0); err != nil {
+		t.Errorf("a member after strangers: %v", err)
+	}
+}
+
+// A member that moves behind its name is found: names are looked up for every connection. An address that is none fails
+// with the reason.
+func TestAddresses(t *testing.T) {
+	at, err := addresses(context.Background(), "[::1]:4000")
+	if err != nil || len(at) != 1 || at[0].String() != "/ip6/::1/tcp/4000" {
+		t.Errorf("%v, %v", at, err)
+	}
+	at, err = addresses(context.Background(), "localhost:80")
+	if err != nil || len(at) == 0 || !strings.HasSuffix(at[0].String(), "/tcp/80") {
+		t.Errorf("%v, %v", at, err)
+	}
+	for _, bad := range []string{"nowhere", "1.2.3.4:x"} {
+		if _, err := addresses(context.Background(), bad); err == nil {
+			t.Errorf("%s was accepted", bad)
+		}
+	}
+}
+
+// BenchmarkFrame50MB sends frames of 50 MB between two members, for comparison with BenchmarkTLS50MB.
+func BenchmarkFrame50MB(b *testing.B) {
+	const size = 50 << 20
+	l := openLoopback(b, 2, size)
+	x, y := l.Open(b, 0), l.Open(b, 1)
+	defer x.Close()
+	defer y.Close()
+	x.Serve(func(agent.ID, []byte) error { return nil })
+	y.Serve(func(agent.ID, []byte) error { return nil })
+	f := node.AppendFrame(nil, &node.Frame{Kind: node.Messages, Payload: make([]byte, size)})
+	b.SetBytes(size)
+	for b.Loop() {
+		if err := x.Send(context.Background(), 1, f); err != nil {
+			b.Fatal(err)
+		}
+	}
+}
+
+// BenchmarkTLS50MB copies as much over a plain TLS connection.
+func BenchmarkTLS50MB(b *testing.B) {
+	const size = 50 << 20
+	public, key, _ := ed25519.GenerateKey(nil)
+	template := &x509.Certificate{SerialNumber: big.NewInt(1), NotAfter: time.Now().Add(time.Hour)}
+	der, err := x509.CreateCertificate(rand.Reader, template, template, public, key)
+	if err != nil {
+		b.Fatal(err)
+	}
+	l, err := tls.Listen("tcp", "127.0.0.1:0", &tls.Config{Certificates: []tls.Certificate{{Certificate: [][]byte{der}, PrivateKey: key}}})
+	if err != nil {
+		b.Fatal(err)
+	}
+	defer l.Close()
+	go func() {
+		c, err := l.Accept()
+		if err != nil {
+			return
+		}
+		defer c.Close()
+		buf := make([]byte, size)
+		for {
+			if _, err := io.ReadFull(c, buf); err != nil {
+				return
+			}
+			c.Write([]byte{0})
+		}
+	}()
+	c, err := tls.Dial("tcp", l.Addr().String(), &tls.Config{InsecureSkipVerify: true})
+	if err != nil {
+		b.Fatal(err)
+	}
+	defer c.Close()
+	payload, answer := make([]byte, size), make([]byte, 1)
+	b.SetBytes(size)
+	for b.Loop() {
+		c.Write(payload)
+		if _, err := io.ReadFull(c, answer); err != nil {
+			b.Fatal(err)
+		}
+	}
+}
