@@ -17,6 +17,21 @@ type HeartParams struct {
 	Missing string `toml:"missing"`
 }
 
+func (p *HeartParams) check() error {
+	if p.Missing != "drop" && p.Missing != "fill" {
+		return config.Bad("missing", p.Missing, "drop, fill")
+	}
+	return p.validate()
+}
+
+// layout returns the features in use and how a hospital's file is read.
+func (p *HeartParams) layout() ([]feature, CSVOptions) {
+	if p.Missing == "fill" {
+		return heartFeatures, CSVOptions{Missing: []string{"?"}}
+	}
+	return heartFeatures[:10], CSVOptions{Missing: []string{"?"}, Drop: []string{"11", "12", "13"}}
+}
+
 // heartFeatures have clinical ranges as bounds and normal or usual values as fill: 13 columns without the
 // last three features, 18 with them.
 var heartFeatures = []feature{
@@ -46,17 +61,11 @@ func heartDisease(decode func(any) error, src Source) (*Split, error) {
 	if err := decode(&p); err != nil {
 		return nil, err
 	}
-	if err := p.validate(); err != nil {
+	if err := p.check(); err != nil {
 		return nil, err
 	}
-	if p.Missing != "drop" && p.Missing != "fill" {
-		return nil, config.Bad("missing", p.Missing, "drop, fill")
-	}
 	fill := p.Missing == "fill"
-	features, options := heartFeatures, CSVOptions{Missing: []string{"?"}}
-	if !fill {
-		features, options.Drop = features[:10], []string{"11", "12", "13"}
-	}
+	features, options := p.layout()
 	all := &Dataset{Name: "heart-disease", Classes: 2, ClassNames: []string{"healthy", "disease"}, GroupNames: hospitals}
 	st := &store{dir: src.Dir, any: p.AllowAltered}
 	for g, hospital := range hospitals {

@@ -98,12 +98,8 @@ func (p CSVParams) unplaced() CSVParams {
 	return p
 }
 
-func (p *CSVParams) load(path string, sums *[]string) (*Dataset, error) {
-	b, err := userBytes(path)
-	if err != nil {
-		return nil, err
-	}
-	*sums = append(*sums, hexSum(b))
+// options says how the file is written.
+func (p *CSVParams) options() CSVOptions {
 	o := CSVOptions{Header: p.Header, Missing: p.Missing, Drop: p.Drop}
 	o.Delimiter, _ = utf8.DecodeRuneInString(p.Delimiter)
 	for _, c := range []string{p.Label, p.Group} {
@@ -111,7 +107,16 @@ func (p *CSVParams) load(path string, sums *[]string) (*Dataset, error) {
 			o.Text = append(o.Text, c)
 		}
 	}
-	t, err := ReadCSV(bytes.NewReader(b), path, o)
+	return o
+}
+
+func (p *CSVParams) load(path string, sums *[]string) (*Dataset, error) {
+	b, err := userBytes(path)
+	if err != nil {
+		return nil, err
+	}
+	*sums = append(*sums, hexSum(b))
+	t, err := ReadCSV(bytes.NewReader(b), path, p.options())
 	if err != nil {
 		return nil, err
 	}
