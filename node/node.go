@@ -53,6 +53,8 @@ type Config struct {
 	RetryMax    time.Duration // and at last; default 10 s
 	SendTimeout time.Duration // of one attempt; default 1 minute
 	Log         *slog.Logger  // default: none
+	// Spent, when not nil, says what the data have cost so far, for the status. It is called often.
+	Spent func() *Spent
 	// OnRound, when not nil, is called after every completed round, when it is stored. It may call Params and Status.
 	OnRound func(RoundReport)
 }

@@ -1,7 +1,11 @@
 package node
 
 import (
+	"slices"
+	"strings"
 	"time"
+
+	"sotto/config"
 )
 
 // PeerState is what a node knows about a neighbor.
@@ -27,6 +31,16 @@ func (s PeerState) String() string { return peerStates[s] }
 // MarshalText implements encoding.TextMarshaler.
 func (s PeerState) MarshalText() ([]byte, error) { return []byte(s.String()), nil }
 
+// UnmarshalText implements encoding.TextUnmarshaler.
+func (s *PeerState) UnmarshalText(b []byte) error {
+	i := slices.Index(peerStates[:], string(b))
+	if i < 0 {
+		return config.Bad("state", string(b), strings.Join(peerStates[:], ", "))
+	}
+	*s = PeerState(i)
+	return nil
+}
+
 // PeerStatus is one neighbor's.
 type PeerStatus struct {
 	Name  string    `json:"name"`
@@ -44,11 +58,20 @@ type Status struct {
 	Exhausted bool         `json:"exhausted"`
 	Finished  bool         `json:"finished"`
 	Failure   string       `json:"failure,omitempty"`
-	Began     time.Time    `json:"began"`              // of this process
-	Left      Seconds      `json:"seconds_left"`       // expected, from the mean of this process's rounds; 0: not known
-	Counts    Counts       `json:"counts"`             //
+	Began     time.Time    `json:"began"`        // of this process
+	Left      Seconds      `json:"seconds_left"` // expected, from the mean of this process's rounds; 0: not known
+	Counts    Counts       `json:"counts"`
 	Charges   uint64       `json:"last_ledger_record"` // number of the last record of the ledger that is stored
 	Peers     []PeerStatus `json:"peers"`
+	Privacy   *Spent       `json:"privacy,omitempty"` // of the owner's ledger, as Config.Spent gives it
+}
+
+// Spent is what an owner's data have cost so far, over all runs.
+type Spent struct {
+	Epsilon  float64 `json:"epsilon"` // upper bound
+	Delta    float64 `json:"delta"`
+	Lifetime float64 `json:"lifetime_epsilon"`
+	Charges  uint64  `json:"charges"`
 }
 
 // Seconds is a duration that people read.
@@ -56,11 +79,15 @@ type Seconds float64
 
 // Status returns the present state.
 func (n *Node) Status() Status {
+	var spent *Spent
+	if n.cfg.Spent != nil {
+		spent = n.cfg.Spent()
+	}
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	c := &n.check
 	s := Status{Name: n.name(n.cfg.Self), Round: c.Round, Rounds: n.cfg.Rounds, Exhausted: c.Exhausted, Finished: c.Finished,
-		Failure: n.failure, Began: n.began, Counts: c.Counts, Charges: c.Head.Seq}
+		Failure: n.failure, Began: n.began, Counts: c.Counts, Charges: c.Head.Seq, Privacy: spent}
 	if n.completed > 0 {
 		s.Left = Seconds((n.rounds / time.Duration(n.completed) * time.Duration(n.cfg.Rounds-c.Round)).Round(time.Second).Seconds())
 	}

@@ -1,0 +1,342 @@
+package experiment
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"iter"
+	"math"
+	"os"
+	"slices"
+
+	"sotto/agent"
+	"sotto/algo"
+	"sotto/config"
+	"sotto/data"
+	"sotto/model"
+	"sotto/oracle"
+	"sotto/privacy"
+	"sotto/privacy/account"
+	"sotto/privacy/ledger"
+	"sotto/sim"
+	"sotto/tensor"
+	"sotto/topology"
+)
+
+// FileDigest is what a roster names an experiment by: the SHA-256 of the run file's bytes, hexadecimal.
+func FileDigest(b []byte) string {
+	sum := sha256.Sum256(b)
+	return hex.EncodeToString(sum[:])
+}
+
+// Agents returns how many agents the run file asks for.
+func (f *File) Agents() int { return f.topo.Agents }
+
+// GraphFor builds the graph of the run file with a public seed in place of the file's.
+func (f *File) GraphFor(seed uint64) (*topology.Graph, error) {
+	if _, similar := topology.Similarities[f.topo.Graph]; similar {
+		return nil, f.at("topology", config.Bad("graph", f.topo.Graph, config.OneOf(topology.Graphs)+": the graphs of similar agents compare data"))
+	}
+	s, err := topology.Build(topology.Spec{Graph: f.topo.Graph, Weights: f.topo.Weights, Agents: f.topo.Agents, Seed: seed}, f.section("topology"))
+	if err != nil {
+		return nil, f.at("topology", err)
+	}
+	return s.At(0)
+}
+
+// OwnerOptions say which agent of an experiment an owner is, and with which data.
+type OwnerOptions struct {
+	Self  agent.ID
+	Data  string          // the owner's file
+	Graph *topology.Graph // of the signed roster
+	Seed  uint64          // public, in place of the run file's: of the initial model and of the records held out for tests
+}
+
+// Owner is one agent of an experiment with an owner's own data: what a daemon runs. Its gate draws secret keys. Only its
+// Gate reads the training records; what Accuracy and Alone return is private and stays with the owner.
+type Owner struct {
+	e       *Experiment
+	self    agent.ID
+	records [][]byte
+	noise   string
+	tests   *model.Batch
+}
+
+// Owner builds the part of agent opt.Self. Runs without noise, with switches of [replication], and asynchronous algorithms are
+// refused.
+func (f *File) Owner(opt OwnerOptions) (*Owner, error) {
+	if err := f.ownable(); err != nil {
+		return nil, err
+	}
+	if opt.Graph.Agents() != f.topo.Agents {
+		return nil, f.at("topology", config.Bad("agents", f.topo.Agents, fmt.Sprintf("%d, the members of the roster", opt.Graph.Agents())))
+	}
+	f.root.Seed = opt.Seed
+	own, err := data.LoadOwn(f.data.Dataset, opt.Data, opt.Seed, f.section("data"))
+	if err != nil {
+		return nil, f.at("data", err)
+	}
+	e := &Experiment{file: f, split: own.Split, schedule: topology.Static(opt.Graph)}
+	if e.factory, err = algo.New(f.alg.Name, f.section("algorithm")); err != nil {
+		return nil, f.at("algorithm", err)
+	}
+	rows := make([]int32, own.Split.Train.Len())
+	for i := range rows {
+		rows[i] = int32(i)
+	}
+	e.parts = [][]int32{rows}
+	if err := e.ownModel(); err != nil {
+		return nil, err
+	}
+	o := &Owner{e: e, self: opt.Self, records: own.Records, tests: batchOf(e.split.Test)}
+	if o.noise = f.priv.Noise; o.noise == "" {
+		o.noise = "fast"
+		if _, ok := e.model.(model.GridModel); ok {
+			o.noise = "exact" // nobody waits for a daemon: its noise is the one that rests on fewer assumptions
+		}
+	}
+	f.priv.Noise = o.noise
+	if err := e.planPrivacy(); err != nil {
+		return nil, f.at("privacy", err)
+	}
+	return o, nil
+}
+
+// ownable refuses what a daemon does not run.
+func (f *File) ownable() error {
+	switch {
+	case f.pacing != algo.Rounds || f.alg.Name == "central":
+		return f.at("algorithm", config.Bad("name", f.alg.Name, "an algorithm of synchronous rounds among agents"))
+	case f.priv.Mechanism != "gaussian":
+		return fmt.Errorf("%w: %w", privacy.ErrRefused, f.at("privacy", config.Bad("mechanism", f.priv.Mechanism, "gaussian: a daemon releases nothing without noise")))
+	case f.repl != (replicationParams{}):
+		return fmt.Errorf("%w: %w", privacy.ErrRefused, f.at("replication", config.Bad("replication", f.repl.switches(), "nothing: a daemon does not do what is not sound")))
+	case f.data.Partition != "natural":
+		return f.at("data", config.Bad("partition", f.data.Partition, "natural: every owner holds its own records"))
+	case f.eval.Validation != 0 || f.eval.Score != "":
+		return f.at("evaluate", config.Bad("validation", f.eval.Validation, "0, and no score: they are for simulations"))
+	case f.flts != sim.DefaultFaults():
+		return f.at("faults", config.Bad("faults", "faults to inject", "no section [faults]: a network has its own"))
+	case len(f.priv.IUnderstand) > 0:
+		return fmt.Errorf("%w: %w", privacy.ErrRefused, f.at("privacy", config.Bad("i_understand", f.priv.IUnderstand, "nothing: an owner's policy has no overrides")))
+	}
+	return nil
+}
+
+// ownModel builds model and initial parameters, which are the same for all members.
+func (e *Experiment) ownModel() error {
+	f := e.file
+	var err error
+	if e.model, err = model.New(f.mod.Name, e.shape(), f.section("model")); err != nil {
+		return f.at("model", err)
+	}
+	if err := f.data.Augmentation.Validate(e.split.Train.Shape, e.model); err != nil {
+		return f.at("data", err)
+	}
+	if p := f.mod.Precision; p != "" {
+		if e.model, err = model.WithPrecision(e.model, p); err != nil {
+			return f.at("model", err)
+		}
+	}
+	if _, err := f.GraphFor(0); err != nil { // its keys are known now
+		return err
+	}
+	if err := f.doc.finish(); err != nil {
+		return err
+	}
+	if err := e.analyze(); err != nil {
+		return f.at("topology", err)
+	}
+	if err := e.initialise(); err != nil {
+		return f.at("model", err)
+	}
+	if f.mod.TrainLayers != 0 {
+		return e.trainHead()
+	}
+	return nil
+}
+
+// Facts are what an owner's policy is asked about, and what a plan shows. All of it is public.
+type Facts struct {
+	Algorithm  string
+	Dataset    string
+	Rounds     uint64
+	Dim        int
+	Records    int // for training; the adjacencies of owners' runs make it public, 0 where it is not
+	Batch      float64
+	Rate       float64
+	Queries    int // charges of the whole run
+	Noise      float64
+	NoiseKind  string
+	Event      account.Event // of one answer
+	Adjacency  account.Adjacency
+	Unit       account.Unit
+	Delta      float64
+	Target     float64 // epsilon that the run may spend; 0: no limit but the policy's
+	Provenance privacy.Provenance
+	Warnings   []string
+}
+
+// Facts returns what is planned.
+func (o *Owner) Facts() (Facts, error) {
+	f, p := o.e.file, &o.e.plans[0]
+	m, err := o.e.mechanism(p.noiseMultiplier)
+	if err != nil {
+		return Facts{}, f.at("privacy", err)
+	}
+	return Facts{Algorithm: f.alg.Name, Dataset: f.data.Dataset, Rounds: f.steps, Dim: o.e.model.Dim(), Records: p.records, Batch: p.batch,
+		Rate: p.rate, Queries: p.queries, Noise: p.noiseMultiplier, NoiseKind: o.noise, Event: p.event, Adjacency: f.priv.adjacency,
+		Unit: account.Record(), Delta: f.priv.TargetDelta, Target: f.priv.TargetEpsilon, Provenance: m.Provenance(), Warnings: o.e.warnings}, nil
+}
+
+// Epsilon returns what a whole run costs by the run file's accountant, at its delta.
+func (o *Owner) Epsilon() (account.Interval, error) {
+	f, p := o.e.file, &o.e.plans[0]
+	acc, err := account.New(f.priv.Accountant, f.priv.adjacency, account.Record())
+	if err == nil {
+		err = acc.Compose(p.event, p.queries)
+	}
+	if err != nil {
+		return account.Interval{}, err
+	}
+	return acc.Epsilon(f.priv.TargetDelta)
+}
+
+// Records yields the raw lines of the owner's file, for ledger.NewFingerprint.
+func (o *Owner) Records() iter.Seq[[]byte] { return slices.Values(o.records) }
+
+// Algorithm makes the owner's agent.
+func (o *Owner) Algorithm() (agent.Algorithm, error) {
+	a, err := o.e.factory(o.env(o.self, o.e.file.topo.Agents))
+	return a, o.e.file.at("algorithm", err)
+}
+
+func (o *Owner) env(self agent.ID, agents int) agent.Env {
+	return agent.Env{Self: self, Agents: agents, Dim: o.e.model.Dim(), Records: o.e.plans[0].records, Rounds: o.e.file.steps, Init: o.e.init, Rho: o.e.rho()}
+}
+
+// Gate makes the gate over the owner's records, with secret keys. The ledger is the owner's durable one; run names this
+// experiment in its records, so that the run's own limit, target_epsilon, counts over restarts.
+func (o *Owner) Gate(l *ledger.File, run string) (*privacy.Gate, error) {
+	p := &o.e.plans[0]
+	m, err := o.e.mechanism(p.noiseMultiplier)
+	if err != nil {
+		return nil, o.e.file.at("privacy", err)
+	}
+	grad, err := o.gradient()
+	if err != nil {
+		return nil, err
+	}
+	limited := &runLedger{File: l, left: math.MaxInt}
+	if p.limited {
+		limited.left = p.limit
+		for r, err := range l.Records() {
+			if err != nil {
+				return nil, err
+			}
+			if r.Kind == ledger.Charge && r.Run == run {
+				limited.left -= int(r.Count)
+			}
+		}
+	}
+	return privacy.NewGate(limited, m, map[string]privacy.Oracle{"grad": grad}), nil
+}
+
+func (o *Owner) gradient() (*oracle.Gradient, error) {
+	f, p := o.e.file, &o.e.plans[0]
+	g := &oracle.Gradient{Model: o.e.model, Records: oracle.Records{Data: o.e.split.Train, Index: o.e.parts[0]},
+		Rate: p.rate, ExpectedBatch: p.batch, Clip: f.priv.MaxGradNorm, Adjacency: f.priv.adjacency, Unit: account.Record(),
+		Pool: oracle.NewSplitPool(1), Exact: o.noise == "exact", Augment: f.data.Augmentation}
+	return g, g.Validate()
+}
+
+// runLedger admits no more than one run may charge.
+type runLedger struct {
+	*ledger.File
+	left int
+}
+
+// Charge implements ledger.Ledger.
+func (r *runLedger) Charge(ev account.Event) (uint64, error) {
+	if r.left <= 0 {
+		return 0, fmt.Errorf("%w: the run's target_epsilon", account.ErrExhausted)
+	}
+	seq, err := r.File.Charge(ev)
+	if err == nil {
+		r.left--
+	}
+	return seq, err
+}
+
+// Accuracy returns the share of the owner's test records that a model gets right, or for regression its loss. It is a statistic of
+// private records: it is shown to the owner and sent to nobody.
+func (o *Owner) Accuracy(theta tensor.Vec) (value float64, metric string) {
+	ev := model.Evaluate(o.e.model, theta, o.tests, new(model.Workspace))
+	if !o.e.classifies() {
+		return ev.Loss, "loss"
+	}
+	return float64(ev.Correct) / float64(max(1, ev.Samples)), "accuracy"
+}
+
+// TestRecords returns how many records Accuracy counts.
+func (o *Owner) TestRecords() int { return o.tests.X.Rows }
+
+// Alone trains a model on the owner's own records, without noise, and returns what Accuracy says about it. Nothing leaves: it
+// is what taking part has to be compared with.
+func (o *Owner) Alone() (value float64, err error) {
+	f := o.e.file
+	factory, err := algo.New("local", f.section("algorithm"))
+	if err != nil {
+		return 0, f.at("algorithm", err)
+	}
+	a, err := factory(o.env(0, 1))
+	if err != nil {
+		return 0, err
+	}
+	g, err := o.gradient()
+	if err != nil {
+		return 0, err
+	}
+	m, err := privacy.NewMechanism("sealed", 0)
+	if err != nil {
+		return 0, err
+	}
+	g.Exact = false
+	gate := privacy.NewSimulatedGate(ledger.NewMemory(nil), m, map[string]privacy.Oracle{"grad": g}, f.root.Seed, 0)
+	in, out, answer := agent.Input{}, agent.Output{}, make(tensor.Vec, o.e.model.Dim())
+	view := &agent.View{SelfWeight: 1}
+	for k := range f.steps {
+		in = agent.Input{Kind: agent.Round, Round: k, View: view}
+		for {
+			out.Reset()
+			if err := a.Step(&in, &out); err != nil {
+				return 0, err
+			}
+			if out.Query == nil {
+				break
+			}
+			if err := gate.Answer(out.Query, answer); err != nil {
+				return 0, err
+			}
+			in.Kind, in.Answer = agent.Answer, answer
+		}
+	}
+	value, _ = o.Accuracy(a.Params())
+	return value, nil
+}
+
+// EncodeModel returns a model as a safetensors file.
+func (o *Owner) EncodeModel(theta tensor.Vec, run string) ([]byte, error) {
+	meta := map[string]string{"run": run, "engine": EngineVersion, "model": o.e.file.mod.Name, "noise": o.noise, "samples": formatShape(o.e.sampleShape())}
+	return model.EncodeSafetensors(meta, []model.NamedVec{{Name: fmt.Sprintf("agent.%d", o.self), Vec: o.e.wholeParams(theta)}})
+}
+
+// ReadBytes is Parse on the file at path, together with its bytes, which FileDigest takes.
+func ReadBytes(path string) (*File, []byte, error) {
+	b, err := os.ReadFile(path)
+	if err != nil {
+		return nil, nil, err
+	}
+	f, err := Parse(path, b, nil)
+	return f, b, err
+}

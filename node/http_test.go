@@ -1,0 +1,72 @@
+package node
+
+import (
+	"encoding/json"
+	"errors"
+	"io"
+	"net/http"
+	"strings"
+	"sync"
+	"testing"
+
+	"sotto/config"
+)
+
+func TestHTTP(t *testing.T) {
+	for _, address := range []string{"0.0.0.0:0", ":0", "192.0.2.1:80", "example.org:80", "x"} {
+		var bad *config.Error
+		if _, err := ListenLocal(address); !errors.As(err, &bad) {
+			t.Errorf("%s: %v, want a refusal: it is not loopback", address, err)
+		}
+	}
+	l, err := ListenLocal("127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var mu sync.Mutex
+	s := Status{Name: "a", Round: 3, Rounds: 9, Exhausted: true, Counts: Counts{Missing: 4}, Privacy: &Spent{Epsilon: 1.5, Lifetime: 2, Charges: 3},
+		Peers: []PeerStatus{{Name: "b", State: Late, Round: 2}}}
+	done := make(chan error)
+	go func() {
+		done <- Serve(l, func() Status {
+			mu.Lock()
+			defer mu.Unlock()
+			return s
+		})
+	}()
+	get := func(path string) (int, string) {
+		r, err := http.Get("http://" + l.Addr().String() + path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer r.Body.Close()
+		b, _ := io.ReadAll(r.Body)
+		return r.StatusCode, string(b)
+	}
+	code, body := get("/status")
+	var back Status
+	if err := json.Unmarshal([]byte(body), &back); err != nil || code != 200 || back.Round != 3 || back.Peers[0].State != Late || back.Privacy.Epsilon != 1.5 {
+		t.Errorf("status %d %s, %v", code, body, err)
+	}
+	_, body = get("/metrics")
+	for _, line := range []string{"sotto_round 3", "sotto_exhausted 1", "sotto_missing_frames_total 4", "sotto_epsilon 1.5", "sotto_epsilon_lifetime 2", `sotto_peer_state{peer="b",state="late"} 1`} {
+		if !strings.Contains(body, line+"\n") {
+			t.Errorf("metrics lack %q:\n%s", line, body)
+		}
+	}
+	if code, _ := get("/healthz"); code != 200 {
+		t.Errorf("health %d", code)
+	}
+	mu.Lock()
+	s.Failure = "no space left on device"
+	mu.Unlock()
+	if code, body := get("/healthz"); code != 503 || !strings.Contains(body, "no space") {
+		t.Errorf("health %d %q after a failure", code, body)
+	}
+	if code, _ := get("/params"); code != 404 {
+		t.Errorf("an unknown path gives %d", code)
+	}
+	l.Close()
+	<-done
+	http.DefaultClient.CloseIdleConnections()
+}
