@@ -67,7 +67,7 @@ var (
 	}
 	epsilonDesc  = desc("sotto_epsilon", "Epsilon charged to the data over all runs, upper bound.")
 	lifetimeDesc = desc("sotto_epsilon_lifetime", "Epsilon that the owner allows over the life of the data.")
-	chargesDesc  = desc("sotto_charges_total", "Charges to the data over all runs.")
+	recordsDesc  = desc("sotto_ledger_records_total", "Records of the owner's ledger, over all runs.")
 )
 
 func desc(name, help string) *prometheus.Desc { return prometheus.NewDesc(name, help, nil, nil) }
@@ -84,7 +84,7 @@ func (c collector) Collect(ch chan<- prometheus.Metric) {
 	if p := s.Privacy; p != nil {
 		ch <- prometheus.MustNewConstMetric(epsilonDesc, prometheus.GaugeValue, p.Epsilon)
 		ch <- prometheus.MustNewConstMetric(lifetimeDesc, prometheus.GaugeValue, p.Lifetime)
-		ch <- prometheus.MustNewConstMetric(chargesDesc, prometheus.CounterValue, float64(p.Charges))
+		ch <- prometheus.MustNewConstMetric(recordsDesc, prometheus.CounterValue, float64(p.Records))
 	}
 	for _, p := range s.Peers {
 		ch <- prometheus.MustNewConstMetric(peerDesc, prometheus.GaugeValue, 1, p.Name, p.State.String())

@@ -12,6 +12,7 @@ import (
 	"math"
 	"net"
 	"os"
+	"path/filepath"
 	"regexp"
 	"slices"
 	"strconv"
@@ -39,6 +40,7 @@ const (
 type Roster struct {
 	Version    int    `toml:"version" json:"version"`
 	Experiment string `toml:"experiment" json:"experiment"` // SHA-256 of the run file, hexadecimal
+	RunFile    string `toml:"run_file" json:"run_file"`     // its name, for people and as a default: the digest is what counts
 	Graph      string `toml:"graph" json:"graph"`           // what the weights were made from, for people: they are what counts
 	// Size is the number of members that the experiment has.
 	Size    int      `toml:"size" json:"size"`
@@ -130,6 +132,8 @@ func (r *Roster) validate() error {
 	switch {
 	case r.Version != rosterVersion:
 		return config.Bad("version", r.Version, fmt.Sprint(rosterVersion))
+	case r.RunFile != filepath.Base(r.RunFile):
+		return config.Bad("run_file", r.RunFile, "the name of a file, without a folder")
 	case r.Size < 1 || r.Size > MaxMembers:
 		return config.Bad("size", r.Size, fmt.Sprintf("1 to %d", MaxMembers))
 	case len(r.Members) > r.Size:
@@ -187,10 +191,10 @@ func checkAddress(s string) error {
 	return nil
 }
 
-// NewRoster makes a roster without members for the run file with the given bytes.
-func NewRoster(runFile []byte, size int) (*Roster, error) {
+// NewRoster makes a roster without members for the run file with the given name and bytes.
+func NewRoster(name string, runFile []byte, size int) (*Roster, error) {
 	sum := sha256.Sum256(runFile)
-	r := &Roster{Version: rosterVersion, Experiment: hex.EncodeToString(sum[:]), Size: size}
+	r := &Roster{Version: rosterVersion, Experiment: hex.EncodeToString(sum[:]), RunFile: name, Size: size}
 	return r, r.validate()
 }
 

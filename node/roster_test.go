@@ -51,7 +51,7 @@ func TestKeyFile(t *testing.T) {
 // members makes a complete roster on a ring, and the members' keys.
 func members(t testing.TB, n int) (*Roster, []ed25519.PrivateKey) {
 	t.Helper()
-	r, err := NewRoster([]byte("rounds = 3\n"), n)
+	r, err := NewRoster("run.toml", []byte("rounds = 3\n"), n)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -127,11 +127,11 @@ func TestRosterIsSignedByAll(t *testing.T) {
 
 // The digest from its definition: the canonical JSON is written out here.
 func TestRosterDigest(t *testing.T) {
-	r := &Roster{Version: 1, Experiment: strings.Repeat("ab", 32), Graph: "path", Size: 2, Members: []Member{
+	r := &Roster{Version: 1, Experiment: strings.Repeat("ab", 32), RunFile: "x.toml", Graph: "path", Size: 2, Members: []Member{
 		{Name: "a", ID: strings.Repeat("01", 32), Address: "a:1", SelfWeight: .5, Weights: map[string]float64{"b": .5}, Signature: "x"},
 		{Name: "b", ID: strings.Repeat("02", 32), Address: "b:2", SelfWeight: .5, Weights: map[string]float64{"a": .5}},
 	}}
-	text := `{"version":1,"experiment":"` + strings.Repeat("ab", 32) + `","graph":"path","size":2,"members":[` +
+	text := `{"version":1,"experiment":"` + strings.Repeat("ab", 32) + `","run_file":"x.toml","graph":"path","size":2,"members":[` +
 		`{"name":"a","id":"` + strings.Repeat("01", 32) + `","address":"a:1","self_weight":0.5,"weights":{"b":0.5}},` +
 		`{"name":"b","id":"` + strings.Repeat("02", 32) + `","address":"b:2","self_weight":0.5,"weights":{"a":0.5}}]}`
 	if want := sha256.Sum256([]byte(text)); r.Digest() != want {
@@ -151,6 +151,7 @@ func TestBadRostersAreRefused(t *testing.T) {
 		"not TOML":    {"= =", "roster.toml:1"},
 		"version":     {strings.Replace(text, "version = 1", "version = 2", 1), "found 2, allowed: 1"},
 		"experiment":  {strings.Replace(text, good.Experiment, "zz", 1), "experiment: found \"zz\""},
+		"run file":    {strings.Replace(text, "run_file = 'run.toml'", "run_file = '../run.toml'", 1), "run_file"},
 		"size":        {strings.Replace(text, "size = 3", "size = 2", 1), "found 3, allowed: at most 2"},
 		"id":          {strings.Replace(text, good.Members[1].ID, "1234", 1), "member[1].id"},
 		"same id":     {strings.Replace(text, good.Members[1].ID, good.Members[0].ID, 1), "no other member"},

@@ -71,7 +71,7 @@ type Spent struct {
 	Epsilon  float64 `json:"epsilon"` // upper bound
 	Delta    float64 `json:"delta"`
 	Lifetime float64 `json:"lifetime_epsilon"`
-	Charges  uint64  `json:"charges"`
+	Records  uint64  `json:"ledger_records"`
 }
 
 // Seconds is a duration that people read.

@@ -16,6 +16,7 @@ import (
 
 	"sotto/config"
 	"sotto/data"
+	"sotto/node"
 	"sotto/privacy"
 	"sotto/privacy/account"
 	"sotto/privacy/ledger"
@@ -64,7 +65,7 @@ func exitCode(err error) int {
 		return exitDone
 	case isAny(err, privacy.ErrRefused, account.ErrUnsupported, account.ErrInfeasible, account.ErrDeltaTooSmall, account.ErrExhausted):
 		return exitPrivacy
-	case isAny(err, ledger.ErrCorrupt, ledger.ErrVersion, ledger.ErrDataset, ledger.ErrRollback, ledger.ErrKey, ledger.ErrClaim, ledger.ErrPoisoned, ledger.ErrDurability):
+	case isAny(err, ledger.ErrCorrupt, ledger.ErrVersion, ledger.ErrDataset, ledger.ErrRollback, ledger.ErrKey, ledger.ErrClaim, ledger.ErrPoisoned, ledger.ErrDurability, node.ErrUnsigned):
 		return exitPrivacy
 	case isAny(err, data.ErrMissing, data.ErrAltered):
 		return exitData
@@ -93,7 +94,7 @@ func newRoot() *cobra.Command {
 		RunE:          func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
 	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return usageError{err} })
-	root.AddCommand(newRun(), newSweep(), newTune(), newReport(), newReproduce(), newExport(), newData(), newTopology(), newAccount(), newLedger(), newBench(), newDoctor(), newVersion())
+	root.AddCommand(newRun(), newSweep(), newTune(), newReport(), newReproduce(), newExport(), newData(), newTopology(), newAccount(), newLedger(), newKeygen(), newRoster(), newNode(), newStatus(), newBench(), newDoctor(), newVersion())
 	return root
 }
 

@@ -1,0 +1,324 @@
+package main
+
+import (
+	"context"
+	"crypto/ed25519"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"sync"
+	"text/tabwriter"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"sotto/agent"
+	"sotto/config"
+	"sotto/experiment"
+	"sotto/node"
+	"sotto/node/p2p"
+	"sotto/privacy/ledger"
+)
+
+type nodeFlags struct {
+	rosterFlags
+	key, data, policy, state string
+	listen, http             string
+	missing                  string
+	deadline, linger, send   time.Duration
+	iUnderstand              []string
+	alone, check, quiet      bool
+}
+
+// overrideVolatile accepts a file system that may lose what was synced; the ledger records it.
+const overrideVolatile = "volatile"
+
+func newNode() *cobra.Command {
+	var f nodeFlags
+	c := &cobra.Command{
+		Use:   "node --key FILE --data FILE --policy FILE --state DIR",
+		Short: "Take part in an experiment as one member of a signed roster, with your own data, key and ledger",
+		Long: `Take part in an experiment as one member of a signed roster, with your own data, key and ledger.
+
+What the policy does not allow is refused. Every answer of the data is charged to the owner's durable ledger before it is
+computed. A node that was stopped, killed or cut off goes on from its state directory when it is started again.`,
+		Example: `  sotto node --roster roster.toml --key hospital-a.key --data a.csv --policy policy.toml --state state --check
+  sotto node --roster roster.toml --key hospital-a.key --data a.csv --policy policy.toml --state state --http 127.0.0.1:7070`,
+		Args: noArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error { return f.run(cmd) },
+	}
+	f.registerBoth(c)
+	fl := c.Flags()
+	fl.StringVar(&f.key, "key", "", "the member's key file")
+	fl.StringVar(&f.data, "data", "", "the owner's records")
+	fl.StringVar(&f.policy, "policy", "", "what the owner allows")
+	fl.StringVar(&f.state, "state", "", "directory of this run's state and results, on a local disk")
+	fl.StringVar(&f.listen, "listen", "", "host:port to listen on; default: the member's address of the roster")
+	fl.StringVar(&f.http, "http", "", "loopback host:port for /status, /metrics and /healthz; default: none")
+	fl.StringVar(&f.missing, "missing", node.Wait, "peers that miss a round's deadline: wait for them, or proceed with their weight on self")
+	fl.DurationVar(&f.deadline, "deadline", time.Minute, "of a round")
+	fl.DurationVar(&f.linger, "linger", 10*time.Minute, "how long to serve slower neighbors after the last round")
+	fl.DurationVar(&f.send, "send-timeout", time.Minute, "of one attempt to send; raise it for large models on slow links")
+	fl.StringSliceVar(&f.iUnderstand, "i-understand", nil, "override a refusal, recorded in the ledger: volatile (a file system that may lose what was synced)")
+	fl.BoolVar(&f.alone, "alone", false, "at the end, also train on the own records alone, without noise, to compare; nothing of it leaves")
+	fl.BoolVar(&f.check, "check", false, "say what would happen and what it would cost, and stop; nothing leaves")
+	fl.BoolVar(&f.quiet, "quiet", false, "log warnings and errors only")
+	return c
+}
+
+func (f *nodeFlags) validate() error {
+	for _, p := range []struct{ name, value string }{{"key", f.key}, {"data", f.data}, {"policy", f.policy}, {"state", f.state}} {
+		if p.value == "" {
+			return usageError{fmt.Errorf("--%s: found nothing, allowed: a path", p.name)}
+		}
+	}
+	for _, o := range f.iUnderstand {
+		if o != overrideVolatile {
+			return usageError{fmt.Errorf("--i-understand: found %q, allowed: %s", o, overrideVolatile)}
+		}
+	}
+	return nil
+}
+
+func (f *nodeFlags) volatile() bool { return len(f.iUnderstand) > 0 }
+
+// peer is a member's node with all that belongs to it.
+type peer struct {
+	f      *nodeFlags
+	log    *slog.Logger
+	roster *node.Roster
+	self   agent.ID
+	key    ed25519.PrivateKey
+	owner  *experiment.Owner
+	facts  experiment.Facts
+	budget node.DatasetPolicy
+	policy *node.Policy
+	config node.Config
+	ledger *ledger.File
+	store  *node.Store
+
+	mu    sync.Mutex
+	spent *node.Spent
+	asked time.Time
+}
+
+func (f *nodeFlags) run(cmd *cobra.Command) error {
+	if err := f.validate(); err != nil {
+		return err
+	}
+	p, err := f.load(cmd.ErrOrStderr())
+	if err != nil {
+		return err
+	}
+	if f.check {
+		return p.plan(cmd.OutOrStdout())
+	}
+	for _, w := range p.facts.Warnings {
+		p.log.Warn(w)
+	}
+	return p.takePart(cmd.Context(), cmd.OutOrStdout())
+}
+
+// load reads and checks everything that the owner was asked for, and asks the policy.
+func (f *nodeFlags) load(stderr io.Writer) (*peer, error) {
+	level := slog.LevelInfo
+	if f.quiet {
+		level = slog.LevelWarn
+	}
+	p := &peer{f: f, log: slog.New(slog.NewTextHandler(stderr, &slog.HandlerOptions{Level: level}))}
+	var err error
+	var file *experiment.File
+	if p.roster, file, err = f.read(); err != nil {
+		return nil, err
+	}
+	if err := p.roster.Verify(); err != nil {
+		return nil, fmt.Errorf("%s: %w", f.roster, err)
+	}
+	graph, err := checkGraph(p.roster, file)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", f.roster, err)
+	}
+	if p.key, err = node.ReadKey(f.key); err != nil {
+		return nil, err
+	}
+	own := p.key.Public().(ed25519.PublicKey)
+	if p.self, err = p.roster.Find(own); err != nil {
+		return nil, fmt.Errorf("%s: %w", f.roster, err)
+	}
+	if p.policy, err = node.ReadPolicy(f.policy); err != nil {
+		return nil, err
+	}
+	if p.owner, err = file.Owner(experiment.OwnerOptions{Self: p.self, Data: f.data, Graph: graph, Seed: p.roster.Seed()}); err != nil {
+		return nil, err
+	}
+	if p.facts, err = p.owner.Facts(); err != nil {
+		return nil, err
+	}
+	p.budget, err = p.policy.Allow(node.Request{Algorithm: p.facts.Algorithm, Dataset: p.facts.Dataset, Batch: p.facts.Batch, Members: p.roster.Keys(),
+		Self: own, Provenance: p.facts.Provenance, Event: p.facts.Event})
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", f.policy, err)
+	}
+	p.config = node.Config{Self: p.self, Run: p.roster.Digest(), Names: p.roster.Names(), Graph: graph, Rounds: p.facts.Rounds, Dim: p.facts.Dim,
+		Missing: f.missing, Deadline: f.deadline, Linger: f.linger, SendTimeout: f.send, Log: p.log, Spent: p.spending}
+	p.config.Algorithm, err = p.owner.Algorithm()
+	return p, err
+}
+
+// plan says what taking part would cost.
+func (p *peer) plan(w io.Writer) error {
+	t := tabwriter.NewWriter(w, 0, 4, 2, ' ', 0)
+	row := func(what, format string, args ...any) { fmt.Fprintf(t, "%s\t%s\n", what, fmt.Sprintf(format, args...)) }
+	x := &p.facts
+	eps, err := p.owner.Epsilon()
+	if err != nil {
+		return err
+	}
+	row("member", "%s, number %d of %d", p.roster.Members[p.self].Name, p.self, p.roster.Size)
+	row("experiment", "%s on %s, %d rounds, %d parameters", x.Algorithm, x.Dataset, x.Rounds, x.Dim)
+	row("hears", "%d members on graph %s", p.config.Graph.Degree(p.self), p.roster.Graph)
+	row("batches", "%.4g records expected, each drawn with probability %.4g", x.Batch, x.Rate)
+	row("noise", "%s, multiplier %.6g; deviation of the mean gradient %.3g of the clip norm in each parameter", x.NoiseKind, x.Noise, x.Noise/x.Batch)
+	row("cost", "%d charges, epsilon %s at delta %g (%v, %v)", x.Queries, epsilonText(eps.Upper), x.Delta, x.Adjacency, x.Unit)
+	row("budget", "epsilon %g at delta %g over the life of %s, by the policy", p.budget.LifetimeEpsilon, p.budget.LifetimeDelta, p.budget.Name)
+	row("test records", "%d", p.owner.TestRecords())
+	for _, w := range x.Warnings {
+		row("warning", "%s", w)
+	}
+	return t.Flush()
+}
+
+// takePart opens state, ledger and network, and runs the node.
+func (p *peer) takePart(ctx context.Context, w io.Writer) (err error) {
+	fsys := ledger.OS{AllowVolatile: p.f.volatile()}
+	if p.store, err = node.OpenStore(p.f.state, fsys); err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, p.store.Close()) }()
+	if err := p.openLedger(fsys); err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, p.ledger.Close()) }()
+	gate, err := p.owner.Gate(p.ledger, p.run())
+	if err != nil {
+		return err
+	}
+	p.config.Gate, p.config.Head, p.config.Store, p.config.OnRound = gate, p.ledger.Head, p.store, p.record
+	if p.config.Transport, err = p.network(); err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, p.config.Transport.Close()) }()
+	n, err := node.New(p.config)
+	if err != nil {
+		return err
+	}
+	done, err := p.report(n)
+	if err != nil {
+		return err
+	}
+	err = n.Run(ctx)
+	done()
+	if ctx.Err() != nil && errors.Is(err, ctx.Err()) {
+		s := n.Status()
+		_, err = fmt.Fprintf(w, "stopped after round %d of %d; start it again to go on\n", s.Round, s.Rounds)
+		return err
+	}
+	if err != nil {
+		return err
+	}
+	return p.finish(n, w)
+}
+
+// run names this experiment in the ledger.
+func (p *peer) run() string { return fmt.Sprintf("%x", p.config.Run[:16]) }
+
+// openLedger opens the ledger of the data set, in the folder that the policy names.
+func (p *peer) openLedger(fsys ledger.OS) error {
+	check, err := p.store.Load()
+	if err != nil {
+		return err
+	}
+	o := ledger.Options{Key: p.key, Run: p.run(), Agent: p.roster.Members[p.self].Name, FS: fsys}
+	if check != nil {
+		o.KnownSeq, o.KnownHead = check.Head.Seq, check.Head
+	}
+	if err := fsys.MkdirAll(p.policy.Ledger); err != nil {
+		return err
+	}
+	secret, err := ownerSecret(filepath.Join(p.policy.Ledger, ".secret"))
+	if err != nil {
+		return err
+	}
+	print, err := ledger.NewFingerprint(secret, p.owner.Records())
+	if err != nil {
+		return err
+	}
+	b := p.budget
+	g := ledger.Genesis{Adjacency: p.facts.Adjacency, Unit: p.facts.Unit, MinRecords: b.MinRecords}
+	g.Budget.Epsilon, g.Budget.Delta = b.LifetimeEpsilon, b.LifetimeDelta
+	if p.ledger, err = ledger.OpenFor(p.policy.Ledger, print, g, o); err != nil {
+		return err
+	}
+	if have := p.ledger.Genesis().Budget; have != g.Budget {
+		p.log.Warn("the ledger of these data keeps the budget that it was made with", "epsilon", have.Epsilon, "delta", have.Delta)
+	}
+	if p.f.volatile() {
+		return p.ledger.Override("state or ledger may be on a file system that loses what was synced")
+	}
+	return nil
+}
+
+// ownerSecret reads the secret that records are digested with, or makes it. It stays with the ledgers for as long as they live.
+func ownerSecret(path string) ([]byte, error) {
+	b, err := os.ReadFile(path)
+	if !errors.Is(err, fs.ErrNotExist) {
+		if err == nil && len(b) != 32 {
+			err = &config.Error{File: path, Found: fmt.Sprintf("%d bytes", len(b)), Allowed: "32"}
+		}
+		return b, err
+	}
+	b = make([]byte, 32)
+	rand.Read(b) // never fails
+	w, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+	if err != nil {
+		return nil, err
+	}
+	_, err = w.Write(b)
+	if err == nil {
+		err = w.Sync()
+	}
+	if err = errors.Join(err, w.Close()); err != nil {
+		return nil, err
+	}
+	return b, ledger.OS{}.SyncDir(filepath.Dir(path))
+}
+
+func (p *peer) network() (node.Transport, error) {
+	c := p2p.Config{Key: p.key, Listen: p.f.listen, MaxPayload: node.MaxPayload(p.facts.Dim), Log: p.log}
+	for i, key := range p.roster.Keys() {
+		c.Members = append(c.Members, p2p.Member{Key: key, Address: p.roster.Members[i].Address})
+	}
+	return p2p.New(c)
+}
+
+// spending is what the data have cost, at most every ten seconds anew: it is asked for often and takes the ledger's lock.
+func (p *peer) spending() *node.Spent {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.ledger == nil || p.spent != nil && time.Since(p.asked) < 10*time.Second {
+		return p.spent
+	}
+	p.asked = time.Now()
+	c, err := p.ledger.Spent()
+	if err != nil {
+		return p.spent
+	}
+	g := p.ledger.Genesis()
+	p.spent = &node.Spent{Epsilon: c.Epsilon.Upper, Delta: c.Delta, Lifetime: g.Budget.Epsilon, Records: p.ledger.Head().Seq}
+	return p.spent
+}

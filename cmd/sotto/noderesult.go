@@ -1,0 +1,247 @@
+package main
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"net"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"text/tabwriter"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"sotto/node"
+)
+
+// Files of a state directory beside the checkpoint.
+const (
+	statusFile    = "status.json"
+	roundsFile    = "rounds.csv"
+	modelFileName = "model.safetensors"
+	statementFile = "privacy.json"
+	ownFile       = "own.json"
+)
+
+// record appends who took part in a round.
+func (p *peer) record(r node.RoundReport) {
+	f, err := os.OpenFile(filepath.Join(p.f.state, roundsFile), os.O_WRONLY|os.O_APPEND|os.O_CREATE, 0o600)
+	if err != nil {
+		p.log.Error("a round is not recorded", "error", err)
+		return
+	}
+	defer f.Close()
+	if at, err := f.Seek(0, io.SeekEnd); err == nil && at == 0 {
+		fmt.Fprintln(f, "round,missing,one_sided,skipped,exhausted")
+	}
+	var names []string
+	for _, i := range r.Missing {
+		names = append(names, p.roster.Members[i].Name)
+	}
+	fmt.Fprintf(f, "%d,%s,%d,%t,%t\n", r.Round, strings.Join(names, " "), r.OneSided, r.Skipped, r.Exhausted)
+}
+
+// report keeps the status file current and answers HTTP, until done is called.
+func (p *peer) report(n *node.Node) (done func(), err error) {
+	var l net.Listener
+	if p.f.http != "" {
+		if l, err = node.ListenLocal(p.f.http); err != nil {
+			return nil, err
+		}
+	}
+	var all sync.WaitGroup
+	if l != nil {
+		p.log.Info("status", "address", "http://"+l.Addr().String())
+		all.Go(func() { node.Serve(l, n.Status) })
+	}
+	stop := make(chan struct{})
+	all.Go(func() {
+		for {
+			if err := p.writeStatus(n); err != nil {
+				p.log.Warn("no status", "error", err)
+			}
+			select {
+			case <-stop:
+				return
+			case <-time.After(time.Second):
+			}
+		}
+	})
+	return func() {
+		close(stop)
+		if l != nil {
+			l.Close()
+		}
+		all.Wait()
+		p.mu.Lock()
+		p.asked = time.Time{} // what is written last is exact
+		p.mu.Unlock()
+		if err := p.writeStatus(n); err != nil {
+			p.log.Warn("no status", "error", err)
+		}
+	}, nil
+}
+
+func (p *peer) writeStatus(n *node.Node) error {
+	b, err := json.MarshalIndent(n.Status(), "", "  ")
+	if err != nil {
+		return err
+	}
+	return p.write(statusFile, b)
+}
+
+// write replaces a file of the state directory at once.
+func (p *peer) write(name string, b []byte) error {
+	path := filepath.Join(p.f.state, name)
+	if err := os.WriteFile(path+".tmp", b, 0o600); err != nil {
+		return err
+	}
+	return os.Rename(path+".tmp", path)
+}
+
+// ownResult is what the owner alone may see: statistics of its private records.
+type ownResult struct {
+	Name    string   `json:"name"`
+	Metric  string   `json:"metric"`
+	Value   float64  `json:"together"`
+	Alone   *float64 `json:"alone,omitempty"`
+	Tests   int      `json:"test_records"`
+	Epsilon float64  `json:"epsilon"` // upper bound, over all runs on these data
+	Delta   float64  `json:"delta"`
+	Charges int      `json:"charges"`
+	Note    string   `json:"note"`
+}
+
+// finish leaves model, signed statement and the owner's own figures, and says where.
+func (p *peer) finish(n *node.Node, w io.Writer) error {
+	b, err := p.owner.EncodeModel(n.Params(), p.run())
+	if err == nil {
+		err = p.write(modelFileName, b)
+	}
+	if err != nil {
+		return err
+	}
+	path := filepath.Join(p.f.state, statementFile)
+	if _, err := os.Stat(path); errors.Is(err, fs.ErrNotExist) {
+		s, err := p.ledger.Statement(p.facts.NoiseKind)
+		if err != nil {
+			return err
+		}
+		b, err := json.MarshalIndent(s, "", "  ")
+		if err == nil {
+			err = p.write(statementFile, append(b, '\n'))
+		}
+		if err != nil {
+			return err
+		}
+	}
+	r := ownResult{Name: p.roster.Members[p.self].Name, Tests: p.owner.TestRecords(), Note: "statistics of private records: for the owner alone"}
+	r.Value, r.Metric = p.owner.Accuracy(n.Params())
+	if p.f.alone {
+		alone, err := p.owner.Alone()
+		if err != nil {
+			return err
+		}
+		r.Alone = &alone
+	}
+	c, err := p.ledger.Spent()
+	if err != nil {
+		return err
+	}
+	for record, err := range p.ledger.Records() {
+		if err != nil {
+			return err
+		}
+		if record.Event != nil {
+			r.Charges += int(record.Count)
+		}
+	}
+	r.Epsilon, r.Delta = c.Epsilon.Upper, c.Delta
+	if b, err = json.MarshalIndent(r, "", "  "); err != nil {
+		return err
+	}
+	if err := p.write(ownFile, append(b, '\n')); err != nil {
+		return err
+	}
+	return p.say(w, &r, n.Status())
+}
+
+func (p *peer) say(w io.Writer, r *ownResult, s node.Status) error {
+	t := tabwriter.NewWriter(w, 0, 4, 2, ' ', 0)
+	row := func(what, format string, args ...any) { fmt.Fprintf(t, "%s\t%s\n", what, fmt.Sprintf(format, args...)) }
+	row("rounds", "%d, %d frames missing, %d of them one-sided, %d rounds skipped", s.Round, s.Counts.Missing, s.Counts.OneSided, s.Counts.Skipped)
+	row("epsilon", "%s at delta %g over all runs on these data, %d charges", epsilonText(r.Epsilon), r.Delta, r.Charges)
+	row(r.Metric, "%.4g on %d own test records", r.Value, r.Tests)
+	if r.Alone != nil {
+		row("alone", "%.4g, trained on the own records only, without noise", *r.Alone)
+	}
+	row("model", "%s", filepath.Join(p.f.state, modelFileName))
+	row("statement", "%s, signed; sotto ledger verify %s recomputes it", filepath.Join(p.f.state, statementFile), p.ledger.Dir())
+	return t.Flush()
+}
+
+func newStatus() *cobra.Command {
+	var output string
+	c := &cobra.Command{
+		Use:   "status DIR",
+		Short: "What the node with this state directory is doing, or did last",
+		Args:  exactly(1, "one DIR"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if err := checkOutput(output); err != nil {
+				return err
+			}
+			b, err := os.ReadFile(filepath.Join(args[0], statusFile))
+			if err != nil {
+				return err
+			}
+			if output == "json" {
+				_, err := cmd.OutOrStdout().Write(append(b, '\n'))
+				return err
+			}
+			var s node.Status
+			if err := json.Unmarshal(b, &s); err != nil {
+				return fmt.Errorf("%s: %w", statusFile, err)
+			}
+			return sayStatus(cmd.OutOrStdout(), &s)
+		},
+	}
+	outputFlag(c, &output)
+	return c
+}
+
+func sayStatus(w io.Writer, s *node.Status) error {
+	t := tabwriter.NewWriter(w, 0, 4, 2, ' ', 0)
+	row := func(what, format string, args ...any) { fmt.Fprintf(t, "%s\t%s\n", what, fmt.Sprintf(format, args...)) }
+	row("member", "%s", s.Name)
+	left := ""
+	if s.Left > 0 {
+		left = fmt.Sprintf(", about %v left", time.Duration(float64(s.Left)*float64(time.Second)))
+	}
+	row("round", "%d of %d%s", s.Round, s.Rounds, left)
+	switch {
+	case s.Failure != "":
+		row("STOPPED", "%s", s.Failure)
+	case s.Finished:
+		row("state", "finished")
+	case s.Exhausted:
+		row("state", "the privacy budget is spent: mixes only")
+	}
+	if p := s.Privacy; p != nil {
+		row("privacy", "epsilon %s of %g at delta %g, %d ledger records", epsilonText(p.Epsilon), p.Lifetime, p.Delta, p.Records)
+	}
+	c := &s.Counts
+	row("frames", "%d missing, %d one-sided, %d refused, %d old or repeated; %d rounds skipped", c.Missing, c.OneSided, c.Refused, c.Stale+c.Replayed, c.Skipped)
+	for _, p := range s.Peers {
+		text := fmt.Sprintf("%s since %s, round %d", p.State, p.Since.Format(time.DateTime), p.Round)
+		if p.Fault != "" {
+			text += ": " + p.Fault
+		}
+		row(p.Name, "%s", text)
+	}
+	return t.Flush()
+}

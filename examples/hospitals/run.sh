@@ -1,0 +1,120 @@
+#!/bin/sh
+# Four hospitals train one model on this machine: four keys, four policies, four ledgers, one roster that all sign, and four
+# nodes that talk over loopback. It ends with a table of accuracy alone and together, and each one's epsilon.
+#
+#   examples/hospitals/run.sh [--chaos] [DIR]
+#
+# --chaos kills random nodes (kill -9) while they train; they are started again and go on. DIR is a new folder on a local disk,
+# hospitals-run by default. The data folder is SOTTO_DATA, the program SOTTO (built from this checkout if not set), the first
+# of four ports PORT.
+set -eu
+here=$(cd "$(dirname "$0")" && pwd)
+chaos=
+[ "${1:-}" = --chaos ] && { chaos=yes; shift; }
+dir=${1:-hospitals-run}
+port=${PORT:-41700}
+data=${SOTTO_DATA:?set SOTTO_DATA to the data folder}/heart-disease
+kills=${KILLS:-20}
+options=${OPTIONS:-}
+hospitals="cleveland hungarian switzerland va"
+
+[ -e "$dir" ] && { echo "run.sh: $dir exists; choose a new folder" >&2; exit 2; }
+mkdir -p "$dir"
+dir=$(cd "$dir" && pwd)
+sotto=${SOTTO:-$dir/sotto}
+[ -x "$sotto" ] || (cd "$here" && CGO_ENABLED=0 go build -o "$sotto" ../../cmd/sotto)
+cp "$here/heart.toml" "$dir"
+cd "$dir"
+
+echo "== keys and roster"
+"$sotto" roster new heart.toml
+i=0
+for h in $hospitals; do
+	mkdir "$h"
+	"$sotto" keygen --out "$h/key" >"$h/id"
+	"$sotto" roster add --name "$h" --peer "$(cat "$h/id")" --addr "127.0.0.1:$((port + i))"
+	i=$((i + 1))
+done
+for h in $hospitals; do
+	"$sotto" roster sign --key "$h/key"
+done
+"$sotto" roster verify
+
+echo "== policies: each hospital's own, in words that its data-protection officer can read"
+for h in $hospitals; do
+	{
+		echo 'version = 1'
+		echo 'ledger = "ledger"'
+		echo 'algorithms = ["dsgd", "dsgt"]'
+		echo 'minimum_batch = 16'
+		printf 'peers = ['
+		for p in $hospitals; do
+			[ "$p" = "$h" ] || printf '"%s", ' "$(cat "$p/id")"
+		done
+		echo ']'
+		echo '[[dataset]]'
+		echo 'name = "heart-disease"'
+		echo 'lifetime_epsilon = 8.0'
+		echo 'lifetime_delta = 1e-3'
+		echo 'min_records = 40'
+	} >"$h/policy.toml"
+done
+
+take_part() {
+	"$sotto" node --key "$1/key" --data "$data/processed.$1.data" --policy "$1/policy.toml" --state "$1/state" --alone $options "$2"
+}
+
+echo "== preflight of one of them: nothing leaves"
+take_part cleveland --check
+
+# Each node runs under a loop that starts it again when it was killed, as systemd would.
+supervise() {
+	while :; do
+		take_part "$1" --quiet >"$1/result" 2>>"$1/log" &
+		echo $! >"$1/pid"
+		code=0
+		wait $! || code=$?
+		case $code in
+		0) break ;;
+		137) echo "$1 was killed, starts again" >>log ;;
+		*) echo "$1 stopped with exit code $code" >>log; cat "$1/log" >&2; break ;;
+		esac
+	done
+	rm -f "$1/pid"
+}
+
+echo "== training"
+touch log
+running=
+for h in $hospitals; do
+	supervise "$h" &
+	running="$running $!"
+done
+if [ $chaos ]; then
+	done=0
+	while [ $done -lt $kills ] && ls ./*/pid >/dev/null 2>&1; do
+		sleep "0.$(awk -v seed="$done$$" 'BEGIN { srand(seed); print int(10 + 80 * rand()) }')"
+		victim=$(echo $hospitals | cut -d' ' -f$(awk -v seed="$$$done" 'BEGIN { srand(seed); print 1 + int(4 * rand()) }'))
+		pid=$(cat "$victim/pid" 2>/dev/null || true)
+		[ -n "$pid" ] && kill -9 "$pid" 2>/dev/null && done=$((done + 1)) || true
+	done
+fi
+for p in $running; do
+	wait "$p"
+done
+[ $chaos ] && echo "$(wc -l <log) kills were survived"
+
+echo "== every ledger is verified, and every statement's epsilon follows from it"
+for h in $hospitals; do
+	for l in "$h"/ledger/*/; do
+		"$sotto" ledger verify "$l" >"$h/verified"
+	done
+done
+
+field() { sed -n "s/^  \"$2\": \(.*[^,]\),*$/\1/p" "$1/state/own.json"; }
+echo "== accuracy on each hospital's own test records"
+printf '%-12s %7s %9s %9s %9s %9s %8s\n' hospital tests alone together epsilon delta charges
+for h in $hospitals; do
+	printf '%-12s %7d %9.3f %9.3f %9.3f %9s %8d\n' "$h" "$(field "$h" test_records)" "$(field "$h" alone)" "$(field "$h" together)" \
+		"$(field "$h" epsilon)" "$(field "$h" delta)" "$(field "$h" charges)"
+done
