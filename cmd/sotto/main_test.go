@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"net"
 	"os"
 	"testing"
 
@@ -12,6 +13,7 @@ import (
 
 	"sotto/config"
 	"sotto/data"
+	"sotto/node"
 	"sotto/privacy"
 	"sotto/privacy/account"
 	"sotto/privacy/ledger"
@@ -50,6 +52,14 @@ func TestScripts(t *testing.T) {
 		Dir: "testdata",
 		Setup: func(env *testscript.Env) error {
 			env.Setenv("SOTTO_REAL_DATA", os.Getenv("SOTTO_DATA"))
+			for i := range 4 { // addresses for nodes
+				l, err := net.Listen("tcp", "127.0.0.1:0")
+				if err != nil {
+					return err
+				}
+				defer l.Close()
+				env.Setenv(fmt.Sprint("PORT", i), fmt.Sprint(l.Addr().(*net.TCPAddr).Port))
+			}
 			return nil
 		},
 		Condition: func(cond string) (bool, error) {
@@ -79,6 +89,7 @@ func TestExitCodes(t *testing.T) {
 		{wrap(privacy.ErrExhausted), 3},
 		{wrap(ledger.ErrCorrupt), 3},
 		{wrap(ledger.ErrRollback), 3},
+		{wrap(node.ErrUnsigned), 3},
 		{wrap(ledger.ErrLocked), 1},
 		{wrap(data.ErrMissing), 4},
 		{wrap(data.ErrAltered), 4},

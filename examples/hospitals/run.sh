@@ -60,12 +60,13 @@ for h in $hospitals; do
 	} >"$h/policy.toml"
 done
 
+# take_part becomes the node: run it in the background or in a subshell.
 take_part() {
-	"$sotto" node --key "$1/key" --data "$data/processed.$1.data" --policy "$1/policy.toml" --state "$1/state" --alone $options "$2"
+	exec "$sotto" node --key "$1/key" --data "$data/processed.$1.data" --policy "$1/policy.toml" --state "$1/state" --alone $options "$2"
 }
 
 echo "== preflight of one of them: nothing leaves"
-take_part cleveland --check
+(take_part cleveland --check)
 
 # Each node runs under a loop that starts it again when it was killed, as systemd would.
 supervise() {
@@ -81,6 +82,7 @@ supervise() {
 		esac
 	done
 	rm -f "$1/pid"
+	touch "$1/ended"
 }
 
 echo "== training"
@@ -92,7 +94,7 @@ for h in $hospitals; do
 done
 if [ $chaos ]; then
 	done=0
-	while [ $done -lt $kills ] && ls ./*/pid >/dev/null 2>&1; do
+	while [ $done -lt "$kills" ] && [ "$(ls ./*/ended 2>/dev/null | wc -l)" -lt 4 ]; do
 		sleep "0.$(awk -v seed="$done$$" 'BEGIN { srand(seed); print int(10 + 80 * rand()) }')"
 		victim=$(echo $hospitals | cut -d' ' -f$(awk -v seed="$$$done" 'BEGIN { srand(seed); print 1 + int(4 * rand()) }'))
 		pid=$(cat "$victim/pid" 2>/dev/null || true)
