@@ -173,6 +173,7 @@ type Facts struct {
 	Unit       account.Unit
 	Delta      float64
 	Target     float64 // epsilon that the run may spend; 0: no limit but the policy's
+	Accountant string
 	Provenance privacy.Provenance
 	Warnings   []string
 }
@@ -186,7 +187,7 @@ func (o *Owner) Facts() (Facts, error) {
 	}
 	return Facts{Algorithm: f.alg.Name, Dataset: f.data.Dataset, Rounds: f.steps, Dim: o.e.model.Dim(), Records: p.records, Batch: p.batch,
 		Rate: p.rate, Queries: p.queries, Noise: p.noiseMultiplier, NoiseKind: o.noise, Event: p.event, Adjacency: f.priv.adjacency,
-		Unit: account.Record(), Delta: f.priv.TargetDelta, Target: f.priv.TargetEpsilon, Provenance: m.Provenance(), Warnings: o.e.warnings}, nil
+		Unit: account.Record(), Delta: f.priv.TargetDelta, Target: f.priv.TargetEpsilon, Accountant: f.priv.Accountant, Provenance: m.Provenance(), Warnings: o.e.warnings}, nil
 }
 
 // Epsilon returns what a whole run costs by the run file's accountant, at its delta.

@@ -12,12 +12,20 @@ import (
 	"sotto/config"
 )
 
-// ListenLocal listens on a loopback address: what a status tells is the owner's business. Others are refused.
-func ListenLocal(address string) (net.Listener, error) {
+// CheckLocal refuses what is not a loopback address with a port: what a status tells is the owner's business.
+func CheckLocal(address string) error {
 	host, _, err := net.SplitHostPort(address)
 	ip := net.ParseIP(host)
 	if err != nil || host != "localhost" && (ip == nil || !ip.IsLoopback()) {
-		return nil, config.Bad("http", address, "a loopback address such as 127.0.0.1:7070")
+		return config.Bad("http", address, "a loopback address such as 127.0.0.1:7070")
+	}
+	return nil
+}
+
+// ListenLocal listens on an address that CheckLocal accepts.
+func ListenLocal(address string) (net.Listener, error) {
+	if err := CheckLocal(address); err != nil {
+		return nil, err
 	}
 	return net.Listen("tcp", address)
 }

@@ -82,6 +82,12 @@ func (f *nodeFlags) validate() error {
 			return usageError{fmt.Errorf("--i-understand: found %q, allowed: %s", o, overrideVolatile)}
 		}
 	}
+	if f.missing != node.Wait && f.missing != node.Proceed {
+		return usageError{fmt.Errorf("--missing: found %q, allowed: %s, %s", f.missing, node.Wait, node.Proceed)}
+	}
+	if f.http != "" {
+		return node.CheckLocal(f.http)
+	}
 	return nil
 }
 
@@ -243,7 +249,7 @@ func (p *peer) openLedger(fsys ledger.OS) error {
 	if err != nil {
 		return err
 	}
-	o := ledger.Options{Key: p.key, Run: p.run(), Agent: p.roster.Members[p.self].Name, FS: fsys}
+	o := ledger.Options{Key: p.key, Run: p.run(), Agent: p.roster.Members[p.self].Name, FS: fsys, Accountant: p.facts.Accountant}
 	if check != nil {
 		o.KnownSeq, o.KnownHead = check.Head.Seq, check.Head
 	}
