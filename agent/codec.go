@@ -78,6 +78,19 @@ func DecodeMessage(b []byte, maxDim int, m *Message) (int, error) {
 	return size, nil
 }
 
+// MessageHead returns receiver and encoded length of the message at the front of b without looking at its values, so that a
+// runtime can sort encoded messages by receiver. It refuses what DecodeMessage would for the header's sake.
+func MessageHead(b []byte) (to ID, size int, err error) {
+	if len(b) < messageHeader || b[0] != messageVersion {
+		return 0, 0, fmt.Errorf("%w: no header of version %d", ErrMessage, messageVersion)
+	}
+	size = MessageSize(int(binary.LittleEndian.Uint32(b[25:])))
+	if len(b) < size {
+		return 0, 0, fmt.Errorf("%w: %d bytes, the header says %d", ErrMessage, len(b), size)
+	}
+	return ID(binary.LittleEndian.Uint32(b[5:])), size, nil
+}
+
 // AppendVec appends the elements of v, little-endian; checkpoints use it too.
 func AppendVec(b []byte, v tensor.Vec) []byte {
 	for _, x := range v {

@@ -433,3 +433,44 @@ func (f flood) Send(ctx context.Context, to agent.ID, frame []byte) error {
 	}
 	return err
 }
+
+// exaggerating sends, in place of its own values, the largest that a frame may hold, with changing signs.
+type exaggerating struct{ agent.Algorithm }
+
+func (e exaggerating) Step(in *agent.Input, out *agent.Output) error {
+	err := e.Algorithm.Step(in, out)
+	for _, m := range out.Outbox {
+		for i := range m.Body {
+			m.Body[i] = 1e30
+			if (i+int(in.Round))%2 == 0 {
+				m.Body[i] = -1e30
+			}
+		}
+	}
+	return err
+}
+
+// What peers send never raises an owner's epsilon: beside a hostile member the ledger is, record for record, the one beside
+// honest members.
+func TestNoPeerRaisesTheCost(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		heads := map[bool][]ledger.Head{}
+		for _, hostile := range []bool{false, true} {
+			r := start(t, nodetest.Options{Factory: factory(t, "dsgd"), Change: func(i int, c *node.Config) {
+				if hostile && i == 1 {
+					c.Algorithm = exaggerating{c.Algorithm}
+				}
+			}}, openMemory)
+			r.wait(t)
+			for i := range r.nodes {
+				heads[hostile] = append(heads[hostile], r.led[i].Head())
+			}
+			if far := r.nodes[0].Params().Norm() > 1e20; far != hostile {
+				t.Errorf("hostile %t: parameters %v", hostile, r.nodes[0].Params())
+			}
+		}
+		if !slices.Equal(heads[false], heads[true]) {
+			t.Errorf("ledgers %v beside honest members, %v beside a hostile one", heads[false], heads[true])
+		}
+	})
+}

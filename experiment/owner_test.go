@@ -1,0 +1,221 @@
+package experiment_test
+
+import (
+	"crypto/ed25519"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"sotto/agent"
+	"sotto/config"
+	"sotto/experiment"
+	"sotto/privacy"
+	"sotto/privacy/account"
+	"sotto/privacy/ledger"
+	"sotto/tensor"
+)
+
+const ownerRun = `name = "owner"
+rounds = 6
+[topology]
+graph = "ring"
+agents = 3
+[data]
+dataset = "csv"
+partition = "natural"
+path = "somebody.csv"
+label = "class"
+label_values = ["no", "yes"]
+bounds = {x = [0, 100], y = [0, 100]}
+[model]
+name = "logistic"
+[algorithm]
+name = "dsgd"
+step_size = 2.0
+[privacy]
+batch_size = 20
+target_epsilon = 2.0
+target_delta = 1e-3
+accountant = "rdp"
+`
+
+// ownTable writes 120 records whose class follows from x > y.
+func ownTable(t *testing.T) string {
+	t.Helper()
+	r := rand.New(rand.NewPCG(1, 2))
+	var b strings.Builder
+	b.WriteString("x,y,class\n")
+	for range 120 {
+		x, y := r.IntN(100), r.IntN(100)
+		class := "no"
+		if x > y {
+			class = "yes"
+		}
+		fmt.Fprintf(&b, "%d,%d,%s\n", x, y, class)
+	}
+	path := filepath.Join(t.TempDir(), "own.csv")
+	if err := os.WriteFile(path, []byte(b.String()), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+func ownerOf(t *testing.T, run, path string) (*experiment.Owner, error) {
+	t.Helper()
+	f, err := experiment.Parse("run.toml", []byte(run), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	g, err := f.GraphFor(5)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return f.Owner(experiment.OwnerOptions{Self: 1, Data: path, Graph: g, Seed: 9})
+}
+
+// An owner's run has secret noise, charges its durable ledger for every answer, and stops at its target however often the
+// process starts again.
+func TestOwner(t *testing.T) {
+	path := ownTable(t)
+	o, err := ownerOf(t, ownerRun, path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	x, err := o.Facts()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if x.Records != 90 || x.Queries != 6 || x.NoiseKind != "exact" || x.Rate != 20./90 || x.Provenance != privacy.Proved || x.Dim != 2 {
+		t.Errorf("facts %+v", x)
+	}
+	eps, err := o.Epsilon()
+	if err != nil || eps.Upper > 2 || eps.Upper < 1.9 {
+		t.Errorf("epsilon %v, %v; want just below 2", eps, err)
+	}
+	if n := len(slices.Collect(o.Records())); n != 120 {
+		t.Errorf("%d records for the fingerprint, want 120", n)
+	}
+	_, key, _ := ed25519.GenerateKey(nil)
+	dir := filepath.Join(t.TempDir(), "ledger")
+	opt := ledger.Options{Key: key, FS: ledger.OS{AllowVolatile: true}, Run: "this run", Accountant: "rdp"}
+	l, err := ledger.Create(dir, ledger.Genesis{Adjacency: x.Adjacency, Unit: x.Unit, Budget: account.Budget{Epsilon: 50, Delta: 1e-3}, MinRecords: 100}, opt)
+	if err != nil {
+		t.Fatal(err)
+	}
+	answers := func(o *experiment.Owner, l *ledger.File, want int) (all []tensor.Vec) {
+		t.Helper()
+		gate, err := o.Gate(l, "this run")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if gate.Simulated() {
+			t.Error("a daemon's gate is seeded")
+		}
+		for {
+			v := make(tensor.Vec, 2)
+			err := gate.Answer(&agent.Query{Oracle: "grad", At: make(tensor.Vec, 2)}, v)
+			if errors.Is(err, privacy.ErrExhausted) {
+				break
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			if all = append(all, v); len(all) == want {
+				return all
+			}
+		}
+		if len(all) != want {
+			t.Errorf("%d answers, want %d", len(all), want)
+		}
+		return all
+	}
+	first := answers(o, l, 4)
+	if slices.Equal(first[0], first[1]) {
+		t.Error("two answers at one point are the same")
+	}
+	if err := l.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if l, err = ledger.Open(dir, opt); err != nil {
+		t.Fatal(err)
+	}
+	again, err := ownerOf(t, ownerRun, path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if second := answers(again, l, 3-1); slices.Equal(first[0], second[0]) {
+		t.Error("noise came twice")
+	}
+	if _, err := again.Gate(l, "this run"); err != nil {
+		t.Fatal(err)
+	}
+	gate, _ := again.Gate(l, "this run")
+	if err := gate.Answer(&agent.Query{Oracle: "grad", At: make(tensor.Vec, 2)}, make(tensor.Vec, 2)); !errors.Is(err, privacy.ErrExhausted) {
+		t.Errorf("the seventh answer: %v, want ErrExhausted", err)
+	}
+	if err := l.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if alone, err := o.Alone(); err != nil || alone < .8 {
+		t.Errorf("alone %g, %v; want most of 30 separable test records", alone, err)
+	}
+}
+
+// All members begin with the same parameters, which follow from the public seed and not from the run file's.
+func TestOwnersShareTheInitialModel(t *testing.T) {
+	path := ownTable(t)
+	params := func(run string) tensor.Vec {
+		o, err := ownerOf(t, run, path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		a, err := o.Algorithm()
+		if err != nil {
+			t.Fatal(err)
+		}
+		return slices.Clone(a.Params())
+	}
+	mlp := strings.Replace(ownerRun, `"logistic"`, "\"mlp\"\nhidden = [4]", 1)
+	a, b := params(mlp), params("seed = 77\n"+mlp)
+	if !slices.Equal(a, b) || a.Norm() == 0 {
+		t.Errorf("initial models %v and %v", a, b)
+	}
+}
+
+func TestOwnersRefuseWhatADaemonMayNotDo(t *testing.T) {
+	path := ownTable(t)
+	for name, tc := range map[string]struct {
+		old, new, want string
+		refused        bool // as a matter of privacy
+	}{
+		"no noise":    {"target_epsilon = 2.0", "mechanism = \"none\"", "mechanism", true},
+		"replication": {"[privacy]", "[replication]\nmicrobatches = 2\n[privacy]", "replication", true},
+		"override":    {"target_delta", "i_understand = [\"delta\"]\ntarget_delta", "i_understand", true},
+		"big delta":   {"target_delta = 1e-3", "target_delta = 0.02", "target_delta", true},
+		"partition":   {`"natural"`, `"iid"`, "partition", false},
+		"algorithm":   {`"dsgd"`, `"model-propagation"`, "", false},
+		"data":        {`"csv"`, `"mnist"`, "dataset", false},
+		"unknown key": {"step_size", "stepsize", "stepsize", false},
+		"faults":      {"[privacy]", "[faults]\ndrop = 0.5\n[privacy]", "faults", false},
+		"score":       {"[privacy]", "[evaluate]\nvalidation = 0.2\n[privacy]", "validation", false},
+	} {
+		run := strings.Replace(ownerRun, tc.old, tc.new, 1)
+		f, err := experiment.Parse("run.toml", []byte(run), nil)
+		if err == nil {
+			g, gerr := f.GraphFor(1)
+			if gerr != nil {
+				t.Fatal(gerr)
+			}
+			_, err = f.Owner(experiment.OwnerOptions{Self: 0, Data: path, Graph: g, Seed: 1})
+		}
+		var bad *config.Error
+		if !errors.As(err, &bad) || !strings.Contains(err.Error(), tc.want) || errors.Is(err, privacy.ErrRefused) != tc.refused {
+			t.Errorf("%s: got %v", name, err)
+		}
+	}
+}
