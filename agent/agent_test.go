@@ -94,6 +94,19 @@ func FuzzDecodeMessage(f *testing.F) {
 	})
 }
 
+func TestMessageHead(t *testing.T) {
+	b := agent.AppendMessage(nil, &agent.Message{From: 7, To: 4, Round: 2, Body: tensor.Vec{1, 2, 3}})
+	to, size, err := agent.MessageHead(append(b, 9, 9))
+	if to != 4 || size != len(b) || err != nil {
+		t.Errorf("to %d, %d bytes, %v; want 4, %d", to, size, err, len(b))
+	}
+	for i := range b {
+		if _, _, err := agent.MessageHead(b[:i]); !errors.Is(err, agent.ErrMessage) {
+			t.Fatalf("cut at %d: %v", i, err)
+		}
+	}
+}
+
 func TestStateRefusesWhatDoesNotFit(t *testing.T) {
 	b := agent.AppendVec(binary.LittleEndian.AppendUint64(agent.AppendTag(nil, "demo/1"), 5), tensor.Vec{1, 2})
 	read := func(b []byte, tag string) (uint64, tensor.Vec, error) {

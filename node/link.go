@@ -25,7 +25,8 @@ type link struct {
 	absent   bool   // a round went on without it, and it has sent nothing since
 	since    time.Time
 	state    PeerState
-	fault    string // the last fault, for the status and so that it is logged once
+	fault    string // the last one, until the neighbor is heard again
+	faults   int    // frames that were refused, on either side
 }
 
 type parcel struct {
@@ -90,11 +91,11 @@ func (l *link) turn(n *Node, s PeerState) {
 	}
 }
 
-// complain logs a fault of the neighbor, once for a row of equal ones. Node.mu is held.
+// complain logs a fault of the neighbor: the first, second, fourth and so on, so that none fills the log. Node.mu is held.
 func (l *link) complain(n *Node, err error) {
-	if l.fault != err.Error() {
-		l.fault = err.Error()
-		n.log.Warn("a frame was refused", "peer", n.name(l.id), "error", err)
+	l.fault = err.Error()
+	if l.faults++; l.faults&(l.faults-1) == 0 {
+		n.log.Warn("a frame was refused", "peer", n.name(l.id), "error", err, "so far", l.faults)
 	}
 }
 

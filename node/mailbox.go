@@ -64,7 +64,7 @@ func (m *mailbox) put(round, present uint64) {
 	s.msgs, m.spare = m.spare, s.msgs
 }
 
-// receive is the transport's handler. It names the sender of whatever it refuses, once for each kind of fault.
+// receive is the transport's handler. It names the sender of whatever it refuses.
 func (n *Node) receive(from agent.ID, b []byte) error {
 	err := n.take(from, b)
 	if err == nil {

@@ -236,10 +236,12 @@ func (n *Node) Run(ctx context.Context) error {
 }
 
 func (n *Node) run(ctx context.Context) error {
+	n.mu.Lock()
 	n.began = time.Now()
 	for _, l := range n.order {
 		l.since = n.began
 	}
+	n.mu.Unlock()
 	if !n.resuming {
 		if err := n.start(); err != nil {
 			return err

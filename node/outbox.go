@@ -24,7 +24,10 @@ func (s *sent) frame(n *Node, to agent.ID) []byte {
 	f := Frame{Kind: Messages, Run: n.cfg.Run, Sender: n.cfg.Self, Round: s.round}
 	all := true
 	for b := s.messages; len(b) > 0; {
-		size, receiver := nextMessage(b)
+		receiver, size, err := agent.MessageHead(b)
+		if err != nil {
+			panic("node: a stored outbox does not decode: " + err.Error()) // its checksum fits
+		}
 		if receiver == agent.Broadcast || receiver == to {
 			f.Payload = append(f.Payload, b[:size]...)
 		}
@@ -36,16 +39,6 @@ func (s *sent) frame(n *Node, to agent.ID) []byte {
 		s.shared = b
 	}
 	return b
-}
-
-// nextMessage returns length and receiver of the message at the front of b, which this node has encoded itself.
-func nextMessage(b []byte) (int, agent.ID) {
-	var m agent.Message
-	size, err := agent.DecodeMessage(b, len(b), &m)
-	if err != nil {
-		panic("node: a stored outbox does not decode: " + err.Error())
-	}
-	return size, m.To
 }
 
 // pack encodes what the algorithm sends for a round; nil after the last one.

@@ -220,9 +220,8 @@ func (n *Node) commit(round uint64) error {
 // is not worth its charge. What was sent last is sent as this round's.
 func (n *Node) skip(to uint64) error {
 	n.log.Warn("the neighbors have moved on", "round", n.check.Round, "to", to)
-	last := n.kept[keptRounds-1]
 	messages := []byte{}
-	for b := last.messages; to < n.cfg.Rounds && len(b) > 0; {
+	for b := n.kept[keptRounds-1].messages; to < n.cfg.Rounds && len(b) > 0; {
 		var m agent.Message
 		size, err := agent.DecodeMessage(b, n.maxValues, &m)
 		if err != nil {
