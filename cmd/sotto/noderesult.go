@@ -128,7 +128,7 @@ func (p *peer) finish(n *node.Node, w io.Writer) error {
 	}
 	path := filepath.Join(p.f.state, statementFile)
 	if _, err := os.Stat(path); errors.Is(err, fs.ErrNotExist) {
-		s, err := p.ledger.Statement(p.facts.NoiseKind)
+		s, err := p.ledger.Statement(p.facts.NoiseKind, "timing of replies: it depends a little on the sizes of private batches")
 		if err != nil {
 			return err
 		}

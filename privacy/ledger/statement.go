@@ -61,9 +61,9 @@ func checkSignature(key, signature string, owner ed25519.PublicKey, message []by
 }
 
 // Statement states epsilon at the lifetime delta for everything charged so far, over all runs, and records that it did.
-// noise is "exact", "fast" or "simulated", as for account.NewStatement. account.ErrUnsupported: no accountant
-// has a proof for the charges.
-func (f *File) Statement(noise string) (SignedStatement, error) {
+// noise is "exact", "fast" or "simulated", as for account.NewStatement; notCovered is what the runtime leaves open. account.ErrUnsupported:
+// no accountant has a proof for the charges.
+func (f *File) Statement(noise string, notCovered ...string) (SignedStatement, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if err := f.usable(); err != nil {
@@ -86,7 +86,7 @@ func (f *File) Statement(noise string) (SignedStatement, error) {
 	s.Sampler, s.Releases = c.samplers(), int(min(c.charges, math.MaxInt))
 	s.Ledger = account.LedgerRange{FirstSeq: 1, LastSeq: head.Seq, Head: head.String()}
 	s.Overrides = append(s.Overrides, c.overrides...)
-	s.NotCovered = append(s.NotCovered, "releases that are not in this ledger, and the deletion of ledgers by their owner")
+	s.NotCovered = append(append(s.NotCovered, notCovered...), "releases that are not in this ledger, and the deletion of ledgers by their owner")
 	signed := SignedStatement{Statement: s, LedgerID: c.genesis.ID, Dataset: c.dataset[:len(c.dataset)/2], PublicKey: c.genesis.PublicKey}
 	text, err := signed.text()
 	if err != nil {
