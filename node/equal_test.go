@@ -4,6 +4,8 @@ import (
 	"io"
 	"log/slog"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"sotto/agent"
 	"sotto/algo"
@@ -24,9 +26,20 @@ var synchronous = map[string]func(p any){
 	"local":      func(any) {},
 }
 
+// waking lists the algorithms whose agents wake by their own clocks and broadcast; here by a recorded list.
+var waking = map[string]func(p any){
+	"bcd":               func(any) {},
+	"model-propagation": func(any) {},
+	"local-fit":         func(any) {},
+}
+
 func factory(t testing.TB, name string) agent.Factory {
 	t.Helper()
-	f, err := algo.New(name, func(p any) error { synchronous[name](p); return nil })
+	set := synchronous[name]
+	if set == nil {
+		set = waking[name]
+	}
+	f, err := algo.New(name, func(p any) error { set(p); return nil })
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -62,3 +75,28 @@ func TestNodesEqualTheSimulator(t *testing.T) {
 }
 
 func logger(w io.Writer) *slog.Logger { return slog.New(slog.NewTextHandler(w, nil)) }
+
+// Nodes that wake by a recorded list take in what the simulator's agents take in, whatever links do.
+func TestRecordedWakesEqualTheSimulator(t *testing.T) {
+	for name := range algo.Algorithms {
+		if algo.PacingOf(name) != algo.Wakes {
+			continue
+		}
+		if waking[name] == nil {
+			t.Errorf("algorithm %s is not in the list of this suite", name)
+			continue
+		}
+		for _, o := range []nodetest.Options{
+			{Graph: "ring", Agents: 5, Wakes: 60},
+			{Graph: "star", Agents: 4, Wakes: 50, Limit: 3},
+			{Graph: "complete", Agents: 3, Wakes: 4}, // somebody may never wake
+		} {
+			o.Factory = factory(t, name)
+			t.Run(name+" "+o.Graph, func(t *testing.T) {
+				synctest.Test(t, func(t *testing.T) {
+					nodetest.Equal(t, o, openFaulty(func(f *nodetest.Faulty, _ agent.ID) { f.Lose, f.Unsure, f.Repeat, f.Delay = .2, .2, .2, time.Second }))
+				})
+			})
+		}
+	}
+}

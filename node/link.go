@@ -178,7 +178,7 @@ func (n *Node) greet(l *link, f *Frame) {
 		l.turn(n, Done)
 		n.signal()
 	} else {
-		n.enqueue(l, f.Round)
+		n.enqueue(l, 0) // what it does not lack it drops
 	}
 	l.wake()
 }
@@ -187,7 +187,7 @@ func (n *Node) greet(l *link, f *Frame) {
 func (n *Node) enqueue(l *link, from uint64) {
 	if l.out {
 		for i := range n.kept {
-			if k := &n.kept[i]; k.messages != nil && k.round >= from {
+			if k := &n.kept[i]; k.messages != nil && k.round >= from && (n.turns == nil || n.turns.asks(l.id, k.round)) {
 				l.push(parcel{Messages, k.round, k.frame(n, l.id)})
 			}
 		}

@@ -21,8 +21,11 @@ type mailbox struct {
 	spare      []agent.Message // of the frame that is being read
 }
 
-// advance makes round the present one.
+// advance makes round the present one. What came for it before stays.
 func (m *mailbox) advance(round uint64) {
+	if m.now.full && m.now.round == round {
+		return
+	}
 	m.now.full = false
 	if m.later.full && m.later.round == round {
 		m.now, m.later = m.later, m.now
@@ -127,7 +130,8 @@ func (n *Node) judge(l *link, f *Frame, put bool) verdict {
 	l.heard(n)
 	l.absent = false
 	l.round = max(l.round, f.Round)
-	v := l.mail.judge(f.Round, n.check.Round, n.cfg.Missing == Wait)
+	present := n.expected(l, n.check.Round)
+	v := l.mail.judge(f.Round, present, n.cfg.Missing == Wait)
 	switch v {
 	case stale:
 		n.check.Counts.Stale++
@@ -135,7 +139,7 @@ func (n *Node) judge(l *link, f *Frame, put bool) verdict {
 		n.check.Counts.Replayed++
 	case take:
 		if put {
-			l.mail.put(f.Round, n.check.Round)
+			l.mail.put(f.Round, present)
 			n.signal()
 		}
 	}

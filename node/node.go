@@ -45,6 +45,9 @@ type Config struct {
 	Dim       int // length of answers
 	Transport Transport
 	Store     *Store
+	// Wakes, when not nil, is who wakes, in order, in place of rounds: every agent steps at its places in the list, with the
+	// newest broadcasts as of these. Rounds is then the number of this agent's wakes, and Missing is Wait.
+	Wakes []agent.ID
 
 	Missing     string        // Wait, also for "", or Proceed
 	Deadline    time.Duration // of a round; default 1 minute
@@ -96,6 +99,7 @@ type Node struct {
 	failure   string
 	strangers bool
 
+	turns    *turns      // nil in rounds
 	in       agent.Input // of the goroutine in Run
 	out      agent.Output
 	answer   tensor.Vec
@@ -113,6 +117,8 @@ func (c *Config) fill() error {
 		c.Missing = Wait
 	case c.Missing != Wait && c.Missing != Proceed:
 		return config.Bad("missing", c.Missing, "wait or proceed")
+	case c.Wakes != nil && c.Missing != Wait:
+		return config.Bad("missing", c.Missing, "wait, where wakes are recorded")
 	}
 	for _, d := range []struct {
 		key   string
@@ -152,6 +158,16 @@ func New(cfg Config) (*Node, error) {
 	n := &Node{cfg: cfg, log: cfg.Log, maxPayload: MaxPayload(cfg.Dim), maxValues: messageValues * cfg.Dim,
 		events: make(chan struct{}, 1), links: map[agent.ID]*link{}, answer: make(tensor.Vec, cfg.Dim)}
 	n.connect()
+	if cfg.Wakes != nil {
+		t, err := newTurns(cfg.Wakes, cfg.Graph, cfg.Self)
+		if err == nil && t.own != cfg.Rounds {
+			err = config.Bad("rounds", cfg.Rounds, fmt.Sprintf("%d, this agent's wakes in the list", t.own))
+		}
+		if err != nil {
+			return nil, err
+		}
+		n.turns = t
+	}
 	c, err := cfg.Store.Load()
 	if err != nil {
 		return nil, err

@@ -41,9 +41,9 @@ func (s *sent) frame(n *Node, to agent.ID) []byte {
 	return b
 }
 
-// pack encodes what the algorithm sends for a round; nil after the last one.
+// pack encodes what the algorithm sends for a round; nil after the last one, unless others wake later.
 func (n *Node) pack(outbox []agent.Message, round uint64) ([]byte, error) {
-	if round >= n.cfg.Rounds {
+	if round >= n.cfg.Rounds && n.turns == nil {
 		return nil, nil
 	}
 	b := []byte{}

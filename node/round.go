@@ -14,6 +14,9 @@ import (
 func (n *Node) start() error {
 	g, i := n.cfg.Graph, n.cfg.Self
 	n.in = agent.Input{Kind: agent.Start, View: &agent.View{SelfWeight: g.SelfWeight(i), In: g.In(i), Out: g.Out(i)}}
+	if n.turns != nil {
+		n.cfg.Gate.Begin(0, g.In(i))
+	}
 	var r RoundReport
 	if err := n.settle(&r); err != nil {
 		return err
@@ -28,8 +31,11 @@ func (n *Node) round(ctx context.Context) error {
 		return err
 	}
 	k := n.check.Round
-	if jump > k {
+	switch {
+	case jump > k:
 		return n.skip(jump)
+	case n.turns != nil:
+		return n.wake()
 	}
 	report := RoundReport{Round: k}
 	view := n.view(&report)
@@ -220,15 +226,9 @@ func (n *Node) commit(round uint64) error {
 // is not worth its charge. What was sent last is sent as this round's.
 func (n *Node) skip(to uint64) error {
 	n.log.Warn("the neighbors have moved on", "round", n.check.Round, "to", to)
-	messages := []byte{}
-	for b := n.kept[keptRounds-1].messages; to < n.cfg.Rounds && len(b) > 0; {
-		var m agent.Message
-		size, err := agent.DecodeMessage(b, n.maxValues, &m)
-		if err != nil {
-			return err
-		}
-		m.Round = to
-		messages, b = agent.AppendMessage(messages, &m), b[size:]
+	var messages []byte
+	if to < n.cfg.Rounds {
+		messages = n.again(to)
 	}
 	from := n.check.Round
 	n.mu.Lock()
@@ -270,7 +270,7 @@ func (n *Node) keep(round uint64, messages []byte) error {
 	n.kept = [keptRounds]sent{{round: round - 1, messages: c.Before}, {round: round, messages: messages}}
 	for _, l := range n.order {
 		if l.mail != nil {
-			l.mail.advance(round)
+			l.mail.advance(n.expected(l, round))
 		}
 		n.enqueue(l, round)
 	}

@@ -33,6 +33,7 @@ type Checkpoint struct {
 	Round     uint64      // rounds that are complete
 	Head      ledger.Head // of the owner's ledger, after the last charge: ledger.Options.KnownSeq and KnownHead
 	Exhausted bool        // the budget is spent
+	Done      bool        // the algorithm needs no further steps
 	Finished  bool
 	Counts    Counts
 	State     []byte // of the algorithm
@@ -75,7 +76,7 @@ func (c *Checkpoint) encode(b []byte) []byte {
 	at := len(b)
 	b = agent.AppendTag(b, checkTag)
 	b = u64(append(b, c.Run[:]...), uint64(c.Self), c.Round, c.Head.Seq)
-	b = u64(append(b, c.Head.Hash[:]...), flag(c.Exhausted), flag(c.Finished), flag(c.Before != nil))
+	b = u64(append(b, c.Head.Hash[:]...), flag(c.Exhausted), flag(c.Done), flag(c.Finished), flag(c.Before != nil))
 	for _, v := range c.Counts.fields() {
 		b = u64(b, *v)
 	}
@@ -105,7 +106,7 @@ func (c *Checkpoint) decode(b []byte) error {
 	c.Run = read32()
 	c.Self, c.Round, c.Head.Seq = agent.ID(s.Uint64()), s.Uint64(), s.Uint64()
 	c.Head.Hash = read32()
-	c.Exhausted, c.Finished = s.Uint64() == 1, s.Uint64() == 1
+	c.Exhausted, c.Done, c.Finished = s.Uint64() == 1, s.Uint64() == 1, s.Uint64() == 1
 	before := s.Uint64() == 1
 	for _, v := range c.Counts.fields() {
 		*v = s.Uint64()

@@ -28,6 +28,7 @@ type Options struct {
 	Graph   string // a family of topology.Graphs; "" means ring
 	Rounds  uint64 // 0 means 12
 	Limit   int    // charges that every budget admits; 0: all
+	Wakes   uint64 // of all agents together, drawn once and recorded, in place of rounds; the graph then has objective weights
 	Change  func(i int, c *node.Config)
 }
 
@@ -50,13 +51,18 @@ type World struct {
 	o     Options
 	Graph *topology.Graph
 	Run   [32]byte
+	wakes []sim.Wake
 }
 
 // NewWorld makes a run.
 func NewWorld(t testing.TB, o Options) *World {
 	t.Helper()
 	o.fill()
-	s, err := topology.New(o.Graph, "", o.Agents, 1, func(any) error { return nil })
+	weights := ""
+	if o.Wakes > 0 {
+		weights = "objective"
+	}
+	s, err := topology.New(o.Graph, weights, o.Agents, 1, func(any) error { return nil })
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -64,7 +70,27 @@ func NewWorld(t testing.TB, o Options) *World {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return &World{o: o, Graph: g, Run: [32]byte{5, 6, 7}}
+	w := &World{o: o, Graph: g, Run: [32]byte{5, 6, 7}}
+	clock := sim.NewClock(3, o.Agents, nil)
+	for range o.Wakes {
+		k, _ := clock.Next()
+		w.wakes = append(w.wakes, k)
+	}
+	return w
+}
+
+// Rounds returns how many rounds agent i completes: those of the run, or its wakes.
+func (w *World) Rounds(i int) uint64 {
+	if w.o.Wakes == 0 {
+		return w.o.Rounds
+	}
+	count := uint64(0)
+	for _, k := range w.wakes {
+		if k.Agent == agent.ID(i) {
+			count++
+		}
+	}
+	return count
 }
 
 // Algorithm makes agent i's algorithm.
@@ -74,7 +100,7 @@ func (w *World) Algorithm(t testing.TB, i int) agent.Algorithm {
 	for k := range init {
 		init[k] = float32(k+1) / 4
 	}
-	a, err := w.o.Factory(agent.Env{Self: agent.ID(i), Agents: w.o.Agents, Dim: Dim, Records: 3, Rounds: w.o.Rounds, Init: init, Rho: 1})
+	a, err := w.o.Factory(agent.Env{Self: agent.ID(i), Agents: w.o.Agents, Dim: Dim, Records: 3, MostRecords: 3, Rounds: max(w.o.Rounds, w.o.Wakes), Init: init, Rho: 1})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -83,7 +109,7 @@ func (w *World) Algorithm(t testing.TB, i int) agent.Algorithm {
 
 // Gate makes agent i's gate over a ledger, with seeded noise.
 func (w *World) Gate(i int, l ledger.Ledger) *privacy.Gate {
-	return privacy.NewSimulatedGate(l, privacy.Gaussian{NoiseMultiplier: .5}, map[string]privacy.Oracle{"grad": records(i)}, 77, agent.ID(i))
+	return privacy.NewSimulatedGate(l, privacy.Gaussian{NoiseMultiplier: .5}, map[string]privacy.Oracle{"grad": records(i), "grad-full": records(i), "fit": records(i)}, 77, agent.ID(i))
 }
 
 // Filter is the budget of the run's options.
@@ -128,16 +154,27 @@ func (r records) Evaluate(dst *privacy.Value, q *agent.Query, sample *rng.Stream
 // Simulate returns every agent's parameters and number of charges after the run in package sim.
 func (w *World) Simulate(t testing.TB) (params []tensor.Vec, charges []uint64) {
 	t.Helper()
-	cfg := sim.Config{Schedule: topology.Static(w.Graph), Dim: Dim, Rounds: w.o.Rounds, Workers: 1}
-	var ledgers []*ledger.Memory
+	var (
+		ledgers []*ledger.Memory
+		agents  []sim.Agent
+	)
 	for i := range w.o.Agents {
 		l := ledger.NewMemory(w.Filter(t))
 		ledgers = append(ledgers, l)
-		cfg.Agents = append(cfg.Agents, sim.Agent{Algorithm: w.Algorithm(t, i), Gate: w.Gate(i, l)})
+		agents = append(agents, sim.Agent{Algorithm: w.Algorithm(t, i), Gate: w.Gate(i, l)})
 	}
-	s, err := sim.New(cfg)
+	var s interface {
+		Run(ctx context.Context, until uint64) error
+		Params(i int) tensor.Vec
+	}
+	var err error
+	if w.o.Wakes > 0 {
+		s, err = sim.NewAsync(sim.AsyncConfig{Agents: agents, Graph: w.Graph, Dim: Dim, Wakes: w.o.Wakes, Workers: 1, Replay: w.wakes})
+	} else {
+		s, err = sim.New(sim.Config{Agents: agents, Schedule: topology.Static(w.Graph), Dim: Dim, Rounds: w.o.Rounds, Workers: 1})
+	}
 	if err == nil {
-		err = s.Run(context.Background(), w.o.Rounds)
+		err = s.Run(context.Background(), max(w.o.Rounds, w.o.Wakes))
 	}
 	if err != nil {
 		t.Fatal(err)
@@ -156,7 +193,10 @@ func (w *World) Node(t testing.TB, i int, tr node.Transport, fsys ledger.FS, l l
 		return nil, nil, err
 	}
 	c := node.Config{Self: agent.ID(i), Run: w.Run, Graph: w.Graph, Algorithm: w.Algorithm(t, i), Gate: w.Gate(i, l), Head: l.Head,
-		Rounds: w.o.Rounds, Dim: Dim, Transport: tr, Store: store}
+		Rounds: w.Rounds(i), Dim: Dim, Transport: tr, Store: store}
+	for _, k := range w.wakes {
+		c.Wakes = append(c.Wakes, k.Agent)
+	}
 	if w.o.Change != nil {
 		w.o.Change(i, &c)
 	}
@@ -205,7 +245,7 @@ func Equal(t *testing.T, o Options, open func(t testing.TB, members int) Network
 		if got := ledgers[i].Head().Seq; got != charges[i] {
 			t.Errorf("agent %d: %d charges, in the simulator %d", i, got, charges[i])
 		}
-		if s := n.Status(); !s.Finished || s.Round != w.o.Rounds || s.Counts.Refused+s.Counts.Missing != 0 {
+		if s := n.Status(); !s.Finished || s.Round != w.Rounds(i) || s.Counts.Refused+s.Counts.Missing != 0 {
 			t.Errorf("agent %d ends with %+v", i, s)
 		}
 	}
