@@ -57,7 +57,7 @@ func (r recorder) Step(in *agent.Input, out *agent.Output) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	for i, old := range *r.steps {
-		if in.Kind == agent.Start || in.Kind == agent.Round && old.in.Kind == agent.Round && old.in.Round >= in.Round {
+		if in.Kind == agent.Start || in.Kind != agent.Answer && old.in.Kind != agent.Start && old.in.Round >= in.Round {
 			*r.steps = (*r.steps)[:i]
 			break
 		}
@@ -70,7 +70,6 @@ func (r recorder) Step(in *agent.Input, out *agent.Output) error {
 type crashing struct {
 	w       *nodetest.World
 	net     nodetest.Network
-	rounds  uint64
 	crashes int // of each node
 	mu      sync.Mutex
 	steps   [][]step
@@ -145,11 +144,11 @@ type nothing struct{}
 
 func (nothing) Admit(account.Event, int) error { return nil }
 
-// Nodes crash some 240 times at random changes of their disks, which lose an arbitrary part of what was not synced. The run ends; replaying
+// Nodes crash some 320 times at random changes of their disks, which lose an arbitrary part of what was not synced. The run ends; replaying
 // each agent's answers and messages gives its parameters bit for bit; what an agent received is what the sender's replay
 // sends; every ledger verifies, with at least one charge for each answer in use; no number comes twice.
 func TestCrashes(t *testing.T) {
-	for _, name := range []string{"dsgd", "dsgt", "dinno"} {
+	for _, name := range []string{"dsgd", "dsgt", "dinno", "bcd"} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) { crash(t, name) })
 		})
@@ -158,13 +157,17 @@ func TestCrashes(t *testing.T) {
 
 func crash(t *testing.T, name string) {
 	const members, rounds = 4, 40
-	c := &crashing{rounds: rounds, crashes: 20, steps: make([][]step, members), params: make([]tensor.Vec, members),
+	c := &crashing{crashes: 20, steps: make([][]step, members), params: make([]tensor.Vec, members),
 		disks: make([]*ledgertest.CrashFS, members)}
 	f := factory(t, name)
-	c.w = nodetest.NewWorld(t, nodetest.Options{Factory: f, Rounds: rounds, Change: func(i int, cfg *node.Config) {
+	o := nodetest.Options{Factory: f, Rounds: rounds, Change: func(i int, cfg *node.Config) {
 		cfg.Algorithm = recorder{cfg.Algorithm, &c.mu, &c.steps[i]}
 		cfg.Linger = time.Hour
-	}})
+	}}
+	if waking[name] != nil {
+		o.Wakes = members * rounds
+	}
+	c.w = nodetest.NewWorld(t, o)
 	c.net = openMemory(t, members)
 	done := make(chan error, members)
 	keys := make([]ed25519.PrivateKey, members)
@@ -209,16 +212,17 @@ func (c *crashing) replay(t *testing.T, i int) (sent []step) {
 	if !slices.Equal(alg.Params(), c.params[i]) {
 		t.Errorf("agent %d: a replay ends at %v, the node at %v", i, alg.Params(), c.params[i])
 	}
-	if len(sent) != int(c.rounds)+1 {
-		t.Errorf("agent %d: %d rounds with their start, want %d", i, len(sent), c.rounds+1)
+	if want := int(c.w.Rounds(i)) + 1; len(sent) != want {
+		t.Errorf("agent %d: %d rounds with their start, want %d", i, len(sent), want)
 	}
 	return sent
 }
 
 // compareMessages wants every message that was received in round k to be what the sender's replay sends for it.
 func (c *crashing) compareMessages(t *testing.T, sent [][]step) {
-	received := 0
+	received, want := 0, 0
 	for i := range c.steps {
+		want += 2 * int(c.w.Rounds(i)) // a ring
 		for _, s := range c.steps[i] {
 			for _, m := range s.in.Inbox {
 				received++
@@ -228,8 +232,8 @@ func (c *crashing) compareMessages(t *testing.T, sent [][]step) {
 			}
 		}
 	}
-	if received != len(c.steps)*2*int(c.rounds) { // a ring
-		t.Errorf("%d messages were received", received)
+	if received != want {
+		t.Errorf("%d messages were received, want %d", received, want)
 	}
 }
 
