@@ -1,0 +1,80 @@
+package node_test
+
+import (
+	"crypto/ed25519"
+	"errors"
+	"path/filepath"
+	"testing"
+
+	"sotto/node"
+	"sotto/privacy/account"
+	"sotto/privacy/ledger"
+	"sotto/privacy/ledger/ledgertest"
+)
+
+// Two processes cannot run from one directory, and the second says who holds it.
+func TestStoreIsLocked(t *testing.T) {
+	dir := t.TempDir()
+	fsys := ledger.OS{AllowVolatile: true}
+	s, err := node.OpenStore(dir, fsys)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := node.OpenStore(dir, fsys); !errors.Is(err, ledger.ErrLocked) {
+		t.Errorf("a second process: %v, want ErrLocked", err)
+	}
+	if c, err := s.Load(); c != nil || err != nil {
+		t.Errorf("an empty store holds %v, %v", c, err)
+	}
+	want := node.Checkpoint{Run: [32]byte{1}, Self: 2, Round: 3, Head: ledger.Head{Seq: 4, Hash: [32]byte{5}}, Exhausted: true, Done: true, Finished: true,
+		Counts: node.Counts{Missing: 6, Bytes: 7}, State: []byte("state"), Outbox: []byte("outbox")}
+	if err := s.Save(&want); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if s, err = node.OpenStore(dir, fsys); err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	c, err := s.Load()
+	if err != nil || c.Run != want.Run || c.Self != 2 || c.Round != 3 || c.Head != want.Head || !c.Exhausted || !c.Done || !c.Finished ||
+		c.Counts != want.Counts || string(c.State) != "state" || c.Before != nil || string(c.Outbox) != "outbox" {
+		t.Errorf("loaded %+v, %v", c, err)
+	}
+}
+
+// BenchmarkDurable is what a round pays for durability, on the disk of TMPDIR: one charge, and one checkpoint of a model of
+// 38,424 parameters with its two outboxes.
+func BenchmarkDurable(b *testing.B) {
+	_, key, _ := ed25519.GenerateKey(nil)
+	fsys := ledger.OS{AllowVolatile: true}
+	l, err := ledger.Create(filepath.Join(b.TempDir(), "ledger"), ledger.Genesis{Adjacency: account.ZeroOut, Unit: account.Record(),
+		Budget: account.Budget{Epsilon: 1e9, Delta: 1e-5}, MinRecords: 100}, ledger.Options{Key: key, FS: fsys, Accountant: "rdp"})
+	if err != nil {
+		b.Fatal(err)
+	}
+	defer l.Close()
+	ev := ledgertest.Gaussian(b, 4)
+	b.Run("charge", func(b *testing.B) {
+		for b.Loop() {
+			if _, err := l.Charge(ev); err != nil {
+				b.Fatal(err)
+			}
+		}
+	})
+	s, err := node.OpenStore(filepath.Join(b.TempDir(), "state"), fsys)
+	if err != nil {
+		b.Fatal(err)
+	}
+	defer s.Close()
+	c := &node.Checkpoint{State: make([]byte, 8*38424), Before: make([]byte, 4*38424), Outbox: make([]byte, 4*38424)}
+	b.Run("checkpoint", func(b *testing.B) {
+		for b.Loop() {
+			if err := s.Save(c); err != nil {
+				b.Fatal(err)
+			}
+		}
+	})
+}
