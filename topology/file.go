@@ -40,6 +40,25 @@ func fromFile(decode func(any) error, agents int, _ uint64) (*Adjacency, error) 
 // none. A link to itself, a link given twice (in either order) and an agent outside 0 .. agents-1 are
 // errors. Errors are *config.Error with name as the file and the line.
 func ReadEdges(r io.Reader, name string, agents int) (*Adjacency, error) {
+	links, weighted, err := readLinks(r, name, agents, false)
+	if err != nil {
+		return nil, err
+	}
+	return &Adjacency{Agents: agents, Edges: links, Weighted: weighted, Tries: 1}, nil
+}
+
+// ReadArcs reads a directed graph in the form of [ReadEdges]: on a line "j i" or "j i weight" agent j sends to agent i, which
+// gives the message the weight P_ij in (0, 1). "i j" beside "j i" is another arc.
+func ReadArcs(r io.Reader, name string, agents int) (*Arcs, error) {
+	links, weighted, err := readLinks(r, name, agents, true)
+	if err != nil {
+		return nil, err
+	}
+	return &Arcs{Agents: agents, Rounds: [][]Edge{links}, Weighted: weighted}, nil
+}
+
+// readLinks reads sorted links; directed ones have the receiver as I and the sender as J.
+func readLinks(r io.Reader, name string, agents int, directed bool) ([]Edge, bool, error) {
 	type line struct {
 		Edge
 		number int
@@ -55,7 +74,7 @@ func ReadEdges(r io.Reader, name string, agents int) (*Adjacency, error) {
 		if len(fields) == 0 {
 			continue
 		}
-		e, err := parseEdge(fields, agents)
+		e, err := parseEdge(fields, agents, directed)
 		if err == nil && len(lines) > 0 && weighted != (len(fields) == 3) {
 			err = config.Bad("weight", strings.Join(fields, " "), "a weight on every line or on none")
 		}
@@ -63,28 +82,32 @@ func ReadEdges(r io.Reader, name string, agents int) (*Adjacency, error) {
 			err = config.Bad("links", len(lines)+1, fmt.Sprintf("at most %d", maxEdges))
 		}
 		if err != nil {
-			return nil, at(err, name, number)
+			return nil, false, at(err, name, number)
 		}
 		weighted = len(fields) == 3
 		lines = append(lines, line{e, number})
 	}
 	if err := sc.Err(); errors.Is(err, bufio.ErrTooLong) {
-		return nil, at(config.Bad("line", "a line above 64 KiB", `"i j" or "i j weight"`), name, number+1)
+		return nil, false, at(config.Bad("line", "a line above 64 KiB", `"i j" or "i j weight"`), name, number+1)
 	} else if err != nil {
-		return nil, fmt.Errorf("topology: edge list %s: %w", name, err)
+		return nil, false, fmt.Errorf("topology: edge list %s: %w", name, err)
 	}
 	slices.SortStableFunc(lines, func(a, b line) int { return compareEdges(a.Edge, b.Edge) })
-	adj := &Adjacency{Agents: agents, Edges: make([]Edge, len(lines)), Weighted: weighted, Tries: 1}
+	links := make([]Edge, len(lines))
 	for k, l := range lines {
 		if k > 0 && compareEdges(lines[k-1].Edge, l.Edge) == 0 {
-			return nil, at(config.Bad("link", fmt.Sprintf("%d %d again", l.I, l.J), "each link once"), name, l.number)
+			found := fmt.Sprintf("%d %d again", l.I, l.J)
+			if directed {
+				found = fmt.Sprintf("%d %d again", l.J, l.I)
+			}
+			return nil, false, at(config.Bad("link", found, "each link once"), name, l.number)
 		}
-		adj.Edges[k] = l.Edge
+		links[k] = l.Edge
 	}
-	return adj, nil
+	return links, weighted, nil
 }
 
-func parseEdge(fields []string, agents int) (Edge, error) {
+func parseEdge(fields []string, agents int, directed bool) (Edge, error) {
 	var e Edge
 	if len(fields) < 2 || len(fields) > 3 {
 		return e, config.Bad("link", strings.Join(fields, " "), `"i j" or "i j weight"`)
@@ -100,7 +123,11 @@ func parseEdge(fields []string, agents int) (Edge, error) {
 	if ids[0] == ids[1] {
 		return e, config.Bad("link", strings.Join(fields, " "), "links between two agents")
 	}
-	e.I, e.J = agent.ID(min(ids[0], ids[1])), agent.ID(max(ids[0], ids[1]))
+	if directed {
+		e.I, e.J = agent.ID(ids[1]), agent.ID(ids[0])
+	} else {
+		e.I, e.J = agent.ID(min(ids[0], ids[1])), agent.ID(max(ids[0], ids[1]))
+	}
 	if len(fields) == 3 {
 		w, err := strconv.ParseFloat(fields[2], 64)
 		if err != nil || !(w > 0 && w <= 1) {

@@ -66,17 +66,45 @@ type Spec struct {
 	// AllowUnbalanced admits a matrix that is not doubly stochastic. Plain averaging then converges to a
 	// weighted mean: on a star of ten agents with uniform weights the hub counts 3.571 times, a leaf .714.
 	AllowUnbalanced bool
+
+	// Push says that push-sum runs on the graph: columns must sum to 1, rows need not. It admits weights "column" on every graph,
+	// P_ij = 1/(1 + outdeg j), and every graph of Digraphs.
+	Push bool
+	// Dropout is the probability, in [0, 1), that a link is missing from a round. Every round then has weights of its own.
+	Dropout float64
+	// Window is the number of rounds, 0 to 1,000, whose links together must connect all agents, where links change; 0: the period of
+	// the graph, 10 with Dropout.
+	Window uint64
+	// Rounds of the run, in all of which Build looks for windows that are not connected. 0: in the first one only.
+	Rounds uint64
 }
 
-// Build returns the static schedule of the graph that spec names, validated by [Validate]: connected and,
-// unless AllowUnbalanced, doubly stochastic. Bad values are reported as *config.Error.
+// Build returns the schedule of the graph that spec names, validated by [Validate]: connected and, unless AllowUnbalanced or
+// Push, doubly stochastic. Graphs of Digraphs and graphs whose links drop out are connected in every window ([JointlyConnected]);
+// all others are static. Bad values are reported as *config.Error.
 func Build(spec Spec, decode func(params any) error) (Schedule, error) {
 	if spec.Agents < 1 || spec.Agents > maxAgents {
 		return nil, config.Bad("agents", spec.Agents, fmt.Sprintf("1 to %d", maxAgents))
 	}
+	if err := spec.checkVarying(); err != nil {
+		return nil, err
+	}
+	if family, ok := Digraphs[spec.Graph]; ok {
+		arcs, err := family(decode, spec.Agents)
+		if err != nil {
+			return nil, err
+		}
+		return directed(&spec, arcs)
+	}
 	adj, err := links(spec, decode)
 	if err != nil {
 		return nil, err
+	}
+	if spec.Weights == columnWeights && spec.Push {
+		if spec.Dropout == 0 && !joined(adj.Agents, adj.Edges) {
+			return nil, config.Bad("graph", "a disconnected "+spec.Graph, "connected graphs")
+		}
+		return directed(&spec, adj.arcs())
 	}
 	weights := spec.Weights
 	if _, ok := Similarities[spec.Graph]; ok && weights == "" {
@@ -94,7 +122,10 @@ func Build(spec Spec, decode func(params any) error) (Schedule, error) {
 	}
 	weigh, ok := Weights[weights]
 	if !ok {
-		return nil, config.Bad("weights", weights, config.OneOf(Weights)+"; objective with an algorithm of personal models")
+		return nil, config.Bad("weights", weights, config.OneOf(Weights)+"; objective with an algorithm of personal models; column with algorithm sgp")
+	}
+	if spec.Dropout > 0 {
+		return spec.undirectedDropout(adj, weights, weigh)
 	}
 	g, err := adj.weighted(spec.Graph, weigh)
 	if err != nil {
@@ -109,6 +140,22 @@ func Build(spec Spec, decode func(params any) error) (Schedule, error) {
 
 const objectiveWeights = "objective"
 
+// undirectedDropout is the schedule of an undirected graph whose links drop out.
+func (spec *Spec) undirectedDropout(adj *Adjacency, weights string, weigh Weighting) (Schedule, error) {
+	if weights == "file" {
+		return nil, config.Bad("dropout", spec.Dropout, "0 with weights of a file, which say nothing about graphs that lack links")
+	}
+	claims := Claims{DoublyStochastic: !spec.AllowUnbalanced}
+	return spec.dropped([][]Edge{adj.Edges}, func(links []Edge) (*Graph, error) {
+		left := &Adjacency{Agents: adj.Agents, Edges: links, Tries: adj.Tries}
+		g, err := left.weighted(spec.Graph, weigh)
+		if err != nil {
+			return nil, err
+		}
+		return g, Validate(g, claims)
+	})
+}
+
 // links makes the links of the graph that spec names.
 func links(spec Spec, decode func(any) error) (*Adjacency, error) {
 	if build, ok := Similarities[spec.Graph]; ok {
@@ -119,7 +166,8 @@ func links(spec Spec, decode func(any) error) (*Adjacency, error) {
 	}
 	build, ok := Graphs[spec.Graph]
 	if !ok {
-		return nil, config.Bad("graph", spec.Graph, config.OneOf(Graphs)+", "+strings.TrimPrefix(config.OneOf(Similarities), "one of "))
+		more := func(m string) string { return ", " + strings.TrimPrefix(m, "one of ") }
+		return nil, config.Bad("graph", spec.Graph, config.OneOf(Graphs)+more(config.OneOf(Similarities))+more(config.OneOf(Digraphs)))
 	}
 	return build(decode, spec.Agents, spec.Seed)
 }

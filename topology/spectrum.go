@@ -80,6 +80,8 @@ func Analyze(g *Graph) (Info, error) {
 		info.chain(g)
 	case n > lanczosLimit:
 		info.NotComputed = fmt.Sprintf("more than %d agents", lanczosLimit)
+	case Validate(g, Claims{}) != nil:
+		info.NotComputed = "rows do not sum to 1: weights of push-sum"
 	default:
 		err := info.spectrum(g, pi)
 		return info, err

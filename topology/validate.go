@@ -12,6 +12,10 @@ const rowTolerance = 1e-12
 
 // Claims says what a graph's matrix must be, beyond rows that sum to 1 and weights that are not negative.
 type Claims struct {
+	// ColumnStochastic asks for columns that sum to 1 in place of rows, and for weights above 0 on every agent itself: what
+	// push-sum needs.
+	ColumnStochastic bool
+
 	Symmetric        bool
 	DoublyStochastic bool
 	Connected        bool
@@ -32,12 +36,23 @@ func Validate(g *Graph, claims Claims) error {
 				return config.Bad("weights", fmt.Sprintf("weight %v of agent %d on agent %d", nb.Weight, i, nb.ID), "weights above 0 on links")
 			}
 		}
+		if claims.ColumnStochastic {
+			if !(g.self[i] > 0) {
+				return config.Bad("weights", fmt.Sprintf("weight %v of agent %d on itself", g.self[i], i), "weights above 0, so that no agent gives all of its mass away")
+			}
+			continue
+		}
 		if s := rowSum(g.In(id)) + g.self[i]; math.Abs(s-1) > rowTolerance {
 			return config.Bad("weights", fmt.Sprintf("a sum of %v in the row of agent %d", s, i), "rows that sum to 1 within 1e-12")
 		}
 	}
 	if claims.Symmetric && !g.symmetric {
 		return config.Bad("weights", "a matrix that is not symmetric", "w_ij = w_ji")
+	}
+	if claims.ColumnStochastic {
+		if i, s := g.unbalanced(); i >= 0 {
+			return config.Bad("weights", fmt.Sprintf("a sum of %v in the column of agent %d", s, i), "columns that sum to 1 within 1e-12")
+		}
 	}
 	if claims.DoublyStochastic {
 		if i, s := g.unbalanced(); i >= 0 {
@@ -61,8 +76,15 @@ func (g *Graph) unbalanced() (int, float64) {
 	return -1, 1
 }
 
-// DoublyStochastic reports whether all columns of W sum to 1 within 1e-12, as [Validate] asks.
+// DoublyStochastic reports whether all rows and columns of W sum to 1 within 1e-12, as [Validate] asks.
 func (g *Graph) DoublyStochastic() bool {
-	i, _ := g.unbalanced()
-	return i < 0
+	if i, _ := g.unbalanced(); i >= 0 {
+		return false
+	}
+	for i := range g.self {
+		if s := rowSum(g.In(agent.ID(i))) + g.self[i]; math.Abs(s-1) > rowTolerance {
+			return false
+		}
+	}
+	return true
 }

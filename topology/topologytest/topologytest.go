@@ -16,7 +16,7 @@ const rounds = 8
 
 // Run checks the schedules that build returns, over the first eight rounds: the same graphs from two
 // builds, from two reads and from concurrent reads; a fixed number of agents; rows and columns that are
-// sorted, hold no agent twice and agree with each other; a valid stochastic matrix; a union of the rounds
+// sorted, hold no agent twice and agree with each other; a matrix whose rows or columns sum to 1; a union of the rounds
 // that connects all agents; and graphs that survive JSON. It fails t through t.Error. Schedules whose
 // matrix is not doubly stochastic pass if their rows are valid: the claim is topology.Validate's.
 func Run(t *testing.T, build func() topology.Schedule) {
@@ -41,8 +41,8 @@ func Run(t *testing.T, build func() topology.Schedule) {
 		}
 		rows(t, g)
 		roundTrip(t, g)
-		if err := topology.Validate(g, topology.Claims{}); err != nil {
-			t.Errorf("round %d: %v", k, err)
+		if err := topology.Validate(g, topology.Claims{}); err != nil && topology.Validate(g, topology.Claims{ColumnStochastic: true}) != nil {
+			t.Errorf("round %d: %v; nor do columns", k, err)
 		}
 	}
 	union(t, graphs)
