@@ -17,6 +17,7 @@ var Algorithms = map[string]Constructor{
 	"dsgt":       NewDSGT,
 	"dinno":      NewDiNNO,
 	"gossip-sgd": NewGossipSGD,
+	"sgp":        NewSGP,
 	"central":    NewCentral,
 	"local":      NewLocal,
 

@@ -100,12 +100,13 @@ type world struct {
 	scribble  bool
 	exhausted bool
 	drop      float64
+	returned  [][]agent.Message // lost ones, by sender, which the coming round tells it
 	faults    *rng.Stream
 }
 
 func build(t *testing.T, o Options, rounds uint64) *world {
 	t.Helper()
-	w := &world{o: o, inbox: make([][]agent.Message, o.Agents), faults: rng.Public(1, "agenttest")}
+	w := &world{o: o, inbox: make([][]agent.Message, o.Agents), returned: make([][]agent.Message, o.Agents), faults: rng.Public(1, "agenttest")}
 	init := make(tensor.Vec, dim)
 	for i := range init {
 		init[i] = float32(i+1) / 4
@@ -165,7 +166,8 @@ func (w *world) run(t *testing.T, rounds int) {
 
 func (w *world) step(t *testing.T, i int, kind agent.Kind, inbox []agent.Message, next [][]agent.Message) {
 	t.Helper()
-	in := agent.Input{Kind: kind, Round: w.round, Inbox: inbox, View: w.view(i, inbox)}
+	in := agent.Input{Kind: kind, Round: w.round, Inbox: inbox, View: w.view(i, inbox), Returned: w.returned[i]}
+	w.returned[i] = nil
 	var out agent.Output
 	for {
 		out.Reset()
@@ -207,10 +209,16 @@ func deliver(w *world, i int, kind agent.Kind, out *agent.Output, next [][]agent
 			m.Round++
 		}
 		for _, n := range to {
-			if m.To != agent.Broadcast && m.To != n.ID || w.faults.Float64() < w.drop {
+			if m.To != agent.Broadcast && m.To != n.ID {
 				continue
 			}
 			m.Body = slices.Clone(m.Body)
+			if w.faults.Float64() < w.drop {
+				lost := m
+				lost.To = n.ID
+				w.returned[i] = append(w.returned[i], lost)
+				continue
+			}
 			next[n.ID] = append(next[n.ID], m)
 		}
 	}
@@ -221,6 +229,9 @@ func deliver(w *world, i int, kind agent.Kind, out *agent.Output, next [][]agent
 func scribble(in *agent.Input) {
 	for i := range in.Answer {
 		in.Answer[i] = float32(math.NaN())
+	}
+	for i := range in.Returned {
+		in.Returned[i] = agent.Message{To: 999}
 	}
 	for i := range in.Inbox {
 		for j := range in.Inbox[i].Body {
