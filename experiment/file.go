@@ -1,6 +1,7 @@
 package experiment
 
 import (
+	"cmp"
 	_ "embed"
 	"fmt"
 	"math"
@@ -13,6 +14,7 @@ import (
 	"sotto/oracle"
 	"sotto/privacy/account"
 	"sotto/sim"
+	"sotto/topology"
 )
 
 // Builtin is the run file of the built-in task: generated data, no download.
@@ -53,6 +55,10 @@ type topologyParams struct {
 	Graph   string `toml:"graph"`
 	Agents  int    `toml:"agents"`
 	Weights string `toml:"weights,omitempty"`
+	// Dropout is the probability that a link is missing from a round; Window the number of rounds whose links together must connect all
+	// agents, where links change. See topology.Spec.
+	Dropout float64 `toml:"dropout,omitempty"`
+	Window  uint64  `toml:"window,omitempty"`
 	// Vectors says whose angles a graph of similar agents compares: "hidden" (default), the vectors behind generated
 	// data, or "data", each agent's mean record, which only a run that is not private may use.
 	Vectors string `toml:"vectors,omitempty"`
@@ -101,6 +107,7 @@ type privacyParams struct {
 	MinRecords      int      `toml:"min_records,omitempty"`
 	IUnderstand     []string `toml:"i_understand,omitempty"`
 	PersonalPrivacy
+	algo.Clipping
 
 	adjacency account.Adjacency
 }
@@ -238,6 +245,9 @@ func (f *File) validate() error {
 		if err := f.validatePersonal(); err != nil {
 			return err
 		}
+		if _, directed := topology.Digraphs[f.topo.Graph]; directed || f.topo.Dropout != 0 {
+			return f.at("topology", config.Bad("graph", f.topo.Graph, "an undirected graph without dropout for algorithm "+f.alg.Name+", which has no rounds"))
+		}
 	} else if f.repl.Uncharged {
 		return f.at("replication", config.Bad("uncharged", true, "false with algorithm "+f.alg.Name))
 	} else if f.topo.Weights == "objective" {
@@ -245,6 +255,11 @@ func (f *File) validate() error {
 	}
 	if err := f.at("data", f.validateArrival()); err != nil {
 		return err
+	}
+	if f.alg.Name == pushAlgorithm {
+		if err := f.validatePush(); err != nil {
+			return err
+		}
 	}
 	if f.eval.Every == 0 {
 		f.eval.Every = max(1, f.steps/10)
@@ -256,6 +271,20 @@ func (f *File) validate() error {
 		return err
 	}
 	return f.at("replication", f.repl.validate(f.priv.Mechanism != "none"))
+}
+
+// pushAlgorithm needs no more of a graph than columns that sum to 1.
+const pushAlgorithm = "sgp"
+
+// validatePush refuses what would lose mass.
+func (f *File) validatePush() error {
+	if f.flts.Late == "use" && f.flts.Delay > 0 {
+		return f.at("faults", config.Bad("late", f.flts.Late, "discard with algorithm sgp: the mass of a message that a newer one replaces would be lost"))
+	}
+	if f.repl.Mix == "gauss-seidel" {
+		return f.at("replication", config.Bad("mix", f.repl.Mix, "snapshot with algorithm sgp: mass is kept only in simultaneous rounds"))
+	}
+	return nil
 }
 
 // Overrides that a run file may ask for; each is recorded in every ledger and statement of the run.
@@ -319,9 +348,15 @@ func (p *privacyParams) validate(algorithm string) error {
 		return config.Bad("max_grad_norm", p.MaxGradNorm, "above 0")
 	}
 	if personal {
+		if p.Clipping != (algo.Clipping{}) {
+			return config.Bad("clipping", cmp.Or(p.Kind, "parameters of it"), "nothing with algorithm "+algorithm+", which has no rounds")
+		}
 		return p.validateFullBatch()
 	}
-	return p.validateBatch()
+	if err := p.validateBatch(); err != nil {
+		return err
+	}
+	return p.Clipping.Complete(p.MaxGradNorm, p.BatchSize)
 }
 
 func (p *privacyParams) validateNoise() error {

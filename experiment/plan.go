@@ -135,10 +135,16 @@ func (e *Experiment) countQueries() (int, error) {
 func (e *Experiment) release(pl *plan) (account.Release, error) {
 	g := &oracle.Gradient{Model: e.model, Rate: pl.rate, ExpectedBatch: pl.batch, Clip: e.file.priv.MaxGradNorm,
 		Adjacency: e.file.priv.adjacency, Unit: account.Record(), Draws: e.file.repl.draws()}
+	e.adapt(g)
 	if err := g.Validate(); err != nil {
 		return account.Release{}, err
 	}
 	return g.Describe(&agent.Query{Oracle: "grad", At: make(tensor.Vec, e.model.Dim())})
+}
+
+// adapt lets the oracle follow the clips of its queries.
+func (e *Experiment) adapt(g *oracle.Gradient) {
+	g.Rescale, g.Count = e.file.priv.Adaptive(), e.file.priv.Extra() > 0
 }
 
 // calibrated holds what calibrateOne found in this process: it depends on nothing but its key.
@@ -153,7 +159,8 @@ type calibrationKey struct {
 	queries        int
 	epsilon, delta float64
 	draws          int
-	claim          uint64 // rounds that a publication charges; 0: none
+	count          float64 // noise of a count beside the gradient; 0: none is released
+	claim          uint64  // rounds that a publication charges; 0: none
 }
 
 type calibration struct {
@@ -202,6 +209,9 @@ func (e *Experiment) warn() error {
 	if err != nil {
 		return err
 	}
+	if p := &e.file.priv; p.Kind == "released" && p.MaxGradNorm*smallest.noiseMultiplier*math.Sqrt(float64(e.model.Dim())) > p.MaxGradNorm*smallest.batch {
+		e.warnings = append(e.warnings, "clipping released: the noise of an answer is longer than the longest mean of clipped gradients, so that the clip follows the noise")
+	}
 	e.warnings = append(account.Warnings(r, smallest.noiseMultiplier, e.file.priv.TargetDelta, smallest.records), e.warnings...)
 	return nil
 }
@@ -216,7 +226,7 @@ func (e *Experiment) calibrateOne(pl *plan) error {
 	}
 	repl := &e.file.repl
 	pl.limited = p.TargetEpsilon > 0 && !repl.Claim
-	key := calibrationKey{p.Accountant, p.Noise, p.adjacency, e.model.Dim(), pl.rate, p.NoiseMultiplier, pl.queries, p.TargetEpsilon, p.TargetDelta, repl.draws(), 0}
+	key := calibrationKey{p.Accountant, p.Noise, p.adjacency, e.model.Dim(), pl.rate, p.NoiseMultiplier, pl.queries, p.TargetEpsilon, p.TargetDelta, repl.draws(), p.Count, 0}
 	if repl.Claim {
 		key.claim = e.file.steps
 	}

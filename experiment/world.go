@@ -119,6 +119,7 @@ func (e *Experiment) start(workers int, restored [][]ledger.Record) (*world, err
 		if err != nil {
 			return nil, f.at("topology", err)
 		}
+		alg = f.priv.Clipped(alg, f.priv.MaxGradNorm, p.noiseMultiplier/p.batch, e.model.Dim())
 		gate := privacy.NewSimulatedGate(w.ledgers[i], mechanism, oracles, e.noiseSeed(), agent.ID(i))
 		if p.personal != nil && p.personal.fit != nil {
 			gate.Use(oracle.FitName, p.personal.fit)
@@ -140,7 +141,7 @@ func (e *Experiment) start(workers int, restored [][]ledger.Record) (*world, err
 		return w, err
 	}
 	var err error
-	w.sim, err = sim.New(sim.Config{Agents: agents, Schedule: e.schedule, Dim: e.model.Dim(), Rounds: f.steps,
+	w.sim, err = sim.New(sim.Config{Agents: agents, Schedule: e.schedule, Dim: e.model.Dim() + f.priv.Extra(), Rounds: f.steps,
 		Workers: workers, Seed: f.root.Seed, Faults: f.flts, GaussSeidel: f.repl.Mix == "gauss-seidel"})
 	return w, f.at("faults", err)
 }
@@ -167,6 +168,7 @@ func (e *Experiment) oracles(i int, pool *oracle.Pool, w *world) (map[string]pri
 		Adjacency: f.priv.adjacency, Unit: account.Record(), Pool: pool, Exact: f.priv.Noise == "exact",
 		Draws: f.repl.draws(), Augment: f.data.Augmentation,
 	}
+	e.adapt(grad)
 	if err := grad.Validate(); err != nil {
 		return nil, err
 	}
@@ -202,10 +204,25 @@ func (e *Experiment) mechanism(noiseMultiplier float64) (privacy.Mechanism, erro
 		})
 	case p.Noise == "exact":
 		return privacy.New("discrete-gaussian", func(params any) error {
-			params.(*privacy.DiscreteGaussian).NoiseMultiplier = noiseMultiplier
+			m := params.(*privacy.DiscreteGaussian)
+			m.NoiseMultiplier, m.PartNoise = noiseMultiplier, e.partNoise()
+			return nil
+		})
+	case p.Mechanism == "gaussian" && p.Extra() > 0:
+		return privacy.New("gaussian", func(params any) error {
+			m := params.(*privacy.Gaussian)
+			m.NoiseMultiplier, m.PartNoise = noiseMultiplier, e.partNoise()
 			return nil
 		})
 	default:
 		return privacy.NewMechanism(p.Mechanism, noiseMultiplier)
 	}
+}
+
+// partNoise is the noise of a count that is released beside the gradient, over its clip of 1/2; nil without one.
+func (e *Experiment) partNoise() map[string]float64 {
+	if p := &e.file.priv; p.Extra() > 0 {
+		return map[string]float64{oracle.CountPart: 2 * p.Count}
+	}
+	return nil
 }

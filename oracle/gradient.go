@@ -31,7 +31,17 @@ type Gradient struct {
 	Exact         bool // the gate is going to ask for exact integers
 	Draws         int  // Poisson batches that are summed before one noise draw; 0 means 1
 	Augment       Augmentation
+	// Rescale releases gradients that a query's own clip C bounds times Clip/C, and multiplies the answer by C/Clip: the noise is
+	// that of clip C, and all releases of a run are one event, whatever the clips.
+	Rescale bool
+	// Count releases beside the gradient, from the same batch and as part "count", the number of drawn records whose gradient is
+	// within the clip less half of all drawn; one record moves it by 1/2 (Andrew, Thakkar, McMahan, Ramaswamy 2021). The answer has
+	// one value more, times the release's Scale as the others.
+	Count bool
 }
+
+// CountPart is the name of the part that Count adds.
+const CountPart = "count"
 
 // Validate names the first field that cannot be used. It looks at the shape of the records, not at the records.
 func (g *Gradient) Validate() error {
@@ -66,16 +76,24 @@ func (g *Gradient) Describe(q *agent.Query) (account.Release, error) {
 	if len(q.At) != g.Model.Dim() {
 		return account.Release{}, config.Bad("point", len(q.At), "as many values as the model has parameters")
 	}
+	clip, scale := g.clip(q), 1/g.ExpectedBatch
+	if g.Rescale {
+		clip, scale = g.Clip, scale*(clip/g.Clip)
+	}
+	parts := []account.Part{{
+		Name: "gradient", Clip: clip, Shift: shift(g.Adjacency), Norm: account.L2, Dim: g.Model.Dim(),
+	}}
+	if g.Count {
+		parts = append(parts, account.Part{Name: CountPart, Clip: .5, Shift: shift(g.Adjacency), Norm: account.L2, Dim: 1})
+	}
 	return account.Release{
 		Oracle:    "grad",
 		Adjacency: g.Adjacency,
 		Unit:      g.Unit,
 		Sampler:   account.Sampler{Kind: account.Poisson, Rate: g.Rate},
-		Parts: []account.Part{{
-			Name: "gradient", Clip: g.clip(q), Shift: shift(g.Adjacency), Norm: account.L2, Dim: g.Model.Dim(),
-		}},
-		Scale: 1 / g.ExpectedBatch,
-		Draws: g.Draws,
+		Parts:     parts,
+		Scale:     scale,
+		Draws:     g.Draws,
 	}, nil
 }
 
@@ -88,30 +106,45 @@ func (g *Gradient) clip(q *agent.Query) float64 {
 
 // Evaluate draws the batch, one Bernoulli variable for each record, and adds the clipped gradients.
 func (g *Gradient) Evaluate(dst *privacy.Value, q *agent.Query, sample *rng.Stream) {
+	d := g.Model.Dim()
+	sum, clip, halves := dst.Float[:d], g.clip(q), 0
 	g.batches(sample, func(b *model.Batch, w *model.Workspace) {
-		g.Model.ClippedGradientSum(dst.Float, q.At, b, g.clip(q), w)
+		halves += within(g.Model.ClippedGradientSum(sum, q.At, b, clip, w))
 	})
-	if g.clip(q) > 1e20 && !dst.Float.Finite() { // no number of smaller terms overflows
-		for i, x := range dst.Float {
+	if clip > 1e20 && !sum.Finite() { // no number of smaller terms overflows
+		for i, x := range sum {
 			if x-x != 0 {
-				dst.Float[i] = float32(math.Copysign(math.MaxFloat32, float64(x)))
+				sum[i] = float32(math.Copysign(math.MaxFloat32, float64(x)))
 			}
 		}
 	}
+	if g.Rescale && clip != g.Clip {
+		sum.Scale(g.Clip/clip, sum)
+	}
+	if g.Count {
+		dst.Float[d] += float32(halves) / 2
+	}
 }
+
+// within is the number of a batch's records within the clip less that of the others. What has no finite gradient is not within it.
+func within(s model.Stats) int { return s.Samples - 2*(s.Clipped+s.NonFinite) }
 
 // EvaluateGrid is Evaluate in exact integers: each clipped gradient is truncated to the grid on its own
 // (privacy.GridOracle). A model without that path contributes nothing, as an owner without records does;
-// Validate refuses it beforehand where it is needed.
+// Validate refuses it beforehand where it is needed. Steps are relative to the clip, so that Rescale changes none of them.
 func (g *Gradient) EvaluateGrid(dst []int64, q *agent.Query, sample *rng.Stream) {
 	m, ok := g.Model.(model.GridModel)
 	if !ok {
 		return
 	}
-	clip := g.clip(q)
+	d := g.Model.Dim()
+	clip, halves := g.clip(q), 0
 	g.batches(sample, func(b *model.Batch, w *model.Workspace) {
-		m.ClippedGradientGrid(dst, q.At, b, clip, privacy.GridStep(clip), w)
+		halves += within(m.ClippedGradientGrid(dst[:d], q.At, b, clip, privacy.GridStep(clip), w))
 	})
+	if g.Count {
+		dst[d] += int64(halves) * int64(.5/privacy.GridStep(.5))
+	}
 }
 
 // batches draws the batch, or several that become one, and hands it out in chunks.
