@@ -121,3 +121,26 @@ func epsilonOf(t *testing.T, ev account.Event) float64 {
 	}
 	return eps.Upper
 }
+
+// TestClaim26: ConstD2P takes its noise from G, the largest gradient norm seen in runs without noise. One record more moves G and the
+// noise as far as it likes: gradients 2x² of the records .5 and -1, then of 3 and of 100. A clip bounds the sum whatever the record.
+func TestClaim26(t *testing.T) {
+	largest := func(xs ...float32) float64 {
+		g := 0.
+		for _, x := range xs {
+			g = max(g, math.Abs(evaluate(newGradient(line(x)), 1, math.Inf(1), 1)))
+		}
+		return g
+	}
+	for _, c := range []struct {
+		more float32
+		want float64
+	}{{0, 2}, {3, 18}, {100, 20000}} {
+		if got := largest(.5, -1, c.more); math.Abs(got-c.want) > 1e-4*c.want {
+			t.Errorf("with a record %v G is %v, want %v", c.more, got, c.want)
+		}
+		if d := math.Abs(evaluate(newGradient(line(.5, -1, c.more)), 1, 0, 1) - evaluate(newGradient(line(.5, -1)), 1, 0, 1)); d > 1+1e-6 {
+			t.Errorf("with a clip of 1 the record %v moves the sum by %v", c.more, d)
+		}
+	}
+}

@@ -1,0 +1,58 @@
+package privacy
+
+import (
+	"math"
+
+	"sotto/privacy/account"
+)
+
+var _ Mechanism = Proportional{}
+
+// Proportional adds normal noise of standard deviation NoiseMultiplier times the L2 norm of the private value to every
+// coordinate, as AdaD2P of "Sensitivity-Aware Differentially Private Decentralized Learning with Adaptive Noise" does with
+// gradients that are not clipped. It is for replication: the noise tells the norm, and a value of 0 leaves as it is, so that
+// there is no guarantee at any epsilon.
+type Proportional struct {
+	NoiseMultiplier float64 `toml:"noise_multiplier"` // noise standard deviation over the norm of the value, > 0
+}
+
+func (m *Proportional) setScale(z float64) { m.NoiseMultiplier = z }
+
+func newProportional(decode func(params any) error) (Mechanism, error) {
+	var m Proportional
+	if err := decode(&m); err != nil {
+		return nil, err
+	}
+	return m, checkMultipliers(m.NoiseMultiplier, nil)
+}
+
+// Event is non-private whatever the release.
+func (Proportional) Event(account.Release) (account.Event, error) {
+	return account.NonPrivate("noise in proportion to the norm of the private gradient"), nil
+}
+
+// Perturb adds the noise.
+func (m Proportional) Perturb(v *Value, r account.Release, c Charge) {
+	exact(v, r)
+	s := m.NoiseMultiplier * v.Float.Norm()
+	var normals [512]float64
+	for lo := 0; lo < len(v.Float); lo += len(normals) {
+		n := normals[:min(len(normals), len(v.Float)-lo)]
+		c.Noise.Normals(n)
+		for i, z := range n {
+			x := float64(v.Float[lo+i]) + float64(s*z)
+			v.Float[lo+i] = float32(max(-math.MaxFloat32, min(math.MaxFloat32, x)))
+		}
+	}
+	clear(normals[:])
+}
+
+// Provenance is Claimed: the published guarantee is false.
+func (Proportional) Provenance() Provenance { return Claimed }
+
+// Assumptions names what is wrong with the claim.
+func (Proportional) Assumptions() []string {
+	return []string{"none would help: a record with a zero gradient is released without noise"}
+}
+
+func (Proportional) sealed() {}
