@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"sotto/config"
+	"sotto/privacy/account"
 )
 
 // Clips of a schedule, of released answers and of quantiles under three algorithms: the budget is spent, no more, the files
@@ -65,6 +66,7 @@ func TestPushRefusals(t *testing.T) {
 		"topology.weights":       {"topology.weights=column"},
 		"topology.window":        {"topology.window=3"},
 		"privacy.clip_decay":     {"privacy.clipping=schedule"},
+		"replication.noise":      {"replication.noise=adad2p"},
 		"privacy.clip_count_std": {"privacy.clip_count_std=1"},
 	} {
 		f, err := Parse("small.toml", []byte(small), set)
@@ -74,6 +76,33 @@ func TestPushRefusals(t *testing.T) {
 		var bad *config.Error
 		if !errors.As(err, &bad) || bad.Key != key {
 			t.Errorf("%v: %v, want a config.Error on %s", set, err, key)
+		}
+	}
+}
+
+// AdaD2P and ConstD2P run as published: their ledgers say epsilon infinite, and what would be claimed, RDP's epsilon of sampled
+// Gaussians of that noise, stands beside it.
+func TestPublishedNoise(t *testing.T) {
+	for _, name := range []string{"adad2p", "constd2p"} {
+		e := build(t, "algorithm.name=sgp", "algorithm.step_size=0.0005", "topology.graph=exp-directed", "privacy.noise_multiplier=1.5",
+			"privacy.max_grad_norm=3.5", "replication.claim=true", "replication.noise="+name)
+		res := run(t, e, Options{Workers: 1})
+		for _, p := range res.Summary.Privacy {
+			if !math.IsInf(float64(p.Epsilon.Upper), 1) || !math.IsInf(float64(p.Epsilon.Lower), 1) {
+				t.Errorf("%s: epsilon %v, want infinity", name, p.Epsilon)
+			}
+		}
+		want := account.DPSGD(account.AddRemove, e.plans[0].rate, 12)
+		want.Accountant, want.NoiseMultiplier = "rdp", 1.5
+		claim, err := account.Epsilon(want, 1e-4)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := float64(res.Summary.ClaimedEpsilon); math.Abs(got-claim.Upper) > 1e-9*got {
+			t.Errorf("%s: claimed epsilon %v, want %v", name, got, claim.Upper)
+		}
+		if !(float64(res.Summary.Loss) < 1e3) {
+			t.Errorf("%s: loss %v", name, res.Summary.Loss)
 		}
 	}
 }

@@ -270,6 +270,9 @@ func (f *File) validate() error {
 	if err := f.at("evaluate", f.eval.validateHeldOut(f.priv.Mechanism != "none")); err != nil {
 		return err
 	}
+	if p := &f.priv; f.repl.Noise != "" && (p.Mechanism != "gaussian" || p.Noise == "exact" || p.Adaptive()) {
+		return f.at("replication", config.Bad("noise", f.repl.Noise, "nothing beside another mechanism than gaussian, exact noise or clipping"))
+	}
 	return f.at("replication", f.repl.validate(f.priv.Mechanism != "none"))
 }
 

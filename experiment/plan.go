@@ -133,7 +133,7 @@ func (e *Experiment) countQueries() (int, error) {
 
 // release is what one query of the plan is going to release.
 func (e *Experiment) release(pl *plan) (account.Release, error) {
-	g := &oracle.Gradient{Model: e.model, Rate: pl.rate, ExpectedBatch: pl.batch, Clip: e.file.priv.MaxGradNorm,
+	g := &oracle.Gradient{Model: e.model, Rate: pl.rate, ExpectedBatch: pl.batch, Clip: e.clip(),
 		Adjacency: e.file.priv.adjacency, Unit: account.Record(), Draws: e.file.repl.draws()}
 	e.adapt(g)
 	if err := g.Validate(); err != nil {

@@ -26,6 +26,9 @@ type replicationParams struct {
 	// means of the data set. Noise is calibrated, and epsilon claimed, as if it were public; every ledger is charged an answer
 	// without noise for it, which makes the true epsilon infinite.
 	Uncharged bool `toml:"uncharged,omitempty"`
+	// Noise "adad2p" adds noise of noise_multiplier times the norm of the private sum of gradients, "constd2p" of noise_multiplier times
+	// max_grad_norm, the published G; neither clips. Epsilon is infinite.
+	Noise string `toml:"noise,omitempty"`
 }
 
 func (p *replicationParams) validate(private bool) error {
@@ -34,6 +37,10 @@ func (p *replicationParams) validate(private bool) error {
 		return config.Bad("mix", p.Mix, "one of gauss-seidel, snapshot")
 	case p.MicroBatches < 0 || p.MicroBatches > 1000:
 		return config.Bad("microbatches", p.MicroBatches, "0 to 1000 (0 and 1: one batch)")
+	case p.Noise != "" && p.Noise != "adad2p" && p.Noise != "constd2p":
+		return config.Bad("noise", p.Noise, "one of adad2p, constd2p")
+	case p.Noise != "" && !(p.Claim && private):
+		return config.Bad("noise", p.Noise, "nothing without claim = true and a mechanism: the noise has no epsilon, only what is claimed for it")
 	case p.Claim && !private:
 		return config.Bad("claim", p.Claim, "false with mechanism none: there is nothing to claim")
 	case p.Uncharged && !private:
@@ -59,6 +66,9 @@ func (p *replicationParams) switches() string {
 	}
 	if p.Uncharged {
 		on = append(on, "uncharged use of training records before the run")
+	}
+	if p.Noise != "" {
+		on = append(on, "noise of "+p.Noise+" on gradients that are not clipped")
 	}
 	return strings.Join(on, ", ")
 }

@@ -3,6 +3,7 @@ package experiment
 import (
 	"context"
 	"fmt"
+	"math"
 	"runtime"
 
 	"sotto/agent"
@@ -164,7 +165,7 @@ func (e *Experiment) oracles(i int, pool *oracle.Pool, w *world) (map[string]pri
 	}
 	grad := &oracle.Gradient{
 		Model: e.model, Records: oracle.Records{Data: w.trained, Index: e.parts[i]},
-		Rate: p.rate, ExpectedBatch: p.batch, Clip: f.priv.MaxGradNorm,
+		Rate: p.rate, ExpectedBatch: p.batch, Clip: e.clip(),
 		Adjacency: f.priv.adjacency, Unit: account.Record(), Pool: pool, Exact: f.priv.Noise == "exact",
 		Draws: f.repl.draws(), Augment: f.data.Augmentation,
 	}
@@ -195,6 +196,14 @@ func (e *Experiment) mechanism(noiseMultiplier float64) (privacy.Mechanism, erro
 	switch p := &e.file.priv; {
 	case e.sealed():
 		return privacy.NewMechanism("sealed", 0)
+	case e.file.repl.Noise != "":
+		return privacy.New("proportional", func(params any) error {
+			m := params.(*privacy.Proportional)
+			if m.NoiseMultiplier = noiseMultiplier; e.file.repl.Noise == "constd2p" {
+				m.Norm = p.MaxGradNorm
+			}
+			return nil
+		})
 	case p.Mechanism == localMechanism:
 		return privacy.NewMechanism("released", 0)
 	case p.Mechanism == "laplace":
@@ -217,6 +226,14 @@ func (e *Experiment) mechanism(noiseMultiplier float64) (privacy.Mechanism, erro
 	default:
 		return privacy.NewMechanism(p.Mechanism, noiseMultiplier)
 	}
+}
+
+// clip is the bound of one record's gradient; +Inf where a replication has none.
+func (e *Experiment) clip() float64 {
+	if e.file.repl.Noise != "" {
+		return math.Inf(1)
+	}
+	return e.file.priv.MaxGradNorm
 }
 
 // partNoise is the noise of a count that is released beside the gradient, over its clip of 1/2; nil without one.

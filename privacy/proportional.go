@@ -3,6 +3,7 @@ package privacy
 import (
 	"math"
 
+	"sotto/config"
 	"sotto/privacy/account"
 )
 
@@ -14,6 +15,9 @@ var _ Mechanism = Proportional{}
 // there is no guarantee at any epsilon.
 type Proportional struct {
 	NoiseMultiplier float64 `toml:"noise_multiplier"` // noise standard deviation over the norm of the value, > 0
+	// Norm > 0 takes the place of that norm, as G does in ConstD2P: the largest gradient norm seen in earlier runs on the same data, to
+	// which nothing is clipped. There is no guarantee either.
+	Norm float64 `toml:"norm,omitempty"`
 }
 
 func (m *Proportional) setScale(z float64) { m.NoiseMultiplier = z }
@@ -23,18 +27,27 @@ func newProportional(decode func(params any) error) (Mechanism, error) {
 	if err := decode(&m); err != nil {
 		return nil, err
 	}
+	if m.Norm != 0 && !positive(m.Norm) {
+		return nil, config.Bad("norm", m.Norm, "0, for that of the value, or above 0 and finite")
+	}
 	return m, checkMultipliers(m.NoiseMultiplier, nil)
 }
 
 // Event is non-private whatever the release.
-func (Proportional) Event(account.Release) (account.Event, error) {
+func (m Proportional) Event(account.Release) (account.Event, error) {
+	if m.Norm > 0 {
+		return account.NonPrivate("noise in proportion to a gradient norm that was measured, not enforced"), nil
+	}
 	return account.NonPrivate("noise in proportion to the norm of the private gradient"), nil
 }
 
 // Perturb adds the noise.
 func (m Proportional) Perturb(v *Value, r account.Release, c Charge) {
 	exact(v, r)
-	s := m.NoiseMultiplier * v.Float.Norm()
+	s := m.NoiseMultiplier * m.Norm
+	if m.Norm == 0 {
+		s = m.NoiseMultiplier * v.Float.Norm()
+	}
 	var normals [512]float64
 	for lo := 0; lo < len(v.Float); lo += len(normals) {
 		n := normals[:min(len(normals), len(v.Float)-lo)]
@@ -52,7 +65,7 @@ func (Proportional) Provenance() Provenance { return Claimed }
 
 // Assumptions names what is wrong with the claim.
 func (Proportional) Assumptions() []string {
-	return []string{"none would help: a record with a zero gradient is released without noise"}
+	return []string{"none would help: what the noise follows is no bound of one record's contribution"}
 }
 
 func (Proportional) sealed() {}

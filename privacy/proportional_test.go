@@ -88,6 +88,14 @@ func TestProportionalNoise(t *testing.T) {
 	k := rng.Simulated(3, 0, 1)
 	adad2p(t, sigma).Perturb(&v, oneGradient, privacy.Charge{Noise: rng.NewStream(&k, rng.Noise)})
 	v.Float[0] -= 2
+	w := privacy.Value{Float: make(tensor.Vec, n)}
+	k = rng.Simulated(3, 0, 1)
+	privacy.Proportional{NoiseMultiplier: sigma, Norm: 2}.Perturb(&w, oneGradient, privacy.Charge{Noise: rng.NewStream(&k, rng.Noise)})
+	for i, x := range w.Float { // the same noise under a norm of 2 that is given
+		if d := math.Abs(float64(x - v.Float[i])); d > 1e-6 {
+			t.Fatalf("coordinate %d: %v and %v", i, x, v.Float[i])
+		}
+	}
 	if got, want := v.Float.Norm()/math.Sqrt(n), 2*sigma; math.Abs(got-want) > 5*want/math.Sqrt(2*n) {
 		t.Errorf("standard deviation %v, want %v", got, want)
 	}
