@@ -165,7 +165,8 @@ func decodeCells(name string, b []byte) (header []string, rows []CellRow, err er
 	return header, rows, nil
 }
 
-// ReadCells reads a cells file: the axes of its sweep, and its rows.
+// ReadCells reads a cells file: the axes of its sweep, and its rows in the order of cells. Of several rows of a cell, which a stopped
+// sweep leaves whose settings have changed, the last counts.
 func ReadCells(path string) (axes []string, rows []CellRow, err error) {
 	b, err := os.ReadFile(path)
 	if err != nil {
@@ -176,7 +177,16 @@ func ReadCells(path string) (axes []string, rows []CellRow, err error) {
 		return nil, nil, err
 	}
 	axes, _ = axesOf(header)
-	return axes, rows, err
+	return axes, newest(rows), err
+}
+
+// newest returns the last row of each cell, in the order of cells.
+func newest(rows []CellRow) []CellRow {
+	t := &cellTable{rows: map[int]CellRow{}}
+	for _, r := range rows {
+		t.rows[r.Cell] = r
+	}
+	return t.sorted()
 }
 
 // cellTable is the cells file of one shard, appended to row by row.

@@ -242,6 +242,19 @@ func TestReadCells(t *testing.T) {
 			t.Errorf("cell %d is read as %v", i, rows[i])
 		}
 	}
+	// A stopped sweep whose settings have changed leaves an old row and a new one: the last counts.
+	later := rows[0]
+	later.Loss, later.ConfigDigest = 42, "changed"
+	f, err := os.OpenFile(filepath.Join(res.Dir, "cells.csv"), os.O_APPEND|os.O_WRONLY, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := f.Write(encodeCells(later.fields(false), nil)); err != nil || f.Close() != nil {
+		t.Fatal(err)
+	}
+	if _, again, err := ReadCells(filepath.Join(res.Dir, "cells.csv")); err != nil || len(again) != len(rows) || again[0].Loss != 42 {
+		t.Errorf("%d rows after one of %d was superseded, loss %g (%v)", len(again), len(rows), again[0].Loss, err)
+	}
 	if _, _, err := ReadCells(filepath.Join(res.Dir, "none.csv")); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("a file that is not there: %v", err)
 	}

@@ -199,7 +199,7 @@ func stepSizes(rows []experiment.CellRow, small bool) *Document {
 func seed000Notes(small bool) []string {
 	n := []string{
 		"accuracy in percent: mean over the ten agents' own models on the MNIST test images after the last round, then mean and sd over seeds; published: Bayrooti, Gao, Prorok 2023 (arXiv 2306.13892)",
-		"sound: epsilon is the PLD upper end under zero-out adjacency at delta 1e-5, from the ledgers; Metropolis weights, simultaneous mixing; step sizes are the paper's, those of DSGT chosen on Fashion-MNIST, because the paper's are for mixing in place",
+		"sound: epsilon is the PLD upper end under zero-out adjacency at delta 1e-5, from the ledgers; Metropolis weights, simultaneous mixing; step sizes are the paper's, those of DSGT and of DSGD at epsilon .5 chosen on Fashion-MNIST, because the paper's are for mixing in place; DSGT's gradients are clipped without noise too",
 		"replication: mixing in place with row-normalised weights, gradients after mixing (DSGD), noise by RDP under add-remove; the true epsilon is that under replace-one, the adjacency which the paper states",
 		"graphs are drawn anew for each seed to within .05 of the Fiedler value: the paper's were never published; sampling rates are 256/m, the paper's 1/ceil(m/256)",
 	}
