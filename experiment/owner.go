@@ -107,6 +107,14 @@ func (f *File) ownable() error {
 	switch {
 	case f.pacing != algo.Rounds || f.alg.Name == "central":
 		return f.at("algorithm", config.Bad("name", f.alg.Name, "an algorithm of synchronous rounds among agents"))
+	case f.alg.Name == pushAlgorithm:
+		return f.at("algorithm", config.Bad("name", f.alg.Name, "another algorithm: links of a daemon do not say which messages were lost, and with them goes mass"))
+	case f.topo.Dropout != 0:
+		return f.at("topology", config.Bad("dropout", f.topo.Dropout, "0: a network has its own"))
+	case f.priv.Adaptive():
+		return f.at("privacy", config.Bad("clipping", f.priv.Kind, "constant: a daemon knows no other clip norms yet"))
+	case f.data.Arrival != "":
+		return f.at("data", config.Bad("arrival", f.data.Arrival, "nothing: it is for simulations"))
 	case f.priv.Mechanism != "gaussian":
 		return fmt.Errorf("%w: %w", privacy.ErrRefused, f.at("privacy", config.Bad("mechanism", f.priv.Mechanism, "gaussian: a daemon releases nothing without noise")))
 	case f.repl != (replicationParams{}):

@@ -202,6 +202,10 @@ func TestOwnersRefuseWhatADaemonMayNotDo(t *testing.T) {
 		"data":        {`"csv"`, `"mnist"`, "dataset", false},
 		"unknown key": {"step_size", "stepsize", "stepsize", false},
 		"faults":      {"[privacy]", "[faults]\ndrop = 0.5\n[privacy]", "faults", false},
+		"push-sum":    {`"dsgd"`, `"sgp"`, "algorithm.name", false},
+		"clipping":    {"target_epsilon", "clipping = \"released\"\ntarget_epsilon", "clipping", false},
+		"dropout":     {"[topology]", "[topology]\ndropout = 0.1", "dropout", false},
+		"arrival":     {`"natural"`, "\"natural\"\narrival = \"uniform\"", "arrival", false},
 		"score":       {"[privacy]", "[evaluate]\nvalidation = 0.2\n[privacy]", "validation", false},
 	} {
 		run := strings.Replace(ownerRun, tc.old, tc.new, 1)

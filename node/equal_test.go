@@ -24,6 +24,7 @@ var synchronous = map[string]func(p any){
 	"dinno":      func(any) {},
 	"gossip-sgd": func(any) {},
 	"local":      func(any) {},
+	"sgp":        func(any) {},
 }
 
 // waking lists the algorithms whose agents wake by their own clocks and broadcast; here by a recorded list.
