@@ -15,7 +15,7 @@ dir=${1:-hospitals-run}
 port=${PORT:-41700}
 data=${SOTTO_DATA:?set SOTTO_DATA to the data folder}/heart-disease
 kills=${KILLS:-20}
-options=${OPTIONS:-}
+options=${OPTIONS:---linger 1m} # a node that was killed after its last round waits that long for those who have left
 hospitals="cleveland hungarian switzerland va"
 
 [ -e "$dir" ] && { echo "run.sh: $dir exists; choose a new folder" >&2; exit 2; }
