@@ -100,6 +100,9 @@ type evaluateParams struct {
 	ScoreClip  float64 `toml:"score_clip,omitempty"`             // largest loss that one record counts; 1 for accuracy
 	// RMSE adds the root of every agent's mean squared error, of model least-squares.
 	RMSE bool `toml:"rmse,omitempty"`
+	// Gradients is the number of training records of all agents together whose losses and gradients are looked at, at the mean of the
+	// models; 0: none. The simulation sees them, no agent does.
+	Gradients int `toml:"gradients,omitempty"`
 	// Agents is the number of agents whose models are tested, evenly spaced; 0: all.
 	Agents int `toml:"agents,omitempty"`
 }
@@ -215,6 +218,9 @@ func (f *File) validate() error {
 	if f.eval.Agents < 0 || f.eval.Agents > f.topo.Agents {
 		return f.at("evaluate", config.Bad("agents", f.eval.Agents, "0 (all) to the number of agents"))
 	}
+	if g := f.eval.Gradients; g < 0 || g > 0 && f.pacing != algo.Rounds {
+		return f.at("evaluate", config.Bad("gradients", g, "0, or with an algorithm that has rounds the number of training records"))
+	}
 	f.steps = f.root.Rounds
 	if f.pacing != algo.Rounds {
 		if err := f.validatePersonal(); err != nil {
@@ -245,10 +251,7 @@ func (f *File) validate() error {
 	if err := f.at("evaluate", f.eval.validateHeldOut(f.priv.Mechanism != "none")); err != nil {
 		return err
 	}
-	if p := &f.priv; f.repl.Noise != "" && (p.Mechanism != "gaussian" || p.Noise == "exact" || p.Adaptive()) {
-		return f.at("replication", config.Bad("noise", f.repl.Noise, "nothing beside another mechanism than gaussian, exact noise or clipping"))
-	}
-	return f.at("replication", f.repl.validate(f.priv.Mechanism != "none"))
+	return f.at("replication", f.repl.validate(&f.priv))
 }
 
 // Name is the run's name.

@@ -114,6 +114,7 @@ func (e *Experiment) evaluate(w *world, workers int, epsilon []float64) (evaluat
 		add(rmseColumn, everyone, loss)
 	}
 	rows = append(rows, Row{ev.Round, "all", "consensus_distance", ev.Consensus, ev.Epsilon, delta})
+	rows = append(rows, e.gradients(w, ev.Round, ev.Epsilon, delta)...)
 	if e.file.pacing != algo.Rounds {
 		rows = append(rows, Row{ev.Round, "all", "objective", e.objective(w, workers), ev.Epsilon, delta},
 			Row{ev.Round, "all", "vectors_sent", w.sim.Stats().Vectors, ev.Epsilon, delta})
@@ -186,6 +187,16 @@ func predicted(outputs []float32) int32 {
 
 // consensus is the root mean square distance of the agents' parameters from their mean.
 func (e *Experiment) consensus(w *world) float64 {
+	n, mean := len(e.tests), e.mean(w)
+	sum := 0.
+	for i := range n {
+		sum += distance2(w.sim.Params(i), mean)
+	}
+	return math.Sqrt(sum / float64(n))
+}
+
+// mean is that of the agents' parameters.
+func (e *Experiment) mean(w *world) []float64 {
 	n := len(e.tests)
 	mean := make([]float64, e.model.Dim())
 	for i := range n {
@@ -196,11 +207,7 @@ func (e *Experiment) consensus(w *world) float64 {
 	for k := range mean {
 		mean[k] /= float64(n)
 	}
-	sum := 0.
-	for i := range n {
-		sum += distance2(w.sim.Params(i), mean)
-	}
-	return math.Sqrt(sum / float64(n))
+	return mean
 }
 
 func distance2(x tensor.Vec, y []float64) float64 {

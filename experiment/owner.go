@@ -123,6 +123,8 @@ func (f *File) ownable() error {
 		return f.at("data", config.Bad("partition", f.data.Partition, "natural: every owner holds its own records"))
 	case f.eval.Validation != 0 || f.eval.Score != "":
 		return f.at("evaluate", config.Bad("validation", f.eval.Validation, "0, and no score: they are for simulations"))
+	case f.eval.Gradients != 0:
+		return f.at("evaluate", config.Bad("gradients", f.eval.Gradients, "0: no owner sees the records of others"))
 	case f.flts != sim.DefaultFaults():
 		return f.at("faults", config.Bad("faults", "faults to inject", "no section [faults]: a network has its own"))
 	case len(f.priv.IUnderstand) > 0:

@@ -135,16 +135,19 @@ func (e *Experiment) countQueries() (int, error) {
 func (e *Experiment) release(pl *plan) (account.Release, error) {
 	g := &oracle.Gradient{Model: e.model, Rate: pl.rate, ExpectedBatch: pl.batch, Clip: e.clip(),
 		Adjacency: e.file.priv.adjacency, Unit: account.Record(), Draws: e.file.repl.draws()}
-	e.adapt(g)
+	e.adapt(g, pl)
 	if err := g.Validate(); err != nil {
 		return account.Release{}, err
 	}
 	return g.Describe(&agent.Query{Oracle: "grad", At: make(tensor.Vec, e.model.Dim())})
 }
 
-// adapt lets the oracle follow the clips of its queries.
-func (e *Experiment) adapt(g *oracle.Gradient) {
+// adapt lets the oracle follow the clips of its queries, and draw what batches a replication asks for.
+func (e *Experiment) adapt(g *oracle.Gradient, pl *plan) {
 	g.Rescale, g.Count = e.file.priv.Adaptive(), e.file.priv.Extra() > 0
+	if e.file.repl.one() {
+		g.One = pl.records
+	}
 }
 
 // calibrated holds what calibrateOne found in this process: it depends on nothing but its key.

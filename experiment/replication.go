@@ -29,9 +29,13 @@ type replicationParams struct {
 	// Noise "adad2p" adds noise of noise_multiplier times the norm of the private sum of gradients, "constd2p" of noise_multiplier times
 	// max_grad_norm, the published G; neither clips. Epsilon is infinite.
 	Noise string `toml:"noise,omitempty"`
+	// Sampling "one" makes every answer the gradient of one record, drawn uniformly, in place of a Poisson batch. Under replace-one the
+	// ledger charges sampling without replacement.
+	Sampling string `toml:"sampling,omitempty"`
 }
 
-func (p *replicationParams) validate(private bool) error {
+func (p *replicationParams) validate(priv *privacyParams) error {
+	private := priv.Mechanism != "none"
 	switch {
 	case p.Mix != "" && p.Mix != "snapshot" && p.Mix != "gauss-seidel":
 		return config.Bad("mix", p.Mix, "one of gauss-seidel, snapshot")
@@ -39,8 +43,18 @@ func (p *replicationParams) validate(private bool) error {
 		return config.Bad("microbatches", p.MicroBatches, "0 to 1000 (0 and 1: one batch)")
 	case p.Noise != "" && p.Noise != "adad2p" && p.Noise != "constd2p":
 		return config.Bad("noise", p.Noise, "one of adad2p, constd2p")
-	case p.Noise != "" && !(p.Claim && private):
+	case p.Noise != "" && (priv.Mechanism != "gaussian" || priv.Noise == "exact" || priv.Adaptive()):
+		return config.Bad("noise", p.Noise, "nothing beside another mechanism than gaussian, exact noise or clipping")
+	case p.Noise != "" && !p.Claim:
 		return config.Bad("noise", p.Noise, "nothing without claim = true and a mechanism: the noise has no epsilon, only what is claimed for it")
+	case p.Sampling != "" && p.Sampling != "one" && p.Sampling != "poisson":
+		return config.Bad("sampling", p.Sampling, "one of one, poisson")
+	case p.one() && (priv.adjacency != account.ReplaceOne || priv.BatchSize != 1 || priv.SampleRate != 0):
+		return config.Bad("sampling", p.Sampling, "poisson without adjacency replace-one, where the number of records is public, batch_size 1 and no sample_rate")
+	case p.one() && private && !p.Claim:
+		return config.Bad("sampling", p.Sampling, "poisson without claim = true: noise is calibrated for Poisson samples")
+	case p.one() && p.MicroBatches > 1:
+		return config.Bad("microbatches", p.MicroBatches, "1 with sampling one")
 	case p.Claim && !private:
 		return config.Bad("claim", p.Claim, "false with mechanism none: there is nothing to claim")
 	case p.Uncharged && !private:
@@ -70,8 +84,14 @@ func (p *replicationParams) switches() string {
 	if p.Noise != "" {
 		on = append(on, "noise of "+p.Noise+" on gradients that are not clipped")
 	}
+	if p.one() {
+		on = append(on, "one uniform record an answer")
+	}
 	return strings.Join(on, ", ")
 }
+
+// one says that batches are single records.
+func (p *replicationParams) one() bool { return p.Sampling == "one" }
 
 // draws is the number of batches under one noise draw.
 func (p *replicationParams) draws() int { return max(1, p.MicroBatches) }

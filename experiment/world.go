@@ -169,7 +169,7 @@ func (e *Experiment) oracles(i int, pool *oracle.Pool, w *world) (map[string]pri
 		Adjacency: f.priv.adjacency, Unit: account.Record(), Pool: pool, Exact: f.priv.Noise == "exact",
 		Draws: f.repl.draws(), Augment: f.data.Augmentation,
 	}
-	e.adapt(grad)
+	e.adapt(grad, p)
 	if err := grad.Validate(); err != nil {
 		return nil, err
 	}

@@ -30,7 +30,10 @@ type Gradient struct {
 	Pool          *Pool
 	Exact         bool // the gate is going to ask for exact integers
 	Draws         int  // Poisson batches that are summed before one noise draw; 0 means 1
-	Augment       Augmentation
+	// One > 0 makes the batch one record, drawn uniformly from a number of records that is public and must be One; Rate is
+	// not used. Under add-remove no event covers that.
+	One     int
+	Augment Augmentation
 	// Rescale releases gradients that a query's own clip C bounds times Clip/C, and multiplies the answer by C/Clip: the noise is
 	// that of clip C, and all releases of a run are one event, whatever the clips.
 	Rescale bool
@@ -59,6 +62,9 @@ func (g *Gradient) Validate() error {
 	}
 	if g.Draws < 0 {
 		return config.Bad("microbatches", g.Draws, "at least 0")
+	}
+	if g.One < 0 || g.One > 0 && g.Records.Data != nil && g.One != len(g.Records.Index) {
+		return config.Bad("one", g.One, "0, or the number of records")
 	}
 	if d := g.Records.Data; d != nil {
 		if err := g.Augment.Validate(d.Shape, g.Model); err != nil {
@@ -90,11 +96,18 @@ func (g *Gradient) Describe(q *agent.Query) (account.Release, error) {
 		Oracle:    "grad",
 		Adjacency: g.Adjacency,
 		Unit:      g.Unit,
-		Sampler:   account.Sampler{Kind: account.Poisson, Rate: g.Rate},
+		Sampler:   g.sampler(),
 		Parts:     parts,
 		Scale:     scale,
 		Draws:     g.Draws,
 	}, nil
+}
+
+func (g *Gradient) sampler() account.Sampler {
+	if g.One > 0 {
+		return account.Sampler{Kind: account.FixedSize, Population: g.One, Batch: 1}
+	}
+	return account.Sampler{Kind: account.Poisson, Rate: g.Rate}
 }
 
 func (g *Gradient) clip(q *agent.Query) float64 {
@@ -152,8 +165,12 @@ func (g *Gradient) batches(sample *rng.Stream, f func(b *model.Batch, w *model.W
 	s := g.Pool.p.Get().(*scratch)
 	defer g.Pool.p.Put(s)
 	s.rows = s.rows[:0]
-	for range max(1, g.Draws) {
-		s.rows = poisson(s.rows, g.Records.Index, g.Rate, sample)
+	if g.One > 0 {
+		s.rows = append(s.rows, g.Records.Index[sample.Below(uint64(g.One))])
+	} else {
+		for range max(1, g.Draws) {
+			s.rows = poisson(s.rows, g.Records.Index, g.Rate, sample)
+		}
 	}
 	size := chunk / g.Augment.views()
 	for lo := 0; lo < len(s.rows); lo += size {

@@ -1,0 +1,77 @@
+package experiment
+
+import (
+	"math"
+
+	"sotto/model"
+	"sotto/tensor"
+)
+
+// probe holds the training records whose losses and gradients the simulation looks at: [evaluate] gradients of them, evenly spaced
+// among those of all agents.
+func (e *Experiment) probe() []int32 {
+	var all []int32
+	for _, part := range e.parts {
+		all = append(all, part...)
+	}
+	chosen := evenly(len(all), min(len(all), e.file.eval.Gradients))
+	rows := make([]int32, len(chosen))
+	for k, i := range chosen {
+		rows[k] = all[i]
+	}
+	return rows
+}
+
+// gradients looks at the probe's records at the mean x̄ of all agents' models:
+//
+//	train_loss     mean loss
+//	gradient_norm  ‖∇f(x̄)‖, of the mean gradient
+//	gradient_rms   root of the mean of ‖∇f(x̄; ξ)‖² over records ξ
+//	gradient_max   the largest ‖∇f(x̄; ξ)‖
+//
+// Records without a finite gradient are left out.
+func (e *Experiment) gradients(w *world, round uint64, epsilon, delta float64) []Row {
+	if e.file.eval.Gradients == 0 {
+		return nil
+	}
+	var (
+		d       = e.model.Dim()
+		center  = make(tensor.Vec, d)
+		one     = make(tensor.Vec, d)
+		sum     = make([]float64, d)
+		scratch model.Workspace
+
+		loss, squares, most float64
+		count               int
+	)
+	for k, x := range e.mean(w) {
+		center[k] = float32(x)
+	}
+	rows := e.probe()
+	for k := range rows {
+		clear(one)
+		s := e.model.ClippedGradientSum(one, center, batchOf(w.trained.Select(rows[k:k+1])), math.Inf(1), &scratch)
+		if s.NonFinite > 0 {
+			continue
+		}
+		count++
+		loss += s.Loss
+		norm := one.Norm()
+		squares, most = squares+norm*norm, max(most, norm)
+		for j, g := range one {
+			sum[j] += float64(g)
+		}
+	}
+	n, norm := float64(max(1, count)), 0.
+	for _, g := range sum {
+		norm += g / n * (g / n)
+	}
+	var out []Row
+	for _, m := range []struct {
+		name  string
+		value float64
+	}{{"train_loss", loss / n}, {"gradient_norm", math.Sqrt(norm)}, {"gradient_rms", math.Sqrt(squares / n)}, {"gradient_max", most}} {
+		out = append(out, Row{round, "all", m.name, m.value, epsilon, delta})
+	}
+	return out
+}
