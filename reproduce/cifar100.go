@@ -148,7 +148,7 @@ func (r imageRun) setPrivacy(set func(format string, args ...any)) {
 	if r.method != "dinno" {
 		set("replication.microbatches=%d", cifar100Draws)
 	}
-	if r.method != centralRow {
+	if r.method == "dsgd" || r.method == "dsgt" {
 		set("replication.mix=\"gauss-seidel\"")
 	}
 	if r.method == "dsgd" {

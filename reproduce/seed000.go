@@ -45,8 +45,9 @@ type run struct {
 	seed    int
 }
 
-// cell writes r as settings of seed000Base. In mode replication mixing is in place and with row-normalised weights, gradients
-// are taken after mixing, and the budget is what RDP under add-remove claims for a guarantee under replace-one.
+// cell writes r as settings of seed000Base. In mode replication DP-DSGD and DP-DSGT mix in place and with row-normalised weights,
+// DP-DSGD takes gradients after mixing, and the budget is what RDP under add-remove claims for a guarantee under replace-one.
+// DP-DiNNO has no mixing matrix, and its duals sum to zero only in simultaneous rounds: in place it diverges.
 func (r run) cell(small bool) experiment.Cell {
 	s := r.step
 	if s == (step{}) {
@@ -96,7 +97,7 @@ func (r run) cell(small bool) experiment.Cell {
 		set("privacy.max_grad_norm=%s", clip)
 	}
 	if r.mode == "replication" {
-		if r.method != "central" {
+		if r.method == "dsgd" || r.method == "dsgt" {
 			set("topology.weights=\"uniform\"")
 			set("replication.unbalanced_weights=true")
 			set("replication.mix=\"gauss-seidel\"")
