@@ -37,7 +37,7 @@ func TestOneRecordRefusals(t *testing.T) {
 			t.Errorf("%v: %v, want a config.Error on %s", more, err, key)
 		}
 	}
-	for _, more := range []string{"replication.claim=false", "privacy.batch_size=2", "replication.sampling=two"} {
+	for _, more := range []string{"replication.claim=false", "privacy.batch_size=2", "privacy.accountant=pld", "replication.sampling=two"} {
 		_, err := Parse("small.toml", []byte(small), append(append([]string{}, one...), more))
 		var bad *config.Error
 		if !errors.As(err, &bad) || bad.Key != "replication.sampling" {

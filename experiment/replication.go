@@ -53,6 +53,8 @@ func (p *replicationParams) validate(priv *privacyParams) error {
 		return config.Bad("sampling", p.Sampling, "poisson without adjacency replace-one, where the number of records is public, batch_size 1 and no sample_rate")
 	case p.one() && private && !p.Claim:
 		return config.Bad("sampling", p.Sampling, "poisson without claim = true: noise is calibrated for Poisson samples")
+	case p.one() && private && p.Noise == "" && priv.Accountant != "rdp":
+		return config.Bad("sampling", p.Sampling, "poisson with accountant "+priv.Accountant+": rdp accounts for batches of fixed size")
 	case p.one() && p.MicroBatches > 1:
 		return config.Bad("microbatches", p.MicroBatches, "1 with sampling one")
 	case p.Claim && !private:
