@@ -14,6 +14,7 @@ import (
 
 	"sotto/config"
 	"sotto/experiment"
+	"sotto/report"
 )
 
 // Studies of how a run goes keep some of its metrics beside cells.csv: the figures over all agents at every evaluation, and where a
@@ -45,6 +46,49 @@ func series(rows []experiment.Row, metric, agent string) (rounds []uint64, value
 	return rounds, values
 }
 
+// over is a metric of equal runs against rounds, or against vectors transmitted: mean and standard deviation over seeds.
+func (c curves) over(runs []experiment.CellRow, metric, agent string, vectors bool) []report.Point {
+	var xs, ys []sample
+	for i := range runs {
+		kept := c.of(&runs[i])
+		rounds, values := series(kept, metric, agent)
+		_, sent := series(kept, "vectors_sent", "all")
+		for k, y := range values {
+			x := float64(rounds[k])
+			if vectors {
+				x = sent[k]
+			}
+			if k == len(xs) {
+				xs, ys = append(xs, nil), append(ys, nil)
+			}
+			xs[k], ys[k] = append(xs[k], x), append(ys[k], y)
+		}
+	}
+	points := make([]report.Point, len(xs))
+	for k := range points {
+		y, sd := ys[k].mean(), 0.
+		if len(ys[k]) > 1 {
+			sd = ys[k].sd()
+		}
+		points[k] = report.Point{X: xs[k].mean(), Y: y, Low: y - sd, High: y + sd}
+	}
+	return points
+}
+
+// last is a metric's value at the end of each run.
+func (c curves) last(runs []experiment.CellRow, metric, agent string) sample {
+	var s sample
+	for i := range runs {
+		if _, values := series(c.of(&runs[i]), metric, agent); len(values) > 0 {
+			s = append(s, values[len(values)-1])
+		}
+	}
+	return s
+}
+
+// keptMetrics are those over all agents that a study of curves keeps.
+var keptMetrics = []string{"accuracy", "objective", "vectors_sent", "train_loss", "gradient_norm", "gradient_rms", "gradient_max"}
+
 // curveFile appends to a shard's kept metrics.
 type curveFile struct {
 	path   string
@@ -71,7 +115,7 @@ func (c *curveFile) keep(row experiment.CellRow, dir string) error {
 	k := curveKey(row.ConfigDigest, row.Engine, row.Arithmetic)
 	var lines [][]string
 	for _, r := range rows {
-		whole := slices.Contains([]string{"mean", "all"}, r.Agent) && slices.Contains([]string{"accuracy", "objective", "vectors_sent"}, r.Metric)
+		whole := slices.Contains([]string{"mean", "all"}, r.Agent) && slices.Contains(keptMetrics, r.Metric)
 		own := c.agents && r.Round == last && r.Metric == "accuracy" && !slices.Contains([]string{"mean", "min", "max"}, r.Agent)
 		if whole || own {
 			lines = append(lines, []string{k.digest, k.engine, k.arithmetic, strconv.FormatUint(r.Round, 10), r.Agent, r.Metric, strconv.FormatFloat(r.Value, 'g', 8, 64)})

@@ -20,46 +20,14 @@ func overSeeds(small bool, tasks []task) []experiment.Cell {
 	return cells
 }
 
-// curve is a metric of t's runs against wakes, or against vectors transmitted: mean and standard deviation over seeds.
+// curve is a metric of t's runs against wakes, or against vectors transmitted.
 func (r rows001) curve(t task, metric string, vectors bool) []report.Point {
-	var xs []sample
-	var ys []sample
-	agent := map[string]string{"accuracy": "mean", "objective": "all"}[metric]
-	for _, row := range r.of(t) {
-		kept := r.curves.of(&row)
-		rounds, values := series(kept, metric, agent)
-		_, sent := series(kept, "vectors_sent", "all")
-		for k, y := range values {
-			x := float64(rounds[k])
-			if vectors {
-				x = sent[k]
-			}
-			if k == len(xs) {
-				xs, ys = append(xs, nil), append(ys, nil)
-			}
-			xs[k], ys[k] = append(xs[k], x), append(ys[k], y)
-		}
-	}
-	points := make([]report.Point, len(xs))
-	for k := range points {
-		y, sd := ys[k].mean(), 0.
-		if len(ys[k]) > 1 {
-			sd = ys[k].sd()
-		}
-		points[k] = report.Point{X: xs[k].mean(), Y: y, Low: y - sd, High: y + sd}
-	}
-	return points
+	return r.curves.over(r.of(t), metric, map[string]string{"accuracy": "mean", "objective": "all"}[metric], vectors)
 }
 
 // last is a metric's value at the end of each of t's runs.
 func (r rows001) last(t task, metric, agent string) sample {
-	var s sample
-	for _, row := range r.of(t) {
-		if _, values := series(r.curves.of(&row), metric, agent); len(values) > 0 {
-			s = append(s, values[len(values)-1])
-		}
-	}
-	return s
+	return r.curves.last(r.of(t), metric, agent)
 }
 
 // objective is Q over the number of agents at the end.

@@ -79,6 +79,11 @@ var Studies = map[string]Study{
 	"seed000-recipe":      {Title: "a recipe beside the best published cell of table 1, MNIST, one digit an agent", axes: recipeAxes, base: recipeBase, cells: twoSizes(recipeCells), report: rowsOnly(recipe)},
 	"seed000-convergence": {Title: "the bound (23) beside the measured distance to the optimum, strongly convex problems", simulate: convergence},
 	"seed001-movielens":   {Title: "root mean squared error of personal models, MovieLens-100K (which you supply)", axes: movieLensAxes, base: movieLensBase, cells: twoSizes(movieLensCells), report: rowsOnly(movieLens)},
+	"seed002-figure1":     {Title: "gradient norms of AdaD2P, ConstD2P and ClipD2P, ResNet-18, CIFAR-10", axes: seed002Axes, base: seed002Base, cells: pushCells(figure1Pushes), report: pushReport("figure1", figure1Pushes), short: true, curves: true},
+	"seed002-figure2":     {Title: "AdaD2P, ConstD2P and ClipD2P at equal noise scales, ResNet-18, CIFAR-10", axes: seed002Axes, base: seed002Base, cells: pushCells(figure2Pushes), report: pushReport("figure2", figure2Pushes), short: true, curves: true},
+	"seed002-figure3":     {Title: "AdaD2P over noise scales, and all methods at the least, ResNet-18, CIFAR-10", axes: seed002Axes, base: seed002Base, cells: pushCells(figure3Pushes), report: scaleReport, short: true, curves: true},
+	"seed002-figure4":     {Title: "AdaD2P, ConstD2P and ClipD2P at equal noise scales, two-layer network, MNIST", axes: seed002Axes, base: seed002Base, cells: pushCells(figure4Pushes), report: pushReport("figure4", figure4Pushes), curves: true},
+	"seed002-bounds":      {Title: "the noise terms of (11) and (13) on the runs' own gradient norms (the rows of figure 4)", axes: seed002Axes, base: seed002Base, cells: pushCells(figure4Pushes), report: boundsReport, curves: true},
 	"seed000-theorem51":   {Title: "the error floor over noise and dimension, strongly convex problems", simulate: theorem51},
 }
 
