@@ -10,16 +10,25 @@ import (
 	"sotto/report"
 )
 
-// compared are SGP without noise and the three methods of the paper at noise scales, ClipD2P at every clip.
-func compared(data string, sigmas []string) []push {
+// compared are SGP without noise and the three methods of the paper at noise scales: ConstD2P with the authors' G, and with what single
+// records reach where that is known, ClipD2P at every clip.
+func compared(data, form string, sigmas []string) []push {
 	s := setups002[data]
-	list := []push{{mode: "replication", data: data, method: "sgp", noise: "none", step: s.step}}
+	base := push{mode: "replication", data: data, form: form, step: s.step}
+	with := func(method, noise string, clip float64) push {
+		p := base
+		p.method, p.noise, p.clip = method, noise, clip
+		return p
+	}
+	list := []push{with("sgp", "none", 0)}
 	for _, sigma := range sigmas {
 		noise := "sigma " + sigma
-		list = append(list, push{mode: "replication", data: data, method: "adad2p", noise: noise, step: s.step},
-			push{mode: "replication", data: data, method: "constd2p", noise: noise, step: s.step, clip: s.bound})
+		list = append(list, with("adad2p", noise, 0), with("constd2p", noise, s.bound))
+		if form == "" && s.seen > 0 {
+			list = append(list, with("constd2p", noise, s.seen))
+		}
 		for _, c := range s.clips {
-			list = append(list, push{mode: "replication", data: data, method: "clipd2p", noise: noise, step: s.step, clip: c})
+			list = append(list, with("clipd2p", noise, c))
 		}
 	}
 	return list
@@ -27,30 +36,37 @@ func compared(data string, sigmas []string) []push {
 
 // name is p in plots and tables.
 func (p push) name() string {
-	if p.method == "clipd2p" {
+	switch p.method {
+	case "clipd2p":
 		return fmt.Sprintf("%s, C = %g", methods002[p.method], p.clip)
+	case "constd2p":
+		return fmt.Sprintf("%s, G = %g", methods002[p.method], p.clip)
 	}
 	return methods002[p.method]
 }
 
 // figure1Pushes are the three methods of figure 1, at figure 2's smaller noise scale: the paper does not state figure 1's.
-func figure1Pushes() []push { return compared("cifar-10", []string{"0.002"}) }
+func figure1Pushes() []push { return compared("cifar-10", "", []string{"0.002"}) }
 
-func figure2Pushes() []push { return compared("cifar-10", []string{"0.002", "0.04"}) }
+func figure2Pushes() []push { return compared("cifar-10", "", []string{"0.002", "0.04"}) }
 
 // figure3Pushes are AdaD2P at every noise scale, and all methods at the least.
 func figure3Pushes() []push {
 	s := setups002["cifar-10"]
-	list := compared("cifar-10", s.sigmas[:1])
+	list := compared("cifar-10", "", s.sigmas[:1])
 	for _, sigma := range s.sigmas[1:] {
 		list = append(list, push{mode: "replication", data: "cifar-10", method: "adad2p", noise: "sigma " + sigma, step: s.step})
 	}
 	return list
 }
 
-func figure4Pushes() []push { return compared("mnist", setups002["mnist"].sigmas) }
+// figure4Pushes are the methods with one record a round, then with batches.
+func figure4Pushes() []push {
+	sigmas := setups002["mnist"].sigmas
+	return append(compared("mnist", "", sigmas), compared("mnist", batch002, sigmas)...)
+}
 
-// pushStudy makes the cells of a study from its runs; the smallest size has the first and the last three.
+// pushCells makes the cells of a study from its runs; the smallest size has the first and the last three.
 func pushCells(runs func() []push) func(Scale) []experiment.Cell {
 	return func(scale Scale) []experiment.Cell {
 		list := runs()
@@ -66,7 +82,7 @@ func pushCells(runs func() []push) func(Scale) []experiment.Cell {
 func pushReport(figure string, runs func() []push) func(*found) *Document {
 	return func(f *found) *Document {
 		r := collectPush(f)
-		d := &Document{Header: []string{"noise scale", "method", "accuracy", "training loss", "norm of the mean gradient", "root mean square norm of a record's gradient", "claimed epsilon", "true epsilon"}}
+		d := &Document{Header: []string{"records a round", "noise scale", "method", "accuracy", "training loss", "norm of the mean gradient", "root mean square norm of a record's gradient", "claimed epsilon", "true epsilon"}}
 		scales := map[string][]push{}
 		var order []string
 		for _, p := range runs() {
@@ -75,37 +91,51 @@ func pushReport(figure string, runs func() []push) func(*found) *Document {
 				continue
 			}
 			last := func(metric string) string { return three(r.curves.last(rows, metric, "all")) }
-			d.Rows = append(d.Rows, []string{p.noise, p.name(), r.accuracy(p).String(), last("train_loss"), last("gradient_norm"), last("gradient_rms"), p.claim(f.scale), r.epsilon(p)})
-			if p.noise != "none" && scales[p.noise] == nil {
-				order = append(order, p.noise)
+			d.Rows = append(d.Rows, []string{p.records(), p.noise, p.name(), r.accuracy(p).String(), last("train_loss"), last("gradient_norm"), last("gradient_rms"), p.claim(f.scale), r.epsilon(p)})
+			key := p.noise + p.form
+			if p.noise != "none" && scales[key] == nil {
+				order = append(order, key)
 			}
-			scales[p.noise] = append(scales[p.noise], p)
+			scales[key] = append(scales[key], p)
 		}
-		for _, noise := range order {
-			list := append(scales["none"][:len(scales["none"]):len(scales["none"])], scales[noise]...)
-			d.Figures = append(d.Figures, r.drawn(figure, noise, list)...)
-			d.Notes = append(d.Notes, r.comparisons(scales[noise])...)
+		for _, key := range order {
+			list := scales[key]
+			plain := scales["none"+list[0].form]
+			d.Figures = append(d.Figures, r.drawn(figure, append(plain[:len(plain):len(plain)], list...))...)
+			d.Notes = append(d.Notes, r.comparisons(list)...)
 		}
-		d.Notes = append(d.Notes, "one uniform record of each agent in a round, as in the paper's Algorithm 1; norms and training loss are of training records of all agents at the mean of their models",
+		d.Notes = append(d.Notes, "one uniform record of each agent in a round, as in the paper's Algorithm 1, or Poisson batches of 64, for which its G of 3.5 would be a measured one; norms and training loss are of training records of all agents at the mean of their models",
 			"the paper states no epsilon for these runs and leaves the constants of its Proposition 2 open; claimed: of the accountant that its proof refers to, for Gaussian noise of this scale at rate 1/J. True: of the ledger, under replace-one with delta 1e-5; the noise of AdaD2P and ConstD2P follows private gradients that nothing bounds, which has no epsilon")
 		return d
 	}
 }
 
-// claim is what the accountant that the paper's proof refers to gives for Gaussian noise of p's scale: one record of J a round, RDP
-// under add-remove.
+// claim is what the accountant that the paper's proof refers to gives for Gaussian noise of p's scale: RDP under add-remove at the
+// rate of p's batches, as if the mean gradient had sensitivity 1/batch of what σ multiplies.
 func (p push) claim(scale Scale) string {
 	if p.noise == "none" {
 		return ""
 	}
+	batch := 1.
+	if p.form == batch002 {
+		batch = batchSize002
+	}
 	s := setups002[p.data]
-	plan := account.DPSGD(account.AddRemove, 1/s.records, s.size(scale, p.data).rounds)
-	plan.Accountant, plan.NoiseMultiplier = "rdp", number(p.noise[len("sigma "):])
+	plan := account.DPSGD(account.AddRemove, batch/s.records, s.size(scale, p.data).rounds)
+	plan.Accountant, plan.NoiseMultiplier = "rdp", batch*number(p.noise[len("sigma "):])
 	e, err := account.Epsilon(plan, 1e-5)
 	if err != nil {
 		panic(err) // of constants of this package
 	}
 	return epsilon(e.Upper)
+}
+
+// records is what a round of p takes from an agent.
+func (p push) records() string {
+	if p.form == batch002 {
+		return "64, Poisson"
+	}
+	return "1"
 }
 
 // three writes a mean with three digits behind the point, and its deviation over several runs.
@@ -120,15 +150,20 @@ func three(s sample) string {
 }
 
 // drawn are the three plots of a noise scale.
-func (r rows002) drawn(figure, noise string, list []push) []report.Figure {
-	sigma := noise[len("sigma "):]
+func (r rows002) drawn(figure string, list []push) []report.Figure {
+	one := list[len(list)-1]
+	sigma, title := one.noise[len("sigma "):], "noise scale "+one.noise[len("sigma "):]
+	file := sigma
+	if one.form == batch002 {
+		file, title = sigma+"-batch", title+", batches of 64"
+	}
 	var out []report.Figure
 	for _, m := range []struct{ metric, agent, title, unit string }{
 		{"gradient_norm", "all", "Norm of the mean gradient", "norm"},
 		{"train_loss", "all", "Training loss", "loss"},
 		{"accuracy", "mean", "Test accuracy", "mean accuracy of the agents (%)"},
 	} {
-		f := report.Figure{Name: figure + "-" + m.metric + "-" + sigma, Title: m.title + ", noise scale " + sigma, XLabel: "round", YLabel: m.unit, Percent: m.metric == "accuracy",
+		f := report.Figure{Name: figure + "-" + m.metric + "-" + file, Title: m.title + ", " + title, XLabel: "round", YLabel: m.unit, Percent: m.metric == "accuracy",
 			Caption: "Mean over seeds; band: one standard deviation."}
 		f.LogY = m.metric == "train_loss"
 		for _, p := range list {
@@ -145,7 +180,7 @@ func (r rows002) comparisons(list []push) []string {
 	for i, p := range list {
 		for _, q := range list[i+1:] {
 			if diff, prob, ok := paired(r.accuracy(p), r.accuracy(q)); ok {
-				notes = append(notes, fmt.Sprintf("%s: %s less %s is %+.2f ± %.2f points over %d seeds, two-sided p %.2g of a paired t test", p.noise, p.name(), q.name(), diff.mean(), diff.sd(), len(diff), prob))
+				notes = append(notes, fmt.Sprintf("%s, %s a round: %s less %s is %+.2f ± %.2f points over %d seeds, two-sided p %.2g of a paired t test", p.noise, map[bool]string{true: "64 records", false: "1 record"}[p.form == batch002], p.name(), q.name(), diff.mean(), diff.sd(), len(diff), prob))
 			}
 		}
 	}
@@ -176,7 +211,7 @@ func scaleReport(f *found) *Document {
 		}
 		d.Figures = append(d.Figures, fig)
 	}
-	d.Figures = append(d.Figures, r.drawn("figure3", least, all)...)
+	d.Figures = append(d.Figures, r.drawn("figure3", all)...)
 	return d
 }
 
@@ -190,7 +225,7 @@ func boundsReport(f *found) *Document {
 	fig := report.Figure{Name: "bounds-norms", Title: "Squared norms that set the noise", XLabel: "round", YLabel: "squared norm", LogY: true, Caption: "Mean over seeds. The noise of a round has this times dσ² as variance."}
 	for _, p := range figure4Pushes() {
 		rows := r.of(p)
-		if len(rows) == 0 || p.method != "adad2p" && p.method != "sgp" {
+		if len(rows) == 0 || p.form != "" || p.method != "adad2p" && p.method != "sgp" {
 			continue
 		}
 		points := r.curves.over(rows, "gradient_rms", "all", false)

@@ -34,7 +34,8 @@ name = "sgp"
 target_delta = 1e-5
 `
 
-// push is one run. Mode replication takes one uniform record a round, as the paper's Algorithm 1; mode sound Poisson batches.
+// push is one run. Mode replication takes one uniform record a round, as the paper's Algorithm 1, or in form batch002 Poisson batches,
+// and σ is in units of the mean gradient's norm, G or C; mode sound takes Poisson batches.
 type push struct {
 	mode   string
 	data   string // setups002
@@ -53,6 +54,7 @@ type setup002 struct {
 	rounds  int
 	step    step
 	bound   float64 // G, the largest gradient norm that the authors saw
+	seen    float64 // the largest of one record in our runs without noise
 	dim     float64
 	sigmas  []string
 	clips   []float64
@@ -62,7 +64,7 @@ type setup002 struct {
 // first file of five is used, 10,000 images: 500 an agent in place of 2,500.
 var setups002 = map[string]setup002{
 	"mnist": {set: []string{`data.dataset="mnist"`, `model.name="mlp"`, "model.hidden=[100]", `model.activation="relu"`}, records: 3000, rounds: 2200, step: step{first: .03},
-		bound: 3.5, dim: 79510, sigmas: []string{"0.02", "0.05"}, clips: []float64{1}},
+		bound: 3.5, seen: 72.4, dim: 79510, sigmas: []string{"0.02", "0.05"}, clips: []float64{1}},
 	"fashion-mnist": {set: []string{`data.dataset="fashion-mnist"`, `model.name="mlp"`, "model.hidden=[100]", `model.activation="relu"`}, records: 3000, rounds: 2200},
 	"cifar-10": {set: []string{`data.dataset="cifar-10"`, "data.batches=1", `model.name="resnet18"`}, records: 500, rounds: 3500, step: step{first: .05},
 		bound: 8.5, dim: 11173962, sigmas: []string{"0.001", "0.002", "0.005", "0.01", "0.02", "0.03", "0.04"}, clips: []float64{2, 3, 5}},
@@ -73,6 +75,14 @@ var methods002 = map[string]string{"sgp": "SGP without noise", "adad2p": "AdaD2P
 
 // soundBatch002 is the expected size of sound runs' Poisson batches.
 const soundBatch002 = 128
+
+// batch002 is the form of replicated runs with Poisson batches of 64 records. The paper's Algorithm 1 draws one record and its
+// experiments name no batch size, but its G of 3.5 is that of means: single records have gradients of up to 72 on our network, and 14
+// in root mean square.
+const (
+	batch002     = "batch 64"
+	batchSize002 = 64
+)
 
 // sizes002 say how a size of a study shortens runs: rounds, records of the test set and of gradients, agents whose models are tested.
 type size002 struct{ rounds, every, limit, gradients, agents int }
@@ -117,14 +127,20 @@ func (p push) cell(scale Scale) experiment.Cell {
 		set(`algorithm.schedule="geometric"`)
 		set("algorithm.step_size_final=%s", exactly(p.step.final))
 	}
-	if p.clip > 0 {
-		set("privacy.max_grad_norm=%s", exactly(p.clip))
+	if clip := p.clip; clip > 0 {
+		if p.form == batch002 && p.method == "constd2p" { // noise of the sum, for means within G
+			clip *= batchSize002
+		}
+		set("privacy.max_grad_norm=%s", exactly(clip))
 	}
 	kind, amount, _ := strings.Cut(p.noise, " ")
 	switch kind {
 	case "none":
 		set(`privacy.mechanism="none"`)
 	case "sigma":
+		if p.form == batch002 && p.method == "clipd2p" { // of the sum of clipped gradients
+			amount = exactly(batchSize002 * number(amount))
+		}
 		set("privacy.noise_multiplier=%s", amount)
 	case "epsilon":
 		set("privacy.target_epsilon=%s", amount)
@@ -140,18 +156,25 @@ func (p push) cell(scale Scale) experiment.Cell {
 	return c
 }
 
-// published writes what the paper's methods share: one record a round, and no clip but ClipD2P's.
+// published writes what the paper's methods share: no clip but ClipD2P's.
 func (p push) published(set func(format string, args ...any)) {
-	set(`privacy.adjacency="replace-one"`)
-	set("privacy.batch_size=1")
-	set(`replication.sampling="one"`)
-	if p.method == "sgp" {
-		return
-	}
-	set("replication.claim=true")
-	if p.method == "clipd2p" {
-		set(`privacy.accountant="rdp"`)
+	if p.form == batch002 {
+		set(`privacy.adjacency="add-remove"`)
+		set("privacy.batch_size=%d", batchSize002)
+		set("privacy.sample_rate=%s", exactly(batchSize002/setups002[p.data].records))
 	} else {
+		set(`privacy.adjacency="replace-one"`)
+		set("privacy.batch_size=1")
+		set(`replication.sampling="one"`)
+	}
+	switch {
+	case p.method == "sgp":
+	case p.method == "clipd2p" && p.form == batch002: // nothing is unsound about it
+	case p.method == "clipd2p":
+		set("replication.claim=true")
+		set(`privacy.accountant="rdp"`)
+	default:
+		set("replication.claim=true")
 		set("replication.noise=%q", p.method)
 	}
 }

@@ -28,8 +28,8 @@ func TestPaired(t *testing.T) {
 	}
 }
 
-// Runs whose squared record norms are 1 at the first and 3 at the last evaluation, with G = 3.5, C = 1 and d = 79,510: mean 2, dσ²
-// times it 636.08 at .0632... chosen as σ = .02 and .05: 63.608 and 397.55; over G² = 12.25: .163, over C²: 2.
+// Runs whose squared record norms are 1 at the first and 3 at the last evaluation, with G = 3.5, C = 1 and d = 79,510: mean 2,
+// times dσ² 63.608 at σ = .02 and 397.55 at .05; over G² = 12.25: .163, over C²: 2.
 func TestBounds(t *testing.T) {
 	rows := rowsFor(pushCells(figure4Pushes)(Full), func([]string) float64 { return .5 })
 	f := &found{rows: rows, curves: curves{}, scale: Full}
@@ -44,7 +44,7 @@ func TestBounds(t *testing.T) {
 	want := [][]string{
 		{"SGP without noise", "none", "", "", "", "0.163", "2.000", "9.000 ± 0.000"},
 		{"AdaD2P", "0.02", "63.61", "389.6", "31.8", "0.163", "2.000", "9.000 ± 0.000"},
-		{"AdaD2P", "0.05", "397.5", "2435", "198.8", "0.163", "2.000", "9.000 ± 0.000"},
+		{"AdaD2P", "0.05", "397.6", "2435", "198.8", "0.163", "2.000", "9.000 ± 0.000"},
 	}
 	if len(d.Rows) != len(want) {
 		t.Fatalf("%d rows, want %d", len(d.Rows), len(want))
@@ -63,11 +63,11 @@ func TestFigure4(t *testing.T) {
 	})
 	d := pushReport("figure4", figure4Pushes)(&found{rows: rows, curves: curves{}, scale: Full})
 	notes := strings.Join(d.Notes, "\n")
-	if len(d.Rows) != len(figure4Pushes()) || len(d.Figures) != 6 {
+	if len(d.Rows) != len(figure4Pushes()) || len(d.Figures) != 12 {
 		t.Errorf("%d rows, %d plots", len(d.Rows), len(d.Figures))
 	}
 	// AdaD2P has .82 to .90 over seeds, the others the same each time
-	if want := "AdaD2P less ClipD2P, C = 1 is +26.00 ± 3.16 points over 5 seeds"; !strings.Contains(notes, want) {
+	if want := "sigma 0.02, 1 record a round: AdaD2P less ClipD2P, C = 1 is +26.00 ± 3.16 points over 5 seeds"; !strings.Contains(notes, want) {
 		t.Errorf("no %q in\n%s", want, notes)
 	}
 }
