@@ -30,13 +30,13 @@ func newTopologyShow() *cobra.Command {
 	c := &cobra.Command{
 		Use:     "show GRAPH",
 		Short:   "Degrees, Fiedler value, spectral gap and mixing time of a graph",
-		Example: "  sotto topology show ring --agents 16\n  sotto topology show er --agents 100 --set p=0.1 --seed 7",
+		Example: "  sotto topology show ring --agents 16\n  sotto topology show er --agents 100 --set p=0.1 --seed 7\n  sotto topology show exp-directed --agents 20 --round 3",
 		Args:    exactly(1, "one GRAPH"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if err := checkOutput(output); err != nil {
 				return err
 			}
-			g, err := f.build(args[0])
+			schedule, g, err := f.build(args[0])
 			if err != nil {
 				return err
 			}
@@ -44,10 +44,12 @@ func newTopologyShow() *cobra.Command {
 			if err != nil {
 				return err
 			}
+			shown := shownGraph{Info: info, Round: f.round, ColumnStochastic: topology.Validate(g, topology.Claims{ColumnStochastic: true}) == nil,
+				Window: connectedWindow(schedule, f.round)}
 			if output == "json" {
-				return json.NewEncoder(cmd.OutOrStdout()).Encode(info)
+				return json.NewEncoder(cmd.OutOrStdout()).Encode(shown)
 			}
-			return writeInfo(cmd, args[0], info)
+			return writeInfo(cmd, args[0], shown)
 		},
 	}
 	f.add(c)
@@ -55,28 +57,55 @@ func newTopologyShow() *cobra.Command {
 	return c
 }
 
+// shownGraph is the graph of one round.
+type shownGraph struct {
+	topology.Info
+	Round            uint64 `json:"round"`
+	ColumnStochastic bool   `json:"column_stochastic"` // what push-sum asks for
+	// Window is the least number of rounds, from Round on, whose links together connect all agents; 0: more than 100.
+	Window uint64 `json:"window"`
+}
+
+// connectedWindow is the Window of a shownGraph.
+func connectedWindow(s topology.Schedule, from uint64) uint64 {
+	for w := range uint64(100) {
+		if topology.JointlyConnected(s, from, w+1) == nil {
+			return w + 1
+		}
+	}
+	return 0
+}
+
 // graphFlags say which graph of a family to build.
 type graphFlags struct {
 	agents  int
 	weights string
 	seed    uint64
+	dropout float64
+	round   uint64
 	set     []string
 }
 
 func (f *graphFlags) add(c *cobra.Command) {
 	fl := c.Flags()
 	fl.IntVar(&f.agents, "agents", 10, "number of agents")
-	fl.StringVar(&f.weights, "weights", "", "metropolis, uniform, lazy or max-degree")
+	fl.StringVar(&f.weights, "weights", "", "metropolis, uniform, lazy, max-degree, or column for push-sum")
 	fl.Uint64Var(&f.seed, "seed", 1, "seed of random graphs")
+	fl.Float64Var(&f.dropout, "dropout", 0, "probability that a link is missing from a round")
+	fl.Uint64Var(&f.round, "round", 0, "round of a graph that changes, from 0")
 	fl.StringArrayVar(&f.set, "set", nil, "parameter of the graph, key=value (repeatable)")
 }
 
-func (f *graphFlags) build(family string) (*topology.Graph, error) {
-	schedule, err := topology.New(family, f.weights, f.agents, f.seed, decodeSettings(f.set))
+// build returns the schedule and the graph of the round. Directed graphs and column weights are those of push-sum.
+func (f *graphFlags) build(family string) (topology.Schedule, *topology.Graph, error) {
+	_, directed := topology.Digraphs[family]
+	spec := topology.Spec{Graph: family, Weights: f.weights, Agents: f.agents, Seed: f.seed, Push: directed || f.weights == "column", Dropout: f.dropout}
+	schedule, err := topology.Build(spec, decodeSettings(f.set))
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	return schedule.At(0)
+	g, err := schedule.At(f.round)
+	return schedule, g, err
 }
 
 func newTopologyDraw() *cobra.Command {
@@ -93,9 +122,9 @@ func newTopologyDraw() *cobra.Command {
 			if run == "" {
 				return exactly(1, "one GRAPH, or --run RUN")(cmd, args)
 			}
-			for _, flag := range []string{"agents", "weights", "seed", "set"} {
+			for _, flag := range []string{"agents", "weights", "seed", "set", "dropout", "round"} {
 				if len(args) > 0 || cmd.Flags().Changed(flag) {
-					return usageError{fmt.Errorf("--run draws the graph of a finished run: no GRAPH, --agents, --set, --seed or --weights beside it")}
+					return usageError{fmt.Errorf("--run draws the graph of a finished run: no GRAPH, --agents, --dropout, --round, --set, --seed or --weights beside it")}
 				}
 			}
 			return nil
@@ -108,7 +137,7 @@ func newTopologyDraw() *cobra.Command {
 			if run != "" {
 				g, err = experiment.RunGraph(run)
 			} else {
-				g, err = f.build(args[0])
+				_, g, err = f.build(args[0])
 			}
 			if err != nil {
 				return err
@@ -134,12 +163,20 @@ func newTopologyDraw() *cobra.Command {
 	return c
 }
 
-func writeInfo(cmd *cobra.Command, name string, info topology.Info) error {
+func writeInfo(cmd *cobra.Command, name string, info shownGraph) error {
 	t := tabwriter.NewWriter(cmd.OutOrStdout(), 0, 4, 2, ' ', 0)
 	row := func(what, format string, args ...any) { fmt.Fprintf(t, "%s\t%s\n", what, fmt.Sprintf(format, args...)) }
 	row("graph", "%s, %d agents, %d links", name, info.Agents, info.Links)
 	row("degree", "%d min, %.4g mean, %d max", info.DegreeMin, info.DegreeMean, info.DegreeMax)
 	row("doubly stochastic", "%v", info.DoublyStochastic)
+	if !info.DoublyStochastic || info.Window != 1 {
+		row("column stochastic", "%v", info.ColumnStochastic)
+		window := fmt.Sprintf("from round %d on, %d rounds together connect all agents", info.Round, info.Window)
+		if info.Window == 0 {
+			window = "100 rounds together do not connect all agents"
+		}
+		row("connected", "%s", window)
+	}
 	if !info.Computed {
 		row("spectrum", "not computed: %s", info.NotComputed)
 		return t.Flush()
