@@ -140,6 +140,9 @@ func (a *clipped) Step(in *agent.Input, out *agent.Output) error {
 	return nil
 }
 
+// Clip returns C_k, the clip of the last query, or of the next one where an answer has changed it. It is public.
+func (a *clipped) Clip() float64 { return a.clip }
+
 // learn takes a released answer into the next clip.
 func (a *clipped) learn(answer tensor.Vec) {
 	switch a.c.Kind {

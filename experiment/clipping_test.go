@@ -52,6 +52,28 @@ func TestAdaptiveClips(t *testing.T) {
 	}
 }
 
+// Metrics tell the clip: C_0 r^k with k = 4 after five rounds of a schedule, and nothing where it is constant.
+func TestClipMetric(t *testing.T) {
+	for _, c := range []struct {
+		set  []string
+		want float64
+	}{{[]string{"privacy.clipping=schedule", "privacy.clip_decay=0.9"}, math.Pow(.9, 4)}, {nil, 0}} {
+		rows, err := ReadMetrics(run(t, build(t, c.set...), Options{Workers: 1}).Dir)
+		if err != nil {
+			t.Fatal(err)
+		}
+		got := 0.
+		for _, r := range rows {
+			if r.Round == 5 && r.Metric == "clip" && r.Agent == "mean" {
+				got = r.Value
+			}
+		}
+		if math.Abs(got-c.want) > 1e-12 {
+			t.Errorf("%v: clip %v, want %v", c.set, got, c.want)
+		}
+	}
+}
+
 func TestPushRuns(t *testing.T) {
 	e := build(t, "algorithm.name=sgp", "topology.graph=exp-directed", "topology.dropout=0.1", "topology.window=6", "faults.drop=0.2")
 	one, two := run(t, e, Options{Workers: 1}), run(t, e, Options{Workers: 2})

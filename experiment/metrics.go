@@ -20,7 +20,7 @@ import (
 type Row struct {
 	Round   uint64  `json:"round"`
 	Agent   string  `json:"agent"`
-	Metric  string  `json:"metric"` // accuracy, loss, rmse, consensus_distance; after the last round class_accuracy.<class> too
+	Metric  string  `json:"metric"` // accuracy, loss, rmse, clip, consensus_distance, those of [evaluate] gradients; after the last round class_accuracy.<class> too
 	Value   float64 `json:"value"`
 	Epsilon float64 `json:"epsilon"` // upper bound of what the agent (or the worst agent) has spent so far
 	Delta   float64 `json:"delta"`
@@ -113,6 +113,9 @@ func (e *Experiment) evaluate(w *world, workers int, epsilon []float64) (evaluat
 		}
 		add(rmseColumn, everyone, loss)
 	}
+	if clips := w.clips(everyone); clips != nil {
+		add("clip", everyone, clips)
+	}
 	rows = append(rows, Row{ev.Round, "all", "consensus_distance", ev.Consensus, ev.Epsilon, delta})
 	rows = append(rows, e.gradients(w, ev.Round, ev.Epsilon, delta)...)
 	if e.file.pacing != algo.Rounds {
@@ -133,6 +136,17 @@ func (e *Experiment) evaluate(w *world, workers int, epsilon []float64) (evaluat
 		}
 	}
 	return ev, rows
+}
+
+// clips are those of the given agents; nil where they do not change.
+func (w *world) clips(agents []int) []float64 {
+	var clips []float64
+	for _, i := range agents {
+		if a, ok := w.agents[i].Algorithm.(interface{ Clip() float64 }); ok {
+			clips = append(clips, a.Clip())
+		}
+	}
+	return clips
 }
 
 // classifies says that the model's outputs stand for classes, so that it has an accuracy.

@@ -186,7 +186,6 @@ func (e *Experiment) startWakes(w *world, agents []sim.Agent, workers int) error
 	if err != nil {
 		return err
 	}
-	w.agents = agents
 	w.sim, err = sim.NewAsync(sim.AsyncConfig{Agents: agents, Graph: g, Dim: e.model.Dim(), Wakes: e.file.steps, Pairs: e.file.pacing == algo.Pairs,
 		Workers: workers, Seed: e.file.root.Seed, Faults: e.file.flts, Replay: e.replay})
 	return e.file.at("faults", err)

@@ -34,7 +34,7 @@ type world struct {
 	ledgers []*ledger.Memory
 	scorers []*privacy.Gate // of the agents, where a score is asked for
 	watch   *stopwatch
-	agents  []sim.Agent   // of asynchronous runs
+	agents  []sim.Agent
 	trained *data.Dataset // what oracles read: the training records, or their perturbed release
 	held    bool          // no answers: agents of a resumed run, whose state is about to be loaded, start once more
 }
@@ -137,6 +137,7 @@ func (e *Experiment) start(workers int, restored [][]ledger.Record) (*world, err
 			agents[i].Gate = heldGate{agents[i].Gate, w}
 		}
 	}
+	w.agents = agents
 	if f.pacing != algo.Rounds {
 		err := e.startWakes(w, agents, workers)
 		return w, err
