@@ -84,6 +84,7 @@ var Studies = map[string]Study{
 	"seed002-figure3":     {Title: "AdaD2P over noise scales, and all methods at the least, ResNet-18, CIFAR-10", axes: seed002Axes, base: seed002Base, cells: pushCells(figure3Pushes), report: scaleReport, short: true, curves: true},
 	"seed002-figure4":     {Title: "AdaD2P, ConstD2P and ClipD2P at equal noise scales, two-layer network, MNIST", axes: seed002Axes, base: seed002Base, cells: pushCells(figure4Pushes), report: pushReport("figure4", figure4Pushes), curves: true},
 	"seed002-bounds":      {Title: "the noise terms of (11) and (13) on the runs' own gradient norms (the rows of figure 4)", axes: seed002Axes, base: seed002Base, cells: pushCells(figure4Pushes), report: boundsReport, curves: true},
+	"seed002-search":      {Title: "clips and steps of sound adaptive forms, chosen on Fashion-MNIST", axes: seed002Axes, base: seed002Base, cells: searchCells, report: search, curves: true},
 	"seed000-theorem51":   {Title: "the error floor over noise and dimension, strongly convex problems", simulate: theorem51},
 }
 
