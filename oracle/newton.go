@@ -1,0 +1,213 @@
+package oracle
+
+import (
+	"math"
+
+	"sotto/model"
+)
+
+// newton minimises (1/m̄) Σ_r l(z_r + x_r·θ, y_r) + λ |θ|² in double precision, for the convex loss l of a generalized linear model.
+type newton struct {
+	glm        model.GLM
+	x          []float64 // features, with a 1 for the intercept, by record
+	y          []float64
+	normaliser float64   // m̄
+	lambda     float64   // λ > 0
+	offset     []float64 // z_r; nil: 0
+	theta      []float64
+	gradient   []float64
+	hessian    []float64 // lower triangle, by row; its Cholesky factor after a step
+	step       []float64
+}
+
+// newNewton starts at 0 in d dimensions.
+func newNewton(glm model.GLM, x, y []float64, normaliser, lambda float64, d int) *newton {
+	return &newton{glm: glm, x: x, y: y, normaliser: normaliser, lambda: lambda,
+		theta: make([]float64, d), gradient: make([]float64, d), hessian: make([]float64, d*d), step: make([]float64, d)}
+}
+
+// gatherRows reads records in double precision: features, with a 1 for the intercept, and +1, -1 for labels 1 and 0 or the target.
+// Features are scaled to norm at most radius. A record with a value that is not finite, or another label, counts as the null
+// record and is left out.
+func gatherRows(r *Records, intercept bool, radius float64) (x, y []float64) {
+	for _, at := range r.Index {
+		row := r.Data.X.Row(int(at))
+		square, target := 0., 0.
+		for _, v := range row {
+			square += float64(v) * float64(v)
+		}
+		if ls := r.Data.Labels; ls != nil {
+			target = float64(2*ls[at] - 1)
+			if ls[at] < 0 || ls[at] > 1 {
+				continue
+			}
+		} else {
+			target = float64(r.Data.Targets[at])
+		}
+		if square-square != 0 || target-target != 0 {
+			continue
+		}
+		scale := 1.
+		if norm := math.Sqrt(square); norm > radius {
+			scale = radius / norm * (1 - 1e-12)
+		}
+		for _, v := range row {
+			x = append(x, scale*float64(v))
+		}
+		if intercept {
+			x = append(x, 1)
+		}
+		y = append(y, target)
+	}
+	return x, y
+}
+
+// value returns the objective, and fills gradient and, where wanted, hessian.
+func (n *newton) value(theta []float64, hessian bool) float64 {
+	d, lambda, inv := len(theta), n.lambda, 1/n.normaliser
+	total := 0.
+	clear(n.gradient)
+	if hessian {
+		clear(n.hessian)
+	}
+	for r, y := range n.y {
+		x := n.x[r*d : (r+1)*d]
+		z := 0.
+		if n.offset != nil {
+			z = n.offset[r]
+		}
+		for i, v := range x {
+			z += v * theta[i]
+		}
+		value, slope, curvature := n.glm.Loss(z, y)
+		total += inv * value
+		for i, v := range x {
+			n.gradient[i] += inv * slope * v
+		}
+		if hessian && curvature > 0 {
+			for i, v := range x {
+				c, row := inv*curvature*v, n.hessian[i*d:i*d+i+1]
+				for j := range row {
+					row[j] += c * x[j]
+				}
+			}
+		}
+	}
+	for i, t := range theta {
+		total += lambda * t * t
+		n.gradient[i] += 2 * lambda * t
+		if hessian {
+			n.hessian[i*d+i] += 2 * lambda
+		}
+	}
+	return total
+}
+
+// run minimises until the gradient's norm is at most tol: damped Newton steps, which reach it in a few dozen on every
+// convex loss here, and then gradient steps of length 1/Λ, whose convergence needs no condition.
+func (n *newton) run(tol float64) {
+	next := make([]float64, len(n.theta))
+	value := n.value(n.theta, true)
+	for iteration := 0; norm(n.gradient) > tol && iteration < 200; iteration++ {
+		cholesky(n.hessian, len(n.step))
+		substitute(n.step, n.hessian, n.gradient)
+		decrease := 0.
+		for i, s := range n.step {
+			decrease += s * n.gradient[i]
+		}
+		size, moved := 1., false
+		for range 60 {
+			for i, t := range n.theta {
+				next[i] = t - size*n.step[i]
+			}
+			if v := n.value(next, false); v <= value-size*decrease/4 || norm(n.gradient) <= tol {
+				moved = true
+				break
+			}
+			size /= 2
+		}
+		if !moved { // values no longer resolve the decrease: take the whole step if its gradient is smaller
+			n.value(n.theta, false)
+			before := norm(n.gradient)
+			for i, t := range n.theta {
+				next[i] = t - n.step[i]
+			}
+			n.value(next, false)
+			if !(norm(n.gradient) < before) {
+				break
+			}
+		}
+		copy(n.theta, next)
+		value = n.value(n.theta, true)
+	}
+	n.descend(tol)
+}
+
+// descend takes gradient steps until the norm is at most tol.
+func (n *newton) descend(tol float64) {
+	n.value(n.theta, false)
+	if norm(n.gradient) <= tol {
+		return
+	}
+	d, largest := len(n.theta), 0.
+	for r := range n.y {
+		square := 0.
+		for _, v := range n.x[r*d : (r+1)*d] {
+			square += v * v
+		}
+		largest += square / n.normaliser
+	}
+	smooth := 2*largest + 2*n.lambda // no loss here has a curvature above 2
+	for range 1_000_000 {
+		for i, g := range n.gradient {
+			n.theta[i] -= g / smooth
+		}
+		if n.value(n.theta, false); norm(n.gradient) <= tol {
+			return
+		}
+	}
+}
+
+func norm(v []float64) float64 {
+	s := 0.
+	for _, x := range v {
+		s += x * x
+	}
+	return math.Sqrt(s)
+}
+
+// cholesky replaces the lower triangle of a positive definite h (d x d, by row) by its factor.
+func cholesky(h []float64, d int) {
+	for i := range d {
+		for j := 0; j <= i; j++ {
+			s := h[i*d+j]
+			for k := range j {
+				s -= h[i*d+k] * h[j*d+k]
+			}
+			if i == j {
+				h[i*d+i] = math.Sqrt(math.Max(s, 1e-300))
+			} else {
+				h[i*d+j] = s / h[j*d+j]
+			}
+		}
+	}
+}
+
+// substitute sets x to (L Lᵀ)^-1 b for the factor L of cholesky.
+func substitute(x, l, b []float64) {
+	d := len(x)
+	for i := range d {
+		s := b[i]
+		for k := range i {
+			s -= l[i*d+k] * x[k]
+		}
+		x[i] = s / l[i*d+i]
+	}
+	for i := d - 1; i >= 0; i-- {
+		s := x[i]
+		for k := i + 1; k < d; k++ {
+			s -= l[k*d+i] * x[k]
+		}
+		x[i] = s / l[i*d+i]
+	}
+}
