@@ -94,6 +94,7 @@ type Env struct {
 	Rounds  uint64     // planned communication rounds, or wakes of all agents together
 	Init    tensor.Vec // common initial parameters, length Dim; copy, do not keep
 	Rho     float64    // max(|λ_2|, |λ_n|) of the first round's mixing matrix; 1 where it is not known
+	Lowest  float64    // a lower bound of λ_n, the smallest eigenvalue of the first round's mixing matrix, in [-1, 1]
 
 	MostRecords int      // largest PUBLIC record count of any agent; 0 where counts are private
 	Wakes       []uint64 // numbers of this agent's wakes among those of all agents, where they are known beforehand

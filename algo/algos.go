@@ -18,6 +18,7 @@ var Algorithms = map[string]Constructor{
 	"dinno":      NewDiNNO,
 	"gossip-sgd": NewGossipSGD,
 	"sgp":        NewSGP,
+	"km":         NewKM,
 	"central":    NewCentral,
 	"local":      NewLocal,
 

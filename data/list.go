@@ -16,6 +16,7 @@ var entries = []Entry{
 	{Name: "movielens", Records: "100,000 of 943 users", Shape: "20 (any)", Task: "rating", Terms: "GroupLens: research, no redistribution; you supply u.data"},
 	{Name: "linear-tasks", Records: "10 to 100 for each agent", Shape: "100 (any)", Task: "one linear rule for each agent", Terms: "generated"},
 	{Name: "least-squares", Records: "100 for each agent", Shape: "10 (any)", Task: "linear regression", Terms: "generated"},
+	{Name: "logistic-regression", Records: "100 for each agent", Shape: "10 (any)", Task: "one noisy linear rule", Terms: "generated"},
 	{Name: "quadratics", Records: "10 for each agent", Shape: "10 (any)", Task: "convex problems of known constants", Terms: "generated"},
 	{Name: "csv", Records: "any", Shape: "any", Task: "your delimited text file", Terms: "yours"},
 	{Name: "libsvm", Records: "any", Shape: "any", Task: "your sparse text file", Terms: "yours"},

@@ -170,11 +170,39 @@ func numberedNames(prefix string, n int) []string {
 
 // LeastSquaresParams are the parameters of "least-squares".
 type LeastSquaresParams struct {
-	Agents  int     `toml:"agents"`  // groups, 1 to 100,000; default 5
-	Records int     `toml:"records"` // training records of each agent; default 100
-	Dim     int     `toml:"dim"`     // 1 to 10,000; default 10
-	Noise   float64 `toml:"noise"`   // standard deviation added to targets, 0 to 100; default 0
-	Test    int     `toml:"test"`    // test records in all; default 1000
+	Agents  int     `toml:"agents"`          // groups, 1 to 100,000; default 5
+	Records int     `toml:"records"`         // training records of each agent; default 100
+	Dim     int     `toml:"dim"`             // 1 to 10,000; default 10
+	Noise   float64 `toml:"noise"`           // standard deviation added to targets, 0 to 100; default 0
+	Test    int     `toml:"test"`            // test records in all; default 1000
+	Zeros   int     `toml:"zeros,omitempty"` // entries of the hidden vector that are 0, the last ones; 0 to dim
+}
+
+// GoString is what digests cover: without the later key as it was before there was one.
+func (p LeastSquaresParams) GoString() string {
+	s := fmt.Sprintf("data.LeastSquaresParams{Agents:%d, Records:%d, Dim:%d, Noise:%#v, Test:%d", p.Agents, p.Records, p.Dim, p.Noise, p.Test)
+	if p.Zeros > 0 {
+		s += fmt.Sprintf(", Zeros:%d", p.Zeros)
+	}
+	return s + "}"
+}
+
+func (p *LeastSquaresParams) validate() error {
+	switch {
+	case p.Agents < 1 || p.Agents > 100_000:
+		return config.Bad("agents", p.Agents, "1 to 100,000")
+	case p.Records < 1 || p.Records > 1_000_000:
+		return config.Bad("records", p.Records, "1 to 1,000,000")
+	case p.Dim < 1 || p.Dim > 10_000:
+		return config.Bad("dim", p.Dim, "1 to 10,000")
+	case !(p.Noise >= 0 && p.Noise <= 100):
+		return config.Bad("noise", p.Noise, "0 to 100")
+	case p.Test < 1 || p.Test > 1_000_000:
+		return config.Bad("test", p.Test, "1 to 1,000,000")
+	case p.Zeros < 0 || p.Zeros > p.Dim:
+		return config.Bad("zeros", p.Zeros, "0 to dim")
+	}
+	return affordable("agents", p.Agents, max(p.Agents*p.Records, p.Test), p.Dim, maxCells)
 }
 
 // leastSquares draws a common regression task: features and the hidden vector N(0, 1), targets their inner
@@ -186,34 +214,33 @@ func leastSquares(decode func(any) error, src Source) (*Split, error) {
 	if err := decode(&p); err != nil {
 		return nil, err
 	}
-	switch {
-	case p.Agents < 1 || p.Agents > 100_000:
-		return nil, config.Bad("agents", p.Agents, "1 to 100,000")
-	case p.Records < 1 || p.Records > 1_000_000:
-		return nil, config.Bad("records", p.Records, "1 to 1,000,000")
-	case p.Dim < 1 || p.Dim > 10_000:
-		return nil, config.Bad("dim", p.Dim, "1 to 10,000")
-	case !(p.Noise >= 0 && p.Noise <= 100):
-		return nil, config.Bad("noise", p.Noise, "0 to 100")
-	case p.Test < 1 || p.Test > 1_000_000:
-		return nil, config.Bad("test", p.Test, "1 to 1,000,000")
-	}
-	if err := affordable("agents", p.Agents, max(p.Agents*p.Records, p.Test), p.Dim, maxCells); err != nil {
+	if err := p.validate(); err != nil {
 		return nil, err
 	}
 	r := rand.New(rand.NewPCG(src.Seed, 0x73717561726573))
-	hidden := tensor.NewMat(1, p.Dim)
-	for c := range hidden.Data {
-		hidden.Data[c] = float32(r.NormFloat64())
-	}
+	hidden := p.hidden(r)
 	split := &Split{Train: regression(r, hidden.Row(0), p.Agents*p.Records, p.Noise),
 		Test: regression(r, hidden.Row(0), p.Test, p.Noise), Hidden: hidden}
-	split.Train.Groups = make([]int32, p.Agents*p.Records)
-	for i := range split.Train.Groups {
-		split.Train.Groups[i] = int32(i / p.Records)
-	}
-	split.Train.GroupNames = numberedNames("agent ", p.Agents)
+	p.group(split.Train)
 	return split.seal(p, src.Seed, nil), nil
+}
+
+// hidden draws the hidden vector.
+func (p *LeastSquaresParams) hidden(r *rand.Rand) tensor.Mat {
+	hidden := tensor.NewMat(1, p.Dim)
+	for c := range p.Dim - p.Zeros {
+		hidden.Data[c] = float32(r.NormFloat64())
+	}
+	return hidden
+}
+
+// group gives each agent as many records in a row.
+func (p *LeastSquaresParams) group(d *Dataset) {
+	d.Groups = make([]int32, d.Len())
+	for i := range d.Groups {
+		d.Groups[i] = int32(i / p.Records)
+	}
+	d.GroupNames = numberedNames("agent ", p.Agents)
 }
 
 func regression(r *rand.Rand, hidden tensor.Vec, n int, noise float64) *Dataset {

@@ -230,3 +230,30 @@ func TestQuadratics(t *testing.T) {
 		t.Errorf("the test loss is %g, the training loss above its minimum %g", got, want)
 	}
 }
+
+// Labels follow the logistic model: over 20,000 records the mean of (label - p) and of (label - p)·z, p = 1/(1+e^-z), are 0 within 5
+// standard errors, at most 1/2 and |z|/2 a record (false reject below 1e-6 each for a fresh seed). The last entries of the hidden
+// vector are 0 where asked for, under both data sets.
+func TestLogisticRegression(t *testing.T) {
+	s := load(t, "logistic-regression", "", "agents = 20\nrecords = 1000\nzeros = 4")
+	if len(s.Train.GroupNames) != 20 || s.Train.Len() != 20_000 || s.Hidden.Cols != 10 {
+		t.Errorf("%d groups, %d records, %d columns", len(s.Train.GroupNames), s.Train.Len(), s.Hidden.Cols)
+	}
+	sum, along, squares := 0., 0., 0.
+	for i, label := range s.Train.Labels {
+		z := s.Train.X.Row(i).Dot(s.Hidden.Row(0))
+		off := float64(label) - 1/(1+math.Exp(-z))
+		sum, along, squares = sum+off, along+off*z, squares+z*z/4
+	}
+	if math.Abs(sum) > 5*math.Sqrt(20_000./4) || math.Abs(along) > 5*math.Sqrt(squares) {
+		t.Errorf("labels are %v off in sum, %v along the rule", sum, along)
+	}
+	for _, name := range []string{"logistic-regression", "least-squares"} {
+		h := load(t, name, "", "zeros = 4").Hidden.Row(0)
+		for c, v := range h {
+			if (v == 0) != (c >= 6) {
+				t.Errorf("%s: entry %d of the hidden vector is %v", name, c, v)
+			}
+		}
+	}
+}

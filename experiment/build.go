@@ -29,6 +29,7 @@ type Experiment struct {
 	validation *data.Dataset // all of them, by agent
 	schedule   topology.Schedule
 	spectrum   topology.Info
+	lowest     float64 // a lower bound of the smallest eigenvalue of the first round's mixing matrix
 	model      model.Model
 	factory    agent.Factory
 	plans      []plan // by agent
@@ -36,8 +37,9 @@ type Experiment struct {
 	warnings   []string       // about settings that weaken or waste privacy
 	tests      []*model.Batch // by agent; all the same where every agent is tested on all
 	init       tensor.Vec
-	whole      *wholeModel // what the trained head belongs to; nil: model is whole
-	tested     []int       // the agents that are tested, ascending
+	splitting  *algo.Splitting // of algorithm km; nil: another
+	whole      *wholeModel     // what the trained head belongs to; nil: model is whole
+	tested     []int           // the agents that are tested, ascending
 
 	arrivals []uint32 // by row of Train: the round before which it comes; nil: all are there from the start
 
@@ -75,8 +77,8 @@ func (f *File) build(dataDir string, cache *dataCache) (*Experiment, error) {
 			return nil, err
 		}
 	}
-	if e.factory, err = algo.New(f.alg.Name, f.section("algorithm")); err != nil {
-		return nil, f.at("algorithm", err)
+	if e.factory, err = f.newFactory(); err != nil {
+		return nil, err
 	}
 	if _, ok := data.Datasets[f.data.Dataset]; !ok {
 		return nil, f.at("data", config.Bad("dataset", f.data.Dataset, config.OneOf(data.Datasets)))
@@ -134,6 +136,9 @@ func (f *File) build(dataDir string, cache *dataCache) (*Experiment, error) {
 	if err := e.planPrivacy(); err != nil {
 		return nil, f.at("privacy", err)
 	}
+	if err := e.checkEstimation(); err != nil {
+		return nil, err
+	}
 	if f.hist.Cost == costNotIncluded {
 		e.overrides = append(e.overrides, stampNotIncluded)
 	}
@@ -164,8 +169,11 @@ func (e *Experiment) analyze() error {
 	if err != nil {
 		return err
 	}
-	e.spectrum, err = topology.Analyze(g)
-	return err
+	if e.spectrum, err = topology.Analyze(g); err != nil {
+		return err
+	}
+	e.lowest = lowest(g, &e.spectrum)
+	return nil
 }
 
 // rho is max(|λ_2|, |λ_n|) of the first round's mixing matrix, 1 where it was not computed.

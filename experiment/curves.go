@@ -76,6 +76,7 @@ var measures = []measure{
 	{"clip", "Clip norm", "clip norm", false, over("clip")},
 	{"train-loss", "Loss of training records at the mean model", "loss", false, over("train_loss")},
 	{"gradient-norm", "Norm of the mean gradient at the mean model", "norm", false, over("gradient_norm")},
+	{"estimation", "Distance from the hidden vector", "root mean square over coordinates", false, over(estimationMetric)},
 	{"objective", "Objective of personal models", "objective", false, over("objective")},
 	{"consensus", "Consensus distance", "consensus distance", false, over("consensus_distance")},
 	{"epsilon", "Epsilon spent, worst agent", "epsilon", false, spentOver},

@@ -103,6 +103,9 @@ type evaluateParams struct {
 	// Gradients is the number of training records of all agents together whose losses and gradients are looked at, at the mean of the
 	// models; 0: none. The simulation sees them, no agent does.
 	Gradients int `toml:"gradients,omitempty"`
+	// Estimation adds the root mean square distance of every agent's model, and of the mean of all models, from the hidden vector of
+	// generated data.
+	Estimation bool `toml:"estimation,omitempty"`
 	// Agents is the number of agents whose models are tested, evenly spaced; 0: all.
 	Agents int `toml:"agents,omitempty"`
 }
@@ -241,6 +244,13 @@ func (f *File) validate() error {
 		if err := f.validatePush(); err != nil {
 			return err
 		}
+	}
+	if f.alg.Name == kmAlgorithm {
+		if err := f.validateKM(); err != nil {
+			return err
+		}
+	} else if f.repl.UnsafeAlpha {
+		return f.at("replication", config.Bad("unsafe_alpha", true, "false with algorithm "+f.alg.Name))
 	}
 	if f.eval.Every == 0 {
 		f.eval.Every = max(1, f.steps/10)

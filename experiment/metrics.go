@@ -20,7 +20,7 @@ import (
 type Row struct {
 	Round   uint64  `json:"round"`
 	Agent   string  `json:"agent"`
-	Metric  string  `json:"metric"` // accuracy, loss, rmse, clip, consensus_distance, those of [evaluate] gradients; after the last round class_accuracy.<class> too
+	Metric  string  `json:"metric"` // accuracy, loss, rmse, estimation_rmse, clip, consensus_distance, those of [evaluate] gradients; after the last round class_accuracy.<class> too
 	Value   float64 `json:"value"`
 	Epsilon float64 `json:"epsilon"` // upper bound of what the agent (or the worst agent) has spent so far
 	Delta   float64 `json:"delta"`
@@ -116,6 +116,11 @@ func (e *Experiment) evaluate(w *world, workers int, epsilon []float64) (evaluat
 	if clips := w.clips(everyone); clips != nil {
 		add("clip", everyone, clips)
 	}
+	if e.file.eval.Estimation {
+		own, mean := e.estimate(w)
+		add(estimationMetric, everyone, own)
+		rows = append(rows, Row{ev.Round, "all", estimationMetric, mean, ev.Epsilon, delta})
+	}
 	rows = append(rows, Row{ev.Round, "all", "consensus_distance", ev.Consensus, ev.Epsilon, delta})
 	rows = append(rows, e.gradients(w, ev.Round, ev.Epsilon, delta)...)
 	if e.file.pacing != algo.Rounds {
@@ -201,7 +206,7 @@ func predicted(outputs []float32) int32 {
 
 // consensus is the root mean square distance of the agents' parameters from their mean.
 func (e *Experiment) consensus(w *world) float64 {
-	n, mean := len(e.tests), e.mean(w)
+	n, mean := len(e.tests), e.meanModel(w)
 	sum := 0.
 	for i := range n {
 		sum += distance2(w.sim.Params(i), mean)
@@ -209,8 +214,8 @@ func (e *Experiment) consensus(w *world) float64 {
 	return math.Sqrt(sum / float64(n))
 }
 
-// mean is that of the agents' parameters.
-func (e *Experiment) mean(w *world) []float64 {
+// meanModel is the mean of all agents' models.
+func (e *Experiment) meanModel(w *world) []float64 {
 	n := len(e.tests)
 	mean := make([]float64, e.model.Dim())
 	for i := range n {

@@ -77,8 +77,8 @@ func (f *File) Owner(opt OwnerOptions) (*Owner, error) {
 		return nil, f.at("data", err)
 	}
 	e := &Experiment{file: f, split: own.Split, schedule: topology.Static(opt.Graph)}
-	if e.factory, err = algo.New(f.alg.Name, f.section("algorithm")); err != nil {
-		return nil, f.at("algorithm", err)
+	if e.factory, err = f.newFactory(); err != nil {
+		return nil, err
 	}
 	rows := make([]int32, own.Split.Train.Len())
 	for i := range rows {
@@ -91,7 +91,7 @@ func (f *File) Owner(opt OwnerOptions) (*Owner, error) {
 	o := &Owner{e: e, self: opt.Self, records: own.Records, tests: batchOf(e.split.Test)}
 	if o.noise = f.priv.Noise; o.noise == "" {
 		o.noise = "fast"
-		if _, ok := e.model.(model.GridModel); ok {
+		if _, ok := e.model.(model.GridModel); ok && f.alg.Name != kmAlgorithm {
 			o.noise = "exact" // nobody waits for a daemon: its noise is the one that rests on fewer assumptions
 		}
 	}
@@ -223,7 +223,7 @@ func (o *Owner) Algorithm() (agent.Algorithm, error) {
 }
 
 func (o *Owner) env(self agent.ID, agents int) agent.Env {
-	return agent.Env{Self: self, Agents: agents, Dim: o.e.model.Dim(), Records: o.e.plans[0].records, Rounds: o.e.file.steps, Init: o.e.init, Rho: o.e.rho()}
+	return agent.Env{Self: self, Agents: agents, Dim: o.e.model.Dim(), Records: o.e.plans[0].records, Rounds: o.e.file.steps, Init: o.e.init, Rho: o.e.rho(), Lowest: o.e.lowest}
 }
 
 // Gate makes the gate over the owner's records, with secret keys. The ledger is the owner's durable one; run names this
@@ -234,7 +234,7 @@ func (o *Owner) Gate(l *ledger.File, run string) (*privacy.Gate, error) {
 	if err != nil {
 		return nil, o.e.file.at("privacy", err)
 	}
-	grad, err := o.gradient()
+	oracles, err := o.oracles()
 	if err != nil {
 		return nil, err
 	}
@@ -250,7 +250,15 @@ func (o *Owner) Gate(l *ledger.File, run string) (*privacy.Gate, error) {
 			}
 		}
 	}
-	return privacy.NewGate(limited, m, map[string]privacy.Oracle{"grad": grad}), nil
+	return privacy.NewGate(limited, m, oracles), nil
+}
+
+func (o *Owner) oracles() (map[string]privacy.Oracle, error) {
+	if o.e.splitting != nil {
+		return o.e.kmOracles(&o.e.plans[0], oracle.Records{Data: o.e.split.Train, Index: o.e.parts[0]})
+	}
+	grad, err := o.gradient()
+	return map[string]privacy.Oracle{"grad": grad}, err
 }
 
 func (o *Owner) gradient() (*oracle.Gradient, error) {

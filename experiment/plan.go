@@ -21,6 +21,9 @@ func (e *Experiment) planPrivacy() error {
 	if e.file.pacing != algo.Rounds {
 		return e.planPersonal()
 	}
+	if err := e.readSplitting(); err != nil {
+		return err
+	}
 	p := &e.file.priv
 	e.plans = make([]plan, len(e.parts))
 	smallest := math.Inf(1)
@@ -100,9 +103,9 @@ func (e *Experiment) checkDelta(n float64, owner string) error {
 // counts what it asks. Every algorithm's number of queries depends on public facts only.
 func (e *Experiment) countQueries() (int, error) {
 	rounds := e.file.steps
-	alg, err := e.factory(agent.Env{Agents: e.file.topo.Agents, Dim: 1, Records: 1, Rounds: rounds, Init: tensor.Vec{0}, Rho: e.rho()})
+	alg, err := e.factory(agent.Env{Agents: e.file.topo.Agents, Dim: 1, Records: 1, Rounds: rounds, Init: tensor.Vec{0}, Rho: e.rho(), Lowest: e.lowest})
 	if err != nil {
-		return 0, err
+		return 0, e.file.at("algorithm", err)
 	}
 	var (
 		count int
@@ -133,6 +136,9 @@ func (e *Experiment) countQueries() (int, error) {
 
 // release is what one query of the plan is going to release.
 func (e *Experiment) release(pl *plan) (account.Release, error) {
+	if e.splitting != nil {
+		return e.kmRelease(pl)
+	}
 	g := &oracle.Gradient{Model: e.model, Rate: pl.rate, ExpectedBatch: pl.batch, Clip: e.clip(),
 		Adjacency: e.file.priv.adjacency, Unit: account.Record(), Draws: e.file.repl.draws()}
 	e.adapt(g, pl)
@@ -162,8 +168,9 @@ type calibrationKey struct {
 	queries        int
 	epsilon, delta float64
 	draws          int
-	count          float64 // noise of a count beside the gradient; 0: none is released
-	claim          uint64  // rounds that a publication charges; 0: none
+	count          float64      // noise of a count beside the gradient; 0: none is released
+	claim          uint64       // rounds that a publication charges; 0: none
+	part           account.Part // of a residual, whose sensitivity depends on more than the rate
 }
 
 type calibration struct {
@@ -172,13 +179,26 @@ type calibration struct {
 	claim float64
 }
 
-// calibrate finds each plan's noise multiplier and budget, once for each distinct sampling rate.
+// calibrate finds each plan's noise multiplier and budget, once for each distinct sampling rate, and sensitivity of residuals.
 func (e *Experiment) calibrate() error {
+	type kind struct {
+		rate float64
+		part account.Part
+	}
 	var firsts []int
-	of := map[float64]int{}
+	of := map[kind]int{}
+	kinds := make([]kind, len(e.plans))
 	for i := range e.plans {
-		if _, ok := of[e.plans[i].rate]; !ok {
-			of[e.plans[i].rate] = i
+		kinds[i].rate = e.plans[i].rate
+		if e.splitting != nil {
+			r, err := e.kmRelease(&e.plans[i])
+			if err != nil {
+				return fmt.Errorf("agent %d: %w", i, err)
+			}
+			kinds[i].part = r.Parts[0]
+		}
+		if _, ok := of[kinds[i]]; !ok {
+			of[kinds[i]] = i
 			firsts = append(firsts, i)
 		}
 	}
@@ -194,7 +214,7 @@ func (e *Experiment) calibrate() error {
 		}
 	}
 	for i := range e.plans {
-		pl, q := &e.plans[i], &e.plans[of[e.plans[i].rate]]
+		pl, q := &e.plans[i], &e.plans[of[kinds[i]]]
 		pl.noiseMultiplier, pl.limited, pl.event, pl.limit, pl.claim = q.noiseMultiplier, q.limited, q.event, q.limit, q.claim
 	}
 	return e.warn()
@@ -229,7 +249,10 @@ func (e *Experiment) calibrateOne(pl *plan) error {
 	}
 	repl := &e.file.repl
 	pl.limited = p.TargetEpsilon > 0 && !repl.Claim
-	key := calibrationKey{p.Accountant, p.Noise, p.adjacency, e.model.Dim(), pl.rate, p.NoiseMultiplier, pl.queries, p.TargetEpsilon, p.TargetDelta, repl.draws(), p.Count, 0}
+	key := calibrationKey{p.Accountant, p.Noise, p.adjacency, e.model.Dim(), pl.rate, p.NoiseMultiplier, pl.queries, p.TargetEpsilon, p.TargetDelta, repl.draws(), p.Count, 0, account.Part{}}
+	if e.splitting != nil {
+		key.part = r.Parts[0]
+	}
 	if repl.Claim {
 		key.claim = e.file.steps
 	}

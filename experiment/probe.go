@@ -44,7 +44,7 @@ func (e *Experiment) gradients(w *world, round uint64, epsilon, delta float64) [
 		loss, squares, most float64
 		count               int
 	)
-	for k, x := range e.mean(w) {
+	for k, x := range e.meanModel(w) {
 		center[k] = float32(x)
 	}
 	rows := e.probe()

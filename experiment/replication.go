@@ -32,6 +32,8 @@ type replicationParams struct {
 	// Sampling "one" makes every answer the gradient of one record, drawn uniformly, in place of a Poisson batch. Under replace-one the
 	// ledger charges sampling without replacement.
 	Sampling string `toml:"sampling,omitempty"`
+	// UnsafeAlpha admits an [algorithm] alpha of km above (1+λ_n)/2, where the iteration may diverge.
+	UnsafeAlpha bool `toml:"unsafe_alpha,omitempty"`
 }
 
 func (p *replicationParams) validate(priv *privacyParams) error {
@@ -88,6 +90,9 @@ func (p *replicationParams) switches() string {
 	}
 	if p.one() {
 		on = append(on, "one uniform record an answer")
+	}
+	if p.UnsafeAlpha {
+		on = append(on, "alpha above its bound")
 	}
 	return strings.Join(on, ", ")
 }

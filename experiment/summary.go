@@ -106,9 +106,10 @@ type Summary struct {
 	Rounds            uint64        `json:"rounds"`           // or wakes of all agents together:
 	Pacing            string        `json:"pacing,omitempty"` // "wakes" or "pairs" for algorithms without rounds
 	Seed              uint64        `json:"seed"`
-	Accuracy          *Range        `json:"accuracy,omitempty"` // absent for regression
-	Loss              Figure        `json:"loss"`               // mean over agents, test records
-	RMSE              *Range        `json:"rmse,omitempty"`     // of the agents' root mean squared errors, where asked for
+	Accuracy          *Range        `json:"accuracy,omitempty"`        // absent for regression
+	Loss              Figure        `json:"loss"`                      // mean over agents, test records
+	RMSE              *Range        `json:"rmse,omitempty"`            // of the agents' root mean squared errors, where asked for
+	Estimation        *Estimation   `json:"estimation_rmse,omitempty"` // distances from the hidden vector of generated data, where asked for
 	ConsensusDistance Figure        `json:"consensus_distance"`
 	Score             *Figure       `json:"score,omitempty"` // noisy accuracy or mean loss of held-out records, charged
 	Tuned             string        `json:"tuned,omitempty"` // how hyper-parameters were found, and what that cost
@@ -154,6 +155,14 @@ func (r *running) summarize() Summary {
 	if e.file.eval.RMSE {
 		of := spreadIn(r.rows[len(r.rows)-1], rmseColumn)
 		s.RMSE = &of
+	}
+	if rows := r.rows[len(r.rows)-1]; e.file.eval.Estimation {
+		s.Estimation = &Estimation{Range: spreadIn(rows, estimationMetric)}
+		for _, row := range rows {
+			if row.Metric == estimationMetric && row.Agent == "all" {
+				s.Estimation.MeanModel = Figure(row.Value)
+			}
+		}
 	}
 	s.Replication, s.Tuned = e.file.repl.switches(), e.file.hist.text()
 	s.Pacing = map[algo.Pacing]string{algo.Wakes: "wakes", algo.Pairs: "pairs"}[e.file.pacing]
@@ -306,6 +315,9 @@ func (s *Summary) WriteTable(w io.Writer) error {
 	row("loss", "%.4f", float64(s.Loss))
 	if s.RMSE != nil {
 		row("rmse", "%.4f mean over agents, %.4f min, %.4f max", float64(s.RMSE.Mean), float64(s.RMSE.Min), float64(s.RMSE.Max))
+	}
+	if v := s.Estimation; v != nil {
+		row("estimation rmse", "%.4f of the mean model; %.4f mean over agents, %.4f min, %.4f max", float64(v.MeanModel), float64(v.Mean), float64(v.Min), float64(v.Max))
 	}
 	if s.Score != nil {
 		row("score", "%.4f, noisy, of held-out records", float64(*s.Score))

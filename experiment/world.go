@@ -151,7 +151,7 @@ func (e *Experiment) start(workers int, restored [][]ledger.Record) (*world, err
 // env is what agent i knows at birth.
 func (e *Experiment) env(i int) agent.Env {
 	env := agent.Env{Self: agent.ID(i), Agents: e.file.topo.Agents, Dim: e.model.Dim(), Records: e.plans[i].records,
-		Rounds: e.file.steps, Init: e.init, Rho: e.rho(), MostRecords: e.mostRecords}
+		Rounds: e.file.steps, Init: e.init, Rho: e.rho(), Lowest: e.lowest, MostRecords: e.mostRecords}
 	if e.wakesOf != nil {
 		env.Wakes = e.wakesOf[i]
 	}
@@ -163,6 +163,9 @@ func (e *Experiment) oracles(i int, pool *oracle.Pool, w *world) (map[string]pri
 	f, p := e.file, &e.plans[i]
 	if p.personal != nil {
 		return e.personalOracles(i, pool, w)
+	}
+	if e.splitting != nil {
+		return e.kmOracles(p, oracle.Records{Data: w.trained, Index: e.parts[i]})
 	}
 	grad := &oracle.Gradient{
 		Model: e.model, Records: oracle.Records{Data: w.trained, Index: e.parts[i]},

@@ -24,6 +24,7 @@ var synchronous = map[string]func(p any){
 	"dinno":      func(any) {},
 	"gossip-sgd": func(any) {},
 	"local":      func(any) {},
+	"km":         func(any) {},
 	"sgp":        func(any) {},
 }
 

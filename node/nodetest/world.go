@@ -109,7 +109,7 @@ func (w *World) Algorithm(t testing.TB, i int) agent.Algorithm {
 
 // Gate makes agent i's gate over a ledger, with seeded noise.
 func (w *World) Gate(i int, l ledger.Ledger) *privacy.Gate {
-	return privacy.NewSimulatedGate(l, privacy.Gaussian{NoiseMultiplier: .5}, map[string]privacy.Oracle{"grad": records(i), "grad-full": records(i), "fit": records(i)}, 77, agent.ID(i))
+	return privacy.NewSimulatedGate(l, privacy.Gaussian{NoiseMultiplier: .5}, map[string]privacy.Oracle{"grad": records(i), "grad-full": records(i), "fit": records(i), "km": records(i)}, 77, agent.ID(i))
 }
 
 // Filter is the budget of the run's options.

@@ -1,0 +1,183 @@
+package algo
+
+import (
+	"encoding/binary"
+	"fmt"
+	"math"
+
+	"sotto/agent"
+	"sotto/config"
+	"sotto/tensor"
+)
+
+var _ agent.Algorithm = (*KM)(nil)
+
+// Splitting names the operator T whose residual the oracle "km" answers with, and its constants. All of it is public.
+type Splitting struct {
+	Operator string  `toml:"operator"` // "forward" (default), "forward-backward", "backward" or "douglas-rachford"
+	Gamma    float64 `toml:"gamma"`    // γ > 0; forward operators are nonexpansive up to 2/Λ, Λ the smoothness of the owner's mean loss
+	L1       float64 `toml:"l1"`       // λ >= 0 of the regulariser λ|.|₁; forward-backward and douglas-rachford only
+	// ResidualClip is B: residuals are scaled to norm at most B. 0: 1 with noise, none without.
+	ResidualClip float64 `toml:"residual_clip,omitempty"`
+}
+
+// KMParams are the parameters of DP-dKM.
+type KMParams struct {
+	Splitting
+	// Alpha is α_0 in (0, 1], at most (1+λ_n)/2 for the smallest eigenvalue λ_n of W; 0: .99 times that bound.
+	Alpha    float64 `toml:"alpha,omitempty"`
+	Schedule string  `toml:"alpha_schedule"`      // "const" (default): α_k = α_0; "inverse": α_k = α_0/(1 + k/alpha_tau)
+	AlphaTau float64 `toml:"alpha_tau,omitempty"` // inverse only: rounds until α is halved, > 0
+	// Unsafe admits an α_0 above the bound, where the iteration may diverge. It is no key of a run file's [algorithm].
+	Unsafe bool `toml:"-"`
+}
+
+// KM is differentially private decentralized Krasnosel'skiĭ-Mann iteration in its all-noisy form: "A General Differentially Private
+// Learning Framework for Decentralized Data", Definition 2 and Algorithm 1, with the noise inside the residual:
+//
+//	x_i^{k+1} = Σ_j w_ij x_j^k + α_k r̃(x_i^k),  r(x) = T(x) - x, scaled to norm at most B
+//
+// One "km" query and one charge a round, at x_i^k, which is what was sent: everything here is post-processing of answers. A
+// message is x_i (d values), to all neighbors. With a constant α the agents end O(α/(1-λ)) apart, (I-W)X = α(T(X)-X); with
+// the inverse schedule they come together. x -> Wx + α(T(x)-x) is nonexpansive for every nonexpansive T exactly if
+// α <= (1+λ_n(W))/2, which is enforced; a link that is missing in both directions only raises λ_n. Deviations: T sees all records
+// of the agent, or a Poisson batch, not one of them; the start is the run's initial model, zero for linear models, as in the
+// paper; and the noise is in what the agent itself goes on with, whereas the paper keeps a noise-free iterate and puts it out in the end
+// (see the oracle "km-stateful"). Exhausted: the round only mixes.
+type KM struct {
+	p     KMParams
+	alpha float64 // α_0
+
+	x     tensor.Vec // x_i^k
+	next  tensor.Vec // Σ_j w_ij x_j^k between Round and Answer
+	model tensor.Vec // what douglas-rachford reads out
+	mix   mixer
+}
+
+// splittings lists the operators; true: with a regulariser.
+var splittings = map[string]bool{"forward": false, "forward-backward": true, "backward": false, "douglas-rachford": true}
+
+func (s *Splitting) validate() error {
+	regularised, ok := splittings[s.Operator]
+	switch {
+	case !ok:
+		return config.Bad("operator", s.Operator, config.OneOf(splittings))
+	case !positive(s.Gamma):
+		return config.Bad("gamma", s.Gamma, "above 0 and finite")
+	case !notNegative(s.L1):
+		return config.Bad("l1", s.L1, "at least 0 and finite")
+	case s.L1 > 0 && !regularised:
+		return config.Bad("l1", s.L1, "0 with operator "+s.Operator+", which has no regulariser")
+	case !notNegative(s.ResidualClip):
+		return config.Bad("residual_clip", s.ResidualClip, "above 0 and finite, or 0 for 1 (none without noise)")
+	}
+	return nil
+}
+
+func (p *KMParams) validate() error {
+	if err := p.Splitting.validate(); err != nil {
+		return err
+	}
+	switch {
+	case p.Alpha != 0 && !(p.Alpha > 0 && p.Alpha <= 1):
+		return config.Bad("alpha", p.Alpha, "above 0 and at most 1 (0: .99 times the bound (1+λ_n)/2)")
+	case p.Schedule != "const" && p.Schedule != "inverse":
+		return config.Bad("alpha_schedule", p.Schedule, "one of const, inverse")
+	case p.Schedule == "inverse" && !positive(p.AlphaTau):
+		return config.Bad("alpha_tau", p.AlphaTau, "above 0 and finite (alpha_schedule inverse)")
+	case p.Schedule == "const" && p.AlphaTau != 0:
+		return config.Bad("alpha_tau", p.AlphaTau, "no value with alpha_schedule const")
+	}
+	return nil
+}
+
+// NewKM decodes KMParams and returns their factory.
+func NewKM(decode func(any) error) (agent.Factory, error) {
+	p := KMParams{Splitting: Splitting{Operator: "forward", Gamma: .1}, Schedule: "const"}
+	if err := decode(&p); err != nil {
+		return nil, err
+	}
+	if err := p.validate(); err != nil {
+		return nil, err
+	}
+	return func(env agent.Env) (agent.Algorithm, error) {
+		a := &KM{p: p, alpha: p.Alpha}
+		bound := (1 + env.Lowest) / 2
+		switch {
+		case p.Alpha == 0 && !(bound > 0):
+			return nil, config.Bad("alpha", "nothing", "a value: the mixing matrix has the eigenvalue -1, for which no α is safe; weights lazy have none")
+		case p.Alpha == 0:
+			a.alpha = min(1, .99*bound)
+		case p.Alpha > bound && !p.Unsafe:
+			return nil, config.Bad("alpha", p.Alpha, fmt.Sprintf("at most (1+λ_n)/2 = %.6g for the smallest eigenvalue %.6g of the mixing matrix; beyond it the iteration may diverge", bound, env.Lowest))
+		}
+		a.x, a.next, a.model = make(tensor.Vec, env.Dim), make(tensor.Vec, env.Dim), make(tensor.Vec, env.Dim)
+		copy(a.x, env.Init)
+		return a, nil
+	}, nil
+}
+
+// At returns α_k.
+func (a *KM) At(k uint64) float64 {
+	if a.p.Schedule == "inverse" {
+		return a.alpha / (1 + float64(k)/a.p.AlphaTau)
+	}
+	return a.alpha
+}
+
+// Splitting returns what T is, for the oracle.
+func (a *KM) Splitting() Splitting { return a.p.Splitting }
+
+// Step implements one round as the type's comment states it.
+func (a *KM) Step(in *agent.Input, out *agent.Output) error {
+	switch in.Kind {
+	case agent.Start:
+		out.Broadcast(a.x)
+		return nil
+	case agent.Round:
+		a.mix.sum(a.next, in.View, a.x, in.Inbox)
+		out.Ask("km", a.x)
+		return nil
+	case agent.Answer:
+		a.next.AddScaled(a.At(in.Round), in.Answer)
+	case agent.Exhausted:
+	case agent.Stop:
+		return nil
+	default:
+		return fmt.Errorf("km: %w: %v", agent.ErrKind, in.Kind)
+	}
+	a.x, a.next = a.next, a.x
+	out.Broadcast(a.x)
+	return nil
+}
+
+// Params returns x_i; with douglas-rachford its soft threshold γλ.
+func (a *KM) Params() tensor.Vec {
+	if a.p.Operator != "douglas-rachford" {
+		return a.x
+	}
+	t := a.p.Gamma * a.p.L1
+	for i, x := range a.x {
+		a.model[i] = float32(math.Copysign(math.Max(math.Abs(float64(x))-t, 0), float64(x)))
+	}
+	return a.model
+}
+
+const kmTag = "km/1"
+
+// AppendState writes x_i and the mixed vector.
+func (a *KM) AppendState(b []byte) []byte {
+	b = binary.LittleEndian.AppendUint64(agent.AppendTag(b, kmTag), uint64(len(a.x)))
+	return agent.AppendVec(agent.AppendVec(b, a.x), a.next)
+}
+
+// LoadState reads AppendState's bytes.
+func (a *KM) LoadState(b []byte) error {
+	s := agent.ReadState(b, kmTag)
+	if d := s.Uint64(); d != uint64(len(a.x)) {
+		return fmt.Errorf("%w: dimension %d, this run has %d", agent.ErrState, d, len(a.x))
+	}
+	s.Vec(a.x)
+	s.Vec(a.next)
+	return s.Close()
+}

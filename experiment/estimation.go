@@ -1,0 +1,49 @@
+package experiment
+
+import (
+	"math"
+
+	"sotto/config"
+)
+
+// estimationMetric is the root mean square, over coordinates, of a model's distance from the hidden vector that generated data were
+// made with. Beside every agent's own stands, as agent "all", that of the mean of all agents' models.
+const estimationMetric = "estimation_rmse"
+
+// Estimation is how far models are from the hidden vector at the end.
+type Estimation struct {
+	Range
+	MeanModel Figure `json:"mean_model"` // of the mean of all agents' models
+}
+
+// checkEstimation refuses data and models without a hidden vector to compare with.
+func (e *Experiment) checkEstimation() error {
+	if !e.file.eval.Estimation {
+		return nil
+	}
+	if h := e.split.Hidden; h.Rows != 1 || h.Cols != e.model.Dim() {
+		return e.file.at("evaluate", config.Bad("estimation", true, "false: only generated data with one hidden vector, and models of as many parameters, have one to compare with"))
+	}
+	return nil
+}
+
+// estimate returns the tested agents' distances and that of the mean of all agents' models.
+func (e *Experiment) estimate(w *world) (own []float64, mean float64) {
+	truth := widened(e.split.Hidden.Row(0))
+	d := float64(len(truth))
+	for _, i := range e.tested {
+		own = append(own, math.Sqrt(distance2(w.sim.Params(i), truth)/d))
+	}
+	for k, x := range e.meanModel(w) {
+		mean += (x - truth[k]) * (x - truth[k])
+	}
+	return own, math.Sqrt(mean / d)
+}
+
+func widened(v []float32) []float64 {
+	out := make([]float64, len(v))
+	for i, x := range v {
+		out[i] = float64(x)
+	}
+	return out
+}

@@ -1,0 +1,117 @@
+package experiment
+
+import (
+	"cmp"
+	"fmt"
+	"math"
+
+	"sotto/agent"
+	"sotto/algo"
+	"sotto/config"
+	"sotto/model"
+	"sotto/oracle"
+	"sotto/privacy"
+	"sotto/privacy/account"
+	"sotto/tensor"
+	"sotto/topology"
+)
+
+// kmAlgorithm asks its owners' data for residuals of an operator, not for gradients.
+const kmAlgorithm = "km"
+
+// newFactory makes the factory of the run's algorithm.
+func (f *File) newFactory() (agent.Factory, error) {
+	decode := f.section("algorithm")
+	factory, err := algo.New(f.alg.Name, func(params any) error {
+		err := decode(params)
+		if p, ok := params.(*algo.KMParams); ok {
+			p.Unsafe = f.repl.UnsafeAlpha
+		}
+		return err
+	})
+	return factory, f.at("algorithm", err)
+}
+
+// validateKM refuses what residuals are not made for.
+func (f *File) validateKM() error {
+	switch p := &f.priv; {
+	case p.Noise == "exact":
+		return f.at("privacy", config.Bad("noise", p.Noise, "fast with algorithm km: residuals are no sums of integers"))
+	case p.Adaptive():
+		return f.at("privacy", config.Bad("clipping", p.Kind, "constant with algorithm km"))
+	case f.topo.Dropout != 0:
+		return f.at("topology", config.Bad("dropout", f.topo.Dropout, "0 with algorithm km: every round would have weights of its own, and no bound of alpha that is known before"))
+	case f.data.Arrival != "":
+		return f.at("data", config.Bad("arrival", f.data.Arrival, "nothing with algorithm km"))
+	case f.data.Augmentation != (oracle.Augmentation{}):
+		return f.at("data", config.Bad("augmentations", f.data.Augmentation.Views, "none with algorithm km"))
+	}
+	others := f.repl
+	others.UnsafeAlpha, others.UnbalancedWeights = false, false
+	if on := others.switches(); on != "" {
+		return f.at("replication", config.Bad("", on, "no switch but unsafe_alpha and unbalanced_weights with algorithm km"))
+	}
+	return nil
+}
+
+// lowest is a lower bound of the smallest eigenvalue of a mixing matrix: the eigenvalue itself where it was computed, and by Gershgorin's
+// circles 2 min w_ii - 1 elsewhere.
+func lowest(g *topology.Graph, info *topology.Info) float64 {
+	if info.Computed {
+		return info.LambdaN
+	}
+	least := 1.
+	for i := range g.Agents() {
+		least = min(least, g.SelfWeight(agent.ID(i)))
+	}
+	return max(-1, 2*least-1)
+}
+
+// readSplitting asks the algorithm for the operator that its queries mean.
+func (e *Experiment) readSplitting() error {
+	if e.file.alg.Name != kmAlgorithm {
+		return nil
+	}
+	if _, linear := model.Linear(e.model); !linear {
+		return fmt.Errorf("%w: %w", oracle.ErrNotLinear, e.file.at("model", config.Bad("name", e.file.mod.Name, "huber, least-squares, or logistic with two classes")))
+	}
+	a, err := e.factory(agent.Env{Agents: e.file.topo.Agents, Dim: 1, Rounds: e.file.steps, Init: tensor.Vec{0}, Rho: e.rho(), Lowest: e.lowest})
+	if err != nil {
+		return e.file.at("algorithm", err)
+	}
+	s := a.(*algo.KM).Splitting()
+	e.splitting = &s
+	return nil
+}
+
+// km is the oracle of residuals, without its records.
+func (e *Experiment) km(pl *plan) (*oracle.KM, error) {
+	f, s := e.file, e.splitting
+	glm, _ := model.Linear(e.model) // readSplitting has refused others
+	residual := math.Inf(1)
+	if e.private() {
+		residual = 1
+	}
+	k := &oracle.KM{GLM: glm, Operator: s.Operator, Gamma: s.Gamma, L1: s.L1, Residual: cmp.Or(s.ResidualClip, residual), Clip: f.priv.MaxGradNorm,
+		Rate: pl.rate, ExpectedBatch: pl.batch, Adjacency: f.priv.adjacency, Unit: account.Record(), Dim: e.model.Dim()}
+	return k, k.Validate()
+}
+
+// kmRelease is what a query of the plan releases.
+func (e *Experiment) kmRelease(pl *plan) (account.Release, error) {
+	k, err := e.km(pl)
+	if err != nil {
+		return account.Release{}, err
+	}
+	return k.Describe(&agent.Query{Oracle: oracle.KMName, At: make(tensor.Vec, e.model.Dim())})
+}
+
+// kmOracles are what agent i's gate may ask of records.
+func (e *Experiment) kmOracles(pl *plan, records oracle.Records) (map[string]privacy.Oracle, error) {
+	k, err := e.km(pl)
+	if err != nil {
+		return nil, err
+	}
+	k.Records = records
+	return map[string]privacy.Oracle{oracle.KMName: k}, nil
+}

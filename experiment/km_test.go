@@ -1,0 +1,175 @@
+package experiment
+
+import (
+	"errors"
+	"math"
+	"strings"
+	"testing"
+
+	"gonum.org/v1/gonum/stat/distuv"
+
+	"sotto/config"
+	"sotto/oracle"
+)
+
+const kmFile = `name = "km"
+seed = 5
+rounds = 40
+
+[topology]
+graph = "ring"
+agents = 5
+
+[data]
+dataset = "least-squares"
+partition = "natural"
+records = 40
+dim = 4
+zeros = 2
+noise = 0.3
+
+[model]
+name = "least-squares"
+
+[algorithm]
+name = "km"
+operator = "forward-backward"
+gamma = 0.15
+l1 = 0.1
+
+[privacy]
+adjacency = "replace-one"
+target_epsilon = 3
+target_delta = 1e-3
+sample_rate = 1.0
+accountant = "pld"
+
+[evaluate]
+every = 20
+estimation = true
+`
+
+func buildKM(t *testing.T, set ...string) (*Experiment, error) {
+	t.Helper()
+	f, err := Parse("km.toml", []byte(kmFile), set)
+	if err != nil {
+		return nil, err
+	}
+	return f.Build("")
+}
+
+// gaussianDelta is the δ at ε of a release with noise 1 and sensitivity mu (Balle, Wang 2018, Theorem 8).
+func gaussianDelta(mu, eps float64) float64 {
+	n := distuv.UnitNormal
+	return n.CDF(mu/2-eps/mu) - math.Exp(eps)*n.CDF(-mu/2-eps/mu)
+}
+
+// A run is charged for every round, K releases of the sensitivity 2γG/N under replace-one and so of a Gaussian with μ = 2√K/z, and has the
+// same bits for any number of workers.
+func TestKMRun(t *testing.T) {
+	var hashes []string
+	for _, workers := range []int{1, 3} {
+		e, err := buildKM(t)
+		if err != nil {
+			t.Fatal(err)
+		}
+		s := run(t, e, Options{Workers: workers}).Summary
+		hashes = append(hashes, s.RunHash)
+		for _, p := range s.Privacy {
+			mu := 2 * math.Sqrt(40) / float64(p.Noise)
+			if p.Charges != 40 || float64(p.Epsilon.Upper) > 3 {
+				t.Errorf("agent %d: %d charges, epsilon %v", p.Agent, p.Charges, p.Epsilon)
+			}
+			if d := gaussianDelta(mu, 3); math.Abs(d/1e-3-1) > .02 {
+				t.Errorf("agent %d: noise %v, delta %g at epsilon 3, want 1e-3", p.Agent, p.Noise, d)
+			}
+		}
+		if s.Estimation == nil || !(s.Estimation.MeanModel < s.Estimation.Max) {
+			t.Errorf("estimation %+v", s.Estimation)
+		}
+	}
+	if hashes[0] != hashes[1] {
+		t.Errorf("run hashes %v", hashes)
+	}
+}
+
+// lasso is the minimiser of (1/n) Σ (a·x - b)² + λ|x| over all records, by accelerated proximal gradient steps (Beck, Teboulle 2009).
+func lasso(e *Experiment, l1 float64) []float64 {
+	d := e.split.Train
+	x, y, before := make([]float64, d.X.Cols), make([]float64, d.X.Cols), make([]float64, d.X.Cols)
+	const step = .05
+	momentum := 1.
+	for range 20_000 {
+		g := make([]float64, len(x))
+		for r := range d.Len() {
+			a := d.X.Row(r)
+			z := -float64(d.Targets[r])
+			for c, v := range a {
+				z += float64(v) * y[c]
+			}
+			for c, v := range a {
+				g[c] += 2 * z * float64(v) / float64(d.Len())
+			}
+		}
+		copy(before, x)
+		next := (1 + math.Sqrt(1+4*momentum*momentum)) / 2
+		for c := range x {
+			v := y[c] - step*g[c]
+			x[c] = math.Copysign(math.Max(math.Abs(v)-step*l1, 0), v)
+			y[c] = x[c] + (momentum-1)/next*(x[c]-before[c])
+		}
+		momentum = next
+	}
+	return x
+}
+
+// Without noise and with α_k -> 0 all operators with the regulariser bring the agents to the central solution of the LASSO.
+func TestKMFindsTheCentralSolution(t *testing.T) {
+	for _, operator := range []string{oracle.ForwardBackward, oracle.DouglasRachford} {
+		e, err := buildKM(t, "privacy.mechanism=none", "privacy.target_epsilon=0.0", "rounds=3000", "algorithm.operator="+operator, "algorithm.alpha_schedule=inverse", "algorithm.alpha_tau=30", "evaluate.every=3000")
+		if err != nil {
+			t.Fatal(err)
+		}
+		want := lasso(e, .1)
+		w, err := e.start(1, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := w.sim.Run(t.Context(), 3000); err != nil {
+			t.Fatal(err)
+		}
+		for c, x := range e.meanModel(w) {
+			if math.Abs(x-want[c]) > .01 {
+				t.Errorf("%s: coordinate %d is %.4f, of the central solution %.4f", operator, c, x, want[c])
+			}
+		}
+	}
+}
+
+func TestKMRunRefuses(t *testing.T) {
+	for key, set := range map[string][]string{
+		"privacy.noise":            {"privacy.noise=exact"},
+		"privacy.clipping":         {"privacy.clipping=released"},
+		"topology.dropout":         {"topology.dropout=0.1"},
+		"data.arrival":             {"data.arrival=uniform"},
+		"algorithm.alpha":          {"algorithm.alpha=0.5"},
+		"algorithm.operator":       {"algorithm.operator=admm"},
+		"replication":              {"replication.microbatches=2"},
+		"replication.unsafe_alpha": {"algorithm.name=dsgd", "replication.unsafe_alpha=true"},
+		"model.name":               {"model.name=mlp"},
+		"evaluate.estimation":      {"model.intercept=true"},
+	} {
+		_, err := buildKM(t, set...)
+		var bad *config.Error
+		if !errors.As(err, &bad) || bad.Key != key {
+			t.Errorf("%v: %v, want a config.Error on %s", set, err, key)
+		}
+	}
+	e, err := buildKM(t, "algorithm.alpha=0.5", "replication.unsafe_alpha=true")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if s := run(t, e, Options{Workers: 1}).Summary; !strings.Contains(s.Replication, "alpha above its bound") {
+		t.Errorf("switches %q", s.Replication)
+	}
+}
