@@ -147,6 +147,7 @@ type Query struct {
 	At     tensor.Vec
 	Clip   float64 // public norm of this query; 0 means the configured one
 	Noise  float64 // public factor on the configured noise; 0 means 1
+	Step   float64 // public factor of the answer in what an oracle with a state of its own goes on with; 0 for all others
 }
 
 // Message is one vector on its way from one agent to another. The runtime stamps From and Round of what

@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 	"fmt"
 	"math"
+	"slices"
 
 	"sotto/agent"
 	"sotto/config"
@@ -28,6 +29,8 @@ type KMParams struct {
 	Alpha    float64 `toml:"alpha,omitempty"`
 	Schedule string  `toml:"alpha_schedule"`      // "const" (default): α_k = α_0; "inverse": α_k = α_0/(1 + k/alpha_tau)
 	AlphaTau float64 `toml:"alpha_tau,omitempty"` // inverse only: rounds until α is halved, > 0
+	// OwnState has every agent's data side go on with its own iterate without the noise, as published (oracle "km-stateful").
+	OwnState bool `toml:"own_state,omitempty"`
 	// Unsafe admits an α_0 above the bound, where the iteration may diverge. It is no key of a run file's [algorithm].
 	Unsafe bool `toml:"-"`
 }
@@ -42,8 +45,11 @@ type KMParams struct {
 // the inverse schedule they come together. x -> Wx + α(T(x)-x) is nonexpansive for every nonexpansive T exactly if
 // α <= (1+λ_n(W))/2, which is enforced; a link that is missing in both directions only raises λ_n. Deviations: T sees all records
 // of the agent, or a Poisson batch, not one of them; the start is the run's initial model, zero for linear models, as in the
-// paper; and the noise is in what the agent itself goes on with, whereas the paper keeps a noise-free iterate and puts it out in the end
-// (see the oracle "km-stateful"). Exhausted: the round only mixes.
+// paper; and the noise is in what the agent itself goes on with.
+//
+// With OwnState the query is "km-stateful" at m_i = Σ_j w_ij x̃_j^k, what was sent, and x̃_i^{k+1} = m_i + α_k r̃: behind the gate an iterate
+// without noise, x_i^{k+1} = m_i + α_k r(x_i^k), goes on from x_i^k, as in Algorithm 1. It never comes out; the paper puts it out in
+// the end. Exhausted: the round only mixes.
 type KM struct {
 	p     KMParams
 	alpha float64 // α_0
@@ -52,6 +58,7 @@ type KM struct {
 	next  tensor.Vec // Σ_j w_ij x_j^k between Round and Answer
 	model tensor.Vec // what douglas-rachford reads out
 	mix   mixer
+	asked []tensor.Vec // OwnState: the points of all answers so far
 }
 
 // splittings lists the operators; true: with a regulariser.
@@ -125,8 +132,8 @@ func (a *KM) At(k uint64) float64 {
 	return a.alpha
 }
 
-// Splitting returns what T is, for the oracle.
-func (a *KM) Splitting() Splitting { return a.p.Splitting }
+// Splitting returns what T is, for the oracle, and whether it is that of OwnState.
+func (a *KM) Splitting() (s Splitting, ownState bool) { return a.p.Splitting, a.p.OwnState }
 
 // Step implements one round as the type's comment states it.
 func (a *KM) Step(in *agent.Input, out *agent.Output) error {
@@ -136,9 +143,17 @@ func (a *KM) Step(in *agent.Input, out *agent.Output) error {
 		return nil
 	case agent.Round:
 		a.mix.sum(a.next, in.View, a.x, in.Inbox)
+		if a.p.OwnState {
+			out.Ask("km-stateful", a.next)
+			out.Query.Step = a.At(in.Round)
+			return nil
+		}
 		out.Ask("km", a.x)
 		return nil
 	case agent.Answer:
+		if a.p.OwnState {
+			a.asked = append(a.asked, slices.Clone(a.next))
+		}
 		a.next.AddScaled(a.At(in.Round), in.Answer)
 	case agent.Exhausted:
 	case agent.Stop:
@@ -149,6 +164,13 @@ func (a *KM) Step(in *agent.Input, out *agent.Output) error {
 	a.x, a.next = a.next, a.x
 	out.Broadcast(a.x)
 	return nil
+}
+
+// Asked calls f with every query of OwnState that was answered, in order, from which the state behind the gate follows.
+func (a *KM) Asked(f func(q *agent.Query)) {
+	for k, at := range a.asked {
+		f(&agent.Query{Oracle: "km-stateful", At: at, Step: a.At(uint64(k))})
+	}
 }
 
 // Params returns x_i; with douglas-rachford its soft threshold γλ.
@@ -165,10 +187,15 @@ func (a *KM) Params() tensor.Vec {
 
 const kmTag = "km/1"
 
-// AppendState writes x_i and the mixed vector.
+// AppendState writes x_i, the mixed vector, and the points of OwnState.
 func (a *KM) AppendState(b []byte) []byte {
 	b = binary.LittleEndian.AppendUint64(agent.AppendTag(b, kmTag), uint64(len(a.x)))
-	return agent.AppendVec(agent.AppendVec(b, a.x), a.next)
+	b = agent.AppendVec(agent.AppendVec(b, a.x), a.next)
+	b = binary.LittleEndian.AppendUint64(b, uint64(len(a.asked)))
+	for _, v := range a.asked {
+		b = agent.AppendVec(b, v)
+	}
+	return b
 }
 
 // LoadState reads AppendState's bytes.
@@ -179,5 +206,15 @@ func (a *KM) LoadState(b []byte) error {
 	}
 	s.Vec(a.x)
 	s.Vec(a.next)
+	a.asked = nil
+	n := s.Uint64()
+	if n > uint64(len(b)/(4*max(1, len(a.x)))) {
+		return fmt.Errorf("%w: %d points", agent.ErrState, n)
+	}
+	for range n {
+		v := make(tensor.Vec, len(a.x))
+		s.Vec(v)
+		a.asked = append(a.asked, v)
+	}
 	return s.Close()
 }

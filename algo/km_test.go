@@ -16,8 +16,10 @@ import (
 
 func TestKMConformance(t *testing.T) {
 	for _, operator := range []string{"forward", "douglas-rachford"} {
-		f := factory(t, "km", set(func(p *algo.KMParams) { p.Operator = operator }))
-		agenttest.Run(t, agenttest.Options{Factory: f})
+		for _, own := range []bool{false, true} {
+			f := factory(t, "km", set(func(p *algo.KMParams) { p.Operator, p.OwnState = operator, own }))
+			agenttest.Run(t, agenttest.Options{Factory: f})
+		}
 	}
 }
 

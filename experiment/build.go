@@ -38,6 +38,7 @@ type Experiment struct {
 	tests      []*model.Batch // by agent; all the same where every agent is tested on all
 	init       tensor.Vec
 	splitting  *algo.Splitting // of algorithm km; nil: another
+	ownState   bool            // of it
 	whole      *wholeModel     // what the trained head belongs to; nil: model is whole
 	tested     []int           // the agents that are tested, ascending
 

@@ -19,6 +19,7 @@ import (
 // finish writes every file of the run and gives the directory its final name. Until that rename the
 // checkpoint stays, so that a full disk costs nothing but the writing.
 func (r *running) finish() (*Result, error) {
+	r.world.erase()
 	var rows []Row
 	for _, part := range r.rows {
 		rows = append(rows, part...)

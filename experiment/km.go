@@ -79,39 +79,62 @@ func (e *Experiment) readSplitting() error {
 	if err != nil {
 		return e.file.at("algorithm", err)
 	}
-	s := a.(*algo.KM).Splitting()
-	e.splitting = &s
+	s, own := a.(*algo.KM).Splitting()
+	e.splitting, e.ownState = &s, own
 	return nil
 }
 
-// km is the oracle of residuals, without its records.
-func (e *Experiment) km(pl *plan) (*oracle.KM, error) {
+// km is the oracle of residuals over records.
+func (e *Experiment) km(pl *plan, records oracle.Records) *oracle.KM {
 	f, s := e.file, e.splitting
 	glm, _ := model.Linear(e.model) // readSplitting has refused others
 	residual := math.Inf(1)
 	if e.private() {
 		residual = 1
 	}
-	k := &oracle.KM{GLM: glm, Operator: s.Operator, Gamma: s.Gamma, L1: s.L1, Residual: cmp.Or(s.ResidualClip, residual), Clip: f.priv.MaxGradNorm,
+	return &oracle.KM{GLM: glm, Records: records, Operator: s.Operator, Gamma: s.Gamma, L1: s.L1, Residual: cmp.Or(s.ResidualClip, residual), Clip: f.priv.MaxGradNorm,
 		Rate: pl.rate, ExpectedBatch: pl.batch, Adjacency: f.priv.adjacency, Unit: account.Record(), Dim: e.model.Dim()}
-	return k, k.Validate()
 }
 
-// kmRelease is what a query of the plan releases.
+// kmOracle is the oracle of the run's queries over records, by its name.
+func (e *Experiment) kmOracle(pl *plan, records oracle.Records) (string, privacy.Oracle, error) {
+	k := e.km(pl, records)
+	if !e.ownState {
+		return oracle.KMName, k, k.Validate()
+	}
+	s := &oracle.KMStateful{KM: *k, Start: e.init}
+	return oracle.KMStatefulName, s, s.Validate()
+}
+
+// kmRelease is what the first query of the plan releases; the others differ in scale at most.
 func (e *Experiment) kmRelease(pl *plan) (account.Release, error) {
-	k, err := e.km(pl)
+	name, o, err := e.kmOracle(pl, oracle.Records{})
 	if err != nil {
 		return account.Release{}, err
 	}
-	return k.Describe(&agent.Query{Oracle: oracle.KMName, At: make(tensor.Vec, e.model.Dim())})
+	q := &agent.Query{Oracle: name, At: make(tensor.Vec, e.model.Dim())}
+	if e.ownState {
+		q.Step = 1
+	}
+	return o.Describe(q)
 }
 
-// kmOracles are what agent i's gate may ask of records.
-func (e *Experiment) kmOracles(pl *plan, records oracle.Records) (map[string]privacy.Oracle, error) {
-	k, err := e.km(pl)
-	if err != nil {
-		return nil, err
+// ownIterate is an agent whose data side has an iterate of its own, and that oracle.
+type ownIterate struct {
+	agent  *algo.KM
+	oracle *oracle.KMStateful
+}
+
+// recover brings the private iterates of a resumed run to where its queries had taken them.
+func (w *world) recover() {
+	for _, o := range w.own {
+		o.agent.Asked(o.oracle.Replay)
 	}
-	k.Records = records
-	return map[string]privacy.Oracle{oracle.KMName: k}, nil
+}
+
+// erase clears the private iterates.
+func (w *world) erase() {
+	for _, o := range w.own {
+		o.oracle.Erase()
+	}
 }

@@ -99,6 +99,9 @@ func (f *File) Owner(opt OwnerOptions) (*Owner, error) {
 	if err := e.planPrivacy(); err != nil {
 		return nil, f.at("privacy", err)
 	}
+	if e.ownState {
+		return nil, f.at("algorithm", config.Bad("own_state", true, "false: the ledger of a daemon does not hold what its private iterate would be recovered from"))
+	}
 	return o, nil
 }
 
@@ -255,7 +258,8 @@ func (o *Owner) Gate(l *ledger.File, run string) (*privacy.Gate, error) {
 
 func (o *Owner) oracles() (map[string]privacy.Oracle, error) {
 	if o.e.splitting != nil {
-		return o.e.kmOracles(&o.e.plans[0], oracle.Records{Data: o.e.split.Train, Index: o.e.parts[0]})
+		name, k, err := o.e.kmOracle(&o.e.plans[0], oracle.Records{Data: o.e.split.Train, Index: o.e.parts[0]})
+		return map[string]privacy.Oracle{name: k}, err
 	}
 	grad, err := o.gradient()
 	return map[string]privacy.Oracle{"grad": grad}, err

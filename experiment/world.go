@@ -35,6 +35,7 @@ type world struct {
 	scorers []*privacy.Gate // of the agents, where a score is asked for
 	watch   *stopwatch
 	agents  []sim.Agent
+	own     []ownIterate  // of algorithm km with own_state
 	trained *data.Dataset // what oracles read: the training records, or their perturbed release
 	held    bool          // no answers: agents of a resumed run, whose state is about to be loaded, start once more
 }
@@ -120,6 +121,9 @@ func (e *Experiment) start(workers int, restored [][]ledger.Record) (*world, err
 		if err != nil {
 			return nil, f.at("topology", err)
 		}
+		if k, ok := oracles[oracle.KMStatefulName].(*oracle.KMStateful); ok {
+			w.own = append(w.own, ownIterate{alg.(*algo.KM), k})
+		}
 		alg = f.priv.Clipped(alg, f.priv.MaxGradNorm, p.noiseMultiplier/p.batch, e.model.Dim())
 		gate := privacy.NewSimulatedGate(w.ledgers[i], mechanism, oracles, e.noiseSeed(), agent.ID(i))
 		if p.personal != nil && p.personal.fit != nil {
@@ -165,7 +169,8 @@ func (e *Experiment) oracles(i int, pool *oracle.Pool, w *world) (map[string]pri
 		return e.personalOracles(i, pool, w)
 	}
 	if e.splitting != nil {
-		return e.kmOracles(p, oracle.Records{Data: w.trained, Index: e.parts[i]})
+		name, k, err := e.kmOracle(p, oracle.Records{Data: w.trained, Index: e.parts[i]})
+		return map[string]privacy.Oracle{name: k}, err
 	}
 	grad := &oracle.Gradient{
 		Model: e.model, Records: oracle.Records{Data: w.trained, Index: e.parts[i]},

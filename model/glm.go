@@ -10,6 +10,8 @@ type GLM struct {
 	Loss func(z, y float64) (value, slope, curvature float64)
 	// Slope bounds the derivative's size; +Inf where nothing does.
 	Slope float64
+	// Curvature bounds the second derivative.
+	Curvature float64
 	// Quadratic says that the second derivative is the same everywhere.
 	Quadratic bool
 }
@@ -67,6 +69,6 @@ func newHuber(decode func(params any) error, s Shape) (Model, error) {
 		return nil, err
 	}
 	n := compose(o.f, true, linear{s.Features(), 1, p.Intercept})
-	n.glm = &GLM{Intercept: p.Intercept, Loss: huberGLM(p.Delta), Slope: p.Delta}
+	n.glm = &GLM{Intercept: p.Intercept, Loss: huberGLM(p.Delta), Slope: p.Delta, Curvature: 1}
 	return n, nil
 }

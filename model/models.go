@@ -81,7 +81,7 @@ func newLogistic(decode func(params any) error, s Shape) (Model, error) {
 		return nil, config.Bad("classes", s.Classes, "2 or more for logistic")
 	case s.Classes == 2:
 		n := compose(logistic, false, linear{s.Features(), 1, p.Intercept})
-		n.glm = &GLM{Intercept: p.Intercept, Loss: logisticGLM, Slope: 1}
+		n.glm = &GLM{Intercept: p.Intercept, Loss: logisticGLM, Slope: 1, Curvature: .25}
 		return n, nil
 	}
 	if s.Classes > maxFeatures/s.Features() {
@@ -100,7 +100,7 @@ func newLeastSquares(decode func(params any) error, s Shape) (Model, error) {
 		return nil, config.Bad("classes", s.Classes, "0 (regression) for least-squares")
 	}
 	n := compose(squared, true, linear{s.Features(), 1, p.Intercept})
-	n.glm = &GLM{Intercept: p.Intercept, Loss: squaredGLM, Slope: math.Inf(1), Quadratic: true}
+	n.glm = &GLM{Intercept: p.Intercept, Loss: squaredGLM, Slope: math.Inf(1), Curvature: 2, Quadratic: true}
 	return n, nil
 }
 

@@ -39,6 +39,7 @@ type KM struct {
 	Unit          account.Unit
 	Dim           int
 
+	bounded   bool // features are scaled under forward operators too, as km-stateful needs
 	described account.Release
 	whole     *meanLoss // of all records, gathered at the first answer
 }
@@ -71,7 +72,7 @@ func (k *KM) Validate() error {
 		return config.Bad("residual_clip", k.Residual, "above 0")
 	case !(k.Clip > 0):
 		return config.Bad("max_grad_norm", k.Clip, "above 0")
-	case !k.forward() && !math.IsInf(k.radius(), 1) && !(k.radius() > 0):
+	case (!k.forward() || k.bounded) && !math.IsInf(k.radius(), 1) && !(k.radius() > 0):
 		return config.Bad("max_grad_norm", k.Clip, "above the slope of the loss: with an intercept no record has a smaller bound")
 	case k.Unit != account.Record():
 		return config.Bad("unit", k.Unit, "record: the sensitivity of an operator is that of one record")
@@ -85,7 +86,7 @@ func (k *KM) forward() bool { return k.Operator == Forward || k.Operator == Forw
 // radius is the norm of features, without the intercept's 1, that bounds a record's gradient by G whatever the model; +Inf where
 // gradients are clipped instead, or nothing bounds them.
 func (k *KM) radius() float64 {
-	if k.forward() || math.IsInf(k.GLM.Slope, 1) || math.IsInf(k.Clip, 1) {
+	if k.forward() && !k.bounded || math.IsInf(k.GLM.Slope, 1) || math.IsInf(k.Clip, 1) {
 		return math.Inf(1)
 	}
 	r := k.Clip / k.GLM.Slope
@@ -100,7 +101,7 @@ func (k *KM) proven() bool {
 	if math.IsInf(k.Clip, 1) {
 		return false
 	}
-	return k.forward() || k.Rate == 1 && !math.IsInf(k.GLM.Slope, 1)
+	return k.forward() && !k.bounded || k.Rate == 1 && !math.IsInf(k.GLM.Slope, 1)
 }
 
 // release chooses the smaller of the two bounds. The shift has room for the rounding of the answer to single precision and for
