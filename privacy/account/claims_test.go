@@ -320,6 +320,70 @@ func TestClaim32(t *testing.T) {
 	}
 }
 
+// TestClaim33: Theorem 4 composes M agents with a factor e^{-a_m}. For one agent, a = epsilon, it turns (0.7, d) into (0.7, .4966 d), which no
+// mechanism could fail to satisfy although one with exactly (0.7, d) exists; with the sign of the earlier submission, e^{+a}, it gives d. And its
+// epsilon is a sum over agents, though a record lives at one of them: the others' releases do not depend on it.
+func TestClaim33(t *testing.T) {
+	const e0, d0 = 0.7, 1e-3
+	claimed := func(sign float64) float64 {
+		x := d0 / (1 + math.Exp(e0))
+		return 1 - (1 - math.Exp(sign*e0)*x) + 1 - (1 - x)
+	}
+	within(t, "claimed delta over delta", claimed(-1)/d0, 0.4966, 5e-5)
+	within(t, "with the other sign", claimed(1)/d0, 1, 1e-12)
+	// The bit itself with probability d0, else randomised response at e0: the outcomes "is b", "says b" for b = 0, 1.
+	p := math.Exp(e0) / (1 + math.Exp(e0))
+	zero, one := [4]float64{d0, 0, (1 - d0) * p, (1 - d0) * (1 - p)}, [4]float64{0, d0, (1 - d0) * (1 - p), (1 - d0) * p}
+	actual := 0.0
+	for o := range zero {
+		actual += math.Max(0, zero[o]-math.Exp(e0)*one[o])
+	}
+	within(t, "delta of a mechanism", actual/d0, 1, 1e-9)
+	if actual < 2*claimed(-1) {
+		t.Errorf("the mechanism's delta at 0.7 is %v, the theorem says %v", actual, claimed(-1))
+	}
+	// Five agents with randomised response at e0 on a bit each; the differing record is the first agent's. Over all 32 outcomes the largest
+	// log ratio is e0, not the sum 5 e0.
+	largest := 0.0
+	for out := range 32 {
+		a, b := 1.0, 1.0
+		for m := range 5 {
+			other := out>>m&1 == 1
+			says := p
+			if other {
+				says = 1 - p
+			}
+			a *= says
+			if m == 0 {
+				says = 1 - says // the neighbor's bit is the other one
+			}
+			b *= says
+		}
+		largest = max(largest, math.Abs(math.Log(a/b)))
+	}
+	within(t, "loss over five agents", largest, e0, 1e-12)
+}
+
+// TestClaim51: Theorem 2 bounds the generalisation gap by (1-e^-eps) R + e^-eps M delta. With M = 1, epsilon 0, a loss in [0, R] and R = 10 a
+// memoriser that puts out its data with probability delta = 1e-3 has the gap .01 (over a universe of a million points), and the bound is
+// .001: the second term lacks a factor R. The sound form R (1-e^-eps) + R e^-eps delta holds.
+func TestClaim51(t *testing.T) {
+	const r, d0, universe, records = 10.0, 1e-3, 1e6, 2
+	// The loss of the memorised data is 0 on its records and R on all others; of the null output it is 0 everywhere. The output's law
+	// moves by delta in total variation between any two data sets: (0, delta)-private.
+	population := d0 * r * (1 - records/universe)
+	empirical := 0.0
+	gap := population - empirical
+	within(t, "gap", gap, 0.01, 1e-7)
+	bound := func(eps, factor float64) float64 { return -math.Expm1(-eps)*r + math.Exp(-eps)*factor*d0 }
+	if published := bound(0, 1); gap < 9*published {
+		t.Errorf("gap %v, published bound %v", gap, published)
+	}
+	if sound := bound(0, r); gap > sound {
+		t.Errorf("gap %v above the sound bound %v", gap, sound)
+	}
+}
+
 // TestClaim53: printed (alpha, q^2 alpha/(2 s^2))-RDP for a fraction q, and its epsilon, against the exact divergence and PLD.
 func TestClaim53(t *testing.T) {
 	printed := func(a, q, s float64) float64 { return q * q * a / (2 * s * s) }
