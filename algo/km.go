@@ -178,11 +178,18 @@ func (a *KM) Params() tensor.Vec {
 	if a.p.Operator != "douglas-rachford" {
 		return a.x
 	}
-	t := a.p.Gamma * a.p.L1
 	for i, x := range a.x {
-		a.model[i] = float32(math.Copysign(math.Max(math.Abs(float64(x))-t, 0), float64(x)))
+		a.model[i] = float32(a.ReadOut(float64(x)))
 	}
 	return a.model
+}
+
+// ReadOut is a coordinate of the model for one of the iterate.
+func (a *KM) ReadOut(x float64) float64 {
+	if a.p.Operator != "douglas-rachford" {
+		return x
+	}
+	return math.Copysign(math.Max(math.Abs(x)-a.p.Gamma*a.p.L1, 0), x)
 }
 
 const kmTag = "km/1"

@@ -39,8 +39,11 @@ type Experiment struct {
 	init       tensor.Vec
 	splitting  *algo.Splitting // of algorithm km; nil: another
 	ownState   bool            // of it
-	whole      *wholeModel     // what the trained head belongs to; nil: model is whole
-	tested     []int           // the agents that are tested, ascending
+	alpha      float64         // α_0 of it
+	// publishedShift is the published sensitivity of a residual over its clip, of a replication.
+	publishedShift float64
+	whole          *wholeModel // what the trained head belongs to; nil: model is whole
+	tested         []int       // the agents that are tested, ascending
 
 	arrivals []uint32 // by row of Train: the round before which it comes; nil: all are there from the start
 

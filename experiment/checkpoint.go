@@ -122,8 +122,7 @@ func (r *running) restore(p progress, state []byte) error {
 	if err := r.world.sim.LoadState(state); err != nil {
 		return fmt.Errorf("%w: %w", ErrCheckpoint, err)
 	}
-	r.world.recover()
-	return nil
+	return r.world.recover()
 }
 
 // decodeCheckpoint splits what checkpoint writes.

@@ -14,6 +14,8 @@ const estimationMetric = "estimation_rmse"
 type Estimation struct {
 	Range
 	MeanModel Figure `json:"mean_model"` // of the mean of all agents' models
+	// NoiseFree is that of the mean of the iterates without noise, which published replications put out.
+	NoiseFree *Figure `json:"noise_free,omitempty"`
 }
 
 // checkEstimation refuses data and models without a hidden vector to compare with.

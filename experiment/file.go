@@ -249,8 +249,8 @@ func (f *File) validate() error {
 		if err := f.validateKM(); err != nil {
 			return err
 		}
-	} else if f.repl.UnsafeAlpha {
-		return f.at("replication", config.Bad("unsafe_alpha", true, "false with algorithm "+f.alg.Name))
+	} else if err := f.validateOthers(); err != nil {
+		return err
 	}
 	if f.eval.Every == 0 {
 		f.eval.Every = max(1, f.steps/10)

@@ -47,9 +47,25 @@ func (f *File) validateKM() error {
 		return f.at("data", config.Bad("augmentations", f.data.Augmentation.Views, "none with algorithm km"))
 	}
 	others := f.repl
-	others.UnsafeAlpha, others.UnbalancedWeights = false, false
+	others.UnsafeAlpha, others.UnbalancedWeights, others.OneRecord = false, false, false
+	if kmNoises[others.Noise] {
+		others.Noise, others.Claim = "", false
+	}
 	if on := others.switches(); on != "" {
-		return f.at("replication", config.Bad("", on, "no switch but unsafe_alpha and unbalanced_weights with algorithm km"))
+		return f.at("replication", config.Bad("", on, "no switch with algorithm km but unsafe_alpha, unbalanced_weights, one_record, and a published noise with its claim"))
+	}
+	return nil
+}
+
+// validateOthers refuses what is for algorithm km alone.
+func (f *File) validateOthers() error {
+	switch p := &f.repl; {
+	case p.UnsafeAlpha:
+		return f.at("replication", config.Bad("unsafe_alpha", true, "false with algorithm "+f.alg.Name))
+	case p.OneRecord:
+		return f.at("replication", config.Bad("one_record", true, "false with algorithm "+f.alg.Name))
+	case kmNoises[p.Noise]:
+		return f.at("replication", config.Bad("noise", p.Noise, "adad2p or constd2p with algorithm "+f.alg.Name))
 	}
 	return nil
 }
@@ -79,9 +95,10 @@ func (e *Experiment) readSplitting() error {
 	if err != nil {
 		return e.file.at("algorithm", err)
 	}
-	s, own := a.(*algo.KM).Splitting()
+	k := a.(*algo.KM)
+	s, own := k.Splitting()
 	e.splitting, e.ownState = &s, own
-	return nil
+	return e.validatePublished(k)
 }
 
 // km is the oracle of residuals over records.
@@ -102,7 +119,10 @@ func (e *Experiment) kmOracle(pl *plan, records oracle.Records) (string, privacy
 	if !e.ownState {
 		return oracle.KMName, k, k.Validate()
 	}
-	s := &oracle.KMStateful{KM: *k, Start: e.init}
+	s := &oracle.KMStateful{KM: *k, Start: e.init, Published: e.published(), OneRecord: e.file.repl.OneRecord}
+	if s.Published {
+		s.Clip = math.Inf(1)
+	}
 	return oracle.KMStatefulName, s, s.Validate()
 }
 
@@ -123,18 +143,4 @@ func (e *Experiment) kmRelease(pl *plan) (account.Release, error) {
 type ownIterate struct {
 	agent  *algo.KM
 	oracle *oracle.KMStateful
-}
-
-// recover brings the private iterates of a resumed run to where its queries had taken them.
-func (w *world) recover() {
-	for _, o := range w.own {
-		o.agent.Asked(o.oracle.Replay)
-	}
-}
-
-// erase clears the private iterates.
-func (w *world) erase() {
-	for _, o := range w.own {
-		o.oracle.Erase()
-	}
 }

@@ -248,3 +248,58 @@ func TestClaim52(t *testing.T) {
 		t.Errorf("estimation error %.4f at epsilon .5, %.4f at 3", off[0], off[1])
 	}
 }
+
+// Theorem 1 by its double sum, at K = 3, α = .3, λ = .5, N = 4, M = 2, B = 2.
+func TestTheorem1(t *testing.T) {
+	want := 0.
+	for k := range 3 {
+		want += 2 * 2 * .3 / 8
+		for j := range k {
+			want += 4 * 2 * (1 + 2*.3) * .3 * math.Pow(.5, float64(k-1-j))
+		}
+	}
+	if got := Theorem1(2, .3, 3, .5, 4, 2); math.Abs(got/want-1) > 1e-12 {
+		t.Errorf("%g, want %g", got, want)
+	}
+}
+
+// The published form claims its target, its ledgers say infinity, and its noise has the standard deviation of the bound; without noise
+// nothing is claimed, and what is put out is what was sent.
+func TestKMPublished(t *testing.T) {
+	set := []string{"algorithm.own_state=true", "algorithm.gamma=0.05", "algorithm.alpha=0.3", "replication.one_record=true"}
+	noisy := append([]string{"replication.claim=true", "replication.noise=laplace", "rounds=4", "algorithm.residual_clip=0.001"}, set...)
+	e, err := buildKM(t, noisy...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := run(t, e, Options{Workers: 1}).Summary
+	rho := (1 + 2*math.Cos(2*math.Pi/5)) / 3
+	for _, p := range s.Privacy {
+		want := math.Sqrt2 * Theorem1(1, .3, 4, rho, 40, 5) / 3 / .3
+		if !math.IsInf(float64(p.Epsilon.Upper), 1) || !math.IsInf(float64(p.Epsilon.Lower), 1) || math.Abs(float64(p.Noise)/want-1) > 1e-9 {
+			t.Errorf("epsilon %v, noise %v; want infinity, %v", p.Epsilon, p.Noise, want)
+		}
+	}
+	if s.ClaimedEpsilon != 3 || s.Estimation.NoiseFree == nil {
+		t.Errorf("claimed %v, estimation %+v", s.ClaimedEpsilon, s.Estimation)
+	}
+	if e, err = buildKM(t, append([]string{"privacy.mechanism=none", "privacy.target_epsilon=0.0"}, set...)...); err != nil {
+		t.Fatal(err)
+	}
+	s = run(t, e, Options{Workers: 1}).Summary
+	if s.ClaimedEpsilon != 0 || float64(*s.Estimation.NoiseFree) != float64(s.Estimation.MeanModel) && math.Abs(float64(*s.Estimation.NoiseFree/s.Estimation.MeanModel)-1) > 1e-4 {
+		t.Errorf("without noise: claimed %v, %v put out, %v sent", s.ClaimedEpsilon, *s.Estimation.NoiseFree, s.Estimation.MeanModel)
+	}
+	for key, more := range map[string][]string{
+		"replication.one_record":   {"replication.noise=", "replication.claim=false"},
+		"algorithm.alpha_schedule": {"algorithm.alpha_schedule=inverse", "algorithm.alpha_tau=3"},
+		"privacy.adjacency":        {"privacy.adjacency=add-remove", "privacy.batch_size=40"},
+		"replication.noise":        {"algorithm.own_state=false", "replication.one_record=false"},
+	} {
+		_, err := buildKM(t, append(noisy, more...)...)
+		var bad *config.Error
+		if !errors.As(err, &bad) || bad.Key != key {
+			t.Errorf("%v: %v, want a config.Error on %s", more, err, key)
+		}
+	}
+}

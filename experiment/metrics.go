@@ -120,6 +120,9 @@ func (e *Experiment) evaluate(w *world, workers int, epsilon []float64) (evaluat
 		own, mean := e.estimate(w)
 		add(estimationMetric, everyone, own)
 		rows = append(rows, Row{ev.Round, "all", estimationMetric, mean, ev.Epsilon, delta})
+		if x, ok := e.noiseFree(w); ok {
+			rows = append(rows, Row{ev.Round, "all", noiseFreeMetric, x, ev.Epsilon, delta})
+		}
 	}
 	rows = append(rows, Row{ev.Round, "all", "consensus_distance", ev.Consensus, ev.Epsilon, delta})
 	rows = append(rows, e.gradients(w, ev.Round, ev.Epsilon, delta)...)

@@ -61,6 +61,9 @@ func (e *Experiment) planPrivacy() error {
 	if err := e.checkDelta(smallest, "smallest"); err != nil {
 		return err
 	}
+	if e.published() {
+		return e.planPublished()
+	}
 	return e.calibrate()
 }
 

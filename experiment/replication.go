@@ -27,13 +27,17 @@ type replicationParams struct {
 	// without noise for it, which makes the true epsilon infinite.
 	Uncharged bool `toml:"uncharged,omitempty"`
 	// Noise "adad2p" adds noise of noise_multiplier times the norm of the private sum of gradients, "constd2p" of noise_multiplier times
-	// max_grad_norm, the published G; neither clips. Epsilon is infinite.
+	// max_grad_norm, the published G; neither clips. Epsilon is infinite. Under algorithm km with own_state it is the family of the noise that
+	// is published for DP-dKM (kmNoises), for target_epsilon and target_delta and the sensitivity of Theorem 1; gradients are not clipped,
+	// residuals are, and the iterate without noise is put out beside the other. Epsilon is infinite.
 	Noise string `toml:"noise,omitempty"`
 	// Sampling "one" makes every answer the gradient of one record, drawn uniformly, in place of a Poisson batch. Under replace-one the
 	// ledger charges sampling without replacement.
 	Sampling string `toml:"sampling,omitempty"`
 	// UnsafeAlpha admits an [algorithm] alpha of km above (1+λ_n)/2, where the iteration may diverge.
 	UnsafeAlpha bool `toml:"unsafe_alpha,omitempty"`
+	// OneRecord has the operator of km with own_state see one uniformly drawn record in every round, as in the published Definition 2.
+	OneRecord bool `toml:"one_record,omitempty"`
 }
 
 func (p *replicationParams) validate(priv *privacyParams) error {
@@ -43,8 +47,8 @@ func (p *replicationParams) validate(priv *privacyParams) error {
 		return config.Bad("mix", p.Mix, "one of gauss-seidel, snapshot")
 	case p.MicroBatches < 0 || p.MicroBatches > 1000:
 		return config.Bad("microbatches", p.MicroBatches, "0 to 1000 (0 and 1: one batch)")
-	case p.Noise != "" && p.Noise != "adad2p" && p.Noise != "constd2p":
-		return config.Bad("noise", p.Noise, "one of adad2p, constd2p")
+	case p.Noise != "" && p.Noise != "adad2p" && p.Noise != "constd2p" && !kmNoises[p.Noise]:
+		return config.Bad("noise", p.Noise, "one of adad2p, constd2p, and with algorithm km "+config.OneOf(kmNoises)[len("one of "):])
 	case p.Noise != "" && (priv.Mechanism != "gaussian" || priv.Noise == "exact" || priv.Adaptive()):
 		return config.Bad("noise", p.Noise, "nothing beside another mechanism than gaussian, exact noise or clipping")
 	case p.Noise != "" && !p.Claim:
@@ -87,6 +91,12 @@ func (p *replicationParams) switches() string {
 	}
 	if p.Noise != "" {
 		on = append(on, "noise of "+p.Noise+" on gradients that are not clipped")
+		if kmNoises[p.Noise] {
+			on[len(on)-1] = p.Noise + " noise for the expectation of a sensitivity, and an output without noise"
+		}
+	}
+	if p.OneRecord {
+		on = append(on, "one record a round")
 	}
 	if p.one() {
 		on = append(on, "one uniform record an answer")

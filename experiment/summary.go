@@ -162,6 +162,9 @@ func (r *running) summarize() Summary {
 			if row.Metric == estimationMetric && row.Agent == "all" {
 				s.Estimation.MeanModel = Figure(row.Value)
 			}
+			if row.Metric == noiseFreeMetric {
+				s.Estimation.NoiseFree = (*Figure)(&row.Value)
+			}
 		}
 	}
 	s.Replication, s.Tuned = e.file.repl.switches(), e.file.hist.text()
@@ -318,6 +321,9 @@ func (s *Summary) WriteTable(w io.Writer) error {
 	}
 	if v := s.Estimation; v != nil {
 		row("estimation rmse", "%.4f of the mean model; %.4f mean over agents, %.4f min, %.4f max", float64(v.MeanModel), float64(v.Mean), float64(v.Min), float64(v.Max))
+		if v.NoiseFree != nil {
+			row("", "%.4f of the mean iterate without noise, which the published form puts out", float64(*v.NoiseFree))
+		}
 	}
 	if s.Score != nil {
 		row("score", "%.4f, noisy, of held-out records", float64(*s.Score))
@@ -331,6 +337,9 @@ func (s *Summary) WriteTable(w io.Writer) error {
 	row("epsilon", "%s upper, %s lower, at delta %g (%s, %s, accountant %s, noise %s)", formatEpsilon(high), formatEpsilon(low), p.Delta, p.Adjacency, p.Unit, p.Accountant, s.Noise)
 	if s.ClaimedEpsilon > 0 {
 		how := "what RDP under add-remove gives for one release a round"
+		if s.Algorithm == kmAlgorithm {
+			how = "for the whole run, from the expectation of a sensitivity, and of an output without noise"
+		}
 		if s.Pacing != "" {
 			how = "what was made from training records before the run is not in it"
 		}

@@ -205,6 +205,8 @@ func (e *Experiment) mechanism(noiseMultiplier float64) (privacy.Mechanism, erro
 	switch p := &e.file.priv; {
 	case e.sealed():
 		return privacy.NewMechanism("sealed", 0)
+	case kmNoises[e.file.repl.Noise]:
+		return e.publishedNoise()
 	case e.file.repl.Noise != "":
 		return privacy.New("proportional", func(params any) error {
 			m := params.(*privacy.Proportional)

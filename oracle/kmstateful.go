@@ -36,6 +36,11 @@ const KMStatefulName = "km-stateful"
 type KMStateful struct {
 	KM
 	Start tensor.Vec // x_0, public
+	// Published is for replication, under a mechanism that claims nothing: sensitivities do not grow and nothing is refused for
+	// them, and Iterate puts out x.
+	Published bool
+	// OneRecord, of Published, has T see one record in every round, drawn uniformly, as if it were all (Definition 2).
+	OneRecord bool
 
 	state  []float64 // x; nil before the first answer
 	growth float64   // S_k/τ, for the release to come
@@ -43,7 +48,7 @@ type KMStateful struct {
 
 // Validate names the first field that cannot be used. It looks at the number of records, not at them.
 func (k *KMStateful) Validate() error {
-	k.bounded = true
+	k.bounded = !k.Published
 	if err := k.KM.Validate(); err != nil {
 		return err
 	}
@@ -52,6 +57,9 @@ func (k *KMStateful) Validate() error {
 		return config.Bad("sample_rate", k.Rate, "1 with own_state: a state that lasts ties the batches together")
 	case len(k.Start) != k.Dim:
 		return config.Bad("start", len(k.Start), "as many values as the model has parameters")
+	case k.Published:
+	case k.OneRecord:
+		return config.Bad("one_record", true, "false but in the published form")
 	case k.proven() && k.forward() && k.Adjacency == account.AddRemove:
 		return config.Bad("adjacency", k.Adjacency, "replace-one or zero-out with own_state and operator "+k.Operator+": the smoothness of the mean loss follows from the number of records")
 	case k.proven() && k.forward() && float64(len(k.Records.Index)) > k.ExpectedBatch:
@@ -84,8 +92,11 @@ func (k *KMStateful) Describe(q *agent.Query) (account.Release, error) {
 }
 
 // Evaluate answers with the residual at the state, and moves the state.
-func (k *KMStateful) Evaluate(dst *privacy.Value, q *agent.Query, _ *rng.Stream) {
+func (k *KMStateful) Evaluate(dst *privacy.Value, q *agent.Query, sample *rng.Stream) {
 	scale := k.described.Scale * k.growth
+	if k.OneRecord {
+		k.draw(sample)
+	}
 	for i, x := range k.advance(q) {
 		dst.Float[i] = float32(x / scale)
 	}
@@ -103,8 +114,33 @@ func (k *KMStateful) advance(q *agent.Query) []float64 {
 	for i, m := range q.At {
 		k.state[i] = float64(m) + float64(q.Step*r[i])
 	}
-	k.growth = min(1+2*q.Step*k.growth, k.most())
+	if !k.Published {
+		k.growth = min(1+2*q.Step*k.growth, k.most())
+	}
 	return r
+}
+
+// draw makes the mean loss that of one record.
+func (k *KMStateful) draw(sample *rng.Stream) {
+	if k.whole != nil {
+		k.whole.erase()
+	}
+	all := k.Records.Index
+	if len(all) > 0 {
+		at := sample.Below(uint64(len(all)))
+		k.Records.Index = all[at : at+1]
+	}
+	k.whole = k.mean(nil)
+	k.whole.normaliser = 1
+	k.Records.Index = all
+}
+
+// Iterate is the private iterate of the published form, which puts it out; nil of others.
+func (k *KMStateful) Iterate() []float64 {
+	if !k.Published {
+		return nil
+	}
+	return k.state
 }
 
 // most is 2B over τ, both with room for rounding; 1 where 2B is all that bounds a release.
@@ -113,7 +149,8 @@ func (k *KMStateful) most() float64 {
 	return max(1, 2*(1+0x1p-23)*k.Residual/(p.Clip*p.Shift*k.described.Scale))
 }
 
-// Replay recovers the state from the queries that were answered before, in order. Nothing is released.
+// Replay recovers the state from the queries that were answered before, in order. Nothing is released. What was drawn of OneRecord is not
+// recovered.
 func (k *KMStateful) Replay(q *agent.Query) { clear(k.advance(q)) }
 
 // Erase clears the state and what was made from the records.

@@ -196,8 +196,9 @@ func TestClaim31(t *testing.T) {
 		for side := range x {
 			r := owner("least-squares", n, 1, 1, rng.Public(2, "records"))
 			r.Data.X.Data[0], r.Data.Targets[0] = 1, []float32{1e3, -1e3}[side]
-			one := Records{r.Data, r.Index[hit : hit+1]}
-			k := stateful(t, "least-squares", Forward, &one, func(k *KMStateful) { k.Clip = 1e6 })
+			k := stateful(t, "least-squares", Forward, r, func(k *KMStateful) { k.Clip, k.Published, k.OneRecord = 1e6, true, true })
+			k.Records.Index = r.Index[hit : hit+1] // the draw hits this one
+			k.draw(rng.Public(1, "draw"))
 			x[side] = alpha * k.advance(&agent.Query{At: tensor.Vec{0}, Step: alpha})[0]
 		}
 		apart := math.Abs(x[0]-x[1]) / agents // of the mean

@@ -17,6 +17,7 @@ var Mechanisms = map[string]func(decode func(params any) error) (Mechanism, erro
 	"laplace":             newLaplace,
 	"none":                func(func(any) error) (Mechanism, error) { return None{}, nil },
 	"proportional":        newProportional,
+	"published":           newPublished,
 	"randomized-response": newRandomizedResponse,
 	"released":            func(func(any) error) (Mechanism, error) { return Released{}, nil },
 	"sealed":              func(func(any) error) (Mechanism, error) { return Sealed{}, nil },

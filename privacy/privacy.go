@@ -14,6 +14,7 @@
 //	truncated-gaussian   --  bounded noise on one value
 //	randomized-response  L1  uniform answers among labels
 //	proportional         --  noise in proportion to the private value, for replication: epsilon is infinite
+//	published            --  one noise for every coordinate as published for DP-dKM, for replication: epsilon is infinite
 //	none, sealed         --  no noise: epsilon is infinite, or nothing leaves
 //
 // Mechanisms with integer noise take integers from a [GridOracle], where each record's contribution becomes

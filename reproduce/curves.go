@@ -87,7 +87,8 @@ func (c curves) last(runs []experiment.CellRow, metric, agent string) sample {
 }
 
 // keptMetrics are those over all agents that a study of curves keeps.
-var keptMetrics = []string{"accuracy", "objective", "vectors_sent", "train_loss", "gradient_norm", "gradient_rms", "gradient_max"}
+var keptMetrics = []string{"accuracy", "objective", "vectors_sent", "train_loss", "gradient_norm", "gradient_rms", "gradient_max",
+	"estimation_rmse", "estimation_rmse_noise_free"}
 
 // curveFile appends to a shard's kept metrics.
 type curveFile struct {
