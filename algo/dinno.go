@@ -18,6 +18,7 @@ type DiNNOParams struct {
 	// Optimizer takes the primal steps: "adam-fresh" (default), whose moments start anew in every round, as in the
 	// authors' code: with one primal step that is sign descent; "sgd", "momentum" or "adam", whose moments persist.
 	Optimizer
+	Mixing              // plain only
 	Momentum    float64 `toml:"momentum,omitempty"`
 	Rho         float64 `toml:"rho"`          // penalty ρ > 0; default .5
 	RhoScale    float64 `toml:"rho_scale"`    // factor on ρ at the beginning of each round, >= 1; default 1
@@ -81,6 +82,9 @@ func NewDiNNO(decode func(any) error) (agent.Factory, error) {
 		return nil, config.Bad("rho_max", p.RhoMax, "at least rho")
 	case p.PrimalSteps < 1 || p.PrimalSteps > 1<<20:
 		return nil, config.Bad("primal_steps", p.PrimalSteps, "1 to 1048576")
+	}
+	if err := p.onlyPlain("dinno", "duals add up what an adversary sends, however little in a round"); err != nil {
+		return nil, err
 	}
 	o, fresh := p.Optimizer, p.Optimizer.Optimizer == "adam-fresh"
 	if fresh {

@@ -15,6 +15,7 @@ var _ agent.Algorithm = (*DSGD)(nil)
 type DSGDParams struct {
 	StepSize
 	Optimizer
+	Mixing
 	Momentum float64 `toml:"momentum,omitempty"` // β in [0, 1)
 	// Order is "grad-then-mix" (Algorithm 1 as printed, default) or "mix-then-grad" (the authors' code).
 	Order       string  `toml:"order"`
@@ -29,7 +30,7 @@ type DSGDParams struct {
 //
 // One "grad" query and one charge a round; G̃ is the answer: the clipped and noised sum over a Poisson
 // batch divided by the public expected batch size. Another Optimizer than sgd puts its direction in place of
-// G̃ (+ wd θ), with moments that stay at the agent. Each message is θ_i^k (d values) to all neighbors.
+// G̃ (+ wd θ), with moments that stay at the agent; Mixing other than plain a robust mean in place of Σ_j w_ij θ_j^k. Each message is θ_i^k (d values) to all neighbors.
 // Exhausted: the round only mixes, and nothing private enters any more.
 type DSGD struct {
 	p      DSGDParams
@@ -54,6 +55,9 @@ func NewDSGD(decode func(any) error) (agent.Factory, error) {
 	if err := p.complete(&p.Momentum); err != nil {
 		return nil, err
 	}
+	if err := p.Mixing.settle(); err != nil {
+		return nil, err
+	}
 	if p.Order != "grad-then-mix" && p.Order != "mix-then-grad" {
 		return nil, config.Bad("order", p.Order, "one of grad-then-mix, mix-then-grad")
 	}
@@ -61,7 +65,10 @@ func NewDSGD(decode func(any) error) (agent.Factory, error) {
 		return nil, config.Bad("weight_decay", p.WeightDecay, "at least 0 and finite")
 	}
 	return func(env agent.Env) (agent.Algorithm, error) {
-		a := &DSGD{p: p, rounds: env.Rounds, update: newUpdater(p.Optimizer, p.Momentum, env)}
+		if err := p.fits(env.Neighbors); err != nil {
+			return nil, err
+		}
+		a := &DSGD{p: p, rounds: env.Rounds, mix: mixer{rule: p.Mixing}, update: newUpdater(p.Optimizer, p.Momentum, env)}
 		a.theta, a.next = make(tensor.Vec, env.Dim), make(tensor.Vec, env.Dim)
 		copy(a.theta, env.Init)
 		return a, nil

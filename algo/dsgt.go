@@ -13,6 +13,7 @@ var _ agent.Algorithm = (*DSGT)(nil)
 // DSGTParams are the parameters of DP-DSGT.
 type DSGTParams struct {
 	StepSize
+	Mixing // plain only
 }
 
 // DSGT is differentially private decentralized stochastic gradient tracking: Bayrooti, Gao, Prorok,
@@ -45,6 +46,9 @@ func NewDSGT(decode func(any) error) (agent.Factory, error) {
 		return nil, err
 	}
 	if err := p.validate(); err != nil {
+		return nil, err
+	}
+	if err := p.onlyPlain("dsgt", "what a robust rule takes away or lets in stays in the tracked sum for good"); err != nil {
 		return nil, err
 	}
 	return func(env agent.Env) (agent.Algorithm, error) {

@@ -16,6 +16,7 @@ var _ agent.Algorithm = (*GossipSGD)(nil)
 type GossipParams struct {
 	StepSize
 	Optimizer
+	Mixing
 	Momentum    float64 `toml:"momentum,omitempty"` // β in [0, 1)
 	WeightDecay float64 `toml:"weight_decay"`       // public L2 factor, added after the answer; >= 0
 	Gossip      uint64  `toml:"gossip"`             // K >= 1 rounds of averaging for each gradient; default 1
@@ -65,6 +66,9 @@ func NewGossipSGD(decode func(any) error) (agent.Factory, error) {
 	if err := p.complete(&p.Momentum); err != nil {
 		return nil, err
 	}
+	if err := p.Mixing.settle(); err != nil {
+		return nil, err
+	}
 	switch {
 	case !notNegative(p.WeightDecay):
 		return nil, config.Bad("weight_decay", p.WeightDecay, "at least 0 and finite")
@@ -74,11 +78,16 @@ func NewGossipSGD(decode func(any) error) (agent.Factory, error) {
 		return nil, config.Bad("acceleration", p.Acceleration, "one of chebyshev, chebyshev-ns, plain")
 	case !(p.Rho >= 0 && p.Rho < 1):
 		return nil, config.Bad("rho", p.Rho, "at least 0 (0: that of the graph) and below 1")
+	case p.Mixing.Mixing != "" && p.Acceleration != "plain":
+		return nil, config.Bad("mixing", p.Mixing.Mixing, "plain with an acceleration, which extrapolates averages of fixed weights")
 	case p.Rho > 0 && p.Acceleration == "plain":
 		return nil, config.Bad("rho", p.Rho, "no value without an acceleration")
 	}
 	return func(env agent.Env) (agent.Algorithm, error) {
-		a := &GossipSGD{p: p, rounds: env.Rounds, rho: p.Rho, update: newUpdater(p.Optimizer, p.Momentum, env)}
+		if err := p.fits(env.Neighbors); err != nil {
+			return nil, err
+		}
+		a := &GossipSGD{p: p, rounds: env.Rounds, rho: p.Rho, mix: mixer{rule: p.Mixing}, update: newUpdater(p.Optimizer, p.Momentum, env)}
 		if a.rho == 0 {
 			a.rho = env.Rho
 		}

@@ -5,13 +5,18 @@ import (
 	"sotto/tensor"
 )
 
-// mixer forms Σ_j w_ij x_j from an agent's own vector and its inbox. Element sums run in float64, own
-// term first, then senders in ascending order, and are rounded once. It keeps its scratch, no vectors.
+// mixer forms Σ_j w_ij x_j from an agent's own vector and its inbox, or a robust rule's mean in its place. Element sums run in
+// float64, own term first, then senders in ascending order, and are rounded once. It keeps its scratch, no vectors.
 type mixer struct {
+	rule    Mixing // settled
 	weights []float64
 	bodies  []tensor.Vec
+
+	distances []float64 // of clipped
+	column    []weighed // of trimmed
 }
 
+// sum takes at most one message of each sender.
 func (m *mixer) sum(dst tensor.Vec, view *agent.View, own tensor.Vec, inbox []agent.Message) {
 	m.weights = append(m.weights[:0], view.SelfWeight)
 	m.bodies = append(m.bodies[:0], own)
@@ -19,7 +24,15 @@ func (m *mixer) sum(dst tensor.Vec, view *agent.View, own tensor.Vec, inbox []ag
 		m.weights = append(m.weights, view.Weight(inbox[i].From))
 		m.bodies = append(m.bodies, inbox[i].Body)
 	}
-	tensor.WeightedSum(dst, m.weights, m.bodies)
+	switch m.rule.Mixing {
+	case "trimmed":
+		m.trim(dst)
+	case "clipped":
+		m.clip()
+		fallthrough
+	default:
+		tensor.WeightedSum(dst, m.weights, m.bodies)
+	}
 	clear(m.bodies)
 }
 

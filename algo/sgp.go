@@ -22,6 +22,7 @@ const leastMass = 1e-12
 type SGPParams struct {
 	StepSize
 	Optimizer
+	Mixing              // plain only
 	Momentum    float64 `toml:"momentum,omitempty"` // β in [0, 1)
 	WeightDecay float64 `toml:"weight_decay"`       // public L2 factor, added after the answer; >= 0
 }
@@ -64,6 +65,9 @@ func NewSGP(decode func(any) error) (agent.Factory, error) {
 		return nil, err
 	}
 	if err := p.complete(&p.Momentum); err != nil {
+		return nil, err
+	}
+	if err := p.onlyPlain("sgp", "push-sum keeps its mass by linear mixing alone"); err != nil {
 		return nil, err
 	}
 	if !notNegative(p.WeightDecay) {
