@@ -96,7 +96,7 @@ type Env struct {
 	Rho     float64    // max(|λ_2|, |λ_n|) of the first round's mixing matrix; 1 where it is not known
 	Lowest  float64    // a lower bound of λ_n, the smallest eigenvalue of the first round's mixing matrix, in [-1, 1]
 
-	Neighbors   int      // neighbors that this agent hears in the first round; 0 where that is not known
+	Neighbors   int      // fewest neighbors that any agent hears in the first round; 0 where that is not known
 	MostRecords int      // largest PUBLIC record count of any agent; 0 where counts are private
 	Wakes       []uint64 // numbers of this agent's wakes among those of all agents, where they are known beforehand
 }

@@ -1,7 +1,6 @@
 package algo
 
 import (
-	"cmp"
 	"fmt"
 	"math"
 	"slices"
@@ -140,15 +139,18 @@ func (m *mixer) trim(dst tensor.Vec) {
 	for _, w := range m.weights[1:] {
 		whole += w
 	}
-	m.column = slices.Grow(m.column[:0], n)[:n]
 	for k, mine := range own {
+		m.column = m.column[:0]
 		for j, x := range others {
-			m.column[j] = weighed{float64(x[k]), m.weights[1+j]}
-			if v := m.column[j].value; math.IsNaN(v) || math.IsInf(v, 0) {
-				m.column[j].value = float64(mine)
+			v := float64(x[k])
+			if math.IsNaN(v) || math.IsInf(v, 0) {
+				v = float64(mine)
+			}
+			m.column = append(m.column, weighed{v, m.weights[1+j]})
+			for i := j; i > 0 && m.column[i-1].value > v; i-- { // neighbors are few: by insertion
+				m.column[i-1], m.column[i] = m.column[i], m.column[i-1]
 			}
 		}
-		slices.SortStableFunc(m.column, func(a, b weighed) int { return cmp.Compare(a.value, b.value) })
 		sum, kept := float64(m.weights[0]*float64(mine)), m.weights[0]
 		for j := f; j < n-f; j++ {
 			sum += float64(m.column[j].weight * m.column[j].value)

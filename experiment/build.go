@@ -28,6 +28,7 @@ type Experiment struct {
 	held       [][]int32     // rows of Train that each agent holds out from training; nil: none
 	validation *data.Dataset // all of them, by agent
 	schedule   topology.Schedule
+	neighbors  int // fewest that an agent hears in the first round
 	spectrum   topology.Info
 	lowest     float64 // a lower bound of the smallest eigenvalue of the first round's mixing matrix
 	model      model.Model
@@ -202,7 +203,8 @@ func (e *Experiment) buildTests() error {
 		return e.file.at("data", config.Bad("dataset", e.file.data.Dataset, "a data set with test records"))
 	}
 	e.tests = make([]*model.Batch, n)
-	e.tested = evenly(n, e.file.eval.Agents)
+	e.tested = e.honest()
+	e.tested = pick(e.tested, evenly(len(e.tested), min(e.file.eval.Agents, len(e.tested))))
 	if e.file.eval.On != "own" {
 		all := batchOf(test)
 		all.X.Rows = limit

@@ -31,6 +31,7 @@ type File struct {
 	priv privacyParams
 	eval evaluateParams
 	flts sim.Faults
+	adv  algo.Adversaries
 	repl replicationParams
 	hist tunedParams
 	clck clockParams
@@ -162,7 +163,7 @@ func (doc *document) decode() (*File, error) {
 		params any
 	}{
 		{"", &f.root}, {"topology", &f.topo}, {"data", &f.data}, {"model", &f.mod}, {"algorithm", &f.alg},
-		{"privacy", &f.priv}, {"evaluate", &f.eval}, {"faults", &f.flts}, {"replication", &f.repl},
+		{"privacy", &f.priv}, {"evaluate", &f.eval}, {"faults", &f.flts}, {"faults", &f.adv}, {"replication", &f.repl},
 	} {
 		s, err := doc.section(part.name)
 		if err != nil {
@@ -238,6 +239,9 @@ func (f *File) validate() error {
 		return f.at("topology", config.Bad("weights", f.topo.Weights, "mixing weights, such as metropolis, with algorithm "+f.alg.Name))
 	}
 	if err := f.at("data", f.validateArrival()); err != nil {
+		return err
+	}
+	if err := f.at("faults", f.validateAdversaries()); err != nil {
 		return err
 	}
 	if f.alg.Name == pushAlgorithm {

@@ -113,7 +113,7 @@ func indent(v any) ([]byte, error) {
 	return append(b, '\n'), err
 }
 
-// encodeModel writes every agent's parameters, above manyAgents their mean.
+// encodeModel writes every agent's parameters, above manyAgents the mean of the honest ones.
 func (r *running) encodeModel() ([]byte, error) {
 	n := r.e.file.topo.Agents
 	meta := map[string]string{"config_digest": r.e.Digest(), "engine": EngineVersion, "model": r.e.file.mod.Name, "noise": "simulated",
@@ -126,14 +126,15 @@ func (r *running) encodeModel() ([]byte, error) {
 		return model.EncodeSafetensors(meta, tensors)
 	}
 	sum := make([]float64, r.e.model.Dim())
-	for i := range n {
+	agents := r.e.honest()
+	for _, i := range agents {
 		for k, x := range r.world.sim.Params(i) {
 			sum[k] += float64(x)
 		}
 	}
 	mean := make(tensor.Vec, len(sum))
 	for k := range mean {
-		mean[k] = float32(sum[k] / float64(n))
+		mean[k] = float32(sum[k] / float64(len(agents)))
 	}
 	return model.EncodeSafetensors(meta, []model.NamedVec{{Name: "mean", Vec: r.e.wholeParams(mean)}})
 }

@@ -70,7 +70,7 @@ type evaluation struct {
 // manyAgents is the number above which files hold summaries instead of one line for each agent.
 const manyAgents = 1000
 
-// evaluate tests every agent's model on its test records and returns the rows of this round.
+// evaluate tests every honest agent's model on its test records and returns the rows of this round.
 func (e *Experiment) evaluate(w *world, workers int, epsilon []float64) (evaluation, []Row) {
 	n := len(e.tested)
 	acc, loss := make([]float64, n), make([]float64, n)
@@ -113,8 +113,8 @@ func (e *Experiment) evaluate(w *world, workers int, epsilon []float64) (evaluat
 		}
 		add(rmseColumn, everyone, loss)
 	}
-	if clips := w.clips(everyone); clips != nil {
-		add("clip", everyone, clips)
+	if with, clips := w.clips(everyone); clips != nil {
+		add("clip", with, clips)
 	}
 	if e.file.eval.Estimation {
 		own, mean := e.estimate(w)
@@ -146,15 +146,14 @@ func (e *Experiment) evaluate(w *world, workers int, epsilon []float64) (evaluat
 	return ev, rows
 }
 
-// clips are those of the given agents; nil where they do not change.
-func (w *world) clips(agents []int) []float64 {
-	var clips []float64
+// clips are the clips of those of the given agents whose clips change.
+func (w *world) clips(agents []int) (with []int, clips []float64) {
 	for _, i := range agents {
 		if a, ok := w.agents[i].Algorithm.(interface{ Clip() float64 }); ok {
-			clips = append(clips, a.Clip())
+			with, clips = append(with, i), append(clips, a.Clip())
 		}
 	}
-	return clips
+	return with, clips
 }
 
 // classifies says that the model's outputs stand for classes, so that it has an accuracy.
@@ -207,21 +206,22 @@ func predicted(outputs []float32) int32 {
 	return int32(best)
 }
 
-// consensus is the root mean square distance of the agents' parameters from their mean.
+// consensus is the root mean square distance of the honest agents' parameters from their mean.
 func (e *Experiment) consensus(w *world) float64 {
-	n, mean := len(e.tests), e.meanModel(w)
+	agents, mean := e.honest(), e.meanModel(w)
 	sum := 0.
-	for i := range n {
+	for _, i := range agents {
 		sum += distance2(w.sim.Params(i), mean)
 	}
-	return math.Sqrt(sum / float64(n))
+	return math.Sqrt(sum / float64(len(agents)))
 }
 
-// meanModel is the mean of all agents' models.
+// meanModel is the mean of the honest agents' models.
 func (e *Experiment) meanModel(w *world) []float64 {
-	n := len(e.tests)
+	agents := e.honest()
+	n := len(agents)
 	mean := make([]float64, e.model.Dim())
-	for i := range n {
+	for _, i := range agents {
 		for k, x := range w.sim.Params(i) {
 			mean[k] += float64(x)
 		}

@@ -102,6 +102,9 @@ func (f *File) Owner(opt OwnerOptions) (*Owner, error) {
 	if e.ownState {
 		return nil, f.at("algorithm", config.Bad("own_state", true, "false: the ledger of a daemon does not hold what its private iterate would be recovered from"))
 	}
+	if who := f.adv.Text(); who != "" {
+		e.warnings = append(e.warnings, "this experiment has members who attack, to rehearse with: "+who)
+	}
 	return o, nil
 }
 
@@ -219,14 +222,18 @@ func (o *Owner) Epsilon() (account.Interval, error) {
 // Records yields the raw lines of the owner's file, for ledger.NewFingerprint.
 func (o *Owner) Records() iter.Seq[[]byte] { return slices.Values(o.records) }
 
-// Algorithm makes the owner's agent.
+// Algorithm makes the owner's agent, which attacks if the run file says so.
 func (o *Owner) Algorithm() (agent.Algorithm, error) {
-	a, err := o.e.factory(o.env(o.self, o.e.file.topo.Agents))
-	return a, o.e.file.at("algorithm", err)
+	f := o.e.file
+	a, err := o.e.factory(o.env(o.self, f.topo.Agents))
+	if err != nil {
+		return nil, f.at("algorithm", err)
+	}
+	return f.adv.Corrupt(a, o.self, f.root.Seed), nil
 }
 
 func (o *Owner) env(self agent.ID, agents int) agent.Env {
-	return agent.Env{Self: self, Agents: agents, Dim: o.e.model.Dim(), Records: o.e.plans[0].records, Rounds: o.e.file.steps, Init: o.e.init, Rho: o.e.rho(), Lowest: o.e.lowest}
+	return agent.Env{Self: self, Agents: agents, Dim: o.e.model.Dim(), Records: o.e.plans[0].records, Rounds: o.e.file.steps, Init: o.e.init, Rho: o.e.rho(), Lowest: o.e.lowest, Neighbors: o.e.neighbors}
 }
 
 // Gate makes the gate over the owner's records, with secret keys. The ledger is the owner's durable one; run names this

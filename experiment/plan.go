@@ -106,7 +106,10 @@ func (e *Experiment) checkDelta(n float64, owner string) error {
 // counts what it asks. Every algorithm's number of queries depends on public facts only.
 func (e *Experiment) countQueries() (int, error) {
 	rounds := e.file.steps
-	alg, err := e.factory(agent.Env{Agents: e.file.topo.Agents, Dim: 1, Records: 1, Rounds: rounds, Init: tensor.Vec{0}, Rho: e.rho(), Lowest: e.lowest})
+	if err := e.countNeighbors(); err != nil {
+		return 0, err
+	}
+	alg, err := e.factory(agent.Env{Agents: e.file.topo.Agents, Dim: 1, Records: 1, Rounds: rounds, Init: tensor.Vec{0}, Rho: e.rho(), Lowest: e.lowest, Neighbors: e.neighbors})
 	if err != nil {
 		return 0, e.file.at("algorithm", err)
 	}

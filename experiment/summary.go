@@ -125,6 +125,7 @@ type Summary struct {
 	RunHash           string        `json:"run_hash"` // SHA-256 over metrics.csv and model.safetensors
 	Engine            string        `json:"engine"`
 	Arithmetic        string        `json:"arithmetic"`                // fma, portable or amx: results of each have their own last bits
+	Adversaries       string        `json:"adversaries,omitempty"`     // who attacks how: figures over agents are of the others
 	Replication       string        `json:"replication,omitempty"`     // switches of [replication] that are on
 	ClaimedEpsilon    Figure        `json:"claimed_epsilon,omitempty"` // what a publication would claim: no guarantee
 	Notes             []string      `json:"notes,omitempty"`
@@ -167,6 +168,7 @@ func (r *running) summarize() Summary {
 			}
 		}
 	}
+	s.Adversaries = e.file.adv.Text()
 	s.Replication, s.Tuned = e.file.repl.switches(), e.file.hist.text()
 	s.Pacing = map[algo.Pacing]string{algo.Wakes: "wakes", algo.Pairs: "pairs"}[e.file.pacing]
 	for i := range e.plans {
@@ -275,6 +277,9 @@ func (r *running) notes() []string {
 	if on := r.e.file.repl.switches(); on != "" {
 		n = append(n, "replication of a published procedure that is not sound: "+on)
 	}
+	if who := r.e.file.adv.Text(); who != "" {
+		n = append(n, "adversaries to rehearse with, "+who+": accuracy, loss and consensus distance are of the other agents; epsilon covers all")
+	}
 	if r.e.file.pacing != algo.Rounds && p.Mechanism != "none" {
 		n = append(n, "metric objective is computed from training records without noise: the simulation sees it, no agent does")
 	}
@@ -327,6 +332,9 @@ func (s *Summary) WriteTable(w io.Writer) error {
 	}
 	if s.Score != nil {
 		row("score", "%.4f, noisy, of held-out records", float64(*s.Score))
+	}
+	if s.Adversaries != "" {
+		row("adversaries", "%s", s.Adversaries)
 	}
 	row("consensus distance", "%.4g", float64(s.ConsensusDistance))
 	low, high := math.Inf(1), math.Inf(-1)

@@ -119,12 +119,13 @@ func (e *Experiment) start(workers int, restored [][]ledger.Record) (*world, err
 		}
 		alg, err := e.factory(e.env(i))
 		if err != nil {
-			return nil, f.at("topology", err)
+			return nil, f.at("algorithm", err)
 		}
 		if k, ok := oracles[oracle.KMStatefulName].(*oracle.KMStateful); ok {
 			w.own = append(w.own, ownIterate{alg.(*algo.KM), k})
 		}
 		alg = f.priv.Clipped(alg, f.priv.MaxGradNorm, p.noiseMultiplier/p.batch, e.model.Dim())
+		alg = f.adv.Corrupt(alg, agent.ID(i), f.root.Seed)
 		gate := privacy.NewSimulatedGate(w.ledgers[i], mechanism, oracles, e.noiseSeed(), agent.ID(i))
 		if p.personal != nil && p.personal.fit != nil {
 			gate.Use(oracle.FitName, p.personal.fit)
@@ -155,7 +156,7 @@ func (e *Experiment) start(workers int, restored [][]ledger.Record) (*world, err
 // env is what agent i knows at birth.
 func (e *Experiment) env(i int) agent.Env {
 	env := agent.Env{Self: agent.ID(i), Agents: e.file.topo.Agents, Dim: e.model.Dim(), Records: e.plans[i].records,
-		Rounds: e.file.steps, Init: e.init, Rho: e.rho(), Lowest: e.lowest, MostRecords: e.mostRecords}
+		Rounds: e.file.steps, Init: e.init, Rho: e.rho(), Lowest: e.lowest, Neighbors: e.neighbors, MostRecords: e.mostRecords}
 	if e.wakesOf != nil {
 		env.Wakes = e.wakesOf[i]
 	}
