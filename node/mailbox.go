@@ -110,6 +110,9 @@ func (n *Node) take(from agent.ID, b []byte) error {
 	}
 	msgs, err := decodeMessages(l.mail.spare, &f, n.cfg.Self, n.maxValues)
 	l.mail.spare = msgs
+	if err == nil {
+		err = n.shape.check(msgs)
+	}
 	if err != nil {
 		return fmt.Errorf("%w: %w", RefusedFrame, err)
 	}

@@ -98,6 +98,7 @@ type Node struct {
 	completed uint64        // by this process
 	failure   string
 	strangers bool
+	shape     shape // of a neighbor's frame, known before the first comes
 
 	turns    *turns      // nil in rounds
 	in       agent.Input // of the goroutine in Run
@@ -265,6 +266,7 @@ func (n *Node) run(ctx context.Context) error {
 	} else {
 		n.log.Info("goes on from its stored state", "round", n.check.Round)
 	}
+	n.shape = shapeOf(n.kept[keptRounds-1].messages)
 	n.cfg.Transport.Serve(n.receive)
 	n.mu.Lock()
 	for _, l := range n.order {
