@@ -4,6 +4,7 @@ import (
 	"crypto/ed25519"
 	"errors"
 	"fmt"
+	"math"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
@@ -221,5 +222,39 @@ func TestOwnersRefuseWhatADaemonMayNotDo(t *testing.T) {
 		if !errors.As(err, &bad) || !strings.Contains(err.Error(), tc.want) || errors.Is(err, privacy.ErrRefused) != tc.refused {
 			t.Errorf("%s: got %v", name, err)
 		}
+	}
+}
+
+// A member that the run file names as an adversary attacks, and every owner is told; other faults are the simulator's alone.
+func TestOwnersRehearseWithAdversaries(t *testing.T) {
+	path := ownTable(t)
+	run := strings.Replace(ownerRun, "dsgd\"\n", "dsgd\"\nmixing = \"clipped\"\nmixing_clip = 0.5\n", 1) + "[faults]\nadversaries = [%d]\nattack = \"large-norm\"\n"
+	for _, self := range []int{1, 2} { // ownerOf builds agent 1
+		o, err := ownerOf(t, fmt.Sprintf(run, self), path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		x, err := o.Facts()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !slices.ContainsFunc(x.Warnings, func(w string) bool { return strings.Contains(w, fmt.Sprintf("agents %d: large-norm", self)) }) {
+			t.Errorf("nobody is told of the adversary: %q", x.Warnings)
+		}
+		a, err := o.Algorithm()
+		if err != nil {
+			t.Fatal(err)
+		}
+		var out agent.Output
+		if err := a.Step(&agent.Input{Kind: agent.Start, View: &agent.View{SelfWeight: 1}}, &out); err != nil {
+			t.Fatal(err)
+		}
+		if v := math.Abs(float64(out.Outbox[0].Body[0])); (v == 1000) != (self == 1) {
+			t.Errorf("agent 1 sends %v where agent %d attacks with values of 1000", v, self)
+		}
+	}
+	var e *config.Error
+	if _, err := ownerOf(t, fmt.Sprintf(run, 1)+"drop = 0.1\n", path); !errors.As(err, &e) || e.Key != "faults.faults" {
+		t.Errorf("a drop: %v", err)
 	}
 }
