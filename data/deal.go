@@ -1,0 +1,148 @@
+package data
+
+import (
+	"bytes"
+	"fmt"
+	"path/filepath"
+
+	"sotto/config"
+)
+
+// joint is a data set that owners hold parts of, with the line of its file that each record came from.
+type joint struct {
+	*Dataset
+	header []byte // of every part; nil: none
+	lines  [][]byte
+}
+
+// joints names the data sets that Deal deals: those of owners.
+var joints = map[string]func(decode func(any) error, src Source) (*joint, error){
+	"csv":           jointCSV,
+	"heart-disease": jointHospitals,
+}
+
+// Deal deals the complete records of a data set of owners, training and test together, to agents by a partition, and returns for
+// each agent the file that LoadOwn would read, in the form of the original, with its number of records. Files hold the original
+// lines and are as private as those. decode fills the parameters of data set and partition from one section. An
+// agent without records is an error unless the partition allows it.
+func Deal(name, dir, partition string, agents int, seed uint64, decode func(params any) error) (files [][]byte, records []int, err error) {
+	load, ok := joints[name]
+	if !ok {
+		return nil, nil, config.Bad("dataset", name, config.OneOf(joints)+", of which an owner can bring its own part")
+	}
+	j, err := load(decode, Source{Dir: dir, Seed: seed})
+	if err != nil {
+		return nil, nil, err
+	}
+	parts, err := Partition(partition, j.Dataset, agents, seed, decode)
+	if err != nil {
+		return nil, nil, err
+	}
+	for _, rows := range parts {
+		var b bytes.Buffer
+		if j.header != nil {
+			b.Write(j.header)
+			b.WriteByte('\n')
+		}
+		for _, r := range rows {
+			b.Write(j.lines[r])
+			b.WriteByte('\n')
+		}
+		files, records = append(files, b.Bytes()), append(records, len(rows))
+	}
+	return files, records, nil
+}
+
+// take appends the lines of the rows of t at keep, which is read from b.
+func (j *joint) take(t *Table, b []byte, keep []int) error {
+	lines := bytes.Split(b, []byte("\n"))
+	for _, row := range keep {
+		line := bytes.TrimRight(lines[t.Lines[row]-1], "\r")
+		if bytes.Count(line, []byte(`"`))%2 == 1 {
+			return &config.Error{File: t.File, Line: t.Lines[row], Found: "a record over several lines", Allowed: "one line for each record"}
+		}
+		j.lines = append(j.lines, line)
+	}
+	return nil
+}
+
+// jointHospitals reads the four hospitals as heartDisease does.
+func jointHospitals(decode func(any) error, src Source) (*joint, error) {
+	p := HeartParams{tableDefaults(), "drop"}
+	if err := decode(&p); err != nil {
+		return nil, err
+	}
+	if err := p.check(); err != nil {
+		return nil, err
+	}
+	features, options := p.layout()
+	j := &joint{Dataset: &Dataset{Name: "heart-disease", Classes: 2, ClassNames: []string{"healthy", "disease"}, GroupNames: hospitals}}
+	st := &store{dir: src.Dir, any: p.AllowAltered}
+	for g, hospital := range hospitals {
+		path := "heart-disease/processed." + hospital + ".data"
+		b, err := st.read(path)
+		if err != nil {
+			return nil, err
+		}
+		t, err := ReadCSV(bytes.NewReader(b), filepath.Join(src.Dir, filepath.FromSlash(path)), options)
+		if err != nil {
+			return nil, err
+		}
+		if err := j.addHospital(t, int32(g), features, p.Missing == "fill", p.Normalize); err != nil {
+			return nil, err
+		}
+		if err := j.take(t, b, t.complete(p.Missing == "fill")); err != nil {
+			return nil, err
+		}
+	}
+	return j, nil
+}
+
+// jointCSV reads the file at path whole: each owner holds its test records out of its own part.
+func jointCSV(decode func(any) error, _ Source) (*joint, error) {
+	p := CSVParams{TestFraction: .25, Header: true, Delimiter: ","}
+	if err := decode(&p); err != nil {
+		return nil, err
+	}
+	if err := p.validate(); err != nil {
+		return nil, err
+	}
+	if p.TestPath != "" {
+		return nil, config.Bad("test_path", p.TestPath, "no value: an owner's test records are held out of its own file")
+	}
+	b, err := userBytes(p.Path)
+	if err != nil {
+		return nil, err
+	}
+	var sums []string
+	d, err := p.load(p.Path, &sums)
+	if err != nil {
+		return nil, err
+	}
+	t, err := ReadCSV(bytes.NewReader(b), p.Path, p.options())
+	if err != nil {
+		return nil, err
+	}
+	j := &joint{Dataset: d}
+	if p.Header {
+		if j.header, err = headerLine(b, p.Path); err != nil {
+			return nil, err
+		}
+	}
+	return j, j.take(t, b, t.complete(false))
+}
+
+// headerLine is the first line of a file that is not empty.
+func headerLine(b []byte, path string) ([]byte, error) {
+	for number, line := range bytes.Split(b, []byte("\n")) {
+		line = bytes.TrimRight(line, "\r")
+		if len(line) == 0 {
+			continue
+		}
+		if bytes.Count(line, []byte(`"`))%2 == 1 {
+			return nil, &config.Error{File: path, Line: number + 1, Found: "a header over several lines", Allowed: "one line"}
+		}
+		return line, nil
+	}
+	panic(fmt.Sprintf("data: %s was read and is empty", path))
+}

@@ -1,0 +1,131 @@
+package data_test
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"sotto/config"
+	"sotto/data"
+)
+
+// store writes a file and returns its path.
+func store(t *testing.T, b []byte) string {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "part.csv")
+	if err := os.WriteFile(path, b, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+// The parts of a CSV file hold every complete line of it once, under its header, and an owner reads them as its own.
+func TestDealCSV(t *testing.T) {
+	text := "\n" + `x;y;"the owner";c` + "\r\n"
+	var want []string
+	for i := range 40 {
+		line := fmt.Sprintf(`%d;%d;"%s";%s`, i, i*i, []string{"north", "south"}[i%2], []string{"yes", "no"}[i/3%2])
+		want = append(want, line)
+		text += line + "\r\n"
+		if i%10 == 0 {
+			text += fmt.Sprintf("%d;NA;north;yes\n\n", i) // not complete
+		}
+	}
+	path := store(t, []byte(text))
+	params := func(p any) error {
+		if c, ok := p.(*data.CSVParams); ok {
+			c.Path, c.Delimiter, c.Missing, c.Label, c.Classes, c.Group, c.Groups = path, ";", []string{"NA"}, "c", []string{"no", "yes"}, "the owner", []string{"north", "south"}
+		}
+		return nil
+	}
+	for partition, agents := range map[string]int{"iid": 3, "natural": 2} {
+		files, records, err := data.Deal("csv", "", partition, agents, 5, params)
+		if err != nil || len(files) != agents {
+			t.Fatalf("%s: %d files, %v", partition, len(files), err)
+		}
+		var got []string
+		for i, f := range files {
+			lines := strings.Split(strings.TrimSuffix(string(f), "\n"), "\n")
+			if lines[0] != `x;y;"the owner";c` || len(lines) != 1+records[i] {
+				t.Fatalf("%s: agent %d has %d records in\n%s", partition, i, records[i], f)
+			}
+			if partition == "natural" && (strings.Contains(string(f), "south") != (i == 1) || records[i] != 20) {
+				t.Errorf("natural: agent %d has\n%s", i, f)
+			}
+			got = append(got, lines[1:]...)
+			own, err := data.LoadOwn("csv", store(t, f), 1, params)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if n := own.Split.Train.Len() + own.Split.Test.Len(); n != records[i] {
+				t.Errorf("%s: agent %d reads %d of its %d records", partition, i, n, records[i])
+			}
+		}
+		slices.Sort(got)
+		slices.Sort(want)
+		if !slices.Equal(got, want) {
+			t.Errorf("%s: the parts hold\n%q\nwant\n%q", partition, got, want)
+		}
+	}
+}
+
+func TestDealRefuses(t *testing.T) {
+	for name, c := range map[string]struct {
+		dataset, text string
+		change        func(*data.CSVParams)
+		want          string
+	}{
+		"images":    {"mnist", "", nil, "csv, heart-disease"},
+		"two lines": {"csv", "x,c\n1,\"a\nb\"\n2,a\n", func(p *data.CSVParams) { p.Classes = []string{"a", "a\nb"} }, "several lines"},
+		"header":    {"csv", "\"x\n1\",c\n1,a\n2,a\n", nil, "several lines"},
+		"test path": {"csv", "x,c\n1,a\n2,b\n", func(p *data.CSVParams) { p.TestPath = "t.csv" }, "test_path"},
+		"empty":     {"csv", "x,c\n1,a\n2,b\n", nil, "allow_empty"},
+	} {
+		path := store(t, []byte(c.text))
+		_, _, err := data.Deal(c.dataset, "", "iid", 3, 1, func(p any) error {
+			if csv, ok := p.(*data.CSVParams); ok {
+				csv.Path, csv.Label, csv.Classes = path, "c", []string{"a", "b"}
+				if c.change != nil {
+					c.change(csv)
+				}
+			}
+			return nil
+		})
+		var bad *config.Error
+		if !errors.As(err, &bad) || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
+// By hospital, the four parts have the sizes of the published description (FLamby), and are what each hospital's own file gives.
+func TestDealHospitals(t *testing.T) {
+	dir := os.Getenv("SOTTO_DATA")
+	if dir == "" {
+		t.Skip("SOTTO_DATA not set: needs heart-disease")
+	}
+	files, records, err := data.Deal("heart-disease", dir, "natural", 4, 1, defaults)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !slices.Equal(records, []int{303, 261, 46, 130}) {
+		t.Errorf("%d records", records)
+	}
+	for i, hospital := range []string{"cleveland", "hungarian", "switzerland", "va"} {
+		part, err := data.LoadOwn("heart-disease", store(t, files[i]), 9, defaults)
+		if err != nil {
+			t.Fatal(err)
+		}
+		own, err := data.LoadOwn("heart-disease", filepath.Join(dir, "heart-disease", "processed."+hospital+".data"), 9, defaults)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !slices.Equal(part.Split.Train.X.Data, own.Split.Train.X.Data) || !slices.Equal(part.Split.Test.Labels, own.Split.Test.Labels) {
+			t.Errorf("%s: other records than in its own file", hospital)
+		}
+	}
+}
