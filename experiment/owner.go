@@ -206,19 +206,6 @@ func (o *Owner) Facts() (Facts, error) {
 		Unit: account.Record(), Delta: f.priv.TargetDelta, Target: f.priv.TargetEpsilon, Accountant: f.priv.Accountant, Provenance: m.Provenance(), Warnings: o.e.warnings}, nil
 }
 
-// Epsilon returns what a whole run costs by the run file's accountant, at its delta.
-func (o *Owner) Epsilon() (account.Interval, error) {
-	f, p := o.e.file, &o.e.plans[0]
-	acc, err := account.New(f.priv.Accountant, f.priv.adjacency, account.Record())
-	if err == nil {
-		err = acc.Compose(p.event, p.queries)
-	}
-	if err != nil {
-		return account.Interval{}, err
-	}
-	return acc.Epsilon(f.priv.TargetDelta)
-}
-
 // Records yields the raw lines of the owner's file, for ledger.NewFingerprint.
 func (o *Owner) Records() iter.Seq[[]byte] { return slices.Values(o.records) }
 

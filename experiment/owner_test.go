@@ -94,9 +94,27 @@ func TestOwner(t *testing.T) {
 	if x.Records != 90 || x.Queries != 6 || x.NoiseKind != "exact" || x.Rate != 20./90 || x.Provenance != privacy.Proved || x.Dim != 2 {
 		t.Errorf("facts %+v", x)
 	}
-	eps, err := o.Epsilon()
-	if err != nil || eps.Upper > 2 || eps.Upper < 1.9 {
-		t.Errorf("epsilon %v, %v; want just below 2", eps, err)
+	look, err := o.Outlook()
+	if eps := look.Total.Upper; err != nil || eps > 2 || eps < 1.9 || look.Charges != 6 || look.Agent != 1 || !(look.First.Upper < eps) {
+		t.Errorf("outlook %+v, %v; want an epsilon just below 2", look, err)
+	}
+	if want := x.Noise * math.Sqrt2 / 20; math.Abs(float64(look.NoiseToSignal)-want) > 1e-12 {
+		t.Errorf("noise to signal %v, want z sqrt(d)/L = %v", look.NoiseToSignal, want)
+	}
+	lifetime := account.Budget{Epsilon: 7, Delta: 1e-4}
+	filter, err := account.NewRDPFilter(x.Adjacency, x.Unit, lifetime)
+	if err != nil {
+		t.Fatal(err)
+	}
+	counted := 0 // one by one, as a ledger asks
+	for filter.Admit(x.Event, 1) == nil {
+		counted++
+	}
+	if n, err := o.Admits(lifetime); err != nil || n != counted || n < 6 {
+		t.Errorf("a ledger admits %d charges, %v; want %d", n, err, counted)
+	}
+	if s := o.Schema(); s != "2 features, 2 classes (no, yes)" {
+		t.Errorf("schema %q", s)
 	}
 	if n := len(slices.Collect(o.Records())); n != 120 {
 		t.Errorf("%d records for the fingerprint, want 120", n)

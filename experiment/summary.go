@@ -85,12 +85,22 @@ type Graph struct {
 	Fiedler     Figure `json:"normalized_fiedler"` // lambda_2(Laplacian) / n
 }
 
-func (g *Graph) text() string {
+// Text is the graph in words.
+func (g *Graph) Text() string {
 	s := fmt.Sprintf("%s, %d links, ", g.Name, g.Links)
 	if math.IsNaN(float64(g.SpectralGap)) {
 		return s + "spectrum not computed"
 	}
 	return s + fmt.Sprintf("spectral gap %.4f, normalized Fiedler value %.4f", float64(g.SpectralGap), float64(g.Fiedler))
+}
+
+func (e *Experiment) graph() Graph {
+	nan := Figure(math.NaN())
+	g := Graph{Name: e.file.topo.Graph, Links: e.spectrum.Links, SpectralGap: nan, Fiedler: nan}
+	if e.spectrum.Computed {
+		g.SpectralGap, g.Fiedler = Figure(e.spectrum.Gap), Figure(e.spectrum.NormalizedFiedler)
+	}
+	return g
 }
 
 // Summary is summary.json, and what "sotto run --output json" prints.
@@ -174,11 +184,7 @@ func (r *running) summarize() Summary {
 	for i := range e.plans {
 		s.ClaimedEpsilon = max(s.ClaimedEpsilon, Figure(e.plans[i].claim))
 	}
-	nan := Figure(math.NaN())
-	s.Topology = Graph{Name: e.file.topo.Graph, Links: e.spectrum.Links, SpectralGap: nan, Fiedler: nan}
-	if e.spectrum.Computed {
-		s.Topology.SpectralGap, s.Topology.Fiedler = Figure(e.spectrum.Gap), Figure(e.spectrum.NormalizedFiedler)
-	}
+	s.Topology = e.graph()
 	if last.Accuracy != nil {
 		a := rangeOf(*last.Accuracy)
 		s.Accuracy = &a
@@ -311,7 +317,7 @@ func (s *Summary) WriteTable(w io.Writer) error {
 	row("run", "%s", s.Name)
 	row("algorithm", "%s, %s with %d parameters on %s", s.Algorithm, s.Model, s.Parameters, s.Dataset)
 	row("agents", "%d", s.Agents)
-	row("graph", "%s", s.Topology.text())
+	row("graph", "%s", s.Topology.Text())
 	if s.Pacing == "" {
 		row("rounds", "%d", s.Rounds)
 	} else {

@@ -15,7 +15,7 @@ import (
 )
 
 func newData() *cobra.Command {
-	return group("data", "List, fetch, verify and inspect data sets", newDataList(), newDataFetch(), newDataVerify(), newDataInspect())
+	return group("data", "List, fetch, verify, inspect and partition data sets", newDataList(), newDataFetch(), newDataVerify(), newDataInspect(), newDataPartition())
 }
 
 func newDataList() *cobra.Command {

@@ -94,7 +94,7 @@ func newRoot() *cobra.Command {
 		RunE:          func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
 	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return usageError{err} })
-	root.AddCommand(newRun(), newSweep(), newTune(), newReport(), newReproduce(), newExport(), newData(), newTopology(), newAccount(), newLedger(), newKeygen(), newRoster(), newNode(), newStatus(), newBench(), newDoctor(), newVersion())
+	root.AddCommand(newRun(), newPlan(), newSweep(), newTune(), newReport(), newReproduce(), newExport(), newData(), newTopology(), newAccount(), newLedger(), newKeygen(), newRoster(), newNode(), newStatus(), newBench(), newDoctor(), newVersion())
 	return root
 }
 

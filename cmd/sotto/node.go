@@ -11,8 +11,9 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
+	"slices"
+	"strings"
 	"sync"
-	"text/tabwriter"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -33,6 +34,10 @@ type nodeFlags struct {
 	deadline, linger, send   time.Duration
 	iUnderstand              []string
 	alone, check, quiet      bool
+
+	// Of sotto plan alone:
+	unsigned bool   // the roster may lack signatures
+	member   string // in place of a key
 }
 
 // overrideVolatile accepts a file system that may lose what was synced; the ledger records it.
@@ -122,7 +127,7 @@ func (f *nodeFlags) run(cmd *cobra.Command) error {
 		return err
 	}
 	if f.check {
-		return p.plan(cmd.OutOrStdout())
+		return p.preflight(cmd.OutOrStdout())
 	}
 	for _, w := range p.facts.Warnings {
 		p.log.Warn(w)
@@ -142,21 +147,19 @@ func (f *nodeFlags) load(stderr io.Writer) (*peer, error) {
 	if p.roster, file, err = f.read(); err != nil {
 		return nil, err
 	}
-	if err := p.roster.Verify(); err != nil {
-		return nil, fmt.Errorf("%s: %w", f.roster, err)
+	if !f.unsigned {
+		if err := p.roster.Verify(); err != nil {
+			return nil, fmt.Errorf("%s: %w", f.roster, err)
+		}
 	}
 	graph, err := checkGraph(p.roster, file)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", f.roster, err)
 	}
-	if p.key, err = node.ReadKey(f.key); err != nil {
+	if p.policy, err = node.ReadPolicy(f.policy); err != nil {
 		return nil, err
 	}
-	own := p.key.Public().(ed25519.PublicKey)
-	if p.self, err = p.roster.Find(own); err != nil {
-		return nil, fmt.Errorf("%s: %w", f.roster, err)
-	}
-	if p.policy, err = node.ReadPolicy(f.policy); err != nil {
+	if err := p.identify(); err != nil {
 		return nil, err
 	}
 	if p.owner, err = file.Owner(experiment.OwnerOptions{Self: p.self, Data: f.data, Graph: graph, Seed: p.roster.Seed()}); err != nil {
@@ -166,7 +169,7 @@ func (f *nodeFlags) load(stderr io.Writer) (*peer, error) {
 		return nil, err
 	}
 	p.budget, err = p.policy.Allow(node.Request{Algorithm: p.facts.Algorithm, Dataset: p.facts.Dataset, Batch: p.facts.Batch, Members: p.roster.Keys(),
-		Self: own, Provenance: p.facts.Provenance, Event: p.facts.Event})
+		Self: p.roster.Keys()[p.self], Provenance: p.facts.Provenance, Event: p.facts.Event})
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", f.policy, err)
 	}
@@ -176,27 +179,37 @@ func (f *nodeFlags) load(stderr io.Writer) (*peer, error) {
 	return p, err
 }
 
-// plan says what taking part would cost.
-func (p *peer) plan(w io.Writer) error {
-	t := tabwriter.NewWriter(w, 0, 4, 2, ' ', 0)
-	row := func(what, format string, args ...any) { fmt.Fprintf(t, "%s\t%s\n", what, fmt.Sprintf(format, args...)) }
-	x := &p.facts
-	eps, err := p.owner.Epsilon()
-	if err != nil {
+// identify finds out which member the owner is: that of the key; without one, which only a plan may do, the named member, or the
+// one that the policy does not list among the peers.
+func (p *peer) identify() (err error) {
+	at := func(err error) error {
+		if err != nil {
+			err = fmt.Errorf("%s: %w", p.f.roster, err)
+		}
 		return err
 	}
-	row("member", "%s, number %d of %d", p.roster.Members[p.self].Name, p.self, p.roster.Size)
-	row("experiment", "%s on %s, %d rounds, %d parameters", x.Algorithm, x.Dataset, x.Rounds, x.Dim)
-	row("hears", "%d members on graph %s", p.config.Graph.Degree(p.self), p.roster.Graph)
-	row("batches", "%.4g records expected, each drawn with probability %.4g", x.Batch, x.Rate)
-	row("noise", "%s, multiplier %.6g; deviation of the mean gradient %.3g of the clip norm in each parameter", x.NoiseKind, x.Noise, x.Noise/x.Batch)
-	row("cost", "%d charges, epsilon %s at delta %g (%v, %v)", x.Queries, epsilonText(eps.Upper), x.Delta, x.Adjacency, x.Unit)
-	row("budget", "epsilon %g at delta %g over the life of %s, by the policy", p.budget.LifetimeEpsilon, p.budget.LifetimeDelta, p.budget.Name)
-	row("test records", "%d", p.owner.TestRecords())
-	for _, w := range x.Warnings {
-		row("warning", "%s", w)
+	if p.f.key != "" {
+		if p.key, err = node.ReadKey(p.f.key); err == nil {
+			p.self, err = p.roster.Find(p.key.Public().(ed25519.PublicKey))
+			err = at(err)
+		}
+		return err
 	}
-	return t.Flush()
+	var found []agent.ID
+	for i := range p.roster.Members {
+		m := &p.roster.Members[i]
+		if m.Name == p.f.member || p.f.member == "" && !slices.Contains(p.policy.Peers, m.ID) {
+			found = append(found, agent.ID(i))
+		}
+	}
+	switch {
+	case len(found) == 1:
+		p.self = found[0]
+		return nil
+	case p.f.member != "":
+		return usageError{fmt.Errorf("--member: found %q, allowed: %s", p.f.member, strings.Join(p.roster.Names(), ", "))}
+	}
+	return usageError{fmt.Errorf("--member: found nothing, and %d members are no peers of %s; allowed: %s", len(found), p.f.policy, strings.Join(p.roster.Names(), ", "))}
 }
 
 // takePart opens state, ledger and network, and runs the node.

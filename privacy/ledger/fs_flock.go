@@ -3,6 +3,7 @@
 package ledger
 
 import (
+	"fmt"
 	"os"
 
 	"golang.org/x/sys/unix"
@@ -21,4 +22,13 @@ func flock(f *os.File) (taken bool, err error) {
 			return false, err
 		}
 	}
+}
+
+// Free returns how many bytes whoever runs this may still write to the file system of dir.
+func (OS) Free(dir string) (uint64, error) {
+	var st unix.Statfs_t
+	if err := unix.Statfs(dir, &st); err != nil {
+		return 0, fmt.Errorf("ledger: %s: %w", dir, err)
+	}
+	return st.Bavail * uint64(st.Bsize), nil
 }

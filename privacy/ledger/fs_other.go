@@ -19,3 +19,8 @@ func flock(*os.File) (bool, error) {
 func syncData(f *os.File) error { return f.Sync() }
 
 func bootID() string { return "unknown" }
+
+// Free is not known here.
+func (OS) Free(dir string) (uint64, error) {
+	return 0, fmt.Errorf("%w: %s: durable ledgers are supported on linux and darwin, not on %s", ErrDurability, dir, runtime.GOOS)
+}

@@ -1,0 +1,268 @@
+package main
+
+import (
+	"cmp"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net"
+	"os"
+	"path/filepath"
+	"text/tabwriter"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"sotto/experiment"
+	"sotto/node"
+	"sotto/privacy/account"
+	"sotto/privacy/ledger"
+)
+
+type planFlags struct {
+	node            nodeFlags
+	set             []string
+	dataDir, output string
+}
+
+func newPlan() *cobra.Command {
+	f := planFlags{node: nodeFlags{check: true, unsigned: true, missing: node.Wait}}
+	c := &cobra.Command{
+		Use:   "plan [FILE | --roster FILE --data FILE --policy FILE]",
+		Short: "Preflight: what a run will ask of the data and what that costs, before it is started",
+		Long: `Say what a run will ask of the data and what that costs, before it is started.
+
+With FILE, of a simulation: every agent's batches, noise and epsilon. With --data and --policy, on an owner's own data, of taking
+part as one member of a roster, which need not be signed yet: what "sotto node --check" says. Nothing leaves, and nothing is
+charged. Lines that begin with FAULT say what would stop the node.`,
+		Example: `  sotto plan examples/hospitals/heart.toml
+  sotto plan --roster roster.toml --data a.csv --policy policy.toml --state state`,
+		Args: func(cmd *cobra.Command, args []string) error {
+			if len(args) > 1 {
+				return usageError{fmt.Errorf("sotto plan takes at most one FILE, found %d", len(args))}
+			}
+			return nil
+		},
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if err := checkOutput(f.output); err != nil {
+				return err
+			}
+			for _, name := range []string{"roster", "experiment", "data", "policy", "key", "member", "state", "listen"} {
+				if cmd.Flags().Changed(name) {
+					return f.member(cmd, args)
+				}
+			}
+			return f.simulation(cmd, args)
+		},
+	}
+	n := &f.node
+	n.registerBoth(c)
+	fl := c.Flags()
+	fl.StringVar(&n.data, "data", "", "the owner's records")
+	fl.StringVar(&n.policy, "policy", "", "what the owner allows")
+	fl.StringVar(&n.key, "key", "", "the member's key file")
+	fl.StringVar(&n.member, "member", "", "name of the member, in place of a key; default: the one that the policy does not list among the peers")
+	fl.StringVar(&n.state, "state", "", "directory that the node is going to keep its state in, to look at its disk")
+	fl.StringVar(&n.listen, "listen", "", "host:port that the node is going to listen on; default: the member's address of the roster")
+	fl.StringArrayVar(&f.set, "set", nil, "of a simulation: change one key of the run file, section.key=value (repeatable)")
+	outputFlag(c, &f.output)
+	dataDirFlag(c, &f.dataDir)
+	return c
+}
+
+// member plans taking part with an owner's own data.
+func (f *planFlags) member(cmd *cobra.Command, args []string) error {
+	n := &f.node
+	switch {
+	case len(args) > 0 || len(f.set) > 0 || f.output != "text":
+		return usageError{fmt.Errorf("sotto plan with --data and --policy takes the roster's run file as it is, and gives text: no FILE, --set or --output")}
+	case n.data == "":
+		return usageError{fmt.Errorf("--data: found nothing, allowed: a path")}
+	case n.policy == "":
+		return usageError{fmt.Errorf("--policy: found nothing, allowed: a path")}
+	}
+	p, err := n.load(io.Discard)
+	if err != nil {
+		return err
+	}
+	return p.preflight(cmd.OutOrStdout())
+}
+
+// simulation plans a run of a run file.
+func (f *planFlags) simulation(cmd *cobra.Command, args []string) error {
+	path := ""
+	if len(args) == 1 {
+		path = args[0]
+	}
+	file, err := experiment.Read(path, f.set)
+	if err != nil {
+		return err
+	}
+	e, err := file.Build(f.dataDir)
+	if err != nil {
+		return err
+	}
+	plan, err := e.Plan()
+	if err != nil {
+		return err
+	}
+	if f.output == "json" {
+		return json.NewEncoder(cmd.OutOrStdout()).Encode(plan)
+	}
+	return writePlan(cmd.OutOrStdout(), &plan)
+}
+
+// rows prints names and values in two columns.
+func rows(w io.Writer) (row func(what, format string, args ...any), flush func() error) {
+	t := tabwriter.NewWriter(w, 0, 4, 2, ' ', 0)
+	return func(what, format string, args ...any) { fmt.Fprintf(t, "%s\t%s\n", what, fmt.Sprintf(format, args...)) }, t.Flush
+}
+
+func writePlan(w io.Writer, p *experiment.Plan) error {
+	row, flush := rows(w)
+	row("run", "%s, %d rounds", p.Name, p.Rounds)
+	row("algorithm", "%s, %s with %d parameters on %s", p.Algorithm, p.Model, p.Parameters, p.Dataset)
+	row("graph", "%s", p.Topology.Text())
+	row("cost", "epsilon at delta %g (%s, %s, accountant %s)", p.Delta, p.Adjacency, p.Unit, p.Accountant)
+	for _, warning := range p.Warnings {
+		row("warning", "%s", warning)
+	}
+	if err := flush(); err != nil {
+		return err
+	}
+	return writeOutlooks(w, p.Agents)
+}
+
+// mostRows is how many agents a table lists.
+const mostRows = 50
+
+// writeOutlooks lists what agents are asked and what that costs.
+func writeOutlooks(w io.Writer, agents []experiment.Outlook) error {
+	t := tabwriter.NewWriter(w, 0, 4, 2, ' ', tabwriter.AlignRight)
+	fmt.Fprintln(t, "agent\trecords\tbatch\trate\tnoise\tnoise/signal\tcharges\tepsilon of one\tepsilon\t")
+	for _, o := range agents[:min(len(agents), mostRows)] {
+		records, charges := "private", fmt.Sprint(o.Charges)
+		if o.Records > 0 {
+			records = fmt.Sprint(o.Records)
+		}
+		if o.Charges < o.Queries {
+			charges += fmt.Sprintf(" of %d", o.Queries)
+		}
+		fmt.Fprintf(t, "%d\t%s\t%.4g\t%.4g\t%.4g\t%.3g\t%s\t%s\t%s\t\n", o.Agent, records, o.Batch, o.Rate, float64(o.Noise),
+			float64(o.NoiseToSignal), charges, epsilonText(float64(o.First.Upper)), epsilonText(float64(o.Total.Upper)))
+	}
+	if err := t.Flush(); err != nil || len(agents) <= mostRows {
+		return err
+	}
+	_, err := fmt.Fprintf(w, "and %d more agents: --output json lists all\n", len(agents)-mostRows)
+	return err
+}
+
+// preflight says what taking part would ask and cost, and looks at what the node needs.
+func (p *peer) preflight(w io.Writer) error {
+	x := &p.facts
+	look, err := p.owner.Outlook()
+	if err != nil {
+		return err
+	}
+	life := account.Budget{Epsilon: p.budget.LifetimeEpsilon, Delta: p.budget.LifetimeDelta}
+	admits, err := p.owner.Admits(life)
+	if err != nil {
+		return err
+	}
+	row, flush := rows(w)
+	row("member", "%s, number %d of %d", p.roster.Members[p.self].Name, p.self, p.roster.Size)
+	if err := p.roster.Verify(); err != nil {
+		row("roster", "to be signed: %v", err)
+	}
+	row("experiment", "%s on %s, %d rounds, %d parameters", x.Algorithm, x.Dataset, x.Rounds, x.Dim)
+	row("hears", "%d members on graph %s", p.config.Graph.Degree(p.self), p.roster.Graph)
+	row("data", "%s; %d records for training, %d for the owner's own tests", p.owner.Schema(), x.Records, p.owner.TestRecords())
+	row("batches", "%.4g records expected, each drawn with probability %.4g", x.Batch, x.Rate)
+	row("noise", "%s, multiplier %.6g; deviation of the mean gradient %.3g of the clip norm in each parameter, %.3g in length", x.NoiseKind, x.Noise, x.Noise/x.Batch, float64(look.NoiseToSignal))
+	row("cost", "%d charges, epsilon %s at delta %g (%v, %v)", look.Charges, epsilonText(float64(look.Total.Upper)), x.Delta, x.Adjacency, x.Unit)
+	row("one charge", "epsilon %s alone", epsilonText(float64(look.First.Upper)))
+	row("budget", "epsilon %g at delta %g over the life of %s, by the policy", life.Epsilon, life.Delta, p.budget.Name)
+	row("it lasts", "%s", lastsText(admits, look.Charges, x.Rounds))
+	row("ledger", "%s", ledgerText(p.policy.Ledger))
+	for _, warning := range x.Warnings {
+		row("warning", "%s", warning)
+	}
+	if admits < look.Charges {
+		row("warning", "the lifetime budget ends before the run does: the node then mixes on without its data")
+	}
+	row("port", "%s", portText(cmp.Or(p.f.listen, p.roster.Members[p.self].Address)))
+	row("clock", "%s", clockText(time.Now()))
+	row("disk", "%s", diskText(p.policy.Ledger))
+	if p.f.state != "" {
+		row("disk", "%s; a checkpoint takes about %d kB", diskText(p.f.state), 1+len(p.config.Algorithm.AppendState(nil))/1000)
+	}
+	return flush()
+}
+
+// lastsText says how far a lifetime budget goes in a ledger without charges.
+func lastsText(admits, charges int, rounds uint64) string {
+	if admits >= 1<<40-1 {
+		return "beyond any number of runs"
+	}
+	text := fmt.Sprintf("%d charges of this kind, of an unspent ledger", admits)
+	switch {
+	case charges == 0:
+	case admits >= charges:
+		text += fmt.Sprintf(": %d runs such as this", admits/charges)
+	default:
+		text += fmt.Sprintf(": until about round %d of %d", uint64(float64(rounds)*float64(admits)/float64(charges)), rounds)
+	}
+	return text
+}
+
+// ledgerText says what is in the folder of ledgers, without opening any.
+func ledgerText(dir string) string {
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		return dir + ", not made yet"
+	}
+	n := 0
+	for _, e := range entries {
+		if e.IsDir() {
+			n++
+		}
+	}
+	if n == 0 {
+		return dir + ", empty"
+	}
+	return fmt.Sprintf("%s, with %d ledgers: what these data have cost before counts too (sotto ledger show)", dir, n)
+}
+
+// portText tries to listen for a moment; nothing is sent.
+func portText(address string) string {
+	l, err := net.Listen("tcp", address)
+	if err != nil {
+		return fmt.Sprintf("FAULT: %s: %v; --listen names another address where the roster's is that of a router", address, err)
+	}
+	return okay(l.Close() == nil, address+", free", address+" cannot be closed")
+}
+
+// clockText only finds a clock that was never set.
+func clockText(now time.Time) string {
+	return okay(now.Year() >= 2025, now.UTC().Format(time.RFC3339)+"; only times in the log depend on it", now.UTC().Format(time.RFC3339)+" has passed long ago: times in the log will be wrong")
+}
+
+// diskText looks at the file system of dir, or of the nearest folder above that exists.
+func diskText(dir string) string {
+	at := filepath.Clean(dir)
+	for {
+		if info, err := os.Stat(at); err == nil && info.IsDir() || at == filepath.Dir(at) {
+			break
+		}
+		at = filepath.Dir(at)
+	}
+	if err := (ledger.OS{}).Check(at); err != nil {
+		return fmt.Sprintf("FAULT: %s: %v", dir, err)
+	}
+	free, err := (ledger.OS{}).Free(at)
+	if err != nil {
+		return fmt.Sprintf("FAULT: %s: %v", dir, err)
+	}
+	return fmt.Sprintf("%s, %d MB free", writable(dir), free>>20)
+}

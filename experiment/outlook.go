@@ -1,0 +1,190 @@
+package experiment
+
+import (
+	"fmt"
+	"math"
+	"strings"
+
+	"sotto/algo"
+	"sotto/config"
+	"sotto/data"
+	"sotto/privacy/account"
+)
+
+// Outlook is what one agent of a run will be asked and what that costs, before anything is asked. All of it follows from the run
+// file and public record counts.
+type Outlook struct {
+	Agent   int     `json:"agent"`
+	Records int     `json:"records,omitempty"` // for training; 0 where the count is private
+	Batch   float64 `json:"batch"`             // expected
+	Rate    float64 `json:"sample_rate"`
+	Noise   Figure  `json:"noise_multiplier"`
+	// NoiseToSignal is the expected length of an answer's noise over the longest mean of clipped gradients: z sqrt(d)/L.
+	NoiseToSignal Figure `json:"noise_to_signal"`
+	Queries       int    `json:"queries"` // that the algorithm asks
+	Charges       int    `json:"charges"` // that target_epsilon admits of them
+	First         Bounds `json:"first"`   // epsilon of one charge
+	Total         Bounds `json:"epsilon"` // of all charges
+}
+
+// Plan is what a simulation will do and cost.
+type Plan struct {
+	Name       string    `json:"name"`
+	Algorithm  string    `json:"algorithm"`
+	Dataset    string    `json:"dataset"`
+	Model      string    `json:"model"`
+	Parameters int       `json:"parameters"`
+	Rounds     uint64    `json:"rounds"`
+	Topology   Graph     `json:"topology"`
+	Agents     []Outlook `json:"agents"`
+	Delta      float64   `json:"delta"`
+	Adjacency  string    `json:"adjacency"`
+	Unit       string    `json:"unit"`
+	Accountant string    `json:"accountant"`
+	Warnings   []string  `json:"warnings,omitempty"`
+}
+
+// Plan returns what is planned. Runs are refused of which it cannot be said before they have run.
+func (e *Experiment) Plan() (Plan, error) {
+	f := e.file
+	p := Plan{Name: f.root.Name, Algorithm: f.alg.Name, Dataset: f.data.Dataset, Model: f.mod.Name, Parameters: e.model.Dim(), Rounds: f.steps,
+		Topology: e.graph(), Delta: f.priv.TargetDelta, Adjacency: f.priv.adjacency.String(), Unit: account.Record().String(),
+		Accountant: f.priv.Accountant, Warnings: e.warnings}
+	if who := f.adv.Text(); who != "" {
+		p.Warnings = append(p.Warnings[:len(p.Warnings):len(p.Warnings)], "adversaries to rehearse with, "+who)
+	}
+	if err := f.foreseeable(); err != nil {
+		return Plan{}, err
+	}
+	type kind struct { // agents of one kind have one outlook
+		rate, batch, noise float64
+		charges            int
+	}
+	seen := map[kind]Outlook{}
+	for i := range e.plans {
+		pl := &e.plans[i]
+		k := kind{pl.rate, pl.batch, pl.noiseMultiplier, pl.charges()}
+		o, ok := seen[k]
+		if !ok {
+			var err error
+			if o, err = e.outlook(i); err != nil {
+				return Plan{}, fmt.Errorf("agent %d: %w", i, err)
+			}
+			seen[k] = o
+		}
+		o.Agent, o.Records = i, pl.records
+		p.Agents = append(p.Agents, o)
+	}
+	return p, nil
+}
+
+// foreseeable refuses what has no plan of equal charges.
+func (f *File) foreseeable() error {
+	switch {
+	case f.pacing != algo.Rounds:
+		return f.at("algorithm", config.Bad("name", f.alg.Name, "an algorithm of synchronous rounds: budgets of wakes are planned by each run"))
+	case f.priv.Mechanism != "gaussian":
+		return f.at("privacy", config.Bad("mechanism", f.priv.Mechanism, "gaussian: other runs have no cost, or none that follows from rounds alone"))
+	case f.repl != (replicationParams{}):
+		return f.at("replication", config.Bad("replication", f.repl.switches(), "nothing: the run itself prints the claimed epsilon beside the true one"))
+	case f.eval.Score != "":
+		return f.at("evaluate", config.Bad("score", f.eval.Score, "nothing: a score is charged on top"))
+	}
+	return nil
+}
+
+// charges is how many of the queries are answered.
+func (p *plan) charges() int {
+	if p.limited {
+		return min(p.queries, p.limit)
+	}
+	return p.queries
+}
+
+// outlook returns what agent i's plan comes to.
+func (e *Experiment) outlook(i int) (Outlook, error) {
+	p := &e.plans[i]
+	o := Outlook{Agent: i, Records: p.records, Batch: p.batch, Rate: p.rate, Noise: Figure(p.noiseMultiplier), Queries: p.queries, Charges: p.charges(),
+		NoiseToSignal: Figure(p.noiseMultiplier * math.Sqrt(float64(e.model.Dim())) / p.batch)}
+	first, err := e.cost(p, min(1, o.Charges))
+	if err != nil {
+		return o, err
+	}
+	total, err := e.cost(p, o.Charges)
+	o.First, o.Total = Bounds{Figure(first.Lower), Figure(first.Upper)}, Bounds{Figure(total.Lower), Figure(total.Upper)}
+	return o, err
+}
+
+// cost is the epsilon of so many charges of a plan, by the run file's accountant at its delta.
+func (e *Experiment) cost(p *plan, charges int) (account.Interval, error) {
+	if charges == 0 {
+		return account.Interval{}, nil
+	}
+	acc, err := account.New(e.file.priv.Accountant, e.file.priv.adjacency, account.Record())
+	if err == nil {
+		err = acc.Compose(p.event, charges)
+	}
+	if err != nil {
+		return account.Interval{}, err
+	}
+	return acc.Epsilon(e.file.priv.TargetDelta)
+}
+
+// Deal deals the records of the run's data set, training and test together, to its agents: see data.Deal.
+func (e *Experiment) Deal(dataDir string) (files [][]byte, records []int, err error) {
+	f := e.file
+	files, records, err = data.Deal(f.data.Dataset, dataDir, f.data.Partition, f.topo.Agents, f.root.Seed, f.section("data"))
+	return files, records, f.at("data", err)
+}
+
+// Partition is the run's.
+func (e *Experiment) Partition() string { return e.file.data.Partition }
+
+// Outlook returns what the whole run comes to for the owner.
+func (o *Owner) Outlook() (Outlook, error) {
+	look, err := o.e.outlook(0)
+	look.Agent = int(o.self)
+	return look, err
+}
+
+// Admits returns how many of the run's charges a ledger with this budget admits in which nothing is charged yet: it is asked of the
+// filter that durable ledgers have.
+func (o *Owner) Admits(b account.Budget) (int, error) {
+	const most = 1 << 40
+	admits := func(n int) (bool, error) {
+		filter, err := account.NewRDPFilter(o.e.file.priv.adjacency, account.Record(), b)
+		if err != nil {
+			return false, err
+		}
+		return filter.Admit(o.e.plans[0].event, n) == nil, nil
+	}
+	low, high := 0, 1
+	for ; high < most; low, high = high, 2*high {
+		if ok, err := admits(high); err != nil || !ok {
+			break
+		}
+	}
+	for high-low > 1 {
+		mid := low + (high-low)/2
+		ok, err := admits(mid)
+		if err != nil {
+			return 0, err
+		}
+		if ok {
+			low = mid
+		} else {
+			high = mid
+		}
+	}
+	_, err := admits(1)
+	return low, err
+}
+
+// Schema says what a record of the owner's file is read as.
+func (o *Owner) Schema() string {
+	d := o.e.split.Train
+	if d.Classes == 0 {
+		return fmt.Sprintf("%d features, a number to predict", d.X.Cols)
+	}
+	return fmt.Sprintf("%d features, %d classes (%s)", d.X.Cols, d.Classes, strings.Join(d.ClassNames, ", "))
+}
