@@ -150,12 +150,15 @@ func (nothing) Admit(account.Event, int) error { return nil }
 func TestCrashes(t *testing.T) {
 	for _, name := range []string{"dsgd", "dsgt", "dinno", "bcd"} {
 		t.Run(name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) { crash(t, name) })
+			synctest.Test(t, func(t *testing.T) { crash(t, name, 0) })
 		})
 	}
+	t.Run("bcd by a clock", func(t *testing.T) {
+		synctest.Test(t, func(t *testing.T) { crash(t, "bcd", 3*time.Second) })
+	})
 }
 
-func crash(t *testing.T, name string) {
+func crash(t *testing.T, name string, interval time.Duration) {
 	const members, rounds = 4, 40
 	c := &crashing{crashes: 20, steps: make([][]step, members), params: make([]tensor.Vec, members),
 		disks: make([]*ledgertest.CrashFS, members)}
@@ -164,7 +167,7 @@ func crash(t *testing.T, name string) {
 		cfg.Algorithm = recorder{cfg.Algorithm, &c.mu, &c.steps[i]}
 		cfg.Linger = time.Hour
 	}}
-	if waking[name] != nil {
+	if o.Interval = interval; interval == 0 && waking[name] != nil {
 		o.Wakes = members * rounds
 	}
 	c.w = nodetest.NewWorld(t, o)
@@ -184,7 +187,7 @@ func crash(t *testing.T, name string) {
 	for i := range members {
 		outs[i] = c.replay(t, i)
 	}
-	c.compareMessages(t, outs)
+	c.compareMessages(t, outs, interval == 0)
 	for i := range members {
 		c.checkLedger(t, i, keys[i])
 	}
@@ -218,21 +221,27 @@ func (c *crashing) replay(t *testing.T, i int) (sent []step) {
 	return sent
 }
 
-// compareMessages wants every message that was received in round k to be what the sender's replay sends for it.
-func (c *crashing) compareMessages(t *testing.T, sent [][]step) {
+// compareMessages wants every message that was received to be what the sender's replay sends under its number, never an older one than
+// before, and with all one from every neighbor in every round.
+func (c *crashing) compareMessages(t *testing.T, sent [][]step, all bool) {
 	received, want := 0, 0
 	for i := range c.steps {
 		want += 2 * int(c.w.Rounds(i)) // a ring
+		last := map[agent.ID]uint64{}
 		for _, s := range c.steps[i] {
 			for _, m := range s.in.Inbox {
 				received++
+				if m.Round < last[m.From] {
+					t.Errorf("agent %d hears broadcast %d of %d after number %d", i, m.Round, m.From, last[m.From])
+				}
+				last[m.From] = m.Round
 				if want := sent[m.From][m.Round].out[0].Body; !slices.Equal(m.Body, want) {
 					t.Errorf("agent %d received %v from %d in round %d, its replay sends %v", i, m.Body, m.From, m.Round, want)
 				}
 			}
 		}
 	}
-	if received != want {
+	if received != want && all || received < want/2 {
 		t.Errorf("%d messages were received, want %d", received, want)
 	}
 }

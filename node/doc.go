@@ -14,6 +14,10 @@
 // answer that was charged but not stored is lost: the round is stepped again with a new charge and a new key, never with old
 // noise.
 //
+// Algorithms without rounds are stepped when the node's own Poisson clock rings, with the newest message of every neighbor that was heard
+// so far, and nobody waits for anybody. What a wake took in is stored with what came of it, and reported, so that a run can be
+// replayed from its records.
+//
 // [Roster] says who takes part, and every member signs it. [Policy] is what an owner allows, whatever an experiment asks for.
 // [Transport] carries frames; its conformance suite is package nodetest, [Memory] the twin in memory, package p2p the network.
 package node

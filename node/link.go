@@ -18,11 +18,12 @@ type link struct {
 	queue []parcel // to be sent, in order; at most one hello, two rounds and one finished
 	poke  chan struct{}
 
-	taken    uint64 // 1 + the last round whose frame the neighbor has taken
-	round    uint64 // the latest that the neighbor has shown
-	finished bool   // the neighbor needs nothing more
-	failed   int    // attempts to send since the last that arrived
-	absent   bool   // a round went on without it, and it has sent nothing since
+	taken    uint64    // 1 + the last round whose frame the neighbor has taken
+	round    uint64    // the latest that the neighbor has shown
+	finished bool      // the neighbor needs nothing more
+	failed   int       // attempts to send since the last that arrived
+	absent   bool      // a round went on without it, and it has sent nothing since
+	last     time.Time // heard
 	since    time.Time
 	state    PeerState
 	fault    string // the last one, until the neighbor is heard again
@@ -72,7 +73,7 @@ func (l *link) wake() {
 // heard notes a sign of life. Node.mu is held.
 func (l *link) heard(n *Node) {
 	l.turn(n, Here)
-	l.fault = ""
+	l.last, l.fault = time.Now(), ""
 }
 
 // turn changes the neighbor's state. Node.mu is held.
@@ -188,6 +189,9 @@ func (n *Node) enqueue(l *link, from uint64) {
 	if l.out {
 		for i := range n.kept {
 			if k := &n.kept[i]; k.messages != nil && k.round >= from && (n.turns == nil || n.turns.asks(l.id, k.round)) {
+				if n.clock != nil { // nobody asks for older ones
+					l.queue = slices.DeleteFunc(l.queue, func(q parcel) bool { return q.kind == Messages && q.round < k.round })
+				}
 				l.push(parcel{Messages, k.round, k.frame(n, l.id)})
 			}
 		}

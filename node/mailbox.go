@@ -32,6 +32,14 @@ func (m *mailbox) advance(round uint64) {
 	}
 }
 
+// newest makes the last frame that came the present one, where nobody waits for a certain round.
+func (m *mailbox) newest() {
+	if m.later.full {
+		m.now, m.later = m.later, m.now
+		m.later.full = false
+	}
+}
+
 // verdict on a frame of a round, while another is present.
 type verdict uint8
 
@@ -111,12 +119,23 @@ func (n *Node) take(from agent.ID, b []byte) error {
 	msgs, err := decodeMessages(l.mail.spare, &f, n.cfg.Self, n.maxValues)
 	l.mail.spare = msgs
 	if err == nil {
-		err = n.shape.check(msgs)
+		err = n.fits(msgs)
 	}
 	if err != nil {
 		return fmt.Errorf("%w: %w", RefusedFrame, err)
 	}
 	return verdictError(n.judge(l, &f, true), &f) // the round may have passed meanwhile
+}
+
+// fits refuses messages that are not like this node's own: every member runs the same algorithm, which sends a neighbor at most one
+// message a round, always of one length. A vector of another length cannot be mixed.
+func (n *Node) fits(msgs []agent.Message) error {
+	for i := range msgs {
+		if i > 0 || len(msgs[i].Body) != n.values {
+			return fmt.Errorf("%w: message %d has %d values, allowed: one message, of %d", ErrFrame, i, len(msgs[i].Body), n.values)
+		}
+	}
+	return nil
 }
 
 func verdictError(v verdict, f *Frame) error {
@@ -134,7 +153,7 @@ func (n *Node) judge(l *link, f *Frame, put bool) verdict {
 	l.absent = false
 	l.round = max(l.round, f.Round)
 	present := n.expected(l, n.check.Round)
-	v := l.mail.judge(f.Round, present, n.cfg.Missing == Wait)
+	v := l.mail.judge(f.Round, present, n.cfg.Missing == Wait && n.clock == nil)
 	switch v {
 	case stale:
 		n.check.Counts.Stale++

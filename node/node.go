@@ -48,6 +48,10 @@ type Config struct {
 	// Wakes, when not nil, is who wakes, in order, in place of rounds: every agent steps at its places in the list, with the
 	// newest broadcasts as of these. Rounds is then the number of this agent's wakes, and Missing is Wait.
 	Wakes []agent.ID
+	// Interval, when above 0, is the mean time between two wakes of this agent, in place of rounds: it steps when its own Poisson
+	// clock rings, with the newest messages that have come, and waits for nobody. Rounds is then the number of its wakes, and
+	// Missing is Wait, which means nothing here.
+	Interval time.Duration
 
 	Missing     string        // Wait, also for "", or Proceed
 	Deadline    time.Duration // of a round; default 1 minute
@@ -62,13 +66,21 @@ type Config struct {
 	OnRound func(RoundReport)
 }
 
-// RoundReport says who took part in a round.
+// RoundReport says who took part in a round, or what a wake took in.
 type RoundReport struct {
 	Round     uint64     `json:"round"`
 	Missing   []agent.ID `json:"missing,omitempty"`
 	OneSided  int        `json:"one_sided,omitempty"` // of the missing, those that had this node's frame
 	Skipped   bool       `json:"skipped,omitempty"`   // the neighbors had moved on: no step, no charge
 	Exhausted bool       `json:"exhausted,omitempty"` // a query was not answered
+	Woke      time.Time  `json:"woke,omitzero"`       // when the clock rang
+	Heard     []Heard    `json:"heard,omitempty"`     // by a clock: the broadcasts that the wake took in, by sender
+}
+
+// Heard is one broadcast: that of the sender's wake number Round, counted from 1; 0 is that of its start.
+type Heard struct {
+	From  agent.ID `json:"from"`
+	Round uint64   `json:"round"`
 }
 
 // messageValues and messagesPerFrame bound what a neighbor may send in a round: so many times the model's dimension.
@@ -98,9 +110,10 @@ type Node struct {
 	completed uint64        // by this process
 	failure   string
 	strangers bool
-	shape     shape // of a neighbor's frame, known before the first comes
 
-	turns    *turns      // nil in rounds
+	turns    *turns      // nil but for recorded wakes
+	clock    *clock      // nil but for a clock
+	values   int         // of each message that the algorithm sends; 0: it sends none
 	in       agent.Input // of the goroutine in Run
 	out      agent.Output
 	answer   tensor.Vec
@@ -111,15 +124,20 @@ type Node struct {
 
 func (c *Config) fill() error {
 	n := c.Graph.Agents()
+	if c.Missing == "" {
+		c.Missing = Wait
+	}
 	switch {
 	case int(c.Self) >= n:
 		return config.Bad("self", c.Self, fmt.Sprintf("0 to %d", n-1))
-	case c.Missing == "":
-		c.Missing = Wait
 	case c.Missing != Wait && c.Missing != Proceed:
 		return config.Bad("missing", c.Missing, "wait or proceed")
 	case c.Wakes != nil && c.Missing != Wait:
 		return config.Bad("missing", c.Missing, "wait, where wakes are recorded")
+	case c.Interval < 0 || c.Interval > maxInterval:
+		return config.Bad("interval", c.Interval, fmt.Sprintf("0 to %v", maxInterval))
+	case c.Interval > 0 && (c.Wakes != nil || c.Missing != Wait):
+		return config.Bad("interval", c.Interval, "0 with recorded wakes and with missing proceed: a node that wakes by its clock waits for nobody")
 	}
 	for _, d := range []struct {
 		key   string
@@ -168,6 +186,9 @@ func New(cfg Config) (*Node, error) {
 			return nil, err
 		}
 		n.turns = t
+	}
+	if cfg.Interval > 0 {
+		n.clock = newClock(cfg.Interval)
 	}
 	c, err := cfg.Store.Load()
 	if err != nil {
@@ -220,8 +241,14 @@ func (n *Node) resume(c *Checkpoint) error {
 	if c.Round > 0 {
 		n.kept[0] = sent{round: c.Round - 1, messages: c.Before}
 	}
-	n.kept[1] = sent{round: c.Round, messages: c.Outbox}
-	n.check.State = nil
+	n.kept[1] = sent{round: c.Sent, messages: c.Outbox}
+	if n.values = bodyLength(c.Outbox); n.values == 0 {
+		n.values = bodyLength(c.Before)
+	}
+	if err := n.recall(c.Heard); err != nil {
+		return fmt.Errorf("%w: %w", ErrState, err)
+	}
+	n.check.State, n.check.Heard = nil, nil
 	n.resuming = true
 	return nil
 }
@@ -256,7 +283,7 @@ func (n *Node) run(ctx context.Context) error {
 	n.mu.Lock()
 	n.began = time.Now()
 	for _, l := range n.order {
-		l.since = n.began
+		l.since, l.last = n.began, n.began
 	}
 	n.mu.Unlock()
 	if !n.resuming {
@@ -266,7 +293,6 @@ func (n *Node) run(ctx context.Context) error {
 	} else {
 		n.log.Info("goes on from its stored state", "round", n.check.Round)
 	}
-	n.shape = shapeOf(n.kept[keptRounds-1].messages)
 	n.cfg.Transport.Serve(n.receive)
 	n.mu.Lock()
 	for _, l := range n.order {
@@ -288,7 +314,7 @@ func (n *Node) run(ctx context.Context) error {
 
 // rest completes the rounds that are left and lets the neighbors finish.
 func (n *Node) rest(ctx context.Context) error {
-	for n.check.Round < n.cfg.Rounds {
+	for !n.check.Finished {
 		began := time.Now()
 		if err := n.round(ctx); err != nil {
 			return err

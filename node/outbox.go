@@ -41,22 +41,36 @@ func (s *sent) frame(n *Node, to agent.ID) []byte {
 	return b
 }
 
-// pack encodes what the algorithm sends for a round; nil after the last one, unless others wake later.
-func (n *Node) pack(outbox []agent.Message, round uint64) ([]byte, error) {
-	if round >= n.cfg.Rounds && n.turns == nil {
-		return nil, nil
+// pack encodes what the algorithm sends for a round; nothing after the last one, unless others wake later.
+func (n *Node) pack(outbox []agent.Message, round uint64) (sent, error) {
+	out := sent{round: round}
+	if round >= n.cfg.Rounds && n.turns == nil && n.clock == nil {
+		return out, nil
 	}
 	b := []byte{}
 	values := 0
 	for _, m := range outbox {
 		if m.To != agent.Broadcast && (int(m.To) >= n.cfg.Graph.Agents() || n.cfg.Graph.Weight(m.To, n.cfg.Self) == 0) {
-			return nil, fmt.Errorf("round %d: message to %d, which does not hear this node", round, m.To)
+			return out, fmt.Errorf("round %d: message to %d, which does not hear this node", round, m.To)
 		}
 		if values += len(m.Body); values > n.maxValues || !m.Body.Finite() {
-			return nil, fmt.Errorf("round %d: the algorithm sends %d values, allowed: at most %d, finite ones", round, values, n.maxValues)
+			return out, fmt.Errorf("round %d: the algorithm sends %d values, allowed: at most %d, finite ones", round, values, n.maxValues)
 		}
 		m.From, m.Round = n.cfg.Self, round
 		b = agent.AppendMessage(b, &m)
 	}
-	return b, nil
+	out.messages = b
+	return out, nil
+}
+
+// bodyLength is the number of values of the first of encoded messages; 0 without one.
+func bodyLength(b []byte) int {
+	if len(b) == 0 {
+		return 0
+	}
+	_, size, err := agent.MessageHead(b)
+	if err != nil {
+		return 0
+	}
+	return (size - agent.MessageSize(0)) / 4
 }

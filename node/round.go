@@ -14,18 +14,25 @@ import (
 func (n *Node) start() error {
 	g, i := n.cfg.Graph, n.cfg.Self
 	n.in = agent.Input{Kind: agent.Start, View: &agent.View{SelfWeight: g.SelfWeight(i), In: g.In(i), Out: g.Out(i)}}
-	if n.turns != nil {
+	if n.turns != nil || n.clock != nil {
 		n.cfg.Gate.Begin(0, g.In(i))
 	}
 	var r RoundReport
 	if err := n.settle(&r); err != nil {
 		return err
 	}
+	if len(n.out.Outbox) > 0 {
+		n.values = len(n.out.Outbox[0].Body)
+	}
+	n.check.Done = n.clock != nil && n.out.Done
 	return n.commit(0)
 }
 
 // round completes one round: collect, step, store, send.
 func (n *Node) round(ctx context.Context) error {
+	if n.clock != nil {
+		return n.ring(ctx)
+	}
 	jump, err := n.collect(ctx)
 	if err != nil {
 		return err
@@ -35,7 +42,7 @@ func (n *Node) round(ctx context.Context) error {
 	case jump > k:
 		return n.skip(jump)
 	case n.turns != nil:
-		return n.wake()
+		return n.turn()
 	}
 	report := RoundReport{Round: k}
 	view := n.view(&report)
@@ -215,26 +222,26 @@ func (n *Node) exhaust(r *RoundReport) {
 
 // commit stores what this round has led to, and then sends it: round is the next one.
 func (n *Node) commit(round uint64) error {
-	messages, err := n.pack(n.out.Outbox, round)
+	out, err := n.pack(n.out.Outbox, round)
 	if err != nil {
 		return err
 	}
-	return n.keep(round, messages)
+	return n.keep(round, out)
 }
 
 // skip goes on with a later round, without a step: the models of the rounds between are gone, and a gradient that nobody mixes
 // is not worth its charge. What was sent last is sent as this round's.
 func (n *Node) skip(to uint64) error {
 	n.log.Warn("the neighbors have moved on", "round", n.check.Round, "to", to)
-	var messages []byte
+	out := sent{round: to}
 	if to < n.cfg.Rounds {
-		messages = n.again(to)
+		out = n.again(to)
 	}
 	from := n.check.Round
 	n.mu.Lock()
 	n.check.Counts.Skipped += to - from
 	n.mu.Unlock()
-	if err := n.keep(to, messages); err != nil {
+	if err := n.keep(to, out); err != nil {
 		return err
 	}
 	if n.cfg.OnRound != nil {
@@ -247,14 +254,16 @@ func (n *Node) skip(to uint64) error {
 
 // keep stores the node's state at the beginning of round with the messages that it sends for it, and queues them. Nothing
 // leaves before it is stored, and the charges behind it were durable before that.
-func (n *Node) keep(round uint64, messages []byte) error {
+func (n *Node) keep(round uint64, out sent) error {
 	n.mu.Lock()
 	c := n.check
 	n.mu.Unlock()
 	c.Round, c.Finished = round, round == n.cfg.Rounds
-	c.Before, c.Outbox = nil, messages
-	if round > 0 && n.kept[keptRounds-1].round+1 == round {
-		c.Before = n.kept[keptRounds-1].messages
+	c.Before, c.Sent, c.Outbox = nil, out.round, out.messages
+	if n.clock != nil {
+		c.Finished, c.Heard = c.Finished || c.Done, n.heard()
+	} else if last := &n.kept[keptRounds-1]; round > 0 && last.round+1 == round {
+		c.Before = last.messages
 	}
 	c.State = n.cfg.Algorithm.AppendState(n.check.State[:0])
 	if n.cfg.Head != nil {
@@ -267,7 +276,7 @@ func (n *Node) keep(round uint64, messages []byte) error {
 	defer n.mu.Unlock()
 	c.Counts = n.check.Counts // handlers count on
 	n.check = c
-	n.kept = [keptRounds]sent{{round: round - 1, messages: c.Before}, {round: round, messages: messages}}
+	n.kept = [keptRounds]sent{{round: round - 1, messages: c.Before}, out}
 	for _, l := range n.order {
 		if l.mail != nil {
 			l.mail.advance(n.expected(l, round))

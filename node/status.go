@@ -53,7 +53,8 @@ type PeerStatus struct {
 // Status is what a node tells its owner. All of it is public, and no time in it is that of a single step.
 type Status struct {
 	Name      string       `json:"name"`
-	Round     uint64       `json:"round"` // rounds that are complete
+	Pace      string       `json:"pace"`  // InRounds or InWakes
+	Round     uint64       `json:"round"` // rounds, or own wakes, that are complete
 	Rounds    uint64       `json:"rounds"`
 	Exhausted bool         `json:"exhausted"`
 	Finished  bool         `json:"finished"`
@@ -64,6 +65,19 @@ type Status struct {
 	Charges   uint64       `json:"last_ledger_record"` // number of the last record of the ledger that is stored
 	Peers     []PeerStatus `json:"peers"`
 	Privacy   *Spent       `json:"privacy,omitempty"` // of the owner's ledger, as Config.Spent gives it
+}
+
+// What a node counts.
+const (
+	InRounds = "rounds" // steps that wait for the neighbors' messages
+	InWakes  = "wakes"  // steps when the node's own turn or clock comes
+)
+
+func (n *Node) pace() string {
+	if n.turns != nil || n.clock != nil {
+		return InWakes
+	}
+	return InRounds
 }
 
 // Spent is what an owner's data have cost so far, over all runs.
@@ -86,9 +100,9 @@ func (n *Node) Status() Status {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	c := &n.check
-	s := Status{Name: n.name(n.cfg.Self), Round: c.Round, Rounds: n.cfg.Rounds, Exhausted: c.Exhausted, Finished: c.Finished,
+	s := Status{Name: n.name(n.cfg.Self), Pace: n.pace(), Round: c.Round, Rounds: n.cfg.Rounds, Exhausted: c.Exhausted, Finished: c.Finished,
 		Failure: n.failure, Began: n.began, Counts: c.Counts, Charges: c.Head.Seq, Privacy: spent}
-	if n.completed > 0 {
+	if n.completed > 0 && !c.Finished {
 		s.Left = Seconds((n.rounds / time.Duration(n.completed) * time.Duration(n.cfg.Rounds-c.Round)).Round(time.Second).Seconds())
 	}
 	for _, l := range n.order {

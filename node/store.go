@@ -20,7 +20,7 @@ const (
 	stateFile  = "checkpoint"
 	stateTemp  = "checkpoint.tmp"
 	stateLock  = "lock"
-	checkTag   = "sotto node/1"
+	checkTag   = "sotto node/2"
 	maxState   = 1 << 34
 	hashLength = sha256.Size
 )
@@ -30,7 +30,7 @@ const (
 type Checkpoint struct {
 	Run       [32]byte
 	Self      agent.ID
-	Round     uint64      // rounds that are complete
+	Round     uint64      // rounds, or own wakes, that are complete
 	Head      ledger.Head // of the owner's ledger, after the last charge: ledger.Options.KnownSeq and KnownHead
 	Exhausted bool        // the budget is spent
 	Done      bool        // the algorithm needs no further steps
@@ -38,7 +38,9 @@ type Checkpoint struct {
 	Counts    Counts
 	State     []byte // of the algorithm
 	Before    []byte // messages of round Round-1, as sent; nil: that round was skipped, or there is none
-	Outbox    []byte // messages of round Round
+	Outbox    []byte // messages of round Sent
+	Sent      uint64 // Round, or by a clock the last wake that has sent anything
+	Heard     []byte // by a clock: the newest message of every neighbor that the last wake took in
 }
 
 // Counts are what happened at this node so far.
@@ -76,11 +78,11 @@ func (c *Checkpoint) encode(b []byte) []byte {
 	at := len(b)
 	b = agent.AppendTag(b, checkTag)
 	b = u64(append(b, c.Run[:]...), uint64(c.Self), c.Round, c.Head.Seq)
-	b = u64(append(b, c.Head.Hash[:]...), flag(c.Exhausted), flag(c.Done), flag(c.Finished), flag(c.Before != nil))
+	b = u64(append(b, c.Head.Hash[:]...), flag(c.Exhausted), flag(c.Done), flag(c.Finished), flag(c.Before != nil), c.Sent)
 	for _, v := range c.Counts.fields() {
 		b = u64(b, *v)
 	}
-	for _, block := range [][]byte{c.State, c.Before, c.Outbox} {
+	for _, block := range [][]byte{c.State, c.Before, c.Outbox, c.Heard} {
 		b = append(u64(b, uint64(len(block))), block...)
 	}
 	sum := sha256.Sum256(b[at:])
@@ -108,10 +110,11 @@ func (c *Checkpoint) decode(b []byte) error {
 	c.Head.Hash = read32()
 	c.Exhausted, c.Done, c.Finished = s.Uint64() == 1, s.Uint64() == 1, s.Uint64() == 1
 	before := s.Uint64() == 1
+	c.Sent = s.Uint64()
 	for _, v := range c.Counts.fields() {
 		*v = s.Uint64()
 	}
-	c.State, c.Before, c.Outbox = s.Block(), s.Block(), s.Block()
+	c.State, c.Before, c.Outbox, c.Heard = s.Block(), s.Block(), s.Block(), s.Block()
 	if err := s.Close(); err != nil {
 		return fmt.Errorf("%w: %w", ErrState, err)
 	}

@@ -55,9 +55,12 @@ func (t *turns) asks(i agent.ID, v uint64) bool {
 // noneExpected is after every frame.
 const noneExpected = ^uint64(0)
 
-// expected is the round of the frame that turn k waits for from a neighbor: k itself in rounds.
+// expected is the round of the frame that turn k waits for from a neighbor: k itself in rounds, and by a clock, which waits for
+// none, that of the last one that was taken in.
 func (n *Node) expected(l *link, k uint64) uint64 {
 	switch {
+	case n.clock != nil:
+		return l.mail.now.round
 	case n.turns == nil:
 		return k
 	case k >= n.turns.own:
@@ -66,46 +69,53 @@ func (n *Node) expected(l *link, k uint64) uint64 {
 	return n.turns.needs[l.id][k]
 }
 
-// wake completes one recorded wake: the newest broadcast of every neighbor as of its place in the list, a step, the new
+// turn completes one recorded wake: the newest broadcast of every neighbor as of its place in the list, a step, the new
 // broadcast. An agent that is done sends its last broadcast on, because neighbors wait for it by number.
-func (n *Node) wake() error {
+func (n *Node) turn() error {
 	k := n.check.Round
 	if n.check.Done {
 		return n.keep(k+1, n.again(k+1))
 	}
-	g, i := n.cfg.Graph, n.cfg.Self
 	n.inbox = n.inbox[:0]
 	n.mu.Lock()
-	for _, nb := range g.In(i) {
+	for _, nb := range n.cfg.Graph.In(n.cfg.Self) {
 		n.inbox = append(n.inbox, n.links[nb.ID].mail.now.msgs...)
 	}
 	n.mu.Unlock()
-	report := RoundReport{Round: k}
+	return n.wake(&RoundReport{Round: k})
+}
+
+// wake steps the algorithm with what is in n.inbox and keeps what it broadcasts. Where it broadcasts nothing its last message stands.
+func (n *Node) wake(report *RoundReport) error {
+	g, i, k := n.cfg.Graph, n.cfg.Self, n.check.Round
 	n.in = agent.Input{Kind: agent.Wake, Round: k, Peer: agent.Broadcast, Inbox: n.inbox,
 		View: &agent.View{SelfWeight: g.SelfWeight(i), In: g.In(i), Out: g.Out(i)}}
 	n.cfg.Gate.Begin(k, g.In(i))
-	if err := n.settle(&report); err != nil {
+	if err := n.settle(report); err != nil {
 		return fmt.Errorf("wake %d: %w", k, err)
 	}
 	n.check.Done = n.out.Done // of this goroutine alone
-	messages := n.again(k + 1)
-	if len(n.out.Outbox) > 0 {
-		var err error
-		if messages, err = n.pack(n.out.Outbox, k+1); err != nil {
-			return err
-		}
+	out, err := n.kept[keptRounds-1], error(nil)
+	switch {
+	case len(n.out.Outbox) > 0:
+		out, err = n.pack(n.out.Outbox, k+1)
+	case n.turns != nil:
+		out = n.again(k + 1)
 	}
-	if err := n.keep(k+1, messages); err != nil {
+	if err == nil {
+		err = n.keep(k+1, out)
+	}
+	if err != nil {
 		return fmt.Errorf("wake %d: %w", k, err)
 	}
 	if n.cfg.OnRound != nil {
-		n.cfg.OnRound(report)
+		n.cfg.OnRound(*report)
 	}
 	return nil
 }
 
 // again returns what was sent last as the messages of another round.
-func (n *Node) again(round uint64) []byte {
+func (n *Node) again(round uint64) sent {
 	messages := []byte{}
 	for b := n.kept[keptRounds-1].messages; len(b) > 0; {
 		var m agent.Message
@@ -116,5 +126,5 @@ func (n *Node) again(round uint64) []byte {
 		m.Round = round
 		messages, b = agent.AppendMessage(messages, &m), b[size:]
 	}
-	return messages
+	return sent{round: round, messages: messages}
 }

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 	"testing"
+	"time"
 
 	"sotto/agent"
 	"sotto/node"
@@ -29,7 +30,10 @@ type Options struct {
 	Rounds  uint64 // 0 means 12
 	Limit   int    // charges that every budget admits; 0: all
 	Wakes   uint64 // of all agents together, drawn once and recorded, in place of rounds; the graph then has objective weights
-	Change  func(i int, c *node.Config)
+	// Interval is the mean time between two wakes of an agent's own clock, in place of rounds; Rounds is then the number of
+	// each agent's wakes, and the graph has objective weights.
+	Interval time.Duration
+	Change   func(i int, c *node.Config)
 }
 
 func (o *Options) fill() {
@@ -59,7 +63,7 @@ func NewWorld(t testing.TB, o Options) *World {
 	t.Helper()
 	o.fill()
 	weights := ""
-	if o.Wakes > 0 {
+	if o.Wakes > 0 || o.Interval > 0 {
 		weights = "objective"
 	}
 	s, err := topology.New(o.Graph, weights, o.Agents, 1, func(any) error { return nil })
@@ -193,7 +197,7 @@ func (w *World) Node(t testing.TB, i int, tr node.Transport, fsys ledger.FS, l l
 		return nil, nil, err
 	}
 	c := node.Config{Self: agent.ID(i), Run: w.Run, Graph: w.Graph, Algorithm: w.Algorithm(t, i), Gate: w.Gate(i, l), Head: l.Head,
-		Rounds: w.Rounds(i), Dim: Dim, Transport: tr, Store: store}
+		Rounds: w.Rounds(i), Dim: Dim, Transport: tr, Store: store, Interval: w.o.Interval}
 	for _, k := range w.wakes {
 		c.Wakes = append(c.Wakes, k.Agent)
 	}

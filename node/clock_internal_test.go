@@ -1,0 +1,38 @@
+package node
+
+import (
+	"math"
+	"slices"
+	"testing"
+	"time"
+)
+
+// The times between rings are exponential: Kolmogorov's distance of 2000 of them exceeds 2.3/sqrt(n) with probability 5e-5.
+func TestClockIsPoisson(t *testing.T) {
+	const n = 2000
+	c := newClock(time.Hour)
+	gaps := make([]float64, n)
+	for i := range gaps {
+		last := c.next
+		if w := c.wait(); w < 0 || w > time.Until(c.next)+time.Minute {
+			t.Fatalf("a wait of %v", w)
+		}
+		gaps[i] = c.next.Sub(last).Hours()
+	}
+	slices.Sort(gaps)
+	for i, x := range gaps {
+		p := -math.Expm1(-x)
+		if d := max(p-float64(i)/n, float64(i+1)/n-p); d > 2.3/math.Sqrt(n) {
+			t.Fatalf("distance %g at %g of the mean", d, x)
+		}
+	}
+}
+
+// A clock that fell behind rings at once and forgets what it missed.
+func TestClockHasNoBacklog(t *testing.T) {
+	c := newClock(time.Second)
+	c.next = time.Now().Add(-time.Hour)
+	if w := c.wait(); w != 0 || time.Since(c.next) > time.Minute {
+		t.Errorf("a wait of %v, next ring at %v", w, c.next)
+	}
+}
