@@ -57,7 +57,7 @@ func (p *Personal) of(env agent.Env) (objective, error) {
 	o := objective{lambda: p.Lambda}
 	c := p.Confidence
 	if env.MostRecords == 0 && (p.Lambda == 0 || c == 0) {
-		return o, config.Bad("lambda", p.Lambda, "lambda and confidence above 0 where record counts are private, or all 0: m_i may not enter them")
+		return o, config.Bad("lambda", p.Lambda, "lambda and confidence above 0 where record counts are private or those of others not known, or all 0: m_i may not enter them")
 	}
 	if c == 0 {
 		c = float64(env.Records) / float64(env.MostRecords)

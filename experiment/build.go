@@ -46,6 +46,9 @@ type Experiment struct {
 	whole          *wholeModel // what the trained head belongs to; nil: model is whole
 	tested         []int       // the agents that are tested, ascending
 
+	owned bool     // of an owner: there is one part, which is agent self's; in simulations part i is agent i's
+	self  agent.ID // see owned
+
 	arrivals []uint32 // by row of Train: the round before which it comes; nil: all are there from the start
 
 	// Of personal models:

@@ -142,21 +142,59 @@ func (e *Experiment) Partition() string { return e.file.data.Partition }
 
 // Outlook returns what the whole run comes to for the owner.
 func (o *Owner) Outlook() (Outlook, error) {
-	look, err := o.e.outlook(0)
-	look.Agent = int(o.self)
+	p := &o.e.plans[0]
+	if p.personal == nil {
+		look, err := o.e.outlook(0)
+		look.Agent = int(o.self)
+		return look, err
+	}
+	look := Outlook{Agent: int(o.self), Records: p.records, Batch: p.batch, Rate: p.rate, Noise: Figure(p.noiseMultiplier), Queries: p.queries, Charges: p.queries,
+		NoiseToSignal: Figure(p.noiseMultiplier * math.Sqrt(float64(o.e.model.Dim())) / p.batch)}
+	if o.e.file.priv.Mechanism == "laplace" { // of scale z C, its deviation is √2 of that
+		look.NoiseToSignal *= math.Sqrt2
+	}
+	costs, err := o.costs()
+	if err != nil || len(costs) == 0 {
+		return look, err
+	}
+	first, err := o.epsilon(Cost{costs[0].Event, 1})
+	if err != nil {
+		return look, err
+	}
+	total, err := o.epsilon(costs...)
+	look.First, look.Total = Bounds{Figure(first.Lower), Figure(first.Upper)}, Bounds{Figure(total.Lower), Figure(total.Upper)}
 	return look, err
 }
 
-// Admits returns how many of the run's charges a ledger with this budget admits in which nothing is charged yet: it is asked of the
-// filter that durable ledgers have.
+// Admits returns how many of the run's charges, in the order of [Owner.Facts], a ledger with this budget admits in which nothing is
+// charged yet, run after run: it is asked of the filter that durable ledgers have.
 func (o *Owner) Admits(b account.Budget) (int, error) {
 	const most = 1 << 40
+	costs, err := o.costs()
+	if err != nil {
+		return 0, err
+	}
+	run := 0
+	for _, c := range costs {
+		run += c.Times
+	}
+	if run == 0 {
+		return most - 1, nil
+	}
 	admits := func(n int) (bool, error) {
 		filter, err := account.NewRDPFilter(o.e.file.priv.adjacency, account.Record(), b)
 		if err != nil {
 			return false, err
 		}
-		return filter.Admit(o.e.plans[0].event, n) == nil, nil
+		rest := n % run
+		for _, c := range costs {
+			last := min(rest, c.Times)
+			rest -= last
+			if times := n/run*c.Times + last; times > 0 && filter.Admit(c.Event, times) != nil {
+				return false, nil
+			}
+		}
+		return true, nil
 	}
 	low, high := 0, 1
 	for ; high < most; low, high = high, 2*high {
@@ -176,7 +214,7 @@ func (o *Owner) Admits(b account.Budget) (int, error) {
 			high = mid
 		}
 	}
-	_, err := admits(1)
+	_, err = admits(1)
 	return low, err
 }
 

@@ -5,9 +5,9 @@ import (
 	"encoding/hex"
 	"fmt"
 	"iter"
-	"math"
 	"os"
 	"slices"
+	"time"
 
 	"sotto/agent"
 	"sotto/algo"
@@ -62,8 +62,8 @@ type Owner struct {
 	tests   *model.Batch
 }
 
-// Owner builds the part of agent opt.Self. Runs without noise, with switches of [replication], and asynchronous algorithms are
-// refused.
+// Owner builds the part of agent opt.Self. Runs without noise, with switches of [replication], and algorithms of pairwise wakes
+// are refused.
 func (f *File) Owner(opt OwnerOptions) (*Owner, error) {
 	if err := f.ownable(); err != nil {
 		return nil, err
@@ -76,7 +76,7 @@ func (f *File) Owner(opt OwnerOptions) (*Owner, error) {
 	if err != nil {
 		return nil, f.at("data", err)
 	}
-	e := &Experiment{file: f, split: own.Split, schedule: topology.Static(opt.Graph)}
+	e := &Experiment{file: f, split: own.Split, schedule: topology.Static(opt.Graph), owned: true, self: opt.Self}
 	if e.factory, err = f.newFactory(); err != nil {
 		return nil, err
 	}
@@ -91,7 +91,7 @@ func (f *File) Owner(opt OwnerOptions) (*Owner, error) {
 	o := &Owner{e: e, self: opt.Self, records: own.Records, tests: batchOf(e.split.Test)}
 	if o.noise = f.priv.Noise; o.noise == "" {
 		o.noise = "fast"
-		if _, ok := e.model.(model.GridModel); ok && f.alg.Name != kmAlgorithm {
+		if _, ok := e.model.(model.GridModel); ok && f.pacing == algo.Rounds && f.alg.Name != kmAlgorithm {
 			o.noise = "exact" // nobody waits for a daemon: its noise is the one that rests on fewer assumptions
 		}
 	}
@@ -110,9 +110,14 @@ func (f *File) Owner(opt OwnerOptions) (*Owner, error) {
 
 // ownable refuses what a daemon does not run.
 func (f *File) ownable() error {
+	noisy := f.priv.Mechanism == "gaussian" || f.priv.Mechanism == "laplace" && f.pacing != algo.Rounds
 	switch {
-	case f.pacing != algo.Rounds || f.alg.Name == "central":
-		return f.at("algorithm", config.Bad("name", f.alg.Name, "an algorithm of synchronous rounds among agents"))
+	case f.pacing == algo.Pairs:
+		return f.at("algorithm", config.Bad("name", f.alg.Name, "another algorithm: a daemon has no wakes at which two agents step at once"))
+	case f.alg.Name == "central":
+		return f.at("algorithm", config.Bad("name", f.alg.Name, "an algorithm among agents"))
+	case f.clck.Replay != "":
+		return f.at("clock", config.Bad("replay", f.clck.Replay, "nothing: daemons wake by their own clocks"))
 	case f.alg.Name == pushAlgorithm:
 		return f.at("algorithm", config.Bad("name", f.alg.Name, "another algorithm: links of a daemon do not say which messages were lost, and with them goes mass"))
 	case f.topo.Dropout != 0:
@@ -121,8 +126,8 @@ func (f *File) ownable() error {
 		return f.at("privacy", config.Bad("clipping", f.priv.Kind, "constant: a daemon knows no other clip norms yet"))
 	case f.data.Arrival != "":
 		return f.at("data", config.Bad("arrival", f.data.Arrival, "nothing: it is for simulations"))
-	case f.priv.Mechanism != "gaussian":
-		return fmt.Errorf("%w: %w", privacy.ErrRefused, f.at("privacy", config.Bad("mechanism", f.priv.Mechanism, "gaussian: a daemon releases nothing without noise")))
+	case !noisy:
+		return fmt.Errorf("%w: %w", privacy.ErrRefused, f.at("privacy", config.Bad("mechanism", f.priv.Mechanism, "gaussian, or laplace with an algorithm of personal models: a daemon releases nothing without noise")))
 	case f.repl != (replicationParams{}):
 		return fmt.Errorf("%w: %w", privacy.ErrRefused, f.at("replication", config.Bad("replication", f.repl.switches(), "nothing: a daemon does not do what is not sound")))
 	case f.data.Partition != "natural":
@@ -176,7 +181,8 @@ func (e *Experiment) ownModel() error {
 type Facts struct {
 	Algorithm  string
 	Dataset    string
-	Rounds     uint64
+	Rounds     uint64        // rounds, or the owner's own wakes
+	Interval   time.Duration // mean time between two wakes; 0 in rounds
 	Dim        int
 	Records    int // for training; the adjacencies of owners' runs make it public, 0 where it is not
 	Batch      float64
@@ -184,7 +190,7 @@ type Facts struct {
 	Queries    int // charges of the whole run
 	Noise      float64
 	NoiseKind  string
-	Event      account.Event // of one answer
+	Costs      []Cost // of all answers
 	Adjacency  account.Adjacency
 	Unit       account.Unit
 	Delta      float64
@@ -201,9 +207,28 @@ func (o *Owner) Facts() (Facts, error) {
 	if err != nil {
 		return Facts{}, f.at("privacy", err)
 	}
-	return Facts{Algorithm: f.alg.Name, Dataset: f.data.Dataset, Rounds: f.steps, Dim: o.e.model.Dim(), Records: p.records, Batch: p.batch,
-		Rate: p.rate, Queries: p.queries, Noise: p.noiseMultiplier, NoiseKind: o.noise, Event: p.event, Adjacency: f.priv.adjacency,
+	costs, err := o.costs()
+	if err != nil {
+		return Facts{}, f.at("privacy", err)
+	}
+	return Facts{Algorithm: f.alg.Name, Dataset: f.data.Dataset, Rounds: o.steps(), Interval: f.interval(), Dim: o.e.model.Dim(), Records: p.records, Batch: p.batch,
+		Rate: p.rate, Queries: p.queries, Noise: p.noiseMultiplier, NoiseKind: o.noise, Costs: costs, Adjacency: f.priv.adjacency,
 		Unit: account.Record(), Delta: f.priv.TargetDelta, Target: f.priv.TargetEpsilon, Accountant: f.priv.Accountant, Provenance: m.Provenance(), Warnings: o.e.warnings}, nil
+}
+
+// epsilon is what costs come to by the run file's accountant, at its delta.
+func (o *Owner) epsilon(costs ...Cost) (account.Interval, error) {
+	f := o.e.file
+	acc, err := account.New(f.priv.Accountant, f.priv.adjacency, account.Record())
+	if err != nil {
+		return account.Interval{}, err
+	}
+	for _, c := range costs {
+		if err := acc.Compose(c.Event, c.Times); err != nil {
+			return account.Interval{}, err
+		}
+	}
+	return acc.Epsilon(f.priv.TargetDelta)
 }
 
 // Records yields the raw lines of the owner's file, for ledger.NewFingerprint.
@@ -212,15 +237,13 @@ func (o *Owner) Records() iter.Seq[[]byte] { return slices.Values(o.records) }
 // Algorithm makes the owner's agent, which attacks if the run file says so.
 func (o *Owner) Algorithm() (agent.Algorithm, error) {
 	f := o.e.file
-	a, err := o.e.factory(o.env(o.self, f.topo.Agents))
+	env := o.e.env(0)
+	env.Agents = f.topo.Agents
+	a, err := o.e.factory(env)
 	if err != nil {
 		return nil, f.at("algorithm", err)
 	}
 	return f.adv.Corrupt(a, o.self, f.root.Seed), nil
-}
-
-func (o *Owner) env(self agent.ID, agents int) agent.Env {
-	return agent.Env{Self: self, Agents: agents, Dim: o.e.model.Dim(), Records: o.e.plans[0].records, Rounds: o.e.file.steps, Init: o.e.init, Rho: o.e.rho(), Lowest: o.e.lowest, Neighbors: o.e.neighbors}
 }
 
 // Gate makes the gate over the owner's records, with secret keys. The ledger is the owner's durable one; run names this
@@ -235,24 +258,42 @@ func (o *Owner) Gate(l *ledger.File, run string) (*privacy.Gate, error) {
 	if err != nil {
 		return nil, err
 	}
-	limited := &runLedger{File: l, left: math.MaxInt}
-	if p.limited {
-		limited.left = p.limit
-		for r, err := range l.Records() {
-			if err != nil {
-				return nil, err
-			}
-			if r.Kind == ledger.Charge && r.Run == run {
-				limited.left -= int(r.Count)
-			}
+	limited, err := o.limit(l, run)
+	if err != nil {
+		return nil, err
+	}
+	gate := privacy.NewGate(limited, m, oracles)
+	if p.personal != nil && p.personal.fit != nil {
+		gate.Use(oracle.FitName, p.personal.fit)
+	}
+	return gate, nil
+}
+
+// limit is the ledger as one run may use it, less what the run has charged before.
+func (o *Owner) limit(l *ledger.File, run string) (*runLedger, error) {
+	limited := &runLedger{File: l}
+	var err error
+	if limited.filter, err = o.filter(); err != nil || limited.filter == nil {
+		return limited, err
+	}
+	for r, err := range l.Records() {
+		if err == nil && r.Kind == ledger.Charge && r.Run == run {
+			err = limited.filter.Admit(*r.Event, int(r.Count))
+		}
+		if err != nil {
+			return nil, err
 		}
 	}
-	return privacy.NewGate(limited, m, oracles), nil
+	return limited, nil
 }
 
 func (o *Owner) oracles() (map[string]privacy.Oracle, error) {
-	if o.e.splitting != nil {
-		name, k, err := o.e.kmOracle(&o.e.plans[0], oracle.Records{Data: o.e.split.Train, Index: o.e.parts[0]})
+	p := &o.e.plans[0]
+	switch {
+	case p.personal != nil:
+		return o.e.personalOracles(0, oracle.NewSplitPool(1), o.e.split.Train)
+	case o.e.splitting != nil:
+		name, k, err := o.e.kmOracle(p, oracle.Records{Data: o.e.split.Train, Index: o.e.parts[0]})
 		return map[string]privacy.Oracle{name: k}, err
 	}
 	grad, err := o.gradient()
@@ -270,19 +311,17 @@ func (o *Owner) gradient() (*oracle.Gradient, error) {
 // runLedger admits no more than one run may charge.
 type runLedger struct {
 	*ledger.File
-	left int
+	filter *account.CountFilter // nil: what the ledger's own budget admits
 }
 
 // Charge implements ledger.Ledger.
 func (r *runLedger) Charge(ev account.Event) (uint64, error) {
-	if r.left <= 0 {
-		return 0, fmt.Errorf("%w: the run's target_epsilon", account.ErrExhausted)
+	if r.filter != nil {
+		if err := r.filter.Admit(ev, 1); err != nil {
+			return 0, fmt.Errorf("what the run may charge: %w", err)
+		}
 	}
-	seq, err := r.File.Charge(ev)
-	if err == nil {
-		r.left--
-	}
-	return seq, err
+	return r.File.Charge(ev)
 }
 
 // Accuracy returns the share of the owner's test records that a model gets right, or for regression its loss. It is a statistic of
@@ -302,11 +341,21 @@ func (o *Owner) TestRecords() int { return o.tests.X.Rows }
 // is what taking part has to be compared with.
 func (o *Owner) Alone() (value float64, err error) {
 	f := o.e.file
+	if f.pacing != algo.Rounds {
+		theta, err := o.aloneFit()
+		if err != nil {
+			return 0, err
+		}
+		value, _ = o.Accuracy(theta)
+		return value, nil
+	}
 	factory, err := algo.New("local", f.section("algorithm"))
 	if err != nil {
 		return 0, f.at("algorithm", err)
 	}
-	a, err := factory(o.env(0, 1))
+	env := o.e.env(0)
+	env.Self, env.Agents = 0, 1
+	a, err := factory(env)
 	if err != nil {
 		return 0, err
 	}

@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"sotto/agent"
 	"sotto/config"
@@ -107,7 +108,7 @@ func TestOwner(t *testing.T) {
 		t.Fatal(err)
 	}
 	counted := 0 // one by one, as a ledger asks
-	for filter.Admit(x.Event, 1) == nil {
+	for filter.Admit(x.Costs[0].Event, 1) == nil {
 		counted++
 	}
 	if n, err := o.Admits(lifetime); err != nil || n != counted || n < 6 {
@@ -274,5 +275,123 @@ func TestOwnersRehearseWithAdversaries(t *testing.T) {
 	var e *config.Error
 	if _, err := ownerOf(t, fmt.Sprintf(run, 1)+"drop = 0.1\n", path); !errors.As(err, &e) || e.Key != "faults.faults" {
 		t.Errorf("a drop: %v", err)
+	}
+}
+
+const personalOwner = `name = "owner"
+[topology]
+graph = "ring"
+agents = 3
+[data]
+dataset = "csv"
+partition = "natural"
+path = "somebody.csv"
+label = "class"
+label_values = ["no", "yes"]
+bounds = {x = [0, 100], y = [0, 100]}
+[model]
+name = "logistic"
+[algorithm]
+name = "bcd"
+mu = 1.0
+lambda = 0.1
+confidence = 0.5
+updates = 3
+[privacy]
+target_epsilon = 2.0
+target_delta = 1e-3
+accountant = "gdp"
+[clock]
+wakes = 50
+interval = 0.25
+`
+
+// An owner of a personal model is told its own number of wakes and costs, and its gate admits what was planned, over restarts, and no more.
+func TestOwnerOfAPersonalModel(t *testing.T) {
+	path := ownTable(t)
+	for name, tc := range map[string]struct {
+		old, new string
+		oracles  []string // that may be asked, in order
+	}{
+		"gradients": {"", "", []string{"grad-full", "grad-full", "grad-full"}},
+		"fit first": {"updates = 3", "updates = 2\nstart = \"fit\"\nfit_lambda = 0.1", []string{"fit", "grad-full", "grad-full"}},
+		"laplace":   {"target_epsilon", "mechanism = \"laplace\"\ntarget_epsilon", []string{"grad-full-l1", "grad-full-l1", "grad-full-l1"}},
+		"own share": {"target_epsilon = 2.0", "agent_epsilon = [9.0, 2.0]", []string{"grad-full", "grad-full", "grad-full"}},
+		"unlimited": {"target_epsilon = 2.0", "noise_multiplier = 20.0", []string{"grad-full", "grad-full", "grad-full"}},
+	} {
+		run := strings.Replace(personalOwner, tc.old, tc.new, 1)
+		if name == "laplace" {
+			run = strings.Replace(strings.Replace(run, "updates", "norm = \"l1\"\nupdates", 1), "gdp", "pld", 1)
+		}
+		o, err := ownerOf(t, run, path)
+		if err != nil {
+			t.Fatalf("%s: %v", name, err)
+		}
+		x, err := o.Facts()
+		if err != nil || x.Rounds != 17 || x.Interval != 250*time.Millisecond || x.Queries != 3 || x.Batch != 90 || x.Provenance != privacy.Proved {
+			t.Fatalf("%s: facts %+v, %v", name, x, err)
+		}
+		look, err := o.Outlook()
+		if eps := float64(look.Total.Upper); err != nil || look.Charges != 3 || name != "unlimited" && !(eps <= 2 && eps > 1.9) || !(float64(look.First.Upper) < eps) {
+			t.Errorf("%s: outlook %+v, %v; want three charges just below 2", name, look, err)
+		}
+		if n, err := o.Admits(account.Budget{Epsilon: 50, Delta: 1e-3}); err != nil || n < 3 {
+			t.Errorf("%s: a budget of 50 admits %d charges, %v; want a run or more", name, n, err)
+		}
+		if a, err := o.Algorithm(); err != nil || len(a.Params()) != 2 {
+			t.Errorf("%s: %v", name, err)
+		}
+		_, key, _ := ed25519.GenerateKey(nil)
+		dir := filepath.Join(t.TempDir(), "ledger")
+		opt := ledger.Options{Key: key, FS: ledger.OS{AllowVolatile: true}, Run: "this run", Accountant: "rdp"}
+		l, err := ledger.Create(dir, ledger.Genesis{Adjacency: x.Adjacency, Unit: x.Unit, Budget: account.Budget{Epsilon: 50, Delta: 1e-3}, MinRecords: 100}, opt)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for k, oracle := range append(tc.oracles, tc.oracles[2]) {
+			gate, err := o.Gate(l, "this run") // as after a restart
+			if err != nil {
+				t.Fatalf("%s: %v", name, err)
+			}
+			err = gate.Answer(&agent.Query{Oracle: oracle, At: make(tensor.Vec, 2)}, make(tensor.Vec, 2))
+			if errors.Is(err, privacy.ErrExhausted) != (k == 3) || (err == nil) != (k < 3) {
+				t.Errorf("%s: answer %d: %v", name, k, err)
+			}
+		}
+		if err := l.Close(); err != nil {
+			t.Fatal(err)
+		}
+		if alone, err := o.Alone(); err != nil || alone < .7 {
+			t.Errorf("%s: alone %g, %v; want most of 30 separable test records", name, alone, err)
+		}
+	}
+}
+
+func TestOwnersOfPersonalModelsRefuse(t *testing.T) {
+	path := ownTable(t)
+	for name, tc := range map[string]struct {
+		old, new, want string
+		refused        bool
+	}{
+		"no noise":       {"target_epsilon = 2.0", "mechanism = \"none\"", "mechanism", true},
+		"recorded wakes": {"wakes = 50", "wakes = 50\nreplay = \"wakes.csv\"", "clock.replay", false},
+		"others' counts": {"lambda = 0.1\nconfidence = 0.5\n", "", "lambda", false},
+		"known wakes":    {"updates = 3", "updates = 3\nalloc = \"late\"\ncontraction = 0.9", "alloc", false},
+		"pairs":          {"\"bcd\"\nmu = 1.0\nlambda = 0.1\nconfidence = 0.5\nupdates = 3", "\"gossip-admm\"", "algorithm.name", false},
+		"interval":       {"interval = 0.25", "interval = 1e6", "clock.interval", false},
+	} {
+		run := strings.Replace(personalOwner, tc.old, tc.new, 1)
+		f, err := experiment.Parse("run.toml", []byte(run), nil)
+		if err == nil {
+			g, gerr := f.GraphFor(1)
+			if gerr != nil {
+				t.Fatal(gerr)
+			}
+			_, err = f.Owner(experiment.OwnerOptions{Self: 0, Data: path, Graph: g, Seed: 1})
+		}
+		var bad *config.Error
+		if !errors.As(err, &bad) || !strings.Contains(err.Error(), tc.want) || errors.Is(err, privacy.ErrRefused) != tc.refused {
+			t.Errorf("%s: got %v", name, err)
+		}
 	}
 }

@@ -12,6 +12,7 @@ import (
 	"sotto/agent"
 	"sotto/algo"
 	"sotto/config"
+	"sotto/data"
 	"sotto/model"
 	"sotto/oracle"
 	"sotto/privacy"
@@ -29,6 +30,8 @@ type clockParams struct {
 	// this run into its directory.
 	Replay string `toml:"replay,omitempty"`
 	Record bool   `toml:"record,omitempty"`
+	// Interval is the mean time in seconds between two wakes of an agent where daemons run; 0 means 1. Simulations count time in it.
+	Interval float64 `toml:"interval,omitempty"`
 	// ReplayDigest is the file's SHA-256 in hex, filled in; a given one is checked.
 	ReplayDigest string `toml:"replay_digest,omitempty"`
 }
@@ -92,6 +95,9 @@ func (f *File) validatePersonal() error {
 	}
 	if f.steps > mostWakes {
 		return f.at("clock", config.Bad("wakes", f.steps, "1 to 2^40"))
+	}
+	if x := f.clck.Interval; x != 0 && !(x >= .001 && x <= 86400) {
+		return f.at("clock", config.Bad("interval", x, "0.001 to 86400 seconds"))
 	}
 	switch f.topo.Weights {
 	case "":
@@ -192,9 +198,9 @@ func (e *Experiment) startWakes(w *world, agents []sim.Agent, workers int) error
 }
 
 // personalOracles are what agent i's plan asks for.
-func (e *Experiment) personalOracles(i int, pool *oracle.Pool, w *world) (map[string]privacy.Oracle, error) {
+func (e *Experiment) personalOracles(i int, pool *oracle.Pool, trained *data.Dataset) (map[string]privacy.Oracle, error) {
 	p := &e.plans[i]
-	records := oracle.Records{Data: w.trained, Index: e.parts[i]}
+	records := oracle.Records{Data: trained, Index: e.parts[i]}
 	m := map[string]privacy.Oracle{}
 	for _, a := range p.personal.asks {
 		if m[a.oracle] != nil {
@@ -214,7 +220,7 @@ func (e *Experiment) personalOracles(i int, pool *oracle.Pool, w *world) (map[st
 		if err := full.Validate(); err != nil {
 			return nil, err
 		}
-		m[a.oracle] = timedOracle{full, w.watch}
+		m[a.oracle] = full
 	}
 	return m, nil
 }

@@ -78,7 +78,7 @@ func (e *Experiment) planPersonal() error {
 		pl := &e.plans[i]
 		pl.rate, pl.personal = 1, &personalPlan{epsilon: p.TargetEpsilon, unpaid: unpaid}
 		if n := len(p.AgentEpsilon); n > 0 {
-			pl.personal.epsilon = p.AgentEpsilon[i%n]
+			pl.personal.epsilon = p.AgentEpsilon[(int(e.self)+i)%n]
 		}
 		if unpaid != nil {
 			pl.claim = pl.personal.epsilon
@@ -90,7 +90,9 @@ func (e *Experiment) planPersonal() error {
 			continue
 		}
 		pl.records, pl.batch = m, float64(max(1, m))
-		e.mostRecords = max(e.mostRecords, m)
+		if !e.owned { // an owner knows its own count alone
+			e.mostRecords = max(e.mostRecords, m)
+		}
 		largest = max(largest, float64(m))
 	}
 	if err := e.planAsks(); err != nil {
@@ -120,7 +122,8 @@ func (e *Experiment) planAsks() error {
 	}
 	for i := range e.plans {
 		pl := &e.plans[i]
-		view := &agent.View{In: g.In(agent.ID(i)), Out: g.Out(agent.ID(i))}
+		id := e.self + agent.ID(i)
+		view := &agent.View{In: g.In(id), Out: g.Out(id)}
 		if err := e.rehearse(i, view, counts[i]); err != nil {
 			return e.file.at("algorithm", err)
 		}
@@ -143,7 +146,12 @@ func (e *Experiment) countWakes() ([]uint64, error) {
 	if err != nil {
 		return nil, e.file.at("algorithm", err)
 	}
-	if a, ok := first.(interface{ PlansWakes() bool }); ok && a.PlansWakes() {
+	a, ok := first.(interface{ PlansWakes() bool })
+	if plans := ok && a.PlansWakes(); e.owned && plans {
+		return nil, e.file.at("algorithm", config.Bad("alloc", "one that needs the numbers of an agent's wakes", "equal or expected: nobody knows beforehand when daemons wake"))
+	} else if e.owned {
+		return []uint64{e.file.wakesEach()}, nil
+	} else if plans {
 		e.wakesOf = make([][]uint64, len(e.plans))
 	}
 	c, err := e.clock()

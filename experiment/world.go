@@ -155,7 +155,7 @@ func (e *Experiment) start(workers int, restored [][]ledger.Record) (*world, err
 
 // env is what agent i knows at birth.
 func (e *Experiment) env(i int) agent.Env {
-	env := agent.Env{Self: agent.ID(i), Agents: e.file.topo.Agents, Dim: e.model.Dim(), Records: e.plans[i].records,
+	env := agent.Env{Self: e.self + agent.ID(i), Agents: e.file.topo.Agents, Dim: e.model.Dim(), Records: e.plans[i].records,
 		Rounds: e.file.steps, Init: e.init, Rho: e.rho(), Lowest: e.lowest, Neighbors: e.neighbors, MostRecords: e.mostRecords}
 	if e.wakesOf != nil {
 		env.Wakes = e.wakesOf[i]
@@ -167,7 +167,13 @@ func (e *Experiment) env(i int) agent.Env {
 func (e *Experiment) oracles(i int, pool *oracle.Pool, w *world) (map[string]privacy.Oracle, error) {
 	f, p := e.file, &e.plans[i]
 	if p.personal != nil {
-		return e.personalOracles(i, pool, w)
+		m, err := e.personalOracles(i, pool, w.trained)
+		for name, o := range m {
+			if full, ok := o.(*oracle.Full); ok {
+				m[name] = timedOracle{full, w.watch}
+			}
+		}
+		return m, err
 	}
 	if e.splitting != nil {
 		name, k, err := e.kmOracle(p, oracle.Records{Data: w.trained, Index: e.parts[i]})

@@ -107,7 +107,7 @@ type Request struct {
 	Self      ed25519.PublicKey
 	// Provenance of the mechanism: a daemon runs none whose guarantee is only claimed.
 	Provenance privacy.Provenance
-	Event      account.Event // of one answer: it must have a finite price
+	Events     []account.Event // of answers: each must have a finite price
 }
 
 // Allow returns the budget of the data set, or why the owner refuses: an error that wraps privacy.ErrRefused and names the
@@ -133,15 +133,17 @@ func (p *Policy) Allow(r Request) (DatasetPolicy, error) {
 		}
 	}
 	d := p.Datasets[i]
-	acc, err := account.New("rdp", r.Event.Adjacency, r.Event.Unit)
-	if err == nil {
-		err = acc.Compose(r.Event, 1)
-	}
-	if err != nil {
-		return DatasetPolicy{}, errors.Join(privacy.ErrRefused, err)
-	}
-	if eps, err := acc.Epsilon(d.LifetimeDelta); err != nil || !(eps.Upper <= d.LifetimeEpsilon) {
-		return refuse("lifetime_epsilon", eps.Upper, fmt.Sprintf("a single answer of at most epsilon %g", d.LifetimeEpsilon))
+	for _, ev := range r.Events {
+		acc, err := account.New("rdp", ev.Adjacency, ev.Unit)
+		if err == nil {
+			err = acc.Compose(ev, 1)
+		}
+		if err != nil {
+			return DatasetPolicy{}, errors.Join(privacy.ErrRefused, err)
+		}
+		if eps, err := acc.Epsilon(d.LifetimeDelta); err != nil || !(eps.Upper <= d.LifetimeEpsilon) {
+			return refuse("lifetime_epsilon", eps.Upper, fmt.Sprintf("a single answer of at most epsilon %g", d.LifetimeEpsilon))
+		}
 	}
 	return d, nil
 }

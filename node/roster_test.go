@@ -236,7 +236,7 @@ func TestPolicyOverridesTheExperiment(t *testing.T) {
 		return ev
 	}
 	ask := Request{Algorithm: "dsgd", Dataset: "heart-disease", Batch: 16, Self: public(keys[0]),
-		Members: []ed25519.PublicKey{public(keys[0]), public(keys[1])}, Provenance: privacy.Proved, Event: event(2)}
+		Members: []ed25519.PublicKey{public(keys[0]), public(keys[1])}, Provenance: privacy.Proved, Events: []account.Event{event(2)}}
 	if d, err := p.Allow(ask); err != nil || d.LifetimeEpsilon != 2 || d.MinRecords != 200 {
 		t.Fatalf("got %+v, %v", d, err)
 	}
@@ -246,7 +246,7 @@ func TestPolicyOverridesTheExperiment(t *testing.T) {
 		"minimum_batch":    func(r *Request) { r.Batch = 15 },
 		"peers":            func(r *Request) { r.Members = append(slices.Clone(r.Members), public(keys[2])) },
 		"mechanism":        func(r *Request) { r.Provenance = privacy.Claimed },
-		"lifetime_epsilon": func(r *Request) { r.Event = event(.2) },
+		"lifetime_epsilon": func(r *Request) { r.Events = []account.Event{event(2), event(.2)} },
 	} {
 		r := ask
 		change(&r)
@@ -255,7 +255,7 @@ func TestPolicyOverridesTheExperiment(t *testing.T) {
 		}
 	}
 	r := ask
-	r.Event = account.NonPrivate("test")
+	r.Events = []account.Event{account.NonPrivate("test")}
 	if _, err := p.Allow(r); !errors.Is(err, privacy.ErrRefused) {
 		t.Errorf("an event without a price: %v", err)
 	}

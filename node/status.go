@@ -70,7 +70,7 @@ type Status struct {
 // What a node counts.
 const (
 	InRounds = "rounds" // steps that wait for the neighbors' messages
-	InWakes  = "wakes"  // steps when the node's own turn or clock comes
+	InWakes  = "wakes"  // steps when the node's own turn comes, or its clock rings
 )
 
 func (n *Node) pace() string {

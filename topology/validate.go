@@ -16,6 +16,9 @@ type Claims struct {
 	// push-sum needs.
 	ColumnStochastic bool
 
+	// Objective asks for the weights of an objective in place of rows that sum to 1: symmetric, nothing on the diagonal.
+	Objective bool
+
 	Symmetric        bool
 	DoublyStochastic bool
 	Connected        bool
@@ -42,11 +45,17 @@ func Validate(g *Graph, claims Claims) error {
 			}
 			continue
 		}
+		if claims.Objective {
+			if g.self[i] != 0 {
+				return config.Bad("weights", fmt.Sprintf("weight %v of agent %d on itself", g.self[i], i), "0 with weights of an objective")
+			}
+			continue
+		}
 		if s := rowSum(g.In(id)) + g.self[i]; math.Abs(s-1) > rowTolerance {
 			return config.Bad("weights", fmt.Sprintf("a sum of %v in the row of agent %d", s, i), "rows that sum to 1 within 1e-12")
 		}
 	}
-	if claims.Symmetric && !g.symmetric {
+	if (claims.Symmetric || claims.Objective) && !g.symmetric {
 		return config.Bad("weights", "a matrix that is not symmetric", "w_ij = w_ji")
 	}
 	if claims.ColumnStochastic {

@@ -23,6 +23,7 @@ import (
 	"sotto/experiment"
 	"sotto/node"
 	"sotto/node/p2p"
+	"sotto/privacy/account"
 	"sotto/privacy/ledger"
 )
 
@@ -168,12 +169,16 @@ func (f *nodeFlags) load(stderr io.Writer) (*peer, error) {
 	if p.facts, err = p.owner.Facts(); err != nil {
 		return nil, err
 	}
+	var events []account.Event
+	for _, c := range p.facts.Costs {
+		events = append(events, c.Event)
+	}
 	p.budget, err = p.policy.Allow(node.Request{Algorithm: p.facts.Algorithm, Dataset: p.facts.Dataset, Batch: p.facts.Batch, Members: p.roster.Keys(),
-		Self: p.roster.Keys()[p.self], Provenance: p.facts.Provenance, Event: p.facts.Event})
+		Self: p.roster.Keys()[p.self], Provenance: p.facts.Provenance, Events: events})
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", f.policy, err)
 	}
-	p.config = node.Config{Self: p.self, Run: p.roster.Digest(), Names: p.roster.Names(), Graph: graph, Rounds: p.facts.Rounds, Dim: p.facts.Dim,
+	p.config = node.Config{Self: p.self, Run: p.roster.Digest(), Names: p.roster.Names(), Graph: graph, Rounds: p.facts.Rounds, Interval: p.facts.Interval, Dim: p.facts.Dim,
 		Missing: f.missing, Deadline: f.deadline, Linger: f.linger, SendTimeout: f.send, Log: p.log, Spent: p.spending}
 	p.config.Algorithm, err = p.owner.Algorithm()
 	return p, err
@@ -244,7 +249,7 @@ func (p *peer) takePart(ctx context.Context, w io.Writer) (err error) {
 	done()
 	if ctx.Err() != nil && errors.Is(err, ctx.Err()) {
 		s := n.Status()
-		_, err = fmt.Fprintf(w, "stopped after round %d of %d; start it again to go on\n", s.Round, s.Rounds)
+		_, err = fmt.Fprintf(w, "stopped after %s %d of %d; start it again to go on\n", one(s.Pace), s.Round, s.Rounds)
 		return err
 	}
 	if err != nil {

@@ -23,27 +23,50 @@ import (
 const (
 	statusFile    = "status.json"
 	roundsFile    = "rounds.csv"
+	wakesFile     = "wakes.csv"
 	modelFileName = "model.safetensors"
 	statementFile = "privacy.json"
 	ownFile       = "own.json"
 )
 
+// one is the singular of a pace.
+func one(pace string) string { return strings.TrimSuffix(pace, "s") }
+
 // record appends who took part in a round.
 func (p *peer) record(r node.RoundReport) {
-	f, err := os.OpenFile(filepath.Join(p.f.state, roundsFile), os.O_WRONLY|os.O_APPEND|os.O_CREATE, 0o600)
-	if err != nil {
-		p.log.Error("a round is not recorded", "error", err)
+	if p.config.Interval > 0 {
+		p.recordWake(r)
 		return
-	}
-	defer f.Close()
-	if at, err := f.Seek(0, io.SeekEnd); err == nil && at == 0 {
-		fmt.Fprintln(f, "round,missing,one_sided,skipped,exhausted")
 	}
 	var names []string
 	for _, i := range r.Missing {
 		names = append(names, p.roster.Members[i].Name)
 	}
-	fmt.Fprintf(f, "%d,%s,%d,%t,%t\n", r.Round, strings.Join(names, " "), r.OneSided, r.Skipped, r.Exhausted)
+	p.line(roundsFile, "round,missing,one_sided,skipped,exhausted", fmt.Sprintf("%d,%s,%d,%t,%t", r.Round, strings.Join(names, " "), r.OneSided, r.Skipped, r.Exhausted))
+}
+
+// recordWake appends when the clock rang and which broadcast of whom the wake took in: NAME:NUMBER, number 0 being that of the sender's
+// start.
+func (p *peer) recordWake(r node.RoundReport) {
+	var heard []string
+	for _, h := range r.Heard {
+		heard = append(heard, fmt.Sprintf("%s:%d", p.roster.Members[h.From].Name, h.Round))
+	}
+	p.line(wakesFile, "wake,time,heard,exhausted", fmt.Sprintf("%d,%s,%s,%t", r.Round, r.Woke.UTC().Format(time.RFC3339Nano), strings.Join(heard, " "), r.Exhausted))
+}
+
+// line appends to a file of the state directory, below its header.
+func (p *peer) line(name, header, text string) {
+	f, err := os.OpenFile(filepath.Join(p.f.state, name), os.O_WRONLY|os.O_APPEND|os.O_CREATE, 0o600)
+	if err != nil {
+		p.log.Error("a step is not recorded", "error", err)
+		return
+	}
+	defer f.Close()
+	if at, err := f.Seek(0, io.SeekEnd); err == nil && at == 0 {
+		fmt.Fprintln(f, header)
+	}
+	fmt.Fprintln(f, text)
 }
 
 // report keeps the status file current and answers HTTP, until done is called.
@@ -174,7 +197,11 @@ func (p *peer) finish(n *node.Node, w io.Writer) error {
 func (p *peer) say(w io.Writer, r *ownResult, s node.Status) error {
 	t := tabwriter.NewWriter(w, 0, 4, 2, ' ', 0)
 	row := func(what, format string, args ...any) { fmt.Fprintf(t, "%s\t%s\n", what, fmt.Sprintf(format, args...)) }
-	row("rounds", "%d, %d frames missing, %d of them one-sided, %d rounds skipped", s.Round, s.Counts.Missing, s.Counts.OneSided, s.Counts.Skipped)
+	if s.Pace == node.InWakes {
+		row("wakes", "%d of %d", s.Round, s.Rounds)
+	} else {
+		row("rounds", "%d, %d frames missing, %d of them one-sided, %d rounds skipped", s.Round, s.Counts.Missing, s.Counts.OneSided, s.Counts.Skipped)
+	}
 	row("epsilon", "%s at delta %g over all runs on these data, %d charges", epsilonText(r.Epsilon), r.Delta, r.Charges)
 	row(r.Metric, "%.4g on %d own test records", r.Value, r.Tests)
 	if r.Alone != nil {
@@ -222,7 +249,7 @@ func sayStatus(w io.Writer, s *node.Status) error {
 	if s.Left > 0 {
 		left = fmt.Sprintf(", about %v left", time.Duration(float64(s.Left)*float64(time.Second)))
 	}
-	row("round", "%d of %d%s", s.Round, s.Rounds, left)
+	row(one(s.Pace), "%d of %d%s", s.Round, s.Rounds, left)
 	switch {
 	case s.Failure != "":
 		row("STOPPED", "%s", s.Failure)
@@ -237,7 +264,7 @@ func sayStatus(w io.Writer, s *node.Status) error {
 	c := &s.Counts
 	row("frames", "%d missing, %d one-sided, %d refused, %d old or repeated; %d rounds skipped", c.Missing, c.OneSided, c.Refused, c.Stale+c.Replayed, c.Skipped)
 	for _, p := range s.Peers {
-		text := fmt.Sprintf("%s since %s, round %d", p.State, p.Since.Format(time.DateTime), p.Round)
+		text := fmt.Sprintf("%s since %s, %s %d", p.State, p.Since.Format(time.DateTime), one(s.Pace), p.Round)
 		if p.Fault != "" {
 			text += ": " + p.Fault
 		}

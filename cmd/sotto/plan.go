@@ -175,7 +175,11 @@ func (p *peer) preflight(w io.Writer) error {
 	if err := p.roster.Verify(); err != nil {
 		row("roster", "to be signed: %v", err)
 	}
-	row("experiment", "%s on %s, %d rounds, %d parameters", x.Algorithm, x.Dataset, x.Rounds, x.Dim)
+	length, step := fmt.Sprintf("%d rounds", x.Rounds), "round"
+	if x.Interval > 0 {
+		length, step = fmt.Sprintf("%d own wakes, one in %v on average", x.Rounds, x.Interval), "wake"
+	}
+	row("experiment", "%s on %s, %s, %d parameters", x.Algorithm, x.Dataset, length, x.Dim)
 	row("hears", "%d members on graph %s", p.config.Graph.Degree(p.self), p.roster.Graph)
 	row("data", "%s; %d records for training, %d for the owner's own tests", p.owner.Schema(), x.Records, p.owner.TestRecords())
 	row("batches", "%.4g records expected, each drawn with probability %.4g", x.Batch, x.Rate)
@@ -183,7 +187,7 @@ func (p *peer) preflight(w io.Writer) error {
 	row("cost", "%d charges, epsilon %s at delta %g (%v, %v)", look.Charges, epsilonText(float64(look.Total.Upper)), x.Delta, x.Adjacency, x.Unit)
 	row("one charge", "epsilon %s alone", epsilonText(float64(look.First.Upper)))
 	row("budget", "epsilon %g at delta %g over the life of %s, by the policy", life.Epsilon, life.Delta, p.budget.Name)
-	row("it lasts", "%s", lastsText(admits, look.Charges, x.Rounds))
+	row("it lasts", "%s", lastsText(admits, look.Charges, x.Rounds, step))
 	row("ledger", "%s", ledgerText(p.policy.Ledger))
 	for _, warning := range x.Warnings {
 		row("warning", "%s", warning)
@@ -201,7 +205,7 @@ func (p *peer) preflight(w io.Writer) error {
 }
 
 // lastsText says how far a lifetime budget goes in a ledger without charges.
-func lastsText(admits, charges int, rounds uint64) string {
+func lastsText(admits, charges int, rounds uint64, step string) string {
 	if admits >= 1<<40-1 {
 		return "beyond any number of runs"
 	}
@@ -211,7 +215,7 @@ func lastsText(admits, charges int, rounds uint64) string {
 	case admits >= charges:
 		text += fmt.Sprintf(": %d runs such as this", admits/charges)
 	default:
-		text += fmt.Sprintf(": until about round %d of %d", uint64(float64(rounds)*float64(admits)/float64(charges)), rounds)
+		text += fmt.Sprintf(": until about %s %d of %d", step, uint64(float64(rounds)*float64(admits)/float64(charges)), rounds)
 	}
 	return text
 }

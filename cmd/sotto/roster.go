@@ -82,7 +82,7 @@ func (f *rosterFlags) read() (*node.Roster, *experiment.File, error) {
 	return r, e, nil
 }
 
-// checkGraph wants the roster's weights to be those of the run file's graph.
+// checkGraph wants the roster's weights to be those of the run file's graph, and returns it.
 func checkGraph(r *node.Roster, e *experiment.File) (*topology.Graph, error) {
 	g, err := r.Topology()
 	if err != nil {
@@ -97,7 +97,7 @@ func checkGraph(r *node.Roster, e *experiment.File) (*topology.Graph, error) {
 			return nil, config.Bad(fmt.Sprintf("member[%d].weights", i), r.Members[i].Weights, "the weights of the run file's graph "+want.Name())
 		}
 	}
-	return g, nil
+	return want, nil
 }
 
 func newRosterNew() *cobra.Command {
