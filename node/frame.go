@@ -19,7 +19,7 @@ const (
 	// Hello says at which round the sender stands, after it has started: it lacks the frames of that round and
 	// later ones.
 	Hello
-	// Finished says that the sender has completed all rounds and needs nothing more.
+	// Finished says that the sender has completed all rounds and needs nothing more. It may bring the sender's Claim.
 	Finished
 )
 
@@ -35,7 +35,8 @@ const (
 //	bytes 52-55  length of the payload
 //	bytes 56-59  CRC-32C of the payload
 //	bytes 60-63  CRC-32C of the bytes before
-//	then         the payload: of Messages, messages in the form of agent.AppendMessage, of the others nothing
+//	then         the payload: of Messages, messages in the form of agent.AppendMessage; of Finished a Claim or nothing; of
+//	             Hello nothing
 //
 // Checksums find broken machines; authenticity and secrecy are the transport's.
 type Frame struct {
@@ -118,8 +119,9 @@ func DecodeFrame(b []byte, maxPayload int) (Frame, error) {
 	if crc32.Checksum(f.Payload, castagnoli) != binary.LittleEndian.Uint32(b[56:]) {
 		return Frame{}, fmt.Errorf("%w: the payload's checksum does not fit", ErrFrame)
 	}
-	if f.Kind != Messages && len(f.Payload) > 0 {
-		return Frame{}, fmt.Errorf("%w: kind %d with a payload of %d bytes, allowed: 0", ErrFrame, f.Kind, len(f.Payload))
+	most := map[FrameKind]int{Messages: maxPayload, Hello: 0, Finished: maxClaim}[f.Kind]
+	if len(f.Payload) > most {
+		return Frame{}, fmt.Errorf("%w: kind %d with a payload of %d bytes, allowed: %d", ErrFrame, f.Kind, len(f.Payload), most)
 	}
 	return f, nil
 }

@@ -26,6 +26,7 @@ type link struct {
 	last     time.Time // heard
 	since    time.Time
 	state    PeerState
+	claim    *Claim // about the neighbor's ledger; nil: none was heard
 	fault    string // the last one, until the neighbor is heard again
 	faults   int    // frames that were refused, on either side
 }
@@ -197,6 +198,6 @@ func (n *Node) enqueue(l *link, from uint64) {
 		}
 	}
 	if n.check.Finished {
-		l.push(parcel{Finished, n.check.Round, AppendFrame(nil, &Frame{Kind: Finished, Run: n.cfg.Run, Sender: n.cfg.Self, Round: n.check.Round})})
+		l.push(parcel{Finished, n.check.Round, n.finishing()})
 	}
 }

@@ -111,7 +111,7 @@ func (n *Node) take(from agent.ID, b []byte) error {
 	}
 	if f.Kind != Messages {
 		n.greet(l, &f)
-		return nil
+		return n.file(l, &f)
 	}
 	if v := n.judge(l, &f, false); v != take {
 		return verdictError(v, &f)

@@ -2,6 +2,7 @@ package node
 
 import (
 	"context"
+	"crypto/ed25519"
 	"fmt"
 	"io"
 	"log/slog"
@@ -62,6 +63,13 @@ type Config struct {
 	Log         *slog.Logger  // default: none
 	// Spent, when not nil, says what the data have cost so far, for the status. It is called often.
 	Spent func() *Spent
+	// Claim, when not nil, is asked once, at the end, what to tell the neighbors about the owner's ledger. Keys are the members'
+	// public keys, by number; nil: their claims are not looked at. Claims are those that earlier processes have heard, by number,
+	// nil for none; OnClaim, when not nil, gets every new one, in a goroutine of the transport's.
+	Claim   func() *Claim
+	Keys    []ed25519.PublicKey
+	Claims  []*Claim
+	OnClaim func(from agent.ID, c *Claim)
 	// OnRound, when not nil, is called after every completed round, when it is stored. It may call Params and Status.
 	OnRound func(RoundReport)
 }
@@ -90,7 +98,9 @@ const (
 )
 
 // MaxPayload is the largest payload of a frame in a run whose model has dim parameters; transports are made with it.
-func MaxPayload(dim int) int { return messagesPerFrame*agent.MessageSize(0) + 4*messageValues*dim }
+func MaxPayload(dim int) int {
+	return max(maxClaim, messagesPerFrame*agent.MessageSize(0)+4*messageValues*dim)
+}
 
 // Node is a running peer. Run drives it; Status may be called from any goroutine.
 type Node struct {
@@ -162,6 +172,9 @@ func (c *Config) fill() error {
 	if len(c.Names) != n {
 		return config.Bad("names", len(c.Names), fmt.Sprintf("%d, one for each member", n))
 	}
+	if c.Keys != nil && len(c.Keys) != n {
+		return config.Bad("keys", len(c.Keys), fmt.Sprintf("%d, one for each member", n))
+	}
 	if c.Log == nil {
 		c.Log = slog.New(slog.NewTextHandler(io.Discard, nil))
 	}
@@ -216,6 +229,9 @@ func (n *Node) connect() {
 		}
 		if heard {
 			out = out[1:]
+		}
+		if int(i) < len(n.cfg.Claims) {
+			l.claim = n.cfg.Claims[i]
 		}
 		n.links[i], n.order = l, append(n.order, l)
 	}

@@ -254,7 +254,7 @@ func (n *Node) skip(to uint64) error {
 
 // keep stores the node's state at the beginning of round with the messages that it sends for it, and queues them. Nothing
 // leaves before it is stored, and the charges behind it were durable before that.
-func (n *Node) keep(round uint64, out sent) error {
+func (n *Node) keep(round uint64, out sent) (err error) {
 	n.mu.Lock()
 	c := n.check
 	n.mu.Unlock()
@@ -268,6 +268,11 @@ func (n *Node) keep(round uint64, out sent) error {
 	c.State = n.cfg.Algorithm.AppendState(n.check.State[:0])
 	if n.cfg.Head != nil {
 		c.Head = n.cfg.Head()
+	}
+	if c.Finished && n.cfg.Claim != nil {
+		if c.Claim, err = n.cfg.Claim().encode(); err != nil {
+			return err
+		}
 	}
 	if err := n.cfg.Store.Save(&c); err != nil {
 		return fmt.Errorf("storing the state: %w", err)

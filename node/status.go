@@ -47,6 +47,7 @@ type PeerStatus struct {
 	State PeerState `json:"state"`
 	Since time.Time `json:"since"`           // of the state
 	Round uint64    `json:"round"`           // the latest that it has shown
+	Claim *Claim    `json:"claim,omitempty"` // of its own ledger, when it has finished
 	Fault string    `json:"fault,omitempty"` // the last one, until it is heard again
 }
 
@@ -106,7 +107,7 @@ func (n *Node) Status() Status {
 		s.Left = Seconds((n.rounds / time.Duration(n.completed) * time.Duration(n.cfg.Rounds-c.Round)).Round(time.Second).Seconds())
 	}
 	for _, l := range n.order {
-		s.Peers = append(s.Peers, PeerStatus{Name: n.name(l.id), State: l.state, Since: l.since, Round: l.round, Fault: l.fault})
+		s.Peers = append(s.Peers, PeerStatus{Name: n.name(l.id), State: l.state, Since: l.since, Round: l.round, Claim: l.claim, Fault: l.fault})
 	}
 	return s
 }

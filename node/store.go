@@ -40,6 +40,7 @@ type Checkpoint struct {
 	Before    []byte // messages of round Round-1, as sent; nil: that round was skipped, or there is none
 	Outbox    []byte // messages of round Sent
 	Sent      uint64 // Round, or by a clock the last wake that has sent anything
+	Claim     []byte // what this node says about its ledger; nothing before it has finished
 	Heard     []byte // by a clock: the newest message of every neighbor that the last wake took in
 }
 
@@ -82,7 +83,7 @@ func (c *Checkpoint) encode(b []byte) []byte {
 	for _, v := range c.Counts.fields() {
 		b = u64(b, *v)
 	}
-	for _, block := range [][]byte{c.State, c.Before, c.Outbox, c.Heard} {
+	for _, block := range [][]byte{c.State, c.Before, c.Outbox, c.Claim, c.Heard} {
 		b = append(u64(b, uint64(len(block))), block...)
 	}
 	sum := sha256.Sum256(b[at:])
@@ -114,7 +115,7 @@ func (c *Checkpoint) decode(b []byte) error {
 	for _, v := range c.Counts.fields() {
 		*v = s.Uint64()
 	}
-	c.State, c.Before, c.Outbox, c.Heard = s.Block(), s.Block(), s.Block(), s.Block()
+	c.State, c.Before, c.Outbox, c.Claim, c.Heard = s.Block(), s.Block(), s.Block(), s.Block(), s.Block()
 	if err := s.Close(); err != nil {
 		return fmt.Errorf("%w: %w", ErrState, err)
 	}

@@ -56,10 +56,15 @@ func isRun(dir string) bool {
 
 func newLedgerVerify() *cobra.Command {
 	var l ledgerFlags
+	var heads string
 	c := &cobra.Command{
-		Use:   "verify DIR",
+		Use:   "verify DIR|STATEMENT.json",
 		Short: "Recompute chain, signatures, counts and every epsilon; exit code 3 when something does not follow",
-		Args:  exactly(1, "one DIR"),
+		Long: `Recompute chain, signatures, counts and every epsilon of a ledger; exit code 3 when something does not follow.
+
+A file is another member's signed privacy statement: its signature is checked and, with --heads, that it knows of all records that the
+member's ledger had when its node finished.`,
+		Args: exactly(1, "one DIR or STATEMENT.json"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if err := checkOutput(l.output); err != nil {
 				return err
@@ -67,6 +72,12 @@ func newLedgerVerify() *cobra.Command {
 			o, err := l.options()
 			if err != nil {
 				return err
+			}
+			if info, err := os.Stat(args[0]); err == nil && info.Mode().IsRegular() {
+				return verifyStatement(cmd.OutOrStdout(), args[0], heads, o.PublicKey)
+			}
+			if heads != "" {
+				return usageError{fmt.Errorf("--heads: found %q, allowed: only with a statement", heads)}
 			}
 			if isRun(args[0]) {
 				r, err := ledger.VerifyRun(args[0])
@@ -91,6 +102,7 @@ func newLedgerVerify() *cobra.Command {
 		},
 	}
 	l.register(c)
+	c.Flags().StringVar(&heads, "heads", "", "the file heads.json of a state directory, to check a statement against")
 	c.Flags().StringVar(&l.accountant, "accountant", "", "accountant for the present epsilon; default: pld, then rdp")
 	outputFlag(c, &l.output)
 	return c

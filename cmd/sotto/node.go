@@ -114,9 +114,10 @@ type peer struct {
 	ledger *ledger.File
 	store  *node.Store
 
-	mu    sync.Mutex
-	spent *node.Spent
-	asked time.Time
+	mu     sync.Mutex
+	claims []peerClaim
+	spent  *node.Spent
+	asked  time.Time
 }
 
 func (f *nodeFlags) run(cmd *cobra.Command) error {
@@ -233,6 +234,10 @@ func (p *peer) takePart(ctx context.Context, w io.Writer) (err error) {
 		return err
 	}
 	p.config.Gate, p.config.Head, p.config.Store, p.config.OnRound = gate, p.ledger.Head, p.store, p.record
+	p.config.Claim, p.config.OnClaim, p.config.Keys = p.claim, p.keepClaim, p.roster.Keys()
+	if p.config.Claims, err = p.readClaims(); err != nil {
+		return err
+	}
 	if p.config.Transport, err = p.network(); err != nil {
 		return err
 	}

@@ -268,6 +268,9 @@ func sayStatus(w io.Writer, s *node.Status) error {
 		if p.Fault != "" {
 			text += ": " + p.Fault
 		}
+		if c := p.Claim; c != nil {
+			text += fmt.Sprintf("; it claims epsilon %s at delta %g, %d ledger records", epsilonText(c.Epsilon), c.Delta, c.Head.Seq)
+		}
 		row(p.Name, "%s", text)
 	}
 	return t.Flush()

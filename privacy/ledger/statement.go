@@ -40,6 +40,19 @@ func (s *SignedStatement) Verify(owner ed25519.PublicKey) error {
 	return checkSignature(s.PublicKey, s.Signature, owner, statementMessage(text))
 }
 
+// Follows checks that s knows of every record that its owner's ledger is known to have had, by a head that both have verified.
+// ErrDataset: of another ledger. ErrRollback: it was made without some of the records, or from another history.
+func (s *SignedStatement) Follows(h *SignedHead) error {
+	r := s.Statement.Ledger
+	switch {
+	case s.LedgerID != h.ID:
+		return fmt.Errorf("%w: a statement of ledger %s, allowed: %s", ErrDataset, s.LedgerID, h.ID)
+	case r.LastSeq < h.Seq, r.LastSeq == h.Seq && r.Head != h.Hash:
+		return fmt.Errorf("%w: the statement ends at record %d %s, the ledger's head was %d %s", ErrRollback, r.LastSeq, r.Head, h.Seq, h.Hash)
+	}
+	return nil
+}
+
 // Digest is what the ledger's statement record says about s.
 func (s *SignedStatement) Digest() (string, error) {
 	text, err := s.text()

@@ -161,3 +161,22 @@ func TestSignedHead(t *testing.T) {
 		t.Error("a head of no owner was accepted")
 	}
 }
+
+func TestStatementsFollowHeads(t *testing.T) {
+	s := ledger.SignedStatement{LedgerID: "a"}
+	s.Statement.Ledger = account.LedgerRange{FirstSeq: 1, LastSeq: 5, Head: "x"}
+	for name, tc := range map[string]struct {
+		head ledger.SignedHead
+		want error
+	}{
+		"before":         {ledger.SignedHead{ID: "a", Seq: 4, Hash: "y"}, nil},
+		"the same":       {ledger.SignedHead{ID: "a", Seq: 5, Hash: "x"}, nil},
+		"forked":         {ledger.SignedHead{ID: "a", Seq: 5, Hash: "y"}, ledger.ErrRollback},
+		"after":          {ledger.SignedHead{ID: "a", Seq: 6, Hash: "x"}, ledger.ErrRollback},
+		"another ledger": {ledger.SignedHead{ID: "b", Seq: 5, Hash: "x"}, ledger.ErrDataset},
+	} {
+		if err := s.Follows(&tc.head); !errors.Is(err, tc.want) || (err == nil) != (tc.want == nil) {
+			t.Errorf("%s: %v, want %v", name, err, tc.want)
+		}
+	}
+}
