@@ -23,7 +23,7 @@ type link struct {
 	finished bool      // the neighbor needs nothing more
 	failed   int       // attempts to send since the last that arrived
 	absent   bool      // a round went on without it, and it has sent nothing since
-	last     time.Time // heard
+	last     time.Time // that it sent a frame
 	since    time.Time
 	state    PeerState
 	claim    *Claim // about the neighbor's ledger; nil: none was heard
@@ -74,7 +74,7 @@ func (l *link) wake() {
 // heard notes a sign of life. Node.mu is held.
 func (l *link) heard(n *Node) {
 	l.turn(n, Here)
-	l.last, l.fault = time.Now(), ""
+	l.fault = ""
 }
 
 // turn changes the neighbor's state. Node.mu is held.
@@ -154,7 +154,9 @@ func (l *link) send(ctx context.Context, n *Node, p parcel) bool {
 		if p.kind == Messages {
 			l.taken = max(l.taken, p.round+1)
 		}
-		l.heard(n)
+		if n.clock == nil || l.state != Late { // whom nobody waits for is late until it sends something itself
+			l.heard(n)
+		}
 		n.signal()
 		return true
 	case ctx.Err() != nil:
@@ -173,7 +175,7 @@ func (n *Node) greet(l *link, f *Frame) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	l.heard(n)
-	l.absent = false
+	l.absent, l.last = false, time.Now()
 	l.round = max(l.round, f.Round)
 	if f.Kind == Finished {
 		l.finished = true

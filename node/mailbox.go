@@ -3,6 +3,7 @@ package node
 import (
 	"errors"
 	"fmt"
+	"time"
 
 	"sotto/agent"
 )
@@ -150,7 +151,7 @@ func (n *Node) judge(l *link, f *Frame, put bool) verdict {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	l.heard(n)
-	l.absent = false
+	l.absent, l.last = false, time.Now()
 	l.round = max(l.round, f.Round)
 	present := n.expected(l, n.check.Round)
 	v := l.mail.judge(f.Round, present, n.cfg.Missing == Wait && n.clock == nil)
