@@ -1,6 +1,7 @@
 package algo
 
 import (
+	"bytes"
 	"encoding/binary"
 	"fmt"
 	"math"
@@ -216,11 +217,20 @@ func (a *GossipADMM) settle(peer tensor.Vec) {
 // Params returns the agent's own model.
 func (a *GossipADMM) Params() tensor.Vec { return a.x }
 
-const admmTag = "gossip-admm/1"
+// Tags of the state, between meetings and in one.
+const (
+	admmTag        = "gossip-admm/1"
+	admmMeetingTag = "gossip-admm meeting/1"
+)
 
-// AppendState writes x and, for every edge, its copy, secondary variables and duals.
+// AppendState writes x and, for every edge, its copy, secondary variables and duals; between the two halves of a wake also the
+// active edge and what was sent.
 func (a *GossipADMM) AppendState(b []byte) []byte {
-	b = agent.AppendTag(b, admmTag)
+	tag := admmTag
+	if a.active >= 0 {
+		tag = admmMeetingTag
+	}
+	b = agent.AppendTag(b, tag)
 	b = binary.LittleEndian.AppendUint64(b, uint64(len(a.x)))
 	b = agent.AppendVec(binary.LittleEndian.AppendUint64(b, uint64(len(a.edges))), a.x)
 	for k := range a.edges {
@@ -231,6 +241,10 @@ func (a *GossipADMM) AppendState(b []byte) []byte {
 			b = agent.AppendVec(b, v)
 		}
 	}
+	if a.active >= 0 {
+		b = binary.LittleEndian.AppendUint64(b, uint64(a.active))
+		b = agent.AppendVec(binary.LittleEndian.AppendUint64(b, uint64(a.step)), a.u)
+	}
 	return b
 }
 
@@ -240,7 +254,11 @@ func (e *admmEdge) vectors() []tensor.Vec {
 
 // LoadState reads AppendState's bytes.
 func (a *GossipADMM) LoadState(b []byte) error {
-	s := agent.ReadState(b, admmTag)
+	tag, meeting := admmTag, bytes.HasPrefix(b, agent.AppendTag(nil, admmMeetingTag))
+	if meeting {
+		tag = admmMeetingTag
+	}
+	s := agent.ReadState(b, tag)
 	d, n := s.Uint64(), s.Uint64()
 	if d != uint64(len(a.x)) || n >= uint64(a.agents) {
 		return fmt.Errorf("%w: dimension %d and %d neighbors, this run has %d and %d agents", agent.ErrState, d, n, len(a.x), a.agents)
@@ -260,6 +278,14 @@ func (a *GossipADMM) LoadState(b []byte) error {
 		}
 		vectors = append(vectors, vs)
 	}
+	active, step := -1, 0
+	if meeting {
+		at := s.Uint64()
+		if active, step = int(at), int(s.Uint64()); at >= n {
+			return fmt.Errorf("%w: edge %d of %d", agent.ErrState, at, n)
+		}
+		s.Vec(a.u)
+	}
 	if err := s.Close(); err != nil {
 		return err
 	}
@@ -269,6 +295,6 @@ func (a *GossipADMM) LoadState(b []byte) error {
 			copy(v, vectors[k][m])
 		}
 	}
-	a.active = -1
+	a.active, a.step = active, step
 	return nil
 }

@@ -77,8 +77,3 @@ func (n *Node) file(l *link, f *Frame) error {
 	}
 	return nil
 }
-
-// finishing is the frame that says that this node has finished, with the claim that was stored when it did.
-func (n *Node) finishing() []byte {
-	return AppendFrame(nil, &Frame{Kind: Finished, Run: n.cfg.Run, Sender: n.cfg.Self, Round: n.check.Round, Payload: n.check.Claim})
-}

@@ -18,7 +18,8 @@ const maxInterval = 24 * time.Hour
 type clock struct {
 	mean   time.Duration
 	chance *rng.Stream
-	next   time.Time
+	next   time.Time // ring
+	drawn  bool      // it has not come yet
 }
 
 func newClock(mean time.Duration) *clock {
@@ -26,16 +27,23 @@ func newClock(mean time.Duration) *clock {
 	return &clock{mean: mean, chance: rng.NewStream(&key, rng.Choice), next: time.Now()}
 }
 
-// wait draws the next ring and returns how long it is until then. A ring that falls into a step is due at once; the clock goes on from
-// there, so that a node that is slower than its clock has no backlog.
+// wait returns how long it is until the next ring, which it draws after the one before has rung. A ring that falls into a step is due
+// at once; the clock goes on from there, so that a node that is slower than its clock has no backlog.
 func (c *clock) wait() time.Duration {
 	now := time.Now()
+	if c.drawn {
+		return max(0, c.next.Sub(now))
+	}
+	c.drawn = true
 	c.next = c.next.Add(time.Duration(-math.Log1p(-c.chance.Float64()) * float64(c.mean)))
 	if c.next.Before(now) {
 		c.next = now
 	}
 	return c.next.Sub(now)
 }
+
+// rung says that the next ring has come.
+func (c *clock) rung() { c.drawn = false }
 
 // ring waits for the clock and completes one wake with whatever has arrived.
 func (n *Node) ring(ctx context.Context) error {
@@ -46,6 +54,7 @@ func (n *Node) ring(ctx context.Context) error {
 		return ctx.Err()
 	case <-timer.C:
 	}
+	n.clock.rung()
 	report := RoundReport{Round: n.check.Round, Woke: n.clock.next}
 	n.hear(&report)
 	return n.wake(&report)
@@ -73,8 +82,12 @@ func (n *Node) hear(r *RoundReport) {
 	}
 }
 
-// heard encodes what the last wake has taken in, for the checkpoint: who sent it may be gone when this node is back.
+// heard encodes what the last wake has taken in, for the checkpoint: who sent it may be gone when this node is back. In pairs it is what
+// this node has replied, which a neighbor that is back asks for again.
 func (n *Node) heard() []byte {
+	if n.cfg.Pairs {
+		return n.replies()
+	}
 	b := []byte{}
 	for i := range n.inbox {
 		b = agent.AppendMessage(b, &n.inbox[i])
@@ -90,11 +103,19 @@ func (n *Node) recall(b []byte) error {
 		if err != nil {
 			return err
 		}
-		l := n.links[m.From]
-		if l == nil || l.mail == nil {
-			return RefusedSender
+		from := m.From
+		if n.cfg.Pairs {
+			from = m.To
 		}
-		l.mail.now = slot{full: true, round: m.Round, msgs: []agent.Message{m}}
+		l := n.links[from]
+		switch {
+		case l == nil || l.mail == nil:
+			return RefusedSender
+		case n.cfg.Pairs:
+			l.reply, l.met = b[:size:size], m.Round+1
+		default:
+			l.mail.now = slot{full: true, round: m.Round, msgs: []agent.Message{m}}
+		}
 		b = b[size:]
 	}
 	return nil

@@ -17,6 +17,10 @@ func TestClockIsPoisson(t *testing.T) {
 		if w := c.wait(); w < 0 || w > time.Until(c.next)+time.Minute {
 			t.Fatalf("a wait of %v", w)
 		}
+		if next := c.next; c.wait() > time.Until(next)+time.Minute || c.next != next {
+			t.Fatal("a ring that has not come was drawn again")
+		}
+		c.rung()
 		gaps[i] = c.next.Sub(last).Hours()
 	}
 	slices.Sort(gaps)

@@ -21,6 +21,12 @@ const (
 	Hello
 	// Finished says that the sender has completed all rounds and needs nothing more. It may bring the sender's Claim.
 	Finished
+	// Ask wants the receiver's consent to meeting number Round of the sender's.
+	Ask
+	// Offer carries the sender's message in a meeting of its own.
+	Offer
+	// Reply carries the sender's message in the receiver's meeting.
+	Reply
 )
 
 // Frame is what peers send each other. On the wire, little-endian:
@@ -35,8 +41,8 @@ const (
 //	bytes 52-55  length of the payload
 //	bytes 56-59  CRC-32C of the payload
 //	bytes 60-63  CRC-32C of the bytes before
-//	then         the payload: of Messages, messages in the form of agent.AppendMessage; of Finished a Claim or nothing; of
-//	             Hello nothing
+//	then         the payload: of Messages, Offer and Reply, messages in the form of agent.AppendMessage; of Finished a Claim
+//	             or nothing; of Hello and Ask nothing
 //
 // Checksums find broken machines; authenticity and secrecy are the transport's.
 type Frame struct {
@@ -92,8 +98,8 @@ func FrameSize(b []byte, maxPayload int) (int, error) {
 	if crc32.Checksum(b[:FrameHeader-4], castagnoli) != binary.LittleEndian.Uint32(b[FrameHeader-4:]) {
 		return 0, fmt.Errorf("%w: the header's checksum does not fit", ErrFrame)
 	}
-	if k := FrameKind(b[5]); k < Messages || k > Finished {
-		return 0, fmt.Errorf("%w: kind %d, allowed: %d to %d", ErrFrame, k, Messages, Finished)
+	if k := FrameKind(b[5]); k < Messages || k > Reply {
+		return 0, fmt.Errorf("%w: kind %d, allowed: %d to %d", ErrFrame, k, Messages, Reply)
 	}
 	if b[6] != 0 || b[7] != 0 {
 		return 0, fmt.Errorf("%w: bytes 6 and 7 are not zero", ErrFrame)
@@ -119,7 +125,7 @@ func DecodeFrame(b []byte, maxPayload int) (Frame, error) {
 	if crc32.Checksum(f.Payload, castagnoli) != binary.LittleEndian.Uint32(b[56:]) {
 		return Frame{}, fmt.Errorf("%w: the payload's checksum does not fit", ErrFrame)
 	}
-	most := map[FrameKind]int{Messages: maxPayload, Hello: 0, Finished: maxClaim}[f.Kind]
+	most := map[FrameKind]int{Messages: maxPayload, Offer: maxPayload, Reply: maxPayload, Finished: maxClaim}[f.Kind]
 	if len(f.Payload) > most {
 		return Frame{}, fmt.Errorf("%w: kind %d with a payload of %d bytes, allowed: %d", ErrFrame, f.Kind, len(f.Payload), most)
 	}

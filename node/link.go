@@ -22,6 +22,9 @@ type link struct {
 	round    uint64    // the latest that the neighbor has shown
 	finished bool      // the neighbor needs nothing more
 	failed   int       // attempts to send since the last that arrived
+	met      uint64    // 1 + the neighbor's last meeting with this node that is complete
+	reply    []byte    // this node's message in it
+	missed   uint64    // 1 + this node's last meeting with the neighbor that was given up, until its reply comes
 	absent   bool      // a round went on without it, and it has sent nothing since
 	last     time.Time // that it sent a frame
 	since    time.Time
@@ -35,6 +38,17 @@ type parcel struct {
 	kind  FrameKind
 	round uint64
 	frame []byte
+	once  chan error // not nil: it is sent once, and what came of it goes here
+}
+
+// parcel makes a frame of this node's.
+func (n *Node) parcel(kind FrameKind, round uint64, payload []byte) parcel {
+	return parcel{kind: kind, round: round, frame: AppendFrame(nil, &Frame{Kind: kind, Run: n.cfg.Run, Sender: n.cfg.Self, Round: round, Payload: payload})}
+}
+
+// drop takes frames of a kind out of the queue.
+func (l *link) drop(kind FrameKind) {
+	l.queue = slices.DeleteFunc(l.queue, func(q parcel) bool { return q.kind == kind })
 }
 
 // push queues a frame unless it is queued already; rounds stay in order. Of more than two rounds the first is given up: a
@@ -145,6 +159,10 @@ func (l *link) send(ctx context.Context, n *Node, p parcel) bool {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	var refused Refusal
+	if p.once != nil {
+		l.queue = slices.DeleteFunc(l.queue, func(q parcel) bool { return q.once == p.once })
+		p.once <- err
+	}
 	l.failed++
 	switch {
 	case err == nil:
@@ -160,6 +178,9 @@ func (l *link) send(ctx context.Context, n *Node, p parcel) bool {
 		n.signal()
 		return true
 	case ctx.Err() != nil:
+	case errors.Is(err, RefusedBusy):
+		l.heard(n)
+		return p.once != nil
 	case errors.As(err, &refused):
 		l.complain(n, err)
 	default:
@@ -189,17 +210,20 @@ func (n *Node) greet(l *link, f *Frame) {
 
 // enqueue queues the kept frames of rounds from on, and the word that this node has finished. Node.mu is held.
 func (n *Node) enqueue(l *link, from uint64) {
-	if l.out {
+	if n.cfg.Pairs {
+		n.invite(l)
+		n.answered(l)
+	} else if l.out {
 		for i := range n.kept {
 			if k := &n.kept[i]; k.messages != nil && k.round >= from && (n.turns == nil || n.turns.asks(l.id, k.round)) {
 				if n.clock != nil { // nobody asks for older ones
 					l.queue = slices.DeleteFunc(l.queue, func(q parcel) bool { return q.kind == Messages && q.round < k.round })
 				}
-				l.push(parcel{Messages, k.round, k.frame(n, l.id)})
+				l.push(parcel{kind: Messages, round: k.round, frame: k.frame(n, l.id)})
 			}
 		}
 	}
 	if n.check.Finished {
-		l.push(parcel{Finished, n.check.Round, n.finishing()})
+		l.push(n.parcel(Finished, n.check.Round, n.check.Claim))
 	}
 }

@@ -84,6 +84,10 @@ func (n *Node) receive(from agent.ID, b []byte) error {
 	}
 	n.mu.Lock()
 	defer n.mu.Unlock()
+	if errors.Is(err, RefusedBusy) { // no fault of the sender's
+		n.check.Counts.Busy++
+		return err
+	}
 	n.check.Counts.Refused++
 	if l := n.links[from]; l != nil {
 		l.complain(n, err)
@@ -107,12 +111,17 @@ func (n *Node) take(from agent.ID, b []byte) error {
 		return fmt.Errorf("%w: the frame says agent %d", RefusedSender, f.Sender)
 	}
 	l := n.links[from]
-	if l == nil || f.Kind == Messages && l.mail == nil {
+	if l == nil || f.Kind != Hello && f.Kind != Finished && l.mail == nil {
 		return RefusedSender
 	}
-	if f.Kind != Messages {
+	switch {
+	case f.Kind == Hello || f.Kind == Finished:
 		n.greet(l, &f)
 		return n.file(l, &f)
+	case n.cfg.Pairs != (f.Kind != Messages):
+		return fmt.Errorf("%w: kind %d is not of this run's pace", RefusedFrame, f.Kind)
+	case n.cfg.Pairs:
+		return n.convene(l, &f)
 	}
 	if v := n.judge(l, &f, false); v != take {
 		return verdictError(v, &f)

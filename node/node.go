@@ -53,6 +53,9 @@ type Config struct {
 	// clock rings, with the newest messages that have come, and waits for nobody. Rounds is then the number of its wakes, and
 	// Missing is Wait, which means nothing here.
 	Interval time.Duration
+	// Pairs: at a wake this node meets one neighbor, drawn from those it hears, and both step and exchange one message. A neighbor
+	// that is in another meeting, or does not answer by the deadline, is not met at that wake. For undirected graphs.
+	Pairs bool
 
 	Missing     string        // Wait, also for "", or Proceed
 	Deadline    time.Duration // of a round; default 1 minute
@@ -82,10 +85,12 @@ type RoundReport struct {
 	Skipped   bool       `json:"skipped,omitempty"`   // the neighbors had moved on: no step, no charge
 	Exhausted bool       `json:"exhausted,omitempty"` // a query was not answered
 	Woke      time.Time  `json:"woke,omitzero"`       // when the clock rang
-	Heard     []Heard    `json:"heard,omitempty"`     // by a clock: the broadcasts that the wake took in, by sender
+	Called    bool       `json:"called,omitempty"`    // a neighbor's wake, at which it met this node
+	Heard     []Heard    `json:"heard,omitempty"`     // by a clock: the broadcasts that the wake took in, by sender; in pairs: whom it met
 }
 
-// Heard is one broadcast: that of the sender's wake number Round, counted from 1; 0 is that of its start.
+// Heard is one broadcast: that of the sender's wake number Round, counted from 1; 0 is that of its start. In pairs it is a meeting: Round is
+// its number, counted from 0, among the wakes of the one who asked.
 type Heard struct {
 	From  agent.ID `json:"from"`
 	Round uint64   `json:"round"`
@@ -123,6 +128,11 @@ type Node struct {
 
 	turns    *turns      // nil but for recorded wakes
 	clock    *clock      // nil but for a clock
+	pending  meeting     // that the stored offer is of
+	undo     []byte      // the algorithm's state before the meeting in progress
+	table    table       // in pairs
+	replying *link       // whose offer is answered, while the reply is being stored
+	newest   []byte      // that reply
 	values   int         // of each message that the algorithm sends; 0: it sends none
 	in       agent.Input // of the goroutine in Run
 	out      agent.Output
@@ -148,6 +158,10 @@ func (c *Config) fill() error {
 		return config.Bad("interval", c.Interval, fmt.Sprintf("0 to %v", maxInterval))
 	case c.Interval > 0 && (c.Wakes != nil || c.Missing != Wait):
 		return config.Bad("interval", c.Interval, "0 with recorded wakes and with missing proceed: a node that wakes by its clock waits for nobody")
+	case c.Pairs && c.Interval == 0:
+		return config.Bad("interval", c.Interval, "above 0 with wakes in pairs")
+	case c.Pairs && c.Graph.Directed():
+		return config.Bad("graph", c.Graph.Name(), "links in both directions, with wakes in pairs")
 	}
 	for _, d := range []struct {
 		key   string
@@ -264,6 +278,14 @@ func (n *Node) resume(c *Checkpoint) error {
 	if err := n.recall(c.Heard); err != nil {
 		return fmt.Errorf("%w: %w", ErrState, err)
 	}
+	if len(c.Undo) > 0 {
+		to, _, err := agent.MessageHead(c.Outbox)
+		if err != nil || n.links[to] == nil {
+			return fmt.Errorf("%w: a meeting without an offer", ErrState)
+		}
+		n.pending = meeting{to, c.Sent}
+		n.table.awaits, n.table.busy = &n.pending, true
+	}
 	n.check.State, n.check.Heard = nil, nil
 	n.resuming = true
 	return nil
@@ -312,7 +334,7 @@ func (n *Node) run(ctx context.Context) error {
 	n.cfg.Transport.Serve(n.receive)
 	n.mu.Lock()
 	for _, l := range n.order {
-		l.push(parcel{Hello, n.check.Round, AppendFrame(nil, &Frame{Kind: Hello, Run: n.cfg.Run, Sender: n.cfg.Self, Round: n.check.Round})})
+		l.push(n.parcel(Hello, n.check.Round, nil))
 		n.enqueue(l, 0)
 	}
 	n.mu.Unlock()
@@ -352,6 +374,11 @@ func (n *Node) linger(ctx context.Context) error {
 	timer := time.NewTimer(n.cfg.Linger)
 	defer timer.Stop()
 	for {
+		if came, err := n.answerOffer(); err != nil {
+			return err
+		} else if came { // neighbors still meet this node
+			continue
+		}
 		n.mu.Lock()
 		waiting := 0
 		for _, l := range n.order {

@@ -24,13 +24,19 @@ func (n *Node) start() error {
 	if len(n.out.Outbox) > 0 {
 		n.values = len(n.out.Outbox[0].Body)
 	}
+	if n.cfg.Pairs { // messages are exchanged at wakes
+		return n.keep(0, sent{})
+	}
 	n.check.Done = n.clock != nil && n.out.Done
 	return n.commit(0)
 }
 
 // round completes one round: collect, step, store, send.
 func (n *Node) round(ctx context.Context) error {
-	if n.clock != nil {
+	switch {
+	case n.cfg.Pairs:
+		return n.meet(ctx)
+	case n.clock != nil:
 		return n.ring(ctx)
 	}
 	jump, err := n.collect(ctx)
@@ -269,7 +275,8 @@ func (n *Node) keep(round uint64, out sent) (err error) {
 	if n.cfg.Head != nil {
 		c.Head = n.cfg.Head()
 	}
-	if c.Finished && n.cfg.Claim != nil {
+	news := c.Finished && !n.check.Finished
+	if news && n.cfg.Claim != nil {
 		if c.Claim, err = n.cfg.Claim().encode(); err != nil {
 			return err
 		}
@@ -286,7 +293,14 @@ func (n *Node) keep(round uint64, out sent) (err error) {
 		if l.mail != nil {
 			l.mail.advance(n.expected(l, round))
 		}
-		n.enqueue(l, round)
+		switch {
+		case !n.cfg.Pairs:
+			n.enqueue(l, round)
+		case news:
+			l.push(n.parcel(Finished, round, c.Claim))
+		default:
+			n.invite(l)
+		}
 	}
 	return nil
 }

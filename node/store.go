@@ -41,7 +41,8 @@ type Checkpoint struct {
 	Outbox    []byte // messages of round Sent
 	Sent      uint64 // Round, or by a clock the last wake that has sent anything
 	Claim     []byte // what this node says about its ledger; nothing before it has finished
-	Heard     []byte // by a clock: the newest message of every neighbor that the last wake took in
+	Heard     []byte // by a clock: the newest message of every neighbor that the last wake took in; in pairs: the last reply to each
+	Undo      []byte // in a meeting that Outbox is the offer of: the algorithm's state before it
 }
 
 // Counts are what happened at this node so far.
@@ -53,11 +54,12 @@ type Counts struct {
 	Stale     uint64 `json:"stale"`      // frames of rounds that had passed
 	Replayed  uint64 `json:"replayed"`   // frames that had come before
 	Refused   uint64 `json:"refused"`    // frames that were no frames, or that this node does not take
+	Busy      uint64 `json:"busy"`       // meetings that this node or a neighbor had no time for
 	Bytes     uint64 `json:"bytes_sent"` // taken by peers, with headers
 }
 
 func (c *Counts) fields() []*uint64 {
-	return []*uint64{&c.Missing, &c.OneSided, &c.Skipped, &c.Exhausted, &c.Stale, &c.Replayed, &c.Refused, &c.Bytes}
+	return []*uint64{&c.Missing, &c.OneSided, &c.Skipped, &c.Exhausted, &c.Stale, &c.Replayed, &c.Refused, &c.Busy, &c.Bytes}
 }
 
 func u64(b []byte, vs ...uint64) []byte {
@@ -83,7 +85,7 @@ func (c *Checkpoint) encode(b []byte) []byte {
 	for _, v := range c.Counts.fields() {
 		b = u64(b, *v)
 	}
-	for _, block := range [][]byte{c.State, c.Before, c.Outbox, c.Claim, c.Heard} {
+	for _, block := range [][]byte{c.State, c.Before, c.Outbox, c.Claim, c.Heard, c.Undo} {
 		b = append(u64(b, uint64(len(block))), block...)
 	}
 	sum := sha256.Sum256(b[at:])
@@ -115,7 +117,7 @@ func (c *Checkpoint) decode(b []byte) error {
 	for _, v := range c.Counts.fields() {
 		*v = s.Uint64()
 	}
-	c.State, c.Before, c.Outbox, c.Claim, c.Heard = s.Block(), s.Block(), s.Block(), s.Block(), s.Block()
+	c.State, c.Before, c.Outbox, c.Claim, c.Heard, c.Undo = s.Block(), s.Block(), s.Block(), s.Block(), s.Block(), s.Block()
 	if err := s.Close(); err != nil {
 		return fmt.Errorf("%w: %w", ErrState, err)
 	}

@@ -44,9 +44,11 @@ const (
 	RefusedSender
 	// RefusedAhead: the frame is of a round that cannot have begun yet at the peer.
 	RefusedAhead
+	// RefusedBusy: the peer is in another meeting, or has consented to one.
+	RefusedBusy
 )
 
-var refusals = [...]string{"taken", "malformed frame", "another version of the frame format", "another roster", "not a neighbor", "a round ahead of the peer's"}
+var refusals = [...]string{"taken", "malformed frame", "another version of the frame format", "another roster", "not a neighbor", "a round ahead of the peer's", "busy with another meeting"}
 
 func (r Refusal) Error() string {
 	if int(r) < len(refusals) {
