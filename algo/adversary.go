@@ -69,7 +69,10 @@ func (a *Adversaries) Complete(agents int) error {
 }
 
 // Has reports whether agent i is an adversary.
-func (a *Adversaries) Has(i int) bool { return slices.Contains(a.Agents, i) }
+func (a *Adversaries) Has(i int) bool {
+	_, found := slices.BinarySearch(a.Agents, i)
+	return found
+}
 
 // Text says who attacks how, "" without adversaries.
 func (a *Adversaries) Text() string {
