@@ -30,8 +30,9 @@ type DSGDParams struct {
 //
 // One "grad" query and one charge a round; G̃ is the answer: the clipped and noised sum over a Poisson
 // batch divided by the public expected batch size. Another Optimizer than sgd puts its direction in place of
-// G̃ (+ wd θ), with moments that stay at the agent; Mixing other than plain a robust mean in place of Σ_j w_ij θ_j^k. Each message is θ_i^k (d values) to all neighbors.
-// Exhausted: the round only mixes, and nothing private enters any more.
+// G̃ (+ wd θ), with moments that stay at the agent; another Mixing than plain puts a robust mean in place of
+// Σ_j w_ij θ_j^k. Each message is θ_i^k (d values) to all neighbors. Exhausted: the round only mixes, and nothing private
+// enters any more.
 type DSGD struct {
 	p      DSGDParams
 	rounds uint64

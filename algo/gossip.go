@@ -37,7 +37,7 @@ type GossipParams struct {
 //
 // A synchronous round is one round of averaging: a run of R rounds asks ceil((R-1)/K) "grad" queries, in rounds 0, K, 2K, ...
 // but not in the last, after which nobody would hear of it, and is charged for them. With K = 1 it is DP-DSGD that
-// adapts, then combines. The step size follows the rounds. Messages are y, d values, to all neighbors. Deviations:
+// adapts, then combines. The step size follows the rounds. Another Mixing puts a robust mean in place of W y, without acceleration. Messages are y, d values, to all neighbors. Deviations:
 // Optimizer and Poisson batches; the paper takes one sample; the guarantee printed is the local one, not that of the
 // pairwise accountant. Exhausted: y^0 = θ^t.
 type GossipSGD struct {

@@ -188,18 +188,14 @@ func (f *nodeFlags) load(stderr io.Writer) (*peer, error) {
 // identify finds out which member the owner is: that of the key; without one, which only a plan may do, the named member, or the
 // one that the policy does not list among the peers.
 func (p *peer) identify() (err error) {
-	at := func(err error) error {
-		if err != nil {
-			err = fmt.Errorf("%s: %w", p.f.roster, err)
-		}
-		return err
-	}
 	if p.f.key != "" {
-		if p.key, err = node.ReadKey(p.f.key); err == nil {
-			p.self, err = p.roster.Find(p.key.Public().(ed25519.PublicKey))
-			err = at(err)
+		if p.key, err = node.ReadKey(p.f.key); err != nil {
+			return err
 		}
-		return err
+		if p.self, err = p.roster.Find(p.key.Public().(ed25519.PublicKey)); err != nil {
+			return fmt.Errorf("%s: %w", p.f.roster, err)
+		}
+		return nil
 	}
 	var found []agent.ID
 	for i := range p.roster.Members {
