@@ -62,8 +62,7 @@ type Owner struct {
 	tests   *model.Batch
 }
 
-// Owner builds the part of agent opt.Self. Runs without noise, with switches of [replication], and algorithms of pairwise wakes
-// are refused.
+// Owner builds the part of agent opt.Self. Runs without noise, with switches of [replication] are refused.
 func (f *File) Owner(opt OwnerOptions) (*Owner, error) {
 	if err := f.ownable(); err != nil {
 		return nil, err
@@ -112,8 +111,6 @@ func (f *File) Owner(opt OwnerOptions) (*Owner, error) {
 func (f *File) ownable() error {
 	noisy := f.priv.Mechanism == "gaussian" || f.priv.Mechanism == "laplace" && f.pacing != algo.Rounds
 	switch {
-	case f.pacing == algo.Pairs:
-		return f.at("algorithm", config.Bad("name", f.alg.Name, "another algorithm: a daemon has no wakes at which two agents step at once"))
 	case f.alg.Name == "central":
 		return f.at("algorithm", config.Bad("name", f.alg.Name, "an algorithm among agents"))
 	case f.clck.Replay != "":
@@ -183,6 +180,7 @@ type Facts struct {
 	Dataset    string
 	Rounds     uint64        // rounds, or the owner's own wakes
 	Interval   time.Duration // mean time between two wakes; 0 in rounds
+	Pairs      bool          // two agents meet at a wake
 	Dim        int
 	Records    int // for training; the adjacencies of owners' runs make it public, 0 where it is not
 	Batch      float64
@@ -211,7 +209,7 @@ func (o *Owner) Facts() (Facts, error) {
 	if err != nil {
 		return Facts{}, f.at("privacy", err)
 	}
-	return Facts{Algorithm: f.alg.Name, Dataset: f.data.Dataset, Rounds: o.steps(), Interval: f.interval(), Dim: o.e.model.Dim(), Records: p.records, Batch: p.batch,
+	return Facts{Algorithm: f.alg.Name, Dataset: f.data.Dataset, Rounds: o.steps(), Interval: f.interval(), Pairs: f.pacing == algo.Pairs, Dim: o.e.model.Dim(), Records: p.records, Batch: p.batch,
 		Rate: p.rate, Queries: p.queries, Noise: p.noiseMultiplier, NoiseKind: o.noise, Costs: costs, Adjacency: f.priv.adjacency,
 		Unit: account.Record(), Delta: f.priv.TargetDelta, Target: f.priv.TargetEpsilon, Accountant: f.priv.Accountant, Provenance: m.Provenance(), Warnings: o.e.warnings}, nil
 }

@@ -27,6 +27,24 @@ func (f *File) wakesEach() uint64 {
 	return (f.steps + n - 1) / n
 }
 
+// ownWakes is how often the owner's agent steps: at its own wakes and, in pairs, those of its neighbors at which they draw it, as many as are
+// to be expected. What comes beyond is refused by the run's filter: the agent goes on without answers.
+func (e *Experiment) ownWakes() (uint64, error) {
+	each := e.file.wakesEach()
+	if e.file.pacing != algo.Pairs {
+		return each, nil
+	}
+	g, err := e.schedule.At(0)
+	if err != nil {
+		return 0, err
+	}
+	called := 0.
+	for _, nb := range g.In(e.self) {
+		called += float64(each) / float64(len(g.In(nb.ID)))
+	}
+	return each + uint64(math.Ceil(called)), nil
+}
+
 // interval is the mean time between two wakes of a daemon's agent; 0 for algorithms of rounds.
 func (f *File) interval() time.Duration {
 	switch {

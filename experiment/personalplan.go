@@ -150,7 +150,8 @@ func (e *Experiment) countWakes() ([]uint64, error) {
 	if plans := ok && a.PlansWakes(); e.owned && plans {
 		return nil, e.file.at("algorithm", config.Bad("alloc", "one that needs the numbers of an agent's wakes", "equal or expected: nobody knows beforehand when daemons wake"))
 	} else if e.owned {
-		return []uint64{e.file.wakesEach()}, nil
+		own, err := e.ownWakes()
+		return []uint64{own}, err
 	} else if plans {
 		e.wakesOf = make([][]uint64, len(e.plans))
 	}

@@ -5,8 +5,28 @@ import (
 	"strings"
 	"time"
 
+	"sotto/agent"
 	"sotto/config"
 )
+
+// RoundReport says who took part in a round, or what a wake took in.
+type RoundReport struct {
+	Round     uint64     `json:"round"`
+	Missing   []agent.ID `json:"missing,omitempty"`
+	OneSided  int        `json:"one_sided,omitempty"` // of the missing, those that had this node's frame
+	Skipped   bool       `json:"skipped,omitempty"`   // the neighbors had moved on: no step, no charge
+	Exhausted bool       `json:"exhausted,omitempty"` // a query was not answered
+	Woke      time.Time  `json:"woke,omitzero"`       // when the clock rang
+	Called    bool       `json:"called,omitempty"`    // a neighbor's wake, at which it met this node
+	Heard     []Heard    `json:"heard,omitempty"`     // by a clock: the broadcasts that the wake took in, by sender; in pairs: whom it met
+}
+
+// Heard is one broadcast: that of the sender's wake number Round, counted from 1; 0 is that of its start. In pairs it is a meeting: Round is
+// its number, counted from 0, among the wakes of the one who asked.
+type Heard struct {
+	From  agent.ID `json:"from"`
+	Round uint64   `json:"round"`
+}
 
 // PeerState is what a node knows about a neighbor.
 type PeerState uint8

@@ -179,7 +179,7 @@ func (f *nodeFlags) load(stderr io.Writer) (*peer, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", f.policy, err)
 	}
-	p.config = node.Config{Self: p.self, Run: p.roster.Digest(), Names: p.roster.Names(), Graph: graph, Rounds: p.facts.Rounds, Interval: p.facts.Interval, Dim: p.facts.Dim,
+	p.config = node.Config{Self: p.self, Run: p.roster.Digest(), Names: p.roster.Names(), Graph: graph, Rounds: p.facts.Rounds, Interval: p.facts.Interval, Pairs: p.facts.Pairs, Dim: p.facts.Dim,
 		Missing: f.missing, Deadline: f.deadline, Linger: f.linger, SendTimeout: f.send, Log: p.log, Spent: p.spending}
 	p.config.Algorithm, err = p.owner.Algorithm()
 	return p, err

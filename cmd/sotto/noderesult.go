@@ -52,7 +52,11 @@ func (p *peer) recordWake(r node.RoundReport) {
 	for _, h := range r.Heard {
 		heard = append(heard, fmt.Sprintf("%s:%d", p.roster.Members[h.From].Name, h.Round))
 	}
-	p.line(wakesFile, "wake,time,heard,exhausted", fmt.Sprintf("%d,%s,%s,%t", r.Round, r.Woke.UTC().Format(time.RFC3339Nano), strings.Join(heard, " "), r.Exhausted))
+	woke := ""
+	if !r.Called { // else it was a neighbor's clock that rang
+		woke = r.Woke.UTC().Format(time.RFC3339Nano)
+	}
+	p.line(wakesFile, "wake,time,heard,exhausted", fmt.Sprintf("%d,%s,%s,%t", r.Round, woke, strings.Join(heard, " "), r.Exhausted))
 }
 
 // line appends to a file of the state directory, below its header.
@@ -198,7 +202,7 @@ func (p *peer) say(w io.Writer, r *ownResult, s node.Status) error {
 	t := tabwriter.NewWriter(w, 0, 4, 2, ' ', 0)
 	row := func(what, format string, args ...any) { fmt.Fprintf(t, "%s\t%s\n", what, fmt.Sprintf(format, args...)) }
 	if s.Pace == node.InWakes {
-		row("wakes", "%d of %d", s.Round, s.Rounds)
+		row("wakes", "%d of %d, %d without the neighbor that was drawn, %d met on one side only", s.Round, s.Rounds, s.Counts.Missing+s.Counts.Busy, s.Counts.OneSided)
 	} else {
 		row("rounds", "%d, %d frames missing, %d of them one-sided, %d rounds skipped", s.Round, s.Counts.Missing, s.Counts.OneSided, s.Counts.Skipped)
 	}
@@ -263,6 +267,9 @@ func sayStatus(w io.Writer, s *node.Status) error {
 	}
 	c := &s.Counts
 	row("frames", "%d missing, %d one-sided, %d refused, %d old or repeated; %d rounds skipped", c.Missing, c.OneSided, c.Refused, c.Stale+c.Replayed, c.Skipped)
+	if c.Busy > 0 {
+		row("busy", "%d meetings that this member or a neighbor had no time for", c.Busy)
+	}
 	for _, p := range s.Peers {
 		text := fmt.Sprintf("%s since %s, %s %d", p.State, p.Since.Format(time.DateTime), one(s.Pace), p.Round)
 		if p.Fault != "" {
