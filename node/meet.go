@@ -90,8 +90,14 @@ func (n *Node) consent(ctx context.Context, m meeting) error {
 	l, p := n.links[m.with], n.parcel(Ask, m.number, nil)
 	p.once = make(chan error, 1)
 	n.mu.Lock()
-	l.push(p)
+	away := l.state == Gone && len(l.queue) > 0 // it is being tried already
+	if !away {
+		l.push(p)
+	}
 	n.mu.Unlock()
+	if away {
+		return ErrUnreachable
+	}
 	timer := time.NewTimer(n.cfg.Deadline)
 	defer timer.Stop()
 	select {
@@ -168,15 +174,17 @@ func (n *Node) offer(ctx context.Context, m meeting) error {
 	report := RoundReport{Round: m.number, Woke: n.clock.next}
 	message, err := n.propose(m, &report)
 	if err == nil {
-		n.pending, n.check.Undo = m, slices.Clone(n.undo)
-		n.mu.Lock()
-		n.table.awaits, n.table.reply = &m, nil
-		n.mu.Unlock()
+		n.check.Undo = slices.Clone(n.undo)
 		err = n.keep(m.number, sent{round: m.number, messages: message})
 	}
 	if err != nil {
 		return fmt.Errorf("wake %d: %w", m.number, err)
 	}
+	n.mu.Lock()
+	n.pending, n.table.reply = m, nil
+	n.table.awaits = &n.pending
+	n.invite(n.links[m.with])
+	n.mu.Unlock()
 	return n.conclude(ctx, m, &report)
 }
 
@@ -231,19 +239,17 @@ func (n *Node) answerOffer() (came bool, err error) {
 		return false, nil
 	}
 	report := RoundReport{Round: n.check.Round, Called: true}
-	reply, err := n.propose(m, &report)
 	l := n.links[m.with]
-	switch {
-	case err != nil:
-	case len(seat[0].Body) != n.values:
-		if err = n.cfg.Algorithm.LoadState(n.undo); err == nil {
-			n.mu.Lock()
-			l.complain(n, fmt.Errorf("%w: an offer of %d values, allowed: %d", ErrFrame, len(seat[0].Body), n.values))
-			n.table.stepping, n.table.until = false, time.Time{}
-			n.mu.Unlock()
-			return true, nil
-		}
-	default:
+	if n.values > 0 && len(seat[0].Body) != n.values { // the algorithm cannot take it
+		n.decline(l, m, seat)
+		return true, nil
+	}
+	reply, err := n.propose(m, &report)
+	if err == nil && len(seat[0].Body) != n.values { // the first meeting of this process: the length is known now
+		n.decline(l, m, seat)
+		return true, n.cfg.Algorithm.LoadState(n.undo)
+	}
+	if err == nil {
 		err = n.exchange(m, seat, &report)
 	}
 	if err != nil {
@@ -261,6 +267,15 @@ func (n *Node) answerOffer() (came bool, err error) {
 	n.answered(l)
 	n.mu.Unlock()
 	return true, nil
+}
+
+// decline ends a meeting whose offer is no message of the algorithm's, and names the sender. The number is not used again.
+func (n *Node) decline(l *link, m meeting, seat []agent.Message) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	l.complain(n, fmt.Errorf("%w: an offer of %d values, allowed: %d", ErrFrame, len(seat[0].Body), n.values))
+	l.met, l.reply = m.number+1, nil
+	n.table.stepping, n.table.until = false, time.Time{}
 }
 
 // convene takes a frame of a meeting.

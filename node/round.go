@@ -293,13 +293,10 @@ func (n *Node) keep(round uint64, out sent) (err error) {
 		if l.mail != nil {
 			l.mail.advance(n.expected(l, round))
 		}
-		switch {
-		case !n.cfg.Pairs:
+		if !n.cfg.Pairs {
 			n.enqueue(l, round)
-		case news:
+		} else if news {
 			l.push(n.parcel(Finished, round, c.Claim))
-		default:
-			n.invite(l)
 		}
 	}
 	return nil
