@@ -85,6 +85,9 @@ var Studies = map[string]Study{
 	"seed002-figure4":     {Title: "AdaD2P, ConstD2P and ClipD2P at equal noise scales, two-layer network, MNIST", axes: seed002Axes, base: seed002Base, cells: pushCells(figure4Pushes), report: pushReport("figure4", figure4Pushes), curves: true},
 	"seed002-bounds":      {Title: "the noise terms of (11) and (13) on the runs' own gradient norms (the rows of figure 4)", axes: seed002Axes, base: seed002Base, cells: pushCells(figure4Pushes), report: boundsReport, curves: true},
 	"seed002-search":      {Title: "clips and steps of sound adaptive forms, chosen on Fashion-MNIST", axes: seed002Axes, base: seed002Base, cells: searchCells, report: search, curves: true},
+	"seed003-figure1":     {Title: "noise families over budgets, least squares, five agents, complete graph", axes: seed003Axes, base: seed003Base, cells: twoSizes(iterationCells("seed003-figure1")), report: iterationTable("seed003-figure1"), curves: true},
+	"seed003-figure2":     {Title: "error over rounds by graph, loss and method, epsilon .5, delta 1e-3", axes: seed003Axes, base: seed003Base, cells: twoSizes(iterationCells("seed003-figure2")), report: iterationTable("seed003-figure2"), curves: true},
+	"seed003-figure3":     {Title: "error over the number of agents by graph and loss, epsilon .5, delta 1e-3", axes: seed003Axes, base: seed003Base, cells: twoSizes(iterationCells("seed003-figure3")), report: iterationTable("seed003-figure3"), curves: true},
 	"seed000-theorem51":   {Title: "the error floor over noise and dimension, strongly convex problems", simulate: theorem51},
 }
 
