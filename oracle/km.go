@@ -40,6 +40,7 @@ type KM struct {
 	Dim           int
 
 	bounded   bool // features are scaled under forward operators too, as km-stateful needs
+	anywhere  bool // no point is too far, where nothing is guaranteed
 	described account.Release
 	whole     *meanLoss // of all records, gathered at the first answer
 }
@@ -138,7 +139,7 @@ func (k *KM) Describe(q *agent.Query) (account.Release, error) {
 		return account.Release{}, config.Bad("point", len(q.At), "as many values as the model has parameters")
 	case q.Clip != 0:
 		return account.Release{}, config.Bad("clip", q.Clip, "0: oracle km has the clips of its run")
-	case !(q.At.Norm() <= farthest*k.Residual):
+	case !k.anywhere && !(q.At.Norm() <= farthest*k.Residual):
 		return account.Release{}, config.Bad("point", q.At.Norm(), "at most 65536 times residual_clip long: the iteration diverges")
 	}
 	return k.described, nil

@@ -48,7 +48,7 @@ type KMStateful struct {
 
 // Validate names the first field that cannot be used. It looks at the number of records, not at them.
 func (k *KMStateful) Validate() error {
-	k.bounded = !k.Published
+	k.bounded, k.anywhere = !k.Published, k.Published
 	if err := k.KM.Validate(); err != nil {
 		return err
 	}
