@@ -379,8 +379,8 @@ func TestOwnerPlansForMeetings(t *testing.T) {
 	if err != nil || !x.Pairs || x.Rounds != 17 || x.Queries != (17+17)*2 {
 		t.Errorf("facts %+v, %v", x, err)
 	}
-	if eps, err := o.Epsilon(); err != nil || !(eps.Upper <= 2 && eps.Upper > 1.9) {
-		t.Errorf("epsilon %v, %v; want just below 2", eps, err)
+	if look, err := o.Outlook(); err != nil || !(look.Total.Upper <= 2 && look.Total.Upper > 1.9) {
+		t.Errorf("outlook %+v, %v; want an epsilon just below 2", look, err)
 	}
 }
 
@@ -409,5 +409,48 @@ func TestOwnersOfPersonalModelsRefuse(t *testing.T) {
 		if !errors.As(err, &bad) || !strings.Contains(err.Error(), tc.want) || errors.Is(err, privacy.ErrRefused) != tc.refused {
 			t.Errorf("%s: got %v", name, err)
 		}
+	}
+}
+
+// A daemon runs algorithm km with noise that is not made of integers, and charges each answer; it refuses own_state.
+func TestOwnerKM(t *testing.T) {
+	run := strings.NewReplacer("name = \"dsgd\"\nstep_size = 2.0", "name = \"km\"\noperator = \"backward\"\ngamma = 2.0", "batch_size = 20", "sample_rate = 1.0").Replace(ownerRun)
+	path := ownTable(t)
+	o, err := ownerOf(t, run, path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	x, err := o.Facts()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if x.Records != 90 || x.Queries != 6 || x.NoiseKind != "fast" || x.Rate != 1 || x.Provenance != privacy.Proved {
+		t.Errorf("facts %+v", x)
+	}
+	if look, err := o.Outlook(); err != nil || !(look.Total.Upper <= 2 && look.Total.Upper > 1.9) {
+		t.Errorf("outlook %+v, %v; want an epsilon just below 2", look, err)
+	}
+	_, key, _ := ed25519.GenerateKey(nil)
+	l, err := ledger.Create(filepath.Join(t.TempDir(), "ledger"), ledger.Genesis{Adjacency: x.Adjacency, Unit: x.Unit, Budget: account.Budget{Epsilon: 50, Delta: 1e-3}, MinRecords: 100},
+		ledger.Options{Key: key, FS: ledger.OS{AllowVolatile: true}, Run: "this run", Accountant: "rdp"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	gate, err := o.Gate(l, "this run")
+	if err != nil {
+		t.Fatal(err)
+	}
+	v := make(tensor.Vec, 2)
+	for k := range 7 {
+		err := gate.Answer(&agent.Query{Oracle: "km", At: tensor.Vec{0, 0}}, v)
+		if (k < 6) != (err == nil) || k == 6 && !errors.Is(err, account.ErrExhausted) {
+			t.Errorf("answer %d: %v", k, err)
+		}
+	}
+	_, err = ownerOf(t, strings.Replace(run, "gamma = 2.0", "gamma = 2.0\nown_state = true", 1), path)
+	var bad *config.Error
+	if !errors.As(err, &bad) || bad.Key != "algorithm.own_state" {
+		t.Errorf("own_state: %v, want a config.Error on it", err)
 	}
 }

@@ -88,6 +88,7 @@ var Studies = map[string]Study{
 	"seed003-figure1":     {Title: "noise families over budgets, least squares, five agents, complete graph", axes: seed003Axes, base: seed003Base, cells: twoSizes(iterationCells("seed003-figure1")), report: iterationTable("seed003-figure1"), curves: true},
 	"seed003-figure2":     {Title: "error over rounds by graph, loss and method, epsilon .5, delta 1e-3", axes: seed003Axes, base: seed003Base, cells: twoSizes(iterationCells("seed003-figure2")), report: iterationTable("seed003-figure2"), curves: true},
 	"seed003-figure3":     {Title: "error over the number of agents by graph and loss, epsilon .5, delta 1e-3", axes: seed003Axes, base: seed003Base, cells: twoSizes(iterationCells("seed003-figure3")), report: iterationTable("seed003-figure3"), curves: true},
+	"seed003-theorems":    {Title: "Theorems 1, 2, 3 and 5 beside measured sensitivity, generalisation gap and error", simulate: theorems003},
 	"seed000-theorem51":   {Title: "the error floor over noise and dimension, strongly convex problems", simulate: theorem51},
 }
 
