@@ -121,6 +121,9 @@ func (p push) cell(scale Scale) experiment.Cell {
 	set("evaluate.gradients=%d", size.gradients)
 	set("evaluate.limit=%d", size.limit)
 	set("evaluate.agents=%d", size.agents)
+	if scale == Smoke && p.data == "cifar-10" {
+		set("topology.agents=4")
+	}
 	c.Set = append(c.Set, pr.set...)
 	set("algorithm.step_size=%s", exactly(p.step.first))
 	if p.step.final > 0 {

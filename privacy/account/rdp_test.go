@@ -152,3 +152,38 @@ func TestSelection(t *testing.T) {
 		within(t, "mean runs", mean/mass, 7, 1e-6)
 	}
 }
+
+// Noise far below the sensitivity: one record of 500 a step, s down to 1e-4. The bound is finite and not below the exact epsilon of one
+// Gaussian release at delta over the probability that a step draws the record, since what a step draws is not seen.
+func TestFixedSizeOfLittleNoise(t *testing.T) {
+	const population, delta = 500, 1e-5
+	for _, s := range []float64{.02, .004, .001, 1e-4} {
+		g, err := Gaussian(s, 1)
+		if err != nil {
+			t.Fatal(err)
+		}
+		g.Adjacency = ReplaceOne
+		ev, err := FixedSizeSampled(population, 1, g)
+		if err != nil {
+			t.Fatal(err)
+		}
+		upper := func(name string, ev Event, delta float64) float64 {
+			a, err := New(name, ReplaceOne, Record())
+			if err == nil {
+				err = a.Compose(ev, 1)
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			e, err := a.Epsilon(delta)
+			if err != nil {
+				t.Fatal(err)
+			}
+			return e.Upper
+		}
+		got, least := upper("rdp", ev, delta), upper("exact", g, delta*population)-math.Log(population)
+		if !(got >= least) || math.IsInf(got, 1) {
+			t.Errorf("s = %v: epsilon %v, want a finite one of at least %v", s, got, least)
+		}
+	}
+}

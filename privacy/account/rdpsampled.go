@@ -181,10 +181,17 @@ func fixedSizeInteger(q, s float64, a int, diff []float64) float64 {
 }
 
 // lnForwardDifferences returns, for even k up to maxDifferenceOrder, the logarithm of the k-th forward difference at
-// 0 of x -> exp((x-1) r(x)) = exp(x(x-1)/(2 s^2)). The alternating sums cancel, hence 640 bits; what cancels even then is +Inf.
+// 0 of x -> exp((x-1) r(x)) = exp(x(x-1)/(2 s^2)). The alternating sums cancel, hence 640 bits; what cancels even then, or has a
+// longer exponent than a big.Float, is +Inf.
 func lnForwardDifferences(s float64) []float64 {
 	out := make([]float64, maxDifferenceOrder+2)
 	c := 1 / (2 * s * s)
+	if c*maxDifferenceOrder*maxDifferenceOrder > 1e9 {
+		for k := range out {
+			out[k] = math.Inf(1)
+		}
+		return out
+	}
 	prec := uint(640)
 	e := make([]*big.Float, maxDifferenceOrder+1) // exp(c x (x-1))
 	step := bigExp(2*c, prec)                     // ratio of consecutive ratios
