@@ -66,12 +66,12 @@ func figure4Pushes() []push {
 	return append(compared("mnist", "", sigmas), compared("mnist", batch002, sigmas)...)
 }
 
-// pushCells makes the cells of a study from its runs; the smallest size has the first and the last three.
+// pushCells makes the cells of a study from its runs; the smallest size has the first two and the last two.
 func pushCells(runs func() []push) func(Scale) []experiment.Cell {
 	return func(scale Scale) []experiment.Cell {
 		list := runs()
 		if scale == Smoke && len(list) > 4 {
-			list = append(list[:1:1], list[len(list)-3:]...)
+			list = append(list[:2:2], list[len(list)-2:]...)
 		}
 		return overTrials(scale, list)
 	}
