@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"math"
+	"slices"
 	"testing"
 	"testing/synctest"
 
@@ -61,7 +62,7 @@ func (r rubbish) Send(ctx context.Context, to agent.ID, frame []byte) error {
 	if f, err := node.DecodeFrame(frame, node.MaxPayload(nodetest.Dim)); err == nil && f.Kind == node.Messages {
 		for _, payload := range [][]byte{
 			message(f.Sender, f.Round, float32(math.NaN())), message(f.Sender, f.Round, float32(math.Inf(-1))), message(f.Sender, f.Round, 1),
-			append(f.Payload, f.Payload...), {1, 2, 3},
+			slices.Concat(f.Payload, f.Payload), {1, 2, 3},
 		} {
 			bad := f
 			bad.Payload = payload

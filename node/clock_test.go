@@ -194,7 +194,7 @@ func TestClocksAndBudgets(t *testing.T) {
 					t.Errorf("%s: agent %d ends with %+v and %d charges", name, i, s, r.led[i].Head().Seq)
 				}
 			}
-			if took := time.Since(began); name == "local-fit" != (took < time.Second) {
+			if took := time.Since(began); name == "local-fit" != (took < time.Minute/2) {
 				t.Errorf("%s took %v", name, took)
 			}
 		}

@@ -191,11 +191,8 @@ func (l *link) send(ctx context.Context, n *Node, p parcel) bool {
 	return false
 }
 
-// greet answers a hello with the frames that the neighbor may lack, and notes a neighbor that has finished.
+// greet answers a hello with the frames that the neighbor may lack, and notes a neighbor that has finished. Node.mu is held.
 func (n *Node) greet(l *link, f *Frame) {
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	l.heard(n)
 	l.absent, l.last = false, time.Now()
 	l.round = max(l.round, f.Round)
 	if f.Kind == Finished {

@@ -78,15 +78,26 @@ func (m *mailbox) put(round, present uint64) {
 
 // receive is the transport's handler. It names the sender of whatever it refuses.
 func (n *Node) receive(from agent.ID, b []byte) error {
-	err := n.take(from, b)
-	if err == nil {
-		return nil
-	}
+	hello, err := n.take(from, b)
 	n.mu.Lock()
 	defer n.mu.Unlock()
+	if hello != nil {
+		n.links[from].heard(n)
+	}
+	if err != nil {
+		n.refuse(from, err)
+	}
+	if hello != nil { // last: a node that waits for this word alone leaves on it
+		n.greet(n.links[from], hello)
+	}
+	return err
+}
+
+// refuse counts a frame that was not taken. Node.mu is held.
+func (n *Node) refuse(from agent.ID, err error) {
 	if errors.Is(err, RefusedBusy) { // no fault of the sender's
 		n.check.Counts.Busy++
-		return err
+		return
 	}
 	n.check.Counts.Refused++
 	if l := n.links[from]; l != nil {
@@ -95,36 +106,36 @@ func (n *Node) receive(from agent.ID, b []byte) error {
 		n.strangers = true
 		n.log.Warn("a member that is no neighbor sends frames", "peer", n.name(from), "error", err)
 	}
-	return err
 }
 
-func (n *Node) take(from agent.ID, b []byte) error {
+// take reads a frame and takes in what it holds. It returns the word of a neighbor that is there or has finished, also where the
+// claim behind it is refused.
+func (n *Node) take(from agent.ID, b []byte) (hello *Frame, err error) {
 	f, err := DecodeFrame(b, n.maxPayload)
 	switch {
 	case errors.Is(err, ErrFrameVersion):
-		return fmt.Errorf("%w: %w", RefusedVersion, err)
+		return nil, fmt.Errorf("%w: %w", RefusedVersion, err)
 	case err != nil:
-		return fmt.Errorf("%w: %w", RefusedFrame, err)
+		return nil, fmt.Errorf("%w: %w", RefusedFrame, err)
 	case f.Run != n.cfg.Run:
-		return fmt.Errorf("%w: it follows roster %x, this node %x", RefusedRun, f.Run[:4], n.cfg.Run[:4])
+		return nil, fmt.Errorf("%w: it follows roster %x, this node %x", RefusedRun, f.Run[:4], n.cfg.Run[:4])
 	case f.Sender != from:
-		return fmt.Errorf("%w: the frame says agent %d", RefusedSender, f.Sender)
+		return nil, fmt.Errorf("%w: the frame says agent %d", RefusedSender, f.Sender)
 	}
 	l := n.links[from]
 	if l == nil || f.Kind != Hello && f.Kind != Finished && l.mail == nil {
-		return RefusedSender
+		return nil, RefusedSender
 	}
 	switch {
 	case f.Kind == Hello || f.Kind == Finished:
-		n.greet(l, &f)
-		return n.file(l, &f)
+		return &f, n.file(l, &f)
 	case n.cfg.Pairs != (f.Kind != Messages):
-		return fmt.Errorf("%w: kind %d is not of this run's pace", RefusedFrame, f.Kind)
+		return nil, fmt.Errorf("%w: kind %d is not of this run's pace", RefusedFrame, f.Kind)
 	case n.cfg.Pairs:
-		return n.convene(l, &f)
+		return nil, n.convene(l, &f)
 	}
 	if v := n.judge(l, &f, false); v != take {
-		return verdictError(v, &f)
+		return nil, verdictError(v, &f)
 	}
 	msgs, err := decodeMessages(l.mail.spare, &f, n.cfg.Self, n.maxValues)
 	l.mail.spare = msgs
@@ -132,9 +143,9 @@ func (n *Node) take(from agent.ID, b []byte) error {
 		err = n.fits(msgs)
 	}
 	if err != nil {
-		return fmt.Errorf("%w: %w", RefusedFrame, err)
+		return nil, fmt.Errorf("%w: %w", RefusedFrame, err)
 	}
-	return verdictError(n.judge(l, &f, true), &f) // the round may have passed meanwhile
+	return nil, verdictError(n.judge(l, &f, true), &f) // the round may have passed meanwhile
 }
 
 // fits refuses messages that are not like this node's own: every member runs the same algorithm, which sends a neighbor at most one
