@@ -57,14 +57,14 @@ func (e *Experiment) gradients(w *world, round uint64, epsilon, delta float64) [
 		count++
 		loss += s.Loss
 		norm := one.Norm()
-		squares, most = squares+norm*norm, max(most, norm)
+		squares, most = squares+float64(norm*norm), max(most, norm)
 		for j, g := range one {
 			sum[j] += float64(g)
 		}
 	}
 	n, norm := float64(max(1, count)), 0.
 	for _, g := range sum {
-		norm += g / n * (g / n)
+		norm += float64(g / n * (g / n))
 	}
 	var out []Row
 	for _, m := range []struct {
