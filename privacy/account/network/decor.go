@@ -1,0 +1,162 @@
+package network
+
+import (
+	"fmt"
+	"math"
+	"slices"
+
+	"gonum.org/v1/gonum/mat"
+
+	"sotto/config"
+	"sotto/privacy/account"
+)
+
+// Decor is one round of correlated noise (Allouah, Koloskova, El Firdoussi, Jaggi, Guerraoui 2024, arXiv 2405.01031): every agent adds noise of its
+// own and, for each link, noise that its neighbor subtracts, drawn from a secret of the two.
+type Decor struct {
+	Agents int
+	Links  [][2]int // pairs of agents, each once
+	// Own and Pair are the standard deviations of an agent's own noise and of one link's, over the clip: Own above 0, Pair from 0 on.
+	Own, Pair float64
+}
+
+func (d Decor) validate() error {
+	switch {
+	case d.Agents < 1 || d.Agents > maxAgents:
+		return config.Bad("agents", d.Agents, fmt.Sprintf("1 to %d", maxAgents))
+	case !(d.Own >= 0) || math.IsInf(d.Own, 1):
+		return config.Bad("own_noise", d.Own, "a finite number, at least 0")
+	case !(d.Pair >= 0) || math.IsInf(d.Pair, 1):
+		return config.Bad("pair_noise", d.Pair, "a finite number, at least 0")
+	}
+	seen := map[[2]int]bool{}
+	for _, l := range d.Links {
+		l = [2]int{min(l[0], l[1]), max(l[0], l[1])}
+		if l[0] < 0 || l[1] >= d.Agents || l[0] == l[1] || seen[l] {
+			return config.Bad("link", l, fmt.Sprintf("two agents of 0 to %d, each pair once", d.Agents-1))
+		}
+		seen[l] = true
+	}
+	return nil
+}
+
+// Multipliers returns each agent's effective noise multiplier against who sees every message and has the secrets of the curious agents, who know the
+// noise of their own links: 1/sqrt of the diagonal of (Own^2 I + Pair^2 L_H)^-1, L_H the Laplacian of the links among the others. Curious agents
+// have 0. Agents that curious ones cut off from the rest count with what is left to them; with all neighbors curious Own alone protects. The
+// view of one round is exactly a Gaussian mechanism of that noise, and rounds compose as those of any Gaussian mechanism.
+func (d Decor) Multipliers(curious []int) ([]float64, error) {
+	if err := d.validate(); err != nil {
+		return nil, err
+	}
+	for _, c := range curious {
+		if c < 0 || c >= d.Agents {
+			return nil, config.Bad("curious", c, fmt.Sprintf("agents 0 to %d", d.Agents-1))
+		}
+	}
+	out := make([]float64, d.Agents)
+	if d.Own == 0 { // the sum over a component has no noise, nor then has any value, as the others may be known
+		return out, nil
+	}
+	for _, part := range d.components(curious) {
+		d.invert(part, out)
+	}
+	return out, nil
+}
+
+// components lists the agents that are not curious by connected component of the links among them.
+func (d Decor) components(curious []int) [][]int {
+	near := make([][]int, d.Agents)
+	for _, l := range d.Links {
+		near[l[0]], near[l[1]] = append(near[l[0]], l[1]), append(near[l[1]], l[0])
+	}
+	seen := make([]bool, d.Agents)
+	for _, c := range curious {
+		seen[c] = true
+	}
+	var parts [][]int
+	for i := range d.Agents {
+		if seen[i] {
+			continue
+		}
+		seen[i] = true
+		part := []int{i}
+		for at := 0; at < len(part); at++ {
+			for _, j := range near[part[at]] {
+				if !seen[j] {
+					seen[j] = true
+					part = append(part, j)
+				}
+			}
+		}
+		parts = append(parts, part)
+	}
+	return parts
+}
+
+// invert fills in the multipliers of one component.
+func (d Decor) invert(part []int, out []float64) {
+	at := map[int]int{}
+	for k, i := range part {
+		at[i] = k
+	}
+	m := mat.NewSymDense(len(part), nil)
+	for k := range part {
+		m.SetSym(k, k, d.Own*d.Own)
+	}
+	for _, l := range d.Links {
+		i, ok := at[l[0]]
+		j, both := at[l[1]]
+		if !ok || !both {
+			continue
+		}
+		p := d.Pair * d.Pair
+		m.SetSym(i, i, m.At(i, i)+p)
+		m.SetSym(j, j, m.At(j, j)+p)
+		m.SetSym(i, j, -p)
+	}
+	var chol mat.Cholesky
+	var inverse mat.SymDense
+	if !chol.Factorize(m) || chol.InverseTo(&inverse) != nil { // Pair so large that Own drowns: what holds without any pair noise
+		for _, i := range part {
+			out[i] = d.Own
+		}
+		return
+	}
+	for k, i := range part {
+		out[i] = math.Max(d.Own, 1/math.Sqrt(inverse.At(k, k))) // pair noise never harms
+	}
+}
+
+// Worst returns the least multiplier of those who are not curious, 0 if all are.
+func (d Decor) Worst(curious []int) (float64, error) {
+	all, err := d.Multipliers(curious)
+	if err != nil {
+		return 0, err
+	}
+	least := math.Inf(1)
+	for i, s := range all {
+		if !slices.Contains(curious, i) {
+			least = math.Min(least, s)
+		}
+	}
+	if math.IsInf(least, 1) {
+		return 0, nil
+	}
+	return least, nil
+}
+
+// Coefficient is c of RDP(a) = a c for one round of the worst agent, from its multiplier: shift^2/(2 multiplier^2), where shift is sensitivity
+// over clip (2 under replace-one); mu^2 = 2c.
+func Coefficient(multiplier, shift float64) float64 {
+	return shift * shift / (2 * multiplier * multiplier)
+}
+
+// DecorEvent is the event of one round at a multiplier of [Decor.Multipliers], against who sees every message: a Gaussian event, and with a rate below
+// 1 that of records sampled with that probability.
+func DecorEvent(multiplier, rate float64, a account.Adjacency) (account.Event, error) {
+	e, err := account.Gaussian(multiplier, account.ClipShift(a))
+	if err != nil || rate == 1 {
+		return e, err
+	}
+	return account.PoissonSampled(rate, e)
+}
