@@ -1,0 +1,252 @@
+package network_test
+
+import (
+	"errors"
+	"math"
+	"testing"
+
+	"pgregory.net/rapid"
+
+	"sotto/privacy/account"
+	"sotto/privacy/account/network"
+)
+
+// Ring of 16, clip 1, own noise .25: coefficients 32 without link noise, 4.1188 with noise 1 a link, 7.0714 if a neighbor is curious, 2.0265 with noise 10,
+// near the 2 of a central sum. With both neighbors curious the own noise is all that is left.
+func TestDecor(t *testing.T) {
+	d := func(pair float64) network.Decor {
+		return network.Decor{Agents: 16, Links: ring(16), Own: .25, Pair: pair}
+	}
+	for _, tc := range []struct {
+		pair    float64
+		curious []int
+		want    float64
+	}{{0, nil, 32}, {1, nil, 4.1188}, {1, []int{1}, 7.0714}, {10, nil, 2.0265}, {1, []int{1, 15}, 32}} {
+		s, err := d(tc.pair).Worst(tc.curious)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if c := network.Coefficient(s, 2); math.Abs(c-tc.want) > 5e-5 {
+			t.Errorf("link noise %v, curious %v: %v, want %v", tc.pair, tc.curious, c, tc.want)
+		}
+	}
+	// A ring cut at 0 and 8 is two paths of seven, and each counts alone.
+	cut, err := d(1).Multipliers([]int{0, 8})
+	if err != nil {
+		t.Fatal(err)
+	}
+	alone, err := network.Decor{Agents: 7, Links: path(7), Own: .25, Pair: 1}.Multipliers(nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for k, s := range alone {
+		if math.Abs(cut[1+k]-s) > 1e-12 || math.Abs(cut[9+k]-s) > 1e-12 {
+			t.Errorf("agent %d: %v and %v, alone %v", k, cut[1+k], cut[9+k], s)
+		}
+	}
+	if cut[0] != 0 || cut[8] != 0 {
+		t.Errorf("curious agents have noise %v and %v", cut[0], cut[8])
+	}
+	if s, err := (network.Decor{Agents: 3, Links: ring(3), Pair: 1}).Worst(nil); err != nil || s != 0 {
+		t.Errorf("without own noise: %v, %v", s, err)
+	}
+	for _, bad := range []network.Decor{{}, {Agents: 2, Own: math.NaN()}, {Agents: 2, Own: 1, Pair: -1}, {Agents: 2, Own: 1, Links: links{{0, 2}}}, {Agents: 2, Own: 1, Links: links{{0, 1}, {1, 0}}}} {
+		if _, err := bad.Multipliers(nil); err == nil {
+			t.Errorf("%+v is accepted", bad)
+		}
+	}
+}
+
+// More curious agents never leave more noise, link noise never takes any away, and the sum over a component of n agents keeps at least Own/sqrt(n).
+func TestDecorLaws(t *testing.T) {
+	rapid.Check(t, func(rt *rapid.T) {
+		n, l := drawGraph(rt)
+		d := network.Decor{Agents: n, Links: l, Own: rapid.Float64Range(.1, 3).Draw(rt, "own"), Pair: rapid.Float64Range(0, 10).Draw(rt, "pair")}
+		curious := drawMembers(rt, n)
+		more, err := d.Multipliers(curious)
+		if err != nil {
+			rt.Fatal(err)
+		}
+		less, err := d.Multipliers(curious[1:])
+		if err != nil {
+			rt.Fatal(err)
+		}
+		for i := range n {
+			if more[i] > less[i]*(1+1e-9) || less[i] > d.Own*math.Sqrt(float64(n))*(1+1e-9) || more[i] != 0 && more[i] < d.Own*(1-1e-9) {
+				rt.Fatalf("agent %d: %v with more curious agents, %v with less, own noise %v", i, more[i], less[i], d.Own)
+			}
+		}
+	})
+}
+
+// Rounds compose, and sampling uses the pair for replaced records: with 2/sqrt(2c) the effective noise, q = .01 at noise 1 for 1,000 steps costs 2.84345.
+func TestDecorEvents(t *testing.T) {
+	cost := func(rate float64, steps int) float64 {
+		e, err := network.DecorEvent(1, rate, account.ReplaceOne)
+		if err != nil {
+			t.Fatal(err)
+		}
+		acc, err := account.New("pld", account.ReplaceOne, account.Record())
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := acc.Compose(e, steps); err != nil {
+			t.Fatal(err)
+		}
+		i, err := acc.Epsilon(1e-5)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return i.Upper
+	}
+	if got := cost(.01, 1000); math.Abs(got-2.84345) > 2e-4 {
+		t.Errorf("sampled: %v, want 2.84345", got)
+	}
+	if one, ten := cost(1, 1), cost(1, 10); math.Abs(one-account.GaussianEpsilon(2, 1e-5)) > 1e-9 || math.Abs(ten-account.GaussianEpsilon(2*math.Sqrt(10), 1e-5)) > 1e-9 {
+		t.Errorf("one round %v, ten %v", one, ten)
+	}
+}
+
+func walk(t *testing.T, n int, l links, uniform bool) *network.WalkMixture {
+	m := metropolis(t, n, l)
+	if uniform { // complete graph: the next agent is any, the holder included
+		m = weighted(t, n, l, func(_, _ int) (int64, int64) { return 1, int64(n) })
+	}
+	return &network.WalkMixture{Agents: n, Hops: m, Steps: 400, Visits: 5, Mu: .5, Convex: true, Smoothness: 1, StepSize: 1, SecretHops: true, Contraction: 1, LocalSteps: 1}
+}
+
+// On the complete graph the first hit is geometric, and the rest is what is left.
+func TestFirstHits(t *testing.T) {
+	const n = 10
+	hits, rest := walk(t, n, complete(n), true).FirstHits(2, 7)
+	if len(hits) != 263 { // .9^263 < 1e-12
+		t.Errorf("%d hits", len(hits))
+	}
+	for k, p := range hits {
+		if want := math.Pow(.9, float64(k)) / n; math.Abs(p-want) > 1e-15 {
+			t.Fatalf("hop %d: %v, want %v", k+1, p, want)
+		}
+	}
+	if rest > 1e-12 {
+		t.Errorf("rest %v", rest)
+	}
+	w := walk(t, 6, path(6), false)
+	w.Steps = 4
+	if hits, rest := w.FirstHits(0, 5); floatsSum(hits) != 0 || math.Abs(rest-1) > 1e-15 {
+		t.Errorf("the far end is hit with %v within four hops", floatsSum(hits))
+	}
+}
+
+func floatsSum(x []float64) float64 {
+	s := 0.
+	for _, v := range x {
+		s += v
+	}
+	return s
+}
+
+// One contribution on the complete graph is the mixture of Gaussian profiles; the figure never exceeds the one against everyone, falls with distance and
+// with contraction unchanged at c -> 1, and is refused without its conditions.
+func TestWalkMixture(t *testing.T) {
+	const n, delta = 10, 1e-5
+	epsilon := func(w *network.WalkMixture, u, v int) float64 {
+		i, err := w.Epsilon(u, v, delta)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return i.Upper
+	}
+	w := walk(t, n, complete(n), true)
+	w.Visits, w.Mu = 1, 2
+	got, sum := epsilon(w, 0, 1), 0.
+	for k := range 400 {
+		sum += math.Pow(.9, float64(k)) / n * account.GaussianDelta(w.Mu/math.Sqrt(float64(k+1)), got)
+	}
+	if sum > delta || sum < .9*delta { // losses are grouped upwards
+		t.Errorf("delta %v at epsilon %v, want a little less than %v", sum, got, delta)
+	}
+	w = walk(t, 8, ring(8), false)
+	local := account.GaussianEpsilon(w.Mu*math.Sqrt(5), delta)
+	near, far := epsilon(w, 0, 1), epsilon(w, 0, 4)
+	if !(far < near && near <= local*(1+1e-9)) {
+		t.Errorf("epsilon %v far, %v near, %v local", far, near, local)
+	}
+	if far > .9*local {
+		t.Errorf("no amplification: %v far, %v local", far, local)
+	}
+	w.Contraction = 1 - 1e-9
+	if limit := epsilon(w, 0, 4); math.Abs(limit-far) > 1e-3*far {
+		t.Errorf("contraction %v: %v, without %v", w.Contraction, limit, far)
+	}
+	for what, spoil := range map[string]func(*network.WalkMixture){
+		"not convex": func(w *network.WalkMixture) { w.Convex = false }, "long steps": func(w *network.WalkMixture) { w.StepSize = 2.1 },
+		"public hops": func(w *network.WalkMixture) { w.SecretHops = false }, "unknown smoothness": func(w *network.WalkMixture) { w.Smoothness = 0 },
+	} {
+		w := walk(t, 8, ring(8), false)
+		spoil(w)
+		if _, err := w.Epsilon(0, 4, delta); !errors.Is(err, account.ErrUnsupported) {
+			t.Errorf("%s: %v, want a refusal", what, err)
+		}
+	}
+}
+
+// The figure of a view: at leak 1 that of the release against everyone, at leak 0 nothing, for members infinite.
+func TestViewEpsilon(t *testing.T) {
+	v := view(t, params{Graph: "hypercube(4)", Rounds: 2}.gossip(t), network.Observer(3))
+	const mu, delta = 1, 1e-5
+	local := account.GaussianEpsilon(mu, delta)
+	if i := v.Epsilon(2, mu, delta); math.Abs(i.Upper/local-1) > 1e-11 {
+		t.Errorf("neighbor: %v, want %v", i, local)
+	}
+	want := account.GaussianEpsilon(math.Sqrt(2./3), delta)
+	if i := v.Epsilon(0, mu, delta); !(i.Lower <= want && want <= i.Upper) || i.Upper-i.Lower > 1e-7 {
+		t.Errorf("leak 2/3: %v, want %v", i, want)
+	}
+	if i := v.Epsilon(12, mu, delta); i.Upper != 0 {
+		t.Errorf("antipode of the observer: %v, want 0", i)
+	}
+	if i := v.Epsilon(3, mu, delta); !math.IsInf(i.Upper, 1) {
+		t.Errorf("the observer itself: %v", i)
+	}
+	s := v.Statement(0, mu, delta)
+	if s.Adversary != "agent 3" || s.Epsilon.Upper != v.Epsilon(0, mu, delta).Upper {
+		t.Errorf("statement %+v", s)
+	}
+}
+
+func TestAdversaries(t *testing.T) {
+	for in, out := range map[string]string{"3": "3", "{7,3}": "{3,7}", "{ 3 , 3 }": "3", "all-messages": "all-messages", "eavesdropper": "eavesdropper"} {
+		a, err := network.ParseAdversary(in)
+		if err != nil || a.String() != out {
+			t.Errorf("%q is %v, %v", in, a, err)
+		}
+	}
+	for _, in := range []string{"", "-1", "{3,7", "{}", "x", "1.5", "99999999999"} {
+		if a, err := network.ParseAdversary(in); err == nil {
+			t.Errorf("%q is accepted as %v", in, a)
+		}
+	}
+	g := params{Graph: "ring(8)", Rounds: 1}.gossip(t)
+	if _, err := g.View(network.Observer(8)); err == nil {
+		t.Error("an observer that does not exist is accepted")
+	}
+	g.Noise = make([]float64, 8)
+	if _, err := g.View(network.Observer(1)); err == nil {
+		t.Error("noise 0 is accepted")
+	}
+}
+
+func FuzzParseAdversary(f *testing.F) {
+	for _, s := range []string{"3", "{3,7}", "all-messages", "{", "}", "{,}", "eavesdropper "} {
+		f.Add(s)
+	}
+	f.Fuzz(func(t *testing.T, s string) {
+		a, err := network.ParseAdversary(s)
+		if err != nil {
+			return
+		}
+		if b, err := network.ParseAdversary(a.String()); err != nil || b.String() != a.String() {
+			t.Errorf("%q reads as %v, which reads as %v, %v", s, a, b, err)
+		}
+	})
+}
