@@ -20,7 +20,7 @@ import (
 func newAccount() *cobra.Command {
 	return group("account", "Privacy calculator: epsilon, delta, noise, steps and rates of a run, without running it",
 		newAccountEpsilon(), newAccountDelta(), newAccountNoise(), newAccountSteps(), newAccountRate(),
-		newAccountCompose(), newAccountCurve(), newAccountStatement())
+		newAccountCompose(), newAccountCurve(), newAccountNetwork(), newAccountStatement())
 }
 
 // figures is the JSON of "account epsilon", "delta" and "compose".
