@@ -169,6 +169,9 @@ func (f *networkFlags) schedule() (topology.Schedule, *topology.Graph, error) {
 		if err != nil {
 			return nil, nil, err
 		}
+		if err := topology.Validate(g, topology.Claims{}); err != nil && topology.Validate(g, topology.Claims{ColumnStochastic: true}) != nil {
+			return nil, nil, err // weights of an objective are not averaged by
+		}
 		return topology.Static(g), g, nil
 	}
 	schedule, base, err := f.graph.build(f.family)
@@ -187,23 +190,7 @@ func rosterGraph(path string) (*topology.Graph, error) {
 	if err != nil {
 		return nil, err
 	}
-	at := map[string]agent.ID{}
-	for i, m := range r.Members {
-		at[m.Name] = agent.ID(i)
-	}
-	self := make([]float64, len(r.Members))
-	rows := make([][]agent.Neighbor, len(r.Members))
-	for i, m := range r.Members {
-		self[i] = m.SelfWeight
-		for name, w := range m.Weights {
-			id, ok := at[name]
-			if !ok {
-				return nil, &config.Error{File: path, Key: "weights", Found: name, Allowed: "names of members"}
-			}
-			rows[i] = append(rows[i], agent.Neighbor{ID: id, Weight: w})
-		}
-	}
-	return topology.FromRows("roster", self, rows)
+	return r.Topology()
 }
 
 // averaging is the method with the eigenvalues of the graph.

@@ -47,6 +47,7 @@ type networkFigures struct {
 	Provenance   string                 `json:"provenance"`
 	Accounting   string                 `json:"accounting"`
 	Assumptions  []string               `json:"assumptions"`
+	NotCovered   []string               `json:"not_covered"`
 	Reference    *networkReference      `json:"reference,omitempty"`
 }
 
@@ -106,7 +107,7 @@ func (f *networkFlags) figures(r *networkResult) networkFigures {
 	g := r.gossip
 	out := networkFigures{Topology: r.graph.Name(), Agents: g.Agents, Rounds: len(g.Rounds), Method: g.Method.Name, SecureSum: g.SecureSum, Dropout: f.graph.dropout,
 		Noise: r.noise, Delta: f.delta, Adjacency: r.adjacency.String(), Unit: "one agent's value, released once", LocalEpsilon: account.StatedInterval(r.local),
-		MeanLabel: network.MeanLabel, Provenance: network.Proved, Accounting: network.ViewMethod, Assumptions: network.Assumptions}
+		MeanLabel: network.MeanLabel, Provenance: network.Proved, Accounting: network.ViewMethod, Assumptions: network.Assumptions, NotCovered: network.NotCovered}
 	for i, a := range r.adversaries {
 		v := r.views[i]
 		out.Adversaries, out.Rank, out.Decided = append(out.Adversaries, a.String()), append(out.Rank, v.Rank), append(out.Decided, v.Decided)
@@ -224,7 +225,7 @@ func (f *networkFlags) writeTable(w io.Writer, r *networkResult) error {
 		}
 	}))
 	fmt.Fprintf(w, "%s (%s); rank: %s\n", network.ViewMethod, network.Proved, strings.Join(decided, "; "))
-	_, err := fmt.Fprintf(w, "%s\n", network.MeanLabel)
+	_, err := fmt.Fprintf(w, "not covered: %s\n%s\n", strings.Join(network.NotCovered, "; "), network.MeanLabel)
 	return err
 }
 

@@ -23,6 +23,10 @@ const ViewMethod = "exact linear-Gaussian view by leverage scores, converted exa
 var Assumptions = []string{"every value is released once, with fresh Gaussian noise, and then only averaged",
 	"mixing matrices and the links that lose messages do not depend on the values", "members of the adversary follow the protocol"}
 
+// NotCovered by the exact view, for statements.
+var NotCovered = []string{"training over many rounds, where others react to an agent's update: there the figure against everyone holds",
+	"who sends messages when"}
+
 // MeanLabel goes with every mean over agents.
 const MeanLabel = "mean: not a guarantee for any single agent"
 
