@@ -19,7 +19,7 @@ func Row(axes []string, row *experiment.CellRow, dataDir string) (*experiment.Ex
 	tried := map[string]bool{}
 	for _, name := range Names() {
 		s := Studies[name]
-		if s.simulate != nil || !slices.Equal(s.axes, axes) {
+		if s.cells == nil || !slices.Equal(s.axes, axes) {
 			continue
 		}
 		for _, scale := range s.sizes() {

@@ -47,6 +47,8 @@ type Study struct {
 
 	// simulate makes the document of a study that is no sweep, on as many goroutines as there are workers.
 	simulate func(ctx context.Context, scale Scale, workers int) (*Document, error)
+	// compute is simulate for a study of files in the data folder.
+	compute func(ctx context.Context, scale Scale, dataDir string) (*Document, error)
 }
 
 // found is what the runs of a study have left.
@@ -90,6 +92,9 @@ var Studies = map[string]Study{
 	"seed003-figure3":     {Title: "error over the number of agents by graph and loss, epsilon .5, delta 1e-3", axes: seed003Axes, base: seed003Base, cells: twoSizes(iterationCells("seed003-figure3")), report: iterationTable("seed003-figure3"), curves: true},
 	"seed003-theorems":    {Title: "Theorems 1, 2, 3 and 5 beside measured sensitivity, generalisation gap and error", simulate: theorems003},
 	"seed000-theorem51":   {Title: "the error floor over noise and dimension, strongly convex problems", simulate: theorem51},
+	"seed004-figa":        {Title: "private gossip averaging: the published pairwise loss beside the exact one, over distance", simulate: figureA004},
+	"seed004-figb":        {Title: "the same on a social graph (SNAP ego-Facebook 1912, which you supply)", compute: figureB004},
+	"seed004-gd":          {Title: "gossip gradient descent: losses of pairs on one graph and on fresh ones", simulate: gd004},
 }
 
 // twoSizes are the cells of a study that has no short size.
@@ -142,9 +147,12 @@ func Run(ctx context.Context, name string, opt Options) (*Document, error) {
 
 // document runs the study.
 func (s *Study) document(ctx context.Context, name string, opt Options) (*Document, error) {
-	if s.simulate != nil {
+	if s.cells == nil {
 		if opt.Finished || opt.Sweep.Shards > 1 {
 			return nil, config.Bad("study", name, "a study that is a sweep of runs: this one is a simulation, made whole each time")
+		}
+		if s.compute != nil {
+			return s.compute(ctx, opt.Scale, opt.Sweep.DataDir)
 		}
 		return s.simulate(ctx, opt.Scale, opt.Sweep.Workers)
 	}

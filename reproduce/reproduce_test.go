@@ -18,7 +18,7 @@ func TestStudiesDecode(t *testing.T) {
 	for _, name := range Names() {
 		s := Studies[name]
 		for _, scale := range s.sizes() {
-			if s.simulate != nil {
+			if s.cells == nil {
 				continue
 			}
 			cells := s.cells(scale)

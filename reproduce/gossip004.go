@@ -1,0 +1,171 @@
+package reproduce
+
+import (
+	"context"
+	"fmt"
+	"math"
+
+	"sotto/agent"
+	"sotto/experiment"
+	"sotto/privacy/account/network"
+	"sotto/report"
+	"sotto/topology"
+)
+
+// gossip004 is one graph of the study of private gossip averaging.
+type gossip004 struct {
+	name      string
+	agents    int
+	params    func(any) error
+	observers int // spread evenly over the agents
+}
+
+// graphs004 are the graphs of the published figure, of 2,048 agents (2,025 on the grid), or of 64.
+func graphs004(scale Scale) []gossip004 {
+	n, side, observers := 2048, 45, 4
+	radius := .07
+	if scale == Smoke {
+		n, side, observers, radius = 64, 8, 1, .3
+	}
+	none := func(any) error { return nil }
+	return []gossip004{
+		{"hypercube", n, none, 1}, // all agents are alike
+		{"er", n, func(p any) error { p.(*topology.ERParams).P = math.Log(float64(n)) / float64(n); return nil }, observers},
+		{"geometric", n, func(p any) error { p.(*topology.GeometricParams).Radius = radius; return nil }, observers},
+		{"grid", side * side, none, observers},
+	}
+}
+
+var header004 = []string{"graph", "agents", "rounds", "distance", "pairs", "formula, mean (not a bound)", "exact, mean (not a guarantee)", "exact, largest", "exact above formula"}
+
+// figureA004 sets the published pairwise loss of private gossip averaging beside the exact one, over the distance of two agents.
+func figureA004(ctx context.Context, scale Scale, _ int) (*Document, error) {
+	d := &Document{Header: header004}
+	fig := report.Figure{Name: "figa", Title: "Privacy loss over distance (dashed: published formula)", XLabel: "links between the two agents", YLabel: "share of the local loss",
+		LogY: true, Markers: true, Caption: "Mean over pairs, which is no guarantee for any. Dashed: the published formula, which is not a bound."}
+	for _, c := range graphs004(scale) {
+		s, err := topology.New(c.name, "", c.agents, 1, c.params)
+		if err != nil {
+			return nil, err
+		}
+		g, err := s.At(0)
+		if err != nil {
+			return nil, err
+		}
+		var observers []int
+		for k := range c.observers {
+			observers = append(observers, k*c.agents/c.observers)
+		}
+		if err := d.addGossip(ctx, &fig, c.name, g, observers, 1); err != nil {
+			return nil, err
+		}
+	}
+	d.Figures = append(d.Figures, fig)
+	d.Notes = append(gossipNotes004(1), "an agent at the same distance from two observers counts twice; hypercube: one observer stands for all")
+	return d, nil
+}
+
+func gossipNotes004(noise float64) []string {
+	return []string{
+		fmt.Sprintf("losses are shares of the local Renyi divergence a D^2/(2 s^2), the loss against everyone; s = %g; Metropolis weights; rounds as in the public code: ceil(ln(n max(.25, s^2)/s^2)/sqrt(1 - lambda_2))", noise),
+		"formula: sum over received messages as if each had noise of its own, claimed (TestClaim37, TestClaim38); exact: leverage scores of everything that the observer receives and its own value, proved",
+		"rounds may be accelerated: the exact figures are those of plain, Chebyshev and Jacobi averaging alike, the formula that of plain averaging",
+	}
+}
+
+// rounds004 is the published number of rounds.
+func rounds004(g *topology.Graph, noise float64) (int, error) {
+	info, err := topology.Analyze(g)
+	if err != nil {
+		return 0, err
+	}
+	if !info.Computed {
+		return 0, fmt.Errorf("%s: eigenvalues are not computed: %s", g.Name(), info.NotComputed)
+	}
+	n, v := float64(g.Agents()), noise*noise
+	return int(math.Ceil(math.Log(n*math.Max(.25, v)/v) / math.Sqrt(1-info.Lambda2))), nil
+}
+
+// addGossip appends what observers learn at each distance.
+func (d *Document) addGossip(ctx context.Context, fig *report.Figure, name string, g *topology.Graph, observers []int, noise float64) error {
+	rounds, err := rounds004(g, noise)
+	if err != nil {
+		return err
+	}
+	mixing, err := experiment.Mixing(topology.Static(g), rounds)
+	if err != nil {
+		return err
+	}
+	gossip := network.Gossip{Agents: g.Agents(), Rounds: mixing}
+	var at []losses004
+	for _, v := range observers {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		view, err := gossip.View(network.Observer(v))
+		if err != nil {
+			return err
+		}
+		formula, err := gossip.MuffliatoPrinted(v)
+		if err != nil {
+			return err
+		}
+		for u, far := range distances004(g, v) {
+			if far <= 0 {
+				continue
+			}
+			for len(at) < far {
+				at = append(at, losses004{})
+			}
+			at[far-1].add(formula[u], view.Leak[u])
+		}
+	}
+	exact, printed := report.Curve{Name: name}, report.Curve{Name: name + ", formula", Dashed: true, Like: name}
+	for k, l := range at {
+		if l.pairs == 0 {
+			continue
+		}
+		x, pairs := float64(k+1), float64(l.pairs)
+		exact.Points = append(exact.Points, report.Point{X: x, Y: l.exact / pairs, Low: l.exact / pairs, High: l.exact / pairs})
+		printed.Points = append(printed.Points, report.Point{X: x, Y: l.formula / pairs, Low: l.formula / pairs, High: l.formula / pairs})
+		d.Rows = append(d.Rows, []string{name, fmt.Sprint(g.Agents()), fmt.Sprint(rounds), fmt.Sprint(k + 1), fmt.Sprint(l.pairs),
+			fmt.Sprintf("%.4g", l.formula/pairs), fmt.Sprintf("%.4g", l.exact/pairs), fmt.Sprintf("%.4g", l.most), fmt.Sprintf("%d of %d", l.above, l.pairs)})
+	}
+	fig.Curves = append(fig.Curves, exact, printed)
+	return nil
+}
+
+// losses004 are those of pairs at one distance.
+type losses004 struct {
+	pairs, above         int
+	formula, exact, most float64
+}
+
+func (l *losses004) add(formula, exact float64) {
+	l.pairs++
+	l.formula += formula
+	l.exact += exact
+	l.most = math.Max(l.most, exact)
+	if exact > formula*(1+1e-9) {
+		l.above++
+	}
+}
+
+// distances004 are the least numbers of links from v, -1 where there is no way.
+func distances004(g *topology.Graph, v int) []int {
+	d := make([]int, g.Agents())
+	for i := range d {
+		d[i] = -1
+	}
+	d[v] = 0
+	queue := []agent.ID{agent.ID(v)}
+	for at := 0; at < len(queue); at++ {
+		for _, nb := range g.In(queue[at]) {
+			if d[nb.ID] < 0 {
+				d[nb.ID] = d[queue[at]] + 1
+				queue = append(queue, nb.ID)
+			}
+		}
+	}
+	return d
+}
