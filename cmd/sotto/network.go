@@ -27,6 +27,7 @@ type networkFlags struct {
 	noise, epsilon, delta      float64
 	adjacency, output, drawing string
 	secureSum, reference       bool
+	reconstruct                bool
 }
 
 func newAccountNetwork() *cobra.Command {
@@ -68,6 +69,7 @@ rounds, where other agents react to an agent's update.`,
 	fl.StringVar(&f.adjacency, "adjacency", "add-remove", "add-remove, replace-one or zero-out")
 	fl.BoolVar(&f.secureSum, "secure-sum", false, "every agent gets only the weighted sum of a round's messages to it")
 	fl.BoolVar(&f.reference, "reference", false, "print the published per-message formula beside the exact figures; it is not a bound")
+	fl.BoolVar(&f.reconstruct, "reconstruct", false, "say also whose values an adversary would get exactly if nothing were noised")
 	fl.StringVar(&f.output, "output", "table", "table, json, csv or svg")
 	fl.StringVar(&f.drawing, "draw", "", "svg: heatmap, distance, coalition or graph; default: heatmap for several adversaries, else graph")
 	return c
@@ -79,6 +81,7 @@ type networkResult struct {
 	adversaries []network.Adversary
 	views       []*network.View
 	formula     [][]float64 // by adversary; nil: not asked for, or no single observer
+	determined  []*network.Reconstruction
 	gossip      network.Gossip
 	adjacency   account.Adjacency
 	noise, mu   float64
@@ -141,6 +144,15 @@ func (f *networkFlags) compute() (*networkResult, error) {
 	}
 	if r.views, err = r.gossip.Views(r.adversaries); err != nil {
 		return nil, err
+	}
+	if f.reconstruct {
+		for _, a := range r.adversaries {
+			d, err := r.gossip.Reconstruct(a)
+			if err != nil {
+				return nil, err
+			}
+			r.determined = append(r.determined, d)
+		}
 	}
 	return r, f.printed(r)
 }

@@ -9,19 +9,12 @@ import (
 	"strings"
 	"text/tabwriter"
 
-	"sotto/config"
 	"sotto/privacy/account"
 	"sotto/privacy/account/network"
 	"sotto/report"
 )
 
-const (
-	// mostDrawn is the number of agents whose heat map is still legible.
-	mostDrawn = 512
-	// mostColluders ends the curve of growing coalitions.
-	mostColluders = 16
-	notABound     = "not a bound"
-)
+const notABound = "not a bound"
 
 // networkFigures is the JSON of "account network". Rows are observed agents, columns adversaries; null stands where the agent belongs to the adversary.
 type networkFigures struct {
@@ -38,7 +31,9 @@ type networkFigures struct {
 	LocalEpsilon account.StatedInterval `json:"local_epsilon"` // against everyone
 	Adversaries  []string               `json:"adversaries"`
 	Leak         [][]any                `json:"leak"`
-	Epsilon      [][]any                `json:"epsilon"` // upper ends
+	Epsilon      [][]any                `json:"epsilon"`     // upper ends
+	MaxLeak      []any                  `json:"max_leak"`    // of each agent, over all adversaries
+	MaxEpsilon   []any                  `json:"max_epsilon"` // the same
 	Rank         []int                  `json:"rank"`
 	Decided      []string               `json:"rank_decided"`
 	Worst        *worstPair             `json:"worst,omitempty"`
@@ -49,6 +44,9 @@ type networkFigures struct {
 	Assumptions  []string               `json:"assumptions"`
 	NotCovered   []string               `json:"not_covered"`
 	Reference    *networkReference      `json:"reference,omitempty"`
+	// Determined lists for each adversary the agents whose values it would get exactly if nothing were noised.
+	Determined  [][]int  `json:"determined,omitempty"`
+	Arithmetics []string `json:"determined_by,omitempty"`
 }
 
 type worstPair struct {
@@ -115,6 +113,13 @@ func (f *networkFlags) figures(r *networkResult) networkFigures {
 	}
 	out.Leak = f.matrix(r, func(u, i int) any { return r.views[i].Leak[u] })
 	out.Epsilon = f.matrix(r, func(u, i int) any { return finiteOrInf(f.upper(r, u, i)) })
+	for u := range g.Agents {
+		leak, eps := r.largest(u, f.delta)
+		out.MaxLeak, out.MaxEpsilon = append(out.MaxLeak, leak), append(out.MaxEpsilon, eps)
+	}
+	for _, d := range r.determined {
+		out.Determined, out.Arithmetics = append(out.Determined, d.Agents), append(out.Arithmetics, d.Arithmetic)
+	}
 	if u, i, ok := r.worst(); ok {
 		out.Worst = &worstPair{u, r.adversaries[i].String(), r.views[i].Leak[u], finiteOrInf(f.upper(r, u, i))}
 	}
@@ -128,6 +133,18 @@ func (f *networkFlags) figures(r *networkResult) networkFigures {
 			})}
 	}
 	return out
+}
+
+// largest is the largest leak of agent u to any adversary and its epsilon, nil for one that belongs to all of them.
+func (r *networkResult) largest(u int, delta float64) (leak, epsilon any) {
+	most := -1.
+	for i, v := range r.views {
+		if !r.member(u, i) && v.Leak[u] > most {
+			most = v.Leak[u]
+			leak, epsilon = most, finiteOrInf(v.Epsilon(u, r.mu, delta).Upper)
+		}
+	}
+	return leak, epsilon
 }
 
 func (f *networkFlags) matrix(r *networkResult, of func(u, i int) any) [][]any {
@@ -217,6 +234,9 @@ func (f *networkFlags) writeTable(w io.Writer, r *networkResult) error {
 	if err := t.Flush(); err != nil {
 		return err
 	}
+	for i, d := range r.determined {
+		fmt.Fprintf(w, "without noise adversary %s would get the values of agents %v (%s)\n", r.adversaries[i], d.Agents, d.Arithmetic)
+	}
 	decided := slices.Compact(slices.Sorted(func(yield func(string) bool) {
 		for _, v := range r.views {
 			if !yield(v.Decided) {
@@ -273,108 +293,4 @@ func (r *networkResult) byDistance() []distanceSummary {
 	}
 	slices.SortFunc(out, func(a, b distanceSummary) int { return a.distance - b.distance })
 	return out
-}
-
-func (f *networkFlags) draw(r *networkResult) (report.Drawing, error) {
-	kind := f.drawing
-	if kind == "" {
-		kind = "graph"
-		if len(r.views) > 1 {
-			kind = "heatmap"
-		}
-	}
-	title := fmt.Sprintf("%s, %d agents, %d rounds", r.graph.Name(), r.gossip.Agents, len(r.gossip.Rounds))
-	switch kind {
-	case "heatmap":
-		return r.heatMap(title)
-	case "distance":
-		return r.distancePlot(title), nil
-	case "coalition":
-		return r.coalitionPlot(title)
-	}
-	return r.colouredGraph()
-}
-
-func (r *networkResult) heatMap(title string) (report.Drawing, error) {
-	if n := r.gossip.Agents; n > mostDrawn {
-		return nil, config.Bad("--agents", n, fmt.Sprintf("at most %d in a heat map", mostDrawn))
-	}
-	h := report.HeatMap{Name: "leak", Title: "Leak, " + title, XLabel: "adversary", YLabel: "agent", Caption: "Share of the local privacy loss of each agent that an adversary gets. Grey: its own members."}
-	for _, a := range r.adversaries {
-		h.Columns = append(h.Columns, a.String())
-	}
-	for u := range r.gossip.Agents {
-		h.Rows = append(h.Rows, fmt.Sprint(u))
-		row := make([]float64, len(r.views))
-		for i, v := range r.views {
-			if row[i] = v.Leak[u]; r.member(u, i) {
-				row[i] = math.NaN()
-			}
-		}
-		h.Values = append(h.Values, row)
-	}
-	return h, nil
-}
-
-func (r *networkResult) distancePlot(title string) report.Drawing {
-	most, mean := report.Curve{Name: "largest"}, report.Curve{Name: "mean (not a guarantee)"}
-	for _, s := range r.byDistance() {
-		x := float64(s.distance)
-		most.Points = append(most.Points, report.Point{X: x, Y: s.most, Low: s.most, High: s.most})
-		mean.Points = append(mean.Points, report.Point{X: x, Y: s.mean, Low: s.mean, High: s.mean})
-	}
-	return report.Figure{Name: "distance", Title: "Leak by distance, " + title, XLabel: "links from the adversary", YLabel: "leak", Curves: []report.Curve{most, mean}, Markers: true,
-		Caption: "Share of the local privacy loss that an adversary gets of agents at a distance."}
-}
-
-// coalitionPlot lets the first member of the adversary, or agent 0, be joined by the agents next to it, nearest first.
-func (r *networkResult) coalitionPlot(title string) (report.Drawing, error) {
-	first := network.Observer(0)
-	if m := r.adversaries[0].Members(); len(m) > 0 {
-		first = network.Observer(m[0])
-	}
-	d := r.distances(first)
-	order := make([]int, r.gossip.Agents)
-	for u := range order {
-		order[u] = u
-	}
-	far := func(u int) int { // agents that no link joins come last
-		if d[u] < 0 {
-			return len(d)
-		}
-		return d[u]
-	}
-	slices.SortStableFunc(order, func(a, b int) int { return far(a) - far(b) })
-	var grown []network.Adversary
-	for k := 1; k < len(order) && k <= mostColluders; k++ {
-		grown = append(grown, network.Coalition(order[:k]...))
-	}
-	views, err := r.gossip.Views(grown)
-	if err != nil {
-		return nil, err
-	}
-	most, mean := report.Curve{Name: "largest among the others"}, report.Curve{Name: "mean of the others (not a guarantee)"}
-	for k, v := range views {
-		x, y := float64(k+1), v.Leak[v.Worst()]
-		most.Points = append(most.Points, report.Point{X: x, Y: y, Low: y, High: y})
-		mean.Points = append(mean.Points, report.Point{X: x, Y: v.Mean(), Low: v.Mean(), High: v.Mean()})
-	}
-	return report.Figure{Name: "coalition", Title: fmt.Sprintf("Leak to agent %s and its nearest, %s", first, title), XLabel: "members of the coalition", YLabel: "leak",
-		Curves: []report.Curve{most, mean}, Markers: true, Caption: "Share of the local privacy loss that a growing coalition gets of the agents outside it."}, nil
-}
-
-// colouredGraph shows what the first adversary learns about each agent.
-func (r *networkResult) colouredGraph() (report.Drawing, error) {
-	g, err := report.NewGraph("observed", r.graph)
-	if err != nil {
-		return nil, err
-	}
-	g.Title = fmt.Sprintf("What adversary %s learns, %d rounds", r.adversaries[0], len(r.gossip.Rounds))
-	g.ValueLabel, g.Caption = "leak", "Colour: share of the local privacy loss that the adversary gets, violet none to yellow all; grey: its own members."
-	for u := range g.Nodes {
-		if g.Nodes[u].Value = r.views[0].Leak[u]; r.member(u, 0) {
-			g.Nodes[u].Value = math.NaN()
-		}
-	}
-	return g, nil
 }

@@ -1,0 +1,123 @@
+package main
+
+import (
+	"fmt"
+	"math"
+	"slices"
+
+	"sotto/config"
+	"sotto/privacy/account/network"
+	"sotto/report"
+)
+
+const (
+	// mostDrawn is the number of agents whose heat map is still legible.
+	mostDrawn = 512
+	// mostColluders ends the curve of growing coalitions.
+	mostColluders = 16
+)
+
+// draw makes the drawing that was asked for.
+func (f *networkFlags) draw(r *networkResult) (report.Drawing, error) {
+	kind := f.drawing
+	if kind == "" {
+		kind = "graph"
+		if len(r.views) > 1 {
+			kind = "heatmap"
+		}
+	}
+	title := fmt.Sprintf("%s, %d agents, %d rounds", r.graph.Name(), r.gossip.Agents, len(r.gossip.Rounds))
+	switch kind {
+	case "heatmap":
+		return r.heatMap(title)
+	case "distance":
+		return r.distancePlot(title), nil
+	case "coalition":
+		return r.coalitionPlot(title)
+	}
+	return r.colouredGraph()
+}
+
+func (r *networkResult) heatMap(title string) (report.Drawing, error) {
+	if n := r.gossip.Agents; n > mostDrawn {
+		return nil, config.Bad("--agents", n, fmt.Sprintf("at most %d in a heat map", mostDrawn))
+	}
+	h := report.HeatMap{Name: "leak", Title: "Leak, " + title, XLabel: "adversary", YLabel: "agent", Caption: "Share of the local privacy loss of each agent that an adversary gets. Grey: its own members."}
+	for _, a := range r.adversaries {
+		h.Columns = append(h.Columns, a.String())
+	}
+	for u := range r.gossip.Agents {
+		h.Rows = append(h.Rows, fmt.Sprint(u))
+		row := make([]float64, len(r.views))
+		for i, v := range r.views {
+			if row[i] = v.Leak[u]; r.member(u, i) {
+				row[i] = math.NaN()
+			}
+		}
+		h.Values = append(h.Values, row)
+	}
+	return h, nil
+}
+
+func (r *networkResult) distancePlot(title string) report.Drawing {
+	most, mean := report.Curve{Name: "largest"}, report.Curve{Name: "mean (not a guarantee)"}
+	for _, s := range r.byDistance() {
+		x := float64(s.distance)
+		most.Points = append(most.Points, report.Point{X: x, Y: s.most, Low: s.most, High: s.most})
+		mean.Points = append(mean.Points, report.Point{X: x, Y: s.mean, Low: s.mean, High: s.mean})
+	}
+	return report.Figure{Name: "distance", Title: "Leak by distance, " + title, XLabel: "links from the adversary", YLabel: "leak", Curves: []report.Curve{most, mean}, Markers: true,
+		Caption: "Share of the local privacy loss that an adversary gets of agents at a distance."}
+}
+
+// coalitionPlot lets the first member of the adversary, or agent 0, be joined by the agents next to it, nearest first.
+func (r *networkResult) coalitionPlot(title string) (report.Drawing, error) {
+	first := network.Observer(0)
+	if m := r.adversaries[0].Members(); len(m) > 0 {
+		first = network.Observer(m[0])
+	}
+	d := r.distances(first)
+	order := make([]int, r.gossip.Agents)
+	for u := range order {
+		order[u] = u
+	}
+	far := func(u int) int { // agents that no link joins come last
+		if d[u] < 0 {
+			return len(d)
+		}
+		return d[u]
+	}
+	slices.SortStableFunc(order, func(a, b int) int { return far(a) - far(b) })
+	var grown []network.Adversary
+	for k := 1; k < len(order) && k <= mostColluders; k++ {
+		grown = append(grown, network.Coalition(order[:k]...))
+	}
+	views, err := r.gossip.Views(grown)
+	if err != nil {
+		return nil, err
+	}
+	most, mean := report.Curve{Name: "largest among the others"}, report.Curve{Name: "mean of the others (not a guarantee)"}
+	for k, v := range views {
+		x, y := float64(k+1), v.Leak[v.Worst()]
+		most.Points = append(most.Points, report.Point{X: x, Y: y, Low: y, High: y})
+		mean.Points = append(mean.Points, report.Point{X: x, Y: v.Mean(), Low: v.Mean(), High: v.Mean()})
+	}
+	return report.Figure{Name: "coalition", Title: fmt.Sprintf("Leak to agent %s and its nearest, %s", first, title), XLabel: "members of the coalition", YLabel: "leak",
+		Curves: []report.Curve{most, mean}, Markers: true, Caption: "Share of the local privacy loss that a growing coalition gets of the agents outside it."}, nil
+}
+
+// colouredGraph shows what the first adversary learns about each agent.
+func (r *networkResult) colouredGraph() (report.Drawing, error) {
+	g, err := report.NewGraph("observed", r.graph)
+	if err != nil {
+		return nil, err
+	}
+	g.Title = fmt.Sprintf("What adversary %s learns, %d rounds", r.adversaries[0], len(r.gossip.Rounds))
+	g.ValueLabel, g.Caption = "leak", "Colour: share of the local privacy loss that the adversary gets, violet none to yellow all; grey: its own members."
+	for u := range g.Nodes {
+		if g.Nodes[u].Value = r.views[0].Leak[u]; r.member(u, 0) {
+			g.Nodes[u].Value = math.NaN()
+		}
+	}
+	return g, nil
+}
