@@ -132,3 +132,20 @@ func (w *WalkMixture) Epsilon(u, v int, delta float64) (account.Interval, error)
 	local := account.GaussianEpsilon(w.Mu*math.Sqrt(float64(w.Visits*w.LocalSteps)), delta) * (1 + 1e-12)
 	return account.Interval{Upper: math.Min(i.Upper, local)}, err
 }
+
+// WalkMethod of the mixture, for statements, and where it is from.
+const (
+	WalkMethod   = "mixture of Gaussian losses over first hitting times, composed over visits by pld"
+	WalkCitation = "Li et al. 2025, arXiv 2510.19934"
+)
+
+// WalkAssumptions of the mixture, for statements.
+var WalkAssumptions = []string{"losses are convex and smooth, with steps of at most 2 over the smoothness", "the token is the only channel",
+	"hops come from the holders' secret streams, and the observer does not learn who sent the token"}
+
+// Statement is the figure of u's contributions against v, for a privacy statement.
+func (w *WalkMixture) Statement(u, v int, delta float64) (account.AdversaryStatement, error) {
+	i, err := w.Epsilon(u, v, delta)
+	return account.AdversaryStatement{Adversary: "agent " + Observer(v).String(), Method: fmt.Sprintf("%s (%s, %s)", WalkMethod, Proved, WalkCitation),
+		Epsilon: account.StatedInterval(i)}, err
+}

@@ -171,6 +171,9 @@ func TestWalkMixture(t *testing.T) {
 	if !(far < near && near <= local*(1+1e-9)) {
 		t.Errorf("epsilon %v far, %v near, %v local", far, near, local)
 	}
+	if s, err := w.Statement(0, 4, delta); err != nil || s.Epsilon.Upper != far || s.Adversary != "agent 4" {
+		t.Errorf("statement %+v, %v", s, err)
+	}
 	if far > .9*local {
 		t.Errorf("no amplification: %v far, %v local", far, local)
 	}
