@@ -37,7 +37,8 @@ const (
 	Wake
 	// Exchange delivers the peer's message of a pairwise wake.
 	Exchange
-	// Token delivers a token (one message in Inbox); Peer is the next hop.
+	// Token delivers a token (one message in Inbox, whose Round and the Input's are the token's steps so far); the outbox
+	// holds it again, to Peer, the next hop, which may be the agent itself.
 	Token
 	// Answer carries the reply to the last Query.
 	Answer
@@ -91,20 +92,21 @@ type Env struct {
 	Agents  int        // number of agents in the experiment
 	Dim     int        // length of the parameter vector
 	Records int        // the PUBLIC record count of this agent; 0 where the count is private
-	Rounds  uint64     // planned communication rounds, or wakes of all agents together
+	Rounds  uint64     // planned communication rounds, wakes of all agents together, or steps of each token
 	Init    tensor.Vec // common initial parameters, length Dim; copy, do not keep
 	Rho     float64    // max(|λ_2|, |λ_n|) of the first round's mixing matrix; 1 where it is not known
 	Lowest  float64    // a lower bound of λ_n, the smallest eigenvalue of the first round's mixing matrix, in [-1, 1]
 
 	Neighbors   int      // fewest neighbors that any agent hears in the first round; 0 where that is not known
 	MostRecords int      // largest PUBLIC record count of any agent; 0 where counts are private
+	Tokens      int      // tokens that walk; 0 where none do
 	Wakes       []uint64 // numbers of this agent's wakes among those of all agents, where they are known beforehand
 }
 
 // Input is one step's argument. Only the fields that Kind names are set.
 type Input struct {
 	Kind     Kind
-	Round    uint64     // synchronous round, or this agent's wake count
+	Round    uint64     // synchronous round, this agent's wake count, or the token's steps so far
 	View     *View      // effective row of the mixing matrix for this round
 	Peer     ID         // Wake of a pair: the other end. Token: next hop
 	Inbox    []Message  // sorted by sender, at most one message for each sender and channel

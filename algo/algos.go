@@ -26,6 +26,8 @@ var Algorithms = map[string]Constructor{
 	"gossip-admm":       NewGossipADMM,
 	"local-fit":         NewLocalFit,
 	"model-propagation": NewModelPropagation,
+
+	"walk": NewWalk,
 }
 
 // Pacing says how a runtime drives an algorithm.
@@ -35,7 +37,11 @@ const (
 	Rounds Pacing = iota // synchronous rounds
 	Wakes                // agents wake by their own clocks and broadcast
 	Pairs                // agents wake with one neighbor and exchange one message
+	Tokens               // tokens go from agent to agent; who holds one is stepped
 )
+
+// Clocked says that agents wake by their own clocks.
+func (p Pacing) Clocked() bool { return p == Wakes || p == Pairs }
 
 // asynchronous lists the algorithms that have no rounds.
 var asynchronous = map[string]Pacing{
@@ -43,6 +49,7 @@ var asynchronous = map[string]Pacing{
 	"gossip-admm":       Pairs,
 	"local-fit":         Wakes,
 	"model-propagation": Wakes,
+	"walk":              Tokens,
 }
 
 // PacingOf returns how the named algorithm is driven.

@@ -37,6 +37,8 @@ type Dataset struct {
 	Targets    []float32
 	Classes    int // 0 for regression
 	ClassNames []string
+	// RowNorm is a public bound of the L2 norm of every row, 0 where none is known.
+	RowNorm float64
 	// Groups is the natural owner of each record, an index into GroupNames; nil where there is none.
 	Groups     []int32
 	GroupNames []string
@@ -115,6 +117,7 @@ var Datasets = map[string]Constructor{
 	"cifar-100":           cifar100,
 	"heart-disease":       heartDisease,
 	"california-housing":  californiaHousing,
+	"houses":              houses,
 	"adult-a9a":           adult,
 	"breast-cancer":       breastCancer,
 	"parkinsons":          parkinsons,

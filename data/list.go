@@ -10,6 +10,7 @@ var entries = []Entry{
 	{Name: "cifar-100", Records: "5,000 + 2,000 (subset)", Shape: "32 x 32 x 3", Task: "100 kinds of objects", Terms: "none stated; cite Krizhevsky 2009"},
 	{Name: "heart-disease", Records: "740 or 920", Shape: "13 or 18", Task: "disease, 4 hospitals", Terms: "CC BY 4.0 (UCI); name the investigators"},
 	{Name: "california-housing", Records: "20,640", Shape: "8", Task: "house value", Terms: "none stated; Pace, Barry 1997"},
+	{Name: "houses", Records: "20,640", Shape: "8, norm 1", Task: "house value or longitude", Terms: "none stated; Pace, Barry 1997"},
 	{Name: "adult-a9a", Records: "32,561 + 16,281", Shape: "123", Task: "income", Terms: "CC BY 4.0 (UCI)"},
 	{Name: "breast-cancer", Records: "569", Shape: "30", Task: "diagnosis", Terms: "CC BY 4.0 (UCI)"},
 	{Name: "parkinsons", Records: "5,875", Shape: "19", Task: "score, 42 people", Terms: "CC BY 4.0 (UCI); cite Tsanas et al. 2009"},
@@ -23,13 +24,16 @@ var entries = []Entry{
 	{Name: "glyphs", Records: "6,000 + 2,000 (any)", Shape: "28 x 28 x 1", Task: "10 drawn digits", Terms: "generated"},
 }
 
+// fileOwners names the data set whose files another one reads.
+var fileOwners = map[string]string{"houses": "california-housing"}
+
 // List describes every data set, sorted by name.
 func List() []Entry {
 	list := slices.Clone(entries)
 	for i := range list {
 		e := &list[i]
 		for _, f := range files {
-			if f.Dataset == e.Name {
+			if f.Dataset == e.Name || f.Dataset == fileOwners[e.Name] {
 				e.Files = append(e.Files, f)
 			}
 		}

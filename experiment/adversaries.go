@@ -14,9 +14,15 @@ func (f *File) validateAdversaries() error {
 	return f.adv.Complete(f.topo.Agents)
 }
 
-// honest lists the agents that are no adversaries, ascending.
+// honest lists the agents that are no adversaries, ascending; where tokens walk, which carry the models, the tokens.
 func (e *Experiment) honest() []int {
 	var agents []int
+	for k := range e.file.tokn.Count {
+		agents = append(agents, k)
+	}
+	if agents != nil {
+		return agents
+	}
 	for i := range e.file.topo.Agents {
 		if !e.file.adv.Has(i) {
 			agents = append(agents, i)

@@ -70,7 +70,8 @@ type plan struct {
 	event           account.Event
 	limit           int // the charges of event that it admits
 	personal        *personalPlan
-	claim           float64 // epsilon that a publication would claim for the run; 0: none
+	claim           float64        // epsilon that a publication would claim for the run; 0: none
+	unpaid          *account.Event // of a walk: charged before the run; nil without
 }
 
 // Build loads the data and lets every package decode its parameters. dataDir is the data folder.
@@ -205,7 +206,7 @@ func (e *Experiment) buildTests() error {
 	if limit == 0 {
 		return e.file.at("data", config.Bad("dataset", e.file.data.Dataset, "a data set with test records"))
 	}
-	e.tests = make([]*model.Batch, n)
+	e.tests = make([]*model.Batch, max(n, e.file.tokn.Count))
 	e.tested = e.honest()
 	e.tested = pick(e.tested, evenly(len(e.tested), min(e.file.eval.Agents, len(e.tested))))
 	if e.file.eval.On != "own" {

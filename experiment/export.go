@@ -68,8 +68,8 @@ func Export(dir, agent, format string) ([]byte, error) {
 // choose returns the parameters of one agent, or the mean of all.
 func choose(tensors []model.NamedVec, agent string) (tensor.Vec, error) {
 	name := agent
-	if _, err := strconv.ParseUint(agent, 10, 32); err == nil {
-		name = "agent." + agent
+	if _, err := strconv.ParseUint(agent, 10, 32); err == nil && len(tensors) > 0 {
+		name = tensors[0].Name[:strings.IndexByte(tensors[0].Name, '.')+1] + agent
 	}
 	if i := slices.IndexFunc(tensors, func(t model.NamedVec) bool { return t.Name == name }); i >= 0 {
 		return tensors[i].Vec, nil
@@ -77,7 +77,7 @@ func choose(tensors []model.NamedVec, agent string) (tensor.Vec, error) {
 	if name != "mean" || len(tensors) == 0 {
 		names := make([]string, len(tensors))
 		for i, t := range tensors {
-			names[i] = strings.TrimPrefix(t.Name, "agent.")
+			names[i] = t.Name[strings.IndexByte(t.Name, '.')+1:]
 		}
 		return nil, config.Bad("agent", agent, "mean, or one of "+strings.Join(names, ", "))
 	}

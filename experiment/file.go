@@ -35,9 +35,10 @@ type File struct {
 	repl replicationParams
 	hist tunedParams
 	clck clockParams
+	tokn tokenParams
 
 	pacing algo.Pacing
-	steps  uint64 // rounds, or wakes of all agents together
+	steps  uint64 // rounds, wakes of all agents together, or ticks of tokens
 }
 
 type rootParams struct {
@@ -165,27 +166,34 @@ func (doc *document) decode() (*File, error) {
 		{"", &f.root}, {"topology", &f.topo}, {"data", &f.data}, {"model", &f.mod}, {"algorithm", &f.alg},
 		{"privacy", &f.priv}, {"evaluate", &f.eval}, {"faults", &f.flts}, {"faults", &f.adv}, {"replication", &f.repl},
 	} {
-		s, err := doc.section(part.name)
-		if err != nil {
-			return nil, err
-		}
-		if err := s.decode(part.params); err != nil {
+		if err := doc.read(part.name, part.params); err != nil {
 			return nil, err
 		}
 	}
 	if err := f.readTuned(); err != nil {
 		return nil, err
 	}
-	if f.pacing = algo.PacingOf(f.alg.Name); f.pacing != algo.Rounds {
-		s, err := doc.section("clock")
-		if err != nil {
+	switch f.pacing = algo.PacingOf(f.alg.Name); {
+	case f.pacing.Clocked():
+		if err := doc.read("clock", &f.clck); err != nil {
 			return nil, err
 		}
-		if err := s.decode(&f.clck); err != nil {
+	case f.pacing == algo.Tokens:
+		f.tokn = tokenParams{Count: 1, Hops: "secret", Accounting: "local"}
+		if err := doc.read("token", &f.tokn); err != nil {
 			return nil, err
 		}
 	}
 	return f, f.validate()
+}
+
+// read decodes one section.
+func (doc *document) read(name string, params any) error {
+	s, err := doc.section(name)
+	if err != nil {
+		return err
+	}
+	return s.decode(params)
 }
 
 // section gives the decode function that a package fills its own parameters with.
@@ -227,7 +235,11 @@ func (f *File) validate() error {
 	}
 	f.steps = f.root.Rounds
 	if f.pacing != algo.Rounds {
-		if err := f.validatePersonal(); err != nil {
+		validate := f.validatePersonal
+		if f.pacing == algo.Tokens {
+			validate = f.validateTokens
+		}
+		if err := validate(); err != nil {
 			return err
 		}
 		if _, directed := topology.Digraphs[f.topo.Graph]; directed || f.topo.Dropout != 0 {

@@ -115,13 +115,16 @@ func indent(v any) ([]byte, error) {
 
 // encodeModel writes every agent's parameters, above manyAgents the mean of the honest ones.
 func (r *running) encodeModel() ([]byte, error) {
-	n := r.e.file.topo.Agents
+	n, whose := r.e.file.topo.Agents, "agent"
+	if t := r.e.file.tokn.Count; t > 0 {
+		n, whose = t, "token"
+	}
 	meta := map[string]string{"config_digest": r.e.Digest(), "engine": EngineVersion, "model": r.e.file.mod.Name, "noise": "simulated",
 		"samples": formatShape(r.e.sampleShape())}
 	var tensors []model.NamedVec
 	if n <= manyAgents {
 		for i := range n {
-			tensors = append(tensors, model.NamedVec{Name: fmt.Sprintf("agent.%d", i), Vec: r.e.wholeParams(r.world.sim.Params(i))})
+			tensors = append(tensors, model.NamedVec{Name: fmt.Sprintf("%s.%d", whose, i), Vec: r.e.wholeParams(r.world.sim.Params(i))})
 		}
 		return model.EncodeSafetensors(meta, tensors)
 	}

@@ -27,6 +27,9 @@ func (f *File) newFactory() (agent.Factory, error) {
 		if p, ok := params.(*algo.KMParams); ok {
 			p.Unsafe = f.repl.UnsafeAlpha
 		}
+		if p, ok := params.(*algo.WalkParams); ok {
+			f.walking(p)
+		}
 		return err
 	})
 	return factory, f.at("algorithm", err)
@@ -60,6 +63,8 @@ func (f *File) validateKM() error {
 // validateOthers refuses what is for algorithm km alone.
 func (f *File) validateOthers() error {
 	switch p := &f.repl; {
+	case p.Clip != "" && f.pacing != algo.Tokens:
+		return f.at("replication", config.Bad("clip", p.Clip, "nothing with algorithm "+f.alg.Name))
 	case p.UnsafeAlpha:
 		return f.at("replication", config.Bad("unsafe_alpha", true, "false with algorithm "+f.alg.Name))
 	case p.OneRecord:

@@ -81,6 +81,9 @@ func (e *Experiment) evaluate(w *world, workers int, epsilon []float64) (evaluat
 		loss[k] = ev.Loss
 	})
 	ev := evaluation{Round: w.sim.Round(), Loss: spreadOf(loss), Consensus: e.consensus(w), Epsilon: spreadOf(epsilon).Max}
+	if e.file.pacing == algo.Tokens { // a token has been at many agents: the worst one's
+		epsilon = slices.Repeat([]float64{ev.Epsilon}, n)
+	}
 	delta := e.file.priv.TargetDelta
 	if !e.private() {
 		delta = 0
@@ -126,7 +129,10 @@ func (e *Experiment) evaluate(w *world, workers int, epsilon []float64) (evaluat
 	}
 	rows = append(rows, Row{ev.Round, "all", "consensus_distance", ev.Consensus, ev.Epsilon, delta})
 	rows = append(rows, e.gradients(w, ev.Round, ev.Epsilon, delta)...)
-	if e.file.pacing != algo.Rounds {
+	if e.file.pacing == algo.Tokens {
+		rows = append(rows, Row{ev.Round, "all", "vectors_sent", w.sim.Stats().Vectors, ev.Epsilon, delta})
+	}
+	if e.file.pacing.Clocked() {
 		rows = append(rows, Row{ev.Round, "all", "objective", e.objective(w, workers), ev.Epsilon, delta},
 			Row{ev.Round, "all", "vectors_sent", w.sim.Stats().Vectors, ev.Epsilon, delta})
 	}
@@ -149,6 +155,9 @@ func (e *Experiment) evaluate(w *world, workers int, epsilon []float64) (evaluat
 // clips are the clips of those of the given agents whose clips change.
 func (w *world) clips(agents []int) (with []int, clips []float64) {
 	for _, i := range agents {
+		if i >= len(w.agents) { // a token
+			return nil, nil
+		}
 		if a, ok := w.agents[i].Algorithm.(interface{ Clip() float64 }); ok {
 			with, clips = append(with, i), append(clips, a.Clip())
 		}

@@ -5,7 +5,6 @@ import (
 	"math"
 	"strings"
 
-	"sotto/algo"
 	"sotto/config"
 	"sotto/data"
 	"sotto/privacy/account"
@@ -48,7 +47,7 @@ type Plan struct {
 func (e *Experiment) Plan() (Plan, error) {
 	f := e.file
 	p := Plan{Name: f.root.Name, Algorithm: f.alg.Name, Dataset: f.data.Dataset, Model: f.mod.Name, Parameters: e.model.Dim(), Rounds: f.steps,
-		Topology: e.graph(), Delta: f.priv.TargetDelta, Adjacency: f.priv.adjacency.String(), Unit: account.Record().String(),
+		Topology: e.graph(), Delta: f.priv.TargetDelta, Adjacency: f.priv.adjacency.String(), Unit: f.priv.unit.String(),
 		Accountant: f.priv.Accountant, Warnings: e.warnings}
 	if who := f.adv.Text(); who != "" {
 		p.Warnings = append(p.Warnings[:len(p.Warnings):len(p.Warnings)], "adversaries to rehearse with, "+who)
@@ -81,8 +80,8 @@ func (e *Experiment) Plan() (Plan, error) {
 // foreseeable refuses what has no plan of equal charges.
 func (f *File) foreseeable() error {
 	switch {
-	case f.pacing != algo.Rounds:
-		return f.at("algorithm", config.Bad("name", f.alg.Name, "an algorithm of synchronous rounds: budgets of wakes are planned by each run"))
+	case f.pacing.Clocked():
+		return f.at("algorithm", config.Bad("name", f.alg.Name, "an algorithm of synchronous rounds or tokens: budgets of wakes are planned by each run"))
 	case f.priv.Mechanism != "gaussian":
 		return f.at("privacy", config.Bad("mechanism", f.priv.Mechanism, "gaussian: other runs have no cost, or none that follows from rounds alone"))
 	case f.repl != (replicationParams{}):
@@ -120,7 +119,7 @@ func (e *Experiment) cost(p *plan, charges int) (account.Interval, error) {
 	if charges == 0 {
 		return account.Interval{}, nil
 	}
-	acc, err := account.New(e.file.priv.Accountant, e.file.priv.adjacency, account.Record())
+	acc, err := account.New(e.file.priv.Accountant, e.file.priv.adjacency, e.file.priv.unit)
 	if err == nil {
 		err = acc.Compose(p.event, charges)
 	}

@@ -113,6 +113,8 @@ func (f *File) ownable() error {
 	switch {
 	case f.alg.Name == "central":
 		return f.at("algorithm", config.Bad("name", f.alg.Name, "an algorithm among agents"))
+	case f.pacing == algo.Tokens:
+		return f.at("algorithm", config.Bad("name", f.alg.Name, "an algorithm of rounds or of personal models: daemons hand on no tokens yet"))
 	case f.clck.Replay != "":
 		return f.at("clock", config.Bad("replay", f.clck.Replay, "nothing: daemons wake by their own clocks"))
 	case f.alg.Name == pushAlgorithm:

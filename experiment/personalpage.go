@@ -12,7 +12,7 @@ import (
 )
 
 // isPersonal says that a run trained personal models by wakes.
-func (r *finished) isPersonal() bool { return r.summary.Pacing != "" }
+func (r *finished) isPersonal() bool { return r.summary.Pacing != "" && r.summary.Tokens == 0 }
 
 // quality is what an agent's model is judged by: rmse where it was asked for, accuracy where there are classes, else loss.
 type quality struct {

@@ -101,7 +101,7 @@ func (e *Experiment) planPersonal() error {
 	if p.Mechanism == "none" {
 		return nil
 	}
-	if err := e.checkDelta(max(1, largest), "largest"); err != nil {
+	if err := e.checkDelta(max(1, largest), "largest owner"); err != nil {
 		return err
 	}
 	if p.Mechanism == localMechanism {

@@ -18,7 +18,10 @@ import (
 // planPrivacy fixes every agent's public constants and noise before any data are read: rate, normaliser,
 // number of queries, noise multiplier.
 func (e *Experiment) planPrivacy() error {
-	if e.file.pacing != algo.Rounds {
+	switch {
+	case e.file.pacing == algo.Tokens:
+		return e.planWalk()
+	case e.file.pacing != algo.Rounds:
 		return e.planPersonal()
 	}
 	if err := e.readSplitting(); err != nil {
@@ -58,7 +61,7 @@ func (e *Experiment) planPrivacy() error {
 	if p.Mechanism == "none" {
 		return nil
 	}
-	if err := e.checkDelta(smallest, "smallest"); err != nil {
+	if err := e.checkDelta(smallest, "smallest owner"); err != nil {
 		return err
 	}
 	if e.published() {
@@ -95,10 +98,10 @@ func (e *Experiment) checkDelta(n float64, owner string) error {
 	}
 	if !p.understands(overrideDelta) {
 		err := config.Bad("target_delta", p.TargetDelta,
-			fmt.Sprintf("below 1/n = %.3g for the public n = %.0f of the %s owner, better below 1/(10 n); at 1/n a mechanism may publish one whole record; i_understand = [\"delta\"] overrides and is recorded", 1/n, n, owner))
+			fmt.Sprintf("below 1/n = %.3g for the public n = %.0f of the %s, better below 1/(10 n); at 1/n a mechanism may publish one whole record; i_understand = [\"delta\"] overrides and is recorded", 1/n, n, owner))
 		return fmt.Errorf("%w: %w", privacy.ErrRefused, e.file.at("privacy", err))
 	}
-	e.overrides = append(e.overrides, fmt.Sprintf("target_delta %g is not below 1/n for the %s owner, n = %.0f", p.TargetDelta, owner, n))
+	e.overrides = append(e.overrides, fmt.Sprintf("target_delta %g is not below 1/n for the %s, n = %.0f", p.TargetDelta, owner, n))
 	return nil
 }
 
@@ -145,6 +148,9 @@ func (e *Experiment) release(pl *plan) (account.Release, error) {
 	if e.splitting != nil {
 		return e.kmRelease(pl)
 	}
+	if e.file.pacing == algo.Tokens {
+		return e.walkRelease(pl)
+	}
 	g := &oracle.Gradient{Model: e.model, Rate: pl.rate, ExpectedBatch: pl.batch, Clip: e.clip(),
 		Adjacency: e.file.priv.adjacency, Unit: account.Record(), Draws: e.file.repl.draws()}
 	e.adapt(g, pl)
@@ -176,7 +182,8 @@ type calibrationKey struct {
 	draws          int
 	count          float64      // noise of a count beside the gradient; 0: none is released
 	claim          uint64       // rounds that a publication charges; 0: none
-	part           account.Part // of a residual, whose sensitivity depends on more than the rate
+	part           account.Part // of a residual, whose sensitivity depends on more than the rate, and of a walk's full gradients
+	unit           account.Unit // of a walk
 }
 
 type calibration struct {
@@ -255,9 +262,12 @@ func (e *Experiment) calibrateOne(pl *plan) error {
 	}
 	repl := &e.file.repl
 	pl.limited = p.TargetEpsilon > 0 && !repl.Claim
-	key := calibrationKey{p.Accountant, p.Noise, p.adjacency, e.model.Dim(), pl.rate, p.NoiseMultiplier, pl.queries, p.TargetEpsilon, p.TargetDelta, repl.draws(), p.Count, 0, account.Part{}}
+	key := calibrationKey{p.Accountant, p.Noise, p.adjacency, e.model.Dim(), pl.rate, p.NoiseMultiplier, pl.queries, p.TargetEpsilon, p.TargetDelta, repl.draws(), p.Count, 0, account.Part{}, account.Unit{}}
 	if e.splitting != nil {
 		key.part = r.Parts[0]
+	}
+	if e.file.pacing == algo.Tokens {
+		key.part, key.unit = r.Parts[0], p.unit
 	}
 	if repl.Claim {
 		key.claim = e.file.steps
@@ -289,7 +299,7 @@ func (e *Experiment) search(pl *plan, r account.Release) (calibration, error) {
 	}
 	p := &e.file.priv
 	target := account.Budget{Epsilon: p.TargetEpsilon, Delta: p.TargetDelta}
-	run := account.Plan{Accountant: p.Accountant, Adjacency: p.adjacency, Unit: account.Record(),
+	run := account.Plan{Accountant: p.Accountant, Adjacency: p.adjacency, Unit: p.unit,
 		Rate: pl.rate, NoiseMultiplier: p.NoiseMultiplier, Steps: []account.PlanStep{privacy.PlanStep(e.mechanism, r, pl.queries)}}
 	switch {
 	case p.NoiseMultiplier == 0:

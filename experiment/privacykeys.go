@@ -30,6 +30,7 @@ type privacyParams struct {
 	algo.Clipping
 
 	adjacency account.Adjacency
+	unit      account.Unit
 }
 
 // Overrides that a run file may ask for; each is recorded in every ledger and statement of the run.
@@ -41,11 +42,19 @@ func (p *privacyParams) validate(algorithm string) error {
 		return config.Bad("adjacency", p.Adjacency, "one of add-remove, replace-one, zero-out")
 	}
 	p.Adjacency = p.adjacency.String()
-	if p.Unit != "record" {
+	pacing := algo.PacingOf(algorithm)
+	switch {
+	case p.Unit == "record":
+		p.unit = account.Record()
+	case p.Unit == "owner" && pacing == algo.Tokens:
+		p.unit = account.Owner()
+	case pacing == algo.Tokens:
+		return config.Bad("unit", p.Unit, "one of owner, record")
+	default:
 		return config.Bad("unit", p.Unit, "record")
 	}
 	if _, ok := account.Accountants[p.Accountant]; !ok {
-		_, err := account.New(p.Accountant, p.adjacency, account.Record())
+		_, err := account.New(p.Accountant, p.adjacency, p.unit)
 		return err
 	}
 	for _, o := range p.IUnderstand {
@@ -56,7 +65,7 @@ func (p *privacyParams) validate(algorithm string) error {
 	if p.Noise != "" && (p.Mechanism != "gaussian" || p.Noise != "fast" && p.Noise != "exact") {
 		return config.Bad("noise", p.Noise, "fast or exact, with mechanism gaussian")
 	}
-	personal := algo.PacingOf(algorithm) != algo.Rounds
+	personal := pacing.Clocked()
 	if err := p.PersonalPrivacy.validate(p, personal); err != nil {
 		return err
 	}
@@ -92,9 +101,12 @@ func (p *privacyParams) validate(algorithm string) error {
 	if !(p.MaxGradNorm > 0) {
 		return config.Bad("max_grad_norm", p.MaxGradNorm, "above 0")
 	}
-	if personal {
+	if personal || pacing == algo.Tokens {
 		if p.Clipping != (algo.Clipping{}) {
 			return config.Bad("clipping", cmp.Or(p.Kind, "parameters of it"), "nothing with algorithm "+algorithm+", which has no rounds")
+		}
+		if p.unit == account.Owner() {
+			return p.validateOwner()
 		}
 		return p.validateFullBatch()
 	}
@@ -122,6 +134,19 @@ func (p *privacyParams) validateNoise() error {
 	}
 	if !(p.TargetDelta > 0 && p.TargetDelta < 1) {
 		return config.Bad("target_delta", p.TargetDelta, "above 0 and below 1")
+	}
+	return nil
+}
+
+// validateOwner refuses what counts records: an owner's mean gradient is clipped as a whole.
+func (p *privacyParams) validateOwner() error {
+	switch {
+	case p.SampleRate != 0:
+		return config.Bad("sample_rate", p.SampleRate, "nothing with unit owner, whose records are used each time")
+	case p.BatchSize != 0:
+		return config.Bad("batch_size", p.BatchSize, "nothing with unit owner: a mean of gradients is clipped as a whole")
+	case p.MinRecords != 0:
+		return config.Bad("min_records", p.MinRecords, "nothing with unit owner")
 	}
 	return nil
 }

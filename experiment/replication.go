@@ -36,6 +36,9 @@ type replicationParams struct {
 	Sampling string `toml:"sampling,omitempty"`
 	// UnsafeAlpha admits an [algorithm] alpha of km above (1+λ_n)/2, where the iteration may diverge.
 	UnsafeAlpha bool `toml:"unsafe_alpha,omitempty"`
+	// Clip "after-noise" has algorithm walk clip noisy answers to max_grad_norm, in place of the mean gradient before the noise. Epsilon
+	// is claimed for a gradient of that norm; the ledger charges the norm that the model and the rows bound.
+	Clip string `toml:"clip,omitempty"`
 	// OneRecord has the operator of km with own_state see one uniformly drawn record in every round, as in the published Definition 2.
 	OneRecord bool `toml:"one_record,omitempty"`
 }
@@ -49,6 +52,8 @@ func (p *replicationParams) validate(priv *privacyParams) error {
 		return config.Bad("microbatches", p.MicroBatches, "0 to 1000 (0 and 1: one batch)")
 	case p.Noise != "" && p.Noise != "adad2p" && p.Noise != "constd2p" && !kmNoises[p.Noise]:
 		return config.Bad("noise", p.Noise, "one of adad2p, constd2p, and with algorithm km "+config.OneOf(kmNoises)[len("one of "):])
+	case p.Clip != "" && p.Clip != "after-noise":
+		return config.Bad("clip", p.Clip, "after-noise, or nothing")
 	case p.Noise != "" && (priv.Mechanism != "gaussian" || priv.Noise == "exact" || priv.Adaptive()):
 		return config.Bad("noise", p.Noise, "nothing beside another mechanism than gaussian, exact noise or clipping")
 	case p.Noise != "" && !p.Claim:
@@ -94,6 +99,9 @@ func (p *replicationParams) switches() string {
 		if kmNoises[p.Noise] {
 			on[len(on)-1] = p.Noise + " noise for the expectation of a sensitivity, and an output without noise"
 		}
+	}
+	if p.Clip != "" {
+		on = append(on, "a clip after the noise")
 	}
 	if p.OneRecord {
 		on = append(on, "one record a round")

@@ -20,13 +20,14 @@ func (e *Experiment) private() bool { return e.file.priv.Mechanism != "none" }
 type accounts struct {
 	accountant string
 	adjacency  account.Adjacency
+	unit       account.Unit
 	delta      float64
 	workers    int
 }
 
 func (e *Experiment) newAccounts(workers int) *accounts {
 	p := &e.file.priv
-	return &accounts{p.Accountant, p.adjacency, p.TargetDelta, workers}
+	return &accounts{p.Accountant, p.adjacency, p.unit, p.TargetDelta, workers}
 }
 
 // known holds every figure computed in this process: an epsilon depends on nothing but its key.
@@ -35,6 +36,7 @@ var known sync.Map // figureKey to account.Interval
 type figureKey struct {
 	accountant string
 	adjacency  account.Adjacency
+	unit       account.Unit
 	delta      float64
 	history    string
 	upperOnly  bool
@@ -83,7 +85,7 @@ func keyOf(ev *account.Event) string {
 
 // compose feeds a fresh accountant with a history.
 func (a *accounts) compose(h history) (account.Accountant, error) {
-	acc, err := account.New(a.accountant, a.adjacency, account.Record())
+	acc, err := account.New(a.accountant, a.adjacency, a.unit)
 	if err != nil {
 		return nil, err
 	}
@@ -97,7 +99,7 @@ func (a *accounts) compose(h history) (account.Accountant, error) {
 
 // figure returns epsilon for a history; with upperOnly by the shorter way, where Lower is 0.
 func (a *accounts) figure(h history, upperOnly bool) (account.Interval, error) {
-	key := figureKey{a.accountant, a.adjacency, a.delta, h.key, upperOnly}
+	key := figureKey{a.accountant, a.adjacency, a.unit, a.delta, h.key, upperOnly}
 	if v, ok := known.Load(key); ok {
 		return v.(account.Interval), nil
 	}
@@ -176,7 +178,7 @@ func (r *running) statement(l *ledger.Memory) (account.Statement, error) {
 	if err != nil {
 		return account.Statement{}, err
 	}
-	s, err := account.NewStatement(acc, r.accounts.adjacency, account.Record(), r.accounts.delta, "simulated")
+	s, err := account.NewStatement(acc, r.accounts.adjacency, r.accounts.unit, r.accounts.delta, "simulated")
 	if err != nil {
 		return account.Statement{}, err
 	}

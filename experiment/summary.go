@@ -114,7 +114,8 @@ type Summary struct {
 	Agents            int           `json:"agents"`
 	Topology          Graph         `json:"topology"`
 	Rounds            uint64        `json:"rounds"`           // or wakes of all agents together:
-	Pacing            string        `json:"pacing,omitempty"` // "wakes" or "pairs" for algorithms without rounds
+	Pacing            string        `json:"pacing,omitempty"` // "wakes", "pairs" or "tokens" for algorithms without rounds
+	Tokens            int           `json:"tokens,omitempty"` // that carry the models: figures over agents are over them
 	Seed              uint64        `json:"seed"`
 	Accuracy          *Range        `json:"accuracy,omitempty"`        // absent for regression
 	Loss              Figure        `json:"loss"`                      // mean over agents, test records
@@ -180,7 +181,8 @@ func (r *running) summarize() Summary {
 	}
 	s.Adversaries = e.file.adv.Text()
 	s.Replication, s.Tuned = e.file.repl.switches(), e.file.hist.text()
-	s.Pacing = map[algo.Pacing]string{algo.Wakes: "wakes", algo.Pairs: "pairs"}[e.file.pacing]
+	s.Pacing = map[algo.Pacing]string{algo.Wakes: "wakes", algo.Pairs: "pairs", algo.Tokens: "tokens"}[e.file.pacing]
+	s.Tokens = e.file.tokn.Count
 	for i := range e.plans {
 		s.ClaimedEpsilon = max(s.ClaimedEpsilon, Figure(e.plans[i].claim))
 	}
@@ -206,7 +208,7 @@ func (r *running) privacyLines() []PrivacyLine {
 	line := func(i int) PrivacyLine {
 		l := PrivacyLine{
 			Epsilon: Bounds{Figure(r.spent[i].Lower), Figure(r.spent[i].Upper)}, Delta: p.TargetDelta,
-			Adjacency: p.adjacency.String(), Unit: account.Record().String(), Accountant: p.Accountant, Charges: r.charges[i],
+			Adjacency: p.adjacency.String(), Unit: p.unit.String(), Accountant: p.Accountant, Charges: r.charges[i],
 			Noise: Figure(r.e.plans[i].noiseMultiplier), SampleRate: r.e.plans[i].rate, Overrides: r.e.overrides,
 		}
 		if own := r.e.plans[i].personal; own != nil {
@@ -286,7 +288,10 @@ func (r *running) notes() []string {
 	if who := r.e.file.adv.Text(); who != "" {
 		n = append(n, "adversaries to rehearse with, "+who+": accuracy, loss and consensus distance are of the other agents; epsilon covers all")
 	}
-	if r.e.file.pacing != algo.Rounds && p.Mechanism != "none" {
+	if t := r.e.file.tokn.Count; t > 0 {
+		n = append(n, fmt.Sprintf("%d tokens carry the models: accuracy and loss are of what they hold, epsilon is each agent's, against who sees all messages", t))
+	}
+	if r.e.file.pacing.Clocked() && p.Mechanism != "none" {
 		n = append(n, "metric objective is computed from training records without noise: the simulation sees it, no agent does")
 	}
 	if r.e.arrivals != nil {
@@ -318,9 +323,12 @@ func (s *Summary) WriteTable(w io.Writer) error {
 	row("algorithm", "%s, %s with %d parameters on %s", s.Algorithm, s.Model, s.Parameters, s.Dataset)
 	row("agents", "%d", s.Agents)
 	row("graph", "%s", s.Topology.Text())
-	if s.Pacing == "" {
+	switch {
+	case s.Pacing == "":
 		row("rounds", "%d", s.Rounds)
-	} else {
+	case s.Tokens > 0:
+		row("steps", "%d of each token, %d of them", s.Rounds, s.Tokens)
+	default:
 		row("wakes", "%d of all agents together", s.Rounds)
 	}
 	if s.Accuracy != nil {
@@ -354,7 +362,9 @@ func (s *Summary) WriteTable(w io.Writer) error {
 		if s.Algorithm == kmAlgorithm {
 			how = "for the whole run, from the expectation of a sensitivity, and of an output without noise"
 		}
-		if s.Pacing != "" {
+		if s.Tokens > 0 {
+			how = "a clip after the noise, and what was made from training records before the run, are not in it"
+		} else if s.Pacing != "" {
 			how = "what was made from training records before the run is not in it"
 		}
 		row("claimed epsilon", "%s: no guarantee, %s", formatEpsilon(float64(s.ClaimedEpsilon)), how)
@@ -363,9 +373,12 @@ func (s *Summary) WriteTable(w io.Writer) error {
 	if l := s.Links; l.Dropped+l.Late+l.OneSided > 0 {
 		row("links", "%d messages, %d dropped, %d late, %d stale, %d one-sided", l.Sent, l.Dropped, l.Late, l.Stale, l.OneSided)
 	}
-	if s.Pacing == "" {
+	switch {
+	case s.Pacing == "":
 		row("time", "%.2f s, %.4f s per round", s.Seconds, s.SecondsPerRound)
-	} else {
+	case s.Tokens > 0:
+		row("time", "%.2f s, %.3g s per step", s.Seconds, s.SecondsPerRound)
+	default:
 		row("time", "%.2f s, %.3g s per wake", s.Seconds, s.SecondsPerRound)
 	}
 	row("time split", "%s", s.Split.text())

@@ -90,7 +90,7 @@ func (e *Experiment) start(workers int, restored [][]ledger.Record) (*world, err
 				return nil, f.at("privacy", err)
 			}
 		} else if p.limited {
-			if filter, err = account.NewCountFilter(p.event, p.limit); err != nil {
+			if filter, err = p.filter(); err != nil {
 				return nil, f.at("privacy", err)
 			}
 		}
@@ -111,8 +111,12 @@ func (e *Experiment) start(workers int, restored [][]ledger.Record) (*world, err
 			if err := e.recordOverrides(w.ledgers[i]); err != nil {
 				return nil, err
 			}
-			if p.personal != nil && p.personal.unpaid != nil {
-				if _, err := w.ledgers[i].Charge(*p.personal.unpaid); err != nil {
+			unpaid := p.unpaid
+			if p.personal != nil {
+				unpaid = p.personal.unpaid
+			}
+			if unpaid != nil {
+				if _, err := w.ledgers[i].Charge(*unpaid); err != nil {
 					return nil, err
 				}
 			}
@@ -127,6 +131,11 @@ func (e *Experiment) start(workers int, restored [][]ledger.Record) (*world, err
 		alg = f.priv.Clipped(alg, f.priv.MaxGradNorm, p.noiseMultiplier/p.batch, e.model.Dim())
 		alg = f.adv.Corrupt(alg, agent.ID(i), f.root.Seed)
 		gate := privacy.NewSimulatedGate(w.ledgers[i], mechanism, oracles, e.noiseSeed(), agent.ID(i))
+		if f.pacing == algo.Tokens {
+			for name := range oracles {
+				gate.Imitate("zero", name)
+			}
+		}
 		if p.personal != nil && p.personal.fit != nil {
 			gate.Use(oracle.FitName, p.personal.fit)
 		}
@@ -143,6 +152,9 @@ func (e *Experiment) start(workers int, restored [][]ledger.Record) (*world, err
 		}
 	}
 	w.agents = agents
+	if f.pacing == algo.Tokens {
+		return w, e.startTokens(w, agents, workers)
+	}
 	if f.pacing != algo.Rounds {
 		err := e.startWakes(w, agents, workers)
 		return w, err
@@ -157,6 +169,7 @@ func (e *Experiment) start(workers int, restored [][]ledger.Record) (*world, err
 func (e *Experiment) env(i int) agent.Env {
 	env := agent.Env{Self: e.self + agent.ID(i), Agents: e.file.topo.Agents, Dim: e.model.Dim(), Records: e.plans[i].records,
 		Rounds: e.file.steps, Init: e.init, Rho: e.rho(), Lowest: e.lowest, Neighbors: e.neighbors, MostRecords: e.mostRecords}
+	env.Tokens = e.file.tokn.Count
 	if e.wakesOf != nil {
 		env.Wakes = e.wakesOf[i]
 	}
@@ -175,6 +188,9 @@ func (e *Experiment) oracles(i int, pool *oracle.Pool, w *world) (map[string]pri
 		}
 		return m, err
 	}
+	if f.pacing == algo.Tokens {
+		return e.walkOracles(i, pool, w)
+	}
 	if e.splitting != nil {
 		name, k, err := e.kmOracle(p, oracle.Records{Data: w.trained, Index: e.parts[i]})
 		return map[string]privacy.Oracle{name: k}, err
@@ -190,6 +206,15 @@ func (e *Experiment) oracles(i int, pool *oracle.Pool, w *world) (map[string]pri
 		return nil, err
 	}
 	return map[string]privacy.Oracle{"grad": timedOracle{grad, w.watch}}, nil
+}
+
+// filter admits the charges that a budget pays for.
+func (p *plan) filter() (account.Filter, error) {
+	f, err := account.NewCountFilter(p.event, p.limit)
+	if err == nil && p.unpaid != nil {
+		err = f.Allow(*p.unpaid, 1)
+	}
+	return f, err
 }
 
 func (e *Experiment) recordOverrides(l ledger.Ledger) error {
@@ -214,6 +239,8 @@ func (e *Experiment) mechanism(noiseMultiplier float64) (privacy.Mechanism, erro
 		return privacy.NewMechanism("sealed", 0)
 	case kmNoises[e.file.repl.Noise]:
 		return e.publishedNoise()
+	case e.file.repl.Clip != "":
+		return e.clippedAfter(noiseMultiplier)
 	case e.file.repl.Noise != "":
 		return privacy.New("proportional", func(params any) error {
 			m := params.(*privacy.Proportional)

@@ -26,6 +26,8 @@ type Gate struct {
 	simulated bool
 
 	byOracle map[string]Mechanism // instead of mechanism, see Use
+	imitated map[string]string    // oracle by the name of a query for its noise alone, see Imitate
+	blanks   uint64               // such answers since Begin
 
 	round uint64
 	live  []agent.Neighbor
@@ -44,6 +46,15 @@ func (g *Gate) Use(oracle string, m Mechanism) {
 		g.byOracle = map[string]Mechanism{}
 	}
 	g.byOracle[oracle] = m
+}
+
+// Imitate has queries of the given name answered with the noise of that oracle's answers alone, around zero, with a fresh key. They read
+// no data, so that nothing is charged. It is called before the first answer.
+func (g *Gate) Imitate(name, oracle string) {
+	if g.imitated == nil {
+		g.imitated = map[string]string{}
+	}
+	g.imitated[name] = oracle
 }
 
 // NewGate returns a gate whose noise and sampling come from a fresh secret key for each charge.
@@ -65,7 +76,7 @@ func (g *Gate) Simulated() bool { return g.simulated }
 // Begin tells the gate which round it is and whose messages arrived in it. The slice is valid until the
 // next Begin.
 func (g *Gate) Begin(round uint64, live []agent.Neighbor) {
-	g.round, g.live = round, live
+	g.round, g.live, g.blanks = round, live, 0
 	if l, ok := g.ledger.(interface{ SetRound(uint64) }); ok { // durable ledgers note the round of a charge
 		l.SetRound(round)
 	}
@@ -142,6 +153,11 @@ func needsGrid(m Mechanism) bool {
 // (admitted by the budget and durable), evaluate, perturb. When it returns ErrExhausted nothing was
 // charged or read; after any other error of the ledger nothing was read.
 func (g *Gate) Answer(q *agent.Query, dst tensor.Vec) error {
+	name, blank := g.imitated[q.Oracle]
+	if blank {
+		like := *q
+		like.Oracle, q = name, &like
+	}
 	r, ev, err := g.Describe(q)
 	if err != nil {
 		return err
@@ -154,8 +170,10 @@ func (g *Gate) Answer(q *agent.Query, dst tensor.Vec) error {
 	if total != len(dst) {
 		return fmt.Errorf("%w: oracle %q releases %d values, the answer has room for %d", ErrQuery, q.Oracle, total, len(dst))
 	}
-	seq, err := g.ledger.Charge(ev)
-	if err != nil {
+	var seq uint64
+	if blank {
+		seq = g.blankNumber()
+	} else if seq, err = g.ledger.Charge(ev); err != nil {
 		return err
 	}
 	key := g.keys(seq)
@@ -165,7 +183,9 @@ func (g *Gate) Answer(q *agent.Query, dst tensor.Vec) error {
 	key.Erase()
 
 	v := &u.value
-	g.evaluate(u, q, r, len(dst), needsGrid(m))
+	if g.size(v, len(dst), needsGrid(m), r); !blank {
+		g.evaluate(u, q, needsGrid(m))
+	}
 	m.Perturb(v, r, Charge{Seq: seq, Round: g.round, Live: g.live, Noise: &u.noise})
 	dst.Scale(r.Scale, v.Float)
 
@@ -187,21 +207,33 @@ type scratch struct {
 // used are those of finished answers, erased; what a panic interrupts is never put back.
 var used = sync.Pool{New: func() any { return new(scratch) }}
 
-// evaluate fills the value, in exact integers where the mechanism asks for them.
-func (g *Gate) evaluate(u *scratch, q *agent.Query, r account.Release, dim int, grid bool) {
-	v := &u.value
+// blankNumber numbers answers of noise alone where a charge has its sequence number: with the round and their count in it, from 2^63 on,
+// which no charge reaches. A simulated gate derives the key from it, so that a resumed run draws the same noise.
+func (g *Gate) blankNumber() uint64 {
+	g.blanks++
+	return 1<<63 | g.round<<16 | g.blanks
+}
+
+// size makes v the value zero, in exact integers where the mechanism asks for them.
+func (g *Gate) size(v *Value, dim int, grid bool, r account.Release) {
 	if cap(v.Float) < dim {
 		v.Float = make(tensor.Vec, dim)
 	}
 	v.Float, v.Grid, v.Step = v.Float[:dim], v.Grid[:0], 0
-	o := g.oracles[q.Oracle]
 	if !grid {
-		o.Evaluate(v, q, &u.sample)
 		return
 	}
 	if cap(v.Grid) < dim {
 		v.Grid = make([]int64, dim)
 	}
 	v.Grid, v.Step = v.Grid[:dim], GridStep(r.Parts[0].Clip)
-	o.(GridOracle).EvaluateGrid(v.Grid, q, &u.sample)
+}
+
+// evaluate fills the value.
+func (g *Gate) evaluate(u *scratch, q *agent.Query, grid bool) {
+	if o := g.oracles[q.Oracle]; grid {
+		o.(GridOracle).EvaluateGrid(u.value.Grid, q, &u.sample)
+	} else {
+		o.Evaluate(&u.value, q, &u.sample)
+	}
 }

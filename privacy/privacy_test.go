@@ -7,6 +7,8 @@ import (
 	"slices"
 	"testing"
 
+	"gonum.org/v1/gonum/stat/distuv"
+
 	"sotto/agent"
 	"sotto/config"
 	"sotto/privacy"
@@ -194,4 +196,41 @@ func ExampleGate_Answer() {
 	// Output:
 	// <nil>
 	// true
+}
+
+// An imitated oracle is answered with noise alone: nothing is charged or read, also when the budget is spent, the law is that of the
+// oracle's own noise (Kolmogorov-Smirnov, false-reject rate 1e-6), and a gate of the same seed and rounds draws the same.
+func TestGateImitates(t *testing.T) {
+	g, l := newGate(t, 0, 3)
+	g.Imitate("zero", "sum")
+	same, _ := newGate(t, 0, 3)
+	same.Imitate("zero", "sum")
+	const n = 3000
+	x := make([]float64, 0, n)
+	dst, again := make(tensor.Vec, 1), make(tensor.Vec, 1)
+	for k := range uint64(n / 2) {
+		for _, gate := range []*privacy.Gate{g, same} {
+			gate.Begin(k, nil)
+		}
+		for range 2 { // in one round
+			q := &agent.Query{Oracle: "zero", At: tensor.Vec{0}}
+			if err := errors.Join(g.Answer(q, dst), same.Answer(q, again)); err != nil {
+				t.Fatal(err)
+			}
+			if dst[0] != again[0] {
+				t.Fatalf("round %d: %v and %v", k, dst, again)
+			}
+			x = append(x, float64(dst[0]))
+		}
+	}
+	if l.Head().Seq != 0 || len(*l.read) != 0 {
+		t.Errorf("%d charges, log %v", l.Head().Seq, *l.read)
+	}
+	slices.Sort(x)
+	if d := privacytest.KS(x, distuv.Normal{Sigma: 3 * .5}.CDF); d > 2.694 { // noise multiplier 3, clip 1, scale 1/2
+		t.Errorf("noise alone has another law: distance %g", d)
+	}
+	if err := g.Answer(&agent.Query{Oracle: "sum", At: tensor.Vec{0}}, dst); !errors.Is(err, privacy.ErrExhausted) {
+		t.Errorf("the oracle itself: %v", err)
+	}
 }

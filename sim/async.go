@@ -164,12 +164,16 @@ func (s *Async) run(first uint64, wakes []Wake) error {
 	return nil
 }
 
-// each calls f for 0 .. n-1 on the workers; of several errors the one of the lowest number is returned.
 func (s *Async) each(n int, f func(w *worker, k int) error) error {
+	return each(s.cfg.Workers, s.cfg.Dim, n, f)
+}
+
+// each calls f for 0 .. n-1 on the workers; of several errors the one of the lowest number is returned.
+func each(workers, dim, n int, f func(w *worker, k int) error) error {
 	const least = 8 // calls that are worth a goroutine
-	workers := min(s.cfg.Workers, (n+least-1)/least)
+	workers = min(workers, (n+least-1)/least)
 	if workers <= 1 {
-		w := s.worker()
+		w := pooled(dim)
 		defer pool.Put(w)
 		for k := range n {
 			if err := f(w, k); err != nil {
@@ -187,7 +191,7 @@ func (s *Async) each(n int, f func(w *worker, k int) error) error {
 	)
 	take := int64(max(1, min(64, n/(4*workers))))
 	work := func() {
-		w := s.worker()
+		w := pooled(dim)
 		defer pool.Put(w)
 		for {
 			lo := int(next.Add(take) - take)
@@ -215,12 +219,12 @@ func (s *Async) each(n int, f func(w *worker, k int) error) error {
 
 var pool = sync.Pool{New: func() any { return new(worker) }}
 
-func (s *Async) worker() *worker {
+func pooled(dim int) *worker {
 	w := pool.Get().(*worker)
-	if cap(w.answer) < s.cfg.Dim {
-		w.answer = make(tensor.Vec, s.cfg.Dim)
+	if cap(w.answer) < dim {
+		w.answer = make(tensor.Vec, dim)
 	}
-	w.answer = w.answer[:s.cfg.Dim]
+	w.answer = w.answer[:dim]
 	return w
 }
 

@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"sotto/agent"
+	"sotto/rng"
 	"sotto/tensor"
 	"sotto/topology"
 )
@@ -18,6 +19,7 @@ type worker struct {
 	inbox    []agent.Message
 	returned []agent.Message
 	bodies   [2]tensor.Vec // of the two messages of a pairwise wake
+	hops     rng.Stream    // of one visit of a token
 }
 
 func (w *worker) fullView(g *topology.Graph, i agent.ID) *agent.View {

@@ -1,0 +1,115 @@
+package oracle
+
+import (
+	"math"
+
+	"sotto/agent"
+	"sotto/config"
+	"sotto/model"
+	"sotto/privacy"
+	"sotto/privacy/account"
+	"sotto/rng"
+	"sotto/tensor"
+)
+
+var _ privacy.GridOracle = (*User)(nil)
+
+// UserGradName is the name of the oracle User.
+const UserGradName = "user-grad"
+
+// User is the oracle "user-grad": the mean gradient of the loss over all of the owner's records, scaled to L2 norm at most Clip as a whole.
+// What it protects is the owner: all records may change at once, so that the value moves by 2 Clip under replace-one and by Clip
+// under zero-out and add-remove. An owner without records answers zero. Nothing is divided by a private number after the clip.
+type User struct {
+	Model     model.Model
+	Records   Records
+	Clip      float64 // C > 0; +Inf switches clipping off, for runs that are not private
+	Adjacency account.Adjacency
+	Pool      *Pool
+
+	described account.Release // without a clip of the query's own
+}
+
+// Validate names the first field that cannot be used. It reads no records.
+func (g *User) Validate() error {
+	if !(g.Clip > 0) {
+		return config.Bad("max_grad_norm", g.Clip, "above 0")
+	}
+	g.described = g.release(g.Clip)
+	return nil
+}
+
+func (g *User) release(clip float64) account.Release {
+	return account.Release{
+		Oracle: UserGradName, Adjacency: g.Adjacency, Unit: account.Owner(), Sampler: account.Sampler{Kind: account.FullBatch},
+		Parts: []account.Part{{Name: "gradient", Clip: clip, Shift: shift(g.Adjacency), Norm: account.L2, Dim: g.Model.Dim()}},
+		Scale: 1,
+	}
+}
+
+// Describe states the release. A query's own public clip takes the place of Clip. The parts must not be changed.
+func (g *User) Describe(q *agent.Query) (account.Release, error) {
+	if len(q.At) != g.Model.Dim() {
+		return account.Release{}, config.Bad("point", len(q.At), "as many values as the model has parameters")
+	}
+	if q.Clip > 0 {
+		return g.release(q.Clip), nil
+	}
+	return g.described, nil
+}
+
+func (g *User) clip(q *agent.Query) float64 {
+	if q.Clip > 0 {
+		return q.Clip
+	}
+	return g.Clip
+}
+
+// Evaluate writes the clipped mean.
+func (g *User) Evaluate(dst *privacy.Value, q *agent.Query, _ *rng.Stream) {
+	g.sum(dst.Float, q)
+	f := g.factor(dst.Float, g.clip(q))
+	for i, x := range dst.Float {
+		dst.Float[i] = float32(f * float64(x))
+	}
+}
+
+// EvaluateGrid is Evaluate in integers: the clipped mean is truncated toward zero, which does not lengthen it.
+func (g *User) EvaluateGrid(dst []int64, q *agent.Query, _ *rng.Stream) {
+	s := g.Pool.p.Get().(*scratch)
+	if cap(s.gradient) < len(dst) {
+		s.gradient = make(tensor.Vec, len(dst))
+	}
+	v := s.gradient[:len(dst)]
+	v.Zero()
+	g.sum(v, q)
+	clip := g.clip(q)
+	f := g.factor(v, clip) / privacy.GridStep(clip)
+	for i, x := range v {
+		dst[i] = int64(f * float64(x))
+	}
+	v.Zero()
+	g.Pool.p.Put(s)
+}
+
+// sum adds the gradients of all records; a record without a finite gradient adds zero.
+func (g *User) sum(dst tensor.Vec, q *agent.Query) {
+	s := g.Pool.p.Get().(*scratch)
+	s.blocks(&g.Records, func(b *model.Batch) {
+		g.Model.ClippedGradientSum(dst, q.At, b, math.Inf(1), &s.work)
+	})
+	g.Pool.p.Put(s)
+	finite(dst, math.Inf(1))
+}
+
+// factor makes the clipped mean of a finite sum: 1/m and the clip in one, with room for the rounding of the norm and of every product.
+func (g *User) factor(sum tensor.Vec, clip float64) float64 {
+	if len(g.Records.Index) == 0 {
+		return 0
+	}
+	f := 1 / float64(len(g.Records.Index))
+	if norm, bound := f*sum.Norm(), clip*(1-1e-6); norm > bound {
+		return f * (bound / norm)
+	}
+	return f
+}

@@ -1,0 +1,67 @@
+package sim
+
+import (
+	"fmt"
+	"math"
+
+	"sotto/agent"
+)
+
+const tokenTag = "sim-token/1"
+
+// AppendState appends a checkpoint taken between two ticks: tokens, algorithms, counters. Gates and ledgers are not in it; who
+// restores a run restores those first.
+func (s *Tokens) AppendState(b []byte) []byte {
+	b = agent.AppendTag(b, tokenTag)
+	b = u64(b, s.tick, uint64(len(s.tokens)), uint64(len(s.nodes)))
+	b = u64(b, s.waits.Absent, s.waits.Dropped)
+	for k := range s.tokens {
+		t := &s.tokens[k]
+		b = agent.AppendVec(u64(b, uint64(t.from), uint64(t.to), t.steps), t.body)
+	}
+	for i := range s.nodes {
+		nd := &s.nodes[i]
+		b = block(b, s.cfg.Agents[i].Algorithm.AppendState)
+		b = u64(b, nd.visits, nd.bytes, nd.stats.Sent, nd.stats.Exhausted, math.Float64bits(nd.stats.Vectors))
+	}
+	return b
+}
+
+// LoadState restores a checkpoint into a simulation built from the same TokenConfig.
+func (s *Tokens) LoadState(b []byte) error {
+	r := agent.ReadState(b, tokenTag)
+	tick, tokens, n := r.Uint64(), r.Uint64(), r.Uint64()
+	if err := r.Err(); err != nil {
+		return fmt.Errorf("simulation checkpoint: %w", err)
+	}
+	if tokens != uint64(len(s.tokens)) || n != uint64(len(s.nodes)) || tick > s.cfg.Steps {
+		return fmt.Errorf("simulation checkpoint: %w: %d tokens of %d agents at tick %d, this run has %d of %d and %d ticks",
+			agent.ErrState, tokens, n, tick, len(s.tokens), len(s.nodes), s.cfg.Steps)
+	}
+	s.waits.Absent, s.waits.Dropped = r.Uint64(), r.Uint64()
+	for k := range s.tokens {
+		t := &s.tokens[k]
+		from, to := r.Uint64(), r.Uint64()
+		t.steps = r.Uint64()
+		r.Vec(t.body)
+		if r.Err() == nil && (from >= n || to >= n || t.steps > tick) {
+			return fmt.Errorf("simulation checkpoint, token %d: %w: from agent %d to %d after %d steps", k, agent.ErrState, from, to, t.steps)
+		}
+		t.from, t.to = agent.ID(from), agent.ID(to)
+	}
+	for i := range s.nodes {
+		nd := &s.nodes[i]
+		if alg := r.Block(); r.Err() == nil {
+			if err := s.cfg.Agents[i].Algorithm.LoadState(alg); err != nil {
+				return fmt.Errorf("simulation checkpoint, agent %d: %w", i, err)
+			}
+		}
+		nd.visits, nd.bytes, nd.stats.Sent, nd.stats.Exhausted = r.Uint64(), r.Uint64(), r.Uint64(), r.Uint64()
+		nd.stats.Vectors = math.Float64frombits(r.Uint64())
+	}
+	if err := r.Close(); err != nil {
+		return fmt.Errorf("simulation checkpoint: %w", err)
+	}
+	s.tick = tick
+	return nil
+}
