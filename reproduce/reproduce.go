@@ -91,6 +91,7 @@ var Studies = map[string]Study{
 	"seed003-figure2":     {Title: "error over rounds by graph, loss and method, epsilon .5, delta 1e-3", axes: seed003Axes, base: seed003Base, cells: twoSizes(iterationCells("seed003-figure2")), report: iterationTable("seed003-figure2"), curves: true},
 	"seed003-figure3":     {Title: "error over the number of agents by graph and loss, epsilon .5, delta 1e-3", axes: seed003Axes, base: seed003Base, cells: twoSizes(iterationCells("seed003-figure3")), report: iterationTable("seed003-figure3"), curves: true},
 	"seed003-theorems":    {Title: "Theorems 1, 2, 3 and 5 beside measured sensitivity, generalisation gap and error", simulate: theorems003},
+	"seed004-walk":        {Title: "random-walk SGD on houses: central, network and local noise, complete, hypercube, geometric graph", axes: walk004Axes, base: walk004Base, cells: twoSizes(walk004Cells), report: walk004, curves: true},
 	"seed000-theorem51":   {Title: "the error floor over noise and dimension, strongly convex problems", simulate: theorem51},
 	"seed004-figa":        {Title: "private gossip averaging: the published pairwise loss beside the exact one, over distance", simulate: figureA004},
 	"seed004-figb":        {Title: "the same on a social graph (SNAP ego-Facebook 1912, which you supply)", compute: figureB004},
