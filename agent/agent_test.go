@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"slices"
 	"strings"
 	"testing"
 
@@ -53,7 +54,7 @@ func TestBadMessagesAreRefusedBeforeAllocation(t *testing.T) {
 		want string
 	}{
 		"empty":     {nil, "0 bytes"},
-		"version":   {edit(0, 2), "version 2, allowed: 1"},
+		"version":   {edit(0, 3), "version 3, allowed: 1, 2"},
 		"truncated": {good[:len(good)-1], "needs 41"},
 		"4 GB body": {edit(25, 255, 255, 255, 255), "4294967295 values, allowed: at most 3"},
 		"nan body":  {edit(33, nan32...), "agent 7"},
@@ -78,6 +79,7 @@ func TestBadMessagesAreRefusedBeforeAllocation(t *testing.T) {
 func FuzzDecodeMessage(f *testing.F) {
 	f.Add(agent.AppendMessage(nil, &agent.Message{From: 1, To: agent.Broadcast, Round: 9, Body: tensor.Vec{1, -2}}))
 	f.Add(agent.AppendMessage(nil, &agent.Message{}))
+	f.Add(agent.AppendMessageBF16(nil, &agent.Message{From: 1, To: 2, Mass: .5, Body: tensor.Vec{1, -2, 0x1.fep+127}}))
 	f.Add([]byte{1, 0, 0})
 	f.Fuzz(func(t *testing.T, b []byte) {
 		var m agent.Message
@@ -88,10 +90,47 @@ func FuzzDecodeMessage(f *testing.F) {
 			}
 			return
 		}
-		if !bytes.Equal(agent.AppendMessage(nil, &m), b[:n]) {
+		again := agent.AppendMessage
+		if agent.IsBF16(b) {
+			again = agent.AppendMessageBF16
+		}
+		if !bytes.Equal(again(nil, &m), b[:n]) {
 			t.Fatal("decoded message does not encode to the same bytes")
 		}
 	})
+}
+
+// Bodies of bfloat16 values travel in two bytes a value and come back exactly; others are not sent so, and none that is not finite
+// is taken.
+func TestMessageBF16(t *testing.T) {
+	want := agent.Message{From: 3, To: agent.Broadcast, Round: 5, Mass: .1, Body: tensor.Vec{1, -2.5, 0, 0x1p-120, 0x1.fep+127, float32(math.Copysign(0, -1))}}
+	b := agent.AppendMessageBF16(nil, &want)
+	if !agent.IsBF16(b) || agent.IsBF16(agent.AppendMessage(nil, &want)) || len(b) != agent.MessageSizeBF16(6) || len(b) != agent.MessageSize(0)+12 {
+		t.Fatalf("%d bytes", len(b))
+	}
+	var m agent.Message
+	if n, err := agent.DecodeMessage(b, 6, &m); err != nil || n != len(b) || m.From != 3 || m.Round != 5 || m.Mass != .1 || !slices.Equal(m.Body, want.Body) || !math.Signbit(float64(m.Body[5])) {
+		t.Errorf("%d, %v, %+v", n, err, m)
+	}
+	if to, size, err := agent.MessageHead(append(b, 9)); to != agent.Broadcast || size != len(b) || err != nil {
+		t.Errorf("head %v, %d, %v", to, size, err)
+	}
+	for _, n := range []int{0, len(b) - 1} {
+		if _, err := agent.DecodeMessage(b[:n], 6, &m); !errors.Is(err, agent.ErrMessage) {
+			t.Errorf("%d bytes: %v", n, err)
+		}
+	}
+	infinite := slices.Clone(b)
+	infinite[agent.MessageSize(0)], infinite[agent.MessageSize(0)+1] = 0x80, 0x7f
+	if _, err := agent.DecodeMessage(infinite, 6, &m); !errors.Is(err, agent.ErrMessage) {
+		t.Errorf("an infinite value: %v", err)
+	}
+	defer func() {
+		if recover() == nil {
+			t.Error("a value that is no bfloat16 was sent as one")
+		}
+	}()
+	agent.AppendMessageBF16(nil, &agent.Message{Body: tensor.Vec{.1}})
 }
 
 func TestMessageHead(t *testing.T) {

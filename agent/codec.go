@@ -5,15 +5,19 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"slices"
 
 	"sotto/tensor"
 )
 
-// Wire form of a Message, version 1, little-endian:
+// Wire form of a Message, little-endian:
 //
 //	version u8 | from u32 | to u32 | round u64 | mass f64 | dim u32 | dim x f32
+//
+// Version 1. In version 2 the values are bfloat16, the upper halves of float32.
 const (
 	messageVersion = 1
+	messageBF16    = 2
 	messageHeader  = 1 + 4 + 4 + 8 + 8 + 4
 )
 
@@ -23,15 +27,49 @@ var ErrMessage = errors.New("agent: malformed message")
 // MessageSize returns the encoded length of a message whose body holds dim values.
 func MessageSize(dim int) int { return messageHeader + 4*dim }
 
+// MessageSizeBF16 is MessageSize of a body of bfloat16 values.
+func MessageSizeBF16(dim int) int { return messageHeader + 2*dim }
+
+// IsBF16 reports whether the encoded message at the front of b has bfloat16 values.
+func IsBF16(b []byte) bool { return len(b) > 0 && b[0] == messageBF16 }
+
+// width is the number of bytes of a value, 0 for a version that is not known.
+func width(version byte) int {
+	switch version {
+	case messageVersion:
+		return 4
+	case messageBF16:
+		return 2
+	}
+	return 0
+}
+
 // AppendMessage appends the wire form of m to b.
 func AppendMessage(b []byte, m *Message) []byte {
-	b = append(b, messageVersion)
+	return AppendVec(appendHead(b, messageVersion, m), m.Body)
+}
+
+// AppendMessageBF16 is AppendMessage with two bytes a value, for bodies that have been rounded to bfloat16: a value that bfloat16 does
+// not hold panics.
+func AppendMessageBF16(b []byte, m *Message) []byte {
+	b = appendHead(b, messageBF16, m)
+	for i, x := range m.Body {
+		bits := math.Float32bits(x)
+		if bits&0xffff != 0 {
+			panic(fmt.Sprintf("agent: value %d of a message, %v, is no bfloat16", i, x))
+		}
+		b = binary.LittleEndian.AppendUint16(b, uint16(bits>>16))
+	}
+	return b
+}
+
+func appendHead(b []byte, version byte, m *Message) []byte {
+	b = append(b, version)
 	b = binary.LittleEndian.AppendUint32(b, uint32(m.From))
 	b = binary.LittleEndian.AppendUint32(b, uint32(m.To))
 	b = binary.LittleEndian.AppendUint64(b, m.Round)
 	b = binary.LittleEndian.AppendUint64(b, math.Float64bits(m.Mass))
-	b = binary.LittleEndian.AppendUint32(b, uint32(len(m.Body)))
-	return AppendVec(b, m.Body)
+	return binary.LittleEndian.AppendUint32(b, uint32(len(m.Body)))
 }
 
 // DecodeMessage reads one message from the front of b into m and returns the bytes used. It checks every
@@ -41,14 +79,15 @@ func DecodeMessage(b []byte, maxDim int, m *Message) (int, error) {
 	if len(b) < messageHeader {
 		return 0, fmt.Errorf("%w: %d bytes, a header has %d", ErrMessage, len(b), messageHeader)
 	}
-	if b[0] != messageVersion {
-		return 0, fmt.Errorf("%w: version %d, allowed: %d", ErrMessage, b[0], messageVersion)
+	wide := width(b[0])
+	if wide == 0 {
+		return 0, fmt.Errorf("%w: version %d, allowed: %d, %d", ErrMessage, b[0], messageVersion, messageBF16)
 	}
 	dim := binary.LittleEndian.Uint32(b[25:])
 	if uint64(dim) > uint64(max(maxDim, 0)) {
 		return 0, fmt.Errorf("%w: body of %d values, allowed: at most %d", ErrMessage, dim, maxDim)
 	}
-	size := MessageSize(int(dim))
+	size := messageHeader + wide*int(dim)
 	if len(b) < size {
 		return 0, fmt.Errorf("%w: %d bytes, a body of %d values needs %d", ErrMessage, len(b), dim, size)
 	}
@@ -61,8 +100,14 @@ func DecodeMessage(b []byte, maxDim int, m *Message) (int, error) {
 		body = make(tensor.Vec, dim)
 	}
 	body = body[:dim]
-	for i := range body {
-		body[i] = math.Float32frombits(binary.LittleEndian.Uint32(b[messageHeader+4*i:]))
+	if wide == 4 {
+		for i := range body {
+			body[i] = math.Float32frombits(binary.LittleEndian.Uint32(b[messageHeader+4*i:]))
+		}
+	} else {
+		for i := range body {
+			body[i] = math.Float32frombits(uint32(binary.LittleEndian.Uint16(b[messageHeader+2*i:])) << 16)
+		}
 	}
 	if !body.Finite() {
 		return 0, fmt.Errorf("%w: body from agent %d holds a value that is not finite",
@@ -81,10 +126,10 @@ func DecodeMessage(b []byte, maxDim int, m *Message) (int, error) {
 // MessageHead returns receiver and encoded length of the message at the front of b without looking at its values, so that a
 // runtime can sort encoded messages by receiver. It refuses what DecodeMessage would for the header's sake.
 func MessageHead(b []byte) (to ID, size int, err error) {
-	if len(b) < messageHeader || b[0] != messageVersion {
-		return 0, 0, fmt.Errorf("%w: no header of version %d", ErrMessage, messageVersion)
+	if len(b) < messageHeader || width(b[0]) == 0 {
+		return 0, 0, fmt.Errorf("%w: no header of version %d or %d", ErrMessage, messageVersion, messageBF16)
 	}
-	size = MessageSize(int(binary.LittleEndian.Uint32(b[25:])))
+	size = messageHeader + width(b[0])*int(binary.LittleEndian.Uint32(b[25:]))
 	if len(b) < size {
 		return 0, 0, fmt.Errorf("%w: %d bytes, the header says %d", ErrMessage, len(b), size)
 	}
@@ -93,8 +138,10 @@ func MessageHead(b []byte) (to ID, size int, err error) {
 
 // AppendVec appends the elements of v, little-endian; checkpoints use it too.
 func AppendVec(b []byte, v tensor.Vec) []byte {
-	for _, x := range v {
-		b = binary.LittleEndian.AppendUint32(b, math.Float32bits(x))
+	at := len(b)
+	b = slices.Grow(b, 4*len(v))[:at+4*len(v)]
+	for i, x := range v {
+		binary.LittleEndian.PutUint32(b[at+4*i:], math.Float32bits(x))
 	}
 	return b
 }

@@ -47,6 +47,8 @@ type Config struct {
 	// GaussSeidel steps agents one after the other; each receives what agents of lower number have sent in this very
 	// round. It replicates implementations that mix in place: the mean of all models is not preserved.
 	GaussSeidel bool
+	// MessageSize is the length in bytes of a message whose body has dim values, for what is counted as sent; nil: agent.MessageSize.
+	MessageSize func(dim int) int
 }
 
 // Stats counts what happened on the links and at the gates, over all agents.
@@ -116,6 +118,9 @@ func New(cfg Config) (*Sim, error) {
 	}
 	if cfg.Workers == 0 {
 		cfg.Workers = runtime.GOMAXPROCS(0)
+	}
+	if cfg.MessageSize == nil {
+		cfg.MessageSize = agent.MessageSize
 	}
 	f, err := newSchedule(cfg.Faults, cfg.Seed)
 	if err != nil {
@@ -290,7 +295,7 @@ func (s *Sim) post(p *peer, id agent.ID, g *topology.Graph, round uint64, outbox
 		m.From, m.Round, m.Body = id, round, append(p.next[k].Body[:0], m.Body...)
 		p.next[k] = m
 		p.stats.Sent += receivers
-		p.bytes += receivers * uint64(agent.MessageSize(len(m.Body)))
+		p.bytes += receivers * uint64(s.cfg.MessageSize(len(m.Body)))
 	}
 	return nil
 }
