@@ -87,6 +87,8 @@ type modelParams struct {
 
 type algorithmParams struct {
 	Name string `toml:"name"`
+	// Messages is the format of what agents send: "float32" (default) or "bf16", half as long (algo.Rounded).
+	Messages string `toml:"messages,omitempty"`
 }
 
 type evaluateParams struct {
@@ -214,6 +216,9 @@ func (f *File) validate() error {
 	if _, ok := algo.Algorithms[f.alg.Name]; !ok {
 		_, err := algo.New(f.alg.Name, nil)
 		return f.at("algorithm", err)
+	}
+	if err := f.at("algorithm", f.alg.validateMessages()); err != nil {
+		return err
 	}
 	if f.alg.Name == "central" && f.topo.Agents != 1 {
 		return f.at("topology", config.Bad("agents", f.topo.Agents, "1 with algorithm central, which holds all data at one agent"))

@@ -18,7 +18,6 @@ import (
 	"sotto/privacy"
 	"sotto/privacy/account"
 	"sotto/privacy/ledger"
-	"sotto/sim"
 	"sotto/tensor"
 	"sotto/topology"
 )
@@ -32,24 +31,31 @@ func FileDigest(b []byte) string {
 // Agents returns how many agents the run file asks for.
 func (f *File) Agents() int { return f.topo.Agents }
 
-// GraphFor builds the graph of the run file with a public seed in place of the file's.
-func (f *File) GraphFor(seed uint64) (*topology.Graph, error) {
+// ScheduleFor builds the graphs of the run file with a public seed in place of the file's.
+func (f *File) ScheduleFor(seed uint64) (topology.Schedule, error) {
 	if _, similar := topology.Similarities[f.topo.Graph]; similar {
 		return nil, f.at("topology", config.Bad("graph", f.topo.Graph, config.OneOf(topology.Graphs)+": the graphs of similar agents compare data"))
 	}
-	s, err := topology.Build(topology.Spec{Graph: f.topo.Graph, Weights: f.topo.Weights, Agents: f.topo.Agents, Seed: seed}, f.section("topology"))
+	s, err := topology.Build(topology.Spec{Graph: f.topo.Graph, Weights: f.topo.Weights, Agents: f.topo.Agents, Seed: seed,
+		Push: f.alg.Name == pushAlgorithm, Window: f.topo.Window}, f.section("topology"))
+	return s, f.at("topology", err)
+}
+
+// GraphFor is the mean of ScheduleFor: what a roster states. Where graphs change from round to round it says who hears whom in some round.
+func (f *File) GraphFor(seed uint64) (*topology.Graph, error) {
+	s, err := f.ScheduleFor(seed)
 	if err != nil {
-		return nil, f.at("topology", err)
+		return nil, err
 	}
-	return s.At(0)
+	return topology.Mean(s)
 }
 
 // OwnerOptions say which agent of an experiment an owner is, and with which data.
 type OwnerOptions struct {
-	Self  agent.ID
-	Data  string          // the owner's file
-	Graph *topology.Graph // of the signed roster
-	Seed  uint64          // public, in place of the run file's: of the initial model and of the records held out for tests
+	Self   agent.ID
+	Data   string            // the owner's file
+	Graphs topology.Schedule // that the signed roster states the mean of: see File.ScheduleFor
+	Seed   uint64            // public, in place of the run file's: of the initial model and of the records held out for tests
 }
 
 // Owner is one agent of an experiment with an owner's own data: what a daemon runs. Its gate draws secret keys. Only its
@@ -67,15 +73,19 @@ func (f *File) Owner(opt OwnerOptions) (*Owner, error) {
 	if err := f.ownable(); err != nil {
 		return nil, err
 	}
-	if opt.Graph.Agents() != f.topo.Agents {
-		return nil, f.at("topology", config.Bad("agents", f.topo.Agents, fmt.Sprintf("%d, the members of the roster", opt.Graph.Agents())))
+	first, err := opt.Graphs.At(0)
+	if err != nil {
+		return nil, err
+	}
+	if first.Agents() != f.topo.Agents {
+		return nil, f.at("topology", config.Bad("agents", f.topo.Agents, fmt.Sprintf("%d, the members of the roster", first.Agents())))
 	}
 	f.root.Seed = opt.Seed
 	own, err := data.LoadOwn(f.data.Dataset, opt.Data, opt.Seed, f.section("data"))
 	if err != nil {
 		return nil, f.at("data", err)
 	}
-	e := &Experiment{file: f, split: own.Split, schedule: topology.Static(opt.Graph), owned: true, self: opt.Self}
+	e := &Experiment{file: f, split: own.Split, schedule: opt.Graphs, owned: true, self: opt.Self}
 	if e.factory, err = f.newFactory(); err != nil {
 		return nil, err
 	}
@@ -105,42 +115,6 @@ func (f *File) Owner(opt OwnerOptions) (*Owner, error) {
 		e.warnings = append(e.warnings, "this experiment has members who attack, to rehearse with: "+who)
 	}
 	return o, nil
-}
-
-// ownable refuses what a daemon does not run.
-func (f *File) ownable() error {
-	noisy := f.priv.Mechanism == "gaussian" || f.priv.Mechanism == "laplace" && f.pacing != algo.Rounds
-	switch {
-	case f.alg.Name == "central":
-		return f.at("algorithm", config.Bad("name", f.alg.Name, "an algorithm among agents"))
-	case f.pacing == algo.Tokens:
-		return f.at("algorithm", config.Bad("name", f.alg.Name, "an algorithm of rounds or of personal models: daemons hand on no tokens yet"))
-	case f.clck.Replay != "":
-		return f.at("clock", config.Bad("replay", f.clck.Replay, "nothing: daemons wake by their own clocks"))
-	case f.alg.Name == pushAlgorithm:
-		return f.at("algorithm", config.Bad("name", f.alg.Name, "another algorithm: links of a daemon do not say which messages were lost, and with them goes mass"))
-	case f.topo.Dropout != 0:
-		return f.at("topology", config.Bad("dropout", f.topo.Dropout, "0: a network has its own"))
-	case f.priv.Adaptive():
-		return f.at("privacy", config.Bad("clipping", f.priv.Kind, "constant: a daemon knows no other clip norms yet"))
-	case f.data.Arrival != "":
-		return f.at("data", config.Bad("arrival", f.data.Arrival, "nothing: it is for simulations"))
-	case !noisy:
-		return fmt.Errorf("%w: %w", privacy.ErrRefused, f.at("privacy", config.Bad("mechanism", f.priv.Mechanism, "gaussian, or laplace with an algorithm of personal models: a daemon releases nothing without noise")))
-	case f.repl != (replicationParams{}):
-		return fmt.Errorf("%w: %w", privacy.ErrRefused, f.at("replication", config.Bad("replication", f.repl.switches(), "nothing: a daemon does not do what is not sound")))
-	case f.data.Partition != "natural":
-		return f.at("data", config.Bad("partition", f.data.Partition, "natural: every owner holds its own records"))
-	case f.eval.Validation != 0 || f.eval.Score != "":
-		return f.at("evaluate", config.Bad("validation", f.eval.Validation, "0, and no score: they are for simulations"))
-	case f.eval.Gradients != 0:
-		return f.at("evaluate", config.Bad("gradients", f.eval.Gradients, "0: no owner sees the records of others"))
-	case f.flts != sim.DefaultFaults():
-		return f.at("faults", config.Bad("faults", "faults to inject", "no section [faults]: a network has its own"))
-	case len(f.priv.IUnderstand) > 0:
-		return fmt.Errorf("%w: %w", privacy.ErrRefused, f.at("privacy", config.Bad("i_understand", f.priv.IUnderstand, "nothing: an owner's policy has no overrides")))
-	}
-	return nil
 }
 
 // ownModel builds model and initial parameters, which are the same for all members.
@@ -183,7 +157,10 @@ type Facts struct {
 	Rounds     uint64        // rounds, or the owner's own wakes
 	Interval   time.Duration // mean time between two wakes; 0 in rounds
 	Pairs      bool          // two agents meet at a wake
+	Push       bool          // messages carry the mass of push-sum, which must not get lost
+	BF16       bool          // messages have bfloat16 values
 	Dim        int
+	Extra      int // values of an answer behind the Dim of the model: 1 for a noisy count, else 0
 	Records    int // for training; the adjacencies of owners' runs make it public, 0 where it is not
 	Batch      float64
 	Rate       float64
@@ -211,7 +188,8 @@ func (o *Owner) Facts() (Facts, error) {
 	if err != nil {
 		return Facts{}, f.at("privacy", err)
 	}
-	return Facts{Algorithm: f.alg.Name, Dataset: f.data.Dataset, Rounds: o.steps(), Interval: f.interval(), Pairs: f.pacing == algo.Pairs, Dim: o.e.model.Dim(), Records: p.records, Batch: p.batch,
+	return Facts{Algorithm: f.alg.Name, Dataset: f.data.Dataset, Rounds: o.steps(), Interval: f.interval(), Pairs: f.pacing == algo.Pairs, Push: f.alg.Name == pushAlgorithm, BF16: f.alg.Messages == bf16Messages,
+		Dim: o.e.model.Dim(), Extra: f.priv.Extra(), Records: p.records, Batch: p.batch,
 		Rate: p.rate, Queries: p.queries, Noise: p.noiseMultiplier, NoiseKind: o.noise, Costs: costs, Adjacency: f.priv.adjacency,
 		Unit: account.Record(), Delta: f.priv.TargetDelta, Target: f.priv.TargetEpsilon, Accountant: f.priv.Accountant, Provenance: m.Provenance(), Warnings: o.e.warnings}, nil
 }
@@ -243,7 +221,9 @@ func (o *Owner) Algorithm() (agent.Algorithm, error) {
 	if err != nil {
 		return nil, f.at("algorithm", err)
 	}
-	return f.adv.Corrupt(a, o.self, f.root.Seed), nil
+	p := &o.e.plans[0]
+	a = f.priv.Clipped(a, f.priv.MaxGradNorm, p.noiseMultiplier/p.batch, o.e.model.Dim())
+	return f.alg.rounded(f.adv.Corrupt(a, o.self, f.root.Seed)), nil
 }
 
 // Gate makes the gate over the owner's records, with secret keys. The ledger is the owner's durable one; run names this
@@ -296,16 +276,17 @@ func (o *Owner) oracles() (map[string]privacy.Oracle, error) {
 		name, k, err := o.e.kmOracle(p, oracle.Records{Data: o.e.split.Train, Index: o.e.parts[0]})
 		return map[string]privacy.Oracle{name: k}, err
 	}
-	grad, err := o.gradient()
-	return map[string]privacy.Oracle{"grad": grad}, err
+	grad := o.gradient()
+	o.e.adapt(grad, p)
+	return map[string]privacy.Oracle{"grad": grad}, grad.Validate()
 }
 
-func (o *Owner) gradient() (*oracle.Gradient, error) {
+// gradient is the oracle at constant clips.
+func (o *Owner) gradient() *oracle.Gradient {
 	f, p := o.e.file, &o.e.plans[0]
-	g := &oracle.Gradient{Model: o.e.model, Records: oracle.Records{Data: o.e.split.Train, Index: o.e.parts[0]},
+	return &oracle.Gradient{Model: o.e.model, Records: oracle.Records{Data: o.e.split.Train, Index: o.e.parts[0]},
 		Rate: p.rate, ExpectedBatch: p.batch, Clip: f.priv.MaxGradNorm, Adjacency: f.priv.adjacency, Unit: account.Record(),
 		Pool: oracle.NewSplitPool(1), Exact: o.noise == "exact", Augment: f.data.Augmentation}
-	return g, g.Validate()
 }
 
 // runLedger admits no more than one run may charge.
@@ -337,7 +318,7 @@ func (o *Owner) Accuracy(theta tensor.Vec) (value float64, metric string) {
 // TestRecords returns how many records Accuracy counts.
 func (o *Owner) TestRecords() int { return o.tests.X.Rows }
 
-// Alone trains a model on the owner's own records, without noise, and returns what Accuracy says about it. Nothing leaves: it
+// Alone trains a model on the owner's own records, without noise and with the first clip norm, and returns what Accuracy says about it. Nothing leaves: it
 // is what taking part has to be compared with.
 func (o *Owner) Alone() (value float64, err error) {
 	f := o.e.file
@@ -359,15 +340,15 @@ func (o *Owner) Alone() (value float64, err error) {
 	if err != nil {
 		return 0, err
 	}
-	g, err := o.gradient()
-	if err != nil {
-		return 0, err
-	}
 	m, err := privacy.NewMechanism("sealed", 0)
 	if err != nil {
 		return 0, err
 	}
+	g := o.gradient()
 	g.Exact = false
+	if err := g.Validate(); err != nil {
+		return 0, err
+	}
 	gate := privacy.NewSimulatedGate(ledger.NewMemory(nil), m, map[string]privacy.Oracle{"grad": g}, f.root.Seed, 0)
 	in, out, answer := agent.Input{}, agent.Output{}, make(tensor.Vec, o.e.model.Dim())
 	view := &agent.View{SelfWeight: 1}

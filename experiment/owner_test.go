@@ -73,11 +73,11 @@ func ownerOf(t *testing.T, run, path string) (*experiment.Owner, error) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	g, err := f.GraphFor(5)
+	g, err := f.ScheduleFor(5)
 	if err != nil {
 		t.Fatal(err)
 	}
-	return f.Owner(experiment.OwnerOptions{Self: 1, Data: path, Graph: g, Seed: 9})
+	return f.Owner(experiment.OwnerOptions{Self: 1, Data: path, Graphs: g, Seed: 9})
 }
 
 // An owner's run has secret noise, charges its durable ledger for every answer, and stops at its target however often the
@@ -222,8 +222,6 @@ func TestOwnersRefuseWhatADaemonMayNotDo(t *testing.T) {
 		"data":        {`"csv"`, `"mnist"`, "dataset", false},
 		"unknown key": {"step_size", "stepsize", "stepsize", false},
 		"faults":      {"[privacy]", "[faults]\ndrop = 0.5\n[privacy]", "faults", false},
-		"push-sum":    {`"dsgd"`, `"sgp"`, "algorithm.name", false},
-		"clipping":    {"target_epsilon", "clipping = \"released\"\ntarget_epsilon", "clipping", false},
 		"dropout":     {"[topology]", "[topology]\ndropout = 0.1", "dropout", false},
 		"arrival":     {`"natural"`, "\"natural\"\narrival = \"uniform\"", "arrival", false},
 		"score":       {"[privacy]", "[evaluate]\nvalidation = 0.2\n[privacy]", "validation", false},
@@ -231,11 +229,11 @@ func TestOwnersRefuseWhatADaemonMayNotDo(t *testing.T) {
 		run := strings.Replace(ownerRun, tc.old, tc.new, 1)
 		f, err := experiment.Parse("run.toml", []byte(run), nil)
 		if err == nil {
-			g, gerr := f.GraphFor(1)
+			g, gerr := f.ScheduleFor(1)
 			if gerr != nil {
 				t.Fatal(gerr)
 			}
-			_, err = f.Owner(experiment.OwnerOptions{Self: 0, Data: path, Graph: g, Seed: 1})
+			_, err = f.Owner(experiment.OwnerOptions{Self: 0, Data: path, Graphs: g, Seed: 1})
 		}
 		var bad *config.Error
 		if !errors.As(err, &bad) || !strings.Contains(err.Error(), tc.want) || errors.Is(err, privacy.ErrRefused) != tc.refused {
@@ -399,11 +397,11 @@ func TestOwnersOfPersonalModelsRefuse(t *testing.T) {
 		run := strings.Replace(personalOwner, tc.old, tc.new, 1)
 		f, err := experiment.Parse("run.toml", []byte(run), nil)
 		if err == nil {
-			g, gerr := f.GraphFor(1)
+			g, gerr := f.ScheduleFor(1)
 			if gerr != nil {
 				t.Fatal(gerr)
 			}
-			_, err = f.Owner(experiment.OwnerOptions{Self: 0, Data: path, Graph: g, Seed: 1})
+			_, err = f.Owner(experiment.OwnerOptions{Self: 0, Data: path, Graphs: g, Seed: 1})
 		}
 		var bad *config.Error
 		if !errors.As(err, &bad) || !strings.Contains(err.Error(), tc.want) || errors.Is(err, privacy.ErrRefused) != tc.refused {

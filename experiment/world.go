@@ -129,7 +129,7 @@ func (e *Experiment) start(workers int, restored [][]ledger.Record) (*world, err
 			w.own = append(w.own, ownIterate{alg.(*algo.KM), k})
 		}
 		alg = f.priv.Clipped(alg, f.priv.MaxGradNorm, p.noiseMultiplier/p.batch, e.model.Dim())
-		alg = f.adv.Corrupt(alg, agent.ID(i), f.root.Seed)
+		alg = f.alg.rounded(f.adv.Corrupt(alg, agent.ID(i), f.root.Seed))
 		gate := privacy.NewSimulatedGate(w.ledgers[i], mechanism, oracles, e.noiseSeed(), agent.ID(i))
 		if f.pacing == algo.Tokens {
 			for name := range oracles {
@@ -161,7 +161,7 @@ func (e *Experiment) start(workers int, restored [][]ledger.Record) (*world, err
 	}
 	var err error
 	w.sim, err = sim.New(sim.Config{Agents: agents, Schedule: e.schedule, Dim: e.model.Dim() + f.priv.Extra(), Rounds: f.steps,
-		Workers: workers, Seed: f.root.Seed, Faults: f.flts, GaussSeidel: f.repl.Mix == "gauss-seidel"})
+		Workers: workers, Seed: f.root.Seed, Faults: f.flts, GaussSeidel: f.repl.Mix == "gauss-seidel", MessageSize: f.alg.messageSize})
 	return w, f.at("faults", err)
 }
 

@@ -3,10 +3,12 @@ package node_test
 import (
 	"context"
 	"crypto/ed25519"
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"io/fs"
 	"slices"
+	"strings"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -148,27 +150,28 @@ func (nothing) Admit(account.Event, int) error { return nil }
 // each agent's answers and messages gives its parameters bit for bit; what an agent received is what the sender's replay
 // sends; every ledger verifies, with at least one charge for each answer in use; no number comes twice.
 func TestCrashes(t *testing.T) {
-	for _, name := range []string{"dsgd", "dsgt", "dinno", "bcd"} {
+	for name, o := range map[string]nodetest.Options{
+		"dsgd":           {Factory: factory(t, "dsgd")},
+		"dsgt":           {Factory: factory(t, "dsgt")},
+		"dinno":          {Factory: factory(t, "dinno")},
+		"bcd":            {Factory: factory(t, "bcd"), Wakes: 160},
+		"bcd by a clock": {Factory: factory(t, "bcd"), Interval: 3 * time.Second},
+		"quantile":       {Factory: clipping(t, "dsgt", "quantile"), Count: true},
+		"push":           {Factory: factory(t, "sgp"), Push: true, Graph: "exp-directed"},
+	} {
 		t.Run(name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) { crash(t, name, 0) })
+			synctest.Test(t, func(t *testing.T) { crash(t, o) })
 		})
 	}
-	t.Run("bcd by a clock", func(t *testing.T) {
-		synctest.Test(t, func(t *testing.T) { crash(t, "bcd", 3*time.Second) })
-	})
 }
 
-func crash(t *testing.T, name string, interval time.Duration) {
+func crash(t *testing.T, o nodetest.Options) {
 	const members, rounds = 4, 40
 	c := &crashing{crashes: 20, steps: make([][]step, members), params: make([]tensor.Vec, members),
 		disks: make([]*ledgertest.CrashFS, members)}
-	f := factory(t, name)
-	o := nodetest.Options{Factory: f, Rounds: rounds, Change: func(i int, cfg *node.Config) {
+	o.Rounds, o.Change = rounds, func(i int, cfg *node.Config) {
 		cfg.Algorithm = recorder{cfg.Algorithm, &c.mu, &c.steps[i]}
 		cfg.Linger = time.Hour
-	}}
-	if o.Interval = interval; interval == 0 && waking[name] != nil {
-		o.Wakes = members * rounds
 	}
 	c.w = nodetest.NewWorld(t, o)
 	c.net = openMemory(t, members)
@@ -187,7 +190,7 @@ func crash(t *testing.T, name string, interval time.Duration) {
 	for i := range members {
 		outs[i] = c.replay(t, i)
 	}
-	c.compareMessages(t, outs, interval == 0)
+	c.compareMessages(t, outs, o.Interval == 0)
 	for i := range members {
 		c.checkLedger(t, i, keys[i])
 	}
@@ -226,7 +229,10 @@ func (c *crashing) replay(t *testing.T, i int) (sent []step) {
 func (c *crashing) compareMessages(t *testing.T, sent [][]step, all bool) {
 	received, want := 0, 0
 	for i := range c.steps {
-		want += 2 * int(c.w.Rounds(i)) // a ring
+		for k := range c.w.Rounds(i) {
+			g, _ := c.w.Graphs.At(k)
+			want += g.Degree(agent.ID(i))
+		}
 		last := map[agent.ID]uint64{}
 		for _, s := range c.steps[i] {
 			for _, m := range s.in.Inbox {
@@ -298,14 +304,28 @@ func TestForeignStateIsRefused(t *testing.T) {
 			t.Errorf("another %s: %v, want %v", name, err, tc.want)
 		}
 	}
-	b := r.fs[0].Content("/state0/checkpoint")
-	for _, at := range []int{0, len(b) / 2, len(b) - 1} {
+	damage := func(name string, at float64) {
+		b := r.fs[0].Content(name)
+		end := 8 + binary.LittleEndian.Uint64(b) // of the checkpoint: the rest is of a longer one before
 		bad := slices.Clone(b)
-		bad[at] ^= 1
-		r.fs[0].Put("/state0/checkpoint", bad)
-		if err := resume(func(*node.Config) {}); !errors.Is(err, node.ErrState) {
-			t.Errorf("a bit of byte %d: %v", at, err)
+		bad[int(at*float64(end-1))] ^= 1
+		r.fs[0].Put(name, bad)
+	}
+	before := [2][]byte{r.fs[0].Content("/state0/checkpoint"), r.fs[0].Content("/state0/checkpoint.2")}
+	for _, at := range []float64{0, .5, 1} {
+		for k, name := range []string{"/state0/checkpoint", "/state0/checkpoint.2"} { // one stands in for the other
+			damage(name, at)
+			if err := resume(func(*node.Config) {}); (err == nil) != (k == 0) || err != nil && !errors.Is(err, node.ErrState) {
+				t.Errorf("a bit at %v of %d files: %v", at, k+1, err)
+			}
 		}
+		r.fs[0].Put("/state0/checkpoint", before[0])
+		r.fs[0].Put("/state0/checkpoint.2", before[1])
+	}
+	r.fs[0].Put("/state0/checkpoint", agent.AppendTag(nil, "sotto node/2"))
+	r.fs[0].Put("/state0/checkpoint.2", nil)
+	if err := resume(func(*node.Config) {}); !errors.Is(err, node.ErrState) || !strings.Contains(err.Error(), "sotto node/2, allowed") {
+		t.Errorf("the state of an older version: %v", err)
 	}
 }
 

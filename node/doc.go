@@ -14,6 +14,10 @@
 // answer that was charged but not stored is lost: the round is stepped again with a new charge and a new key, never with old
 // noise.
 //
+// Where links have one direction, or change from round to round, frames do not tell both ends how far the other is. Every node then tells
+// those whom it hears which round it has reached and stored, and waits for those who hear it, so that two rounds are kept there too, and
+// no message of push-sum is lost, nor its mass.
+//
 // Algorithms without rounds are stepped when the node's own Poisson clock rings, with the newest message of every neighbor that was heard
 // so far, and nobody waits for anybody. What a wake took in is stored with what came of it, and reported, so that a run can be
 // replayed from its records.

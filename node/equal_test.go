@@ -62,7 +62,7 @@ func TestNodesEqualTheSimulator(t *testing.T) {
 			continue
 		}
 		t.Run(name, func(t *testing.T) {
-			nodetest.Equal(t, nodetest.Options{Factory: factory(t, name)}, openMemory)
+			nodetest.Equal(t, nodetest.Options{Factory: factory(t, name), Push: name == "sgp"}, openMemory)
 		})
 	}
 	t.Run("star", func(t *testing.T) {

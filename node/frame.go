@@ -27,6 +27,8 @@ const (
 	Offer
 	// Reply carries the sender's message in the receiver's meeting.
 	Reply
+	// Progress says which round the sender has reached and stored, to one whom it hears and may have no messages for.
+	Progress
 )
 
 // Frame is what peers send each other. On the wire, little-endian:
@@ -42,7 +44,7 @@ const (
 //	bytes 56-59  CRC-32C of the payload
 //	bytes 60-63  CRC-32C of the bytes before
 //	then         the payload: of Messages, Offer and Reply, messages in the form of agent.AppendMessage; of Finished a Claim
-//	             or nothing; of Hello and Ask nothing
+//	             or nothing; of Hello, Ask and Progress nothing
 //
 // Checksums find broken machines; authenticity and secrecy are the transport's.
 type Frame struct {
@@ -98,8 +100,8 @@ func FrameSize(b []byte, maxPayload int) (int, error) {
 	if crc32.Checksum(b[:FrameHeader-4], castagnoli) != binary.LittleEndian.Uint32(b[FrameHeader-4:]) {
 		return 0, fmt.Errorf("%w: the header's checksum does not fit", ErrFrame)
 	}
-	if k := FrameKind(b[5]); k < Messages || k > Reply {
-		return 0, fmt.Errorf("%w: kind %d, allowed: %d to %d", ErrFrame, k, Messages, Reply)
+	if k := FrameKind(b[5]); k < Messages || k > Progress {
+		return 0, fmt.Errorf("%w: kind %d, allowed: %d to %d", ErrFrame, k, Messages, Progress)
 	}
 	if b[6] != 0 || b[7] != 0 {
 		return 0, fmt.Errorf("%w: bytes 6 and 7 are not zero", ErrFrame)

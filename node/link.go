@@ -15,7 +15,7 @@ type link struct {
 	id    agent.ID
 	mail  *mailbox // nil for a neighbor that this node does not hear
 	out   bool     // the neighbor hears this node
-	queue []parcel // to be sent, in order; at most one hello, two rounds and one finished
+	queue []parcel // to be sent, in order; at most one hello, two rounds, one mark of progress and one finished
 	poke  chan struct{}
 
 	taken    uint64    // 1 + the last round whose frame the neighbor has taken
@@ -201,8 +201,17 @@ func (n *Node) greet(l *link, f *Frame) {
 		n.signal()
 	} else {
 		n.enqueue(l, 0) // what it does not lack it drops
+		n.mark(l)
 	}
 	l.wake()
+}
+
+// hears reports whether the neighbor takes in this node's messages of a round.
+func (n *Node) hears(l *link, round uint64) bool {
+	if n.turns != nil {
+		return n.turns.asks(l.id, round)
+	}
+	return n.cfg.Graphs == nil || n.graph(round).Weight(l.id, n.cfg.Self) != 0
 }
 
 // enqueue queues the kept frames of rounds from on, and the word that this node has finished. Node.mu is held.
@@ -212,7 +221,7 @@ func (n *Node) enqueue(l *link, from uint64) {
 		n.answered(l)
 	} else if l.out {
 		for i := range n.kept {
-			if k := &n.kept[i]; k.messages != nil && k.round >= from && (n.turns == nil || n.turns.asks(l.id, k.round)) {
+			if k := &n.kept[i]; k.messages != nil && k.round >= from && n.hears(l, k.round) {
 				if n.clock != nil { // nobody asks for older ones
 					l.queue = slices.DeleteFunc(l.queue, func(q parcel) bool { return q.kind == Messages && q.round < k.round })
 				}

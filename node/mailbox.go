@@ -123,10 +123,16 @@ func (n *Node) take(from agent.ID, b []byte) (hello *Frame, err error) {
 		return nil, fmt.Errorf("%w: the frame says agent %d", RefusedSender, f.Sender)
 	}
 	l := n.links[from]
-	if l == nil || f.Kind != Hello && f.Kind != Finished && l.mail == nil {
+	switch {
+	case l == nil, f.Kind == Progress && !l.out, f.Kind != Hello && f.Kind != Finished && f.Kind != Progress && l.mail == nil:
 		return nil, RefusedSender
+	case f.Kind == Messages && n.cfg.Graphs != nil && n.graph(f.Round).Weight(n.cfg.Self, from) == 0:
+		return nil, fmt.Errorf("%w: round %d has no link from it", RefusedSender, f.Round)
 	}
 	switch {
+	case f.Kind == Progress:
+		n.reached(l, f.Round)
+		return nil, nil
 	case f.Kind == Hello || f.Kind == Finished:
 		return &f, n.file(l, &f)
 	case n.cfg.Pairs != (f.Kind != Messages):
@@ -136,6 +142,9 @@ func (n *Node) take(from agent.ID, b []byte) (hello *Frame, err error) {
 	}
 	if v := n.judge(l, &f, false); v != take {
 		return nil, verdictError(v, &f)
+	}
+	if len(f.Payload) > 0 && agent.IsBF16(f.Payload) != n.cfg.BF16 { // the first message, and fits takes no second one
+		return nil, fmt.Errorf("%w: %w: values of another format than the run's", RefusedFrame, ErrFrame)
 	}
 	msgs, err := decodeMessages(l.mail.spare, &f, n.cfg.Self, n.maxValues)
 	l.mail.spare = msgs
@@ -155,8 +164,23 @@ func (n *Node) fits(msgs []agent.Message) error {
 		if i > 0 || len(msgs[i].Body) != n.values {
 			return fmt.Errorf("%w: message %d has %d values, allowed: one message, of %d", ErrFrame, i, len(msgs[i].Body), n.values)
 		}
+		if w, most := msgs[i].Mass, float64(n.cfg.Graph.Agents()); n.cfg.Mass != (w > 0) || w < 0 || w > most*(1+1e-9) { // all mass there is, and rounding
+			return fmt.Errorf("%w: mass %v, allowed: above 0 and at most %v with push-sum, 0 without", ErrFrame, w, most)
+		}
 	}
 	return nil
+}
+
+// reached notes how far a neighbor is that hears this node.
+func (n *Node) reached(l *link, round uint64) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	l.heard(n)
+	l.absent, l.last = false, time.Now()
+	if round > l.round {
+		l.round = round
+		n.signal()
+	}
 }
 
 func verdictError(v verdict, f *Frame) error {

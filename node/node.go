@@ -2,9 +2,7 @@ package node
 
 import (
 	"context"
-	"crypto/ed25519"
 	"fmt"
-	"io"
 	"log/slog"
 	"sync"
 	"time"
@@ -13,69 +11,7 @@ import (
 	"sotto/config"
 	"sotto/privacy/ledger"
 	"sotto/tensor"
-	"sotto/topology"
 )
-
-// Gate answers the algorithm's queries; *privacy.Gate is one.
-type Gate interface {
-	// Begin tells the gate the round and the neighbors whose messages arrived in it.
-	Begin(round uint64, live []agent.Neighbor)
-	// Answer fills dst, after its charge is durable; privacy.ErrExhausted says that nothing was released.
-	Answer(q *agent.Query, dst tensor.Vec) error
-}
-
-// What to do about peers whose frame has not come by the deadline of a round.
-const (
-	// Wait goes on waiting, for as long as it takes; the peer is named as late.
-	Wait = "wait"
-	// Proceed steps without them, with their weights on self, after at most twice the deadline. Models then drift apart
-	// where only one direction of a link fails; such losses are counted.
-	Proceed = "proceed"
-)
-
-// Config is what a node is handed.
-type Config struct {
-	Self      agent.ID
-	Run       [32]byte // digest of the signed roster
-	Names     []string // of the members, for logs and status; nil: their numbers
-	Graph     *topology.Graph
-	Algorithm agent.Algorithm // as its factory made it
-	Gate      Gate
-	Head      func() ledger.Head // of the gate's ledger; nil: nothing is charged
-	Rounds    uint64
-	Dim       int // length of answers
-	Transport Transport
-	Store     *Store
-	// Wakes, when not nil, is who wakes, in order, in place of rounds: every agent steps at its places in the list, with the
-	// newest broadcasts as of these. Rounds is then the number of this agent's wakes, and Missing is Wait.
-	Wakes []agent.ID
-	// Interval, when above 0, is the mean time between two wakes of this agent, in place of rounds: it steps when its own Poisson
-	// clock rings, with the newest messages that have come, and waits for nobody. Rounds is then the number of its wakes, and
-	// Missing is Wait, which means nothing here.
-	Interval time.Duration
-	// Pairs: at a wake this node meets one neighbor, drawn from those it hears, and both step and exchange one message. A neighbor
-	// that is in another meeting, or does not answer by the deadline, is not met at that wake. For undirected graphs.
-	Pairs bool
-
-	Missing     string        // Wait, also for "", or Proceed
-	Deadline    time.Duration // of a round; default 1 minute
-	Linger      time.Duration // how long to serve neighbors after the last round; default 10 minutes
-	Retry       time.Duration // between two attempts to send, at first; default 100 ms
-	RetryMax    time.Duration // and at last; default 10 s
-	SendTimeout time.Duration // of one attempt; default 1 minute
-	Log         *slog.Logger  // default: none
-	// Spent, when not nil, says what the data have cost so far, for the status. It is called often.
-	Spent func() *Spent
-	// Claim, when not nil, is asked once, at the end, what to tell the neighbors about the owner's ledger. Keys are the members'
-	// public keys, by number; nil: their claims are not looked at. Claims are those that earlier processes have heard, by number,
-	// nil for none; OnClaim, when not nil, gets every new one, in a goroutine of the transport's.
-	Claim   func() *Claim
-	Keys    []ed25519.PublicKey
-	Claims  []*Claim
-	OnClaim func(from agent.ID, c *Claim)
-	// OnRound, when not nil, is called after every completed round, when it is stored. It may call Params and Status.
-	OnRound func(RoundReport)
-}
 
 // messageValues and messagesPerFrame bound what a neighbor may send in a round: so many times the model's dimension.
 const (
@@ -107,6 +43,7 @@ type Node struct {
 	failure   string
 	strangers bool
 
+	marks    bool        // neighbors are told the round by frames of their own, see Config.Graphs
 	turns    *turns      // nil but for recorded wakes
 	clock    *clock      // nil but for a clock
 	pending  meeting     // that the stored offer is of
@@ -123,59 +60,6 @@ type Node struct {
 	resuming bool
 }
 
-func (c *Config) fill() error {
-	n := c.Graph.Agents()
-	if c.Missing == "" {
-		c.Missing = Wait
-	}
-	switch {
-	case int(c.Self) >= n:
-		return config.Bad("self", c.Self, fmt.Sprintf("0 to %d", n-1))
-	case c.Missing != Wait && c.Missing != Proceed:
-		return config.Bad("missing", c.Missing, "wait or proceed")
-	case c.Wakes != nil && c.Missing != Wait:
-		return config.Bad("missing", c.Missing, "wait, where wakes are recorded")
-	case c.Interval < 0 || c.Interval > maxInterval:
-		return config.Bad("interval", c.Interval, fmt.Sprintf("0 to %v", maxInterval))
-	case c.Interval > 0 && (c.Wakes != nil || c.Missing != Wait):
-		return config.Bad("interval", c.Interval, "0 with recorded wakes and with missing proceed: a node that wakes by its clock waits for nobody")
-	case c.Pairs && c.Interval == 0:
-		return config.Bad("interval", c.Interval, "above 0 with wakes in pairs")
-	case c.Pairs && c.Graph.Directed():
-		return config.Bad("graph", c.Graph.Name(), "links in both directions, with wakes in pairs")
-	}
-	for _, d := range []struct {
-		key   string
-		value *time.Duration
-		def   time.Duration
-	}{
-		{"deadline", &c.Deadline, time.Minute}, {"linger", &c.Linger, 10 * time.Minute}, {"retry", &c.Retry, 100 * time.Millisecond},
-		{"retry_max", &c.RetryMax, 10 * time.Second}, {"send_timeout", &c.SendTimeout, time.Minute},
-	} {
-		if *d.value < 0 {
-			return config.Bad(d.key, *d.value, "above 0")
-		}
-		if *d.value == 0 {
-			*d.value = d.def
-		}
-	}
-	if c.Names == nil {
-		for i := range n {
-			c.Names = append(c.Names, fmt.Sprint("agent ", i))
-		}
-	}
-	if len(c.Names) != n {
-		return config.Bad("names", len(c.Names), fmt.Sprintf("%d, one for each member", n))
-	}
-	if c.Keys != nil && len(c.Keys) != n {
-		return config.Bad("keys", len(c.Keys), fmt.Sprintf("%d, one for each member", n))
-	}
-	if c.Log == nil {
-		c.Log = slog.New(slog.NewTextHandler(io.Discard, nil))
-	}
-	return nil
-}
-
 // New makes a node that goes on from what its store holds, or starts. ErrState: the store belongs to another roster or member,
 // or is damaged; ledger.ErrRollback: the ledger lacks charges that the store knows of.
 func New(cfg Config) (*Node, error) {
@@ -184,6 +68,7 @@ func New(cfg Config) (*Node, error) {
 	}
 	n := &Node{cfg: cfg, log: cfg.Log, maxPayload: MaxPayload(cfg.Dim), maxValues: messageValues * cfg.Dim,
 		events: make(chan struct{}, 1), links: map[agent.ID]*link{}, answer: make(tensor.Vec, cfg.Dim)}
+	n.marks = cfg.oneWay() && cfg.Wakes == nil && cfg.Interval == 0
 	n.connect()
 	if cfg.Wakes != nil {
 		t, err := newTurns(cfg.Wakes, cfg.Graph, cfg.Self)

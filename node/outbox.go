@@ -21,20 +21,25 @@ func (s *sent) frame(n *Node, to agent.ID) []byte {
 	if s.shared != nil {
 		return s.shared
 	}
-	f := Frame{Kind: Messages, Run: n.cfg.Run, Sender: n.cfg.Self, Round: s.round}
-	all := true
+	f := Frame{Kind: Messages, Run: n.cfg.Run, Sender: n.cfg.Self, Round: s.round, Payload: s.messages}
+	own, all := []byte(nil), true
 	for b := s.messages; len(b) > 0; {
 		receiver, size, err := agent.MessageHead(b)
 		if err != nil {
 			panic("node: a stored outbox does not decode: " + err.Error()) // its checksum fits
 		}
-		if receiver == agent.Broadcast || receiver == to {
-			f.Payload = append(f.Payload, b[:size]...)
+		if receiver != agent.Broadcast && all { // the first that is not for all
+			own, all = append(own, s.messages[:len(s.messages)-len(b)]...), false
 		}
-		all = all && receiver == agent.Broadcast
+		if !all && (receiver == agent.Broadcast || receiver == to) {
+			own = append(own, b[:size]...)
+		}
 		b = b[size:]
 	}
-	b := AppendFrame(nil, &f)
+	if !all {
+		f.Payload = own
+	}
+	b := AppendFrame(make([]byte, 0, FrameHeader+len(f.Payload)), &f)
 	if all {
 		s.shared = b
 	}
@@ -47,20 +52,32 @@ func (n *Node) pack(outbox []agent.Message, round uint64) (sent, error) {
 	if round >= n.cfg.Rounds && n.turns == nil && n.clock == nil {
 		return out, nil
 	}
-	b := []byte{}
 	values := 0
+	for i := range outbox {
+		values += len(outbox[i].Body)
+	}
+	b := make([]byte, 0, len(outbox)*agent.MessageSize(0)+4*values)
+	values = 0
 	for _, m := range outbox {
-		if m.To != agent.Broadcast && (int(m.To) >= n.cfg.Graph.Agents() || n.cfg.Graph.Weight(m.To, n.cfg.Self) == 0) {
+		if m.To != agent.Broadcast && (int(m.To) >= n.cfg.Graph.Agents() || n.graph(round).Weight(m.To, n.cfg.Self) == 0) {
 			return out, fmt.Errorf("round %d: message to %d, which does not hear this node", round, m.To)
 		}
 		if values += len(m.Body); values > n.maxValues || !m.Body.Finite() {
 			return out, fmt.Errorf("round %d: the algorithm sends %d values, allowed: at most %d, finite ones", round, values, n.maxValues)
 		}
 		m.From, m.Round = n.cfg.Self, round
-		b = agent.AppendMessage(b, &m)
+		b = n.encode(b, &m)
 	}
 	out.messages = b
 	return out, nil
+}
+
+// encode appends a message in the run's format.
+func (n *Node) encode(b []byte, m *agent.Message) []byte {
+	if n.cfg.BF16 {
+		return agent.AppendMessageBF16(b, m)
+	}
+	return agent.AppendMessage(b, m)
 }
 
 // bodyLength is the number of values of the first of encoded messages; 0 without one.
@@ -72,5 +89,8 @@ func bodyLength(b []byte) int {
 	if err != nil {
 		return 0
 	}
-	return (size - agent.MessageSize(0)) / 4
+	if size -= agent.MessageSize(0); agent.IsBF16(b) {
+		return size / 2
+	}
+	return size / 4
 }

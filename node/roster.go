@@ -252,7 +252,7 @@ func (r *Roster) Weigh(g *topology.Graph) {
 }
 
 // Topology returns the graph of the weights. It must be connected, and doubly stochastic or, where nobody has a weight on itself, of an
-// objective that draws neighbors' models together (symmetric).
+// objective that draws neighbors' models together (symmetric), or for push-sum such that columns sum to 1.
 func (r *Roster) Topology() (*topology.Graph, error) {
 	if !r.Complete() {
 		return nil, config.Bad("member", len(r.Members), fmt.Sprintf("%d, the size of the experiment", r.Size))
@@ -277,8 +277,10 @@ func (r *Roster) Topology() (*topology.Graph, error) {
 		return nil, err
 	}
 	err = topology.Validate(g, topology.Claims{Connected: true, DoublyStochastic: true})
-	if err != nil && topology.Validate(g, topology.Claims{Connected: true, Objective: true}) == nil {
-		err = nil
+	for _, other := range []topology.Claims{{Connected: true, Objective: true}, {Connected: true, ColumnStochastic: true}} {
+		if err != nil && topology.Validate(g, other) == nil {
+			err = nil
+		}
 	}
 	return g, err
 }

@@ -8,11 +8,24 @@ import (
 
 	"sotto/agent"
 	"sotto/privacy"
+	"sotto/topology"
 )
+
+// graph is that of a round.
+func (n *Node) graph(round uint64) *topology.Graph {
+	if n.cfg.Graphs == nil {
+		return n.cfg.Graph
+	}
+	g, err := n.cfg.Graphs.At(round)
+	if err != nil {
+		panic("node: no graph of a round: " + err.Error()) // New takes those that repeat, which are made
+	}
+	return g
+}
 
 // start makes the first outbox and stores it.
 func (n *Node) start() error {
-	g, i := n.cfg.Graph, n.cfg.Self
+	g, i := n.graph(0), n.cfg.Self
 	n.in = agent.Input{Kind: agent.Start, View: &agent.View{SelfWeight: g.SelfWeight(i), In: g.In(i), Out: g.Out(i)}}
 	if n.turns != nil || n.clock != nil {
 		n.cfg.Gate.Begin(0, g.In(i))
@@ -95,15 +108,19 @@ func (n *Node) collect(ctx context.Context) (jump uint64, err error) {
 	}
 }
 
-// waiting counts the neighbors whose frame of the present round is still waited for after so many deadlines. Under Proceed a
+// waiting counts the neighbors whose frame of the present round is still waited for after so many deadlines, and with marks also
+// those who hear this node and have not reached the round: what it has sent them for the round before must be kept. Under Proceed a
 // neighbor that has taken this node's frame of the round is given a second one, because it may itself be waiting for
 // somebody; and one that was missing before and has sent nothing since is not waited for, unless nobody else
 // is there. Node.mu is held.
 func (n *Node) waiting(deadlines int) int {
 	missing, hopeful, there := 0, 0, 0
 	for _, l := range n.order {
+		if n.marks && l.out && l.round < n.check.Round {
+			missing++
+		}
 		switch {
-		case l.mail == nil:
+		case l.mail == nil || n.silent(l):
 		case l.mail.now.full:
 			there++
 		default:
@@ -117,6 +134,11 @@ func (n *Node) waiting(deadlines int) int {
 		return missing
 	}
 	return hopeful
+}
+
+// silent reports whether the neighbor sends nothing to this node in the present round, whose graph lacks that link. Node.mu is held.
+func (n *Node) silent(l *link) bool {
+	return n.cfg.Graphs != nil && n.graph(n.check.Round).Weight(n.cfg.Self, l.id) == 0
 }
 
 // passed finds the round to skip to: 0 unless every neighbor has left the present one behind. Node.mu is held.
@@ -145,7 +167,8 @@ func (n *Node) late() {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	for _, l := range n.order {
-		if l.mail != nil && !l.mail.now.full && l.state != Gone {
+		behind := l.mail != nil && !l.mail.now.full && !n.silent(l) || n.marks && l.out && l.round < n.check.Round
+		if behind && l.state != Gone {
 			l.turn(n, Late)
 		}
 	}
@@ -154,7 +177,7 @@ func (n *Node) late() {
 // view is the row of the mixing matrix that holds in this round: the weight of missing neighbors is on self. It fills
 // n.inbox, sorted by sender.
 func (n *Node) view(r *RoundReport) *agent.View {
-	g, i := n.cfg.Graph, n.cfg.Self
+	g, i := n.graph(n.check.Round), n.cfg.Self
 	v := &agent.View{SelfWeight: g.SelfWeight(i), Out: g.Out(i)}
 	n.inbox, n.present = n.inbox[:0], n.present[:0]
 	lost := 0.
@@ -298,6 +321,15 @@ func (n *Node) keep(round uint64, out sent) (err error) {
 		} else if news {
 			l.push(n.parcel(Finished, round, c.Claim))
 		}
+		n.mark(l)
 	}
 	return nil
+}
+
+// mark tells a neighbor that this node hears which round it has reached, where frames of messages do not. Node.mu is held.
+func (n *Node) mark(l *link) {
+	if n.marks && l.mail != nil {
+		l.drop(Progress)
+		l.push(n.parcel(Progress, n.check.Round, nil))
+	}
 }

@@ -1,6 +1,7 @@
 package node
 
 import (
+	"bytes"
 	"crypto/sha256"
 	"encoding/binary"
 	"errors"
@@ -17,13 +18,16 @@ import (
 var ErrState = errors.New("node: stored state does not fit")
 
 const (
-	stateFile  = "checkpoint"
 	stateTemp  = "checkpoint.tmp"
 	stateLock  = "lock"
-	checkTag   = "sotto node/2"
+	checkTag   = "sotto node/3"
+	oldTag     = "sotto node/2"
 	maxState   = 1 << 34
 	hashLength = sha256.Size
 )
+
+// stateFiles take turns. The one with the higher serial number counts.
+var stateFiles = [2]string{"checkpoint", "checkpoint.2"}
 
 // Checkpoint is all that a node must find again after a crash. Every part is public: post-processing of charged releases.
 // Keys and stream positions are not in it, so that no noise can be made twice.
@@ -43,6 +47,8 @@ type Checkpoint struct {
 	Claim     []byte // what this node says about its ledger; nothing before it has finished
 	Heard     []byte // by a clock: the newest message of every neighbor that the last wake took in; in pairs: the last reply to each
 	Undo      []byte // in a meeting that Outbox is the offer of: the algorithm's state before it
+
+	serial uint64 // one more with every checkpoint
 }
 
 // Counts are what happened at this node so far.
@@ -80,7 +86,7 @@ func flag(b bool) uint64 {
 func (c *Checkpoint) encode(b []byte) []byte {
 	at := len(b)
 	b = agent.AppendTag(b, checkTag)
-	b = u64(append(b, c.Run[:]...), uint64(c.Self), c.Round, c.Head.Seq)
+	b = u64(append(b, c.Run[:]...), c.serial, uint64(c.Self), c.Round, c.Head.Seq)
 	b = u64(append(b, c.Head.Hash[:]...), flag(c.Exhausted), flag(c.Done), flag(c.Finished), flag(c.Before != nil), c.Sent)
 	for _, v := range c.Counts.fields() {
 		b = u64(b, *v)
@@ -109,7 +115,7 @@ func (c *Checkpoint) decode(b []byte) error {
 		return h
 	}
 	c.Run = read32()
-	c.Self, c.Round, c.Head.Seq = agent.ID(s.Uint64()), s.Uint64(), s.Uint64()
+	c.serial, c.Self, c.Round, c.Head.Seq = s.Uint64(), agent.ID(s.Uint64()), s.Uint64(), s.Uint64()
 	c.Head.Hash = read32()
 	c.Exhausted, c.Done, c.Finished = s.Uint64() == 1, s.Uint64() == 1, s.Uint64() == 1
 	before := s.Uint64() == 1
@@ -127,12 +133,17 @@ func (c *Checkpoint) decode(b []byte) error {
 	return nil
 }
 
-// Store keeps a node's checkpoint in a directory. There is one file; a new one takes its place at once, durably.
+// Store keeps a node's checkpoint in a directory. Two files take turns: a checkpoint is written over the one before the last, with one
+// sync and no change of names, and the last one stands until the new one is whole. Where the newer file is damaged the
+// older one is loaded, as after a crash in the middle of a write.
 type Store struct {
-	dir  string
-	fs   ledger.FS
-	lock io.Closer
-	buf  []byte
+	dir    string
+	fs     ledger.FS
+	lock   io.Closer
+	buf    []byte
+	loaded bool
+	serial uint64  // of the last checkpoint; 0: there is none
+	there  [2]bool // the file exists, and has held a whole checkpoint
 }
 
 // OpenStore opens dir, makes it if it is not there, and locks it: ledger.ErrLocked says that another process runs from it.
@@ -154,13 +165,40 @@ func OpenStore(dir string, fsys ledger.FS) (*Store, error) {
 	return &Store{dir: dir, fs: fsys, lock: lock}, nil
 }
 
+// slot is the name of the file that holds the checkpoint with a serial number.
+func (s *Store) slot(serial uint64) string { return filepath.Join(s.dir, stateFiles[serial%2]) }
+
 // Load returns the stored checkpoint, or nil if none was ever stored.
 func (s *Store) Load() (*Checkpoint, error) {
-	name := filepath.Join(s.dir, stateFile)
-	r, err := s.fs.Open(name)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil, nil
+	var (
+		last *Checkpoint
+		bad  error
+	)
+	s.serial, s.there = 0, [2]bool{}
+	for k := range s.there {
+		c, err := s.read(s.slot(uint64(k)))
+		switch {
+		case errors.Is(err, fs.ErrNotExist):
+			continue
+		case errors.Is(err, ErrState):
+			bad = err
+		case err != nil:
+			return nil, err
+		case last == nil || c.serial > last.serial:
+			last, s.serial = c, c.serial
+		}
+		s.there[k] = true
 	}
+	if last == nil && bad != nil {
+		return nil, bad
+	}
+	s.loaded = true
+	return last, nil
+}
+
+// read reads one of the files.
+func (s *Store) read(name string) (*Checkpoint, error) {
+	r, err := s.fs.Open(name)
 	if err != nil {
 		return nil, err
 	}
@@ -168,8 +206,14 @@ func (s *Store) Load() (*Checkpoint, error) {
 	if err = errors.Join(err, r.Close()); err != nil {
 		return nil, err
 	}
+	if bytes.HasPrefix(b, agent.AppendTag(nil, oldTag)) {
+		return nil, fmt.Errorf("%w: %s is of %s, allowed: %s: finish the run with the version that began it", ErrState, name, oldTag, checkTag)
+	}
 	c := new(Checkpoint)
-	if err := c.decode(b); err != nil {
+	if len(b) < 8 || binary.LittleEndian.Uint64(b) > uint64(len(b)-8) {
+		return nil, fmt.Errorf("%s: %w: %d bytes, it says that it has more", name, ErrState, len(b))
+	}
+	if err := c.decode(b[8 : 8+binary.LittleEndian.Uint64(b)]); err != nil {
 		return nil, fmt.Errorf("%s: %w", name, err)
 	}
 	return c, nil
@@ -178,23 +222,51 @@ func (s *Store) Load() (*Checkpoint, error) {
 // Save stores c. When it returns nil, c is what the next Load returns, whatever crashes; after an error it is c or the one
 // before.
 func (s *Store) Save(c *Checkpoint) error {
-	temp := filepath.Join(s.dir, stateTemp)
-	if err := s.fs.Remove(temp); err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return err
+	if !s.loaded {
+		if _, err := s.Load(); err != nil {
+			return err
+		}
 	}
-	w, err := s.fs.Create(temp)
+	c.serial = s.serial + 1
+	s.buf = c.encode(append(s.buf[:0], make([]byte, 8)...))
+	binary.LittleEndian.PutUint64(s.buf, uint64(len(s.buf)-8))
+	name := s.slot(c.serial)
+	if there := &s.there[c.serial%2]; *there {
+		if err := s.write(s.fs.Rewrite(name)); err != nil {
+			return err
+		}
+	} else {
+		if err := s.create(name); err != nil {
+			return err
+		}
+		*there = true
+	}
+	s.serial = c.serial
+	return nil
+}
+
+// write writes and syncs s.buf.
+func (s *Store) write(w ledger.Appender, err error) error {
 	if err != nil {
 		return err
 	}
-	s.buf = c.encode(s.buf[:0])
 	_, err = w.Write(s.buf)
 	if err == nil {
 		err = w.Sync()
 	}
-	if err = errors.Join(err, w.Close()); err != nil {
+	return errors.Join(err, w.Close())
+}
+
+// create makes a file that is whole as soon as it has its name.
+func (s *Store) create(name string) error {
+	temp := filepath.Join(s.dir, stateTemp)
+	if err := s.fs.Remove(temp); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
-	if err := s.fs.Rename(temp, filepath.Join(s.dir, stateFile)); err != nil {
+	if err := s.write(s.fs.Create(temp)); err != nil {
+		return err
+	}
+	if err := s.fs.Rename(temp, name); err != nil {
 		return err
 	}
 	return s.fs.SyncDir(s.dir)

@@ -124,7 +124,7 @@ func (n *Node) again(round uint64) sent {
 			panic("node: a stored outbox does not decode: " + err.Error()) // its checksum fits
 		}
 		m.Round = round
-		messages, b = agent.AppendMessage(messages, &m), b[size:]
+		messages, b = n.encode(messages, &m), b[size:]
 	}
 	return sent{round: round, messages: messages}
 }

@@ -25,6 +25,7 @@ import (
 	"sotto/node/p2p"
 	"sotto/privacy/account"
 	"sotto/privacy/ledger"
+	"sotto/topology"
 )
 
 type nodeFlags struct {
@@ -33,8 +34,10 @@ type nodeFlags struct {
 	listen, http             string
 	missing                  string
 	deadline, linger, send   time.Duration
+	pad                      time.Duration
 	iUnderstand              []string
 	alone, check, quiet      bool
+	mdns                     bool
 
 	// Of sotto plan alone:
 	unsigned bool   // the roster may lack signatures
@@ -65,11 +68,13 @@ computed. A node that was stopped, killed or cut off goes on from its state dire
 	fl.StringVar(&f.policy, "policy", "", "what the owner allows")
 	fl.StringVar(&f.state, "state", "", "directory of this run's state and results, on a local disk")
 	fl.StringVar(&f.listen, "listen", "", "host:port to listen on; default: the member's address of the roster")
+	fl.BoolVar(&f.mdns, "mdns", false, "announce this node in the local network, and look there for members who are not at their roster's address")
 	fl.StringVar(&f.http, "http", "", "loopback host:port for /status, /metrics and /healthz; default: none")
 	fl.StringVar(&f.missing, "missing", node.Wait, "peers that miss a round's deadline: wait for them, or proceed with their weight on self")
 	fl.DurationVar(&f.deadline, "deadline", time.Minute, "of a round")
 	fl.DurationVar(&f.linger, "linger", 10*time.Minute, "how long to serve slower neighbors after the last round")
 	fl.DurationVar(&f.send, "send-timeout", time.Minute, "of one attempt to send; raise it for large models on slow links")
+	fl.DurationVar(&f.pad, "pad", 0, "how long every answer of the data takes at least, so that times of messages do not tell the sizes of batches; default: as long as it takes")
 	fl.StringSliceVar(&f.iUnderstand, "i-understand", nil, "override a refusal, recorded in the ledger: volatile (a file system that may lose what was synced)")
 	fl.BoolVar(&f.alone, "alone", false, "at the end, also train on the own records alone, without noise, to compare; nothing of it leaves")
 	fl.BoolVar(&f.check, "check", false, "say what would happen and what it would cost, and stop; nothing leaves")
@@ -90,6 +95,9 @@ func (f *nodeFlags) validate() error {
 	}
 	if f.missing != node.Wait && f.missing != node.Proceed {
 		return usageError{fmt.Errorf("--missing: found %q, allowed: %s, %s", f.missing, node.Wait, node.Proceed)}
+	}
+	if f.pad < 0 || f.pad > node.MaxPad {
+		return usageError{fmt.Errorf("--pad: found %v, allowed: 0 to %v", f.pad, node.MaxPad)}
 	}
 	if f.http != "" {
 		return node.CheckLocal(f.http)
@@ -113,6 +121,7 @@ type peer struct {
 	config node.Config
 	ledger *ledger.File
 	store  *node.Store
+	padded *node.Padded
 
 	mu     sync.Mutex
 	claims []peerClaim
@@ -154,7 +163,7 @@ func (f *nodeFlags) load(stderr io.Writer) (*peer, error) {
 			return nil, fmt.Errorf("%s: %w", f.roster, err)
 		}
 	}
-	graph, err := checkGraph(p.roster, file)
+	graph, graphs, err := checkGraph(p.roster, file)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", f.roster, err)
 	}
@@ -164,7 +173,7 @@ func (f *nodeFlags) load(stderr io.Writer) (*peer, error) {
 	if err := p.identify(); err != nil {
 		return nil, err
 	}
-	if p.owner, err = file.Owner(experiment.OwnerOptions{Self: p.self, Data: f.data, Graph: graph, Seed: p.roster.Seed()}); err != nil {
+	if p.owner, err = file.Owner(experiment.OwnerOptions{Self: p.self, Data: f.data, Graphs: graphs, Seed: p.roster.Seed()}); err != nil {
 		return nil, err
 	}
 	if p.facts, err = p.owner.Facts(); err != nil {
@@ -179,8 +188,12 @@ func (f *nodeFlags) load(stderr io.Writer) (*peer, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", f.policy, err)
 	}
-	p.config = node.Config{Self: p.self, Run: p.roster.Digest(), Names: p.roster.Names(), Graph: graph, Rounds: p.facts.Rounds, Interval: p.facts.Interval, Pairs: p.facts.Pairs, Dim: p.facts.Dim,
+	p.config = node.Config{Self: p.self, Run: p.roster.Digest(), Names: p.roster.Names(), Graph: graph, Rounds: p.facts.Rounds, Interval: p.facts.Interval, Pairs: p.facts.Pairs,
+		Mass: p.facts.Push, BF16: p.facts.BF16, Dim: p.facts.Dim + p.facts.Extra,
 		Missing: f.missing, Deadline: f.deadline, Linger: f.linger, SendTimeout: f.send, Log: p.log, Spent: p.spending}
+	if len(topology.Period(graphs)) > 1 {
+		p.config.Graphs = graphs
+	}
 	p.config.Algorithm, err = p.owner.Algorithm()
 	return p, err
 }
@@ -229,7 +242,8 @@ func (p *peer) takePart(ctx context.Context, w io.Writer) (err error) {
 	if err != nil {
 		return err
 	}
-	p.config.Gate, p.config.Head, p.config.Store, p.config.OnRound = gate, p.ledger.Head, p.store, p.record
+	p.padded = &node.Padded{Gate: gate, Pad: p.f.pad}
+	p.config.Gate, p.config.Head, p.config.Store, p.config.OnRound = p.padded, p.ledger.Head, p.store, p.record
 	p.config.Claim, p.config.OnClaim, p.config.Keys = p.claim, p.keepClaim, p.roster.Keys()
 	if p.config.Claims, err = p.readClaims(); err != nil {
 		return err
@@ -324,7 +338,7 @@ func ownerSecret(path string) ([]byte, error) {
 }
 
 func (p *peer) network() (node.Transport, error) {
-	c := p2p.Config{Key: p.key, Listen: p.f.listen, MaxPayload: node.MaxPayload(p.facts.Dim), Log: p.log}
+	c := p2p.Config{Key: p.key, Listen: p.f.listen, MaxPayload: node.MaxPayload(p.config.Dim), MDNS: p.f.mdns, Log: p.log}
 	for i, key := range p.roster.Keys() {
 		c.Members = append(c.Members, p2p.Member{Key: key, Address: p.roster.Members[i].Address})
 	}

@@ -141,6 +141,7 @@ type ownResult struct {
 	Epsilon float64  `json:"epsilon"` // upper bound, over all runs on these data
 	Delta   float64  `json:"delta"`
 	Charges int      `json:"charges"`
+	Over    uint64   `json:"answers_longer_than_pad,omitempty"` // of the last process
 	Note    string   `json:"note"`
 }
 
@@ -155,7 +156,7 @@ func (p *peer) finish(n *node.Node, w io.Writer) error {
 	}
 	path := filepath.Join(p.f.state, statementFile)
 	if _, err := os.Stat(path); errors.Is(err, fs.ErrNotExist) {
-		s, err := p.ledger.Statement(p.facts.NoiseKind, "timing of replies: it depends a little on the sizes of private batches")
+		s, err := p.ledger.Statement(p.facts.NoiseKind, p.timing())
 		if err != nil {
 			return err
 		}
@@ -188,7 +189,7 @@ func (p *peer) finish(n *node.Node, w io.Writer) error {
 			r.Charges += int(record.Count)
 		}
 	}
-	r.Epsilon, r.Delta = c.Epsilon.Upper, c.Delta
+	r.Epsilon, r.Delta, r.Over = c.Epsilon.Upper, c.Delta, p.padded.Over()
 	if b, err = json.MarshalIndent(r, "", "  "); err != nil {
 		return err
 	}
@@ -196,6 +197,14 @@ func (p *peer) finish(n *node.Node, w io.Writer) error {
 		return err
 	}
 	return p.say(w, &r, n.Status())
+}
+
+// timing is what a statement says that it does not cover. It does not depend on private data: whether a pad was long enough does.
+func (p *peer) timing() string {
+	if p.f.pad > 0 {
+		return fmt.Sprintf("timing of replies that took longer than their pad of %v, and of those that were made without it", p.f.pad)
+	}
+	return "timing of replies: it depends a little on the sizes of private batches"
 }
 
 func (p *peer) say(w io.Writer, r *ownResult, s node.Status) error {
@@ -208,6 +217,9 @@ func (p *peer) say(w io.Writer, r *ownResult, s node.Status) error {
 	}
 	row("epsilon", "%s at delta %g over all runs on these data, %d charges", epsilonText(r.Epsilon), r.Delta, r.Charges)
 	row(r.Metric, "%.4g on %d own test records", r.Value, r.Tests)
+	if r.Over > 0 {
+		row("pad", "%d answers took longer than %v: choose a longer --pad", r.Over, p.f.pad)
+	}
 	if r.Alone != nil {
 		row("alone", "%.4g, trained on the own records only, without noise", *r.Alone)
 	}

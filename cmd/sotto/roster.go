@@ -82,22 +82,27 @@ func (f *rosterFlags) read() (*node.Roster, *experiment.File, error) {
 	return r, e, nil
 }
 
-// checkGraph wants the roster's weights to be those of the run file's graph, and returns it.
-func checkGraph(r *node.Roster, e *experiment.File) (*topology.Graph, error) {
+// checkGraph wants the roster's weights to be those of the run file's graph, and returns it with the graphs of the rounds that
+// it is the mean of.
+func checkGraph(r *node.Roster, e *experiment.File) (*topology.Graph, topology.Schedule, error) {
 	g, err := r.Topology()
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	want, err := e.GraphFor(r.MembersSeed())
+	s, err := e.ScheduleFor(r.MembersSeed())
 	if err != nil {
-		return nil, err
+		return nil, nil, err
+	}
+	want, err := topology.Mean(s)
+	if err != nil {
+		return nil, nil, err
 	}
 	for i := range agent.ID(want.Agents()) {
 		if g.SelfWeight(i) != want.SelfWeight(i) || !slices.Equal(g.In(i), want.In(i)) {
-			return nil, config.Bad(fmt.Sprintf("member[%d].weights", i), r.Members[i].Weights, "the weights of the run file's graph "+want.Name())
+			return nil, nil, config.Bad(fmt.Sprintf("member[%d].weights", i), r.Members[i].Weights, "the weights of the run file's graph "+want.Name())
 		}
 	}
-	return want, nil
+	return want, s, nil
 }
 
 func newRosterNew() *cobra.Command {
@@ -192,7 +197,7 @@ func newRosterSign() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			if _, err := checkGraph(r, e); err != nil {
+			if _, _, err := checkGraph(r, e); err != nil {
 				return fmt.Errorf("%s: %w", f.roster, err)
 			}
 			i, err := r.Sign(k)
@@ -222,7 +227,7 @@ func newRosterVerify() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			if _, err := checkGraph(r, e); err != nil {
+			if _, _, err := checkGraph(r, e); err != nil {
 				return fmt.Errorf("%s: %w", f.roster, err)
 			}
 			if err := r.Verify(); err != nil {

@@ -26,7 +26,11 @@ const Dim = 5
 type Options struct {
 	Factory agent.Factory
 	Agents  int    // 0 means 4
-	Graph   string // a family of topology.Graphs; "" means ring
+	Graph   string // a family of topology.Graphs or topology.Digraphs; "" means ring
+	Weights string // of topology.Spec
+	Push    bool   // messages carry the mass of push-sum
+	BF16    bool   // messages have bfloat16 values
+	Count   bool   // answers end with a noisy count, as under algo.Clipping's quantile
 	Rounds  uint64 // 0 means 12
 	Limit   int    // charges that every budget admits; 0: all
 	Wakes   uint64 // of all agents together, drawn once and recorded, in place of rounds; the graph then has objective weights
@@ -49,32 +53,33 @@ func (o *Options) fill() {
 }
 
 // World is a run on quadratics: agent i's private value at θ is the sum of h (θ - b_r) over records r that are drawn with
-// probability 1/2, each cut to [-1, 1] in every coordinate. Its gates are seeded, so that noise and sampling are
-// functions of agent and charge: they protect nobody and exist for tests.
+// probability 1/2, each cut to [-1, 1] in every coordinate, or to a quarter of the query's clip. Its gates are seeded, so that noise
+// and sampling are functions of agent and charge: they protect nobody and exist for tests.
 type World struct {
-	o     Options
-	Graph *topology.Graph
-	Run   [32]byte
-	wakes []sim.Wake
+	o      Options
+	Graph  *topology.Graph   // of all rounds, or the mean
+	Graphs topology.Schedule // of the rounds
+	Run    [32]byte
+	wakes  []sim.Wake
 }
 
 // NewWorld makes a run.
 func NewWorld(t testing.TB, o Options) *World {
 	t.Helper()
 	o.fill()
-	weights := ""
+	weights := o.Weights
 	if o.Wakes > 0 || o.Interval > 0 {
 		weights = "objective"
 	}
-	s, err := topology.New(o.Graph, weights, o.Agents, 1, func(any) error { return nil })
+	s, err := topology.Build(topology.Spec{Graph: o.Graph, Weights: weights, Agents: o.Agents, Seed: 1, Push: o.Push}, func(any) error { return nil })
 	if err != nil {
 		t.Fatal(err)
 	}
-	g, err := s.At(0)
+	g, err := topology.Mean(s)
 	if err != nil {
 		t.Fatal(err)
 	}
-	w := &World{o: o, Graph: g, Run: [32]byte{5, 6, 7}}
+	w := &World{o: o, Graph: g, Graphs: s, Run: [32]byte{5, 6, 7}}
 	clock := sim.NewClock(3, o.Agents, nil)
 	for range o.Wakes {
 		k, _ := clock.Next()
@@ -113,7 +118,21 @@ func (w *World) Algorithm(t testing.TB, i int) agent.Algorithm {
 
 // Gate makes agent i's gate over a ledger, with seeded noise.
 func (w *World) Gate(i int, l ledger.Ledger) *privacy.Gate {
-	return privacy.NewSimulatedGate(l, privacy.Gaussian{NoiseMultiplier: .5}, map[string]privacy.Oracle{"grad": records(i), "grad-full": records(i), "fit": records(i), "km": records(i)}, 77, agent.ID(i))
+	o := records{i, w.o.Count}
+	m := privacy.Gaussian{NoiseMultiplier: Noise}
+	if w.o.Count {
+		m.PartNoise = map[string]float64{countPart: 1}
+	}
+	return privacy.NewSimulatedGate(l, m,
+		map[string]privacy.Oracle{"grad": o, "grad-full": o, "fit": o, "km": o}, 77, agent.ID(i))
+}
+
+// dim is the length of answers.
+func (w *World) dim() int {
+	if w.o.Count {
+		return Dim + 1
+	}
+	return Dim
 }
 
 // Filter is the budget of the run's options.
@@ -133,24 +152,54 @@ func (w *World) Filter(t testing.TB) account.Filter {
 	return f
 }
 
-// records is the oracle of one agent.
-type records int
+// Clip is the clip norm of queries that name none, Noise that over it, Scale what answers are multiplied by.
+const (
+	Clip      = 4
+	Noise     = .5
+	Scale     = .25
+	countPart = "count"
+)
+
+// records is the oracle of one agent. As oracle.Gradient's do, its releases under other clips are one event.
+type records struct {
+	agent int
+	count bool
+}
+
+func (r records) clip(q *agent.Query) float64 {
+	if q.Clip > 0 {
+		return q.Clip
+	}
+	return Clip
+}
 
 // Describe implements privacy.Oracle.
 func (r records) Describe(q *agent.Query) (account.Release, error) {
+	parts := []account.Part{{Name: "gradient", Clip: Clip, Shift: 1, Norm: account.L2, Dim: Dim}}
+	if r.count {
+		parts = append(parts, account.Part{Name: countPart, Clip: .5, Shift: 1, Norm: account.L2, Dim: 1})
+	}
 	return account.Release{Oracle: "grad", Adjacency: account.ZeroOut, Unit: account.Record(),
-		Sampler: account.Sampler{Kind: account.Poisson, Rate: .5},
-		Parts:   []account.Part{{Name: "gradient", Clip: 4, Shift: 1, Norm: account.L2, Dim: Dim}}, Scale: .25}, nil
+		Sampler: account.Sampler{Kind: account.Poisson, Rate: .5}, Parts: parts, Scale: Scale * r.clip(q) / Clip}, nil
 }
 
 // Evaluate implements privacy.Oracle.
 func (r records) Evaluate(dst *privacy.Value, q *agent.Query, sample *rng.Stream) {
+	bound := float32(r.clip(q) / Clip)
 	for k := range 3 {
 		if sample.Float64() < .5 {
 			continue
 		}
+		within := float32(.5)
 		for i, x := range q.At {
-			dst.Float[i] += max(-1, min(1, .5*(x-float32(int(r)+k)/4)))
+			v := .5 * (x - float32(r.agent+k)/4)
+			if v < -bound || v > bound {
+				within = -.5
+			}
+			dst.Float[i] += max(-bound, min(bound, v)) / bound
+		}
+		if r.count {
+			dst.Float[Dim] += within
 		}
 	}
 }
@@ -175,7 +224,7 @@ func (w *World) Simulate(t testing.TB) (params []tensor.Vec, charges []uint64) {
 	if w.o.Wakes > 0 {
 		s, err = sim.NewAsync(sim.AsyncConfig{Agents: agents, Graph: w.Graph, Dim: Dim, Wakes: w.o.Wakes, Workers: 1, Replay: w.wakes})
 	} else {
-		s, err = sim.New(sim.Config{Agents: agents, Schedule: topology.Static(w.Graph), Dim: Dim, Rounds: w.o.Rounds, Workers: 1})
+		s, err = sim.New(sim.Config{Agents: agents, Schedule: w.Graphs, Dim: w.dim(), Rounds: w.o.Rounds, Workers: 1})
 	}
 	if err == nil {
 		err = s.Run(context.Background(), max(w.o.Rounds, w.o.Wakes))
@@ -197,7 +246,10 @@ func (w *World) Node(t testing.TB, i int, tr node.Transport, fsys ledger.FS, l l
 		return nil, nil, err
 	}
 	c := node.Config{Self: agent.ID(i), Run: w.Run, Graph: w.Graph, Algorithm: w.Algorithm(t, i), Gate: w.Gate(i, l), Head: l.Head,
-		Rounds: w.Rounds(i), Dim: Dim, Transport: tr, Store: store, Interval: w.o.Interval}
+		Rounds: w.Rounds(i), Dim: w.dim(), Mass: w.o.Push, BF16: w.o.BF16, Transport: tr, Store: store, Interval: w.o.Interval}
+	if len(topology.Period(w.Graphs)) > 1 {
+		c.Graphs = w.Graphs
+	}
 	for _, k := range w.wakes {
 		c.Wakes = append(c.Wakes, k.Agent)
 	}

@@ -24,6 +24,8 @@ type FS interface {
 	// Create makes an empty file that must not exist yet; Append opens one that does.
 	Create(name string) (Appender, error)
 	Append(name string) (Appender, error)
+	// Rewrite opens a file that exists for writing from its start, over what it holds, whose rest stays.
+	Rewrite(name string) (Appender, error)
 	Rename(from, to string) error
 	Remove(name string) error
 	// SyncDir makes the names in dir durable.
@@ -33,7 +35,7 @@ type FS interface {
 	Lock(name string) (io.Closer, error)
 }
 
-// Appender is an open file whose writes go to its end.
+// Appender is an open file whose writes go to its end, or follow each other from the start after FS.Rewrite.
 type Appender interface {
 	io.WriteCloser
 	// Truncate cuts the file to size bytes.
@@ -102,6 +104,11 @@ func (OS) Create(name string) (Appender, error) {
 // Append implements FS.
 func (OS) Append(name string) (Appender, error) {
 	return appender(os.OpenFile(name, os.O_WRONLY|os.O_APPEND, 0))
+}
+
+// Rewrite implements FS.
+func (OS) Rewrite(name string) (Appender, error) {
+	return appender(os.OpenFile(name, os.O_WRONLY, 0))
 }
 
 type osFile struct{ *os.File }

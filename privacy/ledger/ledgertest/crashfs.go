@@ -190,7 +190,7 @@ func (c *CrashFS) Create(name string) (ledger.Appender, error) {
 	if err := c.rename(nameChange{dir: filepath.Dir(name), set: name, node: n}); err != nil {
 		return nil, err
 	}
-	return &handle{c, n}, nil
+	return &handle{c, n, -1}, nil
 }
 
 // Append implements ledger.FS.
@@ -201,7 +201,18 @@ func (c *CrashFS) Append(name string) (ledger.Appender, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &handle{c, n}, nil
+	return &handle{c, n, -1}, nil
+}
+
+// Rewrite implements ledger.FS.
+func (c *CrashFS) Rewrite(name string) (ledger.Appender, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	n, err := c.node(name)
+	if err != nil {
+		return nil, err
+	}
+	return &handle{c, n, 0}, nil
 }
 
 // Rename implements ledger.FS.
@@ -305,6 +316,7 @@ func (c *CrashFS) Clone() *CrashFS {
 type handle struct {
 	fs   *CrashFS
 	node *inode
+	at   int64 // of the next write; -1: the end
 }
 
 func (h *handle) change(ch change) error {
@@ -314,14 +326,20 @@ func (h *handle) change(ch change) error {
 	})
 }
 
-// Write appends b; the write that FailAt hits gets half of it done.
+// Write writes b where the handle is; the write that FailAt hits gets half of it done.
 func (h *handle) Write(b []byte) (int, error) {
 	h.fs.mu.Lock()
 	defer h.fs.mu.Unlock()
 	if h.fs.FailAt == h.fs.Changes+1 {
 		b = b[:len(b)/2]
 	}
-	if err := h.change(change{int64(len(h.node.seen)), append([]byte{}, b...)}); err != nil {
+	at := h.at
+	if at < 0 {
+		at = int64(len(h.node.seen))
+	} else {
+		h.at += int64(len(b))
+	}
+	if err := h.change(change{at, append([]byte{}, b...)}); err != nil {
 		return 0, err
 	}
 	return len(b), nil

@@ -1,0 +1,100 @@
+package node_test
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"testing/synctest"
+
+	"sotto/agent"
+	"sotto/algo"
+	"sotto/node"
+	"sotto/node/nodetest"
+	"sotto/tensor"
+)
+
+func roundedFactory(f agent.Factory) agent.Factory {
+	return func(env agent.Env) (agent.Algorithm, error) {
+		a, err := f(env)
+		if err != nil {
+			return nil, err
+		}
+		return algo.Rounded(a), nil
+	}
+}
+
+// size notes the length of the longest frame of messages.
+type size struct {
+	node.Transport
+	most *int
+}
+
+func (s size) Send(ctx context.Context, to agent.ID, frame []byte) error {
+	if node.FrameKind(frame[5]) == node.Messages {
+		*s.most = max(*s.most, len(frame))
+	}
+	return s.Transport.Send(ctx, to, frame)
+}
+
+// Nodes whose frames hold bfloat16 have the bits of the simulator, whose agents send the same rounded values, also under adaptive clips,
+// and their frames two bytes a value.
+func TestBF16FramesEqualTheSimulator(t *testing.T) {
+	most := 0
+	for name, o := range map[string]nodetest.Options{
+		"dsgd":       {Factory: factory(t, "dsgd")},
+		"gossip-sgd": {Factory: factory(t, "gossip-sgd")},
+		"clipped":    {Factory: clipping(t, "dsgd", "released")},
+		"directed":   {Factory: factory(t, "dsgd"), Graph: "exp-directed", Agents: 5},
+	} {
+		o.Factory, o.BF16 = roundedFactory(o.Factory), true
+		o.Change = func(i int, c *node.Config) {
+			if i == 0 && name == "dsgd" {
+				c.Transport = size{c.Transport, &most}
+			}
+		}
+		t.Run(name, func(t *testing.T) { nodetest.Equal(t, o, openMemory) })
+	}
+	if want := node.FrameHeader + agent.MessageSize(0) + 2*nodetest.Dim; most != want {
+		t.Errorf("frames of %d bytes, want %d", most, want)
+	}
+}
+
+// A frame of the other format, or with a value that is not finite, is refused and its sender named.
+func TestBF16FramesAreRefused(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		body := make(tensor.Vec, nodetest.Dim)
+		for _, half := range []bool{false, true} {
+			f := factory(t, "dsgd")
+			if half {
+				f = roundedFactory(f)
+			}
+			r := prepare(t, nodetest.Options{Factory: f, BF16: half}, openMemory)
+			r.start(t, 0)
+			synctest.Wait()
+			bad := r.net.Open(t, 1)
+			bad.Serve(func(agent.ID, []byte) error { return nil })
+			m := agent.Message{From: 1, To: agent.Broadcast, Body: body}
+			narrow, wide := agent.AppendMessageBF16(nil, &m), agent.AppendMessage(nil, &m)
+			ok, other := wide, narrow
+			if half {
+				ok, other = narrow, wide
+			}
+			infinite := append([]byte(nil), narrow...)
+			infinite[len(infinite)-1], infinite[len(infinite)-2] = 0x7f, 0x80
+			for _, tc := range []struct {
+				payload []byte
+				want    error
+			}{{other, node.RefusedFrame}, {infinite, node.RefusedFrame}, {append(append([]byte(nil), ok...), other...), node.RefusedFrame}, {ok, nil}} {
+				frame := node.AppendFrame(nil, &node.Frame{Kind: node.Messages, Run: r.w.Run, Sender: 1, Payload: tc.payload})
+				if err := bad.Send(context.Background(), 0, frame); !errors.Is(err, tc.want) || (err == nil) != (tc.want == nil) {
+					t.Errorf("bf16 %t: %v, want %v", half, err, tc.want)
+				}
+			}
+			if s := r.nodes[0].Status(); s.Counts.Refused != 3 {
+				t.Errorf("bf16 %t: %d frames refused, want 3", half, s.Counts.Refused)
+			}
+			r.halt(0)
+			bad.Close()
+		}
+	})
+}

@@ -1,0 +1,152 @@
+package node
+
+import (
+	"crypto/ed25519"
+	"fmt"
+	"io"
+	"log/slog"
+	"time"
+
+	"sotto/agent"
+	"sotto/config"
+	"sotto/privacy/ledger"
+	"sotto/tensor"
+	"sotto/topology"
+)
+
+// Gate answers the algorithm's queries; *privacy.Gate is one.
+type Gate interface {
+	// Begin tells the gate the round and the neighbors whose messages arrived in it.
+	Begin(round uint64, live []agent.Neighbor)
+	// Answer fills dst, after its charge is durable; privacy.ErrExhausted says that nothing was released.
+	Answer(q *agent.Query, dst tensor.Vec) error
+}
+
+// What to do about peers whose frame has not come by the deadline of a round.
+const (
+	// Wait goes on waiting, for as long as it takes; the peer is named as late.
+	Wait = "wait"
+	// Proceed steps without them, with their weights on self, after at most twice the deadline. Models then drift apart
+	// where only one direction of a link fails; such losses are counted.
+	Proceed = "proceed"
+)
+
+// Config is what a node is handed.
+type Config struct {
+	Self  agent.ID
+	Run   [32]byte // digest of the signed roster
+	Names []string // of the members, for logs and status; nil: their numbers
+	Graph *topology.Graph
+	// Graphs, when not nil, are those of the rounds, and Graph is their mean (topology.Mean). Where links have one direction or
+	// change, nodes tell those whom they hear which round they have reached, and nobody runs ahead of somebody who hears it.
+	// Missing is then Wait.
+	Graphs    topology.Schedule
+	Algorithm agent.Algorithm // as its factory made it
+	Gate      Gate
+	Head      func() ledger.Head // of the gate's ledger; nil: nothing is charged
+	Rounds    uint64
+	Dim       int // length of answers
+	// Mass: messages carry the mass of push-sum. Lost messages take theirs with them, so that Missing is Wait.
+	Mass bool
+	// BF16: messages have bfloat16 values, two bytes each, as those of algo.Rounded. No other ones are taken. For runs in rounds.
+	BF16      bool
+	Transport Transport
+	Store     *Store
+	// Wakes, when not nil, is who wakes, in order, in place of rounds: every agent steps at its places in the list, with the
+	// newest broadcasts as of these. Rounds is then the number of this agent's wakes, and Missing is Wait.
+	Wakes []agent.ID
+	// Interval, when above 0, is the mean time between two wakes of this agent, in place of rounds: it steps when its own Poisson
+	// clock rings, with the newest messages that have come, and waits for nobody. Rounds is then the number of its wakes, and
+	// Missing is Wait, which means nothing here.
+	Interval time.Duration
+	// Pairs: at a wake this node meets one neighbor, drawn from those it hears, and both step and exchange one message. A neighbor
+	// that is in another meeting, or does not answer by the deadline, is not met at that wake. For undirected graphs.
+	Pairs bool
+
+	Missing     string        // Wait, also for "", or Proceed
+	Deadline    time.Duration // of a round; default 1 minute
+	Linger      time.Duration // how long to serve neighbors after the last round; default 10 minutes
+	Retry       time.Duration // between two attempts to send, at first; default 100 ms
+	RetryMax    time.Duration // and at last; default 10 s
+	SendTimeout time.Duration // of one attempt; default 1 minute
+	Log         *slog.Logger  // default: none
+	// Spent, when not nil, says what the data have cost so far, for the status. It is called often.
+	Spent func() *Spent
+	// Claim, when not nil, is asked once, at the end, what to tell the neighbors about the owner's ledger. Keys are the members'
+	// public keys, by number; nil: their claims are not looked at. Claims are those that earlier processes have heard, by number,
+	// nil for none; OnClaim, when not nil, gets every new one, in a goroutine of the transport's.
+	Claim   func() *Claim
+	Keys    []ed25519.PublicKey
+	Claims  []*Claim
+	OnClaim func(from agent.ID, c *Claim)
+	// OnRound, when not nil, is called after every completed round, when it is stored. It may call Params and Status.
+	OnRound func(RoundReport)
+}
+
+func (c *Config) fill() error {
+	n := c.Graph.Agents()
+	if c.Missing == "" {
+		c.Missing = Wait
+	}
+	switch {
+	case int(c.Self) >= n:
+		return config.Bad("self", c.Self, fmt.Sprintf("0 to %d", n-1))
+	case c.Missing == Proceed && c.Mass:
+		return config.Bad("missing", c.Missing, "wait, with push-sum: who goes on without a message cannot know whether it is lost, and with it goes its mass")
+	case c.Missing == Proceed && c.oneWay():
+		return config.Bad("missing", c.Missing, "wait, where links have one direction or change: who is left out cannot be told to catch up")
+	case c.Graphs != nil && topology.Period(c.Graphs) == nil:
+		return config.Bad("graphs", "a schedule by chance", "graphs that repeat")
+	case c.Graphs != nil && (c.Wakes != nil || c.Interval > 0):
+		return config.Bad("graphs", "graphs of rounds", "none, where agents wake by a clock or a list")
+	case c.Missing != Wait && c.Missing != Proceed:
+		return config.Bad("missing", c.Missing, "wait or proceed")
+	case c.Wakes != nil && c.Missing != Wait:
+		return config.Bad("missing", c.Missing, "wait, where wakes are recorded")
+	case c.Interval < 0 || c.Interval > maxInterval:
+		return config.Bad("interval", c.Interval, fmt.Sprintf("0 to %v", maxInterval))
+	case c.Interval > 0 && (c.Wakes != nil || c.Missing != Wait):
+		return config.Bad("interval", c.Interval, "0 with recorded wakes and with missing proceed: a node that wakes by its clock waits for nobody")
+	case c.BF16 && (c.Wakes != nil || c.Interval > 0):
+		return config.Bad("bf16", c.BF16, "false, where agents wake by a clock or a list")
+	case c.Pairs && c.Interval == 0:
+		return config.Bad("interval", c.Interval, "above 0 with wakes in pairs")
+	case c.Pairs && c.Graph.Directed():
+		return config.Bad("graph", c.Graph.Name(), "links in both directions, with wakes in pairs")
+	}
+	for _, d := range []struct {
+		key   string
+		value *time.Duration
+		def   time.Duration
+	}{
+		{"deadline", &c.Deadline, time.Minute}, {"linger", &c.Linger, 10 * time.Minute}, {"retry", &c.Retry, 100 * time.Millisecond},
+		{"retry_max", &c.RetryMax, 10 * time.Second}, {"send_timeout", &c.SendTimeout, time.Minute},
+	} {
+		if *d.value < 0 {
+			return config.Bad(d.key, *d.value, "above 0")
+		}
+		if *d.value == 0 {
+			*d.value = d.def
+		}
+	}
+	if c.Names == nil {
+		for i := range n {
+			c.Names = append(c.Names, fmt.Sprint("agent ", i))
+		}
+	}
+	if len(c.Names) != n {
+		return config.Bad("names", len(c.Names), fmt.Sprintf("%d, one for each member", n))
+	}
+	if c.Keys != nil && len(c.Keys) != n {
+		return config.Bad("keys", len(c.Keys), fmt.Sprintf("%d, one for each member", n))
+	}
+	if c.Log == nil {
+		c.Log = slog.New(slog.NewTextHandler(io.Discard, nil))
+	}
+	return nil
+}
+
+// oneWay reports whether links have one direction or change. Frames of messages then do not tell both ends how far the other is.
+func (c *Config) oneWay() bool {
+	return c.Graphs != nil && len(topology.Period(c.Graphs)) != 1 || c.Graph.Directed()
+}
