@@ -57,6 +57,7 @@ var rules = []rule{
 	{in: []string{"*"}, except: []string{"rng", "topology", "data"}, path: "math/rand/v2", why: "its generator is predictable and its normals are porous: noise and sampling come from rng"},
 	{in: []string{"experiment"}, path: "sotto/node", why: "who embeds the library must not link the network"},
 	{in: []string{"*"}, except: []string{"node/p2p"}, path: "github.com/libp2p/...", why: "one package speaks libp2p"},
+	{in: []string{"*"}, except: []string{"node/p2p"}, path: "github.com/hashicorp/mdns", why: "one package speaks to the network"},
 	{in: []string{"*"}, path: "unsafe", except: []string{"tensor"}, why: "only kernels look below the type system"},
 }
 

@@ -36,6 +36,7 @@ func TestPlantedImportsAreFound(t *testing.T) {
 		{"oracle", "math/rand", "porous"},
 		{"experiment", "example.org/x/node", "must not link the network"},
 		{"node", "github.com/libp2p/go-libp2p", "one package"},
+		{"node", "github.com/hashicorp/mdns", "one package"},
 		{"tensor", "example.org/x/agent", "goes up"},
 		{"topology", "example.org/x/data", "one layer"},
 		{"gossip", "example.org/x/agent", "in no layer"},

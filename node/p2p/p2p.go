@@ -1,9 +1,9 @@
 // Package p2p carries frames between the members of a roster over libp2p: TCP with TLS 1.3, or Noise where a peer offers
 // nothing else, and yamux. It is the one package that imports libp2p.
 //
-// The swarm is put together by hand: no discovery, no relay, no hole punching, no identify protocol, no QUIC. Addresses are
-// those of the roster. A connection of anybody who is not on it ends when the handshake has shown the key.
-// Each frame is a stream of its own: the frame one way, one byte of answer the other.
+// The swarm is put together by hand: no relay, no hole punching, no identify protocol, no QUIC. Addresses are
+// those of the roster or, where an owner asks for it, what members say in the local network by multicast DNS. A connection of anybody who is not on it ends when the handshake has shown the key.
+// Frames go over streams that stay open, one after the other: a frame one way, one byte of answer the other.
 package p2p
 
 import (
@@ -29,6 +29,7 @@ import (
 	"github.com/libp2p/go-libp2p/p2p/security/noise"
 	libp2ptls "github.com/libp2p/go-libp2p/p2p/security/tls"
 	"github.com/libp2p/go-libp2p/p2p/transport/tcp"
+	ma "github.com/multiformats/go-multiaddr"
 
 	"sotto/agent"
 	"sotto/config"
@@ -57,7 +58,9 @@ type Config struct {
 	Members    []Member           // by agent number
 	Listen     string             // host:port to listen on; "": the member's own address of the roster
 	MaxPayload int
-	Log        *slog.Logger // nil: none
+	// MDNS announces this member in the local network by multicast DNS, and asks there for members who are not at their roster's address.
+	MDNS bool
+	Log  *slog.Logger // nil: none
 
 	security  string        // tests: "noise" alone, or "" for both
 	handshake time.Duration // tests: in place of handshakeTimeout
@@ -74,11 +77,27 @@ type Transport struct {
 	peers    []peer.ID
 	numbers  map[peer.ID]agent.ID
 	incoming []incoming // by agent
+	idle     []idle     // by agent
+	local    *local     // nil: no multicast DNS
 
 	mu      sync.Mutex
 	handler node.Handler
 	closed  bool
 	running sync.WaitGroup
+}
+
+// idle is a stream to a member that waits for the next frame; nil: there is none.
+type idle struct {
+	mu     sync.Mutex
+	stream network.Stream
+}
+
+// swap puts s in and returns what was there.
+func (i *idle) swap(s network.Stream) network.Stream {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	s, i.stream = i.stream, s
+	return s
 }
 
 // incoming orders one sender's frames and holds the memory that they are read into.
@@ -91,7 +110,7 @@ var _ node.Transport = (*Transport)(nil)
 
 // New opens a transport: it listens when it returns, and answers once Serve was called.
 func New(cfg Config) (*Transport, error) {
-	t := &Transport{cfg: cfg, log: cfg.Log, numbers: map[peer.ID]agent.ID{}, incoming: make([]incoming, len(cfg.Members))}
+	t := &Transport{cfg: cfg, log: cfg.Log, numbers: map[peer.ID]agent.ID{}, incoming: make([]incoming, len(cfg.Members)), idle: make([]idle, len(cfg.Members))}
 	if t.log == nil {
 		t.log = slog.New(slog.NewTextHandler(io.Discard, nil))
 	}
@@ -188,7 +207,10 @@ func (t *Transport) open(id peer.ID, secret crypto.PrivKey) (err error) {
 	if err = t.swarm.Listen(at...); err != nil {
 		return fmt.Errorf("listening on %s: %w", t.cfg.Listen, err)
 	}
-	return nil
+	if t.cfg.MDNS {
+		t.local, err = t.announce()
+	}
+	return err
 }
 
 // Serve implements node.Transport.
@@ -209,35 +231,70 @@ func (t *Transport) enter() node.Handler {
 	return t.handler
 }
 
-// accept reads one frame from a stream that a member has opened, and answers it.
+// accept reads frames from a stream that a member has opened, and answers each, until the member closes it.
 func (t *Transport) accept(s network.Stream) {
 	from, ok := t.numbers[s.Conn().RemotePeer()]
 	if !ok || s.SetProtocol(protocol) != nil {
 		s.Reset()
 		return
 	}
+	r := &reader{stream: s}
+	for r.wait() == nil {
+		if !t.take(r, from) {
+			return
+		}
+	}
+	s.Reset()
+}
+
+// take reads and answers one frame. false: it has ended the stream.
+func (t *Transport) take(r *reader, from agent.ID) bool {
+	s, in := r.stream, &t.incoming[from]
 	s.SetDeadline(time.Now().Add(readTimeout))
-	in := &t.incoming[from]
 	in.mu.Lock()
 	defer in.mu.Unlock()
-	b, err := node.ReadFrame(s, t.cfg.MaxPayload, in.buf)
+	b, err := node.ReadFrame(r, t.cfg.MaxPayload, in.buf)
 	in.buf = b[:0]
-	if err != nil && len(b) == 0 {
-		s.Reset()
-		return
-	}
 	handler := t.enter()
 	if handler == nil {
 		s.Reset()
-		return
+		return false
 	}
-	s.Write([]byte{node.Code(handler(from, b))})
-	s.CloseWrite()
+	_, werr := s.Write([]byte{node.Code(handler(from, b))})
 	t.running.Done()
+	if err == nil && werr == nil {
+		return true
+	}
+	s.CloseWrite()
 	if err != nil { // a sender that is still writing learns the answer before its stream ends
 		io.Copy(io.Discard, io.LimitReader(s, int64(t.cfg.MaxPayload)+1<<16))
 	}
 	s.Close()
+	return false
+}
+
+// reader reads a stream on which the next frame may be long in coming.
+type reader struct {
+	stream network.Stream
+	first  [1]byte
+	ahead  bool // first is still to be read
+}
+
+// wait waits for the first byte of a frame, without a deadline.
+func (r *reader) wait() error {
+	r.stream.SetDeadline(time.Time{})
+	_, err := io.ReadFull(r.stream, r.first[:])
+	r.ahead = err == nil
+	return err
+}
+
+// Read implements io.Reader.
+func (r *reader) Read(b []byte) (int, error) {
+	if r.ahead && len(b) > 0 {
+		b[0], r.ahead = r.first[0], false
+		return 1, nil
+	}
+	return r.stream.Read(b)
 }
 
 // Send implements node.Transport.
@@ -259,30 +316,42 @@ func (t *Transport) send(ctx context.Context, id peer.ID, frame []byte) (code by
 	if err := t.connect(ctx, id); err != nil {
 		return 0, err
 	}
-	s, err := t.swarm.NewStream(network.WithNoDial(ctx, "connected above"), id)
-	if err != nil {
-		return 0, err
+	idle := &t.idle[t.numbers[id]]
+	s := idle.swap(nil)
+	if s != nil && s.Conn().IsClosed() {
+		s.Reset()
+		s = nil
+	}
+	if s == nil {
+		if s, err = t.swarm.NewStream(network.WithNoDial(ctx, "connected above"), id); err != nil {
+			return 0, err
+		}
+		if err := s.SetProtocol(protocol); err != nil {
+			s.Reset()
+			return 0, err
+		}
 	}
 	stop := context.AfterFunc(ctx, func() { s.Reset() })
-	defer stop()
-	if deadline, ok := ctx.Deadline(); ok {
-		s.SetDeadline(deadline)
-	}
-	if err := s.SetProtocol(protocol); err != nil {
-		s.Reset()
-		return 0, err
-	}
+	deadline, _ := ctx.Deadline() // none is the zero time
+	s.SetDeadline(deadline)
 	_, werr := s.Write(frame)
-	if werr == nil {
+	size, err := node.FrameSize(frame, t.cfg.MaxPayload)
+	whole := werr == nil && err == nil && size == len(frame)
+	if !whole && werr == nil { // the receiver cannot tell where it ends
 		werr = s.CloseWrite()
 	}
 	var answer [1]byte
 	if _, err := io.ReadFull(s, answer[:]); err != nil { // an answer may come although the write was cut short
+		stop()
 		s.Reset()
 		s.Conn().Close() // the next attempt finds out whether the peer is there
 		return 0, errors.Join(werr, err)
 	}
-	s.Close()
+	if !stop() || !whole {
+		s.Close()
+	} else if other := idle.swap(s); other != nil { // another send has opened one as well
+		other.Close()
+	}
 	return answer[0], nil
 }
 
@@ -292,13 +361,24 @@ func (t *Transport) connect(ctx context.Context, id peer.ID) error {
 		return nil
 	}
 	at, err := addresses(ctx, t.cfg.Members[t.numbers[id]].Address)
-	if err != nil {
+	if err == nil {
+		err = t.dial(ctx, id, at)
+	}
+	if err == nil || t.local == nil {
 		return err
 	}
+	if at = t.local.find(ctx, t.numbers[id]); len(at) == 0 {
+		return err
+	}
+	return t.dial(ctx, id, at)
+}
+
+// dial connects to a member at one of some addresses: the handshake shows whether it is there.
+func (t *Transport) dial(ctx context.Context, id peer.ID, at []ma.Multiaddr) error {
 	t.store.ClearAddrs(id)
 	t.store.AddAddrs(id, at, peerstore.PermanentAddrTTL)
 	t.swarm.Backoff().Clear(id) // the node paces attempts
-	_, err = t.swarm.DialPeer(network.WithDialPeerTimeout(ctx, dialTimeout), id)
+	_, err := t.swarm.DialPeer(network.WithDialPeerTimeout(ctx, dialTimeout), id)
 	return err
 }
 
@@ -312,5 +392,5 @@ func (t *Transport) Close() error {
 	if again {
 		return nil
 	}
-	return errors.Join(t.swarm.Close(), t.rcmgr.Close(), t.store.Close())
+	return errors.Join(t.local.close(), t.swarm.Close(), t.rcmgr.Close(), t.store.Close())
 }

@@ -258,6 +258,11 @@ func (f timedFS) Append(name string) (ledger.Appender, error) {
 	return timedFile{a, f.spent}, err
 }
 
+func (f timedFS) Rewrite(name string) (ledger.Appender, error) {
+	a, err := f.FS.Rewrite(name)
+	return timedFile{a, f.spent}, err
+}
+
 func (f timedFS) SyncDir(dir string) error {
 	defer lap(f.spent, time.Now())
 	return f.FS.SyncDir(dir)

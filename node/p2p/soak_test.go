@@ -1,0 +1,170 @@
+//go:build soak
+
+package p2p
+
+import (
+	"context"
+	"crypto/ed25519"
+	"encoding/binary"
+	"hash/crc32"
+	"net"
+	"os"
+	"runtime"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"sotto/agent"
+	"sotto/algo"
+	"sotto/node"
+	"sotto/node/nodetest"
+	"sotto/privacy/ledger"
+	"sotto/privacy/ledger/ledgertest"
+	"sotto/rng"
+)
+
+// TestSoak feeds a node over TLS on loopback, for a time, with frames that a malicious member makes up, and its port with bytes of
+// strangers. The node must neither end nor grow, and afterwards the run ends beside the member's honest node.
+//
+//	SOTTO_SOAK=10m go test -tags soak -run Soak -v -timeout 30m ./node/p2p
+func TestSoak(t *testing.T) {
+	soak := 10 * time.Second
+	if v := os.Getenv("SOTTO_SOAK"); v != "" {
+		var err error
+		if soak, err = time.ParseDuration(v); err != nil || soak <= 0 {
+			t.Fatalf("SOTTO_SOAK: found %q, allowed: a duration above 0", v)
+		}
+	}
+	f, err := algo.New("dsgd", func(any) error { return nil })
+	if err != nil {
+		t.Fatal(err)
+	}
+	l := openLoopback(t, 3, node.MaxPayload(nodetest.Dim))
+	var keys []ed25519.PublicKey
+	for _, m := range l.members {
+		keys = append(keys, m.Key)
+	}
+	w := nodetest.NewWorld(t, nodetest.Options{Factory: f, Agents: 3, Change: func(_ int, c *node.Config) { c.Keys, c.Linger = keys, 5*time.Second }})
+	ended := make(chan error, 3)
+	start := func(i agent.ID) *node.Node {
+		tr := l.Open(t, i)
+		n, store, err := w.Node(t, int(i), tr, ledgertest.NewCrashFS(), ledger.NewMemory(nil))
+		if err != nil {
+			t.Fatal(err)
+		}
+		go func() {
+			err := n.Run(context.Background())
+			tr.Close()
+			store.Close()
+			ended <- err
+		}()
+		return n
+	}
+	victim := start(0)
+	start(2)
+	bad := l.Open(t, 1)
+	bad.Serve(func(agent.ID, []byte) error { return nil })
+
+	ctx, stop := context.WithTimeout(context.Background(), soak)
+	defer stop()
+	var frames, strangers atomic.Uint64
+	quiet := make(chan bool)
+	go func() {
+		chance := rng.Public(uint64(time.Now().UnixNano()), "fuzzed frames")
+		for ctx.Err() == nil {
+			bad.Send(ctx, 0, fuzzed(chance, w.Run))
+			frames.Add(1)
+		}
+		quiet <- true
+	}()
+	go func() {
+		chance := rng.Public(uint64(time.Now().UnixNano()), "strangers")
+		for ctx.Err() == nil {
+			if c, err := net.Dial("tcp", l.members[0].Address); err == nil {
+				b := make([]byte, 1+chance.Below(1<<12))
+				fill(chance, b)
+				c.Write(b)
+				c.Close()
+				strangers.Add(1)
+			}
+			time.Sleep(20 * time.Millisecond)
+		}
+		quiet <- true
+	}()
+	first := 0.
+	for began, mark := time.Now(), soak/10; ctx.Err() == nil; {
+		select {
+		case err := <-ended:
+			t.Fatalf("a node ended under fuzzed input: %v", err)
+		case <-ctx.Done():
+		case <-time.After(max(mark, time.Second)):
+			now := inUse()
+			if first == 0 {
+				first = now
+			}
+			t.Logf("%v: %d frames, %d strangers, %.1f MB in use", time.Since(began).Round(time.Second), frames.Load(), strangers.Load(), now/(1<<20))
+			if now > first+8<<20 {
+				t.Fatalf("%.1f MB more than at first", (now-first)/(1<<20))
+			}
+		}
+	}
+	<-quiet
+	<-quiet
+	bad.Close()
+	t.Logf("%+v", victim.Status().Counts)
+	start(1)
+	for range 3 {
+		if err := <-ended; err != nil {
+			t.Error(err)
+		}
+	}
+	if s := victim.Status(); !s.Finished || s.Counts.Refused == 0 {
+		t.Errorf("the node ends with %+v", s)
+	}
+}
+
+// inUse is what is in use after a collection, with stacks.
+func inUse() float64 {
+	var m runtime.MemStats
+	runtime.GC()
+	runtime.ReadMemStats(&m)
+	return float64(m.HeapAlloc + m.StackInuse)
+}
+
+func fill(chance *rng.Stream, b []byte) {
+	for i := range b {
+		b[i] = byte(chance.Below(256))
+	}
+}
+
+// fuzzed is a frame of member 1 with something wrong about it, mostly: its kind, round, payload, or some of its bytes. Its checksums fit
+// in half of the cases, so that what lies behind them is reached.
+func fuzzed(chance *rng.Stream, run [32]byte) []byte {
+	rounds := []uint64{0, 0, 1, 2, 11, 12, 1 << 40, 1<<64 - 1}
+	f := node.Frame{Kind: node.FrameKind(1 + chance.Below(7)), Run: run, Sender: 1, Round: rounds[chance.Below(uint64(len(rounds)))]}
+	switch chance.Below(4) {
+	case 0:
+	case 1: // text, as of a claim
+		f.Payload = []byte(`{"head":{"seq":1,"hash":"00","signature":"00"},"epsilon":1,"delta":1e-5}`)
+	case 2:
+		f.Payload = make([]byte, chance.Below(uint64(node.MaxPayload(nodetest.Dim)+100)))
+		fill(chance, f.Payload)
+	default:
+		for range 1 + chance.Below(3) {
+			body := make([]float32, chance.Below(4*nodetest.Dim))
+			m := agent.Message{From: 1, To: agent.Broadcast, Round: f.Round, Body: body}
+			f.Payload = agent.AppendMessage(f.Payload, &m)
+		}
+		f.Payload[chance.Below(uint64(len(f.Payload)))] ^= byte(1 + chance.Below(255)) // no message is the algorithm's
+	}
+	b := node.AppendFrame(nil, &f)
+	for range chance.Below(4) {
+		b[chance.Below(uint64(len(b)))] ^= byte(1 << chance.Below(8))
+	}
+	if chance.Below(2) == 0 {
+		table := crc32.MakeTable(crc32.Castagnoli)
+		binary.LittleEndian.PutUint32(b[56:], crc32.Checksum(b[node.FrameHeader:], table))
+		binary.LittleEndian.PutUint32(b[60:], crc32.Checksum(b[:60], table))
+	}
+	return b[:len(b)-int(chance.Below(2)*chance.Below(uint64(len(b))))]
+}
