@@ -95,6 +95,7 @@ type Env struct {
 	Rounds  uint64     // planned communication rounds, wakes of all agents together, or steps of each token
 	Init    tensor.Vec // common initial parameters, length Dim; copy, do not keep
 	Rho     float64    // max(|λ_2|, |λ_n|) of the first round's mixing matrix; 1 where it is not known
+	Second  float64    // λ_2 of that matrix; 1 where it is not known
 	Lowest  float64    // a lower bound of λ_n, the smallest eigenvalue of the first round's mixing matrix, in [-1, 1]
 
 	Neighbors   int      // fewest neighbors that any agent hears in the first round; 0 where that is not known

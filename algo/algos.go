@@ -13,14 +13,15 @@ type Constructor func(decode func(params any) error) (agent.Factory, error)
 
 // Algorithms lists every algorithm by the name used in run files.
 var Algorithms = map[string]Constructor{
-	"dsgd":       NewDSGD,
-	"dsgt":       NewDSGT,
-	"dinno":      NewDiNNO,
-	"gossip-sgd": NewGossipSGD,
-	"sgp":        NewSGP,
-	"km":         NewKM,
-	"central":    NewCentral,
-	"local":      NewLocal,
+	"dsgd":           NewDSGD,
+	"dsgt":           NewDSGT,
+	"dinno":          NewDiNNO,
+	"gossip-sgd":     NewGossipSGD,
+	"gossip-average": NewGossipAverage,
+	"sgp":            NewSGP,
+	"km":             NewKM,
+	"central":        NewCentral,
+	"local":          NewLocal,
 
 	"bcd":               NewBCD,
 	"gossip-admm":       NewGossipADMM,

@@ -20,20 +20,14 @@ type GossipParams struct {
 	Momentum    float64 `toml:"momentum,omitempty"` // β in [0, 1)
 	WeightDecay float64 `toml:"weight_decay"`       // public L2 factor, added after the answer; >= 0
 	Gossip      uint64  `toml:"gossip"`             // K >= 1 rounds of averaging for each gradient; default 1
-	// Acceleration of the averaging is "plain" (default), "chebyshev" (one ω) or "chebyshev-ns" (ω_k).
-	Acceleration string `toml:"acceleration"`
-	// Rho is max(|λ_2|, |λ_n|) of the mixing matrix, in [0, 1), for an acceleration; 0: that of the first round's graph.
-	Rho float64 `toml:"rho,omitempty"`
+	Recursion           // of the rounds of averaging; default plain
 }
 
 // GossipSGD is differentially private gossip SGD: Cyffers, Even, Bellet, Massoulié, "Muffliato: Peer-to-Peer Privacy
 // Amplification for Decentralized Optimization and Averaging" (NeurIPS 2022), Muffliato-SGD. Each iteration takes one
 // private gradient step and then K rounds of averaging, in which nothing private enters:
 //
-//	y^0 = θ^t - η (G̃(θ^t) + wd θ^t),  θ^{t+1} = y^K,
-//	plain         y^{k+1} = W y^k
-//	chebyshev     y^1 = W y^0,  y^{k+1} = ω W y^k + (1-ω) y^{k-1},  ω = 2/(1 + sqrt(1-ρ²))
-//	chebyshev-ns  the same with ω_1 = 1/(1-ρ²/2),  ω_{k+1} = 1/(1-ρ²ω_k/4)  (Golub, Varga 1961)
+//	y^0 = θ^t - η (G̃(θ^t) + wd θ^t),  θ^{t+1} = y^K,  y^{k+1} as [Recursion] says.
 //
 // A synchronous round is one round of averaging: a run of R rounds asks ceil((R-1)/K) "grad" queries, in rounds 0, K, 2K, ...
 // but not in the last, after which nobody would hear of it, and is charged for them. With K = 1 it is DP-DSGD that
@@ -43,9 +37,8 @@ type GossipParams struct {
 type GossipSGD struct {
 	p      GossipParams
 	rounds uint64
-	rho    float64
 
-	omega    float64    // ω of the last round
+	omega    float64    // a_k of the last round
 	theta    tensor.Vec // y^k
 	previous tensor.Vec // y^{k-1}; after a gradient step θ^t
 	stepped  bool       // theta is y^0: only this agent's own step
@@ -56,7 +49,7 @@ type GossipSGD struct {
 
 // NewGossipSGD decodes GossipParams and returns their factory.
 func NewGossipSGD(decode func(any) error) (agent.Factory, error) {
-	p := GossipParams{StepSize: StepSize{StepSize: .1, Schedule: "const"}, Gossip: 1, Acceleration: "plain"}
+	p := GossipParams{StepSize: StepSize{StepSize: .1, Schedule: "const"}, Gossip: 1, Recursion: Recursion{Acceleration: "plain"}}
 	if err := decode(&p); err != nil {
 		return nil, err
 	}
@@ -74,25 +67,19 @@ func NewGossipSGD(decode func(any) error) (agent.Factory, error) {
 		return nil, config.Bad("weight_decay", p.WeightDecay, "at least 0 and finite")
 	case p.Gossip < 1 || p.Gossip > 1<<32:
 		return nil, config.Bad("gossip", p.Gossip, "1 to 4294967296")
-	case p.Acceleration != "plain" && p.Acceleration != "chebyshev" && p.Acceleration != "chebyshev-ns":
-		return nil, config.Bad("acceleration", p.Acceleration, "one of chebyshev, chebyshev-ns, plain")
-	case !(p.Rho >= 0 && p.Rho < 1):
-		return nil, config.Bad("rho", p.Rho, "at least 0 (0: that of the graph) and below 1")
 	case p.Mixing.Mixing != "" && p.Acceleration != "plain":
 		return nil, config.Bad("mixing", p.Mixing.Mixing, "plain with an acceleration, which extrapolates averages of fixed weights")
-	case p.Rho > 0 && p.Acceleration == "plain":
-		return nil, config.Bad("rho", p.Rho, "no value without an acceleration")
+	}
+	if err := p.Recursion.check(); err != nil {
+		return nil, err
 	}
 	return func(env agent.Env) (agent.Algorithm, error) {
 		if err := p.fits(env.Neighbors); err != nil {
 			return nil, err
 		}
-		a := &GossipSGD{p: p, rounds: env.Rounds, rho: p.Rho, mix: mixer{rule: p.Mixing}, update: newUpdater(p.Optimizer, p.Momentum, env)}
-		if a.rho == 0 {
-			a.rho = env.Rho
-		}
-		if p.Acceleration != "plain" && !(a.rho >= 0 && a.rho < 1) {
-			return nil, config.Bad("acceleration", p.Acceleration, "plain, or rho below 1, for a graph whose spectrum is not known or that does not mix")
+		a := &GossipSGD{p: p, rounds: env.Rounds, mix: mixer{rule: p.Mixing}, update: newUpdater(p.Optimizer, p.Momentum, env)}
+		if err := a.p.Recursion.fill(env); err != nil {
+			return nil, err
 		}
 		a.theta, a.next, a.previous = make(tensor.Vec, env.Dim), make(tensor.Vec, env.Dim), make(tensor.Vec, env.Dim)
 		copy(a.theta, env.Init)
@@ -133,26 +120,14 @@ func (a *GossipSGD) Step(in *agent.Input, out *agent.Output) error {
 // average takes one round of averaging.
 func (a *GossipSGD) average(in *agent.Input, k uint64) {
 	a.mix.sum(a.next, in.View, a.theta, in.Inbox)
-	if a.omega = a.weight(k); a.omega != 1 {
-		a.next.Scale(a.omega, a.next)
-		a.next.AddScaled(1-a.omega, a.previous)
+	if k == 0 && a.p.ZeroStart {
+		a.previous.Zero()
 	}
+	first, own, back := a.p.Recursion.at(k, a.omega)
+	a.p.Recursion.advance(a.next, a.theta, a.previous, first, own, back)
+	a.omega = first
 	a.previous, a.theta, a.next = a.theta, a.next, a.previous
 	a.stepped = false
-}
-
-// weight returns ω of the round from y^k to y^{k+1}.
-func (a *GossipSGD) weight(k uint64) float64 {
-	square := a.rho * a.rho
-	switch {
-	case k == 0 || a.p.Acceleration == "plain":
-		return 1
-	case a.p.Acceleration == "chebyshev":
-		return 2 / (1 + math.Sqrt(1-square))
-	case k == 1:
-		return 1 / (1 - square/2)
-	}
-	return 1 / (1 - float64(square*a.omega)/4)
 }
 
 // Params returns the last average y^k, k > 0, or with ema the average of the points of all gradients.

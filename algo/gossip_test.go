@@ -178,7 +178,7 @@ func TestGossipRoundsToConsensus(t *testing.T) {
 func TestGossipBadParameters(t *testing.T) {
 	for key, decode := range map[string]func(any) error{
 		"gossip":       set(func(p *algo.GossipParams) { p.Gossip = 0 }),
-		"acceleration": set(func(p *algo.GossipParams) { p.Acceleration = "jacobi" }),
+		"acceleration": set(func(p *algo.GossipParams) { p.Acceleration = "fast" }),
 		"rho":          set(func(p *algo.GossipParams) { p.Rho, p.Acceleration = 1, "chebyshev" }),
 		"weight_decay": set(func(p *algo.GossipParams) { p.WeightDecay = -1 }),
 		"momentum":     set(func(p *algo.GossipParams) { p.Momentum = 1 }),

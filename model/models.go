@@ -29,6 +29,7 @@ var Models = map[string]func(decode func(params any) error, s Shape) (Model, err
 	"huber":         newHuber,
 	"mlp":           newMLP,
 	"autoencoder":   newAutoencoder,
+	"mean":          newMean,
 	"convnet":       newConvNet,
 	"cnn":           newCNN,
 	"dpresnet9":     newDPResNet9,

@@ -1,0 +1,108 @@
+package algo
+
+import (
+	"encoding/binary"
+	"fmt"
+	"math"
+
+	"sotto/agent"
+	"sotto/tensor"
+)
+
+var _ agent.Algorithm = (*GossipAverage)(nil)
+
+// AverageParams are the parameters of private gossip averaging.
+type AverageParams struct {
+	Recursion // of the rounds of averaging; default plain
+}
+
+// GossipAverage is private gossip averaging: Cyffers, Even, Bellet, Massoulié, "Muffliato: Peer-to-Peer Privacy Amplification for
+// Decentralized Optimization and Averaging" (NeurIPS 2022), Algorithm 1. In round 0 an agent asks its one "value" query, whose answer
+// is y^0 = clip(x) + noise; every later round is one of averaging, as [Recursion] says, in which nothing private enters. A run of
+// R rounds asks once and averages R-1 times; the last messages are heard by nobody. Messages are y, d values, to all neighbors.
+// Deviations: y^{-1} = 0 of the published code, which multiplies every mean, is a replication; so is the published bound for pairs of agents,
+// which is none: the guarantee printed is the local one, and what an observer's view holds is in sotto/privacy/account/network.
+// Exhausted: y^0 is the initial vector.
+type GossipAverage struct {
+	p AverageParams
+
+	averaged uint64     // rounds of averaging that are done
+	omega    float64    // a_k of the last one
+	y        tensor.Vec // y^k
+	previous tensor.Vec // y^{k-1}
+	next     tensor.Vec
+	mix      mixer
+}
+
+// NewGossipAverage decodes AverageParams and returns their factory.
+func NewGossipAverage(decode func(any) error) (agent.Factory, error) {
+	p := AverageParams{Recursion: Recursion{Acceleration: "plain"}}
+	if err := decode(&p); err != nil {
+		return nil, err
+	}
+	if err := p.check(); err != nil {
+		return nil, err
+	}
+	return func(env agent.Env) (agent.Algorithm, error) {
+		a := &GossipAverage{p: p}
+		if err := a.p.fill(env); err != nil {
+			return nil, err
+		}
+		a.y, a.previous, a.next = make(tensor.Vec, env.Dim), make(tensor.Vec, env.Dim), make(tensor.Vec, env.Dim)
+		copy(a.y, env.Init)
+		return a, nil
+	}, nil
+}
+
+// Step implements one round as the type's comment states it.
+func (a *GossipAverage) Step(in *agent.Input, out *agent.Output) error {
+	switch in.Kind {
+	case agent.Start:
+		return nil
+	case agent.Round:
+		if in.Round == 0 {
+			out.Ask("value", a.y)
+			return nil
+		}
+		first, own, back := a.p.at(a.averaged, a.omega)
+		a.mix.recur(a.next, in.View, a.y, in.Inbox, first, own, back, a.previous)
+		a.omega = first
+		a.averaged++
+		a.previous, a.y, a.next = a.y, a.next, a.previous
+	case agent.Answer:
+		copy(a.y, in.Answer)
+	case agent.Exhausted:
+	case agent.Stop:
+		return nil
+	default:
+		return fmt.Errorf("gossip-average: %w: %v", agent.ErrKind, in.Kind)
+	}
+	out.Broadcast(a.y)
+	return nil
+}
+
+// Params returns y^k; before the answer the initial vector.
+func (a *GossipAverage) Params() tensor.Vec { return a.y }
+
+const averageTag = "gossip-average/1"
+
+// AppendState writes the number of rounds, ω and the vectors.
+func (a *GossipAverage) AppendState(b []byte) []byte {
+	b = binary.LittleEndian.AppendUint64(agent.AppendTag(b, averageTag), uint64(len(a.y)))
+	b = binary.LittleEndian.AppendUint64(b, a.averaged)
+	b = binary.LittleEndian.AppendUint64(b, math.Float64bits(a.omega))
+	return agent.AppendVec(agent.AppendVec(b, a.y), a.previous)
+}
+
+// LoadState reads AppendState's bytes.
+func (a *GossipAverage) LoadState(b []byte) error {
+	s := agent.ReadState(b, averageTag)
+	if d := s.Uint64(); d != uint64(len(a.y)) {
+		return fmt.Errorf("%w: dimension %d, this run has %d", agent.ErrState, d, len(a.y))
+	}
+	a.averaged = s.Uint64()
+	a.omega = math.Float64frombits(s.Uint64())
+	s.Vec(a.y)
+	s.Vec(a.previous)
+	return s.Close()
+}

@@ -1,0 +1,123 @@
+package algo
+
+import (
+	"math"
+
+	"sotto/agent"
+	"sotto/config"
+	"sotto/tensor"
+)
+
+// Recursion says how rounds of averaging follow each other, y^0 being where they begin:
+//
+//	y^{k+1} = a_k W y^k + b_k y^k - c_k y^{k-1},  a_k + b_k - c_k = 1,  c_0 = 0
+//
+// so that the mean of all agents' y is kept by a doubly stochastic W.
+//
+//	plain         a = 1, b = c = 0
+//	chebyshev     a_0 = 1; then a = ω, c = ω-1,  ω = 2/(1 + sqrt(1-ρ²))
+//	chebyshev-ns  a_0 = 1; then a_k = ω_k, c_k = ω_k - 1,  ω_1 = 1/(1-ρ²/2),  ω_{k+1} = 1/(1-ρ²ω_k/4)  (Golub, Varga 1961)
+//	paper         a_0 = 1; then a = ω, c = ω-1,  ω = 2(1 - sqrt(L(1-L/4)))/(1-L/2)²,  L = 1-λ_2
+//	jacobi        a_0 = (D+4)/(2(D+2)), b_0 = D/(2(D+2)), and for k >= 1
+//	              a_k = (2k+D/2+1)(2k+D/2+2)/(2(k+1+D/2)²),  b_k = D²(2k+D/2+1)/(8(k+1+D/2)²(2k+D/2)),
+//	              c_k = k²(2k+D/2+2)/((k+1+D/2)²(2k+D/2))    (Berthier, Bach, Gaillard 2020, D the spectral dimension)
+//
+// paper is the acceleration of Cyffers, Even, Bellet, Massoulié (2022), which is the best one for (I+W)/2: slower than chebyshev.
+type Recursion struct {
+	// Acceleration is "plain" (default), "chebyshev", "chebyshev-ns", "jacobi" or "paper".
+	Acceleration string `toml:"acceleration"`
+	// Rho is ρ = max(|λ_2|, |λ_n|) of the mixing matrix, or with paper λ_2, in [0, 1); 0: that of the first round's graph.
+	Rho float64 `toml:"rho,omitempty"`
+	// Dimension is D > 0, with jacobi: 1 for a ring or path, 2 for a grid.
+	Dimension float64 `toml:"spectral_dimension,omitempty"`
+
+	// ZeroStart takes y^{-1} = 0 in the first round too, as the published code does: a_0 = ω. It multiplies the mean by a factor that tends
+	// to 1/(2-ω). Replication only: it is no key of [algorithm].
+	ZeroStart bool `toml:"-"`
+}
+
+// accelerations by name.
+var accelerations = map[string]bool{"plain": true, "chebyshev": true, "chebyshev-ns": true, "jacobi": true, "paper": true}
+
+func (r *Recursion) check() error {
+	switch {
+	case !accelerations[r.Acceleration]:
+		return config.Bad("acceleration", r.Acceleration, config.OneOf(accelerations))
+	case !(r.Rho >= 0 && r.Rho < 1):
+		return config.Bad("rho", r.Rho, "at least 0 (0: that of the graph) and below 1")
+	case r.Rho > 0 && !r.spectral():
+		return config.Bad("rho", r.Rho, "no value with acceleration "+r.Acceleration)
+	case r.Acceleration == "jacobi" && !(r.Dimension > 0 && r.Dimension <= 1000):
+		return config.Bad("spectral_dimension", r.Dimension, "above 0 and at most 1000 with acceleration jacobi: 1 for a ring or path, 2 for a grid")
+	case r.Acceleration != "jacobi" && r.Dimension != 0:
+		return config.Bad("spectral_dimension", r.Dimension, "no value with acceleration "+r.Acceleration)
+	case r.ZeroStart && r.Acceleration != "chebyshev" && r.Acceleration != "paper":
+		return config.Bad("acceleration", r.Acceleration, "chebyshev or paper with zero_start")
+	}
+	return nil
+}
+
+// spectral says that coefficients depend on the mixing matrix.
+func (r *Recursion) spectral() bool {
+	return r.Acceleration == "chebyshev" || r.Acceleration == "chebyshev-ns" || r.Acceleration == "paper"
+}
+
+// fill takes ρ from the graph where none is given.
+func (r *Recursion) fill(env agent.Env) error {
+	if r.Rho == 0 {
+		if r.Rho = env.Rho; r.Acceleration == "paper" {
+			r.Rho = env.Second
+		}
+	}
+	if r.spectral() && !(r.Rho >= 0 && r.Rho < 1) {
+		return config.Bad("acceleration", r.Acceleration, "plain, or rho below 1, for a graph whose spectrum is not known or that does not mix")
+	}
+	return nil
+}
+
+// at returns the coefficients of the round from y^k to y^{k+1}; omega is a_{k-1}, which chebyshev-ns needs.
+func (r *Recursion) at(k uint64, omega float64) (a, b, c float64) {
+	if r.Acceleration == "jacobi" {
+		return jacobi(float64(k), r.Dimension)
+	}
+	a = r.omega(k, omega)
+	return a, 0, a - 1
+}
+
+func (r *Recursion) omega(k uint64, omega float64) float64 {
+	square := r.Rho * r.Rho
+	switch {
+	case r.Acceleration == "plain" || k == 0 && !r.ZeroStart:
+		return 1
+	case r.Acceleration == "chebyshev":
+		return 2 / (1 + math.Sqrt(1-square))
+	case r.Acceleration == "paper":
+		gap := 1 - r.Rho
+		return 2 * (1 - math.Sqrt(gap*(1-gap/4))) / ((1 - gap/2) * (1 - gap/2))
+	case k == 1:
+		return 1 / (1 - square/2)
+	}
+	return 1 / (1 - float64(square*omega)/4)
+}
+
+// jacobi are the coefficients of Jacobi iteration.
+func jacobi(k, d float64) (a, b, c float64) {
+	if k == 0 {
+		return (d + 4) / (2 * (d + 2)), d / (2 * (d + 2)), 0
+	}
+	m, square := 2*k+d/2, (k+1+d/2)*(k+1+d/2)
+	return (m + 1) * (m + 2) / (2 * square), d * d * (m + 1) / (8 * square * m), k * k * (m + 2) / (square * m)
+}
+
+// advance sets next, which holds W y, to y^{k+1}; previous is y^{k-1}.
+func (r *Recursion) advance(next, y, previous tensor.Vec, a, b, c float64) {
+	if a != 1 {
+		next.Scale(a, next)
+	}
+	if b != 0 {
+		next.AddScaled(b, y)
+	}
+	if c != 0 {
+		next.AddScaled(-c, previous)
+	}
+}

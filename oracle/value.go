@@ -1,0 +1,99 @@
+package oracle
+
+import (
+	"math"
+
+	"sotto/agent"
+	"sotto/config"
+	"sotto/privacy"
+	"sotto/privacy/account"
+	"sotto/rng"
+	"sotto/tensor"
+)
+
+var _ privacy.Oracle = (*Value)(nil)
+
+// ValueName is the oracle "value".
+const ValueName = "value"
+
+// Value is the oracle "value": what an owner brings to a private average, whatever the query's point is. Where the unit is the
+// owner, it is the mean of its records' features, scaled to norm at most Clip: all data of the owner together move it by Clip when they
+// are nulled, by twice that when they change. Where the unit is one record, it is the sum of the records' features, each scaled to
+// norm at most Clip, over the public number of records. An owner without records has the value 0.
+type Value struct {
+	Records    Records
+	Clip       float64 // C > 0; +Inf: none, for runs that are not private
+	Normaliser float64 // public number of records, > 0, where the unit is one record; 1 where it is the owner
+	Adjacency  account.Adjacency
+	Unit       account.Unit
+	Dim        int // of the features
+}
+
+// Validate names the first field that cannot be used. It reads no records.
+func (v *Value) Validate() error {
+	switch {
+	case !(v.Clip > 0):
+		return config.Bad("max_grad_norm", v.Clip, "above 0")
+	case v.Adjacency == account.AddRemove:
+		return config.Bad("adjacency", v.Adjacency.String(), "replace-one or zero-out: the number of owners, and of records in a mean, is public")
+	case v.Unit == account.Owner() && v.Normaliser != 1:
+		return config.Bad("batch_size", v.Normaliser, "1 where the unit is the owner")
+	case v.Unit != account.Owner() && v.Unit != account.Record():
+		return config.Bad("unit", v.Unit.String(), "owner or record")
+	}
+	return checkPositive("batch_size", v.Normaliser)
+}
+
+// Describe states the release.
+func (v *Value) Describe(*agent.Query) (account.Release, error) {
+	if err := v.Validate(); err != nil {
+		return account.Release{}, err
+	}
+	return account.Release{
+		Oracle: ValueName, Adjacency: v.Adjacency, Unit: v.Unit, Sampler: account.Sampler{Kind: account.FullBatch},
+		Parts: []account.Part{{Name: ValueName, Clip: v.Clip, Shift: shift(v.Adjacency), Norm: account.L2, Dim: v.Dim}}, Scale: 1 / v.Normaliser,
+	}, nil
+}
+
+// Evaluate writes the value. Records that are not finite count as 0.
+func (v *Value) Evaluate(dst *privacy.Value, _ *agent.Query, _ *rng.Stream) {
+	limit := math.Inf(1)
+	if v.Unit == account.Record() {
+		limit = v.Clip
+	}
+	sum := make([]float64, v.Dim)
+	for _, r := range v.Records.Index {
+		row := v.Records.Data.X.Row(int(r))
+		if f, ok := v.factor(norm(widen(row)), limit); ok {
+			for c, x := range row {
+				sum[c] += float64(f * float64(x))
+			}
+		}
+	}
+	f := 1.
+	if v.Unit == account.Owner() {
+		for c := range sum {
+			sum[c] /= float64(max(1, len(v.Records.Index)))
+		}
+		f, _ = v.factor(norm(sum), v.Clip) // a mean of float32 is finite in float64
+	}
+	out := tensor.Vec(dst.Float)
+	for c, x := range sum {
+		out[c] = float32(float64(f * x))
+	}
+	clear(sum)
+	finite(out, math.Inf(1))
+}
+
+// factor scales a vector of the given norm to at most limit, less what rounding the sum of all of them to float32 may add; false for
+// one that is not finite.
+func (v *Value) factor(norm, limit float64) (float64, bool) {
+	limit *= 1 - min(.5, 1e-6+v.Normaliser*0x1p-22)
+	switch {
+	case !(norm <= math.MaxFloat64):
+		return 0, false
+	case norm > limit:
+		return limit / norm, true
+	}
+	return 1, true
+}
