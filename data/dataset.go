@@ -89,7 +89,7 @@ func (d *Dataset) head(n int) *Dataset {
 type Split struct {
 	Train, Test *Dataset
 	// Hidden holds, for the generators linear-tasks and least-squares, the vector behind the labels of each
-	// group (one row each) or of all records (one row), for quadratics the minimiser (one row); no rows
+	// group (one row each) or of all records (one row), for quadratics the minimiser, for values the mean (one row); no rows
 	// otherwise. Only oracle baselines may use it.
 	Hidden tensor.Mat
 	// Vectors holds, for movielens, each group's training records as one vector (one row each): what a graph from training records
@@ -126,6 +126,7 @@ var Datasets = map[string]Constructor{
 	"least-squares":       leastSquares,
 	"logistic-regression": logisticRegression,
 	"quadratics":          quadratics,
+	"values":              values,
 	"csv":                 csvFile,
 	"libsvm":              libsvmFile,
 	"movielens":           movieLens,

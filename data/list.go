@@ -19,6 +19,7 @@ var entries = []Entry{
 	{Name: "least-squares", Records: "100 for each agent", Shape: "10 (any)", Task: "linear regression", Terms: "generated"},
 	{Name: "logistic-regression", Records: "100 for each agent", Shape: "10 (any)", Task: "one noisy linear rule", Terms: "generated"},
 	{Name: "quadratics", Records: "10 for each agent", Shape: "10 (any)", Task: "convex problems of known constants", Terms: "generated"},
+	{Name: "values", Records: "1 for each agent", Shape: "10 (any)", Task: "vectors to average", Terms: "generated"},
 	{Name: "csv", Records: "any", Shape: "any", Task: "your delimited text file", Terms: "yours"},
 	{Name: "libsvm", Records: "any", Shape: "any", Task: "your sparse text file", Terms: "yours"},
 	{Name: "glyphs", Records: "6,000 + 2,000 (any)", Shape: "28 x 28 x 1", Task: "10 drawn digits", Terms: "generated"},

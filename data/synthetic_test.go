@@ -134,6 +134,11 @@ func TestGeneratorsRefuse(t *testing.T) {
 		{"least-squares", "noise = -1.0", "noise"},
 		{"least-squares", "test = 0", "test"},
 		{"least-squares", "agents = 100000\nrecords = 1000000", "agents"},
+		{"values", "agents = 0", "agents"},
+		{"values", "dim = 10001", "dim"},
+		{"values", "records = 0", "records"},
+		{"values", "within = nan", "within"},
+		{"values", "agents = 1000000\ndim = 10000", "dim"},
 		{"quadratics", "agents = 0", "agents"},
 		{"quadratics", "dim = 5000", "dim"},
 		{"quadratics", "curvature_min = 0.0", "curvature_min"},
@@ -255,5 +260,33 @@ func TestLogisticRegression(t *testing.T) {
 				t.Errorf("%s: entry %d of the hidden vector is %v", name, c, v)
 			}
 		}
+	}
+}
+
+// The values of "values" have norm at most 1 where nothing is spread around them, and Hidden is their mean.
+func TestValues(t *testing.T) {
+	s := load(t, "values", "", "agents = 50\ndim = 4\nrecords = 3\nwithin = 0")
+	var mean [4]float64
+	for i := range s.Train.Len() {
+		row := s.Train.X.Row(i)
+		if n := row.Norm(); n > 1 || s.Train.Groups[i] != int32(i/3) || i%3 > 0 && !slices.Equal(row, s.Train.X.Row(i-1)) {
+			t.Errorf("record %d of group %d: norm %g", i, s.Train.Groups[i], n)
+		}
+		for c, x := range row {
+			mean[c] += float64(x) / 150
+		}
+	}
+	for c, x := range mean {
+		if math.Abs(x-float64(s.Hidden.Data[c])) > 1e-7 || s.Test.X.Data[c] != s.Hidden.Data[c] {
+			t.Errorf("element %d: the mean is %g, Hidden has %g", c, x, s.Hidden.Data[c])
+		}
+	}
+	// Uniform in a cube of side 1: the mean of 200 centre elements is within 6 standard deviations of 0, false reject 2e-9.
+	if all := (mean[0] + mean[1] + mean[2] + mean[3]) / 4; math.Abs(all) > 6*math.Sqrt(1./12/200) {
+		t.Errorf("mean element %g", all)
+	}
+	spread := load(t, "values", "", "agents = 2\ndim = 4\nrecords = 2\nwithin = 0.5")
+	if slices.Equal(spread.Train.X.Row(0), spread.Train.X.Row(1)) {
+		t.Error("records of one agent are equal")
 	}
 }

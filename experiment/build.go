@@ -193,6 +193,14 @@ func (e *Experiment) rho() float64 {
 	return 1 - e.spectrum.AbsoluteGap
 }
 
+// second is λ_2 of the first round's mixing matrix, 1 where it was not computed.
+func (e *Experiment) second() float64 {
+	if !e.spectrum.Computed {
+		return 1
+	}
+	return e.spectrum.Lambda2
+}
+
 // buildTests gives every agent its test records.
 func (e *Experiment) buildTests() error {
 	test, n := e.split.Test, e.file.topo.Agents

@@ -273,6 +273,11 @@ func (f *File) validate() error {
 	} else if err := f.validateOthers(); err != nil {
 		return err
 	}
+	if f.averages() {
+		if err := f.validateAverage(); err != nil {
+			return err
+		}
+	}
 	if f.eval.Every == 0 {
 		f.eval.Every = max(1, f.steps/10)
 	}

@@ -24,8 +24,13 @@ func (f *File) newFactory() (agent.Factory, error) {
 	decode := f.section("algorithm")
 	factory, err := algo.New(f.alg.Name, func(params any) error {
 		err := decode(params)
-		if p, ok := params.(*algo.KMParams); ok {
+		switch p := params.(type) {
+		case *algo.KMParams:
 			p.Unsafe = f.repl.UnsafeAlpha
+		case *algo.AverageParams:
+			p.ZeroStart = f.repl.ZeroStart
+		case *algo.GossipParams:
+			p.ZeroStart = f.repl.ZeroStart
 		}
 		if p, ok := params.(*algo.WalkParams); ok {
 			f.walking(p)
@@ -69,6 +74,8 @@ func (f *File) validateOthers() error {
 		return f.at("replication", config.Bad("unsafe_alpha", true, "false with algorithm "+f.alg.Name))
 	case p.OneRecord:
 		return f.at("replication", config.Bad("one_record", true, "false with algorithm "+f.alg.Name))
+	case p.ZeroStart && f.alg.Name != averageAlgorithm && f.alg.Name != "gossip-sgd":
+		return f.at("replication", config.Bad("zero_start", true, "false with algorithm "+f.alg.Name))
 	case kmNoises[p.Noise]:
 		return f.at("replication", config.Bad("noise", p.Noise, "adad2p or constd2p with algorithm "+f.alg.Name))
 	}

@@ -19,6 +19,8 @@ func (f *File) ownable() error {
 		return f.at("algorithm", config.Bad("name", f.alg.Name, "an algorithm of rounds or of personal models: daemons hand on no tokens yet"))
 	case f.clck.Replay != "":
 		return f.at("clock", config.Bad("replay", f.clck.Replay, "nothing: daemons wake by their own clocks"))
+	case f.averages():
+		return f.at("algorithm", config.Bad("name", f.alg.Name, "another algorithm: a daemon has no values yet"))
 	case f.topo.Dropout != 0:
 		return f.at("topology", config.Bad("dropout", f.topo.Dropout, "0: a network has its own"))
 	case f.data.Arrival != "":

@@ -27,6 +27,9 @@ func (e *Experiment) planPrivacy() error {
 	if err := e.readSplitting(); err != nil {
 		return err
 	}
+	if e.file.averages() {
+		return e.planAverage()
+	}
 	p := &e.file.priv
 	e.plans = make([]plan, len(e.parts))
 	smallest := math.Inf(1)
@@ -112,7 +115,7 @@ func (e *Experiment) countQueries() (int, error) {
 	if err := e.countNeighbors(); err != nil {
 		return 0, err
 	}
-	alg, err := e.factory(agent.Env{Agents: e.file.topo.Agents, Dim: 1, Records: 1, Rounds: rounds, Init: tensor.Vec{0}, Rho: e.rho(), Lowest: e.lowest, Neighbors: e.neighbors})
+	alg, err := e.factory(agent.Env{Agents: e.file.topo.Agents, Dim: 1, Records: 1, Rounds: rounds, Init: tensor.Vec{0}, Rho: e.rho(), Second: e.second(), Lowest: e.lowest, Neighbors: e.neighbors})
 	if err != nil {
 		return 0, e.file.at("algorithm", err)
 	}
@@ -150,6 +153,13 @@ func (e *Experiment) release(pl *plan) (account.Release, error) {
 	}
 	if e.file.pacing == algo.Tokens {
 		return e.walkRelease(pl)
+	}
+	if e.file.averages() {
+		v, err := e.value(pl, oracle.Records{})
+		if err != nil {
+			return account.Release{}, err
+		}
+		return v.Describe(nil)
 	}
 	g := &oracle.Gradient{Model: e.model, Rate: pl.rate, ExpectedBatch: pl.batch, Clip: e.clip(),
 		Adjacency: e.file.priv.adjacency, Unit: account.Record(), Draws: e.file.repl.draws()}

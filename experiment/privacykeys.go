@@ -43,15 +43,16 @@ func (p *privacyParams) validate(algorithm string) error {
 	}
 	p.Adjacency = p.adjacency.String()
 	pacing := algo.PacingOf(algorithm)
+	owners := pacing == algo.Tokens || algorithm == averageAlgorithm // whose queries may protect all data of an owner
 	switch {
 	case p.Unit == "record":
 		p.unit = account.Record()
-	case p.Unit == "owner" && pacing == algo.Tokens:
+	case p.Unit == "owner" && owners:
 		p.unit = account.Owner()
-	case pacing == algo.Tokens:
+	case owners:
 		return config.Bad("unit", p.Unit, "one of owner, record")
 	default:
-		return config.Bad("unit", p.Unit, "record")
+		return config.Bad("unit", p.Unit, "record with algorithm "+algorithm)
 	}
 	if _, ok := account.Accountants[p.Accountant]; !ok {
 		_, err := account.New(p.Accountant, p.adjacency, p.unit)
@@ -109,6 +110,9 @@ func (p *privacyParams) validate(algorithm string) error {
 			return p.validateOwner()
 		}
 		return p.validateFullBatch()
+	}
+	if algorithm == averageAlgorithm {
+		return p.validateAverage()
 	}
 	if err := p.validateBatch(); err != nil {
 		return err

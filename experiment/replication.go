@@ -41,6 +41,9 @@ type replicationParams struct {
 	Clip string `toml:"clip,omitempty"`
 	// OneRecord has the operator of km with own_state see one uniformly drawn record in every round, as in the published Definition 2.
 	OneRecord bool `toml:"one_record,omitempty"`
+	// ZeroStart begins accelerated averaging of gossip-average and gossip-sgd, chebyshev or paper, with y^{-1} = 0 as the authors' code does,
+	// which multiplies every mean by about 1/(2-ω).
+	ZeroStart bool `toml:"zero_start,omitempty"`
 }
 
 func (p *replicationParams) validate(priv *privacyParams) error {
@@ -108,6 +111,9 @@ func (p *replicationParams) switches() string {
 	}
 	if p.one() {
 		on = append(on, "one uniform record an answer")
+	}
+	if p.ZeroStart {
+		on = append(on, "averaging from zero")
 	}
 	if p.UnsafeAlpha {
 		on = append(on, "alpha above its bound")

@@ -168,7 +168,7 @@ func (e *Experiment) start(workers int, restored [][]ledger.Record) (*world, err
 // env is what agent i knows at birth.
 func (e *Experiment) env(i int) agent.Env {
 	env := agent.Env{Self: e.self + agent.ID(i), Agents: e.file.topo.Agents, Dim: e.model.Dim(), Records: e.plans[i].records,
-		Rounds: e.file.steps, Init: e.init, Rho: e.rho(), Lowest: e.lowest, Neighbors: e.neighbors, MostRecords: e.mostRecords}
+		Rounds: e.file.steps, Init: e.init, Rho: e.rho(), Second: e.second(), Lowest: e.lowest, Neighbors: e.neighbors, MostRecords: e.mostRecords}
 	env.Tokens = e.file.tokn.Count
 	if e.wakesOf != nil {
 		env.Wakes = e.wakesOf[i]
@@ -194,6 +194,10 @@ func (e *Experiment) oracles(i int, pool *oracle.Pool, w *world) (map[string]pri
 	if e.splitting != nil {
 		name, k, err := e.kmOracle(p, oracle.Records{Data: w.trained, Index: e.parts[i]})
 		return map[string]privacy.Oracle{name: k}, err
+	}
+	if f.averages() {
+		v, err := e.value(p, oracle.Records{Data: w.trained, Index: e.parts[i]})
+		return map[string]privacy.Oracle{oracle.ValueName: v}, err
 	}
 	grad := &oracle.Gradient{
 		Model: e.model, Records: oracle.Records{Data: w.trained, Index: e.parts[i]},

@@ -5,7 +5,7 @@ import (
 )
 
 // newMean builds "mean": as many parameters as a sample has elements, θ, with the loss ‖θ - x‖²/2, which the mean of all samples
-// minimises. Labels and targets are not read; Predict gives θ for every sample. It starts at 0.
+// minimises. Labels and targets are not read; Predict gives θ for every sample.
 func newMean(decode func(params any) error, s Shape) (Model, error) {
 	if err := decode(&struct{}{}); err != nil {
 		return nil, err
@@ -47,7 +47,7 @@ func (l location) export(e *exporter, theta tensor.Vec) {
 	e.add("Add", []string{e.graph.Floats("location", theta, l.width)})
 }
 
-func (l location) init(dst tensor.Vec, _ Source) { dst.Zero() }
+func (l location) init(dst tensor.Vec, r Source) { uniform(dst, l.width, r) }
 
 func (l location) forward(p *pass) {
 	for s := range p.y.Rows {

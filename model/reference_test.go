@@ -89,6 +89,8 @@ func (k task) outputs(theta, x []float64) []float64 {
 	r := &reader{theta}
 	outs := max(k.shape.Classes, 1)
 	switch k.kind {
+	case "mean":
+		return theta
 	case "logistic", "least-squares":
 		p, _ := k.params.(model.LinearParams)
 		if outs == 2 {
@@ -137,6 +139,13 @@ func (k task) outputs(theta, x []float64) []float64 {
 // value is the reference's loss of sample i.
 func (k task) value(theta []float64, b *model.Batch, i int) float64 {
 	z := k.outputs(theta, widen(b.X.Row(i)))
+	if k.kind == "mean" {
+		sum := 0.
+		for j, x := range b.X.Row(i) {
+			sum += math.Pow(theta[j]-float64(x), 2) / 2
+		}
+		return sum
+	}
 	if k.kind == "autoencoder" {
 		sum := 0.
 		for j, x := range b.X.Row(i) {
@@ -185,6 +194,7 @@ var tasks = []task{
 	{"autoencoder", "autoencoder", model.Shape{Height: 3, Width: 4, Channels: 1, Classes: 3}, model.AutoencoderParams{Hidden: []int{7, 2}, Activation: "tanh"}, 91 + 16 + 21 + 96, false},
 	{"autoencoder-relu", "autoencoder", model.Shape{Height: 2, Width: 3, Channels: 2}, model.AutoencoderParams{Hidden: []int{9, 8, 3}, Activation: "relu"}, 117 + 80 + 27 + 32 + 81 + 120, false},
 	{"autoencoder-linear", "autoencoder", model.Shape{Height: 1, Width: 10, Channels: 1, Classes: 2}, model.AutoencoderParams{Hidden: []int{4}, Activation: "mish"}, 44 + 50, false},
+	{"mean", "mean", model.Shape{Height: 1, Width: 6, Channels: 2}, nil, 12, false},
 	{"convnet-small", "convnet", model.Shape{Height: 8, Width: 9, Channels: 1, Classes: 4}, nil, 78 + 12*64 + 64 + 260, false},
 	{"convnet-color", "convnet", model.Shape{Height: 9, Width: 8, Channels: 3, Classes: 3}, nil, 228 + 12*64 + 64 + 195, false},
 	{"convnet-low", "convnet", model.Shape{Height: 8, Width: 8, Channels: 1, Classes: 3}, nil, 78 + 12*64 + 64 + 195, true},

@@ -1,0 +1,136 @@
+package experiment
+
+import (
+	"fmt"
+	"math"
+	"strings"
+	"testing"
+)
+
+const averageFile = `
+name = "average"
+rounds = 40
+
+[topology]
+agents = 12
+graph = "ring"
+
+[data]
+dataset = "values"
+agents = 12
+dim = 3
+partition = "natural"
+
+[model]
+name = "mean"
+
+[algorithm]
+name = "gossip-average"
+acceleration = "chebyshev"
+
+[privacy]
+unit = "owner"
+adjacency = "replace-one"
+noise_multiplier = 0.5
+target_delta = 1e-3
+
+[evaluate]
+estimation = true
+`
+
+func averages(t *testing.T, set ...string) *Experiment {
+	t.Helper()
+	f, err := Parse("average.toml", []byte(averageFile), set)
+	if err != nil {
+		t.Fatal(err)
+	}
+	e, err := f.Build("")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return e
+}
+
+// phi is the normal distribution function.
+func phi(x float64) float64 { return math.Erfc(-x/math.Sqrt2) / 2 }
+
+// Each owner's value is released once, with noise on it; rounds of averaging cost nothing more. The agents end at the mean of the noisy
+// values, whose distance from the mean of all values is that of the mean of 12 Gaussians of standard deviation .5.
+func TestAverageRun(t *testing.T) {
+	off := 0.
+	for seed := range 20 {
+		e := averages(t, fmt.Sprintf("seed=%d", seed+1))
+		res := run(t, e, Options{Workers: 2})
+		s := res.Summary
+		for _, p := range s.Privacy {
+			if p.Charges != 1 || p.Unit != "owner" || p.Adjacency != "replace-one" {
+				t.Fatalf("%+v", p)
+			}
+			// One Gaussian of sensitivity 2 C and noise C/2: delta at epsilon in closed form (Balle, Wang 2018).
+			const mu = 4
+			delta := func(e float64) float64 { return phi(mu/2-e/mu) - math.Exp(e)*phi(-mu/2-e/mu) }
+			if u := float64(p.Epsilon.Upper); !(delta(u) <= 1e-3*(1+1e-9) && delta(u*.999) > 1e-3) {
+				t.Fatalf("delta is %g at epsilon %v", delta(u), u)
+			}
+		}
+		if float64(s.Estimation.Max)-float64(s.Estimation.MeanModel) > 1e-4 {
+			t.Errorf("seed %d: after 39 rounds agents differ: %+v", seed+1, s.Estimation)
+		}
+		off += math.Pow(float64(s.Estimation.MeanModel), 2) / 20
+	}
+	// 12/.25 times the mean square is that of chi square over 60 degrees: mean 1, standard deviation sqrt(2/60).
+	// False reject rate at 5.5 standard deviations, of this skewed sum, below 1e-5.
+	if ratio := off * 12 / .25; math.Abs(ratio-1) > 5.5*math.Sqrt(2./60) {
+		t.Errorf("squared error is %.3f of what the noise gives", ratio)
+	}
+}
+
+// One record is the unit where the run file says so: its owner's mean moves by 2 C/m.
+func TestAverageOfRecords(t *testing.T) {
+	e := averages(t, `privacy.unit="record"`, "data.records=200", "data.within=0.01", "privacy.noise_multiplier=0", "privacy.target_epsilon=1")
+	s := run(t, e, Options{Workers: 1}).Summary
+	if p := s.Privacy[0]; p.Unit != "record" || !(float64(p.Epsilon.Upper) <= 1 && float64(p.Epsilon.Upper) > .99) {
+		t.Errorf("%+v", p)
+	}
+	if m := float64(s.Estimation.MeanModel); !(m < .05) {
+		t.Errorf("means of 200 records each at epsilon 1 are %g off", m)
+	}
+}
+
+// Averaging from zero, as the authors' code does, ends at another multiple of the mean; without noise the published factor is measured.
+func TestAverageFromZero(t *testing.T) {
+	same := []string{`privacy.mechanism="none"`, "privacy.noise_multiplier=0", `algorithm.acceleration="paper"`, "algorithm.rho=0.8", "rounds=200"}
+	sound := run(t, averages(t, same...), Options{Workers: 1}).Summary
+	if m := float64(sound.Estimation.MeanModel); !(m < 1e-5) {
+		t.Errorf("without noise the mean is %g off", m)
+	}
+	e := averages(t, append(same, "replication.zero_start=true")...)
+	s := run(t, e, Options{Workers: 1}).Summary
+	norm := e.split.Hidden.Row(0).Norm() / math.Sqrt(3)
+	if got := float64(s.Estimation.MeanModel) / norm; math.Abs(got-.647) > 1e-3 {
+		t.Errorf("the mean is %.4f of itself off, want .647 (multiplied by 1.647 at a gap of .2)", got)
+	}
+}
+
+func TestAverageBadInput(t *testing.T) {
+	for key, set := range map[string][]string{
+		"privacy.unit":           {`privacy.unit="group"`},
+		"privacy.adjacency":      {`privacy.adjacency="add-remove"`},
+		"privacy.batch_size":     {"privacy.batch_size=5"},
+		"privacy.sample_rate":    {"privacy.sample_rate=0.5"},
+		"privacy.noise":          {`privacy.noise="exact"`},
+		"privacy.clipping":       {`privacy.clipping="schedule"`, "privacy.clip_decay=0.9"},
+		"privacy.target_delta":   {"privacy.target_delta=0.1"},
+		"model.name":             {`model.name="least-squares"`},
+		"replication.zero_start": {`algorithm.name="dsgd"`, `privacy.unit="record"`, "replication.zero_start=true"},
+		"algorithm.acceleration": {"replication.zero_start=true", `algorithm.acceleration="chebyshev-ns"`},
+	} {
+		f, err := Parse("average.toml", []byte(averageFile), set)
+		if err == nil {
+			_, err = f.Build("")
+		}
+		if err == nil || !strings.Contains(err.Error(), key) {
+			t.Errorf("%s: %v", key, err)
+		}
+	}
+}
