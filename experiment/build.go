@@ -46,6 +46,8 @@ type Experiment struct {
 	whole          *wholeModel // what the trained head belongs to; nil: model is whole
 	tested         []int       // the agents that are tested, ascending
 
+	near [][]agent.ID // whom each agent shares noise with, of mechanism decor
+
 	owned bool     // of an owner: there is one part, which is agent self's; in simulations part i is agent i's
 	self  agent.ID // see owned
 
@@ -70,6 +72,7 @@ type plan struct {
 	event           account.Event
 	limit           int // the charges of event that it admits
 	personal        *personalPlan
+	factor          float64        // of mechanism decor: noise that counts over the agent's own; 0: another mechanism
 	claim           float64        // epsilon that a publication would claim for the run; 0: none
 	unpaid          *account.Event // of a walk: charged before the run; nil without
 }

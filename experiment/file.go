@@ -287,6 +287,9 @@ func (f *File) validate() error {
 	if err := f.at("evaluate", f.eval.validateHeldOut(f.priv.Mechanism != "none")); err != nil {
 		return err
 	}
+	if err := f.validateDecor(); err != nil {
+		return err
+	}
 	return f.at("replication", f.repl.validate(&f.priv))
 }
 

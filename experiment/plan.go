@@ -205,14 +205,19 @@ type calibration struct {
 // calibrate finds each plan's noise multiplier and budget, once for each distinct sampling rate, and sensitivity of residuals.
 func (e *Experiment) calibrate() error {
 	type kind struct {
-		rate float64
-		part account.Part
+		rate, factor float64
+		part         account.Part
+	}
+	if e.file.priv.Mechanism == decorMechanism {
+		if err := e.planDecor(); err != nil {
+			return err
+		}
 	}
 	var firsts []int
 	of := map[kind]int{}
 	kinds := make([]kind, len(e.plans))
 	for i := range e.plans {
-		kinds[i].rate = e.plans[i].rate
+		kinds[i].rate, kinds[i].factor = e.plans[i].rate, e.plans[i].factor
 		if e.splitting != nil {
 			r, err := e.kmRelease(&e.plans[i])
 			if err != nil {
@@ -240,7 +245,20 @@ func (e *Experiment) calibrate() error {
 		pl, q := &e.plans[i], &e.plans[of[kinds[i]]]
 		pl.noiseMultiplier, pl.limited, pl.event, pl.limit, pl.claim = q.noiseMultiplier, q.limited, q.event, q.limit, q.claim
 	}
+	if e.file.priv.Mechanism == decorMechanism {
+		if err := e.settleDecor(); err != nil {
+			return err
+		}
+	}
 	return e.warn()
+}
+
+// given is the noise multiplier of the run file as it counts; 0: none is given.
+func (e *Experiment) given(pl *plan) float64 {
+	if pl.factor > 0 {
+		return e.file.priv.NoiseMultiplier * pl.factor
+	}
+	return e.file.priv.NoiseMultiplier
 }
 
 // warn notes what the settings of the smallest owner should be asked about.
@@ -272,7 +290,7 @@ func (e *Experiment) calibrateOne(pl *plan) error {
 	}
 	repl := &e.file.repl
 	pl.limited = p.TargetEpsilon > 0 && !repl.Claim
-	key := calibrationKey{p.Accountant, p.Noise, p.adjacency, e.model.Dim(), pl.rate, p.NoiseMultiplier, pl.queries, p.TargetEpsilon, p.TargetDelta, repl.draws(), p.Count, 0, account.Part{}, account.Unit{}}
+	key := calibrationKey{p.Accountant, p.Noise, p.adjacency, e.model.Dim(), pl.rate, e.given(pl), pl.queries, p.TargetEpsilon, p.TargetDelta, repl.draws(), p.Count, 0, account.Part{}, account.Unit{}}
 	if e.splitting != nil {
 		key.part = r.Parts[0]
 	}
@@ -310,7 +328,7 @@ func (e *Experiment) search(pl *plan, r account.Release) (calibration, error) {
 	p := &e.file.priv
 	target := account.Budget{Epsilon: p.TargetEpsilon, Delta: p.TargetDelta}
 	run := account.Plan{Accountant: p.Accountant, Adjacency: p.adjacency, Unit: p.unit,
-		Rate: pl.rate, NoiseMultiplier: p.NoiseMultiplier, Steps: []account.PlanStep{privacy.PlanStep(e.mechanism, r, pl.queries)}}
+		Rate: pl.rate, NoiseMultiplier: e.given(pl), Steps: []account.PlanStep{privacy.PlanStep(e.mechanism, r, pl.queries)}}
 	switch {
 	case p.NoiseMultiplier == 0:
 		res, err := account.Noise(run, target)
@@ -318,7 +336,7 @@ func (e *Experiment) search(pl *plan, r account.Release) (calibration, error) {
 	case p.TargetEpsilon > 0:
 		run.Steps = []account.PlanStep{privacy.PlanStep(e.mechanism, r, 1)}
 		limit, err := account.Steps(run, target)
-		return calibration{noise: p.NoiseMultiplier, limit: limit}, err
+		return calibration{noise: e.given(pl), limit: limit}, err
 	}
-	return calibration{noise: p.NoiseMultiplier, limit: pl.queries}, nil
+	return calibration{noise: e.given(pl), limit: pl.queries}, nil
 }

@@ -27,6 +27,7 @@ type privacyParams struct {
 	MinRecords      int      `toml:"min_records,omitempty"`
 	IUnderstand     []string `toml:"i_understand,omitempty"`
 	PersonalPrivacy
+	CorrelatedNoise
 	algo.Clipping
 
 	adjacency account.Adjacency
@@ -70,7 +71,11 @@ func (p *privacyParams) validate(algorithm string) error {
 	if err := p.PersonalPrivacy.validate(p, personal); err != nil {
 		return err
 	}
+	if err := p.validateCorrelated(algorithm); err != nil {
+		return err
+	}
 	switch p.Mechanism {
+	case decorMechanism:
 	case "none":
 		if p.TargetEpsilon != 0 || p.NoiseMultiplier != 0 {
 			return config.Bad("mechanism", p.Mechanism, "gaussian with target_epsilon or noise_multiplier: mechanism none has no noise")
@@ -97,7 +102,7 @@ func (p *privacyParams) validate(algorithm string) error {
 			return err
 		}
 	default:
-		return config.Bad("mechanism", p.Mechanism, "one of gaussian, laplace, local-dp, none")
+		return config.Bad("mechanism", p.Mechanism, "one of decor, gaussian, laplace, local-dp, none")
 	}
 	if !(p.MaxGradNorm > 0) {
 		return config.Bad("max_grad_norm", p.MaxGradNorm, "above 0")

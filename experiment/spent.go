@@ -202,6 +202,9 @@ func (r *running) statement(l *ledger.Memory) (account.Statement, error) {
 // assumptions are those of the run's mechanisms.
 func (e *Experiment) assumptions() ([]string, error) {
 	m, err := e.mechanism(1)
+	if e.file.priv.Mechanism == decorMechanism {
+		m, err = e.decor(0)
+	}
 	if err != nil {
 		return nil, err
 	}

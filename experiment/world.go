@@ -76,7 +76,7 @@ func (e *Experiment) start(workers int, restored [][]ledger.Record) (*world, err
 	agents := make([]sim.Agent, n)
 	for i := range agents {
 		p := &e.plans[i]
-		mechanism, err := e.mechanism(p.noiseMultiplier)
+		mechanism, err := e.mechanismOf(i)
 		if err != nil {
 			return nil, f.at("privacy", err)
 		}
@@ -255,6 +255,8 @@ func (e *Experiment) mechanism(noiseMultiplier float64) (privacy.Mechanism, erro
 		})
 	case p.Mechanism == localMechanism:
 		return privacy.NewMechanism("released", 0)
+	case p.Mechanism == decorMechanism: // as it counts; see mechanismOf
+		return privacy.NewMechanism("gaussian", noiseMultiplier)
 	case p.Mechanism == "laplace":
 		return privacy.New("laplace", func(params any) error {
 			params.(*privacy.Laplace).Scale = noiseMultiplier

@@ -243,6 +243,19 @@ func Public(seed uint64, purpose string, index ...uint64) *Stream {
 	return NewStream(&k, Choice)
 }
 
+// Pair returns the key of one block of noise that two agents share, from what they alone know: for each answer of each round another.
+func Pair(secret []byte, round, block uint64) Key {
+	return derive("sotto pair 1", secret, binary.BigEndian.AppendUint64(binary.BigEndian.AppendUint64(nil, round), block))
+}
+
+// SimulatedPair returns the secret that two agents share in a simulation with this seed, whichever is named first.
+func SimulatedPair(seed uint64, a, b uint32) []byte {
+	n := binary.BigEndian.AppendUint64(nil, seed)
+	n = binary.BigEndian.AppendUint32(n, min(a, b))
+	k := derive("sotto simulated pair 1", binary.BigEndian.AppendUint32(n, max(a, b)))
+	return k[:]
+}
+
 // Simulated returns the key of charge seq at an agent of a simulation with this seed.
 func Simulated(seed uint64, agent uint32, seq uint64) Key {
 	b := binary.BigEndian.AppendUint64(nil, seed)
