@@ -112,6 +112,25 @@ func TestAverageFromZero(t *testing.T) {
 	}
 }
 
+// Mean leaks over u != v of spec algorithms.md section 15, and a worst pair that learns all: neighbors. The method makes no difference
+// to what rounds on one graph tell.
+func TestAverageNetwork(t *testing.T) {
+	for _, c := range []struct {
+		graph, agents, rounds, method string
+		mean                          float64
+	}{
+		{"ring", "16", "3", "plain", .2667}, {"ring", "16", "5", "plain", .5333}, {"ring", "16", "5", "chebyshev", .5333}, {"ring", "16", "9", "plain", 1},
+		{"hypercube", "64", "4", "plain", .2857}, {"hypercube", "64", "7", "chebyshev-ns", .4921},
+	} {
+		e := averages(t, `topology.graph="`+c.graph+`"`, "topology.agents="+c.agents, "data.agents="+c.agents, "rounds="+c.rounds, `algorithm.acceleration="`+c.method+`"`,
+			"evaluate.network=true", "evaluate.agents=1", "data.dim=1", "privacy.noise_multiplier=2")
+		n := run(t, e, Options{Workers: 1}).Summary.Network
+		if n == nil || math.Abs(n.MeanLeak-c.mean) > 5e-5 || n.Leak != 1 || n.Epsilon.Upper < n.Local.Lower || float64(n.MeanEpsilon) > float64(n.Local.Upper)*(1+1e-9) {
+			t.Errorf("%s of %s, %s rounds, %s: %+v, want a mean leak of %.4f", c.graph, c.agents, c.rounds, c.method, n, c.mean)
+		}
+	}
+}
+
 func TestAverageBadInput(t *testing.T) {
 	for key, set := range map[string][]string{
 		"privacy.unit":           {`privacy.unit="group"`},
@@ -122,6 +141,7 @@ func TestAverageBadInput(t *testing.T) {
 		"privacy.clipping":       {`privacy.clipping="schedule"`, "privacy.clip_decay=0.9"},
 		"privacy.target_delta":   {"privacy.target_delta=0.1"},
 		"model.name":             {`model.name="least-squares"`},
+		"evaluate.network":       {"evaluate.network=true", "faults.drop=0.1"},
 		"replication.zero_start": {`algorithm.name="dsgd"`, `privacy.unit="record"`, "replication.zero_start=true"},
 		"algorithm.acceleration": {"replication.zero_start=true", `algorithm.acceleration="chebyshev-ns"`},
 	} {

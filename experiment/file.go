@@ -110,6 +110,8 @@ type evaluateParams struct {
 	// Estimation adds the root mean square distance of every agent's model, and of the mean of all models, from the hidden vector of
 	// generated data.
 	Estimation bool `toml:"estimation,omitempty"`
+	// Network adds what any one agent learns of another's value, exactly, of algorithm gossip-average.
+	Network bool `toml:"network,omitempty"`
 	// Agents is the number of agents whose models are tested, evenly spaced; 0: all.
 	Agents int `toml:"agents,omitempty"`
 }
@@ -288,6 +290,9 @@ func (f *File) validate() error {
 		return err
 	}
 	if err := f.validateDecor(); err != nil {
+		return err
+	}
+	if err := f.validateNetwork(); err != nil {
 		return err
 	}
 	return f.at("replication", f.repl.validate(&f.priv))

@@ -42,6 +42,9 @@ func (r *running) finish() (*Result, error) {
 	}
 	s := r.summarize()
 	s.Score = score
+	if s.Network, err = r.e.networkFigures(); err != nil {
+		return nil, err
+	}
 	s.Run = r.dir.out + "/" + r.dir.name
 	h := sha256.New()
 	h.Write(metrics)

@@ -105,41 +105,42 @@ func (e *Experiment) graph() Graph {
 
 // Summary is summary.json, and what "sotto run --output json" prints.
 type Summary struct {
-	Run               string        `json:"run"` // the run directory
-	Name              string        `json:"name"`
-	Algorithm         string        `json:"algorithm"`
-	Dataset           string        `json:"dataset"`
-	Model             string        `json:"model"`
-	Parameters        int           `json:"parameters"`
-	Agents            int           `json:"agents"`
-	Topology          Graph         `json:"topology"`
-	Rounds            uint64        `json:"rounds"`           // or wakes of all agents together:
-	Pacing            string        `json:"pacing,omitempty"` // "wakes", "pairs" or "tokens" for algorithms without rounds
-	Tokens            int           `json:"tokens,omitempty"` // that carry the models: figures over agents are over them
-	Seed              uint64        `json:"seed"`
-	Accuracy          *Range        `json:"accuracy,omitempty"`        // absent for regression
-	Loss              Figure        `json:"loss"`                      // mean over agents, test records
-	RMSE              *Range        `json:"rmse,omitempty"`            // of the agents' root mean squared errors, where asked for
-	Estimation        *Estimation   `json:"estimation_rmse,omitempty"` // distances from the hidden vector of generated data, where asked for
-	ConsensusDistance Figure        `json:"consensus_distance"`
-	Score             *Figure       `json:"score,omitempty"` // noisy accuracy or mean loss of held-out records, charged
-	Tuned             string        `json:"tuned,omitempty"` // how hyper-parameters were found, and what that cost
-	Privacy           []PrivacyLine `json:"privacy"`
-	Noise             string        `json:"noise"`      // "simulated": streams are seeded, nobody is protected
-	BytesSent         uint64        `json:"bytes_sent"` // by the agent that sent most
-	BytesSentTotal    uint64        `json:"bytes_sent_total"`
-	Links             sim.Stats     `json:"messages"`
-	Seconds           float64       `json:"seconds"`
-	SecondsPerRound   float64       `json:"seconds_per_round"`
-	Split             Split         `json:"seconds_split"` // since the run began or was resumed
-	ConfigDigest      string        `json:"config_digest"`
-	RunHash           string        `json:"run_hash"` // SHA-256 over metrics.csv and model.safetensors
-	Engine            string        `json:"engine"`
-	Arithmetic        string        `json:"arithmetic"`                // fma, portable or amx: results of each have their own last bits
-	Adversaries       string        `json:"adversaries,omitempty"`     // who attacks how: figures over agents are of the others
-	Replication       string        `json:"replication,omitempty"`     // switches of [replication] that are on
-	ClaimedEpsilon    Figure        `json:"claimed_epsilon,omitempty"` // what a publication would claim: no guarantee
-	Notes             []string      `json:"notes,omitempty"`
+	Run               string          `json:"run"` // the run directory
+	Name              string          `json:"name"`
+	Algorithm         string          `json:"algorithm"`
+	Dataset           string          `json:"dataset"`
+	Model             string          `json:"model"`
+	Parameters        int             `json:"parameters"`
+	Agents            int             `json:"agents"`
+	Topology          Graph           `json:"topology"`
+	Rounds            uint64          `json:"rounds"`           // or wakes of all agents together:
+	Pacing            string          `json:"pacing,omitempty"` // "wakes", "pairs" or "tokens" for algorithms without rounds
+	Tokens            int             `json:"tokens,omitempty"` // that carry the models: figures over agents are over them
+	Seed              uint64          `json:"seed"`
+	Accuracy          *Range          `json:"accuracy,omitempty"`        // absent for regression
+	Loss              Figure          `json:"loss"`                      // mean over agents, test records
+	RMSE              *Range          `json:"rmse,omitempty"`            // of the agents' root mean squared errors, where asked for
+	Estimation        *Estimation     `json:"estimation_rmse,omitempty"` // distances from the hidden vector of generated data, where asked for
+	ConsensusDistance Figure          `json:"consensus_distance"`
+	Score             *Figure         `json:"score,omitempty"` // noisy accuracy or mean loss of held-out records, charged
+	Tuned             string          `json:"tuned,omitempty"` // how hyper-parameters were found, and what that cost
+	Privacy           []PrivacyLine   `json:"privacy"`
+	Network           *NetworkFigures `json:"network,omitempty"` // what one agent's view tells, where asked for
+	Noise             string          `json:"noise"`             // "simulated": streams are seeded, nobody is protected
+	BytesSent         uint64          `json:"bytes_sent"`        // by the agent that sent most
+	BytesSentTotal    uint64          `json:"bytes_sent_total"`
+	Links             sim.Stats       `json:"messages"`
+	Seconds           float64         `json:"seconds"`
+	SecondsPerRound   float64         `json:"seconds_per_round"`
+	Split             Split           `json:"seconds_split"` // since the run began or was resumed
+	ConfigDigest      string          `json:"config_digest"`
+	RunHash           string          `json:"run_hash"` // SHA-256 over metrics.csv and model.safetensors
+	Engine            string          `json:"engine"`
+	Arithmetic        string          `json:"arithmetic"`                // fma, portable or amx: results of each have their own last bits
+	Adversaries       string          `json:"adversaries,omitempty"`     // who attacks how: figures over agents are of the others
+	Replication       string          `json:"replication,omitempty"`     // switches of [replication] that are on
+	ClaimedEpsilon    Figure          `json:"claimed_epsilon,omitempty"` // what a publication would claim: no guarantee
+	Notes             []string        `json:"notes,omitempty"`
 }
 
 // spreadIn finds a metric's mean, min and max over agents.
@@ -357,6 +358,9 @@ func (s *Summary) WriteTable(w io.Writer) error {
 	}
 	p := s.Privacy[0]
 	row("epsilon", "%s upper, %s lower, at delta %g (%s, %s, accountant %s, noise %s)", formatEpsilon(high), formatEpsilon(low), p.Delta, p.Adjacency, p.Unit, p.Accountant, s.Noise)
+	if s.Network != nil {
+		row("network epsilon", "%s", s.Network.text())
+	}
 	if s.ClaimedEpsilon > 0 {
 		how := "what RDP under add-remove gives for one release a round"
 		if s.Algorithm == kmAlgorithm {
