@@ -195,8 +195,8 @@ func TestWalkRefuses(t *testing.T) {
 	}
 }
 
-// network is the smallest run that the network figure can be asked of, on rows that have a bound.
-func network(t *testing.T, set ...string) error {
+// askNetwork makes the smallest run that the network figure can be asked of, on rows that have a bound.
+func askNetwork(t *testing.T, set ...string) error {
 	t.Helper()
 	e := walkRun(t, append([]string{"privacy.max_grad_norm=1.5"}, set...)...)
 	e.split.Train.RowNorm = 1 // of the generator's rows none is known
@@ -223,7 +223,7 @@ func TestClaim44(t *testing.T) {
 		"nothing is missing": {[]string{"algorithm.step_size=" + number(1.99/beta)}, "token.accounting"},
 		"record unit":        {[]string{"privacy.unit=record", "privacy.target_delta=1e-3", "privacy.max_grad_norm=0.1"}, "token.accounting"},
 	} {
-		err := network(t, tc.set...)
+		err := askNetwork(t, tc.set...)
 		if !errors.Is(err, privacy.ErrRefused) || !strings.Contains(err.Error(), tc.key) {
 			t.Errorf("%s: %v", name, err)
 		}
