@@ -164,6 +164,15 @@ func (v *exactView) leaks() []float64 {
 	return out
 }
 
+// determined tells whether a unit row is in the row space.
+func (v *exactView) determined() func(u int) bool {
+	if len(v.rows) == v.columns {
+		return func(int) bool { return true }
+	}
+	num, den := v.scores()
+	return func(u int) bool { return v.known[u] || num[u].Cmp(den) == 0 }
+}
+
 // Reconstruction lists the agents whose values an adversary gets exactly where nothing is noised.
 type Reconstruction struct {
 	Agents     []int // without members
@@ -196,8 +205,7 @@ func (g *Gossip) Reconstruct(a Adversary) (*Reconstruction, error) {
 	default:
 		e := g.exactView(a)
 		out.Arithmetic = "exact"
-		num, den := e.scores()
-		determined = func(u int) bool { return e.known[u] || num[u].Cmp(den) == 0 }
+		determined = e.determined()
 	}
 	for u := range g.Agents {
 		if !a.has(u) && determined(u) {
