@@ -276,7 +276,11 @@ func (e *Experiment) warn() error {
 	if p := &e.file.priv; p.Kind == "released" && p.MaxGradNorm*smallest.noiseMultiplier*math.Sqrt(float64(e.model.Dim())) > p.MaxGradNorm*smallest.batch {
 		e.warnings = append(e.warnings, "clipping released: the noise of an answer is longer than the longest mean of clipped gradients, so that the clip follows the noise")
 	}
-	e.warnings = append(account.Warnings(r, smallest.noiseMultiplier, e.file.priv.TargetDelta, smallest.records), e.warnings...)
+	records := smallest.records
+	if e.file.priv.unit == account.Owner() { // delta is not about records
+		records = 0
+	}
+	e.warnings = append(account.Warnings(r, smallest.noiseMultiplier, e.file.priv.TargetDelta, records), e.warnings...)
 	return nil
 }
 

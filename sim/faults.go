@@ -19,7 +19,7 @@ type Faults struct {
 	Late string `toml:"late"`
 
 	// Asynchronous runs only, where time 1 is the mean time between two wakes of an agent. They have no rounds, so
-	// that Delay, MaxDelay, Symmetric and Late do not apply to them.
+	// that Delay, MaxDelay, Symmetric and Late do not apply to them. Where tokens walk time is in ticks, and there is no Latency.
 	//
 	// Latency: a broadcast reaches each receiver after a time that is uniform in 0 .. Latency, on its own way: of
 	// those that have arrived the last one sent counts.
