@@ -293,6 +293,7 @@ func (n *Node) keep(round uint64, out sent) (err error) {
 		c.Finished, c.Heard = c.Finished || c.Done, n.heard()
 	} else if last := &n.kept[keptRounds-1]; round > 0 && last.round+1 == round {
 		c.Before = last.messages
+		c.barrier = n.cfg.Missing == Wait && n.turns == nil
 	}
 	c.State = n.cfg.Algorithm.AppendState(n.check.State[:0])
 	if n.cfg.Head != nil {

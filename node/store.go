@@ -49,6 +49,10 @@ type Checkpoint struct {
 	Undo      []byte // in a meeting that Outbox is the offer of: the algorithm's state before it
 
 	serial uint64 // one more with every checkpoint
+	// barrier: whoever hears this node had all messages of round Round-1 before it completed round Round. Before need not outlive that, and is
+	// left out where the other file has it.
+	barrier bool
+	shared  bool // Before is the other file's Outbox
 }
 
 // Counts are what happened at this node so far.
@@ -87,11 +91,15 @@ func (c *Checkpoint) encode(b []byte) []byte {
 	at := len(b)
 	b = agent.AppendTag(b, checkTag)
 	b = u64(append(b, c.Run[:]...), c.serial, uint64(c.Self), c.Round, c.Head.Seq)
-	b = u64(append(b, c.Head.Hash[:]...), flag(c.Exhausted), flag(c.Done), flag(c.Finished), flag(c.Before != nil), c.Sent)
+	before := c.Before
+	if c.shared {
+		before = nil
+	}
+	b = u64(append(b, c.Head.Hash[:]...), flag(c.Exhausted), flag(c.Done), flag(c.Finished), flag(before != nil), flag(c.shared), c.Sent)
 	for _, v := range c.Counts.fields() {
 		b = u64(b, *v)
 	}
-	for _, block := range [][]byte{c.State, c.Before, c.Outbox, c.Claim, c.Heard, c.Undo} {
+	for _, block := range [][]byte{c.State, before, c.Outbox, c.Claim, c.Heard, c.Undo} {
 		b = append(u64(b, uint64(len(block))), block...)
 	}
 	sum := sha256.Sum256(b[at:])
@@ -118,7 +126,8 @@ func (c *Checkpoint) decode(b []byte) error {
 	c.serial, c.Self, c.Round, c.Head.Seq = s.Uint64(), agent.ID(s.Uint64()), s.Uint64(), s.Uint64()
 	c.Head.Hash = read32()
 	c.Exhausted, c.Done, c.Finished = s.Uint64() == 1, s.Uint64() == 1, s.Uint64() == 1
-	before := s.Uint64() == 1
+	before, shared := s.Uint64() == 1, s.Uint64() == 1
+	c.shared = shared
 	c.Sent = s.Uint64()
 	for _, v := range c.Counts.fields() {
 		*v = s.Uint64()
@@ -136,6 +145,7 @@ func (c *Checkpoint) decode(b []byte) error {
 // Store keeps a node's checkpoint in a directory. Two files take turns: a checkpoint is written over the one before the last, with one
 // sync and no change of names, and the last one stands until the new one is whole. Where the newer file is damaged the
 // older one is loaded, as after a crash in the middle of a write.
+// An outbox is written once: at the next round it is in the other file.
 type Store struct {
 	dir    string
 	fs     ledger.FS
@@ -143,6 +153,7 @@ type Store struct {
 	buf    []byte
 	loaded bool
 	serial uint64  // of the last checkpoint; 0: there is none
+	outbox []byte  // of it
 	there  [2]bool // the file exists, and has held a whole checkpoint
 }
 
@@ -171,8 +182,8 @@ func (s *Store) slot(serial uint64) string { return filepath.Join(s.dir, stateFi
 // Load returns the stored checkpoint, or nil if none was ever stored.
 func (s *Store) Load() (*Checkpoint, error) {
 	var (
-		last *Checkpoint
-		bad  error
+		last, before *Checkpoint
+		bad          error
 	)
 	s.serial, s.there = 0, [2]bool{}
 	for k := range s.there {
@@ -185,7 +196,9 @@ func (s *Store) Load() (*Checkpoint, error) {
 		case err != nil:
 			return nil, err
 		case last == nil || c.serial > last.serial:
-			last, s.serial = c, c.serial
+			last, before = c, last
+		default:
+			before = c
 		}
 		s.there[k] = true
 	}
@@ -193,6 +206,13 @@ func (s *Store) Load() (*Checkpoint, error) {
 		return nil, bad
 	}
 	s.loaded = true
+	if last == nil {
+		return nil, nil
+	}
+	if last.shared && before != nil && before.serial+1 == last.serial {
+		last.Before = before.Outbox
+	}
+	s.serial, s.outbox = last.serial, last.Outbox
 	return last, nil
 }
 
@@ -228,6 +248,7 @@ func (s *Store) Save(c *Checkpoint) error {
 		}
 	}
 	c.serial = s.serial + 1
+	c.shared = c.barrier && len(c.Before) > 0 && len(s.outbox) > 0 && &c.Before[0] == &s.outbox[0]
 	s.buf = c.encode(append(s.buf[:0], make([]byte, 8)...))
 	binary.LittleEndian.PutUint64(s.buf, uint64(len(s.buf)-8))
 	name := s.slot(c.serial)
@@ -241,7 +262,7 @@ func (s *Store) Save(c *Checkpoint) error {
 		}
 		*there = true
 	}
-	s.serial = c.serial
+	s.serial, s.outbox = c.serial, c.Outbox
 	return nil
 }
 

@@ -2,11 +2,16 @@ package node_test
 
 import (
 	"crypto/ed25519"
+	"encoding/binary"
 	"errors"
 	"path/filepath"
+	"slices"
 	"testing"
+	"testing/synctest"
 
+	"sotto/agent"
 	"sotto/node"
+	"sotto/node/nodetest"
 	"sotto/privacy/account"
 	"sotto/privacy/ledger"
 	"sotto/privacy/ledger/ledgertest"
@@ -74,6 +79,54 @@ func BenchmarkDurable(b *testing.B) {
 		for b.Loop() {
 			if err := s.Save(c); err != nil {
 				b.Fatal(err)
+			}
+		}
+	})
+}
+
+// At a barrier an outbox is written once: the next checkpoint finds it in the other file, and goes without where a crash has torn that one.
+// Elsewhere each checkpoint has both.
+func TestOutboxIsWrittenOnce(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		long := func(missing string) (fs *ledgertest.CrashFS, bytes int) {
+			r := start(t, nodetest.Options{Factory: factory(t, "dsgd"), Rounds: 8, Change: func(_ int, c *node.Config) { c.Missing = missing }}, openMemory)
+			r.wait(t)
+			content := r.fs[0].Content("/state0/checkpoint") // of round 7, and of 8 is the other
+			return r.fs[0], int(binary.LittleEndian.Uint64(content))
+		}
+		fs, once := long(node.Wait)
+		_, twice := long(node.Proceed)
+		if message := agent.MessageSize(nodetest.Dim); twice-once != message {
+			t.Errorf("checkpoints of %d and %d bytes, want a difference of %d, one message", once, twice, message)
+		}
+		load := func() *node.Checkpoint {
+			s, err := node.OpenStore("/state0", fs)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer s.Close()
+			c, err := s.Load()
+			if err != nil || c == nil {
+				t.Fatalf("%v, %v", c, err)
+			}
+			return c
+		}
+		seventh, eighth := "/state0/checkpoint", "/state0/checkpoint.2"
+		if load().Round != 8 {
+			t.Fatalf("the last checkpoint is of round %d", load().Round)
+		}
+		if b := load().Before; len(b) != agent.MessageSize(nodetest.Dim) {
+			t.Errorf("the outbox before has %d bytes", len(b))
+		}
+		first, second := fs.Content(seventh), fs.Content(eighth)
+		for name, left := range map[string]uint64{seventh: 8, eighth: 7} {
+			fs.Put(seventh, first)
+			fs.Put(eighth, second)
+			torn := slices.Clone(fs.Content(name))
+			torn[len(torn)/2] ^= 1
+			fs.Put(name, torn)
+			if c := load(); c.Round != left || c.Before != nil {
+				t.Errorf("with %s torn, round %d has an outbox before of %d bytes, want round %d and none", name, c.Round, len(c.Before), left)
 			}
 		}
 	})
