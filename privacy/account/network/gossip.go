@@ -43,15 +43,21 @@ const (
 	// DecidedModular: fractions, and the rank modulo two primes is not larger.
 	DecidedModular = "orthogonalisation, and no larger rank modulo two primes"
 	// DecidedExact: leaks are those of fractions.
-	DecidedExact = "exact arithmetic: orthogonalisation missed a direction"
+	DecidedExact = "exact arithmetic: orthogonalisation found another rank"
 	// DecidedWorst: every agent of which anything arrives leaks fully.
 	DecidedWorst = "worst case: orthogonalisation missed a direction"
 	// DecidedInexact: every direction above the cut counts.
 	DecidedInexact = "orthogonalisation with cut 1e-12: weights are not fractions"
 )
 
-// largestExact is the number of agents up to which exact arithmetic is tried.
-const largestExact = 128
+const (
+	// largestExact is the number of agents up to which exact arithmetic is tried where a direction is missing.
+	largestExact = 128
+	// largestTrimmed is the same where orthogonalisation took rounding for a direction, which only overstates leaks.
+	largestTrimmed = 32
+	// suspicious is the distance, relative, below which a row that was taken may be rounding of those before it.
+	suspicious = 1e-6
+)
 
 // method returns the method with its default.
 func (g *Gossip) method() Method {
@@ -128,8 +134,9 @@ func (g *Gossip) View(a Adversary) (*View, error) {
 
 // Views returns what each adversary learns, exactly: the leverage scores of the columns of its view (see the package). Ranks are decided
 // pessimistically. Orthogonalisation in double precision drops a row whose distance to the others is below 1e-12 of its length; where it has
-// dropped any and weights are fractions, the rank is computed modulo two primes as well, and if that is larger the leaks come from exact arithmetic
-// (up to 128 agents) or are 1 for every agent of which anything arrives.
+// dropped any, or taken one that is close to the others, and weights are fractions, the rank is computed modulo two primes as well. If that is larger the leaks
+// come from exact arithmetic (up to 128 agents) or are 1 for every agent of which anything arrives; if it is smaller, leaks are overstated, and exact up to
+// 32 agents.
 func (g *Gossip) Views(adversaries []Adversary) ([]*View, error) {
 	if err := g.validate(); err != nil {
 		return nil, err
@@ -147,14 +154,15 @@ func (g *Gossip) Views(adversaries []Adversary) ([]*View, error) {
 			g.running(a, b)
 		}
 		views[i] = b.view(a)
+		left := b.dropped > 0 && !b.full() // out, and may be missing
 		switch {
-		case b.dropped == 0 || b.full():
-			views[i].Decided = DecidedFull
-		case g.exact():
+		case g.exact() && (left || b.least < suspicious):
 			views[i].Decided = DecidedModular
 			doubtful = append(doubtful, i)
-		default:
+		case left:
 			views[i].Decided = DecidedInexact
+		default:
+			views[i].Decided = DecidedFull
 		}
 	}
 	if len(doubtful) > 0 {
@@ -169,11 +177,15 @@ func (g *Gossip) check(views []*View, doubtful []int) {
 	for k, i := range doubtful {
 		asked[k] = views[i].Adversary
 	}
+	ranks := make([]int, len(doubtful))
 	for _, p := range g.primes() {
 		for k, rank := range g.modularRanks(p, asked) {
-			if v := views[doubtful[k]]; rank > v.Rank && v.Decided == DecidedModular {
-				g.replace(v)
-			}
+			ranks[k] = max(ranks[k], rank)
+		}
+	}
+	for k, i := range doubtful {
+		if v := views[i]; ranks[k] > v.Rank || ranks[k] < v.Rank && g.Agents <= largestTrimmed {
+			g.replace(v)
 		}
 	}
 }
