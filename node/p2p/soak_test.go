@@ -152,10 +152,16 @@ func fuzzed(chance *rng.Stream, run [32]byte) []byte {
 	default:
 		for range 1 + chance.Below(3) {
 			body := make([]float32, chance.Below(4*nodetest.Dim))
+			if len(body) == nodetest.Dim { // a member whose messages were taken has to go on from them, or all wait for it
+				body = body[1:]
+			}
 			m := agent.Message{From: 1, To: agent.Broadcast, Round: f.Round, Body: body}
 			f.Payload = agent.AppendMessage(f.Payload, &m)
 		}
 		f.Payload[chance.Below(uint64(len(f.Payload)))] ^= byte(1 + chance.Below(255)) // no message is the algorithm's
+	}
+	if f.Kind == node.Messages && len(f.Payload) == 0 { // a round without messages is one that is taken
+		f.Payload = []byte{7}
 	}
 	b := node.AppendFrame(nil, &f)
 	for range chance.Below(4) {
