@@ -18,7 +18,7 @@ type AverageParams struct {
 
 // GossipAverage is private gossip averaging: Cyffers, Even, Bellet, Massoulié, "Muffliato: Peer-to-Peer Privacy Amplification for
 // Decentralized Optimization and Averaging" (NeurIPS 2022), Algorithm 1. In round 0 an agent asks its one "value" query, whose answer
-// is y^0 = clip(x) + noise; every later round is one of averaging, as [Recursion] says, in which nothing private enters. A run of
+// is y^0 = clip(x) + noise; every later round is one of averaging, as [Recursion] says, in which nothing private enters. At the start it sends its initial vector. A run of
 // R rounds asks once and averages R-1 times; the last messages are heard by nobody. Messages are y, d values, to all neighbors.
 // Deviations: y^{-1} = 0 of the published code, which multiplies every mean, is a replication; so is the published bound for pairs of agents,
 // which is none: the guarantee printed is the local one, and what an observer's view holds is in sotto/privacy/account/network.
@@ -57,8 +57,7 @@ func NewGossipAverage(decode func(any) error) (agent.Factory, error) {
 // Step implements one round as the type's comment states it.
 func (a *GossipAverage) Step(in *agent.Input, out *agent.Output) error {
 	switch in.Kind {
-	case agent.Start:
-		return nil
+	case agent.Start: // round 0 has an inbox as every other, and nobody reads it
 	case agent.Round:
 		if in.Round == 0 {
 			out.Ask("value", a.y)

@@ -20,12 +20,13 @@ var synchronous = map[string]func(p any){
 			p.StepSize.StepSize = .3
 		}
 	},
-	"dsgt":       func(any) {},
-	"dinno":      func(any) {},
-	"gossip-sgd": func(any) {},
-	"local":      func(any) {},
-	"km":         func(any) {},
-	"sgp":        func(any) {},
+	"dsgt":           func(any) {},
+	"dinno":          func(any) {},
+	"gossip-sgd":     func(any) {},
+	"gossip-average": func(any) {},
+	"local":          func(any) {},
+	"km":             func(any) {},
+	"sgp":            func(any) {},
 }
 
 // waking lists the algorithms whose agents wake by their own clocks and broadcast; here by a recorded list.

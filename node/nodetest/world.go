@@ -124,7 +124,7 @@ func (w *World) Gate(i int, l ledger.Ledger) *privacy.Gate {
 		m.PartNoise = map[string]float64{countPart: 1}
 	}
 	return privacy.NewSimulatedGate(l, m,
-		map[string]privacy.Oracle{"grad": o, "grad-full": o, "fit": o, "km": o}, 77, agent.ID(i))
+		map[string]privacy.Oracle{"grad": o, "grad-full": o, "fit": o, "km": o, "value": o}, 77, agent.ID(i))
 }
 
 // dim is the length of answers.
