@@ -8,7 +8,6 @@ import (
 	"sotto/agent"
 	"sotto/config"
 	"sotto/privacy"
-	"sotto/privacy/account"
 	"sotto/privacy/account/network"
 	"sotto/rng"
 )
@@ -166,14 +165,9 @@ func (e *Experiment) settleDecor() error {
 		if err != nil {
 			return err
 		}
-		m, err := e.mechanism(pl.noiseMultiplier)
-		if err != nil {
+		if err := e.price(pl, r); err != nil {
 			return err
 		}
-		if pl.event, err = m.Event(r); err != nil {
-			return err
-		}
-		pl.event = account.Shared(pl.event)
 	}
 	return nil
 }

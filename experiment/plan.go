@@ -316,6 +316,11 @@ func (e *Experiment) calibrateOne(pl *plan) error {
 	if pl.noiseMultiplier == 0 { // no query, no cost
 		pl.noiseMultiplier = 1
 	}
+	return e.price(pl, r)
+}
+
+// price sets the event of one answer at the plan's noise.
+func (e *Experiment) price(pl *plan, r account.Release) error {
 	m, err := e.mechanism(pl.noiseMultiplier)
 	if err != nil {
 		return err

@@ -240,14 +240,9 @@ func (e *Experiment) planClippedAfter() error {
 		if err != nil {
 			return err
 		}
-		m, err := e.mechanism(pl.noiseMultiplier)
-		if err != nil {
+		if err := e.price(pl, r); err != nil {
 			return err
 		}
-		if pl.event, err = m.Event(r); err != nil {
-			return err
-		}
-		pl.event = account.Shared(pl.event)
 	}
 	return nil
 }
