@@ -3,6 +3,7 @@ package node_test
 import (
 	"context"
 	"errors"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 
@@ -26,12 +27,16 @@ func roundedFactory(f agent.Factory) agent.Factory {
 // size notes the length of the longest frame of messages.
 type size struct {
 	node.Transport
-	most *int
+	most *atomic.Int64 // links send at the same time
 }
 
 func (s size) Send(ctx context.Context, to agent.ID, frame []byte) error {
 	if node.FrameKind(frame[5]) == node.Messages {
-		*s.most = max(*s.most, len(frame))
+		for n := int64(len(frame)); ; {
+			if was := s.most.Load(); n <= was || s.most.CompareAndSwap(was, n) {
+				break
+			}
+		}
 	}
 	return s.Transport.Send(ctx, to, frame)
 }
@@ -39,7 +44,7 @@ func (s size) Send(ctx context.Context, to agent.ID, frame []byte) error {
 // Nodes whose frames hold bfloat16 have the bits of the simulator, whose agents send the same rounded values, also under adaptive clips,
 // and their frames two bytes a value.
 func TestBF16FramesEqualTheSimulator(t *testing.T) {
-	most := 0
+	var most atomic.Int64
 	for name, o := range map[string]nodetest.Options{
 		"dsgd":       {Factory: factory(t, "dsgd")},
 		"gossip-sgd": {Factory: factory(t, "gossip-sgd")},
@@ -54,8 +59,8 @@ func TestBF16FramesEqualTheSimulator(t *testing.T) {
 		}
 		t.Run(name, func(t *testing.T) { nodetest.Equal(t, o, openMemory) })
 	}
-	if want := node.FrameHeader + agent.MessageSize(0) + 2*nodetest.Dim; most != want {
-		t.Errorf("frames of %d bytes, want %d", most, want)
+	if want := node.FrameHeader + agent.MessageSize(0) + 2*nodetest.Dim; most.Load() != int64(want) {
+		t.Errorf("frames of %d bytes, want %d", most.Load(), want)
 	}
 }
 
