@@ -82,7 +82,7 @@ func (p *tunedParams) notCovered() string {
 
 // generatedData are made by this program: they are nobody's. userData are files that the user brings.
 var (
-	generatedData = map[string]bool{"glyphs": true, "linear-tasks": true, "least-squares": true, "quadratics": true}
+	generatedData = map[string]bool{"glyphs": true, "linear-tasks": true, "least-squares": true, "logistic-regression": true, "quadratics": true, "values": true}
 	userData      = map[string]bool{"csv": true, "libsvm": true, "movielens": true}
 )
 
