@@ -26,8 +26,7 @@ func TestDecorRun(t *testing.T) {
 	}
 }
 
-// Shared noise cancels in the mean of all agents: what is left is that of own noise, and the same epsilon costs less error than noise of
-// agents on their own.
+// Shared noise cancels in the mean of all agents: what is left is that of own noise.
 func TestDecorCancels(t *testing.T) {
 	squares := func(set ...string) (sum float64) {
 		for _, seed := range []string{"1", "2", "3", "4", "5", "6", "7", "8", "9", "10"} {

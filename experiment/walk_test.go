@@ -277,7 +277,7 @@ func TestClaim39(t *testing.T) {
 	}
 	dir := os.Getenv("SOTTO_DATA")
 	if dir == "" {
-		t.Skip("SOTTO_DATA is not set: needs california-housing")
+		t.Skip("SOTTO_DATA not set: needs california-housing")
 	}
 	houses := func(set ...string) *Experiment {
 		t.Helper()

@@ -41,7 +41,7 @@ func TestWalkTable(t *testing.T) {
 func TestWalkSmoke(t *testing.T) {
 	dir := os.Getenv("SOTTO_DATA")
 	if dir == "" {
-		t.Skip("SOTTO_DATA is not set: needs california-housing")
+		t.Skip("SOTTO_DATA not set: needs california-housing")
 	}
 	d, err := Run(context.Background(), "seed004-walk", Options{Dir: t.TempDir(), Scale: Smoke, Sweep: experiment.SweepOptions{DataDir: dir, Workers: 1}})
 	if err != nil {
