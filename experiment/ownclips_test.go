@@ -1,10 +1,8 @@
 package experiment_test
 
 import (
-	"crypto/ed25519"
 	"errors"
 	"math"
-	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -13,8 +11,6 @@ import (
 	"sotto/config"
 	"sotto/experiment"
 	"sotto/privacy"
-	"sotto/privacy/account"
-	"sotto/privacy/ledger"
 	"sotto/tensor"
 )
 
@@ -81,17 +77,7 @@ func TestOwnerWithAdaptiveClips(t *testing.T) {
 // follow runs the owner's agent until its ledger refuses.
 func follow(t *testing.T, o *experiment.Owner, x *experiment.Facts, name string) {
 	t.Helper()
-	_, key, _ := ed25519.GenerateKey(nil)
-	l, err := ledger.Create(filepath.Join(t.TempDir(), "ledger"), ledger.Genesis{Adjacency: x.Adjacency, Unit: x.Unit, Budget: account.Budget{Epsilon: 50, Delta: 1e-3}, MinRecords: 100},
-		ledger.Options{Key: key, FS: ledger.OS{AllowVolatile: true}, Run: "this run", Accountant: "rdp"})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer l.Close()
-	gate, err := o.Gate(l, "this run")
-	if err != nil {
-		t.Fatal(err)
-	}
+	gate := gateOf(t, o, x)
 	a, err := o.Algorithm()
 	if err != nil {
 		t.Fatal(err)

@@ -428,17 +428,7 @@ func TestOwnerKM(t *testing.T) {
 	if look, err := o.Outlook(); err != nil || !(look.Total.Upper <= 2 && look.Total.Upper > 1.9) {
 		t.Errorf("outlook %+v, %v; want an epsilon just below 2", look, err)
 	}
-	_, key, _ := ed25519.GenerateKey(nil)
-	l, err := ledger.Create(filepath.Join(t.TempDir(), "ledger"), ledger.Genesis{Adjacency: x.Adjacency, Unit: x.Unit, Budget: account.Budget{Epsilon: 50, Delta: 1e-3}, MinRecords: 100},
-		ledger.Options{Key: key, FS: ledger.OS{AllowVolatile: true}, Run: "this run", Accountant: "rdp"})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer l.Close()
-	gate, err := o.Gate(l, "this run")
-	if err != nil {
-		t.Fatal(err)
-	}
+	gate := gateOf(t, o, &x)
 	v := make(tensor.Vec, 2)
 	for k := range 7 {
 		err := gate.Answer(&agent.Query{Oracle: "km", At: tensor.Vec{0, 0}}, v)
@@ -451,4 +441,21 @@ func TestOwnerKM(t *testing.T) {
 	if !errors.As(err, &bad) || bad.Key != "algorithm.own_state" {
 		t.Errorf("own_state: %v, want a config.Error on it", err)
 	}
+}
+
+// gateOf is the owner's gate over a ledger with a large budget, which ends with the test.
+func gateOf(t *testing.T, o *experiment.Owner, x *experiment.Facts) *privacy.Gate {
+	t.Helper()
+	_, key, _ := ed25519.GenerateKey(nil)
+	l, err := ledger.Create(filepath.Join(t.TempDir(), "ledger"), ledger.Genesis{Adjacency: x.Adjacency, Unit: x.Unit, Budget: account.Budget{Epsilon: 50, Delta: 1e-3}, MinRecords: 100},
+		ledger.Options{Key: key, FS: ledger.OS{AllowVolatile: true}, Run: "this run", Accountant: "rdp"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { l.Close() })
+	gate, err := o.Gate(l, "this run")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return gate
 }
