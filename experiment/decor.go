@@ -142,6 +142,9 @@ func (e *Experiment) planDecor() error {
 	batches := map[float64]bool{}
 	for i := range e.plans {
 		e.plans[i].factor = factors[i]
+		if e.owned {
+			e.plans[i].factor = factors[e.self]
+		}
 		batches[e.plans[i].batch] = true
 	}
 	if len(batches) > 1 {
@@ -174,11 +177,15 @@ func (e *Experiment) settleDecor() error {
 
 // decor is agent i's mechanism.
 func (e *Experiment) decor(i int) (privacy.Mechanism, error) {
-	p, pl := &e.file.priv, &e.plans[i]
 	seed := e.noiseSeed()
-	own := pl.noiseMultiplier / pl.factor
+	return e.decorWith(&e.plans[i], agent.ID(i), func(j agent.ID) []byte { return rng.SimulatedPair(seed, uint32(i), uint32(j)) })
+}
+
+// decorWith is the mechanism of an agent that shares secrets with its neighbors.
+func (e *Experiment) decorWith(pl *plan, self agent.ID, secret func(agent.ID) []byte) (privacy.Mechanism, error) {
+	p, own := &e.file.priv, pl.noiseMultiplier/pl.factor
 	return privacy.NewDecor(privacy.Decor{NoiseMultiplier: own, Pair: p.PairRatio * own, Effective: max(own, pl.noiseMultiplier), Curious: curious[p.Curious],
-		Self: agent.ID(i), Neighbors: e.near[i], Secret: func(j agent.ID) []byte { return rng.SimulatedPair(seed, uint32(i), uint32(j)) }})
+		Self: self, Neighbors: e.near[self], Secret: secret})
 }
 
 // mechanismOf is agent i's mechanism.

@@ -181,7 +181,7 @@ func (o *Owner) Admits(b account.Budget) (int, error) {
 		return most - 1, nil
 	}
 	admits := func(n int) (bool, error) {
-		filter, err := account.NewRDPFilter(o.e.file.priv.adjacency, account.Record(), b)
+		filter, err := account.NewRDPFilter(o.e.file.priv.adjacency, o.e.file.priv.unit, b)
 		if err != nil {
 			return false, err
 		}

@@ -11,7 +11,7 @@ import (
 
 // ownable refuses what a daemon does not run.
 func (f *File) ownable() error {
-	noisy := f.priv.Mechanism == "gaussian" || f.priv.Mechanism == "laplace" && f.pacing != algo.Rounds
+	noisy := f.priv.Mechanism == "gaussian" || f.priv.Mechanism == decorMechanism || f.priv.Mechanism == "laplace" && f.pacing != algo.Rounds
 	switch {
 	case f.alg.Name == "central":
 		return f.at("algorithm", config.Bad("name", f.alg.Name, "an algorithm among agents"))
@@ -19,14 +19,14 @@ func (f *File) ownable() error {
 		return f.at("algorithm", config.Bad("name", f.alg.Name, "an algorithm of rounds or of personal models: daemons hand on no tokens yet"))
 	case f.clck.Replay != "":
 		return f.at("clock", config.Bad("replay", f.clck.Replay, "nothing: daemons wake by their own clocks"))
-	case f.averages():
-		return f.at("algorithm", config.Bad("name", f.alg.Name, "another algorithm: a daemon has no values yet"))
 	case f.topo.Dropout != 0:
 		return f.at("topology", config.Bad("dropout", f.topo.Dropout, "0: a network has its own"))
 	case f.data.Arrival != "":
 		return f.at("data", config.Bad("arrival", f.data.Arrival, "nothing: it is for simulations"))
 	case !noisy:
-		return fmt.Errorf("%w: %w", privacy.ErrRefused, f.at("privacy", config.Bad("mechanism", f.priv.Mechanism, "gaussian, or laplace with an algorithm of personal models: a daemon releases nothing without noise")))
+		return fmt.Errorf("%w: %w", privacy.ErrRefused, f.at("privacy", config.Bad("mechanism", f.priv.Mechanism, "gaussian, decor, or laplace with an algorithm of personal models: a daemon releases nothing without noise")))
+	case f.priv.Mechanism == decorMechanism && f.priv.NoiseMultiplier == 0:
+		return f.at("privacy", config.Bad("noise_multiplier", f.priv.NoiseMultiplier, "above 0 with mechanism decor among daemons: no member knows what the others' targets need, and noise that they share must be equal"))
 	case f.repl != (replicationParams{}):
 		return fmt.Errorf("%w: %w", privacy.ErrRefused, f.at("replication", config.Bad("replication", f.repl.switches(), "nothing: a daemon does not do what is not sound")))
 	case f.data.Partition != "natural":
@@ -35,6 +35,10 @@ func (f *File) ownable() error {
 		return f.at("evaluate", config.Bad("validation", f.eval.Validation, "0, and no score: they are for simulations"))
 	case f.eval.Gradients != 0:
 		return f.at("evaluate", config.Bad("gradients", f.eval.Gradients, "0: no owner sees the records of others"))
+	case f.eval.Network:
+		return f.at("evaluate", config.Bad("network", true, "false: it is for simulations, and for sotto account network"))
+	case f.eval.Estimation:
+		return f.at("evaluate", config.Bad("estimation", true, "false: an owner's data have no hidden vector"))
 	case f.flts != sim.DefaultFaults():
 		return f.at("faults", config.Bad("faults", "faults to inject", "no section [faults]: a network has its own"))
 	case len(f.priv.IUnderstand) > 0:

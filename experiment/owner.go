@@ -56,6 +56,9 @@ type OwnerOptions struct {
 	Data   string            // the owner's file
 	Graphs topology.Schedule // that the signed roster states the mean of: see File.ScheduleFor
 	Seed   uint64            // public, in place of the run file's: of the initial model and of the records held out for tests
+	// Secret is what the owner shares with a neighbor and nobody else, the same bytes at both ends and others in every run: for mechanism
+	// decor. nil for an owner that only plans.
+	Secret func(neighbor agent.ID) []byte
 }
 
 // Owner is one agent of an experiment with an owner's own data: what a daemon runs. Its gate draws secret keys. Only its
@@ -66,6 +69,7 @@ type Owner struct {
 	records [][]byte
 	noise   string
 	tests   *model.Batch
+	secret  func(agent.ID) []byte
 }
 
 // Owner builds the part of agent opt.Self. Runs without noise, with switches of [replication] are refused.
@@ -97,10 +101,10 @@ func (f *File) Owner(opt OwnerOptions) (*Owner, error) {
 	if err := e.ownModel(); err != nil {
 		return nil, err
 	}
-	o := &Owner{e: e, self: opt.Self, records: own.Records, tests: batchOf(e.split.Test)}
+	o := &Owner{e: e, self: opt.Self, records: own.Records, tests: batchOf(e.split.Test), secret: opt.Secret}
 	if o.noise = f.priv.Noise; o.noise == "" {
 		o.noise = "fast"
-		if _, ok := e.model.(model.GridModel); ok && f.pacing == algo.Rounds && f.alg.Name != kmAlgorithm {
+		if _, ok := e.model.(model.GridModel); ok && f.pacing == algo.Rounds && f.alg.Name != kmAlgorithm && !f.averages() && f.priv.Mechanism != decorMechanism {
 			o.noise = "exact" // nobody waits for a daemon: its noise is the one that rests on fewer assumptions
 		}
 	}
@@ -167,6 +171,7 @@ type Facts struct {
 	Queries    int // charges of the whole run
 	Noise      float64
 	NoiseKind  string
+	Curious    string // of mechanism decor, whose secrets its figures allow an adversary to have: neighbors, one or none
 	Costs      []Cost // of all answers
 	Adjacency  account.Adjacency
 	Unit       account.Unit
@@ -180,7 +185,7 @@ type Facts struct {
 // Facts returns what is planned.
 func (o *Owner) Facts() (Facts, error) {
 	f, p := o.e.file, &o.e.plans[0]
-	m, err := o.e.mechanism(p.noiseMultiplier)
+	m, err := o.mechanism()
 	if err != nil {
 		return Facts{}, f.at("privacy", err)
 	}
@@ -190,14 +195,14 @@ func (o *Owner) Facts() (Facts, error) {
 	}
 	return Facts{Algorithm: f.alg.Name, Dataset: f.data.Dataset, Rounds: o.steps(), Interval: f.interval(), Pairs: f.pacing == algo.Pairs, Push: f.alg.Name == pushAlgorithm, BF16: f.alg.Messages == bf16Messages,
 		Dim: o.e.model.Dim(), Extra: f.priv.Extra(), Records: p.records, Batch: p.batch,
-		Rate: p.rate, Queries: p.queries, Noise: p.noiseMultiplier, NoiseKind: o.noise, Costs: costs, Adjacency: f.priv.adjacency,
-		Unit: account.Record(), Delta: f.priv.TargetDelta, Target: f.priv.TargetEpsilon, Accountant: f.priv.Accountant, Provenance: m.Provenance(), Warnings: o.e.warnings}, nil
+		Rate: p.rate, Queries: p.queries, Noise: p.noiseMultiplier, NoiseKind: o.noise, Curious: f.priv.Curious, Costs: costs, Adjacency: f.priv.adjacency,
+		Unit: f.priv.unit, Delta: f.priv.TargetDelta, Target: f.priv.TargetEpsilon, Accountant: f.priv.Accountant, Provenance: m.Provenance(), Warnings: o.e.warnings}, nil
 }
 
 // epsilon is what costs come to by the run file's accountant, at its delta.
 func (o *Owner) epsilon(costs ...Cost) (account.Interval, error) {
 	f := o.e.file
-	acc, err := account.New(f.priv.Accountant, f.priv.adjacency, account.Record())
+	acc, err := account.New(f.priv.Accountant, f.priv.adjacency, f.priv.unit)
 	if err != nil {
 		return account.Interval{}, err
 	}
@@ -230,7 +235,7 @@ func (o *Owner) Algorithm() (agent.Algorithm, error) {
 // experiment in its records, so that the run's own limit, target_epsilon, counts over restarts.
 func (o *Owner) Gate(l *ledger.File, run string) (*privacy.Gate, error) {
 	p := &o.e.plans[0]
-	m, err := o.e.mechanism(p.noiseMultiplier)
+	m, err := o.mechanism()
 	if err != nil {
 		return nil, o.e.file.at("privacy", err)
 	}
@@ -249,16 +254,33 @@ func (o *Owner) Gate(l *ledger.File, run string) (*privacy.Gate, error) {
 	return gate, nil
 }
 
+// mechanism is the owner's.
+func (o *Owner) mechanism() (privacy.Mechanism, error) {
+	if o.e.file.priv.Mechanism == decorMechanism {
+		return o.e.decorWith(&o.e.plans[0], o.self, o.secret)
+	}
+	return o.e.mechanism(o.e.plans[0].noiseMultiplier)
+}
+
 // limit is the ledger as one run may use it, less what the run has charged before.
 func (o *Owner) limit(l *ledger.File, run string) (*runLedger, error) {
 	limited := &runLedger{File: l}
 	var err error
-	if limited.filter, err = o.filter(); err != nil || limited.filter == nil {
-		return limited, err
+	if limited.filter, err = o.filter(); err != nil {
+		return nil, err
+	}
+	shared := o.e.file.priv.Mechanism == decorMechanism
+	if limited.filter == nil && !shared {
+		return limited, nil
 	}
 	for r, err := range l.Records() {
 		if err == nil && r.Kind == ledger.Charge && r.Run == run {
-			err = limited.filter.Admit(*r.Event, int(r.Count))
+			if shared {
+				limited.from = max(limited.from, r.Round+1)
+			}
+			if limited.filter != nil {
+				err = limited.filter.Admit(*r.Event, int(r.Count))
+			}
 		}
 		if err != nil {
 			return nil, err
@@ -275,6 +297,9 @@ func (o *Owner) oracles() (map[string]privacy.Oracle, error) {
 	case o.e.splitting != nil:
 		name, k, err := o.e.kmOracle(p, oracle.Records{Data: o.e.split.Train, Index: o.e.parts[0]})
 		return map[string]privacy.Oracle{name: k}, err
+	case o.e.file.averages():
+		v, err := o.e.value(p, oracle.Records{Data: o.e.split.Train, Index: o.e.parts[0]})
+		return map[string]privacy.Oracle{oracle.ValueName: v}, err
 	}
 	grad := o.gradient()
 	o.e.adapt(grad, p)
@@ -293,83 +318,27 @@ func (o *Owner) gradient() *oracle.Gradient {
 type runLedger struct {
 	*ledger.File
 	filter *account.CountFilter // nil: what the ledger's own budget admits
+	round  uint64
+	from   uint64 // rounds before it have had answers in another process, or may have, whose shared noise must not serve again
+}
+
+// SetRound notes the round of later charges.
+func (r *runLedger) SetRound(round uint64) {
+	r.round = round
+	r.File.SetRound(round)
 }
 
 // Charge implements ledger.Ledger.
 func (r *runLedger) Charge(ev account.Event) (uint64, error) {
+	if r.round < r.from {
+		return 0, fmt.Errorf("%w: round %d", privacy.ErrAbstain, r.round)
+	}
 	if r.filter != nil {
 		if err := r.filter.Admit(ev, 1); err != nil {
 			return 0, fmt.Errorf("what the run may charge: %w", err)
 		}
 	}
 	return r.File.Charge(ev)
-}
-
-// Accuracy returns the share of the owner's test records that a model gets right, or for regression its loss. It is a statistic of
-// private records: it is shown to the owner and sent to nobody.
-func (o *Owner) Accuracy(theta tensor.Vec) (value float64, metric string) {
-	ev := model.Evaluate(o.e.model, theta, o.tests, new(model.Workspace))
-	if !o.e.classifies() {
-		return ev.Loss, "loss"
-	}
-	return float64(ev.Correct) / float64(max(1, ev.Samples)), "accuracy"
-}
-
-// TestRecords returns how many records Accuracy counts.
-func (o *Owner) TestRecords() int { return o.tests.X.Rows }
-
-// Alone trains a model on the owner's own records, without noise and with the first clip norm, and returns what Accuracy says about it. Nothing leaves: it
-// is what taking part has to be compared with.
-func (o *Owner) Alone() (value float64, err error) {
-	f := o.e.file
-	if f.pacing != algo.Rounds {
-		theta, err := o.aloneFit()
-		if err != nil {
-			return 0, err
-		}
-		value, _ = o.Accuracy(theta)
-		return value, nil
-	}
-	factory, err := algo.New("local", f.section("algorithm"))
-	if err != nil {
-		return 0, f.at("algorithm", err)
-	}
-	env := o.e.env(0)
-	env.Self, env.Agents = 0, 1
-	a, err := factory(env)
-	if err != nil {
-		return 0, err
-	}
-	m, err := privacy.NewMechanism("sealed", 0)
-	if err != nil {
-		return 0, err
-	}
-	g := o.gradient()
-	g.Exact = false
-	if err := g.Validate(); err != nil {
-		return 0, err
-	}
-	gate := privacy.NewSimulatedGate(ledger.NewMemory(nil), m, map[string]privacy.Oracle{"grad": g}, f.root.Seed, 0)
-	in, out, answer := agent.Input{}, agent.Output{}, make(tensor.Vec, o.e.model.Dim())
-	view := &agent.View{SelfWeight: 1}
-	for k := range f.steps {
-		in = agent.Input{Kind: agent.Round, Round: k, View: view}
-		for {
-			out.Reset()
-			if err := a.Step(&in, &out); err != nil {
-				return 0, err
-			}
-			if out.Query == nil {
-				break
-			}
-			if err := gate.Answer(out.Query, answer); err != nil {
-				return 0, err
-			}
-			in.Kind, in.Answer = agent.Answer, answer
-		}
-	}
-	value, _ = o.Accuracy(a.Params())
-	return value, nil
 }
 
 // EncodeModel returns a model as a safetensors file.

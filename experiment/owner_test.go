@@ -446,16 +446,22 @@ func TestOwnerKM(t *testing.T) {
 // gateOf is the owner's gate over a ledger with a large budget, which ends with the test.
 func gateOf(t *testing.T, o *experiment.Owner, x *experiment.Facts) *privacy.Gate {
 	t.Helper()
+	gate, err := o.Gate(ledgerOf(t, x, 50), "this run")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return gate
+}
+
+// ledgerOf is a fresh durable ledger with a budget.
+func ledgerOf(t *testing.T, x *experiment.Facts, epsilon float64) *ledger.File {
+	t.Helper()
 	_, key, _ := ed25519.GenerateKey(nil)
-	l, err := ledger.Create(filepath.Join(t.TempDir(), "ledger"), ledger.Genesis{Adjacency: x.Adjacency, Unit: x.Unit, Budget: account.Budget{Epsilon: 50, Delta: 1e-3}, MinRecords: 100},
+	l, err := ledger.Create(filepath.Join(t.TempDir(), "ledger"), ledger.Genesis{Adjacency: x.Adjacency, Unit: x.Unit, Budget: account.Budget{Epsilon: epsilon, Delta: 1e-3}, MinRecords: 100},
 		ledger.Options{Key: key, FS: ledger.OS{AllowVolatile: true}, Run: "this run", Accountant: "rdp"})
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { l.Close() })
-	gate, err := o.Gate(l, "this run")
-	if err != nil {
-		t.Fatal(err)
-	}
-	return gate
+	return l
 }

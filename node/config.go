@@ -18,7 +18,8 @@ import (
 type Gate interface {
 	// Begin tells the gate the round and the neighbors whose messages arrived in it.
 	Begin(round uint64, live []agent.Neighbor)
-	// Answer fills dst, after its charge is durable; privacy.ErrExhausted says that nothing was released.
+	// Answer fills dst, after its charge is durable; privacy.ErrExhausted says that nothing was released, and nothing will be;
+	// privacy.ErrAbstain that nothing was released this time.
 	Answer(q *agent.Query, dst tensor.Vec) error
 }
 

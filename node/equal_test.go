@@ -66,6 +66,11 @@ func TestNodesEqualTheSimulator(t *testing.T) {
 			nodetest.Equal(t, nodetest.Options{Factory: factory(t, name), Push: name == "sgp"}, openMemory)
 		})
 	}
+	for _, name := range []string{"dsgd", "dsgt", "dinno", "gossip-sgd", "gossip-average"} {
+		t.Run(name+" with shared noise", func(t *testing.T) {
+			nodetest.Equal(t, nodetest.Options{Factory: factory(t, name), Shared: true}, openMemory)
+		})
+	}
 	t.Run("star", func(t *testing.T) {
 		nodetest.Equal(t, nodetest.Options{Factory: factory(t, "dsgd"), Graph: "star", Agents: 5}, openMemory)
 	})

@@ -23,11 +23,14 @@ type Policy struct {
 	Version int `toml:"version"`
 	// Ledger is the folder of the owner's ledgers, one for each data set; relative to the policy file. It belongs to
 	// the owner and not to a run: no experiment can start a fresh one.
-	Ledger       string          `toml:"ledger"`
-	Algorithms   []string        `toml:"algorithms"`    // that may run
-	Peers        []string        `toml:"peers"`         // ids of the other members that the owner takes part with
-	MinimumBatch float64         `toml:"minimum_batch"` // smallest expected batch size
-	Datasets     []DatasetPolicy `toml:"dataset"`
+	Ledger       string   `toml:"ledger"`
+	Algorithms   []string `toml:"algorithms"`    // that may run
+	Peers        []string `toml:"peers"`         // ids of the other members that the owner takes part with
+	MinimumBatch float64  `toml:"minimum_batch"` // smallest expected batch size
+	// Curious says whose secrets an adversary has against whom noise that members share must protect: "neighbors" (default), all whom
+	// the owner shares noise with; "one", any one member; "none".
+	Curious  string          `toml:"curious,omitempty"`
+	Datasets []DatasetPolicy `toml:"dataset"`
 }
 
 // DatasetPolicy is the budget of one data set, over its whole life.
@@ -75,6 +78,8 @@ func (p *Policy) validate() error {
 		return config.Bad("dataset", "nothing", "at least one [[dataset]] with its lifetime budget")
 	case !(p.MinimumBatch >= 0) || math.IsInf(p.MinimumBatch, 1):
 		return config.Bad("minimum_batch", p.MinimumBatch, "at least 0 and finite")
+	case p.Curious != "" && !slices.Contains(suspicion, p.Curious):
+		return config.Bad("curious", p.Curious, "one of "+strings.Join(suspicion, ", "))
 	}
 	for i, id := range p.Peers {
 		if _, err := ParsePeerID(id); err != nil {
@@ -98,6 +103,17 @@ func (p *Policy) validate() error {
 	return nil
 }
 
+// suspicion are the values of Policy.Curious, from none to most.
+var suspicion = []string{"none", "one", "neighbors"}
+
+// suspects is the place of a value in suspicion; that of nothing is the last.
+func suspects(curious string) int {
+	if i := slices.Index(suspicion, curious); i >= 0 {
+		return i
+	}
+	return len(suspicion) - 1
+}
+
 // Request is what an experiment asks of an owner.
 type Request struct {
 	Algorithm string
@@ -107,6 +123,7 @@ type Request struct {
 	Self      ed25519.PublicKey
 	// Provenance of the mechanism: a daemon runs none whose guarantee is only claimed.
 	Provenance privacy.Provenance
+	Curious    string          // whom an experiment whose members share noise allows for, see Policy; "": they share none
 	Events     []account.Event // of answers: each must have a finite price
 }
 
@@ -126,6 +143,8 @@ func (p *Policy) Allow(r Request) (DatasetPolicy, error) {
 		return refuse("minimum_batch", r.Batch, fmt.Sprintf("an expected batch of at least %g", p.MinimumBatch))
 	case r.Provenance != privacy.Proved:
 		return refuse("mechanism", r.Provenance, "a mechanism whose guarantee is proved")
+	case r.Curious != "" && suspects(r.Curious) < suspects(p.Curious):
+		return refuse("curious", r.Curious, "noise that protects where these disclose their secrets: "+suspicion[suspects(p.Curious)])
 	}
 	for _, key := range r.Members {
 		if id := PeerID(key); !key.Equal(r.Self) && !slices.Contains(p.Peers, id) {

@@ -153,8 +153,10 @@ func (r *Roster) checkMember(i int) error {
 	if !memberName.MatchString(m.Name) {
 		return config.Bad(key("name"), m.Name, "letters, digits, dot, dash and underscore, 1 to 64, not a dash or dot first")
 	}
-	if _, err := ParsePeerID(m.ID); err != nil || m.ID != strings.ToLower(m.ID) {
+	if k, err := ParsePeerID(m.ID); err != nil || m.ID != strings.ToLower(m.ID) {
 		return config.Bad(key("id"), m.ID, "64 hexadecimal digits, as sotto keygen prints them")
+	} else if !sharing(k) {
+		return config.Bad(key("id"), m.ID, "a key that sotto keygen made: this one is everybody's")
 	}
 	if err := checkAddress(m.Address); err != nil {
 		return config.Bad(key("address"), m.Address, "host:port with a port of 1 to 65535")

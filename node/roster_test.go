@@ -154,6 +154,9 @@ func TestBadRostersAreRefused(t *testing.T) {
 		"run file":    {strings.Replace(text, "run_file = 'run.toml'", "run_file = '../run.toml'", 1), "run_file"},
 		"size":        {strings.Replace(text, "size = 3", "size = 2", 1), "found 3, allowed: at most 2"},
 		"id":          {strings.Replace(text, good.Members[1].ID, "1234", 1), "member[1].id"},
+		"zero":        {strings.Replace(text, good.Members[1].ID, strings.Repeat("0", 64), 1), "everybody"}, // y = 0: a point of order 4
+		"neutral":     {strings.Replace(text, good.Members[1].ID, "01"+strings.Repeat("0", 62), 1), "everybody"},
+		"order two":   {strings.Replace(text, good.Members[1].ID, "ec"+strings.Repeat("f", 60)+"7f", 1), "everybody"},
 		"same id":     {strings.Replace(text, good.Members[1].ID, good.Members[0].ID, 1), "no other member"},
 		"address":     {strings.Replace(text, "10.0.0.2:4000", "10.0.0.2", 1), "member[1].address"},
 		"port":        {strings.Replace(text, "10.0.0.2:4000", "10.0.0.2:0", 1), "member[1].address"},
@@ -246,12 +249,23 @@ func TestPolicyOverridesTheExperiment(t *testing.T) {
 		"minimum_batch":    func(r *Request) { r.Batch = 15 },
 		"peers":            func(r *Request) { r.Members = append(slices.Clone(r.Members), public(keys[2])) },
 		"mechanism":        func(r *Request) { r.Provenance = privacy.Claimed },
+		"curious":          func(r *Request) { r.Curious = "one" }, // of a policy that does not say: all neighbors
 		"lifetime_epsilon": func(r *Request) { r.Events = []account.Event{event(2), event(.2)} },
 	} {
 		r := ask
 		change(&r)
 		if _, err := p.Allow(r); !errors.Is(err, privacy.ErrRefused) || !strings.Contains(err.Error(), name+":") {
 			t.Errorf("%s: got %v, want a refusal that names it", name, err)
+		}
+	}
+	for own, most := range map[string]string{"neighbors": "neighbors", "one": "one", "none": "none"} {
+		p.Curious = own
+		for _, asked := range []string{"none", "one", "neighbors"} {
+			r := ask
+			r.Curious = asked
+			if _, err := p.Allow(r); (err == nil) != (suspects(asked) >= suspects(most)) {
+				t.Errorf("policy %s, experiment %s: %v", own, asked, err)
+			}
 		}
 	}
 	r := ask
@@ -273,6 +287,7 @@ func TestBadPoliciesAreRefused(t *testing.T) {
 		"min_records = 200":      "min_records = 0",
 		`name = "heart-disease"`: `name = ""`,
 		`peers = ["`:             `peers = ["0`,
+		"[[dataset]]":            "curious = \"two\"\n[[dataset]]",
 	} {
 		var bad *config.Error
 		if _, err := ParsePolicy("p", []byte(strings.Replace(good, old, new, 1))); !errors.As(err, &bad) {

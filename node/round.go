@@ -229,6 +229,9 @@ func (n *Node) settle(r *RoundReport) error {
 			err = n.cfg.Gate.Answer(n.out.Query, n.answer)
 		}
 		switch {
+		case errors.Is(err, privacy.ErrAbstain): // the algorithm does without, as when the budget is spent
+			n.in.Kind, n.in.Answer = agent.Exhausted, nil
+			n.log.Warn("no answer in the round of a crash: noise that is shared with neighbors serves once", "round", n.check.Round)
 		case errors.Is(err, privacy.ErrExhausted):
 			n.in.Kind, n.in.Answer = agent.Exhausted, nil
 			n.exhaust(r)

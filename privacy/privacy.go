@@ -33,6 +33,9 @@ import (
 var (
 	// ErrExhausted says that the next release would exceed the budget. Nothing was charged or read.
 	ErrExhausted = account.ErrExhausted
+	// ErrAbstain says that this answer is not given, because what it would be hidden by may have hidden another one before a crash.
+	// Nothing was charged or read; later answers are given.
+	ErrAbstain = errors.New("privacy: no answer in the round of a crash")
 	// ErrRefused says that a guarantee would be hollow or false, so that nothing was started.
 	ErrRefused = errors.New("privacy: refused")
 	// ErrQuery says that a query cannot be answered: unknown oracle, wrong length, a point that is not

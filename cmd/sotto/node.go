@@ -173,7 +173,7 @@ func (f *nodeFlags) load(stderr io.Writer) (*peer, error) {
 	if err := p.identify(); err != nil {
 		return nil, err
 	}
-	if p.owner, err = file.Owner(experiment.OwnerOptions{Self: p.self, Data: f.data, Graphs: graphs, Seed: p.roster.Seed()}); err != nil {
+	if p.owner, err = file.Owner(experiment.OwnerOptions{Self: p.self, Data: f.data, Graphs: graphs, Seed: p.roster.Seed(), Secret: p.shared}); err != nil {
 		return nil, err
 	}
 	if p.facts, err = p.owner.Facts(); err != nil {
@@ -184,7 +184,7 @@ func (f *nodeFlags) load(stderr io.Writer) (*peer, error) {
 		events = append(events, c.Event)
 	}
 	p.budget, err = p.policy.Allow(node.Request{Algorithm: p.facts.Algorithm, Dataset: p.facts.Dataset, Batch: p.facts.Batch, Members: p.roster.Keys(),
-		Self: p.roster.Keys()[p.self], Provenance: p.facts.Provenance, Events: events})
+		Self: p.roster.Keys()[p.self], Provenance: p.facts.Provenance, Curious: p.facts.Curious, Events: events})
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", f.policy, err)
 	}
@@ -196,6 +196,11 @@ func (f *nodeFlags) load(stderr io.Writer) (*peer, error) {
 	}
 	p.config.Algorithm, err = p.owner.Algorithm()
 	return p, err
+}
+
+// shared is what the owner shares with another member and nobody else.
+func (p *peer) shared(member agent.ID) []byte {
+	return node.PairSecret(p.key, p.roster.Keys()[member], p.roster.Digest())
 }
 
 // identify finds out which member the owner is: that of the key; without one, which only a plan may do, the named member, or the
@@ -307,9 +312,28 @@ func (p *peer) openLedger(fsys ledger.OS) error {
 		p.log.Warn("the ledger of these data keeps the budget that it was made with", "epsilon", have.Epsilon, "delta", have.Delta)
 	}
 	if p.f.volatile() {
-		return p.ledger.Override("state or ledger may be on a file system that loses what was synced")
+		if err := p.ledger.Override("state or ledger may be on a file system that loses what was synced"); err != nil {
+			return err
+		}
 	}
-	return nil
+	return p.noteSharedNoise()
+}
+
+// noteSharedNoise has the ledger, and so every later statement, say once whom the figures of noise that members share do not hold against.
+func (p *peer) noteSharedNoise() error {
+	if p.facts.Curious == "" || p.facts.Curious == "neighbors" {
+		return nil
+	}
+	note := "noise that members share counts as if of them at most these disclose their secrets: " + p.facts.Curious
+	for r, err := range p.ledger.Records() {
+		if err != nil {
+			return err
+		}
+		if r.Kind == ledger.Override && r.Note == note {
+			return nil
+		}
+	}
+	return p.ledger.Override(note)
 }
 
 // ownerSecret reads the secret that records are digested with, or makes it. It stays with the ledgers for as long as they live.

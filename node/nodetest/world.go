@@ -1,7 +1,9 @@
 package nodetest
 
 import (
+	"bytes"
 	"context"
+	"crypto/ed25519"
 	"fmt"
 	"slices"
 	"testing"
@@ -31,6 +33,7 @@ type Options struct {
 	Push    bool   // messages carry the mass of push-sum
 	BF16    bool   // messages have bfloat16 values
 	Count   bool   // answers end with a noisy count, as under algo.Clipping's quantile
+	Shared  bool   // gates add noise that neighbors share, besides their own
 	Rounds  uint64 // 0 means 12
 	Limit   int    // charges that every budget admits; 0: all
 	Wakes   uint64 // of all agents together, drawn once and recorded, in place of rounds; the graph then has objective weights
@@ -123,8 +126,36 @@ func (w *World) Gate(i int, l ledger.Ledger) *privacy.Gate {
 	if w.o.Count {
 		m.PartNoise = map[string]float64{countPart: 1}
 	}
+	if w.o.Shared {
+		return w.seeded(i, l, o, w.shared(i))
+	}
+	return w.seeded(i, l, o, m)
+}
+
+func (w *World) seeded(i int, l ledger.Ledger, o records, m privacy.Mechanism) *privacy.Gate {
 	return privacy.NewSimulatedGate(l, m,
 		map[string]privacy.Oracle{"grad": o, "grad-full": o, "fit": o, "km": o, "value": o}, 77, agent.ID(i))
+}
+
+// Key is that of agent i in all runs of the suite.
+func Key(i agent.ID) ed25519.PrivateKey {
+	return ed25519.NewKeyFromSeed(bytes.Repeat([]byte{byte(i) + 1}, ed25519.SeedSize))
+}
+
+// shared is noise of the agent's own and, for each neighbor, three times as much that the neighbor subtracts.
+func (w *World) shared(i int) privacy.Mechanism {
+	var near []agent.ID
+	for _, n := range w.Graph.In(agent.ID(i)) {
+		near = append(near, n.ID)
+	}
+	m, err := privacy.NewDecor(privacy.Decor{NoiseMultiplier: Noise, Pair: 3 * Noise, Effective: Noise, Self: agent.ID(i), Neighbors: near,
+		Secret: func(j agent.ID) []byte {
+			return node.PairSecret(Key(agent.ID(i)), Key(j).Public().(ed25519.PublicKey), w.Run)
+		}})
+	if err != nil {
+		panic(err) // constants of this package
+	}
+	return m
 }
 
 // dim is the length of answers.
