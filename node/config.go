@@ -64,6 +64,12 @@ type Config struct {
 	// that is in another meeting, or does not answer by the deadline, is not met at that wake. For undirected graphs.
 	Pairs bool
 
+	// Holders, when not nil, says where each token of a run starts whose models walk, in place of rounds. Rounds is then the number of steps
+	// of every token, and the graph has links in both directions. Hop, when not nil, is the number in [0, 1) from which the next holder
+	// of the visit with the given number is drawn; nil: a secret one.
+	Holders []agent.ID
+	Hop     func(visit uint64) float64
+
 	Missing     string        // Wait, also for "", or Proceed
 	Deadline    time.Duration // of a round; default 1 minute
 	Linger      time.Duration // how long to serve neighbors after the last round; default 10 minutes
@@ -114,6 +120,9 @@ func (c *Config) fill() error {
 		return config.Bad("interval", c.Interval, "above 0 with wakes in pairs")
 	case c.Pairs && c.Graph.Directed():
 		return config.Bad("graph", c.Graph.Name(), "links in both directions, with wakes in pairs")
+	}
+	if err := c.checkHolders(); err != nil {
+		return err
 	}
 	for _, d := range []struct {
 		key   string

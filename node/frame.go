@@ -29,6 +29,11 @@ const (
 	Reply
 	// Progress says which round the sender has reached and stored, to one whom it hears and may have no messages for.
 	Progress
+	// Token carries a token to its next holder, or a final one to whom it concerns. Its round is the token's number of steps times the number
+	// of tokens, plus the token's own number.
+	Token
+	// Taken says that the receiver's token of that round is with the sender, stored.
+	Taken
 )
 
 // Frame is what peers send each other. On the wire, little-endian:
@@ -43,8 +48,8 @@ const (
 //	bytes 52-55  length of the payload
 //	bytes 56-59  CRC-32C of the payload
 //	bytes 60-63  CRC-32C of the bytes before
-//	then         the payload: of Messages, Offer and Reply, messages in the form of agent.AppendMessage; of Finished a Claim
-//	             or nothing; of Hello, Ask and Progress nothing
+//	then         the payload: of Messages, Offer, Reply and Token, messages in the form of agent.AppendMessage; of Finished a Claim
+//	             or nothing; of Hello, Ask, Progress and Taken nothing
 //
 // Checksums find broken machines; authenticity and secrecy are the transport's.
 type Frame struct {
@@ -100,8 +105,8 @@ func FrameSize(b []byte, maxPayload int) (int, error) {
 	if crc32.Checksum(b[:FrameHeader-4], castagnoli) != binary.LittleEndian.Uint32(b[FrameHeader-4:]) {
 		return 0, fmt.Errorf("%w: the header's checksum does not fit", ErrFrame)
 	}
-	if k := FrameKind(b[5]); k < Messages || k > Progress {
-		return 0, fmt.Errorf("%w: kind %d, allowed: %d to %d", ErrFrame, k, Messages, Progress)
+	if k := FrameKind(b[5]); k < Messages || k > Taken {
+		return 0, fmt.Errorf("%w: kind %d, allowed: %d to %d", ErrFrame, k, Messages, Taken)
 	}
 	if b[6] != 0 || b[7] != 0 {
 		return 0, fmt.Errorf("%w: bytes 6 and 7 are not zero", ErrFrame)
@@ -127,7 +132,7 @@ func DecodeFrame(b []byte, maxPayload int) (Frame, error) {
 	if crc32.Checksum(f.Payload, castagnoli) != binary.LittleEndian.Uint32(b[56:]) {
 		return Frame{}, fmt.Errorf("%w: the payload's checksum does not fit", ErrFrame)
 	}
-	most := map[FrameKind]int{Messages: maxPayload, Offer: maxPayload, Reply: maxPayload, Finished: maxClaim}[f.Kind]
+	most := map[FrameKind]int{Messages: maxPayload, Offer: maxPayload, Reply: maxPayload, Token: maxPayload, Finished: maxClaim}[f.Kind]
 	if len(f.Payload) > most {
 		return Frame{}, fmt.Errorf("%w: kind %d with a payload of %d bytes, allowed: %d", ErrFrame, f.Kind, len(f.Payload), most)
 	}

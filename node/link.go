@@ -197,6 +197,9 @@ func (n *Node) greet(l *link, f *Frame) {
 	l.round = max(l.round, f.Round)
 	if f.Kind == Finished {
 		l.finished = true
+		if n.walks != nil {
+			n.walks.leave(l)
+		}
 		l.turn(n, Done)
 		n.signal()
 	} else {
@@ -216,7 +219,9 @@ func (n *Node) hears(l *link, round uint64) bool {
 
 // enqueue queues the kept frames of rounds from on, and the word that this node has finished. Node.mu is held.
 func (n *Node) enqueue(l *link, from uint64) {
-	if n.cfg.Pairs {
+	if n.walks != nil {
+		n.hand(l, true)
+	} else if n.cfg.Pairs {
 		n.invite(l)
 		n.answered(l)
 	} else if l.out {

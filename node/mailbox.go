@@ -135,6 +135,10 @@ func (n *Node) take(from agent.ID, b []byte) (hello *Frame, err error) {
 		return nil, nil
 	case f.Kind == Hello || f.Kind == Finished:
 		return &f, n.file(l, &f)
+	case (n.walks != nil) != (f.Kind == Token || f.Kind == Taken):
+		return nil, fmt.Errorf("%w: kind %d is not of this run's pace", RefusedFrame, f.Kind)
+	case n.walks != nil:
+		return nil, n.token(l, &f)
 	case n.cfg.Pairs != (f.Kind != Messages):
 		return nil, fmt.Errorf("%w: kind %d is not of this run's pace", RefusedFrame, f.Kind)
 	case n.cfg.Pairs:

@@ -46,6 +46,7 @@ type Node struct {
 	marks    bool        // neighbors are told the round by frames of their own, see Config.Graphs
 	turns    *turns      // nil but for recorded wakes
 	clock    *clock      // nil but for a clock
+	walks    *walks      // nil but for tokens
 	pending  meeting     // that the stored offer is of
 	undo     []byte      // the algorithm's state before the meeting in progress
 	table    table       // in pairs
@@ -82,6 +83,9 @@ func New(cfg Config) (*Node, error) {
 	}
 	if cfg.Interval > 0 {
 		n.clock = newClock(cfg.Interval)
+	}
+	if cfg.Holders != nil {
+		n.walks = newWalks(&n.cfg)
 	}
 	c, err := cfg.Store.Load()
 	if err != nil {
@@ -122,7 +126,7 @@ func (n *Node) resume(c *Checkpoint) error {
 	switch {
 	case c.Run != n.cfg.Run:
 		return fmt.Errorf("%w: it follows roster %x, this node %x", ErrState, c.Run[:4], n.cfg.Run[:4])
-	case c.Self != n.cfg.Self || c.Round > n.cfg.Rounds:
+	case c.Self != n.cfg.Self || c.Round > n.cfg.Rounds && n.walks == nil:
 		return fmt.Errorf("%w: member %d at round %d, allowed: member %d and at most %d rounds", ErrState, c.Self, c.Round, n.cfg.Self, n.cfg.Rounds)
 	}
 	if n.cfg.Head != nil {
@@ -134,6 +138,10 @@ func (n *Node) resume(c *Checkpoint) error {
 		return fmt.Errorf("%w: %w", ErrState, err)
 	}
 	n.check = *c
+	if n.walks != nil {
+		n.resuming, n.check.State, n.check.Outbox = true, nil, nil
+		return n.walks.decode(c.Outbox, c.Self, n.cfg.Graph.Agents(), n.cfg.Dim)
+	}
 	if c.Round > 0 {
 		n.kept[0] = sent{round: c.Round - 1, messages: c.Before}
 	}

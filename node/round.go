@@ -34,6 +34,9 @@ func (n *Node) start() error {
 	if err := n.settle(&r); err != nil {
 		return err
 	}
+	if n.walks != nil {
+		return n.begin()
+	}
 	if len(n.out.Outbox) > 0 {
 		n.values = len(n.out.Outbox[0].Body)
 	}
@@ -47,6 +50,8 @@ func (n *Node) start() error {
 // round completes one round: collect, step, store, send.
 func (n *Node) round(ctx context.Context) error {
 	switch {
+	case n.walks != nil:
+		return n.visit(ctx)
 	case n.cfg.Pairs:
 		return n.meet(ctx)
 	case n.clock != nil:
@@ -225,7 +230,7 @@ func (n *Node) settle(r *RoundReport) error {
 		}
 		n.in.Kind, n.in.Answer, n.in.Inbox = agent.Answer, n.answer, nil
 		err := privacy.ErrExhausted
-		if !n.check.Exhausted {
+		if !n.check.Exhausted || n.walks != nil { // who holds a token asks for noise alone from then on
 			err = n.cfg.Gate.Answer(n.out.Query, n.answer)
 		}
 		switch {

@@ -74,9 +74,9 @@ type PeerStatus struct {
 // Status is what a node tells its owner. All of it is public, and no time in it is that of a single step.
 type Status struct {
 	Name      string       `json:"name"`
-	Pace      string       `json:"pace"`  // InRounds or InWakes
-	Round     uint64       `json:"round"` // rounds, or own wakes, that are complete
-	Rounds    uint64       `json:"rounds"`
+	Pace      string       `json:"pace"`   // InRounds, InWakes or InVisits
+	Round     uint64       `json:"round"`  // rounds, own wakes or visits of tokens that are complete
+	Rounds    uint64       `json:"rounds"` // of the run; 0 for visits, which nobody knows before
 	Exhausted bool         `json:"exhausted"`
 	Finished  bool         `json:"finished"`
 	Failure   string       `json:"failure,omitempty"`
@@ -92,9 +92,13 @@ type Status struct {
 const (
 	InRounds = "rounds" // steps that wait for the neighbors' messages
 	InWakes  = "wakes"  // steps when the node's own turn comes, or its clock rings
+	InVisits = "visits" // steps with a token
 )
 
 func (n *Node) pace() string {
+	if n.walks != nil {
+		return InVisits
+	}
 	if n.turns != nil || n.clock != nil {
 		return InWakes
 	}
@@ -123,7 +127,9 @@ func (n *Node) Status() Status {
 	c := &n.check
 	s := Status{Name: n.name(n.cfg.Self), Pace: n.pace(), Round: c.Round, Rounds: n.cfg.Rounds, Exhausted: c.Exhausted, Finished: c.Finished,
 		Failure: n.failure, Began: n.began, Counts: c.Counts, Charges: c.Head.Seq, Privacy: spent}
-	if n.completed > 0 && !c.Finished {
+	if n.walks != nil {
+		s.Rounds = 0
+	} else if n.completed > 0 && !c.Finished {
 		s.Left = Seconds((n.rounds / time.Duration(n.completed) * time.Duration(n.cfg.Rounds-c.Round)).Round(time.Second).Seconds())
 	}
 	for _, l := range n.order {

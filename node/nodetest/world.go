@@ -40,6 +40,7 @@ type Options struct {
 	// Interval is the mean time between two wakes of an agent's own clock, in place of rounds; Rounds is then the number of
 	// each agent's wakes, and the graph has objective weights.
 	Interval time.Duration
+	Tokens   int // that walk, in place of rounds; Rounds is then the number of each one's steps
 	Change   func(i int, c *node.Config)
 }
 
@@ -108,15 +109,20 @@ func (w *World) Rounds(i int) uint64 {
 // Algorithm makes agent i's algorithm.
 func (w *World) Algorithm(t testing.TB, i int) agent.Algorithm {
 	t.Helper()
-	init := make(tensor.Vec, Dim)
-	for k := range init {
-		init[k] = float32(k+1) / 4
-	}
-	a, err := w.o.Factory(agent.Env{Self: agent.ID(i), Agents: w.o.Agents, Dim: Dim, Records: 3, MostRecords: 3, Rounds: max(w.o.Rounds, w.o.Wakes), Init: init, Rho: 1})
+	init := w.initial()
+	a, err := w.o.Factory(agent.Env{Self: agent.ID(i), Agents: w.o.Agents, Dim: Dim, Records: 3, MostRecords: 3, Rounds: max(w.o.Rounds, w.o.Wakes), Tokens: w.o.Tokens, Init: init, Rho: 1})
 	if err != nil {
 		t.Fatal(err)
 	}
 	return a
+}
+
+func (w *World) initial() tensor.Vec {
+	init := make(tensor.Vec, Dim)
+	for k := range init {
+		init[k] = float32(k+1) / 4
+	}
+	return init
 }
 
 // Gate makes agent i's gate over a ledger, with seeded noise.
@@ -133,8 +139,31 @@ func (w *World) Gate(i int, l ledger.Ledger) *privacy.Gate {
 }
 
 func (w *World) seeded(i int, l ledger.Ledger, o records, m privacy.Mechanism) *privacy.Gate {
-	return privacy.NewSimulatedGate(l, m,
-		map[string]privacy.Oracle{"grad": o, "grad-full": o, "fit": o, "km": o, "value": o}, 77, agent.ID(i))
+	g := privacy.NewSimulatedGate(l, m,
+		map[string]privacy.Oracle{"grad": o, "grad-full": o, "user-grad": o, "fit": o, "km": o, "value": o}, 77, agent.ID(i))
+	g.Imitate("zero", "user-grad")
+	return g
+}
+
+// hopSeed is that of the tokens' hops.
+const hopSeed = 78
+
+// holders says where tokens start in package sim: with the number that nobody has, each by its own.
+func (w *World) holders() []agent.ID {
+	if w.o.Tokens == 0 {
+		return nil
+	}
+	all := make([]agent.ID, w.o.Tokens)
+	for k := range all {
+		all[k] = agent.ID(choice(^agent.ID(0), uint64(k)).Below(uint64(w.o.Agents)))
+	}
+	return all
+}
+
+// choice is the stream of a simulated agent's visit.
+func choice(i agent.ID, visit uint64) *rng.Stream {
+	key := rng.Simulated(hopSeed, uint32(i), visit)
+	return rng.NewStream(&key, rng.Choice)
 }
 
 // Key is that of agent i in all runs of the suite.
@@ -252,6 +281,9 @@ func (w *World) Simulate(t testing.TB) (params []tensor.Vec, charges []uint64) {
 		Params(i int) tensor.Vec
 	}
 	var err error
+	if w.o.Tokens > 0 {
+		return w.simulateTokens(t, agents, ledgers)
+	}
 	if w.o.Wakes > 0 {
 		s, err = sim.NewAsync(sim.AsyncConfig{Agents: agents, Graph: w.Graph, Dim: Dim, Wakes: w.o.Wakes, Workers: 1, Replay: w.wakes})
 	} else {
@@ -270,6 +302,24 @@ func (w *World) Simulate(t testing.TB) (params []tensor.Vec, charges []uint64) {
 	return params, charges
 }
 
+// simulateTokens returns the parameters as they left each agent last.
+func (w *World) simulateTokens(t testing.TB, agents []sim.Agent, ledgers []*ledger.Memory) (params []tensor.Vec, charges []uint64) {
+	t.Helper()
+	s, err := sim.NewTokens(sim.TokenConfig{Agents: agents, Graph: w.Graph, Dim: Dim, Init: w.initial(), Tokens: w.o.Tokens, Steps: w.o.Rounds, Workers: 1, Secret: hopSeed,
+		Faults: sim.DefaultFaults()})
+	if err == nil {
+		err = s.Run(context.Background(), w.o.Rounds)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range agents {
+		params = append(params, slices.Clone(agents[i].Algorithm.Params()))
+		charges = append(charges, ledgers[i].Head().Seq)
+	}
+	return params, charges
+}
+
 // Node makes agent i's node on a transport, with its state in fsys.
 func (w *World) Node(t testing.TB, i int, tr node.Transport, fsys ledger.FS, l ledger.Ledger) (*node.Node, *node.Store, error) {
 	store, err := node.OpenStore(fmt.Sprint("/state", i), fsys)
@@ -278,6 +328,9 @@ func (w *World) Node(t testing.TB, i int, tr node.Transport, fsys ledger.FS, l l
 	}
 	c := node.Config{Self: agent.ID(i), Run: w.Run, Graph: w.Graph, Algorithm: w.Algorithm(t, i), Gate: w.Gate(i, l), Head: l.Head,
 		Rounds: w.Rounds(i), Dim: w.dim(), Mass: w.o.Push, BF16: w.o.BF16, Transport: tr, Store: store, Interval: w.o.Interval}
+	if w.o.Tokens > 0 {
+		c.Holders, c.Hop = w.holders(), func(visit uint64) float64 { return choice(agent.ID(i), visit).Float64() }
+	}
 	if len(topology.Period(w.Graphs)) > 1 {
 		c.Graphs = w.Graphs
 	}
@@ -332,7 +385,7 @@ func Equal(t *testing.T, o Options, open func(t testing.TB, members int) Network
 		if got := ledgers[i].Head().Seq; got != charges[i] {
 			t.Errorf("agent %d: %d charges, in the simulator %d", i, got, charges[i])
 		}
-		if s := n.Status(); !s.Finished || s.Round != w.Rounds(i) || s.Counts.Refused+s.Counts.Missing != 0 {
+		if s := n.Status(); !s.Finished || s.Round != w.Rounds(i) && o.Tokens == 0 || s.Counts.Refused+s.Counts.Missing != 0 {
 			t.Errorf("agent %d ends with %+v", i, s)
 		}
 	}

@@ -1,0 +1,169 @@
+package node_test
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"sotto/agent"
+	"sotto/algo"
+	"sotto/node"
+	"sotto/node/nodetest"
+)
+
+// walking lists the algorithms whose models walk.
+var walking = map[string]func(p any){
+	"walk": func(p any) {
+		if p, ok := p.(*algo.WalkParams); ok {
+			p.StepSize.StepSize = .3
+		}
+	},
+}
+
+func walkFactory(t testing.TB, name, after string) agent.Factory {
+	t.Helper()
+	f, err := algo.New(name, func(p any) error {
+		walking[name](p)
+		if p, ok := p.(*algo.WalkParams); ok {
+			p.After = after
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return f
+}
+
+// One token goes where the simulator's goes, and every visit leaves the same bits, whatever links do to frames, also where budgets end.
+func TestATokenEqualsTheSimulator(t *testing.T) {
+	for name := range algo.Algorithms {
+		if algo.PacingOf(name) != algo.Tokens {
+			continue
+		}
+		if walking[name] == nil {
+			t.Errorf("algorithm %s is not in the list of this suite", name)
+			continue
+		}
+		for _, after := range []string{"noise", "nothing"} {
+			for _, o := range []nodetest.Options{
+				{Graph: "ring", Agents: 5, Rounds: 40},
+				{Graph: "complete", Agents: 4, Rounds: 30, Limit: 3},
+				{Graph: "complete", Agents: 1, Rounds: 6},
+				{Graph: "star", Agents: 5, Rounds: 1},
+			} {
+				o.Tokens, o.Factory = 1, walkFactory(t, name, after)
+				t.Run(fmt.Sprint(name, " ", after, " ", o.Graph, " ", o.Agents), func(t *testing.T) {
+					synctest.Test(t, func(t *testing.T) {
+						nodetest.Equal(t, o, openFaulty(func(f *nodetest.Faulty, _ agent.ID) { f.Lose, f.Unsure, f.Repeat, f.Delay = .2, .2, .2, time.Second }))
+					})
+				})
+			}
+		}
+	}
+}
+
+// Tokens that meet, over bad links, with members that crash again and again: each makes all its steps once, all members end with the
+// same final tokens, and what a member was charged for more than its visits is lost with its crashes.
+func TestTokensSurviveCrashes(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const tokens, steps, agents = 3, 25, 5
+		visits := make([]uint64, agents)
+		r := start(t, nodetest.Options{Factory: walkFactory(t, "walk", "noise"), Graph: "ring", Agents: agents, Rounds: steps, Tokens: tokens, Change: func(i int, c *node.Config) {
+			c.OnRound = func(r node.RoundReport) {
+				if r.Round != visits[i] {
+					t.Errorf("agent %d: visit %d is stored after visit %d", i, r.Round, visits[i])
+				}
+				visits[i] = r.Round + 1
+			}
+		}}, openFaulty(func(f *nodetest.Faulty, _ agent.ID) { f.Lose, f.Unsure, f.Repeat, f.Delay = .1, .1, .2, 200*time.Millisecond }))
+		for k := range 12 {
+			time.Sleep(700 * time.Millisecond)
+			i := k % agents
+			r.halt(i)
+			r.start(t, i)
+		}
+		r.wait(t)
+		sum := uint64(0)
+		for i, n := range r.nodes {
+			s := n.Status()
+			sum += s.Round
+			if !s.Finished || s.Pace != node.InVisits {
+				t.Errorf("agent %d: %+v", i, s)
+			}
+			for k, v := range n.Tokens() {
+				if v == nil || !slices.Equal(v, r.nodes[0].Tokens()[k]) {
+					t.Errorf("agent %d has token %d as %v, agent 0 %v", i, k, v, r.nodes[0].Tokens()[k])
+				}
+			}
+		}
+		if sum != tokens*steps {
+			t.Errorf("%d visits, want %d", sum, tokens*steps)
+		}
+	})
+}
+
+// Frames of tokens that no run has are refused, and of other runs; a token that has moved on is thanked for.
+func TestHostileTokens(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const steps = 10
+		r := prepare(t, nodetest.Options{Factory: walkFactory(t, "walk", "noise"), Graph: "complete", Agents: 2, Rounds: steps, Tokens: 2}, openMemory)
+		r.start(t, 0)
+		synctest.Wait()
+		other := r.net.Open(t, 1)
+		var taken []uint64
+		other.Serve(func(_ agent.ID, b []byte) error {
+			if f, err := node.DecodeFrame(b, node.MaxPayload(nodetest.Dim)); err == nil && f.Kind == node.Taken {
+				taken = append(taken, f.Round)
+			}
+			return nil
+		})
+		send := func(kind node.FrameKind, round uint64, values int) error {
+			f := node.Frame{Kind: kind, Run: r.w.Run, Sender: 1, Round: round}
+			if values >= 0 {
+				f.Payload = agent.AppendMessage(nil, &agent.Message{From: 1, To: 0, Round: round, Body: make([]float32, values)})
+			}
+			return other.Send(context.Background(), 0, node.AppendFrame(nil, &f))
+		}
+		for name, c := range map[string]struct {
+			kind   node.FrameKind
+			round  uint64
+			values int
+		}{
+			"no step":        {node.Token, 0, nodetest.Dim},
+			"too many steps": {node.Token, 2*steps + 2, nodetest.Dim},
+			"too many":       {node.Token, 1 << 63, nodetest.Dim},
+			"short":          {node.Token, 4, 2},
+			"empty":          {node.Token, 4, -1},
+			"rounds":         {node.Messages, 4, nodetest.Dim},
+		} {
+			if err := send(c.kind, c.round, c.values); err == nil {
+				t.Errorf("%s was taken", name)
+			}
+		}
+		for range 2 { // final already: a copy is thanked for
+			if err := send(node.Token, 2*steps, nodetest.Dim); err != nil {
+				t.Error(err)
+			}
+			synctest.Wait()
+		}
+		if err := send(node.Token, 2*3, nodetest.Dim); err != nil {
+			t.Error(err)
+		}
+		time.Sleep(time.Minute)
+		if n := len(taken); n < 3 || slices.Contains(taken, 7) {
+			t.Errorf("thanked for %v", taken)
+		}
+		if err := send(node.Taken, 5, -1); err != nil { // of nothing
+			t.Error(err)
+		}
+		r.halt(0)
+		other.Close()
+	})
+	if _, err := node.New(node.Config{Graph: nodetest.NewWorld(t, nodetest.Options{Agents: 3}).Graph, Holders: []agent.ID{3}}); err == nil {
+		t.Error("a token starts at nobody")
+	}
+}
