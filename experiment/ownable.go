@@ -15,8 +15,10 @@ func (f *File) ownable() error {
 	switch {
 	case f.alg.Name == "central":
 		return f.at("algorithm", config.Bad("name", f.alg.Name, "an algorithm among agents"))
-	case f.pacing == algo.Tokens:
-		return f.at("algorithm", config.Bad("name", f.alg.Name, "an algorithm of rounds or of personal models: daemons hand on no tokens yet"))
+	case f.pacing == algo.Tokens && f.tokn.Hops != "secret":
+		return f.at("token", config.Bad("hops", f.tokn.Hops, "secret: every daemon draws the hops of its own visits"))
+	case f.pacing == algo.Tokens && f.tokn.Accounting != "local":
+		return f.at("token", config.Bad("accounting", f.tokn.Accounting, "local: a daemon shows its final tokens to all members, who are no observers of single visits then"))
 	case f.clck.Replay != "":
 		return f.at("clock", config.Bad("replay", f.clck.Replay, "nothing: daemons wake by their own clocks"))
 	case f.topo.Dropout != 0:

@@ -34,7 +34,7 @@ func (o *Owner) Alone() (value float64, err error) {
 		value, _ = o.Accuracy(o.mean())
 		return value, nil
 	}
-	if f.pacing != algo.Rounds {
+	if f.pacing.Clocked() {
 		theta, err := o.aloneFit()
 		if err != nil {
 			return 0, err
@@ -57,14 +57,15 @@ func (o *Owner) Alone() (value float64, err error) {
 		return 0, err
 	}
 	g := o.gradient()
-	g.Exact = false
+	steps, batch := o.aloneSteps()
+	g.Exact, g.ExpectedBatch = false, batch
 	if err := g.Validate(); err != nil {
 		return 0, err
 	}
 	gate := privacy.NewSimulatedGate(ledger.NewMemory(nil), m, map[string]privacy.Oracle{"grad": g}, f.root.Seed, 0)
 	in, out, answer := agent.Input{}, agent.Output{}, make(tensor.Vec, o.e.model.Dim())
 	view := &agent.View{SelfWeight: 1}
-	for k := range f.steps {
+	for k := range steps {
 		in = agent.Input{Kind: agent.Round, Round: k, View: view}
 		for {
 			out.Reset()

@@ -158,7 +158,8 @@ func (e *Experiment) ownModel() error {
 type Facts struct {
 	Algorithm  string
 	Dataset    string
-	Rounds     uint64        // rounds, or the owner's own wakes
+	Rounds     uint64        // rounds, steps of every token, or the owner's own wakes
+	Holders    []agent.ID    // where each token starts; nil where models do not walk
 	Interval   time.Duration // mean time between two wakes; 0 in rounds
 	Pairs      bool          // two agents meet at a wake
 	Push       bool          // messages carry the mass of push-sum, which must not get lost
@@ -193,7 +194,7 @@ func (o *Owner) Facts() (Facts, error) {
 	if err != nil {
 		return Facts{}, f.at("privacy", err)
 	}
-	return Facts{Algorithm: f.alg.Name, Dataset: f.data.Dataset, Rounds: o.steps(), Interval: f.interval(), Pairs: f.pacing == algo.Pairs, Push: f.alg.Name == pushAlgorithm, BF16: f.alg.Messages == bf16Messages,
+	return Facts{Algorithm: f.alg.Name, Dataset: f.data.Dataset, Rounds: o.steps(), Holders: o.holders(), Interval: f.interval(), Pairs: f.pacing == algo.Pairs, Push: f.alg.Name == pushAlgorithm, BF16: f.alg.Messages == bf16Messages,
 		Dim: o.e.model.Dim(), Extra: f.priv.Extra(), Records: p.records, Batch: p.batch,
 		Rate: p.rate, Queries: p.queries, Noise: p.noiseMultiplier, NoiseKind: o.noise, Curious: f.priv.Curious, Costs: costs, Adjacency: f.priv.adjacency,
 		Unit: f.priv.unit, Delta: f.priv.TargetDelta, Target: f.priv.TargetEpsilon, Accountant: f.priv.Accountant, Provenance: m.Provenance(), Warnings: o.e.warnings}, nil
@@ -248,6 +249,11 @@ func (o *Owner) Gate(l *ledger.File, run string) (*privacy.Gate, error) {
 		return nil, err
 	}
 	gate := privacy.NewGate(limited, m, oracles)
+	if o.e.file.pacing == algo.Tokens {
+		for name := range oracles {
+			gate.Imitate("zero", name)
+		}
+	}
 	if p.personal != nil && p.personal.fit != nil {
 		gate.Use(oracle.FitName, p.personal.fit)
 	}
@@ -297,6 +303,8 @@ func (o *Owner) oracles() (map[string]privacy.Oracle, error) {
 	case o.e.splitting != nil:
 		name, k, err := o.e.kmOracle(p, oracle.Records{Data: o.e.split.Train, Index: o.e.parts[0]})
 		return map[string]privacy.Oracle{name: k}, err
+	case o.e.file.pacing == algo.Tokens:
+		return o.e.walkOn(p, oracle.Records{Data: o.e.split.Train, Index: o.e.parts[0]}, oracle.NewSplitPool(1))
 	case o.e.file.averages():
 		v, err := o.e.value(p, oracle.Records{Data: o.e.split.Train, Index: o.e.parts[0]})
 		return map[string]privacy.Oracle{oracle.ValueName: v}, err
@@ -343,8 +351,12 @@ func (r *runLedger) Charge(ev account.Event) (uint64, error) {
 
 // EncodeModel returns a model as a safetensors file.
 func (o *Owner) EncodeModel(theta tensor.Vec, run string) ([]byte, error) {
+	return o.encode(run, []model.NamedVec{{Name: fmt.Sprintf("agent.%d", o.self), Vec: o.e.wholeParams(theta)}})
+}
+
+func (o *Owner) encode(run string, tensors []model.NamedVec) ([]byte, error) {
 	meta := map[string]string{"run": run, "engine": EngineVersion, "model": o.e.file.mod.Name, "noise": o.noise, "samples": formatShape(o.e.sampleShape())}
-	return model.EncodeSafetensors(meta, []model.NamedVec{{Name: fmt.Sprintf("agent.%d", o.self), Vec: o.e.wholeParams(theta)}})
+	return model.EncodeSafetensors(meta, tensors)
 }
 
 // ReadBytes is Parse on the file at path, together with its bytes, which FileDigest takes.

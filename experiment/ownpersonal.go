@@ -48,7 +48,7 @@ func (e *Experiment) ownWakes() (uint64, error) {
 // interval is the mean time between two wakes of a daemon's agent; 0 for algorithms of rounds.
 func (f *File) interval() time.Duration {
 	switch {
-	case f.pacing == algo.Rounds:
+	case !f.pacing.Clocked():
 		return 0
 	case f.clck.Interval == 0:
 		return time.Second
@@ -56,9 +56,9 @@ func (f *File) interval() time.Duration {
 	return time.Duration(f.clck.Interval * float64(time.Second))
 }
 
-// steps is the number of the owner's own steps: rounds, or its wakes.
+// steps is the number of rounds, of steps of every token, or of the owner's own wakes.
 func (o *Owner) steps() uint64 {
-	if o.e.file.pacing == algo.Rounds {
+	if !o.e.file.pacing.Clocked() {
 		return o.e.file.steps
 	}
 	return o.e.file.wakesEach()

@@ -68,7 +68,7 @@ func (f *File) walking(p *algo.WalkParams) {
 
 // planWalk fixes every agent's public constants and noise: N_max charges, or as many as there are visits.
 func (e *Experiment) planWalk() error {
-	p, n := &e.file.priv, float64(len(e.parts))
+	p, n := &e.file.priv, float64(e.file.topo.Agents)
 	visits := e.file.steps * uint64(e.file.tokn.Count)
 	w, err := e.walk()
 	if err != nil {
@@ -162,18 +162,26 @@ func (e *Experiment) walkRelease(p *plan) (account.Release, error) {
 
 // walkOracles are what agent i's gate may ask of its data, by name.
 func (e *Experiment) walkOracles(i int, pool *oracle.Pool, w *world) (map[string]privacy.Oracle, error) {
-	g, err := e.walkOracle(&e.plans[i])
+	m, err := e.walkOn(&e.plans[i], oracle.Records{Data: w.trained, Index: e.parts[i]}, pool)
+	for name, o := range m {
+		m[name] = timedOracle{o.(privacy.GridOracle), w.watch}
+	}
+	return m, err
+}
+
+// walkOn is what visits ask of an owner's records, by name.
+func (e *Experiment) walkOn(p *plan, records oracle.Records, pool *oracle.Pool) (map[string]privacy.Oracle, error) {
+	g, err := e.walkOracle(p)
 	if err != nil {
 		return nil, err
 	}
-	records := oracle.Records{Data: w.trained, Index: e.parts[i]}
 	if u, ok := g.(*oracle.User); ok {
 		u.Records, u.Pool = records, pool
-		return map[string]privacy.Oracle{oracle.UserGradName: timedOracle{u, w.watch}}, nil
+		return map[string]privacy.Oracle{oracle.UserGradName: u}, nil
 	}
 	full := g.(*oracle.Full)
 	full.Records, full.Pool = records, pool
-	return map[string]privacy.Oracle{oracle.GradFull: timedOracle{full, w.watch}}, nil
+	return map[string]privacy.Oracle{oracle.GradFull: full}, nil
 }
 
 // startTokens starts a run of tokens.

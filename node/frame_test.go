@@ -65,7 +65,7 @@ func TestBadFramesAreRefused(t *testing.T) {
 		"empty":         {nil, "0 bytes"},
 		"garbage":       {bytes.Repeat([]byte{0xa5}, 200), "allowed: \"SOTF\""},
 		"version":       {resum(edit(4, 2)), "version 2, allowed: 1"},
-		"kind":          {resum(edit(5, 9)), "kind 9, allowed: 1 to 7"},
+		"kind":          {resum(edit(5, 10)), "kind 10, allowed: 1 to 9"},
 		"reserved":      {resum(edit(7, 1)), "bytes 6 and 7"},
 		"flipped bit":   {edit(44, 8), "header's checksum"},
 		"4 GB length":   {resum(edit(52, 255, 255, 255, 255)), "4294967295 bytes, allowed: at most"},

@@ -203,7 +203,7 @@ func TestRosterOfADigraph(t *testing.T) {
 			t.Fatal(err)
 		}
 		for i := range spec.Agents {
-			if err := r.Add(fmt.Sprint("h", i), strings.Repeat(fmt.Sprint(i), 64), fmt.Sprintf("10.0.0.%d:4000", i+1)); err != nil {
+			if err := r.Add(fmt.Sprint("h", i), strings.Repeat(fmt.Sprint(i+1), 64), fmt.Sprintf("10.0.0.%d:4000", i+1)); err != nil {
 				t.Fatal(err)
 			}
 		}

@@ -188,7 +188,7 @@ func (f *nodeFlags) load(stderr io.Writer) (*peer, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", f.policy, err)
 	}
-	p.config = node.Config{Self: p.self, Run: p.roster.Digest(), Names: p.roster.Names(), Graph: graph, Rounds: p.facts.Rounds, Interval: p.facts.Interval, Pairs: p.facts.Pairs,
+	p.config = node.Config{Self: p.self, Run: p.roster.Digest(), Names: p.roster.Names(), Graph: graph, Rounds: p.facts.Rounds, Holders: p.facts.Holders, Interval: p.facts.Interval, Pairs: p.facts.Pairs,
 		Mass: p.facts.Push, BF16: p.facts.BF16, Dim: p.facts.Dim + p.facts.Extra,
 		Missing: f.missing, Deadline: f.deadline, Linger: f.linger, SendTimeout: f.send, Log: p.log, Spent: p.spending}
 	if len(topology.Period(graphs)) > 1 {
@@ -269,7 +269,11 @@ func (p *peer) takePart(ctx context.Context, w io.Writer) (err error) {
 	done()
 	if ctx.Err() != nil && errors.Is(err, ctx.Err()) {
 		s := n.Status()
-		_, err = fmt.Fprintf(w, "stopped after %s %d of %d; start it again to go on\n", one(s.Pace), s.Round, s.Rounds)
+		at := fmt.Sprintf("%s %d of %d", one(s.Pace), s.Round, s.Rounds)
+		if s.Pace == node.InVisits {
+			at = fmt.Sprintf("%d visits", s.Round)
+		}
+		_, err = fmt.Fprintf(w, "stopped after %s; start it again to go on\n", at)
 		return err
 	}
 	if err != nil {

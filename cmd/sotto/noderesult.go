@@ -147,7 +147,11 @@ type ownResult struct {
 
 // finish leaves model, signed statement and the owner's own figures, and says where.
 func (p *peer) finish(n *node.Node, w io.Writer) error {
+	tokens := n.Tokens()
 	b, err := p.owner.EncodeModel(n.Params(), p.run())
+	if tokens != nil {
+		b, err = p.owner.EncodeTokens(tokens, p.run())
+	}
 	if err == nil {
 		err = p.write(modelFileName, b)
 	}
@@ -169,7 +173,13 @@ func (p *peer) finish(n *node.Node, w io.Writer) error {
 		}
 	}
 	r := ownResult{Name: p.roster.Members[p.self].Name, Tests: p.owner.TestRecords(), Note: "statistics of private records: for the owner alone"}
-	r.Value, r.Metric = p.owner.Accuracy(n.Params())
+	if r.Value, r.Metric = p.owner.Accuracy(n.Params()); tokens != nil { // the mean of theirs
+		r.Value = 0
+		for _, v := range tokens {
+			value, _ := p.owner.Accuracy(v)
+			r.Value += value / float64(len(tokens))
+		}
+	}
 	if p.f.alone {
 		alone, err := p.owner.Alone()
 		if err != nil {
@@ -210,7 +220,9 @@ func (p *peer) timing() string {
 func (p *peer) say(w io.Writer, r *ownResult, s node.Status) error {
 	t := tabwriter.NewWriter(w, 0, 4, 2, ' ', 0)
 	row := func(what, format string, args ...any) { fmt.Fprintf(t, "%s\t%s\n", what, fmt.Sprintf(format, args...)) }
-	if s.Pace == node.InWakes {
+	if s.Pace == node.InVisits {
+		row("visits", "%d, of %d tokens", s.Round, len(p.facts.Holders))
+	} else if s.Pace == node.InWakes {
 		row("wakes", "%d of %d, %d without the neighbor that was drawn, %d met on one side only", s.Round, s.Rounds, s.Counts.Missing+s.Counts.Busy, s.Counts.OneSided)
 	} else {
 		row("rounds", "%d, %d frames missing, %d of them one-sided, %d rounds skipped", s.Round, s.Counts.Missing, s.Counts.OneSided, s.Counts.Skipped)
@@ -265,7 +277,11 @@ func sayStatus(w io.Writer, s *node.Status) error {
 	if s.Left > 0 {
 		left = fmt.Sprintf(", about %v left", time.Duration(float64(s.Left)*float64(time.Second)))
 	}
-	row(one(s.Pace), "%d of %d%s", s.Round, s.Rounds, left)
+	if s.Rounds == 0 {
+		row(s.Pace, "%d", s.Round)
+	} else {
+		row(one(s.Pace), "%d of %d%s", s.Round, s.Rounds, left)
+	}
 	switch {
 	case s.Failure != "":
 		row("STOPPED", "%s", s.Failure)

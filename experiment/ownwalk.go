@@ -1,0 +1,45 @@
+package experiment
+
+import (
+	"fmt"
+
+	"sotto/agent"
+	"sotto/algo"
+	"sotto/model"
+	"sotto/rng"
+	"sotto/tensor"
+)
+
+// holders says where each token starts among daemons: the same for all members, from the public seed. Nothing that is printed of their
+// privacy rests on it.
+func (o *Owner) holders() []agent.ID {
+	f := o.e.file
+	if f.pacing != algo.Tokens {
+		return nil
+	}
+	all := make([]agent.ID, f.tokn.Count)
+	for k := range all {
+		all[k] = agent.ID(rng.Public(f.root.Seed, "token start", uint64(k)).Below(uint64(f.topo.Agents)))
+	}
+	return all
+}
+
+// EncodeTokens is EncodeModel of a run whose models walk: all final tokens.
+func (o *Owner) EncodeTokens(tokens []tensor.Vec, run string) ([]byte, error) {
+	var tensors []model.NamedVec
+	for k, v := range tokens {
+		tensors = append(tensors, model.NamedVec{Name: fmt.Sprintf("token.%d", k), Vec: o.e.wholeParams(v)})
+	}
+	return o.encode(run, tensors)
+}
+
+// aloneSteps is how many steps the owner's own model makes, and of what batch: as many as are taken with its records if tokens visit all
+// members alike, each with all of them.
+func (o *Owner) aloneSteps() (steps uint64, batch float64) {
+	f, p := o.e.file, &o.e.plans[0]
+	if f.pacing != algo.Tokens {
+		return f.steps, p.batch
+	}
+	n := uint64(f.topo.Agents)
+	return (f.steps*uint64(f.tokn.Count) + n - 1) / n, float64(max(1, len(o.e.parts[0])))
+}
