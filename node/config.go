@@ -90,6 +90,9 @@ type Config struct {
 	OnRound func(RoundReport)
 }
 
+// Check refuses what New would refuse before it reads anything.
+func (c Config) Check() error { return c.fill() }
+
 func (c *Config) fill() error {
 	n := c.Graph.Agents()
 	if c.Missing == "" {

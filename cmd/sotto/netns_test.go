@@ -4,38 +4,34 @@ package main
 
 import (
 	"fmt"
+	"math/rand/v2"
 	"os"
 	"os/exec"
+	"runtime"
 	"strings"
+	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/rogpeppe/go-internal/testscript"
+	"golang.org/x/sys/unix"
 )
 
 // Two processes, each in a network namespace of its own, with a link between them that is cut, or loses and delays packets:
 //
 //	go test -tags netns -run Namespaces ./cmd/sotto
 //
-// needs root and iproute2; packet loss and delay also the kernel's netem.
+// needs root, iproute2 and /dev/net/tun.
 func TestNamespaces(t *testing.T) {
 	if os.Getuid() != 0 {
 		t.Skip("network namespaces need root")
 	}
-	for _, tool := range []string{"ip", "tc"} {
-		if _, err := exec.LookPath(tool); err != nil {
-			t.Skip("network namespaces need iproute2: no ", tool)
-		}
+	if _, err := exec.LookPath("ip"); err != nil {
+		t.Skip("network namespaces need iproute2: no ip")
 	}
-	for _, name := range []string{"cut", "lossy"} {
+	for name, link := range map[string]func(t *testing.T) (left, right string){"cut": link, "lossy": lossy} {
 		t.Run(name, func(t *testing.T) {
 			left, right := link(t)
-			if name == "lossy" {
-				for _, ns := range []string{left, right} { // each way: 5 % lost, 40 ± 20 ms, some out of order
-					if out, err := exec.Command("tc", "-n", ns, "qdisc", "add", "dev", "cable", "root", "netem", "loss", "5%", "delay", "40ms", "20ms").CombinedOutput(); err != nil {
-						t.Skipf("no packet loss on this kernel: %s", strings.TrimSpace(string(out)))
-					}
-				}
-			}
 			testscript.Run(t, testscript.Params{Files: []string{"testdata/netns/" + name + ".txtar"}, Setup: func(env *testscript.Env) error {
 				env.Setenv("LEFT", left)
 				env.Setenv("RIGHT", right)
@@ -45,11 +41,11 @@ func TestNamespaces(t *testing.T) {
 	}
 }
 
-// link makes two namespaces with the addresses 10.77.0.1 and 10.77.0.2 on a cable between them.
-func link(t *testing.T) (left, right string) {
+// namespaces makes two namespaces; run is ip with arguments.
+func namespaces(t *testing.T) (left, right string, run func(args string)) {
 	t.Helper()
 	left, right = fmt.Sprint("sotto-a-", os.Getpid()), fmt.Sprint("sotto-b-", os.Getpid())
-	run := func(args string) {
+	run = func(args string) {
 		t.Helper()
 		if out, err := exec.Command("ip", strings.Fields(args)...).CombinedOutput(); err != nil {
 			t.Skipf("no network namespaces here: ip %s: %s", args, strings.TrimSpace(string(out)))
@@ -59,11 +55,101 @@ func link(t *testing.T) (left, right string) {
 		run("netns add " + ns)
 		t.Cleanup(func() { exec.Command("ip", "netns", "del", ns).Run() })
 	}
-	run("link add cable netns " + left + " type veth peer name cable netns " + right)
-	for k, ns := range []string{left, right} {
+	return left, right, run
+}
+
+// raise gives the devices "cable" of the namespaces the addresses 10.77.0.1 and 10.77.0.2.
+func raise(run func(args string), namespaces ...string) {
+	for k, ns := range namespaces {
 		run(fmt.Sprintf("-n %s address add 10.77.0.%d/24 dev cable", ns, k+1))
 		run("-n " + ns + " link set lo up")
 		run("-n " + ns + " link set cable up")
 	}
+}
+
+// link is a cable between two namespaces.
+func link(t *testing.T) (left, right string) {
+	t.Helper()
+	left, right, run := namespaces(t)
+	run("link add cable netns " + left + " type veth peer name cable netns " + right)
+	raise(run, left, right)
 	return left, right
+}
+
+// lossy is a link that this process carries, packet by packet: it loses 5 % each way and delays the others by 20 to 60 ms, so that some come
+// out of order.
+func lossy(t *testing.T) (left, right string) {
+	t.Helper()
+	left, right, run := namespaces(t)
+	a, b := tunnel(t, left), tunnel(t, right)
+	raise(run, left, right)
+	var lost, carried atomic.Uint64
+	carry := func(from, to *os.File, r *rand.Rand) {
+		for {
+			packet := make([]byte, 1<<16)
+			n, err := from.Read(packet)
+			if err != nil {
+				return
+			}
+			if r.Float64() < .05 {
+				lost.Add(1)
+				continue
+			}
+			carried.Add(1)
+			time.AfterFunc(20*time.Millisecond+time.Duration(r.Int64N(int64(40*time.Millisecond))), func() { to.Write(packet[:n]) })
+		}
+	}
+	go carry(a, b, rand.New(rand.NewPCG(1, 1)))
+	go carry(b, a, rand.New(rand.NewPCG(1, 2)))
+	t.Cleanup(func() {
+		t.Logf("%d packets lost, %d carried", lost.Load(), carried.Load())
+		if lost.Load() == 0 {
+			t.Error("no packet was lost")
+		}
+		a.Close()
+		b.Close()
+	})
+	return left, right
+}
+
+// tunnel makes the device "cable" of a namespace, whose packets are read from and written to the file. The thread that enters the
+// namespace ends with its goroutine.
+func tunnel(t *testing.T, namespace string) *os.File {
+	t.Helper()
+	var f *os.File
+	failed := make(chan error)
+	go func() {
+		runtime.LockOSThread()
+		failed <- func() error {
+			ns, err := os.Open("/run/netns/" + namespace)
+			if err != nil {
+				return err
+			}
+			defer ns.Close()
+			if err := unix.Setns(int(ns.Fd()), unix.CLONE_NEWNET); err != nil {
+				return err
+			}
+			fd, err := unix.Open("/dev/net/tun", unix.O_RDWR|unix.O_CLOEXEC, 0)
+			if err != nil {
+				return err
+			}
+			req, err := unix.NewIfreq("cable")
+			if err != nil {
+				return err
+			}
+			req.SetUint16(unix.IFF_TUN | unix.IFF_NO_PI)
+			if err := unix.IoctlIfreq(fd, unix.TUNSETIFF, req); err != nil {
+				return err
+			}
+			if err := unix.SetNonblock(fd, true); err != nil { // only now: the poller does not take a device without a name
+				return err
+			}
+			f = os.NewFile(uintptr(fd), "cable")
+			return nil
+		}()
+	}()
+	if err := <-failed; err != nil {
+		t.Skip("no tunnels here: ", err)
+	}
+	return f
 }

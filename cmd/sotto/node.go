@@ -194,6 +194,9 @@ func (f *nodeFlags) load(stderr io.Writer) (*peer, error) {
 	if len(topology.Period(graphs)) > 1 {
 		p.config.Graphs = graphs
 	}
+	if err := p.config.Check(); err != nil {
+		return nil, err
+	}
 	p.config.Algorithm, err = p.owner.Algorithm()
 	return p, err
 }
