@@ -3,6 +3,7 @@ package network
 import (
 	"fmt"
 	"math"
+	"slices"
 
 	"gonum.org/v1/gonum/floats"
 
@@ -73,18 +74,34 @@ func (w *WalkMixture) conditions() error {
 	return fmt.Errorf("%w: amplification by a random walk: %s; supported: the composition of all contributions against everyone", account.ErrUnsupported, missing)
 }
 
-// FirstHits returns the probability that the token is at v for the first time t = 1, 2, ... hops after it was at u, up to Steps or until less than
-// 1e-12 of the mass is left, and that rest.
+// FirstHits returns the probability that the token is at v for the first time t = 1, 2, ... hops after it was at u, and what is left. Where u contributes more
+// than once it is the first time at v or back at u, as if v were shown the token there: contributions that v has not seen yet share their
+// noise, and losses of such do not compose as those of separate releases do (two in a row cost mu^2 = 2, and not 1 + 1/2). It ends after Steps hops,
+// when less than 1e-12 is left, or when longer is not worth its work.
 func (w *WalkMixture) FirstHits(u, v int) (hits []float64, rest float64) {
-	p := make([]float64, w.Agents)
-	p[u] = 1
-	o := (&Gossip{Agents: w.Agents}).operator(w.Hops)
+	q, size := w.quotient(u, v)
+	ends := func(c int) bool { return c == classOfV || c == classOfU && w.Visits > 1 }
+	p := make([]float64, len(q))
+	for c, row := range q {
+		for _, s := range row {
+			if ends(s.to) {
+				p[c] += s.p
+			}
+		}
+	}
 	rest = 1
-	for t := 0; t < w.Steps && rest > 1e-12; t++ {
-		p = o.apply(p)
-		hits = append(hits, p[v])
-		p[v] = 0
-		rest = floats.Sum(p)
+	for steps := min(w.Steps, max(1, mostWork/size)); len(hits) < steps && rest > 1e-12; {
+		hits = append(hits, p[classOfU])
+		rest = math.Max(0, rest-p[classOfU])
+		next := make([]float64, len(q))
+		for c, row := range q {
+			for _, s := range row {
+				if !ends(s.to) {
+					next[c] += s.p * p[s.to]
+				}
+			}
+		}
+		p = next
 	}
 	return hits, rest
 }
@@ -101,25 +118,24 @@ func (w *WalkMixture) loss(t int) float64 {
 }
 
 // grain is how far apart, relative, two losses may lie that are counted as the larger one.
-const grain = 1.01
+const grain = 1.03
 
-// Epsilon returns epsilon at delta of u's contributions against v, u != v. Each is a mixture of Gaussian mechanisms over the time until v is hit, which v
-// may be told; Visits of them are composed. The lower end is 0.
+// Epsilon returns epsilon at delta of u's contributions against v, u != v. Each is a mixture of Gaussian mechanisms over the time until v sees it, which v
+// may be told (see FirstHits); Visits of them are composed. The lower end is 0.
 func (w *WalkMixture) Epsilon(u, v int, delta float64) (account.Interval, error) {
-	if err := w.validate(); err != nil {
+	if err := w.check(u, v); err != nil {
 		return account.Interval{}, err
 	}
-	if u < 0 || v < 0 || u >= w.Agents || v >= w.Agents || u == v {
-		return account.Interval{}, config.Bad("pair", fmt.Sprint(u, " ", v), fmt.Sprintf("two agents of 0 to %d", w.Agents-1))
-	}
-	if err := w.conditions(); err != nil {
-		return account.Interval{}, err
-	}
+	weights, mus := w.mixture(u, v)
+	return w.compose(weights, mus, delta)
+}
+
+// mixture is that of one contribution of u against v.
+func (w *WalkMixture) mixture(u, v int) (weights, mus []float64) {
 	hits, rest := w.FirstHits(u, v)
 	if len(hits) < w.Steps { // stopped early: the rest is counted at the next step
 		hits, rest = append(hits, rest), 0
 	}
-	var weights, mus []float64
 	for k, p := range hits {
 		mu := w.loss(k + 1)
 		if n := len(mus); n > 0 && mu*grain >= mus[n-1] {
@@ -128,20 +144,63 @@ func (w *WalkMixture) Epsilon(u, v int, delta float64) (account.Interval, error)
 		}
 		weights, mus = append(weights, p), append(mus, mu)
 	}
+	return weights, mus
+}
+
+// compose is epsilon of Visits copies, at most that of all against everyone.
+func (w *WalkMixture) compose(weights, mus []float64, delta float64) (account.Interval, error) {
 	i, err := account.RevealedMixture(weights, mus, w.Visits, delta)
 	local := account.GaussianEpsilon(w.Mu*math.Sqrt(float64(w.Visits*w.LocalSteps)), delta) * (1 + 1e-12)
 	return account.Interval{Upper: math.Min(i.Upper, local)}, err
 }
 
+// Pairs is Epsilon's upper end for pairs of an agent and an observer; mixtures that are alike are composed once.
+func (w *WalkMixture) Pairs(pairs [][2]int, delta float64) ([]float64, error) {
+	type composed struct{ weights, mus []float64 }
+	var known []composed
+	var upper []float64
+	out := make([]float64, len(pairs))
+	for k, p := range pairs {
+		if err := w.check(p[0], p[1]); err != nil {
+			return nil, err
+		}
+		weights, mus := w.mixture(p[0], p[1])
+		at := slices.IndexFunc(known, func(c composed) bool {
+			return floats.EqualApprox(c.weights, weights, 1e-13) && slices.Equal(c.mus, mus)
+		})
+		if at < 0 {
+			i, err := w.compose(weights, mus, delta)
+			if err != nil {
+				return nil, err
+			}
+			at, known, upper = len(known), append(known, composed{weights, mus}), append(upper, i.Upper)
+		}
+		out[k] = upper[at]
+	}
+	return out, nil
+}
+
+// check refuses pairs and walks that the mixture does not cover.
+func (w *WalkMixture) check(u, v int) error {
+	if err := w.validate(); err != nil {
+		return err
+	}
+	if u < 0 || v < 0 || u >= w.Agents || v >= w.Agents || u == v {
+		return config.Bad("pair", fmt.Sprint(u, " ", v), fmt.Sprintf("two agents of 0 to %d", w.Agents-1))
+	}
+	return w.conditions()
+}
+
 // WalkMethod of the mixture, for statements, and where it is from.
 const (
-	WalkMethod   = "mixture of Gaussian losses over first hitting times, composed over visits by pld"
+	WalkMethod   = "mixture of Gaussian losses over the first time at the observer or back at the owner, composed over visits by pld"
 	WalkCitation = "Li et al. 2025, arXiv 2510.19934"
 )
 
 // WalkAssumptions of the mixture, for statements.
 var WalkAssumptions = []string{"losses are convex and smooth, with steps of at most 2 over the smoothness", "the token is the only channel",
-	"hops come from the holders' secret streams, and the observer does not learn who sent the token"}
+	"hops come from the holders' secret streams, and the observer does not learn who sent the token",
+	"no step but the last is shown: the observer sees a token when it holds it, and is not told the model that the walk ends with"}
 
 // Statement is the figure of u's contributions against v, for a privacy statement.
 func (w *WalkMixture) Statement(u, v int, delta float64) (account.AdversaryStatement, error) {

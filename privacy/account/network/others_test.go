@@ -118,7 +118,9 @@ func walk(t *testing.T, n int, l links, uniform bool) *network.WalkMixture {
 // On the complete graph the first hit is geometric, and the rest is what is left.
 func TestFirstHits(t *testing.T) {
 	const n = 10
-	hits, rest := walk(t, n, complete(n), true).FirstHits(2, 7)
+	once := walk(t, n, complete(n), true)
+	once.Visits = 1
+	hits, rest := once.FirstHits(2, 7)
 	if len(hits) != 263 { // .9^263 < 1e-12
 		t.Errorf("%d hits", len(hits))
 	}
@@ -130,8 +132,14 @@ func TestFirstHits(t *testing.T) {
 	if rest > 1e-12 {
 		t.Errorf("rest %v", rest)
 	}
+	again, _ := walk(t, n, complete(n), true).FirstHits(2, 7) // or back at the agent, which contributes again
+	for k, p := range again[:20] {
+		if want := math.Pow(.8, float64(k)) * 2 / n; math.Abs(p-want) > 1e-15 {
+			t.Fatalf("hop %d: %v, want %v", k+1, p, want)
+		}
+	}
 	w := walk(t, 6, path(6), false)
-	w.Steps = 4
+	w.Steps, w.Visits = 4, 1
 	if hits, rest := w.FirstHits(0, 5); floatsSum(hits) != 0 || math.Abs(rest-1) > 1e-15 {
 		t.Errorf("the far end is hit with %v within four hops", floatsSum(hits))
 	}
@@ -189,6 +197,100 @@ func TestWalkMixture(t *testing.T) {
 		spoil(w)
 		if _, err := w.Epsilon(0, 4, delta); !errors.Is(err, account.ErrUnsupported) {
 			t.Errorf("%s: %v, want a refusal", what, err)
+		}
+	}
+}
+
+// Two contributions that the observer sees at once share their noise. Where losses are linear, with no gradient but the observed agent's, the view is known
+// exactly: two contributions with T steps of noise in all tell mu^2 = 4/T, where separate ones would tell 1/T + 1/(T-1).
+func TestWalkMixtureReturns(t *testing.T) {
+	const delta, stay = 1e-5, .75
+	m, err := network.NewMatrix([]network.Row{{Agent: 0, Self: network.Inexact(stay), In: []network.Link{{From: 1, Weight: network.Inexact(1 - stay)}}},
+		{Agent: 1, Self: network.Inexact(0), In: []network.Link{{From: 0, Weight: network.Inexact(1)}}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	w := &network.WalkMixture{Agents: 2, Hops: m, Steps: 400, Visits: 2, Mu: .5, Convex: true, Smoothness: 1, StepSize: 1, SecretHops: true, Contraction: 1, LocalSteps: 1}
+	i, err := w.Epsilon(0, 1, delta)
+	if err != nil {
+		t.Fatal(err)
+	}
+	true0 := 0.
+	for k := 1; k < 200; k++ { // hops until the observer sees the token, from the first contribution on
+		p := math.Pow(stay, float64(k-1)) * (1 - stay)
+		if k > 1 {
+			true0 += p * account.GaussianDelta(w.Mu*2/math.Sqrt(float64(k)), i.Upper)
+			continue
+		}
+		for j := 1; j < 200; j++ { // the second one is seen on its own
+			true0 += p * math.Pow(stay, float64(j-1)) * (1 - stay) * account.GaussianDelta(w.Mu*math.Sqrt(1+1/float64(j)), i.Upper)
+		}
+	}
+	if true0 > delta {
+		t.Errorf("delta is %g at the stated epsilon %v", true0, i.Upper)
+	}
+	w.Visits = 1
+	var weights, mus []float64 // as if each contribution were seen on its own
+	hits, _ := w.FirstHits(0, 1)
+	for k, p := range hits {
+		weights, mus = append(weights, p), append(mus, w.Mu/math.Sqrt(float64(k+1)))
+	}
+	apart, err := account.RevealedMixture(weights, mus, 2, delta)
+	if err != nil || !(apart.Upper < i.Upper) {
+		t.Errorf("separate contributions cost %v, stated %v; %v", apart, i.Upper, err)
+	}
+	below := 0.
+	for k := 2; k < 200; k++ {
+		below += math.Pow(stay, float64(k-1)) * (1 - stay) * account.GaussianDelta(w.Mu*2/math.Sqrt(float64(k)), apart.Upper)
+	}
+	if !(below > delta) {
+		t.Errorf("separate contributions would do: delta %g at epsilon %v", below, apart.Upper)
+	}
+}
+
+// Agents that are alike share classes, and pairs that are alike a figure. What comes of classes is what the walk itself gives.
+func TestWalkClasses(t *testing.T) {
+	w := walk(t, 16, hypercube(4), false)
+	all, err := w.Pairs([][2]int{{0, 1}, {1, 0}, {0, 15}, {4, 5}}, 1e-5)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if all[0] != all[1] || all[0] != all[3] || !(all[2] < all[0]) {
+		t.Errorf("epsilon of pairs %v", all)
+	}
+	hits, _ := w.FirstHits(3, 9)
+	p, next := make([]float64, 16), make([]float64, 16)
+	p[3] = 1
+	for k, want := range hits[:30] { // the walk itself, both ends absorbing
+		clear(next)
+		for i, x := range p {
+			next[i] += x / 5
+			for bit := 1; bit < 16; bit *= 2 {
+				next[i^bit] += x / 5
+			}
+		}
+		if got := next[3] + next[9]; math.Abs(got-want) > 1e-14 {
+			t.Fatalf("hop %d: %v, want %v", k+1, want, got)
+		}
+		next[3], next[9] = 0, 0
+		p, next = next, p
+	}
+}
+
+// The power series is the logarithm of the matrix.
+func TestWalkPrintedObserver(t *testing.T) {
+	m := metropolis(t, 16, ring(16))
+	f, err := network.WalkPrinted(m, 16, 2, 10, 1600, false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	c, ok, err := network.WalkPrintedObserver(m, 16, 3, 10, 1600)
+	if err != nil || !ok {
+		t.Fatal(ok, err)
+	}
+	for u := range c {
+		if math.Abs(2*c[u]-f[u][3]) > 1e-9*f[u][3] {
+			t.Errorf("agent %d: %v, want %v", u, 2*c[u], f[u][3])
 		}
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 
+	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/mat"
 
 	"sotto/config"
@@ -49,6 +50,47 @@ func WalkPrinted(m *Matrix, agents int, order, noise float64, steps int, senderK
 	}
 	return f, nil
 }
+
+// WalkPrintedObserver is [WalkPrinted] over its order, of every agent against observer v whom nobody tells who sent the token: f(u,v) = a c(u,v), as a
+// power series that graphs of thousands of agents allow. ok is false where W mixes too slowly for it.
+func WalkPrintedObserver(m *Matrix, agents, v int, noise float64, steps int) (c []float64, ok bool, err error) {
+	switch {
+	case !(noise > 0):
+		return nil, false, config.Bad("noise_multiplier", noise, "numbers above 0")
+	case steps < 1:
+		return nil, false, config.Bad("steps", steps, "at least 1")
+	case v < 0 || v >= agents || m.largest() >= agents:
+		return nil, false, config.Bad("agents", agents, fmt.Sprintf("at least %d", max(v, m.largest())+1))
+	}
+	o := (&Gossip{Agents: agents}).operator(m)
+	n, t := float64(agents), float64(steps)
+	x := make([]float64, agents)
+	x[v] = 1
+	for i := range x {
+		x[i] -= 1 / n
+	}
+	c = make([]float64, agents) // -ln(I - W + 11'/n) = sum over k >= 1 of (W^k - 11'/n)/k
+	for k := 1; k <= mostTerms; k++ {
+		x = o.apply(x)
+		floats.AddScaled(c, 1/float64(k), x)
+		if floats.Norm(x, math.Inf(1)) < 1e-15 {
+			for u := range c {
+				c[u] = (t*math.Log(t)/n + t*c[u]) / (noise * noise * n)
+			}
+			return c, true, nil
+		}
+		if drift := floats.Sum(x) / n; drift != 0 { // rounding along 1, which W keeps
+			floats.AddConst(-drift, x)
+		}
+	}
+	return nil, false, nil
+}
+
+// mostTerms bounds the power series.
+const mostTerms = 20_000
+
+// PrintedEpsilon is epsilon at delta by RDP(a) = a c, the conversion that goes with printed formulas: c + 2 sqrt(c ln(1/delta)).
+func PrintedEpsilon(c, delta float64) float64 { return c + 2*math.Sqrt(c*math.Log(1/delta)) }
 
 // logarithm is -ln(I - W + 11'/n) of a symmetric W whose eigenvalue 1 belongs to the constant vector alone.
 func logarithm(m *Matrix, agents int) (*mat.SymDense, error) {
