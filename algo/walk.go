@@ -98,6 +98,18 @@ func (a *Walk) LargestStep() float64 {
 	return most
 }
 
+// SmallestStep returns the least γ_t of the run.
+func (a *Walk) SmallestStep() float64 {
+	least := math.Inf(1)
+	for t := range a.steps {
+		least = min(least, a.p.At(t, a.steps))
+		if a.p.Schedule == "const" && t >= a.p.Warmup {
+			break
+		}
+	}
+	return least
+}
+
 // Step implements a visit as the type's comment states it.
 func (a *Walk) Step(in *agent.Input, out *agent.Output) error {
 	switch in.Kind {

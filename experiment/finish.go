@@ -45,6 +45,10 @@ func (r *running) finish() (*Result, error) {
 	if s.Network, err = r.e.networkFigures(); err != nil {
 		return nil, err
 	}
+	if r.walk, err = r.e.walkFigures(); err != nil {
+		return nil, err
+	}
+	s.Walk = r.walk
 	s.Run = r.dir.out + "/" + r.dir.name
 	h := sha256.New()
 	h.Write(metrics)

@@ -41,6 +41,8 @@ type Plan struct {
 	Unit       string    `json:"unit"`
 	Accountant string    `json:"accountant"`
 	Warnings   []string  `json:"warnings,omitempty"`
+	// Walk is what one agent learns that sees only the tokens it holds, where asked for.
+	Walk *WalkFigures `json:"walk,omitempty"`
 }
 
 // Plan returns what is planned. Runs are refused of which it cannot be said before they have run.
@@ -74,7 +76,9 @@ func (e *Experiment) Plan() (Plan, error) {
 		o.Agent, o.Records = i, pl.records
 		p.Agents = append(p.Agents, o)
 	}
-	return p, nil
+	var err error
+	p.Walk, err = e.walkFigures()
+	return p, err
 }
 
 // foreseeable refuses what has no plan of equal charges.

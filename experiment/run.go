@@ -53,7 +53,8 @@ type running struct {
 	before      time.Duration // spent before an interruption
 	spent       []account.Interval
 	charges     []uint64
-	saved       bool // a checkpoint is on disk
+	walk        *WalkFigures // of a finished walk, where asked for
+	saved       bool         // a checkpoint is on disk
 }
 
 // elapsed is for display and manifest only; no result depends on it.

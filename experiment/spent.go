@@ -194,6 +194,9 @@ func (r *running) statement(l *ledger.Memory) (account.Statement, error) {
 	if t := r.e.file.hist.notCovered(); t != "" {
 		s.NotCovered = append(s.NotCovered, t)
 	}
+	if r.walk != nil {
+		s.PerAdversary = append(s.PerAdversary, r.walk.statement())
+	}
 	assumed, err := r.e.assumptions()
 	s.Assumptions = append(s.Assumptions, assumed...)
 	return s, err

@@ -126,6 +126,7 @@ type Summary struct {
 	Tuned             string          `json:"tuned,omitempty"` // how hyper-parameters were found, and what that cost
 	Privacy           []PrivacyLine   `json:"privacy"`
 	Network           *NetworkFigures `json:"network,omitempty"` // what one agent's view tells, where asked for
+	Walk              *WalkFigures    `json:"walk,omitempty"`    // the same of tokens that walk, where asked for
 	Noise             string          `json:"noise"`             // "simulated": streams are seeded, nobody is protected
 	BytesSent         uint64          `json:"bytes_sent"`        // by the agent that sent most
 	BytesSentTotal    uint64          `json:"bytes_sent_total"`
@@ -360,6 +361,12 @@ func (s *Summary) WriteTable(w io.Writer) error {
 	row("epsilon", "%s upper, %s lower, at delta %g (%s, %s, accountant %s, noise %s)", formatEpsilon(high), formatEpsilon(low), p.Delta, p.Adjacency, p.Unit, p.Accountant, s.Noise)
 	if s.Network != nil {
 		row("network epsilon", "%s", s.Network.text())
+	}
+	if s.Walk != nil {
+		row("network epsilon", "%s", s.Walk.Text())
+		if s.Walk.Printed != nil {
+			row("for comparison", "%s", s.Walk.Printed.Text())
+		}
 	}
 	if s.ClaimedEpsilon > 0 {
 		how := "what RDP under add-remove gives for one release a round"

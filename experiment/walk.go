@@ -21,7 +21,7 @@ type tokenParams struct {
 	// Hops "secret" (default) draws each hop from its holder's own stream, "public" from the run's seed, for all to compute.
 	Hops string `toml:"hops"`
 	// Accounting "local" (default) is epsilon against who sees every message. "network" asks for a figure against one agent that sees
-	// only the tokens which visit it; see networkEpsilon for what it needs.
+	// only the tokens which visit it; see amplified for what it needs.
 	Accounting string `toml:"accounting"`
 }
 
@@ -102,8 +102,8 @@ func (e *Experiment) planWalk() error {
 		return err
 	}
 	if e.file.tokn.Accounting == "network" {
-		if _, err := e.networkEpsilon(); err != nil {
-			return err
+		if err := e.amplified(); err != nil {
+			return fmt.Errorf("%w: %w", privacy.ErrRefused, err)
 		}
 	}
 	if e.file.repl.Clip != "" {
@@ -262,48 +262,4 @@ func (e *Experiment) clippedAfter(noiseMultiplier float64) (privacy.Mechanism, e
 		return nil, err
 	}
 	return privacy.NewMechanism("gaussian", noiseMultiplier*e.file.priv.MaxGradNorm/bound)
-}
-
-// networkEpsilon is the seam for epsilon against one agent that sees only the tokens which visit it. It refuses a run that lacks what
-// amplification by iteration on a hidden walk is proved under (Cyffers, Bellet 2022; Feldman, Mironov, Talwar, Thakurta 2018): every step
-// is a contraction with noise, and no observer knows who held the token before. No accountant is built in yet.
-func (e *Experiment) networkEpsilon() (account.Interval, error) {
-	err := e.amplified()
-	if err == nil {
-		err = e.file.at("token", config.Bad("accounting", "network", "local: this version has no accountant for the network figure"))
-	}
-	return account.Interval{}, fmt.Errorf("%w: %w", privacy.ErrRefused, err)
-}
-
-// amplified names the first thing that networkEpsilon needs and the run lacks.
-func (e *Experiment) amplified() error {
-	f := e.file
-	glm, linear := model.Linear(e.model)
-	x := e.split.Train.RowNorm
-	w, err := e.walk()
-	if err != nil {
-		return f.at("algorithm", err)
-	}
-	switch {
-	case f.tokn.Hops != "secret":
-		return f.at("token", config.Bad("hops", f.tokn.Hops, "secret with accounting network: whoever computes the hops knows who held the token, and only the local figure holds"))
-	case !linear:
-		return f.at("model", config.Bad("name", f.mod.Name, "a convex model with accounting network, huber, least-squares or logistic with two classes: no step of another is known to contract, and only the local figure holds"))
-	case x == 0:
-		return f.at("data", config.Bad("dataset", f.data.Dataset, "one whose rows have a public bound, such as houses, with accounting network: without it no smoothness is known"))
-	case f.repl != (replicationParams{}):
-		return f.at("replication", config.Bad("replication", f.repl.switches(), "nothing with accounting network"))
-	case f.flts.Drop != 0 || f.flts.Churn != 0:
-		return f.at("faults", config.Bad("drop", f.flts.Drop, "0, without churn, with accounting network: when a token comes late its way is known better"))
-	case !w.Blurs():
-		return f.at("algorithm", config.Bad("after", "nothing", "noise with accounting network: every step has to add noise"))
-	}
-	size := e.lifted(x)
-	if slope := glm.Slope * size; f.priv.unit == account.Owner() && f.priv.MaxGradNorm < slope {
-		return f.at("privacy", config.Bad("max_grad_norm", f.priv.MaxGradNorm, fmt.Sprintf("at least %.6g with accounting network: the clip of a mean of several gradients is no gradient of a convex function; with unit record each gradient is clipped, which is one", slope)))
-	}
-	if most := 2 / (glm.Curvature * size * size); w.LargestStep() > most {
-		return f.at("algorithm", config.Bad("step_size", w.LargestStep(), fmt.Sprintf("at most 2/β = %.6g with accounting network", most)))
-	}
-	return nil
 }

@@ -11,7 +11,6 @@ import (
 	"gonum.org/v1/gonum/stat/distuv"
 
 	"sotto/agent"
-	"sotto/config"
 	"sotto/data"
 	"sotto/model"
 	"sotto/oracle"
@@ -192,54 +191,6 @@ func TestWalkRefuses(t *testing.T) {
 	}
 	if _, err := Parse("small.toml", []byte(small), []string{"replication.clip=after-noise"}); err == nil || !strings.Contains(err.Error(), "replication.clip") {
 		t.Errorf("a clip after the noise in rounds: %v", err)
-	}
-}
-
-// askNetwork makes the smallest run that the network figure can be asked of, on rows that have a bound.
-func askNetwork(t *testing.T, set ...string) error {
-	t.Helper()
-	e := walkRun(t, append([]string{"privacy.max_grad_norm=1.5"}, set...)...)
-	e.split.Train.RowNorm = 1 // of the generator's rows none is known
-	e.file.tokn.Accounting = "network"
-	_, err := e.networkEpsilon()
-	return err
-}
-
-// TestClaim44: amplification by decentralization is proved for convex, smooth losses, steps up to 2/β and hidden hops; a run without
-// any of these gets no network figure.
-func TestClaim44(t *testing.T) {
-	beta := .25 * 2 // a logistic slope of at most 1/4 in z, and rows of norm √2 with the intercept
-	for name, tc := range map[string]struct {
-		set []string
-		key string
-	}{
-		"public hops":        {[]string{"token.hops=public"}, "token.hops"},
-		"step above 2/β":     {[]string{"algorithm.step_size=" + number(2.01/beta)}, "algorithm.step_size"},
-		"warm-up past 2/β":   {[]string{"algorithm.step_size=" + number(2.01/beta), "algorithm.warmup=10"}, "algorithm.step_size"},
-		"a step later":       {[]string{"algorithm.schedule=geometric", "algorithm.step_size_final=" + number(2.01/beta)}, "algorithm.step_size"},
-		"a clip that binds":  {[]string{"privacy.max_grad_norm=1.41"}, "privacy.max_grad_norm"},
-		"steps without":      {[]string{"algorithm.after=nothing"}, "algorithm.after"},
-		"lossy links":        {[]string{"faults.drop=0.1"}, "faults.drop"},
-		"nothing is missing": {[]string{"algorithm.step_size=" + number(1.99/beta)}, "token.accounting"},
-		"record unit":        {[]string{"privacy.unit=record", "privacy.target_delta=1e-3", "privacy.max_grad_norm=0.1"}, "token.accounting"},
-	} {
-		err := askNetwork(t, tc.set...)
-		if !errors.Is(err, privacy.ErrRefused) || !strings.Contains(err.Error(), tc.key) {
-			t.Errorf("%s: %v", name, err)
-		}
-	}
-	text := strings.Replace(walkFile, "name = \"logistic\"\nintercept = true", "name = \"mlp\"\nhidden = [4]", 1)
-	f, err := Parse("walk.toml", []byte(text), []string{"token.accounting=network"})
-	if err != nil {
-		t.Fatal(err)
-	}
-	var bad *config.Error
-	if _, err := f.Build(""); !errors.Is(err, privacy.ErrRefused) || !errors.As(err, &bad) || bad.Key != "model.name" {
-		t.Errorf("a network with a hidden layer: %v", err)
-	}
-	f, _ = Parse("walk.toml", []byte(text), nil)
-	if _, err := f.Build(""); err != nil { // the local figure holds for it
-		t.Error(err)
 	}
 }
 

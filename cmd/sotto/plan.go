@@ -124,6 +124,12 @@ func writePlan(w io.Writer, p *experiment.Plan) error {
 	row("algorithm", "%s, %s with %d parameters on %s", p.Algorithm, p.Model, p.Parameters, p.Dataset)
 	row("graph", "%s", p.Topology.Text())
 	row("cost", "epsilon at delta %g (%s, %s, accountant %s)", p.Delta, p.Adjacency, p.Unit, p.Accountant)
+	if p.Walk != nil {
+		row("network", "epsilon %s", p.Walk.Text())
+		if p.Walk.Printed != nil {
+			row("comparison", "epsilon %s", p.Walk.Printed.Text())
+		}
+	}
 	for _, warning := range p.Warnings {
 		row("warning", "%s", warning)
 	}

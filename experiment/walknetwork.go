@@ -1,0 +1,279 @@
+package experiment
+
+import (
+	"fmt"
+	"math"
+	"slices"
+
+	"sotto/agent"
+	"sotto/config"
+	"sotto/model"
+	"sotto/privacy/account"
+	"sotto/privacy/account/network"
+	"sotto/topology"
+)
+
+const (
+	// mostWalkers bounds the agents of a run whose walk is looked at, by the links of a complete graph.
+	mostWalkers = 4096
+	// Of larger graphs whose agents are not known to be alike, so many observers and, of each, its neighbors and others are looked at.
+	fewWalkers, someObservers, someObserved = 12, 2, 8
+)
+
+// WalkFigures say what an agent that sees a token only when it holds it learns of another's contributions: less than who sees every
+// message, because steps of others add their noise in between. Upper ends, under the assumptions.
+type WalkFigures struct {
+	Adversary   string         `json:"adversary"`
+	Observers   []WalkObserver `json:"observers"`
+	Examined    string         `json:"examined"` // which pairs of an observer and an agent
+	Observer    int            `json:"worst_observer"`
+	Agent       int            `json:"worst_agent"`
+	Epsilon     Figure         `json:"worst_epsilon"`
+	MeanEpsilon Figure         `json:"mean_epsilon"`
+	MeanLabel   string         `json:"mean_label"`
+	Local       Bounds         `json:"local_epsilon"` // against who sees every message
+	Delta       float64        `json:"delta"`
+	Method      string         `json:"method"`
+	Provenance  string         `json:"provenance"`
+	Assumptions []string       `json:"assumptions"`
+	Citations   []string       `json:"citations"`
+	Printed     *WalkReference `json:"reference,omitempty"`
+	pairs       [][2]int       // of an agent and an observer
+	times       [][]float64    // by observer: how many agents each pair stands for
+}
+
+// WalkObserver is what one observer learns.
+type WalkObserver struct {
+	Observer int    `json:"observer"`
+	Agent    int    `json:"worst_agent"`
+	Worst    Figure `json:"worst_epsilon"`
+	Mean     Figure `json:"mean_epsilon"`
+}
+
+// WalkReference are figures by the published closed form, over all agents as seen by the same observers.
+type WalkReference struct {
+	Worst      Figure `json:"worst_epsilon"`
+	Mean       Figure `json:"mean_epsilon"`
+	Label      string `json:"label"`
+	Provenance string `json:"provenance"`
+	Citation   string `json:"citation"`
+}
+
+// walkFigures computes what [token] accounting = "network" asks for, nil where it asks for nothing.
+func (e *Experiment) walkFigures() (*WalkFigures, error) {
+	f := e.file
+	if f.tokn.Accounting != "network" || f.priv.Mechanism == "none" {
+		return nil, nil
+	}
+	g, err := e.schedule.At(0)
+	if err != nil {
+		return nil, err
+	}
+	hops, err := Mixing(e.schedule, 1)
+	if err != nil {
+		return nil, err
+	}
+	w, err := e.mixture(hops[0])
+	if err != nil {
+		return nil, err
+	}
+	s := &WalkFigures{Adversary: "any one agent, which sees the tokens that it holds", Delta: f.priv.TargetDelta, MeanLabel: network.MeanLabel,
+		Method: network.WalkMethod, Provenance: network.Proved, Assumptions: network.WalkAssumptions, Citations: []string{network.WalkCitation}}
+	local, err := e.cost(&e.plans[0], e.plans[0].charges())
+	if err != nil {
+		return nil, err
+	}
+	s.Local = Bounds{Figure(local.Lower), Figure(local.Upper)}
+	s.examine(g)
+	upper, err := w.Pairs(s.pairs, s.Delta)
+	if err != nil {
+		return nil, err
+	}
+	for k := range upper {
+		upper[k] = math.Min(upper[k], local.Upper)
+	}
+	s.fill(upper)
+	if !g.Symmetric() { // the closed form is for symmetric matrices
+		return s, nil
+	}
+	return s, s.reference(w)
+}
+
+// mixture describes the run's walk to the accountant. Where owners' record counts differ, and with them sensitivity and noise, it is that of
+// the largest sensitivity among the least noise.
+func (e *Experiment) mixture(hops *network.Matrix) (*network.WalkMixture, error) {
+	f := e.file
+	walk, err := e.walk()
+	if err != nil {
+		return nil, f.at("algorithm", err)
+	}
+	shift, noise, visits := 0., math.Inf(1), 0
+	for i := range e.plans {
+		p := &e.plans[i]
+		shift = max(shift, account.ClipShift(f.priv.adjacency)/p.batch)
+		noise = min(noise, p.noiseMultiplier/p.batch)
+		visits = max(visits, p.charges())
+	}
+	glm, _ := model.Linear(e.model)
+	size := e.lifted(e.split.Train.RowNorm)
+	return &network.WalkMixture{Agents: f.topo.Agents, Hops: hops, Steps: int(f.steps), Visits: visits, Mu: shift / noise, Convex: true,
+		Smoothness: glm.Curvature * size * size, StepSize: walk.LargestStep(), SecretHops: f.tokn.Hops == "secret", Contraction: 1, LocalSteps: 1}, nil
+}
+
+// examine chooses pairs. On the complete graph all are alike and on the hypercube those at one distance; small graphs are looked at whole.
+func (s *WalkFigures) examine(g *topology.Graph) {
+	n := g.Agents()
+	switch name := g.Name(); {
+	case name == "complete":
+		s.Examined = "one, which all others are like"
+		s.pairs, s.times = [][2]int{{1, 0}}, [][]float64{{float64(n - 1)}}
+	case name == "hypercube":
+		s.Examined = "one at each distance, which all others are like"
+		s.times = [][]float64{nil}
+		stands := 1.
+		for far, u := 1, 1; u < n; far, u = far+1, 2*u+1 {
+			stands *= float64(bits(n) - far + 1)
+			stands /= float64(far)
+			s.pairs, s.times[0] = append(s.pairs, [2]int{u, 0}), append(s.times[0], stands)
+		}
+	case n <= fewWalkers:
+		s.Examined = "all"
+		for v := range n {
+			s.observe(v, evenly(n, n))
+		}
+	default:
+		s.Examined = fmt.Sprintf("%d observers with %d agents each, neighbors first", someObservers, someObserved)
+		for _, v := range evenly(n, someObservers) {
+			var agents []int
+			for _, nb := range g.In(agent.ID(v)) {
+				agents = append(agents, int(nb.ID))
+			}
+			agents = agents[:min(len(agents), someObserved/2)]
+			for _, u := range evenly(n, n) {
+				if len(agents) < someObserved && u != v && !slices.Contains(agents, u) && u%(n/someObserved) == 0 {
+					agents = append(agents, u)
+				}
+			}
+			s.observe(v, agents)
+		}
+	}
+}
+
+// bits is log2 of a power of two.
+func bits(n int) int { return int(math.Round(math.Log2(float64(n)))) }
+
+// observe adds pairs of an observer, each of which stands for itself.
+func (s *WalkFigures) observe(v int, agents []int) {
+	var times []float64
+	for _, u := range agents {
+		if u != v {
+			s.pairs, times = append(s.pairs, [2]int{u, v}), append(times, 1)
+		}
+	}
+	s.times = append(s.times, times)
+}
+
+// fill takes the pairs' figures.
+func (s *WalkFigures) fill(upper []float64) {
+	at, sum, all := 0, 0., 0.
+	for _, times := range s.times {
+		o := WalkObserver{Observer: s.pairs[at][1], Worst: -1}
+		mine, count := 0., 0.
+		for _, stands := range times {
+			eps := upper[at]
+			mine, count = mine+stands*eps, count+stands
+			if Figure(eps) > o.Worst {
+				o.Worst, o.Agent = Figure(eps), s.pairs[at][0]
+			}
+			at++
+		}
+		o.Mean = Figure(mine / count)
+		sum, all = sum+mine, all+count
+		if len(s.Observers) == 0 || o.Worst > s.Epsilon {
+			s.Epsilon, s.Observer, s.Agent = o.Worst, o.Observer, o.Agent
+		}
+		s.Observers = append(s.Observers, o)
+	}
+	s.MeanEpsilon = Figure(sum / all)
+}
+
+// reference adds the published closed form where the graph mixes fast enough for it.
+func (s *WalkFigures) reference(w *network.WalkMixture) error {
+	r := &WalkReference{Label: "published closed form, not a bound here", Provenance: network.Claimed, Citation: "Cyffers, Bellet, Upadhyay 2024, arXiv 2402.07471"}
+	sum, count := 0., 0
+	for _, o := range s.Observers {
+		c, ok, err := network.WalkPrintedObserver(w.Hops, w.Agents, o.Observer, 1/w.Mu, w.Steps)
+		if err != nil || !ok {
+			return err
+		}
+		for u, x := range c {
+			if u != o.Observer {
+				eps := network.PrintedEpsilon(x, s.Delta)
+				sum += eps
+				count++
+				r.Worst = max(r.Worst, Figure(eps))
+			}
+		}
+	}
+	r.Mean = Figure(sum / float64(count))
+	s.Printed = r
+	return nil
+}
+
+// statement is the figure for a privacy statement: that of the worst pair, which covers all that were looked at.
+func (s *WalkFigures) statement() account.AdversaryStatement {
+	return account.AdversaryStatement{Adversary: fmt.Sprintf("%s (pairs looked at: %s)", s.Adversary, s.Examined),
+		Method: fmt.Sprintf("%s (%s, %s)", s.Method, s.Provenance, s.Citations[0]), Epsilon: account.StatedInterval{Upper: float64(s.Epsilon)}}
+}
+
+// Text is what a person reads.
+func (s *WalkFigures) Text() string {
+	return fmt.Sprintf("%s upper, %s: agent %d seen by %d, the worst pair of those looked at (%s); mean %s (no guarantee for any single agent)",
+		formatEpsilon(float64(s.Epsilon)), s.Adversary, s.Agent, s.Observer, s.Examined, formatEpsilon(float64(s.MeanEpsilon)))
+}
+
+// Text is what a person reads.
+func (r *WalkReference) Text() string {
+	return fmt.Sprintf("%s for the worst pair, %s in the mean: %s (%s)", formatEpsilon(float64(r.Worst)), formatEpsilon(float64(r.Mean)), r.Label, r.Provenance)
+}
+
+// amplified names the first thing that the run lacks of what amplification by iteration on a hidden walk is proved under (Cyffers, Bellet 2022; Feldman,
+// Mironov, Talwar, Thakurta 2018): every step is a contraction with noise, all of one size, and no observer knows who held the token before.
+func (e *Experiment) amplified() error {
+	f := e.file
+	glm, linear := model.Linear(e.model)
+	x := e.split.Train.RowNorm
+	w, err := e.walk()
+	if err != nil {
+		return f.at("algorithm", err)
+	}
+	switch {
+	case f.tokn.Hops != "secret":
+		return f.at("token", config.Bad("hops", f.tokn.Hops, "secret with accounting network: whoever computes the hops knows who held the token, and only the local figure holds"))
+	case !linear:
+		return f.at("model", config.Bad("name", f.mod.Name, "a convex model with accounting network, huber, least-squares or logistic with two classes: no step of another is known to contract, and only the local figure holds"))
+	case x == 0:
+		return f.at("data", config.Bad("dataset", f.data.Dataset, "one whose rows have a public bound, such as houses, with accounting network: without it no smoothness is known"))
+	case f.repl != (replicationParams{}):
+		return f.at("replication", config.Bad("replication", f.repl.switches(), "nothing with accounting network"))
+	case f.flts.Drop != 0 || f.flts.Churn != 0:
+		return f.at("faults", config.Bad("drop", f.flts.Drop, "0, without churn, with accounting network: when a token comes late its way is known better"))
+	case f.priv.Mechanism != "gaussian" || f.priv.Noise == "exact":
+		return f.at("privacy", config.Bad("noise", f.priv.Noise, "fast, with mechanism gaussian and accounting network: only sums of normal noise are as if of one draw"))
+	case f.topo.Agents > mostWalkers || f.topo.Agents < 2:
+		return f.at("topology", config.Bad("agents", f.topo.Agents, fmt.Sprintf("2 to %d with accounting network", mostWalkers)))
+	case !w.Blurs():
+		return f.at("algorithm", config.Bad("after", "nothing", "noise with accounting network: every step has to add noise"))
+	}
+	size := e.lifted(x)
+	if slope := glm.Slope * size; f.priv.unit == account.Owner() && f.priv.MaxGradNorm < slope {
+		return f.at("privacy", config.Bad("max_grad_norm", f.priv.MaxGradNorm, fmt.Sprintf("at least %.6g with accounting network: the clip of a mean of several gradients is no gradient of a convex function; with unit record each gradient is clipped, which is one", slope)))
+	}
+	if most := 2 / (glm.Curvature * size * size); w.LargestStep() > most {
+		return f.at("algorithm", config.Bad("step_size", w.LargestStep(), fmt.Sprintf("at most 2/β = %.6g with accounting network", most)))
+	}
+	if w.SmallestStep() < w.LargestStep() {
+		return f.at("algorithm", config.Bad("schedule", "steps of different sizes", "const, without warmup, with accounting network: noise of a shorter step hides less of a longer one"))
+	}
+	return nil
+}
