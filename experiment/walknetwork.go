@@ -17,7 +17,7 @@ const (
 	// mostWalkers bounds the agents of a run whose walk is looked at, by the links of a complete graph.
 	mostWalkers = 4096
 	// Of larger graphs whose agents are not known to be alike, so many observers and, of each, its neighbors and others are looked at.
-	fewWalkers, someObservers, someObserved = 12, 2, 8
+	fewWalkers, someObservers, someObserved = 12, 2, 6
 )
 
 // WalkFigures say what an agent that sees a token only when it holds it learns of another's contributions: less than who sees every
@@ -77,15 +77,20 @@ func (e *Experiment) walkFigures() (*WalkFigures, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &WalkFigures{Adversary: "any one agent, which sees the tokens that it holds", Delta: f.priv.TargetDelta, MeanLabel: network.MeanLabel,
-		Method: network.WalkMethod, Provenance: network.Proved, Assumptions: network.WalkAssumptions, Citations: []string{network.WalkCitation}}
 	local, err := e.cost(&e.plans[0], e.plans[0].charges())
 	if err != nil {
 		return nil, err
 	}
-	s.Local = Bounds{Figure(local.Lower), Figure(local.Upper)}
+	return ExamineWalk(g, w, f.priv.TargetDelta, local)
+}
+
+// ExamineWalk looks at a walk w on graph g. local is epsilon of all contributions of an agent against who sees every message.
+func ExamineWalk(g *topology.Graph, w *network.WalkMixture, delta float64, local account.Interval) (*WalkFigures, error) {
+	s := &WalkFigures{Adversary: "any one agent, which sees the tokens that it holds", Delta: delta, MeanLabel: network.MeanLabel,
+		Local: Bounds{Figure(local.Lower), Figure(local.Upper)}, Method: network.WalkMethod, Provenance: network.Proved, Assumptions: network.WalkAssumptions,
+		Citations: []string{network.WalkCitation}}
 	s.examine(g)
-	upper, err := w.Pairs(s.pairs, s.Delta)
+	upper, err := w.Pairs(s.pairs, delta)
 	if err != nil {
 		return nil, err
 	}

@@ -119,7 +119,7 @@ func TestWalkNetwork(t *testing.T) {
 		t.Errorf("pairs of the hypercube %v stand for %v", cube.pairs, cube.times)
 	}
 	some := figures(`topology.graph="ring"`)
-	if len(some.Observers) != 2 || len(some.pairs) != 16 || !(some.Epsilon > cube.Epsilon) {
+	if len(some.Observers) != 2 || len(some.pairs) != 12 || !(some.Epsilon > cube.Epsilon) {
 		t.Errorf("ring: %+v", some)
 	}
 }

@@ -15,9 +15,15 @@ import (
 func TestWalkTable(t *testing.T) {
 	s := Studies["seed004-walk"]
 	cells := s.cells(Full)
-	if want := 8 * (18 + 6); len(cells) != want {
+	if want := 8 * (18 + 6 + 3); len(cells) != want {
 		t.Errorf("%d runs, want %d", len(cells), want)
 	}
+	for i, c := range cells { // rows that are there keep their numbers
+		if c.Values[0] == "hidden" && i < 8*(18+6) {
+			t.Errorf("run %d is %v", i, c.Values)
+		}
+	}
+	cells = cells[:8*(18+6)] // the mixture of 2,048 agents takes long: see TestWalkSmoke
 	rows := rowsFor(cells, func(v []string) float64 { return float64(len(v[0])) / 100 })
 	for i := range rows {
 		if rows[i].EpsilonUpper = 3.5; rows[i].Values[0] == "published" {
@@ -31,7 +37,8 @@ func TestWalkTable(t *testing.T) {
 	for _, r := range d.Rows {
 		accuracy := map[string]string{"published": "9.00 ± 0.00", "after-noise": "11.00 ± 0.00", "sound": "5.00 ± 0.00"}[r[0]]
 		published := map[string]string{"local": ".88", "central": ".96", "network": ".955 to .96"}[r[1]]
-		if r[6] != accuracy || r[7] != published || (r[11] == "∞") != (r[0] == "published") || r[0] != "published" && r[11] != "3.500" {
+		if r[6] != accuracy || r[7] != published || (r[11] == "∞") != (r[0] == "published") || r[0] != "published" && r[11] != "3.500" ||
+			(r[12] == "") != (r[1] == "central") || r[1] != "central" && r[13] != "refused: the clip may bind" {
 			t.Errorf("%q", r)
 		}
 	}
@@ -47,12 +54,18 @@ func TestWalkSmoke(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if len(d.Rows) != 9+2*2 || len(d.Figures) != 1 { // longitude alone; with 64 agents everywhere the complete graphs are the same
+	if len(d.Rows) != 9+2*2+3 || len(d.Figures) != 1 { // longitude alone; with 64 agents everywhere the complete graphs are the same
 		t.Errorf("%d lines, %d figures", len(d.Rows), len(d.Figures))
 	}
 	for _, r := range d.Rows {
 		if eps, err := strconv.ParseFloat(r[11], 64); r[0] == "published" && r[11] != "∞" || r[0] == "sound" && r[1] == "local" && (err != nil || eps > 10 || eps < 1) {
 			t.Errorf("%s, %s: epsilon %s", r[0], r[1], r[11])
+		}
+		if r[0] == "hidden" {
+			all, worst, mean := cellNumber(t, r[11]), cellNumber(t, r[13]), cellNumber(t, r[14])
+			if !(mean <= worst && worst < all && cellNumber(t, r[12]) > 0) {
+				t.Errorf("%q", r)
+			}
 		}
 	}
 }

@@ -20,7 +20,7 @@ const (
 )
 
 // mostWork bounds the multiplications spent on one pair.
-const mostWork = 2e8
+const mostWork = 5e7
 
 // quotient is the walk over classes of agents that go to each class with the same probability, the coarsest in which u and v are alone (colour refinement):
 // three classes on the complete graph, one for each agent where none are alike. size is the number of its moves.
