@@ -6,10 +6,14 @@ import (
 	"sotto/config"
 	"sotto/oracle"
 	"sotto/privacy/account"
+	"sotto/privacy/account/network"
 )
 
 // averageAlgorithm asks every owner for one value, not for gradients; its model is "mean".
 const averageAlgorithm = "gossip-average"
+
+// pairWake is randomised pairwise gossip.
+const pairWake = "pair"
 
 // averages says that the run's only queries are for values.
 func (f *File) averages() bool { return f.alg.Name == averageAlgorithm }
@@ -25,6 +29,8 @@ func (f *File) validateAverage() error {
 		return f.at("data", config.Bad("augmentations", f.data.Augmentation.Views, "none with algorithm "+averageAlgorithm))
 	case f.mod.InitFrom != "":
 		return f.at("model", config.Bad("init_from", f.mod.InitFrom, "nothing with algorithm "+averageAlgorithm))
+	case f.topo.Wake == pairWake && f.priv.Mechanism == decorMechanism:
+		return f.at("topology", config.Bad("wake", f.topo.Wake, "nothing with mechanism "+decorMechanism+", whose noise neighbors of all rounds share"))
 	}
 	others := f.repl
 	others.ZeroStart, others.UnbalancedWeights = false, false
@@ -68,6 +74,11 @@ func (e *Experiment) planAverage() error {
 		if p.unit == account.Record() {
 			pl.batch = float64(max(1, pl.records))
 			smallest = min(smallest, pl.batch)
+		}
+	}
+	if e.file.topo.Wake == pairWake {
+		if m, err := e.averaging(); err == nil && m.Name != network.Plain().Name {
+			return e.file.at("algorithm", config.Bad("acceleration", "an accelerated one", "plain where agents wake in pairs: the others are for one matrix"))
 		}
 	}
 	who := "smallest owner"

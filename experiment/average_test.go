@@ -5,6 +5,8 @@ import (
 	"math"
 	"strings"
 	"testing"
+
+	"sotto/topology"
 )
 
 const averageFile = `
@@ -131,25 +133,71 @@ func TestAverageNetwork(t *testing.T) {
 	}
 }
 
+// Randomised pairwise gossip keeps the mean: agents end at that of the noisy values as all together do, and it costs two messages a
+// wake.
+func TestAveragePairs(t *testing.T) {
+	set := []string{`topology.wake="pair"`, `algorithm.acceleration="plain"`}
+	s := run(t, averages(t, append(set, "rounds=1500")...), Options{Workers: 2}).Summary
+	same := run(t, averages(t, `algorithm.acceleration="plain"`, "rounds=400"), Options{Workers: 1}).Summary
+	if math.Abs(float64(s.Estimation.MeanModel-same.Estimation.MeanModel)) > 1e-6 || float64(s.Estimation.Max-s.Estimation.MeanModel) > 1e-3 {
+		t.Errorf("in pairs %+v, together %+v", s.Estimation, same.Estimation)
+	}
+	if s.Topology.Links != 12 || s.BytesSentTotal == 0 || s.BytesSentTotal > same.BytesSentTotal {
+		t.Errorf("%d links, %d bytes sent, %d together", s.Topology.Links, s.BytesSentTotal, same.BytesSentTotal)
+	}
+	// What an observer learns is exact for the wakes that were drawn: after one it has its partner's value whole, and others nothing.
+	n := run(t, averages(t, append(set, "rounds=2", "evaluate.network=true")...), Options{Workers: 1}).Summary.Network
+	if n.Leak != 1 || math.Abs(n.MeanLeak-2./(12*11)) > 1e-12 {
+		t.Errorf("after one wake %+v", n)
+	}
+	// In three agents' two wakes {0,1}, {1,2} agent 2 gets (x0+x1)/2: leak 1/2 of each, and agent 1 both others' values: x0, x2.
+	e := averages(t, append(set, "rounds=3", "topology.agents=3", "data.agents=3", `topology.graph="path"`, "evaluate.network=true", "privacy.target_delta=1e-2", "seed="+pathSeed(t))...)
+	n = run(t, e, Options{Workers: 1}).Summary.Network
+	if want := (1. + 1 + 1 + .5 + .5) / 6; math.Abs(n.MeanLeak-want) > 1e-9 {
+		t.Errorf("after two wakes %+v, want a mean leak of %v", n, want)
+	}
+}
+
+// pathSeed is a seed with which the pairs 0-1 and then 1-2 of a path wake.
+func pathSeed(t *testing.T) string {
+	t.Helper()
+	for seed := range uint64(100) {
+		s, err := topology.Build(topology.Spec{Graph: "path", Agents: 3, Seed: seed, Pairwise: true}, func(any) error { return nil })
+		if err != nil {
+			t.Fatal(err)
+		}
+		first, _ := s.At(1)
+		second, err := s.At(2)
+		if err == nil && first.Weight(0, 1) > 0 && second.Weight(1, 2) > 0 {
+			return fmt.Sprint(seed)
+		}
+	}
+	t.Fatal("no seed of a hundred")
+	return ""
+}
+
 func TestAverageBadInput(t *testing.T) {
 	for key, set := range map[string][]string{
-		"privacy.unit":           {`privacy.unit="group"`},
-		"privacy.adjacency":      {`privacy.adjacency="add-remove"`},
-		"privacy.batch_size":     {"privacy.batch_size=5"},
-		"privacy.sample_rate":    {"privacy.sample_rate=0.5"},
-		"privacy.noise":          {`privacy.noise="exact"`},
-		"privacy.clipping":       {`privacy.clipping="schedule"`, "privacy.clip_decay=0.9"},
-		"privacy.target_delta":   {"privacy.target_delta=0.1"},
-		"model.name":             {`model.name="least-squares"`},
-		"evaluate.network":       {"evaluate.network=true", "faults.drop=0.1"},
-		"replication.zero_start": {`algorithm.name="dsgd"`, `privacy.unit="record"`, "replication.zero_start=true"},
-		"algorithm.acceleration": {"replication.zero_start=true", `algorithm.acceleration="chebyshev-ns"`},
+		"privacy.unit":                    {`privacy.unit="group"`},
+		"privacy.adjacency":               {`privacy.adjacency="add-remove"`},
+		"privacy.batch_size":              {"privacy.batch_size=5"},
+		"privacy.sample_rate":             {"privacy.sample_rate=0.5"},
+		"privacy.noise":                   {`privacy.noise="exact"`},
+		"privacy.clipping":                {`privacy.clipping="schedule"`, "privacy.clip_decay=0.9"},
+		"privacy.target_delta":            {"privacy.target_delta=0.1"},
+		"model.name":                      {`model.name="least-squares"`},
+		"topology.wake":                   {`topology.wake="both"`},
+		"algorithm.acceleration in pairs": {`topology.wake="pair"`},
+		"topology.dropout":                {`topology.wake="pair"`, "topology.dropout=0.1"},
+		"evaluate.network":                {"evaluate.network=true", "faults.drop=0.1"},
+		"replication.zero_start":          {`algorithm.name="dsgd"`, `privacy.unit="record"`, "replication.zero_start=true"},
+		"algorithm.acceleration":          {"replication.zero_start=true", `algorithm.acceleration="chebyshev-ns"`},
 	} {
 		f, err := Parse("average.toml", []byte(averageFile), set)
 		if err == nil {
 			_, err = f.Build("")
 		}
-		if err == nil || !strings.Contains(err.Error(), key) {
+		if err == nil || !strings.Contains(err.Error(), strings.Fields(key)[0]) {
 			t.Errorf("%s: %v", key, err)
 		}
 	}

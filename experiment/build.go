@@ -164,7 +164,8 @@ func (e *Experiment) buildGraph(vectors tensor.Mat) error {
 	f := e.file
 	spec := topology.Spec{Graph: f.topo.Graph, Weights: f.topo.Weights, Agents: f.topo.Agents, Seed: f.root.Seed,
 		Vectors: vectors, AllowUnbalanced: f.repl.UnbalancedWeights,
-		Push: f.alg.Name == pushAlgorithm, Dropout: f.topo.Dropout, Window: f.topo.Window, Rounds: f.root.Rounds}
+		Push: f.alg.Name == pushAlgorithm, Dropout: f.topo.Dropout, Window: f.topo.Window, Rounds: f.root.Rounds,
+		Pairwise: f.topo.Wake == pairWake}
 	var err error
 	e.schedule, err = topology.Build(spec, f.section("topology"))
 	return f.at("topology", err)

@@ -58,6 +58,8 @@ type topologyParams struct {
 	// agents, where links change. See topology.Spec.
 	Dropout float64 `toml:"dropout,omitempty"`
 	Window  uint64  `toml:"window,omitempty"`
+	// Wake "pair": in every round one random agent averages with one random neighbor, of algorithm gossip-average. "": all do with all neighbors.
+	Wake string `toml:"wake,omitempty"`
 	// Vectors says whose angles a graph of similar agents compares: "hidden" (default), the vectors behind generated
 	// data, or "data", each agent's mean record, which only a run that is not private may use.
 	Vectors string `toml:"vectors,omitempty"`
@@ -256,6 +258,9 @@ func (f *File) validate() error {
 		return f.at("replication", config.Bad("uncharged", true, "false with algorithm "+f.alg.Name))
 	} else if f.topo.Weights == "objective" {
 		return f.at("topology", config.Bad("weights", f.topo.Weights, "mixing weights, such as metropolis, with algorithm "+f.alg.Name))
+	}
+	if w := f.topo.Wake; w != "" && (w != pairWake || !f.averages()) {
+		return f.at("topology", config.Bad("wake", w, "nothing, or pair with algorithm "+averageAlgorithm))
 	}
 	if err := f.at("data", f.validateArrival()); err != nil {
 		return err

@@ -72,6 +72,8 @@ type Spec struct {
 	Push bool
 	// Dropout is the probability, in [0, 1), that a link is missing from a round. Every round then has weights of its own.
 	Dropout float64
+	// Pairwise: in every round after the first one random agent averages with one random neighbor, and all others keep what they have. The weights are 1/2.
+	Pairwise bool
 	// Window is the number of rounds, 0 to 1,000, whose links together must connect all agents, where links change; 0: the period of
 	// the graph, 10 with Dropout.
 	Window uint64
@@ -87,6 +89,9 @@ func Build(spec Spec, decode func(params any) error) (Schedule, error) {
 		return nil, config.Bad("agents", spec.Agents, fmt.Sprintf("1 to %d", maxAgents))
 	}
 	if err := spec.checkVarying(); err != nil {
+		return nil, err
+	}
+	if err := spec.checkPairwise(); err != nil {
 		return nil, err
 	}
 	if family, ok := Digraphs[spec.Graph]; ok {
@@ -111,6 +116,9 @@ func Build(spec Spec, decode func(params any) error) (Schedule, error) {
 		weights = objectiveWeights
 	}
 	if weights == objectiveWeights {
+		if spec.Pairwise {
+			return nil, config.Bad("weights", weights, "mixing weights where agents wake in pairs")
+		}
 		g, err := adj.objective(spec.Graph)
 		return static{g}, err
 	}
@@ -134,6 +142,9 @@ func Build(spec Spec, decode func(params any) error) (Schedule, error) {
 	claims := Claims{Connected: true, DoublyStochastic: !spec.AllowUnbalanced}
 	if err := Validate(g, claims); err != nil {
 		return nil, err
+	}
+	if spec.Pairwise {
+		return &pairwise{whole: g, seed: spec.Seed}, nil
 	}
 	return Static(g), nil
 }

@@ -32,6 +32,22 @@ func metropolis(_ *Adjacency, degree []int) (func(i, j agent.ID, _ float64) floa
 	return func(i, j agent.ID, _ float64) float64 { return 1 / float64(1+max(degree[i], degree[j])) }, nil
 }
 
+// Metropolis returns the graph with the links of g, whatever their weights, and Metropolis weights on them: w_ij = 1/(1 + max(degree i, degree j)).
+func Metropolis(g *Graph) (*Graph, error) {
+	if g.Directed() {
+		return nil, config.Bad("graph", g.Name(), "an undirected graph for metropolis weights")
+	}
+	adj := &Adjacency{Agents: g.Agents(), Tries: 1}
+	for i := range agent.ID(g.Agents()) {
+		for _, nb := range g.In(i) {
+			if nb.ID > i {
+				adj.Edges = append(adj.Edges, Edge{I: i, J: nb.ID})
+			}
+		}
+	}
+	return adj.weighted(g.Name(), metropolis)
+}
+
 func lazy(_ *Adjacency, degree []int) (func(i, j agent.ID, _ float64) float64, error) {
 	return func(i, j agent.ID, _ float64) float64 { return .5 / float64(1+max(degree[i], degree[j])) }, nil
 }

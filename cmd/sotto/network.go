@@ -10,8 +10,6 @@ import (
 
 	"sotto/agent"
 	"sotto/config"
-	"sotto/experiment"
-	"sotto/node"
 	"sotto/privacy/account"
 	"sotto/privacy/account/network"
 	"sotto/topology"
@@ -22,6 +20,7 @@ type networkFlags struct {
 	graph                      graphFlags
 	family, run, roster        string
 	rounds                     int
+	given                      bool // --rounds
 	adversary, method          string
 	dimension                  float64
 	noise, epsilon, delta      float64
@@ -43,6 +42,7 @@ rounds, where other agents react to an agent's update.`,
 			"  sotto account network --roster roster.toml --rounds 5 --adversary {0,3} --epsilon 1",
 		Args: noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
+			f.given = cmd.Flags().Changed("rounds")
 			r, err := f.compute()
 			if err != nil {
 				return err
@@ -52,12 +52,13 @@ rounds, where other agents react to an agent's update.`,
 	}
 	fl := c.Flags()
 	fl.StringVar(&f.family, "topology", "", "graph family, see sotto topology show")
-	fl.StringVar(&f.run, "run", "", "the graph of this run directory's first round, in place of --topology")
-	fl.StringVar(&f.roster, "roster", "", "the graph of this roster, in place of --topology")
+	fl.StringVar(&f.run, "run", "", "the graphs of this run directory, in place of --topology; a run that averages has its own number of rounds")
+	fl.StringVar(&f.roster, "roster", "", "the graphs of this roster, in place of --topology")
 	fl.IntVar(&f.graph.agents, "agents", 10, "number of agents")
 	fl.StringVar(&f.graph.weights, "weights", "", "metropolis, uniform, lazy, max-degree, or column for push-sum")
 	fl.Uint64Var(&f.graph.seed, "graph-seed", 1, "seed of random graphs")
 	fl.Float64Var(&f.graph.dropout, "dropout", 0, "probability that a link is missing from a round")
+	fl.BoolVar(&f.graph.pairs, "pairs", false, "in every round one random agent averages with one random neighbor, and the others wait")
 	fl.StringArrayVar(&f.graph.set, "set", nil, "parameter of the graph, key=value (repeatable)")
 	fl.IntVar(&f.rounds, "rounds", 10, "rounds of averaging, 0 to 100000")
 	fl.StringVar(&f.adversary, "adversary", "all", "an agent (3), a coalition ({3,7}), all (every agent for itself), all-messages or eavesdropper")
@@ -86,6 +87,7 @@ type networkResult struct {
 	adjacency   account.Adjacency
 	noise, mu   float64
 	local       account.Interval
+	notes       []string
 }
 
 func (f *networkFlags) check() error {
@@ -112,11 +114,15 @@ func (f *networkFlags) compute() (*networkResult, error) {
 	if err := f.check(); err != nil {
 		return nil, err
 	}
-	schedule, base, err := f.schedule()
+	src, err := f.source()
 	if err != nil {
 		return nil, err
 	}
-	r := &networkResult{graph: base}
+	base := src.whole
+	if src.rounds > 0 && !f.given {
+		f.rounds = src.rounds
+	}
+	r := &networkResult{graph: base, notes: src.notes}
 	if r.adjacency, err = account.ParseAdjacency(f.adjacency); err != nil {
 		return nil, err
 	}
@@ -136,7 +142,7 @@ func (f *networkFlags) compute() (*networkResult, error) {
 	if r.gossip.Method, err = f.averaging(base); err != nil {
 		return nil, err
 	}
-	if r.gossip.Rounds, err = experiment.Mixing(schedule, f.rounds); err != nil {
+	if r.gossip.Rounds, err = src.mixing(f.rounds); err != nil {
 		return nil, err
 	}
 	if r.adversaries, err = f.adversaries(base.Agents()); err != nil {
@@ -155,54 +161,6 @@ func (f *networkFlags) compute() (*networkResult, error) {
 		}
 	}
 	return r, f.printed(r)
-}
-
-// schedule returns the graphs of all rounds and the one without drop-out.
-func (f *networkFlags) schedule() (topology.Schedule, *topology.Graph, error) {
-	sources := 0
-	for _, s := range []string{f.family, f.run, f.roster} {
-		if s != "" {
-			sources++
-		}
-	}
-	if sources != 1 {
-		return nil, nil, usageError{errors.New("account network takes one of --topology, --run and --roster")}
-	}
-	if f.family == "" {
-		if f.graph.dropout != 0 || len(f.graph.set) > 0 || f.graph.weights != "" {
-			return nil, nil, usageError{errors.New("--dropout, --set and --weights go with --topology")}
-		}
-		read := experiment.RunGraph
-		path := f.run
-		if f.roster != "" {
-			read, path = rosterGraph, f.roster
-		}
-		g, err := read(path)
-		if err != nil {
-			return nil, nil, err
-		}
-		if err := topology.Validate(g, topology.Claims{}); err != nil && topology.Validate(g, topology.Claims{ColumnStochastic: true}) != nil {
-			return nil, nil, err // weights of an objective are not averaged by
-		}
-		return topology.Static(g), g, nil
-	}
-	schedule, base, err := f.graph.build(f.family)
-	if err != nil || f.graph.dropout == 0 {
-		return schedule, base, err
-	}
-	whole := f.graph
-	whole.dropout = 0
-	_, base, err = whole.build(f.family)
-	return schedule, base, err
-}
-
-// rosterGraph is the graph of a roster, agents in the order of its members.
-func rosterGraph(path string) (*topology.Graph, error) {
-	r, err := node.ReadRoster(path)
-	if err != nil {
-		return nil, err
-	}
-	return r.Topology()
 }
 
 // averaging is the method with the eigenvalues of the graph.

@@ -43,6 +43,7 @@ type networkFigures struct {
 	Accounting   string                 `json:"accounting"`
 	Assumptions  []string               `json:"assumptions"`
 	NotCovered   []string               `json:"not_covered"`
+	Notes        []string               `json:"notes,omitempty"`
 	Reference    *networkReference      `json:"reference,omitempty"`
 	// Determined lists for each adversary the agents whose values it would get exactly if nothing were noised.
 	Determined  [][]int  `json:"determined,omitempty"`
@@ -105,7 +106,7 @@ func (f *networkFlags) figures(r *networkResult) networkFigures {
 	g := r.gossip
 	out := networkFigures{Topology: r.graph.Name(), Agents: g.Agents, Rounds: len(g.Rounds), Method: g.Method.Name, SecureSum: g.SecureSum, Dropout: f.graph.dropout,
 		Noise: r.noise, Delta: f.delta, Adjacency: r.adjacency.String(), Unit: "one agent's value, released once", LocalEpsilon: account.StatedInterval(r.local),
-		MeanLabel: network.MeanLabel, Provenance: network.Proved, Accounting: network.ViewMethod, Assumptions: network.Assumptions, NotCovered: network.NotCovered}
+		MeanLabel: network.MeanLabel, Provenance: network.Proved, Accounting: network.ViewMethod, Assumptions: network.Assumptions, NotCovered: network.NotCovered, Notes: r.notes}
 	for i, a := range r.adversaries {
 		v := r.views[i]
 		out.Adversaries, out.Rank, out.Decided = append(out.Adversaries, a.String()), append(out.Rank, v.Rank), append(out.Decided, v.Decided)
@@ -245,6 +246,9 @@ func (f *networkFlags) writeTable(w io.Writer, r *networkResult) error {
 		}
 	}))
 	fmt.Fprintf(w, "%s (%s); rank: %s\n", network.ViewMethod, network.Proved, strings.Join(decided, "; "))
+	for _, n := range r.notes {
+		fmt.Fprintf(w, "note: %s\n", n)
+	}
 	_, err := fmt.Fprintf(w, "not covered: %s\n%s\n", strings.Join(network.NotCovered, "; "), network.MeanLabel)
 	return err
 }

@@ -83,6 +83,7 @@ type graphFlags struct {
 	seed    uint64
 	dropout float64
 	round   uint64
+	pairs   bool // of account network
 	set     []string
 }
 
@@ -99,7 +100,7 @@ func (f *graphFlags) add(c *cobra.Command) {
 // build returns the schedule and the graph of the round. Directed graphs and column weights are those of push-sum.
 func (f *graphFlags) build(family string) (topology.Schedule, *topology.Graph, error) {
 	_, directed := topology.Digraphs[family]
-	spec := topology.Spec{Graph: family, Weights: f.weights, Agents: f.agents, Seed: f.seed, Push: directed || f.weights == "column", Dropout: f.dropout}
+	spec := topology.Spec{Graph: family, Weights: f.weights, Agents: f.agents, Seed: f.seed, Push: directed || f.weights == "column", Dropout: f.dropout, Pairwise: f.pairs}
 	schedule, err := topology.Build(spec, decodeSettings(f.set))
 	if err != nil {
 		return nil, nil, err

@@ -1,0 +1,55 @@
+package experiment
+
+import (
+	"os"
+	"path/filepath"
+
+	"sotto/tensor"
+	"sotto/topology"
+)
+
+// RunGraphs are the graphs of a finished run.
+type RunGraphs struct {
+	Schedule  topology.Schedule
+	Whole     *topology.Graph // with all links that may be missing from a round
+	Averaging int             // rounds of averaging of a run that does nothing else; 0: another
+}
+
+// ReadRunGraphs reads them from a run directory. Graphs that stay the same are in its files; those that change are built again from the configuration.
+func ReadRunGraphs(dir string) (*RunGraphs, error) {
+	g, err := RunGraph(dir)
+	if err != nil {
+		return nil, err
+	}
+	r := &RunGraphs{Schedule: topology.Static(g), Whole: g}
+	path := filepath.Join(dir, configFile)
+	b, err := os.ReadFile(path)
+	if err != nil {
+		return nil, err
+	}
+	f, err := Parse(path, b, nil)
+	if err != nil {
+		return nil, err
+	}
+	if f.averages() {
+		r.Averaging = int(f.steps) - 1
+	}
+	_, directed := topology.Digraphs[f.topo.Graph]
+	if f.topo.Dropout == 0 && f.topo.Wake == "" && !directed {
+		return r, nil
+	}
+	e := &Experiment{file: f}
+	if err := e.buildGraph(tensor.Mat{}); err != nil {
+		return nil, err
+	}
+	r.Schedule = e.schedule
+	if f.topo.Dropout == 0 {
+		return r, nil
+	}
+	f.topo.Dropout = 0
+	if err := e.buildGraph(tensor.Mat{}); err != nil {
+		return nil, err
+	}
+	r.Whole, err = e.schedule.At(0)
+	return r, err
+}

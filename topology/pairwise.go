@@ -1,0 +1,70 @@
+package topology
+
+import (
+	"encoding/binary"
+	"math/rand/v2"
+	"sync"
+
+	"sotto/agent"
+	"sotto/config"
+)
+
+// pairwise is randomised pairwise gossip (Boyd, Ghosh, Prabhakar, Shah 2006): in every round one agent, uniform among all, wakes and averages with one of its
+// neighbors, uniform among those: W = I - (e_i - e_j)(e_i - e_j)'/2. Round 0, before which nothing was sent, has the whole graph. Who asks for a
+// round again gets equal graphs; the last one is kept.
+type pairwise struct {
+	whole *Graph
+	seed  uint64
+
+	mu    sync.Mutex
+	at    uint64
+	graph *Graph // of round at
+}
+
+// checkPairwise looks at what goes with pairs.
+func (spec *Spec) checkPairwise() error {
+	_, directed := Digraphs[spec.Graph]
+	switch {
+	case !spec.Pairwise:
+		return nil
+	case spec.Dropout != 0 || spec.Window != 0:
+		return config.Bad("dropout", spec.Dropout, "0, without window, where agents wake in pairs")
+	case directed || spec.Push:
+		return config.Bad("graph", spec.Graph, "an undirected graph where agents wake in pairs")
+	case spec.Agents < 2:
+		return config.Bad("agents", spec.Agents, "at least 2 where agents wake in pairs")
+	}
+	return nil
+}
+
+// At implements Schedule.
+func (p *pairwise) At(round uint64) (*Graph, error) {
+	if round == 0 {
+		return p.whole, nil
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.graph != nil && p.at == round {
+		return p.graph, nil
+	}
+	key := [32]byte{16: 'p', 17: 'a', 18: 'i', 19: 'r'}
+	binary.LittleEndian.PutUint64(key[:], p.seed)
+	binary.LittleEndian.PutUint64(key[8:], round)
+	r := rand.New(rand.NewChaCha8(key))
+	n := p.whole.Agents()
+	i := agent.ID(r.IntN(n))
+	near := p.whole.In(i)
+	j := near[r.IntN(len(near))].ID // the whole graph is connected
+	self, rows := make([]float64, n), make([][]agent.Neighbor, n)
+	for k := range self {
+		self[k] = 1
+	}
+	self[i], self[j] = .5, .5
+	rows[i], rows[j] = []agent.Neighbor{{ID: j, Weight: .5}}, []agent.Neighbor{{ID: i, Weight: .5}}
+	g, err := FromRows(p.whole.Name(), self, rows)
+	if err != nil {
+		return nil, err
+	}
+	p.at, p.graph = round, g
+	return g, nil
+}
