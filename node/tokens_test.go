@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -114,10 +115,13 @@ func TestHostileTokens(t *testing.T) {
 		r.start(t, 0)
 		synctest.Wait()
 		other := r.net.Open(t, 1)
+		var mu sync.Mutex
 		var taken []uint64
 		other.Serve(func(_ agent.ID, b []byte) error {
 			if f, err := node.DecodeFrame(b, node.MaxPayload(nodetest.Dim)); err == nil && f.Kind == node.Taken {
+				mu.Lock()
 				taken = append(taken, f.Round)
+				mu.Unlock()
 			}
 			return nil
 		})
@@ -154,9 +158,11 @@ func TestHostileTokens(t *testing.T) {
 			t.Error(err)
 		}
 		time.Sleep(time.Minute)
+		mu.Lock()
 		if n := len(taken); n < 3 || slices.Contains(taken, 7) {
 			t.Errorf("thanked for %v", taken)
 		}
+		mu.Unlock()
 		if err := send(node.Taken, 5, -1); err != nil { // of nothing
 			t.Error(err)
 		}
