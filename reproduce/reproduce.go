@@ -95,6 +95,8 @@ var Studies = map[string]Study{
 	"seed004-walk":        {Title: "random-walk SGD on houses: central, network and local noise, complete, hypercube, geometric graph", axes: walk004Axes, base: walk004Base, cells: twoSizes(walk004Cells), report: walk004, curves: true},
 	"seed000-theorem51":   {Title: "the error floor over noise and dimension, strongly convex problems", simulate: theorem51},
 	"seed004-decor":       {Title: "noise that neighbors share beside central and own noise at one epsilon, MNIST, ring and 4-regular graph", axes: decor004Axes, base: decor004Base, cells: twoSizes(decor004Cells), report: rowsOnly(decor004)},
+	"seed004-sgd":         {Title: "strongly convex gossip SGD beside its theorem, noise by the published formula and by exact leaks", simulate: sgd004},
+	"seed004-table":       {Title: "utility of private averages on complete graph, expander, arbitrary graph and ring against central and local noise", simulate: table004},
 	"seed004-figa":        {Title: "private gossip averaging: the published pairwise loss beside the exact one, over distance", simulate: figureA004},
 	"seed004-figb":        {Title: "the same on a social graph (SNAP ego-Facebook 1912, which you supply)", compute: figureB004},
 	"seed004-gd":          {Title: "gossip gradient descent: losses of pairs on one graph and on fresh ones", simulate: gd004},
