@@ -21,6 +21,7 @@ type networkFlags struct {
 	family, run, roster        string
 	rounds                     int
 	given                      bool // --rounds
+	steps                      int
 	adversary, method          string
 	dimension                  float64
 	noise, epsilon, delta      float64
@@ -43,6 +44,12 @@ rounds, where other agents react to an agent's update.`,
 		Args: noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			f.given = cmd.Flags().Changed("rounds")
+			if f.steps != 1 {
+				if err := f.checkTraining(); err != nil {
+					return err
+				}
+				return f.writeTraining(cmd.OutOrStdout())
+			}
 			r, err := f.compute()
 			if err != nil {
 				return err
@@ -61,6 +68,7 @@ rounds, where other agents react to an agent's update.`,
 	fl.BoolVar(&f.graph.pairs, "pairs", false, "in every round one random agent averages with one random neighbor, and the others wait")
 	fl.StringArrayVar(&f.graph.set, "set", nil, "parameter of the graph, key=value (repeatable)")
 	fl.IntVar(&f.rounds, "rounds", 10, "rounds of averaging, 0 to 100000")
+	fl.IntVar(&f.steps, "steps", 1, "releases of each agent, with the rounds of averaging after each: what a partial view tells of training is an estimate, never a guarantee")
 	fl.StringVar(&f.adversary, "adversary", "all", "an agent (3), a coalition ({3,7}), all (every agent for itself), all-messages or eavesdropper")
 	fl.StringVar(&f.method, "method", "plain", "plain, chebyshev, chebyshev-ns, jacobi or paper")
 	fl.Float64Var(&f.dimension, "dimension", 2, "jacobi: spectral dimension of the graph, 1 for rings")
@@ -110,7 +118,8 @@ func (f *networkFlags) check() error {
 	return nil
 }
 
-func (f *networkFlags) compute() (*networkResult, error) {
+// described reads the averaging and who looks at it.
+func (f *networkFlags) described() (*networkResult, error) {
 	if err := f.check(); err != nil {
 		return nil, err
 	}
@@ -146,6 +155,14 @@ func (f *networkFlags) compute() (*networkResult, error) {
 		return nil, err
 	}
 	if r.adversaries, err = f.adversaries(base.Agents()); err != nil {
+		return nil, err
+	}
+	return r, nil
+}
+
+func (f *networkFlags) compute() (*networkResult, error) {
+	r, err := f.described()
+	if err != nil {
 		return nil, err
 	}
 	if r.views, err = r.gossip.Views(r.adversaries); err != nil {

@@ -82,8 +82,10 @@ func (f *networkFlags) write(w io.Writer, r *networkResult) error {
 }
 
 // member reports that agent u belongs to adversary i.
-func (r *networkResult) member(u, i int) bool {
-	return slices.Contains(r.adversaries[i].Members(), u)
+func (r *networkResult) member(u, i int) bool { return r.isMember(u, r.adversaries[i]) }
+
+func (r *networkResult) isMember(u int, a network.Adversary) bool {
+	return slices.Contains(a.Members(), u)
 }
 
 // epsilon is the upper end of u's epsilon against adversary i.
