@@ -15,12 +15,37 @@ type wire struct {
 	Graph     string       `json:"graph"`
 	Symmetric bool         `json:"symmetric"`
 	Edges     [][3]float64 `json:"edges"`
-	Self      []float64    `json:"self"`
+	// EveryPair is the weight of all pairs of a complete graph of many agents, whose edges are then not listed.
+	EveryPair float64   `json:"every_pair,omitempty"`
+	Self      []float64 `json:"self"`
+}
+
+// Complete graphs of these numbers of agents are written by their one weight.
+const (
+	fewestCompact = 65
+	mostCompact   = 4096
+)
+
+// everyPair is the one weight of all pairs of a complete graph; 0 where there are several, or too few or too many agents.
+func (g *Graph) everyPair() float64 {
+	n := g.Agents()
+	if n < fewestCompact || n > mostCompact || len(g.in) != n*(n-1) {
+		return 0
+	}
+	for _, nb := range g.in {
+		if nb.Weight != g.in[0].Weight {
+			return 0
+		}
+	}
+	return g.in[0].Weight
 }
 
 // MarshalJSON writes the graph so that [Graph.UnmarshalJSON] gives back the same bits.
 func (g *Graph) MarshalJSON() ([]byte, error) {
-	w := wire{Agents: g.Agents(), Graph: g.name, Symmetric: g.symmetric, Edges: [][3]float64{}, Self: g.self}
+	w := wire{Agents: g.Agents(), Graph: g.name, Symmetric: g.symmetric, Edges: [][3]float64{}, EveryPair: g.everyPair(), Self: g.self}
+	if w.EveryPair != 0 {
+		return json.Marshal(w)
+	}
 	for e := range g.Edges() {
 		w.Edges = append(w.Edges, [3]float64{float64(e.I), float64(e.J), e.Weight})
 	}
@@ -38,6 +63,18 @@ func (g *Graph) UnmarshalJSON(b []byte) error {
 		return config.Bad("agents", w.Agents, fmt.Sprintf("%d, the number of self weights", len(w.Self)))
 	}
 	rows := make([][]agent.Neighbor, w.Agents)
+	if w.EveryPair != 0 {
+		if w.Agents > mostCompact || len(w.Edges) > 0 || !w.Symmetric {
+			return config.Bad("every_pair", w.EveryPair, fmt.Sprintf("0, or a symmetric graph of at most %d agents without edges", mostCompact))
+		}
+		for i := range rows {
+			for j := range rows {
+				if j != i {
+					rows[i] = append(rows[i], agent.Neighbor{ID: agent.ID(j), Weight: w.EveryPair})
+				}
+			}
+		}
+	}
 	for k, e := range w.Edges {
 		var id [2]agent.ID
 		for c := range id {
