@@ -50,19 +50,18 @@ func TestChooseAdaptive(t *testing.T) {
 	}
 }
 
-// Forms are compared with the constant clip of the same seed, algorithm and budget: adaptive forms have two points more, a falling step
-// one less.
+// Forms are compared with the constant clip of the same seed, algorithm and budget: adaptive forms have two points more.
 func TestAdaptive(t *testing.T) {
 	rows := rowsFor(adaptiveCells(Full), func(v []string) float64 {
-		return .9 + number(v[7])/1000 + map[string]float64{"falling": -.01, "quantile": .02}[family(v[6])]*(1+number(v[7])/100)
+		return .9 + number(v[7])/1000 + map[string]float64{"quantile": .02}[family(v[6])]*(1+number(v[7])/100)
 	})
 	d := adaptive(&found{rows: rows, curves: curves{}, scale: Full})
 	groups := adaptiveGroups()
 	if len(groups) != 5 || len(d.Figures) != 5 {
 		t.Fatalf("%d groups and %d plots, want five: three budgets of sgp, one each of dsgd and dsgt", len(groups), len(d.Figures))
 	}
-	want := map[string]string{"constant clip": "", "constant clip, step falls to 0.1": "-1.03 ± 0.02", "clip at a released quantile": "+2.06 ± 0.03"}
-	times := map[string]int{"constant clip": 5, "constant clip, step falls to 0.1": 3, "clip at a released quantile": 5}
+	want := map[string]string{"constant clip": "", "clip at a released quantile": "+2.06 ± 0.03"}
+	times := map[string]int{"constant clip": 5, "clip at a released quantile": 3}
 	seen := map[string]int{}
 	for _, row := range d.Rows {
 		w, ok := want[row[2]]
