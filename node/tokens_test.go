@@ -80,7 +80,9 @@ func TestTokensSurviveCrashes(t *testing.T) {
 				}
 				visits[i] = r.Round + 1
 			}
-		}}, openFaulty(func(f *nodetest.Faulty, _ agent.ID) { f.Lose, f.Unsure, f.Repeat, f.Delay = .1, .1, .2, 200*time.Millisecond }))
+		}}, openFaulty(func(f *nodetest.Faulty, _ agent.ID) {
+			f.Lose, f.Unsure, f.Repeat, f.Delay = .1, .1, .2, 200*time.Millisecond
+		}))
 		for k := range 12 {
 			time.Sleep(700 * time.Millisecond)
 			i := k % agents

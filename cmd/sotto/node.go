@@ -31,7 +31,7 @@ import (
 type nodeFlags struct {
 	rosterFlags
 	key, data, policy, state string
-	listen, http             string
+	listen, http, capture    string
 	missing                  string
 	deadline, linger, send   time.Duration
 	pad                      time.Duration
@@ -70,6 +70,7 @@ computed. A node that was stopped, killed or cut off goes on from its state dire
 	fl.StringVar(&f.listen, "listen", "", "host:port to listen on; default: the member's address of the roster")
 	fl.BoolVar(&f.mdns, "mdns", false, "announce this node in the local network, and look there for members who are not at their roster's address")
 	fl.StringVar(&f.http, "http", "", "loopback host:port for /status, /metrics and /healthz; default: none")
+	fl.StringVar(&f.capture, "capture", "", "append every frame to this file before it is sent, for sotto audit wire")
 	fl.StringVar(&f.missing, "missing", node.Wait, "peers that miss a round's deadline: wait for them, or proceed with their weight on self")
 	fl.DurationVar(&f.deadline, "deadline", time.Minute, "of a round")
 	fl.DurationVar(&f.linger, "linger", 10*time.Minute, "how long to serve slower neighbors after the last round")
@@ -260,6 +261,14 @@ func (p *peer) takePart(ctx context.Context, w io.Writer) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, p.config.Transport.Close()) }()
+	if p.f.capture != "" {
+		w, err := os.OpenFile(p.f.capture, os.O_WRONLY|os.O_APPEND|os.O_CREATE, 0o600)
+		if err != nil {
+			return err
+		}
+		defer w.Close()
+		p.config.Transport = node.NewCaptured(p.config.Transport, w)
+	}
 	n, err := node.New(p.config)
 	if err != nil {
 		return err
