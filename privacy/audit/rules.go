@@ -18,6 +18,7 @@ const (
 	Fixed = "fixed" // one that was fixed before any observation
 	Split = "split" // the best one on a part of the observations, evaluated on the others
 	All   = "all"   // all Candidates, fixed before any observation; beta is divided by their number
+	Top   = "top"   // the one that leaves a fixed number of guesses, whatever the scores are: for bounds of one run
 	Hull  = "hull"  // the vertices of the convex hull of the observed ROC; beta is divided by their number
 )
 
@@ -26,7 +27,7 @@ type Rule struct {
 	Kind       string
 	At         float64   // of Fixed
 	Candidates []float64 // of All
-	Part       float64   // of Split: the part of the observations that chooses, in (0, 1); 0 means 1/2
+	Part       float64   // of Split: the part of the observations that chooses; of Top: that is guessed; in (0, 1), 0 means 1/2
 }
 
 // Validate names what cannot be used.
@@ -40,13 +41,13 @@ func (r Rule) Validate() error {
 		if len(r.Candidates) == 0 {
 			return config.Bad("thresholds", len(r.Candidates), "at least one candidate")
 		}
-	case Split:
+	case Split, Top:
 		if !(r.Part >= 0 && r.Part < 1) {
 			return config.Bad("part", r.Part, "at least 0 and below 1")
 		}
 	case Hull:
 	default:
-		return config.Bad("thresholds", r.Kind, "fixed, split, all or hull")
+		return config.Bad("thresholds", r.Kind, "fixed, split, all, top or hull")
 	}
 	return nil
 }
@@ -66,13 +67,11 @@ func (s *Scores) bound(m *method, r Rule, beta, delta float64) Bound {
 	case All:
 		at = r.Candidates
 	case Split:
-		part := r.Part
-		if part == 0 {
-			part = .5
-		}
-		choose, rest := s.split(part)
+		choose, rest := s.split(r.part())
 		best, _ := m.best(choose.hull(), beta, delta)
 		of, at = rest, []float64{best.threshold}
+	case Top:
+		at = []float64{s.top(r)}
 	case Hull:
 		b.Proven, b.Valid = false, m.valid+hullCondition
 	}
@@ -109,6 +108,23 @@ func (m *method) best(tallies []tally, level, delta float64) (tally, float64) {
 		}
 	}
 	return best, eps
+}
+
+func (r Rule) part() float64 {
+	if r.Part == 0 {
+		return .5
+	}
+	return r.Part
+}
+
+// top is the threshold at which the largest scores, of the given part of all, are guessed; at least one is.
+func (s *Scores) top(r Rule) float64 {
+	all := slices.Concat(s.In, s.Out)
+	if len(all) == 0 {
+		return math.Inf(1)
+	}
+	slices.Sort(all)
+	return all[len(all)-max(1, int(float64(len(all))*r.part()))]
 }
 
 // split deals the observations into a part that chooses and the rest, by their position alone.

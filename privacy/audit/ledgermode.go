@@ -1,0 +1,98 @@
+package audit
+
+import (
+	"context"
+
+	"sotto/agent"
+	"sotto/privacy/ledger"
+	"sotto/tensor"
+)
+
+// Books runs the system with its own sampler and watches ledger, gate and wire: every answer was charged once, and before the message
+// that follows from it; the epsilon recomputed from the ledger is not above the claim. Observations is the number of messages after
+// which the run is stopped.
+func (t *Target) Books(ctx context.Context, o Options) (*Report, error) {
+	r := t.report("ledger", o)
+	party, err := t.Open(In, o.Seed, false)
+	if err != nil {
+		return nil, err
+	}
+	a, err := t.Algorithm()
+	if err != nil {
+		return nil, err
+	}
+	w := &watched{Algorithm: a, gate: party.Gate, ledger: party.Ledger, free: t.Free, before: charged(party.Ledger)}
+	done := func() bool { return w.sends >= o.Observations || ctx.Err() != nil }
+	if err := t.Drive(w, w, o.Seed, done); err != nil {
+		return nil, err
+	}
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	r.Observations = w.sends
+	charges := charged(party.Ledger) - w.before
+	r.check(Check{Name: "answers", Statistic: Figure(w.answers), Limit: Figure(charges), Text: "answers that read data, of which every one needs a charge"})
+	r.check(Check{Name: "sends", Statistic: Figure(w.early), Text: "messages that left before the charge of an answer that they follow from"})
+	r.Valid = append(r.Valid, "gate, ledger and messages of one agent of one run were watched")
+	if t.Account == nil {
+		return r, nil
+	}
+	upper, err := t.Account(party.Ledger)
+	if err != nil {
+		return nil, err
+	}
+	r.compare(upper, t.Claim.Total)
+	if upper > t.Claim.Total*(1+1e-6) {
+		r.refute("the ledger's charges come to epsilon %.6g, claimed %.6g", upper, t.Claim.Total)
+	}
+	r.Valid = append(r.Valid, "epsilon is what the accountant makes of the charges, not what an attack has shown")
+	return r, nil
+}
+
+// charged counts a ledger's charges.
+func charged(l ledger.Ledger) int {
+	n := 0
+	for rec, err := range l.Records() {
+		if err == nil && rec.Kind == ledger.Charge {
+			n += int(rec.Count)
+		}
+	}
+	return n
+}
+
+// watched is an algorithm and its gate under observation.
+type watched struct {
+	agent.Algorithm
+	gate   Gate
+	ledger ledger.Ledger
+	free   map[string]bool
+
+	before, answers int
+	sends, early    int
+}
+
+// Begin implements Gate.
+func (w *watched) Begin(round uint64, live []agent.Neighbor) { w.gate.Begin(round, live) }
+
+// Answer implements Gate.
+func (w *watched) Answer(q *agent.Query, dst tensor.Vec) error {
+	err := w.gate.Answer(q, dst)
+	if err == nil && !w.free[q.Oracle] {
+		w.answers++
+	}
+	return err
+}
+
+// Step is the algorithm's.
+func (w *watched) Step(in *agent.Input, out *agent.Output) error {
+	if err := w.Algorithm.Step(in, out); err != nil || out.Query != nil {
+		return err
+	}
+	for range out.Outbox {
+		w.sends++
+		if charged(w.ledger)-w.before < w.answers {
+			w.early++
+		}
+	}
+	return nil
+}

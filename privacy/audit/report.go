@@ -1,0 +1,161 @@
+package audit
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"strings"
+	"text/tabwriter"
+
+	"sotto/config"
+)
+
+// ErrViolated says that an audit has refuted a claim.
+var ErrViolated = errors.New("audit: a claim is refuted")
+
+// errNoMessage says that the system never sends what depends on data.
+var errNoMessage = errors.New("audit: no message follows from an answer")
+
+// Figure is a number whose infinite value is the JSON string "inf"; NaN, for what there is none of, is null.
+type Figure float64
+
+// MarshalJSON implements json.Marshaler.
+func (f Figure) MarshalJSON() ([]byte, error) {
+	switch x := float64(f); {
+	case math.IsInf(x, 1):
+		return []byte(`"inf"`), nil
+	case math.IsNaN(x):
+		return []byte("null"), nil
+	default:
+		return json.Marshal(x)
+	}
+}
+
+func (f Figure) String() string {
+	if math.IsNaN(float64(f)) {
+		return "-"
+	}
+	return strings.TrimPrefix(fmt.Sprintf("%.4g", float64(f)), "+")
+}
+
+// Check is one test of a mode that does not bound epsilon.
+type Check struct {
+	Name      string `json:"check"`
+	Statistic Figure `json:"statistic"`
+	Limit     Figure `json:"limit"` // the largest statistic that is no violation
+	Text      string `json:"text"`
+}
+
+// Violated reports whether the check has failed. A statistic that is no number has.
+func (c *Check) Violated() bool { return !(c.Statistic <= c.Limit) }
+
+// Report is what one mode found.
+type Report struct {
+	Mode         string  `json:"mode"`
+	Target       string  `json:"target"`
+	Violated     bool    `json:"violated"`
+	EpsilonLower Figure  `json:"epsilon_lower"` // of what Claimed is claimed for; null where the mode bounds no epsilon
+	Claimed      Figure  `json:"epsilon_claimed"`
+	Ratio        Figure  `json:"ratio"` // EpsilonLower/Claimed
+	Delta        float64 `json:"delta"`
+	Confidence   float64 `json:"confidence"` // with which a violation is none by chance: 1 - beta
+	Observations int     `json:"observations"`
+	Bounds       []Bound `json:"bounds,omitempty"`
+	Checks       []Check `json:"checks,omitempty"`
+	// Findings say in words what is violated; Valid what the report rests on.
+	Findings []string `json:"findings,omitempty"`
+	Valid    []string `json:"valid"`
+}
+
+func (t *Target) report(mode string, o Options) *Report {
+	none := Figure(math.NaN())
+	return &Report{Mode: mode, Target: t.Name, EpsilonLower: none, Claimed: none, Ratio: none, Delta: t.Claim.Delta, Confidence: 1 - o.Beta, Valid: []string{}}
+}
+
+// compare sets the figures of the report.
+func (r *Report) compare(lower, claimed float64) {
+	r.EpsilonLower, r.Claimed = Figure(lower), Figure(claimed)
+	if claimed > 0 && !math.IsInf(claimed, 1) {
+		r.Ratio = Figure(lower / claimed)
+	}
+}
+
+// refute notes a violation.
+func (r *Report) refute(format string, args ...any) {
+	r.Violated = true
+	r.Findings = append(r.Findings, fmt.Sprintf(format, args...))
+}
+
+// check adds a test and what it says.
+func (r *Report) check(c Check) {
+	r.Checks = append(r.Checks, c)
+	if c.Violated() {
+		r.refute("%s: %s is above %s (%s)", c.Name, c.Statistic, c.Limit, c.Text)
+	}
+}
+
+// Err is ErrViolated for a report that refutes its claim.
+func (r *Report) Err() error {
+	if !r.Violated {
+		return nil
+	}
+	return fmt.Errorf("%w: %s %s: %s", ErrViolated, r.Mode, r.Target, strings.Join(r.Findings, "; "))
+}
+
+// WriteText writes the report for a person.
+func (r *Report) WriteText(w io.Writer) error {
+	t := tabwriter.NewWriter(w, 0, 4, 2, ' ', 0)
+	row := func(what, format string, args ...any) { fmt.Fprintf(t, "%s\t%s\n", what, fmt.Sprintf(format, args...)) }
+	verdict := "nothing found"
+	if r.Violated {
+		verdict = "VIOLATED"
+	}
+	row("audit", "%s %s: %s", r.Mode, r.Target, verdict)
+	if !math.IsNaN(float64(r.EpsilonLower)) {
+		row("epsilon", "at least %s, claimed %s, ratio %s (delta %g, confidence %g)", r.EpsilonLower, r.Claimed, r.Ratio, r.Delta, r.Confidence)
+	}
+	row("observations", "%d", r.Observations)
+	for _, b := range r.Bounds {
+		row("bound", "%s", b.text())
+	}
+	for i := range r.Checks {
+		c := &r.Checks[i]
+		row("check", "%s %s, at most %s: %s", c.Name, c.Statistic, c.Limit, c.Text)
+	}
+	for _, f := range r.Findings {
+		row("finding", "%s", f)
+	}
+	for _, v := range r.Valid {
+		row("valid", "%s", v)
+	}
+	return t.Flush()
+}
+
+func (b *Bound) text() string {
+	s := fmt.Sprintf("%s: epsilon at least %.4g", b.Name, b.Epsilon)
+	if b.Mu > 0 {
+		s += fmt.Sprintf(", mu at least %.4g", b.Mu)
+	}
+	return s + fmt.Sprintf(" (%s, %d thresholds, beta %.3g, %d observations); valid for %s", b.Thresholds, b.Tested, b.Beta, b.Observations, b.Valid)
+}
+
+// Options say how much is looked at.
+type Options struct {
+	Observations int     // in each world: releases, runs, charges or canaries
+	Beta         float64 // false alarms: the probability with which a right system is called violated, at most
+	Seed         uint64  // of all keys
+	Sampled      bool    // step: leave the sampler in place
+}
+
+// Validate names what cannot be used.
+func (o *Options) Validate() error {
+	switch {
+	case o.Observations < 10 || o.Observations > 1e8:
+		return config.Bad("observations", o.Observations, "10 to 100000000")
+	case !(o.Beta > 0 && o.Beta < .5):
+		return config.Bad("beta", o.Beta, "above 0 and below 0.5")
+	}
+	return nil
+}

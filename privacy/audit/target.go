@@ -1,0 +1,154 @@
+package audit
+
+import (
+	"slices"
+
+	"sotto/agent"
+	"sotto/privacy/account"
+	"sotto/privacy/ledger"
+	"sotto/tensor"
+)
+
+// World says which of two neighboring data sets the attacked owner has.
+type World int
+
+// The two worlds.
+const (
+	Out World = iota // without the attacked record, or with its replacement
+	In               // with it
+)
+
+func (w World) String() string { return [...]string{"out", "in"}[w] }
+
+// Gate answers an owner's queries; *privacy.Gate is one.
+type Gate interface {
+	Begin(round uint64, live []agent.Neighbor)
+	Answer(q *agent.Query, dst tensor.Vec) error
+}
+
+// Party is the private side of the attacked owner: what answers for it and where that is charged.
+type Party struct {
+	Gate   Gate
+	Ledger ledger.Ledger
+	// Reopen is the same owner after a crash, from what it has stored; nil where nothing is.
+	Reopen func() (*Party, error)
+}
+
+// Target is a system under audit: one owner among others, in either of two worlds. All functions are deterministic. A function that is
+// nil makes the modes that need it not apply.
+type Target struct {
+	Name  string
+	Dim   int // length of answers
+	Claim Claim
+
+	// Open gives the owner of a world fresh keys, which follow from the seed, and a ledger without a limit. With drawn the attacked
+	// record falls into every batch; otherwise the system's own sampler decides.
+	Open func(w World, seed uint64, drawn bool) (*Party, error)
+	// Value is what the data of a world answer to q before noise, in units of the answer, with the attacked record drawn once. An
+	// auditor knows it, because it has made both data sets.
+	Value func(w World, q *agent.Query) (tensor.Vec, error)
+	// Algorithm makes the owner's state machine.
+	Algorithm func() (agent.Algorithm, error)
+	// Drive runs a as the owner's, with g's answers, among others who ask nothing of any data, until done says so or the run ends.
+	Drive func(a agent.Algorithm, g Gate, seed uint64, done func() bool) error
+	// Members is a gate without noise over several records, with the system's own sampler and keys from the seed, and what each record
+	// adds to its answer to q.
+	Members func(seed uint64, q *agent.Query) (Gate, []tensor.Vec, error)
+	// Train makes one whole run in a world and scores the attacked record; larger speaks for its presence.
+	Train func(w World, seed uint64) (float64, error)
+	// Canaries makes one whole run with the canaries whose coin is true and returns every canary's score.
+	Canaries func(coins []bool, seed uint64) ([]float64, error)
+	// Account is the epsilon, upper end, of a ledger's charges at Claim.Delta.
+	Account func(l ledger.Ledger) (float64, error)
+	// Free are queries that read no data, which are answered without a charge.
+	Free map[string]bool
+}
+
+// Claim is what the system says of itself.
+type Claim struct {
+	Delta   float64
+	Sampler account.Sampler
+	// Mu is the GDP parameter of one release with the record drawn once; 0 where the noise is not Gaussian.
+	Mu float64
+	// Epsilon is that of one such release, and Sampled that of one release with the sampler, both at Delta.
+	Epsilon, Sampled float64
+	// Total is the epsilon of the whole run; TotalOf what it were if a release with the record drawn were mu-GDP, nil without Mu.
+	Total   float64
+	TotalOf func(mu float64) (float64, error)
+	Noise   []Noise // by part of the answer; nil where no law of single values is declared
+}
+
+// Rate is the probability with which one record is drawn.
+func (c *Claim) Rate() float64 {
+	switch s := c.Sampler; s.Kind {
+	case account.Poisson:
+		return s.Rate
+	case account.FixedSize:
+		return float64(s.Batch) / float64(s.Population)
+	}
+	return 1
+}
+
+// Noise is the declared law of Dim values of an answer, one after the other and independent: Scale times a variable with distribution
+// function CDF. Grid > 0 says that answers are whole multiples of it.
+type Noise struct {
+	Dim   int
+	Scale float64
+	CDF   func(x float64) float64
+	Grid  float64
+}
+
+// probe asks what the first message that depends on an answer depends on.
+type probe struct {
+	ordinal int // the number, from 1, of the answer that it follows
+	query   agent.Query
+}
+
+// scout runs the system with zero answers to find the answer that leads to the first message.
+func (t *Target) scout() (probe, error) {
+	a, err := t.Algorithm()
+	if err != nil {
+		return probe{}, err
+	}
+	s := &scouting{Algorithm: a}
+	if err := t.Drive(s, silent{}, 0, func() bool { return s.sent }); err != nil {
+		return probe{}, err
+	}
+	if !s.sent {
+		return probe{}, errNoMessage
+	}
+	return s.probe, nil
+}
+
+type scouting struct {
+	agent.Algorithm
+	probe
+	sent bool
+}
+
+func (s *scouting) Step(in *agent.Input, out *agent.Output) error {
+	if err := s.Algorithm.Step(in, out); err != nil || s.sent {
+		return err
+	}
+	if out.Query != nil {
+		s.ordinal++
+		s.query = *out.Query
+		s.query.At = slices.Clone(out.Query.At)
+		return nil
+	}
+	s.sent = in.Kind == agent.Answer && len(out.Outbox) > 0
+	return nil
+}
+
+// silent answers zero and reads nothing.
+type silent struct{}
+
+func (silent) Begin(uint64, []agent.Neighbor) {}
+
+func (silent) Answer(_ *agent.Query, dst tensor.Vec) error {
+	dst.Zero()
+	return nil
+}
+
+// Silent is the gate of the other agents of a run under audit: their data are known to the adversary.
+func Silent() Gate { return silent{} }
