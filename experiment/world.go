@@ -152,17 +152,22 @@ func (e *Experiment) start(workers int, restored [][]ledger.Record) (*world, err
 		}
 	}
 	w.agents = agents
+	return w, e.startRuntime(w, agents, workers)
+}
+
+// startRuntime starts the simulation of w's agents.
+func (e *Experiment) startRuntime(w *world, agents []sim.Agent, workers int) error {
+	f := e.file
 	if f.pacing == algo.Tokens {
-		return w, e.startTokens(w, agents, workers)
+		return e.startTokens(w, agents, workers)
 	}
 	if f.pacing != algo.Rounds {
-		err := e.startWakes(w, agents, workers)
-		return w, err
+		return e.startWakes(w, agents, workers)
 	}
 	var err error
 	w.sim, err = sim.New(sim.Config{Agents: agents, Schedule: e.schedule, Dim: e.model.Dim() + f.priv.Extra(), Rounds: f.steps,
 		Workers: workers, Seed: f.root.Seed, Faults: f.flts, GaussSeidel: f.repl.Mix == "gauss-seidel", MessageSize: f.alg.messageSize})
-	return w, f.at("faults", err)
+	return f.at("faults", err)
 }
 
 // env is what agent i knows at birth.

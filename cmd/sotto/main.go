@@ -19,6 +19,7 @@ import (
 	"sotto/node"
 	"sotto/privacy"
 	"sotto/privacy/account"
+	"sotto/privacy/audit"
 	"sotto/privacy/ledger"
 )
 
@@ -65,7 +66,7 @@ func exitCode(err error) int {
 		return exitDone
 	case isAny(err, privacy.ErrRefused, account.ErrUnsupported, account.ErrInfeasible, account.ErrDeltaTooSmall, account.ErrExhausted):
 		return exitPrivacy
-	case isAny(err, ledger.ErrCorrupt, ledger.ErrVersion, ledger.ErrDataset, ledger.ErrRollback, ledger.ErrKey, ledger.ErrClaim, ledger.ErrPoisoned, ledger.ErrDurability, node.ErrUnsigned):
+	case isAny(err, ledger.ErrCorrupt, ledger.ErrVersion, ledger.ErrDataset, ledger.ErrRollback, ledger.ErrKey, ledger.ErrClaim, ledger.ErrPoisoned, ledger.ErrDurability, node.ErrUnsigned, audit.ErrViolated):
 		return exitPrivacy
 	case isAny(err, data.ErrMissing, data.ErrAltered):
 		return exitData
@@ -94,7 +95,7 @@ func newRoot() *cobra.Command {
 		RunE:          func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
 	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return usageError{err} })
-	root.AddCommand(newRun(), newPlan(), newSweep(), newTune(), newReport(), newReproduce(), newExport(), newData(), newTopology(), newAccount(), newLedger(), newKeygen(), newRoster(), newNode(), newStatus(), newBench(), newDoctor(), newVersion())
+	root.AddCommand(newRun(), newPlan(), newSweep(), newTune(), newReport(), newReproduce(), newExport(), newData(), newTopology(), newAccount(), newLedger(), newAudit(), newKeygen(), newRoster(), newNode(), newStatus(), newBench(), newDoctor(), newVersion())
 	return root
 }
 

@@ -133,7 +133,7 @@ func (t *Target) trial(w World, p *probe, seed uint64, drawn bool) (float64, err
 	if err != nil {
 		return 0, err
 	}
-	s := &shadow{target: t, ordinal: p.ordinal}
+	s := &shadow{target: t, ordinal: p.ordinal, model: p.model}
 	for _, a := range []*agent.Algorithm{&s.Algorithm, &s.still, &s.moved} {
 		if *a, err = t.Algorithm(); err != nil {
 			return 0, err
@@ -155,6 +155,7 @@ type shadow struct {
 	still, moved agent.Algorithm
 	target       *Target
 	ordinal      int
+	model        bool // the model is what is seen
 
 	asked     int
 	direction tensor.Vec
@@ -225,16 +226,16 @@ func (s *shadow) offset(out tensor.Vec) {
 // compare scores the real message.
 func (s *shadow) compare(out *agent.Output) error {
 	s.done = true
-	sent, err := onWire(out.Outbox)
+	sent, err := s.seen(s.Algorithm, out)
 	if err != nil { // no receiver takes such a message: whoever sees it knows
 		s.score = math.Inf(1)
 		return nil
 	}
-	still, err := onWire(s.out[0].Outbox)
+	still, err := s.seen(s.still, &s.out[0])
 	if err != nil {
 		return err
 	}
-	moved, err := onWire(s.out[1].Outbox)
+	moved, err := s.seen(s.moved, &s.out[1])
 	if err != nil {
 		return err
 	}
@@ -252,6 +253,14 @@ func (s *shadow) compare(out *agent.Output) error {
 	}
 	s.score += along / length
 	return nil
+}
+
+// seen is what the adversary sees of a step.
+func (s *shadow) seen(a agent.Algorithm, out *agent.Output) (tensor.Vec, error) {
+	if !s.model {
+		return onWire(out.Outbox)
+	}
+	return onWire([]agent.Message{{Body: a.Params()}})
 }
 
 // onWire is what a receiver reads from the bytes of messages.

@@ -48,11 +48,16 @@ func newSystem() *system {
 	if err != nil {
 		panic(err)
 	}
-	return &system{dim: 6, features: []float32{0, 1, 0, 0, 0, 0}, mechanism: g}
+	return &system{dim: 8, features: []float32{0, 1, 0, 0, 0, 0, 0, 0}, mechanism: g}
 }
 
 // records are the owner's: zeros, and rows of which each is one of the given features.
 func (s *system) records(target float32, rows ...[]float32) oracle.Records {
+	return s.among(nulls, target, rows...)
+}
+
+// among has so many records of zeros before the rows.
+func (s *system) among(nulls int, target float32, rows ...[]float32) oracle.Records {
 	d := &data.Dataset{X: tensor.NewMat(nulls+len(rows), s.dim), Shape: [3]int{1, 1, s.dim}, Targets: make([]float32, nulls+len(rows))}
 	r := oracle.Records{Data: d}
 	for i := range d.Len() {
@@ -203,7 +208,7 @@ func (s *system) members(seed uint64, q *agent.Query) (Gate, []tensor.Vec, error
 		v[i] = -1. / testBatch // the gradient of (xθ - 1000)^2, clipped, over the normaliser
 		each = append(each, v)
 	}
-	var o privacy.Oracle = s.gradient(s.records(1000, rows...), testRate)
+	var o privacy.Oracle = s.gradient(s.among(0, 1000, rows...), testRate)
 	if s.oracle != nil {
 		o = s.oracle(In, o.(*oracle.Gradient))
 	}

@@ -102,9 +102,17 @@ type Noise struct {
 type probe struct {
 	ordinal int // the number, from 1, of the answer that it follows
 	query   agent.Query
+	model   bool // nothing is ever sent, and the model is what is published: after the first step with an answer
 }
 
-// scout runs the system with zero answers to find the answer that leads to the first message.
+// Query is what the system asks of data before the first message that follows from an answer, with zero answers before it.
+func (t *Target) Query() (*agent.Query, error) {
+	p, err := t.scout()
+	return &p.query, err
+}
+
+// scout runs the system with zero answers to find the answer that leads to the first message. A system that never sends publishes its
+// model.
 func (t *Target) scout() (probe, error) {
 	a, err := t.Algorithm()
 	if err != nil {
@@ -114,8 +122,12 @@ func (t *Target) scout() (probe, error) {
 	if err := t.Drive(s, silent{}, 0, func() bool { return s.sent }); err != nil {
 		return probe{}, err
 	}
-	if !s.sent {
+	if !s.sent && s.first.ordinal == 0 {
 		return probe{}, errNoMessage
+	}
+	if !s.sent {
+		s.first.model = true
+		return s.first, nil
 	}
 	return s.probe, nil
 }
@@ -123,7 +135,8 @@ func (t *Target) scout() (probe, error) {
 type scouting struct {
 	agent.Algorithm
 	probe
-	sent bool
+	sent  bool
+	first probe // of the first step that ends with an answer, with or without a message
 }
 
 func (s *scouting) Step(in *agent.Input, out *agent.Output) error {
@@ -135,6 +148,9 @@ func (s *scouting) Step(in *agent.Input, out *agent.Output) error {
 		s.query = *out.Query
 		s.query.At = slices.Clone(out.Query.At)
 		return nil
+	}
+	if in.Kind == agent.Answer && s.first.ordinal == 0 {
+		s.first = s.probe
 	}
 	s.sent = in.Kind == agent.Answer && len(out.Outbox) > 0
 	return nil

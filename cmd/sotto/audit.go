@@ -1,0 +1,224 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+
+	"github.com/spf13/cobra"
+
+	"sotto/experiment"
+	"sotto/privacy/audit"
+)
+
+// auditMode is one way to attack a run.
+type auditMode struct {
+	name, short  string
+	run          func(*audit.Target, context.Context, audit.Options) (*audit.Report, error)
+	observations int // by default
+	smoke        int // in "audit all --scale smoke"; 0: left out of it
+}
+
+var auditModes = []auditMode{
+	{"step", "Attack single releases, in the bytes that leave an agent: the record is there or not", (*audit.Target).Step, 10000, 400},
+	{"onerun", "Attack one run with many canaries, each there by a fair coin", (*audit.Target).Once, 1000, 0},
+	{"runs", "Attack whole runs by the loss of the last model: many models with and without a record", (*audit.Target).Runs, 100, 0},
+	{"noise", "Test that noise has the declared law and grid whatever the data, and that no two charges share it", (*audit.Target).Noise, 1000, 40},
+	{"sampler", "Test who falls into a batch, against the claimed sampler", (*audit.Target).Sampler, 2000, 300},
+	{"ledger", "Watch gate, ledger and messages of a run, or verify a finished run's directory", (*audit.Target).Books, 100, 20},
+}
+
+// auditFlags are what all modes take.
+type auditFlags struct {
+	options         audit.Options
+	of              experiment.AuditOptions
+	set             []string
+	dataDir, output string
+	scale           string
+}
+
+func newAudit() *cobra.Command {
+	c := group("audit", "Attack a run's own privacy guarantee: lower bounds of epsilon beside the claim")
+	for _, m := range auditModes {
+		c.AddCommand(newAuditMode(m))
+	}
+	c.AddCommand(newAuditAll())
+	return c
+}
+
+func (f *auditFlags) register(c *cobra.Command) {
+	fl := c.Flags()
+	fl.IntVar(&f.options.Observations, "observations", 0, "releases, models, charges or canaries, in each world; 0: the mode's own number")
+	fl.Float64Var(&f.options.Beta, "beta", .05, "probability, at most, with which a system that keeps its claim is called violated")
+	fl.Uint64Var(&f.options.Seed, "seed", 0, "of all keys of the audit")
+	fl.IntVar(&f.of.Agent, "agent", 0, "whose records are attacked")
+	fl.StringVar(&f.of.Canary, "canary", "gradient", "the attacked record: gradient, blank or mislabelled")
+	fl.StringArrayVar(&f.set, "set", nil, "change one key of the run file, section.key=value (repeatable)")
+	outputFlag(c, &f.output)
+	dataDirFlag(c, &f.dataDir)
+}
+
+const auditLong = `
+
+The run's own algorithm, mechanism and messages are used, on records that the auditor makes. A lower bound above the claim is a
+violation and gives exit code 3; a bound below it proves nothing. See docs/audit.md.`
+
+func newAuditMode(m auditMode) *cobra.Command {
+	var f auditFlags
+	c := &cobra.Command{
+		Use:   m.name + " [FILE]",
+		Short: m.short,
+		Long:  m.short + "." + auditLong,
+		Args:  atMostOne("FILE"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if err := checkOutput(f.output); err != nil {
+				return err
+			}
+			if m.name == "ledger" && len(args) == 1 && isRun(args[0]) {
+				return auditRunDir(cmd.OutOrStdout(), args[0], f.output)
+			}
+			t, err := f.target(args)
+			if err != nil {
+				return err
+			}
+			o := f.options
+			o.Observations = cmp.Or(o.Observations, m.observations)
+			r, err := f.apply(cmd.Context(), m, t, o)
+			if err != nil {
+				return err
+			}
+			return f.write(cmd.OutOrStdout(), r)
+		},
+	}
+	if m.name == "ledger" {
+		c.Use = "ledger [FILE|RUNDIR]"
+	}
+	if m.name == "step" {
+		c.Flags().BoolVar(&f.options.Sampled, "sampled", false, "leave the sampler in place: the record is drawn as the run draws it")
+	}
+	f.register(c)
+	return c
+}
+
+func newAuditAll() *cobra.Command {
+	var f auditFlags
+	c := &cobra.Command{
+		Use:   "all [FILE]",
+		Short: "All modes that apply, at smoke or full scale",
+		Long:  "All modes that apply, at smoke or full scale; smoke leaves out those that train many models." + auditLong,
+		Args:  atMostOne("FILE"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if err := checkOutput(f.output); err != nil {
+				return err
+			}
+			if f.scale != "smoke" && f.scale != "full" {
+				return usageError{fmt.Errorf("--scale: found %q, allowed: smoke, full", f.scale)}
+			}
+			t, err := f.target(args)
+			if err != nil {
+				return err
+			}
+			reports, err := f.all(cmd.Context(), t)
+			if err != nil {
+				return err
+			}
+			return f.write(cmd.OutOrStdout(), reports...)
+		},
+	}
+	f.register(c)
+	c.Flags().StringVar(&f.scale, "scale", "full", "smoke or full")
+	return c
+}
+
+func atMostOne(what string) cobra.PositionalArgs {
+	return func(cmd *cobra.Command, args []string) error {
+		if len(args) > 1 {
+			return usageError{fmt.Errorf("%s takes at most one %s, found %d", cmd.CommandPath(), what, len(args))}
+		}
+		return nil
+	}
+}
+
+func (f *auditFlags) target(args []string) (*audit.Target, error) {
+	path := ""
+	if len(args) == 1 {
+		path = args[0]
+	}
+	file, err := experiment.Read(path, f.set)
+	if err != nil {
+		return nil, err
+	}
+	e, err := file.Build(f.dataDir)
+	if err != nil {
+		return nil, err
+	}
+	return e.AuditTarget(f.of)
+}
+
+// apply runs one mode.
+func (f *auditFlags) apply(ctx context.Context, m auditMode, t *audit.Target, o audit.Options) (*audit.Report, error) {
+	if err := o.Validate(); err != nil {
+		return nil, err
+	}
+	return m.run(t, ctx, o)
+}
+
+// all runs every mode that applies to the target. Together they call a right system violated with probability beta at most.
+func (f *auditFlags) all(ctx context.Context, t *audit.Target) ([]*audit.Report, error) {
+	var reports []*audit.Report
+	o := f.options
+	o.Beta /= float64(len(auditModes))
+	for _, m := range auditModes {
+		if f.scale == "smoke" && m.smoke == 0 {
+			continue
+		}
+		o.Observations = m.observations
+		if f.scale == "smoke" {
+			o.Observations = m.smoke
+		}
+		r, err := f.apply(ctx, m, t, o)
+		if audit.NotApplicable(err) {
+			continue
+		}
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", m.name, err)
+		}
+		reports = append(reports, r)
+	}
+	return reports, nil
+}
+
+// write prints reports; its error is that of the first one that is violated.
+func (f *auditFlags) write(w io.Writer, reports ...*audit.Report) error {
+	var err error
+	if f.output == "json" {
+		if len(reports) == 1 {
+			err = json.NewEncoder(w).Encode(reports[0])
+		} else {
+			err = json.NewEncoder(w).Encode(reports)
+		}
+	}
+	for _, r := range reports {
+		if f.output == "text" {
+			err = errors.Join(err, r.WriteText(w))
+		}
+	}
+	if k := slices.IndexFunc(reports, func(r *audit.Report) bool { return r.Violated }); k >= 0 {
+		err = errors.Join(err, reports[k].Err())
+	}
+	return err
+}
+
+// auditRunDir verifies a finished run's ledgers against its statements and its configuration.
+func auditRunDir(w io.Writer, dir, output string) error {
+	r, err := experiment.AuditRunDir(dir)
+	if err != nil {
+		return err
+	}
+	f := auditFlags{output: output}
+	return f.write(w, r)
+}

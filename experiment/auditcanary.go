@@ -1,0 +1,277 @@
+package experiment
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"slices"
+
+	"sotto/agent"
+	"sotto/config"
+	"sotto/data"
+	"sotto/model"
+	"sotto/privacy/account"
+	"sotto/privacy/audit"
+	"sotto/privacy/ledger"
+	"sotto/rng"
+	"sotto/sim"
+	"sotto/tensor"
+)
+
+// auditMembers is how many records a sampler is tested on.
+const auditMembers = 8
+
+// dataset is an empty data set of n rows that the run's model takes.
+func (e *Experiment) dataset(n int) *data.Dataset {
+	d := *e.split.Train
+	d.X = tensor.NewMat(n, d.X.Cols)
+	d.Groups = nil
+	if d.Labels != nil {
+		d.Labels = make([]int32, n)
+	} else {
+		d.Targets = make([]float32, n)
+	}
+	return &d
+}
+
+// setLabel gives a row one of several very different outcomes.
+func setLabel(d *data.Dataset, row, k int) {
+	if d.Labels != nil {
+		d.Labels[row] = int32(k % max(1, d.Classes))
+		return
+	}
+	d.Targets[row] = float32(1000 * (1 - 2*(k%2)))
+}
+
+// canaryRows are records with random features of size 30 and random outcomes, whose gradients differ.
+func (e *Experiment) canaryRows(n int, s *rng.Stream) *data.Dataset {
+	d := e.dataset(n)
+	for i := range n {
+		randomRow(d.X.Row(i), 30, s)
+		e.bound(d.X.Row(i))
+		setLabel(d, i, int(s.Below(1<<20)))
+	}
+	return d
+}
+
+func randomRow(x tensor.Vec, size float64, s *rng.Stream) {
+	z := make([]float64, len(x))
+	s.Normals(z)
+	for c := range x {
+		x[c] = float32(size * z[c])
+	}
+}
+
+// bound keeps a row within the public bound that a claim rests on.
+func (e *Experiment) bound(x tensor.Vec) {
+	if b := e.split.Train.RowNorm; b > 0 {
+		if n := x.Norm(); n > b {
+			x.Scale(b*(1-1e-6)/n, x)
+		}
+	}
+}
+
+// choose finds the attacked record.
+func (a *auditor) choose(kind string) error {
+	switch kind {
+	case "", "gradient":
+		return a.strongest()
+	case "blank", "mislabelled":
+		d := a.e.dataset(2)
+		likeliest := a.e.likeliest(d)
+		if train := a.e.split.Train; kind == "mislabelled" && train.Len() > 0 {
+			for i := range 2 {
+				copy(d.X.Row(i), train.X.Row(0))
+			}
+			if train.Labels != nil {
+				likeliest = int(train.Labels[0])
+			}
+		}
+		setLabel(d, 0, likeliest+1)
+		setLabel(d, 1, likeliest)
+		a.rows, a.record, a.other = d, 0, 1
+		return nil
+	}
+	return config.Bad("canary", kind, "one of blank, gradient, mislabelled")
+}
+
+// likeliest is the class that the initial model gives the first row of d.
+func (e *Experiment) likeliest(d *data.Dataset) int {
+	if d.Labels == nil {
+		return 0
+	}
+	out := tensor.NewMat(1, e.model.Outputs())
+	one := d.X
+	one.Rows = 1
+	e.model.Predict(out, e.init, one, new(model.Workspace))
+	row, best := out.Row(0), 0
+	for c, x := range row {
+		if x > row[best] {
+			best = c
+		}
+	}
+	return best
+}
+
+// strongest tries records of several sizes and outcomes and keeps the one, or under replace-one the pair, that changes an answer the most.
+func (a *auditor) strongest() error {
+	const outcomes = 2
+	sizes := []float64{0, 1, 30, 1000}
+	d := a.e.dataset(2 * outcomes * len(sizes))
+	s, row := rng.Public(a.e.file.root.Seed, "canary"), 0
+	for _, size := range sizes {
+		x := make(tensor.Vec, d.X.Cols)
+		randomRow(x, size, s)
+		a.e.bound(x)
+		for _, sign := range []float64{1, -1} {
+			for k := range outcomes {
+				d.X.Row(row).Scale(sign, x)
+				setLabel(d, row, k)
+				row++
+			}
+		}
+	}
+	a.rows = d
+	values := make([]tensor.Vec, row)
+	for i := range values {
+		var err error
+		if values[i], err = a.answer(a.world(d, []int32{int32(i)}, true), a.query); err != nil {
+			return err
+		}
+	}
+	best := 0.
+	for i, v := range values {
+		if a.e.file.priv.adjacency != account.ReplaceOne {
+			if n := v.Norm(); n > best {
+				best, a.record = n, int32(i)
+			}
+			continue
+		}
+		for j := range i {
+			apart := slices.Clone(v)
+			apart.AddScaled(-1, values[j])
+			if n := apart.Norm(); n > best {
+				best, a.record, a.other = n, int32(i), int32(j)
+			}
+		}
+	}
+	if best == 0 || math.IsNaN(best) {
+		return fmt.Errorf("experiment: no record was found that changes an answer to oracle %q", a.query.Oracle)
+	}
+	return nil
+}
+
+// train is audit.Target.Train: the whole run on all agents' data, with the attacked record among its owner's or not; the score is the
+// negative loss of the owner's last model on that record.
+func (a *auditor) train(w audit.World, seed uint64) (float64, error) {
+	d, part := a.trainingRows(w)
+	run := a.run(d, part, seed)
+	world, err := run.start(1, nil)
+	if err != nil {
+		return 0, err
+	}
+	if err := world.sim.Run(context.Background(), run.file.steps); err != nil {
+		return 0, err
+	}
+	one := batchOf(a.rows.Select([]int32{a.record}))
+	return -run.model.Loss(world.sim.Params(a.agent), one, new(model.Workspace)), nil
+}
+
+// trainingRows are the training records with the attacked one and its replacement behind them, and the attacked agent's part: under add-remove
+// the record is one more, elsewhere it takes the place of the agent's first.
+func (a *auditor) trainingRows(w audit.World) (*data.Dataset, []int32) {
+	all := a.e.split.Train
+	d := a.e.dataset(all.Len() + 2)
+	for r := range all.Len() {
+		copyRecord(d, r, all, r)
+	}
+	copyRecord(d, all.Len(), a.rows, int(a.record))
+	copyRecord(d, all.Len()+1, a.rows, int(a.other))
+	part := slices.Clone(a.e.parts[a.agent])
+	if a.e.file.priv.adjacency != account.AddRemove && len(part) > 0 {
+		part = part[1:]
+	}
+	if w == audit.In {
+		part = append(part, int32(all.Len()))
+	} else if a.e.file.priv.adjacency == account.ReplaceOne {
+		part = append(part, int32(all.Len()+1))
+	}
+	return d, part
+}
+
+func copyRecord(d *data.Dataset, to int, from *data.Dataset, row int) {
+	copy(d.X.Row(to), from.X.Row(row))
+	if d.Labels != nil {
+		d.Labels[to] = from.Labels[row]
+	} else {
+		d.Targets[to] = from.Targets[row]
+	}
+}
+
+// run is the whole experiment with another part of the attacked agent and its own noise.
+func (a *auditor) run(d *data.Dataset, part []int32, seed uint64) *Experiment {
+	r, f := *a.e, *a.e.file
+	r.file = &f
+	f.root.Trial, f.eval.Score = seed|1, ""
+	split := *a.e.split
+	split.Train = d
+	r.split, r.arrivals = &split, nil
+	r.parts = slices.Clone(a.e.parts)
+	r.parts[a.agent] = part
+	return &r
+}
+
+// canaries is audit.Target.Canaries: one run in which the attacked agent has nothing but canaries. The score of one is the sum of the inner
+// products of its own contribution with the answers.
+func (a *auditor) canaries(coins []bool, seed uint64) ([]float64, error) {
+	d := a.e.canaryRows(len(coins), rng.Public(seed, "canaries"))
+	var there []int32
+	for i, in := range coins {
+		if in {
+			there = append(there, int32(i))
+		}
+	}
+	run := a.world(d, there, false)
+	gate, err := a.gate(run, ledger.NewMemory(nil), nil, seed)
+	if err != nil {
+		return nil, err
+	}
+	g := &recorder{Gate: gate}
+	alg, err := a.algorithm()
+	if err != nil {
+		return nil, err
+	}
+	if err := a.drive(alg, g, seed, func() bool { return false }); err != nil {
+		return nil, err
+	}
+	scores := make([]float64, len(coins))
+	for i := range coins {
+		one := a.world(d, []int32{int32(i)}, true)
+		for k := range g.queries {
+			v, err := a.answer(one, &g.queries[k])
+			if err != nil {
+				return nil, err
+			}
+			scores[i] += v.Dot(g.answers[k])
+		}
+	}
+	return scores, nil
+}
+
+// recorder keeps what a gate was asked and has answered.
+type recorder struct {
+	sim.Gate
+	queries []agent.Query
+	answers []tensor.Vec
+}
+
+// Answer implements sim.Gate.
+func (g *recorder) Answer(q *agent.Query, dst tensor.Vec) error {
+	if err := g.Gate.Answer(q, dst); err != nil {
+		return err
+	}
+	kept := *q
+	kept.At = slices.Clone(q.At)
+	g.queries, g.answers = append(g.queries, kept), append(g.answers, slices.Clone(dst))
+	return nil
+}

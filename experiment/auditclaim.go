@@ -1,0 +1,192 @@
+package experiment
+
+import (
+	"math"
+
+	"sotto/agent"
+	"sotto/privacy"
+	"sotto/privacy/account"
+	"sotto/privacy/audit"
+	"sotto/privacy/ledger"
+)
+
+// claim is what the run says of itself: what its ledger is charged or, in a replication, what the publication claims.
+func (a *auditor) claim() (audit.Claim, error) {
+	e, pl := a.e, &a.e.plans[a.agent]
+	drawn, err := a.gate(a.of(audit.In, true), ledger.NewMemory(nil), nil, 0)
+	if err != nil {
+		return audit.Claim{}, err
+	}
+	r, ev, err := drawn.Describe(a.query)
+	if err != nil {
+		return audit.Claim{}, err
+	}
+	sampled, err := a.gate(a.of(audit.In, false), ledger.NewMemory(nil), nil, 0)
+	if err != nil {
+		return audit.Claim{}, err
+	}
+	real, realEvent, err := sampled.Describe(a.query)
+	if err != nil {
+		return audit.Claim{}, err
+	}
+	c := audit.Claim{Delta: e.file.priv.TargetDelta, Sampler: real.Sampler}
+	if e.file.repl.one() { // of the records that the sampler is tested on
+		c.Sampler.Population = auditMembers
+	}
+	if e.file.repl.Claim || pl.claim > 0 {
+		return a.publishedClaim(c)
+	}
+	c.Noise = a.noise(r)
+	if c.Mu, err = e.gaussianMu(ev); err != nil {
+		return c, err
+	}
+	if c.Epsilon, err = a.epsilon(account.Fixed(ev, 1)); err != nil {
+		return c, err
+	}
+	if c.Sampled, err = a.epsilon(account.Fixed(realEvent, 1)); err != nil {
+		return c, err
+	}
+	return c, a.total(&c, real)
+}
+
+// epsilon is the upper end of what steps cost by the run's accountant.
+func (a *auditor) epsilon(steps ...account.PlanStep) (float64, error) {
+	p := &a.e.file.priv
+	i, err := account.Epsilon(account.Plan{Accountant: p.Accountant, Adjacency: p.adjacency, Unit: p.unit, Steps: steps}, p.TargetDelta)
+	return i.Upper, err
+}
+
+// total fills in the claim of the whole run.
+func (a *auditor) total(c *audit.Claim, r account.Release) error {
+	e, pl := a.e, &a.e.plans[a.agent]
+	if pl.personal != nil {
+		return a.personalTotal(c)
+	}
+	i, err := e.cost(pl, pl.charges())
+	if err != nil {
+		return err
+	}
+	c.Total = i.Upper
+	if c.Mu == 0 || r.Draws > 1 || r.Sampler.Kind == account.FixedSize {
+		return nil
+	}
+	c.TotalOf = func(mu float64) (float64, error) {
+		g, err := account.Gaussian(1/mu, 1)
+		if err != nil {
+			return 0, err
+		}
+		ev, err := r.Sampled(g)
+		if err != nil {
+			return 0, err
+		}
+		return a.epsilon(account.Fixed(ev, pl.charges()))
+	}
+	return nil
+}
+
+// personalTotal composes all kinds of queries that an agent plans.
+func (a *auditor) personalTotal(c *audit.Claim) error {
+	g, err := a.gate(a.of(audit.In, false), ledger.NewMemory(nil), nil, 0)
+	if err != nil {
+		return err
+	}
+	var steps []account.PlanStep
+	for _, ask := range a.e.plans[a.agent].personal.asks {
+		_, ev, err := g.Describe(&agent.Query{Oracle: ask.oracle, At: a.query.At, Noise: ask.noise})
+		if err != nil {
+			return err
+		}
+		steps = append(steps, account.Fixed(ev, ask.times))
+	}
+	c.Total, err = a.epsilon(steps...)
+	return err
+}
+
+// publishedClaim is that of a replication: one release a round of a sum clipped to the noise's unit, at the sampling rate.
+func (a *auditor) publishedClaim(c audit.Claim) (audit.Claim, error) {
+	e, pl := a.e, &a.e.plans[a.agent]
+	c.Total = pl.claim
+	adjacency := e.file.priv.adjacency
+	if e.file.repl.Claim { // which accounts for add-remove, whatever the run's adjacency
+		adjacency = account.AddRemove
+	}
+	c.Mu = account.ClipShift(adjacency) / pl.noiseMultiplier
+	c.Epsilon = account.GaussianEpsilon(c.Mu, c.Delta)
+	one := e.claimed(pl)
+	one.Steps[0].Times = 1
+	i, err := account.Epsilon(one, c.Delta)
+	if err != nil {
+		return c, err
+	}
+	c.Sampled = i.Upper
+	if e.file.repl.Claim {
+		c.TotalOf = func(mu float64) (float64, error) {
+			p := e.claimed(pl)
+			p.NoiseMultiplier = 1 / mu
+			i, err := account.Epsilon(p, c.Delta)
+			return i.Upper, err
+		}
+	}
+	return c, nil
+}
+
+// gaussianMu is the GDP parameter of an event, 0 where it is not Gaussian.
+func (e *Experiment) gaussianMu(ev account.Event) (float64, error) {
+	acc, err := account.NewExactGaussian(e.file.priv.adjacency, e.file.priv.unit)
+	if err != nil {
+		return 0, err
+	}
+	if acc.Compose(ev, 1) != nil {
+		return 0, nil
+	}
+	return finiteOr(acc.Mu(), 0), nil
+}
+
+// noise is the declared law of a release, in units of the answer; nil where single values have none.
+func (a *auditor) noise(r account.Release) []audit.Noise {
+	e := a.e
+	if e.file.priv.Mechanism == decorMechanism {
+		return nil
+	}
+	m, err := e.mechanismOf(a.agent)
+	if a.query.Noise != 0 && err == nil {
+		m, err = privacy.Scaled(m, a.query.Noise)
+	}
+	if err != nil {
+		return nil
+	}
+	if p := e.plans[a.agent].personal; p != nil && p.fit != nil && a.query.Oracle == "fit" {
+		return nil
+	}
+	var law []audit.Noise
+	for _, p := range r.Parts {
+		n := audit.Noise{Dim: p.Dim, Grid: privacy.GridStep(p.Clip) * r.Scale}
+		scale := func(z float64, parts map[string]float64) {
+			if own, ok := parts[p.Name]; ok {
+				z = own
+			}
+			n.Scale, n.CDF = z*p.Clip*r.Scale, normalCDF
+		}
+		switch m := m.(type) {
+		case privacy.Gaussian:
+			scale(m.NoiseMultiplier, m.PartNoise)
+		case privacy.DiscreteGaussian:
+			scale(m.NoiseMultiplier, m.PartNoise)
+		case privacy.Laplace:
+			n.Scale, n.CDF = m.Scale*p.Clip*r.Scale, laplaceCDF
+		default:
+			return nil
+		}
+		law = append(law, n)
+	}
+	return law
+}
+
+func normalCDF(x float64) float64 { return .5 * math.Erfc(-x/math.Sqrt2) }
+
+func laplaceCDF(x float64) float64 {
+	if x < 0 {
+		return math.Exp(x) / 2
+	}
+	return 1 - math.Exp(-x)/2
+}
