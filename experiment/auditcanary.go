@@ -43,13 +43,18 @@ func setLabel(d *data.Dataset, row, k int) {
 	d.Targets[row] = float32(1000 * (1 - 2*(k%2)))
 }
 
-// canaryRows are records with random features of size 30 and random outcomes, whose gradients differ.
+// canaryRows are records with random features of size 30 and an outcome that the initial model does not expect: their gradients differ
+// and are long.
 func (e *Experiment) canaryRows(n int, s *rng.Stream) *data.Dataset {
 	d := e.dataset(n)
 	for i := range n {
 		randomRow(d.X.Row(i), 30, s)
 		e.bound(d.X.Row(i))
-		setLabel(d, i, int(s.Below(1<<20)))
+		if k := int(s.Below(1 << 20)); d.Classes > 1 {
+			setLabel(d, i, e.likeliest(d, i)+1+k%(d.Classes-1))
+		} else {
+			setLabel(d, i, k)
+		}
 	}
 	return d
 }
@@ -78,7 +83,7 @@ func (a *auditor) choose(kind string) error {
 		return a.strongest()
 	case "blank", "mislabelled":
 		d := a.e.dataset(2)
-		likeliest := a.e.likeliest(d)
+		likeliest := a.e.likeliest(d, 0)
 		if train := a.e.split.Train; kind == "mislabelled" && train.Len() > 0 {
 			for i := range 2 {
 				copy(d.X.Row(i), train.X.Row(0))
@@ -95,16 +100,18 @@ func (a *auditor) choose(kind string) error {
 	return config.Bad("canary", kind, "one of blank, gradient, mislabelled")
 }
 
-// likeliest is the class that the initial model gives the first row of d.
-func (e *Experiment) likeliest(d *data.Dataset) int {
+// likeliest is the class that the initial model gives a row of d.
+func (e *Experiment) likeliest(d *data.Dataset, r int) int {
 	if d.Labels == nil {
 		return 0
 	}
 	out := tensor.NewMat(1, e.model.Outputs())
-	one := d.X
-	one.Rows = 1
-	e.model.Predict(out, e.init, one, new(model.Workspace))
+	x := d.X.Row(r)
+	e.model.Predict(out, e.init, tensor.Mat{Rows: 1, Cols: len(x), Stride: len(x), Data: x}, new(model.Workspace))
 	row, best := out.Row(0), 0
+	if len(row) == 1 && row[0] > 0 { // the logit of class 1
+		return 1
+	}
 	for c, x := range row {
 		if x > row[best] {
 			best = c
