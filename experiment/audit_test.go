@@ -135,11 +135,12 @@ func TestClaim12(t *testing.T) {
 		}
 		r, _ := attack(t, e, (*audit.Target).Step, audit.Options{Observations: c.n, Beta: .01, Seed: 1, Sampled: c.sampled})
 		t.Logf("sampled %v: epsilon at least %v, claimed %v: %v", c.sampled, r.EpsilonLower, r.Claimed, r.Findings)
-		if math.Abs(float64(r.Claimed)-10) > .05 {
-			t.Errorf("claimed epsilon %v, want 10", r.Claimed)
-		}
-		if !r.Violated || !(float64(r.EpsilonLower) > 10) {
+		if !r.Violated {
 			t.Errorf("sampled %v: not refuted: %+v", c.sampled, r)
+		}
+		// The true epsilon is 82.2.
+		if lower, claim := float64(r.EpsilonLower), float64(r.Claimed); c.sampled && !(lower > 10 && lower < 82.3 && math.Abs(claim-10) < .05) {
+			t.Errorf("epsilon at least %v, claimed %v; want above 10, which is claimed, and below 82.3", lower, claim)
 		}
 	}
 }
@@ -155,10 +156,10 @@ func TestAdaptiveNoiseIsRefuted(t *testing.T) {
 	before := 0.
 	for _, n := range []int{100, 400, 1600} {
 		r, _ := attack(t, e, (*audit.Target).Step, audit.Options{Observations: n, Beta: .01, Seed: 1})
-		b := r.Bounds[0]
+		b := r.Bounds[1] // by the length of what is left
 		t.Logf("%d observations: epsilon of one release at least %.3f (%v)", n, b.Epsilon, r.Findings)
-		// With 4n/5 observations in each world and no error the limits are 1 - (beta/4)^(5/(4n)).
-		limit := 1 - math.Pow(.01/4, 5/(4*float64(n)))
+		// With 4n/5 observations in each world, a third of beta and no error the limits are 1 - (beta/6)^(5/(4n)).
+		limit := 1 - math.Pow(.01/6, 5/(4*float64(n)))
 		if want := math.Log((1 - limit - e.file.priv.TargetDelta) / limit); math.Abs(b.Epsilon-want) > 1e-6 {
 			t.Errorf("%d observations: epsilon at least %g, want %g: the largest that so many can show", n, b.Epsilon, want)
 		}
@@ -184,7 +185,7 @@ func tight(t *testing.T, many, more int) {
 			t.Fatal(err)
 		}
 		r, _ := attack(t, e, (*audit.Target).Step, audit.Options{Observations: c.n, Beta: .05, Seed: 7})
-		t.Logf("epsilon %g: at least %v of %v, ratio %v, %d observations; mu at least %.4g of %.4g", c.epsilon, r.EpsilonLower, r.Claimed, r.Ratio, r.Observations, r.Bounds[1].Mu, account.ClipShift(account.AddRemove)/e.plans[0].noiseMultiplier)
+		t.Logf("epsilon %g: at least %v of %v, ratio %v, %d observations; mu at least %.4g of %.4g", c.epsilon, r.EpsilonLower, r.Claimed, r.Ratio, r.Observations, r.Bounds[2].Mu, account.ClipShift(account.AddRemove)/e.plans[0].noiseMultiplier)
 		if !(r.Ratio >= .8) || r.Violated {
 			t.Errorf("epsilon %g: %+v", c.epsilon, r)
 		}

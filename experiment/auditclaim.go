@@ -29,7 +29,10 @@ func (a *auditor) claim() (audit.Claim, error) {
 	if err != nil {
 		return audit.Claim{}, err
 	}
-	c := audit.Claim{Delta: e.file.priv.TargetDelta, Sampler: real.Sampler}
+	c := audit.Claim{Delta: e.file.priv.TargetDelta, Sampler: real.Sampler, Draws: real.Draws}
+	if pl.personal == nil {
+		c.Releases = pl.charges()
+	}
 	if e.file.repl.one() { // of the records that the sampler is tested on
 		c.Sampler.Population = auditMembers
 	}

@@ -19,6 +19,7 @@ const (
 // Bound is a lower bound of epsilon, from guesses "the record was there where the score is at least the threshold".
 type Bound struct {
 	Name         string  `json:"bound"`
+	Score        string  `json:"score,omitempty"`
 	Epsilon      float64 `json:"epsilon_lower"` // at Delta, at least 0
 	Delta        float64 `json:"delta"`
 	Beta         float64 `json:"beta"` // probability with which the bound may exceed the truth

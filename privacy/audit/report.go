@@ -138,6 +138,9 @@ func (b *Bound) text() string {
 	if b.Mu > 0 {
 		s += fmt.Sprintf(", mu at least %.4g", b.Mu)
 	}
+	if b.Score != "" {
+		s = b.Score + ", " + s
+	}
 	return s + fmt.Sprintf(" (%s, %d thresholds, beta %.3g, %d observations); valid for %s", b.Thresholds, b.Tested, b.Beta, b.Observations, b.Valid)
 }
 

@@ -69,7 +69,7 @@ func (s *Scores) bound(m *method, r Rule, beta, delta float64) Bound {
 	case Split:
 		choose, rest := s.split(r.part())
 		best, _ := m.best(choose.hull(), beta, delta)
-		of, at = rest, []float64{best.threshold}
+		of, at = rest, []float64{choose.below(best.threshold)}
 	case Top:
 		at = []float64{s.top(r)}
 	case Hull:
@@ -143,6 +143,22 @@ func (s *Scores) split(part float64) (choose, rest *Scores) {
 	choose.In, rest.In = deal(s.In)
 	choose.Out, rest.Out = deal(s.Out)
 	return choose, rest
+}
+
+// below is the middle between a score and the next lower one, which parts the observations as the score does.
+func (s *Scores) below(x float64) float64 {
+	next := math.Inf(-1)
+	for _, scores := range [][]float64{s.In, s.Out} {
+		for _, v := range scores {
+			if v < x {
+				next = max(next, v)
+			}
+		}
+	}
+	if math.IsInf(next, 0) || math.IsInf(x, 0) {
+		return x
+	}
+	return next + (x-next)/2
 }
 
 // tallies counts at the given thresholds.

@@ -10,76 +10,144 @@ import (
 	"sotto/tensor"
 )
 
-// Step attacks single releases: the record is there or not, and the score is what the bytes of the first message that follows from an
-// answer show of it. The score is 0 on average without the record and 1 with it, whatever public steps lie between answer and message,
-// as long as they are linear; where they are not the attack is weaker, not wrong.
+// Step attacks single releases: the record is there or not, and two scores are what the bytes of the first message that follows from an
+// answer show of it. "along" is 0 on average without the record and 1 with it, whatever public steps lie between answer and message, as
+// long as they are linear; where they are not the attack is weaker, not wrong. "length" is how far the message is from what it would be
+// without record and noise: it finds noise that depends on the data.
 //
-// A release of a Gaussian mechanism is tested as such at the threshold 1/2, which is fixed beforehand; the run's epsilon follows from
-// the mu that is excluded by composition. Any other release is tested by Clopper-Pearson limits at a threshold that a fifth of the
-// observations choose.
+// Any release is tested by Clopper-Pearson limits at a threshold that a fifth of the observations choose, for each score. A release of a
+// Gaussian mechanism is tested as such at one threshold, fixed beforehand; the run's epsilon follows from the excluded mu by composition.
+// With Options.Sampled the run's epsilon is that of the guesses themselves, one a release, which holds for any mechanism.
 func (t *Target) Step(ctx context.Context, o Options) (*Report, error) {
 	r := t.report("step", o)
-	s, err := t.scores(ctx, o)
+	along, length, err := t.scores(ctx, o)
 	if err != nil {
 		return nil, err
 	}
-	r.Observations = len(s.In) + len(s.Out)
+	r.Observations = len(along.In) + len(along.Out)
 	c := &t.Claim
-	claimed, rate := c.Epsilon, 1.
+	claimed := c.Epsilon
 	r.Valid = append(r.Valid, "the adversary knows all data but the record, all public state, and reads the first message that follows from an answer")
 	if o.Sampled {
-		claimed, rate = c.Sampled, c.Rate()
+		claimed = c.Sampled
 		r.Valid = append(r.Valid, "the record is drawn by the system's own sampler")
 	} else {
 		r.Valid = append(r.Valid, "the record is drawn into every batch; audit sampler tests the sampler, whose claim the composition uses")
 	}
-	parts := 1.
+	parts, lower := 2., 0.
 	if c.Mu > 0 {
-		parts = 2
+		parts = 3
 	}
-	any := s.ByClopperPearson(Rule{Kind: Split, Part: .2}, o.Beta/parts, c.Delta)
-	r.Bounds = append(r.Bounds, any)
-	r.compare(any.Epsilon, claimed)
-	if any.Epsilon > claimed {
-		r.refute("one release has epsilon at least %.4g, claimed %.4g", any.Epsilon, claimed)
+	for k, s := range []*Scores{along, length} {
+		b := s.ByClopperPearson(Rule{Kind: Split, Part: .2}, o.Beta/parts, c.Delta)
+		b.Score = [...]string{"along", "length"}[k]
+		r.Bounds = append(r.Bounds, b)
+		lower = max(lower, b.Epsilon)
 	}
+	r.compare(lower, claimed)
+	if lower > claimed {
+		r.refute("one release has epsilon at least %.4g, claimed %.4g", lower, claimed)
+	}
+	r.Valid = append(r.Valid, "epsilon_lower and epsilon_claimed are those of one release")
 	if c.Mu == 0 {
-		r.Valid = append(r.Valid, "epsilon is that of one release")
 		return r, nil
 	}
-	return r, t.gaussian(r, s, o, rate)
+	return r, t.gaussian(r, along, o.Beta/parts, o.Sampled)
 }
 
-// gaussian tests the claim that a release is Gaussian with parameter Claim.Mu where the record is drawn, which has the given rate.
-func (t *Target) gaussian(r *Report, s *Scores, o Options, rate float64) error {
+// gaussian tests the claim that a release is Gaussian with parameter Claim.Mu where the record is drawn.
+func (t *Target) gaussian(r *Report, s *Scores, beta float64, sampled bool) error {
 	c := &t.Claim
-	b := s.ByGDP(Rule{Kind: Fixed, At: .5}, o.Beta/2, c.Delta)
+	rate := 1.
+	if sampled {
+		rate = c.Rate()
+	}
+	rule := Rule{Kind: Fixed, At: threshold(c.Mu, rate)}
+	b := s.ByGDP(rule, beta, c.Delta)
+	b.Score = "along"
+	at := &s.tallies([]float64{rule.At})[0]
 	if rate < 1 {
-		b.Mu = sampledMu(&s.tallies([]float64{.5})[0], o.Beta/2, rate)
-		b.Valid = fmt.Sprintf("a test of the claim \"mu-GDP on a record that is drawn with probability %.4g\"", rate)
-		b.Epsilon = 0 // of a release with the sampler it is the run's accountant's business
+		b.Mu = sampledMu(at, beta, rate)
+		b.Valid = fmt.Sprintf("a test of the claim \"mu-GDP where the record is drawn, with probability %.4g\"", rate)
+		b.Epsilon = 0
 	}
 	if b.Mu > c.Mu {
 		r.refute("a release that draws the record is no better than mu = %.4g, claimed %.4g", b.Mu, c.Mu)
 	}
-	b.Mu = min(b.Mu, math.MaxFloat64)
-	r.Bounds = append(r.Bounds, b)
-	if c.TotalOf == nil {
-		return nil
-	}
-	total := 0.
-	if b.Mu > 0 {
+	total, said := 0., ""
+	switch {
+	case sampled && c.Releases > 0:
+		fnr, fpr := at.limits(beta)
+		total, said = guessed(1-fnr, fpr, c.Releases, c.Delta), "what guesses at one threshold, one a release, prove of all releases, under any mechanism"
+	case !sampled && c.TotalOf != nil && c.Draws <= 1:
 		var err error
-		if total, err = c.TotalOf(b.Mu); err != nil {
+		if b.Mu > 0 {
+			total, err = c.TotalOf(min(b.Mu, 1e6))
+		}
+		if err != nil {
 			return err
 		}
+		said = "the excluded mu composed over all releases by the accountant; it holds where noise is Gaussian"
 	}
-	if total > c.Total*(1+1e-9) && b.Mu <= c.Mu {
-		r.refute("releases with mu at least %.4g compose to epsilon %.4g, claimed %.4g", b.Mu, total, c.Total)
+	b.Mu = min(b.Mu, math.MaxFloat64)
+	r.Bounds = append(r.Bounds, b)
+	if said == "" {
+		return nil
+	}
+	if total > c.Total*(1+1e-9) {
+		r.refute("the run has epsilon at least %.4g, claimed %.4g", total, c.Total)
 	}
 	r.compare(total, c.Total)
-	r.Valid = append(r.Valid, "epsilon is that of the whole run: the excluded mu composed over all releases by the accountant")
+	r.Valid[len(r.Valid)-1] = "epsilon_lower and epsilon_claimed are those of the whole run: " + said
 	return nil
+}
+
+// threshold is where guesses about a Gaussian release tell the most, before any observation: the middle of both means for a record
+// that is always there, and for one that is rarely drawn where the difference of the rates is largest against the root of the variance.
+func threshold(mu, rate float64) float64 {
+	best, at := 0., .5
+	for x := .5; rate < 1 && x < 8; x += .01 {
+		fpr := normal(-x * mu)
+		if gain := (normal((1-x)*mu) - fpr) / math.Sqrt(fpr*(1-fpr)); gain > best && fpr > 1e-3 {
+			best, at = gain, x
+		}
+	}
+	return at
+}
+
+// guessed is epsilon at delta of n independent guesses, each "there" with probability hit with the record and at most false without it:
+// the number of guesses is binomial in both worlds, and epsilon is where sum max(0, P[k] - e^eps Q[k]) falls to delta. It is a lower bound
+// for any run of n releases from which such guesses can be made, since they are post-processing.
+func guessed(hit, wrong float64, n int, delta float64) float64 {
+	if hit <= wrong {
+		return 0
+	}
+	p, q := make([]float64, n+1), make([]float64, n+1)
+	for k := range p {
+		p[k], q[k] = binomialMass(n, k, hit), binomialMass(n, k, wrong)
+	}
+	above := func(eps float64) bool {
+		d := 0.
+		for k := range p {
+			d += max(0, p[k]-math.Exp(eps)*q[k])
+		}
+		return d > delta
+	}
+	lo, hi := 0., 1.
+	if !above(0) {
+		return 0
+	}
+	for above(hi) && hi < 700 {
+		lo, hi = hi, 2*hi
+	}
+	for hi-lo > 1e-6 {
+		if mid := (lo + hi) / 2; above(mid) {
+			lo = mid
+		} else {
+			hi = mid
+		}
+	}
+	return lo
 }
 
 // sampledMu is the largest mu excluded where P = (1-q) N(0,1) + q N(mu,1) stands against N(0,1): at most q (Phi(PhiInv(FPR) + mu) - FPR)
@@ -98,29 +166,29 @@ func sampledMu(t *tally, level, rate float64) float64 {
 }
 
 // scores makes the trials of both worlds. Every trial is a system of its own, with keys that follow from the seed.
-func (t *Target) scores(ctx context.Context, o Options) (*Scores, error) {
+func (t *Target) scores(ctx context.Context, o Options) (along, length *Scores, err error) {
 	p, err := t.scout()
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	s := &Scores{}
+	along, length = new(Scores), new(Scores)
 	for k := range o.Observations {
 		if err := ctx.Err(); err != nil {
-			return nil, err
+			return nil, nil, err
 		}
 		for _, w := range []World{Out, In} {
-			x, err := t.trial(w, &p, trialSeed(o.Seed, w, k), !o.Sampled)
+			s, err := t.trial(w, &p, trialSeed(o.Seed, w, k), !o.Sampled)
 			if err != nil {
-				return nil, err
+				return nil, nil, err
 			}
 			if w == In {
-				s.In = append(s.In, x)
+				along.In, length.In = append(along.In, s.along), append(length.In, s.length)
 			} else {
-				s.Out = append(s.Out, x)
+				along.Out, length.Out = append(along.Out, s.along), append(length.Out, s.length)
 			}
 		}
 	}
-	return s, nil
+	return along, length, nil
 }
 
 func trialSeed(seed uint64, w World, k int) uint64 {
@@ -128,28 +196,28 @@ func trialSeed(seed uint64, w World, k int) uint64 {
 }
 
 // trial is one observation.
-func (t *Target) trial(w World, p *probe, seed uint64, drawn bool) (float64, error) {
+func (t *Target) trial(w World, p *probe, seed uint64, drawn bool) (*shadow, error) {
 	party, err := t.Open(w, seed, drawn)
 	if err != nil {
-		return 0, err
+		return nil, err
 	}
 	s := &shadow{target: t, ordinal: p.ordinal, model: p.model}
 	for _, a := range []*agent.Algorithm{&s.Algorithm, &s.still, &s.moved} {
 		if *a, err = t.Algorithm(); err != nil {
-			return 0, err
+			return nil, err
 		}
 	}
 	if err := t.Drive(s, party.Gate, seed, func() bool { return s.done }); err != nil {
-		return 0, err
+		return nil, err
 	}
 	if !s.done {
-		return 0, errNoMessage
+		return nil, errNoMessage
 	}
-	return s.score, nil
+	return s, nil
 }
 
-// shadow runs an algorithm together with two copies of it. All get the same input, but for the attacked answer: one copy gets zero, the
-// other what the record alone would answer. What the three then send says how much of the record is in the real message.
+// shadow runs an algorithm together with two copies of it. All get the same input, but for the attacked answer: the copies get what the
+// data answer without noise, one in each world. What the three then send says how much of the record is in the real message.
 type shadow struct {
 	agent.Algorithm
 	still, moved agent.Algorithm
@@ -157,11 +225,11 @@ type shadow struct {
 	ordinal      int
 	model        bool // the model is what is seen
 
-	asked     int
-	direction tensor.Vec
-	out       [2]agent.Output
-	done      bool
-	score     float64
+	asked         int
+	values        [2]tensor.Vec // answers without noise, by world
+	out           [2]agent.Output
+	done          bool
+	along, length float64
 }
 
 // Step is the algorithm's.
@@ -174,10 +242,7 @@ func (s *shadow) Step(in *agent.Input, out *agent.Output) error {
 	for k, a := range copies {
 		with := *in
 		if attacked {
-			with.Answer = make(tensor.Vec, len(in.Answer))
-			if k == 1 {
-				copy(with.Answer, s.direction)
-			}
+			with.Answer = s.values[k]
 		}
 		s.out[k].Reset()
 		if err := a.Step(&with, &s.out[k]); err != nil {
@@ -196,31 +261,14 @@ func (s *shadow) Step(in *agent.Input, out *agent.Output) error {
 	return nil
 }
 
-// aim finds what the record changes in the answer to q.
-func (s *shadow) aim(q *agent.Query) error {
-	in, err := s.target.Value(In, q)
-	if err != nil {
-		return err
+// aim finds what both worlds answer to q.
+func (s *shadow) aim(q *agent.Query) (err error) {
+	for w := range s.values {
+		if s.values[w], err = s.target.Value(World(w), q); err != nil {
+			return err
+		}
 	}
-	out, err := s.target.Value(Out, q)
-	if err != nil {
-		return err
-	}
-	s.direction = make(tensor.Vec, len(in))
-	for i := range in {
-		s.direction[i] = in[i] - out[i]
-	}
-	// The message with the data of world out is where scores are 0.
-	s.offset(out)
 	return nil
-}
-
-// offset is taken off the real answer's score: what the known data answer in world out.
-func (s *shadow) offset(out tensor.Vec) {
-	n := s.direction.Dot(s.direction)
-	if n > 0 {
-		s.score = -out.Dot(s.direction) / n
-	}
 }
 
 // compare scores the real message.
@@ -228,7 +276,7 @@ func (s *shadow) compare(out *agent.Output) error {
 	s.done = true
 	sent, err := s.seen(s.Algorithm, out)
 	if err != nil { // no receiver takes such a message: whoever sees it knows
-		s.score = math.Inf(1)
+		s.along, s.length = math.Inf(1), math.Inf(1)
 		return nil
 	}
 	still, err := s.seen(s.still, &s.out[0])
@@ -242,16 +290,15 @@ func (s *shadow) compare(out *agent.Output) error {
 	if len(sent) != len(still) || len(sent) != len(moved) {
 		return fmt.Errorf("audit: a message has %d values, with another answer it has %d or %d", len(sent), len(still), len(moved))
 	}
-	along, length := 0., 0.
+	along, length, unit := 0., 0., 0.
 	for i := range sent {
-		d := float64(moved[i]) - float64(still[i])
-		along += d * (float64(sent[i]) - float64(still[i]))
-		length += d * d
+		d, x := float64(moved[i])-float64(still[i]), float64(sent[i])-float64(still[i])
+		along, length, unit = along+float64(d*x), length+float64(x*x), unit+float64(d*d)
 	}
-	if length == 0 {
+	if unit == 0 {
 		return errNoMessage
 	}
-	s.score += along / length
+	s.along, s.length = along/unit, math.Sqrt(length/unit)
 	return nil
 }
 

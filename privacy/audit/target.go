@@ -72,6 +72,8 @@ type Claim struct {
 	Mu float64
 	// Epsilon is that of one such release, and Sampled that of one release with the sampler, both at Delta.
 	Epsilon, Sampled float64
+	Draws            int // batches under one noise draw, into each of which the record may fall; 0 and 1 mean one
+	Releases         int // of the whole run; 0: not all are alike
 	// Total is the epsilon of the whole run; TotalOf what it were if a release with the record drawn were mu-GDP, nil without Mu.
 	Total   float64
 	TotalOf func(mu float64) (float64, error)
