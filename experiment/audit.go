@@ -31,6 +31,7 @@ type auditor struct {
 	rows   *data.Dataset     // canaries
 	known  [2]knownAnswer    // the last ones that value has computed
 	worlds [2][2]*Experiment // by world, and whether the record is always drawn
+	values [2]*Experiment    // with the record drawn once
 }
 
 type knownAnswer struct{ at, value tensor.Vec }
@@ -65,7 +66,7 @@ func (e *Experiment) AuditTarget(o AuditOptions) (*audit.Target, error) {
 	if err := a.choose(o.Canary); err != nil {
 		return nil, err
 	}
-	a.worlds = a.build(a.rows, []int32{a.record}, a.others())
+	a.build(a.rows, []int32{a.record}, a.others())
 	if t.Claim, err = a.claim(); err != nil {
 		return nil, err
 	}
@@ -100,12 +101,13 @@ func (a *auditor) others() []int32 {
 	return nil
 }
 
-// build makes both worlds from the rows of d, for each a drawn and a sampled one.
-func (a *auditor) build(d *data.Dataset, in, out []int32) (w [2][2]*Experiment) {
-	for k, drawn := range []bool{false, true} {
-		w[audit.Out][k], w[audit.In][k] = a.world(d, out, drawn), a.world(d, in, drawn)
+// build makes both worlds from the rows of d.
+func (a *auditor) build(d *data.Dataset, in, out []int32) {
+	for w, rows := range [][]int32{audit.Out: out, audit.In: in} {
+		a.worlds[w] = [2]*Experiment{a.world(d, rows, false), a.world(d, rows, true)}
+		a.values[w] = a.world(d, rows, true)
+		a.values[w].file.repl.MicroBatches = 0
 	}
-	return w
 }
 
 // world is the experiment with rows of d as the attacked agent's records, and no others.
@@ -203,7 +205,7 @@ func (a *auditor) value(w audit.World, q *agent.Query) (tensor.Vec, error) {
 	if k.value != nil && slices.Equal(k.at, q.At) {
 		return k.value, nil
 	}
-	v, err := a.answer(a.of(w, true), q)
+	v, err := a.answer(a.values[w], q)
 	if err == nil {
 		k.at, k.value = slices.Clone(q.At), v
 	}
@@ -287,7 +289,9 @@ func (a *auditor) members(seed uint64, q *agent.Query) (audit.Gate, []tensor.Vec
 	var each []tensor.Vec
 	for i := range all {
 		all[i] = int32(i)
-		v, err := a.answer(a.world(d, all[i:i+1], true), q)
+		one := a.world(d, all[i:i+1], true)
+		one.file.repl.MicroBatches = 0
+		v, err := a.answer(one, q)
 		if err != nil {
 			return nil, nil, err
 		}

@@ -254,6 +254,7 @@ func (a *auditor) canaries(coins []bool, seed uint64) ([]float64, error) {
 	scores := make([]float64, len(coins))
 	for i := range coins {
 		one := a.world(d, []int32{int32(i)}, true)
+		one.file.repl.MicroBatches = 0
 		for k := range g.queries {
 			v, err := a.answer(one, &g.queries[k])
 			if err != nil {

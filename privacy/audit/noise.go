@@ -43,6 +43,8 @@ func (t *Target) Noise(ctx context.Context, o Options) (*Report, error) {
 		if err != nil {
 			return nil, err
 		}
+		value = slices.Clone(value)
+		value.Scale(float64(max(1, t.Claim.Draws)), value)
 		r.Observations += len(answers)
 		r.check(finiteCheck(w, answers))
 		t.law(r, w, answers, value, level)
@@ -199,7 +201,7 @@ func (t *Target) Sampler(ctx context.Context, o Options) (*Report, error) {
 		}
 		r.Observations += o.Observations
 	}
-	c := counts(runs, &t.Claim.Sampler)
+	c := counts(runs, &t.Claim)
 	for _, k := range c {
 		r.check(k.check(o.Beta / float64(len(c))))
 	}
@@ -237,12 +239,13 @@ func binomialTail(k, n int, p float64) float64 {
 	return min(1, sum)
 }
 
-// counts are those of inclusions in two runs of batches. With draws of records several times into one batch, the first counts.
-func counts(runs [2][][]int, s *account.Sampler) []count {
-	q, pair := 1., 1.
+// counts are those of inclusions in two runs of batches. Where several batches are under one noise draw, a record is there that is in any.
+func counts(runs [2][][]int, c *Claim) []count {
+	q, pair, s := 1., 1., &c.Sampler
 	switch s.Kind {
 	case account.Poisson:
-		q, pair = s.Rate, s.Rate*s.Rate
+		q = 1 - math.Pow(1-s.Rate, float64(max(1, c.Draws)))
+		pair = q * q
 	case account.FixedSize:
 		n, b := float64(s.Population), float64(s.Batch)
 		q, pair = b/n, b*(b-1)/(n*max(1, n-1))

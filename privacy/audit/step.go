@@ -63,6 +63,9 @@ func (t *Target) gaussian(r *Report, s *Scores, beta float64, sampled bool) erro
 		rate = c.Rate()
 	}
 	rule := Rule{Kind: Fixed, At: threshold(c.Mu, rate)}
+	if !sampled {
+		rule.At *= float64(max(1, c.Draws))
+	}
 	b := s.ByGDP(rule, beta, c.Delta)
 	b.Score = "along"
 	at := &s.tallies([]float64{rule.At})[0]
