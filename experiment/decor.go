@@ -176,8 +176,10 @@ func (e *Experiment) settleDecor() error {
 }
 
 // decor is agent i's mechanism.
-func (e *Experiment) decor(i int) (privacy.Mechanism, error) {
-	seed := e.noiseSeed()
+func (e *Experiment) decor(i int) (privacy.Mechanism, error) { return e.decorOf(i, e.noiseSeed()) }
+
+// decorOf is agent i's mechanism with secrets of a seed.
+func (e *Experiment) decorOf(i int, seed uint64) (privacy.Mechanism, error) {
 	return e.decorWith(&e.plans[i], agent.ID(i), func(j agent.ID) []byte { return rng.SimulatedPair(seed, uint32(i), uint32(j)) })
 }
 
