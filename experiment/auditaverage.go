@@ -47,7 +47,7 @@ adjacency = "replace-one"
 noise_multiplier = 1.0
 target_delta = 1e-3
 max_grad_norm = 1.0
-`, graph+" of "+fmt.Sprint(agents), rounds+1, graph, agents, agents)
+`, graph+"-"+fmt.Sprint(agents), rounds+1, graph, agents, agents)
 }
 
 // Averaging is the file's private average for an auditor, who brings values of its own. Everything else is the run's: graph, algorithm,

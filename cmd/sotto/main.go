@@ -64,9 +64,9 @@ func exitCode(err error) int {
 	switch {
 	case err == nil:
 		return exitDone
-	case isAny(err, privacy.ErrRefused, account.ErrUnsupported, account.ErrInfeasible, account.ErrDeltaTooSmall, account.ErrExhausted):
+	case isAny(err, privacy.ErrRefused, audit.ErrViolated, account.ErrUnsupported, account.ErrInfeasible, account.ErrDeltaTooSmall, account.ErrExhausted):
 		return exitPrivacy
-	case isAny(err, ledger.ErrCorrupt, ledger.ErrVersion, ledger.ErrDataset, ledger.ErrRollback, ledger.ErrKey, ledger.ErrClaim, ledger.ErrPoisoned, ledger.ErrDurability, node.ErrUnsigned, audit.ErrViolated):
+	case isAny(err, ledger.ErrCorrupt, ledger.ErrVersion, ledger.ErrDataset, ledger.ErrRollback, ledger.ErrKey, ledger.ErrClaim, ledger.ErrPoisoned, ledger.ErrDurability, node.ErrUnsigned):
 		return exitPrivacy
 	case isAny(err, data.ErrMissing, data.ErrAltered):
 		return exitData

@@ -3,8 +3,10 @@ package audit
 import (
 	"context"
 	"fmt"
+	"io"
 	"math"
 	"slices"
+	"text/tabwriter"
 
 	"gonum.org/v1/gonum/mat"
 	"gonum.org/v1/gonum/stat/distuv"
@@ -60,7 +62,7 @@ type PairwiseReport struct {
 // A claim is refuted by the GDP bound at the threshold halfway, which is fixed beforehand. The interval of the measured mu takes the scores
 // for normal.
 func (a *Averaging) Pairwise(ctx context.Context, o PairwiseOptions) (*PairwiseReport, error) {
-	if err := a.checkPair(&o); err != nil {
+	if err := a.CheckPair(&o); err != nil {
 		return nil, err
 	}
 	members, listens := o.Adversary.Members(), a.listeners(o.Adversary, o.Everywhere)
@@ -87,7 +89,8 @@ func (a *Averaging) Pairwise(ctx context.Context, o PairwiseOptions) (*PairwiseR
 	return r, r.judge(s, &o)
 }
 
-func (a *Averaging) checkPair(o *PairwiseOptions) error {
+// CheckPair names the first option that cannot be used.
+func (a *Averaging) CheckPair(o *PairwiseOptions) error {
 	if err := o.Validate(); err != nil {
 		return err
 	}
@@ -291,4 +294,16 @@ func moments(x []float64) (mean, sum float64) {
 // trialSeedOf is the seed of one run of a mode that has worlds or parts.
 func trialSeedOf(seed uint64, part, trial uint64) uint64 {
 	return rng.Public(seed, "audit pair", part, trial).Uint64()
+}
+
+// WriteText writes the report for a person.
+func (r *PairwiseReport) WriteText(w io.Writer) error {
+	t := tabwriter.NewWriter(w, 0, 4, 2, ' ', 0)
+	fmt.Fprintf(t, "pair\tagent %d seen by observer %s, %d messages a run\n", r.Attacked, r.Observer, r.Messages)
+	fmt.Fprintf(t, "mu\tmeasured %s, in [%s, %s] with confidence %g; %s by the auditor's algebra; local %s\n", r.Measured.Mu, r.Measured.Lower, r.Measured.Upper, r.Confidence, r.Measured.Exact, r.LocalMu)
+	fmt.Fprintf(t, "claim\tmu at most %s (%s)\n", r.ClaimMu, r.ClaimOf)
+	if err := t.Flush(); err != nil {
+		return err
+	}
+	return r.Report.WriteText(w)
 }

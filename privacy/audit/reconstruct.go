@@ -3,8 +3,10 @@ package audit
 import (
 	"context"
 	"fmt"
+	"io"
 	"math"
 	"slices"
+	"text/tabwriter"
 
 	"gonum.org/v1/gonum/mat"
 
@@ -90,8 +92,8 @@ func (a *Averaging) Reconstruct(ctx context.Context, who network.Adversary, seed
 	return r, nil
 }
 
-// system is what an adversary knows of the values of those who are no members: weights times values = heard.
-type system struct {
+// equations are what an adversary knows of the values of those who are no members: weights times values = heard.
+type equations struct {
 	others []int
 	u, v   mat.Dense
 	s      []float64 // above the cut
@@ -99,12 +101,12 @@ type system struct {
 }
 
 // solve takes a view apart. Directions below 1e-9 of the largest are left out: rounding of messages hides them, or they are rounding.
-func (a *Averaging) solve(all []heard, values []float64, members []int) (*system, error) {
+func (a *Averaging) solve(all []heard, values []float64, members []int) (*equations, error) {
 	powers, err := a.products()
 	if err != nil {
 		return nil, err
 	}
-	s := &system{}
+	s := &equations{}
 	for u := range a.Gossip.Agents {
 		if !slices.Contains(members, u) {
 			s.others = append(s.others, u)
@@ -139,7 +141,7 @@ func (a *Averaging) solve(all []heard, values []float64, members []int) (*system
 }
 
 // value is the least-squares solution for agent u, and how far an error of that size in each message may move it, eightfold.
-func (s *system) value(u int, rounding float64) (x, limit float64) {
+func (s *equations) value(u int, rounding float64) (x, limit float64) {
 	at := slices.Index(s.others, u)
 	weights := make([]float64, len(s.heard))
 	for k, size := range s.s {
@@ -155,7 +157,7 @@ func (s *system) value(u int, rounding float64) (x, limit float64) {
 }
 
 // hidden is the part of the unit vector of agent u that no message shows, by agent among the others.
-func (s *system) hidden(u int) []float64 {
+func (s *equations) hidden(u int) []float64 {
 	at := slices.Index(s.others, u)
 	out := make([]float64, len(s.others))
 	out[at] = 1
@@ -168,7 +170,7 @@ func (s *system) hidden(u int) []float64 {
 }
 
 // confuse runs once more, with values that differ where no message shows it.
-func (a *Averaging) confuse(ctx context.Context, g *Solved, s *system, all []heard, values []float64, listens []bool, members []int, seed uint64) error {
+func (a *Averaging) confuse(ctx context.Context, g *Solved, s *equations, all []heard, values []float64, listens []bool, members []int, seed uint64) error {
 	other, room := slices.Clone(values), slices.Min(a.Clip)/2
 	for k, d := range s.hidden(g.Agent) {
 		other[s.others[k]] += d * room
@@ -183,4 +185,23 @@ func (a *Averaging) confuse(ctx context.Context, g *Solved, s *system, all []hea
 	}
 	g.Other, g.Apart = Figure(other[g.Agent]), Figure(apart)
 	return nil
+}
+
+// WriteText writes the report for a person.
+func (r *ReconstructReport) WriteText(w io.Writer) error {
+	t := tabwriter.NewWriter(w, 0, 4, 2, ' ', 0)
+	fmt.Fprintf(t, "observer %s\t%d messages, arithmetic %s\n\n", r.Observer, r.Messages, r.Arithmetic)
+	fmt.Fprintln(t, "agent\tvalue\tsolved from messages\terror\tanother value with the same messages")
+	for _, g := range r.Agents {
+		if g.Determined {
+			fmt.Fprintf(t, "%d\t%s\t%s\t%s\tnone\n", g.Agent, g.Value, g.Solved, g.Error)
+		} else {
+			fmt.Fprintf(t, "%d\t%s\tnot determined\t\t%s (messages %s apart)\n", g.Agent, g.Value, g.Other, g.Apart)
+		}
+	}
+	fmt.Fprintln(t)
+	if err := t.Flush(); err != nil {
+		return err
+	}
+	return r.Report.WriteText(w)
 }

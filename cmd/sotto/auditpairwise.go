@@ -1,0 +1,186 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"os"
+
+	"github.com/spf13/cobra"
+
+	"sotto/config"
+	"sotto/experiment"
+	"sotto/privacy/account/network"
+	"sotto/privacy/audit"
+)
+
+// averagingFlags say which private average is attacked, and by whom.
+type averagingFlags struct {
+	graph, observer, output, dataDir string
+	agents, rounds                   int
+	seed                             uint64
+	set                              []string
+}
+
+func (f *averagingFlags) add(c *cobra.Command) {
+	fl := c.Flags()
+	fl.StringVar(&f.graph, "topology", "", "graph family in place of FILE, see sotto topology show; clip 1, noise multiplier 1, owners' values replaced")
+	fl.IntVar(&f.agents, "agents", 8, "number of agents, with --topology")
+	fl.IntVar(&f.rounds, "rounds", 4, "rounds of averaging, with --topology")
+	fl.StringArrayVar(&f.set, "set", nil, "change one key of the run file, section.key=value (repeatable)")
+	fl.StringVar(&f.observer, "observer", "0", "an agent (3) or a coalition ({3,7})")
+	fl.Uint64Var(&f.seed, "audit-seed", 1, "seed of the auditor's values and of the runs' keys")
+	fl.StringVar(&f.output, "output", "table", "table or json")
+	dataDirFlag(c, &f.dataDir)
+}
+
+// build reads the run file, or makes one.
+func (f *averagingFlags) build(args []string) (*experiment.Experiment, error) {
+	if f.output != "table" && f.output != "json" {
+		return nil, usageError{fmt.Errorf("--output: found %q, allowed: json, table", f.output)}
+	}
+	if (f.graph == "") == (len(args) == 0) {
+		return nil, usageError{fmt.Errorf("an audit of averaging takes a FILE or --topology")}
+	}
+	var name string
+	var text []byte
+	var err error
+	if f.graph != "" {
+		switch {
+		case f.rounds < 1 || f.rounds > 10_000:
+			return nil, config.Bad("--rounds", f.rounds, "1 to 10000")
+		case f.agents < 2 || f.agents > 10_000:
+			return nil, config.Bad("--agents", f.agents, "2 to 10000")
+		}
+		name, text = "--topology", experiment.AveragingFile(f.graph, f.agents, f.rounds)
+	} else if name = args[0]; true {
+		if text, err = os.ReadFile(name); err != nil {
+			return nil, err
+		}
+	}
+	file, err := experiment.Parse(name, text, f.set)
+	if err != nil {
+		return nil, err
+	}
+	return file.Build(f.dataDir)
+}
+
+// finding is a report of a mode.
+type finding interface {
+	WriteText(io.Writer) error
+	Err() error
+}
+
+// conclude writes a report and returns its violation.
+func conclude(cmd *cobra.Command, output string, r finding) error {
+	var err error
+	if output == "json" {
+		e := json.NewEncoder(cmd.OutOrStdout())
+		e.SetIndent("", "  ")
+		err = e.Encode(r)
+	} else {
+		err = r.WriteText(cmd.OutOrStdout())
+	}
+	if err != nil {
+		return err
+	}
+	return r.Err()
+}
+
+func newAuditPairwise() *cobra.Command {
+	var (
+		f          averagingFlags
+		o          audit.PairwiseOptions
+		claim      string
+		everywhere bool
+	)
+	c := &cobra.Command{
+		Use:   "pairwise [FILE]",
+		Short: "Measure what an observer of a private average learns of one agent's value, from the messages it really receives",
+		Long: `Measure what an observer of a private average learns of one agent's value, from the messages it really receives.
+
+The average is run many times in the simulator with values of the auditor's own making: the target's is one of two that are as far apart
+as its clip allows, everyone else's are known to the observer. The observer computes the best linear score from its own inbox. What tells the two
+values apart is set beside what the network accountant (or --claim) says. Exit code 3: the claim is too small.`,
+		Example: "  sotto audit pairwise --topology ring --agents 8 --rounds 4 --observer 0 --target 4\n  sotto audit pairwise --topology ring --agents 8 --rounds 2 --observer 0 --target 2 --claim printed\n" +
+			"  sotto audit pairwise examples/average.toml --observer {0,5} --target 3\n" +
+			"  sotto audit pairwise --topology ring --agents 16 --rounds 1 --set privacy.mechanism=decor --set privacy.pair_noise_ratio=4 --everywhere --target 1 --claim laplacian",
+		Args: atMostOneFile,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			e, err := f.build(args)
+			if err != nil {
+				return err
+			}
+			if o.Adversary, err = network.ParseAdversary(f.observer); err != nil {
+				return err
+			}
+			a, err := e.Averaging()
+			if err != nil {
+				return err
+			}
+			o.Seed, o.Everywhere = f.seed, everywhere
+			if err := a.CheckPair(&o); err != nil {
+				return err
+			}
+			if o.Claim, err = e.PairClaim(claim, a, o.Adversary, everywhere, o.Target); err != nil {
+				return err
+			}
+			r, err := a.Pairwise(cmd.Context(), o)
+			if err != nil {
+				return err
+			}
+			return conclude(cmd, f.output, r)
+		},
+	}
+	f.add(c)
+	fl := c.Flags()
+	fl.IntVar(&o.Target, "target", 1, "the agent whose value is attacked")
+	fl.BoolVar(&everywhere, "everywhere", false, "the observer hears the messages on all links")
+	fl.StringVar(&claim, "claim", experiment.ExactClaim, "exact, local, printed (the published per-message formula), or laplacian (shared noise with the curious node's links counted)")
+	fl.IntVar(&o.Observations, "observations", 2000, "runs with each of the two values")
+	fl.Float64Var(&o.Beta, "beta", 1e-3, "probability with which a right claim is refuted, at most")
+	fl.Float64Var(&o.Delta, "delta", 1e-5, "delta of the epsilons beside mu")
+	return c
+}
+
+func newAuditReconstruct() *cobra.Command {
+	var f averagingFlags
+	c := &cobra.Command{
+		Use:   "reconstruct [FILE]",
+		Short: "Solve for the values that an observer of an average without noise gets exactly",
+		Long: `Solve for the values that an observer of an average without noise gets exactly.
+
+Exact algebra over fractions says whose values the observer's messages determine; one run in the simulator, without noise and with values of
+the auditor's own making, shows that they can be solved for. For every other agent a second run with other values gives the same messages.`,
+		Example: "  sotto audit reconstruct --topology ring --agents 8 --rounds 4 --observer 0\n  sotto audit reconstruct --topology hypercube --agents 16 --rounds 3 --observer {0,1} --output json",
+		Args:    atMostOneFile,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			e, err := f.build(args)
+			if err != nil {
+				return err
+			}
+			who, err := network.ParseAdversary(f.observer)
+			if err != nil {
+				return err
+			}
+			a, err := e.Noiseless()
+			if err != nil {
+				return err
+			}
+			r, err := a.Reconstruct(cmd.Context(), who, f.seed)
+			if err != nil {
+				return err
+			}
+			return conclude(cmd, f.output, r)
+		},
+	}
+	f.add(c)
+	return c
+}
+
+func atMostOneFile(cmd *cobra.Command, args []string) error {
+	if len(args) > 1 {
+		return usageError{fmt.Errorf("%s takes at most one FILE, found %d", cmd.CommandPath(), len(args))}
+	}
+	return nil
+}
