@@ -65,6 +65,7 @@ var Studies = map[string]Study{
 	"seed000-table2":      {Title: "accuracy over the overlap of the agents' data, MNIST, Fiedler value .06", axes: seed000Axes, base: seed000Base, cells: twoSizes(table2Cells), report: rowsOnly(table2)},
 	"seed000-table3":      {Title: "seconds a run, private and not, MNIST", axes: seed000Axes, base: seed000Base, cells: twoSizes(table3Cells), report: table3},
 	"seed000-table4":      {Title: "accuracy over the overlap of the agents' data, CIFAR-100, DPResNet9", axes: cifar100Axes, base: cifar100Base, cells: table4Cells, report: table4, short: true},
+	"seed000-table5":      {Title: "membership inference on a blank image, digits 0 to 2, three agents, epsilon 1, delta 1e-2", compute: table5},
 	"seed000-figure1":     {Title: "accuracy over the normalised Fiedler value (the rows of table 1)", axes: seed000Axes, base: seed000Base, cells: twoSizes(table1Cells), report: rowsOnly(figure1)},
 	"seed000-figure2":     {Title: "range of accuracy over the overlap of the agents' data (the rows of table 4)", axes: cifar100Axes, base: cifar100Base, cells: table4Cells, report: figure2, short: true},
 	"seed000-lr":          {Title: "accuracy over step sizes, three algorithms, MNIST, complete graph, epsilon 1", axes: seed000Axes, base: seed000Base, cells: twoSizes(stepCells), report: rowsOnly(stepSizes)},
