@@ -143,3 +143,7 @@ func (Published) Assumptions() []string {
 }
 
 func (Published) sealed() {}
+
+// Law returns the scale of the family, as the type's comment has it, and the largest magnitude of the noise, both over the clip: what an
+// adversary knows who scores a release.
+func (m Published) Law() (scale, bound float64) { return m.scale, m.bound }
