@@ -15,7 +15,10 @@ import (
 // handImages are 120 drawn images of each of ten digits.
 func handImages(t *testing.T) *data.Dataset {
 	t.Helper()
-	split, err := data.Load("glyphs", "", 3, func(p any) error { p.(*data.GlyphsParams).Train, p.(*data.GlyphsParams).Test, p.(*data.GlyphsParams).Resize = 1500, 10, 8; return nil })
+	split, err := data.Load("glyphs", "", 3, func(p any) error {
+		*p.(*data.GlyphParams) = data.GlyphParams{Train: 1500, Test: 10, Normalize: true, Resize: 8}
+		return nil
+	})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -105,7 +105,7 @@ values apart is set beside what the network accountant (or --claim) says. Exit c
 		Example: "  sotto audit pairwise --topology ring --agents 8 --rounds 4 --observer 0 --target 4\n  sotto audit pairwise --topology ring --agents 8 --rounds 2 --observer 0 --target 2 --claim printed\n" +
 			"  sotto audit pairwise examples/average.toml --observer {0,5} --target 3\n" +
 			"  sotto audit pairwise --topology ring --agents 16 --rounds 1 --set privacy.mechanism=decor --set privacy.pair_noise_ratio=4 --everywhere --target 1 --claim laplacian",
-		Args: atMostOneFile,
+		Args: atMostOne("FILE"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			e, err := f.build(args)
 			if err != nil {
@@ -153,7 +153,7 @@ func newAuditReconstruct() *cobra.Command {
 Exact algebra over fractions says whose values the observer's messages determine; one run in the simulator, without noise and with values of
 the auditor's own making, shows that they can be solved for. For every other agent a second run with other values gives the same messages.`,
 		Example: "  sotto audit reconstruct --topology ring --agents 8 --rounds 4 --observer 0\n  sotto audit reconstruct --topology hypercube --agents 16 --rounds 3 --observer {0,1} --output json",
-		Args:    atMostOneFile,
+		Args:    atMostOne("FILE"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			e, err := f.build(args)
 			if err != nil {
@@ -176,11 +176,4 @@ the auditor's own making, shows that they can be solved for. For every other age
 	}
 	f.add(c)
 	return c
-}
-
-func atMostOneFile(cmd *cobra.Command, args []string) error {
-	if len(args) > 1 {
-		return usageError{fmt.Errorf("%s takes at most one FILE, found %d", cmd.CommandPath(), len(args))}
-	}
-	return nil
 }
