@@ -183,17 +183,25 @@ var mutations = []struct {
 // exp(-(z/w)^2) with w equal to the sensitivity, cut off at 3.184 sensitivities. Its true delta at that epsilon is .286.
 func truncatedGaussian(s *system) {
 	s.dim, s.features = 1, []float32{1}
-	const cut = 3.184
-	s.mechanism = perturbing{s.mechanism, func(_ privacy.Mechanism, v *privacy.Value, _ account.Release, c privacy.Charge) {
-		z := [1]float64{math.Inf(1)}
-		for math.Abs(z[0]) > cut*math.Sqrt2 {
-			c.Noise.Normals(z[:])
-		}
-		v.Float[0] += float32(testClip * z[0] / math.Sqrt2)
-	}}
+	s.use("truncated-gaussian", func(params any) error {
+		p := params.(*privacy.TruncatedParams)
+		p.Scale, p.Truncation, p.Quantise = 1/math.Sqrt2, 3.184, true
+		return nil
+	})
 	s.claim = func(c *Claim) {
 		*c = Claim{Delta: 1e-3, Sampler: c.Sampler, Epsilon: 1, Sampled: 1, Total: 40}
 	}
+}
+
+// use adds the noise of another mechanism; what the ledger is charged stays.
+func (s *system) use(name string, params func(any) error) {
+	other, err := privacy.New(name, params)
+	if err != nil {
+		panic(err)
+	}
+	s.mechanism = perturbing{s.mechanism, func(_ privacy.Mechanism, v *privacy.Value, r account.Release, c privacy.Charge) {
+		other.Perturb(v, r, c)
+	}}
 }
 
 // clipConfusion clips in L2 and adds Laplace noise of scale clip/2, which costs epsilon 2 for a sensitivity in L1 of one clip: a vector
@@ -203,11 +211,11 @@ func clipConfusion(s *system) {
 	for i := range s.features {
 		s.features[i] = 1
 	}
-	s.mechanism = perturbing{s.mechanism, func(_ privacy.Mechanism, v *privacy.Value, _ account.Release, c privacy.Charge) {
-		for i := range v.Float {
-			v.Float[i] += float32(math.Ldexp(testClip*float64(c.Noise.DiscreteLaplace(1<<19)), -20))
-		}
-	}}
+	s.use("laplace", func(params any) error {
+		p := params.(*privacy.Laplace)
+		p.Scale, p.Quantise = .5, true
+		return nil
+	})
 	s.claim = func(c *Claim) { *c = Claim{Delta: testDelta, Sampler: c.Sampler, Epsilon: 2, Sampled: 2, Total: 80} }
 }
 
