@@ -16,7 +16,7 @@ import (
 func AuditRunDir(dir string) (*audit.Report, error) {
 	none := audit.Figure(math.NaN())
 	r := &audit.Report{Mode: "ledger", Target: dir, EpsilonLower: none, Claimed: none, Ratio: none, Confidence: 1,
-		Valid: []string{"epsilon is what the accountant makes of the charges, not what an attack has shown", "messages of a finished run are not kept: audit ledger on its config.toml watches them in a new one"}}
+		Valid: []string{"messages of a finished run are not kept: audit ledger on its config.toml watches them in a new one"}}
 	if _, err := os.Stat(filepath.Join(dir, filepath.FromSlash(ledger.RunLedgerFile))); err != nil {
 		return nil, err
 	}
@@ -43,9 +43,10 @@ func AuditRunDir(dir string) (*audit.Report, error) {
 		}
 	}
 	r.Observations = int(found.Charges)
-	r.EpsilonLower, r.Claimed = audit.Figure(found.Epsilon.Upper), audit.Figure(stated)
-	if stated > 0 && !math.IsInf(stated, 1) {
-		r.Ratio = audit.Figure(found.Epsilon.Upper / stated)
+	r.Checks = []audit.Check{{Name: "epsilon", Statistic: audit.Figure(found.Epsilon.Upper), Limit: audit.Figure(stated * (1 + 1e-6)),
+		Text: "what the accountant makes of the charges, against what is stated"}}
+	if c := &r.Checks[0]; c.Violated() {
+		r.Violated, r.Findings = true, []string{c.Text}
 	}
 	r.Valid = append(r.Valid, fmt.Sprintf("%d distinct ledgers, whose heads and statements follow from their records", found.Ledgers))
 	return r, nil

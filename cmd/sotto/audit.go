@@ -122,7 +122,7 @@ func newAuditAll() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			reports, err := f.all(cmd.Context(), t)
+			reports, err := f.all(cmd.Context(), t, cmd.ErrOrStderr())
 			if err != nil {
 				return err
 			}
@@ -167,8 +167,9 @@ func (f *auditFlags) apply(ctx context.Context, m auditMode, t *audit.Target, o 
 	return m.run(t, ctx, o)
 }
 
-// all runs every mode that applies to the target. Together they call a right system violated with probability beta at most.
-func (f *auditFlags) all(ctx context.Context, t *audit.Target) ([]*audit.Report, error) {
+// all runs every mode that applies to the target and says which do not. Together they call a right system violated with probability beta at
+// most.
+func (f *auditFlags) all(ctx context.Context, t *audit.Target, notes io.Writer) ([]*audit.Report, error) {
 	var reports []*audit.Report
 	o := f.options
 	o.Beta /= float64(len(auditModes))
@@ -182,6 +183,7 @@ func (f *auditFlags) all(ctx context.Context, t *audit.Target) ([]*audit.Report,
 		}
 		r, err := f.apply(ctx, m, t, o)
 		if audit.NotApplicable(err) {
+			fmt.Fprintf(notes, "%s: %v\n", m.name, err)
 			continue
 		}
 		if err != nil {

@@ -114,7 +114,7 @@ func (r *Report) WriteText(w io.Writer) error {
 	}
 	row("audit", "%s %s: %s", r.Mode, r.Target, verdict)
 	if !math.IsNaN(float64(r.EpsilonLower)) {
-		row("epsilon", "at least %s, claimed %s, ratio %s (delta %g, confidence %g)", r.EpsilonLower, r.Claimed, r.Ratio, r.Delta, r.Confidence)
+		row("epsilon", "at least %s, claimed %s, ratio %s (delta %g, confidence %.6g)", r.EpsilonLower, r.Claimed, r.Ratio, r.Delta, r.Confidence)
 	}
 	row("observations", "%d", r.Observations)
 	for _, b := range r.Bounds {

@@ -298,9 +298,8 @@ func (s *seen) Charge(ev account.Event) (uint64, error) { return s.charge(s.Ledg
 // late charges an answer when the next round begins.
 type late struct {
 	*privacy.Gate
-	real, dummy ledger.Ledger
-	events      []account.Event
-	q           *agent.Query
+	real   ledger.Ledger
+	events []account.Event
 }
 
 func (g *late) Begin(round uint64, live []agent.Neighbor) {
