@@ -46,7 +46,7 @@ func newAudit() *cobra.Command {
 	for _, m := range auditModes {
 		c.AddCommand(newAuditMode(m))
 	}
-	c.AddCommand(newAuditAll(), newAuditPairwise(), newAuditReconstruct(), newAuditClaims(), newAuditWire())
+	c.AddCommand(newAuditAll(), newAuditPairwise(), newAuditReconstruct(), newAuditClaims(), newAuditInvert(), newAuditWire())
 	return c
 }
 

@@ -1,0 +1,50 @@
+package main
+
+import (
+	"fmt"
+
+	"github.com/spf13/cobra"
+
+	"sotto/experiment"
+)
+
+func newAuditInvert() *cobra.Command {
+	var (
+		o           experiment.InvertOptions
+		out, output string
+	)
+	c := &cobra.Command{
+		Use:   "invert",
+		Short: "Make an owner's image from the gradient that it sends, without noise and with",
+		Long: `Make an owner's image from the gradient that it sends, without noise and with.
+
+The owner has one image and takes one step of DP-DSGT; the observer reads the gradient in its message. In the first linear layer the
+quotient of two gradients is the layer's input exactly; for the convnet an image that gives this input is found by descent. Images before and
+after noise are written as PNG, and side by side on a page.`,
+		Example: "  sotto audit invert\n  sotto audit invert --dataset mnist --record 7 --noise 0,0.01,1 --out demo",
+		Args:    noArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if output != "table" && output != "json" {
+				return usageError{fmt.Errorf("--output: found %q, allowed: json, table", output)}
+			}
+			r, err := experiment.Invert(cmd.Context(), o)
+			if err != nil {
+				return err
+			}
+			if err := r.Write(out); err != nil {
+				return err
+			}
+			return conclude(cmd, output, r)
+		},
+	}
+	fl := c.Flags()
+	fl.StringVar(&o.Dataset, "dataset", "glyphs", "images of one channel: glyphs, mnist, fashion-mnist")
+	fl.IntVar(&o.Record, "record", 0, "of the training file, from 0")
+	fl.StringVar(&o.Model, "model", "convnet", "convnet or mlp")
+	fl.Float64SliceVar(&o.Noise, "noise", []float64{0, .001, .01, .1, 1}, "noise multipliers; 0: none")
+	fl.Uint64Var(&o.Seed, "seed", 1, "of the model's start and the noise")
+	fl.StringVar(&out, "out", "invert", "folder for the images and the page invert.html")
+	fl.StringVar(&output, "output", "table", "table or json")
+	dataDirFlag(c, &o.DataDir)
+	return c
+}
