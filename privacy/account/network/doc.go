@@ -21,8 +21,9 @@
 // # Other computations
 //
 // Pairwise noise that cancels in the sum: [Decor]. A token that walks from agent to agent: [WalkMixture], with its conditions; the printed
-// closed forms are [WalkPrinted] and [WalkCompletePrinted]. Which values an adversary gets exactly where there is no noise: [Reconstruct].
+// closed forms are [WalkPrinted], [WalkPrintedObserver] and [WalkCompletePrinted]. Which values an adversary gets exactly where there is no noise: [Reconstruct].
 //
 // In training over many rounds other agents react to an agent's update through messages that a partial observer never sees, so the figures
-// of this package do not apply to it: there the guarantee against everyone is what holds.
+// of this package do not apply to it: there the guarantee against everyone is what holds. [Training] stacks all steps as if updates were given beforehand,
+// and labels what comes of it an estimate.
 package network
