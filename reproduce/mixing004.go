@@ -16,6 +16,7 @@ import (
 type averager004 struct {
 	name           string // as published
 	family, params string // of topology, and settings of a run file
+	alike          bool   // all agents are: one observer stands for all
 	agents, degree int
 	gap            float64 // 1 - λ_2
 	rounds         int
@@ -28,11 +29,11 @@ type averager004 struct {
 // averagers004 are the graphs of the published table; an expander is a random 4-regular graph.
 func averagers004(agents int) []averager004 {
 	return []averager004{
-		{name: "complete", family: "complete"},
+		{name: "complete", family: "complete", alike: true},
 		{name: "expander", family: "regular", params: "topology.degree=4"},
-		{name: "hypercube", family: "hypercube"},
+		{name: "hypercube", family: "hypercube", alike: true},
 		{name: "arbitrary", family: "geometric", params: fmt.Sprintf("topology.radius=%g", math.Round(100*math.Sqrt(3*math.Log(float64(agents))/(math.Pi*float64(agents))))/100)},
-		{name: "ring", family: "ring"},
+		{name: "ring", family: "ring", alike: true},
 	}
 }
 
@@ -45,7 +46,7 @@ func (a *averager004) settings() []string {
 	return set
 }
 
-// measure looks at the graph with every agent as the observer.
+// measure looks at the graph with every agent as the observer, or one where all are alike.
 func (a *averager004) measure(ctx context.Context, agents int) error {
 	a.agents = agents
 	var radius float64
@@ -91,7 +92,7 @@ func (a *averager004) measure(ctx context.Context, agents int) error {
 
 // losses are those of all pairs.
 func (a *averager004) losses(ctx context.Context, g *network.Gossip) error {
-	all := make([]network.Adversary, a.agents)
+	all := make([]network.Adversary, map[bool]int{true: 1, false: a.agents}[a.alike])
 	for v := range all {
 		all[v] = network.Observer(v)
 	}

@@ -13,7 +13,7 @@ type sgd004Size struct {
 	agents, steps, seeds int
 }
 
-var sgd004Sizes = map[Scale]sgd004Size{Smoke: {16, 8, 1}, Full: {64, 40, 5}}
+var sgd004Sizes = map[Scale]sgd004Size{Smoke: {16, 8, 1}, Full: {64, 20, 3}}
 
 const (
 	sgd004Dim  = 100
