@@ -79,6 +79,9 @@ func clockedRun(set ...string) func() (*Experiment, error) {
 // No mode finds anything in a run as it is shipped. At beta 1e-6 a mode a run, all of them together raise a false alarm with a
 // probability below 1e-4.
 func TestAuditOfEveryAlgorithm(t *testing.T) {
+	if testing.Short() {
+		t.Skip("many observations on one goroutine: the race detector, which asks for short, has nothing to find")
+	}
 	for name := range algo.Algorithms {
 		if name != "local-fit" && name != "model-propagation" && audited[name] == nil {
 			t.Errorf("algorithm %s is not audited", name)
@@ -175,6 +178,9 @@ func TestAdaptiveNoiseIsRefuted(t *testing.T) {
 func TestStepIsTight(t *testing.T) { tight(t, 4000, 8000) }
 
 func tight(t *testing.T, many, more int) {
+	if testing.Short() {
+		t.Skip("many observations on one goroutine: the race detector, which asks for short, has nothing to find")
+	}
 	for _, c := range []struct {
 		epsilon float64
 		n       int
