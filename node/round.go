@@ -291,7 +291,7 @@ func (n *Node) skip(to uint64) error {
 
 // keep stores the node's state at the beginning of round with the messages that it sends for it, and queues them. Nothing
 // leaves before it is stored, and the charges behind it were durable before that.
-func (n *Node) keep(round uint64, out sent) (err error) {
+func (n *Node) keep(round uint64, out sent) error {
 	n.mu.Lock()
 	c := n.check
 	n.mu.Unlock()
@@ -303,18 +303,9 @@ func (n *Node) keep(round uint64, out sent) (err error) {
 		c.Before = last.messages
 		c.barrier = n.cfg.Missing == Wait && n.turns == nil
 	}
-	c.State = n.cfg.Algorithm.AppendState(n.check.State[:0])
-	if n.cfg.Head != nil {
-		c.Head = n.cfg.Head()
-	}
-	news := c.Finished && !n.check.Finished
-	if news && n.cfg.Claim != nil {
-		if c.Claim, err = n.cfg.Claim().encode(); err != nil {
-			return err
-		}
-	}
-	if err := n.cfg.Store.Save(&c); err != nil {
-		return fmt.Errorf("storing the state: %w", err)
+	news, err := n.save(&c)
+	if err != nil {
+		return err
 	}
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -333,6 +324,23 @@ func (n *Node) keep(round uint64, out sent) (err error) {
 		n.mark(l)
 	}
 	return nil
+}
+
+// save stores c with the algorithm's state, the ledger's head and, when the node has just finished, what it says about its ledger.
+func (n *Node) save(c *Checkpoint) (news bool, err error) {
+	c.State = n.cfg.Algorithm.AppendState(n.check.State[:0])
+	if n.cfg.Head != nil {
+		c.Head = n.cfg.Head()
+	}
+	if news = c.Finished && !n.check.Finished; news && n.cfg.Claim != nil {
+		if c.Claim, err = n.cfg.Claim().encode(); err != nil {
+			return news, err
+		}
+	}
+	if err := n.cfg.Store.Save(c); err != nil {
+		return news, fmt.Errorf("storing the state: %w", err)
+	}
+	return news, nil
 }
 
 // mark tells a neighbor that this node hears which round it has reached, where frames of messages do not. Node.mu is held.

@@ -211,23 +211,14 @@ func (n *Node) draw(u float64) agent.ID {
 }
 
 // keepTokens stores state and tokens after so many visits, the last of them, if any, that of h, and then sends what is to be sent.
-func (n *Node) keepTokens(visits uint64, h *hop) (err error) {
+func (n *Node) keepTokens(visits uint64, h *hop) error {
 	n.mu.Lock()
 	c := n.check
 	w := n.walks
 	c.Round, c.Finished, c.Outbox = visits, w.done(), w.encode(n.cfg.Self)
 	n.mu.Unlock()
-	c.State = n.cfg.Algorithm.AppendState(n.check.State[:0])
-	if n.cfg.Head != nil {
-		c.Head = n.cfg.Head()
-	}
-	if news := c.Finished && !n.check.Finished; news && n.cfg.Claim != nil {
-		if c.Claim, err = n.cfg.Claim().encode(); err != nil {
-			return err
-		}
-	}
-	if err := n.cfg.Store.Save(&c); err != nil {
-		return fmt.Errorf("storing the state: %w", err)
+	if _, err := n.save(&c); err != nil {
+		return err
 	}
 	n.mu.Lock()
 	defer n.mu.Unlock()
