@@ -19,7 +19,7 @@ func TestAuditOfExamples(t *testing.T) {
 	}{{"", false}, {"average.toml", false}, {"dkm.toml", false}, {"linear-tasks-bcd.toml", false}, {"a9a-logistic.toml", true}, {"hospitals/heart.toml", true}} {
 		t.Run(file.path, func(t *testing.T) {
 			if file.data && os.Getenv("SOTTO_DATA") == "" {
-				t.Skip("set SOTTO_DATA to the folder with the data sets")
+				t.Skip("SOTTO_DATA not set: needs the data sets of the examples")
 			}
 			args := []string{"audit", "all", "--scale", "smoke", "--beta", "4e-6"}
 			if file.path != "" {
