@@ -111,19 +111,19 @@ func TestTable5(t *testing.T) {
 		if err != nil || e.Upper > attackEpsilon || e.Lower < .99*attackEpsilon {
 			t.Errorf("%s: epsilon %v, %v, want 1", m, e, err)
 		}
-		s, err := a.scores(context.Background(), 3, "test ")
+		s, err := a.scores(context.Background(), 3, 2, "test ")
 		if err != nil {
 			t.Fatal(err)
 		}
-		one, err := a.run(context.Background(), true, 5)
+		one, err := a.run(context.Background(), true, true, 5)
 		if err != nil {
 			t.Fatal(err)
 		}
-		two, err := a.run(context.Background(), true, 5)
+		two, err := a.run(context.Background(), true, true, 5)
 		if err != nil || one.loss != two.loss || one.likelihood != two.likelihood {
 			t.Errorf("%s: two runs of one seed differ: %+v, %+v, %v", m, one, two, err)
 		}
-		if len(s.loss.In) != 3 || s.loss.In[0] == s.loss.In[1] {
+		if len(s.loss.In) != 3 || len(s.answers.In) != 2 || len(s.answers.Out) != 2 || s.loss.In[0] == s.loss.In[1] {
 			t.Errorf("%s: scores %v", m, s.loss)
 		}
 		white, err := a.whiteBox(plan, attackSize{releases: 400})

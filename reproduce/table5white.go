@@ -28,13 +28,13 @@ type follower struct {
 	work       model.Workspace
 }
 
-func (a *attacked) follower(g sim.Gate) *follower {
+func (a *attacked) follower(g sim.Gate) follower {
 	last := 100
 	if a.method == "central" {
 		last = 300
 	}
 	dim := a.model.Dim()
-	return &follower{Gate: g, attacked: a, others: &model.Batch{X: a.train.X.Slice(0, last), Labels: a.train.Labels[:last]}, own: make(tensor.Vec, dim), known: make(tensor.Vec, dim)}
+	return follower{Gate: g, attacked: a, others: &model.Batch{X: a.train.X.Slice(0, last), Labels: a.train.Labels[:last]}, own: make(tensor.Vec, dim), known: make(tensor.Vec, dim)}
 }
 
 // Answer implements sim.Gate.
