@@ -59,6 +59,18 @@ func (e *Experiment) AuditTarget(o AuditOptions) (*audit.Target, error) {
 	if e.file.pacing == algo.Tokens {
 		t.Free["zero"] = true
 	}
+	local := e.file.priv.Mechanism == localMechanism
+	if local {
+		first := oracle.FeaturesName
+		if o.Canary == "blank" || o.Canary == "mislabelled" { // whose labels differ
+			first = oracle.LabelsName
+		}
+		t.Algorithm, t.Drive = release(first), a.publish
+		t.Dim, t.Discrete = max(1, e.split.Train.X.Cols), first == oracle.LabelsName
+		if t.Discrete {
+			t.Dim = 1
+		}
+	}
 	var err error
 	if a.query, err = t.Query(); err != nil {
 		return nil, err
@@ -76,7 +88,9 @@ func (e *Experiment) AuditTarget(o AuditOptions) (*audit.Target, error) {
 	if e.file.pacing != algo.Tokens {
 		t.Train = a.train
 	}
-	t.Canaries = a.canaries
+	if !local {
+		t.Canaries = a.canaries
+	}
 	return t, nil
 }
 
@@ -86,8 +100,6 @@ func (a *auditor) applies() error {
 	switch {
 	case !a.e.private():
 		return f.at("privacy", config.Bad("mechanism", f.priv.Mechanism, "one with noise: without it there is no claim to audit"))
-	case f.priv.Mechanism == localMechanism:
-		return f.at("privacy", config.Bad("mechanism", f.priv.Mechanism, "one whose answers an algorithm asks for: records that are perturbed once are not audited"))
 	case a.e.published():
 		return f.at("replication", config.Bad("noise", f.repl.Noise, "nothing: this published form is refuted by computation, see docs/results/claims.md"))
 	}
@@ -140,9 +152,13 @@ func (a *auditor) of(w audit.World, drawn bool) *Experiment {
 
 // gate is the attacked agent's with keys from the seed.
 func (a *auditor) gate(e *Experiment, l ledger.Ledger, m privacy.Mechanism, seed uint64) (*privacy.Gate, error) {
-	oracles, err := e.oracles(a.agent, a.pool, &world{watch: new(stopwatch), trained: e.split.Train})
+	oracles, err := a.oracles(e)
 	if err != nil {
 		return nil, err
+	}
+	local := e.file.priv.Mechanism == localMechanism
+	if local && m == nil {
+		m = e.local.features
 	}
 	if m == nil {
 		if m, err = e.mechanismOf(a.agent); err != nil {
@@ -158,7 +174,19 @@ func (a *auditor) gate(e *Experiment, l ledger.Ledger, m privacy.Mechanism, seed
 	if p := e.plans[a.agent].personal; p != nil && p.fit != nil {
 		g.Use(oracle.FitName, p.fit)
 	}
+	if local {
+		g.Use(oracle.LabelsName, e.local.labels)
+	}
 	return g, nil
+}
+
+// oracles are those of the attacked agent.
+func (a *auditor) oracles(e *Experiment) (map[string]privacy.Oracle, error) {
+	if e.file.priv.Mechanism == localMechanism {
+		f, y := e.localOracles(a.agent)
+		return map[string]privacy.Oracle{oracle.FeaturesName: f, oracle.LabelsName: y}, nil
+	}
+	return e.oracles(a.agent, a.pool, &world{watch: new(stopwatch), trained: e.split.Train})
 }
 
 // open is audit.Target.Open. A ledger without drawn has the run's own limit.
@@ -214,7 +242,7 @@ func (a *auditor) value(w audit.World, q *agent.Query) (tensor.Vec, error) {
 
 // answer is an experiment's to q before noise, with every record drawn.
 func (a *auditor) answer(e *Experiment, q *agent.Query) (tensor.Vec, error) {
-	oracles, err := e.oracles(a.agent, a.pool, &world{watch: new(stopwatch), trained: e.split.Train})
+	oracles, err := a.oracles(e)
 	if err != nil {
 		return nil, err
 	}

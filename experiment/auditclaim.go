@@ -4,6 +4,7 @@ import (
 	"math"
 
 	"sotto/agent"
+	"sotto/oracle"
 	"sotto/privacy"
 	"sotto/privacy/account"
 	"sotto/privacy/audit"
@@ -49,6 +50,9 @@ func (a *auditor) claim() (audit.Claim, error) {
 	if c.Sampled, err = a.epsilon(account.Fixed(realEvent, 1)); err != nil {
 		return c, err
 	}
+	if e.file.priv.Mechanism == localMechanism {
+		return c, a.localTotal(&c, sampled)
+	}
 	return c, a.total(&c, real)
 }
 
@@ -87,22 +91,54 @@ func (a *auditor) total(c *audit.Claim, r account.Release) error {
 	return nil
 }
 
-// personalTotal composes all kinds of queries that an agent plans.
+// personalTotal composes all kinds of queries that an agent plans. With an excluded mu of the attacked kind of answer the others of that oracle
+// have theirs in proportion, as their declared noise has it, and those of other oracles what they claim.
 func (a *auditor) personalTotal(c *audit.Claim) error {
 	g, err := a.gate(a.of(audit.In, false), ledger.NewMemory(nil), nil, 0)
 	if err != nil {
 		return err
 	}
+	type kind struct {
+		step account.PlanStep
+		mu   float64 // of the attacked oracle's answers where they are Gaussian; else 0
+	}
+	var kinds []kind
 	var steps []account.PlanStep
+	linear := c.Mu > 0
 	for _, ask := range a.e.plans[a.agent].personal.asks {
 		_, ev, err := g.Describe(&agent.Query{Oracle: ask.oracle, At: a.query.At, Noise: ask.noise})
 		if err != nil {
 			return err
 		}
-		steps = append(steps, account.Fixed(ev, ask.times))
+		k := kind{step: account.Fixed(ev, ask.times)}
+		if ask.oracle == a.query.Oracle {
+			if k.mu, err = a.e.gaussianMu(ev); err != nil {
+				return err
+			}
+			linear = linear && k.mu > 0
+		}
+		kinds, steps = append(kinds, k), append(steps, k.step)
 	}
-	c.Total, err = a.epsilon(steps...)
-	return err
+	if c.Total, err = a.epsilon(steps...); err != nil || !linear {
+		return err
+	}
+	claimed := c.Mu
+	c.TotalOf = func(mu float64) (float64, error) {
+		var steps []account.PlanStep
+		for _, k := range kinds {
+			if k.mu == 0 {
+				steps = append(steps, k.step)
+				continue
+			}
+			ev, err := account.Gaussian(claimed/(mu*k.mu), 1)
+			if err != nil {
+				return 0, err
+			}
+			steps = append(steps, account.Fixed(ev, k.step.Times))
+		}
+		return a.epsilon(steps...)
+	}
+	return nil
 }
 
 // publishedClaim is that of a replication: one release a round of a sum clipped to the noise's unit, at the sampling rate.
@@ -152,6 +188,12 @@ func (a *auditor) noise(r account.Release) []audit.Noise {
 		return nil
 	}
 	m, err := e.mechanismOf(a.agent)
+	switch a.query.Oracle {
+	case oracle.FeaturesName:
+		m = e.local.features
+	case oracle.LabelsName:
+		m = e.local.labels
+	}
 	if a.query.Noise != 0 && err == nil {
 		m, err = privacy.Scaled(m, a.query.Noise)
 	}

@@ -60,6 +60,8 @@ type Target struct {
 	Canaries func(coins []bool, seed uint64) ([]float64, error)
 	// Account is the epsilon, upper end, of a ledger's charges at Claim.Delta.
 	Account func(l ledger.Ledger) (float64, error)
+	// Discrete says that answers take few values, so that two equal ones say nothing about their noise.
+	Discrete bool
 	// Free are queries that read no data, which are answered without a charge.
 	Free map[string]bool
 }
