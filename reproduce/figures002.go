@@ -106,6 +106,11 @@ func pushReport(figure string, runs func() []push) func(*found) *Document {
 		}
 		d.Notes = append(d.Notes, "one uniform record of each agent in a round, as in the paper's Algorithm 1, or Poisson batches of 64, for which its G of 3.5 would be a measured one; norms and training loss are of training records of all agents at the mean of their models",
 			"the paper states no epsilon for these runs and leaves the constants of its Proposition 2 open; claimed: of the accountant that its proof refers to, for Gaussian noise of this scale at rate 1/J. True: of the ledger, under replace-one with delta 1e-5; the noise of AdaD2P and ConstD2P follows private gradients that nothing bounds, which has no epsilon")
+		if f.scale == Short { // of CIFAR-10 alone
+			p := setups002["cifar-10"]
+			n := p.size(Short, "cifar-10")
+			d.Notes = append(d.Notes, fmt.Sprintf("scale short: %d of %d rounds and one of five files of images, one seed; %d test images, models of %d agents; published: 3,500 rounds, 50,000 images", n.rounds, p.rounds, n.limit, n.agents))
+		}
 		return d
 	}
 }
