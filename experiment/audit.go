@@ -24,6 +24,7 @@ import (
 type auditor struct {
 	e      *Experiment
 	agent  int
+	fresh  bool // gates have keys of the operating system
 	pool   *oracle.Pool
 	query  *agent.Query
 	record int32             // row of canaries that is attacked
@@ -42,6 +43,8 @@ type AuditOptions struct {
 	// Canary is the attacked record: "gradient" (default) changes an answer the most among many that were tried, "blank" has all features 0 and
 	// a label that is not the likeliest, "mislabelled" is a record of the data set with another label.
 	Canary string
+	// Live, when not nil, runs what Step observes among nodes. Gates then draw their keys from the operating system, so that no two audits are alike.
+	Live LiveDrive
 }
 
 // AuditTarget returns the run as a system under audit. Figures of an audit come from seeds, so that it can be repeated; the attacked owner
@@ -72,6 +75,12 @@ func (e *Experiment) AuditTarget(o AuditOptions) (*audit.Target, error) {
 		}
 	}
 	var err error
+	if o.Live != nil {
+		a.fresh = true
+		if t.Live, err = a.live(o.Live, t.Dim); err != nil {
+			return nil, err
+		}
+	}
 	if a.query, err = t.Query(); err != nil {
 		return nil, err
 	}
@@ -166,6 +175,9 @@ func (a *auditor) gate(e *Experiment, l ledger.Ledger, m privacy.Mechanism, seed
 		}
 	}
 	g := privacy.NewSimulatedGate(l, m, oracles, seed, agent.ID(a.agent))
+	if a.fresh {
+		g = privacy.NewGate(l, m, oracles)
+	}
 	for name := range oracles {
 		if e.file.pacing == algo.Tokens {
 			g.Imitate("zero", name)

@@ -42,6 +42,11 @@ type Sent struct {
 	Frame Frame
 }
 
+// Messages are those that a frame of kind Messages carries to s.To, of at most maxValues values together.
+func (s *Sent) Messages(maxValues int) ([]agent.Message, error) {
+	return decodeMessages(nil, &s.Frame, s.To, maxValues)
+}
+
 // ReadCapture calls f for every frame that Captured wrote, in order. What a killed process left unfinished at the end is left out; other damage is
 // an error that wraps ErrFrame and names the frame.
 func ReadCapture(r io.Reader, f func(Sent) error) error {

@@ -39,6 +39,7 @@ type auditFlags struct {
 	set             []string
 	dataDir, output string
 	scale           string
+	live            bool
 }
 
 func newAudit() *cobra.Command {
@@ -99,6 +100,7 @@ func newAuditMode(m auditMode) *cobra.Command {
 	}
 	if m.name == "step" {
 		c.Flags().BoolVar(&f.options.Sampled, "sampled", false, "leave the sampler in place: the record is drawn as the run draws it")
+		c.Flags().BoolVar(&f.live, "live", false, "observe real nodes in one process, with keys of the operating system: their frames, not the simulator's messages")
 	}
 	f.register(c)
 	return c
@@ -155,6 +157,9 @@ func (f *auditFlags) target(args []string) (*audit.Target, error) {
 	e, err := file.Build(f.dataDir)
 	if err != nil {
 		return nil, err
+	}
+	if f.live {
+		f.of.Live = liveNodes(nil)
 	}
 	return e.AuditTarget(f.of)
 }

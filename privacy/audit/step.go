@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"math"
+	"slices"
 
 	"sotto/agent"
 	"sotto/rng"
@@ -33,6 +34,9 @@ func (t *Target) Step(ctx context.Context, o Options) (*Report, error) {
 		r.Valid = append(r.Valid, "the record is drawn by the system's own sampler")
 	} else {
 		r.Valid = append(r.Valid, "the record is drawn into every batch; audit sampler tests the sampler, whose claim the composition uses")
+	}
+	if t.Live != nil {
+		r.Valid = append(r.Valid, "the message is read from the frame that the owner's node sends, under keys of the operating system")
 	}
 	parts, lower := 2., 0.
 	if c.Mu > 0 {
@@ -210,6 +214,9 @@ func (t *Target) trial(w World, p *probe, seed uint64, drawn bool) (*shadow, err
 			return nil, err
 		}
 	}
+	if t.Live != nil {
+		return s, t.live(s, party.Gate)
+	}
 	if err := t.Drive(s, party.Gate, seed, func() bool { return s.done }); err != nil {
 		return nil, err
 	}
@@ -217,6 +224,22 @@ func (t *Target) trial(w World, p *probe, seed uint64, drawn bool) (*shadow, err
 		return nil, errNoMessage
 	}
 	return s, nil
+}
+
+// live scores what the owner's node has sent.
+func (t *Target) live(s *shadow, g Gate) error {
+	sent, err := t.Live(s, g, func() bool { return s.done })
+	if err != nil {
+		return err
+	}
+	if !s.done || s.model || len(sent) == 0 {
+		return errNoMessage
+	}
+	to := sent[0].To
+	for k := range s.out { // of the copies' messages those that this neighbor gets
+		s.out[k].Outbox = slices.DeleteFunc(s.out[k].Outbox, func(m agent.Message) bool { return m.To != agent.Broadcast && m.To != to })
+	}
+	return s.score(onWire(sent))
 }
 
 // shadow runs an algorithm together with two copies of it. All get the same input, but for the attacked answer: the copies get what the
@@ -274,10 +297,17 @@ func (s *shadow) aim(q *agent.Query) (err error) {
 	return nil
 }
 
-// compare scores the real message.
+// compare scores the real message, unless a node has yet to send it.
 func (s *shadow) compare(out *agent.Output) error {
 	s.done = true
-	sent, err := s.seen(s.Algorithm, out)
+	if s.target.Live != nil {
+		return nil
+	}
+	return s.score(s.seen(s.Algorithm, out))
+}
+
+// score compares what was sent with what the copies send.
+func (s *shadow) score(sent tensor.Vec, err error) error {
 	if err != nil { // no receiver takes such a message: whoever sees it knows
 		s.along, s.length = math.Inf(1), math.Inf(1)
 		return nil

@@ -51,6 +51,9 @@ type Target struct {
 	Algorithm func() (agent.Algorithm, error)
 	// Drive runs a as the owner's, with g's answers, among others who ask nothing of any data, until done says so or the run ends.
 	Drive func(a agent.Algorithm, g Gate, seed uint64, done func() bool) error
+	// Live, when not nil, takes Drive's place in Step: the owner is a real node among others, and what is returned are the messages that its node
+	// has sent with the step after which done is true to one neighbor, which To names.
+	Live func(a agent.Algorithm, g Gate, done func() bool) ([]agent.Message, error)
 	// Members is a gate without noise over several records, with the system's own sampler and keys from the seed, and what each record
 	// adds to its answer to q.
 	Members func(seed uint64, q *agent.Query) (Gate, []tensor.Vec, error)

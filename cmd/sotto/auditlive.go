@@ -1,0 +1,124 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+	"strconv"
+	"sync"
+
+	"sotto/agent"
+	"sotto/experiment"
+	"sotto/node"
+	"sotto/privacy/audit"
+	"sotto/privacy/ledger"
+)
+
+// liveNodes drives nodes whose checkpoints are in files of fsys; nil: the operating system's.
+func liveNodes(fsys ledger.FS) experiment.LiveDrive {
+	return func(r experiment.LiveRun, attacked agent.Algorithm, g audit.Gate, done func() bool) ([]agent.Message, error) {
+		return observeLive(fsys, r, attacked, g, done)
+	}
+}
+
+// observeLive runs one observation of an audit among nodes of one process: their own round barrier, stored checkpoints and frames, over a network
+// in memory. It ends with the frame that the attacked node hands to its transport after the attacked step.
+func observeLive(fsys ledger.FS, r experiment.LiveRun, attacked agent.Algorithm, g audit.Gate, done func() bool) ([]agent.Message, error) {
+	dir, err := os.MkdirTemp("", "sotto-audit-")
+	if err != nil {
+		return nil, err
+	}
+	defer os.RemoveAll(dir)
+	ctx, cancel := context.WithCancel(context.Background())
+	defer cancel()
+	net := node.NewMemory(r.Graph.Agents(), node.MaxPayload(r.Dim))
+	wire := &tap{of: r, done: done, stop: cancel}
+	var wg sync.WaitGroup
+	errs := make([]error, r.Graph.Agents())
+	for i := range errs {
+		self := agent.ID(i)
+		cfg := node.Config{Self: self, Graph: r.Graph, Graphs: r.Graphs, Rounds: r.Rounds, Dim: r.Dim, Mass: r.Push, BF16: r.BF16, Gate: audit.Silent(), Transport: net.Open(self)}
+		defer cfg.Transport.Close()
+		if self == r.Attacked {
+			wire.Algorithm = attacked
+			cfg.Algorithm, cfg.Gate, cfg.Transport = wire, g, node.NewCaptured(cfg.Transport, wire)
+		} else if cfg.Algorithm, err = r.Member(i); err != nil {
+			return nil, err
+		}
+		if cfg.Store, err = node.OpenStore(filepath.Join(dir, strconv.Itoa(i)), fsys); err != nil {
+			return nil, err
+		}
+		defer cfg.Store.Close()
+		n, err := node.New(cfg)
+		if err != nil {
+			return nil, err
+		}
+		defer wg.Wait() // before stores and transports are closed
+		defer cancel()
+		wg.Go(func() {
+			if errs[i] = n.Run(ctx); errs[i] != nil {
+				cancel()
+			}
+		})
+	}
+	wg.Wait()
+	if wire.sent == nil {
+		err = errors.Join(append(errs, wire.err)...)
+	}
+	return wire.sent, err
+}
+
+// tap is the attacked node's algorithm, which learns what frame the attacked step leads to, and what its transport's frames are written to.
+type tap struct {
+	agent.Algorithm
+	of   experiment.LiveRun
+	done func() bool
+	stop func()
+
+	mu    sync.Mutex
+	ready bool
+	next  uint64 // round of the frame that carries the present step's messages
+	sent  []agent.Message
+	err   error
+}
+
+// Step implements agent.Algorithm.
+func (t *tap) Step(in *agent.Input, out *agent.Output) error {
+	err := t.Algorithm.Step(in, out)
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	switch {
+	case t.ready:
+	case in.Kind == agent.Round:
+		t.next = in.Round + 1
+	}
+	t.ready = t.ready || t.done()
+	return err
+}
+
+// Write takes one frame of node.Captured.
+func (t *tap) Write(b []byte) (int, error) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if !t.ready || t.sent != nil || t.err != nil {
+		return len(b), nil
+	}
+	err := node.ReadCapture(bytes.NewReader(b), func(s node.Sent) error {
+		if s.Frame.Kind != node.Messages || s.Frame.Round != t.next {
+			return nil
+		}
+		var err error
+		if t.sent, err = s.Messages(node.MaxPayload(t.of.Dim)); err == nil {
+			for k := range t.sent {
+				t.sent[k].To = s.To
+			}
+		}
+		return err
+	})
+	if t.err = err; err != nil || t.sent != nil {
+		t.stop()
+	}
+	return len(b), nil
+}

@@ -1,0 +1,47 @@
+package experiment
+
+import (
+	"sotto/agent"
+	"sotto/algo"
+	"sotto/config"
+	"sotto/privacy/audit"
+	"sotto/topology"
+)
+
+// LiveRun is a run among nodes that an auditor drives. All but the attacked member know nothing private.
+type LiveRun struct {
+	Attacked agent.ID
+	Graph    *topology.Graph   // of all rounds, or the mean of Graphs
+	Graphs   topology.Schedule // nil where all rounds have one
+	Rounds   uint64
+	Dim      int // length of answers
+	Push     bool
+	BF16     bool
+	Member   func(i int) (agent.Algorithm, error) // the state machine of another member
+}
+
+// LiveDrive runs attacked as the node of member r.Attacked among nodes of the others. It returns what that node has sent to one neighbor with the
+// step after which done is true. Package experiment does not link the network, so that its caller brings this.
+type LiveDrive func(r LiveRun, attacked agent.Algorithm, g audit.Gate, done func() bool) ([]agent.Message, error)
+
+// live is audit.Target.Live.
+func (a *auditor) live(drive LiveDrive, dim int) (func(agent.Algorithm, audit.Gate, func() bool) ([]agent.Message, error), error) {
+	e, f := a.e, a.e.file
+	switch {
+	case f.pacing != algo.Rounds || f.priv.Mechanism == localMechanism:
+		return nil, f.at("algorithm", config.Bad("name", f.alg.Name, "an algorithm that works in rounds, for an audit among nodes"))
+	case f.topo.Agents < 2:
+		return nil, f.at("topology", config.Bad("agents", f.topo.Agents, "at least 2 for an audit among nodes"))
+	}
+	r := LiveRun{Attacked: agent.ID(a.agent), Rounds: f.steps, Dim: dim, Push: f.alg.Name == pushAlgorithm, BF16: f.alg.Messages == bf16Messages, Member: a.stateMachine}
+	var err error
+	if r.Graph, err = topology.Mean(e.schedule); err != nil {
+		return nil, f.at("topology", err)
+	}
+	if len(topology.Period(e.schedule)) > 1 {
+		r.Graphs = e.schedule
+	}
+	return func(attacked agent.Algorithm, g audit.Gate, done func() bool) ([]agent.Message, error) {
+		return drive(r, attacked, g, done)
+	}, nil
+}
