@@ -58,7 +58,13 @@ type KM struct {
 	next  tensor.Vec // Σ_j w_ij x_j^k between Round and Answer
 	model tensor.Vec // what douglas-rachford reads out
 	mix   mixer
-	asked []tensor.Vec // OwnState: the points of all answers so far
+	asked []askedAt // OwnState: of all answers so far
+}
+
+// askedAt is what a query of OwnState follows from.
+type askedAt struct {
+	round uint64
+	at    tensor.Vec
 }
 
 // splittings lists the operators; true: with a regulariser.
@@ -152,7 +158,7 @@ func (a *KM) Step(in *agent.Input, out *agent.Output) error {
 		return nil
 	case agent.Answer:
 		if a.p.OwnState {
-			a.asked = append(a.asked, slices.Clone(a.next))
+			a.asked = append(a.asked, askedAt{in.Round, slices.Clone(a.next)})
 		}
 		a.next.AddScaled(a.At(in.Round), in.Answer)
 	case agent.Exhausted:
@@ -168,8 +174,8 @@ func (a *KM) Step(in *agent.Input, out *agent.Output) error {
 
 // Asked calls f with every query of OwnState that was answered, in order, from which the state behind the gate follows.
 func (a *KM) Asked(f func(q *agent.Query)) {
-	for k, at := range a.asked {
-		f(&agent.Query{Oracle: "km-stateful", At: at, Step: a.At(uint64(k))})
+	for _, q := range a.asked {
+		f(&agent.Query{Oracle: "km-stateful", At: q.at, Step: a.At(q.round)})
 	}
 }
 
@@ -192,22 +198,33 @@ func (a *KM) ReadOut(x float64) float64 {
 	return math.Copysign(math.Max(math.Abs(x)-a.p.Gamma*a.p.L1, 0), x)
 }
 
-const kmTag = "km/1"
+// States of OwnState have a tag of their own.
+const (
+	kmTag    = "km/1"
+	kmOwnTag = "km own-state/1"
+)
 
-// AppendState writes x_i, the mixed vector, and the points of OwnState.
+func (a *KM) tag() string {
+	if a.p.OwnState {
+		return kmOwnTag
+	}
+	return kmTag
+}
+
+// AppendState writes x_i, the mixed vector, and rounds and points of OwnState.
 func (a *KM) AppendState(b []byte) []byte {
-	b = binary.LittleEndian.AppendUint64(agent.AppendTag(b, kmTag), uint64(len(a.x)))
+	b = binary.LittleEndian.AppendUint64(agent.AppendTag(b, a.tag()), uint64(len(a.x)))
 	b = agent.AppendVec(agent.AppendVec(b, a.x), a.next)
 	b = binary.LittleEndian.AppendUint64(b, uint64(len(a.asked)))
-	for _, v := range a.asked {
-		b = agent.AppendVec(b, v)
+	for _, q := range a.asked {
+		b = agent.AppendVec(binary.LittleEndian.AppendUint64(b, q.round), q.at)
 	}
 	return b
 }
 
-// LoadState reads AppendState's bytes.
+// LoadState reads AppendState's bytes. Queries that no run can have asked are refused, since a private iterate is recovered from them.
 func (a *KM) LoadState(b []byte) error {
-	s := agent.ReadState(b, kmTag)
+	s := agent.ReadState(b, a.tag())
 	if d := s.Uint64(); d != uint64(len(a.x)) {
 		return fmt.Errorf("%w: dimension %d, this run has %d", agent.ErrState, d, len(a.x))
 	}
@@ -215,13 +232,15 @@ func (a *KM) LoadState(b []byte) error {
 	s.Vec(a.next)
 	a.asked = nil
 	n := s.Uint64()
-	if n > uint64(len(b)/(4*max(1, len(a.x)))) {
+	if each := uint64(8 + 4*len(a.x)); n > uint64(len(b))/each || n > 0 && !a.p.OwnState {
 		return fmt.Errorf("%w: %d points", agent.ErrState, n)
 	}
-	for range n {
-		v := make(tensor.Vec, len(a.x))
-		s.Vec(v)
-		a.asked = append(a.asked, v)
+	for k := range n {
+		q := askedAt{s.Uint64(), make(tensor.Vec, len(a.x))}
+		if s.Vec(q.at); !q.at.Finite() || k > 0 && q.round <= a.asked[k-1].round {
+			return fmt.Errorf("%w: point %d of round %d is not finite or not in order", agent.ErrState, k, q.round)
+		}
+		a.asked = append(a.asked, q)
 	}
 	return s.Close()
 }

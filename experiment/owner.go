@@ -70,6 +70,7 @@ type Owner struct {
 	noise   string
 	tests   *model.Batch
 	secret  func(agent.ID) []byte
+	iterate ownIterate // of algorithm km with own_state, else empty
 }
 
 // Owner builds the part of agent opt.Self. Runs without noise, with switches of [replication] are refused.
@@ -111,9 +112,6 @@ func (f *File) Owner(opt OwnerOptions) (*Owner, error) {
 	f.priv.Noise = o.noise
 	if err := e.planPrivacy(); err != nil {
 		return nil, f.at("privacy", err)
-	}
-	if e.ownState {
-		return nil, f.at("algorithm", config.Bad("own_state", true, "false: the ledger of a daemon does not hold what its private iterate would be recovered from"))
 	}
 	if who := f.adv.Text(); who != "" {
 		e.warnings = append(e.warnings, "this experiment has members who attack, to rehearse with: "+who)
@@ -227,13 +225,16 @@ func (o *Owner) Algorithm() (agent.Algorithm, error) {
 	if err != nil {
 		return nil, f.at("algorithm", err)
 	}
+	if o.e.ownState {
+		o.iterate.agent = a.(*algo.KM)
+	}
 	p := &o.e.plans[0]
 	a = f.priv.Clipped(a, f.priv.MaxGradNorm, p.noiseMultiplier/p.batch, o.e.model.Dim())
 	return f.alg.rounded(f.adv.Corrupt(a, o.self, f.root.Seed)), nil
 }
 
 // Gate makes the gate over the owner's records, with secret keys. The ledger is the owner's durable one; run names this
-// experiment in its records, so that the run's own limit, target_epsilon, counts over restarts.
+// experiment in its records, so that the run's own limit, target_epsilon, counts over restarts. Recover goes before the first answer.
 func (o *Owner) Gate(l *ledger.File, run string) (*privacy.Gate, error) {
 	p := &o.e.plans[0]
 	m, err := o.mechanism()
@@ -244,6 +245,7 @@ func (o *Owner) Gate(l *ledger.File, run string) (*privacy.Gate, error) {
 	if err != nil {
 		return nil, err
 	}
+	o.iterate.oracle, _ = oracles[oracle.KMStatefulName].(*oracle.KMStateful)
 	limited, err := o.limit(l, run)
 	if err != nil {
 		return nil, err

@@ -410,7 +410,7 @@ func TestOwnersOfPersonalModelsRefuse(t *testing.T) {
 	}
 }
 
-// A daemon runs algorithm km with noise that is not made of integers, and charges each answer; it refuses own_state.
+// A daemon runs algorithm km with noise that is not made of integers, and charges each answer.
 func TestOwnerKM(t *testing.T) {
 	run := strings.NewReplacer("name = \"dsgd\"\nstep_size = 2.0", "name = \"km\"\noperator = \"backward\"\ngamma = 2.0", "batch_size = 20", "sample_rate = 1.0").Replace(ownerRun)
 	path := ownTable(t)
@@ -435,11 +435,6 @@ func TestOwnerKM(t *testing.T) {
 		if (k < 6) != (err == nil) || k == 6 && !errors.Is(err, account.ErrExhausted) {
 			t.Errorf("answer %d: %v", k, err)
 		}
-	}
-	_, err = ownerOf(t, strings.Replace(run, "gamma = 2.0", "gamma = 2.0\nown_state = true", 1), path)
-	var bad *config.Error
-	if !errors.As(err, &bad) || bad.Key != "algorithm.own_state" {
-		t.Errorf("own_state: %v, want a config.Error on it", err)
 	}
 }
 

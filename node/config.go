@@ -45,8 +45,11 @@ type Config struct {
 	Algorithm agent.Algorithm // as its factory made it
 	Gate      Gate
 	Head      func() ledger.Head // of the gate's ledger; nil: nothing is charged
-	Rounds    uint64
-	Dim       int // length of answers
+	// Recover, when not nil, is called by New, once the algorithm has its stored state: it brings what the gate keeps of former answers to
+	// where that state is. resumed: there was one. After an error nothing is asked and nothing sent.
+	Recover func(resumed bool) error
+	Rounds  uint64
+	Dim     int // length of answers
 	// Mass: messages carry the mass of push-sum. Lost messages take theirs with them, so that Missing is Wait.
 	Mass bool
 	// BF16: messages have bfloat16 values, two bytes each, as those of algo.Rounded. No other ones are taken. For runs in rounds.

@@ -148,7 +148,8 @@ func (nothing) Admit(account.Event, int) error { return nil }
 
 // Nodes crash some 320 times at random changes of their disks, which lose an arbitrary part of what was not synced. The run ends; replaying
 // each agent's answers and messages gives its parameters bit for bit; what an agent received is what the sender's replay
-// sends; every ledger verifies, with at least one charge for each answer in use; no number comes twice.
+// sends; every ledger verifies, with at least one charge for each answer in use; no number comes twice. Where answers have no noise a crash changes
+// nothing: parameters are those of a run in package sim, of which each is moved by the agent's private iterate.
 func TestCrashes(t *testing.T) {
 	for name, o := range map[string]nodetest.Options{
 		"dsgd":           {Factory: factory(t, "dsgd")},
@@ -158,6 +159,8 @@ func TestCrashes(t *testing.T) {
 		"bcd by a clock": {Factory: factory(t, "bcd"), Interval: 3 * time.Second},
 		"quantile":       {Factory: clipping(t, "dsgt", "quantile"), Count: true},
 		"push":           {Factory: factory(t, "sgp"), Push: true, Graph: "exp-directed"},
+		"own state":      {Factory: ownState(t)},
+		"no noise":       {Factory: ownState(t), Plain: true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) { crash(t, o) })
@@ -193,6 +196,14 @@ func crash(t *testing.T, o nodetest.Options) {
 	c.compareMessages(t, outs, o.Interval == 0)
 	for i := range members {
 		c.checkLedger(t, i, keys[i])
+	}
+	if o.Plain {
+		want, _ := c.w.Simulate(t)
+		for i := range members {
+			if !slices.Equal(c.params[i], want[i]) {
+				t.Errorf("agent %d ends at %v after crashes, without them at %v", i, c.params[i], want[i])
+			}
+		}
 	}
 }
 

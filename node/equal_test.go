@@ -49,6 +49,20 @@ func factory(t testing.TB, name string) agent.Factory {
 	return f
 }
 
+// ownState is algorithm km whose agents have a private iterate behind the gate.
+func ownState(t testing.TB) agent.Factory {
+	t.Helper()
+	f, err := algo.New("km", func(p any) error {
+		k := p.(*algo.KMParams)
+		k.OwnState, k.Alpha, k.Schedule, k.AlphaTau = true, .4, "inverse", 5
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return f
+}
+
 func openMemory(_ testing.TB, members int) nodetest.Network {
 	return memory{node.NewMemory(members, node.MaxPayload(nodetest.Dim))}
 }
@@ -71,6 +85,9 @@ func TestNodesEqualTheSimulator(t *testing.T) {
 			nodetest.Equal(t, nodetest.Options{Factory: factory(t, name), Shared: true}, openMemory)
 		})
 	}
+	t.Run("km with own state", func(t *testing.T) {
+		nodetest.Equal(t, nodetest.Options{Factory: ownState(t)}, openMemory)
+	})
 	t.Run("star", func(t *testing.T) {
 		nodetest.Equal(t, nodetest.Options{Factory: factory(t, "dsgd"), Graph: "star", Agents: 5}, openMemory)
 	})

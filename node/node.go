@@ -62,7 +62,7 @@ type Node struct {
 }
 
 // New makes a node that goes on from what its store holds, or starts. ErrState: the store belongs to another roster or member,
-// or is damaged; ledger.ErrRollback: the ledger lacks charges that the store knows of.
+// or is damaged; ledger.ErrRollback: the ledger lacks charges that the store knows of; or what Config.Recover returns.
 func New(cfg Config) (*Node, error) {
 	if err := cfg.fill(); err != nil {
 		return nil, err
@@ -91,11 +91,16 @@ func New(cfg Config) (*Node, error) {
 	if err != nil {
 		return nil, err
 	}
-	if c == nil {
-		n.check = Checkpoint{Run: cfg.Run, Self: cfg.Self}
-		return n, nil
+	n.check = Checkpoint{Run: cfg.Run, Self: cfg.Self}
+	if c != nil {
+		if err := n.resume(c); err != nil {
+			return nil, err
+		}
 	}
-	return n, n.resume(c)
+	if cfg.Recover != nil {
+		return n, cfg.Recover(c != nil)
+	}
+	return n, nil
 }
 
 // connect makes a link for each neighbor in either direction, in order.

@@ -153,10 +153,10 @@ func (k *KMStateful) most() float64 {
 // recovered.
 func (k *KMStateful) Replay(q *agent.Query) { clear(k.advance(q)) }
 
-// Erase clears the state and what was made from the records.
+// Erase clears the state and what was made from the records. What comes after begins anew, at Start.
 func (k *KMStateful) Erase() {
 	clear(k.state)
-	k.state = nil
+	k.state, k.growth = nil, 1
 	if k.whole != nil {
 		k.whole.erase()
 		k.whole = nil

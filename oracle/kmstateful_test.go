@@ -123,11 +123,13 @@ func TestStatefulIteratesGrowApart(t *testing.T) {
 	}
 }
 
-// A replayed oracle has the state, goes on with the same bits and states the same sensitivity; an erased one has nothing.
+// A replayed oracle has the state, goes on with the same bits and states the same sensitivity; an erased one has nothing, and answers and
+// charges as in the beginning.
 func TestStatefulReplay(t *testing.T) {
 	r := owner("logistic", 9, 4, 1, rng.Public(12, "replay"))
 	a, b := stateful(t, "logistic", DouglasRachford, r, nil), stateful(t, "logistic", DouglasRachford, r, nil)
 	qs := walk(20, 4, .3, 1)
+	start, least := tensor.Vec(nil), 0.
 	for k, q := range qs {
 		if k == 13 {
 			for _, past := range qs[:13] {
@@ -138,6 +140,9 @@ func TestStatefulReplay(t *testing.T) {
 			}
 		}
 		x, bound := next(t, a, q)
+		if k == 0 {
+			start, least = x, bound
+		}
 		if k >= 13 {
 			if y, other := next(t, b, q); !slices.Equal(x, y) || bound != other {
 				t.Errorf("release %d: %v for %g, after a replay %v for %g", k, x, bound, y, other)
@@ -148,6 +153,9 @@ func TestStatefulReplay(t *testing.T) {
 	a.Erase()
 	if a.state != nil || a.whole != nil || slices.ContainsFunc(rows, func(x float64) bool { return x != 0 }) {
 		t.Error("something is left of an erased oracle")
+	}
+	if x, bound := next(t, a, qs[0]); !slices.Equal(x, start) || bound != least {
+		t.Errorf("an erased oracle answers %v for %g, in the beginning %v for %g", x, bound, start, least)
 	}
 }
 

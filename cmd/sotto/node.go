@@ -251,6 +251,8 @@ func (p *peer) takePart(ctx context.Context, w io.Writer) (err error) {
 	if err != nil {
 		return err
 	}
+	defer p.owner.Erase()
+	p.config.Recover = func(resumed bool) error { return p.owner.Recover(p.ledger, p.run(), resumed) }
 	p.padded = &node.Padded{Gate: gate, Pad: p.f.pad}
 	p.config.Gate, p.config.Head, p.config.Store, p.config.OnRound = p.padded, p.ledger.Head, p.store, p.record
 	p.config.Claim, p.config.OnClaim, p.config.Keys = p.claim, p.keepClaim, p.roster.Keys()

@@ -11,6 +11,7 @@ import (
 
 	"sotto/agent"
 	"sotto/node"
+	"sotto/oracle"
 	"sotto/privacy"
 	"sotto/privacy/account"
 	"sotto/privacy/ledger"
@@ -34,6 +35,7 @@ type Options struct {
 	BF16    bool   // messages have bfloat16 values
 	Count   bool   // answers end with a noisy count, as under algo.Clipping's quantile
 	Shared  bool   // gates add noise that neighbors share, besides their own
+	Plain   bool   // answers have no noise, so that equal questions have equal answers, however often they are charged
 	Rounds  uint64 // 0 means 12
 	Limit   int    // charges that every budget admits; 0: all
 	Wakes   uint64 // of all agents together, drawn once and recorded, in place of rounds; the graph then has objective weights
@@ -127,20 +129,27 @@ func (w *World) initial() tensor.Vec {
 
 // Gate makes agent i's gate over a ledger, with seeded noise.
 func (w *World) Gate(i int, l ledger.Ledger) *privacy.Gate {
+	return w.gateOn(i, l, iterate(i, w.initial()))
+}
+
+func (w *World) gateOn(i int, l ledger.Ledger, own *oracle.KMStateful) *privacy.Gate {
 	o := records{i, w.o.Count}
 	m := privacy.Gaussian{NoiseMultiplier: Noise}
 	if w.o.Count {
 		m.PartNoise = map[string]float64{countPart: 1}
 	}
-	if w.o.Shared {
-		return w.seeded(i, l, o, w.shared(i))
+	switch {
+	case w.o.Shared:
+		return w.seeded(i, l, o, own, w.shared(i))
+	case w.o.Plain:
+		return w.seeded(i, l, o, own, privacy.None{})
 	}
-	return w.seeded(i, l, o, m)
+	return w.seeded(i, l, o, own, m)
 }
 
-func (w *World) seeded(i int, l ledger.Ledger, o records, m privacy.Mechanism) *privacy.Gate {
+func (w *World) seeded(i int, l ledger.Ledger, o records, own *oracle.KMStateful, m privacy.Mechanism) *privacy.Gate {
 	g := privacy.NewSimulatedGate(l, m,
-		map[string]privacy.Oracle{"grad": o, "grad-full": o, "user-grad": o, "fit": o, "km": o, "value": o}, 77, agent.ID(i))
+		map[string]privacy.Oracle{"grad": o, "grad-full": o, "user-grad": o, "fit": o, "km": o, "value": o, oracle.KMStatefulName: own}, 77, agent.ID(i))
 	g.Imitate("zero", "user-grad")
 	return g
 }
@@ -326,7 +335,8 @@ func (w *World) Node(t testing.TB, i int, tr node.Transport, fsys ledger.FS, l l
 	if err != nil {
 		return nil, nil, err
 	}
-	c := node.Config{Self: agent.ID(i), Run: w.Run, Graph: w.Graph, Algorithm: w.Algorithm(t, i), Gate: w.Gate(i, l), Head: l.Head,
+	a, own := w.Algorithm(t, i), iterate(i, w.initial())
+	c := node.Config{Self: agent.ID(i), Run: w.Run, Graph: w.Graph, Algorithm: a, Gate: w.gateOn(i, l, own), Head: l.Head, Recover: recovery(a, own),
 		Rounds: w.Rounds(i), Dim: w.dim(), Mass: w.o.Push, BF16: w.o.BF16, Transport: tr, Store: store, Interval: w.o.Interval}
 	if w.o.Tokens > 0 {
 		c.Holders, c.Hop = w.holders(), func(visit uint64) float64 { return choice(agent.ID(i), visit).Float64() }
