@@ -73,7 +73,7 @@ func (f *File) validateOthers() error {
 	case p.UnsafeAlpha:
 		return f.at("replication", config.Bad("unsafe_alpha", true, "false with algorithm "+f.alg.Name))
 	case p.OneRecord:
-		return f.at("replication", config.Bad("one_record", true, "false with algorithm "+f.alg.Name))
+		return f.at("replication", config.Bad("one_record", true, "false with algorithm "+f.alg.Name+", where sampling = \"one\" takes one record an answer"))
 	case p.ZeroStart && f.alg.Name != averageAlgorithm && f.alg.Name != "gossip-sgd":
 		return f.at("replication", config.Bad("zero_start", true, "false with algorithm "+f.alg.Name))
 	case kmNoises[p.Noise]:

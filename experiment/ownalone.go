@@ -1,6 +1,7 @@
 package experiment
 
 import (
+	"cmp"
 	"math"
 
 	"sotto/agent"
@@ -42,12 +43,13 @@ func (o *Owner) Alone() (value float64, err error) {
 		value, _ = o.Accuracy(theta)
 		return value, nil
 	}
-	factory, err := algo.New("local", f.section("algorithm"))
+	steps, batch := o.aloneSteps()
+	factory, oracles, err := o.aloneTask(batch)
 	if err != nil {
-		return 0, f.at("algorithm", err)
+		return 0, err
 	}
 	env := o.e.env(0)
-	env.Self, env.Agents = 0, 1
+	env.Self, env.Agents, env.Lowest = 0, 1, 1
 	a, err := factory(env)
 	if err != nil {
 		return 0, err
@@ -56,13 +58,7 @@ func (o *Owner) Alone() (value float64, err error) {
 	if err != nil {
 		return 0, err
 	}
-	g := o.gradient()
-	steps, batch := o.aloneSteps()
-	g.Exact, g.ExpectedBatch = false, batch
-	if err := g.Validate(); err != nil {
-		return 0, err
-	}
-	gate := privacy.NewSimulatedGate(ledger.NewMemory(nil), m, map[string]privacy.Oracle{"grad": g}, f.root.Seed, 0)
+	gate := privacy.NewSimulatedGate(ledger.NewMemory(nil), m, oracles, f.root.Seed, 0)
 	in, out, answer := agent.Input{}, agent.Output{}, make(tensor.Vec, o.e.model.Dim())
 	view := &agent.View{SelfWeight: 1}
 	for k := range steps {
@@ -83,6 +79,26 @@ func (o *Owner) Alone() (value float64, err error) {
 	}
 	value, _ = o.Accuracy(a.Params())
 	return value, nil
+}
+
+// aloneTask is what the owner's own model is trained by: plain gradient steps, or the operator of algorithm km, whose residuals are not
+// bounded and of which all records are seen.
+func (o *Owner) aloneTask(batch float64) (agent.Factory, map[string]privacy.Oracle, error) {
+	f := o.e.file
+	if o.e.splitting == nil {
+		factory, err := algo.New("local", f.section("algorithm"))
+		g := o.gradient()
+		g.Exact, g.ExpectedBatch = false, batch
+		return factory, map[string]privacy.Oracle{"grad": g}, cmp.Or(f.at("algorithm", err), g.Validate())
+	}
+	factory, err := algo.New(kmAlgorithm, func(params any) error {
+		err := f.section("algorithm")(params)
+		params.(*algo.KMParams).OwnState = false
+		return err
+	})
+	k := o.e.km(&o.e.plans[0], oracle.Records{Data: o.e.split.Train, Index: o.e.parts[0]})
+	k.Residual, k.Rate, k.ExpectedBatch = math.Inf(1), 1, float64(max(1, len(o.e.parts[0])))
+	return factory, map[string]privacy.Oracle{oracle.KMName: k}, cmp.Or(f.at("algorithm", err), k.Validate())
 }
 
 // mean is that of the owner's records, as they are.

@@ -168,6 +168,7 @@ type Facts struct {
 	Batch      float64
 	Rate       float64
 	Queries    int // charges of the whole run
+	Grows      int // bytes by which every answer makes checkpoints longer, from which a private iterate is recovered
 	Noise      float64
 	NoiseKind  string
 	Curious    string // of mechanism decor, whose secrets its figures allow an adversary to have: neighbors, one or none
@@ -192,9 +193,13 @@ func (o *Owner) Facts() (Facts, error) {
 	if err != nil {
 		return Facts{}, f.at("privacy", err)
 	}
+	grows := 0
+	if o.e.ownState {
+		grows = 8 + 4*o.e.model.Dim()
+	}
 	return Facts{Algorithm: f.alg.Name, Dataset: f.data.Dataset, Rounds: o.steps(), Holders: o.holders(), Interval: f.interval(), Pairs: f.pacing == algo.Pairs, Push: f.alg.Name == pushAlgorithm, BF16: f.alg.Messages == bf16Messages,
 		Dim: o.e.model.Dim(), Extra: f.priv.Extra(), Records: p.records, Batch: p.batch,
-		Rate: p.rate, Queries: p.queries, Noise: p.noiseMultiplier, NoiseKind: o.noise, Curious: f.priv.Curious, Costs: costs, Adjacency: f.priv.adjacency,
+		Rate: p.rate, Queries: p.queries, Grows: grows, Noise: p.noiseMultiplier, NoiseKind: o.noise, Curious: f.priv.Curious, Costs: costs, Adjacency: f.priv.adjacency,
 		Unit: f.priv.unit, Delta: f.priv.TargetDelta, Target: f.priv.TargetEpsilon, Accountant: f.priv.Accountant, Provenance: m.Provenance(), Warnings: o.e.warnings}, nil
 }
 

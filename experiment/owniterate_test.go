@@ -136,6 +136,9 @@ func TestOwnersRecoverTheirIterate(t *testing.T) {
 		a, s := l.round(t, k)
 		same(k, a, s)
 		states = append(states, l.alg.AppendState(nil))
+		if x, err := l.owner.Facts(); err != nil || k > 0 && len(states[k+1])-len(states[k]) != x.Grows {
+			t.Errorf("round %d: states of %d and %d bytes grow by %d, %v", k, len(states[k]), len(states[k+1]), x.Grows, err)
+		}
 		if k == 3 {
 			again(states[k+1], true)
 		}
@@ -176,6 +179,9 @@ func TestOwnersWithoutTheirStateAreRefused(t *testing.T) {
 	}
 	if err := l.owner.Recover(l.file, "another run", false); err != nil {
 		t.Errorf("another run: %v", err)
+	}
+	if alone, err := l.owner.Alone(); err != nil || alone < .7 {
+		t.Errorf("alone %g, %v; want most of 30 separable test records", alone, err)
 	}
 	l.owner.Erase()
 	published := strings.Replace(ownIterate, "[privacy]", "[replication]\none_record = true\n[privacy]", 1)

@@ -205,7 +205,7 @@ func (p *peer) preflight(w io.Writer) error {
 	row("clock", "%s", clockText(time.Now()))
 	row("disk", "%s", diskText(p.policy.Ledger))
 	if p.f.state != "" {
-		row("disk", "%s; a checkpoint takes about %d kB", diskText(p.f.state), 1+len(p.config.Algorithm.AppendState(nil))/1000)
+		row("disk", "%s; a checkpoint takes about %d kB", diskText(p.f.state), 1+(len(p.config.Algorithm.AppendState(nil))+x.Queries*x.Grows)/1000)
 	}
 	return flush()
 }
