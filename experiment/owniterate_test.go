@@ -28,8 +28,8 @@ type life struct {
 	file  *ledger.File
 }
 
-// born starts a process on the ledger in dir, with the agent's stored state; nil: there is none. Without recover the gate knows nothing of former answers.
-func born(t *testing.T, path, dir string, key ed25519.PrivateKey, state []byte, recover bool) *life {
+// born starts a process on the ledger in dir, with the agent's stored state; nil: there is none. Unless recovered the gate knows nothing of former answers.
+func born(t *testing.T, path, dir string, key ed25519.PrivateKey, state []byte, recovered bool) *life {
 	t.Helper()
 	o, err := ownerOf(t, ownIterate, path)
 	if err != nil {
@@ -59,7 +59,7 @@ func born(t *testing.T, path, dir string, key ed25519.PrivateKey, state []byte, 
 			t.Fatal(err)
 		}
 	}
-	if recover {
+	if recovered {
 		if err := o.Recover(l.file, "this run", state != nil); err != nil {
 			t.Fatal(err)
 		}
@@ -98,7 +98,7 @@ func (l *life) round(t *testing.T, k uint64) (tensor.Vec, float64) {
 // on from an older state. Every answer in use is that of an owner who lives through, but for noise of 1e-4 of what one record may
 // do, and is charged for the same sensitivity; one that forgets its iterate is far off. Only lost answers are charged twice.
 func TestOwnersRecoverTheirIterate(t *testing.T) {
-	const rounds, close, far = 12, 1e-3, 1e-2
+	const rounds, near, far = 12, 1e-3, 1e-2
 	path := ownTable(t)
 	_, key, _ := ed25519.GenerateKey(nil)
 	whole := born(t, path, filepath.Join(t.TempDir(), "ledger"), key, nil, true)
@@ -113,18 +113,18 @@ func TestOwnersRecoverTheirIterate(t *testing.T) {
 	}
 	same := func(k uint64, a tensor.Vec, s float64) {
 		t.Helper()
-		if d := math.Hypot(float64(a[0]-answers[k][0]), float64(a[1]-answers[k][1])); d > close || math.Abs(s/scales[k]-1) > 1e-12 {
+		if d := math.Hypot(float64(a[0]-answers[k][0]), float64(a[1]-answers[k][1])); d > near || math.Abs(s/scales[k]-1) > 1e-12 {
 			t.Errorf("round %d: %v at scale %g, without a crash %v at %g", k, a, s, answers[k], scales[k])
 		}
 	}
 	dir := filepath.Join(t.TempDir(), "ledger")
 	l, states, lost := born(t, path, dir, key, nil, true), [][]byte{nil}, 0
-	again := func(state []byte, recover bool) {
+	again := func(state []byte, recovered bool) {
 		t.Helper()
 		if err := l.file.Close(); err != nil {
 			t.Fatal(err)
 		}
-		l = born(t, path, dir, key, state, recover)
+		l = born(t, path, dir, key, state, recovered)
 	}
 	for k := uint64(0); k < rounds; k++ {
 		if k == 5 || k == 8 { // an answer that is lost

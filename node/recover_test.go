@@ -21,10 +21,10 @@ func TestRecover(t *testing.T) {
 	r := start(t, nodetest.Options{Factory: ownState(t), Rounds: 5}, openMemory)
 	r.wait(t)
 	broken := errors.New("not recovered")
-	again := func(recover func(a agent.Algorithm, resumed bool) error) error {
+	again := func(look func(a agent.Algorithm, resumed bool) error) error {
 		w := nodetest.NewWorld(t, nodetest.Options{Factory: ownState(t), Rounds: 5, Change: func(_ int, c *node.Config) {
 			a := c.Algorithm
-			c.Recover = func(resumed bool) error { return recover(a, resumed) }
+			c.Recover = func(resumed bool) error { return look(a, resumed) }
 		}})
 		_, store, err := w.Node(t, 0, r.trs[0], r.fs[0], r.led[0])
 		if err == nil {
