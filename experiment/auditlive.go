@@ -32,10 +32,14 @@ func (a *auditor) live(drive LiveDrive, dim int) (func(agent.Algorithm, audit.Ga
 		return nil, f.at("algorithm", config.Bad("name", f.alg.Name, "an algorithm that works in rounds, for an audit among nodes"))
 	case f.topo.Agents < 2:
 		return nil, f.at("topology", config.Bad("agents", f.topo.Agents, "at least 2 for an audit among nodes"))
+	case f.topo.Dropout != 0:
+		return nil, f.at("topology", config.Bad("dropout", f.topo.Dropout, "0 for an audit among nodes: nobody may hear the step that is attacked"))
+	case f.topo.Wake != "":
+		return nil, f.at("topology", config.Bad("wake", f.topo.Wake, "nothing for an audit among nodes: nobody may hear the step that is attacked"))
 	}
 	r := LiveRun{Attacked: agent.ID(a.agent), Rounds: f.steps, Dim: dim, Push: f.alg.Name == pushAlgorithm, BF16: f.alg.Messages == bf16Messages, Member: a.stateMachine}
 	var err error
-	if r.Graph, err = topology.Mean(e.schedule); err != nil {
+	if r.Graph, err = topology.Whole(e.schedule); err != nil {
 		return nil, f.at("topology", err)
 	}
 	if len(topology.Period(e.schedule)) > 1 {

@@ -47,7 +47,7 @@ func (f *File) GraphFor(seed uint64) (*topology.Graph, error) {
 	if err != nil {
 		return nil, err
 	}
-	return topology.Mean(s)
+	return topology.Whole(s)
 }
 
 // OwnerOptions say which agent of an experiment an owner is, and with which data.

@@ -38,9 +38,10 @@ type Config struct {
 	Run   [32]byte // digest of the signed roster
 	Names []string // of the members, for logs and status; nil: their numbers
 	Graph *topology.Graph
-	// Graphs, when not nil, are those of the rounds, and Graph is their mean (topology.Mean). Where links have one direction or
-	// change, nodes tell those whom they hear which round they have reached, and nobody runs ahead of somebody who hears it.
-	// Missing is then Wait.
+	// Graphs, when not nil, are those of the rounds, and Graph has all their links (topology.Whole). Every round before Rounds has one. Where
+	// links have one direction or change, nodes tell those whom they hear which round they have reached, and nobody runs ahead of somebody who
+	// hears it; where chance draws links of both directions, nobody runs ahead of who hears it in that round, and rounds without a neighbor are
+	// not reported. Missing is then Wait.
 	Graphs    topology.Schedule
 	Algorithm agent.Algorithm // as its factory made it
 	Gate      Gate
@@ -108,8 +109,6 @@ func (c *Config) fill() error {
 		return config.Bad("missing", c.Missing, "wait, with push-sum: who goes on without a message cannot know whether it is lost, and with it goes its mass")
 	case c.Missing == Proceed && c.oneWay():
 		return config.Bad("missing", c.Missing, "wait, where links have one direction or change: who is left out cannot be told to catch up")
-	case c.Graphs != nil && topology.Period(c.Graphs) == nil:
-		return config.Bad("graphs", "a schedule by chance", "graphs that repeat")
 	case c.Graphs != nil && (c.Wakes != nil || c.Interval > 0):
 		return config.Bad("graphs", "graphs of rounds", "none, where agents wake by a clock or a list")
 	case c.Missing != Wait && c.Missing != Proceed:
@@ -165,4 +164,9 @@ func (c *Config) fill() error {
 // oneWay reports whether links have one direction or change. Frames of messages then do not tell both ends how far the other is.
 func (c *Config) oneWay() bool {
 	return c.Graphs != nil && len(topology.Period(c.Graphs)) != 1 || c.Graph.Directed()
+}
+
+// sparse reports whether chance draws the links of every round, in both directions: see chance.go.
+func (c *Config) sparse() bool {
+	return c.Graphs != nil && topology.Period(c.Graphs) == nil && topology.Mutual(c.Graphs)
 }

@@ -1,6 +1,7 @@
 package node_test
 
 import (
+	"cmp"
 	"context"
 	"crypto/ed25519"
 	"encoding/binary"
@@ -146,7 +147,7 @@ type nothing struct{}
 
 func (nothing) Admit(account.Event, int) error { return nil }
 
-// Nodes crash some 320 times at random changes of their disks, which lose an arbitrary part of what was not synced. The run ends; replaying
+// Nodes crash hundreds of times at random changes of their disks, which lose an arbitrary part of what was not synced. The run ends; replaying
 // each agent's answers and messages gives its parameters bit for bit; what an agent received is what the sender's replay
 // sends; every ledger verifies, with at least one charge for each answer in use; no number comes twice. Where answers have no noise a crash changes
 // nothing: parameters are those of a run in package sim, of which each is moved by the agent's private iterate.
@@ -161,6 +162,10 @@ func TestCrashes(t *testing.T) {
 		"push":           {Factory: factory(t, "sgp"), Push: true, Graph: "exp-directed"},
 		"own state":      {Factory: ownState(t)},
 		"no noise":       {Factory: ownState(t), Plain: true},
+		"pairs":          {Factory: factory(t, "gossip-average"), Pairs: true, Graph: "complete", Rounds: 160},
+		"pairs that ask": {Factory: factory(t, "dsgd"), Pairs: true, Graph: "complete"},
+		"dropout":        {Factory: factory(t, "dsgt"), Dropout: .4},
+		"push, dropout":  {Factory: factory(t, "sgp"), Push: true, Graph: "exp-directed", Dropout: .2},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) { crash(t, o) })
@@ -169,10 +174,10 @@ func TestCrashes(t *testing.T) {
 }
 
 func crash(t *testing.T, o nodetest.Options) {
-	const members, rounds = 4, 40
+	const members = 4
 	c := &crashing{crashes: 20, steps: make([][]step, members), params: make([]tensor.Vec, members),
 		disks: make([]*ledgertest.CrashFS, members)}
-	o.Rounds, o.Change = rounds, func(i int, cfg *node.Config) {
+	o.Rounds, o.Change = cmp.Or(o.Rounds, 40), func(i int, cfg *node.Config) {
 		cfg.Algorithm = recorder{cfg.Algorithm, &c.mu, &c.steps[i]}
 		cfg.Linger = time.Hour
 	}

@@ -18,6 +18,9 @@
 // those whom it hears which round it has reached and stored, and waits for those who hear it, so that two rounds are kept there too, and
 // no message of push-sum is lost, nor its mass.
 //
+// Where chance draws links, in both directions, a node passes the rounds in which it has no neighbor at once, and waits in others for
+// those neighbors alone.
+//
 // Algorithms without rounds are stepped when the node's own Poisson clock rings, with the newest message of every neighbor that was heard
 // so far, and nobody waits for anybody. What a wake took in is stored with what came of it, and reported, so that a run can be
 // replayed from its records.

@@ -214,7 +214,7 @@ func (n *Node) hears(l *link, round uint64) bool {
 	if n.turns != nil {
 		return n.turns.asks(l.id, round)
 	}
-	return n.cfg.Graphs == nil || n.graph(round).Weight(l.id, n.cfg.Self) != 0
+	return n.cfg.Graphs == nil || round < n.cfg.Rounds && n.graph(round).Weight(l.id, n.cfg.Self) != 0
 }
 
 // enqueue queues the kept frames of rounds from on, and the word that this node has finished. Node.mu is held.

@@ -126,6 +126,8 @@ func (n *Node) take(from agent.ID, b []byte) (hello *Frame, err error) {
 	switch {
 	case l == nil, f.Kind == Progress && !l.out, f.Kind != Hello && f.Kind != Finished && f.Kind != Progress && l.mail == nil:
 		return nil, RefusedSender
+	case f.Kind == Messages && n.cfg.Graphs != nil && f.Round >= n.cfg.Rounds:
+		return nil, verdictError(ahead, &f)
 	case f.Kind == Messages && n.cfg.Graphs != nil && n.graph(f.Round).Weight(n.cfg.Self, from) == 0:
 		return nil, fmt.Errorf("%w: round %d has no link from it", RefusedSender, f.Round)
 	}
@@ -203,6 +205,9 @@ func (n *Node) judge(l *link, f *Frame, put bool) verdict {
 	l.round = max(l.round, f.Round)
 	present := n.expected(l, n.check.Round)
 	v := l.mail.judge(f.Round, present, n.cfg.Missing == Wait && n.clock == nil)
+	if n.sparse {
+		v = l.mail.nearest(f.Round, present)
+	}
 	switch v {
 	case stale:
 		n.check.Counts.Stale++

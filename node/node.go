@@ -43,7 +43,10 @@ type Node struct {
 	failure   string
 	strangers bool
 
-	marks    bool        // neighbors are told the round by frames of their own, see Config.Graphs
+	graphs   recent      // of Config.Graphs
+	marks    bool        // neighbors are told the round by frames of their own, and waited for, see Config.Graphs
+	sparse   bool        // rounds without a neighbor are passed, see chance.go
+	asked    bool        // there was a query since the last round that was stored
 	turns    *turns      // nil but for recorded wakes
 	clock    *clock      // nil but for a clock
 	walks    *walks      // nil but for tokens
@@ -69,7 +72,8 @@ func New(cfg Config) (*Node, error) {
 	}
 	n := &Node{cfg: cfg, log: cfg.Log, maxPayload: MaxPayload(cfg.Dim), maxValues: messageValues * cfg.Dim,
 		events: make(chan struct{}, 1), links: map[agent.ID]*link{}, answer: make(tensor.Vec, cfg.Dim)}
-	n.marks = cfg.oneWay() && cfg.Wakes == nil && cfg.Interval == 0
+	n.graphs.from, n.sparse = cfg.Graphs, cfg.sparse()
+	n.marks = cfg.oneWay() && !n.sparse && cfg.Wakes == nil && cfg.Interval == 0
 	n.connect()
 	if cfg.Wakes != nil {
 		t, err := newTurns(cfg.Wakes, cfg.Graph, cfg.Self)
@@ -149,6 +153,9 @@ func (n *Node) resume(c *Checkpoint) error {
 	}
 	if c.Round > 0 {
 		n.kept[0] = sent{round: c.Round - 1, messages: c.Before}
+	}
+	if n.sparse {
+		n.kept[0].round = n.previous(c.Sent)
 	}
 	n.kept[1] = sent{round: c.Sent, messages: c.Outbox}
 	if n.values = bodyLength(c.Outbox); n.values == 0 {
@@ -232,13 +239,13 @@ func (n *Node) run(ctx context.Context) error {
 // rest completes the rounds that are left and lets the neighbors finish.
 func (n *Node) rest(ctx context.Context) error {
 	for !n.check.Finished {
-		began := time.Now()
+		began, from := time.Now(), n.check.Round
 		if err := n.round(ctx); err != nil {
 			return err
 		}
 		n.mu.Lock()
 		n.rounds += time.Since(began)
-		n.completed++
+		n.completed += n.check.Round - from
 		n.mu.Unlock()
 	}
 	return n.linger(ctx)

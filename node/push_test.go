@@ -194,7 +194,7 @@ func TestRosterOfADigraph(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		g, err := topology.Mean(s)
+		g, err := topology.Whole(s)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -16,11 +16,7 @@ func (n *Node) graph(round uint64) *topology.Graph {
 	if n.cfg.Graphs == nil {
 		return n.cfg.Graph
 	}
-	g, err := n.cfg.Graphs.At(round)
-	if err != nil {
-		panic("node: no graph of a round: " + err.Error()) // New takes those that repeat, which are made
-	}
-	return g
+	return n.graphs.at(round)
 }
 
 // start makes the first outbox and stores it.
@@ -47,7 +43,7 @@ func (n *Node) start() error {
 	return n.commit(0)
 }
 
-// round completes one round: collect, step, store, send.
+// round completes one round, and those after it that need no neighbor and no answer: collect, step, store, send.
 func (n *Node) round(ctx context.Context) error {
 	switch {
 	case n.walks != nil:
@@ -68,18 +64,24 @@ func (n *Node) round(ctx context.Context) error {
 	case n.turns != nil:
 		return n.turn()
 	}
-	report := RoundReport{Round: k}
-	view := n.view(&report)
+	reports := []RoundReport{{Round: k}}
+	view := n.view(&reports[0])
 	n.cfg.Gate.Begin(k, view.In)
-	n.in = agent.Input{Kind: agent.Round, Round: k, View: view, Inbox: n.inbox}
-	if err := n.settle(&report); err != nil {
+	n.in, n.asked = agent.Input{Kind: agent.Round, Round: k, View: view, Inbox: n.inbox}, false
+	if err := n.settle(&reports[0]); err != nil {
 		return fmt.Errorf("round %d: %w", k, err)
 	}
-	if err := n.commit(k + 1); err != nil {
-		return fmt.Errorf("round %d: %w", k, err)
+	next, reports, err := n.sitOut(ctx, k+1, reports)
+	if err != nil {
+		return err
+	}
+	if err := n.commit(next); err != nil {
+		return fmt.Errorf("round %d: %w", next-1, err)
 	}
 	if n.cfg.OnRound != nil {
-		n.cfg.OnRound(report)
+		for _, r := range reports {
+			n.cfg.OnRound(r)
+		}
 	}
 	return nil
 }
@@ -113,15 +115,14 @@ func (n *Node) collect(ctx context.Context) (jump uint64, err error) {
 	}
 }
 
-// waiting counts the neighbors whose frame of the present round is still waited for after so many deadlines, and with marks also
-// those who hear this node and have not reached the round: what it has sent them for the round before must be kept. Under Proceed a
+// waiting counts the neighbors whose frame of the present round is still waited for after so many deadlines, and those who are behind. Under Proceed a
 // neighbor that has taken this node's frame of the round is given a second one, because it may itself be waiting for
 // somebody; and one that was missing before and has sent nothing since is not waited for, unless nobody else
 // is there. Node.mu is held.
 func (n *Node) waiting(deadlines int) int {
 	missing, hopeful, there := 0, 0, 0
 	for _, l := range n.order {
-		if n.marks && l.out && l.round < n.check.Round {
+		if n.behind(l) {
 			missing++
 		}
 		switch {
@@ -139,6 +140,15 @@ func (n *Node) waiting(deadlines int) int {
 		return missing
 	}
 	return hopeful
+}
+
+// behind reports whether a neighbor that hears this node has not reached, or stored, the round without which what it was sent must be kept. Node.mu is held.
+func (n *Node) behind(l *link) bool {
+	if n.sparse {
+		k := &n.kept[0]
+		return k.messages != nil && l.round <= k.round && n.hears(l, k.round)
+	}
+	return n.marks && l.out && l.round < n.check.Round
 }
 
 // silent reports whether the neighbor sends nothing to this node in the present round, whose graph lacks that link. Node.mu is held.
@@ -172,8 +182,8 @@ func (n *Node) late() {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	for _, l := range n.order {
-		behind := l.mail != nil && !l.mail.now.full && !n.silent(l) || n.marks && l.out && l.round < n.check.Round
-		if behind && l.state != Gone {
+		absent := l.mail != nil && !l.mail.now.full && !n.silent(l)
+		if (absent || n.behind(l)) && l.state != Gone {
 			l.turn(n, Late)
 		}
 	}
@@ -228,6 +238,7 @@ func (n *Node) settle(r *RoundReport) error {
 		if n.out.Query == nil {
 			return nil
 		}
+		n.asked = true
 		n.in.Kind, n.in.Answer, n.in.Inbox = agent.Answer, n.answer, nil
 		err := privacy.ErrExhausted
 		if !n.check.Exhausted || n.walks != nil { // who holds a token asks for noise alone from then on
@@ -257,7 +268,7 @@ func (n *Node) exhaust(r *RoundReport) {
 	n.check.Counts.Exhausted++
 }
 
-// commit stores what this round has led to, and then sends it: round is the next one.
+// commit stores what the steps so far have led to, and then sends it: round is the next one.
 func (n *Node) commit(round uint64) error {
 	out, err := n.pack(n.out.Outbox, round)
 	if err != nil {
@@ -293,16 +304,21 @@ func (n *Node) skip(to uint64) error {
 // leaves before it is stored, and the charges behind it were durable before that.
 func (n *Node) keep(round uint64, out sent) error {
 	n.mu.Lock()
-	c := n.check
+	c, was, kept := n.check, n.check.Round, n.kept
 	n.mu.Unlock()
-	c.Round, c.Finished = round, round == n.cfg.Rounds
-	c.Before, c.Sent, c.Outbox = nil, out.round, out.messages
-	if n.clock != nil {
+	c.Round, c.Finished, c.barrier = round, round == n.cfg.Rounds, false
+	before, last := sent{round: round - 1}, &kept[keptRounds-1]
+	switch {
+	case n.clock != nil:
 		c.Finished, c.Heard = c.Finished || c.Done, n.heard()
-	} else if last := &n.kept[keptRounds-1]; round > 0 && last.round+1 == round {
-		c.Before = last.messages
-		c.barrier = n.cfg.Missing == Wait && n.turns == nil
+	case n.sparse && out.messages == nil: // nobody hears it: what was sent before may still be needed
+		before, out = kept[0], *last
+	case n.sparse:
+		before.round, before.messages, c.barrier = last.round, last.messages, true
+	case round > 0 && last.round+1 == round:
+		before.messages, c.barrier = last.messages, n.cfg.Missing == Wait && n.turns == nil
 	}
+	c.Before, c.Sent, c.Outbox = before.messages, out.round, out.messages
 	news, err := n.save(&c)
 	if err != nil {
 		return err
@@ -311,7 +327,7 @@ func (n *Node) keep(round uint64, out sent) error {
 	defer n.mu.Unlock()
 	c.Counts = n.check.Counts // handlers count on
 	n.check = c
-	n.kept = [keptRounds]sent{{round: round - 1, messages: c.Before}, out}
+	n.kept = [keptRounds]sent{before, out}
 	for _, l := range n.order {
 		if l.mail != nil {
 			l.mail.advance(n.expected(l, round))
@@ -321,7 +337,9 @@ func (n *Node) keep(round uint64, out sent) error {
 		} else if news {
 			l.push(n.parcel(Finished, round, c.Claim))
 		}
-		n.mark(l)
+		if n.marks || n.sparse && round > was && n.graph(was).Weight(n.cfg.Self, l.id) != 0 { // it was heard
+			n.mark(l)
+		}
 	}
 	return nil
 }
@@ -345,7 +363,7 @@ func (n *Node) save(c *Checkpoint) (news bool, err error) {
 
 // mark tells a neighbor that this node hears which round it has reached, where frames of messages do not. Node.mu is held.
 func (n *Node) mark(l *link) {
-	if n.marks && l.mail != nil {
+	if (n.marks || n.sparse) && l.mail != nil {
 		l.drop(Progress)
 		l.push(n.parcel(Progress, n.check.Round, nil))
 	}

@@ -41,7 +41,7 @@ type Checkpoint struct {
 	Finished  bool
 	Counts    Counts
 	State     []byte // of the algorithm
-	Before    []byte // messages of round Round-1, as sent; nil: that round was skipped, or there is none
+	Before    []byte // messages of the round for which it sent before Outbox, which is Round-1 unless chance draws links; nil: that was skipped, or there is none
 	Outbox    []byte // messages of round Sent
 	Sent      uint64 // Round, or by a clock the last wake that has sent anything
 	Claim     []byte // what this node says about its ledger; nothing before it has finished
@@ -49,7 +49,7 @@ type Checkpoint struct {
 	Undo      []byte // in a meeting that Outbox is the offer of: the algorithm's state before it
 
 	serial uint64 // one more with every checkpoint
-	// barrier: whoever hears this node had all messages of round Round-1 before it completed round Round. Before need not outlive that, and is
+	// barrier: whoever hears this node had all of Before's messages before it completed round Round. Before need not outlive that, and is
 	// left out where the other file has it.
 	barrier bool
 	shared  bool // Before is the other file's Outbox

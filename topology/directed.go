@@ -166,10 +166,10 @@ func directed(spec *Spec, a *Arcs) (Schedule, error) {
 		s[k] = g
 	}
 	if spec.Dropout > 0 {
-		return spec.dropped(a.Rounds, func(arcs []Edge) (*Graph, error) {
+		return spec.checkRounds(&dropout{probability: spec.Dropout, seed: spec.Seed, rounds: a.Rounds, build: func(arcs []Edge) (*Graph, error) {
 			g := columns(spec.Graph, a.Agents, arcs, false)
 			return g, validatePush(g, spec.Push)
-		})
+		}})
 	}
 	window := cmp.Or(spec.Window, uint64(len(s)))
 	for k := range s {

@@ -38,18 +38,23 @@ type dropout struct {
 	seed        uint64
 	rounds      [][]Edge // of period len(rounds)
 	build       func(links []Edge) (*Graph, error)
+	mutual      bool // links are undirected
 
 	mu    sync.Mutex
 	at    uint64
 	graph *Graph // of round at
 }
 
-// dropped returns the schedule of links that drop out, jointly connected in every window of Spec.Rounds.
-func (spec *Spec) dropped(rounds [][]Edge, build func([]Edge) (*Graph, error)) (Schedule, error) {
-	d := &dropout{probability: spec.Dropout, seed: spec.Seed, rounds: rounds, build: build}
-	window := cmp.Or(spec.Window, defaultWindow)
-	for from := uint64(0); from == 0 || from+window <= spec.Rounds; from += window {
+// checkRounds wants the links of d, of which spec has the parameters, to be jointly connected in every window of Spec.Rounds, and every round to have weights.
+func (spec *Spec) checkRounds(d *dropout) (Schedule, error) {
+	window, from := cmp.Or(spec.Window, defaultWindow), uint64(0)
+	for ; from == 0 || from+window <= spec.Rounds; from += window {
 		if err := JointlyConnected(d, from, window); err != nil {
+			return nil, err
+		}
+	}
+	for ; from < spec.Rounds; from++ { // too few for a window
+		if _, err := d.At(from); err != nil {
 			return nil, err
 		}
 	}

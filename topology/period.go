@@ -4,10 +4,9 @@ import (
 	"slices"
 
 	"sotto/agent"
-	"sotto/config"
 )
 
-// Period returns the graphs of a schedule that repeats itself, in order; nil where links drop out by chance, round by round.
+// Period returns the graphs of a schedule that repeats itself, in order; nil where chance draws those of each round.
 func Period(s Schedule) []*Graph {
 	switch s := s.(type) {
 	case static:
@@ -18,29 +17,49 @@ func Period(s Schedule) []*Graph {
 	return nil
 }
 
-// Mean returns the graph with the mean weights of a schedule's period: who hears whom in some round, and how much on average. It
-// is the graph itself where that stays the same. Means of matrices whose columns, or rows, sum to 1 are such matrices. A
-// *config.Error refuses schedules that do not repeat.
-func Mean(s Schedule) (*Graph, error) {
-	period := Period(s)
-	switch len(period) {
-	case 0:
-		return nil, config.Bad("dropout", "links that drop out by chance", "graphs that stay the same, or repeat")
-	case 1:
-		return period[0], nil
+// Mutual reports whether in every round of a schedule that [Build] made whoever hears an agent is heard by it.
+func Mutual(s Schedule) bool {
+	switch s := s.(type) {
+	case *pairwise:
+		return true
+	case *dropout:
+		return s.mutual
 	}
-	n := period[0].Agents()
+	return !slices.ContainsFunc(Period(s), (*Graph).Directed)
+}
+
+// Whole returns the graph with all links of a schedule that [Build] made: who hears whom in some round. Where rounds repeat its weights are the means
+// over them, which is the graph itself where that stays the same; means of matrices whose columns, or rows, sum to 1 are such matrices.
+// Where chance draws the links of a round it is that of all links that may be drawn, with the weights that they have together.
+func Whole(s Schedule) (*Graph, error) {
+	rounds := Period(s)
+	switch s := s.(type) {
+	case *pairwise:
+		return s.whole, nil
+	case *dropout:
+		for _, links := range s.rounds {
+			g, err := s.build(links)
+			if err != nil {
+				return nil, err
+			}
+			rounds = append(rounds, g)
+		}
+	}
+	if len(rounds) == 1 {
+		return rounds[0], nil
+	}
+	n := rounds[0].Agents()
 	self, rows := make([]float64, n), make([][]agent.Neighbor, n)
 	for i := range n {
 		var row []agent.Neighbor
-		for _, g := range period {
+		for _, g := range rounds {
 			self[i] += g.SelfWeight(agent.ID(i))
 			row = append(row, g.In(agent.ID(i))...)
 		}
-		self[i] /= float64(len(period))
-		rows[i] = merge(row, float64(len(period)))
+		self[i] /= float64(len(rounds))
+		rows[i] = merge(row, float64(len(rounds)))
 	}
-	return FromRows(period[0].Name(), self, rows)
+	return FromRows(rounds[0].Name(), self, rows)
 }
 
 // merge adds up the weights of each sender and divides them by rounds.

@@ -12,7 +12,7 @@ import (
 
 // Six agents of exp-directed have three rounds with hops of 1, 2 and 4, and half of each agent's mass goes each time: the mean gives
 // 1/6 to each hop and keeps 1/2. It is doubly stochastic.
-func TestMeanOfAPeriod(t *testing.T) {
+func TestWholeOfAPeriod(t *testing.T) {
 	s, err := topology.Build(topology.Spec{Graph: "exp-directed", Agents: 6}, params(""))
 	if err != nil {
 		t.Fatal(err)
@@ -20,7 +20,7 @@ func TestMeanOfAPeriod(t *testing.T) {
 	if n := len(topology.Period(s)); n != 3 {
 		t.Fatalf("a period of %d rounds, want 3", n)
 	}
-	g, err := topology.Mean(s)
+	g, err := topology.Whole(s)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -37,21 +37,70 @@ func TestMeanOfAPeriod(t *testing.T) {
 	}
 }
 
-// A static schedule is its own mean; one whose links drop out has none.
-func TestMeanOfOthers(t *testing.T) {
+// A static schedule is its own whole. Where chance draws links, the whole has all of them: a ring of five has Metropolis weights 1/3 on them,
+// whether they drop out or wake in pairs, and of six agents of exp-directed each sends over three hops and its whole is the mean of TestWholeOfAPeriod.
+func TestWholeOfOthers(t *testing.T) {
 	s, err := topology.New("ring", "", 5, 1, params(""))
 	if err != nil {
 		t.Fatal(err)
 	}
 	want, _ := s.At(0)
-	if g, err := topology.Mean(s); err != nil || g != want {
+	if g, err := topology.Whole(s); err != nil || g != want {
 		t.Errorf("%v, %v; want the ring itself", g, err)
 	}
-	if s, err = topology.Build(topology.Spec{Graph: "complete", Agents: 5, Dropout: .1, Seed: 3}, params("")); err != nil {
-		t.Fatal(err)
+	for name, c := range map[string]struct {
+		spec   topology.Spec
+		weight float64 // of each link
+		out    int     // links of each agent
+		mutual bool
+	}{
+		"pairs":    {topology.Spec{Graph: "ring", Agents: 5, Pairwise: true, Seed: 3}, 1. / 3, 2, true},
+		"dropout":  {topology.Spec{Graph: "ring", Agents: 5, Dropout: .3, Seed: 3}, 1. / 3, 2, true},
+		"directed": {topology.Spec{Graph: "exp-directed", Agents: 6, Dropout: .3, Seed: 3, Push: true}, 1. / 6, 3, false},
+		"columns":  {topology.Spec{Graph: "ring", Weights: "column", Agents: 5, Dropout: .3, Seed: 3, Push: true}, 1. / 3, 2, false},
+		"period":   {topology.Spec{Graph: "exp-directed", Agents: 6}, 1. / 6, 3, false},
+	} {
+		s, err := topology.Build(c.spec, params(""))
+		if err != nil {
+			t.Fatal(err)
+		}
+		g, err := topology.Whole(s)
+		if err != nil {
+			t.Fatalf("%s: %v", name, err)
+		}
+		if topology.Mutual(s) != c.mutual || (topology.Period(s) == nil) != (name != "period") {
+			t.Errorf("%s: mutual %t, period %d", name, topology.Mutual(s), len(topology.Period(s)))
+		}
+		for i := range agent.ID(g.Agents()) {
+			if len(g.Out(i)) != c.out {
+				t.Errorf("%s: agent %d sends to %d, want %d", name, i, len(g.Out(i)), c.out)
+			}
+			for _, nb := range g.Out(i) {
+				if math.Abs(nb.Weight-c.weight) > 1e-15 {
+					t.Errorf("%s: weight of %d on %d is %v, want %v", name, nb.ID, i, nb.Weight, c.weight)
+				}
+			}
+		}
 	}
-	var bad *config.Error
-	if _, err := topology.Mean(s); !errors.As(err, &bad) || bad.Key != "dropout" {
-		t.Errorf("dropout: %v", err)
+}
+
+// Uniform weights are doubly stochastic as long as no link of a complete graph is missing. Rounds that fill no window are looked at, too: the first round
+// without a link, by At, is found by Build whatever the number of rounds.
+func TestEveryRoundOfDropoutHasWeights(t *testing.T) {
+	build := func(rounds uint64) error {
+		_, err := topology.Build(topology.Spec{Graph: "complete", Weights: "uniform", Agents: 4, Dropout: .005, Seed: 5, Window: 10, Rounds: rounds}, params(""))
+		return err
+	}
+	first := uint64(1)
+	for ; first < 1000 && build(first) == nil; first++ {
+	}
+	if first <= 10 || first == 1000 || first%10 == 1 {
+		t.Fatalf("a run of %d rounds is the first refused: another seed is needed", first)
+	}
+	for rounds := first; rounds < first+30; rounds++ {
+		var bad *config.Error
+		if err := build(rounds); !errors.As(err, &bad) {
+			t.Errorf("%d rounds: %v", rounds, err)
+		}
 	}
 }

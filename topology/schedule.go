@@ -157,14 +157,14 @@ func (spec *Spec) undirectedDropout(adj *Adjacency, weights string, weigh Weight
 		return nil, config.Bad("dropout", spec.Dropout, "0 with weights of a file, which say nothing about graphs that lack links")
 	}
 	claims := Claims{DoublyStochastic: !spec.AllowUnbalanced}
-	return spec.dropped([][]Edge{adj.Edges}, func(links []Edge) (*Graph, error) {
+	return spec.checkRounds(&dropout{probability: spec.Dropout, seed: spec.Seed, rounds: [][]Edge{adj.Edges}, mutual: true, build: func(links []Edge) (*Graph, error) {
 		left := &Adjacency{Agents: adj.Agents, Edges: links, Tries: adj.Tries}
 		g, err := left.weighted(spec.Graph, weigh)
 		if err != nil {
 			return nil, err
 		}
 		return g, Validate(g, claims)
-	})
+	}})
 }
 
 // links makes the links of the graph that spec names.

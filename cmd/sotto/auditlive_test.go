@@ -61,8 +61,17 @@ func TestAuditAmongNodesOfEveryAlgorithm(t *testing.T) {
 			t.Errorf("%v: %+v, %v", set, r, err)
 		}
 	}
-	var out, errs strings.Builder
-	if code := run([]string{"audit", "step", "--live", "--set", "topology.agents=1", "--set", "topology.graph=complete", "--set", "data.classes=10", "--set", "algorithm.name=central"}, &out, &errs); code != 2 || !strings.Contains(errs.String(), "topology.agents") {
-		t.Errorf("one agent among nodes: code %d, %s", code, errs.String())
+	for key, set := range map[string][]string{
+		"topology.agents":  {"topology.agents=1", "topology.graph=complete", "algorithm.name=central"},
+		"topology.dropout": {"topology.agents=4", "topology.graph=complete", "topology.dropout=0.1"},
+	} {
+		var out, errs strings.Builder
+		args := []string{"audit", "step", "--live", "--set", "data.classes=10"}
+		for _, s := range set {
+			args = append(args, "--set", s)
+		}
+		if code := run(args, &out, &errs); code != 2 || !strings.Contains(errs.String(), key) {
+			t.Errorf("%s among nodes: code %d, %s", key, code, errs.String())
+		}
 	}
 }

@@ -93,7 +93,7 @@ func checkGraph(r *node.Roster, e *experiment.File) (*topology.Graph, topology.S
 	if err != nil {
 		return nil, nil, err
 	}
-	want, err := topology.Mean(s)
+	want, err := topology.Whole(s)
 	if err != nil {
 		return nil, nil, err
 	}

@@ -32,6 +32,8 @@ type Options struct {
 	Graph   string // a family of topology.Graphs or topology.Digraphs; "" means ring
 	Weights string // of topology.Spec
 	Push    bool   // messages carry the mass of push-sum
+	Pairs   bool   // one random pair of neighbors mixes in every round
+	Dropout float64
 	BF16    bool   // messages have bfloat16 values
 	Count   bool   // answers end with a noisy count, as under algo.Clipping's quantile
 	Shared  bool   // gates add noise that neighbors share, besides their own
@@ -63,7 +65,7 @@ func (o *Options) fill() {
 // and sampling are functions of agent and charge: they protect nobody and exist for tests.
 type World struct {
 	o      Options
-	Graph  *topology.Graph   // of all rounds, or the mean
+	Graph  *topology.Graph   // of all rounds, or their whole
 	Graphs topology.Schedule // of the rounds
 	Run    [32]byte
 	wakes  []sim.Wake
@@ -77,11 +79,12 @@ func NewWorld(t testing.TB, o Options) *World {
 	if o.Wakes > 0 || o.Interval > 0 {
 		weights = "objective"
 	}
-	s, err := topology.Build(topology.Spec{Graph: o.Graph, Weights: weights, Agents: o.Agents, Seed: 1, Push: o.Push}, func(any) error { return nil })
+	s, err := topology.Build(topology.Spec{Graph: o.Graph, Weights: weights, Agents: o.Agents, Seed: 1, Push: o.Push,
+		Pairwise: o.Pairs, Dropout: o.Dropout, Rounds: o.Rounds}, func(any) error { return nil })
 	if err != nil {
 		t.Fatal(err)
 	}
-	g, err := topology.Mean(s)
+	g, err := topology.Whole(s)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -341,7 +344,7 @@ func (w *World) Node(t testing.TB, i int, tr node.Transport, fsys ledger.FS, l l
 	if w.o.Tokens > 0 {
 		c.Holders, c.Hop = w.holders(), func(visit uint64) float64 { return choice(agent.ID(i), visit).Float64() }
 	}
-	if len(topology.Period(w.Graphs)) > 1 {
+	if len(topology.Period(w.Graphs)) != 1 {
 		c.Graphs = w.Graphs
 	}
 	for _, k := range w.wakes {
