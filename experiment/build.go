@@ -162,11 +162,8 @@ func (f *File) build(dataDir string, cache *dataCache) (*Experiment, error) {
 
 func (e *Experiment) buildGraph(vectors tensor.Mat) error {
 	f := e.file
-	spec := topology.Spec{Graph: f.topo.Graph, Weights: f.topo.Weights, Agents: f.topo.Agents, Seed: f.root.Seed,
-		Vectors: vectors, AllowUnbalanced: f.repl.UnbalancedWeights,
-		Push: f.alg.Name == pushAlgorithm, Dropout: f.topo.Dropout, Window: f.topo.Window, Rounds: f.root.Rounds,
-		Pairwise: f.topo.Wake == pairWake}
-	var err error
+	spec, err := f.spec(f.root.Seed), error(nil)
+	spec.Vectors, spec.AllowUnbalanced = vectors, f.repl.UnbalancedWeights
 	e.schedule, err = topology.Build(spec, f.section("topology"))
 	return f.at("topology", err)
 }

@@ -21,8 +21,6 @@ func (f *File) ownable() error {
 		return f.at("token", config.Bad("accounting", f.tokn.Accounting, "local: a daemon shows its final tokens to all members, who are no observers of single visits then"))
 	case f.clck.Replay != "":
 		return f.at("clock", config.Bad("replay", f.clck.Replay, "nothing: daemons wake by their own clocks"))
-	case f.topo.Dropout != 0:
-		return f.at("topology", config.Bad("dropout", f.topo.Dropout, "0: a network has its own"))
 	case f.data.Arrival != "":
 		return f.at("data", config.Bad("arrival", f.data.Arrival, "nothing: it is for simulations"))
 	case !noisy:
@@ -38,7 +36,7 @@ func (f *File) ownable() error {
 	case f.eval.Gradients != 0:
 		return f.at("evaluate", config.Bad("gradients", f.eval.Gradients, "0: no owner sees the records of others"))
 	case f.eval.Network:
-		return f.at("evaluate", config.Bad("network", true, "false: it is for simulations, and for sotto account network"))
+		return f.at("evaluate", config.Bad("network", true, "false: it is for simulations, and for sotto account network --roster"))
 	case f.eval.Estimation:
 		return f.at("evaluate", config.Bad("estimation", true, "false: an owner's data have no hidden vector"))
 	case f.flts != sim.DefaultFaults():

@@ -99,7 +99,7 @@ func follow(t *testing.T, o *experiment.Owner, x *experiment.Facts, name string)
 	}
 }
 
-// Push-sum runs on graphs that change round by round, but not by chance: a network drops links of its own.
+// Push-sum runs on graphs that change round by round, also by chance.
 func TestOwnersPush(t *testing.T) {
 	path := ownTable(t)
 	push := strings.Replace(strings.Replace(ownerRun, `"dsgd"`, `"sgp"`, 1), `"ring"`, `"exp-directed"`, 1)
@@ -119,7 +119,7 @@ func TestOwnersPush(t *testing.T) {
 	if first.Weight(1, 0) != .5 || second.Weight(2, 0) != .5 || second.Weight(1, 0) != 0 {
 		t.Error("the graphs of the rounds are not those of the run file")
 	}
-	if _, err := ownerOf(t, strings.Replace(push, "[topology]", "[topology]\ndropout = 0.1", 1), path); err == nil || !strings.Contains(err.Error(), "dropout") {
+	if _, err := ownerOf(t, strings.Replace(push, "[topology]", "[topology]\ndropout = 0.1", 1), path); err != nil {
 		t.Errorf("dropout: %v", err)
 	}
 }

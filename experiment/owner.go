@@ -36,12 +36,17 @@ func (f *File) ScheduleFor(seed uint64) (topology.Schedule, error) {
 	if _, similar := topology.Similarities[f.topo.Graph]; similar {
 		return nil, f.at("topology", config.Bad("graph", f.topo.Graph, config.OneOf(topology.Graphs)+": the graphs of similar agents compare data"))
 	}
-	s, err := topology.Build(topology.Spec{Graph: f.topo.Graph, Weights: f.topo.Weights, Agents: f.topo.Agents, Seed: seed,
-		Push: f.alg.Name == pushAlgorithm, Window: f.topo.Window}, f.section("topology"))
+	s, err := topology.Build(f.spec(seed), f.section("topology"))
 	return s, f.at("topology", err)
 }
 
-// GraphFor is the mean of ScheduleFor: what a roster states. Where graphs change from round to round it says who hears whom in some round.
+// spec describes the graphs of [topology].
+func (f *File) spec(seed uint64) topology.Spec {
+	return topology.Spec{Graph: f.topo.Graph, Weights: f.topo.Weights, Agents: f.topo.Agents, Seed: seed,
+		Push: f.alg.Name == pushAlgorithm, Dropout: f.topo.Dropout, Window: f.topo.Window, Rounds: f.root.Rounds, Pairwise: f.topo.Wake == pairWake}
+}
+
+// GraphFor is the whole of ScheduleFor: what a roster states. Where graphs change from round to round it says who hears whom in some round.
 func (f *File) GraphFor(seed uint64) (*topology.Graph, error) {
 	s, err := f.ScheduleFor(seed)
 	if err != nil {
@@ -54,7 +59,7 @@ func (f *File) GraphFor(seed uint64) (*topology.Graph, error) {
 type OwnerOptions struct {
 	Self   agent.ID
 	Data   string            // the owner's file
-	Graphs topology.Schedule // that the signed roster states the mean of: see File.ScheduleFor
+	Graphs topology.Schedule // that the signed roster states the whole of: see File.ScheduleFor
 	Seed   uint64            // public, in place of the run file's: of the initial model and of the records held out for tests
 	// Secret is what the owner shares with a neighbor and nobody else, the same bytes at both ends and others in every run: for mechanism
 	// decor. nil for an owner that only plans.
@@ -134,8 +139,10 @@ func (e *Experiment) ownModel() error {
 			return f.at("model", err)
 		}
 	}
-	if _, err := f.GraphFor(0); err != nil { // its keys are known now
-		return err
+	whole := f.spec(0)
+	whole.Dropout, whole.Window = 0, 0
+	if _, err := topology.Build(whole, f.section("topology")); err != nil { // its keys are known now
+		return f.at("topology", err)
 	}
 	if err := f.doc.finish(); err != nil {
 		return err

@@ -98,6 +98,33 @@ func TestOwnersAverage(t *testing.T) {
 	}
 }
 
+// In an average by random pairs an owner plans one charge, at the cost of one Gaussian of sensitivity 2 C, as the simulator does (TestPairsCostOneAnswer).
+// What the simulator refuses with pairs, and the figure that a daemon does not print, are refused.
+func TestOwnersAverageInPairs(t *testing.T) {
+	path := ownTable(t)
+	run := strings.NewReplacer("agents = 3", "agents = 3\nwake = \"pair\"", "0.001", "4.0", "rdp", "gdp").Replace(ownerAverage)
+	o, err := ownerOf(t, run, path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	x, err := o.Facts()
+	if err != nil || x.Queries != 1 {
+		t.Errorf("facts %+v, %v", x, err)
+	}
+	want := account.GaussianEpsilon(2./4, 1e-3)
+	if look, err := o.Outlook(); err != nil || look.Charges != 1 || math.Abs(float64(look.Total.Upper)/want-1) > 1e-9 {
+		t.Errorf("outlook %+v, %v; want epsilon %v", look, err, want)
+	}
+	for key, bad := range map[string]string{
+		"acceleration": strings.Replace(run, "\"gossip-average\"", "\"gossip-average\"\nacceleration = \"chebyshev\"", 1),
+		"network":      run + "[evaluate]\nnetwork = true\n",
+	} {
+		if _, err := ownerOf(t, bad, path); err == nil || !strings.Contains(err.Error(), key) {
+			t.Errorf("%s: %v", key, err)
+		}
+	}
+}
+
 const ownerDecor = `mechanism = "decor"
 pair_noise_ratio = 4.0
 noise_multiplier = 2.0

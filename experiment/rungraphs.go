@@ -15,6 +15,14 @@ type RunGraphs struct {
 	Averaging int             // rounds of averaging of a run that does nothing else; 0: another
 }
 
+// Averaging returns for how many rounds the run averages values, where it does nothing else; 0: it does.
+func (f *File) Averaging() int {
+	if f.averages() {
+		return int(f.steps) - 1
+	}
+	return 0
+}
+
 // ReadRunGraphs reads them from a run directory. Graphs that stay the same are in its files; those that change are built again from the configuration.
 func ReadRunGraphs(dir string) (*RunGraphs, error) {
 	g, err := RunGraph(dir)
@@ -31,9 +39,7 @@ func ReadRunGraphs(dir string) (*RunGraphs, error) {
 	if err != nil {
 		return nil, err
 	}
-	if f.averages() {
-		r.Averaging = int(f.steps) - 1
-	}
+	r.Averaging = f.Averaging()
 	_, directed := topology.Digraphs[f.topo.Graph]
 	if f.topo.Dropout == 0 && f.topo.Wake == "" && !directed {
 		return r, nil
@@ -46,10 +52,6 @@ func ReadRunGraphs(dir string) (*RunGraphs, error) {
 	if f.topo.Dropout == 0 {
 		return r, nil
 	}
-	f.topo.Dropout = 0
-	if err := e.buildGraph(tensor.Mat{}); err != nil {
-		return nil, err
-	}
-	r.Whole, err = e.schedule.At(0)
+	r.Whole, err = topology.Whole(e.schedule)
 	return r, err
 }

@@ -15,7 +15,7 @@ type source struct {
 	schedule topology.Schedule
 	whole    *topology.Graph // with all its links
 	first    int             // the round of the schedule in which averaging begins
-	rounds   int             // of the run itself; 0: it does not average
+	rounds   int             // of the run itself; 0: it does not only average
 	notes    []string
 }
 
@@ -65,10 +65,15 @@ func (f *networkFlags) ofRun() (*source, error) {
 		return nil, err
 	}
 	s := &source{schedule: r.Schedule, whole: r.Whole, first: 1, rounds: r.Averaging} // in round 0 nothing has been sent
-	if r.Averaging == 0 {
+	s.note()
+	return s, s.admit()
+}
+
+// note says of what does not only average that figures are of averaging.
+func (s *source) note() {
+	if s.rounds == 0 {
 		s.notes = append(s.notes, notAveraging)
 	}
-	return s, s.admit()
 }
 
 // ofRoster has the graphs of all rounds where the run file lies beside the roster, and else the weights that the roster states.
@@ -80,7 +85,8 @@ func (f *networkFlags) ofRoster() (*source, error) {
 		if err != nil {
 			return nil, err
 		}
-		s := &source{schedule: schedule, whole: whole, first: 1, notes: []string{notAveraging}}
+		s := &source{schedule: schedule, whole: whole, first: 1, rounds: file.Averaging()}
+		s.note()
 		return s, s.admit()
 	}
 	if !errors.Is(err, fs.ErrNotExist) {
@@ -94,7 +100,7 @@ func (f *networkFlags) ofRoster() (*source, error) {
 		return nil, err
 	}
 	s := &source{schedule: topology.Static(g), whole: g, notes: []string{notAveraging,
-		"the run file is not beside the roster: weights are those that the roster states, the mean of the rounds where graphs change"}}
+		"the run file is not beside the roster: weights are those that the roster states, of all links or the mean of the rounds where graphs change"}}
 	return s, s.admit()
 }
 

@@ -192,7 +192,7 @@ func (f *nodeFlags) load(stderr io.Writer) (*peer, error) {
 	p.config = node.Config{Self: p.self, Run: p.roster.Digest(), Names: p.roster.Names(), Graph: graph, Rounds: p.facts.Rounds, Holders: p.facts.Holders, Interval: p.facts.Interval, Pairs: p.facts.Pairs,
 		Mass: p.facts.Push, BF16: p.facts.BF16, Dim: p.facts.Dim + p.facts.Extra,
 		Missing: f.missing, Deadline: f.deadline, Linger: f.linger, SendTimeout: f.send, Log: p.log, Spent: p.spending}
-	if len(topology.Period(graphs)) > 1 {
+	if len(topology.Period(graphs)) != 1 {
 		p.config.Graphs = graphs
 	}
 	if err := p.config.Check(); err != nil {

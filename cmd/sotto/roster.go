@@ -83,7 +83,7 @@ func (f *rosterFlags) read() (*node.Roster, *experiment.File, error) {
 }
 
 // checkGraph wants the roster's weights to be those of the run file's graph, and returns it with the graphs of the rounds that
-// it is the mean of.
+// it is the whole of.
 func checkGraph(r *node.Roster, e *experiment.File) (*topology.Graph, topology.Schedule, error) {
 	g, err := r.Topology()
 	if err != nil {
