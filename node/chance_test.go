@@ -3,6 +3,8 @@ package node_test
 import (
 	"context"
 	"errors"
+	"slices"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -10,6 +12,10 @@ import (
 	"sotto/agent"
 	"sotto/node"
 	"sotto/node/nodetest"
+	"sotto/privacy/ledger"
+	"sotto/privacy/ledger/ledgertest"
+	"sotto/rng"
+	"sotto/tensor"
 )
 
 // byChance are runs whose links chance draws in every round.
@@ -40,6 +46,69 @@ func TestGraphsByChanceEqualTheSimulator(t *testing.T) {
 			})
 		})
 	}
+}
+
+// Crashes at random changes of the disk, after the round that was charged, leave the simulator's bits and charges: rounds without a neighbor, which are not
+// stored, are stepped again, and what a neighbor lost is sent again.
+func TestCrashesOfRoundsByChanceChangeNoBit(t *testing.T) {
+	for name, o := range map[string]nodetest.Options{
+		"pairs":   {Factory: factory(t, "gossip-average"), Pairs: true, Graph: "complete", Agents: 5, Rounds: 200},
+		"dropout": {Factory: factory(t, "gossip-average"), Dropout: .6, Agents: 5, Rounds: 80},
+	} {
+		t.Run(name, func(t *testing.T) { synctest.Test(t, func(t *testing.T) { crashLater(t, o) }) })
+	}
+}
+
+func crashLater(t *testing.T, o nodetest.Options) {
+	const lives = 10
+	disks, left, crashed := make([]*ledgertest.CrashFS, o.Agents), make([]int, o.Agents), make([]int, o.Agents)
+	chance := make([]*rng.Stream, o.Agents)
+	o.Change = func(i int, c *node.Config) {
+		c.Linger = time.Hour
+		c.OnRound = func(node.RoundReport) { // the first comes when round 0 is stored
+			if left[i] > 0 && disks[i].CrashAt == 0 {
+				disks[i].CrashAt = disks[i].Changes + 1 + int(chance[i].Below(12))
+			}
+		}
+	}
+	w := nodetest.NewWorld(t, o)
+	want, charges := w.Simulate(t)
+	net := openFaulty(func(f *nodetest.Faulty, _ agent.ID) { f.Lose, f.Unsure, f.Repeat, f.Delay = .1, .1, .1, time.Second })(t, o.Agents)
+	live := func(i int, l ledger.Ledger) (tensor.Vec, error) {
+		for left[i] = lives; ; left[i]-- {
+			tr := net.Open(t, agent.ID(i))
+			n, store, err := w.Node(t, i, tr, disks[i], l)
+			if err == nil {
+				err = n.Run(context.Background())
+			}
+			tr.Close()
+			if err == nil {
+				return n.Params(), store.Close()
+			}
+			if !errors.Is(err, ledgertest.ErrCrashed) {
+				return nil, err
+			}
+			crashed[i]++
+			disks[i] = disks[i].Recover(func(n int) int { return int(chance[i].Below(uint64(n))) })
+			disks[i].CrashAt = 0
+			time.Sleep(time.Duration(chance[i].Below(uint64(20 * time.Second))))
+		}
+	}
+	var all sync.WaitGroup
+	for i := range o.Agents {
+		l := ledger.NewMemory(nil)
+		disks[i], chance[i] = ledgertest.NewCrashFS(), rng.Public(uint64(i), "crashes")
+		all.Go(func() {
+			got, err := live(i, l)
+			if err != nil || !slices.Equal(got, want[i]) {
+				t.Errorf("agent %d: %v, %v; in the simulator %v", i, got, err, want[i])
+			}
+			if n := l.Head().Seq; n != charges[i] || crashed[i] < 3 {
+				t.Errorf("agent %d: %d charges, in the simulator %d; %d crashes, want 3 or more", i, n, charges[i], crashed[i])
+			}
+		})
+	}
+	all.Wait()
 }
 
 // stuckAt follows a run in pairs whose one member is stuck in round 0, from which it has sent what there is to send. Two agents complete their round when both
