@@ -55,16 +55,23 @@ func (p *pairwise) At(round uint64) (*Graph, error) {
 	i := agent.ID(r.IntN(n))
 	near := p.whole.In(i)
 	j := near[r.IntN(len(near))].ID // the whole graph is connected
-	self, rows := make([]float64, n), make([][]agent.Neighbor, n)
-	for k := range self {
-		self[k] = 1
-	}
-	self[i], self[j] = .5, .5
-	rows[i], rows[j] = []agent.Neighbor{{ID: j, Weight: .5}}, []agent.Neighbor{{ID: i, Weight: .5}}
-	g, err := FromRows(p.whole.Name(), self, rows)
-	if err != nil {
-		return nil, err
-	}
+	g := p.pair(min(i, j), max(i, j))
 	p.at, p.graph = round, g
 	return g, nil
+}
+
+// pair is the graph of one link: FromRows without what it looks for.
+func (p *pairwise) pair(i, j agent.ID) *Graph {
+	n := p.whole.Agents()
+	g := &Graph{name: p.whole.name, self: make([]float64, n), start: make([]int, n+1), in: []agent.Neighbor{{ID: j, Weight: .5}, {ID: i, Weight: .5}}, symmetric: true}
+	for k := range g.self {
+		g.self[k] = 1
+		g.start[k+1] = g.start[k]
+		if agent.ID(k) == i || agent.ID(k) == j {
+			g.self[k] = .5
+			g.start[k+1]++
+		}
+	}
+	g.outStart, g.out = g.start, g.in
+	return g
 }

@@ -2,6 +2,7 @@ package topology_test
 
 import (
 	"math"
+	"reflect"
 	"testing"
 
 	"sotto/agent"
@@ -36,6 +37,13 @@ func TestPairwise(t *testing.T) {
 				t.Fatalf("round %d: %v", k, e)
 			}
 			counts[e.I]++
+			rows := make([][]agent.Neighbor, 4)
+			rows[e.I], rows[e.J] = []agent.Neighbor{{ID: e.J, Weight: .5}}, []agent.Neighbor{{ID: e.I, Weight: .5}}
+			self := []float64{1, 1, 1, 1}
+			self[e.I], self[e.J] = .5, .5
+			if want, err := topology.FromRows("path", self, rows); k < 50 && (err != nil || !reflect.DeepEqual(g, want)) {
+				t.Fatalf("round %d is %+v, want %+v, %v", k, g, want, err)
+			}
 			if twin, _ := again.At(k); twin.Weight(e.I, e.J) != .5 {
 				t.Fatalf("round %d is another for who asks again", k)
 			}
