@@ -71,6 +71,9 @@ func (n *Node) round(ctx context.Context) error {
 	if err := n.settle(&reports[0]); err != nil {
 		return fmt.Errorf("round %d: %w", k, err)
 	}
+	if n.sparse && !n.asked && n.graph(k).Degree(n.cfg.Self) == 0 { // after an answer, in a round without a neighbor
+		reports = nil
+	}
 	next, reports, err := n.sitOut(ctx, k+1, reports)
 	if err != nil {
 		return err
