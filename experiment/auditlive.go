@@ -42,7 +42,7 @@ func (a *auditor) live(drive LiveDrive, dim int) (func(agent.Algorithm, audit.Ga
 	if r.Graph, err = topology.Whole(e.schedule); err != nil {
 		return nil, f.at("topology", err)
 	}
-	if len(topology.Period(e.schedule)) > 1 {
+	if len(topology.Period(e.schedule)) != 1 {
 		r.Graphs = e.schedule
 	}
 	return func(attacked agent.Algorithm, g audit.Gate, done func() bool) ([]agent.Message, error) {
