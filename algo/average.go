@@ -84,17 +84,7 @@ func (a *GossipAverage) Step(in *agent.Input, out *agent.Output) error {
 func (a *GossipAverage) Params() tensor.Vec { return a.y }
 
 // Coefficients returns a, b and c of the first rounds of averaging (see [Recursion]); nil where they are 1, 0 and 0 in all.
-func (a *GossipAverage) Coefficients(rounds int) [][3]float64 {
-	if a.p.Acceleration == "plain" {
-		return nil
-	}
-	all, omega := make([][3]float64, rounds), 0.
-	for k := range all {
-		first, own, back := a.p.at(uint64(k), omega)
-		all[k], omega = [3]float64{first, own, back}, first
-	}
-	return all
-}
+func (a *GossipAverage) Coefficients(rounds int) [][3]float64 { return a.p.first(rounds) }
 
 const averageTag = "gossip-average/1"
 

@@ -3,6 +3,7 @@ package algo_test
 import (
 	"errors"
 	"math"
+	"slices"
 	"testing"
 
 	"sotto/agent"
@@ -151,6 +152,52 @@ func TestClaim40(t *testing.T) {
 		}
 		if got := mean(false); math.Abs(got-1) > 1e-5 {
 			t.Errorf("gap %g: from y^0 the mean is multiplied by %.6f", gap, got)
+		}
+	}
+}
+
+// What the accountant gets is what the agents average with: the paper's ω at λ_2 = 0 is 2(1 - √(3/4))/(1/2)² = 8 - 4√3, also where rounding leaves
+// λ_2 a little below; every round keeps the mean.
+func TestRecursionCoefficients(t *testing.T) {
+	for _, second := range []float64{0, -1e-17} {
+		all, err := algo.Recursion{Acceleration: "paper"}.Coefficients(agent.Env{Second: second}, 3)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if omega := 8 - 4*math.Sqrt(3); all[0] != [3]float64{1, 0, 0} || math.Abs(all[2][0]-omega) > 1e-12 {
+			t.Errorf("λ_2 = %v: %v, want ω = %v", second, all, omega)
+		}
+	}
+	if all, err := (algo.Recursion{Acceleration: "plain"}).Coefficients(agent.Env{}, 3); all != nil || err != nil {
+		t.Errorf("plain: %v, %v", all, err)
+	}
+	for _, name := range []string{"chebyshev", "chebyshev-ns", "jacobi", "paper"} {
+		r := algo.Recursion{Acceleration: name}
+		if name == "jacobi" {
+			r.Dimension = 1.5
+		}
+		all, err := r.Coefficients(agent.Env{Rho: .9, Second: .8}, 6)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for k, c := range all {
+			if math.Abs(c[0]+c[1]-c[2]-1) > 1e-12 {
+				t.Errorf("%s, round %d: %v does not keep the mean", name, k, c)
+			}
+		}
+		f := average(t, func(p *algo.AverageParams) { p.Acceleration, p.Dimension = name, r.Dimension })
+		a, err := f(agent.Env{Dim: 1, Init: tensor.Vec{0}, Rho: .9, Second: .8})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if own := a.(*algo.GossipAverage).Coefficients(6); !slices.Equal(own, all) {
+			t.Errorf("%s: the agent has %v, the accountant %v", name, own, all)
+		}
+	}
+	var bad *config.Error
+	for key, r := range map[string]algo.Recursion{"acceleration": {Acceleration: "fast"}, "spectral_dimension": {Acceleration: "jacobi"}} {
+		if _, err := r.Coefficients(agent.Env{}, 1); !errors.As(err, &bad) || bad.Key != key {
+			t.Errorf("%s: %v", key, err)
 		}
 	}
 }

@@ -69,10 +69,39 @@ func (r *Recursion) fill(env agent.Env) error {
 			r.Rho = env.Second
 		}
 	}
-	if r.spectral() && !(r.Rho >= 0 && r.Rho < 1) {
+	least := 0.
+	if r.Acceleration == "paper" { // λ_2 may be negative, by rounding on a complete graph
+		least = math.Nextafter(-1, 0)
+	}
+	if r.spectral() && !(r.Rho >= least && r.Rho < 1) {
 		return config.Bad("acceleration", r.Acceleration, "plain, or rho below 1, for a graph whose spectrum is not known or that does not mix")
 	}
 	return nil
+}
+
+// Coefficients returns a, b and c of the first rounds on a graph with env's spectrum, Rho and Second; nil where they are 1, 0 and 0 in all.
+// Settings that averaging refuses give a *config.Error.
+func (r Recursion) Coefficients(env agent.Env, rounds int) ([][3]float64, error) {
+	if err := r.check(); err != nil {
+		return nil, err
+	}
+	if err := r.fill(env); err != nil {
+		return nil, err
+	}
+	return r.first(rounds), nil
+}
+
+// first is Coefficients of settings that have been checked and filled.
+func (r *Recursion) first(rounds int) [][3]float64 {
+	if r.Acceleration == "plain" {
+		return nil
+	}
+	all, omega := make([][3]float64, rounds), 0.
+	for k := range all {
+		a, b, c := r.at(uint64(k), omega)
+		all[k], omega = [3]float64{a, b, c}, a
+	}
+	return all
 }
 
 // at returns the coefficients of the round from y^k to y^{k+1}; omega is a_{k-1}, which chebyshev-ns needs.

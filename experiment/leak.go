@@ -124,11 +124,7 @@ func (e *Experiment) averaging() (network.Method, error) {
 	if err != nil {
 		return network.Method{}, err
 	}
-	steps := alg.(*algo.GossipAverage).Coefficients(int(e.file.steps))
-	if steps == nil {
-		return network.Plain(), nil
-	}
-	return network.Method{Name: e.file.alg.Name, Step: func(k int) (a, b, c float64) { return steps[k][0], steps[k][1], steps[k][2] }}, nil
+	return network.Averaging(e.file.alg.Name, alg.(*algo.GossipAverage).Coefficients(int(e.file.steps))), nil
 }
 
 // text is what a person reads.

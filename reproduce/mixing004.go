@@ -7,6 +7,7 @@ import (
 	"os"
 
 	"sotto/agent"
+	"sotto/algo"
 	"sotto/experiment"
 	"sotto/privacy/account/network"
 	"sotto/topology"
@@ -85,8 +86,8 @@ func (a *averager004) measure(ctx context.Context, agents int) error {
 	if err := a.losses(ctx, &network.Gossip{Agents: agents, Rounds: mixing}); err != nil {
 		return err
 	}
-	method, err := network.Methods["paper"](network.Spectrum{Lambda2: info.Lambda2, LambdaN: info.LambdaN})
-	a.spread = spread004(g, method, a.rounds)
+	rounds, err := algo.Recursion{Acceleration: "paper"}.Coefficients(agent.Env{Second: info.Lambda2}, a.rounds)
+	a.spread = spread004(g, rounds)
 	return err
 }
 
@@ -119,8 +120,8 @@ func (a *averager004) losses(ctx context.Context, g *network.Gossip) error {
 	return nil
 }
 
-// spread004 is ‖P‖_F² of so many rounds of a method.
-func spread004(g *topology.Graph, m network.Method, rounds int) float64 {
+// spread004 is ‖P‖_F² of rounds of averaging with these coefficients.
+func spread004(g *topology.Graph, rounds [][3]float64) float64 {
 	n := g.Agents()
 	square := func() [][]float64 {
 		rows := make([][]float64, n)
@@ -133,8 +134,8 @@ func spread004(g *topology.Graph, m network.Method, rounds int) float64 {
 	for i := range now {
 		now[i][i] = 1
 	}
-	for k := range rounds {
-		a, b, c := m.Step(k)
+	for _, coefficients := range rounds {
+		a, b, c := coefficients[0], coefficients[1], coefficients[2]
 		next := square()
 		for i, row := range next {
 			own := a*g.SelfWeight(agent.ID(i)) + b

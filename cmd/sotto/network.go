@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"sotto/agent"
+	"sotto/algo"
 	"sotto/config"
 	"sotto/privacy/account"
 	"sotto/privacy/account/network"
@@ -148,10 +149,10 @@ func (f *networkFlags) described() (*networkResult, error) {
 	e := account.GaussianEpsilon(r.mu, f.delta)
 	r.local = account.Interval{Lower: e * (1 - 1e-12), Upper: e * (1 + 1e-12)}
 	r.gossip = network.Gossip{Agents: base.Agents(), SecureSum: f.secureSum}
-	if r.gossip.Method, err = f.averaging(base); err != nil {
+	if r.gossip.Rounds, err = src.mixing(f.rounds); err != nil {
 		return nil, err
 	}
-	if r.gossip.Rounds, err = src.mixing(f.rounds); err != nil {
+	if r.gossip.Method, err = f.averaging(base, len(r.gossip.Rounds)); err != nil {
 		return nil, err
 	}
 	if r.adversaries, err = f.adversaries(base.Agents()); err != nil {
@@ -181,13 +182,12 @@ func (f *networkFlags) compute() (*networkResult, error) {
 }
 
 // averaging is the method with the eigenvalues of the graph.
-func (f *networkFlags) averaging(g *topology.Graph) (network.Method, error) {
-	build, ok := network.Methods[f.method]
-	if !ok {
-		return network.Method{}, config.Bad("--method", f.method, config.OneOf(network.Methods))
-	}
-	s := network.Spectrum{Dimension: f.dimension}
-	if f.method != "plain" && f.method != "jacobi" {
+func (f *networkFlags) averaging(g *topology.Graph, rounds int) (network.Method, error) {
+	r, env := algo.Recursion{Acceleration: f.method}, agent.Env{}
+	switch f.method {
+	case "jacobi":
+		r.Dimension = f.dimension
+	case "chebyshev", "chebyshev-ns", "paper":
 		info, err := topology.Analyze(g)
 		if err != nil {
 			return network.Method{}, err
@@ -195,9 +195,14 @@ func (f *networkFlags) averaging(g *topology.Graph) (network.Method, error) {
 		if !info.Computed {
 			return network.Method{}, config.Bad("--method", f.method, "plain or jacobi where the eigenvalues are not computed: "+info.NotComputed)
 		}
-		s.Lambda2, s.LambdaN = info.Lambda2, info.LambdaN
+		env.Rho, env.Second = 1-info.AbsoluteGap, info.Lambda2
 	}
-	return build(s)
+	steps, err := r.Coefficients(env, rounds)
+	var bad *config.Error
+	if errors.As(err, &bad) {
+		bad.Key = map[string]string{"acceleration": "--method", "spectral_dimension": "--dimension"}[bad.Key]
+	}
+	return network.Averaging(f.method, steps), err
 }
 
 func (f *networkFlags) adversaries(agents int) ([]network.Adversary, error) {

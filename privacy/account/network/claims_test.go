@@ -9,6 +9,8 @@ import (
 
 	"gonum.org/v1/gonum/floats"
 
+	"sotto/agent"
+	"sotto/algo"
 	"sotto/privacy/account"
 	"sotto/privacy/account/network"
 )
@@ -88,10 +90,11 @@ func TestClaim41(t *testing.T) {
 		return now
 	}
 	share := func(x []float64, u int) float64 { return x[u] * x[u] / floats.Dot(x, x) }
-	method, err := network.Methods["chebyshev"](network.Spectrum{Lambda2: .8047, LambdaN: -1. / 3})
+	rounds, err := algo.Recursion{Acceleration: "chebyshev"}.Coefficients(agent.Env{Rho: .8047}, 3)
 	if err != nil {
 		t.Fatal(err)
 	}
+	method := network.Averaging("chebyshev", rounds)
 	accelerated := func(k int) (a, c float64) { a, _, c = method.Step(k); return a, c }
 	power := func(int) (a, c float64) { return 1, 0 }
 	// One round, neighbors: charged 1/3, true 1.

@@ -9,6 +9,8 @@ import (
 	"gonum.org/v1/gonum/mat"
 	"pgregory.net/rapid"
 
+	"sotto/agent"
+	"sotto/algo"
 	"sotto/privacy/account/network"
 )
 
@@ -250,10 +252,15 @@ func TestLeakInvariances(t *testing.T) {
 		same("renamed", func(u int) float64 { return permuted[to[u]] })
 		same("noise in another unit", func(u int) float64 { return scaled[u] })
 		for _, name := range []string{"chebyshev", "chebyshev-ns", "jacobi", "paper"} {
-			method, err := network.Methods[name](network.Spectrum{Lambda2: .6, LambdaN: -.3, Dimension: 2})
+			recursion := algo.Recursion{Acceleration: name}
+			if name == "jacobi" {
+				recursion.Dimension = 2
+			}
+			steps, err := recursion.Coefficients(agent.Env{Rho: .6, Second: .6}, rounds)
 			if err != nil {
 				rt.Fatal(err)
 			}
+			method := network.Averaging(name, steps)
 			fast := see(network.Gossip{Rounds: repeat(w, rounds), Method: method}, network.Coalition(members...))
 			same(name, func(u int) float64 { return fast[u] })
 			slow := see(network.Gossip{Rounds: apart(t, n, l, rounds), Method: method}, network.Coalition(members...))
