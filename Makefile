@@ -45,7 +45,7 @@ endif
 module:
 	@sh internal/module.sh '$(MODULE)'
 
-# Run one random row of docs/results/runs.csv and of the studies' cells.csv again and compare it bit for bit.
+# Make one random row of docs/results/runs.csv, of the studies' cells.csv or of a study that is no sweep again and compare it bit for bit.
 results-check:
 	$(GO) run ./internal/resultscheck
 

@@ -44,7 +44,7 @@ func convergence(ctx context.Context, scale Scale, workers int) (*Document, erro
 	if err != nil {
 		return nil, err
 	}
-	d := &Document{Header: []string{"problem", "algorithm", "round", "measured", "predicted", "bound (23)", "measured / bound", "bound with D = 1"}}
+	d := newTable("problem", "algorithm", "round", "measured", "predicted", "bound (23)", "measured / bound", "bound with D = 1")
 	for _, p := range []*problem{quadratic, logistic} {
 		if err := d.addConvergence(ctx, p, size, workers); err != nil {
 			return nil, err
@@ -55,6 +55,7 @@ func convergence(ctx context.Context, scale Scale, workers int) (*Document, erro
 			size.trials, ringAgents, size.dim, convexStep, convergenceNoise),
 		fmt.Sprintf("DP-DSGD satisfies assumption (9) with a known contraction: %.4g on the quadratic, %.4g on the logistic regression, where it holds at any point and is loose", quadratic.contraction(), logistic.contraction()),
 		fmt.Sprintf("the bound's D is E‖ξ‖ = %.4g in the %d dimensions of all agents; the paper's D = O(σ) hides it: with D = 1, σ being in C_σ, the last column is what would have to hold, and in enough dimensions does not", normalNorm(ringAgents*size.dim), ringAgents*size.dim))
+	d.Notes = append(d.Notes, rowNote)
 	if err := d.addPremise(ctx, quadratic, apart, size, workers); err != nil {
 		return nil, err
 	}
@@ -104,15 +105,18 @@ func (d *Document) addConvergence(ctx context.Context, p *problem, size converge
 				continue
 			}
 			line := []string{p.name, m, fmt.Sprint(k), fmt.Sprintf("%.4g ± %.2g", s.mean(), s.sd()), "", "", "", ""}
+			figures := slices.Clone(s)
 			if exact != nil {
 				line[4] = fmt.Sprintf("%.4g", exact[k])
+				figures = append(figures, exact[k])
 			}
 			if m == "dsgd" {
 				b := p.bound23(k, trials[0][0], norm)
 				line[5], line[6] = fmt.Sprintf("%.4g", b), fmt.Sprintf("%.3f", s.mean()/b)
 				line[7] = fmt.Sprintf("%.4g", p.bound23(k, trials[0][0], 1))
+				figures = append(figures, b, p.bound23(k, trials[0][0], 1))
 			}
-			d.Rows = append(d.Rows, line)
+			d.addRow(line, seeds(size.trials), fmt.Sprintf("seed000-convergence problem %s dimensions %d algorithm %s step %g noise %g agents %d round %d", p.name, len(p.optimum), m, convexStep, convergenceNoise, ringAgents, k), figures...)
 		}
 		fig.Curves = append(fig.Curves, curve)
 		if m == "dsgd" {

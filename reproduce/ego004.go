@@ -2,6 +2,7 @@ package reproduce
 
 import (
 	"bufio"
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -15,7 +16,6 @@ import (
 
 	"sotto/agent"
 	"sotto/config"
-	"sotto/data"
 	"sotto/report"
 	"sotto/topology"
 )
@@ -23,61 +23,64 @@ import (
 // egoFile is where the data folder has the social graph of the published figure, which users supply: SNAP, ego-Facebook, ego 1912.
 const egoFile = "ego-facebook/1912.edges"
 
-// figureB004 is figureA004 on the largest component of a social graph. The smoke scale takes a small world in its place.
-func figureB004(ctx context.Context, scale Scale, dir string) (*Document, error) {
-	var (
-		g   *topology.Graph
-		err error
-	)
-	name := "facebook 1912"
+// smallWorld004 stands in for the social graph: as many people, and 80 links each, twice 30,025 over 747 rounded to an even number; or 60 people.
+func smallWorld004(scale Scale) gossip004 {
+	people, params := 747, topology.SmallWorldParams{K: 80, Beta: .1}
 	if scale == Smoke {
-		name = "small-world"
-		var s topology.Schedule
-		if s, err = topology.New(name, "", 60, 1, func(p any) error {
-			*p.(*topology.SmallWorldParams) = topology.SmallWorldParams{K: 6, Beta: .1}
-			return nil
-		}); err == nil {
-			g, err = s.At(0)
-		}
-	} else {
-		g, err = readEgo(filepath.Join(dir, filepath.FromSlash(egoFile)))
+		people, params.K = 60, 6
 	}
-	if err != nil {
-		return nil, err
-	}
-	d := &Document{Header: header004}
-	fig := report.Figure{Name: "figb", Title: "Privacy loss over distance, social graph (dashed: published formula)", XLabel: "links between the two agents", YLabel: "share of the local loss",
-		LogY: true, Markers: true, Caption: "Mean over pairs, which is no guarantee for any. Dashed: the published formula, which is not a bound."}
-	observers := make([]int, min(20, g.Agents()))
-	for k := range observers {
-		observers[k] = k * g.Agents() / len(observers)
-	}
-	if err := d.addGossip(ctx, &fig, name, g, observers, 1); err != nil {
-		return nil, err
-	}
-	d.Figures = append(d.Figures, fig)
-	d.Notes = gossipNotes004(1)
-	if scale == Smoke {
-		d.Notes = append(d.Notes, "scale smoke: a generated small world in place of the social graph")
-	}
-	return d, nil
+	return gossip004{"small-world", people, func(p any) error { *p.(*topology.SmallWorldParams) = params; return nil }, fmt.Sprintf("k %d beta %g", params.K, params.Beta), 20}
 }
 
-// readEgo reads the largest component of a social graph.
-func readEgo(path string) (*topology.Graph, error) {
-	f, err := os.Open(path)
+// socialGraphs are the generated graph, and after it the social one at full size where the data folder has it.
+func socialGraphs(scale Scale, dir string) ([]observed, error) {
+	c := smallWorld004(scale)
+	generated, err := c.observe()
+	if err != nil || scale == Smoke {
+		return []observed{generated}, err
+	}
+	path := filepath.Join(dir, filepath.FromSlash(egoFile))
+	b, err := os.ReadFile(path)
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil, fmt.Errorf("%w: %s, the file 1912.edges of SNAP's ego-Facebook, which you supply", data.ErrMissing, path)
+		return []observed{generated}, nil
 	}
 	if err != nil {
 		return nil, err
 	}
-	defer f.Close()
-	links, err := readSocial(f, path)
+	links, err := readSocial(bytes.NewReader(b), path)
 	if err != nil {
 		return nil, err
 	}
-	return component(links)
+	g, err := component(links)
+	if err != nil {
+		return nil, err
+	}
+	return []observed{generated, {name: "facebook 1912", settings: "largest component of the file with SHA-256 " + hashText(string(b)), graph: g, observers: min(20, g.Agents())}}, nil
+}
+
+// figureB004 is figureA004 on the largest component of a social graph, and on a generated small world, which needs no file.
+func figureB004(ctx context.Context, scale Scale, dir string) (*Document, error) {
+	graphs, err := socialGraphs(scale, dir)
+	if err != nil {
+		return nil, err
+	}
+	d := gossipTable()
+	fig := report.Figure{Name: "figb", Title: "Privacy loss over distance, social graph (dashed: published formula)", XLabel: "links between the two agents", YLabel: "share of the local loss",
+		LogY: true, Markers: true, Caption: "Mean over pairs, which is no guarantee for any. Dashed: the published formula, which is not a bound."}
+	for _, c := range graphs {
+		if err := d.addGossip(ctx, &fig, &c, 1); err != nil {
+			return nil, err
+		}
+	}
+	d.Figures = append(d.Figures, fig)
+	d.Notes = append(gossipNotes004(1), "small-world: generated (Watts and Strogatz), "+smallWorld004(scale).settings+"; at full scale about as large and as dense as the published graph, without its communities")
+	switch {
+	case scale == Smoke:
+		d.Notes = append(d.Notes, "scale smoke: 60 agents, without the social graph")
+	case len(graphs) == 1:
+		d.Notes = append(d.Notes, "the published graph is missing: "+egoFile+" is not in the data folder (the file 1912.edges of SNAP's ego-Facebook, which you supply)")
+	}
+	return d, nil
 }
 
 // readSocial reads one link a line: two numbers of people. Links may come in both directions and more than once.

@@ -26,7 +26,7 @@ var fractions004 = []float64{.001, .003, .01, .03, .1, .3, 1}
 // every local step, which the publication says makes them concentrate.
 func gd004(ctx context.Context, scale Scale, _ int) (*Document, error) {
 	size := gdSizes[scale]
-	d := &Document{Header: []string{"share of the local loss up to", "pairs, one graph, formula", "fresh graphs, formula", "one graph, estimate", "fresh graphs, estimate"}}
+	d := newTable("share of the local loss up to", "pairs, one graph, formula", "fresh graphs, formula", "one graph, estimate", "fresh graphs, estimate")
 	fig := report.Figure{Name: "gd", Title: "Losses of pairs over iterations (dashed: published formula)", XLabel: "share of the local loss", YLabel: "share of pairs with at most this (%)",
 		LogX: true, Percent: true, Markers: true, Caption: "Iterations added up as if each stood alone: an estimate, not a guarantee. Dashed: the published formula, which is not a bound."}
 	var columns [][]float64 // cumulative shares of pairs: formula and estimate, one graph and fresh ones
@@ -57,11 +57,11 @@ func gd004(ctx context.Context, scale Scale, _ int) (*Document, error) {
 	}
 	order := []int{0, 2, 1, 3}
 	row := func(name string, of func(column int) float64) {
-		cells := []string{name}
+		cells, figures := []string{name}, []float64(nil)
 		for _, c := range order {
-			cells = append(cells, fmt.Sprintf("%.4f", of(c)))
+			cells, figures = append(cells, fmt.Sprintf("%.4f", of(c))), append(figures, of(c))
 		}
-		d.Rows = append(d.Rows, cells)
+		d.addRow(cells, seeds(size.iterations), fmt.Sprintf("seed004-gd graph er p ln(n)/n agents %d iterations %d observers %d noise 1 row %s", size.agents, size.iterations, size.observers, name), figures...)
 	}
 	for b, x := range fractions004 {
 		row(fmt.Sprintf("%g", x), func(c int) float64 { return columns[c][b] })
@@ -74,6 +74,7 @@ func gd004(ctx context.Context, scale Scale, _ int) (*Document, error) {
 		"cells are the share of pairs whose loss is at most that share of the local loss of all iterations",
 		"estimate: exact leaks of each iteration's averaging taken alone, added up. Over iterations other agents react to an agent's steps through messages that the observer does not see: what holds is the composition against everyone, share 1",
 		"formula: claimed, above 1 in places where the local loss cannot be",
+		rowNote,
 	}
 	if scale == Smoke {
 		d.Notes = append(d.Notes, "scale smoke: few agents, iterations and observers")

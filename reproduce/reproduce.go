@@ -113,6 +113,9 @@ func rowsOnly(report func(rows []experiment.CellRow, small bool) *Document) func
 	return func(f *found) *Document { return report(f.rows, f.scale == Smoke) }
 }
 
+// Sweep says that the study is a sweep of runs, which cells.csv has; the others are made whole each time.
+func (s Study) Sweep() bool { return s.cells != nil }
+
 // Names returns the names of all studies in order.
 func Names() []string { return slices.Sorted(maps.Keys(Studies)) }
 

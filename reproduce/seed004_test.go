@@ -10,7 +10,6 @@ import (
 	"testing"
 
 	"sotto/config"
-	"sotto/data"
 	"sotto/experiment"
 )
 
@@ -47,10 +46,6 @@ func TestGossipStudies(t *testing.T) {
 			}
 		}
 	}
-	_, err := Run(context.Background(), "seed004-figb", Options{Dir: t.TempDir(), Scale: Full, Sweep: experiment.SweepOptions{DataDir: t.TempDir(), Workers: 1}})
-	if !errors.Is(err, data.ErrMissing) || !strings.Contains(err.Error(), "1912.edges") {
-		t.Errorf("without the file: %v", err)
-	}
 }
 
 // Fresh graphs make losses concentrate: the largest is lower than on one graph, where a neighbor loses everything in every iteration. The mean is not.
@@ -78,15 +73,28 @@ func TestGDStudy(t *testing.T) {
 	}
 }
 
-func TestReadEgo(t *testing.T) {
-	path := filepath.Join(t.TempDir(), "1912.edges")
+// The generated graph comes first, with about the published number of links, whether the social one is there or not; a file that is none is refused.
+func TestSocialGraphs(t *testing.T) {
+	dir := t.TempDir()
+	graphs, err := socialGraphs(Full, dir)
+	if err != nil || len(graphs) != 1 {
+		t.Fatalf("without the file: %d graphs, %v", len(graphs), err)
+	}
+	if g := graphs[0].graph; g.Agents() != 747 || g.Links() != 747*40 {
+		t.Errorf("generated: %d agents, %d links, want 747 and 29,880", g.Agents(), g.Links())
+	}
+	generated := graphs[0].settings
+	path := filepath.Join(dir, "ego-facebook", "1912.edges")
+	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+		t.Fatal(err)
+	}
 	if err := os.WriteFile(path, []byte("# people\n10 20\n20 10\n20 30\n7 8\n\n30 10\n30 40\n"), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	g, err := readEgo(path)
-	if err != nil {
-		t.Fatal(err)
+	if graphs, err = socialGraphs(Full, dir); err != nil || len(graphs) != 2 || graphs[0].settings != generated {
+		t.Fatalf("with the file: %d graphs, %v", len(graphs), err)
 	}
+	g := graphs[1].graph
 	// 10, 20, 30 and 40 are one component; 30 has three links.
 	if g.Agents() != 4 || g.Links() != 4 || g.Degree(2) != 3 || g.Weight(2, 3) != .25 || g.Weight(0, 1) != 1./3 || !g.DoublyStochastic() {
 		t.Errorf("%d agents, %d links, weights %v and %v", g.Agents(), g.Links(), g.Weight(2, 3), g.Weight(0, 1))
@@ -96,6 +104,13 @@ func TestReadEgo(t *testing.T) {
 		if _, err := readSocial(strings.NewReader(text), "x"); !errors.As(err, &bad) {
 			t.Errorf("%q: %v", text, err)
 		}
+	}
+	if err := os.WriteFile(path, []byte("1 1\n"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	var bad *config.Error
+	if _, err := socialGraphs(Full, dir); !errors.As(err, &bad) || bad.Line != 1 {
+		t.Errorf("a file that is no graph: %v", err)
 	}
 }
 

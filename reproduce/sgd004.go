@@ -4,6 +4,8 @@ import (
 	"context"
 	"fmt"
 	"math"
+	"slices"
+	"strings"
 
 	"sotto/report"
 )
@@ -54,7 +56,7 @@ accountant = "gdp"
 // sgd004 sets strongly convex gossip SGD beside its theorem, and beside what the same noise costs by the published formula and by exact leaks.
 func sgd004(ctx context.Context, scale Scale, _ int) (*Document, error) {
 	size := sgd004Sizes[scale]
-	d := &Document{Header: []string{"graph", "noise by", "degree", "gap", "rounds", "noise²", "mean loss, formula (not a bound)", "exact (estimate)", "against everyone", "excess", "exact averages", "theorem, order", "excess/order"}}
+	d := newTable("graph", "noise by", "degree", "gap", "rounds", "noise²", "mean loss, formula (not a bound)", "exact (estimate)", "against everyone", "excess", "exact averages", "theorem, order", "excess/order")
 	fig := report.Figure{Name: "sgd", Title: "Excess loss over noise of a step", XLabel: "noise² of a step", YLabel: "F - F*", LogX: true, LogY: true, Markers: true,
 		Caption: "Each graph at the noise by exact leaks, by the published formula, and local noise. Mean over seeds; band: one standard deviation."}
 	central, err := size.line(ctx, d, nil, "central", order004/(2*loss004)*float64(size.steps)/float64(size.agents))
@@ -85,6 +87,7 @@ func sgd004(ctx context.Context, scale Scale, _ int) (*Document, error) {
 		fmt.Sprintf("noise by: exact, formula: the worst observer's mean loss over all steps is the budget, Rényi divergence %g at order %g; local: the loss against everyone is; central: noise of a trusted curator on the mean gradient, times n", loss004, order004),
 		"losses are multiples of the budget. exact (estimate): leaks of each step's averaging taken alone, added up. Other agents react to an agent's step through messages that the observer does not see, so that no guarantee follows; what holds is the loss against everyone",
 		"excess: F - F* of an agent's last model, mean over agents; exact averages: what the recursion gives if every averaging were exact. The theorem is about the average iterate, and hides constants and logarithms: αpΔ²d/(n²με√gap), for central without d/√gap",
+		rowNote,
 	}
 	if scale == Smoke {
 		d.Notes = append(d.Notes, "scale smoke: 16 agents, few steps, one seed")
@@ -111,16 +114,21 @@ func (size sgd004Size) line(ctx context.Context, d *Document, a *averager004, by
 	}
 	unit := order004 * float64(size.steps) / 2 / loss004 // of the loss against everyone
 	order := order004 * sgd004Dim / (n * n * sgd004Low * loss004)
-	row := []string{"", by, "", "", "", fmt.Sprintf("%.4g", square), "", "", "", excess.significant(), fmt.Sprintf("%.4g", size.predicted(square/n)), "", ""}
+	predicted, graph := size.predicted(square/n), ""
+	figures := append(slices.Clone(excess), square, predicted)
+	row := []string{"", by, "", "", "", fmt.Sprintf("%.4g", square), "", "", "", excess.significant(), fmt.Sprintf("%.4g", predicted), "", ""}
 	if a != nil {
+		graph = strings.Join(a.settings(), " ")
 		order *= float64(a.degree) / math.Sqrt(a.gap)
 		row[0], row[2], row[3], row[4] = a.name, fmt.Sprint(a.degree), fmt.Sprintf("%.4f", a.gap), fmt.Sprint(a.rounds)
 		for c, loss := range []float64{a.formula, a.exact, 1} {
 			row[6+c] = fmt.Sprintf("%.4g", unit*loss/square)
+			figures = append(figures, unit*loss/square)
 		}
 	}
 	row[11], row[12] = fmt.Sprintf("%.4g", order), fmt.Sprintf("%.3g", excess.mean()/order)
-	d.Rows = append(d.Rows, row)
+	settings := fmt.Sprintf("seed004-sgd order %g loss %g agents %d steps %d noise by %s %s %s", order004, loss004, size.agents, size.steps, by, graph, sgd004Base)
+	d.addRow(row, seeds(size.seeds), settings, append(figures, order)...)
 	p := report.Point{X: square, Y: excess.mean(), Low: excess.mean(), High: excess.mean()}
 	if size.seeds > 1 {
 		p.Low, p.High = max(p.Y-excess.sd(), p.Y/10), p.Y+excess.sd()

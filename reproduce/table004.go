@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"strings"
 
 	"sotto/report"
 )
@@ -46,8 +47,8 @@ estimation = true
 // table004 is the published table of mean squared errors with figures: noise is such that the worst observer's mean loss is ε, by the published formula and
 // by the exact leak.
 func table004(ctx context.Context, scale Scale, _ int) (*Document, error) {
-	d := &Document{Header: []string{"graph", "agents", "degree", "gap", "rounds", "mean loss, formula (not a bound)", "exact (not a guarantee)", "noise², formula", "exact", "MSE/central, published order", "formula", "exact", "measured, exact",
-		"epsilon by the exact mean at the formula's noise", "worst pair at the exact noise"}}
+	d := newTable("graph", "agents", "degree", "gap", "rounds", "mean loss, formula (not a bound)", "exact (not a guarantee)", "noise², formula", "exact", "MSE/central, published order", "formula", "exact", "measured, exact",
+		"epsilon by the exact mean at the formula's noise", "worst pair at the exact noise")
 	fig := report.Figure{Name: "table", Title: "Mean squared error over that of central noise (dashed: noise by the formula)", XLabel: "agents", YLabel: "times the central error", LogY: true, LogX: true, Markers: true,
 		Caption: "Noise such that the worst observer's mean loss is the budget, which is no guarantee for any pair. Local noise: as many times as there are agents."}
 	for _, a := range averagers004(0) {
@@ -57,11 +58,9 @@ func table004(ctx context.Context, scale Scale, _ int) (*Document, error) {
 			if err := c.measure(ctx, n); err != nil {
 				return nil, err
 			}
-			row, err := c.row(ctx)
-			if err != nil {
+			if err := c.row(ctx, d); err != nil {
 				return nil, err
 			}
-			d.Rows = append(d.Rows, row)
 			x := float64(n)
 			point := func(y float64) report.Point { return report.Point{X: x, Y: y, Low: y, High: y} }
 			exact.Points, formula.Points = append(exact.Points, point(c.ratio(c.exact))), append(formula.Points, point(c.ratio(c.formula)))
@@ -75,6 +74,7 @@ func table004(ctx context.Context, scale Scale, _ int) (*Document, error) {
 		"MSE/central: mean squared error of the agents' averages over αpΔ²/(2n²ε), a trusted curator's. Local noise has n, at an exact average. Formula and exact: n times the mean loss times ‖P‖_F², P the matrix of all rounds; measured: a run of the engine, 2,000 coordinates, which adds what the rounds leave of the values' differences",
 		"published order: 1 for an expander, d/√gap for an arbitrary graph, n for complete graph and ring, without constants and logarithms",
 		"the last two columns are multiples of the budget: what the exact mean loss is where the formula says 1, and what the worst pair loses where the exact mean is 1. A neighbor loses all that is released",
+		rowNote,
 	}
 	if scale == Smoke {
 		d.Notes = append(d.Notes, "scale smoke: 16 agents")
@@ -96,19 +96,22 @@ func (a *averager004) published() float64 {
 	return float64(a.degree) / math.Sqrt(a.gap)
 }
 
-// row is the line of a graph that was measured.
-func (a *averager004) row(ctx context.Context) ([]string, error) {
+// row appends the line of a graph that was measured.
+func (a *averager004) row(ctx context.Context, d *Document) error {
 	unit := order004 / (2 * loss004) // αΔ²/(2ε)
 	set := append(a.settings(), fmt.Sprintf("rounds=%d", a.rounds+1), fmt.Sprintf("privacy.noise_multiplier=%s", exactly(math.Sqrt(unit*a.exact)/1000)))
 	s, err := run004(ctx, table004Base, set)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	n := float64(a.agents)
 	measured := n * n * float64(s.Estimation.Mean) * float64(s.Estimation.Mean) / unit
 	cells := []string{a.name, fmt.Sprint(a.agents), fmt.Sprint(a.degree), fmt.Sprintf("%.4f", a.gap), fmt.Sprint(a.rounds)}
-	for _, x := range []float64{a.formula, a.exact, a.formula, a.exact, a.published(), a.ratio(a.formula), a.ratio(a.exact), measured, a.exact / a.formula, a.worst / a.exact} {
+	figures := []float64{a.formula, a.exact, a.formula, a.exact, a.published(), a.ratio(a.formula), a.ratio(a.exact), measured, a.exact / a.formula, a.worst / a.exact}
+	for _, x := range figures {
 		cells = append(cells, fmt.Sprintf("%.4g", x))
 	}
-	return cells, nil
+	settings := fmt.Sprintf("seed004-table order %g loss %g %s %s", order004, loss004, strings.Join(a.settings(), " "), table004Base)
+	d.addRow(cells, fmt.Sprint(s.Seed), settings, append(figures, float64(a.rounds), float64(a.degree), a.gap)...)
+	return nil
 }

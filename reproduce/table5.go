@@ -2,9 +2,6 @@ package reproduce
 
 import (
 	"context"
-	"crypto/sha256"
-	"encoding/binary"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"math"
@@ -15,7 +12,6 @@ import (
 	"sotto/agent"
 	"sotto/algo"
 	"sotto/data"
-	"sotto/experiment"
 	"sotto/model"
 	"sotto/oracle"
 	"sotto/privacy"
@@ -55,9 +51,6 @@ const (
 	attackSeed  = 1331
 )
 
-// checkedModels of each world are those that the smallest size trains; whoever checks a row trains them again.
-const checkedModels = 20
-
 // attackOverride is what every ledger of the study records: the published delta is above 1/(10 records).
 const attackOverride = "delta"
 
@@ -86,15 +79,11 @@ type attacked struct {
 // table5 trains models with and without a blank image and tells them apart by their loss on it.
 func table5(ctx context.Context, scale Scale, dataDir string) (*Document, error) {
 	size := attackSizes[scale]
-	split, err := data.Load("mnist", dataDir, attackSeed, func(p any) error { p.(*data.ImageParams).Resize = 32; return nil })
+	train, err := loadAttacked(dataDir)
 	if err != nil {
 		return nil, err
 	}
-	train, err := attackData(split.Train)
-	if err != nil {
-		return nil, err
-	}
-	d := &Document{Header: []string{"method", "nominal epsilon", "published bound", "bound", "threshold", "confidence", "models", "bound by answers", "white-box bound", "true epsilon", "step size", "answers", "noise multiplier", "seed", "config digest", "run hash", "hash of the first models"}}
+	d := &Document{Header: []string{"method", "nominal epsilon", "published bound", "bound", "threshold", "confidence", "models", "bound by answers", "white-box bound", "true epsilon", "step size", "answers", "noise multiplier", SeedColumn, DigestColumn, HashColumn, FirstHashColumn}}
 	for _, m := range withCentral {
 		a, err := newAttacked(m, attackSteps[m], train)
 		if err != nil {
@@ -125,6 +114,15 @@ func table5(ctx context.Context, scale Scale, dataDir string) (*Document, error)
 		d.Notes = append(d.Notes, "scale smoke: few models")
 	}
 	return d, nil
+}
+
+// loadAttacked is attackData of MNIST.
+func loadAttacked(dataDir string) (*data.Dataset, error) {
+	split, err := data.Load("mnist", dataDir, attackSeed, func(p any) error { p.(*data.ImageParams).Resize = 32; return nil })
+	if err != nil {
+		return nil, err
+	}
+	return attackData(split.Train)
 }
 
 // attackData is 100 images of each of the digits 0, 1 and 2, in order of the file, and after them a blank image labelled 0.
@@ -182,12 +180,6 @@ func (a *attacked) agents() int {
 		return 1
 	}
 	return 3
-}
-
-// settings are what the row's digest is of.
-func (a *attacked) settings() string {
-	return fmt.Sprintf("engine %s method %s step %g rounds %d clip %g rate %g batch %g epsilon %g delta %g seed %d data %s", experiment.EngineVersion, a.method, a.step, attackRounds,
-		attackClip, attackRate, attackBatch, attackEpsilon, attackDelta, attackSeed, a.train.Digest)
 }
 
 // factory makes the algorithm's agents.
@@ -350,44 +342,6 @@ func (a *attacked) scores(ctx context.Context, models, followed int, stream stri
 		}
 	}
 	return s, errors.Join(errs...)
-}
-
-// row attacks the algorithm and adds what comes of it.
-func (a *attacked) row(ctx context.Context, d *Document, size attackSize) error {
-	s, err := a.scores(ctx, size.models, size.followed, "table 5 ")
-	if err != nil {
-		return err
-	}
-	rule := audit.Rule{Kind: audit.Split, Part: attackPart}
-	b := s.loss.ByClopperPearson(rule, attackBeta, attackDelta)
-	answers := s.answers.ByClopperPearson(rule, attackBeta, attackDelta)
-	plan := account.DPSGD(account.AddRemove, attackRate, a.answers)
-	plan.NoiseMultiplier = a.noise
-	truth, err := account.Epsilon(plan, attackDelta)
-	if err != nil {
-		return err
-	}
-	white, err := a.whiteBox(plan, size)
-	if err != nil {
-		return err
-	}
-	digest := sha256.Sum256([]byte(a.settings()))
-	d.Rows = append(d.Rows, []string{methodNames[a.method], fmt.Sprintf("%g", attackEpsilon), fmt.Sprintf("%.3f", publishedTable5[a.method]), fmt.Sprintf("%.3f", b.Epsilon), fmt.Sprintf("%.4g", -b.Threshold),
-		fmt.Sprintf("%g", 1-attackBeta), fmt.Sprintf("%d + %d", size.models, size.models), fmt.Sprintf("%.3f", answers.Epsilon), fmt.Sprintf("%.3f", white), fmt.Sprintf("%.4f to %.4f", truth.Lower, truth.Upper),
-		fmt.Sprintf("%g", a.step), fmt.Sprint(a.answers), fmt.Sprintf("%.4f", a.noise), fmt.Sprint(attackSeed), hex.EncodeToString(digest[:]), hashScores(s, size.models), hashScores(s, checkedModels)})
-	d.Figures = append(d.Figures, histogram("figure3-"+a.method, methodNames[a.method]+", epsilon 1", &s.loss))
-	return nil
-}
-
-// hashScores is the SHA-256 of the scores of the first models of each world, in order.
-func hashScores(s *attacks, models int) string {
-	h := sha256.New()
-	for _, x := range [][]float64{s.loss.Out, s.loss.In, s.answers.Out, s.answers.In} {
-		for _, v := range x[:min(models, len(x))] {
-			h.Write(binary.LittleEndian.AppendUint64(nil, math.Float64bits(v)))
-		}
-	}
-	return hex.EncodeToString(h.Sum(nil))
 }
 
 // publicHistogram is the left half of figure 3: central models without privacy.

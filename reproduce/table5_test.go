@@ -132,3 +132,39 @@ func TestTable5(t *testing.T) {
 		}
 	}
 }
+
+// The hash that is checked is that of the first models alone, however many follow, and training them again gives it; a last bit changes it.
+func TestFirstModels(t *testing.T) {
+	a, err := newAttacked("central", .02, handImages(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	a.rounds = 2
+	if err := a.calibrate(context.Background()); err != nil {
+		t.Fatal(err)
+	}
+	d := &Document{}
+	if err := a.row(context.Background(), d, attackSize{models: checkedModels + 1, followed: checkedModels + 1, releases: 400}); err != nil {
+		t.Fatal(err)
+	}
+	again, err := newAttacked("central", .02, a.train)
+	if err != nil {
+		t.Fatal(err)
+	}
+	again.rounds = 2
+	digest, hash, err := again.firstModels(context.Background())
+	if r := d.Rows[0]; err != nil || digest != r[14] || hash != r[16] || hash == r[15] {
+		t.Errorf("digest %s and hash %s (%v), the row is %q", digest, hash, err, r)
+	}
+	s := &attacks{}
+	for k := range checkedModels + 1 {
+		s.loss.In, s.loss.Out = append(s.loss.In, float64(k)), append(s.loss.Out, -float64(k))
+	}
+	before := hashScores(s, checkedModels)
+	if s.loss.In[checkedModels] = 1; hashScores(s, checkedModels) != before {
+		t.Error("a later model changes the hash")
+	}
+	if s.loss.In[0] = math.SmallestNonzeroFloat64; hashScores(s, checkedModels) == before {
+		t.Error("a last bit does not")
+	}
+}

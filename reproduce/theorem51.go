@@ -33,13 +33,14 @@ type floorPoint struct {
 	dim                int
 	floors             sample  // root mean square distance of one agent's model from the optimum
 	exact              float64 // by the recursion; NaN where there is none
+	seed               uint64  // of the first trial; the others' follow
 }
 
 // theorem51 measures where the algorithms' error ends on strongly convex problems: by Theorem 5.1 in a neighborhood of order σ. Slopes of
 // ln(floor) over ln(σ), and over ln(d) at fixed σ, with the interval of a linear regression over all trials.
 func theorem51(ctx context.Context, scale Scale, workers int) (*Document, error) {
 	size := floorSizes[scale]
-	d := &Document{Header: []string{"problem", "algorithm", "against", "from", "to", "slope", "95 % interval", "expected", "floor, first", "floor, last", "predicted, first", "predicted, last"}}
+	d := newTable("problem", "algorithm", "against", "from", "to", "slope", "95 % interval", "expected", "floor, first", "floor, last", "predicted, first", "predicted, last")
 	for _, kind := range []string{"quadratic", "logistic"} {
 		overNoise, err := size.floors(ctx, kind, workers, size.noises, []int{size.dim})
 		if err != nil {
@@ -49,8 +50,8 @@ func theorem51(ctx context.Context, scale Scale, workers int) (*Document, error)
 		if err != nil {
 			return nil, err
 		}
-		d.addFits(kind, "noise σ", 1, overNoise, func(p *floorPoint) float64 { return p.noise })
-		d.addFits(kind, "dimension d", .5, overDim, func(p *floorPoint) float64 { return float64(p.dim) })
+		d.addFits(size, kind, "noise σ", 1, overNoise, func(p *floorPoint) float64 { return p.noise })
+		d.addFits(size, kind, "dimension d", .5, overDim, func(p *floorPoint) float64 { return float64(p.dim) })
 	}
 	d.Notes = []string{
 		fmt.Sprintf("floor: root mean square distance of an agent's model from the optimum over rounds %d to %d and %d agents on a ring; step %g, constant; σ: standard deviation of the noise on each coordinate of an answer; over σ at d = %d, over d at σ = %g; %d noise seeds a point; predicted: by the exact recursion of the quadratic",
@@ -58,6 +59,8 @@ func theorem51(ctx context.Context, scale Scale, workers int) (*Document, error)
 		"slope: least squares of ln(floor) over all points and seeds, with Student's t; of the intervals one in twenty misses the true slope by chance; the logistic regression is no power law exactly, its slopes need not be the expected ones",
 		"quadratics have the Hessian 1 at every agent (data set quadratics), the logistic regression has λ = .1 and features of variance 1; agents share the optimum, which Theorem 5.1 needs of DP-DSGD at a constant step; DP-DiNNO takes plain gradient steps",
 		fmt.Sprintf("Theorem 5.1 says that the floor is of order σ: at fixed d it is. It grows with √d as well, which the theorem does not say: in the %d dimensions of the paper's network by a factor %.0f", 38424, math.Sqrt(38424)),
+		fmt.Sprintf("seeds: the first %d of each hundred, one hundred for each point", size.trials),
+		rowNote,
 	}
 	if scale == Smoke {
 		d.Notes = append(d.Notes, "scale smoke: few points, rounds and trials")
@@ -76,10 +79,10 @@ func (size floorSize) floors(ctx context.Context, kind string, workers int, nois
 				return nil, err
 			}
 			for _, noise := range noises {
-				points = append(points, floorPoint{problem: kind, algorithm: m, noise: noise, dim: dim, exact: size.predict(p, m, noise)})
-				for trial := range size.trials {
-					seed := uint64(len(points)*100 + trial) // noise of its own at every point
-					runs = append(runs, simulation{p, m, noise, size.burn + size.rounds, seed})
+				point := floorPoint{problem: kind, algorithm: m, noise: noise, dim: dim, exact: size.predict(p, m, noise), seed: uint64(100 * (len(points) + 1))}
+				points = append(points, point)
+				for trial := range size.trials { // noise of its own at every point
+					runs = append(runs, simulation{p, m, noise, size.burn + size.rounds, point.seed + uint64(trial)})
 				}
 			}
 		}
@@ -121,7 +124,7 @@ func rootMeanSquare(xs []float64) float64 {
 }
 
 // addFits appends a fit for every algorithm, and a plot of all.
-func (d *Document) addFits(kind, against string, expected float64, points []floorPoint, x func(*floorPoint) float64) {
+func (d *Document) addFits(size floorSize, kind, against string, expected float64, points []floorPoint, x func(*floorPoint) float64) {
 	title := "Error floor, " + kind + " problem"
 	if kind == "quadratic" {
 		title += " (dashed: predicted)"
@@ -132,6 +135,8 @@ func (d *Document) addFits(kind, against string, expected float64, points []floo
 		var xs, ys []float64
 		ours, theirs := report.Curve{Name: methodNames[m]}, report.Curve{Name: methodNames[m] + ", predicted", Dashed: true, Like: methodNames[m]}
 		var first, last *floorPoint
+		var figures []float64
+		settings := fmt.Sprintf("seed000-theorem51 problem %s algorithm %s step %g agents %d burn %d rounds %d trials %d points", kind, m, convexStep, ringAgents, size.burn, size.rounds, size.trials)
 		for i := range points {
 			p := &points[i]
 			if p.algorithm != m {
@@ -141,6 +146,10 @@ func (d *Document) addFits(kind, against string, expected float64, points []floo
 				first = p
 			}
 			last = p
+			settings += fmt.Sprintf(" noise %g dimensions %d", p.noise, p.dim)
+			if figures = append(figures, p.floors...); !math.IsNaN(p.exact) {
+				figures = append(figures, p.exact)
+			}
 			for _, f := range p.floors {
 				xs, ys = append(xs, math.Log(x(p))), append(ys, math.Log(f))
 			}
@@ -149,9 +158,10 @@ func (d *Document) addFits(kind, against string, expected float64, points []floo
 			theirs.Points = append(theirs.Points, report.Point{X: x(p), Y: p.exact, Low: p.exact, High: p.exact})
 		}
 		slope, half := fitSlope(xs, ys)
-		d.Rows = append(d.Rows, []string{kind, m, against, fmt.Sprintf("%g", x(first)), fmt.Sprintf("%g", x(last)), fmt.Sprintf("%.4f", slope),
+		d.addRow([]string{kind, m, against, fmt.Sprintf("%g", x(first)), fmt.Sprintf("%g", x(last)), fmt.Sprintf("%.4f", slope),
 			fmt.Sprintf("%.4f to %.4f", slope-half, slope+half), fmt.Sprintf("%g", expected), fmt.Sprintf("%.4g", first.floors.mean()), fmt.Sprintf("%.4g", last.floors.mean()),
-			figureOrNothing(first.exact), figureOrNothing(last.exact)})
+			figureOrNothing(first.exact), figureOrNothing(last.exact)},
+			fmt.Sprintf("%d to %d", first.seed, last.seed+uint64(size.trials-1)), settings, append(figures, slope, half)...)
 		fig.Curves = append(fig.Curves, ours)
 		if !math.IsNaN(first.exact) {
 			fig.Curves = append(fig.Curves, theirs)

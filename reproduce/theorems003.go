@@ -40,7 +40,7 @@ const (
 // theorems003 sets Theorems 1, 2, 3 and 5 beside what is measured.
 func theorems003(ctx context.Context, scale Scale, _ int) (*Document, error) {
 	size := theoremsSizes[scale]
-	d := &Document{Header: []string{"theorem", "setting", "what is bounded", "measured", "published bound", "sound bound", "published bound holds"}}
+	d := newTable("theorem", "setting", "what is bounded", "measured", "published bound", "sound bound", "published bound holds")
 	for _, part := range []func(context.Context, theoremsSize) error{d.theorem1, d.theorems23, d.theorem5} {
 		if err := part(ctx, size); err != nil {
 			return nil, err
@@ -52,6 +52,8 @@ func theorems003(ctx context.Context, scale Scale, _ int) (*Document, error) {
 		"the theorem's second sum grows with K whatever N is: at K = 1, where it is empty, the bound is missed by a factor N, later it is far above what one record can do",
 		fmt.Sprintf("Theorems 2 and 3: logistic regression, the sound all-noisy form in 20 rounds at δ = 1e-3, error rate as the loss (R = 1, where the missing factor R does not show), mean over %d problem instances; the gap is that of test over training records. Memoriser: R = 10, ε = 0 (TestClaim51)", size.trials),
 		fmt.Sprintf("Theorem 5: p = %d, σ = 1, mean over %d draws; the sound bound is pσ²((M-1)λ² + 1) + pμ²M", theoremDim, size.samples),
+		"seed: of records, draws and noise; theorem 5 takes all its draws from one stream",
+		rowNote,
 	}
 	if scale == Smoke {
 		d.Notes = append(d.Notes, "scale smoke: few draws and instances")
@@ -59,16 +61,28 @@ func theorems003(ctx context.Context, scale Scale, _ int) (*Document, error) {
 	return d, nil
 }
 
-func (d *Document) addBound(theorem, setting, what string, measured, published, sound float64) {
-	text := ""
-	if !math.IsNaN(sound) {
-		text = fmt.Sprintf("%.4g", sound)
+// bound003 is what a theorem says of a setting. sound is NaN where there is no bound but the published one.
+type bound003 struct {
+	theorem, setting, what, seed string
+	measured, published, sound   float64
+}
+
+// settings are what the bound's row follows from besides the seed.
+func (b *bound003) settings(size theoremsSize) string {
+	return fmt.Sprintf("seed003-theorems agents %d dimensions %d alpha %g records %d draws %d trials %d samples %d theorem %s, %s, %s", theoremAgents, theoremDim, theoremAlpha,
+		size.records, size.draws, size.trials, size.samples, b.theorem, b.setting, b.what)
+}
+
+func (d *Document) addBound(size theoremsSize, b bound003) {
+	figures, text := []float64{b.measured, b.published}, ""
+	if !math.IsNaN(b.sound) {
+		figures, text = append(figures, b.sound), fmt.Sprintf("%.4g", b.sound)
 	}
 	holds := "yes"
-	if measured > published*(1+1e-9) {
+	if b.measured > b.published*(1+1e-9) {
 		holds = "no"
 	}
-	d.Rows = append(d.Rows, []string{theorem, setting, what, fmt.Sprintf("%.4g", measured), fmt.Sprintf("%.4g", published), text, holds})
+	d.addRow([]string{b.theorem, b.setting, b.what, fmt.Sprintf("%.4g", b.measured), fmt.Sprintf("%.4g", b.published), text, holds}, b.seed, b.settings(size), figures...)
 }
 
 // network003 is what a simulation of the iteration consists of.
@@ -195,13 +209,13 @@ func (d *Document) theorem1(ctx context.Context, size theoremsSize) error {
 				}
 				expected += x / float64(size.draws)
 			}
-			d.addBound("1", setting, "expected distance", expected, bound, math.NaN())
+			d.addBound(size, bound003{"1", setting, "expected distance", seeds(size.draws), expected, bound, math.NaN()})
 			n.only = true
 			largest, err := n.apart(ctx, size, 1)
 			if err != nil {
 				return err
 			}
-			d.addBound("1", setting, "largest distance", largest, bound, math.NaN())
+			d.addBound(size, bound003{"1", setting, "largest distance", "1", largest, bound, math.NaN()})
 		}
 	}
 	return nil
@@ -277,13 +291,14 @@ func (d *Document) theorems23(ctx context.Context, size theoremsSize) error {
 		first := -math.Expm1(-eps)
 		bound := first + math.Exp(-eps)*theoremAgents*delta
 		setting := fmt.Sprintf("ε = %g, R = 1", eps)
-		d.addBound("2", setting, "generalisation gap", math.Abs(gap), bound, first+math.Exp(-eps)*delta)
-		d.Rows = append(d.Rows, []string{"3", setting, "probability of a gap of at most ε", fmt.Sprintf("%.3g", within), fmt.Sprintf("at least %.4g", max(0, eps-bound)/(eps+1)), "", "yes"})
+		d.addBound(size, bound003{"2", setting, "generalisation gap", seeds(size.trials), math.Abs(gap), bound, first + math.Exp(-eps)*delta})
+		third, holds := bound003{"3", setting, "probability of a gap of at most ε", seeds(size.trials), within, max(0, eps-bound) / (eps + 1), math.NaN()}, "yes"
 		if within < (eps-bound)/(eps+1) {
-			d.Rows[len(d.Rows)-1][6] = "no"
+			holds = "no"
 		}
+		d.addRow([]string{third.theorem, setting, third.what, fmt.Sprintf("%.3g", within), fmt.Sprintf("at least %.4g", third.published), "", holds}, third.seed, third.settings(size), within, third.published)
 	}
-	d.addBound("2", "memoriser, ε = 0, δ = 1e-3, M = 1, R = 10", "generalisation gap", .01, .001, .01)
+	d.addBound(size, bound003{"2", "memoriser, ε = 0, δ = 1e-3, M = 1, R = 10", "generalisation gap", "", .01, .001, .01})
 	return nil
 }
 
@@ -314,7 +329,7 @@ func (d *Document) theorem5(_ context.Context, size theoremsSize) error {
 					sum += x * x / float64(size.samples)
 				}
 			}
-			d.addBound("5", fmt.Sprintf("%s, μ = %g", graph, mu), "squared norm after mixing", sum, theoremDim*(1+mu*mu)*bracket, theoremDim*(bracket+mu*mu*theoremAgents))
+			d.addBound(size, bound003{"5", fmt.Sprintf("%s, μ = %g", graph, mu), "squared norm after mixing", "1", sum, theoremDim * (1 + mu*mu) * bracket, theoremDim * (bracket + mu*mu*theoremAgents)})
 		}
 	}
 	return nil

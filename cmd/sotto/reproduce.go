@@ -27,8 +27,8 @@ func newReproduce() *cobra.Command {
 
 Finished runs are rows of cells.csv in the study's directory, their wall times of times.csv; a study that was stopped goes on
 with the same command. The table is printed and written there as CSV, Markdown and LaTeX, plots as SVG. --finished
-makes them from the rows that are there and runs nothing. "sotto reproduce list" names the studies; those of convergence are
-no sweeps: they have no rows, and are made whole each time.`,
+makes them from the rows that are there and runs nothing. "sotto reproduce list" names the studies; some, as those of
+convergence, are no sweeps: they are made whole each time, and the rows of their tables carry seed, config digest and run hash.`,
 		Example: "  sotto reproduce list\n  sotto reproduce seed000-table1 --scale smoke\n  sotto reproduce seed000-table1 --scale full --dir docs/results/seed000\n  sotto reproduce seed000-figure1 --scale full --dir docs/results/seed000 --finished\n  sotto reproduce seed000-table4 --scale short",
 		Args:    exactly(1, "one STUDY"),
 		RunE: func(cmd *cobra.Command, args []string) error {

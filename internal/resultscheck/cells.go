@@ -17,10 +17,12 @@ const studyTables = "docs/results/*/cells.csv"
 
 // cell is a row of a study's table.
 type cell struct {
-	name string // of its folder, and the row's number
-	axes []string
-	row  experiment.CellRow
+	folder string // of the table
+	axes   []string
+	row    experiment.CellRow
 }
+
+func (c *cell) name() string { return fmt.Sprintf("%s/%d", c.folder, c.row.Cell) }
 
 // readCells reads the tables of all studies.
 func readCells() ([]cell, error) {
@@ -35,7 +37,7 @@ func readCells() ([]cell, error) {
 			return nil, err
 		}
 		for _, r := range rows {
-			cells = append(cells, cell{fmt.Sprintf("%s/%d", filepath.Base(filepath.Dir(path)), r.Cell), axes, r})
+			cells = append(cells, cell{filepath.Base(filepath.Dir(path)), axes, r})
 		}
 	}
 	return cells, nil
@@ -52,10 +54,10 @@ func (c *cell) here() bool {
 
 // again runs the study's run that the row is of, found by its configuration digest, and compares.
 func (c *cell) again() error {
-	fmt.Printf("running %s again: %v = %v\n", c.name, c.axes, c.row.Values)
+	fmt.Printf("running %s again: %v = %v\n", c.name(), c.axes, c.row.Values)
 	e, err := reproduce.Row(c.axes, &c.row, cmp.Or(os.Getenv("SOTTO_DATA"), "data"))
 	if err != nil {
-		return fmt.Errorf("%s: %w", c.name, err)
+		return fmt.Errorf("%s: %w", c.name(), err)
 	}
 	out, err := os.MkdirTemp("", "sotto-results-")
 	if err != nil {
@@ -64,7 +66,7 @@ func (c *cell) again() error {
 	defer os.RemoveAll(out)
 	res, err := e.Run(context.Background(), experiment.Options{Out: out})
 	if err != nil {
-		return fmt.Errorf("%s: %w", c.name, err)
+		return fmt.Errorf("%s: %w", c.name(), err)
 	}
-	return same(c.name, res.Summary.ConfigDigest, c.row.ConfigDigest, res.Summary.RunHash, c.row.RunHash)
+	return same(c.name(), res.Summary.ConfigDigest, c.row.ConfigDigest, res.Summary.RunHash, c.row.RunHash)
 }

@@ -13,7 +13,7 @@ func TestReadCells(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if !slices.ContainsFunc(cells, func(c cell) bool { return c.name == "seed000/0" && slices.Contains(c.axes, "fiedler") }) {
+	if !slices.ContainsFunc(cells, func(c cell) bool { return c.name() == "seed000/0" && slices.Contains(c.axes, "fiedler") }) {
 		t.Fatalf("no row seed000/0 among %d", len(cells))
 	}
 	c := cells[0]

@@ -1,9 +1,11 @@
-// Command resultscheck re-runs a row of docs/results/runs.csv, or of a study's docs/results/STUDY/cells.csv, and compares it bit
-// for bit. The run hash covers metrics.csv and model.safetensors. Settings of a study's row are the study's own, found by the
-// row's configuration digest (package reproduce).
+// Command resultscheck re-runs a row of docs/results/runs.csv, of a study's docs/results/FOLDER/cells.csv, or of the table
+// docs/results/FOLDER/STUDY.csv of a study that is no sweep, and compares it bit for bit. The run hash of a run covers metrics.csv and
+// model.safetensors. Settings of a study's row are the study's own: a sweep's are found by the row's configuration digest, other studies
+// are made whole (package reproduce). A row of Table 5 is compared by its first models.
 //
 //	go run ./internal/resultscheck              a random row of all tables
-//	go run ./internal/resultscheck -row NAME    that row: a name in runs.csv, or STUDY/CELL such as seed000/17
+//	go run ./internal/resultscheck -row NAME    that row: a name in runs.csv, FOLDER/CELL such as seed000/17, or STUDY/ROW such as
+//	                                            seed003-theorems/4, rows counted from 0
 //	go run ./internal/resultscheck -seconds 30  a random row of runs.csv among those that took at most that long
 //	go run ./internal/resultscheck -record NAME -- run FILE --set a.b=c   adds or replaces a row
 //
@@ -28,6 +30,7 @@ import (
 	"strconv"
 	"strings"
 
+	"sotto/config"
 	"sotto/experiment"
 	"sotto/tensor"
 )
@@ -50,7 +53,7 @@ func machine() string {
 }
 
 func main() {
-	row := flag.String("row", "", "name of the row to run again, or STUDY/CELL")
+	row := flag.String("row", "", "name of the row to run again, FOLDER/CELL or STUDY/ROW")
 	seconds := flag.Float64("seconds", 0, "only rows of runs.csv that took at most this long; 0: all rows of all tables")
 	record := flag.String("record", "", "run the command line after -- and store it under this name")
 	flag.Parse()
@@ -66,42 +69,86 @@ func main() {
 	}
 }
 
-// check runs the named row again, or a random one of all tables.
-func check(name string, seconds float64) error {
-	rows, err := readTable()
+// row is a row of any table.
+type row interface {
+	name() string
+	here() bool // this program on this machine can give its bits
+	again() error
+}
+
+// readRows reads all tables.
+func readRows() ([]row, error) {
+	runs, err := readTable()
 	if err != nil {
-		return err
+		return nil, err
 	}
 	cells, err := readCells()
 	if err != nil {
+		return nil, err
+	}
+	simulations, err := readSimulations()
+	if err != nil {
+		return nil, err
+	}
+	var all []row
+	for _, r := range runs {
+		all = append(all, recorded(r))
+	}
+	for i := range cells {
+		all = append(all, &cells[i])
+	}
+	for i := range simulations {
+		all = append(all, &simulations[i])
+	}
+	return all, nil
+}
+
+// check runs the named row again, or a random one of all tables.
+func check(name string, seconds float64) error {
+	rows, err := readRows()
+	if err != nil {
 		return err
 	}
-	all := len(rows) + len(cells)
-	rows = slices.DeleteFunc(rows, func(r []string) bool {
-		took, _ := strconv.ParseFloat(r[colSeconds], 64)
-		return r[colArch] != machine() || name != "" && r[colName] != name || seconds > 0 && took > seconds
+	all := len(rows)
+	rows = slices.DeleteFunc(rows, func(r row) bool {
+		run, ok := r.(recorded)
+		return name != "" && r.name() != name || seconds > 0 && !(ok && run.seconds() <= seconds)
 	})
-	cells = slices.DeleteFunc(cells, func(c cell) bool { // a named one is refused with the reason
-		return name == "" && !c.here() || name != "" && c.name != name || seconds > 0
-	})
-	n := len(rows) + len(cells)
-	if n == 0 {
-		return fmt.Errorf("%s and %s have no such row for %s and engine %s", table, studyTables, machine(), experiment.EngineVersion)
-	}
+	here := slices.DeleteFunc(slices.Clone(rows), func(r row) bool { return !r.here() })
+	switch {
+	case len(here) > 0:
+		rows = here
+	case name == "" || len(rows) == 0:
+		return fmt.Errorf("%s, %s and %s have no such row for %s and engine %s", table, studyTables, simulationTables, machine(), experiment.EngineVersion)
+	} // else the named row, which is refused with the reason
 	if name == "" {
-		fmt.Printf("one row of %d; %d are left out: of another engine or arithmetic, or longer than asked for\n", n, all-n)
+		fmt.Printf("one row of %d; %d are left out: of another engine or arithmetic, or longer than asked for\n", len(rows), all-len(rows))
 	}
-	k := rand.IntN(n)
-	if k >= len(rows) {
-		return cells[k-len(rows)].again()
+	return rows[rand.IntN(len(rows))].again()
+}
+
+// recorded is a row of the table of runs.
+type recorded []string
+
+func (r recorded) name() string { return r[colName] }
+
+func (r recorded) here() bool { return r[colArch] == machine() }
+
+func (r recorded) seconds() float64 {
+	took, _ := strconv.ParseFloat(r[colSeconds], 64)
+	return took
+}
+
+func (r recorded) again() error {
+	if !r.here() {
+		return fmt.Errorf("%s: %w", r.name(), config.Bad("arch", r[colArch], machine()+", what this program computes with"))
 	}
-	r := rows[k]
-	fmt.Printf("running %s again: sotto %s\n", r[colName], r[colCommand])
+	fmt.Printf("running %s again: sotto %s\n", r.name(), r[colCommand])
 	s, err := run(strings.Fields(r[colCommand]))
 	if err != nil {
 		return err
 	}
-	return same(r[colName], s.ConfigDigest, r[colDigest], s.RunHash, r[colHash])
+	return same(r.name(), s.ConfigDigest, r[colDigest], s.RunHash, r[colHash])
 }
 
 // same compares what a run gave with what its row records.
