@@ -23,7 +23,7 @@ import (
 // egoFile is where the data folder has the social graph of the published figure, which users supply: SNAP, ego-Facebook, ego 1912.
 const egoFile = "ego-facebook/1912.edges"
 
-// smallWorld004 stands in for the social graph: as many people, and 80 links each, twice 30,025 over 747 rounded to an even number; or 60 people.
+// smallWorld004 stands in for the social graph: 747 agents with 80 links each, or 60 with 6; our choice.
 func smallWorld004(scale Scale) gossip004 {
 	people, params := 747, topology.SmallWorldParams{K: 80, Beta: .1}
 	if scale == Smoke {
