@@ -94,7 +94,7 @@ func (p setup002) size(scale Scale, data string) size002 {
 	case scale == Smoke:
 		return size002{10, 5, 200, 20, 2}
 	case data == "cifar-10" && scale == Short:
-		return size002{150, 15, 150, 20, 2}
+		return size002{60, 6, 60, 20, 2}
 	case data == "cifar-10":
 		return size002{p.rounds, 175, 0, 100, 4}
 	}
