@@ -42,6 +42,24 @@ type savedRow struct {
 	Value, Epsilon, Delta uint64
 }
 
+// Checkpoints that take longer than quickCheckpoint, gigabytes of large models, are to take a tenth of the time at most.
+const (
+	quickCheckpoint = time.Second
+	checkpointShare = 10
+)
+
+// checkpointAt writes a checkpoint after an evaluation, unless the last one took long and is recent. An interruption writes one in any case, and so
+// does the last round.
+func (r *running) checkpointAt(last bool) error {
+	if !last && r.storing > quickCheckpoint && time.Since(r.stored) < checkpointShare*r.storing {
+		return nil
+	}
+	r.stored = time.Now()
+	err := r.checkpoint()
+	r.storing = time.Since(r.stored)
+	return err
+}
+
 func (r *running) checkpoint() error {
 	p := progress{Identity: r.e.identity(), Elapsed: r.elapsed()}
 	for i, ev := range r.evaluations {

@@ -53,8 +53,10 @@ type running struct {
 	before      time.Duration // spent before an interruption
 	spent       []account.Interval
 	charges     []uint64
-	walk        *WalkFigures // of a finished walk, where asked for
-	saved       bool         // a checkpoint is on disk
+	walk        *WalkFigures  // of a finished walk, where asked for
+	saved       bool          // a checkpoint is on disk
+	stored      time.Time     // when it was begun
+	storing     time.Duration // what it took
 }
 
 // elapsed is for display and manifest only; no result depends on it.
@@ -129,7 +131,7 @@ func (r *running) run(ctx context.Context) (*Result, error) {
 				return nil, err
 			}
 			said = r.evaluations[len(r.evaluations)-1].String()
-			if err := r.checkpoint(); err != nil {
+			if err := r.checkpointAt(k == rounds); err != nil {
 				return nil, r.kept(err)
 			}
 		}
