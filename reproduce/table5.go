@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math"
 	"runtime"
+	"slices"
 	"sync"
 	"sync/atomic"
 
@@ -49,6 +50,11 @@ const (
 	attackRate  = .25 // ours: expected batch 25 of 100
 	attackBatch = 25.
 	attackSeed  = 1331
+
+	// attackStarts is among how many starts the one is chosen where the blank image's gradient is longest. The paper has
+	// one start for all models and does not say which; a chosen one is what Annamalai and De Cristofaro do in
+	// "Nearly Tight Black-Box Auditing of Differentially Private Machine Learning" (NeurIPS 2024).
+	attackStarts = 100
 )
 
 // attackOverride is what every ledger of the study records: the published delta is above 1/(10 records).
@@ -57,8 +63,9 @@ const attackOverride = "delta"
 // publishedTable5 are the published lower bounds of epsilon.
 var publishedTable5 = map[string]float64{"central": .230, "dsgd": .173, "dsgt": .129, "dinno": .165}
 
-// attackSteps are constant step sizes of our choice, found with other seeds than the study's; the paper gives none for this experiment.
-var attackSteps = map[string]float64{"central": .004, "dsgd": .03, "dsgt": .03, "dinno": .05}
+// attackSteps are constant step sizes of our choice, found with other seeds than the study's; the paper gives none for this
+// experiment. They are small: models stay where the blank image's gradient is longer than the clip.
+var attackSteps = map[string]float64{"central": .00003, "dsgd": .00003, "dsgt": .00003, "dinno": .00003}
 
 // attacked is one algorithm under the membership attack.
 type attacked struct {
@@ -68,6 +75,7 @@ type attacked struct {
 	model     model.Model
 	train     *data.Dataset // digits 0, 1 and 2 in order, 100 of each, and the blank image
 	init      tensor.Vec
+	start     uint64 // init's number among attackStarts
 	schedule  topology.Schedule
 	rho       topology.Info
 	answers   int     // of each agent
@@ -102,8 +110,8 @@ func table5(ctx context.Context, scale Scale, dataDir string) (*Document, error)
 		}
 	}
 	d.Notes = []string{
-		fmt.Sprintf("ours, not in the paper: expected batch %g an agent (central: %g), that is Poisson samples at rate %g, step sizes (constant, chosen with other seeds), Metropolis weights on the complete graph of three agents, gradient before mixing, the first 100 images of each digit of MNIST's training file, ConvNet with ten outputs on 32 x 32 pixels, neighbors that differ in the presence of one record (add-remove), noise calibrated by PLD",
-			attackBatch, 3*attackBatch, attackRate),
+		fmt.Sprintf("ours, not in the paper: expected batch %g an agent (central: %g), that is Poisson samples at rate %g, step sizes (constant, chosen with other seeds), Metropolis weights on the complete graph of three agents, gradient before mixing, DP-DiNNO's primal steps along the gradient itself, the blank image white, the start (one for all models) the one of %d where its gradient is longest, the first 100 images of each digit of MNIST's training file, ConvNet with ten outputs on 32 x 32 pixels, neighbors that differ in the presence of one record (add-remove), noise calibrated by PLD",
+			attackBatch, 3*attackBatch, attackRate, attackStarts),
 		fmt.Sprintf("delta %g is above 1/(10 records); the override %q is recorded in every ledger of the study", attackDelta, attackOverride),
 		"bound: the first fifth of the models chooses the threshold, Clopper-Pearson limits of both error rates on the others; the better of both directions of the test; the score is the loss of the final model of the agent with digit 0 (central: of the one model) on the blank image",
 		fmt.Sprintf("by answers: of the first %d + %d models, the log-likelihood ratio of all noised gradients that agent 0 was answered, by who knows the three hundred images, the start and all models, but not which records were drawn; bound as before", size.followed, size.followed),
@@ -125,7 +133,8 @@ func loadAttacked(dataDir string) (*data.Dataset, error) {
 	return attackData(split.Train)
 }
 
-// attackData is 100 images of each of the digits 0, 1 and 2, in order of the file, and after them a blank image labelled 0.
+// attackData is 100 images of each of the digits 0, 1 and 2, in order of the file, and after them a blank image labelled 0: a
+// white page, all pixels as bright as the brightest of the file's first image.
 func attackData(all *data.Dataset) (*data.Dataset, error) {
 	var rows []int32
 	for digit := range int32(3) {
@@ -140,12 +149,9 @@ func attackData(all *data.Dataset) (*data.Dataset, error) {
 	}
 	d := all.Select(append(rows, 0))
 	blank := d.X.Row(300)
-	black := blank[0]
-	for _, x := range blank {
-		black = min(black, x)
-	}
+	white := slices.Max(blank)
 	for i := range blank {
-		blank[i] = black
+		blank[i] = white
 	}
 	d.Labels[300] = 0
 	return d, nil
@@ -159,8 +165,7 @@ func newAttacked(method string, step float64, train *data.Dataset) (*attacked, e
 	if a.model, err = model.New("convnet", shape, nil); err != nil {
 		return nil, err
 	}
-	a.init = make(tensor.Vec, a.model.Dim())
-	a.model.Init(a.init, rng.Public(attackSeed, "init"))
+	a.choose()
 	if a.schedule, err = topology.New("complete", "", a.agents(), attackSeed, func(any) error { return nil }); err != nil {
 		return nil, err
 	}
@@ -173,6 +178,26 @@ func newAttacked(method string, step float64, train *data.Dataset) (*attacked, e
 	}
 	a.mechanism, err = privacy.NewMechanism("none", 0)
 	return a, err
+}
+
+// choose takes the start where the blank image's gradient is longest.
+func (a *attacked) choose() {
+	a.init = make(tensor.Vec, a.model.Dim())
+	g := make(tensor.Vec, a.model.Dim())
+	var longest float64
+	for k := range uint64(attackStarts) {
+		a.model.Init(a.init, rng.Public(attackSeed, "init", k))
+		clear(g)
+		a.model.ClippedGradientSum(g, a.init, a.blank(), math.Inf(1), new(model.Workspace))
+		var length float64
+		for _, x := range g {
+			length += float64(float64(x) * float64(x))
+		}
+		if length > longest {
+			longest, a.start = length, k
+		}
+	}
+	a.model.Init(a.init, rng.Public(attackSeed, "init", a.start))
 }
 
 func (a *attacked) agents() int {
@@ -194,7 +219,7 @@ func (a *attacked) factory() (agent.Factory, error) {
 		case *algo.DSGTParams:
 			p.StepSize = step
 		case *algo.DiNNOParams:
-			p.StepSize, p.RhoScale = step, 1.0003
+			p.StepSize, p.RhoScale, p.Optimizer.Optimizer = step, 1.0003, "sgd"
 		}
 		return nil
 	})

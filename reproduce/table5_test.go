@@ -9,6 +9,7 @@ import (
 	"sotto/data"
 	"sotto/model"
 	"sotto/privacy/account"
+	"sotto/rng"
 	"sotto/tensor"
 )
 
@@ -45,6 +46,11 @@ func TestAttackData(t *testing.T) {
 			t.Fatal("the blank image has content")
 		}
 	}
+	for _, x := range d.X.Row(0) {
+		if x > d.X.Row(300)[0] {
+			t.Fatal("the blank image is darker than a stroke")
+		}
+	}
 	if d.Labels[300] != 0 {
 		t.Errorf("the blank image has label %d", d.Labels[300])
 	}
@@ -58,6 +64,33 @@ func (fixedGate) Begin(uint64, []agent.Neighbor) {}
 func (g fixedGate) Answer(_ *agent.Query, dst tensor.Vec) error {
 	copy(dst, g)
 	return nil
+}
+
+// Of all starts that were looked at, none has a longer gradient of the blank image than the one that is taken.
+func TestStart(t *testing.T) {
+	a, err := newAttacked("dsgd", .1, handImages(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var w model.Workspace
+	length := func(at tensor.Vec) float64 {
+		g := make(tensor.Vec, len(at))
+		a.model.ClippedGradientSum(g, at, a.blank(), math.Inf(1), &w)
+		return math.Sqrt(g.Dot(g))
+	}
+	taken, other, shorter := length(a.init), make(tensor.Vec, len(a.init)), 0
+	for k := range uint64(attackStarts) {
+		a.model.Init(other, rng.Public(attackSeed, "init", k))
+		switch l := length(other); {
+		case l > taken:
+			t.Errorf("start %d has %g, the one taken %g", k, l, taken)
+		case l < taken:
+			shorter++
+		}
+	}
+	if shorter != attackStarts-1 {
+		t.Errorf("%d of %d starts have a shorter one", shorter, attackStarts)
+	}
 }
 
 // An answer that is the others' mean moves the likelihood ratio by ln(1 + q(e^{-m²/2} - 1)), one that has the blank image's gradient more by

@@ -24,8 +24,8 @@ const attackStream = "table 5 "
 
 // settings are what the row's digest is of.
 func (a *attacked) settings() string {
-	return fmt.Sprintf("engine %s method %s step %g rounds %d clip %g rate %g batch %g epsilon %g delta %g seed %d data %s", experiment.EngineVersion, a.method, a.step, attackRounds,
-		attackClip, attackRate, attackBatch, attackEpsilon, attackDelta, attackSeed, a.train.Digest)
+	return fmt.Sprintf("engine %s method %s step %g rounds %d clip %g rate %g batch %g epsilon %g delta %g seed %d white blank start %d sgd steps data %s", experiment.EngineVersion, a.method, a.step, attackRounds,
+		attackClip, attackRate, attackBatch, attackEpsilon, attackDelta, attackSeed, a.start, a.train.Digest)
 }
 
 // row attacks the algorithm and adds what comes of it.
