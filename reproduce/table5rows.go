@@ -74,7 +74,7 @@ func FirstModels(ctx context.Context, method, dataDir string) (digest, hash stri
 	if err != nil {
 		return "", "", err
 	}
-	a, err := newAttacked(withCentral[k], attackSteps[withCentral[k]], train)
+	a, err := newAttacked(withCentral[k], attackStep, train)
 	if err != nil {
 		return "", "", err
 	}
