@@ -3,6 +3,7 @@ package reproduce
 import (
 	"fmt"
 	"math"
+	"slices"
 	"strconv"
 
 	"sotto/experiment"
@@ -104,7 +105,11 @@ func pushReport(figure string, runs func() []push) func(*found) *Document {
 			d.Figures = append(d.Figures, r.drawn(figure, append(plain[:len(plain):len(plain)], list...))...)
 			d.Notes = append(d.Notes, r.comparisons(list)...)
 		}
-		d.Notes = append(d.Notes, "one uniform record of each agent in a round, as in the paper's Algorithm 1, or Poisson batches of 64, for which its G of 3.5 would be a measured one; norms and training loss are of training records of all agents at the mean of their models",
+		batches := ""
+		if slices.ContainsFunc(runs(), func(p push) bool { return p.form == batch002 }) {
+			batches = ", or Poisson batches of 64, for which its G of 3.5 would be a measured one"
+		}
+		d.Notes = append(d.Notes, "one uniform record of each agent in a round, as in the paper's Algorithm 1"+batches+"; norms and training loss are of training records of all agents at the mean of their models",
 			"the paper states no epsilon for these runs and leaves the constants of its Proposition 2 open; claimed: of the accountant that its proof refers to, for Gaussian noise of this scale at rate 1/J. True: of the ledger, under replace-one with delta 1e-5; the noise of AdaD2P and ConstD2P follows private gradients that nothing bounds, which has no epsilon")
 		if f.scale == Short { // of CIFAR-10 alone
 			p := setups002["cifar-10"]
