@@ -1,6 +1,7 @@
-// Package agent defines what every decentralized learning algorithm is: a deterministic state machine
-// that is stepped by a runtime, asks for private answers and hands out messages. It holds no privacy
-// and no learning; those meet it only through [Query] and [Input].
+// Package agent defines what every decentralized learning algorithm is: a deterministic
+// state machine that is stepped by a runtime, asks for private answers and hands out
+// messages. It holds no privacy and no learning; those meet it only through [Query] and
+// [Input].
 //
 // One synchronous round at an agent:
 //
@@ -19,36 +20,42 @@ import (
 // ID names one agent of an experiment: 0 .. Env.Agents-1.
 type ID uint32
 
-// Broadcast as Message.To addresses every out-neighbor of the sender in the current round.
+// Broadcast as Message.To addresses every out-neighbor of the sender in the current
+// round.
 const Broadcast ID = ^ID(0)
 
-// Kind says why an algorithm is stepped. The zero Kind is invalid, so a forgotten field fails loudly.
+// Kind says why an algorithm is stepped. The zero Kind is invalid, so a forgotten field
+// fails loudly.
 type Kind uint8
 
 const (
-	// Start comes once, before anything else. The outbox is what round 0 delivers. An agent that joins a running
-	// asynchronous experiment finds its neighbors' newest messages in Inbox.
+	// Start comes once, before anything else. The outbox is what round 0 delivers. An
+	// agent that joins a running asynchronous experiment finds its neighbors' newest
+	// messages in Inbox.
 	Start Kind = iota + 1
 	// Round carries all messages of one synchronous round in Inbox.
 	Round
-	// Wake says that the agent's own clock rang; Inbox has the newest message of every neighbor that was heard so
-	// far, new or not. In a pairwise wake Inbox is empty, Peer is the other end and the outbox may hold one
-	// message, to Peer.
+	// Wake says that the agent's own clock rang; Inbox has the newest message of every
+	// neighbor that was heard so far, new or not. In a pairwise wake Inbox is empty, Peer
+	// is the other end and the outbox may hold one message, to Peer.
 	Wake
 	// Exchange delivers the peer's message of a pairwise wake.
 	Exchange
-	// Token delivers a token (one message in Inbox, whose Round and the Input's are the token's steps so far); the outbox
-	// holds it again, to Peer, the next hop, which may be the agent itself.
+	// Token delivers a token (one message in Inbox, whose Round and the Input's are the
+	// token's steps so far); the outbox holds it again, to Peer, the next hop, which may
+	// be the agent itself.
 	Token
 	// Answer carries the reply to the last Query.
 	Answer
-	// Exhausted comes instead of Answer when the privacy budget is spent: nothing was released.
+	// Exhausted comes instead of Answer when the privacy budget is spent: nothing was
+	// released.
 	Exhausted
 	// Stop comes once at the end; the outbox of a Stop is dropped.
 	Stop
 )
 
-var kindNames = [...]string{"invalid", "start", "round", "wake", "exchange", "token", "answer", "exhausted", "stop"}
+var kindNames = [...]string{"invalid", "start", "round", "wake", "exchange", "token", "answer", "exhausted",
+	"stop"}
 
 func (k Kind) String() string {
 	if int(k) < len(kindNames) {
@@ -58,28 +65,31 @@ func (k Kind) String() string {
 }
 
 var (
-	// ErrKind says that an algorithm does not take this Kind of step (for instance a token in a
-	// synchronous algorithm): the runtime and the algorithm do not fit.
+	// ErrKind says that an algorithm does not take this Kind of step (for instance a
+	// token in a synchronous algorithm): the runtime and the algorithm do not fit.
 	ErrKind = errors.New("agent: this algorithm does not take this kind of step")
-	// ErrState says that a checkpoint does not belong to this algorithm, version or dimension.
+	// ErrState says that a checkpoint does not belong to this algorithm, version or
+	// dimension.
 	ErrState = errors.New("agent: checkpoint does not fit this algorithm")
 	// ErrStale says that a message belongs to a round the algorithm has left behind.
 	ErrStale = errors.New("agent: message of a round that has passed")
 )
 
-// Algorithm is one agent of a decentralized learning algorithm. Step is a deterministic function of the
-// receiver's state and in: no clock, goroutine, I/O or randomness; it keeps no reference to in or to
-// anything in points to. One goroutine at a time calls it.
+// Algorithm is one agent of a decentralized learning algorithm. Step is a deterministic
+// function of the receiver's state and in: no clock, goroutine, I/O or randomness; it
+// keeps no reference to in or to anything in points to. One goroutine at a time calls it.
 type Algorithm interface {
-	// Step consumes in and fills out, which the caller has Reset. Vectors in out stay valid until the
-	// next Step; the runtime copies or encodes them before that. An error is final.
+	// Step consumes in and fills out, which the caller has Reset. Vectors in out stay
+	// valid until the next Step; the runtime copies or encodes them before that. An error
+	// is final.
 	Step(in *Input, out *Output) error
 	// Params is the agent's current model, of length Env.Dim; valid until the next Step.
 	Params() tensor.Vec
-	// AppendState appends a versioned checkpoint. It is public by construction: an algorithm holds
-	// nothing but post-processed answers and received messages.
+	// AppendState appends a versioned checkpoint. It is public by construction: an
+	// algorithm holds nothing but post-processed answers and received messages.
 	AppendState(b []byte) []byte
-	// LoadState restores AppendState's bytes into an algorithm built from the same Env and parameters.
+	// LoadState restores AppendState's bytes into an algorithm built from the same Env
+	// and parameters.
 	LoadState(b []byte) error
 }
 
@@ -96,12 +106,17 @@ type Env struct {
 	Init    tensor.Vec // common initial parameters, length Dim; copy, do not keep
 	Rho     float64    // max(|λ_2|, |λ_n|) of the first round's mixing matrix; 1 where it is not known
 	Second  float64    // λ_2 of that matrix; 1 where it is not known
-	Lowest  float64    // a lower bound of λ_n, the smallest eigenvalue of the first round's mixing matrix, in [-1, 1]
+	// a lower bound of λ_n, the smallest eigenvalue of the first round's mixing matrix,
+	// in [-1, 1]
+	Lowest float64
 
-	Neighbors   int      // fewest neighbors that any agent hears in the first round; 0 where that is not known
-	MostRecords int      // largest PUBLIC record count of any agent; 0 where counts are private
-	Tokens      int      // tokens that walk; 0 where none do
-	Wakes       []uint64 // numbers of this agent's wakes among those of all agents, where they are known beforehand
+	// fewest neighbors that any agent hears in the first round; 0 where that is not known
+	Neighbors   int
+	MostRecords int // largest PUBLIC record count of any agent; 0 where counts are private
+	Tokens      int // tokens that walk; 0 where none do
+	// numbers of this agent's wakes among those of all agents, where they are known
+	// beforehand
+	Wakes []uint64
 }
 
 // Input is one step's argument. Only the fields that Kind names are set.
@@ -117,10 +132,12 @@ type Input struct {
 
 // Output is what one step returns.
 type Output struct {
-	// Outbox may leave only after the charge behind the last Answer is durable. It is ignored while
-	// Query is set: messages of a round come with the step that consumes its last answer.
+	// Outbox may leave only after the charge behind the last Answer is durable. It is
+	// ignored while Query is set: messages of a round come with the step that consumes
+	// its last answer.
 	Outbox []Message
-	// Query, when not nil, asks to be stepped again with a private answer (Answer or Exhausted).
+	// Query, when not nil, asks to be stepped again with a private answer (Answer or
+	// Exhausted).
 	Query *Query
 	// Done says that this agent needs no further steps.
 	Done bool
@@ -134,7 +151,8 @@ func (o *Output) Reset() {
 	o.Outbox, o.Query, o.Done = o.Outbox[:0], nil, false
 }
 
-// Ask sets the query: a private answer of the named oracle at the point at, with the configured clip.
+// Ask sets the query: a private answer of the named oracle at the point at, with the
+// configured clip.
 func (o *Output) Ask(oracle string, at tensor.Vec) {
 	o.query = Query{Oracle: oracle, At: at}
 	o.Query = &o.query
@@ -151,11 +169,13 @@ type Query struct {
 	At     tensor.Vec
 	Clip   float64 // public norm of this query; 0 means the configured one
 	Noise  float64 // public factor on the configured noise; 0 means 1
-	Step   float64 // public factor of the answer in what an oracle with a state of its own goes on with; 0 for all others
+	// public factor of the answer in what an oracle with a state of its own goes on with;
+	// 0 for all others
+	Step float64
 }
 
-// Message is one vector on its way from one agent to another. The runtime stamps From and Round of what
-// an algorithm sends: Round is the round whose Inbox it belongs to.
+// Message is one vector on its way from one agent to another. The runtime stamps From and
+// Round of what an algorithm sends: Round is the round whose Inbox it belongs to.
 type Message struct {
 	From, To ID
 	Round    uint64
@@ -169,9 +189,9 @@ type Neighbor struct {
 	Weight float64
 }
 
-// View is one agent's row of the mixing matrix as it holds in this round: the weight of neighbors whose
-// message is missing is already on SelfWeight, and they are not in In. The runtime owns it; it is valid
-// during the step.
+// View is one agent's row of the mixing matrix as it holds in this round: the weight of
+// neighbors whose message is missing is already on SelfWeight, and they are not in In.
+// The runtime owns it; it is valid during the step.
 type View struct {
 	SelfWeight float64
 	In         []Neighbor // senders into this agent, sorted by ID; Weight = w_{self,j}
@@ -179,7 +199,8 @@ type View struct {
 	Missing    int        // in-neighbors of the graph whose message is missing this round
 }
 
-// Weight returns the effective weight of a message from id, 0 if id is not an in-neighbor.
+// Weight returns the effective weight of a message from id, 0 if id is not an
+// in-neighbor.
 func (v *View) Weight(id ID) float64 {
 	lo, hi := 0, len(v.In)
 	for lo < hi {

@@ -41,7 +41,8 @@ func TestMessageRoundTrip(t *testing.T) {
 }
 
 func TestBadMessagesAreRefusedBeforeAllocation(t *testing.T) {
-	good := agent.AppendMessage(nil, &agent.Message{From: 7, To: 1, Round: 2, Mass: 1, Body: tensor.Vec{1, 2, 3}})
+	good := agent.AppendMessage(nil,
+		&agent.Message{From: 7, To: 1, Round: 2, Mass: 1, Body: tensor.Vec{1, 2, 3}})
 	edit := func(at int, v ...byte) []byte {
 		b := bytes.Clone(good)
 		copy(b[at:], v)
@@ -77,9 +78,11 @@ func TestBadMessagesAreRefusedBeforeAllocation(t *testing.T) {
 }
 
 func FuzzDecodeMessage(f *testing.F) {
-	f.Add(agent.AppendMessage(nil, &agent.Message{From: 1, To: agent.Broadcast, Round: 9, Body: tensor.Vec{1, -2}}))
+	f.Add(agent.AppendMessage(nil, &agent.Message{From: 1, To: agent.Broadcast, Round: 9,
+		Body: tensor.Vec{1, -2}}))
 	f.Add(agent.AppendMessage(nil, &agent.Message{}))
-	f.Add(agent.AppendMessageBF16(nil, &agent.Message{From: 1, To: 2, Mass: .5, Body: tensor.Vec{1, -2, 0x1.fep+127}}))
+	f.Add(agent.AppendMessageBF16(nil,
+		&agent.Message{From: 1, To: 2, Mass: .5, Body: tensor.Vec{1, -2, 0x1.fep+127}}))
 	f.Add([]byte{1, 0, 0})
 	f.Fuzz(func(t *testing.T, b []byte) {
 		var m agent.Message
@@ -100,19 +103,28 @@ func FuzzDecodeMessage(f *testing.F) {
 	})
 }
 
-// Bodies of bfloat16 values travel in two bytes a value and come back exactly; others are not sent so, and none that is not finite
-// is taken.
+// Bodies of bfloat16 values travel in two bytes a value and come back exactly; others are
+// not sent so, and none that is not finite is taken.
 func TestMessageBF16(t *testing.T) {
-	want := agent.Message{From: 3, To: agent.Broadcast, Round: 5, Mass: .1, Body: tensor.Vec{1, -2.5, 0, 0x1p-120, 0x1.fep+127, float32(math.Copysign(0, -1))}}
+	want := agent.Message{
+		From:  3,
+		To:    agent.Broadcast,
+		Round: 5,
+		Mass:  .1,
+		Body:  tensor.Vec{1, -2.5, 0, 0x1p-120, 0x1.fep+127, float32(math.Copysign(0, -1))},
+	}
 	b := agent.AppendMessageBF16(nil, &want)
-	if !agent.IsBF16(b) || agent.IsBF16(agent.AppendMessage(nil, &want)) || len(b) != agent.MessageSizeBF16(6) || len(b) != agent.MessageSize(0)+12 {
+	if !agent.IsBF16(b) || agent.IsBF16(agent.AppendMessage(nil, &want)) ||
+		len(b) != agent.MessageSizeBF16(6) || len(b) != agent.MessageSize(0)+12 {
 		t.Fatalf("%d bytes", len(b))
 	}
 	var m agent.Message
-	if n, err := agent.DecodeMessage(b, 6, &m); err != nil || n != len(b) || m.From != 3 || m.Round != 5 || m.Mass != .1 || !slices.Equal(m.Body, want.Body) || !math.Signbit(float64(m.Body[5])) {
+	if n, err := agent.DecodeMessage(b, 6, &m); err != nil || n != len(b) || m.From != 3 || m.Round != 5 ||
+		m.Mass != .1 || !slices.Equal(m.Body, want.Body) || !math.Signbit(float64(m.Body[5])) {
 		t.Errorf("%d, %v, %+v", n, err, m)
 	}
-	if to, size, err := agent.MessageHead(append(b, 9)); to != agent.Broadcast || size != len(b) || err != nil {
+	if to, size, err := agent.MessageHead(append(b, 9)); to != agent.Broadcast || size != len(b) ||
+		err != nil {
 		t.Errorf("head %v, %d, %v", to, size, err)
 	}
 	for _, n := range []int{0, len(b) - 1} {
@@ -147,7 +159,8 @@ func TestMessageHead(t *testing.T) {
 }
 
 func TestStateRefusesWhatDoesNotFit(t *testing.T) {
-	b := agent.AppendVec(binary.LittleEndian.AppendUint64(agent.AppendTag(nil, "demo/1"), 5), tensor.Vec{1, 2})
+	b := agent.AppendVec(binary.LittleEndian.AppendUint64(agent.AppendTag(nil, "demo/1"), 5),
+		tensor.Vec{1, 2})
 	read := func(b []byte, tag string) (uint64, tensor.Vec, error) {
 		s := agent.ReadState(b, tag)
 		n, v := s.Uint64(), make(tensor.Vec, 2)
@@ -180,7 +193,8 @@ func TestViewWeight(t *testing.T) {
 }
 
 func ExampleDecodeMessage() {
-	wire := agent.AppendMessage(nil, &agent.Message{From: 3, To: agent.Broadcast, Round: 17, Body: tensor.Vec{.5, 1}})
+	wire := agent.AppendMessage(nil, &agent.Message{From: 3, To: agent.Broadcast, Round: 17,
+		Body: tensor.Vec{.5, 1}})
 	var m agent.Message
 	n, err := agent.DecodeMessage(wire, 2, &m)
 	fmt.Println(n, err, m.From, m.Round, m.Body)

@@ -49,8 +49,8 @@ func AppendMessage(b []byte, m *Message) []byte {
 	return AppendVec(appendHead(b, messageVersion, m), m.Body)
 }
 
-// AppendMessageBF16 is AppendMessage with two bytes a value, for bodies that have been rounded to bfloat16: a value that bfloat16 does
-// not hold panics.
+// AppendMessageBF16 is AppendMessage with two bytes a value, for bodies that have been
+// rounded to bfloat16: a value that bfloat16 does not hold panics.
 func AppendMessageBF16(b []byte, m *Message) []byte {
 	b = appendHead(b, messageBF16, m)
 	for i, x := range m.Body {
@@ -72,9 +72,10 @@ func appendHead(b []byte, version byte, m *Message) []byte {
 	return binary.LittleEndian.AppendUint32(b, uint32(len(m.Body)))
 }
 
-// DecodeMessage reads one message from the front of b into m and returns the bytes used. It checks every
-// size before it allocates, reuses m.Body where that is large enough, refuses bodies longer than maxDim
-// and values that are not finite. Errors wrap ErrMessage and name place, value found and range allowed.
+// DecodeMessage reads one message from the front of b into m and returns the bytes used.
+// It checks every size before it allocates, reuses m.Body where that is large enough,
+// refuses bodies longer than maxDim and values that are not finite. Errors wrap
+// ErrMessage and name place, value found and range allowed.
 func DecodeMessage(b []byte, maxDim int, m *Message) (int, error) {
 	if len(b) < messageHeader {
 		return 0, fmt.Errorf("%w: %d bytes, a header has %d", ErrMessage, len(b), messageHeader)
@@ -123,8 +124,9 @@ func DecodeMessage(b []byte, maxDim int, m *Message) (int, error) {
 	return size, nil
 }
 
-// MessageHead returns receiver and encoded length of the message at the front of b without looking at its values, so that a
-// runtime can sort encoded messages by receiver. It refuses what DecodeMessage would for the header's sake.
+// MessageHead returns receiver and encoded length of the message at the front of b
+// without looking at its values, so that a runtime can sort encoded messages by receiver.
+// It refuses what DecodeMessage would for the header's sake.
 func MessageHead(b []byte) (to ID, size int, err error) {
 	if len(b) < messageHeader || width(b[0]) == 0 {
 		return 0, 0, fmt.Errorf("%w: no header of version %d or %d", ErrMessage, messageVersion, messageBF16)
@@ -146,17 +148,20 @@ func AppendVec(b []byte, v tensor.Vec) []byte {
 	return b
 }
 
-// State reads a checkpoint that was written by AppendState. The first field that does not fit makes all
-// later reads return zero values and Err non-nil, so that a LoadState needs one check at its end.
+// State reads a checkpoint that was written by AppendState. The first field that does not
+// fit makes all later reads return zero values and Err non-nil, so that a LoadState needs
+// one check at its end.
 type State struct {
 	b   []byte
 	err error
 }
 
-// ReadState starts reading b, which must open with the given tag (algorithm name and version).
+// ReadState starts reading b, which must open with the given tag (algorithm name and
+// version).
 func ReadState(b []byte, tag string) *State {
 	s := &State{b: b}
-	if got := s.take(4 + len(tag)); s.err != nil || int(binary.LittleEndian.Uint32(got)) != len(tag) || string(got[4:]) != tag {
+	if got := s.take(4 + len(tag)); s.err != nil || int(binary.LittleEndian.Uint32(got)) != len(tag) ||
+		string(got[4:]) != tag {
 		s.err = fmt.Errorf("%w: it does not open with %q", ErrState, tag)
 	}
 	return s

@@ -13,10 +13,11 @@ import (
 	"sotto/tensor"
 )
 
-// Adversaries are the agents of a run that send something else than their algorithm says: a fault to inject. An adversary keeps
-// to the protocol in everything else. Its own state and its queries are those of an honest agent, so that its charges are
-// real; only the bodies of its messages are replaced, by the same ones for all receivers. It knows what an honest agent in its
-// place knows, not what others send to others.
+// Adversaries are the agents of a run that send something else than their algorithm says:
+// a fault to inject. An adversary keeps to the protocol in everything else. Its own state
+// and its queries are those of an honest agent, so that its charges are real; only the
+// bodies of its messages are replaced, by the same ones for all receivers. It knows what
+// an honest agent in its place knows, not what others send to others.
 type Adversaries struct {
 	Agents []int `toml:"adversaries,omitempty"` // numbers of agents, ascending
 	// Attack is what they all send in place of a vector x:
@@ -27,7 +28,8 @@ type Adversaries struct {
 	//	            Baruch, Goldberg 2019), without the paper's knowledge of all honest vectors
 	//	stale       its first message, again and again
 	Attack string `toml:"attack,omitempty"`
-	// Scale is s > 0; 0 means 1 for sign-flip, 1000 for large-norm and 1.5 for alie. stale has none.
+	// Scale is s > 0; 0 means 1 for sign-flip, 1000 for large-norm and 1.5 for alie.
+	// stale has none.
 	Scale float64 `toml:"attack_scale,omitempty"`
 }
 
@@ -47,11 +49,13 @@ func (a *Adversaries) Complete(agents int) error {
 	}
 	for k, i := range a.Agents {
 		if i < 0 || i >= agents || k > 0 && i <= a.Agents[k-1] {
-			return config.Bad("adversaries", a.Agents, fmt.Sprintf("numbers of agents, 0 to %d, ascending", agents-1))
+			return config.Bad("adversaries", a.Agents,
+				fmt.Sprintf("numbers of agents, 0 to %d, ascending", agents-1))
 		}
 	}
 	if len(a.Agents) == agents {
-		return config.Bad("adversaries", a.Agents, "at least one agent less than there are: somebody has to be honest")
+		return config.Bad("adversaries", a.Agents,
+			"at least one agent less than there are: somebody has to be honest")
 	}
 	scale, ok := attacks[a.Attack]
 	if !ok {
@@ -86,8 +90,8 @@ func (a *Adversaries) Text() string {
 	return fmt.Sprintf("agents %s: %s, scale %g", numbers, a.Attack, a.Scale)
 }
 
-// Corrupt lets agent self attack if it is an adversary of a, which Complete has checked; otherwise it returns inner. inner
-// sends at most one message in a step.
+// Corrupt lets agent self attack if it is an adversary of a, which Complete has checked;
+// otherwise it returns inner. inner sends at most one message in a step.
 func (a *Adversaries) Corrupt(inner agent.Algorithm, self agent.ID, seed uint64) agent.Algorithm {
 	if !a.Has(int(self)) {
 		return inner

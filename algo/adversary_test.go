@@ -30,20 +30,23 @@ func attacked(t *testing.T, name string, decode func(any) error, attack string, 
 	}
 }
 
-// An adversary is an algorithm like any other: deterministic, with a checkpoint, keeping nothing of its inputs.
+// An adversary is an algorithm like any other: deterministic, with a checkpoint, keeping
+// nothing of its inputs.
 func TestAdversariesConform(t *testing.T) {
 	keep := func(any) error { return nil }
 	for _, attack := range []string{"sign-flip", "large-norm", "alie", "stale"} {
 		for _, name := range []string{"dsgd", "dsgt"} {
 			t.Run(name+" "+attack, func(t *testing.T) {
-				agenttest.Run(t, agenttest.Options{Factory: attacked(t, name, keep, attack, 0), Tolerance: math.Inf(1)})
+				agenttest.Run(t, agenttest.Options{Factory: attacked(t, name, keep, attack, 0),
+					Tolerance: math.Inf(1)})
 			})
 		}
 	}
 }
 
-// What agent 1 of two neighbors sends, by hand. It starts at (2, -1), hears (1, 0) and (3, 1), has no answers and mixes with
-// weights 1/2 and 1/4 to (2, -1/4). alie: mean (2, 1/4), sd (sqrt(2/3), ((0 + 1 + 1/16)/3 - 1/16)^1/2), scale 3/2.
+// What agent 1 of two neighbors sends, by hand. It starts at (2, -1), hears (1, 0) and
+// (3, 1), has no answers and mixes with weights 1/2 and 1/4 to (2, -1/4). alie: mean (2,
+// 1/4), sd (sqrt(2/3), ((0 + 1 + 1/16)/3 - 1/16)^1/2), scale 3/2.
 func TestAttacksByHand(t *testing.T) {
 	sd := func(values ...float64) (mean, sd float64) {
 		for _, v := range values {
@@ -75,7 +78,8 @@ func TestAttacksByHand(t *testing.T) {
 		view := row(.5, .25, .25)
 		inbox := []agent.Message{{From: 1, Body: tensor.Vec{1, 0}}, {From: 2, Body: tensor.Vec{3, 1}}}
 		var out agent.Output
-		for _, in := range []agent.Input{{Kind: agent.Start, View: view}, {Kind: agent.Round, View: view, Inbox: inbox}, {Kind: agent.Exhausted, View: view}} {
+		for _, in := range []agent.Input{{Kind: agent.Start, View: view},
+			{Kind: agent.Round, View: view, Inbox: inbox}, {Kind: agent.Exhausted, View: view}} {
 			out.Reset()
 			if err := a.Step(&in, &out); err != nil {
 				t.Fatal(err)
@@ -94,8 +98,8 @@ func TestAttacksByHand(t *testing.T) {
 	}
 }
 
-// large-norm sends values ±s with signs of the public seed: the same in every round, of both kinds, others at another seed. Values
-// stay finite whatever the scale.
+// large-norm sends values ±s with signs of the public seed: the same in every round, of
+// both kinds, others at another seed. Values stay finite whatever the scale.
 func TestLargeNorm(t *testing.T) {
 	const dim = 64
 	first := func(seed uint64, scale float64) tensor.Vec {
@@ -103,7 +107,9 @@ func TestLargeNorm(t *testing.T) {
 		if err := bad.Complete(2); err != nil {
 			t.Fatal(err)
 		}
-		a, err := factory(t, "dsgd", func(any) error { return nil })(agent.Env{Agents: 2, Dim: dim, Rounds: 2, Init: make(tensor.Vec, dim)})
+		a, err := factory(t, "dsgd", func(any) error {
+			return nil
+		})(agent.Env{Agents: 2, Dim: dim, Rounds: 2, Init: make(tensor.Vec, dim)})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -150,7 +156,8 @@ func TestBadAdversaries(t *testing.T) {
 		"unknown":          {algo.Adversaries{Agents: []int{1}, Attack: "flip"}, "attack"},
 		"stale scale":      {algo.Adversaries{Agents: []int{1}, Attack: "stale", Scale: 1}, "attack_scale"},
 		"scale":            {algo.Adversaries{Agents: []int{1}, Attack: "alie", Scale: -1}, "attack_scale"},
-		"huge scale":       {algo.Adversaries{Agents: []int{1}, Attack: "large-norm", Scale: 1e39}, "attack_scale"},
+		"huge scale": {algo.Adversaries{Agents: []int{1}, Attack: "large-norm", Scale: 1e39},
+			"attack_scale"},
 	} {
 		var e *config.Error
 		if err := c.a.Complete(4); !errors.As(err, &e) || e.Key != c.key || e.Allowed == "" {

@@ -16,7 +16,8 @@ import (
 	"sotto/tensor"
 )
 
-// set returns a decode function that stores p where the constructor's parameters have p's type.
+// set returns a decode function that stores p where the constructor's parameters have p's
+// type.
 func set[T any](edit func(*T)) func(any) error {
 	return func(params any) error {
 		p, ok := params.(*T)
@@ -57,7 +58,8 @@ func TestConformance(t *testing.T) {
 	})
 }
 
-// lockstep runs agents on a fixed W with a scalar gradient each. Every query of a round is answered by grad.
+// lockstep runs agents on a fixed W with a scalar gradient each. Every query of a round
+// is answered by grad.
 type lockstep struct {
 	w      *mat.Dense
 	algs   []agent.Algorithm
@@ -67,12 +69,20 @@ type lockstep struct {
 	latest []float64 // each agent's last answer
 }
 
-func newLockstep(t *testing.T, f agent.Factory, w *mat.Dense, rounds uint64, init float32, grad func(int, float32) float32) *lockstep {
+func newLockstep(t *testing.T, f agent.Factory, w *mat.Dense, rounds uint64, init float32,
+	grad func(int, float32) float32) *lockstep {
 	t.Helper()
 	n, _ := w.Dims()
 	l := &lockstep{w: w, grad: grad, sent: make([]tensor.Vec, n), latest: make([]float64, n)}
 	for i := range n {
-		a, err := f(agent.Env{Self: agent.ID(i), Agents: n, Dim: 1, Records: 10, Rounds: rounds, Init: tensor.Vec{init}})
+		a, err := f(agent.Env{
+			Self:    agent.ID(i),
+			Agents:  n,
+			Dim:     1,
+			Records: 10,
+			Rounds:  rounds,
+			Init:    tensor.Vec{init},
+		})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -151,8 +161,9 @@ func quadratic(i int, at float32) float32 {
 	return float32(curvature[i] * (float64(at) - minimum[i]))
 }
 
-// With noise off and a constant step the fixed point of grad-then-mix solves (I-W)θ + η(hθ - hb) = 0,
-// that of mix-then-grad (θ = m - ηh(m-b), m = Wθ) solves (I - (I-ηH)W)θ = ηHb.
+// With noise off and a constant step the fixed point of grad-then-mix solves (I-W)θ +
+// η(hθ - hb) = 0, that of mix-then-grad (θ = m - ηh(m-b), m = Wθ) solves (I - (I-ηH)W)θ =
+// ηHb.
 func TestDSGDFixedPoint(t *testing.T) {
 	const eta, n = .2, 5
 	w := ring(n)
@@ -191,8 +202,8 @@ func TestDSGDFixedPoint(t *testing.T) {
 	}
 }
 
-// mean θ^{k+1} = mean θ^k - η mean G̃ for a doubly stochastic W (here to float32 rounding), and a W that
-// is only row-stochastic must break it.
+// mean θ^{k+1} = mean θ^k - η mean G̃ for a doubly stochastic W (here to float32
+// rounding), and a W that is only row-stochastic must break it.
 func TestDSGDMeanRecursion(t *testing.T) {
 	const eta = .05
 	uneven := mat.NewDense(3, 3, []float64{.5, .25, .25, .5, .5, 0, .5, 0, .5})
@@ -238,7 +249,8 @@ func TestDSGDOrdersAgreeAtConsensus(t *testing.T) {
 	}
 }
 
-// The central baseline with β = 0 and wd = 0 is DP-DSGD on one agent with W = [1], bit for bit.
+// The central baseline with β = 0 and wd = 0 is DP-DSGD on one agent with W = [1], bit
+// for bit.
 func TestCentralIsDSGDAlone(t *testing.T) {
 	one := mat.NewDense(1, 1, []float64{1})
 	a := newLockstep(t, factory(t, "dsgd", set(func(p *algo.DSGDParams) {})), one, 100, 5, quadratic)
@@ -252,9 +264,12 @@ func TestCentralIsDSGDAlone(t *testing.T) {
 	}
 }
 
-// Local-only training solves least squares: the iterate reaches the agent's own minimiser.
+// Local-only training solves least squares: the iterate reaches the agent's own
+// minimiser.
 func TestLocalReachesItsOwnMinimum(t *testing.T) {
-	l := newLockstep(t, factory(t, "local", set(func(p *algo.SGDParams) { p.StepSize.StepSize = .4 })), ring(5), 200, 0, quadratic)
+	l := newLockstep(t, factory(t, "local", set(func(p *algo.SGDParams) {
+		p.StepSize.StepSize = .4
+	})), ring(5), 200, 0, quadratic)
 	for k := range uint64(200) {
 		l.round(t, k)
 	}
@@ -271,7 +286,8 @@ func TestStepSizes(t *testing.T) {
 	for _, tc := range []struct {
 		got, want float64
 	}{
-		{geo.At(0, 2000), .2}, {geo.At(1999, 2000), .0005}, {geo.At(1, 3), math.Sqrt(.2 * .0005)}, {geo.At(0, 1), .2},
+		{geo.At(0, 2000), .2}, {geo.At(1999, 2000), .0005}, {geo.At(1, 3), math.Sqrt(.2 * .0005)},
+		{geo.At(0, 1), .2},
 		{inv.At(0, 9), .2}, {inv.At(10, 99), .1}, {inv.At(30, 99), .05},
 	} {
 		if math.Abs(tc.got-tc.want) > 1e-15 {
@@ -285,9 +301,11 @@ func TestBadParameters(t *testing.T) {
 		"order":           set(func(p *algo.DSGDParams) { p.Order = "mix" }),
 		"step_size":       set(func(p *algo.DSGDParams) { p.StepSize.StepSize = 0 }),
 		"step_size_final": set(func(p *algo.DSGDParams) { p.Schedule = "geometric" }),
-		"step_size_tau":   set(func(p *algo.DSGDParams) { p.Schedule, p.StepSizeTau = "inverse", math.Inf(1) }),
-		"schedule":        set(func(p *algo.DSGDParams) { p.Schedule = "cosin" }),
-		"weight_decay":    set(func(p *algo.DSGDParams) { p.WeightDecay = math.NaN() }),
+		"step_size_tau": set(func(p *algo.DSGDParams) {
+			p.Schedule, p.StepSizeTau = "inverse", math.Inf(1)
+		}),
+		"schedule":     set(func(p *algo.DSGDParams) { p.Schedule = "cosin" }),
+		"weight_decay": set(func(p *algo.DSGDParams) { p.WeightDecay = math.NaN() }),
 	} {
 		_, err := algo.New("dsgd", decode)
 		var e *config.Error
@@ -296,7 +314,9 @@ func TestBadParameters(t *testing.T) {
 		}
 	}
 	var e *config.Error
-	if _, err := algo.New("central", set(func(p *algo.SGDParams) { p.Momentum = 1 })); !errors.As(err, &e) || e.Key != "momentum" {
+	if _, err := algo.New("central", set(func(p *algo.SGDParams) {
+		p.Momentum = 1
+	})); !errors.As(err, &e) || e.Key != "momentum" {
 		t.Errorf("momentum 1: %v", err)
 	}
 	if _, err := algo.New("sgdd", nil); !errors.As(err, &e) || e.Key != "name" {
@@ -316,7 +336,8 @@ func ExampleNew() {
 	a, _ := f(agent.Env{Self: 0, Agents: 2, Dim: 1, Rounds: 10, Init: tensor.Vec{4}})
 	view := &agent.View{SelfWeight: .5, In: []agent.Neighbor{{ID: 1, Weight: .5}}}
 	var out agent.Output
-	a.Step(&agent.Input{Kind: agent.Round, View: view, Inbox: []agent.Message{{From: 1, Body: tensor.Vec{2}}}}, &out)
+	a.Step(&agent.Input{Kind: agent.Round, View: view,
+		Inbox: []agent.Message{{From: 1, Body: tensor.Vec{2}}}}, &out)
 	fmt.Println("asks", out.Query.Oracle, "at", out.Query.At)
 	out.Reset()
 	a.Step(&agent.Input{Kind: agent.Answer, View: view, Answer: tensor.Vec{1}}, &out)

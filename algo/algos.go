@@ -1,6 +1,6 @@
-// Package algo holds the learning algorithms, one file each. An algorithm is a deterministic state
-// machine ([sotto/agent.Algorithm]): it sees public vectors and noisy answers, never data, and may
-// import neither data nor models nor anything that does I/O.
+// Package algo holds the learning algorithms, one file each. An algorithm is a
+// deterministic state machine ([sotto/agent.Algorithm]): it sees public vectors and noisy
+// answers, never data, and may import neither data nor models nor anything that does I/O.
 package algo
 
 import (
@@ -8,7 +8,8 @@ import (
 	"sotto/config"
 )
 
-// Constructor decodes an algorithm's own parameters and returns the factory of its agents.
+// Constructor decodes an algorithm's own parameters and returns the factory of its
+// agents.
 type Constructor func(decode func(params any) error) (agent.Factory, error)
 
 // Algorithms lists every algorithm by the name used in run files.
@@ -56,7 +57,8 @@ var asynchronous = map[string]Pacing{
 // PacingOf returns how the named algorithm is driven.
 func PacingOf(name string) Pacing { return asynchronous[name] }
 
-// New returns the factory of the named algorithm; an unknown name is a config.Error on key "name".
+// New returns the factory of the named algorithm; an unknown name is a config.Error on
+// key "name".
 func New(name string, decode func(params any) error) (agent.Factory, error) {
 	c, ok := Algorithms[name]
 	if !ok {

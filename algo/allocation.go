@@ -7,9 +7,10 @@ import (
 	"sotto/config"
 )
 
-// Allocation says how an agent's budget is spread over its updates. Noise that enters at wake t of T is multiplied by
-// C^(T-1-t) in the final error, C being the contraction of one wake, so that early updates bear more noise: under basic
-// composition the best epsilon is proportional to C^((T-1-t)/3), and the best inverse noise multiplier under
+// Allocation says how an agent's budget is spread over its updates. Noise that enters at
+// wake t of T is multiplied by C^(T-1-t) in the final error, C being the contraction of
+// one wake, so that early updates bear more noise: under basic composition the best
+// epsilon is proportional to C^((T-1-t)/3), and the best inverse noise multiplier under
 // Gaussian composition to C^((T-1-t)/4).
 //
 //	equal     the same noise each time
@@ -19,7 +20,8 @@ import (
 type Allocation struct {
 	Alloc       string  `toml:"alloc"`
 	Contraction float64 `toml:"contraction,omitempty"` // C in (0, 1), not for equal
-	Root        float64 `toml:"alloc_root,omitempty"`  // 4 (Gaussian noise, default but for paper) or 3 (Laplace noise)
+	// 4 (Gaussian noise, default but for paper) or 3 (Laplace noise)
+	Root float64 `toml:"alloc_root,omitempty"`
 }
 
 func (a *Allocation) validate() error {
@@ -48,11 +50,13 @@ func (a *Allocation) validate() error {
 	return nil
 }
 
-// mostSpread bounds the largest factor over the smallest: beyond it a share of the budget buys nothing.
+// mostSpread bounds the largest factor over the smallest: beyond it a share of the budget
+// buys nothing.
 const mostSpread = 1e6
 
-// Factors returns the noise of each of an agent's updates relative to its quietest one: at least 1. wakes are the
-// numbers of the agent's updating wakes where they are known, n the number of agents and total that of all wakes.
+// Factors returns the noise of each of an agent's updates relative to its quietest one:
+// at least 1. wakes are the numbers of the agent's updating wakes where they are known, n
+// the number of agents and total that of all wakes.
 func (a *Allocation) Factors(updates int, wakes []uint64, n int, total uint64) []float64 {
 	f := make([]float64, updates)
 	quiet := math.Inf(1)
@@ -81,7 +85,8 @@ func (a *Allocation) Factors(updates int, wakes []uint64, n int, total uint64) [
 	return f
 }
 
-// plannedWakes returns those of the agent's known wakes in which it updates: after the first skip of them.
+// plannedWakes returns those of the agent's known wakes in which it updates: after the
+// first skip of them.
 func plannedWakes(env agent.Env, skip uint64) []uint64 {
 	return env.Wakes[min(uint64(len(env.Wakes)), skip):]
 }

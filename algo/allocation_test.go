@@ -7,15 +7,18 @@ import (
 	"sotto/algo"
 )
 
-// The factors make noise proportional to C^(-(T-1-t)/root), which is the optimum of spec 7; the ratios of final errors to
-// those of an equal split, for T = 100 with one agent and basic composition, were computed for the specification.
+// The factors make noise proportional to C^(-(T-1-t)/root), which is the optimum of spec
+// 7; the ratios of final errors to those of an equal split, for T = 100 with one agent
+// and basic composition, were computed for the specification.
 func TestClaim17(t *testing.T) {
 	const T = 100
 	wakes := make([]uint64, T)
 	for i := range wakes {
 		wakes[i] = uint64(i)
 	}
-	for _, c := range []struct{ contraction, paper, late float64 }{{.99, 1.085, .973}, {.95, 4.23, .567}, {.9, 51.4, .222}} {
+	for _, c := range []struct {
+		contraction, paper, late float64
+	}{{.99, 1.085, .973}, {.95, 4.23, .567}, {.9, 51.4, .222}} {
 		ratio := func(alloc string) float64 {
 			a := algo.Allocation{Alloc: alloc, Contraction: c.contraction, Root: 3}
 			f := a.Factors(T, wakes, 1, T)
@@ -32,19 +35,22 @@ func TestClaim17(t *testing.T) {
 			return weighted / equal
 		}
 		if got := ratio("paper"); math.Abs(got/c.paper-1) > 2e-3 {
-			t.Errorf("C = %g: the published allocation's error is %.4g of an equal split's, want %g", c.contraction, got, c.paper)
+			t.Errorf("C = %g: the published allocation's error is %.4g of an equal split's, want %g",
+				c.contraction, got, c.paper)
 		}
 		if got := ratio("late"); math.Abs(got/c.late-1) > 2e-3 {
-			t.Errorf("C = %g: the corrected allocation's error is %.4g of an equal split's, want %g", c.contraction, got, c.late)
+			t.Errorf("C = %g: the corrected allocation's error is %.4g of an equal split's, want %g",
+				c.contraction, got, c.late)
 		}
 		if got := ratio("expected"); math.Abs(got/c.late-1) > 2e-3 {
-			t.Errorf("C = %g: with one agent the expected wakes are the wakes, ratio %.4g, want %g", c.contraction, got, c.late)
+			t.Errorf("C = %g: with one agent the expected wakes are the wakes, ratio %.4g, want %g",
+				c.contraction, got, c.late)
 		}
 	}
 }
 
-// The recursion P_{t+1} = C P_t + b_t unrolls to Σ C^(T-1-t) b_t: noise of the last wake enters with weight 1, where the
-// published bound has C^(T-1).
+// The recursion P_{t+1} = C P_t + b_t unrolls to Σ C^(T-1-t) b_t: noise of the last wake
+// enters with weight 1, where the published bound has C^(T-1).
 func TestClaim16(t *testing.T) {
 	const T, c = 50, .9
 	for at := range T {
@@ -63,8 +69,8 @@ func TestClaim16(t *testing.T) {
 			t.Errorf("noise of the last wake weighs %g, the published bound %g", p, published)
 		}
 	}
-	// The optimum for the published weights is what alloc paper does: on the true weights it is worse than doing nothing,
-	// on its own it is not.
+	// The optimum for the published weights is what alloc paper does: on the true weights
+	// it is worse than doing nothing, on its own it is not.
 	wakes := make([]uint64, T)
 	for i := range wakes {
 		wakes[i] = uint64(i)

@@ -16,13 +16,17 @@ type AverageParams struct {
 	Recursion // of the rounds of averaging; default plain
 }
 
-// GossipAverage is private gossip averaging: Cyffers, Even, Bellet, Massoulié, "Muffliato: Peer-to-Peer Privacy Amplification for
-// Decentralized Optimization and Averaging" (NeurIPS 2022), Algorithm 1. In round 0 an agent asks its one "value" query, whose answer
-// is y^0 = clip(x) + noise; every later round is one of averaging, as [Recursion] says, in which nothing private enters. At the start it sends its initial vector. A run of
-// R rounds asks once and averages R-1 times; the last messages are heard by nobody. Messages are y, d values, to all neighbors.
-// Deviations: y^{-1} = 0 of the published code, which multiplies every mean, is a replication; so is the published bound for pairs of agents,
-// which is none: the guarantee printed is the local one, and what an observer's view holds is in sotto/privacy/account/network.
-// Exhausted: y^0 is the initial vector.
+// GossipAverage is private gossip averaging: Cyffers, Even, Bellet, Massoulié,
+// "Muffliato: Peer-to-Peer Privacy Amplification for Decentralized Optimization and
+// Averaging" (NeurIPS 2022), Algorithm 1. In round 0 an agent asks its one "value" query,
+// whose answer is y^0 = clip(x) + noise; every later round is one of averaging, as
+// [Recursion] says, in which nothing private enters. At the start it sends its initial
+// vector. A run of R rounds asks once and averages R-1 times; the last messages are heard
+// by nobody. Messages are y, d values, to all neighbors. Deviations: y^{-1} = 0 of the
+// published code, which multiplies every mean, is a replication; so is the published
+// bound for pairs of agents, which is none: the guarantee printed is the local one, and
+// what an observer's view holds is in sotto/privacy/account/network. Exhausted: y^0 is
+// the initial vector.
 type GossipAverage struct {
 	p AverageParams
 
@@ -48,7 +52,8 @@ func NewGossipAverage(decode func(any) error) (agent.Factory, error) {
 		if err := a.p.fill(env); err != nil {
 			return nil, err
 		}
-		a.y, a.previous, a.next = make(tensor.Vec, env.Dim), make(tensor.Vec, env.Dim), make(tensor.Vec, env.Dim)
+		a.y, a.previous, a.next = make(tensor.Vec, env.Dim), make(tensor.Vec, env.Dim),
+			make(tensor.Vec, env.Dim)
 		copy(a.y, env.Init)
 		return a, nil
 	}, nil
@@ -83,7 +88,8 @@ func (a *GossipAverage) Step(in *agent.Input, out *agent.Output) error {
 // Params returns y^k; before the answer the initial vector.
 func (a *GossipAverage) Params() tensor.Vec { return a.y }
 
-// Coefficients returns a, b and c of the first rounds of averaging (see [Recursion]); nil where they are 1, 0 and 0 in all.
+// Coefficients returns a, b and c of the first rounds of averaging (see [Recursion]); nil
+// where they are 1, 0 and 0 in all.
 func (a *GossipAverage) Coefficients(rounds int) [][3]float64 { return a.p.first(rounds) }
 
 const averageTag = "gossip-average/1"

@@ -39,10 +39,13 @@ func TestAverageConformance(t *testing.T) {
 	}
 }
 
-// spread runs averaging on a ring of n from the values x and returns all agents' values after each round.
+// spread runs averaging on a ring of n from the values x and returns all agents' values
+// after each round.
 func spread(t *testing.T, f agent.Factory, n, rounds int, x func(i int) float64) [][]float64 {
 	t.Helper()
-	l := newLockstep(t, f, ring(n), uint64(rounds)+1, 0, func(i int, _ float32) float32 { return float32(x(i)) })
+	l := newLockstep(t, f, ring(n), uint64(rounds)+1, 0, func(i int, _ float32) float32 {
+		return float32(x(i))
+	})
 	var after [][]float64
 	for k := range rounds + 1 {
 		l.round(t, uint64(k))
@@ -54,8 +57,9 @@ func spread(t *testing.T, f agent.Factory, n, rounds int, x func(i int) float64)
 	return after
 }
 
-// jacobiOf is P_k^{(D/2, 0)}(λ)/P_k^{(D/2, 0)}(1), what k rounds of Jacobi iteration make of an eigenvector (Berthier, Bach, Gaillard
-// 2020, section 4): the explicit sum of Jacobi polynomials, not their recursion.
+// jacobiOf is P_k^{(D/2, 0)}(λ)/P_k^{(D/2, 0)}(1), what k rounds of Jacobi iteration make
+// of an eigenvector (Berthier, Bach, Gaillard 2020, section 4): the explicit sum of
+// Jacobi polynomials, not their recursion.
 func jacobiOf(k int, d, lambda float64) float64 {
 	binomial := func(n float64, j int) float64 {
 		b := 1.
@@ -67,14 +71,16 @@ func jacobiOf(k int, d, lambda float64) float64 {
 	p := func(x float64) float64 {
 		sum := 0.
 		for s := range k + 1 {
-			sum += binomial(float64(k)+d/2, k-s) * binomial(float64(k), s) * math.Pow((x-1)/2, float64(s)) * math.Pow((x+1)/2, float64(k-s))
+			sum += binomial(float64(k)+d/2, k-s) * binomial(float64(k), s) * math.Pow((x-1)/2, float64(s)) *
+				math.Pow((x+1)/2, float64(k-s))
 		}
 		return sum
 	}
 	return p(lambda) / p(1)
 }
 
-// An eigenvector of the ring is multiplied by the polynomial of the method, and the mean is kept.
+// An eigenvector of the ring is multiplied by the polynomial of the method, and the mean
+// is kept.
 func TestAveragePolynomials(t *testing.T) {
 	const n, rounds = 12, 14
 	second := (1 + 2*math.Cos(2*math.Pi/n)) / 3
@@ -85,16 +91,29 @@ func TestAveragePolynomials(t *testing.T) {
 		edit func(*algo.AverageParams)
 		of   func(k int, lambda float64) float64
 	}{
-		"plain":        {func(p *algo.AverageParams) {}, func(k int, l float64) float64 { return math.Pow(l, float64(k)) }},
-		"chebyshev":    {func(p *algo.AverageParams) { p.Rho = second }, func(k int, l float64) float64 { return secondOrderOf(k, second, l) }},
-		"chebyshev-ns": {func(p *algo.AverageParams) { p.Rho = second }, func(k int, l float64) float64 { return chebyshevOf(k, second, l) }},
-		"paper":        {func(p *algo.AverageParams) { p.Rho = second }, func(k int, l float64) float64 { return secondOrderOf(k, rho, l) }},
-		"jacobi":       {func(p *algo.AverageParams) { p.Dimension = 1.5 }, func(k int, l float64) float64 { return jacobiOf(k, 1.5, l) }},
+		"plain": {func(p *algo.AverageParams) {}, func(k int, l float64) float64 {
+			return math.Pow(l, float64(k))
+		}},
+		"chebyshev": {func(p *algo.AverageParams) { p.Rho = second }, func(k int, l float64) float64 {
+			return secondOrderOf(k, second, l)
+		}},
+		"chebyshev-ns": {func(p *algo.AverageParams) { p.Rho = second }, func(k int, l float64) float64 {
+			return chebyshevOf(k, second, l)
+		}},
+		"paper": {func(p *algo.AverageParams) { p.Rho = second }, func(k int, l float64) float64 {
+			return secondOrderOf(k, rho, l)
+		}},
+		"jacobi": {func(p *algo.AverageParams) { p.Dimension = 1.5 }, func(k int, l float64) float64 {
+			return jacobiOf(k, 1.5, l)
+		}},
 	} {
 		for _, f := range []int{1, 2, 5} {
 			mode := func(i int) float64 { return math.Cos(2 * math.Pi * float64(f*i) / n) }
 			lambda := (1 + 2*math.Cos(2*math.Pi*float64(f)/n)) / 3
-			after := spread(t, average(t, func(p *algo.AverageParams) { p.Acceleration = name; tc.edit(p) }), n, rounds, func(i int) float64 { return 3 + mode(i) })
+			after := spread(t, average(t, func(p *algo.AverageParams) {
+				p.Acceleration = name
+				tc.edit(p)
+			}), n, rounds, func(i int) float64 { return 3 + mode(i) })
 			for k, values := range after {
 				want := 1.
 				if k > 0 {
@@ -102,7 +121,8 @@ func TestAveragePolynomials(t *testing.T) {
 				}
 				for i, v := range values {
 					if math.Abs(v-3-want*mode(i)) > 2e-5 {
-						t.Fatalf("%s, mode %d, after %d rounds: agent %d has %.7g, want 3 %+.7g", name, f, k, i, v, want*mode(i))
+						t.Fatalf("%s, mode %d, after %d rounds: agent %d has %.7g, want 3 %+.7g", name, f, k,
+							i, v, want*mode(i))
 					}
 				}
 			}
@@ -110,18 +130,22 @@ func TestAveragePolynomials(t *testing.T) {
 	}
 }
 
-// Rounds until an impulse on a ring of 16 has spread to 1e-6: spec algorithms.md section 15, where a few rounds depend on the start.
+// Rounds until an impulse on a ring of 16 has spread to 1e-6: spec algorithms.md section
+// 15, where a few rounds depend on the start.
 func TestAverageRounds(t *testing.T) {
 	const n = 16
 	second := (1 + 2*math.Cos(2*math.Pi/n)) / 3
-	for name, published := range map[string]int{"plain": 228, "paper": 60, "chebyshev": 47, "chebyshev-ns": 43} {
+	for name, published := range map[string]int{"plain": 228, "paper": 60, "chebyshev": 47,
+		"chebyshev-ns": 43} {
 		f := average(t, func(p *algo.AverageParams) {
 			if p.Acceleration = name; name != "plain" {
 				p.Rho = second
 			}
 		})
 		got := 0
-		for k, values := range spread(t, f, n, 260, func(i int) float64 { return map[bool]float64{true: 1}[i == 0] }) {
+		for k, values := range spread(t, f, n, 260, func(i int) float64 {
+			return map[bool]float64{true: 1}[i == 0]
+		}) {
 			for _, v := range values {
 				if math.Abs(v-1./n) > 1e-6 {
 					got = k + 1
@@ -134,12 +158,15 @@ func TestAverageRounds(t *testing.T) {
 	}
 }
 
-// Starting from y^{-1} = 0 in place of y^0 multiplies the mean: 1.333, 1.647 and 2.101 at gaps of .4, .2 and .1. A mean m_k of all
-// agents obeys m_{k+1} = ω m_k - (ω-1) m_{k-1}, which from m_{-1} = 0 tends to 1/(2-ω).
+// Starting from y^{-1} = 0 in place of y^0 multiplies the mean: 1.333, 1.647 and 2.101 at
+// gaps of .4, .2 and .1. A mean m_k of all agents obeys m_{k+1} = ω m_k - (ω-1) m_{k-1},
+// which from m_{-1} = 0 tends to 1/(2-ω).
 func TestClaim40(t *testing.T) {
 	for gap, published := range map[float64]float64{.4: 1.333, .2: 1.647, .1: 2.101} {
 		mean := func(zero bool) float64 {
-			f := average(t, func(p *algo.AverageParams) { p.Acceleration, p.Rho, p.ZeroStart = "paper", 1-gap, zero })
+			f := average(t, func(p *algo.AverageParams) {
+				p.Acceleration, p.Rho, p.ZeroStart = "paper", 1-gap, zero
+			})
 			after := spread(t, f, 8, 300, func(i int) float64 { return float64(i) })
 			sum := 0.
 			for _, v := range after[300] {
@@ -156,8 +183,9 @@ func TestClaim40(t *testing.T) {
 	}
 }
 
-// What the accountant gets is what the agents average with: the paper's ω at λ_2 = 0 is 2(1 - √(3/4))/(1/2)² = 8 - 4√3, also where rounding leaves
-// λ_2 a little below; every round keeps the mean.
+// What the accountant gets is what the agents average with: the paper's ω at λ_2 = 0 is
+// 2(1 - √(3/4))/(1/2)² = 8 - 4√3, also where rounding leaves λ_2 a little below; every
+// round keeps the mean.
 func TestRecursionCoefficients(t *testing.T) {
 	for _, second := range []float64{0, -1e-17} {
 		all, err := algo.Recursion{Acceleration: "paper"}.Coefficients(agent.Env{Second: second}, 3)
@@ -168,7 +196,8 @@ func TestRecursionCoefficients(t *testing.T) {
 			t.Errorf("λ_2 = %v: %v, want ω = %v", second, all, omega)
 		}
 	}
-	if all, err := (algo.Recursion{Acceleration: "plain"}).Coefficients(agent.Env{}, 3); all != nil || err != nil {
+	if all, err := (algo.Recursion{Acceleration: "plain"}).Coefficients(agent.Env{}, 3); all != nil ||
+		err != nil {
 		t.Errorf("plain: %v, %v", all, err)
 	}
 	for _, name := range []string{"chebyshev", "chebyshev-ns", "jacobi", "paper"} {
@@ -195,7 +224,8 @@ func TestRecursionCoefficients(t *testing.T) {
 		}
 	}
 	var bad *config.Error
-	for key, r := range map[string]algo.Recursion{"acceleration": {Acceleration: "fast"}, "spectral_dimension": {Acceleration: "jacobi"}} {
+	for key, r := range map[string]algo.Recursion{"acceleration": {Acceleration: "fast"},
+		"spectral_dimension": {Acceleration: "jacobi"}} {
 		if _, err := r.Coefficients(agent.Env{}, 1); !errors.As(err, &bad) || bad.Key != key {
 			t.Errorf("%s: %v", key, err)
 		}
@@ -216,7 +246,8 @@ func TestAverageBadParameters(t *testing.T) {
 	}
 	f := average(t, func(p *algo.AverageParams) { p.Acceleration = "paper" })
 	var e *config.Error
-	if _, err := f(agent.Env{Dim: 1, Init: tensor.Vec{0}, Rho: 1, Second: 1}); !errors.As(err, &e) || e.Key != "acceleration" {
+	if _, err := f(agent.Env{Dim: 1, Init: tensor.Vec{0}, Rho: 1, Second: 1}); !errors.As(err, &e) ||
+		e.Key != "acceleration" {
 		t.Errorf("acceleration without a spectrum: %v", err)
 	}
 }

@@ -18,34 +18,41 @@ var _ agent.Algorithm = (*BCD)(nil)
 type BCDParams struct {
 	Personal
 	Allocation
-	// Start is "zero", "init" for the common initial parameters, or "fit": the minimiser of the agent's own loss, by
-	// one answer of oracle "fit" (private where the run is: the warm start).
+	// Start is "zero", "init" for the common initial parameters, or "fit": the minimiser
+	// of the agent's own loss, by one answer of oracle "fit" (private where the run is:
+	// the warm start).
 	Start string `toml:"start"`
-	// FitLambda is the λ of that loss, a public constant; 0 means λ_i. With the default λ_i = 1/m_i the sensitivity
-	// of a minimiser does not fall with m_i.
+	// FitLambda is the λ of that loss, a public constant; 0 means λ_i. With the default
+	// λ_i = 1/m_i the sensitivity of a minimiser does not fall with m_i.
 	FitLambda float64 `toml:"fit_lambda,omitempty"`
 	Propagate uint64  `toml:"propagate,omitempty"` // own wakes of model propagation after a start by fit
 	Norm      string  `toml:"norm"`                // of clipping: "l2" asks grad-full, "l1" asks grad-full-l1
-	// Updates is the number T_i of updates of each agent, after which it serves its last vector; 0: as many as it wakes.
+	// Updates is the number T_i of updates of each agent, after which it serves its last
+	// vector; 0: as many as it wakes.
 	Updates      int   `toml:"updates,omitempty"`
 	AgentUpdates []int `toml:"agent_updates,omitempty"` // agent i has number i mod length, instead of Updates
-	// After is what an agent does on wakes after its updates: "silent" (default, as published), or "average": it goes on
-	// with the mean of the answers it has had in place of a new one, which costs nothing more.
+	// After is what an agent does on wakes after its updates: "silent" (default, as
+	// published), or "average": it goes on with the mean of the answers it has had in
+	// place of a new one, which costs nothing more.
 	After string `toml:"after,omitempty"`
 }
 
-// BCD is asynchronous block coordinate descent on Personal's objective: Bellet, Guerraoui, Taziki, Tommasi, "Personalized
-// and Private Peer-to-Peer Machine Learning" (arXiv 1705.08435), eqs. 4 and 6. On each wake
+// BCD is asynchronous block coordinate descent on Personal's objective: Bellet,
+// Guerraoui, Taziki, Tommasi, "Personalized and Private Peer-to-Peer Machine Learning"
+// (arXiv 1705.08435), eqs. 4 and 6. On each wake
 //
 //	Θ_i <- (1 - α_i) Θ_i + α_i (Σ_j W_ij/D_ii Θ_j - μ c_i (g̃_i + 2 λ_i Θ_i)),  α_i = 1/(1 + μ c_i Λ_i)
 //
-// and Θ_i (p values) goes to all neighbors: a gradient step of length 1/B_i on block i. g̃_i is one answer of
-// "grad-full" or "grad-full-l1", one charge; the regulariser is public and exact. A neighbor that was not heard yet
-// counts with the agent's own vector. After Updates updates, and when the budget is spent, the agent is done; with
-// After = "average" (not in the paper) it goes on with the mean ḡ_i of its answers for g̃_i, post-processing. All together
-// then approach the minimiser of Q with the losses replaced by ḡ_i·Θ_i + λ_i|Θ_i|²: the answers, smoothed over the graph.
+// and Θ_i (p values) goes to all neighbors: a gradient step of length 1/B_i on block i.
+// g̃_i is one answer of "grad-full" or "grad-full-l1", one charge; the regulariser is
+// public and exact. A neighbor that was not heard yet counts with the agent's own vector.
+// After Updates updates, and when the budget is spent, the agent is done; with After =
+// "average" (not in the paper) it goes on with the mean ḡ_i of its answers for g̃_i,
+// post-processing. All together then approach the minimiser of Q with the losses replaced
+// by ḡ_i·Θ_i + λ_i|Θ_i|²: the answers, smoothed over the graph.
 //
-// With Propagate the first wakes are of model propagation instead, which asks nothing: with θ̂_i the answer of fit,
+// With Propagate the first wakes are of model propagation instead, which asks nothing:
+// with θ̂_i the answer of fit,
 //
 //	Θ_i <- (Σ_j W_ij/D_ii Θ_j + μ c_i θ̂_i) / (1 + μ c_i).
 type BCD struct {
@@ -70,7 +77,12 @@ const unlimited = ^uint64(0)
 var starts = []string{"fit", "init", "zero"}
 
 func bcdDefaults() BCDParams {
-	return BCDParams{Personal: defaultPersonal(), Allocation: Allocation{Alloc: "equal"}, Start: "zero", Norm: "l2"}
+	return BCDParams{
+		Personal:   defaultPersonal(),
+		Allocation: Allocation{Alloc: "equal"},
+		Start:      "zero",
+		Norm:       "l2",
+	}
 }
 
 // NewBCD decodes BCDParams and returns their factory.
@@ -153,8 +165,8 @@ func (p *BCDParams) factory(name string) agent.Factory {
 	}
 }
 
-// Asking returns the number of the agent's first wakes after which it asks nothing more, however often it wakes; false where
-// it asks on every wake to the end.
+// Asking returns the number of the agent's first wakes after which it asks nothing more,
+// however often it wakes; false where it asks on every wake to the end.
 func (a *BCD) Asking() (wakes uint64, fixed bool) {
 	if a.updates == unlimited || a.propagate == unlimited {
 		return 0, false
@@ -162,7 +174,8 @@ func (a *BCD) Asking() (wakes uint64, fixed bool) {
 	return a.propagate + a.updates, true
 }
 
-// PlansWakes reports whether the agent spreads its budget over wakes whose numbers it has to know beforehand (Env.Wakes).
+// PlansWakes reports whether the agent spreads its budget over wakes whose numbers it has
+// to know beforehand (Env.Wakes).
 func (a *BCD) PlansWakes() bool {
 	return a.updates > 0 && (a.p.Alloc == "late" || a.p.Alloc == "paper")
 }

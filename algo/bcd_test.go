@@ -17,9 +17,10 @@ import (
 	"sotto/tensor"
 )
 
-// solution is the minimiser of Q in double precision, for the first coordinate (the k-th is k+1 times that): the system
-// D_ii (1 + μ c_i (h_i + 2 λ_i)) Θ_i - Σ_j W_ij Θ_j = D_ii μ c_i h_i b_i. With prop it is model propagation's, where h is 1 and
-// there is no regulariser.
+// solution is the minimiser of Q in double precision, for the first coordinate (the k-th
+// is k+1 times that): the system D_ii (1 + μ c_i (h_i + 2 λ_i)) Θ_i - Σ_j W_ij Θ_j = D_ii
+// μ c_i h_i b_i. With prop it is model propagation's, where h is 1 and there is no
+// regulariser.
 func solution(t *testing.T, mu float64, prop bool) []float64 {
 	t.Helper()
 	a, y := mat.NewDense(personalAgents, personalAgents, nil), mat.NewVecDense(personalAgents, nil)
@@ -50,7 +51,8 @@ func near(t *testing.T, what string, s *sim.Async, want []float64, tolerance flo
 	for i, w := range want {
 		for k, x := range s.Params(i) {
 			if d := math.Abs(float64(x) - w*float64(k+1)); d > tolerance*float64(k+1) {
-				t.Errorf("%s: agent %d coordinate %d is %g, the linear system gives %g", what, i, k, x, w*float64(k+1))
+				t.Errorf("%s: agent %d coordinate %d is %g, the linear system gives %g", what, i, k, x,
+					w*float64(k+1))
 			}
 		}
 	}
@@ -65,8 +67,8 @@ func bcd(edit func(*algo.BCDParams)) func(any) error {
 	})
 }
 
-// Block coordinate descent, gossip ADMM and model propagation reach what a linear solver finds (a run in double precision
-// comes within 1e-12; vectors here are float32).
+// Block coordinate descent, gossip ADMM and model propagation reach what a linear solver
+// finds (a run in double precision comes within 1e-12; vectors here are float32).
 func TestPersonalModelsReachTheMinimiser(t *testing.T) {
 	s, _ := personal(t, "bcd", 40_000, bcd(nil))
 	near(t, "bcd", s, solution(t, .7, false), 2e-6)
@@ -114,8 +116,9 @@ func objectiveOf(x []float64, mu float64) float64 {
 	return q
 }
 
-// Q falls on every wake by at least the gradient step's share |∇_i Q|²/(2 B_i), and the update is Θ_i - ∇_i Q/B_i. With a
-// smoothness far below the true one it rises (negative control).
+// Q falls on every wake by at least the gradient step's share |∇_i Q|²/(2 B_i), and the
+// update is Θ_i - ∇_i Q/B_i. With a smoothness far below the true one it rises (negative
+// control).
 func TestObjectiveFallsOnEveryWake(t *testing.T) {
 	risen := func(smoothness float64) (rises int) {
 		const mu, wakes = .7, 400
@@ -143,7 +146,8 @@ func TestObjectiveFallsOnEveryWake(t *testing.T) {
 				t.Fatalf("agent %d went to %g, a gradient step to %g", i, x[i], want)
 			}
 			if smoothness >= .7 && objectiveOf(x, mu) > before-gradient*gradient/(2*b)+1e-6 {
-				t.Fatalf("Q fell by %g, at least %g is guaranteed", before-objectiveOf(x, mu), gradient*gradient/(2*b))
+				t.Fatalf("Q fell by %g, at least %g is guaranteed", before-objectiveOf(x, mu),
+					gradient*gradient/(2*b))
 			}
 			if objectiveOf(x, mu) > before+1e-9 {
 				rises++
@@ -156,7 +160,14 @@ func TestObjectiveFallsOnEveryWake(t *testing.T) {
 	}
 	if n := func() int {
 		f := factory(t, "bcd", bcd(func(p *algo.BCDParams) { p.Mu, p.Smoothness = 50, 1e-3 }))
-		a, err := f(agent.Env{Agents: 2, Dim: 1, Records: 1000, MostRecords: 1000, Rounds: 9, Init: tensor.Vec{0}})
+		a, err := f(agent.Env{
+			Agents:      2,
+			Dim:         1,
+			Records:     1000,
+			MostRecords: 1000,
+			Rounds:      9,
+			Init:        tensor.Vec{0},
+		})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -164,7 +175,8 @@ func TestObjectiveFallsOnEveryWake(t *testing.T) {
 		var out agent.Output
 		q, rises := math.Inf(1), 0
 		for range 5 { // a lone loss (θ - 1)²/2 with the neighbor at 0
-			step(t, a, agent.Input{Kind: agent.Wake, View: view, Inbox: []agent.Message{{From: 1, Body: tensor.Vec{0}}}}, &out)
+			step(t, a, agent.Input{Kind: agent.Wake, View: view,
+				Inbox: []agent.Message{{From: 1, Body: tensor.Vec{0}}}}, &out)
 			at := float64(out.Query.At[0])
 			step(t, a, agent.Input{Kind: agent.Answer, View: view, Answer: tensor.Vec{float32(at - 1)}}, &out)
 			x := float64(a.Params()[0])
@@ -188,7 +200,8 @@ func step(t *testing.T, a agent.Algorithm, in agent.Input, out *agent.Output) {
 	}
 }
 
-// After its updates an agent asks and sends nothing more; when the budget is spent before, likewise.
+// After its updates an agent asks and sends nothing more; when the budget is spent
+// before, likewise.
 func TestUpdatesEnd(t *testing.T) {
 	s, bowls := personal(t, "bcd", 2000, bcd(func(p *algo.BCDParams) { p.AgentUpdates = []int{3, 5} }))
 	g := personalGraph(t)
@@ -219,7 +232,8 @@ func TestUpdatesEnd(t *testing.T) {
 	}
 }
 
-// A warm start asks fit once, propagates without asking, and then descends; noise factors reach the gate.
+// A warm start asks fit once, propagates without asking, and then descends; noise factors
+// reach the gate.
 func TestWarmStart(t *testing.T) {
 	s, bowls := personal(t, "bcd", 3000, bcd(func(p *algo.BCDParams) {
 		p.Start, p.Propagate, p.Updates, p.Alloc, p.Contraction = "fit", 7, 4, "expected", .99
@@ -228,7 +242,9 @@ func TestWarmStart(t *testing.T) {
 		if b.asked["fit"] != 1 || b.asked["grad-full"] != 4 {
 			t.Errorf("agent %d asked %v", i, b.asked)
 		}
-		if f := b.factor; f[0] != 0 || !slices.IsSortedFunc(f[1:], func(a, b float64) int { return -compare(a, b) }) || f[4] != 1 || f[1] <= 1 {
+		if f := b.factor; f[0] != 0 || !slices.IsSortedFunc(f[1:], func(a, b float64) int {
+			return -compare(a, b)
+		}) || f[4] != 1 || f[1] <= 1 {
 			t.Errorf("agent %d: noise factors %v, want 0 for the fit and then falling to 1", i, f)
 		}
 	}
@@ -259,7 +275,9 @@ func TestPersonalRefuses(t *testing.T) {
 		{"alloc", func(p *algo.BCDParams) { p.Alloc = "early" }},
 		{"contraction", func(p *algo.BCDParams) { p.Alloc, p.Updates = "late", 3 }},
 		{"contraction", func(p *algo.BCDParams) { p.Contraction = .5 }},
-		{"alloc_root", func(p *algo.BCDParams) { p.Alloc, p.Updates, p.Contraction, p.Root = "late", 3, .9, 5 }},
+		{"alloc_root", func(p *algo.BCDParams) {
+			p.Alloc, p.Updates, p.Contraction, p.Root = "late", 3, .9, 5
+		}},
 		{"updates", func(p *algo.BCDParams) { p.Alloc, p.Contraction = "late", .9 }},
 		{"updates", func(p *algo.BCDParams) { p.Updates = -1 }},
 		{"agent_updates", func(p *algo.BCDParams) { p.AgentUpdates = []int{0} }},
@@ -309,7 +327,8 @@ func TestPersonalCheckpoints(t *testing.T) {
 			t.Errorf("%s: the restored run ends in another state", name)
 		}
 		for i := 0; i < len(state); i += 97 {
-			if err := start().LoadState(state[:i]); !errors.Is(err, agent.ErrState) && !errors.Is(err, agent.ErrMessage) {
+			if err := start().LoadState(state[:i]); !errors.Is(err, agent.ErrState) &&
+				!errors.Is(err, agent.ErrMessage) {
 				t.Errorf("%s: a checkpoint cut at %d gave %v", name, i, err)
 			}
 		}
@@ -356,9 +375,11 @@ func constants(mu, smoothness float64) (sigma, largest float64) {
 	return sigma, largest
 }
 
-// finalError is Q(T) - Q* of the first coordinate after a run whose answers have noise of the given deviation in an equal
-// split over updates, and as much Σ 1/noise² under another allocation.
-func finalError(t *testing.T, seed, wakes uint64, noise float64, alloc string, updates int, contraction float64) float64 {
+// finalError is Q(T) - Q* of the first coordinate after a run whose answers have noise of
+// the given deviation in an equal split over updates, and as much Σ 1/noise² under
+// another allocation.
+func finalError(t *testing.T, seed, wakes uint64, noise float64, alloc string, updates int,
+	contraction float64) float64 {
 	t.Helper()
 	decode := bcd(func(p *algo.BCDParams) {
 		if p.Updates = updates; alloc != "equal" {
@@ -374,19 +395,30 @@ func finalError(t *testing.T, seed, wakes uint64, noise float64, alloc string, u
 	}
 	f := factory(t, "bcd", decode)
 	for i := range cfg.Agents {
-		a, err := f(agent.Env{Self: agent.ID(i), Agents: personalAgents, Dim: personalDim, Records: records(i), MostRecords: mostRecords, Rounds: cfg.Wakes, Wakes: lists[i], Init: tensor.Vec{0, 0}})
+		a, err := f(agent.Env{
+			Self:        agent.ID(i),
+			Agents:      personalAgents,
+			Dim:         personalDim,
+			Records:     records(i),
+			MostRecords: mostRecords,
+			Rounds:      cfg.Wakes,
+			Wakes:       lists[i],
+			Init:        tensor.Vec{0, 0},
+		})
 		if err != nil {
 			t.Fatal(err)
 		}
 		scale := noise
 		if alloc != "equal" {
-			al, n, sum := algo.Allocation{Alloc: alloc, Contraction: contraction, Root: 4}, min(updates, len(lists[i])), 0.
+			al, n, sum := algo.Allocation{Alloc: alloc, Contraction: contraction, Root: 4},
+				min(updates, len(lists[i])), 0.
 			for _, x := range al.Factors(n, lists[i], personalAgents, cfg.Wakes) {
 				sum += 1 / (x * x)
 			}
 			scale *= math.Sqrt(sum / float64(n))
 		}
-		cfg.Agents[i] = sim.Agent{Algorithm: a, Gate: &noisy{bowls[i], scale, rng.Public(seed, "noise of a test", uint64(i))}}
+		cfg.Agents[i] = sim.Agent{Algorithm: a,
+			Gate: &noisy{bowls[i], scale, rng.Public(seed, "noise of a test", uint64(i))}}
 	}
 	s := newAsync(t, cfg)
 	advance(t, s, cfg.Wakes)
@@ -413,8 +445,9 @@ func TestLinearRate(t *testing.T) {
 	}
 }
 
-// At one Gaussian budget the corrected allocation ends nearer to the minimiser than an equal split, and the published one
-// farther: paired over seeds, a one-sided t-test that rejects with probability 1e-6 where there is no difference.
+// At one Gaussian budget the corrected allocation ends nearer to the minimiser than an
+// equal split, and the published one farther: paired over seeds, a one-sided t-test that
+// rejects with probability 1e-6 where there is no difference.
 func TestLateAllocationIsBetter(t *testing.T) {
 	const wakes, seeds, updates = 480, 200, 40
 	sigma, b := constants(.7, .7)
@@ -422,12 +455,14 @@ func TestLateAllocationIsBetter(t *testing.T) {
 	lower := func(better, worse string) {
 		sum, square := 0., 0.
 		for seed := range uint64(seeds) {
-			d := finalError(t, seed, wakes, 3, worse, updates, contraction) - finalError(t, seed, wakes, 3, better, updates, contraction)
+			d := finalError(t, seed, wakes, 3, worse, updates, contraction) -
+				finalError(t, seed, wakes, 3, better, updates, contraction)
 			sum, square = sum+d, square+d*d
 		}
 		mean := sum / seeds
 		if score := mean / math.Sqrt((square/seeds-mean*mean)/(seeds-1)); score < 4.9 {
-			t.Errorf("the error with alloc %s is lower than with %s by %g only, %.1f standard errors", better, worse, mean, score)
+			t.Errorf("the error with alloc %s is lower than with %s by %g only, %.1f standard errors", better,
+				worse, mean, score)
 		}
 	}
 	lower("late", "equal")

@@ -9,9 +9,10 @@ import (
 	"sotto/algo"
 )
 
-// After its updates an agent with after = "average" goes on with the mean of its answers: with one update from zero, where the
-// bowls answer -h_i b_i, all reach D_ii (1 + 2 μ c_i λ_i) Θ_i - Σ_j W_ij Θ_j = D_ii μ c_i h_i b_i, and nobody asks
-// twice; with more updates nobody asks more often than without it.
+// After its updates an agent with after = "average" goes on with the mean of its answers:
+// with one update from zero, where the bowls answer -h_i b_i, all reach D_ii (1 + 2 μ c_i
+// λ_i) Θ_i - Σ_j W_ij Θ_j = D_ii μ c_i h_i b_i, and nobody asks twice; with more updates
+// nobody asks more often than without it.
 func TestAnswersAreUsedAgain(t *testing.T) {
 	again := func(p *algo.BCDParams) { p.After, p.Updates, p.ConfidencePower = "average", 1, 2 }
 	s, bowls := personal(t, "bcd", 60_000, bcd(again))
@@ -40,7 +41,8 @@ func TestAnswersAreUsedAgain(t *testing.T) {
 	_, spoken := personal(t, "bcd", 2000, bcd(func(p *algo.BCDParams) { p.After, p.Updates = "average", 3 }))
 	for i := range silent {
 		if silent[i].asked["grad-full"] != 3 || spoken[i].asked["grad-full"] != 3 {
-			t.Errorf("agent %d has asked %d and %d times, 3 are allowed", i, silent[i].asked["grad-full"], spoken[i].asked["grad-full"])
+			t.Errorf("agent %d has asked %d and %d times, 3 are allowed", i, silent[i].asked["grad-full"],
+				spoken[i].asked["grad-full"])
 		}
 	}
 }

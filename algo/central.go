@@ -19,16 +19,17 @@ type SGDParams struct {
 	WeightDecay float64 `toml:"weight_decay"` // public L2 factor, >= 0
 }
 
-// SGD is the DP-SGD of one site that sends nothing: Abadi et al. 2016 with Poisson batches and momentum,
+// SGD is the DP-SGD of one site that sends nothing: Abadi et al. 2016 with Poisson
+// batches and momentum,
 //
 //	v <- β v + G̃(θ) + wd θ,  θ <- θ - η_k v,
 //
 // or another Optimizer.
 //
-// As "central" one agent holds all data: a trusted curator, the upper reference, not decentralized. As
-// "local" every agent trains on its own data alone, the lower reference. Every round asks one "grad"
-// query. With β = 0 and one agent it equals DP-DSGD with W = [1] bit for bit. Exhausted: the model and v
-// stay as they are.
+// As "central" one agent holds all data: a trusted curator, the upper reference, not
+// decentralized. As "local" every agent trains on its own data alone, the lower
+// reference. Every round asks one "grad" query. With β = 0 and one agent it equals
+// DP-DSGD with W = [1] bit for bit. Exhausted: the model and v stay as they are.
 type SGD struct {
 	p      SGDParams
 	name   string
@@ -63,7 +64,13 @@ func newSGD(name string, decode func(any) error) (agent.Factory, error) {
 			return nil, fmt.Errorf("the central baseline holds all data at one agent: %w",
 				config.Bad("agents", env.Agents, "1 with algorithm central"))
 		}
-		a := &SGD{p: p, name: name, rounds: env.Rounds, theta: make(tensor.Vec, env.Dim), update: newUpdater(p.Optimizer, p.Momentum, env)}
+		a := &SGD{
+			p:      p,
+			name:   name,
+			rounds: env.Rounds,
+			theta:  make(tensor.Vec, env.Dim),
+			update: newUpdater(p.Optimizer, p.Momentum, env),
+		}
 		copy(a.theta, env.Init)
 		return a, nil
 	}, nil

@@ -11,8 +11,9 @@ import (
 	"sotto/tensor"
 )
 
-// Clipping says how the clip norm of gradients changes from round to round, under any algorithm. C_k is always public: made of
-// constants, or of what the gate has released already. The noise of a query is the noise multiplier times its C_k.
+// Clipping says how the clip norm of gradients changes from round to round, under any
+// algorithm. C_k is always public: made of constants, or of what the gate has released
+// already. The noise of a query is the noise multiplier times its C_k.
 //
 //	constant  C_k = C_0
 //	schedule  C_k = max(C_min, C_0 r^k)
@@ -21,21 +22,26 @@ import (
 //	released  C_{k+1} = clamp(κ E_k, C_min, C_0), E_k a running mean of r_k = sqrt(max(0, ‖g̃_k‖² - d s_k²)), s_k the noise
 //	          of the answer g̃_k: free, and of no use where d s_k² dominates
 //
-// They are the sound forms of what "Sensitivity-Aware Differentially Private Decentralized Learning with Adaptive Noise"
-// intends; its own noise follows the private gradient. κ, the mean and the bounds are ours.
+// They are the sound forms of what "Sensitivity-Aware Differentially Private
+// Decentralized Learning with Adaptive Noise" intends; its own noise follows the private
+// gradient. κ, the mean and the bounds are ours.
 type Clipping struct {
-	Kind    string  `toml:"clipping,omitempty"`       // "" is constant
-	Least   float64 `toml:"clip_min,omitempty"`       // C_min > 0; 0: C_0/1000
-	Most    float64 `toml:"clip_max,omitempty"`       // quantile: C_max; 0: 1000 C_0
-	Decay   float64 `toml:"clip_decay,omitempty"`     // schedule: r in (0, 1]
-	Rate    float64 `toml:"clip_rate,omitempty"`      // quantile: η_C > 0; 0 means .2
-	Share   float64 `toml:"clip_quantile,omitempty"`  // quantile: γ in (0, 1); 0 means .5
-	Count   float64 `toml:"clip_count_std,omitempty"` // quantile: noise of the number of records within C_k; 0: a twentieth of the expected batch
-	Factor  float64 `toml:"clip_factor,omitempty"`    // released: κ > 0; 0 means 2
-	Average float64 `toml:"clip_average,omitempty"`   // released: weight of E_{k-1} in E_k, in [0, 1); 0 means .9
+	Kind  string  `toml:"clipping,omitempty"`      // "" is constant
+	Least float64 `toml:"clip_min,omitempty"`      // C_min > 0; 0: C_0/1000
+	Most  float64 `toml:"clip_max,omitempty"`      // quantile: C_max; 0: 1000 C_0
+	Decay float64 `toml:"clip_decay,omitempty"`    // schedule: r in (0, 1]
+	Rate  float64 `toml:"clip_rate,omitempty"`     // quantile: η_C > 0; 0 means .2
+	Share float64 `toml:"clip_quantile,omitempty"` // quantile: γ in (0, 1); 0 means .5
+	// quantile: noise of the number of records within C_k; 0: a twentieth of the expected
+	// batch
+	Count  float64 `toml:"clip_count_std,omitempty"`
+	Factor float64 `toml:"clip_factor,omitempty"` // released: κ > 0; 0 means 2
+	// released: weight of E_{k-1} in E_k, in [0, 1); 0 means .9
+	Average float64 `toml:"clip_average,omitempty"`
 }
 
-// Complete checks c for the initial clip C_0 and the expected batch and fills in what zero values stand for.
+// Complete checks c for the initial clip C_0 and the expected batch and fills in what
+// zero values stand for.
 func (c *Clipping) Complete(initial, batch float64) error {
 	switch c.Kind {
 	case "", "constant", "schedule", "quantile", "released":
@@ -59,14 +65,26 @@ func (c *Clipping) Complete(initial, batch float64) error {
 		ok        func(x float64) bool
 		allowed   string
 	}{
-		{"clip_min", &c.Least, "", initial / 1000, func(x float64) bool { return x > 0 && x <= initial }, "above 0 and at most max_grad_norm"},
-		{"clip_max", &c.Most, "quantile", initial * 1000, func(x float64) bool { return positive(x) && x >= initial }, "at least max_grad_norm and finite"},
-		{"clip_decay", &c.Decay, "schedule", 0, func(x float64) bool { return x > 0 && x <= 1 }, "above 0 and at most 1"},
-		{"clip_rate", &c.Rate, "quantile", .2, func(x float64) bool { return x > 0 && x <= 10 }, "above 0 and at most 10"},
-		{"clip_quantile", &c.Share, "quantile", .5, func(x float64) bool { return x > 0 && x < 1 }, "above 0 and below 1"},
+		{"clip_min", &c.Least, "", initial / 1000, func(x float64) bool {
+			return x > 0 && x <= initial
+		}, "above 0 and at most max_grad_norm"},
+		{"clip_max", &c.Most, "quantile", initial * 1000, func(x float64) bool {
+			return positive(x) && x >= initial
+		}, "at least max_grad_norm and finite"},
+		{"clip_decay", &c.Decay, "schedule", 0, func(x float64) bool {
+			return x > 0 && x <= 1
+		}, "above 0 and at most 1"},
+		{"clip_rate", &c.Rate, "quantile", .2, func(x float64) bool {
+			return x > 0 && x <= 10
+		}, "above 0 and at most 10"},
+		{"clip_quantile", &c.Share, "quantile", .5, func(x float64) bool {
+			return x > 0 && x < 1
+		}, "above 0 and below 1"},
 		{"clip_count_std", &c.Count, "quantile", batch / 20, positive, "above 0 and finite"},
 		{"clip_factor", &c.Factor, "released", 2, positive, "above 0 and finite"},
-		{"clip_average", &c.Average, "released", .9, func(x float64) bool { return x >= 0 && x < 1 }, "at least 0 (0: 0.9) and below 1"},
+		{"clip_average", &c.Average, "released", .9, func(x float64) bool {
+			return x >= 0 && x < 1
+		}, "at least 0 (0: 0.9) and below 1"},
 	} {
 		if !c.Adaptive() || p.kind != "" && p.kind != c.Kind {
 			if *p.value != 0 {
@@ -87,8 +105,8 @@ func (c *Clipping) Complete(initial, batch float64) error {
 // Adaptive reports whether clips change.
 func (c *Clipping) Adaptive() bool { return c.Kind != "" && c.Kind != "constant" }
 
-// Extra is the number of values that an answer has behind the gradient: the noisy count of quantile, over the expected batch and
-// times C_k/C_0.
+// Extra is the number of values that an answer has behind the gradient: the noisy count
+// of quantile, over the expected batch and times C_k/C_0.
 func (c *Clipping) Extra() int {
 	if c.Kind == "quantile" {
 		return 1
@@ -96,9 +114,10 @@ func (c *Clipping) Extra() int {
 	return 0
 }
 
-// Clipped lets inner ask its queries with clips of c, which Complete has checked; with constant clipping it is inner. initial
-// is C_0; noise is the standard deviation of an answer's coordinate over the query's clip, z/L, 0 without noise; dim is the
-// number of parameters. Queries that name a clip of their own keep it.
+// Clipped lets inner ask its queries with clips of c, which Complete has checked; with
+// constant clipping it is inner. initial is C_0; noise is the standard deviation of an
+// answer's coordinate over the query's clip, z/L, 0 without noise; dim is the number of
+// parameters. Queries that name a clip of their own keep it.
 func (c Clipping) Clipped(inner agent.Algorithm, initial, noise float64, dim int) agent.Algorithm {
 	if !c.Adaptive() {
 		return inner
@@ -106,7 +125,8 @@ func (c Clipping) Clipped(inner agent.Algorithm, initial, noise float64, dim int
 	return &clipped{Algorithm: inner, c: c, initial: initial, noise: noise, dim: dim, clip: initial}
 }
 
-// clipped is an algorithm whose queries have adaptive clips. Its state is public as the algorithm's is.
+// clipped is an algorithm whose queries have adaptive clips. Its state is public as the
+// algorithm's is.
 type clipped struct {
 	agent.Algorithm
 	c              Clipping
@@ -140,7 +160,8 @@ func (a *clipped) Step(in *agent.Input, out *agent.Output) error {
 	return nil
 }
 
-// Clip returns C_k, the clip of the last query, or of the next one where an answer has changed it. It is public.
+// Clip returns C_k, the clip of the last query, or of the next one where an answer has
+// changed it. It is public.
 func (a *clipped) Clip() float64 { return a.clip }
 
 // learn takes a released answer into the next clip.

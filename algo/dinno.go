@@ -15,8 +15,9 @@ var _ agent.Algorithm = (*DiNNO)(nil)
 // DiNNOParams are the parameters of DP-DiNNO.
 type DiNNOParams struct {
 	StepSize
-	// Optimizer takes the primal steps: "adam-fresh" (default), whose moments start anew in every round, as in the
-	// authors' code: with one primal step that is sign descent; "sgd", "momentum" or "adam", whose moments persist.
+	// Optimizer takes the primal steps: "adam-fresh" (default), whose moments start anew
+	// in every round, as in the authors' code: with one primal step that is sign descent;
+	// "sgd", "momentum" or "adam", whose moments persist.
 	Optimizer
 	Mixing              // plain only
 	Momentum    float64 `toml:"momentum,omitempty"`
@@ -24,27 +25,32 @@ type DiNNOParams struct {
 	RhoScale    float64 `toml:"rho_scale"`    // factor on ρ at the beginning of each round, >= 1; default 1
 	RhoMax      float64 `toml:"rho_max"`      // ρ stays at most this; default 10
 	PrimalSteps int     `toml:"primal_steps"` // T >= 1 steps, and queries, a round; default 1
-	// SelfProx adds ρ‖θ-θ_i^k‖² to the primal objective: the paper's sum over neighbors includes i.
+	// SelfProx adds ρ‖θ-θ_i^k‖² to the primal objective: the paper's sum over neighbors
+	// includes i.
 	SelfProx bool `toml:"self_prox,omitempty"`
-	// Ascend moves along +G̃, as line 15 of the paper's Algorithm 3 is printed: it diverges on a quadratic.
+	// Ascend moves along +G̃, as line 15 of the paper's Algorithm 3 is printed: it
+	// diverges on a quadratic.
 	Ascend bool `toml:"ascend,omitempty"`
 }
 
-// DiNNO is differentially private distributed neural network optimization: Bayrooti, Gao, Prorok,
-// "Differentially Private Decentralized Deep Learning with Consensus Algorithms" (arXiv 2306.13892), Algorithm 3,
-// after Yu, Vincent, Schwager 2022 (DiNNO, IEEE RA-L). Round k at agent i, with neighbors N(i) without i:
+// DiNNO is differentially private distributed neural network optimization: Bayrooti, Gao,
+// Prorok, "Differentially Private Decentralized Deep Learning with Consensus Algorithms"
+// (arXiv 2306.13892), Algorithm 3, after Yu, Vincent, Schwager 2022 (DiNNO, IEEE RA-L).
+// Round k at agent i, with neighbors N(i) without i:
 //
 //	ρ <- min(ρ rho_scale, rho_max),  p_i <- p_i + ρ Σ_j (θ_i^k - θ_j^k),  ψ = θ_i^k, then T times
 //	g = G̃(ψ) + p_i + 2ρ Σ_j (ψ - (θ_i^k + θ_j^k)/2),  ψ <- ψ - step(g, η_k)
 //
-// and θ_i^{k+1} = ψ. T "grad" queries and T charges a round. Messages are θ_i^k, d values, to all neighbors; weights
-// of the mixing matrix do not enter, and a neighbor whose message is missing is not in N(i) for that round. The
-// duals sum to zero over agents as long as both directions of a link fail together.
+// and θ_i^{k+1} = ψ. T "grad" queries and T charges a round. Messages are θ_i^k, d
+// values, to all neighbors; weights of the mixing matrix do not enter, and a neighbor
+// whose message is missing is not in N(i) for that round. The duals sum to zero over
+// agents as long as both directions of a link fail together.
 //
-// Deviation: ρ is capped, since the authors' factor of 1.0003 a round would reach 903 after 25,000 rounds. Moments
-// that persist over rounds lag behind the duals: at ρ = .5 they oscillate on quadratics and fail on the built-in
-// task, where fresh ones converge (docs/decisions.md). Exhausted: the round ends
-// at ψ = Σ_j (θ_i^k + θ_j^k)/2 / |N(i)|: mixing only, duals no longer enter.
+// Deviation: ρ is capped, since the authors' factor of 1.0003 a round would reach 903
+// after 25,000 rounds. Moments that persist over rounds lag behind the duals: at ρ = .5
+// they oscillate on quadratics and fail on the built-in task, where fresh ones converge
+// (docs/decisions.md). Exhausted: the round ends at ψ = Σ_j (θ_i^k + θ_j^k)/2 / |N(i)|:
+// mixing only, duals no longer enter.
 type DiNNO struct {
 	p      DiNNOParams
 	fresh  bool
@@ -65,8 +71,14 @@ type DiNNO struct {
 
 // NewDiNNO decodes DiNNOParams and returns their factory.
 func NewDiNNO(decode func(any) error) (agent.Factory, error) {
-	p := DiNNOParams{StepSize: StepSize{StepSize: .005, Schedule: "const"}, Optimizer: Optimizer{Optimizer: "adam-fresh"},
-		Rho: .5, RhoScale: 1, RhoMax: 10, PrimalSteps: 1}
+	p := DiNNOParams{
+		StepSize:    StepSize{StepSize: .005, Schedule: "const"},
+		Optimizer:   Optimizer{Optimizer: "adam-fresh"},
+		Rho:         .5,
+		RhoScale:    1,
+		RhoMax:      10,
+		PrimalSteps: 1,
+	}
 	if err := decode(&p); err != nil {
 		return nil, err
 	}
@@ -83,7 +95,8 @@ func NewDiNNO(decode func(any) error) (agent.Factory, error) {
 	case p.PrimalSteps < 1 || p.PrimalSteps > 1<<20:
 		return nil, config.Bad("primal_steps", p.PrimalSteps, "1 to 1048576")
 	}
-	if err := p.onlyPlain("dinno", "duals add up what an adversary sends, however little in a round"); err != nil {
+	if err := p.onlyPlain("dinno", "duals add up what an adversary sends, however little in a round"); err !=
+		nil {
 		return nil, err
 	}
 	o, fresh := p.Optimizer, p.Optimizer.Optimizer == "adam-fresh"

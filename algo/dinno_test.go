@@ -19,14 +19,20 @@ func TestDiNNOConformance(t *testing.T) {
 			p.StepSize.StepSize, p.Schedule, p.StepSizeFinal = .1, "geometric", 1e-3
 		},
 		"adam-fresh": func(p *algo.DiNNOParams) {
-			p.Optimizer.Optimizer, p.StepSize.StepSize, p.Schedule, p.StepSizeFinal = "adam-fresh", .1, "geometric", 1e-3
+			p.Optimizer.Optimizer, p.StepSize.StepSize, p.Schedule, p.StepSizeFinal = "adam-fresh", .1,
+				"geometric", 1e-3
 		},
-		"sgd": func(p *algo.DiNNOParams) { p.Optimizer.Optimizer, p.StepSize.StepSize, p.PrimalSteps = "sgd", .1, 3 },
+		"sgd": func(p *algo.DiNNOParams) {
+			p.Optimizer.Optimizer, p.StepSize.StepSize, p.PrimalSteps = "sgd", .1, 3
+		},
 		"sgd, rising penalty": func(p *algo.DiNNOParams) {
-			p.Optimizer.Optimizer, p.StepSize.StepSize, p.RhoScale, p.RhoMax, p.SelfProx, p.EMA = "sgd", .05, 1.01, 2, true, .5
+			p.Optimizer.Optimizer, p.StepSize.StepSize, p.RhoScale, p.RhoMax, p.SelfProx, p.EMA = "sgd", .05,
+				1.01, 2, true, .5
 		},
 	} {
-		t.Run(name, func(t *testing.T) { agenttest.Run(t, agenttest.Options{Factory: factory(t, "dinno", set(edit))}) })
+		t.Run(name, func(t *testing.T) {
+			agenttest.Run(t, agenttest.Options{Factory: factory(t, "dinno", set(edit))})
+		})
 	}
 }
 
@@ -37,14 +43,17 @@ func dinno(t *testing.T, edit func(*algo.DiNNOParams)) agent.Factory {
 	}))
 }
 
-// On h θ²/2 - h b θ the agents meet at Σ h_i b_i / Σ h_i, the exact minimiser of the sum, at a constant step.
+// On h θ²/2 - h b θ the agents meet at Σ h_i b_i / Σ h_i, the exact minimiser of the sum,
+// at a constant step.
 func TestDiNNOReachesTheCommonMinimum(t *testing.T) {
 	num, den := 0., 0.
 	for i, h := range curvature {
 		num += h * minimum[i]
 		den += h
 	}
-	l := newLockstep(t, dinno(t, func(p *algo.DiNNOParams) { p.PrimalSteps = 5 }), ring(5), 2000, 0, quadratic)
+	l := newLockstep(t, dinno(t, func(p *algo.DiNNOParams) {
+		p.PrimalSteps = 5
+	}), ring(5), 2000, 0, quadratic)
 	for k := range uint64(2000) {
 		l.round(t, k)
 	}
@@ -58,8 +67,9 @@ func TestDiNNOReachesTheCommonMinimum(t *testing.T) {
 	}
 }
 
-// With one primal step a round and fresh moments Adam's step is η g/(|g| + 1e-8), g the gradient of the augmented
-// Lagrangian: the published method is sign descent. The reference follows the paper's formulas in float64.
+// With one primal step a round and fresh moments Adam's step is η g/(|g| + 1e-8), g the
+// gradient of the augmented Lagrangian: the published method is sign descent. The
+// reference follows the paper's formulas in float64.
 func TestDiNNOFreshAdamIsSignDescent(t *testing.T) {
 	const eta, rho, n = .01, .5, 5
 	f := factory(t, "dinno", set(func(p *algo.DiNNOParams) {
@@ -89,10 +99,13 @@ func TestDiNNOFreshAdamIsSignDescent(t *testing.T) {
 	}
 }
 
-// The duals sum to zero in every round: read off the sum of all agents' updates, which then holds gradients alone,
-// Σ θ^{k+1} = Σ θ^k - η Σ (G̃_i + 2ρ Σ_j (θ_i-θ_j)/2), whose penalty terms cancel on a symmetric graph too.
+// The duals sum to zero in every round: read off the sum of all agents' updates, which
+// then holds gradients alone, Σ θ^{k+1} = Σ θ^k - η Σ (G̃_i + 2ρ Σ_j (θ_i-θ_j)/2), whose
+// penalty terms cancel on a symmetric graph too.
 func TestDiNNODualsCancel(t *testing.T) {
-	l := newLockstep(t, dinno(t, func(p *algo.DiNNOParams) { p.RhoScale, p.StepSize.StepSize = 1.01, .05 }), ring(5), 200, 0, quadratic)
+	l := newLockstep(t, dinno(t, func(p *algo.DiNNOParams) {
+		p.RhoScale, p.StepSize.StepSize = 1.01, .05
+	}), ring(5), 200, 0, quadratic)
 	for k := range uint64(200) {
 		before, want := l.theta(), 0.
 		l.round(t, k)
@@ -107,11 +120,13 @@ func TestDiNNODualsCancel(t *testing.T) {
 	}
 }
 
-// TestClaim11: line 15 of Algorithm 3 is printed as ψ + G̃. It ascends: on a quadratic the agents leave, while
-// the descending form meets at the minimiser.
+// TestClaim11: line 15 of Algorithm 3 is printed as ψ + G̃. It ascends: on a quadratic
+// the agents leave, while the descending form meets at the minimiser.
 func TestClaim11(t *testing.T) {
 	end := func(ascend bool) float64 {
-		l := newLockstep(t, dinno(t, func(p *algo.DiNNOParams) { p.Ascend = ascend }), ring(5), 300, 0, quadratic)
+		l := newLockstep(t, dinno(t, func(p *algo.DiNNOParams) {
+			p.Ascend = ascend
+		}), ring(5), 300, 0, quadratic)
 		far := 0.
 		for k := range uint64(300) {
 			l.round(t, k)
@@ -127,14 +142,17 @@ func TestClaim11(t *testing.T) {
 }
 
 func TestDiNNOSelfProx(t *testing.T) {
-	// Alone, from θ = 1 with answers 1: the first step has ψ = θ, where the extra term vanishes; the second, at
-	// ψ = 1-η, adds 2ρ(ψ-θ) = -2ρη: ψ = 1 - η - η(1 - 2ρη) = 1 - 2η + 2ρη².
+	// Alone, from θ = 1 with answers 1: the first step has ψ = θ, where the extra term
+	// vanishes; the second, at ψ = 1-η, adds 2ρ(ψ-θ) = -2ρη: ψ = 1 - η - η(1 - 2ρη) = 1 -
+	// 2η + 2ρη².
 	for self, want := range map[bool]float64{false: .8, true: 1 - .2 + 2*.5*.01} {
 		f := dinno(t, func(p *algo.DiNNOParams) { p.PrimalSteps, p.SelfProx = 2, self })
 		a := alone(t, f, 1)
 		view := &agent.View{SelfWeight: 1}
 		var out agent.Output
-		for _, in := range []agent.Input{{Kind: agent.Round, View: view}, {Kind: agent.Answer, View: view, Answer: tensor.Vec{1}}, {Kind: agent.Answer, View: view, Answer: tensor.Vec{1}}} {
+		for _, in := range []agent.Input{{Kind: agent.Round, View: view},
+			{Kind: agent.Answer, View: view, Answer: tensor.Vec{1}},
+			{Kind: agent.Answer, View: view, Answer: tensor.Vec{1}}} {
 			out.Reset()
 			if err := a.Step(&in, &out); err != nil {
 				t.Fatal(err)

@@ -17,22 +17,25 @@ type DSGDParams struct {
 	Optimizer
 	Mixing
 	Momentum float64 `toml:"momentum,omitempty"` // β in [0, 1)
-	// Order is "grad-then-mix" (Algorithm 1 as printed, default) or "mix-then-grad" (the authors' code).
+	// Order is "grad-then-mix" (Algorithm 1 as printed, default) or "mix-then-grad" (the
+	// authors' code).
 	Order       string  `toml:"order"`
 	WeightDecay float64 `toml:"weight_decay"` // public L2 factor, added after the answer; >= 0
 }
 
-// DSGD is differentially private decentralized SGD: Bayrooti, Gao, Prorok, "Differentially Private
-// Decentralized Deep Learning with Consensus Algorithms" (arXiv 2306.13892), Algorithm 1.
+// DSGD is differentially private decentralized SGD: Bayrooti, Gao, Prorok,
+// "Differentially Private Decentralized Deep Learning with Consensus Algorithms" (arXiv
+// 2306.13892), Algorithm 1.
 //
 //	grad-then-mix  θ_i^{k+1} = Σ_j w_ij θ_j^k - η_k (G̃(θ_i^k) + wd θ_i^k)
 //	mix-then-grad  m_i = Σ_j w_ij θ_j^k,  θ_i^{k+1} = m_i - η_k (G̃(m_i) + wd m_i)
 //
-// One "grad" query and one charge a round; G̃ is the answer: the clipped and noised sum over a Poisson
-// batch divided by the public expected batch size. Another Optimizer than sgd puts its direction in place of
-// G̃ (+ wd θ), with moments that stay at the agent; another Mixing than plain puts a robust mean in place of
-// Σ_j w_ij θ_j^k. Each message is θ_i^k (d values) to all neighbors. Exhausted: the round only mixes, and nothing private
-// enters any more.
+// One "grad" query and one charge a round; G̃ is the answer: the clipped and noised sum
+// over a Poisson batch divided by the public expected batch size. Another Optimizer than
+// sgd puts its direction in place of G̃ (+ wd θ), with moments that stay at the agent;
+// another Mixing than plain puts a robust mean in place of Σ_j w_ij θ_j^k. Each message
+// is θ_i^k (d values) to all neighbors. Exhausted: the round only mixes, and nothing
+// private enters any more.
 type DSGD struct {
 	p      DSGDParams
 	rounds uint64
@@ -69,7 +72,12 @@ func NewDSGD(decode func(any) error) (agent.Factory, error) {
 		if err := p.fits(env.Neighbors); err != nil {
 			return nil, err
 		}
-		a := &DSGD{p: p, rounds: env.Rounds, mix: mixer{rule: p.Mixing}, update: newUpdater(p.Optimizer, p.Momentum, env)}
+		a := &DSGD{
+			p:      p,
+			rounds: env.Rounds,
+			mix:    mixer{rule: p.Mixing},
+			update: newUpdater(p.Optimizer, p.Momentum, env),
+		}
 		a.theta, a.next = make(tensor.Vec, env.Dim), make(tensor.Vec, env.Dim)
 		copy(a.theta, env.Init)
 		return a, nil

@@ -16,19 +16,22 @@ type DSGTParams struct {
 	Mixing // plain only
 }
 
-// DSGT is differentially private decentralized stochastic gradient tracking: Bayrooti, Gao, Prorok,
-// "Differentially Private Decentralized Deep Learning with Consensus Algorithms" (arXiv 2306.13892),
-// Algorithm 2. Beside its model every agent tracks the mean of all agents' gradients:
+// DSGT is differentially private decentralized stochastic gradient tracking: Bayrooti,
+// Gao, Prorok, "Differentially Private Decentralized Deep Learning with Consensus
+// Algorithms" (arXiv 2306.13892), Algorithm 2. Beside its model every agent tracks the
+// mean of all agents' gradients:
 //
 //	θ_i^{k+1} = Σ_j w_ij (θ_j^k - η_k y_j^k)
 //	y_i^{k+1} = Σ_j w_ij y_j^k + G̃_i^{k+1} - G̃_i^k,   y^0 = G̃^0 = 0
 //
-// with G̃_i^{k+1} the answer at θ_i^{k+1}, kept for the next round: the same batch and the same noise. (The
-// paper leaves y^0 open; its code starts at zero.) Weights must have column sums 1, or the tracked sum
-// Σ y_i = Σ G̃_i does not hold. Each message is (θ_i^k, y_i^k), 2d values, to all neighbors.
+// with G̃_i^{k+1} the answer at θ_i^{k+1}, kept for the next round: the same batch and
+// the same noise. (The paper leaves y^0 open; its code starts at zero.) Weights must have
+// column sums 1, or the tracked sum Σ y_i = Σ G̃_i does not hold. Each message is (θ_i^k,
+// y_i^k), 2d values, to all neighbors.
 //
-// One "grad" query and one charge a round but the last: y^K would enter no model and is not asked for, so K
-// rounds cost K-1 charges. Exhausted: G̃_i stays what it was, y and θ go on mixing.
+// One "grad" query and one charge a round but the last: y^K would enter no model and is
+// not asked for, so K rounds cost K-1 charges. Exhausted: G̃_i stays what it was, y and θ
+// go on mixing.
 type DSGT struct {
 	p      DSGTParams
 	rounds uint64
@@ -48,7 +51,8 @@ func NewDSGT(decode func(any) error) (agent.Factory, error) {
 	if err := p.validate(); err != nil {
 		return nil, err
 	}
-	if err := p.onlyPlain("dsgt", "what a robust rule takes away or lets in stays in the tracked sum for good"); err != nil {
+	if err := p.onlyPlain("dsgt",
+		"what a robust rule takes away or lets in stays in the tracked sum for good"); err != nil {
 		return nil, err
 	}
 	return func(env agent.Env) (agent.Algorithm, error) {

@@ -10,7 +10,8 @@ import (
 	"sotto/rng"
 )
 
-// star is Metropolis or uniform (row-normalised A+I) weights on a star with n agents, agent 0 the hub.
+// star is Metropolis or uniform (row-normalised A+I) weights on a star with n agents,
+// agent 0 the hub.
 func star(n int, uniform bool) *mat.Dense {
 	w := mat.NewDense(n, n, nil)
 	leaf, hub := 1/float64(n), 1/float64(n)
@@ -26,8 +27,8 @@ func star(n int, uniform bool) *mat.Dense {
 	return w
 }
 
-// Σ_i y_i^k = Σ_i G̃_i^k in every round, noise on, for weights with column sums 1 (to float32 rounding), and not
-// for row-normalised weights on a star.
+// Σ_i y_i^k = Σ_i G̃_i^k in every round, noise on, for weights with column sums 1 (to
+// float32 rounding), and not for row-normalised weights on a star.
 func TestDSGTTracksTheSumOfGradients(t *testing.T) {
 	for name, tc := range map[string]struct {
 		w    *mat.Dense
@@ -35,7 +36,9 @@ func TestDSGTTracksTheSumOfGradients(t *testing.T) {
 	}{"metropolis star": {star(10, false), true}, "uniform star": {star(10, true), false}} {
 		noise := rng.Public(7, "dsgt test")
 		var z [1]float64
-		l := newLockstep(t, factory(t, "dsgt", set(func(p *algo.DSGTParams) { p.StepSize.StepSize = .02 })), tc.w, 201, 1,
+		l := newLockstep(t, factory(t, "dsgt", set(func(p *algo.DSGTParams) {
+			p.StepSize.StepSize = .02
+		})), tc.w, 201, 1,
 			func(i int, at float32) float32 {
 				noise.Normals(z[:])
 				return quadratic(i%len(curvature), at) + float32(z[0])
@@ -57,8 +60,8 @@ func TestDSGTTracksTheSumOfGradients(t *testing.T) {
 	}
 }
 
-// Without noise DSGT reaches the minimiser of the sum, Σ h_i b_i / Σ h_i, at a constant step on heterogeneous
-// quadratics; DSGD at the same step does not.
+// Without noise DSGT reaches the minimiser of the sum, Σ h_i b_i / Σ h_i, at a constant
+// step on heterogeneous quadratics; DSGD at the same step does not.
 func TestDSGTReachesTheCommonMinimum(t *testing.T) {
 	num, den := 0., 0.
 	for i, h := range curvature {
@@ -90,8 +93,8 @@ func TestDSGTReachesTheCommonMinimum(t *testing.T) {
 	}
 }
 
-// K rounds ask K-1 times, since the answer of the last round would enter no model, and the first round moves
-// nothing when all start together.
+// K rounds ask K-1 times, since the answer of the last round would enter no model, and
+// the first round moves nothing when all start together.
 func TestDSGTCharges(t *testing.T) {
 	const rounds = 12
 	l := newLockstep(t, factory(t, "dsgt", set(func(*algo.DSGTParams) {})), ring(5), rounds, 3, quadratic)

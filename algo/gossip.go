@@ -23,17 +23,20 @@ type GossipParams struct {
 	Recursion           // of the rounds of averaging; default plain
 }
 
-// GossipSGD is differentially private gossip SGD: Cyffers, Even, Bellet, Massoulié, "Muffliato: Peer-to-Peer Privacy
-// Amplification for Decentralized Optimization and Averaging" (NeurIPS 2022), Muffliato-SGD. Each iteration takes one
-// private gradient step and then K rounds of averaging, in which nothing private enters:
+// GossipSGD is differentially private gossip SGD: Cyffers, Even, Bellet, Massoulié,
+// "Muffliato: Peer-to-Peer Privacy Amplification for Decentralized Optimization and
+// Averaging" (NeurIPS 2022), Muffliato-SGD. Each iteration takes one private gradient
+// step and then K rounds of averaging, in which nothing private enters:
 //
 //	y^0 = θ^t - η (G̃(θ^t) + wd θ^t),  θ^{t+1} = y^K,  y^{k+1} as [Recursion] says.
 //
-// A synchronous round is one round of averaging: a run of R rounds asks ceil((R-1)/K) "grad" queries, in rounds 0, K, 2K, ...
-// but not in the last, after which nobody would hear of it, and is charged for them. With K = 1 it is DP-DSGD that
-// adapts, then combines. The step size follows the rounds. Another Mixing puts a robust mean in place of W y, without acceleration. Messages are y, d values, to all neighbors. Deviations:
-// Optimizer and Poisson batches; the paper takes one sample; the guarantee printed is the local one, not that of the
-// pairwise accountant. Exhausted: y^0 = θ^t.
+// A synchronous round is one round of averaging: a run of R rounds asks ceil((R-1)/K)
+// "grad" queries, in rounds 0, K, 2K, ... but not in the last, after which nobody would
+// hear of it, and is charged for them. With K = 1 it is DP-DSGD that adapts, then
+// combines. The step size follows the rounds. Another Mixing puts a robust mean in place
+// of W y, without acceleration. Messages are y, d values, to all neighbors. Deviations:
+// Optimizer and Poisson batches; the paper takes one sample; the guarantee printed is the
+// local one, not that of the pairwise accountant. Exhausted: y^0 = θ^t.
 type GossipSGD struct {
 	p      GossipParams
 	rounds uint64
@@ -49,7 +52,8 @@ type GossipSGD struct {
 
 // NewGossipSGD decodes GossipParams and returns their factory.
 func NewGossipSGD(decode func(any) error) (agent.Factory, error) {
-	p := GossipParams{StepSize: StepSize{StepSize: .1, Schedule: "const"}, Gossip: 1, Recursion: Recursion{Acceleration: "plain"}}
+	p := GossipParams{StepSize: StepSize{StepSize: .1, Schedule: "const"}, Gossip: 1,
+		Recursion: Recursion{Acceleration: "plain"}}
 	if err := decode(&p); err != nil {
 		return nil, err
 	}
@@ -68,7 +72,8 @@ func NewGossipSGD(decode func(any) error) (agent.Factory, error) {
 	case p.Gossip < 1 || p.Gossip > 1<<32:
 		return nil, config.Bad("gossip", p.Gossip, "1 to 4294967296")
 	case p.Mixing.Mixing != "" && p.Acceleration != "plain":
-		return nil, config.Bad("mixing", p.Mixing.Mixing, "plain with an acceleration, which extrapolates averages of fixed weights")
+		return nil, config.Bad("mixing", p.Mixing.Mixing,
+			"plain with an acceleration, which extrapolates averages of fixed weights")
 	}
 	if err := p.Recursion.check(); err != nil {
 		return nil, err
@@ -77,11 +82,17 @@ func NewGossipSGD(decode func(any) error) (agent.Factory, error) {
 		if err := p.fits(env.Neighbors); err != nil {
 			return nil, err
 		}
-		a := &GossipSGD{p: p, rounds: env.Rounds, mix: mixer{rule: p.Mixing}, update: newUpdater(p.Optimizer, p.Momentum, env)}
+		a := &GossipSGD{
+			p:      p,
+			rounds: env.Rounds,
+			mix:    mixer{rule: p.Mixing},
+			update: newUpdater(p.Optimizer, p.Momentum, env),
+		}
 		if err := a.p.Recursion.fill(env); err != nil {
 			return nil, err
 		}
-		a.theta, a.next, a.previous = make(tensor.Vec, env.Dim), make(tensor.Vec, env.Dim), make(tensor.Vec, env.Dim)
+		a.theta, a.next, a.previous = make(tensor.Vec, env.Dim), make(tensor.Vec, env.Dim),
+			make(tensor.Vec, env.Dim)
 		copy(a.theta, env.Init)
 		return a, nil
 	}, nil
@@ -130,7 +141,8 @@ func (a *GossipSGD) average(in *agent.Input, k uint64) {
 	a.stepped = false
 }
 
-// Params returns the last average y^k, k > 0, or with ema the average of the points of all gradients.
+// Params returns the last average y^k, k > 0, or with ema the average of the points of
+// all gradients.
 func (a *GossipSGD) Params() tensor.Vec {
 	if a.stepped {
 		return a.update.params(a.previous)
@@ -149,7 +161,8 @@ func (a *GossipSGD) AppendState(b []byte) []byte {
 		stepped = 1
 	}
 	b = binary.LittleEndian.AppendUint64(b, stepped)
-	return a.update.appendState(agent.AppendVec(agent.AppendVec(agent.AppendVec(b, a.theta), a.next), a.previous))
+	return a.update.appendState(agent.AppendVec(agent.AppendVec(agent.AppendVec(b, a.theta), a.next),
+		a.previous))
 }
 
 // LoadState reads AppendState's bytes.

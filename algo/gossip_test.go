@@ -31,8 +31,8 @@ func TestGossipConformance(t *testing.T) {
 	}
 }
 
-// chebyshevOf is T_k(λ/ρ)/T_k(1/ρ), what k rounds with the best ω_k make of an eigenvector (Golub, Varga 1961): an
-// explicit polynomial, not the recursion.
+// chebyshevOf is T_k(λ/ρ)/T_k(1/ρ), what k rounds with the best ω_k make of an
+// eigenvector (Golub, Varga 1961): an explicit polynomial, not the recursion.
 func chebyshevOf(k int, rho, lambda float64) float64 {
 	t := func(x float64) float64 {
 		if math.Abs(x) <= 1 {
@@ -47,8 +47,9 @@ func chebyshevOf(k int, rho, lambda float64) float64 {
 	return t(lambda/rho) / t(1/rho)
 }
 
-// secondOrderOf is what k rounds with ω make of an eigenvector: r^k (1 + a k) with the double root r of z² - ωλz + ω-1 at
-// |λ| = ρ, else r^k (cos kφ + b sin kφ); it solves the recursion for y^0 = 1, y^1 = λ.
+// secondOrderOf is what k rounds with ω make of an eigenvector: r^k (1 + a k) with the
+// double root r of z² - ωλz + ω-1 at |λ| = ρ, else r^k (cos kφ + b sin kφ); it solves the
+// recursion for y^0 = 1, y^1 = λ.
 func secondOrderOf(k int, rho, lambda float64) float64 {
 	omega := 2 / (1 + math.Sqrt(1-rho*rho))
 	d := omega*omega*lambda*lambda/4 - (omega - 1)
@@ -71,8 +72,9 @@ func secondOrderOf(k int, rho, lambda float64) float64 {
 	return math.Pow(sign*r, float64(k)) * (1 + (lambda/(sign*r)-1)*float64(k))
 }
 
-// With noise off and a constant step the fixed point of θ = M (θ - ηH(θ - b)) is reached, where M is the polynomial of W
-// that K rounds of averaging amount to. For K = 1 it is that of DP-DSGD which adapts, then combines.
+// With noise off and a constant step the fixed point of θ = M (θ - ηH(θ - b)) is reached,
+// where M is the polynomial of W that K rounds of averaging amount to. For K = 1 it is
+// that of DP-DSGD which adapts, then combines.
 func TestGossipFixedPoint(t *testing.T) {
 	const eta, n = .2, 5
 	w := ring(n)
@@ -132,13 +134,15 @@ func TestGossipFixedPoint(t *testing.T) {
 		}
 		for i, got := range l.theta() {
 			if math.Abs(got-want.AtVec(i)) > 1e-5*(1+math.Abs(got)) {
-				t.Errorf("%s, %d rounds, agent %d: %.9g, the linear system gives %.9g", tc.acceleration, tc.k, i, got, want.AtVec(i))
+				t.Errorf("%s, %d rounds, agent %d: %.9g, the linear system gives %.9g", tc.acceleration, tc.k,
+					i, got, want.AtVec(i))
 			}
 		}
 	}
 }
 
-// From two eigenvectors of a ring of 16, disagreement falls to 1e-4 after as many rounds as the polynomials say.
+// From two eigenvectors of a ring of 16, disagreement falls to 1e-4 after as many rounds
+// as the polynomials say.
 func TestGossipRoundsToConsensus(t *testing.T) {
 	const n = 16
 	slow, fast := (1+2*math.Cos(2*math.Pi/n))/3, (1+2*math.Cos(6*math.Pi/n))/3
@@ -148,12 +152,15 @@ func TestGossipRoundsToConsensus(t *testing.T) {
 		"chebyshev-ns": func(k int, l float64) float64 { return chebyshevOf(k, slow, l) },
 	} {
 		f := gossip(t, func(p *algo.GossipParams) {
-			if p.StepSize.StepSize, p.Gossip, p.Acceleration = 1, 1000, acceleration; acceleration != "plain" {
+			if p.StepSize.StepSize, p.Gossip, p.Acceleration = 1, 1000,
+				acceleration; acceleration != "plain" {
 				p.Rho = slow
 			}
 		})
 		// One gradient step from 0 with answer -x makes x the agents' values.
-		x := func(i int) float64 { return math.Cos(2*math.Pi*float64(i)/n) + .5*math.Sin(6*math.Pi*float64(i)/n) }
+		x := func(i int) float64 {
+			return math.Cos(2*math.Pi*float64(i)/n) + .5*math.Sin(6*math.Pi*float64(i)/n)
+		}
 		l := newLockstep(t, f, ring(n), 1001, 0, func(i int, _ float32) float32 { return float32(-x(i)) })
 		var got, want int
 		for k := range uint64(400) {
@@ -167,7 +174,8 @@ func TestGossipRoundsToConsensus(t *testing.T) {
 				break
 			}
 		}
-		for want = 1; math.Hypot(polynomial(want, slow), .5*polynomial(want, fast))/math.Hypot(1, .5) > 1e-4; want++ {
+		for want = 1; math.Hypot(polynomial(want, slow), .5*polynomial(want, fast))/math.Hypot(1, .5) >
+			1e-4; want++ {
 		}
 		if got != want {
 			t.Errorf("%s: %d rounds, want %d", acceleration, got, want)
@@ -191,7 +199,8 @@ func TestGossipBadParameters(t *testing.T) {
 	}
 	f := gossip(t, func(p *algo.GossipParams) { p.Acceleration = "chebyshev" })
 	var e *config.Error
-	if _, err := f(agent.Env{Dim: 1, Init: tensor.Vec{0}, Rho: 1}); !errors.As(err, &e) || e.Key != "acceleration" {
+	if _, err := f(agent.Env{Dim: 1, Init: tensor.Vec{0}, Rho: 1}); !errors.As(err, &e) ||
+		e.Key != "acceleration" {
 		t.Errorf("acceleration without a spectrum: %v", err)
 	}
 }

@@ -24,17 +24,19 @@ type GossipADMMParams struct {
 	FitLambda  float64 `toml:"fit_lambda,omitempty"`
 }
 
-// GossipADMM minimises Personal's objective by pairwise exchanges: Vanhaesebrouck, Bellet, Tommasi, "Decentralized
-// Collaborative Learning of Personalized Models over Networks" (AISTATS 2017). Agent l keeps its model x, a copy y_h of
-// each neighbor's model, and for each edge (l, h) the secondary variables and duals of both models.
+// GossipADMM minimises Personal's objective by pairwise exchanges: Vanhaesebrouck,
+// Bellet, Tommasi, "Decentralized Collaborative Learning of Personalized Models over
+// Networks" (AISTATS 2017). Agent l keeps its model x, a copy y_h of each neighbor's
+// model, and for each edge (l, h) the secondary variables and duals of both models.
 //
 // When the edge (i, j) wakes, both ends take LocalSteps gradient steps on
 //
 //	1/4 Σ_h W_lh |x - y_h|² + μ D_ll c_l L_l(x) + Σ_h [ Λ_h^l·(x - Z_h^l) + ρ/2 |x - Z_h^l|² + Λ_h^h·(y_h - Z_h^h) + ρ/2 |y_h - Z_h^h|² ]
 //
-// with the copies y_h at their closed-form minimisers, one "grad-full" query and charge for each; exchange
-// u^a = Θ^a + Λ^a/ρ for both models a of the edge (2p values each way); set Z^a to the mean of both ends' u^a and add
-// ρ(Θ^a - Z^a) to Λ^a. Exhausted: the loss's gradient counts as zero from then on.
+// with the copies y_h at their closed-form minimisers, one "grad-full" query and charge
+// for each; exchange u^a = Θ^a + Λ^a/ρ for both models a of the edge (2p values each
+// way); set Z^a to the mean of both ends' u^a and add ρ(Θ^a - Z^a) to Λ^a. Exhausted: the
+// loss's gradient counts as zero from then on.
 type GossipADMM struct {
 	p    *GossipADMMParams
 	self agent.ID
@@ -49,7 +51,8 @@ type GossipADMM struct {
 	u, g   tensor.Vec
 }
 
-// admmEdge is what an agent keeps for one edge: of its own model (0) and of the neighbor's (1).
+// admmEdge is what an agent keeps for one edge: of its own model (0) and of the
+// neighbor's (1).
 type admmEdge struct {
 	id       agent.ID
 	weight   float64
@@ -81,7 +84,16 @@ func NewGossipADMM(decode func(any) error) (agent.Factory, error) {
 		if err != nil {
 			return nil, err
 		}
-		a := &GossipADMM{p: p, self: env.Self, objective: o, agents: env.Agents, active: -1, x: make(tensor.Vec, env.Dim), u: make(tensor.Vec, 2*env.Dim), g: make(tensor.Vec, env.Dim)}
+		a := &GossipADMM{
+			p:         p,
+			self:      env.Self,
+			objective: o,
+			agents:    env.Agents,
+			active:    -1,
+			x:         make(tensor.Vec, env.Dim),
+			u:         make(tensor.Vec, 2*env.Dim),
+			g:         make(tensor.Vec, env.Dim),
+		}
 		if p.Start == "init" {
 			copy(a.x, env.Init)
 		}
@@ -106,7 +118,9 @@ func (a *GossipADMM) Step(in *agent.Input, out *agent.Output) error {
 			out.Ask("fit", a.x)
 		}
 	case agent.Wake:
-		at, ok := slices.BinarySearchFunc(a.edges, in.Peer, func(e admmEdge, id agent.ID) int { return int(e.id) - int(id) })
+		at, ok := slices.BinarySearchFunc(a.edges, in.Peer, func(e admmEdge, id agent.ID) int {
+			return int(e.id) - int(id)
+		})
 		if !ok {
 			return fmt.Errorf("gossip-admm: agent %d is no neighbor of %d", in.Peer, a.self)
 		}
@@ -156,11 +170,13 @@ func (a *GossipADMM) copies() {
 	for k := range a.edges {
 		e := &a.edges[k]
 		s := e.weight/2 + rho
-		tensor.WeightedSum(e.copied, []float64{e.weight / 2 / s, rho / s, -1 / s}, []tensor.Vec{a.x, e.z[1], e.duals[1]})
+		tensor.WeightedSum(e.copied, []float64{e.weight / 2 / s, rho / s, -1 / s},
+			[]tensor.Vec{a.x, e.z[1], e.duals[1]})
 	}
 }
 
-// descend takes one gradient step on x. answer is the gradient of the data's loss, nil when the budget is spent.
+// descend takes one gradient step on x. answer is the gradient of the data's loss, nil
+// when the budget is spent.
 func (a *GossipADMM) descend(answer tensor.Vec) {
 	rho, loss := a.p.Rho, a.muC*a.degree
 	weights, terms := []float64{loss * 2 * a.lambda}, []tensor.Vec{a.x}
@@ -179,7 +195,8 @@ func (a *GossipADMM) descend(answer tensor.Vec) {
 	a.copies()
 }
 
-// order returns where the agent's own model and the neighbor's stand in a message: that of the lower agent first.
+// order returns where the agent's own model and the neighbor's stand in a message: that
+// of the lower agent first.
 func (a *GossipADMM) order(e *admmEdge) (own, other int) {
 	if a.self < e.id {
 		return 0, 1
@@ -208,7 +225,8 @@ func (a *GossipADMM) settle(peer tensor.Vec) {
 		if m == 1 {
 			model = e.copied
 		}
-		tensor.WeightedSum(e.z[m], []float64{.5, .5}, []tensor.Vec{a.u[at*d : (at+1)*d], peer[at*d : (at+1)*d]})
+		tensor.WeightedSum(e.z[m], []float64{.5, .5},
+			[]tensor.Vec{a.u[at*d : (at+1)*d], peer[at*d : (at+1)*d]})
 		tensor.WeightedSum(e.duals[m], []float64{1, rho, -rho}, []tensor.Vec{e.duals[m], model, e.z[m]})
 	}
 	a.active = -1
@@ -223,8 +241,8 @@ const (
 	admmMeetingTag = "gossip-admm meeting/1"
 )
 
-// AppendState writes x and, for every edge, its copy, secondary variables and duals; between the two halves of a wake also the
-// active edge and what was sent.
+// AppendState writes x and, for every edge, its copy, secondary variables and duals;
+// between the two halves of a wake also the active edge and what was sent.
 func (a *GossipADMM) AppendState(b []byte) []byte {
 	tag := admmTag
 	if a.active >= 0 {
@@ -261,7 +279,8 @@ func (a *GossipADMM) LoadState(b []byte) error {
 	s := agent.ReadState(b, tag)
 	d, n := s.Uint64(), s.Uint64()
 	if d != uint64(len(a.x)) || n >= uint64(a.agents) {
-		return fmt.Errorf("%w: dimension %d and %d neighbors, this run has %d and %d agents", agent.ErrState, d, n, len(a.x), a.agents)
+		return fmt.Errorf("%w: dimension %d and %d neighbors, this run has %d and %d agents", agent.ErrState,
+			d, n, len(a.x), a.agents)
 	}
 	s.Vec(a.x)
 	view := agent.View{}
@@ -270,7 +289,8 @@ func (a *GossipADMM) LoadState(b []byte) error {
 		if s.Err() != nil {
 			break
 		}
-		view.In = append(view.In, agent.Neighbor{ID: agent.ID(s.Uint64()), Weight: math.Float64frombits(s.Uint64())})
+		view.In = append(view.In, agent.Neighbor{ID: agent.ID(s.Uint64()),
+			Weight: math.Float64frombits(s.Uint64())})
 		var vs [5]tensor.Vec
 		for k := range vs {
 			vs[k] = make(tensor.Vec, d)

@@ -11,16 +11,26 @@ import (
 	"sotto/tensor"
 )
 
-// The duals of an edge's two ends cancel after its first exchange, and both ends hold the same secondary variables: what
-// is sent is enough to run the algorithm.
+// The duals of an edge's two ends cancel after its first exchange, and both ends hold the
+// same secondary variables: what is sent is enough to run the algorithm.
 func TestGossipADMMEdgesAgree(t *testing.T) {
-	f := factory(t, "gossip-admm", set(func(p *algo.GossipADMMParams) { p.Mu, p.LocalSteps, p.Rho = .7, 3, .4 }))
+	f := factory(t, "gossip-admm", set(func(p *algo.GossipADMMParams) {
+		p.Mu, p.LocalSteps, p.Rho = .7, 3, .4
+	}))
 	var ends [2]agent.Algorithm
-	views := [2]*agent.View{{In: []agent.Neighbor{{ID: 1, Weight: .8}}}, {In: []agent.Neighbor{{ID: 0, Weight: .8}}}}
+	views := [2]*agent.View{{In: []agent.Neighbor{{ID: 1, Weight: .8}}},
+		{In: []agent.Neighbor{{ID: 0, Weight: .8}}}}
 	var out agent.Output
 	for i := range ends {
 		var err error
-		if ends[i], err = f(agent.Env{Self: agent.ID(i), Agents: 2, Dim: 1, Records: 5, MostRecords: 5, Init: tensor.Vec{0}}); err != nil {
+		if ends[i], err = f(agent.Env{
+			Self:        agent.ID(i),
+			Agents:      2,
+			Dim:         1,
+			Records:     5,
+			MostRecords: 5,
+			Init:        tensor.Vec{0},
+		}); err != nil {
 			t.Fatal(err)
 		}
 		step(t, ends[i], agent.Input{Kind: agent.Start, View: views[i]}, &out)
@@ -36,10 +46,16 @@ func TestGossipADMMEdgesAgree(t *testing.T) {
 			sent[i] = slices.Clone(out.Outbox[0].Body)
 		}
 		for i, a := range ends {
-			in := agent.Input{Kind: agent.Exchange, View: views[i], Peer: agent.ID(1 - i), Inbox: []agent.Message{{From: agent.ID(1 - i), Body: sent[1-i]}}}
+			in := agent.Input{
+				Kind:  agent.Exchange,
+				View:  views[i],
+				Peer:  agent.ID(1 - i),
+				Inbox: []agent.Message{{From: agent.ID(1 - i), Body: sent[1-i]}},
+			}
 			step(t, a, in, &out)
 		}
-		// A checkpoint ends with copy, Z of the own and the other model, Λ of both: five vectors of one value.
+		// A checkpoint ends with copy, Z of the own and the other model, Λ of both: five
+		// vectors of one value.
 		var z, duals [2][2]float32
 		for i, a := range ends {
 			var v [5]float32

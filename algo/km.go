@@ -13,43 +13,57 @@ import (
 
 var _ agent.Algorithm = (*KM)(nil)
 
-// Splitting names the operator T whose residual the oracle "km" answers with, and its constants. All of it is public.
+// Splitting names the operator T whose residual the oracle "km" answers with, and its
+// constants. All of it is public.
 type Splitting struct {
-	Operator string  `toml:"operator"` // "forward" (default), "forward-backward", "backward" or "douglas-rachford"
-	Gamma    float64 `toml:"gamma"`    // γ > 0; forward operators are nonexpansive up to 2/Λ, Λ the smoothness of the owner's mean loss
-	L1       float64 `toml:"l1"`       // λ >= 0 of the regulariser λ|.|₁; forward-backward and douglas-rachford only
-	// ResidualClip is B: residuals are scaled to norm at most B. 0: 1 with noise, none without.
+	// "forward" (default), "forward-backward", "backward" or "douglas-rachford"
+	Operator string `toml:"operator"`
+	// γ > 0; forward operators are nonexpansive up to 2/Λ, Λ the smoothness of the
+	// owner's mean loss
+	Gamma float64 `toml:"gamma"`
+	// λ >= 0 of the regulariser λ|.|₁; forward-backward and douglas-rachford only
+	L1 float64 `toml:"l1"`
+	// ResidualClip is B: residuals are scaled to norm at most B. 0: 1 with noise, none
+	// without.
 	ResidualClip float64 `toml:"residual_clip,omitempty"`
 }
 
 // KMParams are the parameters of DP-dKM.
 type KMParams struct {
 	Splitting
-	// Alpha is α_0 in (0, 1], at most (1+λ_n)/2 for the smallest eigenvalue λ_n of W; 0: .99 times that bound.
-	Alpha    float64 `toml:"alpha,omitempty"`
-	Schedule string  `toml:"alpha_schedule"`      // "const" (default): α_k = α_0; "inverse": α_k = α_0/(1 + k/alpha_tau)
+	// Alpha is α_0 in (0, 1], at most (1+λ_n)/2 for the smallest eigenvalue λ_n of W; 0:
+	// .99 times that bound.
+	Alpha float64 `toml:"alpha,omitempty"`
+	// "const" (default): α_k = α_0; "inverse": α_k = α_0/(1 + k/alpha_tau)
+	Schedule string  `toml:"alpha_schedule"`
 	AlphaTau float64 `toml:"alpha_tau,omitempty"` // inverse only: rounds until α is halved, > 0
-	// OwnState has every agent's data side go on with its own iterate without the noise, as published (oracle "km-stateful").
+	// OwnState has every agent's data side go on with its own iterate without the noise,
+	// as published (oracle "km-stateful").
 	OwnState bool `toml:"own_state,omitempty"`
-	// Unsafe admits an α_0 above the bound, where the iteration may diverge. It is no key of a run file's [algorithm].
+	// Unsafe admits an α_0 above the bound, where the iteration may diverge. It is no key
+	// of a run file's [algorithm].
 	Unsafe bool `toml:"-"`
 }
 
-// KM is differentially private decentralized Krasnosel'skiĭ-Mann iteration in its all-noisy form: "A General Differentially Private
-// Learning Framework for Decentralized Data", Definition 2 and Algorithm 1, with the noise inside the residual:
+// KM is differentially private decentralized Krasnosel'skiĭ-Mann iteration in its
+// all-noisy form: "A General Differentially Private Learning Framework for Decentralized
+// Data", Definition 2 and Algorithm 1, with the noise inside the residual:
 //
 //	x_i^{k+1} = Σ_j w_ij x_j^k + α_k r̃(x_i^k),  r(x) = T(x) - x, scaled to norm at most B
 //
-// One "km" query and one charge a round, at x_i^k, which is what was sent: everything here is post-processing of answers. A
-// message is x_i (d values), to all neighbors. With a constant α the agents end O(α/(1-λ)) apart, (I-W)X = α(T(X)-X); with
-// the inverse schedule they come together. x -> Wx + α(T(x)-x) is nonexpansive for every nonexpansive T exactly if
-// α <= (1+λ_n(W))/2, which is enforced; a link that is missing in both directions only raises λ_n. Deviations: T sees all records
-// of the agent, or a Poisson batch, not one of them; the start is the run's initial model, zero for linear models, as in the
-// paper; and the noise is in what the agent itself goes on with.
+// One "km" query and one charge a round, at x_i^k, which is what was sent: everything
+// here is post-processing of answers. A message is x_i (d values), to all neighbors. With
+// a constant α the agents end O(α/(1-λ)) apart, (I-W)X = α(T(X)-X); with the inverse
+// schedule they come together. x -> Wx + α(T(x)-x) is nonexpansive for every nonexpansive
+// T exactly if α <= (1+λ_n(W))/2, which is enforced; a link that is missing in both
+// directions only raises λ_n. Deviations: T sees all records of the agent, or a Poisson
+// batch, not one of them; the start is the run's initial model, zero for linear models,
+// as in the paper; and the noise is in what the agent itself goes on with.
 //
-// With OwnState the query is "km-stateful" at m_i = Σ_j w_ij x̃_j^k, what was sent, and x̃_i^{k+1} = m_i + α_k r̃: behind the gate an iterate
-// without noise, x_i^{k+1} = m_i + α_k r(x_i^k), goes on from x_i^k, as in Algorithm 1. It never comes out; the paper puts it out in
-// the end. Exhausted: the round only mixes.
+// With OwnState the query is "km-stateful" at m_i = Σ_j w_ij x̃_j^k, what was sent, and
+// x̃_i^{k+1} = m_i + α_k r̃: behind the gate an iterate without noise, x_i^{k+1} = m_i +
+// α_k r(x_i^k), goes on from x_i^k, as in Algorithm 1. It never comes out; the paper puts
+// it out in the end. Exhausted: the round only mixes.
 type KM struct {
 	p     KMParams
 	alpha float64 // α_0
@@ -68,7 +82,8 @@ type askedAt struct {
 }
 
 // splittings lists the operators; true: with a regulariser.
-var splittings = map[string]bool{"forward": false, "forward-backward": true, "backward": false, "douglas-rachford": true}
+var splittings = map[string]bool{"forward": false, "forward-backward": true, "backward": false,
+	"douglas-rachford": true}
 
 func (s *Splitting) validate() error {
 	regularised, ok := splittings[s.Operator]
@@ -82,7 +97,8 @@ func (s *Splitting) validate() error {
 	case s.L1 > 0 && !regularised:
 		return config.Bad("l1", s.L1, "0 with operator "+s.Operator+", which has no regulariser")
 	case !notNegative(s.ResidualClip):
-		return config.Bad("residual_clip", s.ResidualClip, "above 0 and finite, or 0 for 1 (none without noise)")
+		return config.Bad("residual_clip", s.ResidualClip,
+			"above 0 and finite, or 0 for 1 (none without noise)")
 	}
 	return nil
 }
@@ -118,11 +134,15 @@ func NewKM(decode func(any) error) (agent.Factory, error) {
 		bound := (1 + env.Lowest) / 2
 		switch {
 		case p.Alpha == 0 && !(bound > 0):
-			return nil, config.Bad("alpha", "nothing", "a value: the mixing matrix has the eigenvalue -1, for which no α is safe; weights lazy have none")
+			return nil, config.Bad("alpha", "nothing",
+				"a value: the mixing matrix has the eigenvalue -1, for which no α is safe; weights lazy "+
+					"have none")
 		case p.Alpha == 0:
 			a.alpha = min(1, .99*bound)
 		case p.Alpha > bound && !p.Unsafe:
-			return nil, config.Bad("alpha", p.Alpha, fmt.Sprintf("at most (1+λ_n)/2 = %.6g for the smallest eigenvalue %.6g of the mixing matrix; beyond it the iteration may diverge", bound, env.Lowest))
+			return nil, config.Bad("alpha", p.Alpha,
+				fmt.Sprintf("at most (1+λ_n)/2 = %.6g for the smallest eigenvalue %.6g of the mixing "+
+					"matrix; beyond it the iteration may diverge", bound, env.Lowest))
 		}
 		a.x, a.next, a.model = make(tensor.Vec, env.Dim), make(tensor.Vec, env.Dim), make(tensor.Vec, env.Dim)
 		copy(a.x, env.Init)
@@ -172,7 +192,8 @@ func (a *KM) Step(in *agent.Input, out *agent.Output) error {
 	return nil
 }
 
-// Asked calls f with every query of OwnState that was answered, in order, from which the state behind the gate follows.
+// Asked calls f with every query of OwnState that was answered, in order, from which the
+// state behind the gate follows.
 func (a *KM) Asked(f func(q *agent.Query)) {
 	for _, q := range a.asked {
 		f(&agent.Query{Oracle: "km-stateful", At: q.at, Step: a.At(q.round)})
@@ -222,7 +243,8 @@ func (a *KM) AppendState(b []byte) []byte {
 	return b
 }
 
-// LoadState reads AppendState's bytes. Queries that no run can have asked are refused, since a private iterate is recovered from them.
+// LoadState reads AppendState's bytes. Queries that no run can have asked are refused,
+// since a private iterate is recovered from them.
 func (a *KM) LoadState(b []byte) error {
 	s := agent.ReadState(b, a.tag())
 	if d := s.Uint64(); d != uint64(len(a.x)) {
@@ -238,7 +260,8 @@ func (a *KM) LoadState(b []byte) error {
 	for k := range n {
 		q := askedAt{s.Uint64(), make(tensor.Vec, len(a.x))}
 		if s.Vec(q.at); !q.at.Finite() || k > 0 && q.round <= a.asked[k-1].round {
-			return fmt.Errorf("%w: point %d of round %d is not finite or not in order", agent.ErrState, k, q.round)
+			return fmt.Errorf("%w: point %d of round %d is not finite or not in order", agent.ErrState, k,
+				q.round)
 		}
 		a.asked = append(a.asked, q)
 	}

@@ -23,8 +23,10 @@ func TestKMConformance(t *testing.T) {
 	}
 }
 
-// kmWorld steps n agents on a Metropolis ring for rounds with residual r and returns their x.
-func kmWorld(t *testing.T, n, rounds int, start func(i int) float32, lowest float64, r func(i int, x float32) float32, edit func(*algo.KMParams)) []float64 {
+// kmWorld steps n agents on a Metropolis ring for rounds with residual r and returns
+// their x.
+func kmWorld(t *testing.T, n, rounds int, start func(i int) float32, lowest float64,
+	r func(i int, x float32) float32, edit func(*algo.KMParams)) []float64 {
 	t.Helper()
 	f := factory(t, "km", set(edit))
 	algs, sent := make([]agent.Algorithm, n), make([]tensor.Vec, n)
@@ -42,7 +44,13 @@ func kmWorld(t *testing.T, n, rounds int, start func(i int) float32, lowest floa
 		}
 	}
 	for i := range n {
-		a, err := f(agent.Env{Self: agent.ID(i), Agents: n, Dim: 1, Init: tensor.Vec{start(i)}, Lowest: lowest})
+		a, err := f(agent.Env{
+			Self:   agent.ID(i),
+			Agents: n,
+			Dim:    1,
+			Init:   tensor.Vec{start(i)},
+			Lowest: lowest,
+		})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -56,8 +64,14 @@ func kmWorld(t *testing.T, n, rounds int, start func(i int) float32, lowest floa
 			if h < l {
 				l, h = h, l
 			}
-			view := &agent.View{SelfWeight: 1. / 3, In: []agent.Neighbor{{ID: l, Weight: 1. / 3}, {ID: h, Weight: 1. / 3}}}
-			next[i] = step(i, agent.Input{Kind: agent.Round, Round: uint64(k), View: view, Inbox: []agent.Message{{From: l, Body: sent[l]}, {From: h, Body: sent[h]}}})
+			view := &agent.View{SelfWeight: 1. / 3,
+				In: []agent.Neighbor{{ID: l, Weight: 1. / 3}, {ID: h, Weight: 1. / 3}}}
+			next[i] = step(i, agent.Input{
+				Kind:  agent.Round,
+				Round: uint64(k),
+				View:  view,
+				Inbox: []agent.Message{{From: l, Body: sent[l]}, {From: h, Body: sent[h]}},
+			})
 		}
 		sent = next
 	}
@@ -68,13 +82,19 @@ func kmWorld(t *testing.T, n, rounds int, start func(i int) float32, lowest floa
 	return x
 }
 
-// T = -I on a ring of four with Metropolis weights, whose smallest eigenvalue is -1/3 with the eigenvector (1, -1, 1, -1): that start is
-// multiplied by -1/3 - 2α in every round. Up to α = (1+λ_n)/2 = 1/3 it does not grow; at 1.05 times that it grows by 1.0333.
+// T = -I on a ring of four with Metropolis weights, whose smallest eigenvalue is -1/3
+// with the eigenvector (1, -1, 1, -1): that start is multiplied by -1/3 - 2α in every
+// round. Up to α = (1+λ_n)/2 = 1/3 it does not grow; at 1.05 times that it grows by
+// 1.0333.
 func TestKMAlphaBound(t *testing.T) {
 	alternating := func(i int) float32 { return float32(1 - 2*(i%2)) }
 	minus := func(_ int, x float32) float32 { return -2 * x }
-	for _, c := range []struct{ alpha, want float64 }{{1. / 3, 1}, {1.05 / 3, math.Pow(1./3+2.1/3, 200)}, {.3, math.Pow(1./3+.6, 200)}} {
-		x := kmWorld(t, 4, 200, alternating, -1./3, minus, func(p *algo.KMParams) { p.Alpha, p.Unsafe = c.alpha, true })
+	for _, c := range []struct {
+		alpha, want float64
+	}{{1. / 3, 1}, {1.05 / 3, math.Pow(1./3+2.1/3, 200)}, {.3, math.Pow(1./3+.6, 200)}} {
+		x := kmWorld(t, 4, 200, alternating, -1./3, minus, func(p *algo.KMParams) {
+			p.Alpha, p.Unsafe = c.alpha, true
+		})
 		for _, v := range x {
 			if math.Abs(math.Abs(v)/c.want-1) > 1e-3 {
 				t.Errorf("alpha %.3f: %v after 200 rounds, want %.4g in size", c.alpha, x, c.want)
@@ -90,13 +110,15 @@ func TestKMAlphaBound(t *testing.T) {
 		_, err := factory(t, "km", set(func(p *algo.KMParams) { p.Alpha = c.alpha }))(env)
 		var bad *config.Error
 		if !errors.As(err, &bad) || bad.Key != "alpha" {
-			t.Errorf("alpha %g with the eigenvalue %g: %v, want a config.Error on alpha", c.alpha, c.lowest, err)
+			t.Errorf("alpha %g with the eigenvalue %g: %v, want a config.Error on alpha", c.alpha, c.lowest,
+				err)
 		}
 	}
 }
 
-// With residuals -γh_i(x - b_i) the agents end where ((I-W) + αγH) x = αγHb, to single precision; with the inverse schedule they come
-// together at the common minimiser, within what α_k leaves: (Σ h_i b_i)/(Σ h_i) here 1.
+// With residuals -γh_i(x - b_i) the agents end where ((I-W) + αγH) x = αγHb, to single
+// precision; with the inverse schedule they come together at the common minimiser, within
+// what α_k leaves: (Σ h_i b_i)/(Σ h_i) here 1.
 func TestKMFixedPoint(t *testing.T) {
 	const n, gamma = 5, .5
 	h, b := []float64{1, 2, .5, 1, 1.5}, []float64{1, 2, -1, 0, 1}
@@ -121,7 +143,9 @@ func TestKMFixedPoint(t *testing.T) {
 			}
 		}
 	}
-	x := kmWorld(t, n, 20_000, zero, -.21, r, func(p *algo.KMParams) { p.Alpha, p.Schedule, p.AlphaTau = .39, "inverse", 20 })
+	x := kmWorld(t, n, 20_000, zero, -.21, r, func(p *algo.KMParams) {
+		p.Alpha, p.Schedule, p.AlphaTau = .39, "inverse", 20
+	})
 	for i, v := range x {
 		if math.Abs(v-1) > 2e-3 {
 			t.Errorf("inverse schedule: agent %d ends at %v, want 1", i, v)

@@ -13,10 +13,13 @@ import (
 	"sotto/tensor"
 )
 
-// ownKM is an agent of two parameters with α_k = .4/(1 + k/5) and a private iterate behind its gate.
+// ownKM is an agent of two parameters with α_k = .4/(1 + k/5) and a private iterate
+// behind its gate.
 func ownKM(t testing.TB) *algo.KM {
 	t.Helper()
-	f, err := algo.New("km", set(func(p *algo.KMParams) { p.OwnState, p.Alpha, p.Schedule, p.AlphaTau = true, .4, "inverse", 5 }))
+	f, err := algo.New("km", set(func(p *algo.KMParams) {
+		p.OwnState, p.Alpha, p.Schedule, p.AlphaTau = true, .4, "inverse", 5
+	}))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -27,7 +30,8 @@ func ownKM(t testing.TB) *algo.KM {
 	return a.(*algo.KM)
 }
 
-// askKM steps a, which has no neighbors, through one round, and returns the point of its query. Exhausted: with a nil answer.
+// askKM steps a, which has no neighbors, through one round, and returns the point of its
+// query. Exhausted: with a nil answer.
 func askKM(t testing.TB, a *algo.KM, round uint64, answer tensor.Vec) tensor.Vec {
 	t.Helper()
 	var out agent.Output
@@ -47,7 +51,8 @@ func askKM(t testing.TB, a *algo.KM, round uint64, answer tensor.Vec) tensor.Vec
 	return at
 }
 
-// A restored agent names the queries that were answered, with the steps of their rounds, wherever rounds were left out or had no answer.
+// A restored agent names the queries that were answered, with the steps of their rounds,
+// wherever rounds were left out or had no answer.
 func TestKMAsked(t *testing.T) {
 	a := ownKM(t)
 	type query struct {
@@ -81,7 +86,8 @@ func TestKMAsked(t *testing.T) {
 	}
 }
 
-// A state with other bytes is refused or is itself a state: rounds go up and points are finite, so that what is recovered from it is.
+// A state with other bytes is refused or is itself a state: rounds go up and points are
+// finite, so that what is recovered from it is.
 func FuzzKMState(f *testing.F) {
 	a := ownKM(f)
 	f.Add(a.AppendState(nil))
@@ -120,7 +126,8 @@ func FuzzKMState(f *testing.F) {
 	})
 }
 
-// The seeds that are no states are refused; an agent without a private iterate takes no state of one that has it.
+// The seeds that are no states are refused; an agent without a private iterate takes no
+// state of one that has it.
 func TestKMStateRefuses(t *testing.T) {
 	a := ownKM(t)
 	for k := range uint64(3) {
@@ -134,7 +141,8 @@ func TestKMStateRefuses(t *testing.T) {
 	}
 	n := len(whole)
 	for name, b := range map[string][]byte{
-		"torn": whole[:n-5], "longer": append(slices.Clone(whole), 0), "a round twice": put(n-16, 2), "not finite": put(n-8, 0x7fc00000), "too many": put(n-3*16-8, 1<<62),
+		"torn": whole[:n-5], "longer": append(slices.Clone(whole), 0), "a round twice": put(n-16, 2),
+		"not finite": put(n-8, 0x7fc00000), "too many": put(n-3*16-8, 1<<62),
 	} {
 		if err := ownKM(t).LoadState(b); !errors.Is(err, agent.ErrState) {
 			t.Errorf("%s: %v, want ErrState", name, err)

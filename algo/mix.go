@@ -5,8 +5,9 @@ import (
 	"sotto/tensor"
 )
 
-// mixer forms Σ_j w_ij x_j from an agent's own vector and its inbox, or a robust rule's mean in its place. Element sums run in
-// float64, own term first, then senders in ascending order, and are rounded once. It keeps its scratch, no vectors.
+// mixer forms Σ_j w_ij x_j from an agent's own vector and its inbox, or a robust rule's
+// mean in its place. Element sums run in float64, own term first, then senders in
+// ascending order, and are rounded once. It keeps its scratch, no vectors.
 type mixer struct {
 	rule    Mixing // settled
 	weights []float64
@@ -36,8 +37,10 @@ func (m *mixer) sum(dst tensor.Vec, view *agent.View, own tensor.Vec, inbox []ag
 	clear(m.bodies)
 }
 
-// recur forms a Σ_j w_ij x_j + b x_i - c previous in one sum, rounded once, of plain mixing.
-func (m *mixer) recur(dst tensor.Vec, view *agent.View, own tensor.Vec, inbox []agent.Message, a, b, c float64, previous tensor.Vec) {
+// recur forms a Σ_j w_ij x_j + b x_i - c previous in one sum, rounded once, of plain
+// mixing.
+func (m *mixer) recur(dst tensor.Vec, view *agent.View, own tensor.Vec, inbox []agent.Message, a, b,
+	c float64, previous tensor.Vec) {
 	m.weights = append(m.weights[:0], float64(a*view.SelfWeight)+b)
 	m.bodies = append(m.bodies[:0], own)
 	for i := range inbox {

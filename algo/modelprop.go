@@ -8,15 +8,16 @@ type FitParams struct {
 	FitLambda float64 `toml:"fit_lambda,omitempty"` // as in BCDParams
 }
 
-// NewModelPropagation decodes FitParams. Model propagation spreads local models over the graph (Vanhaesebrouck, Bellet,
-// Tommasi 2017, with L_i = 1/2 |Θ_i - θ̂_i|²): block coordinate descent's propagation for as long as the run lasts. One
-// charge for each agent, at the start; all else is post-processing.
+// NewModelPropagation decodes FitParams. Model propagation spreads local models over the
+// graph (Vanhaesebrouck, Bellet, Tommasi 2017, with L_i = 1/2 |Θ_i - θ̂_i|²): block
+// coordinate descent's propagation for as long as the run lasts. One charge for each
+// agent, at the start; all else is post-processing.
 func NewModelPropagation(decode func(any) error) (agent.Factory, error) {
 	return newFitted("model-propagation", decode)
 }
 
-// NewLocalFit decodes FitParams. Every agent keeps the minimiser of its own loss and sends nothing: the local-only
-// reference of personal models.
+// NewLocalFit decodes FitParams. Every agent keeps the minimiser of its own loss and
+// sends nothing: the local-only reference of personal models.
 func NewLocalFit(decode func(any) error) (agent.Factory, error) {
 	return newFitted("local-fit", decode)
 }

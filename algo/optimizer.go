@@ -9,23 +9,27 @@ import (
 	"sotto/tensor"
 )
 
-// Optimizer says how an algorithm turns its answers into steps. It works on public answers alone: whatever
-// it does with them costs no privacy. g is the answer, d the direction that η_k multiplies.
+// Optimizer says how an algorithm turns its answers into steps. It works on public
+// answers alone: whatever it does with them costs no privacy. g is the answer, d the
+// direction that η_k multiplies.
 //
 //	sgd       d = g
 //	momentum  m <- β m + g, d = m                                       (Polyak 1964)
 //	adam      m <- β1 m + (1-β1) g, v <- β2 v + (1-β2) g²,
 //	          d = m/(1-β1^t) / (sqrt(v/(1-β2^t)) + adam_epsilon)        (Kingma, Ba 2015, Algorithm 1)
 //
-// t counts answers. Adam's v holds the variance of the noise beside that of the gradient: where noise
-// dominates, its steps become those of momentum with a smaller step size. weight_decay is part of g with
-// momentum and acts on the parameters directly with sgd, where it is the same, and adam (Loshchilov,
-// Hutter 2019).
+// t counts answers. Adam's v holds the variance of the noise beside that of the gradient:
+// where noise dominates, its steps become those of momentum with a smaller step size.
+// weight_decay is part of g with momentum and acts on the parameters directly with sgd,
+// where it is the same, and adam (Loshchilov, Hutter 2019).
 //
-// With ema, an average of the parameters is kept, e <- ema e + (1-ema) θ after every round, from e = θ^0. It
-// is what Params returns, to be evaluated and saved; gradients, messages and mixing use θ.
+// With ema, an average of the parameters is kept, e <- ema e + (1-ema) θ after every
+// round, from e = θ^0. It is what Params returns, to be evaluated and saved; gradients,
+// messages and mixing use θ.
 type Optimizer struct {
-	Optimizer   string  `toml:"optimizer,omitempty"`    // "sgd", "momentum" or "adam"; "" is momentum where momentum is above 0, otherwise sgd
+	// "sgd", "momentum" or "adam"; "" is momentum where momentum is above 0, otherwise
+	// sgd
+	Optimizer   string  `toml:"optimizer,omitempty"`
 	Beta1       float64 `toml:"beta1,omitempty"`        // adam only, below 1; 0 means 0.9
 	Beta2       float64 `toml:"beta2,omitempty"`        // adam only, below 1; 0 means 0.999
 	AdamEpsilon float64 `toml:"adam_epsilon,omitempty"` // adam only; 0 means 1e-8
@@ -74,7 +78,8 @@ func (o *Optimizer) complete(momentum *float64) error {
 	return nil
 }
 
-// updater is the state of an Optimizer at one agent. Vectors that it does not need are nil.
+// updater is the state of an Optimizer at one agent. Vectors that it does not need are
+// nil.
 type updater struct {
 	p      Optimizer
 	beta   float64    // momentum
@@ -107,7 +112,8 @@ func (u *updater) restart() {
 	u.second.Zero()
 }
 
-// apply takes the step of answer g from x, whose gradient was asked at the point at: x may be at.
+// apply takes the step of answer g from x, whose gradient was asked at the point at: x
+// may be at.
 func (u *updater) apply(x tensor.Vec, eta float64, g tensor.Vec, decay float64, at tensor.Vec) {
 	u.steps++
 	if u.beta > 0 {
@@ -129,8 +135,8 @@ func (u *updater) apply(x tensor.Vec, eta float64, g tensor.Vec, decay float64, 
 	x.AddScaled(-eta, g)
 }
 
-// adam advances both moments and leaves the direction in step. Arithmetic is in float64, moments are stored in
-// float32.
+// adam advances both moments and leaves the direction in step. Arithmetic is in float64,
+// moments are stored in float32.
 func (u *updater) adam(g tensor.Vec) {
 	b1, b2 := u.p.Beta1, u.p.Beta2
 	first := 1 / (1 - math.Pow(b1, float64(u.steps)))

@@ -27,7 +27,8 @@ func feed(t *testing.T, a agent.Algorithm, answers []float32) []float64 {
 			t.Fatal(err)
 		}
 		out.Reset()
-		if err := a.Step(&agent.Input{Kind: agent.Answer, Round: uint64(k), View: view, Answer: tensor.Vec{g}}, &out); err != nil {
+		if err := a.Step(&agent.Input{Kind: agent.Answer, Round: uint64(k), View: view,
+			Answer: tensor.Vec{g}}, &out); err != nil {
 			t.Fatal(err)
 		}
 		got = append(got, float64(a.Params()[0]))
@@ -44,14 +45,15 @@ func alone(t *testing.T, f agent.Factory, rounds int) agent.Algorithm {
 	return a
 }
 
-// Expected values are the recurrences of the type's comment by hand, from θ = 1 with η = 1/2 and answers 1, -1, 2.
+// Expected values are the recurrences of the type's comment by hand, from θ = 1 with η =
+// 1/2 and answers 1, -1, 2.
 //
-// momentum 1/2: m = 1, -1/2, 7/4; θ = 1/2, 3/4, -1/8. With weight decay 1/2: m = 1 + 1/2 = 3/2, θ = 1/4;
-// m = 3/4 - 1 + 1/8 = -1/8, θ = 5/16; m = -1/16 + 2 + 5/32 = 67/32, θ = 5/16 - 67/64 = -47/64.
-// adam, β1 = β2 = 1/2, ε -> 0: m = 1/2, -1/4, 7/8 over 1/2, 3/4, 7/8; v = 1/2, 3/4, 19/8 over the same: directions
-// 1, (-1/3)/1, 1/sqrt(19/7).
-// ema 3/4 of sgd's θ = 1/2, 1, 0: e = 7/8, 29/32, 87/128.
-// sgd with weight decay 1/2: θ = 1 - 1/4 - 1/2 = 1/4; 1/4 - 1/16 + 1/2 = 11/16; 11/16 - 11/64 - 1 = -31/64.
+// momentum 1/2: m = 1, -1/2, 7/4; θ = 1/2, 3/4, -1/8. With weight decay 1/2: m = 1 + 1/2
+// = 3/2, θ = 1/4; m = 3/4 - 1 + 1/8 = -1/8, θ = 5/16; m = -1/16 + 2 + 5/32 = 67/32, θ =
+// 5/16 - 67/64 = -47/64. adam, β1 = β2 = 1/2, ε -> 0: m = 1/2, -1/4, 7/8 over 1/2, 3/4,
+// 7/8; v = 1/2, 3/4, 19/8 over the same: directions 1, (-1/3)/1, 1/sqrt(19/7). ema 3/4 of
+// sgd's θ = 1/2, 1, 0: e = 7/8, 29/32, 87/128. sgd with weight decay 1/2: θ = 1 - 1/4 -
+// 1/2 = 1/4; 1/4 - 1/16 + 1/2 = 11/16; 11/16 - 11/64 - 1 = -31/64.
 func TestOptimizersFollowTheirRecurrences(t *testing.T) {
 	adam := []float64{.5, .5 + .5/3, .5 + .5/3 - .5/math.Sqrt(19./7)}
 	for name, c := range map[string]struct {
@@ -64,9 +66,11 @@ func TestOptimizersFollowTheirRecurrences(t *testing.T) {
 		"momentum":          {algo.Optimizer{Optimizer: "momentum"}, .5, 0, []float64{.5, .75, -.125}},
 		"momentum, unnamed": {algo.Optimizer{}, .5, 0, []float64{.5, .75, -.125}},
 		"momentum, decay":   {algo.Optimizer{}, .5, .5, []float64{.25, 5. / 16, -47. / 64}},
-		"momentum 0.9":      {algo.Optimizer{Optimizer: "momentum"}, 0, 0, []float64{.5, .55, .5 + .05 - .5*1.91}},
-		"adam":              {algo.Optimizer{Optimizer: "adam", Beta1: .5, Beta2: .5, AdamEpsilon: 1e-30}, 0, 0, adam},
-		"ema":               {algo.Optimizer{EMA: .75}, 0, 0, []float64{7. / 8, 29. / 32, 87. / 128}},
+		"momentum 0.9": {algo.Optimizer{Optimizer: "momentum"}, 0, 0,
+			[]float64{.5, .55, .5 + .05 - .5*1.91}},
+		"adam": {algo.Optimizer{Optimizer: "adam", Beta1: .5, Beta2: .5, AdamEpsilon: 1e-30}, 0,
+			0, adam},
+		"ema": {algo.Optimizer{EMA: .75}, 0, 0, []float64{7. / 8, 29. / 32, 87. / 128}},
 	} {
 		central := factory(t, "central", set(func(p *algo.SGDParams) {
 			p.Optimizer, p.Momentum, p.WeightDecay, p.StepSize.StepSize = c.o, c.momentum, c.decay, .5
@@ -84,7 +88,8 @@ func TestOptimizersFollowTheirRecurrences(t *testing.T) {
 	}
 }
 
-// Adam with its default parameters moves by about the step size whatever the answers' size (Kingma, Ba, section 2.1).
+// Adam with its default parameters moves by about the step size whatever the answers'
+// size (Kingma, Ba, section 2.1).
 func TestAdamForgetsTheScale(t *testing.T) {
 	for _, scale := range []float32{1e-3, 1, 1e6} {
 		f := factory(t, "local", set(func(p *algo.SGDParams) { p.Optimizer.Optimizer = "adam" }))
@@ -95,7 +100,8 @@ func TestAdamForgetsTheScale(t *testing.T) {
 	}
 }
 
-// With ema the messages and the point of the query are θ itself, and the mean moves on when the budget is spent.
+// With ema the messages and the point of the query are θ itself, and the mean moves on
+// when the budget is spent.
 func TestAverageStaysAtHome(t *testing.T) {
 	f := factory(t, "dsgd", set(func(p *algo.DSGDParams) { p.EMA, p.StepSize.StepSize = .5, 1 }))
 	a := alone(t, f, 9)
@@ -143,7 +149,9 @@ func TestOptimizerConformance(t *testing.T) {
 
 // A checkpoint of one optimizer does not load into another.
 func TestOptimizerStateIsItsOwn(t *testing.T) {
-	adam := alone(t, factory(t, "central", set(func(p *algo.SGDParams) { p.Optimizer.Optimizer = "adam" })), 1)
+	adam := alone(t, factory(t, "central", set(func(p *algo.SGDParams) {
+		p.Optimizer.Optimizer = "adam"
+	})), 1)
 	plain := alone(t, factory(t, "central", set(func(p *algo.SGDParams) {})), 1)
 	if err := plain.LoadState(adam.AppendState(nil)); !errors.Is(err, agent.ErrState) {
 		t.Errorf("sgd loaded adam's state: %v", err)
@@ -153,8 +161,8 @@ func TestOptimizerStateIsItsOwn(t *testing.T) {
 	}
 }
 
-// Decentralized momentum reaches the same fixed point as none: at rest m is the gradient over 1-β, which a step
-// size (1-β) times smaller undoes.
+// Decentralized momentum reaches the same fixed point as none: at rest m is the gradient
+// over 1-β, which a step size (1-β) times smaller undoes.
 func TestMomentumFixedPoint(t *testing.T) {
 	one := mat.NewDense(1, 1, []float64{1})
 	f := factory(t, "dsgd", set(func(p *algo.DSGDParams) { p.Momentum, p.StepSize.StepSize = .5, .1 }))
@@ -171,7 +179,8 @@ func TestCosineAndWarmup(t *testing.T) {
 	cos := algo.StepSize{StepSize: .3, StepSizeFinal: .1, Schedule: "cosine"}
 	warm := algo.StepSize{StepSize: .3, StepSizeFinal: .1, Schedule: "cosine", Warmup: 4}
 	for _, tc := range []struct{ got, want float64 }{
-		{cos.At(0, 7), .3}, {cos.At(6, 7), .1}, {cos.At(3, 7), .2}, {cos.At(2, 7), .25}, {cos.At(4, 7), .15}, {cos.At(0, 1), .3},
+		{cos.At(0, 7), .3}, {cos.At(6, 7), .1}, {cos.At(3, 7), .2}, {cos.At(2, 7), .25}, {cos.At(4, 7), .15},
+		{cos.At(0, 1), .3},
 		{warm.At(0, 7), .3 / 4}, {warm.At(2, 7), .25 * 3 / 4}, {warm.At(3, 7), .2}, {warm.At(4, 7), .15},
 	} {
 		if math.Abs(tc.got-tc.want) > 1e-15 {
@@ -182,11 +191,13 @@ func TestCosineAndWarmup(t *testing.T) {
 
 func TestBadOptimizers(t *testing.T) {
 	for key, edit := range map[string]func(*algo.DSGDParams){
-		"optimizer":       func(p *algo.DSGDParams) { p.Optimizer.Optimizer = "adamw" },
-		"momentum":        func(p *algo.DSGDParams) { p.Optimizer.Optimizer, p.Momentum = "adam", .5 },
-		"beta1":           func(p *algo.DSGDParams) { p.Optimizer.Optimizer, p.Beta1 = "adam", 1 },
-		"beta2":           func(p *algo.DSGDParams) { p.Beta2 = .9 },
-		"adam_epsilon":    func(p *algo.DSGDParams) { p.Optimizer.Optimizer, p.AdamEpsilon = "adam", math.Inf(1) },
+		"optimizer": func(p *algo.DSGDParams) { p.Optimizer.Optimizer = "adamw" },
+		"momentum":  func(p *algo.DSGDParams) { p.Optimizer.Optimizer, p.Momentum = "adam", .5 },
+		"beta1":     func(p *algo.DSGDParams) { p.Optimizer.Optimizer, p.Beta1 = "adam", 1 },
+		"beta2":     func(p *algo.DSGDParams) { p.Beta2 = .9 },
+		"adam_epsilon": func(p *algo.DSGDParams) {
+			p.Optimizer.Optimizer, p.AdamEpsilon = "adam", math.Inf(1)
+		},
 		"ema":             func(p *algo.DSGDParams) { p.EMA = 1 },
 		"step_size_final": func(p *algo.DSGDParams) { p.Schedule = "cosine" },
 	} {

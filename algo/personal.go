@@ -12,17 +12,22 @@ import (
 //	Q(Θ) = 1/2 Σ_{i<j} W_ij |Θ_i - Θ_j|² + μ Σ_i D_ii c_i L_i(Θ_i),  D_ii = Σ_j W_ij,
 //	L_i(θ) = (1/m_i) Σ_r l(θ; x_r, y_r) + λ_i |θ|²
 //
-// ("Personalized and Private Peer-to-Peer Machine Learning", arXiv 1705.08435, eq. 3). W is a matrix of objective
-// weights, not a mixing matrix. The constants are public: where record counts are private, λ and c must be given.
+// ("Personalized and Private Peer-to-Peer Machine Learning", arXiv 1705.08435, eq. 3). W
+// is a matrix of objective weights, not a mixing matrix. The constants are public: where
+// record counts are private, λ and c must be given.
 type Personal struct {
-	Mu         float64 `toml:"mu"`                   // μ > 0: large for local models, small for one common model
-	Lambda     float64 `toml:"lambda,omitempty"`     // λ_i > 0; 0 means 1/m_i
-	Confidence float64 `toml:"confidence,omitempty"` // c_i in (0, 1]; 0 means m_i/max m, and 1/(10 max m) without records
-	// ConfidencePower is the power of m_i/max m in c_i, 0 to 4; 0 means 1, as published. The noise that an agent adds to its
-	// mean gradient has a variance proportional to 1/m_i², so that under noise 2 weighs agents by their precision.
+	// μ > 0: large for local models, small for one common model
+	Mu     float64 `toml:"mu"`
+	Lambda float64 `toml:"lambda,omitempty"` // λ_i > 0; 0 means 1/m_i
+	// c_i in (0, 1]; 0 means m_i/max m, and 1/(10 max m) without records
+	Confidence float64 `toml:"confidence,omitempty"`
+	// ConfidencePower is the power of m_i/max m in c_i, 0 to 4; 0 means 1, as published.
+	// The noise that an agent adds to its mean gradient has a variance proportional to
+	// 1/m_i², so that under noise 2 weighs agents by their precision.
 	ConfidencePower float64 `toml:"confidence_power,omitempty"`
-	// Smoothness is a Lipschitz constant of the mean loss's gradient without the regulariser, from a public bound X on
-	// the norm of features: X²/4 for the logistic loss, 2X² for the squared one. Default .25.
+	// Smoothness is a Lipschitz constant of the mean loss's gradient without the
+	// regulariser, from a public bound X on the norm of features: X²/4 for the logistic
+	// loss, 2X² for the squared one. Default .25.
 	Smoothness float64 `toml:"smoothness"`
 }
 
@@ -57,7 +62,9 @@ func (p *Personal) of(env agent.Env) (objective, error) {
 	o := objective{lambda: p.Lambda}
 	c := p.Confidence
 	if env.MostRecords == 0 && (p.Lambda == 0 || c == 0) {
-		return o, config.Bad("lambda", p.Lambda, "lambda and confidence above 0 where record counts are private or those of others not known, or all 0: m_i may not enter them")
+		return o, config.Bad("lambda", p.Lambda,
+			"lambda and confidence above 0 where record counts are private or those of others not known, "+
+				"or all 0: m_i may not enter them")
 	}
 	if c == 0 {
 		c = float64(env.Records) / float64(env.MostRecords)
@@ -76,5 +83,6 @@ func (p *Personal) of(env agent.Env) (objective, error) {
 	return o, nil
 }
 
-// Objective returns μ c_i and λ_i: what the agent's own loss and the square of its model weigh.
+// Objective returns μ c_i and λ_i: what the agent's own loss and the square of its model
+// weigh.
 func (o objective) Objective() (weight, lambda float64) { return o.muC, o.lambda }

@@ -13,7 +13,8 @@ import (
 	"sotto/topology"
 )
 
-// bowl is a private loss h/2 |θ - b|²: it answers its gradient, and its minimiser with a regulariser to "fit".
+// bowl is a private loss h/2 |θ - b|²: it answers its gradient, and its minimiser with a
+// regulariser to "fit".
 type bowl struct {
 	h, b   float64
 	limit  int // answers left
@@ -76,13 +77,29 @@ func records(i int) int { return 10 + 3*i }
 const mostRecords = 10 + 3*(personalAgents-1)
 
 // personalConfig is an algorithm's agents, each with a bowl.
-func personalConfig(t *testing.T, name string, wakes uint64, decode func(any) error) (sim.AsyncConfig, []*bowl) {
+func personalConfig(t *testing.T, name string, wakes uint64, decode func(any) error) (sim.AsyncConfig,
+	[]*bowl) {
 	t.Helper()
 	f := factory(t, name, decode)
-	cfg := sim.AsyncConfig{Graph: personalGraph(t), Dim: personalDim, Wakes: wakes, Workers: 1, Seed: 3, Pairs: algo.PacingOf(name) == algo.Pairs}
+	cfg := sim.AsyncConfig{
+		Graph:   personalGraph(t),
+		Dim:     personalDim,
+		Wakes:   wakes,
+		Workers: 1,
+		Seed:    3,
+		Pairs:   algo.PacingOf(name) == algo.Pairs,
+	}
 	var bowls []*bowl
 	for i := range personalAgents {
-		a, err := f(agent.Env{Self: agent.ID(i), Agents: personalAgents, Dim: personalDim, Records: records(i), MostRecords: mostRecords, Rounds: wakes, Init: tensor.Vec{.5, -1}})
+		a, err := f(agent.Env{
+			Self:        agent.ID(i),
+			Agents:      personalAgents,
+			Dim:         personalDim,
+			Records:     records(i),
+			MostRecords: mostRecords,
+			Rounds:      wakes,
+			Init:        tensor.Vec{.5, -1},
+		})
 		if err != nil {
 			t.Fatal(err)
 		}

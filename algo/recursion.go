@@ -22,22 +22,27 @@ import (
 //	              a_k = (2k+D/2+1)(2k+D/2+2)/(2(k+1+D/2)²),  b_k = D²(2k+D/2+1)/(8(k+1+D/2)²(2k+D/2)),
 //	              c_k = k²(2k+D/2+2)/((k+1+D/2)²(2k+D/2))    (Berthier, Bach, Gaillard 2020, D the spectral dimension)
 //
-// paper is the acceleration of Cyffers, Even, Bellet, Massoulié (2022), which is the best one for (I+W)/2: slower than chebyshev.
+// paper is the acceleration of Cyffers, Even, Bellet, Massoulié (2022), which is the best
+// one for (I+W)/2: slower than chebyshev.
 type Recursion struct {
-	// Acceleration is "plain" (default), "chebyshev", "chebyshev-ns", "jacobi" or "paper".
+	// Acceleration is "plain" (default), "chebyshev", "chebyshev-ns", "jacobi" or
+	// "paper".
 	Acceleration string `toml:"acceleration"`
-	// Rho is ρ = max(|λ_2|, |λ_n|) of the mixing matrix, or with paper λ_2, in [0, 1); 0: that of the first round's graph.
+	// Rho is ρ = max(|λ_2|, |λ_n|) of the mixing matrix, or with paper λ_2, in [0, 1); 0:
+	// that of the first round's graph.
 	Rho float64 `toml:"rho,omitempty"`
 	// Dimension is D > 0, with jacobi: 1 for a ring or path, 2 for a grid.
 	Dimension float64 `toml:"spectral_dimension,omitempty"`
 
-	// ZeroStart takes y^{-1} = 0 in the first round too, as the published code does: a_0 = ω. It multiplies the mean by a factor that tends
-	// to 1/(2-ω). Replication only: it is no key of [algorithm].
+	// ZeroStart takes y^{-1} = 0 in the first round too, as the published code does: a_0
+	// = ω. It multiplies the mean by a factor that tends to 1/(2-ω). Replication only: it
+	// is no key of [algorithm].
 	ZeroStart bool `toml:"-"`
 }
 
 // accelerations by name.
-var accelerations = map[string]bool{"plain": true, "chebyshev": true, "chebyshev-ns": true, "jacobi": true, "paper": true}
+var accelerations = map[string]bool{"plain": true, "chebyshev": true, "chebyshev-ns": true, "jacobi": true,
+	"paper": true}
 
 func (r *Recursion) check() error {
 	switch {
@@ -48,7 +53,8 @@ func (r *Recursion) check() error {
 	case r.Rho > 0 && !r.spectral():
 		return config.Bad("rho", r.Rho, "no value with acceleration "+r.Acceleration)
 	case r.Acceleration == "jacobi" && !(r.Dimension > 0 && r.Dimension <= 1000):
-		return config.Bad("spectral_dimension", r.Dimension, "above 0 and at most 1000 with acceleration jacobi: 1 for a ring or path, 2 for a grid")
+		return config.Bad("spectral_dimension", r.Dimension,
+			"above 0 and at most 1000 with acceleration jacobi: 1 for a ring or path, 2 for a grid")
 	case r.Acceleration != "jacobi" && r.Dimension != 0:
 		return config.Bad("spectral_dimension", r.Dimension, "no value with acceleration "+r.Acceleration)
 	case r.ZeroStart && r.Acceleration != "chebyshev" && r.Acceleration != "paper":
@@ -74,13 +80,15 @@ func (r *Recursion) fill(env agent.Env) error {
 		least = math.Nextafter(-1, 0)
 	}
 	if r.spectral() && !(r.Rho >= least && r.Rho < 1) {
-		return config.Bad("acceleration", r.Acceleration, "plain, or rho below 1, for a graph whose spectrum is not known or that does not mix")
+		return config.Bad("acceleration", r.Acceleration,
+			"plain, or rho below 1, for a graph whose spectrum is not known or that does not mix")
 	}
 	return nil
 }
 
-// Coefficients returns a, b and c of the first rounds on a graph with env's spectrum, Rho and Second; nil where they are 1, 0 and 0 in all.
-// Settings that averaging refuses give a *config.Error.
+// Coefficients returns a, b and c of the first rounds on a graph with env's spectrum, Rho
+// and Second; nil where they are 1, 0 and 0 in all. Settings that averaging refuses give
+// a *config.Error.
 func (r Recursion) Coefficients(env agent.Env, rounds int) ([][3]float64, error) {
 	if err := r.check(); err != nil {
 		return nil, err
@@ -104,7 +112,8 @@ func (r *Recursion) first(rounds int) [][3]float64 {
 	return all
 }
 
-// at returns the coefficients of the round from y^k to y^{k+1}; omega is a_{k-1}, which chebyshev-ns needs.
+// at returns the coefficients of the round from y^k to y^{k+1}; omega is a_{k-1}, which
+// chebyshev-ns needs.
 func (r *Recursion) at(k uint64, omega float64) (a, b, c float64) {
 	if r.Acceleration == "jacobi" {
 		return jacobi(float64(k), r.Dimension)
@@ -135,7 +144,8 @@ func jacobi(k, d float64) (a, b, c float64) {
 		return (d + 4) / (2 * (d + 2)), d / (2 * (d + 2)), 0
 	}
 	m, square := 2*k+d/2, (k+1+d/2)*(k+1+d/2)
-	return (m + 1) * (m + 2) / (2 * square), d * d * (m + 1) / (8 * square * m), k * k * (m + 2) / (square * m)
+	return (m + 1) * (m + 2) / (2 * square), d * d * (m + 1) / (8 * square * m),
+		k * k * (m + 2) / (square * m)
 }
 
 // advance sets next, which holds W y, to y^{k+1}; previous is y^{k-1}.

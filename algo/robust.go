@@ -9,21 +9,23 @@ import (
 	"sotto/tensor"
 )
 
-// Mixing says how an agent takes in its neighbors' vectors. All of it is post-processing of what was sent: the guarantee is that
-// of plain mixing. Other rules than plain do not keep the mean of all models.
+// Mixing says how an agent takes in its neighbors' vectors. All of it is post-processing
+// of what was sent: the guarantee is that of plain mixing. Other rules than plain do not
+// keep the mean of all models.
 type Mixing struct {
-	// Mixing is "plain" (default), Σ_j w_ij x_j; "clipped" or "trimmed", of which a neighbor that sends anything moves the result by
-	// a bounded amount only:
+	// Mixing is "plain" (default), Σ_j w_ij x_j; "clipped" or "trimmed", of which a
+	// neighbor that sends anything moves the result by a bounded amount only:
 	//
 	//	clipped  x_i + Σ_j w_ij c_j (x_j - x_i),  c_j = min(1, τ/‖x_j - x_i‖)
 	//	trimmed  by coordinate, without the f largest and f smallest values of neighbors; weights of the others,
 	//	         x_i's own among them, are scaled to sum to what all did
 	//
-	// clipped is ClippedGossip of He, Karimireddy, Jaggi, "Byzantine-Robust Decentralized Learning via ClippedGossip"
-	// (arXiv 2202.01545). A vector that is not finite counts as x_i.
+	// clipped is ClippedGossip of He, Karimireddy, Jaggi, "Byzantine-Robust Decentralized
+	// Learning via ClippedGossip" (arXiv 2202.01545). A vector that is not finite counts
+	// as x_i.
 	Mixing string `toml:"mixing,omitempty"`
-	// Clip is τ > 0, public. 0 with clipped: the (f+1)-th largest of the distances ‖x_j - x_i‖, as in the authors'
-	// code for f = 1, anew in every round.
+	// Clip is τ > 0, public. 0 with clipped: the (f+1)-th largest of the distances ‖x_j -
+	// x_i‖, as in the authors' code for f = 1, anew in every round.
 	Clip float64 `toml:"mixing_clip,omitempty"`
 	// Trim is f >= 1, the number of neighbors that may be adversaries.
 	Trim int `toml:"mixing_trim,omitempty"`
@@ -47,10 +49,12 @@ func (m *Mixing) settle() error {
 			return config.Bad("mixing_clip", m.Clip, "above 0 and finite")
 		}
 		if m.Clip != 0 && m.Trim != 0 {
-			return config.Bad("mixing_trim", m.Trim, "nothing beside mixing_clip: it chooses the radius where none is given")
+			return config.Bad("mixing_trim", m.Trim,
+				"nothing beside mixing_clip: it chooses the radius where none is given")
 		}
 		if m.Clip == 0 && m.Trim < 1 {
-			return config.Bad("mixing_trim", m.Trim, "at least 1, or mixing_clip in its place, with mixing clipped")
+			return config.Bad("mixing_trim", m.Trim,
+				"at least 1, or mixing_clip in its place, with mixing clipped")
 		}
 	case "trimmed":
 		if m.Clip != 0 {
@@ -65,14 +69,17 @@ func (m *Mixing) settle() error {
 	return nil
 }
 
-// fits refuses a rule that would leave an agent with as many neighbors none of them; 0: their number is not known.
+// fits refuses a rule that would leave an agent with as many neighbors none of them; 0:
+// their number is not known.
 func (m *Mixing) fits(neighbors int) error {
 	switch {
 	case neighbors == 0:
 	case m.Mixing == "trimmed" && 2*m.Trim >= neighbors:
-		return config.Bad("mixing_trim", m.Trim, fmt.Sprintf("below half of the %d neighbors of an agent of this graph", neighbors))
+		return config.Bad("mixing_trim", m.Trim,
+			fmt.Sprintf("below half of the %d neighbors of an agent of this graph", neighbors))
 	case m.Mixing == "clipped" && m.Trim >= neighbors:
-		return config.Bad("mixing_trim", m.Trim, fmt.Sprintf("below the %d neighbors of an agent of this graph", neighbors))
+		return config.Bad("mixing_trim", m.Trim,
+			fmt.Sprintf("below the %d neighbors of an agent of this graph", neighbors))
 	}
 	return nil
 }
@@ -85,8 +92,8 @@ func (m *Mixing) onlyPlain(algorithm, why string) error {
 	return m.settle()
 }
 
-// clip turns the weights of vectors that are further than τ from the first, own one into those of clipped differences: w c on the
-// vector and w (1-c) on the own.
+// clip turns the weights of vectors that are further than τ from the first, own one into
+// those of clipped differences: w c on the vector and w (1-c) on the own.
 func (m *mixer) clip() {
 	own, others := m.bodies[0], m.bodies[1:]
 	m.distances = m.distances[:0]
@@ -130,8 +137,8 @@ func largest(xs []float64, f int) float64 {
 	return sorted[len(sorted)-1-f]
 }
 
-// trim forms the trimmed mean of m.bodies, whose first is the own vector. Where 2f or more values are not there to be left out, it
-// is the own value.
+// trim forms the trimmed mean of m.bodies, whose first is the own vector. Where 2f or
+// more values are not there to be left out, it is the own value.
 func (m *mixer) trim(dst tensor.Vec) {
 	own, others := m.bodies[0], m.bodies[1:]
 	f, n := m.rule.Trim, len(others)

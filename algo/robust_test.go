@@ -14,8 +14,10 @@ import (
 	"sotto/tensor"
 )
 
-// mixed is what DP-DSGD under a rule makes of its own and its neighbors' vectors in a round without an answer.
-func mixed(t testing.TB, rule algo.Mixing, view *agent.View, own tensor.Vec, bodies ...tensor.Vec) tensor.Vec {
+// mixed is what DP-DSGD under a rule makes of its own and its neighbors' vectors in a
+// round without an answer.
+func mixed(t testing.TB, rule algo.Mixing, view *agent.View, own tensor.Vec,
+	bodies ...tensor.Vec) tensor.Vec {
 	t.Helper()
 	f, err := algo.New("dsgd", func(p any) error { p.(*algo.DSGDParams).Mixing = rule; return nil })
 	if err != nil {
@@ -50,10 +52,11 @@ func row(self float64, weights ...float64) *agent.View {
 
 // Expected values by hand from the type's formulas.
 //
-// clipped, x = (0, 0), neighbors (3, 4) and (0, 1) at distances 5 and 1 with weights 1/4: τ = 5/2 halves the first,
-// (3, 4)/8 + (0, 1)/4; f = 1 takes τ = 1, (3, 4)/20 + (0, 1)/4.
-// trimmed, x = (1, 0), values 10, 2, -5 and 1, 2, 3 with weights .2, .2, .1 and self .5: only the second neighbor's stay,
-// (.5 + .4)/.7 and .4/.7. Of two neighbors f = 1 leaves none.
+// clipped, x = (0, 0), neighbors (3, 4) and (0, 1) at distances 5 and 1 with weights 1/4:
+// τ = 5/2 halves the first, (3, 4)/8 + (0, 1)/4; f = 1 takes τ = 1, (3, 4)/20 + (0, 1)/4.
+// trimmed, x = (1, 0), values 10, 2, -5 and 1, 2, 3 with weights .2, .2, .1 and self .5:
+// only the second neighbor's stay, (.5 + .4)/.7 and .4/.7. Of two neighbors f = 1 leaves
+// none.
 func TestRobustMixingByHand(t *testing.T) {
 	quarter := row(.5, .25, .25)
 	three := row(.5, .2, .2, .1)
@@ -64,12 +67,18 @@ func TestRobustMixingByHand(t *testing.T) {
 		bodies []tensor.Vec
 		want   []float64
 	}{
-		"radius":      {algo.Mixing{Mixing: "clipped", Clip: 2.5}, quarter, tensor.Vec{0, 0}, []tensor.Vec{{3, 4}, {0, 1}}, []float64{.375, .75}},
-		"own radius":  {algo.Mixing{Mixing: "clipped", Trim: 1}, quarter, tensor.Vec{0, 0}, []tensor.Vec{{3, 4}, {0, 1}}, []float64{.15, .45}},
-		"nobody left": {algo.Mixing{Mixing: "clipped", Trim: 2}, quarter, tensor.Vec{7, 8}, []tensor.Vec{{3, 4}, {0, 1}}, []float64{7, 8}},
-		"trimmed":     {algo.Mixing{Mixing: "trimmed", Trim: 1}, three, tensor.Vec{1, 0}, []tensor.Vec{{10, 1}, {2, 2}, {-5, 3}}, []float64{.9 / .7, .4 / .7}},
-		"none left":   {algo.Mixing{Mixing: "trimmed", Trim: 1}, quarter, tensor.Vec{7, 8}, []tensor.Vec{{3, 4}, {0, 1}}, []float64{7, 8}},
-		"no message":  {algo.Mixing{Mixing: "trimmed", Trim: 1}, row(1), tensor.Vec{7, 8}, nil, []float64{7, 8}},
+		"radius": {algo.Mixing{Mixing: "clipped", Clip: 2.5}, quarter, tensor.Vec{0, 0},
+			[]tensor.Vec{{3, 4}, {0, 1}}, []float64{.375, .75}},
+		"own radius": {algo.Mixing{Mixing: "clipped", Trim: 1}, quarter, tensor.Vec{0, 0},
+			[]tensor.Vec{{3, 4}, {0, 1}}, []float64{.15, .45}},
+		"nobody left": {algo.Mixing{Mixing: "clipped", Trim: 2}, quarter, tensor.Vec{7, 8},
+			[]tensor.Vec{{3, 4}, {0, 1}}, []float64{7, 8}},
+		"trimmed": {algo.Mixing{Mixing: "trimmed", Trim: 1}, three, tensor.Vec{1, 0},
+			[]tensor.Vec{{10, 1}, {2, 2}, {-5, 3}}, []float64{.9 / .7, .4 / .7}},
+		"none left": {algo.Mixing{Mixing: "trimmed", Trim: 1}, quarter, tensor.Vec{7, 8},
+			[]tensor.Vec{{3, 4}, {0, 1}}, []float64{7, 8}},
+		"no message": {algo.Mixing{Mixing: "trimmed", Trim: 1}, row(1), tensor.Vec{7, 8}, nil,
+			[]float64{7, 8}},
 	} {
 		got := mixed(t, c.rule, c.view, c.own, c.bodies...)
 		for k := range c.want {
@@ -81,7 +90,8 @@ func TestRobustMixingByHand(t *testing.T) {
 	}
 }
 
-// neighborhood draws a row of weights that sum to 1, an own vector and as many others, uniform in [-2, 2].
+// neighborhood draws a row of weights that sum to 1, an own vector and as many others,
+// uniform in [-2, 2].
 func neighborhood(seed uint64, neighbors, dim int) (*agent.View, tensor.Vec, []tensor.Vec) {
 	r := rng.Public(seed, "robust mixing")
 	weights, whole := make([]float64, neighbors+1), 0.
@@ -106,18 +116,21 @@ func neighborhood(seed uint64, neighbors, dim int) (*agent.View, tensor.Vec, []t
 	return row(weights[0], weights[1:]...), own, bodies
 }
 
-// A radius that no distance reaches gives the bits of plain mixing; a neighbor that may send anything moves the result by at
-// most w τ, and under trimming leaves every value between those of the others; what is not finite counts as the own vector.
+// A radius that no distance reaches gives the bits of plain mixing; a neighbor that may
+// send anything moves the result by at most w τ, and under trimming leaves every value
+// between those of the others; what is not finite counts as the own vector.
 func TestOneNeighborMovesABoundedAmount(t *testing.T) {
 	const dim, radius = 6, .7
 	for seed := range uint64(60) {
 		neighbors := 3 + int(seed%4)
 		view, own, bodies := neighborhood(seed, neighbors, dim)
 		plain := mixed(t, algo.Mixing{}, view, own, bodies...)
-		if got := mixed(t, algo.Mixing{Mixing: "clipped", Clip: 1e6}, view, own, bodies...); !slices.Equal(got, plain) {
+		if got := mixed(t, algo.Mixing{Mixing: "clipped", Clip: 1e6}, view, own,
+			bodies...); !slices.Equal(got, plain) {
 			t.Fatalf("seed %d: an infinite radius gives %v, plain mixing %v", seed, got, plain)
 		}
-		clipped, trimmed := algo.Mixing{Mixing: "clipped", Clip: radius}, algo.Mixing{Mixing: "trimmed", Trim: 1}
+		clipped, trimmed := algo.Mixing{Mixing: "clipped", Clip: radius},
+			algo.Mixing{Mixing: "trimmed", Trim: 1}
 		with := func(rule algo.Mixing, v float32) tensor.Vec {
 			bad := make(tensor.Vec, dim)
 			for k := range bad {
@@ -133,7 +146,8 @@ func TestOneNeighborMovesABoundedAmount(t *testing.T) {
 				moved += d * d
 			}
 			if moved = math.Sqrt(moved); !(moved <= view.In[0].Weight*radius+1e-5) {
-				t.Fatalf("seed %d: a neighbor that sends %g moves the result by %g, allowed: %g", seed, v, moved, view.In[0].Weight*radius)
+				t.Fatalf("seed %d: a neighbor that sends %g moves the result by %g, allowed: %g", seed, v,
+					moved, view.In[0].Weight*radius)
 			}
 			for k, x := range with(trimmed, v) {
 				low, high := own[k], own[k]
@@ -141,7 +155,8 @@ func TestOneNeighborMovesABoundedAmount(t *testing.T) {
 					low, high = min(low, b[k]), max(high, b[k])
 				}
 				if !(x >= low-1e-6 && x <= high+1e-6) {
-					t.Fatalf("seed %d: a neighbor that sends %g makes value %d %g, the others have %g to %g", seed, v, k, x, low, high)
+					t.Fatalf("seed %d: a neighbor that sends %g makes value %d %g, the others have %g to %g",
+						seed, v, k, x, low, high)
 				}
 			}
 		}
@@ -156,12 +171,18 @@ func TestOneNeighborMovesABoundedAmount(t *testing.T) {
 }
 
 func TestRobustConformance(t *testing.T) {
-	for name, rule := range map[string]algo.Mixing{"clipped": {Mixing: "clipped", Clip: .5}, "own radius": {Mixing: "clipped", Trim: 1}, "trimmed": {Mixing: "trimmed", Trim: 1}} {
+	for name, rule := range map[string]algo.Mixing{"clipped": {Mixing: "clipped", Clip: .5},
+		"own radius": {Mixing: "clipped", Trim: 1}, "trimmed": {Mixing: "trimmed", Trim: 1}} {
 		t.Run("dsgd "+name, func(t *testing.T) {
-			agenttest.Run(t, agenttest.Options{Factory: factory(t, "dsgd", set(func(p *algo.DSGDParams) { p.Mixing = rule }))})
+			agenttest.Run(t, agenttest.Options{Factory: factory(t, "dsgd", set(func(p *algo.DSGDParams) {
+				p.Mixing = rule
+			}))})
 		})
 		t.Run("gossip-sgd "+name, func(t *testing.T) {
-			agenttest.Run(t, agenttest.Options{Factory: factory(t, "gossip-sgd", set(func(p *algo.GossipParams) { p.Mixing, p.Gossip = rule, 2 }))})
+			agenttest.Run(t,
+				agenttest.Options{Factory: factory(t, "gossip-sgd", set(func(p *algo.GossipParams) {
+					p.Mixing, p.Gossip = rule, 2
+				}))})
 		})
 	}
 }
@@ -181,15 +202,22 @@ func TestBadMixing(t *testing.T) {
 		"plain trim":     {"dsgd", dsgd(algo.Mixing{Trim: 1}), "mixing_trim"},
 		"trimmed radius": {"dsgd", dsgd(algo.Mixing{Mixing: "trimmed", Clip: 1, Trim: 1}), "mixing_clip"},
 		"trimmed none":   {"dsgd", dsgd(algo.Mixing{Mixing: "trimmed"}), "mixing_trim"},
-		"tracking":       {"dsgt", set(func(p *algo.DSGTParams) { p.Mixing = algo.Mixing{Mixing: "trimmed", Trim: 1} }), "mixing"},
-		"duals":          {"dinno", set(func(p *algo.DiNNOParams) { p.Mixing = algo.Mixing{Mixing: "clipped", Clip: 1} }), "mixing"},
-		"mass":           {"sgp", set(func(p *algo.SGPParams) { p.Mixing = algo.Mixing{Mixing: "clipped", Clip: 1} }), "mixing"},
+		"tracking": {"dsgt", set(func(p *algo.DSGTParams) {
+			p.Mixing = algo.Mixing{Mixing: "trimmed", Trim: 1}
+		}), "mixing"},
+		"duals": {"dinno", set(func(p *algo.DiNNOParams) {
+			p.Mixing = algo.Mixing{Mixing: "clipped", Clip: 1}
+		}), "mixing"},
+		"mass": {"sgp", set(func(p *algo.SGPParams) {
+			p.Mixing = algo.Mixing{Mixing: "clipped", Clip: 1}
+		}), "mixing"},
 		"accelerated": {"gossip-sgd", set(func(p *algo.GossipParams) {
 			p.Acceleration, p.Rho, p.Mixing = "chebyshev", .5, algo.Mixing{Mixing: "clipped", Clip: 1}
 		}), "mixing"},
 	} {
 		var e *config.Error
-		if _, err := algo.New(c.algorithm, c.decode); !errors.As(err, &e) || e.Key != c.key || e.Allowed == "" {
+		if _, err := algo.New(c.algorithm, c.decode); !errors.As(err, &e) || e.Key != c.key ||
+			e.Allowed == "" {
 			t.Errorf("%s: got %v, want key %s", name, err, c.key)
 		}
 	}
@@ -198,8 +226,10 @@ func TestBadMixing(t *testing.T) {
 		rule    algo.Mixing
 		refused bool
 	}{
-		"trimmed ring": {algo.Mixing{Mixing: "trimmed", Trim: 1}, true}, "clipped ring": {algo.Mixing{Mixing: "clipped", Trim: 1}, false},
-		"clipped by none": {algo.Mixing{Mixing: "clipped", Trim: 2}, true}, "radius": {algo.Mixing{Mixing: "clipped", Clip: 1}, false},
+		"trimmed ring":    {algo.Mixing{Mixing: "trimmed", Trim: 1}, true},
+		"clipped ring":    {algo.Mixing{Mixing: "clipped", Trim: 1}, false},
+		"clipped by none": {algo.Mixing{Mixing: "clipped", Trim: 2}, true},
+		"radius":          {algo.Mixing{Mixing: "clipped", Clip: 1}, false},
 	} {
 		var e *config.Error
 		_, err := factory(t, "dsgd", dsgd(c.rule))(env)

@@ -7,10 +7,12 @@ import (
 	"sotto/tensor"
 )
 
-// Rounded lets inner send messages whose values are bfloat16: rounded to nearest, ties to even, and cut to the largest finite one. What
-// an agent keeps stays float32. It is public post-processing, the same in every runtime, and such bodies travel in two bytes a value without
-// further loss (agent.AppendMessageBF16). A relative error of up to 2^-8 a value is mixed into the receivers' models, so that
-// the mean of all models is kept only up to that: algorithms that rely on exact sums may not use it.
+// Rounded lets inner send messages whose values are bfloat16: rounded to nearest, ties to
+// even, and cut to the largest finite one. What an agent keeps stays float32. It is
+// public post-processing, the same in every runtime, and such bodies travel in two bytes
+// a value without further loss (agent.AppendMessageBF16). A relative error of up to 2^-8
+// a value is mixed into the receivers' models, so that the mean of all models is kept
+// only up to that: algorithms that rely on exact sums may not use it.
 func Rounded(inner agent.Algorithm) agent.Algorithm {
 	r := &rounded{Algorithm: inner}
 	if c, ok := inner.(*clipped); ok {

@@ -32,8 +32,8 @@ func (s *sender) Step(_ *agent.Input, out *agent.Output) error {
 	return nil
 }
 
-// Values are rounded to the nearest of 8 significant bits, ties to even, as computed by hand, cut to the largest finite one, and the
-// algorithm's own vector stays as it is.
+// Values are rounded to the nearest of 8 significant bits, ties to even, as computed by
+// hand, cut to the largest finite one, and the algorithm's own vector stays as it is.
 func TestRoundedValues(t *testing.T) {
 	for x, want := range map[float32]float32{
 		1: 1, 0: 0, -3.5: -3.5, // exact

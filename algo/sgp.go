@@ -13,7 +13,8 @@ import (
 
 var _ agent.Algorithm = (*SGP)(nil)
 
-// ErrMass says that nearly all of an agent's push weight is gone, as when messages get lost without notice round after round.
+// ErrMass says that nearly all of an agent's push weight is gone, as when messages get
+// lost without notice round after round.
 var ErrMass = errors.New("the mass of push-sum is lost")
 
 const leastMass = 1e-12
@@ -27,21 +28,24 @@ type SGPParams struct {
 	WeightDecay float64 `toml:"weight_decay"`       // public L2 factor, added after the answer; >= 0
 }
 
-// SGP is differentially private stochastic gradient push: Assran, Loizou, Ballas, Rabbat, "Stochastic Gradient Push for
-// Distributed Deep Learning" (ICML 2019), Algorithm 1, with clipped gradients and Gaussian noise as ClipD2P of "Sensitivity-
-// Aware Differentially Private Decentralized Learning with Adaptive Noise". It works on directed and changing graphs whose
-// columns sum to 1, P^k_ij the share of j's mass that i gets:
+// SGP is differentially private stochastic gradient push: Assran, Loizou, Ballas, Rabbat,
+// "Stochastic Gradient Push for Distributed Deep Learning" (ICML 2019), Algorithm 1, with
+// clipped gradients and Gaussian noise as ClipD2P of "Sensitivity- Aware Differentially
+// Private Decentralized Learning with Adaptive Noise". It works on directed and changing
+// graphs whose columns sum to 1, P^k_ij the share of j's mass that i gets:
 //
 //	x_i^{k+1/2} = x_i^k - η_k (G̃(z_i^k) + wd z_i^k)
 //	x_i^{k+1} = Σ_j P^k_ij x_j^{k+1/2},  w_i^{k+1} = Σ_j P^k_ij w_j^k,  z_i^{k+1} = x_i^{k+1} / w_i^{k+1},  w^0 = 1
 //
-// Every round mixes first and then asks: one "grad" query and one charge a round, at z_i. A message is x_i (d values) with the
-// push weight w_i as its mass, to all out-neighbors. Deviations: the receiver applies P_ij, which is public and belongs to
-// the round of delivery, so that one broadcast serves all receivers; batches are Poisson samples, the paper takes one
-// record. What a link loses and the runtime gives back (agent.Input.Returned) stays with the sender, so that Σ_i w_i = n
-// and Σ_i x_i are kept; what is lost without notice takes its mass
-// with it, steps then grow as 1/w_i, and below 1e-12 the agent stops with ErrMass. Where P is symmetric w_i = 1, and the rounds
-// are those of DP-DSGD, mix-then-grad. Exhausted: the round only mixes.
+// Every round mixes first and then asks: one "grad" query and one charge a round, at z_i.
+// A message is x_i (d values) with the push weight w_i as its mass, to all out-neighbors.
+// Deviations: the receiver applies P_ij, which is public and belongs to the round of
+// delivery, so that one broadcast serves all receivers; batches are Poisson samples, the
+// paper takes one record. What a link loses and the runtime gives back
+// (agent.Input.Returned) stays with the sender, so that Σ_i w_i = n and Σ_i x_i are kept;
+// what is lost without notice takes its mass with it, steps then grow as 1/w_i, and below
+// 1e-12 the agent stops with ErrMass. Where P is symmetric w_i = 1, and the rounds are
+// those of DP-DSGD, mix-then-grad. Exhausted: the round only mixes.
 type SGP struct {
 	p      SGPParams
 	rounds uint64
@@ -107,8 +111,9 @@ func (a *SGP) Step(in *agent.Input, out *agent.Output) error {
 	return nil
 }
 
-// push takes one round of the push-sum protocol (Kempe, Dobra, Gehrke 2003). What stays here is 1 less the column of this
-// agent, and what its links gave back: View.SelfWeight has the weights of missing senders instead, which are theirs.
+// push takes one round of the push-sum protocol (Kempe, Dobra, Gehrke 2003). What stays
+// here is 1 less the column of this agent, and what its links gave back: View.SelfWeight
+// has the weights of missing senders instead, which are theirs.
 func (a *SGP) push(in *agent.Input) error {
 	own := 1.
 	for _, nb := range in.View.Out {
@@ -146,7 +151,8 @@ func (a *SGP) debias() {
 // Params returns z_i, or its average with ema.
 func (a *SGP) Params() tensor.Vec { return a.update.params(a.z) }
 
-// Mass returns the push weight w_i. The weights of all agents sum to their number while no message is lost without notice.
+// Mass returns the push weight w_i. The weights of all agents sum to their number while
+// no message is lost without notice.
 func (a *SGP) Mass() float64 { return a.w }
 
 const sgpTag = "sgp/1"

@@ -28,14 +28,17 @@ func TestSGPConformance(t *testing.T) {
 
 func pusher(t *testing.T, init float32) agent.Algorithm {
 	t.Helper()
-	a, err := factory(t, "sgp", set(func(p *algo.SGPParams) { p.StepSize.StepSize = .5 }))(agent.Env{Agents: 2, Dim: 1, Rounds: 9, Init: tensor.Vec{init}})
+	a, err := factory(t, "sgp", set(func(p *algo.SGPParams) {
+		p.StepSize.StepSize = .5
+	}))(agent.Env{Agents: 2, Dim: 1, Rounds: 9, Init: tensor.Vec{init}})
 	if err != nil {
 		t.Fatal(err)
 	}
 	return a
 }
 
-// Two agents by hand, P = [[3/4, 1/2], [1/4, 1/2]], step size 1/2, answers 1 and 2: from x = (4, 8), w = (1, 1)
+// Two agents by hand, P = [[3/4, 1/2], [1/4, 1/2]], step size 1/2, answers 1 and 2: from
+// x = (4, 8), w = (1, 1)
 //
 //	x = (3+4, 1+4) = (7, 5),  w = (5/4, 3/4),  z = (5.6, 6.6667),  x - G/2 = (6.5, 4),  z = (5.2, 5.3333)
 //
@@ -46,8 +49,10 @@ func TestSGPByHand(t *testing.T) {
 	type want struct{ at, after, mass float64 }
 	algs := []agent.Algorithm{pusher(t, 4), pusher(t, 8)}
 	views := []agent.View{
-		{SelfWeight: .75, In: []agent.Neighbor{{ID: 1, Weight: .5}}, Out: []agent.Neighbor{{ID: 1, Weight: .25}}},
-		{SelfWeight: .5, In: []agent.Neighbor{{ID: 0, Weight: .25}}, Out: []agent.Neighbor{{ID: 0, Weight: .5}}},
+		{SelfWeight: .75, In: []agent.Neighbor{{ID: 1, Weight: .5}},
+			Out: []agent.Neighbor{{ID: 1, Weight: .25}}},
+		{SelfWeight: .5, In: []agent.Neighbor{{ID: 0, Weight: .25}},
+			Out: []agent.Neighbor{{ID: 0, Weight: .5}}},
 	}
 	near := func(what string, got, want float64) {
 		t.Helper()
@@ -85,7 +90,13 @@ func TestSGPByHand(t *testing.T) {
 	lost := agent.View{SelfWeight: .75, Out: views[1].Out, Missing: 1}
 	back := sent[0]
 	back.To = 1
-	step(0, agent.Input{Kind: agent.Round, Round: 1, View: &views[0], Inbox: []agent.Message{sent[1]}, Returned: []agent.Message{back}})
+	step(0, agent.Input{
+		Kind:     agent.Round,
+		Round:    1,
+		View:     &views[0],
+		Inbox:    []agent.Message{sent[1]},
+		Returned: []agent.Message{back},
+	})
 	step(1, agent.Input{Kind: agent.Round, Round: 1, View: &lost})
 	for i, w := range []want{{8.5 / 1.625, 0, 1.625}, {2 / .375, 0, .375}} {
 		near("z after a loss", float64(algs[i].Params()[0]), w.at)
@@ -93,7 +104,8 @@ func TestSGPByHand(t *testing.T) {
 	}
 }
 
-// An agent whose messages vanish without notice, and who hears nothing, halves its mass each round and stops with ErrMass.
+// An agent whose messages vanish without notice, and who hears nothing, halves its mass
+// each round and stops with ErrMass.
 func TestSGPStopsWithoutMass(t *testing.T) {
 	a := pusher(t, 1)
 	view := agent.View{SelfWeight: 1, Out: []agent.Neighbor{{ID: 1, Weight: .5}}, Missing: 1}
@@ -122,7 +134,8 @@ func (p pull) Answer(q *agent.Query, dst tensor.Vec) error {
 	return nil
 }
 
-// network runs five agents of one parameter; agent i starts at start(i) and has the i-th quadratic, scaled by force.
+// network runs five agents of one parameter; agent i starts at start(i) and has the i-th
+// quadratic, scaled by force.
 type network struct {
 	spec   topology.Spec
 	path   string // of an arc list
@@ -131,7 +144,8 @@ type network struct {
 	start  func(i int) float32
 }
 
-func (w network) run(t *testing.T, name string, decode func(any) error, rounds uint64, each func(k uint64, algs []agent.Algorithm)) []float64 {
+func (w network) run(t *testing.T, name string, decode func(any) error, rounds uint64,
+	each func(k uint64, algs []agent.Algorithm)) []float64 {
 	t.Helper()
 	w.spec.Agents = 5
 	schedule, err := topology.Build(w.spec, func(p any) error {
@@ -156,7 +170,8 @@ func (w network) run(t *testing.T, name string, decode func(any) error, rounds u
 			t.Fatal(err)
 		}
 		algs = append(algs, a)
-		cfg.Agents = append(cfg.Agents, sim.Agent{Algorithm: a, Gate: pull{w.force * curvature[i], minimum[i]}})
+		cfg.Agents = append(cfg.Agents,
+			sim.Agent{Algorithm: a, Gate: pull{w.force * curvature[i], minimum[i]}})
 	}
 	s, err := sim.New(cfg)
 	if err != nil {
@@ -181,8 +196,12 @@ func (w network) run(t *testing.T, name string, decode func(any) error, rounds u
 func TestSGPIsDSGDOnSymmetricGraphs(t *testing.T) {
 	for _, spec := range []topology.Spec{{Graph: "star"}, {Graph: "ring", Dropout: .3, Window: 20, Seed: 2}} {
 		w := network{spec: spec, force: 1, start: func(int) float32 { return 2 }}
-		a := w.run(t, "sgp", set(func(p *algo.SGPParams) { p.StepSize.StepSize, p.WeightDecay = .05, .1 }), 60, nil)
-		b := w.run(t, "dsgd", set(func(p *algo.DSGDParams) { p.StepSize.StepSize, p.WeightDecay, p.Order = .05, .1, "mix-then-grad" }), 60, nil)
+		a := w.run(t, "sgp", set(func(p *algo.SGPParams) {
+			p.StepSize.StepSize, p.WeightDecay = .05, .1
+		}), 60, nil)
+		b := w.run(t, "dsgd", set(func(p *algo.DSGDParams) {
+			p.StepSize.StepSize, p.WeightDecay, p.Order = .05, .1, "mix-then-grad"
+		}), 60, nil)
 		for i := range a {
 			if math.Abs(a[i]-b[i]) > 5e-6*(1+math.Abs(b[i])) {
 				t.Errorf("%s, agent %d: sgp %v, dsgd %v", spec.Graph, i, a[i], b[i])
@@ -201,18 +220,22 @@ func mass(algs []agent.Algorithm) float64 {
 	return total
 }
 
-// Without gradients every z reaches the mean of the starts, to 1e-6 relative, and the mass stays 5 to 1e-12, on the irregular
-// digraph and on changing ones, with a fifth of all messages lost or late. Before rounds w is 1; after one round without loss it is what
-// column sums make of it.
+// Without gradients every z reaches the mean of the starts, to 1e-6 relative, and the
+// mass stays 5 to 1e-12, on the irregular digraph and on changing ones, with a fifth of
+// all messages lost or late. Before rounds w is 1; after one round without loss it is
+// what column sums make of it.
 func TestPushSumReachesTheMean(t *testing.T) {
 	digraph := topology.Spec{Graph: "directed-file", Push: true}
 	for name, w := range map[string]network{
-		"irregular":          {spec: digraph, path: irregular},
-		"20 percent lost":    {spec: digraph, path: irregular, faults: sim.Faults{Drop: .2}},
-		"lost and late":      {spec: digraph, path: irregular, faults: sim.Faults{Drop: .1, Delay: .1, MaxDelay: 3}},
-		"dropout of arcs":    {spec: topology.Spec{Graph: "directed-file", Push: true, Dropout: .2, Window: 30, Seed: 3}, path: irregular},
-		"exponential, lossy": {spec: topology.Spec{Graph: "exp-directed", Push: true}, faults: sim.Faults{Drop: .2}},
-		"column star":        {spec: topology.Spec{Graph: "star", Weights: "column", Push: true}},
+		"irregular":       {spec: digraph, path: irregular},
+		"20 percent lost": {spec: digraph, path: irregular, faults: sim.Faults{Drop: .2}},
+		"lost and late": {spec: digraph, path: irregular,
+			faults: sim.Faults{Drop: .1, Delay: .1, MaxDelay: 3}},
+		"dropout of arcs": {spec: topology.Spec{Graph: "directed-file", Push: true, Dropout: .2,
+			Window: 30, Seed: 3}, path: irregular},
+		"exponential, lossy": {spec: topology.Spec{Graph: "exp-directed", Push: true},
+			faults: sim.Faults{Drop: .2}},
+		"column star": {spec: topology.Spec{Graph: "star", Weights: "column", Push: true}},
 	} {
 		w.start = func(i int) float32 { return float32(i*i + 1) } // mean 7
 		x := w.run(t, "sgp", func(any) error { return nil }, 200, func(k uint64, algs []agent.Algorithm) {
@@ -235,8 +258,8 @@ func TestPushSumReachesTheMean(t *testing.T) {
 	}
 }
 
-// On a directed ring and on the irregular digraph small steps end near the minimiser of the sum of the quadratics, the
-// nearer the smaller the step.
+// On a directed ring and on the irregular digraph small steps end near the minimiser of
+// the sum of the quadratics, the nearer the smaller the step.
 func TestSGPConvergesOnDigraphs(t *testing.T) {
 	num, den := 0., 0.
 	for i, h := range curvature {
@@ -249,7 +272,9 @@ func TestSGPConvergesOnDigraphs(t *testing.T) {
 	} {
 		off := func(step float64, rounds uint64) float64 {
 			worst := 0.
-			for _, v := range w.run(t, "sgp", set(func(p *algo.SGPParams) { p.StepSize.StepSize = step }), rounds, nil) {
+			for _, v := range w.run(t, "sgp", set(func(p *algo.SGPParams) {
+				p.StepSize.StepSize = step
+			}), rounds, nil) {
 				worst = max(worst, math.Abs(v-num/den))
 			}
 			return worst
@@ -261,9 +286,9 @@ func TestSGPConvergesOnDigraphs(t *testing.T) {
 	}
 }
 
-// TestClaim28: the published experiments say that push-sum corrects for directed graphs, on the exponential graph. That one is
-// doubly stochastic: w stays 1, bit for bit, and nothing is corrected. On the irregular digraph x alone stays spread while
-// x/w agrees.
+// TestClaim28: the published experiments say that push-sum corrects for directed graphs,
+// on the exponential graph. That one is doubly stochastic: w stays 1, bit for bit, and
+// nothing is corrected. On the irregular digraph x alone stays spread while x/w agrees.
 func TestClaim28(t *testing.T) {
 	for _, graph := range []string{"exp-directed", "exp-directed-2"} {
 		w := network{spec: topology.Spec{Graph: graph, Push: true}, force: 1}
@@ -275,7 +300,8 @@ func TestClaim28(t *testing.T) {
 			}
 		})
 	}
-	w := network{spec: topology.Spec{Graph: "directed-file", Push: true}, path: irregular, start: func(int) float32 { return 7 }}
+	w := network{spec: topology.Spec{Graph: "directed-file", Push: true}, path: irregular,
+		start: func(int) float32 { return 7 }}
 	w.run(t, "sgp", func(any) error { return nil }, 200, func(k uint64, algs []agent.Algorithm) {
 		if k < 199 {
 			return
@@ -283,7 +309,8 @@ func TestClaim28(t *testing.T) {
 		for i, want := range []float64{1.0714, .7143, 1.4286, 1.0714, .7143} { // fixed point of the columns
 			m, z := algs[i].(*algo.SGP).Mass(), float64(algs[i].Params()[0])
 			if math.Abs(m-want) > 5e-5 || math.Abs(z-7) > 1e-5 {
-				t.Errorf("agent %d: w = %v, want %v; z = %v, want 7, and x = %v is far from it", i, m, want, z, m*z)
+				t.Errorf("agent %d: w = %v, want %v; z = %v, want 7, and x = %v is far from it", i, m, want,
+					z, m*z)
 			}
 		}
 	})

@@ -6,7 +6,8 @@ import (
 	"sotto/config"
 )
 
-// StepSize is a public learning-rate schedule over K rounds, embedded in the parameters of algorithms.
+// StepSize is a public learning-rate schedule over K rounds, embedded in the parameters
+// of algorithms.
 //
 //	const      η_k = step_size
 //	geometric  η_k = step_size (step_size_final / step_size)^(k/(K-1)), a logarithmic sweep
@@ -30,7 +31,8 @@ func (s *StepSize) validate() error {
 	case "const":
 	case "geometric", "cosine":
 		if !positive(s.StepSizeFinal) {
-			return config.Bad("step_size_final", s.StepSizeFinal, "above 0 and finite (schedule "+s.Schedule+")")
+			return config.Bad("step_size_final", s.StepSizeFinal,
+				"above 0 and finite (schedule "+s.Schedule+")")
 		}
 	case "inverse":
 		if !positive(s.StepSizeTau) {

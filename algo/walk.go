@@ -15,33 +15,38 @@ var _ agent.Algorithm = (*Walk)(nil)
 // WalkParams are the parameters of random-walk SGD.
 type WalkParams struct {
 	StepSize
-	// Contributions is N_max, the number of private answers that an agent gives in all, over all tokens; 0:
-	// ceil(1.25 T/n) for T steps of all tokens together and n agents.
+	// Contributions is N_max, the number of private answers that an agent gives in all,
+	// over all tokens; 0: ceil(1.25 T/n) for T steps of all tokens together and n agents.
 	Contributions uint64 `toml:"contributions,omitempty"`
-	// After says what a visit does once the agent has given N_max answers: "noise" (default) adds noise of the same law around
-	// zero, "nothing" hands the token on as it came.
+	// After says what a visit does once the agent has given N_max answers: "noise"
+	// (default) adds noise of the same law around zero, "nothing" hands the token on as
+	// it came.
 	After string `toml:"after"`
 	// Radius > 0 projects θ onto the ball of that radius around zero after every update.
 	Radius float64 `toml:"radius,omitempty"`
-	// Oracle is what is asked: "user-grad" (default) or "grad-full". It follows from the unit of protection and is no key of a run file.
+	// Oracle is what is asked: "user-grad" (default) or "grad-full". It follows from the
+	// unit of protection and is no key of a run file.
 	Oracle string `toml:"-"`
-	// AnswerClip > 0 scales noisy answers to norm at most AnswerClip, as the public code does in place of a clip before the noise.
-	// It is a replication, and no key of a run file's [algorithm].
+	// AnswerClip > 0 scales noisy answers to norm at most AnswerClip, as the public code
+	// does in place of a clip before the noise. It is a replication, and no key of a run
+	// file's [algorithm].
 	AnswerClip float64 `toml:"-"`
 }
 
-// Walk is private random-walk SGD: Cyffers, Bellet, "Privacy Amplification by Decentralization" (AISTATS 2022), Algorithm of section 5,
-// on the complete graph; on any graph Cyffers, Bellet, Upadhyay (arXiv 2402.07471). A token (θ, t) goes from agent to agent; at the agent
-// that holds it
+// Walk is private random-walk SGD: Cyffers, Bellet, "Privacy Amplification by
+// Decentralization" (AISTATS 2022), Algorithm of section 5, on the complete graph; on any
+// graph Cyffers, Bellet, Upadhyay (arXiv 2402.07471). A token (θ, t) goes from agent to
+// agent; at the agent that holds it
 //
 //	fewer than N_max answers so far   θ <- Π(θ - γ_t g̃(θ)),  one private answer g̃, one charge
 //	after = "noise"                   θ <- Π(θ - γ_t ζ),     ζ noise of the same law around zero, no charge
 //	after = "nothing"                 θ stays
 //
-// and is sent to the next hop, which the runtime draws. Queries: "user-grad" (or "grad-full") up to N_max times, then "zero". A
-// message is θ (d values) with its Round, t. Several tokens walk on their own, and share the agents' counts. Exhausted: the agent is
-// treated as one that has given all its answers. Deviation: the public code clips after the noise; here the oracle
-// clips before it.
+// and is sent to the next hop, which the runtime draws. Queries: "user-grad" (or
+// "grad-full") up to N_max times, then "zero". A message is θ (d values) with its Round,
+// t. Several tokens walk on their own, and share the agents' counts. Exhausted: the agent
+// is treated as one that has given all its answers. Deviation: the public code clips
+// after the noise; here the oracle clips before it.
 type Walk struct {
 	p     WalkParams
 	steps uint64 // T of one token

@@ -29,7 +29,8 @@ func TestWalkConformance(t *testing.T) {
 	}
 }
 
-// targetGate answers with the gradient θ - target of a quadratic, and counts. Noise alone is 0.
+// targetGate answers with the gradient θ - target of a quadratic, and counts. Noise alone
+// is 0.
 type targetGate struct {
 	target tensor.Vec
 	budget int // answers that it has; -1 for any number
@@ -55,8 +56,10 @@ func (p *targetGate) Answer(q *agent.Query, dst tensor.Vec) error {
 	return nil
 }
 
-// quadratics runs tokens over a complete graph of agents with these targets; it returns the simulation and the gates.
-func walkOnQuadratics(t *testing.T, targets []tensor.Vec, steps uint64, tokens, budget int, edit func(*algo.WalkParams)) (*sim.Tokens, []*targetGate) {
+// quadratics runs tokens over a complete graph of agents with these targets; it returns
+// the simulation and the gates.
+func walkOnQuadratics(t *testing.T, targets []tensor.Vec, steps uint64, tokens, budget int,
+	edit func(*algo.WalkParams)) (*sim.Tokens, []*targetGate) {
 	t.Helper()
 	n := len(targets)
 	schedule, err := topology.New("complete", "metropolis", n, 1, func(any) error { return nil })
@@ -68,10 +71,26 @@ func walkOnQuadratics(t *testing.T, targets []tensor.Vec, steps uint64, tokens, 
 		t.Fatal(err)
 	}
 	f := factory(t, "walk", set(edit))
-	cfg := sim.TokenConfig{Graph: g, Dim: len(targets[0]), Init: make(tensor.Vec, len(targets[0])), Tokens: tokens, Steps: steps, Workers: 1, Seed: 1, Secret: 2}
+	cfg := sim.TokenConfig{
+		Graph:   g,
+		Dim:     len(targets[0]),
+		Init:    make(tensor.Vec, len(targets[0])),
+		Tokens:  tokens,
+		Steps:   steps,
+		Workers: 1,
+		Seed:    1,
+		Secret:  2,
+	}
 	var gates []*targetGate
 	for i := range n {
-		a, err := f(agent.Env{Self: agent.ID(i), Agents: n, Dim: cfg.Dim, Rounds: steps, Tokens: tokens, Init: cfg.Init})
+		a, err := f(agent.Env{
+			Self:   agent.ID(i),
+			Agents: n,
+			Dim:    cfg.Dim,
+			Rounds: steps,
+			Tokens: tokens,
+			Init:   cfg.Init,
+		})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -92,7 +111,9 @@ func walkOnQuadratics(t *testing.T, targets []tensor.Vec, steps uint64, tokens, 
 // A walk over one agent is gradient descent: θ_t = a (1 - (1-γ)^t) on (θ-a)²/2 from zero.
 func TestWalkOfOneAgentIsSGD(t *testing.T) {
 	const steps, gamma = 40, .05
-	s, gates := walkOnQuadratics(t, []tensor.Vec{{3, -2}}, steps, 1, -1, func(p *algo.WalkParams) { p.StepSize.StepSize, p.Contributions = gamma, steps })
+	s, gates := walkOnQuadratics(t, []tensor.Vec{{3, -2}}, steps, 1, -1, func(p *algo.WalkParams) {
+		p.StepSize.StepSize, p.Contributions = gamma, steps
+	})
 	for i, a := range []float64{3, -2} {
 		want := a * (1 - math.Pow(1-gamma, steps))
 		if got := float64(s.Params(0)[i]); math.Abs(got-want) > 5e-6*math.Abs(want) {
@@ -104,8 +125,10 @@ func TestWalkOfOneAgentIsSGD(t *testing.T) {
 	}
 }
 
-// With γ_t = 1/(1+t) a token holds the mean of the targets of all its visits. Over T uniform visits that is the minimiser of the mean loss
-// within a standard deviation of sd(a)/sqrt(T) (5 of them: false-reject rate 6e-7); it agrees with the counts of the visits exactly.
+// With γ_t = 1/(1+t) a token holds the mean of the targets of all its visits. Over T
+// uniform visits that is the minimiser of the mean loss within a standard deviation of
+// sd(a)/sqrt(T) (5 of them: false-reject rate 6e-7); it agrees with the counts of the
+// visits exactly.
 func TestWalkConverges(t *testing.T) {
 	const steps = 20000
 	targets := []tensor.Vec{{0}, {1}, {2}, {3}, {4}, {5}, {6}, {7}}
@@ -131,13 +154,16 @@ func TestWalkConverges(t *testing.T) {
 	}
 }
 
-// An agent gives N_max answers over all tokens and no more; then it asks for noise alone, or for nothing.
+// An agent gives N_max answers over all tokens and no more; then it asks for noise alone,
+// or for nothing.
 func TestWalkContributions(t *testing.T) {
 	targets := []tensor.Vec{{1}, {1}, {1}, {1}}
 	const steps, tokens, most = 200, 2, 30
 	for _, after := range []string{"noise", "nothing"} {
 		for _, budget := range []int{-1, 11} {
-			s, gates := walkOnQuadratics(t, targets, steps, tokens, budget, func(p *algo.WalkParams) { p.Contributions, p.After = most, after })
+			s, gates := walkOnQuadratics(t, targets, steps, tokens, budget, func(p *algo.WalkParams) {
+				p.Contributions, p.After = most, after
+			})
 			for i, g := range gates {
 				want := most
 				if budget > 0 {
@@ -148,12 +174,15 @@ func TestWalkContributions(t *testing.T) {
 					blank = 0
 				}
 				if g.given != want || g.blank != blank {
-					t.Errorf("after %s, budget %d, agent %d: %d answers and %d of noise alone in %d visits", after, budget, i, g.given, g.blank, s.Visits(i))
+					t.Errorf("after %s, budget %d, agent %d: %d answers and %d of noise alone in %d visits",
+						after, budget, i, g.given, g.blank, s.Visits(i))
 				}
 			}
 		}
 	}
-	a, err := factory(t, "walk", func(any) error { return nil })(agent.Env{Agents: 2000, Rounds: 20000, Tokens: 3, Dim: 1, Init: tensor.Vec{0}})
+	a, err := factory(t, "walk", func(any) error {
+		return nil
+	})(agent.Env{Agents: 2000, Rounds: 20000, Tokens: 3, Dim: 1, Init: tensor.Vec{0}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -162,14 +191,19 @@ func TestWalkContributions(t *testing.T) {
 	}
 }
 
-// The projection keeps every token in the ball, and the replicated clip bounds a step by γ times it.
+// The projection keeps every token in the ball, and the replicated clip bounds a step by
+// γ times it.
 func TestWalkBounds(t *testing.T) {
 	far := []tensor.Vec{{300, 400}}
-	s, _ := walkOnQuadratics(t, far, 50, 1, -1, func(p *algo.WalkParams) { p.Radius, p.Contributions = 2, 50 })
+	s, _ := walkOnQuadratics(t, far, 50, 1, -1, func(p *algo.WalkParams) {
+		p.Radius, p.Contributions = 2, 50
+	})
 	if got := s.Params(0); math.Abs(float64(got[0])-1.2) > 1e-5 || math.Abs(float64(got[1])-1.6) > 1e-5 {
 		t.Errorf("the projection of (300, 400) onto the ball of radius 2 is %v, want (1.2, 1.6)", got)
 	}
-	s, _ = walkOnQuadratics(t, far, 50, 1, -1, func(p *algo.WalkParams) { p.AnswerClip, p.Contributions = .4, 50 })
+	s, _ = walkOnQuadratics(t, far, 50, 1, -1, func(p *algo.WalkParams) {
+		p.AnswerClip, p.Contributions = .4, 50
+	})
 	if got := s.Params(0).Norm(); math.Abs(got-50*.1*.4) > 1e-5 {
 		t.Errorf("50 steps of .1 with answers of norm .4 came to %g, want 2", got)
 	}

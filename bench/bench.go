@@ -1,6 +1,7 @@
-// Package bench measures the engine on the machine it runs on: what the processor and its memory can do, what the
-// engine makes of them, and what privacy costs. Everything that is compared is measured in one run, in turn, so that
-// ratios hold where absolute figures do not.
+// Package bench measures the engine on the machine it runs on: what the processor and its
+// memory can do, what the engine makes of them, and what privacy costs. Everything that
+// is compared is measured in one run, in turn, so that ratios hold where absolute figures
+// do not.
 package bench
 
 import (
@@ -14,18 +15,22 @@ import (
 
 // Options says what to measure. Zero values are the defaults.
 type Options struct {
-	Models  []string // names of Cases; none: all that this program can build
-	Seconds float64  // for each model, and a third of it for each other figure; default 2. A step that takes longer is finished
-	Workers int      // default one for each processor
-	Explain bool     // list the layers of each model
+	Models []string // names of Cases; none: all that this program can build
+	// for each model, and a third of it for each other figure; default 2. A step that
+	// takes longer is finished
+	Seconds float64
+	Workers int  // default one for each processor
+	Explain bool // list the layers of each model
 }
 
-// Report is what was measured. Rates are medians, shares are over the peak of the same run.
+// Report is what was measured. Rates are medians, shares are over the peak of the same
+// run.
 type Report struct {
-	Kernels         string        `json:"kernels"`
-	Workers         int           `json:"workers"`
-	Seconds         float64       `json:"seconds"`
-	PeakGFLOPS      float64       `json:"peak_gflops"` // multiply-adds on registers, all workers, two operations each
+	Kernels string  `json:"kernels"`
+	Workers int     `json:"workers"`
+	Seconds float64 `json:"seconds"`
+	// multiply-adds on registers, all workers, two operations each
+	PeakGFLOPS      float64       `json:"peak_gflops"`
 	PeakGFLOPSOne   float64       `json:"peak_gflops_one_core"`
 	BandwidthGBs    float64       `json:"bandwidth_gbs"` // triad, all workers
 	BandwidthGBsOne float64       `json:"bandwidth_gbs_one_core"`
@@ -46,7 +51,8 @@ type Product struct {
 	Share  float64 `json:"share_of_peak"` // of one core's
 }
 
-// NoiseReport is the cost of noise on one core, in nanoseconds for each coordinate, key stream and rounding included.
+// NoiseReport is the cost of noise on one core, in nanoseconds for each coordinate, key
+// stream and rounding included.
 type NoiseReport struct {
 	Fast  float64 `json:"fast"`
 	Exact float64 `json:"exact"`
@@ -63,10 +69,12 @@ type ModelReport struct {
 	PriceMax   float64 `json:"price_max"`
 	Share      float64 `json:"share_of_peak"` // of the private step's multiply-adds
 	PlainShare float64 `json:"nonprivate_share_of_peak"`
-	Exact      float64 `json:"exact_samples_per_s,omitempty"` // integer gradients and noise, where the model has them
-	ExactPrice float64 `json:"exact_price,omitempty"`         // non-private over exact
-	MemoryMB   float64 `json:"memory_mb"`                     // of all agents' private steps, besides the data
-	DataMB     float64 `json:"data_mb"`
+	// integer gradients and noise, where the model has them
+	Exact      float64 `json:"exact_samples_per_s,omitempty"`
+	ExactPrice float64 `json:"exact_price,omitempty"` // non-private over exact
+	// of all agents' private steps, besides the data
+	MemoryMB float64 `json:"memory_mb"`
+	DataMB   float64 `json:"data_mb"`
 
 	Layers []model.LayerInfo `json:"layers,omitempty"`
 }
@@ -77,7 +85,8 @@ const (
 	turns     = 5 // alternations of private and non-private slots
 )
 
-// Run measures. note, when not nil, is told what comes next. Unknown models and impossible options are config.Errors.
+// Run measures. note, when not nil, is told what comes next. Unknown models and
+// impossible options are config.Errors.
 func Run(o Options, note func(what string)) (*Report, error) {
 	if o.Seconds == 0 {
 		o.Seconds = 2
@@ -99,7 +108,14 @@ func Run(o Options, note func(what string)) (*Report, error) {
 		note = func(string) {}
 	}
 	began := time.Now()
-	r := &Report{Kernels: tensor.Kernels(), Workers: o.Workers, Seconds: o.Seconds, Agents: agents, BatchSize: batchSize, Models: []ModelReport{}}
+	r := &Report{
+		Kernels:   tensor.Kernels(),
+		Workers:   o.Workers,
+		Seconds:   o.Seconds,
+		Agents:    agents,
+		BatchSize: batchSize,
+		Models:    []ModelReport{},
+	}
 	note("processor and memory")
 	slot := time.Duration(o.Seconds / 3 * float64(time.Second))
 	r.PeakGFLOPSOne, r.PeakGFLOPS = peak(1, slot/2), peak(o.Workers, slot/2)

@@ -31,16 +31,26 @@ func TestParameters(t *testing.T) {
 	}
 }
 
-// TestReport runs the smallest measurement and checks what figures must satisfy on any machine: positive and finite, shares of
-// the peak below 1 (with a tenth for a peak that others disturbed), the price between its bounds, layers that add up.
+// TestReport runs the smallest measurement and checks what figures must satisfy on any
+// machine: positive and finite, shares of the peak below 1 (with a tenth for a peak that
+// others disturbed), the price between its bounds, layers that add up.
 func TestReport(t *testing.T) {
 	var told []string
-	r, err := Run(Options{Models: []string{"mlp-64", "logistic-100"}, Seconds: .03, Workers: 2, Explain: true}, func(s string) { told = append(told, s) })
+	r, err := Run(Options{
+		Models:  []string{"mlp-64", "logistic-100"},
+		Seconds: .03,
+		Workers: 2,
+		Explain: true,
+	}, func(s string) {
+		told = append(told, s)
+	})
 	if err != nil {
 		t.Fatal(err)
 	}
-	figures := map[string]float64{"peak": r.PeakGFLOPS, "peak of one": r.PeakGFLOPSOne, "bandwidth": r.BandwidthGBs, "bandwidth of one": r.BandwidthGBsOne,
-		"fast noise": r.Noise.Fast, "exact noise": r.Noise.Exact, "mixing": r.MixingGBs, "memory": r.PeakMemoryMB, "seconds": r.MeasuredSeconds}
+	figures := map[string]float64{"peak": r.PeakGFLOPS, "peak of one": r.PeakGFLOPSOne,
+		"bandwidth": r.BandwidthGBs, "bandwidth of one": r.BandwidthGBsOne,
+		"fast noise": r.Noise.Fast, "exact noise": r.Noise.Exact, "mixing": r.MixingGBs,
+		"memory": r.PeakMemoryMB, "seconds": r.MeasuredSeconds}
 	for _, p := range r.Products {
 		figures[p.Name], figures[p.Name+" share"] = p.GFLOPS, p.Share
 	}
@@ -48,7 +58,8 @@ func TestReport(t *testing.T) {
 		t.Fatalf("models %+v", r.Models)
 	}
 	for _, m := range r.Models {
-		figures[m.Name+" private"], figures[m.Name+" plain"], figures[m.Name+" exact"] = m.Private, m.Plain, m.Exact
+		figures[m.Name+" private"], figures[m.Name+" plain"], figures[m.Name+" exact"] = m.Private, m.Plain,
+			m.Exact
 		figures[m.Name+" share"], figures[m.Name+" plain share"] = m.Share, m.PlainShare
 		if !(m.PriceMin <= m.Price && m.Price <= m.PriceMax) {
 			t.Errorf("%+v", m)
@@ -58,7 +69,8 @@ func TestReport(t *testing.T) {
 			parameters += l.Params
 		}
 		if parameters != m.Parameters || m.Parameters == 0 {
-			t.Errorf("%s: %d parameters in %d layers, %d in all", m.Name, parameters, len(m.Layers), m.Parameters)
+			t.Errorf("%s: %d parameters in %d layers, %d in all", m.Name, parameters, len(m.Layers),
+				m.Parameters)
 		}
 	}
 	for name, x := range figures {
@@ -70,7 +82,8 @@ func TestReport(t *testing.T) {
 	if err := r.WriteTable(&table); err != nil {
 		t.Fatal(err)
 	}
-	for _, want := range []string{"kernels", "NN 256x784x64", "logistic-100", "layers of mlp-64", "closed form"} {
+	for _, want := range []string{"kernels", "NN 256x784x64", "logistic-100", "layers of mlp-64",
+		"closed form"} {
 		if !strings.Contains(table.String(), want) {
 			t.Errorf("the table lacks %q:\n%s", want, &table)
 		}
@@ -110,8 +123,9 @@ func TestMedian(t *testing.T) {
 	}
 }
 
-// TestStepsUseTheirBatch: a private step sees a Poisson batch of the expected size (within 6 standard errors over 400
-// steps, a false-reject rate of 2e-9), a non-private one exactly the batch.
+// TestStepsUseTheirBatch: a private step sees a Poisson batch of the expected size
+// (within 6 standard errors over 400 steps, a false-reject rate of 2e-9), a non-private
+// one exactly the batch.
 func TestStepsUseTheirBatch(t *testing.T) {
 	l, err := Cases[0].workload()
 	if err != nil {
@@ -133,8 +147,9 @@ func TestStepsUseTheirBatch(t *testing.T) {
 	}
 }
 
-// BenchmarkStep measures one agent's private and non-private step from end to end: sampling, gathering, clipping, noise, the
-// charge. It needs one processor; sotto bench measures all of them and the ratio within turns.
+// BenchmarkStep measures one agent's private and non-private step from end to end:
+// sampling, gathering, clipping, noise, the charge. It needs one processor; sotto bench
+// measures all of them and the ratio within turns.
 func BenchmarkStep(b *testing.B) {
 	for i := range Cases {
 		c := &Cases[i]
@@ -145,10 +160,13 @@ func BenchmarkStep(b *testing.B) {
 		if err != nil {
 			b.Fatal(err)
 		}
-		fast, free := l.owners(agents, privacy.Gaussian{NoiseMultiplier: 1}, false), l.owners(agents, nil, false)
+		fast, free := l.owners(agents, privacy.Gaussian{NoiseMultiplier: 1}, false),
+			l.owners(agents, nil, false)
 		var loop plain
 		for name, step := range map[string]func() float64{
-			"private": func() float64 { return private(fast) }, "nonprivate": func() float64 { return loop.step(l, free) },
+			"private": func() float64 { return private(fast) }, "nonprivate": func() float64 {
+				return loop.step(l, free)
+			},
 		} {
 			b.Run(c.Name+"/"+name, func(b *testing.B) {
 				b.ReportAllocs()

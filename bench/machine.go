@@ -11,8 +11,9 @@ import (
 	"sotto/tensor"
 )
 
-// rate runs f again and again in each of workers goroutines for at least d and returns the work done per second. f
-// returns the work of one call. A worker's last call may outlast d: its own time divides its own work.
+// rate runs f again and again in each of workers goroutines for at least d and returns
+// the work done per second. f returns the work of one call. A worker's last call may
+// outlast d: its own time divides its own work.
 func rate(workers int, d time.Duration, f func(worker int) float64) float64 {
 	var wg sync.WaitGroup
 	rates := make([]float64, workers)
@@ -34,7 +35,8 @@ func rate(workers int, d time.Duration, f func(worker int) float64) float64 {
 	return sum
 }
 
-// best is the largest of several short rates: what the machine can do when nothing disturbs it.
+// best is the largest of several short rates: what the machine can do when nothing
+// disturbs it.
 func best(workers int, d time.Duration, f func(worker int) float64) (top float64) {
 	for range 5 {
 		top = max(top, rate(workers, d/5, f))
@@ -47,8 +49,9 @@ func peak(workers int, d time.Duration) float64 {
 	return best(workers, d, func(int) float64 { return float64(tensor.SpinFMA(5000)) }) / 1e9
 }
 
-// triad returns the memory bandwidth in GB/s of a = b + s c on vectors of 32 MB for each worker, 24 bytes an element
-// (McCalpin's STREAM; what a write reads beforehand is not counted).
+// triad returns the memory bandwidth in GB/s of a = b + s c on vectors of 32 MB for each
+// worker, 24 bytes an element (McCalpin's STREAM; what a write reads beforehand is not
+// counted).
 func triad(workers int, d time.Duration) float64 {
 	const n = 1 << 22
 	type vectors struct{ a, b, c []float64 }
@@ -98,7 +101,8 @@ func products(d time.Duration) []Product {
 	return out
 }
 
-// vectorDim is the length of the vectors that noise and mixing are measured on: the ConvNet's.
+// vectorDim is the length of the vectors that noise and mixing are measured on: the
+// ConvNet's.
 const vectorDim = 38_424
 
 // noise measures both samplers as the gate uses them: value in, release out.
@@ -115,8 +119,9 @@ func noise(d time.Duration) NoiseReport {
 	}
 	float := make(tensor.Vec, vectorDim)
 	return NoiseReport{
-		Fast:  cost(privacy.Gaussian{NoiseMultiplier: 1}, privacy.Value{Float: float}),
-		Exact: cost(privacy.DiscreteGaussian{NoiseMultiplier: 1}, privacy.Value{Float: float, Grid: make([]int64, vectorDim), Step: privacy.GridStep(1)}),
+		Fast: cost(privacy.Gaussian{NoiseMultiplier: 1}, privacy.Value{Float: float}),
+		Exact: cost(privacy.DiscreteGaussian{NoiseMultiplier: 1},
+			privacy.Value{Float: float, Grid: make([]int64, vectorDim), Step: privacy.GridStep(1)}),
 	}
 }
 

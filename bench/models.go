@@ -26,7 +26,8 @@ var Cases = []Case{
 	{"cnn", "cnn", model.Shape{Height: 28, Width: 28, Channels: 1, Classes: 10}, 26_010, ""},
 	{"dpresnet9", "dpresnet9", model.Shape{Height: 32, Width: 32, Channels: 3, Classes: 100}, 7_802_724, ""},
 	{"resnet18", "resnet18", model.Shape{Height: 32, Width: 32, Channels: 3, Classes: 10}, 11_173_962, ""},
-	{"dpresnet9-bf16", "dpresnet9", model.Shape{Height: 32, Width: 32, Channels: 3, Classes: 100}, 7_802_724, "bf16"},
+	{"dpresnet9-bf16", "dpresnet9", model.Shape{Height: 32, Width: 32, Channels: 3, Classes: 100}, 7_802_724,
+		"bf16"},
 }
 
 // available says whether this program has the model.

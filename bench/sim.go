@@ -31,26 +31,27 @@ type SimCase struct {
 	Agents, Dim int
 }
 
-// SimCases are the sizes that "sotto bench --sim" measures: cost a wake over the number of agents, and wide models at
-// 100,000 of them.
+// SimCases are the sizes that "sotto bench --sim" measures: cost a wake over the number
+// of agents, and wide models at 100,000 of them.
 var SimCases = []SimCase{{1000, 10}, {10_000, 10}, {100_000, 10}, {1_000_000, 10}, {100_000, 100}}
 
 // SimReport is what one size costs.
 type SimReport struct {
-	Agents     int     `json:"agents"`
-	Dim        int     `json:"dim"`
-	Links      int     `json:"links"`
-	Records    int     `json:"records"`
-	Wakes      uint64  `json:"wakes"`
-	PerSecond  float64 `json:"private_wakes_per_s"` // charged, full gradient of all records, clipped, noised, broadcast
-	CPUMicros  float64 `json:"cpu_us_per_wake"`     // processor time of all workers
-	AgentBytes float64 `json:"bytes_per_agent"`     // algorithm, gate, ledger, messages, graph
+	Agents  int    `json:"agents"`
+	Dim     int    `json:"dim"`
+	Links   int    `json:"links"`
+	Records int    `json:"records"`
+	Wakes   uint64 `json:"wakes"`
+	// charged, full gradient of all records, clipped, noised, broadcast
+	PerSecond  float64 `json:"private_wakes_per_s"`
+	CPUMicros  float64 `json:"cpu_us_per_wake"` // processor time of all workers
+	AgentBytes float64 `json:"bytes_per_agent"` // algorithm, gate, ledger, messages, graph
 	DataBytes  float64 `json:"data_bytes_per_agent"`
 	PeakMB     float64 `json:"peak_memory_mb"` // of the process so far
 }
 
-// Sim measures private block coordinate descent at every size of at most limit agents (0: all). note, when not nil, is told
-// what comes next.
+// Sim measures private block coordinate descent at every size of at most limit agents (0:
+// all). note, when not nil, is told what comes next.
 func Sim(seconds float64, workers, limit int, note func(what string)) ([]SimReport, error) {
 	switch {
 	case !(seconds > 0 && seconds <= 3600):
@@ -58,7 +59,8 @@ func Sim(seconds float64, workers, limit int, note func(what string)) ([]SimRepo
 	case workers < 0 || workers > 1024:
 		return nil, config.Bad("workers", workers, "0 (one for each processor) to 1024")
 	case limit < 0 || limit > 0 && limit < SimCases[0].Agents:
-		return nil, config.Bad("agents", limit, fmt.Sprintf("0 (all sizes) or at least %d", SimCases[0].Agents))
+		return nil, config.Bad("agents", limit,
+			fmt.Sprintf("0 (all sizes) or at least %d", SimCases[0].Agents))
 	}
 	var reports []SimReport
 	for _, c := range SimCases {
@@ -77,7 +79,8 @@ func Sim(seconds float64, workers, limit int, note func(what string)) ([]SimRepo
 	return reports, nil
 }
 
-// measure builds the agents, lets every one wake about once or for a quarter of the time, and measures for the rest.
+// measure builds the agents, lets every one wake about once or for a quarter of the time,
+// and measures for the rest.
 func (c SimCase) measure(seconds float64, workers int) (SimReport, error) {
 	r := SimReport{Agents: c.Agents, Dim: c.Dim}
 	none := heap()
@@ -119,7 +122,8 @@ func (c SimCase) measure(seconds float64, workers int) (SimReport, error) {
 	if err != nil {
 		return r, err
 	}
-	r.Wakes, r.PerSecond, r.CPUMicros = wakes, float64(wakes)/took.Seconds(), float64(cpu.Microseconds())/float64(wakes)
+	r.Wakes, r.PerSecond, r.CPUMicros = wakes, float64(wakes)/took.Seconds(),
+		float64(cpu.Microseconds())/float64(wakes)
 	r.PeakMB = peakMemory()
 	runtime.KeepAlive(split)
 	s, split, parts = nil, nil, nil
@@ -128,7 +132,10 @@ func (c SimCase) measure(seconds float64, workers int) (SimReport, error) {
 }
 
 func (c SimCase) build(r *SimReport, split *data.Split, parts [][]int32, workers int) (*sim.Async, error) {
-	schedule, err := topology.Build(topology.Spec{Graph: "knn", Agents: c.Agents, Vectors: split.Hidden}, func(any) error { return nil })
+	schedule, err := topology.Build(topology.Spec{Graph: "knn", Agents: c.Agents, Vectors: split.Hidden},
+		func(any) error {
+			return nil
+		})
 	if err != nil {
 		return nil, err
 	}
@@ -155,8 +162,16 @@ func (c SimCase) build(r *SimReport, split *data.Split, parts [][]int32, workers
 	agents := make([]sim.Agent, c.Agents)
 	for i := range agents {
 		id, n := agent.ID(i), len(parts[i])
-		full := &oracle.Full{Model: m, Records: oracle.Records{Data: split.Train, Index: parts[i]}, Normaliser: float64(n), Clip: 1,
-			Norm: account.L2, Adjacency: account.ReplaceOne, Unit: account.Record(), Pool: pool}
+		full := &oracle.Full{
+			Model:      m,
+			Records:    oracle.Records{Data: split.Train, Index: parts[i]},
+			Normaliser: float64(n),
+			Clip:       1,
+			Norm:       account.L2,
+			Adjacency:  account.ReplaceOne,
+			Unit:       account.Record(),
+			Pool:       pool,
+		}
 		if err := full.Validate(); err != nil {
 			return nil, err
 		}
@@ -172,14 +187,30 @@ func (c SimCase) build(r *SimReport, split *data.Split, parts [][]int32, workers
 		if err != nil {
 			return nil, err
 		}
-		alg, err := factory(agent.Env{Self: id, Agents: c.Agents, Dim: c.Dim, Records: n, MostRecords: 100, Rounds: 1 << 40, Init: init})
+		alg, err := factory(agent.Env{
+			Self:        id,
+			Agents:      c.Agents,
+			Dim:         c.Dim,
+			Records:     n,
+			MostRecords: 100,
+			Rounds:      1 << 40,
+			Init:        init,
+		})
 		if err != nil {
 			return nil, err
 		}
-		gate := privacy.NewSimulatedGate(ledger.NewMemory(filter), mechanism, map[string]privacy.Oracle{oracle.GradFull: full}, 1, id)
+		gate := privacy.NewSimulatedGate(ledger.NewMemory(filter), mechanism,
+			map[string]privacy.Oracle{oracle.GradFull: full}, 1, id)
 		agents[i] = sim.Agent{Algorithm: alg, Gate: gate}
 	}
-	return sim.NewAsync(sim.AsyncConfig{Agents: agents, Graph: g, Dim: c.Dim, Wakes: 1 << 40, Workers: workers, Seed: 1})
+	return sim.NewAsync(sim.AsyncConfig{
+		Agents:  agents,
+		Graph:   g,
+		Dim:     c.Dim,
+		Wakes:   1 << 40,
+		Workers: workers,
+		Seed:    1,
+	})
 }
 
 // heap is what is in use after a collection.
@@ -190,7 +221,8 @@ func heap() uint64 {
 	return m.HeapAlloc
 }
 
-// peakMemory is the process's largest resident set, in MB, or what the runtime has asked for where the system does not say.
+// peakMemory is the process's largest resident set, in MB, or what the runtime has asked
+// for where the system does not say.
 func peakMemory() float64 {
 	if b, err := os.ReadFile("/proc/self/status"); err == nil {
 		for line := range strings.Lines(string(b)) {
@@ -208,10 +240,14 @@ func peakMemory() float64 {
 // WriteSimTable writes the reports for reading.
 func WriteSimTable(w io.Writer, reports []SimReport) error {
 	t := tabwriter.NewWriter(w, 0, 4, 2, ' ', 0)
-	fmt.Fprintln(t, "agents\tparameters\tneighbors\trecords\tprivate wakes a second\tprocessor time a wake\tbytes an agent\tof data\tpeak memory")
+	fmt.Fprintln(t,
+		"agents\tparameters\tneighbors\trecords\tprivate wakes a second\tprocessor time a wake\tbytes an "+
+			"agent\tof data\tpeak memory")
 	for _, r := range reports {
-		fmt.Fprintf(t, "%d\t%d\t%.1f\t%.1f\t%s\t%.1f us\t%.0f\t%.0f\t%.2f GB\n", r.Agents, r.Dim, 2*float64(r.Links)/float64(r.Agents),
-			float64(r.Records)/float64(r.Agents), count(r.PerSecond), r.CPUMicros, r.AgentBytes, r.DataBytes, r.PeakMB/1e3)
+		fmt.Fprintf(t, "%d\t%d\t%.1f\t%.1f\t%s\t%.1f us\t%.0f\t%.0f\t%.2f GB\n", r.Agents, r.Dim,
+			2*float64(r.Links)/float64(r.Agents),
+			float64(r.Records)/float64(r.Agents), count(r.PerSecond), r.CPUMicros, r.AgentBytes, r.DataBytes,
+			r.PeakMB/1e3)
 	}
 	return t.Flush()
 }

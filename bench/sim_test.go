@@ -5,8 +5,9 @@ import (
 	"testing"
 )
 
-// The table has a line for each size, and what it says of a size is what was built. Memory is what the heap grew by, which
-// the collector blurs: 54 records of 10 float32 are 2,160 bytes.
+// The table has a line for each size, and what it says of a size is what was built.
+// Memory is what the heap grew by, which the collector blurs: 54 records of 10 float32
+// are 2,160 bytes.
 func TestSim(t *testing.T) {
 	reports, err := Sim(.05, 2, 1000, nil)
 	if err != nil {
@@ -16,8 +17,10 @@ func TestSim(t *testing.T) {
 		t.Fatalf("%d sizes of at most 1,000 agents, want 1", len(reports))
 	}
 	r := reports[0]
-	if r.Agents != 1000 || r.Dim != 10 || r.Links < 5*1000 || r.Links > 10*1000 || r.Records < 1000*50 || r.Records > 1000*60 ||
-		r.Wakes == 0 || !(r.PerSecond > 0) || !(r.DataBytes > 1000) || !(r.AgentBytes > 0) || r.AgentBytes > 20_000 {
+	if r.Agents != 1000 || r.Dim != 10 || r.Links < 5*1000 || r.Links > 10*1000 || r.Records < 1000*50 ||
+		r.Records > 1000*60 ||
+		r.Wakes == 0 || !(r.PerSecond > 0) || !(r.DataBytes > 1000) || !(r.AgentBytes > 0) ||
+		r.AgentBytes > 20_000 {
 		t.Errorf("%+v", r)
 	}
 	var b strings.Builder

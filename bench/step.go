@@ -33,12 +33,14 @@ type counted struct {
 	samples *int
 }
 
-func (c counted) ClippedGradientSum(dst, theta tensor.Vec, b *model.Batch, clip float64, w *model.Workspace) model.Stats {
+func (c counted) ClippedGradientSum(dst, theta tensor.Vec, b *model.Batch, clip float64,
+	w *model.Workspace) model.Stats {
 	*c.samples += b.Len()
 	return c.Model.ClippedGradientSum(dst, theta, b, clip, w)
 }
 
-func (c counted) ClippedGradientGrid(dst []int64, theta tensor.Vec, b *model.Batch, clip, step float64, w *model.Workspace) model.Stats {
+func (c counted) ClippedGradientGrid(dst []int64, theta tensor.Vec, b *model.Batch, clip, step float64,
+	w *model.Workspace) model.Stats {
 	*c.samples += b.Len()
 	return c.Model.(model.GridModel).ClippedGradientGrid(dst, theta, b, clip, step, w)
 }
@@ -52,7 +54,8 @@ type workload struct {
 	parts [][]int32
 }
 
-// An agent holds eight batches of records, fewer but at least two where all agents' would take more than dataBytes.
+// An agent holds eight batches of records, fewer but at least two where all agents' would
+// take more than dataBytes.
 const (
 	recordsEach = 8 * batchSize
 	dataBytes   = 64 << 20
@@ -71,7 +74,13 @@ func (c *Case) workload() (*workload, error) {
 	for i := range d.X.Data {
 		d.X.Data[i] = float32(int32(r.Uint64())) / (1 << 31)
 	}
-	l := &workload{model: m, data: d, pool: oracle.NewPool(), theta: make(tensor.Vec, m.Dim()), parts: make([][]int32, agents)}
+	l := &workload{
+		model: m,
+		data:  d,
+		pool:  oracle.NewPool(),
+		theta: make(tensor.Vec, m.Dim()),
+		parts: make([][]int32, agents),
+	}
 	for i := range d.Labels {
 		d.Labels[i] = int32(r.Below(uint64(c.Shape.Classes)))
 	}
@@ -86,15 +95,25 @@ func (c *Case) workload() (*workload, error) {
 	return l, nil
 }
 
-// owners returns a queue of count agents whose gates use the mechanism; none for steps without one.
+// owners returns a queue of count agents whose gates use the mechanism; none for steps
+// without one.
 func (l *workload) owners(count int, m privacy.Mechanism, exact bool) chan *owner {
 	q := make(chan *owner, count)
 	for i := range count {
-		o := &owner{answer: make(tensor.Vec, l.model.Dim()), index: l.parts[i], query: agent.Query{Oracle: "grad", At: l.theta}}
+		o := &owner{answer: make(tensor.Vec, l.model.Dim()), index: l.parts[i],
+			query: agent.Query{Oracle: "grad", At: l.theta}}
 		if m != nil {
-			grad := &oracle.Gradient{Model: counted{l.model, &o.samples}, Records: oracle.Records{Data: l.data, Index: o.index},
-				Rate: batchSize / float64(len(o.index)), ExpectedBatch: batchSize, Clip: 1,
-				Adjacency: account.AddRemove, Unit: account.Record(), Pool: l.pool, Exact: exact}
+			grad := &oracle.Gradient{
+				Model:         counted{l.model, &o.samples},
+				Records:       oracle.Records{Data: l.data, Index: o.index},
+				Rate:          batchSize / float64(len(o.index)),
+				ExpectedBatch: batchSize,
+				Clip:          1,
+				Adjacency:     account.AddRemove,
+				Unit:          account.Record(),
+				Pool:          l.pool,
+				Exact:         exact,
+			}
 			o.gate = privacy.NewGate(ledger.NewMemory(nil), m, map[string]privacy.Oracle{"grad": grad})
 		}
 		q <- o
@@ -102,7 +121,8 @@ func (l *workload) owners(count int, m privacy.Mechanism, exact bool) chan *owne
 	return q
 }
 
-// private answers one query through the gate of the next free agent and returns its samples.
+// private answers one query through the gate of the next free agent and returns its
+// samples.
 func private(q chan *owner) float64 {
 	o := <-q
 	before := o.samples
@@ -114,7 +134,8 @@ func private(q chan *owner) float64 {
 	return float64(n)
 }
 
-// plain is the non-private step of the next free agent: gather a batch, sum its gradients, scale the sum.
+// plain is the non-private step of the next free agent: gather a batch, sum its
+// gradients, scale the sum.
 type plain struct {
 	work  model.Workspace
 	batch model.Batch
@@ -153,7 +174,8 @@ func (c *Case) measure(o Options, top float64) (*measured, error) {
 	if err != nil {
 		return nil, err
 	}
-	r := &measured{ModelReport: ModelReport{Name: c.Name, Parameters: l.model.Dim(), DataMB: float64(4*len(l.data.X.Data)) / 1e6}}
+	r := &measured{ModelReport: ModelReport{Name: c.Name, Parameters: l.model.Dim(),
+		DataMB: float64(4*len(l.data.X.Data)) / 1e6}}
 	if o.Explain {
 		r.Layers = model.Explain(l.model)
 	}
@@ -203,7 +225,8 @@ func (c *Case) measure(o Options, top float64) (*measured, error) {
 	return r, nil
 }
 
-// exact measures the integer path, with as many agents as workers: their integers take twice the memory.
+// exact measures the integer path, with as many agents as workers: their integers take
+// twice the memory.
 func (l *workload) exact(workers int, slot time.Duration, slow bool) float64 {
 	q := l.owners(min(agents, workers), privacy.DiscreteGaussian{NoiseMultiplier: 1}, true)
 	step := func(int) float64 { return private(q) }

@@ -9,7 +9,8 @@ import (
 // WriteTable writes the report for reading.
 func (r *Report) WriteTable(w io.Writer) error {
 	t := tabwriter.NewWriter(w, 0, 4, 2, ' ', 0)
-	fmt.Fprintf(t, "kernels\t%s, %d workers, %.3g s for each model, %.0f s in all\n", r.Kernels, r.Workers, r.Seconds, r.MeasuredSeconds)
+	fmt.Fprintf(t, "kernels\t%s, %d workers, %.3g s for each model, %.0f s in all\n", r.Kernels, r.Workers,
+		r.Seconds, r.MeasuredSeconds)
 	fmt.Fprintf(t, "multiply-adds\t%.0f GFLOP/s, %.0f on one core\n", r.PeakGFLOPS, r.PeakGFLOPSOne)
 	fmt.Fprintf(t, "memory (triad)\t%.1f GB/s, %.1f on one core\n", r.BandwidthGBs, r.BandwidthGBsOne)
 	fmt.Fprintf(t, "noise\t%.2f ns a coordinate fast, %.0f ns exact, one core\n", r.Noise.Fast, r.Noise.Exact)
@@ -19,14 +20,17 @@ func (r *Report) WriteTable(w io.Writer) error {
 	for _, p := range r.Products {
 		fmt.Fprintf(t, "%s\t%.0f\t%.0f %%\n", p.Name, p.GFLOPS, 100*p.Share)
 	}
-	fmt.Fprintf(t, "\nsamples a second, %d agents, batch %d\tparameters\tprivate\tnot private\tprice\tits range\tof peak\texact\texact price\tmemory\n", r.Agents, r.BatchSize)
+	fmt.Fprintf(t,
+		"\nsamples a second, %d agents, batch %d\tparameters\tprivate\tnot private\tprice\tits range\tof "+
+			"peak\texact\texact price\tmemory\n", r.Agents, r.BatchSize)
 	for i := range r.Models {
 		m := &r.Models[i]
 		exact, price := "-", "-"
 		if m.Exact > 0 {
 			exact, price = count(m.Exact), fmt.Sprintf("%.2f", m.ExactPrice)
 		}
-		fmt.Fprintf(t, "%s\t%d\t%s\t%s\t%.3f\t%.3f to %.3f\t%.0f %%\t%s\t%s\t%.0f MB\n", m.Name, m.Parameters, count(m.Private), count(m.Plain),
+		fmt.Fprintf(t, "%s\t%d\t%s\t%s\t%.3f\t%.3f to %.3f\t%.0f %%\t%s\t%s\t%.0f MB\n", m.Name, m.Parameters,
+			count(m.Private), count(m.Plain),
 			m.Price, m.PriceMin, m.PriceMax, 100*m.Share, exact, price, m.MemoryMB)
 	}
 	for i := range r.Models {
@@ -34,13 +38,16 @@ func (r *Report) WriteTable(w io.Writer) error {
 		if len(m.Layers) == 0 {
 			continue
 		}
-		fmt.Fprintf(t, "\nlayers of %s\tinputs\toutputs\tparameters\tpositions\tnorm\tmultiply-adds\tof gradients\n", m.Name)
+		fmt.Fprintf(t,
+			"\nlayers of %s\tinputs\toutputs\tparameters\tpositions\tnorm\tmultiply-adds\tof gradients\n",
+			m.Name)
 		for _, l := range m.Layers {
 			norm := l.Norm
 			if norm == "" {
 				norm = "-"
 			}
-			fmt.Fprintf(t, "%s\t%d\t%d\t%d\t%d\t%s\t%s\t%s\n", l.Name, l.In, l.Out, l.Params, l.Positions, norm, count(l.MACs), count(l.GradientMACs))
+			fmt.Fprintf(t, "%s\t%d\t%d\t%d\t%d\t%s\t%s\t%s\n", l.Name, l.In, l.Out, l.Params, l.Positions,
+				norm, count(l.MACs), count(l.GradientMACs))
 		}
 	}
 	return t.Flush()

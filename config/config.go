@@ -1,6 +1,6 @@
-// Package config holds the one error that bad input gives: which file, line and key, the value found
-// and the values allowed. Constructors in every package return it without File and Line; the package
-// that read the file adds them.
+// Package config holds the one error that bad input gives: which file, line and key, the
+// value found and the values allowed. Constructors in every package return it without
+// File and Line; the package that read the file adds them.
 package config
 
 import (
@@ -10,7 +10,8 @@ import (
 	"strings"
 )
 
-// Error describes one value that cannot be used. Found and Allowed are public: they never hold data.
+// Error describes one value that cannot be used. Found and Allowed are public: they never
+// hold data.
 type Error struct {
 	File    string // "" where the value did not come from a file
 	Line    int    // 1-based; 0 when unknown
@@ -47,7 +48,8 @@ func Bad(key string, found any, allowed string) error {
 	return &Error{Key: key, Found: f, Allowed: allowed}
 }
 
-// OneOf lists the keys of an explicit registry for an Error's Allowed: "one of complete, ring, star".
+// OneOf lists the keys of an explicit registry for an Error's Allowed: "one of complete,
+// ring, star".
 func OneOf[V any](registry map[string]V) string {
 	return "one of " + strings.Join(slices.Sorted(maps.Keys(registry)), ", ")
 }

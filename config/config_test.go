@@ -15,7 +15,8 @@ func TestErrorText(t *testing.T) {
 		{config.Bad("p", 2.5, "0 to 1"), "p: found 2.5, allowed: 0 to 1"},
 		{config.Bad("graph", "rings", "ring"), `graph: found "rings", allowed: ring`},
 		{&config.Error{File: "a.toml", Found: "nothing"}, "a.toml: found nothing"},
-		{&config.Error{File: "a.toml", Line: 3, Key: "k", Found: "1", Allowed: "2"}, "a.toml:3: k: found 1, allowed: 2"},
+		{&config.Error{File: "a.toml", Line: 3, Key: "k", Found: "1", Allowed: "2"},
+			"a.toml:3: k: found 1, allowed: 2"},
 	} {
 		if got := tc.err.Error(); got != tc.want {
 			t.Errorf("got %q, want %q", got, tc.want)

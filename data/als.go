@@ -9,13 +9,14 @@ import (
 	"sotto/tensor"
 )
 
-// factorise returns a vector for each item (row id-1) that minimises, by alternating least squares (Zhou, Wilkinson, Schreiber, Pan
-// 2008, here with a regularisation that does not count ratings),
+// factorise returns a vector for each item (row id-1) that minimises, by alternating
+// least squares (Zhou, Wilkinson, Schreiber, Pan 2008, here with a regularisation that
+// does not count ratings),
 //
 //	Σ_(u,j) (r_uj - m_u - U_u·V_j)² + λ (Σ_u |U_u|² + Σ_j |V_j|²),  m_u the mean of u's ratings,
 //
-// in float64 from seeded normal numbers, items solved last. Items without ratings get zeros. Whose ratings are in, has released
-// them.
+// in float64 from seeded normal numbers, items solved last. Items without ratings get
+// zeros. Whose ratings are in, has released them.
 func factorise(ratings []Rating, users, items, dim int, lambda float64, sweeps int, seed uint64) tensor.Mat {
 	f := newFactors(ratings, users, items, dim, lambda, seed)
 	for range sweeps {
@@ -59,7 +60,8 @@ func newFactors(ratings []Rating, users, items, dim int, lambda float64, seed ui
 	return f
 }
 
-// solve sets every row of side to the minimiser given the other side: (λ I + Σ o oᵀ)⁻¹ Σ value o.
+// solve sets every row of side to the minimiser given the other side: (λ I + Σ o oᵀ)⁻¹ Σ
+// value o.
 func (f *factors) solve(side, other []float64, ratings [][]entry) {
 	d := f.dim
 	a, b := mat.NewSymDense(d, nil), mat.NewVecDense(d, nil)

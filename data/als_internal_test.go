@@ -28,8 +28,9 @@ func (f *factors) objective() float64 {
 	return sum
 }
 
-// No half sweep raises the objective, and after the items' half sweep its derivative along every item's coordinates is zero: a step
-// of h to either side costs the same to second order.
+// No half sweep raises the objective, and after the items' half sweep its derivative
+// along every item's coordinates is zero: a step of h to either side costs the same to
+// second order.
 func TestAlternatingLeastSquares(t *testing.T) {
 	ratings, err := ReadRatings(bytes.NewReader(datatest.Ratings(30, 25, 3, 2, 8, 16, 4)), "f")
 	if err != nil {
@@ -76,7 +77,8 @@ func TestAlternatingLeastSquares(t *testing.T) {
 	}
 }
 
-// Ratings that are a rank-one table less its row means, all of them known, are found again with next to no regularisation.
+// Ratings that are a rank-one table less its row means, all of them known, are found
+// again with next to no regularisation.
 func TestFactoriseFindsTheTable(t *testing.T) {
 	var ratings []Rating
 	a, b := []float64{1, -1, .5, 2}, []float64{1, -2, .5, .5} // b sums to zero, so that row means are

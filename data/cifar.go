@@ -10,20 +10,23 @@ import (
 
 const cifarPixels = 3 * 32 * 32
 
-// ReadCIFAR10 reads the binary version of CIFAR-10 (Krizhevsky 2009): records of a label 0 to 9 and 32x32
-// pixels, one plane for each of red, green and blue. The number of records follows from the size. Errors
-// are *config.Error with the byte offset: an empty file, a partial record, a label out of range.
+// ReadCIFAR10 reads the binary version of CIFAR-10 (Krizhevsky 2009): records of a label
+// 0 to 9 and 32x32 pixels, one plane for each of red, green and blue. The number of
+// records follows from the size. Errors are *config.Error with the byte offset: an empty
+// file, a partial record, a label out of range.
 func ReadCIFAR10(r io.Reader, name string) (*Images, error) {
 	return readCIFAR(r, name, []int{10})
 }
 
-// ReadCIFAR100 reads the binary version of CIFAR-100: as CIFAR-10, with a coarse label 0 to 19 and a fine
-// label 0 to 99 before the pixels. Labels are the fine ones, Coarse the others.
+// ReadCIFAR100 reads the binary version of CIFAR-100: as CIFAR-10, with a coarse label 0
+// to 19 and a fine label 0 to 99 before the pixels. Labels are the fine ones, Coarse the
+// others.
 func ReadCIFAR100(r io.Reader, name string) (*Images, error) {
 	return readCIFAR(r, name, []int{20, 100})
 }
 
-// readCIFAR reads records with one label byte below each of bounds; the last is the label.
+// readCIFAR reads records with one label byte below each of bounds; the last is the
+// label.
 func readCIFAR(r io.Reader, name string, bounds []int) (*Images, error) {
 	b, err := io.ReadAll(io.LimitReader(r, maxBytes+1))
 	if err != nil {
@@ -31,10 +34,17 @@ func readCIFAR(r io.Reader, name string, bounds []int) (*Images, error) {
 	}
 	size := len(bounds) + cifarPixels
 	if len(b) == 0 || len(b)%size != 0 || len(b) > maxBytes {
-		return nil, badByte(name, int64(len(b)/size*size), fmt.Sprintf("a file of %d bytes", len(b)), fmt.Sprintf("whole records of %d bytes", size))
+		return nil, badByte(name, int64(len(b)/size*size), fmt.Sprintf("a file of %d bytes", len(b)),
+			fmt.Sprintf("whole records of %d bytes", size))
 	}
 	n := len(b) / size
-	p := &Images{Height: 32, Width: 32, Channels: 3, Pixels: make([]byte, n*cifarPixels), Labels: make([]int32, n)}
+	p := &Images{
+		Height:   32,
+		Width:    32,
+		Channels: 3,
+		Pixels:   make([]byte, n*cifarPixels),
+		Labels:   make([]int32, n),
+	}
 	if len(bounds) == 2 {
 		p.Coarse = make([]int32, n)
 	}
@@ -63,8 +73,8 @@ type CIFAR10Params struct {
 	Batches int `toml:"batches"` // training files data_batch_1 .. , 1 to 5 of 10,000 records; default 5
 }
 
-// cifar10 loads CIFAR-10: 50,000 and 10,000 images; normalised with the usual channel constants, mean
-// (.4914, .4822, .4465) and standard deviation (.2470, .2435, .2616).
+// cifar10 loads CIFAR-10: 50,000 and 10,000 images; normalised with the usual channel
+// constants, mean (.4914, .4822, .4465) and standard deviation (.2470, .2435, .2616).
 func cifar10(decode func(any) error, src Source) (*Split, error) {
 	p := CIFAR10Params{ImageParams{Normalize: true}, 5}
 	if err := decode(&p); err != nil {
@@ -110,9 +120,10 @@ type CIFAR100Params struct {
 	Coarse bool `toml:"coarse"` // 20 superclasses instead of 100 classes
 }
 
-// cifar100 loads a stratified subset of CIFAR-100 in its binary form, 5,000 and 2,000 images; accuracies
-// are not comparable with published ones. With allow_altered it reads the full train.bin and test.bin in
-// the same place. Normalised with mean (.5071, .4865, .4409) and standard deviation (.2673, .2564, .2762).
+// cifar100 loads a stratified subset of CIFAR-100 in its binary form, 5,000 and 2,000
+// images; accuracies are not comparable with published ones. With allow_altered it reads
+// the full train.bin and test.bin in the same place. Normalised with mean (.5071, .4865,
+// .4409) and standard deviation (.2673, .2564, .2762).
 func cifar100(decode func(any) error, src Source) (*Split, error) {
 	p := CIFAR100Params{ImageParams: ImageParams{Normalize: true}}
 	if err := decode(&p); err != nil {

@@ -11,9 +11,10 @@ import (
 // HeartParams are the parameters of "heart-disease".
 type HeartParams struct {
 	TableParams
-	// Missing says what happens to rows with missing cells. "drop" (default) leaves out the columns slope, ca
-	// and thal, which most hospitals lack, and then the rows that are not complete: the setting of FLamby,
-	// 303, 261, 46 and 130 rows. "fill" keeps all rows and columns and puts public constants in the gaps.
+	// Missing says what happens to rows with missing cells. "drop" (default) leaves out
+	// the columns slope, ca and thal, which most hospitals lack, and then the rows that
+	// are not complete: the setting of FLamby, 303, 261, 46 and 130 rows. "fill" keeps
+	// all rows and columns and puts public constants in the gaps.
 	Missing string `toml:"missing"`
 }
 
@@ -32,8 +33,8 @@ func (p *HeartParams) layout() ([]feature, CSVOptions) {
 	return heartFeatures[:10], CSVOptions{Missing: []string{"?"}, Drop: []string{"11", "12", "13"}}
 }
 
-// heartFeatures have clinical ranges as bounds and normal or usual values as fill: 13 columns without the
-// last three features, 18 with them.
+// heartFeatures have clinical ranges as bounds and normal or usual values as fill: 13
+// columns without the last three features, 18 with them.
 var heartFeatures = []feature{
 	{name: "age", lo: 0, hi: 100},
 	{name: "sex", lo: 0, hi: 1},
@@ -52,10 +53,11 @@ var heartFeatures = []feature{
 
 var hospitals = []string{"cleveland", "hungarian", "switzerland", "va"}
 
-// heartDisease loads the UCI heart disease data of four hospitals (Janosi, Steinbrunn, Pfisterer, Detrano
-// 1988), one group each. The label is 1 where the diagnosis is above 0. Under "fill" a cholesterol of 0,
-// which stands for a missing value in 172 rows, is filled too; under "drop" it stays, as in FLamby (Ogier
-// du Terrail et al. 2022). The test part is drawn within each hospital.
+// heartDisease loads the UCI heart disease data of four hospitals (Janosi, Steinbrunn,
+// Pfisterer, Detrano 1988), one group each. The label is 1 where the diagnosis is above
+// 0. Under "fill" a cholesterol of 0, which stands for a missing value in 172 rows, is
+// filled too; under "drop" it stays, as in FLamby (Ogier du Terrail et al. 2022). The
+// test part is drawn within each hospital.
 func heartDisease(decode func(any) error, src Source) (*Split, error) {
 	p := HeartParams{tableDefaults(), "drop"}
 	if err := decode(&p); err != nil {
@@ -66,7 +68,12 @@ func heartDisease(decode func(any) error, src Source) (*Split, error) {
 	}
 	fill := p.Missing == "fill"
 	features, options := p.layout()
-	all := &Dataset{Name: "heart-disease", Classes: 2, ClassNames: []string{"healthy", "disease"}, GroupNames: hospitals}
+	all := &Dataset{
+		Name:       "heart-disease",
+		Classes:    2,
+		ClassNames: []string{"healthy", "disease"},
+		GroupNames: hospitals,
+	}
 	st := &store{dir: src.Dir, any: p.AllowAltered}
 	for g, hospital := range hospitals {
 		t, err := st.table("heart-disease/processed."+hospital+".data", options)
@@ -88,7 +95,12 @@ func heartDisease(decode func(any) error, src Source) (*Split, error) {
 // addHospital names the columns of t and appends its rows.
 func (d *Dataset) addHospital(t *Table, group int32, features []feature, fill, normalize bool) error {
 	if len(t.Columns) != len(features)+1 {
-		return &config.Error{File: t.File, Line: t.Lines[0], Found: fmt.Sprintf("%d columns", len(t.Columns)), Allowed: "14 columns"}
+		return &config.Error{
+			File:    t.File,
+			Line:    t.Lines[0],
+			Found:   fmt.Sprintf("%d columns", len(t.Columns)),
+			Allowed: "14 columns",
+		}
 	}
 	for k := range features {
 		t.Columns[k].Name = features[k].name
@@ -125,16 +137,17 @@ func (d *Dataset) addHospital(t *Table, group int32, features []feature, fill, n
 // BreastCancerParams are the parameters of "breast-cancer".
 type BreastCancerParams struct{ TableParams }
 
-// wdbcUpper are upper bounds of the 30 features: the maxima in the published description, rounded up. The
-// lower bounds are 0.
+// wdbcUpper are upper bounds of the 30 features: the maxima in the published description,
+// rounded up. The lower bounds are 0.
 var wdbcUpper = [30]float64{
 	30, 40, 200, 2600, .17, .35, .43, .21, .31, .1,
 	3, 5, 22, 550, .032, .14, .4, .053, .08, .03,
 	37, 50, 255, 4300, .23, 1.1, 1.3, .3, .67, .21,
 }
 
-// breastCancer loads the Wisconsin diagnostic data (Street, Wolberg, Mangasarian 1993): 569 records of 30
-// features, benign (357) or malignant (212). The patient number is dropped.
+// breastCancer loads the Wisconsin diagnostic data (Street, Wolberg, Mangasarian 1993):
+// 569 records of 30 features, benign (357) or malignant (212). The patient number is
+// dropped.
 func breastCancer(decode func(any) error, src Source) (*Split, error) {
 	p := BreastCancerParams{tableDefaults()}
 	if err := decode(&p); err != nil {
@@ -173,16 +186,18 @@ func breastCancer(decode func(any) error, src Source) (*Split, error) {
 type ParkinsonsParams struct {
 	TableParams
 	Target string `toml:"target"` // motor_UPDRS (default) or total_UPDRS
-	// Holdout says what test_fraction counts: "people" (default) holds out whole persons, so that the test is
-	// about people never seen; "records" holds out recordings of every person.
+	// Holdout says what test_fraction counts: "people" (default) holds out whole persons,
+	// so that the test is about people never seen; "records" holds out recordings of
+	// every person.
 	Holdout string `toml:"holdout"`
 }
 
-// updrsMax are the largest scores of the rating scale: targets are divided by them under normalize.
+// updrsMax are the largest scores of the rating scale: targets are divided by them under
+// normalize.
 var updrsMax = map[string]float64{"motor_UPDRS": 108, "total_UPDRS": 176}
 
-// voiceFeatures have bounds chosen from the measures' definitions or, where these are open, above the
-// values usual in the literature.
+// voiceFeatures have bounds chosen from the measures' definitions or, where these are
+// open, above the values usual in the literature.
 var voiceFeatures = []feature{
 	{name: "age", lo: 0, hi: 100}, {name: "sex", lo: 0, hi: 1}, {name: "test_time", lo: -10, hi: 220},
 	{name: "Jitter(%)", hi: .1}, {name: "Jitter(Abs)", hi: 5e-4}, {name: "Jitter:RAP", hi: .06},
@@ -192,9 +207,9 @@ var voiceFeatures = []feature{
 	{name: "HNR", hi: 40}, {name: "RPDE", hi: 1}, {name: "DFA", hi: 1}, {name: "PPE", hi: 1},
 }
 
-// parkinsons loads the UCI Parkinsons telemonitoring data (Tsanas, Little, McSharry, Ramig 2009): 5,875
-// voice recordings of 42 people, 19 features, a regression on a clinical score. The group is the person,
-// who is also the unit of privacy to choose.
+// parkinsons loads the UCI Parkinsons telemonitoring data (Tsanas, Little, McSharry,
+// Ramig 2009): 5,875 voice recordings of 42 people, 19 features, a regression on a
+// clinical score. The group is the person, who is also the unit of privacy to choose.
 func parkinsons(decode func(any) error, src Source) (*Split, error) {
 	p := ParkinsonsParams{tableDefaults(), "motor_UPDRS", "people"}
 	if err := decode(&p); err != nil {
@@ -262,8 +277,8 @@ func recordings(t *Table, p ParkinsonsParams) (*Dataset, error) {
 	return d, nil
 }
 
-// holdOutGroups draws fraction of the groups, rounded down, as the test part, and numbers the groups of
-// each part anew.
+// holdOutGroups draws fraction of the groups, rounded down, as the test part, and numbers
+// the groups of each part anew.
 func holdOutGroups(d *Dataset, p TableParams, seed uint64) (*Split, error) {
 	n := len(d.GroupNames)
 	held := make([]bool, n)

@@ -43,7 +43,12 @@ type Column struct {
 func (t *Table) Column(ref string) (*Column, error) {
 	k := findColumn(t.Columns, ref)
 	if k < 0 {
-		return nil, &config.Error{File: t.File, Key: "column", Found: strconv.Quote(ref), Allowed: columnNames(t.Columns)}
+		return nil, &config.Error{
+			File:    t.File,
+			Key:     "column",
+			Found:   strconv.Quote(ref),
+			Allowed: columnNames(t.Columns),
+		}
 	}
 	return &t.Columns[k], nil
 }
@@ -65,13 +70,20 @@ func columnNames(columns []Column) string {
 
 // bad is a fault in a cell of the table.
 func (t *Table) bad(row int, column, found, allowed string) error {
-	return &config.Error{File: t.File, Line: t.Lines[row], Key: "column " + column, Found: found, Allowed: allowed}
+	return &config.Error{
+		File:    t.File,
+		Line:    t.Lines[row],
+		Key:     "column " + column,
+		Found:   found,
+		Allowed: allowed,
+	}
 }
 
-// ReadCSV reads a delimited text file (RFC 4180 quoting; LF or CRLF; empty lines are skipped). Numbers are
-// decimal and finite within float32. name is the file name in errors, which are *config.Error with the
-// line: a row with another number of cells than the first, a cell that is no number and not in Missing,
-// an unknown or repeated column name, no rows, more than 2^28 cells.
+// ReadCSV reads a delimited text file (RFC 4180 quoting; LF or CRLF; empty lines are
+// skipped). Numbers are decimal and finite within float32. name is the file name in
+// errors, which are *config.Error with the line: a row with another number of cells than
+// the first, a cell that is no number and not in Missing, an unknown or repeated column
+// name, no rows, more than 2^28 cells.
 func ReadCSV(r io.Reader, name string, o CSVOptions) (*Table, error) {
 	cr := csv.NewReader(r)
 	cr.ReuseRecord = true
@@ -99,7 +111,12 @@ func ReadCSV(r io.Reader, name string, o CSVOptions) (*Table, error) {
 		}
 		t.Lines = append(t.Lines, line)
 		if len(t.Lines) > maxCells/len(cells) {
-			return nil, &config.Error{File: name, Line: line, Found: "more rows", Allowed: fmt.Sprintf("at most %d cells", maxCells)}
+			return nil, &config.Error{
+				File:    name,
+				Line:    line,
+				Found:   "more rows",
+				Allowed: fmt.Sprintf("at most %d cells", maxCells),
+			}
 		}
 		for k, cell := range cells {
 			if skip[k] {
@@ -127,7 +144,13 @@ func (o *CSVOptions) layout(cells []string, name string, line int) (t *Table, sk
 			label := strings.TrimSpace(strings.TrimPrefix(cell, "\ufeff"))
 			t.Columns[k].Name = strings.Clone(label)
 			if slices.ContainsFunc(t.Columns[:k], func(c Column) bool { return c.Name == label }) {
-				return nil, nil, nil, &config.Error{File: name, Line: line, Key: "header", Found: strconv.Quote(cell) + " again", Allowed: "each name once"}
+				return nil, nil, nil, &config.Error{
+					File:    name,
+					Line:    line,
+					Key:     "header",
+					Found:   strconv.Quote(cell) + " again",
+					Allowed: "each name once",
+				}
 			}
 		}
 	}
@@ -136,7 +159,13 @@ func (o *CSVOptions) layout(cells []string, name string, line int) (t *Table, sk
 		for _, ref := range refs {
 			k := findColumn(t.Columns, ref)
 			if k < 0 {
-				return nil, &config.Error{File: name, Line: line, Key: "column", Found: strconv.Quote(ref), Allowed: columnNames(t.Columns)}
+				return nil, &config.Error{
+					File:    name,
+					Line:    line,
+					Key:     "column",
+					Found:   strconv.Quote(ref),
+					Allowed: columnNames(t.Columns),
+				}
 			}
 			marked[k] = true
 		}
@@ -181,5 +210,10 @@ func csvFault(err error, name string) error {
 	if !errors.As(err, &p) {
 		return fmt.Errorf("data: %s: %w", name, err)
 	}
-	return &config.Error{File: name, Line: p.Line, Found: p.Err.Error(), Allowed: "rows of equally many cells, quoted as in RFC 4180"}
+	return &config.Error{
+		File:    name,
+		Line:    p.Line,
+		Found:   p.Err.Error(),
+		Allowed: "rows of equally many cells, quoted as in RFC 4180",
+	}
 }

@@ -16,7 +16,8 @@ import (
 
 func TestReadCSV(t *testing.T) {
 	text := "\ufeffage,\"name, first\",who\r\n1.5,2e1,a\r\n\r\n-.25,?, b \r\n"
-	got, err := data.ReadCSV(strings.NewReader(text), "f.csv", data.CSVOptions{Header: true, Missing: []string{"?"}, Text: []string{"who"}})
+	got, err := data.ReadCSV(strings.NewReader(text), "f.csv",
+		data.CSVOptions{Header: true, Missing: []string{"?"}, Text: []string{"who"}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -24,11 +25,13 @@ func TestReadCSV(t *testing.T) {
 	if !slices.Equal(names, []string{"age", "name, first", "who"}) || !slices.Equal(got.Lines, []int{2, 4}) {
 		t.Errorf("columns %q, lines %v", names, got.Lines)
 	}
-	if !slices.Equal(got.Columns[0].Numbers, []float64{1.5, -.25}) || !math.IsNaN(got.Columns[1].Numbers[1]) || !slices.Equal(got.Columns[2].Text, []string{"a", "b"}) {
+	if !slices.Equal(got.Columns[0].Numbers, []float64{1.5, -.25}) ||
+		!math.IsNaN(got.Columns[1].Numbers[1]) || !slices.Equal(got.Columns[2].Text, []string{"a", "b"}) {
 		t.Errorf("columns %+v", got.Columns)
 	}
 	// Numbers mean the file's columns, also after others are dropped.
-	got, err = data.ReadCSV(strings.NewReader("1;x;3\n4;y;6\n"), "f.csv", data.CSVOptions{Delimiter: ';', Drop: []string{"1"}, Text: []string{"2"}})
+	got, err = data.ReadCSV(strings.NewReader("1;x;3\n4;y;6\n"), "f.csv",
+		data.CSVOptions{Delimiter: ';', Drop: []string{"1"}, Text: []string{"2"}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -77,7 +80,8 @@ func FuzzReadCSV(f *testing.F) {
 	f.Add([]byte("a,b\n1,2\n3,?\n"), true)
 	f.Add([]byte("1,\"x\"\"y\"\n"), false)
 	f.Fuzz(func(t *testing.T, b []byte, header bool) {
-		table, err := data.ReadCSV(bytes.NewReader(b), "f", data.CSVOptions{Header: header, Missing: []string{"?"}, Text: []string{"2"}})
+		table, err := data.ReadCSV(bytes.NewReader(b), "f",
+			data.CSVOptions{Header: header, Missing: []string{"?"}, Text: []string{"2"}})
 		if err != nil {
 			return
 		}
@@ -125,7 +129,8 @@ func TestReadLibSVM(t *testing.T) {
 		}
 	}
 	// Two short lines must not ask for a terabyte.
-	if _, _, err := data.ReadLibSVM(strings.NewReader(strings.Repeat("1 268435456:1\n", 2)), "f", 0); err == nil {
+	if _, _, err := data.ReadLibSVM(strings.NewReader(strings.Repeat("1 268435456:1\n", 2)), "f", 0); err ==
+		nil {
 		t.Error("2^29 cells are accepted")
 	}
 }
@@ -160,7 +165,8 @@ func TestReadCIFAR(t *testing.T) {
 	if at := 3072 + (7*32+5)*3; !slices.Equal(p.Pixels[at:at+3], []byte{5, 105, 205}) {
 		t.Errorf("pixel (7, 5) is %v", p.Pixels[at:at+3])
 	}
-	if p, err := data.ReadCIFAR100(bytes.NewReader(record(19, 99)), "f"); err != nil || p.Labels[0] != 99 || p.Coarse[0] != 19 {
+	if p, err := data.ReadCIFAR100(bytes.NewReader(record(19, 99)), "f"); err != nil || p.Labels[0] != 99 ||
+		p.Coarse[0] != 19 {
 		t.Errorf("%v, %v", p, err)
 	}
 	for name, c := range map[string]struct {
@@ -210,18 +216,24 @@ func write(t *testing.T, name, text string) string {
 
 func TestUserCSV(t *testing.T) {
 	path := write(t, "p.csv", "id,age,bmi,site,ill\n1,50,20,b,yes\n2,120,30,a,no\n3,,31,a,no\n4,25,25,b,no\n")
-	base := "path = '" + path + "'\nlabel = 'ill'\nlabel_values = ['no', 'yes']\ndrop = ['id']\nmissing = ['']\ngroup = 'site'\ngroups = ['a', 'b']\n" +
+	base := "path = '" + path +
+		"'\nlabel = 'ill'\nlabel_values = ['no', 'yes']\ndrop = ['id']\nmissing = ['']\ngroup = " +
+		"'site'\ngroups = ['a', 'b']\n" +
 		"test_path = '" + path + "'\n[bounds]\nage = [0, 100]"
 	s := load(t, "csv", "", base)
 	// Row 3 is incomplete; age is clamped and scaled, bmi taken as it is.
-	if d := s.Train; !slices.Equal(d.X.Data, []float32{.5, 20, 1, 30, .25, 25}) || !slices.Equal(d.Labels, []int32{1, 0, 0}) || !slices.Equal(d.Groups, []int32{1, 0, 1}) {
+	if d := s.Train; !slices.Equal(d.X.Data, []float32{.5, 20, 1, 30, .25, 25}) ||
+		!slices.Equal(d.Labels, []int32{1, 0, 0}) || !slices.Equal(d.Groups, []int32{1, 0, 1}) {
 		t.Errorf("%v %v %v", d.X.Data, d.Labels, d.Groups)
 	}
-	moved := write(t, "q.csv", "id,age,bmi,site,ill\n1,50,20,b,yes\n2,120,30,a,no\n3,,31,a,no\n4,25,25,b,no\n")
-	if again := load(t, "csv", "", strings.ReplaceAll(base, path, moved)); again.Train.Digest != s.Train.Digest {
+	moved := write(t, "q.csv",
+		"id,age,bmi,site,ill\n1,50,20,b,yes\n2,120,30,a,no\n3,,31,a,no\n4,25,25,b,no\n")
+	if again := load(t, "csv", "", strings.ReplaceAll(base, path, moved)); again.Train.Digest !=
+		s.Train.Digest {
 		t.Error("the digest depends on where the file lies")
 	}
-	target := load(t, "csv", "", "path = '"+path+"'\ntarget = 'bmi'\ndrop = ['id', 'site', 'ill']\nmissing = ['']\ntest_fraction = 0.34")
+	target := load(t, "csv", "", "path = '"+path+
+		"'\ntarget = 'bmi'\ndrop = ['id', 'site', 'ill']\nmissing = ['']\ntest_fraction = 0.34")
 	if target.Train.Len() != 2 || target.Test.Len() != 1 || target.Train.Targets == nil {
 		t.Errorf("%d and %d records", target.Train.Len(), target.Test.Len())
 	}
@@ -238,19 +250,23 @@ func TestUserCSV(t *testing.T) {
 		"class":          {strings.Replace(base, "'yes'", "'ja'", 1), "column ill"},
 		"group":          {strings.Replace(base, "['a', 'b']", "['a']", 1), "column site"},
 		"missing cell":   {strings.Replace(base, "missing = ['']", "", 1), "column age"},
-		"no test left":   {"path = '" + path + "'\ntarget = 'bmi'\ndrop = ['id', 'site', 'ill']\nmissing = ['']\ntest_fraction = 0.1", "test_fraction"},
+		"no test left": {"path = '" + path +
+			"'\ntarget = 'bmi'\ndrop = ['id', 'site', 'ill']\nmissing = ['']\ntest_fraction = 0.1",
+			"test_fraction"},
 	} {
 		_, err := data.Load("csv", "", 1, params(c.params))
 		wantBad(t, what, err, c.key)
 	}
-	if _, err := data.Load("csv", "", 1, params("path = '/absent.csv'\ntarget = 'a'")); !errors.Is(err, data.ErrMissing) {
+	if _, err := data.Load("csv", "", 1, params("path = '/absent.csv'\ntarget = 'a'")); !errors.Is(err,
+		data.ErrMissing) {
 		t.Errorf("absent file: %v", err)
 	}
 }
 
 func TestUserLibSVM(t *testing.T) {
 	path := write(t, "x.txt", "0 1:1\n2 2:1\n0 3:1\n2 1:2\n")
-	s := load(t, "libsvm", "", "path = '"+path+"'\ndim = 4\nlabel_values = [0, 2]\ntest_path = '"+path+"'\ntest_limit = 1")
+	s := load(t, "libsvm", "", "path = '"+path+"'\ndim = 4\nlabel_values = [0, 2]\ntest_path = '"+path+
+		"'\ntest_limit = 1")
 	if s.Train.X.Cols != 4 || !slices.Equal(s.Train.Labels, []int32{0, 1, 0, 1}) || s.Test.Len() != 1 {
 		t.Errorf("%d columns, labels %v, %d test records", s.Train.X.Cols, s.Train.Labels, s.Test.Len())
 	}

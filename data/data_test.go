@@ -54,14 +54,18 @@ func check(t testing.TB, name string, d *data.Dataset) {
 	if n == 0 || d.X.Cols != d.Shape[0]*d.Shape[1]*d.Shape[2] || len(d.X.Data) != n*d.X.Cols {
 		t.Errorf("%s: %d records of %d columns, shape %v", name, n, d.X.Cols, d.Shape)
 	}
-	if (d.Labels == nil) == (d.Targets == nil) || d.Labels != nil && len(d.Labels) != n || d.Targets != nil && len(d.Targets) != n {
+	if (d.Labels == nil) == (d.Targets == nil) || d.Labels != nil && len(d.Labels) != n ||
+		d.Targets != nil && len(d.Targets) != n {
 		t.Errorf("%s: %d labels and %d targets for %d records", name, len(d.Labels), len(d.Targets), n)
 	}
-	if d.Labels != nil && (len(d.ClassNames) != d.Classes || int(slices.Max(d.Labels)) >= d.Classes || slices.Min(d.Labels) < 0) {
-		t.Errorf("%s: %d classes, %d names, labels %d to %d", name, d.Classes, len(d.ClassNames), slices.Min(d.Labels), slices.Max(d.Labels))
+	if d.Labels != nil && (len(d.ClassNames) != d.Classes || int(slices.Max(d.Labels)) >= d.Classes ||
+		slices.Min(d.Labels) < 0) {
+		t.Errorf("%s: %d classes, %d names, labels %d to %d", name, d.Classes, len(d.ClassNames),
+			slices.Min(d.Labels), slices.Max(d.Labels))
 	}
 	if d.Groups != nil && (len(d.Groups) != n || int(slices.Max(d.Groups)) >= len(d.GroupNames)) {
-		t.Errorf("%s: groups of %d records up to %d, %d names", name, len(d.Groups), slices.Max(d.Groups), len(d.GroupNames))
+		t.Errorf("%s: groups of %d records up to %d, %d names", name, len(d.Groups), slices.Max(d.Groups),
+			len(d.GroupNames))
 	}
 	for i := range n {
 		if !d.X.Row(i).Finite() {
@@ -106,7 +110,8 @@ func TestLoadRefuses(t *testing.T) {
 		wantBad(t, c.name+" "+c.params, err, c.key)
 	}
 	for name := range data.Datasets {
-		if _, err := data.Load(name, t.TempDir(), 1, params("colour = 1")); err == nil || errors.Is(err, data.ErrMissing) {
+		if _, err := data.Load(name, t.TempDir(), 1, params("colour = 1")); err == nil ||
+			errors.Is(err, data.ErrMissing) {
 			t.Errorf("%s accepts an unknown parameter: %v", name, err)
 		}
 	}
@@ -115,7 +120,8 @@ func TestLoadRefuses(t *testing.T) {
 func TestSelect(t *testing.T) {
 	s := load(t, "glyphs", "", "train = 10\ntest = 5")
 	d := s.Train.Select([]int32{7, 2})
-	if d.Len() != 2 || d.Labels[0] != s.Train.Labels[7] || !slices.Equal(d.X.Row(1), s.Train.X.Row(2)) || d.Groups != nil {
+	if d.Len() != 2 || d.Labels[0] != s.Train.Labels[7] || !slices.Equal(d.X.Row(1), s.Train.X.Row(2)) ||
+		d.Groups != nil {
 		t.Errorf("selected %d records with labels %v", d.Len(), d.Labels)
 	}
 	d.X.Row(0)[0] = 99

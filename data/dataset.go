@@ -1,10 +1,12 @@
-// Package data loads public data sets, generates synthetic ones and splits them among agents.
+// Package data loads public data sets, generates synthetic ones and splits them among
+// agents.
 //
-// Files are checked against their published SHA-256 before they are read; a missing file is [ErrMissing], a
-// file that differs [ErrAltered]. Parsers are strict: any count, range or syntax fault is a *config.Error
-// that names file, line or byte offset, and the value. Features are scaled by public constants that stand
-// in the code, never by statistics of the data, which would be a release. Everything is deterministic in
-// the source bytes, the parameters and the seed.
+// Files are checked against their published SHA-256 before they are read; a missing file
+// is [ErrMissing], a file that differs [ErrAltered]. Parsers are strict: any count, range
+// or syntax fault is a *config.Error that names file, line or byte offset, and the value.
+// Features are scaled by public constants that stand in the code, never by statistics of
+// the data, which would be a release. Everything is deterministic in the source bytes,
+// the parameters and the seed.
 package data
 
 import (
@@ -28,8 +30,8 @@ var (
 // Dataset is a list of records. It is shared by its readers and must not be changed.
 type Dataset struct {
 	Name string
-	// X has one record in each row. Images are flattened with the channel last: pixel (y, x) of channel c is
-	// column (y*width + x)*channels + c.
+	// X has one record in each row. Images are flattened with the channel last: pixel (y,
+	// x) of channel c is column (y*width + x)*channels + c.
 	X     tensor.Mat
 	Shape [3]int // height, width, channels; {1, 1, features} for tables
 	// Exactly one of Labels (class 0 .. Classes-1) and Targets (regression) is set.
@@ -39,17 +41,20 @@ type Dataset struct {
 	ClassNames []string
 	// RowNorm is a public bound of the L2 norm of every row, 0 where none is known.
 	RowNorm float64
-	// Groups is the natural owner of each record, an index into GroupNames; nil where there is none.
+	// Groups is the natural owner of each record, an index into GroupNames; nil where
+	// there is none.
 	Groups     []int32
 	GroupNames []string
-	// Digest is a SHA-256 in hex over name, part, parameters, seed and the bytes of the source files.
+	// Digest is a SHA-256 in hex over name, part, parameters, seed and the bytes of the
+	// source files.
 	Digest string
 }
 
 // Len returns the number of records.
 func (d *Dataset) Len() int { return d.X.Rows }
 
-// Select returns the records at rows, in that order, in memory of their own. Names and shape are shared.
+// Select returns the records at rows, in that order, in memory of their own. Names and
+// shape are shared.
 func (d *Dataset) Select(rows []int32) *Dataset {
 	s := *d
 	s.X = tensor.NewMat(len(rows), d.X.Cols)
@@ -88,15 +93,16 @@ func (d *Dataset) head(n int) *Dataset {
 // Split is a data set with its held-out part.
 type Split struct {
 	Train, Test *Dataset
-	// Hidden holds, for the generators linear-tasks and least-squares, the vector behind the labels of each
-	// group (one row each) or of all records (one row), for quadratics the minimiser, for values the mean (one row); no rows
-	// otherwise. Only oracle baselines may use it.
+	// Hidden holds, for the generators linear-tasks and least-squares, the vector behind
+	// the labels of each group (one row each) or of all records (one row), for quadratics
+	// the minimiser, for values the mean (one row); no rows otherwise. Only oracle
+	// baselines may use it.
 	Hidden tensor.Mat
-	// Vectors holds, for movielens, each group's training records as one vector (one row each): what a graph from training records
-	// compares. No rows otherwise.
+	// Vectors holds, for movielens, each group's training records as one vector (one row
+	// each): what a graph from training records compares. No rows otherwise.
 	Vectors tensor.Mat
-	// Derived names what was made from training records for all to see and paid for by nobody: a guarantee does not cover it.
-	// "" for most.
+	// Derived names what was made from training records for all to see and paid for by
+	// nobody: a guarantee does not cover it. "" for most.
 	Derived string
 }
 
@@ -106,7 +112,8 @@ type Source struct {
 	Seed uint64 // of generators and of held-out parts that are drawn
 }
 
-// Constructor makes one data set. decode fills the data set's parameter struct strictly over its defaults.
+// Constructor makes one data set. decode fills the data set's parameter struct strictly
+// over its defaults.
 type Constructor func(decode func(any) error, src Source) (*Split, error)
 
 // Datasets names every data set.
@@ -132,9 +139,9 @@ var Datasets = map[string]Constructor{
 	"movielens":           movieLens,
 }
 
-// Load returns the data set called name from the data folder dir; generators need no folder. The error is a
-// *config.Error for bad parameters and for faults in a user's file, and wraps [ErrMissing] or [ErrAltered]
-// for published files.
+// Load returns the data set called name from the data folder dir; generators need no
+// folder. The error is a *config.Error for bad parameters and for faults in a user's
+// file, and wraps [ErrMissing] or [ErrAltered] for published files.
 func Load(name, dir string, seed uint64, decode func(params any) error) (*Split, error) {
 	construct, ok := Datasets[name]
 	if !ok {
@@ -143,7 +150,8 @@ func Load(name, dir string, seed uint64, decode func(params any) error) (*Split,
 	return construct(decode, Source{Dir: dir, Seed: seed})
 }
 
-// seal sets the digests of both parts. params must print deterministically; sums are the source files'.
+// seal sets the digests of both parts. params must print deterministically; sums are the
+// source files'.
 func (s *Split) seal(params any, seed uint64, sums []string) *Split {
 	for part, d := range map[string]*Dataset{"train": s.Train, "test": s.Test} {
 		h := sha256.New()

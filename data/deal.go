@@ -8,7 +8,8 @@ import (
 	"sotto/config"
 )
 
-// joint is a data set that owners hold parts of, with the line of its file that each record came from.
+// joint is a data set that owners hold parts of, with the line of its file that each
+// record came from.
 type joint struct {
 	*Dataset
 	header []byte // of every part; nil: none
@@ -21,14 +22,17 @@ var joints = map[string]func(decode func(any) error, src Source) (*joint, error)
 	"heart-disease": jointHospitals,
 }
 
-// Deal deals the complete records of a data set of owners, training and test together, to agents by a partition, and returns for
-// each agent the file that LoadOwn would read, in the form of the original, with its number of records. Files hold the original
-// lines and are as private as those. decode fills the parameters of data set and partition from one section. An
-// agent without records is an error unless the partition allows it.
-func Deal(name, dir, partition string, agents int, seed uint64, decode func(params any) error) (files [][]byte, records []int, err error) {
+// Deal deals the complete records of a data set of owners, training and test together, to
+// agents by a partition, and returns for each agent the file that LoadOwn would read, in
+// the form of the original, with its number of records. Files hold the original lines and
+// are as private as those. decode fills the parameters of data set and partition from one
+// section. An agent without records is an error unless the partition allows it.
+func Deal(name, dir, partition string, agents int, seed uint64,
+	decode func(params any) error) (files [][]byte, records []int, err error) {
 	load, ok := joints[name]
 	if !ok {
-		return nil, nil, config.Bad("dataset", name, config.OneOf(joints)+", of which an owner can bring its own part")
+		return nil, nil, config.Bad("dataset", name,
+			config.OneOf(joints)+", of which an owner can bring its own part")
 	}
 	j, err := load(decode, Source{Dir: dir, Seed: seed})
 	if err != nil {
@@ -59,7 +63,12 @@ func (j *joint) take(t *Table, b []byte, keep []int) error {
 	for _, row := range keep {
 		line := bytes.TrimRight(lines[t.Lines[row]-1], "\r")
 		if bytes.Count(line, []byte(`"`))%2 == 1 {
-			return &config.Error{File: t.File, Line: t.Lines[row], Found: "a record over several lines", Allowed: "one line for each record"}
+			return &config.Error{
+				File:    t.File,
+				Line:    t.Lines[row],
+				Found:   "a record over several lines",
+				Allowed: "one line for each record",
+			}
 		}
 		j.lines = append(j.lines, line)
 	}
@@ -76,7 +85,12 @@ func jointHospitals(decode func(any) error, src Source) (*joint, error) {
 		return nil, err
 	}
 	features, options := p.layout()
-	j := &joint{Dataset: &Dataset{Name: "heart-disease", Classes: 2, ClassNames: []string{"healthy", "disease"}, GroupNames: hospitals}}
+	j := &joint{Dataset: &Dataset{
+		Name:       "heart-disease",
+		Classes:    2,
+		ClassNames: []string{"healthy", "disease"},
+		GroupNames: hospitals,
+	}}
 	st := &store{dir: src.Dir, any: p.AllowAltered}
 	for g, hospital := range hospitals {
 		path := "heart-disease/processed." + hospital + ".data"
@@ -98,7 +112,8 @@ func jointHospitals(decode func(any) error, src Source) (*joint, error) {
 	return j, nil
 }
 
-// jointCSV reads the file at path whole: each owner holds its test records out of its own part.
+// jointCSV reads the file at path whole: each owner holds its test records out of its own
+// part.
 func jointCSV(decode func(any) error, _ Source) (*joint, error) {
 	p := CSVParams{TestFraction: .25, Header: true, Delimiter: ","}
 	if err := decode(&p); err != nil {
@@ -108,7 +123,8 @@ func jointCSV(decode func(any) error, _ Source) (*joint, error) {
 		return nil, err
 	}
 	if p.TestPath != "" {
-		return nil, config.Bad("test_path", p.TestPath, "no value: an owner's test records are held out of its own file")
+		return nil, config.Bad("test_path", p.TestPath,
+			"no value: an owner's test records are held out of its own file")
 	}
 	b, err := userBytes(p.Path)
 	if err != nil {
@@ -140,7 +156,12 @@ func headerLine(b []byte, path string) ([]byte, error) {
 			continue
 		}
 		if bytes.Count(line, []byte(`"`))%2 == 1 {
-			return nil, &config.Error{File: path, Line: number + 1, Found: "a header over several lines", Allowed: "one line"}
+			return nil, &config.Error{
+				File:    path,
+				Line:    number + 1,
+				Found:   "a header over several lines",
+				Allowed: "one line",
+			}
 		}
 		return line, nil
 	}

@@ -23,12 +23,14 @@ func store(t *testing.T, b []byte) string {
 	return path
 }
 
-// The parts of a CSV file hold every complete line of it once, under its header, and an owner reads them as its own.
+// The parts of a CSV file hold every complete line of it once, under its header, and an
+// owner reads them as its own.
 func TestDealCSV(t *testing.T) {
 	text := "\n" + `x;y;"the owner";c` + "\r\n"
 	var want []string
 	for i := range 40 {
-		line := fmt.Sprintf(`%d;%d;"%s";%s`, i, i*i, []string{"north", "south"}[i%2], []string{"yes", "no"}[i/3%2])
+		line := fmt.Sprintf(`%d;%d;"%s";%s`, i, i*i, []string{"north", "south"}[i%2],
+			[]string{"yes", "no"}[i/3%2])
 		want = append(want, line)
 		text += line + "\r\n"
 		if i%10 == 0 {
@@ -38,7 +40,8 @@ func TestDealCSV(t *testing.T) {
 	path := store(t, []byte(text))
 	params := func(p any) error {
 		if c, ok := p.(*data.CSVParams); ok {
-			c.Path, c.Delimiter, c.Missing, c.Label, c.Classes, c.Group, c.Groups = path, ";", []string{"NA"}, "c", []string{"no", "yes"}, "the owner", []string{"north", "south"}
+			c.Path, c.Delimiter, c.Missing, c.Label, c.Classes, c.Group, c.Groups = path, ";", []string{"NA"},
+				"c", []string{"no", "yes"}, "the owner", []string{"north", "south"}
 		}
 		return nil
 	}
@@ -53,7 +56,8 @@ func TestDealCSV(t *testing.T) {
 			if lines[0] != `x;y;"the owner";c` || len(lines) != 1+records[i] {
 				t.Fatalf("%s: agent %d has %d records in\n%s", partition, i, records[i], f)
 			}
-			if partition == "natural" && (strings.Contains(string(f), "south") != (i == 1) || records[i] != 20) {
+			if partition == "natural" && (strings.Contains(string(f), "south") != (i == 1) ||
+				records[i] != 20) {
 				t.Errorf("natural: agent %d has\n%s", i, f)
 			}
 			got = append(got, lines[1:]...)
@@ -79,11 +83,15 @@ func TestDealRefuses(t *testing.T) {
 		change        func(*data.CSVParams)
 		want          string
 	}{
-		"images":    {"mnist", "", nil, "csv, heart-disease"},
-		"two lines": {"csv", "x,c\n1,\"a\nb\"\n2,a\n", func(p *data.CSVParams) { p.Classes = []string{"a", "a\nb"} }, "several lines"},
-		"header":    {"csv", "\"x\n1\",c\n1,a\n2,a\n", nil, "several lines"},
-		"test path": {"csv", "x,c\n1,a\n2,b\n", func(p *data.CSVParams) { p.TestPath = "t.csv" }, "test_path"},
-		"empty":     {"csv", "x,c\n1,a\n2,b\n", nil, "allow_empty"},
+		"images": {"mnist", "", nil, "csv, heart-disease"},
+		"two lines": {"csv", "x,c\n1,\"a\nb\"\n2,a\n", func(p *data.CSVParams) {
+			p.Classes = []string{"a", "a\nb"}
+		}, "several lines"},
+		"header": {"csv", "\"x\n1\",c\n1,a\n2,a\n", nil, "several lines"},
+		"test path": {"csv", "x,c\n1,a\n2,b\n", func(p *data.CSVParams) {
+			p.TestPath = "t.csv"
+		}, "test_path"},
+		"empty": {"csv", "x,c\n1,a\n2,b\n", nil, "allow_empty"},
 	} {
 		path := store(t, []byte(c.text))
 		_, _, err := data.Deal(c.dataset, "", "iid", 3, 1, func(p any) error {
@@ -102,7 +110,8 @@ func TestDealRefuses(t *testing.T) {
 	}
 }
 
-// By hospital, the four parts have the sizes of the published description (FLamby), and are what each hospital's own file gives.
+// By hospital, the four parts have the sizes of the published description (FLamby), and
+// are what each hospital's own file gives.
 func TestDealHospitals(t *testing.T) {
 	dir := os.Getenv("SOTTO_DATA")
 	if dir == "" {
@@ -120,11 +129,13 @@ func TestDealHospitals(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		own, err := data.LoadOwn("heart-disease", filepath.Join(dir, "heart-disease", "processed."+hospital+".data"), 9, defaults)
+		own, err := data.LoadOwn("heart-disease",
+			filepath.Join(dir, "heart-disease", "processed."+hospital+".data"), 9, defaults)
 		if err != nil {
 			t.Fatal(err)
 		}
-		if !slices.Equal(part.Split.Train.X.Data, own.Split.Train.X.Data) || !slices.Equal(part.Split.Test.Labels, own.Split.Test.Labels) {
+		if !slices.Equal(part.Split.Train.X.Data, own.Split.Train.X.Data) ||
+			!slices.Equal(part.Split.Test.Labels, own.Split.Test.Labels) {
 			t.Errorf("%s: other records than in its own file", hospital)
 		}
 	}

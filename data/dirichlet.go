@@ -17,9 +17,10 @@ type DirichletParams struct {
 
 const dirichletTries = 1000
 
-// dirichlet draws for every class the agents' shares from Dirichlet(beta, ..., beta) (Hsu, Qi, Brown 2019):
-// agent i gets floor(share·count) of the class's shuffled records and the largest share the remainder. The
-// whole draw is repeated, at most 1,000 times, until every agent has min_records.
+// dirichlet draws for every class the agents' shares from Dirichlet(beta, ..., beta)
+// (Hsu, Qi, Brown 2019): agent i gets floor(share·count) of the class's shuffled records
+// and the largest share the remainder. The whole draw is repeated, at most 1,000 times,
+// until every agent has min_records.
 func dirichlet(decode func(any) error, ds *Dataset, agents int, seed uint64) ([][]int32, error) {
 	p := DirichletParams{MinRecords: 10}
 	if err := decode(&p); err != nil {
@@ -29,7 +30,8 @@ func dirichlet(decode func(any) error, ds *Dataset, agents int, seed uint64) ([]
 		return nil, config.Bad("beta", p.Beta, "1e-6 to 1e6")
 	}
 	if p.MinRecords < 0 || p.MinRecords > ds.Len()/agents {
-		return nil, config.Bad("min_records", p.MinRecords, fmt.Sprintf("0 to %d (%d records for %d agents)", ds.Len()/agents, ds.Len(), agents))
+		return nil, config.Bad("min_records", p.MinRecords,
+			fmt.Sprintf("0 to %d (%d records for %d agents)", ds.Len()/agents, ds.Len(), agents))
 	}
 	classes, err := byLabel(ds)
 	if err != nil {
@@ -62,7 +64,8 @@ func dirichlet(decode func(any) error, ds *Dataset, agents int, seed uint64) ([]
 		}
 		return nonEmpty(parts, p.AllowEmpty)
 	}
-	return nil, config.Bad("min_records", p.MinRecords, fmt.Sprintf("fewer, or a larger beta: none of %d draws gave every agent that many", dirichletTries))
+	return nil, config.Bad("min_records", p.MinRecords,
+		fmt.Sprintf("fewer, or a larger beta: none of %d draws gave every agent that many", dirichletTries))
 }
 
 // allot returns floor(share·count) for each share, with the remainder on the largest.
@@ -80,8 +83,8 @@ func allot(shares []float64, count int) []int {
 	return take
 }
 
-// drawDirichlet draws from Dirichlet(beta·1_n): normalised gamma variables, kept as logarithms because for
-// small beta most of them underflow.
+// drawDirichlet draws from Dirichlet(beta·1_n): normalised gamma variables, kept as
+// logarithms because for small beta most of them underflow.
 func drawDirichlet(r *rand.Rand, n int, beta float64) []float64 {
 	x := make([]float64, n)
 	most := math.Inf(-1)
@@ -101,7 +104,8 @@ func drawDirichlet(r *rand.Rand, n int, beta float64) []float64 {
 	return x
 }
 
-// drawGamma draws from Gamma(shape, 1) for shape >= 1 by rejection (Marsaglia, Tsang 2000).
+// drawGamma draws from Gamma(shape, 1) for shape >= 1 by rejection (Marsaglia, Tsang
+// 2000).
 func drawGamma(r *rand.Rand, shape float64) float64 {
 	d := shape - 1./3
 	c := 1 / math.Sqrt(9*d)

@@ -5,9 +5,10 @@ import (
 	"testing"
 )
 
-// Shares of Dirichlet(β·1_n) have mean 1/n and variance (n-1)/(n²(nβ+1)). 20,000 draws: mean and variance
-// of the first share within 5 standard errors, the latter from the sample's fourth moment; false reject
-// below 1e-5 for a fresh seed, and the seed is fixed.
+// Shares of Dirichlet(β·1_n) have mean 1/n and variance (n-1)/(n²(nβ+1)). 20,000 draws:
+// mean and variance of the first share within 5 standard errors, the latter from the
+// sample's fourth moment; false reject below 1e-5 for a fresh seed, and the seed is
+// fixed.
 func TestDirichletMoments(t *testing.T) {
 	const n, draws = 5, 20_000
 	for _, beta := range []float64{.05, .5, 1, 10} {

@@ -11,9 +11,10 @@ import (
 	"strings"
 )
 
-// download gets address into part, continuing behind the bytes that part already has. expect is the size
-// that the file must have, -1 if unknown; most is the size at which to give up. After an error part holds
-// what has arrived, except when the server's file has the wrong size: then it is removed.
+// download gets address into part, continuing behind the bytes that part already has.
+// expect is the size that the file must have, -1 if unknown; most is the size at which to
+// give up. After an error part holds what has arrived, except when the server's file has
+// the wrong size: then it is removed.
 func (f *fetcher) download(ctx context.Context, address, part, name string, expect, most int64) error {
 	have, err := partSize(part, most)
 	if err != nil {
@@ -38,7 +39,8 @@ func (f *fetcher) download(ctx context.Context, address, part, name string, expe
 			return nil // all of it is here
 		}
 		os.Remove(part)
-		return fmt.Errorf("the server's file is shorter than the %d bytes already here, which are removed: run again", have)
+		return fmt.Errorf(
+			"the server's file is shorter than the %d bytes already here, which are removed: run again", have)
 	default:
 		return fmt.Errorf("server answers %s", resp.Status)
 	}
@@ -67,14 +69,17 @@ func (f *fetcher) download(ctx context.Context, address, part, name string, expe
 		os.Remove(part)
 		return fmt.Errorf("%w: %s: expected at most %d bytes, the server sends more", ErrAltered, name, most)
 	case err != nil:
-		return fmt.Errorf("%s: broken off after %d bytes, which are kept (run again to resume): %w", name, got, err)
+		return fmt.Errorf("%s: broken off after %d bytes, which are kept (run again to resume): %w", name,
+			got, err)
 	case expect >= 0 && got < expect:
-		return fmt.Errorf("%s: broken off after %d of %d bytes, which are kept (run again to resume)", name, got, expect)
+		return fmt.Errorf("%s: broken off after %d of %d bytes, which are kept (run again to resume)", name,
+			got, expect)
 	}
 	return nil
 }
 
-// partSize returns the bytes that can be kept of a part: none of one that is too long or not there.
+// partSize returns the bytes that can be kept of a part: none of one that is too long or
+// not there.
 func partSize(part string, most int64) (int64, error) {
 	info, err := os.Stat(part)
 	switch {
@@ -108,8 +113,8 @@ func startsAt(resp *http.Response, have int64) bool {
 	return strings.HasPrefix(resp.Header.Get("Content-Range"), fmt.Sprintf("bytes %d-", have))
 }
 
-// copy appends r to w and reports progress; it returns the size that the file has then, and stops once that
-// is more than most.
+// copy appends r to w and reports progress; it returns the size that the file has then,
+// and stops once that is more than most.
 func (f *fetcher) copy(w io.Writer, r io.Reader, name string, have, total, most int64) (int64, error) {
 	buf := make([]byte, 1<<16)
 	for {

@@ -28,15 +28,17 @@ type FetchOptions struct {
 	Client *http.Client // nil is http.DefaultClient
 	// BaseURL replaces scheme and host of every mirror; paths stay. "" leaves them.
 	BaseURL string
-	// Progress, when not nil, is called from the calling goroutine as bytes arrive; total is -1 while unknown.
+	// Progress, when not nil, is called from the calling goroutine as bytes arrive; total
+	// is -1 while unknown.
 	Progress func(file string, done, total int64)
 }
 
-// Fetch downloads the files of a published data set into dir, in the layout that [Load] reads. Files that are
-// there and intact are left alone. Each download goes to a .part file, which a later call resumes if the
-// server can; it is renamed into place only after its SHA-256 is the published one. Mirrors are tried in
-// order. A file that differs is removed and reported as [ErrAltered]; a name that has nothing to fetch is
-// a *config.Error.
+// Fetch downloads the files of a published data set into dir, in the layout that [Load]
+// reads. Files that are there and intact are left alone. Each download goes to a .part
+// file, which a later call resumes if the server can; it is renamed into place only after
+// its SHA-256 is the published one. Mirrors are tried in order. A file that differs is
+// removed and reported as [ErrAltered]; a name that has nothing to fetch is a
+// *config.Error.
 func Fetch(ctx context.Context, name, dir string, o FetchOptions) error {
 	var can []string
 	for _, e := range List() {
@@ -74,7 +76,9 @@ func (f *fetcher) all(ctx context.Context, files []File) error {
 		}
 		batch := need[:1]
 		if first.Member != "" {
-			batch = slices.DeleteFunc(slices.Clone(need), func(g File) bool { return !slices.Equal(g.URLs, first.URLs) || g.Member == "" })
+			batch = slices.DeleteFunc(slices.Clone(need), func(g File) bool {
+				return !slices.Equal(g.URLs, first.URLs) || g.Member == ""
+			})
 		}
 		if err := f.mirrors(ctx, batch); err != nil {
 			return err
@@ -134,7 +138,8 @@ func (f *fetcher) single(ctx context.Context, address string, file File) error {
 	return install(part, f.at(file), file)
 }
 
-// install moves a complete download into place, or removes it if it is not the published file.
+// install moves a complete download into place, or removes it if it is not the published
+// file.
 func install(part, at string, file File) error {
 	if err := checkFile(part, file); err != nil {
 		os.Remove(part)

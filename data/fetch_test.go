@@ -26,8 +26,10 @@ type mirror struct {
 	requests, ranged, sent atomic.Int64
 }
 
-// serve starts a server; answer gets the content for the path, and the offset asked for (0 without Range).
-func serve(t *testing.T, content map[string][]byte, answer func(w http.ResponseWriter, b []byte, from int)) *mirror {
+// serve starts a server; answer gets the content for the path, and the offset asked for
+// (0 without Range).
+func serve(t *testing.T, content map[string][]byte,
+	answer func(w http.ResponseWriter, b []byte, from int)) *mirror {
 	t.Helper()
 	m := &mirror{}
 	m.Server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -137,7 +139,8 @@ func TestFetchWrongSum(t *testing.T) {
 	m := serve(t, map[string][]byte{"/file.bin": wrong}, partial)
 	f := &fetcher{FetchOptions{BaseURL: m.URL}, t.TempDir()}
 	err := f.all(context.Background(), []File{fileOf(b, "http://x/file.bin")})
-	if !errors.Is(err, ErrAltered) || !strings.Contains(err.Error(), hexSum(b)) || !strings.Contains(err.Error(), hexSum(wrong)) {
+	if !errors.Is(err, ErrAltered) || !strings.Contains(err.Error(), hexSum(b)) ||
+		!strings.Contains(err.Error(), hexSum(wrong)) {
 		t.Errorf("error %v, want both sums", err)
 	}
 	if file, part := stored(t, f.dir); file != nil || part != nil {
@@ -150,13 +153,18 @@ func TestFetchWrongSize(t *testing.T) {
 	for name, served := range map[string][]byte{"short": b[:4000], "long": append(bytes.Clone(b), 1)} {
 		for how, answer := range map[string]func(http.ResponseWriter, []byte, int){
 			"announced": partial,
-			"chunked":   func(w http.ResponseWriter, b []byte, _ int) { w.(http.Flusher).Flush(); w.Write(b) },
+			"chunked": func(w http.ResponseWriter, b []byte, _ int) {
+				w.(http.Flusher).Flush()
+				w.Write(b)
+			},
 		} {
 			m := serve(t, map[string][]byte{"/file.bin": served}, answer)
 			f := &fetcher{FetchOptions{BaseURL: m.URL}, t.TempDir()}
 			err := f.all(context.Background(), []File{fileOf(b, "http://x/file.bin")})
-			// A chunked short body cannot be told from a broken connection: it is kept for resuming.
-			if altered := errors.Is(err, ErrAltered); err == nil || altered != (name == "long" || how == "announced") {
+			// A chunked short body cannot be told from a broken connection: it is kept
+			// for resuming.
+			if altered := errors.Is(err, ErrAltered); err == nil ||
+				altered != (name == "long" || how == "announced") {
 				t.Errorf("%s, %s: error %v", name, how, err)
 			}
 			if file, _ := stored(t, f.dir); file != nil {
@@ -171,10 +179,12 @@ func TestFetchNotFoundTriesNextMirror(t *testing.T) {
 	m := serve(t, map[string][]byte{"/second/file.bin": b}, partial)
 	f := &fetcher{FetchOptions{BaseURL: m.URL}, t.TempDir()}
 	err := f.all(context.Background(), []File{fileOf(b, "http://x/first/file.bin")})
-	if err == nil || !strings.Contains(err.Error(), "404") || !strings.Contains(err.Error(), "/first/file.bin") {
+	if err == nil || !strings.Contains(err.Error(), "404") ||
+		!strings.Contains(err.Error(), "/first/file.bin") {
 		t.Errorf("error %v, want 404 and the address", err)
 	}
-	if err := f.all(context.Background(), []File{fileOf(b, "http://x/first/file.bin", "http://x/second/file.bin")}); err != nil {
+	if err := f.all(context.Background(),
+		[]File{fileOf(b, "http://x/first/file.bin", "http://x/second/file.bin")}); err != nil {
 		t.Errorf("second mirror: %v", err)
 	}
 }
@@ -197,8 +207,10 @@ func TestFetchResumes(t *testing.T) {
 	if err := (&fetcher{FetchOptions{BaseURL: good.URL}, dir}).all(context.Background(), files); err != nil {
 		t.Fatal(err)
 	}
-	if file, _ := stored(t, dir); !bytes.Equal(file, b) || good.ranged.Load() != 1 || good.sent.Load() != 100_000 {
-		t.Errorf("%d bytes; %d range requests, %d bytes sent again", len(file), good.ranged.Load(), good.sent.Load())
+	if file, _ := stored(t, dir); !bytes.Equal(file, b) || good.ranged.Load() != 1 ||
+		good.sent.Load() != 100_000 {
+		t.Errorf("%d bytes; %d range requests, %d bytes sent again", len(file), good.ranged.Load(),
+			good.sent.Load())
 	}
 }
 
@@ -243,7 +255,8 @@ func plant(t *testing.T, dir string, part []byte) {
 	}
 }
 
-// A part that is complete, too long or made of other bytes ends in a good file or in nothing.
+// A part that is complete, too long or made of other bytes ends in a good file or in
+// nothing.
 func TestFetchOldParts(t *testing.T) {
 	b := noise(10_000)
 	m := serve(t, map[string][]byte{"/file.bin": b}, partial)
@@ -262,8 +275,10 @@ func TestFetchOldParts(t *testing.T) {
 		before := m.requests.Load()
 		err := f.all(context.Background(), files)
 		file, part := stored(t, f.dir)
-		if (err == nil) != c.good || c.good != bytes.Equal(file, b) || part != nil || m.requests.Load()-before != c.requests {
-			t.Errorf("%s: %v, %d and %d bytes, %d requests", name, err, len(file), len(part), m.requests.Load()-before)
+		if (err == nil) != c.good || c.good != bytes.Equal(file, b) || part != nil ||
+			m.requests.Load()-before != c.requests {
+			t.Errorf("%s: %v, %d and %d bytes, %d requests", name, err, len(file), len(part),
+				m.requests.Load()-before)
 		}
 		// The foreign part is gone, so that the next call succeeds.
 		if err := f.all(context.Background(), files); err != nil {
@@ -278,7 +293,8 @@ func tarball(t *testing.T, members map[string][]byte, order ...string) []byte {
 	zw := gzip.NewWriter(&b)
 	tw := tar.NewWriter(zw)
 	for _, name := range order {
-		if err := tw.WriteHeader(&tar.Header{Name: name, Mode: 0o600, Size: int64(len(members[name]))}); err != nil {
+		if err := tw.WriteHeader(&tar.Header{Name: name, Mode: 0o600,
+			Size: int64(len(members[name]))}); err != nil {
 			t.Fatal(err)
 		}
 		tw.Write(members[name])
@@ -290,9 +306,11 @@ func tarball(t *testing.T, members map[string][]byte, order ...string) []byte {
 
 func TestFetchArchive(t *testing.T) {
 	x, y := noise(70_000), []byte("second")
-	members := map[string][]byte{"in/x.bin": x, "./in/y.bin": y, "../evil": []byte("no"), "in/readme": []byte("text")}
+	members := map[string][]byte{"in/x.bin": x, "./in/y.bin": y, "../evil": []byte("no"),
+		"in/readme": []byte("text")}
 	ball := tarball(t, members, "in/readme", "../evil", "./in/y.bin", "in/x.bin")
-	m := serve(t, map[string][]byte{"/all.tar.gz": ball, "/cut.tar.gz": ball[:len(ball)/2], "/lacks.tar.gz": tarball(t, members, "in/x.bin")}, partial)
+	m := serve(t, map[string][]byte{"/all.tar.gz": ball, "/cut.tar.gz": ball[:len(ball)/2],
+		"/lacks.tar.gz": tarball(t, members, "in/x.bin")}, partial)
 	files := func(name string) []File {
 		fx, fy := fileOf(x, "http://x/"+name), fileOf(y, "http://x/"+name)
 		fx.Member, fy.Member, fy.Path = "in/x.bin", "in/y.bin", "set/y.bin"
@@ -315,7 +333,8 @@ func TestFetchArchive(t *testing.T) {
 			t.Errorf("%s: the bad archive is kept", bad)
 		}
 	}
-	// An archive that broke off is resumed; one that had arrived in full is not asked for twice.
+	// An archive that broke off is resumed; one that had arrived in full is not asked for
+	// twice.
 	f = &fetcher{FetchOptions{BaseURL: m.URL}, t.TempDir()}
 	plantArchive := func(part []byte) {
 		plant(t, f.dir, nil)
@@ -327,7 +346,8 @@ func TestFetchArchive(t *testing.T) {
 		os.RemoveAll(filepath.Join(f.dir, "set"))
 		plantArchive(ball[:have])
 		sent := m.sent.Load()
-		if err := f.all(context.Background(), files("all.tar.gz")); err != nil || m.sent.Load()-sent != int64(len(ball)-have) {
+		if err := f.all(context.Background(), files("all.tar.gz")); err != nil ||
+			m.sent.Load()-sent != int64(len(ball)-have) {
 			t.Errorf("resumed at %d: %v, %d bytes sent", have, err, m.sent.Load()-sent)
 		}
 	}
@@ -353,17 +373,20 @@ func TestFetchCancel(t *testing.T) {
 func TestFetchRefuses(t *testing.T) {
 	for _, name := range []string{"glyphs", "cifar-100", "csv", "imagenet"} {
 		var bad *config.Error
-		if err := Fetch(context.Background(), name, t.TempDir(), FetchOptions{}); !errors.As(err, &bad) || bad.Key != "name" {
+		if err := Fetch(context.Background(), name, t.TempDir(), FetchOptions{}); !errors.As(err, &bad) ||
+			bad.Key != "name" {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
 	var bad *config.Error
-	if err := Fetch(context.Background(), "mnist", t.TempDir(), FetchOptions{BaseURL: "mirror"}); !errors.As(err, &bad) {
+	if err := Fetch(context.Background(), "mnist", t.TempDir(),
+		FetchOptions{BaseURL: "mirror"}); !errors.As(err, &bad) {
 		t.Errorf("base URL without host: %v", err)
 	}
 }
 
-// The published table, end to end: real bytes behind a local server are fetched, verified and loaded.
+// The published table, end to end: real bytes behind a local server are fetched, verified
+// and loaded.
 func TestFetchPublished(t *testing.T) {
 	dir := os.Getenv("SOTTO_DATA")
 	if dir == "" {

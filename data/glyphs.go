@@ -21,10 +21,11 @@ const (
 	glyphStd  = .25
 )
 
-// glyphs draws digits: strokes of one of several shapes for each class, bent by a smooth random field,
-// rotated, sheared, scaled and shifted, drawn with a pen of random width and pressure, with stray pen marks
-// and pixel noise. Classes are drawn uniformly. Record i depends on the seed and i only, so that more
-// records extend a data set; results are the same on machines of one architecture.
+// glyphs draws digits: strokes of one of several shapes for each class, bent by a smooth
+// random field, rotated, sheared, scaled and shifted, drawn with a pen of random width
+// and pressure, with stray pen marks and pixel noise. Classes are drawn uniformly. Record
+// i depends on the seed and i only, so that more records extend a data set; results are
+// the same on machines of one architecture.
 func glyphs(decode func(any) error, src Source) (*Split, error) {
 	p := GlyphParams{Train: 6000, Test: 2000, Normalize: true}
 	if err := decode(&p); err != nil {
@@ -85,7 +86,8 @@ func line(xy ...float64) stroke {
 	return append(s, point{xy[len(xy)-2], xy[len(xy)-1]})
 }
 
-// arc runs along an ellipse around (cx, cy) from angle a to b in turns; 0 is right, .25 down.
+// arc runs along an ellipse around (cx, cy) from angle a to b in turns; 0 is right, .25
+// down.
 func arc(cx, cy, rx, ry, a, b float64) stroke {
 	steps := int(math.Ceil(20 * math.Abs(b-a)))
 	s := make(stroke, steps+1)
@@ -99,16 +101,26 @@ func arc(cx, cy, rx, ry, a, b float64) stroke {
 // shapes holds the ways to write each digit.
 var shapes = [10][][]stroke{
 	{{arc(.5, .5, .3, .42, 0, 1)}, {arc(.5, .5, .22, .42, 0, 1)}, {arc(.5, .5, .34, .36, -.2, .75)}},
-	{{line(.5, .08, .5, .92)}, {line(.32, .28, .52, .08, .52, .92)}, {line(.32, .26, .5, .08, .5, .92), line(.28, .92, .72, .92)}},
+	{{line(.5, .08, .5, .92)}, {line(.32, .28, .52, .08, .52, .92)},
+		{line(.32, .26, .5, .08, .5, .92), line(.28, .92, .72, .92)}},
 	{{arc(.48, .32, .28, .24, .5, 1.08), line(.75, .42, .2, .9, .82, .9)},
-		{arc(.48, .3, .26, .22, .5, 1.2), line(.58, .52, .24, .9), arc(.3, .82, .1, .08, .3, 1.1), line(.4, .86, .8, .9)}},
-	{{arc(.45, .29, .26, .21, .55, 1.25), arc(.45, .71, .3, .21, -.25, .45)}, {line(.22, .1, .72, .1, .44, .42), arc(.44, .67, .3, .25, -.25, .42)}},
-	{{line(.62, .92, .62, .08, .18, .64, .84, .64)}, {line(.26, .1, .22, .52, .76, .52), line(.7, .12, .66, .92)}},
-	{{line(.76, .1, .3, .1, .26, .46), arc(.46, .67, .29, .24, -.3, .42)}, {line(.72, .1, .32, .12, .3, .42, .5, .42), arc(.5, .66, .24, .24, -.25, .38)}},
-	{{arc(.66, .6, .42, .52, .72, .5), arc(.5, .68, .25, .22, 0, 1)}, {line(.6, .08, .3, .52), arc(.5, .67, .26, .23, .42, 1.42)}},
-	{{line(.2, .1, .8, .1, .4, .92)}, {line(.2, .1, .78, .1, .42, .92), line(.34, .5, .74, .5)}, {line(.22, .22, .22, .1, .78, .1, .54, .5, .5, .92)}},
-	{{arc(.5, .29, .22, .2, 0, 1), arc(.5, .7, .28, .22, 0, 1)}, {line(.72, .16, .3, .3, .68, .66), arc(.48, .74, .22, .17, -.1, .5), line(.26, .74, .3, .6, .72, .16)}},
-	{{arc(.5, .32, .25, .22, 0, 1), line(.75, .32, .7, .92)}, {arc(.48, .31, .25, .22, 0, 1), arc(.34, .4, .4, .52, -.02, .3)}},
+		{arc(.48, .3, .26, .22, .5, 1.2), line(.58, .52, .24, .9), arc(.3, .82, .1, .08, .3, 1.1),
+			line(.4, .86, .8, .9)}},
+	{{arc(.45, .29, .26, .21, .55, 1.25), arc(.45, .71, .3, .21, -.25, .45)},
+		{line(.22, .1, .72, .1, .44, .42), arc(.44, .67, .3, .25, -.25, .42)}},
+	{{line(.62, .92, .62, .08, .18, .64, .84, .64)},
+		{line(.26, .1, .22, .52, .76, .52), line(.7, .12, .66, .92)}},
+	{{line(.76, .1, .3, .1, .26, .46), arc(.46, .67, .29, .24, -.3, .42)},
+		{line(.72, .1, .32, .12, .3, .42, .5, .42), arc(.5, .66, .24, .24, -.25, .38)}},
+	{{arc(.66, .6, .42, .52, .72, .5), arc(.5, .68, .25, .22, 0, 1)},
+		{line(.6, .08, .3, .52), arc(.5, .67, .26, .23, .42, 1.42)}},
+	{{line(.2, .1, .8, .1, .4, .92)}, {line(.2, .1, .78, .1, .42, .92), line(.34, .5, .74, .5)},
+		{line(.22, .22, .22, .1, .78, .1, .54, .5, .5, .92)}},
+	{{arc(.5, .29, .22, .2, 0, 1), arc(.5, .7, .28, .22, 0, 1)},
+		{line(.72, .16, .3, .3, .68, .66), arc(.48, .74, .22, .17, -.1, .5),
+			line(.26, .74, .3, .6, .72, .16)}},
+	{{arc(.5, .32, .25, .22, 0, 1), line(.75, .32, .7, .92)},
+		{arc(.48, .31, .25, .22, 0, 1), arc(.34, .4, .4, .52, -.02, .3)}},
 }
 
 // canvas is one glyph being drawn.
@@ -169,11 +181,13 @@ func (c *canvas) glyph(class int, r *rand.Rand) {
 	for range r.IntN(2) {
 		x, y := glyphSide*r.Float64(), glyphSide*r.Float64()
 		turn, length := 2*math.Pi*r.Float64(), 2+6*r.Float64()
-		c.segment(point{x, y}, point{x + length*math.Cos(turn), y + length*math.Sin(turn)}, radius*.8, pressure)
+		c.segment(point{x, y}, point{x + length*math.Cos(turn), y + length*math.Sin(turn)}, radius*.8,
+			pressure)
 	}
 }
 
-// segment inks pixels by their distance to the segment, soft over one pixel at the edge of the pen.
+// segment inks pixels by their distance to the segment, soft over one pixel at the edge
+// of the pen.
 func (c *canvas) segment(p, q point, radius, pressure float64) {
 	reach := radius + .5
 	bound := func(v float64) int { return int(min(max(v, 0), glyphSide-1)) }

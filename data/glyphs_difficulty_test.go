@@ -1,6 +1,7 @@
 //go:build !race
 
-// Training takes seconds, and a minute under the race detector, where one goroutine has nothing to show.
+// Training takes seconds, and a minute under the race detector, where one goroutine has
+// nothing to show.
 
 package data_test
 
@@ -14,8 +15,9 @@ import (
 	"sotto/tensor"
 )
 
-// The task is learnable and not trivial: a small network reaches 93 to 97 %, a linear model and the nearest
-// neighbor stay clearly below. The seed is fixed, so the test does not flicker.
+// The task is learnable and not trivial: a small network reaches 93 to 97 %, a linear
+// model and the nearest neighbor stay clearly below. The seed is fixed, so the test does
+// not flicker.
 func TestGlyphsDifficulty(t *testing.T) {
 	s := load(t, "glyphs", "", "")
 	mlp, linear := accuracy(s, 64, 14), accuracy(s, 0, 4)
@@ -25,7 +27,8 @@ func TestGlyphsDifficulty(t *testing.T) {
 		t.Errorf("a network of 64 units reaches %.4f, want .93 to .97", mlp)
 	}
 	if linear > mlp-.03 || linear < .7 || nearest > mlp-.02 || nearest < .7 {
-		t.Errorf("linear %.4f and nearest neighbor %.4f, want .7 up to a few points below %.4f", linear, nearest, mlp)
+		t.Errorf("linear %.4f and nearest neighbor %.4f, want .7 up to a few points below %.4f", linear,
+			nearest, mlp)
 	}
 }
 
@@ -95,7 +98,8 @@ func newLayer(in, out int, r *rand.Rand) *layer {
 	return l
 }
 
-// accuracy trains a ReLU network with one hidden layer (none for hidden = 0) by plain SGD on cross-entropy.
+// accuracy trains a ReLU network with one hidden layer (none for hidden = 0) by plain SGD
+// on cross-entropy.
 func accuracy(s *data.Split, hidden, epochs int) float64 {
 	r := rand.New(rand.NewPCG(3, 4))
 	var first *layer

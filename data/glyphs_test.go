@@ -11,7 +11,8 @@ import (
 func TestGlyphsAreDeterministic(t *testing.T) {
 	a := load(t, "glyphs", "", "train = 300\ntest = 50")
 	b := load(t, "glyphs", "", "train = 300\ntest = 50")
-	if a.Train.Digest != b.Train.Digest || !slices.Equal(a.Train.X.Data, b.Train.X.Data) || !slices.Equal(a.Test.Labels, b.Test.Labels) {
+	if a.Train.Digest != b.Train.Digest || !slices.Equal(a.Train.X.Data, b.Train.X.Data) ||
+		!slices.Equal(a.Test.Labels, b.Test.Labels) {
 		t.Error("two loads of one seed differ")
 	}
 	longer := load(t, "glyphs", "", "train = 400\ntest = 50")
@@ -33,7 +34,8 @@ func TestGlyphsAreDeterministic(t *testing.T) {
 	}
 }
 
-// Each of ten classes is Binomial(6000, .1): 600 ± 5 sd (23.2), false reject below 1e-5 over seeds.
+// Each of ten classes is Binomial(6000, .1): 600 ± 5 sd (23.2), false reject below 1e-5
+// over seeds.
 func TestGlyphsClassCounts(t *testing.T) {
 	s := load(t, "glyphs", "", "test = 10")
 	for c, n := range counts(s.Train.Labels, 10) {

@@ -10,22 +10,28 @@ import (
 
 // HousesParams are the parameters of "houses".
 type HousesParams struct {
-	// Target is "value" (default): 1 where the median house value is above 179,700 dollars, the published median; or "longitude": 1
-	// where a block group lies east of -119.57 degrees, the published mean. The latter is what OpenML's data set "houses", version 2,
-	// holds, by its count of classes: the house value is a feature there and the last column of the file the target.
+	// Target is "value" (default): 1 where the median house value is above 179,700
+	// dollars, the published median; or "longitude": 1 where a block group lies east of
+	// -119.57 degrees, the published mean. The latter is what OpenML's data set "houses",
+	// version 2, holds, by its count of classes: the house value is a feature there and
+	// the last column of the file the target.
 	Target string `toml:"target"`
-	// Scaling is "bounds" (default): public bounds to -1 .. 1; or "standard": the mean and standard deviation of all records, as
-	// published, which is a release of its own that nobody pays for (Split.Derived).
+	// Scaling is "bounds" (default): public bounds to -1 .. 1; or "standard": the mean
+	// and standard deviation of all records, as published, which is a release of its own
+	// that nobody pays for (Split.Derived).
 	Scaling      string  `toml:"scaling"`
 	TestFraction float64 `toml:"test_fraction"` // of each class; default .2
-	SplitSeed    uint64  `toml:"split_seed"`    // of the draw of test records, whatever the run's seed; default 42
-	// Limit and TestLimit keep as many records of each part, drawn with SplitSeed; 0 keeps all.
+	// of the draw of test records, whatever the run's seed; default 42
+	SplitSeed uint64 `toml:"split_seed"`
+	// Limit and TestLimit keep as many records of each part, drawn with SplitSeed; 0
+	// keeps all.
 	Limit        int  `toml:"limit"`
 	TestLimit    int  `toml:"test_limit"`
 	AllowAltered bool `toml:"allow_altered"`
 }
 
-// housesMeridian is the mean longitude of all block groups, 8,914 of which lie west of it.
+// housesMeridian is the mean longitude of all block groups, 8,914 of which lie west of
+// it.
 const housesMeridian = -119.5697
 
 // housesTargets are the features and class names by target.
@@ -35,12 +41,14 @@ var housesTargets = map[string]struct {
 	classes  []string
 	features []feature
 }{
-	"value":     {"9", housingMedian, []string{"below", "above"}, housingFeatures},
-	"longitude": {"1", housesMeridian, []string{"west", "east"}, append(slices.Clone(housingFeatures[1:]), feature{name: "9", lo: 0, hi: 500_001})},
+	"value": {"9", housingMedian, []string{"below", "above"}, housingFeatures},
+	"longitude": {"1", housesMeridian, []string{"west", "east"},
+		append(slices.Clone(housingFeatures[1:]), feature{name: "9", lo: 0, hi: 500_001})},
 }
 
-// houses loads the houses data of StatLib (Pace, Barry 1997) as the publications on random walks prepare it: two classes, 8 features,
-// rows of norm 1. Labels are 0 and 1; the logistic loss reads them as -1 and +1.
+// houses loads the houses data of StatLib (Pace, Barry 1997) as the publications on
+// random walks prepare it: two classes, 8 features, rows of norm 1. Labels are 0 and 1;
+// the logistic loss reads them as -1 and +1.
 func houses(decode func(any) error, src Source) (*Split, error) {
 	p := HousesParams{Target: "value", Scaling: "bounds", TestFraction: .2, SplitSeed: 42}
 	if err := decode(&p); err != nil {
@@ -98,7 +106,8 @@ func houses(decode func(any) error, src Source) (*Split, error) {
 	return split.seal(p, 0, st.sums), nil
 }
 
-// standardize makes every column's mean 0 and its standard deviation 1, over the rows of x; a constant column becomes 0.
+// standardize makes every column's mean 0 and its standard deviation 1, over the rows of
+// x; a constant column becomes 0.
 func standardize(x tensor.Mat) {
 	n := float64(x.Rows)
 	for c := range x.Cols {
@@ -120,7 +129,8 @@ func standardize(x tensor.Mat) {
 	}
 }
 
-// unitRows scales every row to L2 norm 1, a millionth less so that no rounding goes above; a row of zeros stays.
+// unitRows scales every row to L2 norm 1, a millionth less so that no rounding goes
+// above; a row of zeros stays.
 func unitRows(x tensor.Mat) {
 	for r := range x.Rows {
 		row := tensor.Vec(x.Row(r))

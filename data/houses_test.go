@@ -7,8 +7,9 @@ import (
 	"sotto/data"
 )
 
-// Both targets have the counts of the file: 10,323 values are at most 179,700, the published median of 20,640, and 8,914 block groups
-// lie west of the mean longitude. Rows have norm 1, parts are drawn by class, and do not depend on the run's seed.
+// Both targets have the counts of the file: 10,323 values are at most 179,700, the
+// published median of 20,640, and 8,914 block groups lie west of the mean longitude. Rows
+// have norm 1, parts are drawn by class, and do not depend on the run's seed.
 func TestHouses(t *testing.T) {
 	dir := dataDir(t, "houses")
 	for _, c := range []struct {
@@ -42,8 +43,10 @@ func TestHouses(t *testing.T) {
 		for _, label := range s.Test.Labels {
 			inTest += int(1 - label)
 		}
-		if zeros != c.zeros || inTest != zeros/5 || s.Train.Len()+s.Test.Len() != 20640 || s.Test.Len() != zeros/5+(20640-zeros)/5 {
-			t.Errorf("%q: %d of class 0, %d of them among %d test records, %d in all", c.params, zeros, inTest, s.Test.Len(), s.Train.Len()+s.Test.Len())
+		if zeros != c.zeros || inTest != zeros/5 || s.Train.Len()+s.Test.Len() != 20640 ||
+			s.Test.Len() != zeros/5+(20640-zeros)/5 {
+			t.Errorf("%q: %d of class 0, %d of them among %d test records, %d in all", c.params, zeros,
+				inTest, s.Test.Len(), s.Train.Len()+s.Test.Len())
 		}
 		if s.Train.RowNorm != 1 || (s.Derived != "") != c.derived {
 			t.Errorf("%q: rows of norm %g, derived %q", c.params, s.Train.RowNorm, s.Derived)
@@ -62,8 +65,9 @@ func TestHouses(t *testing.T) {
 	}
 }
 
-// Standard scaling has mean 0 and deviation 1 in each column before rows are scaled, so that the columns of the unit rows are balanced:
-// the sums of squares over all columns are the number of rows, and no column has more than three times its share.
+// Standard scaling has mean 0 and deviation 1 in each column before rows are scaled, so
+// that the columns of the unit rows are balanced: the sums of squares over all columns
+// are the number of rows, and no column has more than three times its share.
 func TestHousesStandard(t *testing.T) {
 	s, err := data.Load("houses", dataDir(t, "houses"), 1, params(`scaling = "standard"`))
 	if err != nil {

@@ -22,13 +22,19 @@ type IDX struct {
 
 // badByte is a fault of a binary file at a byte offset of its (uncompressed) content.
 func badByte(file string, offset int64, found any, allowed string) error {
-	return &config.Error{File: file, Key: fmt.Sprintf("byte %d", offset), Found: fmt.Sprint(found), Allowed: allowed}
+	return &config.Error{
+		File:    file,
+		Key:     fmt.Sprintf("byte %d", offset),
+		Found:   fmt.Sprint(found),
+		Allowed: allowed,
+	}
 }
 
-// ReadIDX reads the IDX format of LeCun, Cortes, Burges (MNIST): two zero bytes, the type 8 (unsigned
-// byte; the other types are refused), the number of dimensions (1 to 4), big-endian uint32 sizes, then
-// exactly as many bytes as the sizes say. gzip is recognised by its first two bytes. name is the file name
-// in errors, which are *config.Error with the byte offset: wrong magic number, a truncated file, trailing
+// ReadIDX reads the IDX format of LeCun, Cortes, Burges (MNIST): two zero bytes, the type
+// 8 (unsigned byte; the other types are refused), the number of dimensions (1 to 4),
+// big-endian uint32 sizes, then exactly as many bytes as the sizes say. gzip is
+// recognised by its first two bytes. name is the file name in errors, which are
+// *config.Error with the byte offset: wrong magic number, a truncated file, trailing
 // bytes, a total above 2 GiB, broken gzip.
 func ReadIDX(r io.Reader, name string) (*IDX, error) {
 	br := bufio.NewReader(r)
@@ -46,7 +52,8 @@ func ReadIDX(r io.Reader, name string) (*IDX, error) {
 	}
 	dims := int(magic[3])
 	if magic[0] != 0 || magic[1] != 0 || magic[2] != 8 || dims < 1 || dims > 4 {
-		return nil, badByte(name, 0, fmt.Sprintf("magic number %#x", magic), "0x0000080d with d from 1 to 4 dimensions")
+		return nil, badByte(name, 0, fmt.Sprintf("magic number %#x", magic),
+			"0x0000080d with d from 1 to 4 dimensions")
 	}
 	x := &IDX{Dims: make([]int, dims)}
 	total := int64(1)
@@ -58,7 +65,8 @@ func ReadIDX(r io.Reader, name string) (*IDX, error) {
 		}
 		x.Dims[k] = int(size)
 		if total *= int64(size); total > maxBytes {
-			return nil, badByte(name, offset, size, fmt.Sprintf("sizes with a product of at most %d", maxBytes))
+			return nil, badByte(name, offset, size,
+				fmt.Sprintf("sizes with a product of at most %d", maxBytes))
 		}
 	}
 	start := int64(4 + 4*dims)
@@ -67,13 +75,15 @@ func ReadIDX(r io.Reader, name string) (*IDX, error) {
 		return nil, badByte(name, start+int64(len(x.Data)), err, "intact data")
 	}
 	if int64(len(x.Data)) != total {
-		return nil, badByte(name, start+int64(len(x.Data)), "the end of the file", fmt.Sprintf("%d bytes of data", total))
+		return nil, badByte(name, start+int64(len(x.Data)), "the end of the file",
+			fmt.Sprintf("%d bytes of data", total))
 	}
 	switch _, err := br.ReadByte(); err {
 	case io.EOF:
 		return x, nil
 	case nil:
-		return nil, badByte(name, start+total, "trailing bytes", fmt.Sprintf("the end of the file after %d bytes of data", total))
+		return nil, badByte(name, start+total, "trailing bytes",
+			fmt.Sprintf("the end of the file after %d bytes of data", total))
 	default:
 		return nil, badByte(name, start+total, err, "an intact end of the file")
 	}
@@ -82,12 +92,20 @@ func ReadIDX(r io.Reader, name string) (*IDX, error) {
 // labelled pairs IDX images (n x height x width) with IDX labels (n) below classes.
 func labelled(images, labels *IDX, imageFile, labelFile string, classes int) (*Images, error) {
 	if len(images.Dims) != 3 {
-		return nil, badByte(imageFile, 3, fmt.Sprintf("%d dimensions", len(images.Dims)), "3 dimensions for images")
+		return nil, badByte(imageFile, 3, fmt.Sprintf("%d dimensions", len(images.Dims)),
+			"3 dimensions for images")
 	}
 	if len(labels.Dims) != 1 || labels.Dims[0] != images.Dims[0] {
-		return nil, badByte(labelFile, 4, fmt.Sprintf("sizes %v", labels.Dims), fmt.Sprintf("one label for each of %d images", images.Dims[0]))
+		return nil, badByte(labelFile, 4, fmt.Sprintf("sizes %v", labels.Dims),
+			fmt.Sprintf("one label for each of %d images", images.Dims[0]))
 	}
-	p := &Images{Height: images.Dims[1], Width: images.Dims[2], Channels: 1, Pixels: images.Data, Labels: make([]int32, len(labels.Data))}
+	p := &Images{
+		Height:   images.Dims[1],
+		Width:    images.Dims[2],
+		Channels: 1,
+		Pixels:   images.Data,
+		Labels:   make([]int32, len(labels.Data)),
+	}
 	for i, l := range labels.Data {
 		if int(l) >= classes {
 			return nil, badByte(labelFile, int64(8+i), l, fmt.Sprintf("labels 0 to %d", classes-1))

@@ -36,7 +36,8 @@ func TestReadIDX(t *testing.T) {
 	plain := idx([]uint32{2, 1, 3}, []byte{1, 2, 3, 4, 5, 6})
 	for name, b := range map[string][]byte{"plain": plain, "gzip": zip(plain)} {
 		x, err := data.ReadIDX(bytes.NewReader(b), "f")
-		if err != nil || !slices.Equal(x.Dims, []int{2, 1, 3}) || !slices.Equal(x.Data, []byte{1, 2, 3, 4, 5, 6}) {
+		if err != nil || !slices.Equal(x.Dims, []int{2, 1, 3}) ||
+			!slices.Equal(x.Data, []byte{1, 2, 3, 4, 5, 6}) {
 			t.Errorf("%s: %+v, %v", name, x, err)
 		}
 	}
@@ -120,7 +121,8 @@ func TestMissingAndAltered(t *testing.T) {
 	}
 	dir := writeMNIST(t, []byte{3, 1, 4})
 	if _, err := data.Load("mnist", dir, 1, params("")); !errors.Is(err, data.ErrAltered) ||
-		!strings.Contains(err.Error(), "train-images") || !strings.Contains(err.Error(), "440fcabf73cc546fa21475e81ea370265605f56be210a4024d2ca8f203523609") {
+		!strings.Contains(err.Error(), "train-images") ||
+		!strings.Contains(err.Error(), "440fcabf73cc546fa21475e81ea370265605f56be210a4024d2ca8f203523609") {
 		t.Errorf("altered: %v", err)
 	}
 	s := load(t, "mnist", dir, "allow_altered = true\nlimit = 2\nnormalize = false")
@@ -130,14 +132,16 @@ func TestMissingAndAltered(t *testing.T) {
 	dir = writeMNIST(t, []byte{3, 10, 4})
 	_, err := data.Load("mnist", dir, 1, params("allow_altered = true"))
 	wantBad(t, "label 10", err, "byte 9")
-	if err := os.WriteFile(filepath.Join(dir, "mnist", "train-labels-idx1-ubyte.gz"), idx([]uint32{2}, []byte{1, 2}), 0o600); err != nil {
+	if err := os.WriteFile(filepath.Join(dir, "mnist", "train-labels-idx1-ubyte.gz"),
+		idx([]uint32{2}, []byte{1, 2}), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	_, err = data.Load("mnist", dir, 1, params("allow_altered = true"))
 	wantBad(t, "two labels for three images", err, "byte 4")
 }
 
-// A file of the right size with one changed byte is told by its sum, and the message holds both sums.
+// A file of the right size with one changed byte is told by its sum, and the message
+// holds both sums.
 func TestAlteredByOneByte(t *testing.T) {
 	dir := dataDir(t, "mnist")
 	b, err := os.ReadFile(filepath.Join(dir, "mnist", "train-labels-idx1-ubyte.gz"))
@@ -149,7 +153,8 @@ func TestAlteredByOneByte(t *testing.T) {
 		t.Fatal(err)
 	}
 	b[1000] ^= 1
-	if err := os.WriteFile(filepath.Join(copied, "mnist", "train-labels-idx1-ubyte.gz"), b, 0o600); err != nil {
+	if err := os.WriteFile(filepath.Join(copied, "mnist", "train-labels-idx1-ubyte.gz"), b, 0o600); err !=
+		nil {
 		t.Fatal(err)
 	}
 	for _, s := range data.Verify(copied) {
@@ -158,7 +163,9 @@ func TestAlteredByOneByte(t *testing.T) {
 			if !errors.Is(s.Err, data.ErrMissing) {
 				t.Errorf("%s: %v, want it missing", s.Path, s.Err)
 			}
-		case !errors.Is(s.Err, data.ErrAltered), !strings.Contains(s.Err.Error(), "3552534a0a558bbed6aed32b30c495cca23d567ec52cac8be1a0730e8010255c"):
+		case !errors.Is(s.Err, data.ErrAltered),
+			!strings.Contains(s.Err.Error(),
+				"3552534a0a558bbed6aed32b30c495cca23d567ec52cac8be1a0730e8010255c"):
 			t.Errorf("%s: %v, want it altered", s.Path, s.Err)
 		}
 	}
@@ -167,10 +174,12 @@ func TestAlteredByOneByte(t *testing.T) {
 // Counts, means and standard deviations as the publishers and common loaders state them.
 func TestMNIST(t *testing.T) {
 	s := load(t, "mnist", dataDir(t, "mnist"), "normalize = false")
-	if got, want := counts(s.Train.Labels, 10), []int{5923, 6742, 5958, 6131, 5842, 5421, 5918, 6265, 5851, 5949}; !slices.Equal(got, want) {
+	if got, want := counts(s.Train.Labels, 10),
+		[]int{5923, 6742, 5958, 6131, 5842, 5421, 5918, 6265, 5851, 5949}; !slices.Equal(got, want) {
 		t.Errorf("training counts %v, want %v", got, want)
 	}
-	if got, want := counts(s.Test.Labels, 10), []int{980, 1135, 1032, 1010, 982, 892, 958, 1028, 974, 1009}; !slices.Equal(got, want) {
+	if got, want := counts(s.Test.Labels, 10),
+		[]int{980, 1135, 1032, 1010, 982, 892, 958, 1028, 974, 1009}; !slices.Equal(got, want) {
 		t.Errorf("test counts %v, want %v", got, want)
 	}
 	moments(t, s.Train, .13066, .30811, 1e-5)

@@ -10,10 +10,11 @@ import (
 
 // ImageParams are the parameters of image data sets.
 type ImageParams struct {
-	// Normalize maps pixels from [0, 1] to (x - mean)/std with the public constants of the data set. Default
-	// true. Without it pixels stay in [0, 1].
+	// Normalize maps pixels from [0, 1] to (x - mean)/std with the public constants of
+	// the data set. Default true. Without it pixels stay in [0, 1].
 	Normalize bool `toml:"normalize"`
-	// Resize is the side of the square that images are resampled to, 4 to 256; 0 leaves them.
+	// Resize is the side of the square that images are resampled to, 4 to 256; 0 leaves
+	// them.
 	Resize int `toml:"resize"`
 	// Limit and TestLimit keep the first records of each part; 0 keeps all.
 	Limit     int `toml:"limit"`
@@ -48,8 +49,8 @@ type Images struct {
 	Coarse                  []int32 // CIFAR-100: the superclass; nil elsewhere
 }
 
-// dataset converts bytes to float32: divided by 255, resampled, then normalised by channel with mean and
-// std where these are not nil.
+// dataset converts bytes to float32: divided by 255, resampled, then normalised by
+// channel with mean and std where these are not nil.
 func (p *Images) dataset(name string, names []string, resize, limit int, mean, std []float64) *Dataset {
 	n := len(p.Labels)
 	if limit > 0 {
@@ -61,8 +62,8 @@ func (p *Images) dataset(name string, names []string, resize, limit int, mean, s
 	}
 	d := &Dataset{Name: name, X: tensor.NewMat(n, h*w*p.Channels), Shape: [3]int{h, w, p.Channels},
 		Labels: p.Labels[:n:n], Classes: len(names), ClassNames: names}
-	// One table of 256 values for each channel: normalisation is affine, and bilinear weights sum to 1, so
-	// that normalising before resampling gives the same image.
+	// One table of 256 values for each channel: normalisation is affine, and bilinear
+	// weights sum to 1, so that normalising before resampling gives the same image.
 	table := make([][256]float32, p.Channels)
 	for c := range table {
 		for v := range table[c] {
@@ -85,15 +86,16 @@ func (p *Images) dataset(name string, names []string, resize, limit int, mean, s
 	return d
 }
 
-// resampler holds, for every output position, the two input positions it lies between and the weight of
-// the second.
+// resampler holds, for every output position, the two input positions it lies between and
+// the weight of the second.
 type resampler struct {
 	lo, hi []int
 	weight []float32
 }
 
-// newResampler maps pixel centers: output o lies at (o + 1/2)·in/out - 1/2, clamped at the edges; bilinear
-// interpolation without antialiasing, "align_corners=False" in PyTorch.
+// newResampler maps pixel centers: output o lies at (o + 1/2)·in/out - 1/2, clamped at
+// the edges; bilinear interpolation without antialiasing, "align_corners=False" in
+// PyTorch.
 func newResampler(in, out int) resampler {
 	r := resampler{make([]int, out), make([]int, out), make([]float32, out)}
 	for o := range out {
@@ -125,19 +127,22 @@ func resample(dst tensor.Vec, image []float32, rows, cols resampler, width, chan
 
 var digits = []string{"0", "1", "2", "3", "4", "5", "6", "7", "8", "9"}
 
-// mnist loads MNIST (LeCun, Cortes, Burges 1998): 60,000 and 10,000 digits of 28x28; normalised with mean
-// .1307 and standard deviation .3081.
+// mnist loads MNIST (LeCun, Cortes, Burges 1998): 60,000 and 10,000 digits of 28x28;
+// normalised with mean .1307 and standard deviation .3081.
 func mnist(decode func(any) error, src Source) (*Split, error) {
 	return idxSet("mnist", digits, .1307, .3081, decode, src)
 }
 
-// fashionMNIST loads Fashion-MNIST (Xiao, Rasul, Vollgraf 2017) in the form of MNIST; .2860 and .3530.
+// fashionMNIST loads Fashion-MNIST (Xiao, Rasul, Vollgraf 2017) in the form of MNIST;
+// .2860 and .3530.
 func fashionMNIST(decode func(any) error, src Source) (*Split, error) {
-	classes := []string{"t-shirt", "trouser", "pullover", "dress", "coat", "sandal", "shirt", "sneaker", "bag", "ankle boot"}
+	classes := []string{"t-shirt", "trouser", "pullover", "dress", "coat", "sandal", "shirt", "sneaker",
+		"bag", "ankle boot"}
 	return idxSet("fashion-mnist", classes, .2860, .3530, decode, src)
 }
 
-func idxSet(name string, classes []string, mean, std float64, decode func(any) error, src Source) (*Split, error) {
+func idxSet(name string, classes []string, mean, std float64, decode func(any) error, src Source) (*Split,
+	error) {
 	p := ImageParams{Normalize: true}
 	if err := decode(&p); err != nil {
 		return nil, err
@@ -161,7 +166,8 @@ func idxSet(name string, classes []string, mean, std float64, decode func(any) e
 			return nil, err
 		}
 		if px.Height == 0 || px.Width == 0 {
-			return nil, badByte(imageFile, 8, fmt.Sprintf("%d x %d pixels", px.Height, px.Width), "images of at least one pixel")
+			return nil, badByte(imageFile, 8, fmt.Sprintf("%d x %d pixels", px.Height, px.Width),
+				"images of at least one pixel")
 		}
 		var m, s []float64
 		if p.Normalize {

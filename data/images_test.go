@@ -7,8 +7,8 @@ import (
 	"sotto/tensor"
 )
 
-// Half-pixel bilinear values worked out by hand: 2 -> 4 samples lie at -1/4 (clamped to 0), 1/4, 3/4 and 5/4
-// (clamped to 1); 4 -> 2 at 1/2 and 5/2.
+// Half-pixel bilinear values worked out by hand: 2 -> 4 samples lie at -1/4 (clamped to
+// 0), 1/4, 3/4 and 5/4 (clamped to 1); 4 -> 2 at 1/2 and 5/2.
 func TestResample(t *testing.T) {
 	up := newResampler(2, 4)
 	dst := make(tensor.Vec, 16)

@@ -7,8 +7,8 @@ import (
 	"path/filepath"
 )
 
-// Summary describes a data set as `sotto data inspect` prints it. Counts and moments are exact and not
-// private: do not publish them for data that are to be protected.
+// Summary describes a data set as `sotto data inspect` prints it. Counts and moments are
+// exact and not private: do not publish them for data that are to be protected.
 type Summary struct {
 	Name       string   `json:"name"`
 	Records    int      `json:"records"`
@@ -81,8 +81,8 @@ func tally(of []int32, n int) []int {
 	return c
 }
 
-// FileStatus is the result of checking one published file: Err is nil, or wraps [ErrMissing] or
-// [ErrAltered].
+// FileStatus is the result of checking one published file: Err is nil, or wraps
+// [ErrMissing] or [ErrAltered].
 type FileStatus struct {
 	File
 	Err error
@@ -110,8 +110,8 @@ type Entry struct {
 	Fetchable bool `json:"fetchable"`
 }
 
-// Present reports whether all files of the data set exist below dir with the published sizes; it does not
-// read them. Generators are always present.
+// Present reports whether all files of the data set exist below dir with the published
+// sizes; it does not read them. Generators are always present.
 func (e Entry) Present(dir string) bool {
 	for _, f := range e.Files {
 		info, err := os.Stat(filepath.Join(dir, filepath.FromSlash(f.Path)))

@@ -12,11 +12,12 @@ import (
 	"sotto/tensor"
 )
 
-// ReadLibSVM reads the sparse text format of LIBSVM (Chang, Lin 2011) into dense rows: on each line a
-// numeric label, then index:value pairs with indices from 1, ascending. Everything after '#' is a comment.
-// dim is the number of columns; 0 takes the largest index, which differs between parts of one data set,
-// so give it for a test file. Errors are *config.Error with the line: a label or value that is no finite
-// number, an index out of order or range, no rows, more than 2^28 cells.
+// ReadLibSVM reads the sparse text format of LIBSVM (Chang, Lin 2011) into dense rows: on
+// each line a numeric label, then index:value pairs with indices from 1, ascending.
+// Everything after '#' is a comment. dim is the number of columns; 0 takes the largest
+// index, which differs between parts of one data set, so give it for a test file. Errors
+// are *config.Error with the line: a label or value that is no finite number, an index
+// out of order or range, no rows, more than 2^28 cells.
 func ReadLibSVM(r io.Reader, name string, dim int) (tensor.Mat, []float64, error) {
 	if dim < 0 || dim > maxCells {
 		return tensor.Mat{}, nil, config.Bad("dim", dim, fmt.Sprintf("0 to %d", maxCells))
@@ -36,7 +37,12 @@ func ReadLibSVM(r io.Reader, name string, dim int) (tensor.Mat, []float64, error
 		}
 	}
 	if err := sc.Err(); errors.Is(err, bufio.ErrTooLong) {
-		return tensor.Mat{}, nil, &config.Error{File: name, Line: line + 1, Found: "a line above 16 MiB", Allowed: "shorter lines"}
+		return tensor.Mat{}, nil, &config.Error{
+			File:    name,
+			Line:    line + 1,
+			Found:   "a line above 16 MiB",
+			Allowed: "shorter lines",
+		}
 	} else if err != nil {
 		return tensor.Mat{}, nil, fmt.Errorf("data: %s: %w", name, err)
 	}
@@ -45,10 +51,16 @@ func ReadLibSVM(r io.Reader, name string, dim int) (tensor.Mat, []float64, error
 	}
 	rows := len(p.labels)
 	if rows == 0 {
-		return tensor.Mat{}, nil, &config.Error{File: name, Line: 1, Found: "no rows", Allowed: "at least one row"}
+		return tensor.Mat{}, nil, &config.Error{File: name, Line: 1, Found: "no rows",
+			Allowed: "at least one row"}
 	}
 	if dim > 0 && rows > maxCells/dim {
-		return tensor.Mat{}, nil, &config.Error{File: name, Line: line, Found: fmt.Sprintf("%d rows of %d columns", rows, dim), Allowed: fmt.Sprintf("at most %d cells", maxCells)}
+		return tensor.Mat{}, nil, &config.Error{
+			File:    name,
+			Line:    line,
+			Found:   fmt.Sprintf("%d rows of %d columns", rows, dim),
+			Allowed: fmt.Sprintf("at most %d cells", maxCells),
+		}
 	}
 	x := tensor.NewMat(rows, dim)
 	for i := range rows {
@@ -79,7 +91,8 @@ func (p *sparse) end(i int) int {
 func (p *sparse) row(fields []string) *config.Error {
 	label, ok := number(fields[0])
 	if !ok {
-		return &config.Error{Key: "label", Found: strconv.Quote(fields[0]), Allowed: "a finite decimal number"}
+		return &config.Error{Key: "label", Found: strconv.Quote(fields[0]),
+			Allowed: "a finite decimal number"}
 	}
 	p.labels = append(p.labels, label)
 	p.start = append(p.start, len(p.index))
@@ -95,7 +108,8 @@ func (p *sparse) row(fields []string) *config.Error {
 			most = p.dim
 		}
 		if index <= last || index > most {
-			return &config.Error{Key: "index", Found: at, Allowed: fmt.Sprintf("%d to %d, ascending within a row", last+1, most)}
+			return &config.Error{Key: "index", Found: at,
+				Allowed: fmt.Sprintf("%d to %d, ascending within a row", last+1, most)}
 		}
 		v, ok := number(text)
 		if !ok {

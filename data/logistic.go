@@ -8,10 +8,12 @@ import (
 	"sotto/tensor"
 )
 
-// logisticRegression draws a common classification task with the parameters of "least-squares", but for noise: features and the hidden
-// vector N(0, 1), label 1 with probability 1/(1 + e^-z) for z their inner product. Groups are the agents; the test part has none.
-// Split.Hidden has the hidden vector. It is the logistic problem of "A General Differentially Private Learning Framework for
-// Decentralized Data", which does not say how labels are drawn (this is our choice).
+// logisticRegression draws a common classification task with the parameters of
+// "least-squares", but for noise: features and the hidden vector N(0, 1), label 1 with
+// probability 1/(1 + e^-z) for z their inner product. Groups are the agents; the test
+// part has none. Split.Hidden has the hidden vector. It is the logistic problem of "A
+// General Differentially Private Learning Framework for Decentralized Data", which does
+// not say how labels are drawn (this is our choice).
 func logisticRegression(decode func(any) error, src Source) (*Split, error) {
 	p := LeastSquaresParams{Agents: 5, Records: 100, Dim: 10, Test: 1000}
 	if err := decode(&p); err != nil {
@@ -25,7 +27,8 @@ func logisticRegression(decode func(any) error, src Source) (*Split, error) {
 	}
 	r := rand.New(rand.NewPCG(src.Seed, 0x6c6f676974))
 	hidden := p.hidden(r)
-	split := &Split{Train: bernoulli(r, hidden.Row(0), p.Agents*p.Records), Test: bernoulli(r, hidden.Row(0), p.Test), Hidden: hidden}
+	split := &Split{Train: bernoulli(r, hidden.Row(0), p.Agents*p.Records),
+		Test: bernoulli(r, hidden.Row(0), p.Test), Hidden: hidden}
 	p.group(split.Train)
 	return split.seal(p, src.Seed, nil), nil
 }

@@ -16,22 +16,29 @@ import (
 
 // MovieLensParams are the parameters of "movielens".
 type MovieLensParams struct {
-	Path  string `toml:"path"`  // of u.data; "" is ml-100k/u.data below the data folder
-	Items string `toml:"items"` // of u.item, which features genres needs; "" is ml-100k/u.item below the data folder
-	// TestFraction of every user's ratings is held out, drawn with the seed and rounded down; default .2.
+	Path string `toml:"path"` // of u.data; "" is ml-100k/u.data below the data folder
+	// of u.item, which features genres needs; "" is ml-100k/u.item below the data folder
+	Items string `toml:"items"`
+	// TestFraction of every user's ratings is held out, drawn with the seed and rounded
+	// down; default .2.
 	TestFraction float64 `toml:"test_fraction"`
-	// Features are the vectors of movies: "public-users" (default) factorises the ratings of users who gave theirs openly,
-	// "genres" takes the flags of u.item, and "all-users" factorises the training ratings of everybody, as published:
-	// these features are a release of everybody's ratings that nobody has paid for (Split.Derived).
-	Features    string  `toml:"features"`
-	Dim         int     `toml:"dim"`          // of factorised features; default 20
-	FeatureNorm float64 `toml:"feature_norm"` // the longest vector's norm: all are scaled by one factor; default 1
-	ALSLambda   float64 `toml:"als_lambda"`   // regularisation of the factorisation, 1e-6 to 1e6; default 10
-	ALSSweeps   int     `toml:"als_sweeps"`   // its alternations; default 20
-	// PublicUsers is the number of users, drawn with the seed, who gave their ratings openly. They are in neither part. Default 100.
+	// Features are the vectors of movies: "public-users" (default) factorises the ratings
+	// of users who gave theirs openly, "genres" takes the flags of u.item, and
+	// "all-users" factorises the training ratings of everybody, as published: these
+	// features are a release of everybody's ratings that nobody has paid for
+	// (Split.Derived).
+	Features string `toml:"features"`
+	Dim      int    `toml:"dim"` // of factorised features; default 20
+	// the longest vector's norm: all are scaled by one factor; default 1
+	FeatureNorm float64 `toml:"feature_norm"`
+	ALSLambda   float64 `toml:"als_lambda"` // regularisation of the factorisation, 1e-6 to 1e6; default 10
+	ALSSweeps   int     `toml:"als_sweeps"` // its alternations; default 20
+	// PublicUsers is the number of users, drawn with the seed, who gave their ratings
+	// openly. They are in neither part. Default 100.
 	PublicUsers int `toml:"public_users"`
-	// Center is subtracted from every rating, a public constant: default 3, the middle of the scale. UserMean subtracts the mean of
-	// the user's own training ratings instead, as published, which is one more unpaid release (claim C20).
+	// Center is subtracted from every rating, a public constant: default 3, the middle of
+	// the scale. UserMean subtracts the mean of the user's own training ratings instead,
+	// as published, which is one more unpaid release (claim C20).
 	Center   float64 `toml:"center"`
 	UserMean bool    `toml:"user_mean"`
 }
@@ -58,14 +65,16 @@ func (p *MovieLensParams) validate() error {
 	case p.ALSSweeps < 1 || p.ALSSweeps > 1000:
 		return config.Bad("als_sweeps", p.ALSSweeps, "1 to 1000")
 	case p.PublicUsers < 0 || p.PublicUsers == 0 && p.Features == publicUsers:
-		return config.Bad("public_users", p.PublicUsers, "at least 0, and at least 1 with features public-users")
+		return config.Bad("public_users", p.PublicUsers,
+			"at least 0, and at least 1 with features public-users")
 	case !(p.Center >= 0 && p.Center <= 5):
 		return config.Bad("center", p.Center, "0 to 5")
 	}
 	return nil
 }
 
-// derived names what is made from private training ratings for all to see, and paid for by nobody; "" without.
+// derived names what is made from private training ratings for all to see, and paid for
+// by nobody; "" without.
 func (p *MovieLensParams) derived() string {
 	var parts []string
 	if p.Features == allUsers {
@@ -78,14 +87,27 @@ func (p *MovieLensParams) derived() string {
 }
 
 // MovieLens-100K may not be redistributed; its users fetch it themselves.
-const movieLensHint = "it may not be redistributed: accept its terms at https://grouplens.org/datasets/movielens/100k/, unpack ml-100k.zip into the data folder, or set path and items of [data]"
+const movieLensHint = "it may not be redistributed: accept its terms at " +
+	"https://grouplens.org/datasets/movielens/100k/, unpack ml-100k.zip into the data folder, or set path " +
+	"and items of [data]"
 
-// movieLens loads the user's MovieLens-100K (Harper, Konstan 2015): one record a rating, its features the movie's vector, its target
-// the rating less a center, its group the user, in ascending order of ids without the public users. Which ratings are held
-// out depends on their places in the file alone, so that replacing one moves no other. Split.Vectors has each user's training
-// targets by movie, 0 where there is none: cosines of ratings less their mean, not of ratings, which are all of one sign.
+// movieLens loads the user's MovieLens-100K (Harper, Konstan 2015): one record a rating,
+// its features the movie's vector, its target the rating less a center, its group the
+// user, in ascending order of ids without the public users. Which ratings are held out
+// depends on their places in the file alone, so that replacing one moves no other.
+// Split.Vectors has each user's training targets by movie, 0 where there is none: cosines
+// of ratings less their mean, not of ratings, which are all of one sign.
 func movieLens(decode func(any) error, src Source) (*Split, error) {
-	p := MovieLensParams{TestFraction: .2, Features: publicUsers, Dim: 20, FeatureNorm: 1, ALSLambda: 10, ALSSweeps: 20, PublicUsers: 100, Center: 3}
+	p := MovieLensParams{
+		TestFraction: .2,
+		Features:     publicUsers,
+		Dim:          20,
+		FeatureNorm:  1,
+		ALSLambda:    10,
+		ALSSweeps:    20,
+		PublicUsers:  100,
+		Center:       3,
+	}
 	if err := decode(&p); err != nil {
 		return nil, err
 	}
@@ -123,10 +145,12 @@ func movieLens(decode func(any) error, src Source) (*Split, error) {
 			return nil, err
 		}
 		if features.Rows < t.items {
-			return nil, &config.Error{File: items, Found: fmt.Sprintf("%d movies", features.Rows), Allowed: fmt.Sprintf("at least %d, the largest id in %s", t.items, path)}
+			return nil, &config.Error{File: items, Found: fmt.Sprintf("%d movies", features.Rows),
+				Allowed: fmt.Sprintf("at least %d, the largest id in %s", t.items, path)}
 		}
 	} else {
-		features = factorise(t.learned(p.Features == allUsers), len(t.users)+p.PublicUsers, t.items, p.Dim, p.ALSLambda, p.ALSSweeps, src.Seed)
+		features = factorise(t.learned(p.Features == allUsers), len(t.users)+p.PublicUsers, t.items, p.Dim,
+			p.ALSLambda, p.ALSSweeps, src.Seed)
 	}
 	scaleRows(features, p.FeatureNorm)
 	split, err := t.split(&p, features)
@@ -157,16 +181,19 @@ const (
 	maxItems   = 20_000
 )
 
-// ReadRatings reads MovieLens' u.data: on each line user, item, rating and time, separated by tabs, in any order. Errors are
-// *config.Error with the line: another number of cells, ids outside 1 to 20,000, a rating that is no whole number from 1 to 5, a
-// time that is no whole number of seconds, an item that its user rates twice, no lines, more than 2^22.
+// ReadRatings reads MovieLens' u.data: on each line user, item, rating and time,
+// separated by tabs, in any order. Errors are *config.Error with the line: another number
+// of cells, ids outside 1 to 20,000, a rating that is no whole number from 1 to 5, a time
+// that is no whole number of seconds, an item that its user rates twice, no lines, more
+// than 2^22.
 func ReadRatings(r io.Reader, name string) ([]Rating, error) {
 	var all []Rating
 	seen := map[[2]int32]bool{}
 	err := eachLine(r, name, func(text string) *config.Error {
 		cells := strings.Split(text, "\t")
 		if len(cells) != 4 {
-			return &config.Error{Found: fmt.Sprintf("%d cells", len(cells)), Allowed: "user, item, rating, time, separated by tabs"}
+			return &config.Error{Found: fmt.Sprintf("%d cells", len(cells)),
+				Allowed: "user, item, rating, time, separated by tabs"}
 		}
 		user, bad := wholeNumber("user", cells[0], 1, maxRaters)
 		if bad != nil {
@@ -185,10 +212,12 @@ func ReadRatings(r io.Reader, name string) ([]Rating, error) {
 		}
 		k := [2]int32{int32(user), int32(item)}
 		if seen[k] {
-			return &config.Error{Key: "item", Found: cells[1], Allowed: "items that user " + cells[0] + " has not rated on an earlier line"}
+			return &config.Error{Key: "item", Found: cells[1],
+				Allowed: "items that user " + cells[0] + " has not rated on an earlier line"}
 		}
 		if len(all) == maxRatings {
-			return &config.Error{Found: "one more line", Allowed: fmt.Sprintf("at most %d ratings", maxRatings)}
+			return &config.Error{Found: "one more line",
+				Allowed: fmt.Sprintf("at most %d ratings", maxRatings)}
 		}
 		seen[k] = true
 		all = append(all, Rating{k[0], k[1], float64(value)})
@@ -205,15 +234,17 @@ const (
 	genreCount = 19
 )
 
-// ReadGenres reads MovieLens' u.item: on each line 24 cells separated by "|", the id first, ascending from 1 without a gap, and 19
-// genre flags, 0 or 1, last. Titles are not looked at. Row i-1 has the flags of movie i. Errors are *config.Error with the line.
+// ReadGenres reads MovieLens' u.item: on each line 24 cells separated by "|", the id
+// first, ascending from 1 without a gap, and 19 genre flags, 0 or 1, last. Titles are not
+// looked at. Row i-1 has the flags of movie i. Errors are *config.Error with the line.
 func ReadGenres(r io.Reader, name string) (tensor.Mat, error) {
 	var flags []float32
 	rows := 0
 	err := eachLine(r, name, func(text string) *config.Error {
 		cells := strings.Split(text, "|")
 		if len(cells) != itemCells {
-			return &config.Error{Found: fmt.Sprintf("%d cells", len(cells)), Allowed: fmt.Sprintf("%d, separated by |", itemCells)}
+			return &config.Error{Found: fmt.Sprintf("%d cells", len(cells)),
+				Allowed: fmt.Sprintf("%d, separated by |", itemCells)}
 		}
 		if rows == maxItems {
 			return &config.Error{Found: "one more line", Allowed: fmt.Sprintf("at most %d movies", maxItems)}
@@ -252,7 +283,12 @@ func eachLine(r io.Reader, name string, f func(text string) *config.Error) error
 		}
 	}
 	if err := sc.Err(); errors.Is(err, bufio.ErrTooLong) {
-		return &config.Error{File: name, Line: line + 1, Found: "a line above 64 KiB", Allowed: "shorter lines"}
+		return &config.Error{
+			File:    name,
+			Line:    line + 1,
+			Found:   "a line above 64 KiB",
+			Allowed: "shorter lines",
+		}
 	} else if err != nil {
 		return fmt.Errorf("data: %s: %w", name, err)
 	}
@@ -263,7 +299,8 @@ func eachLine(r io.Reader, name string, f func(text string) *config.Error) error
 func wholeNumber(key, cell string, low, high int) (int, *config.Error) {
 	v, err := strconv.ParseUint(cell, 10, 63)
 	if err != nil || int(v) < low || int(v) > high {
-		return 0, &config.Error{Key: key, Found: strconv.Quote(cell), Allowed: fmt.Sprintf("%d to %d", low, high)}
+		return 0, &config.Error{Key: key, Found: strconv.Quote(cell),
+			Allowed: fmt.Sprintf("%d to %d", low, high)}
 	}
 	return int(v), nil
 }

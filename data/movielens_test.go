@@ -18,7 +18,8 @@ import (
 
 func TestReadRatings(t *testing.T) {
 	got, err := data.ReadRatings(strings.NewReader("196\t242\t3\t881250949\n1\t1682\t5\t0\r\n"), "u.data")
-	if want := []data.Rating{{User: 196, Item: 242, Value: 3}, {User: 1, Item: 1682, Value: 5}}; err != nil || !slices.Equal(got, want) {
+	if want := []data.Rating{{User: 196, Item: 242, Value: 3}, {User: 1, Item: 1682, Value: 5}}; err != nil ||
+		!slices.Equal(got, want) {
 		t.Errorf("%v, %v, want %v", got, err, want)
 	}
 	const ok = "1\t1\t1\t1\n"
@@ -64,7 +65,8 @@ func item(id int, flags ...int) string {
 
 func TestReadGenres(t *testing.T) {
 	m, err := data.ReadGenres(strings.NewReader(item(1, 3, 18)+item(2)), "u.item")
-	if err != nil || m.Rows != 2 || m.Cols != 19 || m.Row(0)[3] != 1 || m.Row(0)[18] != 1 || m.Row(0).Norm() != math.Sqrt2 || m.Row(1).Norm() != 0 {
+	if err != nil || m.Rows != 2 || m.Cols != 19 || m.Row(0)[3] != 1 || m.Row(0)[18] != 1 ||
+		m.Row(0).Norm() != math.Sqrt2 || m.Row(1).Norm() != 0 {
 		t.Errorf("%+v, %v", m, err)
 	}
 	for text, line := range map[string]int{
@@ -96,18 +98,23 @@ func FuzzReadRatings(f *testing.F) {
 			t.Fatal("more ratings than lines")
 		}
 		for _, r := range ratings {
-			if err == nil && (r.User < 1 || r.Item < 1 || r.Value < 1 || r.Value > 5 || r.Value != math.Trunc(r.Value)) {
+			if err == nil && (r.User < 1 || r.Item < 1 || r.Value < 1 || r.Value > 5 ||
+				r.Value != math.Trunc(r.Value)) {
 				t.Fatalf("%+v", r)
 			}
 		}
 		m, err := data.ReadGenres(bytes.NewReader(b), "f")
-		if err == nil && (m.Rows == 0 || len(m.Data) != 19*m.Rows || slices.ContainsFunc(m.Data, func(x float32) bool { return x != 0 && x != 1 })) {
+		if err == nil && (m.Rows == 0 || len(m.Data) != 19*m.Rows ||
+			slices.ContainsFunc(m.Data, func(x float32) bool {
+				return x != 0 && x != 1
+			})) {
 			t.Fatalf("%d movies of %d flags", m.Rows, len(m.Data))
 		}
 	})
 }
 
-// made writes u.data, and u.item with a flag that tells even movies from odd ones, where the data set looks for them.
+// made writes u.data, and u.item with a flag that tells even movies from odd ones, where
+// the data set looks for them.
 func made(t testing.TB, ratings []byte, items int) string {
 	t.Helper()
 	dir := t.TempDir()
@@ -116,15 +123,17 @@ func made(t testing.TB, ratings []byte, items int) string {
 		list.WriteString(item(i, i%2, 2))
 	}
 	folder := filepath.Join(dir, "ml-100k")
-	if err := errors.Join(os.Mkdir(folder, 0o755), os.WriteFile(filepath.Join(folder, "u.data"), ratings, 0o644),
+	if err := errors.Join(os.Mkdir(folder, 0o755),
+		os.WriteFile(filepath.Join(folder, "u.data"), ratings, 0o644),
 		os.WriteFile(filepath.Join(folder, "u.item"), []byte(list.String()), 0o644)); err != nil {
 		t.Fatal(err)
 	}
 	return dir
 }
 
-// Counts, parts, targets and vectors against the file's own lines. Targets are ratings less the center; with user_mean less the
-// mean of the user's training ratings, which are the row of Vectors.
+// Counts, parts, targets and vectors against the file's own lines. Targets are ratings
+// less the center; with user_mean less the mean of the user's training ratings, which are
+// the row of Vectors.
 func TestMovieLens(t *testing.T) {
 	text := datatest.Ratings(30, 40, 3, 2, 10, 20, 1)
 	dir := made(t, text, 40)
@@ -136,7 +145,8 @@ func TestMovieLens(t *testing.T) {
 	for _, r := range ratings {
 		count[r.User]++
 	}
-	for _, text := range []string{"public_users = 5", "features = 'genres'\npublic_users = 0\ncenter = 3.5", "features = 'all-users'\npublic_users = 0\nuser_mean = true"} {
+	for _, text := range []string{"public_users = 5", "features = 'genres'\npublic_users = 0\ncenter = 3.5",
+		"features = 'all-users'\npublic_users = 0\nuser_mean = true"} {
 		s := load(t, "movielens", dir, text)
 		users := len(s.Train.GroupNames)
 		wantUsers, center := 30, 3.
@@ -157,7 +167,8 @@ func TestMovieLens(t *testing.T) {
 			if m := count[id]; test[u] != m/5 || train[u] != m-m/5 {
 				t.Errorf("%q: %s has %d + %d records of %d", text, name, train[u], test[u], m)
 			}
-			// The user's training ratings are those of the file that Vectors has; targets sum to what they exceed the center by.
+			// The user's training ratings are those of the file that Vectors has; targets
+			// sum to what they exceed the center by.
 			sum, least, shift, vector := 0., 0., 0., 0.
 			for _, r := range ratings {
 				if v := float64(s.Vectors.Row(u)[r.Item-1]); r.User == id && (v != 0 || r.Value == center) {
@@ -175,7 +186,8 @@ func TestMovieLens(t *testing.T) {
 				want = 0
 			}
 			if math.Abs(shift-want) > 1e-4 || math.Abs(vector-shift) > 1e-4 || least < float64(train[u]) {
-				t.Errorf("%q: targets of %s sum to %g, its vector to %g, want %g", text, name, shift, vector, want)
+				t.Errorf("%q: targets of %s sum to %g, its vector to %g, want %g", text, name, shift, vector,
+					want)
 			}
 		}
 		if longest > 1+1e-6 || longest < .5 {
@@ -195,14 +207,16 @@ func tallied(d *data.Dataset) map[int]int {
 	return n
 }
 
-// With features of public users no record but the changed one depends on a private rating: features, split, targets and counts of
-// all others stay. Features from all users' ratings change (claim C20).
+// With features of public users no record but the changed one depends on a private
+// rating: features, split, targets and counts of all others stay. Features from all
+// users' ratings change (claim C20).
 func TestOneRatingMovesOneRecord(t *testing.T) {
 	text := datatest.Ratings(30, 40, 3, 2, 10, 20, 1)
 	for _, c := range []struct {
 		params string
 		sound  bool
-	}{{"public_users = 5\ndim = 3", true}, {"features = 'genres'\npublic_users = 5", true}, {"features = 'all-users'\npublic_users = 0\ndim = 3", false},
+	}{{"public_users = 5\ndim = 3", true}, {"features = 'genres'\npublic_users = 5", true},
+		{"features = 'all-users'\npublic_users = 0\ndim = 3", false},
 		{"features = 'genres'\npublic_users = 0\nuser_mean = true", false}} {
 		a := load(t, "movielens", made(t, text, 40), c.params)
 		// Turn the rating of a training record of the first private user into another.
@@ -231,7 +245,8 @@ func TestOneRatingMovesOneRecord(t *testing.T) {
 				changed++
 			}
 		}
-		if seen != 1 || !slices.Equal(a.Train.Groups, b.Train.Groups) || !slices.Equal(a.Test.Targets, b.Test.Targets) && c.sound {
+		if seen != 1 || !slices.Equal(a.Train.Groups, b.Train.Groups) ||
+			!slices.Equal(a.Test.Targets, b.Test.Targets) && c.sound {
 			t.Fatalf("%s: the split moved", c.params)
 		}
 		if (changed == 1) != c.sound {
@@ -265,16 +280,19 @@ func TestMovieLensRefuses(t *testing.T) {
 		wantBad(t, text, err, key)
 	}
 	short := made(t, datatest.Ratings(10, 20, 2, 2, 10, 12, 1), 3)
-	if _, err := data.Load("movielens", short, 1, params("features = 'genres'\npublic_users = 0")); err == nil || !strings.Contains(err.Error(), "3 movies") {
+	if _, err := data.Load("movielens", short, 1, params("features = 'genres'\npublic_users = 0")); err ==
+		nil || !strings.Contains(err.Error(), "3 movies") {
 		t.Errorf("a list of 3 movies: %v", err)
 	}
 	_, err := data.Load("movielens", t.TempDir(), 1, params(""))
-	if !errors.Is(err, data.ErrMissing) || !strings.Contains(err.Error(), "grouplens.org") || !strings.Contains(err.Error(), "ml-100k") {
+	if !errors.Is(err, data.ErrMissing) || !strings.Contains(err.Error(), "grouplens.org") ||
+		!strings.Contains(err.Error(), "ml-100k") {
 		t.Errorf("without the file: %v", err)
 	}
 }
 
-// The published file has 100,000 ratings of 943 users and 1,682 movies, 20 to 737 by a user.
+// The published file has 100,000 ratings of 943 users and 1,682 movies, 20 to 737 by a
+// user.
 func TestMovieLens100K(t *testing.T) {
 	dir := dataDir(t, "movielens")
 	b, err := os.ReadFile(filepath.Join(dir, "ml-100k", "u.data"))
@@ -295,6 +313,7 @@ func TestMovieLens100K(t *testing.T) {
 		least, most = min(least, n), max(most, n)
 	}
 	if len(ratings) != 100_000 || len(count) != 943 || len(movies) != 1682 || least != 20 || most != 737 {
-		t.Errorf("%d ratings of %d users and %d movies, %d to %d by a user", len(ratings), len(count), len(movies), least, most)
+		t.Errorf("%d ratings of %d users and %d movies, %d to %d by a user", len(ratings), len(count),
+			len(movies), least, most)
 	}
 }

@@ -10,22 +10,27 @@ import (
 // Own is one owner's part of a data set, from a file of the owner's.
 type Own struct {
 	Split *Split
-	// Records are the raw lines of the file that hold a record, training and test, for the fingerprint of a ledger.
+	// Records are the raw lines of the file that hold a record, training and test, for
+	// the fingerprint of a ledger.
 	Records [][]byte
 }
 
-// owners names the data sets that an owner can bring its own part of, and how its file is read.
-var owners = map[string]func(decode func(any) error, path string, b []byte, seed uint64) (*Table, *Split, error){
+// owners names the data sets that an owner can bring its own part of, and how its file is
+// read.
+var owners = map[string]func(decode func(any) error, path string, b []byte, seed uint64) (*Table, *Split,
+	error){
 	"csv":           ownCSV,
 	"heart-disease": ownHospital,
 }
 
-// LoadOwn loads the owner's file at path as a part of the data set called name, with the parameters of the run file. The
-// file is private: nobody knows its digest, and none is checked.
+// LoadOwn loads the owner's file at path as a part of the data set called name, with the
+// parameters of the run file. The file is private: nobody knows its digest, and none is
+// checked.
 func LoadOwn(name, path string, seed uint64, decode func(params any) error) (*Own, error) {
 	load, ok := owners[name]
 	if !ok {
-		return nil, config.Bad("dataset", name, config.OneOf(owners)+", of which an owner can bring its own part")
+		return nil, config.Bad("dataset", name, config.OneOf(owners)+
+			", of which an owner can bring its own part")
 	}
 	b, err := userBytes(path)
 	if err != nil {
@@ -57,12 +62,18 @@ func ownHospital(decode func(any) error, path string, b []byte, seed uint64) (*T
 	if err != nil {
 		return nil, nil, err
 	}
-	all := &Dataset{Name: "heart-disease", Classes: 2, ClassNames: []string{"healthy", "disease"}, GroupNames: []string{"own"}}
+	all := &Dataset{
+		Name:       "heart-disease",
+		Classes:    2,
+		ClassNames: []string{"healthy", "disease"},
+		GroupNames: []string{"own"},
+	}
 	if err := all.addHospital(t, 0, features, p.Missing == "fill", p.Normalize); err != nil {
 		return nil, nil, err
 	}
 	if all.Len() == 0 {
-		return nil, nil, &config.Error{File: path, Found: "no complete row", Allowed: "at least one row without missing cells"}
+		return nil, nil, &config.Error{File: path, Found: "no complete row",
+			Allowed: "at least one row without missing cells"}
 	}
 	all.Shape = [3]int{1, 1, all.X.Cols}
 	split, err := holdOut(all, p.TableParams, seed)
@@ -76,7 +87,8 @@ func ownCSV(decode func(any) error, path string, b []byte, seed uint64) (*Table,
 		err := decode(params)
 		if p, ok := params.(*CSVParams); ok {
 			if p.TestPath != "" {
-				return config.Bad("test_path", p.TestPath, "no value: an owner's test records are held out of its own file")
+				return config.Bad("test_path", p.TestPath,
+					"no value: an owner's test records are held out of its own file")
 			}
 			p.Path = path
 			options = p.options()

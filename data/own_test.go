@@ -13,19 +13,25 @@ import (
 
 func defaults(any) error { return nil }
 
-// A hospital's own file gives the records that the four together hold of it: counted by hand in the published description.
+// A hospital's own file gives the records that the four together hold of it: counted by
+// hand in the published description.
 func TestOwnHospital(t *testing.T) {
 	dir := os.Getenv("SOTTO_DATA")
 	if dir == "" {
 		t.Skip("SOTTO_DATA not set: needs heart-disease")
 	}
-	for name, want := range map[string]struct{ rows, whole int }{"cleveland": {303, 303}, "hungarian": {294, 261}, "switzerland": {123, 46}, "va": {200, 130}} {
-		own, err := data.LoadOwn("heart-disease", filepath.Join(dir, "heart-disease", "processed."+name+".data"), 1, defaults)
+	for name, want := range map[string]struct {
+		rows, whole int
+	}{"cleveland": {303, 303}, "hungarian": {294, 261}, "switzerland": {123, 46}, "va": {200, 130}} {
+		own, err := data.LoadOwn("heart-disease",
+			filepath.Join(dir, "heart-disease", "processed."+name+".data"), 1, defaults)
 		if err != nil {
 			t.Fatal(err)
 		}
-		if got := own.Split.Train.Len() + own.Split.Test.Len(); len(own.Records) != want.rows || got != want.whole {
-			t.Errorf("%s: %d lines and %d complete records, want %d and %d", name, len(own.Records), got, want.rows, want.whole)
+		if got := own.Split.Train.Len() + own.Split.Test.Len(); len(own.Records) != want.rows ||
+			got != want.whole {
+			t.Errorf("%s: %d lines and %d complete records, want %d and %d", name, len(own.Records), got,
+				want.rows, want.whole)
 		}
 		if own.Split.Train.X.Cols != 13 || own.Split.Train.Classes != 2 {
 			t.Errorf("%s: %d features", name, own.Split.Train.X.Cols)
@@ -45,11 +51,13 @@ func TestOwnCSV(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if len(own.Records) != 4 || string(own.Records[1]) != "3,4,b" || own.Split.Train.Len() != 3 || own.Split.Test.Len() != 1 {
+	if len(own.Records) != 4 || string(own.Records[1]) != "3,4,b" || own.Split.Train.Len() != 3 ||
+		own.Split.Test.Len() != 1 {
 		t.Errorf("%q, %d and %d records", own.Records, own.Split.Train.Len(), own.Split.Test.Len())
 	}
 	var bad *config.Error
-	if _, err := data.LoadOwn("mnist", path, 1, params); !errors.As(err, &bad) || !strings.Contains(err.Error(), "csv, heart-disease") {
+	if _, err := data.LoadOwn("mnist", path, 1, params); !errors.As(err, &bad) ||
+		!strings.Contains(err.Error(), "csv, heart-disease") {
 		t.Errorf("a data set that nobody owns a part of: %v", err)
 	}
 	if _, err := data.LoadOwn("csv", "nowhere.csv", 1, params); !errors.Is(err, data.ErrMissing) {

@@ -9,17 +9,19 @@ import (
 	"sotto/config"
 )
 
-// Partitioner splits the rows of a data set among agents. decode fills the partition's parameter struct
-// strictly over its defaults.
+// Partitioner splits the rows of a data set among agents. decode fills the partition's
+// parameter struct strictly over its defaults.
 type Partitioner func(decode func(any) error, ds *Dataset, agents int, seed uint64) ([][]int32, error)
 
-// Partitions names every partition. Each row goes to exactly one agent, except what by-class drops when it
-// is told to truncate. All are deterministic in the data set and the seed.
+// Partitions names every partition. Each row goes to exactly one agent, except what
+// by-class drops when it is told to truncate. All are deterministic in the data set and
+// the seed.
 //
-// The record counts m_i that result are functions of the data. They are public under replace-one and
-// zero-out adjacency only; under add-remove neither they nor anything computed from them may reach an
-// algorithm, and dirichlet, which redraws until private counts are large enough, and by-class with
-// truncate must not be used on data that are to be protected.
+// The record counts m_i that result are functions of the data. They are public under
+// replace-one and zero-out adjacency only; under add-remove neither they nor anything
+// computed from them may reach an algorithm, and dirichlet, which redraws until private
+// counts are large enough, and by-class with truncate must not be used on data that are
+// to be protected.
 var Partitions = map[string]Partitioner{
 	"a":         overlap,
 	"by-class":  byClass,
@@ -30,9 +32,11 @@ var Partitions = map[string]Partitioner{
 
 const maxAgents = 1 << 24
 
-// Partition returns the row indices of each agent, ascending. It is an error when an agent gets no record,
-// unless the parameter allow_empty, which every partition has, is true.
-func Partition(name string, ds *Dataset, agents int, seed uint64, decode func(params any) error) ([][]int32, error) {
+// Partition returns the row indices of each agent, ascending. It is an error when an
+// agent gets no record, unless the parameter allow_empty, which every partition has, is
+// true.
+func Partition(name string, ds *Dataset, agents int, seed uint64, decode func(params any) error) ([][]int32,
+	error) {
 	split, ok := Partitions[name]
 	if !ok {
 		return nil, config.Bad("partition", name, config.OneOf(Partitions))
@@ -65,7 +69,8 @@ func nonEmpty(parts [][]int32, allowEmpty bool) ([][]int32, error) {
 		}
 	}
 	if empty > 0 {
-		return nil, config.Bad("partition", fmt.Sprintf("%d of %d agents without records, the first is agent %d", empty, len(parts), first),
+		return nil, config.Bad("partition",
+			fmt.Sprintf("%d of %d agents without records, the first is agent %d", empty, len(parts), first),
 			"at least one record for each agent, or allow_empty = true")
 	}
 	return parts, nil
@@ -91,8 +96,8 @@ type OverlapParams struct {
 	AllowEmpty bool    `toml:"allow_empty"`
 }
 
-// Share returns a_ij(t), the share of class j that agent i of n gets for t < 1: t + (1-t)/n for i = j mod n
-// and (1-t)/n otherwise, so that every class is given away once.
+// Share returns a_ij(t), the share of class j that agent i of n gets for t < 1: t +
+// (1-t)/n for i = j mod n and (1-t)/n otherwise, so that every class is given away once.
 func Share(i, j, n int, t float64) float64 {
 	if i == j%n {
 		return t + (1-t)/float64(n)
@@ -100,11 +105,11 @@ func Share(i, j, n int, t float64) float64 {
 	return (1 - t) / float64(n)
 }
 
-// overlap is the partition A(t) of Bayrooti, Gao, Prorok 2023. In data set order agent i takes
-// floor(a_ij·count) records of class j after its predecessor's, and the last agent the rest. t = 1 is a
-// case of its own: the classes are cut into as many contiguous chunks as there are agents (sizes within
-// one), which go to the agents in a seeded order. So t -> 1 does not approach t = 1 where there are more
-// classes than agents.
+// overlap is the partition A(t) of Bayrooti, Gao, Prorok 2023. In data set order agent i
+// takes floor(a_ij·count) records of class j after its predecessor's, and the last agent
+// the rest. t = 1 is a case of its own: the classes are cut into as many contiguous
+// chunks as there are agents (sizes within one), which go to the agents in a seeded
+// order. So t -> 1 does not approach t = 1 where there are more classes than agents.
 func overlap(decode func(any) error, ds *Dataset, agents int, seed uint64) ([][]int32, error) {
 	var p OverlapParams
 	if err := decode(&p); err != nil {
@@ -148,9 +153,10 @@ type ByClassParams struct {
 	AllowEmpty bool `toml:"allow_empty"`
 }
 
-// byClass gives every agent the same number of classes. Classes are dealt out in turn from a seeded order
-// to agents in a seeded order; the holders of a class share its records, shuffled, in shards that are
-// equal within one record. agents x classes must reach the number of classes, or records would be lost.
+// byClass gives every agent the same number of classes. Classes are dealt out in turn
+// from a seeded order to agents in a seeded order; the holders of a class share its
+// records, shuffled, in shards that are equal within one record. agents x classes must
+// reach the number of classes, or records would be lost.
 func byClass(decode func(any) error, ds *Dataset, agents int, seed uint64) ([][]int32, error) {
 	p := ByClassParams{Classes: 2}
 	if err := decode(&p); err != nil {
@@ -162,7 +168,8 @@ func byClass(decode func(any) error, ds *Dataset, agents int, seed uint64) ([][]
 	}
 	k := len(classes)
 	if p.Classes < 1 || p.Classes > k || agents*p.Classes < k {
-		return nil, config.Bad("classes", p.Classes, fmt.Sprintf("%d to %d, so that %d agents hold all %d classes", (k+agents-1)/agents, k, agents, k))
+		return nil, config.Bad("classes", p.Classes,
+			fmt.Sprintf("%d to %d, so that %d agents hold all %d classes", (k+agents-1)/agents, k, agents, k))
 	}
 	r := source(seed)
 	order := r.Perm(k)
@@ -220,8 +227,8 @@ type NaturalParams struct {
 	AllowEmpty bool `toml:"allow_empty"`
 }
 
-// natural keeps the records of a group (hospital, person) on one agent: group g goes to agent g mod agents.
-// More agents than groups leave agents empty.
+// natural keeps the records of a group (hospital, person) on one agent: group g goes to
+// agent g mod agents. More agents than groups leave agents empty.
 func natural(decode func(any) error, ds *Dataset, agents int, _ uint64) ([][]int32, error) {
 	var p NaturalParams
 	if err := decode(&p); err != nil {

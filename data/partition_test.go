@@ -13,7 +13,8 @@ import (
 	"sotto/tensor"
 )
 
-// labelled returns a data set with the given class counts, labels interleaved, and the class as group.
+// labelled returns a data set with the given class counts, labels interleaved, and the
+// class as group.
 func labelled(counts ...int) *data.Dataset {
 	d := &data.Dataset{Name: "test", Shape: [3]int{1, 1, 1}, Classes: len(counts)}
 	for turn := range slices.Max(counts) {
@@ -75,7 +76,8 @@ func TestPartitionsCover(t *testing.T) {
 				}
 			}
 			if len(parts) != agents || slices.Min(owner) != 1 || slices.Max(owner) != 1 {
-				t.Fatalf("%s: rows are given away %d to %d times to %d agents", name, slices.Min(owner), slices.Max(owner), len(parts))
+				t.Fatalf("%s: rows are given away %d to %d times to %d agents", name, slices.Min(owner),
+					slices.Max(owner), len(parts))
 			}
 		}
 	})
@@ -103,8 +105,10 @@ func TestShare(t *testing.T) {
 }
 
 func TestOverlapTakesInOrder(t *testing.T) {
-	// 100 records of class 0, then 100 of class 1; two agents, t = .5: shares .75 and .25.
-	d := &data.Dataset{Classes: 2, Labels: slices.Concat(slices.Repeat([]int32{0}, 100), slices.Repeat([]int32{1}, 100)), X: tensor.NewMat(200, 1)}
+	// 100 records of class 0, then 100 of class 1; two agents, t = .5: shares .75 and
+	// .25.
+	d := &data.Dataset{Classes: 2, Labels: slices.Concat(slices.Repeat([]int32{0}, 100),
+		slices.Repeat([]int32{1}, 100)), X: tensor.NewMat(200, 1)}
 	parts := split(t, "a", d, 2, "t = 0.5")
 	var want [2][]int32
 	for r := range int32(200) {
@@ -117,7 +121,8 @@ func TestOverlapTakesInOrder(t *testing.T) {
 	if !slices.Equal(parts[0], want[0]) || !slices.Equal(parts[1], want[1]) {
 		t.Errorf("got %v", parts)
 	}
-	// t = 0: floor(count/n) of each class for all but the last agent, who takes the remainders.
+	// t = 0: floor(count/n) of each class for all but the last agent, who takes the
+	// remainders.
 	d = labelled(103, 57)
 	parts = split(t, "a", d, 10, "t = 0.0")
 	for i, rows := range parts {
@@ -131,7 +136,8 @@ func TestOverlapTakesInOrder(t *testing.T) {
 	}
 	// t = 1: four classes on two agents are two contiguous pairs.
 	parts = split(t, "a", labelled(10, 20, 30, 40), 2, "t = 1.0")
-	if n := []int{len(parts[0]), len(parts[1])}; !slices.Equal(n, []int{30, 70}) && !slices.Equal(n, []int{70, 30}) {
+	if n := []int{len(parts[0]), len(parts[1])}; !slices.Equal(n, []int{30, 70}) &&
+		!slices.Equal(n, []int{70, 30}) {
 		t.Errorf("t = 1: sizes %v, want 30 and 70", n)
 	}
 }
@@ -151,7 +157,8 @@ func TestPartitionMNIST(t *testing.T) {
 		}
 	}
 	slices.Sort(sizes)
-	if want := []int{5421, 5842, 5851, 5918, 5923, 5949, 5958, 6131, 6265, 6742}; !slices.Equal(sizes, want) || total != 60_000 {
+	if want := []int{5421, 5842, 5851, 5918, 5923, 5949, 5958, 6131, 6265, 6742}; !slices.Equal(sizes,
+		want) || total != 60_000 {
 		t.Errorf("t = 1: sizes %v, total %d", sizes, total)
 	}
 	if slices.IsSortedFunc(parts, func(a, b []int32) int { return int(d.Labels[a[0]] - d.Labels[b[0]]) }) {
@@ -209,7 +216,8 @@ func TestByClass(t *testing.T) {
 	}
 }
 
-// The row lists of one seed must not change between releases: hashes of the first version.
+// The row lists of one seed must not change between releases: hashes of the first
+// version.
 func TestPartitionGolden(t *testing.T) {
 	d := labelled(50, 60, 70, 80)
 	for _, c := range []struct {

@@ -14,7 +14,9 @@ type QuadraticsParams struct {
 	Dim          int     `toml:"dim"`           // d, 1 to 4,096; default 10
 	CurvatureMin float64 `toml:"curvature_min"` // h_1 and h_d, 1e-3 to 1e3; the others lie between them in
 	CurvatureMax float64 `toml:"curvature_max"` // geometric progression; default 1 and 1
-	Spread       float64 `toml:"spread"`        // standard deviation of the agents' minimisers around a common one, 0 to 100; default 0
+	// standard deviation of the agents' minimisers around a common one, 0 to 100; default
+	// 0
+	Spread float64 `toml:"spread"`
 }
 
 func (p *QuadraticsParams) validate() error {
@@ -42,14 +44,16 @@ func (p *QuadraticsParams) Curvature(r int) float64 {
 	return p.CurvatureMin * math.Pow(p.CurvatureMax/p.CurvatureMin, float64(r)/float64(p.Dim-1))
 }
 
-// quadratics makes least-squares problems whose every constant is known. Agent i has one record for each coordinate r, with the
-// one feature sqrt(d h_r/2) there and the target sqrt(d h_r/2) b_ir, so that its mean loss under model "least-squares" is
+// quadratics makes least-squares problems whose every constant is known. Agent i has one
+// record for each coordinate r, with the one feature sqrt(d h_r/2) there and the target
+// sqrt(d h_r/2) b_ir, so that its mean loss under model "least-squares" is
 //
 //	f_i(θ) = Σ_r h_r/2 (θ_r - b_ir)²
 //
-// with b_ir = c_r + spread·N(0, 1) and c_r uniform in [-1, 1]. All agents have the Hessian diag(h): the mean of the f_i is strongly
-// convex with curvature_min, smooth with curvature_max and minimal at the mean of the b_i, which is Split.Hidden. The
-// test records are such that the loss on them is its value above the minimum.
+// with b_ir = c_r + spread·N(0, 1) and c_r uniform in [-1, 1]. All agents have the
+// Hessian diag(h): the mean of the f_i is strongly convex with curvature_min, smooth with
+// curvature_max and minimal at the mean of the b_i, which is Split.Hidden. The test
+// records are such that the loss on them is its value above the minimum.
 func quadratics(decode func(any) error, src Source) (*Split, error) {
 	p := QuadraticsParams{Agents: 10, Dim: 10, CurvatureMin: 1, CurvatureMax: 1}
 	if err := decode(&p); err != nil {

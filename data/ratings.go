@@ -9,8 +9,9 @@ import (
 	"sotto/tensor"
 )
 
-// ratingTable are ratings by user: those of public users, and of all others what is to be trained on and tested. In its ratings
-// a user is a number: place in users, or after these for a public one.
+// ratingTable are ratings by user: those of public users, and of all others what is to be
+// trained on and tested. In its ratings a user is a number: place in users, or after
+// these for a public one.
 type ratingTable struct {
 	file        string
 	users       []int32 // ids of those who are not public, ascending
@@ -30,10 +31,12 @@ func newRatingTable(ratings []Rating, file string, public int, seed uint64) (*ra
 	slices.Sort(ids)
 	ids = slices.Compact(ids)
 	if public >= len(ids) {
-		return nil, config.Bad("public_users", public, fmt.Sprintf("fewer than the %d users of %s", len(ids), file))
+		return nil, config.Bad("public_users", public,
+			fmt.Sprintf("fewer than the %d users of %s", len(ids), file))
 	}
 	if len(ids)-public > maxCells/t.items {
-		return nil, &config.Error{File: file, Found: fmt.Sprintf("%d users and %d movies", len(ids), t.items), Allowed: fmt.Sprintf("at most %d pairs", maxCells)}
+		return nil, &config.Error{File: file, Found: fmt.Sprintf("%d users and %d movies", len(ids), t.items),
+			Allowed: fmt.Sprintf("at most %d pairs", maxCells)}
 	}
 	open := make(map[int32]bool, public)
 	for _, k := range source(seed).Perm(len(ids))[:public] {
@@ -102,7 +105,8 @@ func (t *ratingTable) split(p *MovieLensParams, features tensor.Mat) (*Split, er
 		return nil, config.Bad("test_fraction", p.TestFraction, "a value that leaves ratings to test")
 	}
 	if len(t.train) > maxCells/features.Cols {
-		return nil, config.Bad("dim", features.Cols, fmt.Sprintf("at most %d with %d ratings", maxCells/len(t.train), len(t.train)))
+		return nil, config.Bad("dim", features.Cols,
+			fmt.Sprintf("at most %d with %d ratings", maxCells/len(t.train), len(t.train)))
 	}
 	center := make([]float64, len(t.users))
 	for u := range center {
@@ -124,7 +128,12 @@ func (t *ratingTable) split(p *MovieLensParams, features tensor.Mat) (*Split, er
 		}
 		return d
 	}
-	s := &Split{Train: part(t.train), Test: part(t.test), Derived: p.derived(), Vectors: tensor.NewMat(len(t.users), t.items)}
+	s := &Split{
+		Train:   part(t.train),
+		Test:    part(t.test),
+		Derived: p.derived(),
+		Vectors: tensor.NewMat(len(t.users), t.items),
+	}
 	for _, r := range t.train {
 		s.Vectors.Row(int(r.User))[r.Item-1] = float32(r.Value - center[r.User])
 	}

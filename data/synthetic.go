@@ -17,17 +17,22 @@ type LinearTasksParams struct {
 	MaxRecords int     `toml:"records_max"` // [records_min, records_max]; default 10 and 100
 	Flip       float64 `toml:"flip"`        // probability that a label is wrong, 0 to .5; default .05
 	Test       int     `toml:"test"`        // test records of each agent; default 100
-	// Points is how features are drawn: uniform on the unit "sphere" (default), or in the "cube" [-1, 1]^dim.
+	// Points is how features are drawn: uniform on the unit "sphere" (default), or in the
+	// "cube" [-1, 1]^dim.
 	Points string `toml:"points,omitempty"`
-	// TestFlip is the probability that a label of the test part is wrong; without it flip holds there too.
+	// TestFlip is the probability that a label of the test part is wrong; without it flip
+	// holds there too.
 	TestFlip *float64 `toml:"test_flip,omitempty"`
-	// TestAgents gives test records to that many agents only, evenly spaced: i n/k for i = 0 .. k-1. 0: to all.
+	// TestAgents gives test records to that many agents only, evenly spaced: i n/k for i
+	// = 0 .. k-1. 0: to all.
 	TestAgents int `toml:"test_agents,omitempty"`
 }
 
-// GoString is what digests cover: without the later keys as it was before there were such keys.
+// GoString is what digests cover: without the later keys as it was before there were such
+// keys.
 func (p LinearTasksParams) GoString() string {
-	s := fmt.Sprintf("data.LinearTasksParams{Agents:%d, Dim:%d, MinRecords:%d, MaxRecords:%d, Flip:%#v, Test:%d", p.Agents, p.Dim, p.MinRecords, p.MaxRecords, p.Flip, p.Test)
+	s := fmt.Sprintf("data.LinearTasksParams{Agents:%d, Dim:%d, MinRecords:%d, MaxRecords:%d, Flip:%#v, "+
+		"Test:%d", p.Agents, p.Dim, p.MinRecords, p.MaxRecords, p.Flip, p.Test)
 	if p.TestAgents > 0 {
 		s += fmt.Sprintf(", TestAgents:%d", p.TestAgents)
 	}
@@ -79,11 +84,12 @@ func affordable(key string, found, records, dim, most int) error {
 	return nil
 }
 
-// linearTasks draws a linear classification task for each agent (Bellet, Guerraoui, Taziki, Tommasi 2018):
-// hidden vectors whose first two entries are N(0, 1) and the others 0, points uniform on the unit sphere
-// (the paper says "uniformly around the origin"; the sphere is our reading), labels by the side of the
-// hidden vector, each flipped with probability flip in both parts. In the cube, another reading of the paper, the
-// public bound on a point's norm is sqrt(dim). Groups are the agents; Split.Hidden
+// linearTasks draws a linear classification task for each agent (Bellet, Guerraoui,
+// Taziki, Tommasi 2018): hidden vectors whose first two entries are N(0, 1) and the
+// others 0, points uniform on the unit sphere (the paper says "uniformly around the
+// origin"; the sphere is our reading), labels by the side of the hidden vector, each
+// flipped with probability flip in both parts. In the cube, another reading of the paper,
+// the public bound on a point's norm is sqrt(dim). Groups are the agents; Split.Hidden
 // has the hidden vector of each.
 func linearTasks(decode func(any) error, src Source) (*Split, error) {
 	p := LinearTasksParams{Agents: 100, Dim: 100, MinRecords: 10, MaxRecords: 100, Flip: .05, Test: 100}
@@ -116,7 +122,8 @@ func linearTasks(decode func(any) error, src Source) (*Split, error) {
 	if p.Points == "cube" {
 		draw = inCube
 	}
-	split := &Split{Train: sided(r, draw, hidden, sizes, p.Flip), Test: sided(r, draw, hidden, tests, wrong), Hidden: hidden}
+	split := &Split{Train: sided(r, draw, hidden, sizes, p.Flip), Test: sided(r, draw, hidden, tests, wrong),
+		Hidden: hidden}
 	return split.seal(p, src.Seed, nil), nil
 }
 
@@ -136,7 +143,8 @@ func inCube(r *rand.Rand, x tensor.Vec) {
 }
 
 // sided draws sizes[i] points for each hidden vector, with labels by its side.
-func sided(r *rand.Rand, draw func(*rand.Rand, tensor.Vec), hidden tensor.Mat, sizes []int, flip float64) *Dataset {
+func sided(r *rand.Rand, draw func(*rand.Rand, tensor.Vec), hidden tensor.Mat, sizes []int,
+	flip float64) *Dataset {
 	n := 0
 	for _, m := range sizes {
 		n += m
@@ -170,17 +178,19 @@ func numberedNames(prefix string, n int) []string {
 
 // LeastSquaresParams are the parameters of "least-squares".
 type LeastSquaresParams struct {
-	Agents  int     `toml:"agents"`          // groups, 1 to 100,000; default 5
-	Records int     `toml:"records"`         // training records of each agent; default 100
-	Dim     int     `toml:"dim"`             // 1 to 10,000; default 10
-	Noise   float64 `toml:"noise"`           // standard deviation added to targets, 0 to 100; default 0
-	Test    int     `toml:"test"`            // test records in all; default 1000
-	Zeros   int     `toml:"zeros,omitempty"` // entries of the hidden vector that are 0, the last ones; 0 to dim
+	Agents  int     `toml:"agents"`  // groups, 1 to 100,000; default 5
+	Records int     `toml:"records"` // training records of each agent; default 100
+	Dim     int     `toml:"dim"`     // 1 to 10,000; default 10
+	Noise   float64 `toml:"noise"`   // standard deviation added to targets, 0 to 100; default 0
+	Test    int     `toml:"test"`    // test records in all; default 1000
+	// entries of the hidden vector that are 0, the last ones; 0 to dim
+	Zeros int `toml:"zeros,omitempty"`
 }
 
 // GoString is what digests cover: without the later key as it was before there was one.
 func (p LeastSquaresParams) GoString() string {
-	s := fmt.Sprintf("data.LeastSquaresParams{Agents:%d, Records:%d, Dim:%d, Noise:%#v, Test:%d", p.Agents, p.Records, p.Dim, p.Noise, p.Test)
+	s := fmt.Sprintf("data.LeastSquaresParams{Agents:%d, Records:%d, Dim:%d, Noise:%#v, Test:%d", p.Agents,
+		p.Records, p.Dim, p.Noise, p.Test)
 	if p.Zeros > 0 {
 		s += fmt.Sprintf(", Zeros:%d", p.Zeros)
 	}
@@ -205,10 +215,11 @@ func (p *LeastSquaresParams) validate() error {
 	return affordable("agents", p.Agents, max(p.Agents*p.Records, p.Test), p.Dim, maxCells)
 }
 
-// leastSquares draws a common regression task: features and the hidden vector N(0, 1), targets their inner
-// product plus noise. Groups are the agents; the test part has none. Split.Hidden has the hidden vector.
-// The sizes of "A General Differentially Private Learning Framework for Decentralized Data" are the
-// defaults; it states no dimension (10 is our choice) and no noise.
+// leastSquares draws a common regression task: features and the hidden vector N(0, 1),
+// targets their inner product plus noise. Groups are the agents; the test part has none.
+// Split.Hidden has the hidden vector. The sizes of "A General Differentially Private
+// Learning Framework for Decentralized Data" are the defaults; it states no dimension (10
+// is our choice) and no noise.
 func leastSquares(decode func(any) error, src Source) (*Split, error) {
 	p := LeastSquaresParams{Agents: 5, Records: 100, Dim: 10, Test: 1000}
 	if err := decode(&p); err != nil {

@@ -9,13 +9,15 @@ import (
 	"sotto/data"
 )
 
-// Labels disagree with the hidden vector at the flip rate: n·.05 ± 5 sd, false reject below 1e-6 for a fresh
-// seed. Points lie on the unit sphere; ‖x‖₁ is 8.0 at p = 100 and 3.6 at p = 20 on average (√(2p/π)).
+// Labels disagree with the hidden vector at the flip rate: n·.05 ± 5 sd, false reject
+// below 1e-6 for a fresh seed. Points lie on the unit sphere; ‖x‖₁ is 8.0 at p = 100 and
+// 3.6 at p = 20 on average (√(2p/π)).
 func TestLinearTasks(t *testing.T) {
 	for dim, norm1 := range map[int]float64{100: 8.0, 20: 3.6} {
 		s := load(t, "linear-tasks", "", fmt.Sprintf("dim = %d", dim))
 		if len(s.Train.GroupNames) != 100 || s.Hidden.Rows != 100 || s.Test.Len() != 10_000 {
-			t.Errorf("%d groups, %d hidden vectors, %d test records", len(s.Train.GroupNames), s.Hidden.Rows, s.Test.Len())
+			t.Errorf("%d groups, %d hidden vectors, %d test records", len(s.Train.GroupNames), s.Hidden.Rows,
+				s.Test.Len())
 		}
 		for g, n := range data.Inspect(s.Train).Groups {
 			if n < 10 || n > 100 {
@@ -45,7 +47,8 @@ func TestLinearTasks(t *testing.T) {
 			}
 		}
 		for i := range 100 {
-			if h := s.Hidden.Row(i); h[0] == 0 || h[1] == 0 || slices.Max(h[2:]) != 0 || slices.Min(h[2:]) != 0 {
+			if h := s.Hidden.Row(i); h[0] == 0 || h[1] == 0 || slices.Max(h[2:]) != 0 ||
+				slices.Min(h[2:]) != 0 {
 				t.Errorf("hidden vector %d: %v", i, h[:4])
 			}
 		}
@@ -60,7 +63,8 @@ func TestLeastSquares(t *testing.T) {
 	if r := residual(s, s.Train); r > 1e-5 {
 		t.Errorf("residual %v without noise", r)
 	}
-	// The residual's mean square over 20,000 records has standard error noise²/100: 5 of them.
+	// The residual's mean square over 20,000 records has standard error noise²/100: 5 of
+	// them.
 	noisy := load(t, "least-squares", "", "noise = 0.5\nagents = 20\nrecords = 1000")
 	if r := residual(noisy, noisy.Train); math.Abs(r*r-.25) > 5*.25/100 {
 		t.Errorf("residual %v with noise .5", r)
@@ -76,8 +80,9 @@ func residual(s *data.Split, d *data.Dataset) float64 {
 	return math.Sqrt(sum / float64(d.Len()))
 }
 
-// In the cube coordinates have the variance 1/3 (5 standard errors, those of a uniform square: sqrt(4/45 n)), the test part has
-// labels of its own rate, and the digests differ from the sphere's.
+// In the cube coordinates have the variance 1/3 (5 standard errors, those of a uniform
+// square: sqrt(4/45 n)), the test part has labels of its own rate, and the digests differ
+// from the sphere's.
 func TestLinearTasksInTheCube(t *testing.T) {
 	s := load(t, "linear-tasks", "", "dim = 20\npoints = \"cube\"\ntest_flip = 0.0")
 	sum, n := 0., float64(len(s.Train.X.Data))
@@ -98,7 +103,8 @@ func TestLinearTasksInTheCube(t *testing.T) {
 	if s.Train.Digest == load(t, "linear-tasks", "", "dim = 20\ntest_flip = 0.0").Train.Digest {
 		t.Error("the digest does not tell the cube from the sphere")
 	}
-	if load(t, "linear-tasks", "", "dim = 20\npoints = \"sphere\"").Train.Digest != load(t, "linear-tasks", "", "dim = 20").Train.Digest {
+	if load(t, "linear-tasks", "", "dim = 20\npoints = \"sphere\"").Train.Digest !=
+		load(t, "linear-tasks", "", "dim = 20").Train.Digest {
 		t.Error("the default written out has another digest")
 	}
 }
@@ -155,7 +161,8 @@ func TestGeneratorsRefuse(t *testing.T) {
 func TestListMatchesDatasets(t *testing.T) {
 	list := data.List()
 	for _, e := range list {
-		if _, ok := data.Datasets[e.Name]; !ok || e.Records == "" || e.Shape == "" || e.Task == "" || e.Terms == "" {
+		if _, ok := data.Datasets[e.Name]; !ok || e.Records == "" || e.Shape == "" || e.Task == "" ||
+			e.Terms == "" {
 			t.Errorf("entry %+v", e)
 		}
 		if want := len(e.Files) > 0 && e.Name != "cifar-100"; e.Fetchable != want {
@@ -165,7 +172,9 @@ func TestListMatchesDatasets(t *testing.T) {
 			t.Errorf("%s: present in an empty folder is %v", e.Name, e.Present(t.TempDir()))
 		}
 	}
-	if len(list) != len(data.Datasets) || !slices.IsSortedFunc(list, func(a, b data.Entry) int { return slices.Compare([]string{a.Name}, []string{b.Name}) }) {
+	if len(list) != len(data.Datasets) || !slices.IsSortedFunc(list, func(a, b data.Entry) int {
+		return slices.Compare([]string{a.Name}, []string{b.Name})
+	}) {
 		t.Errorf("%d entries for %d data sets, or not sorted", len(list), len(data.Datasets))
 	}
 }
@@ -178,14 +187,15 @@ func TestVerifyRealFiles(t *testing.T) {
 			t.Log(s.Err)
 		}
 	}
-	// CIFAR-10's batches 2 to 5 are published but large; everything else must be there and intact.
+	// CIFAR-10's batches 2 to 5 are published but large; everything else must be there
+	// and intact.
 	if absent > 4 {
 		t.Errorf("%d files are missing or altered", absent)
 	}
 }
 
-// The loss of "quadratics" is Σ h_r/2 (θ_r - b_r)² at every agent, h in geometric progression, and on the test records that above the
-// minimum of the mean over agents.
+// The loss of "quadratics" is Σ h_r/2 (θ_r - b_r)² at every agent, h in geometric
+// progression, and on the test records that above the minimum of the mean over agents.
 func TestQuadratics(t *testing.T) {
 	const agents, dim = 4, 3
 	s := load(t, "quadratics", "", "agents = 4\ndim = 3\ncurvature_min = 0.5\ncurvature_max = 8\nspread = 2")
@@ -236,8 +246,9 @@ func TestQuadratics(t *testing.T) {
 	}
 }
 
-// Labels follow the logistic model: over 20,000 records the mean of (label - p) and of (label - p)·z, p = 1/(1+e^-z), are 0 within 5
-// standard errors, at most 1/2 and |z|/2 a record (false reject below 1e-6 each for a fresh seed). The last entries of the hidden
+// Labels follow the logistic model: over 20,000 records the mean of (label - p) and of
+// (label - p)·z, p = 1/(1+e^-z), are 0 within 5 standard errors, at most 1/2 and |z|/2 a
+// record (false reject below 1e-6 each for a fresh seed). The last entries of the hidden
 // vector are 0 where asked for, under both data sets.
 func TestLogisticRegression(t *testing.T) {
 	s := load(t, "logistic-regression", "", "agents = 20\nrecords = 1000\nzeros = 4")
@@ -263,13 +274,15 @@ func TestLogisticRegression(t *testing.T) {
 	}
 }
 
-// The values of "values" have norm at most 1 where nothing is spread around them, and Hidden is their mean.
+// The values of "values" have norm at most 1 where nothing is spread around them, and
+// Hidden is their mean.
 func TestValues(t *testing.T) {
 	s := load(t, "values", "", "agents = 50\ndim = 4\nrecords = 3\nwithin = 0")
 	var mean [4]float64
 	for i := range s.Train.Len() {
 		row := s.Train.X.Row(i)
-		if n := row.Norm(); n > 1 || s.Train.Groups[i] != int32(i/3) || i%3 > 0 && !slices.Equal(row, s.Train.X.Row(i-1)) {
+		if n := row.Norm(); n > 1 || s.Train.Groups[i] != int32(i/3) ||
+			i%3 > 0 && !slices.Equal(row, s.Train.X.Row(i-1)) {
 			t.Errorf("record %d of group %d: norm %g", i, s.Train.Groups[i], n)
 		}
 		for c, x := range row {
@@ -281,7 +294,8 @@ func TestValues(t *testing.T) {
 			t.Errorf("element %d: the mean is %g, Hidden has %g", c, x, s.Hidden.Data[c])
 		}
 	}
-	// Uniform in a cube of side 1: the mean of 200 centre elements is within 6 standard deviations of 0, false reject 2e-9.
+	// Uniform in a cube of side 1: the mean of 200 centre elements is within 6 standard
+	// deviations of 0, false reject 2e-9.
 	if all := (mean[0] + mean[1] + mean[2] + mean[3]) / 4; math.Abs(all) > 6*math.Sqrt(1./12/200) {
 		t.Errorf("mean element %g", all)
 	}

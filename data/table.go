@@ -12,11 +12,14 @@ import (
 
 // TableParams are the parameters that tables share.
 type TableParams struct {
-	// TestFraction of the records is held out, drawn with the seed; default .25, above 0 and below 1.
+	// TestFraction of the records is held out, drawn with the seed; default .25, above 0
+	// and below 1.
 	TestFraction float64 `toml:"test_fraction"`
-	// Normalize scales features by the public bounds of the data set to [0, 1]. Default true.
+	// Normalize scales features by the public bounds of the data set to [0, 1]. Default
+	// true.
 	Normalize bool `toml:"normalize"`
-	// Limit and TestLimit keep the first records of each part after the draw; 0 keeps all.
+	// Limit and TestLimit keep the first records of each part after the draw; 0 keeps
+	// all.
 	Limit     int `toml:"limit"`
 	TestLimit int `toml:"test_limit"`
 	// AllowAltered reads files that are not the published ones.
@@ -32,7 +35,8 @@ func (p *TableParams) validate() error {
 	return limits(p.Limit, p.TestLimit)
 }
 
-// feature says how a column becomes columns of X. Bounds are constants: never computed from data.
+// feature says how a column becomes columns of X. Bounds are constants: never computed
+// from data.
 type feature struct {
 	name   string
 	lo, hi float64   // scaled to (x - lo)/(hi - lo) and clamped to [0, 1]
@@ -95,7 +99,9 @@ func (t *Table) encode(features []feature, keep []int, normalize bool) (tensor.M
 func (t *Table) complete(fill bool) []int {
 	var keep []int
 	for row := range t.Lines {
-		whole := !slices.ContainsFunc(t.Columns, func(c Column) bool { return c.Numbers != nil && math.IsNaN(c.Numbers[row]) })
+		whole := !slices.ContainsFunc(t.Columns, func(c Column) bool {
+			return c.Numbers != nil && math.IsNaN(c.Numbers[row])
+		})
 		if whole || fill {
 			keep = append(keep, row)
 		}
@@ -103,8 +109,8 @@ func (t *Table) complete(fill bool) []int {
 	return keep
 }
 
-// holdOut draws fraction of the records of every group (of all, without groups), rounded down, as the test
-// part. Both parts keep the order of the file.
+// holdOut draws fraction of the records of every group (of all, without groups), rounded
+// down, as the test part. Both parts keep the order of the file.
 func holdOut(d *Dataset, p TableParams, seed uint64) (*Split, error) {
 	groups := [][]int32{nil}
 	if d.Groups != nil {
@@ -130,7 +136,8 @@ func holdOut(d *Dataset, p TableParams, seed uint64) (*Split, error) {
 // cut makes the parts from their rows.
 func cut(d *Dataset, train, test []int32, p TableParams) (*Split, error) {
 	if len(train) == 0 || len(test) == 0 {
-		return nil, config.Bad("test_fraction", p.TestFraction, fmt.Sprintf("a value that leaves records in both parts (%d and %d now)", len(train), len(test)))
+		return nil, config.Bad("test_fraction", p.TestFraction,
+			fmt.Sprintf("a value that leaves records in both parts (%d and %d now)", len(train), len(test)))
 	}
 	slices.Sort(train)
 	slices.Sort(test)

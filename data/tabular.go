@@ -11,15 +11,15 @@ import (
 // HousingParams are the parameters of "california-housing".
 type HousingParams struct {
 	TableParams
-	// Target is "class" (default): 1 where the median house value is above 179,700 dollars, the published
-	// median; or "value": the house value in 100,000 dollars.
+	// Target is "class" (default): 1 where the median house value is above 179,700
+	// dollars, the published median; or "value": the house value in 100,000 dollars.
 	Target string `toml:"target"`
 }
 
 const housingMedian = 179_700
 
-// housingFeatures have public bounds: the state's extent, the caps of the census file and round figures
-// above the largest block group.
+// housingFeatures have public bounds: the state's extent, the caps of the census file and
+// round figures above the largest block group.
 var housingFeatures = []feature{
 	{name: "1", lo: -125, hi: -114},            // longitude
 	{name: "2", lo: 32, hi: 43},                // latitude
@@ -31,7 +31,8 @@ var housingFeatures = []feature{
 	{name: "8", lo: 0, hi: 15.0001, log: true}, // median income in 10,000 dollars, capped
 }
 
-// californiaHousing loads the houses data of StatLib (Pace, Barry 1997): 20,640 block groups, 8 features.
+// californiaHousing loads the houses data of StatLib (Pace, Barry 1997): 20,640 block
+// groups, 8 features.
 func californiaHousing(decode func(any) error, src Source) (*Split, error) {
 	p := HousingParams{tableDefaults(), "class"}
 	if err := decode(&p); err != nil {
@@ -87,8 +88,9 @@ type AdultParams struct {
 
 const adultFeatures = 123
 
-// adult loads a9a, the binarised census income data (Kohavi 1996; Platt 1998): 32,561 and 16,281 records of
-// 123 features that are 0 or 1, 11 to 14 of them 1; classes 0 (-1 in the file) and 1.
+// adult loads a9a, the binarised census income data (Kohavi 1996; Platt 1998): 32,561 and
+// 16,281 records of 123 features that are 0 or 1, 11 to 14 of them 1; classes 0 (-1 in
+// the file) and 1.
 func adult(decode func(any) error, src Source) (*Split, error) {
 	var p AdultParams
 	if err := decode(&p); err != nil {
@@ -124,7 +126,12 @@ func numbered(y, classes []float64, file string) ([]int32, error) {
 	for i, v := range y {
 		k := slices.Index(classes, v)
 		if k < 0 {
-			return nil, &config.Error{File: file, Key: "label of record " + strconv.Itoa(i+1), Found: fmt.Sprint(v), Allowed: fmt.Sprint(classes)}
+			return nil, &config.Error{
+				File:    file,
+				Key:     "label of record " + strconv.Itoa(i+1),
+				Found:   fmt.Sprint(v),
+				Allowed: fmt.Sprint(classes),
+			}
 		}
 		labels[i] = int32(k)
 	}

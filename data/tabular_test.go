@@ -21,7 +21,8 @@ func both(s *data.Split, of func(data.Summary) []int) []int {
 func classCounts(s data.Summary) []int { return s.Counts }
 func groupCounts(s data.Summary) []int { return s.Groups }
 
-// Rows and positives of each hospital, as published for the raw files and for FLamby's setting.
+// Rows and positives of each hospital, as published for the raw files and for FLamby's
+// setting.
 func TestHeartDisease(t *testing.T) {
 	dir := dataDir(t, "heart-disease")
 	for _, c := range []struct {
@@ -34,7 +35,8 @@ func TestHeartDisease(t *testing.T) {
 	} {
 		s := load(t, "heart-disease", dir, c.params)
 		if got := both(s, groupCounts); !slices.Equal(got, c.rows) || s.Train.X.Cols != c.features {
-			t.Errorf("%q: rows %v of %d features, want %v of %d", c.params, got, s.Train.X.Cols, c.rows, c.features)
+			t.Errorf("%q: rows %v of %d features, want %v of %d", c.params, got, s.Train.X.Cols, c.rows,
+				c.features)
 		}
 		positives := make([]int, 4)
 		for _, d := range []*data.Dataset{s.Train, s.Test} {
@@ -57,7 +59,8 @@ func TestHeartDisease(t *testing.T) {
 			t.Errorf("%q: natural partition %v", c.params, err)
 		}
 	}
-	// First row of cleveland: 63, male, cp 1, 145, 233, fbs 1, restecg 2, 150, 0, 2.3; unscaled.
+	// First row of cleveland: 63, male, cp 1, 145, 233, fbs 1, restecg 2, 150, 0, 2.3;
+	// unscaled.
 	s := load(t, "heart-disease", dir, "normalize = false")
 	want := []float32{63, 1, 0, 0, 0, 145, 233, 1, 0, 1, 150, 0, 2.3}
 	found := false
@@ -93,14 +96,17 @@ func TestCaliforniaHousing(t *testing.T) {
 		t.Errorf("classes %v, %d test records", got, s.Test.Len())
 	}
 	v := load(t, "california-housing", dir, "target = 'value'\nnormalize = false")
-	if r := data.Inspect(v.Train); r.Targets == nil || r.Targets.Max > 5.00002 || r.Targets.Min < .14998 || v.Train.Labels != nil {
+	if r := data.Inspect(v.Train); r.Targets == nil || r.Targets.Max > 5.00002 || r.Targets.Min < .14998 ||
+		v.Train.Labels != nil {
 		t.Errorf("targets %+v", r.Targets)
 	}
 }
 
 func TestAdult(t *testing.T) {
 	s := load(t, "adult-a9a", dataDir(t, "adult-a9a"), "")
-	if a, b := data.Inspect(s.Train).Counts, data.Inspect(s.Test).Counts; !slices.Equal(a, []int{24_720, 7_841}) || !slices.Equal(b, []int{12_435, 3_846}) {
+	if a, b := data.Inspect(s.Train).Counts,
+		data.Inspect(s.Test).Counts; !slices.Equal(a, []int{24_720, 7_841}) ||
+		!slices.Equal(b, []int{12_435, 3_846}) {
 		t.Errorf("classes %v and %v", a, b)
 	}
 	if s.Train.X.Cols != 123 || s.Test.X.Cols != 123 {
@@ -132,7 +138,8 @@ func TestAdult(t *testing.T) {
 func TestBreastCancer(t *testing.T) {
 	s := load(t, "breast-cancer", dataDir(t, "breast-cancer"), "test_fraction = 0.2")
 	unit(t, s)
-	if got := both(s, classCounts); !slices.Equal(got, []int{357, 212}) || s.Test.Len() != 113 || s.Train.X.Cols != 30 {
+	if got := both(s, classCounts); !slices.Equal(got, []int{357, 212}) || s.Test.Len() != 113 ||
+		s.Train.X.Cols != 30 {
 		t.Errorf("classes %v, %d test records, %d features", got, s.Test.Len(), s.Train.X.Cols)
 	}
 	// The bounds lose nothing: a clamped value would be exactly 1.
@@ -150,7 +157,8 @@ func TestParkinsons(t *testing.T) {
 	people := load(t, "parkinsons", dir, "")
 	unit(t, people)
 	// A quarter of 42 people is ten; parts share nobody.
-	if a, b := len(people.Train.GroupNames), len(people.Test.GroupNames); a != 32 || b != 10 || people.Train.Len()+people.Test.Len() != 5875 {
+	if a, b := len(people.Train.GroupNames), len(people.Test.GroupNames); a != 32 || b != 10 ||
+		people.Train.Len()+people.Test.Len() != 5875 {
 		t.Errorf("%d and %d people, %d records", a, b, people.Train.Len()+people.Test.Len())
 	}
 	for _, name := range people.Test.GroupNames {
@@ -181,7 +189,8 @@ func TestParkinsons(t *testing.T) {
 func TestCIFAR10(t *testing.T) {
 	dir := dataDir(t, "cifar-10")
 	s := load(t, "cifar-10", dir, "batches = 1\nnormalize = false")
-	if got := data.Inspect(s.Train).Counts; !slices.Equal(got, []int{1005, 974, 1032, 1016, 999, 937, 1030, 1001, 1025, 981}) {
+	if got := data.Inspect(s.Train).Counts; !slices.Equal(got,
+		[]int{1005, 974, 1032, 1016, 999, 937, 1030, 1001, 1025, 981}) {
 		t.Errorf("classes %v", got)
 	}
 	if got := data.Inspect(s.Test).Counts; !slices.Equal(got, slices.Repeat([]int{1000}, 10)) {
@@ -194,7 +203,8 @@ func TestCIFAR10(t *testing.T) {
 func TestCIFAR100(t *testing.T) {
 	dir := dataDir(t, "cifar-100")
 	s := load(t, "cifar-100", dir, "")
-	if !slices.Equal(s.Train.Labels[:5], []int32{61, 50, 70, 8, 85}) || !slices.Equal(s.Test.Labels[:5], []int32{24, 60, 56, 0, 14}) {
+	if !slices.Equal(s.Train.Labels[:5], []int32{61, 50, 70, 8, 85}) ||
+		!slices.Equal(s.Test.Labels[:5], []int32{24, 60, 56, 0, 14}) {
 		t.Errorf("first labels %v and %v", s.Train.Labels[:5], s.Test.Labels[:5])
 	}
 	if got := data.Inspect(s.Train).Counts; !slices.Equal(got, slices.Repeat([]int{50}, 100)) {
@@ -203,7 +213,8 @@ func TestCIFAR100(t *testing.T) {
 	if names := s.Train.ClassNames; names[0] != "apple" || names[99] != "worm" {
 		t.Errorf("class names %v", names)
 	}
-	if got := data.Inspect(load(t, "cifar-100", dir, "coarse = true").Test).Counts; !slices.Equal(got, slices.Repeat([]int{100}, 20)) {
+	if got := data.Inspect(load(t, "cifar-100", dir, "coarse = true").Test).Counts; !slices.Equal(got,
+		slices.Repeat([]int{100}, 20)) {
 		t.Errorf("coarse classes %v", got)
 	}
 }

@@ -16,23 +16,26 @@ import (
 
 // CSVParams are the parameters of "csv", a delimited text file of the user's.
 type CSVParams struct {
-	Path     string `toml:"path"`      // training records
-	TestPath string `toml:"test_path"` // test records; "" holds out test_fraction of path, drawn with the seed
+	Path string `toml:"path"` // training records
+	// test records; "" holds out test_fraction of path, drawn with the seed
+	TestPath string `toml:"test_path"`
 	// TestFraction counts without test_path, within each group; default .25.
-	TestFraction float64  `toml:"test_fraction"`
-	Header       bool     `toml:"header"`    // default true
-	Delimiter    string   `toml:"delimiter"` // one character; default ","
-	Missing      []string `toml:"missing"`   // cells that stand for a missing number; rows with one are dropped
-	Drop         []string `toml:"drop"`      // columns left out; columns are named or counted from 1
-	Label        string   `toml:"label"`     // column of classes; or
-	Target       string   `toml:"target"`    // column of numbers to predict
-	// Classes are the label's values in order. They are asked for, not collected: which values occur is
-	// a fact about the data.
+	TestFraction float64 `toml:"test_fraction"`
+	Header       bool    `toml:"header"`    // default true
+	Delimiter    string  `toml:"delimiter"` // one character; default ","
+	// cells that stand for a missing number; rows with one are dropped
+	Missing []string `toml:"missing"`
+	Drop    []string `toml:"drop"`   // columns left out; columns are named or counted from 1
+	Label   string   `toml:"label"`  // column of classes; or
+	Target  string   `toml:"target"` // column of numbers to predict
+	// Classes are the label's values in order. They are asked for, not collected: which
+	// values occur is a fact about the data.
 	Classes []string `toml:"label_values"`
 	Group   string   `toml:"group"`  // column that names the owner of a record; "" for none
 	Groups  []string `toml:"groups"` // its values in order
-	// Bounds are [low, high] of features, by column: values are clamped and scaled to [0, 1]. Other features
-	// are left as they are. Take bounds from public knowledge, not from the data.
+	// Bounds are [low, high] of features, by column: values are clamped and scaled to [0,
+	// 1]. Other features are left as they are. Take bounds from public knowledge, not
+	// from the data.
 	Bounds    map[string][]float64 `toml:"bounds"`
 	Limit     int                  `toml:"limit"`
 	TestLimit int                  `toml:"test_limit"`
@@ -42,7 +45,8 @@ func (p *CSVParams) validate() error {
 	switch {
 	case p.Path == "":
 		return config.Bad("path", p.Path, "the path of a file")
-	case utf8.RuneCountInString(p.Delimiter) != 1 || slices.Contains([]string{"\"", "\r", "\n", "\ufffd"}, p.Delimiter):
+	case utf8.RuneCountInString(p.Delimiter) != 1 ||
+		slices.Contains([]string{"\"", "\r", "\n", "\ufffd"}, p.Delimiter):
 		return config.Bad("delimiter", p.Delimiter, "one character other than a quote or line end")
 	case (p.Label == "") == (p.Target == ""):
 		return config.Bad("label", p.Label, "a column, with target empty; or empty, with target a column")
@@ -75,7 +79,8 @@ func csvFile(decode func(any) error, src Source) (*Split, error) {
 		return nil, err
 	}
 	if p.TestPath == "" {
-		split, err := holdOut(train, TableParams{TestFraction: p.TestFraction, Limit: p.Limit, TestLimit: p.TestLimit}, src.Seed)
+		split, err := holdOut(train, TableParams{TestFraction: p.TestFraction, Limit: p.Limit,
+			TestLimit: p.TestLimit}, src.Seed)
 		if err != nil {
 			return nil, err
 		}
@@ -86,7 +91,12 @@ func csvFile(decode func(any) error, src Source) (*Split, error) {
 		return nil, err
 	}
 	if test.X.Cols != train.X.Cols {
-		return nil, &config.Error{File: p.TestPath, Line: 1, Found: fmt.Sprintf("%d features", test.X.Cols), Allowed: fmt.Sprintf("%d as in %s", train.X.Cols, p.Path)}
+		return nil, &config.Error{
+			File:    p.TestPath,
+			Line:    1,
+			Found:   fmt.Sprintf("%d features", test.X.Cols),
+			Allowed: fmt.Sprintf("%d as in %s", train.X.Cols, p.Path),
+		}
 	}
 	split := &Split{Train: train.head(p.Limit), Test: test.head(p.TestLimit)}
 	return split.seal(p.unplaced(), src.Seed, sums), nil
@@ -122,7 +132,12 @@ func (p *CSVParams) load(path string, sums *[]string) (*Dataset, error) {
 	}
 	keep := t.complete(false)
 	if len(keep) == 0 {
-		return nil, &config.Error{File: path, Line: t.Lines[0], Found: "no complete row", Allowed: "at least one row without missing cells"}
+		return nil, &config.Error{
+			File:    path,
+			Line:    t.Lines[0],
+			Found:   "no complete row",
+			Allowed: "at least one row without missing cells",
+		}
 	}
 	features, err := p.features(t)
 	if err != nil {
@@ -146,7 +161,8 @@ func (p *CSVParams) load(path string, sums *[]string) (*Dataset, error) {
 	return d, err
 }
 
-// features lists every column but label, target and group. Without bounds the scale is the identity.
+// features lists every column but label, target and group. Without bounds the scale is
+// the identity.
 func (p *CSVParams) features(t *Table) ([]feature, error) {
 	bounds := make([][]float64, len(t.Columns))
 	for _, name := range slices.Sorted(maps.Keys(p.Bounds)) {
@@ -162,7 +178,8 @@ func (p *CSVParams) features(t *Table) ([]feature, error) {
 			continue
 		}
 		if taken[i] = findColumn(t.Columns, ref); taken[i] < 0 {
-			return nil, config.Bad([]string{"label", "target", "group"}[i], ref, "columns "+columnNames(t.Columns))
+			return nil, config.Bad([]string{"label", "target", "group"}[i], ref,
+				"columns "+columnNames(t.Columns))
 		}
 	}
 	var fs []feature
@@ -177,7 +194,12 @@ func (p *CSVParams) features(t *Table) ([]feature, error) {
 		fs = append(fs, f)
 	}
 	if len(fs) == 0 {
-		return nil, &config.Error{File: t.File, Line: 1, Found: "no column left for features", Allowed: "at least one"}
+		return nil, &config.Error{
+			File:    t.File,
+			Line:    1,
+			Found:   "no column left for features",
+			Allowed: "at least one",
+		}
 	}
 	return fs, nil
 }
@@ -207,14 +229,15 @@ func userBytes(path string) ([]byte, error) {
 
 // LibSVMParams are the parameters of "libsvm", a sparse text file of the user's.
 type LibSVMParams struct {
-	Path         string    `toml:"path"`
-	TestPath     string    `toml:"test_path"` // "" holds out test_fraction of path, drawn with the seed
-	TestFraction float64   `toml:"test_fraction"`
-	Dim          int       `toml:"dim"`          // number of features, at least 1: it is not taken from the data
-	Classes      []float64 `toml:"label_values"` // label values in order; default [-1, 1]
-	Regression   bool      `toml:"regression"`   // labels are numbers to predict
-	Limit        int       `toml:"limit"`
-	TestLimit    int       `toml:"test_limit"`
+	Path         string  `toml:"path"`
+	TestPath     string  `toml:"test_path"` // "" holds out test_fraction of path, drawn with the seed
+	TestFraction float64 `toml:"test_fraction"`
+	// number of features, at least 1: it is not taken from the data
+	Dim        int       `toml:"dim"`
+	Classes    []float64 `toml:"label_values"` // label values in order; default [-1, 1]
+	Regression bool      `toml:"regression"`   // labels are numbers to predict
+	Limit      int       `toml:"limit"`
+	TestLimit  int       `toml:"test_limit"`
 }
 
 // libsvmFile loads the user's file; see ReadLibSVM for its faults.

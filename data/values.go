@@ -10,10 +10,12 @@ import (
 
 // ValuesParams are the parameters of "values".
 type ValuesParams struct {
-	Agents  int     `toml:"agents"`  // groups, 1 to 1,000,000; default 10
-	Dim     int     `toml:"dim"`     // 1 to 10,000; default 10
-	Records int     `toml:"records"` // of each agent, 1 to 100,000; default 1
-	Within  float64 `toml:"within"`  // standard deviation of a record's elements around its agent's centre, 0 to 100; default 0
+	Agents  int `toml:"agents"`  // groups, 1 to 1,000,000; default 10
+	Dim     int `toml:"dim"`     // 1 to 10,000; default 10
+	Records int `toml:"records"` // of each agent, 1 to 100,000; default 1
+	// standard deviation of a record's elements around its agent's centre, 0 to 100;
+	// default 0
+	Within float64 `toml:"within"`
 }
 
 func (p *ValuesParams) validate() error {
@@ -30,8 +32,10 @@ func (p *ValuesParams) validate() error {
 	return affordable("dim", p.Dim, p.Agents*p.Records, p.Dim, maxCells)
 }
 
-// values makes vectors to average: agent i has a centre, uniform in the cube of side 2/sqrt(dim) around 0 and hence of norm at most
-// 1, and records around it. Split.Hidden is the mean of all records, which is that of the agents' means, and the one test record.
+// values makes vectors to average: agent i has a centre, uniform in the cube of side
+// 2/sqrt(dim) around 0 and hence of norm at most 1, and records around it. Split.Hidden
+// is the mean of all records, which is that of the agents' means, and the one test
+// record.
 func values(decode func(any) error, src Source) (*Split, error) {
 	p := ValuesParams{Agents: 10, Dim: 10, Records: 1}
 	if err := decode(&p); err != nil {

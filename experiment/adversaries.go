@@ -8,13 +8,16 @@ import (
 
 // validateAdversaries checks the adversaries of [faults].
 func (f *File) validateAdversaries() error {
-	if len(f.adv.Agents) > 0 && (f.pacing != algo.Rounds || f.alg.Name == "central" || f.alg.Name == "local") {
-		return config.Bad("adversaries", f.adv.Agents, "none with algorithm "+f.alg.Name+": only agents that send to all neighbors in every round attack")
+	if len(f.adv.Agents) > 0 && (f.pacing != algo.Rounds || f.alg.Name == "central" ||
+		f.alg.Name == "local") {
+		return config.Bad("adversaries", f.adv.Agents, "none with algorithm "+f.alg.Name+
+			": only agents that send to all neighbors in every round attack")
 	}
 	return f.adv.Complete(f.topo.Agents)
 }
 
-// honest lists the agents that are no adversaries, ascending; where tokens walk, which carry the models, the tokens.
+// honest lists the agents that are no adversaries, ascending; where tokens walk, which
+// carry the models, the tokens.
 func (e *Experiment) honest() []int {
 	var agents []int
 	for k := range e.file.tokn.Count {

@@ -11,8 +11,9 @@ import (
 	"sotto/config"
 )
 
-// Whatever an adversary sends, every owner's ledger is byte for byte the one of a run among honest agents, its own included,
-// under robust mixing too; files do not depend on workers, and figures over agents leave the adversary out.
+// Whatever an adversary sends, every owner's ledger is byte for byte the one of a run
+// among honest agents, its own included, under robust mixing too; files do not depend on
+// workers, and figures over agents leave the adversary out.
 func TestAdversariesChangeNoLedger(t *testing.T) {
 	set := []string{"topology.graph=complete", "rounds=4"}
 	honest := run(t, build(t, set...), Options{Workers: 1})
@@ -20,9 +21,11 @@ func TestAdversariesChangeNoLedger(t *testing.T) {
 	for _, attack := range []string{"sign-flip", "large-norm", "alie", "stale"} {
 		keys := append([]string{"faults.adversaries=[2]", "faults.attack=" + attack}, set...)
 		if attack == "large-norm" {
-			keys = append(keys, "faults.attack_scale=3e38", "algorithm.mixing=clipped", "algorithm.mixing_clip=0.5")
+			keys = append(keys, "faults.attack_scale=3e38", "algorithm.mixing=clipped",
+				"algorithm.mixing_clip=0.5")
 		}
-		one, two := run(t, build(t, keys...), Options{Workers: 1}), run(t, build(t, keys...), Options{Workers: 3})
+		one, two := run(t, build(t, keys...), Options{Workers: 1}),
+			run(t, build(t, keys...), Options{Workers: 3})
 		sameFiles(t, one.Dir, two.Dir)
 		if !bytes.Equal(read(t, one.Dir, ledgerFile), want) {
 			t.Errorf("%s: the ledgers are not those of a run among honest agents", attack)
@@ -34,20 +37,24 @@ func TestAdversariesChangeNoLedger(t *testing.T) {
 		if strings.Contains(metrics, ",2,accuracy,") || !strings.Contains(metrics, ",3,accuracy,") {
 			t.Errorf("%s: metrics of agent 2, or none of agent 3:\n%s", attack, metrics)
 		}
-		if s := one.Summary; !strings.HasPrefix(s.Adversaries, "agents 2: "+attack) || len(s.Privacy) != 5 || s.Privacy[2].Charges != 4 {
+		if s := one.Summary; !strings.HasPrefix(s.Adversaries, "agents 2: "+attack) || len(s.Privacy) != 5 ||
+			s.Privacy[2].Charges != 4 {
 			t.Errorf("%s: summary %+v", attack, s)
 		}
 	}
 }
 
-// One of eight agents sends values of 1000. Plain mixing then learns nothing: ten classes, at most 20 % right. Clipped and trimmed
-// mixing stay within three standard errors of a difference of two accuracies on as many test records, although an eighth of
+// One of eight agents sends values of 1000. Plain mixing then learns nothing: ten
+// classes, at most 20 % right. Clipped and trimmed mixing stay within three standard
+// errors of a difference of two accuracies on as many test records, although an eighth of
 // the data is gone.
 func TestRobustMixingSurvivesAnAdversary(t *testing.T) {
 	const tests = 1000
 	accuracy := func(keys ...string) float64 {
-		set := append([]string{"topology.graph=complete", "topology.agents=8", "data.train=16000", fmt.Sprint("data.test=", tests), "model.name=logistic", "rounds=40",
-			"algorithm.step_size=1.0", "privacy.batch_size=200", "evaluate.every=40", "faults.drop=0"}, keys...)
+		set := append([]string{"topology.graph=complete", "topology.agents=8", "data.train=16000",
+			fmt.Sprint("data.test=", tests), "model.name=logistic", "rounds=40",
+			"algorithm.step_size=1.0", "privacy.batch_size=200", "evaluate.every=40",
+			"faults.drop=0"}, keys...)
 		file := strings.Replace(small, "hidden = [8]\n", "", 1)
 		f, err := Parse("small.toml", []byte(file), set)
 		if err != nil {
@@ -81,13 +88,16 @@ func TestBadAdversaries(t *testing.T) {
 		set []string
 		key string
 	}{
-		"wakes":     {[]string{"algorithm.name=bcd", "faults.adversaries=[1]", "faults.attack=stale"}, "faults.adversaries"},
-		"local":     {[]string{"algorithm.name=local", "faults.adversaries=[1]", "faults.attack=stale"}, "faults.adversaries"},
+		"wakes": {[]string{"algorithm.name=bcd", "faults.adversaries=[1]", "faults.attack=stale"},
+			"faults.adversaries"},
+		"local": {[]string{"algorithm.name=local", "faults.adversaries=[1]", "faults.attack=stale"},
+			"faults.adversaries"},
 		"beyond":    {[]string{"faults.adversaries=[5]", "faults.attack=stale"}, "faults.adversaries"},
 		"no attack": {[]string{"faults.adversaries=[1]"}, "faults.attack"},
 		"nobody":    {[]string{"faults.attack=stale"}, "faults.attack"},
-		"trim":      {[]string{"algorithm.mixing=trimmed", "algorithm.mixing_trim=1"}, "algorithm.mixing_trim"}, // a ring
-		"mixing":    {[]string{"algorithm.mixing=mean"}, "algorithm.mixing"},
+		// a ring
+		"trim":   {[]string{"algorithm.mixing=trimmed", "algorithm.mixing_trim=1"}, "algorithm.mixing_trim"},
+		"mixing": {[]string{"algorithm.mixing=mean"}, "algorithm.mixing"},
 	} {
 		f, err := Parse("small.toml", []byte(small), c.set)
 		if err == nil {
@@ -100,7 +110,8 @@ func TestBadAdversaries(t *testing.T) {
 	}
 }
 
-// Naming the default is the same run, and neither rule nor adversaries stand in the configuration of a run without them.
+// Naming the default is the same run, and neither rule nor adversaries stand in the
+// configuration of a run without them.
 func TestPlainMixingIsTheDefault(t *testing.T) {
 	plain, named := build(t), build(t, "algorithm.mixing=plain")
 	if plain.Digest() != named.Digest() {

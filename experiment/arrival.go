@@ -12,23 +12,30 @@ import (
 	"sotto/sim"
 )
 
-// Arrivals are the keys of [data] for records that come during the run. A record that has not come counts as a null record:
-// whatever an oracle divides by, and all that the algorithm knows of record counts, is fixed for the whole data set before the run,
-// so that every record weighs the same from its arrival on. Under every adjacency one record, its time of arrival included, then
-// moves a sum by no more than the charge states, and a ledger's epsilon is that of a record that was there from the start.
-// Personal models with the default c_i and λ_i so have at all times the objective of the records that have come. With mechanism
-// local-dp a perturbed record is out from its arrival on, whose time then shows. A fit, which is asked for once, sees what is there
+// Arrivals are the keys of [data] for records that come during the run. A record that has
+// not come counts as a null record: whatever an oracle divides by, and all that the
+// algorithm knows of record counts, is fixed for the whole data set before the run, so
+// that every record weighs the same from its arrival on. Under every adjacency one
+// record, its time of arrival included, then moves a sum by no more than the charge
+// states, and a ledger's epsilon is that of a record that was there from the start.
+// Personal models with the default c_i and λ_i so have at all times the objective of the
+// records that have come. With mechanism local-dp a perturbed record is out from its
+// arrival on, whose time then shows. A fit, which is asked for once, sees what is there
 // at the start.
 type Arrivals struct {
-	// Arrival "uniform" has every record that is not there at the start come before one of the agent's own rounds 1 .. ArrivalRounds-1,
-	// each with the same probability; "" (default) has all there from the start. Rounds of an asynchronous run are the
+	// Arrival "uniform" has every record that is not there at the start come before one
+	// of the agent's own rounds 1 .. ArrivalRounds-1, each with the same probability; ""
+	// (default) has all there from the start. Rounds of an asynchronous run are the
 	// agent's own wakes.
-	Arrival       string  `toml:"arrival,omitempty"`
-	ArrivalStart  float64 `toml:"arrival_start,omitempty"`  // probability that a record is there at the start, 0 to below 1
-	ArrivalRounds uint64  `toml:"arrival_rounds,omitempty"` // default: the run's, or the mean number of an agent's wakes
+	Arrival string `toml:"arrival,omitempty"`
+	// probability that a record is there at the start, 0 to below 1
+	ArrivalStart float64 `toml:"arrival_start,omitempty"`
+	// default: the run's, or the mean number of an agent's wakes
+	ArrivalRounds uint64 `toml:"arrival_rounds,omitempty"`
 }
 
-// validateArrival checks the keys and fills in arrival_rounds. It runs when the length of the run is known.
+// validateArrival checks the keys and fills in arrival_rounds. It runs when the length of
+// the run is known.
 func (f *File) validateArrival() error {
 	p, most := &f.data.Arrivals, f.steps
 	if f.pacing != algo.Rounds {
@@ -47,11 +54,14 @@ func (f *File) validateArrival() error {
 	case !(p.ArrivalStart >= 0 && p.ArrivalStart < 1):
 		return config.Bad("arrival_start", p.ArrivalStart, "0 to below 1")
 	case most < 2:
-		return config.Bad("arrival", p.Arrival, "nothing in a run with fewer than two rounds, or wakes of each agent")
+		return config.Bad("arrival", p.Arrival,
+			"nothing in a run with fewer than two rounds, or wakes of each agent")
 	case p.ArrivalRounds != 0 && (p.ArrivalRounds < 2 || p.ArrivalRounds > most):
-		return config.Bad("arrival_rounds", p.ArrivalRounds, fmt.Sprintf("2 to %d, the length of the run", most))
+		return config.Bad("arrival_rounds", p.ArrivalRounds,
+			fmt.Sprintf("2 to %d, the length of the run", most))
 	case f.topo.Vectors == "data":
-		return config.Bad("arrival", p.Arrival, "nothing with vectors = \"data\": the graph would know records that have not come")
+		return config.Bad("arrival", p.Arrival,
+			"nothing with vectors = \"data\": the graph would know records that have not come")
 	}
 	if p.ArrivalRounds == 0 {
 		p.ArrivalRounds = most
@@ -59,15 +69,17 @@ func (f *File) validateArrival() error {
 	return nil
 }
 
-// drawArrivals draws the round before which each training record comes. Every record has coins of its own, which depend on the seed
-// and its place in the data set only, so that no record moves another's arrival.
+// drawArrivals draws the round before which each training record comes. Every record has
+// coins of its own, which depend on the seed and its place in the data set only, so that
+// no record moves another's arrival.
 func (e *Experiment) drawArrivals() error {
 	p := &e.file.data.Arrivals
 	if p.Arrival == "" {
 		return nil
 	}
 	if d := e.split.Derived; d != "" {
-		return e.file.at("data", config.Bad("arrival", p.Arrival, "nothing with "+d+": they would know records that have not come"))
+		return e.file.at("data", config.Bad("arrival", p.Arrival,
+			"nothing with "+d+": they would know records that have not come"))
 	}
 	e.arrivals = make([]uint32, e.split.Train.Len())
 	coins := rng.Public(e.file.root.Seed, "arrival of records")
@@ -81,8 +93,8 @@ func (e *Experiment) drawArrivals() error {
 	return nil
 }
 
-// arriving is a gate whose oracles see the records that have come. What they see is a function of the round alone, so that a
-// resumed run needs nothing of it.
+// arriving is a gate whose oracles see the records that have come. What they see is a
+// function of the round alone, so that a resumed run needs nothing of it.
 type arriving struct {
 	sim.Gate
 	rows    []int32 // all of the agent's, ascending

@@ -49,8 +49,9 @@ mechanism = "none"
 sample_rate = 1
 `
 
-// Gradient steps by hand on y = 3x at x = 1, 2, .., of which one record is there from the start, one comes before round 1 and two
-// come too late: θ falls by .1 (1/4) Σ 2x(xθ - y) over those that are there, a quarter each whether the others have come or not.
+// Gradient steps by hand on y = 3x at x = 1, 2, .., of which one record is there from the
+// start, one comes before round 1 and two come too late: θ falls by .1 (1/4) Σ 2x(xθ - y)
+// over those that are there, a quarter each whether the others have come or not.
 func TestArrivalByHand(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "line.csv")
 	if err := os.WriteFile(path, []byte("x,y\n1,3\n2,6\n3,9\n4,12\n5,15\n"), 0o644); err != nil {
@@ -92,8 +93,9 @@ func TestArrivalByHand(t *testing.T) {
 
 var arrives = []string{"data.arrival=uniform", "data.arrival_start=0.3"}
 
-// Each record comes by coins of its own: at the start with the stated probability, else before one of rounds 1 .. R-1, all alike
-// (normal and chi-square tests at a false-reject rate of 1e-6 each). Other records do not matter.
+// Each record comes by coins of its own: at the start with the stated probability, else
+// before one of rounds 1 .. R-1, all alike (normal and chi-square tests at a false-reject
+// rate of 1e-6 each). Other records do not matter.
 func TestArrivalsAreUniform(t *testing.T) {
 	const rounds, share = 12, .3
 	e := build(t, append([]string{"data.train=4000"}, arrives...)...)
@@ -115,7 +117,8 @@ func TestArrivalsAreUniform(t *testing.T) {
 	if few := build(t, arrives...).arrivals; len(few) != 500 || !slices.Equal(few, e.arrivals[:500]) {
 		t.Error("more records move the arrivals of the first")
 	}
-	if late := build(t, append([]string{"data.arrival_rounds=3"}, arrives...)...).arrivals; slices.Max(late) != 2 {
+	if late := build(t, append([]string{"data.arrival_rounds=3"},
+		arrives...)...).arrivals; slices.Max(late) != 2 {
 		t.Errorf("arrivals up to round %d of 3", slices.Max(late))
 	}
 }
@@ -149,14 +152,15 @@ func arrivalCases(t *testing.T, name string, set ...string) *Experiment {
 	return e
 }
 
-// Arrival changes no charge, plan or statement; results do not depend on workers or on an interruption, and are others than those
-// of records that are all there.
+// Arrival changes no charge, plan or statement; results do not depend on workers or on an
+// interruption, and are others than those of records that are all there.
 func TestArrival(t *testing.T) {
 	for _, name := range []string{"rounds", "dsgt", "gaussian", "warm", "pairs", "faults", "add-remove"} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			out := t.TempDir()
-			all, one := run(t, arrivalCases(t, name), Options{Out: out, Workers: 1}), run(t, arrivalCases(t, name, arrives...), Options{Out: out, Workers: 1})
+			all, one := run(t, arrivalCases(t, name), Options{Out: out, Workers: 1}),
+				run(t, arrivalCases(t, name, arrives...), Options{Out: out, Workers: 1})
 			two := run(t, arrivalCases(t, name, arrives...), Options{Out: out, Workers: 2})
 			sameFiles(t, one.Dir, two.Dir)
 			if _, err := ledger.VerifyRun(one.Dir); err != nil {
@@ -165,12 +169,15 @@ func TestArrival(t *testing.T) {
 			if bytes.Equal(read(t, one.Dir, modelFile), read(t, all.Dir, modelFile)) {
 				t.Error("arrival changes nothing")
 			}
-			if !bytes.Equal(read(t, one.Dir, ledgerFile), read(t, all.Dir, ledgerFile)) || !bytes.Equal(read(t, one.Dir, privacyFile), read(t, all.Dir, privacyFile)) {
+			if !bytes.Equal(read(t, one.Dir, ledgerFile), read(t, all.Dir, ledgerFile)) ||
+				!bytes.Equal(read(t, one.Dir, privacyFile), read(t, all.Dir, privacyFile)) {
 				t.Error("arrival changes a charge or a statement")
 			}
 			for i := range one.Summary.Privacy {
-				if a, b := one.Summary.Privacy[i], all.Summary.Privacy[i]; a.Epsilon != b.Epsilon || a.Charges != b.Charges || a.Noise != b.Noise {
-					t.Errorf("agent %d: %+v, without arrival %+v", i, one.Summary.Privacy[i], all.Summary.Privacy[i])
+				if a, b := one.Summary.Privacy[i], all.Summary.Privacy[i]; a.Epsilon != b.Epsilon ||
+					a.Charges != b.Charges || a.Noise != b.Noise {
+					t.Errorf("agent %d: %+v, without arrival %+v", i, one.Summary.Privacy[i],
+						all.Summary.Privacy[i])
 				}
 			}
 			e := arrivalCases(t, name, arrives...)
@@ -180,12 +187,14 @@ func TestArrival(t *testing.T) {
 	}
 }
 
-// What an agent asks at its start is answered once: a resumed run charges nothing for it again and draws the noise of the run that was
-// interrupted, also where no budget would refuse a second answer.
+// What an agent asks at its start is answered once: a resumed run charges nothing for it
+// again and draws the noise of the run that was interrupted, also where no budget would
+// refuse a second answer.
 func TestResumeAsksNothingTwice(t *testing.T) {
 	for name, made := range map[string]func() *Experiment{
 		"without budget": func() *Experiment {
-			return personalRun(t, "algorithm.start=fit", "algorithm.fit_lambda=0.1", "privacy.target_epsilon=0", "privacy.noise_multiplier=20")
+			return personalRun(t, "algorithm.start=fit", "algorithm.fit_lambda=0.1",
+				"privacy.target_epsilon=0", "privacy.noise_multiplier=20")
 		},
 		"local-dp": func() *Experiment { return caseOf(t, "local-dp") },
 	} {
@@ -199,12 +208,17 @@ func TestResumeAsksNothingTwice(t *testing.T) {
 	}
 }
 
-// Whatever one record holds and whenever it comes, a sum over the records that are there moves by at most 2C (C where only one of
-// both data sets has it), in every round.
+// Whatever one record holds and whenever it comes, a sum over the records that are there
+// moves by at most 2C (C where only one of both data sets has it), in every round.
 func TestArrivalSensitivity(t *testing.T) {
 	const m, clip = 8, .25
 	sums := func(scale float32, at uint32) (out []tensor.Vec) {
-		d := &data.Dataset{X: tensor.NewMat(m, 2), Shape: [3]int{1, 1, 2}, Labels: make([]int32, m), Classes: 2}
+		d := &data.Dataset{
+			X:       tensor.NewMat(m, 2),
+			Shape:   [3]int{1, 1, 2},
+			Labels:  make([]int32, m),
+			Classes: 2,
+		}
 		rows, arrivals := make([]int32, m), make([]uint32, m)
 		for r := range rows {
 			rows[r], arrivals[r], d.Labels[r] = int32(r), uint32(r%4), int32(r%2)
@@ -215,8 +229,16 @@ func TestArrivalSensitivity(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		full := &oracle.Full{Model: logistic, Records: oracle.Records{Data: d, Index: rows}, Normaliser: m, Clip: clip, Norm: account.L2,
-			Adjacency: account.ReplaceOne, Unit: account.Record(), Pool: oracle.NewPool()}
+		full := &oracle.Full{
+			Model:      logistic,
+			Records:    oracle.Records{Data: d, Index: rows},
+			Normaliser: m,
+			Clip:       clip,
+			Norm:       account.L2,
+			Adjacency:  account.ReplaceOne,
+			Unit:       account.Record(),
+			Pool:       oracle.NewPool(),
+		}
 		if err := full.Validate(); err != nil {
 			t.Fatal(err)
 		}
@@ -242,7 +264,8 @@ func TestArrivalSensitivity(t *testing.T) {
 					bound = clip
 				}
 				if d := moved(a[round], b); d > bound*(1+1e-5) {
-					t.Errorf("scale %g, arrival %d, round %d: the sum moves by %g, more than %g", scale, at, round, d, bound)
+					t.Errorf("scale %g, arrival %d, round %d: the sum moves by %g, more than %g", scale, at,
+						round, d, bound)
 				}
 			}
 		}
@@ -266,9 +289,11 @@ func TestArrivalRefuses(t *testing.T) {
 		{"data.arrival_start", "data.arrival=uniform data.arrival_start=1"},
 		{"data.arrival_start", "data.arrival=uniform data.arrival_start=-0.1"},
 		{"data.arrival_rounds", "data.arrival=uniform data.arrival_rounds=1"},
-		{"data.arrival_rounds", "data.arrival=uniform data.arrival_rounds=17"}, // 400 wakes of 24 agents are 16 each
+		// 400 wakes of 24 agents are 16 each
+		{"data.arrival_rounds", "data.arrival=uniform data.arrival_rounds=17"},
 		{"data.arrival", "data.arrival=uniform clock.wakes=47"},
-		{"data.arrival", "data.arrival=uniform topology.vectors=data privacy.mechanism=none privacy.target_epsilon=0"},
+		{"data.arrival",
+			"data.arrival=uniform topology.vectors=data privacy.mechanism=none privacy.target_epsilon=0"},
 	} {
 		_, err := buildPersonal(strings.Fields(c.set)...)
 		var bad *config.Error
@@ -276,10 +301,12 @@ func TestArrivalRefuses(t *testing.T) {
 			t.Errorf("%s: %v", c.set, err)
 		}
 	}
-	if e := personalRun(t, "data.arrival=uniform"); e.file.data.ArrivalRounds != 16 || !bytes.Contains(e.effective, []byte("arrival_rounds = 16")) {
+	if e := personalRun(t, "data.arrival=uniform"); e.file.data.ArrivalRounds != 16 ||
+		!bytes.Contains(e.effective, []byte("arrival_rounds = 16")) {
 		t.Errorf("arrival over %d wakes", e.file.data.ArrivalRounds)
 	}
-	_, err := buildRatings(ratingsDir(t, thirtyUsers), published, append([]string{"data.arrival=uniform", "topology.vectors=hidden"}, open...)...)
+	_, err := buildRatings(ratingsDir(t, thirtyUsers), published,
+		append([]string{"data.arrival=uniform", "topology.vectors=hidden"}, open...)...)
 	var bad *config.Error
 	if !errors.As(err, &bad) || bad.Key != "data.arrival" {
 		t.Errorf("features from all ratings: %v", err)

@@ -40,15 +40,18 @@ type knownAnswer struct{ at, value tensor.Vec }
 // AuditOptions say what of a run is attacked.
 type AuditOptions struct {
 	Agent int // whose records
-	// Canary is the attacked record: "gradient" (default) changes an answer the most among many that were tried, "blank" has all features 0 and
-	// a label that is not the likeliest, "mislabelled" is a record of the data set with another label.
+	// Canary is the attacked record: "gradient" (default) changes an answer the most
+	// among many that were tried, "blank" has all features 0 and a label that is not the
+	// likeliest, "mislabelled" is a record of the data set with another label.
 	Canary string
-	// Live, when not nil, runs what Step observes among nodes. Gates then draw their keys from the operating system, so that no two audits are alike.
+	// Live, when not nil, runs what Step observes among nodes. Gates then draw their keys
+	// from the operating system, so that no two audits are alike.
 	Live LiveDrive
 }
 
-// AuditTarget returns the run as a system under audit. Figures of an audit come from seeds, so that it can be repeated; the attacked owner
-// has no records but those that the auditor makes, and the others' data are left out: an adversary may know them.
+// AuditTarget returns the run as a system under audit. Figures of an audit come from
+// seeds, so that it can be repeated; the attacked owner has no records but those that the
+// auditor makes, and the others' data are left out: an adversary may know them.
 func (e *Experiment) AuditTarget(o AuditOptions) (*audit.Target, error) {
 	if o.Agent < 0 || o.Agent >= len(e.plans) {
 		return nil, config.Bad("agent", o.Agent, fmt.Sprintf("0 to %d", len(e.plans)-1))
@@ -57,8 +60,16 @@ func (e *Experiment) AuditTarget(o AuditOptions) (*audit.Target, error) {
 	if err := a.applies(); err != nil {
 		return nil, err
 	}
-	t := &audit.Target{Name: fmt.Sprintf("%s, agent %d", e.file.root.Name, o.Agent), Dim: e.model.Dim() + e.file.priv.Extra(), Algorithm: a.algorithm, Drive: a.drive,
-		Open: a.open, Value: a.value, Account: a.account, Free: map[string]bool{}}
+	t := &audit.Target{
+		Name:      fmt.Sprintf("%s, agent %d", e.file.root.Name, o.Agent),
+		Dim:       e.model.Dim() + e.file.priv.Extra(),
+		Algorithm: a.algorithm,
+		Drive:     a.drive,
+		Open:      a.open,
+		Value:     a.value,
+		Account:   a.account,
+		Free:      map[string]bool{},
+	}
 	if e.file.pacing == algo.Tokens {
 		t.Free["zero"] = true
 	}
@@ -103,14 +114,17 @@ func (e *Experiment) AuditTarget(o AuditOptions) (*audit.Target, error) {
 	return t, nil
 }
 
-// applies refuses runs in which nothing is asked of data by an algorithm, or nothing is claimed.
+// applies refuses runs in which nothing is asked of data by an algorithm, or nothing is
+// claimed.
 func (a *auditor) applies() error {
 	f := a.e.file
 	switch {
 	case !a.e.private():
-		return f.at("privacy", config.Bad("mechanism", f.priv.Mechanism, "one with noise: without it there is no claim to audit"))
+		return f.at("privacy", config.Bad("mechanism", f.priv.Mechanism,
+			"one with noise: without it there is no claim to audit"))
 	case a.e.published():
-		return f.at("replication", config.Bad("noise", f.repl.Noise, "nothing: this published form is refuted by computation, see docs/results/claims.md"))
+		return f.at("replication", config.Bad("noise", f.repl.Noise,
+			"nothing: this published form is refuted by computation, see docs/results/claims.md"))
 	}
 	return nil
 }
@@ -160,7 +174,8 @@ func (a *auditor) of(w audit.World, drawn bool) *Experiment {
 }
 
 // gate is the attacked agent's with keys from the seed.
-func (a *auditor) gate(e *Experiment, l ledger.Ledger, m privacy.Mechanism, seed uint64) (*privacy.Gate, error) {
+func (a *auditor) gate(e *Experiment, l ledger.Ledger, m privacy.Mechanism, seed uint64) (*privacy.Gate,
+	error) {
 	oracles, err := a.oracles(e)
 	if err != nil {
 		return nil, err
@@ -287,7 +302,8 @@ func (a *auditor) stateMachine(i int) (agent.Algorithm, error) {
 		return nil, f.at("algorithm", err)
 	}
 	p := &e.plans[i]
-	return f.alg.rounded(f.priv.Clipped(alg, f.priv.MaxGradNorm, p.noiseMultiplier/p.batch, e.model.Dim())), nil
+	return f.alg.rounded(f.priv.Clipped(alg, f.priv.MaxGradNorm, p.noiseMultiplier/p.batch, e.model.Dim())),
+		nil
 }
 
 // drive is audit.Target.Drive: the run's own runtime, graph, faults and clock.
@@ -322,7 +338,8 @@ func (a *auditor) account(l ledger.Ledger) (float64, error) {
 	return i.Upper, err
 }
 
-// members is audit.Target.Members: a gate without noise over records whose gradients differ, with the run's own sampler.
+// members is audit.Target.Members: a gate without noise over records whose gradients
+// differ, with the run's own sampler.
 func (a *auditor) members(seed uint64, q *agent.Query) (audit.Gate, []tensor.Vec, error) {
 	d := a.e.canaryRows(auditMembers, rng.Public(a.e.file.root.Seed, "canaries"))
 	all := make([]int32, auditMembers)

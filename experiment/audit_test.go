@@ -13,7 +13,9 @@ import (
 )
 
 // attack runs one mode on an experiment. ok is false where the mode does not apply.
-func attack(t *testing.T, e *Experiment, mode func(*audit.Target, context.Context, audit.Options) (*audit.Report, error), o audit.Options) (r *audit.Report, ok bool) {
+func attack(t *testing.T, e *Experiment,
+	mode func(*audit.Target, context.Context, audit.Options) (*audit.Report, error),
+	o audit.Options) (r *audit.Report, ok bool) {
 	t.Helper()
 	target, err := e.AuditTarget(AuditOptions{})
 	if err != nil {
@@ -29,37 +31,46 @@ func attack(t *testing.T, e *Experiment, mode func(*audit.Target, context.Contex
 	return r, true
 }
 
-// audited are runs of every algorithm, and of every mechanism and way to clip and sample, that claim a finite epsilon.
+// audited are runs of every algorithm, and of every mechanism and way to clip and sample,
+// that claim a finite epsilon.
 var audited = map[string]func() (*Experiment, error){
-	"dsgd":              glyphRun("algorithm.order=mix-then-grad"),
-	"dsgt":              glyphRun("algorithm.name=dsgt", "algorithm.step_size=0.1"),
-	"dinno":             fileRun("small.toml", strings.Replace(small, "step_size = 0.5\n", "", 1), append(few[:len(few):len(few)], "algorithm.name=dinno", "privacy.target_epsilon=50")...),
-	"gossip-sgd":        glyphRun("algorithm.name=gossip-sgd"),
-	"sgp":               glyphRun("algorithm.name=sgp", "topology.graph=exp-directed"),
-	"central":           glyphRun("algorithm.name=central", "topology.agents=1", "topology.graph=complete"),
-	"local":             glyphRun("algorithm.name=local"),
-	"exact noise":       glyphRun("privacy.noise=exact"),
-	"replace-one":       glyphRun("privacy.adjacency=replace-one", "privacy.accountant=pld"),
-	"zero-out":          glyphRun("privacy.adjacency=zero-out"),
-	"schedule":          glyphRun("privacy.clipping=schedule", "privacy.clip_decay=0.9"),
-	"quantile":          glyphRun("privacy.clipping=quantile", "privacy.clip_count_std=5"),
-	"bf16":              glyphRun("algorithm.messages=bf16"),
-	"decor":             glyphRun("privacy.mechanism=decor", "faults.drop=0", "privacy.curious=neighbors", "privacy.pair_noise_ratio=2"),
-	"micro-batches":     glyphRun("replication.microbatches=5", "privacy.target_epsilon=0", "privacy.noise_multiplier=2", "privacy.accountant=pld"),
-	"bcd":               clockedRun(),
-	"laplace":           clockedRun("privacy.mechanism=laplace", "algorithm.norm=l1", "privacy.accountant=pld", "privacy.target_epsilon=20"),
-	"gossip-admm":       fileRun("personal.toml", strings.Replace(personalFile, "updates = 6", "local_steps = 2", 1), "algorithm.name=gossip-admm"),
-	"km":                fileRun("km.toml", kmFile),
-	"gossip-average":    fileRun("average.toml", averageFile),
-	"value a record":    fileRun("average.toml", averageFile, "privacy.unit=record"),
-	"walk":              fileRun("walk.toml", walkFile),
-	"local-fit":         fileRun("personal.toml", strings.Replace(personalFile, "updates = 6\n", "", 1), "algorithm.name=local-fit"),
-	"model-propagation": fileRun("personal.toml", strings.Replace(personalFile, "updates = 6\n", "", 1), "algorithm.name=model-propagation"),
-	"local-dp":          clockedRun(localSet...),
+	"dsgd": glyphRun("algorithm.order=mix-then-grad"),
+	"dsgt": glyphRun("algorithm.name=dsgt", "algorithm.step_size=0.1"),
+	"dinno": fileRun("small.toml", strings.Replace(small, "step_size = 0.5\n", "", 1),
+		append(few[:len(few):len(few)], "algorithm.name=dinno", "privacy.target_epsilon=50")...),
+	"gossip-sgd":  glyphRun("algorithm.name=gossip-sgd"),
+	"sgp":         glyphRun("algorithm.name=sgp", "topology.graph=exp-directed"),
+	"central":     glyphRun("algorithm.name=central", "topology.agents=1", "topology.graph=complete"),
+	"local":       glyphRun("algorithm.name=local"),
+	"exact noise": glyphRun("privacy.noise=exact"),
+	"replace-one": glyphRun("privacy.adjacency=replace-one", "privacy.accountant=pld"),
+	"zero-out":    glyphRun("privacy.adjacency=zero-out"),
+	"schedule":    glyphRun("privacy.clipping=schedule", "privacy.clip_decay=0.9"),
+	"quantile":    glyphRun("privacy.clipping=quantile", "privacy.clip_count_std=5"),
+	"bf16":        glyphRun("algorithm.messages=bf16"),
+	"decor": glyphRun("privacy.mechanism=decor", "faults.drop=0", "privacy.curious=neighbors",
+		"privacy.pair_noise_ratio=2"),
+	"micro-batches": glyphRun("replication.microbatches=5", "privacy.target_epsilon=0",
+		"privacy.noise_multiplier=2", "privacy.accountant=pld"),
+	"bcd": clockedRun(),
+	"laplace": clockedRun("privacy.mechanism=laplace", "algorithm.norm=l1",
+		"privacy.accountant=pld", "privacy.target_epsilon=20"),
+	"gossip-admm": fileRun("personal.toml",
+		strings.Replace(personalFile, "updates = 6", "local_steps = 2", 1), "algorithm.name=gossip-admm"),
+	"km":             fileRun("km.toml", kmFile),
+	"gossip-average": fileRun("average.toml", averageFile),
+	"value a record": fileRun("average.toml", averageFile, "privacy.unit=record"),
+	"walk":           fileRun("walk.toml", walkFile),
+	"local-fit": fileRun("personal.toml", strings.Replace(personalFile, "updates = 6\n", "", 1),
+		"algorithm.name=local-fit"),
+	"model-propagation": fileRun("personal.toml", strings.Replace(personalFile, "updates = 6\n", "", 1),
+		"algorithm.name=model-propagation"),
+	"local-dp": clockedRun(localSet...),
 }
 
 // localSet perturbs records once.
-var localSet = []string{"privacy.mechanism=local-dp", "privacy.accountant=pld", "privacy.target_epsilon=4", "privacy.target_delta=1e-3", "privacy.feature_norm=0.5"}
+var localSet = []string{"privacy.mechanism=local-dp", "privacy.accountant=pld", "privacy.target_epsilon=4",
+	"privacy.target_delta=1e-3", "privacy.feature_norm=0.5"}
 
 // few makes the small run smaller.
 var few = []string{"data.train=100", "data.test=10", "privacy.batch_size=5", "privacy.target_delta=1e-3"}
@@ -82,11 +93,12 @@ func clockedRun(set ...string) func() (*Experiment, error) {
 	return fileRun("personal.toml", personalFile, set...)
 }
 
-// No mode finds anything in a run as it is shipped. At beta 1e-6 a mode a run, all of them together raise a false alarm with a
-// probability below 1e-4.
+// No mode finds anything in a run as it is shipped. At beta 1e-6 a mode a run, all of
+// them together raise a false alarm with a probability below 1e-4.
 func TestAuditOfEveryAlgorithm(t *testing.T) {
 	if testing.Short() {
-		t.Skip("many observations on one goroutine: the race detector, which asks for short, has nothing to find")
+		t.Skip("many observations on one goroutine: the race detector, which asks for short, has nothing " +
+			"to find")
 	}
 	for name := range algo.Algorithms {
 		if audited[name] == nil {
@@ -97,7 +109,8 @@ func TestAuditOfEveryAlgorithm(t *testing.T) {
 		name string
 		run  func(*audit.Target, context.Context, audit.Options) (*audit.Report, error)
 		n    int
-	}{{"step", (*audit.Target).Step, 60}, {"noise", (*audit.Target).Noise, 12}, {"sampler", (*audit.Target).Sampler, 60}, {"ledger", (*audit.Target).Books, 12}}
+	}{{"step", (*audit.Target).Step, 60}, {"noise", (*audit.Target).Noise, 12},
+		{"sampler", (*audit.Target).Sampler, 60}, {"ledger", (*audit.Target).Books, 12}}
 	for name, make := range audited {
 		t.Run(name, func(t *testing.T) {
 			e, err := make()
@@ -121,13 +134,15 @@ func TestAuditOfEveryAlgorithm(t *testing.T) {
 	}
 }
 
-// TestClaim12: the published attack on whole models shows epsilon .129 to .230 where 1 is claimed, and would not reveal C1. Ours refutes
-// epsilon 10 of the micro-batch run: five Poisson batches at rate 1/100 under one noise draw that is charged as one step. Once on a record
-// that is drawn into all of them, and once with the sampler as it is, where a record falls into some batch about five times as often as
-// claimed.
+// TestClaim12: the published attack on whole models shows epsilon .129 to .230 where 1 is
+// claimed, and would not reveal C1. Ours refutes epsilon 10 of the micro-batch run: five
+// Poisson batches at rate 1/100 under one noise draw that is charged as one step. Once on
+// a record that is drawn into all of them, and once with the sampler as it is, where a
+// record falls into some batch about five times as often as claimed.
 func TestClaim12(t *testing.T) {
 	f, err := Parse("f.toml", fmt.Appendf(nil, replicated, 25000, 400, "dsgd", "zero-out", 10,
-		"noise_multiplier = 1.0724\ni_understand = ['delta']\n[replication]\nclaim = true\nmicrobatches = 5\n[evaluate]\nevery = 25000"), nil)
+		"noise_multiplier = 1.0724\ni_understand = ['delta']\n[replication]\nclaim = true\nmicrobatches = "+
+			"5\n[evaluate]\nevery = 25000"), nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -142,22 +157,28 @@ func TestClaim12(t *testing.T) {
 		if testing.Short() && c.sampled {
 			continue
 		}
-		r, _ := attack(t, e, (*audit.Target).Step, audit.Options{Observations: c.n, Beta: .01, Seed: 1, Sampled: c.sampled})
-		t.Logf("sampled %v: epsilon at least %v, claimed %v: %v", c.sampled, r.EpsilonLower, r.Claimed, r.Findings)
+		r, _ := attack(t, e, (*audit.Target).Step,
+			audit.Options{Observations: c.n, Beta: .01, Seed: 1, Sampled: c.sampled})
+		t.Logf("sampled %v: epsilon at least %v, claimed %v: %v", c.sampled, r.EpsilonLower, r.Claimed,
+			r.Findings)
 		if !r.Violated {
 			t.Errorf("sampled %v: not refuted: %+v", c.sampled, r)
 		}
 		// The true epsilon is 82.2.
-		if lower, claim := float64(r.EpsilonLower), float64(r.Claimed); c.sampled && !(lower > 10 && lower < 82.3 && math.Abs(claim-10) < .05) {
-			t.Errorf("epsilon at least %v, claimed %v; want above 10, which is claimed, and below 82.3", lower, claim)
+		if lower, claim := float64(r.EpsilonLower), float64(r.Claimed); c.sampled &&
+			!(lower > 10 && lower < 82.3 && math.Abs(claim-10) < .05) {
+			t.Errorf("epsilon at least %v, claimed %v; want above 10, which is claimed, and below 82.3",
+				lower, claim)
 		}
 	}
 }
 
-// AdaD2P answers with noise in proportion to the private gradient: without the record nothing is added to nothing, and the answer is exact.
-// The attack never errs, so that its bound grows with the logarithm of the observations, beyond any finite epsilon.
+// AdaD2P answers with noise in proportion to the private gradient: without the record
+// nothing is added to nothing, and the answer is exact. The attack never errs, so that
+// its bound grows with the logarithm of the observations, beyond any finite epsilon.
 func TestAdaptiveNoiseIsRefuted(t *testing.T) {
-	e, err := glyphRun("algorithm.name=sgp", "topology.graph=exp-directed", "privacy.noise_multiplier=1.5", "privacy.max_grad_norm=3.5",
+	e, err := glyphRun("algorithm.name=sgp", "topology.graph=exp-directed", "privacy.noise_multiplier=1.5",
+		"privacy.max_grad_norm=3.5",
 		"replication.claim=true", "replication.noise=adad2p")()
 	if err != nil {
 		t.Fatal(err)
@@ -167,10 +188,12 @@ func TestAdaptiveNoiseIsRefuted(t *testing.T) {
 		r, _ := attack(t, e, (*audit.Target).Step, audit.Options{Observations: n, Beta: .01, Seed: 1})
 		b := r.Bounds[1] // by the length of what is left
 		t.Logf("%d observations: epsilon of one release at least %.3f (%v)", n, b.Epsilon, r.Findings)
-		// With 4n/5 observations in each world, a third of beta and no error the limits are 1 - (beta/6)^(5/(4n)).
+		// With 4n/5 observations in each world, a third of beta and no error the limits
+		// are 1 - (beta/6)^(5/(4n)).
 		limit := 1 - math.Pow(.01/6, 5/(4*float64(n)))
 		if want := math.Log((1 - limit - e.file.priv.TargetDelta) / limit); math.Abs(b.Epsilon-want) > 1e-6 {
-			t.Errorf("%d observations: epsilon at least %g, want %g: the largest that so many can show", n, b.Epsilon, want)
+			t.Errorf("%d observations: epsilon at least %g, want %g: the largest that so many can show", n,
+				b.Epsilon, want)
 		}
 		if n > 100 && !r.Violated || b.Epsilon < before+1 {
 			t.Errorf("%d observations: %+v", n, r)
@@ -179,25 +202,31 @@ func TestAdaptiveNoiseIsRefuted(t *testing.T) {
 	}
 }
 
-// What step shows of a plain DP-DSGD run is at least 80 % of what is true, with 4,000 observations in each world at epsilon 4 and 8 and
-// 8,000 at 1: fewer than the specification asks for, which the file with build tag audit takes.
+// What step shows of a plain DP-DSGD run is at least 80 % of what is true, with 4,000
+// observations in each world at epsilon 4 and 8 and 8,000 at 1: fewer than the
+// specification asks for, which the file with build tag audit takes.
 func TestStepIsTight(t *testing.T) { tight(t, 4000, 8000) }
 
 func tight(t *testing.T, many, more int) {
 	if testing.Short() {
-		t.Skip("many observations on one goroutine: the race detector, which asks for short, has nothing to find")
+		t.Skip("many observations on one goroutine: the race detector, which asks for short, has nothing " +
+			"to find")
 	}
 	for _, c := range []struct {
 		epsilon float64
 		n       int
 	}{{8, many}, {4, many}, {1, more}} {
-		e, err := fileRun("small.toml", small, "data.train=100", "data.test=10", "faults.drop=0", "topology.agents=2", "topology.graph=complete", "model.hidden=[2]",
-			"privacy.batch_size=5", "privacy.target_delta=1e-3", "privacy.accountant=pld", fmt.Sprintf("privacy.target_epsilon=%g", c.epsilon))()
+		e, err := fileRun("small.toml", small, "data.train=100", "data.test=10", "faults.drop=0",
+			"topology.agents=2", "topology.graph=complete", "model.hidden=[2]",
+			"privacy.batch_size=5", "privacy.target_delta=1e-3", "privacy.accountant=pld",
+			fmt.Sprintf("privacy.target_epsilon=%g", c.epsilon))()
 		if err != nil {
 			t.Fatal(err)
 		}
 		r, _ := attack(t, e, (*audit.Target).Step, audit.Options{Observations: c.n, Beta: .05, Seed: 7})
-		t.Logf("epsilon %g: at least %v of %v, ratio %v, %d observations; mu at least %.4g of %.4g", c.epsilon, r.EpsilonLower, r.Claimed, r.Ratio, r.Observations, r.Bounds[2].Mu, account.ClipShift(account.AddRemove)/e.plans[0].noiseMultiplier)
+		t.Logf("epsilon %g: at least %v of %v, ratio %v, %d observations; mu at least %.4g of %.4g",
+			c.epsilon, r.EpsilonLower, r.Claimed, r.Ratio, r.Observations, r.Bounds[2].Mu,
+			account.ClipShift(account.AddRemove)/e.plans[0].noiseMultiplier)
 		if !(r.Ratio >= .8) || r.Violated {
 			t.Errorf("epsilon %g: %+v", c.epsilon, r)
 		}

@@ -18,8 +18,9 @@ import (
 	"sotto/tensor"
 )
 
-// AveragingFile is the run file of a private average on a graph of the given family, for audits that name no file: clip 1, noise
-// multiplier 1, owners' values replaced. rounds counts the rounds of averaging.
+// AveragingFile is the run file of a private average on a graph of the given family, for
+// audits that name no file: clip 1, noise multiplier 1, owners' values replaced. rounds
+// counts the rounds of averaging.
 func AveragingFile(graph string, agents, rounds int) []byte {
 	return fmt.Appendf(nil, `name = %q
 rounds = %d
@@ -50,24 +51,32 @@ max_grad_norm = 1.0
 `, graph+"-"+fmt.Sprint(agents), rounds+1, graph, agents, agents)
 }
 
-// Averaging is the file's private average for an auditor, who brings values of its own. Everything else is the run's: graph, algorithm,
-// mechanism, noise, gate and oracle.
+// Averaging is the file's private average for an auditor, who brings values of its own.
+// Everything else is the run's: graph, algorithm, mechanism, noise, gate and oracle.
 func (e *Experiment) Averaging() (*audit.Averaging, error) {
 	f := e.file
 	m := f.priv.Mechanism
 	switch {
 	case !f.averages():
-		return nil, f.at("algorithm", config.Bad("name", f.alg.Name, averageAlgorithm+": only values that are released once and then averaged have an exact view"))
+		return nil, f.at("algorithm", config.Bad("name", f.alg.Name,
+			averageAlgorithm+": only values that are released once and then averaged have an exact view"))
 	case m != "gaussian" && m != decorMechanism && m != "none":
-		return nil, f.at("privacy", config.Bad("mechanism", m, "gaussian or decor: only normal noise has an exact view"))
+		return nil, f.at("privacy", config.Bad("mechanism", m,
+			"gaussian or decor: only normal noise has an exact view"))
 	case f.flts != sim.DefaultFaults() || f.adv.Text() != "" || f.topo.Dropout != 0:
-		return nil, f.at("faults", config.Bad("", "faults or attacks", "none: mixing must be what was planned"))
+		return nil,
+			f.at("faults", config.Bad("", "faults or attacks", "none: mixing must be what was planned"))
 	}
 	g, err := e.gossip()
 	if err != nil {
 		return nil, err
 	}
-	a := &audit.Averaging{Name: f.Name(), Schedule: e.schedule, Gossip: *g, Shift: account.ClipShift(f.priv.adjacency)}
+	a := &audit.Averaging{
+		Name:     f.Name(),
+		Schedule: e.schedule,
+		Gossip:   *g,
+		Shift:    account.ClipShift(f.priv.adjacency),
+	}
 	for i := range e.plans {
 		pl := &e.plans[i]
 		clip := f.priv.MaxGradNorm / pl.batch
@@ -91,7 +100,9 @@ func (e *Experiment) Averaging() (*audit.Averaging, error) {
 		env.Dim, env.Init = 1, make(tensor.Vec, 1)
 		return e.factory(env)
 	}
-	a.Gate = func(i int, x float64, seed uint64) (sim.Gate, error) { return e.valueGate(i, x, a.Clip[i], seed) }
+	a.Gate = func(i int, x float64, seed uint64) (sim.Gate, error) {
+		return e.valueGate(i, x, a.Clip[i], seed)
+	}
 	return a, nil
 }
 
@@ -113,14 +124,21 @@ func (e *Experiment) sharedNoise(a *audit.Averaging) {
 	for i, near := range e.near {
 		for _, j := range near {
 			if agent.ID(i) < j {
-				a.Pairs = append(a.Pairs, audit.PairNoise{A: i, B: int(j), Std: e.file.priv.PairRatio * a.Noise[i],
-					Draw: func(seed uint64) float64 { return audit.SharedNormal(rng.SimulatedPair(seed, uint32(i), uint32(j))) }})
+				a.Pairs = append(a.Pairs, audit.PairNoise{
+					A:   i,
+					B:   int(j),
+					Std: e.file.priv.PairRatio * a.Noise[i],
+					Draw: func(seed uint64) float64 {
+						return audit.SharedNormal(rng.SimulatedPair(seed, uint32(i), uint32(j)))
+					},
+				})
 			}
 		}
 	}
 }
 
-// valueGate answers for an owner whose value is x, with the run's mechanism and keys of the seed.
+// valueGate answers for an owner whose value is x, with the run's mechanism and keys of
+// the seed.
 func (e *Experiment) valueGate(i int, x, clip float64, seed uint64) (sim.Gate, error) {
 	var m privacy.Mechanism
 	var err error
@@ -137,13 +155,23 @@ func (e *Experiment) valueGate(i int, x, clip float64, seed uint64) (sim.Gate, e
 }
 
 // valueGate holds one record with one feature.
-func valueGate(m privacy.Mechanism, a account.Adjacency, i int, x, clip float64, seed uint64) (sim.Gate, error) {
+func valueGate(m privacy.Mechanism, a account.Adjacency, i int, x, clip float64, seed uint64) (sim.Gate,
+	error) {
 	if a == account.AddRemove {
 		a = account.ReplaceOne
 	}
-	record := &data.Dataset{X: tensor.Mat{Rows: 1, Cols: 1, Stride: 1, Data: tensor.Vec{float32(x)}}, Shape: [3]int{1, 1, 1}, Targets: []float32{0}}
-	v := &oracle.Value{Records: oracle.Records{Data: record, Index: []int32{0}}, Clip: clip, Normaliser: 1, Adjacency: a, Unit: account.Owner(), Dim: 1}
-	return privacy.NewSimulatedGate(ledger.NewMemory(nil), m, map[string]privacy.Oracle{oracle.ValueName: v}, seed, agent.ID(i)), v.Validate()
+	record := &data.Dataset{X: tensor.Mat{Rows: 1, Cols: 1, Stride: 1, Data: tensor.Vec{float32(x)}},
+		Shape: [3]int{1, 1, 1}, Targets: []float32{0}}
+	v := &oracle.Value{
+		Records:    oracle.Records{Data: record, Index: []int32{0}},
+		Clip:       clip,
+		Normaliser: 1,
+		Adjacency:  a,
+		Unit:       account.Owner(),
+		Dim:        1,
+	}
+	return privacy.NewSimulatedGate(ledger.NewMemory(nil), m, map[string]privacy.Oracle{oracle.ValueName: v},
+		seed, agent.ID(i)), v.Validate()
 }
 
 // Claims of a pair's mu that an audit of averaging can be held against.
@@ -154,8 +182,10 @@ const (
 	LaplacianClaim = "laplacian" // DECOR with the Laplacian of the whole graph, curious nodes included
 )
 
-// PairClaim is what is claimed of agent target against who. everywhere: it hears all links.
-func (e *Experiment) PairClaim(name string, a *audit.Averaging, who network.Adversary, everywhere bool, target int) (audit.Claimed, error) {
+// PairClaim is what is claimed of agent target against who. everywhere: it hears all
+// links.
+func (e *Experiment) PairClaim(name string, a *audit.Averaging, who network.Adversary, everywhere bool,
+	target int) (audit.Claimed, error) {
 	if target < 0 || target >= len(a.Clip) {
 		return audit.Claimed{}, config.Bad("target", target, fmt.Sprintf("agents 0 to %d", len(a.Clip)-1))
 	}
@@ -183,12 +213,15 @@ func (e *Experiment) PairClaim(name string, a *audit.Averaging, who network.Adve
 		}
 		return audit.Claimed{Name: "the printed per-message formula", Mu: local * math.Sqrt(f[target])}, nil
 	}
-	return audit.Claimed{}, config.Bad("claim", name, "exact, local, with one observer and gaussian noise printed, with mechanism decor laplacian")
+	return audit.Claimed{}, config.Bad("claim", name,
+		"exact, local, with one observer and gaussian noise printed, with mechanism decor laplacian")
 }
 
 // decorClaim is shift over the effective multiplier.
-func (e *Experiment) decorClaim(a *audit.Averaging, curious []int, target int, name string) (audit.Claimed, error) {
-	d := network.Decor{Agents: len(a.Clip), Own: a.Noise[target] / a.Clip[target], Pair: a.Pairs[0].Std / a.Clip[target]}
+func (e *Experiment) decorClaim(a *audit.Averaging, curious []int, target int, name string) (audit.Claimed,
+	error) {
+	d := network.Decor{Agents: len(a.Clip), Own: a.Noise[target] / a.Clip[target],
+		Pair: a.Pairs[0].Std / a.Clip[target]}
 	for _, p := range a.Pairs {
 		d.Links = append(d.Links, [2]int{p.A, p.B})
 	}

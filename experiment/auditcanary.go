@@ -43,8 +43,8 @@ func setLabel(d *data.Dataset, row, k int) {
 	d.Targets[row] = float32(1000 * (1 - 2*(k%2)))
 }
 
-// canaryRows are records with random features of size 30 and an outcome that the initial model does not expect: their gradients differ
-// and are long.
+// canaryRows are records with random features of size 30 and an outcome that the initial
+// model does not expect: their gradients differ and are long.
 func (e *Experiment) canaryRows(n int, s *rng.Stream) *data.Dataset {
 	d := e.dataset(n)
 	for i := range n {
@@ -107,7 +107,8 @@ func (e *Experiment) likeliest(d *data.Dataset, r int) int {
 	}
 	out := tensor.NewMat(1, e.model.Outputs())
 	x := d.X.Row(r)
-	e.model.Predict(out, e.init, tensor.Mat{Rows: 1, Cols: len(x), Stride: len(x), Data: x}, new(model.Workspace))
+	e.model.Predict(out, e.init, tensor.Mat{Rows: 1, Cols: len(x), Stride: len(x), Data: x},
+		new(model.Workspace))
 	row, best := out.Row(0), 0
 	if len(row) == 1 && row[0] > 0 { // the logit of class 1
 		return 1
@@ -120,7 +121,8 @@ func (e *Experiment) likeliest(d *data.Dataset, r int) int {
 	return best
 }
 
-// strongest tries records of several sizes and outcomes and keeps the one, or under replace-one the pair, that changes an answer the most.
+// strongest tries records of several sizes and outcomes and keeps the one, or under
+// replace-one the pair, that changes an answer the most.
 func (a *auditor) strongest() error {
 	const outcomes = 2
 	sizes := []float64{0, 1, 30, 1000}
@@ -163,13 +165,15 @@ func (a *auditor) strongest() error {
 		}
 	}
 	if best == 0 || math.IsNaN(best) {
-		return fmt.Errorf("experiment: no record was found that changes an answer to oracle %q", a.query.Oracle)
+		return fmt.Errorf("experiment: no record was found that changes an answer to oracle %q",
+			a.query.Oracle)
 	}
 	return nil
 }
 
-// train is audit.Target.Train: the whole run on all agents' data, with the attacked record among its owner's or not; the score is the
-// negative loss of the owner's last model on that record.
+// train is audit.Target.Train: the whole run on all agents' data, with the attacked
+// record among its owner's or not; the score is the negative loss of the owner's last
+// model on that record.
 func (a *auditor) train(w audit.World, seed uint64) (float64, error) {
 	d, part := a.trainingRows(w)
 	run := a.run(d, part, seed)
@@ -184,8 +188,9 @@ func (a *auditor) train(w audit.World, seed uint64) (float64, error) {
 	return -run.model.Loss(world.sim.Params(a.agent), one, new(model.Workspace)), nil
 }
 
-// trainingRows are the training records with the attacked one and its replacement behind them, and the attacked agent's part: under add-remove
-// the record is one more, elsewhere it takes the place of the agent's first.
+// trainingRows are the training records with the attacked one and its replacement behind
+// them, and the attacked agent's part: under add-remove the record is one more, elsewhere
+// it takes the place of the agent's first.
 func (a *auditor) trainingRows(w audit.World) (*data.Dataset, []int32) {
 	all := a.e.split.Train
 	d := a.e.dataset(all.Len() + 2)
@@ -228,8 +233,9 @@ func (a *auditor) run(d *data.Dataset, part []int32, seed uint64) *Experiment {
 	return &r
 }
 
-// canaries is audit.Target.Canaries: one run in which the attacked agent has nothing but canaries. The score of one is the sum of the inner
-// products of its own contribution with the answers.
+// canaries is audit.Target.Canaries: one run in which the attacked agent has nothing but
+// canaries. The score of one is the sum of the inner products of its own contribution
+// with the answers.
 func (a *auditor) canaries(coins []bool, seed uint64) ([]float64, error) {
 	d := a.e.canaryRows(len(coins), rng.Public(seed, "canaries"))
 	var there []int32

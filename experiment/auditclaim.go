@@ -11,7 +11,8 @@ import (
 	"sotto/privacy/ledger"
 )
 
-// claim is what the run says of itself: what its ledger is charged or, in a replication, what the publication claims.
+// claim is what the run says of itself: what its ledger is charged or, in a replication,
+// what the publication claims.
 func (a *auditor) claim() (audit.Claim, error) {
 	e, pl := a.e, &a.e.plans[a.agent]
 	drawn, err := a.gate(a.of(audit.In, true), ledger.NewMemory(nil), nil, 0)
@@ -59,7 +60,12 @@ func (a *auditor) claim() (audit.Claim, error) {
 // epsilon is the upper end of what steps cost by the run's accountant.
 func (a *auditor) epsilon(steps ...account.PlanStep) (float64, error) {
 	p := &a.e.file.priv
-	i, err := account.Epsilon(account.Plan{Accountant: p.Accountant, Adjacency: p.adjacency, Unit: p.unit, Steps: steps}, p.TargetDelta)
+	i, err := account.Epsilon(account.Plan{
+		Accountant: p.Accountant,
+		Adjacency:  p.adjacency,
+		Unit:       p.unit,
+		Steps:      steps,
+	}, p.TargetDelta)
 	return i.Upper, err
 }
 
@@ -91,8 +97,9 @@ func (a *auditor) total(c *audit.Claim, r account.Release) error {
 	return nil
 }
 
-// personalTotal composes all kinds of queries that an agent plans. With an excluded mu of the attacked kind of answer the others of that oracle
-// have theirs in proportion, as their declared noise has it, and those of other oracles what they claim.
+// personalTotal composes all kinds of queries that an agent plans. With an excluded mu of
+// the attacked kind of answer the others of that oracle have theirs in proportion, as
+// their declared noise has it, and those of other oracles what they claim.
 func (a *auditor) personalTotal(c *audit.Claim) error {
 	g, err := a.gate(a.of(audit.In, false), ledger.NewMemory(nil), nil, 0)
 	if err != nil {
@@ -141,7 +148,8 @@ func (a *auditor) personalTotal(c *audit.Claim) error {
 	return nil
 }
 
-// publishedClaim is that of a replication: one release a round of a sum clipped to the noise's unit, at the sampling rate.
+// publishedClaim is that of a replication: one release a round of a sum clipped to the
+// noise's unit, at the sampling rate.
 func (a *auditor) publishedClaim(c audit.Claim) (audit.Claim, error) {
 	e, pl := a.e, &a.e.plans[a.agent]
 	c.Total = pl.claim
@@ -181,7 +189,8 @@ func (e *Experiment) gaussianMu(ev account.Event) (float64, error) {
 	return finiteOr(acc.Mu(), 0), nil
 }
 
-// noise is the declared law of a release, in units of the answer; nil where single values have none.
+// noise is the declared law of a release, in units of the answer; nil where single values
+// have none.
 func (a *auditor) noise(r account.Release) []audit.Noise {
 	e := a.e
 	if e.file.priv.Mechanism == decorMechanism {

@@ -19,16 +19,25 @@ type given struct {
 	norm  account.Norm
 }
 
-// Describe implements privacy.Oracle: a value whose neighbors are one unit apart, says the claim.
+// Describe implements privacy.Oracle: a value whose neighbors are one unit apart, says
+// the claim.
 func (g given) Describe(*agent.Query) (account.Release, error) {
-	return account.Release{Oracle: "given", Adjacency: account.ZeroOut, Unit: account.Record(), Sampler: account.Sampler{Kind: account.FullBatch},
-		Parts: []account.Part{{Name: "given", Clip: 1, Shift: 1, Norm: g.norm, Dim: len(g.value)}}, Scale: 1}, nil
+	return account.Release{
+		Oracle:    "given",
+		Adjacency: account.ZeroOut,
+		Unit:      account.Record(),
+		Sampler:   account.Sampler{Kind: account.FullBatch},
+		Parts:     []account.Part{{Name: "given", Clip: 1, Shift: 1, Norm: g.norm, Dim: len(g.value)}},
+
+		Scale: 1,
+	}, nil
 }
 
 // Evaluate implements privacy.Oracle.
 func (g given) Evaluate(dst *privacy.Value, _ *agent.Query, _ *rng.Stream) { copy(dst.Float, g.value) }
 
-// duel observes releases of two values by a mechanism of this program, through a gate, and scores them. answers releases make one score.
+// duel observes releases of two values by a mechanism of this program, through a gate,
+// and scores them. answers releases make one score.
 type duel struct {
 	mechanism privacy.Mechanism
 	in, out   tensor.Vec
@@ -51,7 +60,9 @@ func (d *duel) observe(ctx context.Context, n int, seed uint64) (*audit.Scores, 
 		if i%2 == 1 {
 			value, into = d.in, s.In
 		}
-		g := privacy.NewSimulatedGate(ledger.NewMemory(nil), d.mechanism, map[string]privacy.Oracle{"given": given{value, d.norm}}, rng.Public(seed, "audit claim", uint64(i)).Uint64(), 0)
+		g := privacy.NewSimulatedGate(ledger.NewMemory(nil), d.mechanism,
+			map[string]privacy.Oracle{"given": given{value, d.norm}},
+			rng.Public(seed, "audit claim", uint64(i)).Uint64(), 0)
 		for _, r := range released {
 			if err := g.Answer(&agent.Query{Oracle: "given", At: tensor.Vec{0}}, r); err != nil {
 				return nil, err
@@ -62,7 +73,8 @@ func (d *duel) observe(ctx context.Context, n int, seed uint64) (*audit.Scores, 
 	return s, nil
 }
 
-// anyBound is the Clopper-Pearson bound at a threshold that a fifth of the observations choose.
+// anyBound is the Clopper-Pearson bound at a threshold that a fifth of the observations
+// choose.
 func (d *duel) anyBound(ctx context.Context, n int, seed uint64, beta, delta float64) (audit.Bound, error) {
 	s, err := d.observe(ctx, n, seed)
 	if err != nil {
@@ -92,10 +104,18 @@ func sum(released []tensor.Vec) float64 {
 // gaussianDuel releases two values on a line.
 func gaussianDuel(noise, in, out float64, answers int) (*duel, error) {
 	m, err := privacy.NewGaussian(noise)
-	return &duel{mechanism: m, in: tensor.Vec{float32(in)}, out: tensor.Vec{float32(out)}, norm: account.L2, answers: answers, score: sum}, err
+	return &duel{
+		mechanism: m,
+		in:        tensor.Vec{float32(in)},
+		out:       tensor.Vec{float32(out)},
+		norm:      account.L2,
+		answers:   answers,
+		score:     sum,
+	}, err
 }
 
-// twoAnswers are both gradients of a round: scores are 0 or 2 in the mean, of noise √2 times that of one.
+// twoAnswers are both gradients of a round: scores are 0 or 2 in the mean, of noise √2
+// times that of one.
 func twoAnswers(noise float64) func() (*duel, float64, error) {
 	return func() (*duel, float64, error) {
 		d, err := gaussianDuel(noise, 1, 0, 2)
@@ -111,8 +131,10 @@ func replaced(noise float64) func() (*duel, float64, error) {
 	}
 }
 
-// composedBound excludes a mu of one release at the threshold halfway, fixed beforehand, and composes it over the run by PLD.
-func composedBound(make func() (*duel, float64, error), a account.Adjacency, rate float64, steps int, delta float64) claimAttack {
+// composedBound excludes a mu of one release at the threshold halfway, fixed beforehand,
+// and composes it over the run by PLD.
+func composedBound(make func() (*duel, float64, error), a account.Adjacency, rate float64, steps int,
+	delta float64) claimAttack {
 	return func(ctx context.Context, n int, seed uint64, beta float64) (audit.Bound, error) {
 		d, halfway, err := make()
 		if err != nil {
@@ -133,7 +155,8 @@ func composedBound(make func() (*duel, float64, error), a account.Adjacency, rat
 			}
 			b.Epsilon = i.Lower
 		}
-		b.Valid = "normal noise; the excluded mu of one release on a drawn record, composed over the run by PLD"
+		b.Valid = "normal noise; the excluded mu of one release on a drawn record, composed over the run " +
+			"by PLD"
 		return b, nil
 	}
 }
@@ -153,7 +176,8 @@ func replacedOnce(noise float64) claimAttack {
 	}
 }
 
-// l1l2 releases two vectors of p = 100 with an L2 distance of 1, and an L1 distance of 10, under Laplace noise of scale 1.
+// l1l2 releases two vectors of p = 100 with an L2 distance of 1, and an L1 distance of
+// 10, under Laplace noise of scale 1.
 func l1l2(ctx context.Context, n int, seed uint64, beta float64) (audit.Bound, error) {
 	m, err := privacy.NewMechanism("laplace", 1)
 	if err != nil {
@@ -164,8 +188,8 @@ func l1l2(ctx context.Context, n int, seed uint64, beta float64) (audit.Bound, e
 	return d.anyBound(ctx, n, seed, beta, 0)
 }
 
-// laplaceRatio is the log-likelihood ratio of a vector against the null vector under Laplace noise of scale 1; noise beyond bound is
-// impossible.
+// laplaceRatio is the log-likelihood ratio of a vector against the null vector under
+// Laplace noise of scale 1; noise beyond bound is impossible.
 func laplaceRatio(x, shift tensor.Vec, bound float64) float64 {
 	ratio := 0.
 	for i, v := range x {
@@ -187,7 +211,8 @@ func impossible(here, there, bound float64) float64 {
 	return 0
 }
 
-// proportional releases gradients under noise that follows the value's norm, or a fixed norm to which nothing is clipped.
+// proportional releases gradients under noise that follows the value's norm, or a fixed
+// norm to which nothing is clipped.
 func proportional(norm float64) claimAttack {
 	return func(ctx context.Context, n int, seed uint64, beta float64) (audit.Bound, error) {
 		m, err := privacy.New("proportional", func(p any) error {
@@ -209,7 +234,8 @@ func proportional(norm float64) claimAttack {
 	}
 }
 
-// iteration releases vectors that differ by shift in each of dim coordinates under a family of published noise for sensitivity 1.
+// iteration releases vectors that differ by shift in each of dim coordinates under a
+// family of published noise for sensitivity 1.
 func iteration(family string, eps, delta, shift float64, dim int) claimAttack {
 	return func(ctx context.Context, n int, seed uint64, beta float64) (audit.Bound, error) {
 		m, err := publishedMechanism(family, eps, delta, 1)

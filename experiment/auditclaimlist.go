@@ -12,25 +12,45 @@ import (
 	"sotto/privacy/audit"
 )
 
-// publishedClaims are the claims in the order of the ledger of claims. Sources: [000] Bayrooti, Gao, Prorok 2023; [001] Bellet, Guerraoui,
-// Taziki, Tommasi 2018; [002] "Sensitivity-Aware Differentially Private Decentralized Learning with Adaptive Noise"; [003] "A General
-// Differentially Private Learning Framework for Decentralized Data"; [004] Cyffers, Even, Bellet, Massoulié 2022 and the code beside it.
+// publishedClaims are the claims in the order of the ledger of claims. Sources: [000]
+// Bayrooti, Gao, Prorok 2023; [001] Bellet, Guerraoui, Taziki, Tommasi 2018; [002]
+// "Sensitivity-Aware Differentially Private Decentralized Learning with Adaptive Noise";
+// [003] "A General Differentially Private Learning Framework for Decentralized Data";
+// [004] Cyffers, Even, Bellet, Massoulié 2022 and the code beside it.
 func publishedClaims() []publishedClaim {
 	return append([]publishedClaim{
-		{id: "C1", keys: []string{"claim", "microbatches"}, what: "[000] five Poisson batches at rate .01 under one noise draw, 25,000 rounds: messages on a record that all five have drawn, composed",
+		{id: "C1", keys: []string{"claim", "microbatches"},
+			what: "[000] five Poisson batches at rate .01 under one noise draw, 25,000 rounds: " +
+				"messages on a record that all five have drawn, composed",
 			epsilon: 10, delta: 1e-5, truth: microBatchTruth, attack: microBatches},
-		{id: "C2", keys: []string{"claim"}, what: "[000] DiNNO with two noisy gradients a round, one charged, rate .01, 25,000 rounds: both answers, composed",
-			epsilon: 10, delta: 1e-5, truth: gaussianRun(account.AddRemove, .01, 50_000, 1.0724, 1e-5), attack: composedBound(twoAnswers(1.0724), account.AddRemove, .01, 25_000, 1e-5)},
-		{id: "C4", keys: []string{"claim"}, what: "[000] replaced records under an accountant for added ones, rate 1/24, 2,000 rounds: answers, composed",
-			epsilon: 1, delta: 1e-5, truth: gaussianRun(account.ReplaceOne, 1./24, 2000, 7.656, 1e-5), attack: composedBound(replaced(7.656), account.AddRemove, 1./24, 2000, 1e-5)},
-		{id: "C15", what: "[001] Laplace noise for a bound of the L2 norm, p = 100: one release claimed as epsilon 1",
+		{id: "C2", keys: []string{"claim"},
+			what: "[000] DiNNO with two noisy gradients a round, one charged, rate .01, 25,000 rounds: " +
+				"both answers, composed",
+			epsilon: 10, delta: 1e-5, truth: gaussianRun(account.AddRemove, .01, 50_000, 1.0724, 1e-5),
+			attack: composedBound(twoAnswers(1.0724), account.AddRemove, .01, 25_000, 1e-5)},
+		{id: "C4", keys: []string{"claim"},
+			what: "[000] replaced records under an accountant for added ones, rate 1/24, 2,000 rounds: " +
+				"answers, composed",
+			epsilon: 1, delta: 1e-5, truth: gaussianRun(account.ReplaceOne, 1./24, 2000, 7.656, 1e-5),
+			attack: composedBound(replaced(7.656), account.AddRemove, 1./24, 2000, 1e-5)},
+		{id: "C15",
+			what: "[001] Laplace noise for a bound of the L2 norm, p = 100: one release claimed as " +
+				"epsilon 1",
 			epsilon: 1, delta: 0, truth: always(10), attack: l1l2},
-		{id: "C22", keys: []string{"noise=adad2p"}, family: "proportional", what: "[002] noise in proportion to the private gradient: one release, a gradient of 0 against another; any epsilon is claimed for some noise",
-			epsilon: 1, delta: 1e-5, truth: always(math.Inf(1)), attack: proportional(0), verdict: everyFinite},
-		{id: "C26", keys: []string{"noise=constd2p"}, family: "proportional", what: "[002] noise for a norm that was measured, .05 of it: one release, a gradient of ten times that norm",
+		{id: "C22", keys: []string{"noise=adad2p"}, family: "proportional",
+			what: "[002] noise in proportion to the private gradient: one release, a gradient of 0 " +
+				"against another; any epsilon is claimed for some noise",
+			epsilon: 1, delta: 1e-5, truth: always(math.Inf(1)), attack: proportional(0),
+			verdict: everyFinite},
+		{id: "C26", keys: []string{"noise=constd2p"}, family: "proportional",
+			what: "[002] noise for a norm that was measured, .05 of it: one release, a gradient of ten " +
+				"times that norm",
 			epsilon: 1, delta: 1e-5, truth: always(math.Inf(1)), attack: proportional(1)},
-		{id: "C25", keys: []string{"sampling=one"}, what: "[002] one record a round, noise 1 of its clip, charged as a record that is added: one release in which the record is drawn",
-			epsilon: account.GaussianEpsilon(1, 1e-5), delta: 1e-5, truth: always(account.GaussianEpsilon(2, 1e-5)), attack: replacedOnce(1)},
+		{id: "C25", keys: []string{"sampling=one"},
+			what: "[002] one record a round, noise 1 of its clip, charged as a record that is added: " +
+				"one release in which the record is drawn",
+			epsilon: account.GaussianEpsilon(1, 1e-5), delta: 1e-5,
+			truth: always(account.GaussianEpsilon(2, 1e-5)), attack: replacedOnce(1)},
 	}, append(iterationClaims(), otherClaims()...)...)
 }
 
@@ -39,15 +59,25 @@ func iterationClaims() []publishedClaim {
 	const eps, delta = .5, 1e-3
 	unit := account.GaussianEpsilon(5*eps/math.Sqrt(2*math.Log(1.25/delta)), delta)
 	all := []publishedClaim{
-		{id: "C29", keys: []string{"noise=truncated-gaussian"}, family: "published", what: "[003] truncated normal noise with s² = Δ²/ε: one value that moves by Δ",
-			epsilon: eps, delta: delta, truth: boundedTruth("truncated-gaussian", eps, delta, 1), attack: iteration("truncated-gaussian", eps, delta, 1, 1)},
-		{id: "C30", keys: []string{"noise=truncated-laplace"}, family: "published", what: "[003] truncated Laplace noise on each of 100 coordinates for an L2 sensitivity: one release; true: at delta 0 beside the cut",
-			epsilon: eps, delta: delta, truth: always(5), attack: iteration("truncated-laplace", eps, delta, .1, 100)},
-		{id: "C31", keys: []string{"noise=laplace"}, family: "published", what: "[003] the sensitivity is an expectation over the drawn record, one of five: one value where the record is drawn",
-			epsilon: eps, delta: delta, truth: always(5 * eps), attack: iteration("laplace", eps, delta, 5, 1)},
-		{id: "C31", keys: []string{"noise=gaussian"}, family: "published", what: "[003] the same with normal noise",
+		{id: "C29", keys: []string{"noise=truncated-gaussian"}, family: "published",
+			what:    "[003] truncated normal noise with s² = Δ²/ε: one value that moves by Δ",
+			epsilon: eps, delta: delta, truth: boundedTruth("truncated-gaussian", eps, delta, 1),
+			attack: iteration("truncated-gaussian", eps, delta, 1, 1)},
+		{id: "C30", keys: []string{"noise=truncated-laplace"}, family: "published",
+			what: "[003] truncated Laplace noise on each of 100 coordinates for an L2 sensitivity: one " +
+				"release; true: at delta 0 beside the cut",
+			epsilon: eps, delta: delta, truth: always(5),
+			attack: iteration("truncated-laplace", eps, delta, .1, 100)},
+		{id: "C31", keys: []string{"noise=laplace"}, family: "published",
+			what: "[003] the sensitivity is an expectation over the drawn record, one of five: one " +
+				"value where the record is drawn",
+			epsilon: eps, delta: delta, truth: always(5 * eps),
+			attack: iteration("laplace", eps, delta, 5, 1)},
+		{id: "C31", keys: []string{"noise=gaussian"}, family: "published",
+			what:    "[003] the same with normal noise",
 			epsilon: eps, delta: delta, truth: always(unit), attack: iteration("gaussian", eps, delta, 5, 1)},
-		{id: "C50", keys: []string{"one_record", "noise=gaussian"}, what: "[003] the last iterate is put out without noise: two of them",
+		{id: "C50", keys: []string{"one_record", "noise=gaussian"},
+			what:    "[003] the last iterate is put out without noise: two of them",
 			epsilon: eps, delta: delta, truth: always(math.Inf(1)), attack: exposed, verdict: everyFinite},
 	}
 	return all
@@ -58,25 +88,47 @@ func otherClaims() []publishedClaim {
 	const delta = 1e-5
 	harmless := func(key, what string) publishedClaim {
 		nan := math.NaN()
-		return publishedClaim{id: "-", keys: []string{key}, what: what, epsilon: nan, truth: always(nan), delta: 0, verdict: unaffected}
+		return publishedClaim{
+			id:      "-",
+			keys:    []string{key},
+			what:    what,
+			epsilon: nan,
+			truth:   always(nan),
+			delta:   0,
+			verdict: unaffected,
+		}
 	}
 	return []publishedClaim{
-		{id: "C37", what: "[004] the printed per-message loss of averaging, ring of eight, two rounds, agents two apart, local mu 2: the observer's messages",
-			epsilon: account.GaussianEpsilon(2/math.Sqrt(3), delta), delta: delta, truth: always(account.GaussianEpsilon(2, delta)), attack: printedLoss},
-		{id: "C39", keys: []string{"clip=after-noise"}, what: "[004] gradients of a walk clipped after noise 5.871 for sensitivity .4, nine dimensions: one released direction; true: before the clip",
-			epsilon: .3917, delta: 1e-6 / 12, truth: always(account.GaussianEpsilon(2*math.Sqrt2/5.871, 1e-6/12)), attack: clippedAfterNoise},
-		{id: "DECOR", what: "shared noise charged by the Laplacian of all nodes with one of them curious, ring of 16: all messages and one node's secrets",
-			epsilon: account.GaussianEpsilon(math.Sqrt(2*4.1188), delta), delta: delta, truth: always(account.GaussianEpsilon(math.Sqrt(2*7.0714), delta)), attack: fullLaplacian},
-		{id: "C20", keys: []string{"uncharged"}, what: "[001] a graph and features made from training records before the run, uncharged: one such value",
+		{id: "C37",
+			what: "[004] the printed per-message loss of averaging, ring of eight, two rounds, agents " +
+				"two apart, local mu 2: the observer's messages",
+			epsilon: account.GaussianEpsilon(2/math.Sqrt(3), delta), delta: delta,
+			truth: always(account.GaussianEpsilon(2, delta)), attack: printedLoss},
+		{id: "C39", keys: []string{"clip=after-noise"},
+			what: "[004] gradients of a walk clipped after noise 5.871 for sensitivity .4, nine " +
+				"dimensions: one released direction; true: before the clip",
+			epsilon: .3917, delta: 1e-6 / 12,
+			truth: always(account.GaussianEpsilon(2*math.Sqrt2/5.871, 1e-6/12)), attack: clippedAfterNoise},
+		{id: "DECOR",
+			what: "shared noise charged by the Laplacian of all nodes with one of them curious, ring " +
+				"of 16: all messages and one node's secrets",
+			epsilon: account.GaussianEpsilon(math.Sqrt(2*4.1188), delta), delta: delta,
+			truth: always(account.GaussianEpsilon(math.Sqrt(2*7.0714), delta)), attack: fullLaplacian},
+		{id: "C20", keys: []string{"uncharged"},
+			what: "[001] a graph and features made from training records before the run, uncharged: " +
+				"one such value",
 			epsilon: 1, delta: delta, truth: always(math.Inf(1)), attack: exposed, verdict: everyFinite},
-		harmless("mix=gauss-seidel", "mixing in place: post-processing, though the mean of all models is lost (C6)"),
-		harmless("unbalanced_weights", "weights whose columns do not sum to 1: post-processing, though the limit is biased (C5)"),
+		harmless("mix=gauss-seidel",
+			"mixing in place: post-processing, though the mean of all models is lost (C6)"),
+		harmless("unbalanced_weights",
+			"weights whose columns do not sum to 1: post-processing, though the limit is biased (C5)"),
 		harmless("unsafe_alpha", "an iteration that may diverge: every round is charged as it is"),
 		harmless("zero_start", "averaging from zero: post-processing, though every mean is multiplied (C40)"),
 	}
 }
 
-// boundedTruth is epsilon at delta of one value under published truncated noise, by the accountant's exact profile.
+// boundedTruth is epsilon at delta of one value under published truncated noise, by the
+// accountant's exact profile.
 func boundedTruth(family string, eps, delta, shift float64) func() (float64, error) {
 	return func() (float64, error) {
 		m, err := publishedMechanism(family, eps, delta, 1)
@@ -88,7 +140,8 @@ func boundedTruth(family string, eps, delta, shift float64) func() (float64, err
 		if err != nil {
 			return 0, err
 		}
-		i, err := account.Epsilon(account.Plan{Adjacency: account.ReplaceOne, Unit: account.Record(), Steps: []account.PlanStep{account.Fixed(ev, 1)}}, delta)
+		i, err := account.Epsilon(account.Plan{Adjacency: account.ReplaceOne, Unit: account.Record(),
+			Steps: []account.PlanStep{account.Fixed(ev, 1)}}, delta)
 		return i.Upper, err
 	}
 }
@@ -157,17 +210,26 @@ func microBatchEpsilon(noise float64) (account.Interval, error) {
 	if err != nil {
 		return account.Interval{}, err
 	}
-	r := account.Release{Oracle: "grad", Adjacency: account.ZeroOut, Unit: account.Record(), Sampler: account.Sampler{Kind: account.Poisson, Rate: .01}, Draws: 5,
-		Parts: []account.Part{{Name: "grad", Clip: 1, Shift: 1, Norm: account.L2, Dim: 1}}, Scale: 1}
+	r := account.Release{
+		Oracle:    "grad",
+		Adjacency: account.ZeroOut,
+		Unit:      account.Record(),
+		Sampler:   account.Sampler{Kind: account.Poisson, Rate: .01},
+		Draws:     5,
+		Parts:     []account.Part{{Name: "grad", Clip: 1, Shift: 1, Norm: account.L2, Dim: 1}},
+		Scale:     1,
+	}
 	ev, err := r.Sampled(g)
 	if err != nil {
 		return account.Interval{}, err
 	}
-	return account.Epsilon(account.Plan{Adjacency: account.ZeroOut, Unit: account.Record(), Steps: []account.PlanStep{account.Fixed(ev, 25_000)}}, 1e-5)
+	return account.Epsilon(account.Plan{Adjacency: account.ZeroOut, Unit: account.Record(),
+		Steps: []account.PlanStep{account.Fixed(ev, 25_000)}}, 1e-5)
 }
 
-// microBatches attacks C1 in messages of the run itself, on a record that is drawn into all five batches. The mu that is excluded is five
-// times that of one copy, and composes over the run by the law of the copies.
+// microBatches attacks C1 in messages of the run itself, on a record that is drawn into
+// all five batches. The mu that is excluded is five times that of one copy, and composes
+// over the run by the law of the copies.
 func microBatches(ctx context.Context, n int, seed uint64, beta float64) (audit.Bound, error) {
 	f, err := Parse("micro-batches", []byte(microBatchRun), nil)
 	if err != nil {
@@ -192,21 +254,31 @@ func microBatches(ctx context.Context, n int, seed uint64, beta float64) (audit.
 	b := r.Bounds[k]
 	i, err := microBatchEpsilon(5 / b.Mu)
 	b.Epsilon = i.Lower
-	b.Valid = "normal noise; the excluded mu of a record that all five batches have drawn, composed over the run by PLD with Binomial(5, .01) copies"
+	b.Valid = "normal noise; the excluded mu of a record that all five batches have drawn, composed over " +
+		"the run by PLD with Binomial(5, .01) copies"
 	return b, err
 }
 
 // printedLoss and fullLaplacian attack pairs under averaging.
 func printedLoss(ctx context.Context, n int, seed uint64, beta float64) (audit.Bound, error) {
-	return pairAttack(ctx, AveragingFile("ring", 8, 2), nil, audit.PairwiseOptions{Options: audit.Options{Observations: n / 4, Beta: beta, Seed: seed}, Target: 2, Delta: 1e-5}, PrintedClaim)
+	return pairAttack(ctx, AveragingFile("ring", 8, 2), nil,
+		audit.PairwiseOptions{Options: audit.Options{Observations: n / 4, Beta: beta, Seed: seed}, Target: 2,
+			Delta: 1e-5}, PrintedClaim)
 }
 
 func fullLaplacian(ctx context.Context, n int, seed uint64, beta float64) (audit.Bound, error) {
-	set := []string{`privacy.mechanism="decor"`, `privacy.curious="one"`, "privacy.pair_noise_ratio=4", "privacy.noise_multiplier=0.25"}
-	return pairAttack(ctx, AveragingFile("ring", 16, 1), set, audit.PairwiseOptions{Options: audit.Options{Observations: n / 4, Beta: beta, Seed: seed}, Everywhere: true, Target: 1, Delta: 1e-5}, LaplacianClaim)
+	set := []string{`privacy.mechanism="decor"`, `privacy.curious="one"`, "privacy.pair_noise_ratio=4",
+		"privacy.noise_multiplier=0.25"}
+	return pairAttack(ctx, AveragingFile("ring", 16, 1), set, audit.PairwiseOptions{
+		Options:    audit.Options{Observations: n / 4, Beta: beta, Seed: seed},
+		Everywhere: true,
+		Target:     1,
+		Delta:      1e-5,
+	}, LaplacianClaim)
 }
 
-func pairAttack(ctx context.Context, text []byte, set []string, o audit.PairwiseOptions, claim string) (audit.Bound, error) {
+func pairAttack(ctx context.Context, text []byte, set []string, o audit.PairwiseOptions,
+	claim string) (audit.Bound, error) {
 	f, err := Parse("average", text, set)
 	if err != nil {
 		return audit.Bound{}, err

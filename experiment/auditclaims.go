@@ -13,8 +13,8 @@ import (
 	"sotto/privacy/audit"
 )
 
-// publishedClaim is a guarantee that a publication states and this program can run as published: a switch of [replication], or a mechanism
-// whose provenance is Claimed.
+// publishedClaim is a guarantee that a publication states and this program can run as
+// published: a switch of [replication], or a mechanism whose provenance is Claimed.
 type publishedClaim struct {
 	id      string   // of the ledger of claims, or ours
 	keys    []string // of [replication] that run it
@@ -47,10 +47,12 @@ type ClaimResult struct {
 
 // Verdicts.
 const (
-	refuted     = "refuted"                  // the empirical lower bound is above the published epsilon
-	everyFinite = "refuted at every epsilon" // the same, and the bound grows with the observations without a limit
-	computed    = "refuted by computation"   // the accountant's figure is above the published one, the empirical bound is not
-	unaffected  = "no privacy claim"         // the switch changes no release and no charge
+	refuted = "refuted" // the empirical lower bound is above the published epsilon
+	// the same, and the bound grows with the observations without a limit
+	everyFinite = "refuted at every epsilon"
+	// the accountant's figure is above the published one, the empirical bound is not
+	computed   = "refuted by computation"
+	unaffected = "no privacy claim" // the switch changes no release and no charge
 )
 
 // ClaimReport is the audit of all published claims.
@@ -64,8 +66,9 @@ type ClaimReport struct {
 // claimSizes are observations in each world, by scale.
 var claimSizes = map[string]int{"smoke": 4000, "full": 20_000}
 
-// AuditClaims attacks every published claim that can be run here. Scale is "smoke" or "full". beta is the probability, at most, with which
-// the bound of a row exceeds the truth.
+// AuditClaims attacks every published claim that can be run here. Scale is "smoke" or
+// "full". beta is the probability, at most, with which the bound of a row exceeds the
+// truth.
 func AuditClaims(ctx context.Context, scale string, seed uint64, beta float64) (*ClaimReport, error) {
 	n, ok := claimSizes[scale]
 	switch {
@@ -87,7 +90,17 @@ func AuditClaims(ctx context.Context, scale string, seed uint64, beta float64) (
 
 func (c *publishedClaim) audit(ctx context.Context, n int, seed uint64, beta float64) (ClaimResult, error) {
 	none := audit.Figure(math.NaN())
-	r := ClaimResult{Claim: c.id, Switches: c.keys, Mechanism: c.family, What: c.what, Published: audit.Figure(c.epsilon), Delta: c.delta, True: none, Lower: none, Verdict: c.verdict}
+	r := ClaimResult{
+		Claim:     c.id,
+		Switches:  c.keys,
+		Mechanism: c.family,
+		What:      c.what,
+		Published: audit.Figure(c.epsilon),
+		Delta:     c.delta,
+		True:      none,
+		Lower:     none,
+		Verdict:   c.verdict,
+	}
 	if c.truth != nil {
 		truth, err := c.truth()
 		if err != nil {
@@ -136,20 +149,25 @@ func (r *ClaimReport) WriteText(w io.Writer) error {
 		if len(c.Switches) > 0 {
 			what += " [replication: " + strings.Join(c.Switches, ", ") + "]"
 		}
-		fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%g\t%s\t%s\n", c.Claim, c.Published, c.True, c.Lower, c.Delta, c.Verdict, what)
+		fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%g\t%s\t%s\n", c.Claim, c.Published, c.True, c.Lower, c.Delta,
+			c.Verdict, what)
 	}
 	if err := t.Flush(); err != nil {
 		return err
 	}
-	_, err := fmt.Fprintf(w, "\n%d of %d claims are refuted by observations; each bound holds with confidence %g (scale %s, seed %d)\n", r.Refuted(), len(r.Claims), r.Confidence, r.Scale, r.Seed)
+	_, err := fmt.Fprintf(w,
+		"\n%d of %d claims are refuted by observations; each bound holds with confidence %g (scale %s, "+
+			"seed %d)\n", r.Refuted(), len(r.Claims), r.Confidence, r.Scale, r.Seed)
 	return err
 }
 
-// Err is nil: a refuted publication is no fault of this program. A bound above the true epsilon is one.
+// Err is nil: a refuted publication is no fault of this program. A bound above the true
+// epsilon is one.
 func (r *ClaimReport) Err() error {
 	for _, c := range r.Claims {
 		if float64(c.Lower) > float64(c.True)*(1+1e-9) {
-			return fmt.Errorf("%w: %s: observed epsilon %s, by the accountant %s", audit.ErrViolated, c.Claim, c.Lower, c.True)
+			return fmt.Errorf("%w: %s: observed epsilon %s, by the accountant %s", audit.ErrViolated, c.Claim,
+				c.Lower, c.True)
 		}
 	}
 	return nil

@@ -10,7 +10,8 @@ import (
 	"sotto/privacy"
 )
 
-// Every switch of [replication] and every mechanism whose guarantee is only claimed has a row.
+// Every switch of [replication] and every mechanism whose guarantee is only claimed has a
+// row.
 func TestClaimsCoverAllSwitches(t *testing.T) {
 	keys, families := map[string]bool{}, map[string]bool{}
 	for _, c := range publishedClaims() {
@@ -67,7 +68,10 @@ func claimable(p any) error {
 
 // What the accountant says of each claim, from privacy.md 17.5 and the ledger of claims.
 func TestTrueEpsilonOfClaims(t *testing.T) {
-	want := map[string]struct{ epsilon, within float64 }{"C1": {82.31, .1}, "C2": {14.20, .02}, "C4": {1.934, .01}, "C29": {3.58, .01}, "C15": {10, 0}, "C22": {math.Inf(1), 0}}
+	want := map[string]struct {
+		epsilon, within float64
+	}{"C1": {82.31, .1}, "C2": {14.20, .02}, "C4": {1.934, .01}, "C29": {3.58, .01}, "C15": {10, 0},
+		"C22": {math.Inf(1), 0}}
 	for _, c := range publishedClaims() {
 		w, ok := want[c.id]
 		if !ok {
@@ -80,11 +84,12 @@ func TestTrueEpsilonOfClaims(t *testing.T) {
 	}
 }
 
-// At smoke scale observations refute every claim that releases something, and no bound exceeds the truth. The latter happens by chance with
-// probability 1e-3 a row.
+// At smoke scale observations refute every claim that releases something, and no bound
+// exceeds the truth. The latter happens by chance with probability 1e-3 a row.
 func TestAuditClaims(t *testing.T) {
 	if testing.Short() {
-		t.Skip("many observations on one goroutine: the race detector, which asks for short, has nothing to find")
+		t.Skip("many observations on one goroutine: the race detector, which asks for short, has nothing " +
+			"to find")
 	}
 	r, err := AuditClaims(context.Background(), "smoke", 1, 1e-3)
 	if err != nil {
@@ -100,7 +105,8 @@ func TestAuditClaims(t *testing.T) {
 			continue
 		}
 		if c.Verdict != refuted && c.Verdict != everyFinite {
-			t.Errorf("%s, %v: %s: observed %v, published %v", c.Claim, c.Switches, c.Verdict, c.Lower, c.Published)
+			t.Errorf("%s, %v: %s: observed %v, published %v", c.Claim, c.Switches, c.Verdict, c.Lower,
+				c.Published)
 		}
 	}
 	if err := r.Err(); err != nil {

@@ -7,10 +7,12 @@ import (
 	"sotto/tensor"
 )
 
-// inversion makes a sample from the gradient of one record. In a linear layer with biases, y = W'h + b, the gradients are h δ' and δ: their
-// quotient is the layer's input h exactly, whatever factor a clip has put on both (Phong, Aono, Hayashi, Wang, Moriai 2018, "Privacy-Preserving
-// Deep Learning via Additively Homomorphic Encryption"). In an mlp that is the sample. In the convnet it is what the convolution gives, and
-// the sample that gives the same is found by descent.
+// inversion makes a sample from the gradient of one record. In a linear layer with
+// biases, y = W'h + b, the gradients are h δ' and δ: their quotient is the layer's input
+// h exactly, whatever factor a clip has put on both (Phong, Aono, Hayashi, Wang, Moriai
+// 2018, "Privacy-Preserving Deep Learning via Additively Homomorphic Encryption"). In an
+// mlp that is the sample. In the convnet it is what the convolution gives, and the sample
+// that gives the same is found by descent.
 type inversion struct {
 	theta         []float64
 	height, width int
@@ -26,11 +28,22 @@ const (
 	invertHidden  = 64
 	invertSteps   = 800
 	invertRate    = .1
-	invertSmooth  = .03 // weight of squared differences of neighboring pixels: of images that give the same, the smooth one
+	// weight of squared differences of neighboring pixels: of images that give the same,
+	// the smooth one
+	invertSmooth = .03
 )
 
 func newInversion(name string, theta tensor.Vec, d *data.Dataset) *inversion {
-	v := &inversion{theta: widened(theta), height: d.Shape[0], width: d.Shape[1], low: math.Inf(1), high: math.Inf(-1), convolution: name == "convnet", hidden: invertHidden, classes: d.Classes}
+	v := &inversion{
+		theta:       widened(theta),
+		height:      d.Shape[0],
+		width:       d.Shape[1],
+		low:         math.Inf(1),
+		high:        math.Inf(-1),
+		convolution: name == "convnet",
+		hidden:      invertHidden,
+		classes:     d.Classes,
+	}
 	for _, x := range d.X.Row(0) { // black and white are those of any record
 		v.low, v.high = min(v.low, float64(x)), max(v.high, float64(x))
 	}
@@ -39,7 +52,8 @@ func newInversion(name string, theta tensor.Vec, d *data.Dataset) *inversion {
 
 func (v *inversion) method() string {
 	if v.convolution {
-		return "input of the first linear layer by division of its gradients, exact without noise; image by descent on the distance of what the convolution gives"
+		return "input of the first linear layer by division of its gradients, exact without noise; image " +
+			"by descent on the distance of what the convolution gives"
 	}
 	return "image by division of the first layer's gradients, exact without noise"
 }
@@ -53,7 +67,8 @@ func (v *inversion) pixels(x []float64) []float64 {
 	return out
 }
 
-// label is the class whose bias of the last layer the gradient pushes up the most: its gradient is the probability less 1.
+// label is the class whose bias of the last layer the gradient pushes up the most: its
+// gradient is the probability less 1.
 func (v *inversion) label(gradient tensor.Vec) int {
 	last := gradient[len(gradient)-v.classes:]
 	least := 0
@@ -81,7 +96,8 @@ func (v *inversion) rows() int { return (v.height - invertSide + 1) / 2 }
 
 func (v *inversion) columns() int { return (v.width - invertSide + 1) / 2 }
 
-// divide is the input of a linear layer whose gradients begin there: the least-squares quotient of weights' by biases'.
+// divide is the input of a linear layer whose gradients begin there: the least-squares
+// quotient of weights' by biases'.
 func (v *inversion) divide(gradient tensor.Vec, in int) []float64 {
 	biases := gradient[in*v.hidden:][:v.hidden]
 	length := biases.Dot(biases)
@@ -94,7 +110,8 @@ func (v *inversion) divide(gradient tensor.Vec, in int) []float64 {
 	return h
 }
 
-// descend finds an image for which convolution, Mish and pooling give the target, by Adam (Kingma, Ba 2015) from grey.
+// descend finds an image for which convolution, Mish and pooling give the target, by Adam
+// (Kingma, Ba 2015) from grey.
 func (v *inversion) descend(target []float64) []float64 {
 	n := v.height * v.width
 	x, g, m1, m2 := make([]float64, n), make([]float64, n), make([]float64, n), make([]float64, n)
@@ -107,7 +124,8 @@ func (v *inversion) descend(target []float64) []float64 {
 		for i := range x {
 			m1[i] = .9*m1[i] + .1*g[i]
 			m2[i] = .999*m2[i] + .001*g[i]*g[i]
-			step := m1[i] / (1 - math.Pow(.9, float64(t))) / (math.Sqrt(m2[i]/(1-math.Pow(.999, float64(t)))) + 1e-12)
+			step := m1[i] / (1 - math.Pow(.9, float64(t))) /
+				(math.Sqrt(m2[i]/(1-math.Pow(.999, float64(t)))) + 1e-12)
 			x[i] = max(v.low, min(v.high, x[i]-rate*step))
 		}
 	}
@@ -145,7 +163,8 @@ func (v *inversion) slope(g, x, target []float64) {
 	}
 }
 
-// cell is one output of the pooled convolution, its derivative in the pre-activation that it comes from, and where that one's patch begins.
+// cell is one output of the pooled convolution, its derivative in the pre-activation that
+// it comes from, and where that one's patch begins.
 func (v *inversion) cell(x []float64, r, c, f int) (y, slope float64, corner int) {
 	y = math.Inf(-1)
 	for k := range 4 {

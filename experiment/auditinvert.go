@@ -55,8 +55,9 @@ type InvertReport struct {
 
 const invertDelta = 1e-5
 
-// Invert lets an owner of one image take one step of DP-DSGT, takes the gradient from its message, and makes the image from it. The gradient
-// is clipped to norm 1 in all rows: it is its direction that tells, so that clipping protects nothing.
+// Invert lets an owner of one image take one step of DP-DSGT, takes the gradient from its
+// message, and makes the image from it. The gradient is clipped to norm 1 in all rows: it
+// is its direction that tells, so that clipping protects nothing.
 func Invert(ctx context.Context, o InvertOptions) (*InvertReport, error) {
 	if _, ok := data.Datasets[o.Dataset]; !ok {
 		return nil, config.Bad("dataset", o.Dataset, config.OneOf(data.Datasets))
@@ -74,13 +75,21 @@ func Invert(ctx context.Context, o InvertOptions) (*InvertReport, error) {
 	case o.Model != "convnet" && o.Model != "mlp":
 		return nil, config.Bad("model", o.Model, "convnet or mlp")
 	}
-	m, err := model.New(o.Model, model.Shape{Height: d.Shape[0], Width: d.Shape[1], Channels: 1, Classes: d.Classes}, nil)
+	m, err := model.New(o.Model, model.Shape{Height: d.Shape[0], Width: d.Shape[1], Channels: 1,
+		Classes: d.Classes}, nil)
 	if err != nil {
 		return nil, err
 	}
 	theta := make(tensor.Vec, m.Dim())
 	m.Init(theta, rng.Public(o.Seed, "init"))
-	r := &InvertReport{Model: o.Model, Dataset: o.Dataset, Record: o.Record, Label: int(d.Labels[o.Record]), Height: d.Shape[0], Width: d.Shape[1]}
+	r := &InvertReport{
+		Model:   o.Model,
+		Dataset: o.Dataset,
+		Record:  o.Record,
+		Label:   int(d.Labels[o.Record]),
+		Height:  d.Shape[0],
+		Width:   d.Shape[1],
+	}
 	v := newInversion(o.Model, theta, d)
 	r.Method, r.Original = v.method(), v.pixels(widened(d.X.Row(o.Record)))
 	for _, noise := range o.Noise {
@@ -91,7 +100,12 @@ func Invert(ctx context.Context, o InvertOptions) (*InvertReport, error) {
 		if err != nil {
 			return nil, err
 		}
-		row := Inverted{Noise: noise, Epsilon: Figure(math.Inf(1)), Label: v.label(sent), Image: v.pixels(v.image(sent))}
+		row := Inverted{
+			Noise:   noise,
+			Epsilon: Figure(math.Inf(1)),
+			Label:   v.label(sent),
+			Image:   v.pixels(v.image(sent)),
+		}
 		if noise > 0 {
 			row.Epsilon = Figure(account.GaussianEpsilon(1/noise, invertDelta))
 		}
@@ -101,8 +115,10 @@ func Invert(ctx context.Context, o InvertOptions) (*InvertReport, error) {
 	return r, nil
 }
 
-// sentGradient is the gradient of one record in the first message of DP-DSGT that follows from an answer: its second half.
-func sentGradient(ctx context.Context, m model.Model, theta tensor.Vec, d *data.Dataset, o InvertOptions, noise float64) (tensor.Vec, error) {
+// sentGradient is the gradient of one record in the first message of DP-DSGT that follows
+// from an answer: its second half.
+func sentGradient(ctx context.Context, m model.Model, theta tensor.Vec, d *data.Dataset, o InvertOptions,
+	noise float64) (tensor.Vec, error) {
 	name := "gaussian"
 	if noise == 0 {
 		name = "none"
@@ -119,22 +135,41 @@ func sentGradient(ctx context.Context, m model.Model, theta tensor.Vec, d *data.
 	if err != nil {
 		return nil, err
 	}
-	grad := &oracle.Gradient{Model: m, Records: oracle.Records{Data: d, Index: []int32{int32(o.Record)}}, Rate: 1, ExpectedBatch: 1, Clip: 1, Adjacency: account.AddRemove, Unit: account.Record(),
-		Pool: oracle.NewPool()}
+	grad := &oracle.Gradient{
+		Model:         m,
+		Records:       oracle.Records{Data: d, Index: []int32{int32(o.Record)}},
+		Rate:          1,
+		ExpectedBatch: 1,
+		Clip:          1,
+		Adjacency:     account.AddRemove,
+		Unit:          account.Record(),
+		Pool:          oracle.NewPool(),
+	}
 	if err := grad.Validate(); err != nil {
 		return nil, err
 	}
 	cfg := sim.Config{Schedule: schedule, Dim: m.Dim(), Rounds: 2, Workers: 1, Seed: o.Seed}
 	var owner *wiretap
 	for i := range 2 {
-		alg, err := factory(agent.Env{Self: agent.ID(i), Agents: 2, Dim: m.Dim(), Rounds: 2, Init: theta, Rho: 0, Second: 0, Lowest: 0, Neighbors: 1})
+		alg, err := factory(agent.Env{
+			Self:      agent.ID(i),
+			Agents:    2,
+			Dim:       m.Dim(),
+			Rounds:    2,
+			Init:      theta,
+			Rho:       0,
+			Second:    0,
+			Lowest:    0,
+			Neighbors: 1,
+		})
 		if err != nil {
 			return nil, err
 		}
 		a := sim.Agent{Algorithm: alg, Gate: audit.Silent()}
 		if i == 0 {
 			owner = &wiretap{Algorithm: alg}
-			a = sim.Agent{Algorithm: owner, Gate: privacy.NewSimulatedGate(ledger.NewMemory(nil), mechanism, map[string]privacy.Oracle{"grad": grad}, o.Seed, 0)}
+			a = sim.Agent{Algorithm: owner, Gate: privacy.NewSimulatedGate(ledger.NewMemory(nil), mechanism,
+				map[string]privacy.Oracle{"grad": grad}, o.Seed, 0)}
 		}
 		cfg.Agents = append(cfg.Agents, a)
 	}
@@ -165,7 +200,8 @@ func (w *wiretap) Step(in *agent.Input, out *agent.Output) error {
 	return err
 }
 
-// likeness is the correlation of two images and the root mean square difference of their pixels; 0 for an image of one grey.
+// likeness is the correlation of two images and the root mean square difference of their
+// pixels; 0 for an image of one grey.
 func likeness(a, b []float64) (correlation, rms float64) {
 	n := float64(len(a))
 	ma, mb, aa, bb, ab := 0., 0., 0., 0., 0.

@@ -19,7 +19,9 @@ func (r *InvertReport) images() (names []string, all []report.Grey) {
 	}
 	add("original", fmt.Sprintf("the private image, label %d", r.Label), r.Original)
 	for _, row := range r.Rows {
-		add(fmt.Sprintf("noise-%g", row.Noise), fmt.Sprintf("from the message, noise multiplier %g: correlation %.3f, label read as %d", row.Noise, row.Correlation, row.Label), row.Image)
+		add(fmt.Sprintf("noise-%g", row.Noise),
+			fmt.Sprintf("from the message, noise multiplier %g: correlation %.3f, label read as %d",
+				row.Noise, row.Correlation, row.Label), row.Image)
 	}
 	return names, all
 }
@@ -30,10 +32,13 @@ func (r *InvertReport) Write(dir string) error {
 		return err
 	}
 	page := report.Page{Title: "An image from a gradient", Produced: "sotto, engine " + EngineVersion}
-	section := report.Section{Title: fmt.Sprintf("%s, record %d of %s", r.Model, r.Record, r.Dataset), Text: []string{
-		"One owner's image, and what an observer makes of the gradient in its first message of DP-DSGT. All gradients are clipped to norm 1; clipping alone protects nothing.",
-		"Method: " + r.Method + "."}}
-	table := report.Table{Header: []string{"noise multiplier", "epsilon of one release, delta 1e-5", "label", "correlation", "rms error of pixels"}}
+	section := report.Section{Title: fmt.Sprintf("%s, record %d of %s", r.Model, r.Record, r.Dataset),
+		Text: []string{
+			"One owner's image, and what an observer makes of the gradient in its first message of DP-DSGT. " +
+				"All gradients are clipped to norm 1; clipping alone protects nothing.",
+			"Method: " + r.Method + "."}}
+	table := report.Table{Header: []string{"noise multiplier", "epsilon of one release, delta 1e-5", "label",
+		"correlation", "rms error of pixels"}}
 	for _, row := range r.Rows {
 		table.Rows = append(table.Rows, row.cells())
 	}
@@ -54,7 +59,9 @@ func (r *InvertReport) Write(dir string) error {
 		section.Pictures = append(section.Pictures, p)
 	}
 	page.Sections = []report.Section{section}
-	page.Notes = []string{"an observer with more knowledge may do better than this one: that noise spoils this attack is no guarantee, epsilon is"}
+	page.Notes = []string{
+		"an observer with more knowledge may do better than this one: that noise spoils this attack is no " +
+			"guarantee, epsilon is"}
 	var b bytes.Buffer
 	if err := report.WriteHTML(&b, page); err != nil {
 		return err
@@ -63,7 +70,8 @@ func (r *InvertReport) Write(dir string) error {
 }
 
 func (row *Inverted) cells() []string {
-	return []string{fmt.Sprintf("%g", row.Noise), formatEpsilon(float64(row.Epsilon)), fmt.Sprint(row.Label), fmt.Sprintf("%.4f", row.Correlation), fmt.Sprintf("%.4f", row.Error)}
+	return []string{fmt.Sprintf("%g", row.Noise), formatEpsilon(float64(row.Epsilon)), fmt.Sprint(row.Label),
+		fmt.Sprintf("%.4f", row.Correlation), fmt.Sprintf("%.4f", row.Error)}
 }
 
 // WriteText writes the figures for a person.

@@ -8,7 +8,8 @@ import (
 	"sotto/topology"
 )
 
-// LiveRun is a run among nodes that an auditor drives. All but the attacked member know nothing private.
+// LiveRun is a run among nodes that an auditor drives. All but the attacked member know
+// nothing private.
 type LiveRun struct {
 	Attacked agent.ID
 	Graph    *topology.Graph   // of all rounds, or the mean of Graphs
@@ -20,24 +21,38 @@ type LiveRun struct {
 	Member   func(i int) (agent.Algorithm, error) // the state machine of another member
 }
 
-// LiveDrive runs attacked as the node of member r.Attacked among nodes of the others. It returns what that node has sent to one neighbor with the
-// step after which done is true. Package experiment does not link the network, so that its caller brings this.
-type LiveDrive func(r LiveRun, attacked agent.Algorithm, g audit.Gate, done func() bool) ([]agent.Message, error)
+// LiveDrive runs attacked as the node of member r.Attacked among nodes of the others. It
+// returns what that node has sent to one neighbor with the step after which done is true.
+// Package experiment does not link the network, so that its caller brings this.
+type LiveDrive func(r LiveRun, attacked agent.Algorithm, g audit.Gate, done func() bool) ([]agent.Message,
+	error)
 
 // live is audit.Target.Live.
-func (a *auditor) live(drive LiveDrive, dim int) (func(agent.Algorithm, audit.Gate, func() bool) ([]agent.Message, error), error) {
+func (a *auditor) live(drive LiveDrive,
+	dim int) (func(agent.Algorithm, audit.Gate, func() bool) ([]agent.Message, error), error) {
 	e, f := a.e, a.e.file
 	switch {
 	case f.pacing != algo.Rounds || f.priv.Mechanism == localMechanism:
-		return nil, f.at("algorithm", config.Bad("name", f.alg.Name, "an algorithm that works in rounds, for an audit among nodes"))
+		return nil, f.at("algorithm",
+			config.Bad("name", f.alg.Name, "an algorithm that works in rounds, for an audit among nodes"))
 	case f.topo.Agents < 2:
-		return nil, f.at("topology", config.Bad("agents", f.topo.Agents, "at least 2 for an audit among nodes"))
+		return nil,
+			f.at("topology", config.Bad("agents", f.topo.Agents, "at least 2 for an audit among nodes"))
 	case f.topo.Dropout != 0:
-		return nil, f.at("topology", config.Bad("dropout", f.topo.Dropout, "0 for an audit among nodes: nobody may hear the step that is attacked"))
+		return nil, f.at("topology", config.Bad("dropout", f.topo.Dropout,
+			"0 for an audit among nodes: nobody may hear the step that is attacked"))
 	case f.topo.Wake != "":
-		return nil, f.at("topology", config.Bad("wake", f.topo.Wake, "nothing for an audit among nodes: nobody may hear the step that is attacked"))
+		return nil, f.at("topology", config.Bad("wake", f.topo.Wake,
+			"nothing for an audit among nodes: nobody may hear the step that is attacked"))
 	}
-	r := LiveRun{Attacked: agent.ID(a.agent), Rounds: f.steps, Dim: dim, Push: f.alg.Name == pushAlgorithm, BF16: f.alg.Messages == bf16Messages, Member: a.stateMachine}
+	r := LiveRun{
+		Attacked: agent.ID(a.agent),
+		Rounds:   f.steps,
+		Dim:      dim,
+		Push:     f.alg.Name == pushAlgorithm,
+		BF16:     f.alg.Messages == bf16Messages,
+		Member:   a.stateMachine,
+	}
 	var err error
 	if r.Graph, err = topology.Whole(e.schedule); err != nil {
 		return nil, f.at("topology", err)

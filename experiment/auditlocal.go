@@ -9,8 +9,8 @@ import (
 	"sotto/tensor"
 )
 
-// releasing is what a run with mechanism local-dp does before it trains: the owner's records and labels are asked for once each, and every
-// answer is published as it is.
+// releasing is what a run with mechanism local-dp does before it trains: the owner's
+// records and labels are asked for once each, and every answer is published as it is.
 type releasing struct {
 	agent.Algorithm // none: nothing but Step is called, and Params
 	first           string
@@ -18,7 +18,8 @@ type releasing struct {
 	last            tensor.Vec
 }
 
-// release is audit.Target.Algorithm of a run with local-dp. The attacked answer is the first one.
+// release is audit.Target.Algorithm of a run with local-dp. The attacked answer is the
+// first one.
 func release(first string) func() (agent.Algorithm, error) {
 	return func() (agent.Algorithm, error) { return &releasing{first: first}, nil }
 }
@@ -44,7 +45,8 @@ func (r *releasing) Step(in *agent.Input, out *agent.Output) error {
 // Params implements agent.Algorithm.
 func (r *releasing) Params() tensor.Vec { return r.last }
 
-// publish is audit.Target.Drive of a run with local-dp: both answers, one after the other.
+// publish is audit.Target.Drive of a run with local-dp: both answers, one after the
+// other.
 func (a *auditor) publish(attacked agent.Algorithm, g audit.Gate, _ uint64, done func() bool) error {
 	for k := range uint64(2) {
 		if done() {
@@ -65,14 +67,16 @@ func (a *auditor) publish(attacked agent.Algorithm, g audit.Gate, _ uint64, done
 			return err
 		}
 		out.Reset()
-		if err := attacked.Step(&agent.Input{Kind: agent.Answer, Round: k, Answer: answer}, &out); err != nil {
+		if err := attacked.Step(&agent.Input{Kind: agent.Answer, Round: k, Answer: answer}, &out); err !=
+			nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// localTotal is the claim of features and labels together. With an excluded mu of features the labels keep what they claim.
+// localTotal is the claim of features and labels together. With an excluded mu of
+// features the labels keep what they claim.
 func (a *auditor) localTotal(c *audit.Claim, g *privacy.Gate) error {
 	_, features, err := g.Describe(&agent.Query{Oracle: oracle.FeaturesName})
 	if err != nil {
@@ -82,7 +86,8 @@ func (a *auditor) localTotal(c *audit.Claim, g *privacy.Gate) error {
 	if err != nil {
 		return err
 	}
-	if c.Total, err = a.epsilon(account.Fixed(features, 1), account.Fixed(labels, 1)); err != nil || c.Mu == 0 {
+	if c.Total, err = a.epsilon(account.Fixed(features, 1), account.Fixed(labels, 1)); err != nil ||
+		c.Mu == 0 {
 		return err
 	}
 	c.TotalOf = func(mu float64) (float64, error) {

@@ -11,12 +11,21 @@ import (
 	"sotto/privacy/ledger"
 )
 
-// AuditRunDir recomputes what a finished run's directory states: heads, numbers of releases and epsilon of every ledger, from its records
-// alone. A contradiction is a violation, what cannot be read an error.
+// AuditRunDir recomputes what a finished run's directory states: heads, numbers of
+// releases and epsilon of every ledger, from its records alone. A contradiction is a
+// violation, what cannot be read an error.
 func AuditRunDir(dir string) (*audit.Report, error) {
 	none := audit.Figure(math.NaN())
-	r := &audit.Report{Mode: "ledger", Target: dir, EpsilonLower: none, Claimed: none, Ratio: none, Confidence: 1,
-		Valid: []string{"messages of a finished run are not kept: audit ledger on its config.toml watches them in a new one"}}
+	r := &audit.Report{
+		Mode:         "ledger",
+		Target:       dir,
+		EpsilonLower: none,
+		Claimed:      none,
+		Ratio:        none,
+		Confidence:   1,
+		Valid: []string{"messages of a finished run are not kept: audit ledger on its config.toml watches " +
+			"them in a new one"},
+	}
 	if _, err := os.Stat(filepath.Join(dir, filepath.FromSlash(ledger.RunLedgerFile))); err != nil {
 		return nil, err
 	}
@@ -43,11 +52,14 @@ func AuditRunDir(dir string) (*audit.Report, error) {
 		}
 	}
 	r.Observations = int(found.Charges)
-	r.Checks = []audit.Check{{Name: "epsilon", Statistic: audit.Figure(found.Epsilon.Upper), Limit: audit.Figure(stated * (1 + 1e-6)),
-		Text: "what the accountant makes of the charges, against what is stated"}}
+	r.Checks = []audit.Check{{Name: "epsilon", Statistic: audit.Figure(found.Epsilon.Upper),
+		Limit: audit.Figure(stated * (1 + 1e-6)),
+		Text:  "what the accountant makes of the charges, against what is stated"}}
 	if c := &r.Checks[0]; c.Violated() {
 		r.Violated, r.Findings = true, []string{c.Text}
 	}
-	r.Valid = append(r.Valid, fmt.Sprintf("%d distinct ledgers, whose heads and statements follow from their records", found.Ledgers))
+	r.Valid = append(r.Valid,
+		fmt.Sprintf("%d distinct ledgers, whose heads and statements follow from their records",
+			found.Ledgers))
 	return r, nil
 }

@@ -26,9 +26,11 @@ batch_size = 20
 target_delta = 1e-3
 `
 
-func tinyEncoder(t *testing.T, rounds, agents int, graph, algorithm string, step float64, privacy string, clip float64, set ...string) *Experiment {
+func tinyEncoder(t *testing.T, rounds, agents int, graph, algorithm string, step float64, privacy string,
+	clip float64, set ...string) *Experiment {
 	t.Helper()
-	f, err := Parse("a.toml", fmt.Appendf(nil, tinyAutoencoder, rounds, agents, graph, algorithm, step, privacy, clip), set)
+	f, err := Parse("a.toml", fmt.Appendf(nil, tinyAutoencoder, rounds, agents, graph, algorithm, step,
+		privacy, clip), set)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -39,25 +41,29 @@ func tinyEncoder(t *testing.T, rounds, agents int, graph, algorithm string, step
 	return e
 }
 
-// An autoencoder trains privately with every algorithm, on data whose labels it does not read, and nothing of the run speaks of an
-// accuracy.
+// An autoencoder trains privately with every algorithm, on data whose labels it does not
+// read, and nothing of the run speaks of an accuracy.
 func TestAutoencoderIsNoClassifier(t *testing.T) {
 	for _, algorithm := range []string{"dsgd", "dsgt", "dinno", "local", "central"} {
 		agents, graph := 3, "ring"
 		if algorithm == "central" {
 			agents, graph = 1, "complete"
 		}
-		res := run(t, tinyEncoder(t, 3, agents, graph, algorithm, .01, "noise_multiplier = 2.0", .1), Options{})
+		res := run(t, tinyEncoder(t, 3, agents, graph, algorithm, .01, "noise_multiplier = 2.0", .1),
+			Options{})
 		s := &res.Summary
 		if s.Accuracy != nil || !(s.Loss > 0) || math.IsInf(float64(s.Loss), 0) || s.Privacy[0].Charges < 2 {
-			t.Errorf("%s: accuracy %v, loss %v, %d charges", algorithm, s.Accuracy, s.Loss, s.Privacy[0].Charges)
+			t.Errorf("%s: accuracy %v, loss %v, %d charges", algorithm, s.Accuracy, s.Loss,
+				s.Privacy[0].Charges)
 		}
 		var table strings.Builder
 		if err := s.WriteTable(&table); err != nil {
 			t.Fatal(err)
 		}
-		for name, text := range map[string]string{"the table": table.String(), "metrics.csv": string(read(t, res.Dir, metricsFile)),
-			"summary.json": string(read(t, res.Dir, summaryFile)), "report.html": string(read(t, res.Dir, reportFile))} {
+		for name, text := range map[string]string{"the table": table.String(),
+			"metrics.csv":  string(read(t, res.Dir, metricsFile)),
+			"summary.json": string(read(t, res.Dir, summaryFile)),
+			"report.html":  string(read(t, res.Dir, reportFile))} {
 			if strings.Contains(strings.ToLower(text), "accuracy") {
 				t.Errorf("%s: %s speaks of accuracy", algorithm, name)
 			}
@@ -68,9 +74,11 @@ func TestAutoencoderIsNoClassifier(t *testing.T) {
 	}
 }
 
-// Without noise it learns more than the mean image of the training records, whose error is computed here.
+// Without noise it learns more than the mean image of the training records, whose error
+// is computed here.
 func TestAutoencoderLearns(t *testing.T) {
-	e := tinyEncoder(t, 300, 2, "path", "dsgd", .003, "mechanism = \"none\"", 1e6, "algorithm.optimizer=adam", "model.activation=tanh", "model.hidden=[24, 8]")
+	e := tinyEncoder(t, 300, 2, "path", "dsgd", .003, "mechanism = \"none\"", 1e6, "algorithm.optimizer=adam",
+		"model.activation=tanh", "model.hidden=[24, 8]")
 	train, test := e.split.Train, e.split.Test
 	mean := make([]float64, train.X.Cols)
 	for i := range train.Len() {
@@ -91,7 +99,9 @@ func TestAutoencoderLearns(t *testing.T) {
 }
 
 func TestSearchForAnAutoencoder(t *testing.T) {
-	text := strings.Replace(fmt.Sprintf(tinyAutoencoder, 2, 2, "path", "dsgd", .1, "mechanism = \"none\"", 1.), "[model]", "[tune]\ntrials = 2\nMETRIC\n[tune.space]\nalgorithm.step_size = { log = [0.01, 1.0] }\n[model]", 1)
+	text := strings.Replace(fmt.Sprintf(tinyAutoencoder, 2, 2, "path", "dsgd", .1, "mechanism = \"none\"",
+		1.), "[model]", "[tune]\ntrials = 2\nMETRIC\n[tune.space]\nalgorithm.step_size = { log = [0.01, "+
+		"1.0] }\n[model]", 1)
 	parse := func(metric string) (*Tuning, error) {
 		return ParseTuning("a.toml", []byte(strings.Replace(text, "METRIC", metric, 1)), nil, nil)
 	}
@@ -101,7 +111,8 @@ func TestSearchForAnAutoencoder(t *testing.T) {
 	}
 	res := search(t, s, TuneOptions{})
 	other := res.Rows[2-res.Best.Trial]
-	if !(res.Best.Loss < other.Loss) || res.Best.Score != -res.Best.Loss || float64(*res.Score) != res.Best.Loss {
+	if !(res.Best.Loss < other.Loss) || res.Best.Score != -res.Best.Loss ||
+		float64(*res.Score) != res.Best.Loss {
 		t.Errorf("best %+v, other %+v", res.Best, other)
 	}
 	if s, err = parse(""); err == nil {

@@ -9,7 +9,8 @@ import (
 	"sotto/privacy/account/network"
 )
 
-// averageAlgorithm asks every owner for one value, not for gradients; its model is "mean".
+// averageAlgorithm asks every owner for one value, not for gradients; its model is
+// "mean".
 const averageAlgorithm = "gossip-average"
 
 // pairWake is randomised pairwise gossip.
@@ -26,16 +27,20 @@ func (f *File) validateAverage() error {
 	case f.data.Arrival != "":
 		return f.at("data", config.Bad("arrival", f.data.Arrival, "nothing with algorithm "+averageAlgorithm))
 	case f.data.Augmentation != (oracle.Augmentation{}):
-		return f.at("data", config.Bad("augmentations", f.data.Augmentation.Views, "none with algorithm "+averageAlgorithm))
+		return f.at("data", config.Bad("augmentations", f.data.Augmentation.Views,
+			"none with algorithm "+averageAlgorithm))
 	case f.mod.InitFrom != "":
-		return f.at("model", config.Bad("init_from", f.mod.InitFrom, "nothing with algorithm "+averageAlgorithm))
+		return f.at("model", config.Bad("init_from", f.mod.InitFrom,
+			"nothing with algorithm "+averageAlgorithm))
 	case f.topo.Wake == pairWake && f.priv.Mechanism == decorMechanism:
-		return f.at("topology", config.Bad("wake", f.topo.Wake, "nothing with mechanism "+decorMechanism+", whose noise neighbors of all rounds share"))
+		return f.at("topology", config.Bad("wake", f.topo.Wake,
+			"nothing with mechanism "+decorMechanism+", whose noise neighbors of all rounds share"))
 	}
 	others := f.repl
 	others.ZeroStart, others.UnbalancedWeights = false, false
 	if on := others.switches(); on != "" {
-		return f.at("replication", config.Bad("", on, "no switch with algorithm "+averageAlgorithm+" but zero_start and unbalanced_weights"))
+		return f.at("replication", config.Bad("", on,
+			"no switch with algorithm "+averageAlgorithm+" but zero_start and unbalanced_weights"))
 	}
 	return nil
 }
@@ -44,15 +49,19 @@ func (f *File) validateAverage() error {
 func (p *privacyParams) validateAverage() error {
 	switch {
 	case p.adjacency == account.AddRemove:
-		return config.Bad("adjacency", p.Adjacency, "replace-one or zero-out with algorithm "+averageAlgorithm+": the number of owners, and of records in a mean, is public")
+		return config.Bad("adjacency", p.Adjacency, "replace-one or zero-out with algorithm "+
+			averageAlgorithm+": the number of owners, and of records in a mean, is public")
 	case p.SampleRate != 0:
-		return config.Bad("sample_rate", p.SampleRate, "nothing with algorithm "+averageAlgorithm+", which reads all records")
+		return config.Bad("sample_rate", p.SampleRate,
+			"nothing with algorithm "+averageAlgorithm+", which reads all records")
 	case p.BatchSize != 0:
-		return config.Bad("batch_size", p.BatchSize, "nothing with algorithm "+averageAlgorithm+", which reads all records")
+		return config.Bad("batch_size", p.BatchSize,
+			"nothing with algorithm "+averageAlgorithm+", which reads all records")
 	case p.MinRecords != 0:
 		return config.Bad("min_records", p.MinRecords, "nothing with algorithm "+averageAlgorithm)
 	case p.Noise == "exact":
-		return config.Bad("noise", p.Noise, "fast with algorithm "+averageAlgorithm+": values are no sums of integers")
+		return config.Bad("noise", p.Noise, "fast with algorithm "+averageAlgorithm+
+			": values are no sums of integers")
 	case p.Adaptive():
 		return config.Bad("clipping", p.Kind, "constant with algorithm "+averageAlgorithm)
 	}
@@ -78,7 +87,8 @@ func (e *Experiment) planAverage() error {
 	}
 	if e.file.topo.Wake == pairWake {
 		if m, err := e.averaging(); err == nil && m.Name != network.Plain().Name {
-			return e.file.at("algorithm", config.Bad("acceleration", "an accelerated one", "plain where agents wake in pairs: the others are for one matrix"))
+			return e.file.at("algorithm", config.Bad("acceleration", "an accelerated one",
+				"plain where agents wake in pairs: the others are for one matrix"))
 		}
 	}
 	who := "smallest owner"
@@ -97,6 +107,13 @@ func (e *Experiment) planAverage() error {
 // value is the oracle of an owner's value.
 func (e *Experiment) value(pl *plan, records oracle.Records) (*oracle.Value, error) {
 	p := &e.file.priv
-	v := &oracle.Value{Records: records, Clip: p.MaxGradNorm, Normaliser: pl.batch, Adjacency: p.adjacency, Unit: p.unit, Dim: e.model.Dim()}
+	v := &oracle.Value{
+		Records:    records,
+		Clip:       p.MaxGradNorm,
+		Normaliser: pl.batch,
+		Adjacency:  p.adjacency,
+		Unit:       p.unit,
+		Dim:        e.model.Dim(),
+	}
 	return v, v.Validate()
 }

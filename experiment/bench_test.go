@@ -7,8 +7,9 @@ import (
 	"time"
 )
 
-// BenchmarkMNISTWorkers runs the same rounds of the MNIST example with one and with two workers, in turn,
-// and reports the ratio of the two times. It needs two processors and SOTTO_DATA.
+// BenchmarkMNISTWorkers runs the same rounds of the MNIST example with one and with two
+// workers, in turn, and reports the ratio of the two times. It needs two processors and
+// SOTTO_DATA.
 func BenchmarkMNISTWorkers(b *testing.B) {
 	dir := os.Getenv("SOTTO_DATA")
 	if dir == "" {

@@ -19,7 +19,8 @@ import (
 // EngineVersion changes whenever the same configuration and seed give other results.
 const EngineVersion = "3"
 
-// Experiment is a run file that every package has accepted, with its data loaded: ready to run.
+// Experiment is a run file that every package has accepted, with its data loaded: ready
+// to run.
 type Experiment struct {
 	file       *File
 	effective  []byte
@@ -41,14 +42,17 @@ type Experiment struct {
 	splitting  *algo.Splitting // of algorithm km; nil: another
 	ownState   bool            // of it
 	alpha      float64         // α_0 of it
-	// publishedShift is the published sensitivity of a residual over its clip, of a replication.
+	// publishedShift is the published sensitivity of a residual over its clip, of a
+	// replication.
 	publishedShift float64
 	whole          *wholeModel // what the trained head belongs to; nil: model is whole
 	tested         []int       // the agents that are tested, ascending
 
 	near [][]agent.ID // whom each agent shares noise with, of mechanism decor
 
-	owned bool     // of an owner: there is one part, which is agent self's; in simulations part i is agent i's
+	// of an owner: there is one part, which is agent self's; in simulations part i is
+	// agent i's
+	owned bool
 	self  agent.ID // see owned
 
 	arrivals []uint32 // by row of Train: the round before which it comes; nil: all are there from the start
@@ -60,8 +64,8 @@ type Experiment struct {
 	wakesOf     [][]uint64 // by agent, where an algorithm is told beforehand
 }
 
-// plan is what one agent is going to ask of its data. Agents with equal public constants share the
-// calibrated noise.
+// plan is what one agent is going to ask of its data. Agents with equal public constants
+// share the calibrated noise.
 type plan struct {
 	rate            float64 // q
 	batch           float64 // L, the public normaliser
@@ -72,12 +76,14 @@ type plan struct {
 	event           account.Event
 	limit           int // the charges of event that it admits
 	personal        *personalPlan
-	factor          float64        // of mechanism decor: noise that counts over the agent's own; 0: another mechanism
-	claim           float64        // epsilon that a publication would claim for the run; 0: none
-	unpaid          *account.Event // of a walk: charged before the run; nil without
+	// of mechanism decor: noise that counts over the agent's own; 0: another mechanism
+	factor float64
+	claim  float64        // epsilon that a publication would claim for the run; 0: none
+	unpaid *account.Event // of a walk: charged before the run; nil without
 }
 
-// Build loads the data and lets every package decode its parameters. dataDir is the data folder.
+// Build loads the data and lets every package decode its parameters. dataDir is the data
+// folder.
 func (f *File) Build(dataDir string) (*Experiment, error) { return f.build(dataDir, nil) }
 
 func (f *File) build(dataDir string, cache *dataCache) (*Experiment, error) {
@@ -102,7 +108,8 @@ func (f *File) build(dataDir string, cache *dataCache) (*Experiment, error) {
 		return nil, err
 	}
 	train := e.split.Train
-	if e.parts, err = data.Partition(f.data.Partition, train, f.topo.Agents, f.root.Seed, f.section("data")); err != nil {
+	if e.parts, err = data.Partition(f.data.Partition, train, f.topo.Agents, f.root.Seed,
+		f.section("data")); err != nil {
 		return nil, f.at("data", err)
 	}
 	if err = e.drawArrivals(); err != nil {
@@ -186,7 +193,8 @@ func (e *Experiment) analyze() error {
 	return nil
 }
 
-// rho is max(|λ_2|, |λ_n|) of the first round's mixing matrix, 1 where it was not computed.
+// rho is max(|λ_2|, |λ_n|) of the first round's mixing matrix, 1 where it was not
+// computed.
 func (e *Experiment) rho() float64 {
 	if !e.spectrum.Computed {
 		return 1
@@ -228,7 +236,8 @@ func (e *Experiment) buildTests() error {
 		return nil
 	}
 	if test.Groups == nil {
-		return e.file.at("evaluate", config.Bad("on", "own", "all: this data set does not say whose its test records are"))
+		return e.file.at("evaluate",
+			config.Bad("on", "own", "all: this data set does not say whose its test records are"))
 	}
 	rows := make([][]int32, n)
 	for r, g := range test.Groups {
@@ -238,7 +247,8 @@ func (e *Experiment) buildTests() error {
 	}
 	for _, i := range e.tested {
 		if len(rows[i]) == 0 {
-			return e.file.at("evaluate", config.Bad("on", "own", fmt.Sprintf("all: agent %d has no test records", i)))
+			return e.file.at("evaluate",
+				config.Bad("on", "own", fmt.Sprintf("all: agent %d has no test records", i)))
 		}
 		e.tests[i] = batchOf(test.Select(rows[i]))
 	}
@@ -274,8 +284,8 @@ func (e *Experiment) Digest() string {
 	return hex.EncodeToString(sum[:])
 }
 
-// Arithmetic names what the bits of results depend on beside the engine version: kernels with and without
-// fused multiply-add round differently.
+// Arithmetic names what the bits of results depend on beside the engine version: kernels
+// with and without fused multiply-add round differently.
 func (e *Experiment) Arithmetic() string {
 	if e.file.mod.Precision == "bf16" && tensor.HasAMX() {
 		return "amx"
@@ -286,9 +296,11 @@ func (e *Experiment) Arithmetic() string {
 	return "fma"
 }
 
-// identity is what a run directory is named after: configuration, data, engine and arithmetic.
+// identity is what a run directory is named after: configuration, data, engine and
+// arithmetic.
 func (e *Experiment) identity() string {
 	h := sha256.New()
-	fmt.Fprintf(h, "%s %s\n%s\n%s\n%s\n", EngineVersion, e.Arithmetic(), e.Digest(), e.split.Train.Digest, e.split.Test.Digest)
+	fmt.Fprintf(h, "%s %s\n%s\n%s\n%s\n", EngineVersion, e.Arithmetic(), e.Digest(), e.split.Train.Digest,
+		e.split.Test.Digest)
 	return hex.EncodeToString(h.Sum(nil))
 }

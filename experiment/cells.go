@@ -37,7 +37,8 @@ type CellRow struct {
 }
 
 // cellColumns follow the axes in cells.csv.
-var cellColumns = []string{"accuracy", "accuracy_min", "accuracy_max", "loss", "consensus_distance", "epsilon_lower", "epsilon_upper",
+var cellColumns = []string{"accuracy", "accuracy_min", "accuracy_max", "loss", "consensus_distance",
+	"epsilon_lower", "epsilon_upper",
 	"delta", "noise_multiplier", "charges", "bytes_sent", "config_digest", "engine", "arithmetic", "run_hash"}
 
 // rmseColumn comes last in the cells of runs with [evaluate] rmse.
@@ -52,7 +53,8 @@ func cellHeader(axes []string, rmse bool) []string {
 	return h
 }
 
-// axesOf returns the axes of a cells file by its first line, and whether it has the root mean squared error; nil for another file.
+// axesOf returns the axes of a cells file by its first line, and whether it has the root
+// mean squared error; nil for another file.
 func axesOf(header []string) (axes []string, rmse bool) {
 	n := len(header) - len(cellColumns)
 	if n > 1 && header[len(header)-1] == rmseColumn {
@@ -66,10 +68,25 @@ func axesOf(header []string) (axes []string, rmse bool) {
 
 func newCellRow(cell int, values []string, s *Summary) CellRow {
 	nan := math.NaN()
-	r := CellRow{Cell: cell, Values: values, Accuracy: Spread{nan, nan, nan}, Loss: float64(s.Loss), Consensus: float64(s.ConsensusDistance), RMSE: nan,
-		EpsilonLower: math.Inf(-1), EpsilonUpper: math.Inf(-1), Delta: s.Privacy[0].Delta, Noise: float64(s.Privacy[0].Noise),
-		Charges: s.Privacy[0].Charges, BytesSent: s.BytesSent,
-		ConfigDigest: s.ConfigDigest, Engine: s.Engine, Arithmetic: s.Arithmetic, RunHash: s.RunHash}
+	r := CellRow{
+		Cell:         cell,
+		Values:       values,
+		Accuracy:     Spread{nan, nan, nan},
+		Loss:         float64(s.Loss),
+		Consensus:    float64(s.ConsensusDistance),
+		RMSE:         nan,
+		EpsilonLower: math.Inf(-1),
+		EpsilonUpper: math.Inf(-1),
+		Delta:        s.Privacy[0].Delta,
+
+		Noise:        float64(s.Privacy[0].Noise),
+		Charges:      s.Privacy[0].Charges,
+		BytesSent:    s.BytesSent,
+		ConfigDigest: s.ConfigDigest,
+		Engine:       s.Engine,
+		Arithmetic:   s.Arithmetic,
+		RunHash:      s.RunHash,
+	}
 	if s.Accuracy != nil {
 		r.Accuracy = Spread{float64(s.Accuracy.Mean), float64(s.Accuracy.Min), float64(s.Accuracy.Max)}
 	}
@@ -86,10 +103,12 @@ func newCellRow(cell int, values []string, s *Summary) CellRow {
 
 func (r *CellRow) fields(rmse bool) []string {
 	f := append([]string{strconv.Itoa(r.Cell)}, r.Values...)
-	for _, x := range []float64{r.Accuracy.Mean, r.Accuracy.Min, r.Accuracy.Max, r.Loss, r.Consensus, r.EpsilonLower, r.EpsilonUpper, r.Delta, r.Noise} {
+	for _, x := range []float64{r.Accuracy.Mean, r.Accuracy.Min, r.Accuracy.Max, r.Loss, r.Consensus,
+		r.EpsilonLower, r.EpsilonUpper, r.Delta, r.Noise} {
 		f = append(f, strconv.FormatFloat(x, 'g', -1, 64))
 	}
-	f = append(f, strconv.FormatUint(r.Charges, 10), strconv.FormatUint(r.BytesSent, 10), r.ConfigDigest, r.Engine, r.Arithmetic, r.RunHash)
+	f = append(f, strconv.FormatUint(r.Charges, 10), strconv.FormatUint(r.BytesSent, 10), r.ConfigDigest,
+		r.Engine, r.Arithmetic, r.RunHash)
 	if rmse {
 		f = append(f, strconv.FormatFloat(r.RMSE, 'g', -1, 64))
 	}
@@ -105,7 +124,8 @@ func parseCell(f []string, axes int) (CellRow, error) {
 	}
 	r.Values = f[1 : 1+axes]
 	f = f[1+axes:]
-	for k, dst := range []*float64{&r.Accuracy.Mean, &r.Accuracy.Min, &r.Accuracy.Max, &r.Loss, &r.Consensus, &r.EpsilonLower, &r.EpsilonUpper, &r.Delta, &r.Noise} {
+	for k, dst := range []*float64{&r.Accuracy.Mean, &r.Accuracy.Min, &r.Accuracy.Max, &r.Loss, &r.Consensus,
+		&r.EpsilonLower, &r.EpsilonUpper, &r.Delta, &r.Noise} {
 		if *dst, err = strconv.ParseFloat(f[k], 64); err != nil {
 			return r, config.Bad(cellColumns[k], f[k], "a number")
 		}
@@ -136,7 +156,8 @@ func encodeCells(header []string, rows []CellRow) []byte {
 	return b.Bytes()
 }
 
-// decodeCells reads a cells file; a last line without an end, which a crash leaves, is dropped. name is for errors.
+// decodeCells reads a cells file; a last line without an end, which a crash leaves, is
+// dropped. name is for errors.
 func decodeCells(name string, b []byte) (header []string, rows []CellRow, err error) {
 	b = b[:bytes.LastIndexByte(b, '\n')+1]
 	if len(b) == 0 {
@@ -149,7 +170,12 @@ func decodeCells(name string, b []byte) (header []string, rows []CellRow, err er
 	header = lines[0]
 	axes, _ := axesOf(header)
 	if axes == nil {
-		return nil, nil, &config.Error{File: name, Line: 1, Found: strings.Join(header, ","), Allowed: "cell, the axes, " + strings.Join(cellColumns, ", ")}
+		return nil, nil, &config.Error{
+			File:    name,
+			Line:    1,
+			Found:   strings.Join(header, ","),
+			Allowed: "cell, the axes, " + strings.Join(cellColumns, ", "),
+		}
 	}
 	for i, f := range lines[1:] {
 		r, err := parseCell(f, len(axes))
@@ -165,8 +191,9 @@ func decodeCells(name string, b []byte) (header []string, rows []CellRow, err er
 	return header, rows, nil
 }
 
-// ReadCells reads a cells file: the axes of its sweep, and its rows in the order of cells. Of several rows of a cell, which a stopped
-// sweep leaves whose settings have changed, the last counts.
+// ReadCells reads a cells file: the axes of its sweep, and its rows in the order of
+// cells. Of several rows of a cell, which a stopped sweep leaves whose settings have
+// changed, the last counts.
 func ReadCells(path string) (axes []string, rows []CellRow, err error) {
 	b, err := os.ReadFile(path)
 	if err != nil {
@@ -207,7 +234,8 @@ func cellsName(shard, shards int) string {
 
 // openCells reads what earlier processes have finished and opens the file for more.
 func openCells(dir string, s *Sweep, shard, shards int) (*cellTable, error) {
-	t := &cellTable{path: filepath.Join(dir, cellsName(shard, shards)), rows: map[int]CellRow{}, header: cellHeader(s.Axes, s.rmse)}
+	t := &cellTable{path: filepath.Join(dir, cellsName(shard, shards)), rows: map[int]CellRow{},
+		header: cellHeader(s.Axes, s.rmse)}
 	b, err := os.ReadFile(t.path)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return nil, err
@@ -217,7 +245,12 @@ func openCells(dir string, s *Sweep, shard, shards int) (*cellTable, error) {
 		return nil, err
 	}
 	if header != nil && !slices.Equal(header, t.header) {
-		return nil, &config.Error{File: t.path, Line: 1, Found: strings.Join(header, ","), Allowed: "the axes of this sweep: " + strings.Join(t.header, ",")}
+		return nil, &config.Error{
+			File:    t.path,
+			Line:    1,
+			Found:   strings.Join(header, ","),
+			Allowed: "the axes of this sweep: " + strings.Join(t.header, ","),
+		}
 	}
 	for _, r := range rows {
 		t.rows[r.Cell] = r
@@ -238,8 +271,8 @@ func (t *cellTable) sorted() []CellRow {
 	return rows
 }
 
-// has reports whether a row of this configuration, engine and arithmetic is there. A row of another one is
-// superseded by the next add.
+// has reports whether a row of this configuration, engine and arithmetic is there. A row
+// of another one is superseded by the next add.
 func (t *cellTable) has(cell int, e *Experiment) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -272,8 +305,8 @@ func (t *cellTable) rmse() bool {
 
 func (t *cellTable) close() { t.file.Close() }
 
-// MergeCells joins the cells files of a sweep's shards. Files must have the same axes; rows of one cell must
-// agree, and no cell below the highest may be missing.
+// MergeCells joins the cells files of a sweep's shards. Files must have the same axes;
+// rows of one cell must agree, and no cell below the highest may be missing.
 func MergeCells(paths []string) ([]byte, error) {
 	var header []string
 	merged := &cellTable{rows: map[int]CellRow{}}
@@ -290,11 +323,21 @@ func MergeCells(paths []string) ([]byte, error) {
 			header = h
 		}
 		if h == nil || !slices.Equal(h, header) {
-			return nil, &config.Error{File: path, Line: 1, Found: strings.Join(h, ","), Allowed: strings.Join(header, ",") + ", as the first file"}
+			return nil, &config.Error{
+				File:    path,
+				Line:    1,
+				Found:   strings.Join(h, ","),
+				Allowed: strings.Join(header, ",") + ", as the first file",
+			}
 		}
 		for _, r := range rows {
 			if old, ok := merged.rows[r.Cell]; ok && !slices.Equal(old.fields(true), r.fields(true)) {
-				return nil, &config.Error{File: path, Key: "cell", Found: fmt.Sprintf("cell %d with other figures than in an earlier file", r.Cell), Allowed: "shards of one sweep"}
+				return nil, &config.Error{
+					File:    path,
+					Key:     "cell",
+					Found:   fmt.Sprintf("cell %d with other figures than in an earlier file", r.Cell),
+					Allowed: "shards of one sweep",
+				}
 			}
 			merged.rows[r.Cell] = r
 		}

@@ -21,8 +21,8 @@ var ErrCheckpoint = errors.New("experiment: not a resumable run")
 
 const checkpointTag = "sotto run checkpoint/1"
 
-// progress is what a run has to remember beside the simulation itself. No key and no stream position is
-// in it: streams are derived from seed, agent and charge number.
+// progress is what a run has to remember beside the simulation itself. No key and no
+// stream position is in it: streams are derived from seed, agent and charge number.
 type progress struct {
 	Identity    string            `json:"identity"` // configuration, data and engine
 	Elapsed     time.Duration     `json:"elapsed"`
@@ -42,14 +42,15 @@ type savedRow struct {
 	Value, Epsilon, Delta uint64
 }
 
-// Checkpoints that take longer than quickCheckpoint, gigabytes of large models, are to take a tenth of the time at most.
+// Checkpoints that take longer than quickCheckpoint, gigabytes of large models, are to
+// take a tenth of the time at most.
 const (
 	quickCheckpoint = time.Second
 	checkpointShare = 10
 )
 
-// checkpointAt writes a checkpoint after an evaluation, unless the last one took long and is recent. An interruption writes one in any case, and so
-// does the last round.
+// checkpointAt writes a checkpoint after an evaluation, unless the last one took long and
+// is recent. An interruption writes one in any case, and so does the last round.
 func (r *running) checkpointAt(last bool) error {
 	if !last && r.storing > quickCheckpoint && time.Since(r.stored) < checkpointShare*r.storing {
 		return nil
@@ -68,11 +69,13 @@ func (r *running) checkpoint() error {
 		if ev.Accuracy != nil {
 			acc, has = *ev.Accuracy, 1
 		}
-		for _, x := range []float64{has, acc.Mean, acc.Min, acc.Max, ev.Loss.Mean, ev.Loss.Min, ev.Loss.Max, ev.Consensus, ev.Epsilon} {
+		for _, x := range []float64{has, acc.Mean, acc.Min, acc.Max, ev.Loss.Mean, ev.Loss.Min, ev.Loss.Max,
+			ev.Consensus, ev.Epsilon} {
 			s.Bits = append(s.Bits, math.Float64bits(x))
 		}
 		for _, row := range r.rows[i] {
-			s.Rows = append(s.Rows, savedRow{row.Agent, row.Metric, math.Float64bits(row.Value), math.Float64bits(row.Epsilon), math.Float64bits(row.Delta)})
+			s.Rows = append(s.Rows, savedRow{row.Agent, row.Metric, math.Float64bits(row.Value),
+				math.Float64bits(row.Epsilon), math.Float64bits(row.Delta)})
 		}
 		p.Evaluations = append(p.Evaluations, s)
 	}
@@ -107,10 +110,13 @@ func (e *Experiment) readCheckpoint(b []byte) (p progress, state []byte, err err
 		return p, nil, err
 	}
 	if p.Identity != e.identity() {
-		return p, nil, fmt.Errorf("%w: it was made with another configuration, other data, another engine version than %s or other kernels than %s", ErrCheckpoint, EngineVersion, tensor.Kernels())
+		return p, nil,
+			fmt.Errorf("%w: it was made with another configuration, other data, another engine version "+
+				"than %s or other kernels than %s", ErrCheckpoint, EngineVersion, tensor.Kernels())
 	}
 	if len(p.Ledgers) != e.file.topo.Agents {
-		return p, nil, fmt.Errorf("%w: %d ledgers, this run has %d", ErrCheckpoint, len(p.Ledgers), e.file.topo.Agents)
+		return p, nil, fmt.Errorf("%w: %d ledgers, this run has %d", ErrCheckpoint, len(p.Ledgers),
+			e.file.topo.Agents)
 	}
 	return p, state, nil
 }
@@ -132,7 +138,8 @@ func (r *running) restore(p progress, state []byte) error {
 		var rows []Row
 		for _, row := range s.Rows {
 			rows = append(rows, Row{s.Round, row.Agent, row.Metric,
-				math.Float64frombits(row.Value), math.Float64frombits(row.Epsilon), math.Float64frombits(row.Delta)})
+				math.Float64frombits(row.Value), math.Float64frombits(row.Epsilon),
+				math.Float64frombits(row.Delta)})
 		}
 		r.evaluations, r.rows = append(r.evaluations, ev), append(r.rows, rows)
 	}
@@ -161,7 +168,8 @@ func resumeDir(dir string) (*runDir, []byte, *File, error) {
 	dir = filepath.Clean(dir)
 	base, ok := strings.CutSuffix(filepath.Base(dir), partialSuffix)
 	if !ok {
-		return nil, nil, nil, fmt.Errorf("%w: %s: an interrupted run's directory ends in %s", ErrCheckpoint, dir, partialSuffix)
+		return nil, nil, nil, fmt.Errorf("%w: %s: an interrupted run's directory ends in %s", ErrCheckpoint,
+			dir, partialSuffix)
 	}
 	b, err := os.ReadFile(filepath.Join(dir, checkpointFile))
 	if err != nil {

@@ -6,7 +6,8 @@ import (
 	"time"
 )
 
-// A checkpoint that took long is not made again before ten times as long has passed, but for the last one; others are made after every evaluation.
+// A checkpoint that took long is not made again before ten times as long has passed, but
+// for the last one; others are made after every evaluation.
 func TestCheckpointAt(t *testing.T) {
 	e, err := glyphRun()()
 	if err != nil {
@@ -25,7 +26,8 @@ func TestCheckpointAt(t *testing.T) {
 		last    bool
 		want    int
 	}{
-		{time.Time{}, 0, false, 1}, {now, quickCheckpoint, false, 1}, {now, time.Hour, false, 0}, {now, time.Hour, true, 1},
+		{time.Time{}, 0, false, 1}, {now, quickCheckpoint, false, 1}, {now, time.Hour, false, 0},
+		{now, time.Hour, true, 1},
 		{now.Add(-11 * time.Hour), time.Hour, false, 1}, {now.Add(-9 * time.Hour), time.Hour, false, 0},
 	} {
 		made, r.stored, r.storing = 0, c.stored, c.storing

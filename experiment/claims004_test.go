@@ -5,11 +5,14 @@ import (
 	"testing"
 )
 
-// TestClaim46: the public code's five trials draw one graph and one noise from one seed, so that they are one trial: the spread over them is 0
-// whatever the method does. Here trials are seeds; equal ones are the same run, bit for bit, and others have other graphs, noise and results.
+// TestClaim46: the public code's five trials draw one graph and one noise from one seed,
+// so that they are one trial: the spread over them is 0 whatever the method does. Here
+// trials are seeds; equal ones are the same run, bit for bit, and others have other
+// graphs, noise and results.
 func TestClaim46(t *testing.T) {
 	trial := func(seed int) Summary {
-		return run(t, averages(t, fmt.Sprintf("seed=%d", seed), "rounds=6", `topology.graph="er"`, "topology.p=0.5"), Options{Workers: 1}).Summary
+		return run(t, averages(t, fmt.Sprintf("seed=%d", seed), "rounds=6", `topology.graph="er"`,
+			"topology.p=0.5"), Options{Workers: 1}).Summary
 	}
 	first := trial(1)
 	for range 4 {
@@ -24,6 +27,7 @@ func TestClaim46(t *testing.T) {
 		links[s.Topology.Links] = true
 	}
 	if len(hashes) != 5 || len(links) < 2 {
-		t.Errorf("five seeds have %d results on graphs with %d different numbers of links", len(hashes), len(links))
+		t.Errorf("five seeds have %d results on graphs with %d different numbers of links", len(hashes),
+			len(links))
 	}
 }

@@ -34,9 +34,11 @@ func (l linearGate) Answer(q *agent.Query, dst tensor.Vec) error {
 	return nil
 }
 
-// mixed runs an algorithm for rounds on a graph of ten agents that start at the unit vectors, so that coordinate j of
-// an agent's model is the weight that agent j's start has in it.
-func mixed(t *testing.T, name string, spec topology.Spec, rounds uint64, gaussSeidel bool, gate sim.Gate) *sim.Sim {
+// mixed runs an algorithm for rounds on a graph of ten agents that start at the unit
+// vectors, so that coordinate j of an agent's model is the weight that agent j's start
+// has in it.
+func mixed(t *testing.T, name string, spec topology.Spec, rounds uint64, gaussSeidel bool,
+	gate sim.Gate) *sim.Sim {
 	t.Helper()
 	spec.Agents = 10
 	schedule, err := topology.Build(spec, func(any) error { return nil })
@@ -67,10 +69,12 @@ func mixed(t *testing.T, name string, spec topology.Spec, rounds uint64, gaussSe
 	return s
 }
 
-// TestClaim05: the paper assumes a symmetric doubly stochastic W, all its configurations use row-normalised A+I. On a star
-// of ten the hub then counts 3.571 times and a leaf .714 times. Refused unless a replication asks for it.
+// TestClaim05: the paper assumes a symmetric doubly stochastic W, all its configurations
+// use row-normalised A+I. On a star of ten the hub then counts 3.571 times and a leaf
+// .714 times. Refused unless a replication asks for it.
 func TestClaim05(t *testing.T) {
-	s := mixed(t, "dsgd", topology.Spec{Graph: "star", Weights: "uniform", AllowUnbalanced: true}, 400, false, linearGate{})
+	s := mixed(t, "dsgd", topology.Spec{Graph: "star", Weights: "uniform", AllowUnbalanced: true}, 400, false,
+		linearGate{})
 	for i := range 10 {
 		for j, w := range s.Params(i) {
 			want := .714
@@ -82,7 +86,8 @@ func TestClaim05(t *testing.T) {
 			}
 		}
 	}
-	const file = "topology.graph = \"star\"\ntopology.weights = \"uniform\"\nmodel.hidden = [4]\ndata.train = 100\ndata.test = 20\nprivacy.mechanism = \"none\"\nprivacy.batch_size = 5\n"
+	const file = "topology.graph = \"star\"\ntopology.weights = \"uniform\"\nmodel.hidden = " +
+		"[4]\ndata.train = 100\ndata.test = 20\nprivacy.mechanism = \"none\"\nprivacy.batch_size = 5\n"
 	for switched, line := range map[bool]string{false: "", true: "replication.unbalanced_weights = true\n"} {
 		f, err := Parse("f.toml", []byte(file+line), nil)
 		if err != nil {
@@ -90,14 +95,16 @@ func TestClaim05(t *testing.T) {
 		}
 		_, err = f.Build("")
 		var bad *config.Error
-		if refused := errors.As(err, &bad) && bad.Key == "topology.weights"; refused == switched || switched && err != nil {
+		if refused := errors.As(err, &bad) && bad.Key == "topology.weights"; refused == switched ||
+			switched && err != nil {
 			t.Errorf("unbalanced_weights = %v: %v", switched, err)
 		}
 	}
 }
 
-// TestClaim06: the public code mixes in place. On the complete graph of ten the limit weights are then 2(i+1)/11 of 1/10,
-// .1818 to 1.8182, not 1; and the gradients that DSGT tracks no longer sum to the gradients that were computed.
+// TestClaim06: the public code mixes in place. On the complete graph of ten the limit
+// weights are then 2(i+1)/11 of 1/10, .1818 to 1.8182, not 1; and the gradients that DSGT
+// tracks no longer sum to the gradients that were computed.
 func TestClaim06(t *testing.T) {
 	complete := topology.Spec{Graph: "complete"}
 	s := mixed(t, "dsgd", complete, 60, true, linearGate{})
@@ -111,8 +118,8 @@ func TestClaim06(t *testing.T) {
 			t.Errorf("simultaneous mixing: agent %d's start has weight %.5f/10, want 1/10", j, 10*float64(w))
 		}
 	}
-	// With gradients 1 everywhere the tracked mean stays 1 from the second round on, and K rounds move every model by
-	// -η (K-1) from the mean of the starts, .1.
+	// With gradients 1 everywhere the tracked mean stays 1 from the second round on, and
+	// K rounds move every model by -η (K-1) from the mean of the starts, .1.
 	const rounds = 50
 	for inPlace, exact := range map[bool]bool{false: true, true: false} {
 		s := mixed(t, "dsgt", complete, rounds, inPlace, linearGate{g: -1})
@@ -122,8 +129,9 @@ func TestClaim06(t *testing.T) {
 	}
 }
 
-// TestClaim08: clipping is no rescaled step. On f_j = (θ-a_j)²/2 with a = (0, 0, 3) and C = .1 the fixed point is .05; the
-// mean, where unclipped descent ends, is 1. (Least squares has no 1/2: x = 1/√2 and y = a/√2 give these f_j.)
+// TestClaim08: clipping is no rescaled step. On f_j = (θ-a_j)²/2 with a = (0, 0, 3) and C
+// = .1 the fixed point is .05; the mean, where unclipped descent ends, is 1. (Least
+// squares has no 1/2: x = 1/√2 and y = a/√2 give these f_j.)
 func TestClaim08(t *testing.T) {
 	d := &data.Dataset{X: tensor.NewMat(3, 1), Shape: [3]int{1, 1, 1}, Targets: make([]float32, 3)}
 	for i, a := range []float64{0, 0, 3} {
@@ -134,8 +142,16 @@ func TestClaim08(t *testing.T) {
 		t.Fatal(err)
 	}
 	for clip, want := range map[float64]float64{.1: .05, math.Inf(1): 1} {
-		g := &oracle.Gradient{Model: m, Records: oracle.Records{Data: d, Index: []int32{0, 1, 2}}, Rate: 1, ExpectedBatch: 3,
-			Clip: clip, Adjacency: account.ZeroOut, Unit: account.Record(), Pool: oracle.NewPool()}
+		g := &oracle.Gradient{
+			Model:         m,
+			Records:       oracle.Records{Data: d, Index: []int32{0, 1, 2}},
+			Rate:          1,
+			ExpectedBatch: 3,
+			Clip:          clip,
+			Adjacency:     account.ZeroOut,
+			Unit:          account.Record(),
+			Pool:          oracle.NewPool(),
+		}
 		k := rng.Simulated(1, 0, 0)
 		theta := tensor.Vec{2}
 		for range 4000 {
@@ -166,8 +182,8 @@ func (g *noisyGate) Answer(q *agent.Query, dst tensor.Vec) error {
 	return nil
 }
 
-// floor runs DSGD on five quadratics of dimension d and returns the root mean square distance of agent 0 from the
-// minimiser, 0, after the first 100 rounds.
+// floor runs DSGD on five quadratics of dimension d and returns the root mean square
+// distance of agent 0 from the minimiser, 0, after the first 100 rounds.
 func floor(t *testing.T, d int, sigma float64, rounds uint64) float64 {
 	t.Helper()
 	const n = 5
@@ -181,7 +197,13 @@ func floor(t *testing.T, d int, sigma float64, rounds uint64) float64 {
 	}
 	cfg := sim.Config{Schedule: schedule, Dim: d, Rounds: rounds, Workers: 1}
 	for i := range n {
-		a, err := factory(agent.Env{Self: agent.ID(i), Agents: n, Dim: d, Rounds: rounds, Init: make(tensor.Vec, d)})
+		a, err := factory(agent.Env{
+			Self:   agent.ID(i),
+			Agents: n,
+			Dim:    d,
+			Rounds: rounds,
+			Init:   make(tensor.Vec, d),
+		})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -205,9 +227,10 @@ func floor(t *testing.T, d int, sigma float64, rounds uint64) float64 {
 	return math.Sqrt(squares / float64(rounds-100))
 }
 
-// TestClaim09: Theorem 5.1 bounds the error by a neighborhood of order σ. The error of a noisy quadratic is of order √d σ: 100 times
-// larger in 10,000 dimensions, where the theorem has no d, and 196 times in the 38,424 of the paper's network. (It is of order
-// σ at fixed d.) Standard errors are below 2 %; bounds are at five of them.
+// TestClaim09: Theorem 5.1 bounds the error by a neighborhood of order σ. The error of a
+// noisy quadratic is of order √d σ: 100 times larger in 10,000 dimensions, where the
+// theorem has no d, and 196 times in the 38,424 of the paper's network. (It is of order σ
+// at fixed d.) Standard errors are below 2 %; bounds are at five of them.
 func TestClaim09(t *testing.T) {
 	one, ten := floor(t, 1, .1, 20_000), floor(t, 10_000, .1, 140)
 	if ratio := ten / one; math.Abs(ratio-100) > 10 {
@@ -221,11 +244,12 @@ func TestClaim09(t *testing.T) {
 	}
 }
 
-// TestClaim14: the code derives q and L from the number of records, which add-remove adjacency keeps private: such a
-// configuration is an error.
+// TestClaim14: the code derives q and L from the number of records, which add-remove
+// adjacency keeps private: such a configuration is an error.
 func TestClaim14(t *testing.T) {
 	for _, missing := range []string{"sample_rate = 0.01", "batch_size = 10"} {
-		_, err := Parse("f.toml", fmt.Appendf(nil, "[privacy]\nadjacency = \"add-remove\"\ntarget_epsilon = 1\n%s\n", missing), nil)
+		_, err := Parse("f.toml",
+			fmt.Appendf(nil, "[privacy]\nadjacency = \"add-remove\"\ntarget_epsilon = 1\n%s\n", missing), nil)
 		var bad *config.Error
 		if !errors.As(err, &bad) || bad.Key != "privacy.sample_rate" && bad.Key != "privacy.batch_size" {
 			t.Errorf("add-remove with %s alone: %v", missing, err)
@@ -233,8 +257,9 @@ func TestClaim14(t *testing.T) {
 	}
 }
 
-// TestClaim49: the noise index of Lemma A.1 must run backwards. ξ^0 = 0, ‖ξ^1‖ = 1, ρ = .5, η = 1: the error after two
-// steps of e <- ρe + ‖ξ‖ is 1, the printed sum Σ ρ^i ‖ξ^i‖ says at most .5.
+// TestClaim49: the noise index of Lemma A.1 must run backwards. ξ^0 = 0, ‖ξ^1‖ = 1, ρ =
+// .5, η = 1: the error after two steps of e <- ρe + ‖ξ‖ is 1, the printed sum Σ ρ^i ‖ξ^i‖
+// says at most .5.
 func TestClaim49(t *testing.T) {
 	xi, rho := []float64{0, 1}, .5
 	var e, printed, reversed float64
@@ -244,7 +269,8 @@ func TestClaim49(t *testing.T) {
 		reversed += math.Pow(rho, float64(len(xi)-1-i)) * x
 	}
 	if e != 1 || printed != .5 || reversed != e {
-		t.Errorf("error %g, printed bound %g, bound with the index k-i %g; want 1, .5, 1", e, printed, reversed)
+		t.Errorf("error %g, printed bound %g, bound with the index k-i %g; want 1, .5, 1", e, printed,
+			reversed)
 	}
 }
 
@@ -264,11 +290,13 @@ batch_size = %d
 %s
 `
 
-// A claim calibrates noise as the publication does (7.656 at q = 1/24, 2,000 rounds, epsilon 1, where its search stops
-// within .01 of epsilon), is printed beside the ledger's figure, and is no budget.
+// A claim calibrates noise as the publication does (7.656 at q = 1/24, 2,000 rounds,
+// epsilon 1, where its search stops within .01 of epsilon), is printed beside the
+// ledger's figure, and is no budget.
 func TestClaimedAndTrueEpsilon(t *testing.T) {
 	for adjacency, truth := range map[string]float64{"zero-out": .908, "replace-one": 1.934} {
-		f, err := Parse("f.toml", fmt.Appendf(nil, replicated, 2000, 480, "dsgd", adjacency, 10, "target_epsilon = 1.0\n[replication]\nclaim = true"), nil)
+		f, err := Parse("f.toml", fmt.Appendf(nil, replicated, 2000, 480, "dsgd", adjacency, 10,
+			"target_epsilon = 1.0\n[replication]\nclaim = true"), nil)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -278,7 +306,8 @@ func TestClaimedAndTrueEpsilon(t *testing.T) {
 		}
 		p := &e.plans[0]
 		if math.Abs(p.noiseMultiplier-7.656) > .06 || math.Abs(p.claim-1) > 1e-3 || p.limited {
-			t.Errorf("%s: noise %g, claim %g, budget %v; want 7.656 within one percent, 1, none", adjacency, p.noiseMultiplier, p.claim, p.limited)
+			t.Errorf("%s: noise %g, claim %g, budget %v; want 7.656 within one percent, 1, none", adjacency,
+				p.noiseMultiplier, p.claim, p.limited)
 		}
 		acc, err := account.New("pld", e.file.priv.adjacency, account.Record())
 		if err == nil {
@@ -293,14 +322,15 @@ func TestClaimedAndTrueEpsilon(t *testing.T) {
 	}
 }
 
-// Micro-batches in a run: the ledger charges their sum, 82.24 where one step is claimed to cost 10 (C1), and its noise
-// lies under one batch of rate q each.
+// Micro-batches in a run: the ledger charges their sum, 82.24 where one step is claimed
+// to cost 10 (C1), and its noise lies under one batch of rate q each.
 func TestMicroBatchesAreCharged(t *testing.T) {
 	if testing.Short() {
 		t.Skip("25,000 rounds")
 	}
 	f, err := Parse("f.toml", fmt.Appendf(nil, replicated, 25000, 400, "dsgd", "zero-out", 10,
-		"noise_multiplier = 1.0724\ni_understand = ['delta']\n[replication]\nclaim = true\nmicrobatches = 5\n[evaluate]\nevery = 25000"), nil)
+		"noise_multiplier = 1.0724\ni_understand = ['delta']\n[replication]\nclaim = true\nmicrobatches = "+
+			"5\n[evaluate]\nevery = 25000"), nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -323,12 +353,14 @@ func TestMicroBatchesAreCharged(t *testing.T) {
 	}
 }
 
-// TestClaim10: learning rates are chosen for each method and budget among private runs, by their scores on the test set, and the
-// published epsilon is that of the one run that was kept. Keep the best of ten releases of a number with noise that is
-// calibrated to epsilon 1 at delta 1e-5: that the best is at most 0 has probability Φ(0)^10 without a record and Φ(-1/σ)^10 with it,
-// so that delta at epsilon 1 is at least 7e-4, 70 times the claim. Charged as repetition, the number of runs drawn from a
-// geometric law of mean ten, epsilon is 2.3. A search on private data is charged so, or its results say that it was not; on
-// generated data it costs nothing.
+// TestClaim10: learning rates are chosen for each method and budget among private runs,
+// by their scores on the test set, and the published epsilon is that of the one run that
+// was kept. Keep the best of ten releases of a number with noise that is calibrated to
+// epsilon 1 at delta 1e-5: that the best is at most 0 has probability Φ(0)^10 without a
+// record and Φ(-1/σ)^10 with it, so that delta at epsilon 1 is at least 7e-4, 70 times
+// the claim. Charged as repetition, the number of runs drawn from a geometric law of mean
+// ten, epsilon is 2.3. A search on private data is charged so, or its results say that it
+// was not; on generated data it costs nothing.
 func TestClaim10(t *testing.T) {
 	const epsilon, delta, runs = 1., 1e-5, 10
 	phi := func(x float64) float64 { return math.Erfc(-x/math.Sqrt2) / 2 }
@@ -352,9 +384,12 @@ func TestClaim10(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	charged, err := (&Tuning{p: tuneParams{Trials: runs, Law: "geometric"}}).selection(one, &privacyParams{adjacency: account.ZeroOut, TargetDelta: delta})
-	if want := gaussianSelection(1/(2*sigma*sigma), runs, delta, "geometric"); err != nil || math.Abs(charged.Epsilon.Upper/want-1) > 2e-3 || want < 2.2 || want > 2.4 {
-		t.Errorf("charged as repetition: epsilon %g, the theorem gives %g (%v); want about 2.3", charged.Epsilon.Upper, want, err)
+	charged, err := (&Tuning{p: tuneParams{Trials: runs, Law: "geometric"}}).selection(one,
+		&privacyParams{adjacency: account.ZeroOut, TargetDelta: delta})
+	if want := gaussianSelection(1/(2*sigma*sigma), runs, delta, "geometric"); err != nil ||
+		math.Abs(charged.Epsilon.Upper/want-1) > 2e-3 || want < 2.2 || want > 2.4 {
+		t.Errorf("charged as repetition: epsilon %g, the theorem gives %g (%v); want about 2.3",
+			charged.Epsilon.Upper, want, err)
 	}
 
 	stamps := func(s *Tuning, err error) (best, trial string) {
@@ -377,7 +412,8 @@ func TestClaim10(t *testing.T) {
 			t.Fatal(err)
 		}
 		texts := func(dir string) string {
-			return strings.Join([]string{string(read(t, dir, summaryFile)), string(read(t, dir, privacyFile)), string(read(t, dir, ledgerFile)), string(read(t, dir, reportFile))}, "\x00")
+			return strings.Join([]string{string(read(t, dir, summaryFile)), string(read(t, dir, privacyFile)),
+				string(read(t, dir, ledgerFile)), string(read(t, dir, reportFile))}, "\x00")
 		}
 		return texts(again), texts(runs[0])
 	}
@@ -386,7 +422,8 @@ func TestClaim10(t *testing.T) {
 	for name, all := range map[string]string{"best.toml": best, "a trial": trial} {
 		for i, text := range strings.Split(all, "\x00") {
 			if !strings.Contains(text, stampNotIncluded) {
-				t.Errorf("%s, run on private data without a charge: file %d of summary, statement, ledger and report has no stamp", name, i)
+				t.Errorf("%s, run on private data without a charge: file %d of summary, statement, ledger "+
+					"and report has no stamp", name, i)
 			}
 		}
 	}

@@ -12,8 +12,9 @@ import (
 // mostRows is the number of agents in a heat map; the first are shown.
 const mostRows = 200
 
-// classAccuracy returns final accuracy by agent and class, the mean over the setting's runs; NaN where an agent has no test
-// record of a class. It is empty for regressions, runs of earlier engines and more than manyAgents agents.
+// classAccuracy returns final accuracy by agent and class, the mean over the setting's
+// runs; NaN where an agent has no test record of a class. It is empty for regressions,
+// runs of earlier engines and more than manyAgents agents.
 func (s *setting) classAccuracy() [][]float64 {
 	var sum, count [][]float64
 	add := func(m *[][]float64, i, c int, v float64) {
@@ -55,7 +56,15 @@ func heatMap(name, title, caption string, values [][]float64, signed bool) repor
 		values = values[:mostRows]
 		caption += fmt.Sprintf(" The first %d agents are shown.", mostRows)
 	}
-	h := report.HeatMap{Name: name, Title: title, XLabel: "class", YLabel: "agent", Caption: caption, Values: values, Signed: signed}
+	h := report.HeatMap{
+		Name:    name,
+		Title:   title,
+		XLabel:  "class",
+		YLabel:  "agent",
+		Caption: caption,
+		Values:  values,
+		Signed:  signed,
+	}
 	for c := range values[0] {
 		h.Columns = append(h.Columns, strconv.Itoa(c))
 	}
@@ -74,7 +83,8 @@ func classMaps(settings []*setting) []report.Drawing {
 			if len(s.runs) > 1 {
 				caption += fmt.Sprintf(", mean of %d seeds", len(s.runs))
 			}
-			out = append(out, heatMap(numbered("classes", k, len(settings)), s.label, caption+".", acc, false))
+			out = append(out, heatMap(numbered("classes", k, len(settings)), s.label, caption+".", acc,
+				false))
 		}
 	}
 	return out
@@ -88,10 +98,11 @@ func numbered(name string, k, of int) string {
 	return fmt.Sprintf("%s-%d", name, k+1)
 }
 
-// lossMaps draws what privacy costs each class at each agent, beside the run without privacy where there is one, and lists where it
-// costs most.
+// lossMaps draws what privacy costs each class at each agent, beside the run without
+// privacy where there is one, and lists where it costs most.
 func lossMaps(settings []*setting) (maps []report.Drawing, worst report.Table) {
-	worst.Header = []string{"setting", "compared with", "worst class", "points lost, mean over agents", "worst agent", "points lost, mean over classes", "most at one place", "points lost"}
+	worst.Header = []string{"setting", "compared with", "worst class", "points lost, mean over agents",
+		"worst agent", "points lost, mean over classes", "most at one place", "points lost"}
 	for k, s := range settings {
 		b := s.baseline(settings)
 		if b == nil {
@@ -102,7 +113,8 @@ func lossMaps(settings []*setting) (maps []report.Drawing, worst report.Table) {
 			continue
 		}
 		maps = append(maps, heatMap(numbered("privacy-loss", k, len(settings)), s.label,
-			fmt.Sprintf("Accuracy lost to privacy, in points: accuracy of “%s” less that of this setting.", b.label), loss, true))
+			fmt.Sprintf("Accuracy lost to privacy, in points: accuracy of “%s” less that of this setting.",
+				b.label), loss, true))
 		worst.Rows = append(worst.Rows, append([]string{s.label, b.label}, worstLoss(loss)...))
 	}
 	return maps, worst
@@ -123,7 +135,8 @@ func difference(a, b [][]float64) [][]float64 {
 	return d
 }
 
-// worstLoss names the class and the agent that lose most on average, and the pair of both.
+// worstLoss names the class and the agent that lose most on average, and the pair of
+// both.
 func worstLoss(loss [][]float64) []string {
 	var (
 		byAgent   = make([][]float64, len(loss))
@@ -145,7 +158,8 @@ func worstLoss(loss [][]float64) []string {
 	class, classLoss := highestMean(byClass)
 	agent, agentLoss := highestMean(byAgent)
 	points := func(x float64) string { return strconv.FormatFloat(100*x, 'f', 1, 64) }
-	return []string{strconv.Itoa(class), points(classLoss), strconv.Itoa(agent), points(agentLoss), fmt.Sprintf("class %d at agent %d", what, who), points(most)}
+	return []string{strconv.Itoa(class), points(classLoss), strconv.Itoa(agent), points(agentLoss),
+		fmt.Sprintf("class %d at agent %d", what, who), points(most)}
 }
 
 // highestMean returns the first list with the highest mean; empty lists have none.

@@ -10,9 +10,10 @@ import (
 	"sotto/privacy/account"
 )
 
-// Clips of a schedule, of released answers and of quantiles under three algorithms: the budget is spent, no more, the files
-// do not depend on workers, and quantile pays for its counts with noise on the gradients: z^-2 = z_eff^-2 - (2σ_b)^-2 with
-// z_eff the noise of constant clips.
+// Clips of a schedule, of released answers and of quantiles under three algorithms: the
+// budget is spent, no more, the files do not depend on workers, and quantile pays for its
+// counts with noise on the gradients: z^-2 = z_eff^-2 - (2σ_b)^-2 with z_eff the noise of
+// constant clips.
 func TestAdaptiveClips(t *testing.T) {
 	const batch = 20
 	for _, algorithm := range []string{"dsgd", "dsgt", "sgp"} {
@@ -52,7 +53,8 @@ func TestAdaptiveClips(t *testing.T) {
 	}
 }
 
-// Metrics tell the clip: C_0 r^k with k = 4 after five rounds of a schedule, and nothing where it is constant.
+// Metrics tell the clip: C_0 r^k with k = 4 after five rounds of a schedule, and nothing
+// where it is constant.
 func TestClipMetric(t *testing.T) {
 	for _, c := range []struct {
 		set  []string
@@ -75,7 +77,8 @@ func TestClipMetric(t *testing.T) {
 }
 
 func TestPushRuns(t *testing.T) {
-	e := build(t, "algorithm.name=sgp", "topology.graph=exp-directed", "topology.dropout=0.1", "topology.window=6", "faults.drop=0.2")
+	e := build(t, "algorithm.name=sgp", "topology.graph=exp-directed", "topology.dropout=0.1",
+		"topology.window=6", "faults.drop=0.2")
 	one, two := run(t, e, Options{Workers: 1}), run(t, e, Options{Workers: 2})
 	sameFiles(t, one.Dir, two.Dir)
 }
@@ -102,11 +105,12 @@ func TestPushRefusals(t *testing.T) {
 	}
 }
 
-// AdaD2P and ConstD2P run as published: their ledgers say epsilon infinite, and what would be claimed, RDP's epsilon of sampled
-// Gaussians of that noise, stands beside it.
+// AdaD2P and ConstD2P run as published: their ledgers say epsilon infinite, and what
+// would be claimed, RDP's epsilon of sampled Gaussians of that noise, stands beside it.
 func TestPublishedNoise(t *testing.T) {
 	for _, name := range []string{"adad2p", "constd2p"} {
-		e := build(t, "algorithm.name=sgp", "algorithm.step_size=0.0005", "topology.graph=exp-directed", "privacy.noise_multiplier=1.5",
+		e := build(t, "algorithm.name=sgp", "algorithm.step_size=0.0005", "topology.graph=exp-directed",
+			"privacy.noise_multiplier=1.5",
 			"privacy.max_grad_norm=3.5", "replication.claim=true", "replication.noise="+name)
 		res := run(t, e, Options{Workers: 1})
 		for _, p := range res.Summary.Privacy {

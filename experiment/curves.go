@@ -11,7 +11,8 @@ import (
 	"sotto/report"
 )
 
-// mostCurves is the number of curves in one plot; more settings are drawn in further plots.
+// mostCurves is the number of curves in one plot; more settings are drawn in further
+// plots.
 const mostCurves = 8
 
 // plotsOf shares curves out over as few plots as they need, evenly.
@@ -44,7 +45,8 @@ func over(metric string) func(r *finished) []report.Point {
 			last := len(points) - 1
 			switch {
 			case row.Agent == "mean" || row.Agent == "all":
-				points = append(points, report.Point{X: float64(row.Round), Y: row.Value, Low: row.Value, High: row.Value})
+				points = append(points, report.Point{X: float64(row.Round), Y: row.Value, Low: row.Value,
+					High: row.Value})
 			case row.Agent == "min" && last >= 0: // rows are written as mean, min, max
 				points[last].Low = row.Value
 			case row.Agent == "max" && last >= 0:
@@ -63,7 +65,12 @@ func spentOver(r *finished) []report.Point {
 	var points []report.Point
 	for _, row := range r.rows {
 		if row.Metric == "consensus_distance" {
-			points = append(points, report.Point{X: float64(row.Round), Y: row.Epsilon, Low: row.Epsilon, High: row.Epsilon})
+			points = append(points, report.Point{
+				X:    float64(row.Round),
+				Y:    row.Epsilon,
+				Low:  row.Epsilon,
+				High: row.Epsilon,
+			})
 		}
 	}
 	return points
@@ -76,14 +83,15 @@ var measures = []measure{
 	{"clip", "Clip norm", "clip norm", false, over("clip")},
 	{"train-loss", "Loss of training records at the mean model", "loss", false, over("train_loss")},
 	{"gradient-norm", "Norm of the mean gradient at the mean model", "norm", false, over("gradient_norm")},
-	{"estimation", "Distance from the hidden vector", "root mean square over coordinates", false, over(estimationMetric)},
+	{"estimation", "Distance from the hidden vector", "root mean square over coordinates", false,
+		over(estimationMetric)},
 	{"objective", "Objective of personal models", "objective", false, over("objective")},
 	{"consensus", "Consensus distance", "consensus distance", false, over("consensus_distance")},
 	{"epsilon", "Epsilon spent, worst agent", "epsilon", false, spentOver},
 }
 
-// curve is one run's mean over agents with its range; of several runs the mean of these means, with a standard deviation on
-// either side.
+// curve is one run's mean over agents with its range; of several runs the mean of these
+// means, with a standard deviation on either side.
 func (s *setting) curve(m measure) report.Curve {
 	c := report.Curve{Name: s.label, Points: m.of(s.runs[0])}
 	if len(s.runs) == 1 {
@@ -129,7 +137,8 @@ func learning(settings []*setting) []report.Drawing {
 	band := "Line: mean over agents; band: range over agents."
 	switch {
 	case several > 0 && single > 0:
-		band = "Line: mean over agents (and seeds); band: range over agents of a single run, one standard deviation over the seeds of several."
+		band = "Line: mean over agents (and seeds); band: range over agents of a single run, one standard " +
+			"deviation over the seeds of several."
 	case several > 0:
 		band = "Line: mean over agents and seeds; band: one standard deviation over seeds."
 	}
@@ -144,12 +153,21 @@ func learning(settings []*setting) []report.Drawing {
 			if !slices.ContainsFunc(part, func(c report.Curve) bool { return len(c.Points) > 0 }) {
 				continue
 			}
-			f := report.Figure{Name: m.name, Title: m.title, XLabel: roundName(settings), YLabel: m.unit, Percent: m.percent, Curves: part, Caption: band}
+			f := report.Figure{
+				Name:    m.name,
+				Title:   m.title,
+				XLabel:  roundName(settings),
+				YLabel:  m.unit,
+				Percent: m.percent,
+				Curves:  part,
+				Caption: band,
+			}
 			switch {
 			case m.name == "epsilon":
 				f.Caption = "Upper bound of the epsilon that the agent with the most releases has spent."
 			case m.name == "objective":
-				f.Caption = "Of all agents together, from their training records: the simulation sees it, no agent does."
+				f.Caption = "Of all agents together, from their training records: the simulation sees it, " +
+					"no agent does."
 			case m.name == "consensus":
 				f.Caption = "How far the agents' models are from their mean, root mean square over agents."
 			}
@@ -223,9 +241,11 @@ func (s *Summary) worst() (lower, upper float64) {
 	return lower, upper
 }
 
-// against draws final accuracy over a property of settings, one curve for those that differ in nothing else. It returns no
-// drawing where the property has less than two values.
-func against(settings []*setting, f report.Figure, x func(*setting) float64, apart func(key string) bool) []report.Drawing {
+// against draws final accuracy over a property of settings, one curve for those that
+// differ in nothing else. It returns no drawing where the property has less than two
+// values.
+func against(settings []*setting, f report.Figure, x func(*setting) float64,
+	apart func(key string) bool) []report.Drawing {
 	values := map[string]bool{}
 	at := map[string]int{}
 	for _, s := range settings {
@@ -266,8 +286,16 @@ func against(settings []*setting, f report.Figure, x func(*setting) float64, apa
 const overSeeds = "Mean over agents and seeds; bars: one standard deviation over seeds."
 
 func accuracyAgainstEpsilon(settings []*setting) []report.Drawing {
-	f := report.Figure{Name: "accuracy-epsilon", Title: "Accuracy against epsilon", XLabel: "epsilon, upper bound, worst agent", LogX: true, Caption: overSeeds}
-	figs := against(settings, f, (*setting).epsilon, func(k string) bool { return strings.HasPrefix(k, "privacy.") || strings.HasPrefix(k, "algorithm.step") })
+	f := report.Figure{
+		Name:    "accuracy-epsilon",
+		Title:   "Accuracy against epsilon",
+		XLabel:  "epsilon, upper bound, worst agent",
+		LogX:    true,
+		Caption: overSeeds,
+	}
+	figs := against(settings, f, (*setting).epsilon, func(k string) bool {
+		return strings.HasPrefix(k, "privacy.") || strings.HasPrefix(k, "algorithm.step")
+	})
 	for i, d := range figs {
 		g := d.(report.Figure)
 		low, high := math.Inf(1), math.Inf(-1)
@@ -275,9 +303,12 @@ func accuracyAgainstEpsilon(settings []*setting) []report.Drawing {
 			low, high = min(low, c.Points[0].X), max(high, c.Points[len(c.Points)-1].X)
 		}
 		for _, s := range settings {
-			if mean, _ := meanSD(s.finals()); math.IsInf(s.epsilon(), 1) && len(s.finals()) > 0 && len(g.Curves) < 2*mostCurves {
+			if mean, _ := meanSD(s.finals()); math.IsInf(s.epsilon(), 1) && len(s.finals()) > 0 &&
+				len(g.Curves) < 2*mostCurves {
 				g.Caption = overSeeds + " Dashed: without privacy."
-				g.Curves = append(g.Curves, report.Curve{Name: s.label, Dashed: true, Points: []report.Point{{X: low, Y: mean, Low: mean, High: mean}, {X: high, Y: mean, Low: mean, High: mean}}})
+				g.Curves = append(g.Curves, report.Curve{Name: s.label, Dashed: true,
+					Points: []report.Point{{X: low, Y: mean, Low: mean, High: mean},
+						{X: high, Y: mean, Low: mean, High: mean}}})
 			}
 		}
 		figs[i] = g
@@ -286,6 +317,13 @@ func accuracyAgainstEpsilon(settings []*setting) []report.Drawing {
 }
 
 func accuracyAgainstFiedler(settings []*setting) []report.Drawing {
-	f := report.Figure{Name: "accuracy-fiedler", Title: "Accuracy against connectivity", XLabel: "normalized Fiedler value of the graph (1: complete)", Caption: overSeeds}
-	return against(settings, f, (*setting).fiedler, func(k string) bool { return strings.HasPrefix(k, "topology.") })
+	f := report.Figure{
+		Name:    "accuracy-fiedler",
+		Title:   "Accuracy against connectivity",
+		XLabel:  "normalized Fiedler value of the graph (1: complete)",
+		Caption: overSeeds,
+	}
+	return against(settings, f, (*setting).fiedler, func(k string) bool {
+		return strings.HasPrefix(k, "topology.")
+	})
 }

@@ -10,8 +10,8 @@ import (
 	"sotto/data"
 )
 
-// dataCache keeps the data sets that the cells of a sweep have loaded. Equal parts are kept once. Data sets are
-// never changed by who reads them. A nil cache keeps nothing.
+// dataCache keeps the data sets that the cells of a sweep have loaded. Equal parts are
+// kept once. Data sets are never changed by who reads them. A nil cache keeps nothing.
 type dataCache struct {
 	mu     sync.Mutex
 	loaded map[string]*cachedData

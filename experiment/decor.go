@@ -12,25 +12,30 @@ import (
 	"sotto/rng"
 )
 
-// decorMechanism is noise that neighbors share and that cancels in the mean of all agents.
+// decorMechanism is noise that neighbors share and that cancels in the mean of all
+// agents.
 const decorMechanism = "decor"
 
 // CorrelatedNoise are the keys of [privacy] for mechanism decor.
 type CorrelatedNoise struct {
 	// PairRatio is the noise of each link over the agent's own, > 0.
 	PairRatio float64 `toml:"pair_noise_ratio,omitempty"`
-	// Curious says whose secrets the adversary has, who also sees every message: "neighbors" (default), all neighbors of the agent in question,
-	// against whom its own noise alone protects; "one", any one other agent; "none".
+	// Curious says whose secrets the adversary has, who also sees every message:
+	// "neighbors" (default), all neighbors of the agent in question, against whom its own
+	// noise alone protects; "one", any one other agent; "none".
 	Curious string `toml:"curious,omitempty"`
 }
 
 // curious are the values of the key in words.
-var curious = map[string]string{"neighbors": "all its neighbors", "one": "any one other agent", "none": "none"}
+var curious = map[string]string{"neighbors": "all its neighbors", "one": "any one other agent",
+	"none": "none"}
 
 // decorAlgorithms have every agent answer as many queries of one clip in the same rounds.
-var decorAlgorithms = map[string]bool{"dsgd": true, "dsgt": true, "dinno": true, "gossip-sgd": true, averageAlgorithm: true}
+var decorAlgorithms = map[string]bool{"dsgd": true, "dsgt": true, "dinno": true, "gossip-sgd": true,
+	averageAlgorithm: true}
 
-// mostCurious bounds the agents of a run in which any one may be curious: as many systems of equations are solved.
+// mostCurious bounds the agents of a run in which any one may be curious: as many systems
+// of equations are solved.
 const mostCurious = 400
 
 func (p *privacyParams) validateCorrelated(algorithm string) error {
@@ -48,13 +53,15 @@ func (p *privacyParams) validateCorrelated(algorithm string) error {
 	}
 	switch {
 	case !decorAlgorithms[algorithm]:
-		return config.Bad("mechanism", p.Mechanism, "gaussian with algorithm "+algorithm+": shared noise is for "+config.OneOf(decorAlgorithms)[len("one of "):])
+		return config.Bad("mechanism", p.Mechanism, "gaussian with algorithm "+algorithm+
+			": shared noise is for "+config.OneOf(decorAlgorithms)[len("one of "):])
 	case !(p.PairRatio > 0 && p.PairRatio <= 1e4):
 		return config.Bad("pair_noise_ratio", p.PairRatio, "above 0 and at most 10,000 with mechanism decor")
 	case curious[p.Curious] == "":
 		return config.Bad("curious", p.Curious, config.OneOf(curious))
 	case p.Adaptive():
-		return config.Bad("clipping", p.Kind, "constant with mechanism decor: noise of two clips would not cancel")
+		return config.Bad("clipping", p.Kind,
+			"constant with mechanism decor: noise of two clips would not cancel")
 	}
 	return p.validateNoise()
 }
@@ -73,14 +80,16 @@ func (f *File) validateDecor() error {
 	return nil
 }
 
-// pairs are the agents' neighbors in the first round's graph, with whom they share noise in every round.
+// pairs are the agents' neighbors in the first round's graph, with whom they share noise
+// in every round.
 func (e *Experiment) pairs() ([][]agent.ID, error) {
 	g, err := e.schedule.At(0)
 	if err != nil {
 		return nil, err
 	}
 	if g.Directed() {
-		return nil, e.file.at("topology", config.Bad("graph", e.file.topo.Graph, "an undirected graph with mechanism decor"))
+		return nil, e.file.at("topology",
+			config.Bad("graph", e.file.topo.Graph, "an undirected graph with mechanism decor"))
 	}
 	near := make([][]agent.ID, g.Agents())
 	for i := range near {
@@ -130,7 +139,8 @@ func (e *Experiment) planDecor() error {
 	case p.Curious == "none":
 		err = take()
 	case n > mostCurious:
-		return config.Bad("curious", p.Curious, fmt.Sprintf("neighbors or none for more than %d agents", mostCurious))
+		return config.Bad("curious", p.Curious,
+			fmt.Sprintf("neighbors or none for more than %d agents", mostCurious))
 	default:
 		for v := 0; v < n && err == nil; v++ {
 			err = take(v)
@@ -148,7 +158,9 @@ func (e *Experiment) planDecor() error {
 		batches[e.plans[i].batch] = true
 	}
 	if len(batches) > 1 {
-		e.warnings = append(e.warnings, "mechanism decor: agents' batch sizes differ, so that the noise of pairs does not cancel in the mean")
+		e.warnings = append(e.warnings,
+			"mechanism decor: agents' batch sizes differ, so that the noise of pairs does not cancel in "+
+				"the mean")
 	}
 	return nil
 }
@@ -180,14 +192,24 @@ func (e *Experiment) decor(i int) (privacy.Mechanism, error) { return e.decorOf(
 
 // decorOf is agent i's mechanism with secrets of a seed.
 func (e *Experiment) decorOf(i int, seed uint64) (privacy.Mechanism, error) {
-	return e.decorWith(&e.plans[i], agent.ID(i), func(j agent.ID) []byte { return rng.SimulatedPair(seed, uint32(i), uint32(j)) })
+	return e.decorWith(&e.plans[i], agent.ID(i), func(j agent.ID) []byte {
+		return rng.SimulatedPair(seed, uint32(i), uint32(j))
+	})
 }
 
 // decorWith is the mechanism of an agent that shares secrets with its neighbors.
-func (e *Experiment) decorWith(pl *plan, self agent.ID, secret func(agent.ID) []byte) (privacy.Mechanism, error) {
+func (e *Experiment) decorWith(pl *plan, self agent.ID, secret func(agent.ID) []byte) (privacy.Mechanism,
+	error) {
 	p, own := &e.file.priv, pl.noiseMultiplier/pl.factor
-	return privacy.NewDecor(privacy.Decor{NoiseMultiplier: own, Pair: p.PairRatio * own, Effective: max(own, pl.noiseMultiplier), Curious: curious[p.Curious],
-		Self: self, Neighbors: e.near[self], Secret: secret})
+	return privacy.NewDecor(privacy.Decor{
+		NoiseMultiplier: own,
+		Pair:            p.PairRatio * own,
+		Effective:       max(own, pl.noiseMultiplier),
+		Curious:         curious[p.Curious],
+		Self:            self,
+		Neighbors:       e.near[self],
+		Secret:          secret,
+	})
 }
 
 // mechanismOf is agent i's mechanism.

@@ -25,12 +25,19 @@ type document struct {
 }
 
 func parseDocument(file string, b []byte) (*document, error) {
-	d := &document{file: file, raw: map[string]any{}, line: map[string]int{}, from: map[string]string{}, used: map[string]*section{}}
+	d := &document{
+		file: file,
+		raw:  map[string]any{},
+		line: map[string]int{},
+		from: map[string]string{},
+		used: map[string]*section{},
+	}
 	if err := toml.Unmarshal(b, &d.raw); err != nil {
 		var e *toml.DecodeError
 		if errors.As(err, &e) {
 			row, _ := e.Position()
-			return nil, fmt.Errorf("%s:%d: not valid TOML: %s", file, row, strings.TrimPrefix(e.Error(), "toml: "))
+			return nil, fmt.Errorf("%s:%d: not valid TOML: %s", file, row,
+				strings.TrimPrefix(e.Error(), "toml: "))
 		}
 		return nil, fmt.Errorf("%s: not valid TOML: %w", file, err)
 	}
@@ -71,13 +78,14 @@ func dotted(section, key string) string {
 	return section + "." + key
 }
 
-// set applies one "a.b=value" that came from elsewhere than the file. The value is TOML; what is not is taken as
-// a string.
+// set applies one "a.b=value" that came from elsewhere than the file. The value is TOML;
+// what is not is taken as a string.
 func (d *document) set(from, assignment string) error {
 	key, text, ok := strings.Cut(assignment, "=")
 	key = strings.TrimSpace(key)
 	if !ok || key == "" || strings.HasPrefix(key, ".") || strings.HasSuffix(key, ".") {
-		return &config.Error{File: from, Found: fmt.Sprintf("%q", assignment), Allowed: "key=value or section.key=value"}
+		return &config.Error{File: from, Found: fmt.Sprintf("%q", assignment),
+			Allowed: "key=value or section.key=value"}
 	}
 	var v struct {
 		V any `toml:"v"`
@@ -94,7 +102,12 @@ func (d *document) set(from, assignment string) error {
 			at[part] = sub
 		}
 		if at, ok = sub.(map[string]any); !ok {
-			return &config.Error{File: from, Key: strings.Join(parts[:i+1], "."), Found: "a value", Allowed: "a section"}
+			return &config.Error{
+				File:    from,
+				Key:     strings.Join(parts[:i+1], "."),
+				Found:   "a value",
+				Allowed: "a section",
+			}
 		}
 	}
 	at[parts[len(parts)-1]] = v.V
@@ -102,7 +115,8 @@ func (d *document) set(from, assignment string) error {
 	return nil
 }
 
-// locate completes a *config.Error in err's chain with the place of its key; other errors pass.
+// locate completes a *config.Error in err's chain with the place of its key; other errors
+// pass.
 func (d *document) locate(section string, err error) error {
 	var e *config.Error
 	if err == nil || !errors.As(err, &e) || e.File != "" {
@@ -120,8 +134,8 @@ func (d *document) locate(section string, err error) error {
 	return &c
 }
 
-// section is one table of a run file. Several packages decode their own parameters from it; what nobody
-// decoded is refused at the end.
+// section is one table of a run file. Several packages decode their own parameters from
+// it; what nobody decoded is refused at the end.
 type section struct {
 	doc     *document
 	name    string
@@ -130,7 +144,8 @@ type section struct {
 	decoded []any
 }
 
-// section returns the named table (the root for ""), empty when the file does not have it.
+// section returns the named table (the root for ""), empty when the file does not have
+// it.
 func (d *document) section(name string) (*section, error) {
 	if s, ok := d.used[name]; ok {
 		return s, nil
@@ -148,8 +163,8 @@ func (d *document) section(name string) (*section, error) {
 	return s, nil
 }
 
-// decode fills the fields of the struct that params points to from the keys that its toml tags name, and
-// leaves the others as they are: the caller's defaults.
+// decode fills the fields of the struct that params points to from the keys that its toml
+// tags name, and leaves the others as they are: the caller's defaults.
 func (s *section) decode(params any) error {
 	v := reflect.ValueOf(params)
 	if v.Kind() != reflect.Pointer || v.Elem().Kind() != reflect.Struct {
@@ -169,7 +184,9 @@ func (s *section) decode(params any) error {
 			return s.doc.locate(s.name, config.Bad(key, value, kindOf(v.Elem(), key)))
 		}
 	}
-	if !slices.ContainsFunc(s.decoded, func(p any) bool { return reflect.TypeOf(p) == reflect.TypeOf(params) }) {
+	if !slices.ContainsFunc(s.decoded, func(p any) bool {
+		return reflect.TypeOf(p) == reflect.TypeOf(params)
+	}) {
 		s.decoded = append(s.decoded, params)
 	}
 	return nil
@@ -253,7 +270,8 @@ func (d *document) finish() error {
 	return d.locate(name, err)
 }
 
-// effective returns the complete configuration: every decoded struct with the values in force.
+// effective returns the complete configuration: every decoded struct with the values in
+// force.
 func (d *document) effective() ([]byte, error) {
 	root := map[string]any{}
 	for name, s := range d.used {

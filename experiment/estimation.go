@@ -6,15 +6,17 @@ import (
 	"sotto/config"
 )
 
-// estimationMetric is the root mean square, over coordinates, of a model's distance from the hidden vector that generated data were
-// made with. Beside every agent's own stands, as agent "all", that of the mean of all agents' models.
+// estimationMetric is the root mean square, over coordinates, of a model's distance from
+// the hidden vector that generated data were made with. Beside every agent's own stands,
+// as agent "all", that of the mean of all agents' models.
 const estimationMetric = "estimation_rmse"
 
 // Estimation is how far models are from the hidden vector at the end.
 type Estimation struct {
 	Range
 	MeanModel Figure `json:"mean_model"` // of the mean of all agents' models
-	// NoiseFree is that of the mean of the iterates without noise, which published replications put out.
+	// NoiseFree is that of the mean of the iterates without noise, which published
+	// replications put out.
 	NoiseFree *Figure `json:"noise_free,omitempty"`
 }
 
@@ -24,12 +26,15 @@ func (e *Experiment) checkEstimation() error {
 		return nil
 	}
 	if h := e.split.Hidden; h.Rows != 1 || h.Cols != e.model.Dim() {
-		return e.file.at("evaluate", config.Bad("estimation", true, "false: only generated data with one hidden vector, and models of as many parameters, have one to compare with"))
+		return e.file.at("evaluate", config.Bad("estimation", true,
+			"false: only generated data with one hidden vector, and models of as many parameters, have "+
+				"one to compare with"))
 	}
 	return nil
 }
 
-// estimate returns the tested agents' distances and that of the mean of all agents' models.
+// estimate returns the tested agents' distances and that of the mean of all agents'
+// models.
 func (e *Experiment) estimate(w *world) (own []float64, mean float64) {
 	truth := widened(e.split.Hidden.Row(0))
 	d := float64(len(truth))

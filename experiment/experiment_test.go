@@ -114,23 +114,27 @@ func TestSameBytesForAnyWorkers(t *testing.T) {
 	if one.Summary.RunHash != two.Summary.RunHash {
 		t.Error("run hashes differ")
 	}
-	if filepath.Base(two.Dir) != filepath.Base(one.Dir)+"-2" || filepath.Base(five.Dir) != filepath.Base(one.Dir)+"-3" {
+	if filepath.Base(two.Dir) != filepath.Base(one.Dir)+"-2" ||
+		filepath.Base(five.Dir) != filepath.Base(one.Dir)+"-3" {
 		t.Errorf("identical runs lie in %s, %s, %s", one.Dir, two.Dir, five.Dir)
 	}
 	other := run(t, build(t, "seed=4"), Options{Out: out})
-	if other.Summary.RunHash == one.Summary.RunHash || filepath.Base(other.Dir)[:14] == filepath.Base(one.Dir)[:14] {
+	if other.Summary.RunHash == one.Summary.RunHash ||
+		filepath.Base(other.Dir)[:14] == filepath.Base(one.Dir)[:14] {
 		t.Error("another seed gives the same run")
 	}
 }
 
-// The effective configuration alone, without the original file, gives the same run.
-// Views are drawn from the charge's own stream: workers do not matter, and they are another run than none.
+// The effective configuration alone, without the original file, gives the same run. Views
+// are drawn from the charge's own stream: workers do not matter, and they are another run
+// than none.
 func TestAugmentedRun(t *testing.T) {
 	set := []string{"data.augmentations=3", "data.augment_shift=1", "data.augment_flip=true", "rounds=4"}
 	a := run(t, build(t, set...), Options{Workers: 1})
 	b := run(t, build(t, set...), Options{Workers: 3})
 	sameFiles(t, a.Dir, b.Dir)
-	if plain := run(t, build(t, "rounds=4"), Options{Workers: 2}); bytes.Equal(read(t, plain.Dir, modelFile), read(t, a.Dir, modelFile)) {
+	if plain := run(t, build(t, "rounds=4"), Options{Workers: 2}); bytes.Equal(read(t, plain.Dir, modelFile),
+		read(t, a.Dir, modelFile)) {
 		t.Error("augmentation changes nothing")
 	}
 }
@@ -183,7 +187,8 @@ func TestInterruptAndResume(t *testing.T) {
 
 func TestResumeRefusesWhatItCannotContinue(t *testing.T) {
 	ctx, cancel := context.WithCancel(context.Background())
-	_, err := build(t).Run(ctx, Options{Out: t.TempDir(), Progress: func(uint64, uint64, string) { cancel() }})
+	_, err := build(t).Run(ctx, Options{Out: t.TempDir(),
+		Progress: func(uint64, uint64, string) { cancel() }})
 	var halt *Interrupted
 	if !errors.As(err, &halt) {
 		t.Fatal(err)
@@ -202,7 +207,8 @@ func TestResumeRefusesWhatItCannotContinue(t *testing.T) {
 	}
 	os.WriteFile(at, good, 0o644)
 	cfg := read(t, halt.Dir, configFile)
-	os.WriteFile(filepath.Join(halt.Dir, configFile), bytes.Replace(cfg, []byte("step_size = 0.5"), []byte("step_size = 0.25"), 1), 0o644)
+	os.WriteFile(filepath.Join(halt.Dir, configFile),
+		bytes.Replace(cfg, []byte("step_size = 0.5"), []byte("step_size = 0.25"), 1), 0o644)
 	if err := resume(halt.Dir); !errors.Is(err, ErrCheckpoint) {
 		t.Errorf("changed configuration: %v", err)
 	}
@@ -215,7 +221,8 @@ func TestResumeRefusesWhatItCannotContinue(t *testing.T) {
 	}
 }
 
-// A disk that fills up at any write loses nothing: the run can be resumed once there is space again.
+// A disk that fills up at any write loses nothing: the run can be resumed once there is
+// space again.
 func TestFullDisk(t *testing.T) {
 	e := build(t)
 	whole := run(t, e, Options{})
@@ -223,12 +230,13 @@ func TestFullDisk(t *testing.T) {
 	run(t, e, Options{write: func(path string, b []byte) error { writes++; return writeAtomic(path, b) }})
 	for fail := 2; fail <= writes; fail++ { // the first write is the configuration: nothing has been done yet
 		n := 0
-		_, err := e.Run(context.Background(), Options{Out: t.TempDir(), write: func(path string, b []byte) error {
-			if n++; n >= fail {
-				return fmt.Errorf("%s: %w", path, syscall.ENOSPC)
-			}
-			return writeAtomic(path, b)
-		}})
+		_, err := e.Run(context.Background(),
+			Options{Out: t.TempDir(), write: func(path string, b []byte) error {
+				if n++; n >= fail {
+					return fmt.Errorf("%s: %w", path, syscall.ENOSPC)
+				}
+				return writeAtomic(path, b)
+			}})
 		if !errors.Is(err, syscall.ENOSPC) {
 			t.Fatalf("write %d of %d fails: %v", fail, writes, err)
 		}
@@ -249,7 +257,9 @@ func TestFullDisk(t *testing.T) {
 
 func TestRunDirectory(t *testing.T) {
 	r := run(t, build(t), Options{Command: "sotto run small.toml"})
-	for _, name := range append(deterministic, manifestFile, summaryFile, reportFile, "plots/accuracy.svg", "plots/loss.svg", "plots/consensus.svg", "plots/epsilon.svg", "plots/classes.svg", "plots/graph.svg", "plots/accuracy.csv") {
+	for _, name := range append(deterministic, manifestFile, summaryFile, reportFile, "plots/accuracy.svg",
+		"plots/loss.svg", "plots/consensus.svg", "plots/epsilon.svg", "plots/classes.svg", "plots/graph.svg",
+		"plots/accuracy.csv") {
 		if len(read(t, r.Dir, name)) == 0 {
 			t.Errorf("%s is empty", name)
 		}
@@ -261,7 +271,8 @@ func TestRunDirectory(t *testing.T) {
 	if err := json.Unmarshal(read(t, r.Dir, summaryFile), &s); err != nil {
 		t.Fatal(err)
 	}
-	for _, key := range []string{"run", "algorithm", "agents", "rounds", "accuracy", "loss", "consensus_distance", "privacy", "noise", "bytes_sent", "seconds", "seconds_per_round"} {
+	for _, key := range []string{"run", "algorithm", "agents", "rounds", "accuracy", "loss",
+		"consensus_distance", "privacy", "noise", "bytes_sent", "seconds", "seconds_per_round"} {
 		if _, ok := s[key]; !ok {
 			t.Errorf("summary.json has no %q", key)
 		}
@@ -288,8 +299,9 @@ func TestRunDirectory(t *testing.T) {
 	}
 }
 
-// The printed epsilon comes from the ledger: it equals what a fresh accountant says of 12 Poisson-Gaussian
-// charges at the calibrated noise, it meets the target, and each agent was charged once a round.
+// The printed epsilon comes from the ledger: it equals what a fresh accountant says of 12
+// Poisson-Gaussian charges at the calibrated noise, it meets the target, and each agent
+// was charged once a round.
 func TestEpsilonComesFromCharges(t *testing.T) {
 	r := run(t, build(t), Options{})
 	for _, p := range r.Summary.Privacy {
@@ -300,13 +312,16 @@ func TestEpsilonComesFromCharges(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if got := float64(p.Epsilon.Upper); got != want.Upper || got > 6 || got < 5.9 || p.Charges != 12 || p.SampleRate != .2 {
-			t.Errorf("agent %d: epsilon %g (plan %g), %d charges, rate %g", p.Agent, got, want.Upper, p.Charges, p.SampleRate)
+		if got := float64(p.Epsilon.Upper); got != want.Upper || got > 6 || got < 5.9 || p.Charges != 12 ||
+			p.SampleRate != .2 {
+			t.Errorf("agent %d: epsilon %g (plan %g), %d charges, rate %g", p.Agent, got, want.Upper,
+				p.Charges, p.SampleRate)
 		}
 	}
 }
 
-// With a fixed noise and a budget the ledger admits only so many charges; the run goes on without them.
+// With a fixed noise and a budget the ledger admits only so many charges; the run goes on
+// without them.
 func TestBudgetEndsBeforeTheRun(t *testing.T) {
 	r := run(t, build(t, "privacy.noise_multiplier=2", "privacy.target_epsilon=1", "rounds=40"), Options{})
 	if r.Summary.Links.Exhausted == 0 {
@@ -320,17 +335,23 @@ func TestBudgetEndsBeforeTheRun(t *testing.T) {
 }
 
 func TestBaselines(t *testing.T) {
-	central := run(t, build(t, "algorithm.name=central", "topology.agents=1", "topology.graph=complete", "privacy.batch_size=100"), Options{})
-	if central.Summary.BytesSentTotal != 0 || central.Summary.Agents != 1 || !math.IsInf(float64(central.Summary.Privacy[0].Epsilon.Upper), 0) && central.Summary.Privacy[0].Charges != 12 {
+	central := run(t, build(t, "algorithm.name=central", "topology.agents=1", "topology.graph=complete",
+		"privacy.batch_size=100"), Options{})
+	if central.Summary.BytesSentTotal != 0 || central.Summary.Agents != 1 ||
+		!math.IsInf(float64(central.Summary.Privacy[0].Epsilon.Upper), 0) &&
+			central.Summary.Privacy[0].Charges != 12 {
 		t.Errorf("central: %+v", central.Summary)
 	}
-	local := run(t, build(t, "algorithm.name=local", "privacy.mechanism=none", "privacy.target_epsilon=0"), Options{})
+	local := run(t, build(t, "algorithm.name=local", "privacy.mechanism=none", "privacy.target_epsilon=0"),
+		Options{})
 	for _, p := range local.Summary.Privacy {
 		if p.Epsilon.Upper != 0 || local.Summary.BytesSentTotal != 0 {
-			t.Errorf("local: agent %d epsilon %g, %d bytes", p.Agent, float64(p.Epsilon.Upper), local.Summary.BytesSentTotal)
+			t.Errorf("local: agent %d epsilon %g, %d bytes", p.Agent, float64(p.Epsilon.Upper),
+				local.Summary.BytesSentTotal)
 		}
 	}
-	plain := run(t, build(t, "privacy.mechanism=none", "privacy.target_epsilon=0", "privacy.max_grad_norm=inf"), Options{})
+	plain := run(t, build(t, "privacy.mechanism=none", "privacy.target_epsilon=0",
+		"privacy.max_grad_norm=inf"), Options{})
 	for _, p := range plain.Summary.Privacy {
 		if !math.IsInf(float64(p.Epsilon.Upper), 1) {
 			t.Errorf("without noise agent %d has epsilon %g", p.Agent, float64(p.Epsilon.Upper))
@@ -341,8 +362,8 @@ func TestBaselines(t *testing.T) {
 	}
 }
 
-// Exact noise: integers throughout, the same target met, no float assumption in the statements, and again
-// the same bytes for any number of workers.
+// Exact noise: integers throughout, the same target met, no float assumption in the
+// statements, and again the same bytes for any number of workers.
 func TestExactNoise(t *testing.T) {
 	e := build(t, "privacy.noise=exact")
 	one, two := run(t, e, Options{Workers: 1}), run(t, e, Options{Workers: 2})
@@ -352,13 +373,15 @@ func TestExactNoise(t *testing.T) {
 			t.Errorf("agent %d: epsilon %g, target 6", p.Agent, up)
 		}
 	}
-	if text := string(read(t, one.Dir, privacyFile)); strings.Contains(text, "double-precision sampler") || strings.Contains(text, "float32") {
+	if text := string(read(t, one.Dir, privacyFile)); strings.Contains(text, "double-precision sampler") ||
+		strings.Contains(text, "float32") {
 		t.Error("an exact run states a float assumption")
 	}
 	if !strings.Contains(string(read(t, one.Dir, ledgerFile)), `"type":"discrete_gaussian"`) {
 		t.Error("the ledger does not hold discrete Gaussian charges")
 	}
-	if fast := run(t, build(t), Options{}); !strings.Contains(string(read(t, fast.Dir, privacyFile)), "double-precision sampler") {
+	if fast := run(t, build(t), Options{}); !strings.Contains(string(read(t, fast.Dir, privacyFile)),
+		"double-precision sampler") {
 		t.Error("a fast run states no assumption on its sampler")
 	}
 }

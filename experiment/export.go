@@ -28,14 +28,16 @@ var exporters = map[string]func(f *File, shape model.Shape, theta tensor.Vec) ([
 			return nil, f.at("model", err)
 		}
 		if m.Dim() != len(theta) {
-			return nil, fmt.Errorf("the run holds %d parameters, its configuration gives a model of %d", len(theta), m.Dim())
+			return nil, fmt.Errorf("the run holds %d parameters, its configuration gives a model of %d",
+				len(theta), m.Dim())
 		}
 		return model.EncodeONNX(m, theta, "sotto", EngineVersion)
 	},
 }
 
-// Export returns the model of a finished run in another format: "onnx", "npz" or "safetensors". agent is an agent's number, or
-// "mean" for the mean of all agents' models. It needs no data set.
+// Export returns the model of a finished run in another format: "onnx", "npz" or
+// "safetensors". agent is an agent's number, or "mean" for the mean of all agents'
+// models. It needs no data set.
 func Export(dir, agent, format string) ([]byte, error) {
 	write, ok := exporters[format]
 	if !ok {
@@ -84,7 +86,8 @@ func choose(tensors []model.NamedVec, agent string) (tensor.Vec, error) {
 	weights, vectors := make([]float64, len(tensors)), make([]tensor.Vec, len(tensors))
 	for i, t := range tensors {
 		if len(t.Vec) != len(tensors[0].Vec) {
-			return nil, fmt.Errorf("tensor %s has %d values, %s has %d", t.Name, len(t.Vec), tensors[0].Name, len(tensors[0].Vec))
+			return nil, fmt.Errorf("tensor %s has %d values, %s has %d", t.Name, len(t.Vec), tensors[0].Name,
+				len(tensors[0].Vec))
 		}
 		weights[i], vectors[i] = 1/float64(len(tensors)), t.Vec
 	}
@@ -99,8 +102,10 @@ func formatShape(s model.Shape) string {
 }
 
 func parseShape(meta map[string]string) (s model.Shape, err error) {
-	if _, err = fmt.Sscanf(meta["samples"], "%dx%dx%d, %d classes", &s.Height, &s.Width, &s.Channels, &s.Classes); err != nil {
-		return s, errors.New("it does not say which samples its model takes: it was written by another version")
+	if _, err = fmt.Sscanf(meta["samples"], "%dx%dx%d, %d classes", &s.Height, &s.Width, &s.Channels,
+		&s.Classes); err != nil {
+		return s,
+			errors.New("it does not say which samples its model takes: it was written by another version")
 	}
 	return s, nil
 }

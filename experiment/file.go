@@ -19,8 +19,8 @@ import (
 //go:embed builtin.toml
 var Builtin []byte
 
-// File is a run file with every section decoded but not yet built: the packages it names still have to
-// accept their own parameters.
+// File is a run file with every section decoded but not yet built: the packages it names
+// still have to accept their own parameters.
 type File struct {
 	doc  *document
 	root rootParams
@@ -45,8 +45,8 @@ type rootParams struct {
 	Name   string `toml:"name"`
 	Seed   uint64 `toml:"seed"`
 	Rounds uint64 `toml:"rounds"`
-	// Trial is the number of a trial of a search, from 1: batches and noise of its own, the data and initial model of
-	// the seed.
+	// Trial is the number of a trial of a search, from 1: batches and noise of its own,
+	// the data and initial model of the seed.
 	Trial uint64 `toml:"trial,omitempty"`
 }
 
@@ -54,14 +54,17 @@ type topologyParams struct {
 	Graph   string `toml:"graph"`
 	Agents  int    `toml:"agents"`
 	Weights string `toml:"weights,omitempty"`
-	// Dropout is the probability that a link is missing from a round; Window the number of rounds whose links together must connect all
-	// agents, where links change. See topology.Spec.
+	// Dropout is the probability that a link is missing from a round; Window the number
+	// of rounds whose links together must connect all agents, where links change. See
+	// topology.Spec.
 	Dropout float64 `toml:"dropout,omitempty"`
 	Window  uint64  `toml:"window,omitempty"`
-	// Wake "pair": in every round one random agent averages with one random neighbor, of algorithm gossip-average. "": all do with all neighbors.
+	// Wake "pair": in every round one random agent averages with one random neighbor, of
+	// algorithm gossip-average. "": all do with all neighbors.
 	Wake string `toml:"wake,omitempty"`
-	// Vectors says whose angles a graph of similar agents compares: "hidden" (default), the vectors behind generated
-	// data, or "data", each agent's mean record, which only a run that is not private may use.
+	// Vectors says whose angles a graph of similar agents compares: "hidden" (default),
+	// the vectors behind generated data, or "data", each agent's mean record, which only
+	// a run that is not private may use.
 	Vectors string `toml:"vectors,omitempty"`
 }
 
@@ -76,50 +79,59 @@ type dataParams struct {
 type modelParams struct {
 	Name      string `toml:"name"`
 	Precision string `toml:"precision,omitempty"` // of products: "float32" (default) or "bf16"
-	// InitFrom is a safetensors file of public initial parameters: nothing is charged for them. builtin:NAME is one that comes with
-	// the program.
+	// InitFrom is a safetensors file of public initial parameters: nothing is charged for
+	// them. builtin:NAME is one that comes with the program.
 	InitFrom string `toml:"init_from,omitempty"`
-	// InitDigest is the file's SHA-256 in hex. It is filled in, so that it is part of the run's identity; a given
-	// one is checked.
+	// InitDigest is the file's SHA-256 in hex. It is filled in, so that it is part of the
+	// run's identity; a given one is checked.
 	InitDigest string `toml:"init_digest,omitempty"`
-	// TrainLayers > 0: only the last so many layers that have parameters are trained and sent, those before keep the values of
-	// init_from. 0: all are.
+	// TrainLayers > 0: only the last so many layers that have parameters are trained and
+	// sent, those before keep the values of init_from. 0: all are.
 	TrainLayers int `toml:"train_layers,omitempty"`
 }
 
 type algorithmParams struct {
 	Name string `toml:"name"`
-	// Messages is the format of what agents send: "float32" (default) or "bf16", half as long (algo.Rounded).
+	// Messages is the format of what agents send: "float32" (default) or "bf16", half as
+	// long (algo.Rounded).
 	Messages string `toml:"messages,omitempty"`
 }
 
 type evaluateParams struct {
 	Every uint64 `toml:"every"` // rounds between evaluations; 0 means ten evaluations
-	On    string `toml:"on"`    // "all": every agent on the whole test set; "own": on its own part; "validation": on all held-out records
+	// "all": every agent on the whole test set; "own": on its own part; "validation": on
+	// all held-out records
+	On    string `toml:"on"`
 	Limit int    `toml:"limit,omitempty"`
 	// Validation is the share of every agent's records that is held out from training.
 	Validation float64 `toml:"validation,omitempty"`
-	// Score has every agent release, after the last round, the noisy "accuracy" or "loss" of its model on its own held-out
-	// records. The release is charged, on top of target_epsilon.
-	Score      string  `toml:"score,omitempty"`
-	ScoreNoise float64 `toml:"score_noise_multiplier,omitempty"` // noise standard deviation over score_clip; default 10
-	ScoreClip  float64 `toml:"score_clip,omitempty"`             // largest loss that one record counts; 1 for accuracy
+	// Score has every agent release, after the last round, the noisy "accuracy" or "loss"
+	// of its model on its own held-out records. The release is charged, on top of
+	// target_epsilon.
+	Score string `toml:"score,omitempty"`
+	// noise standard deviation over score_clip; default 10
+	ScoreNoise float64 `toml:"score_noise_multiplier,omitempty"`
+	// largest loss that one record counts; 1 for accuracy
+	ScoreClip float64 `toml:"score_clip,omitempty"`
 	// RMSE adds the root of every agent's mean squared error, of model least-squares.
 	RMSE bool `toml:"rmse,omitempty"`
-	// Gradients is the number of training records of all agents together whose losses and gradients are looked at, at the mean of the
-	// models; 0: none. The simulation sees them, no agent does.
+	// Gradients is the number of training records of all agents together whose losses and
+	// gradients are looked at, at the mean of the models; 0: none. The simulation sees
+	// them, no agent does.
 	Gradients int `toml:"gradients,omitempty"`
-	// Estimation adds the root mean square distance of every agent's model, and of the mean of all models, from the hidden vector of
-	// generated data.
+	// Estimation adds the root mean square distance of every agent's model, and of the
+	// mean of all models, from the hidden vector of generated data.
 	Estimation bool `toml:"estimation,omitempty"`
-	// Network adds what any one agent learns of another's value, exactly, of algorithm gossip-average.
+	// Network adds what any one agent learns of another's value, exactly, of algorithm
+	// gossip-average.
 	Network bool `toml:"network,omitempty"`
 	// Agents is the number of agents whose models are tested, evenly spaced; 0: all.
 	Agents int `toml:"agents,omitempty"`
 }
 
-// Read reads the run file at path, or the built-in task for "", applies "key=value" settings and decodes
-// all that does not depend on data. Bad input is a *config.Error, or an error that names file and line.
+// Read reads the run file at path, or the built-in task for "", applies "key=value"
+// settings and decodes all that does not depend on data. Bad input is a *config.Error, or
+// an error that names file and line.
 func Read(path string, set []string) (*File, error) {
 	b, name := Builtin, "builtin.toml"
 	if path != "" {
@@ -139,7 +151,8 @@ func Parse(file string, b []byte, set []string) (*File, error) {
 		return nil, err
 	}
 	if _, ok := doc.raw[sweepSection]; ok {
-		return nil, doc.locate("", config.Bad(sweepSection, "a sweep", "no section [sweep] in a single run: sotto sweep runs all its cells"))
+		return nil, doc.locate("", config.Bad(sweepSection, "a sweep",
+			"no section [sweep] in a single run: sotto sweep runs all its cells"))
 	}
 	for _, s := range set {
 		if err := doc.set("--set", s); err != nil {
@@ -152,7 +165,8 @@ func Parse(file string, b []byte, set []string) (*File, error) {
 // decode reads the sections of a run file.
 func (doc *document) decode() (*File, error) {
 	if _, ok := doc.raw[tuneSection]; ok {
-		return nil, doc.locate("", config.Bad(tuneSection, "a search", "no section [tune] here: sotto tune searches"))
+		return nil,
+			doc.locate("", config.Bad(tuneSection, "a search", "no section [tune] here: sotto tune searches"))
 	}
 	f := &File{
 		doc:  doc,
@@ -161,7 +175,13 @@ func (doc *document) decode() (*File, error) {
 		data: dataParams{Dataset: "glyphs", Partition: "iid"},
 		mod:  modelParams{Name: "mlp"},
 		alg:  algorithmParams{Name: "dsgd"},
-		priv: privacyParams{Mechanism: "gaussian", TargetDelta: 1e-5, Adjacency: "zero-out", Unit: "record", Accountant: account.Default},
+		priv: privacyParams{
+			Mechanism:   "gaussian",
+			TargetDelta: 1e-5,
+			Adjacency:   "zero-out",
+			Unit:        "record",
+			Accountant:  account.Default,
+		},
 		eval: evaluateParams{On: "all"},
 		flts: sim.DefaultFaults(),
 	}
@@ -170,7 +190,8 @@ func (doc *document) decode() (*File, error) {
 		params any
 	}{
 		{"", &f.root}, {"topology", &f.topo}, {"data", &f.data}, {"model", &f.mod}, {"algorithm", &f.alg},
-		{"privacy", &f.priv}, {"evaluate", &f.eval}, {"faults", &f.flts}, {"faults", &f.adv}, {"replication", &f.repl},
+		{"privacy", &f.priv}, {"evaluate", &f.eval}, {"faults", &f.flts}, {"faults", &f.adv},
+		{"replication", &f.repl},
 	} {
 		if err := doc.read(part.name, part.params); err != nil {
 			return nil, err
@@ -205,14 +226,16 @@ func (doc *document) read(name string, params any) error {
 // section gives the decode function that a package fills its own parameters with.
 func (f *File) section(name string) func(any) error { return f.doc.used[name].decode }
 
-// at completes an error of the package that section name belongs to with file, line and dotted key.
+// at completes an error of the package that section name belongs to with file, line and
+// dotted key.
 func (f *File) at(section string, err error) error { return f.doc.locate(section, err) }
 
 var runName = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$`)
 
 func (f *File) validate() error {
 	if !runName.MatchString(f.root.Name) {
-		return f.at("", config.Bad("name", f.root.Name, "letters, digits, dot, dash and underscore, 1 to 64, not a dash or dot first"))
+		return f.at("", config.Bad("name", f.root.Name,
+			"letters, digits, dot, dash and underscore, 1 to 64, not a dash or dot first"))
 	}
 	if f.root.Rounds < 1 || f.root.Rounds > 1<<32 {
 		return f.at("", config.Bad("rounds", f.root.Rounds, "1 to 4294967296"))
@@ -225,7 +248,8 @@ func (f *File) validate() error {
 		return err
 	}
 	if f.alg.Name == "central" && f.topo.Agents != 1 {
-		return f.at("topology", config.Bad("agents", f.topo.Agents, "1 with algorithm central, which holds all data at one agent"))
+		return f.at("topology", config.Bad("agents", f.topo.Agents,
+			"1 with algorithm central, which holds all data at one agent"))
 	}
 	if f.eval.On != "all" && f.eval.On != "own" && f.eval.On != "validation" {
 		return f.at("evaluate", config.Bad("on", f.eval.On, "one of all, own, validation"))
@@ -234,13 +258,15 @@ func (f *File) validate() error {
 		return f.at("evaluate", config.Bad("limit", f.eval.Limit, "at least 0 (0: the whole test set)"))
 	}
 	if f.eval.RMSE && f.mod.Name != "least-squares" {
-		return f.at("evaluate", config.Bad("rmse", f.eval.RMSE, "false: only the loss of model least-squares is a squared error"))
+		return f.at("evaluate", config.Bad("rmse", f.eval.RMSE,
+			"false: only the loss of model least-squares is a squared error"))
 	}
 	if f.eval.Agents < 0 || f.eval.Agents > f.topo.Agents {
 		return f.at("evaluate", config.Bad("agents", f.eval.Agents, "0 (all) to the number of agents"))
 	}
 	if g := f.eval.Gradients; g < 0 || g > 0 && f.pacing != algo.Rounds {
-		return f.at("evaluate", config.Bad("gradients", g, "0, or with an algorithm that has rounds the number of training records"))
+		return f.at("evaluate", config.Bad("gradients", g,
+			"0, or with an algorithm that has rounds the number of training records"))
 	}
 	f.steps = f.root.Rounds
 	if f.pacing != algo.Rounds {
@@ -252,12 +278,14 @@ func (f *File) validate() error {
 			return err
 		}
 		if _, directed := topology.Digraphs[f.topo.Graph]; directed || f.topo.Dropout != 0 {
-			return f.at("topology", config.Bad("graph", f.topo.Graph, "an undirected graph without dropout for algorithm "+f.alg.Name+", which has no rounds"))
+			return f.at("topology", config.Bad("graph", f.topo.Graph,
+				"an undirected graph without dropout for algorithm "+f.alg.Name+", which has no rounds"))
 		}
 	} else if f.repl.Uncharged {
 		return f.at("replication", config.Bad("uncharged", true, "false with algorithm "+f.alg.Name))
 	} else if f.topo.Weights == "objective" {
-		return f.at("topology", config.Bad("weights", f.topo.Weights, "mixing weights, such as metropolis, with algorithm "+f.alg.Name))
+		return f.at("topology", config.Bad("weights", f.topo.Weights,
+			"mixing weights, such as metropolis, with algorithm "+f.alg.Name))
 	}
 	if w := f.topo.Wake; w != "" && (w != pairWake || !f.averages()) {
 		return f.at("topology", config.Bad("wake", w, "nothing, or pair with algorithm "+averageAlgorithm))
@@ -306,8 +334,8 @@ func (f *File) validate() error {
 // Name is the run's name.
 func (f *File) Name() string { return f.root.Name }
 
-// Effective returns the complete configuration in force, sorted and with all defaults. It is complete
-// only after Build, when every package has decoded its parameters.
+// Effective returns the complete configuration in force, sorted and with all defaults. It
+// is complete only after Build, when every package has decoded its parameters.
 func (f *File) Effective() ([]byte, error) {
 	b, err := f.doc.effective()
 	if err != nil {

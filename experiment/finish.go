@@ -16,8 +16,8 @@ import (
 	"sotto/topology"
 )
 
-// finish writes every file of the run and gives the directory its final name. Until that rename the
-// checkpoint stays, so that a full disk costs nothing but the writing.
+// finish writes every file of the run and gives the directory its final name. Until that
+// rename the checkpoint stays, so that a full disk costs nothing but the writing.
 func (r *running) finish() (*Result, error) {
 	r.world.erase()
 	var rows []Row
@@ -112,7 +112,8 @@ func (r *running) kept(err error) error {
 	if !r.saved {
 		return err
 	}
-	return fmt.Errorf("%w; the last checkpoint stands, go on from it with: sotto run --resume %s", err, r.dir.path)
+	return fmt.Errorf("%w; the last checkpoint stands, go on from it with: sotto run --resume %s", err,
+		r.dir.path)
 }
 
 func indent(v any) ([]byte, error) {
@@ -120,18 +121,21 @@ func indent(v any) ([]byte, error) {
 	return append(b, '\n'), err
 }
 
-// encodeModel writes every agent's parameters, above manyAgents the mean of the honest ones.
+// encodeModel writes every agent's parameters, above manyAgents the mean of the honest
+// ones.
 func (r *running) encodeModel() ([]byte, error) {
 	n, whose := r.e.file.topo.Agents, "agent"
 	if t := r.e.file.tokn.Count; t > 0 {
 		n, whose = t, "token"
 	}
-	meta := map[string]string{"config_digest": r.e.Digest(), "engine": EngineVersion, "model": r.e.file.mod.Name, "noise": "simulated",
+	meta := map[string]string{"config_digest": r.e.Digest(), "engine": EngineVersion,
+		"model": r.e.file.mod.Name, "noise": "simulated",
 		"samples": formatShape(r.e.sampleShape())}
 	var tensors []model.NamedVec
 	if n <= manyAgents {
 		for i := range n {
-			tensors = append(tensors, model.NamedVec{Name: fmt.Sprintf("%s.%d", whose, i), Vec: r.e.wholeParams(r.world.sim.Params(i))})
+			tensors = append(tensors, model.NamedVec{Name: fmt.Sprintf("%s.%d", whose, i),
+				Vec: r.e.wholeParams(r.world.sim.Params(i))})
 		}
 		return model.EncodeSafetensors(meta, tensors)
 	}
@@ -174,16 +178,27 @@ func (r *running) encodeLedgers() ([]byte, error) {
 
 func (r *running) manifest() map[string]any {
 	return map[string]any{
-		"engine": EngineVersion, "accountant": account.Version, "config_digest": r.e.Digest(), "identity": r.e.identity(),
-		"seed": r.e.file.root.Seed, "train_digest": r.e.split.Train.Digest, "test_digest": r.e.split.Test.Digest,
-		"go": runtime.Version(), "os": runtime.GOOS, "arch": runtime.GOARCH, "kernels": tensor.Kernels(), "processors": runtime.NumCPU(),
+		"engine": EngineVersion, "accountant": account.Version, "config_digest": r.e.Digest(),
+		"identity": r.e.identity(),
+		"seed":     r.e.file.root.Seed, "train_digest": r.e.split.Train.Digest,
+		"test_digest": r.e.split.Test.Digest,
+		"go":          runtime.Version(), "os": runtime.GOOS, "arch": runtime.GOARCH,
+		"kernels":      tensor.Kernels(),
+		"processors":   runtime.NumCPU(),
 		"wall_seconds": r.elapsed().Seconds(),
 	}
 }
 
 // writeReport writes the page and the plots as "sotto report" does for the finished run.
 func (r *running) writeReport(s Summary, rows []Row, graph *topology.Graph) error {
-	f := &finished{dir: s.Run, command: r.opt.Command, summary: s, rows: rows, graph: graph, config: r.e.effective}
+	f := &finished{
+		dir:     s.Run,
+		command: r.opt.Command,
+		summary: s,
+		rows:    rows,
+		graph:   graph,
+		config:  r.e.effective,
+	}
 	if f.command == "" {
 		f.command = "sotto run " + shellWord(s.Run+"/"+configFile)
 	}

@@ -148,17 +148,34 @@ func decodeMetrics(name string, b []byte) ([]Row, error) {
 		return nil, fmt.Errorf("%s: %w", name, err)
 	}
 	if len(lines) == 0 || !slices.Equal(lines[0], metricsHeader) {
-		return nil, &config.Error{File: name, Line: 1, Found: "another header", Allowed: strings.Join(metricsHeader, ",")}
+		return nil, &config.Error{
+			File:    name,
+			Line:    1,
+			Found:   "another header",
+			Allowed: strings.Join(metricsHeader, ","),
+		}
 	}
 	rows := make([]Row, 0, len(lines)-1)
 	for i, f := range lines[1:] {
 		r := Row{Agent: f[1], Metric: f[2]}
 		if r.Round, err = strconv.ParseUint(f[0], 10, 64); err != nil {
-			return nil, &config.Error{File: name, Line: i + 2, Key: metricsHeader[0], Found: strconv.Quote(f[0]), Allowed: "a whole number, at least 0"}
+			return nil, &config.Error{
+				File:    name,
+				Line:    i + 2,
+				Key:     metricsHeader[0],
+				Found:   strconv.Quote(f[0]),
+				Allowed: "a whole number, at least 0",
+			}
 		}
 		for k, dst := range []*float64{&r.Value, &r.Epsilon, &r.Delta} {
 			if *dst, err = strconv.ParseFloat(f[3+k], 64); err != nil {
-				return nil, &config.Error{File: name, Line: i + 2, Key: metricsHeader[3+k], Found: strconv.Quote(f[3+k]), Allowed: "a number"}
+				return nil, &config.Error{
+					File:    name,
+					Line:    i + 2,
+					Key:     metricsHeader[3+k],
+					Found:   strconv.Quote(f[3+k]),
+					Allowed: "a number",
+				}
 			}
 		}
 		rows = append(rows, r)
@@ -166,8 +183,8 @@ func decodeMetrics(name string, b []byte) ([]Row, error) {
 	return rows, nil
 }
 
-// findRuns lists the run directories that paths name: runs themselves, and those below a sweep's directory or a folder of runs,
-// by name.
+// findRuns lists the run directories that paths name: runs themselves, and those below a
+// sweep's directory or a folder of runs, by name.
 func findRuns(paths []string) ([]string, error) {
 	var dirs []string
 	for _, path := range paths {
@@ -188,13 +205,15 @@ func findRuns(paths []string) ([]string, error) {
 		}
 		found := 0
 		for _, e := range entries {
-			if _, err := os.Stat(filepath.Join(below, e.Name(), summaryFile)); err == nil && !strings.HasSuffix(e.Name(), partialSuffix) {
+			if _, err := os.Stat(filepath.Join(below, e.Name(), summaryFile)); err == nil &&
+				!strings.HasSuffix(e.Name(), partialSuffix) {
 				dirs = append(dirs, filepath.Join(below, e.Name()))
 				found++
 			}
 		}
 		if cells, _ := filepath.Glob(filepath.Join(path, "cells*.csv")); found == 0 && len(cells) > 0 {
-			return nil, &config.Error{File: path, Found: "a sweep without run directories", Allowed: "a sweep that was run without --discard-runs"}
+			return nil, &config.Error{File: path, Found: "a sweep without run directories",
+				Allowed: "a sweep that was run without --discard-runs"}
 		}
 		if found == 0 {
 			dirs = append(dirs, path) // whose error says what is missing

@@ -41,12 +41,13 @@ on = "own"
 		t.Fatal(err)
 	}
 	r := run(t, e, Options{})
-	if len(r.Summary.Privacy) != 1 || r.Summary.Privacy[0].Group != "0-1199" || r.Summary.Privacy[0].Members != 1200 || r.Summary.Privacy[0].Charges != 2 {
+	if len(r.Summary.Privacy) != 1 || r.Summary.Privacy[0].Group != "0-1199" ||
+		r.Summary.Privacy[0].Members != 1200 || r.Summary.Privacy[0].Charges != 2 {
 		t.Errorf("privacy lines %+v", r.Summary.Privacy)
 	}
 	metrics := string(read(t, r.Dir, metricsFile))
-	// Three evaluations of mean, min and max of two metrics and of the consensus distance, after the last one mean, min and max
-	// of two classes, and a header.
+	// Three evaluations of mean, min and max of two metrics and of the consensus
+	// distance, after the last one mean, min and max of two classes, and a header.
 	if got := strings.Count(metrics, "\n"); got != 1+3*(2*3+1)+2*3 {
 		t.Errorf("metrics.csv has %d lines", got)
 	}
@@ -56,7 +57,8 @@ on = "own"
 }
 
 func TestRanges(t *testing.T) {
-	for want, ids := range map[string][]int{"": nil, "4": {4}, "0-3,7": {0, 1, 2, 3, 7}, "1,3,5-6": {1, 3, 5, 6}} {
+	for want, ids := range map[string][]int{"": nil, "4": {4}, "0-3,7": {0, 1, 2, 3, 7},
+		"1,3,5-6": {1, 3, 5, 6}} {
 		if got := ranges(ids); got != want {
 			t.Errorf("ranges(%v) = %q, want %q", ids, got, want)
 		}

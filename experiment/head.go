@@ -17,16 +17,19 @@ type wholeModel struct {
 	body  tensor.Vec  // the parameters that stay
 }
 
-// trainHead replaces the model by its last layers and the records by what the layers before make of them. These have the
-// public parameters of init_from, so that the features of a record depend on that record alone: adjacency, clipping
-// and charges are those of a run on the features.
+// trainHead replaces the model by its last layers and the records by what the layers
+// before make of them. These have the public parameters of init_from, so that the
+// features of a record depend on that record alone: adjacency, clipping and charges are
+// those of a run on the features.
 func (e *Experiment) trainHead() error {
 	p := &e.file.mod
 	if p.InitFrom == "" {
-		return e.file.at("model", config.Bad("train_layers", p.TrainLayers, "0 without init_from: layers that are not trained must have public values"))
+		return e.file.at("model", config.Bad("train_layers", p.TrainLayers,
+			"0 without init_from: layers that are not trained must have public values"))
 	}
 	if a := e.file.data.Augmentation; a.Views > 0 {
-		return e.file.at("data", config.Bad("augmentations", a.Views, "no value with train_layers: features are computed once for each record"))
+		return e.file.at("data", config.Bad("augmentations", a.Views,
+			"no value with train_layers: features are computed once for each record"))
 	}
 	body, head, err := model.SplitHead(e.model, p.TrainLayers)
 	if err != nil {
@@ -34,7 +37,8 @@ func (e *Experiment) trainHead() error {
 	}
 	at := body.Dim()
 	e.whole = &wholeModel{shape: e.shape(), body: e.init[:at:at]}
-	e.split = &data.Split{Train: features(e.split.Train, body, e.whole.body), Test: features(e.split.Test, body, e.whole.body), Hidden: e.split.Hidden}
+	e.split = &data.Split{Train: features(e.split.Train, body, e.whole.body),
+		Test: features(e.split.Test, body, e.whole.body), Hidden: e.split.Hidden}
 	if e.validation != nil {
 		e.validation = features(e.validation, body, e.whole.body)
 	}
@@ -42,8 +46,8 @@ func (e *Experiment) trainHead() error {
 	return nil
 }
 
-// features returns d with the body's outputs in place of its records. The digest is that of the records: what was
-// made of them follows from the configuration.
+// features returns d with the body's outputs in place of its records. The digest is that
+// of the records: what was made of them follows from the configuration.
 func features(d *data.Dataset, body *model.Body, theta tensor.Vec) *data.Dataset {
 	f := *d
 	f.X, f.Shape = tensor.NewMat(d.Len(), body.Features()), [3]int{1, 1, body.Features()}

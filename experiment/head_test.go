@@ -10,8 +10,8 @@ import (
 	"sotto/model"
 )
 
-// A run of the head trains, sends and is charged for the head alone; its model file is the whole model, in which the rest is
-// what init_from held.
+// A run of the head trains, sends and is charged for the head alone; its model file is
+// the whole model, in which the rest is what init_from held.
 func TestTrainLayers(t *testing.T) {
 	first := run(t, build(t, "faults.drop=0"), Options{})
 	path := filepath.Join(first.Dir, modelFile)
@@ -20,7 +20,8 @@ func TestTrainLayers(t *testing.T) {
 	const head = 8*10 + 10
 	at := whole.model.Dim() - head
 	if e.model.Dim() != head || !slices.Equal(e.init, whole.init[at:]) {
-		t.Fatalf("%d parameters are trained, want the %d of the last layer, from init_from", e.model.Dim(), head)
+		t.Fatalf("%d parameters are trained, want the %d of the last layer, from init_from", e.model.Dim(),
+			head)
 	}
 	result := run(t, e, Options{Workers: 2})
 	again := run(t, build(t, "model.init_from="+path, "model.train_layers=1"), Options{Workers: 1})
@@ -47,8 +48,10 @@ func TestTrainLayers(t *testing.T) {
 	// What the run printed is what the whole model does on the images.
 	test := whole.tests[0]
 	got := model.Evaluate(whole.model, agents[0].Vec, test, new(model.Workspace))
-	if want := result.Summary.Accuracy; got.Accuracy() < float64(want.Min) || got.Accuracy() > float64(want.Max) {
-		t.Errorf("agent 0's whole model has accuracy %g, the run printed %g to %g", got.Accuracy(), want.Min, want.Max)
+	if want := result.Summary.Accuracy; got.Accuracy() < float64(want.Min) ||
+		got.Accuracy() > float64(want.Max) {
+		t.Errorf("agent 0's whole model has accuracy %g, the run printed %g to %g", got.Accuracy(), want.Min,
+			want.Max)
 	}
 	if _, err := Export(result.Dir, "0", "onnx"); err != nil {
 		t.Error(err)
@@ -63,8 +66,10 @@ func TestTrainLayersRefuses(t *testing.T) {
 	}{
 		"nothing public": {[]string{"model.train_layers=1"}, "model.train_layers"},
 		"all":            {[]string{"model.train_layers=2", "model.init_from=" + path}, "model.train_layers"},
-		"negative":       {[]string{"model.train_layers=-1", "model.init_from=" + path}, "model.train_layers"},
-		"views":          {[]string{"model.train_layers=1", "model.init_from=" + path, "data.augmentations=2", "data.augment_shift=1"}, "data.augmentations"},
+		"negative": {[]string{"model.train_layers=-1", "model.init_from=" + path},
+			"model.train_layers"},
+		"views": {[]string{"model.train_layers=1", "model.init_from=" + path, "data.augmentations=2",
+			"data.augment_shift=1"}, "data.augmentations"},
 	} {
 		_, err := parse(t, tc.set...).Build("")
 		var e *config.Error

@@ -22,9 +22,10 @@ const (
 	scoreLoss     = "loss"
 )
 
-// holdOut takes the share [evaluate] validation of every agent's records out of training. Each record has a coin of its own, which
-// depends on the seed and its place in the data set only: whether one record takes part never moves another, so that
-// the parts stay disjoint on neighbouring data sets too. Test records are never among them.
+// holdOut takes the share [evaluate] validation of every agent's records out of training.
+// Each record has a coin of its own, which depends on the seed and its place in the data
+// set only: whether one record takes part never moves another, so that the parts stay
+// disjoint on neighbouring data sets too. Test records are never among them.
 func (e *Experiment) holdOut() error {
 	share := e.file.eval.Validation
 	if share == 0 {
@@ -49,13 +50,16 @@ func (e *Experiment) holdOut() error {
 			}
 		}
 		if len(part) > 0 && len(rest) == 0 && !e.file.data.AllowEmpty {
-			return config.Bad("validation", share, fmt.Sprintf("a share that leaves records for training: agent %d has %d records", i, len(part)))
+			return config.Bad("validation", share,
+				fmt.Sprintf("a share that leaves records for training: agent %d has %d records", i,
+					len(part)))
 		}
 		e.parts[i] = rest
 		all = append(all, e.held[i]...)
 	}
 	if len(all) == 0 {
-		return config.Bad("validation", share, fmt.Sprintf("a share that holds out at least one of %d records", train.Len()))
+		return config.Bad("validation", share,
+			fmt.Sprintf("a share that holds out at least one of %d records", train.Len()))
 	}
 	e.validation = train.Select(all)
 	sum := sha256.Sum256(fmt.Appendf(nil, "held out %s %v %d", train.Digest, share, e.file.root.Seed))
@@ -63,11 +67,13 @@ func (e *Experiment) holdOut() error {
 	return nil
 }
 
-// validateHeldOut checks the keys of [evaluate] that concern records held out from training.
+// validateHeldOut checks the keys of [evaluate] that concern records held out from
+// training.
 func (p *evaluateParams) validateHeldOut(private bool) error {
 	switch {
 	case p.Validation != 0 && !(p.Validation > 0 && p.Validation < 1):
-		return config.Bad("validation", p.Validation, "above 0 and below 1: the share of every agent's records that is held out from training")
+		return config.Bad("validation", p.Validation,
+			"above 0 and below 1: the share of every agent's records that is held out from training")
 	case p.On == "validation" && p.Validation == 0:
 		return config.Bad("on", p.On, "all or own without validation, a share above 0 of the records")
 	case p.Score == "" && (p.ScoreNoise != 0 || p.ScoreClip != 0):
@@ -77,9 +83,11 @@ func (p *evaluateParams) validateHeldOut(private bool) error {
 	case p.Score != scoreAccuracy && p.Score != scoreLoss:
 		return config.Bad("score", p.Score, "one of accuracy, loss")
 	case p.Validation == 0:
-		return config.Bad("score", p.Score, "nothing without validation: a score is of records held out from training")
+		return config.Bad("score", p.Score,
+			"nothing without validation: a score is of records held out from training")
 	case !private:
-		return config.Bad("score", p.Score, "nothing with mechanism none: a score is a noisy release beside private training")
+		return config.Bad("score", p.Score,
+			"nothing with mechanism none: a score is a noisy release beside private training")
 	}
 	if p.ScoreNoise == 0 {
 		p.ScoreNoise = 10
@@ -91,19 +99,28 @@ func (p *evaluateParams) validateHeldOut(private bool) error {
 		return config.Bad("score_noise_multiplier", p.ScoreNoise, "above 0 and finite")
 	}
 	if !(p.ScoreClip > 0) || math.IsInf(p.ScoreClip, 1) || p.Score == scoreAccuracy && p.ScoreClip != 1 {
-		return config.Bad("score_clip", p.ScoreClip, "1 with score accuracy; with score loss above 0 and finite, the largest loss that one record counts")
+		return config.Bad("score_clip", p.ScoreClip,
+			"1 with score accuracy; with score loss above 0 and finite, the largest loss that one record "+
+				"counts")
 	}
 	return nil
 }
 
-// scorer is what releases one agent's score: a gate of its own on the agent's ledger, with noise of its own.
+// scorer is what releases one agent's score: a gate of its own on the agent's ledger,
+// with noise of its own.
 func (e *Experiment) scorer(i int, l ledger.Ledger, pool *oracle.Pool) (*privacy.Gate, error) {
 	p := &e.file.eval
 	if p.Score == scoreAccuracy && !e.classifies() {
 		return nil, e.file.at("evaluate", config.Bad("score", p.Score, "loss: this model does not classify"))
 	}
-	o := &oracle.Score{Model: e.model, Records: oracle.Records{Data: e.split.Train, Index: e.held[i]}, Loss: p.Score == scoreLoss,
-		Clip: p.ScoreClip, Adjacency: e.file.priv.adjacency, Pool: pool}
+	o := &oracle.Score{
+		Model:     e.model,
+		Records:   oracle.Records{Data: e.split.Train, Index: e.held[i]},
+		Loss:      p.Score == scoreLoss,
+		Clip:      p.ScoreClip,
+		Adjacency: e.file.priv.adjacency,
+		Pool:      pool,
+	}
 	if err := o.Validate(); err != nil {
 		return nil, e.file.at("evaluate", err)
 	}
@@ -111,10 +128,12 @@ func (e *Experiment) scorer(i int, l ledger.Ledger, pool *oracle.Pool) (*privacy
 	if err != nil {
 		return nil, e.file.at("evaluate", err)
 	}
-	return privacy.NewSimulatedGate(l, m, map[string]privacy.Oracle{"score": o}, e.noiseSeed(), agent.ID(i)), nil
+	return privacy.NewSimulatedGate(l, m, map[string]privacy.Oracle{"score": o}, e.noiseSeed(), agent.ID(i)),
+		nil
 }
 
-// scoreFilter admits one score beside what the budget admits: target_epsilon is a budget of training, the score comes on top.
+// scoreFilter admits one score beside what the budget admits: target_epsilon is a budget
+// of training, the score comes on top.
 type scoreFilter struct {
 	account.Filter // nil: no budget
 	scored         bool
@@ -135,8 +154,9 @@ func (f *scoreFilter) Admit(ev account.Event, times int) error {
 	return nil
 }
 
-// score has every agent release the score of its own model on its own held-out records, and returns their sum over the public
-// number of held-out records: an accuracy, or a mean loss. The order of agents is fixed.
+// score has every agent release the score of its own model on its own held-out records,
+// and returns their sum over the public number of held-out records: an accuracy, or a
+// mean loss. The order of agents is fixed.
 func (r *running) score() (float64, error) {
 	sum, answer := 0., tensor.Vec{0}
 	for i, g := range r.world.scorers {
@@ -148,7 +168,8 @@ func (r *running) score() (float64, error) {
 	return sum / r.e.heldRecords(), nil
 }
 
-// heldRecords is the number of held-out records, from public constants where record counts are private.
+// heldRecords is the number of held-out records, from public constants where record
+// counts are private.
 func (e *Experiment) heldRecords() float64 {
 	p := &e.file.priv
 	if p.adjacency == account.AddRemove {
@@ -158,7 +179,8 @@ func (e *Experiment) heldRecords() float64 {
 	return float64(e.validation.Len())
 }
 
-// noiseSeed seeds batches and noise. A trial of a search has its own, beside the data and the initial model that all of them share.
+// noiseSeed seeds batches and noise. A trial of a search has its own, beside the data and
+// the initial model that all of them share.
 func (e *Experiment) noiseSeed() uint64 {
 	if t := e.file.root.Trial; t > 0 {
 		return rng.Public(e.file.root.Seed, "trial", t).Uint64()

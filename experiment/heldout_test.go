@@ -13,8 +13,8 @@ import (
 	"sotto/privacy/ledger"
 )
 
-// Held-out records are no training records and no test records; each record has a coin of its own, of the stated bias: a binomial
-// count, at a false-reject rate of 1e-6.
+// Held-out records are no training records and no test records; each record has a coin of
+// its own, of the stated bias: a binomial count, at a false-reject rate of 1e-6.
 func TestHeldOutRecordsAreDisjoint(t *testing.T) {
 	const share = .3
 	e, whole := build(t, "evaluate.validation=0.3", "evaluate.on=validation"), build(t)
@@ -41,7 +41,8 @@ func TestHeldOutRecordsAreDisjoint(t *testing.T) {
 	if len(seen) != total {
 		t.Errorf("%d of %d records are left", len(seen), total)
 	}
-	if sd := math.Sqrt(share * (1 - share) * float64(total)); math.Abs(float64(held)-share*float64(total)) > 4.9*sd {
+	if sd := math.Sqrt(share * (1 - share) * float64(total)); math.Abs(float64(held)-share*float64(total)) >
+		4.9*sd {
 		t.Errorf("%d of %d records are held out, want %g of them", held, total, share)
 	}
 	if e.tests[0].Len() != held || e.validation == e.split.Test {
@@ -55,7 +56,8 @@ func TestHeldOutRecordsAreDisjoint(t *testing.T) {
 	for i := range e.held {
 		for _, r := range e.held[i] {
 			row := fmt.Sprint(e.validation.X.Row(at))
-			if row != fmt.Sprint(e.split.Train.X.Row(int(r))) || e.validation.Labels[at] != e.split.Train.Labels[r] {
+			if row != fmt.Sprint(e.split.Train.X.Row(int(r))) ||
+				e.validation.Labels[at] != e.split.Train.Labels[r] {
 				t.Fatalf("held-out record %d is not record %d of the training data", at, r)
 			}
 			if inTest[row] {
@@ -93,10 +95,12 @@ func noisy(t *testing.T, set ...string) *Experiment {
 	return build(t, append(set, "privacy.target_epsilon=0", "privacy.noise_multiplier=2")...)
 }
 
-// A score that is released through the gate: its noise has the stated size around the true count (false-reject rate 1e-6), and
-// its charge stands in the ledger beside training's, whatever the budget of training.
+// A score that is released through the gate: its noise has the stated size around the
+// true count (false-reject rate 1e-6), and its charge stands in the ledger beside
+// training's, whatever the budget of training.
 func TestScoreIsReleasedAndCharged(t *testing.T) {
-	for _, set := range [][]string{{}, {"privacy.noise_multiplier=0", "privacy.target_epsilon=1.0"}, {"privacy.noise=exact"}} {
+	for _, set := range [][]string{{}, {"privacy.noise_multiplier=0", "privacy.target_epsilon=1.0"},
+		{"privacy.noise=exact"}} {
 		s, err := privateSearch(t, "trials = 4\nseed = 2\nscore_noise_multiplier = 3.0", set...)
 		if err != nil {
 			t.Fatal(err)
@@ -111,7 +115,8 @@ func TestScoreIsReleasedAndCharged(t *testing.T) {
 		}
 		res := run(t, e, Options{})
 		if res.Summary.Score == nil || res.Summary.Privacy[0].Charges != 7 {
-			t.Fatalf("%v: score %v, %d charges; want one, and 7", set, res.Summary.Score, res.Summary.Privacy[0].Charges)
+			t.Fatalf("%v: score %v, %d charges; want one, and 7", set, res.Summary.Score,
+				res.Summary.Privacy[0].Charges)
 		}
 		w, err := e.start(1, nil)
 		if err != nil {
@@ -134,7 +139,8 @@ func TestScoreIsReleasedAndCharged(t *testing.T) {
 		}
 		n := float64(e.validation.Len())
 		if sd := 3 * math.Sqrt(3) / n; math.Abs(float64(*res.Summary.Score)-float64(right)/n) > 4.9*sd {
-			t.Errorf("%v: score %g, the share of right answers is %g, noise %g", set, *res.Summary.Score, float64(right)/n, sd)
+			t.Errorf("%v: score %g, the share of right answers is %g, noise %g", set, *res.Summary.Score,
+				float64(right)/n, sd)
 		}
 		if _, err := ledger.VerifyRun(res.Dir); err != nil {
 			t.Error(err)
@@ -145,15 +151,18 @@ func TestScoreIsReleasedAndCharged(t *testing.T) {
 	}
 }
 
-// Delta is held against all records of an owner, those that are held out included: 100 records here, of which about 20 train. Under
-// add-remove the public constants of training stand for more records in the same way.
+// Delta is held against all records of an owner, those that are held out included: 100
+// records here, of which about 20 train. Under add-remove the public constants of
+// training stand for more records in the same way.
 func TestDeltaCountsHeldOutRecords(t *testing.T) {
 	for delta, refused := range map[string]bool{"0.0101": true, "0.0099": false} { // 1/n is 0.01
-		_, err := parse(t, "privacy.target_epsilon=0", "privacy.noise_multiplier=2", "privacy.batch_size=5", "evaluate.validation=0.8", "privacy.target_delta="+delta).Build("")
+		_, err := parse(t, "privacy.target_epsilon=0", "privacy.noise_multiplier=2", "privacy.batch_size=5",
+			"evaluate.validation=0.8", "privacy.target_delta="+delta).Build("")
 		if errors.Is(err, privacy.ErrRefused) != refused || !refused && err != nil {
 			t.Errorf("delta %s with 100 records of which 20 train: %v", delta, err)
 		}
-		_, err = parse(t, "privacy.target_epsilon=0", "privacy.noise_multiplier=2", "privacy.adjacency=add-remove", "privacy.sample_rate=0.25", "privacy.batch_size=5",
+		_, err = parse(t, "privacy.target_epsilon=0", "privacy.noise_multiplier=2",
+			"privacy.adjacency=add-remove", "privacy.sample_rate=0.25", "privacy.batch_size=5",
 			"evaluate.validation=0.8", "privacy.target_delta="+delta).Build("")
 		if errors.Is(err, privacy.ErrRefused) != refused || !refused && err != nil {
 			t.Errorf("add-remove, delta %s with 5/0.25 training records: %v", delta, err)

@@ -12,7 +12,8 @@ import (
 	"sotto/tensor"
 )
 
-// initialise sets the parameters that all agents start from: those of init_from, or random ones from the seed.
+// initialise sets the parameters that all agents start from: those of init_from, or
+// random ones from the seed.
 func (e *Experiment) initialise() error {
 	p := &e.file.mod
 	e.init = make(tensor.Vec, e.model.Dim())
@@ -30,24 +31,29 @@ func (e *Experiment) initialise() error {
 	sum := sha256.Sum256(b)
 	digest := hex.EncodeToString(sum[:])
 	if p.InitDigest != "" && !strings.EqualFold(p.InitDigest, digest) {
-		return config.Bad("init_digest", p.InitDigest, fmt.Sprintf("%s, the SHA-256 of %s", digest, p.InitFrom))
+		return config.Bad("init_digest", p.InitDigest,
+			fmt.Sprintf("%s, the SHA-256 of %s", digest, p.InitFrom))
 	}
 	p.InitDigest = digest
 	_, tensors, err := model.DecodeSafetensors(b)
 	if err != nil {
-		return config.Bad("init_from", fmt.Sprintf("%q: %v", p.InitFrom, err), "a safetensors file of float32 values")
+		return config.Bad("init_from", fmt.Sprintf("%q: %v", p.InitFrom, err),
+			"a safetensors file of float32 values")
 	}
 	if found, allowed := joinTensors(e.init, tensors); found != "" {
 		return config.Bad("init_from", fmt.Sprintf("%q: %s", p.InitFrom, found), allowed)
 	}
 	if e.file.priv.Mechanism != "none" {
-		e.warnings = append(e.warnings, fmt.Sprintf("initial parameters come from %s: they must be public, nothing is charged for them", p.InitFrom))
+		e.warnings = append(e.warnings,
+			fmt.Sprintf("initial parameters come from %s: they must be public, nothing is charged for them",
+				p.InitFrom))
 	}
 	return nil
 }
 
-// joinTensors fills dst from the tensors of a file: one tensor of every agent of a run, whose mean is taken, or tensors
-// that together hold the parameters in order. Where they do not fit it says what was found and what is allowed.
+// joinTensors fills dst from the tensors of a file: one tensor of every agent of a run,
+// whose mean is taken, or tensors that together hold the parameters in order. Where they
+// do not fit it says what was found and what is allowed.
 func joinTensors(dst tensor.Vec, tensors []model.NamedVec) (found, allowed string) {
 	total, runs := 0, len(tensors) > 0
 	for _, t := range tensors {
@@ -71,7 +77,8 @@ func joinTensors(dst tensor.Vec, tensors []model.NamedVec) (found, allowed strin
 		}
 	default:
 		return fmt.Sprintf("%d values in %d tensors", total, len(tensors)),
-			fmt.Sprintf("%d values, the model's parameters in order, or as many in each of the tensors agent.0, agent.1, ...", len(dst))
+			fmt.Sprintf("%d values, the model's parameters in order, or as many in each of the tensors "+
+				"agent.0, agent.1, ...", len(dst))
 	}
 	return "", ""
 }

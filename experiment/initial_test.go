@@ -42,8 +42,10 @@ func TestInitFrom(t *testing.T) {
 	dim := build(t).model.Dim()
 	for name, path := range map[string]string{
 		"one tensor": weights(t, "a", model.NamedVec{Name: "any", Vec: ramp(dim, 1)}),
-		"layers":     weights(t, "b", model.NamedVec{Name: "z", Vec: ramp(10, 1)}, model.NamedVec{Name: "a", Vec: ramp(dim-10, 11)}),
-		"agents":     weights(t, "c", model.NamedVec{Name: "agent.0", Vec: ramp(dim, -1)}, model.NamedVec{Name: "agent.1", Vec: ramp(dim, 3)}),
+		"layers": weights(t, "b", model.NamedVec{Name: "z", Vec: ramp(10, 1)},
+			model.NamedVec{Name: "a", Vec: ramp(dim-10, 11)}),
+		"agents": weights(t, "c", model.NamedVec{Name: "agent.0", Vec: ramp(dim, -1)},
+			model.NamedVec{Name: "agent.1", Vec: ramp(dim, 3)}),
 	} {
 		e := build(t, "model.init_from="+path)
 		if !slices.Equal(e.init, ramp(dim, 1)) {
@@ -55,7 +57,8 @@ func TestInitFrom(t *testing.T) {
 	}
 }
 
-// A run goes on from another run's model file, and a file that has changed is another run.
+// A run goes on from another run's model file, and a file that has changed is another
+// run.
 func TestInitFromARun(t *testing.T) {
 	first := run(t, build(t), Options{Out: t.TempDir(), Workers: 2})
 	path := filepath.Join(first.Dir, modelFile)
@@ -77,7 +80,8 @@ func TestInitFromARun(t *testing.T) {
 		t.Error("the digest is not in the effective configuration")
 	}
 	before := e.identity()
-	if again := build(t, "model.init_from="+path, "model.init_digest="+e.file.mod.InitDigest); again.identity() != before {
+	if again := build(t, "model.init_from="+path,
+		"model.init_digest="+e.file.mod.InitDigest); again.identity() != before {
 		t.Error("the stated digest makes another run")
 	}
 	b := read(t, first.Dir, modelFile)
@@ -89,7 +93,8 @@ func TestInitFromARun(t *testing.T) {
 		t.Error("a changed file gives the same identity")
 	}
 	var bad *config.Error
-	if _, err := parse(t, "model.init_from="+path, "model.init_digest="+e.file.mod.InitDigest).Build(""); !errors.As(err, &bad) || bad.Key != "model.init_digest" {
+	if _, err := parse(t, "model.init_from="+path, "model.init_digest="+
+		e.file.mod.InitDigest).Build(""); !errors.As(err, &bad) || bad.Key != "model.init_digest" {
 		t.Errorf("a changed file against its digest: %v", err)
 	}
 }
@@ -103,22 +108,28 @@ func TestInitFromRefuses(t *testing.T) {
 		t.Fatal(err)
 	}
 	for path, want := range map[string]string{
-		weights(t, "short", model.NamedVec{Name: "x", Vec: ramp(dim-1, 0)}):                                                 "values",
-		weights(t, "two", model.NamedVec{Name: "x", Vec: ramp(dim, 0)}, model.NamedVec{Name: "agent.1", Vec: ramp(dim, 0)}): "in 2 tensors",
-		weights(t, "nan", model.NamedVec{Name: "x", Vec: broken}):                                                           "not finite",
+		weights(t, "short", model.NamedVec{Name: "x",
+			Vec: ramp(dim-1, 0)}): "values",
+		weights(t, "two", model.NamedVec{Name: "x", Vec: ramp(dim, 0)},
+			model.NamedVec{Name: "agent.1", Vec: ramp(dim, 0)}): "in 2 tensors",
+		weights(t, "nan", model.NamedVec{Name: "x",
+			Vec: broken}): "not finite",
 		text: "header",
 	} {
 		_, err := parse(t, "model.init_from="+path).Build("")
 		var bad *config.Error
-		if !errors.As(err, &bad) || bad.Key != "model.init_from" || !strings.Contains(err.Error(), path) || !strings.Contains(err.Error(), want) {
+		if !errors.As(err, &bad) || bad.Key != "model.init_from" || !strings.Contains(err.Error(), path) ||
+			!strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v, want %q", path, err, want)
 		}
 	}
-	if _, err := parse(t, "model.init_from=nowhere.safetensors").Build(""); !errors.Is(err, fs.ErrNotExist) || !strings.Contains(err.Error(), "nowhere.safetensors") {
+	if _, err := parse(t, "model.init_from=nowhere.safetensors").Build(""); !errors.Is(err, fs.ErrNotExist) ||
+		!strings.Contains(err.Error(), "nowhere.safetensors") {
 		t.Errorf("missing file: %v", err)
 	}
 	var bad *config.Error
-	if _, err := parse(t, "model.init_digest=00").Build(""); !errors.As(err, &bad) || bad.Key != "model.init_digest" {
+	if _, err := parse(t, "model.init_digest=00").Build(""); !errors.As(err, &bad) ||
+		bad.Key != "model.init_digest" {
 		t.Errorf("a digest without a file: %v", err)
 	}
 }

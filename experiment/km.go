@@ -44,11 +44,14 @@ func (f *File) newFactory() (agent.Factory, error) {
 func (f *File) validateKM() error {
 	switch p := &f.priv; {
 	case p.Noise == "exact":
-		return f.at("privacy", config.Bad("noise", p.Noise, "fast with algorithm km: residuals are no sums of integers"))
+		return f.at("privacy", config.Bad("noise", p.Noise,
+			"fast with algorithm km: residuals are no sums of integers"))
 	case p.Adaptive():
 		return f.at("privacy", config.Bad("clipping", p.Kind, "constant with algorithm km"))
 	case f.topo.Dropout != 0:
-		return f.at("topology", config.Bad("dropout", f.topo.Dropout, "0 with algorithm km: every round would have weights of its own, and no bound of alpha that is known before"))
+		return f.at("topology", config.Bad("dropout", f.topo.Dropout,
+			"0 with algorithm km: every round would have weights of its own, and no bound of alpha that "+
+				"is known before"))
 	case f.data.Arrival != "":
 		return f.at("data", config.Bad("arrival", f.data.Arrival, "nothing with algorithm km"))
 	case f.data.Augmentation != (oracle.Augmentation{}):
@@ -60,7 +63,10 @@ func (f *File) validateKM() error {
 		others.Noise, others.Claim = "", false
 	}
 	if on := others.switches(); on != "" {
-		return f.at("replication", config.Bad("", on, "no switch with algorithm km but unsafe_alpha, unbalanced_weights, one_record, and a published noise with its claim"))
+		return f.at("replication",
+			config.Bad("", on,
+				"no switch with algorithm km but unsafe_alpha, unbalanced_weights, one_record, and a "+
+					"published noise with its claim"))
 	}
 	return nil
 }
@@ -73,17 +79,19 @@ func (f *File) validateOthers() error {
 	case p.UnsafeAlpha:
 		return f.at("replication", config.Bad("unsafe_alpha", true, "false with algorithm "+f.alg.Name))
 	case p.OneRecord:
-		return f.at("replication", config.Bad("one_record", true, "false with algorithm "+f.alg.Name+", where sampling = \"one\" takes one record an answer"))
+		return f.at("replication", config.Bad("one_record", true,
+			"false with algorithm "+f.alg.Name+", where sampling = \"one\" takes one record an answer"))
 	case p.ZeroStart && f.alg.Name != averageAlgorithm && f.alg.Name != "gossip-sgd":
 		return f.at("replication", config.Bad("zero_start", true, "false with algorithm "+f.alg.Name))
 	case kmNoises[p.Noise]:
-		return f.at("replication", config.Bad("noise", p.Noise, "adad2p or constd2p with algorithm "+f.alg.Name))
+		return f.at("replication", config.Bad("noise", p.Noise,
+			"adad2p or constd2p with algorithm "+f.alg.Name))
 	}
 	return nil
 }
 
-// lowest is a lower bound of the smallest eigenvalue of a mixing matrix: the eigenvalue itself where it was computed, and by Gershgorin's
-// circles 2 min w_ii - 1 elsewhere.
+// lowest is a lower bound of the smallest eigenvalue of a mixing matrix: the eigenvalue
+// itself where it was computed, and by Gershgorin's circles 2 min w_ii - 1 elsewhere.
 func lowest(g *topology.Graph, info *topology.Info) float64 {
 	if info.Computed {
 		return info.LambdaN
@@ -101,9 +109,18 @@ func (e *Experiment) readSplitting() error {
 		return nil
 	}
 	if _, linear := model.Linear(e.model); !linear {
-		return fmt.Errorf("%w: %w", oracle.ErrNotLinear, e.file.at("model", config.Bad("name", e.file.mod.Name, "huber, least-squares, or logistic with two classes")))
+		return fmt.Errorf("%w: %w", oracle.ErrNotLinear,
+			e.file.at("model", config.Bad("name", e.file.mod.Name,
+				"huber, least-squares, or logistic with two classes")))
 	}
-	a, err := e.factory(agent.Env{Agents: e.file.topo.Agents, Dim: 1, Rounds: e.file.steps, Init: tensor.Vec{0}, Rho: e.rho(), Lowest: e.lowest})
+	a, err := e.factory(agent.Env{
+		Agents: e.file.topo.Agents,
+		Dim:    1,
+		Rounds: e.file.steps,
+		Init:   tensor.Vec{0},
+		Rho:    e.rho(),
+		Lowest: e.lowest,
+	})
 	if err != nil {
 		return e.file.at("algorithm", err)
 	}
@@ -121,8 +138,21 @@ func (e *Experiment) km(pl *plan, records oracle.Records) *oracle.KM {
 	if e.private() {
 		residual = 1
 	}
-	return &oracle.KM{GLM: glm, Records: records, Operator: s.Operator, Gamma: s.Gamma, L1: s.L1, Residual: cmp.Or(s.ResidualClip, residual), Clip: f.priv.MaxGradNorm,
-		Rate: pl.rate, ExpectedBatch: pl.batch, Adjacency: f.priv.adjacency, Unit: account.Record(), Dim: e.model.Dim()}
+	return &oracle.KM{
+		GLM:           glm,
+		Records:       records,
+		Operator:      s.Operator,
+		Gamma:         s.Gamma,
+		L1:            s.L1,
+		Residual:      cmp.Or(s.ResidualClip, residual),
+		Clip:          f.priv.MaxGradNorm,
+		Rate:          pl.rate,
+		ExpectedBatch: pl.batch,
+		Adjacency:     f.priv.adjacency,
+		Unit:          account.Record(),
+
+		Dim: e.model.Dim(),
+	}
 }
 
 // kmOracle is the oracle of the run's queries over records, by its name.
@@ -138,7 +168,8 @@ func (e *Experiment) kmOracle(pl *plan, records oracle.Records) (string, privacy
 	return oracle.KMStatefulName, s, s.Validate()
 }
 
-// kmRelease is what the first query of the plan releases; the others differ in scale at most.
+// kmRelease is what the first query of the plan releases; the others differ in scale at
+// most.
 func (e *Experiment) kmRelease(pl *plan) (account.Release, error) {
 	name, o, err := e.kmOracle(pl, oracle.Records{})
 	if err != nil {

@@ -62,14 +62,15 @@ func buildKM(t *testing.T, set ...string) (*Experiment, error) {
 	return f.Build("")
 }
 
-// gaussianDelta is the δ at ε of a release with noise 1 and sensitivity mu (Balle, Wang 2018, Theorem 8).
+// gaussianDelta is the δ at ε of a release with noise 1 and sensitivity mu (Balle, Wang
+// 2018, Theorem 8).
 func gaussianDelta(mu, eps float64) float64 {
 	n := distuv.UnitNormal
 	return n.CDF(mu/2-eps/mu) - math.Exp(eps)*n.CDF(-mu/2-eps/mu)
 }
 
-// A run is charged for every round, K releases of the sensitivity 2γG/N under replace-one and so of a Gaussian with μ = 2√K/z, and has the
-// same bits for any number of workers.
+// A run is charged for every round, K releases of the sensitivity 2γG/N under replace-one
+// and so of a Gaussian with μ = 2√K/z, and has the same bits for any number of workers.
 func TestKMRun(t *testing.T) {
 	var hashes []string
 	for _, workers := range []int{1, 3} {
@@ -97,7 +98,8 @@ func TestKMRun(t *testing.T) {
 	}
 }
 
-// lasso is the minimiser of (1/n) Σ (a·x - b)² + λ|x| over all records, by accelerated proximal gradient steps (Beck, Teboulle 2009).
+// lasso is the minimiser of (1/n) Σ (a·x - b)² + λ|x| over all records, by accelerated
+// proximal gradient steps (Beck, Teboulle 2009).
 func lasso(e *Experiment, l1 float64) []float64 {
 	d := e.split.Train
 	x, y, before := make([]float64, d.X.Cols), make([]float64, d.X.Cols), make([]float64, d.X.Cols)
@@ -127,10 +129,13 @@ func lasso(e *Experiment, l1 float64) []float64 {
 	return x
 }
 
-// Without noise and with α_k -> 0 all operators with the regulariser bring the agents to the central solution of the LASSO.
+// Without noise and with α_k -> 0 all operators with the regulariser bring the agents to
+// the central solution of the LASSO.
 func TestKMFindsTheCentralSolution(t *testing.T) {
 	for _, operator := range []string{oracle.ForwardBackward, oracle.DouglasRachford} {
-		e, err := buildKM(t, "privacy.mechanism=none", "privacy.target_epsilon=0.0", "rounds=3000", "algorithm.operator="+operator, "algorithm.alpha_schedule=inverse", "algorithm.alpha_tau=30", "evaluate.every=3000")
+		e, err := buildKM(t, "privacy.mechanism=none", "privacy.target_epsilon=0.0", "rounds=3000",
+			"algorithm.operator="+operator, "algorithm.alpha_schedule=inverse", "algorithm.alpha_tau=30",
+			"evaluate.every=3000")
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -173,23 +178,27 @@ func TestKMRunRefuses(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if s := run(t, e, Options{Workers: 1}).Summary; !strings.Contains(s.Replication, "alpha above its bound") {
+	if s := run(t, e, Options{Workers: 1}).Summary; !strings.Contains(s.Replication,
+		"alpha above its bound") {
 		t.Errorf("switches %q", s.Replication)
 	}
 }
 
-// With own_state the private iterates of an interrupted run are recovered from the queries, so that it ends with the bits of one that was
-// not interrupted. At α = .35 and logistic loss the noise of a late release is 1/(1-2α) times that of the first; the charges are those of as
-// many releases of one kind.
+// With own_state the private iterates of an interrupted run are recovered from the
+// queries, so that it ends with the bits of one that was not interrupted. At α = .35 and
+// logistic loss the noise of a late release is 1/(1-2α) times that of the first; the
+// charges are those of as many releases of one kind.
 func TestKMOwnState(t *testing.T) {
-	set := []string{"data.dataset=logistic-regression", "data.noise=0.0", "model.name=logistic", "algorithm.gamma=2.0", "algorithm.l1=0.02", "algorithm.alpha=0.35", "algorithm.own_state=true"}
+	set := []string{"data.dataset=logistic-regression", "data.noise=0.0", "model.name=logistic",
+		"algorithm.gamma=2.0", "algorithm.l1=0.02", "algorithm.alpha=0.35", "algorithm.own_state=true"}
 	e, err := buildKM(t, set...)
 	if err != nil {
 		t.Fatal(err)
 	}
 	whole := run(t, e, Options{Workers: 1})
 	for _, p := range whole.Summary.Privacy {
-		if d := gaussianDelta(2*math.Sqrt(40)/float64(p.Noise), 3); p.Charges != 40 || math.Abs(d/1e-3-1) > .02 {
+		if d := gaussianDelta(2*math.Sqrt(40)/float64(p.Noise), 3); p.Charges != 40 ||
+			math.Abs(d/1e-3-1) > .02 {
 			t.Errorf("agent %d: %d charges, delta %g at epsilon 3, want 40 and 1e-3", p.Agent, p.Charges, d)
 		}
 	}
@@ -221,7 +230,8 @@ func TestKMOwnState(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	last, err := w.own[0].oracle.Describe(&agent.Query{Oracle: oracle.KMStatefulName, At: make(tensor.Vec, 4), Step: .35})
+	last, err := w.own[0].oracle.Describe(&agent.Query{Oracle: oracle.KMStatefulName, At: make(tensor.Vec, 4),
+		Step: .35})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -231,13 +241,17 @@ func TestKMOwnState(t *testing.T) {
 	w.erase()
 }
 
-// TestClaim52: "RMSE increases as epsilon increases" is the reverse. Noise falls as epsilon grows: at epsilon .5 the mean model of five seeds
-// is more than twice as far from the truth as at 3 (5 to 6 times as much noise; a fluke that hides it has many standard deviations).
+// TestClaim52: "RMSE increases as epsilon increases" is the reverse. Noise falls as
+// epsilon grows: at epsilon .5 the mean model of five seeds is more than twice as far
+// from the truth as at 3 (5 to 6 times as much noise; a fluke that hides it has many
+// standard deviations).
 func TestClaim52(t *testing.T) {
 	var off [2]float64
 	for k, eps := range []string{"0.5", "3"} {
 		for seed := range 5 {
-			e, err := buildKM(t, "algorithm.gamma=0.5", "algorithm.l1=0.001", "data.records=100", "privacy.accountant=gdp", "evaluate.every=40", fmt.Sprint("seed=", seed+1), "privacy.target_epsilon="+eps)
+			e, err := buildKM(t, "algorithm.gamma=0.5", "algorithm.l1=0.001", "data.records=100",
+				"privacy.accountant=gdp", "evaluate.every=40", fmt.Sprint("seed=", seed+1),
+				"privacy.target_epsilon="+eps)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -263,11 +277,14 @@ func TestTheorem1(t *testing.T) {
 	}
 }
 
-// The published form claims its target, its ledgers say infinity, and its noise has the standard deviation of the bound; without noise
-// nothing is claimed, and what is put out is what was sent.
+// The published form claims its target, its ledgers say infinity, and its noise has the
+// standard deviation of the bound; without noise nothing is claimed, and what is put out
+// is what was sent.
 func TestKMPublished(t *testing.T) {
-	set := []string{"algorithm.own_state=true", "algorithm.gamma=0.05", "algorithm.alpha=0.3", "replication.one_record=true"}
-	noisy := append([]string{"replication.claim=true", "replication.noise=laplace", "rounds=4", "algorithm.residual_clip=0.001"}, set...)
+	set := []string{"algorithm.own_state=true", "algorithm.gamma=0.05", "algorithm.alpha=0.3",
+		"replication.one_record=true"}
+	noisy := append([]string{"replication.claim=true", "replication.noise=laplace", "rounds=4",
+		"algorithm.residual_clip=0.001"}, set...)
 	e, err := buildKM(t, noisy...)
 	if err != nil {
 		t.Fatal(err)
@@ -276,19 +293,23 @@ func TestKMPublished(t *testing.T) {
 	rho := (1 + 2*math.Cos(2*math.Pi/5)) / 3
 	for _, p := range s.Privacy {
 		want := math.Sqrt2 * Theorem1(1, .3, 4, rho, 40, 5) / 3 / .3
-		if !math.IsInf(float64(p.Epsilon.Upper), 1) || !math.IsInf(float64(p.Epsilon.Lower), 1) || math.Abs(float64(p.Noise)/want-1) > 1e-9 {
+		if !math.IsInf(float64(p.Epsilon.Upper), 1) || !math.IsInf(float64(p.Epsilon.Lower), 1) ||
+			math.Abs(float64(p.Noise)/want-1) > 1e-9 {
 			t.Errorf("epsilon %v, noise %v; want infinity, %v", p.Epsilon, p.Noise, want)
 		}
 	}
 	if s.ClaimedEpsilon != 3 || s.Estimation.NoiseFree == nil {
 		t.Errorf("claimed %v, estimation %+v", s.ClaimedEpsilon, s.Estimation)
 	}
-	if e, err = buildKM(t, append([]string{"privacy.mechanism=none", "privacy.target_epsilon=0.0"}, set...)...); err != nil {
+	if e, err = buildKM(t, append([]string{"privacy.mechanism=none", "privacy.target_epsilon=0.0"},
+		set...)...); err != nil {
 		t.Fatal(err)
 	}
 	s = run(t, e, Options{Workers: 1}).Summary
-	if s.ClaimedEpsilon != 0 || float64(*s.Estimation.NoiseFree) != float64(s.Estimation.MeanModel) && math.Abs(float64(*s.Estimation.NoiseFree/s.Estimation.MeanModel)-1) > 1e-4 {
-		t.Errorf("without noise: claimed %v, %v put out, %v sent", s.ClaimedEpsilon, *s.Estimation.NoiseFree, s.Estimation.MeanModel)
+	if s.ClaimedEpsilon != 0 || float64(*s.Estimation.NoiseFree) != float64(s.Estimation.MeanModel) &&
+		math.Abs(float64(*s.Estimation.NoiseFree/s.Estimation.MeanModel)-1) > 1e-4 {
+		t.Errorf("without noise: claimed %v, %v put out, %v sent", s.ClaimedEpsilon, *s.Estimation.NoiseFree,
+			s.Estimation.MeanModel)
 	}
 	for key, more := range map[string][]string{
 		"replication.one_record":   {"replication.noise=", "replication.claim=false"},

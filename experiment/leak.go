@@ -15,8 +15,9 @@ import (
 // mostObservers bounds the agents of a run whose every observer's view is computed.
 const mostObservers = 256
 
-// NetworkFigures say what one agent's view of a private average tells of another's value: less than its messages would alone, because
-// most of what it sees is mixed already. It is exact for values that are released once and then only averaged.
+// NetworkFigures say what one agent's view of a private average tells of another's value:
+// less than its messages would alone, because most of what it sees is mixed already. It
+// is exact for values that are released once and then only averaged.
 type NetworkFigures struct {
 	Adversary   string   `json:"adversary"`
 	Rounds      int      `json:"rounds_of_averaging"`
@@ -44,13 +45,16 @@ func (f *File) validateNetwork() error {
 	}
 	switch {
 	case !f.averages():
-		return bad("only values that are released once and then averaged (algorithm " + averageAlgorithm + ") have an exact view; with others every agent's later answers react to messages that an observer never saw")
+		return bad("only values that are released once and then averaged (algorithm " + averageAlgorithm +
+			") have an exact view; with others every agent's later answers react to messages that an " +
+			"observer never saw")
 	case f.priv.Mechanism != "gaussian":
 		return bad("only normal noise of each agent's own has an exact view")
 	case f.flts != sim.DefaultFaults() || f.adv.Text() != "":
 		return bad("with faults, or with agents that attack, mixing is not what was planned")
 	case f.topo.Agents > mostObservers:
-		return bad(fmt.Sprintf("more than %d agents; sotto account network computes single observers", mostObservers))
+		return bad(fmt.Sprintf("more than %d agents; sotto account network computes single observers",
+			mostObservers))
 	case f.repl.switches() != "":
 		return bad("no switch of [replication]")
 	}
@@ -76,8 +80,16 @@ func (e *Experiment) networkFigures() (*NetworkFigures, error) {
 	}
 	p := &e.file.priv
 	mu := account.ClipShift(p.adjacency) / e.plans[0].noiseMultiplier
-	n := &NetworkFigures{Adversary: "any one agent, with what it is sent", Rounds: len(g.Rounds), Leak: -1, Delta: p.TargetDelta, MeanLabel: network.MeanLabel,
-		Method: network.ViewMethod, Assumptions: network.Assumptions, Citations: network.Citations}
+	n := &NetworkFigures{
+		Adversary:   "any one agent, with what it is sent",
+		Rounds:      len(g.Rounds),
+		Leak:        -1,
+		Delta:       p.TargetDelta,
+		MeanLabel:   network.MeanLabel,
+		Method:      network.ViewMethod,
+		Assumptions: network.Assumptions,
+		Citations:   network.Citations,
+	}
 	mean := 0.
 	for v, view := range views {
 		for u, leak := range view.Leak {
@@ -89,7 +101,8 @@ func (e *Experiment) networkFigures() (*NetworkFigures, error) {
 			eps := view.Epsilon(u, mu, p.TargetDelta)
 			mean += eps.Upper / pairs
 			if leak > n.Leak {
-				n.Leak, n.Observer, n.Agent, n.Epsilon = leak, v, u, Bounds{Figure(eps.Lower), Figure(eps.Upper)}
+				n.Leak, n.Observer, n.Agent, n.Epsilon = leak, v, u,
+					Bounds{Figure(eps.Lower), Figure(eps.Upper)}
 			}
 		}
 	}
@@ -102,7 +115,8 @@ func (e *Experiment) networkFigures() (*NetworkFigures, error) {
 	return n, nil
 }
 
-// gossip describes the run to the network accountant. Every owner's noise is in units of the clip over its normaliser.
+// gossip describes the run to the network accountant. Every owner's noise is in units of
+// the clip over its normaliser.
 func (e *Experiment) gossip() (*network.Gossip, error) {
 	matrices, err := Mixing(e.schedule, int(e.file.steps))
 	if err != nil {
@@ -129,6 +143,9 @@ func (e *Experiment) averaging() (network.Method, error) {
 
 // text is what a person reads.
 func (n *NetworkFigures) text() string {
-	return fmt.Sprintf("%s upper, against any one agent: the worst of all pairs, agent %d seen by %d, which learns %s of the local loss; mean %s (%s)", formatEpsilon(float64(n.Epsilon.Upper)), n.Agent, n.Observer,
-		strconv.FormatFloat(math.Round(1e4*n.Leak)/1e4, 'g', -1, 64), formatEpsilon(float64(n.MeanEpsilon)), "no guarantee for any single agent")
+	return fmt.Sprintf("%s upper, against any one agent: the worst of all pairs, agent %d seen by %d, "+
+		"which learns %s of the local loss; mean %s (%s)", formatEpsilon(float64(n.Epsilon.Upper)), n.Agent,
+		n.Observer,
+		strconv.FormatFloat(math.Round(1e4*n.Leak)/1e4, 'g', -1, 64), formatEpsilon(float64(n.MeanEpsilon)),
+		"no guarantee for any single agent")
 }

@@ -15,9 +15,10 @@ import (
 	"sotto/tensor"
 )
 
-// localMechanism perturbs every record once, before training: local differential privacy, the baseline of "Personalized and
-// Private Peer-to-Peer Machine Learning" (arXiv 1705.08435), which states no mechanism; this is ours. Features get normal noise,
-// labels randomized response with labelShare of epsilon. All training is post-processing.
+// localMechanism perturbs every record once, before training: local differential privacy,
+// the baseline of "Personalized and Private Peer-to-Peer Machine Learning" (arXiv
+// 1705.08435), which states no mechanism; this is ours. Features get normal noise, labels
+// randomized response with labelShare of epsilon. All training is post-processing.
 const (
 	localMechanism = "local-dp"
 	labelShare     = .2 // features to labels 4:1
@@ -31,11 +32,14 @@ type localNoise struct {
 func (p *privacyParams) validateLocal() error {
 	switch {
 	case p.adjacency != account.ReplaceOne:
-		return config.Bad("adjacency", p.Adjacency, "replace-one with mechanism "+localMechanism+": perturbed records show their number")
+		return config.Bad("adjacency", p.Adjacency,
+			"replace-one with mechanism "+localMechanism+": perturbed records show their number")
 	case !(p.TargetEpsilon > 0) || math.IsInf(p.TargetEpsilon, 1) || p.NoiseMultiplier != 0:
-		return config.Bad("target_epsilon", p.TargetEpsilon, "above 0 and finite, without noise_multiplier, with mechanism "+localMechanism)
+		return config.Bad("target_epsilon", p.TargetEpsilon,
+			"above 0 and finite, without noise_multiplier, with mechanism "+localMechanism)
 	case len(p.AgentEpsilon) > 0 || p.WarmEpsilon > 0:
-		return config.Bad("agent_epsilon", p.AgentEpsilon, "nothing with mechanism "+localMechanism+", nor warm_epsilon")
+		return config.Bad("agent_epsilon", p.AgentEpsilon,
+			"nothing with mechanism "+localMechanism+", nor warm_epsilon")
 	case !(p.TargetDelta > 0 && p.TargetDelta < 1):
 		return config.Bad("target_delta", p.TargetDelta, "above 0 and below 1")
 	}
@@ -45,11 +49,13 @@ func (p *privacyParams) validateLocal() error {
 	return nil
 }
 
-// calibrateLocal finds the noise of records: randomized response first, normal noise for what is left.
+// calibrateLocal finds the noise of records: randomized response first, normal noise for
+// what is left.
 func (e *Experiment) calibrateLocal() error {
 	p, d := &e.file.priv, e.split.Train
 	if d.Classes != 2 {
-		return e.file.at("data", config.Bad("dataset", e.file.data.Dataset, "a data set with two classes, with mechanism "+localMechanism))
+		return e.file.at("data", config.Bad("dataset", e.file.data.Dataset,
+			"a data set with two classes, with mechanism "+localMechanism))
 	}
 	share := labelShare * p.TargetEpsilon
 	var err error
@@ -69,9 +75,17 @@ func (e *Experiment) calibrateLocal() error {
 	if err != nil {
 		return err
 	}
-	gaussian := func(scale float64) (privacy.Mechanism, error) { return privacy.NewMechanism("gaussian", scale) }
-	res, err := account.Noise(account.Plan{Accountant: p.Accountant, Adjacency: p.adjacency, Unit: account.Record(), Rate: 1,
-		Steps: []account.PlanStep{account.Fixed(flip, 1), privacy.PlanStep(gaussian, features, 1)}}, account.Budget{Epsilon: p.TargetEpsilon, Delta: p.TargetDelta})
+	gaussian := func(scale float64) (privacy.Mechanism, error) {
+		return privacy.NewMechanism("gaussian", scale)
+	}
+	res, err := account.Noise(account.Plan{
+		Accountant: p.Accountant,
+		Adjacency:  p.adjacency,
+		Unit:       account.Record(),
+		Rate:       1,
+		Steps: []account.PlanStep{account.Fixed(flip, 1),
+			privacy.PlanStep(gaussian, features, 1)},
+	}, account.Budget{Epsilon: p.TargetEpsilon, Delta: p.TargetDelta})
 	if err != nil {
 		return err
 	}
@@ -100,7 +114,8 @@ func (e *Experiment) localReleases(i int) (features, labels account.Release, err
 	return features, labels, err
 }
 
-// perturb makes the public data set that training reads, and the charges of every agent for it.
+// perturb makes the public data set that training reads, and the charges of every agent
+// for it.
 func (e *Experiment) perturb(workers int) (*data.Dataset, [][]ledger.Record, error) {
 	public := oracle.Public(e.split.Train)
 	charges, errs := make([][]ledger.Record, len(e.parts)), make([]error, len(e.parts))
@@ -121,7 +136,9 @@ func (e *Experiment) perturbAgent(i int, public *data.Dataset) ([]ledger.Record,
 	}
 	l := ledger.NewMemory(nil)
 	f, y := e.localOracles(i)
-	gate := privacy.NewSimulatedGate(l, e.local.features, map[string]privacy.Oracle{oracle.FeaturesName: f, oracle.LabelsName: y}, e.file.root.Seed, agent.ID(i))
+	gate := privacy.NewSimulatedGate(l, e.local.features,
+		map[string]privacy.Oracle{oracle.FeaturesName: f, oracle.LabelsName: y}, e.file.root.Seed,
+		agent.ID(i))
 	gate.Use(oracle.LabelsName, e.local.labels)
 	features, labels := make(tensor.Vec, len(e.parts[i])*public.X.Cols), make(tensor.Vec, len(e.parts[i]))
 	if err := gate.Answer(&agent.Query{Oracle: oracle.FeaturesName}, features); err != nil {

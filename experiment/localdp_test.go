@@ -9,10 +9,12 @@ import (
 	"sotto/privacy/ledger"
 )
 
-// Records are perturbed once and charged once, whatever their number; labels keep the frequency of randomized response (false
-// reject below 1e-6), features the deviation of the noise; and after that nothing costs anything.
+// Records are perturbed once and charged once, whatever their number; labels keep the
+// frequency of randomized response (false reject below 1e-6), features the deviation of
+// the noise; and after that nothing costs anything.
 func TestLocalDifferentialPrivacy(t *testing.T) {
-	set := []string{"privacy.mechanism=local-dp", "privacy.accountant=pld", "privacy.target_epsilon=4", "data.records_min=300", "data.records_max=400", "privacy.feature_norm=0.5"}
+	set := []string{"privacy.mechanism=local-dp", "privacy.accountant=pld", "privacy.target_epsilon=4",
+		"data.records_min=300", "data.records_max=400", "privacy.feature_norm=0.5"}
 	e := personalRun(t, set...)
 	public, charges, err := e.perturb(2)
 	if err != nil {
@@ -25,7 +27,8 @@ func TestLocalDifferentialPrivacy(t *testing.T) {
 			flipped++
 		}
 		for k, x := range public.X.Row(r) {
-			diff := float64(x) - float64(d.X.Row(r)[k])/2 // points lie on the unit sphere and are scaled to norm 1/2
+			// points lie on the unit sphere and are scaled to norm 1/2
+			diff := float64(x) - float64(d.X.Row(r)[k])/2
 			square += diff * diff
 		}
 	}
@@ -36,7 +39,8 @@ func TestLocalDifferentialPrivacy(t *testing.T) {
 		t.Errorf("%g of the labels are flipped, want %g", flipped/n, want)
 	}
 	sigma := e.plans[0].noiseMultiplier * .5
-	if got := math.Sqrt(square / n / float64(d.X.Cols)); math.Abs(got/sigma-1) > 4.9/math.Sqrt(2*n*float64(d.X.Cols)) {
+	if got := math.Sqrt(square / n / float64(d.X.Cols)); math.Abs(got/sigma-1) >
+		4.9/math.Sqrt(2*n*float64(d.X.Cols)) {
 		t.Errorf("features have noise %g, want %g", got, sigma)
 	}
 	for i, records := range charges {
@@ -45,7 +49,8 @@ func TestLocalDifferentialPrivacy(t *testing.T) {
 		}
 	}
 	again, _, err := e.perturb(1)
-	if err != nil || !slices.Equal(again.X.Data, public.X.Data) || !slices.Equal(again.Labels, public.Labels) {
+	if err != nil || !slices.Equal(again.X.Data, public.X.Data) ||
+		!slices.Equal(again.Labels, public.Labels) {
 		t.Errorf("another number of workers perturbs otherwise: %v", err)
 	}
 
@@ -58,7 +63,8 @@ func TestLocalDifferentialPrivacy(t *testing.T) {
 			t.Errorf("agent %d: epsilon %g in %d charges", l.Agent, eps, l.Charges)
 		}
 	}
-	for _, bad := range [][]string{{"privacy.adjacency=zero-out"}, {"privacy.target_epsilon=0"}, {"privacy.warm_epsilon=1.0"}} {
+	for _, bad := range [][]string{{"privacy.adjacency=zero-out"}, {"privacy.target_epsilon=0"},
+		{"privacy.warm_epsilon=1.0"}} {
 		if _, err := buildPersonal(append(slices.Clone(set), bad...)...); err == nil {
 			t.Errorf("%v was accepted", bad)
 		}

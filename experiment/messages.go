@@ -15,7 +15,8 @@ func (p *algorithmParams) validateMessages() error {
 		if p.Name == "dsgd" || p.Name == "gossip-sgd" {
 			return nil
 		}
-		return config.Bad("messages", p.Messages, "float32 with algorithm "+p.Name+": only dsgd and gossip-sgd send models that are averaged, whose rounding errors do not add up")
+		return config.Bad("messages", p.Messages, "float32 with algorithm "+p.Name+
+			": only dsgd and gossip-sgd send models that are averaged, whose rounding errors do not add up")
 	}
 	return config.Bad("messages", p.Messages, "float32 or bf16")
 }

@@ -16,11 +16,14 @@ import (
 	"sotto/tensor"
 )
 
-// Row is one line of metrics.csv. Agent is an agent's number, or one of mean, min, max, all.
+// Row is one line of metrics.csv. Agent is an agent's number, or one of mean, min, max,
+// all.
 type Row struct {
-	Round   uint64  `json:"round"`
-	Agent   string  `json:"agent"`
-	Metric  string  `json:"metric"` // accuracy, loss, rmse, estimation_rmse, clip, consensus_distance, those of [evaluate] gradients; after the last round class_accuracy.<class> too
+	Round uint64 `json:"round"`
+	Agent string `json:"agent"`
+	// accuracy, loss, rmse, estimation_rmse, clip, consensus_distance, those of
+	// [evaluate] gradients; after the last round class_accuracy.<class> too
+	Metric  string  `json:"metric"`
 	Value   float64 `json:"value"`
 	Epsilon float64 `json:"epsilon"` // upper bound of what the agent (or the worst agent) has spent so far
 	Delta   float64 `json:"delta"`
@@ -34,7 +37,8 @@ func encodeMetrics(rows []Row) []byte {
 	w := csv.NewWriter(&b)
 	w.Write(metricsHeader)
 	for _, r := range rows {
-		w.Write([]string{strconv.FormatUint(r.Round, 10), r.Agent, r.Metric, number(r.Value), number(r.Epsilon), number(r.Delta)})
+		w.Write([]string{strconv.FormatUint(r.Round, 10), r.Agent, r.Metric, number(r.Value),
+			number(r.Epsilon), number(r.Delta)})
 	}
 	w.Flush() // a bytes.Buffer takes everything
 	return b.Bytes()
@@ -67,10 +71,12 @@ type evaluation struct {
 	Epsilon   float64 // the worst agent's upper bound so far
 }
 
-// manyAgents is the number above which files hold summaries instead of one line for each agent.
+// manyAgents is the number above which files hold summaries instead of one line for each
+// agent.
 const manyAgents = 1000
 
-// evaluate tests every honest agent's model on its test records and returns the rows of this round.
+// evaluate tests every honest agent's model on its test records and returns the rows of
+// this round.
 func (e *Experiment) evaluate(w *world, workers int, epsilon []float64) (evaluation, []Row) {
 	n := len(e.tested)
 	acc, loss := make([]float64, n), make([]float64, n)
@@ -80,7 +86,12 @@ func (e *Experiment) evaluate(w *world, workers int, epsilon []float64) (evaluat
 		acc[k] = float64(ev.Correct) / float64(max(1, ev.Samples))
 		loss[k] = ev.Loss
 	})
-	ev := evaluation{Round: w.sim.Round(), Loss: spreadOf(loss), Consensus: e.consensus(w), Epsilon: spreadOf(epsilon).Max}
+	ev := evaluation{
+		Round:     w.sim.Round(),
+		Loss:      spreadOf(loss),
+		Consensus: e.consensus(w),
+		Epsilon:   spreadOf(epsilon).Max,
+	}
 	if e.file.pacing == algo.Tokens { // a token has been at many agents: the worst one's
 		epsilon = slices.Repeat([]float64{ev.Epsilon}, n)
 	}
@@ -173,8 +184,8 @@ func (e *Experiment) classifies() bool {
 // classMetric begins the metric of one class's accuracy; the class's number follows.
 const classMetric = "class_accuracy."
 
-// classAccuracies returns every tested agent's accuracy on its test records of each class, by class and agent; NaN where it has
-// none.
+// classAccuracies returns every tested agent's accuracy on its test records of each
+// class, by class and agent; NaN where it has none.
 func (e *Experiment) classAccuracies(w *world, workers int) [][]float64 {
 	n, classes := len(e.tested), e.split.Train.Classes
 	of := make([][]float64, classes)
@@ -200,8 +211,8 @@ func (e *Experiment) classAccuracies(w *world, workers int) [][]float64 {
 	return of
 }
 
-// predicted is the class that outputs stand for, by the rule of model.Evaluate: the first of the largest, or by its sign where
-// there is one.
+// predicted is the class that outputs stand for, by the rule of model.Evaluate: the first
+// of the largest, or by its sign where there is one.
 func predicted(outputs []float32) int32 {
 	best := 0
 	for j, v := range outputs {
@@ -215,7 +226,8 @@ func predicted(outputs []float32) int32 {
 	return int32(best)
 }
 
-// consensus is the root mean square distance of the honest agents' parameters from their mean.
+// consensus is the root mean square distance of the honest agents' parameters from their
+// mean.
 func (e *Experiment) consensus(w *world) float64 {
 	agents, mean := e.honest(), e.meanModel(w)
 	sum := 0.
@@ -250,8 +262,9 @@ func distance2(x tensor.Vec, y []float64) float64 {
 	return s
 }
 
-// each calls f for 0 .. n-1 on several goroutines, each with its own scratch memory. f writes only to
-// places that belong to its i, so that nothing depends on the number of workers.
+// each calls f for 0 .. n-1 on several goroutines, each with its own scratch memory. f
+// writes only to places that belong to its i, so that nothing depends on the number of
+// workers.
 func each(n, workers int, f func(i int, scratch *model.Workspace)) {
 	if workers <= 0 {
 		workers = runtime.GOMAXPROCS(0)
@@ -274,9 +287,11 @@ func each(n, workers int, f func(i int, scratch *model.Workspace)) {
 func (ev *evaluation) String() string {
 	acc := ""
 	if ev.Accuracy != nil {
-		acc = fmt.Sprintf("accuracy %.2f %% (%.2f to %.2f)  ", 100*ev.Accuracy.Mean, 100*ev.Accuracy.Min, 100*ev.Accuracy.Max)
+		acc = fmt.Sprintf("accuracy %.2f %% (%.2f to %.2f)  ", 100*ev.Accuracy.Mean, 100*ev.Accuracy.Min,
+			100*ev.Accuracy.Max)
 	}
-	return fmt.Sprintf("%sloss %.4f  consensus %.4g  epsilon %s", acc, ev.Loss.Mean, ev.Consensus, formatEpsilon(ev.Epsilon))
+	return fmt.Sprintf("%sloss %.4f  consensus %.4g  epsilon %s", acc, ev.Loss.Mean, ev.Consensus,
+		formatEpsilon(ev.Epsilon))
 }
 
 func formatEpsilon(x float64) string {

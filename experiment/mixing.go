@@ -9,8 +9,10 @@ import (
 	"sotto/topology"
 )
 
-// Mixing returns the matrices of a schedule's first rounds for the network accountant, one matrix where the graph stays the same. Weights that are
-// fractions with small denominators, such as 1/(1+degree), are recognised as such, and an agent's own weight as what they leave of 1.
+// Mixing returns the matrices of a schedule's first rounds for the network accountant,
+// one matrix where the graph stays the same. Weights that are fractions with small
+// denominators, such as 1/(1+degree), are recognised as such, and an agent's own weight
+// as what they leave of 1.
 func Mixing(s topology.Schedule, rounds int) ([]*network.Matrix, error) {
 	out := make([]*network.Matrix, rounds)
 	r := recogniser{}
@@ -59,7 +61,8 @@ func (r recogniser) matrix(g *topology.Graph) (*network.Matrix, error) {
 	return network.NewMatrix(rows)
 }
 
-// remainder is an agent's own weight: exactly 1 less the others where that is what it was rounded from.
+// remainder is an agent's own weight: exactly 1 less the others where that is what it was
+// rounded from.
 func (r recogniser) remainder(self float64, counts map[float64]int64) network.Weight {
 	left := big.NewRat(1, 1)
 	for x, times := range counts {

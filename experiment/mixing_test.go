@@ -10,7 +10,8 @@ import (
 
 func noParameters(any) error { return nil }
 
-// Metropolis weights become the fractions they were rounded from, one matrix for all rounds; links that drop out make matrices of their own.
+// Metropolis weights become the fractions they were rounded from, one matrix for all
+// rounds; links that drop out make matrices of their own.
 func TestMixing(t *testing.T) {
 	s, err := topology.New("star", "", 7, 1, noParameters)
 	if err != nil {
@@ -28,7 +29,8 @@ func TestMixing(t *testing.T) {
 	if v, err := g.View(network.Observer(0)); err != nil || v.Rank != 6 || v.Leak[4] != 1 {
 		t.Errorf("view of the hub: %+v, %v", v, err)
 	}
-	lossy, err := topology.Build(topology.Spec{Graph: "complete", Agents: 7, Seed: 2, Dropout: .5}, noParameters)
+	lossy, err := topology.Build(topology.Spec{Graph: "complete", Agents: 7, Seed: 2, Dropout: .5},
+		noParameters)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -16,7 +16,8 @@ import (
 	"sotto/privacy/ledger"
 )
 
-// ratingsFile is a small movielens run: 30 users of a made file, of whom ten gave their ratings openly.
+// ratingsFile is a small movielens run: 30 users of a made file, of whom ten gave their
+// ratings openly.
 const ratingsFile = `name = "ratings"
 seed = 3
 
@@ -56,12 +57,16 @@ on = "own"
 rmse = true
 `
 
-// published is ratingsFile as the publication does it: features and centers from everybody's ratings, a graph of similar ones.
-var published = strings.NewReplacer("graph = \"regular\"\ndegree = 4\nagents = 20", "graph = \"knn\"\nneighbors = 5\nvectors = \"data\"\nagents = 30",
-	"public_users = 10", "public_users = 0\nfeatures = \"all-users\"\nuser_mean = true", "intercept = true", "intercept = false").Replace(ratingsFile)
+// published is ratingsFile as the publication does it: features and centers from
+// everybody's ratings, a graph of similar ones.
+var published = strings.NewReplacer("graph = \"regular\"\ndegree = 4\nagents = 20",
+	"graph = \"knn\"\nneighbors = 5\nvectors = \"data\"\nagents = 30",
+	"public_users = 10", "public_users = 0\nfeatures = \"all-users\"\nuser_mean = true", "intercept = true",
+	"intercept = false").Replace(ratingsFile)
 
 // open are the settings of a run without noise.
-var open = []string{"privacy.mechanism=none", "privacy.target_epsilon=0", "privacy.max_grad_norm=0", "clock.wakes=900"}
+var open = []string{"privacy.mechanism=none", "privacy.target_epsilon=0", "privacy.max_grad_norm=0",
+	"clock.wakes=900"}
 
 var thirtyUsers = datatest.Ratings(30, 60, 3, 2, 25, 45, 7)
 
@@ -97,11 +102,13 @@ func runRatings(t *testing.T, dir, text string, set ...string) *Result {
 	return res
 }
 
-// What is made from training records is refused with noise, and admitted as a replication whose ledgers hold the release: the
-// true epsilon is infinite, the budget is what is claimed (claim C20).
+// What is made from training records is refused with noise, and admitted as a replication
+// whose ledgers hold the release: the true epsilon is infinite, the budget is what is
+// claimed (claim C20).
 func TestUncharged(t *testing.T) {
 	dir := ratingsDir(t, thirtyUsers)
-	knn := strings.Replace(ratingsFile, "graph = \"regular\"\ndegree = 4", "graph = \"knn\"\nvectors = \"data\"", 1)
+	knn := strings.Replace(ratingsFile, "graph = \"regular\"\ndegree = 4",
+		"graph = \"knn\"\nvectors = \"data\"", 1)
 	for _, c := range []struct {
 		key, text string
 		refused   bool
@@ -113,7 +120,8 @@ func TestUncharged(t *testing.T) {
 		{"topology.vectors", knn, true, nil},
 		{"replication.uncharged", ratingsFile, false, []string{"replication.uncharged=true"}},
 		{"replication.uncharged", published, false, append([]string{"replication.uncharged=true"}, open...)},
-		{"replication.uncharged", published, false, []string{"replication.uncharged=true", "privacy.mechanism=local-dp"}},
+		{"replication.uncharged", published, false,
+			[]string{"replication.uncharged=true", "privacy.mechanism=local-dp"}},
 		{"replication", ratingsFile, false, []string{"replication.claim=true"}},
 		{"topology.agents", published, false, []string{"topology.agents=29", "replication.uncharged=true"}},
 		{"evaluate.rmse", ratingsFile, false, []string{"model.name=huber"}},
@@ -135,7 +143,8 @@ func TestUncharged(t *testing.T) {
 	}
 	for _, p := range s.Privacy {
 		if !math.IsInf(float64(p.Epsilon.Upper), 1) || p.Charges != 4 {
-			t.Errorf("agent %d: epsilon %v after %d charges, want infinite after 1 + 3", p.Agent, p.Epsilon, p.Charges)
+			t.Errorf("agent %d: epsilon %v after %d charges, want infinite after 1 + 3", p.Agent, p.Epsilon,
+				p.Charges)
 		}
 	}
 }
@@ -156,7 +165,8 @@ func TestUnchargedResume(t *testing.T) {
 	}
 }
 
-// interrupted runs e through, and again with a stop after the given wakes or rounds and a resumption from the checkpoint.
+// interrupted runs e through, and again with a stop after the given wakes or rounds and a
+// resumption from the checkpoint.
 func interrupted(t *testing.T, e *Experiment, dataDir string, at uint64) (through, resumed *Result) {
 	t.Helper()
 	through, err := e.Run(context.Background(), Options{Out: t.TempDir(), Workers: 1})
@@ -181,8 +191,9 @@ func interrupted(t *testing.T, e *Experiment, dataDir string, at uint64) (throug
 	return through, resumed
 }
 
-// Sound: epsilon within the budget, the RMSE of every agent the root of its loss, the mean over agents in the summary. Without
-// noise the users' models on the published pipeline's graph predict better than each user's own minimiser.
+// Sound: epsilon within the budget, the RMSE of every agent the root of its loss, the
+// mean over agents in the summary. Without noise the users' models on the published
+// pipeline's graph predict better than each user's own minimiser.
 func TestMovieLensRun(t *testing.T) {
 	dir := ratingsDir(t, thirtyUsers)
 	res := runRatings(t, dir, ratingsFile)
@@ -224,7 +235,8 @@ func TestMovieLensRun(t *testing.T) {
 	}
 
 	dir = ratingsDir(t, datatest.Ratings(60, 60, 3, 2, 6, 12, 7))
-	open := append(open, "topology.agents=60", "algorithm.mu=0.04", "data.feature_norm=5", "data.als_lambda=1", "algorithm.smoothness=50", "clock.wakes=3000")
+	open := append(open, "topology.agents=60", "algorithm.mu=0.04", "data.feature_norm=5",
+		"data.als_lambda=1", "algorithm.smoothness=50", "clock.wakes=3000")
 	bare := strings.Replace(published, "updates = 3\n", "", 1)
 	together := float64(runRatings(t, dir, bare, open...).Summary.RMSE.Mean)
 	own := float64(runRatings(t, dir, bare, append(open, "algorithm.name=local-fit")...).Summary.RMSE.Mean)

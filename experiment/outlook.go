@@ -10,15 +10,16 @@ import (
 	"sotto/privacy/account"
 )
 
-// Outlook is what one agent of a run will be asked and what that costs, before anything is asked. All of it follows from the run
-// file and public record counts.
+// Outlook is what one agent of a run will be asked and what that costs, before anything
+// is asked. All of it follows from the run file and public record counts.
 type Outlook struct {
 	Agent   int     `json:"agent"`
 	Records int     `json:"records,omitempty"` // for training; 0 where the count is private
 	Batch   float64 `json:"batch"`             // expected
 	Rate    float64 `json:"sample_rate"`
 	Noise   Figure  `json:"noise_multiplier"`
-	// NoiseToSignal is the expected length of an answer's noise over the longest mean of clipped gradients: z sqrt(d)/L.
+	// NoiseToSignal is the expected length of an answer's noise over the longest mean of
+	// clipped gradients: z sqrt(d)/L.
 	NoiseToSignal Figure `json:"noise_to_signal"`
 	Queries       int    `json:"queries"` // that the algorithm asks
 	Charges       int    `json:"charges"` // that target_epsilon admits of them
@@ -45,14 +46,28 @@ type Plan struct {
 	Walk *WalkFigures `json:"walk,omitempty"`
 }
 
-// Plan returns what is planned. Runs are refused of which it cannot be said before they have run.
+// Plan returns what is planned. Runs are refused of which it cannot be said before they
+// have run.
 func (e *Experiment) Plan() (Plan, error) {
 	f := e.file
-	p := Plan{Name: f.root.Name, Algorithm: f.alg.Name, Dataset: f.data.Dataset, Model: f.mod.Name, Parameters: e.model.Dim(), Rounds: f.steps,
-		Topology: e.graph(), Delta: f.priv.TargetDelta, Adjacency: f.priv.adjacency.String(), Unit: f.priv.unit.String(),
-		Accountant: f.priv.Accountant, Warnings: e.warnings}
+	p := Plan{
+		Name:       f.root.Name,
+		Algorithm:  f.alg.Name,
+		Dataset:    f.data.Dataset,
+		Model:      f.mod.Name,
+		Parameters: e.model.Dim(),
+		Rounds:     f.steps,
+		Topology:   e.graph(),
+		Delta:      f.priv.TargetDelta,
+		Adjacency:  f.priv.adjacency.String(),
+
+		Unit:       f.priv.unit.String(),
+		Accountant: f.priv.Accountant,
+		Warnings:   e.warnings,
+	}
 	if who := f.adv.Text(); who != "" {
-		p.Warnings = append(p.Warnings[:len(p.Warnings):len(p.Warnings)], "adversaries to rehearse with, "+who)
+		p.Warnings = append(p.Warnings[:len(p.Warnings):len(p.Warnings)],
+			"adversaries to rehearse with, "+who)
 	}
 	if err := f.foreseeable(); err != nil {
 		return Plan{}, err
@@ -85,11 +100,14 @@ func (e *Experiment) Plan() (Plan, error) {
 func (f *File) foreseeable() error {
 	switch {
 	case f.pacing.Clocked():
-		return f.at("algorithm", config.Bad("name", f.alg.Name, "an algorithm of synchronous rounds or tokens: budgets of wakes are planned by each run"))
+		return f.at("algorithm", config.Bad("name", f.alg.Name,
+			"an algorithm of synchronous rounds or tokens: budgets of wakes are planned by each run"))
 	case f.priv.Mechanism != "gaussian":
-		return f.at("privacy", config.Bad("mechanism", f.priv.Mechanism, "gaussian: other runs have no cost, or none that follows from rounds alone"))
+		return f.at("privacy", config.Bad("mechanism", f.priv.Mechanism,
+			"gaussian: other runs have no cost, or none that follows from rounds alone"))
 	case f.repl != (replicationParams{}):
-		return f.at("replication", config.Bad("replication", f.repl.switches(), "nothing: the run itself prints the claimed epsilon beside the true one"))
+		return f.at("replication", config.Bad("replication", f.repl.switches(),
+			"nothing: the run itself prints the claimed epsilon beside the true one"))
 	case f.eval.Score != "":
 		return f.at("evaluate", config.Bad("score", f.eval.Score, "nothing: a score is charged on top"))
 	}
@@ -107,18 +125,28 @@ func (p *plan) charges() int {
 // outlook returns what agent i's plan comes to.
 func (e *Experiment) outlook(i int) (Outlook, error) {
 	p := &e.plans[i]
-	o := Outlook{Agent: i, Records: p.records, Batch: p.batch, Rate: p.rate, Noise: Figure(p.noiseMultiplier), Queries: p.queries, Charges: p.charges(),
-		NoiseToSignal: Figure(p.noiseMultiplier * math.Sqrt(float64(e.model.Dim())) / p.batch)}
+	o := Outlook{
+		Agent:         i,
+		Records:       p.records,
+		Batch:         p.batch,
+		Rate:          p.rate,
+		Noise:         Figure(p.noiseMultiplier),
+		Queries:       p.queries,
+		Charges:       p.charges(),
+		NoiseToSignal: Figure(p.noiseMultiplier * math.Sqrt(float64(e.model.Dim())) / p.batch),
+	}
 	first, err := e.cost(p, min(1, o.Charges))
 	if err != nil {
 		return o, err
 	}
 	total, err := e.cost(p, o.Charges)
-	o.First, o.Total = Bounds{Figure(first.Lower), Figure(first.Upper)}, Bounds{Figure(total.Lower), Figure(total.Upper)}
+	o.First, o.Total = Bounds{Figure(first.Lower), Figure(first.Upper)},
+		Bounds{Figure(total.Lower), Figure(total.Upper)}
 	return o, err
 }
 
-// cost is the epsilon of so many charges of a plan, by the run file's accountant at its delta.
+// cost is the epsilon of so many charges of a plan, by the run file's accountant at its
+// delta.
 func (e *Experiment) cost(p *plan, charges int) (account.Interval, error) {
 	if charges == 0 {
 		return account.Interval{}, nil
@@ -133,10 +161,12 @@ func (e *Experiment) cost(p *plan, charges int) (account.Interval, error) {
 	return acc.Epsilon(e.file.priv.TargetDelta)
 }
 
-// Deal deals the records of the run's data set, training and test together, to its agents: see data.Deal.
+// Deal deals the records of the run's data set, training and test together, to its
+// agents: see data.Deal.
 func (e *Experiment) Deal(dataDir string) (files [][]byte, records []int, err error) {
 	f := e.file
-	files, records, err = data.Deal(f.data.Dataset, dataDir, f.data.Partition, f.topo.Agents, f.root.Seed, f.section("data"))
+	files, records, err = data.Deal(f.data.Dataset, dataDir, f.data.Partition, f.topo.Agents, f.root.Seed,
+		f.section("data"))
 	return files, records, f.at("data", err)
 }
 
@@ -151,8 +181,16 @@ func (o *Owner) Outlook() (Outlook, error) {
 		look.Agent = int(o.self)
 		return look, err
 	}
-	look := Outlook{Agent: int(o.self), Records: p.records, Batch: p.batch, Rate: p.rate, Noise: Figure(p.noiseMultiplier), Queries: p.queries, Charges: p.queries,
-		NoiseToSignal: Figure(p.noiseMultiplier * math.Sqrt(float64(o.e.model.Dim())) / p.batch)}
+	look := Outlook{
+		Agent:         int(o.self),
+		Records:       p.records,
+		Batch:         p.batch,
+		Rate:          p.rate,
+		Noise:         Figure(p.noiseMultiplier),
+		Queries:       p.queries,
+		Charges:       p.queries,
+		NoiseToSignal: Figure(p.noiseMultiplier * math.Sqrt(float64(o.e.model.Dim())) / p.batch),
+	}
 	if o.e.file.priv.Mechanism == "laplace" { // of scale z C, its deviation is √2 of that
 		look.NoiseToSignal *= math.Sqrt2
 	}
@@ -165,12 +203,14 @@ func (o *Owner) Outlook() (Outlook, error) {
 		return look, err
 	}
 	total, err := o.epsilon(costs...)
-	look.First, look.Total = Bounds{Figure(first.Lower), Figure(first.Upper)}, Bounds{Figure(total.Lower), Figure(total.Upper)}
+	look.First, look.Total = Bounds{Figure(first.Lower), Figure(first.Upper)},
+		Bounds{Figure(total.Lower), Figure(total.Upper)}
 	return look, err
 }
 
-// Admits returns how many of the run's charges, in the order of [Owner.Facts], a ledger with this budget admits in which nothing is
-// charged yet, run after run: it is asked of the filter that durable ledgers have.
+// Admits returns how many of the run's charges, in the order of [Owner.Facts], a ledger
+// with this budget admits in which nothing is charged yet, run after run: it is asked of
+// the filter that durable ledgers have.
 func (o *Owner) Admits(b account.Budget) (int, error) {
 	const most = 1 << 40
 	costs, err := o.costs()

@@ -14,8 +14,9 @@ import (
 	"sotto/tensor"
 )
 
-// Accuracy returns the share of the owner's test records that a model gets right, or for regression its loss. It is a statistic of
-// private records: it is shown to the owner and sent to nobody.
+// Accuracy returns the share of the owner's test records that a model gets right, or for
+// regression its loss. It is a statistic of private records: it is shown to the owner and
+// sent to nobody.
 func (o *Owner) Accuracy(theta tensor.Vec) (value float64, metric string) {
 	ev := model.Evaluate(o.e.model, theta, o.tests, new(model.Workspace))
 	if !o.e.classifies() {
@@ -27,8 +28,9 @@ func (o *Owner) Accuracy(theta tensor.Vec) (value float64, metric string) {
 // TestRecords returns how many records Accuracy counts.
 func (o *Owner) TestRecords() int { return o.tests.X.Rows }
 
-// Alone trains a model on the owner's own records, without noise and with the first clip norm, and returns what Accuracy says about it. Nothing leaves: it
-// is what taking part has to be compared with.
+// Alone trains a model on the owner's own records, without noise and with the first clip
+// norm, and returns what Accuracy says about it. Nothing leaves: it is what taking part
+// has to be compared with.
 func (o *Owner) Alone() (value float64, err error) {
 	f := o.e.file
 	if f.averages() {
@@ -81,8 +83,9 @@ func (o *Owner) Alone() (value float64, err error) {
 	return value, nil
 }
 
-// aloneTask is what the owner's own model is trained by: plain gradient steps, or the operator of algorithm km, whose residuals are not
-// bounded and of which all records are seen.
+// aloneTask is what the owner's own model is trained by: plain gradient steps, or the
+// operator of algorithm km, whose residuals are not bounded and of which all records are
+// seen.
 func (o *Owner) aloneTask(batch float64) (agent.Factory, map[string]privacy.Oracle, error) {
 	f := o.e.file
 	if o.e.splitting == nil {
@@ -103,7 +106,13 @@ func (o *Owner) aloneTask(batch float64) (agent.Factory, map[string]privacy.Orac
 
 // mean is that of the owner's records, as they are.
 func (o *Owner) mean() tensor.Vec {
-	v := oracle.Value{Records: oracle.Records{Data: o.e.split.Train, Index: o.e.parts[0]}, Clip: math.Inf(1), Normaliser: 1, Unit: account.Owner(), Dim: o.e.model.Dim()}
+	v := oracle.Value{
+		Records:    oracle.Records{Data: o.e.split.Train, Index: o.e.parts[0]},
+		Clip:       math.Inf(1),
+		Normaliser: 1,
+		Unit:       account.Owner(),
+		Dim:        o.e.model.Dim(),
+	}
 	mean := make(tensor.Vec, v.Dim)
 	v.Evaluate(&privacy.Value{Float: mean}, nil, nil)
 	return mean

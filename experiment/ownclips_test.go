@@ -14,8 +14,10 @@ import (
 	"sotto/tensor"
 )
 
-// oneRound is a round of an agent that hears nobody, with answers of its gate. It returns the clip of the query.
-func oneRound(t *testing.T, a agent.Algorithm, gate *privacy.Gate, round uint64, answer tensor.Vec) (clip float64, err error) {
+// oneRound is a round of an agent that hears nobody, with answers of its gate. It returns
+// the clip of the query.
+func oneRound(t *testing.T, a agent.Algorithm, gate *privacy.Gate, round uint64,
+	answer tensor.Vec) (clip float64, err error) {
 	t.Helper()
 	var out agent.Output
 	in := agent.Input{Kind: agent.Round, Round: round, View: &agent.View{SelfWeight: 1}}
@@ -31,8 +33,9 @@ func oneRound(t *testing.T, a agent.Algorithm, gate *privacy.Gate, round uint64,
 	return clip, a.Step(&in, &out)
 }
 
-// Under every adaptive clip an owner's durable ledger is charged what constant clips cost, quantile paying for its counts with noise on
-// the gradients (z^-2 = z_c^-2 - (2σ_b)^-2), and not more often than planned; clips begin at max_grad_norm.
+// Under every adaptive clip an owner's durable ledger is charged what constant clips
+// cost, quantile paying for its counts with noise on the gradients (z^-2 = z_c^-2 -
+// (2σ_b)^-2), and not more often than planned; clips begin at max_grad_norm.
 func TestOwnerWithAdaptiveClips(t *testing.T) {
 	path := ownTable(t)
 	constant, err := ownerOf(t, ownerRun, path)
@@ -44,8 +47,10 @@ func TestOwnerWithAdaptiveClips(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, algorithm := range []string{"dsgd", "sgp"} {
-		for kind, keys := range map[string]string{"schedule": "clip_decay = 0.5", "released": "", "quantile": ""} {
-			run := strings.Replace(ownerRun, "target_epsilon", "clipping = \""+kind+"\"\n"+keys+"\ntarget_epsilon", 1)
+		for kind, keys := range map[string]string{"schedule": "clip_decay = 0.5", "released": "",
+			"quantile": ""} {
+			run := strings.Replace(ownerRun, "target_epsilon",
+				"clipping = \""+kind+"\"\n"+keys+"\ntarget_epsilon", 1)
 			run = strings.Replace(run, `"dsgd"`, `"`+algorithm+`"`, 1)
 			o, err := ownerOf(t, run, path)
 			if err != nil {
@@ -60,7 +65,8 @@ func TestOwnerWithAdaptiveClips(t *testing.T) {
 				sigma := 2. * 20 / 20
 				want, extra = 1/math.Sqrt(1/(want*want)-1/(sigma*sigma)), 1
 			}
-			if math.Abs(x.Noise-want) > 2e-3*want || x.Queries != 6 || x.Dim != 2 || x.Extra != extra || x.Push != (algorithm == "sgp") || x.NoiseKind != "exact" {
+			if math.Abs(x.Noise-want) > 2e-3*want || x.Queries != 6 || x.Dim != 2 || x.Extra != extra ||
+				x.Push != (algorithm == "sgp") || x.NoiseKind != "exact" {
 				t.Errorf("%s %s: facts %+v, want noise %v", algorithm, kind, x, want)
 			}
 			if look, err := o.Outlook(); err != nil || !(look.Total.Upper <= 2 && look.Total.Upper > 1.9) {
@@ -119,12 +125,14 @@ func TestOwnersPush(t *testing.T) {
 	if first.Weight(1, 0) != .5 || second.Weight(2, 0) != .5 || second.Weight(1, 0) != 0 {
 		t.Error("the graphs of the rounds are not those of the run file")
 	}
-	if _, err := ownerOf(t, strings.Replace(push, "[topology]", "[topology]\ndropout = 0.1", 1), path); err != nil {
+	if _, err := ownerOf(t, strings.Replace(push, "[topology]", "[topology]\ndropout = 0.1", 1), path); err !=
+		nil {
 		t.Errorf("dropout: %v", err)
 	}
 }
 
-// Members round what they send where the run file says so, with algorithms that average models; others are refused.
+// Members round what they send where the run file says so, with algorithms that average
+// models; others are refused.
 func TestOwnersSendBF16(t *testing.T) {
 	path := ownTable(t)
 	half := strings.Replace(ownerRun, "step_size = 2.0", "step_size = 2.0\nmessages = \"bf16\"", 1)
@@ -156,10 +164,13 @@ func TestOwnersSendBF16(t *testing.T) {
 			t.Errorf("value %d is sent as %v, want %v", k, x, want)
 		}
 	}
-	for _, tc := range []struct{ old, new, want string }{{`"dsgd"`, `"dsgt"`, "algorithm dsgt"}, {`"bf16"`, `"fp8"`, "float32 or bf16"}} {
+	for _, tc := range []struct {
+		old, new, want string
+	}{{`"dsgd"`, `"dsgt"`, "algorithm dsgt"}, {`"bf16"`, `"fp8"`, "float32 or bf16"}} {
 		_, err := experiment.Parse("run.toml", []byte(strings.Replace(half, tc.old, tc.new, 1)), nil)
 		var bad *config.Error
-		if !errors.As(err, &bad) || bad.Key != "algorithm.messages" || !strings.Contains(bad.Allowed, tc.want) {
+		if !errors.As(err, &bad) || bad.Key != "algorithm.messages" ||
+			!strings.Contains(bad.Allowed, tc.want) {
 			t.Errorf("%s: %v", tc.new, err)
 		}
 	}

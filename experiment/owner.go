@@ -22,7 +22,8 @@ import (
 	"sotto/topology"
 )
 
-// FileDigest is what a roster names an experiment by: the SHA-256 of the run file's bytes, hexadecimal.
+// FileDigest is what a roster names an experiment by: the SHA-256 of the run file's
+// bytes, hexadecimal.
 func FileDigest(b []byte) string {
 	sum := sha256.Sum256(b)
 	return hex.EncodeToString(sum[:])
@@ -31,10 +32,12 @@ func FileDigest(b []byte) string {
 // Agents returns how many agents the run file asks for.
 func (f *File) Agents() int { return f.topo.Agents }
 
-// ScheduleFor builds the graphs of the run file with a public seed in place of the file's.
+// ScheduleFor builds the graphs of the run file with a public seed in place of the
+// file's.
 func (f *File) ScheduleFor(seed uint64) (topology.Schedule, error) {
 	if _, similar := topology.Similarities[f.topo.Graph]; similar {
-		return nil, f.at("topology", config.Bad("graph", f.topo.Graph, config.OneOf(topology.Graphs)+": the graphs of similar agents compare data"))
+		return nil, f.at("topology", config.Bad("graph", f.topo.Graph,
+			config.OneOf(topology.Graphs)+": the graphs of similar agents compare data"))
 	}
 	s, err := topology.Build(f.spec(seed), f.section("topology"))
 	return s, f.at("topology", err)
@@ -43,10 +46,12 @@ func (f *File) ScheduleFor(seed uint64) (topology.Schedule, error) {
 // spec describes the graphs of [topology].
 func (f *File) spec(seed uint64) topology.Spec {
 	return topology.Spec{Graph: f.topo.Graph, Weights: f.topo.Weights, Agents: f.topo.Agents, Seed: seed,
-		Push: f.alg.Name == pushAlgorithm, Dropout: f.topo.Dropout, Window: f.topo.Window, Rounds: f.root.Rounds, Pairwise: f.topo.Wake == pairWake}
+		Push: f.alg.Name == pushAlgorithm, Dropout: f.topo.Dropout, Window: f.topo.Window,
+		Rounds: f.root.Rounds, Pairwise: f.topo.Wake == pairWake}
 }
 
-// GraphFor is the whole of ScheduleFor: what a roster states. Where graphs change from round to round it says who hears whom in some round.
+// GraphFor is the whole of ScheduleFor: what a roster states. Where graphs change from
+// round to round it says who hears whom in some round.
 func (f *File) GraphFor(seed uint64) (*topology.Graph, error) {
 	s, err := f.ScheduleFor(seed)
 	if err != nil {
@@ -60,14 +65,18 @@ type OwnerOptions struct {
 	Self   agent.ID
 	Data   string            // the owner's file
 	Graphs topology.Schedule // that the signed roster states the whole of: see File.ScheduleFor
-	Seed   uint64            // public, in place of the run file's: of the initial model and of the records held out for tests
-	// Secret is what the owner shares with a neighbor and nobody else, the same bytes at both ends and others in every run: for mechanism
-	// decor. nil for an owner that only plans.
+	// public, in place of the run file's: of the initial model and of the records held
+	// out for tests
+	Seed uint64
+	// Secret is what the owner shares with a neighbor and nobody else, the same bytes at
+	// both ends and others in every run: for mechanism decor. nil for an owner that only
+	// plans.
 	Secret func(neighbor agent.ID) []byte
 }
 
-// Owner is one agent of an experiment with an owner's own data: what a daemon runs. Its gate draws secret keys. Only its
-// Gate reads the training records; what Accuracy and Alone return is private and stays with the owner.
+// Owner is one agent of an experiment with an owner's own data: what a daemon runs. Its
+// gate draws secret keys. Only its Gate reads the training records; what Accuracy and
+// Alone return is private and stays with the owner.
 type Owner struct {
 	e       *Experiment
 	self    agent.ID
@@ -78,7 +87,8 @@ type Owner struct {
 	iterate ownIterate // of algorithm km with own_state, else empty
 }
 
-// Owner builds the part of agent opt.Self. Runs without noise, with switches of [replication] are refused.
+// Owner builds the part of agent opt.Self. Runs without noise, with switches of
+// [replication] are refused.
 func (f *File) Owner(opt OwnerOptions) (*Owner, error) {
 	if err := f.ownable(); err != nil {
 		return nil, err
@@ -88,7 +98,8 @@ func (f *File) Owner(opt OwnerOptions) (*Owner, error) {
 		return nil, err
 	}
 	if first.Agents() != f.topo.Agents {
-		return nil, f.at("topology", config.Bad("agents", f.topo.Agents, fmt.Sprintf("%d, the members of the roster", first.Agents())))
+		return nil, f.at("topology", config.Bad("agents", f.topo.Agents,
+			fmt.Sprintf("%d, the members of the roster", first.Agents())))
 	}
 	f.root.Seed = opt.Seed
 	own, err := data.LoadOwn(f.data.Dataset, opt.Data, opt.Seed, f.section("data"))
@@ -110,8 +121,11 @@ func (f *File) Owner(opt OwnerOptions) (*Owner, error) {
 	o := &Owner{e: e, self: opt.Self, records: own.Records, tests: batchOf(e.split.Test), secret: opt.Secret}
 	if o.noise = f.priv.Noise; o.noise == "" {
 		o.noise = "fast"
-		if _, ok := e.model.(model.GridModel); ok && f.pacing == algo.Rounds && f.alg.Name != kmAlgorithm && !f.averages() && f.priv.Mechanism != decorMechanism {
-			o.noise = "exact" // nobody waits for a daemon: its noise is the one that rests on fewer assumptions
+		if _, ok := e.model.(model.GridModel); ok && f.pacing == algo.Rounds && f.alg.Name != kmAlgorithm &&
+			!f.averages() && f.priv.Mechanism != decorMechanism {
+			// nobody waits for a daemon: its noise is the one that rests on fewer
+			// assumptions
+			o.noise = "exact"
 		}
 	}
 	f.priv.Noise = o.noise
@@ -159,26 +173,31 @@ func (e *Experiment) ownModel() error {
 	return nil
 }
 
-// Facts are what an owner's policy is asked about, and what a plan shows. All of it is public.
+// Facts are what an owner's policy is asked about, and what a plan shows. All of it is
+// public.
 type Facts struct {
-	Algorithm  string
-	Dataset    string
-	Rounds     uint64        // rounds, steps of every token, or the owner's own wakes
-	Holders    []agent.ID    // where each token starts; nil where models do not walk
-	Interval   time.Duration // mean time between two wakes; 0 in rounds
-	Pairs      bool          // two agents meet at a wake
-	Push       bool          // messages carry the mass of push-sum, which must not get lost
-	BF16       bool          // messages have bfloat16 values
-	Dim        int
-	Extra      int // values of an answer behind the Dim of the model: 1 for a noisy count, else 0
-	Records    int // for training; the adjacencies of owners' runs make it public, 0 where it is not
-	Batch      float64
-	Rate       float64
-	Queries    int // charges of the whole run
-	Grows      int // bytes by which every answer makes checkpoints longer, from which a private iterate is recovered
-	Noise      float64
-	NoiseKind  string
-	Curious    string // of mechanism decor, whose secrets its figures allow an adversary to have: neighbors, one or none
+	Algorithm string
+	Dataset   string
+	Rounds    uint64        // rounds, steps of every token, or the owner's own wakes
+	Holders   []agent.ID    // where each token starts; nil where models do not walk
+	Interval  time.Duration // mean time between two wakes; 0 in rounds
+	Pairs     bool          // two agents meet at a wake
+	Push      bool          // messages carry the mass of push-sum, which must not get lost
+	BF16      bool          // messages have bfloat16 values
+	Dim       int
+	Extra     int // values of an answer behind the Dim of the model: 1 for a noisy count, else 0
+	Records   int // for training; the adjacencies of owners' runs make it public, 0 where it is not
+	Batch     float64
+	Rate      float64
+	Queries   int // charges of the whole run
+	// bytes by which every answer makes checkpoints longer, from which a private iterate
+	// is recovered
+	Grows     int
+	Noise     float64
+	NoiseKind string
+	// of mechanism decor, whose secrets its figures allow an adversary to have:
+	// neighbors, one or none
+	Curious    string
 	Costs      []Cost // of all answers
 	Adjacency  account.Adjacency
 	Unit       account.Unit
@@ -204,10 +223,36 @@ func (o *Owner) Facts() (Facts, error) {
 	if o.e.ownState {
 		grows = 8 + 4*o.e.model.Dim()
 	}
-	return Facts{Algorithm: f.alg.Name, Dataset: f.data.Dataset, Rounds: o.steps(), Holders: o.holders(), Interval: f.interval(), Pairs: f.pacing == algo.Pairs, Push: f.alg.Name == pushAlgorithm, BF16: f.alg.Messages == bf16Messages,
-		Dim: o.e.model.Dim(), Extra: f.priv.Extra(), Records: p.records, Batch: p.batch,
-		Rate: p.rate, Queries: p.queries, Grows: grows, Noise: p.noiseMultiplier, NoiseKind: o.noise, Curious: f.priv.Curious, Costs: costs, Adjacency: f.priv.adjacency,
-		Unit: f.priv.unit, Delta: f.priv.TargetDelta, Target: f.priv.TargetEpsilon, Accountant: f.priv.Accountant, Provenance: m.Provenance(), Warnings: o.e.warnings}, nil
+	return Facts{
+		Algorithm: f.alg.Name,
+		Dataset:   f.data.Dataset,
+		Rounds:    o.steps(),
+		Holders:   o.holders(),
+		Interval:  f.interval(),
+		Pairs:     f.pacing == algo.Pairs,
+		Push:      f.alg.Name == pushAlgorithm,
+		BF16:      f.alg.Messages == bf16Messages,
+		Dim:       o.e.model.Dim(),
+		Extra:     f.priv.Extra(),
+		Records:   p.records,
+		Batch:     p.batch,
+		Rate:      p.rate,
+		Queries:   p.queries,
+		Grows:     grows,
+		Noise:     p.noiseMultiplier,
+		NoiseKind: o.noise,
+
+		Curious:   f.priv.Curious,
+		Costs:     costs,
+		Adjacency: f.priv.adjacency,
+		Unit:      f.priv.unit,
+		Delta:     f.priv.TargetDelta,
+		Target:    f.priv.TargetEpsilon,
+
+		Accountant: f.priv.Accountant,
+		Provenance: m.Provenance(),
+		Warnings:   o.e.warnings,
+	}, nil
 }
 
 // epsilon is what costs come to by the run file's accountant, at its delta.
@@ -245,8 +290,9 @@ func (o *Owner) Algorithm() (agent.Algorithm, error) {
 	return f.alg.rounded(f.adv.Corrupt(a, o.self, f.root.Seed)), nil
 }
 
-// Gate makes the gate over the owner's records, with secret keys. The ledger is the owner's durable one; run names this
-// experiment in its records, so that the run's own limit, target_epsilon, counts over restarts. Recover goes before the first answer.
+// Gate makes the gate over the owner's records, with secret keys. The ledger is the
+// owner's durable one; run names this experiment in its records, so that the run's own
+// limit, target_epsilon, counts over restarts. Recover goes before the first answer.
 func (o *Owner) Gate(l *ledger.File, run string) (*privacy.Gate, error) {
 	p := &o.e.plans[0]
 	m, err := o.mechanism()
@@ -318,7 +364,8 @@ func (o *Owner) oracles() (map[string]privacy.Oracle, error) {
 		name, k, err := o.e.kmOracle(p, oracle.Records{Data: o.e.split.Train, Index: o.e.parts[0]})
 		return map[string]privacy.Oracle{name: k}, err
 	case o.e.file.pacing == algo.Tokens:
-		return o.e.walkOn(p, oracle.Records{Data: o.e.split.Train, Index: o.e.parts[0]}, oracle.NewSplitPool(1))
+		return o.e.walkOn(p, oracle.Records{Data: o.e.split.Train, Index: o.e.parts[0]},
+			oracle.NewSplitPool(1))
 	case o.e.file.averages():
 		v, err := o.e.value(p, oracle.Records{Data: o.e.split.Train, Index: o.e.parts[0]})
 		return map[string]privacy.Oracle{oracle.ValueName: v}, err
@@ -331,9 +378,19 @@ func (o *Owner) oracles() (map[string]privacy.Oracle, error) {
 // gradient is the oracle at constant clips.
 func (o *Owner) gradient() *oracle.Gradient {
 	f, p := o.e.file, &o.e.plans[0]
-	return &oracle.Gradient{Model: o.e.model, Records: oracle.Records{Data: o.e.split.Train, Index: o.e.parts[0]},
-		Rate: p.rate, ExpectedBatch: p.batch, Clip: f.priv.MaxGradNorm, Adjacency: f.priv.adjacency, Unit: account.Record(),
-		Pool: oracle.NewSplitPool(1), Exact: o.noise == "exact", Augment: f.data.Augmentation}
+	return &oracle.Gradient{
+		Model:         o.e.model,
+		Records:       oracle.Records{Data: o.e.split.Train, Index: o.e.parts[0]},
+		Rate:          p.rate,
+		ExpectedBatch: p.batch,
+		Clip:          f.priv.MaxGradNorm,
+		Adjacency:     f.priv.adjacency,
+
+		Unit:    account.Record(),
+		Pool:    oracle.NewSplitPool(1),
+		Exact:   o.noise == "exact",
+		Augment: f.data.Augmentation,
+	}
 }
 
 // runLedger admits no more than one run may charge.
@@ -341,7 +398,9 @@ type runLedger struct {
 	*ledger.File
 	filter *account.CountFilter // nil: what the ledger's own budget admits
 	round  uint64
-	from   uint64 // rounds before it have had answers in another process, or may have, whose shared noise must not serve again
+	// rounds before it have had answers in another process, or may have, whose shared
+	// noise must not serve again
+	from uint64
 }
 
 // SetRound notes the round of later charges.
@@ -365,15 +424,18 @@ func (r *runLedger) Charge(ev account.Event) (uint64, error) {
 
 // EncodeModel returns a model as a safetensors file.
 func (o *Owner) EncodeModel(theta tensor.Vec, run string) ([]byte, error) {
-	return o.encode(run, []model.NamedVec{{Name: fmt.Sprintf("agent.%d", o.self), Vec: o.e.wholeParams(theta)}})
+	return o.encode(run,
+		[]model.NamedVec{{Name: fmt.Sprintf("agent.%d", o.self), Vec: o.e.wholeParams(theta)}})
 }
 
 func (o *Owner) encode(run string, tensors []model.NamedVec) ([]byte, error) {
-	meta := map[string]string{"run": run, "engine": EngineVersion, "model": o.e.file.mod.Name, "noise": o.noise, "samples": formatShape(o.e.sampleShape())}
+	meta := map[string]string{"run": run, "engine": EngineVersion, "model": o.e.file.mod.Name,
+		"noise": o.noise, "samples": formatShape(o.e.sampleShape())}
 	return model.EncodeSafetensors(meta, tensors)
 }
 
-// ReadBytes is Parse on the file at path, together with its bytes, which FileDigest takes.
+// ReadBytes is Parse on the file at path, together with its bytes, which FileDigest
+// takes.
 func ReadBytes(path string) (*File, []byte, error) {
 	b, err := os.ReadFile(path)
 	if err != nil {

@@ -81,8 +81,8 @@ func ownerOf(t *testing.T, run, path string) (*experiment.Owner, error) {
 	return f.Owner(experiment.OwnerOptions{Self: 1, Data: path, Graphs: g, Seed: 9})
 }
 
-// An owner's run has secret noise, charges its durable ledger for every answer, and stops at its target however often the
-// process starts again.
+// An owner's run has secret noise, charges its durable ledger for every answer, and stops
+// at its target however often the process starts again.
 func TestOwner(t *testing.T) {
 	path := ownTable(t)
 	o, err := ownerOf(t, ownerRun, path)
@@ -93,11 +93,13 @@ func TestOwner(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if x.Records != 90 || x.Queries != 6 || x.NoiseKind != "exact" || x.Rate != 20./90 || x.Provenance != privacy.Proved || x.Dim != 2 {
+	if x.Records != 90 || x.Queries != 6 || x.NoiseKind != "exact" || x.Rate != 20./90 ||
+		x.Provenance != privacy.Proved || x.Dim != 2 {
 		t.Errorf("facts %+v", x)
 	}
 	look, err := o.Outlook()
-	if eps := look.Total.Upper; err != nil || eps > 2 || eps < 1.9 || look.Charges != 6 || look.Agent != 1 || !(look.First.Upper < eps) {
+	if eps := look.Total.Upper; err != nil || eps > 2 || eps < 1.9 || look.Charges != 6 || look.Agent != 1 ||
+		!(look.First.Upper < eps) {
 		t.Errorf("outlook %+v, %v; want an epsilon just below 2", look, err)
 	}
 	if want := x.Noise * math.Sqrt2 / 20; math.Abs(float64(look.NoiseToSignal)-want) > 1e-12 {
@@ -124,7 +126,12 @@ func TestOwner(t *testing.T) {
 	_, key, _ := ed25519.GenerateKey(nil)
 	dir := filepath.Join(t.TempDir(), "ledger")
 	opt := ledger.Options{Key: key, FS: ledger.OS{AllowVolatile: true}, Run: "this run", Accountant: "rdp"}
-	l, err := ledger.Create(dir, ledger.Genesis{Adjacency: x.Adjacency, Unit: x.Unit, Budget: account.Budget{Epsilon: 50, Delta: 1e-3}, MinRecords: 100}, opt)
+	l, err := ledger.Create(dir, ledger.Genesis{
+		Adjacency:  x.Adjacency,
+		Unit:       x.Unit,
+		Budget:     account.Budget{Epsilon: 50, Delta: 1e-3},
+		MinRecords: 100,
+	}, opt)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -176,7 +183,8 @@ func TestOwner(t *testing.T) {
 		t.Fatal(err)
 	}
 	gate, _ := again.Gate(l, "this run")
-	if err := gate.Answer(&agent.Query{Oracle: "grad", At: make(tensor.Vec, 2)}, make(tensor.Vec, 2)); !errors.Is(err, privacy.ErrExhausted) {
+	if err := gate.Answer(&agent.Query{Oracle: "grad", At: make(tensor.Vec, 2)},
+		make(tensor.Vec, 2)); !errors.Is(err, privacy.ErrExhausted) {
 		t.Errorf("the seventh answer: %v, want ErrExhausted", err)
 	}
 	if err := l.Close(); err != nil {
@@ -187,7 +195,8 @@ func TestOwner(t *testing.T) {
 	}
 }
 
-// All members begin with the same parameters, which follow from the public seed and not from the run file's.
+// All members begin with the same parameters, which follow from the public seed and not
+// from the run file's.
 func TestOwnersShareTheInitialModel(t *testing.T) {
 	path := ownTable(t)
 	params := func(run string) tensor.Vec {
@@ -236,16 +245,19 @@ func TestOwnersRefuseWhatADaemonMayNotDo(t *testing.T) {
 			}
 		}
 		var bad *config.Error
-		if !errors.As(err, &bad) || !strings.Contains(err.Error(), tc.want) || errors.Is(err, privacy.ErrRefused) != tc.refused {
+		if !errors.As(err, &bad) || !strings.Contains(err.Error(), tc.want) ||
+			errors.Is(err, privacy.ErrRefused) != tc.refused {
 			t.Errorf("%s: got %v", name, err)
 		}
 	}
 }
 
-// A member that the run file names as an adversary attacks, and every owner is told; other faults are the simulator's alone.
+// A member that the run file names as an adversary attacks, and every owner is told;
+// other faults are the simulator's alone.
 func TestOwnersRehearseWithAdversaries(t *testing.T) {
 	path := ownTable(t)
-	run := strings.Replace(ownerRun, "dsgd\"\n", "dsgd\"\nmixing = \"clipped\"\nmixing_clip = 0.5\n", 1) + "[faults]\nadversaries = [%d]\nattack = \"large-norm\"\n"
+	run := strings.Replace(ownerRun, "dsgd\"\n", "dsgd\"\nmixing = \"clipped\"\nmixing_clip = 0.5\n", 1) +
+		"[faults]\nadversaries = [%d]\nattack = \"large-norm\"\n"
 	for _, self := range []int{1, 2} { // ownerOf builds agent 1
 		o, err := ownerOf(t, fmt.Sprintf(run, self), path)
 		if err != nil {
@@ -255,7 +267,9 @@ func TestOwnersRehearseWithAdversaries(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if !slices.ContainsFunc(x.Warnings, func(w string) bool { return strings.Contains(w, fmt.Sprintf("agents %d: large-norm", self)) }) {
+		if !slices.ContainsFunc(x.Warnings, func(w string) bool {
+			return strings.Contains(w, fmt.Sprintf("agents %d: large-norm", self))
+		}) {
 			t.Errorf("nobody is told of the adversary: %q", x.Warnings)
 		}
 		a, err := o.Algorithm()
@@ -263,7 +277,8 @@ func TestOwnersRehearseWithAdversaries(t *testing.T) {
 			t.Fatal(err)
 		}
 		var out agent.Output
-		if err := a.Step(&agent.Input{Kind: agent.Start, View: &agent.View{SelfWeight: 1}}, &out); err != nil {
+		if err := a.Step(&agent.Input{Kind: agent.Start, View: &agent.View{SelfWeight: 1}}, &out); err !=
+			nil {
 			t.Fatal(err)
 		}
 		if v := math.Abs(float64(out.Outbox[0].Body[0])); (v == 1000) != (self == 1) {
@@ -271,7 +286,8 @@ func TestOwnersRehearseWithAdversaries(t *testing.T) {
 		}
 	}
 	var e *config.Error
-	if _, err := ownerOf(t, fmt.Sprintf(run, 1)+"drop = 0.1\n", path); !errors.As(err, &e) || e.Key != "faults.faults" {
+	if _, err := ownerOf(t, fmt.Sprintf(run, 1)+"drop = 0.1\n", path); !errors.As(err, &e) ||
+		e.Key != "faults.faults" {
 		t.Errorf("a drop: %v", err)
 	}
 }
@@ -304,7 +320,8 @@ wakes = 50
 interval = 0.25
 `
 
-// An owner of a personal model is told its own number of wakes and costs, and its gate admits what was planned, over restarts, and no more.
+// An owner of a personal model is told its own number of wakes and costs, and its gate
+// admits what was planned, over restarts, and no more.
 func TestOwnerOfAPersonalModel(t *testing.T) {
 	path := ownTable(t)
 	for name, tc := range map[string]struct {
@@ -312,25 +329,32 @@ func TestOwnerOfAPersonalModel(t *testing.T) {
 		oracles  []string // that may be asked, in order
 	}{
 		"gradients": {"", "", []string{"grad-full", "grad-full", "grad-full"}},
-		"fit first": {"updates = 3", "updates = 2\nstart = \"fit\"\nfit_lambda = 0.1", []string{"fit", "grad-full", "grad-full"}},
-		"laplace":   {"target_epsilon", "mechanism = \"laplace\"\ntarget_epsilon", []string{"grad-full-l1", "grad-full-l1", "grad-full-l1"}},
-		"own share": {"target_epsilon = 2.0", "agent_epsilon = [9.0, 2.0]", []string{"grad-full", "grad-full", "grad-full"}},
-		"unlimited": {"target_epsilon = 2.0", "noise_multiplier = 20.0", []string{"grad-full", "grad-full", "grad-full"}},
+		"fit first": {"updates = 3", "updates = 2\nstart = \"fit\"\nfit_lambda = 0.1",
+			[]string{"fit", "grad-full", "grad-full"}},
+		"laplace": {"target_epsilon", "mechanism = \"laplace\"\ntarget_epsilon",
+			[]string{"grad-full-l1", "grad-full-l1", "grad-full-l1"}},
+		"own share": {"target_epsilon = 2.0", "agent_epsilon = [9.0, 2.0]",
+			[]string{"grad-full", "grad-full", "grad-full"}},
+		"unlimited": {"target_epsilon = 2.0", "noise_multiplier = 20.0",
+			[]string{"grad-full", "grad-full", "grad-full"}},
 	} {
 		run := strings.Replace(personalOwner, tc.old, tc.new, 1)
 		if name == "laplace" {
-			run = strings.Replace(strings.Replace(run, "updates", "norm = \"l1\"\nupdates", 1), "gdp", "pld", 1)
+			run = strings.Replace(strings.Replace(run, "updates", "norm = \"l1\"\nupdates", 1), "gdp", "pld",
+				1)
 		}
 		o, err := ownerOf(t, run, path)
 		if err != nil {
 			t.Fatalf("%s: %v", name, err)
 		}
 		x, err := o.Facts()
-		if err != nil || x.Rounds != 17 || x.Interval != 250*time.Millisecond || x.Queries != 3 || x.Batch != 90 || x.Provenance != privacy.Proved {
+		if err != nil || x.Rounds != 17 || x.Interval != 250*time.Millisecond || x.Queries != 3 ||
+			x.Batch != 90 || x.Provenance != privacy.Proved {
 			t.Fatalf("%s: facts %+v, %v", name, x, err)
 		}
 		look, err := o.Outlook()
-		if eps := float64(look.Total.Upper); err != nil || look.Charges != 3 || name != "unlimited" && !(eps <= 2 && eps > 1.9) || !(float64(look.First.Upper) < eps) {
+		if eps := float64(look.Total.Upper); err != nil || look.Charges != 3 ||
+			name != "unlimited" && !(eps <= 2 && eps > 1.9) || !(float64(look.First.Upper) < eps) {
 			t.Errorf("%s: outlook %+v, %v; want three charges just below 2", name, look, err)
 		}
 		if n, err := o.Admits(account.Budget{Epsilon: 50, Delta: 1e-3}); err != nil || n < 3 {
@@ -341,8 +365,18 @@ func TestOwnerOfAPersonalModel(t *testing.T) {
 		}
 		_, key, _ := ed25519.GenerateKey(nil)
 		dir := filepath.Join(t.TempDir(), "ledger")
-		opt := ledger.Options{Key: key, FS: ledger.OS{AllowVolatile: true}, Run: "this run", Accountant: "rdp"}
-		l, err := ledger.Create(dir, ledger.Genesis{Adjacency: x.Adjacency, Unit: x.Unit, Budget: account.Budget{Epsilon: 50, Delta: 1e-3}, MinRecords: 100}, opt)
+		opt := ledger.Options{
+			Key:        key,
+			FS:         ledger.OS{AllowVolatile: true},
+			Run:        "this run",
+			Accountant: "rdp",
+		}
+		l, err := ledger.Create(dir, ledger.Genesis{
+			Adjacency:  x.Adjacency,
+			Unit:       x.Unit,
+			Budget:     account.Budget{Epsilon: 50, Delta: 1e-3},
+			MinRecords: 100,
+		}, opt)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -365,10 +399,12 @@ func TestOwnerOfAPersonalModel(t *testing.T) {
 	}
 }
 
-// In pairs an owner plans for the wakes at which neighbors draw it, too: on a ring of three, each of the two others draws it every second
-// time. Every one asks as often as the algorithm steps.
+// In pairs an owner plans for the wakes at which neighbors draw it, too: on a ring of
+// three, each of the two others draws it every second time. Every one asks as often as
+// the algorithm steps.
 func TestOwnerPlansForMeetings(t *testing.T) {
-	run := strings.Replace(strings.Replace(personalOwner, "\"bcd\"", "\"gossip-admm\"", 1), "updates = 3", "local_steps = 2", 1)
+	run := strings.Replace(strings.Replace(personalOwner, "\"bcd\"", "\"gossip-admm\"", 1), "updates = 3",
+		"local_steps = 2", 1)
 	o, err := ownerOf(t, run, ownTable(t))
 	if err != nil {
 		t.Fatal(err)
@@ -404,15 +440,19 @@ func TestOwnersOfPersonalModelsRefuse(t *testing.T) {
 			_, err = f.Owner(experiment.OwnerOptions{Self: 0, Data: path, Graphs: g, Seed: 1})
 		}
 		var bad *config.Error
-		if !errors.As(err, &bad) || !strings.Contains(err.Error(), tc.want) || errors.Is(err, privacy.ErrRefused) != tc.refused {
+		if !errors.As(err, &bad) || !strings.Contains(err.Error(), tc.want) ||
+			errors.Is(err, privacy.ErrRefused) != tc.refused {
 			t.Errorf("%s: got %v", name, err)
 		}
 	}
 }
 
-// A daemon runs algorithm km with noise that is not made of integers, and charges each answer.
+// A daemon runs algorithm km with noise that is not made of integers, and charges each
+// answer.
 func TestOwnerKM(t *testing.T) {
-	run := strings.NewReplacer("name = \"dsgd\"\nstep_size = 2.0", "name = \"km\"\noperator = \"backward\"\ngamma = 2.0", "batch_size = 20", "sample_rate = 1.0").Replace(ownerRun)
+	run := strings.NewReplacer("name = \"dsgd\"\nstep_size = 2.0",
+		"name = \"km\"\noperator = \"backward\"\ngamma = 2.0", "batch_size = 20",
+		"sample_rate = 1.0").Replace(ownerRun)
 	path := ownTable(t)
 	o, err := ownerOf(t, run, path)
 	if err != nil {
@@ -422,7 +462,8 @@ func TestOwnerKM(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if x.Records != 90 || x.Queries != 6 || x.NoiseKind != "fast" || x.Rate != 1 || x.Provenance != privacy.Proved {
+	if x.Records != 90 || x.Queries != 6 || x.NoiseKind != "fast" || x.Rate != 1 ||
+		x.Provenance != privacy.Proved {
 		t.Errorf("facts %+v", x)
 	}
 	if look, err := o.Outlook(); err != nil || !(look.Total.Upper <= 2 && look.Total.Upper > 1.9) {
@@ -452,7 +493,12 @@ func gateOf(t *testing.T, o *experiment.Owner, x *experiment.Facts) *privacy.Gat
 func ledgerOf(t *testing.T, x *experiment.Facts, epsilon float64) *ledger.File {
 	t.Helper()
 	_, key, _ := ed25519.GenerateKey(nil)
-	l, err := ledger.Create(filepath.Join(t.TempDir(), "ledger"), ledger.Genesis{Adjacency: x.Adjacency, Unit: x.Unit, Budget: account.Budget{Epsilon: epsilon, Delta: 1e-3}, MinRecords: 100},
+	l, err := ledger.Create(filepath.Join(t.TempDir(), "ledger"), ledger.Genesis{
+		Adjacency:  x.Adjacency,
+		Unit:       x.Unit,
+		Budget:     account.Budget{Epsilon: epsilon, Delta: 1e-3},
+		MinRecords: 100,
+	},
 		ledger.Options{Key: key, FS: ledger.OS{AllowVolatile: true}, Run: "this run", Accountant: "rdp"})
 	if err != nil {
 		t.Fatal(err)

@@ -7,14 +7,17 @@ import (
 	"sotto/privacy/ledger"
 )
 
-// Recover brings the private iterate of algorithm km with own_state to where the owner's algorithm is, after Gate and Algorithm, once
-// the algorithm has its stored state; resumed: there was one. Owners without such an iterate have nothing to recover.
+// Recover brings the private iterate of algorithm km with own_state to where the owner's
+// algorithm is, after Gate and Algorithm, once the algorithm has its stored state;
+// resumed: there was one. Owners without such an iterate have nothing to recover.
 //
-// The iterate itself is never stored. It follows from points and steps of the answers in use, all of them public, which are
-// part of the algorithm's state: a node stores that before anything that came of an answer leaves. An answer that was charged and not stored is
-// known to nobody, and the iterate does not move by it: the node asks again, for another charge and with fresh noise. The sensitivity that a
-// charge states holds for any list of public queries, so that an older state is no less private than the newest one.
-// privacy.ErrRefused: the ledger has charges of this run, and the state is gone.
+// The iterate itself is never stored. It follows from points and steps of the answers in
+// use, all of them public, which are part of the algorithm's state: a node stores that
+// before anything that came of an answer leaves. An answer that was charged and not
+// stored is known to nobody, and the iterate does not move by it: the node asks again,
+// for another charge and with fresh noise. The sensitivity that a charge states holds for
+// any list of public queries, so that an older state is no less private than the newest
+// one. privacy.ErrRefused: the ledger has charges of this run, and the state is gone.
 func (o *Owner) Recover(l *ledger.File, run string, resumed bool) error {
 	if o.iterate.oracle == nil {
 		return nil
@@ -34,7 +37,9 @@ func unasked(l *ledger.File, run string) error {
 			return err
 		}
 		if r.Kind == ledger.Charge && r.Run == run {
-			return fmt.Errorf("%w: own_state: the ledger has charges of this run from record %d on, and no stored state names the answers that the private iterate follows from; allowed: the state directory that the run began with, or a new roster",
+			return fmt.Errorf("%w: own_state: the ledger has charges of this run from record %d on, and "+
+				"no stored state names the answers that the private iterate follows from; allowed: the "+
+				"state directory that the run began with, or a new roster",
 				privacy.ErrRefused, r.Seq)
 		}
 	}

@@ -17,8 +17,10 @@ import (
 )
 
 // ownIterate is a run whose owners have private iterates, with next to no noise.
-var ownIterate = strings.NewReplacer("name = \"dsgd\"\nstep_size = 2.0", "name = \"km\"\noperator = \"backward\"\ngamma = 8.0\nalpha = 0.4\nown_state = true",
-	"batch_size = 20\ntarget_epsilon = 2.0", "sample_rate = 1.0\nnoise_multiplier = 1e-4", "rounds = 6", "rounds = 12").Replace(ownerRun)
+var ownIterate = strings.NewReplacer("name = \"dsgd\"\nstep_size = 2.0",
+	"name = \"km\"\noperator = \"backward\"\ngamma = 8.0\nalpha = 0.4\nown_state = true",
+	"batch_size = 20\ntarget_epsilon = 2.0", "sample_rate = 1.0\nnoise_multiplier = 1e-4", "rounds = 6",
+	"rounds = 12").Replace(ownerRun)
 
 // life is an owner's process: its agent, gate and ledger.
 type life struct {
@@ -28,7 +30,8 @@ type life struct {
 	file  *ledger.File
 }
 
-// born starts a process on the ledger in dir, with the agent's stored state; nil: there is none. Unless recovered the gate knows nothing of former answers.
+// born starts a process on the ledger in dir, with the agent's stored state; nil: there
+// is none. Unless recovered the gate knows nothing of former answers.
 func born(t *testing.T, path, dir string, key ed25519.PrivateKey, state []byte, recovered bool) *life {
 	t.Helper()
 	o, err := ownerOf(t, ownIterate, path)
@@ -42,7 +45,12 @@ func born(t *testing.T, path, dir string, key ed25519.PrivateKey, state []byte, 
 	}
 	opt := ledger.Options{Key: key, FS: ledger.OS{AllowVolatile: true}, Run: "this run", Accountant: "rdp"}
 	if l.file, err = ledger.Open(dir, opt); err != nil {
-		l.file, err = ledger.Create(dir, ledger.Genesis{Adjacency: x.Adjacency, Unit: x.Unit, Budget: account.Budget{Epsilon: 1e12, Delta: 1e-3}, MinRecords: 100}, opt)
+		l.file, err = ledger.Create(dir, ledger.Genesis{
+			Adjacency:  x.Adjacency,
+			Unit:       x.Unit,
+			Budget:     account.Budget{Epsilon: 1e12, Delta: 1e-3},
+			MinRecords: 100,
+		}, opt)
 	}
 	if err != nil {
 		t.Fatal(err)
@@ -67,14 +75,20 @@ func born(t *testing.T, path, dir string, key ed25519.PrivateKey, state []byte, 
 	return l
 }
 
-// round steps one round, in which a neighbor with half of the weight sends a vector that wanders, and returns the answer and its scale.
+// round steps one round, in which a neighbor with half of the weight sends a vector that
+// wanders, and returns the answer and its scale.
 func (l *life) round(t *testing.T, k uint64) (tensor.Vec, float64) {
 	t.Helper()
 	from := tensor.Vec{float32(math.Sin(float64(k))), float32(math.Cos(float64(k)))}
 	near := []agent.Neighbor{{ID: 0, Weight: .5}}
 	l.gate.Begin(k, near)
 	var out agent.Output
-	in := agent.Input{Kind: agent.Round, Round: k, View: &agent.View{SelfWeight: .5, In: near, Out: near}, Inbox: []agent.Message{{From: 0, Round: k, Body: from}}}
+	in := agent.Input{
+		Kind:  agent.Round,
+		Round: k,
+		View:  &agent.View{SelfWeight: .5, In: near, Out: near},
+		Inbox: []agent.Message{{From: 0, Round: k, Body: from}},
+	}
 	if err := l.alg.Step(&in, &out); err != nil || out.Query == nil {
 		t.Fatalf("round %d: %v, query %v", k, err, out.Query)
 	}
@@ -94,9 +108,11 @@ func (l *life) round(t *testing.T, k uint64) (tensor.Vec, float64) {
 	return answer, r.Scale
 }
 
-// An owner's process is killed four times: after a stored round, twice after an answer that was charged and not stored, and at the end, to go
-// on from an older state. Every answer in use is that of an owner who lives through, but for noise of 1e-4 of what one record may
-// do, and is charged for the same sensitivity; one that forgets its iterate is far off. Only lost answers are charged twice.
+// An owner's process is killed four times: after a stored round, twice after an answer
+// that was charged and not stored, and at the end, to go on from an older state. Every
+// answer in use is that of an owner who lives through, but for noise of 1e-4 of what one
+// record may do, and is charged for the same sensitivity; one that forgets its iterate is
+// far off. Only lost answers are charged twice.
 func TestOwnersRecoverTheirIterate(t *testing.T) {
 	const rounds, near, far = 12, 1e-3, 1e-2
 	path := ownTable(t)
@@ -113,7 +129,8 @@ func TestOwnersRecoverTheirIterate(t *testing.T) {
 	}
 	same := func(k uint64, a tensor.Vec, s float64) {
 		t.Helper()
-		if d := math.Hypot(float64(a[0]-answers[k][0]), float64(a[1]-answers[k][1])); d > near || math.Abs(s/scales[k]-1) > 1e-12 {
+		if d := math.Hypot(float64(a[0]-answers[k][0]), float64(a[1]-answers[k][1])); d > near ||
+			math.Abs(s/scales[k]-1) > 1e-12 {
 			t.Errorf("round %d: %v at scale %g, without a crash %v at %g", k, a, s, answers[k], scales[k])
 		}
 	}
@@ -137,7 +154,8 @@ func TestOwnersRecoverTheirIterate(t *testing.T) {
 		same(k, a, s)
 		states = append(states, l.alg.AppendState(nil))
 		if x, err := l.owner.Facts(); err != nil || k > 0 && len(states[k+1])-len(states[k]) != x.Grows {
-			t.Errorf("round %d: states of %d and %d bytes grow by %d, %v", k, len(states[k]), len(states[k+1]), x.Grows, err)
+			t.Errorf("round %d: states of %d and %d bytes grow by %d, %v", k, len(states[k]),
+				len(states[k+1]), x.Grows, err)
 		}
 		if k == 3 {
 			again(states[k+1], true)
@@ -161,11 +179,13 @@ func TestOwnersRecoverTheirIterate(t *testing.T) {
 	again(states[9], false)
 	a, _ = l.round(t, 9)
 	if d := math.Hypot(float64(a[0]-answers[9][0]), float64(a[1]-answers[9][1])); !(d > far) {
-		t.Errorf("an owner that forgets its iterate answers %v, %g from %v: this test shows nothing", a, d, answers[9])
+		t.Errorf("an owner that forgets its iterate answers %v, %g from %v: this test shows nothing", a, d,
+			answers[9])
 	}
 }
 
-// A run that has charges and no stored state is not begun anew; another run on the same data, or none so far, is.
+// A run that has charges and no stored state is not begun anew; another run on the same
+// data, or none so far, is.
 func TestOwnersWithoutTheirStateAreRefused(t *testing.T) {
 	path, dir := ownTable(t), filepath.Join(t.TempDir(), "ledger")
 	_, key, _ := ed25519.GenerateKey(nil)
@@ -174,7 +194,8 @@ func TestOwnersWithoutTheirStateAreRefused(t *testing.T) {
 		t.Errorf("before the first charge: %v", err)
 	}
 	l.round(t, 0)
-	if err := l.owner.Recover(l.file, "this run", false); !errors.Is(err, privacy.ErrRefused) || !strings.Contains(err.Error(), "state directory") {
+	if err := l.owner.Recover(l.file, "this run", false); !errors.Is(err, privacy.ErrRefused) ||
+		!strings.Contains(err.Error(), "state directory") {
 		t.Errorf("without its state: %v, want ErrRefused", err)
 	}
 	if err := l.owner.Recover(l.file, "another run", false); err != nil {

@@ -21,14 +21,16 @@ type Cost struct {
 	Times int
 }
 
-// wakesEach is how often each agent wakes where daemons run: its share of the run's wakes, since every node counts its own.
+// wakesEach is how often each agent wakes where daemons run: its share of the run's
+// wakes, since every node counts its own.
 func (f *File) wakesEach() uint64 {
 	n := uint64(max(1, f.topo.Agents))
 	return (f.steps + n - 1) / n
 }
 
-// ownWakes is how often the owner's agent steps: at its own wakes and, in pairs, those of its neighbors at which they draw it, as many as are
-// to be expected. What comes beyond is refused by the run's filter: the agent goes on without answers.
+// ownWakes is how often the owner's agent steps: at its own wakes and, in pairs, those of
+// its neighbors at which they draw it, as many as are to be expected. What comes beyond
+// is refused by the run's filter: the agent goes on without answers.
 func (e *Experiment) ownWakes() (uint64, error) {
 	each := e.file.wakesEach()
 	if e.file.pacing != algo.Pairs {
@@ -45,7 +47,8 @@ func (e *Experiment) ownWakes() (uint64, error) {
 	return each + uint64(math.Ceil(called)), nil
 }
 
-// interval is the mean time between two wakes of a daemon's agent; 0 for algorithms of rounds.
+// interval is the mean time between two wakes of a daemon's agent; 0 for algorithms of
+// rounds.
 func (f *File) interval() time.Duration {
 	switch {
 	case !f.pacing.Clocked():
@@ -85,8 +88,8 @@ func (o *Owner) costs() ([]Cost, error) {
 	return costs, nil
 }
 
-// filter admits what one run may charge, no more. Without target_epsilon an algorithm of rounds is limited by the owner's
-// lifetime budget alone: nil.
+// filter admits what one run may charge, no more. Without target_epsilon an algorithm of
+// rounds is limited by the owner's lifetime budget alone: nil.
 func (o *Owner) filter() (*account.CountFilter, error) {
 	p := &o.e.plans[0]
 	if p.personal == nil {
@@ -108,11 +111,13 @@ func (o *Owner) filter() (*account.CountFilter, error) {
 	return f, nil
 }
 
-// aloneFit is the minimiser of the owner's own loss: what an algorithm of personal models starts from.
+// aloneFit is the minimiser of the owner's own loss: what an algorithm of personal models
+// starts from.
 func (o *Owner) aloneFit() (tensor.Vec, error) {
 	e, p := o.e, &o.e.plans[0]
 	if _, linear := model.Linear(e.model); !linear {
-		return nil, e.file.at("model", config.Bad("name", e.file.mod.Name, "huber, least-squares, or logistic with two classes, to train alone"))
+		return nil, e.file.at("model", config.Bad("name", e.file.mod.Name,
+			"huber, least-squares, or logistic with two classes, to train alone"))
 	}
 	fit := e.fit(p, p.personal.lambda)
 	fit.Records, fit.Radius = oracle.Records{Data: e.split.Train, Index: e.parts[0]}, math.Inf(1)
@@ -123,7 +128,9 @@ func (o *Owner) aloneFit() (tensor.Vec, error) {
 	if err != nil {
 		return nil, err
 	}
-	gate := privacy.NewSimulatedGate(ledger.NewMemory(nil), m, map[string]privacy.Oracle{oracle.FitName: fit}, e.file.root.Seed, 0)
+	gate := privacy.NewSimulatedGate(ledger.NewMemory(nil), m, map[string]privacy.Oracle{oracle.FitName: fit},
+		e.file.root.Seed, 0)
 	theta := make(tensor.Vec, e.model.Dim())
-	return theta, gate.Answer(&agent.Query{Oracle: oracle.FitName, At: make(tensor.Vec, e.model.Dim())}, theta)
+	return theta, gate.Answer(&agent.Query{Oracle: oracle.FitName, At: make(tensor.Vec, e.model.Dim())},
+		theta)
 }

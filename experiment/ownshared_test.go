@@ -38,8 +38,9 @@ target_delta = 1e-3
 accountant = "rdp"
 `
 
-// An owner brings the mean of its records once, charged to the owner as the unit, and nothing in later rounds. Cells x and y lie
-// between 0 and 100, uniformly, so that the means of bounded features lie at the middle of their range.
+// An owner brings the mean of its records once, charged to the owner as the unit, and
+// nothing in later rounds. Cells x and y lie between 0 and 100, uniformly, so that the
+// means of bounded features lie at the middle of their range.
 func TestOwnersAverage(t *testing.T) {
 	path := ownTable(t)
 	o, err := ownerOf(t, ownerAverage, path)
@@ -50,7 +51,8 @@ func TestOwnersAverage(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if x.Unit != account.Owner() || x.Adjacency != account.ReplaceOne || x.Queries != 1 || x.Batch != 1 || x.NoiseKind != "fast" || x.Dim != 2 || x.Curious != "" {
+	if x.Unit != account.Owner() || x.Adjacency != account.ReplaceOne || x.Queries != 1 || x.Batch != 1 ||
+		x.NoiseKind != "fast" || x.Dim != 2 || x.Curious != "" {
 		t.Errorf("facts %+v", x)
 	}
 	gate, err := o.Gate(ledgerOf(t, &x, 1e7), "this run")
@@ -66,8 +68,8 @@ func TestOwnersAverage(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	// The loss of θ on own test records is half their mean squared distance: least at their mean, which those of 90 training records
-	// miss by little.
+	// The loss of θ on own test records is half their mean squared distance: least at
+	// their mean, which those of 90 training records miss by little.
 	if at, _ := o.Accuracy(answer); math.Abs(at-own) > .01 {
 		t.Errorf("the answer has loss %v, the owner's mean %v", at, own)
 	}
@@ -81,7 +83,8 @@ func TestOwnersAverage(t *testing.T) {
 	asked := 0
 	for k := range uint64(6) {
 		var out agent.Output
-		if err := a.Step(&agent.Input{Kind: agent.Round, Round: k, View: &agent.View{SelfWeight: 1}}, &out); err != nil {
+		if err := a.Step(&agent.Input{Kind: agent.Round, Round: k, View: &agent.View{SelfWeight: 1}},
+			&out); err != nil {
 			t.Fatal(err)
 		}
 		if out.Query != nil {
@@ -91,18 +94,21 @@ func TestOwnersAverage(t *testing.T) {
 	if asked != 1 {
 		t.Errorf("%d queries, want 1", asked)
 	}
-	for key, set := range map[string]string{"network": "\n[evaluate]\nnetwork = true\n", "estimation": "\n[evaluate]\nestimation = true\n"} {
+	for key, set := range map[string]string{"network": "\n[evaluate]\nnetwork = true\n",
+		"estimation": "\n[evaluate]\nestimation = true\n"} {
 		if _, err := ownerOf(t, ownerAverage+set, path); err == nil || !strings.Contains(err.Error(), key) {
 			t.Errorf("%s: %v", key, err)
 		}
 	}
 }
 
-// In an average by random pairs an owner plans one charge, at the cost of one Gaussian of sensitivity 2 C, as the simulator does (TestPairsCostOneAnswer).
-// What the simulator refuses with pairs, and the figure that a daemon does not print, are refused.
+// In an average by random pairs an owner plans one charge, at the cost of one Gaussian of
+// sensitivity 2 C, as the simulator does (TestPairsCostOneAnswer). What the simulator
+// refuses with pairs, and the figure that a daemon does not print, are refused.
 func TestOwnersAverageInPairs(t *testing.T) {
 	path := ownTable(t)
-	run := strings.NewReplacer("agents = 3", "agents = 3\nwake = \"pair\"", "0.001", "4.0", "rdp", "gdp").Replace(ownerAverage)
+	run := strings.NewReplacer("agents = 3", "agents = 3\nwake = \"pair\"", "0.001", "4.0", "rdp",
+		"gdp").Replace(ownerAverage)
 	o, err := ownerOf(t, run, path)
 	if err != nil {
 		t.Fatal(err)
@@ -112,12 +118,14 @@ func TestOwnersAverageInPairs(t *testing.T) {
 		t.Errorf("facts %+v, %v", x, err)
 	}
 	want := account.GaussianEpsilon(2./4, 1e-3)
-	if look, err := o.Outlook(); err != nil || look.Charges != 1 || math.Abs(float64(look.Total.Upper)/want-1) > 1e-9 {
+	if look, err := o.Outlook(); err != nil || look.Charges != 1 ||
+		math.Abs(float64(look.Total.Upper)/want-1) > 1e-9 {
 		t.Errorf("outlook %+v, %v; want epsilon %v", look, err, want)
 	}
 	for key, bad := range map[string]string{
-		"acceleration": strings.Replace(run, "\"gossip-average\"", "\"gossip-average\"\nacceleration = \"chebyshev\"", 1),
-		"network":      run + "[evaluate]\nnetwork = true\n",
+		"acceleration": strings.Replace(run, "\"gossip-average\"",
+			"\"gossip-average\"\nacceleration = \"chebyshev\"", 1),
+		"network": run + "[evaluate]\nnetwork = true\n",
 	} {
 		if _, err := ownerOf(t, bad, path); err == nil || !strings.Contains(err.Error(), key) {
 			t.Errorf("%s: %v", key, err)
@@ -133,7 +141,8 @@ noise_multiplier = 2.0
 // sharing is an owner of ownerRun whose noise is shared with its two neighbors.
 func sharing(t *testing.T, path, keys string) (*experiment.Owner, error) {
 	t.Helper()
-	f, err := experiment.Parse("run.toml", []byte(strings.Replace(ownerRun, "target_epsilon = 2.0\n", keys, 1)), nil)
+	f, err := experiment.Parse("run.toml",
+		[]byte(strings.Replace(ownerRun, "target_epsilon = 2.0\n", keys, 1)), nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -141,10 +150,19 @@ func sharing(t *testing.T, path, keys string) (*experiment.Owner, error) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return f.Owner(experiment.OwnerOptions{Self: 1, Data: path, Graphs: g, Seed: 9, Secret: func(j agent.ID) []byte { return []byte{byte(j), 1, 2, 3} }})
+	return f.Owner(experiment.OwnerOptions{
+		Self:   1,
+		Data:   path,
+		Graphs: g,
+		Seed:   9,
+		Secret: func(j agent.ID) []byte {
+			return []byte{byte(j), 1, 2, 3}
+		},
+	})
 }
 
-// What all neighbors know protects nothing: then shared noise costs what own noise costs. Against fewer it counts for more.
+// What all neighbors know protects nothing: then shared noise costs what own noise costs.
+// Against fewer it counts for more.
 func TestOwnersShareNoise(t *testing.T) {
 	path := ownTable(t)
 	last := 0.
@@ -157,18 +175,21 @@ func TestOwnersShareNoise(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if x.Curious != curious || x.NoiseKind != "fast" || x.Queries != 6 || !(x.Noise > last) || curious == "neighbors" && x.Noise != 2 {
+		if x.Curious != curious || x.NoiseKind != "fast" || x.Queries != 6 || !(x.Noise > last) ||
+			curious == "neighbors" && x.Noise != 2 {
 			t.Errorf("curious %s: facts %+v", curious, x)
 		}
 		last = x.Noise
 	}
-	if _, err := sharing(t, path, strings.Replace(ownerDecor, "noise_multiplier", "target_epsilon", 1)); err == nil || !strings.Contains(err.Error(), "noise_multiplier") {
+	if _, err := sharing(t, path, strings.Replace(ownerDecor, "noise_multiplier", "target_epsilon",
+		1)); err == nil || !strings.Contains(err.Error(), "noise_multiplier") {
 		t.Errorf("a target without noise: %v", err)
 	}
 }
 
-// After a crash in a round that had answers the owner abstains from answers of that round, because its neighbors' noise would be that of
-// the answers before, and charges nothing; later rounds are answered.
+// After a crash in a round that had answers the owner abstains from answers of that
+// round, because its neighbors' noise would be that of the answers before, and charges
+// nothing; later rounds are answered.
 func TestSharedNoiseServesOnce(t *testing.T) {
 	o, err := sharing(t, ownTable(t), ownerDecor)
 	if err != nil {
@@ -189,8 +210,10 @@ func TestSharedNoiseServesOnce(t *testing.T) {
 			before := l.Head().Seq
 			gate.Begin(round, nil)
 			err := gate.Answer(q, answer)
-			if again := process > 0 && k == 0; again != errors.Is(err, privacy.ErrAbstain) || !again && err != nil || again && l.Head().Seq != before {
-				t.Errorf("process %d, round %d: %v, ledger from %d to %d", process, round, err, before, l.Head().Seq)
+			if again := process > 0 && k == 0; again != errors.Is(err, privacy.ErrAbstain) ||
+				!again && err != nil || again && l.Head().Seq != before {
+				t.Errorf("process %d, round %d: %v, ledger from %d to %d", process, round, err, before,
+					l.Head().Seq)
 			}
 		}
 	}

@@ -10,8 +10,8 @@ import (
 	"sotto/tensor"
 )
 
-// holders says where each token starts among daemons: the same for all members, from the public seed. Nothing that is printed of their
-// privacy rests on it.
+// holders says where each token starts among daemons: the same for all members, from the
+// public seed. Nothing that is printed of their privacy rests on it.
 func (o *Owner) holders() []agent.ID {
 	f := o.e.file
 	if f.pacing != algo.Tokens {
@@ -33,8 +33,8 @@ func (o *Owner) EncodeTokens(tokens []tensor.Vec, run string) ([]byte, error) {
 	return o.encode(run, tensors)
 }
 
-// aloneSteps is how many steps the owner's own model makes, and of what batch: as many as are taken with its records if tokens visit all
-// members alike, each with all of them.
+// aloneSteps is how many steps the owner's own model makes, and of what batch: as many as
+// are taken with its records if tokens visit all members alike, each with all of them.
 func (o *Owner) aloneSteps() (steps uint64, batch float64) {
 	f, p := o.e.file, &o.e.plans[0]
 	if f.pacing != algo.Tokens {

@@ -17,8 +17,8 @@ unit = "owner"
 noise_multiplier = 8.0
 `
 
-// An owner that holds a token answers N_max times, each charged to the owner as the unit, and then with noise that costs nothing. All
-// members know where tokens start.
+// An owner that holds a token answers N_max times, each charged to the owner as the unit,
+// and then with noise that costs nothing. All members know where tokens start.
 func TestOwnersWalk(t *testing.T) {
 	path := ownTable(t)
 	run := strings.Replace(ownerRun, "[privacy]\nbatch_size = 20\ntarget_epsilon = 2.0\n", ownerWalk, 1)
@@ -31,7 +31,8 @@ func TestOwnersWalk(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if x.Unit != account.Owner() || x.Queries != 4 || x.Rounds != 6 || x.Interval != 0 || len(x.Holders) != 2 || slices.Max(x.Holders) > 2 {
+	if x.Unit != account.Owner() || x.Queries != 4 || x.Rounds != 6 || x.Interval != 0 ||
+		len(x.Holders) != 2 || slices.Max(x.Holders) > 2 {
 		t.Errorf("facts %+v", x)
 	}
 	l := ledgerOf(t, &x, 50)
@@ -46,7 +47,13 @@ func TestOwnersWalk(t *testing.T) {
 	before, answer, body := l.Head().Seq, make(tensor.Vec, 2), make(tensor.Vec, 2)
 	for visit := range uint64(6) {
 		gate.Begin(visit, nil)
-		in := agent.Input{Kind: agent.Token, Round: visit, View: &agent.View{SelfWeight: 1}, Peer: 1, Inbox: []agent.Message{{From: 1, To: 1, Round: visit, Body: body}}}
+		in := agent.Input{
+			Kind:  agent.Token,
+			Round: visit,
+			View:  &agent.View{SelfWeight: 1},
+			Peer:  1,
+			Inbox: []agent.Message{{From: 1, To: 1, Round: visit, Body: body}},
+		}
 		var out agent.Output
 		if err := a.Step(&in, &out); err != nil || out.Query == nil {
 			t.Fatalf("visit %d: %v, query %v", visit, err, out.Query)
@@ -79,8 +86,10 @@ func TestOwnersWalk(t *testing.T) {
 	if y, err := other.Facts(); err != nil || !slices.Equal(y.Holders, x.Holders) {
 		t.Errorf("tokens start at %v, another member says %v", x.Holders, y.Holders)
 	}
-	for key, set := range map[string]string{"hops": "count = 2\nhops = \"public\"", "accounting": "count = 2\naccounting = \"network\""} {
-		if _, err := ownerOf(t, strings.Replace(run, "count = 2", set, 1), path); err == nil || !strings.Contains(err.Error(), key) {
+	for key, set := range map[string]string{"hops": "count = 2\nhops = \"public\"",
+		"accounting": "count = 2\naccounting = \"network\""} {
+		if _, err := ownerOf(t, strings.Replace(run, "count = 2", set, 1), path); err == nil ||
+			!strings.Contains(err.Error(), key) {
 			t.Errorf("%s: %v", key, err)
 		}
 	}

@@ -18,8 +18,9 @@ type ReportFile struct {
 	Bytes []byte
 }
 
-// Report makes a report of finished runs: the HTML page, and every plot as SVG with its values as CSV. paths are run directories,
-// sweep directories or folders of run directories. The same runs give the same bytes.
+// Report makes a report of finished runs: the HTML page, and every plot as SVG with its
+// values as CSV. paths are run directories, sweep directories or folders of run
+// directories. The same runs give the same bytes.
 func Report(paths []string) (page []byte, plots []ReportFile, err error) {
 	dirs, err := findRuns(paths)
 	if err != nil {
@@ -47,14 +48,16 @@ func reportOn(runs []*finished) (page []byte, plots []ReportFile, err error) {
 		if err := report.WriteCSV(&values, d); err != nil {
 			return nil, nil, err
 		}
-		plots = append(plots, ReportFile{d.FileName() + ".svg", svg.Bytes()}, ReportFile{d.FileName() + ".csv", values.Bytes()})
+		plots = append(plots, ReportFile{d.FileName() + ".svg", svg.Bytes()},
+			ReportFile{d.FileName() + ".csv", values.Bytes()})
 	}
 	var b bytes.Buffer
 	err = report.WriteHTML(&b, p)
 	return b.Bytes(), plots, err
 }
 
-// mostOnPage is the number of graphs and heat maps of a kind on a page; the others are written as files only.
+// mostOnPage is the number of graphs and heat maps of a kind on a page; the others are
+// written as files only.
 const mostOnPage = 12
 
 const overRounds = "Over rounds"
@@ -62,13 +65,15 @@ const overRounds = "Over rounds"
 // buildReport returns the page and all drawings, those that the page leaves out included.
 func buildReport(runs []*finished) (report.Page, []report.Drawing, error) {
 	settings, repeated := groupRuns(runs)
-	p := report.Page{Notes: notesOf(settings, repeated), Produced: "Made by sotto, engine " + EngineVersion + "."}
+	p := report.Page{Notes: notesOf(settings, repeated),
+		Produced: "Made by sotto, engine " + EngineVersion + "."}
 	if len(runs) == 1 {
 		if err := oneRun(&p, runs[0]); err != nil {
 			return p, nil, err
 		}
 	} else {
-		p.Title = fmt.Sprintf("sotto report: %s in %s", count(len(runs)-repeated, "run"), count(len(settings), "setting"))
+		p.Title = fmt.Sprintf("sotto report: %s in %s", count(len(runs)-repeated, "run"),
+			count(len(settings), "setting"))
 		p.Summary = summaryTable(settings)
 	}
 	graphs, err := graphsOf(settings)
@@ -86,7 +91,8 @@ func buildReport(runs []*finished) (report.Page, []report.Drawing, error) {
 		tables   []report.Table
 		drawings []report.Drawing
 	}{
-		{"What privacy and connectivity cost", nil, slices.Concat(accuracyAgainstEpsilon(settings), accuracyAgainstFiedler(settings))},
+		{"What privacy and connectivity cost", nil,
+			slices.Concat(accuracyAgainstEpsilon(settings), accuracyAgainstFiedler(settings))},
 		{overRounds, nil, learning(settings)},
 		{"Personal models", personalTables(settings), personal},
 		{"Accuracy by class and agent", nil, classMaps(settings)},
@@ -100,7 +106,9 @@ func buildReport(runs []*finished) (report.Page, []report.Drawing, error) {
 		shown := s.drawings
 		if s.title != overRounds && len(shown) > mostOnPage {
 			shown = shown[:mostOnPage]
-			section.Text = append(section.Text, fmt.Sprintf("The first %d of %d are shown; the folder of plots has all.", mostOnPage, len(s.drawings)))
+			section.Text = append(section.Text,
+				fmt.Sprintf("The first %d of %d are shown; the folder of plots has all.", mostOnPage,
+					len(s.drawings)))
 		}
 		if err := section.Draw(shown...); err != nil {
 			return p, nil, err
@@ -139,7 +147,10 @@ func notesOf(settings []*setting, repeated int) []string {
 		models[r.summary.Model+" "+strconv.Itoa(r.summary.Parameters)], sets[r.summary.Dataset] = true, true
 		if e := r.summary.Engine; e != EngineVersion && !engines[e] {
 			engines[e] = true
-			notes = append(notes, fmt.Sprintf("other engine version: some runs were made by engine %s and this program is engine %s; running them again gives other bits, and figures they did not record are missing", e, EngineVersion))
+			notes = append(notes,
+				fmt.Sprintf("other engine version: some runs were made by engine %s and this program is "+
+					"engine %s; running them again gives other bits, and figures they did not record are "+
+					"missing", e, EngineVersion))
 		}
 	}
 	for i, n := range notes {
@@ -148,13 +159,15 @@ func notesOf(settings []*setting, repeated int) []string {
 		}
 	}
 	if len(models) > 1 {
-		notes = append(notes, "mixed models: losses and consensus distances of different models are not comparable")
+		notes = append(notes,
+			"mixed models: losses and consensus distances of different models are not comparable")
 	}
 	if len(sets) > 1 {
 		notes = append(notes, "mixed data sets: figures on different data sets are not comparable")
 	}
 	if repeated > 0 {
-		notes = append(notes, fmt.Sprintf("%s given twice, bit for bit the same, counted once", count(repeated, "run")))
+		notes = append(notes, fmt.Sprintf("%s given twice, bit for bit the same, counted once",
+			count(repeated, "run")))
 	}
 	for i, n := range notes {
 		notes[i] = strings.ToUpper(n[:1]) + n[1:] + "."
@@ -180,18 +193,22 @@ func oneRun(p *report.Page, r *finished) error {
 
 // summaryTable has a row for each setting.
 func summaryTable(settings []*setting) report.Table {
-	t := report.Table{Header: []string{"setting", "runs", "accuracy (%)", "worst agent (%)", "loss", "consensus distance", "epsilon, upper", "delta", "Fiedler value", "seconds a run"}}
+	t := report.Table{Header: []string{"setting", "runs", "accuracy (%)", "worst agent (%)", "loss",
+		"consensus distance", "epsilon, upper", "delta", "Fiedler value", "seconds a run"}}
 	for _, s := range settings {
 		var worst, loss, consensus, seconds []float64
 		for _, r := range s.runs {
 			if r.classification() {
 				worst = append(worst, float64(r.summary.Accuracy.Min))
 			}
-			loss, consensus = append(loss, float64(r.summary.Loss)), append(consensus, float64(r.summary.ConsensusDistance))
+			loss, consensus = append(loss, float64(r.summary.Loss)),
+				append(consensus, float64(r.summary.ConsensusDistance))
 			seconds = append(seconds, r.summary.Seconds)
 		}
-		t.Rows = append(t.Rows, []string{s.label, strconv.Itoa(len(s.runs)), spreadText(s.finals(), 100, 2), spreadText(worst, 100, 2), spreadText(loss, 1, 3),
-			significant(consensus), formatEpsilon(s.epsilon()), number(s.runs[0].summary.Privacy[0].Delta), spreadText([]float64{s.fiedler()}, 1, 4), spreadText(seconds, 1, 1)})
+		t.Rows = append(t.Rows, []string{s.label, strconv.Itoa(len(s.runs)), spreadText(s.finals(), 100, 2),
+			spreadText(worst, 100, 2), spreadText(loss, 1, 3),
+			significant(consensus), formatEpsilon(s.epsilon()), number(s.runs[0].summary.Privacy[0].Delta),
+			spreadText([]float64{s.fiedler()}, 1, 4), spreadText(seconds, 1, 1)})
 	}
 	return t
 }
@@ -239,7 +256,8 @@ func graphsOf(settings []*setting) ([]report.Drawing, error) {
 			if err != nil {
 				return nil, err
 			}
-			g.Caption += fmt.Sprintf(" Spectral gap %.4f, normalized Fiedler value %.4f.", float64(r.summary.Topology.SpectralGap), float64(r.summary.Topology.Fiedler))
+			g.Caption += fmt.Sprintf(" Spectral gap %.4f, normalized Fiedler value %.4f.",
+				float64(r.summary.Topology.SpectralGap), float64(r.summary.Topology.Fiedler))
 			out = append(out, g)
 		}
 	}
@@ -248,7 +266,9 @@ func graphsOf(settings []*setting) ([]report.Drawing, error) {
 
 // privacySection lists what every agent has spent, agents with equal figures in one row.
 func privacySection(settings []*setting) report.Section {
-	t := report.Table{Header: []string{"setting", "seed", "agents", "epsilon upper", "epsilon lower", "delta", "adjacency", "unit", "accountant", "noise", "noise multiplier", "sample rate", "charges", "claimed epsilon"}}
+	t := report.Table{Header: []string{"setting", "seed", "agents", "epsilon upper", "epsilon lower", "delta",
+		"adjacency", "unit", "accountant", "noise", "noise multiplier", "sample rate", "charges",
+		"claimed epsilon"}}
 	for _, s := range settings {
 		for _, r := range s.runs {
 			claimed := "none"
@@ -256,22 +276,28 @@ func privacySection(settings []*setting) report.Section {
 				claimed = formatEpsilon(float64(r.summary.ClaimedEpsilon)) + " (no guarantee)"
 			}
 			for _, p := range distinctLines(r.summary.Privacy, isSingle(settings)) {
-				t.Rows = append(t.Rows, []string{s.label, strconv.FormatUint(r.summary.Seed, 10), p.agents(), formatEpsilon(float64(p.Epsilon.Upper)), formatEpsilon(float64(p.Epsilon.Lower)),
-					number(p.Delta), p.Adjacency, p.Unit, p.Accountant, r.summary.Noise, rangeText(p.noise), rangeText(p.rate), strconv.FormatUint(p.Charges, 10), claimed})
+				t.Rows = append(t.Rows, []string{s.label, strconv.FormatUint(r.summary.Seed, 10), p.agents(),
+					formatEpsilon(float64(p.Epsilon.Upper)), formatEpsilon(float64(p.Epsilon.Lower)),
+					number(p.Delta), p.Adjacency, p.Unit, p.Accountant, r.summary.Noise, rangeText(p.noise),
+					rangeText(p.rate), strconv.FormatUint(p.Charges, 10), claimed})
 			}
 		}
 	}
 	return report.Section{Title: "Privacy", Tables: []report.Table{t},
-		Text: []string{"The upper bound is the guarantee that the same run with secret noise would have; the exact value for these releases is not below the lower one. Statements in words are in privacy.json of every run."}}
+		Text: []string{"The upper bound is the guarantee that the same run with secret noise would have; " +
+			"the exact value for these releases is not below the lower one. Statements in words are in " +
+			"privacy.json of every run."}}
 }
 
-// distinctLines joins agents whose epsilon is the same, with the range of their noise multipliers and sampling rates. Agents stay
-// apart where those differ when each is asked for.
+// distinctLines joins agents whose epsilon is the same, with the range of their noise
+// multipliers and sampling rates. Agents stay apart where those differ when each is asked
+// for.
 func distinctLines(all []PrivacyLine, each bool) []privacyRow {
 	var rows []privacyRow
 	at := map[string]int{}
 	for _, p := range all {
-		key := fmt.Sprint(formatEpsilon(float64(p.Epsilon.Upper)), formatEpsilon(float64(p.Epsilon.Lower)), p.Delta, p.Adjacency, p.Unit, p.Accountant, p.Charges, p.Group)
+		key := fmt.Sprint(formatEpsilon(float64(p.Epsilon.Upper)), formatEpsilon(float64(p.Epsilon.Lower)),
+			p.Delta, p.Adjacency, p.Unit, p.Accountant, p.Charges, p.Group)
 		if each {
 			key += fmt.Sprint(p.Noise, p.SampleRate)
 		}
@@ -281,7 +307,8 @@ func distinctLines(all []PrivacyLine, each bool) []privacyRow {
 			rows = append(rows, privacyRow{PrivacyLine: p})
 		}
 		r := &rows[k]
-		r.members, r.noise, r.rate = append(r.members, p.Agent), append(r.noise, float64(p.Noise)), append(r.rate, p.SampleRate)
+		r.members, r.noise, r.rate = append(r.members, p.Agent), append(r.noise, float64(p.Noise)),
+			append(r.rate, p.SampleRate)
 	}
 	return rows
 }
@@ -302,7 +329,8 @@ func (r *privacyRow) agents() string {
 
 // rangeText prints the lowest and the highest value, once where they are the same.
 func rangeText(xs []float64) string {
-	low, high := strconv.FormatFloat(slices.Min(xs), 'g', 5, 64), strconv.FormatFloat(slices.Max(xs), 'g', 5, 64)
+	low, high := strconv.FormatFloat(slices.Min(xs), 'g', 5, 64),
+		strconv.FormatFloat(slices.Max(xs), 'g', 5, 64)
 	if low == high {
 		return low
 	}
@@ -321,7 +349,8 @@ func againSection(settings []*setting) report.Section {
 	for _, s := range settings {
 		for i, r := range s.runs {
 			lines = append(lines, r.command)
-			hashes.Rows = append(hashes.Rows, []string{filepath.Base(r.dir), r.summary.Engine, r.summary.RunHash})
+			hashes.Rows = append(hashes.Rows,
+				[]string{filepath.Base(r.dir), r.summary.Engine, r.summary.RunHash})
 			if i == 0 {
 				title := "Configuration in force: " + s.label
 				if len(s.runs) > 1 {
@@ -335,8 +364,13 @@ func againSection(settings []*setting) report.Section {
 		}
 	}
 	commands = []report.Listing{{Text: strings.Join(lines, "\n")}}
-	out := report.Section{Title: "Run it again", Tables: []report.Table{hashes}, Listings: append(commands, configs...),
-		Text: []string{"The same engine on the same data gives the same run hash, whatever the number of workers. SOTTO_DATA or --data-dir names the folder of data sets."}}
+	out := report.Section{
+		Title:    "Run it again",
+		Tables:   []report.Table{hashes},
+		Listings: append(commands, configs...),
+		Text: []string{"The same engine on the same data gives the same run hash, whatever the number of " +
+			"workers. SOTTO_DATA or --data-dir names the folder of data sets."},
+	}
 	if single {
 		t := report.Table{Header: []string{"ledger of agents", "records", "head"}}
 		for _, l := range settings[0].runs[0].ledgers {

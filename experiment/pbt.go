@@ -17,9 +17,10 @@ import (
 	"sotto/rng"
 )
 
-// Population-based training (Jaderberg et al. 2017, "Population Based Training of Neural Networks"), with the rules of the scheduler
-// in Ray Tune, which Bayrooti, Gao, Prorok 2023 used, run synchronously: all members train Interval rounds, the
-// population is then ranked by the score of held-out records, and each member of the bottom Quantile
+// Population-based training (Jaderberg et al. 2017, "Population Based Training of Neural
+// Networks"), with the rules of the scheduler in Ray Tune, which Bayrooti, Gao, Prorok
+// 2023 used, run synchronously: all members train Interval rounds, the population is then
+// ranked by the score of held-out records, and each member of the bottom Quantile
 //
 //   - exploits: it takes the whole state of a member that is drawn uniformly from the top Quantile. That is the state of every
 //     agent's algorithm (parameters, momentum, tracked gradients), the messages in flight, and the ledgers behind them. Rounds
@@ -27,8 +28,9 @@ import (
 //   - explores: each of that member's values is drawn anew with probability Resample, else multiplied by 1.2 or 0.8 with equal
 //     probability, or moved to the next value of a choice on either side.
 //
-// Different from Ray: perturbed numbers stay within their range, and perturbed members keep streams of batches and noise of their
-// own. Which member copies which, and what it changes, is derived from the seed and the scores: not from time or workers.
+// Different from Ray: perturbed numbers stay within their range, and perturbed members
+// keep streams of batches and noise of their own. Which member copies which, and what it
+// changes, is derived from the seed and the scores: not from time or workers.
 
 // generations is the number of intervals in a run; the last one may be shorter.
 func (t *Tuning) generations() int { return int((t.rounds + t.p.Interval - 1) / t.p.Interval) }
@@ -51,7 +53,8 @@ func (w *tuning) population(ctx context.Context) (*TrialRow, error) {
 		err := parallel(ctx, len(members), w.opt.Workers, func(ctx context.Context, i int) error {
 			var err error
 			if rows[i], err = w.member(ctx, g, i+1, members[i]); err != nil {
-				return fmt.Errorf("member %d, generation %d (%s): %w", i+1, g, t.describe(members[i].values), err)
+				return fmt.Errorf("member %d, generation %d (%s): %w", i+1, g, t.describe(members[i].values),
+					err)
 			}
 			return nil
 		})
@@ -109,7 +112,8 @@ func (w *tuning) memberDir(generation, n int) string {
 	return filepath.Join(w.dir, "members", fmt.Sprintf("%d-%d", generation, n))
 }
 
-// member returns the row of a member after generation g, which it trains if there is none.
+// member returns the row of a member after generation g, which it trains if there is
+// none.
 func (w *tuning) member(ctx context.Context, g, n int, m member) (TrialRow, error) {
 	e, err := w.build(n, m.values)
 	if err != nil {
@@ -136,8 +140,20 @@ func (w *tuning) member(ctx context.Context, g, n int, m member) (TrialRow, erro
 		return TrialRow{}, err
 	}
 	sum := sha256.Sum256(r.world.sim.AppendState(nil))
-	row := TrialRow{Generation: g, Trial: n, From: m.from, Values: m.values, Accuracy: nan, Loss: ev.Loss.Mean, Epsilon: nan,
-		ConfigDigest: e.Digest(), Engine: EngineVersion, Arithmetic: e.Arithmetic(), RunHash: hex.EncodeToString(sum[:])}
+	row := TrialRow{
+		Generation:   g,
+		Trial:        n,
+		From:         m.from,
+		Values:       m.values,
+		Accuracy:     nan,
+		Loss:         ev.Loss.Mean,
+		Epsilon:      nan,
+		ConfigDigest: e.Digest(),
+		Engine:       EngineVersion,
+		Arithmetic:   e.Arithmetic(),
+
+		RunHash: hex.EncodeToString(sum[:]),
+	}
 	row.Score = w.t.larger(row.Loss)
 	if ev.Accuracy != nil {
 		row.Accuracy = ev.Accuracy.Mean
@@ -152,7 +168,8 @@ func (w *tuning) member(ctx context.Context, g, n int, m member) (TrialRow, erro
 	return row, nil
 }
 
-// generationBegun says that a row of the generation is there: all of the one before were then finished.
+// generationBegun says that a row of the generation is there: all of the one before were
+// then finished.
 func (w *tuning) generationBegun(g int) bool {
 	w.table.mu.Lock()
 	defer w.table.mu.Unlock()
@@ -164,7 +181,8 @@ func (w *tuning) generationBegun(g int) bool {
 	return false
 }
 
-// continued is a run of e that goes on from the state of a member after a generation, or begins where from is 0.
+// continued is a run of e that goes on from the state of a member after a generation, or
+// begins where from is 0.
 func (w *tuning) continued(e *Experiment, generation, from int) (*running, error) {
 	for i := range e.plans { // the ledgers of a copied member hold other noise than the plan
 		e.plans[i].limited = false
@@ -185,7 +203,8 @@ func (w *tuning) continued(e *Experiment, generation, from int) (*running, error
 		return nil, fmt.Errorf("%s: %w", path, err)
 	}
 	if len(p.Ledgers) != len(e.parts) {
-		return nil, config.Bad(tuneSection+".space", fmt.Sprintf("%d agents", len(e.parts)), fmt.Sprintf("%d, as before", len(p.Ledgers)))
+		return nil, config.Bad(tuneSection+".space", fmt.Sprintf("%d agents", len(e.parts)),
+			fmt.Sprintf("%d, as before", len(p.Ledgers)))
 	}
 	if r.world, err = e.start(1, p.Ledgers); err != nil {
 		return nil, err
@@ -213,7 +232,8 @@ func (w *tuning) keepModel(best *TrialRow) error {
 	return writeAtomic(filepath.Join(w.dir, modelFile), b)
 }
 
-// lineage tells the best member's history backwards through those that it copied, first generation first.
+// lineage tells the best member's history backwards through those that it copied, first
+// generation first.
 func (t *Tuning) lineage(rows []TrialRow, last TrialRow) []string {
 	at := map[[2]int]TrialRow{}
 	for _, r := range rows {

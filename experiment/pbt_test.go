@@ -14,7 +14,12 @@ import (
 func rowsWith(scores ...float64) []TrialRow {
 	var rows []TrialRow
 	for i, s := range scores {
-		rows = append(rows, TrialRow{Generation: 1, Trial: i + 1, Score: s, Values: []string{strconv.Itoa(i + 1)}})
+		rows = append(rows, TrialRow{
+			Generation: 1,
+			Trial:      i + 1,
+			Score:      s,
+			Values:     []string{strconv.Itoa(i + 1)},
+		})
 	}
 	return rows
 }
@@ -31,10 +36,12 @@ func populationOf(quantile, resample float64, space ...string) *Tuning {
 	return t
 }
 
-// After a generation the bottom quarter, and nobody else, goes on from a member of the top quarter, with that member's value times
-// 1.2 or .8; both factors and all donors occur.
+// After a generation the bottom quarter, and nobody else, goes on from a member of the
+// top quarter, with that member's value times 1.2 or .8; both factors and all donors
+// occur.
 func TestPopulationExploitsAndExplores(t *testing.T) {
-	rows := rowsWith(.5, .9, .1, math.NaN(), .6, .8, .3, .4) // top quarter: 2 and 6; bottom: 4 (no number) and 3
+	// top quarter: 2 and 6; bottom: 4 (no number) and 3
+	rows := rowsWith(.5, .9, .1, math.NaN(), .6, .8, .3, .4)
 	pop := populationOf(.25, 0, "k=uniform:0.1:1000")
 	donors, factors := map[int]int{}, map[float64]int{}
 	const n = 400
@@ -54,22 +61,26 @@ func TestPopulationExploitsAndExplores(t *testing.T) {
 			factors[math.Round(1e9*x/float64(m.from))/1e9]++
 		}
 	}
-	// Two members in each generation: binomial counts of 800, at a false-reject rate of 1e-6 each.
+	// Two members in each generation: binomial counts of 800, at a false-reject rate of
+	// 1e-6 each.
 	half := 4.9 * math.Sqrt(2*n) / 2
 	if len(donors) != 2 || math.Abs(float64(donors[2]-n)) > half {
 		t.Errorf("donors %v, want 2 and 6 alike", donors)
 	}
-	if len(factors) != 2 || math.Abs(float64(factors[1.2]-n)) > half || math.Abs(float64(factors[.8]-n)) > half {
+	if len(factors) != 2 || math.Abs(float64(factors[1.2]-n)) > half ||
+		math.Abs(float64(factors[.8]-n)) > half {
 		t.Errorf("factors %v, want 1.2 and .8 alike", factors)
 	}
 }
 
-// A quarter is rounded up, and at most half; numbers stay in their range; choices move to a neighbour.
+// A quarter is rounded up, and at most half; numbers stay in their range; choices move to
+// a neighbour.
 func TestPopulationRules(t *testing.T) {
 	for _, tc := range []struct {
 		members, copies int
 		quantile        float64
-	}{{2, 1, .25}, {3, 1, .25}, {4, 1, .25}, {5, 2, .25}, {8, 2, .25}, {9, 3, .25}, {5, 2, .5}, {10, 1, .01}} {
+	}{{2, 1, .25}, {3, 1, .25}, {4, 1, .25}, {5, 2, .25}, {8, 2, .25}, {9, 3, .25}, {5, 2, .5},
+		{10, 1, .01}} {
 		var scores []float64
 		for i := range tc.members {
 			scores = append(scores, float64(i))
@@ -81,7 +92,8 @@ func TestPopulationRules(t *testing.T) {
 			}
 		}
 		if moved != tc.copies {
-			t.Errorf("%d of %d members copy at quantile %g, want %d", moved, tc.members, tc.quantile, tc.copies)
+			t.Errorf("%d of %d members copy at quantile %g, want %d", moved, tc.members, tc.quantile,
+				tc.copies)
 		}
 	}
 	pop := populationOf(.25, 0, "a=uniform:0.9:1.1", "b=x,y,z", "c=integer:1:100")
@@ -92,7 +104,8 @@ func TestPopulationRules(t *testing.T) {
 			t.Fatalf("1, y, 10 becomes %v", v)
 		}
 		seen[v[1]] = true
-		if v := pop.explore([]string{"1", "x", "10"}, rng.Public(11, "explore", uint64(g))); v[1] != "x" && v[1] != "y" {
+		if v := pop.explore([]string{"1", "x", "10"}, rng.Public(11, "explore", uint64(g))); v[1] != "x" &&
+			v[1] != "y" {
 			t.Fatalf("x becomes %s", v[1])
 		}
 	}
@@ -104,7 +117,8 @@ func TestPopulationRules(t *testing.T) {
 	const n = 4000
 	fresh := 0
 	for g := range n {
-		if v := pop.explore([]string{"1000"}, rng.Public(11, "explore", uint64(g)))[0]; v != "1200" && v != "800" {
+		if v := pop.explore([]string{"1000"}, rng.Public(11, "explore", uint64(g)))[0]; v != "1200" &&
+			v != "800" {
 			fresh++
 		}
 	}
@@ -113,11 +127,14 @@ func TestPopulationRules(t *testing.T) {
 	}
 }
 
-// A member that copies another has exactly its weights and its round, and goes on from there as a run with the copier's values, noise
-// and batches would; members that never copy end with the bits of single runs.
+// A member that copies another has exactly its weights and its round, and goes on from
+// there as a run with the copier's values, noise and batches would; members that never
+// copy end with the bits of single runs.
 func TestMembersGoOnFromWeights(t *testing.T) {
-	s := tinySearch(t, "method = \"pbt\"\npopulation = 3\ninterval = 5", "algorithm.optimizer=momentum", "algorithm.momentum=0.5",
-		"privacy.mechanism=gaussian", "privacy.noise_multiplier=2.0", "privacy.target_delta=1e-3", "rounds=10")
+	s := tinySearch(t, "method = \"pbt\"\npopulation = 3\ninterval = 5", "algorithm.optimizer=momentum",
+		"algorithm.momentum=0.5",
+		"privacy.mechanism=gaussian", "privacy.noise_multiplier=2.0", "privacy.target_delta=1e-3",
+		"rounds=10")
 	res := search(t, s, TuneOptions{Workers: 2})
 	w := &tuning{t: s, dir: t.TempDir(), cache: newDataCache()}
 	var states [][]byte
@@ -167,7 +184,8 @@ func TestMembersGoOnFromWeights(t *testing.T) {
 		}
 		alone := run(t, e, Options{})
 		if got := float64(alone.Summary.Accuracy.Mean); got != row.Accuracy {
-			t.Errorf("member %d, which never copied, has accuracy %g; a run alone has %g", row.Trial, row.Accuracy, got)
+			t.Errorf("member %d, which never copied, has accuracy %g; a run alone has %g", row.Trial,
+				row.Accuracy, got)
 		}
 	}
 	f, err := s.trial(2, s.candidate(2))

@@ -24,24 +24,29 @@ import (
 
 // clockParams is the [clock] section of algorithms without rounds.
 type clockParams struct {
-	// Wakes is the length of the run, of all agents together; 0 means rounds for each agent.
+	// Wakes is the length of the run, of all agents together; 0 means rounds for each
+	// agent.
 	Wakes uint64 `toml:"wakes,omitempty"`
-	// Replay is a file with a recorded list of wakes, which takes the place of the drawn ones; Record writes the list of
-	// this run into its directory.
+	// Replay is a file with a recorded list of wakes, which takes the place of the drawn
+	// ones; Record writes the list of this run into its directory.
 	Replay string `toml:"replay,omitempty"`
 	Record bool   `toml:"record,omitempty"`
-	// Interval is the mean time in seconds between two wakes of an agent where daemons run; 0 means 1. Simulations count time in it.
+	// Interval is the mean time in seconds between two wakes of an agent where daemons
+	// run; 0 means 1. Simulations count time in it.
 	Interval float64 `toml:"interval,omitempty"`
 	// ReplayDigest is the file's SHA-256 in hex, filled in; a given one is checked.
 	ReplayDigest string `toml:"replay_digest,omitempty"`
 }
 
-// PersonalPrivacy are the keys of [privacy] that belong to algorithms which ask for full gradients and fits.
+// PersonalPrivacy are the keys of [privacy] that belong to algorithms which ask for full
+// gradients and fits.
 type PersonalPrivacy struct {
-	// AgentEpsilon gives agents budgets of their own in place of target_epsilon: agent i has number i mod length.
+	// AgentEpsilon gives agents budgets of their own in place of target_epsilon: agent i
+	// has number i mod length.
 	AgentEpsilon []float64 `toml:"agent_epsilon,omitempty"`
-	// WarmEpsilon is what the fit of a warm start may cost alone, a part of the target; without it a fit shares the noise
-	// multiplier of the gradients. WarmMechanism is gaussian (default) or k-norm.
+	// WarmEpsilon is what the fit of a warm start may cost alone, a part of the target;
+	// without it a fit shares the noise multiplier of the gradients. WarmMechanism is
+	// gaussian (default) or k-norm.
 	WarmEpsilon   float64 `toml:"warm_epsilon,omitempty"`
 	WarmMechanism string  `toml:"warm_mechanism,omitempty"`
 	// FeatureNorm is the public bound X that a private fit scales features to; default 1.
@@ -52,15 +57,21 @@ func (q *PersonalPrivacy) validate(p *privacyParams, personal bool) error {
 	private := personal && p.Mechanism != "none"
 	switch {
 	case len(q.AgentEpsilon) > 0 && (!private || p.TargetEpsilon != 0 || p.NoiseMultiplier != 0):
-		return config.Bad("agent_epsilon", q.AgentEpsilon, "nothing beside target_epsilon, noise_multiplier or mechanism none, and only with an algorithm of personal models")
+		return config.Bad("agent_epsilon", q.AgentEpsilon,
+			"nothing beside target_epsilon, noise_multiplier or mechanism none, and only with an "+
+				"algorithm of personal models")
 	case q.WarmEpsilon != 0 && (!private || !(q.WarmEpsilon > 0) || math.IsInf(q.WarmEpsilon, 1)):
-		return config.Bad("warm_epsilon", q.WarmEpsilon, "above 0 and finite, with noise and an algorithm of personal models")
-	case q.WarmMechanism != "" && (q.WarmEpsilon == 0 || q.WarmMechanism != "gaussian" && q.WarmMechanism != "k-norm"):
+		return config.Bad("warm_epsilon", q.WarmEpsilon,
+			"above 0 and finite, with noise and an algorithm of personal models")
+	case q.WarmMechanism != "" && (q.WarmEpsilon == 0 || q.WarmMechanism != "gaussian" &&
+		q.WarmMechanism != "k-norm"):
 		return config.Bad("warm_mechanism", q.WarmMechanism, "gaussian or k-norm, with warm_epsilon")
 	case q.FeatureNorm != 0 && (!private || !(q.FeatureNorm > 0) || math.IsInf(q.FeatureNorm, 1)):
-		return config.Bad("feature_norm", q.FeatureNorm, "above 0 and finite, with noise and an algorithm of personal models")
+		return config.Bad("feature_norm", q.FeatureNorm,
+			"above 0 and finite, with noise and an algorithm of personal models")
 	case personal && p.TargetEpsilon != 0 && p.NoiseMultiplier != 0:
-		return config.Bad("noise_multiplier", p.NoiseMultiplier, "nothing beside target_epsilon with an algorithm of personal models")
+		return config.Bad("noise_multiplier", p.NoiseMultiplier,
+			"nothing beside target_epsilon with an algorithm of personal models")
 	}
 	for _, eps := range q.AgentEpsilon {
 		if !(eps > 0) || math.IsInf(eps, 1) {
@@ -76,11 +87,14 @@ func (p *privacyParams) validateFullBatch() error {
 	case p.SampleRate != 0:
 		return config.Bad("sample_rate", p.SampleRate, "nothing: this algorithm uses all records each time")
 	case p.adjacency == account.AddRemove && (!(p.BatchSize > 0) || math.IsInf(p.BatchSize, 1)):
-		return config.Bad("batch_size", p.BatchSize, "a public normaliser above 0: under add-remove the number of records is private")
+		return config.Bad("batch_size", p.BatchSize,
+			"a public normaliser above 0: under add-remove the number of records is private")
 	case p.adjacency != account.AddRemove && p.BatchSize != 0:
-		return config.Bad("batch_size", p.BatchSize, "nothing: the public number of records divides their sum")
+		return config.Bad("batch_size", p.BatchSize,
+			"nothing: the public number of records divides their sum")
 	case p.MinRecords < 0 || p.MinRecords > 0 && p.adjacency != account.AddRemove:
-		return config.Bad("min_records", p.MinRecords, "at least 1, and only under add-remove: elsewhere record counts are public")
+		return config.Bad("min_records", p.MinRecords,
+			"at least 1, and only under add-remove: elsewhere record counts are public")
 	}
 	return nil
 }
@@ -104,13 +118,15 @@ func (f *File) validatePersonal() error {
 		f.topo.Weights = "objective"
 	case "objective":
 	default:
-		return f.at("topology", config.Bad("weights", f.topo.Weights, "objective with algorithm "+f.alg.Name+", whose weights are those of its objective"))
+		return f.at("topology", config.Bad("weights", f.topo.Weights,
+			"objective with algorithm "+f.alg.Name+", whose weights are those of its objective"))
 	}
 	if f.topo.Vectors != "" && f.topo.Vectors != "hidden" && f.topo.Vectors != "data" {
 		return f.at("topology", config.Bad("vectors", f.topo.Vectors, "one of data, hidden"))
 	}
 	if f.data.Augmentation != (oracle.Augmentation{}) {
-		return f.at("data", config.Bad("augmentations", f.data.Augmentation.Views, "none with algorithm "+f.alg.Name))
+		return f.at("data", config.Bad("augmentations", f.data.Augmentation.Views,
+			"none with algorithm "+f.alg.Name))
 	}
 	others := f.repl
 	others.Uncharged = false
@@ -139,7 +155,8 @@ func (e *Experiment) readReplay() error {
 	sum := sha256.Sum256(b)
 	digest := hex.EncodeToString(sum[:])
 	if p.ReplayDigest != "" && !strings.EqualFold(p.ReplayDigest, digest) {
-		return config.Bad("replay_digest", p.ReplayDigest, fmt.Sprintf("%s, the SHA-256 of %s", digest, p.Replay))
+		return config.Bad("replay_digest", p.ReplayDigest,
+			fmt.Sprintf("%s, the SHA-256 of %s", digest, p.Replay))
 	}
 	p.ReplayDigest = digest
 	pairs, err := e.pairGraph()
@@ -152,7 +169,8 @@ func (e *Experiment) readReplay() error {
 		bad.File = p.Replay
 	}
 	if err == nil && uint64(len(e.replay)) < e.file.steps {
-		return config.Bad("wakes", e.file.steps, fmt.Sprintf("at most %d, the length of %s", len(e.replay), p.Replay))
+		return config.Bad("wakes", e.file.steps,
+			fmt.Sprintf("at most %d, the length of %s", len(e.replay), p.Replay))
 	}
 	return err
 }
@@ -192,13 +210,23 @@ func (e *Experiment) startWakes(w *world, agents []sim.Agent, workers int) error
 	if err != nil {
 		return err
 	}
-	w.sim, err = sim.NewAsync(sim.AsyncConfig{Agents: agents, Graph: g, Dim: e.model.Dim(), Wakes: e.file.steps, Pairs: e.file.pacing == algo.Pairs,
-		Workers: workers, Seed: e.file.root.Seed, Faults: e.file.flts, Replay: e.replay})
+	w.sim, err = sim.NewAsync(sim.AsyncConfig{
+		Agents:  agents,
+		Graph:   g,
+		Dim:     e.model.Dim(),
+		Wakes:   e.file.steps,
+		Pairs:   e.file.pacing == algo.Pairs,
+		Workers: workers,
+		Seed:    e.file.root.Seed,
+		Faults:  e.file.flts,
+		Replay:  e.replay,
+	})
 	return e.file.at("faults", err)
 }
 
 // personalOracles are what agent i's plan asks for.
-func (e *Experiment) personalOracles(i int, pool *oracle.Pool, trained *data.Dataset) (map[string]privacy.Oracle, error) {
+func (e *Experiment) personalOracles(i int, pool *oracle.Pool,
+	trained *data.Dataset) (map[string]privacy.Oracle, error) {
 	p := &e.plans[i]
 	records := oracle.Records{Data: trained, Index: e.parts[i]}
 	m := map[string]privacy.Oracle{}
@@ -244,11 +272,20 @@ func (e *Experiment) fit(p *plan, lambda float64) *oracle.Fit {
 			radius = 1
 		}
 	}
-	return &oracle.Fit{GLM: glm, Normaliser: p.batch, Lambda: lambda, Radius: radius, Adjacency: e.file.priv.adjacency, Unit: account.Record(), Dim: e.model.Dim()}
+	return &oracle.Fit{
+		GLM:        glm,
+		Normaliser: p.batch,
+		Lambda:     lambda,
+		Radius:     radius,
+		Adjacency:  e.file.priv.adjacency,
+		Unit:       account.Record(),
+		Dim:        e.model.Dim(),
+	}
 }
 
-// objective is Q over all agents: half the weighted squared distances of neighbors' models, and every agent's own loss on its
-// training records. It is a figure for whoever sees all data, as the simulation does: nobody is told of it.
+// objective is Q over all agents: half the weighted squared distances of neighbors'
+// models, and every agent's own loss on its training records. It is a figure for whoever
+// sees all data, as the simulation does: nobody is told of it.
 func (e *Experiment) objective(w *world, workers int) float64 {
 	g, err := e.schedule.At(0)
 	if err != nil {
@@ -290,7 +327,12 @@ type personal interface {
 func (e *Experiment) trainBatch(rows []int32) *model.Batch {
 	if lo, n := int(rows[0]), len(rows); int(rows[n-1])-lo == n-1 {
 		d := e.split.Train
-		b := &model.Batch{X: tensor.Mat{Rows: n, Cols: d.X.Cols, Stride: d.X.Stride, Data: d.X.Data[lo*d.X.Stride : (lo+n-1)*d.X.Stride+d.X.Cols]}}
+		b := &model.Batch{X: tensor.Mat{
+			Rows:   n,
+			Cols:   d.X.Cols,
+			Stride: d.X.Stride,
+			Data:   d.X.Data[lo*d.X.Stride : (lo+n-1)*d.X.Stride+d.X.Cols],
+		}}
 		if d.Labels != nil {
 			b.Labels = d.Labels[lo : lo+n]
 		} else {

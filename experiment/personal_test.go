@@ -76,20 +76,26 @@ func buildPersonal(set ...string) (*Experiment, error) {
 }
 
 var personalCases = map[string][]string{
-	"gaussian":    nil,
-	"laplace":     {"privacy.mechanism=laplace", "algorithm.norm=l1", "privacy.accountant=pld"},
-	"exact":       {"privacy.noise=exact", "privacy.accountant=pld"},
-	"late":        {"algorithm.alloc=late", "algorithm.contraction=0.99"},
-	"paper":       {"algorithm.alloc=paper", "algorithm.contraction=0.995"},
-	"unequal":     {"privacy.target_epsilon=0", "privacy.agent_epsilon=[0.5, 1, 2]", "algorithm.agent_updates=[3, 6]"},
-	"warm":        {"algorithm.start=fit", "algorithm.fit_lambda=0.1", "algorithm.propagate=4", "privacy.warm_epsilon=0.3"},
+	"gaussian": nil,
+	"laplace":  {"privacy.mechanism=laplace", "algorithm.norm=l1", "privacy.accountant=pld"},
+	"exact":    {"privacy.noise=exact", "privacy.accountant=pld"},
+	"late":     {"algorithm.alloc=late", "algorithm.contraction=0.99"},
+	"paper":    {"algorithm.alloc=paper", "algorithm.contraction=0.995"},
+	"unequal": {"privacy.target_epsilon=0", "privacy.agent_epsilon=[0.5, 1, 2]",
+		"algorithm.agent_updates=[3, 6]"},
+	"warm": {"algorithm.start=fit", "algorithm.fit_lambda=0.1", "algorithm.propagate=4",
+		"privacy.warm_epsilon=0.3"},
 	"warm shared": {"algorithm.start=fit", "algorithm.fit_lambda=0.1"},
-	"k-norm":      {"algorithm.start=fit", "algorithm.fit_lambda=0.1", "privacy.warm_epsilon=0.3", "privacy.warm_mechanism=k-norm", "privacy.accountant=pld", "topology.agents=3", "data.agents=3", "topology.threshold=0"},
-	"add-remove":  {"privacy.adjacency=add-remove", "privacy.batch_size=50", "algorithm.lambda=0.02", "algorithm.confidence=0.5"},
-	"pairs":       {"algorithm.name=gossip-admm", "algorithm.updates=0", "algorithm.local_steps=2"},
-	"faults":      {"faults.drop=0.2", "faults.latency=1.5", "faults.churn=0.2"},
-	"local-dp":    {"privacy.mechanism=local-dp", "privacy.accountant=pld", "algorithm.start=fit", "algorithm.fit_lambda=0.1"},
-	"unlimited":   {"algorithm.updates=0"},
+	"k-norm": {"algorithm.start=fit", "algorithm.fit_lambda=0.1", "privacy.warm_epsilon=0.3",
+		"privacy.warm_mechanism=k-norm", "privacy.accountant=pld", "topology.agents=3", "data.agents=3",
+		"topology.threshold=0"},
+	"add-remove": {"privacy.adjacency=add-remove", "privacy.batch_size=50", "algorithm.lambda=0.02",
+		"algorithm.confidence=0.5"},
+	"pairs":  {"algorithm.name=gossip-admm", "algorithm.updates=0", "algorithm.local_steps=2"},
+	"faults": {"faults.drop=0.2", "faults.latency=1.5", "faults.churn=0.2"},
+	"local-dp": {"privacy.mechanism=local-dp", "privacy.accountant=pld", "algorithm.start=fit",
+		"algorithm.fit_lambda=0.1"},
+	"unlimited": {"algorithm.updates=0"},
 }
 
 // caseOf drops keys that another algorithm does not know.
@@ -116,15 +122,17 @@ func caseOf(t *testing.T, name string) *Experiment {
 	return e
 }
 
-// Every way to spend a budget spends at most the budget, and nearly all of it where all planned queries are asked; what the
-// statements say follows from the ledgers; and no byte depends on the number of workers.
+// Every way to spend a budget spends at most the budget, and nearly all of it where all
+// planned queries are asked; what the statements say follows from the ledgers; and no
+// byte depends on the number of workers.
 func TestPersonalBudgets(t *testing.T) {
 	for name := range personalCases {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			e := caseOf(t, name)
 			out := t.TempDir()
-			one, two := run(t, e, Options{Out: out, Workers: 1}), run(t, caseOf(t, name), Options{Out: out, Workers: 2})
+			one, two := run(t, e, Options{Out: out, Workers: 1}),
+				run(t, caseOf(t, name), Options{Out: out, Workers: 2})
 			sameFiles(t, one.Dir, two.Dir)
 			if _, err := ledger.VerifyRun(one.Dir); err != nil {
 				t.Error(err)
@@ -136,7 +144,8 @@ func TestPersonalBudgets(t *testing.T) {
 				}
 				planned := uint64(e.plans[l.Agent].queries)
 				if eps := float64(l.Epsilon.Upper); eps > target || l.Charges == planned && eps < .97*target {
-					t.Errorf("agent %d spent %g of %g in %d charges of %d planned", l.Agent, eps, target, l.Charges, planned)
+					t.Errorf("agent %d spent %g of %g in %d charges of %d planned", l.Agent, eps, target,
+						l.Charges, planned)
 				}
 				if name == "local-dp" {
 					planned += 2 // features and labels; what follows is charged as nothing
@@ -166,7 +175,8 @@ func TestPersonalPlans(t *testing.T) {
 	// Equal split, exact Gaussian: T answers of multiplier z cost as much as one of z/√T.
 	e = caseOf(t, "gaussian")
 	one := personalRun(t, "algorithm.updates=1")
-	if ratio := e.plans[0].noiseMultiplier / one.plans[0].noiseMultiplier; math.Abs(ratio-math.Sqrt(6)) > 1e-4 {
+	if ratio := e.plans[0].noiseMultiplier / one.plans[0].noiseMultiplier; math.Abs(ratio-math.Sqrt(6)) >
+		1e-4 {
 		t.Errorf("six answers need %g times the noise of one, want %g", ratio, math.Sqrt(6))
 	}
 	// Laplace: scale 2 clips T/ε (with PLD at delta 1e-5 a little less).
@@ -193,7 +203,8 @@ func TestPersonalPlans(t *testing.T) {
 	}
 }
 
-// An interrupted run goes on to the bytes of an uninterrupted one, and a recorded list of wakes gives them again.
+// An interrupted run goes on to the bytes of an uninterrupted one, and a recorded list of
+// wakes gives them again.
 func TestPersonalResumeAndReplay(t *testing.T) {
 	for _, name := range []string{"faults", "warm", "pairs", "late"} {
 		t.Run(name, func(t *testing.T) {
@@ -239,10 +250,11 @@ func TestPersonalResumeAndReplay(t *testing.T) {
 	}
 }
 
-// Without noise the objective falls from evaluation to evaluation and the models beat those of agents on their own; nothing
-// of a local-fit run leaves an agent.
+// Without noise the objective falls from evaluation to evaluation and the models beat
+// those of agents on their own; nothing of a local-fit run leaves an agent.
 func TestPersonalModelsHelp(t *testing.T) {
-	free := []string{"privacy.mechanism=none", "privacy.target_epsilon=0", "privacy.accountant=pld", "algorithm.updates=0", "clock.wakes=1200", "evaluate.every=200", "data.dim=40"}
+	free := []string{"privacy.mechanism=none", "privacy.target_epsilon=0", "privacy.accountant=pld",
+		"algorithm.updates=0", "clock.wakes=1200", "evaluate.every=200", "data.dim=40"}
 	together := run(t, personalRun(t, append(free, "algorithm.start=fit")...), Options{})
 	last := math.Inf(1)
 	for _, v := range metricOf(t, together.Dir, "objective") {
@@ -252,7 +264,8 @@ func TestPersonalModelsHelp(t *testing.T) {
 		last = v
 	}
 	file := strings.Replace(strings.Replace(personalFile, "updates = 6\n", "", 1), `"bcd"`, `"local-fit"`, 1)
-	f, err := Parse("local.toml", []byte(file), []string{"privacy.mechanism=none", "privacy.target_epsilon=0", "data.dim=40"})
+	f, err := Parse("local.toml", []byte(file),
+		[]string{"privacy.mechanism=none", "privacy.target_epsilon=0", "data.dim=40"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -262,7 +275,8 @@ func TestPersonalModelsHelp(t *testing.T) {
 	}
 	alone := run(t, e, Options{})
 	if alone.Summary.BytesSentTotal != 0 || alone.Summary.Privacy[0].Epsilon.Upper != 0 {
-		t.Errorf("local-fit sent %d bytes at epsilon %v", alone.Summary.BytesSentTotal, alone.Summary.Privacy[0].Epsilon)
+		t.Errorf("local-fit sent %d bytes at epsilon %v", alone.Summary.BytesSentTotal,
+			alone.Summary.Privacy[0].Epsilon)
 	}
 	if a, b := alone.Summary.Accuracy.Mean, together.Summary.Accuracy.Mean; b < a {
 		t.Errorf("together %.3f, alone %.3f", b, a)
@@ -287,19 +301,24 @@ func metricOf(t *testing.T, dir, name string) (values []float64) {
 	return values
 }
 
-// People of the Parkinsons data and hospitals of the heart-disease data as agents with models of their own.
+// People of the Parkinsons data and hospitals of the heart-disease data as agents with
+// models of their own.
 func TestPersonalTasks(t *testing.T) {
 	if os.Getenv("SOTTO_DATA") == "" {
 		t.Skip("SOTTO_DATA not set: needs parkinsons-telemonitoring and heart-disease")
 	}
-	common := []string{"topology.graph=complete", "privacy.target_epsilon=2", "algorithm.start=fit", "algorithm.fit_lambda=0.05", "privacy.warm_epsilon=0.5", "privacy.feature_norm=2"}
+	common := []string{"topology.graph=complete", "privacy.target_epsilon=2", "algorithm.start=fit",
+		"algorithm.fit_lambda=0.05", "privacy.warm_epsilon=0.5", "privacy.feature_norm=2"}
 	for name, c := range map[string]struct {
 		agents int
 		lines  [2]string // in place of the linear task's
 		set    []string
 	}{
-		"parkinsons":    {42, [2]string{"holdout = \"records\"", ""}, []string{"topology.agents=42", "data.dataset=parkinsons", "model.name=huber", "model.delta=0.05", "clock.wakes=500", "evaluate.on=own"}},
-		"heart-disease": {4, [2]string{"", ""}, []string{"topology.agents=4", "data.dataset=heart-disease", "clock.wakes=80", "evaluate.on=own"}},
+		"parkinsons": {42, [2]string{"holdout = \"records\"", ""},
+			[]string{"topology.agents=42", "data.dataset=parkinsons", "model.name=huber", "model.delta=0.05",
+				"clock.wakes=500", "evaluate.on=own"}},
+		"heart-disease": {4, [2]string{"", ""},
+			[]string{"topology.agents=4", "data.dataset=heart-disease", "clock.wakes=80", "evaluate.on=own"}},
 	} {
 		file := strings.Replace(personalFile, "agents = 24\ndim = 6\ntest = 30\n", c.lines[0]+"\n", 1)
 		f, err := Parse("tasks.toml", []byte(file), append(slices.Clone(common), c.set...))
@@ -311,8 +330,10 @@ func TestPersonalTasks(t *testing.T) {
 			t.Fatalf("%s: %v", name, err)
 		}
 		r := run(t, e, Options{})
-		if len(r.Summary.Privacy) != c.agents || !(float64(r.Summary.Privacy[0].Epsilon.Upper) <= 2) || !(float64(r.Summary.Loss) < 10) {
-			t.Errorf("%s: %d agents, epsilon %v, loss %v", name, len(r.Summary.Privacy), r.Summary.Privacy[0].Epsilon, r.Summary.Loss)
+		if len(r.Summary.Privacy) != c.agents || !(float64(r.Summary.Privacy[0].Epsilon.Upper) <= 2) ||
+			!(float64(r.Summary.Loss) < 10) {
+			t.Errorf("%s: %d agents, epsilon %v, loss %v", name, len(r.Summary.Privacy),
+				r.Summary.Privacy[0].Epsilon, r.Summary.Loss)
 		}
 	}
 }
@@ -327,15 +348,16 @@ func TestPersonalRefuses(t *testing.T) {
 		"privacy.feature_norm":   {"privacy.feature_norm=-1.0"},
 		"privacy.sample_rate":    {"privacy.sample_rate=0.5"},
 		"privacy.batch_size":     {"privacy.adjacency=add-remove"},
-		"privacy.target_delta":   {"privacy.target_delta=0.0067379469990854671", "data.records_max=400"}, // exp(-5) is above 1/148
-		"topology.weights":       {"topology.weights=metropolis"},
-		"topology.vectors":       {"topology.vectors=labels"},
-		"topology.graph":         {"data.agents=25", "data.allow_empty=true"},
-		"evaluate.agents":        {"evaluate.agents=25"},
-		"faults.delay":           {"faults.delay=0.5"},
-		"model.name":             {"model.name=mlp", "algorithm.start=fit", "algorithm.fit_lambda=0.1"},
-		"algorithm.contraction":  {"algorithm.alloc=late"},
-		"clock.wake":             {"clock.wake=3"},
+		// exp(-5) is above 1/148
+		"privacy.target_delta":  {"privacy.target_delta=0.0067379469990854671", "data.records_max=400"},
+		"topology.weights":      {"topology.weights=metropolis"},
+		"topology.vectors":      {"topology.vectors=labels"},
+		"topology.graph":        {"data.agents=25", "data.allow_empty=true"},
+		"evaluate.agents":       {"evaluate.agents=25"},
+		"faults.delay":          {"faults.delay=0.5"},
+		"model.name":            {"model.name=mlp", "algorithm.start=fit", "algorithm.fit_lambda=0.1"},
+		"algorithm.contraction": {"algorithm.alloc=late"},
+		"clock.wake":            {"clock.wake=3"},
 	} {
 		e, err := buildPersonal(set...)
 		if err == nil {
@@ -354,20 +376,23 @@ func TestPersonalRefuses(t *testing.T) {
 	}
 }
 
-// The guarantee of a run does not cover a graph that was made from training records, nor records that were shifted by their
-// own mean: both are refused, or shown to break the stated sensitivity.
+// The guarantee of a run does not cover a graph that was made from training records, nor
+// records that were shifted by their own mean: both are refused, or shown to break the
+// stated sensitivity.
 func TestClaim20(t *testing.T) {
 	_, err := buildPersonal("topology.graph=knn", "topology.vectors=data")
 	var bad *config.Error
 	if !errors.Is(err, privacy.ErrRefused) || !errors.As(err, &bad) || bad.Key != "topology.vectors" {
 		t.Errorf("a graph from private records: %v", err)
 	}
-	if _, err := buildPersonal("topology.graph=knn", "topology.vectors=data", "privacy.mechanism=none", "privacy.target_epsilon=0"); err != nil {
+	if _, err := buildPersonal("topology.graph=knn", "topology.vectors=data", "privacy.mechanism=none",
+		"privacy.target_epsilon=0"); err != nil {
 		t.Errorf("the same in a run that is not private: %v", err)
 	}
 
-	// Ten ratings, nine of 3 and one of 5 or 1. The user's mean is subtracted first: the one rating turns the sign of all
-	// residuals, and the clipped mean gradient moves by 1.6 C where the release states 2 C/10.
+	// Ten ratings, nine of 3 and one of 5 or 1. The user's mean is subtracted first: the
+	// one rating turns the sign of all residuals, and the clipped mean gradient moves by
+	// 1.6 C where the release states 2 C/10.
 	const m, clip = 10, .1
 	means := func(last float32) float64 {
 		d := &data.Dataset{X: tensor.NewMat(m, 1), Shape: [3]int{1, 1, 1}, Targets: make([]float32, m)}
@@ -381,8 +406,16 @@ func TestClaim20(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		f := &oracle.Full{Model: lsq, Records: oracle.Records{Data: d, Index: index}, Normaliser: m, Clip: clip, Norm: account.L2,
-			Adjacency: account.ReplaceOne, Unit: account.Record(), Pool: oracle.NewPool()}
+		f := &oracle.Full{
+			Model:      lsq,
+			Records:    oracle.Records{Data: d, Index: index},
+			Normaliser: m,
+			Clip:       clip,
+			Norm:       account.L2,
+			Adjacency:  account.ReplaceOne,
+			Unit:       account.Record(),
+			Pool:       oracle.NewPool(),
+		}
 		if err := f.Validate(); err != nil {
 			t.Fatal(err)
 		}

@@ -14,7 +14,8 @@ import (
 // isPersonal says that a run trained personal models by wakes.
 func (r *finished) isPersonal() bool { return r.summary.Pacing != "" && r.summary.Tokens == 0 }
 
-// quality is what an agent's model is judged by: rmse where it was asked for, accuracy where there are classes, else loss.
+// quality is what an agent's model is judged by: rmse where it was asked for, accuracy
+// where there are classes, else loss.
 type quality struct {
 	metric, unit string
 	scale        float64 // of printed figures: accuracy in percent points
@@ -31,21 +32,24 @@ func (r *finished) quality() quality {
 	return quality{"loss", "", 1, true}
 }
 
-// byAgent returns a metric's value for each agent after the last round, NaN for those that have none.
+// byAgent returns a metric's value for each agent after the last round, NaN for those
+// that have none.
 func (r *finished) byAgent(metric string) []float64 {
 	values := make([]float64, r.summary.Agents)
 	for i := range values {
 		values[i] = math.NaN()
 	}
 	for _, row := range r.rows {
-		if i, err := strconv.ParseUint(row.Agent, 10, 32); err == nil && int(i) < len(values) && row.Metric == metric && row.Round == r.summary.Rounds {
+		if i, err := strconv.ParseUint(row.Agent, 10, 32); err == nil && int(i) < len(values) &&
+			row.Metric == metric && row.Round == r.summary.Rounds {
 			values[i] = row.Value
 		}
 	}
 	return values
 }
 
-// records returns each agent's public number of records; nil where it is private or agents are grouped.
+// records returns each agent's public number of records; nil where it is private or
+// agents are grouped.
 func (r *finished) records() []int {
 	var n []int
 	for _, p := range r.summary.Privacy {
@@ -60,11 +64,14 @@ func (r *finished) records() []int {
 	return n
 }
 
-// alone is the setting of agents on their own, algorithm local-fit, with the data and model of s; nil where there is none.
+// alone is the setting of agents on their own, algorithm local-fit, with the data and
+// model of s; nil where there is none.
 func (s *setting) alone(settings []*setting) *setting {
 	same := func(k string) bool {
-		return strings.HasPrefix(k, "data.") && !strings.HasPrefix(k, "data.arrival") || strings.HasPrefix(k, "model.") ||
-			k == "topology.agents" || k == "evaluate.on" || k == "evaluate.limit" || k == "evaluate.agents" || k == "evaluate.rmse"
+		return strings.HasPrefix(k, "data.") && !strings.HasPrefix(k, "data.arrival") ||
+			strings.HasPrefix(k, "model.") ||
+			k == "topology.agents" || k == "evaluate.on" || k == "evaluate.limit" || k == "evaluate.agents" ||
+			k == "evaluate.rmse"
 	}
 	equal := func(a, b map[string]string) bool {
 		for k, v := range a {
@@ -75,14 +82,16 @@ func (s *setting) alone(settings []*setting) *setting {
 		return true
 	}
 	for _, b := range settings {
-		if b != s && b.keys["algorithm.name"] == "local-fit" && equal(s.keys, b.keys) && equal(b.keys, s.keys) {
+		if b != s && b.keys["algorithm.name"] == "local-fit" && equal(s.keys, b.keys) &&
+			equal(b.keys, s.keys) {
 			return b
 		}
 	}
 	return nil
 }
 
-// gains returns what each agent of run r has gained over itself alone with the same seed; nil where that was not run.
+// gains returns what each agent of run r has gained over itself alone with the same seed;
+// nil where that was not run.
 func (s *setting) gains(r *finished, settings []*setting) []float64 {
 	b := s.alone(settings)
 	if b == nil || s.keys["algorithm.name"] == "local-fit" {
@@ -110,7 +119,8 @@ type sized struct {
 	value   float64
 }
 
-// pool joins the agents of a setting's runs, by number of records; those without a value or a public number are left out.
+// pool joins the agents of a setting's runs, by number of records; those without a value
+// or a public number are left out.
 func (s *setting) pool(of func(r *finished) []float64) []sized {
 	var all []sized
 	for _, r := range s.runs {
@@ -131,7 +141,8 @@ func (s *setting) pool(of func(r *finished) []float64) []sized {
 // mostBins is the number of groups of agents in a plot over numbers of records.
 const mostBins = 8
 
-// bins groups agents of about the same number of records, equally many in each but that equal numbers stay together.
+// bins groups agents of about the same number of records, equally many in each but that
+// equal numbers stay together.
 func bins(all []sized) []report.Point {
 	var points []report.Point
 	least := (len(all) + mostBins - 1) / mostBins
@@ -152,9 +163,11 @@ func bins(all []sized) []report.Point {
 	return points
 }
 
-// personalDrawings are plots of what agents have and gain over their number of records, and every setting's graph coloured by gain.
+// personalDrawings are plots of what agents have and gain over their number of records,
+// and every setting's graph coloured by gain.
 func personalDrawings(settings []*setting) ([]report.Drawing, error) {
-	const caption = "Agents are grouped by their number of training records; bars: one standard deviation over the agents of a group."
+	const caption = "Agents are grouped by their number of training records; bars: one standard deviation " +
+		"over the agents of a group."
 	var values, gains []report.Curve
 	var graphs []report.Drawing
 	var q quality
@@ -181,7 +194,16 @@ func personalDrawings(settings []*setting) ([]report.Drawing, error) {
 	var out []report.Drawing
 	draw := func(name, title, unit string, curves []report.Curve) {
 		for k, part := range plotsOf(curves) {
-			f := report.Figure{Name: name, Title: title, XLabel: "training records of an agent", YLabel: unit, Curves: part, Caption: caption, Markers: true, Percent: q.scale == 100}
+			f := report.Figure{
+				Name:    name,
+				Title:   title,
+				XLabel:  "training records of an agent",
+				YLabel:  unit,
+				Curves:  part,
+				Caption: caption,
+				Markers: true,
+				Percent: q.scale == 100,
+			}
 			if k > 0 {
 				f.Name = fmt.Sprintf("%s-%d", name, k+1)
 			}
@@ -220,14 +242,17 @@ func gainGraph(name string, s *setting, r *finished, gain []float64) (report.Gra
 	if q.less {
 		better = "a lower " + q.metric
 	}
-	g.Caption = fmt.Sprintf("Blue agents have %s than on their own (local-fit), vermilion ones the reverse; seed %d.", better, r.summary.Seed)
+	g.Caption = fmt.Sprintf("Blue agents have %s than on their own (local-fit), vermilion ones the "+
+		"reverse; seed %d.", better, r.summary.Seed)
 	return g, nil
 }
 
 // personalTables list who gains, and what every agent has left of its budget.
 func personalTables(settings []*setting) []report.Table {
-	gain := report.Table{Header: []string{"setting", "compared with", "measure", "gain, mean over agents", "agents that gain", "most lost by an agent", "gain, third with least records", "third with most"}}
-	left := report.Table{Header: []string{"setting", "seed", "agents", "records", "budget", "spent, upper", "left", "charges"}}
+	gain := report.Table{Header: []string{"setting", "compared with", "measure", "gain, mean over agents",
+		"agents that gain", "most lost by an agent", "gain, third with least records", "third with most"}}
+	left := report.Table{Header: []string{"setting", "seed", "agents", "records", "budget", "spent, upper",
+		"left", "charges"}}
 	for _, s := range settings {
 		if !s.runs[0].isPersonal() {
 			continue
@@ -262,7 +287,9 @@ func (s *setting) gainRow(settings []*setting) []string {
 	if q.scale == 100 {
 		digits = 2
 	}
-	text := func(x float64) string { return strings.TrimSpace(fmt.Sprintf("%+.*f %s", digits, q.scale*x, q.unit)) }
+	text := func(x float64) string {
+		return strings.TrimSpace(fmt.Sprintf("%+.*f %s", digits, q.scale*x, q.unit))
+	}
 	better := 0
 	for _, v := range all {
 		if v > 0 {
@@ -288,7 +315,8 @@ func (s *setting) gainRow(settings []*setting) []string {
 	return append([]string{q.metric, text(mean), fmt.Sprintf("%d of %d", better, len(all)), lost}, thirds...)
 }
 
-// mostBudgets is the number of lines of budgets of one run; agents with equal figures share one.
+// mostBudgets is the number of lines of budgets of one run; agents with equal figures
+// share one.
 const mostBudgets = 40
 
 // budgetRows have one line for agents of a run whose budgets and charges are equal.
@@ -309,10 +337,12 @@ func (s *setting) budgetRows() [][]string {
 		}
 		for n, k := range order {
 			if n == mostBudgets {
-				rows = append(rows, []string{s.label, strconv.FormatUint(r.summary.Seed, 10), fmt.Sprintf("%d more lines", len(order)-n), "", "", "", "", ""})
+				rows = append(rows, []string{s.label, strconv.FormatUint(r.summary.Seed, 10),
+					fmt.Sprintf("%d more lines", len(order)-n), "", "", "", "", ""})
 				break
 			}
-			rows = append(rows, append([]string{s.label, strconv.FormatUint(r.summary.Seed, 10)}, budgetRow(of[k])...))
+			rows = append(rows, append([]string{s.label, strconv.FormatUint(r.summary.Seed, 10)},
+				budgetRow(of[k])...))
 		}
 	}
 	return rows
@@ -340,5 +370,6 @@ func budgetRow(lines []PrivacyLine) []string {
 	if up := float64(p.Epsilon.Upper); !math.IsInf(up, 1) {
 		rest = formatEpsilon(max(0, float64(p.Target)-up))
 	}
-	return []string{agents, count, formatEpsilon(float64(p.Target)), formatEpsilon(float64(p.Epsilon.Upper)), rest, strconv.FormatUint(p.Charges, 10)}
+	return []string{agents, count, formatEpsilon(float64(p.Target)), formatEpsilon(float64(p.Epsilon.Upper)),
+		rest, strconv.FormatUint(p.Charges, 10)}
 }

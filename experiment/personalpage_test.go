@@ -10,14 +10,18 @@ import (
 	"sotto/report"
 )
 
-// personalPage runs bcd with unequal budgets and local-fit on the same data, for two seeds.
+// personalPage runs bcd with unequal budgets and local-fit on the same data, for two
+// seeds.
 func personalPage(t *testing.T) (together, alone []string) {
 	t.Helper()
 	for seed := range 2 {
-		set := []string{fmt.Sprintf("seed=%d", seed+1), "privacy.target_epsilon=0", "privacy.agent_epsilon=[1, 20]"}
+		set := []string{fmt.Sprintf("seed=%d", seed+1), "privacy.target_epsilon=0",
+			"privacy.agent_epsilon=[1, 20]"}
 		together = append(together, run(t, personalRun(t, set...), Options{}).Dir)
-		file := strings.Replace(strings.Replace(personalFile, "updates = 6\n", "", 1), `"bcd"`, `"local-fit"`, 1)
-		f, err := Parse("local.toml", []byte(file), []string{set[0], "privacy.mechanism=none", "privacy.target_epsilon=0"})
+		file := strings.Replace(strings.Replace(personalFile, "updates = 6\n", "", 1), `"bcd"`, `"local-fit"`,
+			1)
+		f, err := Parse("local.toml", []byte(file),
+			[]string{set[0], "privacy.mechanism=none", "privacy.target_epsilon=0"})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -30,15 +34,17 @@ func personalPage(t *testing.T) (together, alone []string) {
 	return together, alone
 }
 
-// A report with a run of every agent alone has each agent's gain, which is the difference of both metrics.csv, over its number of
-// records, which is that of the data; what is left of a budget is the budget less what was spent.
+// A report with a run of every agent alone has each agent's gain, which is the difference
+// of both metrics.csv, over its number of records, which is that of the data; what is
+// left of a budget is the budget less what was spent.
 func TestPersonalReport(t *testing.T) {
 	together, alone := personalPage(t)
 	page, plots, err := Report(append(slices.Clone(together), alone...))
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, want := range []string{"Personal models", "wakes of all agents", "agents that gain", "Objective of personal models"} {
+	for _, want := range []string{"Personal models", "wakes of all agents", "agents that gain",
+		"Objective of personal models"} {
 		if !strings.Contains(string(page), want) {
 			t.Errorf("the page lacks %q", want)
 		}
@@ -59,7 +65,9 @@ func TestPersonalReport(t *testing.T) {
 			t.Errorf("the page lacks %q", want)
 		}
 	}
-	i := slices.IndexFunc(plots, func(f ReportFile) bool { return strings.HasPrefix(f.Name, "gain") && strings.HasSuffix(f.Name, ".csv") })
+	i := slices.IndexFunc(plots, func(f ReportFile) bool {
+		return strings.HasPrefix(f.Name, "gain") && strings.HasSuffix(f.Name, ".csv")
+	})
 	if i < 0 {
 		t.Fatal("no graph of gains")
 	}
@@ -82,11 +90,14 @@ func TestPersonalReport(t *testing.T) {
 	}
 	rows := (&setting{label: "x", runs: []*finished{r}}).budgetRows()
 	for _, row := range rows {
-		if left := parseNumber(t, row[4]) - parseNumber(t, row[5]); math.Abs(left-parseNumber(t, row[6])) > 2e-4 || left < 0 {
+		if left := parseNumber(t, row[4]) - parseNumber(t, row[5]); math.Abs(left-parseNumber(t, row[6])) >
+			2e-4 || left < 0 {
 			t.Errorf("%q: left %g", row, left)
 		}
 	}
-	if len(rows) < 2 || rows[0][4] != "1.0000" || !slices.ContainsFunc(rows, func(r []string) bool { return r[4] == "20.0000" }) {
+	if len(rows) < 2 || rows[0][4] != "1.0000" || !slices.ContainsFunc(rows, func(r []string) bool {
+		return r[4] == "20.0000"
+	}) {
 		t.Errorf("budgets: %q", rows)
 	}
 
@@ -105,7 +116,8 @@ func TestPersonalReport(t *testing.T) {
 	}
 }
 
-// Groups hold about an eighth of the agents each, and agents with equally many records are together.
+// Groups hold about an eighth of the agents each, and agents with equally many records
+// are together.
 func TestBins(t *testing.T) {
 	var all []sized
 	for i := range 16 {
@@ -121,7 +133,8 @@ func TestBins(t *testing.T) {
 		if k == 3 {
 			sd = 0
 		}
-		if p.X != want[k].X || math.Abs(p.Y-want[k].Y) > 1e-12 || math.Abs(p.High-p.Y-sd) > 1e-12 || math.Abs(p.Y-p.Low-sd) > 1e-12 {
+		if p.X != want[k].X || math.Abs(p.Y-want[k].Y) > 1e-12 || math.Abs(p.High-p.Y-sd) > 1e-12 ||
+			math.Abs(p.Y-p.Low-sd) > 1e-12 {
 			t.Errorf("group %d: %v, want %v with sd %g", k, p, want[k], sd)
 		}
 	}

@@ -22,7 +22,8 @@ type ask struct {
 	times  int
 }
 
-// personalPlan is what an agent with full-batch queries is going to ask, and what each costs.
+// personalPlan is what an agent with full-batch queries is going to ask, and what each
+// costs.
 type personalPlan struct {
 	asks    []ask
 	lambda  float64           // of a fit
@@ -132,12 +133,15 @@ func (e *Experiment) planAsks() error {
 		}
 	}
 	if _, linear := model.Linear(e.model); !linear && e.plans[0].personal.asksFor(oracle.FitName) {
-		return fmt.Errorf("%w: %w", oracle.ErrNotLinear, e.file.at("model", config.Bad("name", e.file.mod.Name, "huber, least-squares, or logistic with two classes")))
+		return fmt.Errorf("%w: %w", oracle.ErrNotLinear,
+			e.file.at("model", config.Bad("name", e.file.mod.Name,
+				"huber, least-squares, or logistic with two classes")))
 	}
 	return nil
 }
 
-// countWakes returns how often each agent is going to wake, and where the algorithm wants to know it, fills wakesOf.
+// countWakes returns how often each agent is going to wake, and where the algorithm wants
+// to know it, fills wakesOf.
 func (e *Experiment) countWakes() ([]uint64, error) {
 	counts := make([]uint64, len(e.plans))
 	env := e.env(0)
@@ -148,7 +152,9 @@ func (e *Experiment) countWakes() ([]uint64, error) {
 	}
 	a, ok := first.(interface{ PlansWakes() bool })
 	if plans := ok && a.PlansWakes(); e.owned && plans {
-		return nil, e.file.at("algorithm", config.Bad("alloc", "one that needs the numbers of an agent's wakes", "equal or expected: nobody knows beforehand when daemons wake"))
+		return nil,
+			e.file.at("algorithm", config.Bad("alloc", "one that needs the numbers of an agent's wakes",
+				"equal or expected: nobody knows beforehand when daemons wake"))
 	} else if e.owned {
 		own, err := e.ownWakes()
 		return []uint64{own}, err
@@ -172,8 +178,9 @@ func (e *Experiment) countWakes() ([]uint64, error) {
 	return counts, nil
 }
 
-// rehearse steps agent i through its wakes in dimension 1 with zero answers. What it asks depends on public facts only. An
-// algorithm with a fixed number of updates spreads its budget over all of them, however often it wakes.
+// rehearse steps agent i through its wakes in dimension 1 with zero answers. What it asks
+// depends on public facts only. An algorithm with a fixed number of updates spreads its
+// budget over all of them, however often it wakes.
 func (e *Experiment) rehearse(i int, view *agent.View, wakes uint64) error {
 	env := e.env(i)
 	env.Dim, env.Init = 1, tensor.Vec{0}
@@ -213,7 +220,8 @@ func (e *Experiment) rehearse(i int, view *agent.View, wakes uint64) error {
 		}
 		if pairs {
 			peer := []agent.Message{{From: wake.Peer, Body: tensor.Vec{0, 0}}}
-			if err := step(agent.Input{Kind: agent.Exchange, View: view, Peer: wake.Peer, Inbox: peer}); err != nil {
+			if err := step(agent.Input{Kind: agent.Exchange, View: view, Peer: wake.Peer,
+				Inbox: peer}); err != nil {
 				return err
 			}
 		}
@@ -238,7 +246,8 @@ func (e *Experiment) personalRelease(pl *plan, name string) (account.Release, er
 	return g.Describe(q)
 }
 
-// calibratePersonal finds the noise of every agent's plan; agents with equal plans share the search.
+// calibratePersonal finds the noise of every agent's plan; agents with equal plans share
+// the search.
 func (e *Experiment) calibratePersonal() error {
 	of := map[string]int{}
 	var firsts []int
@@ -296,7 +305,8 @@ func (e *Experiment) calibratePersonal() error {
 	return nil
 }
 
-// eventOf names an event of a plan: agents that share a plan have the same but for the clip of their fits.
+// eventOf names an event of a plan: agents that share a plan have the same but for the
+// clip of their fits.
 type eventOf struct {
 	plan, ask int
 	clip      float64
@@ -317,11 +327,18 @@ func (e *Experiment) personalEvent(pl *plan, a ask, r account.Release, scale flo
 	return m.Event(r)
 }
 
-// calibrateAgent sets the noise multiplier that makes all that the agent asks cost its budget, the fit's own share first.
+// calibrateAgent sets the noise multiplier that makes all that the agent asks cost its
+// budget, the fit's own share first.
 func (e *Experiment) calibrateAgent(pl *plan) error {
 	p, own := &e.file.priv, pl.personal
 	target := account.Budget{Epsilon: own.epsilon, Delta: p.TargetDelta}
-	run := account.Plan{Accountant: p.Accountant, Adjacency: p.adjacency, Unit: account.Record(), Rate: 1, NoiseMultiplier: p.NoiseMultiplier}
+	run := account.Plan{
+		Accountant:      p.Accountant,
+		Adjacency:       p.adjacency,
+		Unit:            account.Record(),
+		Rate:            1,
+		NoiseMultiplier: p.NoiseMultiplier,
+	}
 	for _, a := range own.asks {
 		r, err := e.personalRelease(pl, a.oracle)
 		if err != nil {
@@ -332,9 +349,10 @@ func (e *Experiment) calibrateAgent(pl *plan) error {
 				return err
 			}
 		}
-		run.Steps = append(run.Steps, account.PlanStep{Times: a.times, Event: func(scale, _ float64) (account.Event, error) {
-			return e.personalEvent(pl, a, r, scale)
-		}})
+		run.Steps = append(run.Steps,
+			account.PlanStep{Times: a.times, Event: func(scale, _ float64) (account.Event, error) {
+				return e.personalEvent(pl, a, r, scale)
+			}})
 	}
 	pl.noiseMultiplier = p.NoiseMultiplier
 	if own.epsilon == 0 {
@@ -342,7 +360,8 @@ func (e *Experiment) calibrateAgent(pl *plan) error {
 	}
 	res, err := account.Noise(run, target)
 	if errors.Is(err, account.ErrInfeasible) && p.WarmEpsilon >= own.epsilon {
-		return e.file.at("privacy", config.Bad("warm_epsilon", p.WarmEpsilon, fmt.Sprintf("below the budget %g of the whole run", own.epsilon)))
+		return e.file.at("privacy", config.Bad("warm_epsilon", p.WarmEpsilon,
+			fmt.Sprintf("below the budget %g of the whole run", own.epsilon)))
 	}
 	if err != nil {
 		return err
@@ -359,9 +378,17 @@ func (e *Experiment) warmMechanism(r account.Release) (privacy.Mechanism, error)
 	if p.WarmMechanism == "k-norm" {
 		return privacy.NewMechanism("k-norm", r.Parts[0].Shift/p.WarmEpsilon*(1+1e-12))
 	}
-	gaussian := func(scale float64) (privacy.Mechanism, error) { return privacy.NewMechanism("gaussian", scale) }
-	res, err := account.Noise(account.Plan{Accountant: p.Accountant, Adjacency: p.adjacency, Unit: account.Record(), Rate: 1,
-		Steps: []account.PlanStep{privacy.PlanStep(gaussian, r, 1)}}, account.Budget{Epsilon: p.WarmEpsilon, Delta: p.TargetDelta})
+	gaussian := func(scale float64) (privacy.Mechanism, error) {
+		return privacy.NewMechanism("gaussian", scale)
+	}
+	res, err := account.Noise(account.Plan{
+		Accountant: p.Accountant,
+		Adjacency:  p.adjacency,
+		Unit:       account.Record(),
+		Rate:       1,
+		Steps:      []account.PlanStep{privacy.PlanStep(gaussian, r, 1)},
+	}, account.Budget{Epsilon: p.WarmEpsilon,
+		Delta: p.TargetDelta})
 	if err != nil {
 		return nil, err
 	}

@@ -15,8 +15,8 @@ import (
 	"sotto/tensor"
 )
 
-// planPrivacy fixes every agent's public constants and noise before any data are read: rate, normaliser,
-// number of queries, noise multiplier.
+// planPrivacy fixes every agent's public constants and noise before any data are read:
+// rate, normaliser, number of queries, noise multiplier.
 func (e *Experiment) planPrivacy() error {
 	switch {
 	case e.file.pacing == algo.Tokens:
@@ -43,7 +43,8 @@ func (e *Experiment) planPrivacy() error {
 		m := float64(len(e.parts[i]))
 		if p.adjacency == account.AddRemove {
 			pl.rate, pl.batch = p.SampleRate, p.BatchSize
-			smallest = math.Round(p.BatchSize / p.SampleRate / (1 - e.file.eval.Validation)) // the public constants' own record count
+			// the public constants' own record count
+			smallest = math.Round(p.BatchSize / p.SampleRate / (1 - e.file.eval.Validation))
 			if p.MinRecords > 0 {
 				smallest = float64(p.MinRecords)
 			}
@@ -85,7 +86,9 @@ func (pl *plan) setBatch(p *privacyParams, m float64, draws int) error {
 		}
 	case p.SampleRate == 0:
 		if pl.rate = p.BatchSize / m; pl.rate > 1 {
-			return config.Bad("batch_size", p.BatchSize, fmt.Sprintf("at most %g: the sample rate batch_size/records would be %.4g, above 1", m, pl.rate))
+			return config.Bad("batch_size", p.BatchSize,
+				fmt.Sprintf("at most %g: the sample rate batch_size/records would be %.4g, above 1", m,
+					pl.rate))
 		}
 	case p.BatchSize == 0:
 		pl.batch = p.SampleRate * m
@@ -101,21 +104,35 @@ func (e *Experiment) checkDelta(n float64, owner string) error {
 	}
 	if !p.understands(overrideDelta) {
 		err := config.Bad("target_delta", p.TargetDelta,
-			fmt.Sprintf("below 1/n = %.3g for the public n = %.0f of the %s, better below 1/(10 n); at 1/n a mechanism may publish one whole record; i_understand = [\"delta\"] overrides and is recorded", 1/n, n, owner))
+			fmt.Sprintf("below 1/n = %.3g for the public n = %.0f of the %s, better below 1/(10 n); at "+
+				"1/n a mechanism may publish one whole record; i_understand = [\"delta\"] overrides and "+
+				"is recorded", 1/n, n, owner))
 		return fmt.Errorf("%w: %w", privacy.ErrRefused, e.file.at("privacy", err))
 	}
-	e.overrides = append(e.overrides, fmt.Sprintf("target_delta %g is not below 1/n for the %s, n = %.0f", p.TargetDelta, owner, n))
+	e.overrides = append(e.overrides, fmt.Sprintf("target_delta %g is not below 1/n for the %s, n = %.0f",
+		p.TargetDelta, owner, n))
 	return nil
 }
 
-// countQueries steps one agent of the algorithm through the run in dimension 1 with zero answers and
-// counts what it asks. Every algorithm's number of queries depends on public facts only.
+// countQueries steps one agent of the algorithm through the run in dimension 1 with zero
+// answers and counts what it asks. Every algorithm's number of queries depends on public
+// facts only.
 func (e *Experiment) countQueries() (int, error) {
 	rounds := e.file.steps
 	if err := e.countNeighbors(); err != nil {
 		return 0, err
 	}
-	alg, err := e.factory(agent.Env{Agents: e.file.topo.Agents, Dim: 1, Records: 1, Rounds: rounds, Init: tensor.Vec{0}, Rho: e.rho(), Second: e.second(), Lowest: e.lowest, Neighbors: e.neighbors})
+	alg, err := e.factory(agent.Env{
+		Agents:    e.file.topo.Agents,
+		Dim:       1,
+		Records:   1,
+		Rounds:    rounds,
+		Init:      tensor.Vec{0},
+		Rho:       e.rho(),
+		Second:    e.second(),
+		Lowest:    e.lowest,
+		Neighbors: e.neighbors,
+	})
 	if err != nil {
 		return 0, e.file.at("algorithm", err)
 	}
@@ -170,7 +187,8 @@ func (e *Experiment) release(pl *plan) (account.Release, error) {
 	return g.Describe(&agent.Query{Oracle: "grad", At: make(tensor.Vec, e.model.Dim())})
 }
 
-// adapt lets the oracle follow the clips of its queries, and draw what batches a replication asks for.
+// adapt lets the oracle follow the clips of its queries, and draw what batches a
+// replication asks for.
 func (e *Experiment) adapt(g *oracle.Gradient, pl *plan) {
 	g.Rescale, g.Count = e.file.priv.Adaptive(), e.file.priv.Extra() > 0
 	if e.file.repl.one() {
@@ -178,7 +196,8 @@ func (e *Experiment) adapt(g *oracle.Gradient, pl *plan) {
 	}
 }
 
-// calibrated holds what calibrateOne found in this process: it depends on nothing but its key.
+// calibrated holds what calibrateOne found in this process: it depends on nothing but its
+// key.
 var calibrated sync.Map // calibrationKey to calibration
 
 type calibrationKey struct {
@@ -190,10 +209,12 @@ type calibrationKey struct {
 	queries        int
 	epsilon, delta float64
 	draws          int
-	count          float64      // noise of a count beside the gradient; 0: none is released
-	claim          uint64       // rounds that a publication charges; 0: none
-	part           account.Part // of a residual, whose sensitivity depends on more than the rate, and of a walk's full gradients
-	unit           account.Unit // of a walk
+	count          float64 // noise of a count beside the gradient; 0: none is released
+	claim          uint64  // rounds that a publication charges; 0: none
+	// of a residual, whose sensitivity depends on more than the rate, and of a walk's
+	// full gradients
+	part account.Part
+	unit account.Unit // of a walk
 }
 
 type calibration struct {
@@ -202,7 +223,8 @@ type calibration struct {
 	claim float64
 }
 
-// calibrate finds each plan's noise multiplier and budget, once for each distinct sampling rate, and sensitivity of residuals.
+// calibrate finds each plan's noise multiplier and budget, once for each distinct
+// sampling rate, and sensitivity of residuals.
 func (e *Experiment) calibrate() error {
 	type kind struct {
 		rate, factor float64
@@ -243,7 +265,8 @@ func (e *Experiment) calibrate() error {
 	}
 	for i := range e.plans {
 		pl, q := &e.plans[i], &e.plans[of[kinds[i]]]
-		pl.noiseMultiplier, pl.limited, pl.event, pl.limit, pl.claim = q.noiseMultiplier, q.limited, q.event, q.limit, q.claim
+		pl.noiseMultiplier, pl.limited, pl.event, pl.limit, pl.claim = q.noiseMultiplier, q.limited, q.event,
+			q.limit, q.claim
 	}
 	if e.file.priv.Mechanism == decorMechanism {
 		if err := e.settleDecor(); err != nil {
@@ -273,19 +296,23 @@ func (e *Experiment) warn() error {
 	if err != nil {
 		return err
 	}
-	if p := &e.file.priv; p.Kind == "released" && p.MaxGradNorm*smallest.noiseMultiplier*math.Sqrt(float64(e.model.Dim())) > p.MaxGradNorm*smallest.batch {
-		e.warnings = append(e.warnings, "clipping released: the noise of an answer is longer than the longest mean of clipped gradients, so that the clip follows the noise")
+	if p := &e.file.priv; p.Kind == "released" && p.MaxGradNorm*smallest.noiseMultiplier*
+		math.Sqrt(float64(e.model.Dim())) > p.MaxGradNorm*smallest.batch {
+		e.warnings = append(e.warnings,
+			"clipping released: the noise of an answer is longer than the longest mean of clipped "+
+				"gradients, so that the clip follows the noise")
 	}
 	records := smallest.records
 	if e.file.priv.unit == account.Owner() { // delta is not about records
 		records = 0
 	}
-	e.warnings = append(account.Warnings(r, smallest.noiseMultiplier, e.file.priv.TargetDelta, records), e.warnings...)
+	e.warnings = append(account.Warnings(r, smallest.noiseMultiplier, e.file.priv.TargetDelta, records),
+		e.warnings...)
 	return nil
 }
 
-// calibrateOne sets the noise that target_epsilon needs, or with a given noise_multiplier the number of
-// queries that target_epsilon admits.
+// calibrateOne sets the noise that target_epsilon needs, or with a given noise_multiplier
+// the number of queries that target_epsilon admits.
 func (e *Experiment) calibrateOne(pl *plan) error {
 	p := &e.file.priv
 	r, err := e.release(pl)
@@ -294,7 +321,8 @@ func (e *Experiment) calibrateOne(pl *plan) error {
 	}
 	repl := &e.file.repl
 	pl.limited = p.TargetEpsilon > 0 && !repl.Claim
-	key := calibrationKey{p.Accountant, p.Noise, p.adjacency, e.model.Dim(), pl.rate, e.given(pl), pl.queries, p.TargetEpsilon, p.TargetDelta, repl.draws(), p.Count, 0, account.Part{}, account.Unit{}}
+	key := calibrationKey{p.Accountant, p.Noise, p.adjacency, e.model.Dim(), pl.rate, e.given(pl), pl.queries,
+		p.TargetEpsilon, p.TargetDelta, repl.draws(), p.Count, 0, account.Part{}, account.Unit{}}
 	if e.splitting != nil {
 		key.part = r.Parts[0]
 	}
@@ -337,7 +365,8 @@ func (e *Experiment) search(pl *plan, r account.Release) (calibration, error) {
 	p := &e.file.priv
 	target := account.Budget{Epsilon: p.TargetEpsilon, Delta: p.TargetDelta}
 	run := account.Plan{Accountant: p.Accountant, Adjacency: p.adjacency, Unit: p.unit,
-		Rate: pl.rate, NoiseMultiplier: e.given(pl), Steps: []account.PlanStep{privacy.PlanStep(e.mechanism, r, pl.queries)}}
+		Rate: pl.rate, NoiseMultiplier: e.given(pl),
+		Steps: []account.PlanStep{privacy.PlanStep(e.mechanism, r, pl.queries)}}
 	switch {
 	case p.NoiseMultiplier == 0:
 		res, err := account.Noise(run, target)

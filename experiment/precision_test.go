@@ -9,11 +9,13 @@ import (
 	"sotto/config"
 )
 
-// Precision bf16 is another run than float32, refused where nothing can be rounded, and learns as well on the built-in task.
+// Precision bf16 is another run than float32, refused where nothing can be rounded, and
+// learns as well on the built-in task.
 func TestPrecision(t *testing.T) {
 	run := func(precision string) (*Experiment, float64) {
 		t.Helper()
-		f, err := Read("", []string{"rounds=40", "data.train=4000", "data.test=500", "model.precision=" + precision, "privacy.batch_size=64"})
+		f, err := Read("", []string{"rounds=40", "data.train=4000", "data.test=500",
+			"model.precision=" + precision, "privacy.batch_size=64"})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -10,14 +10,16 @@ import (
 	"sotto/config"
 )
 
-// pretrained holds models that were trained on public data: examples/pretrain-NAME.toml makes NAME.safetensors bit for bit.
+// pretrained holds models that were trained on public data: examples/pretrain-NAME.toml
+// makes NAME.safetensors bit for bit.
 //
 //go:embed pretrained/*.safetensors
 var pretrained embed.FS
 
 const builtinPrefix = "builtin:"
 
-// readInitial returns the bytes of init_from: a file, or with builtin:NAME a model that comes with the program.
+// readInitial returns the bytes of init_from: a file, or with builtin:NAME a model that
+// comes with the program.
 func readInitial(from string) ([]byte, error) {
 	name, ok := strings.CutPrefix(from, builtinPrefix)
 	if !ok {
@@ -37,7 +39,8 @@ func readInitial(from string) ([]byte, error) {
 func builtinModels() (names []string) {
 	files, _ := fs.Glob(pretrained, "pretrained/*")
 	for _, f := range files {
-		names = append(names, builtinPrefix+strings.TrimSuffix(strings.TrimPrefix(f, "pretrained/"), ".safetensors"))
+		names = append(names, builtinPrefix+strings.TrimSuffix(strings.TrimPrefix(f, "pretrained/"),
+			".safetensors"))
 	}
 	return names
 }

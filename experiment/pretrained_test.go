@@ -11,8 +11,9 @@ import (
 	"sotto/model"
 )
 
-// The networks that come with the program belong to the run files that make them: 30,698 parameters (416 + 32, 4,640 + 64, 18,496 +
-// 128 in three convolutions and their norms, 1,152, 5,770) that classify images which they have not seen. Other weights, or another
+// The networks that come with the program belong to the run files that make them: 30,698
+// parameters (416 + 32, 4,640 + 64, 18,496 + 128 in three convolutions and their norms,
+// 1,152, 5,770) that classify images which they have not seen. Other weights, or another
 // order of them, would guess: .1.
 func TestBuiltinModels(t *testing.T) {
 	for name, least := range map[string]float64{"glyphs": .97, "fashion-mnist": .87} {
@@ -36,14 +37,16 @@ func TestBuiltinModels(t *testing.T) {
 			if e.model.Dim() != 30698 {
 				t.Fatalf("%s: %d parameters", name, e.model.Dim())
 			}
-			if got := model.Evaluate(e.model, e.init, e.tests[0], new(model.Workspace)).Accuracy(); got < least {
+			if got := model.Evaluate(e.model, e.init, e.tests[0], new(model.Workspace)).Accuracy(); got <
+				least {
 				t.Errorf("%s: accuracy %g on images that it has not seen, want %g", name, got, least)
 			}
 		})
 	}
 	_, err := parse(t, "model.init_from=builtin:mnist").Build("")
 	var bad *config.Error
-	if !errors.As(err, &bad) || bad.Key != "model.init_from" || !strings.Contains(bad.Allowed, "builtin:fashion-mnist, builtin:glyphs") {
+	if !errors.As(err, &bad) || bad.Key != "model.init_from" ||
+		!strings.Contains(bad.Allowed, "builtin:fashion-mnist, builtin:glyphs") {
 		t.Errorf("unknown model: %v", err)
 	}
 }

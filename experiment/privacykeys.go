@@ -10,22 +10,23 @@ import (
 	"sotto/privacy/account"
 )
 
-// privacyParams is the [privacy] section. noise_multiplier is the noise standard deviation over
-// max_grad_norm under every adjacency.
+// privacyParams is the [privacy] section. noise_multiplier is the noise standard
+// deviation over max_grad_norm under every adjacency.
 type privacyParams struct {
-	Mechanism       string   `toml:"mechanism"`
-	TargetEpsilon   float64  `toml:"target_epsilon,omitempty"`
-	NoiseMultiplier float64  `toml:"noise_multiplier,omitempty"`
-	TargetDelta     float64  `toml:"target_delta"`
-	Noise           string   `toml:"noise,omitempty"` // "fast" (default): rounded normals; "exact": integers throughout
-	MaxGradNorm     float64  `toml:"max_grad_norm,omitempty"`
-	BatchSize       float64  `toml:"batch_size,omitempty"`
-	SampleRate      float64  `toml:"sample_rate,omitempty"`
-	Adjacency       string   `toml:"adjacency"`
-	Unit            string   `toml:"unit"`
-	Accountant      string   `toml:"accountant"`
-	MinRecords      int      `toml:"min_records,omitempty"`
-	IUnderstand     []string `toml:"i_understand,omitempty"`
+	Mechanism       string  `toml:"mechanism"`
+	TargetEpsilon   float64 `toml:"target_epsilon,omitempty"`
+	NoiseMultiplier float64 `toml:"noise_multiplier,omitempty"`
+	TargetDelta     float64 `toml:"target_delta"`
+	// "fast" (default): rounded normals; "exact": integers throughout
+	Noise       string   `toml:"noise,omitempty"`
+	MaxGradNorm float64  `toml:"max_grad_norm,omitempty"`
+	BatchSize   float64  `toml:"batch_size,omitempty"`
+	SampleRate  float64  `toml:"sample_rate,omitempty"`
+	Adjacency   string   `toml:"adjacency"`
+	Unit        string   `toml:"unit"`
+	Accountant  string   `toml:"accountant"`
+	MinRecords  int      `toml:"min_records,omitempty"`
+	IUnderstand []string `toml:"i_understand,omitempty"`
 	PersonalPrivacy
 	CorrelatedNoise
 	algo.Clipping
@@ -34,7 +35,8 @@ type privacyParams struct {
 	unit      account.Unit
 }
 
-// Overrides that a run file may ask for; each is recorded in every ledger and statement of the run.
+// Overrides that a run file may ask for; each is recorded in every ledger and statement
+// of the run.
 const overrideDelta = "delta"
 
 func (p *privacyParams) validate(algorithm string) error {
@@ -44,7 +46,8 @@ func (p *privacyParams) validate(algorithm string) error {
 	}
 	p.Adjacency = p.adjacency.String()
 	pacing := algo.PacingOf(algorithm)
-	owners := pacing == algo.Tokens || algorithm == averageAlgorithm // whose queries may protect all data of an owner
+	// whose queries may protect all data of an owner
+	owners := pacing == algo.Tokens || algorithm == averageAlgorithm
 	switch {
 	case p.Unit == "record":
 		p.unit = account.Record()
@@ -78,7 +81,8 @@ func (p *privacyParams) validate(algorithm string) error {
 	case decorMechanism:
 	case "none":
 		if p.TargetEpsilon != 0 || p.NoiseMultiplier != 0 {
-			return config.Bad("mechanism", p.Mechanism, "gaussian with target_epsilon or noise_multiplier: mechanism none has no noise")
+			return config.Bad("mechanism", p.Mechanism,
+				"gaussian with target_epsilon or noise_multiplier: mechanism none has no noise")
 		}
 		if p.MaxGradNorm == 0 {
 			p.MaxGradNorm = math.Inf(1)
@@ -89,7 +93,8 @@ func (p *privacyParams) validate(algorithm string) error {
 		}
 	case "laplace":
 		if !personal {
-			return config.Bad("mechanism", p.Mechanism, "gaussian or none: algorithm "+algorithm+" clips in L2, which does not bound what Laplace noise has to hide")
+			return config.Bad("mechanism", p.Mechanism, "gaussian or none: algorithm "+algorithm+
+				" clips in L2, which does not bound what Laplace noise has to hide")
 		}
 		if err := p.validateNoise(); err != nil {
 			return err
@@ -109,7 +114,8 @@ func (p *privacyParams) validate(algorithm string) error {
 	}
 	if personal || pacing == algo.Tokens {
 		if p.Clipping != (algo.Clipping{}) {
-			return config.Bad("clipping", cmp.Or(p.Kind, "parameters of it"), "nothing with algorithm "+algorithm+", which has no rounds")
+			return config.Bad("clipping", cmp.Or(p.Kind, "parameters of it"),
+				"nothing with algorithm "+algorithm+", which has no rounds")
 		}
 		if p.unit == account.Owner() {
 			return p.validateOwner()
@@ -133,7 +139,8 @@ func (p *privacyParams) validateNoise() error {
 		return config.Bad("max_grad_norm", p.MaxGradNorm, "above 0 and finite with mechanism "+p.Mechanism)
 	}
 	if p.TargetEpsilon == 0 && p.NoiseMultiplier == 0 && len(p.AgentEpsilon) == 0 {
-		return config.Bad("target_epsilon", "nothing", "target_epsilon or noise_multiplier with mechanism "+p.Mechanism)
+		return config.Bad("target_epsilon", "nothing",
+			"target_epsilon or noise_multiplier with mechanism "+p.Mechanism)
 	}
 	if p.TargetEpsilon != 0 && (!(p.TargetEpsilon > 0) || math.IsInf(p.TargetEpsilon, 1)) {
 		return config.Bad("target_epsilon", p.TargetEpsilon, "above 0 and finite")
@@ -147,13 +154,16 @@ func (p *privacyParams) validateNoise() error {
 	return nil
 }
 
-// validateOwner refuses what counts records: an owner's mean gradient is clipped as a whole.
+// validateOwner refuses what counts records: an owner's mean gradient is clipped as a
+// whole.
 func (p *privacyParams) validateOwner() error {
 	switch {
 	case p.SampleRate != 0:
-		return config.Bad("sample_rate", p.SampleRate, "nothing with unit owner, whose records are used each time")
+		return config.Bad("sample_rate", p.SampleRate,
+			"nothing with unit owner, whose records are used each time")
 	case p.BatchSize != 0:
-		return config.Bad("batch_size", p.BatchSize, "nothing with unit owner: a mean of gradients is clipped as a whole")
+		return config.Bad("batch_size", p.BatchSize,
+			"nothing with unit owner: a mean of gradients is clipped as a whole")
 	case p.MinRecords != 0:
 		return config.Bad("min_records", p.MinRecords, "nothing with unit owner")
 	}
@@ -169,14 +179,19 @@ func (p *privacyParams) validateBatch() error {
 		return config.Bad("batch_size", p.BatchSize, "above 0 and finite")
 	}
 	if p.MinRecords < 0 || p.MinRecords > 0 && p.adjacency != account.AddRemove {
-		return config.Bad("min_records", p.MinRecords, "at least 1, and only under add-remove: elsewhere record counts are public")
+		return config.Bad("min_records", p.MinRecords,
+			"at least 1, and only under add-remove: elsewhere record counts are public")
 	}
 	if p.adjacency == account.AddRemove {
 		if p.SampleRate == 0 {
-			return config.Bad("sample_rate", "nothing", "a public rate: under add-remove a rate computed from batch_size would use the private number of records")
+			return config.Bad("sample_rate", "nothing",
+				"a public rate: under add-remove a rate computed from batch_size would use the private "+
+					"number of records")
 		}
 		if p.BatchSize == 0 {
-			return config.Bad("batch_size", "nothing", "a public expected batch size: under add-remove one computed from sample_rate would use the private number of records")
+			return config.Bad("batch_size", "nothing",
+				"a public expected batch size: under add-remove one computed from sample_rate would use "+
+					"the private number of records")
 		}
 		return nil
 	}

@@ -7,8 +7,8 @@ import (
 	"sotto/tensor"
 )
 
-// probe holds the training records whose losses and gradients the simulation looks at: [evaluate] gradients of them, evenly spaced
-// among those of all agents.
+// probe holds the training records whose losses and gradients the simulation looks at:
+// [evaluate] gradients of them, evenly spaced among those of all agents.
 func (e *Experiment) probe() []int32 {
 	var all []int32
 	for _, part := range e.parts {
@@ -50,7 +50,8 @@ func (e *Experiment) gradients(w *world, round uint64, epsilon, delta float64) [
 	rows := e.probe()
 	for k := range rows {
 		clear(one)
-		s := e.model.ClippedGradientSum(one, center, batchOf(w.trained.Select(rows[k:k+1])), math.Inf(1), &scratch)
+		s := e.model.ClippedGradientSum(one, center, batchOf(w.trained.Select(rows[k:k+1])), math.Inf(1),
+			&scratch)
 		if s.NonFinite > 0 {
 			continue
 		}
@@ -70,7 +71,8 @@ func (e *Experiment) gradients(w *world, round uint64, epsilon, delta float64) [
 	for _, m := range []struct {
 		name  string
 		value float64
-	}{{"train_loss", loss / n}, {"gradient_norm", math.Sqrt(norm)}, {"gradient_rms", math.Sqrt(squares / n)}, {"gradient_max", most}} {
+	}{{"train_loss", loss / n}, {"gradient_norm", math.Sqrt(norm)}, {"gradient_rms", math.Sqrt(squares / n)},
+		{"gradient_max", most}} {
 		out = append(out, Row{round, "all", m.name, m.value, epsilon, delta})
 	}
 	return out

@@ -10,14 +10,17 @@ import (
 	"sotto/tensor"
 )
 
-// Runs of one uniform record an answer have the same bytes for any number of workers, with noise, as published and without.
+// Runs of one uniform record an answer have the same bytes for any number of workers,
+// with noise, as published and without.
 func TestOneRecordRuns(t *testing.T) {
 	for _, set := range [][]string{
 		{"privacy.noise_multiplier=0.5", "privacy.target_epsilon=0", "replication.claim=true"},
-		{"privacy.noise_multiplier=0.5", "privacy.target_epsilon=0", "replication.claim=true", "replication.noise=adad2p"},
+		{"privacy.noise_multiplier=0.5", "privacy.target_epsilon=0", "replication.claim=true",
+			"replication.noise=adad2p"},
 		{"privacy.mechanism=none", "privacy.target_epsilon=0"},
 	} {
-		e := build(t, append(set, "algorithm.name=sgp", "algorithm.step_size=0.01", "topology.graph=exp-directed", "replication.sampling=one",
+		e := build(t, append(set, "algorithm.name=sgp", "algorithm.step_size=0.01",
+			"topology.graph=exp-directed", "replication.sampling=one",
 			"privacy.adjacency=replace-one", "privacy.batch_size=1", "evaluate.gradients=50")...)
 		one, two := run(t, e, Options{Workers: 1}), run(t, e, Options{Workers: 2})
 		sameFiles(t, one.Dir, two.Dir)
@@ -25,7 +28,8 @@ func TestOneRecordRuns(t *testing.T) {
 }
 
 func TestOneRecordRefusals(t *testing.T) {
-	one := []string{"replication.sampling=one", "replication.claim=true", "privacy.adjacency=replace-one", "privacy.batch_size=1"}
+	one := []string{"replication.sampling=one", "replication.claim=true", "privacy.adjacency=replace-one",
+		"privacy.batch_size=1"}
 	for key, more := range map[string][]string{
 		"replication.sampling":     {"privacy.adjacency=zero-out"},
 		"replication.microbatches": {"replication.microbatches=2"},
@@ -37,7 +41,8 @@ func TestOneRecordRefusals(t *testing.T) {
 			t.Errorf("%v: %v, want a config.Error on %s", more, err, key)
 		}
 	}
-	for _, more := range []string{"replication.claim=false", "privacy.batch_size=2", "privacy.accountant=pld", "replication.sampling=two"} {
+	for _, more := range []string{"replication.claim=false", "privacy.batch_size=2", "privacy.accountant=pld",
+		"replication.sampling=two"} {
 		_, err := Parse("small.toml", []byte(small), append(append([]string{}, one...), more))
 		var bad *config.Error
 		if !errors.As(err, &bad) || bad.Key != "replication.sampling" {
@@ -46,9 +51,9 @@ func TestOneRecordRefusals(t *testing.T) {
 	}
 }
 
-// The figures of training records at round 0, where all models are equal, against losses alone: the derivative of the mean loss
-// along the mean gradient is its norm, to 2 % by a central difference in float32; the root mean square norm is
-// between it and the largest.
+// The figures of training records at round 0, where all models are equal, against losses
+// alone: the derivative of the mean loss along the mean gradient is its norm, to 2 % by a
+// central difference in float32; the root mean square norm is between it and the largest.
 func TestGradientFigures(t *testing.T) {
 	e := build(t, "evaluate.gradients=40", "evaluate.every=12", "model.activation=tanh")
 	res := run(t, e, Options{Workers: 1})
@@ -86,6 +91,7 @@ func TestGradientFigures(t *testing.T) {
 		t.Errorf("gradient_norm %v, want %v", got["gradient_norm"], want)
 	}
 	if !(got["gradient_norm"] < got["gradient_rms"] && got["gradient_rms"] < got["gradient_max"]) {
-		t.Errorf("norm %v, root mean square %v, largest %v", got["gradient_norm"], got["gradient_rms"], got["gradient_max"])
+		t.Errorf("norm %v, root mean square %v, largest %v", got["gradient_norm"], got["gradient_rms"],
+			got["gradient_max"])
 	}
 }

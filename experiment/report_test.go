@@ -46,7 +46,8 @@ func parseNumber(t *testing.T, s string) float64 {
 	return x
 }
 
-// metric reads values of one metric from a run's metrics.csv: by agent at the given round.
+// metric reads values of one metric from a run's metrics.csv: by agent at the given
+// round.
 func metric(t *testing.T, dir, name, round string) map[string]float64 {
 	t.Helper()
 	values := map[string]float64{}
@@ -73,9 +74,13 @@ func study(t *testing.T) (dir string, private, free []string) {
 	dir = t.TempDir()
 	for _, graph := range []string{"ring", "complete"} {
 		for seed := range 3 {
-			private = append(private, run(t, build(t, "topology.graph="+graph, fmt.Sprintf("seed=%d", seed+1)), Options{Out: filepath.Join(dir, "runs")}).Dir)
+			private = append(private,
+				run(t, build(t, "topology.graph="+graph, fmt.Sprintf("seed=%d", seed+1)),
+					Options{Out: filepath.Join(dir, "runs")}).Dir)
 		}
-		f, err := Parse("small.toml", []byte(strings.Replace(small, "target_epsilon = 6", `mechanism = "none"`, 1)), []string{"topology.graph=" + graph, "seed=1"})
+		f, err := Parse("small.toml",
+			[]byte(strings.Replace(small, "target_epsilon = 6", `mechanism = "none"`, 1)),
+			[]string{"topology.graph=" + graph, "seed=1"})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -119,7 +124,8 @@ func TestReport(t *testing.T) {
 		if got := strings.Count(s, "<svg"); got != len(plots)/2 {
 			t.Errorf("%d plots on the page, %d files", got, len(plots)/2)
 		}
-		for _, want := range append([]string{"6 runs in 2 settings", "protects nobody", "zero-out"}, private...) {
+		for _, want := range append([]string{"6 runs in 2 settings", "protects nobody", "zero-out"},
+			private...) {
 			if !strings.Contains(s, want) {
 				t.Errorf("the page lacks %q", want)
 			}
@@ -148,7 +154,8 @@ func TestReport(t *testing.T) {
 	t.Run("loss of privacy", func(t *testing.T) { checkLoss(t, private, free) })
 }
 
-// The learning curves are the mean and the sample standard deviation, over three seeds, of the mean over agents in metrics.csv.
+// The learning curves are the mean and the sample standard deviation, over three seeds,
+// of the mean over agents in metrics.csv.
 func checkBands(t *testing.T, plots []ReportFile, runs []string) {
 	curves := map[string]int{}
 	for _, row := range table(t, plot(t, plots, "accuracy.csv")) {
@@ -167,8 +174,10 @@ func checkBands(t *testing.T, plots []ReportFile, runs []string) {
 		}
 		mean := sum / 3
 		sd := math.Sqrt(max(0, squares-3*mean*mean) / 2)
-		for name, want := range map[string]float64{"y: accuracy (%) as a fraction": mean, "low": mean - sd, "high": mean + sd} {
-			if got := parseNumber(t, row[name]); math.Abs(got-want) > 1e-7 { // 3 m² is subtracted from a sum of squares
+		for name, want := range map[string]float64{"y: accuracy (%) as a fraction": mean, "low": mean - sd,
+			"high": mean + sd} {
+			// 3 m² is subtracted from a sum of squares
+			if got := parseNumber(t, row[name]); math.Abs(got-want) > 1e-7 {
 				t.Errorf("%s, round %s: %s is %g, want %g", row["curve"], row["x: round"], name, got, want)
 			}
 		}
@@ -176,12 +185,14 @@ func checkBands(t *testing.T, plots []ReportFile, runs []string) {
 	if len(curves) != 2 || curves["ring"] < 3 || curves["ring"] != curves["complete"] {
 		t.Errorf("curves: %v", curves)
 	}
-	if fiedler := table(t, plot(t, plots, "accuracy-fiedler.csv")); len(fiedler) != 2 || parseNumber(t, fiedler[1]["x: normalized Fiedler value of the graph (1: complete)"]) != 1 {
+	if fiedler := table(t, plot(t, plots, "accuracy-fiedler.csv")); len(fiedler) != 2 ||
+		parseNumber(t, fiedler[1]["x: normalized Fiedler value of the graph (1: complete)"]) != 1 {
 		t.Errorf("accuracy against Fiedler value: %v", fiedler)
 	}
 }
 
-// Privacy's loss is the difference of class accuracies of metrics.csv, and the page names the class that loses most.
+// Privacy's loss is the difference of class accuracies of metrics.csv, and the page names
+// the class that loses most.
 func checkLoss(t *testing.T, private, free []string) {
 	page, plots, err := Report([]string{private[0], free[0]})
 	if err != nil {
@@ -195,7 +206,8 @@ func checkLoss(t *testing.T, private, free []string) {
 		t.Fatalf("%d cells of 5 agents and 10 classes", len(cells))
 	}
 	for class := range 10 {
-		p, f := metric(t, private[0], fmt.Sprintf("class_accuracy.%d", class), last), metric(t, free[0], fmt.Sprintf("class_accuracy.%d", class), last)
+		p, f := metric(t, private[0], fmt.Sprintf("class_accuracy.%d", class), last),
+			metric(t, free[0], fmt.Sprintf("class_accuracy.%d", class), last)
 		mean := 0.
 		for i := range 5 {
 			loss := f[strconv.Itoa(i)] - p[strconv.Itoa(i)]
@@ -223,8 +235,8 @@ func lossNumber(plots []ReportFile) string {
 	return ""
 }
 
-// Class accuracies, weighted with the classes' test records, give back the accuracy; they are written after the last round only.
-// A class without test records has no figure.
+// Class accuracies, weighted with the classes' test records, give back the accuracy; they
+// are written after the last round only. A class without test records has no figure.
 func TestClassAccuraciesAddUp(t *testing.T) {
 	e := build(t, "evaluate.limit=6")
 	dir := run(t, e, Options{}).Dir
@@ -239,7 +251,8 @@ func TestClassAccuraciesAddUp(t *testing.T) {
 		for class := range int32(10) {
 			v, ok := metric(t, dir, fmt.Sprintf("class_accuracy.%d", class), last)[strconv.Itoa(i)]
 			if ok != (count[class] > 0) {
-				t.Errorf("agent %d with %g test records of class %d has a figure: %v", i, count[class], class, ok)
+				t.Errorf("agent %d with %g test records of class %d has a figure: %v", i, count[class], class,
+					ok)
 			}
 			if ok {
 				known++
@@ -261,18 +274,21 @@ func TestClassAccuraciesAddUp(t *testing.T) {
 func TestReportRefuses(t *testing.T) {
 	empty := t.TempDir()
 	broken := run(t, build(t), Options{}).Dir
-	if err := os.WriteFile(filepath.Join(broken, summaryFile), []byte(`{"rounds": "ten"}`), 0o644); err != nil {
+	if err := os.WriteFile(filepath.Join(broken, summaryFile), []byte(`{"rounds": "ten"}`), 0o644); err !=
+		nil {
 		t.Fatal(err)
 	}
 	metrics := run(t, build(t), Options{}).Dir
-	if err := os.WriteFile(filepath.Join(metrics, metricsFile), []byte("round,agent,metric,value,epsilon,delta\n0,mean,loss,much,0,0\n"), 0o644); err != nil {
+	if err := os.WriteFile(filepath.Join(metrics, metricsFile),
+		[]byte("round,agent,metric,value,epsilon,delta\n0,mean,loss,much,0,0\n"), 0o644); err != nil {
 		t.Fatal(err)
 	}
 	discarded := t.TempDir()
 	if err := os.WriteFile(filepath.Join(discarded, "cells.csv"), nil, 0o644); err != nil {
 		t.Fatal(err)
 	}
-	for dir, want := range map[string]string{empty: "no summary.json", broken: "cannot be read", metrics: `metrics.csv:2: value: found "much"`, discarded: "--discard-runs"} {
+	for dir, want := range map[string]string{empty: "no summary.json", broken: "cannot be read",
+		metrics: `metrics.csv:2: value: found "much"`, discarded: "--discard-runs"} {
 		_, _, err := Report([]string{dir})
 		var bad *config.Error
 		if !errors.As(err, &bad) || !strings.Contains(err.Error(), want) {
@@ -303,7 +319,8 @@ func TestReportSaysWhatIsMixed(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, want := range []string{"Mixed models", "made by engine 1", "1 run given twice", "2 runs in 2 settings"} {
+	for _, want := range []string{"Mixed models", "made by engine 1", "1 run given twice",
+		"2 runs in 2 settings"} {
 		if !strings.Contains(string(page), want) {
 			t.Errorf("the page lacks %q", want)
 		}
@@ -317,14 +334,17 @@ func TestSummaryRoundTrip(t *testing.T) {
 			t.Fatal(err)
 		}
 		r := Range{Mean: 7}
-		if err := json.Unmarshal(b, &r); err != nil || math.Float64bits(float64(r.Mean)) != math.Float64bits(x) && !(math.IsNaN(x) && math.IsNaN(float64(r.Mean))) {
+		if err := json.Unmarshal(b, &r); err != nil ||
+			math.Float64bits(float64(r.Mean)) != math.Float64bits(x) &&
+				!(math.IsNaN(x) && math.IsNaN(float64(r.Mean))) {
 			t.Errorf("%g came back as %g, %v", x, float64(r.Mean), err)
 		}
 	}
 }
 
 func FuzzDecodeMetrics(f *testing.F) {
-	f.Add(encodeMetrics([]Row{{1, "mean", "loss", .25, math.Inf(1), 1e-5}, {1, "0", "class_accuracy.3", math.NaN(), 0, 0}}))
+	f.Add(encodeMetrics([]Row{{1, "mean", "loss", .25, math.Inf(1), 1e-5},
+		{1, "0", "class_accuracy.3", math.NaN(), 0, 0}}))
 	f.Add([]byte("round,agent\n"))
 	f.Fuzz(func(t *testing.T, b []byte) {
 		rows, err := decodeMetrics("metrics.csv", b)

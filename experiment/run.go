@@ -15,7 +15,8 @@ type Options struct {
 	Out     string // folder of run directories
 	Workers int    // goroutines; 0: one for each processor
 	Command string // the command line, for the report
-	// Progress, when not nil, is called after every round, with an evaluation in words where there was one.
+	// Progress, when not nil, is called after every round, with an evaluation in words
+	// where there was one.
 	Progress func(round, rounds uint64, evaluation string)
 
 	write func(path string, b []byte) error // tests: a disk that fails
@@ -27,7 +28,8 @@ type Result struct {
 	Summary Summary
 }
 
-// Interrupted is the error of a run whose context ended: nothing is lost, Resume goes on from Dir.
+// Interrupted is the error of a run whose context ended: nothing is lost, Resume goes on
+// from Dir.
 type Interrupted struct {
 	Dir   string
 	Round uint64
@@ -62,8 +64,8 @@ type running struct {
 // elapsed is for display and manifest only; no result depends on it.
 func (r *running) elapsed() time.Duration { return r.before + time.Since(r.began) }
 
-// Run trains, and leaves a run directory below opt.Out. When ctx ends first it leaves a resumable directory
-// and returns *Interrupted.
+// Run trains, and leaves a run directory below opt.Out. When ctx ends first it leaves a
+// resumable directory and returns *Interrupted.
 func (e *Experiment) Run(ctx context.Context, opt Options) (*Result, error) {
 	r := &running{e: e, opt: opt, accounts: e.newAccounts(opt.Workers), began: time.Now()}
 	var err error
@@ -85,8 +87,8 @@ func (e *Experiment) Run(ctx context.Context, opt Options) (*Result, error) {
 // name is that of the run directory.
 func (e *Experiment) name() string { return e.file.root.Name + "-" + e.identity()[:8] }
 
-// Resume goes on with the interrupted run in dir. The run directory that results is the one an uninterrupted
-// run would have left, but for wall times.
+// Resume goes on with the interrupted run in dir. The run directory that results is the
+// one an uninterrupted run would have left, but for wall times.
 func Resume(ctx context.Context, dir, dataDir string, opt Options) (*Result, error) {
 	d, b, f, err := resumeDir(dir)
 	if err != nil {
@@ -142,7 +144,8 @@ func (r *running) run(ctx context.Context) (*Result, error) {
 	return r.finish()
 }
 
-// next is where the run stops for a moment: after one round, or at the next evaluation, because wakes are many.
+// next is where the run stops for a moment: after one round, or at the next evaluation,
+// because wakes are many.
 func (r *running) next() uint64 {
 	at, every := r.world.sim.Round(), r.e.file.eval.Every
 	if r.e.file.pacing == algo.Rounds {

@@ -26,8 +26,9 @@ const (
 	partialSuffix = ".partial"
 )
 
-// runDir is a run directory under construction: everything is written into NAME.partial, which becomes
-// NAME by one rename when the run is complete. A finished run is never touched again.
+// runDir is a run directory under construction: everything is written into NAME.partial,
+// which becomes NAME by one rename when the run is complete. A finished run is never
+// touched again.
 type runDir struct {
 	out, name string
 	path      string
@@ -35,7 +36,8 @@ type runDir struct {
 	write func(path string, b []byte) error
 }
 
-// newRunDir makes out/name.partial; where that or a finished run of that name exists, name-2 and so on.
+// newRunDir makes out/name.partial; where that or a finished run of that name exists,
+// name-2 and so on.
 func newRunDir(out, name string) (*runDir, error) {
 	if err := os.MkdirAll(out, 0o755); err != nil {
 		return nil, err
@@ -73,7 +75,8 @@ func (d *runDir) put(name string, b []byte) error {
 
 // finish drops the checkpoint and gives the directory its final name.
 func (d *runDir) finish() (string, error) {
-	if err := os.Remove(filepath.Join(d.path, checkpointFile)); err != nil && !errors.Is(err, fs.ErrNotExist) {
+	if err := os.Remove(filepath.Join(d.path, checkpointFile)); err != nil &&
+		!errors.Is(err, fs.ErrNotExist) {
 		return "", fmt.Errorf("run directory: %w", err)
 	}
 	base := d.name
@@ -92,7 +95,8 @@ func (d *runDir) finish() (string, error) {
 	}
 }
 
-// writeAtomic writes through a temporary file, so that path holds either all of b or what it held before.
+// writeAtomic writes through a temporary file, so that path holds either all of b or what
+// it held before.
 func writeAtomic(path string, b []byte) error {
 	f, err := os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+"-*")
 	if err != nil {

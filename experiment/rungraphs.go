@@ -15,7 +15,8 @@ type RunGraphs struct {
 	Averaging int             // rounds of averaging of a run that does nothing else; 0: another
 }
 
-// Averaging returns for how many rounds the run averages values, where it does nothing else; 0: it does.
+// Averaging returns for how many rounds the run averages values, where it does nothing
+// else; 0: it does.
 func (f *File) Averaging() int {
 	if f.averages() {
 		return int(f.steps) - 1
@@ -23,7 +24,8 @@ func (f *File) Averaging() int {
 	return 0
 }
 
-// ReadRunGraphs reads them from a run directory. Graphs that stay the same are in its files; those that change are built again from the configuration.
+// ReadRunGraphs reads them from a run directory. Graphs that stay the same are in its
+// files; those that change are built again from the configuration.
 func ReadRunGraphs(dir string) (*RunGraphs, error) {
 	g, err := RunGraph(dir)
 	if err != nil {

@@ -17,8 +17,8 @@ type setting struct {
 	runs  []*finished
 }
 
-// groupRuns puts runs into settings, ordered by what they vary; of runs with the same bits it keeps the first and counts the
-// others.
+// groupRuns puts runs into settings, ordered by what they vary; of runs with the same
+// bits it keeps the first and counts the others.
 func groupRuns(runs []*finished) (settings []*setting, repeated int) {
 	byKeys, seen := map[string]*setting{}, map[string]bool{}
 	for _, r := range runs {
@@ -61,7 +61,9 @@ func groupRuns(runs []*finished) (settings []*setting, repeated int) {
 		if count[s.label]++; count[s.label] > 1 {
 			s.label = fmt.Sprintf("%s (%d)", s.label, count[s.label])
 		}
-		slices.SortStableFunc(s.runs, func(a, b *finished) int { return cmp.Compare(a.summary.Seed, b.summary.Seed) })
+		slices.SortStableFunc(s.runs, func(a, b *finished) int {
+			return cmp.Compare(a.summary.Seed, b.summary.Seed)
+		})
 	}
 	return settings, repeated
 }
@@ -76,12 +78,14 @@ func compareValues(a, b string) int {
 	return cmp.Compare(a, b)
 }
 
-// firstKeys are those that people tell runs apart by; the others follow in alphabetical order, the name last.
-var firstKeys = []string{"data.dataset", "algorithm.name", "topology.graph", "topology.target", "topology.agents", "topology.p", "data.partition",
+// firstKeys are those that people tell runs apart by; the others follow in alphabetical
+// order, the name last.
+var firstKeys = []string{"data.dataset", "algorithm.name", "topology.graph", "topology.target",
+	"topology.agents", "topology.p", "data.partition",
 	"model.name", "privacy.mechanism", "privacy.target_epsilon", "privacy.noise_multiplier"}
 
-// distinguishing returns keys that together tell all settings apart, without those that would add nothing to the ones before,
-// such as a step size that follows from epsilon.
+// distinguishing returns keys that together tell all settings apart, without those that
+// would add nothing to the ones before, such as a step size that follows from epsilon.
 func distinguishing(settings []*setting) []string {
 	all := map[string]bool{}
 	for _, s := range settings {
@@ -138,8 +142,9 @@ func (s *setting) describe(asked func(key string) bool) string {
 // private says that noise was added.
 func (s *setting) private() bool { return s.keys["privacy.mechanism"] != "none" }
 
-// baseline is the setting without privacy to compare s with: the same agents, data, graph and algorithm, or nil. Step sizes and
-// batches may differ, as they do between the published runs.
+// baseline is the setting without privacy to compare s with: the same agents, data, graph
+// and algorithm, or nil. Step sizes and batches may differ, as they do between the
+// published runs.
 func (s *setting) baseline(settings []*setting) *setting {
 	var best *setting
 	most := -1
@@ -150,7 +155,8 @@ func (s *setting) baseline(settings []*setting) *setting {
 		same, fits := 0, true
 		for k, v := range s.keys {
 			equal := b.keys[k] == v
-			if strings.HasPrefix(k, "data.") || strings.HasPrefix(k, "topology.") || k == "algorithm.name" || k == "model.name" || k == "rounds" {
+			if strings.HasPrefix(k, "data.") || strings.HasPrefix(k, "topology.") || k == "algorithm.name" ||
+				k == "model.name" || k == "rounds" {
 				fits = fits && equal
 			}
 			if equal {

@@ -11,8 +11,8 @@ import (
 	"sotto/topology"
 )
 
-// unpaid names what is made from training records before the run for all to see: no charge of the run covers it (claim C20).
-// "" where there is nothing.
+// unpaid names what is made from training records before the run for all to see: no
+// charge of the run covers it (claim C20). "" where there is nothing.
 func (e *Experiment) unpaid() string {
 	var parts []string
 	if d := e.split.Derived; d != "" {
@@ -24,25 +24,31 @@ func (e *Experiment) unpaid() string {
 	return strings.Join(parts, ", ")
 }
 
-// checkUnpaid refuses a run with noise whose guarantee would not cover what all agents see from the start.
+// checkUnpaid refuses a run with noise whose guarantee would not cover what all agents
+// see from the start.
 func (e *Experiment) checkUnpaid() error {
 	f, what := e.file, e.unpaid()
 	switch {
 	case f.priv.Mechanism == "none" || what != "" && f.repl.Uncharged:
 		return nil
 	case f.repl.Uncharged:
-		return f.at("replication", config.Bad("uncharged", true, "false: nothing is made from training records before this run"))
+		return f.at("replication", config.Bad("uncharged", true,
+			"false: nothing is made from training records before this run"))
 	case e.split.Derived != "":
-		err := f.at("data", config.Bad("dataset", f.data.Dataset+" with "+e.split.Derived, "features and centers from public facts: what is made from training records is a release of its own, for which nothing is charged"))
+		err := f.at("data", config.Bad("dataset", f.data.Dataset+" with "+e.split.Derived,
+			"features and centers from public facts: what is made from training records is a release of "+
+				"its own, for which nothing is charged"))
 		return fmt.Errorf("%w: %w", privacy.ErrRefused, err)
 	case what != "":
-		err := f.at("topology", config.Bad("vectors", "data", "hidden: a graph made from training records is a release of its own, for which nothing is charged"))
+		err := f.at("topology", config.Bad("vectors", "data",
+			"hidden: a graph made from training records is a release of its own, for which nothing is charged"))
 		return fmt.Errorf("%w: %w", privacy.ErrRefused, err)
 	}
 	return nil
 }
 
-// unpaidEvent is what replication.uncharged puts into every ledger before the run; nil without.
+// unpaidEvent is what replication.uncharged puts into every ledger before the run; nil
+// without.
 func (e *Experiment) unpaidEvent() *account.Event {
 	if !e.file.repl.Uncharged {
 		return nil
@@ -59,7 +65,8 @@ func (e *Experiment) vectors() (tensor.Mat, error) {
 	}
 	if v := e.split.Vectors; v.Rows > 0 && f.data.Partition == "natural" {
 		if v.Rows != f.topo.Agents {
-			return v, f.at("topology", config.Bad("agents", f.topo.Agents, fmt.Sprintf("%d, one for each group of %s, with vectors data", v.Rows, f.data.Dataset)))
+			return v, f.at("topology", config.Bad("agents", f.topo.Agents,
+				fmt.Sprintf("%d, one for each group of %s, with vectors data", v.Rows, f.data.Dataset)))
 		}
 		return v, nil
 	}

@@ -30,7 +30,8 @@ func (e *Experiment) newAccounts(workers int) *accounts {
 	return &accounts{p.Accountant, p.adjacency, p.unit, p.TargetDelta, workers}
 }
 
-// known holds every figure computed in this process: an epsilon depends on nothing but its key.
+// known holds every figure computed in this process: an epsilon depends on nothing but
+// its key.
 var known sync.Map // figureKey to account.Interval
 
 type figureKey struct {
@@ -42,7 +43,8 @@ type figureKey struct {
 	upperOnly  bool
 }
 
-// history is what a ledger lists: its charges, a text that is equal for equal ones, and their number.
+// history is what a ledger lists: its charges, a text that is equal for equal ones, and
+// their number.
 type history struct {
 	charges []ledger.Record
 	key     string
@@ -97,7 +99,8 @@ func (a *accounts) compose(h history) (account.Accountant, error) {
 	return acc, nil
 }
 
-// figure returns epsilon for a history; with upperOnly by the shorter way, where Lower is 0.
+// figure returns epsilon for a history; with upperOnly by the shorter way, where Lower is
+// 0.
 func (a *accounts) figure(h history, upperOnly bool) (account.Interval, error) {
 	key := figureKey{a.accountant, a.adjacency, a.unit, a.delta, h.key, upperOnly}
 	if v, ok := known.Load(key); ok {
@@ -122,8 +125,10 @@ func (a *accounts) figure(h history, upperOnly bool) (account.Interval, error) {
 	return v, err
 }
 
-// spentBy returns what each agent has spent at the target delta, and its number of charges.
-func (a *accounts) spentBy(ledgers []*ledger.Memory, upperOnly bool) (eps []account.Interval, charges []uint64, err error) {
+// spentBy returns what each agent has spent at the target delta, and its number of
+// charges.
+func (a *accounts) spentBy(ledgers []*ledger.Memory, upperOnly bool) (eps []account.Interval,
+	charges []uint64, err error) {
 	eps, charges = make([]account.Interval, len(ledgers)), make([]uint64, len(ledgers))
 	histories := make([]history, len(ledgers))
 	distinct := map[string]int{}
@@ -189,7 +194,8 @@ func (r *running) statement(l *ledger.Memory) (account.Statement, error) {
 	head := l.Head()
 	s.Ledger = account.LedgerRange{FirstSeq: min(1, head.Seq), LastSeq: head.Seq, Head: head.String()}
 	s.Overrides = append(s.Overrides, r.e.overrides...)
-	s.NotCovered = append(s.NotCovered, "timing of replies", "releases that are not in this ledger, and the deletion of ledgers by their owner",
+	s.NotCovered = append(s.NotCovered, "timing of replies",
+		"releases that are not in this ledger, and the deletion of ledgers by their owner",
 		"the number of rounds, the graph and all other settings, which are public")
 	if t := r.e.file.hist.notCovered(); t != "" {
 		s.NotCovered = append(s.NotCovered, t)
@@ -213,7 +219,9 @@ func (e *Experiment) assumptions() ([]string, error) {
 	}
 	a := m.Assumptions()
 	if e.private() && e.file.priv.Noise != "exact" {
-		a = append(a, "the float32 round-off in the sum of clipped gradients, a few millionths of the clip, is not part of the sensitivity")
+		a = append(a,
+			"the float32 round-off in the sum of clipped gradients, a few millionths of the clip, is not "+
+				"part of the sensitivity")
 	}
 	if e.file.eval.Score != "" && e.file.priv.Noise == "exact" { // of the score's noise, which is never exact
 		a = append(a, privacy.Gaussian{}.Assumptions()...)

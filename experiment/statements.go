@@ -16,8 +16,8 @@ type AgentStatement struct {
 	Text      string            `json:"text"` // the same for a person
 }
 
-// Statements returns a finished run's privacy statements after ledger.VerifyRun has recomputed them; a
-// difference is its error.
+// Statements returns a finished run's privacy statements after ledger.VerifyRun has
+// recomputed them; a difference is its error.
 func Statements(dir string) ([]AgentStatement, error) {
 	if _, err := ledger.VerifyRun(dir); err != nil {
 		return nil, err

@@ -15,7 +15,8 @@ import (
 	"sotto/sim"
 )
 
-// Figure is a number whose JSON form also covers what JSON numbers cannot: "inf" and null for NaN.
+// Figure is a number whose JSON form also covers what JSON numbers cannot: "inf" and null
+// for NaN.
 type Figure float64
 
 // MarshalJSON implements json.Marshaler.
@@ -59,7 +60,8 @@ type Range struct {
 
 func rangeOf(s Spread) Range { return Range{Figure(s.Mean), Figure(s.Min), Figure(s.Max)} }
 
-// PrivacyLine is what one agent, or a group of agents with equal event histories, has spent.
+// PrivacyLine is what one agent, or a group of agents with equal event histories, has
+// spent.
 type PrivacyLine struct {
 	Agent      int      `json:"agent"`             // of a group, its first
 	Group      string   `json:"group,omitempty"`   // numbers and ranges, such as "0-3,7"
@@ -91,7 +93,8 @@ func (g *Graph) Text() string {
 	if math.IsNaN(float64(g.SpectralGap)) {
 		return s + "spectrum not computed"
 	}
-	return s + fmt.Sprintf("spectral gap %.4f, normalized Fiedler value %.4f", float64(g.SpectralGap), float64(g.Fiedler))
+	return s + fmt.Sprintf("spectral gap %.4f, normalized Fiedler value %.4f", float64(g.SpectralGap),
+		float64(g.Fiedler))
 }
 
 func (e *Experiment) graph() Graph {
@@ -105,50 +108,64 @@ func (e *Experiment) graph() Graph {
 
 // Summary is summary.json, and what "sotto run --output json" prints.
 type Summary struct {
-	Run               string          `json:"run"` // the run directory
-	Name              string          `json:"name"`
-	Algorithm         string          `json:"algorithm"`
-	Dataset           string          `json:"dataset"`
-	Model             string          `json:"model"`
-	Parameters        int             `json:"parameters"`
-	Agents            int             `json:"agents"`
-	Topology          Graph           `json:"topology"`
-	Rounds            uint64          `json:"rounds"`           // or wakes of all agents together:
-	Pacing            string          `json:"pacing,omitempty"` // "wakes", "pairs" or "tokens" for algorithms without rounds
-	Tokens            int             `json:"tokens,omitempty"` // that carry the models: figures over agents are over them
-	Seed              uint64          `json:"seed"`
-	Accuracy          *Range          `json:"accuracy,omitempty"`        // absent for regression
-	Loss              Figure          `json:"loss"`                      // mean over agents, test records
-	RMSE              *Range          `json:"rmse,omitempty"`            // of the agents' root mean squared errors, where asked for
-	Estimation        *Estimation     `json:"estimation_rmse,omitempty"` // distances from the hidden vector of generated data, where asked for
-	ConsensusDistance Figure          `json:"consensus_distance"`
-	Score             *Figure         `json:"score,omitempty"` // noisy accuracy or mean loss of held-out records, charged
-	Tuned             string          `json:"tuned,omitempty"` // how hyper-parameters were found, and what that cost
-	Privacy           []PrivacyLine   `json:"privacy"`
-	Network           *NetworkFigures `json:"network,omitempty"` // what one agent's view tells, where asked for
-	Walk              *WalkFigures    `json:"walk,omitempty"`    // the same of tokens that walk, where asked for
-	Noise             string          `json:"noise"`             // "simulated": streams are seeded, nobody is protected
-	BytesSent         uint64          `json:"bytes_sent"`        // by the agent that sent most
-	BytesSentTotal    uint64          `json:"bytes_sent_total"`
-	Links             sim.Stats       `json:"messages"`
-	Seconds           float64         `json:"seconds"`
-	SecondsPerRound   float64         `json:"seconds_per_round"`
-	Split             Split           `json:"seconds_split"` // since the run began or was resumed
-	ConfigDigest      string          `json:"config_digest"`
-	RunHash           string          `json:"run_hash"` // SHA-256 over metrics.csv and model.safetensors
-	Engine            string          `json:"engine"`
-	Arithmetic        string          `json:"arithmetic"`                // fma, portable or amx: results of each have their own last bits
-	Adversaries       string          `json:"adversaries,omitempty"`     // who attacks how: figures over agents are of the others
-	Replication       string          `json:"replication,omitempty"`     // switches of [replication] that are on
-	ClaimedEpsilon    Figure          `json:"claimed_epsilon,omitempty"` // what a publication would claim: no guarantee
-	Notes             []string        `json:"notes,omitempty"`
+	Run        string `json:"run"` // the run directory
+	Name       string `json:"name"`
+	Algorithm  string `json:"algorithm"`
+	Dataset    string `json:"dataset"`
+	Model      string `json:"model"`
+	Parameters int    `json:"parameters"`
+	Agents     int    `json:"agents"`
+	Topology   Graph  `json:"topology"`
+	Rounds     uint64 `json:"rounds"` // or wakes of all agents together:
+	// "wakes", "pairs" or "tokens" for algorithms without rounds
+	Pacing string `json:"pacing,omitempty"`
+	// that carry the models: figures over agents are over them
+	Tokens   int    `json:"tokens,omitempty"`
+	Seed     uint64 `json:"seed"`
+	Accuracy *Range `json:"accuracy,omitempty"` // absent for regression
+	Loss     Figure `json:"loss"`               // mean over agents, test records
+	// of the agents' root mean squared errors, where asked for
+	RMSE *Range `json:"rmse,omitempty"`
+	// distances from the hidden vector of generated data, where asked for
+	Estimation        *Estimation `json:"estimation_rmse,omitempty"`
+	ConsensusDistance Figure      `json:"consensus_distance"`
+	// noisy accuracy or mean loss of held-out records, charged
+	Score *Figure `json:"score,omitempty"`
+	// how hyper-parameters were found, and what that cost
+	Tuned   string        `json:"tuned,omitempty"`
+	Privacy []PrivacyLine `json:"privacy"`
+	// what one agent's view tells, where asked for
+	Network *NetworkFigures `json:"network,omitempty"`
+	// the same of tokens that walk, where asked for
+	Walk *WalkFigures `json:"walk,omitempty"`
+	// "simulated": streams are seeded, nobody is protected
+	Noise           string    `json:"noise"`
+	BytesSent       uint64    `json:"bytes_sent"` // by the agent that sent most
+	BytesSentTotal  uint64    `json:"bytes_sent_total"`
+	Links           sim.Stats `json:"messages"`
+	Seconds         float64   `json:"seconds"`
+	SecondsPerRound float64   `json:"seconds_per_round"`
+	Split           Split     `json:"seconds_split"` // since the run began or was resumed
+	ConfigDigest    string    `json:"config_digest"`
+	RunHash         string    `json:"run_hash"` // SHA-256 over metrics.csv and model.safetensors
+	Engine          string    `json:"engine"`
+	// fma, portable or amx: results of each have their own last bits
+	Arithmetic string `json:"arithmetic"`
+	// who attacks how: figures over agents are of the others
+	Adversaries string `json:"adversaries,omitempty"`
+	// switches of [replication] that are on
+	Replication string `json:"replication,omitempty"`
+	// what a publication would claim: no guarantee
+	ClaimedEpsilon Figure   `json:"claimed_epsilon,omitempty"`
+	Notes          []string `json:"notes,omitempty"`
 }
 
 // spreadIn finds a metric's mean, min and max over agents.
 func spreadIn(rows []Row, metric string) Range {
 	var s Range
 	for _, r := range rows {
-		if to := map[string]*Figure{"mean": &s.Mean, "min": &s.Min, "max": &s.Max}[r.Agent]; to != nil && r.Metric == metric {
+		if to := map[string]*Figure{"mean": &s.Mean, "min": &s.Min, "max": &s.Max}[r.Agent]; to != nil &&
+			r.Metric == metric {
 			*to = Figure(r.Value)
 		}
 	}
@@ -160,7 +177,8 @@ func (r *running) summarize() Summary {
 	e := r.e
 	last := r.evaluations[len(r.evaluations)-1]
 	s := Summary{
-		Name: e.file.root.Name, Algorithm: e.file.alg.Name, Dataset: e.file.data.Dataset, Model: e.file.mod.Name,
+		Name: e.file.root.Name, Algorithm: e.file.alg.Name, Dataset: e.file.data.Dataset,
+		Model:      e.file.mod.Name,
 		Parameters: e.model.Dim(), Agents: e.file.topo.Agents, Rounds: e.file.steps, Seed: e.file.root.Seed,
 		Loss: Figure(last.Loss.Mean), ConsensusDistance: Figure(last.Consensus),
 		Privacy: r.privacyLines(), Noise: "simulated", Links: r.world.sim.Stats(),
@@ -183,7 +201,8 @@ func (r *running) summarize() Summary {
 	}
 	s.Adversaries = e.file.adv.Text()
 	s.Replication, s.Tuned = e.file.repl.switches(), e.file.hist.text()
-	s.Pacing = map[algo.Pacing]string{algo.Wakes: "wakes", algo.Pairs: "pairs", algo.Tokens: "tokens"}[e.file.pacing]
+	s.Pacing = map[algo.Pacing]string{algo.Wakes: "wakes", algo.Pairs: "pairs",
+		algo.Tokens: "tokens"}[e.file.pacing]
 	s.Tokens = e.file.tokn.Count
 	for i := range e.plans {
 		s.ClaimedEpsilon = max(s.ClaimedEpsilon, Figure(e.plans[i].claim))
@@ -210,8 +229,10 @@ func (r *running) privacyLines() []PrivacyLine {
 	line := func(i int) PrivacyLine {
 		l := PrivacyLine{
 			Epsilon: Bounds{Figure(r.spent[i].Lower), Figure(r.spent[i].Upper)}, Delta: p.TargetDelta,
-			Adjacency: p.adjacency.String(), Unit: p.unit.String(), Accountant: p.Accountant, Charges: r.charges[i],
-			Noise: Figure(r.e.plans[i].noiseMultiplier), SampleRate: r.e.plans[i].rate, Overrides: r.e.overrides,
+			Adjacency: p.adjacency.String(), Unit: p.unit.String(), Accountant: p.Accountant,
+			Charges: r.charges[i],
+			Noise:   Figure(r.e.plans[i].noiseMultiplier), SampleRate: r.e.plans[i].rate,
+			Overrides: r.e.overrides,
 		}
 		if own := r.e.plans[i].personal; own != nil {
 			l.Target = Figure(own.epsilon)
@@ -273,11 +294,14 @@ func ranges(ids []int) string {
 
 // notes says what a reader must know before believing the figures.
 func (r *running) notes() []string {
-	n := []string{"noise is simulated: its streams are derived from the seed, so this run protects nobody; epsilon is what the same run with secret noise would cost"}
+	n := []string{"noise is simulated: its streams are derived from the seed, so this run protects " +
+		"nobody; epsilon is what the same run with secret noise would cost"}
 	p := &r.e.file.priv
 	switch {
 	case r.e.sealed():
-		n = append(n, "no message leaves an agent, so nothing is charged; the models themselves are trained without noise and must not be published")
+		n = append(n,
+			"no message leaves an agent, so nothing is charged; the models themselves are trained without "+
+				"noise and must not be published")
 	case p.Mechanism == "none":
 		n = append(n, "not private: no noise is added")
 	}
@@ -288,19 +312,29 @@ func (r *running) notes() []string {
 		n = append(n, "replication of a published procedure that is not sound: "+on)
 	}
 	if who := r.e.file.adv.Text(); who != "" {
-		n = append(n, "adversaries to rehearse with, "+who+": accuracy, loss and consensus distance are of the other agents; epsilon covers all")
+		n = append(n, "adversaries to rehearse with, "+who+
+			": accuracy, loss and consensus distance are of the other agents; epsilon covers all")
 	}
 	if t := r.e.file.tokn.Count; t > 0 {
-		n = append(n, fmt.Sprintf("%d tokens carry the models: accuracy and loss are of what they hold, epsilon is each agent's, against who sees all messages", t))
+		n = append(n,
+			fmt.Sprintf("%d tokens carry the models: accuracy and loss are of what they hold, epsilon is "+
+				"each agent's, against who sees all messages", t))
 	}
 	if r.e.file.pacing.Clocked() && p.Mechanism != "none" {
-		n = append(n, "metric objective is computed from training records without noise: the simulation sees it, no agent does")
+		n = append(n,
+			"metric objective is computed from training records without noise: the simulation sees it, no "+
+				"agent does")
 	}
 	if r.e.arrivals != nil {
-		n = append(n, "records arrive during the run: one that has not come counts as a null record, and epsilon is that of a record that was there from the start")
+		n = append(n,
+			"records arrive during the run: one that has not come counts as a null record, and epsilon is "+
+				"that of a record that was there from the start")
 	}
 	if s := r.world.sim.Stats(); s.OneSided > 0 {
-		n = append(n, fmt.Sprintf("%d links lost one direction of a round: the mean of all models is then not preserved", s.OneSided))
+		n = append(n,
+			fmt.Sprintf(
+				"%d links lost one direction of a round: the mean of all models is then not preserved",
+				s.OneSided))
 	}
 	if r.e.file.eval.On == "validation" {
 		n = append(n, "accuracy and loss are of records held out from training, not of the test set")
@@ -320,7 +354,9 @@ func (r *running) notes() []string {
 // WriteTable prints s for a person.
 func (s *Summary) WriteTable(w io.Writer) error {
 	t := tabwriter.NewWriter(w, 0, 4, 2, ' ', 0)
-	row := func(name, format string, args ...any) { fmt.Fprintf(t, "%s\t%s\n", name, fmt.Sprintf(format, args...)) }
+	row := func(name, format string, args ...any) {
+		fmt.Fprintf(t, "%s\t%s\n", name, fmt.Sprintf(format, args...))
+	}
 	row("run", "%s", s.Name)
 	row("algorithm", "%s, %s with %d parameters on %s", s.Algorithm, s.Model, s.Parameters, s.Dataset)
 	row("agents", "%d", s.Agents)
@@ -334,16 +370,20 @@ func (s *Summary) WriteTable(w io.Writer) error {
 		row("wakes", "%d of all agents together", s.Rounds)
 	}
 	if s.Accuracy != nil {
-		row("accuracy", "%.2f %% mean, %.2f min, %.2f max", 100*float64(s.Accuracy.Mean), 100*float64(s.Accuracy.Min), 100*float64(s.Accuracy.Max))
+		row("accuracy", "%.2f %% mean, %.2f min, %.2f max", 100*float64(s.Accuracy.Mean),
+			100*float64(s.Accuracy.Min), 100*float64(s.Accuracy.Max))
 	}
 	row("loss", "%.4f", float64(s.Loss))
 	if s.RMSE != nil {
-		row("rmse", "%.4f mean over agents, %.4f min, %.4f max", float64(s.RMSE.Mean), float64(s.RMSE.Min), float64(s.RMSE.Max))
+		row("rmse", "%.4f mean over agents, %.4f min, %.4f max", float64(s.RMSE.Mean), float64(s.RMSE.Min),
+			float64(s.RMSE.Max))
 	}
 	if v := s.Estimation; v != nil {
-		row("estimation rmse", "%.4f of the mean model; %.4f mean over agents, %.4f min, %.4f max", float64(v.MeanModel), float64(v.Mean), float64(v.Min), float64(v.Max))
+		row("estimation rmse", "%.4f of the mean model; %.4f mean over agents, %.4f min, %.4f max",
+			float64(v.MeanModel), float64(v.Mean), float64(v.Min), float64(v.Max))
 		if v.NoiseFree != nil {
-			row("", "%.4f of the mean iterate without noise, which the published form puts out", float64(*v.NoiseFree))
+			row("", "%.4f of the mean iterate without noise, which the published form puts out",
+				float64(*v.NoiseFree))
 		}
 	}
 	if s.Score != nil {
@@ -358,7 +398,8 @@ func (s *Summary) WriteTable(w io.Writer) error {
 		low, high = min(low, float64(p.Epsilon.Lower)), max(high, float64(p.Epsilon.Upper))
 	}
 	p := s.Privacy[0]
-	row("epsilon", "%s upper, %s lower, at delta %g (%s, %s, accountant %s, noise %s)", formatEpsilon(high), formatEpsilon(low), p.Delta, p.Adjacency, p.Unit, p.Accountant, s.Noise)
+	row("epsilon", "%s upper, %s lower, at delta %g (%s, %s, accountant %s, noise %s)", formatEpsilon(high),
+		formatEpsilon(low), p.Delta, p.Adjacency, p.Unit, p.Accountant, s.Noise)
 	if s.Network != nil {
 		row("network epsilon", "%s", s.Network.text())
 	}
@@ -374,7 +415,8 @@ func (s *Summary) WriteTable(w io.Writer) error {
 			how = "for the whole run, from the expectation of a sensitivity, and of an output without noise"
 		}
 		if s.Tokens > 0 {
-			how = "a clip after the noise, and what was made from training records before the run, are not in it"
+			how = "a clip after the noise, and what was made from training records before the run, are " +
+				"not in it"
 		} else if s.Pacing != "" {
 			how = "what was made from training records before the run is not in it"
 		}
@@ -382,7 +424,8 @@ func (s *Summary) WriteTable(w io.Writer) error {
 	}
 	row("sent per agent", "%s", bytesText(s.BytesSent))
 	if l := s.Links; l.Dropped+l.Late+l.OneSided > 0 {
-		row("links", "%d messages, %d dropped, %d late, %d stale, %d one-sided", l.Sent, l.Dropped, l.Late, l.Stale, l.OneSided)
+		row("links", "%d messages, %d dropped, %d late, %d stale, %d one-sided", l.Sent, l.Dropped, l.Late,
+			l.Stale, l.OneSided)
 	}
 	switch {
 	case s.Pacing == "":

@@ -19,8 +19,8 @@ const (
 	maxCells     = 1_000_000
 )
 
-// Cell is one run of a sweep: its place on each axis, for people, and the settings that make it so, "section.key=value"
-// with TOML values.
+// Cell is one run of a sweep: its place on each axis, for people, and the settings that
+// make it so, "section.key=value" with TOML values.
 type Cell struct {
 	Values []string
 	Set    []string
@@ -36,7 +36,8 @@ type Sweep struct {
 	rmse  bool // their rows have the root mean squared error
 }
 
-// NewSweep returns a sweep over the given cells, each with one value for every axis. file names base in errors.
+// NewSweep returns a sweep over the given cells, each with one value for every axis. file
+// names base in errors.
 func NewSweep(file string, base []byte, axes []string, cells []Cell) (*Sweep, error) {
 	s := &Sweep{file: file, base: base, Axes: axes, cells: cells}
 	if len(cells) == 0 || len(cells) > maxCells {
@@ -44,7 +45,8 @@ func NewSweep(file string, base []byte, axes []string, cells []Cell) (*Sweep, er
 	}
 	for i, c := range cells {
 		if len(c.Values) != len(axes) {
-			return nil, config.Bad("cells", fmt.Sprintf("cell %d with %d values", i, len(c.Values)), fmt.Sprintf("%d values", len(axes)))
+			return nil, config.Bad("cells", fmt.Sprintf("cell %d with %d values", i, len(c.Values)),
+				fmt.Sprintf("%d values", len(axes)))
 		}
 	}
 	return s, s.check()
@@ -59,14 +61,16 @@ func (s *Sweep) check() error {
 	return err
 }
 
-// ReadSweep reads the run file at path, whose section [sweep] names keys and lists of values:
+// ReadSweep reads the run file at path, whose section [sweep] names keys and lists of
+// values:
 //
 //	[sweep]
 //	topology.graph = ["ring", "complete"]
 //	seed = [1, 2, 3]
 //
-// Cells are all combinations of values, keys in alphabetical order with the seed last, the last one fastest. set changes
-// keys as for Read; axes are further "key=a,b,c", in place of those of the file with the same key.
+// Cells are all combinations of values, keys in alphabetical order with the seed last,
+// the last one fastest. set changes keys as for Read; axes are further "key=a,b,c", in
+// place of those of the file with the same key.
 func ReadSweep(path string, set, axes []string) (*Sweep, error) {
 	b, err := os.ReadFile(path)
 	if err != nil {
@@ -92,12 +96,14 @@ func ParseSweep(file string, b []byte, set, axes []string) (*Sweep, error) {
 	for _, a := range axes {
 		key, list, ok := strings.Cut(a, "=")
 		if !ok || key == "" || list == "" {
-			return nil, &config.Error{File: "--sweep", Found: fmt.Sprintf("%q", a), Allowed: "key=value,value,..."}
+			return nil, &config.Error{File: "--sweep", Found: fmt.Sprintf("%q", a),
+				Allowed: "key=value,value,..."}
 		}
 		lists[key] = strings.Split(list, ",")
 	}
 	if len(lists) == 0 {
-		return nil, doc.locate("", config.Bad(sweepSection, "nothing to vary", "a section [sweep] with lists of values, or --sweep key=a,b"))
+		return nil, doc.locate("", config.Bad(sweepSection, "nothing to vary",
+			"a section [sweep] with lists of values, or --sweep key=a,b"))
 	}
 	keys := slices.SortedFunc(maps.Keys(lists), func(a, b string) int {
 		if (a == "seed") != (b == "seed") {
@@ -111,7 +117,9 @@ func ParseSweep(file string, b []byte, set, axes []string) (*Sweep, error) {
 	s := &Sweep{file: file, base: b, set: set, Axes: keys, cells: []Cell{{}}}
 	for _, k := range keys {
 		if len(s.cells)*len(lists[k]) > maxCells {
-			return nil, doc.locate(sweepSection, config.Bad(k, fmt.Sprintf("%d values after %d cells", len(lists[k]), len(s.cells)), fmt.Sprintf("at most %d cells", maxCells)))
+			return nil, doc.locate(sweepSection,
+				config.Bad(k, fmt.Sprintf("%d values after %d cells", len(lists[k]), len(s.cells)),
+					fmt.Sprintf("at most %d cells", maxCells)))
 		}
 		s.cells = product(s.cells, k, lists[k])
 	}
@@ -124,7 +132,8 @@ func product(cells []Cell, key string, values []string) []Cell {
 	for _, c := range cells {
 		for _, v := range values {
 			out = append(out, Cell{
-				Values: append(slices.Clone(c.Values), strings.Trim(v, `"'`)), // strings without the quotes of TOML
+				// strings without the quotes of TOML
+				Values: append(slices.Clone(c.Values), strings.Trim(v, `"'`)),
 				Set:    append(slices.Clone(c.Set), key+"="+v),
 			})
 		}
@@ -132,7 +141,8 @@ func product(cells []Cell, key string, values []string) []Cell {
 	return out
 }
 
-// flatten collects the lists of a [sweep] section, in which "a.b = [...]" is a table a with a key b.
+// flatten collects the lists of a [sweep] section, in which "a.b = [...]" is a table a
+// with a key b.
 func flatten(lists map[string][]string, prefix string, m map[string]any) error {
 	for _, key := range slices.Sorted(maps.Keys(m)) {
 		full := dotted(prefix, key)
@@ -182,7 +192,8 @@ func (s *Sweep) Cell(i int) (*File, error) {
 	return doc.decode()
 }
 
-// Warning says what nobody has paid for where runs of private data may be chosen among by their results; "" where that costs nothing.
+// Warning says what nobody has paid for where runs of private data may be chosen among by
+// their results; "" where that costs nothing.
 func (s *Sweep) Warning() (string, error) {
 	for i := range s.Cells() {
 		f, err := s.Cell(i)
@@ -190,7 +201,8 @@ func (s *Sweep) Warning() (string, error) {
 			return "", err
 		}
 		if s.Cells() > 1 && f.priv.Mechanism != "none" && !generatedData[f.data.Dataset] {
-			return "selection not accounted: epsilon is that of one run; to choose among runs by what they gave costs more on private data (sotto tune charges it)", nil
+			return "selection not accounted: epsilon is that of one run; to choose among runs by what " +
+				"they gave costs more on private data (sotto tune charges it)", nil
 		}
 	}
 	return "", nil

@@ -44,14 +44,19 @@ func tiny(t *testing.T, axes ...string) *Sweep {
 	return s
 }
 
-// All combinations, keys in alphabetical order, seeds innermost; a flag replaces the file's list.
+// All combinations, keys in alphabetical order, seeds innermost; a flag replaces the
+// file's list.
 func TestSweepCells(t *testing.T) {
 	s := tiny(t)
 	want := []string{
-		"algorithm.step_size=0.1 topology.graph=ring seed=7", "algorithm.step_size=0.1 topology.graph=ring seed=8",
-		"algorithm.step_size=0.1 topology.graph=complete seed=7", "algorithm.step_size=0.1 topology.graph=complete seed=8",
-		"algorithm.step_size=0.5 topology.graph=ring seed=7", "algorithm.step_size=0.5 topology.graph=ring seed=8",
-		"algorithm.step_size=0.5 topology.graph=complete seed=7", "algorithm.step_size=0.5 topology.graph=complete seed=8",
+		"algorithm.step_size=0.1 topology.graph=ring seed=7",
+		"algorithm.step_size=0.1 topology.graph=ring seed=8",
+		"algorithm.step_size=0.1 topology.graph=complete seed=7",
+		"algorithm.step_size=0.1 topology.graph=complete seed=8",
+		"algorithm.step_size=0.5 topology.graph=ring seed=7",
+		"algorithm.step_size=0.5 topology.graph=ring seed=8",
+		"algorithm.step_size=0.5 topology.graph=complete seed=7",
+		"algorithm.step_size=0.5 topology.graph=complete seed=8",
 	}
 	if s.Cells() != len(want) {
 		t.Fatalf("%d cells, want %d", s.Cells(), len(want))
@@ -64,7 +69,8 @@ func TestSweepCells(t *testing.T) {
 		if got := s.describe(i); got != w {
 			t.Errorf("cell %d is %s, want %s", i, got, w)
 		}
-		if got := fmt.Sprintf("topology.graph=%s seed=%d", f.topo.Graph, f.root.Seed); !strings.HasSuffix(w, got) {
+		if got := fmt.Sprintf("topology.graph=%s seed=%d", f.topo.Graph, f.root.Seed); !strings.HasSuffix(w,
+			got) {
 			t.Errorf("cell %d decodes to %s, want %s", i, got, w)
 		}
 	}
@@ -86,11 +92,12 @@ func sweepTo(t *testing.T, s *Sweep, opt SweepOptions) (dir string, cells []byte
 	return res.Dir, b
 }
 
-// A sweep gives the same file for any number of workers, after any interruption, with a row torn by a crash, and in
-// shards that are merged.
+// A sweep gives the same file for any number of workers, after any interruption, with a
+// row torn by a crash, and in shards that are merged.
 func TestSweepIsResumable(t *testing.T) {
 	_, want := sweepTo(t, tiny(t), SweepOptions{Out: t.TempDir(), Workers: 1})
-	if _, got := sweepTo(t, tiny(t), SweepOptions{Out: t.TempDir(), Workers: 3, Discard: true}); !bytes.Equal(got, want) {
+	if _, got := sweepTo(t, tiny(t),
+		SweepOptions{Out: t.TempDir(), Workers: 3, Discard: true}); !bytes.Equal(got, want) {
 		t.Error("three workers give other rows than one")
 	}
 	for stop := 1; stop < 8; stop += 3 {
@@ -115,7 +122,8 @@ func TestSweepIsResumable(t *testing.T) {
 		f.WriteString("7,0.5,comp") // a crash in the middle of a row
 		f.Close()
 		ran := 0
-		if _, err := tiny(t).Run(context.Background(), SweepOptions{Out: out, Workers: 2, Progress: func(SweepProgress) { ran++ }}); err != nil {
+		if _, err := tiny(t).Run(context.Background(),
+			SweepOptions{Out: out, Workers: 2, Progress: func(SweepProgress) { ran++ }}); err != nil {
 			t.Fatal(err)
 		}
 		if got, _ := os.ReadFile(files[0]); !bytes.Equal(got, want) {
@@ -146,7 +154,8 @@ func TestSweepIsResumable(t *testing.T) {
 	}
 }
 
-// A cell killed in the middle goes on from its checkpoint, and rows of another engine are replaced.
+// A cell killed in the middle goes on from its checkpoint, and rows of another engine are
+// replaced.
 func TestSweepReplacesForeignRows(t *testing.T) {
 	out := t.TempDir()
 	dir, want := sweepTo(t, tiny(t), SweepOptions{Out: out})
@@ -173,8 +182,9 @@ func TestBadSweeps(t *testing.T) {
 		"not a list":      {"[sweep]\nseed = 3", nil, "sweep.seed"},
 		"empty list":      {"[sweep]\nseed = []", nil, "sweep.seed"},
 		"not a section":   {"", []string{"seed"}, ""},
-		"too many cells":  {"", []string{"seed=" + strings.Repeat("1,", 1200) + "1", "rounds=" + strings.Repeat("1,", 1200) + "1"}, "sweep.seed"},
-		"bad value":       {"[sweep]\nrounds = [-1, 5]", nil, "rounds"},
+		"too many cells": {"", []string{"seed=" + strings.Repeat("1,", 1200) + "1",
+			"rounds=" + strings.Repeat("1,", 1200) + "1"}, "sweep.seed"},
+		"bad value": {"[sweep]\nrounds = [-1, 5]", nil, "rounds"},
 	} {
 		_, err := ParseSweep("f.toml", []byte(base+tc.section), nil, tc.axes)
 		var bad *config.Error
@@ -190,7 +200,8 @@ func TestBadSweeps(t *testing.T) {
 	if !errors.As(err, &bad) || bad.File != "[sweep]" || bad.Key != "algorithm.stepsize" {
 		t.Errorf("unknown key: %v", err)
 	}
-	for key, opt := range map[string]SweepOptions{"shard": {Shard: 3, Shards: 3}, "shards": {Shards: -1}, "workers": {Workers: -1}} {
+	for key, opt := range map[string]SweepOptions{"shard": {Shard: 3, Shards: 3}, "shards": {Shards: -1},
+		"workers": {Workers: -1}} {
 		if _, err := tiny(t).Run(context.Background(), opt); !errors.As(err, &bad) || bad.Key != key {
 			t.Errorf("%s: %v", key, err)
 		}
@@ -201,7 +212,14 @@ func TestBadSweeps(t *testing.T) {
 }
 
 func FuzzDecodeCells(f *testing.F) {
-	row := CellRow{Cell: 1, Values: []string{"ring"}, ConfigDigest: "d", Engine: "2", Arithmetic: "fma", RunHash: "h"}
+	row := CellRow{
+		Cell:         1,
+		Values:       []string{"ring"},
+		ConfigDigest: "d",
+		Engine:       "2",
+		Arithmetic:   "fma",
+		RunHash:      "h",
+	}
 	header := cellHeader([]string{"topology.graph"}, false)
 	f.Add(encodeCells(header, []CellRow{row, row}))
 	f.Add(encodeCells(cellHeader([]string{"seed"}, true), []CellRow{row}))
@@ -242,7 +260,8 @@ func TestReadCells(t *testing.T) {
 			t.Errorf("cell %d is read as %v", i, rows[i])
 		}
 	}
-	// A stopped sweep whose settings have changed leaves an old row and a new one: the last counts.
+	// A stopped sweep whose settings have changed leaves an old row and a new one: the
+	// last counts.
 	later := rows[0]
 	later.Loss, later.ConfigDigest = 42, "changed"
 	f, err := os.OpenFile(filepath.Join(res.Dir, "cells.csv"), os.O_APPEND|os.O_WRONLY, 0)
@@ -252,15 +271,18 @@ func TestReadCells(t *testing.T) {
 	if _, err := f.Write(encodeCells(later.fields(false), nil)); err != nil || f.Close() != nil {
 		t.Fatal(err)
 	}
-	if _, again, err := ReadCells(filepath.Join(res.Dir, "cells.csv")); err != nil || len(again) != len(rows) || again[0].Loss != 42 {
-		t.Errorf("%d rows after one of %d was superseded, loss %g (%v)", len(again), len(rows), again[0].Loss, err)
+	if _, again, err := ReadCells(filepath.Join(res.Dir, "cells.csv")); err != nil ||
+		len(again) != len(rows) || again[0].Loss != 42 {
+		t.Errorf("%d rows after one of %d was superseded, loss %g (%v)", len(again), len(rows), again[0].Loss,
+			err)
 	}
 	if _, _, err := ReadCells(filepath.Join(res.Dir, "none.csv")); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("a file that is not there: %v", err)
 	}
 }
 
-// Whoever picks the best of several private runs on private data is told that nobody has paid for the choice.
+// Whoever picks the best of several private runs on private data is told that nobody has
+// paid for the choice.
 func TestSweepWarning(t *testing.T) {
 	private := []string{`privacy.mechanism="gaussian"`, "privacy.noise_multiplier=1"}
 	for name, tc := range map[string]struct {
@@ -271,7 +293,9 @@ func TestSweepWarning(t *testing.T) {
 		"generated":   {private, false},
 		"private":     {append([]string{`data.dataset="mnist"`}, private...), true},
 	} {
-		s, err := ParseSweep("tiny.toml", []byte(strings.NewReplacer("train = 90\n", "", "test = 30\n", "").Replace(tinySweep)), tc.set, nil)
+		s, err := ParseSweep("tiny.toml",
+			[]byte(strings.NewReplacer("train = 90\n", "", "test = 30\n", "").Replace(tinySweep)), tc.set,
+			nil)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -23,11 +23,12 @@ type SweepOptions struct {
 	Shard   int // this process runs the cells i with i mod Shards = Shard
 	Shards  int // 0 means 1
 	Discard bool
-	// Keep, when not nil, is called with the directory of every finished run before its row is written and the directory is
-	// discarded, by as many goroutines as there are workers.
+	// Keep, when not nil, is called with the directory of every finished run before its
+	// row is written and the directory is discarded, by as many goroutines as there are
+	// workers.
 	Keep func(row CellRow, dir string) error
-	// Progress, when not nil, is called after every cell, one call at a time. Rows that an earlier process has
-	// left are not reported.
+	// Progress, when not nil, is called after every cell, one call at a time. Rows that
+	// an earlier process has left are not reported.
 	Progress func(SweepProgress)
 }
 
@@ -80,9 +81,10 @@ type sweeping struct {
 	counted int // cells this process has finished
 }
 
-// Run runs the cells of a shard, as many at a time as there are workers. Finished cells are rows of cells.csv in
-// the sweep's directory, written one by one: a sweep that was stopped goes on when it is run again, and ends with
-// the same file. A cell that was interrupted goes on from its checkpoint.
+// Run runs the cells of a shard, as many at a time as there are workers. Finished cells
+// are rows of cells.csv in the sweep's directory, written one by one: a sweep that was
+// stopped goes on when it is run again, and ends with the same file. A cell that was
+// interrupted goes on from its checkpoint.
 func (s *Sweep) Run(ctx context.Context, opt SweepOptions) (*SweepResult, error) {
 	if err := opt.validate(); err != nil {
 		return nil, err
@@ -105,7 +107,8 @@ func (s *Sweep) Run(ctx context.Context, opt SweepOptions) (*SweepResult, error)
 	defer w.table.close()
 	if err := w.all(ctx); err != nil {
 		if ctx.Err() != nil {
-			return nil, fmt.Errorf("%w: %d of %d cells are done; the same command goes on", ctx.Err(), w.done, w.of)
+			return nil, fmt.Errorf("%w: %d of %d cells are done; the same command goes on", ctx.Err(), w.done,
+				w.of)
 		}
 		return nil, err
 	}
@@ -185,7 +188,8 @@ func (w *sweeping) cell(ctx context.Context, i int) error {
 	return nil
 }
 
-// runIn runs one cell or trial below dir, from its checkpoint where an interrupted process has left one.
+// runIn runs one cell or trial below dir, from its checkpoint where an interrupted
+// process has left one.
 func runIn(ctx context.Context, e *Experiment, dir, dataDir string) (*Result, error) {
 	opt := Options{Out: filepath.Join(dir, "runs"), Workers: 1, Command: "sotto run config.toml"}
 	left := filepath.Join(opt.Out, e.name()+partialSuffix)
@@ -210,6 +214,13 @@ func (w *sweeping) report(row CellRow, s *Summary) {
 		return
 	}
 	each := time.Since(w.began) / time.Duration(w.counted)
-	w.opt.Progress(SweepProgress{Done: w.done, Of: w.of, Cell: w.s.describe(row.Cell), Row: row, Seconds: s.Seconds, Split: s.Split,
-		Left: each * time.Duration(w.of-w.done)})
+	w.opt.Progress(SweepProgress{
+		Done:    w.done,
+		Of:      w.of,
+		Cell:    w.s.describe(row.Cell),
+		Row:     row,
+		Seconds: s.Seconds,
+		Split:   s.Split,
+		Left:    each * time.Duration(w.of-w.done),
+	})
 }

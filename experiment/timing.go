@@ -13,12 +13,13 @@ import (
 	"sotto/tensor"
 )
 
-// Split says where the time of a run went, in seconds; what ran on several workers is divided by their number. It is for
-// display: no result depends on it.
+// Split says where the time of a run went, in seconds; what ran on several workers is
+// divided by their number. It is for display: no result depends on it.
 type Split struct {
-	Gradients  float64 `json:"gradients"`  // drawing batches, per-sample gradients, clipping
-	Noise      float64 `json:"noise"`      // noise and charges
-	Mixing     float64 `json:"mixing"`     // algorithms, messages, and workers waiting for the last of a round
+	Gradients float64 `json:"gradients"` // drawing batches, per-sample gradients, clipping
+	Noise     float64 `json:"noise"`     // noise and charges
+	// algorithms, messages, and workers waiting for the last of a round
+	Mixing     float64 `json:"mixing"`
 	Evaluation float64 `json:"evaluation"` // all agents' models on the test records
 	Rest       float64 `json:"rest"`       // checkpoints, accounting
 }
@@ -45,9 +46,15 @@ func (w *stopwatch) split(agents, workers int, total time.Duration) Split {
 	}
 	n := float64(min(workers, agents))
 	s := func(ns int64) float64 { return float64(ns) / 1e9 }
-	oracle, gate, rounds, evaluation := s(w.oracle.Load()), s(w.gate.Load()), s(w.rounds.Load()), s(w.evaluation.Load())
-	return Split{Gradients: oracle / n, Noise: (gate - oracle) / n, Mixing: max(rounds-gate/n, 0), Evaluation: evaluation,
-		Rest: max(total.Seconds()-rounds-evaluation, 0)}
+	oracle, gate, rounds, evaluation := s(w.oracle.Load()), s(w.gate.Load()), s(w.rounds.Load()),
+		s(w.evaluation.Load())
+	return Split{
+		Gradients:  oracle / n,
+		Noise:      (gate - oracle) / n,
+		Mixing:     max(rounds-gate/n, 0),
+		Evaluation: evaluation,
+		Rest:       max(total.Seconds()-rounds-evaluation, 0),
+	}
 }
 
 // timedGate measures the answers of a gate.

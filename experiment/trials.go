@@ -19,7 +19,8 @@ import (
 
 const trialsFile = "trials.csv"
 
-// TrialRow is one finished trial of a search, or one member of a population after one generation.
+// TrialRow is one finished trial of a search, or one member of a population after one
+// generation.
 type TrialRow struct {
 	Generation, Trial int      // generations and trials count from 1; random search has one generation
 	From              int      // the member whose weights it went on from; 0: its own, or none
@@ -36,7 +37,8 @@ type TrialRow struct {
 
 var (
 	trialColumns  = []string{"generation", "trial", "from"} // the space's keys follow
-	resultColumns = []string{"score", "accuracy", "loss", "epsilon", "config_digest", "engine", "arithmetic", "run_hash", "run"}
+	resultColumns = []string{"score", "accuracy", "loss", "epsilon", "config_digest", "engine", "arithmetic",
+		"run_hash", "run"}
 )
 
 func (r *TrialRow) fields() []string {
@@ -80,8 +82,8 @@ func encodeTrials(header []string, rows []TrialRow) []byte {
 	return b.Bytes()
 }
 
-// decodeTrials reads a trials file with the given header; a last line without an end, which a crash leaves, is dropped. name is for
-// errors.
+// decodeTrials reads a trials file with the given header; a last line without an end,
+// which a crash leaves, is dropped. name is for errors.
 func decodeTrials(name string, b []byte, header []string) (rows []TrialRow, err error) {
 	b = b[:bytes.LastIndexByte(b, '\n')+1]
 	if len(b) == 0 {
@@ -92,7 +94,12 @@ func decodeTrials(name string, b []byte, header []string) (rows []TrialRow, err 
 		return nil, fmt.Errorf("%s: %w", name, err)
 	}
 	if !slices.Equal(lines[0], header) {
-		return nil, &config.Error{File: name, Line: 1, Found: strings.Join(lines[0], ","), Allowed: "the columns of this search: " + strings.Join(header, ",")}
+		return nil, &config.Error{
+			File:    name,
+			Line:    1,
+			Found:   strings.Join(lines[0], ","),
+			Allowed: "the columns of this search: " + strings.Join(header, ","),
+		}
 	}
 	for i, f := range lines[1:] {
 		r, err := parseTrial(f, len(header)-len(trialColumns)-len(resultColumns))
@@ -119,7 +126,8 @@ type trialTable struct {
 
 // openTrials reads what earlier processes have finished and opens the file for more.
 func openTrials(dir string, t *Tuning) (*trialTable, error) {
-	tab := &trialTable{path: filepath.Join(dir, trialsFile), rows: map[[2]int]TrialRow{}, header: slices.Clone(trialColumns)}
+	tab := &trialTable{path: filepath.Join(dir, trialsFile), rows: map[[2]int]TrialRow{},
+		header: slices.Clone(trialColumns)}
 	for _, d := range t.space {
 		tab.header = append(tab.header, d.key)
 	}
@@ -156,12 +164,14 @@ func (t *trialTable) sorted() []TrialRow {
 	return rows
 }
 
-// find returns the row of a trial if it was made with this configuration, values, engine and arithmetic.
+// find returns the row of a trial if it was made with this configuration, values, engine
+// and arithmetic.
 func (t *trialTable) find(generation, trial, from int, e *Experiment) (TrialRow, bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	r, ok := t.rows[[2]int{generation, trial}]
-	return r, ok && r.From == from && r.ConfigDigest == e.Digest() && r.Engine == EngineVersion && r.Arithmetic == e.Arithmetic()
+	return r, ok && r.From == from && r.ConfigDigest == e.Digest() && r.Engine == EngineVersion &&
+		r.Arithmetic == e.Arithmetic()
 }
 
 // add appends a row and waits until it is on disk.
@@ -185,7 +195,8 @@ func (t *trialTable) close() { t.file.Close() }
 
 var nan = math.NaN()
 
-// bestFirst orders rows by score; a score that is not a number is the worst, the lower number of equal ones comes first.
+// bestFirst orders rows by score; a score that is not a number is the worst, the lower
+// number of equal ones comes first.
 func bestFirst(rows []TrialRow) []TrialRow {
 	rows = slices.Clone(rows)
 	slices.SortStableFunc(rows, func(a, b TrialRow) int {

@@ -46,7 +46,8 @@ type tuneParams struct {
 
 	ScoreNoise float64 `toml:"score_noise_multiplier"`
 	ScoreClip  float64 `toml:"score_clip,omitempty"`
-	// AcceptCost lets trials run on private data without a charge; every result carries the stamp.
+	// AcceptCost lets trials run on private data without a charge; every result carries
+	// the stamp.
 	AcceptCost bool `toml:"accept_cost_not_included,omitempty"`
 }
 
@@ -56,8 +57,8 @@ var onlyOf = map[string][]string{
 	methodPBT:    {"population", "interval", "quantile", "resample"},
 }
 
-// laws are those of the number of trials of a charged search (Papernot, Steinke 2022), by the parameter eta of the truncated
-// negative binomial law; NaN is the Poisson law.
+// laws are those of the number of trials of a charged search (Papernot, Steinke 2022), by
+// the parameter eta of the truncated negative binomial law; NaN is the Poisson law.
 var laws = map[string]float64{"geometric": 1, "logarithmic": 0, "poisson": math.NaN()}
 
 // Tuning is a run file and a search over some of its keys.
@@ -73,7 +74,8 @@ type Tuning struct {
 	runs   int         // trials of random search
 }
 
-// ReadTuning reads the run file at path, whose section [tune] says how to search, and [tune.space] over what:
+// ReadTuning reads the run file at path, whose section [tune] says how to search, and
+// [tune.space] over what:
 //
 //	[tune]
 //	method = "random"     # or "pbt"
@@ -83,8 +85,9 @@ type Tuning struct {
 //	privacy.max_grad_norm = { uniform = [0.1, 2.0] }
 //	model.hidden = { choice = [[16], [32, 16]] }
 //
-// set changes keys as for Read, those of [tune] included; space are further keys, "key=log:0.01:1" or "key=a,b,c", in place of
-// those of the file. Trials that would spend the privacy of the run's data are charged by private selection, or refused.
+// set changes keys as for Read, those of [tune] included; space are further keys,
+// "key=log:0.01:1" or "key=a,b,c", in place of those of the file. Trials that would spend
+// the privacy of the run's data are charged by private selection, or refused.
 func ReadTuning(path string, set, space []string) (*Tuning, error) {
 	b, err := os.ReadFile(path)
 	if err != nil {
@@ -95,8 +98,13 @@ func ReadTuning(path string, set, space []string) (*Tuning, error) {
 
 // ParseTuning is ReadTuning on bytes; file names them in errors.
 func ParseTuning(file string, b []byte, set, space []string) (*Tuning, error) {
-	t := &Tuning{file: file, base: b, set: set, p: tuneParams{Method: methodRandom, Metric: scoreAccuracy, Validation: .1, Seed: 1,
-		Trials: 16, Law: "geometric", Population: 8, Quantile: .25, Resample: .25, ScoreNoise: 10}}
+	t := &Tuning{
+		file: file,
+		base: b,
+		set:  set,
+		p: tuneParams{Method: methodRandom, Metric: scoreAccuracy, Validation: .1, Seed: 1,
+			Trials: 16, Law: "geometric", Population: 8, Quantile: .25, Resample: .25, ScoreNoise: 10},
+	}
 	doc, err := t.document()
 	if err != nil {
 		return nil, err
@@ -187,7 +195,8 @@ func (t *Tuning) readSpace(doc *document, table any, flags []string) error {
 		space[d.key] = d
 	}
 	if len(space) == 0 {
-		return doc.locate(tuneSection, config.Bad("space", "nothing to search", "a table [tune.space], or --tune key=log:low:high"))
+		return doc.locate(tuneSection,
+			config.Bad("space", "nothing to search", "a table [tune.space], or --tune key=log:low:high"))
 	}
 	for _, key := range slices.Sorted(maps.Keys(space)) {
 		t.space = append(t.space, space[key])
@@ -203,7 +212,8 @@ func (d *document) fromFlag(flag string, err error) error {
 	return err
 }
 
-// settle finds out what the search costs and how many trials it has, and refuses what nothing can account for.
+// settle finds out what the search costs and how many trials it has, and refuses what
+// nothing can account for.
 func (t *Tuning) settle(doc *document) error {
 	target, err := t.target(doc)
 	if err != nil {
@@ -219,22 +229,27 @@ func (t *Tuning) settle(doc *document) error {
 	case t.p.Method == methodPBT && t.p.Interval == 0:
 		t.p.Interval = max(1, t.rounds/10)
 	case t.p.Interval > t.rounds:
-		return at(config.Bad("interval", t.p.Interval, fmt.Sprintf("at most the %d rounds of a trial", t.rounds)))
+		return at(config.Bad("interval", t.p.Interval,
+			fmt.Sprintf("at most the %d rounds of a trial", t.rounds)))
 	}
 	if publicFor(t.data, target.data.Dataset) {
 		t.cost = costNone
 		return at(t.checkKeys())
 	}
-	const other = "; set = [\"data.dataset=...\"] searches on public or generated data, accept_cost_not_included = true (--not-private) on these without a charge and stamps every result"
+	const other = "; set = [\"data.dataset=...\"] searches on public or generated data, " +
+		"accept_cost_not_included = true (--not-private) on these without a charge and stamps every result"
 	switch {
 	case t.p.AcceptCost:
 		t.cost = costNotIncluded
 	case t.p.Method == methodPBT:
-		return refuse(at(config.Bad("method", t.p.Method, "random on private data ("+t.data+"): no theorem accounts for a population that copies its best members"+other)))
+		return refuse(at(config.Bad("method", t.p.Method, "random on private data ("+t.data+
+			"): no theorem accounts for a population that copies its best members"+other)))
 	case first.priv.Mechanism == "none":
-		return refuse(at(config.Bad("method", t.p.Method, "nothing on private data ("+t.data+") with mechanism none: such trials have no finite cost"+other)))
+		return refuse(at(config.Bad("method", t.p.Method, "nothing on private data ("+t.data+
+			") with mechanism none: such trials have no finite cost"+other)))
 	case t.p.Metric == scoreLoss && t.p.ScoreClip == 0:
-		return at(config.Bad("score_clip", "nothing", "above 0: with metric loss on private data the largest loss that one record counts"))
+		return at(config.Bad("score_clip", "nothing",
+			"above 0: with metric loss on private data the largest loss that one record counts"))
 	default:
 		t.cost = costCharged
 		if t.runs, err = t.drawRuns(); err != nil {
@@ -254,17 +269,22 @@ func (t *Tuning) target(doc *document) (*File, error) {
 	return plain.decode()
 }
 
-// reserved are keys that no search may vary, and those that a search of one kind may not, with the reason.
+// reserved are keys that no search may vary, and those that a search of one kind may not,
+// with the reason.
 func (t *Tuning) reserved(key string) string {
 	section, _, _ := strings.Cut(key, ".")
 	switch {
-	case key == "seed" || key == "name" || key == "trial" || section == "evaluate" || section == tunedSection || section == tuneSection || section == sweepSection:
+	case key == "seed" || key == "name" || key == "trial" || section == "evaluate" ||
+		section == tunedSection || section == tuneSection || section == sweepSection:
 		return "it is no hyper-parameter of training"
 	case section == "data" && key != "data.augmentations" && !strings.HasPrefix(key, "data.augment_"):
 		return "all trials score the same held-out records"
-	case t.p.Method == methodPBT && (section == "model" || section == "data" || key == "rounds" || key == "topology.agents" || key == "algorithm.name" || key == "algorithm.optimizer"):
-		return "members of a population go on from each other's weights, so that it may not change within a run"
-	case t.cost == costCharged && (section == "replication" || key == "rounds" || key == "topology.agents" || section == "privacy" && key != "privacy.max_grad_norm"):
+	case t.p.Method == methodPBT && (section == "model" || section == "data" || key == "rounds" ||
+		key == "topology.agents" || key == "algorithm.name" || key == "algorithm.optimizer"):
+		return "members of a population go on from each other's weights, so that it may not change within " +
+			"a run"
+	case t.cost == costCharged && (section == "replication" || key == "rounds" || key == "topology.agents" ||
+		section == "privacy" && key != "privacy.max_grad_norm"):
 		return "private selection needs candidates that cost the same"
 	}
 	return ""
@@ -279,7 +299,8 @@ func (t *Tuning) checkKeys() error {
 	return nil
 }
 
-// drawRuns draws the secret number of trials of a charged search. (The search is a simulation like its runs: the seed tells it.)
+// drawRuns draws the secret number of trials of a charged search. (The search is a
+// simulation like its runs: the seed tells it.)
 func (t *Tuning) drawRuns() (int, error) {
 	u, eta := unit(rng.Public(t.p.Seed, "number of trials")), laws[t.p.Law]
 	if math.IsNaN(eta) {
@@ -291,7 +312,8 @@ func (t *Tuning) drawRuns() (int, error) {
 	return account.SelectionRuns(float64(t.p.Trials), eta, u)
 }
 
-// candidate draws the values of trial n, counted from 1, each trial with a stream of its own.
+// candidate draws the values of trial n, counted from 1, each trial with a stream of its
+// own.
 func (t *Tuning) candidate(n uint64) []string {
 	r := rng.Public(t.p.Seed, "candidate", n)
 	values := make([]string, len(t.space))
@@ -326,7 +348,8 @@ func (t *Tuning) trial(n uint64, values []string) (*File, error) {
 	}
 	own := []string{fmt.Sprintf("trial=%d", n), fmt.Sprintf("evaluate.validation=%v", t.p.Validation)}
 	if t.cost == costCharged {
-		own = append(own, "evaluate.score="+t.p.Metric, fmt.Sprintf("evaluate.score_noise_multiplier=%v", t.p.ScoreNoise))
+		own = append(own, "evaluate.score="+t.p.Metric,
+			fmt.Sprintf("evaluate.score_noise_multiplier=%v", t.p.ScoreNoise))
 		if t.p.ScoreClip != 0 {
 			own = append(own, fmt.Sprintf("evaluate.score_clip=%v", t.p.ScoreClip))
 		}

@@ -75,27 +75,31 @@ var searches = map[string]struct {
 	files []string
 }{
 	methodRandom: {"trials = 5", 5, []string{trialsFile, "best.toml"}},
-	methodPBT:    {"method = \"pbt\"\npopulation = 5\ninterval = 2", 15, []string{trialsFile, "best.toml", modelFile}},
+	methodPBT: {"method = \"pbt\"\npopulation = 5\ninterval = 2", 15,
+		[]string{trialsFile, "best.toml", modelFile}},
 }
 
-// A search leaves the same files for any number of workers, and after any interruption, with a row torn by a crash.
+// A search leaves the same files for any number of workers, and after any interruption,
+// with a row torn by a crash.
 func TestSearchIsDeterministicAndResumable(t *testing.T) {
 	for method, tc := range searches {
 		want := found(t, search(t, tinySearch(t, tc.keys), TuneOptions{Workers: 1}).Dir, tc.files...)
-		if got := found(t, search(t, tinySearch(t, tc.keys), TuneOptions{Workers: 3}).Dir, tc.files...); !bytes.Equal(got, want) {
+		if got := found(t, search(t, tinySearch(t, tc.keys), TuneOptions{Workers: 3}).Dir,
+			tc.files...); !bytes.Equal(got, want) {
 			t.Errorf("%s: three workers find something else than one", method)
 		}
 		for stop := 1; stop < tc.rows; stop += tc.rows / 3 {
 			dir := t.TempDir()
 			ctx, cancel := context.WithCancel(context.Background())
-			_, err := tinySearch(t, tc.keys).Run(ctx, TuneOptions{Dir: dir, Workers: 2, Progress: func(p TuneProgress) {
-				if p.Of != tc.rows {
-					t.Errorf("%s: %d trials, want %d", method, p.Of, tc.rows)
-				}
-				if p.Done == stop {
-					cancel()
-				}
-			}})
+			_, err := tinySearch(t, tc.keys).Run(ctx,
+				TuneOptions{Dir: dir, Workers: 2, Progress: func(p TuneProgress) {
+					if p.Of != tc.rows {
+						t.Errorf("%s: %d trials, want %d", method, p.Of, tc.rows)
+					}
+					if p.Done == stop {
+						cancel()
+					}
+				}})
 			if !errors.Is(err, context.Canceled) {
 				t.Fatalf("%s stopped after %d trials: %v", method, stop, err)
 			}
@@ -106,9 +110,11 @@ func TestSearchIsDeterministicAndResumable(t *testing.T) {
 			f.WriteString("1,5,0,0.1,ri") // a crash in the middle of a row
 			f.Close()
 			ran := 0
-			search(t, tinySearch(t, tc.keys), TuneOptions{Dir: dir, Workers: 2, Progress: func(TuneProgress) { ran++ }})
+			search(t, tinySearch(t, tc.keys),
+				TuneOptions{Dir: dir, Workers: 2, Progress: func(TuneProgress) { ran++ }})
 			if got := found(t, dir, tc.files...); !bytes.Equal(got, want) {
-				t.Errorf("%s stopped after %d trials: its files differ from an uninterrupted search's", method, stop)
+				t.Errorf("%s stopped after %d trials: its files differ from an uninterrupted search's",
+					method, stop)
 			}
 			if ran > tc.rows-stop {
 				t.Errorf("%s stopped after %d trials: %d ran again", method, stop, ran)
@@ -116,14 +122,18 @@ func TestSearchIsDeterministicAndResumable(t *testing.T) {
 		}
 		dir := t.TempDir()
 		search(t, tinySearch(t, tc.keys), TuneOptions{Dir: dir})
-		search(t, tinySearch(t, tc.keys), TuneOptions{Dir: dir, Progress: func(p TuneProgress) { t.Errorf("%s: a finished search runs trial %v again", method, p) }})
-		if got := found(t, search(t, tinySearch(t, tc.keys, "tune.seed=2"), TuneOptions{}).Dir, tc.files...); bytes.Equal(got, want) {
+		search(t, tinySearch(t, tc.keys), TuneOptions{Dir: dir, Progress: func(p TuneProgress) {
+			t.Errorf("%s: a finished search runs trial %v again", method, p)
+		}})
+		if got := found(t, search(t, tinySearch(t, tc.keys, "tune.seed=2"), TuneOptions{}).Dir,
+			tc.files...); bytes.Equal(got, want) {
 			t.Errorf("%s: another seed draws the same candidates", method)
 		}
 	}
 }
 
-// The best trial is the one with the highest score of records held out, best.toml runs with its values, and says how it was found.
+// The best trial is the one with the highest score of records held out, best.toml runs
+// with its values, and says how it was found.
 func TestBestIsARunFile(t *testing.T) {
 	res := search(t, tinySearch(t, "trials = 6"), TuneOptions{})
 	top := res.Rows[0]
@@ -133,7 +143,8 @@ func TestBestIsARunFile(t *testing.T) {
 		}
 		s := readSummary(t, filepath.Join(res.Dir, r.Run))
 		if float64(s.Accuracy.Mean) != r.Score {
-			t.Errorf("trial %d scores %g, its run's accuracy on held-out records is %g", r.Trial, r.Score, s.Accuracy.Mean)
+			t.Errorf("trial %d scores %g, its run's accuracy on held-out records is %g", r.Trial, r.Score,
+				s.Accuracy.Mean)
 		}
 	}
 	if res.Best.Trial != top.Trial {

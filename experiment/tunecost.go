@@ -17,24 +17,32 @@ import (
 // TuneCost is what a charged search costs some agents.
 type TuneCost struct {
 	Agents string `json:"agents"`
-	// All is epsilon for one who sees every message of every trial, Chosen for one who sees all of the chosen trial, its score
-	// included, and nothing of the others or their number; absent where there is no trial.
+	// All is epsilon for one who sees every message of every trial, Chosen for one who
+	// sees all of the chosen trial, its score included, and nothing of the others or
+	// their number; absent where there is no trial.
 	All    Bounds  `json:"epsilon_all_trials"`
 	Chosen *Bounds `json:"epsilon_chosen_trial,omitempty"`
 	Delta  float64 `json:"delta"`
 }
 
 // selectionAdversary says against whom the second figure holds.
-const selectionAdversary = "sees the chosen trial only: its messages, models and score, nothing of the other trials, their number or order"
+const selectionAdversary = "sees the chosen trial only: its messages, models and score, nothing of the " +
+	"other trials, their number or order"
 
-// spend puts the charges of all trials into one ledger for each agent, and writes these and their statements: first epsilon for those
-// who see all of it, then private selection's for those who see the chosen trial only.
+// spend puts the charges of all trials into one ledger for each agent, and writes these
+// and their statements: first epsilon for those who see all of it, then private
+// selection's for those who see the chosen trial only.
 func (w *tuning) spend(res *TuneResult, found *tunedParams) error {
 	first, err := w.build(1, w.t.candidate(1))
 	if err != nil {
 		return err
 	}
-	r := &running{e: first, accounts: first.newAccounts(w.opt.Workers), world: &world{}, dir: &runDir{path: w.dir, write: writeAtomic}}
+	r := &running{
+		e:        first,
+		accounts: first.newAccounts(w.opt.Workers),
+		world:    &world{},
+		dir:      &runDir{path: w.dir, write: writeAtomic},
+	}
 	one, err := w.joinLedgers(r.world, len(first.parts), res)
 	if err != nil {
 		return err
@@ -47,8 +55,10 @@ func (w *tuning) spend(res *TuneResult, found *tunedParams) error {
 		if err != nil {
 			return err
 		}
-		s.Assumptions = append(s.Assumptions, "the number of trials is drawn from a law that was fixed before, and is secret")
-		c := TuneCost{Agents: agents, All: Bounds{Figure(s.WouldBeEpsilon.Lower), Figure(s.WouldBeEpsilon.Upper)}, Delta: delta}
+		s.Assumptions = append(s.Assumptions,
+			"the number of trials is drawn from a law that was fixed before, and is secret")
+		c := TuneCost{Agents: agents, All: Bounds{Figure(s.WouldBeEpsilon.Lower),
+			Figure(s.WouldBeEpsilon.Upper)}, Delta: delta}
 		if res.Best != nil {
 			members, err := parseRanges(agents)
 			if err != nil {
@@ -82,8 +92,9 @@ func (w *tuning) spend(res *TuneResult, found *tunedParams) error {
 	return r.dir.put(privacyFile, b)
 }
 
-// joinLedgers gives every agent a ledger with the charges of all its trials, in their order, and returns the charges of one trial,
-// by agent: those of all trials are equal, or the ledgers are not of this search.
+// joinLedgers gives every agent a ledger with the charges of all its trials, in their
+// order, and returns the charges of one trial, by agent: those of all trials are equal,
+// or the ledgers are not of this search.
 func (w *tuning) joinLedgers(to *world, agents int, res *TuneResult) (one []account.Event, err error) {
 	joined, keys := make([][]ledger.Record, agents), make([]string, agents)
 	one = make([]account.Event, agents)
@@ -100,7 +111,8 @@ func (w *tuning) joinLedgers(to *world, agents int, res *TuneResult) (one []acco
 			if k == 0 {
 				one[i], keys[i] = ev, ev.Key()
 			} else if ev.Key() != keys[i] {
-				return nil, fmt.Errorf("%w: trial %d charged agent %d otherwise than the first trial did", ErrCheckpoint, row.Trial, i)
+				return nil, fmt.Errorf("%w: trial %d charged agent %d otherwise than the first trial did",
+					ErrCheckpoint, row.Trial, i)
 			}
 			joined[i] = append(joined[i], records...)
 		}
@@ -172,7 +184,8 @@ func parseRanges(s string) (ids []int, err error) {
 		}
 		lo, errLo := strconv.ParseUint(first, 10, 31)
 		hi, errHi := strconv.ParseUint(last, 10, 31)
-		if errLo != nil || errHi != nil || lo > hi || len(ids) > 0 && int(lo) <= ids[len(ids)-1] || hi > 1<<24 {
+		if errLo != nil || errHi != nil || lo > hi || len(ids) > 0 && int(lo) <= ids[len(ids)-1] ||
+			hi > 1<<24 {
 			return nil, fmt.Errorf("found agents %q, allowed: ascending numbers and ranges such as 0-3,7", s)
 		}
 		for i := lo; i <= hi; i++ {
@@ -182,7 +195,8 @@ func parseRanges(s string) (ids []int, err error) {
 	return ids, nil
 }
 
-// accountable refuses, before anything is trained, trials whose charges the accountant of private selection cannot read.
+// accountable refuses, before anything is trained, trials whose charges the accountant of
+// private selection cannot read.
 func (t *Tuning) accountable(e *Experiment) error {
 	pl := &e.plans[0]
 	training, err := account.Repeat(pl.queries, pl.event)
@@ -203,7 +217,8 @@ func (t *Tuning) accountable(e *Experiment) error {
 	return nil
 }
 
-// selection is the epsilon of publishing the best of a random number of trials, each of which charges one.
+// selection is the epsilon of publishing the best of a random number of trials, each of
+// which charges one.
 func (t *Tuning) selection(one account.Event, p *privacyParams) (account.AdversaryStatement, error) {
 	mean, eta := float64(t.p.Trials), laws[t.p.Law]
 	ev, err := account.RepeatSelectPoisson(mean, one)
@@ -222,5 +237,6 @@ func (t *Tuning) selection(one account.Event, p *privacyParams) (account.Adversa
 	}
 	eps, err := acc.Epsilon(p.TargetDelta)
 	return account.AdversaryStatement{Adversary: selectionAdversary, Epsilon: account.StatedInterval(eps),
-		Method: fmt.Sprintf("private selection over a number of trials of %s law and mean %g (Papernot, Steinke 2022), %s", t.p.Law, mean, acc.Describe().Method)}, err
+		Method: fmt.Sprintf("private selection over a number of trials of %s law and mean %g (Papernot, "+
+			"Steinke 2022), %s", t.p.Law, mean, acc.Describe().Method)}, err
 }

@@ -22,8 +22,8 @@ import (
 	"sotto/rng"
 )
 
-// privateData writes a table of the user's own and returns a run file about it: logistic regression whose every release is a
-// Gaussian one of all records.
+// privateData writes a table of the user's own and returns a run file about it: logistic
+// regression whose every release is a Gaussian one of all records.
 func privateData(t *testing.T, rest string) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "own.csv")
@@ -71,8 +71,9 @@ func privateSearch(t *testing.T, rest string, set ...string) (*Tuning, error) {
 	return ParseTuning("own.toml", []byte(privateData(t, rest)), set, nil)
 }
 
-// gaussianSelection is epsilon of the best of a random number of runs with RDP rho a each, mean m: Theorems 2 and 6 of Papernot,
-// Steinke 2022, with their conversion to (epsilon, delta), on a grid of orders.
+// gaussianSelection is epsilon of the best of a random number of runs with RDP rho a
+// each, mean m: Theorems 2 and 6 of Papernot, Steinke 2022, with their conversion to
+// (epsilon, delta), on a grid of orders.
 func gaussianSelection(rho, m, delta float64, law string) float64 {
 	best := math.Inf(1)
 	for a := 1.01; a < 400; a *= 1.005 {
@@ -108,9 +109,10 @@ func gaussianSelection(rho, m, delta float64, law string) float64 {
 	return best
 }
 
-// On private data every trial's training and score are charged: the figure of private selection is that of the theorem for
-// rho = 6/(2·5²) + 1/(2·10²), in the statement and in best.toml; the one against who sees all trials is that of as many Gaussian
-// releases, exactly; and the ledger that both come from verifies.
+// On private data every trial's training and score are charged: the figure of private
+// selection is that of the theorem for rho = 6/(2·5²) + 1/(2·10²), in the statement and
+// in best.toml; the one against who sees all trials is that of as many Gaussian releases,
+// exactly; and the ledger that both come from verifies.
 func TestPrivateSelectionIsCharged(t *testing.T) {
 	for _, law := range []string{"geometric", "logarithmic", "poisson"} {
 		s, err := privateSearch(t, fmt.Sprintf("trials = 4\nseed = 2\nlaw = %q", law))
@@ -119,24 +121,28 @@ func TestPrivateSelectionIsCharged(t *testing.T) {
 		}
 		res := search(t, s, TuneOptions{})
 		if res.Cost != costCharged || len(res.Spent) == 0 || res.Best == nil || len(res.Rows) != s.runs {
-			t.Fatalf("%s: cost %s, %d spent, %d of %d trials", law, res.Cost, len(res.Spent), len(res.Rows), s.runs)
+			t.Fatalf("%s: cost %s, %d spent, %d of %d trials", law, res.Cost, len(res.Spent), len(res.Rows),
+				s.runs)
 		}
 		const rho = 6./50 + 1./200
 		want := gaussianSelection(rho, 4, 1e-5, law)
 		for _, c := range res.Spent {
 			if got := float64(c.Chosen.Upper); got < want*(1-2e-3) || got > want*(1+2e-3) {
-				t.Errorf("%s: agents %s: epsilon of the selection is %.5f, the theorem gives %.5f", law, c.Agents, got, want)
+				t.Errorf("%s: agents %s: epsilon of the selection is %.5f, the theorem gives %.5f", law,
+					c.Agents, got, want)
 			}
 			all := account.GaussianEpsilon(math.Sqrt(2*rho*float64(len(res.Rows))), 1e-5)
 			if up := float64(c.All.Upper); up < all-1e-9 || up > all*1.001 {
-				t.Errorf("%s: agents %s: epsilon of %d trials is %.5f, Gaussian releases give %.5f", law, c.Agents, len(res.Rows), up, all)
+				t.Errorf("%s: agents %s: epsilon of %d trials is %.5f, Gaussian releases give %.5f", law,
+					c.Agents, len(res.Rows), up, all)
 			}
 		}
 		if _, err := ledger.VerifyRun(res.Dir); err != nil {
 			t.Errorf("%s: %v", law, err)
 		}
 		stated, err := Statements(res.Dir)
-		if err != nil || len(stated[0].Statement.PerAdversary) != 1 || stated[0].Statement.Releases != 7*len(res.Rows) {
+		if err != nil || len(stated[0].Statement.PerAdversary) != 1 ||
+			stated[0].Statement.Releases != 7*len(res.Rows) {
 			t.Fatalf("%s: %v, %+v", law, err, stated)
 		}
 		if e := stated[0].Statement.PerAdversary[0].Epsilon.Upper; e != float64(res.Spent[0].Chosen.Upper) {
@@ -159,7 +165,8 @@ func TestPrivateSelectionIsCharged(t *testing.T) {
 	}
 }
 
-// The selection's figure agrees with the vectors rdp_repeat_select, which were computed elsewhere.
+// The selection's figure agrees with the vectors rdp_repeat_select, which were computed
+// elsewhere.
 func TestSelectionVectors(t *testing.T) {
 	f, err := os.Open("../privacy/account/testdata/accounting_vectors.csv")
 	if err != nil {
@@ -201,11 +208,14 @@ func TestSelectionVectors(t *testing.T) {
 		s := &Tuning{p: tuneParams{Trials: params.Mean, Law: law}}
 		a, err := s.selection(one, &privacyParams{adjacency: account.ZeroOut, TargetDelta: at("delta")})
 		if got := a.Epsilon.Upper; err != nil || got < at("accept_lo") || got > at("accept_hi") {
-			t.Errorf("%s: %s law, mean %d: %g, %v; want %g to %g", l[0], law, params.Mean, got, err, at("accept_lo"), at("accept_hi"))
+			t.Errorf("%s: %s law, mean %d: %g, %v; want %g to %g", l[0], law, params.Mean, got, err,
+				at("accept_lo"), at("accept_hi"))
 		}
 		if z := at("noise_multiplier"); true {
-			if own := gaussianSelection(1/(2*z*z), float64(params.Mean), at("delta"), law); math.Abs(own/a.Epsilon.Upper-1) > 2e-3 {
-				t.Errorf("%s: the formula in this test gives %g, the accountant %g", l[0], own, a.Epsilon.Upper)
+			if own := gaussianSelection(1/(2*z*z), float64(params.Mean), at("delta"),
+				law); math.Abs(own/a.Epsilon.Upper-1) > 2e-3 {
+				t.Errorf("%s: the formula in this test gives %g, the accountant %g", l[0], own,
+					a.Epsilon.Upper)
 			}
 		}
 		tested++
@@ -215,7 +225,8 @@ func TestSelectionVectors(t *testing.T) {
 	}
 }
 
-// What no theorem accounts for is refused on private data, with the way out; not on data that are nobody's.
+// What no theorem accounts for is refused on private data, with the way out; not on data
+// that are nobody's.
 func TestUnaccountedSearchesAreRefused(t *testing.T) {
 	for name, tc := range map[string]struct {
 		rest string
@@ -227,10 +238,13 @@ func TestUnaccountedSearchesAreRefused(t *testing.T) {
 	} {
 		_, err := privateSearch(t, tc.rest, tc.set...)
 		var bad *config.Error
-		if !errors.Is(err, privacy.ErrRefused) || !errors.As(err, &bad) || bad.Key != tc.want || !strings.Contains(err.Error(), "--not-private") {
+		if !errors.Is(err, privacy.ErrRefused) || !errors.As(err, &bad) || bad.Key != tc.want ||
+			!strings.Contains(err.Error(), "--not-private") {
 			t.Errorf("%s: %v", name, err)
 		}
-		if s, err := privateSearch(t, tc.rest, append(tc.set, "tune.accept_cost_not_included=true")...); err != nil || s.cost != costNotIncluded {
+		if s, err := privateSearch(t, tc.rest,
+			append(tc.set,
+				"tune.accept_cost_not_included=true")...); err != nil || s.cost != costNotIncluded {
 			t.Errorf("%s, accepted: %v", name, err)
 		}
 	}
@@ -246,7 +260,8 @@ func TestUnaccountedSearchesAreRefused(t *testing.T) {
 			t.Errorf("%v: %v, want an error for %s", set, err, key)
 		}
 	}
-	s, err := privateSearch(t, "", "privacy.adjacency=replace-one", "privacy.sample_rate=0.5") // RDP knows no Poisson sampling there
+	// RDP knows no Poisson sampling there
+	s, err := privateSearch(t, "", "privacy.adjacency=replace-one", "privacy.sample_rate=0.5")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -257,12 +272,14 @@ func TestUnaccountedSearchesAreRefused(t *testing.T) {
 	if left, err := os.ReadDir(dir); err != nil || len(left) > 0 {
 		t.Errorf("replace-one: %d files are left, %v", len(left), err)
 	}
-	s, err = privateSearch(t, "", "algorithm.name=dinno", "tune.space.algorithm={primal_steps={choice=[1, 2]}}")
+	s, err = privateSearch(t, "", "algorithm.name=dinno",
+		"tune.space.algorithm={primal_steps={choice=[1, 2]}}")
 	if err != nil {
 		t.Fatal(err)
 	}
 	var bad *config.Error
-	if _, err = s.Run(context.Background(), TuneOptions{Out: dir}); !errors.Is(err, privacy.ErrRefused) || !errors.As(err, &bad) || bad.Found != "algorithm.primal_steps=2" {
+	if _, err = s.Run(context.Background(), TuneOptions{Out: dir}); !errors.Is(err, privacy.ErrRefused) ||
+		!errors.As(err, &bad) || bad.Found != "algorithm.primal_steps=2" {
 		t.Errorf("candidates that ask twice as often: %v", err)
 	}
 }

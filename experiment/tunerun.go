@@ -20,8 +20,8 @@ type TuneOptions struct {
 	Dir     string // this directory itself, in place of one in Out
 	DataDir string
 	Workers int // trials at the same time; 0: one for each processor. Each trial then runs on one.
-	// Progress, when not nil, is called after every trial, one call at a time. Rows that an earlier process has left are
-	// not reported.
+	// Progress, when not nil, is called after every trial, one call at a time. Rows that
+	// an earlier process has left are not reported.
 	Progress func(TuneProgress)
 }
 
@@ -46,11 +46,12 @@ type TuneResult struct {
 	Spent  []TuneCost `json:"spent,omitempty"`
 	Notes  []string   `json:"notes"`
 	Keys   []string   `json:"-"`
-	Rows   []TrialRow `json:"-"` // in order of generation and trial. Where the search is charged they are secret
+	// in order of generation and trial. Where the search is charged they are secret
+	Rows []TrialRow `json:"-"`
 }
 
-// Ranking is what may be shown of the search: the trials of its last generation, the best first; of a charged search the chosen one
-// only.
+// Ranking is what may be shown of the search: the trials of its last generation, the best
+// first; of a charged search the chosen one only.
 func (r *TuneResult) Ranking() []TrialRow {
 	switch {
 	case r.Best == nil:
@@ -58,7 +59,9 @@ func (r *TuneResult) Ranking() []TrialRow {
 	case r.Cost == costCharged:
 		return []TrialRow{*r.Best}
 	}
-	last := slices.DeleteFunc(slices.Clone(r.Rows), func(row TrialRow) bool { return row.Generation != r.Best.Generation })
+	last := slices.DeleteFunc(slices.Clone(r.Rows), func(row TrialRow) bool {
+		return row.Generation != r.Best.Generation
+	})
 	return bestFirst(last)
 }
 
@@ -74,9 +77,10 @@ type tuning struct {
 	done int
 }
 
-// Run searches. Finished trials are rows of trials.csv in the search's directory, written one by one: a search that was stopped goes
-// on when it is run again, and ends with the same files. They depend on the run file and its seeds only, not on the
-// number of workers. best.toml is the run file with the values that were found.
+// Run searches. Finished trials are rows of trials.csv in the search's directory, written
+// one by one: a search that was stopped goes on when it is run again, and ends with the
+// same files. They depend on the run file and its seeds only, not on the number of
+// workers. best.toml is the run file with the values that were found.
 func (t *Tuning) Run(ctx context.Context, opt TuneOptions) (*TuneResult, error) {
 	if opt.Workers < 0 {
 		return nil, config.Bad("workers", opt.Workers, "at least 0")
@@ -125,12 +129,17 @@ func (w *tuning) build(n int, values []string) (*Experiment, error) {
 	return f.build(w.opt.DataDir, w.cache)
 }
 
-// check refuses a search whose metric the model does not have, or whose candidates private selection cannot compare. Keys are
-// tried at the ends of their ranges.
+// check refuses a search whose metric the model does not have, or whose candidates
+// private selection cannot compare. Keys are tried at the ends of their ranges.
 func (w *tuning) check(first *Experiment) error {
 	t := w.t
 	if t.p.Metric == scoreAccuracy && !first.classifies() {
-		return &config.Error{File: t.file, Key: tuneSection + ".metric", Found: `"accuracy"`, Allowed: "loss: this model does not classify"}
+		return &config.Error{
+			File:    t.file,
+			Key:     tuneSection + ".metric",
+			Found:   `"accuracy"`,
+			Allowed: "loss: this model does not classify",
+		}
 	}
 	if t.cost != costCharged {
 		return nil
@@ -160,12 +169,18 @@ func (t *Tuning) sameCost(a, b *Experiment, what string) error {
 	same := len(a.plans) == len(b.plans)
 	for i := range a.plans {
 		p, q := &a.plans[i], &b.plans[min(i, len(b.plans)-1)]
-		same = same && p.queries == q.queries && p.limited == q.limited && p.limit == q.limit && p.event.Equal(q.event)
+		same = same && p.queries == q.queries && p.limited == q.limited && p.limit == q.limit &&
+			p.event.Equal(q.event)
 	}
 	if same {
 		return nil
 	}
-	return refuse(&config.Error{File: t.file, Key: tuneSection + ".space", Found: what, Allowed: "values that cost every owner the same: private selection has one bound for all candidates"})
+	return refuse(&config.Error{
+		File:    t.file,
+		Key:     tuneSection + ".space",
+		Found:   what,
+		Allowed: "values that cost every owner the same: private selection has one bound for all candidates",
+	})
 }
 
 // random runs the trials of a random search and returns the best.
@@ -248,15 +263,29 @@ func (w *tuning) trial(ctx context.Context, n int) (TrialRow, error) {
 	return row, nil
 }
 
-// row is what a finished run scores: the noisy score that its agents released, or what was seen of held-out records.
+// row is what a finished run scores: the noisy score that its agents released, or what
+// was seen of held-out records.
 func (w *tuning) row(n int, values []string, e *Experiment, res *Result) TrialRow {
 	s := &res.Summary
 	c := newCellRow(n, values, s)
-	row := TrialRow{Generation: 1, Trial: n, Values: values, Accuracy: c.Accuracy.Mean, Loss: c.Loss, Epsilon: c.EpsilonUpper,
-		ConfigDigest: c.ConfigDigest, Engine: c.Engine, Arithmetic: c.Arithmetic, RunHash: c.RunHash, Run: "runs/" + filepath.Base(res.Dir)}
+	row := TrialRow{
+		Generation:   1,
+		Trial:        n,
+		Values:       values,
+		Accuracy:     c.Accuracy.Mean,
+		Loss:         c.Loss,
+		Epsilon:      c.EpsilonUpper,
+		ConfigDigest: c.ConfigDigest,
+		Engine:       c.Engine,
+		Arithmetic:   c.Arithmetic,
+		RunHash:      c.RunHash,
+
+		Run: "runs/" + filepath.Base(res.Dir),
+	}
 	switch {
 	case s.Score != nil:
-		row.Accuracy, row.Loss = nan, nan // those of the run are of test records, which a search does not look at
+		// those of the run are of test records, which a search does not look at
+		row.Accuracy, row.Loss = nan, nan
 		row.Score = w.t.larger(float64(*s.Score))
 	case w.t.p.Metric == scoreAccuracy:
 		row.Score = row.Accuracy
@@ -285,7 +314,8 @@ func (w *tuning) count() {
 	w.mu.Unlock()
 }
 
-// report tells how far the search is. A charged one keeps the number of its trials and their scores to itself.
+// report tells how far the search is. A charged one keeps the number of its trials and
+// their scores to itself.
 func (w *tuning) report(row TrialRow, seconds float64) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -293,7 +323,13 @@ func (w *tuning) report(row TrialRow, seconds float64) {
 	if w.opt.Progress == nil {
 		return
 	}
-	p := TuneProgress{Done: w.done, Of: w.t.total(), Trial: w.t.describe(row.Values), Row: row, Seconds: seconds}
+	p := TuneProgress{
+		Done:    w.done,
+		Of:      w.t.total(),
+		Trial:   w.t.describe(row.Values),
+		Row:     row,
+		Seconds: seconds,
+	}
 	if w.t.cost == costCharged {
 		p.Of, p.Row = 0, TrialRow{Trial: row.Trial, Score: nan}
 	}
@@ -315,7 +351,15 @@ func (w *tuning) finish(best *TrialRow) (*TuneResult, error) {
 		return nil, err
 	}
 	t := w.t
-	res := &TuneResult{Dir: w.dir, Method: t.p.Method, Data: t.data, Metric: t.p.Metric, Best: best, Cost: t.cost, Rows: rows}
+	res := &TuneResult{
+		Dir:    w.dir,
+		Method: t.p.Method,
+		Data:   t.data,
+		Metric: t.p.Metric,
+		Best:   best,
+		Cost:   t.cost,
+		Rows:   rows,
+	}
 	for _, d := range t.space {
 		res.Keys = append(res.Keys, d.key)
 	}
@@ -355,14 +399,18 @@ func (t *Tuning) settings(values []string) []string {
 
 // notes say what must be known before the result is believed.
 func (t *Tuning) notes(found *tunedParams) []string {
-	n := []string{fmt.Sprintf("scores are of %g of every agent's training records, held out; test records play no part", t.p.Validation)}
+	n := []string{fmt.Sprintf("scores are of %g of every agent's training records, held out; test records "+
+		"play no part", t.p.Validation)}
 	if text := found.text(); text != "" {
 		n = append(n, text)
 	}
 	switch t.cost {
 	case costCharged:
-		n = append(n, "the number of trials, trials.csv, privacy.json, ledger/ and the runs that were not chosen are secret: against those who see them only the epsilon of all trials holds",
-			"the search is a simulation: its noise and its number of trials are derived from seeds, so that it protects nobody; epsilon is what the same search with secret ones would cost")
+		n = append(n,
+			"the number of trials, trials.csv, privacy.json, ledger/ and the runs that were not chosen "+
+				"are secret: against those who see them only the epsilon of all trials holds",
+			"the search is a simulation: its noise and its number of trials are derived from seeds, so "+
+				"that it protects nobody; epsilon is what the same search with secret ones would cost")
 	case costNone:
 		if t.p.AcceptCost {
 			n = append(n, "accept_cost_not_included had nothing to accept")
@@ -374,12 +422,14 @@ func (t *Tuning) notes(found *tunedParams) []string {
 // comment heads best.toml.
 func (t *Tuning) comment(res *TuneResult, rows []TrialRow) string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "# Found by sotto tune, %s search on %s, by %s of held-out records.\n", t.p.Method, t.data, t.p.Metric)
+	fmt.Fprintf(&b, "# Found by sotto tune, %s search on %s, by %s of held-out records.\n", t.p.Method,
+		t.data, t.p.Metric)
 	for _, n := range res.Notes {
 		fmt.Fprintf(&b, "# %s\n", n)
 	}
 	if t.p.Method == methodPBT {
-		b.WriteString("# Values of a population change during a run. These are the last of the best member; model.safetensors has its models.\n# Its history, from round to round:\n")
+		b.WriteString("# Values of a population change during a run. These are the last of the best " +
+			"member; model.safetensors has its models.\n# Its history, from round to round:\n")
 		for _, line := range t.lineage(rows, *res.Best) {
 			fmt.Fprintf(&b, "#   %s\n", line)
 		}

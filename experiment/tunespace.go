@@ -21,7 +21,8 @@ type dimension struct {
 	values []string // of a choice: TOML
 }
 
-// spaceKinds are the tables that a key of [tune.space] may hold: one of these keys, and a list.
+// spaceKinds are the tables that a key of [tune.space] may hold: one of these keys, and a
+// list.
 var spaceKinds = map[string]string{
 	"uniform": "[low, high] with low < high",
 	"log":     "[low, high] with 0 < low < high",
@@ -57,8 +58,9 @@ func (d *dimension) number(x float64) string {
 	return strconv.FormatFloat(min(max(rounded, d.lo), d.hi), 'g', -1, 64)
 }
 
-// perturb returns a neighbour of value, as population-based training explores: a number times 1.2 or 0.8, kept in the range, or
-// the next value of a choice on either side, where there is one.
+// perturb returns a neighbour of value, as population-based training explores: a number
+// times 1.2 or 0.8, kept in the range, or the next value of a choice on either side,
+// where there is one.
 func (d *dimension) perturb(value string, r source) string {
 	up := r.Uint64()>>63 == 1
 	if d.kind == "choice" {
@@ -77,7 +79,8 @@ func (d *dimension) perturb(value string, r source) string {
 	return d.number(.8 * x)
 }
 
-// ends are values that show what the key can do to a run: the ends of a range, all values of a choice.
+// ends are values that show what the key can do to a run: the ends of a range, all values
+// of a choice.
 func (d *dimension) ends() []string {
 	if d.kind == "choice" {
 		return d.values
@@ -106,7 +109,8 @@ func readSpace(into map[string]dimension, prefix string, table map[string]any) e
 			continue
 		}
 		if kind == "" || len(sub) != 1 {
-			return config.Bad(full, strings.Join(slices.Sorted(maps.Keys(sub)), ", "), "a table with one of "+kindList())
+			return config.Bad(full, strings.Join(slices.Sorted(maps.Keys(sub)), ", "),
+				"a table with one of "+kindList())
 		}
 		texts, err := tomlTexts(sub[kind].([]any))
 		if err != nil {
@@ -150,16 +154,19 @@ func tomlTexts(values []any) (texts []string, err error) {
 	return texts, nil
 }
 
-// newDimension makes a dimension from TOML texts: the two ends of a range, or the values of a choice.
+// newDimension makes a dimension from TOML texts: the two ends of a range, or the values
+// of a choice.
 func newDimension(key, kind string, texts []string) (dimension, error) {
 	d := dimension{key: key, kind: kind}
 	bad := func() (dimension, error) {
-		return d, config.Bad(key, fmt.Sprintf("%s = [%s]", kind, strings.Join(texts, ", ")), kind+" = "+spaceKinds[kind])
+		return d, config.Bad(key, fmt.Sprintf("%s = [%s]", kind, strings.Join(texts, ", ")),
+			kind+" = "+spaceKinds[kind])
 	}
 	if kind == "choice" {
 		for i, v := range texts {
 			if slices.Contains(texts[:i], v) {
-				return d, config.Bad(key, fmt.Sprintf("choice = [%s]", strings.Join(texts, ", ")), "values that differ")
+				return d, config.Bad(key, fmt.Sprintf("choice = [%s]", strings.Join(texts, ", ")),
+					"values that differ")
 			}
 		}
 		if d.values = texts; len(texts) < 2 {
@@ -174,19 +181,23 @@ func newDimension(key, kind string, texts []string) (dimension, error) {
 	d.lo, errs[0] = strconv.ParseFloat(texts[0], 64)
 	d.hi, errs[1] = strconv.ParseFloat(texts[1], 64)
 	switch {
-	case errs[0] != nil || errs[1] != nil || !(d.lo < d.hi) || math.IsInf(d.lo, 0) || math.IsInf(d.hi-d.lo, 0),
+	case errs[0] != nil || errs[1] != nil || !(d.lo < d.hi) || math.IsInf(d.lo, 0) ||
+		math.IsInf(d.hi-d.lo, 0),
 		kind == "log" && !(d.lo > 0),
-		kind == "integer" && (d.lo != math.Floor(d.lo) || d.hi != math.Floor(d.hi) || math.Abs(d.lo) > 1<<52 || math.Abs(d.hi) > 1<<52):
+		kind == "integer" && (d.lo != math.Floor(d.lo) || d.hi != math.Floor(d.hi) ||
+			math.Abs(d.lo) > 1<<52 || math.Abs(d.hi) > 1<<52):
 		return bad()
 	}
 	return d, nil
 }
 
-// parseSpaceFlag reads "key=log:0.01:1", "key=uniform:0:1", "key=integer:1:9" or "key=a,b,c".
+// parseSpaceFlag reads "key=log:0.01:1", "key=uniform:0:1", "key=integer:1:9" or
+// "key=a,b,c".
 func parseSpaceFlag(flag string) (dimension, error) {
 	key, text, ok := strings.Cut(flag, "=")
 	if !ok || key == "" || text == "" {
-		return dimension{}, &config.Error{File: "--tune", Found: fmt.Sprintf("%q", flag), Allowed: "key=log:low:high, key=uniform:low:high, key=integer:low:high or key=value,value,..."}
+		return dimension{}, &config.Error{File: "--tune", Found: fmt.Sprintf("%q", flag),
+			Allowed: "key=log:low:high, key=uniform:low:high, key=integer:low:high or key=value,value,..."}
 	}
 	kind, ends, ok := strings.Cut(text, ":")
 	if _, known := spaceKinds[kind]; ok && known && kind != "choice" {

@@ -23,38 +23,63 @@ func TestBadSearches(t *testing.T) {
 		flags   []string
 		want    []string
 	}{
-		"no space":            {"[tune]\ntrials = 3", nil, []string{"tune.space", "nothing to search"}},
-		"unknown key":         {"[tune]\ntrial = 3\n" + space, nil, []string{"f.toml:16", "tune.trial", "an unknown key", "trials"}},
-		"method":              {"[tune]\nmethod = \"grid\"\n" + space, nil, []string{"tune.method", "grid", "pbt, random"}},
-		"metric":              {"[tune]\nmetric = \"f1\"\n" + space, nil, []string{"tune.metric", "f1", "accuracy, loss"}},
-		"validation":          {"[tune]\nvalidation = 1.0\n" + space, nil, []string{"tune.validation", "1", "below 1"}},
-		"trials":              {"[tune]\ntrials = 0\n" + space, nil, []string{"tune.trials", "0", "1 to"}},
-		"law":                 {"[tune]\nlaw = \"binomial\"\n" + space, nil, []string{"tune.law", "binomial", "geometric"}},
-		"population":          {"[tune]\nmethod = \"pbt\"\npopulation = 1\n" + space, nil, []string{"tune.population", "1", "2 to"}},
-		"quantile":            {"[tune]\nmethod = \"pbt\"\nquantile = 0.6\n" + space, nil, []string{"tune.quantile", "0.6", "at most 0.5"}},
-		"resample":            {"[tune]\nmethod = \"pbt\"\nresample = -1.0\n" + space, nil, []string{"tune.resample", "-1", "0 to 1"}},
-		"interval":            {"[tune]\nmethod = \"pbt\"\ninterval = 6\n" + space, nil, []string{"tune.interval", "6", "at most the 5 rounds"}},
-		"key of other":        {"[tune]\npopulation = 4\n" + space, nil, []string{"tune.population", "only pbt reads it"}},
-		"not a table":         {"[tune]\nspace = 3", nil, []string{"tune.space", "3", "a table"}},
-		"space list":          {"[tune.space]\nrounds = [1, 2]", nil, []string{"f.toml:16", "tune.space.rounds", "choice = two values or more"}},
-		"space kind":          {"[tune.space]\nalgorithm.step_size = { normal = [0, 1] }", nil, []string{"tune.space.algorithm.step_size", "normal", "uniform"}},
-		"two kinds":           {"[tune.space]\nalgorithm.step_size = { log = [1, 2], uniform = [1, 2] }", nil, []string{"tune.space.algorithm.step_size", "log, uniform"}},
-		"turned":              {"[tune.space]\nalgorithm.step_size = { uniform = [1.0, 0.5] }", nil, []string{"f.toml:16", "uniform = [1.0, 0.5]", "low < high"}},
-		"log of zero":         {"[tune.space]\nalgorithm.step_size = { log = [0.0, 0.5] }", nil, []string{"log = [0.0, 0.5]", "0 < low"}},
-		"half":                {"[tune.space]\nrounds = { integer = [0.5, 3] }", nil, []string{"integer = [0.5, 3]", "whole numbers"}},
-		"one end":             {"[tune.space]\nalgorithm.step_size = { log = [1.0] }", nil, []string{"log = [1.0]", "[low, high]"}},
-		"infinite":            {"[tune.space]\nalgorithm.step_size = { uniform = [1.0, inf] }", nil, []string{"uniform = [1.0, inf]", "[low, high]"}},
-		"one choice":          {"[tune.space]\nalgorithm.step_size = { choice = [1.0] }", nil, []string{"choice = [1.0]", "two values"}},
-		"twice":               {"[tune.space]\nalgorithm.step_size = { choice = [1.0, 1.0] }", nil, []string{"choice = [1.0, 1.0]", "differ"}},
-		"seed":                {"", []string{"seed=1,2"}, []string{"tune.space.seed", "no hyper-parameter"}},
-		"data":                {"", []string{"data.train=100,200"}, []string{"tune.space.data.train", "the same held-out records"}},
-		"model of population": {"[tune]\nmethod = \"pbt\"", []string{"model.hidden=[4],[5]"}, []string{"tune.space.model.hidden", "each other's weights"}},
-		"flag":                {"", []string{"rounds"}, []string{"--tune", "key=log:low:high"}},
-		"flag range":          {"", []string{"rounds=log:3"}, []string{"--tune", "rounds", "log = [3]"}},
-		"unknown space key":   {"", []string{"algorithm.stepsize=1,2"}, []string{"[tune.space]", "algorithm.stepsize", "an unknown key"}},
-		"bad value":           {"", []string{"rounds=0,-5"}, []string{"[tune.space]", "rounds"}},
-		"set":                 {"[tune]\nset = [\"rounds\"]\n" + space, nil, []string{"[tune] set", "rounds", "key=value"}},
-		"with a sweep":        {space + "[sweep]\nseed = [1, 2]", nil, []string{"sweep", "no section [sweep]"}},
+		"no space": {"[tune]\ntrials = 3", nil, []string{"tune.space", "nothing to search"}},
+		"unknown key": {"[tune]\ntrial = 3\n" + space, nil,
+			[]string{"f.toml:16", "tune.trial", "an unknown key", "trials"}},
+		"method": {"[tune]\nmethod = \"grid\"\n" + space, nil,
+			[]string{"tune.method", "grid", "pbt, random"}},
+		"metric": {"[tune]\nmetric = \"f1\"\n" + space, nil,
+			[]string{"tune.metric", "f1", "accuracy, loss"}},
+		"validation": {"[tune]\nvalidation = 1.0\n" + space, nil,
+			[]string{"tune.validation", "1", "below 1"}},
+		"trials": {"[tune]\ntrials = 0\n" + space, nil, []string{"tune.trials", "0", "1 to"}},
+		"law": {"[tune]\nlaw = \"binomial\"\n" + space, nil,
+			[]string{"tune.law", "binomial", "geometric"}},
+		"population": {"[tune]\nmethod = \"pbt\"\npopulation = 1\n" + space, nil,
+			[]string{"tune.population", "1", "2 to"}},
+		"quantile": {"[tune]\nmethod = \"pbt\"\nquantile = 0.6\n" + space, nil,
+			[]string{"tune.quantile", "0.6", "at most 0.5"}},
+		"resample": {"[tune]\nmethod = \"pbt\"\nresample = -1.0\n" + space, nil,
+			[]string{"tune.resample", "-1", "0 to 1"}},
+		"interval": {"[tune]\nmethod = \"pbt\"\ninterval = 6\n" + space, nil,
+			[]string{"tune.interval", "6", "at most the 5 rounds"}},
+		"key of other": {"[tune]\npopulation = 4\n" + space, nil,
+			[]string{"tune.population", "only pbt reads it"}},
+		"not a table": {"[tune]\nspace = 3", nil, []string{"tune.space", "3", "a table"}},
+		"space list": {"[tune.space]\nrounds = [1, 2]", nil,
+			[]string{"f.toml:16", "tune.space.rounds", "choice = two values or more"}},
+		"space kind": {"[tune.space]\nalgorithm.step_size = { normal = [0, 1] }", nil,
+			[]string{"tune.space.algorithm.step_size", "normal", "uniform"}},
+		"two kinds": {"[tune.space]\nalgorithm.step_size = { log = [1, 2], uniform = [1, 2] }", nil,
+			[]string{"tune.space.algorithm.step_size", "log, uniform"}},
+		"turned": {"[tune.space]\nalgorithm.step_size = { uniform = [1.0, 0.5] }", nil,
+			[]string{"f.toml:16", "uniform = [1.0, 0.5]", "low < high"}},
+		"log of zero": {"[tune.space]\nalgorithm.step_size = { log = [0.0, 0.5] }", nil,
+			[]string{"log = [0.0, 0.5]", "0 < low"}},
+		"half": {"[tune.space]\nrounds = { integer = [0.5, 3] }", nil,
+			[]string{"integer = [0.5, 3]", "whole numbers"}},
+		"one end": {"[tune.space]\nalgorithm.step_size = { log = [1.0] }", nil,
+			[]string{"log = [1.0]", "[low, high]"}},
+		"infinite": {"[tune.space]\nalgorithm.step_size = { uniform = [1.0, inf] }", nil,
+			[]string{"uniform = [1.0, inf]", "[low, high]"}},
+		"one choice": {"[tune.space]\nalgorithm.step_size = { choice = [1.0] }", nil,
+			[]string{"choice = [1.0]", "two values"}},
+		"twice": {"[tune.space]\nalgorithm.step_size = { choice = [1.0, 1.0] }", nil,
+			[]string{"choice = [1.0, 1.0]", "differ"}},
+		"seed": {"", []string{"seed=1,2"}, []string{"tune.space.seed", "no hyper-parameter"}},
+		"data": {"", []string{"data.train=100,200"},
+			[]string{"tune.space.data.train", "the same held-out records"}},
+		"model of population": {"[tune]\nmethod = \"pbt\"", []string{"model.hidden=[4],[5]"},
+			[]string{"tune.space.model.hidden", "each other's weights"}},
+		"flag":       {"", []string{"rounds"}, []string{"--tune", "key=log:low:high"}},
+		"flag range": {"", []string{"rounds=log:3"}, []string{"--tune", "rounds", "log = [3]"}},
+		"unknown space key": {"", []string{"algorithm.stepsize=1,2"},
+			[]string{"[tune.space]", "algorithm.stepsize", "an unknown key"}},
+		"bad value": {"", []string{"rounds=0,-5"}, []string{"[tune.space]", "rounds"}},
+		"set": {"[tune]\nset = [\"rounds\"]\n" + space, nil,
+			[]string{"[tune] set", "rounds", "key=value"}},
+		"with a sweep": {space + "[sweep]\nseed = [1, 2]", nil,
+			[]string{"sweep", "no section [sweep]"}},
 	} {
 		s, err := ParseTuning("f.toml", []byte(base+tc.section), nil, tc.flags)
 		if err == nil {
@@ -74,18 +99,21 @@ func TestBadSearches(t *testing.T) {
 	if _, err := tinySearch(t, "").Run(context.Background(), TuneOptions{Workers: -1}); err == nil {
 		t.Error("-1 workers are accepted")
 	}
-	if _, err := Parse("f.toml", fmt.Appendf(nil, tinyTuning, ""), nil); err == nil || !strings.Contains(err.Error(), "sotto tune") {
+	if _, err := Parse("f.toml", fmt.Appendf(nil, tinyTuning, ""), nil); err == nil ||
+		!strings.Contains(err.Error(), "sotto tune") {
 		t.Errorf("a search as a single run: %v", err)
 	}
-	if _, err := Parse("f.toml", []byte("[tuned]\ncost = \"little\""), nil); err == nil || !strings.Contains(err.Error(), "f.toml:2: tuned.cost") {
+	if _, err := Parse("f.toml", []byte("[tuned]\ncost = \"little\""), nil); err == nil ||
+		!strings.Contains(err.Error(), "f.toml:2: tuned.cost") {
 		t.Errorf("an unknown cost: %v", err)
 	}
 	for key, set := range map[string][]string{
-		"evaluate.validation":             {"evaluate.validation=1.5"},
-		"evaluate.on":                     {"evaluate.on=validation"},
-		"evaluate.score":                  {"evaluate.score=accuracy"},
-		"evaluate.score_clip":             {"evaluate.validation=0.2", "evaluate.score=loss"},
-		"evaluate.score_noise_multiplier": {"evaluate.validation=0.2", "evaluate.score=accuracy", "evaluate.score_noise_multiplier=-1"},
+		"evaluate.validation": {"evaluate.validation=1.5"},
+		"evaluate.on":         {"evaluate.on=validation"},
+		"evaluate.score":      {"evaluate.score=accuracy"},
+		"evaluate.score_clip": {"evaluate.validation=0.2", "evaluate.score=loss"},
+		"evaluate.score_noise_multiplier": {"evaluate.validation=0.2", "evaluate.score=accuracy",
+			"evaluate.score_noise_multiplier=-1"},
 	} {
 		_, err := Parse("small.toml", []byte(small), set)
 		var bad *config.Error
@@ -95,15 +123,17 @@ func TestBadSearches(t *testing.T) {
 	}
 }
 
-// A run directory's [tuned] section survives in its configuration; without one nothing is added.
+// A run directory's [tuned] section survives in its configuration; without one nothing is
+// added.
 func TestFilesWithoutATuningStayTheSame(t *testing.T) {
-	if b := build(t).effective; bytes.Contains(b, []byte("tuned")) || bytes.Contains(b, []byte("validation")) || bytes.Contains(b, []byte("trial")) {
+	if b := build(t).effective; bytes.Contains(b, []byte("tuned")) ||
+		bytes.Contains(b, []byte("validation")) || bytes.Contains(b, []byte("trial")) {
 		t.Errorf("a plain run's configuration mentions tuning:\n%s", b)
 	}
 }
 
-// Draws are in range, at its ends with the right weight, and log-uniform draws have uniform logarithms: Kolmogorov-Smirnov at a
-// false-reject rate of 1e-6.
+// Draws are in range, at its ends with the right weight, and log-uniform draws have
+// uniform logarithms: Kolmogorov-Smirnov at a false-reject rate of 1e-6.
 func TestDraws(t *testing.T) {
 	const n = 20_000
 	for _, flag := range []string{"k=uniform:-2:6", "k=log:0.001:10"} {
@@ -153,7 +183,8 @@ func TestDraws(t *testing.T) {
 }
 
 func FuzzSpaceFlag(f *testing.F) {
-	for _, s := range []string{"a.b=log:0.1:2", "a=integer:1:9", "a=1,2", "a=uniform:-1:1e308", "a=[1,2],[3]"} {
+	for _, s := range []string{"a.b=log:0.1:2", "a=integer:1:9", "a=1,2", "a=uniform:-1:1e308",
+		"a=[1,2],[3]"} {
 		f.Add(s)
 	}
 	f.Fuzz(func(t *testing.T, flag string) {
@@ -177,7 +208,17 @@ func FuzzSpaceFlag(f *testing.F) {
 
 func FuzzDecodeTrials(f *testing.F) {
 	header := slices.Concat(trialColumns, []string{"algorithm.step_size"}, resultColumns)
-	row := TrialRow{Generation: 1, Trial: 2, Values: []string{"0.1"}, Score: math.Inf(-1), ConfigDigest: "d", Engine: "3", Arithmetic: "fma", RunHash: "h", Run: "runs/x"}
+	row := TrialRow{
+		Generation:   1,
+		Trial:        2,
+		Values:       []string{"0.1"},
+		Score:        math.Inf(-1),
+		ConfigDigest: "d",
+		Engine:       "3",
+		Arithmetic:   "fma",
+		RunHash:      "h",
+		Run:          "runs/x",
+	}
 	f.Add(encodeTrials(header, []TrialRow{row, row}))
 	f.Add([]byte("generation,trial\n"))
 	f.Fuzz(func(t *testing.T, b []byte) {
@@ -185,7 +226,8 @@ func FuzzDecodeTrials(f *testing.F) {
 		if err != nil {
 			return
 		}
-		if again, err := decodeTrials("f", encodeTrials(header, rows), header); err != nil || len(again) != len(rows) {
+		if again, err := decodeTrials("f", encodeTrials(header, rows), header); err != nil ||
+			len(again) != len(rows) {
 			t.Errorf("rows do not survive: %v", err)
 		}
 	})

@@ -13,7 +13,8 @@ import (
 	"sotto/model"
 )
 
-// Directories that another version has left are refused by name, not read as if they were of this one.
+// Directories that another version has left are refused by name, not read as if they were
+// of this one.
 func TestDirectoriesOfAnotherVersion(t *testing.T) {
 	ctx, cancel := context.WithCancel(context.Background())
 	e := noisy(t)
@@ -30,18 +31,21 @@ func TestDirectoriesOfAnotherVersion(t *testing.T) {
 	}
 	os.WriteFile(at, foreign, 0o644)
 	_, err = Resume(context.Background(), halt.Dir, "", Options{})
-	if !errors.Is(err, ErrCheckpoint) || !strings.Contains(err.Error(), halt.Dir) || !strings.Contains(err.Error(), "another engine version than "+EngineVersion) {
+	if !errors.Is(err, ErrCheckpoint) || !strings.Contains(err.Error(), halt.Dir) ||
+		!strings.Contains(err.Error(), "another engine version than "+EngineVersion) {
 		t.Errorf("a checkpoint of another version: %v", err)
 	}
 	os.WriteFile(at, bytes.Replace(good, []byte(checkpointTag), []byte("sotto run checkpoint/0"), 1), 0o644)
-	if _, err = Resume(context.Background(), halt.Dir, "", Options{}); !errors.Is(err, ErrCheckpoint) || !strings.Contains(err.Error(), halt.Dir) {
+	if _, err = Resume(context.Background(), halt.Dir, "", Options{}); !errors.Is(err, ErrCheckpoint) ||
+		!strings.Contains(err.Error(), halt.Dir) {
 		t.Errorf("a checkpoint of another form: %v", err)
 	}
 	cfg := read(t, halt.Dir, configFile)
 	os.WriteFile(filepath.Join(halt.Dir, configFile), append([]byte("rotations = 3\n"), cfg...), 0o644)
 	os.WriteFile(at, good, 0o644)
 	var bad *config.Error
-	if _, err = Resume(context.Background(), halt.Dir, "", Options{}); !errors.As(err, &bad) || bad.Key != "rotations" || bad.Line != 1 {
+	if _, err = Resume(context.Background(), halt.Dir, "", Options{}); !errors.As(err, &bad) ||
+		bad.Key != "rotations" || bad.Line != 1 {
 		t.Errorf("a configuration with a key of another version: %v", err)
 	}
 
@@ -51,7 +55,8 @@ func TestDirectoriesOfAnotherVersion(t *testing.T) {
 		t.Fatal(err)
 	}
 	os.WriteFile(filepath.Join(done, modelFile), weights, 0o644)
-	if _, err := Export(done, "0", "npz"); err == nil || !strings.Contains(err.Error(), modelFile) || !strings.Contains(err.Error(), "another version") {
+	if _, err := Export(done, "0", "npz"); err == nil || !strings.Contains(err.Error(), modelFile) ||
+		!strings.Contains(err.Error(), "another version") {
 		t.Errorf("a model file of another version: %v", err)
 	}
 
@@ -70,7 +75,8 @@ func TestDirectoriesOfAnotherVersion(t *testing.T) {
 	} {
 		dir := t.TempDir()
 		os.WriteFile(filepath.Join(dir, name), []byte(search.header), 0o644)
-		if err := search.run(dir); !errors.As(err, &bad) || bad.File != filepath.Join(dir, name) || bad.Line != 1 {
+		if err := search.run(dir); !errors.As(err, &bad) || bad.File != filepath.Join(dir, name) ||
+			bad.Line != 1 {
 			t.Errorf("%s of another version: %v", name, err)
 		}
 		if b := read(t, dir, name); string(b) != search.header {
@@ -85,10 +91,13 @@ func TestImpossibleGraphsAndPartitions(t *testing.T) {
 		set  []string
 		want []string
 	}{
-		"Fiedler value":   {[]string{"topology.graph=er-fiedler", "topology.target=0.97", "topology.tolerance=0.01"}, []string{"topology.target", "0.97", "the closest value reached is"}},
-		"above complete":  {[]string{"topology.graph=er-fiedler", "topology.target=1.2"}, []string{"topology.target", "1.2", "(0, 1]"}},
+		"Fiedler value": {[]string{"topology.graph=er-fiedler", "topology.target=0.97",
+			"topology.tolerance=0.01"}, []string{"topology.target", "0.97", "the closest value reached is"}},
+		"above complete": {[]string{"topology.graph=er-fiedler", "topology.target=1.2"},
+			[]string{"topology.target", "1.2", "(0, 1]"}},
 		"overlap above 1": {[]string{"data.partition=a", "data.t=1.5"}, []string{"data.t", "1.5", "[0, 1]"}},
-		"overlap below 0": {[]string{"data.partition=a", "data.t=-0.25"}, []string{"data.t", "-0.25", "[0, 1]"}},
+		"overlap below 0": {[]string{"data.partition=a", "data.t=-0.25"},
+			[]string{"data.t", "-0.25", "[0, 1]"}},
 	} {
 		_, err := parse(t, tc.set...).Build("")
 		var bad *config.Error

@@ -18,10 +18,12 @@ import (
 // tokenParams is the [token] section of algorithms whose models walk.
 type tokenParams struct {
 	Count int `toml:"count"` // tokens, each of which makes rounds steps; default 1
-	// Hops "secret" (default) draws each hop from its holder's own stream, "public" from the run's seed, for all to compute.
+	// Hops "secret" (default) draws each hop from its holder's own stream, "public" from
+	// the run's seed, for all to compute.
 	Hops string `toml:"hops"`
-	// Accounting "local" (default) is epsilon against who sees every message. "network" asks for a figure against one agent that sees
-	// only the tokens which visit it; see amplified for what it needs.
+	// Accounting "local" (default) is epsilon against who sees every message. "network"
+	// asks for a figure against one agent that sees only the tokens which visit it; see
+	// amplified for what it needs.
 	Accounting string `toml:"accounting"`
 }
 
@@ -36,22 +38,27 @@ func (f *File) validateTokens() error {
 	case p.Accounting != "local" && p.Accounting != "network":
 		return f.at("token", config.Bad("accounting", p.Accounting, "one of local, network"))
 	case f.topo.Weights == "objective":
-		return f.at("topology", config.Bad("weights", f.topo.Weights, "mixing weights, such as metropolis, with algorithm "+name))
+		return f.at("topology", config.Bad("weights", f.topo.Weights,
+			"mixing weights, such as metropolis, with algorithm "+name))
 	case f.data.Augmentation != (oracle.Augmentation{}):
-		return f.at("data", config.Bad("augmentations", f.data.Augmentation.Views, "none with algorithm "+name))
+		return f.at("data", config.Bad("augmentations", f.data.Augmentation.Views,
+			"none with algorithm "+name))
 	case f.data.Arrival != "":
 		return f.at("data", config.Bad("arrival", f.data.Arrival, "nothing with algorithm "+name))
 	case f.eval.On == "own":
-		return f.at("evaluate", config.Bad("on", f.eval.On, "all or validation with algorithm "+name+", whose models are nobody's own"))
+		return f.at("evaluate", config.Bad("on", f.eval.On,
+			"all or validation with algorithm "+name+", whose models are nobody's own"))
 	case f.eval.Agents != 0 || f.eval.Score != "" || f.eval.Estimation:
-		return f.at("evaluate", config.Bad("agents", f.eval.Agents, "0, without score and estimation, with algorithm "+name+": its tokens are tested"))
+		return f.at("evaluate", config.Bad("agents", f.eval.Agents,
+			"0, without score and estimation, with algorithm "+name+": its tokens are tested"))
 	case f.repl.Clip != "" && f.priv.Mechanism == "none":
 		return f.at("replication", config.Bad("clip", f.repl.Clip, "nothing with mechanism none"))
 	}
 	others := f.repl
 	others.Uncharged, others.Clip = false, ""
 	if on := others.switches(); on != "" {
-		return f.at("replication", config.Bad("", on, "no switch with algorithm "+name+" but uncharged and clip"))
+		return f.at("replication",
+			config.Bad("", on, "no switch with algorithm "+name+" but uncharged and clip"))
 	}
 	return nil
 }
@@ -66,7 +73,8 @@ func (f *File) walking(p *algo.WalkParams) {
 	}
 }
 
-// planWalk fixes every agent's public constants and noise: N_max charges, or as many as there are visits.
+// planWalk fixes every agent's public constants and noise: N_max charges, or as many as
+// there are visits.
 func (e *Experiment) planWalk() error {
 	p, n := &e.file.priv, float64(e.file.topo.Agents)
 	visits := e.file.steps * uint64(e.file.tokn.Count)
@@ -126,7 +134,13 @@ func (e *Experiment) planWalk() error {
 
 // walk is the algorithm of one agent, in dimension 1.
 func (e *Experiment) walk() (*algo.Walk, error) {
-	a, err := e.factory(agent.Env{Agents: e.file.topo.Agents, Dim: 1, Rounds: e.file.steps, Tokens: e.file.tokn.Count, Init: tensor.Vec{0}})
+	a, err := e.factory(agent.Env{
+		Agents: e.file.topo.Agents,
+		Dim:    1,
+		Rounds: e.file.steps,
+		Tokens: e.file.tokn.Count,
+		Init:   tensor.Vec{0},
+	})
 	if err != nil {
 		return nil, err
 	}
@@ -170,7 +184,8 @@ func (e *Experiment) walkOracles(i int, pool *oracle.Pool, w *world) (map[string
 }
 
 // walkOn is what visits ask of an owner's records, by name.
-func (e *Experiment) walkOn(p *plan, records oracle.Records, pool *oracle.Pool) (map[string]privacy.Oracle, error) {
+func (e *Experiment) walkOn(p *plan, records oracle.Records, pool *oracle.Pool) (map[string]privacy.Oracle,
+	error) {
 	g, err := e.walkOracle(p)
 	if err != nil {
 		return nil, err
@@ -190,19 +205,34 @@ func (e *Experiment) startTokens(w *world, agents []sim.Agent, workers int) erro
 	if err != nil {
 		return err
 	}
-	w.sim, err = sim.NewTokens(sim.TokenConfig{Agents: agents, Graph: g, Dim: e.model.Dim(), Init: e.init, Tokens: e.file.tokn.Count, Steps: e.file.steps,
-		Workers: workers, Seed: e.file.root.Seed, Secret: e.noiseSeed(), Public: e.file.tokn.Hops == "public", Faults: e.file.flts})
+	w.sim, err = sim.NewTokens(sim.TokenConfig{
+		Agents:  agents,
+		Graph:   g,
+		Dim:     e.model.Dim(),
+		Init:    e.init,
+		Tokens:  e.file.tokn.Count,
+		Steps:   e.file.steps,
+		Workers: workers,
+		Seed:    e.file.root.Seed,
+		Secret:  e.noiseSeed(),
+		Public:  e.file.tokn.Hops == "public",
+
+		Faults: e.file.flts,
+	})
 	return e.file.at("faults", err)
 }
 
-// gradientBound is the largest norm of an owner's mean gradient that the model and the data set's public bound of its rows allow.
+// gradientBound is the largest norm of an owner's mean gradient that the model and the
+// data set's public bound of its rows allow.
 func (e *Experiment) gradientBound() (float64, error) {
 	glm, linear := model.Linear(e.model)
 	switch x := e.split.Train.RowNorm; {
 	case !linear || math.IsInf(glm.Slope, 1):
-		return 0, e.file.at("model", config.Bad("name", e.file.mod.Name, "huber, or logistic with two classes, whose gradients are bounded"))
+		return 0, e.file.at("model", config.Bad("name", e.file.mod.Name,
+			"huber, or logistic with two classes, whose gradients are bounded"))
 	case x == 0:
-		return 0, e.file.at("data", config.Bad("dataset", e.file.data.Dataset, "one whose rows have a public bound, such as houses"))
+		return 0, e.file.at("data", config.Bad("dataset", e.file.data.Dataset,
+			"one whose rows have a public bound, such as houses"))
 	default:
 		return glm.Slope * e.lifted(x), nil
 	}
@@ -216,20 +246,29 @@ func (e *Experiment) lifted(x float64) float64 {
 	return x
 }
 
-// planClippedAfter plans answers that are clipped after the noise, as the public code of the walk does. Noise is noise_multiplier, or what
-// target_epsilon would need, times max_grad_norm, and epsilon is claimed for the same: as if the mean gradient had been clipped to that
-// norm. The ledger charges what it is, a Gaussian release of a mean gradient that only the model and the rows bound.
+// planClippedAfter plans answers that are clipped after the noise, as the public code of
+// the walk does. Noise is noise_multiplier, or what target_epsilon would need, times
+// max_grad_norm, and epsilon is claimed for the same: as if the mean gradient had been
+// clipped to that norm. The ledger charges what it is, a Gaussian release of a mean
+// gradient that only the model and the rows bound.
 func (e *Experiment) planClippedAfter() error {
 	p := &e.file.priv
 	if p.unit != account.Owner() || p.Noise == "exact" {
-		return e.file.at("replication", config.Bad("clip", e.file.repl.Clip, "nothing with unit record or exact noise"))
+		return e.file.at("replication",
+			config.Bad("clip", e.file.repl.Clip, "nothing with unit record or exact noise"))
 	}
 	queries := e.plans[0].queries
 	claimed := func(noise, _ float64) (account.Event, error) {
 		return account.Gaussian(noise, account.ClipShift(p.adjacency))
 	}
-	run := account.Plan{Accountant: p.Accountant, Adjacency: p.adjacency, Unit: account.Owner(), Rate: 1, NoiseMultiplier: p.NoiseMultiplier,
-		Steps: []account.PlanStep{{Times: queries, Event: claimed}}}
+	run := account.Plan{
+		Accountant:      p.Accountant,
+		Adjacency:       p.adjacency,
+		Unit:            account.Owner(),
+		Rate:            1,
+		NoiseMultiplier: p.NoiseMultiplier,
+		Steps:           []account.PlanStep{{Times: queries, Event: claimed}},
+	}
 	if p.NoiseMultiplier == 0 {
 		found, err := account.Noise(run, account.Budget{Epsilon: p.TargetEpsilon, Delta: p.TargetDelta})
 		if err != nil {
@@ -255,7 +294,8 @@ func (e *Experiment) planClippedAfter() error {
 	return nil
 }
 
-// clippedAfter is the mechanism of planClippedAfter: its multiplier is over the bound of the mean gradient.
+// clippedAfter is the mechanism of planClippedAfter: its multiplier is over the bound of
+// the mean gradient.
 func (e *Experiment) clippedAfter(noiseMultiplier float64) (privacy.Mechanism, error) {
 	bound, err := e.gradientBound()
 	if err != nil {

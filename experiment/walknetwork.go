@@ -14,14 +14,17 @@ import (
 )
 
 const (
-	// mostWalkers bounds the agents of a run whose walk is looked at, by the links of a complete graph.
+	// mostWalkers bounds the agents of a run whose walk is looked at, by the links of a
+	// complete graph.
 	mostWalkers = 4096
-	// Of larger graphs whose agents are not known to be alike, so many observers and, of each, its neighbors and others are looked at.
+	// Of larger graphs whose agents are not known to be alike, so many observers and, of
+	// each, its neighbors and others are looked at.
 	fewWalkers, someObservers, someObserved = 12, 2, 6
 )
 
-// WalkFigures say what an agent that sees a token only when it holds it learns of another's contributions: less than who sees every
-// message, because steps of others add their noise in between. Upper ends, under the assumptions.
+// WalkFigures say what an agent that sees a token only when it holds it learns of
+// another's contributions: less than who sees every message, because steps of others add
+// their noise in between. Upper ends, under the assumptions.
 type WalkFigures struct {
 	Adversary   string         `json:"adversary"`
 	Observers   []WalkObserver `json:"observers"`
@@ -50,7 +53,8 @@ type WalkObserver struct {
 	Mean     Figure `json:"mean_epsilon"`
 }
 
-// WalkReference are figures by the published closed form, over all agents as seen by the same observers.
+// WalkReference are figures by the published closed form, over all agents as seen by the
+// same observers.
 type WalkReference struct {
 	Worst      Figure `json:"worst_epsilon"`
 	Mean       Figure `json:"mean_epsilon"`
@@ -59,7 +63,8 @@ type WalkReference struct {
 	Citation   string `json:"citation"`
 }
 
-// walkFigures computes what [token] accounting = "network" asks for, nil where it asks for nothing.
+// walkFigures computes what [token] accounting = "network" asks for, nil where it asks
+// for nothing.
 func (e *Experiment) walkFigures() (*WalkFigures, error) {
 	f := e.file
 	if f.tokn.Accounting != "network" || f.priv.Mechanism == "none" {
@@ -84,11 +89,21 @@ func (e *Experiment) walkFigures() (*WalkFigures, error) {
 	return ExamineWalk(g, w, f.priv.TargetDelta, local)
 }
 
-// ExamineWalk looks at a walk w on graph g. local is epsilon of all contributions of an agent against who sees every message.
-func ExamineWalk(g *topology.Graph, w *network.WalkMixture, delta float64, local account.Interval) (*WalkFigures, error) {
-	s := &WalkFigures{Adversary: "any one agent, which sees the tokens that it holds", Delta: delta, MeanLabel: network.MeanLabel,
-		Local: Bounds{Figure(local.Lower), Figure(local.Upper)}, Method: network.WalkMethod, Provenance: network.Proved, Assumptions: network.WalkAssumptions,
-		Citations: []string{network.WalkCitation}}
+// ExamineWalk looks at a walk w on graph g. local is epsilon of all contributions of an
+// agent against who sees every message.
+func ExamineWalk(g *topology.Graph, w *network.WalkMixture, delta float64,
+	local account.Interval) (*WalkFigures, error) {
+	s := &WalkFigures{
+		Adversary: "any one agent, which sees the tokens that it holds",
+		Delta:     delta,
+		MeanLabel: network.MeanLabel,
+		Local:     Bounds{Figure(local.Lower), Figure(local.Upper)},
+		Method:    network.WalkMethod,
+
+		Provenance:  network.Proved,
+		Assumptions: network.WalkAssumptions,
+		Citations:   []string{network.WalkCitation},
+	}
 	s.examine(g)
 	upper, err := w.Pairs(s.pairs, delta)
 	if err != nil {
@@ -104,8 +119,9 @@ func ExamineWalk(g *topology.Graph, w *network.WalkMixture, delta float64, local
 	return s, s.reference(w)
 }
 
-// mixture describes the run's walk to the accountant. Where owners' record counts differ, and with them sensitivity and noise, it is that of
-// the largest sensitivity among the least noise.
+// mixture describes the run's walk to the accountant. Where owners' record counts differ,
+// and with them sensitivity and noise, it is that of the largest sensitivity among the
+// least noise.
 func (e *Experiment) mixture(hops *network.Matrix) (*network.WalkMixture, error) {
 	f := e.file
 	walk, err := e.walk()
@@ -121,11 +137,24 @@ func (e *Experiment) mixture(hops *network.Matrix) (*network.WalkMixture, error)
 	}
 	glm, _ := model.Linear(e.model)
 	size := e.lifted(e.split.Train.RowNorm)
-	return &network.WalkMixture{Agents: f.topo.Agents, Hops: hops, Steps: int(f.steps), Visits: visits, Mu: shift / noise, Convex: true,
-		Smoothness: glm.Curvature * size * size, StepSize: walk.LargestStep(), SecretHops: f.tokn.Hops == "secret", Contraction: 1, LocalSteps: 1}, nil
+	return &network.WalkMixture{
+		Agents:     f.topo.Agents,
+		Hops:       hops,
+		Steps:      int(f.steps),
+		Visits:     visits,
+		Mu:         shift / noise,
+		Convex:     true,
+		Smoothness: glm.Curvature * size * size,
+		StepSize:   walk.LargestStep(),
+
+		SecretHops:  f.tokn.Hops == "secret",
+		Contraction: 1,
+		LocalSteps:  1,
+	}, nil
 }
 
-// examine chooses pairs. On the complete graph all are alike and on the hypercube those at one distance; small graphs are looked at whole.
+// examine chooses pairs. On the complete graph all are alike and on the hypercube those
+// at one distance; small graphs are looked at whole.
 func (s *WalkFigures) examine(g *topology.Graph) {
 	n := g.Agents()
 	switch name := g.Name(); {
@@ -147,7 +176,8 @@ func (s *WalkFigures) examine(g *topology.Graph) {
 			s.observe(v, evenly(n, n))
 		}
 	default:
-		s.Examined = fmt.Sprintf("%d observers with %d agents each, neighbors first", someObservers, someObserved)
+		s.Examined = fmt.Sprintf("%d observers with %d agents each, neighbors first", someObservers,
+			someObserved)
 		for _, v := range evenly(n, someObservers) {
 			var agents []int
 			for _, nb := range g.In(agent.ID(v)) {
@@ -155,7 +185,8 @@ func (s *WalkFigures) examine(g *topology.Graph) {
 			}
 			agents = agents[:min(len(agents), someObserved/2)]
 			for _, u := range evenly(n, n) {
-				if len(agents) < someObserved && u != v && !slices.Contains(agents, u) && u%(n/someObserved) == 0 {
+				if len(agents) < someObserved && u != v && !slices.Contains(agents, u) &&
+					u%(n/someObserved) == 0 {
 					agents = append(agents, u)
 				}
 			}
@@ -204,7 +235,8 @@ func (s *WalkFigures) fill(upper []float64) {
 
 // reference adds the published closed form where the graph mixes fast enough for it.
 func (s *WalkFigures) reference(w *network.WalkMixture) error {
-	r := &WalkReference{Label: "published closed form, not a bound here", Provenance: network.Claimed, Citation: "Cyffers, Bellet, Upadhyay 2024, arXiv 2402.07471"}
+	r := &WalkReference{Label: "published closed form, not a bound here", Provenance: network.Claimed,
+		Citation: "Cyffers, Bellet, Upadhyay 2024, arXiv 2402.07471"}
 	sum, count := 0., 0
 	for _, o := range s.Observers {
 		c, ok, err := network.WalkPrintedObserver(w.Hops, w.Agents, o.Observer, 1/w.Mu, w.Steps)
@@ -225,25 +257,33 @@ func (s *WalkFigures) reference(w *network.WalkMixture) error {
 	return nil
 }
 
-// statement is the figure for a privacy statement: that of the worst pair, which covers all that were looked at.
+// statement is the figure for a privacy statement: that of the worst pair, which covers
+// all that were looked at.
 func (s *WalkFigures) statement() account.AdversaryStatement {
-	return account.AdversaryStatement{Adversary: fmt.Sprintf("%s (pairs looked at: %s)", s.Adversary, s.Examined),
-		Method: fmt.Sprintf("%s (%s, %s)", s.Method, s.Provenance, s.Citations[0]), Epsilon: account.StatedInterval{Upper: float64(s.Epsilon)}}
+	return account.AdversaryStatement{Adversary: fmt.Sprintf("%s (pairs looked at: %s)", s.Adversary,
+		s.Examined),
+		Method:  fmt.Sprintf("%s (%s, %s)", s.Method, s.Provenance, s.Citations[0]),
+		Epsilon: account.StatedInterval{Upper: float64(s.Epsilon)}}
 }
 
 // Text is what a person reads.
 func (s *WalkFigures) Text() string {
-	return fmt.Sprintf("%s upper, %s: agent %d seen by %d, the worst pair of those looked at (%s); mean %s (no guarantee for any single agent)",
-		formatEpsilon(float64(s.Epsilon)), s.Adversary, s.Agent, s.Observer, s.Examined, formatEpsilon(float64(s.MeanEpsilon)))
+	return fmt.Sprintf("%s upper, %s: agent %d seen by %d, the worst pair of those looked at (%s); mean "+
+		"%s (no guarantee for any single agent)",
+		formatEpsilon(float64(s.Epsilon)), s.Adversary, s.Agent, s.Observer, s.Examined,
+		formatEpsilon(float64(s.MeanEpsilon)))
 }
 
 // Text is what a person reads.
 func (r *WalkReference) Text() string {
-	return fmt.Sprintf("%s for the worst pair, %s in the mean: %s (%s)", formatEpsilon(float64(r.Worst)), formatEpsilon(float64(r.Mean)), r.Label, r.Provenance)
+	return fmt.Sprintf("%s for the worst pair, %s in the mean: %s (%s)", formatEpsilon(float64(r.Worst)),
+		formatEpsilon(float64(r.Mean)), r.Label, r.Provenance)
 }
 
-// amplified names the first thing that the run lacks of what amplification by iteration on a hidden walk is proved under (Cyffers, Bellet 2022; Feldman,
-// Mironov, Talwar, Thakurta 2018): every step is a contraction with noise, all of one size, and no observer knows who held the token before.
+// amplified names the first thing that the run lacks of what amplification by iteration
+// on a hidden walk is proved under (Cyffers, Bellet 2022; Feldman, Mironov, Talwar,
+// Thakurta 2018): every step is a contraction with noise, all of one size, and no
+// observer knows who held the token before.
 func (e *Experiment) amplified() error {
 	f := e.file
 	glm, linear := model.Linear(e.model)
@@ -254,31 +294,48 @@ func (e *Experiment) amplified() error {
 	}
 	switch {
 	case f.tokn.Hops != "secret":
-		return f.at("token", config.Bad("hops", f.tokn.Hops, "secret with accounting network: whoever computes the hops knows who held the token, and only the local figure holds"))
+		return f.at("token", config.Bad("hops", f.tokn.Hops,
+			"secret with accounting network: whoever computes the hops knows who held the token, and only "+
+				"the local figure holds"))
 	case !linear:
-		return f.at("model", config.Bad("name", f.mod.Name, "a convex model with accounting network, huber, least-squares or logistic with two classes: no step of another is known to contract, and only the local figure holds"))
+		return f.at("model", config.Bad("name", f.mod.Name,
+			"a convex model with accounting network, huber, least-squares or logistic with two classes: "+
+				"no step of another is known to contract, and only the local figure holds"))
 	case x == 0:
-		return f.at("data", config.Bad("dataset", f.data.Dataset, "one whose rows have a public bound, such as houses, with accounting network: without it no smoothness is known"))
+		return f.at("data", config.Bad("dataset", f.data.Dataset,
+			"one whose rows have a public bound, such as houses, with accounting network: without it no "+
+				"smoothness is known"))
 	case f.repl != (replicationParams{}):
-		return f.at("replication", config.Bad("replication", f.repl.switches(), "nothing with accounting network"))
+		return f.at("replication", config.Bad("replication", f.repl.switches(),
+			"nothing with accounting network"))
 	case f.flts.Drop != 0 || f.flts.Churn != 0:
-		return f.at("faults", config.Bad("drop", f.flts.Drop, "0, without churn, with accounting network: when a token comes late its way is known better"))
+		return f.at("faults", config.Bad("drop", f.flts.Drop,
+			"0, without churn, with accounting network: when a token comes late its way is known better"))
 	case f.priv.Mechanism != "gaussian" || f.priv.Noise == "exact":
-		return f.at("privacy", config.Bad("noise", f.priv.Noise, "fast, with mechanism gaussian and accounting network: only sums of normal noise are as if of one draw"))
+		return f.at("privacy", config.Bad("noise", f.priv.Noise,
+			"fast, with mechanism gaussian and accounting network: only sums of normal noise are as if of "+
+				"one draw"))
 	case f.topo.Agents > mostWalkers || f.topo.Agents < 2:
-		return f.at("topology", config.Bad("agents", f.topo.Agents, fmt.Sprintf("2 to %d with accounting network", mostWalkers)))
+		return f.at("topology", config.Bad("agents", f.topo.Agents,
+			fmt.Sprintf("2 to %d with accounting network", mostWalkers)))
 	case !w.Blurs():
-		return f.at("algorithm", config.Bad("after", "nothing", "noise with accounting network: every step has to add noise"))
+		return f.at("algorithm", config.Bad("after", "nothing",
+			"noise with accounting network: every step has to add noise"))
 	}
 	size := e.lifted(x)
 	if slope := glm.Slope * size; f.priv.unit == account.Owner() && f.priv.MaxGradNorm < slope {
-		return f.at("privacy", config.Bad("max_grad_norm", f.priv.MaxGradNorm, fmt.Sprintf("at least %.6g with accounting network: the clip of a mean of several gradients is no gradient of a convex function; with unit record each gradient is clipped, which is one", slope)))
+		return f.at("privacy", config.Bad("max_grad_norm", f.priv.MaxGradNorm,
+			fmt.Sprintf("at least %.6g with accounting network: the clip of a mean of several gradients "+
+				"is no gradient of a convex function; with unit record each gradient is clipped, which is one", slope)))
 	}
 	if most := 2 / (glm.Curvature * size * size); w.LargestStep() > most {
-		return f.at("algorithm", config.Bad("step_size", w.LargestStep(), fmt.Sprintf("at most 2/β = %.6g with accounting network", most)))
+		return f.at("algorithm", config.Bad("step_size", w.LargestStep(),
+			fmt.Sprintf("at most 2/β = %.6g with accounting network", most)))
 	}
 	if w.SmallestStep() < w.LargestStep() {
-		return f.at("algorithm", config.Bad("schedule", "steps of different sizes", "const, without warmup, with accounting network: noise of a shorter step hides less of a longer one"))
+		return f.at("algorithm", config.Bad("schedule", "steps of different sizes",
+			"const, without warmup, with accounting network: noise of a shorter step hides less of a "+
+				"longer one"))
 	}
 	return nil
 }

@@ -37,11 +37,13 @@ type world struct {
 	agents  []sim.Agent
 	own     []ownIterate  // of algorithm km with own_state
 	trained *data.Dataset // what oracles read: the training records, or their perturbed release
-	held    bool          // no answers: agents of a resumed run, whose state is about to be loaded, start once more
+	// no answers: agents of a resumed run, whose state is about to be loaded, start once
+	// more
+	held bool
 }
 
-// heldGate is the gate of a resumed run. What an agent asks at its start was answered, and charged, by the run that was
-// interrupted.
+// heldGate is the gate of a resumed run. What an agent asks at its start was answered,
+// and charged, by the run that was interrupted.
 type heldGate struct {
 	sim.Gate
 	w *world
@@ -54,8 +56,8 @@ func (g heldGate) Answer(q *agent.Query, dst tensor.Vec) error {
 	return g.Gate.Answer(q, dst)
 }
 
-// start builds every agent with its own ledger, oracle and gate. A resumed run hands in what its ledgers
-// held; a fresh one starts them with the overrides in force.
+// start builds every agent with its own ledger, oracle and gate. A resumed run hands in
+// what its ledgers held; a fresh one starts them with the overrides in force.
 func (e *Experiment) start(workers int, restored [][]ledger.Record) (*world, error) {
 	f := e.file
 	n := f.topo.Agents
@@ -146,7 +148,8 @@ func (e *Experiment) start(workers int, restored [][]ledger.Record) (*world, err
 			}
 			w.scorers = append(w.scorers, g)
 		}
-		agents[i] = sim.Agent{Algorithm: alg, Gate: e.arrive(i, timedGate{gate, w.watch}, oracles), Silent: e.sealed()}
+		agents[i] = sim.Agent{Algorithm: alg, Gate: e.arrive(i, timedGate{gate, w.watch}, oracles),
+			Silent: e.sealed()}
 		if restored != nil {
 			agents[i].Gate = heldGate{agents[i].Gate, w}
 		}
@@ -165,15 +168,37 @@ func (e *Experiment) startRuntime(w *world, agents []sim.Agent, workers int) err
 		return e.startWakes(w, agents, workers)
 	}
 	var err error
-	w.sim, err = sim.New(sim.Config{Agents: agents, Schedule: e.schedule, Dim: e.model.Dim() + f.priv.Extra(), Rounds: f.steps,
-		Workers: workers, Seed: f.root.Seed, Faults: f.flts, GaussSeidel: f.repl.Mix == "gauss-seidel", MessageSize: f.alg.messageSize})
+	w.sim, err = sim.New(sim.Config{
+		Agents:      agents,
+		Schedule:    e.schedule,
+		Dim:         e.model.Dim() + f.priv.Extra(),
+		Rounds:      f.steps,
+		Workers:     workers,
+		Seed:        f.root.Seed,
+		Faults:      f.flts,
+		GaussSeidel: f.repl.Mix == "gauss-seidel",
+
+		MessageSize: f.alg.messageSize,
+	})
 	return f.at("faults", err)
 }
 
 // env is what agent i knows at birth.
 func (e *Experiment) env(i int) agent.Env {
-	env := agent.Env{Self: e.self + agent.ID(i), Agents: e.file.topo.Agents, Dim: e.model.Dim(), Records: e.plans[i].records,
-		Rounds: e.file.steps, Init: e.init, Rho: e.rho(), Second: e.second(), Lowest: e.lowest, Neighbors: e.neighbors, MostRecords: e.mostRecords}
+	env := agent.Env{
+		Self:    e.self + agent.ID(i),
+		Agents:  e.file.topo.Agents,
+		Dim:     e.model.Dim(),
+		Records: e.plans[i].records,
+		Rounds:  e.file.steps,
+		Init:    e.init,
+		Rho:     e.rho(),
+		Second:  e.second(),
+		Lowest:  e.lowest,
+
+		Neighbors:   e.neighbors,
+		MostRecords: e.mostRecords,
+	}
 	env.Tokens = e.file.tokn.Count
 	if e.wakesOf != nil {
 		env.Wakes = e.wakesOf[i]
@@ -235,13 +260,14 @@ func (e *Experiment) recordOverrides(l ledger.Ledger) error {
 	return nil
 }
 
-// sealed says that answers carry no noise because nothing leaves an agent: the local-only baseline.
+// sealed says that answers carry no noise because nothing leaves an agent: the local-only
+// baseline.
 func (e *Experiment) sealed() bool {
 	return (e.file.alg.Name == "local" || e.file.alg.Name == "local-fit") && e.file.priv.Mechanism == "none"
 }
 
-// mechanism returns the run's mechanism at a noise multiplier. Exact noise is the discrete Gaussian on
-// integer gradients.
+// mechanism returns the run's mechanism at a noise multiplier. Exact noise is the
+// discrete Gaussian on integer gradients.
 func (e *Experiment) mechanism(noiseMultiplier float64) (privacy.Mechanism, error) {
 	switch p := &e.file.priv; {
 	case e.sealed():
@@ -292,7 +318,8 @@ func (e *Experiment) clip() float64 {
 	return e.file.priv.MaxGradNorm
 }
 
-// partNoise is the noise of a count that is released beside the gradient, over its clip of 1/2; nil without one.
+// partNoise is the noise of a count that is released beside the gradient, over its clip
+// of 1/2; nil without one.
 func (e *Experiment) partNoise() map[string]float64 {
 	if p := &e.file.priv; p.Extra() > 0 {
 		return map[string]float64{oracle.CountPart: 2 * p.Count}

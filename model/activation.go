@@ -14,8 +14,9 @@ type activation struct {
 	curve
 }
 
-// curve is an elementwise function: f sets y to the value and d to the derivative at x. Without f it is x above 0 and slope*x
-// below, whose derivative at 0 is slope; x itself tells it. NaN passes through all of them.
+// curve is an elementwise function: f sets y to the value and d to the derivative at x.
+// Without f it is x above 0 and slope*x below, whose derivative at 0 is slope; x itself
+// tells it. NaN passes through all of them.
 type curve struct {
 	f     func(y, d, x []float32)
 	slope float32
@@ -35,7 +36,8 @@ var activations = map[string]curve{
 func newActivation(name string, width int) (activation, error) {
 	f, ok := activations[name]
 	if !ok {
-		return activation{}, config.Bad("activation", name, strings.TrimPrefix(config.OneOf(activations), "one of "))
+		return activation{}, config.Bad("activation", name,
+			strings.TrimPrefix(config.OneOf(activations), "one of "))
 	}
 	return activation{name, width, f}, nil
 }

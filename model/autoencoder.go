@@ -4,13 +4,15 @@ import "sotto/config"
 
 // AutoencoderParams are the parameters of "autoencoder".
 type AutoencoderParams struct {
-	Hidden     []int  `toml:"hidden"`     // widths of the encoder, the last one of the code; default [64, 16]
-	Activation string `toml:"activation"` // "relu" (default), "tanh" or "mish"; not after the code or the output
+	Hidden []int `toml:"hidden"` // widths of the encoder, the last one of the code; default [64, 16]
+	// "relu" (default), "tanh" or "mish"; not after the code or the output
+	Activation string `toml:"activation"`
 }
 
-// newAutoencoder builds "autoencoder": linear layers with biases that narrow to a code, and back over the same widths to the
-// sample, which is the target itself; labels are not read. Weights are not tied: decoder and encoder have their own. With one
-// width it is linear, and at best as good as that many principal components.
+// newAutoencoder builds "autoencoder": linear layers with biases that narrow to a code,
+// and back over the same widths to the sample, which is the target itself; labels are not
+// read. Weights are not tied: decoder and encoder have their own. With one width it is
+// linear, and at best as good as that many principal components.
 func newAutoencoder(decode func(params any) error, s Shape) (Model, error) {
 	p := AutoencoderParams{Hidden: []int{64, 16}, Activation: "relu"}
 	if err := decode(&p); err != nil {
@@ -57,7 +59,8 @@ func reconstruction(z []float32, b *Batch, sample int, gradient []float32) float
 	return sum / float64(len(z))
 }
 
-// Reconstructs says whether the outputs of m are a sample again. They stand for no class then, whatever labels the data have.
+// Reconstructs says whether the outputs of m are a sample again. They stand for no class
+// then, whatever labels the data have.
 func Reconstructs(m Model) bool {
 	n, ok := m.(*network)
 	return ok && n.inputs

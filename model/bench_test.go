@@ -11,7 +11,8 @@ import (
 	"sotto/tensor"
 )
 
-// operations is the floating-point work of one sample's gradient in products and convolutions, two for each multiply-add.
+// operations is the floating-point work of one sample's gradient in products and
+// convolutions, two for each multiply-add.
 func operations(m model.Model) (sum float64) {
 	for _, l := range model.Explain(m) {
 		sum += 2 * (l.MACs + l.GradientMACs)
@@ -19,7 +20,8 @@ func operations(m model.Model) (sum float64) {
 	return sum
 }
 
-// peak measures the multiply-adds of one core: the best of several short runs, in operations per second.
+// peak measures the multiply-adds of one core: the best of several short runs, in
+// operations per second.
 func peak() float64 {
 	var best float64
 	for range 20 {
@@ -94,8 +96,8 @@ func BenchmarkGradient(b *testing.B) {
 	}
 }
 
-// BenchmarkWorkers runs the private step of many agents, one agent a worker at a time, and relates it to what the same workers
-// reach together on registers alone.
+// BenchmarkWorkers runs the private step of many agents, one agent a worker at a time,
+// and relates it to what the same workers reach together on registers alone.
 func BenchmarkWorkers(b *testing.B) {
 	for _, k := range benchmarked[1:] {
 		m := k.model(b)

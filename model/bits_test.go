@@ -17,8 +17,8 @@ import (
 
 const digestKey = "MODEL_DIGEST"
 
-// TestDigest prints a digest of gradients and outputs when the variable is set: TestInstructionSetsAgree runs it in other
-// processes.
+// TestDigest prints a digest of gradients and outputs when the variable is set:
+// TestInstructionSetsAgree runs it in other processes.
 func TestDigest(t *testing.T) {
 	if os.Getenv(digestKey) == "" {
 		t.Skip("run by TestInstructionSetsAgree")
@@ -65,7 +65,8 @@ func TestInstructionSetsAgree(t *testing.T) {
 	}
 }
 
-// FuzzLayers: no list of layers makes the constructor panic, and what it builds has a consistent size.
+// FuzzLayers: no list of layers makes the constructor panic, and what it builds has a
+// consistent size.
 func FuzzLayers(f *testing.F) {
 	for _, k := range layerTasks {
 		if p, ok := k.params.(model.LayersParams); ok {
@@ -73,10 +74,12 @@ func FuzzLayers(f *testing.F) {
 			if err != nil {
 				f.Fatal(err)
 			}
-			f.Add(b, uint8(k.shape.Height), uint8(k.shape.Width), uint8(k.shape.Channels), uint8(k.shape.Classes))
+			f.Add(b, uint8(k.shape.Height), uint8(k.shape.Width), uint8(k.shape.Channels),
+				uint8(k.shape.Classes))
 		}
 	}
-	f.Add([]byte(`[{"kind":"conv2d","filters":16777216,"kernel":16777216,"stride":9223372036854775807}]`), uint8(3), uint8(3), uint8(1), uint8(2))
+	f.Add([]byte(`[{"kind":"conv2d","filters":16777216,"kernel":16777216,"stride":9223372036854775807}]`),
+		uint8(3), uint8(3), uint8(1), uint8(2))
 	f.Fuzz(func(t *testing.T, b []byte, h, w, c, classes uint8) {
 		p := model.LayersParams{Delta: 1}
 		if json.Unmarshal(b, &p.Layers) != nil {

@@ -38,8 +38,8 @@ type builder struct {
 
 func newBuilder(s Shape) *builder { return &builder{at: extent{s.Height, s.Width, s.Channels}} }
 
-// layerKinds returns the layers that a run file may list, by kind. Each decodes its own parameters. It is a function because
-// a residual block lists layers again.
+// layerKinds returns the layers that a run file may list, by kind. Each decodes its own
+// parameters. It is a function because a residual block lists layers again.
 func layerKinds() map[string]func(b *builder, decode func(any) error) error {
 	return map[string]func(b *builder, decode func(any) error) error{
 		"linear":           linearLayer,
@@ -66,7 +66,8 @@ func layerKinds() map[string]func(b *builder, decode func(any) error) error {
 // maxLayers bounds one list.
 const maxLayers = 1024
 
-// list builds the layers of a run file; key is the list's name. Errors name the layer by index and kind.
+// list builds the layers of a run file; key is the list's name. Errors name the layer by
+// index and kind.
 func (b *builder) list(layers []map[string]any, key string) error {
 	if len(layers) > maxLayers {
 		return config.Bad(key, len(layers), "at most 1024 layers")
@@ -95,7 +96,8 @@ func in(place string, err error) error {
 	return &c
 }
 
-// strict decodes one layer's table into the struct it is given, which has a json tag on every field, and refuses other keys.
+// strict decodes one layer's table into the struct it is given, which has a json tag on
+// every field, and refuses other keys.
 func strict(table map[string]any) func(any) error {
 	return func(params any) error {
 		known, err := json.Marshal(params)
@@ -145,8 +147,9 @@ func kindOf(field json.RawMessage) string {
 // LayersParams are the parameters of "layers".
 type LayersParams struct {
 	Layers []map[string]any `toml:"layers"` // each with its kind and that kind's parameters
-	Loss   string           `toml:"loss"`   // default: "cross-entropy" for classes, "squared" for a regression
-	Delta  float64          `toml:"delta"`  // where "huber" turns from squares to straight lines; default 1
+	// default: "cross-entropy" for classes, "squared" for a regression
+	Loss  string  `toml:"loss"`
+	Delta float64 `toml:"delta"` // where "huber" turns from squares to straight lines; default 1
 }
 
 // newLayers builds "layers": the layers that a run file lists, in order.
@@ -170,7 +173,8 @@ func newLayers(decode func(params any) error, s Shape) (Model, error) {
 		return nil, err
 	}
 	if b.at != (extent{1, 1, l.outputs}) {
-		return nil, config.Bad("layers", "an output of shape "+b.at.String(), fmt.Sprintf("1x1x%d for loss %s", l.outputs, p.Loss))
+		return nil, config.Bad("layers", "an output of shape "+b.at.String(),
+			fmt.Sprintf("1x1x%d for loss %s", l.outputs, p.Loss))
 	}
 	return b.network(l.f, s.Classes == 0)
 }

@@ -8,9 +8,10 @@ const (
 	sliceWeights   = 1 << 20
 )
 
-// conv2d is a convolution: weights of shape kernel row x kernel column x input channel x filter, then one bias a filter.
-// With a 1x1 window it is a linear layer at every position. Patches are gathered in blocks of at most 256 positions, which
-// are multiplied with the weights.
+// conv2d is a convolution: weights of shape kernel row x kernel column x input channel x
+// filter, then one bias a filter. With a 1x1 window it is a linear layer at every
+// position. Patches are gathered in blocks of at most 256 positions, which are multiplied
+// with the weights.
 type conv2d struct {
 	name     string
 	window   tensor.Window // over the image with its padding
@@ -31,8 +32,9 @@ func (c *conv2d) taps() int      { return c.window.Taps() }
 func (c *conv2d) positions() int { return c.window.Positions() }
 func (c *conv2d) weights() int   { return c.taps() * c.filters }
 
-// turned is the geometry of the input gradient of a convolution of stride 1: a convolution of dy with the filters turned
-// round. ok is false where the input gradient is formed by adding patches instead.
+// turned is the geometry of the input gradient of a convolution of stride 1: a
+// convolution of dy with the filters turned round. ok is false where the input gradient
+// is formed by adding patches instead.
 func (c *conv2d) turned() (window tensor.Window, padding int, ok bool) {
 	w := c.window
 	padding = w.Kernel - 1 - c.padding
@@ -49,7 +51,8 @@ func (c *conv2d) params() int {
 	return c.weights()
 }
 
-// slice returns how many elements of patches of the given length, which meet the given number of columns, go at a time.
+// slice returns how many elements of patches of the given length, which meet the given
+// number of columns, go at a time.
 func slice(taps, columns int) int { return min(taps, sliceTaps, max(1, sliceWeights/columns)) }
 
 // padded returns the elements of one image with padding; none: there is no padding.
@@ -92,14 +95,16 @@ func (c *conv2d) describe() LayerInfo {
 
 func (c *conv2d) init(dst tensor.Vec, r Source) { uniform(dst, c.taps(), r) }
 
-// matrix returns the rows from tap lo on of a matrix of the given number of rows, at most n.
+// matrix returns the rows from tap lo on of a matrix of the given number of rows, at most
+// n.
 func matrix(v []float32, lo, n, columns int) tensor.Mat {
 	return tensor.Mat{Rows: n, Cols: columns, Stride: columns, Data: v[lo*columns : (lo+n)*columns]}
 }
 
-// images returns count images of a chunk with padding around them, from row lo of m on, and their distance. They lie in temp
-// unless there is no padding.
-func images(temp []float32, m tensor.Mat, lo, count int, w *tensor.Window, padding int) (data []float32, stride int) {
+// images returns count images of a chunk with padding around them, from row lo of m on,
+// and their distance. They lie in temp unless there is no padding.
+func images(temp []float32, m tensor.Mat, lo, count int, w *tensor.Window, padding int) (data []float32,
+	stride int) {
 	if padding == 0 {
 		return m.Data[lo*m.Stride:], m.Stride
 	}
@@ -117,7 +122,8 @@ func images(temp []float32, m tensor.Mat, lo, count int, w *tensor.Window, paddi
 // span is one block of positions: all those of some images, or some of one.
 type span struct{ image, images, first, positions int }
 
-// next returns the block after s of count images, and whether there is one. The first block comes after the zero span.
+// next returns the block after s of count images, and whether there is one. The first
+// block comes after the zero span.
 func (s span) next(w *tensor.Window, count int) (span, bool) {
 	t := w.Positions()
 	if t > blockPositions {
@@ -133,7 +139,8 @@ func (s span) next(w *tensor.Window, count int) (span, bool) {
 	return s, s.image < count
 }
 
-// gather writes the patches of a block, elements lo to lo+n, to the first n columns of dst.
+// gather writes the patches of a block, elements lo to lo+n, to the first n columns of
+// dst.
 func (s span) gather(dst tensor.Mat, data []float32, stride int, w *tensor.Window, lo, n int) {
 	each := s.positions / s.images
 	for i := range s.images {
@@ -143,15 +150,17 @@ func (s span) gather(dst tensor.Mat, data []float32, stride int, w *tensor.Windo
 	}
 }
 
-// panels are weights as products read them: see panelAt. half holds them in bfloat16, nil where products are float32.
+// panels are weights as products read them: see panelAt. half holds them in bfloat16, nil
+// where products are float32.
 type panels struct {
 	full []float32
 	half []uint16
 }
 
-// convolve sets each row of y to the products of the patches of the images in x with the weights, plus the bias of each filter
-// if there is one.
-func convolve(p *pass, y tensor.Mat, x operand, w *tensor.Window, padding, filters int, weights panels, bias []float32) {
+// convolve sets each row of y to the products of the patches of the images in x with the
+// weights, plus the bias of each filter if there is one.
+func convolve(p *pass, y tensor.Mat, x operand, w *tensor.Window, padding, filters int, weights panels,
+	bias []float32) {
 	n := slice(w.Taps(), filters)
 	temp, a := p.temp[blockPositions*n:], p.temp[:blockPositions*n]
 	from := p.images(temp, x, 0, y.Rows, w, padding)
@@ -175,40 +184,48 @@ func convolve(p *pass, y tensor.Mat, x operand, w *tensor.Window, padding, filte
 	}
 }
 
-// panelWidth is the number of columns of a panel: the products read rows of that stride in place.
+// panelWidth is the number of columns of a panel: the products read rows of that stride
+// in place.
 const panelWidth = 32
 
-// panelled returns the elements of a rows x columns matrix in panels, the last one filled up.
+// panelled returns the elements of a rows x columns matrix in panels, the last one filled
+// up.
 func panelled(rows, columns int) int {
 	return rows * ((columns + panelWidth - 1) / panelWidth * panelWidth)
 }
 
-// panelAt returns where element (row, column) of a matrix of the given number of rows is in its panels.
+// panelAt returns where element (row, column) of a matrix of the given number of rows is
+// in its panels.
 func panelAt(rows, row, column int) int {
 	return column/panelWidth*panelWidth*rows + row*panelWidth + column%panelWidth
 }
 
-// mulPanels sets dst to a times rows lo to lo+n of a matrix of the given number of rows in panels, or adds.
+// mulPanels sets dst to a times rows lo to lo+n of a matrix of the given number of rows
+// in panels, or adds.
 func mulPanels(dst tensor.Mat, a operand, weights panels, lo, n, rows int, add bool) {
 	for col := 0; col < dst.Cols; col += panelWidth {
 		width := min(panelWidth, dst.Cols-col)
 		part := tensor.Mat{Rows: dst.Rows, Cols: width, Stride: dst.Stride, Data: dst.Data[col:]}
 		at := panelAt(rows, lo, col)
 		if weights.half != nil {
-			tensor.MulNN16(part, a.half, tensor.MatBF16{Rows: n, Cols: width, Stride: panelWidth, Data: weights.half[at:]}, add)
+			tensor.MulNN16(part, a.half, tensor.MatBF16{Rows: n, Cols: width, Stride: panelWidth,
+				Data: weights.half[at:]}, add)
 		} else {
-			tensor.MulNN(part, a.full, tensor.Mat{Rows: n, Cols: width, Stride: panelWidth, Data: weights.full[at:]}, add)
+			tensor.MulNN(part, a.full, tensor.Mat{Rows: n, Cols: width, Stride: panelWidth,
+				Data: weights.full[at:]}, add)
 		}
 	}
 }
 
-// Shared scratch holds the weights that forward uses in panels, then those of the input gradient, then what standardize keeps.
+// Shared scratch holds the weights that forward uses in panels, then those of the input
+// gradient, then what standardize keeps.
 
 func (c *conv2d) forwardPanels(p *pass) []float32 {
 	return p.shared[:panelled(c.taps(), c.filters)]
 }
 
-// turnedWeights are in panels where the input gradient is a convolution, else a filters x taps matrix.
+// turnedWeights are in panels where the input gradient is a convolution, else a filters x
+// taps matrix.
 func (c *conv2d) turnedWeights(p *pass) []float32 {
 	return p.shared[panelled(c.taps(), c.filters):][:c.turnedSize()]
 }
@@ -229,11 +246,12 @@ func (c *conv2d) forward(p *pass) {
 	if c.bias {
 		bias = p.theta[c.weights():]
 	}
-	convolve(p, p.y, operand{p.x, p.x16}, &c.window, c.padding, c.filters, c.panels(p, c.forwardPanels(p), 0), bias)
+	convolve(p, p.y, operand{p.x, p.x16}, &c.window, c.padding, c.filters, c.panels(p, c.forwardPanels(p), 0),
+		bias)
 }
 
-// prepare standardises the weights if it must, and lays them out for forward and for the input gradient: filters turned
-// round for stride 1, else transposed.
+// prepare standardises the weights if it must, and lays them out for forward and for the
+// input gradient: filters turned round for stride 1, else transposed.
 func (c *conv2d) prepare(p *pass, gradient bool) {
 	weights := p.theta[:c.weights()]
 	if c.standard {
@@ -250,7 +268,8 @@ func (c *conv2d) prepare(p *pass, gradient bool) {
 	tensor.RoundBF16(p.weights, p.shared[:len(p.weights)])
 }
 
-// halfWeights is the number of weights that are kept in bfloat16 as well: those in panels.
+// halfWeights is the number of weights that are kept in bfloat16 as well: those in
+// panels.
 func (c *conv2d) halfWeights() int {
 	n := panelled(c.taps(), c.filters)
 	if _, _, ok := c.turned(); ok {
@@ -289,7 +308,8 @@ func (c *conv2d) turn(dst, weights []float32) {
 func (c *conv2d) inputGradient(p *pass) {
 	turned := c.turnedWeights(p)
 	if w, padding, ok := c.turned(); ok {
-		convolve(p, p.dx, operand{p.dy, p.dy16}, &w, padding, c.window.Channels, c.panels(p, turned, panelled(c.taps(), c.filters)), nil)
+		convolve(p, p.dx, operand{p.dy, p.dy16}, &w, padding, c.window.Channels,
+			c.panels(p, turned, panelled(c.taps(), c.filters)), nil)
 		return
 	}
 	w := &c.window

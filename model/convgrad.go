@@ -4,12 +4,15 @@ import "sotto/tensor"
 
 // The gradient of the weights, and its norm for each record.
 
-// memoryCost is what one float32 of a kept gradient costs, written, read for its norm and added, in multiply-adds.
+// memoryCost is what one float32 of a kept gradient costs, written, read for its norm and
+// added, in multiply-adds.
 const memoryCost = 20
 
-// gram says whether norms come from Gram matrices. With t positions in a record, patches of p elements and D filters they cost
-// t^2 (p+D) multiply-adds; the gradient itself, which the sum needs anyway, costs memory traffic of p D numbers when it is
-// formed for each record. Chains longer than a block would make the Gram matrices' error grow, so t is at most 256.
+// gram says whether norms come from Gram matrices. With t positions in a record, patches
+// of p elements and D filters they cost t^2 (p+D) multiply-adds; the gradient itself,
+// which the sum needs anyway, costs memory traffic of p D numbers when it is formed for
+// each record. Chains longer than a block would make the Gram matrices' error grow, so t
+// is at most 256.
 func (c *conv2d) gram(views int) bool {
 	t := float64(c.positions() * views)
 	p, filters := float64(c.taps()), float64(c.filters)
@@ -25,7 +28,8 @@ func (c *conv2d) norm() string {
 	return "instantiated"
 }
 
-// ones is 1 where the bias goes with the slice of taps that begins at lo: its gradient is that of a tap that is always 1.
+// ones is 1 where the bias goes with the slice of taps that begins at lo: its gradient is
+// that of a tap that is always 1.
 func (c *conv2d) ones(lo, n int) int {
 	if c.bias && lo+n == c.taps() {
 		return 1
@@ -59,15 +63,17 @@ func (c *conv2d) patches16(p *pass, s span, data bordered, lo, n int) tensor.Mat
 	return block
 }
 
-// room parts temp: behind the patches two slices of a gradient, two Gram matrices, and padded images.
+// room parts temp: behind the patches two slices of a gradient, two Gram matrices, and
+// padded images.
 func (c *conv2d) room(p *pass) (first, second, gram, images []float32) {
 	n := slice(c.taps(), c.filters)
 	a := arena{p.temp[blockPositions*(n+1):]}
-	return a.take((n + 1) * c.filters), a.take((n + 1) * c.filters), a.take(2 * blockPositions * blockPositions), a.free
+	return a.take((n + 1) * c.filters), a.take((n + 1) * c.filters),
+		a.take(2 * blockPositions * blockPositions), a.free
 }
 
-// sliceGradient sets dst to the gradient of the weights of taps lo to lo+n, and of the bias with the last ones, summed over
-// images count from row on. data holds these images.
+// sliceGradient sets dst to the gradient of the weights of taps lo to lo+n, and of the
+// bias with the last ones, summed over images count from row on. data holds these images.
 func (c *conv2d) sliceGradient(dst tensor.Mat, p *pass, row, count int, data bordered, lo, n int) {
 	add := false
 	for s, ok := (span{}).next(&c.window, count); ok; s, ok = s.next(&c.window, count) {
@@ -80,10 +86,16 @@ func (c *conv2d) sliceGradient(dst tensor.Mat, p *pass, row, count int, data bor
 func (c *conv2d) blockGradient(dst tensor.Mat, p *pass, s span, row int, data bordered, lo, n int, add bool) {
 	at := (row+s.image)*c.positions() + s.first
 	if p.half == nil {
-		tensor.MulTN(dst, c.patches(p, s, data.full, data.stride, lo, n), matrix(p.dy.Data, at, s.positions, c.filters), add)
+		tensor.MulTN(dst, c.patches(p, s, data.full, data.stride, lo, n),
+			matrix(p.dy.Data, at, s.positions, c.filters), add)
 		return
 	}
-	dy := tensor.MatBF16{Rows: s.positions, Cols: c.filters, Stride: c.filters, Data: p.dy16.Data[at*c.filters:]}
+	dy := tensor.MatBF16{
+		Rows:   s.positions,
+		Cols:   c.filters,
+		Stride: c.filters,
+		Data:   p.dy16.Data[at*c.filters:],
+	}
 	tensor.MulTN16(dst, c.patches16(p, s, data, lo, n), dy, add)
 }
 
@@ -145,8 +157,8 @@ func (c *conv2d) accumulate(dst tensor.Vec, p *pass, factors []float64) {
 	}
 }
 
-// chunkGradient adds the sum over all rows to dst, slice by slice. The rows of records whose norm was taken from the gradient
-// itself are summed apart, with their factors.
+// chunkGradient adds the sum over all rows to dst, slice by slice. The rows of records
+// whose norm was taken from the gradient itself are summed apart, with their factors.
 func (c *conv2d) chunkGradient(dst tensor.Vec, p *pass, factors []float64) {
 	sum, alone, _, temp := c.room(p)
 	data := p.images(temp, operand{p.x, p.x16}, 0, p.x.Rows, &c.window, c.padding)
@@ -172,7 +184,8 @@ func (c *conv2d) chunkGradient(dst tensor.Vec, p *pass, factors []float64) {
 	}
 }
 
-// regularGradient is sliceGradient of all rows but those of records that are summed apart: runs of records between them.
+// regularGradient is sliceGradient of all rows but those of records that are summed
+// apart: runs of records between them.
 func (c *conv2d) regularGradient(dst tensor.Mat, p *pass, factors []float64, data bordered, lo, n int) {
 	apart := false
 	for r := range factors {

@@ -4,7 +4,8 @@ import "sotto/tensor"
 
 // Patches of convolutions in bfloat16.
 
-// bordered are images with padding around them: in bfloat16 where products are, else in float32.
+// bordered are images with padding around them: in bfloat16 where products are, else in
+// float32.
 type bordered struct {
 	full   []float32
 	half   []uint16
@@ -51,7 +52,8 @@ func (s span) gather16(dst tensor.MatBF16, data []uint16, stride int, w *tensor.
 	}
 }
 
-// block16 returns a matrix whose rows begin at even places, as pairs of bfloat16 are copied.
+// block16 returns a matrix whose rows begin at even places, as pairs of bfloat16 are
+// copied.
 func (p *pass) block16(rows, cols int) tensor.MatBF16 {
 	stride := cols + cols%2
 	return tensor.MatBF16{Rows: rows, Cols: cols, Stride: stride, Data: grow(&p.half.a, rows*stride)}

@@ -5,7 +5,8 @@ import (
 	"sotto/tensor"
 )
 
-// ConvParams are the parameters of layers "conv2d" and "ws-conv2d", whose weights are standardised.
+// ConvParams are the parameters of layers "conv2d" and "ws-conv2d", whose weights are
+// standardised.
 type ConvParams struct {
 	Filters int  `json:"filters"`
 	Kernel  int  `json:"kernel"`  // side of the filters
@@ -42,7 +43,14 @@ func (b *builder) conv(name string, p ConvParams, standard bool) error {
 	if standard && w.Taps() < 2 {
 		return config.Bad("kernel", p.Kernel, "filters of at least 2 weights, which have a variance")
 	}
-	b.layers = append(b.layers, &conv2d{name: name, window: w, padding: p.Padding, filters: p.Filters, bias: p.Bias, standard: standard})
+	b.layers = append(b.layers, &conv2d{
+		name:     name,
+		window:   w,
+		padding:  p.Padding,
+		filters:  p.Filters,
+		bias:     p.Bias,
+		standard: standard,
+	})
 	b.at = extent{w.Rows, w.Cols, p.Filters}
 	return nil
 }
@@ -61,10 +69,12 @@ func (b *builder) window(kernel, stride, padding int) (tensor.Window, error) {
 	}
 	height, width := b.at.height+2*padding, b.at.width+2*padding
 	if kernel > min(height, width) {
-		return none, config.Bad("kernel", kernel, "at most the padded image, here of shape "+extent{height, width, b.at.channels}.String())
+		return none, config.Bad("kernel", kernel, "at most the padded image, here of shape "+
+			extent{height, width, b.at.channels}.String())
 	}
 	if !fits(height, width, b.at.channels) || !fits(kernel, kernel, b.at.channels) {
-		return none, config.Bad("padding", padding, "at most 16777216 elements in a padded image and in a patch")
+		return none, config.Bad("padding", padding,
+			"at most 16777216 elements in a padded image and in a patch")
 	}
 	return tensor.Window{
 		Height: height, Width: width, Channels: b.at.channels, Kernel: kernel, Stride: stride,

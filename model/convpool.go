@@ -7,19 +7,21 @@ const (
 	filters    = 3
 )
 
-// convPool is a 5x5 convolution to 3 channels (stride 1, no padding), Mish, and 2x2 max-pooling, as one
-// block. It must be the first layer: it has no input gradient.
+// convPool is a 5x5 convolution to 3 channels (stride 1, no padding), Mish, and 2x2
+// max-pooling, as one block. It must be the first layer: it has no input gradient.
 //
-// Doing the three together pays: Mish falls up to -1.19 and rises from there, so the largest of four Mish
-// values is that of the largest or of the smallest pre-activation, and the gradient of the convolution
-// comes from one position in four. Of equal pre-activations the first one (row by row) takes the gradient.
+// Doing the three together pays: Mish falls up to -1.19 and rises from there, so the
+// largest of four Mish values is that of the largest or of the smallest pre-activation,
+// and the gradient of the convolution comes from one position in four. Of equal
+// pre-activations the first one (row by row) takes the gradient.
 //
-// Parameters: filters of shape channel x row x column x 3, then 3 biases. A row or column of
-// pre-activations that fills no 2x2 cell is left out.
+// Parameters: filters of shape channel x row x column x 3, then 3 biases. A row or column
+// of pre-activations that fills no 2x2 cell is left out.
 type convPool struct {
 	height, width, channels int
 	poolRows, poolCols      int
-	corners                 []int32 // where each cell begins in a channel of the input, plane by plane of the output
+	// where each cell begins in a channel of the input, plane by plane of the output
+	corners []int32
 }
 
 var _ learned = convPool{}
@@ -49,7 +51,8 @@ func (c convPool) size() size {
 	return size{
 		in: c.height * c.width * c.channels, out: c.cells(), params: c.params(),
 		scratch: c.cells() + c.params(), // derivatives, plane by plane, then the sample's gradient
-		// The chunk's gradient sum, one image by channel, one sample's output by plane, its pre-activations.
+		// The chunk's gradient sum, one image by channel, one sample's output by plane,
+		// its pre-activations.
 		shared: c.params() + planes + 5*c.cells(),
 		index:  c.cells(), // where in a channel the chosen patches begin
 	}
@@ -79,7 +82,8 @@ func (c convPool) forward(p *pass) {
 	buffer := p.shared[len(p.shared)-5*n:]
 	y, top, bottom := buffer[:n], buffer[n:3*n], buffer[3*n:]
 	for s := range p.x.Rows {
-		tensor.Convolve5(top, bottom, c.planes(p, s), 2*c.poolRows, 2*c.poolCols, c.width, c.height*c.width, c.channels, p.theta)
+		tensor.Convolve5(top, bottom, c.planes(p, s), 2*c.poolRows, 2*c.poolCols, c.width, c.height*c.width,
+			c.channels, p.theta)
 		tensor.PoolMish(y, p.scratch.Row(s)[:n], c.places(p, s), top, bottom, c.corners, c.width, 0)
 		tensor.Interleave3(p.y.Row(s), y)
 	}

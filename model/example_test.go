@@ -8,8 +8,8 @@ import (
 	"sotto/tensor"
 )
 
-// Eight steps of gradient descent with per-sample clipping on a line through the plane: label 1 above
-// x1 + x2 = 0. A private run adds noise to sum before it is used.
+// Eight steps of gradient descent with per-sample clipping on a line through the plane:
+// label 1 above x1 + x2 = 0. A private run adds noise to sum before it is used.
 func Example() {
 	m, err := model.New("logistic", model.Shape{Height: 1, Width: 2, Channels: 1, Classes: 2}, nil)
 	if err != nil {

@@ -1,23 +1,26 @@
 package model
 
-// LayerInfo says what one layer of a network is, what it costs and how its gradient norms are computed. It depends
-// on the network alone, never on data.
+// LayerInfo says what one layer of a network is, what it costs and how its gradient norms
+// are computed. It depends on the network alone, never on data.
 type LayerInfo struct {
 	Name      string
 	In, Out   int // elements of one sample's input and output
 	Params    int
 	Positions int // places of one sample that share the parameters; 1 for a dense layer
 
-	// Norm is how a sample's gradient norm is found: "closed form" from input and output gradient, "ghost" from their
-	// Gram matrices over the positions, "instantiated" from the gradient itself; "" for a layer without parameters.
+	// Norm is how a sample's gradient norm is found: "closed form" from input and output
+	// gradient, "ghost" from their Gram matrices over the positions, "instantiated" from
+	// the gradient itself; "" for a layer without parameters.
 	Norm string
 
-	// MACs are the multiply-adds of one sample's forward pass; GradientMACs those of its weight and input
-	// gradients, the latter none for the first layer. Elementwise work does not count.
+	// MACs are the multiply-adds of one sample's forward pass; GradientMACs those of its
+	// weight and input gradients, the latter none for the first layer. Elementwise work
+	// does not count.
 	MACs, GradientMACs float64
 }
 
-// Explain describes the layers of a network that was built here, in order; nil for other models.
+// Explain describes the layers of a network that was built here, in order; nil for other
+// models.
 func Explain(m Model) []LayerInfo {
 	n, ok := m.(*network)
 	if !ok {

@@ -9,7 +9,8 @@ import (
 	"sotto/tensor"
 )
 
-// TestExplainConvNet: the paper's network has 97,072 multiply-adds in its forward pass (spec: 58,800 + 37,632 + 640).
+// TestExplainConvNet: the paper's network has 97,072 multiply-adds in its forward pass
+// (spec: 58,800 + 37,632 + 640).
 func TestExplainConvNet(t *testing.T) {
 	m := convnet.build(t)
 	var work float64

@@ -7,10 +7,12 @@ import (
 	"sotto/tensor"
 )
 
-// EncodeONNX returns the model with parameters theta as an ONNX file (operator set 21). Its input "x" is one
-// flattened sample a row, as in Batch.X (images: height, width, channel); its output "y" is one row of logits or
-// one predicted value, as Predict writes it. producer and version name the program. Models that were not built
-// here, and adaptive pooling to regions of unequal size, for which ONNX has no operator, are refused.
+// EncodeONNX returns the model with parameters theta as an ONNX file (operator set 21).
+// Its input "x" is one flattened sample a row, as in Batch.X (images: height, width,
+// channel); its output "y" is one row of logits or one predicted value, as Predict writes
+// it. producer and version name the program. Models that were not built here, and
+// adaptive pooling to regions of unequal size, for which ONNX has no operator, are
+// refused.
 func EncodeONNX(m Model, theta tensor.Vec, producer, version string) ([]byte, error) {
 	n, ok := m.(*network)
 	if !ok {
@@ -44,8 +46,9 @@ func EncodeONNX(m Model, theta tensor.Vec, producer, version string) ([]byte, er
 	return e.graph.Encode(producer, version), nil
 }
 
-// exported is a value of the graph: one flat row a sample in the order height, width, channel, or an image of
-// channels x height x width, the order of ONNX, in which it stays between layers that work on images.
+// exported is a value of the graph: one flat row a sample in the order height, width,
+// channel, or an image of channels x height x width, the order of ONNX, in which it stays
+// between layers that work on images.
 type exported struct {
 	name          string
 	image         bool
@@ -97,8 +100,9 @@ func (e *exporter) join(other exported) {
 	e.add("Add", []string{other.name})
 }
 
-// filters returns a filter bank, element (row, column, channel, filter) at index(row, column, channel)*count + filter of w, in
-// the order of ONNX: filter, channel, row, column.
+// filters returns a filter bank, element (row, column, channel, filter) at index(row,
+// column, channel)*count + filter of w, in the order of ONNX: filter, channel, row,
+// column.
 func (e *exporter) filters(w []float32, side, channels, count int, index func(r, c, ch int) int) string {
 	v := make([]float32, 0, side*side*channels*count)
 	for f := range count {
@@ -162,10 +166,13 @@ func (c *conv2d) export(e *exporter, theta tensor.Vec) {
 	w := theta[:c.weights()]
 	if c.standard {
 		s := c.size()
-		w = c.standardize(&pass{theta: theta, shared: make([]float32, s.shared), doubles: make([]float64, s.doubles)})
+		w = c.standardize(&pass{theta: theta, shared: make([]float32, s.shared),
+			doubles: make([]float64, s.doubles)})
 	}
 	k, channels := c.window.Kernel, c.window.Channels
-	constants := []string{e.filters(w, k, channels, c.filters, func(r, col, ch int) int { return (r*k+col)*channels + ch })}
+	constants := []string{e.filters(w, k, channels, c.filters, func(r, col, ch int) int {
+		return (r*k+col)*channels + ch
+	})}
 	if c.bias {
 		constants = append(constants, e.graph.Floats("bias", theta[c.weights():], c.filters))
 	}
@@ -175,7 +182,9 @@ func (c *conv2d) export(e *exporter, theta tensor.Vec) {
 }
 
 func (c convPool) export(e *exporter, theta tensor.Vec) {
-	w := e.filters(theta, filterSide, c.channels, filters, func(r, col, ch int) int { return (ch*filterSide+r)*filterSide + col })
+	w := e.filters(theta, filterSide, c.channels, filters, func(r, col, ch int) int {
+		return (ch*filterSide+r)*filterSide + col
+	})
 	bias := e.graph.Floats("bias", theta[c.taps()*filters:], filters)
 	e.planes(c.height, c.width, c.channels)
 	e.add("Conv", []string{w, bias}, squares(filterSide, 1, 0)...)
@@ -185,7 +194,8 @@ func (c convPool) export(e *exporter, theta tensor.Vec) {
 }
 
 func (l groupNorm) export(e *exporter, theta tensor.Vec) {
-	constants := []string{e.graph.Floats("scale", theta[:l.channels], l.channels), e.graph.Floats("shift", theta[l.channels:], l.channels)}
+	constants := []string{e.graph.Floats("scale", theta[:l.channels], l.channels),
+		e.graph.Floats("shift", theta[l.channels:], l.channels)}
 	epsilon := onnx.Attribute{Name: "epsilon", Value: float32(normEpsilon)}
 	if l.units > 1 || l.name == "layernorm" {
 		e.flat()
@@ -216,15 +226,18 @@ func (c *cells) export(e *exporter, op string) {
 	rows, rowStep, ok := even(c.tops, c.bottoms, c.height)
 	cols, colStep, okay := even(c.lefts, c.rights, c.width)
 	if !ok || !okay {
-		e.err = fmt.Errorf("model: pooling %dx%d to %dx%d regions of unequal size has no ONNX operator", c.height, c.width, len(c.tops), len(c.lefts))
+		e.err = fmt.Errorf("model: pooling %dx%d to %dx%d regions of unequal size has no ONNX operator",
+			c.height, c.width, len(c.tops), len(c.lefts))
 		return
 	}
 	e.planes(c.height, c.width, c.channels)
-	e.add(op, nil, onnx.Attribute{Name: "kernel_shape", Value: []int{rows, cols}}, onnx.Attribute{Name: "strides", Value: []int{rowStep, colStep}})
+	e.add(op, nil, onnx.Attribute{Name: "kernel_shape", Value: []int{rows, cols}},
+		onnx.Attribute{Name: "strides", Value: []int{rowStep, colStep}})
 	e.x.height, e.x.width = len(c.tops), len(c.lefts)
 }
 
-// even returns the common size and distance of intervals in a side; one interval is as far from the next as the side.
+// even returns the common size and distance of intervals in a side; one interval is as
+// far from the next as the side.
 func even(from, to []int, side int) (size, step int, ok bool) {
 	size, step = to[0]-from[0], side
 	if len(from) > 1 {

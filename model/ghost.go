@@ -6,20 +6,24 @@ import (
 	"sotto/tensor"
 )
 
-// Norms from Gram matrices. The gradient of a record is the sum over its positions t of the outer product of a patch a_t and an
-// output gradient b_t, so its squared norm is the sum over t and u of (a_t·a_u)(b_t·b_u). In float32 that can
-// cancel to less than the norm, which would let the record through with a factor too large. What is used instead is never below
-// the norm of the gradient: with |a_t| and |b_t| in float64 and S the sum of |a_t||b_t|,
+// Norms from Gram matrices. The gradient of a record is the sum over its positions t of
+// the outer product of a patch a_t and an output gradient b_t, so its squared norm is the
+// sum over t and u of (a_t·a_u)(b_t·b_u). In float32 that can cancel to less than the
+// norm, which would let the record through with a factor too large. What is used instead
+// is never below the norm of the gradient: with |a_t| and |b_t| in float64 and S the sum
+// of |a_t||b_t|,
 //
 //	norm^2 <= sum + (gamma_a + gamma_b + gamma_a gamma_b) S^2 + underflow
 //
-// where a dot product of length n in blocks of 256 has error at most gamma |a_t||a_u|, gamma = N u/(1 - N u),
-// u = 2^-24, with N = 257 plus the number of blocks (Higham 2002, "Accuracy and Stability of Numerical
-// Algorithms", section 3.1). The scaled sum later rounds the elements of b_t toward zero, by at most 2^-23 of them each, which
-// in sums that cancel need not shorten: 2^-23 S is added to the norm.
+// where a dot product of length n in blocks of 256 has error at most gamma |a_t||a_u|,
+// gamma = N u/(1 - N u), u = 2^-24, with N = 257 plus the number of blocks (Higham 2002,
+// "Accuracy and Stability of Numerical Algorithms", section 3.1). The scaled sum later
+// rounds the elements of b_t toward zero, by at most 2^-23 of them each, which in sums
+// that cancel need not shorten: 2^-23 S is added to the norm.
 
 const (
-	// Squared lengths between which no dot product overflows, and what underflows is far below clipShrink of any clip norm.
+	// Squared lengths between which no dot product overflows, and what underflows is far
+	// below clipShrink of any clip norm.
 	leastSquares, mostPatch, mostGradient = 1e-25, 1e8, 1e25
 )
 
@@ -29,9 +33,10 @@ func gamma(n int) float64 {
 	return e / (1 - e)
 }
 
-// gramNorm returns a bound on the squared gradient norm of record r, larger than the norm itself by about gamma times the
-// number of positions at most. Where numbers are too large or too small for that it is the squared norm of the gradient itself,
-// and the record's scratch is 1.
+// gramNorm returns a bound on the squared gradient norm of record r, larger than the norm
+// itself by about gamma times the number of positions at most. Where numbers are too
+// large or too small for that it is the squared norm of the gradient itself, and the
+// record's scratch is 1.
 func (c *conv2d) gramNorm(p *pass, r int) float64 {
 	first, _, grams, temp := c.room(p)
 	t := c.positions() * p.views
@@ -77,7 +82,8 @@ func (c *conv2d) gramNorm(p *pass, r int) float64 {
 	return squares
 }
 
-// spread returns the largest of squares; -1 if it is not between leastSquares and most, 0 if all are 0.
+// spread returns the largest of squares; -1 if it is not between leastSquares and most, 0
+// if all are 0.
 func spread(squares []float64, most float64) float64 {
 	var top float64
 	for _, v := range squares {

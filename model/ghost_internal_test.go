@@ -9,7 +9,8 @@ import (
 	"sotto/tensor"
 )
 
-// gramCase is a convolution whose norms come from Gram matrices, with a chunk of inputs and output gradients.
+// gramCase is a convolution whose norms come from Gram matrices, with a chunk of inputs
+// and output gradients.
 type gramCase struct {
 	c *conv2d
 	p *pass
@@ -18,8 +19,16 @@ type gramCase struct {
 func newGramCase(t *rapid.T, w *Workspace) gramCase {
 	channels, filters := rapid.IntRange(3, 400).Draw(t, "channels"), rapid.IntRange(8, 40).Draw(t, "filters")
 	c := &conv2d{
-		name:    "conv2d",
-		window:  tensor.Window{Height: 3, Width: 2, Channels: channels, Kernel: 2, Stride: 1, Rows: 2, Cols: 1},
+		name: "conv2d",
+		window: tensor.Window{
+			Height:   3,
+			Width:    2,
+			Channels: channels,
+			Kernel:   2,
+			Stride:   1,
+			Rows:     2,
+			Cols:     1,
+		},
 		filters: filters, bias: rapid.Bool().Draw(t, "bias"),
 	}
 	n := compose(softmaxCrossEntropy, false, c)
@@ -29,7 +38,8 @@ func newGramCase(t *rapid.T, w *Workspace) gramCase {
 	return gramCase{c, p}
 }
 
-// exact returns the squared norm of row 0's gradient in float64, and S of ghost.go squared.
+// exact returns the squared norm of row 0's gradient in float64, and S of ghost.go
+// squared.
 func (g gramCase) exact() (norm, bound float64) {
 	c, t := g.c, g.c.positions()
 	patches := tensor.NewMat(t, c.taps())
@@ -66,7 +76,8 @@ func (g gramCase) exact() (norm, bound float64) {
 	return norm, s * s
 }
 
-// TestGramNormIsABound: it is never below the true norm, whatever cancels, overflows or underflows, and not far above.
+// TestGramNormIsABound: it is never below the true norm, whatever cancels, overflows or
+// underflows, and not far above.
 func TestGramNormIsABound(t *testing.T) {
 	var w Workspace
 	apart := 0
@@ -103,7 +114,8 @@ func TestGramNormIsABound(t *testing.T) {
 		if g.p.scratch.Row(0)[0] != 0 {
 			apart++
 			// Subnormal elements err by 2^-149 each.
-			if !(math.Abs(math.Sqrt(got)-math.Sqrt(norm)) <= 1e-4*math.Sqrt(s)+1e-42 || math.IsInf(got, 1) || got != got) {
+			if !(math.Abs(math.Sqrt(got)-math.Sqrt(norm)) <= 1e-4*math.Sqrt(s)+1e-42 || math.IsInf(got, 1) ||
+				got != got) {
 				t.Fatalf("instantiated: %v, exact %v", got, norm)
 			}
 			return
@@ -146,8 +158,8 @@ func TestGramNormNotFinite(t *testing.T) {
 	})
 }
 
-// TestChunkMemory: what a step of the largest network here needs does not grow with the batch, and the gradients that are
-// kept stay below 64 MB.
+// TestChunkMemory: what a step of the largest network here needs does not grow with the
+// batch, and the gradients that are kept stay below 64 MB.
 func TestChunkMemory(t *testing.T) {
 	m, err := New("dpresnet9", Shape{Height: 32, Width: 32, Channels: 3, Classes: 100}, nil)
 	if err != nil {

@@ -2,11 +2,12 @@ package model
 
 import "math"
 
-// GLM is what a generalized linear model has beside its layers: one output z = x·w (+ b), and a loss of z that is convex.
+// GLM is what a generalized linear model has beside its layers: one output z = x·w (+ b),
+// and a loss of z that is convex.
 type GLM struct {
 	Intercept bool // the last parameter is b
-	// Loss returns the loss of z, its derivative and its second derivative. y is the target of a regression, or +1
-	// for label 1 and -1 for label 0.
+	// Loss returns the loss of z, its derivative and its second derivative. y is the
+	// target of a regression, or +1 for label 1 and -1 for label 0.
 	Loss func(z, y float64) (value, slope, curvature float64)
 	// Slope bounds the derivative's size; +Inf where nothing does.
 	Slope float64
@@ -16,7 +17,8 @@ type GLM struct {
 	Quadratic bool
 }
 
-// Linear returns the generalized linear model that m is; false where it is none of one output.
+// Linear returns the generalized linear model that m is; false where it is none of one
+// output.
 func Linear(m Model) (GLM, bool) {
 	n, ok := m.(*network)
 	if !ok || n.glm == nil {
@@ -58,7 +60,8 @@ type HuberParams struct {
 	Delta float64 `toml:"delta"` // residual from which on the loss is linear, 1e-6 to 1e6; default 1
 }
 
-// newHuber builds "huber": a linear regression whose gradients are bounded by delta times the norm of the features.
+// newHuber builds "huber": a linear regression whose gradients are bounded by delta times
+// the norm of the features.
 func newHuber(decode func(params any) error, s Shape) (Model, error) {
 	p := HuberParams{Delta: 1}
 	if err := decode(&p); err != nil {

@@ -8,7 +8,8 @@ import (
 	"sotto/tensor"
 )
 
-// The derivatives are those of the loss (central differences), and value and slope are those of the network's own loss.
+// The derivatives are those of the loss (central differences), and value and slope are
+// those of the network's own loss.
 func TestGLM(t *testing.T) {
 	for name, classes := range map[string]int{"logistic": 2, "least-squares": 0, "huber": 0} {
 		m, err := model.New(name, model.Shape{Height: 1, Width: 1, Channels: 1, Classes: classes}, nil)
@@ -43,8 +44,10 @@ func TestGLM(t *testing.T) {
 				gradient := make(tensor.Vec, 1)
 				var w model.Workspace
 				m.ClippedGradientSum(gradient, tensor.Vec{float32(z)}, b, math.Inf(1), &w)
-				if l := m.Loss(tensor.Vec{float32(z)}, b, &w); math.Abs(l-value) > 1e-5*(1+value) || math.Abs(float64(gradient[0])-slope) > 1e-5*(1+math.Abs(slope)) {
-					t.Errorf("%s at %g, %g: loss %g and slope %g, the network has %g and %g", name, z, y, value, slope, l, gradient[0])
+				if l := m.Loss(tensor.Vec{float32(z)}, b, &w); math.Abs(l-value) > 1e-5*(1+value) ||
+					math.Abs(float64(gradient[0])-slope) > 1e-5*(1+math.Abs(slope)) {
+					t.Errorf("%s at %g, %g: loss %g and slope %g, the network has %g and %g", name, z, y,
+						value, slope, l, gradient[0])
 				}
 			}
 		}

@@ -31,8 +31,8 @@ func (n *network) forward(w *Workspace, x tensor.Mat) tensor.Mat {
 	return w.passes[len(w.passes)-1].y
 }
 
-// backward runs a chunk forward and backward; row lo of the batch is row 0. It leaves losses, squared
-// gradient norms and every layer's dy in w.
+// backward runs a chunk forward and backward; row lo of the batch is row 0. It leaves
+// losses, squared gradient norms and every layer's dy in w.
 func (n *network) backward(w *Workspace, batch *Batch, lo, hi int) {
 	z := n.forward(w, rows(batch.X, lo, hi))
 	dz := w.passes[len(w.passes)-1].dy
@@ -98,7 +98,8 @@ func (n *network) accumulate(dst tensor.Vec, w *Workspace, factors []float64) {
 	}
 }
 
-// settle turns the norms of a chunk into factors, 0 for records that are not finite, and counts.
+// settle turns the norms of a chunk into factors, 0 for records that are not finite, and
+// counts.
 func (w *Workspace) settle(count int, limit float64, stats *Stats) (dropped int) {
 	longest := math.MaxFloat64
 	if limit > math.MaxFloat32 {
@@ -135,7 +136,8 @@ func (n *network) ClippedGradientSum(dst, theta tensor.Vec, batch *Batch, clip f
 	return n.clippedSum(dst, theta, batch, clip, w).mean()
 }
 
-// clippedSum is ClippedGradientSum with the sum of losses for their mean, formed chunk by chunk.
+// clippedSum is ClippedGradientSum with the sum of losses for their mean, formed chunk by
+// chunk.
 func (n *network) clippedSum(dst, theta tensor.Vec, batch *Batch, clip float64, w *Workspace) Stats {
 	views := batch.rowsOfRecord()
 	n.bind(w, theta, views, true)
@@ -192,8 +194,8 @@ func (s Stats) mean() Stats {
 	return s
 }
 
-// drop writes zeros over the rows of records that are not finite: their factor 0 times NaN would not be 0.
-// The caller's input is copied first.
+// drop writes zeros over the rows of records that are not finite: their factor 0 times
+// NaN would not be 0. The caller's input is copied first.
 func (n *network) drop(w *Workspace, count, views int) {
 	x := w.passes[0].x
 	own := tensor.Mat{Rows: count, Cols: x.Cols, Stride: x.Cols, Data: w.clean}

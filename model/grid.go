@@ -6,8 +6,9 @@ import (
 	"sotto/tensor"
 )
 
-// gridShrink is taken off the clip norm of the grid: norms are summed, and products formed, in float64, so 2^-20 covers
-// every rounding before the truncation, which only shortens.
+// gridShrink is taken off the clip norm of the grid: norms are summed, and products
+// formed, in float64, so 2^-20 covers every rounding before the truncation, which only
+// shortens.
 const gridShrink = 0x1p-20
 
 // gridLimit bounds the norm of one sample in steps: integers above it need not fit int64.
@@ -16,19 +17,24 @@ const gridLimit = 0x1p62
 // leastStep is the smallest step, so that its reciprocal is finite.
 const leastStep = 0x1p-1000
 
-// gridSmall bounds the norm of one sample in steps for which vector kernels convert elements to integers.
+// gridSmall bounds the norm of one sample in steps for which vector kernels convert
+// elements to integers.
 const gridSmall = 0x1p30
 
-// outer is a layer whose gradient of a record of one row is an outer product, which need not be instantiated.
+// outer is a layer whose gradient of a record of one row is an outer product, which need
+// not be instantiated.
 type outer interface {
 	// addSquares adds the squared norm of each row's gradient to norms.
 	addSquares(norms []float64, p *pass)
-	// addOuter adds k times the gradient of row s to dst, each element truncated; small says that all are below 2^31.
+	// addOuter adds k times the gradient of row s to dst, each element truncated; small
+	// says that all are below 2^31.
 	addOuter(dst []int64, p *pass, s int, k float64, small bool)
 }
 
-// ClippedGradientGrid adds one record's gradient at a time. Layers that are no outer products instantiate it.
-func (n *network) ClippedGradientGrid(dst []int64, theta tensor.Vec, batch *Batch, clip, step float64, w *Workspace) Stats {
+// ClippedGradientGrid adds one record's gradient at a time. Layers that are no outer
+// products instantiate it.
+func (n *network) ClippedGradientGrid(dst []int64, theta tensor.Vec, batch *Batch, clip, step float64,
+	w *Workspace) Stats {
 	checkLen("destination", len(dst), n.dim)
 	n.checkBatch(batch)
 	views := batch.rowsOfRecord()
@@ -60,8 +66,10 @@ func (n *network) ClippedGradientGrid(dst []int64, theta tensor.Vec, batch *Batc
 	return stats.mean()
 }
 
-// addOnGrid adds the clipped gradient of record r of the chunk to dst. w.norms has the squares of its outer products.
-func (n *network) addOnGrid(dst []int64, gradient tensor.Vec, w *Workspace, r int, limit, step float64, stats *Stats) {
+// addOnGrid adds the clipped gradient of record r of the chunk to dst. w.norms has the
+// squares of its outer products.
+func (n *network) addOnGrid(dst []int64, gradient tensor.Vec, w *Workspace, r int, limit, step float64,
+	stats *Stats) {
 	squares := w.norms[r]
 	for i, l := range n.layers {
 		k, ok := l.(learned)

@@ -11,7 +11,8 @@ import (
 	"sotto/tensor"
 )
 
-// A body followed by its head is the model, and the head's gradient is the last part of the model's.
+// A body followed by its head is the model, and the head's gradient is the last part of
+// the model's.
 func TestSplitHead(t *testing.T) {
 	for _, k := range []struct {
 		task
@@ -25,7 +26,8 @@ func TestSplitHead(t *testing.T) {
 			t.Fatal(k.name, err)
 		}
 		if head.Dim() != k.dim || body.Dim()+head.Dim() != m.Dim() {
-			t.Fatalf("%s: %d and %d parameters, want %d of %d in the head", k.name, body.Dim(), head.Dim(), k.dim, m.Dim())
+			t.Fatalf("%s: %d and %d parameters, want %d of %d in the head", k.name, body.Dim(), head.Dim(),
+				k.dim, m.Dim())
 		}
 		s := new(modeltest.Source)
 		n := 40
@@ -42,7 +44,8 @@ func TestSplitHead(t *testing.T) {
 			labels[i] = int32(i % k.shape.Classes)
 		}
 		w, at := new(model.Workspace), body.Dim()
-		z, want, got := tensor.NewMat(n, body.Features()), tensor.NewMat(n, m.Outputs()), tensor.NewMat(n, m.Outputs())
+		z, want, got := tensor.NewMat(n, body.Features()), tensor.NewMat(n, m.Outputs()),
+			tensor.NewMat(n, m.Outputs())
 		m.Predict(want, theta, x, w)
 		body.Apply(z, theta[:at], x, w)
 		head.Predict(got, theta[at:], z, w)
@@ -71,7 +74,8 @@ func TestSplitHeadRefuses(t *testing.T) {
 		m      model.Model
 		layers int
 	}{
-		"none": {cnn.build(t), 0}, "negative": {cnn.build(t), -1}, "all": {mlp64.build(t), 2}, "more": {mlp64.build(t), 7},
+		"none": {cnn.build(t), 0}, "negative": {cnn.build(t), -1}, "all": {mlp64.build(t), 2},
+		"more":                    {mlp64.build(t), 7},
 		"inside a residual block": {resnet18.build(t), 2}, "bf16": {half, 1},
 	} {
 		_, _, err := model.SplitHead(k.m, k.layers)

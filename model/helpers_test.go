@@ -22,13 +22,21 @@ type task struct {
 }
 
 var (
-	logistic100 = task{"logistic-100", "logistic", model.Shape{Height: 1, Width: 100, Channels: 1, Classes: 2}, model.LinearParams{Intercept: true}, 101, false}
-	mlp64       = task{"mlp-784-64-10", "mlp", model.Shape{Height: 28, Width: 28, Channels: 1, Classes: 10}, nil, 50890, false}
-	mlp256      = task{"mlp-784-256-10", "mlp", model.Shape{Height: 28, Width: 28, Channels: 1, Classes: 10}, model.MLPParams{Hidden: []int{256}, Activation: "relu"}, 203530, false}
-	cnn         = task{"cnn", "cnn", model.Shape{Height: 28, Width: 28, Channels: 1, Classes: 10}, nil, 26010, false}
-	dpresnet9   = task{"dpresnet9", "dpresnet9", model.Shape{Height: 32, Width: 32, Channels: 3, Classes: 100}, nil, 7802724, false}
-	resnet18    = task{"resnet18", "resnet18", model.Shape{Height: 32, Width: 32, Channels: 3, Classes: 10}, nil, 11173962, false}
-	convnet     = task{"convnet", "convnet", model.Shape{Height: 32, Width: 32, Channels: 1, Classes: 10}, nil, 38424, false}
+	logistic100 = task{"logistic-100", "logistic",
+		model.Shape{Height: 1, Width: 100, Channels: 1, Classes: 2}, model.LinearParams{Intercept: true}, 101,
+		false}
+	mlp64 = task{"mlp-784-64-10", "mlp", model.Shape{Height: 28, Width: 28, Channels: 1, Classes: 10},
+		nil, 50890, false}
+	mlp256 = task{"mlp-784-256-10", "mlp", model.Shape{Height: 28, Width: 28, Channels: 1, Classes: 10},
+		model.MLPParams{Hidden: []int{256}, Activation: "relu"}, 203530, false}
+	cnn = task{"cnn", "cnn", model.Shape{Height: 28, Width: 28, Channels: 1, Classes: 10}, nil, 26010,
+		false}
+	dpresnet9 = task{"dpresnet9", "dpresnet9",
+		model.Shape{Height: 32, Width: 32, Channels: 3, Classes: 100}, nil, 7802724, false}
+	resnet18 = task{"resnet18", "resnet18", model.Shape{Height: 32, Width: 32, Channels: 3, Classes: 10},
+		nil, 11173962, false}
+	convnet = task{"convnet", "convnet", model.Shape{Height: 32, Width: 32, Channels: 1, Classes: 10},
+		nil, 38424, false}
 )
 
 func (k task) build(t testing.TB) model.Model {

@@ -24,7 +24,8 @@ func (b *builder) network(l loss, targets bool) (Model, error) {
 	return n, nil
 }
 
-// head appends the last linear layer, and the loss: cross-entropy for classes, squares for a regression.
+// head appends the last linear layer, and the loss: cross-entropy for classes, squares
+// for a regression.
 func (b *builder) head(s Shape) (Model, error) {
 	if err := b.linear(LinearLayerParams{Units: max(s.Classes, 1), Bias: true}); err != nil {
 		return nil, config.Bad("classes", s.Classes, "at most 16777216 weights in a layer")
@@ -42,7 +43,8 @@ type step func(b *builder) error
 func (b *builder) all(name string, s Shape, steps ...step) error {
 	for _, f := range steps {
 		if err := f(b); err != nil {
-			return config.Bad("height x width x channels", s, "an image large enough, and not too large, for "+name)
+			return config.Bad("height x width x channels", s,
+				"an image large enough, and not too large, for "+name)
 		}
 	}
 	return nil
@@ -50,7 +52,13 @@ func (b *builder) all(name string, s Shape, steps ...step) error {
 
 func convStep(filters, kernel, stride, padding int, bias bool) step {
 	return func(b *builder) error {
-		return b.conv("conv2d", ConvParams{Filters: filters, Kernel: kernel, Stride: stride, Padding: padding, Bias: bias}, false)
+		return b.conv("conv2d", ConvParams{
+			Filters: filters,
+			Kernel:  kernel,
+			Stride:  stride,
+			Padding: padding,
+			Bias:    bias,
+		}, false)
 	}
 }
 
@@ -90,10 +98,12 @@ type CNNParams struct {
 	Activation string `toml:"activation"` // default "relu"
 }
 
-// newCNN builds "cnn", the network of Papernot, Thakurta, Song, Chien, Erlingsson 2021 ("Tempered Sigmoid Activations for Deep
-// Learning with Differential Privacy") and of Tramer and Boneh 2021 for MNIST: 8x8 convolution of stride 2 to 16 channels,
-// 2x2 max-pool of stride 1, 4x4 convolution of stride 2 to 32, the same pool, linear to 32, linear to the classes,
-// an activation after each but the last. 26,010 parameters on 28 x 28 x 1 with 10 classes.
+// newCNN builds "cnn", the network of Papernot, Thakurta, Song, Chien, Erlingsson 2021
+// ("Tempered Sigmoid Activations for Deep Learning with Differential Privacy") and of
+// Tramer and Boneh 2021 for MNIST: 8x8 convolution of stride 2 to 16 channels, 2x2
+// max-pool of stride 1, 4x4 convolution of stride 2 to 32, the same pool, linear to 32,
+// linear to the classes, an activation after each but the last. 26,010 parameters on 28 x
+// 28 x 1 with 10 classes.
 func newCNN(decode func(params any) error, s Shape) (Model, error) {
 	p := CNNParams{Activation: "relu"}
 	if err := decode(&p); err != nil {
@@ -114,10 +124,11 @@ func newCNN(decode func(params any) error, s Shape) (Model, error) {
 	return b.head(s)
 }
 
-// newDPResNet9 builds "dpresnet9", the residual network with group normalisation (16 groups) and leaky ReLU (slope .1) that
-// private training of CIFAR images uses (Klause, Ziller, Rueckert, Hammernik, Kaissis 2022, "Differentially Private
-// Training of Residual Networks with Scale Normalisation", without the scale normalisation). 7,802,724 parameters on 32 x 32 x 3
-// with 100 classes.
+// newDPResNet9 builds "dpresnet9", the residual network with group normalisation (16
+// groups) and leaky ReLU (slope .1) that private training of CIFAR images uses (Klause,
+// Ziller, Rueckert, Hammernik, Kaissis 2022, "Differentially Private Training of Residual
+// Networks with Scale Normalisation", without the scale normalisation). 7,802,724
+// parameters on 32 x 32 x 3 with 100 classes.
 func newDPResNet9(decode func(params any) error, s Shape) (Model, error) {
 	if err := decode(&struct{}{}); err != nil {
 		return nil, err
@@ -127,7 +138,8 @@ func newDPResNet9(decode func(params any) error, s Shape) (Model, error) {
 	steps := []step{convStep(64, 3, 1, 1, true), normStep(16), act}
 	for _, c := range []int{128, 256, 512} {
 		block := []step{convStep(c, 3, 1, 1, true), normStep(16), act}
-		steps = append(steps, convStep(c, 3, 1, 1, true), poolStep(2, 2), normStep(16), act, residualStep(append(block, block...), nil))
+		steps = append(steps, convStep(c, 3, 1, 1, true), poolStep(2, 2), normStep(16), act,
+			residualStep(append(block, block...), nil))
 	}
 	if err := b.all("dpresnet9", s, steps...); err != nil {
 		return nil, err
@@ -137,10 +149,11 @@ func newDPResNet9(decode func(params any) error, s Shape) (Model, error) {
 	return b.head(s)
 }
 
-// newResNet18 builds "resnet18" (He, Zhang, Ren, Sun 2016, "Deep Residual Learning for Image Recognition") for small images, with
-// group normalisation (32 groups) for batch normalisation: a 3x3 stem to 64 channels and no max-pool, four stages of
-// two blocks, the mean over all positions, a linear layer. Convolutions have no bias. 11,173,962 parameters with 3
-// channels and 10 classes.
+// newResNet18 builds "resnet18" (He, Zhang, Ren, Sun 2016, "Deep Residual Learning for
+// Image Recognition") for small images, with group normalisation (32 groups) for batch
+// normalisation: a 3x3 stem to 64 channels and no max-pool, four stages of two blocks,
+// the mean over all positions, a linear layer. Convolutions have no bias. 11,173,962
+// parameters with 3 channels and 10 classes.
 func newResNet18(decode func(params any) error, s Shape) (Model, error) {
 	if err := decode(&struct{}{}); err != nil {
 		return nil, err
@@ -163,7 +176,8 @@ func newResNet18(decode func(params any) error, s Shape) (Model, error) {
 	if err := b.all("resnet18", s, steps...); err != nil {
 		return nil, err
 	}
-	b.layers = append(b.layers, averagePool{"adaptive-avgpool", newCells(b.at.height, b.at.width, b.at.channels, 1, 1)})
+	b.layers = append(b.layers, averagePool{"adaptive-avgpool",
+		newCells(b.at.height, b.at.width, b.at.channels, 1, 1)})
 	b.at.height, b.at.width = 1, 1
 	return b.head(s)
 }

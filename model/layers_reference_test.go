@@ -101,7 +101,8 @@ func (r *reader) layer(x picture, s spec) picture {
 		n := number(s, "size", 1)
 		y := picture{n, n, x.c, nil}
 		bound := func(i, side int) (int, int) {
-			return int(math.Floor(float64(i*side) / float64(n))), int(math.Ceil(float64((i+1)*side) / float64(n)))
+			return int(math.Floor(float64(i*side) / float64(n))),
+				int(math.Ceil(float64((i+1)*side) / float64(n)))
 		}
 		for i := range n {
 			for j := range n {
@@ -215,7 +216,8 @@ func pool(x picture, largest bool, top, bottom, left, right int) []float64 {
 	return y
 }
 
-// referenceLosses are the losses of one output z by the target t; of a class, t is +1 or -1.
+// referenceLosses are the losses of one output z by the target t; of a class, t is +1 or
+// -1.
 var referenceLosses = map[string]func(z, t, delta float64) float64{
 	"logistic": func(z, t, _ float64) float64 { return math.Log1p(math.Exp(-t * z)) },
 	"hinge":    func(z, t, _ float64) float64 { return math.Max(0, 1-t*z) },
@@ -234,7 +236,13 @@ func image(h, w, c, classes int) model.Shape {
 
 // listed is a task of layers that end in a linear one.
 func listed(name string, s model.Shape, layers ...spec) task {
-	return task{name: name, kind: "layers", shape: s, params: model.LayersParams{Layers: append(layers, spec{"kind": "linear", "units": max(s.Classes, 1)}), Delta: 1}}
+	return task{
+		name:  name,
+		kind:  "layers",
+		shape: s,
+		params: model.LayersParams{Layers: append(layers, spec{"kind": "linear", "units": max(s.Classes, 1)}),
+			Delta: 1},
+	}
 }
 
 func withLoss(k task, loss string, delta float64, units int) task {
@@ -249,31 +257,71 @@ var conv3 = spec{"kind": "conv2d", "filters": 4, "kernel": 3}
 
 // layerTasks has one line or more for every kind of layer and loss.
 var layerTasks = []task{
-	listed("linear", image(1, 5, 1, 3), spec{"kind": "linear", "units": 4, "bias": false}, spec{"kind": "tanh"}),
-	listed("linear-linear", image(1, 5, 1, 3), spec{"kind": "linear", "units": 4}, spec{"kind": "linear", "units": 3}, spec{"kind": "linear", "units": 6}),
-	listed("linear-position", image(3, 2, 4, 3), spec{"kind": "linear", "units": 3, "position": true}, spec{"kind": "sigmoid"}, spec{"kind": "linear", "units": 5, "position": true, "bias": false}),
-	listed("conv2d", image(5, 6, 2, 3), conv3, spec{"kind": "mish"}, spec{"kind": "conv2d", "filters": 3, "kernel": 2}),
-	listed("conv2d-padding", image(4, 5, 3, 2), spec{"kind": "conv2d", "filters": 5, "kernel": 3, "padding": 1, "bias": false}, spec{"kind": "gelu"}, spec{"kind": "conv2d", "filters": 3, "kernel": 3, "padding": 2}),
-	listed("conv2d-stride", image(7, 6, 2, 2), spec{"kind": "conv2d", "filters": 4, "kernel": 4, "stride": 2, "padding": 3}, spec{"kind": "leaky-relu", "slope": 0.2}, spec{"kind": "conv2d", "filters": 3, "kernel": 2, "stride": 2}, spec{"kind": "tanh"}, spec{"kind": "conv2d", "filters": 2, "kernel": 1, "stride": 2}),
-	listed("conv2d-positions", image(18, 17, 1, 2), spec{"kind": "conv2d", "filters": 2, "kernel": 3, "padding": 1}, spec{"kind": "tanh"}, spec{"kind": "conv2d", "filters": 2, "kernel": 2}, spec{"kind": "avgpool", "kernel": 5}),
-	listed("conv2d-ghost", image(3, 3, 6, 2), spec{"kind": "conv2d", "filters": 24, "kernel": 2}, spec{"kind": "tanh"}, spec{"kind": "conv2d", "filters": 30, "kernel": 2}, spec{"kind": "tanh"}),
-	listed("conv2d-slices", image(2, 2, 200, 2), spec{"kind": "conv2d", "filters": 3, "kernel": 2, "padding": 1}, spec{"kind": "tanh"}),
-	listed("ws-conv2d", image(5, 4, 2, 2), spec{"kind": "ws-conv2d", "filters": 3, "kernel": 3, "padding": 1}, spec{"kind": "tanh"}, spec{"kind": "ws-conv2d", "filters": 2, "kernel": 2, "stride": 2, "bias": false}),
-	listed("groupnorm", image(5, 5, 2, 2), conv3, spec{"kind": "groupnorm", "groups": 2}, spec{"kind": "relu"}),
-	listed("groupnorm-wide", image(2, 2, 2, 2), spec{"kind": "conv2d", "filters": 12, "kernel": 2, "padding": 1}, spec{"kind": "groupnorm", "groups": 3}, spec{"kind": "tanh"}, spec{"kind": "groupnorm", "groups": 1}),
-	listed("layernorm", image(3, 3, 2, 2), spec{"kind": "conv2d", "filters": 9, "kernel": 2}, spec{"kind": "layernorm"}, spec{"kind": "tanh"}, spec{"kind": "flatten"}, spec{"kind": "layernorm"}),
-	listed("maxpool", image(6, 5, 2, 3), spec{"kind": "conv2d", "filters": 9, "kernel": 2}, spec{"kind": "maxpool", "kernel": 2, "stride": 1}, spec{"kind": "tanh"}, spec{"kind": "maxpool", "kernel": 2}),
-	listed("avgpool", image(6, 5, 2, 2), conv3, spec{"kind": "avgpool", "kernel": 2, "stride": 1}, spec{"kind": "tanh"}, spec{"kind": "avgpool", "kernel": 2}),
-	listed("adaptive-maxpool", image(5, 6, 2, 2), conv3, spec{"kind": "adaptive-maxpool", "size": 2}, spec{"kind": "tanh"}, spec{"kind": "adaptive-maxpool"}),
-	listed("adaptive-avgpool", image(5, 6, 2, 2), conv3, spec{"kind": "adaptive-avgpool", "size": 2}, spec{"kind": "tanh"}, spec{"kind": "adaptive-avgpool"}),
-	listed("residual", image(4, 4, 3, 2), conv3, spec{"kind": "residual", "layers": []spec{{"kind": "tanh"}, {"kind": "conv2d", "filters": 4, "kernel": 3, "padding": 1}}}, spec{"kind": "tanh"}),
-	listed("residual-first", image(4, 4, 2, 2), spec{"kind": "residual", "layers": []spec{{"kind": "conv2d", "filters": 3, "kernel": 2, "stride": 2}}}, spec{"kind": "mish"}),
+	listed("linear", image(1, 5, 1, 3), spec{"kind": "linear", "units": 4, "bias": false},
+		spec{"kind": "tanh"}),
+	listed("linear-linear", image(1, 5, 1, 3), spec{"kind": "linear", "units": 4},
+		spec{"kind": "linear", "units": 3}, spec{"kind": "linear", "units": 6}),
+	listed("linear-position", image(3, 2, 4, 3), spec{"kind": "linear", "units": 3, "position": true},
+		spec{"kind": "sigmoid"}, spec{"kind": "linear", "units": 5, "position": true, "bias": false}),
+	listed("conv2d", image(5, 6, 2, 3), conv3, spec{"kind": "mish"},
+		spec{"kind": "conv2d", "filters": 3, "kernel": 2}),
+	listed("conv2d-padding", image(4, 5, 3, 2),
+		spec{"kind": "conv2d", "filters": 5, "kernel": 3, "padding": 1, "bias": false}, spec{"kind": "gelu"},
+		spec{"kind": "conv2d", "filters": 3, "kernel": 3, "padding": 2}),
+	listed("conv2d-stride", image(7, 6, 2, 2),
+		spec{"kind": "conv2d", "filters": 4, "kernel": 4, "stride": 2, "padding": 3},
+		spec{"kind": "leaky-relu", "slope": 0.2},
+		spec{"kind": "conv2d", "filters": 3, "kernel": 2, "stride": 2}, spec{"kind": "tanh"},
+		spec{"kind": "conv2d", "filters": 2, "kernel": 1, "stride": 2}),
+	listed("conv2d-positions", image(18, 17, 1, 2),
+		spec{"kind": "conv2d", "filters": 2, "kernel": 3, "padding": 1}, spec{"kind": "tanh"},
+		spec{"kind": "conv2d", "filters": 2, "kernel": 2}, spec{"kind": "avgpool", "kernel": 5}),
+	listed("conv2d-ghost", image(3, 3, 6, 2), spec{"kind": "conv2d", "filters": 24, "kernel": 2},
+		spec{"kind": "tanh"}, spec{"kind": "conv2d", "filters": 30, "kernel": 2}, spec{"kind": "tanh"}),
+	listed("conv2d-slices", image(2, 2, 200, 2),
+		spec{"kind": "conv2d", "filters": 3, "kernel": 2, "padding": 1}, spec{"kind": "tanh"}),
+	listed("ws-conv2d", image(5, 4, 2, 2), spec{"kind": "ws-conv2d", "filters": 3, "kernel": 3, "padding": 1},
+		spec{"kind": "tanh"}, spec{
+			"kind":    "ws-conv2d",
+			"filters": 2,
+			"kernel":  2,
+			"stride":  2,
+			"bias":    false,
+		}),
+	listed("groupnorm", image(5, 5, 2, 2), conv3, spec{"kind": "groupnorm", "groups": 2},
+		spec{"kind": "relu"}),
+	listed("groupnorm-wide", image(2, 2, 2, 2),
+		spec{"kind": "conv2d", "filters": 12, "kernel": 2, "padding": 1},
+		spec{"kind": "groupnorm", "groups": 3}, spec{"kind": "tanh"}, spec{"kind": "groupnorm", "groups": 1}),
+	listed("layernorm", image(3, 3, 2, 2), spec{"kind": "conv2d", "filters": 9, "kernel": 2},
+		spec{"kind": "layernorm"}, spec{"kind": "tanh"}, spec{"kind": "flatten"}, spec{"kind": "layernorm"}),
+	listed("maxpool", image(6, 5, 2, 3), spec{"kind": "conv2d", "filters": 9, "kernel": 2},
+		spec{"kind": "maxpool", "kernel": 2, "stride": 1}, spec{"kind": "tanh"},
+		spec{"kind": "maxpool", "kernel": 2}),
+	listed("avgpool", image(6, 5, 2, 2), conv3, spec{"kind": "avgpool", "kernel": 2, "stride": 1},
+		spec{"kind": "tanh"}, spec{"kind": "avgpool", "kernel": 2}),
+	listed("adaptive-maxpool", image(5, 6, 2, 2), conv3, spec{"kind": "adaptive-maxpool", "size": 2},
+		spec{"kind": "tanh"}, spec{"kind": "adaptive-maxpool"}),
+	listed("adaptive-avgpool", image(5, 6, 2, 2), conv3, spec{"kind": "adaptive-avgpool", "size": 2},
+		spec{"kind": "tanh"}, spec{"kind": "adaptive-avgpool"}),
+	listed("residual", image(4, 4, 3, 2), conv3,
+		spec{"kind": "residual", "layers": []spec{{"kind": "tanh"},
+			{"kind": "conv2d", "filters": 4, "kernel": 3, "padding": 1}}}, spec{"kind": "tanh"}),
+	listed("residual-first", image(4, 4, 2, 2),
+		spec{"kind": "residual",
+			"layers": []spec{{"kind": "conv2d", "filters": 3, "kernel": 2, "stride": 2}}}, spec{
+			"kind": "mish"}),
 	listed("residual-projection", image(5, 5, 2, 2), conv3, spec{"kind": "residual",
-		"layers":     []spec{{"kind": "conv2d", "filters": 3, "kernel": 3, "stride": 2, "padding": 1}, {"kind": "tanh"}},
-		"projection": []spec{{"kind": "conv2d", "filters": 3, "kernel": 1, "stride": 2}, {"kind": "groupnorm", "groups": 1}}}),
+		"layers": []spec{{"kind": "conv2d", "filters": 3, "kernel": 3, "stride": 2, "padding": 1},
+			{"kind": "tanh"}},
+		"projection": []spec{{"kind": "conv2d", "filters": 3, "kernel": 1, "stride": 2},
+			{"kind": "groupnorm", "groups": 1}}}),
 	listed("residual-nested", image(3, 3, 2, 2), conv3, spec{"kind": "residual",
-		"layers":     []spec{{"kind": "residual", "layers": []spec{{"kind": "tanh"}, {"kind": "linear", "units": 4, "position": true}}}, {"kind": "sigmoid"}},
-		"projection": []spec{{"kind": "residual", "layers": []spec{{"kind": "linear", "units": 4, "position": true}, {"kind": "mish"}}}}}),
+		"layers": []spec{{"kind": "residual",
+			"layers": []spec{{"kind": "tanh"}, {"kind": "linear", "units": 4, "position": true}}}, {
+			"kind": "sigmoid"}},
+		"projection": []spec{{"kind": "residual",
+			"layers": []spec{{"kind": "linear", "units": 4, "position": true}, {"kind": "mish"}}}}}),
 	withLoss(listed("loss-logistic", image(1, 4, 1, 2)), "logistic", 1, 1),
 	withLoss(listed("loss-hinge", image(1, 4, 1, 2)), "hinge", 1, 1),
 	withLoss(listed("loss-huber", image(1, 4, 1, 0)), "huber", 0.3, 1),

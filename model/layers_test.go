@@ -13,7 +13,8 @@ import (
 	"sotto/tensor"
 )
 
-// TestLayerErrors: what cannot be built names the layer by index and kind, the key, and what is allowed.
+// TestLayerErrors: what cannot be built names the layer by index and kind, the key, and
+// what is allowed.
 func TestLayerErrors(t *testing.T) {
 	shape := image(8, 8, 4, 3)
 	end := spec{"kind": "linear", "units": 3}
@@ -23,30 +24,44 @@ func TestLayerErrors(t *testing.T) {
 	}{
 		{"layers[0].kind", "one of", []spec{{"kind": "conv3d"}}},
 		{"layers[1].kind", "one of", []spec{end, {"units": 3}}},
-		{"layers[0] (conv2d).filter", "kind, bias, filters, kernel, padding, stride", []spec{{"kind": "conv2d", "filter": 3}}},
+		{"layers[0] (conv2d).filter", "kind, bias, filters, kernel, padding, stride",
+			[]spec{{"kind": "conv2d", "filter": 3}}},
 		{"layers[0] (conv2d).filters", "1 or more", []spec{{"kind": "conv2d", "kernel": 3}}},
 		{"layers[0] (conv2d).filters", "whole", []spec{{"kind": "conv2d", "filters": 2.5, "kernel": 3}}},
-		{"layers[0] (conv2d).filters", "16777216", []spec{{"kind": "conv2d", "filters": 1 << 30, "kernel": 3}}},
-		{"layers[0] (conv2d).bias", "true or false", []spec{{"kind": "conv2d", "filters": 2, "kernel": 3, "bias": 1}}},
+		{"layers[0] (conv2d).filters", "16777216",
+			[]spec{{"kind": "conv2d", "filters": 1 << 30, "kernel": 3}}},
+		{"layers[0] (conv2d).bias", "true or false",
+			[]spec{{"kind": "conv2d", "filters": 2, "kernel": 3, "bias": 1}}},
 		{"layers[0] (conv2d).kernel", "1 to", []spec{{"kind": "conv2d", "filters": 2}}},
 		{"layers[0] (conv2d).kernel", "8x8x4", []spec{{"kind": "conv2d", "filters": 2, "kernel": 9}}},
-		{"layers[0] (conv2d).stride", "1 to", []spec{{"kind": "conv2d", "filters": 2, "kernel": 2, "stride": -1}}},
-		{"layers[0] (conv2d).padding", "less than the kernel", []spec{{"kind": "conv2d", "filters": 2, "kernel": 2, "padding": 2}}},
-		{"layers[0] (conv2d).padding", "less than the kernel", []spec{{"kind": "conv2d", "filters": 2, "kernel": 2, "padding": -1}}},
-		{"layers[1] (ws-conv2d).kernel", "variance", []spec{{"kind": "linear", "units": 1}, {"kind": "ws-conv2d", "filters": 2, "kernel": 1}}},
-		{"layers[0] (groupnorm).groups", "a divisor of the 4 channels", []spec{{"kind": "groupnorm", "groups": 3}}},
-		{"layers[1] (groupnorm).groups", "variance", []spec{{"kind": "adaptive-maxpool"}, {"kind": "groupnorm", "groups": 4}}},
-		{"layers[1] (layernorm).kind", "2 channels", []spec{{"kind": "linear", "units": 1}, {"kind": "layernorm"}}},
+		{"layers[0] (conv2d).stride", "1 to",
+			[]spec{{"kind": "conv2d", "filters": 2, "kernel": 2, "stride": -1}}},
+		{"layers[0] (conv2d).padding", "less than the kernel",
+			[]spec{{"kind": "conv2d", "filters": 2, "kernel": 2, "padding": 2}}},
+		{"layers[0] (conv2d).padding", "less than the kernel",
+			[]spec{{"kind": "conv2d", "filters": 2, "kernel": 2, "padding": -1}}},
+		{"layers[1] (ws-conv2d).kernel", "variance",
+			[]spec{{"kind": "linear", "units": 1}, {"kind": "ws-conv2d", "filters": 2, "kernel": 1}}},
+		{"layers[0] (groupnorm).groups", "a divisor of the 4 channels",
+			[]spec{{"kind": "groupnorm", "groups": 3}}},
+		{"layers[1] (groupnorm).groups", "variance",
+			[]spec{{"kind": "adaptive-maxpool"}, {"kind": "groupnorm", "groups": 4}}},
+		{"layers[1] (layernorm).kind", "2 channels",
+			[]spec{{"kind": "linear", "units": 1}, {"kind": "layernorm"}}},
 		{"layers[0] (batchnorm).kind", "mixes the samples", []spec{{"kind": "batchnorm"}}},
 		{"layers[0] (maxpool).kernel", "1 to", []spec{{"kind": "maxpool"}}},
 		{"layers[0] (avgpool).size", "kind, kernel, stride", []spec{{"kind": "avgpool", "size": 2}}},
-		{"layers[0] (adaptive-maxpool).size", "1 to the sides", []spec{{"kind": "adaptive-maxpool", "size": 9}}},
+		{"layers[0] (adaptive-maxpool).size", "1 to the sides",
+			[]spec{{"kind": "adaptive-maxpool", "size": 9}}},
 		{"layers[0] (relu).slope", "no keys but kind", []spec{{"kind": "relu", "slope": 0.1}}},
 		{"layers[0] (leaky-relu).slope", "0 to 1", []spec{{"kind": "leaky-relu", "slope": 1.5}}},
 		{"layers[0] (linear).units", "1 or more", []spec{{"kind": "linear"}}},
 		{"layers[0] (residual).layers", "at least one", []spec{{"kind": "residual"}}},
-		{"layers[0] (residual).layers[1] (conv2d).kernel", "1 to", []spec{{"kind": "residual", "layers": []spec{{"kind": "relu"}, {"kind": "conv2d"}}}}},
-		{"layers[0] (residual).projection", "4x4x4", []spec{{"kind": "residual", "layers": []spec{{"kind": "maxpool", "kernel": 2}}, "projection": []spec{{"kind": "relu"}}}}},
+		{"layers[0] (residual).layers[1] (conv2d).kernel", "1 to",
+			[]spec{{"kind": "residual", "layers": []spec{{"kind": "relu"}, {"kind": "conv2d"}}}}},
+		{"layers[0] (residual).projection", "4x4x4",
+			[]spec{{"kind": "residual", "layers": []spec{{"kind": "maxpool", "kernel": 2}},
+				"projection": []spec{{"kind": "relu"}}}}},
 		{"layers", "1x1x3", []spec{{"kind": "linear", "units": 4}}},
 		{"layers", "1x1x3", nil},
 	} {
@@ -60,7 +75,8 @@ func TestLayerErrors(t *testing.T) {
 	for range 9 {
 		deep = []spec{{"kind": "residual", "layers": deep}}
 	}
-	if _, err := model.New("layers", shape, decoder(model.LayersParams{Layers: append(deep, end), Delta: 1})); err == nil {
+	if _, err := model.New("layers", shape,
+		decoder(model.LayersParams{Layers: append(deep, end), Delta: 1})); err == nil {
 		t.Error("nine residual blocks in each other are accepted")
 	}
 }
@@ -79,7 +95,8 @@ func TestLargeNetworks(t *testing.T) {
 	}
 }
 
-// TestRecordsApart: a sample too large for Gram matrices is clipped as exactly as the others, and does not change them.
+// TestRecordsApart: a sample too large for Gram matrices is clipped as exactly as the
+// others, and does not change them.
 func TestRecordsApart(t *testing.T) {
 	i := slices.IndexFunc(layerTasks, func(k task) bool { return k.name == "conv2d-ghost" })
 	k := layerTasks[i]
@@ -116,8 +133,10 @@ func TestLossErrors(t *testing.T) {
 		delta     float64
 		classes   int
 	}{
-		{"loss", "l1", 1, 2}, {"loss", "hinge", 1, 3}, {"loss", "logistic", 1, 0}, {"loss", "cross-entropy", 1, 0},
-		{"loss", "squared", 1, 2}, {"loss", "huber", 1, 2}, {"delta", "huber", 0, 0}, {"delta", "huber", math.NaN(), 0},
+		{"loss", "l1", 1, 2}, {"loss", "hinge", 1, 3}, {"loss", "logistic", 1, 0},
+		{"loss", "cross-entropy", 1, 0},
+		{"loss", "squared", 1, 2}, {"loss", "huber", 1, 2}, {"delta", "huber", 0, 0},
+		{"delta", "huber", math.NaN(), 0},
 	} {
 		p := model.LayersParams{Layers: []spec{{"kind": "linear", "units": 1}}, Loss: c.loss, Delta: c.delta}
 		_, err := model.New("layers", image(1, 4, 1, c.classes), decoder(p))
@@ -147,35 +166,48 @@ func TestSmallImages(t *testing.T) {
 // reference lists a network as its paper does.
 func reference(k task) []spec {
 	conv := func(filters, stride int, bias bool) spec {
-		return spec{"kind": "conv2d", "filters": filters, "kernel": 3, "stride": stride, "padding": 1, "bias": bias}
+		return spec{
+			"kind":    "conv2d",
+			"filters": filters,
+			"kernel":  3,
+			"stride":  stride,
+			"padding": 1,
+			"bias":    bias,
+		}
 	}
 	var layers []spec
 	if k.kind == "dpresnet9" {
 		norm, act := spec{"kind": "groupnorm", "groups": 16}, spec{"kind": "leaky-relu", "slope": 0.1}
 		layers = append(layers, conv(64, 1, true), norm, act)
 		for _, c := range []int{128, 256, 512} {
-			layers = append(layers, conv(c, 1, true), spec{"kind": "maxpool", "kernel": 2}, norm, act, spec{"kind": "residual",
-				"layers": []spec{conv(c, 1, true), norm, act, conv(c, 1, true), norm, act}})
+			layers = append(layers, conv(c, 1, true), spec{"kind": "maxpool", "kernel": 2}, norm, act,
+				spec{"kind": "residual",
+					"layers": []spec{conv(c, 1, true), norm, act, conv(c, 1, true), norm, act}})
 		}
-		return append(layers, spec{"kind": "adaptive-maxpool"}, spec{"kind": "linear", "units": k.shape.Classes})
+		return append(layers, spec{"kind": "adaptive-maxpool"},
+			spec{"kind": "linear", "units": k.shape.Classes})
 	}
 	norm, act := spec{"kind": "groupnorm", "groups": 32}, spec{"kind": "relu"}
 	layers = append(layers, conv(64, 1, false), norm, act)
 	for i, c := range []int{64, 64, 128, 128, 256, 256, 512, 512} {
-		block := spec{"kind": "residual", "layers": []spec{conv(c, 1, false), norm, act, conv(c, 1, false), norm}}
+		block := spec{"kind": "residual",
+			"layers": []spec{conv(c, 1, false), norm, act, conv(c, 1, false), norm}}
 		if i > 0 && i%2 == 0 {
 			block["layers"].([]spec)[0]["stride"] = 2
-			block["projection"] = []spec{{"kind": "conv2d", "filters": c, "kernel": 1, "stride": 2, "bias": false}, norm}
+			block["projection"] = []spec{{"kind": "conv2d", "filters": c, "kernel": 1, "stride": 2,
+				"bias": false}, norm}
 		}
 		layers = append(layers, block, act)
 	}
 	return append(layers, spec{"kind": "adaptive-avgpool"}, spec{"kind": "linear", "units": k.shape.Classes})
 }
 
-// TestResidualNetworks compares the large networks, on small images, with the float64 reference: outputs, and the gradient
-// along random directions with central differences. Clipped sums are compared with one by one clipping.
+// TestResidualNetworks compares the large networks, on small images, with the float64
+// reference: outputs, and the gradient along random directions with central differences.
+// Clipped sums are compared with one by one clipping.
 func TestResidualNetworks(t *testing.T) {
-	for _, k := range []task{{kind: "dpresnet9", shape: image(8, 8, 3, 5)}, {kind: "resnet18", shape: image(8, 8, 3, 4)}} {
+	for _, k := range []task{{kind: "dpresnet9", shape: image(8, 8, 3, 5)},
+		{kind: "resnet18", shape: image(8, 8, 3, 4)}} {
 		m, batch := k.build(t), k.batch(3, 3)
 		theta := start(m, 4)
 		p := model.LayersParams{Layers: reference(k), Delta: 1}
@@ -196,8 +228,10 @@ func TestResidualNetworks(t *testing.T) {
 	}
 }
 
-// checkDirections takes directions in which every parameter moves by the same small amount.
-func checkDirections(t *testing.T, name string, k task, m model.Model, batch *model.Batch, theta tensor.Vec, wide []float64) {
+// checkDirections takes directions in which every parameter moves by the same small
+// amount.
+func checkDirections(t *testing.T, name string, k task, m model.Model, batch *model.Batch, theta tensor.Vec,
+	wide []float64) {
 	var w model.Workspace
 	g := make(tensor.Vec, m.Dim())
 	m.ClippedGradientSum(g, theta, modeltest.Take(batch, 0), math.Inf(1), &w)
@@ -244,7 +278,8 @@ func checkAgainstSingles(t *testing.T, name string, m model.Model, batch *model.
 	}
 }
 
-// TestExplainCosts: forward multiply-adds of the published networks (spec: .455 G), and how norms are taken.
+// TestExplainCosts: forward multiply-adds of the published networks (spec: .455 G), and
+// how norms are taken.
 func TestExplainCosts(t *testing.T) {
 	var work, gradient float64
 	norms := map[string]int{}
@@ -256,8 +291,10 @@ func TestExplainCosts(t *testing.T) {
 	if math.Abs(work/1e9-0.455) > 5e-4 || math.Abs(2*(work+gradient)/1e9-2.73) > 0.01 {
 		t.Errorf("dpresnet9: %v multiply-adds forward, %v in all", work, work+gradient)
 	}
-	// The five convolutions at 8x8 and 4x4 positions have Gram matrices smaller than their weights.
-	for name, want := range map[string]int{"conv2d ghost": 5, "conv2d instantiated": 5, "linear closed form": 1, "groupnorm instantiated": 10, "leaky-relu ": 10} {
+	// The five convolutions at 8x8 and 4x4 positions have Gram matrices smaller than
+	// their weights.
+	for name, want := range map[string]int{"conv2d ghost": 5, "conv2d instantiated": 5,
+		"linear closed form": 1, "groupnorm instantiated": 10, "leaky-relu ": 10} {
 		if norms[name] != want {
 			t.Errorf("dpresnet9: %d layers %q, want %d (%v)", norms[name], name, want, norms)
 		}

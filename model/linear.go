@@ -23,7 +23,14 @@ func (l linear) size() size {
 	}
 	c := l.sum()
 	of := c.size()
-	return size{in: l.in, out: l.out, params: n, scratch: of.scratch, doubles: of.doubles, temp: max(of.temp, l.out)}
+	return size{
+		in:      l.in,
+		out:     l.out,
+		params:  n,
+		scratch: of.scratch,
+		doubles: of.doubles,
+		temp:    max(of.temp, l.out),
+	}
 }
 
 func (l linear) init(dst tensor.Vec, r Source) { uniform(dst, l.in, r) }
@@ -43,7 +50,8 @@ func (l linear) forward(p *pass) {
 	}
 }
 
-// sum is the layer as a convolution over one position: for records of several rows, which share the weights as positions do.
+// sum is the layer as a convolution over one position: for records of several rows, which
+// share the weights as positions do.
 func (l linear) sum() conv2d {
 	return conv2d{
 		window:  tensor.Window{Height: 1, Width: 1, Channels: l.in, Kernel: 1, Stride: 1, Rows: 1, Cols: 1},
@@ -56,8 +64,9 @@ func (l linear) keeps(views int) bool {
 	return views > 1 && c.keeps(views)
 }
 
-// backward uses that the gradient of W is the outer product of x and dy: its squared norm, that of b
-// included, is (|x|^2+1)|dy|^2 (Goodfellow 2015, "Efficient Per-Example Gradient Computations").
+// backward uses that the gradient of W is the outer product of x and dy: its squared
+// norm, that of b included, is (|x|^2+1)|dy|^2 (Goodfellow 2015, "Efficient Per-Example
+// Gradient Computations").
 func (l linear) backward(p *pass, norms []float64) {
 	switch {
 	case p.plain:
@@ -118,7 +127,8 @@ func (l linear) accumulate(dst tensor.Vec, p *pass, factors []float64) {
 	if !l.bias {
 		return
 	}
-	sum := tensor.Vec(p.temp[:l.out]) // not the outputs: they are the next layer's input, which it has yet to multiply with
+	// not the outputs: they are the next layer's input, which it has yet to multiply with
+	sum := tensor.Vec(p.temp[:l.out])
 	sum.Zero()
 	for s := range p.dy.Rows {
 		sum.AddScaled(1, p.dy.Row(s))
@@ -146,9 +156,11 @@ func (l linear) instantiate(dst tensor.Vec, p *pass, r int) {
 
 // LinearLayerParams are the parameters of layer "linear".
 type LinearLayerParams struct {
-	Units    int  `json:"units"`
-	Bias     bool `json:"bias"`     // default true
-	Position bool `json:"position"` // at each position over its channels, with the same weights; else over the whole input
+	Units int  `json:"units"`
+	Bias  bool `json:"bias"` // default true
+	// at each position over its channels, with the same weights; else over the whole
+	// input
+	Position bool `json:"position"`
 }
 
 func linearLayer(b *builder, decode func(any) error) error {

@@ -8,8 +8,8 @@ import (
 	"sotto/tensor"
 )
 
-// loss is a function of one row of outputs and that sample's label or target. With a nil gradient only the
-// value is computed. A label out of range gives NaN in both.
+// loss is a function of one row of outputs and that sample's label or target. With a nil
+// gradient only the value is computed. A label out of range gives NaN in both.
 type loss func(z []float32, b *Batch, sample int, gradient []float32) float64
 
 // objective is a loss with the number of outputs it reads.
@@ -18,8 +18,8 @@ type objective struct {
 	outputs int
 }
 
-// losses are the losses that a run file may name. classes is the number it needs: 0 for a regression, 2, or -1 for
-// any number from 2 on, each with an output of its own.
+// losses are the losses that a run file may name. classes is the number it needs: 0 for a
+// regression, 2, or -1 for any number from 2 on, each with an output of its own.
 var losses = map[string]struct {
 	classes int
 	f       func(delta float64) loss
@@ -41,7 +41,9 @@ func newLoss(name string, delta float64, s Shape) (objective, error) {
 	case l.classes < 0 && s.Classes < 2:
 		return objective{}, config.Bad("loss", name, "squared or huber for a regression")
 	case l.classes >= 0 && s.Classes != l.classes:
-		return objective{}, config.Bad("loss", name, fmt.Sprintf("one for %d classes (hinge and logistic: 2; squared and huber: a regression, 0)", s.Classes))
+		return objective{}, config.Bad("loss", name,
+			fmt.Sprintf("one for %d classes (hinge and logistic: 2; squared and huber: a regression, 0)",
+				s.Classes))
 	}
 	outputs := 1
 	if l.classes < 0 {
@@ -50,8 +52,8 @@ func newLoss(name string, delta float64, s Shape) (objective, error) {
 	return objective{l.f(delta), outputs}, nil
 }
 
-// softmaxCrossEntropy is ln(sum_j e^{z_j}) - z_label, with the largest logit subtracted before exponents are
-// taken.
+// softmaxCrossEntropy is ln(sum_j e^{z_j}) - z_label, with the largest logit subtracted
+// before exponents are taken.
 func softmaxCrossEntropy(z []float32, b *Batch, sample int, gradient []float32) float64 {
 	label := int(b.Labels[sample])
 	if label < 0 || label >= len(z) {
@@ -110,7 +112,8 @@ func squared(z []float32, b *Batch, sample int, gradient []float32) float64 {
 	return float64(r) * float64(r)
 }
 
-// hinge is max(0, 1 - y z) with y = +1 for label 1 and -1 for label 0; where y z is 1 its derivative is 0.
+// hinge is max(0, 1 - y z) with y = +1 for label 1 and -1 for label 0; where y z is 1 its
+// derivative is 0.
 func hinge(z []float32, b *Batch, sample int, gradient []float32) float64 {
 	y := float32(1)
 	switch b.Labels[sample] {
@@ -134,7 +137,8 @@ func hinge(z []float32, b *Batch, sample int, gradient []float32) float64 {
 	return float64(max(rest, 0))
 }
 
-// huber is r^2/2 for a residual r = z - target up to delta, and delta (|r| - delta/2) beyond (Huber 1964).
+// huber is r^2/2 for a residual r = z - target up to delta, and delta (|r| - delta/2)
+// beyond (Huber 1964).
 func huber(delta float64) loss {
 	return func(z []float32, b *Batch, sample int, gradient []float32) float64 {
 		r := z[0] - b.Targets[sample]

@@ -4,8 +4,9 @@ import (
 	"sotto/tensor"
 )
 
-// newMean builds "mean": as many parameters as a sample has elements, θ, with the loss ‖θ - x‖²/2, which the mean of all samples
-// minimises. Labels and targets are not read; Predict gives θ for every sample.
+// newMean builds "mean": as many parameters as a sample has elements, θ, with the loss ‖θ
+// - x‖²/2, which the mean of all samples minimises. Labels and targets are not read;
+// Predict gives θ for every sample.
 func newMean(decode func(params any) error, s Shape) (Model, error) {
 	if err := decode(&struct{}{}); err != nil {
 		return nil, err

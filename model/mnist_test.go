@@ -12,7 +12,8 @@ import (
 	"sotto/tensor"
 )
 
-// mnist reads one half of the data set, the images normalised by the public constants .1307 and .3081.
+// mnist reads one half of the data set, the images normalised by the public constants
+// .1307 and .3081.
 func mnist(t *testing.T, dir, half string) *model.Batch {
 	t.Helper()
 	payload := func(name string, header int) []byte {
@@ -42,14 +43,16 @@ func mnist(t *testing.T, dir, half string) *model.Batch {
 	return b
 }
 
-// TestNetworksLearnMNIST: 200 steps of clipped gradient descent with batches of 256 classify at least 88% of the 10,000 test
-// images (Bayrooti, Gao, Prorok 2023 reach 96 to 98% with the first in 2,000 rounds; Papernot et al. 2021 98% with the second).
+// TestNetworksLearnMNIST: 200 steps of clipped gradient descent with batches of 256
+// classify at least 88% of the 10,000 test images (Bayrooti, Gao, Prorok 2023 reach 96 to
+// 98% with the first in 2,000 rounds; Papernot et al. 2021 98% with the second).
 func TestNetworksLearnMNIST(t *testing.T) {
 	dir := os.Getenv("SOTTO_DATA")
 	if dir == "" {
 		t.Skip("SOTTO_DATA not set: needs mnist")
 	}
-	train, test := mnist(t, filepath.Join(dir, "mnist"), "train"), mnist(t, filepath.Join(dir, "mnist"), "t10k")
+	train, test := mnist(t, filepath.Join(dir, "mnist"), "train"),
+		mnist(t, filepath.Join(dir, "mnist"), "t10k")
 	for _, kind := range []string{"convnet", "cnn"} {
 		m := task{kind: kind, shape: model.Shape{Height: 28, Width: 28, Channels: 1, Classes: 10}}.build(t)
 		theta, sum := start(m, 1), make(tensor.Vec, m.Dim())

@@ -33,13 +33,15 @@ func TestConformanceFull(t *testing.T) {
 
 func TestParameterCounts(t *testing.T) {
 	mlp := func(h int) task {
-		return task{kind: "mlp", shape: mlp64.shape, params: model.MLPParams{Hidden: []int{h}, Activation: "relu"}}
+		return task{kind: "mlp", shape: mlp64.shape,
+			params: model.MLPParams{Hidden: []int{h}, Activation: "relu"}}
 	}
 	for _, c := range []struct {
 		k    task
 		want int
 	}{
-		{cnn, 26010}, {dpresnet9, 7802724}, {resnet18, 11173962}, {convnet, 38424}, {mlp64, 50890}, {mlp(64), 50890}, {mlp(100), 79510}, {mlp(128), 101770}, {mlp(256), 203530},
+		{cnn, 26010}, {dpresnet9, 7802724}, {resnet18, 11173962}, {convnet, 38424}, {mlp64, 50890},
+		{mlp(64), 50890}, {mlp(100), 79510}, {mlp(128), 101770}, {mlp(256), 203530},
 		{logistic100, 101},
 	} {
 		if got := c.k.build(t).Dim(); got != c.want {
@@ -53,8 +55,9 @@ func TestParameterCounts(t *testing.T) {
 	}
 }
 
-// TestInit: each block is uniform in (-1/sqrt(fan-in), 1/sqrt(fan-in)). The mean square of n such numbers has
-// mean bound^2/3 and standard deviation bound^2 sqrt(4/45/n); 6 standard deviations: false reject 2e-9 a block.
+// TestInit: each block is uniform in (-1/sqrt(fan-in), 1/sqrt(fan-in)). The mean square
+// of n such numbers has mean bound^2/3 and standard deviation bound^2 sqrt(4/45/n); 6
+// standard deviations: false reject 2e-9 a block.
 func TestInit(t *testing.T) {
 	theta := start(convnet.build(t), 11)
 	for _, c := range []struct {
@@ -62,7 +65,8 @@ func TestInit(t *testing.T) {
 		values tensor.Vec
 		fanIn  float64
 	}{
-		{"convolution", theta[:78], 25}, {"first linear", theta[78 : 78+37696], 588}, {"second linear", theta[78+37696:], 64},
+		{"convolution", theta[:78], 25}, {"first linear", theta[78 : 78+37696], 588},
+		{"second linear", theta[78+37696:], 64},
 	} {
 		bound, n := 1/math.Sqrt(c.fanIn), float64(len(c.values))
 		var squares float64
@@ -90,13 +94,16 @@ func TestBadInput(t *testing.T) {
 		{"height", "mlp", "height", with(func(s *model.Shape) { s.Height = 0 }), nil},
 		{"width", "mlp", "width", with(func(s *model.Shape) { s.Width = -1 }), nil},
 		{"channels", "convnet", "channels", with(func(s *model.Shape) { s.Channels = 1 << 40 }), nil},
-		{"product", "mlp", "height x width x channels", model.Shape{Height: 1 << 20, Width: 1 << 20, Channels: 1 << 20, Classes: 2}, nil},
+		{"product", "mlp", "height x width x channels",
+			model.Shape{Height: 1 << 20, Width: 1 << 20, Channels: 1 << 20, Classes: 2}, nil},
 		{"one class", "mlp", "classes", with(func(s *model.Shape) { s.Classes = 1 }), nil},
 		{"logistic regression", "logistic", "classes", with(func(s *model.Shape) { s.Classes = 0 }), nil},
 		{"too many classes", "logistic", "classes", with(func(s *model.Shape) { s.Classes = 1 << 24 }), nil},
 		{"least squares of classes", "least-squares", "classes", good, nil},
 		{"small image", "convnet", "height x width", with(func(s *model.Shape) { s.Height = 5 }), nil},
-		{"large image", "convnet", "height x width", with(func(s *model.Shape) { s.Height, s.Width = 2000, 2000 }), nil},
+		{"large image", "convnet", "height x width", with(func(s *model.Shape) {
+			s.Height, s.Width = 2000, 2000
+		}), nil},
 		{"hidden 0", "mlp", "hidden", good, model.MLPParams{Hidden: []int{3, 0}, Activation: "relu"}},
 		{"hidden large", "mlp", "hidden", good, model.MLPParams{Hidden: []int{1 << 40}, Activation: "relu"}},
 		{"hidden many", "mlp", "hidden", good, model.MLPParams{Hidden: make([]int, 65), Activation: "relu"}},
@@ -146,7 +153,8 @@ func TestWrongLengthsPanic(t *testing.T) {
 	}
 }
 
-// TestLabelsOutOfRangeAddNothing: a bad label must not stop a private computation, nor count.
+// TestLabelsOutOfRangeAddNothing: a bad label must not stop a private computation, nor
+// count.
 func TestLabelsOutOfRangeAddNothing(t *testing.T) {
 	for _, k := range []task{logistic100, mlp64} {
 		m, batch := k.build(t), k.batch(2, 1)
@@ -164,11 +172,13 @@ func TestLabelsOutOfRangeAddNothing(t *testing.T) {
 	}
 }
 
-// TestOverflowInside: Inf - Inf in a hidden layer is NaN, which the activation must not swallow. The two products are in
-// two blocks of 256 terms, so that both overflow: a fused multiply-add would not round the second.
+// TestOverflowInside: Inf - Inf in a hidden layer is NaN, which the activation must not
+// swallow. The two products are in two blocks of 256 terms, so that both overflow: a
+// fused multiply-add would not round the second.
 func TestOverflowInside(t *testing.T) {
 	for _, name := range []string{"relu", "tanh", "mish"} {
-		k := task{kind: "mlp", shape: model.Shape{Height: 1, Width: 300, Channels: 1, Classes: 2}, params: model.MLPParams{Hidden: []int{1}, Activation: name}}
+		k := task{kind: "mlp", shape: model.Shape{Height: 1, Width: 300, Channels: 1, Classes: 2},
+			params: model.MLPParams{Hidden: []int{1}, Activation: name}}
 		m := k.build(t)
 		theta, dst := start(m, 1), make(tensor.Vec, m.Dim())
 		theta[0], theta[299] = 1e30, -1e30
@@ -220,8 +230,8 @@ var hostile = rapid.OneOf(
 	rapid.Float32Range(-2, 2),
 )
 
-// TestBoundHoldsForAllInput: whatever sample and parameters, one sample adds a finite vector no longer than
-// clip, in float32 and on the grid.
+// TestBoundHoldsForAllInput: whatever sample and parameters, one sample adds a finite
+// vector no longer than clip, in float32 and on the grid.
 func TestBoundHoldsForAllInput(t *testing.T) {
 	for _, k := range slices.Concat(tasks, layerTasks) {
 		m := k.build(t)
@@ -243,7 +253,8 @@ func TestBoundHoldsForAllInput(t *testing.T) {
 			if batch.Targets != nil {
 				batch.Targets[0] = hostile.Draw(t, "target")
 			}
-			clip := rapid.SampledFrom([]float64{1e-30, 1e-12, 0.3, 1, 1e6, 1e30, 1e60, math.Inf(1)}).Draw(t, "clip")
+			clip := rapid.SampledFrom([]float64{1e-30, 1e-12, 0.3, 1, 1e6, 1e30, 1e60, math.Inf(1)}).Draw(t,
+				"clip")
 			dst := make(tensor.Vec, m.Dim())
 			stats := m.ClippedGradientSum(dst, theta, batch, clip, &w)
 			if !dst.Finite() || !(dst.Norm() <= clip) || stats.NonFinite == 1 && dst.Norm() != 0 {
@@ -262,7 +273,8 @@ func TestBoundHoldsForAllInput(t *testing.T) {
 	}
 }
 
-// TestGridRefusesStep: a step that is no step adds nothing, and neither does a norm beyond int64.
+// TestGridRefusesStep: a step that is no step adds nothing, and neither does a norm
+// beyond int64.
 func TestGridRefusesStep(t *testing.T) {
 	m, batch := logistic100.build(t), logistic100.batch(5, 1)
 	theta, grid := start(m, 1), make([]int64, m.Dim())
@@ -275,8 +287,9 @@ func TestGridRefusesStep(t *testing.T) {
 	}
 }
 
-// TestPoolTies: with filters of zeros all pre-activations are equal, and the first position takes the
-// gradient. The gradient of a filter is then that of its bias times the patch in the first corner.
+// TestPoolTies: with filters of zeros all pre-activations are equal, and the first
+// position takes the gradient. The gradient of a filter is then that of its bias times
+// the patch in the first corner.
 func TestPoolTies(t *testing.T) {
 	k := task{kind: "convnet", shape: model.Shape{Height: 6, Width: 6, Channels: 1, Classes: 2}}
 	m, batch := k.build(t), k.batch(1, 1)
@@ -293,7 +306,8 @@ func TestPoolTies(t *testing.T) {
 	}
 }
 
-// TestPoolSeesNaN: a NaN or Inf pixel that only a position outside the maximum sees still marks the sample.
+// TestPoolSeesNaN: a NaN or Inf pixel that only a position outside the maximum sees still
+// marks the sample.
 func TestPoolSeesNaN(t *testing.T) {
 	k := task{kind: "convnet", shape: model.Shape{Height: 6, Width: 6, Channels: 1, Classes: 2}}
 	m := k.build(t)
@@ -302,8 +316,10 @@ func TestPoolSeesNaN(t *testing.T) {
 		for _, v := range []float64{math.NaN(), math.Inf(1), math.Inf(-1)} {
 			batch, dst := k.batch(1, 1), make(tensor.Vec, m.Dim())
 			batch.X.Data[pixel] = float32(v)
-			if stats := m.ClippedGradientSum(dst, start(m, 1), batch, 1, &w); stats.NonFinite != 1 || dst.Norm() != 0 {
-				t.Errorf("%v at pixel %d: %+v, norm %v; want a sample that adds nothing", v, pixel, stats, dst.Norm())
+			if stats := m.ClippedGradientSum(dst, start(m, 1), batch, 1, &w); stats.NonFinite != 1 ||
+				dst.Norm() != 0 {
+				t.Errorf("%v at pixel %d: %+v, norm %v; want a sample that adds nothing", v, pixel, stats,
+					dst.Norm())
 			}
 		}
 	}
@@ -311,7 +327,8 @@ func TestPoolSeesNaN(t *testing.T) {
 
 func TestEvaluate(t *testing.T) {
 	// theta = (1, 0): the logit is the first feature.
-	binary := task{kind: "logistic", shape: model.Shape{Height: 1, Width: 2, Channels: 1, Classes: 2}}.build(t)
+	binary := task{kind: "logistic",
+		shape: model.Shape{Height: 1, Width: 2, Channels: 1, Classes: 2}}.build(t)
 	b := &model.Batch{
 		X:      tensor.Mat{Rows: 4, Cols: 2, Stride: 2, Data: []float32{1, 9, -1, 9, 2, 9, 0, 9}},
 		Labels: []int32{1, 0, 0, 0},

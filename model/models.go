@@ -9,7 +9,8 @@ import (
 	"sotto/config"
 )
 
-// Shape is what data and model must agree on. A table of p features has Height 1, Width p, Channels 1.
+// Shape is what data and model must agree on. A table of p features has Height 1, Width
+// p, Channels 1.
 type Shape struct {
 	Height, Width, Channels int
 	Classes                 int // 0: regression, one target
@@ -21,8 +22,8 @@ func (s Shape) Features() int { return s.Height * s.Width * s.Channels }
 // maxFeatures bounds a sample and a layer, so that no product of sizes overflows.
 const maxFeatures = 1 << 24
 
-// Models are the constructors by name. decode fills the fields of the struct it is given from the caller's
-// parameters and refuses unknown keys; nil leaves the defaults.
+// Models are the constructors by name. decode fills the fields of the struct it is given
+// from the caller's parameters and refuses unknown keys; nil leaves the defaults.
 var Models = map[string]func(decode func(params any) error, s Shape) (Model, error){
 	"logistic":      newLogistic,
 	"least-squares": newLeastSquares,
@@ -37,8 +38,8 @@ var Models = map[string]func(decode func(params any) error, s Shape) (Model, err
 	"layers":        newLayers,
 }
 
-// New builds the named model for samples of the given shape. A name, shape or parameter that cannot be used
-// gives a config.Error.
+// New builds the named model for samples of the given shape. A name, shape or parameter
+// that cannot be used gives a config.Error.
 func New(name string, s Shape, decode func(params any) error) (Model, error) {
 	build, ok := Models[name]
 	if !ok {
@@ -70,8 +71,9 @@ type LinearParams struct {
 	Intercept bool `toml:"intercept"` // add a bias to the p weights
 }
 
-// newLogistic builds "logistic": with two classes one logit and ln(1+e^{-y(x·theta)}), label 1 being y = +1
-// and label 0 y = -1; with more classes one logit each and cross-entropy.
+// newLogistic builds "logistic": with two classes one logit and ln(1+e^{-y(x·theta)}),
+// label 1 being y = +1 and label 0 y = -1; with more classes one logit each and
+// cross-entropy.
 func newLogistic(decode func(params any) error, s Shape) (Model, error) {
 	var p LinearParams
 	if err := decode(&p); err != nil {
@@ -135,9 +137,10 @@ func newMLP(decode func(params any) error, s Shape) (Model, error) {
 	return withHead(s, layers, in)
 }
 
-// newConvNet builds "convnet", the network of Bayrooti, Gao, Prorok 2023 ("Differentially Private
-// Decentralized Deep Learning with Consensus Algorithms"): 5x5 convolution to 3 channels, Mish, 2x2
-// max-pool, linear to 64, Mish, linear to the classes. 38,424 parameters on 32 x 32 x 1 with 10 classes.
+// newConvNet builds "convnet", the network of Bayrooti, Gao, Prorok 2023 ("Differentially
+// Private Decentralized Deep Learning with Consensus Algorithms"): 5x5 convolution to 3
+// channels, Mish, 2x2 max-pool, linear to 64, Mish, linear to the classes. 38,424
+// parameters on 32 x 32 x 1 with 10 classes.
 func newConvNet(decode func(params any) error, s Shape) (Model, error) {
 	if err := decode(&struct{}{}); err != nil {
 		return nil, err
@@ -148,12 +151,15 @@ func newConvNet(decode func(params any) error, s Shape) (Model, error) {
 	const hidden = 64
 	c := newConvPool(s.Height, s.Width, s.Channels)
 	if c.cells() > maxFeatures/hidden {
-		return nil, config.Bad("height x width", [2]int{s.Height, s.Width}, "at most 16777216 weights in a layer")
+		return nil, config.Bad("height x width", [2]int{s.Height, s.Width},
+			"at most 16777216 weights in a layer")
 	}
-	return withHead(s, []layer{c, linear{c.cells(), hidden, true}, activation{"mish", hidden, activations["mish"]}}, hidden)
+	return withHead(s, []layer{c, linear{c.cells(), hidden, true},
+		activation{"mish", hidden, activations["mish"]}}, hidden)
 }
 
-// withHead adds the last linear layer and the loss: cross-entropy for classes, squares for a regression.
+// withHead adds the last linear layer and the loss: cross-entropy for classes, squares
+// for a regression.
 func withHead(s Shape, layers []layer, in int) (Model, error) {
 	if s.Classes == 0 {
 		return compose(squared, true, append(layers, linear{in, 1, true})...), nil

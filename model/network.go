@@ -7,27 +7,29 @@ import (
 )
 
 const (
-	// chunkRows is the largest number of rows that go through the layers together. Their number is part of the
-	// definition of every result: the sum over a chunk is rounded before it is added to the batch's.
+	// chunkRows is the largest number of rows that go through the layers together. Their
+	// number is part of the definition of every result: the sum over a chunk is rounded
+	// before it is added to the batch's.
 	chunkRows = 32
 
-	// A network whose weights take no more than cacheFloats (1 MB) has fewer rows, but cacheRows, where its chunk would take
-	// more: it then stays in the second-level cache. With more weights it pays to use them for many rows.
+	// A network whose weights take no more than cacheFloats (1 MB) has fewer rows, but
+	// cacheRows, where its chunk would take more: it then stays in the second-level
+	// cache. With more weights it pays to use them for many rows.
 	cacheFloats = 1 << 18
 	cacheRows   = 8
 
-	// chunkFloats (256 MB) bounds the memory of any chunk, keptFloats (64 MB) that of the gradients that are kept for each
-	// record.
+	// chunkFloats (256 MB) bounds the memory of any chunk, keptFloats (64 MB) that of the
+	// gradients that are kept for each record.
 	chunkFloats = 1 << 26
 	keptFloats  = 1 << 24
 )
 
-// clipShrink is taken off the clip norm, so that the rounding of a scaled float32 gradient (2^-24 for each
-// element) and of its norm cannot lead above it.
+// clipShrink is taken off the clip norm, so that the rounding of a scaled float32
+// gradient (2^-24 for each element) and of its norm cannot lead above it.
 const clipShrink = 1e-5
 
-// network is a slice of layers with a loss on top. A layer's input is the output of the one before, or of an earlier one
-// where a residual block has two branches.
+// network is a slice of layers with a loss on top. A layer's input is the output of the
+// one before, or of an earlier one where a residual block has two branches.
 type network struct {
 	layers  []layer
 	wires   []wire
@@ -49,7 +51,9 @@ type network struct {
 // wire says where a layer's inputs come from: layers by index, -1 the batch.
 type wire struct {
 	from int
-	skip int // of a join: the layer of its second input. Of a fork: the layer that gets its second output. Else -1
+	// of a join: the layer of its second input. Of a fork: the layer that gets its second
+	// output. Else -1
+	skip int
 }
 
 var (
@@ -58,7 +62,8 @@ var (
 	_ Plain     = (*network)(nil)
 )
 
-// compose checks that each layer's output is its reader's input: a mismatch is a programming error.
+// compose checks that each layer's output is its reader's input: a mismatch is a
+// programming error.
 func compose(l loss, targets bool, layers ...layer) *network {
 	n := &network{loss: l, targets: targets}
 	n.add(layers, -1)
@@ -75,7 +80,8 @@ func (n *network) measure() {
 			in = n.layers[from].size().out
 		}
 		if s.in != in {
-			panic(fmt.Sprintf("model: layer %d takes %d inputs, layer %d gives %d", i, s.in, n.wires[i].from, in))
+			panic(fmt.Sprintf("model: layer %d takes %d inputs, layer %d gives %d", i, s.in, n.wires[i].from,
+				in))
 		}
 		n.offsets = append(n.offsets, n.dim)
 		n.dim += s.params
@@ -101,8 +107,8 @@ func (n *network) chooseRows() int {
 	return rows
 }
 
-// add appends layers that begin with the output of layer from; residual blocks as their parts: fork, the inner layers,
-// the projection if any, join.
+// add appends layers that begin with the output of layer from; residual blocks as their
+// parts: fork, the inner layers, the projection if any, join.
 func (n *network) add(layers []layer, from int) {
 	for _, l := range layers {
 		if b, ok := l.(residual); ok {
@@ -164,7 +170,8 @@ func (n *network) checkBatch(b *Batch) {
 		checkLen("labels", len(b.Labels), b.Len())
 	}
 	if k := b.rowsOfRecord(); k > chunkRows || b.Len()%k != 0 {
-		panic(fmt.Sprintf("model: %d views of each record in %d rows, want at most %d, and whole records", k, b.Len(), chunkRows))
+		panic(fmt.Sprintf("model: %d views of each record in %d rows, want at most %d, and whole records", k,
+			b.Len(), chunkRows))
 	}
 	n.checkInput(b.X)
 }
@@ -240,8 +247,8 @@ func (n *network) bind(w *Workspace, theta tensor.Vec, views int, gradient bool)
 	}
 }
 
-// branch wires the second outputs of forks and inputs of joins. A fork's own output is its input, so that its y is free for
-// the gradient that comes back from a projection.
+// branch wires the second outputs of forks and inputs of joins. A fork's own output is
+// its input, so that its y is free for the gradient that comes back from a projection.
 func (n *network) branch(w *Workspace) {
 	for i, l := range n.layers {
 		p, to := &w.passes[i], n.wires[i].skip

@@ -11,11 +11,14 @@ import (
 // normEpsilon keeps a variance from zero.
 const normEpsilon = 1e-5
 
-// groupNorm normalises groups of channels over units of positions of one sample, then scales and shifts each channel (Wu and He
-// 2018, "Group Normalization"): one unit of all positions. With one group and a unit for each position it is layer
-// normalisation over the channels (Ba, Kiros, Hinton 2016). Parameters: channels scales, then channels shifts.
+// groupNorm normalises groups of channels over units of positions of one sample, then
+// scales and shifts each channel (Wu and He 2018, "Group Normalization"): one unit of all
+// positions. With one group and a unit for each position it is layer normalisation over
+// the channels (Ba, Kiros, Hinton 2016). Parameters: channels scales, then channels
+// shifts.
 //
-// A unit's scratch is the mean and the reciprocal root of the variance plus 1e-5 of each group.
+// A unit's scratch is the mean and the reciprocal root of the variance plus 1e-5 of each
+// group.
 type groupNorm struct {
 	name                     string
 	units, positions         int // units of a sample, positions of a unit
@@ -86,8 +89,9 @@ func (l groupNorm) forward(p *pass) {
 	}
 }
 
-// backward: with v the normalised input, r the reciprocal root and w the scales, the scales' gradient is the sum of dy v over
-// the positions, the shifts' that of dy, and dx = r (w dy - mean(w dy) - v mean(w dy v)), means over the group.
+// backward: with v the normalised input, r the reciprocal root and w the scales, the
+// scales' gradient is the sum of dy v over the positions, the shifts' that of dy, and dx
+// = r (w dy - mean(w dy) - v mean(w dy v)), means over the group.
 func (l groupNorm) backward(p *pass, norms []float64) {
 	for r := range p.records() {
 		p.kept.Row(r).Zero()
@@ -170,5 +174,7 @@ func layerNormLayer(b *builder, decode func(any) error) error {
 }
 
 func batchNormLayer(*builder, func(any) error) error {
-	return config.Bad("kind", "batchnorm", "groupnorm or layernorm: batch normalisation mixes the samples of a batch, so that no gradient belongs to one sample")
+	return config.Bad("kind", "batchnorm",
+		"groupnorm or layernorm: batch normalisation mixes the samples of a batch, so that no gradient "+
+			"belongs to one sample")
 }

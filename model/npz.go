@@ -26,8 +26,9 @@ const (
 	maxNPZ = 1 << 32 // bytes of all arrays together: a small archive may hold a huge one
 )
 
-// EncodeNPZ returns the tensors as a .npz archive: an uncompressed zip of one .npy file (format version 1.0, '<f4', one
-// dimension) for each, in the given order. numpy.load reads it. The bytes depend on the arguments alone.
+// EncodeNPZ returns the tensors as a .npz archive: an uncompressed zip of one .npy file
+// (format version 1.0, '<f4', one dimension) for each, in the given order. numpy.load
+// reads it. The bytes depend on the arguments alone.
 func EncodeNPZ(tensors []NamedVec) ([]byte, error) {
 	var b bytes.Buffer
 	z := zip.NewWriter(&b)
@@ -49,7 +50,8 @@ func EncodeNPZ(tensors []NamedVec) ([]byte, error) {
 	return b.Bytes(), err
 }
 
-// appendNPY writes one array: magic, version, header length, a Python dictionary padded with spaces, the values.
+// appendNPY writes one array: magic, version, header length, a Python dictionary padded
+// with spaces, the values.
 func appendNPY(b []byte, v tensor.Vec) []byte {
 	header := fmt.Sprintf("{'descr': '<f4', 'fortran_order': False, 'shape': (%d,), }", len(v))
 	size := len(npyMagic) + 2 + len(header) + 1
@@ -63,8 +65,9 @@ func appendNPY(b []byte, v tensor.Vec) []byte {
 	return b
 }
 
-// DecodeNPZ reads a .npz archive of float32 arrays ('<f4', C order, any number of dimensions), flattened, in the archive's
-// order. Compressed members are read too, at most 4 GiB in all. Errors wrap ErrNPZ and name what was found.
+// DecodeNPZ reads a .npz archive of float32 arrays ('<f4', C order, any number of
+// dimensions), flattened, in the archive's order. Compressed members are read too, at
+// most 4 GiB in all. Errors wrap ErrNPZ and name what was found.
 func DecodeNPZ(b []byte) ([]NamedVec, error) {
 	z, err := zip.NewReader(bytes.NewReader(b), int64(len(b)))
 	if err != nil {
@@ -75,11 +78,13 @@ func DecodeNPZ(b []byte) ([]NamedVec, error) {
 	for _, f := range z.File {
 		name, ok := strings.CutSuffix(f.Name, npySuffix)
 		if !ok || name == "" || seen[name] {
-			return nil, fmt.Errorf("%w: member %q: a name that is no array's, or occurs twice", ErrNPZ, f.Name)
+			return nil, fmt.Errorf("%w: member %q: a name that is no array's, or occurs twice", ErrNPZ,
+				f.Name)
 		}
 		seen[name] = true
 		if f.UncompressedSize64 > left {
-			return nil, fmt.Errorf("%w: member %q: arrays of more than %d bytes", ErrNPZ, f.Name, uint64(maxNPZ))
+			return nil, fmt.Errorf("%w: member %q: arrays of more than %d bytes", ErrNPZ, f.Name,
+				uint64(maxNPZ))
 		}
 		left -= f.UncompressedSize64
 		raw, err := readMember(f)
@@ -95,7 +100,8 @@ func DecodeNPZ(b []byte) ([]NamedVec, error) {
 	return out, nil
 }
 
-// readMember reads no more than the directory promises, and grows with what is there, not with the promise.
+// readMember reads no more than the directory promises, and grows with what is there, not
+// with the promise.
 func readMember(f *zip.File) ([]byte, error) {
 	r, err := f.Open()
 	if err != nil {
@@ -106,7 +112,8 @@ func readMember(f *zip.File) ([]byte, error) {
 }
 
 // npyHeader is the dictionary that numpy writes: its three keys in any order.
-var npyHeader = regexp.MustCompile(`^\{((?:'(?:descr|fortran_order|shape)': (?:'[^']*'|True|False|\([0-9, ]*\)),? ?){3})\} *\n$`)
+var npyHeader = regexp.MustCompile(
+	`^\{((?:'(?:descr|fortran_order|shape)': (?:'[^']*'|True|False|\([0-9, ]*\)),? ?){3})\} *\n$`)
 
 var npyField = regexp.MustCompile(`'(descr|fortran_order|shape)': ('[^']*'|True|False|\([0-9, ]*\))`)
 

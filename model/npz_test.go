@@ -16,8 +16,9 @@ import (
 	"sotto/tensor"
 )
 
-// npzFixture was made by Python's zipfile (deflate) from arrays packed with struct by the description of the NPY format: w,
-// float32 of shape (3,), 1, -2.5, 0.1; and b of shape (2, 2), 1, 2, 3, 4.
+// npzFixture was made by Python's zipfile (deflate) from arrays packed with struct by the
+// description of the NPY format: w, float32 of shape (3,), 1, -2.5, 0.1; and b of shape
+// (2, 2), 1, 2, 3, 4.
 const npzFixture = "504b030414000000080000002100ea901ac2510000008c00000005000000772e6e70799bec17ea1b10c9c850c650ad9e925a9c5ca46ea5a0" +
 	"6e9366a2aea3a09e965f54529498179f5f94920a12774bcc294e058a17672416a402f91ac63a9a3a0ab50a14002e0686067b0606850367cf9cb10500" +
 	"504b0304140000000800000021004efb2075530000009000000005000000622e6e70799bec17ea1b10c9c850c650ad9e925a9c5ca46ea5a06e936" +
@@ -35,7 +36,8 @@ func TestNPZReadsWhatOthersWrote(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := []model.NamedVec{{Name: "w", Vec: tensor.Vec{1, -2.5, .1}}, {Name: "b", Vec: tensor.Vec{1, 2, 3, 4}}}
+	want := []model.NamedVec{{Name: "w", Vec: tensor.Vec{1, -2.5, .1}},
+		{Name: "b", Vec: tensor.Vec{1, 2, 3, 4}}}
 	if fmt.Sprint(got) != fmt.Sprint(want) {
 		t.Errorf("read %v, want %v", got, want)
 	}
@@ -60,21 +62,25 @@ func member(t *testing.T, b []byte, name string) []byte {
 	return raw
 }
 
-// The layout of an array, byte by byte: magic, version 1.0, u16 header length, the dictionary padded with spaces and a line
-// end so that values start at a multiple of 64 (NPY format, version 1.0).
+// The layout of an array, byte by byte: magic, version 1.0, u16 header length, the
+// dictionary padded with spaces and a line end so that values start at a multiple of 64
+// (NPY format, version 1.0).
 func TestNPZLayout(t *testing.T) {
-	tensors := []model.NamedVec{{Name: "a", Vec: tensor.Vec{1, -2, .5}}, {Name: "b.c", Vec: tensor.Vec{}}, {Name: "n", Vec: tensor.Vec{float32(math.NaN())}}}
+	tensors := []model.NamedVec{{Name: "a", Vec: tensor.Vec{1, -2, .5}}, {Name: "b.c", Vec: tensor.Vec{}},
+		{Name: "n", Vec: tensor.Vec{float32(math.NaN())}}}
 	b, err := model.EncodeNPZ(tensors)
 	if err != nil {
 		t.Fatal(err)
 	}
 	dict := "{'descr': '<f4', 'fortran_order': False, 'shape': (3,), }"
-	want := "\x93NUMPY\x01\x00\x76\x00" + dict + strings.Repeat(" ", 0x76-len(dict)-1) + "\n" + "\x00\x00\x80\x3f\x00\x00\x00\xc0\x00\x00\x00\x3f"
+	want := "\x93NUMPY\x01\x00\x76\x00" + dict + strings.Repeat(" ", 0x76-len(dict)-1) + "\n" +
+		"\x00\x00\x80\x3f\x00\x00\x00\xc0\x00\x00\x00\x3f"
 	if got := member(t, b, "a.npy"); string(got) != want {
 		t.Errorf("array is % x,\nwant     % x", got, want)
 	}
 	got, err := model.DecodeNPZ(b)
-	if err != nil || len(got) != 3 || !slices.Equal(got[0].Vec, tensors[0].Vec) || len(got[1].Vec) != 0 || got[1].Name != "b.c" ||
+	if err != nil || len(got) != 3 || !slices.Equal(got[0].Vec, tensors[0].Vec) || len(got[1].Vec) != 0 ||
+		got[1].Name != "b.c" ||
 		math.Float32bits(got[2].Vec[0]) != math.Float32bits(tensors[2].Vec[0]) {
 		t.Errorf("decoded %v, %v", got, err)
 	}
@@ -119,8 +125,10 @@ func TestNPZRefuses(t *testing.T) {
 		{"a.npy", npy(strings.Replace(good, "<f4", "<f8", 1), "\x00\x00\x00\x00"), "descr '<f8'"},
 		{"a.npy", npy(strings.Replace(good, "False", "True", 1), "\x00\x00\x00\x00"), "fortran_order True"},
 		{"a.npy", npy(strings.Replace(good, "(1,)", "(1,,)", 1), "\x00\x00\x00\x00"), "shape (1,,)"},
-		{"a.npy", npy(strings.Replace(good, "(1,)", "(4611686018427387904, 4)", 1), "\x00\x00\x00\x00"), "shape (46"},
-		{"a.npy", npy(strings.Replace(good, "'shape': (1,)", "'descr': '<f4'", 1), "\x00\x00\x00\x00"), "shape"},
+		{"a.npy", npy(strings.Replace(good, "(1,)", "(4611686018427387904, 4)", 1), "\x00\x00\x00\x00"),
+			"shape (46"},
+		{"a.npy", npy(strings.Replace(good, "'shape': (1,)", "'descr': '<f4'", 1), "\x00\x00\x00\x00"),
+			"shape"},
 		{"a.npy", npy("{'a': 1}\n", ""), "no dictionary"},
 		{"a.npy", "\x93NUMPY\x02\x00", "version 1.0"},
 		{"a.npy", "\x93NUMPY\x01\x00\xff\xff{}", "a header of 65535 bytes"},
@@ -150,8 +158,10 @@ func TestNPZRefuses(t *testing.T) {
 func FuzzDecodeNPZ(f *testing.F) {
 	b, _ := hex.DecodeString(npzFixture)
 	f.Add(b)
-	f.Add(archive("a.npy", npy("{'descr': '<f4', 'fortran_order': False, 'shape': (1, 2,), }\n", "\x00\x00\x00\x00\x00\x00\x80\x3f")))
-	f.Add(archive("a.npy", npy("{'descr': '<f4', 'fortran_order': False, 'shape': (99999999999999999999,), }\n", "")))
+	f.Add(archive("a.npy", npy("{'descr': '<f4', 'fortran_order': False, 'shape': (1, 2,), }\n",
+		"\x00\x00\x00\x00\x00\x00\x80\x3f")))
+	f.Add(archive("a.npy",
+		npy("{'descr': '<f4', 'fortran_order': False, 'shape': (99999999999999999999,), }\n", "")))
 	f.Fuzz(func(t *testing.T, b []byte) {
 		ts, err := model.DecodeNPZ(b)
 		if err != nil {

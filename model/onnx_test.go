@@ -12,14 +12,17 @@ import (
 // unevenPools are networks that pool to regions of unequal size.
 var unevenPools = map[string]bool{"uneven": true}
 
-// Every model, exported to ONNX and executed by the interpreter of this package's tests, predicts what Predict
-// does to 1e-5 of the largest output.
+// Every model, exported to ONNX and executed by the interpreter of this package's tests,
+// predicts what Predict does to 1e-5 of the largest output.
 func TestONNX(t *testing.T) {
 	whole := []task{
 		{name: "cnn", kind: "cnn", shape: model.Shape{Height: 28, Width: 28, Channels: 1, Classes: 10}},
-		{name: "dpresnet9", kind: "dpresnet9", shape: model.Shape{Height: 16, Width: 16, Channels: 3, Classes: 10}},
-		{name: "resnet18", kind: "resnet18", shape: model.Shape{Height: 8, Width: 8, Channels: 3, Classes: 10}},
-		listed("uneven", image(7, 7, 1, 2), spec{"kind": "adaptive-avgpool", "size": 4}, spec{"kind": "linear", "units": 2}),
+		{name: "dpresnet9", kind: "dpresnet9",
+			shape: model.Shape{Height: 16, Width: 16, Channels: 3, Classes: 10}},
+		{name: "resnet18", kind: "resnet18",
+			shape: model.Shape{Height: 8, Width: 8, Channels: 3, Classes: 10}},
+		listed("uneven", image(7, 7, 1, 2), spec{"kind": "adaptive-avgpool", "size": 4},
+			spec{"kind": "linear", "units": 2}),
 	}
 	for _, k := range slices.Concat([]task{mlp64, convnet}, tasks, layerTasks, whole) {
 		t.Run(k.name, func(t *testing.T) {

@@ -8,8 +8,9 @@ import (
 	"google.golang.org/protobuf/encoding/protowire"
 )
 
-// This file reads and executes ONNX files, independently of the code that writes them: nested loops in
-// float64 over the definitions of the operators in the ONNX specification.
+// This file reads and executes ONNX files, independently of the code that writes them:
+// nested loops in float64 over the definitions of the operators in the ONNX
+// specification.
 
 // array is a tensor in row-major order.
 type array struct {

@@ -5,7 +5,8 @@ import (
 	"sotto/tensor"
 )
 
-// maxPool takes the largest of each patch, channel by channel; of equal ones the first, row by row.
+// maxPool takes the largest of each patch, channel by channel; of equal ones the first,
+// row by row.
 type maxPool struct{ window tensor.Window }
 
 func (l maxPool) size() size {
@@ -40,15 +41,15 @@ func (l maxPool) backward(p *pass, _ []float64) {
 	}
 }
 
-// cells are the regions that a pooling layer reduces to one position each: row i of the output has those from
-// tops[i] to bottoms[i], column j those from lefts[j] to rights[j].
+// cells are the regions that a pooling layer reduces to one position each: row i of the
+// output has those from tops[i] to bottoms[i], column j those from lefts[j] to rights[j].
 type cells struct {
 	height, width, channels      int
 	tops, bottoms, lefts, rights []int
 }
 
-// newCells divides an image into rows x cols regions that cover it and may share pixels (as PyTorch's adaptive pooling):
-// from floor(i h/rows) to ceil((i+1) h/rows).
+// newCells divides an image into rows x cols regions that cover it and may share pixels
+// (as PyTorch's adaptive pooling): from floor(i h/rows) to ceil((i+1) h/rows).
 func newCells(height, width, channels, rows, cols int) cells {
 	c := cells{height: height, width: width, channels: channels}
 	for i := range rows {
@@ -75,7 +76,8 @@ func windowCells(w tensor.Window) cells {
 func (c *cells) in() int  { return c.height * c.width * c.channels }
 func (c *cells) out() int { return len(c.tops) * len(c.lefts) * c.channels }
 
-// each calls f for every pixel of every region: where the region's output and the pixel begin, and the region's area.
+// each calls f for every pixel of every region: where the region's output and the pixel
+// begin, and the region's area.
 func (c *cells) each(f func(out, pixel, area int)) {
 	for i, top := range c.tops {
 		for j, left := range c.lefts {
@@ -124,8 +126,8 @@ func (l averagePool) backward(p *pass, _ []float64) {
 	}
 }
 
-// regionMaxPool takes the largest of each region, channel by channel; of equal ones the first, row by row. A NaN counts as
-// larger.
+// regionMaxPool takes the largest of each region, channel by channel; of equal ones the
+// first, row by row. A NaN counts as larger.
 type regionMaxPool struct{ cells }
 
 func (l regionMaxPool) size() size { return size{in: l.in(), out: l.out(), index: l.out()} }
@@ -218,7 +220,8 @@ func (b *builder) adaptive(decode func(any) error) (cells, error) {
 		return cells{}, err
 	}
 	if p.Size < 1 || p.Size > min(b.at.height, b.at.width) {
-		return cells{}, config.Bad("size", p.Size, "1 to the sides of the image, here of shape "+b.at.String())
+		return cells{}, config.Bad("size", p.Size, "1 to the sides of the image, here of shape "+
+			b.at.String())
 	}
 	c := newCells(b.at.height, b.at.width, b.at.channels, p.Size, p.Size)
 	b.at.height, b.at.width = p.Size, p.Size

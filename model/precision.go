@@ -7,11 +7,13 @@ import (
 	"sotto/tensor"
 )
 
-// WithPrecision returns m with the products of its linear and conv2d layers in the given precision: "float32" (m itself) or
-// "bf16", for networks that were built here. In bf16 the operands of a product, weights, inputs and output gradients, are rounded
-// to bfloat16, and sums are float32 (see [tensor.MulNN16]). Norms are those of the rounded operands, and what a clipped row is scaled
-// to is rounded toward zero, so that the bound of ClippedGradientSum holds as it does in float32. Everything else,
-// the fused convolution of "convnet" included, stays float32.
+// WithPrecision returns m with the products of its linear and conv2d layers in the given
+// precision: "float32" (m itself) or "bf16", for networks that were built here. In bf16
+// the operands of a product, weights, inputs and output gradients, are rounded to
+// bfloat16, and sums are float32 (see [tensor.MulNN16]). Norms are those of the rounded
+// operands, and what a clipped row is scaled to is rounded toward zero, so that the bound
+// of ClippedGradientSum holds as it does in float32. Everything else, the fused
+// convolution of "convnet" included, stays float32.
 func WithPrecision(m Model, precision string) (Model, error) {
 	if precision != "float32" && precision != "bf16" {
 		return nil, config.Bad("precision", precision, "one of bf16, float32")
@@ -36,13 +38,15 @@ func WithPrecision(m Model, precision string) (Model, error) {
 
 // multiplier is a layer that multiplies its input and output gradient with matrices.
 type multiplier interface {
-	// halfWeights is the number of weights that the layer keeps in bfloat16 for a whole call.
+	// halfWeights is the number of weights that the layer keeps in bfloat16 for a whole
+	// call.
 	halfWeights() int
 }
 
 func (linear) halfWeights() int { return 0 }
 
-// halfMemory returns memory for the weights of all layers, and for the inputs and output gradients of a chunk.
+// halfMemory returns memory for the weights of all layers, and for the inputs and output
+// gradients of a chunk.
 func (n *network) halfMemory(w *Workspace, rows int) []uint16 {
 	if !n.half {
 		return nil
@@ -62,7 +66,8 @@ func mat16(memory []uint16, rows, cols int) (m tensor.MatBF16, rest []uint16) {
 	return tensor.MatBF16{Rows: rows, Cols: cols, Stride: cols, Data: memory[:rows*cols]}, memory[rows*cols:]
 }
 
-// halves is the memory of two operands in bfloat16, of padded images, and of what is kept for a call.
+// halves is the memory of two operands in bfloat16, of padded images, and of what is kept
+// for a call.
 type halves struct{ a, b, images, kept []uint16 }
 
 // operand is a matrix, with the same numbers in bfloat16 where products are.
@@ -78,7 +83,8 @@ func grow(s *[]uint16, n int) []uint16 {
 	return (*s)[:n]
 }
 
-// narrow rounds m into memory that it takes from to. Numbers that are rounded already stay as they are.
+// narrow rounds m into memory that it takes from to. Numbers that are rounded already
+// stay as they are.
 func narrow(to *[]uint16, m tensor.Mat) tensor.MatBF16 {
 	h := tensor.MatBF16{Rows: m.Rows, Cols: m.Cols, Stride: m.Cols, Data: grow(to, m.Rows*m.Cols)}
 	if m.Stride == m.Cols {
@@ -115,7 +121,8 @@ func (p *pass) mulNT(dst, a, b tensor.Mat, add bool) {
 	tensor.MulNT16(dst, narrow(&p.half.a, a), narrow(&p.half.b, b), add)
 }
 
-// scaleRow multiplies row s of dy by f <= 1, rounded toward zero; where it is an operand in bfloat16, toward zero once more.
+// scaleRow multiplies row s of dy by f <= 1, rounded toward zero; where it is an operand
+// in bfloat16, toward zero once more.
 func (p *pass) scaleRow(s int, f float64) {
 	row := p.dy.Row(s)
 	tensor.ScaleToward(row, f)

@@ -21,12 +21,14 @@ func bf16(t testing.TB, k task) model.Model {
 }
 
 var halfTasks = append([]task{
-	{name: "mlp-relu", kind: "mlp", shape: image(3, 4, 1, 3), params: model.MLPParams{Hidden: []int{40}, Activation: "relu"}},
+	{name: "mlp-relu", kind: "mlp", shape: image(3, 4, 1, 3),
+		params: model.MLPParams{Hidden: []int{40}, Activation: "relu"}},
 }, layerTasks...)
 
-// TestBF16: the gradient in bfloat16 is that of float32 to a few roundings of 2^-8: in direction 1 - cos < 2^-8 for whole
-// batches, 2^-6 through the 20 layers of a residual network, where roundings also move maxima elsewhere; predictions within
-// 3 % of the largest.
+// TestBF16: the gradient in bfloat16 is that of float32 to a few roundings of 2^-8: in
+// direction 1 - cos < 2^-8 for whole batches, 2^-6 through the 20 layers of a residual
+// network, where roundings also move maxima elsewhere; predictions within 3 % of the
+// largest.
 func TestBF16(t *testing.T) {
 	deep := task{name: "dpresnet9", kind: "dpresnet9", shape: image(8, 8, 3, 4)}
 	for _, k := range append(halfTasks, deep) {
@@ -68,7 +70,8 @@ func TestBF16(t *testing.T) {
 	}
 }
 
-// TestBF16Bound: one record adds at most the clip norm, whatever its numbers, by the grid exactly and by the sum as stored.
+// TestBF16Bound: one record adds at most the clip norm, whatever its numbers, by the grid
+// exactly and by the sum as stored.
 func TestBF16Bound(t *testing.T) {
 	for _, k := range halfTasks {
 		m := bf16(t, k)
@@ -93,7 +96,8 @@ func TestBF16Bound(t *testing.T) {
 						t.Errorf("%s, record %d times %g: norm %v, clip %v", k.name, i, scale, norm, clip)
 					}
 					if cos := got.Dot(free) / (got.Norm() * free.Norm()); cos < .999 {
-						t.Errorf("%s, record %d times %g: clipping turned the gradient, cosine %v", k.name, i, scale, cos)
+						t.Errorf("%s, record %d times %g: clipping turned the gradient, cosine %v", k.name, i,
+							scale, cos)
 					}
 					grid := make([]int64, m.Dim())
 					m.(model.GridModel).ClippedGradientGrid(grid, theta, one, clip, clip/(1<<20), &w)
@@ -102,7 +106,8 @@ func TestBF16Bound(t *testing.T) {
 						squares += float64(v * v)
 					}
 					if squares > 1<<40 {
-						t.Errorf("%s, record %d times %g: squared norm %g on the grid, want at most 2^40", k.name, i, scale, squares)
+						t.Errorf("%s, record %d times %g: squared norm %g on the grid, want at most 2^40",
+							k.name, i, scale, squares)
 					}
 				}
 			}
@@ -110,7 +115,8 @@ func TestBF16Bound(t *testing.T) {
 	}
 }
 
-// TestBF16IsSumOfItsRecords: clipped sums against one-by-one clipping in the same precision.
+// TestBF16IsSumOfItsRecords: clipped sums against one-by-one clipping in the same
+// precision.
 func TestBF16IsSumOfItsRecords(t *testing.T) {
 	for _, k := range halfTasks {
 		m := bf16(t, k)
@@ -126,7 +132,8 @@ func TestBF16IsSumOfItsRecords(t *testing.T) {
 		for i := range batch.Len() {
 			m.ClippedGradientSum(want, theta, modeltest.Take(batch, i), clip, &w)
 		}
-		if s := m.ClippedGradientSum(got, theta, batch, clip, &w); s.Clipped == 0 || s.Clipped == batch.Len() {
+		if s := m.ClippedGradientSum(got, theta, batch, clip, &w); s.Clipped == 0 ||
+			s.Clipped == batch.Len() {
 			t.Fatalf("%s: %d of %d records clipped", k.name, s.Clipped, batch.Len())
 		}
 		for j, v := range got {
@@ -134,7 +141,9 @@ func TestBF16IsSumOfItsRecords(t *testing.T) {
 				t.Fatalf("%s: parameter %d: %v, one by one %v", k.name, j, v, want[j])
 			}
 		}
-		if n := testing.AllocsPerRun(3, func() { m.ClippedGradientSum(got, theta, batch, clip, &w) }); n != 0 {
+		if n := testing.AllocsPerRun(3, func() {
+			m.ClippedGradientSum(got, theta, batch, clip, &w)
+		}); n != 0 {
 			t.Errorf("%s: %v allocations a call", k.name, n)
 		}
 	}
@@ -142,10 +151,12 @@ func TestBF16IsSumOfItsRecords(t *testing.T) {
 
 func TestBadPrecision(t *testing.T) {
 	var bad *config.Error
-	if _, err := model.WithPrecision(mlp64.build(t), "fp16"); !errors.As(err, &bad) || bad.Key != "precision" {
+	if _, err := model.WithPrecision(mlp64.build(t), "fp16"); !errors.As(err, &bad) ||
+		bad.Key != "precision" {
 		t.Errorf("fp16: %v", err)
 	}
-	if _, err := model.WithPrecision(wrapped{mlp64.build(t)}, "bf16"); !errors.As(err, &bad) || bad.Key != "precision" {
+	if _, err := model.WithPrecision(wrapped{mlp64.build(t)}, "bf16"); !errors.As(err, &bad) ||
+		bad.Key != "precision" {
 		t.Errorf("a foreign model: %v", err)
 	}
 	m := mlp64.build(t)

@@ -10,8 +10,8 @@ import (
 	"sotto/tensor"
 )
 
-// The models again, in float64 and by their definitions: one sample at a time, no fusing, no shortcuts. Every
-// derivative below is a central difference of these functions.
+// The models again, in float64 and by their definitions: one sample at a time, no fusing,
+// no shortcuts. Every derivative below is a central difference of these functions.
 
 // reader hands out parameters in the order of a model's vector.
 type reader struct{ theta []float64 }
@@ -102,7 +102,8 @@ func (k task) outputs(theta, x []float64) []float64 {
 		if !ok {
 			p = model.MLPParams{Hidden: []int{64}, Activation: "relu"}
 		}
-		f := map[string]func(float64) float64{"relu": refReLU, "tanh": math.Tanh, "mish": refMish}[p.Activation]
+		f := map[string]func(float64) float64{"relu": refReLU, "tanh": math.Tanh,
+			"mish": refMish}[p.Activation]
 		for _, h := range p.Hidden {
 			x = apply(r.linear(x, h, true), f)
 		}
@@ -110,7 +111,8 @@ func (k task) outputs(theta, x []float64) []float64 {
 	}
 	switch p := k.params.(type) {
 	case model.AutoencoderParams:
-		f := map[string]func(float64) float64{"relu": refReLU, "tanh": math.Tanh, "mish": refMish}[p.Activation]
+		f := map[string]func(float64) float64{"relu": refReLU, "tanh": math.Tanh,
+			"mish": refMish}[p.Activation]
 		code, features := len(p.Hidden)-1, len(x)
 		for i, h := range p.Hidden {
 			if x = r.linear(x, h, true); i != code {
@@ -126,8 +128,10 @@ func (k task) outputs(theta, x []float64) []float64 {
 	case model.CNNParams:
 		act := spec{"kind": p.Activation}
 		return r.list(picture{k.shape.Height, k.shape.Width, k.shape.Channels, x}, []spec{
-			{"kind": "conv2d", "filters": 16, "kernel": 8, "stride": 2, "padding": 3}, act, {"kind": "maxpool", "kernel": 2, "stride": 1},
-			{"kind": "conv2d", "filters": 32, "kernel": 4, "stride": 2}, act, {"kind": "maxpool", "kernel": 2, "stride": 1},
+			{"kind": "conv2d", "filters": 16, "kernel": 8, "stride": 2, "padding": 3}, act,
+			{"kind": "maxpool", "kernel": 2, "stride": 1},
+			{"kind": "conv2d", "filters": 32, "kernel": 4, "stride": 2}, act,
+			{"kind": "maxpool", "kernel": 2, "stride": 1},
 			{"kind": "linear", "units": 32}, act, {"kind": "linear", "units": outs},
 		}).v
 	}
@@ -183,22 +187,37 @@ func widen(x []float32) []float64 {
 
 var tasks = []task{
 	{"logistic", "logistic", model.Shape{Height: 1, Width: 7, Channels: 1, Classes: 2}, nil, 7, false},
-	{"logistic-intercept", "logistic", model.Shape{Height: 1, Width: 7, Channels: 1, Classes: 2}, model.LinearParams{Intercept: true}, 8, false},
-	{"multinomial", "logistic", model.Shape{Height: 1, Width: 6, Channels: 1, Classes: 5}, model.LinearParams{Intercept: true}, 35, false},
+	{"logistic-intercept", "logistic", model.Shape{Height: 1, Width: 7, Channels: 1, Classes: 2},
+		model.LinearParams{Intercept: true}, 8, false},
+	{"multinomial", "logistic", model.Shape{Height: 1, Width: 6, Channels: 1, Classes: 5},
+		model.LinearParams{Intercept: true}, 35, false},
 	{"least-squares", "least-squares", model.Shape{Height: 1, Width: 9, Channels: 1}, nil, 9, false},
-	{"least-squares-intercept", "least-squares", model.Shape{Height: 1, Width: 9, Channels: 1}, model.LinearParams{Intercept: true}, 10, false},
-	{"mlp-relu", "mlp", model.Shape{Height: 3, Width: 4, Channels: 1, Classes: 3}, model.MLPParams{Hidden: []int{9}, Activation: "relu"}, 147, false},
-	{"mlp-tanh-deep", "mlp", model.Shape{Height: 1, Width: 5, Channels: 1, Classes: 2}, model.MLPParams{Hidden: []int{6, 7}, Activation: "tanh"}, 101, false},
-	{"mlp-mish-regression", "mlp", model.Shape{Height: 1, Width: 5, Channels: 2}, model.MLPParams{Hidden: []int{11}, Activation: "mish"}, 133, false},
-	{"mlp-no-hidden", "mlp", model.Shape{Height: 1, Width: 4, Channels: 1, Classes: 4}, model.MLPParams{Activation: "relu"}, 20, false},
-	{"autoencoder", "autoencoder", model.Shape{Height: 3, Width: 4, Channels: 1, Classes: 3}, model.AutoencoderParams{Hidden: []int{7, 2}, Activation: "tanh"}, 91 + 16 + 21 + 96, false},
-	{"autoencoder-relu", "autoencoder", model.Shape{Height: 2, Width: 3, Channels: 2}, model.AutoencoderParams{Hidden: []int{9, 8, 3}, Activation: "relu"}, 117 + 80 + 27 + 32 + 81 + 120, false},
-	{"autoencoder-linear", "autoencoder", model.Shape{Height: 1, Width: 10, Channels: 1, Classes: 2}, model.AutoencoderParams{Hidden: []int{4}, Activation: "mish"}, 44 + 50, false},
+	{"least-squares-intercept", "least-squares", model.Shape{Height: 1, Width: 9, Channels: 1},
+		model.LinearParams{Intercept: true}, 10, false},
+	{"mlp-relu", "mlp", model.Shape{Height: 3, Width: 4, Channels: 1, Classes: 3},
+		model.MLPParams{Hidden: []int{9}, Activation: "relu"}, 147, false},
+	{"mlp-tanh-deep", "mlp", model.Shape{Height: 1, Width: 5, Channels: 1, Classes: 2},
+		model.MLPParams{Hidden: []int{6, 7}, Activation: "tanh"}, 101, false},
+	{"mlp-mish-regression", "mlp", model.Shape{Height: 1, Width: 5, Channels: 2},
+		model.MLPParams{Hidden: []int{11}, Activation: "mish"}, 133, false},
+	{"mlp-no-hidden", "mlp", model.Shape{Height: 1, Width: 4, Channels: 1, Classes: 4},
+		model.MLPParams{Activation: "relu"}, 20, false},
+	{"autoencoder", "autoencoder", model.Shape{Height: 3, Width: 4, Channels: 1, Classes: 3},
+		model.AutoencoderParams{Hidden: []int{7, 2}, Activation: "tanh"}, 91 + 16 + 21 + 96, false},
+	{"autoencoder-relu", "autoencoder", model.Shape{Height: 2, Width: 3, Channels: 2},
+		model.AutoencoderParams{Hidden: []int{9, 8, 3}, Activation: "relu"}, 117 + 80 + 27 + 32 + 81 + 120,
+		false},
+	{"autoencoder-linear", "autoencoder", model.Shape{Height: 1, Width: 10, Channels: 1, Classes: 2},
+		model.AutoencoderParams{Hidden: []int{4}, Activation: "mish"}, 44 + 50, false},
 	{"mean", "mean", model.Shape{Height: 1, Width: 6, Channels: 2}, nil, 12, false},
-	{"convnet-small", "convnet", model.Shape{Height: 8, Width: 9, Channels: 1, Classes: 4}, nil, 78 + 12*64 + 64 + 260, false},
-	{"convnet-color", "convnet", model.Shape{Height: 9, Width: 8, Channels: 3, Classes: 3}, nil, 228 + 12*64 + 64 + 195, false},
-	{"convnet-low", "convnet", model.Shape{Height: 8, Width: 8, Channels: 1, Classes: 3}, nil, 78 + 12*64 + 64 + 195, true},
-	{"convnet-regression", "convnet", model.Shape{Height: 6, Width: 6, Channels: 2}, nil, 153 + 3*64 + 64 + 65, false},
+	{"convnet-small", "convnet", model.Shape{Height: 8, Width: 9, Channels: 1, Classes: 4}, nil,
+		78 + 12*64 + 64 + 260, false},
+	{"convnet-color", "convnet", model.Shape{Height: 9, Width: 8, Channels: 3, Classes: 3}, nil,
+		228 + 12*64 + 64 + 195, false},
+	{"convnet-low", "convnet", model.Shape{Height: 8, Width: 8, Channels: 1, Classes: 3}, nil,
+		78 + 12*64 + 64 + 195, true},
+	{"convnet-regression", "convnet", model.Shape{Height: 6, Width: 6, Channels: 2}, nil,
+		153 + 3*64 + 64 + 65, false},
 }
 
 func TestForwardAgainstReference(t *testing.T) {
@@ -232,8 +251,8 @@ func (k task) tolerance() float64 {
 	return 2e-6
 }
 
-// compareGradient checks the given coordinates of each sample's gradient, and of their sum, with central
-// differences in float64.
+// compareGradient checks the given coordinates of each sample's gradient, and of their
+// sum, with central differences in float64.
 func compareGradient(t *testing.T, k task, samples int, coordinates []int) {
 	m, batch := k.build(t), k.batch(samples, 7)
 	theta := k.start(m, 8)
@@ -259,13 +278,16 @@ func compareGradient(t *testing.T, k task, samples int, coordinates []int) {
 			want := (up - down) / (2 * h)
 			sums[n] += want
 			if got := float64(g[j]); math.Abs(got-want) > k.tolerance()*(1+math.Abs(want)) {
-				t.Fatalf("%s: sample %d, parameter %d: gradient %v, difference quotient %v", k.name, i, j, got, want)
+				t.Fatalf("%s: sample %d, parameter %d: gradient %v, difference quotient %v", k.name, i, j,
+					got, want)
 			}
 		}
 	}
 	for n, j := range coordinates {
-		if got := float64(total[j]); math.Abs(got-sums[n]) > float64(samples)*2*k.tolerance()*(1+math.Abs(sums[n])) {
-			t.Fatalf("%s: parameter %d: gradient of the batch %v, difference quotients %v", k.name, j, got, sums[n])
+		if got := float64(total[j]); math.Abs(got-sums[n]) >
+			float64(samples)*2*k.tolerance()*(1+math.Abs(sums[n])) {
+			t.Fatalf("%s: parameter %d: gradient of the batch %v, difference quotients %v", k.name, j, got,
+				sums[n])
 		}
 	}
 }
@@ -284,7 +306,8 @@ func TestGradientOfEveryParameter(t *testing.T) {
 	}
 }
 
-// TestGradientOfTheFullConvNet takes all of the convolution, and every 331st of the other parameters.
+// TestGradientOfTheFullConvNet takes all of the convolution, and every 331st of the other
+// parameters.
 func TestGradientOfTheFullConvNet(t *testing.T) {
 	coordinates := indexes(0, 78)
 	for j := 78; j < convnet.dim; j += 331 {

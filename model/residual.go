@@ -2,7 +2,8 @@ package model
 
 import "sotto/config"
 
-// residual is y = inner(x) + x, or + project(x). The network takes it apart into a fork, the layers and a join.
+// residual is y = inner(x) + x, or + project(x). The network takes it apart into a fork,
+// the layers and a join.
 type residual struct {
 	inner   []layer
 	project []layer // empty: x itself
@@ -64,8 +65,9 @@ const maxDepth = 8
 
 // ResidualParams are the parameters of layer "residual": y = layers(x) + projection(x).
 type ResidualParams struct {
-	Layers     []map[string]any `json:"layers"`
-	Projection []map[string]any `json:"projection"` // default: x where the shapes agree, else a 1x1 convolution
+	Layers []map[string]any `json:"layers"`
+	// default: x where the shapes agree, else a 1x1 convolution
+	Projection []map[string]any `json:"projection"`
 }
 
 func residualLayer(b *builder, decode func(any) error) error {
@@ -98,11 +100,13 @@ func (b *builder) branch(list []map[string]any, key string) (*builder, error) {
 	return inner, inner.list(list, key)
 }
 
-// residual adds a block. A projection without layers is x itself where the shapes agree, and else a 1x1 convolution.
+// residual adds a block. A projection without layers is x itself where the shapes agree,
+// and else a 1x1 convolution.
 func (b *builder) residual(inner, project *builder) error {
 	if len(project.layers) == 0 && inner.at != b.at {
 		stride := max(1, (b.at.height+inner.at.height-1)/inner.at.height)
-		if err := project.conv("projection", ConvParams{Filters: inner.at.channels, Kernel: 1, Stride: stride}, false); err != nil {
+		if err := project.conv("projection",
+			ConvParams{Filters: inner.at.channels, Kernel: 1, Stride: stride}, false); err != nil {
 			return err
 		}
 	}

@@ -29,9 +29,9 @@ type safetensor struct {
 	Offsets [2]uint64 `json:"data_offsets"`
 }
 
-// EncodeSafetensors returns the tensors in safetensors form: an 8-byte header length, a JSON header padded
-// to 8 bytes, then the values, little-endian, in the given order. metadata may be nil. The bytes depend on
-// the arguments alone.
+// EncodeSafetensors returns the tensors in safetensors form: an 8-byte header length, a
+// JSON header padded to 8 bytes, then the values, little-endian, in the given order.
+// metadata may be nil. The bytes depend on the arguments alone.
 func EncodeSafetensors(metadata map[string]string, tensors []NamedVec) ([]byte, error) {
 	header := map[string]any{}
 	if len(metadata) > 0 {
@@ -62,8 +62,8 @@ func EncodeSafetensors(metadata map[string]string, tensors []NamedVec) ([]byte, 
 	return b, nil
 }
 
-// DecodeSafetensors reads F32 tensors, flattened, in the order of their data. Errors wrap ErrSafetensors and
-// name what was found.
+// DecodeSafetensors reads F32 tensors, flattened, in the order of their data. Errors wrap
+// ErrSafetensors and name what was found.
 func DecodeSafetensors(b []byte) (map[string]string, []NamedVec, error) {
 	if len(b) < 8 {
 		return nil, nil, fmt.Errorf("%w: %d bytes", ErrSafetensors, len(b))
@@ -112,7 +112,8 @@ func DecodeSafetensors(b []byte) (map[string]string, []NamedVec, error) {
 			}
 			size *= uint64(d)
 		}
-		if e.DType != "F32" || e.Offsets[0] != at || e.Offsets[1] != at+size || e.Offsets[1] > uint64(len(data)) {
+		if e.DType != "F32" || e.Offsets[0] != at || e.Offsets[1] != at+size ||
+			e.Offsets[1] > uint64(len(data)) {
 			return nil, nil, fmt.Errorf("%w: tensor %q: dtype %s, shape %v, offsets %v in %d bytes of data",
 				ErrSafetensors, e.name, e.DType, e.Shape, e.Offsets, len(data))
 		}
@@ -124,7 +125,8 @@ func DecodeSafetensors(b []byte) (map[string]string, []NamedVec, error) {
 		at = e.Offsets[1]
 	}
 	if at != uint64(len(data)) {
-		return nil, nil, fmt.Errorf("%w: %d bytes of data are in no tensor", ErrSafetensors, uint64(len(data))-at)
+		return nil, nil, fmt.Errorf("%w: %d bytes of data are in no tensor", ErrSafetensors,
+			uint64(len(data))-at)
 	}
 	return meta, out, nil
 }

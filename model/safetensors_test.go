@@ -11,16 +11,18 @@ import (
 	"sotto/tensor"
 )
 
-// The layout is checked byte by byte against the format's own description: u64 header length, JSON with
-// dtype, shape and data_offsets, then the buffer.
+// The layout is checked byte by byte against the format's own description: u64 header
+// length, JSON with dtype, shape and data_offsets, then the buffer.
 func TestSafetensorsLayout(t *testing.T) {
-	b, err := model.EncodeSafetensors(map[string]string{"k": "v"}, []model.NamedVec{{Name: "a", Vec: tensor.Vec{1}}, {Name: "b", Vec: tensor.Vec{-2, .5}}})
+	b, err := model.EncodeSafetensors(map[string]string{"k": "v"},
+		[]model.NamedVec{{Name: "a", Vec: tensor.Vec{1}}, {Name: "b", Vec: tensor.Vec{-2, .5}}})
 	if err != nil {
 		t.Fatal(err)
 	}
 	n := binary.LittleEndian.Uint64(b)
 	header := strings.TrimRight(string(b[8:8+n]), " ")
-	want := `{"__metadata__":{"k":"v"},"a":{"dtype":"F32","shape":[1],"data_offsets":[0,4]},"b":{"dtype":"F32","shape":[2],"data_offsets":[4,12]}}`
+	want :=
+		`{"__metadata__":{"k":"v"},"a":{"dtype":"F32","shape":[1],"data_offsets":[0,4]},"b":{"dtype":"F32","shape":[2],"data_offsets":[4,12]}}`
 	if header != want || n%8 != 0 {
 		t.Errorf("header %s (%d bytes)", header, n)
 	}
@@ -28,7 +30,8 @@ func TestSafetensorsLayout(t *testing.T) {
 		t.Errorf("data % x", got)
 	}
 	meta, ts, err := model.DecodeSafetensors(b)
-	if err != nil || meta["k"] != "v" || len(ts) != 2 || ts[1].Name != "b" || !slices.Equal(ts[1].Vec, tensor.Vec{-2, .5}) {
+	if err != nil || meta["k"] != "v" || len(ts) != 2 || ts[1].Name != "b" ||
+		!slices.Equal(ts[1].Vec, tensor.Vec{-2, .5}) {
 		t.Errorf("decoded %v %v %v", meta, ts, err)
 	}
 	for i := range b {
@@ -42,7 +45,8 @@ func TestSafetensorsLayout(t *testing.T) {
 }
 
 func FuzzDecodeSafetensors(f *testing.F) {
-	b, _ := model.EncodeSafetensors(nil, []model.NamedVec{{Name: "a", Vec: tensor.Vec{1, 2}}, {Name: "b", Vec: tensor.Vec{3}}})
+	b, _ := model.EncodeSafetensors(nil,
+		[]model.NamedVec{{Name: "a", Vec: tensor.Vec{1, 2}}, {Name: "b", Vec: tensor.Vec{3}}})
 	f.Add(b)
 	f.Add([]byte("\x02\x00\x00\x00\x00\x00\x00\x00{}"))
 	f.Add([]byte("\xff\xff\xff\xff\xff\xff\xff\xff{}"))

@@ -6,15 +6,17 @@ import (
 	"sotto/tensor"
 )
 
-// Split lets ClippedGradientSum of the networks here share the chunks of a batch among n goroutines, 1 for none: for a large
-// network where there are fewer agents than processors. The bits of the result do not depend on n. Every goroutine
-// needs the memory of a Workspace and a gradient, and a call allocates a little.
+// Split lets ClippedGradientSum of the networks here share the chunks of a batch among n
+// goroutines, 1 for none: for a large network where there are fewer agents than
+// processors. The bits of the result do not depend on n. Every goroutine needs the memory
+// of a Workspace and a gradient, and a call allocates a little.
 func (w *Workspace) Split(n int) {
 	w.others = make([]Workspace, max(0, n-1))
 	w.sums = make([]tensor.Vec, max(1, n))
 }
 
-// splitSum hands out as many chunks as there are goroutines, adds their sums in order, and goes on.
+// splitSum hands out as many chunks as there are goroutines, adds their sums in order,
+// and goes on.
 func (n *network) splitSum(dst, theta tensor.Vec, batch *Batch, clip float64, w *Workspace) Stats {
 	chunk, workers := n.chunk(batch.rowsOfRecord()), len(w.sums)
 	parts := make([]Stats, workers)

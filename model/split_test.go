@@ -8,7 +8,8 @@ import (
 	"sotto/tensor"
 )
 
-// TestSplitHasTheSameBits: any number of goroutines gives the bits of one, with records of several rows too.
+// TestSplitHasTheSameBits: any number of goroutines gives the bits of one, with records
+// of several rows too.
 func TestSplitHasTheSameBits(t *testing.T) {
 	small := slices.DeleteFunc(slices.Clone(layerTasks), func(k task) bool { return k.kind == "cnn" })
 	for _, k := range append(small, convnet, mlp64) {
@@ -23,8 +24,10 @@ func TestSplitHasTheSameBits(t *testing.T) {
 				var w model.Workspace
 				w.Split(n)
 				got := make(tensor.Vec, m.Dim())
-				if again := m.ClippedGradientSum(got, theta, batch, 0.1, &w); again != stats || !slices.Equal(got, want) {
-					t.Errorf("%s, %d views, %d goroutines: %+v, want %+v, or other bits", k.name, views, n, again, stats)
+				if again := m.ClippedGradientSum(got, theta, batch, 0.1, &w); again != stats ||
+					!slices.Equal(got, want) {
+					t.Errorf("%s, %d views, %d goroutines: %+v, want %+v, or other bits", k.name, views, n,
+						again, stats)
 				}
 			}
 		}

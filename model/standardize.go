@@ -9,10 +9,11 @@ import (
 // standardEpsilon keeps the variance of a filter from zero.
 const standardEpsilon = 1e-5
 
-// standardize computes the weights that the convolution uses: those of each filter less their mean, over the root of their
-// variance plus 1e-5 (Qiao, Wang, Liu, Shen, Yuille 2019, "Micro-Batch Training with Batch-Channel Normalization and
-// Weight Standardization"). Their room holds these weights, the reciprocal roots,
-// and three more numbers a filter.
+// standardize computes the weights that the convolution uses: those of each filter less
+// their mean, over the root of their variance plus 1e-5 (Qiao, Wang, Liu, Shen, Yuille
+// 2019, "Micro-Batch Training with Batch-Channel Normalization and Weight
+// Standardization"). Their room holds these weights, the reciprocal roots, and three more
+// numbers a filter.
 func (c *conv2d) standardize(p *pass) []float32 {
 	d := c.filters
 	a := c.standardRoom(p)
@@ -30,8 +31,9 @@ func (c *conv2d) standardize(p *pass) []float32 {
 	return used
 }
 
-// standardGradient turns the gradient of the used weights, g, into that of the parameters: with v the used weights and r the
-// reciprocal root, r (g - mean(g) - v mean(g v)) for each filter.
+// standardGradient turns the gradient of the used weights, g, into that of the
+// parameters: with v the used weights and r the reciprocal root, r (g - mean(g) - v
+// mean(g v)) for each filter.
 func (c *conv2d) standardGradient(g tensor.Vec, p *pass) {
 	d := c.filters
 	a := c.standardRoom(p)

@@ -2,9 +2,9 @@ package model
 
 import "sotto/tensor"
 
-// Workspace is the scratch memory of one goroutine. The zero Workspace is ready for use, fits every model,
-// and grows to the largest one it has served; after that no step allocates. Its contents carry nothing from
-// one call to the next.
+// Workspace is the scratch memory of one goroutine. The zero Workspace is ready for use,
+// fits every model, and grows to the largest one it has served; after that no step
+// allocates. Its contents carry nothing from one call to the next.
 type Workspace struct {
 	floats  []float32
 	ints    []int32
@@ -24,8 +24,8 @@ type Workspace struct {
 	dropped [chunkRows]bool // records without a finite gradient norm
 }
 
-// Floats returns n elements of scratch memory with undefined contents, for models outside this package. The
-// next call with the same Workspace may return the same memory.
+// Floats returns n elements of scratch memory with undefined contents, for models outside
+// this package. The next call with the same Workspace may return the same memory.
 func (w *Workspace) Floats(n int) []float32 {
 	if len(w.floats) < n {
 		w.floats = make([]float32, n)

@@ -32,12 +32,19 @@ func (o *once) Answer(q *agent.Query, dst tensor.Vec) error {
 	return o.Gate.Answer(q, dst)
 }
 
-// A node that abstains from an answer mixes in that round, and answers in the next: its budget is not spent.
+// A node that abstains from an answer mixes in that round, and answers in the next: its
+// budget is not spent.
 func TestAbstaining(t *testing.T) {
 	var answered []uint64
-	r := prepare(t, nodetest.Options{Factory: factory(t, "dsgd"), Graph: "complete", Agents: 1, Rounds: 5, Change: func(_ int, c *node.Config) {
-		c.Gate = &once{Gate: c.Gate, round: 2, answered: &answered}
-	}}, openMemory)
+	r := prepare(t, nodetest.Options{
+		Factory: factory(t, "dsgd"),
+		Graph:   "complete",
+		Agents:  1,
+		Rounds:  5,
+		Change: func(_ int, c *node.Config) {
+			c.Gate = &once{Gate: c.Gate, round: 2, answered: &answered}
+		},
+	}, openMemory)
 	r.start(t, 0)
 	r.wait(t)
 	if want := []uint64{0, 1, 3, 4}; !slices.Equal(answered, want) {

@@ -42,14 +42,17 @@ func robust(t testing.TB, rule algo.Mixing) agent.Factory {
 	return f
 }
 
-// Adversaries of a run file attack in nodes as they do in the simulator, bit for bit, and so does robust mixing beside them.
+// Adversaries of a run file attack in nodes as they do in the simulator, bit for bit, and
+// so does robust mixing beside them.
 func TestAdversariesEqualTheSimulator(t *testing.T) {
 	for _, attack := range []string{"sign-flip", "large-norm", "alie", "stale"} {
 		for name, f := range map[string]agent.Factory{
-			"dsgt": factory(t, "dsgt"), "clipped": robust(t, algo.Mixing{Mixing: "clipped", Clip: .1}), "trimmed": robust(t, algo.Mixing{Mixing: "trimmed", Trim: 1}),
+			"dsgt": factory(t, "dsgt"), "clipped": robust(t, algo.Mixing{Mixing: "clipped", Clip: .1}),
+			"trimmed": robust(t, algo.Mixing{Mixing: "trimmed", Trim: 1}),
 		} {
 			t.Run(attack+" "+name, func(t *testing.T) {
-				nodetest.Equal(t, nodetest.Options{Factory: corrupt(t, f, attack, 0), Graph: "complete"}, openMemory)
+				nodetest.Equal(t, nodetest.Options{Factory: corrupt(t, f, attack, 0), Graph: "complete"},
+					openMemory)
 			})
 		}
 	}
@@ -59,9 +62,11 @@ func TestAdversariesEqualTheSimulator(t *testing.T) {
 type rubbish struct{ node.Transport }
 
 func (r rubbish) Send(ctx context.Context, to agent.ID, frame []byte) error {
-	if f, err := node.DecodeFrame(frame, node.MaxPayload(nodetest.Dim)); err == nil && f.Kind == node.Messages {
+	if f, err := node.DecodeFrame(frame, node.MaxPayload(nodetest.Dim)); err == nil &&
+		f.Kind == node.Messages {
 		for _, payload := range [][]byte{
-			message(f.Sender, f.Round, float32(math.NaN())), message(f.Sender, f.Round, float32(math.Inf(-1))), message(f.Sender, f.Round, 1),
+			message(f.Sender, f.Round, float32(math.NaN())),
+			message(f.Sender, f.Round, float32(math.Inf(-1))), message(f.Sender, f.Round, 1),
 			slices.Concat(f.Payload, f.Payload), {1, 2, 3},
 		} {
 			bad := f
@@ -88,8 +93,9 @@ func recordsOf(t *testing.T, l ledger.Ledger) string {
 	return b.String()
 }
 
-// What peers send never raises an owner's epsilon: beside a hostile member every ledger is, byte for byte, the one beside honest
-// members, under a budget that ends and under one that does not.
+// What peers send never raises an owner's epsilon: beside a hostile member every ledger
+// is, byte for byte, the one beside honest members, under a budget that ends and under
+// one that does not.
 func TestNoPeerRaisesTheCost(t *testing.T) {
 	for _, limit := range []int{0, 5} {
 		var want []string
@@ -122,7 +128,8 @@ func TestNoPeerRaisesTheCost(t *testing.T) {
 					if hostile == "" {
 						want = append(want, got)
 					} else if got != want[i] {
-						t.Errorf("%s: agent %d has ledger\n%s\nbeside honest members\n%s", hostile, i, got, want[i])
+						t.Errorf("%s: agent %d has ledger\n%s\nbeside honest members\n%s", hostile, i, got,
+							want[i])
 					}
 				}
 			})

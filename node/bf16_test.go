@@ -41,8 +41,8 @@ func (s size) Send(ctx context.Context, to agent.ID, frame []byte) error {
 	return s.Transport.Send(ctx, to, frame)
 }
 
-// Nodes whose frames hold bfloat16 have the bits of the simulator, whose agents send the same rounded values, also under adaptive clips,
-// and their frames two bytes a value.
+// Nodes whose frames hold bfloat16 have the bits of the simulator, whose agents send the
+// same rounded values, also under adaptive clips, and their frames two bytes a value.
 func TestBF16FramesEqualTheSimulator(t *testing.T) {
 	var most atomic.Int64
 	for name, o := range map[string]nodetest.Options{
@@ -64,7 +64,8 @@ func TestBF16FramesEqualTheSimulator(t *testing.T) {
 	}
 }
 
-// A frame of the other format, or with a value that is not finite, is refused and its sender named.
+// A frame of the other format, or with a value that is not finite, is refused and its
+// sender named.
 func TestBF16FramesAreRefused(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		body := make(tensor.Vec, nodetest.Dim)
@@ -89,9 +90,12 @@ func TestBF16FramesAreRefused(t *testing.T) {
 			for _, tc := range []struct {
 				payload []byte
 				want    error
-			}{{other, node.RefusedFrame}, {infinite, node.RefusedFrame}, {append(append([]byte(nil), ok...), other...), node.RefusedFrame}, {ok, nil}} {
-				frame := node.AppendFrame(nil, &node.Frame{Kind: node.Messages, Run: r.w.Run, Sender: 1, Payload: tc.payload})
-				if err := bad.Send(context.Background(), 0, frame); !errors.Is(err, tc.want) || (err == nil) != (tc.want == nil) {
+			}{{other, node.RefusedFrame}, {infinite, node.RefusedFrame},
+				{append(append([]byte(nil), ok...), other...), node.RefusedFrame}, {ok, nil}} {
+				frame := node.AppendFrame(nil,
+					&node.Frame{Kind: node.Messages, Run: r.w.Run, Sender: 1, Payload: tc.payload})
+				if err := bad.Send(context.Background(), 0, frame); !errors.Is(err, tc.want) ||
+					(err == nil) != (tc.want == nil) {
 					t.Errorf("bf16 %t: %v, want %v", half, err, tc.want)
 				}
 			}

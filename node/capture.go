@@ -12,8 +12,10 @@ import (
 	"sotto/agent"
 )
 
-// Captured is a transport that writes every frame to w before it sends it, for an auditor to read: what leaves is what is written, also where it
-// does not arrive. A frame that cannot be written is not sent. For each frame w gets the receiver in four bytes, little-endian, and the frame.
+// Captured is a transport that writes every frame to w before it sends it, for an auditor
+// to read: what leaves is what is written, also where it does not arrive. A frame that
+// cannot be written is not sent. For each frame w gets the receiver in four bytes,
+// little-endian, and the frame.
 type Captured struct {
 	Transport
 	mu  sync.Mutex
@@ -42,13 +44,15 @@ type Sent struct {
 	Frame Frame
 }
 
-// Messages are those that a frame of kind Messages carries to s.To, of at most maxValues values together.
+// Messages are those that a frame of kind Messages carries to s.To, of at most maxValues
+// values together.
 func (s *Sent) Messages(maxValues int) ([]agent.Message, error) {
 	return decodeMessages(nil, &s.Frame, s.To, maxValues)
 }
 
-// ReadCapture calls f for every frame that Captured wrote, in order. What a killed process left unfinished at the end is left out; other damage is
-// an error that wraps ErrFrame and names the frame.
+// ReadCapture calls f for every frame that Captured wrote, in order. What a killed
+// process left unfinished at the end is left out; other damage is an error that wraps
+// ErrFrame and names the frame.
 func ReadCapture(r io.Reader, f func(Sent) error) error {
 	b := bufio.NewReader(r)
 	var buf []byte

@@ -12,15 +12,16 @@ import (
 	"sotto/node/nodetest"
 )
 
-// What a node sends is in its capture, frame for frame, however often links make it send again; a capture that ends in the middle of a frame is
-// read up to it.
+// What a node sends is in its capture, frame for frame, however often links make it send
+// again; a capture that ends in the middle of a frame is read up to it.
 func TestCapture(t *testing.T) {
 	var file bytes.Buffer
-	r := prepare(t, nodetest.Options{Factory: factory(t, "dsgd"), Agents: 3, Change: func(i int, c *node.Config) {
-		if i == 0 {
-			c.Transport = node.NewCaptured(c.Transport, &file)
-		}
-	}}, openMemory)
+	r := prepare(t, nodetest.Options{Factory: factory(t, "dsgd"), Agents: 3,
+		Change: func(i int, c *node.Config) {
+			if i == 0 {
+				c.Transport = node.NewCaptured(c.Transport, &file)
+			}
+		}}, openMemory)
 	for i := range r.nodes {
 		r.start(t, i)
 	}
@@ -73,7 +74,9 @@ func TestCaptureComesFirst(t *testing.T) {
 	two.Serve(func(agent.ID, []byte) error { got++; return nil })
 	c := node.NewCaptured(one, full{})
 	c.Serve(func(agent.ID, []byte) error { return nil })
-	if err := c.Send(context.Background(), 1, node.AppendFrame(nil, &node.Frame{Kind: node.Hello})); !errors.Is(err, node.ErrUnreachable) || got != 0 {
+	if err := c.Send(context.Background(), 1,
+		node.AppendFrame(nil, &node.Frame{Kind: node.Hello})); !errors.Is(err,
+		node.ErrUnreachable) || got != 0 {
 		t.Errorf("%v, %d frames arrived", err, got)
 	}
 	one.Close()
@@ -86,7 +89,8 @@ type full struct{}
 func (full) Write([]byte) (int, error) { return 0, errors.New("no room") }
 
 func FuzzReadCapture(f *testing.F) {
-	frame := append([]byte{1, 0, 0, 0}, node.AppendFrame(nil, &node.Frame{Kind: node.Messages, Payload: []byte{1, 2, 3}})...)
+	frame := append([]byte{1, 0, 0, 0},
+		node.AppendFrame(nil, &node.Frame{Kind: node.Messages, Payload: []byte{1, 2, 3}})...)
 	f.Add(frame)
 	f.Add(append(frame, frame[:10]...))
 	f.Add([]byte{})

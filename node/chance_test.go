@@ -21,9 +21,11 @@ import (
 // byChance are runs whose links chance draws in every round.
 func byChance(t testing.TB) map[string]nodetest.Options {
 	return map[string]nodetest.Options{
-		"pairs on a ring":       {Factory: factory(t, "gossip-average"), Pairs: true, Agents: 5, Rounds: 80},
-		"pairs of all":          {Factory: factory(t, "gossip-average"), Pairs: true, Graph: "complete", Agents: 6, Rounds: 80},
-		"pairs of two":          {Factory: factory(t, "gossip-average"), Pairs: true, Graph: "complete", Agents: 2},
+		"pairs on a ring": {Factory: factory(t, "gossip-average"), Pairs: true, Agents: 5, Rounds: 80},
+		"pairs of all": {Factory: factory(t, "gossip-average"), Pairs: true, Graph: "complete",
+			Agents: 6, Rounds: 80},
+		"pairs of two": {Factory: factory(t, "gossip-average"), Pairs: true, Graph: "complete",
+			Agents: 2},
 		"pairs that ask":        {Factory: factory(t, "dsgd"), Pairs: true, Graph: "star", Limit: 7},
 		"pairs of the silent":   {Factory: factory(t, "local"), Pairs: true},
 		"pairs in few bits":     {Factory: roundedFactory(factory(t, "dsgd")), Pairs: true, BF16: true},
@@ -31,28 +33,35 @@ func byChance(t testing.TB) map[string]nodetest.Options {
 		"dropout, dinno":        {Factory: factory(t, "dinno"), Dropout: .3, Graph: "complete"},
 		"dropout, average":      {Factory: factory(t, "gossip-average"), Dropout: .5, Agents: 5, Rounds: 40},
 		"dropout, shared noise": {Factory: factory(t, "dsgd"), Dropout: .3, Shared: true, Graph: "complete"},
-		"dropout of arcs":       {Factory: factory(t, "sgp"), Push: true, Dropout: .2, Graph: "exp-directed", Agents: 6, Rounds: 30},
-		"dropout of columns":    {Factory: factory(t, "sgp"), Push: true, Dropout: .2, Weights: "column", Agents: 5, Rounds: 30},
+		"dropout of arcs": {Factory: factory(t, "sgp"), Push: true, Dropout: .2, Graph: "exp-directed",
+			Agents: 6, Rounds: 30},
+		"dropout of columns": {Factory: factory(t, "sgp"), Push: true, Dropout: .2, Weights: "column",
+			Agents: 5, Rounds: 30},
 	}
 }
 
-// Graphs that chance draws are the simulator's, and whatever links do no bit of parameters and no charge differs.
+// Graphs that chance draws are the simulator's, and whatever links do no bit of
+// parameters and no charge differs.
 func TestGraphsByChanceEqualTheSimulator(t *testing.T) {
 	for name, o := range byChance(t) {
 		t.Run(name, func(t *testing.T) { nodetest.Equal(t, o, openMemory) })
 		t.Run(name+" over bad links", func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				nodetest.Equal(t, o, openFaulty(func(f *nodetest.Faulty, _ agent.ID) { f.Lose, f.Unsure, f.Repeat, f.Delay = .2, .2, .2, time.Second }))
+				nodetest.Equal(t, o, openFaulty(func(f *nodetest.Faulty, _ agent.ID) {
+					f.Lose, f.Unsure, f.Repeat, f.Delay = .2, .2, .2, time.Second
+				}))
 			})
 		})
 	}
 }
 
-// Crashes at random changes of the disk, after the round that was charged, leave the simulator's bits and charges: rounds without a neighbor, which are not
-// stored, are stepped again, and what a neighbor lost is sent again.
+// Crashes at random changes of the disk, after the round that was charged, leave the
+// simulator's bits and charges: rounds without a neighbor, which are not stored, are
+// stepped again, and what a neighbor lost is sent again.
 func TestCrashesOfRoundsByChanceChangeNoBit(t *testing.T) {
 	for name, o := range map[string]nodetest.Options{
-		"pairs":   {Factory: factory(t, "gossip-average"), Pairs: true, Graph: "complete", Agents: 5, Rounds: 200},
+		"pairs": {Factory: factory(t, "gossip-average"), Pairs: true, Graph: "complete", Agents: 5,
+			Rounds: 200},
 		"dropout": {Factory: factory(t, "gossip-average"), Dropout: .6, Agents: 5, Rounds: 80},
 	} {
 		t.Run(name, func(t *testing.T) { synctest.Test(t, func(t *testing.T) { crashLater(t, o) }) })
@@ -61,7 +70,8 @@ func TestCrashesOfRoundsByChanceChangeNoBit(t *testing.T) {
 
 func crashLater(t *testing.T, o nodetest.Options) {
 	const lives = 10
-	disks, left, crashed := make([]*ledgertest.CrashFS, o.Agents), make([]int, o.Agents), make([]int, o.Agents)
+	disks, left, crashed := make([]*ledgertest.CrashFS, o.Agents), make([]int, o.Agents),
+		make([]int, o.Agents)
 	chance := make([]*rng.Stream, o.Agents)
 	o.Change = func(i int, c *node.Config) {
 		c.Linger = time.Hour
@@ -73,7 +83,9 @@ func crashLater(t *testing.T, o nodetest.Options) {
 	}
 	w := nodetest.NewWorld(t, o)
 	want, charges := w.Simulate(t)
-	net := openFaulty(func(f *nodetest.Faulty, _ agent.ID) { f.Lose, f.Unsure, f.Repeat, f.Delay = .1, .1, .1, time.Second })(t, o.Agents)
+	net := openFaulty(func(f *nodetest.Faulty, _ agent.ID) {
+		f.Lose, f.Unsure, f.Repeat, f.Delay = .1, .1, .1, time.Second
+	})(t, o.Agents)
 	live := func(i int, l ledger.Ledger) (tensor.Vec, error) {
 		for left[i] = lives; ; left[i]-- {
 			tr := net.Open(t, agent.ID(i))
@@ -104,20 +116,25 @@ func crashLater(t *testing.T, o nodetest.Options) {
 				t.Errorf("agent %d: %v, %v; in the simulator %v", i, got, err, want[i])
 			}
 			if n := l.Head().Seq; n != charges[i] || crashed[i] < 3 {
-				t.Errorf("agent %d: %d charges, in the simulator %d; %d crashes, want 3 or more", i, n, charges[i], crashed[i])
+				t.Errorf("agent %d: %d charges, in the simulator %d; %d crashes, want 3 or more", i, n,
+					charges[i], crashed[i])
 			}
 		})
 	}
 	all.Wait()
 }
 
-// stuckAt follows a run in pairs whose one member is stuck in round 0, from which it has sent what there is to send. Two agents complete their round when both
-// have come to it and whoever heard one of them in its round before has completed that one. It returns the round of each agent.
+// stuckAt follows a run in pairs whose one member is stuck in round 0, from which it has
+// sent what there is to send. Two agents complete their round when both have come to it
+// and whoever heard one of them in its round before has completed that one. It returns
+// the round of each agent.
 func stuckAt(t *testing.T, w *nodetest.World, member agent.ID, agents int, rounds uint64) []uint64 {
 	type meeting struct{ i, j agent.ID }
-	at, last := make([]uint64, agents), make([]meeting, agents) // last: of each agent, before the round it is in; none: round 0, with all neighbors
-	stuck := make([]bool, agents)                               // in round at
-	failed := map[meeting]bool{}                                // the second has not completed the round of its last meeting with the first
+	// last: of each agent, before the round it is in; none: round 0, with all neighbors
+	at, last := make([]uint64, agents), make([]meeting, agents)
+	stuck := make([]bool, agents) // in round at
+	// the second has not completed the round of its last meeting with the first
+	failed := map[meeting]bool{}
 	stuck[member] = true
 	for i := range agents {
 		last[i] = meeting{agent.ID(i), agent.ID(i)}
@@ -154,19 +171,26 @@ func stuckAt(t *testing.T, w *nodetest.World, member agent.ID, agents int, round
 	return at
 }
 
-// A member that takes two hours holds up those who meet it or have to keep what it was sent, and those who meet them; the others go on, and pass at once, and
-// without storing anything, the rounds in which they meet nobody.
+// A member that takes two hours holds up those who meet it or have to keep what it was
+// sent, and those who meet them; the others go on, and pass at once, and without storing
+// anything, the rounds in which they meet nobody.
 func TestRoundsOfOthersArePassed(t *testing.T) {
 	const agents, rounds, slow = 12, 90, 3
 	synctest.Test(t, func(t *testing.T) {
 		reports := make([][]node.RoundReport, agents)
-		r := start(t, nodetest.Options{Factory: factory(t, "gossip-average"), Pairs: true, Agents: agents, Rounds: rounds, Change: func(i int, c *node.Config) {
-			if i == slow {
-				c.Gate = slowGate{c.Gate, 2 * time.Hour}
-			}
-			c.Linger = 4 * time.Hour
-			c.OnRound = func(r node.RoundReport) { reports[i] = append(reports[i], r) }
-		}}, openMemory)
+		r := start(t, nodetest.Options{
+			Factory: factory(t, "gossip-average"),
+			Pairs:   true,
+			Agents:  agents,
+			Rounds:  rounds,
+			Change: func(i int, c *node.Config) {
+				if i == slow {
+					c.Gate = slowGate{c.Gate, 2 * time.Hour}
+				}
+				c.Linger = 4 * time.Hour
+				c.OnRound = func(r node.RoundReport) { reports[i] = append(reports[i], r) }
+			},
+		}, openMemory)
 		time.Sleep(time.Hour)
 		at, far := stuckAt(t, r.w, slow, agents, rounds), uint64(0)
 		for i, n := range r.nodes {
@@ -189,24 +213,43 @@ func TestRoundsOfOthersArePassed(t *testing.T) {
 			if n := len(reports[i]); n != met {
 				t.Errorf("agent %d reports %d rounds, want its %d with a neighbor or a query", i, n, met)
 			}
-			if most := 2*(met+1) + 10; r.fs[i].Changes > most { // a write and a sync each; the first two make files
-				t.Errorf("agent %d has changed its disk %d times for %d rounds with a neighbor, want at most %d", i, r.fs[i].Changes, met, most)
+			// a write and a sync each; the first two make files
+			if most := 2*(met+1) + 10; r.fs[i].Changes > most {
+				t.Errorf("agent %d has changed its disk %d times for %d rounds with a neighbor, want at "+
+					"most %d", i, r.fs[i].Changes, met, most)
 			}
 		}
 	})
 }
 
-// Frames of rounds without that link, and of rounds that the run does not have, are refused; of later rounds the first one counts.
+// Frames of rounds without that link, and of rounds that the run does not have, are
+// refused; of later rounds the first one counts.
 func TestHostileRoundsByChance(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		r := prepare(t, nodetest.Options{Factory: factory(t, "gossip-average"), Pairs: true, Graph: "complete", Rounds: 400}, openMemory)
+		r := prepare(t, nodetest.Options{
+			Factory: factory(t, "gossip-average"),
+			Pairs:   true,
+			Graph:   "complete",
+			Rounds:  400,
+		}, openMemory)
 		r.start(t, 0)
 		synctest.Wait()
 		tr := r.net.Open(t, 1)
 		tr.Serve(func(agent.ID, []byte) error { return nil })
 		send := func(round uint64) error {
-			m := agent.Message{From: 1, To: agent.Broadcast, Round: round, Body: make([]float32, nodetest.Dim)}
-			f := node.Frame{Kind: node.Messages, Run: r.w.Run, Sender: 1, Round: round, Payload: agent.AppendMessage(nil, &m)}
+			m := agent.Message{
+				From:  1,
+				To:    agent.Broadcast,
+				Round: round,
+				Body:  make([]float32, nodetest.Dim),
+			}
+			f := node.Frame{
+				Kind:    node.Messages,
+				Run:     r.w.Run,
+				Sender:  1,
+				Round:   round,
+				Payload: agent.AppendMessage(nil, &m),
+			}
 			return tr.Send(context.Background(), 0, node.AppendFrame(nil, &f))
 		}
 		var linked []uint64
@@ -222,7 +265,8 @@ func TestHostileRoundsByChance(t *testing.T) {
 			round uint64
 			want  error
 		}{
-			"no link": {apart, node.RefusedSender}, "after the end": {400, node.RefusedAhead}, "never": {1 << 63, node.RefusedAhead},
+			"no link": {apart, node.RefusedSender}, "after the end": {400, node.RefusedAhead},
+			"never": {1 << 63, node.RefusedAhead},
 		} {
 			if err := send(c.round); !errors.Is(err, c.want) {
 				t.Errorf("%s: %v", name, err)
@@ -231,7 +275,8 @@ func TestHostileRoundsByChance(t *testing.T) {
 		for _, c := range []struct {
 			round uint64
 			want  error
-		}{{linked[5], nil}, {linked[6], node.RefusedAhead}, {linked[2], nil}, {linked[5], node.RefusedAhead}, {linked[2], nil}, {0, nil}} {
+		}{{linked[5], nil}, {linked[6], node.RefusedAhead}, {linked[2], nil}, {linked[5], node.RefusedAhead},
+			{linked[2], nil}, {0, nil}} {
 			if err := send(c.round); !errors.Is(err, c.want) {
 				t.Errorf("round %d: %v, want %v", c.round, err, c.want)
 			}

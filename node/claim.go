@@ -12,9 +12,10 @@ import (
 	"sotto/privacy/ledger"
 )
 
-// Claim is what a member says about its own ledger when it has finished. The head is signed: a statement of the same ledger that knows of
-// fewer records was made without some of them (ledger.SignedStatement.Follows). Epsilon is the member's word, over all runs on its
-// data; nobody else can recompute it.
+// Claim is what a member says about its own ledger when it has finished. The head is
+// signed: a statement of the same ledger that knows of fewer records was made without
+// some of them (ledger.SignedStatement.Follows). Epsilon is the member's word, over all
+// runs on its data; nobody else can recompute it.
 type Claim struct {
 	Head    ledger.SignedHead `json:"head"`
 	Epsilon float64           `json:"epsilon"` // upper bound
@@ -32,8 +33,9 @@ func (c *Claim) encode() ([]byte, error) {
 	return b, err
 }
 
-// ParseClaim reads a claim and checks that owner has signed its head, and that it does not go back behind last, the claim
-// held before; nil for the first one. Errors wrap ErrFrame, or are those of ledger.SignedHead.Verify.
+// ParseClaim reads a claim and checks that owner has signed its head, and that it does
+// not go back behind last, the claim held before; nil for the first one. Errors wrap
+// ErrFrame, or are those of ledger.SignedHead.Verify.
 func ParseClaim(b []byte, owner ed25519.PublicKey, last *Claim) (*Claim, error) {
 	if len(b) > maxClaim {
 		return nil, fmt.Errorf("%w: a claim of %d bytes, allowed: at most %d", ErrFrame, len(b), maxClaim)
@@ -48,7 +50,8 @@ func ParseClaim(b []byte, owner ed25519.PublicKey, last *Claim) (*Claim, error) 
 		return nil, fmt.Errorf("%w: a claim with more after it", ErrFrame)
 	}
 	if !(c.Epsilon >= 0) || math.IsInf(c.Epsilon, 1) || !(c.Delta >= 0 && c.Delta < 1) {
-		return nil, fmt.Errorf("%w: a claim of epsilon %g at delta %g, allowed: at least 0, delta below 1", ErrFrame, c.Epsilon, c.Delta)
+		return nil, fmt.Errorf("%w: a claim of epsilon %g at delta %g, allowed: at least 0, delta below 1",
+			ErrFrame, c.Epsilon, c.Delta)
 	}
 	var head *ledger.SignedHead
 	if last != nil {
@@ -57,7 +60,8 @@ func ParseClaim(b []byte, owner ed25519.PublicKey, last *Claim) (*Claim, error) 
 	return c, c.Head.Verify(owner, head)
 }
 
-// file takes in the claim of a neighbor that has finished. One that does not hold is refused and named; what was held before stands.
+// file takes in the claim of a neighbor that has finished. One that does not hold is
+// refused and named; what was held before stands.
 func (n *Node) file(l *link, f *Frame) error {
 	if len(f.Payload) == 0 || n.cfg.Keys == nil {
 		return nil

@@ -18,11 +18,17 @@ import (
 	"sotto/privacy/ledger/ledgertest"
 )
 
-// claimOf makes a ledger of one owner with so many charges and returns what its node claims.
+// claimOf makes a ledger of one owner with so many charges and returns what its node
+// claims.
 func claimOf(t testing.TB, key ed25519.PrivateKey, charges int) (*ledger.File, *node.Claim) {
 	t.Helper()
-	l, err := ledger.Create(filepath.Join(t.TempDir(), "ledger"), ledger.Genesis{Adjacency: account.ZeroOut, Unit: account.Record(),
-		Budget: account.Budget{Epsilon: 1e6, Delta: 1e-5}, MinRecords: 100}, ledger.Options{Key: key, FS: ledgertest.NewCrashFS(), Accountant: "rdp"})
+	l, err := ledger.Create(filepath.Join(t.TempDir(), "ledger"), ledger.Genesis{
+		Adjacency:  account.ZeroOut,
+		Unit:       account.Record(),
+		Budget:     account.Budget{Epsilon: 1e6, Delta: 1e-5},
+		MinRecords: 100,
+	}, ledger.Options{Key: key,
+		FS: ledgertest.NewCrashFS(), Accountant: "rdp"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -35,8 +41,9 @@ func claimOf(t testing.TB, key ed25519.PrivateKey, charges int) (*ledger.File, *
 	return l, &node.Claim{Head: l.SignedHead(), Epsilon: 1.5, Delta: 1e-5}
 }
 
-// Members that have finished hold the signed heads of their neighbors' ledgers; a claim that somebody else signed, or that goes back, is
-// refused, its sender named, and nobody is held up.
+// Members that have finished hold the signed heads of their neighbors' ledgers; a claim
+// that somebody else signed, or that goes back, is refused, its sender named, and nobody
+// is held up.
 func TestClaims(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const members = 4
@@ -72,8 +79,10 @@ func TestClaims(t *testing.T) {
 				case p.State != node.Done:
 					t.Errorf("agent %d: %+v", i, p)
 				case p.Name == "agent 3", i == 1 && p.Name == "agent 2":
-					if n.Status().Counts.Refused == 0 || p.Claim != nil && p.Claim != longer { // the fault goes with the next frame
-						t.Errorf("agent %d holds %+v of %s, %d frames refused", i, p.Claim, p.Name, n.Status().Counts.Refused)
+					// the fault goes with the next frame
+					if n.Status().Counts.Refused == 0 || p.Claim != nil && p.Claim != longer {
+						t.Errorf("agent %d holds %+v of %s, %d frames refused", i, p.Claim, p.Name,
+							n.Status().Counts.Refused)
 					}
 				case p.Claim == nil || p.Claim.Epsilon != 1.5:
 					t.Errorf("agent %d holds no claim of %s", i, p.Name)
@@ -109,7 +118,8 @@ func TestBadClaimsAreRefused(t *testing.T) {
 		if b == text {
 			t.Fatalf("%s: the same text %s", name, text)
 		}
-		if _, err := node.ParseClaim([]byte(b), public, nil); err == nil || name != "edited" && !errors.Is(err, node.ErrFrame) {
+		if _, err := node.ParseClaim([]byte(b), public, nil); err == nil ||
+			name != "edited" && !errors.Is(err, node.ErrFrame) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}

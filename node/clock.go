@@ -12,9 +12,10 @@ import (
 // maxInterval bounds the mean time between two wakes.
 const maxInterval = 24 * time.Hour
 
-// clock is a Poisson clock of a public rate: the times between its rings are independent and exponentially distributed. They come
-// from the operating system's randomness, so that nobody foresees them. A run is not drawn again from a seed: it is replayed
-// from what its nodes record.
+// clock is a Poisson clock of a public rate: the times between its rings are independent
+// and exponentially distributed. They come from the operating system's randomness, so
+// that nobody foresees them. A run is not drawn again from a seed: it is replayed from
+// what its nodes record.
 type clock struct {
 	mean   time.Duration
 	chance *rng.Stream
@@ -27,8 +28,9 @@ func newClock(mean time.Duration) *clock {
 	return &clock{mean: mean, chance: rng.NewStream(&key, rng.Choice), next: time.Now()}
 }
 
-// wait returns how long it is until the next ring, which it draws after the one before has rung. A ring that falls into a step is due
-// at once; the clock goes on from there, so that a node that is slower than its clock has no backlog.
+// wait returns how long it is until the next ring, which it draws after the one before
+// has rung. A ring that falls into a step is due at once; the clock goes on from there,
+// so that a node that is slower than its clock has no backlog.
 func (c *clock) wait() time.Duration {
 	now := time.Now()
 	if c.drawn {
@@ -60,8 +62,9 @@ func (n *Node) ring(ctx context.Context) error {
 	return n.wake(&report)
 }
 
-// hear fills n.inbox with the newest message of every neighbor that was heard so far, sorted by sender, and names those that have been
-// silent for long. A neighbor that is missing holds nobody up: its last message stands.
+// hear fills n.inbox with the newest message of every neighbor that was heard so far,
+// sorted by sender, and names those that have been silent for long. A neighbor that is
+// missing holds nobody up: its last message stands.
 func (n *Node) hear(r *RoundReport) {
 	silent := max(n.cfg.Deadline, 10*n.cfg.Interval)
 	n.inbox = n.inbox[:0]
@@ -82,8 +85,9 @@ func (n *Node) hear(r *RoundReport) {
 	}
 }
 
-// heard encodes what the last wake has taken in, for the checkpoint: who sent it may be gone when this node is back. In pairs it is what
-// this node has replied, which a neighbor that is back asks for again.
+// heard encodes what the last wake has taken in, for the checkpoint: who sent it may be
+// gone when this node is back. In pairs it is what this node has replied, which a
+// neighbor that is back asks for again.
 func (n *Node) heard() []byte {
 	if n.cfg.Pairs {
 		return n.replies()

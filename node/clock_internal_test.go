@@ -7,7 +7,8 @@ import (
 	"time"
 )
 
-// The times between rings are exponential: Kolmogorov's distance of 2000 of them exceeds 2.3/sqrt(n) with probability 5e-5.
+// The times between rings are exponential: Kolmogorov's distance of 2000 of them exceeds
+// 2.3/sqrt(n) with probability 5e-5.
 func TestClockIsPoisson(t *testing.T) {
 	const n = 2000
 	c := newClock(time.Hour)

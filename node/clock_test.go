@@ -21,8 +21,9 @@ import (
 	"sotto/tensor"
 )
 
-// exact is a gate that answers with the gradient of |θ - center|²/2 and, if spread is above 0, noise that is uniform in
-// -spread .. spread: a problem whose minimiser is known.
+// exact is a gate that answers with the gradient of |θ - center|²/2 and, if spread is
+// above 0, noise that is uniform in -spread .. spread: a problem whose minimiser is
+// known.
 type exact struct {
 	center float32
 	spread float32
@@ -43,7 +44,8 @@ func (g exact) Answer(q *agent.Query, dst tensor.Vec) error {
 
 const pullMu, pullLambda = .3, .1
 
-// pull is block coordinate descent on these problems, with constants that make every update a contraction.
+// pull is block coordinate descent on these problems, with constants that make every
+// update a contraction.
 func pull(t testing.TB) agent.Factory {
 	t.Helper()
 	f, err := algo.New("bcd", func(p any) error {
@@ -57,7 +59,8 @@ func pull(t testing.TB) agent.Factory {
 	return f
 }
 
-// minimiser solves the stationarity of Q in coordinate 0 by Gauss-Seidel in float64, to convergence: for every agent
+// minimiser solves the stationarity of Q in coordinate 0 by Gauss-Seidel in float64, to
+// convergence: for every agent
 //
 //	Σ_j W_ij (θ_i - θ_j) + μ D_i (θ_i - b_i + 2 λ θ_i) = 0
 func minimiser(w *nodetest.World, center func(i int) float64) []float64 {
@@ -75,8 +78,9 @@ func minimiser(w *nodetest.World, center func(i int) float64) []float64 {
 	return x
 }
 
-// Nodes that wake by their clocks reach the minimiser of the objective, whatever links do and though one of them is away for a while: block
-// coordinate descent has one limit for all orders of wakes.
+// Nodes that wake by their clocks reach the minimiser of the objective, whatever links do
+// and though one of them is away for a while: block coordinate descent has one limit for
+// all orders of wakes.
 func TestClocksReachTheMinimiser(t *testing.T) {
 	for name, change := range map[string]func(f *nodetest.Faulty, i agent.ID){
 		"good links": func(*nodetest.Faulty, agent.ID) {},
@@ -87,14 +91,21 @@ func TestClocksReachTheMinimiser(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				center := func(i int) float64 { return float64(i * i) }
-				r := start(t, nodetest.Options{Factory: pull(t), Agents: 5, Rounds: 300, Interval: time.Second, Change: func(i int, c *node.Config) {
-					c.Gate = exact{center: float32(center(i))}
-				}}, openFaulty(change))
+				r := start(t, nodetest.Options{
+					Factory:  pull(t),
+					Agents:   5,
+					Rounds:   300,
+					Interval: time.Second,
+					Change: func(i int, c *node.Config) {
+						c.Gate = exact{center: float32(center(i))}
+					},
+				}, openFaulty(change))
 				time.Sleep(time.Minute)
 				r.halt(3)
 				before := r.nodes[2].Status().Round
 				time.Sleep(time.Minute)
-				if s := r.nodes[2].Status(); s.Round < before+20 || s.Pace != node.InWakes || s.Peers[1].State == node.Here {
+				if s := r.nodes[2].Status(); s.Round < before+20 || s.Pace != node.InWakes ||
+					s.Peers[1].State == node.Here {
 					t.Errorf("without a neighbor: %+v after wake %d", s, before)
 				}
 				r.start(t, 3)
@@ -133,14 +144,16 @@ func objective(w *nodetest.World, params func(i int) tensor.Vec) float64 {
 	return sum
 }
 
-// Noisy runs by clocks end at the objective of the simulator's noisy runs. The middle of 5 runs of nodes may not lie above, nor below, all of
-// 199 simulated ones: where both have one distribution that happens with probability 2 · C(5,3)/C(204,3) < 2e-5.
+// Noisy runs by clocks end at the objective of the simulator's noisy runs. The middle of
+// 5 runs of nodes may not lie above, nor below, all of 199 simulated ones: where both
+// have one distribution that happens with probability 2 · C(5,3)/C(204,3) < 2e-5.
 func TestClocksEqualTheSimulatorInDistribution(t *testing.T) {
 	const agents, rounds, runs, simulated = 4, 25, 5, 199
 	gate := func(i int, seed uint64) exact {
 		return exact{center: float32(i), spread: 2, chance: rng.Public(seed, "noise", uint64(i))}
 	}
-	w := nodetest.NewWorld(t, nodetest.Options{Factory: pull(t), Agents: agents, Rounds: rounds, Interval: time.Second})
+	w := nodetest.NewWorld(t, nodetest.Options{Factory: pull(t), Agents: agents, Rounds: rounds,
+		Interval: time.Second})
 	low, high := math.Inf(1), math.Inf(-1)
 	for k := range uint64(simulated) {
 		var all []sim.Agent
@@ -155,7 +168,14 @@ func TestClocksEqualTheSimulatorInDistribution(t *testing.T) {
 				order = append(order, wake)
 			}
 		}
-		s, err := sim.NewAsync(sim.AsyncConfig{Agents: all, Graph: w.Graph, Dim: nodetest.Dim, Wakes: agents * rounds, Workers: 1, Replay: order})
+		s, err := sim.NewAsync(sim.AsyncConfig{
+			Agents:  all,
+			Graph:   w.Graph,
+			Dim:     nodetest.Dim,
+			Wakes:   agents * rounds,
+			Workers: 1,
+			Replay:  order,
+		})
 		if err == nil {
 			err = s.Run(context.Background(), agents*rounds)
 		}
@@ -168,9 +188,15 @@ func TestClocksEqualTheSimulatorInDistribution(t *testing.T) {
 	var got []float64
 	for k := range uint64(runs) {
 		synctest.Test(t, func(t *testing.T) {
-			r := start(t, nodetest.Options{Factory: pull(t), Agents: agents, Rounds: rounds, Interval: time.Second, Change: func(i int, c *node.Config) {
-				c.Gate = gate(i, 1000+k)
-			}}, openMemory)
+			r := start(t, nodetest.Options{
+				Factory:  pull(t),
+				Agents:   agents,
+				Rounds:   rounds,
+				Interval: time.Second,
+				Change: func(i int, c *node.Config) {
+					c.Gate = gate(i, 1000+k)
+				},
+			}, openMemory)
 			r.wait(t)
 			got = append(got, objective(w, func(i int) tensor.Vec { return r.nodes[i].Params() }))
 		})
@@ -181,12 +207,18 @@ func TestClocksEqualTheSimulatorInDistribution(t *testing.T) {
 	}
 }
 
-// Budgets end, the run goes on; an algorithm that needs no further wakes ends at once; no budget is exceeded.
+// Budgets end, the run goes on; an algorithm that needs no further wakes ends at once; no
+// budget is exceeded.
 func TestClocksAndBudgets(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		for name, limit := range map[string]int{"bcd": 3, "model-propagation": 1, "local-fit": 1} {
 			began := time.Now()
-			r := start(t, nodetest.Options{Factory: factory(t, name), Rounds: 30, Interval: time.Minute, Limit: limit}, openMemory)
+			r := start(t, nodetest.Options{
+				Factory:  factory(t, name),
+				Rounds:   30,
+				Interval: time.Minute,
+				Limit:    limit,
+			}, openMemory)
 			r.wait(t)
 			for i, n := range r.nodes {
 				s := n.Status()
@@ -206,10 +238,11 @@ func TestClocksRecordWhatTheyHear(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		reports := make([][]node.RoundReport, 4)
 		steps := &crashing{steps: make([][]step, 4)}
-		r := start(t, nodetest.Options{Factory: factory(t, "bcd"), Interval: time.Second, Change: func(i int, c *node.Config) {
-			c.OnRound = func(r node.RoundReport) { reports[i] = append(reports[i], r) }
-			c.Algorithm = recorder{c.Algorithm, &steps.mu, &steps.steps[i]}
-		}}, openMemory)
+		r := start(t, nodetest.Options{Factory: factory(t, "bcd"), Interval: time.Second,
+			Change: func(i int, c *node.Config) {
+				c.OnRound = func(r node.RoundReport) { reports[i] = append(reports[i], r) }
+				c.Algorithm = recorder{c.Algorithm, &steps.mu, &steps.steps[i]}
+			}}, openMemory)
 		r.wait(t)
 		for i := range reports {
 			var heard [][]node.Heard
@@ -226,7 +259,8 @@ func TestClocksRecordWhatTheyHear(t *testing.T) {
 				t.Fatalf("agent %d: %d wakes, %d reports, want 12", i, len(heard), len(reports[i]))
 			}
 			for k, rep := range reports[i] {
-				if !slices.Equal(rep.Heard, heard[k]) || rep.Round != uint64(k) || k > 0 && !rep.Woke.After(reports[i][k-1].Woke) {
+				if !slices.Equal(rep.Heard, heard[k]) || rep.Round != uint64(k) ||
+					k > 0 && !rep.Woke.After(reports[i][k-1].Woke) {
 					t.Errorf("agent %d, wake %d: report %+v, it heard %v", i, k, rep, heard[k])
 				}
 			}
@@ -241,8 +275,10 @@ func TestClocksRefuseOtherPaces(t *testing.T) {
 		"recorded wakes": func(c *node.Config) { c.Wakes = []agent.ID{0} },
 		"proceed":        func(c *node.Config) { c.Missing = node.Proceed },
 	} {
-		w := nodetest.NewWorld(t, nodetest.Options{Factory: factory(t, "bcd"), Interval: time.Second, Change: func(_ int, c *node.Config) { change(c) }})
-		_, _, err := w.Node(t, 0, node.NewMemory(4, 1000).Open(0), ledgertest.NewCrashFS(), ledger.NewMemory(nil))
+		w := nodetest.NewWorld(t, nodetest.Options{Factory: factory(t, "bcd"), Interval: time.Second,
+			Change: func(_ int, c *node.Config) { change(c) }})
+		_, _, err := w.Node(t, 0, node.NewMemory(4, 1000).Open(0), ledgertest.NewCrashFS(),
+			ledger.NewMemory(nil))
 		var bad *config.Error
 		if !errors.As(err, &bad) || bad.Key != "interval" {
 			t.Errorf("%s: %v", name, err)

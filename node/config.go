@@ -18,8 +18,9 @@ import (
 type Gate interface {
 	// Begin tells the gate the round and the neighbors whose messages arrived in it.
 	Begin(round uint64, live []agent.Neighbor)
-	// Answer fills dst, after its charge is durable; privacy.ErrExhausted says that nothing was released, and nothing will be;
-	// privacy.ErrAbstain that nothing was released this time.
+	// Answer fills dst, after its charge is durable; privacy.ErrExhausted says that
+	// nothing was released, and nothing will be; privacy.ErrAbstain that nothing was
+	// released this time.
 	Answer(q *agent.Query, dst tensor.Vec) error
 }
 
@@ -27,8 +28,9 @@ type Gate interface {
 const (
 	// Wait goes on waiting, for as long as it takes; the peer is named as late.
 	Wait = "wait"
-	// Proceed steps without them, with their weights on self, after at most twice the deadline. Models then drift apart
-	// where only one direction of a link fails; such losses are counted.
+	// Proceed steps without them, with their weights on self, after at most twice the
+	// deadline. Models then drift apart where only one direction of a link fails; such
+	// losses are counted.
 	Proceed = "proceed"
 )
 
@@ -38,39 +40,48 @@ type Config struct {
 	Run   [32]byte // digest of the signed roster
 	Names []string // of the members, for logs and status; nil: their numbers
 	Graph *topology.Graph
-	// Graphs, when not nil, are those of the rounds, and Graph has all their links (topology.Whole). Every round before Rounds has one. Where
-	// links have one direction or change, nodes tell those whom they hear which round they have reached, and nobody runs ahead of somebody who
-	// hears it; where chance draws links of both directions, nobody runs ahead of who hears it in that round, and rounds without neighbor and query are
-	// not reported. Missing is then Wait.
+	// Graphs, when not nil, are those of the rounds, and Graph has all their links
+	// (topology.Whole). Every round before Rounds has one. Where links have one direction
+	// or change, nodes tell those whom they hear which round they have reached, and
+	// nobody runs ahead of somebody who hears it; where chance draws links of both
+	// directions, nobody runs ahead of who hears it in that round, and rounds without
+	// neighbor and query are not reported. Missing is then Wait.
 	Graphs    topology.Schedule
 	Algorithm agent.Algorithm // as its factory made it
 	Gate      Gate
 	Head      func() ledger.Head // of the gate's ledger; nil: nothing is charged
-	// Recover, when not nil, is called by New, once the algorithm has its stored state: it brings what the gate keeps of former answers to
-	// where that state is. resumed: there was one. After an error nothing is asked and nothing sent.
+	// Recover, when not nil, is called by New, once the algorithm has its stored state:
+	// it brings what the gate keeps of former answers to where that state is. resumed:
+	// there was one. After an error nothing is asked and nothing sent.
 	Recover func(resumed bool) error
 	Rounds  uint64
 	Dim     int // length of answers
-	// Mass: messages carry the mass of push-sum. Lost messages take theirs with them, so that Missing is Wait.
+	// Mass: messages carry the mass of push-sum. Lost messages take theirs with them, so
+	// that Missing is Wait.
 	Mass bool
-	// BF16: messages have bfloat16 values, two bytes each, as those of algo.Rounded. No other ones are taken. For runs in rounds.
+	// BF16: messages have bfloat16 values, two bytes each, as those of algo.Rounded. No
+	// other ones are taken. For runs in rounds.
 	BF16      bool
 	Transport Transport
 	Store     *Store
-	// Wakes, when not nil, is who wakes, in order, in place of rounds: every agent steps at its places in the list, with the
-	// newest broadcasts as of these. Rounds is then the number of this agent's wakes, and Missing is Wait.
+	// Wakes, when not nil, is who wakes, in order, in place of rounds: every agent steps
+	// at its places in the list, with the newest broadcasts as of these. Rounds is then
+	// the number of this agent's wakes, and Missing is Wait.
 	Wakes []agent.ID
-	// Interval, when above 0, is the mean time between two wakes of this agent, in place of rounds: it steps when its own Poisson
-	// clock rings, with the newest messages that have come, and waits for nobody. Rounds is then the number of its wakes, and
+	// Interval, when above 0, is the mean time between two wakes of this agent, in place
+	// of rounds: it steps when its own Poisson clock rings, with the newest messages that
+	// have come, and waits for nobody. Rounds is then the number of its wakes, and
 	// Missing is Wait, which means nothing here.
 	Interval time.Duration
-	// Pairs: at a wake this node meets one neighbor, drawn from those it hears, and both step and exchange one message. A neighbor
-	// that is in another meeting, or does not answer by the deadline, is not met at that wake. For undirected graphs.
+	// Pairs: at a wake this node meets one neighbor, drawn from those it hears, and both
+	// step and exchange one message. A neighbor that is in another meeting, or does not
+	// answer by the deadline, is not met at that wake. For undirected graphs.
 	Pairs bool
 
-	// Holders, when not nil, says where each token of a run starts whose models walk, in place of rounds. Rounds is then the number of steps
-	// of every token, and the graph has links in both directions. Hop, when not nil, is the number in [0, 1) from which the next holder
-	// of the visit with the given number is drawn; nil: a secret one.
+	// Holders, when not nil, says where each token of a run starts whose models walk, in
+	// place of rounds. Rounds is then the number of steps of every token, and the graph
+	// has links in both directions. Hop, when not nil, is the number in [0, 1) from which
+	// the next holder of the visit with the given number is drawn; nil: a secret one.
 	Holders []agent.ID
 	Hop     func(visit uint64) float64
 
@@ -81,16 +92,20 @@ type Config struct {
 	RetryMax    time.Duration // and at last; default 10 s
 	SendTimeout time.Duration // of one attempt; default 1 minute
 	Log         *slog.Logger  // default: none
-	// Spent, when not nil, says what the data have cost so far, for the status. It is called often.
+	// Spent, when not nil, says what the data have cost so far, for the status. It is
+	// called often.
 	Spent func() *Spent
-	// Claim, when not nil, is asked once, at the end, what to tell the neighbors about the owner's ledger. Keys are the members'
-	// public keys, by number; nil: their claims are not looked at. Claims are those that earlier processes have heard, by number,
-	// nil for none; OnClaim, when not nil, gets every new one, in a goroutine of the transport's.
+	// Claim, when not nil, is asked once, at the end, what to tell the neighbors about
+	// the owner's ledger. Keys are the members' public keys, by number; nil: their claims
+	// are not looked at. Claims are those that earlier processes have heard, by number,
+	// nil for none; OnClaim, when not nil, gets every new one, in a goroutine of the
+	// transport's.
 	Claim   func() *Claim
 	Keys    []ed25519.PublicKey
 	Claims  []*Claim
 	OnClaim func(from agent.ID, c *Claim)
-	// OnRound, when not nil, is called after every completed round, when it is stored. It may call Params and Status.
+	// OnRound, when not nil, is called after every completed round, when it is stored. It
+	// may call Params and Status.
 	OnRound func(RoundReport)
 }
 
@@ -106,9 +121,12 @@ func (c *Config) fill() error {
 	case int(c.Self) >= n:
 		return config.Bad("self", c.Self, fmt.Sprintf("0 to %d", n-1))
 	case c.Missing == Proceed && c.Mass:
-		return config.Bad("missing", c.Missing, "wait, with push-sum: who goes on without a message cannot know whether it is lost, and with it goes its mass")
+		return config.Bad("missing", c.Missing,
+			"wait, with push-sum: who goes on without a message cannot know whether it is lost, and with "+
+				"it goes its mass")
 	case c.Missing == Proceed && c.oneWay():
-		return config.Bad("missing", c.Missing, "wait, where links have one direction or change: who is left out cannot be told to catch up")
+		return config.Bad("missing", c.Missing,
+			"wait, where links have one direction or change: who is left out cannot be told to catch up")
 	case c.Graphs != nil && (c.Wakes != nil || c.Interval > 0):
 		return config.Bad("graphs", "graphs of rounds", "none, where agents wake by a clock or a list")
 	case c.Missing != Wait && c.Missing != Proceed:
@@ -118,7 +136,8 @@ func (c *Config) fill() error {
 	case c.Interval < 0 || c.Interval > maxInterval:
 		return config.Bad("interval", c.Interval, fmt.Sprintf("0 to %v", maxInterval))
 	case c.Interval > 0 && (c.Wakes != nil || c.Missing != Wait):
-		return config.Bad("interval", c.Interval, "0 with recorded wakes and with missing proceed: a node that wakes by its clock waits for nobody")
+		return config.Bad("interval", c.Interval,
+			"0 with recorded wakes and with missing proceed: a node that wakes by its clock waits for nobody")
 	case c.BF16 && (c.Wakes != nil || c.Interval > 0):
 		return config.Bad("bf16", c.BF16, "false, where agents wake by a clock or a list")
 	case c.Pairs && c.Interval == 0:
@@ -134,7 +153,8 @@ func (c *Config) fill() error {
 		value *time.Duration
 		def   time.Duration
 	}{
-		{"deadline", &c.Deadline, time.Minute}, {"linger", &c.Linger, 10 * time.Minute}, {"retry", &c.Retry, 100 * time.Millisecond},
+		{"deadline", &c.Deadline, time.Minute}, {"linger", &c.Linger, 10 * time.Minute},
+		{"retry", &c.Retry, 100 * time.Millisecond},
 		{"retry_max", &c.RetryMax, 10 * time.Second}, {"send_timeout", &c.SendTimeout, time.Minute},
 	} {
 		if *d.value < 0 {
@@ -161,12 +181,14 @@ func (c *Config) fill() error {
 	return nil
 }
 
-// oneWay reports whether links have one direction or change. Frames of messages then do not tell both ends how far the other is.
+// oneWay reports whether links have one direction or change. Frames of messages then do
+// not tell both ends how far the other is.
 func (c *Config) oneWay() bool {
 	return c.Graphs != nil && len(topology.Period(c.Graphs)) != 1 || c.Graph.Directed()
 }
 
-// sparse reports whether chance draws the links of every round, in both directions: see chance.go.
+// sparse reports whether chance draws the links of every round, in both directions: see
+// chance.go.
 func (c *Config) sparse() bool {
 	return c.Graphs != nil && topology.Period(c.Graphs) == nil && topology.Mutual(c.Graphs)
 }

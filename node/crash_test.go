@@ -31,8 +31,8 @@ type step struct {
 	out []agent.Message
 }
 
-// recorder keeps an agent's steps. When a round is stepped again after a crash, what is recorded of it and of later ones is
-// struck: it never left the agent.
+// recorder keeps an agent's steps. When a round is stepped again after a crash, what is
+// recorded of it and of later ones is struck: it never left the agent.
 type recorder struct {
 	agent.Algorithm
 	mu    *sync.Mutex
@@ -60,7 +60,8 @@ func (r recorder) Step(in *agent.Input, out *agent.Output) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	for i, old := range *r.steps {
-		if in.Kind == agent.Start || in.Kind != agent.Answer && old.in.Kind != agent.Start && old.in.Round >= in.Round {
+		if in.Kind == agent.Start || in.Kind != agent.Answer && old.in.Kind != agent.Start &&
+			old.in.Round >= in.Round {
 			*r.steps = (*r.steps)[:i]
 			break
 		}
@@ -103,7 +104,8 @@ func (c *crashing) live(t *testing.T, i int, key ed25519.PrivateKey) error {
 }
 
 // once runs member i until its next crash.
-func (c *crashing) once(t *testing.T, i int, key ed25519.PrivateKey, disk *ledgertest.CrashFS, first bool) error {
+func (c *crashing) once(t *testing.T, i int, key ed25519.PrivateKey, disk *ledgertest.CrashFS,
+	first bool) error {
 	opt := ledger.Options{Key: key, FS: disk, Filter: nothing{}, Accountant: "rdp"}
 	store, err := node.OpenStore(fmt.Sprint("/state", i), disk)
 	if err != nil {
@@ -147,10 +149,12 @@ type nothing struct{}
 
 func (nothing) Admit(account.Event, int) error { return nil }
 
-// Nodes crash hundreds of times at random changes of their disks, which lose an arbitrary part of what was not synced. The run ends; replaying
-// each agent's answers and messages gives its parameters bit for bit; what an agent received is what the sender's replay
-// sends; every ledger verifies, with at least one charge for each answer in use; no number comes twice. Where answers have no noise a crash changes
-// nothing: parameters are those of a run in package sim, of which each is moved by the agent's private iterate.
+// Nodes crash hundreds of times at random changes of their disks, which lose an arbitrary
+// part of what was not synced. The run ends; replaying each agent's answers and messages
+// gives its parameters bit for bit; what an agent received is what the sender's replay
+// sends; every ledger verifies, with at least one charge for each answer in use; no
+// number comes twice. Where answers have no noise a crash changes nothing: parameters are
+// those of a run in package sim, of which each is moved by the agent's private iterate.
 func TestCrashes(t *testing.T) {
 	for name, o := range map[string]nodetest.Options{
 		"dsgd":           {Factory: factory(t, "dsgd")},
@@ -162,7 +166,8 @@ func TestCrashes(t *testing.T) {
 		"push":           {Factory: factory(t, "sgp"), Push: true, Graph: "exp-directed"},
 		"own state":      {Factory: ownState(t)},
 		"no noise":       {Factory: ownState(t), Plain: true},
-		"pairs":          {Factory: factory(t, "gossip-average"), Pairs: true, Graph: "complete", Rounds: 160},
+		"pairs": {Factory: factory(t, "gossip-average"), Pairs: true, Graph: "complete",
+			Rounds: 160},
 		"pairs that ask": {Factory: factory(t, "dsgd"), Pairs: true, Graph: "complete"},
 		"dropout":        {Factory: factory(t, "dsgt"), Dropout: .4},
 		"push, dropout":  {Factory: factory(t, "sgp"), Push: true, Graph: "exp-directed", Dropout: .2},
@@ -240,8 +245,9 @@ func (c *crashing) replay(t *testing.T, i int) (sent []step) {
 	return sent
 }
 
-// compareMessages wants every message that was received to be what the sender's replay sends under its number, never an older one than
-// before, and with all one from every neighbor in every round.
+// compareMessages wants every message that was received to be what the sender's replay
+// sends under its number, never an older one than before, and with all one from every
+// neighbor in every round.
 func (c *crashing) compareMessages(t *testing.T, sent [][]step, all bool) {
 	received, want := 0, 0
 	for i := range c.steps {
@@ -254,11 +260,13 @@ func (c *crashing) compareMessages(t *testing.T, sent [][]step, all bool) {
 			for _, m := range s.in.Inbox {
 				received++
 				if m.Round < last[m.From] {
-					t.Errorf("agent %d hears broadcast %d of %d after number %d", i, m.Round, m.From, last[m.From])
+					t.Errorf("agent %d hears broadcast %d of %d after number %d", i, m.Round, m.From,
+						last[m.From])
 				}
 				last[m.From] = m.Round
 				if want := sent[m.From][m.Round].out[0].Body; !slices.Equal(m.Body, want) {
-					t.Errorf("agent %d received %v from %d in round %d, its replay sends %v", i, m.Body, m.From, m.Round, want)
+					t.Errorf("agent %d received %v from %d in round %d, its replay sends %v", i, m.Body,
+						m.From, m.Round, want)
 				}
 			}
 		}
@@ -282,7 +290,8 @@ func (c *crashing) checkLedger(t *testing.T, i int, key ed25519.PrivateKey) {
 		}
 	}
 	if report.Charges < answers || report.Charges > answers+uint64(c.crashes) {
-		t.Errorf("agent %d: %d charges for %d answers in use and at most %d crashes", i, report.Charges, answers, c.crashes)
+		t.Errorf("agent %d: %d charges for %d answers in use and at most %d crashes", i, report.Charges,
+			answers, c.crashes)
 	}
 	seen := map[uint64]bool{}
 	for r, err := range ledger.History("/ledger", opt) {
@@ -293,12 +302,14 @@ func (c *crashing) checkLedger(t *testing.T, i int, key ed25519.PrivateKey) {
 	}
 }
 
-// A store that belongs to another roster or member, or is damaged, and a ledger that lacks charges, are refused.
+// A store that belongs to another roster or member, or is damaged, and a ledger that
+// lacks charges, are refused.
 func TestForeignStateIsRefused(t *testing.T) {
 	r := start(t, nodetest.Options{Factory: factory(t, "dsgd"), Rounds: 3}, openMemory)
 	r.wait(t)
 	resume := func(change func(c *node.Config)) error {
-		w := nodetest.NewWorld(t, nodetest.Options{Factory: factory(t, "dsgd"), Rounds: 3, Change: func(_ int, c *node.Config) { change(c) }})
+		w := nodetest.NewWorld(t, nodetest.Options{Factory: factory(t, "dsgd"), Rounds: 3,
+			Change: func(_ int, c *node.Config) { change(c) }})
 		_, store, err := w.Node(t, 0, r.trs[0], r.fs[0], r.led[0])
 		if err == nil {
 			store.Close()
@@ -329,9 +340,11 @@ func TestForeignStateIsRefused(t *testing.T) {
 	}
 	before := [2][]byte{r.fs[0].Content("/state0/checkpoint"), r.fs[0].Content("/state0/checkpoint.2")}
 	for _, at := range []float64{0, .5, 1} {
-		for k, name := range []string{"/state0/checkpoint", "/state0/checkpoint.2"} { // one stands in for the other
+		// one stands in for the other
+		for k, name := range []string{"/state0/checkpoint", "/state0/checkpoint.2"} {
 			damage(name, at)
-			if err := resume(func(*node.Config) {}); (err == nil) != (k == 0) || err != nil && !errors.Is(err, node.ErrState) {
+			if err := resume(func(*node.Config) {}); (err == nil) != (k == 0) ||
+				err != nil && !errors.Is(err, node.ErrState) {
 				t.Errorf("a bit at %v of %d files: %v", at, k+1, err)
 			}
 		}
@@ -340,7 +353,8 @@ func TestForeignStateIsRefused(t *testing.T) {
 	}
 	r.fs[0].Put("/state0/checkpoint", agent.AppendTag(nil, "sotto node/2"))
 	r.fs[0].Put("/state0/checkpoint.2", nil)
-	if err := resume(func(*node.Config) {}); !errors.Is(err, node.ErrState) || !strings.Contains(err.Error(), "sotto node/2, allowed") {
+	if err := resume(func(*node.Config) {}); !errors.Is(err, node.ErrState) ||
+		!strings.Contains(err.Error(), "sotto node/2, allowed") {
 		t.Errorf("the state of an older version: %v", err)
 	}
 }

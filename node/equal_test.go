@@ -29,7 +29,8 @@ var synchronous = map[string]func(p any){
 	"sgp":            func(any) {},
 }
 
-// waking lists the algorithms whose agents wake by their own clocks and broadcast; here by a recorded list.
+// waking lists the algorithms whose agents wake by their own clocks and broadcast; here
+// by a recorded list.
 var waking = map[string]func(p any){
 	"bcd":               func(any) {},
 	"model-propagation": func(any) {},
@@ -95,13 +96,15 @@ func TestNodesEqualTheSimulator(t *testing.T) {
 		nodetest.Equal(t, nodetest.Options{Factory: factory(t, "dsgt"), Limit: 5}, openMemory)
 	})
 	t.Run("one member", func(t *testing.T) {
-		nodetest.Equal(t, nodetest.Options{Factory: factory(t, "dsgd"), Graph: "complete", Agents: 1}, openMemory)
+		nodetest.Equal(t, nodetest.Options{Factory: factory(t, "dsgd"), Graph: "complete", Agents: 1},
+			openMemory)
 	})
 }
 
 func logger(w io.Writer) *slog.Logger { return slog.New(slog.NewTextHandler(w, nil)) }
 
-// Nodes that wake by a recorded list take in what the simulator's agents take in, whatever links do.
+// Nodes that wake by a recorded list take in what the simulator's agents take in,
+// whatever links do.
 func TestRecordedWakesEqualTheSimulator(t *testing.T) {
 	for name := range algo.Algorithms {
 		if algo.PacingOf(name) != algo.Wakes {
@@ -119,7 +122,9 @@ func TestRecordedWakesEqualTheSimulator(t *testing.T) {
 			o.Factory = factory(t, name)
 			t.Run(name+" "+o.Graph, func(t *testing.T) {
 				synctest.Test(t, func(t *testing.T) {
-					nodetest.Equal(t, o, openFaulty(func(f *nodetest.Faulty, _ agent.ID) { f.Lose, f.Unsure, f.Repeat, f.Delay = .2, .2, .2, time.Second }))
+					nodetest.Equal(t, o, openFaulty(func(f *nodetest.Faulty, _ agent.ID) {
+						f.Lose, f.Unsure, f.Repeat, f.Delay = .2, .2, .2, time.Second
+					}))
 				})
 			})
 		}

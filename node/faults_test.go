@@ -19,7 +19,8 @@ import (
 	"sotto/tensor"
 )
 
-// The tests below run in virtual time (testing/synctest), so that minutes of waiting take none.
+// The tests below run in virtual time (testing/synctest), so that minutes of waiting take
+// none.
 
 // faulty opens a network in memory whose members' links are changed.
 type faulty struct {
@@ -59,16 +60,21 @@ func TestFaultyLinksChangeNoBit(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				nodetest.Equal(t, nodetest.Options{Factory: factory(t, "dsgt"), Graph: "complete"}, openFaulty(change))
+				nodetest.Equal(t, nodetest.Options{Factory: factory(t, "dsgt"), Graph: "complete"},
+					openFaulty(change))
 			})
 		})
 	}
 }
 
-// A damaged frame is refused, its sender named, and sent again whole. (Equal wants no refusals, so this run is its own.)
+// A damaged frame is refused, its sender named, and sent again whole. (Equal wants no
+// refusals, so this run is its own.)
 func TestDamagedFramesAreSentAgain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		r := start(t, nodetest.Options{Factory: factory(t, "dsgd")}, openFaulty(func(f *nodetest.Faulty, _ agent.ID) { f.Damage = .3 }))
+		r := start(t, nodetest.Options{Factory: factory(t, "dsgd")},
+			openFaulty(func(f *nodetest.Faulty, _ agent.ID) {
+				f.Damage = .3
+			}))
 		r.wait(t)
 		r.equalsSimulator(t)
 		refused := uint64(0)
@@ -96,7 +102,14 @@ type running struct {
 func prepare(t *testing.T, o nodetest.Options, open func(testing.TB, int) nodetest.Network) *running {
 	w := nodetest.NewWorld(t, o)
 	n := w.Graph.Agents()
-	r := &running{w: w, net: open(t, n), nodes: make([]*node.Node, n), trs: make([]node.Transport, n), stop: make([]context.CancelFunc, n), done: make([]chan error, n)}
+	r := &running{
+		w:     w,
+		net:   open(t, n),
+		nodes: make([]*node.Node, n),
+		trs:   make([]node.Transport, n),
+		stop:  make([]context.CancelFunc, n),
+		done:  make([]chan error, n),
+	}
 	for range n {
 		r.fs, r.led = append(r.fs, ledgertest.NewCrashFS()), append(r.led, ledger.NewMemory(w.Filter(t)))
 	}
@@ -185,7 +198,8 @@ func TestSlowAndLatePeersAreWaitedFor(t *testing.T) {
 		}
 		r.start(t, 3)
 		time.Sleep(40 * time.Second)
-		if s := r.nodes[1].Status(); s.Peers[1].Name != "agent 2" || s.Peers[1].State != node.Late || s.Left == 0 {
+		if s := r.nodes[1].Status(); s.Peers[1].Name != "agent 2" || s.Peers[1].State != node.Late ||
+			s.Left == 0 {
 			t.Errorf("beside a slow member: %+v", s)
 		}
 		r.wait(t)
@@ -237,19 +251,25 @@ func TestAMemberThatErrsStopsNobodyElse(t *testing.T) {
 	})
 }
 
-// Rounds that go on without a member put its weight on self: for a path 0-1-2 without 2 whose budgets are spent, W' to the
-// k-th power of the start, in float64.
+// Rounds that go on without a member put its weight on self: for a path 0-1-2 without 2
+// whose budgets are spent, W' to the k-th power of the start, in float64.
 func TestProceedKeepsTheWeightOfMissingPeers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var reports []node.RoundReport
-		o := nodetest.Options{Factory: factory(t, "dsgd"), Agents: 3, Graph: "path", Rounds: 6, Change: func(i int, c *node.Config) {
-			c.Gate = spent{}
-			c.Missing, c.Deadline, c.Linger = node.Proceed, 10*time.Second, time.Minute
-			c.Algorithm = startAt{c.Algorithm, float32(i)}
-			if i == 1 {
-				c.OnRound = func(r node.RoundReport) { reports = append(reports, r) }
-			}
-		}}
+		o := nodetest.Options{
+			Factory: factory(t, "dsgd"),
+			Agents:  3,
+			Graph:   "path",
+			Rounds:  6,
+			Change: func(i int, c *node.Config) {
+				c.Gate = spent{}
+				c.Missing, c.Deadline, c.Linger = node.Proceed, 10*time.Second, time.Minute
+				c.Algorithm = startAt{c.Algorithm, float32(i)}
+				if i == 1 {
+					c.OnRound = func(r node.RoundReport) { reports = append(reports, r) }
+				}
+			},
+		}
 		r := prepare(t, o, openMemory)
 		r.start(t, 0)
 		r.start(t, 1)
@@ -271,7 +291,8 @@ func TestProceedKeepsTheWeightOfMissingPeers(t *testing.T) {
 			}
 		}
 		s := r.nodes[1].Status()
-		if s.Counts.Missing != 6 || s.Counts.OneSided != 0 || !s.Exhausted || len(reports) != 6 || !slices.Equal(reports[3].Missing, []agent.ID{2}) {
+		if s.Counts.Missing != 6 || s.Counts.OneSided != 0 || !s.Exhausted || len(reports) != 6 ||
+			!slices.Equal(reports[3].Missing, []agent.ID{2}) {
 			t.Errorf("status %+v, reports %+v", s, reports)
 		}
 	})
@@ -299,13 +320,15 @@ func (s startAt) Step(in *agent.Input, out *agent.Output) error {
 	return s.Algorithm.Step(in, out)
 }
 
-// A member that was away for days skips to its neighbors' round: it takes no step, and no charge, for rounds that nobody mixes.
+// A member that was away for days skips to its neighbors' round: it takes no step, and no
+// charge, for rounds that nobody mixes.
 func TestRejoinAfterDays(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		r := start(t, nodetest.Options{Factory: factory(t, "dsgd"), Rounds: 400, Change: func(i int, c *node.Config) {
-			c.Gate = slowGate{c.Gate, time.Hour}
-			c.Missing, c.Deadline = node.Proceed, 90*time.Minute
-		}}, openMemory)
+		r := start(t, nodetest.Options{Factory: factory(t, "dsgd"), Rounds: 400,
+			Change: func(i int, c *node.Config) {
+				c.Gate = slowGate{c.Gate, time.Hour}
+				c.Missing, c.Deadline = node.Proceed, 90*time.Minute
+			}}, openMemory)
 		time.Sleep(10*time.Hour + 30*time.Minute)
 		r.halt(2)
 		time.Sleep(5 * 24 * time.Hour)
@@ -314,7 +337,8 @@ func TestRejoinAfterDays(t *testing.T) {
 		s := r.nodes[2].Status()
 		charges := r.led[2].Head().Seq
 		if s.Counts.Skipped < 30 || charges+s.Counts.Skipped < 400 || charges+s.Counts.Skipped > 401 {
-			t.Errorf("%d rounds skipped, %d charges, want 400 together, one more if the last step was lost: %+v", s.Counts.Skipped, charges, s)
+			t.Errorf("%d rounds skipped, %d charges, want 400 together, one more if the last step was "+
+				"lost: %+v", s.Counts.Skipped, charges, s)
 		}
 		if missing := r.nodes[1].Status().Counts.Missing; missing < 100 || missing > 130 {
 			t.Errorf("a neighbor missed %d frames", missing)
@@ -325,11 +349,20 @@ func TestRejoinAfterDays(t *testing.T) {
 // A loss in one direction only is counted where it is seen.
 func TestOneSidedLossesAreCounted(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		r := start(t, nodetest.Options{Factory: factory(t, "dsgd"), Agents: 2, Graph: "path", Rounds: 8, Change: func(i int, c *node.Config) {
-			c.Missing, c.Deadline, c.Linger = node.Proceed, 10*time.Second, time.Second
-		}}, openFaulty(func(f *nodetest.Faulty, i agent.ID) { f.Down = func(agent.ID) bool { return i == 0 } }))
+		r := start(t, nodetest.Options{
+			Factory: factory(t, "dsgd"),
+			Agents:  2,
+			Graph:   "path",
+			Rounds:  8,
+			Change: func(i int, c *node.Config) {
+				c.Missing, c.Deadline, c.Linger = node.Proceed, 10*time.Second, time.Second
+			},
+		}, openFaulty(func(f *nodetest.Faulty, i agent.ID) {
+			f.Down = func(agent.ID) bool { return i == 0 }
+		}))
 		r.wait(t)
-		if s := r.nodes[1].Status(); s.Counts.Missing != 8 || s.Counts.OneSided < 7 { // the first may be on its way yet
+		// the first may be on its way yet
+		if s := r.nodes[1].Status(); s.Counts.Missing != 8 || s.Counts.OneSided < 7 {
 			t.Errorf("the deaf side: %+v", s.Counts)
 		}
 		if s := r.nodes[0].Status(); s.Counts.OneSided != 0 {

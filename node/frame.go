@@ -14,12 +14,14 @@ import (
 type FrameKind uint8
 
 const (
-	// Messages carries all messages of one sender to one receiver for one round; there may be none.
+	// Messages carries all messages of one sender to one receiver for one round; there
+	// may be none.
 	Messages FrameKind = iota + 1
-	// Hello says at which round the sender stands, after it has started: it lacks the frames of that round and
-	// later ones.
+	// Hello says at which round the sender stands, after it has started: it lacks the
+	// frames of that round and later ones.
 	Hello
-	// Finished says that the sender has completed all rounds and needs nothing more. It may bring the sender's Claim.
+	// Finished says that the sender has completed all rounds and needs nothing more. It
+	// may bring the sender's Claim.
 	Finished
 	// Ask wants the receiver's consent to meeting number Round of the sender's.
 	Ask
@@ -27,10 +29,12 @@ const (
 	Offer
 	// Reply carries the sender's message in the receiver's meeting.
 	Reply
-	// Progress says which round the sender has reached and stored, to one whom it hears and may have no messages for.
+	// Progress says which round the sender has reached and stored, to one whom it hears
+	// and may have no messages for.
 	Progress
-	// Token carries a token to its next holder, or a final one to whom it concerns. Its round is the token's number of steps times the number
-	// of tokens, plus the token's own number.
+	// Token carries a token to its next holder, or a final one to whom it concerns. Its
+	// round is the token's number of steps times the number of tokens, plus the token's
+	// own number.
 	Token
 	// Taken says that the receiver's token of that round is with the sender, stored.
 	Taken
@@ -69,11 +73,12 @@ const (
 
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
-// ErrFrame says that bytes are not a frame that a node takes. Errors that wrap it name place, value found and values
-// allowed, and hold nothing of the payload.
+// ErrFrame says that bytes are not a frame that a node takes. Errors that wrap it name
+// place, value found and values allowed, and hold nothing of the payload.
 var ErrFrame = errors.New("node: malformed frame")
 
-// ErrFrameVersion says that the peer speaks another version of the frame format. It wraps ErrFrame.
+// ErrFrameVersion says that the peer speaks another version of the frame format. It wraps
+// ErrFrame.
 var ErrFrameVersion = fmt.Errorf("%w: version", ErrFrame)
 
 // AppendFrame appends the wire form of f to b.
@@ -90,8 +95,9 @@ func AppendFrame(b []byte, f *Frame) []byte {
 	return append(b, f.Payload...)
 }
 
-// FrameSize checks the header at the front of b, at least FrameHeader bytes, and returns the length of the whole
-// frame. A payload above maxPayload bytes is refused: whoever reads from a network calls this before it makes room.
+// FrameSize checks the header at the front of b, at least FrameHeader bytes, and returns
+// the length of the whole frame. A payload above maxPayload bytes is refused: whoever
+// reads from a network calls this before it makes room.
 func FrameSize(b []byte, maxPayload int) (int, error) {
 	if len(b) < FrameHeader {
 		return 0, fmt.Errorf("%w: %d bytes, a header has %d", ErrFrame, len(b), FrameHeader)
@@ -127,20 +133,28 @@ func DecodeFrame(b []byte, maxPayload int) (Frame, error) {
 	if len(b) != size {
 		return Frame{}, fmt.Errorf("%w: %d bytes, the header says %d", ErrFrame, len(b), size)
 	}
-	f := Frame{Kind: FrameKind(b[5]), Run: [32]byte(b[8:40]), Sender: agent.ID(binary.LittleEndian.Uint32(b[40:])),
-		Round: binary.LittleEndian.Uint64(b[44:]), Payload: b[FrameHeader:]}
+	f := Frame{
+		Kind:    FrameKind(b[5]),
+		Run:     [32]byte(b[8:40]),
+		Sender:  agent.ID(binary.LittleEndian.Uint32(b[40:])),
+		Round:   binary.LittleEndian.Uint64(b[44:]),
+		Payload: b[FrameHeader:],
+	}
 	if crc32.Checksum(f.Payload, castagnoli) != binary.LittleEndian.Uint32(b[56:]) {
 		return Frame{}, fmt.Errorf("%w: the payload's checksum does not fit", ErrFrame)
 	}
-	most := map[FrameKind]int{Messages: maxPayload, Offer: maxPayload, Reply: maxPayload, Token: maxPayload, Finished: maxClaim}[f.Kind]
+	most := map[FrameKind]int{Messages: maxPayload, Offer: maxPayload, Reply: maxPayload, Token: maxPayload,
+		Finished: maxClaim}[f.Kind]
 	if len(f.Payload) > most {
-		return Frame{}, fmt.Errorf("%w: kind %d with a payload of %d bytes, allowed: %d", ErrFrame, f.Kind, len(f.Payload), most)
+		return Frame{}, fmt.Errorf("%w: kind %d with a payload of %d bytes, allowed: %d", ErrFrame, f.Kind,
+			len(f.Payload), most)
 	}
 	return f, nil
 }
 
-// ReadFrame reads the bytes of one frame from r into buf, which grows if it has to. The size is checked before memory is
-// taken. With an error come the bytes that were read. io.EOF says that r ended before the first one.
+// ReadFrame reads the bytes of one frame from r into buf, which grows if it has to. The
+// size is checked before memory is taken. With an error come the bytes that were read.
+// io.EOF says that r ended before the first one.
 func ReadFrame(r io.Reader, maxPayload int, buf []byte) ([]byte, error) {
 	if cap(buf) < FrameHeader {
 		buf = make([]byte, FrameHeader, 4096)
@@ -166,9 +180,9 @@ func ReadFrame(r io.Reader, maxPayload int, buf []byte) ([]byte, error) {
 	return buf, nil
 }
 
-// decodeMessages reads the messages of a Messages frame into dst, whose bodies are used again. Each must be f's sender's,
-// for f's round, and to self or to all. At most maxValues values are taken over all messages, and none that is not
-// finite.
+// decodeMessages reads the messages of a Messages frame into dst, whose bodies are used
+// again. Each must be f's sender's, for f's round, and to self or to all. At most
+// maxValues values are taken over all messages, and none that is not finite.
 func decodeMessages(dst []agent.Message, f *Frame, self agent.ID, maxValues int) ([]agent.Message, error) {
 	dst = dst[:0]
 	for b := f.Payload; len(b) > 0; {
@@ -183,8 +197,10 @@ func decodeMessages(dst []agent.Message, f *Frame, self agent.ID, maxValues int)
 			return dst[:0], fmt.Errorf("%w: message %d of agent %d: %w", ErrFrame, len(dst)-1, f.Sender, err)
 		}
 		if m.From != f.Sender || m.Round != f.Round || m.To != self && m.To != agent.Broadcast {
-			return dst[:0], fmt.Errorf("%w: message %d is from %d to %d for round %d, allowed: from %d to %d for round %d",
-				ErrFrame, len(dst)-1, m.From, m.To, m.Round, f.Sender, self, f.Round)
+			return dst[:0],
+				fmt.Errorf(
+					"%w: message %d is from %d to %d for round %d, allowed: from %d to %d for round %d",
+					ErrFrame, len(dst)-1, m.From, m.To, m.Round, f.Sender, self, f.Round)
 		}
 		maxValues -= len(m.Body)
 		b = b[n:]

@@ -32,14 +32,16 @@ func TestFrameLayout(t *testing.T) {
 	b := AppendFrame([]byte("x"), f)[1:]
 	want := append([]byte("SOTF\x01\x01\x00\x00"), f.Run[:]...)
 	want = append(want, 3, 0, 0, 0, 9, 0, 0, 0, 0, 0, 0, 0, byte(len(f.Payload)), 0, 0, 0)
-	want = binary.LittleEndian.AppendUint32(want, crc32.Checksum(f.Payload, crc32.MakeTable(crc32.Castagnoli)))
+	want = binary.LittleEndian.AppendUint32(want,
+		crc32.Checksum(f.Payload, crc32.MakeTable(crc32.Castagnoli)))
 	want = binary.LittleEndian.AppendUint32(want, crc32.Checksum(want, crc32.MakeTable(crc32.Castagnoli)))
 	want = append(want, f.Payload...)
 	if !bytes.Equal(b, want) {
 		t.Fatalf("got  %x\nwant %x", b, want)
 	}
 	got, err := DecodeFrame(b, len(f.Payload))
-	if err != nil || got.Kind != f.Kind || got.Run != f.Run || got.Sender != 3 || got.Round != 9 || !bytes.Equal(got.Payload, f.Payload) {
+	if err != nil || got.Kind != f.Kind || got.Run != f.Run || got.Sender != 3 || got.Round != 9 ||
+		!bytes.Equal(got.Payload, f.Payload) {
 		t.Fatalf("got %+v, %v", got, err)
 	}
 }
@@ -73,7 +75,8 @@ func TestBadFramesAreRefused(t *testing.T) {
 		"cut":           {good[:len(good)-1], "the header says"},
 		"longer":        {append(bytes.Clone(good), 0), "the header says"},
 		"hello + bytes": {AppendFrame(nil, &Frame{Kind: Hello, Payload: []byte{1}}), "kind 2 with a payload"},
-		"long claim":    {AppendFrame(nil, &Frame{Kind: Finished, Payload: make([]byte, maxClaim+1)}), "payload"},
+		"long claim": {AppendFrame(nil, &Frame{Kind: Finished, Payload: make([]byte, maxClaim+1)}),
+			"payload"},
 	} {
 		_, err := DecodeFrame(tc.b, limit)
 		if !errors.Is(err, ErrFrame) || !strings.Contains(err.Error(), tc.want) {
@@ -99,18 +102,27 @@ func TestMessagesOfAFrameAreChecked(t *testing.T) {
 		ms   []agent.Message
 		want string
 	}{
-		"other sender":   {with(func(m *agent.Message) { m.From = 2 }), "from 2 to 1 for round 9, allowed: from 3"},
+		"other sender": {with(func(m *agent.Message) {
+			m.From = 2
+		}), "from 2 to 1 for round 9, allowed: from 3"},
 		"other receiver": {with(func(m *agent.Message) { m.To = 2 }), "to 2"},
 		"other round":    {with(func(m *agent.Message) { m.Round = 8 }), "for round 8"},
-		"not finite":     {with(func(m *agent.Message) { m.Body = tensor.Vec{float32(math.Inf(-1)), 0} }), "message 1 of agent 3"},
-		"too many":       {with(func(m *agent.Message) { m.Body = make(tensor.Vec, 3) }), "body of 3 values, allowed: at most 2"},
+		"not finite": {with(func(m *agent.Message) {
+			m.Body = tensor.Vec{float32(math.Inf(-1)), 0}
+		}), "message 1 of agent 3"},
+		"too many": {with(func(m *agent.Message) {
+			m.Body = make(tensor.Vec, 3)
+		}), "body of 3 values, allowed: at most 2"},
 	} {
 		f := &Frame{Kind: Messages, Sender: 3, Round: 9, Payload: payload(tc.ms...)}
-		if _, err := decodeMessages(nil, f, 1, 4); !errors.Is(err, ErrFrame) || !strings.Contains(err.Error(), tc.want) {
+		if _, err := decodeMessages(nil, f, 1, 4); !errors.Is(err, ErrFrame) ||
+			!strings.Contains(err.Error(), tc.want) {
 			t.Errorf("%s: got %v, want ErrFrame with %q", name, err, tc.want)
 		}
 	}
-	f := &Frame{Kind: Messages, Sender: 3, Round: 9, Payload: payload(with(func(m *agent.Message) { m.To = agent.Broadcast })...)}
+	f := &Frame{Kind: Messages, Sender: 3, Round: 9, Payload: payload(with(func(m *agent.Message) {
+		m.To = agent.Broadcast
+	})...)}
 	ms, err := decodeMessages(nil, f, 1, 4)
 	if err != nil || len(ms) != 2 || ms[1].Body[1] != 2 {
 		t.Fatalf("got %v, %v", ms, err)

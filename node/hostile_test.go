@@ -14,8 +14,8 @@ import (
 	"sotto/node/nodetest"
 )
 
-// Garbage, a 4 GB length, another version, another roster, a flood of old frames: each is refused or dropped, its sender
-// named, and the run ends with the simulator's bits.
+// Garbage, a 4 GB length, another version, another roster, a flood of old frames: each is
+// refused or dropped, its sender named, and the run ends with the simulator's bits.
 func TestHostileFrames(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var logs bytes.Buffer
@@ -42,23 +42,33 @@ func TestHostileFrames(t *testing.T) {
 			frame []byte
 			want  node.Refusal
 		}{
-			"garbage":        {bytes.Repeat([]byte{7}, 3000), node.RefusedFrame},
-			"4 GB":           {big, node.RefusedFrame},
-			"version":        {version, node.RefusedVersion},
-			"roster":         {with(func(f *node.Frame) { f.Run[0]++ }), node.RefusedRun},
-			"false name":     {with(func(f *node.Frame) { f.Sender = 3 }), node.RefusedSender},
-			"round 2":        {with(func(f *node.Frame) { f.Round = 2 }), node.RefusedAhead},
-			"not a number":   {with(func(f *node.Frame) { f.Payload = message(1, 0, float32(math.NaN())) }), node.RefusedFrame},
-			"too many":       {with(func(f *node.Frame) { f.Payload = message(1, 0, make([]float32, 4*nodetest.Dim+1)...) }), node.RefusedFrame},
-			"too short":      {with(func(f *node.Frame) { f.Payload = message(1, 0, 1) }), node.RefusedFrame},
-			"twice":          {with(func(f *node.Frame) { f.Payload = append(shape(), shape()...) }), node.RefusedFrame},
-			"for other eyes": {with(func(f *node.Frame) { f.Payload = message(1, 0, 1); f.Payload[5] = 3 }), node.RefusedFrame},
+			"garbage":    {bytes.Repeat([]byte{7}, 3000), node.RefusedFrame},
+			"4 GB":       {big, node.RefusedFrame},
+			"version":    {version, node.RefusedVersion},
+			"roster":     {with(func(f *node.Frame) { f.Run[0]++ }), node.RefusedRun},
+			"false name": {with(func(f *node.Frame) { f.Sender = 3 }), node.RefusedSender},
+			"round 2":    {with(func(f *node.Frame) { f.Round = 2 }), node.RefusedAhead},
+			"not a number": {with(func(f *node.Frame) {
+				f.Payload = message(1, 0, float32(math.NaN()))
+			}), node.RefusedFrame},
+			"too many": {with(func(f *node.Frame) {
+				f.Payload = message(1, 0, make([]float32, 4*nodetest.Dim+1)...)
+			}), node.RefusedFrame},
+			"too short": {with(func(f *node.Frame) { f.Payload = message(1, 0, 1) }), node.RefusedFrame},
+			"twice": {with(func(f *node.Frame) {
+				f.Payload = append(shape(), shape()...)
+			}), node.RefusedFrame},
+			"for other eyes": {with(func(f *node.Frame) {
+				f.Payload = message(1, 0, 1)
+				f.Payload[5] = 3
+			}), node.RefusedFrame},
 		} {
 			if err := bad.Send(context.Background(), 0, tc.frame); !errors.Is(err, tc.want) {
 				t.Errorf("%s: %v, want %v", name, err, tc.want)
 			}
 		}
-		if s := r.nodes[0].Status(); s.Counts.Refused != 11 || s.Peers[0].Name != "agent 1" || s.Peers[0].Fault == "" {
+		if s := r.nodes[0].Status(); s.Counts.Refused != 11 || s.Peers[0].Name != "agent 1" ||
+			s.Peers[0].Fault == "" {
 			t.Errorf("status %+v", s)
 		}
 		if !strings.Contains(logs.String(), "agent 1") {
@@ -95,7 +105,8 @@ func TestFlood(t *testing.T) {
 		r.equalsSimulator(t)
 		for _, i := range []int{0, 2} { // the neighbors of 1
 			if c := r.nodes[i].Status().Counts; c.Replayed+c.Stale < 12*200 {
-				t.Errorf("agent %d: %d repeated and %d old frames, want at least 2400", i, c.Replayed, c.Stale)
+				t.Errorf("agent %d: %d repeated and %d old frames, want at least 2400", i, c.Replayed,
+					c.Stale)
 			}
 		}
 	})

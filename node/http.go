@@ -12,7 +12,8 @@ import (
 	"sotto/config"
 )
 
-// CheckLocal refuses what is not a loopback address with a port: what a status tells is the owner's business.
+// CheckLocal refuses what is not a loopback address with a port: what a status tells is
+// the owner's business.
 func CheckLocal(address string) error {
 	host, _, err := net.SplitHostPort(address)
 	ip := net.ParseIP(host)
@@ -30,8 +31,8 @@ func ListenLocal(address string) (net.Listener, error) {
 	return net.Listen("tcp", address)
 }
 
-// Serve answers GET /status (JSON), /metrics (Prometheus) and /healthz, which is 200 while the node works and 503 after a
-// failure, until l is closed.
+// Serve answers GET /status (JSON), /metrics (Prometheus) and /healthz, which is 200
+// while the node works and 503 after a failure, until l is closed.
 func Serve(l net.Listener, status func() Status) error {
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /status", func(w http.ResponseWriter, _ *http.Request) {
@@ -48,7 +49,13 @@ func Serve(l net.Listener, status func() Status) error {
 	r := prometheus.NewRegistry()
 	r.MustRegister(collector{status})
 	mux.Handle("GET /metrics", promhttp.HandlerFor(r, promhttp.HandlerOpts{}))
-	s := &http.Server{Handler: mux, ReadHeaderTimeout: 5 * time.Second, ReadTimeout: 10 * time.Second, WriteTimeout: 30 * time.Second, MaxHeaderBytes: 1 << 14}
+	s := &http.Server{
+		Handler:           mux,
+		ReadHeaderTimeout: 5 * time.Second,
+		ReadTimeout:       10 * time.Second,
+		WriteTimeout:      30 * time.Second,
+		MaxHeaderBytes:    1 << 14,
+	}
 	return s.Serve(l)
 }
 
@@ -56,22 +63,51 @@ func Serve(l net.Listener, status func() Status) error {
 type collector struct{ status func() Status }
 
 var (
-	peerDesc = prometheus.NewDesc("sotto_peer_state", "1 for the state that a neighbor is in.", []string{"peer", "state"}, nil)
-	gauges   = []struct {
+	peerDesc = prometheus.NewDesc("sotto_peer_state", "1 for the state that a neighbor is in.",
+		[]string{"peer", "state"}, nil)
+	gauges = []struct {
 		desc  *prometheus.Desc
 		kind  prometheus.ValueType
 		value func(s *Status) float64
 	}{
-		{desc("sotto_round", "Rounds that are complete."), prometheus.GaugeValue, func(s *Status) float64 { return float64(s.Round) }},
-		{desc("sotto_rounds", "Rounds of the experiment."), prometheus.GaugeValue, func(s *Status) float64 { return float64(s.Rounds) }},
-		{desc("sotto_exhausted", "1 when the privacy budget is spent and the node only mixes."), prometheus.GaugeValue, func(s *Status) float64 { return float64(flag(s.Exhausted)) }},
-		{desc("sotto_finished", "1 when all rounds are complete."), prometheus.GaugeValue, func(s *Status) float64 { return float64(flag(s.Finished)) }},
-		{desc("sotto_failed", "1 when the node has stopped with an error."), prometheus.GaugeValue, func(s *Status) float64 { return float64(flag(s.Failure != "")) }},
-		{desc("sotto_missing_frames_total", "Frames that rounds went on without."), prometheus.CounterValue, func(s *Status) float64 { return float64(s.Counts.Missing) }},
-		{desc("sotto_one_sided_total", "Missing frames of peers that had taken this node's."), prometheus.CounterValue, func(s *Status) float64 { return float64(s.Counts.OneSided) }},
-		{desc("sotto_skipped_rounds_total", "Rounds left out because the neighbors had moved on."), prometheus.CounterValue, func(s *Status) float64 { return float64(s.Counts.Skipped) }},
-		{desc("sotto_refused_frames_total", "Frames that were malformed or not for this node."), prometheus.CounterValue, func(s *Status) float64 { return float64(s.Counts.Refused) }},
-		{desc("sotto_sent_bytes_total", "Bytes of frames that peers have taken."), prometheus.CounterValue, func(s *Status) float64 { return float64(s.Counts.Bytes) }},
+		{desc("sotto_round", "Rounds that are complete."), prometheus.GaugeValue, func(s *Status) float64 {
+			return float64(s.Round)
+		}},
+		{desc("sotto_rounds", "Rounds of the experiment."), prometheus.GaugeValue, func(s *Status) float64 {
+			return float64(s.Rounds)
+		}},
+		{desc("sotto_exhausted", "1 when the privacy budget is spent and the node only mixes."),
+			prometheus.GaugeValue, func(s *Status) float64 {
+				return float64(flag(s.Exhausted))
+			}},
+		{desc("sotto_finished", "1 when all rounds are complete."), prometheus.GaugeValue,
+			func(s *Status) float64 {
+				return float64(flag(s.Finished))
+			}},
+		{desc("sotto_failed", "1 when the node has stopped with an error."), prometheus.GaugeValue,
+			func(s *Status) float64 {
+				return float64(flag(s.Failure != ""))
+			}},
+		{desc("sotto_missing_frames_total", "Frames that rounds went on without."), prometheus.CounterValue,
+			func(s *Status) float64 {
+				return float64(s.Counts.Missing)
+			}},
+		{desc("sotto_one_sided_total", "Missing frames of peers that had taken this node's."),
+			prometheus.CounterValue, func(s *Status) float64 {
+				return float64(s.Counts.OneSided)
+			}},
+		{desc("sotto_skipped_rounds_total", "Rounds left out because the neighbors had moved on."),
+			prometheus.CounterValue, func(s *Status) float64 {
+				return float64(s.Counts.Skipped)
+			}},
+		{desc("sotto_refused_frames_total", "Frames that were malformed or not for this node."),
+			prometheus.CounterValue, func(s *Status) float64 {
+				return float64(s.Counts.Refused)
+			}},
+		{desc("sotto_sent_bytes_total", "Bytes of frames that peers have taken."), prometheus.CounterValue,
+			func(s *Status) float64 {
+				return float64(s.Counts.Bytes)
+			}},
 	}
 	epsilonDesc  = desc("sotto_epsilon", "Epsilon charged to the data over all runs, upper bound.")
 	lifetimeDesc = desc("sotto_epsilon_lifetime", "Epsilon that the owner allows over the life of the data.")

@@ -24,8 +24,15 @@ func TestHTTP(t *testing.T) {
 		t.Fatal(err)
 	}
 	var mu sync.Mutex
-	s := Status{Name: "a", Round: 3, Rounds: 9, Exhausted: true, Counts: Counts{Missing: 4}, Privacy: &Spent{Epsilon: 1.5, Lifetime: 2, Records: 3},
-		Peers: []PeerStatus{{Name: "b", State: Late, Round: 2}}}
+	s := Status{
+		Name:      "a",
+		Round:     3,
+		Rounds:    9,
+		Exhausted: true,
+		Counts:    Counts{Missing: 4},
+		Privacy:   &Spent{Epsilon: 1.5, Lifetime: 2, Records: 3},
+		Peers:     []PeerStatus{{Name: "b", State: Late, Round: 2}},
+	}
 	done := make(chan error)
 	go func() {
 		done <- Serve(l, func() Status {
@@ -45,11 +52,13 @@ func TestHTTP(t *testing.T) {
 	}
 	code, body := get("/status")
 	var back Status
-	if err := json.Unmarshal([]byte(body), &back); err != nil || code != 200 || back.Round != 3 || back.Peers[0].State != Late || back.Privacy.Epsilon != 1.5 {
+	if err := json.Unmarshal([]byte(body), &back); err != nil || code != 200 || back.Round != 3 ||
+		back.Peers[0].State != Late || back.Privacy.Epsilon != 1.5 {
 		t.Errorf("status %d %s, %v", code, body, err)
 	}
 	_, body = get("/metrics")
-	for _, line := range []string{"sotto_round 3", "sotto_exhausted 1", "sotto_missing_frames_total 4", "sotto_epsilon 1.5", "sotto_epsilon_lifetime 2", `sotto_peer_state{peer="b",state="late"} 1`} {
+	for _, line := range []string{"sotto_round 3", "sotto_exhausted 1", "sotto_missing_frames_total 4",
+		"sotto_epsilon 1.5", "sotto_epsilon_lifetime 2", `sotto_peer_state{peer="b",state="late"} 1`} {
 		if !strings.Contains(body, line+"\n") {
 			t.Errorf("metrics lack %q:\n%s", line, body)
 		}

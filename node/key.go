@@ -16,8 +16,9 @@ import (
 
 const pemType = "PRIVATE KEY"
 
-// NewKey makes an Ed25519 key and writes it to a new file that only its owner may read: PKCS #8 in PEM. An existing file is
-// an error that wraps fs.ErrExist; a key is never replaced.
+// NewKey makes an Ed25519 key and writes it to a new file that only its owner may read:
+// PKCS #8 in PEM. An existing file is an error that wraps fs.ErrExist; a key is never
+// replaced.
 func NewKey(path string) (ed25519.PrivateKey, error) {
 	_, key, err := ed25519.GenerateKey(rand.Reader)
 	if err != nil {
@@ -48,7 +49,8 @@ func ReadKey(path string) (ed25519.PrivateKey, error) {
 		return &config.Error{File: path, Found: found, Allowed: allowed}
 	}
 	if mode := info.Mode(); mode.Perm()&0o077 != 0 {
-		return nil, bad(fmt.Sprintf("mode %04o", mode.Perm()), "0600, a key that only its owner may read (chmod 600)")
+		return nil, bad(fmt.Sprintf("mode %04o", mode.Perm()),
+			"0600, a key that only its owner may read (chmod 600)")
 	}
 	b, err := os.ReadFile(path)
 	if err != nil {
@@ -73,7 +75,8 @@ func PeerID(key ed25519.PublicKey) string { return hex.EncodeToString(key) }
 func ParsePeerID(s string) (ed25519.PublicKey, error) {
 	b, err := hex.DecodeString(s)
 	if err != nil || len(b) != ed25519.PublicKeySize {
-		return nil, config.Bad("id", s, fmt.Sprintf("%d hexadecimal digits, as sotto keygen prints them", 2*ed25519.PublicKeySize))
+		return nil, config.Bad("id", s, fmt.Sprintf("%d hexadecimal digits, as sotto keygen prints them",
+			2*ed25519.PublicKeySize))
 	}
 	return b, nil
 }

@@ -9,29 +9,33 @@ import (
 	"sotto/agent"
 )
 
-// link is what a node keeps for one neighbor. Node.mu guards it, but for mail.spare, which belongs to the transport's
-// goroutine for this neighbor.
+// link is what a node keeps for one neighbor. Node.mu guards it, but for mail.spare,
+// which belongs to the transport's goroutine for this neighbor.
 type link struct {
-	id    agent.ID
-	mail  *mailbox // nil for a neighbor that this node does not hear
-	out   bool     // the neighbor hears this node
-	queue []parcel // to be sent, in order; at most one hello, two rounds, one mark of progress and one finished
+	id   agent.ID
+	mail *mailbox // nil for a neighbor that this node does not hear
+	out  bool     // the neighbor hears this node
+	// to be sent, in order; at most one hello, two rounds, one mark of progress and one
+	// finished
+	queue []parcel
 	poke  chan struct{}
 
-	taken    uint64    // 1 + the last round whose frame the neighbor has taken
-	round    uint64    // the latest that the neighbor has shown
-	finished bool      // the neighbor needs nothing more
-	failed   int       // attempts to send since the last that arrived
-	met      uint64    // 1 + the neighbor's last meeting with this node that is complete
-	reply    []byte    // this node's message in it
-	missed   uint64    // 1 + this node's last meeting with the neighbor that was given up, until its reply comes
-	absent   bool      // a round went on without it, and it has sent nothing since
-	last     time.Time // that it sent a frame
-	since    time.Time
-	state    PeerState
-	claim    *Claim // about the neighbor's ledger; nil: none was heard
-	fault    string // the last one, until the neighbor is heard again
-	faults   int    // frames that were refused, on either side
+	taken    uint64 // 1 + the last round whose frame the neighbor has taken
+	round    uint64 // the latest that the neighbor has shown
+	finished bool   // the neighbor needs nothing more
+	failed   int    // attempts to send since the last that arrived
+	met      uint64 // 1 + the neighbor's last meeting with this node that is complete
+	reply    []byte // this node's message in it
+	// 1 + this node's last meeting with the neighbor that was given up, until its reply
+	// comes
+	missed uint64
+	absent bool      // a round went on without it, and it has sent nothing since
+	last   time.Time // that it sent a frame
+	since  time.Time
+	state  PeerState
+	claim  *Claim // about the neighbor's ledger; nil: none was heard
+	fault  string // the last one, until the neighbor is heard again
+	faults int    // frames that were refused, on either side
 }
 
 type parcel struct {
@@ -43,7 +47,13 @@ type parcel struct {
 
 // parcel makes a frame of this node's.
 func (n *Node) parcel(kind FrameKind, round uint64, payload []byte) parcel {
-	return parcel{kind: kind, round: round, frame: AppendFrame(nil, &Frame{Kind: kind, Run: n.cfg.Run, Sender: n.cfg.Self, Round: round, Payload: payload})}
+	return parcel{kind: kind, round: round, frame: AppendFrame(nil, &Frame{
+		Kind:    kind,
+		Run:     n.cfg.Run,
+		Sender:  n.cfg.Self,
+		Round:   round,
+		Payload: payload,
+	})}
 }
 
 // drop takes frames of a kind out of the queue.
@@ -51,8 +61,9 @@ func (l *link) drop(kind FrameKind) {
 	l.queue = slices.DeleteFunc(l.queue, func(q parcel) bool { return q.kind == kind })
 }
 
-// push queues a frame unless it is queued already; rounds stay in order. Of more than two rounds the first is given up: a
-// neighbor that is so far behind has been left out of that round.
+// push queues a frame unless it is queued already; rounds stay in order. Of more than two
+// rounds the first is given up: a neighbor that is so far behind has been left out of
+// that round.
 func (l *link) push(p parcel) {
 	at, rounds, first := len(l.queue), 0, -1
 	for i, q := range l.queue {
@@ -107,7 +118,8 @@ func (l *link) turn(n *Node, s PeerState) {
 	}
 }
 
-// complain logs a fault of the neighbor: the first, second, fourth and so on, so that none fills the log. Node.mu is held.
+// complain logs a fault of the neighbor: the first, second, fourth and so on, so that
+// none fills the log. Node.mu is held.
 func (l *link) complain(n *Node, err error) {
 	l.fault = err.Error()
 	if l.faults++; l.faults&(l.faults-1) == 0 {
@@ -115,7 +127,8 @@ func (l *link) complain(n *Node, err error) {
 	}
 }
 
-// run sends what is queued until ctx ends: one frame in flight, again and again until the neighbor takes it.
+// run sends what is queued until ctx ends: one frame in flight, again and again until the
+// neighbor takes it.
 func (l *link) run(ctx context.Context, n *Node) {
 	wait := n.cfg.Retry
 	for {
@@ -167,12 +180,15 @@ func (l *link) send(ctx context.Context, n *Node, p parcel) bool {
 	switch {
 	case err == nil:
 		l.failed = 0
-		l.queue = slices.DeleteFunc(l.queue, func(q parcel) bool { return q.kind == p.kind && q.round == p.round })
+		l.queue = slices.DeleteFunc(l.queue, func(q parcel) bool {
+			return q.kind == p.kind && q.round == p.round
+		})
 		n.check.Counts.Bytes += uint64(len(p.frame))
 		if p.kind == Messages {
 			l.taken = max(l.taken, p.round+1)
 		}
-		if n.clock == nil || l.state != Late { // whom nobody waits for is late until it sends something itself
+		// whom nobody waits for is late until it sends something itself
+		if n.clock == nil || l.state != Late {
 			l.heard(n)
 		}
 		n.signal()
@@ -191,7 +207,8 @@ func (l *link) send(ctx context.Context, n *Node, p parcel) bool {
 	return false
 }
 
-// greet answers a hello with the frames that the neighbor may lack, and notes a neighbor that has finished. Node.mu is held.
+// greet answers a hello with the frames that the neighbor may lack, and notes a neighbor
+// that has finished. Node.mu is held.
 func (n *Node) greet(l *link, f *Frame) {
 	l.absent, l.last = false, time.Now()
 	l.round = max(l.round, f.Round)
@@ -217,7 +234,8 @@ func (n *Node) hears(l *link, round uint64) bool {
 	return n.cfg.Graphs == nil || round < n.cfg.Rounds && n.graph(round).Weight(l.id, n.cfg.Self) != 0
 }
 
-// enqueue queues the kept frames of rounds from on, and the word that this node has finished. Node.mu is held.
+// enqueue queues the kept frames of rounds from on, and the word that this node has
+// finished. Node.mu is held.
 func (n *Node) enqueue(l *link, from uint64) {
 	if n.walks != nil {
 		n.hand(l, true)
@@ -228,7 +246,9 @@ func (n *Node) enqueue(l *link, from uint64) {
 		for i := range n.kept {
 			if k := &n.kept[i]; k.messages != nil && k.round >= from && n.hears(l, k.round) {
 				if n.clock != nil { // nobody asks for older ones
-					l.queue = slices.DeleteFunc(l.queue, func(q parcel) bool { return q.kind == Messages && q.round < k.round })
+					l.queue = slices.DeleteFunc(l.queue, func(q parcel) bool {
+						return q.kind == Messages && q.round < k.round
+					})
 				}
 				l.push(parcel{kind: Messages, round: k.round, frame: k.frame(n, l.id)})
 			}

@@ -15,8 +15,9 @@ type slot struct {
 	msgs  []agent.Message
 }
 
-// mailbox keeps what one in-neighbor has sent: its frame of the present round and one of a later round. Memory is bounded by
-// three frames for each in-neighbor, the third being read.
+// mailbox keeps what one in-neighbor has sent: its frame of the present round and one of
+// a later round. Memory is bounded by three frames for each in-neighbor, the third being
+// read.
 type mailbox struct {
 	now, later slot
 	spare      []agent.Message // of the frame that is being read
@@ -33,7 +34,8 @@ func (m *mailbox) advance(round uint64) {
 	}
 }
 
-// newest makes the last frame that came the present one, where nobody waits for a certain round.
+// newest makes the last frame that came the present one, where nobody waits for a certain
+// round.
 func (m *mailbox) newest() {
 	if m.later.full {
 		m.now, m.later = m.later, m.now
@@ -51,7 +53,8 @@ const (
 	ahead
 )
 
-// judge says what becomes of a frame. Under the barrier no neighbor is more than one round ahead; without it one may be.
+// judge says what becomes of a frame. Under the barrier no neighbor is more than one
+// round ahead; without it one may be.
 func (m *mailbox) judge(round, present uint64, barrier bool) verdict {
 	switch {
 	case round < present:
@@ -108,8 +111,8 @@ func (n *Node) refuse(from agent.ID, err error) {
 	}
 }
 
-// take reads a frame and takes in what it holds. It returns the word of a neighbor that is there or has finished, also where the
-// claim behind it is refused.
+// take reads a frame and takes in what it holds. It returns the word of a neighbor that
+// is there or has finished, also where the claim behind it is refused.
 func (n *Node) take(from agent.ID, b []byte) (hello *Frame, err error) {
 	f, err := DecodeFrame(b, n.maxPayload)
 	switch {
@@ -124,7 +127,8 @@ func (n *Node) take(from agent.ID, b []byte) (hello *Frame, err error) {
 	}
 	l := n.links[from]
 	switch {
-	case l == nil, f.Kind == Progress && !l.out, f.Kind != Hello && f.Kind != Finished && f.Kind != Progress && l.mail == nil:
+	case l == nil, f.Kind == Progress && !l.out, f.Kind != Hello && f.Kind != Finished &&
+		f.Kind != Progress && l.mail == nil:
 		return nil, RefusedSender
 	case f.Kind == Messages && n.cfg.Graphs != nil && f.Round >= n.cfg.Rounds:
 		return nil, verdictError(ahead, &f)
@@ -149,7 +153,8 @@ func (n *Node) take(from agent.ID, b []byte) (hello *Frame, err error) {
 	if v := n.judge(l, &f, false); v != take {
 		return nil, verdictError(v, &f)
 	}
-	if len(f.Payload) > 0 && agent.IsBF16(f.Payload) != n.cfg.BF16 { // the first message, and fits takes no second one
+	// the first message, and fits takes no second one
+	if len(f.Payload) > 0 && agent.IsBF16(f.Payload) != n.cfg.BF16 {
 		return nil, fmt.Errorf("%w: %w: values of another format than the run's", RefusedFrame, ErrFrame)
 	}
 	msgs, err := decodeMessages(l.mail.spare, &f, n.cfg.Self, n.maxValues)
@@ -163,15 +168,20 @@ func (n *Node) take(from agent.ID, b []byte) (hello *Frame, err error) {
 	return nil, verdictError(n.judge(l, &f, true), &f) // the round may have passed meanwhile
 }
 
-// fits refuses messages that are not like this node's own: every member runs the same algorithm, which sends a neighbor at most one
-// message a round, always of one length. A vector of another length cannot be mixed.
+// fits refuses messages that are not like this node's own: every member runs the same
+// algorithm, which sends a neighbor at most one message a round, always of one length. A
+// vector of another length cannot be mixed.
 func (n *Node) fits(msgs []agent.Message) error {
 	for i := range msgs {
 		if i > 0 || len(msgs[i].Body) != n.values {
-			return fmt.Errorf("%w: message %d has %d values, allowed: one message, of %d", ErrFrame, i, len(msgs[i].Body), n.values)
+			return fmt.Errorf("%w: message %d has %d values, allowed: one message, of %d", ErrFrame, i,
+				len(msgs[i].Body), n.values)
 		}
-		if w, most := msgs[i].Mass, float64(n.cfg.Graph.Agents()); n.cfg.Mass != (w > 0) || w < 0 || w > most*(1+1e-9) { // all mass there is, and rounding
-			return fmt.Errorf("%w: mass %v, allowed: above 0 and at most %v with push-sum, 0 without", ErrFrame, w, most)
+		// all mass there is, and rounding
+		if w, most := msgs[i].Mass, float64(n.cfg.Graph.Agents()); n.cfg.Mass != (w > 0) || w < 0 ||
+			w > most*(1+1e-9) {
+			return fmt.Errorf("%w: mass %v, allowed: above 0 and at most %v with push-sum, 0 without",
+				ErrFrame, w, most)
 		}
 	}
 	return nil

@@ -10,13 +10,17 @@ import (
 	"sotto/agent"
 )
 
-// A pairwise wake between nodes. Whose clock rings draws a neighbor and asks it; a neighbor that is in another meeting, or has one coming,
-// refuses. With its consent the asking node steps, stores its message with its state, and sends it as an offer. The other steps,
-// exchanges and stores all that at once, and replies; the reply completes the asking node's exchange.
+// A pairwise wake between nodes. Whose clock rings draws a neighbor and asks it; a
+// neighbor that is in another meeting, or has one coming, refuses. With its consent the
+// asking node steps, stores its message with its state, and sends it as an offer. The
+// other steps, exchanges and stores all that at once, and replies; the reply completes
+// the asking node's exchange.
 //
-// Who is asked has done its part when it replies, so that it waits for nobody. Who asks waits for the reply until the deadline, and then
-// goes back to its state before the meeting: its charges are spent, its answers are not used. When a reply comes after that, the
-// exchange has happened on one side only, which is counted. After a crash both sides send their stored bytes again.
+// Who is asked has done its part when it replies, so that it waits for nobody. Who asks
+// waits for the reply until the deadline, and then goes back to its state before the
+// meeting: its charges are spent, its answers are not used. When a reply comes after
+// that, the exchange has happened on one side only, which is counted. After a crash both
+// sides send their stored bytes again.
 
 // meeting is one pairwise wake: the number is the asking node's own.
 type meeting struct {
@@ -138,7 +142,8 @@ func (n *Node) met(round uint64, report *RoundReport) error {
 	return nil
 }
 
-// propose steps the algorithm into a meeting and returns its encoded message. The state before it is in n.undo.
+// propose steps the algorithm into a meeting and returns its encoded message. The state
+// before it is in n.undo.
 func (n *Node) propose(m meeting, report *RoundReport) ([]byte, error) {
 	n.undo = n.cfg.Algorithm.AppendState(n.undo[:0])
 	g, i := n.cfg.Graph, n.cfg.Self
@@ -149,11 +154,13 @@ func (n *Node) propose(m meeting, report *RoundReport) ([]byte, error) {
 		return nil, err
 	}
 	if len(n.out.Outbox) != 1 || n.out.Outbox[0].To != m.with {
-		return nil, fmt.Errorf("%d messages in a pairwise wake, which needs one, to agent %d", len(n.out.Outbox), m.with)
+		return nil, fmt.Errorf("%d messages in a pairwise wake, which needs one, to agent %d",
+			len(n.out.Outbox), m.with)
 	}
 	w := n.out.Outbox[0]
 	if len(w.Body) > n.maxValues || !w.Body.Finite() {
-		return nil, fmt.Errorf("the algorithm sends %d values, allowed: at most %d, finite ones", len(w.Body), n.maxValues)
+		return nil, fmt.Errorf("the algorithm sends %d values, allowed: at most %d, finite ones", len(w.Body),
+			n.maxValues)
 	}
 	n.values = len(w.Body)
 	w.From, w.Round = i, m.number
@@ -245,7 +252,8 @@ func (n *Node) answerOffer() (came bool, err error) {
 		return true, nil
 	}
 	reply, err := n.propose(m, &report)
-	if err == nil && len(seat[0].Body) != n.values { // the first meeting of this process: the length is known now
+	// the first meeting of this process: the length is known now
+	if err == nil && len(seat[0].Body) != n.values {
 		n.decline(l, m, seat)
 		return true, n.cfg.Algorithm.LoadState(n.undo)
 	}
@@ -269,7 +277,8 @@ func (n *Node) answerOffer() (came bool, err error) {
 	return true, nil
 }
 
-// decline ends a meeting whose offer is no message of the algorithm's, and names the sender. The number is not used again.
+// decline ends a meeting whose offer is no message of the algorithm's, and names the
+// sender. The number is not used again.
 func (n *Node) decline(l *link, m meeting, seat []agent.Message) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -287,7 +296,8 @@ func (n *Node) convene(l *link, f *Frame) error {
 			return fmt.Errorf("%w: %w", RefusedFrame, err)
 		}
 		if len(msgs) != 1 {
-			return fmt.Errorf("%w: %w: %d messages in a meeting, allowed: 1", RefusedFrame, ErrFrame, len(msgs))
+			return fmt.Errorf("%w: %w: %d messages in a meeting, allowed: 1", RefusedFrame, ErrFrame,
+				len(msgs))
 		}
 	}
 	n.mu.Lock()
@@ -299,7 +309,8 @@ func (n *Node) convene(l *link, f *Frame) error {
 	case f.Kind == Reply:
 		if t.awaits != nil && *t.awaits == m && t.reply == nil {
 			if want := bodyLength(n.check.Outbox); len(msgs[0].Body) != want { // as long as the offer
-				return fmt.Errorf("%w: %w: a reply of %d values, allowed: %d", RefusedFrame, ErrFrame, len(msgs[0].Body), want)
+				return fmt.Errorf("%w: %w: a reply of %d values, allowed: %d", RefusedFrame, ErrFrame,
+					len(msgs[0].Body), want)
 			}
 			t.reply = msgs
 			n.signal()

@@ -35,8 +35,8 @@ func admm(t testing.TB) agent.Factory {
 	return f
 }
 
-// Nodes that meet in pairs reach the minimiser of the objective, whatever links do: lost and repeated frames undo no meeting and make none
-// twice.
+// Nodes that meet in pairs reach the minimiser of the objective, whatever links do: lost
+// and repeated frames undo no meeting and make none twice.
 func TestPairsReachTheMinimiser(t *testing.T) {
 	for name, change := range map[string]func(f *nodetest.Faulty, i agent.ID){
 		"good links": func(*nodetest.Faulty, agent.ID) {},
@@ -48,9 +48,15 @@ func TestPairsReachTheMinimiser(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				const rounds = 800
 				center := func(i int) float64 { return float64(i * i) }
-				r := start(t, nodetest.Options{Factory: admm(t), Agents: 4, Rounds: rounds, Interval: 10 * time.Second, Change: func(i int, c *node.Config) {
-					c.Pairs, c.Deadline, c.Gate = true, 20*time.Second, exact{center: float32(center(i))}
-				}}, openFaulty(change))
+				r := start(t, nodetest.Options{
+					Factory:  admm(t),
+					Agents:   4,
+					Rounds:   rounds,
+					Interval: 10 * time.Second,
+					Change: func(i int, c *node.Config) {
+						c.Pairs, c.Deadline, c.Gate = true, 20*time.Second, exact{center: float32(center(i))}
+					},
+				}, openFaulty(change))
 				r.wait(t)
 				want := minimiser(r.w, center)
 				for i, n := range r.nodes {
@@ -58,7 +64,8 @@ func TestPairsReachTheMinimiser(t *testing.T) {
 						t.Errorf("agent %d ends at %g, the minimiser is %g", i, got, want[i])
 					}
 					s := n.Status()
-					if s.Round != rounds || !s.Finished || s.Counts.OneSided != 0 || name == "bad links" && s.Counts.Busy == 0 {
+					if s.Round != rounds || !s.Finished || s.Counts.OneSided != 0 || name == "bad links" &&
+						s.Counts.Busy == 0 {
 						t.Errorf("agent %d: %+v", i, s)
 					}
 				}
@@ -67,7 +74,8 @@ func TestPairsReachTheMinimiser(t *testing.T) {
 	}
 }
 
-// diary keeps an agent's steps. What follows a state that is loaded again has not happened.
+// diary keeps an agent's steps. What follows a state that is loaded again has not
+// happened.
 type diary struct {
 	agent.Algorithm
 	kept *entries
@@ -125,21 +133,32 @@ func (d diary) LoadState(b []byte) error {
 	return errors.New("a state that the agent never was in")
 }
 
-// Nodes that meet in pairs crash at random changes of their disks. The run ends; a replay of each node's answers and messages gives its
-// parameters bit for bit; whoever received a message has it from the sender's replay, bit for bit; charges are at least the answers in
-// use, and every ledger verifies.
+// Nodes that meet in pairs crash at random changes of their disks. The run ends; a replay
+// of each node's answers and messages gives its parameters bit for bit; whoever received
+// a message has it from the sender's replay, bit for bit; charges are at least the
+// answers in use, and every ledger verifies.
 func TestCrashesInPairs(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const members, rounds = 4, 30
-		c := &crashing{crashes: 8, steps: make([][]step, members), params: make([]tensor.Vec, members), disks: make([]*ledgertest.CrashFS, members)}
+		c := &crashing{
+			crashes: 8,
+			steps:   make([][]step, members),
+			params:  make([]tensor.Vec, members),
+			disks:   make([]*ledgertest.CrashFS, members),
+		}
 		books := make([]*entries, members)
 		for i := range books {
 			books[i] = new(entries)
 		}
-		c.w = nodetest.NewWorld(t, nodetest.Options{Factory: admm(t), Rounds: rounds, Interval: 20 * time.Second, Change: func(i int, cfg *node.Config) {
-			cfg.Pairs, cfg.Linger = true, time.Hour
-			cfg.Algorithm = diary{cfg.Algorithm, books[i]}
-		}})
+		c.w = nodetest.NewWorld(t, nodetest.Options{
+			Factory:  admm(t),
+			Rounds:   rounds,
+			Interval: 20 * time.Second,
+			Change: func(i int, cfg *node.Config) {
+				cfg.Pairs, cfg.Linger = true, time.Hour
+				cfg.Algorithm = diary{cfg.Algorithm, books[i]}
+			},
+		})
 		c.net = openMemory(t, members)
 		done := make(chan error, members)
 		keys := make([]ed25519.PrivateKey, members)
@@ -187,7 +206,8 @@ func TestCrashesInPairs(t *testing.T) {
 				}
 			}
 			c.steps[i] = books[i].steps
-			opt := ledger.Options{FS: c.disks[i], PublicKey: keys[i].Public().(ed25519.PublicKey), Accountant: "rdp"}
+			opt := ledger.Options{FS: c.disks[i], PublicKey: keys[i].Public().(ed25519.PublicKey),
+				Accountant: "rdp"}
 			report, err := ledger.Verify("/ledger", opt)
 			answers := uint64(0)
 			for _, s := range books[i].steps {
@@ -199,23 +219,32 @@ func TestCrashesInPairs(t *testing.T) {
 				t.Errorf("agent %d: %d charges for %d answers in use, %v", i, report.Charges, answers, err)
 			}
 		}
-		// Each of the 120 wakes meets somebody who is free more often than not: fewer than 40 of them do with probability below 2e-4. A
-		// meeting is given up only when a crash keeps a node away for longer than the deadline, which none of these does (at most 20 s
-		// of 60).
+		// Each of the 120 wakes meets somebody who is free more often than not: fewer
+		// than 40 of them do with probability below 2e-4. A meeting is given up only when
+		// a crash keeps a node away for longer than the deadline, which none of these
+		// does (at most 20 s of 60).
 		if meetings < 2*members*rounds/3 || foreign > 0 {
 			t.Errorf("%d halves of meetings, %d of them one-sided", meetings, foreign)
 		}
 	})
 }
 
-// A neighbor that consents and then falls silent costs the charges of one meeting: the state is that before it. When its reply comes after all,
-// it is counted, and dropped. One that is not there costs nothing. (The second wake may come within the two seconds that the first takes, with
-// probability 3e-5; the test then fails.)
+// A neighbor that consents and then falls silent costs the charges of one meeting: the
+// state is that before it. When its reply comes after all, it is counted, and dropped.
+// One that is not there costs nothing. (The second wake may come within the two seconds
+// that the first takes, with probability 3e-5; the test then fails.)
 func TestMeetingsThatFail(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		w := nodetest.NewWorld(t, nodetest.Options{Factory: admm(t), Agents: 2, Graph: "path", Rounds: 3, Interval: 24 * time.Hour, Change: func(i int, c *node.Config) {
-			c.Pairs, c.Linger, c.Deadline = true, time.Second, time.Second
-		}})
+		w := nodetest.NewWorld(t, nodetest.Options{
+			Factory:  admm(t),
+			Agents:   2,
+			Graph:    "path",
+			Rounds:   3,
+			Interval: 24 * time.Hour,
+			Change: func(i int, c *node.Config) {
+				c.Pairs, c.Linger, c.Deadline = true, time.Second, time.Second
+			},
+		})
 		net := openMemory(t, 2)
 		l := ledger.NewMemory(nil)
 		tr := net.Open(t, 0)
@@ -237,11 +266,13 @@ func TestMeetingsThatFail(t *testing.T) {
 			time.Sleep(time.Second)
 		}
 		synctest.Wait()
-		if s := n.Status(); len(offers) != 1 || s.Counts.Missing != 1 || l.Head().Seq != 10 || n.Params().Norm() != 0 {
+		if s := n.Status(); len(offers) != 1 || s.Counts.Missing != 1 || l.Head().Seq != 10 ||
+			n.Params().Norm() != 0 {
 			t.Errorf("%d offers, %d charges, at %v: %+v", len(offers), l.Head().Seq, n.Params(), s)
 		}
 		late := node.AppendFrame(nil, &node.Frame{Kind: node.Reply, Run: w.Run, Sender: 1, Round: 0,
-			Payload: agent.AppendMessage(nil, &agent.Message{From: 1, To: 0, Body: make(tensor.Vec, 2*nodetest.Dim)})})
+			Payload: agent.AppendMessage(nil,
+				&agent.Message{From: 1, To: 0, Body: make(tensor.Vec, 2*nodetest.Dim)})})
 		for range 2 {
 			if err := bad.Send(context.Background(), 0, late); err != nil {
 				t.Error(err)
@@ -278,7 +309,9 @@ func TestMeetingsThatFail(t *testing.T) {
 }
 
 func TestPairsRefuseOtherPaces(t *testing.T) {
-	w := nodetest.NewWorld(t, nodetest.Options{Factory: admm(t), Change: func(_ int, c *node.Config) { c.Pairs = true }})
+	w := nodetest.NewWorld(t, nodetest.Options{Factory: admm(t), Change: func(_ int, c *node.Config) {
+		c.Pairs = true
+	}})
 	_, _, err := w.Node(t, 0, node.NewMemory(4, 1000).Open(0), ledgertest.NewCrashFS(), ledger.NewMemory(nil))
 	var bad *config.Error
 	if !errors.As(err, &bad) || bad.Key != "interval" {

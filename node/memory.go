@@ -16,9 +16,11 @@ type Memory struct {
 	senders    []sync.Mutex // by sender and receiver: one frame at a time
 }
 
-// NewMemory returns a network of agents members, none of them open, that carries payloads of at most maxPayload bytes.
+// NewMemory returns a network of agents members, none of them open, that carries payloads
+// of at most maxPayload bytes.
 func NewMemory(agents, maxPayload int) *Memory {
-	return &Memory{maxPayload: maxPayload, ends: make([]*memoryEnd, agents), senders: make([]sync.Mutex, agents*agents)}
+	return &Memory{maxPayload: maxPayload, ends: make([]*memoryEnd, agents),
+		senders: make([]sync.Mutex, agents*agents)}
 }
 
 // Open returns the transport of one member. A member that was closed can be opened again.

@@ -13,13 +13,15 @@ import (
 	"sotto/tensor"
 )
 
-// messageValues and messagesPerFrame bound what a neighbor may send in a round: so many times the model's dimension.
+// messageValues and messagesPerFrame bound what a neighbor may send in a round: so many
+// times the model's dimension.
 const (
 	messageValues    = 4
 	messagesPerFrame = 16
 )
 
-// MaxPayload is the largest payload of a frame in a run whose model has dim parameters; transports are made with it.
+// MaxPayload is the largest payload of a frame in a run whose model has dim parameters;
+// transports are made with it.
 func MaxPayload(dim int) int {
 	return max(maxClaim, messagesPerFrame*agent.MessageSize(0)+4*messageValues*dim)
 }
@@ -43,8 +45,10 @@ type Node struct {
 	failure   string
 	strangers bool
 
-	graphs   recent      // of Config.Graphs
-	marks    bool        // neighbors are told the round by frames of their own, and waited for, see Config.Graphs
+	graphs recent // of Config.Graphs
+	// neighbors are told the round by frames of their own, and waited for, see
+	// Config.Graphs
+	marks    bool
 	sparse   bool        // rounds without a neighbor are passed, see chance.go
 	asked    bool        // there was a query since the last round that was stored
 	turns    *turns      // nil but for recorded wakes
@@ -64,8 +68,9 @@ type Node struct {
 	resuming bool
 }
 
-// New makes a node that goes on from what its store holds, or starts. ErrState: the store belongs to another roster or member,
-// or is damaged; ledger.ErrRollback: the ledger lacks charges that the store knows of; or what Config.Recover returns.
+// New makes a node that goes on from what its store holds, or starts. ErrState: the store
+// belongs to another roster or member, or is damaged; ledger.ErrRollback: the ledger
+// lacks charges that the store knows of; or what Config.Recover returns.
 func New(cfg Config) (*Node, error) {
 	if err := cfg.fill(); err != nil {
 		return nil, err
@@ -136,11 +141,13 @@ func (n *Node) resume(c *Checkpoint) error {
 	case c.Run != n.cfg.Run:
 		return fmt.Errorf("%w: it follows roster %x, this node %x", ErrState, c.Run[:4], n.cfg.Run[:4])
 	case c.Self != n.cfg.Self || c.Round > n.cfg.Rounds && n.walks == nil:
-		return fmt.Errorf("%w: member %d at round %d, allowed: member %d and at most %d rounds", ErrState, c.Self, c.Round, n.cfg.Self, n.cfg.Rounds)
+		return fmt.Errorf("%w: member %d at round %d, allowed: member %d and at most %d rounds", ErrState,
+			c.Self, c.Round, n.cfg.Self, n.cfg.Rounds)
 	}
 	if n.cfg.Head != nil {
 		if head := n.cfg.Head(); head.Seq < c.Head.Seq {
-			return fmt.Errorf("%w: record %d, the stored state knows of %d", ledger.ErrRollback, head.Seq, c.Head.Seq)
+			return fmt.Errorf("%w: record %d, the stored state knows of %d", ledger.ErrRollback, head.Seq,
+				c.Head.Seq)
 		}
 	}
 	if err := n.cfg.Algorithm.LoadState(c.State); err != nil {
@@ -187,11 +194,13 @@ func (n *Node) signal() {
 	}
 }
 
-// Params returns the current model. It may be called from OnRound and when Run has returned.
+// Params returns the current model. It may be called from OnRound and when Run has
+// returned.
 func (n *Node) Params() tensor.Vec { return n.cfg.Algorithm.Params() }
 
-// Run takes part until all rounds are complete and every neighbor has what it needs, or Linger has passed. When ctx ends it
-// stops between two steps with ctx's error; a later process goes on from the store. The transport is the caller's to close.
+// Run takes part until all rounds are complete and every neighbor has what it needs, or
+// Linger has passed. When ctx ends it stops between two steps with ctx's error; a later
+// process goes on from the store. The transport is the caller's to close.
 func (n *Node) Run(ctx context.Context) error {
 	err := n.run(ctx)
 	if err != nil && ctx.Err() == nil {
@@ -251,8 +260,9 @@ func (n *Node) rest(ctx context.Context) error {
 	return n.linger(ctx)
 }
 
-// left is how many attempts to reach a neighbor that has finished must fail before it counts as having left: its answer to the
-// last frame may be lost, and nobody is there to give another.
+// left is how many attempts to reach a neighbor that has finished must fail before it
+// counts as having left: its answer to the last frame may be lost, and nobody is there to
+// give another.
 const left = 5
 
 // linger serves neighbors until none needs anything more.

@@ -6,18 +6,21 @@ import (
 	"sotto/agent"
 )
 
-// keptRounds is for how many rounds a node keeps what it sent: a neighbor at the barrier is at most one round behind. Rounds in which nobody hears it
-// are not among them.
+// keptRounds is for how many rounds a node keeps what it sent: a neighbor at the barrier
+// is at most one round behind. Rounds in which nobody hears it are not among them.
 const keptRounds = 2
 
 // sent is one round's outbox, as it is stored.
 type sent struct {
-	round    uint64
-	messages []byte // agent.AppendMessage one after the other; not nil: the round was sent, maybe without a message
+	round uint64
+	// agent.AppendMessage one after the other; not nil: the round was sent, maybe without
+	// a message
+	messages []byte
 	shared   []byte // the frame, where all neighbors get the same
 }
 
-// frame is what goes to one neighbor. Frames that differ are made again when they are asked for.
+// frame is what goes to one neighbor. Frames that differ are made again when they are
+// asked for.
 func (s *sent) frame(n *Node, to agent.ID) []byte {
 	if s.shared != nil {
 		return s.shared
@@ -47,13 +50,15 @@ func (s *sent) frame(n *Node, to agent.ID) []byte {
 	return b
 }
 
-// pack encodes what the algorithm sends for a round; nothing after the last one, unless others wake later.
+// pack encodes what the algorithm sends for a round; nothing after the last one, unless
+// others wake later.
 func (n *Node) pack(outbox []agent.Message, round uint64) (sent, error) {
 	out := sent{round: round}
 	if round >= n.cfg.Rounds && n.turns == nil && n.clock == nil {
 		return out, nil
 	}
-	if n.sparse && round > 0 && n.graph(round).Degree(n.cfg.Self) == 0 { // nobody hears it; how long messages are is known from the first
+	// nobody hears it; how long messages are is known from the first
+	if n.sparse && round > 0 && n.graph(round).Degree(n.cfg.Self) == 0 {
 		return out, nil
 	}
 	values := 0
@@ -63,11 +68,14 @@ func (n *Node) pack(outbox []agent.Message, round uint64) (sent, error) {
 	b := make([]byte, 0, len(outbox)*agent.MessageSize(0)+4*values)
 	values = 0
 	for _, m := range outbox {
-		if m.To != agent.Broadcast && (int(m.To) >= n.cfg.Graph.Agents() || n.graph(round).Weight(m.To, n.cfg.Self) == 0) {
+		if m.To != agent.Broadcast && (int(m.To) >= n.cfg.Graph.Agents() ||
+			n.graph(round).Weight(m.To, n.cfg.Self) == 0) {
 			return out, fmt.Errorf("round %d: message to %d, which does not hear this node", round, m.To)
 		}
 		if values += len(m.Body); values > n.maxValues || !m.Body.Finite() {
-			return out, fmt.Errorf("round %d: the algorithm sends %d values, allowed: at most %d, finite ones", round, values, n.maxValues)
+			return out,
+				fmt.Errorf("round %d: the algorithm sends %d values, allowed: at most %d, finite ones", round,
+					values, n.maxValues)
 		}
 		m.From, m.Round = n.cfg.Self, round
 		b = n.encode(b, &m)

@@ -27,21 +27,26 @@ func (b *batches) Answer(*agent.Query, tensor.Vec) error {
 	return b.err
 }
 
-// Every answer takes the pad, or where it is too short a multiple of it; the owner alone learns how many did.
+// Every answer takes the pad, or where it is too short a multiple of it; the owner alone
+// learns how many did.
 func TestPaddedAnswers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		for _, tc := range []struct {
 			takes, want time.Duration
 			over        uint64
-		}{{0, time.Second, 0}, {time.Second, time.Second, 0}, {300 * time.Millisecond, time.Second, 0}, {999 * time.Millisecond, time.Second, 0}, {1001 * time.Millisecond, 2 * time.Second, 1}, {5500 * time.Millisecond, 6 * time.Second, 1}} {
+		}{{0, time.Second, 0}, {time.Second, time.Second, 0}, {300 * time.Millisecond, time.Second, 0},
+			{999 * time.Millisecond, time.Second, 0}, {1001 * time.Millisecond, 2 * time.Second, 1},
+			{5500 * time.Millisecond, 6 * time.Second, 1}} {
 			for _, err := range []error{nil, privacy.ErrExhausted} {
-				p := &node.Padded{Gate: &batches{takes: []time.Duration{tc.takes}, err: err}, Pad: time.Second}
+				p := &node.Padded{Gate: &batches{takes: []time.Duration{tc.takes}, err: err},
+					Pad: time.Second}
 				began := time.Now()
 				if got := p.Answer(nil, nil); !errors.Is(got, err) {
 					t.Errorf("%v, want %v", got, err)
 				}
 				if took := time.Since(began); took != tc.want || p.Over() != tc.over {
-					t.Errorf("%v of work: an answer after %v with %d longer than the pad, want %v and %d", tc.takes, took, p.Over(), tc.want, tc.over)
+					t.Errorf("%v of work: an answer after %v with %d longer than the pad, want %v and %d",
+						tc.takes, took, p.Over(), tc.want, tc.over)
 				}
 			}
 		}
@@ -68,8 +73,8 @@ func (e ear) Send(ctx context.Context, to agent.ID, frame []byte) error {
 	return err
 }
 
-// What an observer of the network sees of a member with padded answers is the same for whatever batches it draws: in rounds its frames leave
-// one pad apart.
+// What an observer of the network sees of a member with padded answers is the same for
+// whatever batches it draws: in rounds its frames leave one pad apart.
 func TestPadHidesTheBatch(t *testing.T) {
 	times := func(most time.Duration) (after []time.Duration) {
 		synctest.Test(t, func(t *testing.T) {
@@ -85,7 +90,9 @@ func TestPadHidesTheBatch(t *testing.T) {
 			var first time.Time
 			for _, x := range at {
 				if x.Sub(at[0]) < time.Second/2 {
-					continue // what is sent at the start meets members that are still starting, and may be sent again
+					// what is sent at the start meets members that are still starting,
+					// and may be sent again
+					continue
 				}
 				if first.IsZero() {
 					first = x

@@ -9,7 +9,8 @@ import (
 	"testing"
 )
 
-// Both ends of a pair have the same secret, and no other pair, run or order of two others has it.
+// Both ends of a pair have the same secret, and no other pair, run or order of two others
+// has it.
 func TestPairSecret(t *testing.T) {
 	_, keys := members(t, 4)
 	seen := map[string]string{}
@@ -33,7 +34,8 @@ func TestPairSecret(t *testing.T) {
 	}
 }
 
-// The other form of an Ed25519 key, of the published test of libsodium's conversion (test/default/ed25519_convert.exp).
+// The other form of an Ed25519 key, of the published test of libsodium's conversion
+// (test/default/ed25519_convert.exp).
 func TestMontgomery(t *testing.T) {
 	seed, _ := hex.DecodeString("421151a459faeade3d247115f94aedae42318124095afabe4d1451a559faedee")
 	const want = "f1814f0e8ff1043d8a44d25babff3cedcae6c22c3edaa48f857ae70de2baae50"

@@ -17,18 +17,21 @@ import (
 
 const policyVersion = 1
 
-// Policy is what an owner allows to be done with its data. It overrides every experiment: what it does not allow is
-// refused, and its lifetime budget holds over all runs on the same data.
+// Policy is what an owner allows to be done with its data. It overrides every experiment:
+// what it does not allow is refused, and its lifetime budget holds over all runs on the
+// same data.
 type Policy struct {
 	Version int `toml:"version"`
-	// Ledger is the folder of the owner's ledgers, one for each data set; relative to the policy file. It belongs to
-	// the owner and not to a run: no experiment can start a fresh one.
+	// Ledger is the folder of the owner's ledgers, one for each data set; relative to the
+	// policy file. It belongs to the owner and not to a run: no experiment can start a
+	// fresh one.
 	Ledger       string   `toml:"ledger"`
 	Algorithms   []string `toml:"algorithms"`    // that may run
 	Peers        []string `toml:"peers"`         // ids of the other members that the owner takes part with
 	MinimumBatch float64  `toml:"minimum_batch"` // smallest expected batch size
-	// Curious says whose secrets an adversary has against whom noise that members share must protect: "neighbors" (default), all whom
-	// the owner shares noise with; "one", any one member; "none".
+	// Curious says whose secrets an adversary has against whom noise that members share
+	// must protect: "neighbors" (default), all whom the owner shares noise with; "one",
+	// any one member; "none".
 	Curious  string          `toml:"curious,omitempty"`
 	Datasets []DatasetPolicy `toml:"dataset"`
 }
@@ -83,21 +86,27 @@ func (p *Policy) validate() error {
 	}
 	for i, id := range p.Peers {
 		if _, err := ParsePeerID(id); err != nil {
-			return config.Bad(fmt.Sprintf("peers[%d]", i), id, "64 hexadecimal digits, as sotto keygen prints them")
+			return config.Bad(fmt.Sprintf("peers[%d]", i), id,
+				"64 hexadecimal digits, as sotto keygen prints them")
 		}
 	}
 	for i := range p.Datasets {
 		d := &p.Datasets[i]
 		key := func(k string) string { return fmt.Sprintf("dataset[%d].%s", i, k) }
 		switch {
-		case d.Name == "" || slices.ContainsFunc(p.Datasets[:i], func(o DatasetPolicy) bool { return o.Name == d.Name }):
+		case d.Name == "" || slices.ContainsFunc(p.Datasets[:i], func(o DatasetPolicy) bool {
+			return o.Name == d.Name
+		}):
 			return config.Bad(key("name"), d.Name, "the name of a data set, each once")
 		case !(d.LifetimeEpsilon > 0) || math.IsInf(d.LifetimeEpsilon, 1):
 			return config.Bad(key("lifetime_epsilon"), d.LifetimeEpsilon, "above 0 and finite")
 		case d.MinRecords < 1:
-			return config.Bad(key("min_records"), d.MinRecords, "at least 1: a public lower bound on the number of records")
+			return config.Bad(key("min_records"), d.MinRecords,
+				"at least 1: a public lower bound on the number of records")
 		case !(d.LifetimeDelta > 0) || d.LifetimeDelta*float64(d.MinRecords) >= 1:
-			return config.Bad(key("lifetime_delta"), d.LifetimeDelta, fmt.Sprintf("above 0 and below 1/min_records = %.3g, better a tenth of it", 1/float64(d.MinRecords)))
+			return config.Bad(key("lifetime_delta"), d.LifetimeDelta,
+				fmt.Sprintf("above 0 and below 1/min_records = %.3g, better a tenth of it",
+					1/float64(d.MinRecords)))
 		}
 	}
 	return nil
@@ -123,15 +132,18 @@ type Request struct {
 	Self      ed25519.PublicKey
 	// Provenance of the mechanism: a daemon runs none whose guarantee is only claimed.
 	Provenance privacy.Provenance
-	Curious    string          // whom an experiment whose members share noise allows for, see Policy; "": they share none
-	Events     []account.Event // of answers: each must have a finite price
+	// whom an experiment whose members share noise allows for, see Policy; "": they share
+	// none
+	Curious string
+	Events  []account.Event // of answers: each must have a finite price
 }
 
-// Allow returns the budget of the data set, or why the owner refuses: an error that wraps privacy.ErrRefused and names the
-// policy's key, the value found and what is allowed.
+// Allow returns the budget of the data set, or why the owner refuses: an error that wraps
+// privacy.ErrRefused and names the policy's key, the value found and what is allowed.
 func (p *Policy) Allow(r Request) (DatasetPolicy, error) {
 	refuse := func(key string, found any, allowed string) (DatasetPolicy, error) {
-		return DatasetPolicy{}, fmt.Errorf("%w by the owner's policy: %w", privacy.ErrRefused, config.Bad(key, found, allowed))
+		return DatasetPolicy{}, fmt.Errorf("%w by the owner's policy: %w", privacy.ErrRefused,
+			config.Bad(key, found, allowed))
 	}
 	i := slices.IndexFunc(p.Datasets, func(d DatasetPolicy) bool { return d.Name == r.Dataset })
 	switch {
@@ -140,11 +152,13 @@ func (p *Policy) Allow(r Request) (DatasetPolicy, error) {
 	case i < 0:
 		return refuse("dataset", r.Dataset, "a data set with a lifetime budget in the policy")
 	case !(r.Batch >= p.MinimumBatch):
-		return refuse("minimum_batch", r.Batch, fmt.Sprintf("an expected batch of at least %g", p.MinimumBatch))
+		return refuse("minimum_batch", r.Batch,
+			fmt.Sprintf("an expected batch of at least %g", p.MinimumBatch))
 	case r.Provenance != privacy.Proved:
 		return refuse("mechanism", r.Provenance, "a mechanism whose guarantee is proved")
 	case r.Curious != "" && suspects(r.Curious) < suspects(p.Curious):
-		return refuse("curious", r.Curious, "noise that protects where these disclose their secrets: "+suspicion[suspects(p.Curious)])
+		return refuse("curious", r.Curious, "noise that protects where these disclose their secrets: "+
+			suspicion[suspects(p.Curious)])
 	}
 	for _, key := range r.Members {
 		if id := PeerID(key); !key.Equal(r.Self) && !slices.Contains(p.Peers, id) {
@@ -161,7 +175,8 @@ func (p *Policy) Allow(r Request) (DatasetPolicy, error) {
 			return DatasetPolicy{}, errors.Join(privacy.ErrRefused, err)
 		}
 		if eps, err := acc.Epsilon(d.LifetimeDelta); err != nil || !(eps.Upper <= d.LifetimeEpsilon) {
-			return refuse("lifetime_epsilon", eps.Upper, fmt.Sprintf("a single answer of at most epsilon %g", d.LifetimeEpsilon))
+			return refuse("lifetime_epsilon", eps.Upper,
+				fmt.Sprintf("a single answer of at most epsilon %g", d.LifetimeEpsilon))
 		}
 	}
 	return d, nil

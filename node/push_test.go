@@ -45,13 +45,19 @@ func TestAdaptiveClipsEqualTheSimulator(t *testing.T) {
 	for _, name := range []string{"dsgd", "dsgt", "sgp"} {
 		for _, kind := range []string{"schedule", "quantile", "released"} {
 			t.Run(name+" "+kind, func(t *testing.T) {
-				nodetest.Equal(t, nodetest.Options{Factory: clipping(t, name, kind), Count: kind == "quantile", Push: name == "sgp", Limit: 9}, openMemory)
+				nodetest.Equal(t, nodetest.Options{
+					Factory: clipping(t, name, kind),
+					Count:   kind == "quantile",
+					Push:    name == "sgp",
+					Limit:   9,
+				}, openMemory)
 			})
 		}
 	}
 }
 
-// Push-sum, and other algorithms where rows sum to 1 as well, on links of one direction that stay or change every round.
+// Push-sum, and other algorithms where rows sum to 1 as well, on links of one direction
+// that stay or change every round.
 func TestDirectedGraphsEqualTheSimulator(t *testing.T) {
 	for _, o := range []nodetest.Options{
 		{Graph: "directed-ring", Agents: 6},
@@ -69,21 +75,30 @@ func TestDirectedGraphsEqualTheSimulator(t *testing.T) {
 	}
 }
 
-// One member of a ring of one direction is slow, links lose, repeat and delay frames, and its predecessor, which does not hear it, has to
-// keep what it needs.
+// One member of a ring of one direction is slow, links lose, repeat and delay frames, and
+// its predecessor, which does not hear it, has to keep what it needs.
 func TestNobodyRunsAheadOfItsListeners(t *testing.T) {
 	for _, graph := range []string{"directed-ring", "exp-directed"} {
 		synctest.Test(t, func(t *testing.T) {
-			nodetest.Equal(t, nodetest.Options{Factory: factory(t, "sgp"), Push: true, Graph: graph, Agents: 6, Change: func(i int, c *node.Config) {
-				if i == 3 {
-					c.Gate = slowGate{c.Gate, 10 * time.Second}
-				}
-			}}, openFaulty(func(f *nodetest.Faulty, _ agent.ID) { f.Lose, f.Unsure, f.Repeat, f.Delay = .2, .2, .2, time.Second }))
+			nodetest.Equal(t, nodetest.Options{
+				Factory: factory(t, "sgp"),
+				Push:    true,
+				Graph:   graph,
+				Agents:  6,
+				Change: func(i int, c *node.Config) {
+					if i == 3 {
+						c.Gate = slowGate{c.Gate, 10 * time.Second}
+					}
+				},
+			}, openFaulty(func(f *nodetest.Faulty, _ agent.ID) {
+				f.Lose, f.Unsure, f.Repeat, f.Delay = .2, .2, .2, time.Second
+			}))
 		})
 	}
 }
 
-// A node refuses to go on without messages where that would lose mass, or where links have one direction.
+// A node refuses to go on without messages where that would lose mass, or where links
+// have one direction.
 func TestProceedIsRefusedWhereMassWouldBeLost(t *testing.T) {
 	for name, o := range map[string]nodetest.Options{
 		"mass":      {Factory: factory(t, "sgp"), Push: true},
@@ -91,7 +106,8 @@ func TestProceedIsRefusedWhereMassWouldBeLost(t *testing.T) {
 		"changing":  {Factory: factory(t, "dsgd"), Graph: "exp-directed"},
 	} {
 		o.Change = func(_ int, c *node.Config) { c.Missing = node.Proceed }
-		_, _, err := nodetest.NewWorld(t, o).Node(t, 0, openMemory(t, 4).Open(t, 0), ledgertest.NewCrashFS(), ledger.NewMemory(nil))
+		_, _, err := nodetest.NewWorld(t, o).Node(t, 0, openMemory(t, 4).Open(t, 0), ledgertest.NewCrashFS(),
+			ledger.NewMemory(nil))
 		var bad *config.Error
 		if !errors.As(err, &bad) || bad.Key != "missing" || !strings.HasPrefix(bad.Allowed, "wait") {
 			t.Errorf("%s: %v, want a config.Error on missing", name, err)
@@ -99,13 +115,15 @@ func TestProceedIsRefusedWhereMassWouldBeLost(t *testing.T) {
 	}
 }
 
-// Frames that push-sum cannot take are refused: a mass that is not there, a round without that link, progress of somebody who does not
-// hear this node. Without push-sum no message has a mass.
+// Frames that push-sum cannot take are refused: a mass that is not there, a round without
+// that link, progress of somebody who does not hear this node. Without push-sum no
+// message has a mass.
 func TestHostileMass(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		for _, push := range []bool{true, false} {
 			name := map[bool]string{true: "sgp", false: "dsgd"}[push]
-			r := prepare(t, nodetest.Options{Factory: factory(t, name), Push: push, Graph: "exp-directed"}, openMemory)
+			r := prepare(t, nodetest.Options{Factory: factory(t, name), Push: push, Graph: "exp-directed"},
+				openMemory)
 			r.start(t, 0) // hears 3 in round 0 and 2 in round 1; 1 hears it in round 0
 			synctest.Wait()
 			at := map[agent.ID]node.Transport{}
@@ -116,7 +134,13 @@ func TestHostileMass(t *testing.T) {
 			send := func(i agent.ID, kind node.FrameKind, round uint64, mass float64) error {
 				f := node.Frame{Kind: kind, Run: r.w.Run, Sender: i, Round: round}
 				if kind == node.Messages {
-					f.Payload = agent.AppendMessage(nil, &agent.Message{From: i, To: agent.Broadcast, Round: round, Mass: mass, Body: make([]float32, nodetest.Dim)})
+					f.Payload = agent.AppendMessage(nil, &agent.Message{
+						From:  i,
+						To:    agent.Broadcast,
+						Round: round,
+						Mass:  mass,
+						Body:  make([]float32, nodetest.Dim),
+					})
 				}
 				return at[i].Send(context.Background(), 0, node.AppendFrame(nil, &f))
 			}
@@ -150,14 +174,28 @@ func TestHostileMass(t *testing.T) {
 	})
 }
 
-// Frames carry mass exactly: a run whose masses are no binary fractions ends with the simulator's, and they sum to the number of agents.
+// Frames carry mass exactly: a run whose masses are no binary fractions ends with the
+// simulator's, and they sum to the number of agents.
 func TestMassIsKept(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		w := nodetest.NewWorld(t, nodetest.Options{Factory: factory(t, "sgp"), Push: true, Graph: "star", Weights: "column", Agents: 5})
+		w := nodetest.NewWorld(t, nodetest.Options{
+			Factory: factory(t, "sgp"),
+			Push:    true,
+			Graph:   "star",
+			Weights: "column",
+			Agents:  5,
+		})
 		var algs []interface{ Mass() float64 }
-		r := start(t, nodetest.Options{Factory: factory(t, "sgp"), Push: true, Graph: "star", Weights: "column", Agents: 5, Change: func(_ int, c *node.Config) {
-			algs = append(algs, c.Algorithm.(interface{ Mass() float64 }))
-		}}, openMemory)
+		r := start(t, nodetest.Options{
+			Factory: factory(t, "sgp"),
+			Push:    true,
+			Graph:   "star",
+			Weights: "column",
+			Agents:  5,
+			Change: func(_ int, c *node.Config) {
+				algs = append(algs, c.Algorithm.(interface{ Mass() float64 }))
+			},
+		}, openMemory)
 		r.wait(t)
 		r.equalsSimulator(t)
 		// w^{12} = P^{12} 1 in float64.
@@ -187,9 +225,11 @@ func TestMassIsKept(t *testing.T) {
 	})
 }
 
-// A roster states the mean of graphs that change, which may have columns alone that sum to 1, and is read back.
+// A roster states the mean of graphs that change, which may have columns alone that sum
+// to 1, and is read back.
 func TestRosterOfADigraph(t *testing.T) {
-	for _, spec := range []topology.Spec{{Graph: "exp-directed", Agents: 5}, {Graph: "star", Weights: "column", Push: true, Agents: 4}} {
+	for _, spec := range []topology.Spec{{Graph: "exp-directed", Agents: 5},
+		{Graph: "star", Weights: "column", Push: true, Agents: 4}} {
 		s, err := topology.Build(spec, func(any) error { return nil })
 		if err != nil {
 			t.Fatal(err)
@@ -203,7 +243,8 @@ func TestRosterOfADigraph(t *testing.T) {
 			t.Fatal(err)
 		}
 		for i := range spec.Agents {
-			if err := r.Add(fmt.Sprint("h", i), strings.Repeat(fmt.Sprint(i+1), 64), fmt.Sprintf("10.0.0.%d:4000", i+1)); err != nil {
+			if err := r.Add(fmt.Sprint("h", i), strings.Repeat(fmt.Sprint(i+1), 64),
+				fmt.Sprintf("10.0.0.%d:4000", i+1)); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -223,7 +264,8 @@ func TestRosterOfADigraph(t *testing.T) {
 		for i := range agent.ID(spec.Agents) {
 			for j := range agent.ID(spec.Agents) {
 				if got.Weight(i, j) != g.Weight(i, j) {
-					t.Errorf("%s: weight of %d on %d is %v, was %v", spec.Graph, i, j, got.Weight(i, j), g.Weight(i, j))
+					t.Errorf("%s: weight of %d on %d is %v, was %v", spec.Graph, i, j, got.Weight(i, j),
+						g.Weight(i, j))
 				}
 			}
 		}

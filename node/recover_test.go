@@ -15,17 +15,19 @@ import (
 	"sotto/tensor"
 )
 
-// What the gate keeps of former answers is recovered once the algorithm has its stored state, and told whether there was one; where that
-// fails there is no node, and nothing was asked. A state that is damaged in both files is an error before that.
+// What the gate keeps of former answers is recovered once the algorithm has its stored
+// state, and told whether there was one; where that fails there is no node, and nothing
+// was asked. A state that is damaged in both files is an error before that.
 func TestRecover(t *testing.T) {
 	r := start(t, nodetest.Options{Factory: ownState(t), Rounds: 5}, openMemory)
 	r.wait(t)
 	broken := errors.New("not recovered")
 	again := func(look func(a agent.Algorithm, resumed bool) error) error {
-		w := nodetest.NewWorld(t, nodetest.Options{Factory: ownState(t), Rounds: 5, Change: func(_ int, c *node.Config) {
-			a := c.Algorithm
-			c.Recover = func(resumed bool) error { return look(a, resumed) }
-		}})
+		w := nodetest.NewWorld(t, nodetest.Options{Factory: ownState(t), Rounds: 5,
+			Change: func(_ int, c *node.Config) {
+				a := c.Algorithm
+				c.Recover = func(resumed bool) error { return look(a, resumed) }
+			}})
 		_, store, err := w.Node(t, 0, r.trs[0], r.fs[0], r.led[0])
 		if err == nil {
 			store.Close()
@@ -80,9 +82,11 @@ func TestRecover(t *testing.T) {
 	}
 }
 
-// One of two agents with private iterates crashes at every change of its disk in turn: while it is made, between a charge and its
-// answer, between the answer and the stored state, and while that is half on the disk, of which all, nothing or some sectors are left. Answers have no
-// noise here. Whenever the crash comes, both end with the bits of a run without one, with one charge more than answers at most.
+// One of two agents with private iterates crashes at every change of its disk in turn:
+// while it is made, between a charge and its answer, between the answer and the stored
+// state, and while that is half on the disk, of which all, nothing or some sectors are
+// left. Answers have no noise here. Whenever the crash comes, both end with the bits of a
+// run without one, with one charge more than answers at most.
 func TestCrashAtEveryChange(t *testing.T) {
 	changes := crashOnce(t, 0, nil)
 	if changes < 15 {
@@ -91,22 +95,37 @@ func TestCrashAtEveryChange(t *testing.T) {
 	for at := 1; at <= changes; at++ {
 		parts := rng.Public(uint64(at), "parts")
 		for _, keep := range []func(n int) int{
-			func(int) int { return 0 }, func(n int) int { return min(1, n-1) }, func(n int) int { return int(parts.Below(uint64(n))) },
+			func(int) int { return 0 }, func(n int) int { return min(1, n-1) }, func(n int) int {
+				return int(parts.Below(uint64(n)))
+			},
 		} {
 			crashOnce(t, at, keep)
 		}
 	}
 }
 
-// crashOnce runs three rounds and returns the changes of the first agent's disk, which crashes at one of them; 0: at none.
+// crashOnce runs three rounds and returns the changes of the first agent's disk, which
+// crashes at one of them; 0: at none.
 func crashOnce(t *testing.T, at int, keep func(n int) int) (changes int) {
 	synctest.Test(t, func(t *testing.T) {
 		const members = 2
-		c := &crashing{crashes: 1, steps: make([][]step, members), params: make([]tensor.Vec, members), disks: make([]*ledgertest.CrashFS, members)}
-		c.w = nodetest.NewWorld(t, nodetest.Options{Factory: ownState(t), Plain: true, Agents: members, Graph: "complete", Rounds: 3, Change: func(i int, cfg *node.Config) {
-			cfg.Algorithm = recorder{cfg.Algorithm, &c.mu, &c.steps[i]}
-			cfg.Linger = time.Hour
-		}})
+		c := &crashing{
+			crashes: 1,
+			steps:   make([][]step, members),
+			params:  make([]tensor.Vec, members),
+			disks:   make([]*ledgertest.CrashFS, members),
+		}
+		c.w = nodetest.NewWorld(t, nodetest.Options{
+			Factory: ownState(t),
+			Plain:   true,
+			Agents:  members,
+			Graph:   "complete",
+			Rounds:  3,
+			Change: func(i int, cfg *node.Config) {
+				cfg.Algorithm = recorder{cfg.Algorithm, &c.mu, &c.steps[i]}
+				cfg.Linger = time.Hour
+			},
+		})
 		c.net = openMemory(t, members)
 		done := make(chan error, members)
 		for i := range members {
@@ -131,7 +150,8 @@ func crashOnce(t *testing.T, at int, keep func(n int) int) (changes int) {
 		want, _ := c.w.Simulate(t)
 		for i := range members {
 			if !slices.Equal(c.params[i], want[i]) {
-				t.Errorf("a crash at change %d: agent %d ends at %v, without it at %v", at, i, c.params[i], want[i])
+				t.Errorf("a crash at change %d: agent %d ends at %v, without it at %v", at, i, c.params[i],
+					want[i])
 			}
 			c.checkLedger(t, i, nodetest.Key(agent.ID(i)))
 		}

@@ -25,7 +25,8 @@ import (
 	"sotto/topology"
 )
 
-// ErrUnsigned says that a roster is not signed by all of its members, and hence binds nobody.
+// ErrUnsigned says that a roster is not signed by all of its members, and hence binds
+// nobody.
 var ErrUnsigned = errors.New("node: roster is not signed by every member")
 
 const (
@@ -35,13 +36,16 @@ const (
 	maxRoster  = 1 << 26
 )
 
-// Roster says who takes part in which experiment and who hears whom with what weight. Members sign its digest; a node
-// follows none that lacks a signature. All of it is public.
+// Roster says who takes part in which experiment and who hears whom with what weight.
+// Members sign its digest; a node follows none that lacks a signature. All of it is
+// public.
 type Roster struct {
 	Version    int    `toml:"version" json:"version"`
 	Experiment string `toml:"experiment" json:"experiment"` // SHA-256 of the run file, hexadecimal
-	RunFile    string `toml:"run_file" json:"run_file"`     // its name, for people and as a default: the digest is what counts
-	Graph      string `toml:"graph" json:"graph"`           // what the weights were made from, for people: they are what counts
+	// its name, for people and as a default: the digest is what counts
+	RunFile string `toml:"run_file" json:"run_file"`
+	// what the weights were made from, for people: they are what counts
+	Graph string `toml:"graph" json:"graph"`
 	// Size is the number of members that the experiment has.
 	Size    int      `toml:"size" json:"size"`
 	Members []Member `toml:"member,omitempty" json:"members"`
@@ -52,10 +56,12 @@ type Member struct {
 	Name    string `toml:"name" json:"name"`
 	ID      string `toml:"id" json:"id"`           // see PeerID
 	Address string `toml:"address" json:"address"` // host:port where the others reach it
-	// SelfWeight and Weights are the member's row of the mixing matrix: whom it hears, by name.
+	// SelfWeight and Weights are the member's row of the mixing matrix: whom it hears, by
+	// name.
 	SelfWeight float64            `toml:"self_weight" json:"self_weight"`
 	Weights    map[string]float64 `toml:"weights,omitempty" json:"weights"`
-	Signature  string             `toml:"signature,omitempty" json:"-"` // Ed25519 over "sotto roster\n" and the digest
+	// Ed25519 over "sotto roster\n" and the digest
+	Signature string `toml:"signature,omitempty" json:"-"`
 }
 
 var memberName = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$`)
@@ -72,7 +78,8 @@ func ReadRoster(path string) (*Roster, error) {
 		return nil, err
 	}
 	if info.Size() > maxRoster {
-		return nil, &config.Error{File: path, Found: fmt.Sprintf("%d bytes", info.Size()), Allowed: fmt.Sprintf("at most %d", maxRoster)}
+		return nil, &config.Error{File: path, Found: fmt.Sprintf("%d bytes", info.Size()),
+			Allowed: fmt.Sprintf("at most %d", maxRoster)}
 	}
 	b, err := os.ReadFile(path)
 	if err != nil {
@@ -105,10 +112,20 @@ func decodeStrict(file string, b []byte, v any) error {
 	switch {
 	case errors.As(err, &unknown) && len(unknown.Errors) > 0:
 		row, _ := unknown.Errors[0].Position()
-		return &config.Error{File: file, Line: row, Key: strings.Join(unknown.Errors[0].Key(), "."), Found: "an unknown key"}
+		return &config.Error{
+			File:  file,
+			Line:  row,
+			Key:   strings.Join(unknown.Errors[0].Key(), "."),
+			Found: "an unknown key",
+		}
 	case errors.As(err, &wrong):
 		row, _ := wrong.Position()
-		return &config.Error{File: file, Line: row, Found: strings.TrimPrefix(wrong.Error(), "toml: "), Allowed: "TOML of the documented keys"}
+		return &config.Error{
+			File:    file,
+			Line:    row,
+			Found:   strings.TrimPrefix(wrong.Error(), "toml: "),
+			Allowed: "TOML of the documented keys",
+		}
 	case err != nil:
 		return &config.Error{File: file, Found: err.Error(), Allowed: "TOML of the documented keys"}
 	}
@@ -151,7 +168,8 @@ func (r *Roster) checkMember(i int) error {
 	m := &r.Members[i]
 	key := func(k string) string { return fmt.Sprintf("member[%d].%s", i, k) }
 	if !memberName.MatchString(m.Name) {
-		return config.Bad(key("name"), m.Name, "letters, digits, dot, dash and underscore, 1 to 64, not a dash or dot first")
+		return config.Bad(key("name"), m.Name,
+			"letters, digits, dot, dash and underscore, 1 to 64, not a dash or dot first")
 	}
 	if k, err := ParsePeerID(m.ID); err != nil || m.ID != strings.ToLower(m.ID) {
 		return config.Bad(key("id"), m.ID, "64 hexadecimal digits, as sotto keygen prints them")
@@ -193,14 +211,16 @@ func checkAddress(s string) error {
 	return nil
 }
 
-// NewRoster makes a roster without members for the run file with the given name and bytes.
+// NewRoster makes a roster without members for the run file with the given name and
+// bytes.
 func NewRoster(name string, runFile []byte, size int) (*Roster, error) {
 	sum := sha256.Sum256(runFile)
 	r := &Roster{Version: rosterVersion, Experiment: hex.EncodeToString(sum[:]), RunFile: name, Size: size}
 	return r, r.validate()
 }
 
-// Add appends a member. When the roster is complete, Weigh gives it its graph. All signatures fall.
+// Add appends a member. When the roster is complete, Weigh gives it its graph. All
+// signatures fall.
 func (r *Roster) Add(name, id, address string) error {
 	if len(r.Members) == r.Size {
 		return config.Bad("member", name, fmt.Sprintf("no further member: the experiment has %d", r.Size))
@@ -219,7 +239,8 @@ func (r *Roster) Add(name, id, address string) error {
 // Complete reports whether all members are there.
 func (r *Roster) Complete() bool { return len(r.Members) == r.Size }
 
-// MembersSeed is the public seed of a random graph: it follows from experiment and members, so that nobody chooses it alone.
+// MembersSeed is the public seed of a random graph: it follows from experiment and
+// members, so that nobody chooses it alone.
 func (r *Roster) MembersSeed() uint64 {
 	h := sha256.New()
 	fmt.Fprintf(h, "sotto members\n%s\n", r.Experiment)
@@ -229,7 +250,8 @@ func (r *Roster) MembersSeed() uint64 {
 	return seedOf(h.Sum(nil))
 }
 
-// Seed is the public seed of the initial model: it follows from the digest that all members sign.
+// Seed is the public seed of the initial model: it follows from the digest that all
+// members sign.
 func (r *Roster) Seed() uint64 {
 	d := r.Digest()
 	sum := sha256.Sum256(append([]byte("sotto seed\n"), d[:]...))
@@ -238,7 +260,8 @@ func (r *Roster) Seed() uint64 {
 
 func seedOf(sum []byte) uint64 { return binary.LittleEndian.Uint64(sum) >> 1 }
 
-// Weigh writes the rows of g, which has as many agents as the roster members, into the members. All signatures fall.
+// Weigh writes the rows of g, which has as many agents as the roster members, into the
+// members. All signatures fall.
 func (r *Roster) Weigh(g *topology.Graph) {
 	if g.Agents() != len(r.Members) {
 		panic(fmt.Sprintf("node: a graph of %d agents for %d members", g.Agents(), len(r.Members)))
@@ -253,11 +276,13 @@ func (r *Roster) Weigh(g *topology.Graph) {
 	}
 }
 
-// Topology returns the graph of the weights. It must be connected, and doubly stochastic or, where nobody has a weight on itself, of an
-// objective that draws neighbors' models together (symmetric), or for push-sum such that columns sum to 1.
+// Topology returns the graph of the weights. It must be connected, and doubly stochastic
+// or, where nobody has a weight on itself, of an objective that draws neighbors' models
+// together (symmetric), or for push-sum such that columns sum to 1.
 func (r *Roster) Topology() (*topology.Graph, error) {
 	if !r.Complete() {
-		return nil, config.Bad("member", len(r.Members), fmt.Sprintf("%d, the size of the experiment", r.Size))
+		return nil, config.Bad("member", len(r.Members),
+			fmt.Sprintf("%d, the size of the experiment", r.Size))
 	}
 	number := map[string]agent.ID{}
 	for i := range r.Members {
@@ -279,7 +304,8 @@ func (r *Roster) Topology() (*topology.Graph, error) {
 		return nil, err
 	}
 	err = topology.Validate(g, topology.Claims{Connected: true, DoublyStochastic: true})
-	for _, other := range []topology.Claims{{Connected: true, Objective: true}, {Connected: true, ColumnStochastic: true}} {
+	for _, other := range []topology.Claims{{Connected: true, Objective: true},
+		{Connected: true, ColumnStochastic: true}} {
 		if err != nil && topology.Validate(g, other) == nil {
 			err = nil
 		}
@@ -287,8 +313,8 @@ func (r *Roster) Topology() (*topology.Graph, error) {
 	return g, err
 }
 
-// Digest identifies the roster: the SHA-256 of its canonical JSON without signatures. Layout and comments of the file do
-// not count, every value does.
+// Digest identifies the roster: the SHA-256 of its canonical JSON without signatures.
+// Layout and comments of the file do not count, every value does.
 func (r *Roster) Digest() [sha256.Size]byte {
 	b, err := json.Marshal(r)
 	if err != nil {
@@ -311,7 +337,8 @@ func (r *Roster) Find(key ed25519.PublicKey) (agent.ID, error) {
 	return agent.ID(i), nil
 }
 
-// Sign adds the signature of the member with a key, to a roster that is complete and has a valid graph.
+// Sign adds the signature of the member with a key, to a roster that is complete and has
+// a valid graph.
 func (r *Roster) Sign(key ed25519.PrivateKey) (agent.ID, error) {
 	if _, err := r.Topology(); err != nil {
 		return 0, err
@@ -338,8 +365,8 @@ func (r *Roster) Unsigned() (names []string) {
 	return names
 }
 
-// Verify accepts a roster that is complete, has a valid graph and is signed by every member: ErrUnsigned names those who
-// have not.
+// Verify accepts a roster that is complete, has a valid graph and is signed by every
+// member: ErrUnsigned names those who have not.
 func (r *Roster) Verify() error {
 	if _, err := r.Topology(); err != nil {
 		return err
@@ -380,7 +407,9 @@ func (r *Roster) Write(path string) error {
 // Encode returns the roster as TOML.
 func (r *Roster) Encode() ([]byte, error) {
 	var b bytes.Buffer
-	fmt.Fprintln(&b, "# Who takes part, and who hears whom. Made by sotto roster; every member signs it. Any change voids all signatures.")
+	fmt.Fprintln(&b,
+		"# Who takes part, and who hears whom. Made by sotto roster; every member signs it. Any change "+
+			"voids all signatures.")
 	err := toml.NewEncoder(&b).Encode(r)
 	return b.Bytes(), err
 }

@@ -59,7 +59,8 @@ func members(t testing.TB, n int) (*Roster, []ed25519.PrivateKey) {
 	for i := range n {
 		seed := sha256.Sum256([]byte{byte(i)})
 		keys = append(keys, ed25519.NewKeyFromSeed(seed[:]))
-		if err := r.Add(fmt.Sprint("h", i), PeerID(public(keys[i])), fmt.Sprintf("10.0.0.%d:4000", i+1)); err != nil {
+		if err := r.Add(fmt.Sprint("h", i), PeerID(public(keys[i])),
+			fmt.Sprintf("10.0.0.%d:4000", i+1)); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -75,7 +76,8 @@ func members(t testing.TB, n int) (*Roster, []ed25519.PrivateKey) {
 func TestRosterIsSignedByAll(t *testing.T) {
 	r, keys := members(t, 4)
 	for i, key := range keys {
-		if err := r.Verify(); !errors.Is(err, ErrUnsigned) || !strings.Contains(err.Error(), r.Members[3].Name) {
+		if err := r.Verify(); !errors.Is(err, ErrUnsigned) ||
+			!strings.Contains(err.Error(), r.Members[3].Name) {
 			t.Fatalf("with %d signatures: %v", i, err)
 		}
 		if self, err := r.Sign(key); err != nil || self != agent.ID(i) {
@@ -109,7 +111,8 @@ func TestRosterIsSignedByAll(t *testing.T) {
 		func(r *Roster) { r.Members[2].Address = "10.0.0.9:4000" },
 		func(r *Roster) { r.Members[2].Name = "x" },
 		func(r *Roster) {
-			r.Members[0].Weights = map[string]float64{"h1": r.Members[0].Weights["h1"], "h3": r.Members[0].Weights["h3"] * (1 - 1e-15)}
+			r.Members[0].Weights = map[string]float64{"h1": r.Members[0].Weights["h1"],
+				"h3": r.Members[0].Weights["h3"] * (1 - 1e-15)}
 		},
 	} {
 		c, _ := ParseRoster("r", b)
@@ -127,13 +130,25 @@ func TestRosterIsSignedByAll(t *testing.T) {
 
 // The digest from its definition: the canonical JSON is written out here.
 func TestRosterDigest(t *testing.T) {
-	r := &Roster{Version: 1, Experiment: strings.Repeat("ab", 32), RunFile: "x.toml", Graph: "path", Size: 2, Members: []Member{
-		{Name: "a", ID: strings.Repeat("01", 32), Address: "a:1", SelfWeight: .5, Weights: map[string]float64{"b": .5}, Signature: "x"},
-		{Name: "b", ID: strings.Repeat("02", 32), Address: "b:2", SelfWeight: .5, Weights: map[string]float64{"a": .5}},
-	}}
-	text := `{"version":1,"experiment":"` + strings.Repeat("ab", 32) + `","run_file":"x.toml","graph":"path","size":2,"members":[` +
-		`{"name":"a","id":"` + strings.Repeat("01", 32) + `","address":"a:1","self_weight":0.5,"weights":{"b":0.5}},` +
-		`{"name":"b","id":"` + strings.Repeat("02", 32) + `","address":"b:2","self_weight":0.5,"weights":{"a":0.5}}]}`
+	r := &Roster{
+		Version:    1,
+		Experiment: strings.Repeat("ab", 32),
+		RunFile:    "x.toml",
+		Graph:      "path",
+		Size:       2,
+		Members: []Member{
+			{Name: "a", ID: strings.Repeat("01", 32), Address: "a:1", SelfWeight: .5,
+				Weights: map[string]float64{"b": .5}, Signature: "x"},
+			{Name: "b", ID: strings.Repeat("02", 32), Address: "b:2", SelfWeight: .5,
+				Weights: map[string]float64{"a": .5}},
+		},
+	}
+	text := `{"version":1,"experiment":"` + strings.Repeat("ab", 32) +
+		`","run_file":"x.toml","graph":"path","size":2,"members":[` +
+		`{"name":"a","id":"` + strings.Repeat("01", 32) +
+		`","address":"a:1","self_weight":0.5,"weights":{"b":0.5}},` +
+		`{"name":"b","id":"` + strings.Repeat("02", 32) +
+		`","address":"b:2","self_weight":0.5,"weights":{"a":0.5}}]}`
 	if want := sha256.Sum256([]byte(text)); r.Digest() != want {
 		t.Errorf("digest %x, want %x", r.Digest(), want)
 	}
@@ -151,17 +166,21 @@ func TestBadRostersAreRefused(t *testing.T) {
 		"not TOML":    {"= =", "roster.toml:1"},
 		"version":     {strings.Replace(text, "version = 1", "version = 2", 1), "found 2, allowed: 1"},
 		"experiment":  {strings.Replace(text, good.Experiment, "zz", 1), "experiment: found \"zz\""},
-		"run file":    {strings.Replace(text, "run_file = 'run.toml'", "run_file = '../run.toml'", 1), "run_file"},
-		"size":        {strings.Replace(text, "size = 3", "size = 2", 1), "found 3, allowed: at most 2"},
-		"id":          {strings.Replace(text, good.Members[1].ID, "1234", 1), "member[1].id"},
-		"zero":        {strings.Replace(text, good.Members[1].ID, strings.Repeat("0", 64), 1), "everybody"}, // y = 0: a point of order 4
-		"neutral":     {strings.Replace(text, good.Members[1].ID, "01"+strings.Repeat("0", 62), 1), "everybody"},
-		"order two":   {strings.Replace(text, good.Members[1].ID, "ec"+strings.Repeat("f", 60)+"7f", 1), "everybody"},
-		"same id":     {strings.Replace(text, good.Members[1].ID, good.Members[0].ID, 1), "no other member"},
-		"address":     {strings.Replace(text, "10.0.0.2:4000", "10.0.0.2", 1), "member[1].address"},
-		"port":        {strings.Replace(text, "10.0.0.2:4000", "10.0.0.2:0", 1), "member[1].address"},
-		"name":        {strings.Replace(text, "name = 'h1'", "name = 'h 1'", 1), "member[1].name"},
-		"weight":      {strings.Replace(text, "self_weight = 0.3", "self_weight = nan\n#", 1), "self_weight"},
+		"run file": {strings.Replace(text, "run_file = 'run.toml'", "run_file = '../run.toml'", 1),
+			"run_file"},
+		"size": {strings.Replace(text, "size = 3", "size = 2", 1), "found 3, allowed: at most 2"},
+		"id":   {strings.Replace(text, good.Members[1].ID, "1234", 1), "member[1].id"},
+		// y = 0: a point of order 4
+		"zero": {strings.Replace(text, good.Members[1].ID, strings.Repeat("0", 64), 1), "everybody"},
+		"neutral": {strings.Replace(text, good.Members[1].ID, "01"+strings.Repeat("0", 62), 1),
+			"everybody"},
+		"order two": {strings.Replace(text, good.Members[1].ID, "ec"+strings.Repeat("f", 60)+"7f", 1),
+			"everybody"},
+		"same id": {strings.Replace(text, good.Members[1].ID, good.Members[0].ID, 1), "no other member"},
+		"address": {strings.Replace(text, "10.0.0.2:4000", "10.0.0.2", 1), "member[1].address"},
+		"port":    {strings.Replace(text, "10.0.0.2:4000", "10.0.0.2:0", 1), "member[1].address"},
+		"name":    {strings.Replace(text, "name = 'h1'", "name = 'h 1'", 1), "member[1].name"},
+		"weight":  {strings.Replace(text, "self_weight = 0.3", "self_weight = nan\n#", 1), "self_weight"},
 	} {
 		var bad *config.Error
 		_, err := ParseRoster("roster.toml", []byte(tc.text))
@@ -232,29 +251,33 @@ func TestPolicyOverridesTheExperiment(t *testing.T) {
 	event := func(noise float64) account.Event {
 		m := privacy.Gaussian{NoiseMultiplier: noise}
 		ev, err := m.Event(account.Release{Oracle: "grad", Adjacency: account.ZeroOut, Unit: account.Record(),
-			Sampler: account.Sampler{Kind: account.Poisson, Rate: .1}, Parts: []account.Part{{Name: "g", Clip: 1, Shift: 1, Norm: account.L2, Dim: 3}}, Scale: 1})
+			Sampler: account.Sampler{Kind: account.Poisson, Rate: .1},
+			Parts:   []account.Part{{Name: "g", Clip: 1, Shift: 1, Norm: account.L2, Dim: 3}}, Scale: 1})
 		if err != nil {
 			t.Fatal(err)
 		}
 		return ev
 	}
 	ask := Request{Algorithm: "dsgd", Dataset: "heart-disease", Batch: 16, Self: public(keys[0]),
-		Members: []ed25519.PublicKey{public(keys[0]), public(keys[1])}, Provenance: privacy.Proved, Events: []account.Event{event(2)}}
+		Members: []ed25519.PublicKey{public(keys[0]), public(keys[1])}, Provenance: privacy.Proved,
+		Events: []account.Event{event(2)}}
 	if d, err := p.Allow(ask); err != nil || d.LifetimeEpsilon != 2 || d.MinRecords != 200 {
 		t.Fatalf("got %+v, %v", d, err)
 	}
 	for name, change := range map[string]func(r *Request){
-		"algorithms":       func(r *Request) { r.Algorithm = "dsgt" },
-		"dataset":          func(r *Request) { r.Dataset = "mnist" },
-		"minimum_batch":    func(r *Request) { r.Batch = 15 },
-		"peers":            func(r *Request) { r.Members = append(slices.Clone(r.Members), public(keys[2])) },
-		"mechanism":        func(r *Request) { r.Provenance = privacy.Claimed },
-		"curious":          func(r *Request) { r.Curious = "one" }, // of a policy that does not say: all neighbors
+		"algorithms":    func(r *Request) { r.Algorithm = "dsgt" },
+		"dataset":       func(r *Request) { r.Dataset = "mnist" },
+		"minimum_batch": func(r *Request) { r.Batch = 15 },
+		"peers":         func(r *Request) { r.Members = append(slices.Clone(r.Members), public(keys[2])) },
+		"mechanism":     func(r *Request) { r.Provenance = privacy.Claimed },
+		// of a policy that does not say: all neighbors
+		"curious":          func(r *Request) { r.Curious = "one" },
 		"lifetime_epsilon": func(r *Request) { r.Events = []account.Event{event(2), event(.2)} },
 	} {
 		r := ask
 		change(&r)
-		if _, err := p.Allow(r); !errors.Is(err, privacy.ErrRefused) || !strings.Contains(err.Error(), name+":") {
+		if _, err := p.Allow(r); !errors.Is(err, privacy.ErrRefused) ||
+			!strings.Contains(err.Error(), name+":") {
 			t.Errorf("%s: got %v, want a refusal that names it", name, err)
 		}
 	}
@@ -294,7 +317,8 @@ func TestBadPoliciesAreRefused(t *testing.T) {
 			t.Errorf("%s: got %v, want a config.Error", new, err)
 		}
 	}
-	if _, err := ParsePolicy("p", []byte(good+"budget = 3\n")); err == nil || !strings.Contains(err.Error(), "p:11: ") {
+	if _, err := ParsePolicy("p", []byte(good+"budget = 3\n")); err == nil ||
+		!strings.Contains(err.Error(), "p:11: ") {
 		t.Errorf("an unknown key: %v", err)
 	}
 	dir := t.TempDir()

@@ -22,7 +22,8 @@ func (n *Node) graph(round uint64) *topology.Graph {
 // start makes the first outbox and stores it.
 func (n *Node) start() error {
 	g, i := n.graph(0), n.cfg.Self
-	n.in = agent.Input{Kind: agent.Start, View: &agent.View{SelfWeight: g.SelfWeight(i), In: g.In(i), Out: g.Out(i)}}
+	n.in = agent.Input{Kind: agent.Start,
+		View: &agent.View{SelfWeight: g.SelfWeight(i), In: g.In(i), Out: g.Out(i)}}
 	if n.turns != nil || n.clock != nil {
 		n.cfg.Gate.Begin(0, g.In(i))
 	}
@@ -43,7 +44,8 @@ func (n *Node) start() error {
 	return n.commit(0)
 }
 
-// round completes one round, and those after it that need no neighbor and no answer: collect, step, store, send.
+// round completes one round, and those after it that need no neighbor and no answer:
+// collect, step, store, send.
 func (n *Node) round(ctx context.Context) error {
 	switch {
 	case n.walks != nil:
@@ -71,7 +73,8 @@ func (n *Node) round(ctx context.Context) error {
 	if err := n.settle(&reports[0]); err != nil {
 		return fmt.Errorf("round %d: %w", k, err)
 	}
-	if n.sparse && !n.asked && n.graph(k).Degree(n.cfg.Self) == 0 { // after an answer, in a round without a neighbor
+	// after an answer, in a round without a neighbor
+	if n.sparse && !n.asked && n.graph(k).Degree(n.cfg.Self) == 0 {
 		reports = nil
 	}
 	next, reports, err := n.sitOut(ctx, k+1, reports)
@@ -89,8 +92,9 @@ func (n *Node) round(ctx context.Context) error {
 	return nil
 }
 
-// collect waits for the frames of the present round. jump, if not 0, is the round to skip to: every neighbor has left the present
-// one behind for good, so that nothing of it can come any more.
+// collect waits for the frames of the present round. jump, if not 0, is the round to skip
+// to: every neighbor has left the present one behind for good, so that nothing of it can
+// come any more.
 func (n *Node) collect(ctx context.Context) (jump uint64, err error) {
 	timer := time.NewTimer(n.cfg.Deadline)
 	defer timer.Stop()
@@ -118,10 +122,11 @@ func (n *Node) collect(ctx context.Context) (jump uint64, err error) {
 	}
 }
 
-// waiting counts the neighbors whose frame of the present round is still waited for after so many deadlines, and those who are behind. Under Proceed a
-// neighbor that has taken this node's frame of the round is given a second one, because it may itself be waiting for
-// somebody; and one that was missing before and has sent nothing since is not waited for, unless nobody else
-// is there. Node.mu is held.
+// waiting counts the neighbors whose frame of the present round is still waited for after
+// so many deadlines, and those who are behind. Under Proceed a neighbor that has taken
+// this node's frame of the round is given a second one, because it may itself be waiting
+// for somebody; and one that was missing before and has sent nothing since is not waited
+// for, unless nobody else is there. Node.mu is held.
 func (n *Node) waiting(deadlines int) int {
 	missing, hopeful, there := 0, 0, 0
 	for _, l := range n.order {
@@ -145,7 +150,8 @@ func (n *Node) waiting(deadlines int) int {
 	return hopeful
 }
 
-// behind reports whether a neighbor that hears this node has not reached, or stored, the round without which what it was sent must be kept. Node.mu is held.
+// behind reports whether a neighbor that hears this node has not reached, or stored, the
+// round without which what it was sent must be kept. Node.mu is held.
 func (n *Node) behind(l *link) bool {
 	if n.sparse {
 		k := &n.kept[0]
@@ -154,12 +160,14 @@ func (n *Node) behind(l *link) bool {
 	return n.marks && l.out && l.round < n.check.Round
 }
 
-// silent reports whether the neighbor sends nothing to this node in the present round, whose graph lacks that link. Node.mu is held.
+// silent reports whether the neighbor sends nothing to this node in the present round,
+// whose graph lacks that link. Node.mu is held.
 func (n *Node) silent(l *link) bool {
 	return n.cfg.Graphs != nil && n.graph(n.check.Round).Weight(n.cfg.Self, l.id) == 0
 }
 
-// passed finds the round to skip to: 0 unless every neighbor has left the present one behind. Node.mu is held.
+// passed finds the round to skip to: 0 unless every neighbor has left the present one
+// behind. Node.mu is held.
 func (n *Node) passed() (jump uint64) {
 	if n.cfg.Missing == Wait {
 		return 0
@@ -168,7 +176,8 @@ func (n *Node) passed() (jump uint64) {
 		if l.mail == nil || l.absent {
 			continue
 		}
-		// A frame of the next round may come while that of this one is still on its way; later ones cannot.
+		// A frame of the next round may come while that of this one is still on its way;
+		// later ones cannot.
 		later := &l.mail.later
 		if l.mail.now.full || !later.full || later.round <= n.check.Round+1 {
 			return 0
@@ -192,8 +201,8 @@ func (n *Node) late() {
 	}
 }
 
-// view is the row of the mixing matrix that holds in this round: the weight of missing neighbors is on self. It fills
-// n.inbox, sorted by sender.
+// view is the row of the mixing matrix that holds in this round: the weight of missing
+// neighbors is on self. It fills n.inbox, sorted by sender.
 func (n *Node) view(r *RoundReport) *agent.View {
 	g, i := n.graph(n.check.Round), n.cfg.Self
 	v := &agent.View{SelfWeight: g.SelfWeight(i), Out: g.Out(i)}
@@ -231,7 +240,8 @@ func (n *Node) view(r *RoundReport) *agent.View {
 	return v
 }
 
-// settle steps the algorithm with n.in and with the answers to its queries until it has none left.
+// settle steps the algorithm with n.in and with the answers to its queries until it has
+// none left.
 func (n *Node) settle(r *RoundReport) error {
 	for {
 		n.out.Reset()
@@ -250,7 +260,8 @@ func (n *Node) settle(r *RoundReport) error {
 		switch {
 		case errors.Is(err, privacy.ErrAbstain): // the algorithm does without, as when the budget is spent
 			n.in.Kind, n.in.Answer = agent.Exhausted, nil
-			n.log.Warn("no answer in the round of a crash: noise that is shared with neighbors serves once", "round", n.check.Round)
+			n.log.Warn("no answer in the round of a crash: noise that is shared with neighbors serves once",
+				"round", n.check.Round)
 		case errors.Is(err, privacy.ErrExhausted):
 			n.in.Kind, n.in.Answer = agent.Exhausted, nil
 			n.exhaust(r)
@@ -260,7 +271,8 @@ func (n *Node) settle(r *RoundReport) error {
 	}
 }
 
-// exhaust notes that the budget is spent. The gate is not asked again, by this process or a later one.
+// exhaust notes that the budget is spent. The gate is not asked again, by this process or
+// a later one.
 func (n *Node) exhaust(r *RoundReport) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -271,7 +283,8 @@ func (n *Node) exhaust(r *RoundReport) {
 	n.check.Counts.Exhausted++
 }
 
-// commit stores what the steps so far have led to, and then sends it: round is the next one.
+// commit stores what the steps so far have led to, and then sends it: round is the next
+// one.
 func (n *Node) commit(round uint64) error {
 	out, err := n.pack(n.out.Outbox, round)
 	if err != nil {
@@ -280,8 +293,9 @@ func (n *Node) commit(round uint64) error {
 	return n.keep(round, out)
 }
 
-// skip goes on with a later round, without a step: the models of the rounds between are gone, and a gradient that nobody mixes
-// is not worth its charge. What was sent last is sent as this round's.
+// skip goes on with a later round, without a step: the models of the rounds between are
+// gone, and a gradient that nobody mixes is not worth its charge. What was sent last is
+// sent as this round's.
 func (n *Node) skip(to uint64) error {
 	n.log.Warn("the neighbors have moved on", "round", n.check.Round, "to", to)
 	out := sent{round: to}
@@ -303,8 +317,9 @@ func (n *Node) skip(to uint64) error {
 	return nil
 }
 
-// keep stores the node's state at the beginning of round with the messages that it sends for it, and queues them. Nothing
-// leaves before it is stored, and the charges behind it were durable before that.
+// keep stores the node's state at the beginning of round with the messages that it sends
+// for it, and queues them. Nothing leaves before it is stored, and the charges behind it
+// were durable before that.
 func (n *Node) keep(round uint64, out sent) error {
 	n.mu.Lock()
 	c, was, kept := n.check, n.check.Round, n.kept
@@ -347,7 +362,8 @@ func (n *Node) keep(round uint64, out sent) error {
 	return nil
 }
 
-// save stores c with the algorithm's state, the ledger's head and, when the node has just finished, what it says about its ledger.
+// save stores c with the algorithm's state, the ledger's head and, when the node has just
+// finished, what it says about its ledger.
 func (n *Node) save(c *Checkpoint) (news bool, err error) {
 	c.State = n.cfg.Algorithm.AppendState(n.check.State[:0])
 	if n.cfg.Head != nil {
@@ -364,7 +380,8 @@ func (n *Node) save(c *Checkpoint) (news bool, err error) {
 	return news, nil
 }
 
-// mark tells a neighbor that this node hears which round it has reached, where frames of messages do not. Node.mu is held.
+// mark tells a neighbor that this node hears which round it has reached, where frames of
+// messages do not. Node.mu is held.
 func (n *Node) mark(l *link) {
 	if (n.marks || n.sparse) && l.mail != nil {
 		l.drop(Progress)

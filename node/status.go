@@ -18,11 +18,13 @@ type RoundReport struct {
 	Exhausted bool       `json:"exhausted,omitempty"` // a query was not answered
 	Woke      time.Time  `json:"woke,omitzero"`       // when the clock rang
 	Called    bool       `json:"called,omitempty"`    // a neighbor's wake, at which it met this node
-	Heard     []Heard    `json:"heard,omitempty"`     // by a clock: the broadcasts that the wake took in, by sender; in pairs: whom it met
+	// by a clock: the broadcasts that the wake took in, by sender; in pairs: whom it met
+	Heard []Heard `json:"heard,omitempty"`
 }
 
-// Heard is one broadcast: that of the sender's wake number Round, counted from 1; 0 is that of its start. In pairs it is a meeting: Round is
-// its number, counted from 0, among the wakes of the one who asked.
+// Heard is one broadcast: that of the sender's wake number Round, counted from 1; 0 is
+// that of its start. In pairs it is a meeting: Round is its number, counted from 0, among
+// the wakes of the one who asked.
 type Heard struct {
 	From  agent.ID `json:"from"`
 	Round uint64   `json:"round"`
@@ -71,21 +73,24 @@ type PeerStatus struct {
 	Fault string    `json:"fault,omitempty"` // the last one, until it is heard again
 }
 
-// Status is what a node tells its owner. All of it is public, and no time in it is that of a single step.
+// Status is what a node tells its owner. All of it is public, and no time in it is that
+// of a single step.
 type Status struct {
-	Name      string       `json:"name"`
-	Pace      string       `json:"pace"`   // InRounds, InWakes or InVisits
-	Round     uint64       `json:"round"`  // rounds, own wakes or visits of tokens that are complete
-	Rounds    uint64       `json:"rounds"` // of the run; 0 for visits, which nobody knows before
-	Exhausted bool         `json:"exhausted"`
-	Finished  bool         `json:"finished"`
-	Failure   string       `json:"failure,omitempty"`
-	Began     time.Time    `json:"began"`        // of this process
-	Left      Seconds      `json:"seconds_left"` // expected, from the mean of this process's rounds; 0: not known
-	Counts    Counts       `json:"counts"`
-	Charges   uint64       `json:"last_ledger_record"` // number of the last record of the ledger that is stored
-	Peers     []PeerStatus `json:"peers"`
-	Privacy   *Spent       `json:"privacy,omitempty"` // of the owner's ledger, as Config.Spent gives it
+	Name      string    `json:"name"`
+	Pace      string    `json:"pace"`   // InRounds, InWakes or InVisits
+	Round     uint64    `json:"round"`  // rounds, own wakes or visits of tokens that are complete
+	Rounds    uint64    `json:"rounds"` // of the run; 0 for visits, which nobody knows before
+	Exhausted bool      `json:"exhausted"`
+	Finished  bool      `json:"finished"`
+	Failure   string    `json:"failure,omitempty"`
+	Began     time.Time `json:"began"` // of this process
+	// expected, from the mean of this process's rounds; 0: not known
+	Left   Seconds `json:"seconds_left"`
+	Counts Counts  `json:"counts"`
+	// number of the last record of the ledger that is stored
+	Charges uint64       `json:"last_ledger_record"`
+	Peers   []PeerStatus `json:"peers"`
+	Privacy *Spent       `json:"privacy,omitempty"` // of the owner's ledger, as Config.Spent gives it
 }
 
 // What a node counts.
@@ -125,15 +130,34 @@ func (n *Node) Status() Status {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	c := &n.check
-	s := Status{Name: n.name(n.cfg.Self), Pace: n.pace(), Round: c.Round, Rounds: n.cfg.Rounds, Exhausted: c.Exhausted, Finished: c.Finished,
-		Failure: n.failure, Began: n.began, Counts: c.Counts, Charges: c.Head.Seq, Privacy: spent}
+	s := Status{
+		Name:      n.name(n.cfg.Self),
+		Pace:      n.pace(),
+		Round:     c.Round,
+		Rounds:    n.cfg.Rounds,
+		Exhausted: c.Exhausted,
+		Finished:  c.Finished,
+		Failure:   n.failure,
+		Began:     n.began,
+		Counts:    c.Counts,
+		Charges:   c.Head.Seq,
+		Privacy:   spent,
+	}
 	if n.walks != nil {
 		s.Rounds = 0
 	} else if n.completed > 0 && !c.Finished {
-		s.Left = Seconds((n.rounds / time.Duration(n.completed) * time.Duration(n.cfg.Rounds-c.Round)).Round(time.Second).Seconds())
+		s.Left = Seconds((n.rounds / time.Duration(n.completed) *
+			time.Duration(n.cfg.Rounds-c.Round)).Round(time.Second).Seconds())
 	}
 	for _, l := range n.order {
-		s.Peers = append(s.Peers, PeerStatus{Name: n.name(l.id), State: l.state, Since: l.since, Round: l.round, Claim: l.claim, Fault: l.fault})
+		s.Peers = append(s.Peers, PeerStatus{
+			Name:  n.name(l.id),
+			State: l.state,
+			Since: l.since,
+			Round: l.round,
+			Claim: l.claim,
+			Fault: l.fault,
+		})
 	}
 	return s
 }

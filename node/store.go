@@ -14,7 +14,8 @@ import (
 	"sotto/privacy/ledger"
 )
 
-// ErrState says that a node's stored state cannot be used: damaged, or of another run or member.
+// ErrState says that a node's stored state cannot be used: damaged, or of another run or
+// member.
 var ErrState = errors.New("node: stored state does not fit")
 
 const (
@@ -29,28 +30,35 @@ const (
 // stateFiles take turns. The one with the higher serial number counts.
 var stateFiles = [2]string{"checkpoint", "checkpoint.2"}
 
-// Checkpoint is all that a node must find again after a crash. Every part is public: post-processing of charged releases.
-// Keys and stream positions are not in it, so that no noise can be made twice.
+// Checkpoint is all that a node must find again after a crash. Every part is public:
+// post-processing of charged releases. Keys and stream positions are not in it, so that
+// no noise can be made twice.
 type Checkpoint struct {
-	Run       [32]byte
-	Self      agent.ID
-	Round     uint64      // rounds, or own wakes, that are complete
-	Head      ledger.Head // of the owner's ledger, after the last charge: ledger.Options.KnownSeq and KnownHead
-	Exhausted bool        // the budget is spent
-	Done      bool        // the algorithm needs no further steps
+	Run   [32]byte
+	Self  agent.ID
+	Round uint64 // rounds, or own wakes, that are complete
+	// of the owner's ledger, after the last charge: ledger.Options.KnownSeq and KnownHead
+	Head      ledger.Head
+	Exhausted bool // the budget is spent
+	Done      bool // the algorithm needs no further steps
 	Finished  bool
 	Counts    Counts
 	State     []byte // of the algorithm
-	Before    []byte // messages of the round for which it sent before Outbox, which is Round-1 unless chance draws links; nil: that was skipped, or there is none
-	Outbox    []byte // messages of round Sent
-	Sent      uint64 // Round, or by a clock the last wake that has sent anything
-	Claim     []byte // what this node says about its ledger; nothing before it has finished
-	Heard     []byte // by a clock: the newest message of every neighbor that the last wake took in; in pairs: the last reply to each
-	Undo      []byte // in a meeting that Outbox is the offer of: the algorithm's state before it
+	// messages of the round for which it sent before Outbox, which is Round-1 unless
+	// chance draws links; nil: that was skipped, or there is none
+	Before []byte
+	Outbox []byte // messages of round Sent
+	Sent   uint64 // Round, or by a clock the last wake that has sent anything
+	Claim  []byte // what this node says about its ledger; nothing before it has finished
+	// by a clock: the newest message of every neighbor that the last wake took in; in
+	// pairs: the last reply to each
+	Heard []byte
+	Undo  []byte // in a meeting that Outbox is the offer of: the algorithm's state before it
 
 	serial uint64 // one more with every checkpoint
-	// barrier: whoever hears this node had all of Before's messages before it completed round Round. Before need not outlive that, and is
-	// left out where the other file has it.
+	// barrier: whoever hears this node had all of Before's messages before it completed
+	// round Round. Before need not outlive that, and is left out where the other file has
+	// it.
 	barrier bool
 	shared  bool // Before is the other file's Outbox
 }
@@ -69,7 +77,8 @@ type Counts struct {
 }
 
 func (c *Counts) fields() []*uint64 {
-	return []*uint64{&c.Missing, &c.OneSided, &c.Skipped, &c.Exhausted, &c.Stale, &c.Replayed, &c.Refused, &c.Busy, &c.Bytes}
+	return []*uint64{&c.Missing, &c.OneSided, &c.Skipped, &c.Exhausted, &c.Stale, &c.Replayed, &c.Refused,
+		&c.Busy, &c.Bytes}
 }
 
 func u64(b []byte, vs ...uint64) []byte {
@@ -95,7 +104,8 @@ func (c *Checkpoint) encode(b []byte) []byte {
 	if c.shared {
 		before = nil
 	}
-	b = u64(append(b, c.Head.Hash[:]...), flag(c.Exhausted), flag(c.Done), flag(c.Finished), flag(before != nil), flag(c.shared), c.Sent)
+	b = u64(append(b, c.Head.Hash[:]...), flag(c.Exhausted), flag(c.Done), flag(c.Finished),
+		flag(before != nil), flag(c.shared), c.Sent)
 	for _, v := range c.Counts.fields() {
 		b = u64(b, *v)
 	}
@@ -132,7 +142,8 @@ func (c *Checkpoint) decode(b []byte) error {
 	for _, v := range c.Counts.fields() {
 		*v = s.Uint64()
 	}
-	c.State, c.Before, c.Outbox, c.Claim, c.Heard, c.Undo = s.Block(), s.Block(), s.Block(), s.Block(), s.Block(), s.Block()
+	c.State, c.Before, c.Outbox, c.Claim, c.Heard, c.Undo = s.Block(), s.Block(), s.Block(), s.Block(),
+		s.Block(), s.Block()
 	if err := s.Close(); err != nil {
 		return fmt.Errorf("%w: %w", ErrState, err)
 	}
@@ -142,10 +153,11 @@ func (c *Checkpoint) decode(b []byte) error {
 	return nil
 }
 
-// Store keeps a node's checkpoint in a directory. Two files take turns: a checkpoint is written over the one before the last, with one
-// sync and no change of names, and the last one stands until the new one is whole. Where the newer file is damaged the
-// older one is loaded, as after a crash in the middle of a write.
-// An outbox is written once: at the next round it is in the other file.
+// Store keeps a node's checkpoint in a directory. Two files take turns: a checkpoint is
+// written over the one before the last, with one sync and no change of names, and the
+// last one stands until the new one is whole. Where the newer file is damaged the older
+// one is loaded, as after a crash in the middle of a write. An outbox is written once: at
+// the next round it is in the other file.
 type Store struct {
 	dir    string
 	fs     ledger.FS
@@ -157,8 +169,9 @@ type Store struct {
 	there  [2]bool // the file exists, and has held a whole checkpoint
 }
 
-// OpenStore opens dir, makes it if it is not there, and locks it: ledger.ErrLocked says that another process runs from it.
-// ledger.ErrDurability refuses file systems that do not keep what was synced. A nil fsys is the operating system's.
+// OpenStore opens dir, makes it if it is not there, and locks it: ledger.ErrLocked says
+// that another process runs from it. ledger.ErrDurability refuses file systems that do
+// not keep what was synced. A nil fsys is the operating system's.
 func OpenStore(dir string, fsys ledger.FS) (*Store, error) {
 	if fsys == nil {
 		fsys = ledger.OS{}
@@ -227,7 +240,8 @@ func (s *Store) read(name string) (*Checkpoint, error) {
 		return nil, err
 	}
 	if bytes.HasPrefix(b, agent.AppendTag(nil, oldTag)) {
-		return nil, fmt.Errorf("%w: %s is of %s, allowed: %s: finish the run with the version that began it", ErrState, name, oldTag, checkTag)
+		return nil, fmt.Errorf("%w: %s is of %s, allowed: %s: finish the run with the version that began it",
+			ErrState, name, oldTag, checkTag)
 	}
 	c := new(Checkpoint)
 	if len(b) < 8 || binary.LittleEndian.Uint64(b) > uint64(len(b)-8) {
@@ -239,8 +253,8 @@ func (s *Store) read(name string) (*Checkpoint, error) {
 	return c, nil
 }
 
-// Save stores c. When it returns nil, c is what the next Load returns, whatever crashes; after an error it is c or the one
-// before.
+// Save stores c. When it returns nil, c is what the next Load returns, whatever crashes;
+// after an error it is c or the one before.
 func (s *Store) Save(c *Checkpoint) error {
 	if !s.loaded {
 		if _, err := s.Load(); err != nil {

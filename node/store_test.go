@@ -31,8 +31,18 @@ func TestStoreIsLocked(t *testing.T) {
 	if c, err := s.Load(); c != nil || err != nil {
 		t.Errorf("an empty store holds %v, %v", c, err)
 	}
-	want := node.Checkpoint{Run: [32]byte{1}, Self: 2, Round: 3, Head: ledger.Head{Seq: 4, Hash: [32]byte{5}}, Exhausted: true, Done: true, Finished: true,
-		Counts: node.Counts{Missing: 6, Bytes: 7}, State: []byte("state"), Outbox: []byte("outbox")}
+	want := node.Checkpoint{
+		Run:       [32]byte{1},
+		Self:      2,
+		Round:     3,
+		Head:      ledger.Head{Seq: 4, Hash: [32]byte{5}},
+		Exhausted: true,
+		Done:      true,
+		Finished:  true,
+		Counts:    node.Counts{Missing: 6, Bytes: 7},
+		State:     []byte("state"),
+		Outbox:    []byte("outbox"),
+	}
 	if err := s.Save(&want); err != nil {
 		t.Fatal(err)
 	}
@@ -44,19 +54,26 @@ func TestStoreIsLocked(t *testing.T) {
 	}
 	defer s.Close()
 	c, err := s.Load()
-	if err != nil || c.Run != want.Run || c.Self != 2 || c.Round != 3 || c.Head != want.Head || !c.Exhausted || !c.Done || !c.Finished ||
-		c.Counts != want.Counts || string(c.State) != "state" || c.Before != nil || string(c.Outbox) != "outbox" {
+	if err != nil || c.Run != want.Run || c.Self != 2 || c.Round != 3 || c.Head != want.Head ||
+		!c.Exhausted || !c.Done || !c.Finished ||
+		c.Counts != want.Counts || string(c.State) != "state" || c.Before != nil ||
+		string(c.Outbox) != "outbox" {
 		t.Errorf("loaded %+v, %v", c, err)
 	}
 }
 
-// BenchmarkDurable is what a round pays for durability, on the disk of TMPDIR: one charge, and one checkpoint of a model of
-// 38,424 parameters with its two outboxes.
+// BenchmarkDurable is what a round pays for durability, on the disk of TMPDIR: one
+// charge, and one checkpoint of a model of 38,424 parameters with its two outboxes.
 func BenchmarkDurable(b *testing.B) {
 	_, key, _ := ed25519.GenerateKey(nil)
 	fsys := ledger.OS{AllowVolatile: true}
-	l, err := ledger.Create(filepath.Join(b.TempDir(), "ledger"), ledger.Genesis{Adjacency: account.ZeroOut, Unit: account.Record(),
-		Budget: account.Budget{Epsilon: 1e9, Delta: 1e-5}, MinRecords: 100}, ledger.Options{Key: key, FS: fsys, Accountant: "rdp"})
+	l, err := ledger.Create(filepath.Join(b.TempDir(), "ledger"), ledger.Genesis{
+		Adjacency:  account.ZeroOut,
+		Unit:       account.Record(),
+		Budget:     account.Budget{Epsilon: 1e9, Delta: 1e-5},
+		MinRecords: 100,
+	}, ledger.Options{Key: key,
+		FS: fsys, Accountant: "rdp"})
 	if err != nil {
 		b.Fatal(err)
 	}
@@ -74,7 +91,8 @@ func BenchmarkDurable(b *testing.B) {
 		b.Fatal(err)
 	}
 	defer s.Close()
-	c := &node.Checkpoint{State: make([]byte, 8*38424), Before: make([]byte, 4*38424), Outbox: make([]byte, 4*38424)}
+	c := &node.Checkpoint{State: make([]byte, 8*38424), Before: make([]byte, 4*38424),
+		Outbox: make([]byte, 4*38424)}
 	b.Run("checkpoint", func(b *testing.B) {
 		for b.Loop() {
 			if err := s.Save(c); err != nil {
@@ -84,12 +102,15 @@ func BenchmarkDurable(b *testing.B) {
 	})
 }
 
-// At a barrier an outbox is written once: the next checkpoint finds it in the other file, and goes without where a crash has torn that one.
-// Elsewhere each checkpoint has both.
+// At a barrier an outbox is written once: the next checkpoint finds it in the other file,
+// and goes without where a crash has torn that one. Elsewhere each checkpoint has both.
 func TestOutboxIsWrittenOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		long := func(missing string) (fs *ledgertest.CrashFS, bytes int) {
-			r := start(t, nodetest.Options{Factory: factory(t, "dsgd"), Rounds: 8, Change: func(_ int, c *node.Config) { c.Missing = missing }}, openMemory)
+			r := start(t, nodetest.Options{Factory: factory(t, "dsgd"), Rounds: 8,
+				Change: func(_ int, c *node.Config) {
+					c.Missing = missing
+				}}, openMemory)
 			r.wait(t)
 			content := r.fs[0].Content("/state0/checkpoint") // of round 7, and of 8 is the other
 			return r.fs[0], int(binary.LittleEndian.Uint64(content))
@@ -97,7 +118,8 @@ func TestOutboxIsWrittenOnce(t *testing.T) {
 		fs, once := long(node.Wait)
 		_, twice := long(node.Proceed)
 		if message := agent.MessageSize(nodetest.Dim); twice-once != message {
-			t.Errorf("checkpoints of %d and %d bytes, want a difference of %d, one message", once, twice, message)
+			t.Errorf("checkpoints of %d and %d bytes, want a difference of %d, one message", once, twice,
+				message)
 		}
 		load := func() *node.Checkpoint {
 			s, err := node.OpenStore("/state0", fs)
@@ -126,7 +148,8 @@ func TestOutboxIsWrittenOnce(t *testing.T) {
 			torn[len(torn)/2] ^= 1
 			fs.Put(name, torn)
 			if c := load(); c.Round != left || c.Before != nil {
-				t.Errorf("with %s torn, round %d has an outbox before of %d bytes, want round %d and none", name, c.Round, len(c.Before), left)
+				t.Errorf("with %s torn, round %d has an outbox before of %d bytes, want round %d and none",
+					name, c.Round, len(c.Before), left)
 			}
 		}
 	})

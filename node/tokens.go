@@ -13,14 +13,17 @@ import (
 	"sotto/tensor"
 )
 
-// Tokens walk between nodes. Who holds one steps with it, draws the next holder from its row of the mixing matrix, and stores its state
-// with the token before it sends it. The next holder says that it has taken a token when what came of its own visit is stored, and
-// until then the sender keeps the token and sends it again after either end was started anew; a visit that is stored is not repeated, because
-// a token that has moved on is known by its number of steps. So every token makes each of its steps once, whatever crashes, but for charges
-// of visits that were not stored, which are lost.
+// Tokens walk between nodes. Who holds one steps with it, draws the next holder from its
+// row of the mixing matrix, and stores its state with the token before it sends it. The
+// next holder says that it has taken a token when what came of its own visit is stored,
+// and until then the sender keeps the token and sends it again after either end was
+// started anew; a visit that is stored is not repeated, because a token that has moved on
+// is known by its number of steps. So every token makes each of its steps once, whatever
+// crashes, but for charges of visits that were not stored, which are lost.
 //
-// A token that has made all its steps is final: its holder sends it to all neighbors, and each passes it on. A node has finished
-// when it knows all final tokens. Hops are secret: nobody but the two ends of a hop sees it.
+// A token that has made all its steps is final: its holder sends it to all neighbors, and
+// each passes it on. A node has finished when it knows all final tokens. Hops are secret:
+// nobody but the two ends of a hop sees it.
 
 // maxTokens bounds Config.Holders.
 const maxTokens = 1 << 20
@@ -30,9 +33,11 @@ type walks struct {
 	steps uint64
 	seen  []uint64     // by token: arrivals of fewer steps have been taken
 	final []tensor.Vec // by token; nil: it still walks, as far as is known
-	out   []hop        // not known to be taken, in order of their sending; with the node itself as the receiver: held
-	came  []hop        // at most one of each token
-	guest *hop         // the one that is being taken in
+	// not known to be taken, in order of their sending; with the node itself as the
+	// receiver: held
+	out   []hop
+	came  []hop // at most one of each token
+	guest *hop  // the one that is being taken in
 }
 
 // hop is a token between two visits.
@@ -45,7 +50,8 @@ type hop struct {
 }
 
 func newWalks(cfg *Config) *walks {
-	return &walks{steps: cfg.Rounds, seen: make([]uint64, len(cfg.Holders)), final: make([]tensor.Vec, len(cfg.Holders))}
+	return &walks{steps: cfg.Rounds, seen: make([]uint64, len(cfg.Holders)),
+		final: make([]tensor.Vec, len(cfg.Holders))}
 }
 
 // number is the round of a frame for a token.
@@ -64,7 +70,8 @@ func (c *Config) checkHolders() error {
 	case len(c.Holders) > maxTokens:
 		return config.Bad("holders", len(c.Holders), fmt.Sprintf("at most %d tokens", maxTokens))
 	case c.Wakes != nil || c.Interval > 0 || c.Graphs != nil || c.Mass || c.BF16 || c.Missing == Proceed:
-		return config.Bad("holders", len(c.Holders), "no tokens with wakes, clocks, graphs that change, masses, bfloat16 values or missing proceed")
+		return config.Bad("holders", len(c.Holders),
+			"no tokens with wakes, clocks, graphs that change, masses, bfloat16 values or missing proceed")
 	case c.oneWay():
 		return config.Bad("graph", c.Graph.Name(), "links in both directions, with tokens")
 	}
@@ -80,7 +87,8 @@ func (c *Config) checkHolders() error {
 func (n *Node) begin() error {
 	for k, i := range n.cfg.Holders {
 		if i == n.cfg.Self {
-			n.walks.out = append(n.walks.out, hop{from: i, to: i, token: k, body: slices.Clone(n.cfg.Algorithm.Params())})
+			n.walks.out = append(n.walks.out,
+				hop{from: i, to: i, token: k, body: slices.Clone(n.cfg.Algorithm.Params())})
 		}
 	}
 	return n.keepTokens(0, nil)
@@ -111,7 +119,8 @@ func (n *Node) visit(ctx context.Context) error {
 	return nil
 }
 
-// arrival waits for the next token, one that is held first. A held one stays in out until its visit is stored.
+// arrival waits for the next token, one that is held first. A held one stays in out until
+// its visit is stored.
 func (n *Node) arrival(ctx context.Context) (hop, error) {
 	for {
 		if err := ctx.Err(); err != nil {
@@ -143,15 +152,28 @@ func (n *Node) host(h *hop, report *RoundReport) error {
 	g, i := n.cfg.Graph, n.cfg.Self
 	next := n.draw(n.uniform(h))
 	n.cfg.Gate.Begin(n.check.Round, nil)
-	n.in = agent.Input{Kind: agent.Token, Round: h.steps, View: &agent.View{SelfWeight: g.SelfWeight(i), In: g.In(i), Out: g.Out(i)}, Peer: next,
-		Inbox: []agent.Message{{From: h.from, To: i, Round: h.steps, Body: h.body}}}
+	n.in = agent.Input{
+		Kind:  agent.Token,
+		Round: h.steps,
+		View:  &agent.View{SelfWeight: g.SelfWeight(i), In: g.In(i), Out: g.Out(i)},
+		Peer:  next,
+		Inbox: []agent.Message{{From: h.from, To: i, Round: h.steps, Body: h.body}},
+	}
 	if err := n.settle(report); err != nil {
 		return err
 	}
-	if out := n.out.Outbox; len(out) != 1 || out[0].To != next || len(out[0].Body) != n.cfg.Dim || !out[0].Body.Finite() {
-		return fmt.Errorf("%d messages after a visit, which needs one of %d finite values to agent %d", len(out), n.cfg.Dim, next)
+	if out := n.out.Outbox; len(out) != 1 || out[0].To != next || len(out[0].Body) != n.cfg.Dim ||
+		!out[0].Body.Finite() {
+		return fmt.Errorf("%d messages after a visit, which needs one of %d finite values to agent %d",
+			len(out), n.cfg.Dim, next)
 	}
-	sent := hop{from: i, to: next, token: h.token, steps: h.steps + 1, body: slices.Clone(n.out.Outbox[0].Body)}
+	sent := hop{
+		from:  i,
+		to:    next,
+		token: h.token,
+		steps: h.steps + 1,
+		body:  slices.Clone(n.out.Outbox[0].Body),
+	}
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	w := n.walks
@@ -174,20 +196,24 @@ func (n *Node) pass(h *hop) {
 	}
 }
 
-// announce makes a token final here and sends it to all neighbors but the one it came from. Node.mu is held.
+// announce makes a token final here and sends it to all neighbors but the one it came
+// from. Node.mu is held.
 func (n *Node) announce(h *hop) {
 	w := n.walks
 	w.final[h.token], w.seen[h.token] = h.body, w.steps
 	for _, l := range n.order {
 		if l.id != h.from && !l.finished {
-			w.out = append(w.out, hop{from: n.cfg.Self, to: l.id, token: h.token, steps: w.steps, body: h.body})
+			w.out = append(w.out, hop{from: n.cfg.Self, to: l.id, token: h.token, steps: w.steps,
+				body: h.body})
 		}
 	}
 }
 
 // release forgets a held token whose visit is over.
 func (w *walks) release(h *hop, self agent.ID) {
-	w.out = slices.DeleteFunc(w.out, func(o hop) bool { return o.to == self && o.token == h.token && o.steps == h.steps })
+	w.out = slices.DeleteFunc(w.out, func(o hop) bool {
+		return o.to == self && o.token == h.token && o.steps == h.steps
+	})
 }
 
 // uniform is the number in [0, 1) that says where a token goes.
@@ -200,7 +226,8 @@ func (n *Node) uniform(h *hop) float64 {
 	return float64(binary.LittleEndian.Uint64(b[:])>>11) / (1 << 53)
 }
 
-// draw is the holder that u stands for: a neighbor with the probability of its weight in this node's row, else the node itself.
+// draw is the holder that u stands for: a neighbor with the probability of its weight in
+// this node's row, else the node itself.
 func (n *Node) draw(u float64) agent.ID {
 	for _, nb := range n.cfg.Graph.In(n.cfg.Self) {
 		if u -= nb.Weight; u < 0 {
@@ -210,7 +237,8 @@ func (n *Node) draw(u float64) agent.ID {
 	return n.cfg.Self
 }
 
-// keepTokens stores state and tokens after so many visits, the last of them, if any, that of h, and then sends what is to be sent.
+// keepTokens stores state and tokens after so many visits, the last of them, if any, that
+// of h, and then sends what is to be sent.
 func (n *Node) keepTokens(visits uint64, h *hop) error {
 	n.mu.Lock()
 	c := n.check
@@ -236,7 +264,8 @@ func (n *Node) keepTokens(visits uint64, h *hop) error {
 	return nil
 }
 
-// hand queues the tokens on their way to a neighbor, also those that were queued before if again. Node.mu is held.
+// hand queues the tokens on their way to a neighbor, also those that were queued before
+// if again. Node.mu is held.
 func (n *Node) hand(l *link, again bool) {
 	for i := range n.walks.out {
 		h := &n.walks.out[i]
@@ -245,7 +274,8 @@ func (n *Node) hand(l *link, again bool) {
 		}
 		h.sent = true
 		number := n.walks.number(h)
-		l.push(n.parcel(Token, number, agent.AppendMessage(nil, &agent.Message{From: n.cfg.Self, To: h.to, Round: number, Body: h.body})))
+		l.push(n.parcel(Token, number, agent.AppendMessage(nil,
+			&agent.Message{From: n.cfg.Self, To: h.to, Round: number, Body: h.body})))
 	}
 }
 
@@ -258,7 +288,8 @@ func (n *Node) token(l *link, f *Frame) error {
 	count := uint64(len(w.seen))
 	h := hop{from: f.Sender, to: n.cfg.Self, token: int(f.Round % count), steps: f.Round / count}
 	if h.steps == 0 || h.steps > w.steps {
-		return fmt.Errorf("%w: %w: a token of %d steps, allowed: 1 to %d", RefusedFrame, ErrFrame, h.steps, w.steps)
+		return fmt.Errorf("%w: %w: a token of %d steps, allowed: 1 to %d", RefusedFrame, ErrFrame, h.steps,
+			w.steps)
 	}
 	if f.Kind == Taken {
 		n.mu.Lock()
@@ -309,15 +340,16 @@ func (n *Node) there(l *link) {
 	l.absent, l.last = false, time.Now()
 }
 
-// leave forgets what a neighbor that has finished does not need any more. Node.mu is held.
+// leave forgets what a neighbor that has finished does not need any more. Node.mu is
+// held.
 func (w *walks) leave(l *link) {
 	w.out = slices.DeleteFunc(w.out, func(o hop) bool { return o.to == l.id })
 	l.drop(Token)
 	l.drop(Taken)
 }
 
-// Tokens returns the final tokens, by number; nil for those that still walk, and for all where models do not walk. They are not to be
-// changed.
+// Tokens returns the final tokens, by number; nil for those that still walk, and for all
+// where models do not walk. They are not to be changed.
 func (n *Node) Tokens() []tensor.Vec {
 	if n.walks == nil {
 		return nil
@@ -329,7 +361,8 @@ func (n *Node) Tokens() []tensor.Vec {
 
 const walksTag = "sotto node tokens/1"
 
-// encode writes what is known of the tokens: what has been seen, final ones, and those on their way.
+// encode writes what is known of the tokens: what has been seen, final ones, and those on
+// their way.
 func (w *walks) encode(self agent.ID) []byte {
 	b := u64(agent.AppendTag(nil, walksTag), uint64(len(w.seen)))
 	for k, v := range w.final {

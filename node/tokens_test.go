@@ -39,7 +39,8 @@ func walkFactory(t testing.TB, name, after string) agent.Factory {
 	return f
 }
 
-// One token goes where the simulator's goes, and every visit leaves the same bits, whatever links do to frames, also where budgets end.
+// One token goes where the simulator's goes, and every visit leaves the same bits,
+// whatever links do to frames, also where budgets end.
 func TestATokenEqualsTheSimulator(t *testing.T) {
 	for name := range algo.Algorithms {
 		if algo.PacingOf(name) != algo.Tokens {
@@ -59,7 +60,9 @@ func TestATokenEqualsTheSimulator(t *testing.T) {
 				o.Tokens, o.Factory = 1, walkFactory(t, name, after)
 				t.Run(fmt.Sprint(name, " ", after, " ", o.Graph, " ", o.Agents), func(t *testing.T) {
 					synctest.Test(t, func(t *testing.T) {
-						nodetest.Equal(t, o, openFaulty(func(f *nodetest.Faulty, _ agent.ID) { f.Lose, f.Unsure, f.Repeat, f.Delay = .2, .2, .2, time.Second }))
+						nodetest.Equal(t, o, openFaulty(func(f *nodetest.Faulty, _ agent.ID) {
+							f.Lose, f.Unsure, f.Repeat, f.Delay = .2, .2, .2, time.Second
+						}))
 					})
 				})
 			}
@@ -67,20 +70,28 @@ func TestATokenEqualsTheSimulator(t *testing.T) {
 	}
 }
 
-// Tokens that meet, over bad links, with members that crash again and again: each makes all its steps once, all members end with the
-// same final tokens, and what a member was charged for more than its visits is lost with its crashes.
+// Tokens that meet, over bad links, with members that crash again and again: each makes
+// all its steps once, all members end with the same final tokens, and what a member was
+// charged for more than its visits is lost with its crashes.
 func TestTokensSurviveCrashes(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const tokens, steps, agents = 3, 25, 5
 		visits := make([]uint64, agents)
-		r := start(t, nodetest.Options{Factory: walkFactory(t, "walk", "noise"), Graph: "ring", Agents: agents, Rounds: steps, Tokens: tokens, Change: func(i int, c *node.Config) {
-			c.OnRound = func(r node.RoundReport) {
-				if r.Round != visits[i] {
-					t.Errorf("agent %d: visit %d is stored after visit %d", i, r.Round, visits[i])
+		r := start(t, nodetest.Options{
+			Factory: walkFactory(t, "walk", "noise"),
+			Graph:   "ring",
+			Agents:  agents,
+			Rounds:  steps,
+			Tokens:  tokens,
+			Change: func(i int, c *node.Config) {
+				c.OnRound = func(r node.RoundReport) {
+					if r.Round != visits[i] {
+						t.Errorf("agent %d: visit %d is stored after visit %d", i, r.Round, visits[i])
+					}
+					visits[i] = r.Round + 1
 				}
-				visits[i] = r.Round + 1
-			}
-		}}, openFaulty(func(f *nodetest.Faulty, _ agent.ID) {
+			},
+		}, openFaulty(func(f *nodetest.Faulty, _ agent.ID) {
 			f.Lose, f.Unsure, f.Repeat, f.Delay = .1, .1, .2, 200*time.Millisecond
 		}))
 		for k := range 12 {
@@ -109,18 +120,26 @@ func TestTokensSurviveCrashes(t *testing.T) {
 	})
 }
 
-// Frames of tokens that no run has are refused, and of other runs; a token that has moved on is thanked for.
+// Frames of tokens that no run has are refused, and of other runs; a token that has moved
+// on is thanked for.
 func TestHostileTokens(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const steps = 10
-		r := prepare(t, nodetest.Options{Factory: walkFactory(t, "walk", "noise"), Graph: "complete", Agents: 2, Rounds: steps, Tokens: 2}, openMemory)
+		r := prepare(t, nodetest.Options{
+			Factory: walkFactory(t, "walk", "noise"),
+			Graph:   "complete",
+			Agents:  2,
+			Rounds:  steps,
+			Tokens:  2,
+		}, openMemory)
 		r.start(t, 0)
 		synctest.Wait()
 		other := r.net.Open(t, 1)
 		var mu sync.Mutex
 		var taken []uint64
 		other.Serve(func(_ agent.ID, b []byte) error {
-			if f, err := node.DecodeFrame(b, node.MaxPayload(nodetest.Dim)); err == nil && f.Kind == node.Taken {
+			if f, err := node.DecodeFrame(b, node.MaxPayload(nodetest.Dim)); err == nil &&
+				f.Kind == node.Taken {
 				mu.Lock()
 				taken = append(taken, f.Round)
 				mu.Unlock()
@@ -130,7 +149,8 @@ func TestHostileTokens(t *testing.T) {
 		send := func(kind node.FrameKind, round uint64, values int) error {
 			f := node.Frame{Kind: kind, Run: r.w.Run, Sender: 1, Round: round}
 			if values >= 0 {
-				f.Payload = agent.AppendMessage(nil, &agent.Message{From: 1, To: 0, Round: round, Body: make([]float32, values)})
+				f.Payload = agent.AppendMessage(nil,
+					&agent.Message{From: 1, To: 0, Round: round, Body: make([]float32, values)})
 			}
 			return other.Send(context.Background(), 0, node.AppendFrame(nil, &f))
 		}
@@ -171,7 +191,8 @@ func TestHostileTokens(t *testing.T) {
 		r.halt(0)
 		other.Close()
 	})
-	if _, err := node.New(node.Config{Graph: nodetest.NewWorld(t, nodetest.Options{Agents: 3}).Graph, Holders: []agent.ID{3}}); err == nil {
+	if _, err := node.New(node.Config{Graph: nodetest.NewWorld(t, nodetest.Options{Agents: 3}).Graph,
+		Holders: []agent.ID{3}}); err == nil {
 		t.Error("a token starts at nobody")
 	}
 }

@@ -8,29 +8,33 @@ import (
 	"sotto/agent"
 )
 
-// Transport carries frames between the members of a roster, whom it authenticates. It may lose, repeat and delay them;
-// the node sends again until a frame is taken, and drops what it has seen. Package nodetest checks every transport.
+// Transport carries frames between the members of a roster, whom it authenticates. It may
+// lose, repeat and delay them; the node sends again until a frame is taken, and drops
+// what it has seen. Package nodetest checks every transport.
 type Transport interface {
-	// Serve starts handing arriving frames to h, in a goroutine of the transport's, one at a time for each sender. It is called
-	// once, before the first Send.
+	// Serve starts handing arriving frames to h, in a goroutine of the transport's, one
+	// at a time for each sender. It is called once, before the first Send.
 	Serve(h Handler)
-	// Send returns nil when the handler of peer to has taken the frame, a Refusal when that handler refused it, and an
-	// error that wraps ErrUnreachable when nobody knows. It keeps no reference to frame. Sends to different peers may run
-	// at the same time.
+	// Send returns nil when the handler of peer to has taken the frame, a Refusal when
+	// that handler refused it, and an error that wraps ErrUnreachable when nobody knows.
+	// It keeps no reference to frame. Sends to different peers may run at the same time.
 	Send(ctx context.Context, to agent.ID, frame []byte) error
-	// Close ends all sends and, when the handlers in progress are through, returns. No handler runs after it.
+	// Close ends all sends and, when the handlers in progress are through, returns. No
+	// handler runs after it.
 	Close() error
 }
 
-// Handler takes a frame from an authenticated member. A frame whose header FrameSize refuses, or that ends early, is handed over
-// as far as it was read, so that the handler can name its sender. The bytes are the handler's until it returns. The
-// error is nil or wraps a Refusal, which the sender gets; the rest of the error stays here.
+// Handler takes a frame from an authenticated member. A frame whose header FrameSize
+// refuses, or that ends early, is handed over as far as it was read, so that the handler
+// can name its sender. The bytes are the handler's until it returns. The error is nil or
+// wraps a Refusal, which the sender gets; the rest of the error stays here.
 type Handler func(from agent.ID, frame []byte) error
 
 // ErrUnreachable says that a frame may not have arrived.
 var ErrUnreachable = errors.New("node: peer cannot be reached")
 
-// Refusal says why a peer did not take a frame. It is one byte on the wire; 0 says that the frame was taken.
+// Refusal says why a peer did not take a frame. It is one byte on the wire; 0 says that
+// the frame was taken.
 type Refusal uint8
 
 const (
@@ -38,7 +42,8 @@ const (
 	RefusedFrame Refusal = iota + 1
 	// RefusedVersion: the peer speaks another version of the format.
 	RefusedVersion
-	// RefusedRun: the peer follows another roster, and hence another experiment, graph or membership.
+	// RefusedRun: the peer follows another roster, and hence another experiment, graph or
+	// membership.
 	RefusedRun
 	// RefusedSender: the peer does not listen to this member in this graph.
 	RefusedSender
@@ -48,7 +53,8 @@ const (
 	RefusedBusy
 )
 
-var refusals = [...]string{"taken", "malformed frame", "another version of the frame format", "another roster", "not a neighbor", "a round ahead of the peer's", "busy with another meeting"}
+var refusals = [...]string{"taken", "malformed frame", "another version of the frame format",
+	"another roster", "not a neighbor", "a round ahead of the peer's", "busy with another meeting"}
 
 func (r Refusal) Error() string {
 	if int(r) < len(refusals) {
@@ -57,7 +63,8 @@ func (r Refusal) Error() string {
 	return fmt.Sprintf("node: refused by the peer: reason %d", uint8(r))
 }
 
-// Code is what a transport answers for a handler's error: 0 for nil, RefusedFrame for an error without a Refusal.
+// Code is what a transport answers for a handler's error: 0 for nil, RefusedFrame for an
+// error without a Refusal.
 func Code(err error) byte {
 	var r Refusal
 	switch {

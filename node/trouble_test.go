@@ -17,20 +17,27 @@ import (
 	"sotto/tensor"
 )
 
-// What holds up a barrier holds nobody up where nodes wake by clocks: a link that is down for six minutes, a member that takes 20 times as
-// long, one that starts late, one that errs once. Each is named, the others keep their pace, and who was held up ends its run.
+// What holds up a barrier holds nobody up where nodes wake by clocks: a link that is down
+// for six minutes, a member that takes 20 times as long, one that starts late, one that
+// errs once. Each is named, the others keep their pace, and who was held up ends its run.
 func TestNoTroubleHoldsUpClocks(t *testing.T) {
 	const rounds = 60
 	opt := func(t *testing.T, change func(i int, c *node.Config)) nodetest.Options {
-		return nodetest.Options{Factory: factory(t, "bcd"), Rounds: rounds, Interval: 10 * time.Second, Change: func(i int, c *node.Config) {
-			c.Gate = slowGate{c.Gate, time.Second}
-			if change != nil {
-				change(i, c)
-			}
-		}}
+		return nodetest.Options{
+			Factory:  factory(t, "bcd"),
+			Rounds:   rounds,
+			Interval: 10 * time.Second,
+			Change: func(i int, c *node.Config) {
+				c.Gate = slowGate{c.Gate, time.Second}
+				if change != nil {
+					change(i, c)
+				}
+			},
+		}
 	}
-	// A node needs 60 exponential times of mean 10 s and 60 s for its steps. It takes twice that with probability below 1e-9 (Chernoff:
-	// exp(-60 (1.1 - ln 2.1)) for a sum of 2.1 times its mean).
+	// A node needs 60 exponential times of mean 10 s and 60 s for its steps. It takes
+	// twice that with probability below 1e-9 (Chernoff: exp(-60 (1.1 - ln 2.1)) for a sum
+	// of 2.1 times its mean).
 	const most = 2 * rounds * 11 * time.Second
 	ends := func(t *testing.T, r *running, began time.Time, but int) {
 		t.Helper()
@@ -40,7 +47,8 @@ func TestNoTroubleHoldsUpClocks(t *testing.T) {
 			}
 			for r.nodes[i].Status().Round < rounds {
 				if time.Since(began) > most {
-					t.Fatalf("agent %d is at wake %d after %v", i, r.nodes[i].Status().Round, time.Since(began))
+					t.Fatalf("agent %d is at wake %d after %v", i, r.nodes[i].Status().Round,
+						time.Since(began))
 				}
 				time.Sleep(time.Second)
 			}
@@ -149,7 +157,8 @@ func (o older) Send(ctx context.Context, to agent.ID, frame []byte) error {
 	return o.Transport.Send(ctx, to, frame)
 }
 
-// A member of another version is named as such and waited for; after its upgrade the run ends with the simulator's bits.
+// A member of another version is named as such and waited for; after its upgrade the run
+// ends with the simulator's bits.
 func TestAnotherVersionIsNamedUntilUpgraded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := start(t, nodetest.Options{Factory: factory(t, "dsgt"), Change: func(i int, c *node.Config) {
@@ -159,7 +168,8 @@ func TestAnotherVersionIsNamedUntilUpgraded(t *testing.T) {
 		}}, openMemory)
 		time.Sleep(30 * time.Minute)
 		for _, i := range []int{0, 2} { // the neighbors of 1
-			if s := r.nodes[i].Status(); s.Round > 1 || s.Counts.Refused == 0 || !strings.Contains(s.Peers[0].Fault+s.Peers[1].Fault, "version 2, allowed: 1") {
+			if s := r.nodes[i].Status(); s.Round > 1 || s.Counts.Refused == 0 ||
+				!strings.Contains(s.Peers[0].Fault+s.Peers[1].Fault, "version 2, allowed: 1") {
 				t.Errorf("agent %d: %+v", i, s)
 			}
 		}
@@ -171,21 +181,36 @@ func TestAnotherVersionIsNamedUntilUpgraded(t *testing.T) {
 	})
 }
 
-// Whatever a member sends, and however much of it, a node keeps three frames of it at most.
+// Whatever a member sends, and however much of it, a node keeps three frames of it at
+// most.
 func TestFloodsTakeNoMemory(t *testing.T) {
 	const dim, flood = 1 << 14, 400 // 64 KB a model, 26 MB in all
 	for name, interval := range map[string]time.Duration{"rounds": 0, "clock": time.Hour} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				net := node.NewMemory(2, node.MaxPayload(dim))
-				w := nodetest.NewWorld(t, nodetest.Options{Factory: factory(t, "bcd"), Agents: 2, Graph: "path", Interval: interval, Change: func(_ int, c *node.Config) {
-					c.Dim, c.Gate = dim, spent{}
-					a, err := factory(t, "bcd")(agent.Env{Agents: 2, Dim: dim, Records: 3, MostRecords: 3, Rounds: 100, Init: make(tensor.Vec, dim), Rho: 1})
-					if err != nil {
-						t.Fatal(err)
-					}
-					c.Algorithm = a
-				}})
+				w := nodetest.NewWorld(t, nodetest.Options{
+					Factory:  factory(t, "bcd"),
+					Agents:   2,
+					Graph:    "path",
+					Interval: interval,
+					Change: func(_ int, c *node.Config) {
+						c.Dim, c.Gate = dim, spent{}
+						a, err := factory(t, "bcd")(agent.Env{
+							Agents:      2,
+							Dim:         dim,
+							Records:     3,
+							MostRecords: 3,
+							Rounds:      100,
+							Init:        make(tensor.Vec, dim),
+							Rho:         1,
+						})
+						if err != nil {
+							t.Fatal(err)
+						}
+						c.Algorithm = a
+					},
+				})
 				tr := net.Open(0)
 				victim, store, err := w.Node(t, 0, tr, ledgertest.NewCrashFS(), ledger.NewMemory(nil))
 				if err != nil {
@@ -203,7 +228,13 @@ func TestFloodsTakeNoMemory(t *testing.T) {
 				runtime.ReadMemStats(&before)
 				body := make(tensor.Vec, dim)
 				for k := range uint64(flood) {
-					f := node.AppendFrame(nil, &node.Frame{Kind: node.Messages, Run: w.Run, Sender: 1, Round: k % 2 * k, Payload: message(1, k%2*k, body...)})
+					f := node.AppendFrame(nil, &node.Frame{
+						Kind:    node.Messages,
+						Run:     w.Run,
+						Sender:  1,
+						Round:   k % 2 * k,
+						Payload: message(1, k%2*k, body...),
+					})
 					bad.Send(context.Background(), 0, f)
 				}
 				runtime.GC()

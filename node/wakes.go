@@ -8,9 +8,11 @@ import (
 	"sotto/topology"
 )
 
-// turns say, in a run whose wakes are recorded beforehand, which broadcast of each neighbor a wake takes in. Broadcast v of an
-// agent is that of its wake number v, counted from 1, and 0 that of its start. Where the graph has both directions of every
-// link, no neighbor can send a later one before this agent has taken its own turn: the list is a barrier as tight as rounds.
+// turns say, in a run whose wakes are recorded beforehand, which broadcast of each
+// neighbor a wake takes in. Broadcast v of an agent is that of its wake number v, counted
+// from 1, and 0 that of its start. Where the graph has both directions of every link, no
+// neighbor can send a later one before this agent has taken its own turn: the list is a
+// barrier as tight as rounds.
 type turns struct {
 	own   uint64                // wakes of this agent
 	needs map[agent.ID][]uint64 // by neighbor: the broadcast that each of this agent's wakes takes in
@@ -55,8 +57,8 @@ func (t *turns) asks(i agent.ID, v uint64) bool {
 // noneExpected is after every frame.
 const noneExpected = ^uint64(0)
 
-// expected is the round of the frame that turn k waits for from a neighbor: k itself in rounds, and by a clock, which waits for
-// none, that of the last one that was taken in.
+// expected is the round of the frame that turn k waits for from a neighbor: k itself in
+// rounds, and by a clock, which waits for none, that of the last one that was taken in.
 func (n *Node) expected(l *link, k uint64) uint64 {
 	switch {
 	case n.clock != nil:
@@ -69,8 +71,9 @@ func (n *Node) expected(l *link, k uint64) uint64 {
 	return n.turns.needs[l.id][k]
 }
 
-// turn completes one recorded wake: the newest broadcast of every neighbor as of its place in the list, a step, the new
-// broadcast. An agent that is done sends its last broadcast on, because neighbors wait for it by number.
+// turn completes one recorded wake: the newest broadcast of every neighbor as of its
+// place in the list, a step, the new broadcast. An agent that is done sends its last
+// broadcast on, because neighbors wait for it by number.
 func (n *Node) turn() error {
 	k := n.check.Round
 	if n.check.Done {
@@ -85,7 +88,8 @@ func (n *Node) turn() error {
 	return n.wake(&RoundReport{Round: k})
 }
 
-// wake steps the algorithm with what is in n.inbox and keeps what it broadcasts. Where it broadcasts nothing its last message stands.
+// wake steps the algorithm with what is in n.inbox and keeps what it broadcasts. Where it
+// broadcasts nothing its last message stands.
 func (n *Node) wake(report *RoundReport) error {
 	g, i, k := n.cfg.Graph, n.cfg.Self, n.check.Round
 	n.in = agent.Input{Kind: agent.Wake, Round: k, Peer: agent.Broadcast, Inbox: n.inbox,

@@ -8,23 +8,26 @@ import (
 	"sotto/rng"
 )
 
-// Augmentation draws views of image records: a record's gradient is the mean over its views, clipped once, so that
-// views cost no privacy (augmentation multiplicity: De, Berrada, Hayes, Smith, Balle 2022, "Unlocking
-// High-Accuracy Differentially Private Image Classification through Scale"). The zero value takes records as they are.
+// Augmentation draws views of image records: a record's gradient is the mean over its
+// views, clipped once, so that views cost no privacy (augmentation multiplicity: De,
+// Berrada, Hayes, Smith, Balle 2022, "Unlocking High-Accuracy Differentially Private
+// Image Classification through Scale"). The zero value takes records as they are.
 //
-// All choices come from the secret sample stream of the charge, after the batch is drawn: for each drawn record in
-// order, for each view, down, right (uniform in -s .. s), flip, as far as they are asked for. What is drawn
-// does not depend on any record's values.
+// All choices come from the secret sample stream of the charge, after the batch is drawn:
+// for each drawn record in order, for each view, down, right (uniform in -s .. s), flip,
+// as far as they are asked for. What is drawn does not depend on any record's values.
 type Augmentation struct {
-	Views int  `toml:"augmentations,omitempty"` // K, 1 to 32; 0 means 1
-	Shift int  `toml:"augment_shift,omitempty"` // s pixels at most, both ways; what moves in is 0
-	Crop  int  `toml:"augment_crop,omitempty"`  // a crop of the image padded by s pixels on each side, which mirror its border
-	Flip  bool `toml:"augment_flip,omitempty"`  // left to right, every other time
+	Views int `toml:"augmentations,omitempty"` // K, 1 to 32; 0 means 1
+	Shift int `toml:"augment_shift,omitempty"` // s pixels at most, both ways; what moves in is 0
+	// a crop of the image padded by s pixels on each side, which mirror its border
+	Crop int  `toml:"augment_crop,omitempty"`
+	Flip bool `toml:"augment_flip,omitempty"` // left to right, every other time
 }
 
 const maxViews = 32
 
-// Validate names the first key that cannot be used with records of this shape (height, width, channels) and m.
+// Validate names the first key that cannot be used with records of this shape (height,
+// width, channels) and m.
 func (a *Augmentation) Validate(shape [3]int, m model.Model) error {
 	least := min(shape[0], shape[1])
 	switch {
@@ -33,7 +36,8 @@ func (a *Augmentation) Validate(shape [3]int, m model.Model) error {
 	case *a == Augmentation{} || *a == Augmentation{Views: 1}:
 		return nil
 	case least < 2:
-		return config.Bad("augmentations", a.Views, "no value: only images have views, these records are rows of a table")
+		return config.Bad("augmentations", a.Views,
+			"no value: only images have views, these records are rows of a table")
 	case a.Shift < 0 || a.Shift >= least:
 		return config.Bad("augment_shift", a.Shift, fmt.Sprintf("0 to %d", least-1))
 	case a.Crop < 0 || a.Crop >= least:
@@ -41,7 +45,8 @@ func (a *Augmentation) Validate(shape [3]int, m model.Model) error {
 	case a.Crop > 0 && a.Shift > 0:
 		return config.Bad("augment_crop", a.Crop, "0 with augment_shift: both move the image")
 	case !a.changes():
-		return config.Bad("augmentations", a.Views, "1 without augment_shift, augment_crop or augment_flip: all views would be equal")
+		return config.Bad("augmentations", a.Views,
+			"1 without augment_shift, augment_crop or augment_flip: all views would be equal")
 	case a.Views > 1 && model.Explain(m) == nil:
 		return config.Bad("augmentations", a.Views, "1: this model does not average views")
 	}
@@ -98,7 +103,8 @@ func (a *Augmentation) view(dst, src []float32, shape [3]int, sample *rng.Stream
 	}
 }
 
-// place is where position i of a padded line of n lies in the line: mirrored for a crop, -1 for what is empty.
+// place is where position i of a padded line of n lies in the line: mirrored for a crop,
+// -1 for what is empty.
 func (a *Augmentation) place(i, n int) int {
 	switch {
 	case i >= 0 && i < n:

@@ -19,7 +19,8 @@ import (
 	"sotto/tensor"
 )
 
-// images is n images of 5 x 6 x 2 in three classes, of values in (-1, 1), none of which is 0.
+// images is n images of 5 x 6 x 2 in three classes, of values in (-1, 1), none of which
+// is 0.
 func images(n int) *data.Dataset {
 	d := &data.Dataset{X: tensor.NewMat(n, 60), Shape: [3]int{5, 6, 2}, Classes: 3, Labels: make([]int32, n)}
 	for i := range d.X.Data {
@@ -40,8 +41,17 @@ func imageOracle(t *testing.T, d *data.Dataset, a Augmentation, clip float64) *G
 	if err != nil {
 		t.Fatal(err)
 	}
-	g := &Gradient{Model: m, Records: Records{Data: d}, Rate: 1, ExpectedBatch: 4, Clip: clip, Adjacency: account.AddRemove,
-		Unit: account.Record(), Pool: NewPool(), Augment: a}
+	g := &Gradient{
+		Model:         m,
+		Records:       Records{Data: d},
+		Rate:          1,
+		ExpectedBatch: 4,
+		Clip:          clip,
+		Adjacency:     account.AddRemove,
+		Unit:          account.Record(),
+		Pool:          NewPool(),
+		Augment:       a,
+	}
 	for i := range d.Len() {
 		g.Records.Index = append(g.Records.Index, int32(i))
 	}
@@ -51,7 +61,8 @@ func imageOracle(t *testing.T, d *data.Dataset, a Augmentation, clip float64) *G
 	return g
 }
 
-// sum evaluates g at fixed parameters with charge seq's sample stream, which it returns too.
+// sum evaluates g at fixed parameters with charge seq's sample stream, which it returns
+// too.
 func sum(g *Gradient, seq uint64) (tensor.Vec, *rng.Stream) {
 	theta := make(tensor.Vec, g.Model.Dim())
 	g.Model.Init(theta, rng.Public(1, "augment test"))
@@ -62,7 +73,8 @@ func sum(g *Gradient, seq uint64) (tensor.Vec, *rng.Stream) {
 	return v.Float, s
 }
 
-// padded is img with p pixels around it, by explicit lists of the rows and columns that each position shows: -1 is empty.
+// padded is img with p pixels around it, by explicit lists of the rows and columns that
+// each position shows: -1 is empty.
 func padded(img []float32, shape [3]int, p int, mirror bool) (out []float32, height, width int) {
 	list := func(n int) (at []int) {
 		for i := p; i >= 1; i-- {
@@ -96,12 +108,14 @@ func padded(img []float32, shape [3]int, p int, mirror bool) (out []float32, hei
 	return out, len(rows), len(cols)
 }
 
-// A view is a window of the padded image, then perhaps turned left to right; the draws are, in order, down, right, flip.
+// A view is a window of the padded image, then perhaps turned left to right; the draws
+// are, in order, down, right, flip.
 func TestViewsAreWindows(t *testing.T) {
 	d := images(1)
 	shape, img := d.Shape, d.X.Row(0)
 	columns := make([]int, shape[1])
-	for _, a := range []Augmentation{{Shift: 2}, {Shift: 4, Flip: true}, {Crop: 1}, {Crop: 4, Flip: true}, {Flip: true}} {
+	for _, a := range []Augmentation{{Shift: 2}, {Shift: 4, Flip: true}, {Crop: 1}, {Crop: 4, Flip: true},
+		{Flip: true}} {
 		k := rng.Simulated(5, 0, 0)
 		s, draws := rng.NewStream(&k, rng.Sample), rng.NewStream(&k, rng.Sample)
 		p := max(a.Shift, a.Crop)
@@ -135,8 +149,8 @@ func TestViewsAreWindows(t *testing.T) {
 	}
 }
 
-// Shifts are uniform over (2s+1)^2 places, and half of the views are turned: chi-square and frequency at a false-reject
-// rate of 1e-6 each.
+// Shifts are uniform over (2s+1)^2 places, and half of the views are turned: chi-square
+// and frequency at a false-reject rate of 1e-6 each.
 func TestShiftsAreUniform(t *testing.T) {
 	a := Augmentation{Shift: 2, Flip: true}
 	k := rng.Simulated(6, 0, 0)
@@ -169,8 +183,9 @@ func TestShiftsAreUniform(t *testing.T) {
 	}
 }
 
-// One record moves the clipped sum by at most the clip, however many views it has and whatever they hold. With rate 1 the
-// last record's views are drawn last, so that the sums differ by its contribution alone.
+// One record moves the clipped sum by at most the clip, however many views it has and
+// whatever they hold. With rate 1 the last record's views are drawn last, so that the
+// sums differ by its contribution alone.
 func TestViewsKeepTheSensitivity(t *testing.T) {
 	for _, views := range []int{1, 2, 3, 32} {
 		a := Augmentation{Views: views, Shift: 2, Flip: true}
@@ -185,7 +200,8 @@ func TestViewsKeepTheSensitivity(t *testing.T) {
 				change += x * x
 			}
 			if change = math.Sqrt(change); !(change <= .5*(1+1e-5)) {
-				t.Errorf("%d views of a record times %g move the sum by %g, the clip is 0.5", views, scale, change)
+				t.Errorf("%d views of a record times %g move the sum by %g, the clip is 0.5", views, scale,
+					change)
 			}
 			if scale == 1 && change < .1 {
 				t.Errorf("%d views of an ordinary record move the sum by %g only", views, change)
@@ -244,7 +260,8 @@ func TestGradientsOfViewsAreAveraged(t *testing.T) {
 	}
 }
 
-// What is drawn does not depend on the records' values, and one view without changes is no augmentation.
+// What is drawn does not depend on the records' values, and one view without changes is
+// no augmentation.
 func TestViewsDrawTheSame(t *testing.T) {
 	a := Augmentation{Views: 2, Shift: 2, Flip: true}
 	other := images(20)
@@ -298,12 +315,14 @@ func TestAugmentationRefuses(t *testing.T) {
 
 // BenchmarkView draws views of 32 x 32 pixels.
 func BenchmarkView(b *testing.B) {
-	for name, a := range map[string]Augmentation{"shift": {Shift: 4}, "crop and flip": {Crop: 4, Flip: true}} {
+	for name, a := range map[string]Augmentation{"shift": {Shift: 4},
+		"crop and flip": {Crop: 4, Flip: true}} {
 		for _, channels := range []int{1, 3} {
 			b.Run(fmt.Sprintf("%s/%d", name, channels), func(b *testing.B) {
 				k := rng.Simulated(1, 0, 0)
 				s := rng.NewStream(&k, rng.Sample)
-				src, dst, columns := make([]float32, 1024*channels), make([]float32, 1024*channels), make([]int, 32)
+				src, dst, columns := make([]float32, 1024*channels), make([]float32, 1024*channels),
+					make([]int, 32)
 				for b.Loop() {
 					a.view(dst, src, [3]int{32, 32, channels}, s, columns)
 				}

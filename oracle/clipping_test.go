@@ -12,7 +12,8 @@ import (
 	"sotto/tensor"
 )
 
-// adaptive asks for gradients at θ = 1 of the records (-2x² each) with a clip of the query's own and the configured clip of 1.
+// adaptive asks for gradients at θ = 1 of the records (-2x² each) with a clip of the
+// query's own and the configured clip of 1.
 func adaptive(clip float64, xs ...float32) (*oracle.Gradient, *agent.Query, []float64, []float64) {
 	g := newGradient(line(xs...))
 	g.Rescale, g.Count, g.Exact = true, true, true
@@ -27,8 +28,9 @@ func adaptive(clip float64, xs ...float32) (*oracle.Gradient, *agent.Query, []fl
 	return g, q, []float64{float64(v.Float[0]), float64(v.Float[1])}, exact
 }
 
-// Gradients .5, .02 and 18 at a clip of .1: sum .1 + .02 + .1 over .1; one within, two not: a count of 1 - 3/2. The record that
-// is no number counts as not within and adds nothing.
+// Gradients .5, .02 and 18 at a clip of .1: sum .1 + .02 + .1 over .1; one within, two
+// not: a count of 1 - 3/2. The record that is no number counts as not within and adds
+// nothing.
 func TestRescaledGradientsAndCounts(t *testing.T) {
 	for _, c := range []struct {
 		clip, sum, count float64
@@ -55,7 +57,8 @@ func TestRescaledGradientsAndCounts(t *testing.T) {
 	}
 }
 
-// One record moves the rescaled sum by at most the configured clip and the count by at most 1/2, whatever the clip of the query.
+// One record moves the rescaled sum by at most the configured clip and the count by at
+// most 1/2, whatever the clip of the query.
 func TestRescaledSensitivity(t *testing.T) {
 	for _, clip := range []float64{1e-3, .7, 40} {
 		_, _, base, baseExact := adaptive(clip, .5, -1)
@@ -73,8 +76,8 @@ func TestRescaledSensitivity(t *testing.T) {
 	}
 }
 
-// Gradient and count are one event, z_eff^-2 = z^-2 + (2 σ_b)^-2 (Andrew et al. 2021, Theorem 1), and the clip of the query is not
-// part of it.
+// Gradient and count are one event, z_eff^-2 = z^-2 + (2 σ_b)^-2 (Andrew et al. 2021,
+// Theorem 1), and the clip of the query is not part of it.
 func TestGradientAndCountAreOneEvent(t *testing.T) {
 	const z, sigma = 1.3, 2.5
 	var first account.Event
@@ -84,7 +87,8 @@ func TestGradientAndCountAreOneEvent(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		ev, err := privacy.Gaussian{NoiseMultiplier: z, PartNoise: map[string]float64{oracle.CountPart: 2 * sigma}}.Event(r)
+		ev, err := privacy.Gaussian{NoiseMultiplier: z,
+			PartNoise: map[string]float64{oracle.CountPart: 2 * sigma}}.Event(r)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -92,7 +96,8 @@ func TestGradientAndCountAreOneEvent(t *testing.T) {
 			first = ev
 			one := r
 			one.Parts = r.Parts[:1]
-			want, err := privacy.Gaussian{NoiseMultiplier: 1 / math.Sqrt(1/(z*z)+1/(4*sigma*sigma))}.Event(one)
+			want, err := privacy.Gaussian{NoiseMultiplier: 1 /
+				math.Sqrt(1/(z*z)+1/(4*sigma*sigma))}.Event(one)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -122,8 +127,10 @@ func epsilonOf(t *testing.T, ev account.Event) float64 {
 	return eps.Upper
 }
 
-// TestClaim26: ConstD2P takes its noise from G, the largest gradient norm seen in runs without noise. One record more moves G and the
-// noise as far as it likes: gradients 2x² of the records .5 and -1, then of 3 and of 100. A clip bounds the sum whatever the record.
+// TestClaim26: ConstD2P takes its noise from G, the largest gradient norm seen in runs
+// without noise. One record more moves G and the noise as far as it likes: gradients 2x²
+// of the records .5 and -1, then of 3 and of 100. A clip bounds the sum whatever the
+// record.
 func TestClaim26(t *testing.T) {
 	largest := func(xs ...float32) float64 {
 		g := 0.
@@ -139,7 +146,8 @@ func TestClaim26(t *testing.T) {
 		if got := largest(.5, -1, c.more); math.Abs(got-c.want) > 1e-4*c.want {
 			t.Errorf("with a record %v G is %v, want %v", c.more, got, c.want)
 		}
-		if d := math.Abs(evaluate(newGradient(line(.5, -1, c.more)), 1, 0, 1) - evaluate(newGradient(line(.5, -1)), 1, 0, 1)); d > 1+1e-6 {
+		if d := math.Abs(evaluate(newGradient(line(.5, -1, c.more)), 1, 0, 1) -
+			evaluate(newGradient(line(.5, -1)), 1, 0, 1)); d > 1+1e-6 {
 			t.Errorf("with a clip of 1 the record %v moves the sum by %v", c.more, d)
 		}
 	}

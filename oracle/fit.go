@@ -17,11 +17,13 @@ var _ privacy.Oracle = (*Fit)(nil)
 //
 //	(1/m̄) Σ_r l(θ; x_r, y_r) + λ |θ|²
 //
-// for a generalized linear model. With per-record gradients of norm at most G the minimiser moves by at most
-// 2G/(m̄ 2λ) when one record changes, half of that when one is added, removed or nulled (strong convexity 2λ: Chaudhuri,
-// Monteleoni, Sarwate 2011). Newton's method runs until the gradient's norm is at most Tolerance, and 2 Tolerance/(2λ) is
-// part of the sensitivity, as is the rounding of the answer to float32. Features are scaled to norm at most Radius, which
-// makes G a public constant, and the answer to norm at most G/(2λ), where every minimiser over m̄ records lies.
+// for a generalized linear model. With per-record gradients of norm at most G the
+// minimiser moves by at most 2G/(m̄ 2λ) when one record changes, half of that when one is
+// added, removed or nulled (strong convexity 2λ: Chaudhuri, Monteleoni, Sarwate 2011).
+// Newton's method runs until the gradient's norm is at most Tolerance, and 2
+// Tolerance/(2λ) is part of the sensitivity, as is the rounding of the answer to float32.
+// Features are scaled to norm at most Radius, which makes G a public constant, and the
+// answer to norm at most G/(2λ), where every minimiser over m̄ records lies.
 type Fit struct {
 	GLM        model.GLM
 	Records    Records
@@ -33,7 +35,8 @@ type Fit struct {
 	Dim        int
 }
 
-// Tolerance bounds the gradient's norm at the answer of Fit, in units of G, or of 1 where nothing bounds gradients.
+// Tolerance bounds the gradient's norm at the answer of Fit, in units of G, or of 1 where
+// nothing bounds gradients.
 const Tolerance = 1e-9
 
 // Validate names the first field that cannot be used. It reads no records.
@@ -71,18 +74,29 @@ func (f *Fit) tolerance() float64 {
 	return Tolerance
 }
 
-// Describe states the release: its clip is what one record moves the minimiser by when it is added. A loss whose gradient
-// has no bound has an infinite one, which every mechanism with noise refuses.
+// Describe states the release: its clip is what one record moves the minimiser by when it
+// is added. A loss whose gradient has no bound has an infinite one, which every mechanism
+// with noise refuses.
 func (f *Fit) Describe(q *agent.Query) (account.Release, error) {
 	if len(q.At) != f.Dim {
 		return account.Release{}, config.Bad("point", len(q.At), "as many values as the model has parameters")
 	}
 	clip, s := f.bound()/(f.Normaliser*2*f.Lambda), shift(f.Adjacency)
-	if !math.IsInf(clip, 1) { // for the next power of two, so that owners of about the same size have one sensitivity
-		s += (2*f.tolerance()/f.bound() + 0x1p-23) * math.Exp2(math.Ceil(math.Log2(f.Normaliser))) * (1 + 1e-12)
+	// for the next power of two, so that owners of about the same size have one
+	// sensitivity
+	if !math.IsInf(clip, 1) {
+		s += (2*f.tolerance()/f.bound() + 0x1p-23) * math.Exp2(math.Ceil(math.Log2(f.Normaliser))) *
+			(1 + 1e-12)
 	}
-	return account.Release{Oracle: FitName, Adjacency: f.Adjacency, Unit: f.Unit, Sampler: account.Sampler{Kind: account.FullBatch},
-		Parts: []account.Part{{Name: "model", Clip: clip, Shift: s, Norm: account.L2, Dim: f.Dim}}, Scale: 1}, nil
+	return account.Release{
+		Oracle:    FitName,
+		Adjacency: f.Adjacency,
+		Unit:      f.Unit,
+		Sampler:   account.Sampler{Kind: account.FullBatch},
+		Parts:     []account.Part{{Name: "model", Clip: clip, Shift: s, Norm: account.L2, Dim: f.Dim}},
+
+		Scale: 1,
+	}, nil
 }
 
 // Evaluate minimises. The query's point does not matter: the minimiser is unique.

@@ -15,10 +15,11 @@ import (
 
 var _ privacy.GridOracle = (*Full)(nil)
 
-// Full is the oracle "grad-full", or with norm L1 "grad-full-l1": over all of the owner's records, the sum of per-record
-// gradients of the loss at the query's point, each scaled to norm at most Clip. The gate adds noise to the sum and divides
-// by Normaliser. No record is left out, so that nothing is amplified; under replace-one the mean of m records has the
-// sensitivity 2 Clip/m (spec: 1/m is missing in some publications).
+// Full is the oracle "grad-full", or with norm L1 "grad-full-l1": over all of the owner's
+// records, the sum of per-record gradients of the loss at the query's point, each scaled
+// to norm at most Clip. The gate adds noise to the sum and divides by Normaliser. No
+// record is left out, so that nothing is amplified; under replace-one the mean of m
+// records has the sensitivity 2 Clip/m (spec: 1/m is missing in some publications).
 type Full struct {
 	Model      model.Model
 	Records    Records
@@ -65,13 +66,16 @@ func (g *Full) name() string {
 
 func (g *Full) release(clip float64) account.Release {
 	return account.Release{
-		Oracle: g.name(), Adjacency: g.Adjacency, Unit: g.Unit, Sampler: account.Sampler{Kind: account.FullBatch},
-		Parts: []account.Part{{Name: "gradient", Clip: clip, Shift: shift(g.Adjacency), Norm: g.Norm, Dim: g.Model.Dim()}},
+		Oracle: g.name(), Adjacency: g.Adjacency, Unit: g.Unit,
+		Sampler: account.Sampler{Kind: account.FullBatch},
+		Parts: []account.Part{{Name: "gradient", Clip: clip, Shift: shift(g.Adjacency), Norm: g.Norm,
+			Dim: g.Model.Dim()}},
 		Scale: 1 / g.Normaliser,
 	}
 }
 
-// Describe states the release. A query's own public clip takes the place of Clip. The parts must not be changed.
+// Describe states the release. A query's own public clip takes the place of Clip. The
+// parts must not be changed.
 func (g *Full) Describe(q *agent.Query) (account.Release, error) {
 	if len(q.At) != g.Model.Dim() {
 		return account.Release{}, config.Bad("point", len(q.At), "as many values as the model has parameters")
@@ -126,7 +130,8 @@ func finite(v tensor.Vec, clip float64) {
 	}
 }
 
-// EvaluateGrid is Evaluate in exact integers: each clipped gradient is truncated to the grid on its own.
+// EvaluateGrid is Evaluate in exact integers: each clipped gradient is truncated to the
+// grid on its own.
 func (g *Full) EvaluateGrid(dst []int64, q *agent.Query, _ *rng.Stream) {
 	clip := g.clip(q)
 	step := privacy.GridStep(clip)
@@ -148,8 +153,9 @@ func (g *Full) EvaluateGrid(dst []int64, q *agent.Query, _ *rng.Stream) {
 	g.Pool.p.Put(s)
 }
 
-// clipL1 is the factor that brings a gradient to an L1 norm of at most clip, with room for the rounding of every product
-// and of the norm; 0 for a gradient without a finite norm.
+// clipL1 is the factor that brings a gradient to an L1 norm of at most clip, with room
+// for the rounding of every product and of the norm; 0 for a gradient without a finite
+// norm.
 func clipL1(gradient tensor.Vec, clip float64) float64 {
 	norm := 0.
 	for _, x := range gradient {
@@ -164,7 +170,8 @@ func clipL1(gradient tensor.Vec, clip float64) float64 {
 	return 1
 }
 
-// each calls f with every record's own gradient, which is valid during the call. What has no finite gradient gives zeros.
+// each calls f with every record's own gradient, which is valid during the call. What has
+// no finite gradient gives zeros.
 func (g *Full) each(theta tensor.Vec, f func(gradient tensor.Vec)) {
 	s := g.Pool.p.Get().(*scratch)
 	defer g.Pool.p.Put(s)
@@ -183,7 +190,8 @@ func (g *Full) each(theta tensor.Vec, f func(gradient tensor.Vec)) {
 	v.Zero()
 }
 
-// blocks hands out all records: in place where they lie one after the other in the data set, else gathered.
+// blocks hands out all records: in place where they lie one after the other in the data
+// set, else gathered.
 func (s *scratch) blocks(r *Records, f func(b *model.Batch)) {
 	n := len(r.Index)
 	if n == 0 {
@@ -191,7 +199,8 @@ func (s *scratch) blocks(r *Records, f func(b *model.Batch)) {
 	}
 	if lo := int(r.Index[0]); int(r.Index[n-1])-lo == n-1 { // rows of an owner are ascending, none twice
 		d, b := r.Data, &s.batch
-		b.X.Rows, b.X.Cols, b.X.Stride, b.X.Data = n, d.X.Cols, d.X.Stride, d.X.Data[lo*d.X.Stride:(lo+n-1)*d.X.Stride+d.X.Cols]
+		b.X.Rows, b.X.Cols, b.X.Stride, b.X.Data = n, d.X.Cols, d.X.Stride,
+			d.X.Data[lo*d.X.Stride:(lo+n-1)*d.X.Stride+d.X.Cols]
 		labels, targets := b.Labels, b.Targets
 		b.Labels, b.Targets, b.Views = nil, nil, 0
 		if d.Labels != nil {
@@ -209,4 +218,5 @@ func (s *scratch) blocks(r *Records, f func(b *model.Batch)) {
 }
 
 // ErrNotLinear says that a model is no generalized linear model, which a fit needs.
-var ErrNotLinear = fmt.Errorf("%w: oracle fit needs model logistic with two classes, least-squares or huber", privacy.ErrRefused)
+var ErrNotLinear = fmt.Errorf("%w: oracle fit needs model logistic with two classes, least-squares or huber",
+	privacy.ErrRefused)

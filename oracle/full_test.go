@@ -19,7 +19,12 @@ import (
 
 // points are n records of dim features and a label each, none of them special.
 func points(n, dim int) *data.Dataset {
-	d := &data.Dataset{X: tensor.NewMat(n, dim), Shape: [3]int{1, 1, dim}, Classes: 2, Labels: make([]int32, n)}
+	d := &data.Dataset{
+		X:       tensor.NewMat(n, dim),
+		Shape:   [3]int{1, 1, dim},
+		Classes: 2,
+		Labels:  make([]int32, n),
+	}
 	for i := range d.X.Data {
 		d.X.Data[i] = float32(math.Sin(float64(3*i + 1)))
 	}
@@ -47,8 +52,16 @@ func logisticModel(t *testing.T, dim int) model.Model {
 
 func full(t *testing.T, d *data.Dataset, index []int32, norm account.Norm, clip float64) *oracle.Full {
 	t.Helper()
-	f := &oracle.Full{Model: logisticModel(t, d.X.Cols), Records: oracle.Records{Data: d, Index: index}, Normaliser: 10, Clip: clip, Norm: norm,
-		Adjacency: account.ReplaceOne, Unit: account.Record(), Pool: oracle.NewPool()}
+	f := &oracle.Full{
+		Model:      logisticModel(t, d.X.Cols),
+		Records:    oracle.Records{Data: d, Index: index},
+		Normaliser: 10,
+		Clip:       clip,
+		Norm:       norm,
+		Adjacency:  account.ReplaceOne,
+		Unit:       account.Record(),
+		Pool:       oracle.NewPool(),
+	}
 	if err := f.Validate(); err != nil {
 		t.Fatal(err)
 	}
@@ -90,7 +103,8 @@ func answer(f *oracle.Full, theta tensor.Vec) tensor.Vec {
 	return v.Float
 }
 
-// Records in a row and records here and there give the clipped sum, in either norm and in integers.
+// Records in a row and records here and there give the clipped sum, in either norm and in
+// integers.
 func TestFullGradient(t *testing.T) {
 	const n, dim = 400, 13
 	d := points(n, dim)
@@ -102,21 +116,25 @@ func TestFullGradient(t *testing.T) {
 	for i := int32(1); i < n; i += 2 {
 		odd = append(odd, i)
 	}
-	for name, index := range map[string][]int32{"in a row": rows(n)[7:393], "apart": odd, "one": {5}, "none": nil} {
+	for name, index := range map[string][]int32{"in a row": rows(n)[7:393], "apart": odd, "one": {5},
+		"none": nil} {
 		for _, norm := range []account.Norm{account.L1, account.L2} {
 			for _, clip := range []float64{.3, 1e6} {
 				f := full(t, d, index, norm, clip)
 				want := reference(d, index, theta, norm, clip)
 				grid := make([]int64, dim)
 				f.EvaluateGrid(grid, &agent.Query{At: theta}, nil)
-				near := 1e-6 + 1.2e-5*float64(len(index))*min(clip, .1) // clips are a hundred-thousandth short
+				// clips are a hundred-thousandth short
+				near := 1e-6 + 1.2e-5*float64(len(index))*min(clip, .1)
 				for k, x := range answer(f, theta) {
 					if math.Abs(float64(x)-want[k]) > near {
-						t.Errorf("%s, %v, clip %g: coordinate %d is %g, want %g", name, norm, clip, k, x, want[k])
+						t.Errorf("%s, %v, clip %g: coordinate %d is %g, want %g", name, norm, clip, k, x,
+							want[k])
 					}
 					exact := float64(grid[k]) * privacy.GridStep(clip)
 					if math.Abs(exact-want[k]) > near+2*float64(len(index))*privacy.GridStep(clip) {
-						t.Errorf("%s, %v, clip %g: coordinate %d is %g in integers, want %g", name, norm, clip, k, exact, want[k])
+						t.Errorf("%s, %v, clip %g: coordinate %d is %g in integers, want %g", name, norm,
+							clip, k, exact, want[k])
 					}
 				}
 			}
@@ -124,7 +142,8 @@ func TestFullGradient(t *testing.T) {
 	}
 }
 
-// No record adds more than the clip, whatever it holds: one that is not finite adds nothing.
+// No record adds more than the clip, whatever it holds: one that is not finite adds
+// nothing.
 func TestFullGradientSensitivity(t *testing.T) {
 	const dim = 50
 	theta := make(tensor.Vec, dim)
@@ -147,7 +166,8 @@ func TestFullGradientSensitivity(t *testing.T) {
 				t.Errorf("%v, features times %g: the record adds %g, and %g steps", norm, scale, size, steps)
 			}
 			if finite := scale >= 7 && scale <= 1e30; finite && (size < .69 || steps < .99*(1<<20)) {
-				t.Errorf("%v, features times %g: the record adds %g and %g steps only", norm, scale, size, steps)
+				t.Errorf("%v, features times %g: the record adds %g and %g steps only", norm, scale, size,
+					steps)
 			}
 		}
 	}
@@ -159,7 +179,8 @@ func TestFullDescribe(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if p := r.Parts[0]; r.Oracle != "grad-full-l1" || r.Sampler.Kind != account.FullBatch || p.Norm != account.L1 || p.Shift != 2 || p.Clip != .5 || r.Scale != .1 {
+	if p := r.Parts[0]; r.Oracle != "grad-full-l1" || r.Sampler.Kind != account.FullBatch ||
+		p.Norm != account.L1 || p.Shift != 2 || p.Clip != .5 || r.Scale != .1 {
 		t.Errorf("%+v", r)
 	}
 	if r, _ = f.Describe(&agent.Query{At: make(tensor.Vec, 4), Clip: 3}); r.Parts[0].Clip != 3 {
@@ -189,9 +210,11 @@ func TestFullDescribe(t *testing.T) {
 	}
 }
 
-func fitOracle(t *testing.T, name string, d *data.Dataset, index []int32, lambda, radius float64, params func(any) error) *oracle.Fit {
+func fitOracle(t *testing.T, name string, d *data.Dataset, index []int32, lambda, radius float64,
+	params func(any) error) *oracle.Fit {
 	t.Helper()
-	m, err := model.New(name, model.Shape{Height: 1, Width: d.X.Cols, Channels: 1, Classes: d.Classes}, params)
+	m, err := model.New(name, model.Shape{Height: 1, Width: d.X.Cols, Channels: 1, Classes: d.Classes},
+		params)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -199,8 +222,16 @@ func fitOracle(t *testing.T, name string, d *data.Dataset, index []int32, lambda
 	if !ok {
 		t.Fatalf("%s is no generalized linear model", name)
 	}
-	f := &oracle.Fit{GLM: glm, Records: oracle.Records{Data: d, Index: index}, Normaliser: float64(max(1, len(index))), Lambda: lambda, Radius: radius,
-		Adjacency: account.ReplaceOne, Unit: account.Record(), Dim: m.Dim()}
+	f := &oracle.Fit{
+		GLM:        glm,
+		Records:    oracle.Records{Data: d, Index: index},
+		Normaliser: float64(max(1, len(index))),
+		Lambda:     lambda,
+		Radius:     radius,
+		Adjacency:  account.ReplaceOne,
+		Unit:       account.Record(),
+		Dim:        m.Dim(),
+	}
 	if err := f.Validate(); err != nil {
 		t.Fatal(err)
 	}
@@ -213,15 +244,16 @@ func minimiser(f *oracle.Fit) tensor.Vec {
 	return v.Float
 }
 
-// At the answer the gradient of the regularised loss, formed here, is zero to float32; least squares agree with the normal
-// equations' solution in one dimension.
+// At the answer the gradient of the regularised loss, formed here, is zero to float32;
+// least squares agree with the normal equations' solution in one dimension.
 func TestFitIsTheMinimiser(t *testing.T) {
 	const n, dim = 60, 12
 	d := points(n, dim)
 	for _, lambda := range []float64{1e-4, 1. / n, 1} {
 		theta := minimiser(fitOracle(t, "logistic", d, rows(n), lambda, math.Inf(1), nil))
 		for k, g := range reference(d, rows(n), theta, account.L2, math.Inf(1)) {
-			if total := g/n + 2*lambda*float64(theta[k]); math.Abs(total) > 3e-7*(1+2*lambda*math.Abs(float64(theta[k]))) {
+			if total := g/n + 2*lambda*float64(theta[k]); math.Abs(total) >
+				3e-7*(1+2*lambda*math.Abs(float64(theta[k]))) {
 				t.Errorf("λ = %g: gradient %g at coordinate %d", lambda, total, k)
 			}
 		}
@@ -229,23 +261,29 @@ func TestFitIsTheMinimiser(t *testing.T) {
 	line := &data.Dataset{X: tensor.NewMat(3, 1), Shape: [3]int{1, 1, 1}, Targets: []float32{1, 2, 4}}
 	copy(line.X.Data, []float32{1, 2, 3})
 	// (1/3) Σ (x θ - y)² + λ θ²: θ = Σxy / (Σx² + 3λ) = 17 / (14 + 3λ).
-	if got := minimiser(fitOracle(t, "least-squares", line, rows(3), .5, math.Inf(1), nil))[0]; math.Abs(float64(got)-17/15.5) > 1e-6 {
+	if got := minimiser(fitOracle(t, "least-squares", line, rows(3), .5, math.Inf(1),
+		nil))[0]; math.Abs(float64(got)-17/15.5) > 1e-6 {
 		t.Errorf("least squares: %g, want %g", got, 17/15.5)
 	}
-	// Huber with small residuals is half of least squares: (1/3) Σ r²/2 + λ θ², θ = 17 / (14 + 6λ).
+	// Huber with small residuals is half of least squares: (1/3) Σ r²/2 + λ θ², θ = 17 /
+	// (14 + 6λ).
 	huber := func(p any) error { p.(*model.HuberParams).Delta = 100; return nil }
-	if got := minimiser(fitOracle(t, "huber", line, rows(3), .5, math.Inf(1), huber))[0]; math.Abs(float64(got)-17/17.) > 1e-6 {
+	if got := minimiser(fitOracle(t, "huber", line, rows(3), .5, math.Inf(1),
+		huber))[0]; math.Abs(float64(got)-17/17.) > 1e-6 {
 		t.Errorf("huber: %g, want 1", got)
 	}
-	// Far from all data every slope is delta: (1/3) Σ δ|x| - 2 λ θ = 0 holds for θ below the residuals' range.
+	// Far from all data every slope is delta: (1/3) Σ δ|x| - 2 λ θ = 0 holds for θ below
+	// the residuals' range.
 	huber = func(p any) error { p.(*model.HuberParams).Delta = 1e-3; return nil }
-	if got, want := minimiser(fitOracle(t, "huber", line, rows(3), .5, math.Inf(1), huber))[0], 6e-3/3/(2*.5); math.Abs(float64(got)-want) > 1e-8 {
+	if got, want := minimiser(fitOracle(t, "huber", line, rows(3), .5, math.Inf(1), huber))[0],
+		6e-3/3/(2*.5); math.Abs(float64(got)-want) > 1e-8 {
 		t.Errorf("huber with delta 0.001: %g, want %g", got, want)
 	}
 }
 
-// The sensitivity holds: among neighbors of data sets at the extreme point (all records alike, one turned around, at the
-// radius) the largest move is close to it and never beyond.
+// The sensitivity holds: among neighbors of data sets at the extreme point (all records
+// alike, one turned around, at the radius) the largest move is close to it and never
+// beyond.
 func TestFitSensitivity(t *testing.T) {
 	for _, m := range []int{1, 5, 40} {
 		for _, lambda := range []float64{.01, .3, 2} {
@@ -280,21 +318,26 @@ func TestFitSensitivity(t *testing.T) {
 					}
 				}
 				if worst > bound {
-					t.Errorf("m = %d, λ = %g, %v: the minimiser moves by %g, the release states %g", m, lambda, a, worst, bound)
+					t.Errorf("m = %d, λ = %g, %v: the minimiser moves by %g, the release states %g", m,
+						lambda, a, worst, bound)
 				}
 				if lambda == 2 && worst < bound/4 {
-					t.Errorf("m = %d, λ = %g, %v: the minimiser moves by %g at most, the release states %g", m, lambda, a, worst, bound)
+					t.Errorf("m = %d, λ = %g, %v: the minimiser moves by %g at most, the release states %g",
+						m, lambda, a, worst, bound)
 				}
-				if want := map[account.Adjacency]float64{account.ReplaceOne: 1, account.ZeroOut: .5}[a] / (float64(m) * lambda); math.Abs(bound/want-1) > 1e-4 {
-					t.Errorf("m = %d, λ = %g, %v: sensitivity %g, want 2G/(m 2λ) = %g", m, lambda, a, bound, want)
+				if want := map[account.Adjacency]float64{account.ReplaceOne: 1, account.ZeroOut: .5}[a] /
+					(float64(m) * lambda); math.Abs(bound/want-1) > 1e-4 {
+					t.Errorf("m = %d, λ = %g, %v: sensitivity %g, want 2G/(m 2λ) = %g", m, lambda, a, bound,
+						want)
 				}
 			}
 		}
 	}
 }
 
-// A loss whose gradients nothing bounds has no sensitivity: mechanisms with noise refuse it. Records that are not finite are
-// left out, and an owner without records has the minimiser zero.
+// A loss whose gradients nothing bounds has no sensitivity: mechanisms with noise refuse
+// it. Records that are not finite are left out, and an owner without records has the
+// minimiser zero.
 func TestFitIsTotal(t *testing.T) {
 	d := points(4, 3)
 	d.X.Row(1)[2] = float32(math.NaN())
@@ -309,7 +352,8 @@ func TestFitIsTotal(t *testing.T) {
 		t.Errorf("no records: %v", got)
 	}
 	squares := &data.Dataset{X: tensor.NewMat(1, 1), Shape: [3]int{1, 1, 1}, Targets: []float32{1}}
-	r, err := fitOracle(t, "least-squares", squares, rows(1), .1, 1, nil).Describe(&agent.Query{At: tensor.Vec{0}})
+	r, err := fitOracle(t, "least-squares", squares, rows(1), .1, 1,
+		nil).Describe(&agent.Query{At: tensor.Vec{0}})
 	if err != nil {
 		t.Fatal(err)
 	}

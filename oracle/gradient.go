@@ -13,12 +13,14 @@ import (
 
 var _ privacy.GridOracle = (*Gradient)(nil)
 
-// Gradient is the oracle "grad": over a Poisson batch of the owner's records, the sum of per-record
-// gradients of the loss at the query's point, each scaled to L2 norm at most Clip; with Augment, of means over
-// the record's views. The gate adds noise to the sum and divides by ExpectedBatch (Abadi et al. 2016 with a public normaliser).
+// Gradient is the oracle "grad": over a Poisson batch of the owner's records, the sum of
+// per-record gradients of the loss at the query's point, each scaled to L2 norm at most
+// Clip; with Augment, of means over the record's views. The gate adds noise to the sum
+// and divides by ExpectedBatch (Abadi et al. 2016 with a public normaliser).
 //
-// Rate and ExpectedBatch are public constants. Under add-remove adjacency the number of records is
-// private, so neither may be derived from it; the drawn batch size never enters.
+// Rate and ExpectedBatch are public constants. Under add-remove adjacency the number of
+// records is private, so neither may be derived from it; the drawn batch size never
+// enters.
 type Gradient struct {
 	Model         model.Model
 	Records       Records
@@ -30,23 +32,26 @@ type Gradient struct {
 	Pool          *Pool
 	Exact         bool // the gate is going to ask for exact integers
 	Draws         int  // Poisson batches that are summed before one noise draw; 0 means 1
-	// One > 0 makes the batch one record, drawn uniformly from a number of records that is public and must be One; Rate is
-	// not used. Under add-remove no event covers that.
+	// One > 0 makes the batch one record, drawn uniformly from a number of records that
+	// is public and must be One; Rate is not used. Under add-remove no event covers that.
 	One     int
 	Augment Augmentation
-	// Rescale releases gradients that a query's own clip C bounds times Clip/C, and multiplies the answer by C/Clip: the noise is
-	// that of clip C, and all releases of a run are one event, whatever the clips.
+	// Rescale releases gradients that a query's own clip C bounds times Clip/C, and
+	// multiplies the answer by C/Clip: the noise is that of clip C, and all releases of a
+	// run are one event, whatever the clips.
 	Rescale bool
-	// Count releases beside the gradient, from the same batch and as part "count", the number of drawn records whose gradient is
-	// within the clip less half of all drawn; one record moves it by 1/2 (Andrew, Thakkar, McMahan, Ramaswamy 2021). The answer has
-	// one value more, times the release's Scale as the others.
+	// Count releases beside the gradient, from the same batch and as part "count", the
+	// number of drawn records whose gradient is within the clip less half of all drawn;
+	// one record moves it by 1/2 (Andrew, Thakkar, McMahan, Ramaswamy 2021). The answer
+	// has one value more, times the release's Scale as the others.
 	Count bool
 }
 
 // CountPart is the name of the part that Count adds.
 const CountPart = "count"
 
-// Validate names the first field that cannot be used. It looks at the shape of the records, not at the records.
+// Validate names the first field that cannot be used. It looks at the shape of the
+// records, not at the records.
 func (g *Gradient) Validate() error {
 	if err := checkRate(g.Rate); err != nil {
 		return err
@@ -90,7 +95,13 @@ func (g *Gradient) Describe(q *agent.Query) (account.Release, error) {
 		Name: "gradient", Clip: clip, Shift: shift(g.Adjacency), Norm: account.L2, Dim: g.Model.Dim(),
 	}}
 	if g.Count {
-		parts = append(parts, account.Part{Name: CountPart, Clip: .5, Shift: shift(g.Adjacency), Norm: account.L2, Dim: 1})
+		parts = append(parts, account.Part{
+			Name:  CountPart,
+			Clip:  .5,
+			Shift: shift(g.Adjacency),
+			Norm:  account.L2,
+			Dim:   1,
+		})
 	}
 	return account.Release{
 		Oracle:    "grad",
@@ -117,7 +128,8 @@ func (g *Gradient) clip(q *agent.Query) float64 {
 	return g.Clip
 }
 
-// Evaluate draws the batch, one Bernoulli variable for each record, and adds the clipped gradients.
+// Evaluate draws the batch, one Bernoulli variable for each record, and adds the clipped
+// gradients.
 func (g *Gradient) Evaluate(dst *privacy.Value, q *agent.Query, sample *rng.Stream) {
 	d := g.Model.Dim()
 	sum, clip, halves := dst.Float[:d], g.clip(q), 0
@@ -139,12 +151,14 @@ func (g *Gradient) Evaluate(dst *privacy.Value, q *agent.Query, sample *rng.Stre
 	}
 }
 
-// within is the number of a batch's records within the clip less that of the others. What has no finite gradient is not within it.
+// within is the number of a batch's records within the clip less that of the others. What
+// has no finite gradient is not within it.
 func within(s model.Stats) int { return s.Samples - 2*(s.Clipped+s.NonFinite) }
 
-// EvaluateGrid is Evaluate in exact integers: each clipped gradient is truncated to the grid on its own
-// (privacy.GridOracle). A model without that path contributes nothing, as an owner without records does;
-// Validate refuses it beforehand where it is needed. Steps are relative to the clip, so that Rescale changes none of them.
+// EvaluateGrid is Evaluate in exact integers: each clipped gradient is truncated to the
+// grid on its own (privacy.GridOracle). A model without that path contributes nothing, as
+// an owner without records does; Validate refuses it beforehand where it is needed. Steps
+// are relative to the clip, so that Rescale changes none of them.
 func (g *Gradient) EvaluateGrid(dst []int64, q *agent.Query, sample *rng.Stream) {
 	m, ok := g.Model.(model.GridModel)
 	if !ok {

@@ -16,15 +16,19 @@ var _ privacy.Oracle = (*KM)(nil)
 // KMName is the oracle "km".
 const KMName = "km"
 
-// KM is the oracle "km": the residual T(x) - x of an operator T of the owner's mean loss, scaled to norm at most Residual, at
-// the query's point x. Full batches at Rate 1, Poisson batches below.
+// KM is the oracle "km": the residual T(x) - x of an operator T of the owner's mean loss,
+// scaled to norm at most Residual, at the query's point x. Full batches at Rate 1,
+// Poisson batches below.
 //
-// One record moves T(x) by at most γG/L when it is added, removed or nulled, and by twice that when it changes, G the largest
-// norm of a record's gradient and L the public normaliser: the forward step by its formula, the soft threshold because it is nonexpansive,
-// and prox_{γf} because its objective is 1/γ-strongly convex. Forward operators scale every record's gradient to G; the
-// others need a loss with a bounded slope, and have features scaled so that G holds. Then a release is the residual times L/γ, with the clip
-// G and the scale γ/L. Where nothing bounds G, for the proximal operators on Poisson batches, and where it says less, the
-// residual's own bound B does: T(x) lies within B of x, so that a record moves it by 2B, whatever it is.
+// One record moves T(x) by at most γG/L when it is added, removed or nulled, and by twice
+// that when it changes, G the largest norm of a record's gradient and L the public
+// normaliser: the forward step by its formula, the soft threshold because it is
+// nonexpansive, and prox_{γf} because its objective is 1/γ-strongly convex. Forward
+// operators scale every record's gradient to G; the others need a loss with a bounded
+// slope, and have features scaled so that G holds. Then a release is the residual times
+// L/γ, with the clip G and the scale γ/L. Where nothing bounds G, for the proximal
+// operators on Poisson batches, and where it says less, the residual's own bound B does:
+// T(x) lies within B of x, so that a record moves it by 2B, whatever it is.
 type KM struct {
 	GLM           model.GLM
 	Records       Records
@@ -45,8 +49,9 @@ type KM struct {
 	whole     *meanLoss // of all records, gathered at the first answer
 }
 
-// farthest is the largest norm of a query's point, in units of B: what the double-precision residual loses there is far below the
-// rounding to single precision that the sensitivity has room for.
+// farthest is the largest norm of a query's point, in units of B: what the
+// double-precision residual loses there is far below the rounding to single precision
+// that the sensitivity has room for.
 const farthest = 1 << 16
 
 // Validate names the first field that cannot be used. It reads no records.
@@ -74,7 +79,8 @@ func (k *KM) Validate() error {
 	case !(k.Clip > 0):
 		return config.Bad("max_grad_norm", k.Clip, "above 0")
 	case (!k.forward() || k.bounded) && !math.IsInf(k.radius(), 1) && !(k.radius() > 0):
-		return config.Bad("max_grad_norm", k.Clip, "above the slope of the loss: with an intercept no record has a smaller bound")
+		return config.Bad("max_grad_norm", k.Clip,
+			"above the slope of the loss: with an intercept no record has a smaller bound")
 	case k.Unit != account.Record():
 		return config.Bad("unit", k.Unit, "record: the sensitivity of an operator is that of one record")
 	}
@@ -84,8 +90,9 @@ func (k *KM) Validate() error {
 
 func (k *KM) forward() bool { return k.Operator == Forward || k.Operator == ForwardBackward }
 
-// radius is the norm of features, without the intercept's 1, that bounds a record's gradient by G whatever the model; +Inf where
-// gradients are clipped instead, or nothing bounds them.
+// radius is the norm of features, without the intercept's 1, that bounds a record's
+// gradient by G whatever the model; +Inf where gradients are clipped instead, or nothing
+// bounds them.
 func (k *KM) radius() float64 {
 	if k.forward() && !k.bounded || math.IsInf(k.GLM.Slope, 1) || math.IsInf(k.Clip, 1) {
 		return math.Inf(1)
@@ -105,9 +112,9 @@ func (k *KM) proven() bool {
 	return k.forward() && !k.bounded || k.Rate == 1 && !math.IsInf(k.GLM.Slope, 1)
 }
 
-// release chooses the smaller of the two bounds. The shift has room for the rounding of the answer to single precision and for
-// the tolerance of a proximal operator, both for the next power of two of L, so that owners of about the same size have one
-// sensitivity.
+// release chooses the smaller of the two bounds. The shift has room for the rounding of
+// the answer to single precision and for the tolerance of a proximal operator, both for
+// the next power of two of L, so that owners of about the same size have one sensitivity.
 func (k *KM) release() account.Release {
 	sampler := account.Sampler{Kind: account.FullBatch}
 	whole := shift(k.Adjacency) // of the residual bound, in units of 2B
@@ -117,7 +124,13 @@ func (k *KM) release() account.Release {
 		whole = 1
 	}
 	const rounding = 0x1p-23 * (1 + 1e-3)
-	p := account.Part{Name: "residual", Clip: k.Residual, Shift: 2*whole + rounding*whole, Norm: account.L2, Dim: k.Dim}
+	p := account.Part{
+		Name:  "residual",
+		Clip:  k.Residual,
+		Shift: 2*whole + rounding*whole,
+		Norm:  account.L2,
+		Dim:   k.Dim,
+	}
 	scale := 1.
 	if size := math.Exp2(math.Ceil(math.Log2(k.ExpectedBatch))); k.proven() {
 		s := shift(k.Adjacency)
@@ -129,10 +142,18 @@ func (k *KM) release() account.Release {
 			p.Clip, p.Shift, scale = k.Clip, s+slack*s, k.Gamma/k.ExpectedBatch
 		}
 	}
-	return account.Release{Oracle: KMName, Adjacency: k.Adjacency, Unit: k.Unit, Sampler: sampler, Parts: []account.Part{p}, Scale: scale}
+	return account.Release{
+		Oracle:    KMName,
+		Adjacency: k.Adjacency,
+		Unit:      k.Unit,
+		Sampler:   sampler,
+		Parts:     []account.Part{p},
+		Scale:     scale,
+	}
 }
 
-// Describe states the release. Far from zero the residual is lost in rounding; a point there is refused where B is finite.
+// Describe states the release. Far from zero the residual is lost in rounding; a point
+// there is refused where B is finite.
 func (k *KM) Describe(q *agent.Query) (account.Release, error) {
 	switch {
 	case len(q.At) != k.Dim:
@@ -140,7 +161,8 @@ func (k *KM) Describe(q *agent.Query) (account.Release, error) {
 	case q.Clip != 0:
 		return account.Release{}, config.Bad("clip", q.Clip, "0: oracle km has the clips of its run")
 	case !k.anywhere && !(q.At.Norm() <= farthest*k.Residual):
-		return account.Release{}, config.Bad("point", q.At.Norm(), "at most 65536 times residual_clip long: the iteration diverges")
+		return account.Release{}, config.Bad("point", q.At.Norm(),
+			"at most 65536 times residual_clip long: the iteration diverges")
 	}
 	return k.described, nil
 }
@@ -179,7 +201,8 @@ func (k *KM) mean(sample *rng.Stream) *meanLoss {
 	return f
 }
 
-// residual is T(x) - x, scaled to norm at most B. What is not finite, which only losses without a bound give, is 0.
+// residual is T(x) - x, scaled to norm at most B. What is not finite, which only losses
+// without a bound give, is 0.
 func (k *KM) residual(f *meanLoss, at []float64) []float64 {
 	r := make([]float64, k.Dim)
 	Operators[k.Operator](&splitting{f, k.Gamma, k.Gamma * k.L1}, r, at)

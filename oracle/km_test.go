@@ -41,8 +41,19 @@ func owner(name string, n, d int, scale float64, r *rng.Stream) *Records {
 
 func kmOf(t *testing.T, name, operator string, r *Records, change func(*KM)) *KM {
 	t.Helper()
-	k := &KM{GLM: glmOf(t, name), Records: *r, Operator: operator, Gamma: .6, Residual: 1, Clip: 1, Rate: 1, ExpectedBatch: float64(len(r.Index)),
-		Adjacency: account.ReplaceOne, Unit: account.Record(), Dim: r.Data.X.Cols}
+	k := &KM{
+		GLM:           glmOf(t, name),
+		Records:       *r,
+		Operator:      operator,
+		Gamma:         .6,
+		Residual:      1,
+		Clip:          1,
+		Rate:          1,
+		ExpectedBatch: float64(len(r.Index)),
+		Adjacency:     account.ReplaceOne,
+		Unit:          account.Record(),
+		Dim:           r.Data.X.Cols,
+	}
 	if operator == ForwardBackward || operator == DouglasRachford {
 		k.L1 = .05
 	}
@@ -69,8 +80,10 @@ func released(t *testing.T, k *KM, at tensor.Vec) (tensor.Vec, float64) {
 	return v.Float, r.Parts[0].Clip * r.Parts[0].Shift * r.Scale
 }
 
-// Over random neighbors, extreme ones among them, no two answers are further apart than the charge states; forward operators come within a
-// tenth of it. Sensitivities are 2γG/N under replace-one, γG/N under zero-out, but for rounding, and 2B where G is not bounded.
+// Over random neighbors, extreme ones among them, no two answers are further apart than
+// the charge states; forward operators come within a tenth of it. Sensitivities are 2γG/N
+// under replace-one, γG/N under zero-out, but for rounding, and 2B where G is not
+// bounded.
 func TestKMSensitivity(t *testing.T) {
 	const n, d = 8, 3
 	for _, adjacency := range []account.Adjacency{account.ReplaceOne, account.ZeroOut} {
@@ -83,7 +96,8 @@ func TestKMSensitivity(t *testing.T) {
 					other := *one.Data
 					other.X = tensor.NewMat(n, d)
 					copy(other.X.Data, one.Data.X.Data)
-					other.Labels, other.Targets = slices.Clone(one.Data.Labels), slices.Clone(one.Data.Targets)
+					other.Labels, other.Targets = slices.Clone(one.Data.Labels),
+						slices.Clone(one.Data.Targets)
 					row := other.X.Row(0)
 					switch {
 					case adjacency == account.ZeroOut:
@@ -107,7 +121,8 @@ func TestKMSensitivity(t *testing.T) {
 						apart = math.Hypot(apart, float64(a[i])-float64(b[i]))
 					}
 					if apart > bound {
-						t.Fatalf("%s of %s, %v: answers %g apart, charged for %g", operator, name, adjacency, apart, bound)
+						t.Fatalf("%s of %s, %v: answers %g apart, charged for %g", operator, name, adjacency,
+							apart, bound)
 					}
 					closest, stated = max(closest, apart/bound), bound
 				}
@@ -120,18 +135,20 @@ func TestKMSensitivity(t *testing.T) {
 					want = 2 // no bound of a gradient: B = 1
 				}
 				if math.Abs(stated/want-1) > 1e-5 {
-					t.Errorf("%s of %s, %v: a stated sensitivity of %g, want %g", operator, name, adjacency, stated, want)
+					t.Errorf("%s of %s, %v: a stated sensitivity of %g, want %g", operator, name, adjacency,
+						stated, want)
 				}
 				if forward && closest < .9 {
-					t.Errorf("%s of %s, %v: the worst neighbors reach %.2f of the bound only", operator, name, adjacency, closest)
+					t.Errorf("%s of %s, %v: the worst neighbors reach %.2f of the bound only", operator, name,
+						adjacency, closest)
 				}
 			}
 		}
 	}
 }
 
-// Poisson batches: γC/L with the rate in the event for forward operators, and 2B on either side of the batch without the record for the
-// others.
+// Poisson batches: γC/L with the rate in the event for forward operators, and 2B on
+// either side of the batch without the record for the others.
 func TestKMDescribesBatches(t *testing.T) {
 	r := owner("logistic", 10, 3, 1, rng.Public(7, "batch"))
 	for _, c := range []struct {
@@ -142,14 +159,18 @@ func TestKMDescribesBatches(t *testing.T) {
 		{Forward, account.AddRemove, 1, 1, .6 / 4}, {ForwardBackward, account.ReplaceOne, 1, 2, .6 / 4},
 		{Backward, account.AddRemove, 1, 2, 1}, {DouglasRachford, account.ReplaceOne, 1, 4, 1},
 	} {
-		k := kmOf(t, "logistic", c.operator, r, func(k *KM) { k.Rate, k.ExpectedBatch, k.Adjacency = .4, 4, c.adjacency })
+		k := kmOf(t, "logistic", c.operator, r, func(k *KM) {
+			k.Rate, k.ExpectedBatch, k.Adjacency = .4, 4, c.adjacency
+		})
 		got, err := k.Describe(&agent.Query{At: make(tensor.Vec, 3)})
 		if err != nil {
 			t.Fatal(err)
 		}
 		p := got.Parts[0]
-		if p.Clip != c.clip || math.Abs(p.Shift-c.shift) > 1e-5 || got.Scale != c.size || got.Sampler.Kind != account.Poisson || got.Sampler.Rate != .4 {
-			t.Errorf("%s, %v: %+v, want clip %g, shift %g, scale %g at rate .4", c.operator, c.adjacency, got, c.clip, c.shift, c.size)
+		if p.Clip != c.clip || math.Abs(p.Shift-c.shift) > 1e-5 || got.Scale != c.size ||
+			got.Sampler.Kind != account.Poisson || got.Sampler.Rate != .4 {
+			t.Errorf("%s, %v: %+v, want clip %g, shift %g, scale %g at rate .4", c.operator, c.adjacency, got,
+				c.clip, c.shift, c.size)
 		}
 	}
 }
@@ -179,12 +200,19 @@ func TestKMRefuses(t *testing.T) {
 	}
 }
 
-// TestClaim35: the operator of alternating directions in the earlier submission's Table 1, written in x, is not nonexpansive. γ = 1,
-// f = ½xᵀdiag(100, 0)x and g = ½·100(uᵀx)² with u = (1, 1)/√2: its Lipschitz constant is 49.0, with 10 for both 100s 4.15.
-// The form in z has .707.
+// TestClaim35: the operator of alternating directions in the earlier submission's Table
+// 1, written in x, is not nonexpansive. γ = 1, f = ½xᵀdiag(100, 0)x and g = ½·100(uᵀx)²
+// with u = (1, 1)/√2: its Lipschitz constant is 49.0, with 10 for both 100s 4.15. The
+// form in z has .707.
 func TestClaim35(t *testing.T) {
 	for _, c := range []struct{ size, x, z float64 }{{100, 49.0, .7072}, {10, 4.15, 0}} {
-		f := &meanLoss{glm: glmOf(t, "least-squares"), normaliser: 1, clip: math.Inf(1), x: []float64{math.Sqrt(c.size / 2), 0}, y: []float64{0}}
+		f := &meanLoss{
+			glm:        glmOf(t, "least-squares"),
+			normaliser: 1,
+			clip:       math.Inf(1),
+			x:          []float64{math.Sqrt(c.size / 2), 0},
+			y:          []float64{0},
+		}
 		// prox_g(v) = v - s/(1+s) u uᵀ v
 		proxG := func(v []float64) []float64 {
 			along := (v[0] + v[1]) / 2 * c.size / (1 + c.size)
@@ -216,8 +244,9 @@ func lipschitz(m func([]float64) []float64) float64 {
 	return spectral(mat.NewDense(2, 2, []float64{a[0], b[0], a[1], b[1]}))
 }
 
-// TestClaim36: the same table's x' = Wx + ½ R_f R_g x lacks "- x/2". For one agent with a LASSO in four dimensions it passes 1e15 within
-// 100 steps; with the term, which makes it x + (T(x) - x), it converges (γ = .03, 5,000 steps).
+// TestClaim36: the same table's x' = Wx + ½ R_f R_g x lacks "- x/2". For one agent with a
+// LASSO in four dimensions it passes 1e15 within 100 steps; with the term, which makes it
+// x + (T(x) - x), it converges (γ = .03, 5,000 steps).
 func TestClaim36(t *testing.T) {
 	const d, gamma, l1 = 4, .03, .1
 	f := task(t, "least-squares", 10, d, 9)

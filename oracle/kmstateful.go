@@ -17,36 +17,43 @@ var _ privacy.Oracle = (*KMStateful)(nil)
 // KMStatefulName is the oracle "km-stateful".
 const KMStatefulName = "km-stateful"
 
-// KMStateful is the oracle "km-stateful": DP-dKM as published, whose agents go on with an iterate that has no noise. That iterate is
-// private and stays here. The query's point is the public mix m of what all agents have released, its step α; the answer is the residual
-// r(x) = T(x) - x at the private x, scaled to norm at most B, and x becomes m + α r(x). What the algorithm then has, m plus
-// α times the noisy answer, is the private iterate plus noise.
+// KMStateful is the oracle "km-stateful": DP-dKM as published, whose agents go on with an
+// iterate that has no noise. That iterate is private and stays here. The query's point is
+// the public mix m of what all agents have released, its step α; the answer is the
+// residual r(x) = T(x) - x at the private x, scaled to norm at most B, and x becomes m +
+// α r(x). What the algorithm then has, m plus α times the noisy answer, is the private
+// iterate plus noise.
 //
-// Release k hides one record if its noise fits S_k, the most by which the record moves the answer while all former answers are
-// equal. T is nonexpansive and moves by τ with the record (see KM), so that
+// Release k hides one record if its noise fits S_k, the most by which the record moves
+// the answer while all former answers are equal. T is nonexpansive and moves by τ with
+// the record (see KM), so that
 //
 //	S_k = min(τ + 2Δ_k, 2B),  Δ_{k+1} = α_k S_k,  Δ_0 = 0
 //
-// for the distance Δ_k of the private iterates; at a constant α it is Δ_k = ατ (1 - (2α)^k)/(1 - 2α). Every release has the noise
-// multiplier of the run times its own S_k, and K releases compose as K of one kind. Nothing is amplified, because the state
-// ties the rounds together: full batches only. Nonexpansive as evaluated are the proximal operators, and the forward ones where features are scaled so
-// that γ times the smoothness is at most 2. For a loss whose slope is not bounded only 2B is left.
+// for the distance Δ_k of the private iterates; at a constant α it is Δ_k = ατ (1 -
+// (2α)^k)/(1 - 2α). Every release has the noise multiplier of the run times its own S_k,
+// and K releases compose as K of one kind. Nothing is amplified, because the state ties
+// the rounds together: full batches only. Nonexpansive as evaluated are the proximal
+// operators, and the forward ones where features are scaled so that γ times the
+// smoothness is at most 2. For a loss whose slope is not bounded only 2B is left.
 //
 // The state follows from the queries alone, so that Replay recovers it.
 type KMStateful struct {
 	KM
 	Start tensor.Vec // x_0, public
-	// Published is for replication, under a mechanism that claims nothing: sensitivities do not grow and nothing is refused for
-	// them, and Iterate puts out x.
+	// Published is for replication, under a mechanism that claims nothing: sensitivities
+	// do not grow and nothing is refused for them, and Iterate puts out x.
 	Published bool
-	// OneRecord, of Published, has T see one record in every round, drawn uniformly, as if it were all (Definition 2).
+	// OneRecord, of Published, has T see one record in every round, drawn uniformly, as
+	// if it were all (Definition 2).
 	OneRecord bool
 
 	state  []float64 // x; nil before the first answer
 	growth float64   // S_k/τ, for the release to come
 }
 
-// Validate names the first field that cannot be used. It looks at the number of records, not at them.
+// Validate names the first field that cannot be used. It looks at the number of records,
+// not at them.
 func (k *KMStateful) Validate() error {
 	k.bounded, k.anywhere = !k.Published, k.Published
 	if err := k.KM.Validate(); err != nil {
@@ -54,18 +61,22 @@ func (k *KMStateful) Validate() error {
 	}
 	switch {
 	case k.Rate != 1:
-		return config.Bad("sample_rate", k.Rate, "1 with own_state: a state that lasts ties the batches together")
+		return config.Bad("sample_rate", k.Rate,
+			"1 with own_state: a state that lasts ties the batches together")
 	case len(k.Start) != k.Dim:
 		return config.Bad("start", len(k.Start), "as many values as the model has parameters")
 	case k.Published:
 	case k.OneRecord:
 		return config.Bad("one_record", true, "false but in the published form")
 	case k.proven() && k.forward() && k.Adjacency == account.AddRemove:
-		return config.Bad("adjacency", k.Adjacency, "replace-one or zero-out with own_state and operator "+k.Operator+": the smoothness of the mean loss follows from the number of records")
+		return config.Bad("adjacency", k.Adjacency, "replace-one or zero-out with own_state and operator "+
+			k.Operator+": the smoothness of the mean loss follows from the number of records")
 	case k.proven() && k.forward() && float64(len(k.Records.Index)) > k.ExpectedBatch:
 		return config.Bad("batch_size", k.ExpectedBatch, "at least the number of records with own_state")
 	case k.proven() && k.forward() && !(k.Gamma*k.smoothness() <= 2):
-		return config.Bad("gamma", k.Gamma, fmt.Sprintf("at most %.6g with own_state: 2 over the smoothness %.6g of a loss whose gradients are at most max_grad_norm long", 2/k.smoothness(), k.smoothness()))
+		return config.Bad("gamma", k.Gamma,
+			fmt.Sprintf("at most %.6g with own_state: 2 over the smoothness %.6g of a loss whose "+
+				"gradients are at most max_grad_norm long", 2/k.smoothness(), k.smoothness()))
 	}
 	k.described.Oracle = KMStatefulName
 	k.growth = 1
@@ -143,17 +154,19 @@ func (k *KMStateful) Iterate() []float64 {
 	return k.state
 }
 
-// most is 2B over τ, both with room for rounding; 1 where 2B is all that bounds a release.
+// most is 2B over τ, both with room for rounding; 1 where 2B is all that bounds a
+// release.
 func (k *KMStateful) most() float64 {
 	p := k.described.Parts[0]
 	return max(1, 2*(1+0x1p-23)*k.Residual/(p.Clip*p.Shift*k.described.Scale))
 }
 
-// Replay recovers the state from the queries that were answered before, in order. Nothing is released. What was drawn of OneRecord is not
-// recovered.
+// Replay recovers the state from the queries that were answered before, in order. Nothing
+// is released. What was drawn of OneRecord is not recovered.
 func (k *KMStateful) Replay(q *agent.Query) { clear(k.advance(q)) }
 
-// Erase clears the state and what was made from the records. What comes after begins anew, at Start.
+// Erase clears the state and what was made from the records. What comes after begins
+// anew, at Start.
 func (k *KMStateful) Erase() {
 	clear(k.state)
 	k.state, k.growth = nil, 1

@@ -24,7 +24,8 @@ func stateful(t *testing.T, name, operator string, r *Records, change func(*KMSt
 	return k
 }
 
-// next answers a query without noise and returns the answer, and the sensitivity that its charge states.
+// next answers a query without noise and returns the answer, and the sensitivity that its
+// charge states.
 func next(t *testing.T, k *KMStateful, q *agent.Query) (tensor.Vec, float64) {
 	t.Helper()
 	r, err := k.Describe(q)
@@ -51,8 +52,9 @@ func walk(rounds, d int, alpha float64, seed uint64) []*agent.Query {
 	return qs
 }
 
-// Given equal queries the answers for neighbors are never further apart than the charge states, and the iterates behind them never further
-// than Δ_k, which is ατ(1-(2α)^k)/(1-2α), or α 2B for a loss without a bound.
+// Given equal queries the answers for neighbors are never further apart than the charge
+// states, and the iterates behind them never further than Δ_k, which is
+// ατ(1-(2α)^k)/(1-2α), or α 2B for a loss without a bound.
 func TestStatefulSensitivity(t *testing.T) {
 	const n, d, alpha, rounds = 6, 3, .4, 30
 	for _, name := range []string{"logistic", "huber", "least-squares"} {
@@ -65,7 +67,8 @@ func TestStatefulSensitivity(t *testing.T) {
 				copy(other.X.Data, one.Data.X.Data)
 				other.X.Row(0).Scale(-1, other.X.Row(0))
 				other.Labels, other.Targets = slices.Clone(one.Data.Labels), slices.Clone(one.Data.Targets)
-				a, b := stateful(t, name, operator, one, nil), stateful(t, name, operator, &Records{&other, one.Index}, nil)
+				a, b := stateful(t, name, operator, one, nil),
+					stateful(t, name, operator, &Records{&other, one.Index}, nil)
 				tau := 2 * a.Gamma * a.Clip / n
 				for k, q := range walk(rounds, d, alpha, uint64(try)) {
 					x, bound := next(t, a, q)
@@ -75,18 +78,21 @@ func TestStatefulSensitivity(t *testing.T) {
 						apart = math.Hypot(apart, float64(x[i])-float64(y[i]))
 					}
 					if apart > bound {
-						t.Fatalf("%s of %s: answers of release %d are %g apart, charged for %g", operator, name, k, apart, bound)
+						t.Fatalf("%s of %s: answers of release %d are %g apart, charged for %g", operator,
+							name, k, apart, bound)
 					}
 					want := alpha * tau * (1 - math.Pow(2*alpha, float64(k+1))) / (1 - 2*alpha)
 					if name == "least-squares" || want > 2*alpha {
 						want = 2 * alpha
 					}
 					if math.Abs(alpha*bound/want-1) > 1e-4 {
-						t.Fatalf("%s of %s: release %d states Δ = %g, want %g", operator, name, k, alpha*bound, want)
+						t.Fatalf("%s of %s: release %d states Δ = %g, want %g", operator, name, k,
+							alpha*bound, want)
 					}
 					states := distance(a.state, b.state)
 					if states > want*(1+1e-4) {
-						t.Fatalf("%s of %s: iterates are %g apart after %d answers, want at most %g", operator, name, states, k+1, want)
+						t.Fatalf("%s of %s: iterates are %g apart after %d answers, want at most %g",
+							operator, name, states, k+1, want)
 					}
 				}
 			}
@@ -94,9 +100,10 @@ func TestStatefulSensitivity(t *testing.T) {
 	}
 }
 
-// The private iterates do grow apart. One dimension, Huber loss, γ = 2, N = 9: four records at 3, four at -3, and one at 0 or a null record,
-// which pulls one way at 3 and the other way at -3. With mixes that alternate between the two, the distance after the second
-// answer is ατ(1 + (8/9)α), above that after the first, τ = γ/N.
+// The private iterates do grow apart. One dimension, Huber loss, γ = 2, N = 9: four
+// records at 3, four at -3, and one at 0 or a null record, which pulls one way at 3 and
+// the other way at -3. With mixes that alternate between the two, the distance after the
+// second answer is ατ(1 + (8/9)α), above that after the first, τ = γ/N.
 func TestStatefulIteratesGrowApart(t *testing.T) {
 	const alpha = .4
 	var sides [2]*KMStateful
@@ -109,7 +116,9 @@ func TestStatefulIteratesGrowApart(t *testing.T) {
 		if side == 1 {
 			r.Data.Targets[8] = float32(math.NaN())
 		}
-		sides[side] = stateful(t, "huber", Forward, r, func(k *KMStateful) { k.Gamma, k.Residual, k.Adjacency, k.Start = 2, 10, account.ZeroOut, tensor.Vec{3} })
+		sides[side] = stateful(t, "huber", Forward, r, func(k *KMStateful) {
+			k.Gamma, k.Residual, k.Adjacency, k.Start = 2, 10, account.ZeroOut, tensor.Vec{3}
+		})
 	}
 	tau := 2. / 9
 	for k, want := range []float64{alpha * tau, alpha * tau * (1 + alpha*8/9)} {
@@ -123,8 +132,8 @@ func TestStatefulIteratesGrowApart(t *testing.T) {
 	}
 }
 
-// A replayed oracle has the state, goes on with the same bits and states the same sensitivity; an erased one has nothing, and answers and
-// charges as in the beginning.
+// A replayed oracle has the state, goes on with the same bits and states the same
+// sensitivity; an erased one has nothing, and answers and charges as in the beginning.
 func TestStatefulReplay(t *testing.T) {
 	r := owner("logistic", 9, 4, 1, rng.Public(12, "replay"))
 	a, b := stateful(t, "logistic", DouglasRachford, r, nil), stateful(t, "logistic", DouglasRachford, r, nil)
@@ -177,8 +186,9 @@ func TestStatefulRefuses(t *testing.T) {
 	wantBad(t, "step", err)
 }
 
-// TestClaim50: Algorithm 1 puts out X^K, which has no noise. One agent, one round, T(x) = x - γ(x - a), x^0 = 0: it is αγa exactly, and
-// tells neighbors apart with certainty, whatever noise was sent.
+// TestClaim50: Algorithm 1 puts out X^K, which has no noise. One agent, one round, T(x) =
+// x - γ(x - a), x^0 = 0: it is αγa exactly, and tells neighbors apart with certainty,
+// whatever noise was sent.
 func TestClaim50(t *testing.T) {
 	const alpha, gamma = .3, .5
 	for _, a := range []float32{.25, -.75} {
@@ -192,9 +202,10 @@ func TestClaim50(t *testing.T) {
 	}
 }
 
-// TestClaim31: Theorem 1 bounds the expectation over which record is drawn. A guarantee needs the largest distance: for the mean of all
-// agents N times as much where the record is hit, for an agent's own iterate N·M times. M = 3 agents of N = 5 records, one round at
-// α, residuals of norm B for the record and its neighbor.
+// TestClaim31: Theorem 1 bounds the expectation over which record is drawn. A guarantee
+// needs the largest distance: for the mean of all agents N times as much where the record
+// is hit, for an agent's own iterate N·M times. M = 3 agents of N = 5 records, one round
+// at α, residuals of norm B for the record and its neighbor.
 func TestClaim31(t *testing.T) {
 	const agents, n, alpha, b = 3, 5, .5, 1.
 	bound := 2 * b * alpha / (n * agents) // the theorem's, at K = 1
@@ -204,7 +215,9 @@ func TestClaim31(t *testing.T) {
 		for side := range x {
 			r := owner("least-squares", n, 1, 1, rng.Public(2, "records"))
 			r.Data.X.Data[0], r.Data.Targets[0] = 1, []float32{1e3, -1e3}[side]
-			k := stateful(t, "least-squares", Forward, r, func(k *KMStateful) { k.Clip, k.Published, k.OneRecord = 1e6, true, true })
+			k := stateful(t, "least-squares", Forward, r, func(k *KMStateful) {
+				k.Clip, k.Published, k.OneRecord = 1e6, true, true
+			})
 			k.Records.Index = r.Index[hit : hit+1] // the draw hits this one
 			k.draw(rng.Public(1, "draw"))
 			x[side] = alpha * k.advance(&agent.Query{At: tensor.Vec{0}, Step: alpha})[0]
@@ -213,13 +226,16 @@ func TestClaim31(t *testing.T) {
 		expected += apart / n
 		worst = max(worst, apart)
 	}
-	if math.Abs(expected/bound-1) > 1e-9 || math.Abs(worst/bound-n) > 1e-9 || math.Abs(worst*agents/bound-n*agents) > 1e-9 {
-		t.Errorf("bound %g; expected distance %g, largest %g, of the agent's own iterate %g", bound, expected, worst, worst*agents)
+	if math.Abs(expected/bound-1) > 1e-9 || math.Abs(worst/bound-n) > 1e-9 ||
+		math.Abs(worst*agents/bound-n*agents) > 1e-9 {
+		t.Errorf("bound %g; expected distance %g, largest %g, of the agent's own iterate %g", bound, expected,
+			worst, worst*agents)
 	}
 }
 
-// TestClaim34: Theorem 5 bounds E‖W(X - X̃)‖² by p(σ² + μ²)[(M-1)λ² + 1]. For noise of mean μ the part of μ is pμ²M, because W leaves
-// constants alone: on a ring of five, in units of pμ², 5 against 2.16. The part of σ holds: it is ‖W‖², at most the bracket.
+// TestClaim34: Theorem 5 bounds E‖W(X - X̃)‖² by p(σ² + μ²)[(M-1)λ² + 1]. For noise of
+// mean μ the part of μ is pμ²M, because W leaves constants alone: on a ring of five, in
+// units of pμ², 5 against 2.16. The part of σ holds: it is ‖W‖², at most the bracket.
 func TestClaim34(t *testing.T) {
 	const m = 5
 	w := ringW(m)
@@ -235,6 +251,7 @@ func TestClaim34(t *testing.T) {
 		mean += row * row
 	}
 	if math.Abs(mean-5) > 1e-12 || math.Abs(bracket-2.16) > .005 || variance > bracket {
-		t.Errorf("mean part %g, variance part %g, bracket %g; want 5, at most the bracket, 2.16", mean, variance, bracket)
+		t.Errorf("mean part %g, variance part %g, bracket %g; want 5, at most the bracket, 2.16", mean,
+			variance, bracket)
 	}
 }

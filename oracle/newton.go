@@ -6,7 +6,8 @@ import (
 	"sotto/model"
 )
 
-// newton minimises (1/m̄) Σ_r l(z_r + x_r·θ, y_r) + λ |θ|² in double precision, for the convex loss l of a generalized linear model.
+// newton minimises (1/m̄) Σ_r l(z_r + x_r·θ, y_r) + λ |θ|² in double precision, for the
+// convex loss l of a generalized linear model.
 type newton struct {
 	glm        model.GLM
 	x          []float64 // features, with a 1 for the intercept, by record
@@ -23,12 +24,14 @@ type newton struct {
 // newNewton starts at 0 in d dimensions.
 func newNewton(glm model.GLM, x, y []float64, normaliser, lambda float64, d int) *newton {
 	return &newton{glm: glm, x: x, y: y, normaliser: normaliser, lambda: lambda,
-		theta: make([]float64, d), gradient: make([]float64, d), hessian: make([]float64, d*d), step: make([]float64, d)}
+		theta: make([]float64, d), gradient: make([]float64, d), hessian: make([]float64, d*d),
+		step: make([]float64, d)}
 }
 
-// gatherRows reads records in double precision: features, with a 1 for the intercept, and +1, -1 for labels 1 and 0 or the target.
-// Features are scaled to norm at most radius. A record with a value that is not finite, or another label, counts as the null
-// record and is left out.
+// gatherRows reads records in double precision: features, with a 1 for the intercept, and
+// +1, -1 for labels 1 and 0 or the target. Features are scaled to norm at most radius. A
+// record with a value that is not finite, or another label, counts as the null record and
+// is left out.
 func gatherRows(r *Records, intercept bool, radius float64) (x, y []float64) {
 	for _, at := range r.Index {
 		row := r.Data.X.Row(int(at))
@@ -103,8 +106,9 @@ func (n *newton) value(theta []float64, hessian bool) float64 {
 	return total
 }
 
-// run minimises until the gradient's norm is at most tol: damped Newton steps, which reach it in a few dozen on every
-// convex loss here, and then gradient steps of length 1/Λ, whose convergence needs no condition.
+// run minimises until the gradient's norm is at most tol: damped Newton steps, which
+// reach it in a few dozen on every convex loss here, and then gradient steps of length
+// 1/Λ, whose convergence needs no condition.
 func (n *newton) run(tol float64) {
 	next := make([]float64, len(n.theta))
 	value := n.value(n.theta, true)
@@ -176,7 +180,8 @@ func norm(v []float64) float64 {
 	return math.Sqrt(s)
 }
 
-// cholesky replaces the lower triangle of a positive definite h (d x d, by row) by its factor.
+// cholesky replaces the lower triangle of a positive definite h (d x d, by row) by its
+// factor.
 func cholesky(h []float64, d int) {
 	for i := range d {
 		for j := 0; j <= i; j++ {

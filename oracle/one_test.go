@@ -12,8 +12,9 @@ import (
 	"sotto/tensor"
 )
 
-// One uniform record an answer: gradients -2x² at θ = 1 within the clip, each as often as the others. The count of each of four
-// records in 4,000 answers is within 5 standard deviations of 1,000 (false rejects below 3e-6).
+// One uniform record an answer: gradients -2x² at θ = 1 within the clip, each as often as
+// the others. The count of each of four records in 4,000 answers is within 5 standard
+// deviations of 1,000 (false rejects below 3e-6).
 func TestOneRecord(t *testing.T) {
 	g := newGradient(line(.1, .2, .3, .4))
 	g.One, g.Adjacency, g.ExpectedBatch = 4, account.ReplaceOne, 1
@@ -33,7 +34,8 @@ func TestOneRecord(t *testing.T) {
 	}
 }
 
-// Its event is sampling one of four without replacement with the sensitivity of a replaced record; add-remove has none.
+// Its event is sampling one of four without replacement with the sensitivity of a
+// replaced record; add-remove has none.
 func TestOneRecordEvent(t *testing.T) {
 	g := newGradient(line(.1, .2, .3, .4))
 	g.One, g.Adjacency = 4, account.ReplaceOne

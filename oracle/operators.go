@@ -7,15 +7,17 @@ import (
 	"sotto/tensor"
 )
 
-// Names of the operators T whose fixed points solve min f + λ|.|₁, f the owner's mean loss: "A General Differentially Private
-// Learning Framework for Decentralized Data", Table 1 of the appendix, and for Douglas-Rachford the z-form.
+// Names of the operators T whose fixed points solve min f + λ|.|₁, f the owner's mean
+// loss: "A General Differentially Private Learning Framework for Decentralized Data",
+// Table 1 of the appendix, and for Douglas-Rachford the z-form.
 //
 //	forward           T(x) = x - γ∇f(x)                                  λ = 0
 //	forward-backward  T(x) = S(x - γ∇f(x))                               S = prox_{γλ|.|₁}, the soft threshold γλ
 //	backward          T(x) = prox_{γf}(x)                                λ = 0
 //	douglas-rachford  T(z) = z + prox_{γf}(2 S(z) - z) - S(z)            the model is S(z)
 //
-// prox_{γf}(v) minimises f(u) + |u - v|²/(2γ). Each is nonexpansive, the first two for γ at most 2/Λ with Λ the smoothness of f.
+// prox_{γf}(v) minimises f(u) + |u - v|²/(2γ). Each is nonexpansive, the first two for γ
+// at most 2/Λ with Λ the smoothness of f.
 const (
 	Forward         = "forward"
 	ForwardBackward = "forward-backward"
@@ -76,7 +78,8 @@ func soft(x, t float64) float64 {
 	return 0
 }
 
-// meanLoss is f(θ) = (1/L) Σ_r l(θ; x_r, y_r) of an owner's records, in double precision. It is private.
+// meanLoss is f(θ) = (1/L) Σ_r l(θ; x_r, y_r) of an owner's records, in double precision.
+// It is private.
 type meanLoss struct {
 	glm        model.GLM
 	x, y       []float64 // see gatherRows
@@ -88,8 +91,9 @@ type meanLoss struct {
 	factor []float64 // of I + γ∇²f, where f is quadratic
 }
 
-// gradient sets dst to the mean of the records' gradients, each scaled to norm at most clip. Sums are compensated (Neumaier 1974),
-// so that what one record adds does not depend on the others but for the last bit. Clipping keeps the slope a non-decreasing
+// gradient sets dst to the mean of the records' gradients, each scaled to norm at most
+// clip. Sums are compensated (Neumaier 1974), so that what one record adds does not
+// depend on the others but for the last bit. Clipping keeps the slope a non-decreasing
 // function of x·θ, so that the forward step stays nonexpansive.
 func (f *meanLoss) gradient(dst, at []float64) {
 	d := len(at)
@@ -120,9 +124,10 @@ func (f *meanLoss) gradient(dst, at []float64) {
 	}
 }
 
-// proxStep sets dst to prox_{γf}(v) - v, for one γ in all calls and without a clip: -γ (I + γ∇²f)^-1 ∇f(v) for a quadratic loss, whose matrix
-// is factored once, and by Newton's method until the gradient is no longer than tolerance otherwise. The answer is then within γ times the
-// tolerance of the exact one.
+// proxStep sets dst to prox_{γf}(v) - v, for one γ in all calls and without a clip: -γ (I
+// + γ∇²f)^-1 ∇f(v) for a quadratic loss, whose matrix is factored once, and by Newton's
+// method until the gradient is no longer than tolerance otherwise. The answer is then
+// within γ times the tolerance of the exact one.
 func (f *meanLoss) proxStep(dst, v []float64, gamma float64) {
 	if f.glm.Quadratic {
 		if f.factor == nil {

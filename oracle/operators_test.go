@@ -28,7 +28,8 @@ func glmOf(t *testing.T, name string) model.GLM {
 	return glm
 }
 
-// task is f of n records with N(0, 1) features in d dimensions; targets are N(0, 1), or signs.
+// task is f of n records with N(0, 1) features in d dimensions; targets are N(0, 1), or
+// signs.
 func task(t *testing.T, name string, n, d int, seed uint64) *meanLoss {
 	t.Helper()
 	r := rng.Public(seed, "operators")
@@ -82,7 +83,8 @@ func distance(x, y []float64) float64 {
 	return s
 }
 
-// 0 = ∇f(u) + (u - v)/γ at u = prox_{γf}(v), with gradients written down again; and u - x + t∂|u| contains 0 at the soft threshold.
+// 0 = ∇f(u) + (u - v)/γ at u = prox_{γf}(v), with gradients written down again; and u - x
+// + t∂|u| contains 0 at the soft threshold.
 func TestProximalOperatorsAreOptimal(t *testing.T) {
 	const d, gamma = 6, .7
 	for name, slope := range slopes {
@@ -113,8 +115,8 @@ func TestProximalOperatorsAreOptimal(t *testing.T) {
 	}
 }
 
-// T moves no two points apart: γ = 2/Λ for forward operators, any for the others. Clipped gradients keep that. At γ = 2.5/Λ
-// the forward step does move points apart.
+// T moves no two points apart: γ = 2/Λ for forward operators, any for the others. Clipped
+// gradients keep that. At γ = 2.5/Λ the forward step does move points apart.
 func TestOperatorsAreNonexpansive(t *testing.T) {
 	const d = 5
 	curvature := map[string]float64{"logistic": .25, "least-squares": 2, "huber": 1}
@@ -129,7 +131,8 @@ func TestOperatorsAreNonexpansive(t *testing.T) {
 			for range 60 {
 				r.Normals(x)
 				r.Normals(y)
-				ratio = max(ratio, distance(apply(operator, f, gamma, .1, x), apply(operator, f, gamma, .1, y))/distance(x, y))
+				ratio = max(ratio, distance(apply(operator, f, gamma, .1, x),
+					apply(operator, f, gamma, .1, y))/distance(x, y))
 			}
 			return ratio
 		}
@@ -138,7 +141,8 @@ func TestOperatorsAreNonexpansive(t *testing.T) {
 			f        *meanLoss
 			gamma    float64
 		}{
-			{Forward, f, 2 / largest}, {ForwardBackward, f, 2 / largest}, {Forward, clipped, 2 / largest}, {ForwardBackward, clipped, 2 / largest},
+			{Forward, f, 2 / largest}, {ForwardBackward, f, 2 / largest}, {Forward, clipped, 2 / largest},
+			{ForwardBackward, clipped, 2 / largest},
 			{Backward, f, 3}, {DouglasRachford, f, 3},
 		} {
 			c.f.factor = nil
@@ -158,7 +162,8 @@ func TestOperatorsAreNonexpansive(t *testing.T) {
 	svd.VTo(&v)
 	along := mat.Col(nil, 0, &v)
 	zero := make([]float64, d)
-	if ratio := distance(apply(Forward, f, 2.5/largest, 0, along), apply(Forward, f, 2.5/largest, 0, zero)); ratio < 1.4 {
+	if ratio := distance(apply(Forward, f, 2.5/largest, 0, along),
+		apply(Forward, f, 2.5/largest, 0, zero)); ratio < 1.4 {
 		t.Errorf("a forward step of 2.5/Λ moves points apart by %g, want 1.5", ratio)
 	}
 }
@@ -175,8 +180,9 @@ func iterate(operator string, f *meanLoss, gamma, l1 float64, d, steps int) []fl
 	return x
 }
 
-// Forward-backward splitting and the z-form of Douglas-Rachford find the same solution of LASSO and of logistic regression, which is a
-// fixed point of the form in x of the earlier submission as well, and satisfies 0 in ∇f(x) + λ∂|x|.
+// Forward-backward splitting and the z-form of Douglas-Rachford find the same solution of
+// LASSO and of logistic regression, which is a fixed point of the form in x of the
+// earlier submission as well, and satisfies 0 in ∇f(x) + λ∂|x|.
 func TestOperatorsFindTheSameSolution(t *testing.T) {
 	const d, l1 = 6, .3
 	for name, slope := range slopes {
@@ -207,7 +213,8 @@ func TestOperatorsFindTheSameSolution(t *testing.T) {
 			}
 		}
 		if zeros == 0 || zeros == d {
-			t.Errorf("%s: %d of %d coordinates are 0, so that the threshold is not put to the test", name, zeros, d)
+			t.Errorf("%s: %d of %d coordinates are 0, so that the threshold is not put to the test", name,
+				zeros, d)
 		}
 		// (I+γ∂f)^-1 [(I+γ∂g)^-1 (x - γ∇f x) + γ∇f x]
 		const gamma = .2
@@ -233,9 +240,10 @@ func ringW(n int) *mat.Dense {
 	return w
 }
 
-// Without noise the agents' forward iteration on quadratics ends where ((I-W)⊗I + αγH) x = αγb, H and b those of the agents, which gonum
-// solves. There the residuals sum to 0, and disagreement and the distance of the mean from the common minimiser are of order α: they
-// fall tenfold when α does (within a fifth, which higher orders of α may add).
+// Without noise the agents' forward iteration on quadratics ends where ((I-W)⊗I + αγH) x
+// = αγb, H and b those of the agents, which gonum solves. There the residuals sum to 0,
+// and disagreement and the distance of the mean from the common minimiser are of order α:
+// they fall tenfold when α does (within a fifth, which higher orders of α may add).
 func TestForwardFixedPoint(t *testing.T) {
 	const n, d, gamma = 5, 3, .1
 	w := ringW(n)

@@ -1,7 +1,8 @@
-// Package oracle is the private side of sotto: the only code that reads an owner's records to answer an
-// algorithm. An oracle says publicly what it is going to release (Describe) and then computes it
-// (Evaluate) for the gate, which adds the noise. Evaluate is total: no data set makes it fail, and
-// nothing it does but its value depends on the data.
+// Package oracle is the private side of sotto: the only code that reads an owner's
+// records to answer an algorithm. An oracle says publicly what it is going to release
+// (Describe) and then computes it (Evaluate) for the gate, which adds the noise. Evaluate
+// is total: no data set makes it fail, and nothing it does but its value depends on the
+// data.
 package oracle
 
 import (
@@ -16,7 +17,8 @@ import (
 	"sotto/tensor"
 )
 
-// Pool shares scratch memory between the oracles of one process. Its content never enters a value.
+// Pool shares scratch memory between the oracles of one process. Its content never enters
+// a value.
 type Pool struct{ p sync.Pool }
 
 // scratch is what one evaluation needs.
@@ -33,8 +35,9 @@ type scratch struct {
 // NewPool returns an empty pool.
 func NewPool() *Pool { return NewSplitPool(1) }
 
-// NewSplitPool returns a pool whose memory lets networks share the chunks of one batch among n goroutines, without a change
-// of bits: for few agents with large networks (model.Workspace.Split).
+// NewSplitPool returns a pool whose memory lets networks share the chunks of one batch
+// among n goroutines, without a change of bits: for few agents with large networks
+// (model.Workspace.Split).
 func NewSplitPool(n int) *Pool {
 	return &Pool{sync.Pool{New: func() any {
 		s := new(scratch)
@@ -51,9 +54,10 @@ type Records struct {
 	Index []int32
 }
 
-// chunk is the number of rows that are gathered at a time, a multiple of the model's own chunk; with views, as many
-// whole records as fit. Poisson batches of 256 expected records have no more in all but one of 20,000 rounds, and then need the
-// model only once.
+// chunk is the number of rows that are gathered at a time, a multiple of the model's own
+// chunk; with views, as many whole records as fit. Poisson batches of 256 expected
+// records have no more in all but one of 20,000 rounds, and then need the model only
+// once.
 const chunk = 320
 
 // gather copies rows of the data set, or views of them, into the scratch batch.
@@ -86,7 +90,8 @@ func (s *scratch) gather(d *data.Dataset, rows []int32, a *Augmentation, sample 
 	return b
 }
 
-// shift is the sensitivity of a clipped sum over the clip (Opacus' convention is that of add-remove).
+// shift is the sensitivity of a clipped sum over the clip (Opacus' convention is that of
+// add-remove).
 func shift(a account.Adjacency) float64 {
 	if a == account.ReplaceOne {
 		return 2

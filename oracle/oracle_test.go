@@ -19,7 +19,8 @@ import (
 
 // line is a data set for y = x·θ with one feature.
 func line(xs ...float32) *data.Dataset {
-	d := &data.Dataset{X: tensor.NewMat(len(xs), 1), Shape: [3]int{1, 1, 1}, Targets: make([]float32, len(xs))}
+	d := &data.Dataset{X: tensor.NewMat(len(xs), 1), Shape: [3]int{1, 1, 1},
+		Targets: make([]float32, len(xs))}
 	for i, x := range xs {
 		d.X.Row(i)[0], d.Targets[i] = x, 2*x
 	}
@@ -45,7 +46,8 @@ func newGradient(d *data.Dataset) *oracle.Gradient {
 func evaluate(g *oracle.Gradient, at, clip float64, seq uint64) float64 {
 	k := rng.Simulated(1, 0, seq)
 	v := privacy.Value{Float: tensor.Vec{0}}
-	g.Evaluate(&v, &agent.Query{Oracle: "grad", At: tensor.Vec{float32(at)}, Clip: clip}, rng.NewStream(&k, rng.Sample))
+	g.Evaluate(&v, &agent.Query{Oracle: "grad", At: tensor.Vec{float32(at)}, Clip: clip},
+		rng.NewStream(&k, rng.Sample))
 	return float64(v.Float[0])
 }
 
@@ -61,7 +63,8 @@ func TestSumOfClippedGradients(t *testing.T) {
 	}
 }
 
-// One record more or less moves the released sum by at most the clip, whatever the record.
+// One record more or less moves the released sum by at most the clip, whatever the
+// record.
 func TestSensitivity(t *testing.T) {
 	base := evaluate(newGradient(line(.5, -1)), 1, 0, 1)
 	for _, x := range []float32{0, 1e-20, .7, 1e10, -1e30, float32(math.Inf(1)), float32(math.NaN())} {
@@ -72,7 +75,8 @@ func TestSensitivity(t *testing.T) {
 	}
 }
 
-// The integer path gives the same sum to within one grid step a record, and every record at most 2^20 steps.
+// The integer path gives the same sum to within one grid step a record, and every record
+// at most 2^20 steps.
 func TestExactSum(t *testing.T) {
 	g := newGradient(line(.5, .1, 3))
 	g.Exact = true
@@ -82,7 +86,8 @@ func TestExactSum(t *testing.T) {
 	for _, clip := range []float64{0, .3} {
 		k := rng.Simulated(1, 0, 1)
 		grid := []int64{0}
-		g.EvaluateGrid(grid, &agent.Query{Oracle: "grad", At: tensor.Vec{1}, Clip: clip}, rng.NewStream(&k, rng.Sample))
+		g.EvaluateGrid(grid, &agent.Query{Oracle: "grad", At: tensor.Vec{1}, Clip: clip},
+			rng.NewStream(&k, rng.Sample))
 		c := clip
 		if c == 0 {
 			c = 1
@@ -107,8 +112,8 @@ func TestEmptyOwnerIsTotal(t *testing.T) {
 	}
 }
 
-// Poisson sampling: every record with the stated rate, two records independently. Each bound is 4.9
-// standard errors, a false-reject rate of 1e-6.
+// Poisson sampling: every record with the stated rate, two records independently. Each
+// bound is 4.9 standard errors, a false-reject rate of 1e-6.
 func TestPoissonSampling(t *testing.T) {
 	const rate, n = .2, 40_000
 	g := newGradient(line(.1, .2)) // gradients -.02 and -.08 at θ = 1
@@ -137,14 +142,16 @@ func TestPoissonSampling(t *testing.T) {
 func TestDescribe(t *testing.T) {
 	g := newGradient(line(1))
 	g.Rate = .25
-	for a, shift := range map[account.Adjacency]float64{account.AddRemove: 1, account.ZeroOut: 1, account.ReplaceOne: 2} {
+	for a, shift := range map[account.Adjacency]float64{account.AddRemove: 1, account.ZeroOut: 1,
+		account.ReplaceOne: 2} {
 		g.Adjacency = a
 		r, err := g.Describe(&agent.Query{Oracle: "grad", At: tensor.Vec{0}, Clip: 7})
 		if err != nil {
 			t.Fatal(err)
 		}
 		p := r.Parts[0]
-		if p.Shift != shift || p.Clip != 7 || r.Scale != .5 || r.Sampler.Rate != .25 || r.Sampler.Kind != account.Poisson || r.Adjacency != a {
+		if p.Shift != shift || p.Clip != 7 || r.Scale != .5 || r.Sampler.Rate != .25 ||
+			r.Sampler.Kind != account.Poisson || r.Adjacency != a {
 			t.Errorf("%v: %+v", a, r)
 		}
 		if err := r.Validate(); err != nil {
@@ -178,7 +185,8 @@ func TestValidate(t *testing.T) {
 func ExampleGradient() {
 	g := newGradient(line(.5, 3))
 	r, _ := g.Describe(&agent.Query{Oracle: "grad", At: tensor.Vec{1}})
-	fmt.Println(r.Oracle, r.Sampler, "clip", r.Parts[0].Clip, "shift", r.Parts[0].Shift, "divided by", 1/r.Scale)
+	fmt.Println(r.Oracle, r.Sampler, "clip", r.Parts[0].Clip, "shift", r.Parts[0].Shift, "divided by",
+		1/r.Scale)
 	fmt.Printf("%.3f\n", evaluate(g, 1, 0, 1))
 	// Output:
 	// grad poisson/1 clip 1 shift 1 divided by 2

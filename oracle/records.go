@@ -16,16 +16,18 @@ var (
 	_ privacy.Oracle = (*Labels)(nil)
 )
 
-// Features is the oracle "records": all of an owner's records, one after the other, each scaled to norm at most Radius. With
-// noise on every value the answer is a data set that everybody may see (local differential privacy). Replacing one record
-// moves the whole vector by at most 2 Radius, so that one charge covers all of them. The number of records is public, so
-// that only replace-one adjacency is served.
+// Features is the oracle "records": all of an owner's records, one after the other, each
+// scaled to norm at most Radius. With noise on every value the answer is a data set that
+// everybody may see (local differential privacy). Replacing one record moves the whole
+// vector by at most 2 Radius, so that one charge covers all of them. The number of
+// records is public, so that only replace-one adjacency is served.
 type Features struct {
 	Records Records
 	Radius  float64 // X > 0, finite
 }
 
-// Labels is the oracle "labels": all of an owner's labels, 0 or 1, for randomized response; one record changes one of them.
+// Labels is the oracle "labels": all of an owner's labels, 0 or 1, for randomized
+// response; one record changes one of them.
 type Labels struct{ Records Records }
 
 // Names of the oracles.
@@ -48,8 +50,14 @@ func (l *Labels) Describe(*agent.Query) (account.Release, error) {
 }
 
 func recordsRelease(name string, clip, shift float64, norm account.Norm, dim int) (account.Release, error) {
-	return account.Release{Oracle: name, Adjacency: account.ReplaceOne, Unit: account.Record(), Sampler: account.Sampler{Kind: account.FullBatch},
-		Parts: []account.Part{{Name: name, Clip: clip, Shift: shift, Norm: norm, Dim: dim}}, Scale: 1}, nil
+	return account.Release{
+		Oracle:    name,
+		Adjacency: account.ReplaceOne,
+		Unit:      account.Record(),
+		Sampler:   account.Sampler{Kind: account.FullBatch},
+		Parts:     []account.Part{{Name: name, Clip: clip, Shift: shift, Norm: norm, Dim: dim}},
+		Scale:     1,
+	}, nil
 }
 
 // Evaluate copies the records. One that is not finite counts as zero.
@@ -79,7 +87,8 @@ func (l *Labels) Evaluate(dst *privacy.Value, _ *agent.Query, _ *rng.Stream) {
 	}
 }
 
-// Public returns the data set that the answers of both oracles make, with the rows of d that they do not cover left zero.
+// Public returns the data set that the answers of both oracles make, with the rows of d
+// that they do not cover left zero.
 func Public(d *data.Dataset) *data.Dataset {
 	p := *d
 	p.X.Data = make([]float32, len(d.X.Data))

@@ -13,9 +13,11 @@ import (
 
 var _ privacy.Oracle = (*Score)(nil)
 
-// Score is the oracle "score": over all of the owner's held-out records, the number that the model at the query's point
-// classifies correctly, or with Loss the sum of their losses, each cut to [0, Clip]. A record adds a number from 0 to Clip, so that
-// putting one in, taking one out, blanking it or exchanging it moves the sum by at most Clip: shift 1 under every adjacency.
+// Score is the oracle "score": over all of the owner's held-out records, the number that
+// the model at the query's point classifies correctly, or with Loss the sum of their
+// losses, each cut to [0, Clip]. A record adds a number from 0 to Clip, so that putting
+// one in, taking one out, blanking it or exchanging it moves the sum by at most Clip:
+// shift 1 under every adjacency.
 type Score struct {
 	Model     model.Model
 	Records   Records // held out from training
@@ -42,8 +44,9 @@ func (o *Score) Describe(q *agent.Query) (account.Release, error) {
 		return account.Release{}, config.Bad("point", len(q.At), "as many values as the model has parameters")
 	}
 	return account.Release{
-		Oracle: "score", Adjacency: o.Adjacency, Unit: account.Record(), Sampler: account.Sampler{Kind: account.FullBatch},
-		Parts: []account.Part{{Name: "score", Clip: o.Clip, Shift: 1, Norm: account.L2, Dim: 1}}, Scale: 1,
+		Oracle: "score", Adjacency: o.Adjacency, Unit: account.Record(),
+		Sampler: account.Sampler{Kind: account.FullBatch},
+		Parts:   []account.Part{{Name: "score", Clip: o.Clip, Shift: 1, Norm: account.L2, Dim: 1}}, Scale: 1,
 	}, nil
 }
 
@@ -57,7 +60,8 @@ func (o *Score) Evaluate(dst *privacy.Value, q *agent.Query, _ *rng.Stream) {
 	}
 	sum := 0.
 	for lo := 0; lo < len(o.Records.Index); lo += size {
-		b := s.gather(o.Records.Data, o.Records.Index[lo:min(lo+size, len(o.Records.Index))], &Augmentation{}, nil)
+		b := s.gather(o.Records.Data, o.Records.Index[lo:min(lo+size, len(o.Records.Index))], &Augmentation{},
+			nil)
 		e := model.Evaluate(o.Model, q.At, b, &s.work)
 		switch {
 		case !o.Loss:

@@ -19,7 +19,14 @@ import (
 func scoreOf(t *testing.T, d *data.Dataset, loss bool, clip float64) float64 {
 	t.Helper()
 	m := imageOracle(t, images(1), Augmentation{}, 1).Model
-	o := &Score{Model: m, Records: Records{Data: d}, Loss: loss, Clip: clip, Adjacency: account.ReplaceOne, Pool: NewPool()}
+	o := &Score{
+		Model:     m,
+		Records:   Records{Data: d},
+		Loss:      loss,
+		Clip:      clip,
+		Adjacency: account.ReplaceOne,
+		Pool:      NewPool(),
+	}
 	for i := range d.Len() {
 		o.Records.Index = append(o.Records.Index, int32(i))
 	}
@@ -29,7 +36,8 @@ func scoreOf(t *testing.T, d *data.Dataset, loss bool, clip float64) float64 {
 	theta := make(tensor.Vec, m.Dim())
 	m.Init(theta, rng.Public(1, "score test"))
 	q := &agent.Query{Oracle: "score", At: theta}
-	if r, err := o.Describe(q); err != nil || r.Parts[0].Clip != clip || r.Parts[0].Shift != 1 || r.Sampler.Kind != account.FullBatch {
+	if r, err := o.Describe(q); err != nil || r.Parts[0].Clip != clip || r.Parts[0].Shift != 1 ||
+		r.Sampler.Kind != account.FullBatch {
 		t.Fatalf("release %+v, %v", r, err)
 	}
 	v := privacy.Value{Float: make(tensor.Vec, 1)}
@@ -63,7 +71,8 @@ func TestScoreCounts(t *testing.T) {
 	}
 }
 
-// Whatever a record holds, putting it in, blanking it or exchanging it moves the score by at most the clip.
+// Whatever a record holds, putting it in, blanking it or exchanging it moves the score by
+// at most the clip.
 func TestScoreSensitivity(t *testing.T) {
 	for _, loss := range []bool{false, true} {
 		clip := 1.
@@ -88,7 +97,8 @@ func TestScoreSensitivity(t *testing.T) {
 }
 
 func TestScoreRefuses(t *testing.T) {
-	for _, o := range []Score{{Clip: 0, Loss: true}, {Clip: math.Inf(1), Loss: true}, {Clip: math.NaN()}, {Clip: 2}} {
+	for _, o := range []Score{{Clip: 0, Loss: true}, {Clip: math.Inf(1), Loss: true}, {Clip: math.NaN()},
+		{Clip: 2}} {
 		var bad *config.Error
 		if err := o.Validate(); !errors.As(err, &bad) || bad.Key != "score_clip" {
 			t.Errorf("%+v: %v", o, err)

@@ -17,9 +17,11 @@ var _ privacy.GridOracle = (*User)(nil)
 // UserGradName is the name of the oracle User.
 const UserGradName = "user-grad"
 
-// User is the oracle "user-grad": the mean gradient of the loss over all of the owner's records, scaled to L2 norm at most Clip as a whole.
-// What it protects is the owner: all records may change at once, so that the value moves by 2 Clip under replace-one and by Clip
-// under zero-out and add-remove. An owner without records answers zero. Nothing is divided by a private number after the clip.
+// User is the oracle "user-grad": the mean gradient of the loss over all of the owner's
+// records, scaled to L2 norm at most Clip as a whole. What it protects is the owner: all
+// records may change at once, so that the value moves by 2 Clip under replace-one and by
+// Clip under zero-out and add-remove. An owner without records answers zero. Nothing is
+// divided by a private number after the clip.
 type User struct {
 	Model     model.Model
 	Records   Records
@@ -41,13 +43,16 @@ func (g *User) Validate() error {
 
 func (g *User) release(clip float64) account.Release {
 	return account.Release{
-		Oracle: UserGradName, Adjacency: g.Adjacency, Unit: account.Owner(), Sampler: account.Sampler{Kind: account.FullBatch},
-		Parts: []account.Part{{Name: "gradient", Clip: clip, Shift: shift(g.Adjacency), Norm: account.L2, Dim: g.Model.Dim()}},
+		Oracle: UserGradName, Adjacency: g.Adjacency, Unit: account.Owner(),
+		Sampler: account.Sampler{Kind: account.FullBatch},
+		Parts: []account.Part{{Name: "gradient", Clip: clip, Shift: shift(g.Adjacency), Norm: account.L2,
+			Dim: g.Model.Dim()}},
 		Scale: 1,
 	}
 }
 
-// Describe states the release. A query's own public clip takes the place of Clip. The parts must not be changed.
+// Describe states the release. A query's own public clip takes the place of Clip. The
+// parts must not be changed.
 func (g *User) Describe(q *agent.Query) (account.Release, error) {
 	if len(q.At) != g.Model.Dim() {
 		return account.Release{}, config.Bad("point", len(q.At), "as many values as the model has parameters")
@@ -74,7 +79,8 @@ func (g *User) Evaluate(dst *privacy.Value, q *agent.Query, _ *rng.Stream) {
 	}
 }
 
-// EvaluateGrid is Evaluate in integers: the clipped mean is truncated toward zero, which does not lengthen it.
+// EvaluateGrid is Evaluate in integers: the clipped mean is truncated toward zero, which
+// does not lengthen it.
 func (g *User) EvaluateGrid(dst []int64, q *agent.Query, _ *rng.Stream) {
 	s := g.Pool.p.Get().(*scratch)
 	if cap(s.gradient) < len(dst) {
@@ -102,7 +108,8 @@ func (g *User) sum(dst tensor.Vec, q *agent.Query) {
 	finite(dst, math.Inf(1))
 }
 
-// factor makes the clipped mean of a finite sum: 1/m and the clip in one, with room for the rounding of the norm and of every product.
+// factor makes the clipped mean of a finite sum: 1/m and the clip in one, with room for
+// the rounding of the norm and of every product.
 func (g *User) factor(sum tensor.Vec, clip float64) float64 {
 	if len(g.Records.Index) == 0 {
 		return 0

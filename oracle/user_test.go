@@ -16,7 +16,13 @@ import (
 
 func user(t *testing.T, d *data.Dataset, index []int32, clip float64, a account.Adjacency) *oracle.User {
 	t.Helper()
-	u := &oracle.User{Model: logisticModel(t, d.X.Cols), Records: oracle.Records{Data: d, Index: index}, Clip: clip, Adjacency: a, Pool: oracle.NewPool()}
+	u := &oracle.User{
+		Model:     logisticModel(t, d.X.Cols),
+		Records:   oracle.Records{Data: d, Index: index},
+		Clip:      clip,
+		Adjacency: a,
+		Pool:      oracle.NewPool(),
+	}
 	if err := u.Validate(); err != nil {
 		t.Fatal(err)
 	}
@@ -33,7 +39,8 @@ func userAnswer(u *oracle.User, theta tensor.Vec) (tensor.Vec, []int64) {
 	return v.Float, grid
 }
 
-// The answer is the mean of all gradients, clipped as a whole, beside a double-precision reference; in integers it is that, truncated.
+// The answer is the mean of all gradients, clipped as a whole, beside a double-precision
+// reference; in integers it is that, truncated.
 func TestUserGradient(t *testing.T) {
 	const n, dim = 400, 13
 	d := points(n, dim)
@@ -41,7 +48,8 @@ func TestUserGradient(t *testing.T) {
 	for k := range theta {
 		theta[k] = float32(k)/5 - 1
 	}
-	for name, index := range map[string][]int32{"in a row": rows(n)[7:393], "apart": {3, 8, 90, 91, 399}, "one": {5}, "none": nil} {
+	for name, index := range map[string][]int32{"in a row": rows(n)[7:393], "apart": {3, 8, 90, 91, 399},
+		"one": {5}, "none": nil} {
 		for _, clip := range []float64{.05, 1e6, math.Inf(1)} {
 			mean, size := reference(d, index, theta, account.L2, math.Inf(1)), 0.
 			for k := range mean {
@@ -62,14 +70,16 @@ func TestUserGradient(t *testing.T) {
 				}
 				step := privacy.GridStep(clip)
 				if exact := float64(grid[k]) * step; math.Abs(exact-factor*mean[k]) > 2e-6+step {
-					t.Errorf("%s, clip %g: coordinate %d is %g in integers, want %g", name, clip, k, exact, factor*mean[k])
+					t.Errorf("%s, clip %g: coordinate %d is %g in integers, want %g", name, clip, k, exact,
+						factor*mean[k])
 				}
 			}
 		}
 	}
 }
 
-// Whatever the records hold, the answer is no longer than the clip, in either form: also where gradients are not finite or overflow.
+// Whatever the records hold, the answer is no longer than the clip, in either form: also
+// where gradients are not finite or overflow.
 func TestUserGradientIsBounded(t *testing.T) {
 	const dim = 50
 	d := points(6, dim)
@@ -97,16 +107,20 @@ func TestUserGradientIsBounded(t *testing.T) {
 	}
 }
 
-// The release protects an owner, with all records each time, and states 2 clips under replace-one and one elsewhere.
+// The release protects an owner, with all records each time, and states 2 clips under
+// replace-one and one elsewhere.
 func TestUserDescribe(t *testing.T) {
 	d := points(6, 4)
-	for a, shift := range map[account.Adjacency]float64{account.ReplaceOne: 2, account.ZeroOut: 1, account.AddRemove: 1} {
+	for a, shift := range map[account.Adjacency]float64{account.ReplaceOne: 2, account.ZeroOut: 1,
+		account.AddRemove: 1} {
 		u := user(t, d, rows(6), .4, a)
 		r, err := u.Describe(&agent.Query{At: make(tensor.Vec, 4)})
 		if err != nil {
 			t.Fatal(err)
 		}
-		if err := r.Validate(); err != nil || r.Unit != account.Owner() || r.Sampler.Kind != account.FullBatch || r.Parts[0].Clip != .4 || r.Parts[0].Shift != shift || r.Scale != 1 {
+		if err := r.Validate(); err != nil || r.Unit != account.Owner() ||
+			r.Sampler.Kind != account.FullBatch || r.Parts[0].Clip != .4 || r.Parts[0].Shift != shift ||
+			r.Scale != 1 {
 			t.Errorf("%v: %+v, %v", a, r, err)
 		}
 	}

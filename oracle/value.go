@@ -16,10 +16,12 @@ var _ privacy.Oracle = (*Value)(nil)
 // ValueName is the oracle "value".
 const ValueName = "value"
 
-// Value is the oracle "value": what an owner brings to a private average, whatever the query's point is. Where the unit is the
-// owner, it is the mean of its records' features, scaled to norm at most Clip: all data of the owner together move it by Clip when they
-// are nulled, by twice that when they change. Where the unit is one record, it is the sum of the records' features, each scaled to
-// norm at most Clip, over the public number of records. An owner without records has the value 0.
+// Value is the oracle "value": what an owner brings to a private average, whatever the
+// query's point is. Where the unit is the owner, it is the mean of its records' features,
+// scaled to norm at most Clip: all data of the owner together move it by Clip when they
+// are nulled, by twice that when they change. Where the unit is one record, it is the sum
+// of the records' features, each scaled to norm at most Clip, over the public number of
+// records. An owner without records has the value 0.
 type Value struct {
 	Records    Records
 	Clip       float64 // C > 0; +Inf: none, for runs that are not private
@@ -35,7 +37,8 @@ func (v *Value) Validate() error {
 	case !(v.Clip > 0):
 		return config.Bad("max_grad_norm", v.Clip, "above 0")
 	case v.Adjacency == account.AddRemove:
-		return config.Bad("adjacency", v.Adjacency.String(), "replace-one or zero-out: the number of owners, and of records in a mean, is public")
+		return config.Bad("adjacency", v.Adjacency.String(),
+			"replace-one or zero-out: the number of owners, and of records in a mean, is public")
 	case v.Unit == account.Owner() && v.Normaliser != 1:
 		return config.Bad("batch_size", v.Normaliser, "1 where the unit is the owner")
 	case v.Unit != account.Owner() && v.Unit != account.Record():
@@ -50,8 +53,10 @@ func (v *Value) Describe(*agent.Query) (account.Release, error) {
 		return account.Release{}, err
 	}
 	return account.Release{
-		Oracle: ValueName, Adjacency: v.Adjacency, Unit: v.Unit, Sampler: account.Sampler{Kind: account.FullBatch},
-		Parts: []account.Part{{Name: ValueName, Clip: v.Clip, Shift: shift(v.Adjacency), Norm: account.L2, Dim: v.Dim}}, Scale: 1 / v.Normaliser,
+		Oracle: ValueName, Adjacency: v.Adjacency, Unit: v.Unit,
+		Sampler: account.Sampler{Kind: account.FullBatch},
+		Parts: []account.Part{{Name: ValueName, Clip: v.Clip, Shift: shift(v.Adjacency), Norm: account.L2,
+			Dim: v.Dim}}, Scale: 1 / v.Normaliser,
 	}, nil
 }
 
@@ -85,8 +90,8 @@ func (v *Value) Evaluate(dst *privacy.Value, _ *agent.Query, _ *rng.Stream) {
 	finite(out, math.Inf(1))
 }
 
-// factor scales a vector of the given norm to at most limit, less what rounding the sum of all of them to float32 may add; false for
-// one that is not finite.
+// factor scales a vector of the given norm to at most limit, less what rounding the sum
+// of all of them to float32 may add; false for one that is not finite.
 func (v *Value) factor(norm, limit float64) (float64, bool) {
 	limit *= 1 - min(.5, 1e-6+v.Normaliser*0x1p-22)
 	switch {

@@ -35,9 +35,17 @@ func TestValue(t *testing.T) {
 		v    Value
 		want [2]float64
 	}{
-		{owner, [2]float64{.75 / math.Hypot(.75, 1.125), 1.125 / math.Hypot(.75, 1.125)}}, // the mean (3, 4.5)/4, scaled
-		{record, [2]float64{.6, .8 + .5}},                                                 // (3, 4)/5 and (0, .5)
-		{Value{Clip: math.Inf(1), Normaliser: 1, Adjacency: account.ReplaceOne, Unit: account.Owner(), Dim: 2}, [2]float64{.75, 1.125}},
+		// the mean (3, 4.5)/4, scaled
+		{owner, [2]float64{.75 / math.Hypot(.75, 1.125), 1.125 / math.Hypot(.75, 1.125)}},
+		// (3, 4)/5 and (0, .5)
+		{record, [2]float64{.6, .8 + .5}},
+		{Value{
+			Clip:       math.Inf(1),
+			Normaliser: 1,
+			Adjacency:  account.ReplaceOne,
+			Unit:       account.Owner(),
+			Dim:        2,
+		}, [2]float64{.75, 1.125}},
 	} {
 		got := valueOf(c.v, rows)
 		for k := range got {
@@ -50,19 +58,24 @@ func TestValue(t *testing.T) {
 		t.Errorf("an owner without records has %v", got)
 	}
 	r, err := owner.Describe(nil)
-	if err != nil || r.Parts[0].Clip != 1 || r.Parts[0].Shift != 2 || r.Scale != 1 || r.Unit != account.Owner() || r.Sampler.Kind != account.FullBatch {
+	if err != nil || r.Parts[0].Clip != 1 || r.Parts[0].Shift != 2 || r.Scale != 1 ||
+		r.Unit != account.Owner() || r.Sampler.Kind != account.FullBatch {
 		t.Errorf("release %+v, %v", r, err)
 	}
-	if r, err = record.Describe(nil); err != nil || r.Parts[0].Shift != 1 || r.Scale != .25 || r.Unit != account.Record() {
+	if r, err = record.Describe(nil); err != nil || r.Parts[0].Shift != 1 || r.Scale != .25 ||
+		r.Unit != account.Record() {
 		t.Errorf("release %+v, %v", r, err)
 	}
 }
 
-// What is released moves by at most the stated sensitivity, clip times shift, when its unit changes: all records of an owner, or one.
+// What is released moves by at most the stated sensitivity, clip times shift, when its
+// unit changes: all records of an owner, or one.
 func TestValueSensitivity(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		n := rapid.IntRange(1, 5).Draw(t, "records")
-		hostile := rapid.OneOf(rapid.Float32(), rapid.Float32Range(-2, 2), rapid.SampledFrom([]float32{0, math.MaxFloat32, -math.MaxFloat32, 1e-45, float32(math.Inf(-1)), float32(math.NaN())}))
+		hostile := rapid.OneOf(rapid.Float32(), rapid.Float32Range(-2, 2),
+			rapid.SampledFrom([]float32{0, math.MaxFloat32, -math.MaxFloat32, 1e-45, float32(math.Inf(-1)),
+				float32(math.NaN())}))
 		draw := func(label string) [][]float32 {
 			rows := make([][]float32, n)
 			for i := range rows {
@@ -98,7 +111,8 @@ func TestValueSensitivity(t *testing.T) {
 				t.Fatal(err)
 			}
 			if most := r.Parts[0].Clip * r.Parts[0].Shift; !(math.Sqrt(square) <= most) {
-				t.Errorf("%v, %v: the value moves by %g, stated %g", c.unit, c.adjacency, math.Sqrt(square), most)
+				t.Errorf("%v, %v: the value moves by %g, stated %g", c.unit, c.adjacency, math.Sqrt(square),
+					most)
 			}
 		}
 	})

@@ -12,7 +12,8 @@ import (
 	"sotto/tensor"
 )
 
-// BenchmarkPerturbConvNet measures the fast noise of one release of the ConvNet's 38,424 coordinates.
+// BenchmarkPerturbConvNet measures the fast noise of one release of the ConvNet's 38,424
+// coordinates.
 func BenchmarkPerturbConvNet(b *testing.B) {
 	const dim = 38_424
 	r := privacytest.Release(dim, 1)
@@ -56,12 +57,14 @@ func BenchmarkPerturb(b *testing.B) {
 	}
 }
 
-// BenchmarkAnswer measures what the gate adds to a query: the event, its charge in memory, keys and streams.
+// BenchmarkAnswer measures what the gate adds to a query: the event, its charge in
+// memory, keys and streams.
 func BenchmarkAnswer(b *testing.B) {
 	o := sum{data: []float32{1}, read: new([]string), dim: 1}
 	for name, m := range map[string]privacy.Mechanism{
-		"gaussian":          privacy.Gaussian{NoiseMultiplier: 1},
-		"discrete-gaussian": privacy.DiscreteGaussian{NoiseMultiplier: 1, Gridding: privacy.Gridding{Quantise: true}},
+		"gaussian": privacy.Gaussian{NoiseMultiplier: 1},
+		"discrete-gaussian": privacy.DiscreteGaussian{NoiseMultiplier: 1,
+			Gridding: privacy.Gridding{Quantise: true}},
 	} {
 		b.Run(name, func(b *testing.B) {
 			g := privacy.NewSimulatedGate(ledger.NewMemory(nil), m, map[string]privacy.Oracle{"sum": o}, 1, 1)

@@ -13,15 +13,18 @@ import (
 
 var _ Mechanism = Decor{}
 
-// Decor adds normal noise of the agent's own and, for each neighbor, noise that the neighbor subtracts: DECOR of Allouah, Koloskova,
-// El Firdoussi, Jaggi, Guerraoui, "The Privacy Power of Correlated Noise in Decentralized Learning" (ICML 2024, arXiv 2405.01031). In
-// the mean over all agents only the agents' own noise is left.
+// Decor adds normal noise of the agent's own and, for each neighbor, noise that the
+// neighbor subtracts: DECOR of Allouah, Koloskova, El Firdoussi, Jaggi, Guerraoui, "The
+// Privacy Power of Correlated Noise in Decentralized Learning" (ICML 2024, arXiv
+// 2405.01031). In the mean over all agents only the agents' own noise is left.
 //
-// Its event is that of Gaussian noise with multiplier Effective, which the owner computes for the agents that it declares curious
-// (account/network.Decor): it holds against who sees every message and has the secrets of those alone. Where all neighbors are
-// curious, Effective is NoiseMultiplier. A neighbor whose message is lost leaves noise that nothing cancels, which
-// protects no less. A block of shared noise serves one answer: both ends give their answers of a round in order, and blocks are
-// numbered by round and answer.
+// Its event is that of Gaussian noise with multiplier Effective, which the owner computes
+// for the agents that it declares curious (account/network.Decor): it holds against who
+// sees every message and has the secrets of those alone. Where all neighbors are curious,
+// Effective is NoiseMultiplier. A neighbor whose message is lost leaves noise that
+// nothing cancels, which protects no less. A block of shared noise serves one answer:
+// both ends give their answers of a round in order, and blocks are numbered by round and
+// answer.
 type Decor struct {
 	NoiseMultiplier float64 // own noise, standard deviation over clip, > 0
 	Pair            float64 // noise of each neighbor, standard deviation over clip, >= 0
@@ -29,7 +32,8 @@ type Decor struct {
 	Curious         string  // whom Effective allows for, for statements
 	Self            agent.ID
 	Neighbors       []agent.ID // ascending
-	// Secret is what the agent shares with a neighbor and nobody else; the same bytes at both ends.
+	// Secret is what the agent shares with a neighbor and nobody else; the same bytes at
+	// both ends.
 	Secret func(neighbor agent.ID) []byte
 
 	blocks *blocks
@@ -41,7 +45,8 @@ type blocks struct {
 	next  uint64
 }
 
-// NewDecor refuses noise that is not positive and finite, and an effective multiplier below the own one's.
+// NewDecor refuses noise that is not positive and finite, and an effective multiplier
+// below the own one's.
 func NewDecor(d Decor) (Mechanism, error) {
 	switch {
 	case !positive(d.NoiseMultiplier):
@@ -49,7 +54,8 @@ func NewDecor(d Decor) (Mechanism, error) {
 	case !(d.Pair >= 0) || math.IsInf(d.Pair, 1):
 		return nil, config.Bad("pair_noise", d.Pair, "at least 0 and finite")
 	case !(d.Effective >= d.NoiseMultiplier) || math.IsInf(d.Effective, 1):
-		return nil, config.Bad("effective noise", d.Effective, fmt.Sprintf("at least the own %g, and finite", d.NoiseMultiplier))
+		return nil, config.Bad("effective noise", d.Effective,
+			fmt.Sprintf("at least the own %g, and finite", d.NoiseMultiplier))
 	}
 	d.blocks = new(blocks)
 	return d, nil
@@ -60,7 +66,8 @@ func (m Decor) Event(r account.Release) (account.Event, error) {
 	return Gaussian{NoiseMultiplier: m.Effective}.Event(r)
 }
 
-// Perturb adds the agent's own noise and that of every neighbor: what the lower number of a pair adds, the higher subtracts.
+// Perturb adds the agent's own noise and that of every neighbor: what the lower number of
+// a pair adds, the higher subtracts.
 func (m Decor) Perturb(v *Value, r account.Release, c Charge) {
 	exact(v, r)
 	if m.blocks.round != c.Round {
@@ -108,7 +115,8 @@ func (Decor) Provenance() Provenance { return Proved }
 
 // Assumptions names the sampler, and whom the figure does not hold against.
 func (m Decor) Assumptions() []string {
-	return []string{assumeNormals, "of the agents that share noise, at most these disclose their secrets: " + m.Curious}
+	return []string{assumeNormals, "of the agents that share noise, at most these disclose their secrets: " +
+		m.Curious}
 }
 
 func (Decor) sealed() {}

@@ -18,8 +18,14 @@ func chain(t *testing.T, n int, own, pair float64) []privacy.Mechanism {
 	t.Helper()
 	var all []privacy.Mechanism
 	for i := range n {
-		d := privacy.Decor{NoiseMultiplier: own, Pair: pair, Effective: own, Curious: "all neighbors", Self: agent.ID(i),
-			Secret: func(j agent.ID) []byte { return rng.SimulatedPair(7, uint32(i), uint32(j)) }}
+		d := privacy.Decor{
+			NoiseMultiplier: own,
+			Pair:            pair,
+			Effective:       own,
+			Curious:         "all neighbors",
+			Self:            agent.ID(i),
+			Secret:          func(j agent.ID) []byte { return rng.SimulatedPair(7, uint32(i), uint32(j)) },
+		}
 		for _, j := range []int{i - 1, i + 1} {
 			if j >= 0 && j < n {
 				d.Neighbors = append(d.Neighbors, agent.ID(j))
@@ -37,12 +43,16 @@ func chain(t *testing.T, n int, own, pair float64) []privacy.Mechanism {
 func TestDecorConformance(t *testing.T) {
 	alone := chain(t, 1, 3, 0)[0]
 	half := chain(t, 1, 1.5, 0)[0]
-	privacytest.Run(t, privacytest.Options{Mechanism: alone, Half: half, CDF: func(x float64) float64 { return math.Erfc(-x/3/math.Sqrt2) / 2 }, Std: 3,
+	privacytest.Run(t, privacytest.Options{Mechanism: alone, Half: half, CDF: func(x float64) float64 {
+		return math.Erfc(-x/3/math.Sqrt2) / 2
+	}, Std: 3,
 		Epsilon: func(e float64) bool { return e > 0 && e < math.Inf(1) }})
 }
 
-// The noise of three agents in a row has the covariance own² I + pair² L, round by round and answer by answer, and its sum is the sum of
-// their own noises. Each second moment of 2 rounds x 2 answers x 10,000 coordinates is within 6 standard deviations: false reject 1e-8.
+// The noise of three agents in a row has the covariance own² I + pair² L, round by round
+// and answer by answer, and its sum is the sum of their own noises. Each second moment of
+// 2 rounds x 2 answers x 10,000 coordinates is within 6 standard deviations: false reject
+// 1e-8.
 func TestDecorCovariance(t *testing.T) {
 	const own, pair, dim, clip = .5, 2., 10_000, 3.
 	all := chain(t, 3, own, pair)
@@ -56,7 +66,8 @@ func TestDecorCovariance(t *testing.T) {
 			for i, m := range all {
 				key := rng.Simulated(1, uint32(i), 2*round+answer)
 				v := &privacy.Value{Float: make(tensor.Vec, dim)}
-				m.Perturb(v, r, privacy.Charge{Seq: 2*round + answer, Round: round, Noise: rng.NewStream(&key, rng.Noise)})
+				m.Perturb(v, r, privacy.Charge{Seq: 2*round + answer, Round: round,
+					Noise: rng.NewStream(&key, rng.Noise)})
 				noise = append(noise, v.Float)
 			}
 			for k := range dim {
@@ -86,8 +97,10 @@ func TestDecorCovariance(t *testing.T) {
 			case i-j == 1 || j-i == 1:
 				want = -pair * pair
 			}
-			if sd := math.Sqrt((variance(i)*variance(j) + want*want) / (4 * dim)); math.Abs(moments[i][j]-want) > 6*sd {
-				t.Errorf("covariance of agents %d and %d: %.4f, want %.4f ± %.4f", i, j, moments[i][j], want, sd)
+			if sd := math.Sqrt((variance(i)*variance(j) + want*want) / (4 * dim)); math.Abs(moments[i][j]-
+				want) > 6*sd {
+				t.Errorf("covariance of agents %d and %d: %.4f, want %.4f ± %.4f", i, j, moments[i][j], want,
+					sd)
 			}
 		}
 	}
@@ -115,7 +128,8 @@ func TestDecorEvent(t *testing.T) {
 	if err != nil || got.Key() != want.Key() {
 		t.Errorf("event %s, want %s", got.Key(), want.Key())
 	}
-	for _, d := range []privacy.Decor{{NoiseMultiplier: 0, Effective: 1}, {NoiseMultiplier: 1, Effective: .9}, {NoiseMultiplier: 1, Pair: math.NaN(), Effective: 1}, {NoiseMultiplier: 1, Pair: -1, Effective: 1}} {
+	for _, d := range []privacy.Decor{{NoiseMultiplier: 0, Effective: 1}, {NoiseMultiplier: 1, Effective: .9},
+		{NoiseMultiplier: 1, Pair: math.NaN(), Effective: 1}, {NoiseMultiplier: 1, Pair: -1, Effective: 1}} {
 		if _, err := privacy.NewDecor(d); err == nil {
 			t.Errorf("%s was accepted", fmt.Sprintf("%+v", d))
 		}

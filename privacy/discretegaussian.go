@@ -10,17 +10,20 @@ import (
 
 var _ Mechanism = DiscreteGaussian{}
 
-// DiscreteGaussian adds integer noise with probability proportional to exp(-x^2/(2 sigma^2)) to every
-// coordinate of an integer value (Canonne, Kamath, Steinke 2020), in steps of clip x 2^-20. Value, noise and
-// sum are integers, and the sampler's law is within 2^-240 of the stated one (rng.DiscreteGaussian): no
-// assumption on floating-point arithmetic is left. It is the mechanism of choice wherever time allows, at
-// about 20 ns a coordinate.
+// DiscreteGaussian adds integer noise with probability proportional to exp(-x^2/(2
+// sigma^2)) to every coordinate of an integer value (Canonne, Kamath, Steinke 2020), in
+// steps of clip x 2^-20. Value, noise and sum are integers, and the sampler's law is
+// within 2^-240 of the stated one (rng.DiscreteGaussian): no assumption on floating-point
+// arithmetic is left. It is the mechanism of choice wherever time allows, at about 20 ns
+// a coordinate.
 //
-// sigma is NoiseMultiplier x 2^20 rounded up to a multiple of 8 steps, and the event carries the rounded
-// value.
+// sigma is NoiseMultiplier x 2^20 rounded up to a multiple of 8 steps, and the event
+// carries the rounded value.
 type DiscreteGaussian struct {
-	NoiseMultiplier float64            `toml:"noise_multiplier"`     // noise standard deviation over clip, 2^-15 to 1024
-	PartNoise       map[string]float64 `toml:"part_noise,omitempty"` // replaces it for the named parts of a joint release
+	// noise standard deviation over clip, 2^-15 to 1024
+	NoiseMultiplier float64 `toml:"noise_multiplier"`
+	// replaces it for the named parts of a joint release
+	PartNoise map[string]float64 `toml:"part_noise,omitempty"`
 	Gridding
 }
 
@@ -43,7 +46,8 @@ func (m DiscreteGaussian) validate() error {
 	}
 	ok := func(z float64) bool { return z >= minMultiplier && z <= math.Ldexp(rng.MaxSigma, -gridBits) }
 	if !ok(m.NoiseMultiplier) {
-		return config.Bad("noise_multiplier", m.NoiseMultiplier, "2^-15 to 1024 with mechanism discrete-gaussian")
+		return config.Bad("noise_multiplier", m.NoiseMultiplier,
+			"2^-15 to 1024 with mechanism discrete-gaussian")
 	}
 	for _, z := range m.PartNoise {
 		if !ok(z) {
@@ -59,8 +63,8 @@ func (m DiscreteGaussian) sigmaGrid(part string) uint64 {
 	return 8 * uint64(math.Ceil(math.Ldexp(z, gridBits-3)))
 }
 
-// Event is a discrete Gaussian event, or the sequence of one for each part where parts have noise of their
-// own.
+// Event is a discrete Gaussian event, or the sequence of one for each part where parts
+// have noise of their own.
 func (m DiscreteGaussian) Event(r account.Release) (account.Event, error) {
 	if err := m.validate(); err != nil {
 		return account.Event{}, err
@@ -93,7 +97,8 @@ func (m DiscreteGaussian) Event(r account.Release) (account.Event, error) {
 	return r.Sampled(inner)
 }
 
-// eventOf is the event of parts with one noise parameter: their L2 sensitivities add in squares.
+// eventOf is the event of parts with one noise parameter: their L2 sensitivities add in
+// squares.
 func (m DiscreteGaussian) eventOf(parts []account.Part) (account.Event, error) {
 	square, most, dim := 0., 0., 0
 	for _, p := range parts {

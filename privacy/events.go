@@ -20,12 +20,20 @@ type eventKey struct {
 	draws     int
 }
 
-// keyOf returns the key of a release of one part; false for other releases and mechanisms with further parameters.
+// keyOf returns the key of a release of one part; false for other releases and mechanisms
+// with further parameters.
 func keyOf(m Mechanism, r *account.Release) (eventKey, bool) {
 	if len(r.Parts) != 1 {
 		return eventKey{}, false
 	}
-	k := eventKey{oracle: r.Oracle, adjacency: r.Adjacency, unit: r.Unit, sampler: r.Sampler, part: r.Parts[0], draws: r.Draws}
+	k := eventKey{
+		oracle:    r.Oracle,
+		adjacency: r.Adjacency,
+		unit:      r.Unit,
+		sampler:   r.Sampler,
+		part:      r.Parts[0],
+		draws:     r.Draws,
+	}
 	switch m := m.(type) {
 	case Gaussian:
 		k.mechanism, k.scale = 'g', m.NoiseMultiplier
@@ -45,7 +53,8 @@ var (
 	eventsCount atomic.Int64
 )
 
-// mostEvents bounds what is remembered: a run with a clip of its own for every query has as many events.
+// mostEvents bounds what is remembered: a run with a clip of its own for every query has
+// as many events.
 const mostEvents = 1 << 14
 
 // eventOf is m.Event(r), shared by the gates of agents that release alike.

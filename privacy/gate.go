@@ -12,12 +12,12 @@ import (
 	"sotto/tensor"
 )
 
-// keySource gives the key of one charge. The secret source draws from the operating system; the
-// simulated one derives from a seed and exists for package sim and for tests.
+// keySource gives the key of one charge. The secret source draws from the operating
+// system; the simulated one derives from a seed and exists for package sim and for tests.
 type keySource func(seq uint64) rng.Key
 
-// Gate answers the queries of one owner's algorithm. It is used by one goroutine at a time. The zero Gate
-// refuses every query.
+// Gate answers the queries of one owner's algorithm. It is used by one goroutine at a
+// time. The zero Gate refuses every query.
 type Gate struct {
 	ledger    ledger.Ledger
 	oracles   map[string]Oracle
@@ -40,7 +40,8 @@ type Gate struct {
 	}
 }
 
-// Use makes m the mechanism of one oracle's answers, in place of the gate's. It is called before the first answer.
+// Use makes m the mechanism of one oracle's answers, in place of the gate's. It is called
+// before the first answer.
 func (g *Gate) Use(oracle string, m Mechanism) {
 	if g.byOracle == nil {
 		g.byOracle = map[string]Mechanism{}
@@ -48,8 +49,9 @@ func (g *Gate) Use(oracle string, m Mechanism) {
 	g.byOracle[oracle] = m
 }
 
-// Imitate has queries of the given name answered with the noise of that oracle's answers alone, around zero, with a fresh key. They read
-// no data, so that nothing is charged. It is called before the first answer.
+// Imitate has queries of the given name answered with the noise of that oracle's answers
+// alone, around zero, with a fresh key. They read no data, so that nothing is charged. It
+// is called before the first answer.
 func (g *Gate) Imitate(name, oracle string) {
 	if g.imitated == nil {
 		g.imitated = map[string]string{}
@@ -57,15 +59,20 @@ func (g *Gate) Imitate(name, oracle string) {
 	g.imitated[name] = oracle
 }
 
-// NewGate returns a gate whose noise and sampling come from a fresh secret key for each charge.
+// NewGate returns a gate whose noise and sampling come from a fresh secret key for each
+// charge.
 func NewGate(l ledger.Ledger, m Mechanism, oracles map[string]Oracle) *Gate {
-	return &Gate{ledger: l, mechanism: m, oracles: oracles, keys: func(uint64) rng.Key { return rng.NewKey() }}
+	return &Gate{ledger: l, mechanism: m, oracles: oracles, keys: func(uint64) rng.Key {
+		return rng.NewKey()
+	}}
 }
 
-// NewSimulatedGate returns a gate whose noise and sampling are a function of seed, agent and charge
-// number, for exact re-runs of a simulation. Whoever knows the seed can remove the noise: its releases
-// protect nobody, and every result made with it must be stamped "simulated".
-func NewSimulatedGate(l ledger.Ledger, m Mechanism, oracles map[string]Oracle, seed uint64, self agent.ID) *Gate {
+// NewSimulatedGate returns a gate whose noise and sampling are a function of seed, agent
+// and charge number, for exact re-runs of a simulation. Whoever knows the seed can remove
+// the noise: its releases protect nobody, and every result made with it must be stamped
+// "simulated".
+func NewSimulatedGate(l ledger.Ledger, m Mechanism, oracles map[string]Oracle, seed uint64,
+	self agent.ID) *Gate {
 	return &Gate{ledger: l, mechanism: m, oracles: oracles, simulated: true,
 		keys: func(seq uint64) rng.Key { return rng.Simulated(seed, uint32(self), seq) }}
 }
@@ -73,8 +80,8 @@ func NewSimulatedGate(l ledger.Ledger, m Mechanism, oracles map[string]Oracle, s
 // Simulated reports whether the gate's noise is reproducible and hence protects nobody.
 func (g *Gate) Simulated() bool { return g.simulated }
 
-// Begin tells the gate which round it is and whose messages arrived in it. The slice is valid until the
-// next Begin.
+// Begin tells the gate which round it is and whose messages arrived in it. The slice is
+// valid until the next Begin.
 func (g *Gate) Begin(round uint64, live []agent.Neighbor) {
 	g.round, g.live, g.blanks = round, live, 0
 	if l, ok := g.ledger.(interface{ SetRound(uint64) }); ok { // durable ledgers note the round of a charge
@@ -82,7 +89,8 @@ func (g *Gate) Begin(round uint64, live []agent.Neighbor) {
 	}
 }
 
-// Describe returns what q would release and what it would cost. It reads no data and charges nothing.
+// Describe returns what q would release and what it would cost. It reads no data and
+// charges nothing.
 func (g *Gate) Describe(q *agent.Query) (account.Release, account.Event, error) {
 	var none account.Release
 	o, ok := g.oracles[q.Oracle]
@@ -102,14 +110,17 @@ func (g *Gate) Describe(q *agent.Query) (account.Release, account.Event, error) 
 	}
 	if needsGrid(m) {
 		if _, ok := o.(GridOracle); !ok {
-			return none, account.Event{}, fmt.Errorf("%w: the mechanism adds integers and oracle %q gives none; quantise = true charges the rounding of its values instead", ErrRefused, q.Oracle)
+			return none, account.Event{},
+				fmt.Errorf("%w: the mechanism adds integers and oracle %q gives none; quantise = true "+
+					"charges the rounding of its values instead", ErrRefused, q.Oracle)
 		}
 	}
 	ev, err := g.event(q, m, r)
 	return r, ev, err
 }
 
-// mechanismOf is the mechanism that answers q: its oracle's or the gate's, with the query's factor on the noise.
+// mechanismOf is the mechanism that answers q: its oracle's or the gate's, with the
+// query's factor on the noise.
 func (g *Gate) mechanismOf(q *agent.Query) (Mechanism, error) {
 	if g.last.mechanism != nil && q.Noise == g.last.noise && q.Oracle == g.last.oracle {
 		return g.last.mechanism, nil
@@ -124,16 +135,18 @@ func (g *Gate) mechanismOf(q *agent.Query) (Mechanism, error) {
 	return Scaled(m, q.Noise)
 }
 
-// event is the mechanism's event of r. It remembers the last one, because most queries release the same and
-// ledgers recognise an event that is made once and reused.
+// event is the mechanism's event of r. It remembers the last one, because most queries
+// release the same and ledgers recognise an event that is made once and reused.
 func (g *Gate) event(q *agent.Query, m Mechanism, r account.Release) (account.Event, error) {
-	if g.last.mechanism != nil && q.Noise == g.last.noise && q.Oracle == g.last.oracle && equalReleases(&r, &g.last.release) {
+	if g.last.mechanism != nil && q.Noise == g.last.noise && q.Oracle == g.last.oracle &&
+		equalReleases(&r, &g.last.release) {
 		return g.last.event, nil
 	}
 	ev, err := eventOf(m, r)
 	if err == nil {
 		r.Parts = slices.Clone(r.Parts) // the oracle's own may change
-		g.last.oracle, g.last.noise, g.last.release, g.last.mechanism, g.last.event = q.Oracle, q.Noise, r, m, ev
+		g.last.oracle, g.last.noise, g.last.release, g.last.mechanism, g.last.event = q.Oracle, q.Noise, r, m,
+			ev
 	}
 	return ev, err
 }
@@ -149,9 +162,10 @@ func needsGrid(m Mechanism) bool {
 	return ok && i.integral()
 }
 
-// Answer releases the oracle's noisy value at q into dst. In this order: describe (public), charge
-// (admitted by the budget and durable), evaluate, perturb. When it returns ErrExhausted nothing was
-// charged or read; after any other error of the ledger nothing was read.
+// Answer releases the oracle's noisy value at q into dst. In this order: describe
+// (public), charge (admitted by the budget and durable), evaluate, perturb. When it
+// returns ErrExhausted nothing was charged or read; after any other error of the ledger
+// nothing was read.
 func (g *Gate) Answer(q *agent.Query, dst tensor.Vec) error {
 	name, blank := g.imitated[q.Oracle]
 	if blank {
@@ -168,7 +182,8 @@ func (g *Gate) Answer(q *agent.Query, dst tensor.Vec) error {
 		total += p.Dim
 	}
 	if total != len(dst) {
-		return fmt.Errorf("%w: oracle %q releases %d values, the answer has room for %d", ErrQuery, q.Oracle, total, len(dst))
+		return fmt.Errorf("%w: oracle %q releases %d values, the answer has room for %d", ErrQuery, q.Oracle,
+			total, len(dst))
 	}
 	var seq uint64
 	if blank {
@@ -197,8 +212,8 @@ func (g *Gate) Answer(q *agent.Query, dst tensor.Vec) error {
 	return nil
 }
 
-// scratch is what one answer needs. The gates of one worker share one, which stays in its cache and keeps the gates of a
-// million agents small.
+// scratch is what one answer needs. The gates of one worker share one, which stays in its
+// cache and keeps the gates of a million agents small.
 type scratch struct {
 	value         Value
 	sample, noise rng.Stream
@@ -207,8 +222,9 @@ type scratch struct {
 // used are those of finished answers, erased; what a panic interrupts is never put back.
 var used = sync.Pool{New: func() any { return new(scratch) }}
 
-// blankNumber numbers answers of noise alone where a charge has its sequence number: with the round and their count in it, from 2^63 on,
-// which no charge reaches. A simulated gate derives the key from it, so that a resumed run draws the same noise.
+// blankNumber numbers answers of noise alone where a charge has its sequence number: with
+// the round and their count in it, from 2^63 on, which no charge reaches. A simulated
+// gate derives the key from it, so that a resumed run draws the same noise.
 func (g *Gate) blankNumber() uint64 {
 	g.blanks++
 	return 1<<63 | g.round<<16 | g.blanks

@@ -12,19 +12,20 @@ import (
 
 var _ Mechanism = Gaussian{}
 
-// Gaussian adds normal noise of standard deviation NoiseMultiplier x clip to every coordinate (Dwork,
-// Roth 2014, Appendix A; exact accounting Balle, Wang 2018).
+// Gaussian adds normal noise of standard deviation NoiseMultiplier x clip to every
+// coordinate (Dwork, Roth 2014, Appendix A; exact accounting Balle, Wang 2018).
 //
-// Value and noise are added in grid units of clip x 2^-20 and the sum is rounded to a whole number of
-// them. Rounding the sum is post-processing of the continuous mechanism, and the set of possible outputs
-// is the same for every input, which the floating-point attacks of Mironov 2012 need to differ. What
-// remains is the distance of a double-precision normal sampler and addition from the ideal ones, an
-// assumption that statements name. A value that arrives in float32 carries the rounding error of its own
+// Value and noise are added in grid units of clip x 2^-20 and the sum is rounded to a
+// whole number of them. Rounding the sum is post-processing of the continuous mechanism,
+// and the set of possible outputs is the same for every input, which the floating-point
+// attacks of Mironov 2012 need to differ. What remains is the distance of a
+// double-precision normal sampler and addition from the ideal ones, an assumption that
+// statements name. A value that arrives in float32 carries the rounding error of its own
 // summation beside; an oracle that must not, fills Value.Grid.
 type Gaussian struct {
 	NoiseMultiplier float64 `toml:"noise_multiplier"` // noise standard deviation over clip, > 0
-	// PartNoise replaces NoiseMultiplier for the named parts of a joint release, for instance a count beside
-	// a gradient (Andrew, Thakkar, McMahan, Ramaswamy 2021).
+	// PartNoise replaces NoiseMultiplier for the named parts of a joint release, for
+	// instance a count beside a gradient (Andrew, Thakkar, McMahan, Ramaswamy 2021).
 	PartNoise map[string]float64 `toml:"part_noise,omitempty"`
 }
 
@@ -56,8 +57,9 @@ func checkMultipliers(noiseMultiplier float64, parts map[string]float64) error {
 	return nil
 }
 
-// Event is a Gaussian event under the release's sampler. Parts released together on one batch compose
-// inside the event: their effective multipliers add as 1/s^2 = sum (shift/noise)^2.
+// Event is a Gaussian event under the release's sampler. Parts released together on one
+// batch compose inside the event: their effective multipliers add as 1/s^2 = sum
+// (shift/noise)^2.
 func (m Gaussian) Event(r account.Release) (account.Event, error) {
 	if err := checkParts(r, account.L2, "gaussian"); err != nil {
 		return account.Event{}, err
@@ -98,7 +100,8 @@ func (m Gaussian) Perturb(v *Value, r account.Release, c Charge) {
 			n := normals[:min(len(normals), at+p.Dim-lo)]
 			c.Noise.Normals(n)
 			if v.Step > 0 {
-				tensor.AddNoiseGrid(v.Float[lo:], v.Grid[lo:], v.Step/GridStep(r.Parts[0].Clip), step, sigma, n)
+				tensor.AddNoiseGrid(v.Float[lo:], v.Grid[lo:], v.Step/GridStep(r.Parts[0].Clip), step, sigma,
+					n)
 			} else {
 				tensor.AddNoise(v.Float[lo:], step, sigma, n)
 			}

@@ -17,33 +17,39 @@ import (
 // gridBits is the resolution of released values: clip x 2^-gridBits.
 const gridBits = 20
 
-// GridStep is the step of the integer grid on which a part with this clip is noised and released:
-// clip x 2^-20. A contribution of norm at most clip, divided by it and truncated toward zero coordinate by
-// coordinate, is an integer vector of norm at most 2^20 in any dimension.
+// GridStep is the step of the integer grid on which a part with this clip is noised and
+// released: clip x 2^-20. A contribution of norm at most clip, divided by it and
+// truncated toward zero coordinate by coordinate, is an integer vector of norm at most
+// 2^20 in any dimension.
 func GridStep(clip float64) float64 { return math.Ldexp(clip, -gridBits) }
 
-// GridOracle is an oracle that can also give its value in exact integers, which mechanisms with integer
-// noise ask for. An integer sum has exactly the sensitivity that the release states: nothing is rounded in
-// an order that depends on data (Casacuberta, Shoemate, Vadhan, Wagaman 2022).
+// GridOracle is an oracle that can also give its value in exact integers, which
+// mechanisms with integer noise ask for. An integer sum has exactly the sensitivity that
+// the release states: nothing is rounded in an order that depends on data (Casacuberta,
+// Shoemate, Vadhan, Wagaman 2022).
 type GridOracle interface {
 	Oracle
-	// EvaluateGrid adds the value to dst, which has the release's length and is zero: part k in units of
-	// GridStep of its clip. Each record's contribution is an integer vector of norm at most 2^20 Shift
-	// (half of it under replace-one). It is total as Evaluate is.
+	// EvaluateGrid adds the value to dst, which has the release's length and is zero:
+	// part k in units of GridStep of its clip. Each record's contribution is an integer
+	// vector of norm at most 2^20 Shift (half of it under replace-one). It is total as
+	// Evaluate is.
 	EvaluateGrid(dst []int64, q *agent.Query, sample *rng.Stream)
 }
 
-// integral is implemented by mechanisms that add integers to integers. When integral returns true the gate
-// hands them values of a GridOracle only.
+// integral is implemented by mechanisms that add integers to integers. When integral
+// returns true the gate hands them values of a GridOracle only.
 type integral interface{ integral() bool }
 
-// Gridding says how a mechanism with integer noise treats oracles that only have floating-point values.
+// Gridding says how a mechanism with integer noise treats oracles that only have
+// floating-point values.
 type Gridding struct {
-	// Quantise rounds floating-point values to the grid before noise is added and charges the rounding as
-	// additional sensitivity, one grid step per coordinate. Without it such oracles are refused.
+	// Quantise rounds floating-point values to the grid before noise is added and charges
+	// the rounding as additional sensitivity, one grid step per coordinate. Without it
+	// such oracles are refused.
 	Quantise bool `toml:"quantise"`
-	// SummationError is the largest error of a floating-point sum over the clip that the owner assumes, in the
-	// norm of the sensitivity; the sensitivity is charged with it. It is used with Quantise only.
+	// SummationError is the largest error of a floating-point sum over the clip that the
+	// owner assumes, in the norm of the sensitivity; the sensitivity is charged with it.
+	// It is used with Quantise only.
 	SummationError float64 `toml:"summation_error,omitempty"`
 }
 
@@ -57,18 +63,20 @@ func (g Gridding) validate() error {
 		return config.Bad("summation_error", g.SummationError, "at least 0 and finite")
 	}
 	if g.SummationError > 0 && !g.Quantise {
-		return config.Bad("summation_error", g.SummationError, "0 without quantise = true: exact integer sums have no error")
+		return config.Bad("summation_error", g.SummationError,
+			"0 without quantise = true: exact integer sums have no error")
 	}
 	return nil
 }
 
-// sensitivity is that of part p in grid steps, with what rounding its coordinates can add.
+// sensitivity is that of part p in grid steps, with what rounding its coordinates can
+// add.
 func (g Gridding) sensitivity(p account.Part) float64 {
 	if !g.Quantise {
 		return math.Ldexp(p.Shift, gridBits)
 	}
-	// Each of two rounded values is off by at most half a step, and by a thousandth for the division by the
-	// step in double precision, for values up to 2^22 clips.
+	// Each of two rounded values is off by at most half a step, and by a thousandth for
+	// the division by the step in double precision, for values up to 2^22 clips.
 	rounding := float64(p.Dim)
 	if p.Norm == account.L2 {
 		rounding = math.Sqrt(rounding)
@@ -89,15 +97,17 @@ func (g Gridding) assumptions() []string {
 	if !g.Quantise {
 		return nil
 	}
-	return []string{fmt.Sprintf("the error of floating-point sums is at most %g of the clip", g.SummationError)}
+	return []string{fmt.Sprintf("the error of floating-point sums is at most %g of the clip",
+		g.SummationError)}
 }
 
-// saturation bounds integers before they are added: no sum of two overflows. Noise reaches it with a
-// probability below 1e-300 and bounding a value moves two values no further apart.
+// saturation bounds integers before they are added: no sum of two overflows. Noise
+// reaches it with a probability below 1e-300 and bounding a value moves two values no
+// further apart.
 const saturation = 1 << 61
 
-// integers returns the value of part p, whose coordinates start at lo, on its grid in v.Grid. first is the
-// first part, whose step is v.Step.
+// integers returns the value of part p, whose coordinates start at lo, on its grid in
+// v.Grid. first is the first part, whose step is v.Step.
 func (v *Value) integers(p, first account.Part, lo int) []int64 {
 	if v.Step > 0 && v.Step == GridStep(first.Clip) {
 		return v.Grid[lo : lo+p.Dim]
@@ -130,7 +140,8 @@ func toInteger(x float64) int64 {
 	return int64(x)
 }
 
-// releaseIntegers writes (value + noise) x step. The conversion to float32 is post-processing.
+// releaseIntegers writes (value + noise) x step. The conversion to float32 is
+// post-processing.
 func releaseIntegers(dst tensor.Vec, value, noise []int64, step float64) {
 	for i, z := range noise {
 		s := min(max(value[i], -saturation), saturation) + min(max(z, -saturation), saturation)
@@ -138,8 +149,8 @@ func releaseIntegers(dst tensor.Vec, value, noise []int64, step float64) {
 	}
 }
 
-// checkParts refuses parts whose sensitivity is stated in another norm than the mechanism's proof needs, or
-// without a finite clip.
+// checkParts refuses parts whose sensitivity is stated in another norm than the
+// mechanism's proof needs, or without a finite clip.
 func checkParts(r account.Release, norm account.Norm, mechanism string) error {
 	for _, p := range r.Parts {
 		if p.Norm != norm {

@@ -19,7 +19,8 @@ import (
 	"sotto/tensor"
 )
 
-// exactGradient is an oracle over a least-squares model that gives clipped gradients in integers.
+// exactGradient is an oracle over a least-squares model that gives clipped gradients in
+// integers.
 type exactGradient struct {
 	model model.Model
 	batch model.Batch
@@ -50,10 +51,12 @@ func (g *exactGradient) Evaluate(dst *privacy.Value, q *agent.Query, _ *rng.Stre
 }
 
 func (g *exactGradient) EvaluateGrid(dst []int64, q *agent.Query, _ *rng.Stream) {
-	g.model.(model.GridModel).ClippedGradientGrid(dst, q.At, &g.batch, g.clip, privacy.GridStep(g.clip), new(model.Workspace))
+	g.model.(model.GridModel).ClippedGradientGrid(dst, q.At, &g.batch, g.clip, privacy.GridStep(g.clip),
+		new(model.Workspace))
 }
 
-// The whole path in integers: records to clipped integer vectors, their sum, integer noise, one conversion.
+// The whole path in integers: records to clipped integer vectors, their sum, integer
+// noise, one conversion.
 func TestExactPipeline(t *testing.T) {
 	const clip, seed = .75, 3
 	o := newExactGradient(t, clip, 1, 2, 3, -4, 5, .5, .1, 0, 0)
@@ -92,8 +95,8 @@ func TestExactPipeline(t *testing.T) {
 	}
 }
 
-// One record more moves the integers by at most 2^20 in norm, exactly, for every record and point; the float
-// path has no such bound, which is why it is refused.
+// One record more moves the integers by at most 2^20 in norm, exactly, for every record
+// and point; the float path has no such bound, which is why it is refused.
 func TestIntegerSensitivity(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		f := rapid.Float32()
@@ -122,21 +125,26 @@ func TestIntegerSensitivity(t *testing.T) {
 func TestIntegerNoiseNeedsIntegers(t *testing.T) {
 	for name, m := range map[string]privacy.Mechanism{
 		"discrete-gaussian": privacy.DiscreteGaussian{NoiseMultiplier: 1},
-		"truncated-laplace": build(t, "truncated-laplace", with(privacy.TruncatedParams{Scale: 1, Truncation: 8})),
+		"truncated-laplace": build(t, "truncated-laplace",
+			with(privacy.TruncatedParams{Scale: 1, Truncation: 8})),
 	} {
 		log := &[]string{}
 		w := watched{Memory: ledger.NewMemory(nil), read: log}
-		g := privacy.NewSimulatedGate(w, m, map[string]privacy.Oracle{"sum": sum{data: []float32{1}, read: log, dim: 1}}, 5, 2)
-		if err := g.Answer(&agent.Query{Oracle: "sum", At: tensor.Vec{0}}, make(tensor.Vec, 1)); !errors.Is(err, privacy.ErrRefused) {
+		g := privacy.NewSimulatedGate(w, m,
+			map[string]privacy.Oracle{"sum": sum{data: []float32{1}, read: log, dim: 1}}, 5, 2)
+		if err := g.Answer(&agent.Query{Oracle: "sum", At: tensor.Vec{0}},
+			make(tensor.Vec, 1)); !errors.Is(err, privacy.ErrRefused) {
 			t.Errorf("%s on floating-point values: %v", name, err)
 		}
 		if len(*log) != 0 {
 			t.Errorf("%s: a refused query was charged or read: %v", name, *log)
 		}
 	}
-	// With Quantise the rounding is charged: a square root of the dimension in L2, the dimension in L1.
+	// With Quantise the rounding is charged: a square root of the dimension in L2, the
+	// dimension in L1.
 	const dim = 900
-	quantised := privacy.DiscreteGaussian{NoiseMultiplier: 2, Gridding: privacy.Gridding{Quantise: true, SummationError: .5}}
+	quantised := privacy.DiscreteGaussian{NoiseMultiplier: 2,
+		Gridding: privacy.Gridding{Quantise: true, SummationError: .5}}
 	ev, err := quantised.Event(privacytest.Release(dim, 3))
 	if err != nil {
 		t.Fatal(err)
@@ -148,10 +156,12 @@ func TestIntegerNoiseNeedsIntegers(t *testing.T) {
 	if err := acc.Compose(ev, 1); err != nil {
 		t.Fatal(err)
 	}
-	if want := (1.5*(1<<20) + 30.06) / math.Sqrt(4*(1<<40)-9); math.Abs(acc.Mu()/want-1) > 1e-12 || acc.Mu() < want {
+	if want := (1.5*(1<<20) + 30.06) / math.Sqrt(4*(1<<40)-9); math.Abs(acc.Mu()/want-1) > 1e-12 ||
+		acc.Mu() < want {
 		t.Errorf("quantised release has mu %.15g, want %.15g", acc.Mu(), want)
 	}
-	g := privacy.NewSimulatedGate(ledger.NewMemory(nil), quantised, map[string]privacy.Oracle{"sum": sum{data: []float32{1}, read: &[]string{}, dim: 1}}, 5, 2)
+	g := privacy.NewSimulatedGate(ledger.NewMemory(nil), quantised,
+		map[string]privacy.Oracle{"sum": sum{data: []float32{1}, read: &[]string{}, dim: 1}}, 5, 2)
 	if err := g.Answer(&agent.Query{Oracle: "sum", At: tensor.Vec{0}}, make(tensor.Vec, 1)); err != nil {
 		t.Errorf("quantised values: %v", err)
 	}
@@ -160,22 +170,26 @@ func TestIntegerNoiseNeedsIntegers(t *testing.T) {
 	}
 }
 
-// Values beyond any range, infinities and NaN are released without overflow, as finite numbers.
+// Values beyond any range, infinities and NaN are released without overflow, as finite
+// numbers.
 func TestIntegerNoiseSaturates(t *testing.T) {
 	inf := float32(math.Inf(1))
 	for name, m := range map[string]privacy.Mechanism{
-		"discrete-gaussian": privacy.DiscreteGaussian{NoiseMultiplier: 1000, Gridding: privacy.Gridding{Quantise: true}},
-		"laplace":           privacy.Laplace{Scale: 1 << 20, Gridding: privacy.Gridding{Quantise: true}},
+		"discrete-gaussian": privacy.DiscreteGaussian{NoiseMultiplier: 1000,
+			Gridding: privacy.Gridding{Quantise: true}},
+		"laplace": privacy.Laplace{Scale: 1 << 20, Gridding: privacy.Gridding{Quantise: true}},
 	} {
 		k := rng.Simulated(1, 1, 1)
 		v := privacy.Value{Float: tensor.Vec{inf, -inf, float32(math.NaN()), math.MaxFloat32}}
 		m.Perturb(&v, privacytest.Release(4, 1), privacy.Charge{Noise: rng.NewStream(&k, rng.Noise)})
 		for i, sign := range []float64{1, -1, 0, 1} {
-			if x := float64(v.Float[i]); x-x != 0 || sign != 0 && math.Abs(x*sign/(1<<41)-1) > 1e-4 || sign == 0 && math.Abs(x) > 1<<30 {
+			if x := float64(v.Float[i]); x-x != 0 || sign != 0 && math.Abs(x*sign/(1<<41)-1) > 1e-4 ||
+				sign == 0 && math.Abs(x) > 1<<30 {
 				t.Errorf("%s: coordinate %d is %g", name, i, x)
 			}
 		}
-		v = privacy.Value{Float: make(tensor.Vec, 2), Grid: []int64{math.MaxInt64, math.MinInt64}, Step: privacy.GridStep(1)}
+		v = privacy.Value{Float: make(tensor.Vec, 2), Grid: []int64{math.MaxInt64, math.MinInt64},
+			Step: privacy.GridStep(1)}
 		m.Perturb(&v, privacytest.Release(2, 1), privacy.Charge{Noise: rng.NewStream(&k, rng.Noise)})
 		if v.Float[0] < 1<<40 || v.Float[1] > -1<<40 {
 			t.Errorf("%s: extreme integers became %v", name, v.Float)
@@ -183,7 +197,8 @@ func TestIntegerNoiseSaturates(t *testing.T) {
 	}
 }
 
-// The integer mechanisms cost at least what their continuous limits cost, and no more than a hair above.
+// The integer mechanisms cost at least what their continuous limits cost, and no more
+// than a hair above.
 func TestIntegerEventsAreConservative(t *testing.T) {
 	eps := func(m privacy.Mechanism, r account.Release) float64 {
 		ev, err := m.Event(r)
@@ -204,7 +219,8 @@ func TestIntegerEventsAreConservative(t *testing.T) {
 		return i.Upper
 	}
 	r := privacytest.Release(1000, 2)
-	exact, fast := eps(privacy.DiscreteGaussian{NoiseMultiplier: 4}, r), eps(privacy.Gaussian{NoiseMultiplier: 4}, r)
+	exact, fast := eps(privacy.DiscreteGaussian{NoiseMultiplier: 4}, r),
+		eps(privacy.Gaussian{NoiseMultiplier: 4}, r)
 	if math.Abs(exact/fast-1) > 1e-9 {
 		t.Errorf("discrete Gaussian costs %g, Gaussian %g", exact, fast)
 	}
@@ -227,11 +243,14 @@ func TestIntegerEventsAreConservative(t *testing.T) {
 	}
 }
 
-// Rounding to whole cells can move two values one cell further apart: quantised bounded noise costs more.
+// Rounding to whole cells can move two values one cell further apart: quantised bounded
+// noise costs more.
 func TestQuantisedTruncationCostsMore(t *testing.T) {
 	var delta [2]float64
 	for i, quantise := range []bool{false, true} {
-		m := build(t, "truncated-laplace", with(privacy.TruncatedParams{Scale: 8, Truncation: 60, Gridding: privacy.Gridding{Quantise: quantise}}))
+		m := build(t, "truncated-laplace",
+			with(privacy.TruncatedParams{Scale: 8, Truncation: 60,
+				Gridding: privacy.Gridding{Quantise: quantise}}))
 		ev, err := m.Event(privacytest.Release(1, 1))
 		if err != nil {
 			t.Fatal(err)
@@ -249,15 +268,18 @@ func TestQuantisedTruncationCostsMore(t *testing.T) {
 		}
 		delta[i] = d.Upper
 	}
-	// One cell of 1/256 clip more: delta(0) = 1 - exp(-shift/(2 scale)) grows by 1/256 of itself.
+	// One cell of 1/256 clip more: delta(0) = 1 - exp(-shift/(2 scale)) grows by 1/256 of
+	// itself.
 	if r := delta[1] / delta[0]; r < 1.003 || r > 1.0045 {
 		t.Errorf("quantised noise has %g times the delta", r)
 	}
 }
 
-// Sampled releases of every mechanism that has a proof for them are accounted, the others refused.
+// Sampled releases of every mechanism that has a proof for them are accounted, the others
+// refused.
 func TestSampledEvents(t *testing.T) {
-	for name, supported := range map[string]bool{"gaussian": true, "discrete-gaussian": true, "laplace": true, "k-norm": true} {
+	for name, supported := range map[string]bool{"gaussian": true, "discrete-gaussian": true, "laplace": true,
+		"k-norm": true} {
 		m, err := privacy.NewMechanism(name, 2)
 		if err != nil {
 			t.Fatal(err)
@@ -275,7 +297,8 @@ func TestSampledEvents(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if err := acc.Compose(ev, 1); (err == nil) != supported || err != nil && !errors.Is(err, account.ErrUnsupported) {
+		if err := acc.Compose(ev, 1); (err == nil) != supported ||
+			err != nil && !errors.Is(err, account.ErrUnsupported) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
@@ -288,15 +311,20 @@ func TestBadParameters(t *testing.T) {
 		decode    func(any) error
 	}{
 		{"gaussian", "noise_multiplier", with(privacy.Gaussian{NoiseMultiplier: nan})},
-		{"gaussian", "part_noise.count", with(privacy.Gaussian{NoiseMultiplier: 1, PartNoise: map[string]float64{"count": -1}})},
+		{"gaussian", "part_noise.count",
+			with(privacy.Gaussian{NoiseMultiplier: 1, PartNoise: map[string]float64{"count": -1}})},
 		{"discrete-gaussian", "noise_multiplier", nil},
 		{"discrete-gaussian", "noise_multiplier", with(privacy.DiscreteGaussian{NoiseMultiplier: 1025})},
 		{"discrete-gaussian", "noise_multiplier", with(privacy.DiscreteGaussian{NoiseMultiplier: 1e-5})},
-		{"discrete-gaussian", "part_noise", with(privacy.DiscreteGaussian{NoiseMultiplier: 1, PartNoise: map[string]float64{"count": 1e5}})},
-		{"discrete-gaussian", "summation_error", with(privacy.DiscreteGaussian{NoiseMultiplier: 1, Gridding: privacy.Gridding{SummationError: .1}})},
+		{"discrete-gaussian", "part_noise",
+			with(privacy.DiscreteGaussian{NoiseMultiplier: 1, PartNoise: map[string]float64{"count": 1e5}})},
+		{"discrete-gaussian", "summation_error",
+			with(privacy.DiscreteGaussian{NoiseMultiplier: 1,
+				Gridding: privacy.Gridding{SummationError: .1}})},
 		{"laplace", "scale", with(privacy.Laplace{Scale: inf})},
 		{"laplace", "scale", with(privacy.Laplace{Scale: 1e-7})},
-		{"laplace", "summation_error", with(privacy.Laplace{Scale: 1, Gridding: privacy.Gridding{Quantise: true, SummationError: nan}})},
+		{"laplace", "summation_error",
+			with(privacy.Laplace{Scale: 1, Gridding: privacy.Gridding{Quantise: true, SummationError: nan}})},
 		{"k-norm", "scale", with(privacy.KNorm{Scale: -1})},
 		{"truncated-laplace", "scale", with(privacy.TruncatedParams{Truncation: 5})},
 		{"truncated-laplace", "truncation", with(privacy.TruncatedParams{Scale: 1, Truncation: 61})},
@@ -346,7 +374,8 @@ func TestEventsRefuse(t *testing.T) {
 		"truncated far apart":     {truncated, wide, "scale"},
 		"truncated zero value":    {privacy.Truncated{}, l1, "mechanism"},
 		"discrete zero value":     {privacy.DiscreteGaussian{}, vector, "noise_multiplier"},
-		"noise for no part":       {privacy.Gaussian{NoiseMultiplier: 1, PartNoise: map[string]float64{"count": 1}}, vector, "part_noise"},
+		"noise for no part": {privacy.Gaussian{NoiseMultiplier: 1,
+			PartNoise: map[string]float64{"count": 1}}, vector, "part_noise"},
 	} {
 		var e *config.Error
 		if ev, err := c.m.Event(c.r); !errors.As(err, &e) || e.Key != c.key {
@@ -359,15 +388,16 @@ func TestNewMechanismKeepsItsName(t *testing.T) {
 	for name := range privacy.Mechanisms {
 		_, err := privacy.NewMechanism(name, .5)
 		var e *config.Error
-		needsMore := slices.Contains([]string{"truncated-laplace", "truncated-gaussian", "randomized-response", "published"}, name)
+		needsMore := slices.Contains([]string{"truncated-laplace", "truncated-gaussian",
+			"randomized-response", "published"}, name)
 		if needsMore != (err != nil) || err != nil && !errors.As(err, &e) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
 }
 
-// A plan in a mechanism's own events meets its target with the least noise: that of the Gaussian plan, and what
-// the rounding of a quantised vector adds.
+// A plan in a mechanism's own events meets its target with the least noise: that of the
+// Gaussian plan, and what the rounding of a quantised vector adds.
 func TestPlanStep(t *testing.T) {
 	r := privacytest.Release(10_000, 1)
 	r.Sampler = account.Sampler{Kind: account.Poisson, Rate: .5}
@@ -375,7 +405,13 @@ func TestPlanStep(t *testing.T) {
 	noise := map[string]float64{}
 	for _, name := range []string{"gaussian", "discrete-gaussian"} {
 		build := func(z float64) (privacy.Mechanism, error) { return privacy.NewMechanism(name, z) }
-		plan := account.Plan{Accountant: "rdp", Adjacency: r.Adjacency, Unit: r.Unit, Rate: .02, Steps: []account.PlanStep{privacy.PlanStep(build, r, 100)}}
+		plan := account.Plan{
+			Accountant: "rdp",
+			Adjacency:  r.Adjacency,
+			Unit:       r.Unit,
+			Rate:       .02,
+			Steps:      []account.PlanStep{privacy.PlanStep(build, r, 100)},
+		}
 		res, err := account.Noise(plan, target)
 		if err != nil {
 			t.Fatal(err)
@@ -385,7 +421,8 @@ func TestPlanStep(t *testing.T) {
 		}
 		noise[name] = res.NoiseMultiplier
 	}
-	if ratio, want := noise["discrete-gaussian"]/noise["gaussian"], 1+100.2/(1<<20); math.Abs(ratio-want) > 1e-5 {
+	if ratio, want := noise["discrete-gaussian"]/noise["gaussian"],
+		1+100.2/(1<<20); math.Abs(ratio-want) > 1e-5 {
 		t.Errorf("integer noise is %.7g times the Gaussian one, want %.7g", ratio, want)
 	}
 	broken := errors.New("no such noise")

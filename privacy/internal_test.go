@@ -23,8 +23,14 @@ type ones struct {
 }
 
 func (ones) Describe(q *agent.Query) (account.Release, error) {
-	return account.Release{Oracle: "ones", Adjacency: account.ZeroOut, Unit: account.Record(), Sampler: account.Sampler{Kind: account.FullBatch},
-		Parts: []account.Part{{Name: "value", Clip: 1, Shift: 1, Norm: account.L2, Dim: 5000}}, Scale: 1}, nil
+	return account.Release{
+		Oracle:    "ones",
+		Adjacency: account.ZeroOut,
+		Unit:      account.Record(),
+		Sampler:   account.Sampler{Kind: account.FullBatch},
+		Parts:     []account.Part{{Name: "value", Clip: 1, Shift: 1, Norm: account.L2, Dim: 5000}},
+		Scale:     1,
+	}, nil
 }
 
 func (o ones) Evaluate(dst *Value, _ *agent.Query, sample *rng.Stream) {
@@ -49,8 +55,8 @@ func (o ones) EvaluateGrid(dst []int64, _ *agent.Query, sample *rng.Stream) {
 	}
 }
 
-// After an answer nothing that could rebuild the noise or the value is left in the gate: key streams are
-// overwritten and the value is zero, whatever mechanism ran.
+// After an answer nothing that could rebuild the noise or the value is left in the gate:
+// key streams are overwritten and the value is zero, whatever mechanism ran.
 func TestNothingIsLeftOfACharge(t *testing.T) {
 	var erased rng.Stream
 	erased.Erase()
@@ -72,7 +78,9 @@ func TestNothingIsLeftOfACharge(t *testing.T) {
 				if err := g.Answer(&agent.Query{Oracle: "ones"}, dst); err != nil {
 					t.Fatal(err)
 				}
-				u := used.Get().(*scratch) // of this answer; under -race the pool forgets some, and this is a new one
+				// of this answer; under -race the pool forgets some, and this is a new
+				// one
+				u := used.Get().(*scratch)
 				for _, s := range []*rng.Stream{&u.noise, &u.sample} {
 					if !reflect.DeepEqual(*s, erased) && !reflect.DeepEqual(*s, rng.Stream{}) {
 						t.Fatal("a key stream is left after the answer")
@@ -80,7 +88,9 @@ func TestNothingIsLeftOfACharge(t *testing.T) {
 				}
 				used.Put(u)
 				grid := given.Grid[:cap(given.Grid)] // of a mechanism that makes integers itself, too
-				if len(given.Float)+len(grid) == 0 || slices.ContainsFunc(given.Float, func(x float32) bool { return x != 0 }) ||
+				if len(given.Float)+len(grid) == 0 || slices.ContainsFunc(given.Float, func(x float32) bool {
+					return x != 0
+				}) ||
 					slices.ContainsFunc(grid, func(n int64) bool { return n != 0 }) {
 					t.Fatal("the value is left after the answer")
 				}
@@ -89,7 +99,8 @@ func TestNothingIsLeftOfACharge(t *testing.T) {
 					t.Fatal("the sample does not come from the charge's key")
 				}
 			}
-			if len(keys) != 3 || keys[0] == keys[1] || keys[1] == keys[2] || keys[0] == keys[2] || keys[0] == (rng.Key{}) {
+			if len(keys) != 3 || keys[0] == keys[1] || keys[1] == keys[2] || keys[0] == keys[2] ||
+				keys[0] == (rng.Key{}) {
 				t.Errorf("%d charges did not draw a fresh key each", len(keys))
 			}
 		})
@@ -120,13 +131,14 @@ func (m Truncated) cellWeights() []float64 {
 	return w
 }
 
-// Every cell has the probability of its interval under the truncated law, by distribution functions that
-// do not come from here.
+// Every cell has the probability of its interval under the truncated law, by distribution
+// functions that do not come from here.
 func TestTruncatedTable(t *testing.T) {
 	for _, c := range []struct {
 		name         string
 		scale, bound float64
-	}{{"truncated-laplace", 1.5, 10}, {"truncated-laplace", .2, 12}, {"truncated-gaussian", 2, 24}, {"truncated-gaussian", 50, 8}, {"truncated-laplace", 200, 8192}, {"truncated-gaussian", .5, .0625}} {
+	}{{"truncated-laplace", 1.5, 10}, {"truncated-laplace", .2, 12}, {"truncated-gaussian", 2, 24},
+		{"truncated-gaussian", 50, 8}, {"truncated-laplace", 200, 8192}, {"truncated-gaussian", .5, .0625}} {
 		m := newTruncatedFor(t, c.name, c.scale, c.bound)
 		cdf := distuv.Laplace{Scale: c.scale}.CDF
 		if c.name == "truncated-gaussian" {
@@ -139,7 +151,8 @@ func TestTruncatedTable(t *testing.T) {
 		}
 		sum := 0.
 		for i, w := range m.cellWeights() {
-			x := -math.Abs(float64(i-m.last)) * cell // by symmetry, where the distribution function is accurate
+			// by symmetry, where the distribution function is accurate
+			x := -math.Abs(float64(i-m.last)) * cell
 			want := (cdf(x+cell/2) - cdf(x-cell/2)) / (1 - 2*cdf(-edge))
 			if math.Abs(w-want) > 2e-14 { // the reference is a difference of values near .5
 				t.Fatalf("%+v: cell %d has weight %g, want %g", c, i-m.last, w, want)
@@ -153,7 +166,8 @@ func TestTruncatedTable(t *testing.T) {
 		for m.cumulative[lowest] == 0 { // cells that weigh less than 2^-64 are never drawn
 			lowest++
 		}
-		for u, want := range map[uint64]int64{0: lowest - l, 1 << 63: 0, m.cumulative[l] - 1: 0, m.cumulative[l]: 1, m.cumulative[l-1] - 1: -1, m.cumulative[l-1]: 0, math.MaxUint64: l} {
+		for u, want := range map[uint64]int64{0: lowest - l, 1 << 63: 0, m.cumulative[l] - 1: 0,
+			m.cumulative[l]: 1, m.cumulative[l-1] - 1: -1, m.cumulative[l-1]: 0, math.MaxUint64: l} {
 			if got := m.cell(u); got != want {
 				t.Errorf("%+v: draw %d falls into cell %d, want %d", c, u, got, want)
 			}
@@ -161,15 +175,17 @@ func TestTruncatedTable(t *testing.T) {
 	}
 }
 
-// The claimed profile holds for the integers that are in fact sampled: delta at every epsilon by summing
-// over all cells, against the accountant's delta of the event, in both directions and for both sensitivities.
+// The claimed profile holds for the integers that are in fact sampled: delta at every
+// epsilon by summing over all cells, against the accountant's delta of the event, in both
+// directions and for both sensitivities.
 func TestTruncatedProfile(t *testing.T) {
 	for _, c := range []struct {
 		name                string
 		scale, bound, shift float64
 	}{
 		{"truncated-laplace", 1, 8, 1}, {"truncated-laplace", 4, 40, 2}, {"truncated-gaussian", 3, 20, 1},
-		{"truncated-gaussian", 4.6, 55, 1}, {"truncated-laplace", 1, 2.25, 1}, {"truncated-gaussian", 2, 1.5, 1.25},
+		{"truncated-gaussian", 4.6, 55, 1}, {"truncated-laplace", 1, 2.25, 1},
+		{"truncated-gaussian", 2, 1.5, 1.25},
 	} {
 		m := newTruncatedFor(t, c.name, c.scale, c.bound)
 		r, _ := ones{}.Describe(nil)
@@ -212,7 +228,8 @@ func TestTruncatedProfile(t *testing.T) {
 
 // The distance and the largest loss that Event charges for are those of the integers.
 func TestTruncatedLossAndDistance(t *testing.T) {
-	for _, m := range []Truncated{newTruncatedFor(t, "truncated-laplace", 2, 10), newTruncatedFor(t, "truncated-gaussian", 4, 14)} {
+	for _, m := range []Truncated{newTruncatedFor(t, "truncated-laplace", 2, 10),
+		newTruncatedFor(t, "truncated-gaussian", 4, 14)} {
 		w := m.cellWeights()
 		for _, shift := range []int{1, 2, 1023, 1024, 20_000, 1 << 20} {
 			want := 0.
@@ -231,14 +248,15 @@ func TestTruncatedLossAndDistance(t *testing.T) {
 		for i := shift; i < len(w); i++ {
 			most = max(most, math.Log(w[i-shift]/w[i]), math.Log(w[i]/w[i-shift]))
 		}
-		if loss := m.largestLoss(m.scale, math.Ldexp(float64(m.last)+.5, -m.bits)); loss < most*(1-1e-6) || loss > most*1.001 {
+		if loss := m.largestLoss(m.scale, math.Ldexp(float64(m.last)+.5, -m.bits)); loss < most*(1-1e-6) ||
+			loss > most*1.001 {
 			t.Errorf("%s: largest loss %g, want %g", m.family, loss, most)
 		}
 	}
 }
 
-// The published (1, 1e-3) truncated Laplace mechanism of Geng et al. 2020 has delta 1e-3, and the published
-// truncated normal noise for (1, 1e-3) has delta .2862 instead.
+// The published (1, 1e-3) truncated Laplace mechanism of Geng et al. 2020 has delta 1e-3,
+// and the published truncated normal noise for (1, 1e-3) has delta .2862 instead.
 func TestPublishedTruncations(t *testing.T) {
 	e0, d0 := 1., 1e-3
 	bound := math.Log1p(math.Expm1(e0)/(2*d0)) / e0

@@ -11,13 +11,14 @@ import (
 
 var _ Mechanism = KNorm{}
 
-// KNorm adds noise of density proportional to exp(-||x||_2/(Scale clip)) to the whole vector: a radius of
-// the Gamma law with shape dim and a uniform direction (Hardt, Talwar 2010, for the Euclidean ball). With an
-// L2 sensitivity D one release costs the pure epsilon D/(Scale clip) in any dimension, where Laplace noise
-// would need the L1 sensitivity; the noise has norm about dim x Scale x clip.
+// KNorm adds noise of density proportional to exp(-||x||_2/(Scale clip)) to the whole
+// vector: a radius of the Gamma law with shape dim and a uniform direction (Hardt, Talwar
+// 2010, for the Euclidean ball). With an L2 sensitivity D one release costs the pure
+// epsilon D/(Scale clip) in any dimension, where Laplace noise would need the L1
+// sensitivity; the noise has norm about dim x Scale x clip.
 //
-// As for Gaussian, the sum of value and noise is rounded to the grid of clip x 2^-20, and the
-// double-precision sampler is an assumption.
+// As for Gaussian, the sum of value and noise is rounded to the grid of clip x 2^-20, and
+// the double-precision sampler is an assumption.
 type KNorm struct {
 	Scale float64 `toml:"scale"` // over the clip, > 0
 }
@@ -35,8 +36,8 @@ func newKNorm(decode func(params any) error) (Mechanism, error) {
 	return m, nil
 }
 
-// Event is a pure epsilon, of which only the size is used. Parts released together are one vector in units
-// of their clips, whose L2 sensitivities add in squares.
+// Event is a pure epsilon, of which only the size is used. Parts released together are
+// one vector in units of their clips, whose L2 sensitivities add in squares.
 func (m KNorm) Event(r account.Release) (account.Event, error) {
 	if err := checkParts(r, account.L2, "k-norm"); err != nil {
 		return account.Event{}, err
@@ -71,7 +72,8 @@ func (m KNorm) Perturb(v *Value, r account.Release, c Charge) {
 	for _, p := range r.Parts {
 		n := noise[at : at+p.Dim]
 		if v.Step > 0 {
-			tensor.AddNoiseGrid(v.Float[at:], v.Grid[at:], v.Step/GridStep(r.Parts[0].Clip), GridStep(p.Clip), length, n)
+			tensor.AddNoiseGrid(v.Float[at:], v.Grid[at:], v.Step/GridStep(r.Parts[0].Clip), GridStep(p.Clip),
+				length, n)
 		} else {
 			tensor.AddNoise(v.Float[at:], GridStep(p.Clip), length, n)
 		}
@@ -80,7 +82,8 @@ func (m KNorm) Perturb(v *Value, r account.Release, c Charge) {
 	clear(noise)
 }
 
-// gamma draws from the Gamma law of the given shape >= 1 and scale 1 (Marsaglia, Tsang 2000).
+// gamma draws from the Gamma law of the given shape >= 1 and scale 1 (Marsaglia, Tsang
+// 2000).
 func gamma(s *rng.Stream, shape float64) float64 {
 	d := shape - 1./3
 	k := 1 / math.Sqrt(9*d)

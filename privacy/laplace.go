@@ -10,13 +10,15 @@ import (
 
 var _ Mechanism = Laplace{}
 
-// Laplace adds integer noise with probability proportional to exp(-|x|/t) to every coordinate of an integer
-// value of bounded L1 sensitivity, in steps of clip x 2^-20: the discrete Laplace or geometric mechanism
-// (Ghosh, Roughgarden, Sundararajan 2012), sampled exactly (Canonne, Kamath, Steinke 2020, Algorithm 2). One
-// release costs a pure epsilon of sensitivity/scale.
+// Laplace adds integer noise with probability proportional to exp(-|x|/t) to every
+// coordinate of an integer value of bounded L1 sensitivity, in steps of clip x 2^-20: the
+// discrete Laplace or geometric mechanism (Ghosh, Roughgarden, Sundararajan 2012),
+// sampled exactly (Canonne, Kamath, Steinke 2020, Algorithm 2). One release costs a pure
+// epsilon of sensitivity/scale.
 //
-// A clip in L2 does not bound the L1 norm, which may be sqrt(dim) times larger: the release must state an L1
-// sensitivity. t is Scale x 2^20 rounded up to an integer, and the event carries the rounded value.
+// A clip in L2 does not bound the L1 norm, which may be sqrt(dim) times larger: the
+// release must state an L1 sensitivity. t is Scale x 2^20 rounded up to an integer, and
+// the event carries the rounded value.
 type Laplace struct {
 	Scale float64 `toml:"scale"` // b over the L1 clip, 2^-20 to 2^20
 	Gridding

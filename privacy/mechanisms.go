@@ -7,9 +7,10 @@ import (
 	"sotto/privacy/account"
 )
 
-// Mechanisms lists every mechanism by the name used in run files. decode fills the mechanism's own
-// parameters and refuses unknown keys; nil leaves the defaults. No mechanism takes an epsilon: each takes a
-// noise scale over the clip, and the sensitivity comes with the release.
+// Mechanisms lists every mechanism by the name used in run files. decode fills the
+// mechanism's own parameters and refuses unknown keys; nil leaves the defaults. No
+// mechanism takes an epsilon: each takes a noise scale over the clip, and the sensitivity
+// comes with the release.
 var Mechanisms = map[string]func(decode func(params any) error) (Mechanism, error){
 	"discrete-gaussian":   newDiscreteGaussian,
 	"gaussian":            newGaussian,
@@ -40,9 +41,10 @@ func New(name string, decode func(params any) error) (Mechanism, error) {
 // scaled is implemented by parameters whose main value is a noise scale over the clip.
 type scaled interface{ setScale(scale float64) }
 
-// Scaled returns m with its noise scale multiplied by factor, as a query asks for it (agent.Query.Noise); mechanisms
-// without noise are returned as they are. A factor that is not positive and finite, and a mechanism whose noise has no
-// scale over the clip, are ErrQuery.
+// Scaled returns m with its noise scale multiplied by factor, as a query asks for it
+// (agent.Query.Noise); mechanisms without noise are returned as they are. A factor that
+// is not positive and finite, and a mechanism whose noise has no scale over the clip, are
+// ErrQuery.
 func Scaled(m Mechanism, factor float64) (Mechanism, error) {
 	if !positive(factor) {
 		return nil, fmt.Errorf("%w: a factor of %v on the noise", ErrQuery, factor)
@@ -70,9 +72,10 @@ func Scaled(m Mechanism, factor float64) (Mechanism, error) {
 	return nil, fmt.Errorf("%w: the noise of mechanism %T has no scale that a query may change", ErrQuery, m)
 }
 
-// NewMechanism returns the named mechanism with all parameters but its noise scale (over the clip) at their
-// defaults; mechanisms without noise ignore the scale. Float values are put on the grid before integer
-// noise (see Quantise of the mechanisms), so that any oracle can be asked.
+// NewMechanism returns the named mechanism with all parameters but its noise scale (over
+// the clip) at their defaults; mechanisms without noise ignore the scale. Float values
+// are put on the grid before integer noise (see Quantise of the mechanisms), so that any
+// oracle can be asked.
 func NewMechanism(name string, scale float64) (Mechanism, error) {
 	return New(name, func(p any) error {
 		if s, ok := p.(scaled); ok {
@@ -85,10 +88,10 @@ func NewMechanism(name string, scale float64) (Mechanism, error) {
 	})
 }
 
-// PlanStep is times releases described by r under the mechanism that build gives for a noise scale, for
-// instance NewMechanism with a fixed name: what account.GaussianStep is for normal noise. Plans calibrated
-// with it are charged by the very events that the mechanism will record. A Poisson sampler takes the plan's
-// rate.
+// PlanStep is times releases described by r under the mechanism that build gives for a
+// noise scale, for instance NewMechanism with a fixed name: what account.GaussianStep is
+// for normal noise. Plans calibrated with it are charged by the very events that the
+// mechanism will record. A Poisson sampler takes the plan's rate.
 func PlanStep(build func(scale float64) (Mechanism, error), r account.Release, times int) account.PlanStep {
 	return account.PlanStep{Times: times, Event: func(scale, rate float64) (account.Event, error) {
 		m, err := build(scale)

@@ -8,8 +8,8 @@ var (
 	_ Mechanism = Released{}
 )
 
-// None adds no noise: every release costs an infinite epsilon. It is for runs that are declared not
-// private, and for the non-private side of a comparison.
+// None adds no noise: every release costs an infinite epsilon. It is for runs that are
+// declared not private, and for the non-private side of a comparison.
 type None struct{}
 
 // Event is non-private whatever the release.
@@ -28,9 +28,10 @@ func (None) Assumptions() []string { return nil }
 
 func (None) sealed() {}
 
-// Sealed adds no noise and charges nothing, because nothing leaves: it is for agents whose runtime treats
-// every message as an error (sim.Agent.Silent). Towards other agents such a run is perfectly private. Its
-// model holds un-noised data: who publishes it needs another mechanism.
+// Sealed adds no noise and charges nothing, because nothing leaves: it is for agents
+// whose runtime treats every message as an error (sim.Agent.Silent). Towards other agents
+// such a run is perfectly private. Its model holds un-noised data: who publishes it needs
+// another mechanism.
 type Sealed struct{}
 
 // Event is the no-op event.
@@ -67,8 +68,8 @@ func exact(v *Value, r account.Release) {
 	}
 }
 
-// Released adds no noise and charges nothing, because the oracle's data are an earlier release of the same ledger: what is
-// computed from them is post-processing.
+// Released adds no noise and charges nothing, because the oracle's data are an earlier
+// release of the same ledger: what is computed from them is post-processing.
 type Released struct{}
 
 // Event is the no-op event.
@@ -82,7 +83,8 @@ func (Released) Provenance() Provenance { return Proved }
 
 // Assumptions names what the charge of nothing rests on.
 func (Released) Assumptions() []string {
-	return []string{"training reads nothing but the perturbed records that the first charges of this ledger released"}
+	return []string{
+		"training reads nothing but the perturbed records that the first charges of this ledger released"}
 }
 
 func (Released) sealed() {}

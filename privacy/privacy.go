@@ -1,10 +1,11 @@
-// Package privacy is the only door between private data and everything else. A [Gate] holds an owner's
-// oracles; it charges the ledger, durably, before it lets an oracle read data, adds the mechanism's noise
-// to the value, and answers. What an algorithm holds, sends or logs is therefore post-processing of
-// releases that the ledger lists.
+// Package privacy is the only door between private data and everything else. A [Gate]
+// holds an owner's oracles; it charges the ledger, durably, before it lets an oracle read
+// data, adds the mechanism's noise to the value, and answers. What an algorithm holds,
+// sends or logs is therefore post-processing of releases that the ledger lists.
 //
-// A mechanism takes a noise scale over the clip, never an epsilon; the sensitivity, with its norm, comes with
-// the release (account.Release), and what a release costs follows from both:
+// A mechanism takes a noise scale over the clip, never an epsilon; the sensitivity, with
+// its norm, comes with the release (account.Release), and what a release costs follows
+// from both:
 //
 //	gaussian             L2  normal noise, double precision, rounded to a grid
 //	discrete-gaussian    L2  integer Gaussian noise on integer values
@@ -17,8 +18,9 @@
 //	published            --  one noise for every coordinate as published for DP-dKM, for replication: epsilon is infinite
 //	none, sealed         --  no noise: epsilon is infinite, or nothing leaves
 //
-// Mechanisms with integer noise take integers from a [GridOracle], where each record's contribution becomes
-// integers before it is added to another's, or round the values of other oracles and charge the rounding.
+// Mechanisms with integer noise take integers from a [GridOracle], where each record's
+// contribution becomes integers before it is added to another's, or round the values of
+// other oracles and charge the rounding.
 package privacy
 
 import (
@@ -31,34 +33,41 @@ import (
 )
 
 var (
-	// ErrExhausted says that the next release would exceed the budget. Nothing was charged or read.
+	// ErrExhausted says that the next release would exceed the budget. Nothing was
+	// charged or read.
 	ErrExhausted = account.ErrExhausted
-	// ErrAbstain says that this answer is not given, because what it would be hidden by may have hidden another one before a crash.
-	// Nothing was charged or read; later answers are given.
+	// ErrAbstain says that this answer is not given, because what it would be hidden by
+	// may have hidden another one before a crash. Nothing was charged or read; later
+	// answers are given.
 	ErrAbstain = errors.New("privacy: no answer in the round of a crash")
-	// ErrRefused says that a guarantee would be hollow or false, so that nothing was started.
+	// ErrRefused says that a guarantee would be hollow or false, so that nothing was
+	// started.
 	ErrRefused = errors.New("privacy: refused")
-	// ErrQuery says that a query cannot be answered: unknown oracle, wrong length, a point that is not
-	// finite. The check reads no data.
+	// ErrQuery says that a query cannot be answered: unknown oracle, wrong length, a
+	// point that is not finite. The check reads no data.
 	ErrQuery = errors.New("privacy: query cannot be answered")
 )
 
 // Oracle is a statistic of the owner's data.
 type Oracle interface {
-	// Describe says what Evaluate is going to release: sampler, clip, sensitivity. It is public and
-	// reads no data; an error refuses the query before anything is charged.
+	// Describe says what Evaluate is going to release: sampler, clip, sensitivity. It is
+	// public and reads no data; an error refuses the query before anything is charged.
 	Describe(q *agent.Query) (account.Release, error)
-	// Evaluate computes the value before noise. It is total: for every point and data set, the empty
-	// one included, it succeeds and is finite, because a data-dependent error would be a release. All
-	// its random choices, subsampling first of all, come from sample.
+	// Evaluate computes the value before noise. It is total: for every point and data
+	// set, the empty one included, it succeeds and is finite, because a data-dependent
+	// error would be a release. All its random choices, subsampling first of all, come
+	// from sample.
 	Evaluate(dst *Value, q *agent.Query, sample *rng.Stream)
 }
 
-// Value is an un-noised statistic; it never leaves the gate. An oracle fills Float, or Grid and Step.
+// Value is an un-noised statistic; it never leaves the gate. An oracle fills Float, or
+// Grid and Step.
 type Value struct {
 	Float tensor.Vec // in the units of the release's clip, before Release.Scale
 	Grid  []int64    // exact integer value; the statistic is Grid times Step
-	Step  float64    // > 0 says that Grid is in use: the step of the first part, for the others in proportion to their clips
+	// > 0 says that Grid is in use: the step of the first part, for the others in
+	// proportion to their clips
+	Step float64
 }
 
 // Charge names one entry of the ledger and carries the noise stream drawn for it.
@@ -72,8 +81,8 @@ type Charge struct {
 type Provenance uint8
 
 const (
-	// Claimed guarantees are published but unproved or false. They are never printed as an epsilon,
-	// and a daemon refuses them.
+	// Claimed guarantees are published but unproved or false. They are never printed as
+	// an epsilon, and a daemon refuses them.
 	Claimed Provenance = iota
 	// Proved guarantees have a published proof of the exact statement.
 	Proved
@@ -86,13 +95,13 @@ func (p Provenance) String() string {
 	return "claimed"
 }
 
-// Mechanism perturbs a value and describes itself to the accountant. Only this package makes mechanisms:
-// the unexported method keeps noise next to the proof of its event.
+// Mechanism perturbs a value and describes itself to the accountant. Only this package
+// makes mechanisms: the unexported method keeps noise next to the proof of its event.
 type Mechanism interface {
 	// Event returns what one release costs, with its sampler. It reads no data.
 	Event(r account.Release) (account.Event, error)
-	// Perturb turns v into a release in place: v.Float holds it afterwards, before Release.Scale.
-	// The noise scale depends on r alone.
+	// Perturb turns v into a release in place: v.Float holds it afterwards, before
+	// Release.Scale. The noise scale depends on r alone.
 	Perturb(v *Value, r account.Release, c Charge)
 	Provenance() Provenance
 	// Assumptions lists what the guarantee rests on beside the event, for statements.

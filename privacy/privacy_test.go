@@ -122,7 +122,8 @@ func TestGateReadsNothingWhenRefused(t *testing.T) {
 	broken := errors.New("disk full")
 	_, l2 := newGate(t, 9, 1)
 	l2.fail = broken
-	g2 := privacy.NewSimulatedGate(l2, privacy.Gaussian{NoiseMultiplier: 1}, map[string]privacy.Oracle{"sum": sum{read: l2.read, dim: 1}}, 5, 2)
+	g2 := privacy.NewSimulatedGate(l2, privacy.Gaussian{NoiseMultiplier: 1},
+		map[string]privacy.Oracle{"sum": sum{read: l2.read, dim: 1}}, 5, 2)
 	if err := g2.Answer(q, dst); !errors.Is(err, broken) {
 		t.Errorf("broken ledger: %v", err)
 	}
@@ -171,7 +172,8 @@ func TestGateStreams(t *testing.T) {
 	}
 	sim := func() *privacy.Gate { g, _ := newGate(t, 9, 1); return g }
 	secret := func() *privacy.Gate {
-		return privacy.NewGate(ledger.NewMemory(nil), privacy.Gaussian{NoiseMultiplier: 1}, map[string]privacy.Oracle{"sum": sum{read: &[]string{}, dim: 1}})
+		return privacy.NewGate(ledger.NewMemory(nil), privacy.Gaussian{NoiseMultiplier: 1},
+			map[string]privacy.Oracle{"sum": sum{read: &[]string{}, dim: 1}})
 	}
 	a, b := answers(sim), answers(sim)
 	if !slices.Equal(a, b) || a[0] == a[1] || a[1] == a[2] {
@@ -189,7 +191,8 @@ func ExampleGate_Answer() {
 	noise := privacy.Gaussian{NoiseMultiplier: 1}
 	ev, _ := noise.Event(privacytest.Release(1, 1))
 	budget, _ := account.NewCountFilter(ev, 1) // one answer
-	g := privacy.NewGate(ledger.NewMemory(budget), noise, map[string]privacy.Oracle{"sum": sum{data: []float32{1, 2}, read: &[]string{}, dim: 1}})
+	g := privacy.NewGate(ledger.NewMemory(budget), noise,
+		map[string]privacy.Oracle{"sum": sum{data: []float32{1, 2}, read: &[]string{}, dim: 1}})
 	q, dst := &agent.Query{Oracle: "sum", At: tensor.Vec{0}}, make(tensor.Vec, 1)
 	fmt.Println(g.Answer(q, dst))
 	fmt.Println(errors.Is(g.Answer(q, dst), privacy.ErrExhausted))
@@ -198,8 +201,9 @@ func ExampleGate_Answer() {
 	// true
 }
 
-// An imitated oracle is answered with noise alone: nothing is charged or read, also when the budget is spent, the law is that of the
-// oracle's own noise (Kolmogorov-Smirnov, false-reject rate 1e-6), and a gate of the same seed and rounds draws the same.
+// An imitated oracle is answered with noise alone: nothing is charged or read, also when
+// the budget is spent, the law is that of the oracle's own noise (Kolmogorov-Smirnov,
+// false-reject rate 1e-6), and a gate of the same seed and rounds draws the same.
 func TestGateImitates(t *testing.T) {
 	g, l := newGate(t, 0, 3)
 	g.Imitate("zero", "sum")
@@ -227,10 +231,12 @@ func TestGateImitates(t *testing.T) {
 		t.Errorf("%d charges, log %v", l.Head().Seq, *l.read)
 	}
 	slices.Sort(x)
-	if d := privacytest.KS(x, distuv.Normal{Sigma: 3 * .5}.CDF); d > 2.694 { // noise multiplier 3, clip 1, scale 1/2
+	// noise multiplier 3, clip 1, scale 1/2
+	if d := privacytest.KS(x, distuv.Normal{Sigma: 3 * .5}.CDF); d > 2.694 {
 		t.Errorf("noise alone has another law: distance %g", d)
 	}
-	if err := g.Answer(&agent.Query{Oracle: "sum", At: tensor.Vec{0}}, dst); !errors.Is(err, privacy.ErrExhausted) {
+	if err := g.Answer(&agent.Query{Oracle: "sum", At: tensor.Vec{0}}, dst); !errors.Is(err,
+		privacy.ErrExhausted) {
 		t.Errorf("the oracle itself: %v", err)
 	}
 }

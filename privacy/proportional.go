@@ -9,14 +9,17 @@ import (
 
 var _ Mechanism = Proportional{}
 
-// Proportional adds normal noise of standard deviation NoiseMultiplier times the L2 norm of the private value to every
-// coordinate, as AdaD2P of "Sensitivity-Aware Differentially Private Decentralized Learning with Adaptive Noise" does with
-// gradients that are not clipped. It is for replication: the noise tells the norm, and a value of 0 leaves as it is, so that
-// there is no guarantee at any epsilon.
+// Proportional adds normal noise of standard deviation NoiseMultiplier times the L2 norm
+// of the private value to every coordinate, as AdaD2P of "Sensitivity-Aware
+// Differentially Private Decentralized Learning with Adaptive Noise" does with gradients
+// that are not clipped. It is for replication: the noise tells the norm, and a value of 0
+// leaves as it is, so that there is no guarantee at any epsilon.
 type Proportional struct {
-	NoiseMultiplier float64 `toml:"noise_multiplier"` // noise standard deviation over the norm of the value, > 0
-	// Norm > 0 takes the place of that norm, as G does in ConstD2P: the largest gradient norm seen in earlier runs on the same data, to
-	// which nothing is clipped. There is no guarantee either.
+	// noise standard deviation over the norm of the value, > 0
+	NoiseMultiplier float64 `toml:"noise_multiplier"`
+	// Norm > 0 takes the place of that norm, as G does in ConstD2P: the largest gradient
+	// norm seen in earlier runs on the same data, to which nothing is clipped. There is
+	// no guarantee either.
 	Norm float64 `toml:"norm,omitempty"`
 }
 
@@ -36,7 +39,8 @@ func newProportional(decode func(params any) error) (Mechanism, error) {
 // Event is non-private whatever the release.
 func (m Proportional) Event(account.Release) (account.Event, error) {
 	if m.Norm > 0 {
-		return account.NonPrivate("noise in proportion to a gradient norm that was measured, not enforced"), nil
+		return account.NonPrivate("noise in proportion to a gradient norm that was measured, not enforced"),
+			nil
 	}
 	return account.NonPrivate("noise in proportion to the norm of the private gradient"), nil
 }

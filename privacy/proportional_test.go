@@ -19,9 +19,14 @@ func adad2p(t *testing.T, sigma float64) privacy.Mechanism {
 	return m
 }
 
-var oneGradient = account.Release{Oracle: "grad", Adjacency: account.ReplaceOne, Unit: account.Record(), Scale: 1,
-	Sampler: account.Sampler{Kind: account.FullBatch},
-	Parts:   []account.Part{{Name: "gradient", Clip: 1, Shift: 2, Norm: account.L2, Dim: 3}}}
+var oneGradient = account.Release{
+	Oracle:    "grad",
+	Adjacency: account.ReplaceOne,
+	Unit:      account.Record(),
+	Scale:     1,
+	Sampler:   account.Sampler{Kind: account.FullBatch},
+	Parts:     []account.Part{{Name: "gradient", Clip: 1, Shift: 2, Norm: account.L2, Dim: 3}},
+}
 
 func epsilonOf(t *testing.T, accountant string, ev account.Event) account.Interval {
 	t.Helper()
@@ -39,9 +44,11 @@ func epsilonOf(t *testing.T, accountant string, ev account.Event) account.Interv
 	return e
 }
 
-// TestClaim22: noise in proportion to the gradient is claimed to be private. One record, one round, gradient 0: the answer is 0, bit for bit,
-// with every noise; of a record with another gradient it is 0 with probability 0. Every accountant has epsilon infinite, and the
-// mechanism says that its guarantee is a claim. Under a fixed clip the same record gets noise.
+// TestClaim22: noise in proportion to the gradient is claimed to be private. One record,
+// one round, gradient 0: the answer is 0, bit for bit, with every noise; of a record with
+// another gradient it is 0 with probability 0. Every accountant has epsilon infinite, and
+// the mechanism says that its guarantee is a claim. Under a fixed clip the same record
+// gets noise.
 func TestClaim22(t *testing.T) {
 	m := adad2p(t, 5)
 	if m.Provenance() != privacy.Claimed {
@@ -79,8 +86,9 @@ func TestClaim22(t *testing.T) {
 	}
 }
 
-// The standard deviation is NoiseMultiplier times the norm of the value: 30,000 coordinates of a value of norm 2, to 5 standard
-// deviations of the estimate (false rejects below 1e-6).
+// The standard deviation is NoiseMultiplier times the norm of the value: 30,000
+// coordinates of a value of norm 2, to 5 standard deviations of the estimate (false
+// rejects below 1e-6).
 func TestProportionalNoise(t *testing.T) {
 	const n, sigma = 30000, .7
 	v := privacy.Value{Float: make(tensor.Vec, n)}
@@ -90,7 +98,8 @@ func TestProportionalNoise(t *testing.T) {
 	v.Float[0] -= 2
 	w := privacy.Value{Float: make(tensor.Vec, n)}
 	k = rng.Simulated(3, 0, 1)
-	privacy.Proportional{NoiseMultiplier: sigma, Norm: 2}.Perturb(&w, oneGradient, privacy.Charge{Noise: rng.NewStream(&k, rng.Noise)})
+	privacy.Proportional{NoiseMultiplier: sigma, Norm: 2}.Perturb(&w, oneGradient,
+		privacy.Charge{Noise: rng.NewStream(&k, rng.Noise)})
 	for i, x := range w.Float { // the same noise under a norm of 2 that is given
 		if d := math.Abs(float64(x - v.Float[i])); d > 1e-6 {
 			t.Fatalf("coordinate %d: %v and %v", i, x, v.Float[i])
@@ -101,9 +110,11 @@ func TestProportionalNoise(t *testing.T) {
 	}
 }
 
-// TestClaim23: with one uniform record a round, one record of J with gradient 0 and K rounds, some round has no noise with
-// probability 1-(1-1/J)^K, .753 and .520 in the published settings, against 0 with another record in its place: delta is at least
-// that at every finite epsilon. 2,000 simulated runs agree within 5 standard deviations (false rejects below 1e-6).
+// TestClaim23: with one uniform record a round, one record of J with gradient 0 and K
+// rounds, some round has no noise with probability 1-(1-1/J)^K, .753 and .520 in the
+// published settings, against 0 with another record in its place: delta is at least that
+// at every finite epsilon. 2,000 simulated runs agree within 5 standard deviations (false
+// rejects below 1e-6).
 func TestClaim23(t *testing.T) {
 	draw := rng.Public(23, "claims")
 	for _, c := range []struct {
@@ -125,17 +136,22 @@ func TestClaim23(t *testing.T) {
 			}
 		}
 		if off := (float64(bare)/runs - p) / math.Sqrt(p*(1-p)/runs); math.Abs(off) > 5 {
-			t.Errorf("J = %d, K = %d: %d of %d runs, %.1f standard deviations from %v", c.records, c.rounds, bare, runs, off, p)
+			t.Errorf("J = %d, K = %d: %d of %d runs, %.1f standard deviations from %v", c.records, c.rounds,
+				bare, runs, off, p)
 		}
 	}
 }
 
-// TestClaim24: without zero gradients the variance alone tells the norm. Of norms with ratio r the divergence is (d/2)(r²-1-2 ln r)
-// nats a step: 1,113 for 1.01 at d = 11.17 million, 8.1 for 1/.99 and 948 for 1/.9 at d = 79,510. The log-likelihood ratio of one
-// answer of the mechanism to a gradient in a public direction agrees within 5 of its standard deviations (r²-1) sqrt(d/2).
+// TestClaim24: without zero gradients the variance alone tells the norm. Of norms with
+// ratio r the divergence is (d/2)(r²-1-2 ln r) nats a step: 1,113 for 1.01 at d = 11.17
+// million, 8.1 for 1/.99 and 948 for 1/.9 at d = 79,510. The log-likelihood ratio of one
+// answer of the mechanism to a gradient in a public direction agrees within 5 of its
+// standard deviations (r²-1) sqrt(d/2).
 func TestClaim24(t *testing.T) {
 	nats := func(d, r float64) float64 { return d / 2 * (r*r - 1 - 2*math.Log(r)) }
-	for _, c := range []struct{ d, r, want, tol float64 }{{11.17e6, 1.01, 1113, .5}, {79510, 1 / .99, 8.1, .05}, {79510, 1 / .9, 948, .5}} {
+	for _, c := range []struct {
+		d, r, want, tol float64
+	}{{11.17e6, 1.01, 1113, .5}, {79510, 1 / .99, 8.1, .05}, {79510, 1 / .9, 948, .5}} {
 		if got := nats(c.d, c.r); math.Abs(got-c.want) > c.tol {
 			t.Errorf("d = %g, ratio %g: %v nats, want %v", c.d, c.r, got, c.want)
 		}
@@ -155,8 +171,9 @@ func TestClaim24(t *testing.T) {
 	}
 }
 
-// TestClaim25: ClipD2P with batches of one and σ of .002 to .05. A round that hits the record costs about 1/(2σ²) + 4.26/σ, 419 at
-// .04, 285 at .05, 127,130 at .002, and the published proposition asks for epsilon below c1 K/J² = 5.6e-4 c1.
+// TestClaim25: ClipD2P with batches of one and σ of .002 to .05. A round that hits the
+// record costs about 1/(2σ²) + 4.26/σ, 419 at .04, 285 at .05, 127,130 at .002, and the
+// published proposition asks for epsilon below c1 K/J² = 5.6e-4 c1.
 func TestClaim25(t *testing.T) {
 	for _, c := range []struct{ sigma, want float64 }{{.04, 419}, {.05, 285}, {.002, 127130}} {
 		ev, err := account.Gaussian(c.sigma, 1)
@@ -172,8 +189,9 @@ func TestClaim25(t *testing.T) {
 	}
 }
 
-// TestClaim27: the utility theorem asks for J >= n^1.5 c2 sqrt(d ln(1/δ))/ε, a million records at ε = c2 = 1 where there are 2,500, and
-// sets K = J²ε²/(d c2² ln(1/δ)), a twentieth of a round.
+// TestClaim27: the utility theorem asks for J >= n^1.5 c2 sqrt(d ln(1/δ))/ε, a million
+// records at ε = c2 = 1 where there are 2,500, and sets K = J²ε²/(d c2² ln(1/δ)), a
+// twentieth of a round.
 func TestClaim27(t *testing.T) {
 	const n, d, records = 20, 11.17e6, 2500.
 	root := d * math.Log(1e5)

@@ -10,9 +10,11 @@ import (
 
 var _ Mechanism = Published{}
 
-// Published adds independent noise of one family to every coordinate, with the scale that "A General Differentially Private Learning
-// Framework for Decentralized Data" gives for (ε, δ) and a sensitivity Δ. It is for replication: Δ is the bound of an expectation
-// (Theorem 1), one coordinate stands for all, one (ε, δ) for all rounds, and the run's output has no noise.
+// Published adds independent noise of one family to every coordinate, with the scale that
+// "A General Differentially Private Learning Framework for Decentralized Data" gives for
+// (ε, δ) and a sensitivity Δ. It is for replication: Δ is the bound of an expectation
+// (Theorem 1), one coordinate stands for all, one (ε, δ) for all rounds, and the run's
+// output has no noise.
 //
 //	laplace             scale Δ/ε
 //	gaussian            standard deviation Δ sqrt(2 ln(1.25/δ))/ε, of the baselines
@@ -29,8 +31,10 @@ type Published struct {
 
 // published are the families by name, as functions that set scale and bound.
 var published = map[string]func(m *Published){
-	"laplace":  func(m *Published) { m.scale = m.Sensitivity / m.Epsilon },
-	"gaussian": func(m *Published) { m.scale = m.Sensitivity * math.Sqrt(2*math.Log(1.25/m.Delta)) / m.Epsilon },
+	"laplace": func(m *Published) { m.scale = m.Sensitivity / m.Epsilon },
+	"gaussian": func(m *Published) {
+		m.scale = m.Sensitivity * math.Sqrt(2*math.Log(1.25/m.Delta)) / m.Epsilon
+	},
 	"truncated-laplace": func(m *Published) {
 		m.scale = m.Sensitivity / m.Epsilon
 		m.bound = m.scale * math.Log1p(math.Expm1(m.Epsilon)/(2*m.Delta))
@@ -84,7 +88,8 @@ func newPublished(decode func(any) error) (Mechanism, error) {
 
 // Event is non-private whatever the release.
 func (m Published) Event(account.Release) (account.Event, error) {
-	return account.NonPrivate("noise fitted to the expectation of a sensitivity, before an output without noise"), nil
+	return account.NonPrivate(
+		"noise fitted to the expectation of a sensitivity, before an output without noise"), nil
 }
 
 // Perturb adds the noise.
@@ -139,11 +144,13 @@ func (Published) Provenance() Provenance { return Claimed }
 
 // Assumptions names what is wrong with the claim.
 func (Published) Assumptions() []string {
-	return []string{"none would help: the sensitivity is that of an expectation, and what is put out has no noise"}
+	return []string{
+		"none would help: the sensitivity is that of an expectation, and what is put out has no noise"}
 }
 
 func (Published) sealed() {}
 
-// Law returns the scale of the family, as the type's comment has it, and the largest magnitude of the noise, both over the clip: what an
-// adversary knows who scores a release.
+// Law returns the scale of the family, as the type's comment has it, and the largest
+// magnitude of the noise, both over the clip: what an adversary knows who scores a
+// release.
 func (m Published) Law() (scale, bound float64) { return m.scale, m.bound }

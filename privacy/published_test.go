@@ -16,7 +16,8 @@ import (
 func publishedNoise(t *testing.T, family string, epsilon, delta, sensitivity float64) privacy.Mechanism {
 	t.Helper()
 	m, err := privacy.New("published", func(p any) error {
-		*p.(*privacy.Published) = privacy.Published{Family: family, Epsilon: epsilon, Delta: delta, Sensitivity: sensitivity}
+		*p.(*privacy.Published) = privacy.Published{Family: family, Epsilon: epsilon, Delta: delta,
+			Sensitivity: sensitivity}
 		return nil
 	})
 	if err != nil {
@@ -25,8 +26,10 @@ func publishedNoise(t *testing.T, family string, epsilon, delta, sensitivity flo
 	return m
 }
 
-// The noise has the published laws: 20,000 draws against their distribution functions by Kolmogorov and Smirnov's statistic, which exceeds
-// 2.7/√n with probability 1e-6. Truncations at (.5, 1e-3) are 4.084 Δ (normal; claims ledger C29) and 2 ln(1 + (e^.5 - 1)/.002) Δ.
+// The noise has the published laws: 20,000 draws against their distribution functions by
+// Kolmogorov and Smirnov's statistic, which exceeds 2.7/√n with probability 1e-6.
+// Truncations at (.5, 1e-3) are 4.084 Δ (normal; claims ledger C29) and 2 ln(1 + (e^.5 -
+// 1)/.002) Δ.
 func TestPublishedNoiseLaws(t *testing.T) {
 	const n, clip = 20_000, .5
 	erfIn := func(x, a, s float64) float64 { return (math.Erf(x/s) + math.Erf(a/s)) / (2 * math.Erf(a/s)) }
@@ -39,14 +42,23 @@ func TestPublishedNoiseLaws(t *testing.T) {
 		cdf   func(x float64) float64
 		bound float64
 	}{
-		"laplace":            {func(x float64) float64 { return laplaceIn(x, 1e9, 2) }, math.Inf(1)},
-		"gaussian":           {func(x float64) float64 { return .5 * math.Erfc(-x/math.Sqrt2/(2*math.Sqrt(2*math.Log(1250)))) }, math.Inf(1)},
+		"laplace": {func(x float64) float64 { return laplaceIn(x, 1e9, 2) }, math.Inf(1)},
+		"gaussian": {func(x float64) float64 {
+			return .5 * math.Erfc(-x/math.Sqrt2/(2*math.Sqrt(2*math.Log(1250))))
+		}, math.Inf(1)},
 		"truncated-laplace":  {func(x float64) float64 { return laplaceIn(x, laplaceA, 2) }, laplaceA},
 		"truncated-gaussian": {func(x float64) float64 { return erfIn(x, 4.084, math.Sqrt2) }, 4.0845},
 	} {
 		m := publishedNoise(t, family, .5, 1e-3, 1)
-		r := account.Release{Oracle: "km-stateful", Adjacency: account.ReplaceOne, Unit: account.Record(), Sampler: account.Sampler{Kind: account.FullBatch},
-			Parts: []account.Part{{Name: "residual", Clip: clip, Shift: 2, Norm: account.L2, Dim: n}}, Scale: 1}
+		r := account.Release{
+			Oracle:    "km-stateful",
+			Adjacency: account.ReplaceOne,
+			Unit:      account.Record(),
+			Sampler:   account.Sampler{Kind: account.FullBatch},
+			Parts:     []account.Part{{Name: "residual", Clip: clip, Shift: 2, Norm: account.L2, Dim: n}},
+
+			Scale: 1,
+		}
 		v := privacy.Value{Float: make(tensor.Vec, n)}
 		k := rng.Simulated(3, 0, 1)
 		m.Perturb(&v, r, privacy.Charge{Noise: rng.NewStream(&k, rng.Noise)})
@@ -72,12 +84,14 @@ func TestPublishedNoiseLaws(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if eps, err := acc.Epsilon(1e-3); err != nil || !math.IsInf(eps.Upper, 1) || !math.IsInf(eps.Lower, 1) {
+		if eps, err := acc.Epsilon(1e-3); err != nil || !math.IsInf(eps.Upper, 1) ||
+			!math.IsInf(eps.Lower, 1) {
 			t.Errorf("%s: epsilon %v, %v; want infinity", family, eps, err)
 		}
 	}
 	for key, p := range map[string]privacy.Published{
-		"family": {}, "epsilon": {Family: "laplace"}, "delta": {Family: "laplace", Epsilon: 1}, "sensitivity": {Family: "laplace", Epsilon: 1, Delta: .1},
+		"family": {}, "epsilon": {Family: "laplace"}, "delta": {Family: "laplace", Epsilon: 1},
+		"sensitivity": {Family: "laplace", Epsilon: 1, Delta: .1},
 	} {
 		_, err := privacy.New("published", func(q any) error { *q.(*privacy.Published) = p; return nil })
 		var bad *config.Error

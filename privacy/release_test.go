@@ -16,8 +16,9 @@ import (
 	"sotto/tensor"
 )
 
-// joint is an oracle that releases a vector and a count of one batch together, with clips of their own, and
-// whose vector clip follows the query: the noise stays that of clip 2 while the sensitivity is the query's.
+// joint is an oracle that releases a vector and a count of one batch together, with clips
+// of their own, and whose vector clip follows the query: the noise stays that of clip 2
+// while the sensitivity is the query's.
 type joint struct{ dim int }
 
 func (j joint) Describe(q *agent.Query) (account.Release, error) {
@@ -45,8 +46,8 @@ func (j joint) EvaluateGrid(dst []int64, q *agent.Query, _ *rng.Stream) {
 	}
 }
 
-// One charge pays for both parts: 1/s^2 = 1/s_gradient^2 + 1/s_count^2 (Andrew et al. 2021), and each part
-// has its own noise.
+// One charge pays for both parts: 1/s^2 = 1/s_gradient^2 + 1/s_count^2 (Andrew et al.
+// 2021), and each part has its own noise.
 func TestJointRelease(t *testing.T) {
 	const dim, z, zCount = 20_000, 1.5, 4.
 	noise := map[string]float64{"count": zCount}
@@ -54,7 +55,8 @@ func TestJointRelease(t *testing.T) {
 	for name, m := range map[string]privacy.Mechanism{
 		"gaussian":          privacy.Gaussian{NoiseMultiplier: z, PartNoise: noise},
 		"discrete-gaussian": privacy.DiscreteGaussian{NoiseMultiplier: z, PartNoise: noise},
-		"quantised":         privacy.DiscreteGaussian{NoiseMultiplier: z, PartNoise: noise, Gridding: privacy.Gridding{Quantise: true}},
+		"quantised": privacy.DiscreteGaussian{NoiseMultiplier: z, PartNoise: noise,
+			Gridding: privacy.Gridding{Quantise: true}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			l := ledger.NewMemory(nil)
@@ -83,7 +85,8 @@ func TestJointRelease(t *testing.T) {
 				tol = 1e-3 // the rounding of 20,000 coordinates
 			}
 			if got, want := rdp(t, ev), rdp(t, plain); got < want*(1-1e-12) || got > want*(1+tol) {
-				t.Errorf("joint release has Renyi divergence %g, one Gaussian of the combined multiplier %g", got, want)
+				t.Errorf("joint release has Renyi divergence %g, one Gaussian of the combined multiplier %g",
+					got, want)
 			}
 			for part, c := range map[int]struct{ mean, std float64 }{0: {1, 2 * z}, 1: {.25, .5 * zCount}} {
 				x := make([]float64, dim)
@@ -99,8 +102,8 @@ func TestJointRelease(t *testing.T) {
 	}
 }
 
-// Parts that share one noise multiplier cost one event of their combined sensitivity: a root of squares for
-// L2, a sum for L1.
+// Parts that share one noise multiplier cost one event of their combined sensitivity: a
+// root of squares for L2, a sum for L1.
 func TestJointSensitivity(t *testing.T) {
 	gridding := privacy.Gridding{Quantise: true}
 	for name, c := range map[string]struct {
@@ -108,15 +111,17 @@ func TestJointSensitivity(t *testing.T) {
 		norm  account.Norm
 		shift float64 // of one part that costs the same
 	}{
-		"gaussian":                    {privacy.Gaussian{NoiseMultiplier: 6}, account.L2, 5},
-		"discrete-gaussian":           {privacy.DiscreteGaussian{NoiseMultiplier: 6}, account.L2, 5},
-		"quantised discrete-gaussian": {privacy.DiscreteGaussian{NoiseMultiplier: 6, Gridding: gridding}, account.L2, 5},
-		"k-norm":                      {privacy.KNorm{Scale: 6}, account.L2, 5},
-		"laplace":                     {privacy.Laplace{Scale: 6}, account.L1, 7},
-		"quantised laplace":           {privacy.Laplace{Scale: 6, Gridding: gridding}, account.L1, 7},
+		"gaussian":          {privacy.Gaussian{NoiseMultiplier: 6}, account.L2, 5},
+		"discrete-gaussian": {privacy.DiscreteGaussian{NoiseMultiplier: 6}, account.L2, 5},
+		"quantised discrete-gaussian": {privacy.DiscreteGaussian{NoiseMultiplier: 6, Gridding: gridding},
+			account.L2, 5},
+		"k-norm":            {privacy.KNorm{Scale: 6}, account.L2, 5},
+		"laplace":           {privacy.Laplace{Scale: 6}, account.L1, 7},
+		"quantised laplace": {privacy.Laplace{Scale: 6, Gridding: gridding}, account.L1, 7},
 	} {
 		r := privacytest.Release(1, 1)
-		r.Parts = []account.Part{{Name: "a", Clip: 1, Shift: 3, Norm: c.norm, Dim: 2}, {Name: "b", Clip: 9, Shift: 4, Norm: c.norm, Dim: 3}}
+		r.Parts = []account.Part{{Name: "a", Clip: 1, Shift: 3, Norm: c.norm, Dim: 2},
+			{Name: "b", Clip: 9, Shift: 4, Norm: c.norm, Dim: 3}}
 		together, err := c.m.Event(r)
 		if err != nil {
 			t.Fatal(err)
@@ -205,10 +210,12 @@ func (o reused) Describe(q *agent.Query) (account.Release, error) {
 
 func (reused) Evaluate(*privacy.Value, *agent.Query, *rng.Stream) {}
 
-// The gate remembers an event only for an equal release, even where an oracle reuses its memory.
+// The gate remembers an event only for an equal release, even where an oracle reuses its
+// memory.
 func TestEventFollowsTheRelease(t *testing.T) {
 	l := ledger.NewMemory(nil)
-	g := privacy.NewSimulatedGate(l, privacy.Gaussian{NoiseMultiplier: 3}, map[string]privacy.Oracle{"x": reused{make([]account.Part, 1)}}, 1, 1)
+	g := privacy.NewSimulatedGate(l, privacy.Gaussian{NoiseMultiplier: 3},
+		map[string]privacy.Oracle{"x": reused{make([]account.Part, 1)}}, 1, 1)
 	want := []float64{1, 1, 2, 2, 1}
 	for _, c := range want {
 		if err := g.Answer(&agent.Query{Oracle: "x", Clip: c}, make(tensor.Vec, 1)); err != nil {
@@ -241,8 +248,8 @@ func TestEventFollowsTheRelease(t *testing.T) {
 	}
 }
 
-// The radius of K-norm noise follows the Gamma law of shape dim, its direction no coordinate, and its price
-// does not depend on dim.
+// The radius of K-norm noise follows the Gamma law of shape dim, its direction no
+// coordinate, and its price does not depend on dim.
 func TestKNorm(t *testing.T) {
 	const dim, n, scale, clip = 7, 20_000, 1.5, 2
 	m := privacy.KNorm{Scale: scale}
@@ -261,8 +268,8 @@ func TestKNorm(t *testing.T) {
 	}
 	slices.Sort(radius)
 	slices.Sort(first)
-	// Kolmogorov-Smirnov at a false-reject rate of 1e-6. A coordinate of a uniform direction has
-	// (1 + x)/2 of the Beta law with parameters (dim-1)/2.
+	// Kolmogorov-Smirnov at a false-reject rate of 1e-6. A coordinate of a uniform
+	// direction has (1 + x)/2 of the Beta law with parameters (dim-1)/2.
 	if d := privacytest.KS(radius, distuv.Gamma{Alpha: dim, Beta: 1}.CDF); d > 2.694 {
 		t.Errorf("radius: Kolmogorov-Smirnov statistic %g", d)
 	}
@@ -334,8 +341,8 @@ func TestRandomizedResponse(t *testing.T) {
 			t.Error("the test has no power against half the probability")
 		}
 	}
-	// ln((1-p+p/k)/(p/k)) for each label that a record can change: 2 of them with L1 sensitivity 2, 1 if there
-	// is one label only.
+	// ln((1-p+p/k)/(p/k)) for each label that a record can change: 2 of them with L1
+	// sensitivity 2, 1 if there is one label only.
 	one := math.Log((1 - p + p/labels) / (p / labels))
 	for dim, want := range map[int]float64{n: 2 * one, 1: one} {
 		r.Parts[0].Dim = dim

@@ -10,13 +10,14 @@ import (
 
 var _ Mechanism = RandomizedResponse{}
 
-// RandomizedResponse answers each label, a coordinate in 0..Labels-1, uniformly over all labels with
-// probability Probability and truthfully otherwise (Warner 1965; Kairouz, Bonawitz, Ramage 2016, k-ary). It
-// draws integers only; Probability is rounded up to a multiple of 2^-64. Coordinates that are no label
-// count as the nearest one.
+// RandomizedResponse answers each label, a coordinate in 0..Labels-1, uniformly over all
+// labels with probability Probability and truthfully otherwise (Warner 1965; Kairouz,
+// Bonawitz, Ramage 2016, k-ary). It draws integers only; Probability is rounded up to a
+// multiple of 2^-64. Coordinates that are no label count as the nearest one.
 //
-// The release must state an L1 sensitivity D: labels that differ do so by at least 1, so at most
-// floor(D) of the labels change, and each is charged. One label of an owner or record costs one event.
+// The release must state an L1 sensitivity D: labels that differ do so by at least 1, so
+// at most floor(D) of the labels change, and each is charged. One label of an owner or
+// record costs one event.
 type RandomizedResponse struct {
 	Probability float64 `toml:"probability"` // of the uniform answer, above 0 and at most 1
 	Labels      int     `toml:"labels"`      // k, 2 to 2^20
@@ -64,8 +65,8 @@ func (m RandomizedResponse) Event(r account.Release) (account.Event, error) {
 	return r.Sampled(inner)
 }
 
-// Perturb replaces labels. Every label takes two draws, whatever its value and the outcome, but for the
-// rejections of rng.Stream.Below.
+// Perturb replaces labels. Every label takes two draws, whatever its value and the
+// outcome, but for the rejections of rng.Stream.Below.
 func (m RandomizedResponse) Perturb(v *Value, r account.Release, c Charge) {
 	exact(v, r)
 	t, all := ceilThreshold(m.Probability)

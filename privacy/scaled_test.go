@@ -21,15 +21,22 @@ type zeros struct {
 }
 
 func (z zeros) Describe(q *agent.Query) (account.Release, error) {
-	return account.Release{Oracle: z.name, Adjacency: account.ReplaceOne, Unit: account.Record(), Sampler: account.Sampler{Kind: account.FullBatch},
-		Parts: []account.Part{{Name: "v", Clip: 1, Shift: 2, Norm: z.norm, Dim: z.dim}}, Scale: 1}, nil
+	return account.Release{
+		Oracle:    z.name,
+		Adjacency: account.ReplaceOne,
+		Unit:      account.Record(),
+		Sampler:   account.Sampler{Kind: account.FullBatch},
+		Parts:     []account.Part{{Name: "v", Clip: 1, Shift: 2, Norm: z.norm, Dim: z.dim}},
+		Scale:     1,
+	}, nil
 }
 
 func (zeros) Evaluate(dst *privacy.Value, _ *agent.Query, _ *rng.Stream) {}
 func (zeros) EvaluateGrid([]int64, *agent.Query, *rng.Stream)            {}
 
-// A query's factor multiplies the noise and what is charged follows: the sample's deviation is within 5 % of the factor's (false
-// reject below 1e-6 for 40,000 values), and the ledger lists the event of the scaled mechanism.
+// A query's factor multiplies the noise and what is charged follows: the sample's
+// deviation is within 5 % of the factor's (false reject below 1e-6 for 40,000 values),
+// and the ledger lists the event of the scaled mechanism.
 func TestQueriesScaleNoise(t *testing.T) {
 	const dim = 40_000
 	for name, scale := range map[string]float64{"gaussian": 2, "laplace": 2} {
@@ -50,7 +57,8 @@ func TestQueriesScaleNoise(t *testing.T) {
 			t.Fatal(err)
 		}
 		l := ledger.NewMemory(nil)
-		g := privacy.NewSimulatedGate(l, m, map[string]privacy.Oracle{"zeros": zeros{"zeros", norm, dim}}, 1, 0)
+		g := privacy.NewSimulatedGate(l, m, map[string]privacy.Oracle{"zeros": zeros{"zeros", norm, dim}}, 1,
+			0)
 		dst := make(tensor.Vec, dim)
 		for _, factor := range []float64{0, 3, 1, .5, 0} {
 			if err := g.Answer(&agent.Query{Oracle: "zeros", Noise: factor}, dst); err != nil {
@@ -83,11 +91,13 @@ func TestQueriesScaleNoise(t *testing.T) {
 			}
 			counts, costs = append(counts, r.Count), append(costs, eps.Upper)
 		}
-		if len(counts) != 5 || costs[0] != costs[2] || costs[0] != costs[4] || !(costs[1] < costs[0]/2) || !(costs[3] > 1.5*costs[0]) {
+		if len(counts) != 5 || costs[0] != costs[2] || costs[0] != costs[4] || !(costs[1] < costs[0]/2) ||
+			!(costs[3] > 1.5*costs[0]) {
 			t.Errorf("%s: charges of %v for factors 1, 3, 1, 1/2, 1", name, costs)
 		}
 		for _, factor := range []float64{-1, math.NaN(), math.Inf(1)} {
-			if err := g.Answer(&agent.Query{Oracle: "zeros", Noise: factor}, dst); !errors.Is(err, privacy.ErrQuery) {
+			if err := g.Answer(&agent.Query{Oracle: "zeros", Noise: factor}, dst); !errors.Is(err,
+				privacy.ErrQuery) {
 				t.Errorf("a factor of %g: %v", factor, err)
 			}
 		}
@@ -105,14 +115,16 @@ func TestQueriesScaleNoise(t *testing.T) {
 	}
 }
 
-// Two oracles with one description and mechanisms of their own are not taken for one another.
+// Two oracles with one description and mechanisms of their own are not taken for one
+// another.
 func TestOraclesOfOneDescription(t *testing.T) {
 	quiet, errQ := privacy.NewGaussian(1)
 	loud, errL := privacy.NewGaussian(9)
 	if err := errors.Join(errQ, errL); err != nil {
 		t.Fatal(err)
 	}
-	g := privacy.NewSimulatedGate(ledger.NewMemory(nil), quiet, map[string]privacy.Oracle{"a": zeros{"v", account.L2, 1}, "v": zeros{"v", account.L2, 1}}, 1, 0)
+	g := privacy.NewSimulatedGate(ledger.NewMemory(nil), quiet,
+		map[string]privacy.Oracle{"a": zeros{"v", account.L2, 1}, "v": zeros{"v", account.L2, 1}}, 1, 0)
 	g.Use("v", loud)
 	var events [4]account.Event
 	for k, name := range []string{"a", "v", "a", "v"} {
@@ -130,7 +142,8 @@ func TestOraclesOfOneDescription(t *testing.T) {
 	}
 }
 
-// An oracle may have a mechanism of its own; the others keep the gate's, whatever order they are asked in.
+// An oracle may have a mechanism of its own; the others keep the gate's, whatever order
+// they are asked in.
 func TestOraclesWithTheirOwnMechanism(t *testing.T) {
 	gaussian, err := privacy.NewGaussian(1)
 	if err != nil {
@@ -141,7 +154,8 @@ func TestOraclesWithTheirOwnMechanism(t *testing.T) {
 		t.Fatal(err)
 	}
 	l := ledger.NewMemory(nil)
-	g := privacy.NewSimulatedGate(l, gaussian, map[string]privacy.Oracle{"a": zeros{"a", account.L2, 3}, "b": zeros{"b", account.L2, 3}}, 1, 0)
+	g := privacy.NewSimulatedGate(l, gaussian,
+		map[string]privacy.Oracle{"a": zeros{"a", account.L2, 3}, "b": zeros{"b", account.L2, 3}}, 1, 0)
 	g.Use("b", knorm)
 	dst := make(tensor.Vec, 3)
 	for _, name := range []string{"a", "b", "b", "a", "b"} {
@@ -158,7 +172,8 @@ func TestOraclesWithTheirOwnMechanism(t *testing.T) {
 			got = append(got, r.Event.Type())
 		}
 	}
-	want := []account.Type{account.TypeGaussian, account.TypeEpsDelta, account.TypeEpsDelta, account.TypeGaussian, account.TypeEpsDelta}
+	want := []account.Type{account.TypeGaussian, account.TypeEpsDelta, account.TypeEpsDelta,
+		account.TypeGaussian, account.TypeEpsDelta}
 	if len(got) != len(want) {
 		t.Fatalf("charges %v", got)
 	}

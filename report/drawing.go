@@ -1,5 +1,6 @@
-// Package report turns the numbers of runs into pictures and pages: curves, heat maps and graphs as SVG, PNG and CSV,
-// and one self-contained HTML file that needs no network and no script.
+// Package report turns the numbers of runs into pictures and pages: curves, heat maps and
+// graphs as SVG, PNG and CSV, and one self-contained HTML file that needs no network and
+// no script.
 package report
 
 import (
@@ -22,7 +23,8 @@ import (
 	"gonum.org/v1/plot/vg/vgsvg"
 )
 
-// Drawing is a [Figure], a [HeatMap] or a [Graph]. The same drawing gives the same bytes in every format.
+// Drawing is a [Figure], a [HeatMap] or a [Graph]. The same drawing gives the same bytes
+// in every format.
 type Drawing interface {
 	FileName() string // without an ending
 	About() string    // one sentence below the picture
@@ -43,7 +45,8 @@ func WriteSVG(w io.Writer, d Drawing) error {
 		return err
 	}
 	// Arial and Helvetica have the widths of Liberation Sans, which few readers have.
-	_, err := w.Write(bytes.ReplaceAll(b.Bytes(), []byte("font-family:Liberation Sans;"), []byte("font-family:Liberation Sans,Arial,Helvetica,sans-serif;")))
+	_, err := w.Write(bytes.ReplaceAll(b.Bytes(), []byte("font-family:Liberation Sans;"),
+		[]byte("font-family:Liberation Sans,Arial,Helvetica,sans-serif;")))
 	return err
 }
 
@@ -68,7 +71,8 @@ func WriteCSV(w io.Writer, d Drawing) error {
 	return c.WriteAll(t.Rows)
 }
 
-// namespaces are attributes that an SVG file needs and an SVG inside HTML does not; without them a page names no address.
+// namespaces are attributes that an SVG file needs and an SVG inside HTML does not;
+// without them a page names no address.
 var namespaces = regexp.MustCompile(`\s+xmlns(:xlink)?="[^"]*"`)
 
 // Inline returns d as an SVG element for a page.
@@ -81,7 +85,8 @@ func Inline(d Drawing) (template.HTML, error) {
 	return template.HTML(namespaces.ReplaceAll(b.Bytes()[at:], nil)), nil
 }
 
-// palette is that of Okabe and Ito without its yellow: distinct to readers with any common colour vision.
+// palette is that of Okabe and Ito without its yellow: distinct to readers with any
+// common colour vision.
 var palette = []color.RGBA{
 	{0x00, 0x72, 0xb2, 255}, {0xd5, 0x5e, 0x00, 255}, {0x00, 0x9e, 0x73, 255}, {0xcc, 0x79, 0xa7, 255},
 	{0xe6, 0x9f, 0x00, 255}, {0x56, 0xb4, 0xe9, 255}, {0x22, 0x22, 0x22, 255},
@@ -114,13 +119,16 @@ func ramp(anchors []color.RGBA, x float64) color.RGBA {
 	}
 	at := min(max(x, 0), 1) * float64(len(anchors)-1)
 	i := min(int(at), len(anchors)-2)
-	mix := func(a, b uint8) uint8 { return uint8(math.Round(float64(a) + (at-float64(i))*(float64(b)-float64(a)))) }
+	mix := func(a, b uint8) uint8 {
+		return uint8(math.Round(float64(a) + (at-float64(i))*(float64(b)-float64(a))))
+	}
 	a, b := anchors[i], anchors[i+1]
 	return color.RGBA{mix(a.R, b.R), mix(a.G, b.G), mix(a.B, b.B), 255}
 }
 
 // viridis rises evenly in lightness from dark blue to yellow.
-var viridis = []color.RGBA{{0x44, 0x01, 0x54, 255}, {0x3b, 0x52, 0x8b, 255}, {0x21, 0x91, 0x8c, 255}, {0x5e, 0xc9, 0x62, 255}, {0xfd, 0xe7, 0x25, 255}}
+var viridis = []color.RGBA{{0x44, 0x01, 0x54, 255}, {0x3b, 0x52, 0x8b, 255}, {0x21, 0x91, 0x8c, 255},
+	{0x5e, 0xc9, 0x62, 255}, {0xfd, 0xe7, 0x25, 255}}
 
 // signed runs from blue over white at the middle to vermilion.
 var signed = []color.RGBA{{0x00, 0x72, 0xb2, 255}, {255, 255, 255, 255}, {0xd5, 0x5e, 0x00, 255}}

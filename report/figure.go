@@ -12,7 +12,8 @@ import (
 	"gonum.org/v1/plot/vg/draw"
 )
 
-// Point is one measured value, with the range around it; Low = High = Y where there is none.
+// Point is one measured value, with the range around it; Low = High = Y where there is
+// none.
 type Point struct{ X, Y, Low, High float64 }
 
 // Curve is one line of a plot; its points have ascending X.
@@ -20,7 +21,8 @@ type Curve struct {
 	Name   string
 	Points []Point
 	Dashed bool // a line to compare with
-	// Like names the curve that this one is compared with: it has the same colour and no line in the legend.
+	// Like names the curve that this one is compared with: it has the same colour and no
+	// line in the legend.
 	Like string
 }
 
@@ -47,7 +49,8 @@ const (
 	legendHeight = 0.48 * vg.Centimeter // of one line
 )
 
-// legend holds the numbers of the curves that are named: those with points, where there are two curves or more.
+// legend holds the numbers of the curves that are named: those with points, where there
+// are two curves or more.
 func (f Figure) legend() []int {
 	var shown []int
 	for i, c := range f.Curves {
@@ -74,7 +77,8 @@ func (f Figure) foot() vg.Length {
 	return legendHeight*vg.Length(n) + .25*vg.Centimeter
 }
 
-// style numbers the colour and dashes of curve i: those that are like another have its number.
+// style numbers the colour and dashes of curve i: those that are like another have its
+// number.
 func (f Figure) style(i int) int {
 	if name := f.Curves[i].Like; name != "" {
 		i = slices.IndexFunc(f.Curves, func(c Curve) bool { return c.Name == name })
@@ -93,7 +97,8 @@ func (f Figure) stroke(i int) draw.LineStyle {
 	dashes := [][]vg.Length{nil, {vg.Points(6), vg.Points(3)}, {vg.Points(2), vg.Points(2)}}
 	dashed := f.Curves[i].Dashed
 	i = f.style(i)
-	s := draw.LineStyle{Color: palette[i%len(palette)], Width: vg.Points(1.6), Dashes: dashes[i/len(palette)%len(dashes)]}
+	s := draw.LineStyle{Color: palette[i%len(palette)], Width: vg.Points(1.6),
+		Dashes: dashes[i/len(palette)%len(dashes)]}
 	if dashed {
 		s.Dashes, s.Width = []vg.Length{vg.Points(4), vg.Points(4)}, vg.Points(1.2)
 	}
@@ -136,7 +141,8 @@ func (f Figure) paint(dc draw.Canvas) error {
 
 // glyph marks the points of curve i; shapes differ so that colour is not needed.
 func glyph(i int) draw.GlyphStyle {
-	shapes := []draw.GlyphDrawer{draw.CircleGlyph{}, draw.SquareGlyph{}, draw.TriangleGlyph{}, draw.CrossGlyph{}, draw.PlusGlyph{}, draw.RingGlyph{}, draw.PyramidGlyph{}}
+	shapes := []draw.GlyphDrawer{draw.CircleGlyph{}, draw.SquareGlyph{}, draw.TriangleGlyph{},
+		draw.CrossGlyph{}, draw.PlusGlyph{}, draw.RingGlyph{}, draw.PyramidGlyph{}}
 	return draw.GlyphStyle{Color: palette[i%len(palette)], Radius: vg.Points(3), Shape: shapes[i%len(shapes)]}
 }
 
@@ -239,7 +245,8 @@ func padY(p *plot.Plot) {
 	p.Y.Max += pad
 }
 
-// decades are powers of ten, or of each three or more where there are many, and with 2 and 5 times them where there are few.
+// decades are powers of ten, or of each three or more where there are many, and with 2
+// and 5 times them where there are few.
 type decades struct{}
 
 func (decades) Ticks(low, high float64) []plot.Tick {
@@ -278,7 +285,8 @@ func (t ticks) Ticks(low, high float64) []plot.Tick {
 	return out
 }
 
-// measuredTicks are at the X values of the points, without those that would be printed over others.
+// measuredTicks are at the X values of the points, without those that would be printed
+// over others.
 func (f Figure) measuredTicks() plot.ConstantTicks {
 	var xs []float64
 	for _, c := range f.Curves {

@@ -28,8 +28,9 @@ type Graph struct {
 	Nodes                []Node
 	Edges                []Edge
 	ValueLabel           string // what the nodes' values are; empty: they are not shown
-	// Limit > 0 makes values signed amounts from -Limit (vermilion) over 0 (white) to Limit (blue), with a scale below the graph
-	// and the amounts, in place of the links, as the drawing's table. Unit follows the numbers of the scale.
+	// Limit > 0 makes values signed amounts from -Limit (vermilion) over 0 (white) to
+	// Limit (blue), with a scale below the graph and the amounts, in place of the links,
+	// as the drawing's table. Unit follows the numbers of the scale.
 	Limit float64
 	Unit  string
 }
@@ -38,7 +39,9 @@ type Graph struct {
 type Node struct {
 	X, Y  float64
 	Label string
-	Value float64 // its colour, where the graph has a ValueLabel: in [0, 1], or an amount where there is a Limit; NaN is grey
+	// its colour, where the graph has a ValueLabel: in [0, 1], or an amount where there
+	// is a Limit; NaN is grey
+	Value float64
 }
 
 // Edge links the nodes I and J with the mixing weight between them.
@@ -47,9 +50,10 @@ type Edge struct {
 	Weight float64
 }
 
-// NewGraph lays out a communication graph: lattices and hypercubes by their coordinates, small graphs on a circle, the
-// others by a force layout. A link whose two directions differ in weight has their mean. Above 2,000
-// agents or 100,000 links it returns a *config.Error.
+// NewGraph lays out a communication graph: lattices and hypercubes by their coordinates,
+// small graphs on a circle, the others by a force layout. A link whose two directions
+// differ in weight has their mean. Above 2,000 agents or 100,000 links it returns a
+// *config.Error.
 func NewGraph(name string, g *topology.Graph) (Graph, error) {
 	if err := Drawable(g); err != nil {
 		return Graph{}, err
@@ -71,7 +75,8 @@ func NewGraph(name string, g *topology.Graph) (Graph, error) {
 	low, high := d.weights()
 	d.Caption = fmt.Sprintf("Every link has the weight %.4g.", high)
 	if high-low > 1e-6 {
-		d.Caption = fmt.Sprintf("Width and darkness of a link are its mixing weight, %.4g to %.4g.", low, high)
+		d.Caption = fmt.Sprintf("Width and darkness of a link are its mixing weight, %.4g to %.4g.", low,
+			high)
 	}
 	return d, nil
 }
@@ -132,11 +137,13 @@ func (g Graph) foot() vg.Length {
 }
 
 func (g Graph) paint(dc draw.Canvas) error {
-	dc.FillText(textStyle(12, ink, text.XCenter, text.YTop), vg.Point{X: (dc.Min.X + dc.Max.X) / 2, Y: dc.Max.Y - .3*vg.Centimeter}, g.Title)
+	dc.FillText(textStyle(12, ink, text.XCenter, text.YTop),
+		vg.Point{X: (dc.Min.X + dc.Max.X) / 2, Y: dc.Max.Y - .3*vg.Centimeter}, g.Title)
 	const margin = .6 * vg.Centimeter
 	side := dc.Max.X - dc.Min.X - 2*margin
 	place := func(i int) vg.Point {
-		return vg.Point{X: dc.Min.X + margin + side*vg.Length(g.Nodes[i].X), Y: dc.Min.Y + g.foot() + margin + side*vg.Length(g.Nodes[i].Y)}
+		return vg.Point{X: dc.Min.X + margin + side*vg.Length(g.Nodes[i].X),
+			Y: dc.Min.Y + g.foot() + margin + side*vg.Length(g.Nodes[i].Y)}
 	}
 	_, high := g.weights()
 	crowd := min(1, 30/math.Sqrt(float64(max(1, len(g.Edges))))) // many links are drawn thinner
@@ -144,7 +151,8 @@ func (g Graph) paint(dc draw.Canvas) error {
 		share := min(1, max(0, e.Weight/high))
 		shade := uint8(205 - 150*share)
 		a, b := place(e.I), place(e.J)
-		dc.StrokeLine2(draw.LineStyle{Color: color.Gray{Y: shade}, Width: vg.Points((.3 + 2*share) * max(.2, crowd))}, a.X, a.Y, b.X, b.Y)
+		dc.StrokeLine2(draw.LineStyle{Color: color.Gray{Y: shade},
+			Width: vg.Points((.3 + 2*share) * max(.2, crowd))}, a.X, a.Y, b.X, b.Y)
 	}
 	radius, points := nodeSize(len(g.Nodes))
 	for i, n := range g.Nodes {
@@ -152,7 +160,9 @@ func (g Graph) paint(dc draw.Canvas) error {
 		switch {
 		case g.Limit > 0:
 			fill = ramp(signed, .5-n.Value/g.Limit/2)
-			dc.DrawGlyph(draw.GlyphStyle{Color: ink, Radius: radius + vg.Points(.7), Shape: draw.CircleGlyph{}}, place(i)) // white ones show too
+			// white ones show too
+			dc.DrawGlyph(draw.GlyphStyle{Color: ink, Radius: radius + vg.Points(.7),
+				Shape: draw.CircleGlyph{}}, place(i))
 		case g.ValueLabel != "":
 			fill = ramp(viridis, n.Value)
 		}
@@ -180,11 +190,13 @@ func (g Graph) paintScale(dc draw.Canvas) {
 		if end.at == 1 && g.Unit != "" {
 			label += " " + g.Unit
 		}
-		dc.FillText(textStyle(9, ink, text.XCenter, text.YTop), vg.Point{X: x + width*vg.Length(end.at), Y: y - .08*vg.Centimeter}, label)
+		dc.FillText(textStyle(9, ink, text.XCenter, text.YTop),
+			vg.Point{X: x + width*vg.Length(end.at), Y: y - .08*vg.Centimeter}, label)
 	}
 }
 
-// nodeSize is the radius of a node and the size of its number, which is left out where it would not be legible.
+// nodeSize is the radius of a node and the size of its number, which is left out where it
+// would not be legible.
 func nodeSize(nodes int) (radius vg.Length, points float64) {
 	switch {
 	case nodes <= 24:

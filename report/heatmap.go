@@ -9,7 +9,8 @@ import (
 	"gonum.org/v1/plot/vg/draw"
 )
 
-// HeatMap is a table of fractions drawn as colours, and as numbers in percent while there are few. NaN is left grey.
+// HeatMap is a table of fractions drawn as colours, and as numbers in percent while there
+// are few. NaN is left grey.
 type HeatMap struct {
 	Name, Title, XLabel, YLabel string
 	Columns, Rows               []string
@@ -29,7 +30,8 @@ func (h HeatMap) cell() (width, height vg.Length, numbered bool) {
 	if len(h.Columns) <= 12 && len(h.Rows) <= 40 {
 		return 1.15 * vg.Centimeter, .6 * vg.Centimeter, true
 	}
-	return max(.12*vg.Centimeter, min(1.15*vg.Centimeter, 14*vg.Centimeter/vg.Length(max(1, len(h.Columns))))),
+	return max(.12*vg.Centimeter,
+			min(1.15*vg.Centimeter, 14*vg.Centimeter/vg.Length(max(1, len(h.Columns))))),
 		max(.12*vg.Centimeter, min(.5*vg.Centimeter, 20*vg.Centimeter/vg.Length(max(1, len(h.Rows))))), false
 }
 
@@ -45,7 +47,8 @@ const (
 
 func (h HeatMap) size() (width, height vg.Length) {
 	w, t, _ := h.cell()
-	return max(heatLeast, heatLeft+w*vg.Length(len(h.Columns))+heatRight), heatTop + t*vg.Length(len(h.Rows)) + heatBottom
+	return max(heatLeast, heatLeft+w*vg.Length(len(h.Columns))+heatRight),
+		heatTop + t*vg.Length(len(h.Rows)) + heatBottom
 }
 
 // limit is the value of the last colour.
@@ -78,26 +81,32 @@ func (h HeatMap) paint(dc draw.Canvas) error {
 		anchors = signed
 	}
 	left, top := dc.Min.X+heatLeft, dc.Max.Y-heatTop
-	dc.FillText(textStyle(12, ink, text.XLeft, text.YTop), vg.Point{X: dc.Min.X + .2*vg.Centimeter, Y: dc.Max.Y - .2*vg.Centimeter}, h.Title)
-	dc.FillText(textStyle(10, ink, text.XLeft, text.YBottom), vg.Point{X: left, Y: top + .6*vg.Centimeter}, h.XLabel)
-	dc.FillText(textStyle(10, ink, text.XRight, text.YBottom), vg.Point{X: left - .2*vg.Centimeter, Y: top + .1*vg.Centimeter}, h.YLabel)
+	dc.FillText(textStyle(12, ink, text.XLeft, text.YTop),
+		vg.Point{X: dc.Min.X + .2*vg.Centimeter, Y: dc.Max.Y - .2*vg.Centimeter}, h.Title)
+	dc.FillText(textStyle(10, ink, text.XLeft, text.YBottom), vg.Point{X: left, Y: top + .6*vg.Centimeter},
+		h.XLabel)
+	dc.FillText(textStyle(10, ink, text.XRight, text.YBottom),
+		vg.Point{X: left - .2*vg.Centimeter, Y: top + .1*vg.Centimeter}, h.YLabel)
 	everyColumn, everyRow := stride(w, .6*vg.Centimeter), stride(t, .4*vg.Centimeter)
 	for j, name := range h.Columns {
 		if j%everyColumn == 0 {
-			dc.FillText(textStyle(9.5, ink, text.XCenter, text.YBottom), vg.Point{X: left + w*(vg.Length(j)+.5), Y: top + .12*vg.Centimeter}, name)
+			dc.FillText(textStyle(9.5, ink, text.XCenter, text.YBottom),
+				vg.Point{X: left + w*(vg.Length(j)+.5), Y: top + .12*vg.Centimeter}, name)
 		}
 	}
 	for i, row := range h.Values {
 		y := top - t*vg.Length(i)
 		if i%everyRow == 0 {
-			dc.FillText(textStyle(9.5, ink, text.XRight, text.YCenter), vg.Point{X: left - .2*vg.Centimeter, Y: y - t/2}, h.Rows[i])
+			dc.FillText(textStyle(9.5, ink, text.XRight, text.YCenter),
+				vg.Point{X: left - .2*vg.Centimeter, Y: y - t/2}, h.Rows[i])
 		}
 		for j, v := range row {
 			x := left + w*vg.Length(j)
 			ground := ramp(anchors, shade(v))
 			dc.FillPolygon(ground, rectangle(x, y-t-seam, x+w+seam, y))
 			if numbered && finite(v) {
-				dc.FillText(textStyle(9, legible(ground), text.XCenter, text.YCenter), vg.Point{X: x + w/2, Y: y - t/2}, percent(v))
+				dc.FillText(textStyle(9, legible(ground), text.XCenter, text.YCenter),
+					vg.Point{X: x + w/2, Y: y - t/2}, percent(v))
 			}
 		}
 	}
@@ -125,7 +134,8 @@ func (h HeatMap) paintScale(dc draw.Canvas, limit float64) {
 		} else if end.at == 1 {
 			label += " %"
 		}
-		dc.FillText(style, vg.Point{X: x + 5*vg.Centimeter*vg.Length(end.at), Y: y - .08*vg.Centimeter}, label)
+		dc.FillText(style, vg.Point{X: x + 5*vg.Centimeter*vg.Length(end.at), Y: y - .08*vg.Centimeter},
+			label)
 	}
 }
 

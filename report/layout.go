@@ -44,8 +44,9 @@ func circle(n int) []r2.Vec {
 	return at
 }
 
-// columns finds the number of columns of a lattice from the neighbors of agent 0: in a grid the next row's first agent is
-// the second of them, in a torus the third, after the agents 1 and columns-1.
+// columns finds the number of columns of a lattice from the neighbors of agent 0: in a
+// grid the next row's first agent is the second of them, in a torus the third, after the
+// agents 1 and columns-1.
 func columns(g *topology.Graph) int {
 	first := g.In(0)
 	at := 1
@@ -58,8 +59,8 @@ func columns(g *topology.Graph) int {
 	return g.Agents()
 }
 
-// lattice places agent r*cols + c in column c of row r, from the top. bend curves rows and columns, so that the links around a
-// torus do not lie on those within.
+// lattice places agent r*cols + c in column c of row r, from the top. bend curves rows
+// and columns, so that the links around a torus do not lie on those within.
 func lattice(n, cols int, bend float64) []r2.Vec {
 	rows := n / cols
 	at := make([]r2.Vec, n)
@@ -78,8 +79,8 @@ func share(i, n int) float64 {
 	return float64(i) / float64(n-1)
 }
 
-// hypercube gives each bit a direction of its own, spread over half a turn, and higher bits longer ways, so that no two agents
-// meet.
+// hypercube gives each bit a direction of its own, spread over half a turn, and higher
+// bits longer ways, so that no two agents meet.
 func hypercube(n int) []r2.Vec {
 	dims := max(1, bits.TrailingZeros(uint(n)))
 	at := make([]r2.Vec, n)
@@ -100,9 +101,10 @@ type particle struct{ at r2.Vec }
 func (p *particle) Coord2() r2.Vec { return p.at }
 func (p *particle) Mass() float64  { return 1 }
 
-// force is the layout of Fruchterman and Reingold 1991, "Graph drawing by force-directed placement": links pull by d²/k, all
-// pairs push by k²/d (approximately, by Barnes and Hut's tree), and steps shrink as the layout cools. It starts on a spiral and
-// visits nodes and links in their order, so that a graph always looks the same.
+// force is the layout of Fruchterman and Reingold 1991, "Graph drawing by force-directed
+// placement": links pull by d²/k, all pairs push by k²/d (approximately, by Barnes and
+// Hut's tree), and steps shrink as the layout cools. It starts on a spiral and visits
+// nodes and links in their order, so that a graph always looks the same.
 func force(n int, edges []Edge) []r2.Vec {
 	const steps = 300
 	nodes, all := make([]particle, n), make([]barneshut.Particle2, n)

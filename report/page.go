@@ -5,7 +5,8 @@ import (
 	"io"
 )
 
-// Page is an HTML report: a title, the figures that matter, what a reader must know, then the rest.
+// Page is an HTML report: a title, the figures that matter, what a reader must know, then
+// the rest.
 type Page struct {
 	Title    string
 	Facts    []Fact   // of a single run

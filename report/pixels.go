@@ -22,7 +22,8 @@ type Grey struct {
 // enlarged is how many pixels of a file stand for one of an image on each side.
 const enlarged = 6
 
-// WritePNG writes the image, enlarged six times. Values outside of [0, 1] are cut off, NaN is black.
+// WritePNG writes the image, enlarged six times. Values outside of [0, 1] are cut off,
+// NaN is black.
 func (g Grey) WritePNG(w io.Writer) error {
 	im := image.NewGray(image.Rect(0, 0, enlarged*g.Width, enlarged*g.Height))
 	for y := range enlarged * g.Height {
@@ -44,7 +45,8 @@ func (g Grey) Picture() (Picture, error) {
 		return Picture{}, err
 	}
 	w, h := enlarged*g.Width, enlarged*g.Height
-	svg := fmt.Sprintf(`<svg xmlns="http://www.w3.org/2000/svg" width="%d" height="%d" viewBox="0 0 %d %d"><image width="%d" height="%d" href="data:image/png;base64,%s"/></svg>`,
+	svg := fmt.Sprintf(
+		`<svg xmlns="http://www.w3.org/2000/svg" width="%d" height="%d" viewBox="0 0 %d %d"><image width="%d" height="%d" href="data:image/png;base64,%s"/></svg>`,
 		w, h, w, h, w, h, base64.StdEncoding.EncodeToString(b.Bytes()))
 	return Picture{SVG: template.HTML(svg), Caption: g.Caption}, nil
 }

@@ -20,16 +20,30 @@ import (
 )
 
 func figure() report.Figure {
-	return report.Figure{Name: "accuracy", Title: "Accuracy", XLabel: "round", YLabel: "accuracy", Curves: []report.Curve{
-		{Name: "test", Points: []report.Point{{0, .1, .05, .2}, {10, .6, .5, .7}, {20, .9, .8, .95}}},
-		{Name: "other <&>", Points: []report.Point{{0, .2, .2, .2}, {20, math.NaN(), 0, 1}, {30, math.Inf(1), 0, 1}}},
-		{Name: "nothing to show", Points: []report.Point{{0, math.NaN(), 0, 0}}},
-	}}
+	return report.Figure{
+		Name:   "accuracy",
+		Title:  "Accuracy",
+		XLabel: "round",
+		YLabel: "accuracy",
+		Curves: []report.Curve{
+			{Name: "test", Points: []report.Point{{0, .1, .05, .2}, {10, .6, .5, .7}, {20, .9, .8, .95}}},
+			{Name: "other <&>", Points: []report.Point{{0, .2, .2, .2}, {20, math.NaN(), 0, 1},
+				{30, math.Inf(1), 0, 1}}},
+			{Name: "nothing to show", Points: []report.Point{{0, math.NaN(), 0, 0}}},
+		},
+	}
 }
 
 func heatMap() report.HeatMap {
-	return report.HeatMap{Name: "classes", Title: "ring", XLabel: "class", YLabel: "agent", Columns: []string{"0", "1"}, Rows: []string{"0", "1", "2"},
-		Values: [][]float64{{0, .5}, {1, math.NaN()}, {.123, .999}}}
+	return report.HeatMap{
+		Name:    "classes",
+		Title:   "ring",
+		XLabel:  "class",
+		YLabel:  "agent",
+		Columns: []string{"0", "1"},
+		Rows:    []string{"0", "1", "2"},
+		Values:  [][]float64{{0, .5}, {1, math.NaN()}, {.123, .999}},
+	}
 }
 
 func graph(t testing.TB, family string, agents int, decode func(any) error) report.Graph {
@@ -72,11 +86,27 @@ func elements(t *testing.T, b []byte) map[string]int {
 func TestDrawingsAreWellFormedAndRepeatable(t *testing.T) {
 	markers, signed := figure(), heatMap()
 	markers.Markers, markers.Percent, signed.Signed = true, true, true
-	logarithmic := report.Figure{Name: "log", LogX: true, Markers: true, Curves: []report.Curve{{Points: []report.Point{{.5, 1, 1, 1}, {10, 2, 1, 3}}}}}
-	for _, d := range []report.Drawing{figure(), markers, logarithmic, report.Figure{Name: "empty"}, heatMap(), signed,
-		graph(t, "ring", 12, plain), graph(t, "path", 2, plain), report.Graph{Name: "one", Nodes: []report.Node{{X: .5, Y: .5, Label: "0", Value: .3}}, ValueLabel: "leak"},
-		report.Graph{Name: "gain", Nodes: []report.Node{{X: .2, Y: .5, Label: "0", Value: -.3}, {X: .8, Y: .5, Label: "1", Value: math.NaN()}}, ValueLabel: "gain", Limit: .3, Unit: "points"}} {
-		for name, write := range map[string]func(io.Writer, report.Drawing) error{"svg": report.WriteSVG, "png": report.WritePNG, "csv": report.WriteCSV} {
+	logarithmic := report.Figure{
+		Name:    "log",
+		LogX:    true,
+		Markers: true,
+		Curves:  []report.Curve{{Points: []report.Point{{.5, 1, 1, 1}, {10, 2, 1, 3}}}},
+	}
+	for _, d := range []report.Drawing{figure(), markers, logarithmic, report.Figure{Name: "empty"},
+		heatMap(), signed,
+		graph(t, "ring", 12, plain), graph(t, "path", 2, plain),
+		report.Graph{Name: "one", Nodes: []report.Node{{X: .5, Y: .5, Label: "0", Value: .3}},
+			ValueLabel: "leak"},
+		report.Graph{
+			Name: "gain",
+			Nodes: []report.Node{{X: .2, Y: .5, Label: "0", Value: -.3},
+				{X: .8, Y: .5, Label: "1", Value: math.NaN()}},
+			ValueLabel: "gain",
+			Limit:      .3,
+			Unit:       "points",
+		}} {
+		for name, write := range map[string]func(io.Writer, report.Drawing) error{"svg": report.WriteSVG,
+			"png": report.WritePNG, "csv": report.WriteCSV} {
 			var a, b bytes.Buffer
 			if err := errors.Join(write(&a, d), write(&b, d)); err != nil {
 				t.Fatal(err)
@@ -102,14 +132,16 @@ func TestDrawingsAreWellFormedAndRepeatable(t *testing.T) {
 	}
 }
 
-// A figure has one line in the colour of each curve that has points, and names those curves and no other.
+// A figure has one line in the colour of each curve that has points, and names those
+// curves and no other.
 func TestFigureHasItsCurves(t *testing.T) {
 	var b bytes.Buffer
 	if err := report.WriteSVG(&b, figure()); err != nil {
 		t.Fatal(err)
 	}
 	s := b.String()
-	for text, want := range map[string]int{"stroke:#0072B2": 2, "stroke:#D55E00": 1, "stroke:#009E73": 0, ">test<": 1, ">other &lt;&amp;&gt;<": 1, "nothing to show": 0} {
+	for text, want := range map[string]int{"stroke:#0072B2": 2, "stroke:#D55E00": 1, "stroke:#009E73": 0,
+		">test<": 1, ">other &lt;&amp;&gt;<": 1, "nothing to show": 0} {
 		if text == "stroke:#D55E00" { // one point has no line: its legend does, and a mark
 			if strings.Count(s, text) == 0 {
 				t.Errorf("%q is missing", text)
@@ -136,10 +168,12 @@ func TestCSVHoldsTheValues(t *testing.T) {
 	}
 }
 
-// Axis labels are round numbers within the axis, few enough to be read: seen in the SVG's text.
+// Axis labels are round numbers within the axis, few enough to be read: seen in the SVG's
+// text.
 func TestTicksAreRoundNumbers(t *testing.T) {
 	for _, top := range []float64{1e-5, .07, .3, 1, 4.2, 30, 999, 123456} {
-		f := report.Figure{Name: "ticks", Curves: []report.Curve{{Points: []report.Point{{0, 0, 0, 0}, {1, top, top, top}}}}}
+		f := report.Figure{Name: "ticks",
+			Curves: []report.Curve{{Points: []report.Point{{0, 0, 0, 0}, {1, top, top, top}}}}}
 		var b bytes.Buffer
 		if err := report.WriteSVG(&b, f); err != nil {
 			t.Fatal(err)
@@ -152,7 +186,8 @@ func TestTicksAreRoundNumbers(t *testing.T) {
 				continue
 			}
 			labels++
-			if len(strings.TrimLeft(strings.TrimRight(strings.Replace(strings.Split(text, "e")[0], ".", "", 1), "0"), "0")) > 2 {
+			if len(strings.TrimLeft(strings.TrimRight(strings.Replace(strings.Split(text, "e")[0], ".", "",
+				1), "0"), "0")) > 2 {
 				t.Errorf("up to %g: label %s is not round", top, text)
 			}
 			if x < 0 || x > 1.05*max(1, top) {
@@ -178,7 +213,8 @@ func TestGraphLayouts(t *testing.T) {
 		family string
 		agents int
 		decode func(any) error
-	}{{"ring", 60, plain}, {"complete", 7, plain}, {"star", 12, plain}, {"wheel", 9, plain}, {"path", 300, plain}, {"grid", 24, rows(3)}, {"grid", 5, rows(1)}, {"grid", 5, rows(5)},
+	}{{"ring", 60, plain}, {"complete", 7, plain}, {"star", 12, plain}, {"wheel", 9, plain},
+		{"path", 300, plain}, {"grid", 24, rows(3)}, {"grid", 5, rows(1)}, {"grid", 5, rows(5)},
 		{"torus", 9, rows(3)}, {"torus", 20, rows(5)}, {"hypercube", 2, plain}, {"hypercube", 64, plain},
 		{"regular", 120, func(p any) error { p.(*topology.RegularParams).Degree = 3; return nil }}} {
 		d := graph(t, tc.family, tc.agents, tc.decode)
@@ -200,7 +236,9 @@ func TestGraphLayouts(t *testing.T) {
 	if d.Nodes[7].Y != d.Nodes[0].Y || d.Nodes[8].X != d.Nodes[0].X || d.Nodes[8].Y >= d.Nodes[0].Y {
 		t.Error("a grid is not drawn by its rows and columns")
 	}
-	longest := 0. // in a force layout neighbors are near: no link spans the picture, as random places would have
+	// in a force layout neighbors are near: no link spans the picture, as random places
+	// would have
+	longest := 0.
 	d = graph(t, "regular", 120, func(p any) error { p.(*topology.RegularParams).Degree = 3; return nil })
 	mean := 0.
 	for _, e := range d.Edges {
@@ -216,7 +254,8 @@ func TestGraphsThatAreNotDrawn(t *testing.T) {
 	d := graph(t, "ring", 5, plain)
 	var bad *config.Error
 	for _, file := range []string{"graph.pdf", "graph", "svg"} {
-		if err := report.WriteGraph(io.Discard, d, file); !errors.As(err, &bad) || !strings.Contains(err.Error(), ".svg or .png") {
+		if err := report.WriteGraph(io.Discard, d, file); !errors.As(err, &bad) ||
+			!strings.Contains(err.Error(), ".svg or .png") {
 			t.Errorf("%s: %v", file, err)
 		}
 	}
@@ -233,25 +272,30 @@ func TestGraphsThatAreNotDrawn(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if _, err := report.NewGraph("graph", g); !errors.As(err, &bad) || !strings.Contains(err.Error(), tc.want) {
+		if _, err := report.NewGraph("graph", g); !errors.As(err, &bad) ||
+			!strings.Contains(err.Error(), tc.want) {
 			t.Errorf("%s of %d: %v", tc.family, tc.agents, err)
 		}
 	}
 }
 
 func TestHTMLEscapesAndNeedsNoNetwork(t *testing.T) {
-	section := report.Section{Title: "<i>", Listings: []report.Listing{{Text: "a < b"}, {Title: "more", Text: "</pre>"}}}
+	section := report.Section{Title: "<i>",
+		Listings: []report.Listing{{Text: "a < b"}, {Title: "more", Text: "</pre>"}}}
 	if err := section.Draw(figure(), heatMap(), graph(t, "star", 5, plain)); err != nil {
 		t.Fatal(err)
 	}
 	var b bytes.Buffer
-	err := report.WriteHTML(&b, report.Page{Title: "<script>x</script>", Summary: report.Table{Header: []string{"agent"}, Rows: [][]string{{"<b>"}}},
-		Sections: []report.Section{section, {Pictures: []report.Picture{{SVG: template.HTML("<svg></svg>")}}}}})
+	err := report.WriteHTML(&b, report.Page{Title: "<script>x</script>",
+		Summary: report.Table{Header: []string{"agent"}, Rows: [][]string{{"<b>"}}},
+		Sections: []report.Section{section,
+			{Pictures: []report.Picture{{SVG: template.HTML("<svg></svg>")}}}}})
 	if err != nil {
 		t.Fatal(err)
 	}
 	s := b.String()
-	for _, bad := range []string{"<script", "<b>", "<i>", "http://", "https://", "src=", "href=", "url(", "@import"} {
+	for _, bad := range []string{"<script", "<b>", "<i>", "http://", "https://", "src=", "href=", "url(",
+		"@import"} {
 		if strings.Contains(s, bad) {
 			t.Errorf("the page contains %q", bad)
 		}
@@ -268,7 +312,8 @@ func ExampleWriteSVG() {
 	// Output: <nil> true
 }
 
-// A curve like another has its colour and no line in the legend: two pairs take two colours.
+// A curve like another has its colour and no line in the legend: two pairs take two
+// colours.
 func TestLikeCurves(t *testing.T) {
 	line := []report.Point{{1, .1, .1, .1}, {2, .5, .5, .5}}
 	f := report.Figure{Name: "pairs", Curves: []report.Curve{
@@ -280,7 +325,8 @@ func TestLikeCurves(t *testing.T) {
 		t.Fatal(err)
 	}
 	svg := strings.ToLower(b.String())
-	for text, want := range map[string]bool{"first": true, "second": true, "old": false, "#0072b2": true, "#d55e00": true, "#009e73": false, "stroke-dasharray": true} {
+	for text, want := range map[string]bool{"first": true, "second": true, "old": false, "#0072b2": true,
+		"#d55e00": true, "#009e73": false, "stroke-dasharray": true} {
 		if strings.Contains(svg, text) != want {
 			t.Errorf("%q is in the picture: %v, want %v", text, !want, want)
 		}
@@ -292,7 +338,8 @@ func TestLikeCurves(t *testing.T) {
 
 // An axis that begins a little below 0 has a 0, not a -0.
 func TestZeroTick(t *testing.T) {
-	f := report.Figure{Name: "overlap", Markers: true, Curves: []report.Curve{{Name: "a", Points: []report.Point{{0, .1, .1, .1}, {1, .5, .5, .5}}}}}
+	f := report.Figure{Name: "overlap", Markers: true,
+		Curves: []report.Curve{{Name: "a", Points: []report.Point{{0, .1, .1, .1}, {1, .5, .5, .5}}}}}
 	var b bytes.Buffer
 	if err := report.WriteSVG(&b, f); err != nil {
 		t.Fatal(err)
@@ -302,10 +349,12 @@ func TestZeroTick(t *testing.T) {
 	}
 }
 
-// A logarithmic axis is labelled at powers of ten, and has no place for what is not above 0.
+// A logarithmic axis is labelled at powers of ten, and has no place for what is not above
+// 0.
 func TestLogarithmicAxis(t *testing.T) {
 	f := report.Figure{Name: "floor", LogX: true, LogY: true, Markers: true, Curves: []report.Curve{
-		{Name: "error", Points: []report.Point{{1, .0004, .0003, .0005}, {10, .03, -1, .05}, {100, 2, 1.5, 2.5}, {1000, 0, 0, 0}}}}}
+		{Name: "error", Points: []report.Point{{1, .0004, .0003, .0005}, {10, .03, -1, .05},
+			{100, 2, 1.5, 2.5}, {1000, 0, 0, 0}}}}}
 	var b bytes.Buffer
 	if err := report.WriteSVG(&b, f); err != nil {
 		t.Fatal(err)

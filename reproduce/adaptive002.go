@@ -10,7 +10,8 @@ import (
 	"sotto/report"
 )
 
-// adaptiveChoice is the best setting of a form at a budget. step is the step times the clip at first, see searchedSteps.
+// adaptiveChoice is the best setting of a form at a budget. step is the step times the
+// clip at first, see searchedSteps.
 type adaptiveChoice struct {
 	budget, form string
 	clip, move   float64
@@ -18,7 +19,15 @@ type adaptiveChoice struct {
 
 // push is the choice as a run of an algorithm on MNIST.
 func (c adaptiveChoice) push(algorithm string) push {
-	p := push{mode: "sound", data: "mnist", method: algorithm, noise: "epsilon " + c.budget, clip: c.clip, form: c.form, step: step{first: c.move / c.clip}}
+	p := push{
+		mode:   "sound",
+		data:   "mnist",
+		method: algorithm,
+		noise:  "epsilon " + c.budget,
+		clip:   c.clip,
+		form:   c.form,
+		step:   step{first: c.move / c.clip},
+	}
 	return p.withStep()
 }
 
@@ -28,8 +37,8 @@ func family(form string) string {
 	return name
 }
 
-// chooseAdaptive returns the setting of the highest accuracy for each budget and family of forms, of runs of searchPushes; of equal
-// ones the first.
+// chooseAdaptive returns the setting of the highest accuracy for each budget and family
+// of forms, of runs of searchPushes; of equal ones the first.
 func chooseAdaptive(r rows002) []adaptiveChoice {
 	var list []adaptiveChoice
 	best := map[[2]string]int{}
@@ -51,8 +60,9 @@ func chooseAdaptive(r rows002) []adaptiveChoice {
 	return list
 }
 
-// adaptiveBudgets are the budgets of each algorithm and the families of forms that it is run with: the two adaptive ones that the search does not
-// show far behind. Two other algorithms use the settings of stochastic gradient push, at the middle budget.
+// adaptiveBudgets are the budgets of each algorithm and the families of forms that it is
+// run with: the two adaptive ones that the search does not show far behind. Two other
+// algorithms use the settings of stochastic gradient push, at the middle budget.
 var adaptiveBudgets = []struct {
 	algorithm         string
 	budgets, families []string
@@ -99,13 +109,21 @@ func adaptiveCells(scale Scale) []experiment.Cell {
 	return overTrials(scale, list)
 }
 
-// adaptive tables accuracy at equal true epsilon: each form less the constant clip with the same seeds.
+// adaptive tables accuracy at equal true epsilon: each form less the constant clip with
+// the same seeds.
 func adaptive(f *found) *Document {
 	r := collectPush(f)
-	d := &Document{Header: []string{"algorithm", "true epsilon", "form", "clip", "step", "accuracy", "less constant clip and step", "two-sided p"}}
+	d := &Document{Header: []string{"algorithm", "true epsilon", "form", "clip", "step", "accuracy",
+		"less constant clip and step", "two-sided p"}}
 	for _, g := range adaptiveGroups() {
-		fig := report.Figure{Name: "adaptive-" + g.algorithm + "-" + g.budget, Title: fmt.Sprintf("%s at true epsilon %s", strings.ToUpper(g.algorithm), g.budget), XLabel: "round", YLabel: "mean accuracy of the agents (%)",
-			Percent: true, Caption: "Mean over seeds; band: one standard deviation."}
+		fig := report.Figure{
+			Name:    "adaptive-" + g.algorithm + "-" + g.budget,
+			Title:   fmt.Sprintf("%s at true epsilon %s", strings.ToUpper(g.algorithm), g.budget),
+			XLabel:  "round",
+			YLabel:  "mean accuracy of the agents (%)",
+			Percent: true,
+			Caption: "Mean over seeds; band: one standard deviation.",
+		}
 		constant := r.accuracy(g.runs[0])
 		for k, p := range g.runs {
 			rows := r.of(p)
@@ -116,16 +134,22 @@ func adaptive(f *found) *Document {
 			if diff, x, ok := paired(r.accuracy(p), constant); ok && k > 0 {
 				less, prob = fmt.Sprintf("%+.2f ± %.2f", diff.mean(), diff.sd()), fmt.Sprintf("%.2g", x)
 			}
-			d.Rows = append(d.Rows, []string{g.algorithm, r.epsilon(p), formName(p.form), exactly(p.clip), fmt.Sprintf("%.4g", p.step.first), r.accuracy(p).String(), less, prob})
-			fig.Curves = append(fig.Curves, report.Curve{Name: formName(p.form), Points: r.curves.over(rows, "accuracy", "mean", false)})
+			d.Rows = append(d.Rows, []string{g.algorithm, r.epsilon(p), formName(p.form), exactly(p.clip),
+				fmt.Sprintf("%.4g", p.step.first), r.accuracy(p).String(), less, prob})
+			fig.Curves = append(fig.Curves,
+				report.Curve{Name: formName(p.form), Points: r.curves.over(rows, "accuracy", "mean", false)})
 		}
 		if len(fig.Curves) > 0 {
 			d.Figures = append(d.Figures, fig)
 		}
 	}
 	d.Notes = []string{
-		fmt.Sprintf("two-layer network, MNIST, 20 agents with 3,000 records each, 2,200 rounds, Poisson batches of %d, add-remove, delta 1e-5; sgp on the directed exponential graph, dsgd and dsgt on a random 4-regular graph", soundBatch002),
-		"clip, step and factor of each form and budget are those with the highest accuracy of seed002-search (Fashion-MNIST, one seed, stochastic gradient push); dsgd and dsgt use them as they are",
+		fmt.Sprintf("two-layer network, MNIST, 20 agents with 3,000 records each, 2,200 rounds, Poisson "+
+			"batches of %d, add-remove, delta 1e-5; sgp on the directed exponential graph, dsgd and dsgt "+
+			"on a random 4-regular graph", soundBatch002),
+		"clip, step and factor of each form and budget are those with the highest accuracy of " +
+			"seed002-search (Fashion-MNIST, one seed, stochastic gradient push); dsgd and dsgt use them " +
+			"as they are",
 		"p of a paired t test over seeds, not corrected for the number of comparisons",
 	}
 	return d

@@ -23,7 +23,8 @@ func TestChoices002(t *testing.T) {
 	}
 }
 
-// Of rows whose accuracy is that of clip 3 and the middle step, and of the second factor, those are chosen; constant clips come first.
+// Of rows whose accuracy is that of clip 3 and the middle step, and of the second factor,
+// those are chosen; constant clips come first.
 func TestChooseAdaptive(t *testing.T) {
 	rows := rowsFor(searchCells(Full), func(v []string) float64 {
 		a := .5
@@ -50,7 +51,8 @@ func TestChooseAdaptive(t *testing.T) {
 	}
 }
 
-// Forms are compared with the constant clip of the same seed, algorithm and budget: adaptive forms have two points more.
+// Forms are compared with the constant clip of the same seed, algorithm and budget:
+// adaptive forms have two points more.
 func TestAdaptive(t *testing.T) {
 	rows := rowsFor(adaptiveCells(Full), func(v []string) float64 {
 		return .9 + number(v[7])/1000 + map[string]float64{"quantile": .02}[family(v[6])]*(1+number(v[7])/100)
@@ -58,7 +60,8 @@ func TestAdaptive(t *testing.T) {
 	d := adaptive(&found{rows: rows, curves: curves{}, scale: Full})
 	groups := adaptiveGroups()
 	if len(groups) != 5 || len(d.Figures) != 5 {
-		t.Fatalf("%d groups and %d plots, want five: three budgets of sgp, one each of dsgd and dsgt", len(groups), len(d.Figures))
+		t.Fatalf("%d groups and %d plots, want five: three budgets of sgp, one each of dsgd and dsgt",
+			len(groups), len(d.Figures))
 	}
 	want := map[string]string{"constant clip": "", "clip at a released quantile": "+2.06 ± 0.03"}
 	times := map[string]int{"constant clip": 5, "clip at a released quantile": 3}

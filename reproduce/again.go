@@ -9,9 +9,11 @@ import (
 	"sotto/experiment"
 )
 
-// Row returns the run that a row of a study's cells.csv holds, ready to run again: among all studies' runs of every size the one
-// with the row's values whose configuration has the row's digest. axes are the file's; dataDir is the data folder. Rows of another
-// engine, or that were computed with other arithmetic than this machine's, have other last bits: they give a *config.Error.
+// Row returns the run that a row of a study's cells.csv holds, ready to run again: among
+// all studies' runs of every size the one with the row's values whose configuration has
+// the row's digest. axes are the file's; dataDir is the data folder. Rows of another
+// engine, or that were computed with other arithmetic than this machine's, have other
+// last bits: they give a *config.Error.
 func Row(axes []string, row *experiment.CellRow, dataDir string) (*experiment.Experiment, error) {
 	if row.Engine != experiment.EngineVersion {
 		return nil, config.Bad("engine", row.Engine, experiment.EngineVersion+", the version of this program")
@@ -31,17 +33,20 @@ func Row(axes []string, row *experiment.CellRow, dataDir string) (*experiment.Ex
 				continue
 			}
 			if e.Arithmetic() != row.Arithmetic {
-				return nil, config.Bad("arithmetic", row.Arithmetic, e.Arithmetic()+", what this machine computes with")
+				return nil, config.Bad("arithmetic", row.Arithmetic,
+					e.Arithmetic()+", what this machine computes with")
 			}
 			return e, nil
 		}
 	}
-	return nil, config.Bad("config_digest", row.ConfigDigest, fmt.Sprintf("that of a study's run with the values %s", strings.Join(row.Values, ",")))
+	return nil, config.Bad("config_digest", row.ConfigDigest,
+		fmt.Sprintf("that of a study's run with the values %s", strings.Join(row.Values, ",")))
 }
 
-// withDigest builds the study's runs with the row's values until one has its digest; nil where none has. tried are the settings that
-// had another.
-func (s *Study) withDigest(name string, scale Scale, row *experiment.CellRow, dataDir string, tried map[string]bool) (*experiment.Experiment, error) {
+// withDigest builds the study's runs with the row's values until one has its digest; nil
+// where none has. tried are the settings that had another.
+func (s *Study) withDigest(name string, scale Scale, row *experiment.CellRow, dataDir string,
+	tried map[string]bool) (*experiment.Experiment, error) {
 	cells := slices.DeleteFunc(s.cells(scale), func(c experiment.Cell) bool {
 		return !slices.Equal(c.Values, row.Values) || tried[s.base+strings.Join(c.Set, "\n")]
 	})

@@ -12,8 +12,8 @@ import (
 	"sotto/sim"
 )
 
-// Ten agents whose own losses weigh most, so that a wake contracts the error visibly: λ = 1, c = 1, μ = 5. Each updates 20 times in
-// 300 wakes.
+// Ten agents whose own losses weigh most, so that a wake contracts the error visibly: λ =
+// 1, c = 1, μ = 5. Each updates 20 times in 300 wakes.
 const (
 	allocAgents  = 10
 	allocUpdates = 20
@@ -23,9 +23,21 @@ const (
 
 var allocs = []string{"equal", "late", "expected", "paper"}
 
-// allocTask is a run with one allocation of the budget, or with alloc "optimum" a long one without noise.
+// allocTask is a run with one allocation of the budget, or with alloc "optimum" a long
+// one without noise.
 func allocTask(alloc string) task {
-	t := task{mode: "sound", method: "alloc", points: "sphere", dim: 10, budget: "1.05", updates: allocUpdates, knob: 5, other: alloc, wakes: allocWakes, every: allocWakes}
+	t := task{
+		mode:    "sound",
+		method:  "alloc",
+		points:  "sphere",
+		dim:     10,
+		budget:  "1.05",
+		updates: allocUpdates,
+		knob:    5,
+		other:   alloc,
+		wakes:   allocWakes,
+		every:   allocWakes,
+	}
 	switch alloc {
 	case "paper":
 		t.mode = "replication"
@@ -85,8 +97,9 @@ func allocationCells(small bool) []experiment.Cell {
 	return cells
 }
 
-// predictedRatio is Σ C^(T-1-t) s_t² over the updates of all agents of an instance, relative to an equal split of the same Gaussian
-// budgets: Σ_t 1/s_t² of each agent is the same.
+// predictedRatio is Σ C^(T-1-t) s_t² over the updates of all agents of an instance,
+// relative to an equal split of the same Gaussian budgets: Σ_t 1/s_t² of each agent is
+// the same.
 func predictedRatio(alloc string, row *experiment.CellRow) (float64, error) {
 	seed, err := strconv.ParseUint(row.Values[len(row.Values)-1], 10, 64)
 	if err != nil {
@@ -117,7 +130,8 @@ func predictedRatio(alloc string, row *experiment.CellRow) (float64, error) {
 
 func allocation(f *found) *Document {
 	r := collectTasks(f)
-	d := &Document{Header: []string{"allocation", "seeds", "mean of Q(T) - Q*", "relative to equal", "predicted", "seeds on which it is lower", "p-value, paired t-test, one-sided"}}
+	d := &Document{Header: []string{"allocation", "seeds", "mean of Q(T) - Q*", "relative to equal",
+		"predicted", "seeds on which it is lower", "p-value, paired t-test, one-sided"}}
 	optimum := r.last(allocTask("optimum"), "objective", "all")
 	gaps := func(alloc string) sample {
 		var s sample
@@ -134,7 +148,8 @@ func allocation(f *found) *Document {
 		if len(s) == 0 || len(s) != len(equal) {
 			continue
 		}
-		row := []string{alloc, fmt.Sprint(len(s)), fmt.Sprintf("%.4g", s.mean()), fmt.Sprintf("%.3f", s.mean()/equal.mean()), "1", "", ""}
+		row := []string{alloc, fmt.Sprint(len(s)), fmt.Sprintf("%.4g", s.mean()),
+			fmt.Sprintf("%.3f", s.mean()/equal.mean()), "1", "", ""}
 		if alloc != "equal" {
 			var ratios, diff sample
 			lower := 0
@@ -150,15 +165,20 @@ func allocation(f *found) *Document {
 			row[4], row[5] = fmt.Sprintf("%.3f", ratios.mean()), fmt.Sprintf("%d of %d", lower, len(s))
 			if len(diff) > 2 {
 				score := diff.mean() / (diff.sd() / math.Sqrt(float64(len(diff))))
-				row[6] = fmt.Sprintf("%.2g", 1-distuv.StudentsT{Sigma: 1, Nu: float64(len(diff) - 1)}.CDF(score))
+				row[6] = fmt.Sprintf("%.2g",
+					1-distuv.StudentsT{Sigma: 1, Nu: float64(len(diff) - 1)}.CDF(score))
 			}
 		}
 		d.Rows = append(d.Rows, row)
 	}
 	d.Notes = []string{
-		fmt.Sprintf("10 agents, p = 10, λ = 1, c = 1, μ = 5, %d updates each in %d wakes, Gaussian noise at epsilon 1.05 and delta exp(-5) for each agent in every row, C = %g", allocUpdates, allocWakes, allocC),
-		"predicted: Σ C^(T-1-t) s_t² over each agent's updates, of the agents together; a run has a part of the error that is not noise, and forgets noise faster than the bound C says",
-		"late gives early updates more noise, expected does so by the expected numbers of wakes, paper is Proposition 2 as published, the wrong way round (C17)",
+		fmt.Sprintf("10 agents, p = 10, λ = 1, c = 1, μ = 5, %d updates each in %d wakes, Gaussian noise "+
+			"at epsilon 1.05 and delta exp(-5) for each agent in every row, C = %g", allocUpdates, allocWakes,
+			allocC),
+		"predicted: Σ C^(T-1-t) s_t² over each agent's updates, of the agents together; a run has a part " +
+			"of the error that is not noise, and forgets noise faster than the bound C says",
+		"late gives early updates more noise, expected does so by the expected numbers of wakes, paper is " +
+			"Proposition 2 as published, the wrong way round (C17)",
 	}
 	return d
 }

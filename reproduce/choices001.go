@@ -1,6 +1,7 @@
 package reproduce
 
-// choices001 is what "sotto reproduce seed001-tuning --scale full" found (docs/results/seed001-tuning); a test compares them.
+// choices001 is what "sotto reproduce seed001-tuning --scale full" found
+// (docs/results/seed001-tuning); a test compares them.
 var choices001 = []choice{
 	{settingKey{"cd", "", 2, "none"}, chosen{0, 5}},
 	{settingKey{"cd", "", 10, "none"}, chosen{0, 5}},

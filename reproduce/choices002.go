@@ -1,6 +1,7 @@
 package reproduce
 
-// choices002 is what "sotto reproduce seed002-search --scale full" found (docs/results/seed002-search); a test compares them.
+// choices002 is what "sotto reproduce seed002-search --scale full" found
+// (docs/results/seed002-search); a test compares them.
 var choices002 = []adaptiveChoice{
 	{"1", "", 3, 0.1},
 	{"1", "falling 0.1", 3, 0.3},

@@ -8,7 +8,8 @@ import (
 	"sotto/privacy/account"
 )
 
-// publishedTable4 is Table 4, by budget, then central and the methods, then overlap t. The central row is the same for every t.
+// publishedTable4 is Table 4, by budget, then central and the methods, then overlap t.
+// The central row is the same for every t.
 var publishedTable4 = map[string][4][5]published{
 	"10": {
 		{{32.3, .14}, {32.3, .14}, {32.3, .14}, {32.3, .14}, {32.3, .14}},
@@ -29,8 +30,8 @@ var (
 	cifar100Budgets = []string{"none", "10"}
 )
 
-// cifar100Base holds what the CIFAR-100 runs share: ten agents on the complete graph, DPResNet9, 25,000 rounds as in the
-// paper's code (its text says 20,000).
+// cifar100Base holds what the CIFAR-100 runs share: ten agents on the complete graph,
+// DPResNet9, 25,000 rounds as in the paper's code (its text says 20,000).
 const cifar100Base = `
 name = "seed000-cifar100"
 rounds = 25000
@@ -62,7 +63,8 @@ const (
 	shortTestImages = 50
 )
 
-// cifar100Steps are the learning rates of the paper's code, not private and at epsilon 10.
+// cifar100Steps are the learning rates of the paper's code, not private and at epsilon
+// 10.
 var cifar100Steps = map[string][2]step{
 	"central": {{.05, .005}, {.05, .01}},
 	"dsgd":    {{.5, .05}, {.005, .0005}},
@@ -70,8 +72,9 @@ var cifar100Steps = map[string][2]step{
 	"dinno":   {{.005, .0005}, {.0075, .0005}},
 }
 
-// cifar100Rates are sampling rates: of the batch of a sound private step, and of the batches that the paper's code charges for.
-// Its DP-DiNNO takes one batch for each of its two primal steps.
+// cifar100Rates are sampling rates: of the batch of a sound private step, and of the
+// batches that the paper's code charges for. Its DP-DiNNO takes one batch for each of its
+// two primal steps.
 var cifar100Rates = map[string]struct{ sound, charged float64 }{
 	"central": {.005, .001},
 	"dsgd":    {.05, .01},
@@ -121,8 +124,9 @@ func (r imageRun) cell(seed int, scale Scale) experiment.Cell {
 	return c
 }
 
-// setPrivacy sets batches and noise. In mode replication five batches share a noise draw that is calibrated as if there were one,
-// DP-DiNNO's second step is not charged for, and models are mixed as in replicated runs on MNIST.
+// setPrivacy sets batches and noise. In mode replication five batches share a noise draw
+// that is calibrated as if there were one, DP-DiNNO's second step is not charged for, and
+// models are mixed as in replicated runs on MNIST.
 func (r imageRun) setPrivacy(set func(format string, args ...any)) {
 	rate := cifar100Rates[r.method]
 	if r.budget == "none" {
@@ -156,8 +160,9 @@ func (r imageRun) setPrivacy(set func(format string, args ...any)) {
 	}
 }
 
-// table4Cells are sound runs at both budgets and replicated ones at epsilon 10, of every method and overlap. The short size has
-// one trial, and of the overlaps the first and last; the smallest has private runs alone.
+// table4Cells are sound runs at both budgets and replicated ones at epsilon 10, of every
+// method and overlap. The short size has one trial, and of the overlaps the first and
+// last; the smallest has private runs alone.
 func table4Cells(scale Scale) []experiment.Cell {
 	seeds := trials(scale != Full)
 	if scale == Full {
@@ -170,7 +175,8 @@ func table4Cells(scale Scale) []experiment.Cell {
 		}
 	}
 	for _, m := range withCentral {
-		for _, kind := range []imageRun{{mode: "sound", budget: "none"}, {mode: "sound", budget: "10"}, {mode: "replication", budget: "10"}} {
+		for _, kind := range []imageRun{{mode: "sound", budget: "none"}, {mode: "sound", budget: "10"},
+			{mode: "replication", budget: "10"}} {
 			if scale == Smoke && (kind.budget == "none" || kind.mode == "replication" && m != "dsgd") {
 				continue
 			}
@@ -233,10 +239,12 @@ func at(g map[imageRun]*imageGroup, r imageRun) *imageGroup {
 	return &imageGroup{}
 }
 
-// table4 sets sound and replicated runs beside the published figures, with claimed and true epsilon.
+// table4 sets sound and replicated runs beside the published figures, with claimed and
+// true epsilon.
 func table4(f *found) *Document {
 	g := f.images(f.scale)
-	d := &Document{Header: append(append([]string{"overlap t"}, accuracyHeader...), "seconds a round, sound"), Notes: cifar100Notes(f.scale)}
+	d := &Document{Header: append(append([]string{"overlap t"}, accuracyHeader...), "seconds a round, sound"),
+		Notes: cifar100Notes(f.scale)}
 	d.addTable4(g)
 	d.Notes = append(append(d.Notes, duration(g)...), fullAccounting()...)
 	return d
@@ -281,22 +289,34 @@ func (d *Document) addImages(g map[imageRun]*imageGroup, r imageRun, p published
 	if len(sound.seconds) > 0 {
 		seconds = fmt.Sprintf("%.2f", sound.seconds.mean())
 	}
-	d.Rows = append(d.Rows, []string{r.overlap, r.method, r.budget, p.String(), sound.accuracy.String(), sound.accuracy.deviations(p), gap, sound.truth(),
+	d.Rows = append(d.Rows, []string{r.overlap, r.method, r.budget, p.String(), sound.accuracy.String(),
+		sound.accuracy.deviations(p), gap, sound.truth(),
 		again.accuracy.String(), again.accuracy.deviations(p), claim, again.truth(), seconds})
 }
 
 func cifar100Notes(scale Scale) []string {
 	n := []string{
-		"accuracy in percent: mean over the ten agents' own models after the last round, then mean and sd over seeds; published: Bayrooti, Gao, Prorok 2023 (arXiv 2306.13892), Table 4, three trials; its rows at epsilon 10 are printed with the paper's claim, which does not hold",
-		"sound: one Poisson batch under each noise draw (250 of 5,000 images; DP-DiNNO 50 for each of its two primal steps, both charged), noise and epsilon by PLD under zero-out at delta 1e-5",
-		"replication: five Poisson micro-batches under one noise draw, charged as one of them; DP-DiNNO's second primal step not charged; mixing in place, gradients after mixing (DP-DSGD); noise by RDP as the paper's code; the true epsilon is the ledgers', by PLD under zero-out",
-		"data: the stratified subset of CIFAR-100 with 5,000 training and 2,000 test images, 500 for each agent at the paper's sampling rates; complete graph; from t below 1 to t = 1 the assignment of classes changes from striding to runs of ten",
+		"accuracy in percent: mean over the ten agents' own models after the last round, then mean and sd " +
+			"over seeds; published: Bayrooti, Gao, Prorok 2023 (arXiv 2306.13892), Table 4, three trials; " +
+			"its rows at epsilon 10 are printed with the paper's claim, which does not hold",
+		"sound: one Poisson batch under each noise draw (250 of 5,000 images; DP-DiNNO 50 for each of its " +
+			"two primal steps, both charged), noise and epsilon by PLD under zero-out at delta 1e-5",
+		"replication: five Poisson micro-batches under one noise draw, charged as one of them; DP-DiNNO's " +
+			"second primal step not charged; mixing in place, gradients after mixing (DP-DSGD); noise by " +
+			"RDP as the paper's code; the true epsilon is the ledgers', by PLD under zero-out",
+		"data: the stratified subset of CIFAR-100 with 5,000 training and 2,000 test images, 500 for each " +
+			"agent at the paper's sampling rates; complete graph; from t below 1 to t = 1 the assignment " +
+			"of classes changes from striding to runs of ten",
 	}
 	switch scale {
 	case Smoke:
-		n = append(n, "scale smoke: two rounds, two agents, 200 images; the figures show only that everything runs")
+		n = append(n,
+			"scale smoke: two rounds, two agents, 200 images; the figures show only that everything runs")
 	case Short:
-		n = append(n, fmt.Sprintf("scale short: %d of 25,000 rounds, one trial, %d test images: too few for any accuracy but chance, 1 %%; epsilons are exact for the rounds that were run", shortRounds, shortTestImages))
+		n = append(n,
+			fmt.Sprintf("scale short: %d of 25,000 rounds, one trial, %d test images: too few for any "+
+				"accuracy but chance, 1 %%; epsilons are exact for the rounds that were run", shortRounds,
+				shortTestImages))
 	}
 	return n
 }
@@ -306,7 +326,9 @@ func duration(g map[imageRun]*imageGroup) []string {
 	var n []string
 	for _, m := range withCentral {
 		if s := at(g, imageRun{"sound", "0", m, "10"}).seconds; len(s) > 0 {
-			n = append(n, fmt.Sprintf("full size, %s: %.3g s a round on one core x 25,000 rounds = %.3g days a run, evaluation apart", methodNames[m], s.mean(), s.mean()*cifar100Rounds/86400))
+			n = append(n,
+				fmt.Sprintf("full size, %s: %.3g s a round on one core x 25,000 rounds = %.3g days a run, "+
+					"evaluation apart", methodNames[m], s.mean(), s.mean()*cifar100Rounds/86400))
 		}
 	}
 	return n
@@ -325,12 +347,15 @@ func fullAccounting() []string {
 			n = append(n, fmt.Sprintf("replication at full size, %s: epsilon not computed: %v", name, err))
 			continue
 		}
-		n = append(n, fmt.Sprintf("replication at full size, %s: noise multiplier %.4g, claimed epsilon %.4g, true epsilon %.4g", name, noise, claim, truth))
+		n = append(n,
+			fmt.Sprintf("replication at full size, %s: noise multiplier %.4g, claimed epsilon %.4g, true "+
+				"epsilon %.4g", name, noise, claim, truth))
 	}
 	return n
 }
 
-// claimedAndTrue plans a replicated run at epsilon 10 and returns what the publication claims for it, and what it costs.
+// claimedAndTrue plans a replicated run at epsilon 10 and returns what the publication
+// claims for it, and what it costs.
 func claimedAndTrue(method string, rounds int) (claim, truth, noise float64, err error) {
 	const delta = 1e-5
 	rate := cifar100Rates[method].charged
@@ -340,21 +365,35 @@ func claimedAndTrue(method string, rounds int) (claim, truth, noise float64, err
 	if err != nil {
 		return 0, 0, 0, err
 	}
-	release := account.Release{Oracle: "grad", Adjacency: account.ZeroOut, Unit: account.Record(), Scale: 1, Draws: cifar100Draws,
-		Sampler: account.Sampler{Kind: account.Poisson, Rate: rate}, Parts: []account.Part{{Name: "gradient", Clip: 1, Shift: 1, Norm: account.L2, Dim: 1}}}
+	release := account.Release{
+		Oracle:    "grad",
+		Adjacency: account.ZeroOut,
+		Unit:      account.Record(),
+		Scale:     1,
+		Draws:     cifar100Draws,
+		Sampler:   account.Sampler{Kind: account.Poisson, Rate: rate},
+
+		Parts: []account.Part{{Name: "gradient", Clip: 1, Shift: 1, Norm: account.L2, Dim: 1}},
+	}
 	if method == "dinno" {
 		release.Draws, rounds = 1, 2*rounds
 	}
-	spent, err := account.Epsilon(account.Plan{Adjacency: account.ZeroOut, Unit: account.Record(), Rate: rate, NoiseMultiplier: res.NoiseMultiplier,
-		Steps: []account.PlanStep{account.GaussianStep(release, rounds)}}, delta)
+	spent, err := account.Epsilon(account.Plan{
+		Adjacency:       account.ZeroOut,
+		Unit:            account.Record(),
+		Rate:            rate,
+		NoiseMultiplier: res.NoiseMultiplier,
+		Steps:           []account.PlanStep{account.GaussianStep(release, rounds)},
+	}, delta)
 	return 10, spent.Upper, res.NoiseMultiplier, err
 }
 
-// figure2 reads table 4 by method: accuracy over the overlap, and its range, which is small where a method is as invariant as
-// claimed.
+// figure2 reads table 4 by method: accuracy over the overlap, and its range, which is
+// small where a method is as invariant as claimed.
 func figure2(f *found) *Document {
 	g := f.images(f.scale)
-	d := &Document{Header: []string{"method", "epsilon", "t 0", "0.25", "0.5", "0.75", "1", "range", "published range"}, Notes: cifar100Notes(f.scale)}
+	d := &Document{Header: []string{"method", "epsilon", "t 0", "0.25", "0.5", "0.75", "1", "range",
+		"published range"}, Notes: cifar100Notes(f.scale)}
 	for _, b := range cifar100Budgets {
 		for j, m := range withCentral[1:] {
 			line := []string{m, b}

@@ -23,9 +23,10 @@ var convergenceSizes = map[Scale]convergenceSize{
 // convergenceNoise is the noise on every coordinate of an answer.
 const convergenceNoise = .5
 
-// convergence sets the bound (23) beside the measured distance to the optimum. The paper assumes (9): without noise every round brings
-// M(θ) nearer to M(θ*) by a factor ρ. With M(θ) = θ, all agents' models, and agents with a common optimum, DP-DSGD does, with
-// a ρ that is known; (23) is then
+// convergence sets the bound (23) beside the measured distance to the optimum. The paper
+// assumes (9): without noise every round brings M(θ) nearer to M(θ*) by a factor ρ. With
+// M(θ) = θ, all agents' models, and agents with a common optimum, DP-DSGD does, with a ρ
+// that is known; (23) is then
 //
 //	E‖θ^k - θ*‖ <= ρ^k ‖θ^0 - θ*‖ + η s/(1-ρ) E‖ξ‖,  ξ ~ N(0, I) in n·d dimensions,
 //
@@ -44,17 +45,25 @@ func convergence(ctx context.Context, scale Scale, workers int) (*Document, erro
 	if err != nil {
 		return nil, err
 	}
-	d := newTable("problem", "algorithm", "round", "measured", "predicted", "bound (23)", "measured / bound", "bound with D = 1")
+	d := newTable("problem", "algorithm", "round", "measured", "predicted", "bound (23)", "measured / bound",
+		"bound with D = 1")
 	for _, p := range []*problem{quadratic, logistic} {
 		if err := d.addConvergence(ctx, p, size, workers); err != nil {
 			return nil, err
 		}
 	}
 	d.Notes = append(d.Notes,
-		fmt.Sprintf("measured: distance of all agents' models from the optimum, ‖θ^k - θ*‖, mean and sd over %d noise seeds; predicted: its root mean square by the exact recursion (quadratics only); %d agents on a ring, %d dimensions, step %g, noise %g on each coordinate of each answer, whole data sets for batches, no clipping",
+		fmt.Sprintf("measured: distance of all agents' models from the optimum, ‖θ^k - θ*‖, mean and sd "+
+			"over %d noise seeds; predicted: its root mean square by the exact recursion (quadratics "+
+			"only); %d agents on a ring, %d dimensions, step %g, noise %g on each coordinate of each "+
+			"answer, whole data sets for batches, no clipping",
 			size.trials, ringAgents, size.dim, convexStep, convergenceNoise),
-		fmt.Sprintf("DP-DSGD satisfies assumption (9) with a known contraction: %.4g on the quadratic, %.4g on the logistic regression, where it holds at any point and is loose", quadratic.contraction(), logistic.contraction()),
-		fmt.Sprintf("the bound's D is E‖ξ‖ = %.4g in the %d dimensions of all agents; the paper's D = O(σ) hides it: with D = 1, σ being in C_σ, the last column is what would have to hold, and in enough dimensions does not", normalNorm(ringAgents*size.dim), ringAgents*size.dim))
+		fmt.Sprintf("DP-DSGD satisfies assumption (9) with a known contraction: %.4g on the quadratic, "+
+			"%.4g on the logistic regression, where it holds at any point and is loose",
+			quadratic.contraction(), logistic.contraction()),
+		fmt.Sprintf("the bound's D is E‖ξ‖ = %.4g in the %d dimensions of all agents; the paper's D = "+
+			"O(σ) hides it: with D = 1, σ being in C_σ, the last column is what would have to hold, and "+
+			"in enough dimensions does not", normalNorm(ringAgents*size.dim), ringAgents*size.dim))
 	d.Notes = append(d.Notes, rowNote)
 	if err := d.addPremise(ctx, quadratic, apart, size, workers); err != nil {
 		return nil, err
@@ -84,8 +93,14 @@ func (d *Document) addConvergence(ctx context.Context, p *problem, size converge
 		return err
 	}
 	norm := normalNorm(ringAgents * len(p.optimum))
-	fig := report.Figure{Name: "convergence-" + p.name, Title: "Distance to the optimum, " + p.name + " (dashed: bound (23))", XLabel: "round", YLabel: "distance of all models", LogY: true,
-		Caption: "Line: mean over seeds; band: one standard deviation. Dashed: the bound (23) for DP-DSGD."}
+	fig := report.Figure{
+		Name:    "convergence-" + p.name,
+		Title:   "Distance to the optimum, " + p.name + " (dashed: bound (23))",
+		XLabel:  "round",
+		YLabel:  "distance of all models",
+		LogY:    true,
+		Caption: "Line: mean over seeds; band: one standard deviation. Dashed: the bound (23) for DP-DSGD.",
+	}
 	for j, m := range methods {
 		trials := all[j*size.trials : (j+1)*size.trials]
 		var exact []float64
@@ -97,14 +112,20 @@ func (d *Document) addConvergence(ctx context.Context, p *problem, size converge
 		for k := range size.rounds + 1 {
 			s := atRound(trials, k)
 			if step := max(1, size.rounds/200); k%step == 0 {
-				curve.Points = append(curve.Points, report.Point{X: float64(k), Y: s.mean(), Low: s.mean() - s.sd(), High: s.mean() + s.sd()})
+				curve.Points = append(curve.Points, report.Point{
+					X:    float64(k),
+					Y:    s.mean(),
+					Low:  s.mean() - s.sd(),
+					High: s.mean() + s.sd(),
+				})
 				b := p.bound23(k, trials[0][0], norm)
 				bound.Points = append(bound.Points, report.Point{X: float64(k), Y: b, Low: b, High: b})
 			}
 			if !slices.Contains(size.at, k) {
 				continue
 			}
-			line := []string{p.name, m, fmt.Sprint(k), fmt.Sprintf("%.4g ± %.2g", s.mean(), s.sd()), "", "", "", ""}
+			line := []string{p.name, m, fmt.Sprint(k), fmt.Sprintf("%.4g ± %.2g", s.mean(), s.sd()), "", "",
+				"", ""}
 			figures := slices.Clone(s)
 			if exact != nil {
 				line[4] = fmt.Sprintf("%.4g", exact[k])
@@ -116,7 +137,10 @@ func (d *Document) addConvergence(ctx context.Context, p *problem, size converge
 				line[7] = fmt.Sprintf("%.4g", p.bound23(k, trials[0][0], 1))
 				figures = append(figures, b, p.bound23(k, trials[0][0], 1))
 			}
-			d.addRow(line, seeds(size.trials), fmt.Sprintf("seed000-convergence problem %s dimensions %d algorithm %s step %g noise %g agents %d round %d", p.name, len(p.optimum), m, convexStep, convergenceNoise, ringAgents, k), figures...)
+			d.addRow(line, seeds(size.trials),
+				fmt.Sprintf("seed000-convergence problem %s dimensions %d algorithm %s step %g noise %g "+
+					"agents %d round %d", p.name, len(p.optimum), m, convexStep, convergenceNoise, ringAgents,
+					k), figures...)
 		}
 		fig.Curves = append(fig.Curves, curve)
 		if m == "dsgd" {
@@ -137,9 +161,11 @@ func atRound(trials [][]float64, k int) sample {
 	return s
 }
 
-// addPremise says what the algorithms do without noise: whether every round comes nearer to the optimum, as (9) assumes, and whether
-// they end there when agents have optima of their own.
-func (d *Document) addPremise(ctx context.Context, common, apart *problem, size convergenceSize, workers int) error {
+// addPremise says what the algorithms do without noise: whether every round comes nearer
+// to the optimum, as (9) assumes, and whether they end there when agents have optima of
+// their own.
+func (d *Document) addPremise(ctx context.Context, common, apart *problem, size convergenceSize,
+	workers int) error {
 	var runs []simulation
 	for _, m := range methods {
 		runs = append(runs, simulation{common, m, 0, size.rounds, 1}, simulation{apart, m, 0, size.rounds, 1})
@@ -155,13 +181,17 @@ func (d *Document) addPremise(ctx context.Context, common, apart *problem, size 
 			holds = "so that (9) holds for no contraction below 1 and (23) does not apply"
 		}
 		far := all[2*j+1]
-		d.Notes = append(d.Notes, fmt.Sprintf("%s without noise: the distance of a round over that of the round before is %.4g at most, %s; with optima of their own at the agents (spread 1) the distance goes from %.3g to %.2g",
-			methodNames[m], worst, holds, far[0], far[len(far)-1]))
+		d.Notes = append(d.Notes,
+			fmt.Sprintf("%s without noise: the distance of a round over that of the round before is %.4g "+
+				"at most, %s; with optima of their own at the agents (spread 1) the distance goes from "+
+				"%.3g to %.2g",
+				methodNames[m], worst, holds, far[0], far[len(far)-1]))
 	}
 	return nil
 }
 
-// largestRatio is the largest of one distance over the one before, down to a ten-thousandth of the first, above what float32 rounds off.
+// largestRatio is the largest of one distance over the one before, down to a
+// ten-thousandth of the first, above what float32 rounds off.
 func largestRatio(distances []float64) float64 {
 	worst := 0.
 	for k := 1; k < len(distances) && distances[k-1] > 1e-4*distances[0]; k++ {

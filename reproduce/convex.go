@@ -22,8 +22,9 @@ import (
 	"sotto/topology"
 )
 
-// Strongly convex problems, and simulations of the learning algorithms on them: the same state machines, gates and oracles as in
-// any run, with whole data sets for batches, so that the Gaussian noise is all the noise there is.
+// Strongly convex problems, and simulations of the learning algorithms on them: the same
+// state machines, gates and oracles as in any run, with whole data sets for batches, so
+// that the Gaussian noise is all the noise there is.
 
 const (
 	ringAgents = 10
@@ -31,7 +32,8 @@ const (
 	dinnoRho   = .5
 )
 
-// problem is a sum of one strongly convex function for each of ringAgents agents, with constants that are known.
+// problem is a sum of one strongly convex function for each of ringAgents agents, with
+// constants that are known.
 type problem struct {
 	name    string
 	data    *data.Dataset
@@ -44,9 +46,16 @@ type problem struct {
 	hessian []float64 // h_r of a quadratic; nil for others
 }
 
-// newQuadratic returns Σ_r h_r/2 (θ_r - b_ir)² at agent i, h from low to high (data set "quadratics").
+// newQuadratic returns Σ_r h_r/2 (θ_r - b_ir)² at agent i, h from low to high (data set
+// "quadratics").
 func newQuadratic(dim int, low, high, spread float64, seed uint64) (*problem, error) {
-	params := data.QuadraticsParams{Agents: ringAgents, Dim: dim, CurvatureMin: low, CurvatureMax: high, Spread: spread}
+	params := data.QuadraticsParams{
+		Agents:       ringAgents,
+		Dim:          dim,
+		CurvatureMin: low,
+		CurvatureMax: high,
+		Spread:       spread,
+	}
 	split, err := data.Load("quadratics", "", seed, func(p any) error {
 		*p.(*data.QuadraticsParams) = params
 		return nil
@@ -69,12 +78,20 @@ func newQuadratic(dim int, low, high, spread float64, seed uint64) (*problem, er
 	return p, err
 }
 
-// newLogistic returns a logistic regression with λ = .1 that is the same at every agent: labels follow two of dim features, one in
-// twenty is wrong, and features have norm √dim, so that they have variance 1 in every dimension.
+// newLogistic returns a logistic regression with λ = .1 that is the same at every agent:
+// labels follow two of dim features, one in twenty is wrong, and features have norm √dim,
+// so that they have variance 1 in every dimension.
 func newLogistic(dim int, seed uint64) (*problem, error) {
 	records := max(64, 8*dim)
 	split, err := data.Load("linear-tasks", "", seed, func(p any) error {
-		*p.(*data.LinearTasksParams) = data.LinearTasksParams{Agents: 1, Dim: dim, MinRecords: records, MaxRecords: records, Flip: .05, Test: 1}
+		*p.(*data.LinearTasksParams) = data.LinearTasksParams{
+			Agents:     1,
+			Dim:        dim,
+			MinRecords: records,
+			MaxRecords: records,
+			Flip:       .05,
+			Test:       1,
+		}
 		return nil
 	})
 	if err != nil {
@@ -91,13 +108,15 @@ func newLogistic(dim int, seed uint64) (*problem, error) {
 	for range ringAgents {
 		p.parts = append(p.parts, all)
 	}
-	if p.model, err = model.New("logistic", model.Shape{Height: 1, Width: dim, Channels: 1, Classes: 2}, nil); err != nil {
+	if p.model, err = model.New("logistic", model.Shape{Height: 1, Width: dim, Channels: 1, Classes: 2},
+		nil); err != nil {
 		return nil, err
 	}
 	return p, p.solveLogistic()
 }
 
-// solveLogistic finds the minimiser by Newton's method, and the constants: each record adds at most xxᵀ/4 to the Hessian.
+// solveLogistic finds the minimiser by Newton's method, and the constants: each record
+// adds at most xxᵀ/4 to the Hessian.
 func (p *problem) solveLogistic() error {
 	m, dim := p.data.X.Rows, p.data.X.Cols
 	x := mat.NewDense(m, dim, nil)
@@ -182,8 +201,9 @@ func (g regularised) Answer(q *agent.Query, dst tensor.Vec) error {
 	return nil
 }
 
-// convexParams sets the algorithms' parameters. DP-DiNNO takes plain gradient steps: with the Adam of the publication, which forgets
-// its moments, a step is the sign of the gradient, and there is no rate.
+// convexParams sets the algorithms' parameters. DP-DiNNO takes plain gradient steps: with
+// the Adam of the publication, which forgets its moments, a step is the sign of the
+// gradient, and there is no rate.
 func convexParams(params any) error {
 	switch p := params.(type) {
 	case *algo.DSGDParams:
@@ -196,7 +216,8 @@ func convexParams(params any) error {
 	return nil
 }
 
-// distances runs the simulation and returns, for each round from 0 on, ‖θ - 1⊗θ*‖ over all agents' models.
+// distances runs the simulation and returns, for each round from 0 on, ‖θ - 1⊗θ*‖ over
+// all agents' models.
 func (s *simulation) distances(ctx context.Context) ([]float64, error) {
 	run, err := s.start()
 	if err != nil {
@@ -234,10 +255,25 @@ func (s *simulation) start() (*sim.Sim, error) {
 	cfg := sim.Config{Schedule: schedule, Dim: dim, Rounds: uint64(s.rounds), Workers: 1, Seed: s.seed}
 	pool := oracle.NewPool()
 	for i := range ringAgents {
-		grad := &oracle.Gradient{Model: s.p.model, Records: oracle.Records{Data: s.p.data, Index: s.p.parts[i]}, Rate: 1, ExpectedBatch: m,
-			Clip: clip, Adjacency: account.ZeroOut, Unit: account.Record(), Pool: pool}
-		gate := privacy.NewSimulatedGate(ledger.NewMemory(nil), mechanism, map[string]privacy.Oracle{"grad": grad}, s.seed, agent.ID(i))
-		a, err := factory(agent.Env{Self: agent.ID(i), Agents: ringAgents, Dim: dim, Rounds: uint64(s.rounds), Init: make(tensor.Vec, dim)})
+		grad := &oracle.Gradient{
+			Model:         s.p.model,
+			Records:       oracle.Records{Data: s.p.data, Index: s.p.parts[i]},
+			Rate:          1,
+			ExpectedBatch: m,
+			Clip:          clip,
+			Adjacency:     account.ZeroOut,
+			Unit:          account.Record(),
+			Pool:          pool,
+		}
+		gate := privacy.NewSimulatedGate(ledger.NewMemory(nil), mechanism,
+			map[string]privacy.Oracle{"grad": grad}, s.seed, agent.ID(i))
+		a, err := factory(agent.Env{
+			Self:   agent.ID(i),
+			Agents: ringAgents,
+			Dim:    dim,
+			Rounds: uint64(s.rounds),
+			Init:   make(tensor.Vec, dim),
+		})
 		if err != nil {
 			return nil, err
 		}
@@ -257,8 +293,8 @@ func (s *simulation) distance(run *sim.Sim) float64 {
 	return math.Sqrt(sum)
 }
 
-// simulateAll runs simulations on as many goroutines as there are workers, 0 for one for each processor, and returns their
-// distances in order.
+// simulateAll runs simulations on as many goroutines as there are workers, 0 for one for
+// each processor, and returns their distances in order.
 func simulateAll(ctx context.Context, runs []simulation, workers int) ([][]float64, error) {
 	if workers <= 0 {
 		workers = runtime.GOMAXPROCS(0)

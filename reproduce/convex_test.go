@@ -8,7 +8,8 @@ import (
 
 // E‖ξ‖ of one, two and three standard normals: half-normal, Rayleigh, Maxwell.
 func TestNormalNorm(t *testing.T) {
-	for n, want := range map[int]float64{1: math.Sqrt(2 / math.Pi), 2: math.Sqrt(math.Pi / 2), 3: 2 * math.Sqrt(2/math.Pi)} {
+	for n, want := range map[int]float64{1: math.Sqrt(2 / math.Pi), 2: math.Sqrt(math.Pi / 2),
+		3: 2 * math.Sqrt(2/math.Pi)} {
 		if got := normalNorm(n); math.Abs(got-want) > 1e-12 {
 			t.Errorf("%d dimensions: %.15g, want %.15g", n, got, want)
 		}
@@ -18,7 +19,8 @@ func TestNormalNorm(t *testing.T) {
 	}
 }
 
-// Anscombe's first quartet: slope .5001 with standard error .1179, and t(.975, 9) = 2.2622.
+// Anscombe's first quartet: slope .5001 with standard error .1179, and t(.975, 9) =
+// 2.2622.
 func TestFitSlope(t *testing.T) {
 	xs := []float64{10, 8, 13, 9, 11, 14, 6, 4, 12, 7, 5}
 	ys := []float64{8.04, 6.95, 7.58, 8.81, 8.33, 9.96, 7.24, 4.26, 10.84, 4.82, 5.68}
@@ -28,8 +30,9 @@ func TestFitSlope(t *testing.T) {
 	}
 }
 
-// After many rounds the variance of a scalar recursion e <- a e + b ξ is b²/(1-a²): DP-DSGD has one with a = w_j - ηh for every
-// eigenvalue w_j of the weights; of DP-DSGT the mean of the models is gradient descent on the tracked noise, with a = 1 - ηh.
+// After many rounds the variance of a scalar recursion e <- a e + b ξ is b²/(1-a²):
+// DP-DSGD has one with a = w_j - ηh for every eigenvalue w_j of the weights; of DP-DSGT
+// the mean of the models is gradient descent on the tracked noise, with a = 1 - ηh.
 func TestPredictedFloors(t *testing.T) {
 	const h, s, eta = 1., .3, convexStep
 	p := &problem{hessian: []float64{h, h}, optimum: []float64{.5, -.25}}
@@ -54,8 +57,9 @@ func TestPredictedFloors(t *testing.T) {
 	}
 }
 
-// The algorithms follow the recursion: exactly without noise, up to float32; with noise the root mean square over 100 trials has a
-// relative standard error of 1/√(2·100·3) or less (three coordinates of ten agents vary more than three independent ones): five of
+// The algorithms follow the recursion: exactly without noise, up to float32; with noise
+// the root mean square over 100 trials has a relative standard error of 1/√(2·100·3) or
+// less (three coordinates of ten agents vary more than three independent ones): five of
 // them are .2, false reject below 1e-6.
 func TestAlgorithmsFollowTheRecursion(t *testing.T) {
 	p, err := newQuadratic(3, .5, 2, 0, 7)
@@ -91,8 +95,9 @@ func TestAlgorithmsFollowTheRecursion(t *testing.T) {
 	}
 }
 
-// The bound (23) holds for DP-DSGD with the dimension in D, and fails without: n d = 1,000 at h = 1, where the distance ends at
-// s √(d Σ_j η²/(1-(w_j-ηh)²)) = 1.4 against ηs/(1-ρ) = s/h = .5.
+// The bound (23) holds for DP-DSGD with the dimension in D, and fails without: n d =
+// 1,000 at h = 1, where the distance ends at s √(d Σ_j η²/(1-(w_j-ηh)²)) = 1.4 against
+// ηs/(1-ρ) = s/h = .5.
 func TestBound23(t *testing.T) {
 	p, err := newQuadratic(100, 1, 1, 0, 1)
 	if err != nil {
@@ -117,8 +122,9 @@ func TestBound23(t *testing.T) {
 	}
 }
 
-// TestTheorem51: the error floor rises in proportion to σ and to √d. Slopes over the ends of the range: standard errors are below
-// .015 (averages over 600 rounds), bounds are at five of them.
+// TestTheorem51: the error floor rises in proportion to σ and to √d. Slopes over the ends
+// of the range: standard errors are below .015 (averages over 600 rounds), bounds are at
+// five of them.
 func TestTheorem51(t *testing.T) {
 	size := floorSize{dim: 16, noise: .1, burn: 100, rounds: 600, trials: 2}
 	for _, c := range []struct {
@@ -136,7 +142,8 @@ func TestTheorem51(t *testing.T) {
 		}
 		for i := 0; i < len(points); i += 2 {
 			a, b := &points[i], &points[i+1]
-			if got := math.Log(b.floors.mean()/a.floors.mean()) / math.Log(c.x(b)/c.x(a)); math.Abs(got-c.want) > .075 {
+			if got := math.Log(b.floors.mean()/a.floors.mean()) /
+				math.Log(c.x(b)/c.x(a)); math.Abs(got-c.want) > .075 {
 				t.Errorf("%s from %g to %g: slope %.4f, want %g", a.algorithm, c.x(a), c.x(b), got, c.want)
 			}
 			if math.Abs(b.floors.mean()/b.exact-1) > .1 {
@@ -146,7 +153,8 @@ func TestTheorem51(t *testing.T) {
 	}
 }
 
-// The logistic optimum has gradient zero, and the stated constants bound the curvature between any two points.
+// The logistic optimum has gradient zero, and the stated constants bound the curvature
+// between any two points.
 func TestLogisticProblem(t *testing.T) {
 	p, err := newLogistic(6, 2)
 	if err != nil {
@@ -193,8 +201,9 @@ func TestLogisticProblem(t *testing.T) {
 	}
 }
 
-// DP-DSGD at a constant step ends away from the optimum where agents differ: at the solution of (I-W)θ + ηh(θ-b) = 0, which for two
-// coordinates of a ring is solved here by iterating in float64. DP-DSGT does not.
+// DP-DSGD at a constant step ends away from the optimum where agents differ: at the
+// solution of (I-W)θ + ηh(θ-b) = 0, which for two coordinates of a ring is solved here by
+// iterating in float64. DP-DSGT does not.
 func TestAgentsApart(t *testing.T) {
 	p, err := newQuadratic(2, 1, 1, 1, 5)
 	if err != nil {

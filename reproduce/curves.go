@@ -17,11 +17,12 @@ import (
 	"sotto/report"
 )
 
-// Studies of how a run goes keep some of its metrics beside cells.csv: the figures over all agents at every evaluation, and where a
-// study needs them the agents' last accuracies. The run hash in cells.csv covers all of them.
+// Studies of how a run goes keep some of its metrics beside cells.csv: the figures over
+// all agents at every evaluation, and where a study needs them the agents' last
+// accuracies. The run hash in cells.csv covers all of them.
 
-// curveColumns name a row by its run, as cells.csv does (the first 16 digits of the configuration's digest), and by what metrics.csv
-// says of it.
+// curveColumns name a row by its run, as cells.csv does (the first 16 digits of the
+// configuration's digest), and by what metrics.csv says of it.
 var curveColumns = []string{"config_digest", "engine", "arithmetic", "round", "agent", "metric", "value"}
 
 // curves are the kept metrics of a study's runs.
@@ -46,7 +47,8 @@ func series(rows []experiment.Row, metric, agent string) (rounds []uint64, value
 	return rounds, values
 }
 
-// over is a metric of equal runs against rounds, or against vectors transmitted: mean and standard deviation over seeds.
+// over is a metric of equal runs against rounds, or against vectors transmitted: mean and
+// standard deviation over seeds.
 func (c curves) over(runs []experiment.CellRow, metric, agent string, vectors bool) []report.Point {
 	var xs, ys []sample
 	for i := range runs {
@@ -87,7 +89,8 @@ func (c curves) last(runs []experiment.CellRow, metric, agent string) sample {
 }
 
 // keptMetrics are those over all agents that a study of curves keeps.
-var keptMetrics = []string{"accuracy", "objective", "vectors_sent", "train_loss", "gradient_norm", "gradient_rms", "gradient_max",
+var keptMetrics = []string{"accuracy", "objective", "vectors_sent", "train_loss", "gradient_norm",
+	"gradient_rms", "gradient_max",
 	"estimation_rmse", "estimation_rmse_noise_free"}
 
 // curveFile appends to a shard's kept metrics.
@@ -105,8 +108,8 @@ func newCurveFile(dir string, shard, shards int, agents bool) *curveFile {
 	return &curveFile{path: filepath.Join(dir, name), agents: agents}
 }
 
-// keep appends what is kept of a finished run. It is written before the run's row: a run of which the row is missing runs again,
-// and what is kept twice is the same twice.
+// keep appends what is kept of a finished run. It is written before the run's row: a run
+// of which the row is missing runs again, and what is kept twice is the same twice.
 func (c *curveFile) keep(row experiment.CellRow, dir string) error {
 	rows, err := experiment.ReadMetrics(dir)
 	if err != nil {
@@ -117,9 +120,11 @@ func (c *curveFile) keep(row experiment.CellRow, dir string) error {
 	var lines [][]string
 	for _, r := range rows {
 		whole := slices.Contains([]string{"mean", "all"}, r.Agent) && slices.Contains(keptMetrics, r.Metric)
-		own := c.agents && r.Round == last && r.Metric == "accuracy" && !slices.Contains([]string{"mean", "min", "max"}, r.Agent)
+		own := c.agents && r.Round == last && r.Metric == "accuracy" &&
+			!slices.Contains([]string{"mean", "min", "max"}, r.Agent)
 		if whole || own {
-			lines = append(lines, []string{k.digest, k.engine, k.arithmetic, strconv.FormatUint(r.Round, 10), r.Agent, r.Metric, strconv.FormatFloat(r.Value, 'g', 8, 64)})
+			lines = append(lines, []string{k.digest, k.engine, k.arithmetic, strconv.FormatUint(r.Round, 10),
+				r.Agent, r.Metric, strconv.FormatFloat(r.Value, 'g', 8, 64)})
 		}
 	}
 	c.mu.Lock()
@@ -156,8 +161,8 @@ func readCurves(dir string) (curves, error) {
 	return all, nil
 }
 
-// decode adds the metrics of one file; a last line without an end, which a crash leaves, is dropped, and what is there twice counts
-// once.
+// decode adds the metrics of one file; a last line without an end, which a crash leaves,
+// is dropped, and what is there twice counts once.
 func (c curves) decode(path, text string) error {
 	lines, err := csv.NewReader(strings.NewReader(text[:strings.LastIndexByte(text, '\n')+1])).ReadAll()
 	if err != nil {
@@ -167,7 +172,12 @@ func (c curves) decode(path, text string) error {
 		return nil
 	}
 	if !slices.Equal(lines[0], curveColumns) {
-		return &config.Error{File: path, Line: 1, Found: strings.Join(lines[0], ","), Allowed: strings.Join(curveColumns, ",")}
+		return &config.Error{
+			File:    path,
+			Line:    1,
+			Found:   strings.Join(lines[0], ","),
+			Allowed: strings.Join(curveColumns, ","),
+		}
 	}
 	type point struct {
 		run           timeKey
@@ -178,7 +188,13 @@ func (c curves) decode(path, text string) error {
 	for i, f := range lines[1:] {
 		r := experiment.Row{Agent: f[4], Metric: f[5]}
 		if r.Round, err = strconv.ParseUint(f[3], 10, 64); err != nil {
-			return &config.Error{File: path, Line: i + 2, Key: "round", Found: f[3], Allowed: "a whole number, at least 0"}
+			return &config.Error{
+				File:    path,
+				Line:    i + 2,
+				Key:     "round",
+				Found:   f[3],
+				Allowed: "a whole number, at least 0",
+			}
 		}
 		if r.Value, err = strconv.ParseFloat(f[6], 64); err != nil {
 			return &config.Error{File: path, Line: i + 2, Key: "value", Found: f[6], Allowed: "a number"}
@@ -192,8 +208,8 @@ func (c curves) decode(path, text string) error {
 	return nil
 }
 
-// tidyCurves writes the kept metrics of a whole study in the order of its rows, so that their order does not depend on which run
-// ended first.
+// tidyCurves writes the kept metrics of a whole study in the order of its rows, so that
+// their order does not depend on which run ended first.
 func tidyCurves(dir string, rows []experiment.CellRow, all curves) error {
 	path := filepath.Join(dir, "curves.csv")
 	if _, err := os.Stat(path); errors.Is(err, fs.ErrNotExist) {
@@ -205,7 +221,8 @@ func tidyCurves(dir string, rows []experiment.CellRow, all curves) error {
 	for i := range rows {
 		k := curveKey(rows[i].ConfigDigest, rows[i].Engine, rows[i].Arithmetic)
 		for _, r := range all[k] {
-			w.Write([]string{k.digest, k.engine, k.arithmetic, strconv.FormatUint(r.Round, 10), r.Agent, r.Metric, strconv.FormatFloat(r.Value, 'g', 8, 64)})
+			w.Write([]string{k.digest, k.engine, k.arithmetic, strconv.FormatUint(r.Round, 10), r.Agent,
+				r.Metric, strconv.FormatFloat(r.Value, 'g', 8, 64)})
 		}
 	}
 	w.Flush()

@@ -22,7 +22,8 @@ func overSeeds(small bool, tasks []task) []experiment.Cell {
 
 // curve is a metric of t's runs against wakes, or against vectors transmitted.
 func (r rows001) curve(t task, metric string, vectors bool) []report.Point {
-	return r.curves.over(r.of(t), metric, map[string]string{"accuracy": "mean", "objective": "all"}[metric], vectors)
+	return r.curves.over(r.of(t), metric, map[string]string{"accuracy": "mean", "objective": "all"}[metric],
+		vectors)
 }
 
 // last is a metric's value at the end of each of t's runs.
@@ -49,8 +50,14 @@ type named struct {
 
 // overWakes plots a metric of tasks.
 func (r rows001) overWakes(file, title, metric string, vectors bool, tasks []named) report.Figure {
-	f := report.Figure{Name: file, Title: title, XLabel: "wakes of all agents together", YLabel: "mean accuracy of the agents (%)", Percent: metric == "accuracy",
-		Caption: "Mean over problem instances; band: one standard deviation."}
+	f := report.Figure{
+		Name:    file,
+		Title:   title,
+		XLabel:  "wakes of all agents together",
+		YLabel:  "mean accuracy of the agents (%)",
+		Percent: metric == "accuracy",
+		Caption: "Mean over problem instances; band: one standard deviation.",
+	}
 	if vectors {
 		f.XLabel = "vectors transmitted"
 	}
@@ -66,12 +73,23 @@ func (r rows001) overWakes(file, title, metric string, vectors bool, tasks []nam
 // figure1Rhos are the penalties that ADMM is tried with; 1 is the default.
 var figure1Rhos = []string{"rho .01", "rho .1", "", "rho 10"}
 
-// figure1Tasks are coordinate descent and ADMM from local models, at the published μ and at the one chosen.
+// figure1Tasks are coordinate descent and ADMM from local models, at the published μ and
+// at the one chosen.
 func figure1Tasks() []named {
 	var list []named
 	for _, points := range []string{"cube", "sphere"} {
 		add := func(name, method string, mu float64, other string) {
-			list = append(list, named{name, task{mode: "sound", method: method, points: points, dim: 100, budget: "none", knob: mu, other: other, wakes: 1500, every: 50}})
+			list = append(list, named{name, task{
+				mode:   "sound",
+				method: method,
+				points: points,
+				dim:    100,
+				budget: "none",
+				knob:   mu,
+				other:  other,
+				wakes:  1500,
+				every:  50,
+			}})
 		}
 		add("coordinate descent, μ = .04", "cd", .04, "")
 		chosen := task{method: "cd", dim: 100, budget: "none"}.tuned().knob
@@ -97,7 +115,8 @@ func figure1Cells001(small bool) []experiment.Cell {
 
 func figure1of001(f *found) *Document {
 	r := collectTasks(f)
-	d := &Document{Header: []string{"points", "algorithm", "accuracy at the start", "accuracy, 1,500 wakes", "published", "vectors transmitted", "Q/n, 1,500 wakes"}}
+	d := &Document{Header: []string{"points", "algorithm", "accuracy at the start", "accuracy, 1,500 wakes",
+		"published", "vectors transmitted", "Q/n, 1,500 wakes"}}
 	plots := map[string][]named{}
 	for _, t := range figure1Tasks() {
 		if len(r.of(t.task)) == 0 {
@@ -115,18 +134,30 @@ func figure1of001(f *found) *Document {
 		if t.knob != .04 {
 			said = ""
 		}
-		d.Rows = append(d.Rows, []string{t.points, t.name, start.String(), r.accuracy(t.task).String(), said, fmt.Sprintf("%.0f", r.last(t.task, "vectors_sent", "all").mean()), r.objective(t.task).String()})
+		d.Rows = append(d.Rows, []string{t.points, t.name, start.String(), r.accuracy(t.task).String(), said,
+			fmt.Sprintf("%.0f", r.last(t.task, "vectors_sent", "all").mean()), r.objective(t.task).String()})
 		plots[t.points] = append(plots[t.points], t)
 	}
 	for _, points := range []string{"cube", "sphere"} {
-		d.Figures = append(d.Figures, r.overWakes("figure1-accuracy-wakes-"+points, "Accuracy without privacy, p = 100, points in the "+points, "accuracy", false, plots[points]),
-			r.overWakes("figure1-accuracy-vectors-"+points, "Accuracy without privacy, p = 100, points in the "+points, "accuracy", true, plots[points]),
-			r.overWakes("figure1-objective-wakes-"+points, "Objective without privacy, p = 100, points in the "+points, "objective", false, plots[points]))
+		d.Figures = append(d.Figures, r.overWakes("figure1-accuracy-wakes-"+points,
+			"Accuracy without privacy, p = 100, points in the "+points, "accuracy", false, plots[points]),
+			r.overWakes("figure1-accuracy-vectors-"+points,
+				"Accuracy without privacy, p = 100, points in the "+points, "accuracy", true, plots[points]),
+			r.overWakes("figure1-objective-wakes-"+points,
+				"Objective without privacy, p = 100, points in the "+points, "objective", false,
+				plots[points]))
 	}
 	d.Notes = []string{
-		"published figures are read off the plot; the paper plots an objective below 1 for coordinate descent and 1.6 for ADMM at 1,500 wakes, in a unit it does not state",
-		"the paper draws points \"uniformly around the origin\": cube is uniform in [-1, 1]^p with right labels in the test part, the reading under which its figures come out; sphere is uniform on the unit sphere, with one label in 20 wrong in the test part too, so that no accuracy exceeds 95 %",
-		"a wake of ADMM steps both ends of an edge and sends two vectors each way; it takes 10 gradient steps on the own model in each. Its secondary variables and duals begin at zero, as algorithms.md 8 has them: from ρ = .1 on they first pull all models toward zero, where Q is small at μ = .04 and nothing is classified",
+		"published figures are read off the plot; the paper plots an objective below 1 for coordinate " +
+			"descent and 1.6 for ADMM at 1,500 wakes, in a unit it does not state",
+		"the paper draws points \"uniformly around the origin\": cube is uniform in [-1, 1]^p with right " +
+			"labels in the test part, the reading under which its figures come out; sphere is uniform on " +
+			"the unit sphere, with one label in 20 wrong in the test part too, so that no accuracy " +
+			"exceeds 95 %",
+		"a wake of ADMM steps both ends of an edge and sends two vectors each way; it takes 10 gradient " +
+			"steps on the own model in each. Its secondary variables and duals begin at zero, as " +
+			"algorithms.md 8 has them: from ρ = .1 on they first pull all models toward zero, where Q is " +
+			"small at μ = .04 and nothing is classified",
 	}
 	return d
 }
@@ -134,10 +165,13 @@ func figure1of001(f *found) *Document {
 // figure2Updates are T/n of figures 2(a) and 2(b).
 var figure2Updates = []int{1, 2, 4, 8}
 
-// figure2Methods are the methods of figures 2(a) and 2(b). The paper's warm start cannot be replicated: it does not say what it is.
-var figure2Methods = map[string][]string{"": {"published", "cd-gaussian", "cd-laplace"}, "warm": {"cd-gaussian"}}
+// figure2Methods are the methods of figures 2(a) and 2(b). The paper's warm start cannot
+// be replicated: it does not say what it is.
+var figure2Methods = map[string][]string{"": {"published", "cd-gaussian", "cd-laplace"},
+	"warm": {"cd-gaussian"}}
 
-// figure2Tasks are private runs at epsilon .5 over the number of updates, from zero or after a warm start that has cost .05 more.
+// figure2Tasks are private runs at epsilon .5 over the number of updates, from zero or
+// after a warm start that has cost .05 more.
 func figure2Tasks(other string) []named {
 	budget := "0.5"
 	if other == "warm" {
@@ -150,7 +184,18 @@ func figure2Tasks(other string) []named {
 			mode = "replication"
 		}
 		for _, updates := range figure2Updates {
-			list = append(list, named{strconv.Itoa(updates) + " updates", task{mode: mode, method: method, points: "cube", dim: 100, budget: budget, updates: updates, knob: .04, other: other, wakes: 2000, every: 100}})
+			list = append(list, named{strconv.Itoa(updates) + " updates", task{
+				mode:    mode,
+				method:  method,
+				points:  "cube",
+				dim:     100,
+				budget:  budget,
+				updates: updates,
+				knob:    .04,
+				other:   other,
+				wakes:   2000,
+				every:   100,
+			}})
 		}
 	}
 	return list
@@ -169,7 +214,8 @@ func figure2Cells(other string) func(bool) []experiment.Cell {
 func figure2of001(other string) func(f *found) *Document {
 	return func(f *found) *Document {
 		r := collectTasks(f)
-		d := &Document{Header: []string{"mode", "method", "updates of an agent", "accuracy", "published", "Q/n", "claimed epsilon", "true epsilon"}}
+		d := &Document{Header: []string{"mode", "method", "updates of an agent", "accuracy", "published",
+			"Q/n", "claimed epsilon", "true epsilon"}}
 		name, said := "figure2a", map[int]string{4: "75, the best", 8: "the objective diverges"}
 		if other == "warm" {
 			name, said = "figure2b", map[int]string{4: "80 to 81", 8: "80 to 81"}
@@ -186,18 +232,29 @@ func figure2of001(other string) func(f *found) *Document {
 			if other == "warm" {
 				published = said[t.updates]
 			}
-			d.Rows = append(d.Rows, []string{t.mode, methods001[t.method], strconv.Itoa(t.updates), r.accuracy(t.task).String(), published, r.objective(t.task).String(), claim, r.epsilon(t.task)})
+			d.Rows = append(d.Rows, []string{t.mode, methods001[t.method], strconv.Itoa(t.updates),
+				r.accuracy(t.task).String(), published, r.objective(t.task).String(), claim,
+				r.epsilon(t.task)})
 			plots[t.method] = append(plots[t.method], t)
 		}
 		for _, method := range figure2Methods[other] {
-			d.Figures = append(d.Figures, r.overWakes(name+"-accuracy-"+method, methods001[method], "accuracy", false, plots[method]),
+			d.Figures = append(d.Figures, r.overWakes(name+"-accuracy-"+method, methods001[method],
+				"accuracy", false, plots[method]),
 				r.overWakes(name+"-objective-"+method, methods001[method], "objective", false, plots[method]))
 		}
-		d.Notes = []string{"100 agents, p = 100, μ = .04, λ_i = 1/m_i, the same noise in each update, delta = exp(-5), replace-one"}
+		d.Notes = []string{
+			"100 agents, p = 100, μ = .04, λ_i = 1/m_i, the same noise in each update, delta = exp(-5), " +
+				"replace-one"}
 		if other == "warm" {
-			d.Notes = append(d.Notes, "the paper does not say how its private local models are made, so that its runs cannot be replicated. Ours: minimisers with λ = .5, normal noise for .05 of epsilon, then five wakes of model propagation")
+			d.Notes = append(d.Notes,
+				"the paper does not say how its private local models are made, so that its runs cannot be "+
+					"replicated. Ours: minimisers with λ = .5, normal noise for .05 of epsilon, then five "+
+					"wakes of model propagation")
 		} else {
-			d.Notes = append(d.Notes, "published noise: Laplace of scale 2/(ε_t m) on each coordinate, as if gradients had an L1 norm of 1 at most; without clipping it is bounded by p = 100 in the cube. True epsilon: of that bound, composed exactly")
+			d.Notes = append(d.Notes,
+				"published noise: Laplace of scale 2/(ε_t m) on each coordinate, as if gradients had an "+
+					"L1 norm of 1 at most; without clipping it is bounded by p = 100 in the cube. True "+
+					"epsilon: of that bound, composed exactly")
 		}
 		return d
 	}
@@ -240,12 +297,17 @@ func churn(f *found) *Document {
 		if len(r.of(t.task)) == 0 {
 			continue
 		}
-		d.Rows = append(d.Rows, []string{methods001[t.method], t.name, r.accuracy(t.task).String(), fmt.Sprintf("%.0f", r.last(t.task, "vectors_sent", "all").mean()), r.epsilon(t.task)})
+		d.Rows = append(d.Rows, []string{methods001[t.method], t.name, r.accuracy(t.task).String(),
+			fmt.Sprintf("%.0f", r.last(t.task, "vectors_sent", "all").mean()), r.epsilon(t.task)})
 		plots[t.method] = append(plots[t.method], t)
 	}
 	for _, method := range []string{"cd", "smooth-gaussian"} {
-		d.Figures = append(d.Figures, r.overWakes("churn-"+method, methods001[method]+", p = 20", "accuracy", false, plots[method]))
+		d.Figures = append(d.Figures, r.overWakes("churn-"+method, methods001[method]+", p = 20", "accuracy",
+			false, plots[method]))
 	}
-	d.Notes = []string{"each agent is away with the given probability in every period of ten times its mean time between wakes; who is away at first joins with its neighbors' newest vectors; epsilon 1.05 where private: what is away costs nothing, and an agent that comes back has the budget that it left with"}
+	d.Notes = []string{"each agent is away with the given probability in every period of ten times its " +
+		"mean time between wakes; who is away at first joins with its neighbors' newest vectors; epsilon " +
+		"1.05 where private: what is away costs nothing, and an agent that comes back has the budget that " +
+		"it left with"}
 	return d
 }

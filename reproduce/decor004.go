@@ -13,12 +13,14 @@ import (
 	"sotto/topology"
 )
 
-// decor004Axes are the axes of the study of noise that neighbors share. Method is "central"; "local", noise of each agent's own; "decor", shared noise against
-// who sees every message and has nobody's secrets; "decor-one", against who has those of any one other agent.
+// decor004Axes are the axes of the study of noise that neighbors share. Method is
+// "central"; "local", noise of each agent's own; "decor", shared noise against who sees
+// every message and has nobody's secrets; "decor-one", against who has those of any one
+// other agent.
 var decor004Axes = []string{"method", "graph", "budget", "seed"}
 
-// decor004Base holds what all its runs share: every record in every one of 100 steps, ten rounds of accelerated averaging after each. The step was
-// chosen on Fashion-MNIST.
+// decor004Base holds what all its runs share: every record in every one of 100 steps, ten
+// rounds of accelerated averaging after each. The step was chosen on Fashion-MNIST.
 const decor004Base = `
 name = "seed004-decor"
 
@@ -108,11 +110,18 @@ func decor004Cell(method, graph, budget string, seed int, small bool) experiment
 
 // decor004 is the table.
 func decor004(rows []experiment.CellRow, small bool) *Document {
-	d := &Document{Header: []string{"method", "graph", "epsilon", "own noise/clip", "accuracy (%)", "against central", "epsilon, nobody curious", "one curious agent", "all neighbors curious"},
+	d := &Document{Header: []string{"method", "graph", "epsilon", "own noise/clip", "accuracy (%)",
+		"against central", "epsilon, nobody curious", "one curious agent", "all neighbors curious"},
 		Notes: []string{
-			fmt.Sprintf("MNIST, logistic regression, %d agents with equal shares, %d steps with all records, %d rounds of accelerated averaging after each; noise of a link %d times an agent's own", decor004Agents, decor004Steps, decor004Rounds, decor004Ratio),
-			"the last three columns are epsilon at delta 1e-5 of the worst agent against who sees every message and has the secrets of nobody, of the worst one other agent, of all neighbors (zero-out, exact); decor is calibrated for the first, decor-one for the second, local needs none",
-			"accuracy is the mean over agents of their own models; against central: the difference of means in points, at the same epsilon",
+			fmt.Sprintf("MNIST, logistic regression, %d agents with equal shares, %d steps with all "+
+				"records, %d rounds of accelerated averaging after each; noise of a link %d times an "+
+				"agent's own", decor004Agents, decor004Steps, decor004Rounds, decor004Ratio),
+			"the last three columns are epsilon at delta 1e-5 of the worst agent against who sees every " +
+				"message and has the secrets of nobody, of the worst one other agent, of all neighbors " +
+				"(zero-out, exact); decor is calibrated for the first, decor-one for the second, local " +
+				"needs none",
+			"accuracy is the mean over agents of their own models; against central: the difference of " +
+				"means in points, at the same epsilon",
 		}}
 	if small {
 		d.Notes = append(d.Notes, "scale smoke: 3 steps, 100 records an agent")
@@ -162,19 +171,23 @@ func decor004(rows []experiment.CellRow, small bool) *Document {
 	return d
 }
 
-// decor004Figures are an agent's own noise, and epsilon of the worst agent with nobody, one agent and all neighbors curious, of steps at the noise that counts.
-func decor004Figures(method, graph string, noise float64, steps int) (own float64, figures []float64, err error) {
+// decor004Figures are an agent's own noise, and epsilon of the worst agent with nobody,
+// one agent and all neighbors curious, of steps at the noise that counts.
+func decor004Figures(method, graph string, noise float64, steps int) (own float64, figures []float64,
+	err error) {
 	epsilon := func(noise float64) float64 {
 		return account.GaussianEpsilon(math.Sqrt(float64(steps))/noise, decor004Delta)
 	}
 	if method == "central" || method == "local" {
-		return noise, slices.Repeat([]float64{epsilon(noise)}, map[string]int{"central": 1, "local": 3}[method]), nil
+		return noise, slices.Repeat([]float64{epsilon(noise)},
+			map[string]int{"central": 1, "local": 3}[method]), nil
 	}
 	model, err := decor004Model(graph)
 	if err != nil {
 		return 0, nil, err
 	}
-	// What own noise of 1 counts as: of the worst agent, and of agent 0, whose noise a row states.
+	// What own noise of 1 counts as: of the worst agent, and of agent 0, whose noise a
+	// row states.
 	var least, first [2]float64 // nobody curious, one
 	for c := range least {
 		least[c], first[c] = math.Inf(1), math.Inf(1)

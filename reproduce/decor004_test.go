@@ -9,14 +9,16 @@ import (
 	"sotto/experiment"
 )
 
-// The smoke size runs in seconds. Every method spends what it is calibrated for against its own adversary; central noise is shared by
-// all agents, so that own noise of decor is little more than a quarter of it, 16 agents having 4 times as much together.
+// The smoke size runs in seconds. Every method spends what it is calibrated for against
+// its own adversary; central noise is shared by all agents, so that own noise of decor is
+// little more than a quarter of it, 16 agents having 4 times as much together.
 func TestDecorStudy(t *testing.T) {
 	dir := os.Getenv("SOTTO_DATA")
 	if dir == "" {
 		t.Skip("SOTTO_DATA not set: needs mnist")
 	}
-	d, err := Run(context.Background(), "seed004-decor", Options{Dir: t.TempDir(), Scale: Smoke, Sweep: experiment.SweepOptions{DataDir: dir, Workers: 1}})
+	d, err := Run(context.Background(), "seed004-decor",
+		Options{Dir: t.TempDir(), Scale: Smoke, Sweep: experiment.SweepOptions{DataDir: dir, Workers: 1}})
 	if err != nil {
 		t.Fatal(err)
 	}

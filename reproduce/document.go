@@ -45,7 +45,8 @@ func (d *Document) CSV() []byte {
 	return b.Bytes()
 }
 
-// Markdown is a section with the table, its notes, and its plots as files in the same folder.
+// Markdown is a section with the table, its notes, and its plots as files in the same
+// folder.
 func (d *Document) Markdown() []byte {
 	var b bytes.Buffer
 	line := func(cells []string) {
@@ -71,7 +72,8 @@ func (d *Document) Markdown() []byte {
 	return b.Bytes()
 }
 
-var latexText = strings.NewReplacer("&", `\&`, "%", `\%`, "_", `\_`, "#", `\#`, "±", `$\pm$`, "λ2/n", `$\lambda_2/n$`, "∞", `$\infty$`)
+var latexText = strings.NewReplacer("&", `\&`, "%", `\%`, "_", `\_`, "#", `\#`, "±", `$\pm$`, "λ2/n",
+	`$\lambda_2/n$`, "∞", `$\infty$`)
 
 // LaTeX is a tabular environment, to be put into a table.
 func (d *Document) LaTeX() []byte {
@@ -79,7 +81,8 @@ func (d *Document) LaTeX() []byte {
 	line := func(cells []string) {
 		fmt.Fprintf(&b, "%s \\\\\n", latexText.Replace(strings.Join(cells, "\x00")))
 	}
-	fmt.Fprintf(&b, "%% %s: %s\n\\begin{tabular}{%s}\n\\hline\n", d.Name, d.Title, strings.Repeat("l", len(d.Header)))
+	fmt.Fprintf(&b, "%% %s: %s\n\\begin{tabular}{%s}\n\\hline\n", d.Name, d.Title,
+		strings.Repeat("l", len(d.Header)))
 	line(d.Header)
 	b.WriteString("\\hline\n")
 	for _, r := range d.Rows {
@@ -120,7 +123,8 @@ func (s sample) String() string {
 	return fmt.Sprintf("%.2f ± %.2f", s.mean(), s.sd())
 }
 
-// published is a figure of a publication, in percent; a zero sd means that none is printed.
+// published is a figure of a publication, in percent; a zero sd means that none is
+// printed.
 type published struct{ mean, sd float64 }
 
 func (p published) String() string {

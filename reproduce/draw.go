@@ -7,8 +7,8 @@ import (
 	"sotto/report"
 )
 
-// Plots of tables. Measured accuracies are marks with one sd over seeds on either side; published ones are dashed lines of the
-// same colour, without marks.
+// Plots of tables. Measured accuracies are marks with one sd over seeds on either side;
+// published ones are dashed lines of the same colour, without marks.
 
 const seedBars = "Mean over agents and seeds; bars: one standard deviation over seeds. Dashed: published."
 
@@ -45,27 +45,39 @@ func budgetName(b string) string {
 	return "epsilon " + b
 }
 
-var methodNames = map[string]string{"central": "central", "dsgd": "DP-DSGD", "dsgt": "DP-DSGT", "dinno": "DP-DiNNO"}
+var methodNames = map[string]string{"central": "central", "dsgd": "DP-DSGD", "dsgt": "DP-DSGT",
+	"dinno": "DP-DiNNO"}
 
-// against draws ours as marks and theirs, which have an X for every one of ours, as a dashed line of the same colour.
+// against draws ours as marks and theirs, which have an X for every one of ours, as a
+// dashed line of the same colour.
 func against(f *report.Figure, name string, ours, theirs []report.Point) {
 	if len(ours) == 0 {
 		return
 	}
-	f.Curves = append(f.Curves, report.Curve{Name: name, Points: ours}, report.Curve{Name: name + ", published", Points: theirs, Dashed: true, Like: name})
+	f.Curves = append(f.Curves, report.Curve{Name: name, Points: ours},
+		report.Curve{Name: name + ", published", Points: theirs, Dashed: true, Like: name})
 }
 
-// connectivityFigures draw table 1 over the Fiedler value, one plot for each method as in the paper's Figure 1.
+// connectivityFigures draw table 1 over the Fiedler value, one plot for each method as in
+// the paper's Figure 1.
 func connectivityFigures(g groups) []report.Figure {
 	var out []report.Figure
 	for j, m := range methods {
-		f := report.Figure{Name: "figure1-" + m, Title: methodNames[m] + " (dashed: published)", XLabel: "normalized Fiedler value of the graph (1: complete)",
-			YLabel: "accuracy (%)", Percent: true, Markers: true, Caption: seedBars}
+		f := report.Figure{
+			Name:    "figure1-" + m,
+			Title:   methodNames[m] + " (dashed: published)",
+			XLabel:  "normalized Fiedler value of the graph (1: complete)",
+			YLabel:  "accuracy (%)",
+			Percent: true,
+			Markers: true,
+			Caption: seedBars,
+		}
 		for k, b := range budgets {
 			var ours, theirs []report.Point
 			for i := len(fiedlers) - 1; i >= 0; i-- { // from sparse to complete
 				x := number(fiedlers[i])
-				if p, ok := g.of(run{mode: "sound", fiedler: fiedlers[i], overlap: "1", method: m, budget: b}).accuracy.point(x); ok {
+				if p, ok := g.of(run{mode: "sound", fiedler: fiedlers[i], overlap: "1", method: m,
+					budget: b}).accuracy.point(x); ok {
 					ours = append(ours, p)
 				}
 				theirs = append(theirs, publishedTable1[i][j][k].point(x))
@@ -83,8 +95,16 @@ func connectivityFigures(g groups) []report.Figure {
 func budgetFigures(g groups) []report.Figure {
 	var out []report.Figure
 	for i, fiedler := range fiedlers {
-		f := report.Figure{Name: "accuracy-epsilon-" + fiedler, Title: "Normalized Fiedler value " + fiedler + " (dashed: published)", XLabel: "epsilon at delta 1e-5", YLabel: "accuracy (%)",
-			Percent: true, Markers: true, LogX: true, Caption: seedBars}
+		f := report.Figure{
+			Name:    "accuracy-epsilon-" + fiedler,
+			Title:   "Normalized Fiedler value " + fiedler + " (dashed: published)",
+			XLabel:  "epsilon at delta 1e-5",
+			YLabel:  "accuracy (%)",
+			Percent: true,
+			Markers: true,
+			LogX:    true,
+			Caption: seedBars,
+		}
 		draw := func(m string, was func(k int) published, r run) {
 			var ours, theirs []report.Point
 			for k := len(budgets) - 1; k > 0; k-- { // rising, without the one that is not private
@@ -98,7 +118,9 @@ func budgetFigures(g groups) []report.Figure {
 		}
 		draw(centralRow, func(k int) published { return publishedCentral[k] }, run{})
 		for j, m := range methods {
-			draw(m, func(k int) published { return publishedTable1[i][j][k] }, run{fiedler: fiedler, overlap: "1"})
+			draw(m, func(k int) published {
+				return publishedTable1[i][j][k]
+			}, run{fiedler: fiedler, overlap: "1"})
 		}
 		if len(f.Curves) > 2 { // more than the central row
 			out = append(out, f)
@@ -107,7 +129,8 @@ func budgetFigures(g groups) []report.Figure {
 	return out
 }
 
-// overlapFigures draw table 4 over the overlap, one plot for each budget as in the paper's Figure 2, central as a level.
+// overlapFigures draw table 4 over the overlap, one plot for each budget as in the
+// paper's Figure 2, central as a level.
 func overlapFigures(g map[imageRun]*imageGroup) []report.Figure {
 	var out []report.Figure
 	for _, b := range cifar100Budgets {
@@ -120,8 +143,15 @@ func overlapFigures(g map[imageRun]*imageGroup) []report.Figure {
 
 func overlapFigure(g map[imageRun]*imageGroup, budget string) report.Figure {
 	title := map[string]string{"none": "Not private", "10": "Private, epsilon 10"}[budget]
-	fig := report.Figure{Name: "figure2-" + map[string]string{"none": "not-private", "10": "private"}[budget], Title: title + " (dashed: published)", XLabel: "overlap t (1: every agent has classes of its own)",
-		YLabel: "accuracy (%)", Percent: true, Markers: true, Caption: seedBars}
+	fig := report.Figure{
+		Name:    "figure2-" + map[string]string{"none": "not-private", "10": "private"}[budget],
+		Title:   title + " (dashed: published)",
+		XLabel:  "overlap t (1: every agent has classes of its own)",
+		YLabel:  "accuracy (%)",
+		Percent: true,
+		Markers: true,
+		Caption: seedBars,
+	}
 	for j, m := range withCentral {
 		var ours, theirs []report.Point
 		for k, t := range overlaps {

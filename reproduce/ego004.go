@@ -20,19 +20,25 @@ import (
 	"sotto/topology"
 )
 
-// egoFile is where the data folder has the social graph of the published figure, which users supply: SNAP, ego-Facebook, ego 1912.
+// egoFile is where the data folder has the social graph of the published figure, which
+// users supply: SNAP, ego-Facebook, ego 1912.
 const egoFile = "ego-facebook/1912.edges"
 
-// smallWorld004 stands in for the social graph: 747 agents with 80 links each, or 60 with 6; our choice.
+// smallWorld004 stands in for the social graph: 747 agents with 80 links each, or 60 with
+// 6; our choice.
 func smallWorld004(scale Scale) gossip004 {
 	people, params := 747, topology.SmallWorldParams{K: 80, Beta: .1}
 	if scale == Smoke {
 		people, params.K = 60, 6
 	}
-	return gossip004{"small-world", people, func(p any) error { *p.(*topology.SmallWorldParams) = params; return nil }, fmt.Sprintf("k %d beta %g", params.K, params.Beta), 20}
+	return gossip004{"small-world", people, func(p any) error {
+		*p.(*topology.SmallWorldParams) = params
+		return nil
+	}, fmt.Sprintf("k %d beta %g", params.K, params.Beta), 20}
 }
 
-// socialGraphs are the generated graph, and after it the social one at full size where the data folder has it.
+// socialGraphs are the generated graph, and after it the social one at full size where
+// the data folder has it.
 func socialGraphs(scale Scale, dir string) ([]observed, error) {
 	c := smallWorld004(scale)
 	generated, err := c.observe()
@@ -55,35 +61,51 @@ func socialGraphs(scale Scale, dir string) ([]observed, error) {
 	if err != nil {
 		return nil, err
 	}
-	return []observed{generated, {name: "facebook 1912", settings: "largest component of the file with SHA-256 " + hashText(string(b)), graph: g, observers: min(20, g.Agents())}}, nil
+	return []observed{generated,
+		{name: "facebook 1912", settings: "largest component of the file with SHA-256 " + hashText(string(b)),
+			graph: g, observers: min(20, g.Agents())}}, nil
 }
 
-// figureB004 is figureA004 on the largest component of a social graph, and on a generated small world, which needs no file.
+// figureB004 is figureA004 on the largest component of a social graph, and on a generated
+// small world, which needs no file.
 func figureB004(ctx context.Context, scale Scale, dir string) (*Document, error) {
 	graphs, err := socialGraphs(scale, dir)
 	if err != nil {
 		return nil, err
 	}
 	d := gossipTable()
-	fig := report.Figure{Name: "figb", Title: "Privacy loss over distance, social graph (dashed: published formula)", XLabel: "links between the two agents", YLabel: "share of the local loss",
-		LogY: true, Markers: true, Caption: "Mean over pairs, which is no guarantee for any. Dashed: the published formula, which is not a bound."}
+	fig := report.Figure{
+		Name:    "figb",
+		Title:   "Privacy loss over distance, social graph (dashed: published formula)",
+		XLabel:  "links between the two agents",
+		YLabel:  "share of the local loss",
+		LogY:    true,
+		Markers: true,
+
+		Caption: "Mean over pairs, which is no guarantee for any. Dashed: the published formula, which is " +
+			"not a bound.",
+	}
 	for _, c := range graphs {
 		if err := d.addGossip(ctx, &fig, &c, 1); err != nil {
 			return nil, err
 		}
 	}
 	d.Figures = append(d.Figures, fig)
-	d.Notes = append(gossipNotes004(1), "small-world: generated (Watts and Strogatz), "+smallWorld004(scale).settings+"; at full scale about as large and as dense as the published graph, without its communities")
+	d.Notes = append(gossipNotes004(1), "small-world: generated (Watts and Strogatz), "+
+		smallWorld004(scale).settings+
+		"; at full scale about as large and as dense as the published graph, without its communities")
 	switch {
 	case scale == Smoke:
 		d.Notes = append(d.Notes, "scale smoke: 60 agents, without the social graph")
 	case len(graphs) == 1:
-		d.Notes = append(d.Notes, "the published graph is missing: "+egoFile+" is not in the data folder (the file 1912.edges of SNAP's ego-Facebook, which you supply)")
+		d.Notes = append(d.Notes, "the published graph is missing: "+egoFile+
+			" is not in the data folder (the file 1912.edges of SNAP's ego-Facebook, which you supply)")
 	}
 	return d, nil
 }
 
-// readSocial reads one link a line: two numbers of people. Links may come in both directions and more than once.
+// readSocial reads one link a line: two numbers of people. Links may come in both
+// directions and more than once.
 func readSocial(r io.Reader, path string) (map[int][]int, error) {
 	near := map[int][]int{}
 	s := bufio.NewScanner(r)
@@ -92,7 +114,13 @@ func readSocial(r io.Reader, path string) (map[int][]int, error) {
 		if text == "" || strings.HasPrefix(text, "#") {
 			continue
 		}
-		bad := &config.Error{File: path, Line: line, Key: "link", Found: strconv.Quote(text), Allowed: "two different numbers from 0 on"}
+		bad := &config.Error{
+			File:    path,
+			Line:    line,
+			Key:     "link",
+			Found:   strconv.Quote(text),
+			Allowed: "two different numbers from 0 on",
+		}
 		fields := strings.Fields(text)
 		if len(fields) != 2 {
 			return nil, bad
@@ -116,8 +144,8 @@ func readSocial(r io.Reader, path string) (map[int][]int, error) {
 	return near, s.Err()
 }
 
-// component numbers the people of the largest component in order and puts Metropolis weights on its links. Of several as large it is the one
-// with the least number.
+// component numbers the people of the largest component in order and puts Metropolis
+// weights on its links. Of several as large it is the one with the least number.
 func component(near map[int][]int) (*topology.Graph, error) {
 	people := make([]int, 0, len(near))
 	for p := range near {

@@ -11,8 +11,9 @@ import (
 	"sotto/report"
 )
 
-// compared are SGP without noise and the three methods of the paper at noise scales: ConstD2P with the authors' G, and with what single
-// records reach where that is known, ClipD2P at every clip.
+// compared are SGP without noise and the three methods of the paper at noise scales:
+// ConstD2P with the authors' G, and with what single records reach where that is known,
+// ClipD2P at every clip.
 func compared(data, form string, sigmas []string) []push {
 	s := setups002[data]
 	base := push{mode: "replication", data: data, form: form, step: s.step}
@@ -46,7 +47,8 @@ func (p push) name() string {
 	return methods002[p.method]
 }
 
-// figure1Pushes are the three methods of figure 1, at figure 2's smaller noise scale: the paper does not state figure 1's.
+// figure1Pushes are the three methods of figure 1, at figure 2's smaller noise scale: the
+// paper does not state figure 1's.
 func figure1Pushes() []push { return compared("cifar-10", "", []string{"0.002"}) }
 
 func figure2Pushes() []push { return compared("cifar-10", "", []string{"0.002", "0.04"}) }
@@ -56,7 +58,13 @@ func figure3Pushes() []push {
 	s := setups002["cifar-10"]
 	list := compared("cifar-10", "", s.sigmas[:1])
 	for _, sigma := range s.sigmas[1:] {
-		list = append(list, push{mode: "replication", data: "cifar-10", method: "adad2p", noise: "sigma " + sigma, step: s.step})
+		list = append(list, push{
+			mode:   "replication",
+			data:   "cifar-10",
+			method: "adad2p",
+			noise:  "sigma " + sigma,
+			step:   s.step,
+		})
 	}
 	return list
 }
@@ -67,7 +75,8 @@ func figure4Pushes() []push {
 	return append(compared("mnist", "", sigmas), compared("mnist", batch002, sigmas)...)
 }
 
-// pushCells makes the cells of a study from its runs; the smallest size has the first two and the last two.
+// pushCells makes the cells of a study from its runs; the smallest size has the first two
+// and the last two.
 func pushCells(runs func() []push) func(Scale) []experiment.Cell {
 	return func(scale Scale) []experiment.Cell {
 		list := runs()
@@ -78,12 +87,14 @@ func pushCells(runs func() []push) func(Scale) []experiment.Cell {
 	}
 }
 
-// pushReport tables the runs of a study with claimed and true epsilon, and draws gradient norm, training loss and accuracy for each
-// noise scale.
+// pushReport tables the runs of a study with claimed and true epsilon, and draws gradient
+// norm, training loss and accuracy for each noise scale.
 func pushReport(figure string, runs func() []push) func(*found) *Document {
 	return func(f *found) *Document {
 		r := collectPush(f)
-		d := &Document{Header: []string{"records a round", "noise scale", "method", "accuracy", "training loss", "norm of the mean gradient", "root mean square norm of a record's gradient", "claimed epsilon", "true epsilon"}}
+		d := &Document{Header: []string{"records a round", "noise scale", "method", "accuracy",
+			"training loss", "norm of the mean gradient", "root mean square norm of a record's gradient",
+			"claimed epsilon", "true epsilon"}}
 		scales := map[string][]push{}
 		var order []string
 		for _, p := range runs() {
@@ -92,7 +103,9 @@ func pushReport(figure string, runs func() []push) func(*found) *Document {
 				continue
 			}
 			last := func(metric string) string { return three(r.curves.last(rows, metric, "all")) }
-			d.Rows = append(d.Rows, []string{p.records(), p.noise, p.name(), r.accuracy(p).String(), last("train_loss"), last("gradient_norm"), last("gradient_rms"), p.claim(f.scale), r.epsilon(p)})
+			d.Rows = append(d.Rows, []string{p.records(), p.noise, p.name(), r.accuracy(p).String(),
+				last("train_loss"), last("gradient_norm"), last("gradient_rms"), p.claim(f.scale),
+				r.epsilon(p)})
 			key := p.noise + p.form
 			if p.noise != "none" && scales[key] == nil {
 				order = append(order, key)
@@ -109,19 +122,28 @@ func pushReport(figure string, runs func() []push) func(*found) *Document {
 		if slices.ContainsFunc(runs(), func(p push) bool { return p.form == batch002 }) {
 			batches = ", or Poisson batches of 64, for which its G of 3.5 would be a measured one"
 		}
-		d.Notes = append(d.Notes, "one uniform record of each agent in a round, as in the paper's Algorithm 1"+batches+"; norms and training loss are of training records of all agents at the mean of their models",
-			"the paper states no epsilon for these runs and leaves the constants of its Proposition 2 open; claimed: of the accountant that its proof refers to, for Gaussian noise of this scale at rate 1/J. True: of the ledger, under replace-one with delta 1e-5; the noise of AdaD2P and ConstD2P follows private gradients that nothing bounds, which has no epsilon")
+		d.Notes = append(d.Notes,
+			"one uniform record of each agent in a round, as in the paper's Algorithm 1"+batches+
+				"; norms and training loss are of training records of all agents at the mean of their models",
+			"the paper states no epsilon for these runs and leaves the constants of its Proposition 2 "+
+				"open; claimed: of the accountant that its proof refers to, for Gaussian noise of this "+
+				"scale at rate 1/J. True: of the ledger, under replace-one with delta 1e-5; the noise of "+
+				"AdaD2P and ConstD2P follows private gradients that nothing bounds, which has no epsilon")
 		if f.scale == Short { // of CIFAR-10 alone
 			p := setups002["cifar-10"]
 			n := p.size(Short, "cifar-10")
-			d.Notes = append(d.Notes, fmt.Sprintf("scale short: %d of %d rounds and one of five files of images, one seed; %d test images, models of %d agents; published: 3,500 rounds, 50,000 images", n.rounds, p.rounds, n.limit, n.agents))
+			d.Notes = append(d.Notes,
+				fmt.Sprintf("scale short: %d of %d rounds and one of five files of images, one seed; %d "+
+					"test images, models of %d agents; published: 3,500 rounds, 50,000 images", n.rounds,
+					p.rounds, n.limit, n.agents))
 		}
 		return d
 	}
 }
 
-// claim is what the accountant that the paper's proof refers to gives for Gaussian noise of p's scale: RDP under add-remove at the
-// rate of p's batches, as if the mean gradient had sensitivity 1/batch of what σ multiplies.
+// claim is what the accountant that the paper's proof refers to gives for Gaussian noise
+// of p's scale: RDP under add-remove at the rate of p's batches, as if the mean gradient
+// had sensitivity 1/batch of what σ multiplies.
 func (p push) claim(scale Scale) string {
 	if p.noise == "none" {
 		return ""
@@ -148,7 +170,8 @@ func (p push) records() string {
 	return "1"
 }
 
-// three writes a mean with three digits behind the point, and its deviation over several runs.
+// three writes a mean with three digits behind the point, and its deviation over several
+// runs.
 func three(s sample) string {
 	switch len(s) {
 	case 0:
@@ -173,11 +196,18 @@ func (r rows002) drawn(figure string, list []push) []report.Figure {
 		{"train_loss", "all", "Training loss", "loss"},
 		{"accuracy", "mean", "Test accuracy", "mean accuracy of the agents (%)"},
 	} {
-		f := report.Figure{Name: figure + "-" + m.metric + "-" + file, Title: m.title + ", " + title, XLabel: "round", YLabel: m.unit, Percent: m.metric == "accuracy",
-			Caption: "Mean over seeds; band: one standard deviation."}
+		f := report.Figure{
+			Name:    figure + "-" + m.metric + "-" + file,
+			Title:   m.title + ", " + title,
+			XLabel:  "round",
+			YLabel:  m.unit,
+			Percent: m.metric == "accuracy",
+			Caption: "Mean over seeds; band: one standard deviation.",
+		}
 		f.LogY = m.metric == "train_loss"
 		for _, p := range list {
-			f.Curves = append(f.Curves, report.Curve{Name: p.name(), Points: r.curves.over(r.of(p), m.metric, m.agent, false)})
+			f.Curves = append(f.Curves, report.Curve{Name: p.name(),
+				Points: r.curves.over(r.of(p), m.metric, m.agent, false)})
 		}
 		out = append(out, f)
 	}
@@ -190,7 +220,11 @@ func (r rows002) comparisons(list []push) []string {
 	for i, p := range list {
 		for _, q := range list[i+1:] {
 			if diff, prob, ok := paired(r.accuracy(p), r.accuracy(q)); ok {
-				notes = append(notes, fmt.Sprintf("%s, %s a round: %s less %s is %+.2f ± %.2f points over %d seeds, two-sided p %.2g of a paired t test", p.noise, map[bool]string{true: "64 records", false: "1 record"}[p.form == batch002], p.name(), q.name(), diff.mean(), diff.sd(), len(diff), prob))
+				notes = append(notes,
+					fmt.Sprintf("%s, %s a round: %s less %s is %+.2f ± %.2f points over %d seeds, "+
+						"two-sided p %.2g of a paired t test", p.noise,
+						map[bool]string{true: "64 records", false: "1 record"}[p.form == batch002], p.name(),
+						q.name(), diff.mean(), diff.sd(), len(diff), prob))
 			}
 		}
 	}
@@ -213,11 +247,19 @@ func scaleReport(f *found) *Document {
 		}
 	}
 	for _, m := range []struct{ metric, agent, title, unit string }{
-		{"train_loss", "all", "AdaD2P: training loss", "loss"}, {"accuracy", "mean", "AdaD2P: test accuracy", "mean accuracy of the agents (%)"},
+		{"train_loss", "all", "AdaD2P: training loss", "loss"},
+		{"accuracy", "mean", "AdaD2P: test accuracy", "mean accuracy of the agents (%)"},
 	} {
-		fig := report.Figure{Name: "figure3-scales-" + m.metric, Title: m.title, XLabel: "round", YLabel: m.unit, Percent: m.metric == "accuracy"}
+		fig := report.Figure{
+			Name:    "figure3-scales-" + m.metric,
+			Title:   m.title,
+			XLabel:  "round",
+			YLabel:  m.unit,
+			Percent: m.metric == "accuracy",
+		}
 		for _, p := range over {
-			fig.Curves = append(fig.Curves, report.Curve{Name: "noise scale " + p.noise[len("sigma "):], Points: r.curves.over(r.of(p), m.metric, m.agent, false)})
+			fig.Curves = append(fig.Curves, report.Curve{Name: "noise scale " + p.noise[len("sigma "):],
+				Points: r.curves.over(r.of(p), m.metric, m.agent, false)})
 		}
 		d.Figures = append(d.Figures, fig)
 	}
@@ -225,14 +267,23 @@ func scaleReport(f *found) *Document {
 	return d
 }
 
-// boundsReport sets the noise terms of the paper's bounds beside each other: those of (11), (13) and of ClipD2P have the common
-// factor 12γ²L²C²β/(1-q)² + 2γLβ/n with β = dσ²/K, times Σ_k of the mean squared gradient norm of (11), of G² in (13), and of C². So the
-// variance that they add in a round is dσ² times the last three.
+// boundsReport sets the noise terms of the paper's bounds beside each other: those of
+// (11), (13) and of ClipD2P have the common factor 12γ²L²C²β/(1-q)² + 2γLβ/n with β =
+// dσ²/K, times Σ_k of the mean squared gradient norm of (11), of G² in (13), and of C².
+// So the variance that they add in a round is dσ² times the last three.
 func boundsReport(f *found) *Document {
 	r := collectPush(f)
-	d := &Document{Header: []string{"run", "noise scale", "dσ² mean ‖∇f_i(z; ξ)‖² of (11)", "dσ² G² of (13)", "dσ² C² of ClipD2P", "(11) over (13)", "(11) over ClipD2P", "largest gradient norm seen"}}
+	d := &Document{Header: []string{"run", "noise scale", "dσ² mean ‖∇f_i(z; ξ)‖² of (11)", "dσ² G² of (13)",
+		"dσ² C² of ClipD2P", "(11) over (13)", "(11) over ClipD2P", "largest gradient norm seen"}}
 	s := setups002["mnist"]
-	fig := report.Figure{Name: "bounds-norms", Title: "Squared norms that set the noise", XLabel: "round", YLabel: "squared norm", LogY: true, Caption: "Mean over seeds. The noise of a round has this times dσ² as variance."}
+	fig := report.Figure{
+		Name:    "bounds-norms",
+		Title:   "Squared norms that set the noise",
+		XLabel:  "round",
+		YLabel:  "squared norm",
+		LogY:    true,
+		Caption: "Mean over seeds. The noise of a round has this times dσ² as variance.",
+	}
 	for _, p := range figure4Pushes() {
 		rows := r.of(p)
 		if len(rows) == 0 || p.form != "" || p.method != "adad2p" && p.method != "sgp" {
@@ -253,7 +304,8 @@ func boundsReport(f *found) *Document {
 			scaled = func(x float64) string { return fmt.Sprintf("%.4g", variance*x) }
 		}
 		g2, c2 := s.bound*s.bound, s.clips[0]*s.clips[0]
-		d.Rows = append(d.Rows, []string{p.name(), sigma, scaled(squares), scaled(g2), scaled(c2), fmt.Sprintf("%.3f", squares/g2), fmt.Sprintf("%.3f", squares/c2), three(r.largest(rows))})
+		d.Rows = append(d.Rows, []string{p.name(), sigma, scaled(squares), scaled(g2), scaled(c2),
+			fmt.Sprintf("%.3f", squares/g2), fmt.Sprintf("%.3f", squares/c2), three(r.largest(rows))})
 		fig.Curves = append(fig.Curves, report.Curve{Name: name, Points: points})
 	}
 	for _, level := range []struct {
@@ -267,13 +319,17 @@ func boundsReport(f *found) *Document {
 		flat := func(x float64) report.Point {
 			return report.Point{X: x, Y: level.value, Low: level.value, High: level.value}
 		}
-		fig.Curves = append(fig.Curves, report.Curve{Name: level.name, Points: []report.Point{flat(ends[0].X), flat(ends[len(ends)-1].X)}, Dashed: true})
+		fig.Curves = append(fig.Curves, report.Curve{Name: level.name,
+			Points: []report.Point{flat(ends[0].X), flat(ends[len(ends)-1].X)}, Dashed: true})
 	}
 	d.Figures = []report.Figure{fig}
 	d.Notes = []string{
-		"the factor in front, 12γ²L²C²β/(1-q)² + 2γLβ/n, is the same for both bounds and depends on constants of the loss and the graphs that the paper does not evaluate; it cancels in the ratios",
-		"what (11) gains is what has no guarantee: noise in proportion to the private gradient. A ratio below 1 says that less noise is added, not that equal privacy costs less",
-		"norms are of records at the mean model at evaluations, the paper's are of the records that were drawn; the largest seen is no bound",
+		"the factor in front, 12γ²L²C²β/(1-q)² + 2γLβ/n, is the same for both bounds and depends on " +
+			"constants of the loss and the graphs that the paper does not evaluate; it cancels in the ratios",
+		"what (11) gains is what has no guarantee: noise in proportion to the private gradient. A ratio " +
+			"below 1 says that less noise is added, not that equal privacy costs less",
+		"norms are of records at the mean model at evaluations, the paper's are of the records that were " +
+			"drawn; the largest seen is no bound",
 	}
 	return d
 }

@@ -9,7 +9,8 @@ import (
 
 const errorLabel = "distance from the hidden vector"
 
-// plot draws a study: against rounds for each problem, or against the number of agents for each graph.
+// plot draws a study: against rounds for each problem, or against the number of agents
+// for each graph.
 func (r iterated) plot(d *Document, study string) {
 	type panel struct{ file, title string }
 	panels := map[panel]*report.Figure{}
@@ -17,8 +18,17 @@ func (r iterated) plot(d *Document, study string) {
 	at := func(p panel, x string, log bool) *report.Figure {
 		f := panels[p]
 		if f == nil {
-			f = &report.Figure{Name: p.file, Title: p.title, XLabel: x, YLabel: errorLabel, LogY: true, LogX: log, Markers: log,
-				Caption: "Mean over problem instances; band or bars: one standard deviation. Of the mean model that is sent. The published form's epsilon is infinite."}
+			f = &report.Figure{
+				Name:    p.file,
+				Title:   p.title,
+				XLabel:  x,
+				YLabel:  errorLabel,
+				LogY:    true,
+				LogX:    log,
+				Markers: log,
+				Caption: "Mean over problem instances; band or bars: one standard deviation. Of the mean " +
+					"model that is sent. The published form's epsilon is infinite.",
+			}
 			panels[p], order = f, append(order, p)
 		}
 		return f
@@ -30,7 +40,8 @@ func (r iterated) plot(d *Document, study string) {
 			continue
 		}
 		if study == "seed003-figure3" {
-			p := panel{fmt.Sprintf("figure3-%s-%s", i.loss, i.graph), fmt.Sprintf("Error over the number of agents, %s, %s", i.loss, i.graph)}
+			p := panel{fmt.Sprintf("figure3-%s-%s", i.loss, i.graph),
+				fmt.Sprintf("Error over the number of agents, %s, %s", i.loss, i.graph)}
 			f := at(p, "agents", true)
 			k := slices.IndexFunc(f.Curves, func(c report.Curve) bool { return c.Name == i.name() })
 			if k < 0 {
@@ -42,13 +53,15 @@ func (r iterated) plot(d *Document, study string) {
 			f.Curves[k].Points = append(f.Curves[k].Points, last)
 			continue
 		}
-		p := panel{fmt.Sprintf("figure2-%s-%s-%s", i.loss, i.method, i.graph), fmt.Sprintf("%s, %s, %s", i.loss, i.method, i.graph)}
+		p := panel{fmt.Sprintf("figure2-%s-%s-%s", i.loss, i.method, i.graph),
+			fmt.Sprintf("%s, %s, %s", i.loss, i.method, i.graph)}
 		if study == "seed003-figure1" {
 			budget := [2]string{i.epsilon, i.delta}
 			if i.noise == "none" { // in every panel: it is drawn with the first of them
 				budget = budgets003()[0]
 			}
-			p = panel{"figure1-" + budget[0] + "-" + budget[1], "epsilon " + budget[0] + ", delta " + budget[1]}
+			p = panel{"figure1-" + budget[0] + "-" + budget[1],
+				"epsilon " + budget[0] + ", delta " + budget[1]}
 		}
 		if key := p.file + i.name(); !seen[key] {
 			seen[key] = true

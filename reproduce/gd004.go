@@ -19,16 +19,29 @@ type gdSize struct {
 
 var gdSizes = map[Scale]gdSize{Smoke: {50, 3, 2}, Full: {2000, 10, 4}}
 
-// fractions004 are the upper ends of the histogram's bins, as shares of the local loss of all iterations.
+// fractions004 are the upper ends of the histogram's bins, as shares of the local loss of
+// all iterations.
 var fractions004 = []float64{.001, .003, .01, .03, .1, .3, 1}
 
-// gd004 sets the losses of pairs over the iterations of gossip gradient descent side by side, on one graph and on a graph that is drawn anew after
-// every local step, which the publication says makes them concentrate.
+// gd004 sets the losses of pairs over the iterations of gossip gradient descent side by
+// side, on one graph and on a graph that is drawn anew after every local step, which the
+// publication says makes them concentrate.
 func gd004(ctx context.Context, scale Scale, _ int) (*Document, error) {
 	size := gdSizes[scale]
-	d := newTable("share of the local loss up to", "pairs, one graph, formula", "fresh graphs, formula", "one graph, estimate", "fresh graphs, estimate")
-	fig := report.Figure{Name: "gd", Title: "Losses of pairs over iterations (dashed: published formula)", XLabel: "share of the local loss", YLabel: "share of pairs with at most this (%)",
-		LogX: true, Percent: true, Markers: true, Caption: "Iterations added up as if each stood alone: an estimate, not a guarantee. Dashed: the published formula, which is not a bound."}
+	d := newTable("share of the local loss up to", "pairs, one graph, formula", "fresh graphs, formula",
+		"one graph, estimate", "fresh graphs, estimate")
+	fig := report.Figure{
+		Name:    "gd",
+		Title:   "Losses of pairs over iterations (dashed: published formula)",
+		XLabel:  "share of the local loss",
+		YLabel:  "share of pairs with at most this (%)",
+		LogX:    true,
+		Percent: true,
+		Markers: true,
+
+		Caption: "Iterations added up as if each stood alone: an estimate, not a guarantee. Dashed: the " +
+			"published formula, which is not a bound.",
+	}
 	var columns [][]float64 // cumulative shares of pairs: formula and estimate, one graph and fresh ones
 	var most, mean []float64
 	for _, fresh := range []bool{false, true} {
@@ -52,7 +65,8 @@ func gd004(ctx context.Context, scale Scale, _ int) (*Document, error) {
 				c.Points = append(c.Points, report.Point{X: x, Y: shares[b], Low: shares[b], High: shares[b]})
 			}
 			fig.Curves = append(fig.Curves, c)
-			columns, most, mean = append(columns, shares), append(most, slices.Max(losses)), append(mean, sample(losses).mean())
+			columns, most, mean = append(columns, shares), append(most, slices.Max(losses)),
+				append(mean, sample(losses).mean())
 		}
 	}
 	order := []int{0, 2, 1, 3}
@@ -61,7 +75,9 @@ func gd004(ctx context.Context, scale Scale, _ int) (*Document, error) {
 		for _, c := range order {
 			cells, figures = append(cells, fmt.Sprintf("%.4f", of(c))), append(figures, of(c))
 		}
-		d.addRow(cells, seeds(size.iterations), fmt.Sprintf("seed004-gd graph er p ln(n)/n agents %d iterations %d observers %d noise 1 row %s", size.agents, size.iterations, size.observers, name), figures...)
+		d.addRow(cells, seeds(size.iterations),
+			fmt.Sprintf("seed004-gd graph er p ln(n)/n agents %d iterations %d observers %d noise 1 row %s",
+				size.agents, size.iterations, size.observers, name), figures...)
 	}
 	for b, x := range fractions004 {
 		row(fmt.Sprintf("%g", x), func(c int) float64 { return columns[c][b] })
@@ -70,9 +86,13 @@ func gd004(ctx context.Context, scale Scale, _ int) (*Document, error) {
 	row("largest", func(c int) float64 { return most[c] })
 	d.Figures = append(d.Figures, fig)
 	d.Notes = []string{
-		fmt.Sprintf("%d agents, %d iterations of one noised step and averaging, %d observers, pairs of an observer and any other agent; Erdos-Renyi graphs, p = ln n/n, Metropolis weights; rounds as in the public code at s = 1", size.agents, size.iterations, size.observers),
+		fmt.Sprintf("%d agents, %d iterations of one noised step and averaging, %d observers, pairs of an "+
+			"observer and any other agent; Erdos-Renyi graphs, p = ln n/n, Metropolis weights; rounds as "+
+			"in the public code at s = 1", size.agents, size.iterations, size.observers),
 		"cells are the share of pairs whose loss is at most that share of the local loss of all iterations",
-		"estimate: exact leaks of each iteration's averaging taken alone, added up. Over iterations other agents react to an agent's steps through messages that the observer does not see: what holds is the composition against everyone, share 1",
+		"estimate: exact leaks of each iteration's averaging taken alone, added up. Over iterations other " +
+			"agents react to an agent's steps through messages that the observer does not see: what holds " +
+			"is the composition against everyone, share 1",
 		"formula: claimed, above 1 in places where the local loss cannot be",
 		rowNote,
 	}
@@ -120,7 +140,8 @@ func (size gdSize) losses(ctx context.Context, fresh bool) (formula, estimate []
 	for o, s := range sums {
 		for u := range n {
 			if u != o*n/size.observers {
-				formula, estimate = append(formula, s[0][u]/float64(size.iterations)), append(estimate, s[1][u]/float64(size.iterations))
+				formula, estimate = append(formula, s[0][u]/float64(size.iterations)),
+					append(estimate, s[1][u]/float64(size.iterations))
 			}
 		}
 	}
@@ -129,7 +150,10 @@ func (size gdSize) losses(ctx context.Context, fresh bool) (formula, estimate []
 
 func (size gdSize) gossip(seed uint64) (*network.Gossip, error) {
 	n := float64(size.agents)
-	s, err := topology.New("er", "", size.agents, seed, func(p any) error { p.(*topology.ERParams).P = math.Log(n) / n; return nil })
+	s, err := topology.New("er", "", size.agents, seed, func(p any) error {
+		p.(*topology.ERParams).P = math.Log(n) / n
+		return nil
+	})
 	if err != nil {
 		return nil, err
 	}

@@ -21,7 +21,8 @@ type gossip004 struct {
 	observers int    // spread evenly over the agents
 }
 
-// graphs004 are the graphs of the published figure, of 2,048 agents (2,025 on the grid), or of 64.
+// graphs004 are the graphs of the published figure, of 2,048 agents (2,025 on the grid),
+// or of 64.
 func graphs004(scale Scale) []gossip004 {
 	n, side, observers := 2048, 45, 4
 	radius := .07
@@ -31,8 +32,14 @@ func graphs004(scale Scale) []gossip004 {
 	none := func(any) error { return nil }
 	return []gossip004{
 		{"hypercube", n, none, "", 1}, // all agents are alike
-		{"er", n, func(p any) error { p.(*topology.ERParams).P = math.Log(float64(n)) / float64(n); return nil }, "p ln(n)/n", observers},
-		{"geometric", n, func(p any) error { p.(*topology.GeometricParams).Radius = radius; return nil }, fmt.Sprintf("radius %g", radius), observers},
+		{"er", n, func(p any) error {
+			p.(*topology.ERParams).P = math.Log(float64(n)) / float64(n)
+			return nil
+		}, "p ln(n)/n", observers},
+		{"geometric", n, func(p any) error {
+			p.(*topology.GeometricParams).Radius = radius
+			return nil
+		}, fmt.Sprintf("radius %g", radius), observers},
 		{"grid", side * side, none, "", observers},
 	}
 }
@@ -50,21 +57,37 @@ func (c *gossip004) observe() (o observed, err error) {
 	if err != nil {
 		return o, err
 	}
-	o = observed{name: c.name, seed: "1", settings: fmt.Sprintf("graph %s %s", c.name, c.settings), observers: c.observers}
+	o = observed{
+		name:      c.name,
+		seed:      "1",
+		settings:  fmt.Sprintf("graph %s %s", c.name, c.settings),
+		observers: c.observers,
+	}
 	o.graph, err = s.At(0)
 	return o, err
 }
 
 // gossipTable has a row for each distance.
 func gossipTable() *Document {
-	return newTable("graph", "agents", "rounds", "distance", "pairs", "formula, mean (not a bound)", "exact, mean (not a guarantee)", "exact, largest", "exact above formula")
+	return newTable("graph", "agents", "rounds", "distance", "pairs", "formula, mean (not a bound)",
+		"exact, mean (not a guarantee)", "exact, largest", "exact above formula")
 }
 
-// figureA004 sets the published pairwise loss of private gossip averaging beside the exact one, over the distance of two agents.
+// figureA004 sets the published pairwise loss of private gossip averaging beside the
+// exact one, over the distance of two agents.
 func figureA004(ctx context.Context, scale Scale, _ int) (*Document, error) {
 	d := gossipTable()
-	fig := report.Figure{Name: "figa", Title: "Privacy loss over distance (dashed: published formula)", XLabel: "links between the two agents", YLabel: "share of the local loss",
-		LogY: true, Markers: true, Caption: "Mean over pairs, which is no guarantee for any. Dashed: the published formula, which is not a bound."}
+	fig := report.Figure{
+		Name:    "figa",
+		Title:   "Privacy loss over distance (dashed: published formula)",
+		XLabel:  "links between the two agents",
+		YLabel:  "share of the local loss",
+		LogY:    true,
+		Markers: true,
+
+		Caption: "Mean over pairs, which is no guarantee for any. Dashed: the published formula, which is " +
+			"not a bound.",
+	}
 	for _, c := range graphs004(scale) {
 		o, err := c.observe()
 		if err != nil {
@@ -75,15 +98,22 @@ func figureA004(ctx context.Context, scale Scale, _ int) (*Document, error) {
 		}
 	}
 	d.Figures = append(d.Figures, fig)
-	d.Notes = append(gossipNotes004(1), "an agent at the same distance from two observers counts twice; hypercube: one observer stands for all")
+	d.Notes = append(gossipNotes004(1),
+		"an agent at the same distance from two observers counts twice; hypercube: one observer stands "+
+			"for all")
 	return d, nil
 }
 
 func gossipNotes004(noise float64) []string {
 	return []string{
-		fmt.Sprintf("losses are shares of the local Renyi divergence a D^2/(2 s^2), the loss against everyone; s = %g; Metropolis weights; rounds as in the public code: ceil(ln(n max(.25, s^2)/s^2)/sqrt(1 - lambda_2))", noise),
-		"formula: sum over received messages as if each had noise of its own, claimed (TestClaim37, TestClaim38); exact: leverage scores of everything that the observer receives and its own value, proved",
-		"rounds may be accelerated: the exact figures are those of plain, Chebyshev and Jacobi averaging alike, the formula that of plain averaging",
+		fmt.Sprintf("losses are shares of the local Renyi divergence a D^2/(2 s^2), the loss against "+
+			"everyone; s = %g; Metropolis weights; rounds as in the public code: ceil(ln(n max(.25, "+
+			"s^2)/s^2)/sqrt(1 - lambda_2))", noise),
+		"formula: sum over received messages as if each had noise of its own, claimed (TestClaim37, " +
+			"TestClaim38); exact: leverage scores of everything that the observer receives and its own " +
+			"value, proved",
+		"rounds may be accelerated: the exact figures are those of plain, Chebyshev and Jacobi averaging " +
+			"alike, the formula that of plain averaging",
 		rowNote,
 	}
 }
@@ -137,17 +167,27 @@ func (d *Document) addGossip(ctx context.Context, fig *report.Figure, c *observe
 			at[far-1].add(formula[u], view.Leak[u])
 		}
 	}
-	exact, printed := report.Curve{Name: c.name}, report.Curve{Name: c.name + ", formula", Dashed: true, Like: c.name}
+	exact, printed := report.Curve{Name: c.name},
+		report.Curve{Name: c.name + ", formula", Dashed: true, Like: c.name}
 	for k, l := range at {
 		if l.pairs == 0 {
 			continue
 		}
 		x, pairs := float64(k+1), float64(l.pairs)
-		exact.Points = append(exact.Points, report.Point{X: x, Y: l.exact / pairs, Low: l.exact / pairs, High: l.exact / pairs})
-		printed.Points = append(printed.Points, report.Point{X: x, Y: l.formula / pairs, Low: l.formula / pairs, High: l.formula / pairs})
-		d.addRow([]string{c.name, fmt.Sprint(g.Agents()), fmt.Sprint(rounds), fmt.Sprint(k + 1), fmt.Sprint(l.pairs),
-			fmt.Sprintf("%.4g", l.formula/pairs), fmt.Sprintf("%.4g", l.exact/pairs), fmt.Sprintf("%.4g", l.most), fmt.Sprintf("%d of %d", l.above, l.pairs)},
-			c.seed, fmt.Sprintf("private gossip averaging %s agents %d observers %d noise %g distance %d", c.settings, g.Agents(), c.observers, noise, k+1),
+		exact.Points = append(exact.Points,
+			report.Point{X: x, Y: l.exact / pairs, Low: l.exact / pairs, High: l.exact / pairs})
+		printed.Points = append(printed.Points, report.Point{
+			X:    x,
+			Y:    l.formula / pairs,
+			Low:  l.formula / pairs,
+			High: l.formula / pairs,
+		})
+		d.addRow([]string{c.name, fmt.Sprint(g.Agents()), fmt.Sprint(rounds), fmt.Sprint(k + 1),
+			fmt.Sprint(l.pairs),
+			fmt.Sprintf("%.4g", l.formula/pairs), fmt.Sprintf("%.4g", l.exact/pairs),
+			fmt.Sprintf("%.4g", l.most), fmt.Sprintf("%d of %d", l.above, l.pairs)},
+			c.seed, fmt.Sprintf("private gossip averaging %s agents %d observers %d noise %g distance %d",
+				c.settings, g.Agents(), c.observers, noise, k+1),
 			float64(rounds), pairs, l.formula/pairs, l.exact/pairs, l.most, float64(l.above))
 	}
 	fig.Curves = append(fig.Curves, exact, printed)

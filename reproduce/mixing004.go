@@ -13,7 +13,8 @@ import (
 	"sotto/topology"
 )
 
-// averager004 is a graph with the published number of rounds of accelerated averaging, and what they cost and do.
+// averager004 is a graph with the published number of rounds of accelerated averaging,
+// and what they cost and do.
 type averager004 struct {
 	name           string // as published
 	family, params string // of topology, and settings of a run file
@@ -21,33 +22,39 @@ type averager004 struct {
 	agents, degree int
 	gap            float64 // 1 - λ_2
 	rounds         int
-	// Mean losses over all agents but the observer, divided by n, of the worst observer, in units of αΔ²/(2s²).
+	// Mean losses over all agents but the observer, divided by n, of the worst observer,
+	// in units of αΔ²/(2s²).
 	formula, exact float64
 	worst          float64 // largest exact loss of a pair
 	spread         float64 // ‖P‖_F² of the matrix P that the rounds amount to: 1 if averages are exact
 }
 
-// averagers004 are the graphs of the published table; an expander is a random 4-regular graph.
+// averagers004 are the graphs of the published table; an expander is a random 4-regular
+// graph.
 func averagers004(agents int) []averager004 {
 	return []averager004{
 		{name: "complete", family: "complete", alike: true},
 		{name: "expander", family: "regular", params: "topology.degree=4"},
 		{name: "hypercube", family: "hypercube", alike: true},
-		{name: "arbitrary", family: "geometric", params: fmt.Sprintf("topology.radius=%g", math.Round(100*math.Sqrt(3*math.Log(float64(agents))/(math.Pi*float64(agents))))/100)},
+		{name: "arbitrary", family: "geometric",
+			params: fmt.Sprintf("topology.radius=%g",
+				math.Round(100*math.Sqrt(3*math.Log(float64(agents))/(math.Pi*float64(agents))))/100)},
 		{name: "ring", family: "ring", alike: true},
 	}
 }
 
 // settings are those of the graph in a run file.
 func (a *averager004) settings() []string {
-	set := []string{fmt.Sprintf("topology.graph=%q", a.family), fmt.Sprintf("topology.agents=%d", a.agents), fmt.Sprintf("data.agents=%d", a.agents)}
+	set := []string{fmt.Sprintf("topology.graph=%q", a.family), fmt.Sprintf("topology.agents=%d", a.agents),
+		fmt.Sprintf("data.agents=%d", a.agents)}
 	if a.params != "" {
 		set = append(set, a.params)
 	}
 	return set
 }
 
-// measure looks at the graph with every agent as the observer, or one where all are alike.
+// measure looks at the graph with every agent as the observer, or one where all are
+// alike.
 func (a *averager004) measure(ctx context.Context, agents int) error {
 	a.agents = agents
 	var radius float64
@@ -86,7 +93,8 @@ func (a *averager004) measure(ctx context.Context, agents int) error {
 	if err := a.losses(ctx, &network.Gossip{Agents: agents, Rounds: mixing}); err != nil {
 		return err
 	}
-	rounds, err := algo.Recursion{Acceleration: "paper"}.Coefficients(agent.Env{Second: info.Lambda2}, a.rounds)
+	rounds, err := algo.Recursion{Acceleration: "paper"}.Coefficients(agent.Env{Second: info.Lambda2},
+		a.rounds)
 	a.spread = spread004(g, rounds)
 	return err
 }

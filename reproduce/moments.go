@@ -2,11 +2,12 @@ package reproduce
 
 import "math"
 
-// On quadratics with one Hessian diag(h) at all agents every algorithm is a linear recursion, which falls apart into one small
-// recursion for each eigenvector of the graph and each coordinate. Its mean and covariance are exact.
+// On quadratics with one Hessian diag(h) at all agents every algorithm is a linear
+// recursion, which falls apart into one small recursion for each eigenvector of the graph
+// and each coordinate. Its mean and covariance are exact.
 
-// mode is the recursion x <- M x + B ξ of one eigenvector and coordinate, ξ a standard normal; x[0] is the deviation of the models
-// from the optimum.
+// mode is the recursion x <- M x + B ξ of one eigenvector and coordinate, ξ a standard
+// normal; x[0] is the deviation of the models from the optimum.
 type mode struct {
 	m    [3][3]float64
 	b    [3]float64
@@ -14,7 +15,8 @@ type mode struct {
 	cov  [3][3]float64
 }
 
-// ringModes are the eigenvalues of a ring of n agents: of the Metropolis weights, 1/3 between neighbors, and of the Laplacian.
+// ringModes are the eigenvalues of a ring of n agents: of the Metropolis weights, 1/3
+// between neighbors, and of the Laplacian.
 func ringModes(n int) (weights, laplacian []float64) {
 	for j := range n {
 		c := math.Cos(2 * math.Pi * float64(j) / float64(n))
@@ -23,8 +25,9 @@ func ringModes(n int) (weights, laplacian []float64) {
 	return weights, laplacian
 }
 
-// newMode returns the recursion of an algorithm at curvature h, for the eigenvalue w of the weights and l of the Laplacian, with
-// noise of deviation s on every coordinate of an answer:
+// newMode returns the recursion of an algorithm at curvature h, for the eigenvalue w of
+// the weights and l of the Laplacian, with noise of deviation s on every coordinate of an
+// answer:
 //
 //	dsgd   e <- (w - ηh) e - ηsξ
 //	dsgt   e <- w(e - ηy), g' = he + sξ, y <- wy + g' - g
@@ -35,9 +38,11 @@ func newMode(algorithm string, h, w, l, s float64) mode {
 	case "dsgd":
 		return mode{m: [3][3]float64{{w - eta*h}}, b: [3]float64{eta * s}}
 	case "dsgt":
-		return mode{m: [3][3]float64{{w, -w * eta, 0}, {h * w, w - h*w*eta, -1}, {h * w, -h * w * eta, 0}}, b: [3]float64{0, s, s}}
+		return mode{m: [3][3]float64{{w, -w * eta, 0}, {h * w, w - h*w*eta, -1}, {h * w, -h * w * eta, 0}},
+			b: [3]float64{0, s, s}}
 	}
-	return mode{m: [3][3]float64{{1 - eta*h - 2*eta*rho*l, -eta, 0}, {rho * l, 1, 0}}, b: [3]float64{-eta * s}}
+	return mode{m: [3][3]float64{{1 - eta*h - 2*eta*rho*l, -eta, 0}, {rho * l, 1, 0}},
+		b: [3]float64{-eta * s}}
 }
 
 // step advances mean and covariance by one round.
@@ -63,7 +68,8 @@ func (x *mode) step() {
 	x.mean, x.cov = mean, cov
 }
 
-// predicted returns sqrt(E‖θ - 1⊗θ*‖²) for each round from 0 on, where all agents start at 0 and have the same optimum.
+// predicted returns sqrt(E‖θ - 1⊗θ*‖²) for each round from 0 on, where all agents start
+// at 0 and have the same optimum.
 func predicted(p *problem, algorithm string, noise float64, rounds int) []float64 {
 	weights, laplacian := ringModes(ringAgents)
 	var modes []mode
@@ -89,8 +95,9 @@ func predicted(p *problem, algorithm string, noise float64, rounds int) []float6
 	return out
 }
 
-// contraction is the largest factor by which a round of DP-DSGD without noise can shrink, or stretch, the distance between two
-// states: that of W - ηH over all Hessians H between μ and L.
+// contraction is the largest factor by which a round of DP-DSGD without noise can shrink,
+// or stretch, the distance between two states: that of W - ηH over all Hessians H between
+// μ and L.
 func (p *problem) contraction() float64 {
 	weights, _ := ringModes(ringAgents)
 	least := weights[ringAgents/2] // -1/3

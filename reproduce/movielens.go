@@ -6,12 +6,14 @@ import (
 	"sotto/experiment"
 )
 
-// movieLensAxes are the axes of the study of MovieLens-100K ("Personalized and Private Peer-to-Peer Machine Learning", section 5.2).
+// movieLensAxes are the axes of the study of MovieLens-100K ("Personalized and Private
+// Peer-to-Peer Machine Learning", section 5.2).
 var movieLensAxes = []string{"mode", "method", "budget", "seed"}
 
-// movieLensBase holds what its runs share. The publication states 20 features, λ_i = 1/m_i, μ = .04, ten neighbors and a clip of 10; it
-// states no scale of the features (5 is ours) and no number of updates. Λ_i is
-// twice the squared bound on a record, with the intercept's 1 in sound runs.
+// movieLensBase holds what its runs share. The publication states 20 features, λ_i =
+// 1/m_i, μ = .04, ten neighbors and a clip of 10; it states no scale of the features (5
+// is ours) and no number of updates. Λ_i is twice the squared bound on a record, with the
+// intercept's 1 in sound runs.
 const movieLensBase = `
 name = "seed001-movielens"
 
@@ -36,7 +38,8 @@ on = "own"
 rmse = true
 `
 
-// crowd is how many users there are, and how many of them make the features of sound runs.
+// crowd is how many users there are, and how many of them make the features of sound
+// runs.
 type crowd struct{ users, public int }
 
 var movieLensCrowd = crowd{943, 100}
@@ -77,9 +80,11 @@ func (w crowd) cells(small bool) []experiment.Cell {
 	return cells
 }
 
-// cell is one run. Sound: features from users who gave their ratings openly and are left out, a graph drawn without looking
-// at ratings, ratings less the middle of the scale, each user's level learned with the rest through charged gradients.
-// Replication: features, means and graph from everybody's ratings, Laplace noise for gradients of L1 norm at most 10.
+// cell is one run. Sound: features from users who gave their ratings openly and are left
+// out, a graph drawn without looking at ratings, ratings less the middle of the scale,
+// each user's level learned with the rest through charged gradients. Replication:
+// features, means and graph from everybody's ratings, Laplace noise for gradients of L1
+// norm at most 10.
 func (w crowd) cell(mode, method, budget string, seed int, small bool) experiment.Cell {
 	c := experiment.Cell{Values: []string{mode, method, budget, fmt.Sprint(seed)}}
 	set := func(format string, args ...any) { c.Set = append(c.Set, fmt.Sprintf(format, args...)) }
@@ -128,8 +133,9 @@ func (w crowd) cell(mode, method, budget string, seed int, small bool) experimen
 	return c
 }
 
-// movieLensUpdates is the number of noisy updates of each user. Replication takes that of the publication's other experiments. Sound
-// runs take what served best, of 1 to 160, on made ratings with the spread of published ones: small steps, whose noise the graph
+// movieLensUpdates is the number of noisy updates of each user. Replication takes that of
+// the publication's other experiments. Sound runs take what served best, of 1 to 160, on
+// made ratings with the spread of published ones: small steps, whose noise the graph
 // averages, as long as the budget bears them.
 func movieLensUpdates(mode, budget string) int {
 	switch {
@@ -154,7 +160,8 @@ func movieLens(rows []experiment.CellRow, small bool) *Document {
 		}
 		of[k].rmse, of[k].epsilon = append(of[k].rmse, r.RMSE), max(of[k].epsilon, r.EpsilonUpper)
 	}
-	d := &Document{Header: []string{"method", "epsilon", "published", "sound", "true epsilon", "replication", "claimed epsilon", "true epsilon"}, Notes: movieLensNotes(small)}
+	d := &Document{Header: []string{"method", "epsilon", "published", "sound", "true epsilon", "replication",
+		"claimed epsilon", "true epsilon"}, Notes: movieLensNotes(small)}
 	for _, p := range publishedMovieLens {
 		line, any := []string{p.method, p.budget, p.rmse}, false
 		for _, mode := range modes {
@@ -185,11 +192,19 @@ func fourDigits(s sample) string {
 
 func movieLensNotes(small bool) []string {
 	n := []string{
-		"root mean squared error in stars over each user's held-out ratings (20 %), mean over users, then mean and sd over seeds; published: Bellet, Guerraoui, Taziki, Tommasi 2018 (arXiv 1705.08435)",
-		"sound: features by least squares from 100 users drawn as public and left out, a random 10-regular graph, ratings less 3, an intercept that is learned through charged gradients; Gaussian noise at delta 1e-3, which is below 1/m of every user; epsilon from the ledgers",
-		"replication: features and means from everybody's training ratings and the 10-nearest-neighbor graph of these, Laplace noise for gradients clipped to L1 norm 10 (the norm is not stated), KOV composition at delta exp(-5), which exceeds 1/m of users with more than 148 ratings; nothing pays for features, means and graph, so that the true epsilon is infinite",
+		"root mean squared error in stars over each user's held-out ratings (20 %), mean over users, then " +
+			"mean and sd over seeds; published: Bellet, Guerraoui, Taziki, Tommasi 2018 (arXiv 1705.08435)",
+		"sound: features by least squares from 100 users drawn as public and left out, a random " +
+			"10-regular graph, ratings less 3, an intercept that is learned through charged gradients; " +
+			"Gaussian noise at delta 1e-3, which is below 1/m of every user; epsilon from the ledgers",
+		"replication: features and means from everybody's training ratings and the 10-nearest-neighbor " +
+			"graph of these, Laplace noise for gradients clipped to L1 norm 10 (the norm is not stated), " +
+			"KOV composition at delta exp(-5), which exceeds 1/m of users with more than 148 ratings; " +
+			"nothing pays for features, means and graph, so that the true epsilon is infinite",
 		"sound runs train and test the 843 users who are not public, not 943",
-		"features are factorised with regularisation 10 and scaled to norm at most 5, and every user updates 4 times with noise, in sound runs 40 times (10 at epsilon 0.1); the publication states none of these. They were chosen on made ratings, not on MovieLens",
+		"features are factorised with regularisation 10 and scaled to norm at most 5, and every user " +
+			"updates 4 times with noise, in sound runs 40 times (10 at epsilon 0.1); the publication " +
+			"states none of these. They were chosen on made ratings, not on MovieLens",
 		"local-fit and bcd without noise protect nobody; local-fit sends nothing",
 	}
 	if small {

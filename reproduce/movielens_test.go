@@ -14,8 +14,9 @@ import (
 	"sotto/experiment"
 )
 
-// Rows find their place: two seeds of the sound run at epsilon 1, with errors 1 and 1.2 (mean 1.1, sd .1414), beside the published
-// .9527; replicated ones at an infinite epsilon.
+// Rows find their place: two seeds of the sound run at epsilon 1, with errors 1 and 1.2
+// (mean 1.1, sd .1414), beside the published .9527; replicated ones at an infinite
+// epsilon.
 func TestMovieLensTable(t *testing.T) {
 	var rows []experiment.CellRow
 	for _, c := range movieLensCells(false) {
@@ -46,18 +47,23 @@ func TestMovieLensTable(t *testing.T) {
 
 // Without the file the study says once what is missing and where it comes from.
 func TestMovieLensMissing(t *testing.T) {
-	_, err := Run(context.Background(), "seed001-movielens", Options{Dir: t.TempDir(), Scale: Smoke, Sweep: experiment.SweepOptions{DataDir: t.TempDir(), Workers: 1}})
-	if !errors.Is(err, data.ErrMissing) || strings.Count(err.Error(), "u.data") != 1 || !strings.Contains(err.Error(), "grouplens.org") {
+	_, err := Run(context.Background(), "seed001-movielens",
+		Options{Dir: t.TempDir(), Scale: Smoke,
+			Sweep: experiment.SweepOptions{DataDir: t.TempDir(), Workers: 1}})
+	if !errors.Is(err, data.ErrMissing) || strings.Count(err.Error(), "u.data") != 1 ||
+		!strings.Contains(err.Error(), "grouplens.org") {
 		t.Errorf("%v", err)
 	}
 }
 
-// The whole pipeline on made ratings: sound runs keep their budget, replicated ones have an infinite epsilon, and without noise
-// personal models predict better together than alone on the published pipeline.
+// The whole pipeline on made ratings: sound runs keep their budget, replicated ones have
+// an infinite epsilon, and without noise personal models predict better together than
+// alone on the published pipeline.
 func TestMovieLensPipeline(t *testing.T) {
 	dir, w := t.TempDir(), crowd{120, 20}
 	if err := errors.Join(os.Mkdir(filepath.Join(dir, "ml-100k"), 0o755),
-		os.WriteFile(filepath.Join(dir, "ml-100k", "u.data"), datatest.Ratings(w.users, 60, 3, 2, 14, 20, 1), 0o644)); err != nil {
+		os.WriteFile(filepath.Join(dir, "ml-100k", "u.data"), datatest.Ratings(w.users, 60, 3, 2, 14, 20, 1),
+			0o644)); err != nil {
 		t.Fatal(err)
 	}
 	var cells []experiment.Cell
@@ -71,7 +77,8 @@ func TestMovieLensPipeline(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	res, err := sweep.Run(context.Background(), experiment.SweepOptions{Dir: t.TempDir(), DataDir: dir, Workers: 1, Discard: true})
+	res, err := sweep.Run(context.Background(),
+		experiment.SweepOptions{Dir: t.TempDir(), DataDir: dir, Workers: 1, Discard: true})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -80,15 +87,18 @@ func TestMovieLensPipeline(t *testing.T) {
 		v := r.Values
 		rmse[v[0]+v[1]+v[2]] = r.RMSE
 		switch {
-		case v[1] == "local-fit" && r.EpsilonUpper != 0, v[1] == "bcd" && (v[2] == "none" || v[0] == "replication") && !math.IsInf(r.EpsilonUpper, 1),
+		case v[1] == "local-fit" && r.EpsilonUpper != 0, v[1] == "bcd" &&
+			(v[2] == "none" || v[0] == "replication") && !math.IsInf(r.EpsilonUpper, 1),
 			v[0] == "sound" && v[2] == "1" && !(r.EpsilonUpper > .9 && r.EpsilonUpper <= 1):
 			t.Errorf("%v: epsilon %g", v, r.EpsilonUpper)
 		}
 	}
-	if together, alone := rmse["replicationbcdnone"], rmse["replicationlocal-fitnone"]; !(together < .95*alone) {
+	if together, alone := rmse["replicationbcdnone"],
+		rmse["replicationlocal-fitnone"]; !(together < .95*alone) {
 		t.Errorf("rmse %g together, %g alone", together, alone)
 	}
-	if d := movieLens(res.Rows, false); len(d.Rows) != 3 || strings.Contains(strings.Join(d.Rows[2], " "), "NaN") {
+	if d := movieLens(res.Rows, false); len(d.Rows) != 3 ||
+		strings.Contains(strings.Join(d.Rows[2], " "), "NaN") {
 		t.Errorf("%q", d.Rows)
 	}
 }

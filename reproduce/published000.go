@@ -1,7 +1,7 @@
 package reproduce
 
-// Figures of Bayrooti, Gao, Prorok 2023, "Differentially Private Decentralized Deep Learning with Consensus Algorithms"
-// (arXiv 2306.13892), accuracy in percent.
+// Figures of Bayrooti, Gao, Prorok 2023, "Differentially Private Decentralized Deep
+// Learning with Consensus Algorithms" (arXiv 2306.13892), accuracy in percent.
 
 var (
 	budgets  = []string{"none", "100", "10", "1", "0.5"} // epsilon at delta 1e-5; none: not private
@@ -34,8 +34,8 @@ var publishedTable1 = [4][3][5]published{
 	},
 }
 
-// publishedTable2 is Table 2, at a Fiedler value of .06, for epsilon .5 and 10, by method, then overlap t. The paper's text lacks
-// the row of DP-DiNNO at epsilon 10.
+// publishedTable2 is Table 2, at a Fiedler value of .06, for epsilon .5 and 10, by
+// method, then overlap t. The paper's text lacks the row of DP-DiNNO at epsilon 10.
 var publishedTable2 = map[string][3][5]published{
 	"0.5": {
 		{{88.9, .99}, {88.3, .31}, {87.65, .28}, {86.06, .24}, {80.57, 1.47}},
@@ -49,7 +49,8 @@ var publishedTable2 = map[string][3][5]published{
 	},
 }
 
-// step is a learning rate at the first and last round, falling geometrically; final 0: constant.
+// step is a learning rate at the first and last round, falling geometrically; final 0:
+// constant.
 type step struct{ first, final float64 }
 
 // publishedSteps are the learning rates of the paper's code, by method and budget.
@@ -60,10 +61,12 @@ var publishedSteps = map[string][5]step{
 	"dinno":   {{.005, .0005}, {.008, .0005}, {.0075, .0005}, {.01, .0005}, {.03, .0005}},
 }
 
-// soundSteps replace publishedSteps in mode sound. Those of DSGT were chosen by the authors for mixing in place; with simultaneous
-// mixing they are too small. These were chosen on Fashion-MNIST (Fiedler value .39, seed 1); without privacy the gradients are
-// clipped as at all other budgets, since large steps diverge on MNIST otherwise. DSGD's last steps at the least budget keep agents
-// apart on sparse graphs: they were chosen on Fashion-MNIST too (Fiedler value .06, seed 1).
+// soundSteps replace publishedSteps in mode sound. Those of DSGT were chosen by the
+// authors for mixing in place; with simultaneous mixing they are too small. These were
+// chosen on Fashion-MNIST (Fiedler value .39, seed 1); without privacy the gradients are
+// clipped as at all other budgets, since large steps diverge on MNIST otherwise. DSGD's
+// last steps at the least budget keep agents apart on sparse graphs: they were chosen on
+// Fashion-MNIST too (Fiedler value .06, seed 1).
 var soundSteps = map[string][5]step{
 	"dsgd": {{.1, .0005}, {.2, .0005}, {.113, .005}, {.0365, .005}, {.02, .002}},
 	"dsgt": {{.8, .08}, {.8, .08}, {.5, .05}, {.18, .018}, {.09, .009}},

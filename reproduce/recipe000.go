@@ -7,10 +7,11 @@ import (
 	"sotto/experiment"
 )
 
-// The recipe: a small convolutional network that was trained on public images turns the agents' images into features, and
-// the agents train a linear classifier of them by gossip SGD: 200 private steps on all records of an agent, with ten
-// rounds of accelerated averaging after each. Its hyper-parameters were chosen on Fashion-MNIST with the features of
-// "glyphs", none on MNIST.
+// The recipe: a small convolutional network that was trained on public images turns the
+// agents' images into features, and the agents train a linear classifier of them by
+// gossip SGD: 200 private steps on all records of an agent, with ten rounds of
+// accelerated averaging after each. Its hyper-parameters were chosen on Fashion-MNIST
+// with the features of "glyphs", none on MNIST.
 
 var recipeAxes = []string{"features", "fiedler", "budget", "seed"}
 
@@ -92,8 +93,9 @@ func (r recipeRun) cell(small bool) experiment.Cell {
 	return c
 }
 
-// recipeCells are the recipe on every graph with the features of glyphs for the three smallest budgets, on the complete one for all, and on
-// the best and the worst connected one with those of Fashion-MNIST, which know nothing of digits.
+// recipeCells are the recipe on every graph with the features of glyphs for the three
+// smallest budgets, on the complete one for all, and on the best and the worst connected
+// one with those of Fashion-MNIST, which know nothing of digits.
 func recipeCells(small bool) []experiment.Cell {
 	var cells []experiment.Cell
 	for _, features := range []string{"glyphs", "fashion-mnist"} {
@@ -115,7 +117,8 @@ func recipeCells(small bool) []experiment.Cell {
 	return cells
 }
 
-// recipe sets the recipe beside the best published decentralized cell of its graph and budget, and beside Central.
+// recipe sets the recipe beside the best published decentralized cell of its graph and
+// budget, and beside Central.
 func recipe(rows []experiment.CellRow, small bool) *Document {
 	found, spent := map[[3]string]sample{}, map[[3]string]float64{}
 	for _, r := range rows {
@@ -123,7 +126,8 @@ func recipe(rows []experiment.CellRow, small bool) *Document {
 		found[k] = append(found[k], 100*r.Accuracy.Mean)
 		spent[k] = max(spent[k], r.EpsilonUpper)
 	}
-	d := &Document{Header: []string{"features from", "λ2/n", "epsilon", "best published", "method", "recipe", "points above", "published central", "points above", "true epsilon"}}
+	d := &Document{Header: []string{"features from", "λ2/n", "epsilon", "best published", "method", "recipe",
+		"points above", "published central", "points above", "true epsilon"}}
 	for _, features := range []string{"glyphs", "fashion-mnist"} {
 		if s := found[[3]string{features, "1", untrained}]; len(s) > 0 {
 			d.Rows = append(d.Rows, []string{features, "", untrained, "", "", s.String(), "", "", "", "0"})
@@ -137,20 +141,32 @@ func recipe(rows []experiment.CellRow, small bool) *Document {
 				}
 				m := bestMethod(i, j)
 				best, central := publishedTable1[i][m][j], publishedCentral[j]
-				d.Rows = append(d.Rows, []string{features, f, b, best.String(), methodNames[methods[m]], s.String(),
-					fmt.Sprintf("%+.2f", s.mean()-best.mean), central.String(), fmt.Sprintf("%+.2f", s.mean()-central.mean), epsilon(spent[k])})
+				d.Rows = append(d.Rows, []string{features, f, b, best.String(), methodNames[methods[m]],
+					s.String(),
+					fmt.Sprintf("%+.2f", s.mean()-best.mean), central.String(),
+					fmt.Sprintf("%+.2f", s.mean()-central.mean), epsilon(spent[k])})
 			}
 		}
 	}
 	d.Notes = []string{
-		"accuracy in percent: mean over the ten agents' own models on the MNIST test images after the last round, then mean and sd over seeds; published: Bayrooti, Gao, Prorok 2023 (arXiv 2306.13892), Table 1, one digit an agent",
-		"epsilon is the PLD upper end under add-remove at delta 1e-5, from the ledgers: 200 steps on all records of an agent, clip norm 1, sum divided by the public constant 6000",
-		"features: what the last layer of a network of 30,698 parameters is given, which was trained on public images (examples/pretrain-glyphs.toml, pretrain-fashion-mnist.toml) and is not changed; the 5,770 parameters of that layer are trained and sent, from their public values on",
-		"glyphs is a generator of digits: untrained, its network classifies MNIST as the first row says, without any of the agents' data. Fashion-MNIST shows clothes: its features know nothing of digits",
-		"hyper-parameters (clip norm, step sizes by budget, 200 steps, 10 rounds of averaging) were chosen on Fashion-MNIST with the features of glyphs, none on MNIST; graphs are drawn anew for each seed",
+		"accuracy in percent: mean over the ten agents' own models on the MNIST test images after the " +
+			"last round, then mean and sd over seeds; published: Bayrooti, Gao, Prorok 2023 (arXiv " +
+			"2306.13892), Table 1, one digit an agent",
+		"epsilon is the PLD upper end under add-remove at delta 1e-5, from the ledgers: 200 steps on all " +
+			"records of an agent, clip norm 1, sum divided by the public constant 6000",
+		"features: what the last layer of a network of 30,698 parameters is given, which was trained on " +
+			"public images (examples/pretrain-glyphs.toml, pretrain-fashion-mnist.toml) and is not " +
+			"changed; the 5,770 parameters of that layer are trained and sent, from their public values on",
+		"glyphs is a generator of digits: untrained, its network classifies MNIST as the first row says, " +
+			"without any of the agents' data. Fashion-MNIST shows clothes: its features know nothing of " +
+			"digits",
+		"hyper-parameters (clip norm, step sizes by budget, 200 steps, 10 rounds of averaging) were " +
+			"chosen on Fashion-MNIST with the features of glyphs, none on MNIST; graphs are drawn anew " +
+			"for each seed",
 	}
 	if small {
-		d.Notes = append(d.Notes, "scale smoke: ten rounds and 500 test images; the figures show only that everything runs")
+		d.Notes = append(d.Notes,
+			"scale smoke: ten rounds and 500 test images; the figures show only that everything runs")
 	}
 	return d
 }

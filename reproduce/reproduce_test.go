@@ -13,7 +13,8 @@ import (
 	"sotto/report"
 )
 
-// Every run of every study, small and full, is a run file that decodes, and no two are the same.
+// Every run of every study, small and full, is a run file that decodes, and no two are
+// the same.
 func TestStudiesDecode(t *testing.T) {
 	for _, name := range Names() {
 		s := Studies[name]
@@ -39,13 +40,15 @@ func TestStudiesDecode(t *testing.T) {
 			}
 		}
 	}
-	// Four graphs, three methods, five budgets and five trials are 300 runs a mode, of which replication has 20 less, of DP-DiNNO
-	// without noise; the central row has 25 sound ones, and 20 replicated ones with a budget.
+	// Four graphs, three methods, five budgets and five trials are 300 runs a mode, of
+	// which replication has 20 less, of DP-DiNNO without noise; the central row has 25
+	// sound ones, and 20 replicated ones with a budget.
 	if got := len(table1Cells(false)); got != 300+280+25+20 {
 		t.Errorf("table 1 has %d runs, want 625", got)
 	}
 	var bad *config.Error
-	if _, err := Run(context.Background(), "seed009-table1", Options{}); !errors.As(err, &bad) || bad.Key != "study" {
+	if _, err := Run(context.Background(), "seed009-table1", Options{}); !errors.As(err, &bad) ||
+		bad.Key != "study" {
 		t.Errorf("unknown study: %v", err)
 	}
 }
@@ -61,8 +64,9 @@ func rowsOf(cells []experiment.Cell, accuracy func(v []string) float64) []experi
 	return rows
 }
 
-// Rows find their place: trials of .90 to .94 in the cell of DSGD at Fiedler value 1 and epsilon 10, .8 elsewhere. Their mean
-// is 92, the sample sd sqrt(.025)·10 = 1.5811 percent points, (92 - 91.27)/.92 = .79 published sd above.
+// Rows find their place: trials of .90 to .94 in the cell of DSGD at Fiedler value 1 and
+// epsilon 10, .8 elsewhere. Their mean is 92, the sample sd sqrt(.025)·10 = 1.5811
+// percent points, (92 - 91.27)/.92 = .79 published sd above.
 func TestTable1(t *testing.T) {
 	trial := 0
 	rows := rowsOf(table1Cells(false), func(v []string) float64 {
@@ -78,7 +82,8 @@ func TestTable1(t *testing.T) {
 	}
 	for _, r := range d.Rows {
 		if r[0] == "1" && r[1] == "dsgd" && r[2] == "10" {
-			want := []string{"1", "dsgd", "10", "91.27 ± 0.92", "92.00 ± 1.58", "+0.8", "-12.00", "9.99", "80.00 ± 0.00", "-12.2", "10", "9.99"}
+			want := []string{"1", "dsgd", "10", "91.27 ± 0.92", "92.00 ± 1.58", "+0.8", "-12.00", "9.99",
+				"80.00 ± 0.00", "-12.2", "10", "9.99"}
 			if strings.Join(r, "|") != strings.Join(want, "|") {
 				t.Errorf("got  %q\nwant %q", r, want)
 			}
@@ -102,7 +107,8 @@ func TestFigure1(t *testing.T) {
 	}
 }
 
-// TestClaim07: "central always upper-bounds the decentralized algorithms" is not what Table 1 shows.
+// TestClaim07: "central always upper-bounds the decentralized algorithms" is not what
+// Table 1 shows.
 func TestClaim07(t *testing.T) {
 	central, dsgt := publishedCentral[2].mean, publishedTable1[0][1][2].mean
 	if !(dsgt > central) || dsgt != 96.54 || central != 94.73 {
@@ -114,7 +120,8 @@ func TestClaim07(t *testing.T) {
 	}
 }
 
-// TestClaim13: Tables 1 and 2 give two figures for one experiment, DSGD at Fiedler value .06, t = 1, epsilon 10.
+// TestClaim13: Tables 1 and 2 give two figures for one experiment, DSGD at Fiedler value
+// .06, t = 1, epsilon 10.
 func TestClaim13(t *testing.T) {
 	one, two := publishedTable1[3][0][2], publishedTable2["10"][0][4]
 	if one == two || one != (published{84.12, 2.49}) || two != (published{84.92, 2.26}) {
@@ -136,8 +143,14 @@ func TestSample(t *testing.T) {
 }
 
 func ExampleDocument() {
-	d := &Document{Name: "seed000-table1", Title: "accuracy", Header: []string{"λ2/n", "ours"}, Rows: [][]string{{"1", "90.10 ± 0.20"}}, Notes: []string{"a note"},
-		Figures: []report.Figure{{Name: "figure1", Title: "DP-DSGD"}}}
+	d := &Document{
+		Name:    "seed000-table1",
+		Title:   "accuracy",
+		Header:  []string{"λ2/n", "ours"},
+		Rows:    [][]string{{"1", "90.10 ± 0.20"}},
+		Notes:   []string{"a note"},
+		Figures: []report.Figure{{Name: "figure1", Title: "DP-DSGD"}},
+	}
 	fmt.Print(string(d.Markdown()), string(d.LaTeX()), string(d.CSV()))
 	// Output:
 	// ## seed000-table1: accuracy

@@ -12,7 +12,8 @@ import (
 	"sotto/tensor"
 )
 
-// Columns by which a row of a study that is no sweep is compared when it is made again: they are the last ones, after the row's figures.
+// Columns by which a row of a study that is no sweep is compared when it is made again:
+// they are the last ones, after the row's figures.
 const (
 	SeedColumn   = "seed"          // of all that is drawn, or which ones; empty where nothing is
 	EngineColumn = "engine"        // see [Engine]
@@ -21,10 +22,11 @@ const (
 )
 
 // rowNote says in a document what the last columns are.
-const rowNote = "config digest: of the engine's version, the seed and the row's settings; run hash: of the row's figures before rounding, bit for bit; they hold for the engine and arithmetic beside them"
+const rowNote = "config digest: of the engine's version, the seed and the row's settings; run hash: of " +
+	"the row's figures before rounding, bit for bit; they hold for the engine and arithmetic beside them"
 
-// Engine is what the bits of a figure depend on besides settings: the engine's version, the architecture, and whether it has fused
-// multiply-add.
+// Engine is what the bits of a figure depend on besides settings: the engine's version,
+// the architecture, and whether it has fused multiply-add.
 func Engine() string {
 	arithmetic := "fma"
 	if tensor.Kernels() == "portable" {
@@ -38,10 +40,12 @@ func newTable(columns ...string) *Document {
 	return &Document{Header: append(columns, SeedColumn, EngineColumn, DigestColumn, HashColumn)}
 }
 
-// addRow appends a row of a table that newTable began. settings are all that its figures follow from besides the engine and the seed;
-// figures are those figures before rounding.
+// addRow appends a row of a table that newTable began. settings are all that its figures
+// follow from besides the engine and the seed; figures are those figures before rounding.
 func (d *Document) addRow(cells []string, seed, settings string, figures ...float64) {
-	d.Rows = append(d.Rows, append(cells, seed, Engine(), hashText(fmt.Sprintf("engine %s seed %s %s", experiment.EngineVersion, seed, settings)), hashFigures(figures)))
+	d.Rows = append(d.Rows, append(cells, seed, Engine(),
+		hashText(fmt.Sprintf("engine %s seed %s %s", experiment.EngineVersion, seed, settings)),
+		hashFigures(figures)))
 }
 
 // hashText is the SHA-256 of settings.
@@ -50,7 +54,8 @@ func hashText(settings string) string {
 	return hex.EncodeToString(h[:])
 }
 
-// hashFigures is the SHA-256 of figures as IEEE 754 bits, least byte first, one list after the other.
+// hashFigures is the SHA-256 of figures as IEEE 754 bits, least byte first, one list
+// after the other.
 func hashFigures(lists ...[]float64) string {
 	h := sha256.New()
 	for _, l := range lists {

@@ -11,7 +11,8 @@ import (
 	"sotto/experiment"
 )
 
-// The hash is that of the IEEE 754 bits, written out by hand here: 1 is 3ff0000000000000, -2.5 is c004000000000000, least byte first.
+// The hash is that of the IEEE 754 bits, written out by hand here: 1 is 3ff0000000000000,
+// -2.5 is c004000000000000, least byte first.
 func TestHashFigures(t *testing.T) {
 	want := sha256.Sum256([]byte("\x00\x00\x00\x00\x00\x00\xf0\x3f\x00\x00\x00\x00\x00\x00\x04\xc0"))
 	if got := hashFigures([]float64{1}, []float64{-2.5}); got != hex.EncodeToString(want[:]) {
@@ -26,16 +27,19 @@ func TestHashFigures(t *testing.T) {
 	}
 }
 
-// Every table that is made whole ends with the columns of addRow, no two rows have the same settings, and another number of workers
-// gives the same bits.
+// Every table that is made whole ends with the columns of addRow, no two rows have the
+// same settings, and another number of workers gives the same bits.
 func TestRowsOfSimulations(t *testing.T) {
 	for _, name := range Names() {
-		if s := Studies[name]; s.cells != nil || name == "seed000-table5" || name == "seed000-theorem51" { // these take long: see below and TestTable5
+		// these take long: see below and TestTable5
+		if s := Studies[name]; s.cells != nil || name == "seed000-table5" || name == "seed000-theorem51" {
 			continue
 		}
 		var tables [2]*Document
 		for k := range tables {
-			d, err := Run(context.Background(), name, Options{Dir: t.TempDir(), Scale: Smoke, Sweep: experiment.SweepOptions{Workers: 1 + k, DataDir: t.TempDir()}})
+			d, err := Run(context.Background(), name,
+				Options{Dir: t.TempDir(), Scale: Smoke,
+					Sweep: experiment.SweepOptions{Workers: 1 + k, DataDir: t.TempDir()}})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -52,7 +56,9 @@ func TestRowsOfSimulations(t *testing.T) {
 		}
 		tables[k] = newTable(make([]string, 12)...)
 		tables[k].Notes = []string{rowNote}
-		tables[k].addFits(size, "quadratic", "noise σ", 1, points, func(p *floorPoint) float64 { return p.noise })
+		tables[k].addFits(size, "quadratic", "noise σ", 1, points, func(p *floorPoint) float64 {
+			return p.noise
+		})
 	}
 	checkRows(t, "seed000-theorem51", tables)
 }
@@ -61,7 +67,8 @@ func checkRows(t *testing.T, name string, tables [2]*Document) {
 	t.Helper()
 	d := tables[0]
 	width := len(d.Header)
-	if !slices.Equal(d.Header[width-4:], []string{SeedColumn, EngineColumn, DigestColumn, HashColumn}) || !slices.Contains(d.Notes, rowNote) {
+	if !slices.Equal(d.Header[width-4:], []string{SeedColumn, EngineColumn, DigestColumn, HashColumn}) ||
+		!slices.Contains(d.Notes, rowNote) {
 		t.Errorf("%s: columns %q, notes %q", name, d.Header, d.Notes)
 	}
 	seen := map[string]bool{}

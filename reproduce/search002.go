@@ -8,22 +8,25 @@ import (
 	"sotto/experiment"
 )
 
-// budgets002 are true epsilons, at delta 1e-5 under add-remove, at which clips that adapt are compared with constant ones.
+// budgets002 are true epsilons, at delta 1e-5 under add-remove, at which clips that adapt
+// are compared with constant ones.
 var budgets002 = []string{"1", "3", "10"}
 
-// adaptiveForms are constant clips, with a constant step as in the paper or one that falls tenfold, and the sound forms of adaptive
-// noise: clips that fall by the given factor over the run, that follow a charged quantile, or that follow released answers.
+// adaptiveForms are constant clips, with a constant step as in the paper or one that
+// falls tenfold, and the sound forms of adaptive noise: clips that fall by the given
+// factor over the run, that follow a charged quantile, or that follow released answers.
 var adaptiveForms = []string{"", "falling 0.1", "schedule 0.3", "schedule 0.1", "quantile", "released"}
 
 // formName is a form for people.
 func formName(form string) string {
 	name, amount, _ := strings.Cut(form, " ")
-	return map[string]string{"": "constant clip", "falling": "constant clip, step falls to " + amount, "schedule": "clip falls to " + amount,
+	return map[string]string{"": "constant clip", "falling": "constant clip, step falls to " + amount,
+		"schedule": "clip falls to " + amount,
 		"quantile": "clip at a released quantile", "released": "clip follows released answers"}[name]
 }
 
-// searchedClips and searchedSteps are the grid of every form: the clip at first, and the step times that clip, which is the most that a
-// round without noise moves a model.
+// searchedClips and searchedSteps are the grid of every form: the clip at first, and the
+// step times that clip, which is the most that a round without noise moves a model.
 var (
 	searchedClips = []float64{.3, 3}
 	searchedSteps = []float64{.03, .1, .3}
@@ -32,11 +35,20 @@ var (
 // longest is a step of the larger clip alone: below it accuracies still rose.
 const longest = 1.
 
-// searchPushes are the runs on Fashion-MNIST that choose clip and step for each form and budget.
+// searchPushes are the runs on Fashion-MNIST that choose clip and step for each form and
+// budget.
 func searchPushes() []push {
 	var list []push
 	add := func(budget, form string, clip, move float64) {
-		p := push{mode: "sound", data: "fashion-mnist", method: "sgp", noise: "epsilon " + budget, clip: clip, form: form, step: step{first: move / clip}}
+		p := push{
+			mode:   "sound",
+			data:   "fashion-mnist",
+			method: "sgp",
+			noise:  "epsilon " + budget,
+			clip:   clip,
+			form:   form,
+			step:   step{first: move / clip},
+		}
 		list = append(list, p.withStep())
 	}
 	for _, budget := range budgets002 {
@@ -81,7 +93,8 @@ func searchCells(scale Scale) []experiment.Cell {
 // search tables the best setting of each form and budget.
 func search(f *found) *Document {
 	r := collectPush(f)
-	d := &Document{Header: []string{"epsilon", "form", "clip", "step", "accuracy", "runner-up", "true epsilon"}}
+	d := &Document{Header: []string{"epsilon", "form", "clip", "step", "accuracy", "runner-up",
+		"true epsilon"}}
 	groups := map[string][]push{}
 	var order []string
 	for _, p := range searchPushes() {
@@ -109,8 +122,12 @@ func search(f *found) *Document {
 		if len(list) > 1 {
 			second = r.accuracy(list[1]).String()
 		}
-		d.Rows = append(d.Rows, []string{best.noise[len("epsilon "):], formName(best.form), exactly(best.clip), fmt.Sprintf("%.4g", best.step.first), r.accuracy(best).String(), second, r.epsilon(best)})
+		d.Rows = append(d.Rows, []string{best.noise[len("epsilon "):], formName(best.form),
+			exactly(best.clip), fmt.Sprintf("%.4g", best.step.first), r.accuracy(best).String(), second,
+			r.epsilon(best)})
 	}
-	d.Notes = []string{fmt.Sprintf("Fashion-MNIST, seed 101, stochastic gradient push over the directed exponential graph, 2,200 rounds, Poisson batches of %d of 3,000 records; clips %v, steps of %v over the clip, with the larger clip also %g", soundBatch002, searchedClips, searchedSteps, longest)}
+	d.Notes = []string{fmt.Sprintf("Fashion-MNIST, seed 101, stochastic gradient push over the directed "+
+		"exponential graph, 2,200 rounds, Poisson batches of %d of 3,000 records; clips %v, steps of %v "+
+		"over the clip, with the larger clip also %g", soundBatch002, searchedClips, searchedSteps, longest)}
 	return d
 }

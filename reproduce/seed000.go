@@ -10,7 +10,8 @@ import (
 // seed000Axes are the axes of every sweep over the paper's MNIST experiments.
 var seed000Axes = []string{"mode", "fiedler", "overlap", "method", "budget", "step", "seed"}
 
-// seed000Base holds what all its runs share: ten agents, ConvNet, 2,000 rounds, expected batch 256.
+// seed000Base holds what all its runs share: ten agents, ConvNet, 2,000 rounds, expected
+// batch 256.
 const seed000Base = `
 name = "seed000"
 rounds = 2000
@@ -45,15 +46,18 @@ type run struct {
 	seed    int
 }
 
-// cell writes r as settings of seed000Base. In mode replication DP-DSGD and DP-DSGT mix in place and with row-normalised weights,
-// DP-DSGD takes gradients after mixing, and the budget is what RDP under add-remove claims for a guarantee under replace-one.
-// DP-DiNNO has no mixing matrix, and its duals sum to zero only in simultaneous rounds: in place it diverges.
+// cell writes r as settings of seed000Base. In mode replication DP-DSGD and DP-DSGT mix
+// in place and with row-normalised weights, DP-DSGD takes gradients after mixing, and the
+// budget is what RDP under add-remove claims for a guarantee under replace-one. DP-DiNNO
+// has no mixing matrix, and its duals sum to zero only in simultaneous rounds: in place
+// it diverges.
 func (r run) cell(small bool) experiment.Cell {
 	s := r.step
 	if s == (step{}) {
 		s = stepOf(r.mode, r.method, slices.Index(budgets, r.budget))
 	}
-	c := experiment.Cell{Values: []string{r.mode, r.fiedler, r.overlap, r.method, r.budget, fmt.Sprintf("%g", s.first), fmt.Sprint(r.seed)}}
+	c := experiment.Cell{Values: []string{r.mode, r.fiedler, r.overlap, r.method, r.budget,
+		fmt.Sprintf("%g", s.first), fmt.Sprint(r.seed)}}
 	set := func(format string, args ...any) { c.Set = append(c.Set, fmt.Sprintf(format, args...)) }
 	set("seed=%d", r.seed)
 	set("algorithm.name=%q", r.method)

@@ -9,11 +9,14 @@ import (
 	"sotto/experiment"
 )
 
-// seed001Axes are the axes of every sweep over the linear tasks of "Fast and Differentially Private Algorithms for Decentralized
-// Collaborative Machine Learning" (arXiv 1705.08435). knob is μ, or κ of the methods that smooth; other holds "key value" pairs.
+// seed001Axes are the axes of every sweep over the linear tasks of "Fast and
+// Differentially Private Algorithms for Decentralized Collaborative Machine Learning"
+// (arXiv 1705.08435). knob is μ, or κ of the methods that smooth; other holds "key value"
+// pairs.
 var seed001Axes = []string{"mode", "method", "points", "dim", "budget", "updates", "knob", "other", "seed"}
 
-// seed001Base holds what all its runs share: a hundred agents with a hidden linear rule each, on the oracle's graph of similar rules.
+// seed001Base holds what all its runs share: a hundred agents with a hidden linear rule
+// each, on the oracle's graph of similar rules.
 const seed001Base = `
 name = "seed001"
 
@@ -32,13 +35,16 @@ name = "logistic"
 on = "own"
 `
 
-// paperDelta is the δ of all private experiments of the paper, exp(-5). Here it is below 1/m, since no agent has more than 100 records.
+// paperDelta is the δ of all private experiments of the paper, exp(-5). Here it is below
+// 1/m, since no agent has more than 100 records.
 var paperDelta = math.Exp(-5)
 
 // task is one run on the linear tasks.
 type task struct {
 	mode, method string // methods001
-	points       string // cube: in [-1, 1]^p, all labels of the test part right; sphere: on the unit sphere, wrong labels there too
+	// cube: in [-1, 1]^p, all labels of the test part right; sphere: on the unit sphere,
+	// wrong labels there too
+	points       string
 	dim          int
 	budget       string // total epsilon, or "none"
 	updates      int    // of each agent; 0: one in each wake
@@ -61,14 +67,17 @@ var methods001 = map[string]string{
 	"local-dp":        "records perturbed, then coordinate descent",
 }
 
-// The smoothing methods are ours: every agent asks for one noisy gradient, at zero, and coordinate descent goes on with that answer,
-// which costs nothing more: it solves Q with linear losses. λ and μ are 1 in κ = 2 μ λ, which says how far an agent's own answer
-// outweighs its neighbors'; c_i = (m_i/max m)² weighs answers by the precision of their noise.
+// The smoothing methods are ours: every agent asks for one noisy gradient, at zero, and
+// coordinate descent goes on with that answer, which costs nothing more: it solves Q with
+// linear losses. λ and μ are 1 in κ = 2 μ λ, which says how far an agent's own answer
+// outweighs its neighbors'; c_i = (m_i/max m)² weighs answers by the precision of their
+// noise.
 
 // others001 are the settings behind the axis "other".
 var others001 = map[string][]string{
-	"":         nil,
-	"warm":     {`algorithm.start="fit"`, "algorithm.fit_lambda=0.5", "algorithm.propagate=5", "privacy.warm_epsilon=0.05"},
+	"": nil,
+	"warm": {`algorithm.start="fit"`, "algorithm.fit_lambda=0.5", "algorithm.propagate=5",
+		"privacy.warm_epsilon=0.05"},
 	"zero-out": {`privacy.adjacency="zero-out"`},
 	"rho .01":  {"algorithm.rho=0.01"},
 	"rho .1":   {"algorithm.rho=0.1"},
@@ -84,7 +93,8 @@ func (t task) cell(small bool) experiment.Cell {
 	if t.updates > 0 {
 		updates = strconv.Itoa(t.updates)
 	}
-	c := experiment.Cell{Values: []string{t.mode, t.method, t.points, strconv.Itoa(t.dim), t.budget, updates, exactly(t.knob), t.other, strconv.Itoa(t.seed)}}
+	c := experiment.Cell{Values: []string{t.mode, t.method, t.points, strconv.Itoa(t.dim), t.budget, updates,
+		exactly(t.knob), t.other, strconv.Itoa(t.seed)}}
 	set := func(format string, args ...any) { c.Set = append(c.Set, fmt.Sprintf(format, args...)) }
 	if small {
 		t.wakes, t.every = min(t.wakes, 200), min(t.every, 100)
@@ -139,7 +149,8 @@ func (t task) cell(small bool) experiment.Cell {
 }
 
 // specials001 write the settings of methods by the first part of their names.
-var specials001 = map[string]func(t task, set func(format string, args ...any)){"bound": task.bounded, "alloc": task.allocated}
+var specials001 = map[string]func(t task, set func(format string, args ...any)){"bound": task.bounded,
+	"alloc": task.allocated}
 
 // noise writes the privacy of t.
 func (t task) noise(set func(format string, args ...any)) {
@@ -157,8 +168,9 @@ func (t task) noise(set func(format string, args ...any)) {
 	set(`privacy.adjacency="replace-one"`)
 	switch t.method {
 	case "published":
-		// Scale 2 L0/(ε_t m) on each coordinate with L0 = 1, and no clipping: right if gradients were bounded by 1 in L1. In the cube
-		// they are bounded by p: a clip to p does nothing, and relative to it the scale is 2/(ε_t p).
+		// Scale 2 L0/(ε_t m) on each coordinate with L0 = 1, and no clipping: right if
+		// gradients were bounded by 1 in L1. In the cube they are bounded by p: a clip to
+		// p does nothing, and relative to it the scale is 2/(ε_t p).
 		total, err := strconv.ParseFloat(t.budget, 64)
 		if err != nil {
 			panic(err) // written in this package
@@ -172,12 +184,14 @@ func (t task) noise(set func(format string, args ...any)) {
 		set(`privacy.mechanism="laplace"`)
 		set(`privacy.accountant="pld"`)
 		set(`algorithm.norm="l1"`)
-		set("privacy.max_grad_norm=%s", exactly(float64(t.dim)/8)) // half of a usual gradient at zero in the cube
+		// half of a usual gradient at zero in the cube
+		set("privacy.max_grad_norm=%s", exactly(float64(t.dim)/8))
 		set("privacy.target_epsilon=%s", t.budget)
 	case "cd-gaussian", "smooth-gaussian":
 		set(`privacy.mechanism="gaussian"`)
 		set(`privacy.accountant="gdp"`)
-		set("privacy.max_grad_norm=%s", exactly(math.Sqrt(float64(t.dim)/48))) // half of a usual gradient at zero in the cube
+		// half of a usual gradient at zero in the cube
+		set("privacy.max_grad_norm=%s", exactly(math.Sqrt(float64(t.dim)/48)))
 		set("privacy.target_epsilon=%s", t.budget)
 	}
 }
@@ -226,7 +240,8 @@ func (r rows001) epsilon(t task) string {
 	return epsilon(worst)
 }
 
-// seeds001 are the problem instances of the results; the first scores of searches are of validationSeeds.
+// seeds001 are the problem instances of the results; the first scores of searches are of
+// validationSeeds.
 func seeds001(small bool) []int {
 	if small {
 		return []int{1}

@@ -36,10 +36,23 @@ func runTasks(t *testing.T, dir string, keep *curveFile, tasks ...task) []experi
 	return res.Rows
 }
 
-// The published noise, 2/(ε_t m) on each coordinate, is Laplace noise whose guarantee is p ε_t where gradients have an L1 norm up to p:
-// with one update at a claim of .5 and p = 2, epsilon 1 + 2 ln(1 - δ) at δ (the Laplace mechanism's privacy profile, Balle et al. 2020).
+// The published noise, 2/(ε_t m) on each coordinate, is Laplace noise whose guarantee is
+// p ε_t where gradients have an L1 norm up to p: with one update at a claim of .5 and p =
+// 2, epsilon 1 + 2 ln(1 - δ) at δ (the Laplace mechanism's privacy profile, Balle et al.
+// 2020).
 func TestPublishedNoise(t *testing.T) {
-	x := task{mode: "replication", method: "published", points: "cube", dim: 2, budget: "0.5", updates: 1, knob: .04, seed: 1, wakes: 1000, every: 1000}
+	x := task{
+		mode:    "replication",
+		method:  "published",
+		points:  "cube",
+		dim:     2,
+		budget:  "0.5",
+		updates: 1,
+		knob:    .04,
+		seed:    1,
+		wakes:   1000,
+		every:   1000,
+	}
 	rows := runTasks(t, t.TempDir(), nil, x)
 	if got, want := rows[0].EpsilonUpper, 1+2*math.Log(1-math.Exp(-5)); math.Abs(got-want) > 1e-3 {
 		t.Errorf("epsilon %g, want %g", got, want)
@@ -49,10 +62,19 @@ func TestPublishedNoise(t *testing.T) {
 	}
 }
 
-// At two features one smoothed answer gains over local-only training at each budget of the paper (by 1 to 3 points in five instances;
-// here one instance and 1.05).
+// At two features one smoothed answer gains over local-only training at each budget of
+// the paper (by 1 to 3 points in five instances; here one instance and 1.05).
 func TestSmoothedAnswersGain(t *testing.T) {
-	smooth := task{mode: "sound", method: "smooth-gaussian", points: "cube", dim: 2, budget: "1.05", updates: 1, knob: .8, seed: 7}.length()
+	smooth := task{
+		mode:    "sound",
+		method:  "smooth-gaussian",
+		points:  "cube",
+		dim:     2,
+		budget:  "1.05",
+		updates: 1,
+		knob:    .8,
+		seed:    7,
+	}.length()
 	local := localTask(2)
 	local.seed = 7
 	rows := runTasks(t, t.TempDir(), nil, smooth, local)
@@ -64,11 +86,22 @@ func TestSmoothedAnswersGain(t *testing.T) {
 	}
 }
 
-// Kept metrics read back by run and round; those of every agent have the mean that the row says. A torn last line is dropped, a line
-// that is there twice counts once, and other columns and bad values are refused.
+// Kept metrics read back by run and round; those of every agent have the mean that the
+// row says. A torn last line is dropped, a line that is there twice counts once, and
+// other columns and bad values are refused.
 func TestCurves(t *testing.T) {
 	dir := t.TempDir()
-	x := task{mode: "sound", method: "cd", points: "sphere", dim: 2, budget: "none", knob: 1, seed: 3, wakes: 300, every: 100}
+	x := task{
+		mode:   "sound",
+		method: "cd",
+		points: "sphere",
+		dim:    2,
+		budget: "none",
+		knob:   1,
+		seed:   3,
+		wakes:  300,
+		every:  100,
+	}
 	y := x
 	y.knob = 2
 	rows := runTasks(t, dir, newCurveFile(dir, 0, 1, true), x, y)
@@ -77,15 +110,18 @@ func TestCurves(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for name, text := range map[string]string{"whole": string(b), "twice": string(b) + strings.SplitN(string(b), "\n", 2)[1], "torn": string(b) + "00ff,3"} {
+	for name, text := range map[string]string{"whole": string(b),
+		"twice": string(b) + strings.SplitN(string(b), "\n", 2)[1], "torn": string(b) + "00ff,3"} {
 		all := curves{}
 		if err := all.decode(path, text); err != nil {
 			t.Fatalf("%s: %v", name, err)
 		}
 		for k := range rows {
 			rounds, values := series(all.of(&rows[k]), "accuracy", "mean")
-			if !slices.Equal(rounds, []uint64{0, 100, 200, 300}) || math.Abs(values[3]-rows[k].Accuracy.Mean) > 1e-7 {
-				t.Errorf("%s: accuracies %v in rounds %v, the row has %v", name, values, rounds, rows[k].Accuracy.Mean)
+			if !slices.Equal(rounds, []uint64{0, 100, 200, 300}) ||
+				math.Abs(values[3]-rows[k].Accuracy.Mean) > 1e-7 {
+				t.Errorf("%s: accuracies %v in rounds %v, the row has %v", name, values, rounds,
+					rows[k].Accuracy.Mean)
 			}
 			own := sample(rows001{curves: all}.byAgent(&rows[k]))
 			if len(own) != 100 || math.Abs(own.mean()-rows[k].Accuracy.Mean) > 1e-7 {
@@ -110,7 +146,8 @@ func TestCurves(t *testing.T) {
 		t.Error("the order of the file is not that of the rows")
 	}
 	head := strings.Join(curveColumns, ",") + "\n"
-	for _, text := range []string{"a,b\n1,2\n", head + "aa,3,fma,x,mean,accuracy,1\n", head + "aa,3,fma,1,mean,accuracy,none\n"} {
+	for _, text := range []string{"a,b\n1,2\n", head + "aa,3,fma,x,mean,accuracy,1\n",
+		head + "aa,3,fma,1,mean,accuracy,none\n"} {
 		if err := (curves{}).decode(path, text); err == nil || !strings.Contains(err.Error(), path) {
 			t.Errorf("%q: %v", text, err)
 		}
@@ -149,8 +186,9 @@ func TestLinearProblem(t *testing.T) {
 	}
 }
 
-// Two agents with one record and two, degree 1, in p = 3 with μ = 1: c = .5, 1; λ = 1, .5; B_i = 1 + c(.25 + 2λ) = 2.125, 2.25;
-// σ = 2 c λ = 1; C = 1 - 1/(2·2.25) = 7/9. With s_i = 2/m_i = 2, 1 the noise term is 3/(2·2.125)·(1 + 1) = 1.41176.
+// Two agents with one record and two, degree 1, in p = 3 with μ = 1: c = .5, 1; λ = 1,
+// .5; B_i = 1 + c(.25 + 2λ) = 2.125, 2.25; σ = 2 c λ = 1; C = 1 - 1/(2·2.25) = 7/9. With
+// s_i = 2/m_i = 2, 1 the noise term is 3/(2·2.125)·(1 + 1) = 1.41176.
 func TestBoundTerms(t *testing.T) {
 	p := linearProblem{sizes: []int{1, 2}, degrees: []float64{1, 1}}
 	c, noise := p.terms(3, 2)
@@ -159,7 +197,8 @@ func TestBoundTerms(t *testing.T) {
 	}
 }
 
-// Differences 1, 2, 3 have mean 2 and sd 1: the interval is 2 ± 4.302653/√3 (Student's t with two degrees of freedom).
+// Differences 1, 2, 3 have mean 2 and sd 1: the interval is 2 ± 4.302653/√3 (Student's t
+// with two degrees of freedom).
 func TestPairedGain(t *testing.T) {
 	gain, interval := pairedGain(sample{2, 4, 6}, sample{1, 2, 3})
 	if gain != "+2.00" || interval != "-0.48 to +4.48" {
@@ -167,7 +206,8 @@ func TestPairedGain(t *testing.T) {
 	}
 }
 
-// An equal split is itself; late allocations have the less weighted noise and published ones the more, as C17 says.
+// An equal split is itself; late allocations have the less weighted noise and published
+// ones the more, as C17 says.
 func TestPredictedRatio(t *testing.T) {
 	row := experiment.CellRow{Values: []string{"3"}}
 	ratios := map[string]float64{}
@@ -178,12 +218,14 @@ func TestPredictedRatio(t *testing.T) {
 		}
 		ratios[alloc] = x
 	}
-	if math.Abs(ratios["equal"]-1) > 1e-12 || !(ratios["late"] < ratios["expected"] && ratios["expected"] < 1 && ratios["paper"] > 1) {
+	if math.Abs(ratios["equal"]-1) > 1e-12 ||
+		!(ratios["late"] < ratios["expected"] && ratios["expected"] < 1 && ratios["paper"] > 1) {
 		t.Error(ratios)
 	}
 }
 
-// Every setting of the figures was searched, with the choice that the committed search shows.
+// Every setting of the figures was searched, with the choice that the committed search
+// shows.
 func TestChoices(t *testing.T) {
 	axes, rows, err := experiment.ReadCells("../docs/results/seed001-tuning/cells.csv")
 	if err != nil {
@@ -203,11 +245,14 @@ func TestChoices(t *testing.T) {
 	}
 }
 
-// The documents have a row for each setting and what their plots need, with figures from nothing but the rows and kept metrics.
+// The documents have a row for each setting and what their plots need, with figures from
+// nothing but the rows and kept metrics.
 func TestDocuments001(t *testing.T) {
-	for name, want := range map[string]int{"seed001-figure2c": len(dims001) * (2 + len(budgets001)*7), "seed001-figure4": len(dims001) * len(figure4Budgets)} {
+	for name, want := range map[string]int{"seed001-figure2c": len(dims001) * (2 + len(budgets001)*7),
+		"seed001-figure4": len(dims001) * len(figure4Budgets)} {
 		s := Studies[name]
-		f := &found{rows: rowsFor(s.cells(Full), func(v []string) float64 { return .8 }), curves: curves{}, scale: Full}
+		f := &found{rows: rowsFor(s.cells(Full), func(v []string) float64 { return .8 }), curves: curves{},
+			scale: Full}
 		d := s.report(f)
 		if len(d.Rows) != want {
 			t.Errorf("%s has %d rows, want %d", name, len(d.Rows), want)
@@ -221,21 +266,26 @@ func TestDocuments001(t *testing.T) {
 		}
 	}
 	s := Studies["seed001-figure1"]
-	f := &found{rows: rowsFor(s.cells(Full), func(v []string) float64 { return .8 }), curves: curves{}, scale: Full}
+	f := &found{rows: rowsFor(s.cells(Full), func(v []string) float64 { return .8 }), curves: curves{},
+		scale: Full}
 	for i := range f.rows {
 		r := &f.rows[i]
 		r.ConfigDigest = fmt.Sprintf("%016d", i)
 		k := curveKey(r.ConfigDigest, r.Engine, r.Arithmetic)
 		for _, w := range []uint64{0, 1500} {
-			f.curves[k] = append(f.curves[k], experiment.Row{Round: w, Agent: "mean", Metric: "accuracy", Value: .6 + float64(w)/1e4},
-				experiment.Row{Round: w, Agent: "all", Metric: "objective", Value: 200}, experiment.Row{Round: w, Agent: "all", Metric: "vectors_sent", Value: float64(w)})
+			f.curves[k] = append(f.curves[k],
+				experiment.Row{Round: w, Agent: "mean", Metric: "accuracy", Value: .6 + float64(w)/1e4},
+				experiment.Row{Round: w, Agent: "all", Metric: "objective", Value: 200},
+				experiment.Row{Round: w, Agent: "all", Metric: "vectors_sent", Value: float64(w)})
 		}
 	}
 	d := s.report(f)
-	if len(d.Rows) != 2*(2+len(figure1Rhos)) || d.Rows[0][2] != "60.00 ± 0.00" || d.Rows[0][6] != "2.00 ± 0.00" {
+	if len(d.Rows) != 2*(2+len(figure1Rhos)) || d.Rows[0][2] != "60.00 ± 0.00" ||
+		d.Rows[0][6] != "2.00 ± 0.00" {
 		t.Errorf("%q", d.Rows)
 	}
-	if c := d.Figures[1].Curves[0]; len(c.Points) != 2 || c.Points[1].X != 1500 || math.Abs(c.Points[1].Y-.75) > 1e-12 {
+	if c := d.Figures[1].Curves[0]; len(c.Points) != 2 || c.Points[1].X != 1500 ||
+		math.Abs(c.Points[1].Y-.75) > 1e-12 {
 		t.Errorf("%v", c.Points)
 	}
 }

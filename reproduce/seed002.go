@@ -11,12 +11,13 @@ import (
 	"sotto/experiment"
 )
 
-// seed002Axes are the axes of every sweep of "Sensitivity-Aware Differentially Private Decentralized Learning with Adaptive Noise".
-// noise is "sigma" with the paper's noise scale, "epsilon" with a budget, or "none"; form says how clips change.
+// seed002Axes are the axes of every sweep of "Sensitivity-Aware Differentially Private
+// Decentralized Learning with Adaptive Noise". noise is "sigma" with the paper's noise
+// scale, "epsilon" with a budget, or "none"; form says how clips change.
 var seed002Axes = []string{"mode", "data", "method", "noise", "step", "clip", "form", "seed"}
 
-// seed002Base holds what all its runs share: twenty agents that hold even parts of shuffled records, and the directed exponential
-// graph that changes from round to round.
+// seed002Base holds what all its runs share: twenty agents that hold even parts of
+// shuffled records, and the directed exponential graph that changes from round to round.
 const seed002Base = `
 name = "seed002"
 
@@ -34,8 +35,9 @@ name = "sgp"
 target_delta = 1e-5
 `
 
-// push is one run. Mode replication takes one uniform record a round, as the paper's Algorithm 1, or in form batch002 Poisson batches,
-// and σ is in units of the mean gradient's norm, G or C; mode sound takes Poisson batches.
+// push is one run. Mode replication takes one uniform record a round, as the paper's
+// Algorithm 1, or in form batch002 Poisson batches, and σ is in units of the mean
+// gradient's norm, G or C; mode sound takes Poisson batches.
 type push struct {
 	mode   string
 	data   string // setups002
@@ -60,31 +62,39 @@ type setup002 struct {
 	clips   []float64
 }
 
-// setups002: the paper's two-layer network has no stated width or activation; ours is 784-100-10 with rectifiers. Of CIFAR-10 the
-// first file of five is used, 10,000 images: 500 an agent in place of 2,500.
+// setups002: the paper's two-layer network has no stated width or activation; ours is
+// 784-100-10 with rectifiers. Of CIFAR-10 the first file of five is used, 10,000 images:
+// 500 an agent in place of 2,500.
 var setups002 = map[string]setup002{
-	"mnist": {set: []string{`data.dataset="mnist"`, `model.name="mlp"`, "model.hidden=[100]", `model.activation="relu"`}, records: 3000, rounds: 2200, step: step{first: .03},
+	"mnist": {set: []string{`data.dataset="mnist"`, `model.name="mlp"`, "model.hidden=[100]",
+		`model.activation="relu"`}, records: 3000, rounds: 2200, step: step{first: .03},
 		bound: 3.5, seen: 72.4, dim: 79510, sigmas: []string{"0.02", "0.05"}, clips: []float64{1}},
-	"fashion-mnist": {set: []string{`data.dataset="fashion-mnist"`, `model.name="mlp"`, "model.hidden=[100]", `model.activation="relu"`}, records: 3000, rounds: 2200},
-	"cifar-10": {set: []string{`data.dataset="cifar-10"`, "data.batches=1", `model.name="resnet18"`}, records: 500, rounds: 3500, step: step{first: .05},
-		bound: 8.5, dim: 11173962, sigmas: []string{"0.001", "0.002", "0.005", "0.01", "0.02", "0.03", "0.04"}, clips: []float64{2, 3, 5}},
+	"fashion-mnist": {set: []string{`data.dataset="fashion-mnist"`, `model.name="mlp"`, "model.hidden=[100]",
+		`model.activation="relu"`}, records: 3000, rounds: 2200},
+	"cifar-10": {set: []string{`data.dataset="cifar-10"`, "data.batches=1", `model.name="resnet18"`},
+		records: 500, rounds: 3500, step: step{first: .05},
+		bound: 8.5, dim: 11173962, sigmas: []string{"0.001", "0.002", "0.005", "0.01", "0.02", "0.03",
+			"0.04"}, clips: []float64{2, 3, 5}},
 }
 
 // methods002 are the published methods by name.
-var methods002 = map[string]string{"sgp": "SGP without noise", "adad2p": "AdaD2P", "constd2p": "ConstD2P", "clipd2p": "ClipD2P"}
+var methods002 = map[string]string{"sgp": "SGP without noise", "adad2p": "AdaD2P", "constd2p": "ConstD2P",
+	"clipd2p": "ClipD2P"}
 
 // soundBatch002 is the expected size of sound runs' Poisson batches.
 const soundBatch002 = 128
 
-// batch002 is the form of replicated runs with Poisson batches of 64 records. The paper's Algorithm 1 draws one record and its
-// experiments name no batch size, but its G of 3.5 is that of means: single records have gradients of up to 72 on our network, and 14
-// in root mean square.
+// batch002 is the form of replicated runs with Poisson batches of 64 records. The paper's
+// Algorithm 1 draws one record and its experiments name no batch size, but its G of 3.5
+// is that of means: single records have gradients of up to 72 on our network, and 14 in
+// root mean square.
 const (
 	batch002     = "batch 64"
 	batchSize002 = 64
 )
 
-// sizes002 say how a size of a study shortens runs: rounds, records of the test set and of gradients, agents whose models are tested.
+// sizes002 say how a size of a study shortens runs: rounds, records of the test set and
+// of gradients, agents whose models are tested.
 type size002 struct{ rounds, every, limit, gradients, agents int }
 
 func (p setup002) size(scale Scale, data string) size002 {
@@ -101,8 +111,9 @@ func (p setup002) size(scale Scale, data string) size002 {
 	return size002{p.rounds, 110, 0, 500, 0}
 }
 
-// forms002 are the settings behind the axis "form" of sound runs; "schedule" and "falling" have a number behind them: the factor of
-// the clip, or of the step size, over the whole run.
+// forms002 are the settings behind the axis "form" of sound runs; "schedule" and
+// "falling" have a number behind them: the factor of the clip, or of the step size, over
+// the whole run.
 var forms002 = map[string][]string{
 	"":         nil,
 	"quantile": {`privacy.clipping="quantile"`},
@@ -111,7 +122,8 @@ var forms002 = map[string][]string{
 
 // cell writes p as settings of seed002Base.
 func (p push) cell(scale Scale) experiment.Cell {
-	c := experiment.Cell{Values: []string{p.mode, p.data, p.method, p.noise, exactly(p.step.first), exactly(p.clip), p.form, fmt.Sprint(p.seed)}}
+	c := experiment.Cell{Values: []string{p.mode, p.data, p.method, p.noise, exactly(p.step.first),
+		exactly(p.clip), p.form, fmt.Sprint(p.seed)}}
 	set := func(format string, args ...any) { c.Set = append(c.Set, fmt.Sprintf(format, args...)) }
 	pr := setups002[p.data]
 	size := pr.size(scale, p.data)
@@ -182,7 +194,8 @@ func (p push) published(set func(format string, args ...any)) {
 	}
 }
 
-// sound writes Poisson batches under add-remove, on an undirected graph for algorithms that need one.
+// sound writes Poisson batches under add-remove, on an undirected graph for algorithms
+// that need one.
 func (p push) sound(size size002, set func(format string, args ...any)) {
 	set("algorithm.name=%q", p.method)
 	if p.method != "sgp" {
@@ -261,8 +274,9 @@ func overTrials(scale Scale, runs []push) []experiment.Cell {
 	return cells
 }
 
-// paired compares two methods run with the same seeds: the mean difference, its standard deviation and the two-sided p-value of
-// Student's t test. ok is false for fewer than two pairs.
+// paired compares two methods run with the same seeds: the mean difference, its standard
+// deviation and the two-sided p-value of Student's t test. ok is false for fewer than two
+// pairs.
 func paired(a, b sample) (difference sample, p float64, ok bool) {
 	if len(a) != len(b) || len(a) < 2 {
 		return nil, 0, false

@@ -9,7 +9,8 @@ import (
 	"sotto/experiment"
 )
 
-// Student's table: with 4 degrees of freedom t = 2.776 has a two-sided p of .05, t = 4.604 of .01.
+// Student's table: with 4 degrees of freedom t = 2.776 has a two-sided p of .05, t =
+// 4.604 of .01.
 func TestPaired(t *testing.T) {
 	for _, c := range []struct{ t, p float64 }{{2.776, .05}, {4.604, .01}, {-2.776, .05}} {
 		shape := sample{-2, -1, 0, 1, 2} // sd √2.5
@@ -28,16 +29,27 @@ func TestPaired(t *testing.T) {
 	}
 }
 
-// Runs whose squared record norms are 1 at the first and 3 at the last evaluation, with G = 3.5, C = 1 and d = 79,510: mean 2,
-// times dσ² 63.608 at σ = .02 and 397.55 at .05; over G² = 12.25: .163, over C²: 2.
+// Runs whose squared record norms are 1 at the first and 3 at the last evaluation, with G
+// = 3.5, C = 1 and d = 79,510: mean 2, times dσ² 63.608 at σ = .02 and 397.55 at .05;
+// over G² = 12.25: .163, over C²: 2.
 func TestBounds(t *testing.T) {
 	rows := rowsFor(pushCells(figure4Pushes)(Full), func([]string) float64 { return .5 })
 	f := &found{rows: rows, curves: curves{}, scale: Full}
 	for i := range rows {
 		key := curveKey(rows[i].ConfigDigest, rows[i].Engine, rows[i].Arithmetic)
 		for k, square := range []float64{1, 3} {
-			f.curves[key] = append(f.curves[key], experiment.Row{Round: uint64(2200 * k), Agent: "all", Metric: "gradient_rms", Value: math.Sqrt(square)},
-				experiment.Row{Round: uint64(2200 * k), Agent: "all", Metric: "gradient_max", Value: float64(9 - k)})
+			f.curves[key] = append(f.curves[key], experiment.Row{
+				Round:  uint64(2200 * k),
+				Agent:  "all",
+				Metric: "gradient_rms",
+				Value:  math.Sqrt(square),
+			},
+				experiment.Row{
+					Round:  uint64(2200 * k),
+					Agent:  "all",
+					Metric: "gradient_max",
+					Value:  float64(9 - k),
+				})
 		}
 	}
 	d := boundsReport(f)
@@ -56,10 +68,12 @@ func TestBounds(t *testing.T) {
 	}
 }
 
-// Methods are compared in pairs of seeds at each noise scale, with the published claim that AdaD2P is the best as a difference.
+// Methods are compared in pairs of seeds at each noise scale, with the published claim
+// that AdaD2P is the best as a difference.
 func TestFigure4(t *testing.T) {
 	rows := rowsFor(pushCells(figure4Pushes)(Full), func(v []string) float64 {
-		return map[string]float64{"sgp": .9, "adad2p": .8, "constd2p": .7, "clipd2p": .6}[v[2]] + number(v[7])/100*map[string]float64{"adad2p": 2}[v[2]]
+		return map[string]float64{"sgp": .9, "adad2p": .8, "constd2p": .7, "clipd2p": .6}[v[2]] +
+			number(v[7])/100*map[string]float64{"adad2p": 2}[v[2]]
 	})
 	d := pushReport("figure4", figure4Pushes)(&found{rows: rows, curves: curves{}, scale: Full})
 	notes := strings.Join(d.Notes, "\n")
@@ -67,7 +81,8 @@ func TestFigure4(t *testing.T) {
 		t.Errorf("%d rows, %d plots", len(d.Rows), len(d.Figures))
 	}
 	// AdaD2P has .82 to .90 over seeds, the others the same each time
-	if want := "sigma 0.02, 1 record a round: AdaD2P less ClipD2P, C = 1 is +26.00 ± 3.16 points over 5 seeds"; !strings.Contains(notes, want) {
+	if want :=
+		"sigma 0.02, 1 record a round: AdaD2P less ClipD2P, C = 1 is +26.00 ± 3.16 points over 5 seeds"; !strings.Contains(notes, want) {
 		t.Errorf("no %q in\n%s", want, notes)
 	}
 }

@@ -10,12 +10,15 @@ import (
 	"sotto/report"
 )
 
-// seed003Axes are the axes of every sweep of "A General Differentially Private Learning Framework for Decentralized Data". form is
-// "published", "all-noisy" or "own-state"; noise of the published form one of its families, or "none".
-var seed003Axes = []string{"form", "noise", "loss", "method", "graph", "agents", "epsilon", "delta", "rounds", "seed"}
+// seed003Axes are the axes of every sweep of "A General Differentially Private Learning
+// Framework for Decentralized Data". form is "published", "all-noisy" or "own-state";
+// noise of the published form one of its families, or "none".
+var seed003Axes = []string{"form", "noise", "loss", "method", "graph", "agents", "epsilon", "delta", "rounds",
+	"seed"}
 
-// seed003Base holds what all its runs share. The paper has N = 100 records and states no dimension (10), number of rounds (200), α (.99 of
-// the bound), γ and B (1), and searches λ on a grid that it does not give (l1 = .003); all of these are our choices.
+// seed003Base holds what all its runs share. The paper has N = 100 records and states no
+// dimension (10), number of rounds (200), α (.99 of the bound), γ and B (1), and searches
+// λ on a grid that it does not give (l1 = .003); all of these are our choices.
 const seed003Base = `
 name = "seed003"
 
@@ -54,8 +57,9 @@ type iteration struct {
 // iterationRounds is K.
 const iterationRounds = 200
 
-// steps003 are γ and G by loss and method. One record a round needs γ of the order of 1/|a|² to be nonexpansive; the proximal operator
-// needs none. Squares bound no gradient: sound ADMM has Huber's loss in their place.
+// steps003 are γ and G by loss and method. One record a round needs γ of the order of
+// 1/|a|² to be nonexpansive; the proximal operator needs none. Squares bound no gradient:
+// sound ADMM has Huber's loss in their place.
 var steps003 = map[[2]string]struct{ published, sound, clip float64 }{
 	{"squares", "SPGD"}:  {.03, .5, 2},
 	{"logistic", "SPGD"}: {.2, .5, 4},
@@ -68,7 +72,8 @@ func (i iteration) cell(small bool) experiment.Cell {
 	if small {
 		i.rounds = min(i.rounds, 20)
 	}
-	c := experiment.Cell{Values: []string{i.form, i.noise, i.loss, i.method, i.graph, strconv.Itoa(i.agents), i.epsilon, i.delta, strconv.Itoa(i.rounds), strconv.Itoa(i.seed)}}
+	c := experiment.Cell{Values: []string{i.form, i.noise, i.loss, i.method, i.graph, strconv.Itoa(i.agents),
+		i.epsilon, i.delta, strconv.Itoa(i.rounds), strconv.Itoa(i.seed)}}
 	set := func(format string, args ...any) { c.Set = append(c.Set, fmt.Sprintf(format, args...)) }
 	step := steps003[[2]string{i.loss, i.method}]
 	set("seed=%d", i.seed)
@@ -78,7 +83,8 @@ func (i iteration) cell(small bool) experiment.Cell {
 	set("topology.agents=%d", i.agents)
 	set("data.agents=%d", i.agents)
 	set("algorithm.l1=0.003")
-	set("algorithm.operator=%q", map[string]string{"SPGD": "forward-backward", "ADMM": "douglas-rachford"}[i.method])
+	set("algorithm.operator=%q", map[string]string{"SPGD": "forward-backward",
+		"ADMM": "douglas-rachford"}[i.method])
 	if i.loss == "logistic" {
 		set(`data.dataset="logistic-regression"`)
 		set(`model.name="logistic"`)
@@ -114,8 +120,8 @@ var families003 = []string{"laplace", "truncated-laplace", "gaussian", "truncate
 // seeds003 are the problem instances.
 func seeds003(small bool) []int { return seeds001(small)[:min(3, len(seeds001(small)))] }
 
-// versions are the runs of a problem at a budget: without noise, published, and the two sound forms; the sound one also in a tenth of the
-// rounds.
+// versions are the runs of a problem at a budget: without noise, published, and the two
+// sound forms; the sound one also in a tenth of the rounds.
 func versions(base iteration, epsilon, delta string) []iteration {
 	base.epsilon, base.delta, base.rounds = epsilon, delta, iterationRounds
 	var list []iteration
@@ -153,7 +159,9 @@ func budgets003() (list [][2]string) {
 var iterations = map[string]func() []iteration{
 	"seed003-figure1": func() (list []iteration) {
 		for _, b := range budgets003() {
-			list = append(list, versions(iteration{loss: "squares", method: "SPGD", graph: "complete", agents: 5}, b[0], b[1])...)
+			list = append(list,
+				versions(iteration{loss: "squares", method: "SPGD", graph: "complete", agents: 5}, b[0],
+					b[1])...)
 		}
 		return list
 	},
@@ -161,7 +169,8 @@ var iterations = map[string]func() []iteration{
 		for _, loss := range []string{"squares", "logistic"} {
 			for _, method := range []string{"SPGD", "ADMM"} {
 				for _, g := range []string{"ring", "star", "complete"} {
-					list = append(list, versions(iteration{loss: loss, method: method, graph: g, agents: 5}, "0.5", "1e-3")...)
+					list = append(list, versions(iteration{loss: loss, method: method, graph: g, agents: 5},
+						"0.5", "1e-3")...)
 				}
 			}
 		}
@@ -171,7 +180,8 @@ var iterations = map[string]func() []iteration{
 		for _, loss := range []string{"squares", "logistic"} {
 			for _, g := range []string{"ring", "star", "complete"} {
 				for _, m := range []int{5, 10, 20, 50} {
-					list = append(list, versions(iteration{loss: loss, method: "SPGD", graph: g, agents: m}, "0.5", "1e-3")...)
+					list = append(list, versions(iteration{loss: loss, method: "SPGD", graph: g, agents: m},
+						"0.5", "1e-3")...)
 				}
 			}
 		}
@@ -291,7 +301,9 @@ func (i iteration) name() string {
 func iterationTable(study string) func(f *found) *Document {
 	return func(f *found) *Document {
 		r := collectIterations(f)
-		d := &Document{Header: []string{"loss", "method", "graph", "agents", "run", "rounds", "claimed epsilon", "delta", "true epsilon", "noise of an answer", "error of what is sent", "error of what is put out"}}
+		d := &Document{Header: []string{"loss", "method", "graph", "agents", "run", "rounds",
+			"claimed epsilon", "delta", "true epsilon", "noise of an answer", "error of what is sent",
+			"error of what is put out"}}
 		seen := map[iteration]bool{}
 		for _, i := range iterations[study]() {
 			rows := r.of(i)
@@ -310,13 +322,20 @@ func iterationTable(study string) func(f *found) *Document {
 				claimed = i.epsilon
 			}
 			out := r.last(i, "estimation_rmse_noise_free").significant()
-			d.Rows = append(d.Rows, []string{i.loss, i.method, i.graph, strconv.Itoa(i.agents), i.name(), rows[0].Values[8], claimed, i.delta, epsilon(worst), noise,
+			d.Rows = append(d.Rows, []string{i.loss, i.method, i.graph, strconv.Itoa(i.agents), i.name(),
+				rows[0].Values[8], claimed, i.delta, epsilon(worst), noise,
 				r.last(i, "estimation_rmse").significant(), out})
 		}
 		d.Notes = append(d.Notes,
-			"error: root mean square over coordinates of the distance of the mean of all agents' models from the hidden vector, mean ± sd over problem instances; the published form puts out iterates without noise, for which no epsilon holds",
-			"noise of an answer: its standard deviation over its clip (B = 1 published, G sound), before truncation; published scales follow from Theorem 1 at B = 1, the claimed epsilon and delta, per coordinate, for the whole run",
-			fmt.Sprintf("N = 100 records at each agent, 10 features and hidden entries N(0, 1), %d problem instances; the paper states no dimension, number of rounds, step or bound, and has curves only", len(seeds003(r.small))))
+			"error: root mean square over coordinates of the distance of the mean of all agents' models "+
+				"from the hidden vector, mean ± sd over problem instances; the published form puts out "+
+				"iterates without noise, for which no epsilon holds",
+			"noise of an answer: its standard deviation over its clip (B = 1 published, G sound), before "+
+				"truncation; published scales follow from Theorem 1 at B = 1, the claimed epsilon and "+
+				"delta, per coordinate, for the whole run",
+			fmt.Sprintf("N = 100 records at each agent, 10 features and hidden entries N(0, 1), %d "+
+				"problem instances; the paper states no dimension, number of rounds, step or bound, and "+
+				"has curves only", len(seeds003(r.small))))
 		if r.small {
 			d.Notes = append(d.Notes, "scale smoke: 20 rounds, one instance")
 		}

@@ -12,10 +12,12 @@ import (
 	"sotto/report"
 )
 
-// Every iteration finds its own rows: errors of .5 for what is sent and .25 for what is put out are in its line, infinity beside the claim of
-// published forms alone, and the panels have a curve for each run.
+// Every iteration finds its own rows: errors of .5 for what is sent and .25 for what is
+// put out are in its line, infinity beside the claim of published forms alone, and the
+// panels have a curve for each run.
 func TestIterationTables(t *testing.T) {
-	for study, lines := range map[string]int{"seed003-figure1": 1 + 8*6, "seed003-figure2": 3*7 + 9*8, "seed003-figure3": 12*7 + 12*8} {
+	for study, lines := range map[string]int{"seed003-figure1": 1 + 8*6, "seed003-figure2": 3*7 + 9*8,
+		"seed003-figure3": 12*7 + 12*8} {
 		s := Studies[study]
 		rows := rowsFor(s.cells(Full), func([]string) float64 { return 0 })
 		if len(rows) != 3*lines {
@@ -25,10 +27,16 @@ func TestIterationTables(t *testing.T) {
 		for i := range rows {
 			rows[i].ConfigDigest = fmt.Sprintf("%016x%048x", i, 0) // curves go by the first sixteen digits
 			k := curveKey(rows[i].ConfigDigest, rows[i].Engine, rows[i].Arithmetic)
-			kept[k] = []experiment.Row{{Round: 0, Agent: "all", Metric: "estimation_rmse", Value: 1}, {Round: 200, Agent: "all", Metric: "estimation_rmse", Value: .5}}
+			kept[k] = []experiment.Row{{Round: 0, Agent: "all", Metric: "estimation_rmse", Value: 1},
+				{Round: 200, Agent: "all", Metric: "estimation_rmse", Value: .5}}
 			if rows[i].EpsilonUpper = .5; rows[i].Values[0] == "published" {
 				rows[i].EpsilonUpper = math.Inf(1)
-				kept[k] = append(kept[k], experiment.Row{Round: 200, Agent: "all", Metric: "estimation_rmse_noise_free", Value: .25})
+				kept[k] = append(kept[k], experiment.Row{
+					Round:  200,
+					Agent:  "all",
+					Metric: "estimation_rmse_noise_free",
+					Value:  .25,
+				})
 			}
 		}
 		d := s.report(&found{rows: rows, curves: kept, scale: Full})
@@ -37,39 +45,47 @@ func TestIterationTables(t *testing.T) {
 		}
 		for _, r := range d.Rows {
 			published, none := strings.HasPrefix(r[4], "published"), r[4] == "no noise"
-			if (r[6] != "") != published || (r[8] == "∞") != (published || none) || !strings.HasPrefix(r[10], "0.5") || (r[11] != "") != (published || none) {
+			if (r[6] != "") != published || (r[8] == "∞") != (published || none) ||
+				!strings.HasPrefix(r[10], "0.5") || (r[11] != "") != (published || none) {
 				t.Errorf("%s: %q", study, r)
 			}
 		}
 		for _, f := range d.Figures {
-			if !slices.ContainsFunc(f.Curves, func(c report.Curve) bool { return strings.HasPrefix(c.Name, "published") }) {
+			if !slices.ContainsFunc(f.Curves, func(c report.Curve) bool {
+				return strings.HasPrefix(c.Name, "published")
+			}) {
 				t.Errorf("%s: %s has no published curve", study, f.Name)
 			}
 		}
 	}
 }
 
-// One round of each form runs: the published one claims what it does not keep, the sound one keeps it.
+// One round of each form runs: the published one claims what it does not keep, the sound
+// one keeps it.
 func TestIterationRuns(t *testing.T) {
 	base := iteration{loss: "logistic", method: "SPGD", graph: "complete", agents: 3}
 	for _, i := range versions(base, "3", "1e-3") {
 		i.rounds, i.seed = 2, 1
-		s, err := experiment.NewSweep("test", []byte(seed003Base), seed003Axes, []experiment.Cell{i.cell(false)})
+		s, err := experiment.NewSweep("test", []byte(seed003Base), seed003Axes,
+			[]experiment.Cell{i.cell(false)})
 		if err != nil {
 			t.Fatal(err)
 		}
-		res, err := s.Run(context.Background(), experiment.SweepOptions{Dir: t.TempDir(), Discard: true, Workers: 1})
+		res, err := s.Run(context.Background(),
+			experiment.SweepOptions{Dir: t.TempDir(), Discard: true, Workers: 1})
 		if err != nil {
 			t.Fatalf("%s: %v", i.name(), err)
 		}
-		if eps := res.Rows[0].EpsilonUpper; math.IsInf(eps, 1) != (i.form == "published") || i.form != "published" && math.Abs(eps-3) > .01 {
+		if eps := res.Rows[0].EpsilonUpper; math.IsInf(eps, 1) != (i.form == "published") ||
+			i.form != "published" && math.Abs(eps-3) > .01 {
 			t.Errorf("%s: epsilon %v", i.name(), eps)
 		}
 	}
 }
 
-// Theorem 1 misses the largest distance at K = 1 by the number of records; Theorem 5 the part of the mean: on the complete graph the noise's
-// mean alone is p M = 50, where it allows 2·10·(4λ² + 1) = 20 (measured mean of 200 draws, sd about .8).
+// Theorem 1 misses the largest distance at K = 1 by the number of records; Theorem 5 the
+// part of the mean: on the complete graph the noise's mean alone is p M = 50, where it
+// allows 2·10·(4λ² + 1) = 20 (measured mean of 200 draws, sd about .8).
 func TestTheorems003(t *testing.T) {
 	d, err := theorems003(context.Background(), Smoke, 1)
 	if err != nil {

@@ -23,11 +23,14 @@ func cellNumber(t *testing.T, s string) float64 {
 	return x
 }
 
-// Exact losses are shares, whole for neighbors, and of 64 agents of a hypercube those of the published tables: .4 at two links after twelve rounds, where
-// the formula says 1.474. There are ceil(ln 64/sqrt(2/7)) = 8 rounds here, after which the view is the same and the formula lower.
+// Exact losses are shares, whole for neighbors, and of 64 agents of a hypercube those of
+// the published tables: .4 at two links after twelve rounds, where the formula says
+// 1.474. There are ceil(ln 64/sqrt(2/7)) = 8 rounds here, after which the view is the
+// same and the formula lower.
 func TestGossipStudies(t *testing.T) {
 	for _, name := range []string{"seed004-figa", "seed004-figb"} {
-		d, err := Run(context.Background(), name, Options{Dir: t.TempDir(), Scale: Smoke, Sweep: experiment.SweepOptions{Workers: 1}})
+		d, err := Run(context.Background(), name,
+			Options{Dir: t.TempDir(), Scale: Smoke, Sweep: experiment.SweepOptions{Workers: 1}})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -40,7 +43,8 @@ func TestGossipStudies(t *testing.T) {
 				t.Errorf("%s: %v", name, r)
 			}
 			if r[0] == "hypercube" && r[3] == "2" {
-				if formula := cellNumber(t, r[5]); r[2] != "8" || mean != .4 || !(formula > 0 && formula < 1.474) {
+				if formula := cellNumber(t, r[5]); r[2] != "8" || mean != .4 ||
+					!(formula > 0 && formula < 1.474) {
 					t.Errorf("hypercube of 64 at two links: %v", r)
 				}
 			}
@@ -48,9 +52,11 @@ func TestGossipStudies(t *testing.T) {
 	}
 }
 
-// Fresh graphs make losses concentrate: the largest is lower than on one graph, where a neighbor loses everything in every iteration. The mean is not.
+// Fresh graphs make losses concentrate: the largest is lower than on one graph, where a
+// neighbor loses everything in every iteration. The mean is not.
 func TestGDStudy(t *testing.T) {
-	d, err := Run(context.Background(), "seed004-gd", Options{Dir: t.TempDir(), Scale: Smoke, Sweep: experiment.SweepOptions{Workers: 1}})
+	d, err := Run(context.Background(), "seed004-gd",
+		Options{Dir: t.TempDir(), Scale: Smoke, Sweep: experiment.SweepOptions{Workers: 1}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -68,12 +74,14 @@ func TestGDStudy(t *testing.T) {
 			before = x
 		}
 	}
-	if text := strings.Join(d.Notes, "\n"); !strings.Contains(text, "estimate") || !strings.Contains(text, "composition against everyone") {
+	if text := strings.Join(d.Notes, "\n"); !strings.Contains(text, "estimate") ||
+		!strings.Contains(text, "composition against everyone") {
 		t.Errorf("notes without what they are: %s", text)
 	}
 }
 
-// The generated graph comes first, with about the published number of links, whether the social one is there or not; a file that is none is refused.
+// The generated graph comes first, with about the published number of links, whether the
+// social one is there or not; a file that is none is refused.
 func TestSocialGraphs(t *testing.T) {
 	dir := t.TempDir()
 	graphs, err := socialGraphs(Full, dir)
@@ -88,16 +96,20 @@ func TestSocialGraphs(t *testing.T) {
 	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
 		t.Fatal(err)
 	}
-	if err := os.WriteFile(path, []byte("# people\n10 20\n20 10\n20 30\n7 8\n\n30 10\n30 40\n"), 0o644); err != nil {
+	if err := os.WriteFile(path, []byte("# people\n10 20\n20 10\n20 30\n7 8\n\n30 10\n30 40\n"),
+		0o644); err != nil {
 		t.Fatal(err)
 	}
-	if graphs, err = socialGraphs(Full, dir); err != nil || len(graphs) != 2 || graphs[0].settings != generated {
+	if graphs, err = socialGraphs(Full, dir); err != nil || len(graphs) != 2 ||
+		graphs[0].settings != generated {
 		t.Fatalf("with the file: %d graphs, %v", len(graphs), err)
 	}
 	g := graphs[1].graph
 	// 10, 20, 30 and 40 are one component; 30 has three links.
-	if g.Agents() != 4 || g.Links() != 4 || g.Degree(2) != 3 || g.Weight(2, 3) != .25 || g.Weight(0, 1) != 1./3 || !g.DoublyStochastic() {
-		t.Errorf("%d agents, %d links, weights %v and %v", g.Agents(), g.Links(), g.Weight(2, 3), g.Weight(0, 1))
+	if g.Agents() != 4 || g.Links() != 4 || g.Degree(2) != 3 || g.Weight(2, 3) != .25 ||
+		g.Weight(0, 1) != 1./3 || !g.DoublyStochastic() {
+		t.Errorf("%d agents, %d links, weights %v and %v", g.Agents(), g.Links(), g.Weight(2, 3),
+			g.Weight(0, 1))
 	}
 	for _, text := range []string{"", "1 1\n", "1 2 3\n", "a b\n", "1 -2\n", "1\n"} {
 		var bad *config.Error

@@ -15,8 +15,9 @@ import (
 	"sotto/experiment"
 )
 
-// What the paper claims for CIFAR-100 and what it costs (C1 to C3, PLD at delta 1e-5): 82.2 for five micro-batches of rate .01 at
-// noise 1.0724, 14.19 for two steps a round, 43.6 for five of rate .001 at .4782.
+// What the paper claims for CIFAR-100 and what it costs (C1 to C3, PLD at delta 1e-5):
+// 82.2 for five micro-batches of rate .01 at noise 1.0724, 14.19 for two steps a round,
+// 43.6 for five of rate .001 at .4782.
 func TestClaimedAndTrueCIFAR100(t *testing.T) {
 	for m, want := range map[string]struct{ truth, within, noise float64 }{
 		"dsgd": {82.3, .3, 1.0724}, "dinno": {14.19, .06, 1.0724}, "central": {43.6, .2, .4782},
@@ -26,7 +27,8 @@ func TestClaimedAndTrueCIFAR100(t *testing.T) {
 			t.Fatal(err)
 		}
 		if claim != 10 || math.Abs(truth-want.truth) > want.within || math.Abs(noise/want.noise-1) > .002 {
-			t.Errorf("%s: claimed %g, true %g, noise %g; want 10, %g, %g", m, claim, truth, noise, want.truth, want.noise)
+			t.Errorf("%s: claimed %g, true %g, noise %g; want 10, %g, %g", m, claim, truth, noise, want.truth,
+				want.noise)
 		}
 	}
 }
@@ -35,15 +37,18 @@ func TestClaimedAndTrueCIFAR100(t *testing.T) {
 func rowsFor(cells []experiment.Cell, accuracy func(v []string) float64) []experiment.CellRow {
 	rows := rowsOf(cells, accuracy)
 	for i := range rows {
-		rows[i].ConfigDigest, rows[i].Engine, rows[i].Arithmetic = fmt.Sprintf("%064x", i), experiment.EngineVersion, "fma"
+		rows[i].ConfigDigest, rows[i].Engine, rows[i].Arithmetic = fmt.Sprintf("%064x", i),
+			experiment.EngineVersion, "fma"
 	}
 	return rows
 }
 
-// Table 3: not private runs of 10 and 12 s, private ones of 22 s; the published hours stand beside them. Mean 11, sd √2; the ratio is
-// 2, published for DP-DSGT 1.24/.84 = 1.48.
+// Table 3: not private runs of 10 and 12 s, private ones of 22 s; the published hours
+// stand beside them. Mean 11, sd √2; the ratio is 2, published for DP-DSGT 1.24/.84 =
+// 1.48.
 func TestTable3(t *testing.T) {
-	f := &found{rows: rowsFor(table3Cells(false), func([]string) float64 { return .9 }), times: map[timeKey]runTime{}, scale: Full}
+	f := &found{rows: rowsFor(table3Cells(false), func([]string) float64 { return .9 }),
+		times: map[timeKey]runTime{}, scale: Full}
 	if len(f.rows) != 4*2*5 {
 		t.Errorf("%d runs, want 40", len(f.rows))
 	}
@@ -54,7 +59,12 @@ func TestTable3(t *testing.T) {
 			seconds = map[string]float64{"1331": 10, "1332": 12}[v[6]]
 		}
 		if seconds > 0 {
-			f.times[timeKey{r.ConfigDigest, r.Engine, r.Arithmetic}] = runTime{seconds: seconds, split: experiment.Split{Gradients: 7}, cores: 2, kernels: "avx512"}
+			f.times[timeKey{r.ConfigDigest, r.Engine, r.Arithmetic}] = runTime{
+				seconds: seconds,
+				split:   experiment.Split{Gradients: 7},
+				cores:   2,
+				kernels: "avx512",
+			}
 		}
 		f.rows[i] = r
 	}
@@ -71,14 +81,17 @@ func TestTable3(t *testing.T) {
 			t.Errorf("got  %q\nwant %q", got, w)
 		}
 	}
-	if notes := strings.Join(d.Notes, "\n"); !strings.Contains(notes, "2 cores, avx512 kernels, arithmetic fma") || !strings.Contains(notes, "12 finished runs have no time") {
+	if notes := strings.Join(d.Notes, "\n"); !strings.Contains(notes,
+		"2 cores, avx512 kernels, arithmetic fma") || !strings.Contains(notes,
+		"12 finished runs have no time") {
 		t.Errorf("notes do not name the machine and the twelve runs without a time:\n%s", notes)
 	}
 }
 
 func TestTable4(t *testing.T) {
 	cells := table4Cells(Full)
-	// Sound runs at two budgets and replicated ones at one, of three methods at five overlaps and of central, three trials each.
+	// Sound runs at two budgets and replicated ones at one, of three methods at five
+	// overlaps and of central, three trials each.
 	if want := 3 * (3*3*5 + 3); len(cells) != want {
 		t.Errorf("%d runs, want %d", len(cells), want)
 	}
@@ -98,13 +111,16 @@ func TestTable4(t *testing.T) {
 	if len(d.Rows) != 2*(1+3*5) {
 		t.Errorf("%d rows, want 32", len(d.Rows))
 	}
-	want := []string{"1", "dsgt", "10", "27.14 ± 0.14", "25.00 ± 0.00", "-15.3", "5.00", "10", "25.00 ± 0.00", "-15.3", "10", "82.24", ""}
+	want := []string{"1", "dsgt", "10", "27.14 ± 0.14", "25.00 ± 0.00", "-15.3", "5.00", "10", "25.00 ± 0.00",
+		"-15.3", "10", "82.24", ""}
 	if got := d.Rows[2*16-6]; !slices.Equal(got, want) {
 		t.Errorf("got  %q\nwant %q", got, want)
 	}
 	figure := figure2(f)
-	if len(figure.Rows) != 6 || figure.Rows[4][8] != "1.15" || len(figure.Figures) != 2 { // DSGT at epsilon 10: 28.29 less 27.14
-		t.Errorf("figure 2: %d rows, published range %q, %d plots", len(figure.Rows), figure.Rows[4][8], len(figure.Figures))
+	// DSGT at epsilon 10: 28.29 less 27.14
+	if len(figure.Rows) != 6 || figure.Rows[4][8] != "1.15" || len(figure.Figures) != 2 {
+		t.Errorf("figure 2: %d rows, published range %q, %d plots", len(figure.Rows), figure.Rows[4][8],
+			len(figure.Figures))
 	}
 	for _, c := range figure.Figures[1].Curves {
 		if len(c.Points) != 5 {
@@ -113,7 +129,8 @@ func TestTable4(t *testing.T) {
 	}
 }
 
-// Figure 1 has a plot for each method, and accuracy over epsilon one for each graph; a study that has begun has what it can draw.
+// Figure 1 has a plot for each method, and accuracy over epsilon one for each graph; a
+// study that has begun has what it can draw.
 func TestFigure1Plots(t *testing.T) {
 	rows := rowsOf(table1Cells(false), func(v []string) float64 { return .9 })
 	whole := figure1(rows, false).Figures
@@ -121,17 +138,22 @@ func TestFigure1Plots(t *testing.T) {
 	for _, f := range whole {
 		names = append(names, f.Name)
 	}
-	if want := []string{"figure1-dsgd", "figure1-dsgt", "figure1-dinno", "accuracy-epsilon-1", "accuracy-epsilon-0.7", "accuracy-epsilon-0.39", "accuracy-epsilon-0.06"}; !slices.Equal(names, want) {
+	if want := []string{"figure1-dsgd", "figure1-dsgt", "figure1-dinno", "accuracy-epsilon-1",
+		"accuracy-epsilon-0.7", "accuracy-epsilon-0.39", "accuracy-epsilon-0.06"}; !slices.Equal(names,
+		want) {
 		t.Errorf("%q", names)
 	}
 	for _, f := range whole {
 		for i := 0; i < len(f.Curves); i += 2 {
-			if ours, theirs := f.Curves[i], f.Curves[i+1]; len(ours.Points) != 4 || len(theirs.Points) != 4 || theirs.Like != ours.Name || !theirs.Dashed {
-				t.Errorf("%s: %q has %d points, %q %d", f.Name, ours.Name, len(ours.Points), theirs.Name, len(theirs.Points))
+			if ours, theirs := f.Curves[i], f.Curves[i+1]; len(ours.Points) != 4 || len(theirs.Points) != 4 ||
+				theirs.Like != ours.Name || !theirs.Dashed {
+				t.Errorf("%s: %q has %d points, %q %d", f.Name, ours.Name, len(ours.Points), theirs.Name,
+					len(theirs.Points))
 			}
 		}
 	}
-	if got := whole[0].Curves[5].Points[0]; got.X != .06 || math.Abs(got.Y-.8412) > 1e-12 || got.Low != got.Y || got.High != got.Y {
+	if got := whole[0].Curves[5].Points[0]; got.X != .06 || math.Abs(got.Y-.8412) > 1e-12 ||
+		got.Low != got.Y || got.High != got.Y {
 		t.Errorf("DP-DSGD at epsilon 10 and Fiedler value .06: %v, published 84.12", got)
 	}
 	if some := figure1(rows[:25], false).Figures; len(some) != 0 {
@@ -161,12 +183,16 @@ func TestTimes(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got := times[timeKey{"a", "3", "fma"}]; len(times) != 1 || got.seconds != 12.5 || got.split.Noise != 2.25 || got.cores < 1 {
+	if got := times[timeKey{"a", "3", "fma"}]; len(times) != 1 || got.seconds != 12.5 ||
+		got.split.Noise != 2.25 || got.cores < 1 {
 		t.Errorf("%v", times)
 	}
-	for text, key := range map[string]string{"digest\n": "", strings.Replace(string(b), "12.500", "-1", 1): "seconds", strings.Replace(string(b), "12.500", "NaN", 1): "seconds"} {
+	for text, key := range map[string]string{"digest\n": "",
+		strings.Replace(string(b), "12.500", "-1", 1):  "seconds",
+		strings.Replace(string(b), "12.500", "NaN", 1): "seconds"} {
 		var bad *config.Error
-		if err := decodeTimes(map[timeKey]runTime{}, "times.csv", text); !errors.As(err, &bad) || bad.Key != key || bad.Line == 0 {
+		if err := decodeTimes(map[timeKey]runTime{}, "times.csv", text); !errors.As(err, &bad) ||
+			bad.Key != key || bad.Line == 0 {
 			t.Errorf("%q: %v", text, err)
 		}
 	}
@@ -187,7 +213,8 @@ func FuzzTimes(f *testing.F) {
 	})
 }
 
-// A row is found among all studies by its digest, and refused where its bits are another engine's, another arithmetic's or nobody's.
+// A row is found among all studies by its digest, and refused where its bits are another
+// engine's, another arithmetic's or nobody's.
 func TestRow(t *testing.T) {
 	axes, rows, err := experiment.ReadCells("../docs/results/seed000/cells.csv")
 	if err != nil {
@@ -227,19 +254,23 @@ func TestRow(t *testing.T) {
 	refused("config_digest", dir, altered)
 }
 
-// A simulated study leaves its table and plots; sizes, sweeps' options and directories that do not fit are refused.
+// A simulated study leaves its table and plots; sizes, sweeps' options and directories
+// that do not fit are refused.
 func TestRun(t *testing.T) {
 	dir := t.TempDir()
 	d, err := Run(context.Background(), "seed000-convergence", Options{Dir: dir, Scale: Smoke})
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, name := range []string{"seed000-convergence.csv", "seed000-convergence.md", "seed000-convergence.tex", "convergence-quadratic.svg", "convergence-quadratic.csv"} {
-		if info, err := os.Stat(filepath.Join(dir, name)); err != nil || info.Size() == 0 || info.Size() > 100_000 {
+	for _, name := range []string{"seed000-convergence.csv", "seed000-convergence.md",
+		"seed000-convergence.tex", "convergence-quadratic.svg", "convergence-quadratic.csv"} {
+		if info, err := os.Stat(filepath.Join(dir, name)); err != nil || info.Size() == 0 ||
+			info.Size() > 100_000 {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
-	again, err := Run(context.Background(), "seed000-convergence", Options{Dir: dir, Scale: Smoke, Sweep: experiment.SweepOptions{Workers: 1}})
+	again, err := Run(context.Background(), "seed000-convergence",
+		Options{Dir: dir, Scale: Smoke, Sweep: experiment.SweepOptions{Workers: 1}})
 	if err != nil || string(again.CSV()) != string(d.CSV()) {
 		t.Errorf("one worker gives another table (%v)", err)
 	}

@@ -44,17 +44,31 @@ target_delta = 1e-4
 estimation = true
 `
 
-// table004 is the published table of mean squared errors with figures: noise is such that the worst observer's mean loss is ε, by the published formula and
-// by the exact leak.
+// table004 is the published table of mean squared errors with figures: noise is such that
+// the worst observer's mean loss is ε, by the published formula and by the exact leak.
 func table004(ctx context.Context, scale Scale, _ int) (*Document, error) {
-	d := newTable("graph", "agents", "degree", "gap", "rounds", "mean loss, formula (not a bound)", "exact (not a guarantee)", "noise², formula", "exact", "MSE/central, published order", "formula", "exact", "measured, exact",
+	d := newTable("graph", "agents", "degree", "gap", "rounds", "mean loss, formula (not a bound)",
+		"exact (not a guarantee)", "noise², formula", "exact", "MSE/central, published order", "formula",
+		"exact", "measured, exact",
 		"epsilon by the exact mean at the formula's noise", "worst pair at the exact noise")
-	fig := report.Figure{Name: "table", Title: "Mean squared error over that of central noise (dashed: noise by the formula)", XLabel: "agents", YLabel: "times the central error", LogY: true, LogX: true, Markers: true,
-		Caption: "Noise such that the worst observer's mean loss is the budget, which is no guarantee for any pair. Local noise: as many times as there are agents."}
+	fig := report.Figure{
+		Name:    "table",
+		Title:   "Mean squared error over that of central noise (dashed: noise by the formula)",
+		XLabel:  "agents",
+		YLabel:  "times the central error",
+		LogY:    true,
+		LogX:    true,
+		Markers: true,
+		Caption: "Noise such that the worst observer's mean loss is the budget, which is no guarantee for " +
+			"any pair. Local noise: as many times as there are agents.",
+	}
 	for _, a := range averagers004(0) {
-		exact, formula := report.Curve{Name: a.name}, report.Curve{Name: a.name + ", formula", Like: a.name, Dashed: true}
+		exact, formula := report.Curve{Name: a.name},
+			report.Curve{Name: a.name + ", formula", Like: a.name, Dashed: true}
 		for _, n := range table004Sizes[scale] {
-			c := averagers004(n)[slices.IndexFunc(averagers004(n), func(x averager004) bool { return x.name == a.name })]
+			c := averagers004(n)[slices.IndexFunc(averagers004(n), func(x averager004) bool {
+				return x.name == a.name
+			})]
 			if err := c.measure(ctx, n); err != nil {
 				return nil, err
 			}
@@ -63,17 +77,28 @@ func table004(ctx context.Context, scale Scale, _ int) (*Document, error) {
 			}
 			x := float64(n)
 			point := func(y float64) report.Point { return report.Point{X: x, Y: y, Low: y, High: y} }
-			exact.Points, formula.Points = append(exact.Points, point(c.ratio(c.exact))), append(formula.Points, point(c.ratio(c.formula)))
+			exact.Points, formula.Points = append(exact.Points, point(c.ratio(c.exact))),
+				append(formula.Points, point(c.ratio(c.formula)))
 		}
 		fig.Curves = append(fig.Curves, exact, formula)
 	}
 	d.Figures = append(d.Figures, fig)
 	d.Notes = []string{
-		fmt.Sprintf("Rényi divergence of order %g, budget %g, sensitivity 1; losses in units of αΔ²/(2s²), noise² in αΔ²/(2ε); rounds as in the public code at s = 1, accelerated as there; expander: random 4-regular; arbitrary: geometric", order004, loss004),
-		"mean loss: over all agents but the observer, divided by n, of the worst observer. The publication calibrates noise by it (slides, private gossip averaging); it is no guarantee for any single agent",
-		"MSE/central: mean squared error of the agents' averages over αpΔ²/(2n²ε), a trusted curator's. Local noise has n, at an exact average. Formula and exact: n times the mean loss times ‖P‖_F², P the matrix of all rounds; measured: a run of the engine, 2,000 coordinates, which adds what the rounds leave of the values' differences",
-		"published order: 1 for an expander, d/√gap for an arbitrary graph, n for complete graph and ring, without constants and logarithms",
-		"the last two columns are multiples of the budget: what the exact mean loss is where the formula says 1, and what the worst pair loses where the exact mean is 1. A neighbor loses all that is released",
+		fmt.Sprintf("Rényi divergence of order %g, budget %g, sensitivity 1; losses in units of "+
+			"αΔ²/(2s²), noise² in αΔ²/(2ε); rounds as in the public code at s = 1, accelerated as there; "+
+			"expander: random 4-regular; arbitrary: geometric", order004, loss004),
+		"mean loss: over all agents but the observer, divided by n, of the worst observer. The " +
+			"publication calibrates noise by it (slides, private gossip averaging); it is no guarantee " +
+			"for any single agent",
+		"MSE/central: mean squared error of the agents' averages over αpΔ²/(2n²ε), a trusted curator's. " +
+			"Local noise has n, at an exact average. Formula and exact: n times the mean loss times " +
+			"‖P‖_F², P the matrix of all rounds; measured: a run of the engine, 2,000 coordinates, which " +
+			"adds what the rounds leave of the values' differences",
+		"published order: 1 for an expander, d/√gap for an arbitrary graph, n for complete graph and " +
+			"ring, without constants and logarithms",
+		"the last two columns are multiples of the budget: what the exact mean loss is where the formula " +
+			"says 1, and what the worst pair loses where the exact mean is 1. A neighbor loses all that " +
+			"is released",
 		rowNote,
 	}
 	if scale == Smoke {
@@ -99,19 +124,24 @@ func (a *averager004) published() float64 {
 // row appends the line of a graph that was measured.
 func (a *averager004) row(ctx context.Context, d *Document) error {
 	unit := order004 / (2 * loss004) // αΔ²/(2ε)
-	set := append(a.settings(), fmt.Sprintf("rounds=%d", a.rounds+1), fmt.Sprintf("privacy.noise_multiplier=%s", exactly(math.Sqrt(unit*a.exact)/1000)))
+	set := append(a.settings(), fmt.Sprintf("rounds=%d", a.rounds+1),
+		fmt.Sprintf("privacy.noise_multiplier=%s", exactly(math.Sqrt(unit*a.exact)/1000)))
 	s, err := run004(ctx, table004Base, set)
 	if err != nil {
 		return err
 	}
 	n := float64(a.agents)
 	measured := n * n * float64(s.Estimation.Mean) * float64(s.Estimation.Mean) / unit
-	cells := []string{a.name, fmt.Sprint(a.agents), fmt.Sprint(a.degree), fmt.Sprintf("%.4f", a.gap), fmt.Sprint(a.rounds)}
-	figures := []float64{a.formula, a.exact, a.formula, a.exact, a.published(), a.ratio(a.formula), a.ratio(a.exact), measured, a.exact / a.formula, a.worst / a.exact}
+	cells := []string{a.name, fmt.Sprint(a.agents), fmt.Sprint(a.degree), fmt.Sprintf("%.4f", a.gap),
+		fmt.Sprint(a.rounds)}
+	figures := []float64{a.formula, a.exact, a.formula, a.exact, a.published(), a.ratio(a.formula),
+		a.ratio(a.exact), measured, a.exact / a.formula, a.worst / a.exact}
 	for _, x := range figures {
 		cells = append(cells, fmt.Sprintf("%.4g", x))
 	}
-	settings := fmt.Sprintf("seed004-table order %g loss %g %s %s", order004, loss004, strings.Join(a.settings(), " "), table004Base)
-	d.addRow(cells, fmt.Sprint(s.Seed), settings, append(figures, float64(a.rounds), float64(a.degree), a.gap)...)
+	settings := fmt.Sprintf("seed004-table order %g loss %g %s %s", order004, loss004,
+		strings.Join(a.settings(), " "), table004Base)
+	d.addRow(cells, fmt.Sprint(s.Seed), settings,
+		append(figures, float64(a.rounds), float64(a.degree), a.gap)...)
 	return nil
 }

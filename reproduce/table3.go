@@ -7,9 +7,10 @@ import (
 	"sotto/experiment"
 )
 
-// publishedHours is the MNIST half of Table 3, hours on four GeForce RTX 2080 cards: not private, private. The CIFAR-100 half
-// has lost its rows in the paper's text.
-var publishedHours = map[string][2]float64{"central": {.07, .1}, "dsgd": {1.1, 1.25}, "dsgt": {.84, 1.24}, "dinno": {.9, 1.24}}
+// publishedHours is the MNIST half of Table 3, hours on four GeForce RTX 2080 cards: not
+// private, private. The CIFAR-100 half has lost its rows in the paper's text.
+var publishedHours = map[string][2]float64{"central": {.07, .1}, "dsgd": {1.1, 1.25}, "dsgt": {.84, 1.24},
+	"dinno": {.9, 1.24}}
 
 var withCentral = append([]string{centralRow}, methods...)
 
@@ -35,7 +36,8 @@ func timedRun(method, budget string, seed int) run {
 
 // table3 sets seconds a run beside the published hours.
 func table3(f *found) *Document {
-	d := &Document{Header: []string{"method", "epsilon", "seconds a run", "gradients", "noise", "mixing", "evaluation", "rest", "private / not", "published hours", "published private / not"}}
+	d := &Document{Header: []string{"method", "epsilon", "seconds a run", "gradients", "noise", "mixing",
+		"evaluation", "rest", "private / not", "published hours", "published private / not"}}
 	machines := map[string]bool{}
 	missing := 0
 	for _, m := range withCentral {
@@ -54,10 +56,12 @@ func table3(f *found) *Document {
 					continue
 				}
 				total = append(total, t.seconds)
-				for j, x := range []float64{t.split.Gradients, t.split.Noise, t.split.Mixing, t.split.Evaluation, t.split.Rest} {
+				for j, x := range []float64{t.split.Gradients, t.split.Noise, t.split.Mixing,
+					t.split.Evaluation, t.split.Rest} {
 					split[j] = append(split[j], x)
 				}
-				machines[fmt.Sprintf("%d cores, %s kernels, arithmetic %s", t.cores, t.kernels, r.Arithmetic)] = true
+				machines[fmt.Sprintf("%d cores, %s kernels, arithmetic %s", t.cores, t.kernels,
+					r.Arithmetic)] = true
 			}
 			if len(total) == 0 {
 				continue
@@ -70,7 +74,8 @@ func table3(f *found) *Document {
 			if k == 0 {
 				plain = total
 			} else if len(plain) > 0 {
-				ours, theirs = fmt.Sprintf("%.2f", total.mean()/plain.mean()), fmt.Sprintf("%.2f", publishedHours[m][1]/publishedHours[m][0])
+				ours, theirs = fmt.Sprintf("%.2f", total.mean()/plain.mean()),
+					fmt.Sprintf("%.2f", publishedHours[m][1]/publishedHours[m][0])
 			}
 			d.Rows = append(d.Rows, append(line, ours, fmt.Sprintf("%g", publishedHours[m][k]), theirs))
 		}
@@ -81,8 +86,12 @@ func table3(f *found) *Document {
 
 func table3Notes(small bool, machines map[string]bool, missing int) []string {
 	n := []string{
-		"seconds: wall time of a run of 2,000 rounds on one core, evaluated every 200 rounds on 10,000 images, mean and sd over seeds; then the mean time in its parts; runs at the same time share the machine",
-		"published: mean GPU hours over the paper's experiments on four GeForce RTX 2080 (Bayrooti, Gao, Prorok 2023, Table 3, MNIST); the paper evaluates every 20 rounds; the CIFAR-100 rows are lost in the paper's text",
+		"seconds: wall time of a run of 2,000 rounds on one core, evaluated every 200 rounds on 10,000 " +
+			"images, mean and sd over seeds; then the mean time in its parts; runs at the same time share " +
+			"the machine",
+		"published: mean GPU hours over the paper's experiments on four GeForce RTX 2080 (Bayrooti, Gao, " +
+			"Prorok 2023, Table 3, MNIST); the paper evaluates every 20 rounds; the CIFAR-100 rows are " +
+			"lost in the paper's text",
 	}
 	var names []string
 	for m := range machines {
@@ -96,7 +105,8 @@ func table3Notes(small bool, machines map[string]bool, missing int) []string {
 		n = append(n, fmt.Sprintf("%d finished runs have no time in times.csv and are left out", missing))
 	}
 	if small {
-		n = append(n, "scale smoke: ten rounds and 500 test images; the figures show only that everything runs")
+		n = append(n,
+			"scale smoke: ten rounds and 500 test images; the figures show only that everything runs")
 	}
 	return n
 }

@@ -51,19 +51,22 @@ const (
 	attackBatch = 25.
 	attackSeed  = 1331
 
-	// attackStarts is among how many starts the one is chosen where the blank image's gradient is longest. The paper has
-	// one start for all models and does not say which; a chosen one is what Annamalai and De Cristofaro do in
-	// "Nearly Tight Black-Box Auditing of Differentially Private Machine Learning" (NeurIPS 2024).
+	// attackStarts is among how many starts the one is chosen where the blank image's
+	// gradient is longest. The paper has one start for all models and does not say which;
+	// a chosen one is what Annamalai and De Cristofaro do in "Nearly Tight Black-Box
+	// Auditing of Differentially Private Machine Learning" (NeurIPS 2024).
 	attackStarts = 100
 
-	// attackStep is a constant step size of our choice for every algorithm, found with other seeds than the study's; the
-	// paper gives none for this experiment. It is small: models stay where the blank image's gradient is longer than the clip.
+	// attackStep is a constant step size of our choice for every algorithm, found with
+	// other seeds than the study's; the paper gives none for this experiment. It is
+	// small: models stay where the blank image's gradient is longer than the clip.
 	attackStep = .00003
 	// publicStep is one at which models without privacy learn the image.
 	publicStep = .001
 )
 
-// attackOverride is what every ledger of the study records: the published delta is above 1/(10 records).
+// attackOverride is what every ledger of the study records: the published delta is above
+// 1/(10 records).
 const attackOverride = "delta"
 
 // publishedTable5 are the published lower bounds of epsilon.
@@ -86,14 +89,17 @@ type attacked struct {
 	pool      *oracle.Pool
 }
 
-// table5 trains models with and without a blank image and tells them apart by their loss on it.
+// table5 trains models with and without a blank image and tells them apart by their loss
+// on it.
 func table5(ctx context.Context, scale Scale, dataDir string) (*Document, error) {
 	size := attackSizes[scale]
 	train, err := loadAttacked(dataDir)
 	if err != nil {
 		return nil, err
 	}
-	d := &Document{Header: []string{"method", "nominal epsilon", "published bound", "bound", "threshold", "confidence", "models", "bound by answers", "white-box bound", "true epsilon", "step size", "answers", "noise multiplier", SeedColumn, DigestColumn, HashColumn, FirstHashColumn}}
+	d := &Document{Header: []string{"method", "nominal epsilon", "published bound", "bound", "threshold",
+		"confidence", "models", "bound by answers", "white-box bound", "true epsilon", "step size", "answers",
+		"noise multiplier", SeedColumn, DigestColumn, HashColumn, FirstHashColumn}}
 	for _, m := range withCentral {
 		a, err := newAttacked(m, attackStep, train)
 		if err != nil {
@@ -112,13 +118,28 @@ func table5(ctx context.Context, scale Scale, dataDir string) (*Document, error)
 		}
 	}
 	d.Notes = []string{
-		fmt.Sprintf("ours, not in the paper: expected batch %g an agent (central: %g), that is Poisson samples at rate %g, step sizes (constant, chosen with other seeds), Metropolis weights on the complete graph of three agents, gradient before mixing, DP-DiNNO's primal steps along the gradient itself, step %g for the models without privacy, the blank image white, the start (one for all models) the one of %d where its gradient is longest, the first 100 images of each digit of MNIST's training file, ConvNet with ten outputs on 32 x 32 pixels, neighbors that differ in the presence of one record (add-remove), noise calibrated by PLD",
+		fmt.Sprintf("ours, not in the paper: expected batch %g an agent (central: %g), that is Poisson "+
+			"samples at rate %g, step sizes (constant, chosen with other seeds), Metropolis weights on "+
+			"the complete graph of three agents, gradient before mixing, DP-DiNNO's primal steps along "+
+			"the gradient itself, step %g for the models without privacy, the blank image white, the "+
+			"start (one for all models) the one of %d where its gradient is longest, the first 100 images "+
+			"of each digit of MNIST's training file, ConvNet with ten outputs on 32 x 32 pixels, "+
+			"neighbors that differ in the presence of one record (add-remove), noise calibrated by PLD",
 			attackBatch, 3*attackBatch, attackRate, publicStep, attackStarts),
-		fmt.Sprintf("delta %g is above 1/(10 records); the override %q is recorded in every ledger of the study", attackDelta, attackOverride),
-		"bound: the first fifth of the models chooses the threshold, Clopper-Pearson limits of both error rates on the others; the better of both directions of the test; the score is the loss of the final model of the agent with digit 0 (central: of the one model) on the blank image",
-		fmt.Sprintf("by answers: of the first %d + %d models, the log-likelihood ratio of all noised gradients that agent 0 was answered, by who knows the three hundred images, the start and all models, but not which records were drawn; bound as before", size.followed, size.followed),
-		"white box: the same mechanism and noise, a canary of the clip's norm on one coordinate in every batch, scores from answers of the gate, GDP bound of one release at the threshold halfway, composed over the run by PLD; it holds for Gaussian noise",
-		"every model has the same start; seeds of keys differ from model to model; config digest: of the row's settings; run hash: of all scores, bit for bit, and beside it that of the first 20 of each world, which the smallest size trains again",
+		fmt.Sprintf("delta %g is above 1/(10 records); the override %q is recorded in every ledger of the "+
+			"study", attackDelta, attackOverride),
+		"bound: the first fifth of the models chooses the threshold, Clopper-Pearson limits of both error " +
+			"rates on the others; the better of both directions of the test; the score is the loss of the " +
+			"final model of the agent with digit 0 (central: of the one model) on the blank image",
+		fmt.Sprintf("by answers: of the first %d + %d models, the log-likelihood ratio of all noised "+
+			"gradients that agent 0 was answered, by who knows the three hundred images, the start and "+
+			"all models, but not which records were drawn; bound as before", size.followed, size.followed),
+		"white box: the same mechanism and noise, a canary of the clip's norm on one coordinate in every " +
+			"batch, scores from answers of the gate, GDP bound of one release at the threshold halfway, " +
+			"composed over the run by PLD; it holds for Gaussian noise",
+		"every model has the same start; seeds of keys differ from model to model; config digest: of the " +
+			"row's settings; run hash: of all scores, bit for bit, and beside it that of the first 20 of " +
+			"each world, which the smallest size trains again",
 	}
 	if scale == Smoke {
 		d.Notes = append(d.Notes, "scale smoke: few models")
@@ -128,15 +149,19 @@ func table5(ctx context.Context, scale Scale, dataDir string) (*Document, error)
 
 // loadAttacked is attackData of MNIST.
 func loadAttacked(dataDir string) (*data.Dataset, error) {
-	split, err := data.Load("mnist", dataDir, attackSeed, func(p any) error { p.(*data.ImageParams).Resize = 32; return nil })
+	split, err := data.Load("mnist", dataDir, attackSeed, func(p any) error {
+		p.(*data.ImageParams).Resize = 32
+		return nil
+	})
 	if err != nil {
 		return nil, err
 	}
 	return attackData(split.Train)
 }
 
-// attackData is 100 images of each of the digits 0, 1 and 2, in order of the file, and after them a blank image labelled 0: a
-// white page, all pixels as bright as the brightest of the file's first image.
+// attackData is 100 images of each of the digits 0, 1 and 2, in order of the file, and
+// after them a blank image labelled 0: a white page, all pixels as bright as the
+// brightest of the file's first image.
 func attackData(all *data.Dataset) (*data.Dataset, error) {
 	var rows []int32
 	for digit := range int32(3) {
@@ -147,7 +172,8 @@ func attackData(all *data.Dataset) (*data.Dataset, error) {
 		}
 	}
 	if len(rows) != 300 {
-		return nil, fmt.Errorf("the data set has %d images of digits 0 to 2 in the first hundreds, want 300", len(rows))
+		return nil, fmt.Errorf("the data set has %d images of digits 0 to 2 in the first hundreds, want 300",
+			len(rows))
 	}
 	d := all.Select(append(rows, 0))
 	blank := d.X.Row(300)
@@ -163,12 +189,19 @@ func attackData(all *data.Dataset) (*data.Dataset, error) {
 func newAttacked(method string, step float64, train *data.Dataset) (*attacked, error) {
 	a := &attacked{method: method, step: step, rounds: attackRounds, train: train, pool: oracle.NewPool()}
 	var err error
-	shape := model.Shape{Height: train.Shape[0], Width: train.Shape[1], Channels: train.Shape[2], Classes: train.Classes}
+	shape := model.Shape{
+		Height:   train.Shape[0],
+		Width:    train.Shape[1],
+		Channels: train.Shape[2],
+		Classes:  train.Classes,
+	}
 	if a.model, err = model.New("convnet", shape, nil); err != nil {
 		return nil, err
 	}
 	a.choose()
-	if a.schedule, err = topology.New("complete", "", a.agents(), attackSeed, func(any) error { return nil }); err != nil {
+	if a.schedule, err = topology.New("complete", "", a.agents(), attackSeed, func(any) error {
+		return nil
+	}); err != nil {
 		return nil, err
 	}
 	g, err := a.schedule.At(0)
@@ -241,7 +274,8 @@ func (a *attacked) calibrate(ctx context.Context) error {
 			a.answers += int(rec.Count)
 		}
 	}
-	found, err := account.Noise(account.DPSGD(account.AddRemove, attackRate, a.answers), account.Budget{Epsilon: attackEpsilon, Delta: attackDelta})
+	found, err := account.Noise(account.DPSGD(account.AddRemove, attackRate, a.answers),
+		account.Budget{Epsilon: attackEpsilon, Delta: attackDelta})
 	if err != nil {
 		return err
 	}
@@ -257,7 +291,8 @@ type trained struct {
 	ledger     *ledger.Memory
 }
 
-// run trains one model, with the blank image or without; one that is followed has its likelihood.
+// run trains one model, with the blank image or without; one that is followed has its
+// likelihood.
 func (a *attacked) run(ctx context.Context, with, followed bool, seed uint64) (t trained, err error) {
 	factory, err := a.factory()
 	if err != nil {
@@ -267,7 +302,17 @@ func (a *attacked) run(ctx context.Context, with, followed bool, seed uint64) (t
 	cfg := sim.Config{Schedule: a.schedule, Dim: dim, Rounds: a.rounds, Workers: 1, Seed: seed}
 	var follow follower
 	for i := range n {
-		env := agent.Env{Self: agent.ID(i), Agents: n, Dim: dim, Rounds: a.rounds, Init: a.init, Rho: 1 - a.rho.AbsoluteGap, Second: a.rho.Lambda2, Lowest: a.rho.LambdaN, Neighbors: n - 1}
+		env := agent.Env{
+			Self:      agent.ID(i),
+			Agents:    n,
+			Dim:       dim,
+			Rounds:    a.rounds,
+			Init:      a.init,
+			Rho:       1 - a.rho.AbsoluteGap,
+			Second:    a.rho.Lambda2,
+			Lowest:    a.rho.LambdaN,
+			Neighbors: n - 1,
+		}
 		alg, err := factory(env)
 		if err != nil {
 			return t, err
@@ -280,7 +325,8 @@ func (a *attacked) run(ctx context.Context, with, followed bool, seed uint64) (t
 		if err := l.Override(attackOverride); err != nil {
 			return t, err
 		}
-		var gate sim.Gate = privacy.NewSimulatedGate(l, a.mechanism, map[string]privacy.Oracle{"grad": grad}, seed, agent.ID(i))
+		var gate sim.Gate = privacy.NewSimulatedGate(l, a.mechanism, map[string]privacy.Oracle{"grad": grad},
+			seed, agent.ID(i))
 		if i == 0 {
 			t.ledger = l
 			if followed {
@@ -318,10 +364,19 @@ func (a *attacked) batch() float64 {
 	return attackBatch
 }
 
-// oracle answers from agent i's digit, or from all of them, and from the blank image at agent 0.
+// oracle answers from agent i's digit, or from all of them, and from the blank image at
+// agent 0.
 func (a *attacked) oracle(i int, with bool) *oracle.Gradient {
-	g := &oracle.Gradient{Model: a.model, Records: oracle.Records{Data: a.train}, Rate: attackRate, ExpectedBatch: a.batch(), Clip: attackClip,
-		Adjacency: account.AddRemove, Unit: account.Record(), Pool: a.pool}
+	g := &oracle.Gradient{
+		Model:         a.model,
+		Records:       oracle.Records{Data: a.train},
+		Rate:          attackRate,
+		ExpectedBatch: a.batch(),
+		Clip:          attackClip,
+		Adjacency:     account.AddRemove,
+		Unit:          account.Record(),
+		Pool:          a.pool,
+	}
 	first, last := 100*i, 100*(i+1)
 	if a.method == "central" {
 		last = 300
@@ -335,10 +390,12 @@ func (a *attacked) oracle(i int, with bool) *oracle.Gradient {
 	return g
 }
 
-// attacks are scores of models: by the published attack, and of the first of them by all answers of agent 0.
+// attacks are scores of models: by the published attack, and of the first of them by all
+// answers of agent 0.
 type attacks struct{ loss, answers audit.Scores }
 
-// scores trains models in both worlds, on as many goroutines as there are processors; the order is that of the seeds.
+// scores trains models in both worlds, on as many goroutines as there are processors; the
+// order is that of the seeds.
 func (a *attacked) scores(ctx context.Context, models, followed int, stream string) (*attacks, error) {
 	all := make([]trained, 2*models)
 	var next atomic.Int64
@@ -351,7 +408,8 @@ func (a *attacked) scores(ctx context.Context, models, followed int, stream stri
 				if k >= len(all) {
 					return
 				}
-				all[k], errs[w] = a.run(ctx, k%2 == 1, k < 2*followed, rng.Public(attackSeed, stream+a.method, uint64(k)).Uint64())
+				all[k], errs[w] = a.run(ctx, k%2 == 1, k < 2*followed,
+					rng.Public(attackSeed, stream+a.method, uint64(k)).Uint64())
 				all[k].ledger = nil
 			}
 		})

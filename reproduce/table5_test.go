@@ -30,7 +30,8 @@ func handImages(t *testing.T) *data.Dataset {
 	return d
 }
 
-// The attacked data are 300 images in order of their digits and one without content, which counts as a 0.
+// The attacked data are 300 images in order of their digits and one without content,
+// which counts as a 0.
 func TestAttackData(t *testing.T) {
 	d := handImages(t)
 	if d.Len() != 301 {
@@ -66,7 +67,8 @@ func (g fixedGate) Answer(_ *agent.Query, dst tensor.Vec) error {
 	return nil
 }
 
-// Of all starts that were looked at, none has a longer gradient of the blank image than the one that is taken.
+// Of all starts that were looked at, none has a longer gradient of the blank image than
+// the one that is taken.
 func TestStart(t *testing.T) {
 	a, err := newAttacked("dsgd", .1, handImages(t))
 	if err != nil {
@@ -93,8 +95,9 @@ func TestStart(t *testing.T) {
 	}
 }
 
-// An answer that is the others' mean moves the likelihood ratio by ln(1 + q(e^{-m²/2} - 1)), one that has the blank image's gradient more by
-// ln(1 + q(e^{m²/2} - 1)), m being its length over the noise.
+// An answer that is the others' mean moves the likelihood ratio by ln(1 + q(e^{-m²/2} -
+// 1)), one that has the blank image's gradient more by ln(1 + q(e^{m²/2} - 1)), m being
+// its length over the noise.
 func TestFollower(t *testing.T) {
 	a, err := newAttacked("dsgd", .1, handImages(t))
 	if err != nil {
@@ -105,9 +108,11 @@ func TestFollower(t *testing.T) {
 	own, others := make(tensor.Vec, dim), make(tensor.Vec, dim)
 	var w model.Workspace
 	a.model.ClippedGradientSum(own, a.init, a.blank(), attackClip, &w)
-	a.model.ClippedGradientSum(others, a.init, &model.Batch{X: a.train.X.Slice(0, 100), Labels: a.train.Labels[:100]}, attackClip, &w)
+	a.model.ClippedGradientSum(others, a.init,
+		&model.Batch{X: a.train.X.Slice(0, 100), Labels: a.train.Labels[:100]}, attackClip, &w)
 	m := math.Sqrt(own.Dot(own)) / (.05 * attackClip)
-	for there, want := range map[float32]float64{0: math.Log1p(.25 * math.Expm1(-m*m/2)), 1: math.Log1p(.25 * math.Expm1(m*m/2))} {
+	for there, want := range map[float32]float64{0: math.Log1p(.25 * math.Expm1(-m*m/2)),
+		1: math.Log1p(.25 * math.Expm1(m*m/2))} {
 		answer := make(tensor.Vec, dim)
 		for i := range answer {
 			answer[i] = (.25*others[i] + there*own[i]) / 25
@@ -122,8 +127,9 @@ func TestFollower(t *testing.T) {
 	}
 }
 
-// Scores are functions of seeds, whatever the number of goroutines; the noise of every algorithm gives the nominal epsilon, and the white-box
-// bound stays below it (false alarm: 5 % by the bound's own level; seeds are fixed).
+// Scores are functions of seeds, whatever the number of goroutines; the noise of every
+// algorithm gives the nominal epsilon, and the white-box bound stays below it (false
+// alarm: 5 % by the bound's own level; seeds are fixed).
 func TestTable5(t *testing.T) {
 	train := handImages(t)
 	for _, m := range withCentral {
@@ -156,7 +162,8 @@ func TestTable5(t *testing.T) {
 		if err != nil || one.loss != two.loss || one.likelihood != two.likelihood {
 			t.Errorf("%s: two runs of one seed differ: %+v, %+v, %v", m, one, two, err)
 		}
-		if len(s.loss.In) != 3 || len(s.answers.In) != 2 || len(s.answers.Out) != 2 || s.loss.In[0] == s.loss.In[1] {
+		if len(s.loss.In) != 3 || len(s.answers.In) != 2 || len(s.answers.Out) != 2 ||
+			s.loss.In[0] == s.loss.In[1] {
 			t.Errorf("%s: scores %v", m, s.loss)
 		}
 		white, err := a.whiteBox(plan, attackSize{releases: 400})
@@ -166,7 +173,8 @@ func TestTable5(t *testing.T) {
 	}
 }
 
-// The hash that is checked is that of the first models alone, however many follow, and training them again gives it; a last bit changes it.
+// The hash that is checked is that of the first models alone, however many follow, and
+// training them again gives it; a last bit changes it.
 func TestFirstModels(t *testing.T) {
 	a, err := newAttacked("central", .02, handImages(t))
 	if err != nil {
@@ -177,7 +185,8 @@ func TestFirstModels(t *testing.T) {
 		t.Fatal(err)
 	}
 	d := &Document{}
-	if err := a.row(context.Background(), d, attackSize{models: checkedModels + 1, followed: checkedModels + 1, releases: 400}); err != nil {
+	if err := a.row(context.Background(), d,
+		attackSize{models: checkedModels + 1, followed: checkedModels + 1, releases: 400}); err != nil {
 		t.Fatal(err)
 	}
 	again, err := newAttacked("central", .02, a.train)

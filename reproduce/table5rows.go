@@ -13,10 +13,12 @@ import (
 	"sotto/privacy/audit"
 )
 
-// checkedModels of each world are those that the smallest size trains; whoever checks a row trains them again.
+// checkedModels of each world are those that the smallest size trains; whoever checks a
+// row trains them again.
 const checkedModels = 20
 
-// FirstHashColumn of Table 5 is the SHA-256 of the scores of the first checkedModels of each world.
+// FirstHashColumn of Table 5 is the SHA-256 of the scores of the first checkedModels of
+// each world.
 const FirstHashColumn = "hash of the first models"
 
 // attackStream names the seeds of the table's models.
@@ -24,7 +26,9 @@ const attackStream = "table 5 "
 
 // settings are what the row's digest is of.
 func (a *attacked) settings() string {
-	return fmt.Sprintf("engine %s method %s step %g rounds %d clip %g rate %g batch %g epsilon %g delta %g seed %d white blank start %d sgd steps data %s", experiment.EngineVersion, a.method, a.step, attackRounds,
+	return fmt.Sprintf("engine %s method %s step %g rounds %d clip %g rate %g batch %g epsilon %g delta "+
+		"%g seed %d white blank start %d sgd steps data %s", experiment.EngineVersion, a.method, a.step,
+		attackRounds,
 		attackClip, attackRate, attackBatch, attackEpsilon, attackDelta, attackSeed, a.start, a.train.Digest)
 }
 
@@ -47,10 +51,17 @@ func (a *attacked) row(ctx context.Context, d *Document, size attackSize) error 
 	if err != nil {
 		return err
 	}
-	d.Rows = append(d.Rows, []string{methodNames[a.method], fmt.Sprintf("%g", attackEpsilon), fmt.Sprintf("%.3f", publishedTable5[a.method]), fmt.Sprintf("%.3f", b.Epsilon), fmt.Sprintf("%.4g", -b.Threshold),
-		fmt.Sprintf("%g", 1-attackBeta), fmt.Sprintf("%d + %d", size.models, size.models), fmt.Sprintf("%.3f", answers.Epsilon), fmt.Sprintf("%.3f", white), fmt.Sprintf("%.4f to %.4f", truth.Lower, truth.Upper),
-		fmt.Sprintf("%g", a.step), fmt.Sprint(a.answers), fmt.Sprintf("%.4f", a.noise), fmt.Sprint(attackSeed), hashText(a.settings()), hashScores(s, size.models), hashScores(s, checkedModels)})
-	d.Figures = append(d.Figures, histogram("figure3-"+a.method, methodNames[a.method]+", epsilon 1", &s.loss))
+	d.Rows = append(d.Rows, []string{methodNames[a.method], fmt.Sprintf("%g", attackEpsilon),
+		fmt.Sprintf("%.3f", publishedTable5[a.method]), fmt.Sprintf("%.3f", b.Epsilon),
+		fmt.Sprintf("%.4g", -b.Threshold),
+		fmt.Sprintf("%g", 1-attackBeta), fmt.Sprintf("%d + %d", size.models, size.models),
+		fmt.Sprintf("%.3f", answers.Epsilon), fmt.Sprintf("%.3f", white),
+		fmt.Sprintf("%.4f to %.4f", truth.Lower, truth.Upper),
+		fmt.Sprintf("%g", a.step), fmt.Sprint(a.answers), fmt.Sprintf("%.4f", a.noise),
+		fmt.Sprint(attackSeed), hashText(a.settings()), hashScores(s, size.models),
+		hashScores(s, checkedModels)})
+	d.Figures = append(d.Figures, histogram("figure3-"+a.method, methodNames[a.method]+", epsilon 1",
+		&s.loss))
 	return nil
 }
 
@@ -63,12 +74,14 @@ func hashScores(s *attacks, models int) string {
 	return hashFigures(lists...)
 }
 
-// FirstModels trains the first models of a row of Table 5 again, some seconds, and returns the row's config digest and what
-// FirstHashColumn has. method is the row's first cell.
+// FirstModels trains the first models of a row of Table 5 again, some seconds, and
+// returns the row's config digest and what FirstHashColumn has. method is the row's first
+// cell.
 func FirstModels(ctx context.Context, method, dataDir string) (digest, hash string, err error) {
 	k := slices.IndexFunc(withCentral, func(m string) bool { return methodNames[m] == method })
 	if k < 0 {
-		return "", "", config.Bad("method", method, "one of "+strings.Join(slices.Sorted(maps.Values(methodNames)), ", "))
+		return "", "", config.Bad("method", method,
+			"one of "+strings.Join(slices.Sorted(maps.Values(methodNames)), ", "))
 	}
 	train, err := loadAttacked(dataDir)
 	if err != nil {

@@ -17,8 +17,10 @@ import (
 	"sotto/tensor"
 )
 
-// follower sums the log-likelihood ratio of an agent's answers with the blank image against those without. The image is drawn with
-// probability q; the others' gradients count with their mean over draws, which is what an adversary knows who does not see the draws.
+// follower sums the log-likelihood ratio of an agent's answers with the blank image
+// against those without. The image is drawn with probability q; the others' gradients
+// count with their mean over draws, which is what an adversary knows who does not see the
+// draws.
 type follower struct {
 	sim.Gate
 	attacked   *attacked
@@ -34,7 +36,13 @@ func (a *attacked) follower(g sim.Gate) follower {
 		last = 300
 	}
 	dim := a.model.Dim()
-	return follower{Gate: g, attacked: a, others: &model.Batch{X: a.train.X.Slice(0, last), Labels: a.train.Labels[:last]}, own: make(tensor.Vec, dim), known: make(tensor.Vec, dim)}
+	return follower{
+		Gate:     g,
+		attacked: a,
+		others:   &model.Batch{X: a.train.X.Slice(0, last), Labels: a.train.Labels[:last]},
+		own:      make(tensor.Vec, dim),
+		known:    make(tensor.Vec, dim),
+	}
 }
 
 // Answer implements sim.Gate.
@@ -58,8 +66,8 @@ func (f *follower) Answer(q *agent.Query, dst tensor.Vec) error {
 	return nil
 }
 
-// canary answers as the oracle does over no records, and adds the clip on one coordinate where the record is there: what the worst record
-// would, in every batch.
+// canary answers as the oracle does over no records, and adds the clip on one coordinate
+// where the record is there: what the worst record would, in every batch.
 type canary struct {
 	*oracle.Gradient
 	there bool
@@ -73,7 +81,8 @@ func (c canary) Evaluate(dst *privacy.Value, q *agent.Query, sample *rng.Stream)
 	}
 }
 
-// whiteBox is the lower bound of the run's epsilon from the answers of the gate alone, which every agent's messages are functions of.
+// whiteBox is the lower bound of the run's epsilon from the answers of the gate alone,
+// which every agent's messages are functions of.
 func (a *attacked) whiteBox(plan account.Plan, size attackSize) (float64, error) {
 	s := &audit.Scores{}
 	for k := range 2 * size.releases {
@@ -100,19 +109,28 @@ func (a *attacked) whiteBox(plan account.Plan, size attackSize) (float64, error)
 
 // answer is one release's score: 0 on average without the canary, 1 with it.
 func (a *attacked) answer(o canary, seed uint64) (float64, error) {
-	g := privacy.NewSimulatedGate(ledger.NewMemory(nil), a.mechanism, map[string]privacy.Oracle{"grad": o}, seed, 0)
+	g := privacy.NewSimulatedGate(ledger.NewMemory(nil), a.mechanism, map[string]privacy.Oracle{"grad": o},
+		seed, 0)
 	out := make(tensor.Vec, a.model.Dim())
 	err := g.Answer(&agent.Query{Oracle: "grad", At: a.init}, out)
 	return float64(out[0]) * o.ExpectedBatch / o.Clip, err
 }
 
-// histogramCells is the number of cells of a histogram, over the middle 99 % of both worlds' losses.
+// histogramCells is the number of cells of a histogram, over the middle 99 % of both
+// worlds' losses.
 const histogramCells = 40
 
 // histogram draws the losses of both worlds' models on the blank image as parts of all.
 func histogram(name, title string, s *audit.Scores) report.Figure {
-	f := report.Figure{Name: name, Title: "Loss on the blank image: " + title, XLabel: "loss", YLabel: "models (%)", Percent: true,
-		Caption: "Losses of final models on the blank image, trained with and without it, over the middle 99 % of both."}
+	f := report.Figure{
+		Name:    name,
+		Title:   "Loss on the blank image: " + title,
+		XLabel:  "loss",
+		YLabel:  "models (%)",
+		Percent: true,
+		Caption: "Losses of final models on the blank image, trained with and without it, over the middle " +
+			"99 % of both.",
+	}
 	all := slices.Concat(s.In, s.Out)
 	slices.Sort(all)
 	most, least := -all[len(all)/200], -all[len(all)-1-len(all)/200]

@@ -9,7 +9,8 @@ import (
 
 const centralRow = "central"
 
-// table1Cells are sound and replicated runs of every graph, method and budget, and the central ones.
+// table1Cells are sound and replicated runs of every graph, method and budget, and the
+// central ones.
 func table1Cells(small bool) []experiment.Cell {
 	var cells []experiment.Cell
 	for _, mode := range modes {
@@ -18,7 +19,8 @@ func table1Cells(small bool) []experiment.Cell {
 				continue // nothing is unsound about it
 			}
 			for _, seed := range trials(small) {
-				cells = append(cells, run{mode: mode, fiedler: "", method: centralRow, budget: b, seed: seed}.cell(small))
+				cells = append(cells, run{mode: mode, fiedler: "", method: centralRow, budget: b,
+					seed: seed}.cell(small))
 			}
 		}
 		for _, f := range of(fiedlers, small) {
@@ -28,7 +30,8 @@ func table1Cells(small bool) []experiment.Cell {
 						continue // nothing is unsound about it: it has no mixing matrix
 					}
 					for _, seed := range trials(small) {
-						cells = append(cells, run{mode: mode, fiedler: f, overlap: "1", method: m, budget: b, seed: seed}.cell(small))
+						cells = append(cells, run{mode: mode, fiedler: f, overlap: "1", method: m, budget: b,
+							seed: seed}.cell(small))
 					}
 				}
 			}
@@ -37,7 +40,8 @@ func table1Cells(small bool) []experiment.Cell {
 	return cells
 }
 
-var accuracyHeader = []string{"method", "epsilon", "published", "sound", "difference in sd", "gap to central", "true epsilon", "replication", "difference in sd", "claimed epsilon", "true epsilon"}
+var accuracyHeader = []string{"method", "epsilon", "published", "sound", "difference in sd", "gap to central",
+	"true epsilon", "replication", "difference in sd", "claimed epsilon", "true epsilon"}
 
 // add appends a row of accuracies unless nothing has been run for it.
 func (d *Document) add(first string, row []string) {
@@ -62,7 +66,8 @@ func accuracyRow(g groups, r run, p published, central sample) []string {
 			claim = "∞"
 		}
 	}
-	return []string{r.method, r.budget, p.String(), sound.accuracy.String(), sound.accuracy.deviations(p), gap, sound.truth(),
+	return []string{r.method, r.budget, p.String(), sound.accuracy.String(), sound.accuracy.deviations(p),
+		gap, sound.truth(),
 		again.accuracy.String(), again.accuracy.deviations(p), claim, again.truth()}
 }
 
@@ -94,7 +99,8 @@ func table2Cells(small bool) []experiment.Cell {
 			for _, t := range of(overlaps, small) {
 				for _, m := range methods {
 					for _, seed := range trials(small) {
-						cells = append(cells, run{mode: mode, fiedler: "0.06", overlap: t, method: m, budget: b, seed: seed}.cell(small))
+						cells = append(cells, run{mode: mode, fiedler: "0.06", overlap: t, method: m,
+							budget: b, seed: seed}.cell(small))
 					}
 				}
 			}
@@ -103,7 +109,8 @@ func table2Cells(small bool) []experiment.Cell {
 	for _, mode := range modes { // central runs, which know no overlap, are those of table 1
 		for _, b := range []string{"0.5", "10"} {
 			for _, seed := range trials(small) {
-				cells = append(cells, run{mode: mode, fiedler: "", method: centralRow, budget: b, seed: seed}.cell(small))
+				cells = append(cells, run{mode: mode, fiedler: "", method: centralRow, budget: b,
+					seed: seed}.cell(small))
 			}
 		}
 	}
@@ -124,15 +131,17 @@ func table2(rows []experiment.CellRow, small bool) *Document {
 			}
 		}
 	}
-	d.Notes = append(d.Notes, "the paper's text lacks the row of DP-DiNNO at epsilon 10; its central row is that of Table 1")
+	d.Notes = append(d.Notes,
+		"the paper's text lacks the row of DP-DiNNO at epsilon 10; its central row is that of Table 1")
 	return d
 }
 
-// figure1 reads table 1 by method: accuracy over connectivity, and the range over graphs, which is small where a method is
-// as invariant as claimed.
+// figure1 reads table 1 by method: accuracy over connectivity, and the range over graphs,
+// which is small where a method is as invariant as claimed.
 func figure1(rows []experiment.CellRow, small bool) *Document {
 	g := collect(rows)
-	d := &Document{Header: []string{"method", "epsilon", "λ2/n 1", "0.7", "0.39", "0.06", "range", "published range", "sd over trials"}, Notes: seed000Notes(small)}
+	d := &Document{Header: []string{"method", "epsilon", "λ2/n 1", "0.7", "0.39", "0.06", "range",
+		"published range", "sd over trials"}, Notes: seed000Notes(small)}
 	for j, m := range methods {
 		for k, b := range budgets {
 			line := []string{m, b}
@@ -181,7 +190,14 @@ func stepRuns() []run {
 	for _, m := range methods {
 		s := publishedSteps[m][3]
 		for _, f := range stepGrid {
-			runs = append(runs, run{mode: "sound", fiedler: "1", overlap: "1", method: m, budget: "1", step: step{s.first * f, s.final * f}})
+			runs = append(runs, run{
+				mode:    "sound",
+				fiedler: "1",
+				overlap: "1",
+				method:  m,
+				budget:  "1",
+				step:    step{s.first * f, s.final * f},
+			})
 		}
 	}
 	return runs
@@ -199,26 +215,39 @@ func stepCells(small bool) []experiment.Cell {
 
 func stepSizes(rows []experiment.CellRow, small bool) *Document {
 	g := collect(rows)
-	d := &Document{Header: []string{"method", "step size", "times published", "accuracy", "true epsilon"}, Notes: seed000Notes(small)}
+	d := &Document{Header: []string{"method", "step size", "times published", "accuracy", "true epsilon"},
+		Notes: seed000Notes(small)}
 	for i, r := range stepRuns() {
 		found := g.of(r)
-		d.Rows = append(d.Rows, []string{r.method, fmt.Sprintf("%g to %g", r.step.first, r.step.final), fmt.Sprintf("%g", stepGrid[i%len(stepGrid)]),
+		d.Rows = append(d.Rows, []string{r.method, fmt.Sprintf("%g to %g", r.step.first, r.step.final),
+			fmt.Sprintf("%g", stepGrid[i%len(stepGrid)]),
 			found.accuracy.String(), found.truth()})
 	}
-	d.Notes = append(d.Notes, "step sizes are compared on the test set, as in the paper: the best of them is no estimate of accuracy on new data")
+	d.Notes = append(d.Notes,
+		"step sizes are compared on the test set, as in the paper: the best of them is no estimate of "+
+			"accuracy on new data")
 	return d
 }
 
 // seed000Notes says what differs from the publication.
 func seed000Notes(small bool) []string {
 	n := []string{
-		"accuracy in percent: mean over the ten agents' own models on the MNIST test images after the last round, then mean and sd over seeds; published: Bayrooti, Gao, Prorok 2023 (arXiv 2306.13892)",
-		"sound: epsilon is the PLD upper end under zero-out adjacency at delta 1e-5, from the ledgers; Metropolis weights, simultaneous mixing; step sizes are the paper's, those of DSGT and of DSGD at epsilon .5 chosen on Fashion-MNIST, because the paper's are for mixing in place; DSGT's gradients are clipped without noise too",
-		"replication: mixing in place with row-normalised weights, gradients after mixing (DSGD), noise by RDP under add-remove; the true epsilon is that under replace-one, the adjacency which the paper states",
-		"graphs are drawn anew for each seed to within .05 of the Fiedler value: the paper's were never published; sampling rates are 256/m, the paper's 1/ceil(m/256)",
+		"accuracy in percent: mean over the ten agents' own models on the MNIST test images after the " +
+			"last round, then mean and sd over seeds; published: Bayrooti, Gao, Prorok 2023 (arXiv " +
+			"2306.13892)",
+		"sound: epsilon is the PLD upper end under zero-out adjacency at delta 1e-5, from the ledgers; " +
+			"Metropolis weights, simultaneous mixing; step sizes are the paper's, those of DSGT and of " +
+			"DSGD at epsilon .5 chosen on Fashion-MNIST, because the paper's are for mixing in place; " +
+			"DSGT's gradients are clipped without noise too",
+		"replication: mixing in place with row-normalised weights, gradients after mixing (DSGD), noise " +
+			"by RDP under add-remove; the true epsilon is that under replace-one, the adjacency which the " +
+			"paper states",
+		"graphs are drawn anew for each seed to within .05 of the Fiedler value: the paper's were never " +
+			"published; sampling rates are 256/m, the paper's 1/ceil(m/256)",
 	}
 	if small {
-		n = append(n, "scale smoke: ten rounds and 500 test images; the figures show only that everything runs")
+		n = append(n,
+			"scale smoke: ten rounds and 500 test images; the figures show only that everything runs")
 	}
 	return n
 }

@@ -10,13 +10,16 @@ import (
 	"sotto/report"
 )
 
-// Theorem 2 of arXiv 1705.08435 bounds E[Q(T) - Q*] when every wake has noise of scale s_i. Corrected (algorithms.md 7, C16 and C18), with
-// C = 1 - σ/(n B_max), σ = 2 μ min D_ii c_i λ_i and B_i = D_ii (1 + μ c_i Λ_i):
+// Theorem 2 of arXiv 1705.08435 bounds E[Q(T) - Q*] when every wake has noise of scale
+// s_i. Corrected (algorithms.md 7, C16 and C18), with C = 1 - σ/(n B_max), σ = 2 μ min
+// D_ii c_i λ_i and B_i = D_ii (1 + μ c_i Λ_i):
 //
 //	C^T (Q(0) - Q*) + p/(n B_min) Σ_t C^(T-1-t) Σ_i (μ D_ii c_i s_i)²       Laplace noise of scale s_i
 //
-// and half of the second term for normal noise of deviation s_i. The paper has 1 for p, since it takes E|η|² to be that of one coordinate.
-// Points are on the unit sphere, where Λ_i = 1/4 + 2 λ_i and no gradient is longer than 1, so that clips to 1 and √p do nothing.
+// and half of the second term for normal noise of deviation s_i. The paper has 1 for p,
+// since it takes E|η|² to be that of one coordinate. Points are on the unit sphere, where
+// Λ_i = 1/4 + 2 λ_i and no gradient is longer than 1, so that clips to 1 and √p do
+// nothing.
 
 const boundMu = 1
 
@@ -25,9 +28,19 @@ var boundNoises = []string{"0", "2", "20"}
 
 var boundDims = []int{2, 20}
 
-// boundTask is a run with noise of scale times m_i, or with scale "optimum" a long one without that ends at Q*.
+// boundTask is a run with noise of scale times m_i, or with scale "optimum" a long one
+// without that ends at Q*.
 func boundTask(noise string, dim int, scale string) task {
-	t := task{mode: "sound", method: "bound-" + noise, points: "sphere", dim: dim, budget: scale, knob: boundMu, wakes: 2000, every: 100}
+	t := task{
+		mode:   "sound",
+		method: "bound-" + noise,
+		points: "sphere",
+		dim:    dim,
+		budget: scale,
+		knob:   boundMu,
+		wakes:  2000,
+		every:  100,
+	}
 	if scale == "optimum" {
 		t.wakes, t.every = 150_000, 150_000
 	}
@@ -87,7 +100,8 @@ type linearProblem struct {
 	degrees []float64 // D_ii
 }
 
-// newLinearProblem makes the instance of a seed again. Rules and sizes are drawn before all points, so that they do not depend on p.
+// newLinearProblem makes the instance of a seed again. Rules and sizes are drawn before
+// all points, so that they do not depend on p.
 func newLinearProblem(seed uint64) (*linearProblem, error) {
 	split, err := data.Load("linear-tasks", "", seed, func(p any) error {
 		p.(*data.LinearTasksParams).Dim = 2
@@ -123,7 +137,8 @@ func linearSizes(row *experiment.CellRow) ([]int, error) {
 	return p.sizes, nil
 }
 
-// terms returns C, and the factor of the noise term: p/(n B_min) Σ_i (μ D_ii c_i s_i)² for Laplace noise of scale s_i = scale/m_i.
+// terms returns C, and the factor of the noise term: p/(n B_min) Σ_i (μ D_ii c_i s_i)²
+// for Laplace noise of scale s_i = scale/m_i.
 func (p *linearProblem) terms(dim int, scale float64) (contraction, noise float64) {
 	most := 0
 	for _, m := range p.sizes {
@@ -144,10 +159,18 @@ func (p *linearProblem) terms(dim int, scale float64) (contraction, noise float6
 
 func theorem2(f *found) *Document {
 	r := collectTasks(f)
-	d := &Document{Header: []string{"p", "noise", "scale s_i times m_i", "wakes T", "measured E[Q(T) - Q*]", "corrected bound", "published bound", "corrected holds", "published holds"}}
+	d := &Document{Header: []string{"p", "noise", "scale s_i times m_i", "wakes T", "measured E[Q(T) - Q*]",
+		"corrected bound", "published bound", "corrected holds", "published holds"}}
 	for _, dim := range boundDims {
-		fig := report.Figure{Name: fmt.Sprintf("theorem2-p%d", dim), Title: fmt.Sprintf("Distance from the least objective, p = %d", dim), XLabel: "wakes of all agents together",
-			YLabel: "E[Q(T) - Q*]", LogY: true, Caption: "Mean over problem instances; band: one standard deviation. Dashed: corrected bound."}
+		fig := report.Figure{
+			Name:   fmt.Sprintf("theorem2-p%d", dim),
+			Title:  fmt.Sprintf("Distance from the least objective, p = %d", dim),
+			XLabel: "wakes of all agents together",
+			YLabel: "E[Q(T) - Q*]",
+			LogY:   true,
+
+			Caption: "Mean over problem instances; band: one standard deviation. Dashed: corrected bound.",
+		}
 		optimum := r.last(boundTask("none", dim, "optimum"), "objective", "all")
 		for _, t := range boundTasks(dim)[1:] {
 			rows := r.of(t)
@@ -160,7 +183,8 @@ func theorem2(f *found) *Document {
 			if t.method == "bound-gaussian" {
 				factor = .5
 			}
-			measured, bound := report.Curve{Name: name}, report.Curve{Name: name + " bound", Dashed: true, Like: name}
+			measured, bound := report.Curve{Name: name},
+				report.Curve{Name: name + " bound", Dashed: true, Like: name}
 			wakes, _ := series(r.curves.of(&rows[0]), "objective", "all")
 			for k, wake := range wakes {
 				var gap, corrected, published sample
@@ -174,21 +198,25 @@ func theorem2(f *found) *Document {
 					power := math.Pow(contraction, float64(wake))
 					first, second := power*(q[0]-optimum[j]), factor*noise*(1-power)/(1-contraction)
 					gap = append(gap, q[k]-optimum[j])
-					corrected, published = append(corrected, first+second), append(published, first+second/float64(dim))
+					corrected, published = append(corrected, first+second),
+						append(published, first+second/float64(dim))
 				}
 				m, b, said := gap.mean(), corrected.mean(), published.mean()
 				sd := 0.
 				if len(gap) > 1 {
 					sd = gap.sd()
 				}
-				measured.Points = append(measured.Points, report.Point{X: float64(wake), Y: m, Low: m - sd, High: m + sd})
+				measured.Points = append(measured.Points,
+					report.Point{X: float64(wake), Y: m, Low: m - sd, High: m + sd})
 				bound.Points = append(bound.Points, report.Point{X: float64(wake), Y: b, Low: b, High: b})
 				if wake == 100 || wake == 500 || k == len(wakes)-1 {
 					kind := t.method[len("bound-"):]
 					if scale == 0 {
 						kind = "none"
 					}
-					d.Rows = append(d.Rows, []string{strconv.Itoa(dim), kind, t.budget, strconv.FormatUint(wake, 10), fmt.Sprintf("%.4g", m), fmt.Sprintf("%.4g", b), fmt.Sprintf("%.4g", said), yes(m <= b), yes(m <= said)})
+					d.Rows = append(d.Rows, []string{strconv.Itoa(dim), kind, t.budget,
+						strconv.FormatUint(wake, 10), fmt.Sprintf("%.4g", m), fmt.Sprintf("%.4g", b),
+						fmt.Sprintf("%.4g", said), yes(m <= b), yes(m <= said)})
 				}
 			}
 			fig.Curves = append(fig.Curves, measured, bound)
@@ -196,9 +224,11 @@ func theorem2(f *found) *Document {
 		d.Figures = append(d.Figures, fig)
 	}
 	d.Notes = []string{
-		"100 agents, μ = 1, λ_i = 1/m_i, points on the unit sphere, noise in every wake; Q* is the objective after 150,000 wakes without noise; without noise the bound is the linear rate C^T",
+		"100 agents, μ = 1, λ_i = 1/m_i, points on the unit sphere, noise in every wake; Q* is the " +
+			"objective after 150,000 wakes without noise; without noise the bound is the linear rate C^T",
 		"both bounds are of the expectation; the mean over five instances is an estimate of it",
-		"the published bound lacks the factor p of the noise term (C18), and its weights C^t instead of C^(T-1-t) (C16) make no difference where the noise is the same in every wake",
+		"the published bound lacks the factor p of the noise term (C18), and its weights C^t instead of " +
+			"C^(T-1-t) (C16) make no difference where the noise is the same in every wake",
 	}
 	return d
 }

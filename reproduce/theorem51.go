@@ -21,9 +21,11 @@ type floorSize struct {
 }
 
 var floorSizes = map[Scale]floorSize{
-	Smoke: {noises: []float64{.01, .1}, dims: []int{4, 16}, dim: 4, noise: .1, burn: 500, rounds: 300, trials: 3},
-	Full: {noises: []float64{.005, .01, .02, .05, .1, .2, .5}, dims: []int{4, 8, 16, 32, 64, 128}, dim: 16, noise: .1,
-		burn: 500, rounds: 1000, trials: 5},
+	Smoke: {noises: []float64{.01, .1}, dims: []int{4, 16}, dim: 4, noise: .1, burn: 500, rounds: 300,
+		trials: 3},
+	Full: {noises: []float64{.005, .01, .02, .05, .1, .2, .5}, dims: []int{4, 8, 16, 32, 64, 128}, dim: 16,
+		noise: .1,
+		burn:  500, rounds: 1000, trials: 5},
 }
 
 // floorPoint is a setting of the study, and the error floor that its trials reach.
@@ -36,11 +38,13 @@ type floorPoint struct {
 	seed               uint64  // of the first trial; the others' follow
 }
 
-// theorem51 measures where the algorithms' error ends on strongly convex problems: by Theorem 5.1 in a neighborhood of order σ. Slopes of
-// ln(floor) over ln(σ), and over ln(d) at fixed σ, with the interval of a linear regression over all trials.
+// theorem51 measures where the algorithms' error ends on strongly convex problems: by
+// Theorem 5.1 in a neighborhood of order σ. Slopes of ln(floor) over ln(σ), and over
+// ln(d) at fixed σ, with the interval of a linear regression over all trials.
 func theorem51(ctx context.Context, scale Scale, workers int) (*Document, error) {
 	size := floorSizes[scale]
-	d := newTable("problem", "algorithm", "against", "from", "to", "slope", "95 % interval", "expected", "floor, first", "floor, last", "predicted, first", "predicted, last")
+	d := newTable("problem", "algorithm", "against", "from", "to", "slope", "95 % interval", "expected",
+		"floor, first", "floor, last", "predicted, first", "predicted, last")
 	for _, kind := range []string{"quadratic", "logistic"} {
 		overNoise, err := size.floors(ctx, kind, workers, size.noises, []int{size.dim})
 		if err != nil {
@@ -51,14 +55,25 @@ func theorem51(ctx context.Context, scale Scale, workers int) (*Document, error)
 			return nil, err
 		}
 		d.addFits(size, kind, "noise σ", 1, overNoise, func(p *floorPoint) float64 { return p.noise })
-		d.addFits(size, kind, "dimension d", .5, overDim, func(p *floorPoint) float64 { return float64(p.dim) })
+		d.addFits(size, kind, "dimension d", .5, overDim, func(p *floorPoint) float64 {
+			return float64(p.dim)
+		})
 	}
 	d.Notes = []string{
-		fmt.Sprintf("floor: root mean square distance of an agent's model from the optimum over rounds %d to %d and %d agents on a ring; step %g, constant; σ: standard deviation of the noise on each coordinate of an answer; over σ at d = %d, over d at σ = %g; %d noise seeds a point; predicted: by the exact recursion of the quadratic",
+		fmt.Sprintf("floor: root mean square distance of an agent's model from the optimum over rounds %d "+
+			"to %d and %d agents on a ring; step %g, constant; σ: standard deviation of the noise on each "+
+			"coordinate of an answer; over σ at d = %d, over d at σ = %g; %d noise seeds a point; "+
+			"predicted: by the exact recursion of the quadratic",
 			size.burn, size.burn+size.rounds, ringAgents, convexStep, size.dim, size.noise, size.trials),
-		"slope: least squares of ln(floor) over all points and seeds, with Student's t; of the intervals one in twenty misses the true slope by chance; the logistic regression is no power law exactly, its slopes need not be the expected ones",
-		"quadratics have the Hessian 1 at every agent (data set quadratics), the logistic regression has λ = .1 and features of variance 1; agents share the optimum, which Theorem 5.1 needs of DP-DSGD at a constant step; DP-DiNNO takes plain gradient steps",
-		fmt.Sprintf("Theorem 5.1 says that the floor is of order σ: at fixed d it is. It grows with √d as well, which the theorem does not say: in the %d dimensions of the paper's network by a factor %.0f", 38424, math.Sqrt(38424)),
+		"slope: least squares of ln(floor) over all points and seeds, with Student's t; of the intervals " +
+			"one in twenty misses the true slope by chance; the logistic regression is no power law " +
+			"exactly, its slopes need not be the expected ones",
+		"quadratics have the Hessian 1 at every agent (data set quadratics), the logistic regression has " +
+			"λ = .1 and features of variance 1; agents share the optimum, which Theorem 5.1 needs of " +
+			"DP-DSGD at a constant step; DP-DiNNO takes plain gradient steps",
+		fmt.Sprintf("Theorem 5.1 says that the floor is of order σ: at fixed d it is. It grows with √d as "+
+			"well, which the theorem does not say: in the %d dimensions of the paper's network by a "+
+			"factor %.0f", 38424, math.Sqrt(38424)),
 		fmt.Sprintf("seeds: the first %d of each hundred, one hundred for each point", size.trials),
 		rowNote,
 	}
@@ -69,7 +84,8 @@ func theorem51(ctx context.Context, scale Scale, workers int) (*Document, error)
 }
 
 // floors runs every algorithm at all noises and dimensions.
-func (size floorSize) floors(ctx context.Context, kind string, workers int, noises []float64, dims []int) ([]floorPoint, error) {
+func (size floorSize) floors(ctx context.Context, kind string, workers int, noises []float64,
+	dims []int) ([]floorPoint, error) {
 	var points []floorPoint
 	var runs []simulation
 	for _, m := range methods {
@@ -79,10 +95,18 @@ func (size floorSize) floors(ctx context.Context, kind string, workers int, nois
 				return nil, err
 			}
 			for _, noise := range noises {
-				point := floorPoint{problem: kind, algorithm: m, noise: noise, dim: dim, exact: size.predict(p, m, noise), seed: uint64(100 * (len(points) + 1))}
+				point := floorPoint{
+					problem:   kind,
+					algorithm: m,
+					noise:     noise,
+					dim:       dim,
+					exact:     size.predict(p, m, noise),
+					seed:      uint64(100 * (len(points) + 1)),
+				}
 				points = append(points, point)
 				for trial := range size.trials { // noise of its own at every point
-					runs = append(runs, simulation{p, m, noise, size.burn + size.rounds, point.seed + uint64(trial)})
+					runs = append(runs, simulation{p, m, noise, size.burn + size.rounds,
+						point.seed + uint64(trial)})
 				}
 			}
 		}
@@ -124,19 +148,32 @@ func rootMeanSquare(xs []float64) float64 {
 }
 
 // addFits appends a fit for every algorithm, and a plot of all.
-func (d *Document) addFits(size floorSize, kind, against string, expected float64, points []floorPoint, x func(*floorPoint) float64) {
+func (d *Document) addFits(size floorSize, kind, against string, expected float64, points []floorPoint,
+	x func(*floorPoint) float64) {
 	title := "Error floor, " + kind + " problem"
 	if kind == "quadratic" {
 		title += " (dashed: predicted)"
 	}
-	fig := report.Figure{Name: "theorem51-" + kind + "-" + strings.Fields(against)[0], Title: title, XLabel: against,
-		YLabel: "error floor", LogX: true, LogY: true, Markers: true, Caption: "Mean over seeds; bars: one standard deviation. Dashed: predicted."}
+	fig := report.Figure{
+		Name:    "theorem51-" + kind + "-" + strings.Fields(against)[0],
+		Title:   title,
+		XLabel:  against,
+		YLabel:  "error floor",
+		LogX:    true,
+		LogY:    true,
+		Markers: true,
+
+		Caption: "Mean over seeds; bars: one standard deviation. Dashed: predicted.",
+	}
 	for _, m := range methods {
 		var xs, ys []float64
-		ours, theirs := report.Curve{Name: methodNames[m]}, report.Curve{Name: methodNames[m] + ", predicted", Dashed: true, Like: methodNames[m]}
+		ours, theirs := report.Curve{Name: methodNames[m]},
+			report.Curve{Name: methodNames[m] + ", predicted", Dashed: true, Like: methodNames[m]}
 		var first, last *floorPoint
 		var figures []float64
-		settings := fmt.Sprintf("seed000-theorem51 problem %s algorithm %s step %g agents %d burn %d rounds %d trials %d points", kind, m, convexStep, ringAgents, size.burn, size.rounds, size.trials)
+		settings := fmt.Sprintf("seed000-theorem51 problem %s algorithm %s step %g agents %d burn %d "+
+			"rounds %d trials %d points", kind, m, convexStep, ringAgents, size.burn, size.rounds,
+			size.trials)
 		for i := range points {
 			p := &points[i]
 			if p.algorithm != m {
@@ -155,13 +192,17 @@ func (d *Document) addFits(size floorSize, kind, against string, expected float6
 			}
 			mean, sd := p.floors.mean(), p.floors.sd()
 			ours.Points = append(ours.Points, report.Point{X: x(p), Y: mean, Low: mean - sd, High: mean + sd})
-			theirs.Points = append(theirs.Points, report.Point{X: x(p), Y: p.exact, Low: p.exact, High: p.exact})
+			theirs.Points = append(theirs.Points,
+				report.Point{X: x(p), Y: p.exact, Low: p.exact, High: p.exact})
 		}
 		slope, half := fitSlope(xs, ys)
-		d.addRow([]string{kind, m, against, fmt.Sprintf("%g", x(first)), fmt.Sprintf("%g", x(last)), fmt.Sprintf("%.4f", slope),
-			fmt.Sprintf("%.4f to %.4f", slope-half, slope+half), fmt.Sprintf("%g", expected), fmt.Sprintf("%.4g", first.floors.mean()), fmt.Sprintf("%.4g", last.floors.mean()),
+		d.addRow([]string{kind, m, against, fmt.Sprintf("%g", x(first)), fmt.Sprintf("%g", x(last)),
+			fmt.Sprintf("%.4f", slope),
+			fmt.Sprintf("%.4f to %.4f", slope-half, slope+half), fmt.Sprintf("%g", expected),
+			fmt.Sprintf("%.4g", first.floors.mean()), fmt.Sprintf("%.4g", last.floors.mean()),
 			figureOrNothing(first.exact), figureOrNothing(last.exact)},
-			fmt.Sprintf("%d to %d", first.seed, last.seed+uint64(size.trials-1)), settings, append(figures, slope, half)...)
+			fmt.Sprintf("%d to %d", first.seed, last.seed+uint64(size.trials-1)), settings,
+			append(figures, slope, half)...)
 		fig.Curves = append(fig.Curves, ours)
 		if !math.IsNaN(first.exact) {
 			fig.Curves = append(fig.Curves, theirs)
@@ -177,7 +218,8 @@ func figureOrNothing(x float64) string {
 	return fmt.Sprintf("%.4g", x)
 }
 
-// fitSlope is the slope of a least-squares line through three points or more, and half the width of its 95 % interval.
+// fitSlope is the slope of a least-squares line through three points or more, and half
+// the width of its 95 % interval.
 func fitSlope(xs, ys []float64) (slope, half float64) {
 	mx, my := sample(xs).mean(), sample(ys).mean()
 	var sxx, sxy float64

@@ -40,18 +40,28 @@ const (
 // theorems003 sets Theorems 1, 2, 3 and 5 beside what is measured.
 func theorems003(ctx context.Context, scale Scale, _ int) (*Document, error) {
 	size := theoremsSizes[scale]
-	d := newTable("theorem", "setting", "what is bounded", "measured", "published bound", "sound bound", "published bound holds")
+	d := newTable("theorem", "setting", "what is bounded", "measured", "published bound", "sound bound",
+		"published bound holds")
 	for _, part := range []func(context.Context, theoremsSize) error{d.theorem1, d.theorems23, d.theorem5} {
 		if err := part(ctx, size); err != nil {
 			return nil, err
 		}
 	}
 	d.Notes = []string{
-		fmt.Sprintf("Theorem 1: %d agents of %d records, least squares, forward operator on one drawn record, B = 1, α = %g, no noise; neighbors differ in one record of agent 0, which saturates B with either sign; the expectation is over %d sequences of draws that both share, the largest has the record drawn in every round, which a guarantee has to cover",
+		fmt.Sprintf("Theorem 1: %d agents of %d records, least squares, forward operator on one drawn "+
+			"record, B = 1, α = %g, no noise; neighbors differ in one record of agent 0, which saturates "+
+			"B with either sign; the expectation is over %d sequences of draws that both share, the "+
+			"largest has the record drawn in every round, which a guarantee has to cover",
 			theoremAgents, size.records, theoremAlpha, size.draws),
-		"the theorem's second sum grows with K whatever N is: at K = 1, where it is empty, the bound is missed by a factor N, later it is far above what one record can do",
-		fmt.Sprintf("Theorems 2 and 3: logistic regression, the sound all-noisy form in 20 rounds at δ = 1e-3, error rate as the loss (R = 1, where the missing factor R does not show), mean over %d problem instances; the gap is that of test over training records. Memoriser: R = 10, ε = 0 (TestClaim51)", size.trials),
-		fmt.Sprintf("Theorem 5: p = %d, σ = 1, mean over %d draws; the sound bound is pσ²((M-1)λ² + 1) + pμ²M", theoremDim, size.samples),
+		"the theorem's second sum grows with K whatever N is: at K = 1, where it is empty, the bound is " +
+			"missed by a factor N, later it is far above what one record can do",
+		fmt.Sprintf("Theorems 2 and 3: logistic regression, the sound all-noisy form in 20 rounds at δ = "+
+			"1e-3, error rate as the loss (R = 1, where the missing factor R does not show), mean over %d "+
+			"problem instances; the gap is that of test over training records. Memoriser: R = 10, ε = 0 "+
+			"(TestClaim51)", size.trials),
+		fmt.Sprintf(
+			"Theorem 5: p = %d, σ = 1, mean over %d draws; the sound bound is pσ²((M-1)λ² + 1) + pμ²M",
+			theoremDim, size.samples),
 		"seed: of records, draws and noise; theorem 5 takes all its draws from one stream",
 		rowNote,
 	}
@@ -61,7 +71,8 @@ func theorems003(ctx context.Context, scale Scale, _ int) (*Document, error) {
 	return d, nil
 }
 
-// bound003 is what a theorem says of a setting. sound is NaN where there is no bound but the published one.
+// bound003 is what a theorem says of a setting. sound is NaN where there is no bound but
+// the published one.
 type bound003 struct {
 	theorem, setting, what, seed string
 	measured, published, sound   float64
@@ -69,7 +80,8 @@ type bound003 struct {
 
 // settings are what the bound's row follows from besides the seed.
 func (b *bound003) settings(size theoremsSize) string {
-	return fmt.Sprintf("seed003-theorems agents %d dimensions %d alpha %g records %d draws %d trials %d samples %d theorem %s, %s, %s", theoremAgents, theoremDim, theoremAlpha,
+	return fmt.Sprintf("seed003-theorems agents %d dimensions %d alpha %g records %d draws %d trials %d "+
+		"samples %d theorem %s, %s, %s", theoremAgents, theoremDim, theoremAlpha,
 		size.records, size.draws, size.trials, size.samples, b.theorem, b.setting, b.what)
 }
 
@@ -82,7 +94,8 @@ func (d *Document) addBound(size theoremsSize, b bound003) {
 	if b.measured > b.published*(1+1e-9) {
 		holds = "no"
 	}
-	d.addRow([]string{b.theorem, b.setting, b.what, fmt.Sprintf("%.4g", b.measured), fmt.Sprintf("%.4g", b.published), text, holds}, b.seed, b.settings(size), figures...)
+	d.addRow([]string{b.theorem, b.setting, b.what, fmt.Sprintf("%.4g", b.measured),
+		fmt.Sprintf("%.4g", b.published), text, holds}, b.seed, b.settings(size), figures...)
 }
 
 // network003 is what a simulation of the iteration consists of.
@@ -104,7 +117,9 @@ type network003 struct {
 func newNetwork(graph string) (network003, error) {
 	n := network003{clip: math.Inf(1)}
 	var err error
-	if n.schedule, err = topology.New(graph, "", theoremAgents, 1, func(any) error { return nil }); err != nil {
+	if n.schedule, err = topology.New(graph, "", theoremAgents, 1, func(any) error {
+		return nil
+	}); err != nil {
 		return n, err
 	}
 	g, err := n.schedule.At(0)
@@ -131,7 +146,14 @@ func (n *network003) mean(ctx context.Context) ([]float64, error) {
 	dim := n.model.Dim()
 	cfg := sim.Config{Schedule: n.schedule, Dim: dim, Rounds: uint64(n.rounds), Workers: 1, Seed: n.seed}
 	for i := range theoremAgents {
-		a, err := factory(agent.Env{Self: agent.ID(i), Agents: theoremAgents, Dim: dim, Rounds: uint64(n.rounds), Init: make(tensor.Vec, dim), Lowest: n.info.LambdaN})
+		a, err := factory(agent.Env{
+			Self:   agent.ID(i),
+			Agents: theoremAgents,
+			Dim:    dim,
+			Rounds: uint64(n.rounds),
+			Init:   make(tensor.Vec, dim),
+			Lowest: n.info.LambdaN,
+		})
 		if err != nil {
 			return nil, err
 		}
@@ -139,7 +161,8 @@ func (n *network003) mean(ctx context.Context) ([]float64, error) {
 		if err != nil {
 			return nil, err
 		}
-		cfg.Agents = append(cfg.Agents, sim.Agent{Algorithm: a, Gate: privacy.NewSimulatedGate(ledger.NewMemory(nil), mechanism, oracles, n.seed, agent.ID(i))})
+		cfg.Agents = append(cfg.Agents, sim.Agent{Algorithm: a,
+			Gate: privacy.NewSimulatedGate(ledger.NewMemory(nil), mechanism, oracles, n.seed, agent.ID(i))})
 	}
 	s, err := sim.New(cfg)
 	if err != nil {
@@ -160,8 +183,21 @@ func (n *network003) mean(ctx context.Context) ([]float64, error) {
 func (n *network003) oracles(i int, a *algo.KM) (map[string]privacy.Oracle, error) {
 	glm, _ := model.Linear(n.model)
 	p, _ := a.Splitting()
-	k := oracle.KM{GLM: glm, Records: oracle.Records{Data: n.train}, Operator: p.Operator, Gamma: p.Gamma, L1: p.L1, Residual: 1, Clip: n.clip,
-		Rate: 1, ExpectedBatch: float64(n.records), Adjacency: account.ReplaceOne, Unit: account.Record(), Dim: n.model.Dim()}
+	k := oracle.KM{
+		GLM:           glm,
+		Records:       oracle.Records{Data: n.train},
+		Operator:      p.Operator,
+		Gamma:         p.Gamma,
+		L1:            p.L1,
+		Residual:      1,
+		Clip:          n.clip,
+		Rate:          1,
+		ExpectedBatch: float64(n.records),
+		Adjacency:     account.ReplaceOne,
+		Unit:          account.Record(),
+
+		Dim: n.model.Dim(),
+	}
 	for r := range n.records {
 		k.Records.Index = append(k.Records.Index, int32(i*n.records+r))
 	}
@@ -178,7 +214,12 @@ func (n *network003) oracles(i int, a *algo.KM) (map[string]privacy.Oracle, erro
 // generated makes a data set of size.records records for each of theoremAgents agents.
 func generated(name string, size theoremsSize, seed uint64) (*data.Split, error) {
 	return data.Load(name, "", seed, func(p any) error {
-		*p.(*data.LeastSquaresParams) = data.LeastSquaresParams{Agents: theoremAgents, Records: size.records, Dim: theoremDim, Test: 20 * size.records}
+		*p.(*data.LeastSquaresParams) = data.LeastSquaresParams{
+			Agents:  theoremAgents,
+			Records: size.records,
+			Dim:     theoremDim,
+			Test:    20 * size.records,
+		}
 		return nil
 	})
 }
@@ -190,7 +231,8 @@ func (d *Document) theorem1(ctx context.Context, size theoremsSize) error {
 		if err != nil {
 			return err
 		}
-		if n.model, err = model.New("least-squares", model.Shape{Height: 1, Width: theoremDim, Channels: 1}, nil); err != nil {
+		if n.model, err = model.New("least-squares", model.Shape{Height: 1, Width: theoremDim, Channels: 1},
+			nil); err != nil {
 			return err
 		}
 		n.published, n.records = true, size.records
@@ -209,7 +251,8 @@ func (d *Document) theorem1(ctx context.Context, size theoremsSize) error {
 				}
 				expected += x / float64(size.draws)
 			}
-			d.addBound(size, bound003{"1", setting, "expected distance", seeds(size.draws), expected, bound, math.NaN()})
+			d.addBound(size, bound003{"1", setting, "expected distance", seeds(size.draws), expected, bound,
+				math.NaN()})
 			n.only = true
 			largest, err := n.apart(ctx, size, 1)
 			if err != nil {
@@ -250,14 +293,24 @@ func (d *Document) theorems23(ctx context.Context, size theoremsSize) error {
 	if err != nil {
 		return err
 	}
-	if n.model, err = model.New("logistic", model.Shape{Height: 1, Width: theoremDim, Channels: 1, Classes: 2}, nil); err != nil {
+	if n.model, err = model.New("logistic",
+		model.Shape{Height: 1, Width: theoremDim, Channels: 1, Classes: 2}, nil); err != nil {
 		return err
 	}
 	n.rounds, n.records, n.clip = rounds, size.records, clip
 	n.edit = func(p *algo.KMParams) { p.Gamma = gamma }
 	for _, eps := range []float64{.1, .5, 1, 3} {
-		plan := account.Plan{Accountant: "gdp", Adjacency: account.ReplaceOne, Unit: account.Record(), Rate: 1, Steps: []account.PlanStep{{Times: rounds,
-			Event: func(noise, _ float64) (account.Event, error) { return account.Gaussian(noise, 2.01) }}}} // .01: room for rounding
+		plan := account.Plan{
+			Accountant: "gdp",
+			Adjacency:  account.ReplaceOne,
+			Unit:       account.Record(),
+			Rate:       1,
+			Steps: []account.PlanStep{{Times: rounds,
+				// .01: room for rounding
+				Event: func(noise, _ float64) (account.Event, error) {
+					return account.Gaussian(noise, 2.01)
+				}}},
+		}
 		found, err := account.Noise(plan, account.Budget{Epsilon: eps, Delta: delta})
 		if err != nil {
 			return err
@@ -279,7 +332,8 @@ func (d *Document) theorems23(ctx context.Context, size theoremsSize) error {
 				theta[c] = float32(x)
 			}
 			rate := func(s *data.Dataset) float64 {
-				e := model.Evaluate(n.model, theta, &model.Batch{X: s.X, Labels: s.Labels}, new(model.Workspace))
+				e := model.Evaluate(n.model, theta, &model.Batch{X: s.X, Labels: s.Labels},
+					new(model.Workspace))
 				return 1 - float64(e.Correct)/float64(e.Samples)
 			}
 			g := rate(split.Test) - rate(split.Train)
@@ -291,14 +345,19 @@ func (d *Document) theorems23(ctx context.Context, size theoremsSize) error {
 		first := -math.Expm1(-eps)
 		bound := first + math.Exp(-eps)*theoremAgents*delta
 		setting := fmt.Sprintf("ε = %g, R = 1", eps)
-		d.addBound(size, bound003{"2", setting, "generalisation gap", seeds(size.trials), math.Abs(gap), bound, first + math.Exp(-eps)*delta})
-		third, holds := bound003{"3", setting, "probability of a gap of at most ε", seeds(size.trials), within, max(0, eps-bound) / (eps + 1), math.NaN()}, "yes"
+		d.addBound(size, bound003{"2", setting, "generalisation gap", seeds(size.trials), math.Abs(gap),
+			bound, first + math.Exp(-eps)*delta})
+		third, holds := bound003{"3", setting, "probability of a gap of at most ε", seeds(size.trials),
+			within, max(0, eps-bound) / (eps + 1), math.NaN()}, "yes"
 		if within < (eps-bound)/(eps+1) {
 			holds = "no"
 		}
-		d.addRow([]string{third.theorem, setting, third.what, fmt.Sprintf("%.3g", within), fmt.Sprintf("at least %.4g", third.published), "", holds}, third.seed, third.settings(size), within, third.published)
+		d.addRow([]string{third.theorem, setting, third.what, fmt.Sprintf("%.3g", within),
+			fmt.Sprintf("at least %.4g", third.published), "",
+			holds}, third.seed, third.settings(size), within, third.published)
 	}
-	d.addBound(size, bound003{"2", "memoriser, ε = 0, δ = 1e-3, M = 1, R = 10", "generalisation gap", "", .01, .001, .01})
+	d.addBound(size, bound003{"2", "memoriser, ε = 0, δ = 1e-3, M = 1, R = 10", "generalisation gap", "", .01,
+		.001, .01})
 	return nil
 }
 
@@ -329,7 +388,8 @@ func (d *Document) theorem5(_ context.Context, size theoremsSize) error {
 					sum += x * x / float64(size.samples)
 				}
 			}
-			d.addBound(size, bound003{"5", fmt.Sprintf("%s, μ = %g", graph, mu), "squared norm after mixing", "1", sum, theoremDim * (1 + mu*mu) * bracket, theoremDim * (bracket + mu*mu*theoremAgents)})
+			d.addBound(size, bound003{"5", fmt.Sprintf("%s, μ = %g", graph, mu), "squared norm after mixing",
+				"1", sum, theoremDim * (1 + mu*mu) * bracket, theoremDim * (bracket + mu*mu*theoremAgents)})
 		}
 	}
 	return nil

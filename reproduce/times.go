@@ -29,7 +29,8 @@ type runTime struct {
 	kernels string // avx512, avx2 or portable
 }
 
-var timeColumns = []string{"config_digest", "engine", "arithmetic", "seconds", "gradients", "noise", "mixing", "evaluation", "rest", "cores", "kernels"}
+var timeColumns = []string{"config_digest", "engine", "arithmetic", "seconds", "gradients", "noise", "mixing",
+	"evaluation", "rest", "cores", "kernels"}
 
 // timeFile appends to a shard's times.
 type timeFile struct {
@@ -55,7 +56,8 @@ func (t *timeFile) add(p *experiment.SweepProgress) {
 			w.Write(timeColumns)
 		}
 		line := []string{p.Row.ConfigDigest, p.Row.Engine, p.Row.Arithmetic}
-		for _, x := range []float64{p.Seconds, p.Split.Gradients, p.Split.Noise, p.Split.Mixing, p.Split.Evaluation, p.Split.Rest} {
+		for _, x := range []float64{p.Seconds, p.Split.Gradients, p.Split.Noise, p.Split.Mixing,
+			p.Split.Evaluation, p.Split.Rest} {
 			line = append(line, strconv.FormatFloat(x, 'f', 3, 64))
 		}
 		w.Write(append(line, strconv.Itoa(runtime.NumCPU()), tensor.Kernels()))
@@ -67,7 +69,8 @@ func (t *timeFile) add(p *experiment.SweepProgress) {
 	}
 }
 
-// readTimes reads all time files of a study's directory; of several times of a run the last in a file counts.
+// readTimes reads all time files of a study's directory; of several times of a run the
+// last in a file counts.
 func readTimes(dir string) (map[timeKey]runTime, error) {
 	paths, err := filepath.Glob(filepath.Join(dir, "times*.csv"))
 	if err != nil {
@@ -86,7 +89,8 @@ func readTimes(dir string) (map[timeKey]runTime, error) {
 	return times, nil
 }
 
-// decodeTimes adds the times of one file; a last line without an end, which a crash leaves, is dropped.
+// decodeTimes adds the times of one file; a last line without an end, which a crash
+// leaves, is dropped.
 func decodeTimes(times map[timeKey]runTime, path, text string) error {
 	text = text[:strings.LastIndexByte(text, '\n')+1]
 	lines, err := csv.NewReader(strings.NewReader(text)).ReadAll()
@@ -97,17 +101,35 @@ func decodeTimes(times map[timeKey]runTime, path, text string) error {
 		return nil
 	}
 	if !slices.Equal(lines[0], timeColumns) {
-		return &config.Error{File: path, Line: 1, Found: strings.Join(lines[0], ","), Allowed: strings.Join(timeColumns, ",")}
+		return &config.Error{
+			File:    path,
+			Line:    1,
+			Found:   strings.Join(lines[0], ","),
+			Allowed: strings.Join(timeColumns, ","),
+		}
 	}
 	for i, f := range lines[1:] {
 		var r runTime
-		for k, dst := range []*float64{&r.seconds, &r.split.Gradients, &r.split.Noise, &r.split.Mixing, &r.split.Evaluation, &r.split.Rest} {
+		for k, dst := range []*float64{&r.seconds, &r.split.Gradients, &r.split.Noise, &r.split.Mixing,
+			&r.split.Evaluation, &r.split.Rest} {
 			if *dst, err = strconv.ParseFloat(f[3+k], 64); err != nil || !(*dst >= 0) {
-				return &config.Error{File: path, Line: i + 2, Key: timeColumns[3+k], Found: f[3+k], Allowed: "seconds, at least 0"}
+				return &config.Error{
+					File:    path,
+					Line:    i + 2,
+					Key:     timeColumns[3+k],
+					Found:   f[3+k],
+					Allowed: "seconds, at least 0",
+				}
 			}
 		}
 		if r.cores, err = strconv.Atoi(f[9]); err != nil || r.cores < 1 {
-			return &config.Error{File: path, Line: i + 2, Key: "cores", Found: f[9], Allowed: "a whole number, at least 1"}
+			return &config.Error{
+				File:    path,
+				Line:    i + 2,
+				Key:     "cores",
+				Found:   f[9],
+				Allowed: "a whole number, at least 1",
+			}
 		}
 		r.kernels = f[10]
 		times[timeKey{f[0], f[1], f[2]}] = r

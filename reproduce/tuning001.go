@@ -8,8 +8,8 @@ import (
 	"sotto/experiment"
 )
 
-// The knobs of every method are chosen on problem instances of other seeds than those of the results, as the paper chose the number
-// of updates.
+// The knobs of every method are chosen on problem instances of other seeds than those of
+// the results, as the paper chose the number of updates.
 var validationSeeds = []int{101, 102, 103}
 
 var dims001 = []int{2, 10, 20, 50, 100}
@@ -52,7 +52,8 @@ func (t task) length() task {
 	return t
 }
 
-// searchTasks are the runs of the search on one instance, with one method's settings apart.
+// searchTasks are the runs of the search on one instance, with one method's settings
+// apart.
 func searchTasks(seed int, small bool, each func(t task)) {
 	for _, s := range searched {
 		for _, dim := range dims001 {
@@ -63,7 +64,17 @@ func searchTasks(seed int, small bool, each func(t task)) {
 				for _, budget := range of(budgetsOf(s.method), small) {
 					for _, updates := range s.updates {
 						for _, knob := range s.knobs {
-							each(task{mode: "sound", method: s.method, points: "cube", dim: dim, budget: budget, updates: updates, knob: knob, other: other, seed: seed}.length())
+							each(task{
+								mode:    "sound",
+								method:  s.method,
+								points:  "cube",
+								dim:     dim,
+								budget:  budget,
+								updates: updates,
+								knob:    knob,
+								other:   other,
+								seed:    seed,
+							}.length())
 						}
 					}
 				}
@@ -96,7 +107,8 @@ type settingKey struct {
 	budget        string
 }
 
-// best finds the settings of the highest mean accuracy over validation seeds; of equal ones the first of the search.
+// best finds the settings of the highest mean accuracy over validation seeds; of equal
+// ones the first of the search.
 func best(rows []experiment.CellRow) (map[settingKey]chosen, map[settingKey]sample) {
 	r := collectTasks(&found{rows: rows})
 	found, scores := map[settingKey]chosen{}, map[settingKey]sample{}
@@ -112,7 +124,8 @@ func best(rows []experiment.CellRow) (map[settingKey]chosen, map[settingKey]samp
 // tuning lists what was chosen.
 func tuning(rows []experiment.CellRow, small bool) *Document {
 	found, scores := best(rows)
-	d := &Document{Header: []string{"method", "setting", "p", "epsilon", "updates of an agent", "μ or κ", "accuracy, validation instances"}}
+	d := &Document{Header: []string{"method", "setting", "p", "epsilon", "updates of an agent", "μ or κ",
+		"accuracy, validation instances"}}
 	for _, s := range searched {
 		for _, other := range s.others {
 			for _, dim := range dims001 {
@@ -123,13 +136,15 @@ func tuning(rows []experiment.CellRow, small bool) *Document {
 						if c.updates == 0 {
 							updates = "each wake"
 						}
-						d.Rows = append(d.Rows, []string{methods001[s.method], other, strconv.Itoa(dim), b, updates, exactly(c.knob), scores[k].String()})
+						d.Rows = append(d.Rows, []string{methods001[s.method], other, strconv.Itoa(dim), b,
+							updates, exactly(c.knob), scores[k].String()})
 					}
 				}
 			}
 		}
 	}
-	d.Notes = []string{fmt.Sprintf("problem instances of seeds %v; the results are those of seeds %v, other rules, points and noise", validationSeeds, seeds001(false))}
+	d.Notes = []string{fmt.Sprintf("problem instances of seeds %v; the results are those of seeds %v, "+
+		"other rules, points and noise", validationSeeds, seeds001(false))}
 	if small {
 		d.Notes = append(d.Notes, "scale smoke: 200 wakes, one instance")
 	}
@@ -138,7 +153,9 @@ func tuning(rows []experiment.CellRow, small bool) *Document {
 
 // tuned applies what the search found.
 func (t task) tuned() task {
-	i := slices.IndexFunc(choices001, func(c choice) bool { return c.settingKey == settingKey{t.method, t.other, t.dim, t.budget} })
+	i := slices.IndexFunc(choices001, func(c choice) bool {
+		return c.settingKey == settingKey{t.method, t.other, t.dim, t.budget}
+	})
 	if i < 0 {
 		panic(fmt.Sprintf("nothing was chosen for %v", t)) // a mistake in this package
 	}

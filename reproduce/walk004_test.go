@@ -35,10 +35,13 @@ func TestWalkTable(t *testing.T) {
 		t.Fatalf("%d lines, want 24", len(d.Rows))
 	}
 	for _, r := range d.Rows {
-		accuracy := map[string]string{"published": "9.00 ± 0.00", "after-noise": "11.00 ± 0.00", "sound": "5.00 ± 0.00"}[r[0]]
+		accuracy := map[string]string{"published": "9.00 ± 0.00", "after-noise": "11.00 ± 0.00",
+			"sound": "5.00 ± 0.00"}[r[0]]
 		published := map[string]string{"local": ".88", "central": ".96", "network": ".955 to .96"}[r[1]]
-		if r[6] != accuracy || r[7] != published || (r[11] == "∞") != (r[0] == "published") || r[0] != "published" && r[11] != "3.500" ||
-			(r[12] == "") != (r[1] == "central") || r[1] != "central" && r[13] != "refused: the clip may bind" {
+		if r[6] != accuracy || r[7] != published || (r[11] == "∞") != (r[0] == "published") ||
+			r[0] != "published" && r[11] != "3.500" ||
+			(r[12] == "") != (r[1] == "central") || r[1] != "central" &&
+			r[13] != "refused: the clip may bind" {
 			t.Errorf("%q", r)
 		}
 	}
@@ -50,19 +53,24 @@ func TestWalkSmoke(t *testing.T) {
 	if dir == "" {
 		t.Skip("SOTTO_DATA not set: needs california-housing")
 	}
-	d, err := Run(context.Background(), "seed004-walk", Options{Dir: t.TempDir(), Scale: Smoke, Sweep: experiment.SweepOptions{DataDir: dir, Workers: 1}})
+	d, err := Run(context.Background(), "seed004-walk",
+		Options{Dir: t.TempDir(), Scale: Smoke, Sweep: experiment.SweepOptions{DataDir: dir, Workers: 1}})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if len(d.Rows) != 9+2*2+3 || len(d.Figures) != 1 { // longitude alone; with 64 agents everywhere the complete graphs are the same
+	// longitude alone; with 64 agents everywhere the complete graphs are the same
+	if len(d.Rows) != 9+2*2+3 || len(d.Figures) != 1 {
 		t.Errorf("%d lines, %d figures", len(d.Rows), len(d.Figures))
 	}
 	for _, r := range d.Rows {
-		if eps, err := strconv.ParseFloat(r[11], 64); r[0] == "published" && r[11] != "∞" || r[0] == "sound" && r[1] == "local" && (err != nil || eps > 10 || eps < 1) {
+		if eps, err := strconv.ParseFloat(r[11], 64); r[0] == "published" && r[11] != "∞" ||
+			r[0] == "sound" && r[1] == "local" && (err != nil || eps > 10 || eps < 1) {
 			t.Errorf("%s, %s: epsilon %s", r[0], r[1], r[11])
 		}
 		if r[0] == "hidden" {
-			worst, mean, all := cellNumber(t, r[13]), cellNumber(t, r[14]), account.GaussianEpsilon(math.Sqrt(walk004Most)/cellNumber(t, r[5]), walk004Delta) // of all twelve contributions
+			// of all twelve contributions
+			worst, mean, all := cellNumber(t, r[13]), cellNumber(t, r[14]),
+				account.GaussianEpsilon(math.Sqrt(walk004Most)/cellNumber(t, r[5]), walk004Delta)
 			if !(mean <= worst && worst < all && cellNumber(t, r[12]) > 0) {
 				t.Errorf("%q", r)
 			}
@@ -70,24 +78,33 @@ func TestWalkSmoke(t *testing.T) {
 	}
 }
 
-// Uniform draws of one owner among 2,000, hidden, at the curator's noise cost epsilon 10, and hardly less.
+// Uniform draws of one owner among 2,000, hidden, at the curator's noise cost epsilon 10,
+// and hardly less.
 func TestCuratorNoise(t *testing.T) {
-	run := account.Plan{Accountant: "rdp", Adjacency: account.ReplaceOne, Unit: account.Record(), Rate: 1, NoiseMultiplier: curatorNoise,
+	run := account.Plan{
+		Accountant:      "rdp",
+		Adjacency:       account.ReplaceOne,
+		Unit:            account.Record(),
+		Rate:            1,
+		NoiseMultiplier: curatorNoise,
 		Steps: []account.PlanStep{{Times: 20000, Event: func(z, _ float64) (account.Event, error) {
 			g, err := account.Gaussian(z, 2)
 			if err != nil {
 				return g, err
 			}
 			return account.FixedSizeSampled(2000, 1, g)
-		}}}}
+		}}},
+	}
 	if eps, err := account.Epsilon(run, 1e-6); err != nil || eps.Upper > 10 || eps.Upper < 9.9 {
 		t.Errorf("epsilon %v, %v", eps, err)
 	}
 }
 
-// TestClaim48: the central baseline of the published figure adds the noise of a bound with a factor of 16. At epsilon 10 and delta 1e-6 PLD
-// needs 4.1 times less for 20,000 Poisson samples of rate 1/2,000; the published noise costs .17. So it is with the local one: 12 Gaussian
-// releases at 5.871 cost .997, and even the noise of the network figure, 1.227, costs 5.6 against who sees all.
+// TestClaim48: the central baseline of the published figure adds the noise of a bound
+// with a factor of 16. At epsilon 10 and delta 1e-6 PLD needs 4.1 times less for 20,000
+// Poisson samples of rate 1/2,000; the published noise costs .17. So it is with the local
+// one: 12 Gaussian releases at 5.871 cost .997, and even the noise of the network figure,
+// 1.227, costs 5.6 against who sees all.
 func TestClaim48(t *testing.T) {
 	const n, steps, eps, delta = 2000., 20000., 10., 1e-6
 	loose := 16 * walk004Clip * math.Sqrt(steps*math.Log(2/delta)*math.Log(1.25*steps/(delta*n))) / (n * eps)
@@ -104,7 +121,8 @@ func TestClaim48(t *testing.T) {
 		t.Errorf("the published noise costs %v, %v", spent, err)
 	}
 	for budget, want := range map[string]float64{"local": .997, "network": 5.615} {
-		if got := account.GaussianEpsilon(math.Sqrt(walk004Most)*walk004Clip/noises004[budget], delta); math.Abs(got-want) > 1e-3 {
+		if got := account.GaussianEpsilon(math.Sqrt(walk004Most)*walk004Clip/noises004[budget],
+			delta); math.Abs(got-want) > 1e-3 {
 			t.Errorf("%s: 12 releases at the published noise cost %g, want %g", budget, got, want)
 		}
 	}

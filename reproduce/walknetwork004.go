@@ -14,7 +14,8 @@ import (
 // walk004Delta is that of all runs.
 const walk004Delta = 1e-6
 
-// network are the cells of what agent 0 learns at a noise over the clip: the worst pair by the printed form, worst and mean by the mixture.
+// network are the cells of what agent 0 learns at a noise over the clip: the worst pair
+// by the printed form, worst and mean by the mixture.
 func (w walker004) network(noise float64, small bool) ([]string, error) {
 	if w.budget == "central" {
 		return []string{"", "", ""}, nil
@@ -38,8 +39,20 @@ func (w walker004) network(noise float64, small bool) ([]string, error) {
 		return nil, err
 	}
 	local := account.GaussianEpsilon(math.Sqrt(walk004Most)/noise, walk004Delta) * (1 + 1e-12)
-	f, err := experiment.ExamineWalk(g, &network.WalkMixture{Agents: w.agents, Hops: hops, Steps: w.steps, Visits: walk004Most, Mu: 1 / noise, Convex: true, Smoothness: .5,
-		StepSize: steps004[w.budget].sound, SecretHops: true, Contraction: 1, LocalSteps: 1}, walk004Delta, account.Interval{Upper: local})
+	f, err := experiment.ExamineWalk(g, &network.WalkMixture{
+		Agents:      w.agents,
+		Hops:        hops,
+		Steps:       w.steps,
+		Visits:      walk004Most,
+		Mu:          1 / noise,
+		Convex:      true,
+		Smoothness:  .5,
+		StepSize:    steps004[w.budget].sound,
+		SecretHops:  true,
+		Contraction: 1,
+
+		LocalSteps: 1,
+	}, walk004Delta, account.Interval{Upper: local})
 	if err != nil {
 		return nil, err
 	}
@@ -69,7 +82,8 @@ func (w walker004) hops(small bool) (*topology.Graph, *network.Matrix, error) {
 	return g, m[0], nil
 }
 
-// printedAtOne holds the coefficient of the worst pair at noise 1 by graph, agents and steps: it falls with the square of the noise.
+// printedAtOne holds the coefficient of the worst pair at noise 1 by graph, agents and
+// steps: it falls with the square of the noise.
 var printedAtOne sync.Map
 
 type printedKey struct {
@@ -77,7 +91,8 @@ type printedKey struct {
 	agents, steps int
 }
 
-// printed is the published epsilon of agent 0's worst pair. On the complete graph W = 11'/n leaves the first term alone.
+// printed is the published epsilon of agent 0's worst pair. On the complete graph W =
+// 11'/n leaves the first term alone.
 func (w walker004) printed(noise float64, small bool) (eps float64, ok bool, err error) {
 	n, t := float64(w.agents), float64(w.steps)
 	if w.graph == "complete" {

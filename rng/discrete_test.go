@@ -9,7 +9,8 @@ import (
 	"gonum.org/v1/gonum/stat/distuv"
 )
 
-// limit is the level of every statistical test: the probability with which it rejects a right sampler.
+// limit is the level of every statistical test: the probability with which it rejects a
+// right sampler.
 const limit = 1e-6
 
 func stream(seq uint64) *Stream {
@@ -17,14 +18,15 @@ func stream(seq uint64) *Stream {
 	return NewStream(&k, Noise)
 }
 
-// cells is a histogram with expected counts of at least 20: neighboring outcomes are merged until they
-// reach it.
+// cells is a histogram with expected counts of at least 20: neighboring outcomes are
+// merged until they reach it.
 type cells struct {
 	upto     []int64 // last outcome of each cell; the last cell has no end
 	expected []float64
 }
 
-// newCells merges the outcomes of a symmetric law on |x| <= reach, with probabilities p up to a factor.
+// newCells merges the outcomes of a symmetric law on |x| <= reach, with probabilities p
+// up to a factor.
 func newCells(n int, reach int64, p func(x int64) float64) cells {
 	sum := 0.
 	for x := -reach; x <= reach; x++ {
@@ -42,8 +44,9 @@ func newCells(n int, reach int64, p func(x int64) float64) cells {
 	return c
 }
 
-// normalCells has k cells of equal probability under a normal law. An integer Gaussian of parameter above 10
-// has the same cell masses to 1e-100 by Poisson summation, when cells end half-way between integers.
+// normalCells has k cells of equal probability under a normal law. An integer Gaussian of
+// parameter above 10 has the same cell masses to 1e-100 by Poisson summation, when cells
+// end half-way between integers.
 func normalCells(n, k int, sigma float64) cells {
 	var c cells
 	last := 0.
@@ -83,8 +86,8 @@ func (c cells) p(x []int64, scale int64) float64 {
 	return distuv.ChiSquared{K: float64(len(count) - 1)}.Survival(chi)
 }
 
-// check compares a sample with the cells, and shows that twice the values, the same law for half the
-// stated scale, are told apart.
+// check compares a sample with the cells, and shows that twice the values, the same law
+// for half the stated scale, are told apart.
 func (c cells) check(t *testing.T, x []int64) {
 	t.Helper()
 	if p := c.p(x, 1); p < limit {
@@ -95,8 +98,8 @@ func (c cells) check(t *testing.T, x []int64) {
 	}
 }
 
-// checkMoments compares the first four moments with m2 and m4, each within 4.9 standard errors estimated
-// from the sample (false-reject rate 1e-6 each).
+// checkMoments compares the first four moments with m2 and m4, each within 4.9 standard
+// errors estimated from the sample (false-reject rate 1e-6 each).
 func checkMoments(t *testing.T, x []int64, m2, m4 float64) {
 	t.Helper()
 	n := float64(len(x))
@@ -147,7 +150,8 @@ func TestDiscreteGaussian(t *testing.T) {
 			checkMoments(t, x, m2, m4)
 		})
 	}
-	for i, sigma := range []uint64{1<<20 - 1, 1 << 20, MaxSigma} { // by the discrete Laplace law, and by blocks
+	// by the discrete Laplace law, and by blocks
+	for i, sigma := range []uint64{1<<20 - 1, 1 << 20, MaxSigma} {
 		t.Run(fmt.Sprint(sigma), func(t *testing.T) {
 			g, err := NewDiscreteGaussian(sigma, 1)
 			if err != nil {
@@ -173,7 +177,8 @@ func TestDiscreteGaussian(t *testing.T) {
 }
 
 func TestDiscreteGaussianRefuses(t *testing.T) {
-	for _, s := range [][2]uint64{{0, 1}, {1, 0}, {MaxSigma + 1, 1}, {math.MaxUint64, 1}, {1, 1<<15 + 1}, {MaxSigma - 3, 2}} {
+	for _, s := range [][2]uint64{{0, 1}, {1, 0}, {MaxSigma + 1, 1}, {math.MaxUint64, 1}, {1, 1<<15 + 1},
+		{MaxSigma - 3, 2}} {
 		if _, err := NewDiscreteGaussian(s[0], s[1]); err == nil {
 			t.Errorf("sigma %d/%d was accepted", s[0], s[1])
 		}
@@ -187,10 +192,12 @@ func TestDiscreteGaussianRefuses(t *testing.T) {
 	}
 }
 
-// The acceptance probability is the quotient of the two laws, up to a constant: for fractions of all shapes
-// ln accept(y) = -(|y| - sigma^2/t)^2/(2 sigma^2), computed in rational numbers.
+// The acceptance probability is the quotient of the two laws, up to a constant: for
+// fractions of all shapes ln accept(y) = -(|y| - sigma^2/t)^2/(2 sigma^2), computed in
+// rational numbers.
 func TestAcceptanceIsTheQuotientOfTheLaws(t *testing.T) {
-	for _, s := range [][2]int64{{7, 10}, {173, 10}, {12, 18}, {999, 1000}, {31, 1}, {1000, 3}, {1<<20 - 1, 1}} {
+	for _, s := range [][2]int64{{7, 10}, {173, 10}, {12, 18}, {999, 1000}, {31, 1}, {1000, 3},
+		{1<<20 - 1, 1}} {
 		g, err := NewDiscreteGaussian(uint64(s[0]), uint64(s[1]))
 		if err != nil {
 			t.Fatal(err)
@@ -209,10 +216,12 @@ func TestAcceptanceIsTheQuotientOfTheLaws(t *testing.T) {
 	}
 }
 
-// The block table against the theta function: sum over all integers of exp(-i^2/128) is sqrt(128 pi) times
-// 1 + 2 exp(-128 pi^2), so that block 0 has probability 2/(1 + sqrt(128 pi)) to 500 digits.
+// The block table against the theta function: sum over all integers of exp(-i^2/128) is
+// sqrt(128 pi) times 1 + 2 exp(-128 pi^2), so that block 0 has probability 2/(1 +
+// sqrt(128 pi)) to 500 digits.
 func TestBlockTable(t *testing.T) {
-	pi, _, err := big.ParseFloat("3.14159265358979323846264338327950288419716939937510582097494459230781640628620899862803482534211706798", 10, 400, big.ToNearestEven)
+	pi, _, err := big.ParseFloat(
+		"3.14159265358979323846264338327950288419716939937510582097494459230781640628620899862803482534211706798", 10, 400, big.ToNearestEven)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -276,7 +285,9 @@ func TestDiscreteLaplace(t *testing.T) {
 			a := 1 / float64(scale)
 			q := math.Exp(-a)
 			if scale < 100 {
-				newCells(n, int64(40*scale), func(x int64) float64 { return math.Exp(-a * math.Abs(float64(x))) }).check(t, x)
+				newCells(n, int64(40*scale), func(x int64) float64 {
+					return math.Exp(-a * math.Abs(float64(x)))
+				}).check(t, x)
 			} else {
 				laplaceCells(n, 300, q).check(t, x)
 			}
@@ -313,7 +324,9 @@ func laplaceCells(n, k int, q float64) cells {
 
 func TestBernoulliExp(t *testing.T) {
 	const n = 400_000
-	for i, r := range []struct{ num, den uint64 }{{0, 5}, {1, 3}, {1, 1}, {7, 7}, {7, 2}, {1 << 62, 1<<63 - 1}} {
+	for i, r := range []struct {
+		num, den uint64
+	}{{0, 5}, {1, 3}, {1, 1}, {7, 7}, {7, 2}, {1 << 62, 1<<63 - 1}} {
 		s, hits := stream(uint64(300+i)), 0
 		for range n {
 			if s.BernoulliExp(r.num, r.den) {

@@ -7,14 +7,14 @@ import (
 	"sync"
 )
 
-// DiscreteGaussian draws integers x with probability proportional to exp(-x^2/(2 sigma^2)) for a rational
-// sigma, by integer arithmetic. Its zero value is not usable.
+// DiscreteGaussian draws integers x with probability proportional to exp(-x^2/(2
+// sigma^2)) for a rational sigma, by integer arithmetic. Its zero value is not usable.
 //
-// Sigmas that are a multiple of 8 from 32 on, those of the noise grid, are drawn from blocks of sigma/8
-// integers: a block by table, a place in it uniformly, then a rejection of a few percent. The table holds
-// 256 bits for each block; the law of a value is within 2^-240 of the stated one in total variation. All
-// others follow Algorithm 3 of Canonne, Kamath, Steinke 2020, rejection from the discrete Laplace law, which
-// is exact.
+// Sigmas that are a multiple of 8 from 32 on, those of the noise grid, are drawn from
+// blocks of sigma/8 integers: a block by table, a place in it uniformly, then a rejection
+// of a few percent. The table holds 256 bits for each block; the law of a value is within
+// 2^-240 of the stated one in total variation. All others follow Algorithm 3 of Canonne,
+// Kamath, Steinke 2020, rejection from the discrete Laplace law, which is exact.
 type DiscreteGaussian struct {
 	block uint64 // sigma/8, or 0 for the discrete Laplace proposal:
 	t     uint64 // its scale, sigma rounded up
@@ -31,8 +31,9 @@ const (
 	maxBlock   = 152 // exp(-152^2/128) < 2^-260: later blocks are never drawn
 )
 
-// NewDiscreteGaussian returns the sampler for sigma = num/den. Integers up to MaxSigma are accepted, and
-// fractions whose arithmetic fits 64 bits, among them all with num and den up to 2^10.
+// NewDiscreteGaussian returns the sampler for sigma = num/den. Integers up to MaxSigma
+// are accepted, and fractions whose arithmetic fits 64 bits, among them all with num and
+// den up to 2^10.
 func NewDiscreteGaussian(num, den uint64) (DiscreteGaussian, error) {
 	if num == 0 || den == 0 {
 		return DiscreteGaussian{}, errors.New("rng: sigma must be above 0")
@@ -47,13 +48,15 @@ func NewDiscreteGaussian(num, den uint64) (DiscreteGaussian, error) {
 		return DiscreteGaussian{block: block, den: 2 * num * num}, nil
 	}
 	t := (num + den - 1) / den
-	// Accept y with exp(-(|y| - sigma^2/t)^2/(2 sigma^2)) = exp(-(|y| den^2 t - num^2)^2/(2 (num den t)^2)).
-	// The greatest common divisor of den^2 t and num^2 divides num den t too.
+	// Accept y with exp(-(|y| - sigma^2/t)^2/(2 sigma^2)) = exp(-(|y| den^2 t -
+	// num^2)^2/(2 (num den t)^2)). The greatest common divisor of den^2 t and num^2
+	// divides num den t too.
 	mul, sub := den*den*t, num*num
 	g = gcd(mul, sub)
 	over, root := bits.Mul64(num*den, t)
 	if root /= g; over != 0 || root > MaxSigma {
-		return DiscreteGaussian{}, errors.New("rng: sigma needs a larger denominator than 64-bit integers hold")
+		return DiscreteGaussian{},
+			errors.New("rng: sigma needs a larger denominator than 64-bit integers hold")
 	}
 	return DiscreteGaussian{t: t, mul: mul / g, sub: sub / g, den: 2 * root * root}, nil
 }
@@ -72,8 +75,9 @@ func (g *DiscreteGaussian) Fill(s *Stream, dst []int64) {
 	}
 }
 
-// fromBlocks proposes block i with probability proportional to exp(-i^2/128), place j in it and a sign, and
-// accepts x = i B + j with exp(-x^2/(2 sigma^2) + i^2/128) = exp(-j(2 i B + j)/(2 sigma^2)).
+// fromBlocks proposes block i with probability proportional to exp(-i^2/128), place j in
+// it and a sign, and accepts x = i B + j with exp(-x^2/(2 sigma^2) + i^2/128) = exp(-j(2
+// i B + j)/(2 sigma^2)).
 func (g *DiscreteGaussian) fromBlocks(s *Stream, t *blocks) int64 {
 	for {
 		i := t.draw(s)
@@ -97,8 +101,8 @@ func (g *DiscreteGaussian) fromBlocks(s *Stream, t *blocks) int64 {
 	}
 }
 
-// blocks is the distribution function of the block index, as 256-bit fractions: low[k] holds word k of the
-// probability of an index of at most i.
+// blocks is the distribution function of the block index, as 256-bit fractions: low[k]
+// holds word k of the probability of an index of at most i.
 type blocks struct {
 	word  [4][maxBlock]uint64
 	start [256]uint8 // least index whose first word reaches the top byte
@@ -157,8 +161,8 @@ func bigExp(num, den int64, prec uint) *big.Float {
 	return out
 }
 
-// draw returns the least index whose distribution function exceeds a uniform value, of which it reads one
-// word, or all four where one does not decide.
+// draw returns the least index whose distribution function exceeds a uniform value, of
+// which it reads one word, or all four where one does not decide.
 func (t *blocks) draw(s *Stream) uint64 {
 	u := s.Uint64()
 	i := uint64(t.start[u>>56])
@@ -185,7 +189,8 @@ func (t *blocks) resolve(u [4]uint64, i uint64) uint64 {
 	return i
 }
 
-// fromLaplace accepts a discrete Laplace proposal y with exp(-(|y| - sigma^2/t)^2/(2 sigma^2)).
+// fromLaplace accepts a discrete Laplace proposal y with exp(-(|y| - sigma^2/t)^2/(2
+// sigma^2)).
 func (g *DiscreteGaussian) fromLaplace(s *Stream) int64 {
 	for {
 		y := s.DiscreteLaplace(g.t)
@@ -195,8 +200,8 @@ func (g *DiscreteGaussian) fromLaplace(s *Stream) int64 {
 	}
 }
 
-// accept decides exp(-r^2/den) with r = | |y| mul - sub |. A proposal that 64 bits do not hold lies beyond
-// 2^16 standard deviations and is rejected.
+// accept decides exp(-r^2/den) with r = | |y| mul - sub |. A proposal that 64 bits do not
+// hold lies beyond 2^16 standard deviations and is rejected.
 func (g *DiscreteGaussian) accept(s *Stream, y uint64) bool {
 	over, r := bits.Mul64(y, g.mul)
 	if over != 0 || r >= 1<<63 {

@@ -1,5 +1,5 @@
-// Package rng gives every random bit that sotto uses. A [Stream] is the AES-256-CTR key stream of one
-// key and one domain; who made the key decides what the stream is good for:
+// Package rng gives every random bit that sotto uses. A [Stream] is the AES-256-CTR key
+// stream of one key and one domain; who made the key decides what the stream is good for:
 //
 //   - [NewKey] draws a key from the operating system. One key serves one privacy charge and is
 //     overwritten afterwards: noise and subsampling of a release come from nowhere else.
@@ -8,8 +8,8 @@
 //   - [Simulated] derives a key from a seed, an agent and a charge number. Only the simulator uses it,
 //     and every result made with it is stamped "simulated".
 //
-// [DiscreteGaussian], [Stream.DiscreteLaplace] and [Stream.BernoulliExp] sample by integer arithmetic alone;
-// [Stream.Normals] is in double precision.
+// [DiscreteGaussian], [Stream.DiscreteLaplace] and [Stream.BernoulliExp] sample by
+// integer arithmetic alone; [Stream.Normals] is in double precision.
 package rng
 
 import (
@@ -48,7 +48,8 @@ const (
 
 const bufferSize = 4096
 
-// Stream is a key stream. Its zero value is not usable; a Stream belongs to one goroutine.
+// Stream is a key stream. Its zero value is not usable; a Stream belongs to one
+// goroutine.
 type Stream struct {
 	ctr  cipher.Stream
 	off  int // next unread byte of buf; len(filled) when empty
@@ -68,8 +69,9 @@ func NewStream(key *Key, d Domain) *Stream {
 	return s
 }
 
-// Rekey restarts s as the stream of key in domain and forgets all that it held. The key is expanded when the first bits are
-// asked for: a release that draws no sample needs no sampling stream.
+// Rekey restarts s as the stream of key in domain and forgets all that it held. The key
+// is expanded when the first bits are asked for: a release that draws no sample needs no
+// sampling stream.
 func (s *Stream) Rekey(key *Key, d Domain) {
 	s.Erase()
 	s.key = *key
@@ -86,8 +88,9 @@ func (s *Stream) expand() {
 	s.ctr = cipher.NewCTR(block, s.iv[:])
 }
 
-// Erase overwrites the buffered key stream and drops the cipher. The expanded key schedule lies in the
-// standard library's cipher object, which is released for collection but cannot be overwritten.
+// Erase overwrites the buffered key stream and drops the cipher. The expanded key
+// schedule lies in the standard library's cipher object, which is released for collection
+// but cannot be overwritten.
 func (s *Stream) Erase() {
 	if s.filled {
 		clear(s.buf[:])
@@ -135,10 +138,11 @@ func (s *Stream) Below(n uint64) uint64 {
 	return hi
 }
 
-// Normals fills dst with independent standard normal values by Box-Muller, two 64-bit words for each pair, in
-// the order of the key stream; an odd last value takes a pair too. Values end at 9.49 standard deviations.
-// That the double-precision law is close to the normal law is an assumption which privacy statements name.
-// The bits are the same with all kernels; see tensor.BoxMuller for the map and its error bounds.
+// Normals fills dst with independent standard normal values by Box-Muller, two 64-bit
+// words for each pair, in the order of the key stream; an odd last value takes a pair
+// too. Values end at 9.49 standard deviations. That the double-precision law is close to
+// the normal law is an assumption which privacy statements name. The bits are the same
+// with all kernels; see tensor.BoxMuller for the map and its error bounds.
 func (s *Stream) Normals(dst []float64) {
 	for len(dst) >= 2 {
 		if s.off == s.end {
@@ -171,8 +175,8 @@ func (s *Stream) pair(dst []float64) {
 	clear(w[:])
 }
 
-// Threshold returns the largest t with t/2^64 <= p, for [Stream.Hit]; all is true for p >= 1, where
-// every draw hits. The rate that results never exceeds p.
+// Threshold returns the largest t with t/2^64 <= p, for [Stream.Hit]; all is true for p
+// >= 1, where every draw hits. The rate that results never exceeds p.
 func Threshold(p float64) (t uint64, all bool) {
 	switch {
 	case p >= 1:
@@ -187,9 +191,9 @@ func Threshold(p float64) (t uint64, all bool) {
 // Hit draws one Bernoulli variable of rate t/2^64.
 func (s *Stream) Hit(t uint64) bool { return s.Uint64() < t }
 
-// Select appends those elements of index that independent Bernoulli variables of rate t/2^64 keep. Each reads eight
-// bits, eight elements to a word, and 56 more where those equal the first eight of t: its law is exactly
-// [Stream.Hit]'s, its draws are not.
+// Select appends those elements of index that independent Bernoulli variables of rate
+// t/2^64 keep. Each reads eight bits, eight elements to a word, and 56 more where those
+// equal the first eight of t: its law is exactly [Stream.Hit]'s, its draws are not.
 func (s *Stream) Select(dst, index []int32, t uint64) []int32 {
 	const ones = 0x0001_0001_0001_0001 // of four lanes of 16 bits
 	top, rest := t>>56, t&(1<<56-1)
@@ -214,7 +218,8 @@ func (s *Stream) Select(dst, index []int32, t uint64) []int32 {
 	return dst
 }
 
-// derive hashes a label and numbers into a key, unambiguously: the label's length comes first.
+// derive hashes a label and numbers into a key, unambiguously: the label's length comes
+// first.
 func derive(label string, parts ...[]byte) Key {
 	h := sha256.New()
 	var n [8]byte
@@ -232,8 +237,8 @@ func derive(label string, parts ...[]byte) Key {
 	return k
 }
 
-// Public returns the stream that everybody derives from a seed, a purpose and indices. It must never
-// drive noise or subsampling.
+// Public returns the stream that everybody derives from a seed, a purpose and indices. It
+// must never drive noise or subsampling.
 func Public(seed uint64, purpose string, index ...uint64) *Stream {
 	b := binary.BigEndian.AppendUint64(nil, seed)
 	for _, i := range index {
@@ -243,12 +248,15 @@ func Public(seed uint64, purpose string, index ...uint64) *Stream {
 	return NewStream(&k, Choice)
 }
 
-// Pair returns the key of one block of noise that two agents share, from what they alone know: for each answer of each round another.
+// Pair returns the key of one block of noise that two agents share, from what they alone
+// know: for each answer of each round another.
 func Pair(secret []byte, round, block uint64) Key {
-	return derive("sotto pair 1", secret, binary.BigEndian.AppendUint64(binary.BigEndian.AppendUint64(nil, round), block))
+	return derive("sotto pair 1", secret,
+		binary.BigEndian.AppendUint64(binary.BigEndian.AppendUint64(nil, round), block))
 }
 
-// SimulatedPair returns the secret that two agents share in a simulation with this seed, whichever is named first.
+// SimulatedPair returns the secret that two agents share in a simulation with this seed,
+// whichever is named first.
 func SimulatedPair(seed uint64, a, b uint32) []byte {
 	n := binary.BigEndian.AppendUint64(nil, seed)
 	n = binary.BigEndian.AppendUint32(n, min(a, b))

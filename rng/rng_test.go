@@ -14,8 +14,9 @@ import (
 	"sotto/tensor"
 )
 
-// The key stream is AES-256 of the blocks domain || counter; the block cipher is checked against the
-// FIPS-197 appendix C.3 vector first, so that the reference is not this package.
+// The key stream is AES-256 of the blocks domain || counter; the block cipher is checked
+// against the FIPS-197 appendix C.3 vector first, so that the reference is not this
+// package.
 func TestKeyStreamIsAESCTR(t *testing.T) {
 	var key Key
 	for i := range key {
@@ -143,8 +144,9 @@ func TestThresholdNeverExceedsTheRate(t *testing.T) {
 	}
 }
 
-// Every element is kept at the stated rate and independently of the next, whether the first eight bits decide (rates of
-// many 256ths) or never do (below 1/256). Each of eight bounds is 5.4 standard errors: a false-reject rate of 8 x 7e-8.
+// Every element is kept at the stated rate and independently of the next, whether the
+// first eight bits decide (rates of many 256ths) or never do (below 1/256). Each of eight
+// bounds is 5.4 standard errors: a false-reject rate of 8 x 7e-8.
 func TestSelectKeepsAtItsRate(t *testing.T) {
 	const n = 400_000
 	k := Simulated(4, 0, 0)
@@ -178,8 +180,8 @@ func TestSelectKeepsAtItsRate(t *testing.T) {
 	}
 }
 
-// The eight bits and the 56 after them make one comparison of 64: the kept elements are those whose word, put together
-// from the stream, is below the threshold.
+// The eight bits and the 56 after them make one comparison of 64: the kept elements are
+// those whose word, put together from the stream, is below the threshold.
 func TestSelectComparesWholeWords(t *testing.T) {
 	k := Simulated(5, 0, 0)
 	s, words := NewStream(&k, Sample), NewStream(&k, Sample)
@@ -229,7 +231,8 @@ func ExamplePublic() {
 	// Output: true false
 }
 
-// Normals takes two words a pair in the order of the stream, wherever refills fall and whatever was drawn before.
+// Normals takes two words a pair in the order of the stream, wherever refills fall and
+// whatever was drawn before.
 func TestNormalsConsumeTheStreamInOrder(t *testing.T) {
 	k := Simulated(9, 0, 0)
 	for _, before := range []int{0, 1, 2, 31, 33} {
@@ -256,10 +259,11 @@ func TestNormalsConsumeTheStreamInOrder(t *testing.T) {
 	}
 }
 
-// Moments up to the fourth, tails, and what ties the two values of a pair, over four million values: each
-// statistic within 5.6 standard errors of its value under the normal law. There are 15 statistics, so that the
-// test rejects a true normal law with a rate below 15 x 2.2e-8 < 1e-6; tails of few values are compared with
-// the Poisson law at the same rate.
+// Moments up to the fourth, tails, and what ties the two values of a pair, over four
+// million values: each statistic within 5.6 standard errors of its value under the normal
+// law. There are 15 statistics, so that the test rejects a true normal law with a rate
+// below 15 x 2.2e-8 < 1e-6; tails of few values are compared with the Poisson law at the
+// same rate.
 func TestNormalMomentsAndTails(t *testing.T) {
 	k := Simulated(11, 0, 0)
 	s := NewStream(&k, Noise)

@@ -27,8 +27,9 @@ type AsyncConfig struct {
 	Replay  []Wake // a recorded list in place of drawn wakes; nil draws them
 }
 
-// Async is a running asynchronous simulation: agents wake by their own clocks, one after the other in time. Wakes that
-// cannot touch each other run in parallel; the result has the bits of the sequence.
+// Async is a running asynchronous simulation: agents wake by their own clocks, one after
+// the other in time. Wakes that cannot touch each other run in parallel; the result has
+// the bits of the sequence.
 type Async struct {
 	cfg    AsyncConfig
 	links  *links
@@ -36,14 +37,15 @@ type Async struct {
 	nodes  []node
 	levels levels
 
-	// Without faults everybody has an agent's last broadcast at once. Nothing but that broadcast is then kept, close together,
-	// because with many agents a wake costs what it has to fetch from memory.
+	// Without faults everybody has an agent's last broadcast at once. Nothing but that
+	// broadcast is then kept, close together, because with many agents a wake costs what
+	// it has to fetch from memory.
 	counts []uint32   // broadcasts so far, by agent
 	bodies tensor.Vec // the last one's Dim values, by agent
 }
 
-// node is what the runtime keeps for one agent. A wake writes its own agent's node, or its two in a pair, and reads those
-// of the agents it hears.
+// node is what the runtime keeps for one agent. A wake writes its own agent's node, or
+// its two in a pair, and reads those of the agents it hears.
 type node struct {
 	sent   []posted // broadcasts that receivers may still have as the newest, in order
 	seq    uint64   // broadcasts so far
@@ -67,7 +69,8 @@ func NewAsync(cfg AsyncConfig) (*Async, error) {
 		return nil, config.Bad("workers", cfg.Workers, "at least 0")
 	}
 	if cfg.Replay != nil && uint64(len(cfg.Replay)) < cfg.Wakes {
-		return nil, config.Bad("wakes", cfg.Wakes, fmt.Sprintf("at most %d, the length of the recorded list", len(cfg.Replay)))
+		return nil, config.Bad("wakes", cfg.Wakes,
+			fmt.Sprintf("at most %d, the length of the recorded list", len(cfg.Replay)))
 	}
 	if cfg.Workers == 0 {
 		cfg.Workers = runtime.GOMAXPROCS(0)
@@ -76,7 +79,13 @@ func NewAsync(cfg AsyncConfig) (*Async, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &Async{cfg: cfg, links: l, clock: NewClock(cfg.Seed, n, pairGraph(&cfg)), nodes: make([]node, n), levels: newLevels(n)}
+	s := &Async{
+		cfg:    cfg,
+		links:  l,
+		clock:  NewClock(cfg.Seed, n, pairGraph(&cfg)),
+		nodes:  make([]node, n),
+		levels: newLevels(n),
+	}
 	if cfg.Replay != nil {
 		s.clock = Replay(cfg.Replay)
 	}
@@ -104,7 +113,8 @@ func (s *Async) Round() uint64 { return s.clock.number }
 // Params returns agent i's current model; it is valid until the next Run.
 func (s *Async) Params(i int) tensor.Vec { return s.cfg.Agents[i].Algorithm.Params() }
 
-// BytesSent returns what agent i has put on its links, counting each receiver, in wire format.
+// BytesSent returns what agent i has put on its links, counting each receiver, in wire
+// format.
 func (s *Async) BytesSent(i int) uint64 { return s.nodes[i].bytes }
 
 // Stats returns the counts over all agents so far.
@@ -119,8 +129,8 @@ func (s *Async) Stats() Stats {
 // batch is the number of wakes that are ordered at a time.
 const batch = 4096
 
-// Run completes wakes until the given number, at most AsyncConfig.Wakes. It stops between two batches with ctx's error
-// when ctx is done.
+// Run completes wakes until the given number, at most AsyncConfig.Wakes. It stops between
+// two batches with ctx's error when ctx is done.
 func (s *Async) Run(ctx context.Context, until uint64) error {
 	until = min(until, s.cfg.Wakes)
 	wakes := make([]Wake, 0, batch)
@@ -156,7 +166,9 @@ func (s *Async) run(first uint64, wakes []Wake) error {
 	lo := 0
 	for _, hi := range ends {
 		level := order[lo:hi]
-		if err := s.each(len(level), func(w *worker, k int) error { return one(w, int(level[k])) }); err != nil {
+		if err := s.each(len(level), func(w *worker, k int) error {
+			return one(w, int(level[k]))
+		}); err != nil {
 			return err
 		}
 		lo = hi
@@ -168,7 +180,8 @@ func (s *Async) each(n int, f func(w *worker, k int) error) error {
 	return each(s.cfg.Workers, s.cfg.Dim, n, f)
 }
 
-// each calls f for 0 .. n-1 on the workers; of several errors the one of the lowest number is returned.
+// each calls f for 0 .. n-1 on the workers; of several errors the one of the lowest
+// number is returned.
 func each(workers, dim, n int, f func(w *worker, k int) error) error {
 	const least = 8 // calls that are worth a goroutine
 	workers = min(workers, (n+least-1)/least)
@@ -249,7 +262,13 @@ func (s *Async) wake(w *worker, k Wake) error {
 	if !nd.joined {
 		return s.begin(w, i, k.Time, w.inbox)
 	}
-	w.in = agent.Input{Kind: agent.Wake, Round: nd.wakes, View: w.fullView(s.cfg.Graph, i), Peer: agent.Broadcast, Inbox: w.inbox}
+	w.in = agent.Input{
+		Kind:  agent.Wake,
+		Round: nd.wakes,
+		View:  w.fullView(s.cfg.Graph, i),
+		Peer:  agent.Broadcast,
+		Inbox: w.inbox,
+	}
 	return s.stepOne(w, i, k.Time)
 }
 
@@ -266,7 +285,12 @@ func (s *Async) hear(w *worker, i agent.ID, now float64) {
 	if s.links == nil {
 		for _, nb := range s.cfg.Graph.In(i) {
 			if c := s.counts[nb.ID]; c > 0 {
-				w.inbox = append(w.inbox, agent.Message{From: nb.ID, To: agent.Broadcast, Round: uint64(c - 1), Body: s.body(nb.ID)})
+				w.inbox = append(w.inbox, agent.Message{
+					From:  nb.ID,
+					To:    agent.Broadcast,
+					Round: uint64(c - 1),
+					Body:  s.body(nb.ID),
+				})
 			}
 		}
 		return
@@ -314,7 +338,8 @@ func (s *Async) body(i agent.ID) tensor.Vec {
 
 func (s *Async) broadcast(nd *node, i agent.ID, now float64, m *agent.Message) error {
 	if len(m.Body) != s.cfg.Dim || m.Mass != 0 {
-		return fmt.Errorf("a broadcast of %d values and mass %g in a run whose models have %d values", len(m.Body), m.Mass, s.cfg.Dim)
+		return fmt.Errorf("a broadcast of %d values and mass %g in a run whose models have %d values",
+			len(m.Body), m.Mass, s.cfg.Dim)
 	}
 	receivers := s.cfg.Graph.Out(i)
 	nd.stats.Sent += uint64(len(receivers))
@@ -347,8 +372,8 @@ func (s *Async) broadcast(nd *node, i agent.ID, now float64, m *agent.Message) e
 	return nil
 }
 
-// pair steps both ends of a pairwise wake and exchanges their messages, all at once. A lost message undoes the meeting
-// before it begins.
+// pair steps both ends of a pairwise wake and exchanges their messages, all at once. A
+// lost message undoes the meeting before it begins.
 func (s *Async) pair(w *worker, k Wake) error {
 	ends := [2]agent.ID{k.Agent, k.Peer}
 	a, b := &s.nodes[ends[0]], &s.nodes[ends[1]]
@@ -369,7 +394,12 @@ func (s *Async) pair(w *worker, k Wake) error {
 				return err
 			}
 		}
-		w.in = agent.Input{Kind: agent.Wake, Round: nd.wakes, View: w.fullView(s.cfg.Graph, i), Peer: ends[1-e]}
+		w.in = agent.Input{
+			Kind:  agent.Wake,
+			Round: nd.wakes,
+			View:  w.fullView(s.cfg.Graph, i),
+			Peer:  ends[1-e],
+		}
 		if g := s.cfg.Agents[i].Gate; g != nil {
 			g.Begin(nd.wakes, nil)
 		}
@@ -378,7 +408,8 @@ func (s *Async) pair(w *worker, k Wake) error {
 		}
 		nd.wakes++
 		if len(w.out.Outbox) != 1 || w.out.Outbox[0].To != ends[1-e] {
-			return fmt.Errorf("%d messages in a pairwise wake, which needs one, to agent %d", len(w.out.Outbox), ends[1-e])
+			return fmt.Errorf("%d messages in a pairwise wake, which needs one, to agent %d",
+				len(w.out.Outbox), ends[1-e])
 		}
 		m := w.out.Outbox[0]
 		w.bodies[e] = append(w.bodies[e][:0], m.Body...)
@@ -390,7 +421,13 @@ func (s *Async) pair(w *worker, k Wake) error {
 	}
 	for e, i := range ends {
 		w.inbox = append(w.inbox[:0], sent[1-e])
-		w.in = agent.Input{Kind: agent.Exchange, Round: s.nodes[i].wakes, View: w.fullView(s.cfg.Graph, i), Peer: ends[1-e], Inbox: w.inbox}
+		w.in = agent.Input{
+			Kind:  agent.Exchange,
+			Round: s.nodes[i].wakes,
+			View:  w.fullView(s.cfg.Graph, i),
+			Peer:  ends[1-e],
+			Inbox: w.inbox,
+		}
 		if err := w.settle(&s.cfg.Agents[i], &s.nodes[i].stats); err != nil {
 			return err
 		}

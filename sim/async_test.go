@@ -17,7 +17,8 @@ import (
 	"sotto/topology"
 )
 
-// diary is an algorithm that writes down what it is stepped with and broadcasts its wake number.
+// diary is an algorithm that writes down what it is stepped with and broadcasts its wake
+// number.
 type diary struct {
 	self  agent.ID
 	lines []string
@@ -73,7 +74,10 @@ func runAsync(t *testing.T, s *sim.Async, until uint64) {
 
 func asyncGraph(t testing.TB, agents int) *topology.Graph {
 	t.Helper()
-	s, err := topology.New("regular", "", agents, 5, func(p any) error { p.(*topology.RegularParams).Degree = 4; return nil })
+	s, err := topology.New("regular", "", agents, 5, func(p any) error {
+		p.(*topology.RegularParams).Degree = 4
+		return nil
+	})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -102,16 +106,20 @@ func diaries(t testing.TB, agents int, wakes uint64, edit func(*sim.AsyncConfig)
 	return s, all
 }
 
-// The bits do not depend on the number of workers, with and without faults, for broadcasts and pairs.
+// The bits do not depend on the number of workers, with and without faults, for
+// broadcasts and pairs.
 func TestAsyncBitsDoNotDependOnWorkers(t *testing.T) {
-	for name, f := range map[string]sim.Faults{"no faults": {}, "loss": {Drop: .3}, "latency": {Latency: 2}, "all": {Drop: .2, Latency: 1.5, Churn: .3, ChurnPeriod: 3}} {
+	for name, f := range map[string]sim.Faults{"no faults": {}, "loss": {Drop: .3}, "latency": {Latency: 2},
+		"all": {Drop: .2, Latency: 1.5, Churn: .3, ChurnPeriod: 3}} {
 		for _, pairs := range []bool{false, true} {
 			if pairs && f.Latency > 0 {
 				continue
 			}
 			var want string
 			for _, workers := range []int{1, 2, 7} {
-				s, _ := diaries(t, 60, 9000, func(c *sim.AsyncConfig) { c.Workers, c.Faults, c.Pairs = workers, f, pairs })
+				s, _ := diaries(t, 60, 9000, func(c *sim.AsyncConfig) {
+					c.Workers, c.Faults, c.Pairs = workers, f, pairs
+				})
 				runAsync(t, s, 5000)
 				runAsync(t, s, 9000)
 				if got := stateOf(s); workers == 1 {
@@ -124,8 +132,9 @@ func TestAsyncBitsDoNotDependOnWorkers(t *testing.T) {
 	}
 }
 
-// Each agent is woken as often as any other (chi-square), and the gaps are exponential with mean 1/n (Kolmogorov-Smirnov):
-// false-reject rate 1e-6 each. Peers are uniform among neighbors.
+// Each agent is woken as often as any other (chi-square), and the gaps are exponential
+// with mean 1/n (Kolmogorov-Smirnov): false-reject rate 1e-6 each. Peers are uniform
+// among neighbors.
 func TestClock(t *testing.T) {
 	const n, wakes = 100, 50_000
 	g := asyncGraph(t, n)
@@ -166,7 +175,8 @@ func TestClock(t *testing.T) {
 	}
 }
 
-// A wake hears of every neighbor the last message that has arrived, as a slow and simple record of all messages has it.
+// A wake hears of every neighbor the last message that has arrived, as a slow and simple
+// record of all messages has it.
 func TestAsyncDelivery(t *testing.T) {
 	const n, wakes = 20, 600
 	for _, f := range []sim.Faults{{}, {Latency: 3}, {Drop: .4}, {Drop: .3, Latency: 1}} {
@@ -194,12 +204,14 @@ func TestAsyncDelivery(t *testing.T) {
 				next++
 				key := [2]agent.ID{nb.ID, w.Agent}
 				if m.Round < newest[key] {
-					t.Fatalf("%+v: agent %d heard message %d of agent %d after %d", f, w.Agent, m.Round, nb.ID, newest[key])
+					t.Fatalf("%+v: agent %d heard message %d of agent %d after %d", f, w.Agent, m.Round,
+						nb.ID, newest[key])
 				}
 				newest[key] = m.Round
 				last := uint64(len(sentAt[nb.ID]) - 1)
 				if m.Round > last || m.Body[1] != float32(m.Round) {
-					t.Fatalf("%+v: message %d of agent %d holds %v, it has sent %d", f, m.Round, nb.ID, m.Body, last)
+					t.Fatalf("%+v: message %d of agent %d holds %v, it has sent %d", f, m.Round, nb.ID,
+						m.Body, last)
 				}
 				heard++
 				if m.Round < last {
@@ -218,16 +230,20 @@ func TestAsyncDelivery(t *testing.T) {
 			t.Errorf("%+v: %d of %d messages were not the last ones, %d missing", f, behind, heard, missing)
 		}
 		if st := s.Stats(); f.Drop > 0 {
-			if d := math.Abs(float64(st.Dropped)/float64(st.Sent) - f.Drop); d > 4.9*math.Sqrt(f.Drop*(1-f.Drop)/float64(st.Sent)) {
+			if d := math.Abs(float64(st.Dropped)/float64(st.Sent) - f.Drop); d >
+				4.9*math.Sqrt(f.Drop*(1-f.Drop)/float64(st.Sent)) {
 				t.Errorf("%+v: %d of %d messages dropped", f, st.Dropped, st.Sent)
 			}
 		}
 	}
 }
 
-// Who is away neither wakes nor hears; who joins late gets one Start with its neighbors' vectors.
+// Who is away neither wakes nor hears; who joins late gets one Start with its neighbors'
+// vectors.
 func TestChurn(t *testing.T) {
-	s, all := diaries(t, 60, 6000, func(c *sim.AsyncConfig) { c.Faults = sim.Faults{Churn: .4, ChurnPeriod: 5} })
+	s, all := diaries(t, 60, 6000, func(c *sim.AsyncConfig) {
+		c.Faults = sim.Faults{Churn: .4, ChurnPeriod: 5}
+	})
 	runAsync(t, s, 6000)
 	late := 0
 	for i, d := range all {
@@ -253,7 +269,8 @@ func TestChurn(t *testing.T) {
 	}
 }
 
-// A recorded list gives the bits of the run it was taken from, and survives its text form.
+// A recorded list gives the bits of the run it was taken from, and survives its text
+// form.
 func TestReplay(t *testing.T) {
 	for _, pairs := range []bool{false, true} {
 		g := asyncGraph(t, 30)
@@ -274,8 +291,14 @@ func TestReplay(t *testing.T) {
 			t.Fatal("the list read is not the list written")
 		}
 		drawn, _ := diaries(t, 30, 500, func(c *sim.AsyncConfig) { c.Pairs = pairs; c.Faults.Drop = .1 })
-		again, _ := diaries(t, 30, 500, func(c *sim.AsyncConfig) { c.Pairs, c.Seed, c.Replay = pairs, 11, read; c.Faults.Drop = .1 })
-		other, _ := diaries(t, 30, 500, func(c *sim.AsyncConfig) { c.Pairs, c.Seed = pairs, 12; c.Faults.Drop = .1 })
+		again, _ := diaries(t, 30, 500, func(c *sim.AsyncConfig) {
+			c.Pairs, c.Seed, c.Replay = pairs, 11, read
+			c.Faults.Drop = .1
+		})
+		other, _ := diaries(t, 30, 500, func(c *sim.AsyncConfig) {
+			c.Pairs, c.Seed = pairs, 12
+			c.Faults.Drop = .1
+		})
 		for _, s := range []*sim.Async{drawn, again, other} {
 			runAsync(t, s, 500)
 		}
@@ -290,8 +313,16 @@ func TestReplay(t *testing.T) {
 
 func TestAsyncRefuses(t *testing.T) {
 	good := func() sim.AsyncConfig {
-		return sim.AsyncConfig{Agents: []sim.Agent{{Algorithm: newDiary(0, false)}, {Algorithm: newDiary(1, false)}, {Algorithm: newDiary(2, false)},
-			{Algorithm: newDiary(3, false)}, {Algorithm: newDiary(4, false)}}, Graph: asyncGraph(t, 5), Dim: 2, Wakes: 10, Workers: 1}
+		return sim.AsyncConfig{
+			Agents: []sim.Agent{{Algorithm: newDiary(0, false)}, {Algorithm: newDiary(1, false)},
+				{Algorithm: newDiary(2, false)},
+				{Algorithm: newDiary(3, false)}, {Algorithm: newDiary(4, false)}},
+			Graph: asyncGraph(t,
+				5),
+			Dim:     2,
+			Wakes:   10,
+			Workers: 1,
+		}
 	}
 	for key, edit := range map[string]func(*sim.AsyncConfig){
 		"agents":       func(c *sim.AsyncConfig) { c.Agents = c.Agents[:4] },
@@ -341,7 +372,8 @@ func TestWakeListsRefuse(t *testing.T) {
 		t.Error(err)
 	}
 	for id := range agent.ID(30) {
-		if _, err := sim.ParseWakes(fmt.Appendf(nil, "time,agent,peer\n1,3,%d\n", id), 30, g); (err == nil) != (g.Weight(3, id) > 0 && id != 3) {
+		if _, err := sim.ParseWakes(fmt.Appendf(nil, "time,agent,peer\n1,3,%d\n", id), 30, g); (err == nil) !=
+			(g.Weight(3, id) > 0 && id != 3) {
 			t.Errorf("peer %d of agent 3: %v", id, err)
 		}
 	}
@@ -367,7 +399,8 @@ func FuzzParseWakes(f *testing.F) {
 	})
 }
 
-// An agent that is done is not stepped, and a context that ends stops the run where it can go on.
+// An agent that is done is not stepped, and a context that ends stops the run where it
+// can go on.
 func TestAsyncEnds(t *testing.T) {
 	s, all := diaries(t, 10, 20_000, nil)
 	for _, d := range all {
@@ -384,7 +417,8 @@ func TestAsyncEnds(t *testing.T) {
 			t.Errorf("agent %d was stepped %d times, want 5", i, d.wakes)
 		}
 	}
-	if st := s.Stats(); s.Round() != 20_000 || st.Idle != 20_000-50 || st.Sent != 10*6*4 || st.Vectors != 240 {
+	if st := s.Stats(); s.Round() != 20_000 || st.Idle != 20_000-50 || st.Sent != 10*6*4 ||
+		st.Vectors != 240 {
 		t.Errorf("%d wakes, %+v", s.Round(), st)
 	}
 	if n := s.BytesSent(3); n != 6*4*uint64(agent.MessageSize(2)) {

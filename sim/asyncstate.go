@@ -9,15 +9,17 @@ import (
 
 const asyncTag = "sim-async/1"
 
-// AppendState appends a checkpoint taken between two wakes: the clock, algorithms, broadcasts that are still of use,
-// counters. Gates and ledgers are not in it; who restores a run restores those first.
+// AppendState appends a checkpoint taken between two wakes: the clock, algorithms,
+// broadcasts that are still of use, counters. Gates and ledgers are not in it; who
+// restores a run restores those first.
 func (s *Async) AppendState(b []byte) []byte {
 	b = agent.AppendTag(b, asyncTag)
 	b = u64(b, s.clock.number, math.Float64bits(s.clock.now), uint64(len(s.nodes)))
 	for i := range s.nodes {
 		nd := &s.nodes[i]
 		b = block(b, s.cfg.Agents[i].Algorithm.AppendState)
-		b = u64(b, nd.seq, nd.wakes, nd.bytes, flag(nd.done), flag(nd.joined), math.Float64bits(nd.stats.Vectors))
+		b = u64(b, nd.seq, nd.wakes, nd.bytes, flag(nd.done), flag(nd.joined),
+			math.Float64bits(nd.stats.Vectors))
 		for _, c := range nd.stats.counters() {
 			b = u64(b, *c)
 		}
@@ -54,7 +56,8 @@ func (s *Async) LoadState(b []byte) error {
 		return fmt.Errorf("simulation checkpoint: %w", err)
 	}
 	if n != uint64(len(s.nodes)) || number > s.cfg.Wakes || !(now >= 0) {
-		return fmt.Errorf("simulation checkpoint: %w: %d agents at wake %d, this run has %d agents and %d wakes",
+		return fmt.Errorf(
+			"simulation checkpoint: %w: %d agents at wake %d, this run has %d agents and %d wakes",
 			agent.ErrState, n, number, len(s.nodes), s.cfg.Wakes)
 	}
 	for i := range s.nodes {

@@ -18,9 +18,10 @@ type Wake struct {
 	Peer  agent.ID // other end of a pairwise wake; agent.Broadcast where there is none
 }
 
-// Clock gives the wakes of an asynchronous run in order. Agents have independent Poisson clocks of rate 1; together they
-// ring at rate n, and each ring is any agent's with the same probability (Boyd, Ghosh, Prabhakar, Shah 2006). Who wakes at
-// wake number t is a function of seed and t alone, so that a run can be taken up anywhere.
+// Clock gives the wakes of an asynchronous run in order. Agents have independent Poisson
+// clocks of rate 1; together they ring at rate n, and each ring is any agent's with the
+// same probability (Boyd, Ghosh, Prabhakar, Shah 2006). Who wakes at wake number t is a
+// function of seed and t alone, so that a run can be taken up anywhere.
 type Clock struct {
 	seed   uint64
 	agents int
@@ -30,8 +31,8 @@ type Clock struct {
 	now    float64
 }
 
-// NewClock returns the clocks of as many agents. With pairs every wake names a peer, uniform among the agents that the
-// waking one hears.
+// NewClock returns the clocks of as many agents. With pairs every wake names a peer,
+// uniform among the agents that the waking one hears.
 func NewClock(seed uint64, agents int, pairs *topology.Graph) *Clock {
 	return &Clock{seed: seed, agents: agents, pairs: pairs}
 }
@@ -62,12 +63,14 @@ func (c *Clock) Next() (Wake, bool) {
 	return w, true
 }
 
-// below maps 64 uniform bits to 0 .. n-1; no value is likelier than another by more than n/2^53.
+// below maps 64 uniform bits to 0 .. n-1; no value is likelier than another by more than
+// n/2^53.
 func below(h uint64, n int) int { return int(unit(h) * float64(n)) }
 
 const wakesHeader = "time,agent,peer\n"
 
-// AppendWakes appends a list of wakes as text: a line for each, its peer empty where there is none.
+// AppendWakes appends a list of wakes as text: a line for each, its peer empty where
+// there is none.
 func AppendWakes(b []byte, wakes []Wake) []byte {
 	b = append(b, wakesHeader...)
 	for _, w := range wakes {
@@ -82,11 +85,13 @@ func AppendWakes(b []byte, wakes []Wake) []byte {
 	return b
 }
 
-// ParseWakes reads what AppendWakes writes, for as many agents: times do not fall, agents are in range, and with pairs
-// every wake has a peer that its agent is linked with in that graph, without pairs none. Faults are config.Errors with their line.
+// ParseWakes reads what AppendWakes writes, for as many agents: times do not fall, agents
+// are in range, and with pairs every wake has a peer that its agent is linked with in
+// that graph, without pairs none. Faults are config.Errors with their line.
 func ParseWakes(b []byte, agents int, pairs *topology.Graph) ([]Wake, error) {
 	if !bytes.HasPrefix(b, []byte(wakesHeader)) {
-		return nil, &config.Error{Line: 1, Found: "another first line", Allowed: wakesHeader[:len(wakesHeader)-1]}
+		return nil, &config.Error{Line: 1, Found: "another first line",
+			Allowed: wakesHeader[:len(wakesHeader)-1]}
 	}
 	wakes := []Wake{}
 	line, last := 1, 0.
@@ -111,7 +116,8 @@ func parseWake(text []byte, last float64, agents int, pairs *topology.Graph) (Wa
 	var err error
 	w.Time, err = strconv.ParseFloat(string(cells[0]), 64)
 	if err != nil || !(w.Time >= last) || math.IsInf(w.Time, 1) {
-		return w, config.Bad("time", string(cells[0]), fmt.Sprintf("finite and at least %v, the time of the wake before", last))
+		return w, config.Bad("time", string(cells[0]),
+			fmt.Sprintf("finite and at least %v, the time of the wake before", last))
 	}
 	id := func(key string, cell []byte, to *agent.ID) error {
 		x, err := strconv.ParseUint(string(cell), 10, 32)

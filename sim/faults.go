@@ -13,25 +13,29 @@ type Faults struct {
 	Delay     float64 `toml:"delay"`     // probability that a message that is not lost comes late
 	MaxDelay  uint64  `toml:"max_delay"` // a late message is 1 .. MaxDelay rounds late, uniformly
 	Symmetric bool    `toml:"symmetric"` // both directions of a link share one fate
-	// Late says what happens to late messages: "discard" counts them as lost for their round, "use"
-	// delivers them on arrival, under their old round number, where no fresh message of that sender
-	// came. Either way the weight of a neighbor that is missing from a round stays on the receiver.
+	// Late says what happens to late messages: "discard" counts them as lost for their
+	// round, "use" delivers them on arrival, under their old round number, where no fresh
+	// message of that sender came. Either way the weight of a neighbor that is missing
+	// from a round stays on the receiver.
 	Late string `toml:"late"`
 
-	// Asynchronous runs only, where time 1 is the mean time between two wakes of an agent. They have no rounds, so
-	// that Delay, MaxDelay, Symmetric and Late do not apply to them. Where tokens walk time is in ticks, and there is no Latency.
+	// Asynchronous runs only, where time 1 is the mean time between two wakes of an
+	// agent. They have no rounds, so that Delay, MaxDelay, Symmetric and Late do not
+	// apply to them. Where tokens walk time is in ticks, and there is no Latency.
 	//
-	// Latency: a broadcast reaches each receiver after a time that is uniform in 0 .. Latency, on its own way: of
-	// those that have arrived the last one sent counts.
+	// Latency: a broadcast reaches each receiver after a time that is uniform in 0 ..
+	// Latency, on its own way: of those that have arrived the last one sent counts.
 	Latency float64 `toml:"latency,omitempty"`
-	// Churn is the probability that an agent is away during a period of ChurnPeriod (default 10): it does not wake and
-	// hears nothing. Who is away in the first period joins later, with its neighbors' newest vectors; who comes
-	// back goes on with its own.
+	// Churn is the probability that an agent is away during a period of ChurnPeriod
+	// (default 10): it does not wake and hears nothing. Who is away in the first period
+	// joins later, with its neighbors' newest vectors; who comes back goes on with its
+	// own.
 	Churn       float64 `toml:"churn,omitempty"`
 	ChurnPeriod float64 `toml:"churn_period,omitempty"`
 }
 
-// DefaultFaults is a network without faults whose late messages, if there are any, are discarded.
+// DefaultFaults is a network without faults whose late messages, if there are any, are
+// discarded.
 func DefaultFaults() Faults { return Faults{MaxDelay: 1, Late: "discard"} }
 
 type fate uint8
@@ -42,8 +46,9 @@ const (
 	delayed
 )
 
-// schedule decides the fate of every (round, sender, receiver) by hashing it with the seed, so that
-// fates do not depend on the order in which they are asked for. A nil schedule has no faults.
+// schedule decides the fate of every (round, sender, receiver) by hashing it with the
+// seed, so that fates do not depend on the order in which they are asked for. A nil
+// schedule has no faults.
 type schedule struct {
 	Faults
 	seed uint64
@@ -55,7 +60,8 @@ func newSchedule(f Faults, seed uint64) (*schedule, error) {
 	}
 	switch {
 	case f.Latency != 0:
-		return nil, config.Bad("latency", f.Latency, "0 with an algorithm that works in rounds: delay holds messages back there")
+		return nil, config.Bad("latency", f.Latency,
+			"0 with an algorithm that works in rounds: delay holds messages back there")
 	case f.Churn != 0 || f.ChurnPeriod != 0:
 		return nil, config.Bad("churn", f.Churn, "0 with an algorithm that works in rounds")
 	case !(f.Drop >= 0 && f.Drop <= 1):
@@ -92,7 +98,8 @@ func (s *schedule) fate(round uint64, from, to agent.ID) (fate, uint64) {
 	return arrives, 0
 }
 
-// mix64 is the finaliser of splitmix64 (Steele, Lea, Flood 2014): a bijection with full avalanche.
+// mix64 is the finaliser of splitmix64 (Steele, Lea, Flood 2014): a bijection with full
+// avalanche.
 func mix64(x uint64) uint64 {
 	x += 0x9e3779b97f4a7c15
 	x = (x ^ x>>30) * 0xbf58476d1ce4e5b9

@@ -5,9 +5,10 @@ import (
 	"sotto/topology"
 )
 
-// levels orders the wakes of a batch for parallel running. A wake writes its own agents and reads those that a waking one
-// hears; it goes to the lowest level above every earlier wake that wrote what it touches or read what it writes. Wakes of
-// one level touch nothing of each other's, and every wake finds what the sequence would show it.
+// levels orders the wakes of a batch for parallel running. A wake writes its own agents
+// and reads those that a waking one hears; it goes to the lowest level above every
+// earlier wake that wrote what it touches or read what it writes. Wakes of one level
+// touch nothing of each other's, and every wake finds what the sequence would show it.
 type levels struct {
 	wrote, read []uint64 // by agent: the highest level of a wake that did, counted over all batches
 	top         uint64   // highest level so far
@@ -20,8 +21,8 @@ func newLevels(agents int) levels {
 	return levels{wrote: make([]uint64, agents), read: make([]uint64, agents)}
 }
 
-// sort returns the batch's wakes in order of their levels, each level in order of time, and where each level ends. Both
-// are valid until the next call.
+// sort returns the batch's wakes in order of their levels, each level in order of time,
+// and where each level ends. Both are valid until the next call.
 func (l *levels) sort(wakes []Wake, g *topology.Graph) (order []int32, ends []int) {
 	base := l.top
 	l.of, l.ends = l.of[:0], l.ends[:0]

@@ -8,8 +8,9 @@ import (
 	"sotto/topology"
 )
 
-// links decides what becomes of the messages of an asynchronous run, and who is away, by hashing with the seed: nothing
-// depends on the order in which it is asked. A nil *links has no faults.
+// links decides what becomes of the messages of an asynchronous run, and who is away, by
+// hashing with the seed: nothing depends on the order in which it is asked. A nil *links
+// has no faults.
 type links struct {
 	Faults
 	seed uint64
@@ -20,7 +21,8 @@ func newLinks(f Faults, seed uint64, pairs bool) (*links, error) {
 	case !(f.Drop >= 0 && f.Drop <= 1):
 		return nil, config.Bad("drop", f.Drop, "0 to 1")
 	case f.Delay != 0 || f.Symmetric:
-		return nil, config.Bad("delay", f.Delay, "0, without symmetric, with an asynchronous algorithm: latency holds its messages back")
+		return nil, config.Bad("delay", f.Delay,
+			"0, without symmetric, with an asynchronous algorithm: latency holds its messages back")
 	case !(f.Latency >= 0 && f.Latency <= 1e6):
 		return nil, config.Bad("latency", f.Latency, "0 to 1e6, in mean times between two wakes of an agent")
 	case f.Latency > 0 && pairs:
@@ -28,7 +30,8 @@ func newLinks(f Faults, seed uint64, pairs bool) (*links, error) {
 	case !(f.Churn >= 0 && f.Churn < 1):
 		return nil, config.Bad("churn", f.Churn, "0 to below 1")
 	case f.ChurnPeriod != 0 && !(f.ChurnPeriod >= .01 && f.ChurnPeriod <= 1e9):
-		return nil, config.Bad("churn_period", f.ChurnPeriod, ".01 to 1e9, in mean times between two wakes of an agent")
+		return nil, config.Bad("churn_period", f.ChurnPeriod,
+			".01 to 1e9, in mean times between two wakes of an agent")
 	case f.Drop == 0 && f.Latency == 0 && f.Churn == 0:
 		return nil, nil
 	}
@@ -74,7 +77,8 @@ type posted struct {
 	msg  agent.Message
 }
 
-// newest returns the last message of from that to has received by now, nil without any. history is in order of sending.
+// newest returns the last message of from that to has received by now, nil without any.
+// history is in order of sending.
 func (l *links) newest(history []posted, from, to agent.ID, now float64) *agent.Message {
 	for k := len(history) - 1; k >= 0; k-- {
 		if l.arrived(&history[k], from, to, now) {
@@ -84,7 +88,8 @@ func (l *links) newest(history []posted, from, to agent.ID, now float64) *agent.
 	return nil
 }
 
-// forget drops what no receiver will see again: everything before the oldest of their newest messages.
+// forget drops what no receiver will see again: everything before the oldest of their
+// newest messages.
 func (l *links) forget(history []posted, g *topology.Graph, from agent.ID, now float64) []posted {
 	keep := len(history) - 1
 	for _, nb := range g.Out(from) {

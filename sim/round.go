@@ -103,8 +103,8 @@ func (s *Sim) reverseArrives(g *topology.Graph, from, to agent.ID) bool {
 	return fate == arrives
 }
 
-// takeLate removes one sender's late messages that are due. The newest is delivered when late messages are
-// in use and no message of this round came; the others are stale.
+// takeLate removes one sender's late messages that are due. The newest is delivered when
+// late messages are in use and no message of this round came; the others are stale.
 func (s *Sim) takeLate(w *worker, p *peer, from agent.ID, fresh bool) {
 	due := func(l late) bool { return l.msg.From == from && l.arrives <= s.round }
 	newest, any := uint64(0), false
@@ -138,7 +138,8 @@ func (s *Sim) giveBack(w *worker, id agent.ID, g *topology.Graph) {
 			if m.To != agent.Broadcast && m.To != nb.ID {
 				continue
 			}
-			if fate, _ := s.faults.fate(s.round, id, nb.ID); fate == lost || fate == delayed && s.cfg.Faults.Late != "use" {
+			if fate, _ := s.faults.fate(s.round, id, nb.ID); fate == lost ||
+				fate == delayed && s.cfg.Faults.Late != "use" {
 				back := m
 				back.To = nb.ID
 				w.returned = append(w.returned, back)

@@ -1,6 +1,7 @@
-// Package sim runs many agents of an algorithm in one process: the same state machines that a daemon runs,
-// on links that lose and delay messages by a seeded schedule. Results do not depend on the number of
-// workers: agents are independent within a round, and nothing is ordered by time.
+// Package sim runs many agents of an algorithm in one process: the same state machines
+// that a daemon runs, on links that lose and delay messages by a seeded schedule. Results
+// do not depend on the number of workers: agents are independent within a round, and
+// nothing is ordered by time.
 package sim
 
 import (
@@ -22,7 +23,8 @@ import (
 type Gate interface {
 	// Begin tells the gate the round and the neighbors whose messages arrived in it.
 	Begin(round uint64, live []agent.Neighbor)
-	// Answer fills dst; privacy.ErrExhausted says that the budget is spent and nothing was released.
+	// Answer fills dst; privacy.ErrExhausted says that the budget is spent and nothing
+	// was released.
 	Answer(q *agent.Query, dst tensor.Vec) error
 }
 
@@ -30,8 +32,8 @@ type Gate interface {
 type Agent struct {
 	Algorithm agent.Algorithm
 	Gate      Gate
-	// Silent makes every message of this agent an error: its gate answers without noise because
-	// nothing may leave.
+	// Silent makes every message of this agent an error: its gate answers without noise
+	// because nothing may leave.
 	Silent bool
 }
 
@@ -44,26 +46,30 @@ type Config struct {
 	Workers  int    // goroutines; 0 means one for each processor
 	Seed     uint64 // of the fault schedule
 	Faults   Faults
-	// GaussSeidel steps agents one after the other; each receives what agents of lower number have sent in this very
-	// round. It replicates implementations that mix in place: the mean of all models is not preserved.
+	// GaussSeidel steps agents one after the other; each receives what agents of lower
+	// number have sent in this very round. It replicates implementations that mix in
+	// place: the mean of all models is not preserved.
 	GaussSeidel bool
-	// MessageSize is the length in bytes of a message whose body has dim values, for what is counted as sent; nil: agent.MessageSize.
+	// MessageSize is the length in bytes of a message whose body has dim values, for what
+	// is counted as sent; nil: agent.MessageSize.
 	MessageSize func(dim int) int
 }
 
 // Stats counts what happened on the links and at the gates, over all agents.
 type Stats struct {
-	Sent      uint64 `json:"sent"`      // messages handed to a link
-	Dropped   uint64 `json:"dropped"`   // lost on the link
-	Late      uint64 `json:"late"`      // arrived after their round
-	Stale     uint64 `json:"stale"`     // arrived late and were discarded
-	OneSided  uint64 `json:"one_sided"` // links of a round on which one direction arrived and the other did not
+	Sent    uint64 `json:"sent"`    // messages handed to a link
+	Dropped uint64 `json:"dropped"` // lost on the link
+	Late    uint64 `json:"late"`    // arrived after their round
+	Stale   uint64 `json:"stale"`   // arrived late and were discarded
+	// links of a round on which one direction arrived and the other did not
+	OneSided  uint64 `json:"one_sided"`
 	Exhausted uint64 `json:"exhausted"` // queries refused because the budget was spent
 
 	// Asynchronous runs only:
-	Vectors float64 `json:"vectors,omitempty"` // vectors of the model's length that were sent, one for each receiver
-	Idle    uint64  `json:"idle,omitempty"`    // wakes of agents that were done
-	Absent  uint64  `json:"absent,omitempty"`  // wakes of agents that were away
+	// vectors of the model's length that were sent, one for each receiver
+	Vectors float64 `json:"vectors,omitempty"`
+	Idle    uint64  `json:"idle,omitempty"`   // wakes of agents that were done
+	Absent  uint64  `json:"absent,omitempty"` // wakes of agents that were away
 }
 
 func (s *Stats) add(t *Stats) {
@@ -89,8 +95,8 @@ type Sim struct {
 	peers  []peer
 }
 
-// peer is what the runtime keeps for one agent. During a round only the worker that steps the agent
-// writes it; sent is read by others, next is written.
+// peer is what the runtime keeps for one agent. During a round only the worker that steps
+// the agent writes it; sent is read by others, next is written.
 type peer struct {
 	sent    []agent.Message // to be delivered in the current round
 	next    []agent.Message // being filled for the coming round
@@ -148,7 +154,8 @@ func (s *Sim) Round() uint64 { return s.round }
 // Params returns agent i's current model; it is valid until the next round.
 func (s *Sim) Params(i int) tensor.Vec { return s.cfg.Agents[i].Algorithm.Params() }
 
-// BytesSent returns what agent i has put on its links, counting each receiver, in wire format.
+// BytesSent returns what agent i has put on its links, counting each receiver, in wire
+// format.
 func (s *Sim) BytesSent(i int) uint64 { return s.peers[i].bytes }
 
 // Stats returns the counts over all agents so far.
@@ -160,8 +167,9 @@ func (s *Sim) Stats() Stats {
 	return t
 }
 
-// Run completes rounds until the given round, at most Config.Rounds. It stops between two rounds with
-// ctx's error when ctx is done; the simulation can then be saved and goes on where it stopped.
+// Run completes rounds until the given round, at most Config.Rounds. It stops between two
+// rounds with ctx's error when ctx is done; the simulation can then be saved and goes on
+// where it stopped.
 func (s *Sim) Run(ctx context.Context, until uint64) error {
 	for s.round < min(until, s.cfg.Rounds) {
 		if err := ctx.Err(); err != nil {
@@ -186,7 +194,8 @@ func (s *Sim) graph(round uint64) (*topology.Graph, error) {
 		return nil, fmt.Errorf("graph of round %d: %w", round, err)
 	}
 	if g.Agents() != len(s.cfg.Agents) {
-		return nil, fmt.Errorf("graph of round %d: %w", round, config.Bad("agents", g.Agents(), fmt.Sprint(len(s.cfg.Agents))))
+		return nil, fmt.Errorf("graph of round %d: %w", round,
+			config.Bad("agents", g.Agents(), fmt.Sprint(len(s.cfg.Agents))))
 	}
 	return g, nil
 }
@@ -198,8 +207,9 @@ func (s *Sim) swap() {
 	}
 }
 
-// parallel calls f for every agent on Config.Workers goroutines. Of several errors the one of the lowest
-// agent is returned, so that a failure too does not depend on the worker count.
+// parallel calls f for every agent on Config.Workers goroutines. Of several errors the
+// one of the lowest agent is returned, so that a failure too does not depend on the
+// worker count.
 func (s *Sim) parallel(f func(w *worker, i int) error) error {
 	var (
 		next   atomic.Int64
@@ -248,8 +258,8 @@ func (s *Sim) step(w *worker, i int, g *topology.Graph, round uint64) error {
 	return s.post(p, agent.ID(i), g, round, w.out.Outbox)
 }
 
-// settle steps an agent with w.in, and with the answers to its queries until it has none left; w.out then holds what it
-// sends.
+// settle steps an agent with w.in, and with the answers to its queries until it has none
+// left; w.out then holds what it sends.
 func (w *worker) settle(a *Agent, stats *Stats) error {
 	for {
 		w.out.Reset()
@@ -274,8 +284,8 @@ func (w *worker) settle(a *Agent, stats *Stats) error {
 	return nil
 }
 
-// post copies an outbox into the sender's buffers for the given round. What would be delivered after the
-// last round is not sent.
+// post copies an outbox into the sender's buffers for the given round. What would be
+// delivered after the last round is not sent.
 func (s *Sim) post(p *peer, id agent.ID, g *topology.Graph, round uint64, outbox []agent.Message) error {
 	if round >= s.cfg.Rounds && !s.cfg.GaussSeidel {
 		return nil

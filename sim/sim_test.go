@@ -61,17 +61,34 @@ func start(o options) (*sim.Sim, error) {
 	if err != nil {
 		return nil, err
 	}
-	factory, err := algo.New("dsgd", func(p any) error { p.(*algo.DSGDParams).StepSize.StepSize = o.step; return nil })
+	factory, err := algo.New("dsgd", func(p any) error {
+		p.(*algo.DSGDParams).StepSize.StepSize = o.step
+		return nil
+	})
 	if err != nil {
 		return nil, err
 	}
-	cfg := sim.Config{Schedule: schedule, Dim: 3, Rounds: o.rounds, Workers: o.workers, Faults: o.faults, Seed: o.seed}
+	cfg := sim.Config{
+		Schedule: schedule,
+		Dim:      3,
+		Rounds:   o.rounds,
+		Workers:  o.workers,
+		Faults:   o.faults,
+		Seed:     o.seed,
+	}
 	for i := range o.agents {
-		a, err := factory(agent.Env{Self: agent.ID(i), Agents: o.agents, Dim: 3, Rounds: o.rounds, Init: tensor.Vec{float32(i), 1, -float32(i * i)}})
+		a, err := factory(agent.Env{
+			Self:   agent.ID(i),
+			Agents: o.agents,
+			Dim:    3,
+			Rounds: o.rounds,
+			Init:   tensor.Vec{float32(i), 1, -float32(i * i)},
+		})
 		if err != nil {
 			return nil, err
 		}
-		cfg.Agents = append(cfg.Agents, sim.Agent{Algorithm: a, Gate: &slope{h: 1, b: float64(i), limit: o.limit}})
+		cfg.Agents = append(cfg.Agents,
+			sim.Agent{Algorithm: a, Gate: &slope{h: 1, b: float64(i), limit: o.limit}})
 	}
 	return sim.New(cfg)
 }
@@ -90,8 +107,8 @@ func params(s *sim.Sim, agents int) (out []float32) {
 	return out
 }
 
-// With an exhausted budget the algorithm only mixes: after k rounds the parameters are W^k of the start, computed here
-// in float64 from the graph's own rows.
+// With an exhausted budget the algorithm only mixes: after k rounds the parameters are
+// W^k of the start, computed here in float64 from the graph's own rows.
 func TestMixingIsPowersOfW(t *testing.T) {
 	const n, k = 6, 7
 	s := build(t, options{graph: "star", agents: n, rounds: k, limit: 0, step: 1})
@@ -163,7 +180,8 @@ func TestResume(t *testing.T) {
 	run(t, half, 13)
 	state := half.AppendState([]byte("x"))[1:]
 	for i := 0; i < len(state); i += 97 {
-		if err := build(t, o).LoadState(state[:i]); !errors.Is(err, agent.ErrState) && !errors.Is(err, agent.ErrMessage) {
+		if err := build(t, o).LoadState(state[:i]); !errors.Is(err, agent.ErrState) &&
+			!errors.Is(err, agent.ErrMessage) {
 			t.Fatalf("checkpoint cut at %d of %d: %v", i, len(state), err)
 		}
 	}
@@ -175,7 +193,8 @@ func TestResume(t *testing.T) {
 		t.Fatalf("resumed at round %d", again.Round())
 	}
 	run(t, again, 30)
-	if !slices.Equal(params(again, 8), params(whole, 8)) || again.Stats() != whole.Stats() || again.BytesSent(3) != whole.BytesSent(3) {
+	if !slices.Equal(params(again, 8), params(whole, 8)) || again.Stats() != whole.Stats() ||
+		again.BytesSent(3) != whole.BytesSent(3) {
 		t.Error("the resumed run differs")
 	}
 	o.agents = 9
@@ -184,11 +203,19 @@ func TestResume(t *testing.T) {
 	}
 }
 
-// Losses: the weight of a missing neighbor stays on the receiver, so that values stay in the convex hull;
-// symmetric losses keep the mean, one-sided ones are counted.
+// Losses: the weight of a missing neighbor stays on the receiver, so that values stay in
+// the convex hull; symmetric losses keep the mean, one-sided ones are counted.
 func TestLosses(t *testing.T) {
 	for _, symmetric := range []bool{true, false} {
-		s := build(t, options{graph: "ring", agents: 10, rounds: 50, limit: 0, step: 1, seed: 3, faults: sim.Faults{Drop: .3, Symmetric: symmetric}})
+		s := build(t, options{
+			graph:  "ring",
+			agents: 10,
+			rounds: 50,
+			limit:  0,
+			step:   1,
+			seed:   3,
+			faults: sim.Faults{Drop: .3, Symmetric: symmetric},
+		})
 		mean := func() (m float64) {
 			for i := range 10 {
 				m += float64(s.Params(i)[0]) / 10
@@ -217,7 +244,14 @@ func TestLosses(t *testing.T) {
 }
 
 func TestTotalLossIsLocalTraining(t *testing.T) {
-	s := build(t, options{graph: "complete", agents: 3, rounds: 200, limit: 999, step: .2, faults: sim.Faults{Drop: 1}})
+	s := build(t, options{
+		graph:  "complete",
+		agents: 3,
+		rounds: 200,
+		limit:  999,
+		step:   .2,
+		faults: sim.Faults{Drop: 1},
+	})
 	run(t, s, 200)
 	for i := range 3 {
 		if got := float64(s.Params(i)[0]); math.Abs(got-float64(i)) > 1e-5 {
@@ -239,7 +273,8 @@ func TestLateMessages(t *testing.T) {
 		for i := range 4 {
 			spread = max(spread, math.Abs(float64(s.Params(i)[0])-float64(s.Params(0)[0])))
 		}
-		// Every message is one round late. Discarded, nobody ever hears anything; used, they agree.
+		// Every message is one round late. Discarded, nobody ever hears anything; used,
+		// they agree.
 		if late == "discard" && (spread < 2.9 || st.Stale != 59*8) {
 			t.Errorf("discard: spread %g, %d stale", spread, st.Stale)
 		}
@@ -266,7 +301,8 @@ func TestWhatMayNotBeSent(t *testing.T) {
 		_, err := sim.New(sim.Config{Agents: []sim.Agent{a, a, a}, Schedule: schedule, Dim: 1, Rounds: 1})
 		return err
 	}
-	if err := make(sim.Agent{Algorithm: loud{to: agent.Broadcast}, Silent: true}); !errors.Is(err, sim.ErrSent) {
+	if err := make(sim.Agent{Algorithm: loud{to: agent.Broadcast}, Silent: true}); !errors.Is(err,
+		sim.ErrSent) {
 		t.Errorf("a silent agent sent: %v", err)
 	}
 	if err := make(sim.Agent{Algorithm: loud{to: 2}}); err == nil {
@@ -279,12 +315,14 @@ func TestBadConfig(t *testing.T) {
 		"drop": {Drop: 1.5}, "delay": {Delay: math.NaN()}, "max_delay": {Delay: .1}, "late": {Late: "keep"},
 	} {
 		var e *config.Error
-		if _, err := start(options{graph: "ring", agents: 4, rounds: 1, step: 1, faults: f}); !errors.As(err, &e) || e.Key != key {
+		if _, err := start(options{graph: "ring", agents: 4, rounds: 1, step: 1, faults: f}); !errors.As(err,
+			&e) || e.Key != key {
 			t.Errorf("%s: %v", key, err)
 		}
 	}
 	var e *config.Error
-	if _, err := start(options{graph: "ring", agents: 4, rounds: 1, step: 1, workers: -1}); !errors.As(err, &e) || e.Key != "workers" {
+	if _, err := start(options{graph: "ring", agents: 4, rounds: 1, step: 1, workers: -1}); !errors.As(err,
+		&e) || e.Key != "workers" {
 		t.Errorf("workers: %v", err)
 	}
 	if _, err := sim.New(sim.Config{}); !errors.As(err, &e) || e.Key != "agents" {
@@ -311,7 +349,13 @@ func ExampleSim_Run() {
 func BenchmarkRound(b *testing.B) {
 	for _, n := range []int{10, 1000, 100_000} {
 		b.Run(fmt.Sprint(n), func(b *testing.B) {
-			s := build(b, options{graph: "ring", agents: n, rounds: math.MaxUint32, limit: math.MaxInt, step: .1})
+			s := build(b, options{
+				graph:  "ring",
+				agents: n,
+				rounds: math.MaxUint32,
+				limit:  math.MaxInt,
+				step:   .1,
+			})
 			k := uint64(0)
 			for b.Loop() {
 				k++

@@ -9,15 +9,17 @@ import (
 
 const stateTag = "sim/1"
 
-// AppendState appends a checkpoint taken between two rounds: algorithms, messages in flight, counters.
-// Gates and ledgers are not in it; who restores a run restores those first.
+// AppendState appends a checkpoint taken between two rounds: algorithms, messages in
+// flight, counters. Gates and ledgers are not in it; who restores a run restores those
+// first.
 func (s *Sim) AppendState(b []byte) []byte {
 	b = agent.AppendTag(b, stateTag)
 	b = u64(b, s.round, uint64(len(s.peers)))
 	for i := range s.peers {
 		p := &s.peers[i]
 		b = block(b, s.cfg.Agents[i].Algorithm.AppendState)
-		b = u64(b, p.bytes, p.stats.Sent, p.stats.Dropped, p.stats.Late, p.stats.Stale, p.stats.OneSided, p.stats.Exhausted)
+		b = u64(b, p.bytes, p.stats.Sent, p.stats.Dropped, p.stats.Late, p.stats.Stale, p.stats.OneSided,
+			p.stats.Exhausted)
 		b = u64(b, uint64(len(p.sent)))
 		for k := range p.sent {
 			b = block(b, func(b []byte) []byte { return agent.AppendMessage(b, &p.sent[k]) })
@@ -54,7 +56,8 @@ func (s *Sim) LoadState(b []byte) error {
 		return fmt.Errorf("simulation checkpoint: %w", err)
 	}
 	if n != uint64(len(s.peers)) || round > s.cfg.Rounds {
-		return fmt.Errorf("simulation checkpoint: %w: %d agents at round %d, this run has %d agents and %d rounds",
+		return fmt.Errorf(
+			"simulation checkpoint: %w: %d agents at round %d, this run has %d agents and %d rounds",
 			agent.ErrState, n, round, len(s.peers), s.cfg.Rounds)
 	}
 	for i := range s.peers {

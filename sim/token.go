@@ -24,13 +24,16 @@ type TokenConfig struct {
 	Seed    uint64 // of faults, and of public hops
 	Secret  uint64 // of the agents' own streams, from which secret hops are drawn
 	Public  bool   // hops follow from Seed, for all to compute
-	// Faults: a token that a link drops is sent again in the next tick; a token waits for a receiver that is away. Time is in ticks.
+	// Faults: a token that a link drops is sent again in the next tick; a token waits for
+	// a receiver that is away. Time is in ticks.
 	Faults Faults
 }
 
-// Tokens is a running simulation of tokens. In a tick every token visits the agent that it was sent to: the agent is stepped with
-// it and sends it on, to itself or to a neighbor, with the probabilities of the agent's row of W. Tokens that meet at an
-// agent are taken in the order of their numbers, and agents share nothing: the result has the same bits for any number of workers.
+// Tokens is a running simulation of tokens. In a tick every token visits the agent that
+// it was sent to: the agent is stepped with it and sends it on, to itself or to a
+// neighbor, with the probabilities of the agent's row of W. Tokens that meet at an agent
+// are taken in the order of their numbers, and agents share nothing: the result has the
+// same bits for any number of workers.
 type Tokens struct {
 	cfg    TokenConfig
 	links  *links
@@ -56,7 +59,8 @@ type holder struct {
 	stats  Stats
 }
 
-// NewTokens checks cfg, starts every algorithm and draws where the tokens start, uniformly.
+// NewTokens checks cfg, starts every algorithm and draws where the tokens start,
+// uniformly.
 func NewTokens(cfg TokenConfig) (*Tokens, error) {
 	n := len(cfg.Agents)
 	switch {
@@ -65,13 +69,15 @@ func NewTokens(cfg TokenConfig) (*Tokens, error) {
 	case cfg.Graph.Agents() != n:
 		return nil, config.Bad("agents", cfg.Graph.Agents(), fmt.Sprint(n))
 	case cfg.Graph.Directed():
-		return nil, config.Bad("graph", cfg.Graph.Name(), "an undirected one: a token goes to who hears its holder, with the weight that its holder gives")
+		return nil, config.Bad("graph", cfg.Graph.Name(),
+			"an undirected one: a token goes to who hears its holder, with the weight that its holder gives")
 	case cfg.Tokens < 1 || cfg.Tokens > 1<<20:
 		return nil, config.Bad("tokens", cfg.Tokens, "1 to 1048576")
 	case cfg.Workers < 0:
 		return nil, config.Bad("workers", cfg.Workers, "at least 0")
 	case cfg.Faults.Latency != 0:
-		return nil, config.Bad("latency", cfg.Faults.Latency, "0 with tokens, which take one tick for each hop")
+		return nil, config.Bad("latency", cfg.Faults.Latency,
+			"0 with tokens, which take one tick for each hop")
 	}
 	if cfg.Workers == 0 {
 		cfg.Workers = runtime.GOMAXPROCS(0)
@@ -80,7 +86,13 @@ func NewTokens(cfg TokenConfig) (*Tokens, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &Tokens{cfg: cfg, links: l, tokens: make([]token, cfg.Tokens), nodes: make([]holder, n), here: make([][]int32, n)}
+	s := &Tokens{
+		cfg:    cfg,
+		links:  l,
+		tokens: make([]token, cfg.Tokens),
+		nodes:  make([]holder, n),
+		here:   make([][]int32, n),
+	}
 	var stream rng.Stream
 	for k := range s.tokens {
 		to := agent.ID(s.stream(&stream, ^agent.ID(0), uint64(k), k, ^uint64(0)).Below(uint64(n)))
@@ -94,14 +106,15 @@ func NewTokens(cfg TokenConfig) (*Tokens, error) {
 			return fmt.Errorf("agent %d: %w", i, err)
 		}
 		if len(w.out.Outbox) > 0 {
-			return fmt.Errorf("agent %d: %d messages at the start of a run whose messages are tokens", i, len(w.out.Outbox))
+			return fmt.Errorf("agent %d: %d messages at the start of a run whose messages are tokens", i,
+				len(w.out.Outbox))
 		}
 		return nil
 	})
 }
 
-// stream is the one from which agent i draws the hop of its visit with the given number, by token k after so many steps; for the agent
-// that no run has, where a token starts.
+// stream is the one from which agent i draws the hop of its visit with the given number,
+// by token k after so many steps; for the agent that no run has, where a token starts.
 func (s *Tokens) stream(to *rng.Stream, i agent.ID, visit uint64, k int, steps uint64) *rng.Stream {
 	if s.cfg.Public {
 		return rng.Public(s.cfg.Seed, "hop", uint64(k), steps)
@@ -133,7 +146,8 @@ func (s *Tokens) Stats() Stats {
 	return t
 }
 
-// Run completes ticks until the given one, at most TokenConfig.Steps. It stops between two ticks with ctx's error when ctx is done.
+// Run completes ticks until the given one, at most TokenConfig.Steps. It stops between
+// two ticks with ctx's error when ctx is done.
 func (s *Tokens) Run(ctx context.Context, until uint64) error {
 	for s.tick < min(until, s.cfg.Steps) {
 		if err := ctx.Err(); err != nil {
@@ -185,7 +199,13 @@ func (s *Tokens) visit(w *worker, i agent.ID, k int) error {
 	hop := s.hop(s.stream(&w.hops, i, nd.visits, k, t.steps).Float64(), i)
 	w.hops.Erase()
 	w.inbox = append(w.inbox[:0], agent.Message{From: t.from, To: i, Round: t.steps, Body: t.body})
-	w.in = agent.Input{Kind: agent.Token, Round: t.steps, View: w.fullView(s.cfg.Graph, i), Peer: hop, Inbox: w.inbox}
+	w.in = agent.Input{
+		Kind:  agent.Token,
+		Round: t.steps,
+		View:  w.fullView(s.cfg.Graph, i),
+		Peer:  hop,
+		Inbox: w.inbox,
+	}
 	if a.Gate != nil {
 		a.Gate.Begin(nd.visits, nil)
 	}
@@ -193,7 +213,8 @@ func (s *Tokens) visit(w *worker, i agent.ID, k int) error {
 		return err
 	}
 	if len(w.out.Outbox) != 1 || w.out.Outbox[0].To != hop || len(w.out.Outbox[0].Body) != s.cfg.Dim {
-		return fmt.Errorf("%d messages after a visit, which needs one of %d values, to agent %d", len(w.out.Outbox), s.cfg.Dim, hop)
+		return fmt.Errorf("%d messages after a visit, which needs one of %d values, to agent %d",
+			len(w.out.Outbox), s.cfg.Dim, hop)
 	}
 	copy(t.body, w.out.Outbox[0].Body)
 	t.from, t.to = i, hop
@@ -207,7 +228,8 @@ func (s *Tokens) visit(w *worker, i agent.ID, k int) error {
 	return nil
 }
 
-// hop is the agent that a uniform u stands for in the row of agent i: j with probability w_ij, i itself with w_ii.
+// hop is the agent that a uniform u stands for in the row of agent i: j with probability
+// w_ij, i itself with w_ii.
 func (s *Tokens) hop(u float64, i agent.ID) agent.ID {
 	for _, nb := range s.cfg.Graph.In(i) {
 		if u -= nb.Weight; u < 0 {

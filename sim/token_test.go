@@ -16,7 +16,8 @@ import (
 	"sotto/topology"
 )
 
-// stamp writes its number and the token's steps onto the token, depending on all that was there, and notes who sent it where.
+// stamp writes its number and the token's steps onto the token, depending on all that was
+// there, and notes who sent it where.
 type stamp struct {
 	self   agent.ID
 	seen   float32
@@ -38,11 +39,15 @@ func (s *stamp) Step(in *agent.Input, out *agent.Output) error {
 	case agent.Token:
 		m := in.Inbox[0]
 		if m.To != s.self || m.Round != in.Round {
-			return fmt.Errorf("token for agent %d after %d steps at agent %d after %d", m.To, m.Round, s.self, in.Round)
+			return fmt.Errorf("token for agent %d after %d steps at agent %d after %d", m.To, m.Round, s.self,
+				in.Round)
 		}
 		s.visits = append(s.visits, visit{m.From, in.Peer, in.Round})
 		s.seen = float32(math.Mod(float64(7*s.seen+3*m.Body[0]+1), 65521))
-		out.Outbox = append(out.Outbox, agent.Message{To: in.Peer, Body: tensor.Vec{float32(math.Mod(float64(5*m.Body[0]+s.seen+float32(s.self)), 65521)), m.Body[1] + 1}})
+		out.Outbox = append(out.Outbox,
+			agent.Message{To: in.Peer,
+				Body: tensor.Vec{float32(math.Mod(float64(5*m.Body[0]+s.seen+float32(s.self)), 65521)),
+					m.Body[1] + 1}})
 	default:
 		return agent.ErrKind
 	}
@@ -61,7 +66,16 @@ func (s *stamp) LoadState(b []byte) error {
 
 func walkers(t testing.TB, g *topology.Graph, edit func(*sim.TokenConfig)) (*sim.Tokens, []*stamp) {
 	t.Helper()
-	cfg := sim.TokenConfig{Graph: g, Dim: 2, Init: tensor.Vec{1, 0}, Tokens: 9, Steps: 600, Workers: 1, Seed: 4, Secret: 5}
+	cfg := sim.TokenConfig{
+		Graph:   g,
+		Dim:     2,
+		Init:    tensor.Vec{1, 0},
+		Tokens:  9,
+		Steps:   600,
+		Workers: 1,
+		Seed:    4,
+		Secret:  5,
+	}
 	if edit != nil {
 		edit(&cfg)
 	}
@@ -86,12 +100,15 @@ func walk(t testing.TB, s *sim.Tokens, until uint64) {
 
 var tokenFaults = map[string]sim.Faults{"none": {}, "loss": {Drop: .3}, "churn": {Churn: .3, ChurnPeriod: 3}}
 
-// Any number of workers gives the bits of one, and a run that is taken up from a checkpoint those of one that was not interrupted.
+// Any number of workers gives the bits of one, and a run that is taken up from a
+// checkpoint those of one that was not interrupted.
 func TestTokenBits(t *testing.T) {
 	for name, f := range tokenFaults {
 		for _, public := range []bool{false, true} {
 			make := func(workers int) *sim.Tokens {
-				s, _ := walkers(t, asyncGraph(t, 12), func(c *sim.TokenConfig) { c.Workers, c.Faults, c.Public = workers, f, public })
+				s, _ := walkers(t, asyncGraph(t, 12), func(c *sim.TokenConfig) {
+					c.Workers, c.Faults, c.Public = workers, f, public
+				})
 				return s
 			}
 			one := make(1)
@@ -122,7 +139,8 @@ func TestTokenBits(t *testing.T) {
 	}
 }
 
-// A token's steps are its visits; without faults there is one in each tick, with them fewer, and the rest was counted as waiting.
+// A token's steps are its visits; without faults there is one in each tick, with them
+// fewer, and the rest was counted as waiting.
 func TestTokenSteps(t *testing.T) {
 	for name, f := range tokenFaults {
 		s, all := walkers(t, asyncGraph(t, 12), func(c *sim.TokenConfig) { c.Faults = f })
@@ -138,14 +156,17 @@ func TestTokenSteps(t *testing.T) {
 			carried += float64(s.Params(k)[1])
 		}
 		st := s.Stats()
-		if float64(visits) != carried || uint64(visits)+st.Dropped+st.Absent != 9*600 || (name == "none") != (visits == 9*600) {
-			t.Errorf("faults %s: %d visits, %g steps, %d dropped, %d waits in %d ticks of 9 tokens", name, visits, carried, st.Dropped, st.Absent, 600)
+		if float64(visits) != carried || uint64(visits)+st.Dropped+st.Absent != 9*600 ||
+			(name == "none") != (visits == 9*600) {
+			t.Errorf("faults %s: %d visits, %g steps, %d dropped, %d waits in %d ticks of 9 tokens", name,
+				visits, carried, st.Dropped, st.Absent, 600)
 		}
 	}
 }
 
-// Hops follow the rows of W, the agent itself included: chi-square over all rows together, false-reject rate 1e-6. Other secrets
-// give other hops, and public ones do not depend on the secret.
+// Hops follow the rows of W, the agent itself included: chi-square over all rows
+// together, false-reject rate 1e-6. Other secrets give other hops, and public ones do not
+// depend on the secret.
 func TestHopsFollowW(t *testing.T) {
 	g := weighted(t)
 	for _, public := range []bool{false, true} {
@@ -174,7 +195,9 @@ func TestHopsFollowW(t *testing.T) {
 		if p := (distuv.ChiSquared{K: float64(free)}).Survival(chi); p < 1e-6 {
 			t.Errorf("public %v: chi-square %g with %d degrees of freedom", public, chi, free)
 		}
-		other, _ := walkers(t, g, func(c *sim.TokenConfig) { c.Steps, c.Tokens, c.Public, c.Secret = 3000, 8, public, 6 })
+		other, _ := walkers(t, g, func(c *sim.TokenConfig) {
+			c.Steps, c.Tokens, c.Public, c.Secret = 3000, 8, public, 6
+		})
 		walk(t, other, 3000)
 		if same := string(other.AppendState(nil)) == string(s.AppendState(nil)); same != public {
 			t.Errorf("public %v: another secret gives the same run: %v", public, same)

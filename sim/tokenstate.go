@@ -9,8 +9,8 @@ import (
 
 const tokenTag = "sim-token/1"
 
-// AppendState appends a checkpoint taken between two ticks: tokens, algorithms, counters. Gates and ledgers are not in it; who
-// restores a run restores those first.
+// AppendState appends a checkpoint taken between two ticks: tokens, algorithms, counters.
+// Gates and ledgers are not in it; who restores a run restores those first.
 func (s *Tokens) AppendState(b []byte) []byte {
 	b = agent.AppendTag(b, tokenTag)
 	b = u64(b, s.tick, uint64(len(s.tokens)), uint64(len(s.nodes)))
@@ -35,7 +35,8 @@ func (s *Tokens) LoadState(b []byte) error {
 		return fmt.Errorf("simulation checkpoint: %w", err)
 	}
 	if tokens != uint64(len(s.tokens)) || n != uint64(len(s.nodes)) || tick > s.cfg.Steps {
-		return fmt.Errorf("simulation checkpoint: %w: %d tokens of %d agents at tick %d, this run has %d of %d and %d ticks",
+		return fmt.Errorf("simulation checkpoint: %w: %d tokens of %d agents at tick %d, this run has %d "+
+			"of %d and %d ticks",
 			agent.ErrState, tokens, n, tick, len(s.tokens), len(s.nodes), s.cfg.Steps)
 	}
 	s.waits.Absent, s.waits.Dropped = r.Uint64(), r.Uint64()
@@ -45,7 +46,8 @@ func (s *Tokens) LoadState(b []byte) error {
 		t.steps = r.Uint64()
 		r.Vec(t.body)
 		if r.Err() == nil && (from >= n || to >= n || t.steps > tick) {
-			return fmt.Errorf("simulation checkpoint, token %d: %w: from agent %d to %d after %d steps", k, agent.ErrState, from, to, t.steps)
+			return fmt.Errorf("simulation checkpoint, token %d: %w: from agent %d to %d after %d steps", k,
+				agent.ErrState, from, to, t.steps)
 		}
 		t.from, t.to = agent.ID(from), agent.ID(to)
 	}
@@ -56,7 +58,8 @@ func (s *Tokens) LoadState(b []byte) error {
 				return fmt.Errorf("simulation checkpoint, agent %d: %w", i, err)
 			}
 		}
-		nd.visits, nd.bytes, nd.stats.Sent, nd.stats.Exhausted = r.Uint64(), r.Uint64(), r.Uint64(), r.Uint64()
+		nd.visits, nd.bytes, nd.stats.Sent, nd.stats.Exhausted = r.Uint64(), r.Uint64(), r.Uint64(),
+			r.Uint64()
 		nd.stats.Vectors = math.Float64frombits(r.Uint64())
 	}
 	if err := r.Close(); err != nil {

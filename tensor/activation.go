@@ -1,7 +1,7 @@
 package tensor
 
-// Rectify sets y to x where x > 0 and to slope*x elsewhere. With slope 0 (ReLU) what is not positive gives +0, -Inf
-// included. NaN gives NaN. The slices have one length.
+// Rectify sets y to x where x > 0 and to slope*x elsewhere. With slope 0 (ReLU) what is
+// not positive gives +0, -Inf included. NaN gives NaN. The slices have one length.
 func Rectify(y, x []float32, slope float32) {
 	y = y[:len(x)]
 	for i := fastRectify(y, x, slope); i < len(x); i++ {
@@ -43,7 +43,8 @@ func Sigmoid(x float32) float32 {
 	return 1 / (1 + e)
 }
 
-// Tanhs sets y to Tanh of x and d to its derivative, element by element. The slices have one length.
+// Tanhs sets y to Tanh of x and d to its derivative, element by element. The slices have
+// one length.
 func Tanhs(y, d, x []float32) {
 	y, d = y[:len(x)], d[:len(x)]
 	for i := fastTanh(y, d, x); i < len(x); i++ {
@@ -52,7 +53,8 @@ func Tanhs(y, d, x []float32) {
 	}
 }
 
-// Sigmoids sets y to Sigmoid of x and d to its derivative, element by element. The slices have one length.
+// Sigmoids sets y to Sigmoid of x and d to its derivative, element by element. The slices
+// have one length.
 func Sigmoids(y, d, x []float32) {
 	y, d = y[:len(x)], d[:len(x)]
 	for i := fastSigmoid(y, d, x); i < len(x); i++ {
@@ -61,7 +63,8 @@ func Sigmoids(y, d, x []float32) {
 	}
 }
 
-// GELUs sets y to GELU of x and d to its derivative, element by element. The slices have one length.
+// GELUs sets y to GELU of x and d to its derivative, element by element. The slices have
+// one length.
 func GELUs(y, d, x []float32) {
 	y, d = y[:len(x)], d[:len(x)]
 	for i := fastGELU(y, d, x); i < len(x); i++ {
@@ -69,8 +72,9 @@ func GELUs(y, d, x []float32) {
 	}
 }
 
-// GELU returns x/2 (1 + tanh(sqrt(2/pi) (x + .044715 x^3))) and its derivative: the tanh form of Hendrycks and Gimpel (2016,
-// "Gaussian Error Linear Units"). Beyond +-10 the tanh is +-1. -Inf and NaN give NaN.
+// GELU returns x/2 (1 + tanh(sqrt(2/pi) (x + .044715 x^3))) and its derivative: the tanh
+// form of Hendrycks and Gimpel (2016, "Gaussian Error Linear Units"). Beyond +-10 the
+// tanh is +-1. -Inf and NaN give NaN.
 func GELU(x float32) (value, derivative float32) {
 	const a, b = 0.7978845608028654, 0.044715 // sqrt(2/pi)
 	c := max(min(x, 10), -10)

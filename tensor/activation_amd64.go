@@ -1,6 +1,7 @@
 package tensor
 
-// rectify8 is Rectify of 8*blocks elements, blocks >= 1, for any slope but 0; relu8 is that for slope 0.
+// rectify8 is Rectify of 8*blocks elements, blocks >= 1, for any slope but 0; relu8 is
+// that for slope 0.
 //
 //go:noescape
 func rectify8(y, x *float32, slope float32, blocks int)
@@ -13,7 +14,8 @@ func relu8(y, x *float32, blocks int)
 //go:noescape
 func rectifyGradient8(dx, dy, x *float32, slope float32, blocks int)
 
-// tanh8, sigmoid8 and gelu8 are Tanhs, Sigmoids and GELUs of 8*blocks elements, blocks >= 1.
+// tanh8, sigmoid8 and gelu8 are Tanhs, Sigmoids and GELUs of 8*blocks elements, blocks >=
+// 1.
 //
 //go:noescape
 func tanh8(y, d, x *float32, blocks int)

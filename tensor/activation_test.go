@@ -29,7 +29,8 @@ func rectify(t *rapid.T) {
 				value = 0
 			}
 			if !sameBits(y[i], value) || !sameBits(dx[i], gradient) || !sameBits(product[i], g[i]*v) {
-				t.Fatalf("%s: %v gave %v, gradient %v, want %v, %v; product %v", levelNames[l], v, y[i], dx[i], value, gradient, product[i])
+				t.Fatalf("%s: %v gave %v, gradient %v, want %v, %v; product %v", levelNames[l], v, y[i],
+					dx[i], value, gradient, product[i])
 			}
 		}
 	})
@@ -62,7 +63,8 @@ func TestSmoothActivations(t *testing.T) {
 	}
 }
 
-// TestActivationKernels: every set of kernels gives the bits of the functions of one element.
+// TestActivationKernels: every set of kernels gives the bits of the functions of one
+// element.
 func TestActivationKernels(t *testing.T) { rapid.Check(t, activationKernels) }
 
 func FuzzActivationKernels(f *testing.F) { f.Fuzz(rapid.MakeFuzz(activationKernels)) }
@@ -75,15 +77,22 @@ func activationKernels(t *rapid.T) {
 			many func(y, d, x []float32)
 			one  func(x float32) (float32, float32)
 		}{
-			"tanh":    {Tanhs, func(x float32) (float32, float32) { v := Tanh(x); return v, 1 - float32(v*v) }},
-			"sigmoid": {Sigmoids, func(x float32) (float32, float32) { v := Sigmoid(x); return v, float32(v * (1 - v)) }},
-			"gelu":    {GELUs, GELU},
+			"tanh": {Tanhs, func(x float32) (float32, float32) {
+				v := Tanh(x)
+				return v, 1 - float32(v*v)
+			}},
+			"sigmoid": {Sigmoids, func(x float32) (float32, float32) {
+				v := Sigmoid(x)
+				return v, float32(v * (1 - v))
+			}},
+			"gelu": {GELUs, GELU},
 		} {
 			y, d := make([]float32, n), make([]float32, n)
 			c.many(y, d, x)
 			for i, v := range x {
 				if value, slope := c.one(v); !sameBits(y[i], value) || !sameBits(d[i], slope) {
-					t.Fatalf("%s: %s of %v is %v, %v, want %v, %v", levelNames[l], name, v, y[i], d[i], value, slope)
+					t.Fatalf("%s: %s of %v is %v, %v, want %v, %v", levelNames[l], name, v, y[i], d[i], value,
+						slope)
 				}
 			}
 		}

@@ -5,13 +5,17 @@ import (
 	"sync"
 )
 
-// Products of matrices rounded to bfloat16, the upper half of a float32: 8 bits of precision, the same range. Sums are float32.
+// Products of matrices rounded to bfloat16, the upper half of a float32: 8 bits of
+// precision, the same range. Sums are float32.
 //
-// With AMX (Intel's tile instructions, see [HasAMX]) sums go over even and odd inner indices apart, each product and sum rounded to
-// nearest, and subnormal operands, products and sums count as 0. Elsewhere float32 products of the same operands do the work. Both
-// are off the exact product of the rounded operands by at most (K+2) 2^-24 times the sum of the products' absolute values, subnormal
-// numbers aside; their last bits differ, so results repeat bit for bit only where the same one is in use. As with float32 products
-// no element depends on the shape or position of the tile that computed it.
+// With AMX (Intel's tile instructions, see [HasAMX]) sums go over even and odd inner
+// indices apart, each product and sum rounded to nearest, and subnormal operands,
+// products and sums count as 0. Elsewhere float32 products of the same operands do the
+// work. Both are off the exact product of the rounded operands by at most (K+2) 2^-24
+// times the sum of the products' absolute values, subnormal numbers aside; their last
+// bits differ, so results repeat bit for bit only where the same one is in use. As with
+// float32 products no element depends on the shape or position of the tile that computed
+// it.
 
 // MatBF16 is a row-major matrix of bfloat16: element (i, j) is Data[i*Stride+j].
 type MatBF16 struct {
@@ -30,13 +34,14 @@ func (m MatBF16) Row(i int) []uint16 {
 }
 
 func (m MatBF16) complete() bool {
-	return m.Rows == 0 || m.Cols == 0 || m.Rows > 0 && m.Cols > 0 && m.Stride >= 0 && len(m.Data) >= (m.Rows-1)*m.Stride+m.Cols
+	return m.Rows == 0 || m.Cols == 0 || m.Rows > 0 && m.Cols > 0 && m.Stride >= 0 &&
+		len(m.Data) >= (m.Rows-1)*m.Stride+m.Cols
 }
 
 const quiet = 1 << 22 // marks a NaN that keeps upper bits when the lower ones go
 
-// RoundBF16 sets dst to x rounded to nearest, ties to even. Numbers from 2^128-2^119 on become infinite; NaN stays NaN. The slices have
-// one length.
+// RoundBF16 sets dst to x rounded to nearest, ties to even. Numbers from 2^128-2^119 on
+// become infinite; NaN stays NaN. The slices have one length.
 func RoundBF16(dst []uint16, x []float32) {
 	x = x[:len(dst)]
 	for i := fastRoundBF16(dst, x); i < len(dst); i++ {
@@ -50,8 +55,9 @@ func RoundBF16(dst []uint16, x []float32) {
 	}
 }
 
-// TruncateBF16 sets dst = f*x for 0 <= f <= 1, rounded toward zero, so that no element is ever larger than f times the old one.
-// Infinite elements and NaN stay so. The slices have one length.
+// TruncateBF16 sets dst = f*x for 0 <= f <= 1, rounded toward zero, so that no element is
+// ever larger than f times the old one. Infinite elements and NaN stay so. The slices
+// have one length.
 func TruncateBF16(dst []uint16, x []float32, f float64) {
 	x = x[:len(dst)]
 	var scaled [256]float32
@@ -81,8 +87,9 @@ func WidenBF16(dst []float32, x []uint16) {
 	}
 }
 
-// HasAMX reports whether bfloat16 products use the tiles of AMX: the processor has them, the operating system permits them, and
-// AVX-512 kernels are in use, which SOTTO_CPU can forbid.
+// HasAMX reports whether bfloat16 products use the tiles of AMX: the processor has them,
+// the operating system permits them, and AVX-512 kernels are in use, which SOTTO_CPU can
+// forbid.
 func HasAMX() bool { return active == avx512 && tiles() }
 
 // stridedBF16 is strided for bfloat16.

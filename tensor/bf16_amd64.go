@@ -17,20 +17,24 @@ func truncateBF16(dst *uint16, src *float32, blocks int)
 //go:noescape
 func widenBF16(dst *float32, src *uint16, blocks int)
 
-// amxTiles adds the product of two panels of A and 2*count panels of B to 32 rows and 32*count columns of C, or sets it. ldc and
-// panel, the size of a panel, are in bytes; a panel has steps >= 1 tiles. Where rows are given, A is not packed but 32 rows in place,
+// amxTiles adds the product of two panels of A and 2*count panels of B to 32 rows and
+// 32*count columns of C, or sets it. ldc and panel, the size of a panel, are in bytes; a
+// panel has steps >= 1 tiles. Where rows are given, A is not packed but 32 rows in place,
 // row bytes apart.
 //
 //go:noescape
-func amxTiles(c *float32, ldc int, a *float32, rows *uint16, row int, b *float32, panel, steps, count int, add bool)
+func amxTiles(c *float32, ldc int, a *float32, rows *uint16, row int, b *float32, panel, steps, count int,
+	add bool)
 
-// plainRow copies a row to the same row of blocks tiles, 32 elements each, and the elements of tail to one more.
+// plainRow copies a row to the same row of blocks tiles, 32 elements each, and the
+// elements of tail to one more.
 //
 //go:noescape
 func plainRow(dst *float32, src *uint16, blocks int, tail uint32)
 
-// pairRows interleaves the elements in mask, of 32, of pairs of rows lds bytes apart; those of second in the second row of each
-// pair. The upper 16 go to another panel, panel bytes further on.
+// pairRows interleaves the elements in mask, of 32, of pairs of rows lds bytes apart;
+// those of second in the second row of each pair. The upper 16 go to another panel, panel
+// bytes further on.
 //
 //go:noescape
 func pairRows(dst *float32, panel int, src *uint16, lds, pairs int, mask, second uint32)
@@ -87,8 +91,8 @@ const (
 	tileSteps = blockBF16 / tileDepth // tiles of a panel
 )
 
-// tiled is the memory of one product by tiles: two panels of A, those of 256 columns of B, two that are transposed, and what takes
-// the place of C at its edges.
+// tiled is the memory of one product by tiles: two panels of A, those of 256 columns of
+// B, two that are transposed, and what takes the place of C at its edges.
 type tiled struct {
 	a      [2 * tileSteps * tileSize]float32
 	b      [blockN / tileSide * tileSteps * tileSize]float32
@@ -98,8 +102,9 @@ type tiled struct {
 
 var tileds = sync.Pool{New: func() any { return new(tiled) }}
 
-// tileProduct is productBF16 by AMX. Operands go through panels of tiles, padded with zeros: rows of 32 elements of A, where they are
-// not in place, and pairs of rows of B, interleaved. Sums stay in tiles for 768 inner indices and then in dst.
+// tileProduct is productBF16 by AMX. Operands go through panels of tiles, padded with
+// zeros: rows of 32 elements of A, where they are not in place, and pairs of rows of B,
+// interleaved. Sums stay in tiles for 768 inner indices and then in dst.
 func tileProduct(dst Mat, a, b stridedBF16, inner int, add bool) {
 	t := tileds.Get().(*tiled)
 	defer tileds.Put(t)
@@ -153,7 +158,8 @@ func packPlain(to []float32, src []uint16, lds, rows, depth int) {
 	}
 	panel := len(to) / 2
 	for r := range rows {
-		plainRow(&to[r/tileSide*panel+r%tileSide*tileSide], &src[r*lds], depth/tileDepth, 1<<(depth%tileDepth)-1)
+		plainRow(&to[r/tileSide*panel+r%tileSide*tileSide], &src[r*lds], depth/tileDepth,
+			1<<(depth%tileDepth)-1)
 	}
 }
 
@@ -173,14 +179,16 @@ func packPairs(to []float32, src []uint16, lds, cols, depth int) {
 	}
 }
 
-// turnTiles transposes each tile as 16x16 pairs, which makes panels of A from panels of B and the other way round.
+// turnTiles transposes each tile as 16x16 pairs, which makes panels of A from panels of B
+// and the other way round.
 func turnTiles(to, from []float32) {
 	for i := 0; i < len(to); i += tileSize {
 		turnInto(to[i:], tileSide, from[i:], tileSide, tileSide, tileSide, false)
 	}
 }
 
-// multiply computes at most 32 rows and 256 columns; the rows of A are packed, or in place and row bytes apart.
+// multiply computes at most 32 rows and 256 columns; the rows of A are packed, or in
+// place and row bytes apart.
 func (t *tiled) multiply(dst Mat, inPlace *uint16, row, panel, steps int, add bool) {
 	const side = 2 * tileSide
 	n := 0

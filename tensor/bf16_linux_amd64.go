@@ -2,7 +2,8 @@ package tensor
 
 import "syscall"
 
-// permitTiles asks the kernel for the state of tiles, for this process and all its threads (Documentation/arch/x86/xstate.rst).
+// permitTiles asks the kernel for the state of tiles, for this process and all its
+// threads (Documentation/arch/x86/xstate.rst).
 func permitTiles() bool {
 	const (
 		requestPermission = 0x1023 // ARCH_REQ_XCOMP_PERM

@@ -10,7 +10,8 @@ import (
 	"pgregory.net/rapid"
 )
 
-// eachBF16 runs f for every way to compute bfloat16 products on this machine. AMX comes with the AVX-512 kernels.
+// eachBF16 runs f for every way to compute bfloat16 products on this machine. AMX comes
+// with the AVX-512 kernels.
 func eachBF16(f func(name string)) {
 	each(func(l level) {
 		if HasAMX() {
@@ -46,7 +47,8 @@ func nearestBF16(x float32) uint16 {
 func TestRoundBF16(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		bits := rapid.SliceOfN(rapid.Uint32(), 0, 70).Draw(t, "bits")
-		f := rapid.OneOf(rapid.Float64Range(0, 1), rapid.SampledFrom([]float64{0, 1, 0.5, 1e-40})).Draw(t, "f")
+		f := rapid.OneOf(rapid.Float64Range(0, 1), rapid.SampledFrom([]float64{0, 1, 0.5, 1e-40})).Draw(t,
+			"f")
 		x := make([]float32, len(bits))
 		for i, b := range bits {
 			if i%3 == 1 {
@@ -83,7 +85,8 @@ func TestRoundBF16(t *testing.T) {
 					}
 					continue
 				}
-				if math.Abs(got) > math.Abs(exact) || math.Abs(got-exact) > math.Abs(exact)*(0x1p-7+0x1p-23)+0x1p-133+0x1p-149 {
+				if math.Abs(got) > math.Abs(exact) || math.Abs(got-exact) > math.Abs(exact)*(0x1p-7+0x1p-23)+
+					0x1p-133+0x1p-149 {
 					t.Fatalf("%s: TruncateBF16(%v, %v) = %v, exactly %v", levelNames[l], v, f, got, exact)
 				}
 			}
@@ -93,7 +96,8 @@ func TestRoundBF16(t *testing.T) {
 
 func TestRoundBF16Edges(t *testing.T) {
 	inf := float32(math.Inf(1))
-	x := []float32{1, 1 + 0x1p-8, 1 + 3*0x1p-8, 1 + 0x1p-8 + 0x1p-23, math.MaxFloat32, 0x1p128 - 0x1p120, -inf, 0x1p-149, 0x1p-134, 3 * 0x1p-134}
+	x := []float32{1, 1 + 0x1p-8, 1 + 3*0x1p-8, 1 + 0x1p-8 + 0x1p-23, math.MaxFloat32, 0x1p128 - 0x1p120,
+		-inf, 0x1p-149, 0x1p-134, 3 * 0x1p-134}
 	want := []float32{1, 1, 1 + 0x1p-6, 1 + 0x1p-7, inf, 0x1p128 - 0x1p120, -inf, 0, 0, 0x1p-132}
 	for len(x) < 32 { // both halves of a block of the kernel
 		x, want = append(x, x...), append(want, want...)
@@ -128,8 +132,8 @@ func transposeBF16(m MatBF16) MatBF16 {
 	return out
 }
 
-// checkBF16 compares the three products with exact sums of the rounded operands' products, of which it checks one in every. AMX takes
-// subnormal operands for 0.
+// checkBF16 compares the three products with exact sums of the rounded operands'
+// products, of which it checks one in every. AMX takes subnormal operands for 0.
 func checkBF16(fail func(string, ...any), start Mat, a, b MatBF16, add bool, every int) {
 	wide := func(m MatBF16, flush bool) Mat {
 		out := NewMat(m.Rows, m.Cols)
@@ -176,7 +180,8 @@ func checkBF16(fail func(string, ...any), start Mat, a, b MatBF16, add bool, eve
 					continue
 				}
 				if bad := want-want != 0; bad != (v-v != 0) || !bad && math.Abs(v-want) > bound {
-					fail("%s %s %dx%dx%d element (%d,%d): %v, want %v within %v", kind, name, a.Rows, a.Cols, b.Cols, i, j, v, want, bound)
+					fail("%s %s %dx%dx%d element (%d,%d): %v, want %v within %v", kind, name, a.Rows, a.Cols,
+						b.Cols, i, j, v, want, bound)
 				}
 			}
 		}
@@ -204,7 +209,8 @@ func TestProductsBF16(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		side := rapid.OneOf(rapid.IntRange(0, 70), rapid.SampledFrom([]int{1, 16, 32, 33}))
 		rows, cols, inner := side.Draw(t, "m"), side.Draw(t, "n"), side.Draw(t, "k")
-		checkBF16(t.Fatalf, draw(t, rows, cols, "dst"), drawBF16(t, rows, inner, "a"), drawBF16(t, inner, cols, "b"), rapid.Bool().Draw(t, "add"), 1)
+		checkBF16(t.Fatalf, draw(t, rows, cols, "dst"), drawBF16(t, rows, inner, "a"),
+			drawBF16(t, inner, cols, "b"), rapid.Bool().Draw(t, "add"), 1)
 	})
 }
 
@@ -249,7 +255,8 @@ func TestLargeProductsBF16(t *testing.T) {
 	}
 }
 
-// TestSubnormalBF16: AMX takes subnormal operands and results for 0; float32 kernels do not.
+// TestSubnormalBF16: AMX takes subnormal operands and results for 0; float32 kernels do
+// not.
 func TestSubnormalBF16(t *testing.T) {
 	needAMX(t)
 	a, b, dst := NewMatBF16(1, 2), NewMatBF16(2, 1), NewMat(1, 1)
@@ -272,7 +279,8 @@ func TestRowsBF16AreIndependent(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		rows, cols := rapid.IntRange(1, 70).Draw(t, "m"), rapid.IntRange(1, 40).Draw(t, "n")
 		inner := rapid.OneOf(rapid.IntRange(1, 70), rapid.IntRange(500, 530)).Draw(t, "k")
-		a, b, start := drawBF16(t, rows, inner, "a"), drawBF16(t, inner, cols, "b"), draw(t, rows, cols, "dst")
+		a, b, start := drawBF16(t, rows, inner, "a"), drawBF16(t, inner, cols, "b"),
+			draw(t, rows, cols, "dst")
 		i := rapid.IntRange(0, rows-1).Draw(t, "row")
 		eachBF16(func(name string) {
 			all := start
@@ -282,14 +290,16 @@ func TestRowsBF16AreIndependent(t *testing.T) {
 			MulTN16(one, transposeBF16(MatBF16{Rows: 1, Cols: inner, Stride: inner, Data: a.Row(i)}), b, true)
 			for j := range cols {
 				if !sameBits(one.Data[j], all.Row(i)[j]) {
-					t.Fatalf("%s row %d column %d: %v alone, %v among %d rows", name, i, j, one.Data[j], all.Row(i)[j], rows)
+					t.Fatalf("%s row %d column %d: %v alone, %v among %d rows", name, i, j, one.Data[j],
+						all.Row(i)[j], rows)
 				}
 			}
 		})
 	})
 }
 
-// TestTilesUnderPreemption: products keep their bits while goroutines are preempted, change threads and garbage is collected.
+// TestTilesUnderPreemption: products keep their bits while goroutines are preempted,
+// change threads and garbage is collected.
 func TestTilesUnderPreemption(t *testing.T) {
 	needAMX(t)
 	was := active
@@ -316,7 +326,8 @@ func TestTilesUnderPreemption(t *testing.T) {
 				MulNN16(got, a, b, false)
 				for i := range got.Data {
 					if !sameBits(got.Data[i], want.Data[i]) {
-						t.Errorf("goroutine %d round %d element %d: %v, want %v", g, r, i, got.Data[i], want.Data[i])
+						t.Errorf("goroutine %d round %d element %d: %v, want %v", g, r, i, got.Data[i],
+							want.Data[i])
 						return
 					}
 				}
@@ -349,7 +360,8 @@ func TestBF16RefusesWrongShapes(t *testing.T) {
 		"TN": func() { MulTN16(NewMat(2, 3), NewMatBF16(2, 4), NewMatBF16(2, 3), false) },
 		"NT": func() { MulNT16(NewMat(2, 3), NewMatBF16(2, 4), NewMatBF16(4, 3), false) },
 		"short": func() {
-			MulNN16(NewMat(2, 2), MatBF16{Rows: 2, Cols: 2, Stride: 2, Data: make([]uint16, 3)}, NewMatBF16(2, 2), false)
+			MulNN16(NewMat(2, 2), MatBF16{Rows: 2, Cols: 2, Stride: 2, Data: make([]uint16, 3)},
+				NewMatBF16(2, 2), false)
 		},
 	} {
 		func() {

@@ -2,13 +2,14 @@ package tensor
 
 import "math"
 
-// Convolve5 computes a 5x5 convolution to 3 planes, stride 1, no padding, of an even number of rows of n positions, n even. Even
-// rows go to top and odd ones to bottom, as pooling wants them, each with 3 planes of rows/2 x n. Row i is
+// Convolve5 computes a 5x5 convolution to 3 planes, stride 1, no padding, of an even
+// number of rows of n positions, n even. Even rows go to top and odd ones to bottom, as
+// pooling wants them, each with 3 planes of rows/2 x n. Row i is
 //
 //	bias[f] + sum over channel, r, c of x[channel*area+(i+r)*width+j+c] * filter[((channel*5+r)*5+c)*3+f]
 //
-// in one chain in that order. x holds channels >= 1 planes of area elements in rows of width. The biases follow the
-// filters. It panics when a slice is too short.
+// in one chain in that order. x holds channels >= 1 planes of area elements in rows of
+// width. The biases follow the filters. It panics when a slice is too short.
 func Convolve5(top, bottom, x []float32, rows, n, width, area, channels int, filter []float32) {
 	filter = filter[:75*channels+3]
 	if n%2 != 0 || rows%2 != 0 || width < n+4 {
@@ -82,11 +83,12 @@ func convolveRow(dst []float32, plane int, x []float32, n, width, area, channels
 	}
 }
 
-// PoolMish pools cells of 2x2 pre-activations: y[i] is the largest Mish of top[2i], top[2i+1], bottom[2i] and bottom[2i+1],
-// d[i] its derivative there, and at[i] = columns[i]+base plus 0, 1, width or width+1, by its place. Mish falls up to
-// -1.19 and rises from there, so only the largest and the smallest of the four can win. Of equal ones the
-// first takes the place. A NaN among the four, or a sum of them that is not finite, makes y[i] NaN. All slices
-// have the length of y, top and bottom twice that.
+// PoolMish pools cells of 2x2 pre-activations: y[i] is the largest Mish of top[2i],
+// top[2i+1], bottom[2i] and bottom[2i+1], d[i] its derivative there, and at[i] =
+// columns[i]+base plus 0, 1, width or width+1, by its place. Mish falls up to -1.19 and
+// rises from there, so only the largest and the smallest of the four can win. Of equal
+// ones the first takes the place. A NaN among the four, or a sum of them that is not
+// finite, makes y[i] NaN. All slices have the length of y, top and bottom twice that.
 func PoolMish(y, d []float32, at []int32, top, bottom []float32, columns []int32, width, base int) {
 	n := len(y)
 	d, at, columns, top, bottom = d[:n], at[:n], columns[:n], top[:2*n], bottom[:2*n]
@@ -98,7 +100,8 @@ func PoolMish(y, d []float32, at []int32, top, bottom []float32, columns []int32
 		v0, v1, v2, v3 := top[2*i], top[2*i+1], bottom[2*i], bottom[2*i+1]
 		k0, k1, k2, k3 := sortable(v0), sortable(v1), sortable(v2), sortable(v3)
 		most := larger(larger(k0|3, k1|2), larger(k2|1, k3))
-		// A NaN or Inf that was not chosen must not go unseen: it would hide an input that is not finite.
+		// A NaN or Inf that was not chosen must not go unseen: it would hide an input
+		// that is not finite.
 		high, from := unsorted(most)+0*(v0+v1+v2+v3), place[3-most&3]
 		value, slope := Mish(high)
 		if high < 0 {
@@ -111,8 +114,9 @@ func PoolMish(y, d []float32, at []int32, top, bottom []float32, columns []int32
 	}
 }
 
-// sortable maps floats to integers in the same order, with two free bits at the end; -0 comes before 0. Comparing such
-// integers without branches finds the largest and its place: branches on them are hardly predictable.
+// sortable maps floats to integers in the same order, with two free bits at the end; -0
+// comes before 0. Comparing such integers without branches finds the largest and its
+// place: branches on them are hardly predictable.
 func sortable(x float32) int64 {
 	b := int32(math.Float32bits(x))
 	return int64(b^(b>>31&math.MaxInt32)) << 2
@@ -134,9 +138,11 @@ func smaller(a, b int64) int64 {
 	return b + d&(d>>63)
 }
 
-// PatchGradients5 sums g times 5x5 patches of x, for 3 planes of cells each, one after the other in g and at: over the cells i of
-// plane f in ascending order, sums[f][8r+c] is the sum of g[i]*x[at[i]+r*width+c] for r, c < 5, and sums[f][40] that of g[i];
-// the other sums are undefined. at has the length of g, a multiple of 3. It panics when a patch is not inside x.
+// PatchGradients5 sums g times 5x5 patches of x, for 3 planes of cells each, one after
+// the other in g and at: over the cells i of plane f in ascending order, sums[f][8r+c] is
+// the sum of g[i]*x[at[i]+r*width+c] for r, c < 5, and sums[f][40] that of g[i]; the
+// other sums are undefined. at has the length of g, a multiple of 3. It panics when a
+// patch is not inside x.
 func PatchGradients5(sums *[3][41]float32, x []float32, width int, g []float32, at []int32) {
 	*sums = [3][41]float32{}
 	at = at[:len(g)]
@@ -159,7 +165,8 @@ func PatchGradients5(sums *[3][41]float32, x []float32, width int, g []float32, 
 	}
 }
 
-// largestUnsigned returns the largest of at read as unsigned numbers, so that negative ones are large.
+// largestUnsigned returns the largest of at read as unsigned numbers, so that negative
+// ones are large.
 func largestUnsigned(at []int32) uint32 {
 	most, done := fastLargest(at)
 	for _, v := range at[done:] {
@@ -188,8 +195,8 @@ func patchGradient(sums *[41]float32, x []float32, width int, g []float32, at []
 	}
 }
 
-// Interleave3 brings 3 planes, one after the other in src, together: dst[3i+f] = src[f*n+i] with n = len(dst)/3. src has the
-// length of dst, a multiple of 3.
+// Interleave3 brings 3 planes, one after the other in src, together: dst[3i+f] =
+// src[f*n+i] with n = len(dst)/3. src has the length of dst, a multiple of 3.
 func Interleave3(dst, src []float32) {
 	n := len(dst) / 3
 	src = src[:3*n]
@@ -200,8 +207,8 @@ func Interleave3(dst, src []float32) {
 	}
 }
 
-// MultiplyPlanes3 multiplies 3 planes with interleaved elements: dst[f*n+i] *= src[3i+f] with n = len(dst)/3. src has the length
-// of dst, a multiple of 3.
+// MultiplyPlanes3 multiplies 3 planes with interleaved elements: dst[f*n+i] *= src[3i+f]
+// with n = len(dst)/3. src has the length of dst, a multiple of 3.
 func MultiplyPlanes3(dst, src []float32) {
 	n := len(dst) / 3
 	src = src[:3*n]

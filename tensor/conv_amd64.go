@@ -1,10 +1,13 @@
 package tensor
 
-// These kernels have the same bits on both instruction sets: every element is computed alone, or in the same chain.
+// These kernels have the same bits on both instruction sets: every element is computed
+// alone, or in the same chain.
 
-// The functions here return false, or the number of elements they have done; the caller does the rest.
+// The functions here return false, or the number of elements they have done; the caller
+// does the rest.
 
-// fastConvolve returns the number of rows it has done: all of them where four rows of 16 positions fill the registers.
+// fastConvolve returns the number of rows it has done: all of them where four rows of 16
+// positions fill the registers.
 func fastConvolve(top, bottom, x []float32, rows, n, width, area, channels int, filter []float32) int {
 	if active != avx512 || rows < 4 || n < 16 {
 		return 0
@@ -17,13 +20,15 @@ func fastConvolve(top, bottom, x []float32, rows, n, width, area, channels int, 
 			col := min(c, max(0, n-32))
 			second := min(16, n-16-col)
 			at := i/2*n + col
-			convolve4x32(&top[at], &bottom[at], 4*n, plane, 4*second, &x[i*width+col], 4*width, 4*area, channels, &filter[0], bias)
+			convolve4x32(&top[at], &bottom[at], 4*n, plane, 4*second, &x[i*width+col], 4*width, 4*area,
+				channels, &filter[0], bias)
 		}
 	}
 	return rows
 }
 
-func fastConvolveRow(dst []float32, plane int, x []float32, n, width, area, channels int, filter []float32) bool {
+func fastConvolveRow(dst []float32, plane int, x []float32, n, width, area, channels int,
+	filter []float32) bool {
 	if active == portable || n < 8 {
 		return false
 	}

@@ -8,7 +8,8 @@ import (
 	"pgregory.net/rapid"
 )
 
-// numbers returns n elements of a seeded sequence in (-scale, scale), sometimes with special ones among them.
+// numbers returns n elements of a seeded sequence in (-scale, scale), sometimes with
+// special ones among them.
 func numbers(t *rapid.T, n int, scale float32, name string) []float32 {
 	m := NewMat(1, n)
 	seed := rapid.Uint64().Draw(t, name)
@@ -30,7 +31,8 @@ func step(l level, a, b, c float32) float32 {
 	return fma(a, b, c)
 }
 
-// TestConvolve5 compares every set of kernels with the chain of the definition, bit for bit.
+// TestConvolve5 compares every set of kernels with the chain of the definition, bit for
+// bit.
 func TestConvolve5(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		n, channels := 2*rapid.IntRange(1, 40).Draw(t, "n/2"), rapid.IntRange(1, 3).Draw(t, "channels")
@@ -56,7 +58,8 @@ func TestConvolve5(t *testing.T) {
 							want = step(chain, x[ch*area+(i+r)*width+j+c], filter[3*k+f], want)
 						}
 						if got := halves[i%2][f*plane+i/2*n+j]; !sameBits(got, want) {
-							t.Fatalf("%s row %d plane %d position %d of %d: %v, want %v", levelNames[l], i, f, j, n, got, want)
+							t.Fatalf("%s row %d plane %d position %d of %d: %v, want %v", levelNames[l], i, f,
+								j, n, got, want)
 						}
 					}
 				}
@@ -65,7 +68,8 @@ func TestConvolve5(t *testing.T) {
 	})
 }
 
-// TestPoolMish compares with the best of four values of Mish. Equal values need not have one place.
+// TestPoolMish compares with the best of four values of Mish. Equal values need not have
+// one place.
 func TestPoolMish(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		n := rapid.IntRange(1, 70).Draw(t, "n")
@@ -97,15 +101,18 @@ func TestPoolMish(t *testing.T) {
 					t.Fatalf("%s: cell %d is at %d", levelNames[l], i, at[i])
 				}
 				value, slope := Mish(rows[place/width][2*i+int(place%width)])
-				if !sameBits(y[i], value) || !sameBits(d[i], slope) || value < best && float64(best-value) > 1e-6*math.Abs(float64(best)) {
-					t.Fatalf("%s: cell %d has %v, %v at place %d where Mish is %v, %v; the best is %v", levelNames[l], i, y[i], d[i], place, value, slope, best)
+				if !sameBits(y[i], value) || !sameBits(d[i], slope) ||
+					value < best && float64(best-value) > 1e-6*math.Abs(float64(best)) {
+					t.Fatalf("%s: cell %d has %v, %v at place %d where Mish is %v, %v; the best is %v",
+						levelNames[l], i, y[i], d[i], place, value, slope, best)
 				}
 			}
 		})
 	})
 }
 
-// TestPoolMishTies: of equal pre-activations the first one counts; the smallest wins where Mish is larger there.
+// TestPoolMishTies: of equal pre-activations the first one counts; the smallest wins
+// where Mish is larger there.
 func TestPoolMishTies(t *testing.T) {
 	const n = 9
 	for _, c := range []struct {
@@ -167,7 +174,8 @@ func TestPatchGradients5(t *testing.T) {
 	})
 	each(func(l level) {
 		for _, bad := range []int32{-1, 1, 1 << 30} {
-			for _, at := range [][]int32{{bad, 0, 0}, append(make([]int32, 8), bad), append([]int32{0, bad}, make([]int32, 10)...)} {
+			for _, at := range [][]int32{{bad, 0, 0}, append(make([]int32, 8), bad),
+				append([]int32{0, bad}, make([]int32, 10)...)} {
 				func() {
 					defer func() {
 						if recover() == nil {
@@ -193,10 +201,12 @@ func TestPlanes3(t *testing.T) {
 			for i := range n {
 				for f := range 3 {
 					if want := planes[f*n+i]; !sameBits(got[3*i+f], want) {
-						t.Fatalf("%s: element %d of plane %d is %v, want %v", levelNames[l], i, f, got[3*i+f], want)
+						t.Fatalf("%s: element %d of plane %d is %v, want %v", levelNames[l], i, f, got[3*i+f],
+							want)
 					}
 					if want := planes[f*n+i] * together[3*i+f]; !sameBits(products[f*n+i], want) {
-						t.Fatalf("%s: product %d of plane %d is %v, want %v", levelNames[l], i, f, products[f*n+i], want)
+						t.Fatalf("%s: product %d of plane %d is %v, want %v", levelNames[l], i, f,
+							products[f*n+i], want)
 					}
 				}
 			}
@@ -207,7 +217,8 @@ func TestPlanes3(t *testing.T) {
 // TestMishes: the bits of Mish, on numbers of every size.
 func TestMishes(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		x := numbers(t, rapid.IntRange(0, 40).Draw(t, "n"), rapid.SampledFrom([]float32{1, 30, 200}).Draw(t, "scale"), "x")
+		x := numbers(t, rapid.IntRange(0, 40).Draw(t, "n"),
+			rapid.SampledFrom([]float32{1, 30, 200}).Draw(t, "scale"), "x")
 		bits := rapid.SliceOfN(rapid.Uint32(), 0, 20).Draw(t, "bits")
 		for _, b := range bits {
 			x = append(x, math.Float32frombits(b))
@@ -217,7 +228,8 @@ func TestMishes(t *testing.T) {
 			Mishes(y, d, x)
 			for i, v := range x {
 				if value, slope := Mish(v); !sameBits(y[i], value) || !sameBits(d[i], slope) {
-					t.Fatalf("%s: Mishes(%v) = %v, %v, want %v, %v", levelNames[l], v, y[i], d[i], value, slope)
+					t.Fatalf("%s: Mishes(%v) = %v, %v, want %v, %v", levelNames[l], v, y[i], d[i], value,
+						slope)
 				}
 			}
 		})
@@ -241,7 +253,8 @@ func TestSumSquaresOfAllKernels(t *testing.T) {
 				fused = append(fused, got)
 			}
 		})
-		if len(fused) == 2 && math.Float64bits(fused[0]) != math.Float64bits(fused[1]) && fused[0] == fused[0] {
+		if len(fused) == 2 && math.Float64bits(fused[0]) != math.Float64bits(fused[1]) &&
+			fused[0] == fused[0] {
 			t.Fatalf("avx2 %v, avx512 %v", fused[0], fused[1])
 		}
 	})

@@ -2,17 +2,19 @@ package tensor
 
 import "math"
 
-// Limits of Exp: below expLow the result is 0 (the smallest normal float32 is exp(-87.336)), above
-// expHigh it is +Inf.
+// Limits of Exp: below expLow the result is 0 (the smallest normal float32 is
+// exp(-87.336)), above expHigh it is +Inf.
 const (
 	expLow  = -87.33654
 	expHigh = 88.72283
 )
 
-// Exp returns e^x to a relative error of 2e-7. Results that would be subnormal are 0; NaN gives NaN.
+// Exp returns e^x to a relative error of 2e-7. Results that would be subnormal are 0; NaN
+// gives NaN.
 //
-// x = n ln 2 + r with |r| <= ln(2)/2, n ln 2 subtracted in two parts (Cody and Waite 1980), e^r by the
-// degree-6 polynomial whose upper coefficients are the minimax ones of Moshier's Cephes library (expf).
+// x = n ln 2 + r with |r| <= ln(2)/2, n ln 2 subtracted in two parts (Cody and Waite
+// 1980), e^r by the degree-6 polynomial whose upper coefficients are the minimax ones of
+// Moshier's Cephes library (expf).
 func Exp(x float32) float32 {
 	if !(x >= expLow && x <= expHigh) {
 		return expOutside(x)
@@ -47,7 +49,8 @@ func expOutside(x float32) float32 {
 // mishLimit is where tanh(ln(1+e^x)) is 1 in float32 and Mish the identity.
 const mishLimit = 20
 
-// Mish returns x*tanh(ln(1+e^x)) and its derivative (Misra 2019). With e = e^x and n = e(e+2),
+// Mish returns x*tanh(ln(1+e^x)) and its derivative (Misra 2019). With e = e^x and n =
+// e(e+2),
 //
 //	tanh(ln(1+e)) = n/(n+2),   Mish'(x) = n/(n+2) + 4 x e (1+e)/(n+2)^2
 //
@@ -62,7 +65,8 @@ func Mish(x float32) (value, derivative float32) {
 	return x * t, t + float32(g*float32((1+e)*r))
 }
 
-// Mishes sets y to Mish of x and d to its derivative, element by element with the bits of Mish. The slices have one length.
+// Mishes sets y to Mish of x and d to its derivative, element by element with the bits of
+// Mish. The slices have one length.
 func Mishes(y, d, x []float32) {
 	y, d = y[:len(x)], d[:len(x)]
 	for i := fastMish(y, d, x); i < len(x); i++ {
@@ -76,8 +80,9 @@ func Tanh(x float32) float32 {
 	return 1 - float32(2/(e+1))
 }
 
-// SumSquares returns the sum of squares of x in float64: by assembly 16 interleaved sums, added by halves; in Go four, sum j
-// over the elements j, j+4, j+8, ..., added as (0+1)+(2+3), then the remaining elements in order.
+// SumSquares returns the sum of squares of x in float64: by assembly 16 interleaved sums,
+// added by halves; in Go four, sum j over the elements j, j+4, j+8, ..., added as
+// (0+1)+(2+3), then the remaining elements in order.
 func SumSquares(x []float32) float64 {
 	if len(x) == 1 { // gradients of one output are common
 		return float64(x[0]) * float64(x[0])
@@ -100,8 +105,8 @@ func SumSquares(x []float32) float64 {
 	return s
 }
 
-// ScaleToward sets x = f*x for 0 <= f <= 1 with every element rounded toward zero, so that no element is
-// ever larger than f times the old one, subnormal results included.
+// ScaleToward sets x = f*x for 0 <= f <= 1 with every element rounded toward zero, so
+// that no element is ever larger than f times the old one, subnormal results included.
 func ScaleToward(x []float32, f float64) {
 	x = x[fastScaleToward(x, f):]
 	for i, v := range x {
@@ -132,8 +137,8 @@ func ScaleRowsToward(m Mat, f []float64) {
 	}
 }
 
-// GatherRows copies row rows[i] of src to row i of dst. It panics when dst has another number of rows
-// or columns, or an index is out of range.
+// GatherRows copies row rows[i] of src to row i of dst. It panics when dst has another
+// number of rows or columns, or an index is out of range.
 func GatherRows[I ~int | ~int32 | ~uint32](dst, src Mat, rows []I) {
 	if dst.Rows != len(rows) || dst.Cols != src.Cols {
 		panic("tensor: GatherRows needs one destination row for each index, of the same width")

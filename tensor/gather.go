@@ -1,8 +1,9 @@
 package tensor
 
-// Gather copies rows of src to dst: row i of dst becomes row rows[i] of src. While it copies one row it asks memory for a
-// later one: rows from anywhere come as fast as the memory gives them, not as fast as it answers. It panics unless
-// dst has len(rows) rows of src's length and no row is out of range.
+// Gather copies rows of src to dst: row i of dst becomes row rows[i] of src. While it
+// copies one row it asks memory for a later one: rows from anywhere come as fast as the
+// memory gives them, not as fast as it answers. It panics unless dst has len(rows) rows
+// of src's length and no row is out of range.
 func Gather(dst, src Mat, rows []int32) {
 	if dst.Rows != len(rows) || dst.Cols != src.Cols {
 		panic("tensor: Gather needs one row of equal length for each index")

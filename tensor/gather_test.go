@@ -20,7 +20,8 @@ func TestGather(t *testing.T) {
 			Gather(dst, src, rows)
 			for i, r := range rows {
 				for j := range cols {
-					if got, want := dst.Data[i*dst.Stride+j], src.Data[int(r)*src.Stride+j]; !sameBits(got, want) {
+					if got, want := dst.Data[i*dst.Stride+j],
+						src.Data[int(r)*src.Stride+j]; !sameBits(got, want) {
 						t.Fatalf("%s: row %d, column %d is %v, want %v", levelNames[l], i, j, got, want)
 					}
 				}

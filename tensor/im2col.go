@@ -2,9 +2,10 @@ package tensor
 
 import "unsafe"
 
-// Window is the geometry of a convolution or pooling over one image of Height x Width x Channels in that order (padding, if
-// any, is part of the image). Position (i, j) of Rows x Cols sees the patch of Kernel x Kernel pixels whose first one
-// is (i*Stride, j*Stride); a patch has the order kernel row, kernel column, channel.
+// Window is the geometry of a convolution or pooling over one image of Height x Width x
+// Channels in that order (padding, if any, is part of the image). Position (i, j) of Rows
+// x Cols sees the patch of Kernel x Kernel pixels whose first one is (i*Stride,
+// j*Stride); a patch has the order kernel row, kernel column, channel.
 type Window struct {
 	Height, Width, Channels int
 	Kernel, Stride          int
@@ -23,15 +24,18 @@ func (w *Window) check(image []float32, m Mat, first, lo int) {
 }
 
 func (w *Window) checkSizes(image, rows, cols, first, lo int, complete bool) {
-	if w.Kernel < 1 || w.Stride < 1 || w.Channels < 1 || (w.Rows-1)*w.Stride+w.Kernel > w.Height || (w.Cols-1)*w.Stride+w.Kernel > w.Width {
+	if w.Kernel < 1 || w.Stride < 1 || w.Channels < 1 || (w.Rows-1)*w.Stride+w.Kernel > w.Height ||
+		(w.Cols-1)*w.Stride+w.Kernel > w.Width {
 		panic("tensor: a window reaches outside its image")
 	}
-	if image < w.Height*w.Width*w.Channels || first < 0 || first+rows > w.Positions() || lo < 0 || lo+cols > w.Taps() || !complete {
+	if image < w.Height*w.Width*w.Channels || first < 0 || first+rows > w.Positions() || lo < 0 ||
+		lo+cols > w.Taps() || !complete {
 		panic("tensor: patches do not fit their window")
 	}
 }
 
-// run is a strip of patches: n positions of one output row meet the same part of one kernel row.
+// run is a strip of patches: n positions of one output row meet the same part of one
+// kernel row.
 type run struct {
 	row, col  int // of the first position, in the matrix of patches
 	image     int // where in the image that part begins
@@ -56,7 +60,8 @@ func (w *Window) runs(rows, cols, first, lo int, f func(r run, step int)) {
 	}
 }
 
-// Patches copies patches of the image to the rows of dst, from position first on: elements lo to lo+dst.Cols of each.
+// Patches copies patches of the image to the rows of dst, from position first on:
+// elements lo to lo+dst.Cols of each.
 func (w *Window) Patches(dst Mat, image []float32, first, lo int) {
 	w.check(image, dst, first, lo)
 	line := w.Kernel * w.Channels
@@ -72,7 +77,8 @@ func (w *Window) Patches(dst Mat, image []float32, first, lo int) {
 		i, j := at/w.Cols, at%w.Cols
 		n := min(w.Cols-j, dst.Rows-row)
 		from := ((i*w.Stride+lo/line)*w.Width + j*w.Stride) * w.Channels
-		copyPatches(dst.Data[row*dst.Stride:], dst.Stride, image[from:], w.Stride*w.Channels, w.Width*w.Channels, n, dst.Cols/line, line)
+		copyPatches(dst.Data[row*dst.Stride:], dst.Stride, image[from:], w.Stride*w.Channels,
+			w.Width*w.Channels, n, dst.Cols/line, line)
 		row += n
 	}
 }
@@ -91,7 +97,8 @@ func (w *Window) Patches16(dst MatBF16, image []uint16, first, lo int) {
 	})
 }
 
-// copyPatches copies n patches: each is kernel runs of length elements, one after the other in dst and pitch apart in src.
+// copyPatches copies n patches: each is kernel runs of length elements, one after the
+// other in dst and pitch apart in src.
 func copyPatches(dst []float32, to int, src []float32, from, pitch, n, kernel, length int) {
 	_, _ = dst[(n-1)*to+kernel*length-1], src[(n-1)*from+(kernel-1)*pitch+length-1]
 	if fastCopyPatches(dst, to, src, from, pitch, n, kernel, length) {
@@ -104,8 +111,8 @@ func copyPatches(dst []float32, to int, src []float32, from, pitch, n, kernel, l
 	}
 }
 
-// AddPatches is the transpose of Patches: it adds the rows of src to the places of the image that Patches reads, positions in
-// order.
+// AddPatches is the transpose of Patches: it adds the rows of src to the places of the
+// image that Patches reads, positions in order.
 func (w *Window) AddPatches(image []float32, src Mat, first, lo int) {
 	w.check(image, src, first, lo)
 	w.runs(src.Rows, src.Cols, first, lo, func(r run, step int) {
@@ -113,8 +120,8 @@ func (w *Window) AddPatches(image []float32, src Mat, first, lo int) {
 	})
 }
 
-// CopyRuns copies n runs of length elements: run i from src[i*from:] to dst[i*to:]. Runs of dst do not overlap src. With
-// from = 0 it repeats one run.
+// CopyRuns copies n runs of length elements: run i from src[i*from:] to dst[i*to:]. Runs
+// of dst do not overlap src. With from = 0 it repeats one run.
 func CopyRuns(dst []float32, to int, src []float32, from, n, length int) {
 	if n < 1 || length < 1 {
 		return
@@ -152,7 +159,8 @@ func even(sizes ...int) bool {
 	return odd&1 == 0
 }
 
-// addRuns adds n runs of length elements, one after the other; those of dst may overlap each other.
+// addRuns adds n runs of length elements, one after the other; those of dst may overlap
+// each other.
 func addRuns(dst []float32, to int, src []float32, from, n, length int) {
 	dst, src = dst[:(n-1)*to+length], src[:(n-1)*from+length]
 	if fastAddRuns(dst, to, src, from, n, length) {

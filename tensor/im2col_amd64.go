@@ -1,6 +1,7 @@
 package tensor
 
-// copyRuns8 is CopyRuns for length >= 8; the strides are in bytes. The last 8 elements of a run overlap those before.
+// copyRuns8 is CopyRuns for length >= 8; the strides are in bytes. The last 8 elements of
+// a run overlap those before.
 //
 //go:noescape
 func copyRuns8(dst *float32, to int, src *float32, from, n, length int)

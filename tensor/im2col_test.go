@@ -10,20 +10,28 @@ import (
 // drawWindow draws a geometry with a few spare pixels that no patch sees.
 func drawWindow(t *rapid.T) Window {
 	small := func(name string, most int) int { return rapid.IntRange(1, most).Draw(t, name) }
-	w := Window{Kernel: small("kernel", 5), Stride: small("stride", 4), Channels: small("channels", 19), Rows: small("rows", 6), Cols: small("cols", 6)}
+	w := Window{
+		Kernel:   small("kernel", 5),
+		Stride:   small("stride", 4),
+		Channels: small("channels", 19),
+		Rows:     small("rows", 6),
+		Cols:     small("cols", 6),
+	}
 	w.Height = (w.Rows-1)*w.Stride + w.Kernel + rapid.IntRange(0, 2).Draw(t, "below")
 	w.Width = (w.Cols-1)*w.Stride + w.Kernel + rapid.IntRange(0, 2).Draw(t, "right")
 	return w
 }
 
-// place is where in the image element tap of the patch at a position lies, by the definition.
+// place is where in the image element tap of the patch at a position lies, by the
+// definition.
 func (w *Window) place(position, tap int) int {
 	i, j := position/w.Cols*w.Stride, position%w.Cols*w.Stride
 	k, l, c := tap/w.Channels/w.Kernel, tap/w.Channels%w.Kernel, tap%w.Channels
 	return ((i+k)*w.Width+j+l)*w.Channels + c
 }
 
-// TestPatches compares every set of kernels with the definition; what is not written stays.
+// TestPatches compares every set of kernels with the definition; what is not written
+// stays.
 func TestPatches(t *testing.T) { rapid.Check(t, patches) }
 
 func patches(t *rapid.T) {
@@ -31,7 +39,8 @@ func patches(t *rapid.T) {
 	image := numbers(t, w.Height*w.Width*w.Channels, 1, "image")
 	first := rapid.IntRange(0, w.Positions()-1).Draw(t, "first")
 	lo := rapid.IntRange(0, w.Taps()-1).Draw(t, "lo")
-	rows, cols := rapid.IntRange(0, w.Positions()-first).Draw(t, "n"), rapid.IntRange(0, w.Taps()-lo).Draw(t, "length")
+	rows, cols := rapid.IntRange(0, w.Positions()-first).Draw(t, "n"),
+		rapid.IntRange(0, w.Taps()-lo).Draw(t, "length")
 	stride := cols + rapid.IntRange(0, 3).Draw(t, "padding")
 	start := numbers(t, rows*stride+1, 1, "dst")
 	each(func(l level) {
@@ -47,7 +56,8 @@ func patches(t *rapid.T) {
 					want[w.place(first+i, lo+j)] += expect
 				}
 				if got := dst.Data[i*stride+j]; !sameBits(got, expect) {
-					t.Fatalf("%s %+v: patch %d element %d: %v, want %v", levelNames[l], w, first+i, lo+j, got, expect)
+					t.Fatalf("%s %+v: patch %d element %d: %v, want %v", levelNames[l], w, first+i, lo+j, got,
+						expect)
 				}
 			}
 		}
@@ -84,14 +94,16 @@ func TestPatchesStayInside(t *testing.T) {
 
 func FuzzPatches(f *testing.F) { f.Fuzz(rapid.MakeFuzz(patches)) }
 
-// TestPatches16 compares patches and runs of bfloat16 with the definition, for even and odd sizes; what is not written stays.
+// TestPatches16 compares patches and runs of bfloat16 with the definition, for even and
+// odd sizes; what is not written stays.
 func TestPatches16(t *testing.T) { rapid.Check(t, patches16) }
 
 func patches16(t *rapid.T) {
 	w := drawWindow(t)
 	first := rapid.IntRange(0, w.Positions()-1).Draw(t, "first")
 	lo := rapid.IntRange(0, w.Taps()-1).Draw(t, "lo")
-	rows, cols := rapid.IntRange(0, w.Positions()-first).Draw(t, "n"), rapid.IntRange(0, w.Taps()-lo).Draw(t, "length")
+	rows, cols := rapid.IntRange(0, w.Positions()-first).Draw(t, "n"),
+		rapid.IntRange(0, w.Taps()-lo).Draw(t, "length")
 	stride := cols + rapid.IntRange(0, 3).Draw(t, "padding")
 	from := rapid.IntRange(1, 4).Draw(t, "from")
 	image := make([]uint16, w.Height*w.Width*w.Channels)
@@ -113,7 +125,8 @@ func patches16(t *rapid.T) {
 					run = image[lo+i*from+j]
 				}
 				if got := dst.Data[i*stride+j]; got != patch {
-					t.Fatalf("%s %+v: patch %d element %d: %v, want %v", levelNames[l], w, first+i, lo+j, got, patch)
+					t.Fatalf("%s %+v: patch %d element %d: %v, want %v", levelNames[l], w, first+i, lo+j, got,
+						patch)
 				}
 				if got := runs.Data[i*stride+j]; got != run {
 					t.Fatalf("%s: run %d element %d: %v, want %v", levelNames[l], i, j, got, run)

@@ -7,8 +7,8 @@ import (
 	"pgregory.net/rapid"
 )
 
-// TestAddTruncated compares every set of kernels with the definition in big numbers: the product rounded to 53 bits, its
-// whole part.
+// TestAddTruncated compares every set of kernels with the definition in big numbers: the
+// product rounded to 53 bits, its whole part.
 func TestAddTruncated(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		x := rapid.SliceOfN(rapid.Float32Range(-1000, 1000), 0, 70).Draw(t, "x")
@@ -27,7 +27,8 @@ func TestAddTruncated(t *testing.T) {
 			AddTruncated(got, x, k)
 			for i := range got {
 				if got[i] != want[i] {
-					t.Fatalf("%s: element %d of %d: %g times %g adds up to %d, want %d", levelNames[l], i, len(x), k, x[i], got[i], want[i])
+					t.Fatalf("%s: element %d of %d: %g times %g adds up to %d, want %d", levelNames[l], i,
+						len(x), k, x[i], got[i], want[i])
 				}
 			}
 		})

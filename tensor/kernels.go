@@ -34,10 +34,10 @@ func choose(name string, best level) level {
 	return best
 }
 
-// Kernels names the kernels in use: "avx512", "avx2" (with FMA) or "portable". The best set the machine has is chosen
-// at start; the environment variable SOTTO_CPU forces one of the three. A name that is unknown, or that the
-// machine lacks, is as if unset.
+// Kernels names the kernels in use: "avx512", "avx2" (with FMA) or "portable". The best
+// set the machine has is chosen at start; the environment variable SOTTO_CPU forces one
+// of the three. A name that is unknown, or that the machine lacks, is as if unset.
 //
-// avx512 and avx2 give the same bits. portable rounds every product before it is added, where the others
-// use fused multiply-add, so its results differ in the last bits.
+// avx512 and avx2 give the same bits. portable rounds every product before it is added,
+// where the others use fused multiply-add, so its results differ in the last bits.
 func Kernels() string { return levelNames[active] }

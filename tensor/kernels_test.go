@@ -24,11 +24,13 @@ func TestChoose(t *testing.T) {
 		best level
 		want level
 	}{
-		{"", avx512, avx512}, {"avx512", avx512, avx512}, {"avx2", avx512, avx2}, {"portable", avx512, portable},
+		{"", avx512, avx512}, {"avx512", avx512, avx512}, {"avx2", avx512, avx2},
+		{"portable", avx512, portable},
 		{"avx512", avx2, avx2}, {"avx2", portable, portable}, {"sse", avx2, avx2}, {"", portable, portable},
 	} {
 		if got := choose(c.name, c.best); got != c.want {
-			t.Errorf("choose(%q, %s) = %s, want %s", c.name, levelNames[c.best], levelNames[got], levelNames[c.want])
+			t.Errorf("choose(%q, %s) = %s, want %s", c.name, levelNames[c.best], levelNames[got],
+				levelNames[c.want])
 		}
 	}
 	if name := environment(); name != "" && supported() == avx512 && Kernels() != name {
@@ -36,8 +38,8 @@ func TestChoose(t *testing.T) {
 	}
 }
 
-// fma is the correctly rounded a*b+c: the product is exact in float64, and the sum is rounded to odd, so that the second
-// rounding is the only one (Boldo and Melquiond 2008).
+// fma is the correctly rounded a*b+c: the product is exact in float64, and the sum is
+// rounded to odd, so that the second rounding is the only one (Boldo and Melquiond 2008).
 func fma(a, b, c float32) float32 {
 	p, q := float64(a)*float64(b), float64(c)
 	s := p + q
@@ -97,7 +99,8 @@ func sameBits(a, b float32) bool { return a == b || a != a && b != b }
 
 // special spoils some elements: NaN, Inf, subnormal, huge and tiny numbers.
 func special(m Mat, seed, every uint64) {
-	values := []float32{float32(math.NaN()), float32(math.Inf(1)), float32(math.Inf(-1)), 1e-45, -3e-39, 3e38, -3e38, 1e-30, 0, float32(math.Copysign(0, -1))}
+	values := []float32{float32(math.NaN()), float32(math.Inf(1)), float32(math.Inf(-1)), 1e-45, -3e-39, 3e38,
+		-3e38, 1e-30, 0, float32(math.Copysign(0, -1))}
 	for i := range m.Data {
 		seed = seed*6364136223846793005 + 1442695040888963407
 		if every > 0 && (seed>>33)%every == 0 {
@@ -106,8 +109,8 @@ func special(m Mat, seed, every uint64) {
 	}
 }
 
-// checkProducts compares the three products with the definition, on every instruction set with fused multiply-add.
-// dst's padding must stay as it is.
+// checkProducts compares the three products with the definition, on every instruction set
+// with fused multiply-add. dst's padding must stay as it is.
 func checkProducts(fail func(string, ...any), start, a, b Mat, add bool) {
 	want := start
 	want.Data = append([]float32(nil), start.Data...)
@@ -127,17 +130,20 @@ func checkProducts(fail func(string, ...any), start, a, b Mat, add bool) {
 			mul(got)
 			for i := range got.Data {
 				if !sameBits(got.Data[i], want.Data[i]) {
-					fail("%s %s %dx%dx%d element %d: %v, want %v", levelNames[l], name, a.Rows, a.Cols, b.Cols, i, got.Data[i], want.Data[i])
+					fail("%s %s %dx%dx%d element %d: %v, want %v", levelNames[l], name, a.Rows, a.Cols,
+						b.Cols, i, got.Data[i], want.Data[i])
 				}
 			}
 		}
 	})
 }
 
-// TestFusedChains: avx512 and avx2 are the chains of the definition bit for bit, so they agree with each other.
+// TestFusedChains: avx512 and avx2 are the chains of the definition bit for bit, so they
+// agree with each other.
 func TestFusedChains(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		side := rapid.OneOf(rapid.IntRange(0, 70), rapid.IntRange(0, 9), rapid.SampledFrom([]int{96, 97, 130}))
+		side := rapid.OneOf(rapid.IntRange(0, 70), rapid.IntRange(0, 9),
+			rapid.SampledFrom([]int{96, 97, 130}))
 		rows, cols := side.Draw(t, "m"), side.Draw(t, "n")
 		inner := rapid.OneOf(side, rapid.SampledFrom([]int{255, 256, 257, 600})).Draw(t, "k")
 		if rows*cols*inner > 1<<19 {
@@ -173,9 +179,11 @@ func FuzzProducts(f *testing.F) {
 	})
 }
 
-// TestLargeProducts compares some elements of products that take several blocks in every direction with the definition.
+// TestLargeProducts compares some elements of products that take several blocks in every
+// direction with the definition.
 func TestLargeProducts(t *testing.T) {
-	for _, s := range [][3]int{{257, 300, 512}, {300, 64, 700}, {64, 513, 300}, {65, 257, 49}, {260, 600, 33}} {
+	for _, s := range [][3]int{{257, 300, 512}, {300, 64, 700}, {64, 513, 300}, {65, 257, 49},
+		{260, 600, 33}} {
 		rows, inner, cols := s[0], s[1], s[2]
 		matrix := func(rows, cols int, seed uint64) Mat {
 			m := NewMat(rows, cols)
@@ -202,9 +210,11 @@ func TestLargeProducts(t *testing.T) {
 				for at := 0; at < rows*cols; at += 97 {
 					i, j := at/cols, at%cols
 					want := Mat{Rows: 1, Cols: 1, Stride: 1, Data: []float32{start.Row(i)[j]}}
-					chains(want, Mat{Rows: 1, Cols: inner, Stride: inner, Data: a.Row(i)}, Mat{Rows: inner, Cols: 1, Stride: cols, Data: b.Data[j:]}, true)
+					chains(want, Mat{Rows: 1, Cols: inner, Stride: inner, Data: a.Row(i)},
+						Mat{Rows: inner, Cols: 1, Stride: cols, Data: b.Data[j:]}, true)
 					if !sameBits(got.Row(i)[j], want.Data[0]) {
-						t.Fatalf("%s %s %v element (%d,%d): %v, want %v", levelNames[l], name, s, i, j, got.Row(i)[j], want.Data[0])
+						t.Fatalf("%s %s %v element (%d,%d): %v, want %v", levelNames[l], name, s, i, j,
+							got.Row(i)[j], want.Data[0])
 					}
 				}
 			}
@@ -212,18 +222,21 @@ func TestLargeProducts(t *testing.T) {
 	}
 }
 
-// TestProductsStayInside: matrices that end with their last element, in slices that end there too.
+// TestProductsStayInside: matrices that end with their last element, in slices that end
+// there too.
 func TestProductsStayInside(t *testing.T) {
 	tight := func(m Mat) Mat {
 		if m.Rows > 0 && m.Cols > 0 {
-			m.Data = append(make([]float32, 0, (m.Rows-1)*m.Stride+m.Cols), m.Data[:(m.Rows-1)*m.Stride+m.Cols]...)
+			m.Data = append(make([]float32, 0, (m.Rows-1)*m.Stride+m.Cols),
+				m.Data[:(m.Rows-1)*m.Stride+m.Cols]...)
 		}
 		return m
 	}
 	rapid.Check(t, func(t *rapid.T) {
 		side := rapid.IntRange(1, 40)
 		rows, cols, inner := side.Draw(t, "m"), side.Draw(t, "n"), side.Draw(t, "k")
-		a, b, dst := tight(draw(t, rows, inner, "a")), tight(draw(t, inner, cols, "b")), tight(draw(t, rows, cols, "dst"))
+		a, b, dst := tight(draw(t, rows, inner, "a")), tight(draw(t, inner, cols, "b")),
+			tight(draw(t, rows, cols, "dst"))
 		at, bt := transpose(a), transpose(b)
 		each(func(level) {
 			MulNN(dst, a, b, false)
@@ -266,7 +279,8 @@ func TestSpinFMA(t *testing.T) {
 	})
 }
 
-// BenchmarkPeak prints what the machine's multiply-add units can do; BenchmarkMul's last column relates to it.
+// BenchmarkPeak prints what the machine's multiply-add units can do; BenchmarkMul's last
+// column relates to it.
 func BenchmarkPeak(b *testing.B) {
 	each(func(l level) {
 		b.Run(levelNames[l], func(b *testing.B) {

@@ -2,11 +2,12 @@ package tensor
 
 // Matrix products of row-major float32 matrices.
 //
-// Every element of a product is one chain of float32 multiply-adds in ascending order of the inner index, cut
-// into blocks of 256: a block's chain starts at zero and is added to the element. Assembly fuses each
-// multiply-add (one rounding), on AVX-512 and AVX2 alike; the Go code of this file rounds twice.
-// No element depends on the shape or position of the tile that computed it, so row i of a product has
-// the same bits whatever other rows are there.
+// Every element of a product is one chain of float32 multiply-adds in ascending order of
+// the inner index, cut into blocks of 256: a block's chain starts at zero and is added to
+// the element. Assembly fuses each multiply-add (one rounding), on AVX-512 and AVX2
+// alike; the Go code of this file rounds twice. No element depends on the shape or
+// position of the tile that computed it, so row i of a product has the same bits whatever
+// other rows are there.
 
 const (
 	blockK  = 256 // inner indices of one block: a panel of 4 columns is 4 KiB
@@ -18,28 +19,29 @@ const (
 	scratchTN = 16 * blockK // elements of a that MulTN transposes at a time: 16 KiB
 )
 
-// strided reads a matrix through a row and a column stride, one of which is 1: a transpose is free.
+// strided reads a matrix through a row and a column stride, one of which is 1: a
+// transpose is free.
 type strided struct {
 	data     []float32
 	row, col int
 }
 
-// MulNN sets dst = a*b, or dst += a*b when add is true. a is M x K, b is K x N, dst is M x N and
-// overlaps neither. It panics when the shapes do not fit.
+// MulNN sets dst = a*b, or dst += a*b when add is true. a is M x K, b is K x N, dst is M
+// x N and overlaps neither. It panics when the shapes do not fit.
 func MulNN(dst, a, b Mat, add bool) {
 	checkProduct(dst, a, b, dst.Rows == a.Rows && dst.Cols == b.Cols && a.Cols == b.Rows)
 	product(dst, strided{a.Data, a.Stride, 1}, strided{b.Data, b.Stride, 1}, a.Cols, add)
 }
 
-// MulTN sets dst = aᵀ*b, or dst += aᵀ*b when add is true. a is K x M, b is K x N, dst is M x N and
-// overlaps neither. It panics when the shapes do not fit.
+// MulTN sets dst = aᵀ*b, or dst += aᵀ*b when add is true. a is K x M, b is K x N, dst is
+// M x N and overlaps neither. It panics when the shapes do not fit.
 func MulTN(dst, a, b Mat, add bool) {
 	checkProduct(dst, a, b, dst.Rows == a.Cols && dst.Cols == b.Cols && a.Rows == b.Rows)
 	product(dst, strided{a.Data, 1, a.Stride}, strided{b.Data, b.Stride, 1}, a.Rows, add)
 }
 
-// MulNT sets dst = a*bᵀ, or dst += a*bᵀ when add is true. a is M x K, b is N x K, dst is M x N and
-// overlaps neither. It panics when the shapes do not fit.
+// MulNT sets dst = a*bᵀ, or dst += a*bᵀ when add is true. a is M x K, b is N x K, dst is
+// M x N and overlaps neither. It panics when the shapes do not fit.
 func MulNT(dst, a, b Mat, add bool) {
 	checkProduct(dst, a, b, dst.Rows == a.Rows && dst.Cols == b.Rows && a.Cols == b.Cols)
 	product(dst, strided{a.Data, a.Stride, 1}, strided{b.Data, 1, b.Stride}, a.Cols, add)
@@ -57,7 +59,8 @@ func checkProduct(dst, a, b Mat, fit bool) {
 
 // complete reports whether Data holds every element.
 func (m Mat) complete() bool {
-	return m.Rows == 0 || m.Cols == 0 || m.Rows > 0 && m.Cols > 0 && m.Stride >= 0 && len(m.Data) >= (m.Rows-1)*m.Stride+m.Cols
+	return m.Rows == 0 || m.Cols == 0 || m.Rows > 0 && m.Cols > 0 && m.Stride >= 0 &&
+		len(m.Data) >= (m.Rows-1)*m.Stride+m.Cols
 }
 
 // product chooses between assembly and Go.
@@ -73,8 +76,8 @@ func product(dst Mat, a, b strided, inner int, add bool) {
 	portableProduct(dst, a, b, inner, add, scratch[:])
 }
 
-// portableProduct runs the blocks: rows outermost, then inner index, then panels of columns. scratch is needed where
-// rows of a are not contiguous.
+// portableProduct runs the blocks: rows outermost, then inner index, then panels of
+// columns. scratch is needed where rows of a are not contiguous.
 func portableProduct(dst Mat, a, b strided, inner int, add bool, scratch []float32) {
 	if !add {
 		for i := range dst.Rows {
@@ -149,8 +152,8 @@ func pack1(panel []float32, b strided, k, n int) {
 	}
 }
 
-// panelProduct adds rows x 4 elements of the product to dst at (m, n). An odd last row is computed
-// twice and written once.
+// panelProduct adds rows x 4 elements of the product to dst at (m, n). An odd last row is
+// computed twice and written once.
 func panelProduct(dst Mat, m, n, rows int, a strided, panel []float32) {
 	var c [tileRow * panelN]float32
 	for i := 0; i < rows; i += tileRow {

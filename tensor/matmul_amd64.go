@@ -2,14 +2,17 @@ package tensor
 
 import "sync"
 
-// Products by the tiles of tiles_amd64.s. A tile reads rows of a through any strides and rows of b that are contiguous, in place
-// where they are; columns of b and the swapped form below go through a transposed copy. The chain of every element is that
-// of matmul.go with each multiply and add fused, on every tile of both instruction sets.
+// Products by the tiles of tiles_amd64.s. A tile reads rows of a through any strides and
+// rows of b that are contiguous, in place where they are; columns of b and the swapped
+// form below go through a transposed copy. The chain of every element is that of
+// matmul.go with each multiply and add fused, on every tile of both instruction sets.
 
 const (
 	blockN   = 256 // columns of one call of a tile, which takes a few microseconds
 	swapRows = 64  // rows of dst of one block of the swapped form
-	copyFrom = 256 // rows of dst from which a copy of b pays where its rows fall on the same sets of the cache
+	// rows of dst from which a copy of b pays where its rows fall on the same sets of the
+	// cache
+	copyFrom = 256
 	setRows  = 512 // a row stride that is a multiple of this many elements does so
 )
 
@@ -58,20 +61,22 @@ func view(m Mat, row, col, rows, cols int) Mat {
 	return Mat{Rows: rows, Cols: cols, Stride: m.Stride, Data: m.Data[row*m.Stride+col:]}
 }
 
-// panels are blocks of columns of b as wide as a tile, the last one less: rows are row elements apart, panels step.
+// panels are blocks of columns of b as wide as a tile, the last one less: rows are row
+// elements apart, panels step.
 type panels struct {
 	data      []float32
 	row, step int
 }
 
-// scratch is the memory of one product: it is reused, because Go would clear it on a stack, which takes longer than a
-// small product.
+// scratch is the memory of one product: it is reused, because Go would clear it on a
+// stack, which takes longer than a small product.
 type scratch struct {
 	panels [blockN*blockK + setPad*blockN/16]float32
 	sums   [56 * swapRows]float32
 }
 
-// setPad keeps panels apart by a line of the cache, so that they do not fall on the same sets.
+// setPad keeps panels apart by a line of the cache, so that they do not fall on the same
+// sets.
 const setPad = 16
 
 var scratches = sync.Pool{New: func() any { return new(scratch) }}
@@ -84,7 +89,8 @@ func packed(dst Mat, a, b strided, inner int, add bool) {
 		depth := min(blockK, inner-k)
 		for n := 0; n < dst.Cols; n += blockN {
 			cols := min(blockN, dst.Cols-n)
-			sweep(view(dst, 0, n, dst.Rows, cols), a.from(0, k), s.pack(b.from(k, n), depth, cols), depth, add || k > 0)
+			sweep(view(dst, 0, n, dst.Rows, cols), a.from(0, k), s.pack(b.from(k, n), depth, cols), depth,
+				add || k > 0)
 		}
 	}
 }
@@ -95,7 +101,8 @@ func (s *scratch) pack(b strided, depth, cols int) panels {
 	p := panels{s.panels[:], width, depth*width + setPad}
 	if b.col != 1 {
 		for n := 0; n < cols; n += width {
-			turnInto(p.data[n/width*p.step:], width, b.data[n*b.col:], b.col, min(width, cols-n), depth, false)
+			turnInto(p.data[n/width*p.step:], width, b.data[n*b.col:], b.col, min(width, cols-n), depth,
+				false)
 		}
 		return p
 	}
@@ -122,15 +129,17 @@ func swapped(dst Mat, a, b strided, inner int, add bool) {
 			p := s.pack(strided{a.from(m, k).data, a.col, a.row}, depth, rows)
 			for n := 0; n < dst.Cols; n += step {
 				cols := min(step, dst.Cols-n)
-				sweep(Mat{Rows: cols, Cols: rows, Stride: swapRows, Data: s.sums[:]}, turned.from(n, k), p, depth, false)
+				sweep(Mat{Rows: cols, Cols: rows, Stride: swapRows, Data: s.sums[:]}, turned.from(n, k), p,
+					depth, false)
 				turnInto(dst.Data[m*dst.Stride+n:], dst.Stride, s.sums[:], swapRows, cols, rows, add || k > 0)
 			}
 		}
 	}
 }
 
-// sweep computes at most 256 columns of dst from depth <= 256 rows of b, in rows of tiles of nearly equal height. A row of tiles
-// reads its rows of a from the first-level cache after the first tile, and b from the second.
+// sweep computes at most 256 columns of dst from depth <= 256 rows of b, in rows of tiles
+// of nearly equal height. A row of tiles reads its rows of a from the first-level cache
+// after the first tile, and b from the second.
 func sweep(dst Mat, a strided, b panels, depth int, add bool) {
 	high, _ := grid()
 	tiles := (dst.Rows + high - 1) / high
@@ -154,11 +163,13 @@ func rowTiles512(dst Mat, a strided, b panels, depth int, add bool) {
 	c, x := 4*dst.Stride, &a.data[0]
 	count := dst.Cols / 32
 	if count > 0 {
-		tile512v2(dst.Rows, &dst.Data[0], c, x, 4*a.row, 4*a.col, &b.data[0], 4*b.row, depth, count, 4*b.step, 0, add)
+		tile512v2(dst.Rows, &dst.Data[0], c, x, 4*a.row, 4*a.col, &b.data[0], 4*b.row, depth, count, 4*b.step,
+			0, add)
 	}
 	for n, at := 32*count, count*b.step; n < dst.Cols; n, at = n+16, at+16 {
 		mask := uint32(1<<min(16, dst.Cols-n) - 1)
-		tile512v1(dst.Rows, &dst.Data[n], c, x, 4*a.row, 4*a.col, &b.data[at], 4*b.row, depth, 1, 0, mask, add)
+		tile512v1(dst.Rows, &dst.Data[n], c, x, 4*a.row, 4*a.col, &b.data[at], 4*b.row, depth, 1, 0, mask,
+			add)
 	}
 }
 
@@ -166,15 +177,18 @@ func rowTiles256(dst Mat, a strided, b panels, depth int, add bool) {
 	c, x := 4*dst.Stride, &a.data[0]
 	count := dst.Cols / 16
 	if count > 0 {
-		tile256v2(dst.Rows, &dst.Data[0], c, x, 4*a.row, 4*a.col, &b.data[0], 4*b.row, depth, count, 4*b.step, 0, add)
+		tile256v2(dst.Rows, &dst.Data[0], c, x, 4*a.row, 4*a.col, &b.data[0], 4*b.row, depth, count, 4*b.step,
+			0, add)
 	}
 	for n, at := 16*count, count*b.step; n < dst.Cols; n, at = n+8, at+8 {
 		mask := uint32(32 - 4*min(8, dst.Cols-n)) // where the table has that many set words left
-		tile256v1(dst.Rows, &dst.Data[n], c, x, 4*a.row, 4*a.col, &b.data[at], 4*b.row, depth, 1, 0, mask, add)
+		tile256v1(dst.Rows, &dst.Data[n], c, x, 4*a.row, 4*a.col, &b.data[at], 4*b.row, depth, 1, 0, mask,
+			add)
 	}
 }
 
-// turnInto sets dst[j*ldd+i] = src[i*lds+j], or adds, for i < rows and j < cols. Blocks of 8x8 that are copied may overlap.
+// turnInto sets dst[j*ldd+i] = src[i*lds+j], or adds, for i < rows and j < cols. Blocks
+// of 8x8 that are copied may overlap.
 func turnInto(dst []float32, ldd int, src []float32, lds, rows, cols int, add bool) {
 	strips, blocks := rows/8, cols/8
 	switch {

@@ -6,7 +6,8 @@ import (
 	"time"
 )
 
-// peak measures the floating-point operations per second of the kernels in use: the best of several short runs.
+// peak measures the floating-point operations per second of the kernels in use: the best
+// of several short runs.
 func peak() float64 {
 	var best float64
 	for range 20 {

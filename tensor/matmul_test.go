@@ -8,7 +8,8 @@ import (
 	"pgregory.net/rapid"
 )
 
-// draw returns a rows x cols matrix inside a larger allocation, so that Stride > Cols is covered.
+// draw returns a rows x cols matrix inside a larger allocation, so that Stride > Cols is
+// covered.
 func draw(t *rapid.T, rows, cols int, name string) Mat {
 	m := NewMat(rows, cols+rapid.IntRange(0, 3).Draw(t, name+" padding"))
 	seed := rapid.Uint64().Draw(t, name)
@@ -56,7 +57,8 @@ func TestMulAgainstExactSums(t *testing.T) {
 					}
 					bound := float64(inner+2) * 0x1p-24 * size // gamma_{k+2}, Higham 2002, section 3.1
 					if err := math.Abs(float64(got.Row(i)[j]) - want); err > 1.01*bound {
-						t.Fatalf("%s element (%d,%d): %v, want %v, bound %v", name, i, j, got.Row(i)[j], want, bound)
+						t.Fatalf("%s element (%d,%d): %v, want %v, bound %v", name, i, j, got.Row(i)[j], want,
+							bound)
 					}
 				}
 			}
@@ -96,7 +98,8 @@ func TestMulRowsAreIndependent(t *testing.T) {
 		MulNN(one, Mat{Rows: 1, Cols: inner, Stride: a.Stride, Data: a.Data[i*a.Stride:]}, b, false)
 		for j := range cols {
 			if one.Data[j] != all.Row(i)[j] || one.Data[j] != turned.Row(i)[j] {
-				t.Fatalf("row %d column %d: %v alone, %v and %v among %d rows", i, j, one.Data[j], all.Row(i)[j], turned.Row(i)[j], rows)
+				t.Fatalf("row %d column %d: %v alone, %v and %v among %d rows", i, j, one.Data[j],
+					all.Row(i)[j], turned.Row(i)[j], rows)
 			}
 		}
 	})

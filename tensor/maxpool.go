@@ -1,8 +1,9 @@
 package tensor
 
-// MaxPool sets y to the largest element of each patch, channel by channel, and at to its place: kernel row times Kernel plus
-// kernel column. Of equal elements the first takes the place; a NaN wins over all that come after it and over
-// all numbers before it. y and at hold Positions x Channels elements.
+// MaxPool sets y to the largest element of each patch, channel by channel, and at to its
+// place: kernel row times Kernel plus kernel column. Of equal elements the first takes
+// the place; a NaN wins over all that come after it and over all numbers before it. y and
+// at hold Positions x Channels elements.
 func (w *Window) MaxPool(y []float32, at []int32, image []float32) {
 	c := w.Channels
 	y, at = y[:w.Positions()*c], at[:w.Positions()*c]
@@ -27,8 +28,8 @@ func (w *Window) MaxPool(y []float32, at []int32, image []float32) {
 	}
 }
 
-// AddMaxPool adds each element of dy to the place of the image that MaxPool chose for it, positions in order. No element of
-// image is -0.
+// AddMaxPool adds each element of dy to the place of the image that MaxPool chose for it,
+// positions in order. No element of image is -0.
 func (w *Window) AddMaxPool(image []float32, dy []float32, at []int32) {
 	c := w.Channels
 	dy, at = dy[:w.Positions()*c], at[:w.Positions()*c]

@@ -1,7 +1,7 @@
 package tensor
 
-// maxPool8 pools 8*blocks channels at n positions; step, from position to position of x, pixel and row are in bytes. pixel
-// is also the step of y and at.
+// maxPool8 pools 8*blocks channels at n positions; step, from position to position of x,
+// pixel and row are in bytes. pixel is also the step of y and at.
 //
 //go:noescape
 func maxPool8(y *float32, at *int32, x *float32, n, step, blocks, kernel, pixel, row int)
@@ -39,7 +39,8 @@ func fastMaxPool(y []float32, at []int32, row []float32, w *Window) int {
 	return 8 * blocks
 }
 
-// fastAddMaxPool adds one row of positions and returns the number of channels it has done.
+// fastAddMaxPool adds one row of positions and returns the number of channels it has
+// done.
 func fastAddMaxPool(row, dy []float32, at []int32, w *Window) int {
 	c, blocks, per := w.Channels, w.Channels/8, w.perCall()
 	if active == portable || blocks == 0 || per == 0 {
@@ -51,7 +52,8 @@ func fastAddMaxPool(row, dy []float32, at []int32, w *Window) int {
 			addMaxPool2(&row[j*w.Stride*c], &dy[j*c], &at[j*c], n, 4*w.Stride*c, blocks, 4*c, 4*w.Width*c)
 			continue
 		}
-		addMaxPool8(&row[j*w.Stride*c], &dy[j*c], &at[j*c], n, 4*w.Stride*c, blocks, w.Kernel, 4*c, 4*w.Width*c)
+		addMaxPool8(&row[j*w.Stride*c], &dy[j*c], &at[j*c], n, 4*w.Stride*c, blocks, w.Kernel, 4*c,
+			4*w.Width*c)
 	}
 	return 8 * blocks
 }

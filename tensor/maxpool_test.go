@@ -22,7 +22,8 @@ func maxPool(t *rapid.T) {
 	n := w.Positions() * w.Channels
 	dy := numbers(t, n, 1, "dy")
 	each(func(l level) {
-		y, at, dx, want := make([]float32, n), make([]int32, n), make([]float32, len(image)), make([]float32, len(image))
+		y, at, dx, want := make([]float32, n), make([]int32, n), make([]float32, len(image)),
+			make([]float32, len(image))
 		w.MaxPool(y, at, image)
 		w.AddMaxPool(dx, dy, at)
 		for i := range n {
@@ -34,7 +35,8 @@ func maxPool(t *rapid.T) {
 				}
 			}
 			if !sameBits(y[i], best) || at[i] != int32(place) {
-				t.Fatalf("%s %+v element %d: %v at %d, want %v at %d", levelNames[l], w, i, y[i], at[i], best, place)
+				t.Fatalf("%s %+v element %d: %v at %d, want %v at %d", levelNames[l], w, i, y[i], at[i], best,
+					place)
 			}
 			want[w.place(i/w.Channels, place*w.Channels+i%w.Channels)] += dy[i]
 		}

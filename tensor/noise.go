@@ -5,20 +5,23 @@ import (
 	"math"
 )
 
-// BoxMuller turns uniform 64-bit words, little-endian, into independent standard normal values, two words (a, b) into
-// dst[2i] and dst[2i+1]. It panics unless len(dst) is even and words holds 8 bytes for each.
+// BoxMuller turns uniform 64-bit words, little-endian, into independent standard normal
+// values, two words (a, b) into dst[2i] and dst[2i+1]. It panics unless len(dst) is even
+// and words holds 8 bytes for each.
 //
 //	u = (a + 1/2)/2^64, r = sqrt(-2 ln u)     u in (0, 1], so that values end at 9.49 standard deviations
 //	z = 2 pi c/2^64, c the lower 62 bits of b, signed     an eighth of a turn to either side of an axis, which the upper two choose
 //
-// All is in double precision: 2^53 values of u above a half, more below, 2^62 values of z rounded to double precision, with ln and
-// sin of relative error below 2^-50, cos too. Every set of kernels gives the same bits.
+// All is in double precision: 2^53 values of u above a half, more below, 2^62 values of z
+// rounded to double precision, with ln and sin of relative error below 2^-50, cos too.
+// Every set of kernels gives the same bits.
 func BoxMuller(dst []float64, words []byte) {
 	if len(dst)%2 != 0 || len(words) != 8*len(dst) {
 		panic("tensor: BoxMuller needs 16 bytes for each pair")
 	}
 	for i := fastBoxMuller(dst, words); i < len(dst); i += 2 {
-		dst[i], dst[i+1] = normalPair(binary.LittleEndian.Uint64(words[8*i:]), binary.LittleEndian.Uint64(words[8*i+8:]))
+		dst[i], dst[i+1] = normalPair(binary.LittleEndian.Uint64(words[8*i:]),
+			binary.LittleEndian.Uint64(words[8*i+8:]))
 	}
 }
 
@@ -35,7 +38,8 @@ func normalPair(a, b uint64) (x, y float64) {
 	return r * cos, r * sin
 }
 
-// lnUniform is ln((a + 1/2)/2^64): the exponent's share, and a polynomial for the fraction, which lies in [2/3, 4/3).
+// lnUniform is ln((a + 1/2)/2^64): the exponent's share, and a polynomial for the
+// fraction, which lies in [2/3, 4/3).
 func lnUniform(a uint64) float64 {
 	t := math.Float64bits(float64(a)+.5) - (logOffset - 1<<52)
 	exponent := float64(t>>52) - 65
@@ -72,9 +76,10 @@ func horner6(c *[6]float64, x float64) float64 {
 	return p
 }
 
-// AddNoise sets x[i] = step round(x[i]/step + sigma z[i]), rounding to even: it adds noise in units of a grid and rounds the
-// sum to a whole number of them, in double precision; the result is rounded to float32. sigma is in grid steps. Every set
-// of kernels gives the same bits. It panics if x is shorter than z.
+// AddNoise sets x[i] = step round(x[i]/step + sigma z[i]), rounding to even: it adds
+// noise in units of a grid and rounds the sum to a whole number of them, in double
+// precision; the result is rounded to float32. sigma is in grid steps. Every set of
+// kernels gives the same bits. It panics if x is shorter than z.
 func AddNoise(x Vec, step, sigma float64, z []float64) {
 	x = x[:len(z)]
 	inv := 1 / step
@@ -83,8 +88,8 @@ func AddNoise(x Vec, step, sigma float64, z []float64) {
 	}
 }
 
-// AddNoiseGrid sets x[i] = step round(ratio grid[i] + sigma z[i]): AddNoise for exact integers, ratio being their unit over
-// step. It panics if x or grid is shorter than z.
+// AddNoiseGrid sets x[i] = step round(ratio grid[i] + sigma z[i]): AddNoise for exact
+// integers, ratio being their unit over step. It panics if x or grid is shorter than z.
 func AddNoiseGrid(x Vec, grid []int64, ratio, step, sigma float64, z []float64) {
 	x, grid = x[:len(z)], grid[:len(z)]
 	for i := fastAddNoiseGrid(x, grid, ratio, step, sigma, z); i < len(x); i++ {

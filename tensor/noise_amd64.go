@@ -1,6 +1,7 @@
 package tensor
 
-// Noise kernels. Each function returns how many elements it has done; the caller does the rest.
+// Noise kernels. Each function returns how many elements it has done; the caller does the
+// rest.
 
 // boxMuller512 and boxMuller256 are BoxMuller of 16 and 8 values for each of blocks >= 1.
 //

@@ -27,8 +27,10 @@ func bigLn(x *big.Float) *big.Float {
 // atanh2 is 2 atanh((x-1)/(x+1)) = ln x by its series.
 func atanh2(x *big.Float) *big.Float {
 	one := exact(1)
-	s := new(big.Float).SetPrec(precision).Quo(new(big.Float).SetPrec(precision).Sub(x, one), new(big.Float).SetPrec(precision).Add(x, one))
-	square, term, sum := new(big.Float).SetPrec(precision).Mul(s, s), new(big.Float).SetPrec(precision).Set(s), new(big.Float).SetPrec(precision)
+	s := new(big.Float).SetPrec(precision).Quo(new(big.Float).SetPrec(precision).Sub(x, one),
+		new(big.Float).SetPrec(precision).Add(x, one))
+	square, term, sum := new(big.Float).SetPrec(precision).Mul(s, s),
+		new(big.Float).SetPrec(precision).Set(s), new(big.Float).SetPrec(precision)
 	for k := 1; k < 120; k += 2 {
 		sum.Add(sum, new(big.Float).SetPrec(precision).Quo(term, exact(float64(k))))
 		term.Mul(term, square)
@@ -66,7 +68,8 @@ func relative(got float64, want *big.Float) float64 {
 	return math.Abs(r)
 }
 
-// edgeWords are words around every power of two and the fractions where the logarithm's branches meet.
+// edgeWords are words around every power of two and the fractions where the logarithm's
+// branches meet.
 func edgeWords() []uint64 {
 	var w []uint64
 	for k := range 64 {
@@ -100,7 +103,8 @@ func TestLogarithmBound(t *testing.T) {
 }
 
 func TestSincosBound(t *testing.T) {
-	pi, _, err := big.ParseFloat("3.14159265358979323846264338327950288419716939937510582097494459", 10, precision, big.ToNearestEven)
+	pi, _, err := big.ParseFloat("3.14159265358979323846264338327950288419716939937510582097494459", 10,
+		precision, big.ToNearestEven)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -119,7 +123,8 @@ func TestSincosBound(t *testing.T) {
 	t.Logf("largest relative error 2^%.2f", math.Log2(worst))
 }
 
-// The eight directions at angle 0 and next to the diagonals: the upper bits choose an axis, and together they go once around.
+// The eight directions at angle 0 and next to the diagonals: the upper bits choose an
+// axis, and together they go once around.
 func TestDirectionsGoOnceAround(t *testing.T) {
 	const a = 1 << 40
 	r := math.Sqrt(-2 * lnUniform(a))
@@ -147,7 +152,8 @@ func TestTailEnds(t *testing.T) {
 	}
 }
 
-// checkNoise compares every set of kernels with the twin, bit for bit, on all three functions.
+// checkNoise compares every set of kernels with the twin, bit for bit, on all three
+// functions.
 func checkNoise(t *testing.T, w []uint64, sigma float64) {
 	t.Helper()
 	w = w[:len(w)&^1]
@@ -176,10 +182,12 @@ func checkNoise(t *testing.T, w []uint64, sigma float64) {
 		}
 		for i := range w {
 			if math.Float64bits(got.z[i]) != math.Float64bits(want.z[i]) {
-				t.Fatalf("%s: value %d of words %#x: %v, want %v", levelNames[l], i, w[i&^1:i|1+1], got.z[i], want.z[i])
+				t.Fatalf("%s: value %d of words %#x: %v, want %v", levelNames[l], i, w[i&^1:i|1+1], got.z[i],
+					want.z[i])
 			}
 			if !sameBits(got.float[i], want.float[i]) || !sameBits(got.whole[i], want.whole[i]) {
-				t.Fatalf("%s: element %d: %v and %v, want %v and %v", levelNames[l], i, got.float[i], got.whole[i], want.float[i], want.whole[i])
+				t.Fatalf("%s: element %d: %v and %v, want %v and %v", levelNames[l], i, got.float[i],
+					got.whole[i], want.float[i], want.whole[i])
 			}
 		}
 	})

@@ -1,9 +1,10 @@
 package tensor
 
-// Kernels of normalisation over the positions of an image: its rows are positions, len(x)/channels of them, its columns channels.
+// Kernels of normalisation over the positions of an image: its rows are positions,
+// len(x)/channels of them, its columns channels.
 
-// ChannelSums sets, for each channel, sums to the sum of a and products to that of a*x over the positions in order, in
-// float64. It panics when lengths do not fit.
+// ChannelSums sets, for each channel, sums to the sum of a and products to that of a*x
+// over the positions in order, in float64. It panics when lengths do not fit.
 func ChannelSums(sums, products []float64, a, x []float32) {
 	c := len(sums)
 	rows := len(x) / c

@@ -1,6 +1,7 @@
 package tensor
 
-// channelSums8 adds rows positions of 8 channels to 8 sums and products; stride is in bytes.
+// channelSums8 adds rows positions of 8 channels to 8 sums and products; stride is in
+// bytes.
 //
 //go:noescape
 func channelSums8(sums, products *float64, a, x *float32, stride, rows int)
@@ -10,12 +11,14 @@ func channelSums8(sums, products *float64, a, x *float32, stride, rows int)
 //go:noescape
 func normalize8(y, x, shift, scale, offset *float32, blocks int)
 
-// normalizeGradient8 is NormalizeGradient of 8*blocks channels of one position, blocks >= 1.
+// normalizeGradient8 is NormalizeGradient of 8*blocks channels of one position, blocks >=
+// 1.
 //
 //go:noescape
 func normalizeGradient8(dx, dy, x, shift, a, b, k *float32, blocks int)
 
-// rowSquares16 sets sum to the squares of 16*blocks elements of x and of 16 of tail: 16 interleaved sums, added by halves.
+// rowSquares16 sets sum to the squares of 16*blocks elements of x and of 16 of tail: 16
+// interleaved sums, added by halves.
 //
 //go:noescape
 func rowSquares16(sum *float64, x *float32, blocks int, tail *float32)

@@ -6,7 +6,8 @@ import (
 	"pgregory.net/rapid"
 )
 
-// TestNormalization compares every set of kernels with the definitions, bit for bit: sums are exact products in one chain.
+// TestNormalization compares every set of kernels with the definitions, bit for bit: sums
+// are exact products in one chain.
 func TestNormalization(t *testing.T) { rapid.Check(t, normalization) }
 
 func FuzzNormalization(f *testing.F) { f.Fuzz(rapid.MakeFuzz(normalization)) }
@@ -33,12 +34,14 @@ func normalization(t *rapid.T) {
 				if want := float32(centred*by[1][j]) + by[2][j]; !sameBits(y[i], want) {
 					t.Fatalf("%s: normalized element %d: %v, want %v", levelNames[l], i, y[i], want)
 				}
-				if want := float32(g[i]*by[1][j]) + float32(centred*by[2][j]) + by[3][j]; !sameBits(dx[i], want) {
+				if want := float32(g[i]*by[1][j]) + float32(centred*by[2][j]) +
+					by[3][j]; !sameBits(dx[i], want) {
 					t.Fatalf("%s: gradient element %d: %v, want %v", levelNames[l], i, dx[i], want)
 				}
 			}
 			if sum != sums[j] && sum == sum || product != products[j] && product == product {
-				t.Fatalf("%s: channel %d: %v %v, want %v %v", levelNames[l], j, sums[j], products[j], sum, product)
+				t.Fatalf("%s: channel %d: %v %v, want %v %v", levelNames[l], j, sums[j], products[j], sum,
+					product)
 			}
 		}
 	})
@@ -47,7 +50,8 @@ func normalization(t *rapid.T) {
 // TestRowSquares: each row has the bits of SumSquares.
 func TestRowSquares(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		m := draw(t, rapid.IntRange(0, 9).Draw(t, "rows"), rapid.OneOf(rapid.IntRange(0, 70), rapid.IntRange(1, 2)).Draw(t, "cols"), "m")
+		m := draw(t, rapid.IntRange(0, 9).Draw(t, "rows"),
+			rapid.OneOf(rapid.IntRange(0, 70), rapid.IntRange(1, 2)).Draw(t, "cols"), "m")
 		special(m, 1, rapid.SampledFrom([]uint64{0, 0, 50}).Draw(t, "special"))
 		each(func(l level) {
 			sums := make([]float64, m.Rows)

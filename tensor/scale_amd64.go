@@ -1,6 +1,7 @@
 package tensor
 
-// Kernels on whole vectors. Each function returns how many elements it has done; the caller does the rest.
+// Kernels on whole vectors. Each function returns how many elements it has done; the
+// caller does the rest.
 
 // copyRow16 copies 16*blocks elements, blocks >= 1, and prefetches as many of next.
 //

@@ -5,7 +5,8 @@ import (
 	"testing"
 )
 
-// TestFiniteAndScale: one element that is not finite, anywhere, is found; Scale is its definition.
+// TestFiniteAndScale: one element that is not finite, anywhere, is found; Scale is its
+// definition.
 func TestFiniteAndScale(t *testing.T) {
 	each(func(l level) {
 		for n := range 70 {

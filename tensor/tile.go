@@ -1,7 +1,8 @@
 package tensor
 
-// The inner loops of the matrix products. Each sets its tile to products of rows of a with packed columns,
-// every element one chain of rounded products and sums in ascending order of the inner index.
+// The inner loops of the matrix products. Each sets its tile to products of rows of a
+// with packed columns, every element one chain of rounded products and sums in ascending
+// order of the inner index.
 
 // tile2x4 multiplies two rows, each contiguous, with a packed panel of 4 columns.
 func tile2x4(c *[tileRow * panelN]float32, r0, r1, panel []float32) {

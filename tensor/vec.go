@@ -1,19 +1,22 @@
-// Package tensor holds the float32 vectors and matrices that everything in sotto computes with.
+// Package tensor holds the float32 vectors and matrices that everything in sotto computes
+// with.
 //
-// A parameter vector is one flat [Vec]; models own ranges of it. Storage is float32, reductions
-// (dot products, norms, weighted sums) accumulate in float64, so that a result does not depend on
-// how a caller splits the work.
+// A parameter vector is one flat [Vec]; models own ranges of it. Storage is float32,
+// reductions (dot products, norms, weighted sums) accumulate in float64, so that a result
+// does not depend on how a caller splits the work.
 //
-// Products, the convolution and the elementwise functions have assembly kernels for AVX-512 and for AVX2 with FMA; see
-// [Kernels]. Both give the same bits. Elsewhere, and on demand, Go code does the work; products, convolutions and
-// [SumSquares] then differ in the last bits, everything else does not. Products of matrices rounded to bfloat16 use the
-// tiles of AMX where the machine has them; see [HasAMX].
+// Products, the convolution and the elementwise functions have assembly kernels for
+// AVX-512 and for AVX2 with FMA; see [Kernels]. Both give the same bits. Elsewhere, and
+// on demand, Go code does the work; products, convolutions and [SumSquares] then differ
+// in the last bits, everything else does not. Products of matrices rounded to bfloat16
+// use the tiles of AMX where the machine has them; see [HasAMX].
 package tensor
 
 import "math"
 
-// Vec is a dense vector of float32. Methods write to the receiver and panic when lengths differ,
-// as indexing out of range does: a length mismatch is a programming error, never bad input.
+// Vec is a dense vector of float32. Methods write to the receiver and panic when lengths
+// differ, as indexing out of range does: a length mismatch is a programming error, never
+// bad input.
 type Vec []float32
 
 // Zero sets every element to 0.
@@ -37,7 +40,8 @@ func (v Vec) AddScaled(a float64, x Vec) {
 	}
 }
 
-// Dot returns the inner product of v and x, accumulated in float64 from low to high index.
+// Dot returns the inner product of v and x, accumulated in float64 from low to high
+// index.
 func (v Vec) Dot(x Vec) float64 {
 	x = x[:len(v)]
 	var s float64
@@ -61,8 +65,9 @@ func (v Vec) Finite() bool {
 	return ok
 }
 
-// WeightedSum sets dst = sum over j of weights[j]*xs[j], each element accumulated in float64 in the
-// order of j and rounded once. dst may be one of xs. It panics when len(weights) != len(xs).
+// WeightedSum sets dst = sum over j of weights[j]*xs[j], each element accumulated in
+// float64 in the order of j and rounded once. dst may be one of xs. It panics when
+// len(weights) != len(xs).
 func WeightedSum(dst Vec, weights []float64, xs []Vec) {
 	if len(weights) != len(xs) {
 		panic("tensor: WeightedSum needs one weight for each vector")

@@ -1,9 +1,10 @@
 package tensor
 
-// Vector kernels that give the bits of the Go loops; 8 elements at a time. Each function returns how many elements it has
-// done; the caller does the rest.
+// Vector kernels that give the bits of the Go loops; 8 elements at a time. Each function
+// returns how many elements it has done; the caller does the rest.
 
-// longest is how many elements one call handles: assembly cannot be interrupted, so that a call takes microseconds.
+// longest is how many elements one call handles: assembly cannot be interrupted, so that
+// a call takes microseconds.
 const longest = 1 << 13
 
 // scaleToward8 is ScaleToward of 8*blocks elements, blocks >= 1.

@@ -8,7 +8,8 @@ import (
 	"pgregory.net/rapid"
 )
 
-// twins runs f with every set of kernels on a copy of x and compares each outcome with the first, the Go loop's.
+// twins runs f with every set of kernels on a copy of x and compares each outcome with
+// the first, the Go loop's.
 func twins(t *rapid.T, name string, x []float32, f func(x []float32)) {
 	var want []float32
 	each(func(l level) {
@@ -18,14 +19,17 @@ func twins(t *rapid.T, name string, x []float32, f func(x []float32)) {
 			want = got
 		}
 		for i := range got {
-			if !sameBits(got[i], want[i]) || got[i] == 0 && math.Signbit(float64(got[i])) != math.Signbit(float64(want[i])) {
-				t.Fatalf("%s by %s, element %d of %d: %v, in Go %v", name, levelNames[l], i, len(x), got[i], want[i])
+			if !sameBits(got[i], want[i]) || got[i] == 0 &&
+				math.Signbit(float64(got[i])) != math.Signbit(float64(want[i])) {
+				t.Fatalf("%s by %s, element %d of %d: %v, in Go %v", name, levelNames[l], i, len(x), got[i],
+					want[i])
 			}
 		}
 	})
 }
 
-// TestVectorKernels: the vector kernels give the bits of their Go twins, on every kind of number.
+// TestVectorKernels: the vector kernels give the bits of their Go twins, on every kind of
+// number.
 func TestVectorKernels(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		n := rapid.OneOf(rapid.IntRange(0, 40), rapid.IntRange(250, 600)).Draw(t, "n")
@@ -35,7 +39,8 @@ func TestVectorKernels(t *testing.T) {
 				x[i] = math.Float32frombits(rapid.Uint32().Draw(t, "bits"))
 			}
 		}
-		f := rapid.OneOf(rapid.Float64Range(0, 1), rapid.Float64Range(0, 1e-30), rapid.SampledFrom([]float64{0, 1, 0.5})).Draw(t, "f")
+		f := rapid.OneOf(rapid.Float64Range(0, 1), rapid.Float64Range(0, 1e-30),
+			rapid.SampledFrom([]float64{0, 1, 0.5})).Draw(t, "f")
 		weights := []float64{f, 1 - f, rapid.Float64Range(-1e3, 1e3).Draw(t, "w")}
 		twins(t, "ScaleToward", x, func(x []float32) { ScaleToward(x, f) })
 		twins(t, "ScaleToward", z, func(z []float32) { ScaleToward(z, f) })
@@ -62,7 +67,8 @@ func TestLongVectors(t *testing.T) {
 				want := x[i]/2 + 1
 				value, slope := Mish(want)
 				if got != want || y[i] != value || d[i] != slope {
-					t.Fatalf("%s, element %d of %d: %v, %v, %v, want %v, %v, %v", levelNames[l], i, n, got, y[i], d[i], want, value, slope)
+					t.Fatalf("%s, element %d of %d: %v, %v, %v, want %v, %v, %v", levelNames[l], i, n, got,
+						y[i], d[i], want, value, slope)
 				}
 				squares += float64(got) * float64(got) // exact: multiples of 1/4 below 2^53
 			}

@@ -54,7 +54,8 @@ func TestWeightedSum(t *testing.T) {
 	WeightedSum(a, []float64{1, 1}, []Vec{b})
 }
 
-// TestWeightedSumKeepsMean: doubly stochastic weights leave the mean within one rounding of each term.
+// TestWeightedSumKeepsMean: doubly stochastic weights leave the mean within one rounding
+// of each term.
 func TestWeightedSumKeepsMean(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		x := rapid.SliceOfN(rapid.Float32Range(-1e3, 1e3), 3, 3).Draw(t, "x")

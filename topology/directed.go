@@ -11,8 +11,8 @@ import (
 	"sotto/config"
 )
 
-// Arcs lists the directed links of a graph family round by round: round k has Rounds[k mod len(Rounds)]. In an Edge, I hears
-// J. Arcs are sorted by (I, J) and occur once.
+// Arcs lists the directed links of a graph family round by round: round k has Rounds[k
+// mod len(Rounds)]. In an Edge, I hears J. Arcs are sorted by (I, J) and occur once.
 type Arcs struct {
 	Agents   int
 	Rounds   [][]Edge
@@ -26,13 +26,18 @@ type Arcs struct {
 //	exp-directed-2  and also to r - 2^(k mod M) mod n
 //	directed-file   the arcs of a file
 //
-// Their weights are "column", P_ij = 1/(1 + outdeg j), or those of the file: columns sum to 1. Rows need not, and then only
-// push-sum averages on them (see [Spec]). Those of the first three do.
+// Their weights are "column", P_ij = 1/(1 + outdeg j), or those of the file: columns sum
+// to 1. Rows need not, and then only push-sum averages on them (see [Spec]). Those of the
+// first three do.
 var Digraphs = map[string]func(decode func(any) error, agents int) (*Arcs, error){
-	"directed-ring":  directedRing,
-	"exp-directed":   func(decode func(any) error, n int) (*Arcs, error) { return exponential(decode, n, false) },
-	"exp-directed-2": func(decode func(any) error, n int) (*Arcs, error) { return exponential(decode, n, true) },
-	"directed-file":  arcsFromFile,
+	"directed-ring": directedRing,
+	"exp-directed": func(decode func(any) error, n int) (*Arcs, error) {
+		return exponential(decode, n, false)
+	},
+	"exp-directed-2": func(decode func(any) error, n int) (*Arcs, error) {
+		return exponential(decode, n, true)
+	},
+	"directed-file": arcsFromFile,
 }
 
 const columnWeights = "column"
@@ -115,10 +120,17 @@ func (a *Adjacency) arcs() *Arcs {
 	return d
 }
 
-// columns returns the graph of one round's arcs. Without given weights the sender j divides itself evenly between its
-// receivers and itself; what the arcs leave of 1 stays at the sender.
+// columns returns the graph of one round's arcs. Without given weights the sender j
+// divides itself evenly between its receivers and itself; what the arcs leave of 1 stays
+// at the sender.
 func columns(name string, agents int, arcs []Edge, given bool) *Graph {
-	g := &Graph{name: name, self: make([]float64, agents), start: make([]int, agents+1), in: make([]agent.Neighbor, len(arcs)), draws: 1}
+	g := &Graph{
+		name:  name,
+		self:  make([]float64, agents),
+		start: make([]int, agents+1),
+		in:    make([]agent.Neighbor, len(arcs)),
+		draws: 1,
+	}
 	out := make([]int, agents)
 	for _, e := range arcs {
 		out[e.J]++
@@ -146,16 +158,19 @@ type periodic []*Graph
 
 func (p periodic) At(round uint64) (*Graph, error) { return p[round%uint64(len(p))], nil }
 
-// directed builds the schedule of a family of directed graphs, or of an undirected one with column weights.
+// directed builds the schedule of a family of directed graphs, or of an undirected one
+// with column weights.
 func directed(spec *Spec, a *Arcs) (Schedule, error) {
 	given := spec.Weights == "file" || spec.Weights == "" && a.Weighted
 	switch {
 	case given && !a.Weighted:
 		return nil, config.Bad("weights", spec.Weights, "column where the arcs carry no weights")
 	case !given && spec.Weights != "" && spec.Weights != columnWeights:
-		return nil, config.Bad("weights", spec.Weights, "column, or file with an arc list that has weights, for a directed graph")
+		return nil, config.Bad("weights", spec.Weights,
+			"column, or file with an arc list that has weights, for a directed graph")
 	case given && spec.Dropout > 0:
-		return nil, config.Bad("dropout", spec.Dropout, "0 with weights of a file, which say nothing about graphs that lack links")
+		return nil, config.Bad("dropout", spec.Dropout,
+			"0 with weights of a file, which say nothing about graphs that lack links")
 	}
 	s := make(periodic, len(a.Rounds))
 	for k, arcs := range a.Rounds {
@@ -166,10 +181,15 @@ func directed(spec *Spec, a *Arcs) (Schedule, error) {
 		s[k] = g
 	}
 	if spec.Dropout > 0 {
-		return spec.checkRounds(&dropout{probability: spec.Dropout, seed: spec.Seed, rounds: a.Rounds, build: func(arcs []Edge) (*Graph, error) {
-			g := columns(spec.Graph, a.Agents, arcs, false)
-			return g, validatePush(g, spec.Push)
-		}})
+		return spec.checkRounds(&dropout{
+			probability: spec.Dropout,
+			seed:        spec.Seed,
+			rounds:      a.Rounds,
+			build: func(arcs []Edge) (*Graph, error) {
+				g := columns(spec.Graph, a.Agents, arcs, false)
+				return g, validatePush(g, spec.Push)
+			},
+		})
 	}
 	window := cmp.Or(spec.Window, uint64(len(s)))
 	for k := range s {
@@ -180,7 +200,8 @@ func directed(spec *Spec, a *Arcs) (Schedule, error) {
 	return s, nil
 }
 
-// validatePush checks one graph of directed links: columns always, rows unless push-sum runs on it.
+// validatePush checks one graph of directed links: columns always, rows unless push-sum
+// runs on it.
 func validatePush(g *Graph, push bool) error {
 	if push {
 		return Validate(g, Claims{ColumnStochastic: true})
@@ -188,7 +209,8 @@ func validatePush(g *Graph, push bool) error {
 	err := Validate(g, Claims{DoublyStochastic: true})
 	if err != nil {
 		err = config.Bad("graph", fmt.Sprintf("a %s whose rows do not sum to 1 in every round", g.name),
-			"algorithm sgp, which needs no more than columns that sum to 1; or a graph that is doubly stochastic, as without dropout exp-directed is")
+			"algorithm sgp, which needs no more than columns that sum to 1; or a graph that is doubly "+
+				"stochastic, as without dropout exp-directed is")
 	}
 	return err
 }

@@ -52,15 +52,18 @@ func at(t *testing.T, s topology.Schedule, round uint64) *topology.Graph {
 	return g
 }
 
-// Who hears whom on the exponential graphs of 6 agents: hops of 1, 2 and 4, then 1 again; thirds with two peers.
+// Who hears whom on the exponential graphs of 6 agents: hops of 1, 2 and 4, then 1 again;
+// thirds with two peers.
 func TestExponentialGraphs(t *testing.T) {
 	one := varying(t, topology.Spec{Graph: "exp-directed", Agents: 6}, "")
 	two := varying(t, topology.Spec{Graph: "exp-directed-2", Agents: 6}, "")
 	for k, hop := range []int{1, 2, 4, 1} {
 		for r := range 6 {
 			g, to := at(t, one, uint64(k)), agent.ID((r+hop)%6)
-			if len(g.Out(agent.ID(r))) != 1 || g.Weight(to, agent.ID(r)) != .5 || g.SelfWeight(agent.ID(r)) != .5 {
-				t.Errorf("round %d: agent %d sends to %v and keeps %v, want half to %d", k, r, g.Out(agent.ID(r)), g.SelfWeight(agent.ID(r)), to)
+			if len(g.Out(agent.ID(r))) != 1 || g.Weight(to, agent.ID(r)) != .5 ||
+				g.SelfWeight(agent.ID(r)) != .5 {
+				t.Errorf("round %d: agent %d sends to %v and keeps %v, want half to %d", k, r,
+					g.Out(agent.ID(r)), g.SelfWeight(agent.ID(r)), to)
 			}
 			h := at(t, two, uint64(k))
 			for _, to := range []int{(r + hop) % 6, (r + 6 - hop) % 6} {
@@ -71,13 +74,15 @@ func TestExponentialGraphs(t *testing.T) {
 		}
 	}
 	// Hops of 2 among 4 agents meet: one receiver, half of the mass.
-	if g := at(t, varying(t, topology.Spec{Graph: "exp-directed-2", Agents: 4}, ""), 1); len(g.Out(0)) != 1 || g.SelfWeight(0) != .5 {
+	if g := at(t, varying(t, topology.Spec{Graph: "exp-directed-2", Agents: 4}, ""), 1); len(g.Out(0)) != 1 ||
+		g.SelfWeight(0) != .5 {
 		t.Errorf("hops that meet: %v, self %v", g.Out(0), g.SelfWeight(0))
 	}
 }
 
-// Averages of one round after the other on the exponential graph, from e_0: 16 agents average exactly in 4 rounds; of 20
-// the furthest is .01875 off after 5 (reference figures of the algorithm's specification).
+// Averages of one round after the other on the exponential graph, from e_0: 16 agents
+// average exactly in 4 rounds; of 20 the furthest is .01875 off after 5 (reference
+// figures of the algorithm's specification).
 func TestExponentialGraphAverages(t *testing.T) {
 	for _, c := range []struct {
 		agents, rounds int
@@ -110,8 +115,9 @@ func mixOnce(g *topology.Graph, x []float64) []float64 {
 	return y
 }
 
-// The irregular digraph: its row sums are what one round makes of weights of 1, and columns sum to 1 (reference figures of
-// the algorithm's specification). Plain averaging refuses it.
+// The irregular digraph: its row sums are what one round makes of weights of 1, and
+// columns sum to 1 (reference figures of the algorithm's specification). Plain averaging
+// refuses it.
 func TestIrregularDigraph(t *testing.T) {
 	const text = "path = 'testdata/irregular.txt'"
 	g := at(t, varying(t, topology.Spec{Graph: "directed-file", Agents: 5, Push: true}, text), 0)
@@ -121,7 +127,8 @@ func TestIrregularDigraph(t *testing.T) {
 			t.Errorf("row %d sums to %v, want %v", i, y[i], want)
 		}
 	}
-	if err := topology.Validate(g, topology.Claims{ColumnStochastic: true, Connected: true}); err != nil || g.DoublyStochastic() {
+	if err := topology.Validate(g, topology.Claims{ColumnStochastic: true, Connected: true}); err != nil ||
+		g.DoublyStochastic() {
 		t.Errorf("columns: %v; doubly stochastic: %v, want no", err, g.DoublyStochastic())
 	}
 	_, err := topology.Build(topology.Spec{Graph: "directed-file", Agents: 5}, params(text))
@@ -135,7 +142,8 @@ func TestIrregularDigraph(t *testing.T) {
 }
 
 func TestWeightedArcs(t *testing.T) {
-	g := at(t, varying(t, topology.Spec{Graph: "directed-file", Agents: 3, Push: true}, "path = 'testdata/weighted-arcs.txt'"), 0)
+	g := at(t, varying(t, topology.Spec{Graph: "directed-file", Agents: 3, Push: true},
+		"path = 'testdata/weighted-arcs.txt'"), 0)
 	for _, c := range []struct {
 		i, j agent.ID
 		want float64
@@ -146,8 +154,9 @@ func TestWeightedArcs(t *testing.T) {
 	}
 }
 
-// A dropout of d deletes a share d of the links, independently in every round: 200 rounds of 45 links, whose count lies
-// within 5 standard deviations (false rejects below 1e-6). Weights stay doubly stochastic.
+// A dropout of d deletes a share d of the links, independently in every round: 200 rounds
+// of 45 links, whose count lies within 5 standard deviations (false rejects below 1e-6).
+// Weights stay doubly stochastic.
 func TestDropout(t *testing.T) {
 	const rounds, links, d = 200, 45, .3
 	s := varying(t, topology.Spec{Graph: "complete", Agents: 10, Seed: 5, Dropout: d, Rounds: rounds}, "")
@@ -183,7 +192,8 @@ func TestJointlyConnected(t *testing.T) {
 	if err == nil || !strings.Contains(err.Error(), "in rounds 1 to 2 agent 0 reaches 3 of 7 agents") {
 		t.Errorf("rounds of even hops: %v", err)
 	}
-	if _, err = topology.Build(topology.Spec{Graph: "exp-directed", Agents: 8, Window: 2}, params("")); err == nil || !strings.Contains(err.Error(), "in rounds 1 to 2") {
+	if _, err = topology.Build(topology.Spec{Graph: "exp-directed", Agents: 8, Window: 2}, params("")); err ==
+		nil || !strings.Contains(err.Error(), "in rounds 1 to 2") {
 		t.Errorf("a window of 2 rounds: %v", err)
 	}
 }
@@ -198,10 +208,14 @@ func TestVaryingRefusals(t *testing.T) {
 		"dropout NaN":             {topology.Spec{Graph: "ring", Dropout: math.NaN()}, "", "dropout"},
 		"window too long":         {topology.Spec{Graph: "ring", Dropout: .1, Window: 1001}, "", "window"},
 		"window of a static ring": {topology.Spec{Graph: "ring", Window: 3}, "", "window"},
-		"too much dropout":        {topology.Spec{Graph: "ring", Dropout: .9, Window: 2, Rounds: 10}, "", "window"},
-		"later windows":           {topology.Spec{Graph: "ring", Dropout: .3, Window: 3, Rounds: 100000}, "", "window"},
-		"metropolis arcs":         {topology.Spec{Graph: "directed-ring", Weights: "metropolis"}, "", "weights"},
-		"no weights in the file":  {topology.Spec{Graph: "directed-file", Weights: "file", Push: true}, "path = 'testdata/irregular.txt'", "weights"},
+		"too much dropout": {topology.Spec{Graph: "ring", Dropout: .9, Window: 2, Rounds: 10}, "",
+			"window"},
+		"later windows": {topology.Spec{Graph: "ring", Dropout: .3, Window: 3, Rounds: 100000}, "",
+			"window"},
+		"metropolis arcs": {topology.Spec{Graph: "directed-ring", Weights: "metropolis"}, "",
+			"weights"},
+		"no weights in the file": {topology.Spec{Graph: "directed-file", Weights: "file", Push: true},
+			"path = 'testdata/irregular.txt'", "weights"},
 		"column without push-sum": {topology.Spec{Graph: "star", Weights: "column"}, "", "weights"},
 		"file without a path":     {topology.Spec{Graph: "directed-file"}, "", "path"},
 		"dropout of given weights": {topology.Spec{Graph: "directed-file", Dropout: .1, Push: true},
@@ -218,7 +232,8 @@ func TestVaryingRefusals(t *testing.T) {
 
 // Whatever an arc list holds, it is refused by line or gives columns that sum to 1.
 func FuzzReadArcs(f *testing.F) {
-	for _, s := range []string{"0 1\n1 2\n2 0\n", "0 1 0.5\n1 0 1\n", "0 1 0.7\n0 2 0.7\n1 0 .1\n2 0 .1", "0 0", "1 0\n1 0", "a b", "0 1 nan", "-1 2"} {
+	for _, s := range []string{"0 1\n1 2\n2 0\n", "0 1 0.5\n1 0 1\n", "0 1 0.7\n0 2 0.7\n1 0 .1\n2 0 .1",
+		"0 0", "1 0\n1 0", "a b", "0 1 nan", "-1 2"} {
 		f.Add(s)
 	}
 	f.Fuzz(func(t *testing.T, text string) {
@@ -232,7 +247,8 @@ func FuzzReadArcs(f *testing.F) {
 		}
 		seen := map[[2]agent.ID]bool{}
 		for _, e := range arcs.Rounds[0] {
-			if e.I == e.J || e.I > 2 || e.J > 2 || seen[[2]agent.ID{e.I, e.J}] || arcs.Weighted && !(e.Weight > 0 && e.Weight <= 1) {
+			if e.I == e.J || e.I > 2 || e.J > 2 || seen[[2]agent.ID{e.I, e.J}] ||
+				arcs.Weighted && !(e.Weight > 0 && e.Weight <= 1) {
 				t.Errorf("arc %v is let through", e)
 			}
 			seen[[2]agent.ID{e.I, e.J}] = true

@@ -31,8 +31,9 @@ func (spec *Spec) checkVarying() error {
 	return nil
 }
 
-// dropout deletes every link of a round with one probability, both directions of an undirected one together. The weights
-// are made anew from the links that are left. Who asks for a round again gets equal graphs; the last one is kept.
+// dropout deletes every link of a round with one probability, both directions of an
+// undirected one together. The weights are made anew from the links that are left. Who
+// asks for a round again gets equal graphs; the last one is kept.
 type dropout struct {
 	probability float64
 	seed        uint64
@@ -45,7 +46,8 @@ type dropout struct {
 	graph *Graph // of round at
 }
 
-// checkRounds wants the links of d, of which spec has the parameters, to be jointly connected in every window of Spec.Rounds, and every round to have weights.
+// checkRounds wants the links of d, of which spec has the parameters, to be jointly
+// connected in every window of Spec.Rounds, and every round to have weights.
 func (spec *Spec) checkRounds(d *dropout) (Schedule, error) {
 	window, from := cmp.Or(spec.Window, defaultWindow), uint64(0)
 	for ; from == 0 || from+window <= spec.Rounds; from += window {
@@ -87,9 +89,11 @@ func (d *dropout) At(round uint64) (*Graph, error) {
 	return g, nil
 }
 
-// JointlyConnected reports whether the links of rounds from .. from+window-1 together let every agent's value reach every
-// other agent (strongly, where they are directed), which push-sum and averaging on changing graphs need in every window
-// of some length (Nedić, Olshevsky 2015). window is 1 to 1,000. The *config.Error says which rounds fail and how far agent 0 gets.
+// JointlyConnected reports whether the links of rounds from .. from+window-1 together let
+// every agent's value reach every other agent (strongly, where they are directed), which
+// push-sum and averaging on changing graphs need in every window of some length (Nedić,
+// Olshevsky 2015). window is 1 to 1,000. The *config.Error says which rounds fail and how
+// far agent 0 gets.
 func JointlyConnected(s Schedule, from, window uint64) error {
 	if window < 1 || window > maxWindow {
 		return config.Bad("window", window, fmt.Sprintf("1 to %d", maxWindow))
@@ -106,16 +110,19 @@ func JointlyConnected(s Schedule, from, window uint64) error {
 	for _, side := range []struct {
 		text string
 		of   func(*Graph, agent.ID) []agent.Neighbor
-	}{{"agent 0 reaches %d of %d agents", (*Graph).Out}, {"agent 0 is reached by %d of %d agents", (*Graph).In}} {
+	}{{"agent 0 reaches %d of %d agents", (*Graph).Out},
+		{"agent 0 is reached by %d of %d agents", (*Graph).In}} {
 		if count := reached(graphs, n, side.of); count < n {
-			return config.Bad("window", window, fmt.Sprintf("more rounds, or a graph with more links: in rounds %d to %d "+side.text,
-				from, from+window-1, count-1, n-1))
+			return config.Bad("window", window,
+				fmt.Sprintf("more rounds, or a graph with more links: in rounds %d to %d "+side.text,
+					from, from+window-1, count-1, n-1))
 		}
 	}
 	return nil
 }
 
-// reached counts the agents, 0 among them, that agent 0 gets to over the links of all graphs.
+// reached counts the agents, 0 among them, that agent 0 gets to over the links of all
+// graphs.
 func reached(graphs []*Graph, n int, side func(*Graph, agent.ID) []agent.Neighbor) int {
 	seen := make([]bool, n)
 	seen[0] = true

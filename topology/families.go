@@ -31,12 +31,14 @@ func compareEdges(a, b Edge) int {
 // bounded refuses graphs whose links would not fit in memory.
 func bounded(key string, found any, links float64) error {
 	if links > maxEdges {
-		return config.Bad(key, found, fmt.Sprintf("values that give at most %d links (this gives about %.3g)", maxEdges, links))
+		return config.Bad(key, found, fmt.Sprintf("values that give at most %d links (this gives about %.3g)",
+			maxEdges, links))
 	}
 	return nil
 }
 
-// none decodes the empty parameter struct of families without parameters, so that unknown keys are refused.
+// none decodes the empty parameter struct of families without parameters, so that unknown
+// keys are refused.
 func none(decode func(any) error) error { return decode(&struct{}{}) }
 
 func atLeast(agents, least int) error {
@@ -127,7 +129,8 @@ type LatticeParams struct {
 	Cols int `toml:"cols"`
 }
 
-// shape resolves the lattice to rows and columns of at least least each, and rows*cols = agents.
+// shape resolves the lattice to rows and columns of at least least each, and rows*cols =
+// agents.
 func (p LatticeParams) shape(agents, least int) (rows, cols int, err error) {
 	rows, cols = p.Rows, p.Cols
 	switch {
@@ -146,10 +149,12 @@ func (p LatticeParams) shape(agents, least int) (rows, cols int, err error) {
 		cols = agents / rows
 	}
 	if rows > agents || cols > agents || rows*cols != agents {
-		return 0, 0, config.Bad("rows", fmt.Sprintf("%d x %d", rows, cols), fmt.Sprintf("rows x cols = %d agents", agents))
+		return 0, 0, config.Bad("rows", fmt.Sprintf("%d x %d", rows, cols),
+			fmt.Sprintf("rows x cols = %d agents", agents))
 	}
 	if min(rows, cols) < least {
-		return 0, 0, config.Bad("rows", fmt.Sprintf("%d x %d", rows, cols), fmt.Sprintf("at least %d rows and cols", least))
+		return 0, 0, config.Bad("rows", fmt.Sprintf("%d x %d", rows, cols),
+			fmt.Sprintf("at least %d rows and cols", least))
 	}
 	return rows, cols, nil
 }
@@ -194,7 +199,8 @@ func torus(decode func(any) error, agents int, _ uint64) (*Adjacency, error) {
 	return e.adjacency(agents), nil
 }
 
-// hypercube links agents whose IDs differ in one bit; the number of agents is a power of two.
+// hypercube links agents whose IDs differ in one bit; the number of agents is a power of
+// two.
 func hypercube(decode func(any) error, agents int, _ uint64) (*Adjacency, error) {
 	if err := none(decode); err != nil {
 		return nil, err

@@ -17,12 +17,15 @@ const (
 type FiedlerParams struct {
 	Target    float64 `toml:"target"`    // of λ2(Laplacian)/n, in (0, 1]; 1 is the complete graph
 	Tolerance float64 `toml:"tolerance"` // largest distance from the target, >= 0; default .05
-	P         float64 `toml:"p"`         // probability of each link; 0 (default) draws it anew for every graph, uniform in (target, 1)
+	// probability of each link; 0 (default) draws it anew for every graph, uniform in
+	// (target, 1)
+	P float64 `toml:"p"`
 }
 
-// erdosRenyiFiedler redraws an Erdős-Rényi graph until its normalised Fiedler value λ2(Laplacian)/n is within
-// the tolerance of the target. Bayrooti, Gao, Prorok 2023 (arXiv 2306.13892) describe their graphs by targets
-// of 1, .7, .39 and .06 at n = 10 and publish neither graphs nor link probabilities that give them.
+// erdosRenyiFiedler redraws an Erdős-Rényi graph until its normalised Fiedler value
+// λ2(Laplacian)/n is within the tolerance of the target. Bayrooti, Gao, Prorok 2023
+// (arXiv 2306.13892) describe their graphs by targets of 1, .7, .39 and .06 at n = 10 and
+// publish neither graphs nor link probabilities that give them.
 func erdosRenyiFiedler(decode func(any) error, agents int, seed uint64) (*Adjacency, error) {
 	p := FiedlerParams{Tolerance: .05}
 	if err := decode(&p); err != nil {
@@ -30,7 +33,8 @@ func erdosRenyiFiedler(decode func(any) error, agents int, seed uint64) (*Adjace
 	}
 	switch {
 	case !(p.Target > 0 && p.Target <= 1):
-		return nil, config.Bad("target", p.Target, "(0, 1]: the Fiedler value of the graph over that of the complete graph")
+		return nil, config.Bad("target", p.Target,
+			"(0, 1]: the Fiedler value of the graph over that of the complete graph")
 	case !(p.Tolerance >= 0 && p.Tolerance <= 1):
 		return nil, config.Bad("tolerance", p.Tolerance, "0 to 1")
 	case !(p.P >= 0 && p.P <= 1):
@@ -69,7 +73,9 @@ func erdosRenyiFiedler(decode func(any) error, agents int, seed uint64) (*Adjace
 	if !math.IsInf(closest, 1) {
 		reached = fmt.Sprintf("the closest value reached is %.4f", closest)
 	}
-	return nil, config.Bad("target", p.Target, fmt.Sprintf("values that graphs of %d agents reach within tolerance %g: in %d draws %s", agents, p.Tolerance, fiedlerTries, reached))
+	return nil, config.Bad("target", p.Target,
+		fmt.Sprintf("values that graphs of %d agents reach within tolerance %g: in %d draws %s", agents,
+			p.Tolerance, fiedlerTries, reached))
 }
 
 // normalizedFiedler returns λ2(Laplacian)/n of a connected graph.

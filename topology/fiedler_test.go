@@ -14,7 +14,8 @@ import (
 	"sotto/topology"
 )
 
-// Every target of the paper is met within .05, checked by an eigenvalue solver of its own on the Laplacian.
+// Every target of the paper is met within .05, checked by an eigenvalue solver of its own
+// on the Laplacian.
 func TestFiedlerTargets(t *testing.T) {
 	for _, target := range []float64{1, .7, .39, .06} {
 		for seed := range uint64(20) {
@@ -41,13 +42,15 @@ func TestFiedlerTargets(t *testing.T) {
 	}
 }
 
-// The link probability is the caller's where one is given: published acceptance rates at n = 10 are .58 (p = .3)
-// for .06 and .41 (p = .7) for .39. Mean draws over 500 seeds: sd √(1-a)/a/√500 < .09; bounds are five of them.
+// The link probability is the caller's where one is given: published acceptance rates at
+// n = 10 are .58 (p = .3) for .06 and .41 (p = .7) for .39. Mean draws over 500 seeds: sd
+// √(1-a)/a/√500 < .09; bounds are five of them.
 func TestFiedlerAcceptance(t *testing.T) {
 	for _, c := range []struct{ target, p, accept float64 }{{.06, .3, .58}, {.39, .7, .41}} {
 		total := 0
 		for seed := range uint64(500) {
-			s, err := topology.New("er-fiedler", "", 10, seed, params(fmt.Sprintf("target = %v\np = %v", c.target, c.p)))
+			s, err := topology.New("er-fiedler", "", 10, seed,
+				params(fmt.Sprintf("target = %v\np = %v", c.target, c.p)))
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -65,8 +68,10 @@ func TestFiedlerAcceptance(t *testing.T) {
 func TestFiedlerImpossible(t *testing.T) {
 	_, err := topology.New("er-fiedler", "", 10, 1, params("target = 0.9\ntolerance = 0.01"))
 	var bad *config.Error
-	// The complete graph has 1; without one link the vertices of that link have degree 8, and λ2 is 8.
-	if !errors.As(err, &bad) || bad.Key != "target" || !strings.Contains(bad.Allowed, "1.0000") && !strings.Contains(bad.Allowed, "0.8000") {
+	// The complete graph has 1; without one link the vertices of that link have degree 8,
+	// and λ2 is 8.
+	if !errors.As(err, &bad) || bad.Key != "target" || !strings.Contains(bad.Allowed, "1.0000") &&
+		!strings.Contains(bad.Allowed, "0.8000") {
 		t.Errorf("got %v, want the closest value", err)
 	}
 }

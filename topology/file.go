@@ -35,10 +35,11 @@ func fromFile(decode func(any) error, agents int, _ uint64) (*Adjacency, error) 
 	return ReadEdges(f, p.Path, agents)
 }
 
-// ReadEdges reads an undirected edge list: one link "i j" or "i j weight" on each line, agents counted from
-// 0, blank lines and everything after '#' ignored. Weights are w_ij = w_ji in (0, 1], on all lines or on
-// none. A link to itself, a link given twice (in either order) and an agent outside 0 .. agents-1 are
-// errors. Errors are *config.Error with name as the file and the line.
+// ReadEdges reads an undirected edge list: one link "i j" or "i j weight" on each line,
+// agents counted from 0, blank lines and everything after '#' ignored. Weights are w_ij =
+// w_ji in (0, 1], on all lines or on none. A link to itself, a link given twice (in
+// either order) and an agent outside 0 .. agents-1 are errors. Errors are *config.Error
+// with name as the file and the line.
 func ReadEdges(r io.Reader, name string, agents int) (*Adjacency, error) {
 	links, weighted, err := readLinks(r, name, agents, false)
 	if err != nil {
@@ -47,8 +48,9 @@ func ReadEdges(r io.Reader, name string, agents int) (*Adjacency, error) {
 	return &Adjacency{Agents: agents, Edges: links, Weighted: weighted, Tries: 1}, nil
 }
 
-// ReadArcs reads a directed graph in the form of [ReadEdges]: on a line "j i" or "j i weight" agent j sends to agent i, which
-// gives the message the weight P_ij in (0, 1). "i j" beside "j i" is another arc.
+// ReadArcs reads a directed graph in the form of [ReadEdges]: on a line "j i" or "j i
+// weight" agent j sends to agent i, which gives the message the weight P_ij in (0, 1). "i
+// j" beside "j i" is another arc.
 func ReadArcs(r io.Reader, name string, agents int) (*Arcs, error) {
 	links, weighted, err := readLinks(r, name, agents, true)
 	if err != nil {
@@ -88,7 +90,8 @@ func readLinks(r io.Reader, name string, agents int, directed bool) ([]Edge, boo
 		lines = append(lines, line{e, number})
 	}
 	if err := sc.Err(); errors.Is(err, bufio.ErrTooLong) {
-		return nil, false, at(config.Bad("line", "a line above 64 KiB", `"i j" or "i j weight"`), name, number+1)
+		return nil, false, at(config.Bad("line", "a line above 64 KiB", `"i j" or "i j weight"`), name,
+			number+1)
 	} else if err != nil {
 		return nil, false, fmt.Errorf("topology: edge list %s: %w", name, err)
 	}

@@ -1,10 +1,11 @@
-// Package topology holds communication graphs with their mixing matrices: who hears whom in a round and
-// with which weight. W = [w_ij] has the receiver as row i, x_i' = sum over j of w_ij x_j, so that a
-// message from j is weighted by w_ij at i.
+// Package topology holds communication graphs with their mixing matrices: who hears whom
+// in a round and with which weight. W = [w_ij] has the receiver as row i, x_i' = sum over
+// j of w_ij x_j, so that a message from j is weighted by w_ij at i.
 //
-// A [Schedule] gives the [Graph] of each round. Graphs are immutable and stored as compressed rows.
-// [Build] validates every graph it hands out: rows sum to 1, weights are not negative, the graph is
-// connected and, unless it is overridden, the matrix is doubly stochastic.
+// A [Schedule] gives the [Graph] of each round. Graphs are immutable and stored as
+// compressed rows. [Build] validates every graph it hands out: rows sum to 1, weights are
+// not negative, the graph is connected and, unless it is overridden, the matrix is doubly
+// stochastic.
 package topology
 
 import (
@@ -22,9 +23,9 @@ const (
 	maxEdges  = 1 << 25 // 1 GiB of rows
 )
 
-// Graph is an immutable communication graph with the weights of its mixing matrix. Row i holds the agents
-// that i hears. A Graph takes 16 bytes for each entry of W off the diagonal and 16 bytes for each agent,
-// twice that when W is not symmetric.
+// Graph is an immutable communication graph with the weights of its mixing matrix. Row i
+// holds the agents that i hears. A Graph takes 16 bytes for each entry of W off the
+// diagonal and 16 bytes for each agent, twice that when W is not symmetric.
 type Graph struct {
 	name      string
 	start     []int            // row i is in[start[i]:start[i+1]]
@@ -44,14 +45,15 @@ func (g *Graph) Agents() int { return len(g.self) }
 // Name returns the family the graph was built from, for instance "ring".
 func (g *Graph) Name() string { return g.name }
 
-// In returns the senders that agent i hears, sorted by ID, with weight w_ij; i itself is not among them.
-// The slice belongs to the graph and must not be changed.
+// In returns the senders that agent i hears, sorted by ID, with weight w_ij; i itself is
+// not among them. The slice belongs to the graph and must not be changed.
 func (g *Graph) In(i agent.ID) []agent.Neighbor {
 	return g.in[g.start[i]:g.start[i+1]:g.start[i+1]]
 }
 
-// Out returns the receivers of agent i's broadcasts, sorted by ID, with weight w_ji: the weight that the
-// receiver j gives to i. The slice belongs to the graph and must not be changed.
+// Out returns the receivers of agent i's broadcasts, sorted by ID, with weight w_ji: the
+// weight that the receiver j gives to i. The slice belongs to the graph and must not be
+// changed.
 func (g *Graph) Out(i agent.ID) []agent.Neighbor {
 	return g.out[g.outStart[i]:g.outStart[i+1]:g.outStart[i+1]]
 }
@@ -68,7 +70,9 @@ func (g *Graph) Weight(i, j agent.ID) float64 {
 		return g.self[i]
 	}
 	row := g.In(i)
-	k, ok := slices.BinarySearchFunc(row, j, func(nb agent.Neighbor, id agent.ID) int { return int(nb.ID) - int(id) })
+	k, ok := slices.BinarySearchFunc(row, j, func(nb agent.Neighbor, id agent.ID) int {
+		return int(nb.ID) - int(id)
+	})
 	if !ok {
 		return 0
 	}
@@ -78,22 +82,22 @@ func (g *Graph) Weight(i, j agent.ID) float64 {
 // Symmetric reports whether w_ij = w_ji for all pairs, bit for bit.
 func (g *Graph) Symmetric() bool { return g.symmetric }
 
-// Draws returns how many times a random family was drawn until the graph was connected, 1 for the other
-// families, and 0 for a graph that was not built by [Build].
+// Draws returns how many times a random family was drawn until the graph was connected, 1
+// for the other families, and 0 for a graph that was not built by [Build].
 func (g *Graph) Draws() int { return g.draws }
 
 // Directed reports whether some agent hears another that does not hear it.
 func (g *Graph) Directed() bool { return g.directed }
 
-// Edge is one weighted link. In a symmetric graph it stands for both directions and I < J; otherwise I
-// receives from J with weight w_IJ.
+// Edge is one weighted link. In a symmetric graph it stands for both directions and I <
+// J; otherwise I receives from J with weight w_IJ.
 type Edge struct {
 	I, J   agent.ID
 	Weight float64
 }
 
-// Edges yields every link once, sorted by (I, J): unordered pairs with I < J when the graph is
-// [Graph.Symmetric], otherwise every entry of W off the diagonal.
+// Edges yields every link once, sorted by (I, J): unordered pairs with I < J when the
+// graph is [Graph.Symmetric], otherwise every entry of W off the diagonal.
 func (g *Graph) Edges() iter.Seq[Edge] {
 	return func(yield func(Edge) bool) {
 		for i := range g.self {
@@ -109,8 +113,8 @@ func (g *Graph) Edges() iter.Seq[Edge] {
 	}
 }
 
-// Links returns the number of links: unordered pairs of agents that hear each other, or in a directed
-// graph the number of arcs.
+// Links returns the number of links: unordered pairs of agents that hear each other, or
+// in a directed graph the number of arcs.
 func (g *Graph) Links() int {
 	if g.directed {
 		return len(g.in)
@@ -118,7 +122,8 @@ func (g *Graph) Links() int {
 	return len(g.in) / 2
 }
 
-// Connected reports whether every agent's value reaches every other agent (strongly, if directed).
+// Connected reports whether every agent's value reaches every other agent (strongly, if
+// directed).
 func (g *Graph) Connected() bool {
 	if !reachesAll(g.start, g.in) {
 		return false
@@ -146,10 +151,10 @@ func reachesAll(start []int, nbs []agent.Neighbor) bool {
 	return count == n
 }
 
-// FromRows returns the graph with the rows in[i] (senders of i with w_ij, in any order) and diagonal self.
-// It checks the form: 1 to 16,777,216 agents, as many rows as self weights, IDs in range, no agent among
-// its own senders, none twice, weights finite. It does not check sums, signs or connectivity: see
-// [Validate].
+// FromRows returns the graph with the rows in[i] (senders of i with w_ij, in any order)
+// and diagonal self. It checks the form: 1 to 16,777,216 agents, as many rows as self
+// weights, IDs in range, no agent among its own senders, none twice, weights finite. It
+// does not check sums, signs or connectivity: see [Validate].
 func FromRows(name string, self []float64, in [][]agent.Neighbor) (*Graph, error) {
 	n := len(self)
 	if n < 1 || n > maxAgents {

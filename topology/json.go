@@ -8,14 +8,16 @@ import (
 	"sotto/config"
 )
 
-// wire is the form of a graph in a run's topology.json: edges are [i, j, w_ij], pairs with i < j when the
-// matrix is symmetric, otherwise every entry off the diagonal with i the receiver.
+// wire is the form of a graph in a run's topology.json: edges are [i, j, w_ij], pairs
+// with i < j when the matrix is symmetric, otherwise every entry off the diagonal with i
+// the receiver.
 type wire struct {
 	Agents    int          `json:"agents"`
 	Graph     string       `json:"graph"`
 	Symmetric bool         `json:"symmetric"`
 	Edges     [][3]float64 `json:"edges"`
-	// EveryPair is the weight of all pairs of a complete graph of many agents, whose edges are then not listed.
+	// EveryPair is the weight of all pairs of a complete graph of many agents, whose
+	// edges are then not listed.
 	EveryPair float64   `json:"every_pair,omitempty"`
 	Self      []float64 `json:"self"`
 }
@@ -26,7 +28,8 @@ const (
 	mostCompact   = 4096
 )
 
-// everyPair is the one weight of all pairs of a complete graph; 0 where there are several, or too few or too many agents.
+// everyPair is the one weight of all pairs of a complete graph; 0 where there are
+// several, or too few or too many agents.
 func (g *Graph) everyPair() float64 {
 	n := g.Agents()
 	if n < fewestCompact || n > mostCompact || len(g.in) != n*(n-1) {
@@ -42,7 +45,14 @@ func (g *Graph) everyPair() float64 {
 
 // MarshalJSON writes the graph so that [Graph.UnmarshalJSON] gives back the same bits.
 func (g *Graph) MarshalJSON() ([]byte, error) {
-	w := wire{Agents: g.Agents(), Graph: g.name, Symmetric: g.symmetric, Edges: [][3]float64{}, EveryPair: g.everyPair(), Self: g.self}
+	w := wire{
+		Agents:    g.Agents(),
+		Graph:     g.name,
+		Symmetric: g.symmetric,
+		Edges:     [][3]float64{},
+		EveryPair: g.everyPair(),
+		Self:      g.self,
+	}
 	if w.EveryPair != 0 {
 		return json.Marshal(w)
 	}
@@ -52,8 +62,8 @@ func (g *Graph) MarshalJSON() ([]byte, error) {
 	return json.Marshal(w)
 }
 
-// UnmarshalJSON reads what [Graph.MarshalJSON] wrote. It checks the form as [FromRows] does, not the
-// weights: see [Validate].
+// UnmarshalJSON reads what [Graph.MarshalJSON] wrote. It checks the form as [FromRows]
+// does, not the weights: see [Validate].
 func (g *Graph) UnmarshalJSON(b []byte) error {
 	var w wire
 	if err := json.Unmarshal(b, &w); err != nil {
@@ -65,7 +75,8 @@ func (g *Graph) UnmarshalJSON(b []byte) error {
 	rows := make([][]agent.Neighbor, w.Agents)
 	if w.EveryPair != 0 {
 		if w.Agents > mostCompact || len(w.Edges) > 0 || !w.Symmetric {
-			return config.Bad("every_pair", w.EveryPair, fmt.Sprintf("0, or a symmetric graph of at most %d agents without edges", mostCompact))
+			return config.Bad("every_pair", w.EveryPair,
+				fmt.Sprintf("0, or a symmetric graph of at most %d agents without edges", mostCompact))
 		}
 		for i := range rows {
 			for j := range rows {
@@ -79,7 +90,8 @@ func (g *Graph) UnmarshalJSON(b []byte) error {
 		var id [2]agent.ID
 		for c := range id {
 			if !(e[c] >= 0 && e[c] < float64(w.Agents)) || e[c] != float64(int(e[c])) {
-				return config.Bad(fmt.Sprintf("edges[%d]", k), e[c], fmt.Sprintf("agents 0 to %d", w.Agents-1))
+				return config.Bad(fmt.Sprintf("edges[%d]", k), e[c],
+					fmt.Sprintf("agents 0 to %d", w.Agents-1))
 			}
 			id[c] = agent.ID(e[c])
 		}

@@ -10,7 +10,8 @@ import (
 	"sotto/topology"
 )
 
-// A complete graph of many agents is written by its one weight, and read back with the same bits; of few, or with weights of several sizes, by its links.
+// A complete graph of many agents is written by its one weight, and read back with the
+// same bits; of few, or with weights of several sizes, by its links.
 func TestCompleteJSON(t *testing.T) {
 	none := func(any) error { return nil }
 	for _, tc := range []struct {
@@ -38,7 +39,8 @@ func TestCompleteJSON(t *testing.T) {
 			t.Errorf("%s of %d: compact %v", tc.graph, tc.agents, compact)
 		}
 		for i := range agent.ID(tc.agents) {
-			if !slices.Equal(g.In(i), read.In(i)) || !slices.Equal(g.Out(i), read.Out(i)) || g.SelfWeight(i) != read.SelfWeight(i) || read.Symmetric() != g.Symmetric() {
+			if !slices.Equal(g.In(i), read.In(i)) || !slices.Equal(g.Out(i), read.Out(i)) ||
+				g.SelfWeight(i) != read.SelfWeight(i) || read.Symmetric() != g.Symmetric() {
 				t.Fatalf("%s of %d: row %d is another", tc.graph, tc.agents, i)
 			}
 		}
@@ -49,7 +51,8 @@ func TestCompleteJSON(t *testing.T) {
 	for _, text := range []string{
 		`{"agents":2,"graph":"x","symmetric":true,"edges":[[0,1,0.5]],"every_pair":0.5,"self":[0.5,0.5]}`,
 		`{"agents":2,"graph":"x","symmetric":false,"edges":[],"every_pair":0.5,"self":[0.5,0.5]}`,
-		`{"agents":5000,"graph":"x","symmetric":true,"edges":[],"every_pair":0.5,"self":[0` + strings.Repeat(",0", 4999) + `]}`,
+		`{"agents":5000,"graph":"x","symmetric":true,"edges":[],"every_pair":0.5,"self":[0` +
+			strings.Repeat(",0", 4999) + `]}`,
 	} {
 		if err := json.Unmarshal([]byte(text), new(topology.Graph)); err == nil {
 			t.Errorf("%.80s is read", text)

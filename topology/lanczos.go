@@ -20,9 +20,10 @@ const (
 	bothEnds
 )
 
-// lanczos returns the lowest and highest eigenvalue of the symmetric operator apply on the complement of
-// its eigenvector known; false if the wanted ends do not converge to 1e-10 of the spread in lanczosSteps
-// steps. Every new vector is orthogonalised twice against all earlier ones, so there are no ghosts.
+// lanczos returns the lowest and highest eigenvalue of the symmetric operator apply on
+// the complement of its eigenvector known; false if the wanted ends do not converge to
+// 1e-10 of the spread in lanczosSteps steps. Every new vector is orthogonalised twice
+// against all earlier ones, so there are no ghosts.
 func lanczos(n int, apply func(y, x []float64), known []float64, want ends) ([2]float64, bool, error) {
 	r := rand.New(rand.NewPCG(1, 0x6c616e637a6f73))
 	v := make([]float64, n)
@@ -46,10 +47,12 @@ func lanczos(n int, apply func(y, x []float64), known []float64, want ends) ([2]
 		if end || step%20 == 0 {
 			lo, hi, ok := tridiagonalEnds(alpha, beta)
 			if !ok {
-				return [2]float64{}, false, fmt.Errorf("topology: eigensolver did not converge for %d agents", n)
+				return [2]float64{}, false, fmt.Errorf("topology: eigensolver did not converge for %d agents",
+					n)
 			}
 			tol := 1e-10 * max(hi-lo, math.Abs(hi))
-			good := residual(alpha, beta, lo, b) <= tol && (want == lowEnd || residual(alpha, beta, hi, b) <= tol)
+			good := residual(alpha, beta, lo, b) <= tol &&
+				(want == lowEnd || residual(alpha, beta, hi, b) <= tol)
 			if end || good {
 				return [2]float64{lo, hi}, true, nil
 			}
@@ -69,8 +72,8 @@ func orthogonalise(v []float64, basis [][]float64) {
 	}
 }
 
-// tridiagonalEnds returns the lowest and highest eigenvalue of the matrix with diagonal alpha and
-// off-diagonal beta.
+// tridiagonalEnds returns the lowest and highest eigenvalue of the matrix with diagonal
+// alpha and off-diagonal beta.
 func tridiagonalEnds(alpha, beta []float64) (lo, hi float64, ok bool) {
 	d := append([]float64(nil), alpha...)
 	e := append([]float64(nil), beta...)
@@ -78,8 +81,9 @@ func tridiagonalEnds(alpha, beta []float64) (lo, hi float64, ok bool) {
 	return d[0], d[len(d)-1], ok
 }
 
-// residual returns ‖Ax - θx‖ of the Ritz pair with value theta: b times the last component of its unit
-// vector, which the recurrence from the last row upwards gives stably as the components grow.
+// residual returns ‖Ax - θx‖ of the Ritz pair with value theta: b times the last
+// component of its unit vector, which the recurrence from the last row upwards gives
+// stably as the components grow.
 func residual(alpha, beta []float64, theta, b float64) float64 {
 	m := len(alpha)
 	below, cur, norm2 := 0.0, 1.0, 1.0 // components k+1 and k, last one scaled to 1

@@ -9,9 +9,11 @@ import (
 	"sotto/config"
 )
 
-// pairwise is randomised pairwise gossip (Boyd, Ghosh, Prabhakar, Shah 2006): in every round one agent, uniform among all, wakes and averages with one of its
-// neighbors, uniform among those: W = I - (e_i - e_j)(e_i - e_j)'/2. Round 0, before which nothing was sent, has the whole graph. Who asks for a
-// round again gets equal graphs; the last one is kept.
+// pairwise is randomised pairwise gossip (Boyd, Ghosh, Prabhakar, Shah 2006): in every
+// round one agent, uniform among all, wakes and averages with one of its neighbors,
+// uniform among those: W = I - (e_i - e_j)(e_i - e_j)'/2. Round 0, before which nothing
+// was sent, has the whole graph. Who asks for a round again gets equal graphs; the last
+// one is kept.
 type pairwise struct {
 	whole *Graph
 	seed  uint64
@@ -63,7 +65,13 @@ func (p *pairwise) At(round uint64) (*Graph, error) {
 // pair is the graph of one link: FromRows without what it looks for.
 func (p *pairwise) pair(i, j agent.ID) *Graph {
 	n := p.whole.Agents()
-	g := &Graph{name: p.whole.name, self: make([]float64, n), start: make([]int, n+1), in: []agent.Neighbor{{ID: j, Weight: .5}, {ID: i, Weight: .5}}, symmetric: true}
+	g := &Graph{
+		name:      p.whole.name,
+		self:      make([]float64, n),
+		start:     make([]int, n+1),
+		in:        []agent.Neighbor{{ID: j, Weight: .5}, {ID: i, Weight: .5}},
+		symmetric: true,
+	}
 	for k := range g.self {
 		g.self[k] = 1
 		g.start[k+1] = g.start[k]

@@ -9,12 +9,17 @@ import (
 	"sotto/topology"
 )
 
-// Every round after the first has one pair of neighbors with weights 1/2, doubly stochastic, the same whoever asks. A wakes with probability 1/n and takes B
-// with 1/degree(A), so that a pair wakes with probability (1/d_A + 1/d_B)/n: the counts of 20,000 rounds on a path of four have chi square
-// over 2 degrees, false reject rate 1e-6 at 27.6.
+// Every round after the first has one pair of neighbors with weights 1/2, doubly
+// stochastic, the same whoever asks. A wakes with probability 1/n and takes B with
+// 1/degree(A), so that a pair wakes with probability (1/d_A + 1/d_B)/n: the counts of
+// 20,000 rounds on a path of four have chi square over 2 degrees, false reject rate 1e-6
+// at 27.6.
 func TestPairwise(t *testing.T) {
 	build := func() topology.Schedule {
-		s, err := topology.Build(topology.Spec{Graph: "path", Agents: 4, Seed: 5, Pairwise: true}, func(any) error { return nil })
+		s, err := topology.Build(topology.Spec{Graph: "path", Agents: 4, Seed: 5, Pairwise: true},
+			func(any) error {
+				return nil
+			})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -38,10 +43,12 @@ func TestPairwise(t *testing.T) {
 			}
 			counts[e.I]++
 			rows := make([][]agent.Neighbor, 4)
-			rows[e.I], rows[e.J] = []agent.Neighbor{{ID: e.J, Weight: .5}}, []agent.Neighbor{{ID: e.I, Weight: .5}}
+			rows[e.I], rows[e.J] = []agent.Neighbor{{ID: e.J, Weight: .5}},
+				[]agent.Neighbor{{ID: e.I, Weight: .5}}
 			self := []float64{1, 1, 1, 1}
 			self[e.I], self[e.J] = .5, .5
-			if want, err := topology.FromRows("path", self, rows); k < 50 && (err != nil || !reflect.DeepEqual(g, want)) {
+			if want, err := topology.FromRows("path", self, rows); k < 50 &&
+				(err != nil || !reflect.DeepEqual(g, want)) {
 				t.Fatalf("round %d is %+v, want %+v, %v", k, g, want, err)
 			}
 			if twin, _ := again.At(k); twin.Weight(e.I, e.J) != .5 {

@@ -6,7 +6,8 @@ import (
 	"sotto/agent"
 )
 
-// Period returns the graphs of a schedule that repeats itself, in order; nil where chance draws those of each round.
+// Period returns the graphs of a schedule that repeats itself, in order; nil where chance
+// draws those of each round.
 func Period(s Schedule) []*Graph {
 	switch s := s.(type) {
 	case static:
@@ -17,7 +18,8 @@ func Period(s Schedule) []*Graph {
 	return nil
 }
 
-// Mutual reports whether in every round of a schedule that [Build] made whoever hears an agent is heard by it.
+// Mutual reports whether in every round of a schedule that [Build] made whoever hears an
+// agent is heard by it.
 func Mutual(s Schedule) bool {
 	switch s := s.(type) {
 	case *pairwise:
@@ -28,9 +30,11 @@ func Mutual(s Schedule) bool {
 	return !slices.ContainsFunc(Period(s), (*Graph).Directed)
 }
 
-// Whole returns the graph with all links of a schedule that [Build] made: who hears whom in some round. Where rounds repeat its weights are the means
-// over them, which is the graph itself where that stays the same; means of matrices whose columns, or rows, sum to 1 are such matrices.
-// Where chance draws the links of a round it is that of all links that may be drawn, with the weights that they have together.
+// Whole returns the graph with all links of a schedule that [Build] made: who hears whom
+// in some round. Where rounds repeat its weights are the means over them, which is the
+// graph itself where that stays the same; means of matrices whose columns, or rows, sum
+// to 1 are such matrices. Where chance draws the links of a round it is that of all links
+// that may be drawn, with the weights that they have together.
 func Whole(s Schedule) (*Graph, error) {
 	rounds := Period(s)
 	switch s := s.(type) {

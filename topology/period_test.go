@@ -10,8 +10,9 @@ import (
 	"sotto/topology"
 )
 
-// Six agents of exp-directed have three rounds with hops of 1, 2 and 4, and half of each agent's mass goes each time: the mean gives
-// 1/6 to each hop and keeps 1/2. It is doubly stochastic.
+// Six agents of exp-directed have three rounds with hops of 1, 2 and 4, and half of each
+// agent's mass goes each time: the mean gives 1/6 to each hop and keeps 1/2. It is doubly
+// stochastic.
 func TestWholeOfAPeriod(t *testing.T) {
 	s, err := topology.Build(topology.Spec{Graph: "exp-directed", Agents: 6}, params(""))
 	if err != nil {
@@ -37,8 +38,10 @@ func TestWholeOfAPeriod(t *testing.T) {
 	}
 }
 
-// A static schedule is its own whole. Where chance draws links, the whole has all of them: a ring of five has Metropolis weights 1/3 on them,
-// whether they drop out or wake in pairs, and of six agents of exp-directed each sends over three hops and its whole is the mean of TestWholeOfAPeriod.
+// A static schedule is its own whole. Where chance draws links, the whole has all of
+// them: a ring of five has Metropolis weights 1/3 on them, whether they drop out or wake
+// in pairs, and of six agents of exp-directed each sends over three hops and its whole is
+// the mean of TestWholeOfAPeriod.
 func TestWholeOfOthers(t *testing.T) {
 	s, err := topology.New("ring", "", 5, 1, params(""))
 	if err != nil {
@@ -54,11 +57,19 @@ func TestWholeOfOthers(t *testing.T) {
 		out    int     // links of each agent
 		mutual bool
 	}{
-		"pairs":    {topology.Spec{Graph: "ring", Agents: 5, Pairwise: true, Seed: 3}, 1. / 3, 2, true},
-		"dropout":  {topology.Spec{Graph: "ring", Agents: 5, Dropout: .3, Seed: 3}, 1. / 3, 2, true},
-		"directed": {topology.Spec{Graph: "exp-directed", Agents: 6, Dropout: .3, Seed: 3, Push: true}, 1. / 6, 3, false},
-		"columns":  {topology.Spec{Graph: "ring", Weights: "column", Agents: 5, Dropout: .3, Seed: 3, Push: true}, 1. / 3, 2, false},
-		"period":   {topology.Spec{Graph: "exp-directed", Agents: 6}, 1. / 6, 3, false},
+		"pairs":   {topology.Spec{Graph: "ring", Agents: 5, Pairwise: true, Seed: 3}, 1. / 3, 2, true},
+		"dropout": {topology.Spec{Graph: "ring", Agents: 5, Dropout: .3, Seed: 3}, 1. / 3, 2, true},
+		"directed": {topology.Spec{Graph: "exp-directed", Agents: 6, Dropout: .3, Seed: 3, Push: true},
+			1. / 6, 3, false},
+		"columns": {topology.Spec{
+			Graph:   "ring",
+			Weights: "column",
+			Agents:  5,
+			Dropout: .3,
+			Seed:    3,
+			Push:    true,
+		}, 1. / 3, 2, false},
+		"period": {topology.Spec{Graph: "exp-directed", Agents: 6}, 1. / 6, 3, false},
 	} {
 		s, err := topology.Build(c.spec, params(""))
 		if err != nil {
@@ -84,11 +95,20 @@ func TestWholeOfOthers(t *testing.T) {
 	}
 }
 
-// Uniform weights are doubly stochastic as long as no link of a complete graph is missing. Rounds that fill no window are looked at, too: the first round
-// without a link, by At, is found by Build whatever the number of rounds.
+// Uniform weights are doubly stochastic as long as no link of a complete graph is
+// missing. Rounds that fill no window are looked at, too: the first round without a link,
+// by At, is found by Build whatever the number of rounds.
 func TestEveryRoundOfDropoutHasWeights(t *testing.T) {
 	build := func(rounds uint64) error {
-		_, err := topology.Build(topology.Spec{Graph: "complete", Weights: "uniform", Agents: 4, Dropout: .005, Seed: 5, Window: 10, Rounds: rounds}, params(""))
+		_, err := topology.Build(topology.Spec{
+			Graph:   "complete",
+			Weights: "uniform",
+			Agents:  4,
+			Dropout: .005,
+			Seed:    5,
+			Window:  10,
+			Rounds:  rounds,
+		}, params(""))
 		return err
 	}
 	first := uint64(1)

@@ -12,9 +12,10 @@ import (
 
 const maxTries = 100
 
-// redraw draws links until they connect all agents. A draw may fail by returning false. key and found name
-// the parameter that is blamed when no draw succeeds.
-func redraw(agents int, seed uint64, key string, found any, draw func(r *rand.Rand) (edges, bool)) (*Adjacency, error) {
+// redraw draws links until they connect all agents. A draw may fail by returning false.
+// key and found name the parameter that is blamed when no draw succeeds.
+func redraw(agents int, seed uint64, key string, found any,
+	draw func(r *rand.Rand) (edges, bool)) (*Adjacency, error) {
 	r := rand.New(rand.NewPCG(seed, 0x746f706f6c6f6779))
 	for try := 1; try <= maxTries; try++ {
 		e, ok := draw(r)
@@ -25,7 +26,8 @@ func redraw(agents int, seed uint64, key string, found any, draw func(r *rand.Ra
 		a.Tries = try
 		return a, nil
 	}
-	return nil, config.Bad(key, found, fmt.Sprintf("values that connect %d agents (0 of %d draws were connected)", agents, maxTries))
+	return nil, config.Bad(key, found,
+		fmt.Sprintf("values that connect %d agents (0 of %d draws were connected)", agents, maxTries))
 }
 
 // joined reports whether the links connect all agents, by union-find.
@@ -69,11 +71,14 @@ func erdosRenyi(decode func(any) error, agents int, seed uint64) (*Adjacency, er
 	if err := bounded("p", p.P, p.P*pairs); err != nil {
 		return nil, err
 	}
-	return redraw(agents, seed, "p", p.P, func(r *rand.Rand) (edges, bool) { return drawLinks(agents, p.P, r), true })
+	return redraw(agents, seed, "p", p.P, func(r *rand.Rand) (edges, bool) {
+		return drawLinks(agents, p.P, r), true
+	})
 }
 
-// drawLinks links every pair with probability p. Gaps between links are drawn from the geometric distribution,
-// so the work is proportional to the links (Batagelj, Brandes 2005).
+// drawLinks links every pair with probability p. Gaps between links are drawn from the
+// geometric distribution, so the work is proportional to the links (Batagelj, Brandes
+// 2005).
 func drawLinks(agents int, p float64, r *rand.Rand) edges {
 	var e edges
 	pairs := float64(agents) * float64(agents-1) / 2
@@ -100,15 +105,17 @@ type RegularParams struct {
 	Degree int `toml:"degree"` // links of every agent: 1 to agents-1, and agents*degree even
 }
 
-// regular draws a random regular graph by pairing link ends and pairing again those that clash (Steger,
-// Wormald 1999), redrawn until connected. Above half density the complement is drawn.
+// regular draws a random regular graph by pairing link ends and pairing again those that
+// clash (Steger, Wormald 1999), redrawn until connected. Above half density the
+// complement is drawn.
 func regular(decode func(any) error, agents int, seed uint64) (*Adjacency, error) {
 	var p RegularParams
 	if err := decode(&p); err != nil {
 		return nil, err
 	}
 	if p.Degree < 1 || p.Degree >= agents || agents*p.Degree%2 != 0 {
-		return nil, config.Bad("degree", p.Degree, fmt.Sprintf("1 to %d, with agents x degree even", agents-1))
+		return nil, config.Bad("degree", p.Degree,
+			fmt.Sprintf("1 to %d, with agents x degree even", agents-1))
 	}
 	if err := bounded("degree", p.Degree, float64(agents)*float64(p.Degree)/2); err != nil {
 		return nil, err
@@ -210,9 +217,9 @@ type SmallWorldParams struct {
 	Beta float64 `toml:"beta"` // probability that a link is rewired, in [0, 1]
 }
 
-// smallWorld links every agent to its K nearest on a ring, then moves the far end of each link with
-// probability Beta to a uniform agent that is not yet linked (Watts, Strogatz 1998); redrawn until
-// connected.
+// smallWorld links every agent to its K nearest on a ring, then moves the far end of each
+// link with probability Beta to a uniform agent that is not yet linked (Watts, Strogatz
+// 1998); redrawn until connected.
 func smallWorld(decode func(any) error, agents int, seed uint64) (*Adjacency, error) {
 	var p SmallWorldParams
 	if err := decode(&p); err != nil {
@@ -245,7 +252,8 @@ func smallWorld(decode func(any) error, agents int, seed uint64) (*Adjacency, er
 	})
 }
 
-// move replaces the link i-j by i-k with k uniform among the agents that i is not linked to.
+// move replaces the link i-j by i-k with k uniform among the agents that i is not linked
+// to.
 func (l lists) move(i, j int, r *rand.Rand) {
 	k := r.IntN(len(l))
 	for k == i || l.has(i, k) {
@@ -266,8 +274,8 @@ type GeometricParams struct {
 	Radius float64 `toml:"radius"` // in (0, sqrt 2]
 }
 
-// geometric throws the agents uniformly into the unit square and links those at a distance of at most
-// Radius; redrawn until connected.
+// geometric throws the agents uniformly into the unit square and links those at a
+// distance of at most Radius; redrawn until connected.
 func geometric(decode func(any) error, agents int, seed uint64) (*Adjacency, error) {
 	var p GeometricParams
 	if err := decode(&p); err != nil {
@@ -289,7 +297,8 @@ func geometric(decode func(any) error, agents int, seed uint64) (*Adjacency, err
 	})
 }
 
-// within links points at most radius apart; cells of a side of at least radius limit the search to neighbors.
+// within links points at most radius apart; cells of a side of at least radius limit the
+// search to neighbors.
 func within(x [][2]float64, radius float64) edges {
 	side := max(1, min(int(1/radius), int(math.Sqrt(float64(len(x))))))
 	cell := func(v float64) int { return min(side-1, int(v*float64(side))) }

@@ -10,8 +10,9 @@ import (
 	"sotto/tensor"
 )
 
-// Similarities names the graphs that link agents whose public vectors point the same way. vectors has one row for each
-// agent; all entries but the first two may be zero. Their links carry objective weights (see [Spec]).
+// Similarities names the graphs that link agents whose public vectors point the same way.
+// vectors has one row for each agent; all entries but the first two may be zero. Their
+// links carry objective weights (see [Spec]).
 var Similarities = map[string]func(decode func(any) error, vectors tensor.Mat) (*Adjacency, error){
 	"similarity": similarity,
 	"knn":        nearest,
@@ -23,8 +24,9 @@ type SimilarityParams struct {
 	Threshold float64 `toml:"threshold"` // weights below it are left out, 0 to 1; default 1e-3
 }
 
-// similarity links i and j with weight exp((cos φ_ij - 1)/gamma), φ the angle between their vectors ("Personalized and
-// Private Peer-to-Peer Machine Learning", arXiv 1705.08435, section 5; the threshold is ours).
+// similarity links i and j with weight exp((cos φ_ij - 1)/gamma), φ the angle between
+// their vectors ("Personalized and Private Peer-to-Peer Machine Learning", arXiv
+// 1705.08435, section 5; the threshold is ours).
 func similarity(decode func(any) error, vectors tensor.Mat) (*Adjacency, error) {
 	p := SimilarityParams{Gamma: .1, Threshold: 1e-3}
 	if err := decode(&p); err != nil {
@@ -38,7 +40,8 @@ func similarity(decode func(any) error, vectors tensor.Mat) (*Adjacency, error) 
 	}
 	n := vectors.Rows
 	if n > 20_000 {
-		return nil, config.Bad("agents", n, "at most 20000 with graph similarity, which compares all pairs; knn does not")
+		return nil, config.Bad("agents", n,
+			"at most 20000 with graph similarity, which compares all pairs; knn does not")
 	}
 	norms := make([]float64, n)
 	for i := range norms {
@@ -78,9 +81,10 @@ type NearestParams struct {
 	Neighbors int `toml:"neighbors"` // k >= 1; default 10
 }
 
-// nearest links every agent with the k others whose vectors make the smallest angles with its own, lower numbers first
-// where angles are equal, in both directions and with weight 1. Vectors in a plane are sorted by angle, which takes
-// n log n steps; others are compared in pairs, up to 20,000 agents.
+// nearest links every agent with the k others whose vectors make the smallest angles with
+// its own, lower numbers first where angles are equal, in both directions and with weight
+// 1. Vectors in a plane are sorted by angle, which takes n log n steps; others are
+// compared in pairs, up to 20,000 agents.
 func nearest(decode func(any) error, vectors tensor.Mat) (*Adjacency, error) {
 	p := NearestParams{Neighbors: 10}
 	if err := decode(&p); err != nil {
@@ -98,7 +102,8 @@ func nearest(decode func(any) error, vectors tensor.Mat) (*Adjacency, error) {
 		links = nearestAngles(vectors, p.Neighbors)
 	} else {
 		if n > 20_000 {
-			return nil, config.Bad("agents", n, "at most 20000 with graph knn on vectors that do not lie in a plane")
+			return nil, config.Bad("agents", n,
+				"at most 20000 with graph knn on vectors that do not lie in a plane")
 		}
 		links = nearestPairs(vectors, p.Neighbors)
 	}
@@ -196,7 +201,8 @@ func nearestPairs(v tensor.Mat, k int) []uint64 {
 	return links
 }
 
-// objective lays links out as rows of objective weights W: symmetric, not negative, nothing on the diagonal.
+// objective lays links out as rows of objective weights W: symmetric, not negative,
+// nothing on the diagonal.
 func (a *Adjacency) objective(name string) (*Graph, error) {
 	w := func(_, _ agent.ID, given float64) float64 {
 		if a.Weighted {
@@ -208,7 +214,8 @@ func (a *Adjacency) objective(name string) (*Graph, error) {
 	for i := range g.self {
 		row := g.In(agent.ID(i))
 		if len(row) == 0 {
-			return nil, config.Bad("graph", fmt.Sprintf("agent %d without a neighbor", i), "graphs in which every agent has one, with weights objective")
+			return nil, config.Bad("graph", fmt.Sprintf("agent %d without a neighbor", i),
+				"graphs in which every agent has one, with weights objective")
 		}
 		for _, nb := range row {
 			if !(nb.Weight > 0) || math.IsInf(nb.Weight, 1) {
@@ -221,12 +228,20 @@ func (a *Adjacency) objective(name string) (*Graph, error) {
 	return g, nil
 }
 
-// Objective reports whether the weights are those of an objective: rows do not sum to 1, and there is no averaging by W.
+// Objective reports whether the weights are those of an objective: rows do not sum to 1,
+// and there is no averaging by W.
 func (g *Graph) Objective() bool { return g.similar }
 
-// Walk returns the graph with W_ij/Σ_j W_ij in place of objective weights: what an agent's neighbors count in its update.
+// Walk returns the graph with W_ij/Σ_j W_ij in place of objective weights: what an
+// agent's neighbors count in its update.
 func (g *Graph) Walk() *Graph {
-	w := &Graph{name: g.name, draws: g.draws, self: make([]float64, len(g.self)), start: g.start, in: slices.Clone(g.in)}
+	w := &Graph{
+		name:  g.name,
+		draws: g.draws,
+		self:  make([]float64, len(g.self)),
+		start: g.start,
+		in:    slices.Clone(g.in),
+	}
 	for i := range w.self {
 		row := w.In(agent.ID(i))
 		sum := rowSum(row)

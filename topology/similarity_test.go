@@ -43,7 +43,10 @@ func angle(a, b tensor.Vec) float64 { return math.Acos(min(1, max(-1, a.Dot(b)/(
 // Weights are exp((cos φ - 1)/γ), without those below the threshold.
 func TestSimilarity(t *testing.T) {
 	v := planeVectors(40, 5)
-	g := similar(t, "similarity", v, func(p any) error { p.(*topology.SimilarityParams).Gamma = .2; return nil })
+	g := similar(t, "similarity", v, func(p any) error {
+		p.(*topology.SimilarityParams).Gamma = .2
+		return nil
+	})
 	for i := range 40 {
 		for j := range 40 {
 			want := math.Exp((math.Cos(angle(v.Row(i), v.Row(j))) - 1) / .2)
@@ -60,7 +63,8 @@ func TestSimilarity(t *testing.T) {
 	}
 }
 
-// The nearest neighbors by sorted angles are those that comparing all pairs finds, in and out of the plane.
+// The nearest neighbors by sorted angles are those that comparing all pairs finds, in and
+// out of the plane.
 func TestNearest(t *testing.T) {
 	for _, n := range []int{2, 5, 11, 150} {
 		k := min(4, n-1)
@@ -89,7 +93,8 @@ func TestNearest(t *testing.T) {
 		for i := range n {
 			copy(turned.Row(i), []float32{v.Row(i)[0], 0, v.Row(i)[1]})
 		}
-		for name, g := range map[string]*topology.Graph{"plane": flat, "space": similar(t, "knn", turned, params)} {
+		for name, g := range map[string]*topology.Graph{"plane": flat,
+			"space": similar(t, "knn", turned, params)} {
 			if g.Links() != len(want) {
 				t.Errorf("%d agents, %s: %d links, want %d", n, name, g.Links(), len(want))
 			}
@@ -102,7 +107,8 @@ func TestNearest(t *testing.T) {
 	}
 }
 
-// Rows of Walk sum to 1, and its spectrum is what Analyze gives: on a ring, that of half steps to either side, cos(2πk/n).
+// Rows of Walk sum to 1, and its spectrum is what Analyze gives: on a ring, that of half
+// steps to either side, cos(2πk/n).
 func TestObjectiveWeights(t *testing.T) {
 	s, err := topology.Build(topology.Spec{Graph: "ring", Weights: "objective", Agents: 9}, keep)
 	if err != nil {
@@ -113,7 +119,8 @@ func TestObjectiveWeights(t *testing.T) {
 		t.Errorf("weights %g and %g, want 1 and 0", g.Weight(0, 1), g.SelfWeight(0))
 	}
 	info, err := topology.Analyze(g)
-	if err != nil || !info.Computed || math.Abs(info.Lambda2-math.Cos(2*math.Pi/9)) > 1e-9 || math.Abs(info.LambdaN-math.Cos(8*math.Pi/9)) > 1e-9 {
+	if err != nil || !info.Computed || math.Abs(info.Lambda2-math.Cos(2*math.Pi/9)) > 1e-9 ||
+		math.Abs(info.LambdaN-math.Cos(8*math.Pi/9)) > 1e-9 {
 		t.Errorf("%+v: %v", info, err)
 	}
 	big := similar(t, "knn", planeVectors(20_001, 2), keep)
@@ -131,11 +138,26 @@ func TestSimilaritiesRefuse(t *testing.T) {
 		decode     func(any) error
 	}{
 		{"knn", "graph", topology.Spec{Agents: 7, Vectors: v}, keep},
-		{"knn", "neighbors", topology.Spec{Agents: 6, Vectors: v}, func(p any) error { p.(*topology.NearestParams).Neighbors = 6; return nil }},
-		{"knn", "weights", topology.Spec{Agents: 6, Vectors: v, Weights: "cosine"}, func(p any) error { p.(*topology.NearestParams).Neighbors = 2; return nil }},
-		{"similarity", "gamma", topology.Spec{Agents: 6, Vectors: v}, func(p any) error { p.(*topology.SimilarityParams).Gamma = 0; return nil }},
-		{"similarity", "threshold", topology.Spec{Agents: 6, Vectors: v}, func(p any) error { p.(*topology.SimilarityParams).Threshold = 2; return nil }},
-		{"similarity", "graph", topology.Spec{Agents: 6, Vectors: v}, func(p any) error { p.(*topology.SimilarityParams).Threshold = 1; return nil }},
+		{"knn", "neighbors", topology.Spec{Agents: 6, Vectors: v}, func(p any) error {
+			p.(*topology.NearestParams).Neighbors = 6
+			return nil
+		}},
+		{"knn", "weights", topology.Spec{Agents: 6, Vectors: v, Weights: "cosine"}, func(p any) error {
+			p.(*topology.NearestParams).Neighbors = 2
+			return nil
+		}},
+		{"similarity", "gamma", topology.Spec{Agents: 6, Vectors: v}, func(p any) error {
+			p.(*topology.SimilarityParams).Gamma = 0
+			return nil
+		}},
+		{"similarity", "threshold", topology.Spec{Agents: 6, Vectors: v}, func(p any) error {
+			p.(*topology.SimilarityParams).Threshold = 2
+			return nil
+		}},
+		{"similarity", "graph", topology.Spec{Agents: 6, Vectors: v}, func(p any) error {
+			p.(*topology.SimilarityParams).Threshold = 1
+			return nil
+		}},
 		{"nearest", "graph", topology.Spec{Agents: 6, Vectors: v}, keep},
 	} {
 		c.spec.Graph = c.graph

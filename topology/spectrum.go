@@ -26,37 +26,53 @@ type Info struct {
 	Connected        bool    `json:"connected"`
 	Draws            int     `json:"draws"` // see [Graph.Draws]
 
-	// Computed says whether the fields below hold; if not, NotComputed says why and they are 0.
+	// Computed says whether the fields below hold; if not, NotComputed says why and they
+	// are 0.
 	Computed    bool   `json:"spectrum_computed"`
 	NotComputed string `json:"spectrum_not_computed,omitempty"`
-	// Fiedler is λ2, the second smallest eigenvalue of the Laplacian of the unweighted graph.
+	// Fiedler is λ2, the second smallest eigenvalue of the Laplacian of the unweighted
+	// graph.
 	Fiedler float64 `json:"fiedler"`
-	// NormalizedFiedler is Fiedler divided by the number of agents: 1 for a complete graph.
+	// NormalizedFiedler is Fiedler divided by the number of agents: 1 for a complete
+	// graph.
 	NormalizedFiedler float64 `json:"fiedler_normalized"`
 	Lambda2           float64 `json:"lambda_2"` // second largest eigenvalue of W
 	LambdaN           float64 `json:"lambda_n"` // smallest eigenvalue of W
 	Gap               float64 `json:"gap"`      // 1 - λ2(W)
-	// AbsoluteGap is 1 - ρ with ρ = max(|λ2|, |λn|): disagreement shrinks by ρ in each round.
+	// AbsoluteGap is 1 - ρ with ρ = max(|λ2|, |λn|): disagreement shrinks by ρ in each
+	// round.
 	AbsoluteGap float64 `json:"gap_absolute"`
-	// MixingTime is the least number of rounds k >= 1 after which mixing alone has shrunk the worst
-	// disagreement by 1/e, ρ^k <= 1/e. 0 where it never does (ρ >= 1).
+	// MixingTime is the least number of rounds k >= 1 after which mixing alone has shrunk
+	// the worst disagreement by 1/e, ρ^k <= 1/e. 0 where it never does (ρ >= 1).
 	MixingTime int `json:"mixing_time"`
 }
 
-// Analyze returns degrees and spectrum of a graph that passes [Validate]. Eigenvalues are exact to about 1e-9: up to 1,024 agents from
-// a dense symmetric solver, up to 20,000 by Lanczos iteration with full reorthogonalisation of at most
-// 1,200 steps; rings and paths with one weight on all links have a closed form for any size. Beyond that,
-// for other graphs that need more steps (as a wheel of 20,000 does) and for matrices without detailed
-// balance (directed graphs) Info says that they are not computed. A
-// matrix that is not symmetric but in detailed balance with its stationary weights, as uniform weights
-// are, has the real spectrum of its symmetrised form. The error is that of a failing eigensolver.
+// Analyze returns degrees and spectrum of a graph that passes [Validate]. Eigenvalues are
+// exact to about 1e-9: up to 1,024 agents from a dense symmetric solver, up to 20,000 by
+// Lanczos iteration with full reorthogonalisation of at most 1,200 steps; rings and paths
+// with one weight on all links have a closed form for any size. Beyond that, for other
+// graphs that need more steps (as a wheel of 20,000 does) and for matrices without
+// detailed balance (directed graphs) Info says that they are not computed. A matrix that
+// is not symmetric but in detailed balance with its stationary weights, as uniform
+// weights are, has the real spectrum of its symmetrised form. The error is that of a
+// failing eigensolver.
 //
-// A graph with objective weights is analyzed with its rows scaled to 1 (see [Graph.Walk]).
+// A graph with objective weights is analyzed with its rows scaled to 1 (see
+// [Graph.Walk]).
 func Analyze(g *Graph) (Info, error) {
 	n := g.Agents()
 	if g.similar {
 		if n > lanczosLimit { // nothing below would be computed either
-			g = &Graph{name: g.name, start: g.start, in: g.in, self: g.self, outStart: g.outStart, out: g.out, symmetric: true, draws: g.draws}
+			g = &Graph{
+				name:      g.name,
+				start:     g.start,
+				in:        g.in,
+				self:      g.self,
+				outStart:  g.outStart,
+				out:       g.out,
+				symmetric: true,
+				draws:     g.draws,
+			}
 		} else {
 			g = g.Walk()
 		}
@@ -121,7 +137,8 @@ func (info *Info) spectrum(g *Graph, pi []float64) error {
 	return nil
 }
 
-// evenlyWeighted reports whether all links carry the same weight w, so that W = I - w·Laplacian.
+// evenlyWeighted reports whether all links carry the same weight w, so that W = I -
+// w·Laplacian.
 func (g *Graph) evenlyWeighted() bool {
 	for _, nb := range g.in {
 		if nb.Weight != g.in[0].Weight {
@@ -131,8 +148,9 @@ func (g *Graph) evenlyWeighted() bool {
 	return true
 }
 
-// chain fills the eigenvalues of a connected graph with degrees of at most 2: a ring, whose Laplacian has
-// the eigenvalues 2 - 2cos(2πk/n), or a path, 2 - 2cos(πk/n), k = 0 .. n-1.
+// chain fills the eigenvalues of a connected graph with degrees of at most 2: a ring,
+// whose Laplacian has the eigenvalues 2 - 2cos(2πk/n), or a path, 2 - 2cos(πk/n), k = 0
+// .. n-1.
 func (info *Info) chain(g *Graph) {
 	n := float64(info.Agents)
 	low, high := math.Pi/n, math.Pi*(n-1)/n
@@ -163,10 +181,10 @@ func (info *Info) derive() {
 	}
 }
 
-// Stationary returns the weights π with πW = π and sum 1 that plain averaging converges to, Σ_i π_i x_i at
-// every agent; 1/n each for a doubly stochastic matrix. It returns false unless the graph is connected
-// and W is in detailed balance with π, π_i w_ij = π_j w_ji within 1e-9, as every matrix built by this
-// package on an undirected graph is.
+// Stationary returns the weights π with πW = π and sum 1 that plain averaging converges
+// to, Σ_i π_i x_i at every agent; 1/n each for a doubly stochastic matrix. It returns
+// false unless the graph is connected and W is in detailed balance with π, π_i w_ij = π_j
+// w_ji within 1e-9, as every matrix built by this package on an undirected graph is.
 func Stationary(g *Graph) ([]float64, bool) {
 	if g.directed || !g.Connected() {
 		return nil, false
@@ -217,8 +235,8 @@ func (g *Graph) laplacian(y, x []float64) {
 	}
 }
 
-// symmetrised sets y = Sx, S_ij = sqrt(w_ij w_ji): similar to W under detailed balance, and equal to W
-// where W is symmetric.
+// symmetrised sets y = Sx, S_ij = sqrt(w_ij w_ji): similar to W under detailed balance,
+// and equal to W where W is symmetric.
 func (g *Graph) symmetrised(y, x []float64) {
 	for i := range y {
 		s := g.self[i] * x[i]
@@ -234,8 +252,8 @@ func (g *Graph) symmetrised(y, x []float64) {
 	}
 }
 
-// dense returns the lowest and highest eigenvalue of the symmetric operator apply on the complement of its
-// eigenvector known.
+// dense returns the lowest and highest eigenvalue of the symmetric operator apply on the
+// complement of its eigenvector known.
 func dense(n int, apply func(y, x []float64), known []float64, _ ends) ([2]float64, bool, error) {
 	m := mat.NewSymDense(n, nil)
 	x, y := make([]float64, n), make([]float64, n)
@@ -247,7 +265,8 @@ func dense(n int, apply func(y, x []float64), known []float64, _ ends) ([2]float
 			m.SetSym(i, j, y[i])
 		}
 	}
-	// Move the known eigenvalue to the far middle of the rest: λ of known becomes the mean of the others.
+	// Move the known eigenvalue to the far middle of the rest: λ of known becomes the
+	// mean of the others.
 	apply(y, known)
 	var norm2, rayleigh float64
 	for i := range n {

@@ -11,7 +11,8 @@ import (
 // printed reports whether got rounds to want at one unit of its last printed digit.
 func printed(got, want, unit float64) bool { return math.Abs(got-want) <= .5000001*unit }
 
-// Spectra under Metropolis weights, to the digits of an independent computation with another eigensolver.
+// Spectra under Metropolis weights, to the digits of an independent computation with
+// another eigensolver.
 func TestReferenceSpectra(t *testing.T) {
 	for _, c := range []struct {
 		graph                 string
@@ -38,7 +39,8 @@ func TestReferenceSpectra(t *testing.T) {
 			t.Errorf("%s of %d: %v %s", c.graph, c.agents, err, info.NotComputed)
 			continue
 		}
-		if !printed(info.NormalizedFiedler, c.fiedler, c.unit) || !printed(info.Lambda2, c.second, 1e-4) || !printed(info.LambdaN, c.last, 1e-4) {
+		if !printed(info.NormalizedFiedler, c.fiedler, c.unit) || !printed(info.Lambda2, c.second, 1e-4) ||
+			!printed(info.LambdaN, c.last, 1e-4) {
 			t.Errorf("%s of %d: %.7f %.5f %.5f, want %v %v %v", c.graph, c.agents,
 				info.NormalizedFiedler, info.Lambda2, info.LambdaN, c.fiedler, c.second, c.last)
 		}
@@ -48,9 +50,9 @@ func TestReferenceSpectra(t *testing.T) {
 	}
 }
 
-// Closed forms: a ring's W has the eigenvalues 1/3 + 2/3 cos(2πk/n), its Laplacian 2 - 2cos(2πk/n); a
-// d-cube of either 1 - 2k/(d+1) and 2k; a torus sums two rings: W has 1/5 (1 + 2cos + 2cos). 1,521 agents go
-// through the Lanczos iteration.
+// Closed forms: a ring's W has the eigenvalues 1/3 + 2/3 cos(2πk/n), its Laplacian 2 -
+// 2cos(2πk/n); a d-cube of either 1 - 2k/(d+1) and 2k; a torus sums two rings: W has 1/5
+// (1 + 2cos + 2cos). 1,521 agents go through the Lanczos iteration.
 func TestClosedForms(t *testing.T) {
 	for _, side := range []int{5, 39} {
 		info, err := topology.Analyze(build(t, "torus", "", side*side, ""))
@@ -81,8 +83,9 @@ func TestClosedForms(t *testing.T) {
 	near(t, "fiedler", info.Fiedler, 2)
 }
 
-// The closed form of chains against the eigensolver: one chord of negligible weight takes a graph out of the
-// closed form, and moves no eigenvalue of W by more than twice its weight (Weyl).
+// The closed form of chains against the eigensolver: one chord of negligible weight takes
+// a graph out of the closed form, and moves no eigenvalue of W by more than twice its
+// weight (Weyl).
 func TestChainsAgreeWithEigensolver(t *testing.T) {
 	const chord = 1e-12
 	for _, family := range []string{"ring", "path"} {
@@ -123,11 +126,13 @@ func near(t *testing.T, what string, got, want float64) {
 	}
 }
 
-// Row-normalised A + I on a star: π is proportional to degree + 1, so ten agents count 3.571 and .714.
-// Its spectrum is that of the symmetrised matrix: trace of W is 1/10 + 9/2, of rank 2 on leaf differences
-// (eight eigenvalues 1/2), 1, and the rest 4.6 - 4 - 1 = -.4.
+// Row-normalised A + I on a star: π is proportional to degree + 1, so ten agents count
+// 3.571 and .714. Its spectrum is that of the symmetrised matrix: trace of W is 1/10 +
+// 9/2, of rank 2 on leaf differences (eight eigenvalues 1/2), 1, and the rest 4.6 - 4 - 1
+// = -.4.
 func TestUniformWeightsOnStar(t *testing.T) {
-	s, err := topology.Build(topology.Spec{Graph: "star", Weights: "uniform", Agents: 10, AllowUnbalanced: true}, params(""))
+	s, err := topology.Build(topology.Spec{Graph: "star", Weights: "uniform", Agents: 10,
+		AllowUnbalanced: true}, params(""))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -160,7 +165,8 @@ func TestUniformWeightsOnStar(t *testing.T) {
 	near(t, "limit of the hub's value", x[7], pi[0])
 }
 
-// Uniform weights are the same matrix as Metropolis on regular graphs, and pass without an override.
+// Uniform weights are the same matrix as Metropolis on regular graphs, and pass without
+// an override.
 func TestUniformWeightsOnRegularGraph(t *testing.T) {
 	if g := build(t, "torus", "uniform", 9, ""); g.Weight(0, 1) != .2 || !g.Symmetric() {
 		t.Errorf("weight %v, symmetric %v", g.Weight(0, 1), g.Symmetric())
@@ -178,7 +184,8 @@ func TestMixingTime(t *testing.T) {
 	} {
 		info, err := topology.Analyze(build(t, c.graph, "", c.agents, ""))
 		if err != nil || info.MixingTime != c.want {
-			t.Errorf("%s of %d mixes in %d rounds, want %d (%v)", c.graph, c.agents, info.MixingTime, c.want, err)
+			t.Errorf("%s of %d mixes in %d rounds, want %d (%v)", c.graph, c.agents, info.MixingTime, c.want,
+				err)
 		}
 	}
 }
@@ -194,7 +201,8 @@ func TestSpectrumNotComputed(t *testing.T) {
 		t.Fatal(err)
 	}
 	for name, g := range map[string]*topology.Graph{
-		"one": build(t, "complete", "", 1, ""), "large": build(t, "grid", "", 20_001, ""), "directed": directed, "apart": apart,
+		"one": build(t, "complete", "", 1, ""), "large": build(t, "grid", "", 20_001, ""),
+		"directed": directed, "apart": apart,
 	} {
 		info, err := topology.Analyze(g)
 		if err != nil || info.Computed || info.NotComputed == "" || info.Lambda2 != 0 {
@@ -202,7 +210,8 @@ func TestSpectrumNotComputed(t *testing.T) {
 		}
 	}
 	// A complete graph's λ2 = λn = 0 is a value, not a missing one.
-	if info, err := topology.Analyze(build(t, "complete", "", 5, "")); err != nil || !info.Computed || info.DegreeMean != 4 || info.Links != 10 {
+	if info, err := topology.Analyze(build(t, "complete", "", 5, "")); err != nil || !info.Computed ||
+		info.DegreeMean != 4 || info.Links != 10 {
 		t.Errorf("complete: %+v, %v", info, err)
 	}
 }

@@ -41,15 +41,18 @@ func build(t testing.TB, graph, weights string, agents int, text string) *topolo
 	return g
 }
 
-// families holds one valid instance of each; a new family without a line here fails TestConformance.
+// families holds one valid instance of each; a new family without a line here fails
+// TestConformance.
 var families = map[string]struct {
 	agents int
 	params string
 }{
 	"complete": {10, ""}, "ring": {10, ""}, "path": {10, ""}, "star": {10, ""}, "wheel": {10, ""},
-	"grid": {12, "rows = 3"}, "torus": {12, ""}, "hypercube": {16, ""}, "er": {20, "p = 0.3"}, "er-fiedler": {10, "target = 0.39"},
-	"regular": {20, "degree = 3"}, "small-world": {20, "k = 4\nbeta = 0.2"}, "geometric": {30, "radius = 0.4"},
-	"file": {4, "path = 'testdata/square.txt'"},
+	"grid": {12, "rows = 3"}, "torus": {12, ""}, "hypercube": {16, ""}, "er": {20, "p = 0.3"},
+	"er-fiedler": {10, "target = 0.39"},
+	"regular":    {20, "degree = 3"}, "small-world": {20, "k = 4\nbeta = 0.2"},
+	"geometric": {30, "radius = 0.4"},
+	"file":      {4, "path = 'testdata/square.txt'"},
 }
 
 func TestConformance(t *testing.T) {
@@ -69,7 +72,13 @@ func TestConformance(t *testing.T) {
 			}
 			t.Run(name+"/"+weights, func(t *testing.T) {
 				topologytest.Run(t, func() topology.Schedule {
-					spec := topology.Spec{Graph: name, Weights: weights, Agents: f.agents, Seed: 7, AllowUnbalanced: weights == "uniform"}
+					spec := topology.Spec{
+						Graph:           name,
+						Weights:         weights,
+						Agents:          f.agents,
+						Seed:            7,
+						AllowUnbalanced: weights == "uniform",
+					}
 					s, err := topology.Build(spec, params(text))
 					if err != nil {
 						t.Fatal(err)
@@ -172,8 +181,9 @@ func TestRandomFamilies(t *testing.T) {
 	})
 }
 
-// At n = 10 and p = .3 about .65 of all draws are connected, so the mean number of draws is 1/.65; over 2,000
-// seeds its standard deviation is √.35/.65/√2000 = .02. The bound of .1 is five of them.
+// At n = 10 and p = .3 about .65 of all draws are connected, so the mean number of draws
+// is 1/.65; over 2,000 seeds its standard deviation is √.35/.65/√2000 = .02. The bound of
+// .1 is five of them.
 func TestDrawsAreCounted(t *testing.T) {
 	total := 0
 	for seed := range uint64(2000) {
@@ -189,8 +199,9 @@ func TestDrawsAreCounted(t *testing.T) {
 	}
 }
 
-// The number of links is Binomial(n(n-1)/2, p), each pair alike: bounds at 5 standard deviations are left
-// with probability below 1e-6 each, 1,000 bounds in all: false reject 6e-4 of a fresh seed (the seed is fixed).
+// The number of links is Binomial(n(n-1)/2, p), each pair alike: bounds at 5 standard
+// deviations are left with probability below 1e-6 each, 1,000 bounds in all: false reject
+// 6e-4 of a fresh seed (the seed is fixed).
 func TestErdosRenyiFrequencies(t *testing.T) {
 	const draws, n, p = 2000, 10, .7
 	count := map[[2]agent.ID]int{}
@@ -206,7 +217,8 @@ func TestErdosRenyiFrequencies(t *testing.T) {
 			total++
 		}
 	}
-	// At n = 10 and p = 0.7 all but about 2e-4 of the draws are connected: conditioning moves p by less than 1e-4.
+	// At n = 10 and p = 0.7 all but about 2e-4 of the draws are connected: conditioning
+	// moves p by less than 1e-4.
 	sd := math.Sqrt(draws * p * (1 - p))
 	for pair, c := range count {
 		if math.Abs(float64(c)-draws*p) > 5*sd {
@@ -218,9 +230,10 @@ func TestErdosRenyiFrequencies(t *testing.T) {
 	}
 }
 
-// Geometric links by brute force: the cells must not lose a pair. Points are not exported, so the check is
-// that the rate of links fits the area: for r = .3 the expected share of pairs is πr² - 8r³/3 + r⁴/2.
-// 200 draws of 60 points; the bound of 6 % is about 5 standard deviations (measured over draws below).
+// Geometric links by brute force: the cells must not lose a pair. Points are not
+// exported, so the check is that the rate of links fits the area: for r = .3 the expected
+// share of pairs is πr² - 8r³/3 + r⁴/2. 200 draws of 60 points; the bound of 6 % is about
+// 5 standard deviations (measured over draws below).
 func TestGeometricDensity(t *testing.T) {
 	const r = .3
 	want := math.Pi*r*r - 8*r*r*r/3 + r*r*r*r/2
@@ -274,7 +287,8 @@ func TestBadInput(t *testing.T) {
 		{"er", "", 1 << 24, "p = 0.5", "p"},
 		{"er-fiedler", "", 10, "", "target"},
 		{"er-fiedler", "", 10, "target = 1.2", "target"},
-		{"er-fiedler", "", 10, "target = 0.9\ntolerance = 0.01", "target"}, // one link short of complete is .8
+		// one link short of complete is .8
+		{"er-fiedler", "", 10, "target = 0.9\ntolerance = 0.01", "target"},
 		{"er-fiedler", "", 10, "target = 0.4\ntolerance = -1.0", "tolerance"},
 		{"er-fiedler", "", 10, "target = 0.4\np = 2.0", "p"},
 		{"er-fiedler", "", 5000, "target = 0.4", "agents"},
@@ -294,13 +308,15 @@ func TestBadInput(t *testing.T) {
 		_, err := topology.New(c.graph, c.weights, c.agents, 1, params(c.params))
 		var bad *config.Error
 		if !errors.As(err, &bad) || bad.Key != c.key {
-			t.Errorf("%s %s of %d (%s): error %v, want a config.Error for %s", c.graph, c.weights, c.agents, c.params, err, c.key)
+			t.Errorf("%s %s of %d (%s): error %v, want a config.Error for %s", c.graph, c.weights, c.agents,
+				c.params, err, c.key)
 		}
 	}
 	if _, err := topology.New("ring", "", 4, 1, params("p = 0.5")); err == nil {
 		t.Error("a parameter that ring does not have is accepted")
 	}
-	if _, err := topology.New("file", "", 4, 1, params("path = 'testdata/absent.txt'")); !errors.Is(err, os.ErrNotExist) {
+	if _, err := topology.New("file", "", 4, 1, params("path = 'testdata/absent.txt'")); !errors.Is(err,
+		os.ErrNotExist) {
 		t.Errorf("missing edge list: %v", err)
 	}
 }
@@ -312,15 +328,21 @@ func TestValidateRefuses(t *testing.T) {
 		rows   [][]agent.Neighbor
 		claims topology.Claims
 	}{
-		"row sum":       {[]float64{.5, .6}, [][]agent.Neighbor{{n(1, .5)}, {n(0, .5)}}, topology.Claims{}},
-		"row sum 2e-12": {[]float64{.5, .5 + 2e-12}, [][]agent.Neighbor{{n(1, .5)}, {n(0, .5)}}, topology.Claims{}},
-		"negative self": {[]float64{-.5, -.5}, [][]agent.Neighbor{{n(1, 1.5)}, {n(0, 1.5)}}, topology.Claims{}},
-		"negative link": {[]float64{1.5, 1.5}, [][]agent.Neighbor{{n(1, -.5)}, {n(0, -.5)}}, topology.Claims{}},
-		"zero link":     {[]float64{1, 1}, [][]agent.Neighbor{{n(1, 0)}, {n(0, 0)}}, topology.Claims{}},
-		"asymmetric":    {[]float64{.5, .6}, [][]agent.Neighbor{{n(1, .5)}, {n(0, .4)}}, topology.Claims{Symmetric: true}},
-		"columns":       {[]float64{.5, .6}, [][]agent.Neighbor{{n(1, .5)}, {n(0, .4)}}, topology.Claims{DoublyStochastic: true}},
-		"disconnected":  {[]float64{1, 1}, [][]agent.Neighbor{{}, {}}, topology.Claims{Connected: true}},
-		"one way":       {[]float64{1, .5}, [][]agent.Neighbor{{}, {n(0, .5)}}, topology.Claims{Connected: true}},
+		"row sum": {[]float64{.5, .6}, [][]agent.Neighbor{{n(1, .5)}, {n(0, .5)}}, topology.Claims{}},
+		"row sum 2e-12": {[]float64{.5, .5 + 2e-12}, [][]agent.Neighbor{{n(1, .5)}, {n(0, .5)}},
+			topology.Claims{}},
+		"negative self": {[]float64{-.5, -.5}, [][]agent.Neighbor{{n(1, 1.5)}, {n(0, 1.5)}},
+			topology.Claims{}},
+		"negative link": {[]float64{1.5, 1.5}, [][]agent.Neighbor{{n(1, -.5)}, {n(0, -.5)}},
+			topology.Claims{}},
+		"zero link": {[]float64{1, 1}, [][]agent.Neighbor{{n(1, 0)}, {n(0, 0)}}, topology.Claims{}},
+		"asymmetric": {[]float64{.5, .6}, [][]agent.Neighbor{{n(1, .5)}, {n(0, .4)}},
+			topology.Claims{Symmetric: true}},
+		"columns": {[]float64{.5, .6}, [][]agent.Neighbor{{n(1, .5)}, {n(0, .4)}},
+			topology.Claims{DoublyStochastic: true}},
+		"disconnected": {[]float64{1, 1}, [][]agent.Neighbor{{}, {}}, topology.Claims{Connected: true}},
+		"one way": {[]float64{1, .5}, [][]agent.Neighbor{{}, {n(0, .5)}},
+			topology.Claims{Connected: true}},
 	} {
 		g, err := topology.FromRows(name, c.self, c.rows)
 		if err != nil {
@@ -332,12 +354,15 @@ func TestValidateRefuses(t *testing.T) {
 		}
 	}
 	// A directed cycle is doubly stochastic and strongly connected: nothing to refuse.
-	g, err := topology.FromRows("cycle", []float64{.5, .5, .5}, [][]agent.Neighbor{{n(2, .5)}, {n(0, .5)}, {n(1, .5)}})
+	g, err := topology.FromRows("cycle", []float64{.5, .5, .5},
+		[][]agent.Neighbor{{n(2, .5)}, {n(0, .5)}, {n(1, .5)}})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := topology.Validate(g, topology.Claims{DoublyStochastic: true, Connected: true}); err != nil || !g.Directed() || g.Symmetric() || g.Links() != 3 {
-		t.Errorf("directed cycle: %v, directed %v, symmetric %v, %d links", err, g.Directed(), g.Symmetric(), g.Links())
+	if err := topology.Validate(g, topology.Claims{DoublyStochastic: true, Connected: true}); err != nil ||
+		!g.Directed() || g.Symmetric() || g.Links() != 3 {
+		t.Errorf("directed cycle: %v, directed %v, symmetric %v, %d links", err, g.Directed(), g.Symmetric(),
+			g.Links())
 	}
 	if out := g.Out(0); len(out) != 1 || out[0] != n(1, .5) {
 		t.Errorf("Out(0) = %v, want agent 1 with .5", out)
@@ -365,7 +390,8 @@ func TestFromRowsRefuses(t *testing.T) {
 }
 
 func TestJSONOfAsymmetricGraph(t *testing.T) {
-	s, err := topology.Build(topology.Spec{Graph: "star", Weights: "uniform", Agents: 4, AllowUnbalanced: true}, params(""))
+	s, err := topology.Build(topology.Spec{Graph: "star", Weights: "uniform", Agents: 4,
+		AllowUnbalanced: true}, params(""))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -374,7 +400,8 @@ func TestJSONOfAsymmetricGraph(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := `{"agents":4,"graph":"star","symmetric":false,"edges":[[0,1,0.25],[0,2,0.25],[0,3,0.25],[1,0,0.5],[2,0,0.5],[3,0,0.5]],"self":[0.25,0.5,0.5,0.5]}`
+	want :=
+		`{"agents":4,"graph":"star","symmetric":false,"edges":[[0,1,0.25],[0,2,0.25],[0,3,0.25],[1,0,0.5],[2,0,0.5],[3,0,0.5]],"self":[0.25,0.5,0.5,0.5]}`
 	if string(b) != want {
 		t.Errorf("got %s\nwant %s", b, want)
 	}

@@ -7,8 +7,8 @@ import (
 	"sotto/config"
 )
 
-// Weighting turns links into weights: it returns the function (i, j, weight of the link in the file) ->
-// w_ij for linked i and j. w_ii is the remainder of the row.
+// Weighting turns links into weights: it returns the function (i, j, weight of the link
+// in the file) -> w_ij for linked i and j. w_ii is the remainder of the row.
 type Weighting func(a *Adjacency, degree []int) (func(i, j agent.ID, given float64) float64, error)
 
 // Weights names every rule that puts weights on a graph's links:
@@ -32,7 +32,8 @@ func metropolis(_ *Adjacency, degree []int) (func(i, j agent.ID, _ float64) floa
 	return func(i, j agent.ID, _ float64) float64 { return 1 / float64(1+max(degree[i], degree[j])) }, nil
 }
 
-// Metropolis returns the graph with the links of g, whatever their weights, and Metropolis weights on them: w_ij = 1/(1 + max(degree i, degree j)).
+// Metropolis returns the graph with the links of g, whatever their weights, and
+// Metropolis weights on them: w_ij = 1/(1 + max(degree i, degree j)).
 func Metropolis(g *Graph) (*Graph, error) {
 	if g.Directed() {
 		return nil, config.Bad("graph", g.Name(), "an undirected graph for metropolis weights")
@@ -67,7 +68,8 @@ func uniform(_ *Adjacency, degree []int) (func(i, j agent.ID, _ float64) float64
 
 func given(a *Adjacency, _ []int) (func(i, j agent.ID, given float64) float64, error) {
 	if !a.Weighted {
-		return nil, config.Bad("weights", "file", "metropolis, lazy, max-degree or uniform where the links carry no weights")
+		return nil, config.Bad("weights", "file",
+			"metropolis, lazy, max-degree or uniform where the links carry no weights")
 	}
 	return func(_, _ agent.ID, w float64) float64 { return w }, nil
 }
@@ -96,14 +98,21 @@ func (a *Adjacency) weighted(name string, weigh Weighting) (*Graph, error) {
 	return g, nil
 }
 
-// rows lays the links out with w_ij from w and nothing on the diagonal; the caller fills that and links.
+// rows lays the links out with w_ij from w and nothing on the diagonal; the caller fills
+// that and links.
 func (a *Adjacency) rows(name string, w func(i, j agent.ID, given float64) float64) *Graph {
 	degree := make([]int, a.Agents)
 	for _, e := range a.Edges {
 		degree[e.I]++
 		degree[e.J]++
 	}
-	g := &Graph{name: name, draws: a.Tries, self: make([]float64, a.Agents), start: make([]int, a.Agents+1), in: make([]agent.Neighbor, 2*len(a.Edges))}
+	g := &Graph{
+		name:  name,
+		draws: a.Tries,
+		self:  make([]float64, a.Agents),
+		start: make([]int, a.Agents+1),
+		in:    make([]agent.Neighbor, 2*len(a.Edges)),
+	}
 	for i, d := range degree {
 		g.start[i+1] = g.start[i] + d
 	}
@@ -119,7 +128,8 @@ func (a *Adjacency) rows(name string, w func(i, j agent.ID, given float64) float
 	return g
 }
 
-// rowSum adds weights with Neumaier's compensation: a hub of a million leaves still sums to 1e-15.
+// rowSum adds weights with Neumaier's compensation: a hub of a million leaves still sums
+// to 1e-15.
 func rowSum(row []agent.Neighbor) float64 {
 	var s, c float64
 	for _, nb := range row {

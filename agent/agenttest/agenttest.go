@@ -1,5 +1,5 @@
-// Package agenttest is the conformance suite of agent.Algorithm for synchronous algorithms. One call
-// from an algorithm's test checks what every runtime relies on:
+// Package agenttest is the conformance suite of agent.Algorithm for synchronous
+// algorithms. One call from an algorithm's test checks what every runtime relies on:
 //
 //	func TestConformance(t *testing.T) { agenttest.Run(t, agenttest.Options{Factory: f}) }
 package agenttest
@@ -21,10 +21,11 @@ import (
 type Options struct {
 	Factory agent.Factory
 	Agents  int // 0 means 5; 1 for algorithms that run alone
-	// Consensus says that on quadratics with minimiser 0 and a common start the agents must come
-	// within Tolerance of 0 after 400 rounds without noise. 0 means 1e-2.
+	// Consensus says that on quadratics with minimiser 0 and a common start the agents
+	// must come within Tolerance of 0 after 400 rounds without noise. 0 means 1e-2.
 	Tolerance float64
-	// Mean says that the algorithm asks once and averages: agents must come within Tolerance of the mean answer.
+	// Mean says that the algorithm asks once and averages: agents must come within
+	// Tolerance of the mean answer.
 	Mean bool
 	// Silent algorithms must never send.
 	Silent bool
@@ -32,8 +33,9 @@ type Options struct {
 
 const dim = 7
 
-// Run checks determinism, checkpoints, that nothing of an input is retained, lost messages, an
-// exhausted budget, refusal of a foreign step kind, and convergence on a quadratic.
+// Run checks determinism, checkpoints, that nothing of an input is retained, lost
+// messages, an exhausted budget, refusal of a foreign step kind, and convergence on a
+// quadratic.
 func Run(t *testing.T, o Options) {
 	if o.Agents == 0 {
 		o.Agents = 5
@@ -102,7 +104,8 @@ func Run(t *testing.T, o Options) {
 	})
 }
 
-// world is a minimal runtime: a ring (or complete graph below 3 agents), private gradient h_i θ.
+// world is a minimal runtime: a ring (or complete graph below 3 agents), private gradient
+// h_i θ.
 type world struct {
 	o         Options
 	algs      []agent.Algorithm
@@ -117,13 +120,27 @@ type world struct {
 
 func build(t *testing.T, o Options, rounds uint64) *world {
 	t.Helper()
-	w := &world{o: o, inbox: make([][]agent.Message, o.Agents), returned: make([][]agent.Message, o.Agents), faults: rng.Public(1, "agenttest")}
+	w := &world{
+		o:        o,
+		inbox:    make([][]agent.Message, o.Agents),
+		returned: make([][]agent.Message, o.Agents),
+		faults:   rng.Public(1, "agenttest"),
+	}
 	init := make(tensor.Vec, dim)
 	for i := range init {
 		init[i] = float32(i+1) / 4
 	}
 	for i := range o.Agents {
-		alg, err := o.Factory(agent.Env{Self: agent.ID(i), Agents: o.Agents, Dim: dim, Records: 100, Rounds: rounds, Init: slices.Clone(init), Lowest: -.21}) // ring of five: (1+2cos 144°)/3
+		// ring of five: (1+2cos 144°)/3
+		alg, err := o.Factory(agent.Env{
+			Self:    agent.ID(i),
+			Agents:  o.Agents,
+			Dim:     dim,
+			Records: 100,
+			Rounds:  rounds,
+			Init:    slices.Clone(init),
+			Lowest:  -.21,
+		})
 		if err != nil {
 			t.Fatalf("agent %d: %v", i, err)
 		}
@@ -177,7 +194,13 @@ func (w *world) run(t *testing.T, rounds int) {
 
 func (w *world) step(t *testing.T, i int, kind agent.Kind, inbox []agent.Message, next [][]agent.Message) {
 	t.Helper()
-	in := agent.Input{Kind: kind, Round: w.round, Inbox: inbox, View: w.view(i, inbox), Returned: w.returned[i]}
+	in := agent.Input{
+		Kind:     kind,
+		Round:    w.round,
+		Inbox:    inbox,
+		View:     w.view(i, inbox),
+		Returned: w.returned[i],
+	}
 	w.returned[i] = nil
 	var out agent.Output
 	for {
@@ -208,7 +231,8 @@ func (w *world) step(t *testing.T, i int, kind agent.Kind, inbox []agent.Message
 	}
 }
 
-// unit is what an oracle answers where the gradient is 1: those of algorithm km with a step towards the minimiser.
+// unit is what an oracle answers where the gradient is 1: those of algorithm km with a
+// step towards the minimiser.
 func unit(oracle string) float64 {
 	if strings.HasPrefix(oracle, "km") {
 		return -.5

@@ -14,12 +14,14 @@ import (
 type TokenOptions struct {
 	Factory agent.Factory
 	Agents  int // 0 means 5
-	// Tolerance: without noise, on quadratics with minimiser 0, every token must come within it of 0 after 400 steps. 0 means 1e-2.
+	// Tolerance: without noise, on quadratics with minimiser 0, every token must come
+	// within it of 0 after 400 steps. 0 means 1e-2.
 	Tolerance float64
 }
 
-// RunTokens is Run for algorithms of tokens: it checks determinism, checkpoints, that nothing of an input is kept, an exhausted
-// budget, that a token is sent on to the next hop and nowhere else, refusal of a foreign step kind, and convergence on a quadratic.
+// RunTokens is Run for algorithms of tokens: it checks determinism, checkpoints, that
+// nothing of an input is kept, an exhausted budget, that a token is sent on to the next
+// hop and nowhere else, refusal of a foreign step kind, and convergence on a quadratic.
 func RunTokens(t *testing.T, o TokenOptions) {
 	if o.Agents == 0 {
 		o.Agents = 5
@@ -50,7 +52,8 @@ func RunTokens(t *testing.T, o TokenOptions) {
 				t.Fatal(err)
 			}
 			for _, cut := range []int{0, len(state) / 2, len(state) - 1} {
-				if err := buildTokens(t, o, 60).algs[i].LoadState(state[:cut]); !errors.Is(err, agent.ErrState) {
+				if err := buildTokens(t, o, 60).algs[i].LoadState(state[:cut]); !errors.Is(err,
+					agent.ErrState) {
 					t.Errorf("checkpoint cut at %d of %d: %v, want agent.ErrState", cut, len(state), err)
 				}
 			}
@@ -72,7 +75,8 @@ func RunTokens(t *testing.T, o TokenOptions) {
 	})
 	t.Run("foreign kind", func(t *testing.T) {
 		var out agent.Output
-		if err := buildTokens(t, o, 1).algs[0].Step(&agent.Input{Kind: 0}, &out); !errors.Is(err, agent.ErrKind) {
+		if err := buildTokens(t, o, 1).algs[0].Step(&agent.Input{Kind: 0}, &out); !errors.Is(err,
+			agent.ErrKind) {
 			t.Errorf("the zero kind gave %v, want agent.ErrKind", err)
 		}
 	})
@@ -87,7 +91,8 @@ func RunTokens(t *testing.T, o TokenOptions) {
 	})
 }
 
-// walkers is a minimal runtime of two tokens on a complete graph, private gradient h_i θ, noise 0.
+// walkers is a minimal runtime of two tokens on a complete graph, private gradient h_i θ,
+// noise 0.
 type walkers struct {
 	algs      []agent.Algorithm
 	tokens    [2]walker
@@ -109,7 +114,15 @@ func buildTokens(t *testing.T, o TokenOptions, steps uint64) *walkers {
 		init[i] = float32(i+1) / 4
 	}
 	for i := range o.Agents {
-		alg, err := o.Factory(agent.Env{Self: agent.ID(i), Agents: o.Agents, Dim: dim, Records: 100, Rounds: steps, Tokens: len(w.tokens), Init: slices.Clone(init)})
+		alg, err := o.Factory(agent.Env{
+			Self:    agent.ID(i),
+			Agents:  o.Agents,
+			Dim:     dim,
+			Records: 100,
+			Rounds:  steps,
+			Tokens:  len(w.tokens),
+			Init:    slices.Clone(init),
+		})
 		if err != nil {
 			t.Fatalf("agent %d: %v", i, err)
 		}
@@ -125,7 +138,8 @@ func buildTokens(t *testing.T, o TokenOptions, steps uint64) *walkers {
 	return w
 }
 
-// run has every token make steps; hops follow from the number of the step, stays among them.
+// run has every token make steps; hops follow from the number of the step, stays among
+// them.
 func (w *walkers) run(t *testing.T, steps int) {
 	t.Helper()
 	n := uint64(len(w.algs))
@@ -133,8 +147,13 @@ func (w *walkers) run(t *testing.T, steps int) {
 		for k := range w.tokens {
 			x := &w.tokens[k]
 			next := agent.ID((uint64(x.at)*3 + w.step*w.step + uint64(k)) % n)
-			out := w.visit(t, int(x.at), agent.Input{Kind: agent.Token, Round: w.step, View: &agent.View{SelfWeight: 1}, Peer: next,
-				Inbox: []agent.Message{{From: x.from, To: x.at, Round: w.step, Body: slices.Clone(x.body)}}})
+			out := w.visit(t, int(x.at), agent.Input{
+				Kind:  agent.Token,
+				Round: w.step,
+				View:  &agent.View{SelfWeight: 1},
+				Peer:  next,
+				Inbox: []agent.Message{{From: x.from, To: x.at, Round: w.step, Body: slices.Clone(x.body)}},
+			})
 			if len(out) != 1 || out[0].To != next || len(out[0].Body) != dim {
 				t.Fatalf("agent %d sent %d messages after a token for agent %d", x.at, len(out), next)
 			}
@@ -166,7 +185,13 @@ func (w *walkers) visit(t *testing.T, i int, in agent.Input) []agent.Message {
 		if q == nil {
 			return out.Outbox
 		}
-		in = agent.Input{Kind: agent.Answer, Round: w.step, View: &agent.View{SelfWeight: 1}, Peer: peer, Answer: answer}
+		in = agent.Input{
+			Kind:   agent.Answer,
+			Round:  w.step,
+			View:   &agent.View{SelfWeight: 1},
+			Peer:   peer,
+			Answer: answer,
+		}
 		if w.exhausted && !blank {
 			in.Kind, in.Answer = agent.Exhausted, nil
 		}

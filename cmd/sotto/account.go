@@ -18,7 +18,8 @@ import (
 )
 
 func newAccount() *cobra.Command {
-	return group("account", "Privacy calculator: epsilon, delta, noise, steps and rates of a run, without running it",
+	return group("account",
+		"Privacy calculator: epsilon, delta, noise, steps and rates of a run, without running it",
 		newAccountEpsilon(), newAccountDelta(), newAccountNoise(), newAccountSteps(), newAccountRate(),
 		newAccountCompose(), newAccountCurve(), newAccountNetwork(), newAccountStatement())
 }
@@ -46,8 +47,10 @@ func newAccountEpsilon() *cobra.Command {
 				if err != nil {
 					return err
 				}
-				return m.print(cmd.OutOrStdout(), figures{account.StatedInterval(i), delta, name, plan.Adjacency.String(), plan.Unit.String()},
-					"epsilon %s upper, %s lower, at delta %g\n", epsilonText(i.Upper), epsilonText(i.Lower), delta)
+				return m.print(cmd.OutOrStdout(), figures{account.StatedInterval(i), delta, name,
+					plan.Adjacency.String(), plan.Unit.String()},
+					"epsilon %s upper, %s lower, at delta %g\n", epsilonText(i.Upper), epsilonText(i.Lower),
+					delta)
 			})
 		},
 	}
@@ -73,7 +76,8 @@ func newAccountDelta() *cobra.Command {
 				if err != nil {
 					return err
 				}
-				return m.print(cmd.OutOrStdout(), figures{epsilon, account.StatedInterval(i), name, plan.Adjacency.String(), plan.Unit.String()},
+				return m.print(cmd.OutOrStdout(), figures{epsilon, account.StatedInterval(i), name,
+					plan.Adjacency.String(), plan.Unit.String()},
 					"delta %.6g upper, %.6g lower, at epsilon %g\n", i.Upper, i.Lower, epsilon)
 			})
 		},
@@ -86,7 +90,8 @@ func newAccountDelta() *cobra.Command {
 func deltaOf(acc account.Accountant, name string, epsilon float64) (account.Interval, error) {
 	d, ok := acc.(account.DeltaAccountant)
 	if !ok {
-		return account.Interval{}, fmt.Errorf("%w: accountant %s gives no delta; supported: pld, exact, rdp", account.ErrUnsupported, name)
+		return account.Interval{}, fmt.Errorf("%w: accountant %s gives no delta; supported: pld, exact, rdp",
+			account.ErrUnsupported, name)
 	}
 	return d.Delta(epsilon)
 }
@@ -101,11 +106,15 @@ func newAccountNoise() *cobra.Command {
 		Args:    noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if m.noise != 0 || m.scale != 0 {
-				return usageError{errors.New("account noise searches for the noise: no --noise-multiplier or --scale beside it")}
+				return usageError{
+					errors.New("account noise searches for the noise: no --noise-multiplier or --scale " +
+						"beside it")}
 			}
 			key, ok := map[string]string{"gaussian": "noise_multiplier", "laplace": "scale"}[m.mechanism]
 			if !ok {
-				return usageError{fmt.Errorf("account noise --mechanism: found %q, allowed: gaussian, laplace", m.mechanism)}
+				return usageError{
+					fmt.Errorf("account noise --mechanism: found %q, allowed: gaussian, laplace",
+						m.mechanism)}
 			}
 			return m.withPlan(func(name string, plan account.Plan) error {
 				res, err := account.Noise(plan, target)
@@ -116,8 +125,10 @@ func newAccountNoise() *cobra.Command {
 				if m.mechanism == "laplace" {
 					noise *= m.sensitivity
 				}
-				v := map[string]any{key: noise, "epsilon": account.StatedInterval(res.Epsilon), "delta": target.Delta, "accountant": name, "adjacency": plan.Adjacency.String()}
-				return m.print(cmd.OutOrStdout(), v, "%s %.6g: epsilon %s upper, %s lower, at delta %g\n", key, noise,
+				v := map[string]any{key: noise, "epsilon": account.StatedInterval(res.Epsilon),
+					"delta": target.Delta, "accountant": name, "adjacency": plan.Adjacency.String()}
+				return m.print(cmd.OutOrStdout(), v, "%s %.6g: epsilon %s upper, %s lower, at delta %g\n",
+					key, noise,
 					epsilonText(res.Epsilon.Upper), epsilonText(res.Epsilon.Lower), target.Delta)
 			})
 		},
@@ -143,7 +154,8 @@ func newAccountSteps() *cobra.Command {
 				if err != nil {
 					return err
 				}
-				return m.print(cmd.OutOrStdout(), map[string]any{"steps": n, "delta": target.Delta, "accountant": name, "adjacency": plan.Adjacency.String()},
+				return m.print(cmd.OutOrStdout(), map[string]any{"steps": n, "delta": target.Delta,
+					"accountant": name, "adjacency": plan.Adjacency.String()},
 					"%d steps\n", n)
 			})
 		},
@@ -158,12 +170,15 @@ func newAccountRate() *cobra.Command {
 	var target account.Budget
 	var records float64
 	c := &cobra.Command{
-		Use:   "rate",
-		Short: "Largest Poisson sample rate that meets an epsilon and delta (with --records also the expected batch size)",
-		Args:  noArgs,
+		Use: "rate",
+		Short: "Largest Poisson sample rate that meets an epsilon and delta (with --records also the " +
+			"expected batch size)",
+		Args: noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if cmd.Flags().Changed("sample-rate") || m.sampler != "" && m.sampler != "poisson" {
-				return usageError{errors.New("account rate searches for the Poisson sample rate: no --sample-rate or other --sampler beside it")}
+				return usageError{
+					errors.New("account rate searches for the Poisson sample rate: no --sample-rate or " +
+						"other --sampler beside it")}
 			}
 			m.rate, m.sampler = .5, "poisson"
 			return m.withPlan(func(name string, plan account.Plan) error {
@@ -171,11 +186,13 @@ func newAccountRate() *cobra.Command {
 				if err != nil {
 					return err
 				}
-				v := map[string]any{"sample_rate": res.Rate, "delta": target.Delta, "accountant": name, "adjacency": plan.Adjacency.String()}
+				v := map[string]any{"sample_rate": res.Rate, "delta": target.Delta, "accountant": name,
+					"adjacency": plan.Adjacency.String()}
 				text := fmt.Sprintf("sample rate %.6g", res.Rate)
 				if records > 0 {
 					v["batch_size"] = math.Floor(res.Rate * records)
-					text += fmt.Sprintf(", expected batch size %.0f of %.0f records", math.Floor(res.Rate*records), records)
+					text += fmt.Sprintf(", expected batch size %.0f of %.0f records",
+						math.Floor(res.Rate*records), records)
 				}
 				return m.print(cmd.OutOrStdout(), v, "%s\n", text)
 			})
@@ -222,8 +239,10 @@ func newAccountCompose() *cobra.Command {
 				if err != nil {
 					return err
 				}
-				return m.print(cmd.OutOrStdout(), figures{account.StatedInterval(e), delta, name, a.String(), unit.String()},
-					"epsilon %s upper, %s lower, at delta %g\n", epsilonText(e.Upper), epsilonText(e.Lower), delta)
+				return m.print(cmd.OutOrStdout(),
+					figures{account.StatedInterval(e), delta, name, a.String(), unit.String()},
+					"epsilon %s upper, %s lower, at delta %g\n", epsilonText(e.Upper), epsilonText(e.Lower),
+					delta)
 			})
 		},
 	}
@@ -246,7 +265,12 @@ func readEvents(path string) ([]account.Event, error) {
 	events := make([]account.Event, len(raw))
 	for i, r := range raw {
 		if err := json.Unmarshal(r, &events[i]); err != nil {
-			return nil, &config.Error{File: path, Key: fmt.Sprintf("event %d", i), Found: err.Error(), Allowed: "an event or a list of events"}
+			return nil, &config.Error{
+				File:    path,
+				Key:     fmt.Sprintf("event %d", i),
+				Found:   err.Error(),
+				Allowed: "an event or a list of events",
+			}
 		}
 	}
 	return events, nil
@@ -287,7 +311,8 @@ func newAccountCurve() *cobra.Command {
 	return c
 }
 
-func writeCurve(w io.Writer, acc account.Accountant, name string, top float64, points int, format string) error {
+func writeCurve(w io.Writer, acc account.Accountant, name string, top float64, points int,
+	format string) error {
 	curve := report.Curve{Name: name}
 	rows := make([]account.Interval, points)
 	for i := range rows {
@@ -296,14 +321,26 @@ func writeCurve(w io.Writer, acc account.Accountant, name string, top float64, p
 		if rows[i], err = deltaOf(acc, name, eps); err != nil {
 			return err
 		}
-		curve.Points = append(curve.Points, report.Point{X: eps, Y: math.Log10(rows[i].Upper), Low: math.Log10(rows[i].Lower), High: math.Log10(rows[i].Upper)})
+		curve.Points = append(curve.Points, report.Point{
+			X:    eps,
+			Y:    math.Log10(rows[i].Upper),
+			Low:  math.Log10(rows[i].Lower),
+			High: math.Log10(rows[i].Upper),
+		})
 	}
 	if format == "svg" {
-		return report.WriteSVG(w, report.Figure{Name: "curve", Title: "Privacy curve", XLabel: "epsilon", YLabel: "log10 delta", Curves: []report.Curve{curve}})
+		return report.WriteSVG(w, report.Figure{
+			Name:   "curve",
+			Title:  "Privacy curve",
+			XLabel: "epsilon",
+			YLabel: "log10 delta",
+			Curves: []report.Curve{curve},
+		})
 	}
 	fmt.Fprintln(w, "epsilon,delta_lower,delta_upper")
 	for i, r := range rows {
-		if _, err := fmt.Fprintf(w, "%s,%s,%s\n", plain(curve.Points[i].X), plain(r.Lower), plain(r.Upper)); err != nil {
+		if _, err := fmt.Fprintf(w, "%s,%s,%s\n", plain(curve.Points[i].X), plain(r.Lower),
+			plain(r.Upper)); err != nil {
 			return err
 		}
 	}

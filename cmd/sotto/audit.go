@@ -24,12 +24,18 @@ type auditMode struct {
 }
 
 var auditModes = []auditMode{
-	{"step", "Attack single releases, in the bytes that leave an agent: the record is there or not", (*audit.Target).Step, 10000, 400},
+	{"step", "Attack single releases, in the bytes that leave an agent: the record is there or not",
+		(*audit.Target).Step, 10000, 400},
 	{"onerun", "Attack one run with many canaries, each there by a fair coin", (*audit.Target).Once, 1000, 0},
-	{"runs", "Attack whole runs by the loss of the last model: many models with and without a record", (*audit.Target).Runs, 100, 0},
-	{"noise", "Test that noise has the declared law and grid whatever the data, and that no two charges share it", (*audit.Target).Noise, 1000, 40},
-	{"sampler", "Test who falls into a batch, against the claimed sampler", (*audit.Target).Sampler, 2000, 300},
-	{"ledger", "Watch gate, ledger and messages of a run, or verify a finished run's directory", (*audit.Target).Books, 100, 20},
+	{"runs", "Attack whole runs by the loss of the last model: many models with and without a record",
+		(*audit.Target).Runs, 100, 0},
+	{"noise",
+		"Test that noise has the declared law and grid whatever the data, and that no two charges share it",
+		(*audit.Target).Noise, 1000, 40},
+	{"sampler", "Test who falls into a batch, against the claimed sampler", (*audit.Target).Sampler, 2000,
+		300},
+	{"ledger", "Watch gate, ledger and messages of a run, or verify a finished run's directory",
+		(*audit.Target).Books, 100, 20},
 }
 
 // auditFlags are what all modes take.
@@ -47,14 +53,17 @@ func newAudit() *cobra.Command {
 	for _, m := range auditModes {
 		c.AddCommand(newAuditMode(m))
 	}
-	c.AddCommand(newAuditAll(), newAuditPairwise(), newAuditReconstruct(), newAuditClaims(), newAuditInvert(), newAuditWire())
+	c.AddCommand(newAuditAll(), newAuditPairwise(), newAuditReconstruct(), newAuditClaims(), newAuditInvert(),
+		newAuditWire())
 	return c
 }
 
 func (f *auditFlags) register(c *cobra.Command) {
 	fl := c.Flags()
-	fl.IntVar(&f.options.Observations, "observations", 0, "releases, models, charges or canaries, in each world; 0: the mode's own number")
-	fl.Float64Var(&f.options.Beta, "beta", .05, "probability, at most, with which a system that keeps its claim is called violated")
+	fl.IntVar(&f.options.Observations, "observations", 0,
+		"releases, models, charges or canaries, in each world; 0: the mode's own number")
+	fl.Float64Var(&f.options.Beta, "beta", .05,
+		"probability, at most, with which a system that keeps its claim is called violated")
 	fl.Uint64Var(&f.options.Seed, "seed", 0, "of all keys of the audit")
 	fl.IntVar(&f.of.Agent, "agent", 0, "whose records are attacked")
 	fl.StringVar(&f.of.Canary, "canary", "gradient", "the attacked record: gradient, blank or mislabelled")
@@ -99,8 +108,11 @@ func newAuditMode(m auditMode) *cobra.Command {
 		c.Use = "ledger [FILE|RUNDIR]"
 	}
 	if m.name == "step" {
-		c.Flags().BoolVar(&f.options.Sampled, "sampled", false, "leave the sampler in place: the record is drawn as the run draws it")
-		c.Flags().BoolVar(&f.live, "live", false, "observe real nodes in one process, with keys of the operating system: their frames, not the simulator's messages")
+		c.Flags().BoolVar(&f.options.Sampled, "sampled", false,
+			"leave the sampler in place: the record is drawn as the run draws it")
+		c.Flags().BoolVar(&f.live, "live", false,
+			"observe real nodes in one process, with keys of the operating system: their frames, not the "+
+				"simulator's messages")
 	}
 	f.register(c)
 	return c
@@ -139,7 +151,8 @@ func newAuditAll() *cobra.Command {
 func atMostOne(what string) cobra.PositionalArgs {
 	return func(cmd *cobra.Command, args []string) error {
 		if len(args) > 1 {
-			return usageError{fmt.Errorf("%s takes at most one %s, found %d", cmd.CommandPath(), what, len(args))}
+			return usageError{fmt.Errorf("%s takes at most one %s, found %d", cmd.CommandPath(), what,
+				len(args))}
 		}
 		return nil
 	}
@@ -165,15 +178,16 @@ func (f *auditFlags) target(args []string) (*audit.Target, error) {
 }
 
 // apply runs one mode.
-func (f *auditFlags) apply(ctx context.Context, m auditMode, t *audit.Target, o audit.Options) (*audit.Report, error) {
+func (f *auditFlags) apply(ctx context.Context, m auditMode, t *audit.Target, o audit.Options) (*audit.Report,
+	error) {
 	if err := o.Validate(); err != nil {
 		return nil, err
 	}
 	return m.run(t, ctx, o)
 }
 
-// all runs every mode that applies to the target and says which do not. Together they call a right system violated with probability beta at
-// most.
+// all runs every mode that applies to the target and says which do not. Together they
+// call a right system violated with probability beta at most.
 func (f *auditFlags) all(ctx context.Context, t *audit.Target, notes io.Writer) ([]*audit.Report, error) {
 	var reports []*audit.Report
 	o := f.options
@@ -220,7 +234,8 @@ func (f *auditFlags) write(w io.Writer, reports ...*audit.Report) error {
 	return err
 }
 
-// auditRunDir verifies a finished run's ledgers against its statements and its configuration.
+// auditRunDir verifies a finished run's ledgers against its statements and its
+// configuration.
 func auditRunDir(w io.Writer, dir, output string) error {
 	r, err := experiment.AuditRunDir(dir)
 	if err != nil {

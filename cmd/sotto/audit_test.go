@@ -7,16 +7,19 @@ import (
 	"testing"
 )
 
-// The run files that users begin with keep their claims, at smoke scale: a violation fails the build. Each mode of a run has beta 1e-6, so
-// that all of them together raise a false alarm with a probability below 1e-4.
+// The run files that users begin with keep their claims, at smoke scale: a violation
+// fails the build. Each mode of a run has beta 1e-6, so that all of them together raise a
+// false alarm with a probability below 1e-4.
 func TestAuditOfExamples(t *testing.T) {
 	if testing.Short() {
-		t.Skip("many observations on one goroutine: the race detector, which asks for short, has nothing to find")
+		t.Skip("many observations on one goroutine: the race detector, which asks for short, has nothing " +
+			"to find")
 	}
 	for _, file := range []struct {
 		path string
 		data bool // needs the data folder
-	}{{"", false}, {"average.toml", false}, {"dkm.toml", false}, {"linear-tasks-bcd.toml", false}, {"a9a-logistic.toml", true}, {"hospitals/heart.toml", true}} {
+	}{{"", false}, {"average.toml", false}, {"dkm.toml", false}, {"linear-tasks-bcd.toml", false},
+		{"a9a-logistic.toml", true}, {"hospitals/heart.toml", true}} {
 		t.Run(file.path, func(t *testing.T) {
 			if file.data && os.Getenv("SOTTO_DATA") == "" {
 				t.Skip("SOTTO_DATA not set: needs the data sets of the examples")

@@ -15,8 +15,9 @@ func newAuditClaims() *cobra.Command {
 		beta          float64
 	)
 	c := &cobra.Command{
-		Use:   "claims",
-		Short: "Audit published guarantees: every switch of [replication] and every mechanism that is only claimed",
+		Use: "claims",
+		Short: "Audit published guarantees: every switch of [replication] and every mechanism that is " +
+			"only claimed",
 		Long: `Audit published guarantees: every switch of [replication] and every mechanism that is only claimed.
 
 Each row has the published epsilon, the true one by the accountant, a lower bound from observations of this program's own mechanisms,
@@ -38,7 +39,8 @@ accountant calls true.`,
 	fl := c.Flags()
 	fl.StringVar(&scale, "scale", "smoke", "smoke or full: observations")
 	fl.Uint64Var(&seed, "seed", 1, "of all keys of the audit")
-	fl.Float64Var(&beta, "beta", 1e-3, "probability, at most, with which the bound of a row exceeds the truth")
+	fl.Float64Var(&beta, "beta", 1e-3,
+		"probability, at most, with which the bound of a row exceeds the truth")
 	fl.StringVar(&output, "output", "table", "table or json")
 	return c
 }

@@ -16,16 +16,20 @@ import (
 	"sotto/privacy/ledger"
 )
 
-// liveNodes drives nodes whose checkpoints are in files of fsys; nil: the operating system's.
+// liveNodes drives nodes whose checkpoints are in files of fsys; nil: the operating
+// system's.
 func liveNodes(fsys ledger.FS) experiment.LiveDrive {
-	return func(r experiment.LiveRun, attacked agent.Algorithm, g audit.Gate, done func() bool) ([]agent.Message, error) {
+	return func(r experiment.LiveRun, attacked agent.Algorithm, g audit.Gate,
+		done func() bool) ([]agent.Message, error) {
 		return observeLive(fsys, r, attacked, g, done)
 	}
 }
 
-// observeLive runs one observation of an audit among nodes of one process: their own round barrier, stored checkpoints and frames, over a network
-// in memory. It ends with the frame that the attacked node hands to its transport after the attacked step.
-func observeLive(fsys ledger.FS, r experiment.LiveRun, attacked agent.Algorithm, g audit.Gate, done func() bool) ([]agent.Message, error) {
+// observeLive runs one observation of an audit among nodes of one process: their own
+// round barrier, stored checkpoints and frames, over a network in memory. It ends with
+// the frame that the attacked node hands to its transport after the attacked step.
+func observeLive(fsys ledger.FS, r experiment.LiveRun, attacked agent.Algorithm, g audit.Gate,
+	done func() bool) ([]agent.Message, error) {
 	dir, err := os.MkdirTemp("", "sotto-audit-")
 	if err != nil {
 		return nil, err
@@ -39,7 +43,17 @@ func observeLive(fsys ledger.FS, r experiment.LiveRun, attacked agent.Algorithm,
 	errs := make([]error, r.Graph.Agents())
 	for i := range errs {
 		self := agent.ID(i)
-		cfg := node.Config{Self: self, Graph: r.Graph, Graphs: r.Graphs, Rounds: r.Rounds, Dim: r.Dim, Mass: r.Push, BF16: r.BF16, Gate: audit.Silent(), Transport: net.Open(self)}
+		cfg := node.Config{
+			Self:      self,
+			Graph:     r.Graph,
+			Graphs:    r.Graphs,
+			Rounds:    r.Rounds,
+			Dim:       r.Dim,
+			Mass:      r.Push,
+			BF16:      r.BF16,
+			Gate:      audit.Silent(),
+			Transport: net.Open(self),
+		}
 		defer cfg.Transport.Close()
 		if self == r.Attacked {
 			wire.Algorithm = attacked
@@ -70,7 +84,8 @@ func observeLive(fsys ledger.FS, r experiment.LiveRun, attacked agent.Algorithm,
 	return wire.sent, err
 }
 
-// tap is the attacked node's algorithm, which learns what frame the attacked step leads to, and what its transport's frames are written to.
+// tap is the attacked node's algorithm, which learns what frame the attacked step leads
+// to, and what its transport's frames are written to.
 type tap struct {
 	agent.Algorithm
 	of   experiment.LiveRun

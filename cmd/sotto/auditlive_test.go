@@ -14,8 +14,12 @@ import (
 // liveTarget is a small run under audit among nodes.
 func liveTarget(t *testing.T, set ...string) *audit.Target {
 	t.Helper()
-	f, err := experiment.Read("", append([]string{"topology.agents=3", "topology.graph=complete", "rounds=3", "data.train=60", "data.test=10", "privacy.batch_size=5", "privacy.sample_rate=0.25", "data.classes=10", "model.hidden=[2]", "evaluate.every=3",
-		"privacy.target_epsilon=0", "privacy.noise_multiplier=0.5", "privacy.target_delta=1e-3", "privacy.adjacency=add-remove", "privacy.accountant=pld"}, set...))
+	f, err := experiment.Read("",
+		append([]string{"topology.agents=3", "topology.graph=complete", "rounds=3", "data.train=60",
+			"data.test=10", "privacy.batch_size=5", "privacy.sample_rate=0.25", "data.classes=10",
+			"model.hidden=[2]", "evaluate.every=3",
+			"privacy.target_epsilon=0", "privacy.noise_multiplier=0.5", "privacy.target_delta=1e-3",
+			"privacy.adjacency=add-remove", "privacy.accountant=pld"}, set...))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -30,9 +34,10 @@ func liveTarget(t *testing.T, set ...string) *audit.Target {
 	return target
 }
 
-// Frames of real nodes say what the claim says: with the multiplier .5, of mu 2, eighty observations in each world exclude mu .2 and do not
-// exclude 2. At beta 1e-3 the first fails by chance less than once in 1,000 runs (it needs about 22 wrong guesses of 80 in both worlds, where 12.7 are
-// expected), the second by the bound's own level.
+// Frames of real nodes say what the claim says: with the multiplier .5, of mu 2, eighty
+// observations in each world exclude mu .2 and do not exclude 2. At beta 1e-3 the first
+// fails by chance less than once in 1,000 runs (it needs about 22 wrong guesses of 80 in
+// both worlds, where 12.7 are expected), the second by the bound's own level.
 func TestAuditStepAmongNodes(t *testing.T) {
 	target := liveTarget(t)
 	o := audit.Options{Observations: 80, Beta: 1e-3}
@@ -53,10 +58,13 @@ func TestAuditStepAmongNodes(t *testing.T) {
 // Every way to send in rounds can be observed among nodes; other runs are refused.
 func TestAuditAmongNodesOfEveryAlgorithm(t *testing.T) {
 	for _, set := range [][]string{
-		{"algorithm.name=dsgt", "algorithm.step_size=0.1"}, {"algorithm.name=gossip-sgd"}, {"algorithm.messages=bf16"},
-		{"algorithm.name=sgp", "topology.graph=exp-directed", "topology.agents=4"}, {"privacy.clipping=quantile", "privacy.clip_count_std=5"},
+		{"algorithm.name=dsgt", "algorithm.step_size=0.1"}, {"algorithm.name=gossip-sgd"},
+		{"algorithm.messages=bf16"},
+		{"algorithm.name=sgp", "topology.graph=exp-directed", "topology.agents=4"},
+		{"privacy.clipping=quantile", "privacy.clip_count_std=5"},
 	} {
-		r, err := liveTarget(t, set...).Step(context.Background(), audit.Options{Observations: 10, Beta: 1e-6})
+		r, err := liveTarget(t, set...).Step(context.Background(),
+			audit.Options{Observations: 10, Beta: 1e-6})
 		if err != nil || r.Violated || r.Observations != 20 {
 			t.Errorf("%v: %+v, %v", set, r, err)
 		}

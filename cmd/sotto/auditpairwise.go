@@ -24,7 +24,9 @@ type averagingFlags struct {
 
 func (f *averagingFlags) add(c *cobra.Command) {
 	fl := c.Flags()
-	fl.StringVar(&f.graph, "topology", "", "graph family in place of FILE, see sotto topology show; clip 1, noise multiplier 1, owners' values replaced")
+	fl.StringVar(&f.graph, "topology", "",
+		"graph family in place of FILE, see sotto topology show; clip 1, noise multiplier 1, owners' "+
+			"values replaced")
 	fl.IntVar(&f.agents, "agents", 8, "number of agents, with --topology")
 	fl.IntVar(&f.rounds, "rounds", 4, "rounds of averaging, with --topology")
 	fl.StringArrayVar(&f.set, "set", nil, "change one key of the run file, section.key=value (repeatable)")
@@ -95,16 +97,20 @@ func newAuditPairwise() *cobra.Command {
 		everywhere bool
 	)
 	c := &cobra.Command{
-		Use:   "pairwise [FILE]",
-		Short: "Measure what an observer of a private average learns of one agent's value, from the messages it really receives",
+		Use: "pairwise [FILE]",
+		Short: "Measure what an observer of a private average learns of one agent's value, from the " +
+			"messages it really receives",
 		Long: `Measure what an observer of a private average learns of one agent's value, from the messages it really receives.
 
 The average is run many times in the simulator with values of the auditor's own making: the target's is one of two that are as far apart
 as its clip allows, everyone else's are known to the observer. The observer computes the best linear score from its own inbox. What tells the two
 values apart is set beside what the network accountant (or --claim) says. Exit code 3: the claim is too small.`,
-		Example: "  sotto audit pairwise --topology ring --agents 8 --rounds 4 --observer 0 --target 4\n  sotto audit pairwise --topology ring --agents 8 --rounds 2 --observer 0 --target 2 --claim printed\n" +
+		Example: "  sotto audit pairwise --topology ring --agents 8 --rounds 4 --observer 0 --target 4\n  " +
+			"sotto audit pairwise --topology ring --agents 8 --rounds 2 --observer 0 --target 2 --claim " +
+			"printed\n" +
 			"  sotto audit pairwise examples/average.toml --observer {0,5} --target 3\n" +
-			"  sotto audit pairwise --topology ring --agents 16 --rounds 1 --set privacy.mechanism=decor --set privacy.pair_noise_ratio=4 --everywhere --target 1 --claim laplacian",
+			"  sotto audit pairwise --topology ring --agents 16 --rounds 1 --set privacy.mechanism=decor " +
+			"--set privacy.pair_noise_ratio=4 --everywhere --target 1 --claim laplacian",
 		Args: atMostOne("FILE"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			e, err := f.build(args)
@@ -136,7 +142,9 @@ values apart is set beside what the network accountant (or --claim) says. Exit c
 	fl := c.Flags()
 	fl.IntVar(&o.Target, "target", 1, "the agent whose value is attacked")
 	fl.BoolVar(&everywhere, "everywhere", false, "the observer hears the messages on all links")
-	fl.StringVar(&claim, "claim", experiment.ExactClaim, "exact, local, printed (the published per-message formula), or laplacian (shared noise with the curious node's links counted)")
+	fl.StringVar(&claim, "claim", experiment.ExactClaim,
+		"exact, local, printed (the published per-message formula), or laplacian (shared noise with the "+
+			"curious node's links counted)")
 	fl.IntVar(&o.Observations, "observations", 2000, "runs with each of the two values")
 	fl.Float64Var(&o.Beta, "beta", 1e-3, "probability with which a right claim is refuted, at most")
 	fl.Float64Var(&o.Delta, "delta", 1e-5, "delta of the epsilons beside mu")
@@ -152,8 +160,9 @@ func newAuditReconstruct() *cobra.Command {
 
 Exact algebra over fractions says whose values the observer's messages determine; one run in the simulator, without noise and with values of
 the auditor's own making, shows that they can be solved for. For every other agent a second run with other values gives the same messages.`,
-		Example: "  sotto audit reconstruct --topology ring --agents 8 --rounds 4 --observer 0\n  sotto audit reconstruct --topology hypercube --agents 16 --rounds 3 --observer {0,1} --output json",
-		Args:    atMostOne("FILE"),
+		Example: "  sotto audit reconstruct --topology ring --agents 8 --rounds 4 --observer 0\n  sotto " +
+			"audit reconstruct --topology hypercube --agents 16 --rounds 3 --observer {0,1} --output json",
+		Args: atMostOne("FILE"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			e, err := f.build(args)
 			if err != nil {

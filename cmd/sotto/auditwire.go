@@ -21,8 +21,9 @@ func newAuditWire() *cobra.Command {
 
 No message may leave in two versions, and none for a round whose answers were not charged; after the last charge a node only mixes. The
 ledger itself is verified first. Exit code 3 when something does not hold.`,
-		Example: "  sotto node --roster roster.toml --key a.key --data a.csv --policy policy.toml --state a --capture a.wire\n  sotto audit wire a.wire ledger/4f1d",
-		Args:    exactly(2, "CAPTURE and LEDGERDIR"),
+		Example: "  sotto node --roster roster.toml --key a.key --data a.csv --policy policy.toml --state " +
+			"a --capture a.wire\n  sotto audit wire a.wire ledger/4f1d",
+		Args: exactly(2, "CAPTURE and LEDGERDIR"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if err := checkOutput(f.output); err != nil {
 				return err
@@ -40,7 +41,8 @@ ledger itself is verified first. Exit code 3 when something does not hold.`,
 			return f.write(cmd.OutOrStdout(), r)
 		},
 	}
-	c.Flags().IntVar(&answers, "answers", 1, "that the algorithm asks for in a round; 0: look for messages in two versions only")
+	c.Flags().IntVar(&answers, "answers", 1,
+		"that the algorithm asks for in a round; 0: look for messages in two versions only")
 	outputFlag(c, &f.output)
 	return c
 }
@@ -57,7 +59,8 @@ func auditWire(capture, dir string, answers int) (*audit.Report, error) {
 	err = node.ReadCapture(file, func(s node.Sent) error {
 		of := fmt.Sprintf("%x", s.Frame.Run[:16])
 		if frames++; run != "" && of != run {
-			return fmt.Errorf("frame %d: of run %s, the frames before are of %s: capture every run to a file of its own", frames-1, of, run)
+			return fmt.Errorf("frame %d: of run %s, the frames before are of %s: capture every run to a "+
+				"file of its own", frames-1, of, run)
 		}
 		run = of
 		switch s.Frame.Kind {

@@ -32,8 +32,9 @@ with clipping and noise and without either, the price of privacy as their ratio 
 turns), the integer path of noise = "exact", noise for each coordinate, and mixing. Data are random numbers.
 
 Models: ` + strings.Join(names, ", ") + `.`,
-		Example: "  sotto bench\n  sotto bench --models convnet --explain\n  sotto bench --seconds 5 --output json",
-		Args:    noArgs,
+		Example: "  sotto bench\n  sotto bench --models convnet --explain\n  sotto bench --seconds 5 " +
+			"--output json",
+		Args: noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if output != "table" && output != "json" {
 				return usageError{fmt.Errorf("--output: found %q, allowed: table, json", output)}
@@ -56,17 +57,22 @@ Models: ` + strings.Join(names, ", ") + `.`,
 		},
 	}
 	c.Flags().StringSliceVar(&models, "models", nil, "models to measure, separated by commas (default: all)")
-	c.Flags().Float64Var(&o.Seconds, "seconds", 2, "time for each model; a step that takes longer is finished")
+	c.Flags().Float64Var(&o.Seconds, "seconds", 2,
+		"time for each model; a step that takes longer is finished")
 	c.Flags().IntVar(&o.Workers, "workers", 0, "worker goroutines (0: one for each processor)")
-	c.Flags().BoolVar(&o.Explain, "explain", false, "list each model's layers: sizes, work, how gradient norms are found")
-	c.Flags().BoolVar(&simulator, "sim", false, "measure the asynchronous simulator instead, from 1,000 to 1,000,000 agents")
-	c.Flags().IntVar(&agents, "agents", 0, "with --sim, leave out sizes with more agents (0: none; a million take 8 GB)")
+	c.Flags().BoolVar(&o.Explain, "explain", false,
+		"list each model's layers: sizes, work, how gradient norms are found")
+	c.Flags().BoolVar(&simulator, "sim", false,
+		"measure the asynchronous simulator instead, from 1,000 to 1,000,000 agents")
+	c.Flags().IntVar(&agents, "agents", 0,
+		"with --sim, leave out sizes with more agents (0: none; a million take 8 GB)")
 	c.Flags().StringVar(&output, "output", "table", "table or json")
 	return c
 }
 
 // benchSim prints what a wake costs at every size.
-func benchSim(cmd *cobra.Command, seconds float64, workers, agents int, output string, note func(string)) error {
+func benchSim(cmd *cobra.Command, seconds float64, workers, agents int, output string,
+	note func(string)) error {
 	r, err := bench.Sim(seconds, workers, agents, note)
 	switch {
 	case err != nil:

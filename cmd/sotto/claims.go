@@ -40,7 +40,8 @@ func readHeads(path string) ([]peerClaim, error) {
 	d := json.NewDecoder(bytes.NewReader(b))
 	d.DisallowUnknownFields()
 	if err := d.Decode(&all); err != nil {
-		return nil, &config.Error{File: path, Found: err.Error(), Allowed: "the file heads.json of a state directory"}
+		return nil, &config.Error{File: path, Found: err.Error(),
+			Allowed: "the file heads.json of a state directory"}
 	}
 	return all, nil
 }
@@ -48,13 +49,16 @@ func readHeads(path string) ([]peerClaim, error) {
 // readClaims returns the claims that the state directory holds, by member.
 func (p *peer) readClaims() ([]*node.Claim, error) {
 	var err error
-	if p.claims, err = readHeads(filepath.Join(p.f.state, headsFile)); err != nil && !errors.Is(err, fs.ErrNotExist) {
+	if p.claims, err = readHeads(filepath.Join(p.f.state, headsFile)); err != nil &&
+		!errors.Is(err, fs.ErrNotExist) {
 		return nil, err
 	}
 	of := make([]*node.Claim, len(p.roster.Members))
 	for k := range p.claims {
 		c := &p.claims[k]
-		if i := slices.IndexFunc(p.roster.Members, func(m node.Member) bool { return m.Name == c.Name }); i >= 0 {
+		if i := slices.IndexFunc(p.roster.Members, func(m node.Member) bool {
+			return m.Name == c.Name
+		}); i >= 0 {
 			of[i] = &c.Claim
 		}
 	}
@@ -68,7 +72,9 @@ func (p *peer) keepClaim(from agent.ID, c *node.Claim) {
 	name := p.roster.Members[from].Name
 	p.claims = slices.DeleteFunc(p.claims, func(o peerClaim) bool { return o.Name == name })
 	p.claims = append(p.claims, peerClaim{name, claimed, *c})
-	slices.SortFunc(p.claims, func(a, b peerClaim) int { return bytes.Compare([]byte(a.Name), []byte(b.Name)) })
+	slices.SortFunc(p.claims, func(a, b peerClaim) int {
+		return bytes.Compare([]byte(a.Name), []byte(b.Name))
+	})
 	b, err := json.MarshalIndent(p.claims, "", "  ")
 	if err == nil {
 		err = p.write(headsFile, append(b, '\n'))
@@ -87,7 +93,8 @@ func (p *peer) claim() *node.Claim {
 	return c
 }
 
-// verifyStatement checks a member's signed statement by itself and, with a file of heads, against the head that its node sent.
+// verifyStatement checks a member's signed statement by itself and, with a file of heads,
+// against the head that its node sent.
 func verifyStatement(w io.Writer, path, heads string, owner ed25519.PublicKey) error {
 	b, err := os.ReadFile(path)
 	if err != nil {
@@ -100,7 +107,9 @@ func verifyStatement(w io.Writer, path, heads string, owner ed25519.PublicKey) e
 		return &config.Error{File: path, Found: err.Error(), Allowed: "a signed privacy statement"}
 	}
 	t := tabwriter.NewWriter(w, 0, 4, 2, ' ', 0)
-	row := func(what, format string, args ...any) { fmt.Fprintf(t, "%s\t%s\n", what, fmt.Sprintf(format, args...)) }
+	row := func(what, format string, args ...any) {
+		fmt.Fprintf(t, "%s\t%s\n", what, fmt.Sprintf(format, args...))
+	}
 	if heads != "" {
 		all, err := readHeads(heads)
 		if err != nil {
@@ -113,7 +122,12 @@ func verifyStatement(w io.Writer, path, heads string, owner ed25519.PublicKey) e
 		h := &all[i].Claim.Head
 		key, err := node.ParsePeerID(h.PublicKey)
 		if err != nil {
-			return &config.Error{File: heads, Key: "public_key", Found: h.PublicKey, Allowed: "64 hexadecimal digits"}
+			return &config.Error{
+				File:    heads,
+				Key:     "public_key",
+				Found:   h.PublicKey,
+				Allowed: "64 hexadecimal digits",
+			}
 		}
 		if owner == nil {
 			owner = key
@@ -122,14 +136,17 @@ func verifyStatement(w io.Writer, path, heads string, owner ed25519.PublicKey) e
 			return err
 		}
 		row("head", "of %s: record %d, which the statement knows of", all[i].Name, h.Seq)
-		row("then", "epsilon %s at delta %g, %s", epsilonText(all[i].Claim.Epsilon), all[i].Claim.Delta, claimed)
+		row("then", "epsilon %s at delta %g, %s", epsilonText(all[i].Claim.Epsilon), all[i].Claim.Delta,
+			claimed)
 	}
 	if err := s.Verify(owner); err != nil {
 		return err
 	}
-	row("statement", "signed by %s, of ledger %s to record %d", s.PublicKey, s.LedgerID, s.Statement.Ledger.LastSeq)
+	row("statement", "signed by %s, of ledger %s to record %d", s.PublicKey, s.LedgerID,
+		s.Statement.Ledger.LastSeq)
 	if e := s.Statement.Epsilon; e != nil {
-		row("epsilon", "%s upper at delta %g: the member's, which its ledger alone can prove", epsilonText(float64(e.Upper)), s.Statement.Delta)
+		row("epsilon", "%s upper at delta %g: the member's, which its ledger alone can prove",
+			epsilonText(float64(e.Upper)), s.Statement.Delta)
 	}
 	return t.Flush()
 }

@@ -15,7 +15,8 @@ import (
 )
 
 func newData() *cobra.Command {
-	return group("data", "List, fetch, verify, inspect and partition data sets", newDataList(), newDataFetch(), newDataVerify(), newDataInspect(), newDataPartition())
+	return group("data", "List, fetch, verify, inspect and partition data sets", newDataList(),
+		newDataFetch(), newDataVerify(), newDataInspect(), newDataPartition())
 }
 
 func newDataList() *cobra.Command {
@@ -54,8 +55,9 @@ type fileLine struct {
 func newDataVerify() *cobra.Command {
 	var dir, output string
 	c := &cobra.Command{
-		Use:   "verify [NAME...]",
-		Short: "Compare data files with their published size and SHA-256; exit code 4 when one is altered or missing",
+		Use: "verify [NAME...]",
+		Short: "Compare data files with their published size and SHA-256; exit code 4 when one is altered " +
+			"or missing",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if err := checkOutput(output); err != nil {
 				return err
@@ -81,8 +83,9 @@ func newDataVerify() *cobra.Command {
 	return c
 }
 
-// verify checks the files of the named data sets. Of all data sets when none is named: then files that are
-// not there are reported, but are no error. The error is the first altered or missing file.
+// verify checks the files of the named data sets. Of all data sets when none is named:
+// then files that are not there are reported, but are no error. The error is the first
+// altered or missing file.
 func verify(dir string, named []string) ([]fileLine, error) {
 	var (
 		lines []fileLine
@@ -114,10 +117,11 @@ func newDataInspect() *cobra.Command {
 		set         []string
 	)
 	c := &cobra.Command{
-		Use:     "inspect NAME",
-		Short:   "Shape, classes, groups and moments of a data set (exact figures: not private)",
-		Example: "  sotto data inspect mnist --set resize=32\n  sotto data inspect csv --set path=patients.csv --set label=outcome",
-		Args:    exactly(1, "one NAME"),
+		Use:   "inspect NAME",
+		Short: "Shape, classes, groups and moments of a data set (exact figures: not private)",
+		Example: "  sotto data inspect mnist --set resize=32\n  sotto data inspect csv --set " +
+			"path=patients.csv --set label=outcome",
+		Args: exactly(1, "one NAME"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if err := checkOutput(output); err != nil {
 				return err
@@ -128,7 +132,8 @@ func newDataInspect() *cobra.Command {
 			}
 			parts := []data.Summary{data.Inspect(split.Train), data.Inspect(split.Test)}
 			if output == "json" {
-				return json.NewEncoder(cmd.OutOrStdout()).Encode(map[string]data.Summary{"train": parts[0], "test": parts[1]})
+				return json.NewEncoder(cmd.OutOrStdout()).Encode(map[string]data.Summary{"train": parts[0],
+					"test": parts[1]})
 			}
 			for i, s := range parts {
 				fmt.Fprintf(cmd.OutOrStdout(), "%s %s\n", s.Name, []string{"training", "test"}[i])
@@ -153,10 +158,12 @@ func writeSummary(cmd *cobra.Command, s data.Summary) error {
 	}
 	row("records", "%d", s.Records)
 	row("shape", "%d x %d x %d", s.Shape[0], s.Shape[1], s.Shape[2])
-	row("features", "%.4g to %.4g, mean %.5g, sd %.5g", s.Features.Min, s.Features.Max, s.Features.Mean, s.Features.Std)
+	row("features", "%.4g to %.4g, mean %.5g, sd %.5g", s.Features.Min, s.Features.Max, s.Features.Mean,
+		s.Features.Std)
 	row("largest norm", "%.5g", s.NormMax)
 	if s.Targets != nil {
-		row("target", "%.4g to %.4g, mean %.5g, sd %.5g", s.Targets.Min, s.Targets.Max, s.Targets.Mean, s.Targets.Std)
+		row("target", "%.4g to %.4g, mean %.5g, sd %.5g", s.Targets.Min, s.Targets.Max, s.Targets.Mean,
+			s.Targets.Std)
 	}
 	counts := func(names []string, n []int) string {
 		var parts []string

@@ -22,7 +22,9 @@ func newDoctor() *cobra.Command {
 		Args:  noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			t := tabwriter.NewWriter(cmd.OutOrStdout(), 0, 4, 2, ' ', 0)
-			row := func(what, format string, args ...any) { fmt.Fprintf(t, "%s\t%s\n", what, fmt.Sprintf(format, args...)) }
+			row := func(what, format string, args ...any) {
+				fmt.Fprintf(t, "%s\t%s\n", what, fmt.Sprintf(format, args...))
+			}
 			row("program", "%s on %s/%s, %s", version(), runtime.GOOS, runtime.GOARCH, runtime.Version())
 			row("processors", "%d, %d in use", runtime.NumCPU(), runtime.GOMAXPROCS(0))
 			row("kernels", "%s", kernels(os.Getenv("SOTTO_CPU")))
@@ -32,7 +34,8 @@ func newDoctor() *cobra.Command {
 				row("bf16", "no AMX in use: precision = \"bf16\" works, at the speed of float32 or less")
 			}
 			a, b := rng.NewKey(), rng.NewKey()
-			row("random keys", "%s", okay(a != b && a != rng.Key{}, "operating system generator", "the operating system gives equal keys"))
+			row("random keys", "%s", okay(a != b && a != rng.Key{}, "operating system generator",
+				"the operating system gives equal keys"))
 			row("run folder", "%s", writable(out))
 			dataRows(dataDir, row)
 			return t.Flush()
@@ -84,7 +87,8 @@ func writable(dir string) string {
 // dataRows says which published data sets lie in dir whole.
 func dataRows(dir string, row func(what, format string, args ...any)) {
 	if _, err := os.Stat(dir); err != nil {
-		row("data", "no folder %s: generated data sets only (SOTTO_DATA or --data-dir; sotto data fetch)", dir)
+		row("data", "no folder %s: generated data sets only (SOTTO_DATA or --data-dir; sotto data fetch)",
+			dir)
 		return
 	}
 	type count struct{ good, bad, all int }

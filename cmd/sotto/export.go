@@ -15,8 +15,9 @@ func newExport() *cobra.Command {
 a row, output y), or its parameters as one vector in an NPZ archive or a safetensors file.
 
 The file of a simulated run holds what the run's note says: models trained with simulated noise protect nobody.`,
-		Example: "  sotto export runs/mnist-dsgd-1a2b3c4d --out model.onnx\n  sotto export runs/mnist-dsgd-1a2b3c4d --agent 3 --format npz --out agent3.npz",
-		Args:    exactly(1, "one RUN"),
+		Example: "  sotto export runs/mnist-dsgd-1a2b3c4d --out model.onnx\n  sotto export " +
+			"runs/mnist-dsgd-1a2b3c4d --agent 3 --format npz --out agent3.npz",
+		Args: exactly(1, "one RUN"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			b, err := experiment.Export(args[0], agent, format)
 			if err != nil {

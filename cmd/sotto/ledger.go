@@ -19,7 +19,8 @@ import (
 )
 
 func newLedger() *cobra.Command {
-	return group("ledger", "Read and verify privacy ledgers: an owner's durable one, or those of a simulated run",
+	return group("ledger",
+		"Read and verify privacy ledgers: an owner's durable one, or those of a simulated run",
 		newLedgerShow(), newLedgerVerify(), newLedgerExport())
 }
 
@@ -32,8 +33,10 @@ type ledgerFlags struct {
 }
 
 func (l *ledgerFlags) register(c *cobra.Command) {
-	c.Flags().StringVar(&l.publicKey, "public-key", "", "the owner's Ed25519 public key in hexadecimal; default: the one in the ledger")
-	c.Flags().Uint64Var(&l.knownSeq, "known-seq", 0, "a record number that is known to exist, from a checkpoint or a peer")
+	c.Flags().StringVar(&l.publicKey, "public-key", "",
+		"the owner's Ed25519 public key in hexadecimal; default: the one in the ledger")
+	c.Flags().Uint64Var(&l.knownSeq, "known-seq", 0,
+		"a record number that is known to exist, from a checkpoint or a peer")
 }
 
 func (l *ledgerFlags) options() (ledger.Options, error) {
@@ -41,7 +44,8 @@ func (l *ledgerFlags) options() (ledger.Options, error) {
 	if l.publicKey != "" {
 		key, err := hex.DecodeString(l.publicKey)
 		if err != nil || len(key) != ed25519.PublicKeySize {
-			return o, usageError{fmt.Errorf("--public-key: found %q, allowed: %d hexadecimal digits", l.publicKey, 2*ed25519.PublicKeySize)}
+			return o, usageError{fmt.Errorf("--public-key: found %q, allowed: %d hexadecimal digits",
+				l.publicKey, 2*ed25519.PublicKeySize)}
 		}
 		o.PublicKey = key
 	}
@@ -58,8 +62,9 @@ func newLedgerVerify() *cobra.Command {
 	var l ledgerFlags
 	var heads string
 	c := &cobra.Command{
-		Use:   "verify DIR|STATEMENT.json",
-		Short: "Recompute chain, signatures, counts and every epsilon; exit code 3 when something does not follow",
+		Use: "verify DIR|STATEMENT.json",
+		Short: "Recompute chain, signatures, counts and every epsilon; exit code 3 when something does " +
+			"not follow",
 		Long: `Recompute chain, signatures, counts and every epsilon of a ledger; exit code 3 when something does not follow.
 
 A file is another member's signed privacy statement: its signature is checked and, with --heads, that it knows of all records that the
@@ -87,7 +92,9 @@ member's ledger had when its node finished.`,
 				if l.output == "json" {
 					return json.NewEncoder(cmd.OutOrStdout()).Encode(r)
 				}
-				_, err = fmt.Fprintf(cmd.OutOrStdout(), "simulated run: %d distinct ledgers, %d charges, epsilon %s upper: statements follow from ledgers\n",
+				_, err = fmt.Fprintf(cmd.OutOrStdout(),
+					"simulated run: %d distinct ledgers, %d charges, epsilon %s upper: statements follow "+
+						"from ledgers\n",
 					r.Ledgers, r.Charges, epsilonText(r.Epsilon.Upper))
 				return err
 			}
@@ -102,20 +109,26 @@ member's ledger had when its node finished.`,
 		},
 	}
 	l.register(c)
-	c.Flags().StringVar(&heads, "heads", "", "the file heads.json of a state directory, to check a statement against")
-	c.Flags().StringVar(&l.accountant, "accountant", "", "accountant for the present epsilon; default: pld, then rdp")
+	c.Flags().StringVar(&heads, "heads", "",
+		"the file heads.json of a state directory, to check a statement against")
+	c.Flags().StringVar(&l.accountant, "accountant", "",
+		"accountant for the present epsilon; default: pld, then rdp")
 	outputFlag(c, &l.output)
 	return c
 }
 
 func writeLedgerReport(w io.Writer, r ledger.Report) error {
 	t := tabwriter.NewWriter(w, 0, 4, 2, ' ', 0)
-	row := func(what, format string, args ...any) { fmt.Fprintf(t, "%s\t%s\n", what, fmt.Sprintf(format, args...)) }
+	row := func(what, format string, args ...any) {
+		fmt.Fprintf(t, "%s\t%s\n", what, fmt.Sprintf(format, args...))
+	}
 	row("ledger", "%s, owner key %s", r.Genesis.ID, r.Genesis.PublicKey)
 	row("records", "%d in %d segments, last number %d, head %s", r.Records, r.Segments, r.LastSeq, r.Head)
 	row("charges", "%d", r.Charges)
-	row("budget", "epsilon %g at delta %g (%v, %v, at least %d records)", r.Genesis.Budget.Epsilon, r.Genesis.Budget.Delta, r.Genesis.Adjacency, r.Genesis.Unit, r.Genesis.MinRecords)
-	row("spent", "epsilon %s upper, %s lower, accountant %s", epsilonText(r.Spent.Epsilon.Upper), epsilonText(r.Spent.Epsilon.Lower), r.Spent.Accountant)
+	row("budget", "epsilon %g at delta %g (%v, %v, at least %d records)", r.Genesis.Budget.Epsilon,
+		r.Genesis.Budget.Delta, r.Genesis.Adjacency, r.Genesis.Unit, r.Genesis.MinRecords)
+	row("spent", "epsilon %s upper, %s lower, accountant %s", epsilonText(r.Spent.Epsilon.Upper),
+		epsilonText(r.Spent.Epsilon.Lower), r.Spent.Accountant)
 	row("checked", "%d signatures, %d recorded epsilons", r.Signatures, r.Claims)
 	if r.Torn > 0 {
 		row("torn", "%d bytes of a charge that was interrupted; the next opening cuts them", r.Torn)
@@ -170,7 +183,8 @@ func showRecords(w io.Writer, dir string, o ledger.Options, last int) error {
 		case r.Event != nil:
 			line += fmt.Sprintf("\t%s\t(charged %d times so far)", r.Event.Key(), r.Total)
 		case r.Claim != nil:
-			line += fmt.Sprintf("\tepsilon %s at delta %g, accountant %s", epsilonText(r.Claim.Epsilon.Upper), r.Claim.Delta, r.Claim.Accountant)
+			line += fmt.Sprintf("\tepsilon %s at delta %g, accountant %s", epsilonText(r.Claim.Epsilon.Upper),
+				r.Claim.Delta, r.Claim.Accountant)
 		}
 		if r.Note != "" {
 			line += "\t" + r.Note

@@ -1,5 +1,5 @@
-// Command sotto trains one model among many data owners without a server, and says what it cost each of
-// them in privacy.
+// Command sotto trains one model among many data owners without a server, and says what
+// it cost each of them in privacy.
 package main
 
 import (
@@ -64,13 +64,16 @@ func exitCode(err error) int {
 	switch {
 	case err == nil:
 		return exitDone
-	case isAny(err, privacy.ErrRefused, audit.ErrViolated, account.ErrUnsupported, account.ErrInfeasible, account.ErrDeltaTooSmall, account.ErrExhausted):
+	case isAny(err, privacy.ErrRefused, audit.ErrViolated, account.ErrUnsupported, account.ErrInfeasible,
+		account.ErrDeltaTooSmall, account.ErrExhausted):
 		return exitPrivacy
-	case isAny(err, ledger.ErrCorrupt, ledger.ErrVersion, ledger.ErrDataset, ledger.ErrRollback, ledger.ErrKey, ledger.ErrClaim, ledger.ErrPoisoned, ledger.ErrDurability, node.ErrUnsigned):
+	case isAny(err, ledger.ErrCorrupt, ledger.ErrVersion, ledger.ErrDataset, ledger.ErrRollback,
+		ledger.ErrKey, ledger.ErrClaim, ledger.ErrPoisoned, ledger.ErrDurability, node.ErrUnsigned):
 		return exitPrivacy
 	case isAny(err, data.ErrMissing, data.ErrAltered):
 		return exitData
-	case errors.As(err, &usage), errors.As(err, &bad), errors.As(err, &path) && errors.Is(err, fs.ErrNotExist):
+	case errors.As(err, &usage), errors.As(err, &bad), errors.As(err, &path) &&
+		errors.Is(err, fs.ErrNotExist):
 		return exitUsage
 	}
 	return exitFailed
@@ -95,20 +98,30 @@ func newRoot() *cobra.Command {
 		RunE:          func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
 	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return usageError{err} })
-	root.AddCommand(newRun(), newPlan(), newSweep(), newTune(), newReport(), newReproduce(), newExport(), newData(), newTopology(), newAccount(), newLedger(), newAudit(), newKeygen(), newRoster(), newNode(), newStatus(), newBench(), newDoctor(), newVersion())
+	root.AddCommand(newRun(), newPlan(), newSweep(), newTune(), newReport(), newReproduce(), newExport(),
+		newData(), newTopology(), newAccount(), newLedger(), newAudit(), newKeygen(), newRoster(), newNode(),
+		newStatus(), newBench(), newDoctor(), newVersion())
 	return root
 }
 
 // group makes a command that only holds others.
 func group(use, short string, subs ...*cobra.Command) *cobra.Command {
-	c := &cobra.Command{Use: use, Short: short, Args: noArgs, RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() }}
+	c := &cobra.Command{
+		Use:   use,
+		Short: short,
+		Args:  noArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			return cmd.Help()
+		},
+	}
 	c.AddCommand(subs...)
 	return c
 }
 
 func noArgs(cmd *cobra.Command, args []string) error {
 	if len(args) > 0 {
-		return usageError{fmt.Errorf("unknown command or argument %q for %q; see %s --help", args[0], cmd.CommandPath(), cmd.CommandPath())}
+		return usageError{fmt.Errorf("unknown command or argument %q for %q; see %s --help", args[0],
+			cmd.CommandPath(), cmd.CommandPath())}
 	}
 	return nil
 }
@@ -116,7 +129,8 @@ func noArgs(cmd *cobra.Command, args []string) error {
 func exactly(n int, what string) cobra.PositionalArgs {
 	return func(cmd *cobra.Command, args []string) error {
 		if len(args) != n {
-			return usageError{fmt.Errorf("%s takes %s, found %d arguments; see %s --help", cmd.CommandPath(), what, len(args), cmd.CommandPath())}
+			return usageError{fmt.Errorf("%s takes %s, found %d arguments; see %s --help", cmd.CommandPath(),
+				what, len(args), cmd.CommandPath())}
 		}
 		return nil
 	}

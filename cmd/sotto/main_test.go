@@ -23,7 +23,8 @@ func TestMain(m *testing.M) {
 	testscript.Main(m, map[string]func(){"sotto": main, "make-ledger": makeLedger})
 }
 
-// makeLedger makes a durable ledger with three charges in the directory that its argument names.
+// makeLedger makes a durable ledger with three charges in the directory that its argument
+// names.
 func makeLedger() {
 	check := func(err error) {
 		if err != nil {

@@ -32,23 +32,32 @@ func (m *mechanismFlags) registerPair(c *cobra.Command) {
 	f.StringVar(&m.adjacency, "adjacency", "add-remove", "add-remove, replace-one or zero-out")
 	f.StringVar(&m.unit, "unit", "record", "record, group (with --group) or owner")
 	f.IntVar(&m.group, "group", 0, "size of the group that is protected")
-	f.StringVar(&m.accountant, "accountant", "", "pld, rdp, gdp, kov or exact; default: the tightest that supports the mechanism")
+	f.StringVar(&m.accountant, "accountant", "",
+		"pld, rdp, gdp, kov or exact; default: the tightest that supports the mechanism")
 }
 
 func (m *mechanismFlags) register(c *cobra.Command) {
 	f := c.Flags()
-	f.StringVar(&m.mechanism, "mechanism", "gaussian", "gaussian, laplace, discrete-gaussian, discrete-laplace, truncated-laplace, truncated-gaussian, randomized-response or eps-delta")
-	f.Float64Var(&m.noise, "noise-multiplier", 0, "gaussian: noise standard deviation over max_grad_norm, under every adjacency")
-	f.Float64Var(&m.scale, "scale", 0, "other noise: Laplace b, discrete Gaussian sigma, truncated: scale, in the units of --sensitivity")
-	f.Float64Var(&m.sensitivity, "sensitivity", 1, "sensitivity under the adjacency, in the units of --scale (laplace: L1)")
+	f.StringVar(&m.mechanism, "mechanism", "gaussian",
+		"gaussian, laplace, discrete-gaussian, discrete-laplace, truncated-laplace, truncated-gaussian, "+
+			"randomized-response or eps-delta")
+	f.Float64Var(&m.noise, "noise-multiplier", 0,
+		"gaussian: noise standard deviation over max_grad_norm, under every adjacency")
+	f.Float64Var(&m.scale, "scale", 0,
+		"other noise: Laplace b, discrete Gaussian sigma, truncated: scale, in the units of --sensitivity")
+	f.Float64Var(&m.sensitivity, "sensitivity", 1,
+		"sensitivity under the adjacency, in the units of --scale (laplace: L1)")
 	f.Float64Var(&m.bound, "bound", 0, "truncated noise: largest absolute value")
 	f.Float64Var(&m.probability, "probability", 0, "randomized response: probability of a uniform answer")
 	f.IntVar(&m.category, "categories", 2, "randomized response: number of answers")
 	f.Float64Var(&m.stepEpsilon, "step-epsilon", 0, "eps-delta: epsilon of one step")
 	f.Float64Var(&m.stepDelta, "step-delta", 0, "eps-delta: delta of one step")
 	f.IntVar(&m.dim, "dim", 1, "discrete Gaussian: number of coordinates")
-	f.StringVar(&m.sampler, "sampler", "", "poisson, fixed-size, truncated-poisson, shuffled, cyclic or none; default: poisson with --sample-rate, else none")
-	f.Float64Var(&m.rate, "sample-rate", 0, "poisson: probability that a record is in a step, above 0 and at most 1")
+	f.StringVar(&m.sampler, "sampler", "",
+		"poisson, fixed-size, truncated-poisson, shuffled, cyclic or none; default: poisson with "+
+			"--sample-rate, else none")
+	f.Float64Var(&m.rate, "sample-rate", 0,
+		"poisson: probability that a record is in a step, above 0 and at most 1")
 	f.IntVar(&m.population, "population", 0, "fixed-size and truncated-poisson: public number of records")
 	f.IntVar(&m.batch, "batch-size", 0, "fixed-size: records in a step")
 	f.IntVar(&m.maxBatch, "max-batch", 0, "truncated-poisson: largest batch")
@@ -76,8 +85,8 @@ func (m *mechanismFlags) pair() (account.Adjacency, account.Unit, error) {
 	return 0, account.Unit{}, config.Bad("--unit", m.unit, "record, owner, or group with --group above 0")
 }
 
-// withAccountant calls f with the accountant that was asked for; without one, with the tightest that
-// supports the events.
+// withAccountant calls f with the accountant that was asked for; without one, with the
+// tightest that supports the events.
 func (m *mechanismFlags) withAccountant(f func(name string) error) error {
 	if err := checkOutput(m.output); err != nil {
 		return err
@@ -105,7 +114,8 @@ func (m *mechanismFlags) withPlan(f func(name string, plan account.Plan) error) 
 	})
 }
 
-// inner is the event of one release on a fixed batch, at a noise scale over the clip or sensitivity.
+// inner is the event of one release on a fixed batch, at a noise scale over the clip or
+// sensitivity.
 func (m *mechanismFlags) inner(noise float64, a account.Adjacency) (account.Event, error) {
 	relative := m.scale / m.sensitivity
 	switch m.mechanism {
@@ -126,7 +136,9 @@ func (m *mechanismFlags) inner(noise float64, a account.Adjacency) (account.Even
 	case "eps-delta":
 		return account.EpsDelta(m.stepEpsilon, m.stepDelta)
 	}
-	return account.Event{}, config.Bad("--mechanism", m.mechanism, "gaussian, laplace, discrete-gaussian, discrete-laplace, truncated-laplace, truncated-gaussian, randomized-response, eps-delta")
+	return account.Event{}, config.Bad("--mechanism", m.mechanism,
+		"gaussian, laplace, discrete-gaussian, discrete-laplace, truncated-laplace, truncated-gaussian, "+
+			"randomized-response, eps-delta")
 }
 
 func (m *mechanismFlags) samplerAt(rate float64) (account.Sampler, error) {
@@ -143,7 +155,14 @@ func (m *mechanismFlags) samplerAt(rate float64) (account.Sampler, error) {
 	if kind == account.Poisson && !(m.rate > 0 && m.rate <= 1) {
 		return account.Sampler{}, config.Bad("--sample-rate", m.rate, "above 0 and at most 1")
 	}
-	return account.Sampler{Kind: kind, Rate: rate, Population: m.population, Batch: m.batch, MaxBatch: m.maxBatch, Period: m.period}, nil
+	return account.Sampler{
+		Kind:       kind,
+		Rate:       rate,
+		Population: m.population,
+		Batch:      m.batch,
+		MaxBatch:   m.maxBatch,
+		Period:     m.period,
+	}, nil
 }
 
 // plan is the run that the flags describe.
@@ -159,7 +178,8 @@ func (m *mechanismFlags) plan(accountant string) (account.Plan, error) {
 		return account.Plan{}, config.Bad("--sensitivity", m.sensitivity, "above 0 and finite")
 	}
 	if m.mechanism == "discrete-laplace" && (m.sensitivity != math.Trunc(m.sensitivity) || !(m.scale > 0)) {
-		return account.Plan{}, config.Bad("--sensitivity", m.sensitivity, "a whole number, with --scale above 0, for discrete-laplace")
+		return account.Plan{}, config.Bad("--sensitivity", m.sensitivity,
+			"a whole number, with --scale above 0, for discrete-laplace")
 	}
 	if m.steps < 0 {
 		return account.Plan{}, config.Bad("--steps", m.steps, "at least 0")
@@ -177,12 +197,26 @@ func (m *mechanismFlags) plan(accountant string) (account.Plan, error) {
 		if err != nil {
 			return account.Event{}, err
 		}
-		r := account.Release{Oracle: "calculator", Adjacency: a, Unit: unit, Sampler: sampler, Draws: m.draws, Scale: 1,
-			Parts: []account.Part{{Name: "value", Clip: 1, Shift: account.ClipShift(a), Norm: account.L2, Dim: m.dim}}}
+		r := account.Release{
+			Oracle:    "calculator",
+			Adjacency: a,
+			Unit:      unit,
+			Sampler:   sampler,
+			Draws:     m.draws,
+			Scale:     1,
+			Parts: []account.Part{{Name: "value", Clip: 1, Shift: account.ClipShift(a), Norm: account.L2,
+				Dim: m.dim}},
+		}
 		return r.Sampled(inner)
 	}
-	return account.Plan{Accountant: accountant, Adjacency: a, Unit: unit, NoiseMultiplier: noise, Rate: m.rate,
-		Steps: []account.PlanStep{{Event: step, Times: m.steps}}}, nil
+	return account.Plan{
+		Accountant:      accountant,
+		Adjacency:       a,
+		Unit:            unit,
+		NoiseMultiplier: noise,
+		Rate:            m.rate,
+		Steps:           []account.PlanStep{{Event: step, Times: m.steps}},
+	}, nil
 }
 
 // composed is the plan's accountant after the run.

@@ -17,7 +17,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Two processes, each in a network namespace of its own, with a link between them that is cut, or loses and delays packets:
+// Two processes, each in a network namespace of its own, with a link between them that is
+// cut, or loses and delays packets:
 //
 //	go test -tags netns -run Namespaces ./cmd/sotto
 //
@@ -32,11 +33,12 @@ func TestNamespaces(t *testing.T) {
 	for name, link := range map[string]func(t *testing.T) (left, right string){"cut": link, "lossy": lossy} {
 		t.Run(name, func(t *testing.T) {
 			left, right := link(t)
-			testscript.Run(t, testscript.Params{Files: []string{"testdata/netns/" + name + ".txtar"}, Setup: func(env *testscript.Env) error {
-				env.Setenv("LEFT", left)
-				env.Setenv("RIGHT", right)
-				return nil
-			}})
+			testscript.Run(t, testscript.Params{Files: []string{"testdata/netns/" + name + ".txtar"},
+				Setup: func(env *testscript.Env) error {
+					env.Setenv("LEFT", left)
+					env.Setenv("RIGHT", right)
+					return nil
+				}})
 		})
 	}
 }
@@ -58,7 +60,8 @@ func namespaces(t *testing.T) (left, right string, run func(args string)) {
 	return left, right, run
 }
 
-// raise gives the devices "cable" of the namespaces the addresses 10.77.0.1 and 10.77.0.2.
+// raise gives the devices "cable" of the namespaces the addresses 10.77.0.1 and
+// 10.77.0.2.
 func raise(run func(args string), namespaces ...string) {
 	for k, ns := range namespaces {
 		run(fmt.Sprintf("-n %s address add 10.77.0.%d/24 dev cable", ns, k+1))
@@ -76,8 +79,8 @@ func link(t *testing.T) (left, right string) {
 	return left, right
 }
 
-// lossy is a link that this process carries, packet by packet: it loses 5 % each way and delays the others by 20 to 60 ms, so that some come
-// out of order.
+// lossy is a link that this process carries, packet by packet: it loses 5 % each way and
+// delays the others by 20 to 60 ms, so that some come out of order.
 func lossy(t *testing.T) (left, right string) {
 	t.Helper()
 	left, right, run := namespaces(t)
@@ -96,7 +99,9 @@ func lossy(t *testing.T) (left, right string) {
 				continue
 			}
 			carried.Add(1)
-			time.AfterFunc(20*time.Millisecond+time.Duration(r.Int64N(int64(40*time.Millisecond))), func() { to.Write(packet[:n]) })
+			time.AfterFunc(20*time.Millisecond+time.Duration(r.Int64N(int64(40*time.Millisecond))), func() {
+				to.Write(packet[:n])
+			})
 		}
 	}
 	go carry(a, b, rand.New(rand.NewPCG(1, 1)))
@@ -112,8 +117,8 @@ func lossy(t *testing.T) (left, right string) {
 	return left, right
 }
 
-// tunnel makes the device "cable" of a namespace, whose packets are read from and written to the file. The thread that enters the
-// namespace ends with its goroutine.
+// tunnel makes the device "cable" of a namespace, whose packets are read from and written
+// to the file. The thread that enters the namespace ends with its goroutine.
 func tunnel(t *testing.T, namespace string) *os.File {
 	t.Helper()
 	var f *os.File
@@ -141,7 +146,8 @@ func tunnel(t *testing.T, namespace string) *os.File {
 			if err := unix.IoctlIfreq(fd, unix.TUNSETIFF, req); err != nil {
 				return err
 			}
-			if err := unix.SetNonblock(fd, true); err != nil { // only now: the poller does not take a device without a name
+			// only now: the poller does not take a device without a name
+			if err := unix.SetNonblock(fd, true); err != nil {
 				return err
 			}
 			f = os.NewFile(uintptr(fd), "cable")

@@ -34,13 +34,16 @@ type networkFlags struct {
 func newAccountNetwork() *cobra.Command {
 	var f networkFlags
 	c := &cobra.Command{
-		Use:   "network",
-		Short: "Who learns what about whom when values are released once, with noise, and averaged over a graph",
+		Use: "network",
+		Short: "Who learns what about whom when values are released once, with noise, and averaged over a " +
+			"graph",
 		Long: `Every agent releases one value with Gaussian noise and the network averages for some rounds. The figures say how much of an agent's local
 privacy loss an observer, a coalition or a listener gets: leak 1 is all of it, 0 nothing, and epsilon follows by the exact Gaussian
 formula. They stand beside the local guarantee against everyone and do not replace it. They hold for averaging, not for training over many
 rounds, where other agents react to an agent's update.`,
-		Example: "  sotto account network --topology path --agents 3 --rounds 2 --adversary 2\n  sotto account network --topology hypercube --agents 256 --rounds 10 --adversary all --output svg > heat.svg\n" +
+		Example: "  sotto account network --topology path --agents 3 --rounds 2 --adversary 2\n  sotto " +
+			"account network --topology hypercube --agents 256 --rounds 10 --adversary all --output svg > " +
+			"heat.svg\n" +
 			"  sotto account network --roster roster.toml --rounds 5 --adversary {0,3} --epsilon 1",
 		Args: noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -60,28 +63,40 @@ rounds, where other agents react to an agent's update.`,
 	}
 	fl := c.Flags()
 	fl.StringVar(&f.family, "topology", "", "graph family, see sotto topology show")
-	fl.StringVar(&f.run, "run", "", "the graphs of this run directory, in place of --topology; a run that averages has its own number of rounds")
+	fl.StringVar(&f.run, "run", "",
+		"the graphs of this run directory, in place of --topology; a run that averages has its own number "+
+			"of rounds")
 	fl.StringVar(&f.roster, "roster", "", "the graphs of this roster, in place of --topology")
 	fl.IntVar(&f.graph.agents, "agents", 10, "number of agents")
-	fl.StringVar(&f.graph.weights, "weights", "", "metropolis, uniform, lazy, max-degree, or column for push-sum")
+	fl.StringVar(&f.graph.weights, "weights", "",
+		"metropolis, uniform, lazy, max-degree, or column for push-sum")
 	fl.Uint64Var(&f.graph.seed, "graph-seed", 1, "seed of random graphs")
 	fl.Float64Var(&f.graph.dropout, "dropout", 0, "probability that a link is missing from a round")
-	fl.BoolVar(&f.graph.pairs, "pairs", false, "in every round one random agent averages with one random neighbor, and the others wait")
+	fl.BoolVar(&f.graph.pairs, "pairs", false,
+		"in every round one random agent averages with one random neighbor, and the others wait")
 	fl.StringArrayVar(&f.graph.set, "set", nil, "parameter of the graph, key=value (repeatable)")
 	fl.IntVar(&f.rounds, "rounds", 10, "rounds of averaging, 0 to 100000")
-	fl.IntVar(&f.steps, "steps", 1, "releases of each agent, with the rounds of averaging after each: what a partial view tells of training is an estimate, never a guarantee")
-	fl.StringVar(&f.adversary, "adversary", "all", "an agent (3), a coalition ({3,7}), all (every agent for itself), all-messages or eavesdropper")
+	fl.IntVar(&f.steps, "steps", 1,
+		"releases of each agent, with the rounds of averaging after each: what a partial view tells of "+
+			"training is an estimate, never a guarantee")
+	fl.StringVar(&f.adversary, "adversary", "all",
+		"an agent (3), a coalition ({3,7}), all (every agent for itself), all-messages or eavesdropper")
 	fl.StringVar(&f.method, "method", "plain", "plain, chebyshev, chebyshev-ns, jacobi or paper")
 	fl.Float64Var(&f.dimension, "dimension", 2, "jacobi: spectral dimension of the graph, 1 for rings")
 	fl.Float64Var(&f.noise, "noise-multiplier", 0, "noise standard deviation over the clip; default 1")
-	fl.Float64Var(&f.epsilon, "epsilon", 0, "in place of --noise-multiplier: the local epsilon, against everyone, that sets the noise")
+	fl.Float64Var(&f.epsilon, "epsilon", 0,
+		"in place of --noise-multiplier: the local epsilon, against everyone, that sets the noise")
 	fl.Float64Var(&f.delta, "delta", 1e-5, "delta, above 0 and below 1")
 	fl.StringVar(&f.adjacency, "adjacency", "add-remove", "add-remove, replace-one or zero-out")
-	fl.BoolVar(&f.secureSum, "secure-sum", false, "every agent gets only the weighted sum of a round's messages to it")
-	fl.BoolVar(&f.reference, "reference", false, "print the published per-message formula beside the exact figures; it is not a bound")
-	fl.BoolVar(&f.reconstruct, "reconstruct", false, "say also whose values an adversary would get exactly if nothing were noised")
+	fl.BoolVar(&f.secureSum, "secure-sum", false,
+		"every agent gets only the weighted sum of a round's messages to it")
+	fl.BoolVar(&f.reference, "reference", false,
+		"print the published per-message formula beside the exact figures; it is not a bound")
+	fl.BoolVar(&f.reconstruct, "reconstruct", false,
+		"say also whose values an adversary would get exactly if nothing were noised")
 	fl.StringVar(&f.output, "output", "table", "table, json, csv or svg")
-	fl.StringVar(&f.drawing, "draw", "", "svg: heatmap, distance, coalition or graph; default: heatmap for several adversaries, else graph")
+	fl.StringVar(&f.drawing, "draw", "",
+		"svg: heatmap, distance, coalition or graph; default: heatmap for several adversaries, else graph")
 	return c
 }
 
@@ -104,7 +119,8 @@ func (f *networkFlags) check() error {
 	case !slices.Contains([]string{"table", "json", "csv", "svg"}, f.output):
 		return usageError{fmt.Errorf("--output: found %q, allowed: table, json, csv, svg", f.output)}
 	case !slices.Contains([]string{"", "heatmap", "distance", "coalition", "graph"}, f.drawing):
-		return usageError{fmt.Errorf("--draw: found %q, allowed: heatmap, distance, coalition, graph", f.drawing)}
+		return usageError{fmt.Errorf("--draw: found %q, allowed: heatmap, distance, coalition, graph",
+			f.drawing)}
 	case f.noise != 0 && f.epsilon != 0:
 		return usageError{errors.New("--epsilon sets the noise: no --noise-multiplier beside it")}
 	case !(f.noise >= 0) || math.IsInf(f.noise, 1):
@@ -193,7 +209,8 @@ func (f *networkFlags) averaging(g *topology.Graph, rounds int) (network.Method,
 			return network.Method{}, err
 		}
 		if !info.Computed {
-			return network.Method{}, config.Bad("--method", f.method, "plain or jacobi where the eigenvalues are not computed: "+info.NotComputed)
+			return network.Method{}, config.Bad("--method", f.method,
+				"plain or jacobi where the eigenvalues are not computed: "+info.NotComputed)
 		}
 		env.Rho, env.Second = 1-info.AbsoluteGap, info.Lambda2
 	}
@@ -234,7 +251,8 @@ func (f *networkFlags) printed(r *networkResult) error {
 	return nil
 }
 
-// distances are the least numbers of links from any member of a to each agent, -1 for those who listen from outside.
+// distances are the least numbers of links from any member of a to each agent, -1 for
+// those who listen from outside.
 func (r *networkResult) distances(a network.Adversary) []int {
 	d := make([]int, r.graph.Agents())
 	for i := range d {

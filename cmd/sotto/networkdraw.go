@@ -42,7 +42,14 @@ func (r *networkResult) heatMap(title string) (report.Drawing, error) {
 	if n := r.gossip.Agents; n > mostDrawn {
 		return nil, config.Bad("--agents", n, fmt.Sprintf("at most %d in a heat map", mostDrawn))
 	}
-	h := report.HeatMap{Name: "leak", Title: "Leak, " + title, XLabel: "adversary", YLabel: "agent", Caption: "Share of the local privacy loss of each agent that an adversary gets. Grey: its own members."}
+	h := report.HeatMap{
+		Name:   "leak",
+		Title:  "Leak, " + title,
+		XLabel: "adversary",
+		YLabel: "agent",
+		Caption: "Share of the local privacy loss of each agent that an adversary gets. Grey: its own " +
+			"members.",
+	}
 	for _, a := range r.adversaries {
 		h.Columns = append(h.Columns, a.String())
 	}
@@ -66,11 +73,19 @@ func (r *networkResult) distancePlot(title string) report.Drawing {
 		most.Points = append(most.Points, report.Point{X: x, Y: s.most, Low: s.most, High: s.most})
 		mean.Points = append(mean.Points, report.Point{X: x, Y: s.mean, Low: s.mean, High: s.mean})
 	}
-	return report.Figure{Name: "distance", Title: "Leak by distance, " + title, XLabel: "links from the adversary", YLabel: "leak", Curves: []report.Curve{most, mean}, Markers: true,
-		Caption: "Share of the local privacy loss that an adversary gets of agents at a distance."}
+	return report.Figure{
+		Name:    "distance",
+		Title:   "Leak by distance, " + title,
+		XLabel:  "links from the adversary",
+		YLabel:  "leak",
+		Curves:  []report.Curve{most, mean},
+		Markers: true,
+		Caption: "Share of the local privacy loss that an adversary gets of agents at a distance.",
+	}
 }
 
-// coalitionPlot lets the first member of the adversary, or agent 0, be joined by the agents next to it, nearest first.
+// coalitionPlot lets the first member of the adversary, or agent 0, be joined by the
+// agents next to it, nearest first.
 func (r *networkResult) coalitionPlot(title string) (report.Drawing, error) {
 	first := network.Observer(0)
 	if m := r.adversaries[0].Members(); len(m) > 0 {
@@ -96,14 +111,23 @@ func (r *networkResult) coalitionPlot(title string) (report.Drawing, error) {
 	if err != nil {
 		return nil, err
 	}
-	most, mean := report.Curve{Name: "largest among the others"}, report.Curve{Name: "mean of the others (not a guarantee)"}
+	most, mean := report.Curve{Name: "largest among the others"},
+		report.Curve{Name: "mean of the others (not a guarantee)"}
 	for k, v := range views {
 		x, y := float64(k+1), v.Leak[v.Worst()]
 		most.Points = append(most.Points, report.Point{X: x, Y: y, Low: y, High: y})
 		mean.Points = append(mean.Points, report.Point{X: x, Y: v.Mean(), Low: v.Mean(), High: v.Mean()})
 	}
-	return report.Figure{Name: "coalition", Title: fmt.Sprintf("Leak to agent %s and its nearest, %s", first, title), XLabel: "members of the coalition", YLabel: "leak",
-		Curves: []report.Curve{most, mean}, Markers: true, Caption: "Share of the local privacy loss that a growing coalition gets of the agents outside it."}, nil
+	return report.Figure{
+		Name:    "coalition",
+		Title:   fmt.Sprintf("Leak to agent %s and its nearest, %s", first, title),
+		XLabel:  "members of the coalition",
+		YLabel:  "leak",
+		Curves:  []report.Curve{most, mean},
+		Markers: true,
+
+		Caption: "Share of the local privacy loss that a growing coalition gets of the agents outside it.",
+	}, nil
 }
 
 // colouredGraph shows what the first adversary learns about each agent.
@@ -113,7 +137,9 @@ func (r *networkResult) colouredGraph() (report.Drawing, error) {
 		return nil, err
 	}
 	g.Title = fmt.Sprintf("What adversary %s learns, %d rounds", r.adversaries[0], len(r.gossip.Rounds))
-	g.ValueLabel, g.Caption = "leak", "Colour: share of the local privacy loss that the adversary gets, violet none to yellow all; grey: its own members."
+	g.ValueLabel, g.Caption = "leak",
+		"Colour: share of the local privacy loss that the adversary gets, violet none to yellow all; "+
+			"grey: its own members."
 	for u := range g.Nodes {
 		if g.Nodes[u].Value = r.views[0].Leak[u]; r.member(u, 0) {
 			g.Nodes[u].Value = math.NaN()

@@ -20,7 +20,8 @@ type source struct {
 }
 
 // notAveraging is said of runs that do more than average values once.
-const notAveraging = "the run does not only average: the figures are of one averaging of values over its graph, not of its training, for which the figure against everyone holds"
+const notAveraging = "the run does not only average: the figures are of one averaging of values over its " +
+	"graph, not of its training, for which the figure against everyone holds"
 
 // source reads the graphs of a family, a run or a roster.
 func (f *networkFlags) source() (*source, error) {
@@ -58,13 +59,15 @@ func (f *networkFlags) ofFamily() (*source, error) {
 	return s, err
 }
 
-// ofRun has the graphs of all rounds of a run, and its own number of rounds where it averages.
+// ofRun has the graphs of all rounds of a run, and its own number of rounds where it
+// averages.
 func (f *networkFlags) ofRun() (*source, error) {
 	r, err := experiment.ReadRunGraphs(f.run)
 	if err != nil {
 		return nil, err
 	}
-	s := &source{schedule: r.Schedule, whole: r.Whole, first: 1, rounds: r.Averaging} // in round 0 nothing has been sent
+	// in round 0 nothing has been sent
+	s := &source{schedule: r.Schedule, whole: r.Whole, first: 1, rounds: r.Averaging}
 	s.note()
 	return s, s.admit()
 }
@@ -76,7 +79,8 @@ func (s *source) note() {
 	}
 }
 
-// ofRoster has the graphs of all rounds where the run file lies beside the roster, and else the weights that the roster states.
+// ofRoster has the graphs of all rounds where the run file lies beside the roster, and
+// else the weights that the roster states.
 func (f *networkFlags) ofRoster() (*source, error) {
 	flags := rosterFlags{roster: f.roster}
 	r, file, err := flags.read()
@@ -100,7 +104,8 @@ func (f *networkFlags) ofRoster() (*source, error) {
 		return nil, err
 	}
 	s := &source{schedule: topology.Static(g), whole: g, notes: []string{notAveraging,
-		"the run file is not beside the roster: weights are those that the roster states, of all links or the mean of the rounds where graphs change"}}
+		"the run file is not beside the roster: weights are those that the roster states, of all links or " +
+			"the mean of the rounds where graphs change"}}
 	return s, s.admit()
 }
 
@@ -110,7 +115,8 @@ func (s *source) admit() error {
 	if err != nil {
 		return err
 	}
-	if topology.Validate(first, topology.Claims{}) == nil || topology.Validate(first, topology.Claims{ColumnStochastic: true}) == nil {
+	if topology.Validate(first, topology.Claims{}) == nil ||
+		topology.Validate(first, topology.Claims{ColumnStochastic: true}) == nil {
 		return nil
 	}
 	g, err := topology.Metropolis(s.whole)
@@ -118,7 +124,8 @@ func (s *source) admit() error {
 		return err
 	}
 	s.schedule, s.whole = topology.Static(g), g
-	s.notes = append(s.notes, "weights of an objective are not averaged by: these are Metropolis weights on its links")
+	s.notes = append(s.notes,
+		"weights of an objective are not averaged by: these are Metropolis weights on its links")
 	return nil
 }
 

@@ -14,19 +14,21 @@ import (
 
 // trainingFigures are what adversaries would learn of training, in JSON.
 type trainingFigures struct {
-	Topology     string                 `json:"topology"`
-	Agents       int                    `json:"agents"`
-	Steps        int                    `json:"steps"`
-	Rounds       int                    `json:"rounds"` // after each step
-	Noise        float64                `json:"noise_multiplier"`
-	Delta        float64                `json:"delta"`
-	Adjacency    string                 `json:"adjacency"`
-	LocalEpsilon account.StatedInterval `json:"local_epsilon"` // of all steps, against everyone: the guarantee
+	Topology  string  `json:"topology"`
+	Agents    int     `json:"agents"`
+	Steps     int     `json:"steps"`
+	Rounds    int     `json:"rounds"` // after each step
+	Noise     float64 `json:"noise_multiplier"`
+	Delta     float64 `json:"delta"`
+	Adjacency string  `json:"adjacency"`
+	// of all steps, against everyone: the guarantee
+	LocalEpsilon account.StatedInterval `json:"local_epsilon"`
 	Adversaries  []trainingAdversary    `json:"adversaries"`
 	Notes        []string               `json:"notes,omitempty"`
 }
 
-// trainingAdversary is one of them. Share is loss mu² of all steps over that of one against everyone.
+// trainingAdversary is one of them. Share is loss mu² of all steps over that of one
+// against everyone.
 type trainingAdversary struct {
 	Adversary  string    `json:"adversary"`
 	Provenance string    `json:"provenance"`
@@ -35,21 +37,37 @@ type trainingAdversary struct {
 	Epsilon    []any     `json:"epsilon"`
 }
 
-// writeTraining says what adversaries would learn of several steps: estimates, but for who sees all messages.
+// writeTraining says what adversaries would learn of several steps: estimates, but for
+// who sees all messages.
 func (f *networkFlags) writeTraining(w io.Writer) error {
 	r, err := f.described()
 	if err != nil {
 		return err
 	}
 	local := account.GaussianEpsilon(r.mu*math.Sqrt(float64(f.steps)), f.delta)
-	out := trainingFigures{Topology: r.graph.Name(), Agents: r.gossip.Agents, Steps: f.steps, Rounds: len(r.gossip.Rounds), Noise: r.noise, Delta: f.delta,
-		Adjacency: r.adjacency.String(), LocalEpsilon: account.StatedInterval{Lower: local * (1 - 1e-12), Upper: local * (1 + 1e-12)}, Notes: r.notes}
+	out := trainingFigures{
+		Topology:  r.graph.Name(),
+		Agents:    r.gossip.Agents,
+		Steps:     f.steps,
+		Rounds:    len(r.gossip.Rounds),
+		Noise:     r.noise,
+		Delta:     f.delta,
+		Adjacency: r.adjacency.String(),
+		LocalEpsilon: account.StatedInterval{Lower: local * (1 - 1e-12),
+			Upper: local * (1 + 1e-12)},
+		Notes: r.notes,
+	}
 	for _, a := range r.adversaries {
 		v, err := (&network.Training{Gossip: r.gossip, Steps: f.steps}).View(a)
 		if err != nil {
 			return err
 		}
-		x := trainingAdversary{Adversary: a.String(), Provenance: v.Provenance, Label: v.Label, Share: v.Share}
+		x := trainingAdversary{
+			Adversary:  a.String(),
+			Provenance: v.Provenance,
+			Label:      v.Label,
+			Share:      v.Share,
+		}
 		for u, share := range v.Share {
 			var eps any
 			if !r.isMember(u, a) {
@@ -79,8 +97,11 @@ func (f *networkFlags) checkTraining() error {
 }
 
 func (x *trainingFigures) write(w io.Writer) error {
-	fmt.Fprintf(w, "%s, %d agents, %d steps of one release each with %d rounds of averaging after it, at noise multiplier %.6g\n", x.Topology, x.Agents, x.Steps, x.Rounds, x.Noise)
-	fmt.Fprintf(w, "against everyone: epsilon %s at delta %g (%s): the guarantee\n", epsilonText(x.LocalEpsilon.Upper), x.Delta, x.Adjacency)
+	fmt.Fprintf(w,
+		"%s, %d agents, %d steps of one release each with %d rounds of averaging after it, at noise "+
+			"multiplier %.6g\n", x.Topology, x.Agents, x.Steps, x.Rounds, x.Noise)
+	fmt.Fprintf(w, "against everyone: epsilon %s at delta %g (%s): the guarantee\n",
+		epsilonText(x.LocalEpsilon.Upper), x.Delta, x.Adjacency)
 	t := tabwriter.NewWriter(w, 0, 4, 2, ' ', 0)
 	fmt.Fprintln(t, "adversary\tworst agent\tits loss in steps\tepsilon\twhat it is")
 	for _, a := range x.Adversaries {
@@ -97,7 +118,8 @@ func (x *trainingFigures) write(w io.Writer) error {
 		if what == "" {
 			what = a.Provenance
 		}
-		fmt.Fprintf(t, "%s\t%d\t%.6g of %d\t%v\t%s\n", a.Adversary, worst, a.Share[worst], x.Steps, shortEpsilon(a.Epsilon[worst]), what)
+		fmt.Fprintf(t, "%s\t%d\t%.6g of %d\t%v\t%s\n", a.Adversary, worst, a.Share[worst], x.Steps,
+			shortEpsilon(a.Epsilon[worst]), what)
 	}
 	if err := t.Flush(); err != nil {
 		return err
@@ -105,7 +127,10 @@ func (x *trainingFigures) write(w io.Writer) error {
 	for _, n := range x.Notes {
 		fmt.Fprintf(w, "note: %s\n", n)
 	}
-	_, err := fmt.Fprintln(w, "An estimate takes updates as given beforehand. In training other agents' updates react to an agent's through messages that the adversary does not see: the guarantee is the figure against everyone.")
+	_, err := fmt.Fprintln(w,
+		"An estimate takes updates as given beforehand. In training other agents' updates react to an "+
+			"agent's through messages that the adversary does not see: the guarantee is the figure "+
+			"against everyone.")
 	return err
 }
 

@@ -16,7 +16,8 @@ import (
 
 const notABound = "not a bound"
 
-// networkFigures is the JSON of "account network". Rows are observed agents, columns adversaries; null stands where the agent belongs to the adversary.
+// networkFigures is the JSON of "account network". Rows are observed agents, columns
+// adversaries; null stands where the agent belongs to the adversary.
 type networkFigures struct {
 	Topology     string                 `json:"topology"`
 	Agents       int                    `json:"agents"`
@@ -45,7 +46,8 @@ type networkFigures struct {
 	NotCovered   []string               `json:"not_covered"`
 	Notes        []string               `json:"notes,omitempty"`
 	Reference    *networkReference      `json:"reference,omitempty"`
-	// Determined lists for each adversary the agents whose values it would get exactly if nothing were noised.
+	// Determined lists for each adversary the agents whose values it would get exactly if
+	// nothing were noised.
 	Determined  [][]int  `json:"determined,omitempty"`
 	Arithmetics []string `json:"determined_by,omitempty"`
 }
@@ -93,7 +95,8 @@ func (f *networkFlags) upper(r *networkResult, u, i int) float64 {
 	return r.views[i].Epsilon(u, r.mu, f.delta).Upper
 }
 
-// worst returns the pair with the largest leak, the first of several; ok is false where nobody is left to observe.
+// worst returns the pair with the largest leak, the first of several; ok is false where
+// nobody is left to observe.
 func (r *networkResult) worst() (u, i int, ok bool) {
 	for k, v := range r.views {
 		w := v.Worst()
@@ -106,12 +109,31 @@ func (r *networkResult) worst() (u, i int, ok bool) {
 
 func (f *networkFlags) figures(r *networkResult) networkFigures {
 	g := r.gossip
-	out := networkFigures{Topology: r.graph.Name(), Agents: g.Agents, Rounds: len(g.Rounds), Method: g.Method.Name, SecureSum: g.SecureSum, Dropout: f.graph.dropout,
-		Noise: r.noise, Delta: f.delta, Adjacency: r.adjacency.String(), Unit: "one agent's value, released once", LocalEpsilon: account.StatedInterval(r.local),
-		MeanLabel: network.MeanLabel, Provenance: network.Proved, Accounting: network.ViewMethod, Assumptions: network.Assumptions, NotCovered: network.NotCovered, Notes: r.notes}
+	out := networkFigures{
+		Topology:  r.graph.Name(),
+		Agents:    g.Agents,
+		Rounds:    len(g.Rounds),
+		Method:    g.Method.Name,
+		SecureSum: g.SecureSum,
+		Dropout:   f.graph.dropout,
+		Noise:     r.noise,
+		Delta:     f.delta,
+		Adjacency: r.adjacency.String(),
+
+		Unit:         "one agent's value, released once",
+		LocalEpsilon: account.StatedInterval(r.local),
+		MeanLabel:    network.MeanLabel,
+		Provenance:   network.Proved,
+		Accounting:   network.ViewMethod,
+
+		Assumptions: network.Assumptions,
+		NotCovered:  network.NotCovered,
+		Notes:       r.notes,
+	}
 	for i, a := range r.adversaries {
 		v := r.views[i]
-		out.Adversaries, out.Rank, out.Decided = append(out.Adversaries, a.String()), append(out.Rank, v.Rank), append(out.Decided, v.Decided)
+		out.Adversaries, out.Rank, out.Decided = append(out.Adversaries, a.String()),
+			append(out.Rank, v.Rank), append(out.Decided, v.Decided)
 		out.MeanLeak = append(out.MeanLeak, v.Mean())
 	}
 	out.Leak = f.matrix(r, func(u, i int) any { return r.views[i].Leak[u] })
@@ -121,13 +143,17 @@ func (f *networkFlags) figures(r *networkResult) networkFigures {
 		out.MaxLeak, out.MaxEpsilon = append(out.MaxLeak, leak), append(out.MaxEpsilon, eps)
 	}
 	for _, d := range r.determined {
-		out.Determined, out.Arithmetics = append(out.Determined, d.Agents), append(out.Arithmetics, d.Arithmetic)
+		out.Determined, out.Arithmetics = append(out.Determined, d.Agents),
+			append(out.Arithmetics, d.Arithmetic)
 	}
 	if u, i, ok := r.worst(); ok {
-		out.Worst = &worstPair{u, r.adversaries[i].String(), r.views[i].Leak[u], finiteOrInf(f.upper(r, u, i))}
+		out.Worst = &worstPair{u, r.adversaries[i].String(), r.views[i].Leak[u],
+			finiteOrInf(f.upper(r, u, i))}
 	}
 	if r.formula != nil {
-		out.Reference = &networkReference{"published per-message formula, in units of the local Renyi divergence", notABound, network.Claimed,
+		out.Reference = &networkReference{
+			"published per-message formula, in units of the local Renyi divergence", notABound,
+			network.Claimed,
 			f.matrix(r, func(u, i int) any {
 				if r.formula[i] == nil {
 					return nil
@@ -138,7 +164,8 @@ func (f *networkFlags) figures(r *networkResult) networkFigures {
 	return out
 }
 
-// largest is the largest leak of agent u to any adversary and its epsilon, nil for one that belongs to all of them.
+// largest is the largest leak of agent u to any adversary and its epsilon, nil for one
+// that belongs to all of them.
 func (r *networkResult) largest(u int, delta float64) (leak, epsilon any) {
 	most := -1.
 	for i, v := range r.views {
@@ -182,7 +209,8 @@ func (f *networkFlags) writeCSV(w io.Writer, r *networkResult) error {
 			if r.member(u, i) {
 				continue
 			}
-			line := fmt.Sprintf("%d,%s,%d,%s,%s", u, quoted(a.String()), d[u], plain(r.views[i].Leak[u]), plain(f.upper(r, u, i)))
+			line := fmt.Sprintf("%d,%s,%d,%s,%s", u, quoted(a.String()), d[u], plain(r.views[i].Leak[u]),
+				plain(f.upper(r, u, i)))
 			if r.formula != nil {
 				line += ","
 				if r.formula[i] != nil {
@@ -207,10 +235,13 @@ func quoted(s string) string {
 
 func (f *networkFlags) writeTable(w io.Writer, r *networkResult) error {
 	g := r.gossip
-	fmt.Fprintf(w, "%s, %d agents, %d rounds of averaging (%s), one release each at noise multiplier %.6g\n", r.graph.Name(), g.Agents, len(g.Rounds), g.Method.Name, r.noise)
-	fmt.Fprintf(w, "against everyone: epsilon %s at delta %g (%s)\n", epsilonText(r.local.Upper), f.delta, r.adjacency)
+	fmt.Fprintf(w, "%s, %d agents, %d rounds of averaging (%s), one release each at noise multiplier %.6g\n",
+		r.graph.Name(), g.Agents, len(g.Rounds), g.Method.Name, r.noise)
+	fmt.Fprintf(w, "against everyone: epsilon %s at delta %g (%s)\n", epsilonText(r.local.Upper), f.delta,
+		r.adjacency)
 	if u, i, ok := r.worst(); ok {
-		fmt.Fprintf(w, "worst pair: adversary %s learns leak %.6g of agent %d, epsilon %s\n", r.adversaries[i], r.views[i].Leak[u], u, epsilonText(f.upper(r, u, i)))
+		fmt.Fprintf(w, "worst pair: adversary %s learns leak %.6g of agent %d, epsilon %s\n",
+			r.adversaries[i], r.views[i].Leak[u], u, epsilonText(f.upper(r, u, i)))
 	}
 	t := tabwriter.NewWriter(w, 0, 4, 2, ' ', 0)
 	line := func(cells ...string) { fmt.Fprintln(t, strings.Join(cells, "\t")) }
@@ -225,12 +256,15 @@ func (f *networkFlags) writeTable(w io.Writer, r *networkResult) error {
 			if r.member(u, 0) {
 				continue
 			}
-			line(append([]string{fmt.Sprint(u), fmt.Sprint(d[u]), fmt.Sprintf("%.6g", r.views[0].Leak[u]), epsilonText(f.upper(r, u, 0))}, f.formulaCell(r, u, 0)...)...)
+			line(append([]string{fmt.Sprint(u), fmt.Sprint(d[u]), fmt.Sprintf("%.6g", r.views[0].Leak[u]),
+				epsilonText(f.upper(r, u, 0))}, f.formulaCell(r, u, 0)...)...)
 		}
 	} else {
-		line(append([]string{"distance", "pairs", "largest leak", "largest epsilon", "mean leak"}, last...)...)
+		line(append([]string{"distance", "pairs", "largest leak", "largest epsilon", "mean leak"},
+			last...)...)
 		for _, s := range r.byDistance() {
-			line(append([]string{fmt.Sprint(s.distance), fmt.Sprint(s.pairs), fmt.Sprintf("%.6g", s.most), epsilonText(f.upper(r, s.u, s.i)), fmt.Sprintf("%.6g", s.mean)},
+			line(append([]string{fmt.Sprint(s.distance), fmt.Sprint(s.pairs), fmt.Sprintf("%.6g", s.most),
+				epsilonText(f.upper(r, s.u, s.i)), fmt.Sprintf("%.6g", s.mean)},
 				f.formulaCell(r, s.u, s.i)...)...)
 		}
 	}
@@ -238,7 +272,8 @@ func (f *networkFlags) writeTable(w io.Writer, r *networkResult) error {
 		return err
 	}
 	for i, d := range r.determined {
-		fmt.Fprintf(w, "without noise adversary %s would get the values of agents %v (%s)\n", r.adversaries[i], d.Agents, d.Arithmetic)
+		fmt.Fprintf(w, "without noise adversary %s would get the values of agents %v (%s)\n",
+			r.adversaries[i], d.Agents, d.Arithmetic)
 	}
 	decided := slices.Compact(slices.Sorted(func(yield func(string) bool) {
 		for _, v := range r.views {
@@ -251,7 +286,8 @@ func (f *networkFlags) writeTable(w io.Writer, r *networkResult) error {
 	for _, n := range r.notes {
 		fmt.Fprintf(w, "note: %s\n", n)
 	}
-	_, err := fmt.Fprintf(w, "not covered: %s\n%s\n", strings.Join(network.NotCovered, "; "), network.MeanLabel)
+	_, err := fmt.Fprintf(w, "not covered: %s\n%s\n", strings.Join(network.NotCovered, "; "),
+		network.MeanLabel)
 	return err
 }
 

@@ -44,14 +44,16 @@ type nodeFlags struct {
 	member   string // in place of a key
 }
 
-// overrideVolatile accepts a file system that may lose what was synced; the ledger records it.
+// overrideVolatile accepts a file system that may lose what was synced; the ledger
+// records it.
 const overrideVolatile = "volatile"
 
 func newNode() *cobra.Command {
 	var f nodeFlags
 	c := &cobra.Command{
-		Use:   "node --key FILE --data FILE --policy FILE --state DIR",
-		Short: "Take part in an experiment as one member of a signed roster, with your own data, key and ledger",
+		Use: "node --key FILE --data FILE --policy FILE --state DIR",
+		Short: "Take part in an experiment as one member of a signed roster, with your own data, key and " +
+			"ledger",
 		Long: `Take part in an experiment as one member of a signed roster, with your own data, key and ledger.
 
 What the policy does not allow is refused. Every answer of the data is charged to the owner's durable ledger before it is
@@ -67,24 +69,38 @@ computed. A node that was stopped, killed or cut off goes on from its state dire
 	fl.StringVar(&f.data, "data", "", "the owner's records")
 	fl.StringVar(&f.policy, "policy", "", "what the owner allows")
 	fl.StringVar(&f.state, "state", "", "directory of this run's state and results, on a local disk")
-	fl.StringVar(&f.listen, "listen", "", "host:port to listen on; default: the member's address of the roster")
-	fl.BoolVar(&f.mdns, "mdns", false, "announce this node in the local network, and look there for members who are not at their roster's address")
+	fl.StringVar(&f.listen, "listen", "",
+		"host:port to listen on; default: the member's address of the roster")
+	fl.BoolVar(&f.mdns, "mdns", false,
+		"announce this node in the local network, and look there for members who are not at their "+
+			"roster's address")
 	fl.StringVar(&f.http, "http", "", "loopback host:port for /status, /metrics and /healthz; default: none")
-	fl.StringVar(&f.capture, "capture", "", "append every frame to this file before it is sent, for sotto audit wire")
-	fl.StringVar(&f.missing, "missing", node.Wait, "peers that miss a round's deadline: wait for them, or proceed with their weight on self")
+	fl.StringVar(&f.capture, "capture", "",
+		"append every frame to this file before it is sent, for sotto audit wire")
+	fl.StringVar(&f.missing, "missing", node.Wait,
+		"peers that miss a round's deadline: wait for them, or proceed with their weight on self")
 	fl.DurationVar(&f.deadline, "deadline", time.Minute, "of a round")
-	fl.DurationVar(&f.linger, "linger", 10*time.Minute, "how long to serve slower neighbors after the last round")
-	fl.DurationVar(&f.send, "send-timeout", time.Minute, "of one attempt to send; raise it for large models on slow links")
-	fl.DurationVar(&f.pad, "pad", 0, "how long every answer of the data takes at least, so that times of messages do not tell the sizes of batches; default: as long as it takes")
-	fl.StringSliceVar(&f.iUnderstand, "i-understand", nil, "override a refusal, recorded in the ledger: volatile (a file system that may lose what was synced)")
-	fl.BoolVar(&f.alone, "alone", false, "at the end, also train on the own records alone, without noise, to compare; nothing of it leaves")
-	fl.BoolVar(&f.check, "check", false, "say what would happen and what it would cost, and stop; nothing leaves")
+	fl.DurationVar(&f.linger, "linger", 10*time.Minute,
+		"how long to serve slower neighbors after the last round")
+	fl.DurationVar(&f.send, "send-timeout", time.Minute,
+		"of one attempt to send; raise it for large models on slow links")
+	fl.DurationVar(&f.pad, "pad", 0,
+		"how long every answer of the data takes at least, so that times of messages do not tell the "+
+			"sizes of batches; default: as long as it takes")
+	fl.StringSliceVar(&f.iUnderstand, "i-understand", nil,
+		"override a refusal, recorded in the ledger: volatile (a file system that may lose what was synced)")
+	fl.BoolVar(&f.alone, "alone", false,
+		"at the end, also train on the own records alone, without noise, to compare; nothing of it leaves")
+	fl.BoolVar(&f.check, "check", false,
+		"say what would happen and what it would cost, and stop; nothing leaves")
 	fl.BoolVar(&f.quiet, "quiet", false, "log warnings and errors only")
 	return c
 }
 
 func (f *nodeFlags) validate() error {
-	for _, p := range []struct{ name, value string }{{"key", f.key}, {"data", f.data}, {"policy", f.policy}, {"state", f.state}} {
+	for _, p := range []struct {
+		name, value string
+	}{{"key", f.key}, {"data", f.data}, {"policy", f.policy}, {"state", f.state}} {
 		if p.value == "" {
 			return usageError{fmt.Errorf("--%s: found nothing, allowed: a path", p.name)}
 		}
@@ -95,7 +111,8 @@ func (f *nodeFlags) validate() error {
 		}
 	}
 	if f.missing != node.Wait && f.missing != node.Proceed {
-		return usageError{fmt.Errorf("--missing: found %q, allowed: %s, %s", f.missing, node.Wait, node.Proceed)}
+		return usageError{fmt.Errorf("--missing: found %q, allowed: %s, %s", f.missing, node.Wait,
+			node.Proceed)}
 	}
 	if f.pad < 0 || f.pad > node.MaxPad {
 		return usageError{fmt.Errorf("--pad: found %v, allowed: 0 to %v", f.pad, node.MaxPad)}
@@ -174,7 +191,13 @@ func (f *nodeFlags) load(stderr io.Writer) (*peer, error) {
 	if err := p.identify(); err != nil {
 		return nil, err
 	}
-	if p.owner, err = file.Owner(experiment.OwnerOptions{Self: p.self, Data: f.data, Graphs: graphs, Seed: p.roster.Seed(), Secret: p.shared}); err != nil {
+	if p.owner, err = file.Owner(experiment.OwnerOptions{
+		Self:   p.self,
+		Data:   f.data,
+		Graphs: graphs,
+		Seed:   p.roster.Seed(),
+		Secret: p.shared,
+	}); err != nil {
 		return nil, err
 	}
 	if p.facts, err = p.owner.Facts(); err != nil {
@@ -184,14 +207,40 @@ func (f *nodeFlags) load(stderr io.Writer) (*peer, error) {
 	for _, c := range p.facts.Costs {
 		events = append(events, c.Event)
 	}
-	p.budget, err = p.policy.Allow(node.Request{Algorithm: p.facts.Algorithm, Dataset: p.facts.Dataset, Batch: p.facts.Batch, Members: p.roster.Keys(),
-		Self: p.roster.Keys()[p.self], Provenance: p.facts.Provenance, Curious: p.facts.Curious, Events: events})
+	p.budget, err = p.policy.Allow(node.Request{
+		Algorithm:  p.facts.Algorithm,
+		Dataset:    p.facts.Dataset,
+		Batch:      p.facts.Batch,
+		Members:    p.roster.Keys(),
+		Self:       p.roster.Keys()[p.self],
+		Provenance: p.facts.Provenance,
+		Curious:    p.facts.Curious,
+
+		Events: events,
+	})
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", f.policy, err)
 	}
-	p.config = node.Config{Self: p.self, Run: p.roster.Digest(), Names: p.roster.Names(), Graph: graph, Rounds: p.facts.Rounds, Holders: p.facts.Holders, Interval: p.facts.Interval, Pairs: p.facts.Pairs,
-		Mass: p.facts.Push, BF16: p.facts.BF16, Dim: p.facts.Dim + p.facts.Extra,
-		Missing: f.missing, Deadline: f.deadline, Linger: f.linger, SendTimeout: f.send, Log: p.log, Spent: p.spending}
+	p.config = node.Config{
+		Self:        p.self,
+		Run:         p.roster.Digest(),
+		Names:       p.roster.Names(),
+		Graph:       graph,
+		Rounds:      p.facts.Rounds,
+		Holders:     p.facts.Holders,
+		Interval:    p.facts.Interval,
+		Pairs:       p.facts.Pairs,
+		Mass:        p.facts.Push,
+		BF16:        p.facts.BF16,
+		Dim:         p.facts.Dim + p.facts.Extra,
+		Missing:     f.missing,
+		Deadline:    f.deadline,
+		Linger:      f.linger,
+		SendTimeout: f.send,
+		Log:         p.log,
+
+		Spent: p.spending,
+	}
 	if len(topology.Period(graphs)) != 1 {
 		p.config.Graphs = graphs
 	}
@@ -207,8 +256,9 @@ func (p *peer) shared(member agent.ID) []byte {
 	return node.PairSecret(p.key, p.roster.Keys()[member], p.roster.Digest())
 }
 
-// identify finds out which member the owner is: that of the key; without one, which only a plan may do, the named member, or the
-// one that the policy does not list among the peers.
+// identify finds out which member the owner is: that of the key; without one, which only
+// a plan may do, the named member, or the one that the policy does not list among the
+// peers.
 func (p *peer) identify() (err error) {
 	if p.f.key != "" {
 		if p.key, err = node.ReadKey(p.f.key); err != nil {
@@ -231,9 +281,11 @@ func (p *peer) identify() (err error) {
 		p.self = found[0]
 		return nil
 	case p.f.member != "":
-		return usageError{fmt.Errorf("--member: found %q, allowed: %s", p.f.member, strings.Join(p.roster.Names(), ", "))}
+		return usageError{fmt.Errorf("--member: found %q, allowed: %s", p.f.member,
+			strings.Join(p.roster.Names(), ", "))}
 	}
-	return usageError{fmt.Errorf("--member: found nothing, and %d members are no peers of %s; allowed: %s", len(found), p.f.policy, strings.Join(p.roster.Names(), ", "))}
+	return usageError{fmt.Errorf("--member: found nothing, and %d members are no peers of %s; allowed: %s",
+		len(found), p.f.policy, strings.Join(p.roster.Names(), ", "))}
 }
 
 // takePart opens state, ledger and network, and runs the node.
@@ -254,7 +306,8 @@ func (p *peer) takePart(ctx context.Context, w io.Writer) (err error) {
 	defer p.owner.Erase()
 	p.config.Recover = func(resumed bool) error { return p.owner.Recover(p.ledger, p.run(), resumed) }
 	p.padded = &node.Padded{Gate: gate, Pad: p.f.pad}
-	p.config.Gate, p.config.Head, p.config.Store, p.config.OnRound = p.padded, p.ledger.Head, p.store, p.record
+	p.config.Gate, p.config.Head, p.config.Store, p.config.OnRound = p.padded, p.ledger.Head, p.store,
+		p.record
 	p.config.Claim, p.config.OnClaim, p.config.Keys = p.claim, p.keepClaim, p.roster.Keys()
 	if p.config.Claims, err = p.readClaims(); err != nil {
 		return err
@@ -305,7 +358,13 @@ func (p *peer) openLedger(fsys ledger.OS) error {
 	if err != nil {
 		return err
 	}
-	o := ledger.Options{Key: p.key, Run: p.run(), Agent: p.roster.Members[p.self].Name, FS: fsys, Accountant: p.facts.Accountant}
+	o := ledger.Options{
+		Key:        p.key,
+		Run:        p.run(),
+		Agent:      p.roster.Members[p.self].Name,
+		FS:         fsys,
+		Accountant: p.facts.Accountant,
+	}
 	if check != nil {
 		o.KnownSeq, o.KnownHead = check.Head.Seq, check.Head
 	}
@@ -327,22 +386,26 @@ func (p *peer) openLedger(fsys ledger.OS) error {
 		return err
 	}
 	if have := p.ledger.Genesis().Budget; have != g.Budget {
-		p.log.Warn("the ledger of these data keeps the budget that it was made with", "epsilon", have.Epsilon, "delta", have.Delta)
+		p.log.Warn("the ledger of these data keeps the budget that it was made with", "epsilon", have.Epsilon,
+			"delta", have.Delta)
 	}
 	if p.f.volatile() {
-		if err := p.ledger.Override("state or ledger may be on a file system that loses what was synced"); err != nil {
+		if err := p.ledger.Override(
+			"state or ledger may be on a file system that loses what was synced"); err != nil {
 			return err
 		}
 	}
 	return p.noteSharedNoise()
 }
 
-// noteSharedNoise has the ledger, and so every later statement, say once whom the figures of noise that members share do not hold against.
+// noteSharedNoise has the ledger, and so every later statement, say once whom the figures
+// of noise that members share do not hold against.
 func (p *peer) noteSharedNoise() error {
 	if p.facts.Curious == "" || p.facts.Curious == "neighbors" {
 		return nil
 	}
-	note := "noise that members share counts as if of them at most these disclose their secrets: " + p.facts.Curious
+	note := "noise that members share counts as if of them at most these disclose their secrets: " +
+		p.facts.Curious
 	for r, err := range p.ledger.Records() {
 		if err != nil {
 			return err
@@ -354,7 +417,8 @@ func (p *peer) noteSharedNoise() error {
 	return p.ledger.Override(note)
 }
 
-// ownerSecret reads the secret that records are digested with, or makes it. It stays with the ledgers for as long as they live.
+// ownerSecret reads the secret that records are digested with, or makes it. It stays with
+// the ledgers for as long as they live.
 func ownerSecret(path string) ([]byte, error) {
 	b, err := os.ReadFile(path)
 	if !errors.Is(err, fs.ErrNotExist) {
@@ -380,14 +444,21 @@ func ownerSecret(path string) ([]byte, error) {
 }
 
 func (p *peer) network() (node.Transport, error) {
-	c := p2p.Config{Key: p.key, Listen: p.f.listen, MaxPayload: node.MaxPayload(p.config.Dim), MDNS: p.f.mdns, Log: p.log}
+	c := p2p.Config{
+		Key:        p.key,
+		Listen:     p.f.listen,
+		MaxPayload: node.MaxPayload(p.config.Dim),
+		MDNS:       p.f.mdns,
+		Log:        p.log,
+	}
 	for i, key := range p.roster.Keys() {
 		c.Members = append(c.Members, p2p.Member{Key: key, Address: p.roster.Members[i].Address})
 	}
 	return p2p.New(c)
 }
 
-// spending is what the data have cost, at most every ten seconds anew: it is asked for often and takes the ledger's lock.
+// spending is what the data have cost, at most every ten seconds anew: it is asked for
+// often and takes the ledger's lock.
 func (p *peer) spending() *node.Spent {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -400,6 +471,11 @@ func (p *peer) spending() *node.Spent {
 		return p.spent
 	}
 	g := p.ledger.Genesis()
-	p.spent = &node.Spent{Epsilon: c.Epsilon.Upper, Delta: c.Delta, Lifetime: g.Budget.Epsilon, Records: p.ledger.Head().Seq}
+	p.spent = &node.Spent{
+		Epsilon:  c.Epsilon.Upper,
+		Delta:    c.Delta,
+		Lifetime: g.Budget.Epsilon,
+		Records:  p.ledger.Head().Seq,
+	}
 	return p.spent
 }

@@ -42,11 +42,12 @@ func (p *peer) record(r node.RoundReport) {
 	for _, i := range r.Missing {
 		names = append(names, p.roster.Members[i].Name)
 	}
-	p.line(roundsFile, "round,missing,one_sided,skipped,exhausted", fmt.Sprintf("%d,%s,%d,%t,%t", r.Round, strings.Join(names, " "), r.OneSided, r.Skipped, r.Exhausted))
+	p.line(roundsFile, "round,missing,one_sided,skipped,exhausted",
+		fmt.Sprintf("%d,%s,%d,%t,%t", r.Round, strings.Join(names, " "), r.OneSided, r.Skipped, r.Exhausted))
 }
 
-// recordWake appends when the clock rang and which broadcast of whom the wake took in: NAME:NUMBER, number 0 being that of the sender's
-// start.
+// recordWake appends when the clock rang and which broadcast of whom the wake took in:
+// NAME:NUMBER, number 0 being that of the sender's start.
 func (p *peer) recordWake(r node.RoundReport) {
 	var heard []string
 	for _, h := range r.Heard {
@@ -56,7 +57,8 @@ func (p *peer) recordWake(r node.RoundReport) {
 	if !r.Called { // else it was a neighbor's clock that rang
 		woke = r.Woke.UTC().Format(time.RFC3339Nano)
 	}
-	p.line(wakesFile, "wake,time,heard,exhausted", fmt.Sprintf("%d,%s,%s,%t", r.Round, woke, strings.Join(heard, " "), r.Exhausted))
+	p.line(wakesFile, "wake,time,heard,exhausted",
+		fmt.Sprintf("%d,%s,%s,%t", r.Round, woke, strings.Join(heard, " "), r.Exhausted))
 }
 
 // line appends to a file of the state directory, below its header.
@@ -172,7 +174,8 @@ func (p *peer) finish(n *node.Node, w io.Writer) error {
 			return err
 		}
 	}
-	r := ownResult{Name: p.roster.Members[p.self].Name, Tests: p.owner.TestRecords(), Note: "statistics of private records: for the owner alone"}
+	r := ownResult{Name: p.roster.Members[p.self].Name, Tests: p.owner.TestRecords(),
+		Note: "statistics of private records: for the owner alone"}
 	if r.Value, r.Metric = p.owner.Accuracy(n.Params()); tokens != nil { // the mean of theirs
 		r.Value = 0
 		for _, v := range tokens {
@@ -209,25 +212,32 @@ func (p *peer) finish(n *node.Node, w io.Writer) error {
 	return p.say(w, &r, n.Status())
 }
 
-// timing is what a statement says that it does not cover. It does not depend on private data: whether a pad was long enough does.
+// timing is what a statement says that it does not cover. It does not depend on private
+// data: whether a pad was long enough does.
 func (p *peer) timing() string {
 	if p.f.pad > 0 {
-		return fmt.Sprintf("timing of replies that took longer than their pad of %v, and of those that were made without it", p.f.pad)
+		return fmt.Sprintf("timing of replies that took longer than their pad of %v, and of those that "+
+			"were made without it", p.f.pad)
 	}
 	return "timing of replies: it depends a little on the sizes of private batches"
 }
 
 func (p *peer) say(w io.Writer, r *ownResult, s node.Status) error {
 	t := tabwriter.NewWriter(w, 0, 4, 2, ' ', 0)
-	row := func(what, format string, args ...any) { fmt.Fprintf(t, "%s\t%s\n", what, fmt.Sprintf(format, args...)) }
+	row := func(what, format string, args ...any) {
+		fmt.Fprintf(t, "%s\t%s\n", what, fmt.Sprintf(format, args...))
+	}
 	if s.Pace == node.InVisits {
 		row("visits", "%d, of %d tokens", s.Round, len(p.facts.Holders))
 	} else if s.Pace == node.InWakes {
-		row("wakes", "%d of %d, %d without the neighbor that was drawn, %d met on one side only", s.Round, s.Rounds, s.Counts.Missing+s.Counts.Busy, s.Counts.OneSided)
+		row("wakes", "%d of %d, %d without the neighbor that was drawn, %d met on one side only", s.Round,
+			s.Rounds, s.Counts.Missing+s.Counts.Busy, s.Counts.OneSided)
 	} else {
-		row("rounds", "%d, %d frames missing, %d of them one-sided, %d rounds skipped", s.Round, s.Counts.Missing, s.Counts.OneSided, s.Counts.Skipped)
+		row("rounds", "%d, %d frames missing, %d of them one-sided, %d rounds skipped", s.Round,
+			s.Counts.Missing, s.Counts.OneSided, s.Counts.Skipped)
 	}
-	row("epsilon", "%s at delta %g over all runs on these data, %d charges", epsilonText(r.Epsilon), r.Delta, r.Charges)
+	row("epsilon", "%s at delta %g over all runs on these data, %d charges", epsilonText(r.Epsilon), r.Delta,
+		r.Charges)
 	row(r.Metric, "%.4g on %d own test records", r.Value, r.Tests)
 	if r.Over > 0 {
 		row("pad", "%d answers took longer than %v: choose a longer --pad", r.Over, p.f.pad)
@@ -236,7 +246,8 @@ func (p *peer) say(w io.Writer, r *ownResult, s node.Status) error {
 		row("alone", "%.4g, trained on the own records only, without noise", *r.Alone)
 	}
 	row("model", "%s", filepath.Join(p.f.state, modelFileName))
-	row("statement", "%s, signed; sotto ledger verify %s recomputes it", filepath.Join(p.f.state, statementFile), p.ledger.Dir())
+	row("statement", "%s, signed; sotto ledger verify %s recomputes it",
+		filepath.Join(p.f.state, statementFile), p.ledger.Dir())
 	return t.Flush()
 }
 
@@ -271,7 +282,9 @@ func newStatus() *cobra.Command {
 
 func sayStatus(w io.Writer, s *node.Status) error {
 	t := tabwriter.NewWriter(w, 0, 4, 2, ' ', 0)
-	row := func(what, format string, args ...any) { fmt.Fprintf(t, "%s\t%s\n", what, fmt.Sprintf(format, args...)) }
+	row := func(what, format string, args ...any) {
+		fmt.Fprintf(t, "%s\t%s\n", what, fmt.Sprintf(format, args...))
+	}
 	row("member", "%s", s.Name)
 	left := ""
 	if s.Left > 0 {
@@ -291,20 +304,24 @@ func sayStatus(w io.Writer, s *node.Status) error {
 		row("state", "the privacy budget is spent: mixes only")
 	}
 	if p := s.Privacy; p != nil {
-		row("privacy", "epsilon %s of %g at delta %g, %d ledger records", epsilonText(p.Epsilon), p.Lifetime, p.Delta, p.Records)
+		row("privacy", "epsilon %s of %g at delta %g, %d ledger records", epsilonText(p.Epsilon), p.Lifetime,
+			p.Delta, p.Records)
 	}
 	c := &s.Counts
-	row("frames", "%d missing, %d one-sided, %d refused, %d old or repeated; %d rounds skipped", c.Missing, c.OneSided, c.Refused, c.Stale+c.Replayed, c.Skipped)
+	row("frames", "%d missing, %d one-sided, %d refused, %d old or repeated; %d rounds skipped", c.Missing,
+		c.OneSided, c.Refused, c.Stale+c.Replayed, c.Skipped)
 	if c.Busy > 0 {
 		row("busy", "%d meetings that this member or a neighbor had no time for", c.Busy)
 	}
 	for _, p := range s.Peers {
-		text := fmt.Sprintf("%s since %s, %s %d", p.State, p.Since.Format(time.DateTime), one(s.Pace), p.Round)
+		text := fmt.Sprintf("%s since %s, %s %d", p.State, p.Since.Format(time.DateTime), one(s.Pace),
+			p.Round)
 		if p.Fault != "" {
 			text += ": " + p.Fault
 		}
 		if c := p.Claim; c != nil {
-			text += fmt.Sprintf("; it claims epsilon %s at delta %g, %d ledger records", epsilonText(c.Epsilon), c.Delta, c.Head.Seq)
+			text += fmt.Sprintf("; it claims epsilon %s at delta %g, %d ledger records",
+				epsilonText(c.Epsilon), c.Delta, c.Head.Seq)
 		}
 		row(p.Name, "%s", text)
 	}

@@ -29,7 +29,8 @@ training and test; they take run files with partition = "natural" only.`,
 		Args:    exactly(1, "one FILE"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if out == "" {
-				return usageError{fmt.Errorf("--out: found nothing, allowed: a folder that does not exist yet")}
+				return usageError{
+					fmt.Errorf("--out: found nothing, allowed: a folder that does not exist yet")}
 			}
 			out = filepath.Clean(out)
 			file, err := experiment.Read(args[0], set)
@@ -56,13 +57,15 @@ training and test; they take run files with partition = "natural" only.`,
 				fmt.Fprintf(w, "%s\t%d records\n", partPath(out, i), n)
 			}
 			if e.Partition() != "natural" {
-				fmt.Fprintf(w, "nodes read these files under partition = \"natural\", this run file has %q\n", e.Partition())
+				fmt.Fprintf(w, "nodes read these files under partition = \"natural\", this run file has %q\n",
+					e.Partition())
 			}
 			return writePlan(w, &plan)
 		},
 	}
 	c.Flags().StringVar(&out, "out", "", "folder to make, which must not exist")
-	c.Flags().StringArrayVar(&set, "set", nil, "change one key of the run file, section.key=value (repeatable)")
+	c.Flags().StringArrayVar(&set, "set", nil,
+		"change one key of the run file, section.key=value (repeatable)")
 	dataDirFlag(c, &dir)
 	return c
 }

@@ -47,7 +47,8 @@ charged. Lines that begin with FAULT say what would stop the node.`,
 			if err := checkOutput(f.output); err != nil {
 				return err
 			}
-			for _, name := range []string{"roster", "experiment", "data", "policy", "key", "member", "state", "listen"} {
+			for _, name := range []string{"roster", "experiment", "data", "policy", "key", "member", "state",
+				"listen"} {
 				if cmd.Flags().Changed(name) {
 					return f.member(cmd, args)
 				}
@@ -61,10 +62,15 @@ charged. Lines that begin with FAULT say what would stop the node.`,
 	fl.StringVar(&n.data, "data", "", "the owner's records")
 	fl.StringVar(&n.policy, "policy", "", "what the owner allows")
 	fl.StringVar(&n.key, "key", "", "the member's key file")
-	fl.StringVar(&n.member, "member", "", "name of the member, in place of a key; default: the one that the policy does not list among the peers")
-	fl.StringVar(&n.state, "state", "", "directory that the node is going to keep its state in, to look at its disk")
-	fl.StringVar(&n.listen, "listen", "", "host:port that the node is going to listen on; default: the member's address of the roster")
-	fl.StringArrayVar(&f.set, "set", nil, "of a simulation: change one key of the run file, section.key=value (repeatable)")
+	fl.StringVar(&n.member, "member", "",
+		"name of the member, in place of a key; default: the one that the policy does not list among the "+
+			"peers")
+	fl.StringVar(&n.state, "state", "",
+		"directory that the node is going to keep its state in, to look at its disk")
+	fl.StringVar(&n.listen, "listen", "",
+		"host:port that the node is going to listen on; default: the member's address of the roster")
+	fl.StringArrayVar(&f.set, "set", nil,
+		"of a simulation: change one key of the run file, section.key=value (repeatable)")
 	outputFlag(c, &f.output)
 	dataDirFlag(c, &f.dataDir)
 	return c
@@ -75,7 +81,8 @@ func (f *planFlags) member(cmd *cobra.Command, args []string) error {
 	n := &f.node
 	switch {
 	case len(args) > 0 || len(f.set) > 0 || f.output != "text":
-		return usageError{fmt.Errorf("sotto plan with --data and --policy takes the roster's run file as it is, and gives text: no FILE, --set or --output")}
+		return usageError{fmt.Errorf("sotto plan with --data and --policy takes the roster's run file as " +
+			"it is, and gives text: no FILE, --set or --output")}
 	case n.data == "":
 		return usageError{fmt.Errorf("--data: found nothing, allowed: a path")}
 	case n.policy == "":
@@ -115,7 +122,9 @@ func (f *planFlags) simulation(cmd *cobra.Command, args []string) error {
 // rows prints names and values in two columns.
 func rows(w io.Writer) (row func(what, format string, args ...any), flush func() error) {
 	t := tabwriter.NewWriter(w, 0, 4, 2, ' ', 0)
-	return func(what, format string, args ...any) { fmt.Fprintf(t, "%s\t%s\n", what, fmt.Sprintf(format, args...)) }, t.Flush
+	return func(what, format string, args ...any) {
+		fmt.Fprintf(t, "%s\t%s\n", what, fmt.Sprintf(format, args...))
+	}, t.Flush
 }
 
 func writePlan(w io.Writer, p *experiment.Plan) error {
@@ -154,8 +163,10 @@ func writeOutlooks(w io.Writer, agents []experiment.Outlook) error {
 		if o.Charges < o.Queries {
 			charges += fmt.Sprintf(" of %d", o.Queries)
 		}
-		fmt.Fprintf(t, "%d\t%s\t%.4g\t%.4g\t%.4g\t%.3g\t%s\t%s\t%s\t\n", o.Agent, records, o.Batch, o.Rate, float64(o.Noise),
-			float64(o.NoiseToSignal), charges, epsilonText(float64(o.First.Upper)), epsilonText(float64(o.Total.Upper)))
+		fmt.Fprintf(t, "%d\t%s\t%.4g\t%.4g\t%.4g\t%.3g\t%s\t%s\t%s\t\n", o.Agent, records, o.Batch, o.Rate,
+			float64(o.Noise),
+			float64(o.NoiseToSignal), charges, epsilonText(float64(o.First.Upper)),
+			epsilonText(float64(o.Total.Upper)))
 	}
 	if err := t.Flush(); err != nil || len(agents) <= mostRows {
 		return err
@@ -187,25 +198,32 @@ func (p *peer) preflight(w io.Writer) error {
 	}
 	row("experiment", "%s on %s, %s, %d parameters", x.Algorithm, x.Dataset, length, x.Dim)
 	row("hears", "%d members on graph %s", p.config.Graph.Degree(p.self), p.roster.Graph)
-	row("data", "%s; %d records for training, %d for the owner's own tests", p.owner.Schema(), x.Records, p.owner.TestRecords())
+	row("data", "%s; %d records for training, %d for the owner's own tests", p.owner.Schema(), x.Records,
+		p.owner.TestRecords())
 	row("batches", "%.4g records expected, each drawn with probability %.4g", x.Batch, x.Rate)
-	row("noise", "%s, multiplier %.6g; deviation of the mean gradient %.3g of the clip norm in each parameter, %.3g in length", x.NoiseKind, x.Noise, x.Noise/x.Batch, float64(look.NoiseToSignal))
-	row("cost", "%d charges, epsilon %s at delta %g (%v, %v)", look.Charges, epsilonText(float64(look.Total.Upper)), x.Delta, x.Adjacency, x.Unit)
+	row("noise",
+		"%s, multiplier %.6g; deviation of the mean gradient %.3g of the clip norm in each parameter, "+
+			"%.3g in length", x.NoiseKind, x.Noise, x.Noise/x.Batch, float64(look.NoiseToSignal))
+	row("cost", "%d charges, epsilon %s at delta %g (%v, %v)", look.Charges,
+		epsilonText(float64(look.Total.Upper)), x.Delta, x.Adjacency, x.Unit)
 	row("one charge", "epsilon %s alone", epsilonText(float64(look.First.Upper)))
-	row("budget", "epsilon %g at delta %g over the life of %s, by the policy", life.Epsilon, life.Delta, p.budget.Name)
+	row("budget", "epsilon %g at delta %g over the life of %s, by the policy", life.Epsilon, life.Delta,
+		p.budget.Name)
 	row("it lasts", "%s", lastsText(admits, look.Charges, x.Rounds, step))
 	row("ledger", "%s", ledgerText(p.policy.Ledger))
 	for _, warning := range x.Warnings {
 		row("warning", "%s", warning)
 	}
 	if admits < look.Charges {
-		row("warning", "the lifetime budget ends before the run does: the node then mixes on without its data")
+		row("warning",
+			"the lifetime budget ends before the run does: the node then mixes on without its data")
 	}
 	row("port", "%s", portText(cmp.Or(p.f.listen, p.roster.Members[p.self].Address)))
 	row("clock", "%s", clockText(time.Now()))
 	row("disk", "%s", diskText(p.policy.Ledger))
 	if p.f.state != "" {
-		row("disk", "%s; a checkpoint takes about %d kB", diskText(p.f.state), 1+(len(p.config.Algorithm.AppendState(nil))+x.Queries*x.Grows)/1000)
+		row("disk", "%s; a checkpoint takes about %d kB", diskText(p.f.state),
+			1+(len(p.config.Algorithm.AppendState(nil))+x.Queries*x.Grows)/1000)
 	}
 	return flush()
 }
@@ -221,7 +239,8 @@ func lastsText(admits, charges int, rounds uint64, step string) string {
 	case admits >= charges:
 		text += fmt.Sprintf(": %d runs such as this", admits/charges)
 	default:
-		text += fmt.Sprintf(": until about %s %d of %d", step, uint64(float64(rounds)*float64(admits)/float64(charges)), rounds)
+		text += fmt.Sprintf(": until about %s %d of %d", step,
+			uint64(float64(rounds)*float64(admits)/float64(charges)), rounds)
 	}
 	return text
 }
@@ -241,21 +260,24 @@ func ledgerText(dir string) string {
 	if n == 0 {
 		return dir + ", empty"
 	}
-	return fmt.Sprintf("%s, with %d ledgers: what these data have cost before counts too (sotto ledger show)", dir, n)
+	return fmt.Sprintf("%s, with %d ledgers: what these data have cost before counts too (sotto ledger show)",
+		dir, n)
 }
 
 // portText tries to listen for a moment; nothing is sent.
 func portText(address string) string {
 	l, err := net.Listen("tcp", address)
 	if err != nil {
-		return fmt.Sprintf("FAULT: %s: %v; --listen names another address where the roster's is that of a router", address, err)
+		return fmt.Sprintf("FAULT: %s: %v; --listen names another address where the roster's is that of a "+
+			"router", address, err)
 	}
 	return okay(l.Close() == nil, address+", free", address+" cannot be closed")
 }
 
 // clockText only finds a clock that was never set.
 func clockText(now time.Time) string {
-	return okay(now.Year() >= 2025, now.UTC().Format(time.RFC3339)+"; only times in the log depend on it", now.UTC().Format(time.RFC3339)+" has passed long ago: times in the log will be wrong")
+	return okay(now.Year() >= 2025, now.UTC().Format(time.RFC3339)+"; only times in the log depend on it",
+		now.UTC().Format(time.RFC3339)+" has passed long ago: times in the log will be wrong")
 }
 
 // diskText looks at the file system of dir, or of the nearest folder above that exists.

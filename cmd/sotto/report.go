@@ -21,10 +21,12 @@ func newReport() *cobra.Command {
 RUN is a run directory, a sweep directory, or a folder of run directories. Runs that differ only in their seed are drawn as one
 curve with its standard deviation; runs of one setting show the range over agents. A run without privacy among the others is
 what privacy's loss by class and agent is measured against.`,
-		Example: "  sotto report runs/mnist-dsgd-1a2b3c4d\n  sotto report runs/ring-* runs/complete-* --out graphs.html\n  sotto report sweeps/sweep-sweep-1a2b3c4d --out sweep.html --plots plots",
+		Example: "  sotto report runs/mnist-dsgd-1a2b3c4d\n  sotto report runs/ring-* runs/complete-* " +
+			"--out graphs.html\n  sotto report sweeps/sweep-sweep-1a2b3c4d --out sweep.html --plots plots",
 		Args: func(cmd *cobra.Command, args []string) error {
 			if len(args) == 0 {
-				return usageError{fmt.Errorf("%s takes one RUN or more, found none; see %s --help", cmd.CommandPath(), cmd.CommandPath())}
+				return usageError{fmt.Errorf("%s takes one RUN or more, found none; see %s --help",
+					cmd.CommandPath(), cmd.CommandPath())}
 			}
 			return nil
 		},
@@ -52,6 +54,7 @@ what privacy's loss by class and agent is measured against.`,
 		},
 	}
 	c.Flags().StringVar(&out, "out", "report.html", "file to write")
-	c.Flags().StringVar(&plots, "plots", "", "folder of plots; default: the file's name without its ending, and -plots")
+	c.Flags().StringVar(&plots, "plots", "",
+		"folder of plots; default: the file's name without its ending, and -plots")
 	return c
 }

@@ -29,25 +29,32 @@ Finished runs are rows of cells.csv in the study's directory, their wall times o
 with the same command. The table is printed and written there as CSV, Markdown and LaTeX, plots as SVG. --finished
 makes them from the rows that are there and runs nothing. "sotto reproduce list" names the studies; some, as those of
 convergence, are no sweeps: they are made whole each time, and the rows of their tables carry seed, config digest and run hash.`,
-		Example: "  sotto reproduce list\n  sotto reproduce seed000-table1 --scale smoke\n  sotto reproduce seed000-table1 --scale full --dir docs/results/seed000\n  sotto reproduce seed000-figure1 --scale full --dir docs/results/seed000 --finished\n  sotto reproduce seed000-table4 --scale short",
-		Args:    exactly(1, "one STUDY"),
+		Example: "  sotto reproduce list\n  sotto reproduce seed000-table1 --scale smoke\n  sotto " +
+			"reproduce seed000-table1 --scale full --dir docs/results/seed000\n  sotto reproduce " +
+			"seed000-figure1 --scale full --dir docs/results/seed000 --finished\n  sotto reproduce " +
+			"seed000-table4 --scale short",
+		Args: exactly(1, "one STUDY"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if !slices.Contains(reproduce.Scales, reproduce.Scale(scale)) {
 				return usageError{fmt.Errorf("--scale: found %q, allowed: smoke, short, full", scale)}
 			}
-			write, ok := map[string]func(*reproduce.Document) []byte{"text": (*reproduce.Document).Text, "csv": (*reproduce.Document).CSV,
+			write, ok := map[string]func(*reproduce.Document) []byte{"text": (*reproduce.Document).Text,
+				"csv":      (*reproduce.Document).CSV,
 				"markdown": (*reproduce.Document).Markdown, "latex": (*reproduce.Document).LaTeX}[format]
 			if !ok {
-				return usageError{fmt.Errorf("--format: found %q, allowed: csv, latex, markdown, text", format)}
+				return usageError{fmt.Errorf("--format: found %q, allowed: csv, latex, markdown, text",
+					format)}
 			}
 			if dir == "" {
 				dir = filepath.Join("reproductions", args[0]+"-"+scale)
 			}
 			opt := reproduce.Options{Dir: dir, Scale: reproduce.Scale(scale), Finished: finished}
-			opt.Sweep = experiment.SweepOptions{DataDir: f.dataDir, Workers: f.workers, Progress: func(p experiment.SweepProgress) {
-				fmt.Fprintf(cmd.ErrOrStderr(), "run %d of %d  %s  %s  epsilon %.4g  %.1f s  left %s\n",
-					p.Done, p.Of, p.Cell, quality(p.Row), p.Row.EpsilonUpper, p.Seconds, p.Left.Round(time.Second))
-			}}
+			opt.Sweep = experiment.SweepOptions{DataDir: f.dataDir, Workers: f.workers,
+				Progress: func(p experiment.SweepProgress) {
+					fmt.Fprintf(cmd.ErrOrStderr(), "run %d of %d  %s  %s  epsilon %.4g  %.1f s  left %s\n",
+						p.Done, p.Of, p.Cell, quality(p.Row), p.Row.EpsilonUpper, p.Seconds,
+						p.Left.Round(time.Second))
+				}}
 			var err error
 			if opt.Sweep.Shard, opt.Sweep.Shards, err = f.part(os.Getenv); err != nil {
 				return err
@@ -61,7 +68,9 @@ convergence, are no sweeps: they are made whole each time, and the rows of their
 		},
 	}
 	fl := c.Flags()
-	fl.StringVar(&scale, "scale", "smoke", "smoke: under a minute, figures mean nothing; short: a stated part of a study whose full size takes weeks; full: the publication's size")
+	fl.StringVar(&scale, "scale", "smoke",
+		"smoke: under a minute, figures mean nothing; short: a stated part of a study whose full size "+
+			"takes weeks; full: the publication's size")
 	fl.StringVar(&dir, "dir", "", "directory of the study; default: reproductions/STUDY-SCALE")
 	fl.BoolVar(&finished, "finished", false, "report on the runs that are finished, run none")
 	fl.StringVar(&format, "format", "text", "text, csv, markdown or latex")

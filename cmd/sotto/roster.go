@@ -59,7 +59,8 @@ func (f *rosterFlags) register(c *cobra.Command) {
 
 func (f *rosterFlags) registerBoth(c *cobra.Command) {
 	f.register(c)
-	c.Flags().StringVar(&f.experiment, "experiment", "", "run file; default: the one that the roster names, beside the roster")
+	c.Flags().StringVar(&f.experiment, "experiment", "",
+		"run file; default: the one that the roster names, beside the roster")
 }
 
 // read reads the roster and the run file that it is about.
@@ -77,13 +78,14 @@ func (f *rosterFlags) read() (*node.Roster, *experiment.File, error) {
 		return nil, nil, err
 	}
 	if d := experiment.FileDigest(b); d != r.Experiment {
-		return nil, nil, &config.Error{File: path, Found: "SHA-256 " + d, Allowed: r.Experiment + ", the experiment of " + f.roster}
+		return nil, nil, &config.Error{File: path, Found: "SHA-256 " + d,
+			Allowed: r.Experiment + ", the experiment of " + f.roster}
 	}
 	return r, e, nil
 }
 
-// checkGraph wants the roster's weights to be those of the run file's graph, and returns it with the graphs of the rounds that
-// it is the whole of.
+// checkGraph wants the roster's weights to be those of the run file's graph, and returns
+// it with the graphs of the rounds that it is the whole of.
 func checkGraph(r *node.Roster, e *experiment.File) (*topology.Graph, topology.Schedule, error) {
 	g, err := r.Topology()
 	if err != nil {
@@ -99,7 +101,8 @@ func checkGraph(r *node.Roster, e *experiment.File) (*topology.Graph, topology.S
 	}
 	for i := range agent.ID(want.Agents()) {
 		if g.SelfWeight(i) != want.SelfWeight(i) || !slices.Equal(g.In(i), want.In(i)) {
-			return nil, nil, config.Bad(fmt.Sprintf("member[%d].weights", i), r.Members[i].Weights, "the weights of the run file's graph "+want.Name())
+			return nil, nil, config.Bad(fmt.Sprintf("member[%d].weights", i), r.Members[i].Weights,
+				"the weights of the run file's graph "+want.Name())
 		}
 	}
 	return want, s, nil
@@ -129,7 +132,8 @@ func newRosterNew() *cobra.Command {
 			if err := r.Write(f.roster); err != nil {
 				return err
 			}
-			_, err = fmt.Fprintf(cmd.OutOrStdout(), "%s: experiment %s of %d members, none yet\n", f.roster, r.Experiment, r.Size)
+			_, err = fmt.Fprintf(cmd.OutOrStdout(), "%s: experiment %s of %d members, none yet\n", f.roster,
+				r.Experiment, r.Size)
 			return err
 		},
 	}
@@ -163,7 +167,8 @@ func newRosterAdd() *cobra.Command {
 			if err := r.Write(f.roster); err != nil {
 				return err
 			}
-			_, err = fmt.Fprintf(cmd.OutOrStdout(), "%s: %d of %d members%s\n", f.roster, len(r.Members), r.Size, completeText(r))
+			_, err = fmt.Fprintf(cmd.OutOrStdout(), "%s: %d of %d members%s\n", f.roster, len(r.Members),
+				r.Size, completeText(r))
 			return err
 		},
 	}
@@ -207,7 +212,8 @@ func newRosterSign() *cobra.Command {
 			if err := r.Write(f.roster); err != nil {
 				return err
 			}
-			_, err = fmt.Fprintf(cmd.OutOrStdout(), "signed by %s: digest %x, %d signatures to come\n", r.Members[i].Name, r.Digest(), len(r.Unsigned()))
+			_, err = fmt.Fprintf(cmd.OutOrStdout(), "signed by %s: digest %x, %d signatures to come\n",
+				r.Members[i].Name, r.Digest(), len(r.Unsigned()))
 			return err
 		},
 	}
@@ -233,7 +239,8 @@ func newRosterVerify() *cobra.Command {
 			if err := r.Verify(); err != nil {
 				return fmt.Errorf("%s: %w", f.roster, err)
 			}
-			_, err = fmt.Fprintf(cmd.OutOrStdout(), "signed by all %d members: digest %x\n", r.Size, r.Digest())
+			_, err = fmt.Fprintf(cmd.OutOrStdout(), "signed by all %d members: digest %x\n", r.Size,
+				r.Digest())
 			return err
 		},
 	}

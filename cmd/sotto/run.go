@@ -47,9 +47,11 @@ Without FILE a built-in task runs on generated data. An interrupted run (Ctrl-C)
 	}
 	fl := c.Flags()
 	fl.StringArrayVar(&f.set, "set", nil, "change one key of the run file, section.key=value (repeatable)")
-	fl.StringSliceVar(&f.iUnderstand, "i-understand", nil, "override a refusal; recorded in every ledger and statement (delta)")
+	fl.StringSliceVar(&f.iUnderstand, "i-understand", nil,
+		"override a refusal; recorded in every ledger and statement (delta)")
 	fl.StringVar(&f.seed, "seed", "", "seed, in place of the run file's")
-	fl.IntVar(&f.workers, "workers", 0, "agents stepped at the same time; 0: one for each processor; changes no result")
+	fl.IntVar(&f.workers, "workers", 0,
+		"agents stepped at the same time; 0: one for each processor; changes no result")
 	fl.StringVar(&f.out, "out", "runs", "folder of run directories")
 	fl.StringVar(&f.resume, "resume", "", "go on with the interrupted run in this directory")
 	outputFlag(c, &f.output)
@@ -83,7 +85,8 @@ func (f *runFlags) check(args []string) error {
 		return err
 	}
 	if f.workers < 0 {
-		return usageError{fmt.Errorf("--workers: found %d, allowed: 0 (one for each processor) or more", f.workers)}
+		return usageError{fmt.Errorf("--workers: found %d, allowed: 0 (one for each processor) or more",
+			f.workers)}
 	}
 	if f.seed != "" {
 		if _, err := strconv.ParseUint(f.seed, 10, 63); err != nil {
@@ -91,12 +94,14 @@ func (f *runFlags) check(args []string) error {
 		}
 	}
 	if f.resume != "" && (len(args) > 0 || len(f.set) > 0 || f.seed != "" || len(f.iUnderstand) > 0) {
-		return usageError{fmt.Errorf("--resume goes on with the interrupted run's own configuration: no FILE, --set, --seed or --i-understand beside it")}
+		return usageError{fmt.Errorf("--resume goes on with the interrupted run's own configuration: no " +
+			"FILE, --set, --seed or --i-understand beside it")}
 	}
 	return nil
 }
 
-func (f *runFlags) start(cmd *cobra.Command, args []string, opt experiment.Options) (*experiment.Result, error) {
+func (f *runFlags) start(cmd *cobra.Command, args []string, opt experiment.Options) (*experiment.Result,
+	error) {
 	if f.resume != "" {
 		return experiment.Resume(cmd.Context(), f.resume, f.dataDir, opt)
 	}
@@ -166,8 +171,10 @@ func (p *progress) update(round, rounds uint64, evaluation string) {
 		return
 	}
 	if p.bar == nil {
-		p.bar = progressbar.NewOptions64(int64(rounds), progressbar.OptionSetWriter(p.w), progressbar.OptionShowCount(),
-			progressbar.OptionSetPredictTime(true), progressbar.OptionSetDescription("training"), progressbar.OptionFullWidth(),
+		p.bar = progressbar.NewOptions64(int64(rounds), progressbar.OptionSetWriter(p.w),
+			progressbar.OptionShowCount(),
+			progressbar.OptionSetPredictTime(true), progressbar.OptionSetDescription("training"),
+			progressbar.OptionFullWidth(),
 			progressbar.OptionClearOnFinish())
 	}
 	if evaluation != "" {

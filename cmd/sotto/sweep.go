@@ -45,10 +45,12 @@ command and ends with the same file. Shards split a sweep over machines; "sotto 
 	}
 	fl := c.Flags()
 	fl.StringArrayVar(&f.set, "set", nil, "change one key of the run file, section.key=value (repeatable)")
-	fl.StringArrayVar(&f.axes, "sweep", nil, "vary one key, section.key=a,b,c, in place of the file's list (repeatable)")
+	fl.StringArrayVar(&f.axes, "sweep", nil,
+		"vary one key, section.key=a,b,c, in place of the file's list (repeatable)")
 	fl.StringVar(&f.shard, "shard", "", "i/n: run the cells whose number modulo n is i, from 0")
 	fl.IntVar(&f.shards, "shards", 0, "n: as --shard i/n with i from the environment of an array job")
-	fl.IntVar(&f.workers, "workers", 0, "cells at the same time; 0: one for each processor; changes no result")
+	fl.IntVar(&f.workers, "workers", 0,
+		"cells at the same time; 0: one for each processor; changes no result")
 	fl.StringVar(&f.out, "out", "sweeps", "folder of sweep directories")
 	fl.BoolVar(&f.discard, "discard-runs", false, "keep the rows only, not the run directories")
 	outputFlag(c, &f.output)
@@ -79,7 +81,8 @@ func (f *sweepFlags) run(cmd *cobra.Command, path string) error {
 		return err
 	}
 	if f.output == "json" {
-		return json.NewEncoder(cmd.OutOrStdout()).Encode(map[string]any{"directory": res.Dir, "cells": len(res.Rows)})
+		return json.NewEncoder(cmd.OutOrStdout()).Encode(map[string]any{"directory": res.Dir,
+			"cells": len(res.Rows)})
 	}
 	return writeCells(cmd.OutOrStdout(), s, res)
 }
@@ -107,11 +110,14 @@ func (f *sweepFlags) part(env func(string) string) (shard, shards int, err error
 				continue
 			}
 			if shard, err = strconv.Atoi(v); err != nil || shard < 0 || shard >= f.shards {
-				return 0, 0, usageError{fmt.Errorf("%s: found %q, allowed: 0 to %d with --shards %d", name, v, f.shards-1, f.shards)}
+				return 0, 0, usageError{fmt.Errorf("%s: found %q, allowed: 0 to %d with --shards %d", name, v,
+					f.shards-1, f.shards)}
 			}
 			return shard, f.shards, nil
 		}
-		return 0, 0, usageError{fmt.Errorf("--shards: found neither JOB_COMPLETION_INDEX nor SLURM_ARRAY_TASK_ID in the environment; --shard %s names the shard", "i/n")}
+		return 0, 0,
+			usageError{fmt.Errorf("--shards: found neither JOB_COMPLETION_INDEX nor SLURM_ARRAY_TASK_ID "+
+				"in the environment; --shard %s names the shard", "i/n")}
 	}
 	return 0, 1, nil
 }
@@ -144,7 +150,8 @@ func writeCells(w io.Writer, s *experiment.Sweep, res *experiment.SweepResult) e
 	return err
 }
 
-// quality is a cell's accuracy, or where there are no classes its root mean squared error or loss.
+// quality is a cell's accuracy, or where there are no classes its root mean squared error
+// or loss.
 func quality(r experiment.CellRow) string {
 	if !math.IsNaN(r.RMSE) {
 		return fmt.Sprintf("rmse %.4f", r.RMSE)

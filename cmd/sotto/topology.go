@@ -28,10 +28,11 @@ func newTopologyShow() *cobra.Command {
 		output string
 	)
 	c := &cobra.Command{
-		Use:     "show GRAPH",
-		Short:   "Degrees, Fiedler value, spectral gap and mixing time of a graph",
-		Example: "  sotto topology show ring --agents 16\n  sotto topology show er --agents 100 --set p=0.1 --seed 7\n  sotto topology show exp-directed --agents 20 --round 3",
-		Args:    exactly(1, "one GRAPH"),
+		Use:   "show GRAPH",
+		Short: "Degrees, Fiedler value, spectral gap and mixing time of a graph",
+		Example: "  sotto topology show ring --agents 16\n  sotto topology show er --agents 100 --set " +
+			"p=0.1 --seed 7\n  sotto topology show exp-directed --agents 20 --round 3",
+		Args: exactly(1, "one GRAPH"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if err := checkOutput(output); err != nil {
 				return err
@@ -44,8 +45,12 @@ func newTopologyShow() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			shown := shownGraph{Info: info, Round: f.round, ColumnStochastic: topology.Validate(g, topology.Claims{ColumnStochastic: true}) == nil,
-				Window: connectedWindow(schedule, f.round)}
+			shown := shownGraph{
+				Info:             info,
+				Round:            f.round,
+				ColumnStochastic: topology.Validate(g, topology.Claims{ColumnStochastic: true}) == nil,
+				Window:           connectedWindow(schedule, f.round),
+			}
 			if output == "json" {
 				return json.NewEncoder(cmd.OutOrStdout()).Encode(shown)
 			}
@@ -62,7 +67,8 @@ type shownGraph struct {
 	topology.Info
 	Round            uint64 `json:"round"`
 	ColumnStochastic bool   `json:"column_stochastic"` // what push-sum asks for
-	// Window is the least number of rounds, from Round on, whose links together connect all agents; 0: more than 100.
+	// Window is the least number of rounds, from Round on, whose links together connect
+	// all agents; 0: more than 100.
 	Window uint64 `json:"window"`
 }
 
@@ -97,10 +103,19 @@ func (f *graphFlags) add(c *cobra.Command) {
 	fl.StringArrayVar(&f.set, "set", nil, "parameter of the graph, key=value (repeatable)")
 }
 
-// build returns the schedule and the graph of the round. Directed graphs and column weights are those of push-sum.
+// build returns the schedule and the graph of the round. Directed graphs and column
+// weights are those of push-sum.
 func (f *graphFlags) build(family string) (topology.Schedule, *topology.Graph, error) {
 	_, directed := topology.Digraphs[family]
-	spec := topology.Spec{Graph: family, Weights: f.weights, Agents: f.agents, Seed: f.seed, Push: directed || f.weights == "column", Dropout: f.dropout, Pairwise: f.pairs}
+	spec := topology.Spec{
+		Graph:    family,
+		Weights:  f.weights,
+		Agents:   f.agents,
+		Seed:     f.seed,
+		Push:     directed || f.weights == "column",
+		Dropout:  f.dropout,
+		Pairwise: f.pairs,
+	}
 	schedule, err := topology.Build(spec, decodeSettings(f.set))
 	if err != nil {
 		return nil, nil, err
@@ -117,7 +132,8 @@ func newTopologyDraw() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "draw [GRAPH]",
 		Short: "Draw a graph, or the one a run has used, as SVG or PNG",
-		Example: "  sotto topology draw torus --agents 16 --out torus.svg\n  sotto topology draw er-fiedler --set target=0.06 --seed 7 --out sparse.png\n" +
+		Example: "  sotto topology draw torus --agents 16 --out torus.svg\n  sotto topology draw " +
+			"er-fiedler --set target=0.06 --seed 7 --out sparse.png\n" +
 			"  sotto topology draw --run runs/mnist-dsgd-1a2b3c4d --out graph.svg",
 		Args: func(cmd *cobra.Command, args []string) error {
 			if run == "" {
@@ -125,7 +141,9 @@ func newTopologyDraw() *cobra.Command {
 			}
 			for _, flag := range []string{"agents", "weights", "seed", "set", "dropout", "round"} {
 				if len(args) > 0 || cmd.Flags().Changed(flag) {
-					return usageError{fmt.Errorf("--run draws the graph of a finished run: no GRAPH, --agents, --dropout, --round, --set, --seed or --weights beside it")}
+					return usageError{
+						fmt.Errorf("--run draws the graph of a finished run: no GRAPH, --agents, " +
+							"--dropout, --round, --set, --seed or --weights beside it")}
 				}
 			}
 			return nil
@@ -166,13 +184,16 @@ func newTopologyDraw() *cobra.Command {
 
 func writeInfo(cmd *cobra.Command, name string, info shownGraph) error {
 	t := tabwriter.NewWriter(cmd.OutOrStdout(), 0, 4, 2, ' ', 0)
-	row := func(what, format string, args ...any) { fmt.Fprintf(t, "%s\t%s\n", what, fmt.Sprintf(format, args...)) }
+	row := func(what, format string, args ...any) {
+		fmt.Fprintf(t, "%s\t%s\n", what, fmt.Sprintf(format, args...))
+	}
 	row("graph", "%s, %d agents, %d links", name, info.Agents, info.Links)
 	row("degree", "%d min, %.4g mean, %d max", info.DegreeMin, info.DegreeMean, info.DegreeMax)
 	row("doubly stochastic", "%v", info.DoublyStochastic)
 	if !info.DoublyStochastic || info.Window != 1 {
 		row("column stochastic", "%v", info.ColumnStochastic)
-		window := fmt.Sprintf("from round %d on, %d rounds together connect all agents", info.Round, info.Window)
+		window := fmt.Sprintf("from round %d on, %d rounds together connect all agents", info.Round,
+			info.Window)
 		if info.Window == 0 {
 			window = "100 rounds together do not connect all agents"
 		}
@@ -194,8 +215,8 @@ func writeInfo(cmd *cobra.Command, name string, info shownGraph) error {
 	return t.Flush()
 }
 
-// decodeSettings decodes "key=value" flags into parameter structs, strictly: each key must be known to
-// the first struct that is decoded.
+// decodeSettings decodes "key=value" flags into parameter structs, strictly: each key
+// must be known to the first struct that is decoded.
 func decodeSettings(set []string) func(any) error {
 	return func(params any) error {
 		for _, s := range set {

@@ -69,10 +69,14 @@ privacy.json and ledger/. A search that was stopped goes on with the same comman
 		RunE: func(cmd *cobra.Command, args []string) error { return f.run(cmd, args[0]) },
 	}
 	fl := c.Flags()
-	fl.StringArrayVar(&f.set, "set", nil, "change one key of the run file, section.key=value, those of [tune] included (repeatable)")
-	fl.StringArrayVar(&f.space, "tune", nil, "search one key: key=log:low:high, uniform:low:high, integer:low:high or a,b,c (repeatable)")
-	fl.BoolVar(&f.notPrivate, "not-private", false, "charge nothing for a search on private data; every result is stamped")
-	fl.IntVar(&f.workers, "workers", 0, "trials at the same time; 0: one for each processor; changes no result")
+	fl.StringArrayVar(&f.set, "set", nil,
+		"change one key of the run file, section.key=value, those of [tune] included (repeatable)")
+	fl.StringArrayVar(&f.space, "tune", nil,
+		"search one key: key=log:low:high, uniform:low:high, integer:low:high or a,b,c (repeatable)")
+	fl.BoolVar(&f.notPrivate, "not-private", false,
+		"charge nothing for a search on private data; every result is stamped")
+	fl.IntVar(&f.workers, "workers", 0,
+		"trials at the same time; 0: one for each processor; changes no result")
 	fl.StringVar(&f.out, "out", "tunes", "folder of search directories")
 	outputFlag(c, &f.output)
 	dataDirFlag(c, &f.dataDir)
@@ -91,8 +95,12 @@ func (f *tuneFlags) run(cmd *cobra.Command, path string) error {
 	if err != nil {
 		return err
 	}
-	res, err := t.Run(cmd.Context(), experiment.TuneOptions{Out: f.out, DataDir: f.dataDir, Workers: f.workers,
-		Progress: func(p experiment.TuneProgress) { tuneLine(cmd.ErrOrStderr(), p) }})
+	res, err := t.Run(cmd.Context(), experiment.TuneOptions{
+		Out:      f.out,
+		DataDir:  f.dataDir,
+		Workers:  f.workers,
+		Progress: func(p experiment.TuneProgress) { tuneLine(cmd.ErrOrStderr(), p) },
+	})
 	if err != nil {
 		return err
 	}
@@ -110,7 +118,8 @@ func tuneLine(w io.Writer, p experiment.TuneProgress) {
 	fmt.Fprintf(w, "trial %d of %d  %s  score %.4f  %.1f s\n", p.Done, p.Of, p.Trial, p.Row.Score, p.Seconds)
 }
 
-// writeTuning prints the last generation's trials, the best first; of a charged search the chosen one only.
+// writeTuning prints the last generation's trials, the best first; of a charged search
+// the chosen one only.
 func writeTuning(w io.Writer, res *experiment.TuneResult) error {
 	t := tabwriter.NewWriter(w, 0, 4, 2, ' ', 0)
 	fmt.Fprint(t, "trial\t")
@@ -123,7 +132,8 @@ func writeTuning(w io.Writer, res *experiment.TuneResult) error {
 		for _, v := range r.Values {
 			fmt.Fprintf(t, "%s\t", strings.Trim(v, `"'`))
 		}
-		fmt.Fprintf(t, "%.4f\t%s\t%s\t%s\n", r.Score, figure("%.2f", 100*r.Accuracy), figure("%.4f", r.Loss), figure("%.4g", r.Epsilon))
+		fmt.Fprintf(t, "%.4f\t%s\t%s\t%s\n", r.Score, figure("%.2f", 100*r.Accuracy), figure("%.4f", r.Loss),
+			figure("%.4g", r.Epsilon))
 	}
 	if err := t.Flush(); err != nil {
 		return err
@@ -150,10 +160,14 @@ func writeSpent(w io.Writer, spent []experiment.TuneCost) {
 		}
 	}
 	if len(spent) > 0 {
-		fmt.Fprintf(w, "epsilon            %.4f at delta %g, against those who see every message of every trial (simulated noise)\n", all, spent[0].Delta)
+		fmt.Fprintf(w,
+			"epsilon            %.4f at delta %g, against those who see every message of every trial "+
+				"(simulated noise)\n", all, spent[0].Delta)
 	}
 	if chosen >= 0 {
-		fmt.Fprintf(w, "epsilon, selection %.4f at delta %g, against those who see the chosen trial only (simulated noise)\n", chosen, spent[0].Delta)
+		fmt.Fprintf(w,
+			"epsilon, selection %.4f at delta %g, against those who see the chosen trial only (simulated "+
+				"noise)\n", chosen, spent[0].Delta)
 	}
 }
 

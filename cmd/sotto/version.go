@@ -22,12 +22,14 @@ func newVersion() *cobra.Command {
 			if err := checkOutput(output); err != nil {
 				return err
 			}
-			v := map[string]string{"version": version(), "engine": experiment.EngineVersion, "accountant": account.Version,
-				"go": runtime.Version(), "platform": runtime.GOOS + "/" + runtime.GOARCH}
+			v := map[string]string{"version": version(), "engine": experiment.EngineVersion,
+				"accountant": account.Version,
+				"go":         runtime.Version(), "platform": runtime.GOOS + "/" + runtime.GOARCH}
 			if output == "json" {
 				return json.NewEncoder(cmd.OutOrStdout()).Encode(v)
 			}
-			_, err := fmt.Fprintf(cmd.OutOrStdout(), "sotto %s, engine %s, %s, %s %s\n", v["version"], v["engine"], v["accountant"], v["go"], v["platform"])
+			_, err := fmt.Fprintf(cmd.OutOrStdout(), "sotto %s, engine %s, %s, %s %s\n", v["version"],
+				v["engine"], v["accountant"], v["go"], v["platform"])
 			return err
 		},
 	}
@@ -35,7 +37,8 @@ func newVersion() *cobra.Command {
 	return c
 }
 
-// version is the module version that the Go tool built in, or "devel" with the revision where it is known.
+// version is the module version that the Go tool built in, or "devel" with the revision
+// where it is known.
 func version() string {
 	info, ok := debug.ReadBuildInfo()
 	if !ok {

@@ -1,4 +1,5 @@
-// Package datatest makes files in the formats of data sets that may not be shipped, for tests.
+// Package datatest makes files in the formats of data sets that may not be shipped, for
+// tests.
 package datatest
 
 import (
@@ -9,12 +10,13 @@ import (
 	"sotto/rng"
 )
 
-// Ratings writes u.data as MovieLens does, in an order without meaning, with ratings that have a structure to be found:
-// users belong to as many kinds as there are kinds, and
+// Ratings writes u.data as MovieLens does, in an order without meaning, with ratings that
+// have a structure to be found: users belong to as many kinds as there are kinds, and
 //
 //	rating of movie j by a user of kind k = 3.2 + level of the user + level of the movie + taste_k·movie_j + N(0, .3²)
 //
-// in a space of rank dimensions, rounded to 1 .. 5, with levels of standard deviation .4 and .6. Every user rates least .. most movies. Equal arguments give equal bytes.
+// in a space of rank dimensions, rounded to 1 .. 5, with levels of standard deviation .4
+// and .6. Every user rates least .. most movies. Equal arguments give equal bytes.
 func Ratings(users, items, kinds, rank, least, most int, seed uint64) []byte {
 	draw := rng.Public(seed, "ratings")
 	unit := func() []float64 {
@@ -30,7 +32,8 @@ func Ratings(users, items, kinds, rank, least, most int, seed uint64) []byte {
 		}
 		return v
 	}
-	tastes, movies, levels := make([][]float64, kinds), make([][]float64, items), make([]float64, items+items%2)
+	tastes, movies, levels := make([][]float64, kinds), make([][]float64, items),
+		make([]float64, items+items%2)
 	draw.Normals(levels)
 	for k := range tastes {
 		tastes[k] = unit()
@@ -53,7 +56,8 @@ func Ratings(users, items, kinds, rank, least, most int, seed uint64) []byte {
 			}
 			draw.Normals(normal)
 			value := math.Round(min(max(x+.3*normal[0], 1), 5))
-			lines = append(lines, fmt.Sprintf("%d\t%d\t%d\t%d\n", u+1, j+1, int(value), 880_000_000+draw.Below(10_000_000)))
+			lines = append(lines, fmt.Sprintf("%d\t%d\t%d\t%d\n", u+1, j+1, int(value),
+				880_000_000+draw.Below(10_000_000)))
 		}
 	}
 	var b []byte

@@ -1,6 +1,6 @@
-// Command embed shows sotto inside another module: three owners of one number each agree on their mean.
-// Every number leaves its owner once, clipped, noised and charged to the owner's own budget; all that
-// follows is public mixing.
+// Command embed shows sotto inside another module: three owners of one number each agree
+// on their mean. Every number leaves its owner once, clipped, noised and charged to the
+// owner's own budget; all that follows is public mixing.
 package main
 
 import (
@@ -27,8 +27,9 @@ type value float64
 
 func (v value) Describe(*agent.Query) (account.Release, error) {
 	return account.Release{
-		Oracle: "value", Adjacency: account.ZeroOut, Unit: account.Owner(), Sampler: account.Sampler{Kind: account.FullBatch},
-		Parts: []account.Part{{Name: "value", Clip: clip, Shift: 1, Norm: account.L2, Dim: 1}}, Scale: 1,
+		Oracle: "value", Adjacency: account.ZeroOut, Unit: account.Owner(),
+		Sampler: account.Sampler{Kind: account.FullBatch},
+		Parts:   []account.Part{{Name: "value", Clip: clip, Shift: 1, Norm: account.L2, Dim: 1}}, Scale: 1,
 	}, nil
 }
 
@@ -47,7 +48,8 @@ func main() {
 			log.Fatal(err)
 		}
 		// A budget of one answer: the second query is refused before any data are read.
-		budget, err := account.NewGDPFilter(account.ZeroOut, account.Owner(), account.Budget{Epsilon: 3, Delta: delta})
+		budget, err := account.NewGDPFilter(account.ZeroOut, account.Owner(),
+			account.Budget{Epsilon: 3, Delta: delta})
 		if err != nil {
 			log.Fatal(err)
 		}
@@ -77,5 +79,6 @@ func main() {
 	}
 	mean := make(tensor.Vec, 1)
 	tensor.WeightedSum(mean, weights, released)
-	fmt.Println("everybody knows one noisy mean; nobody saw another's number:", mean[0] > -100 && mean[0] < 100)
+	fmt.Println("everybody knows one noisy mean; nobody saw another's number:",
+		mean[0] > -100 && mean[0] < 100)
 }

@@ -1,5 +1,6 @@
-// Package deptest checks which package may import which. The rules are sotto's layers, and prohibitions
-// that keep private data, chance and the outside world where they belong.
+// Package deptest checks which package may import which. The rules are sotto's layers,
+// and prohibitions that keep private data, chance and the outside world where they
+// belong.
 package deptest
 
 import (
@@ -14,8 +15,8 @@ import (
 	"strings"
 )
 
-// layers lists packages from the lowest; imports go down. Packages of one line may import each other only
-// where edges says so.
+// layers lists packages from the lowest; imports go down. Packages of one line may import
+// each other only where edges says so.
 var layers = [][]string{
 	{"config", "tensor", "rng", "model/onnx"},
 	{"agent", "privacy/account", "model"},
@@ -45,25 +46,39 @@ type rule struct {
 var sealed = []string{"algo", "sim", "node", "node/p2p", "agent"}
 
 var rules = []rule{
-	{in: sealed, path: "sotto/data", why: "only oracles see data: an algorithm or runtime that imports data could leak it past the gate"},
+	{in: sealed, path: "sotto/data",
+		why: "only oracles see data: an algorithm or runtime that imports data could leak it past the gate"},
 	{in: sealed, path: "sotto/model", why: "gradients are private answers: they come through the gate"},
-	{in: sealed, path: "sotto/oracle", why: "an oracle's value is not noised yet: only the gate may call one"},
-	{in: []string{"privacy", "privacy/account", "privacy/account/network", "privacy/ledger"}, path: "sotto/data", why: "the gate holds oracles as an interface and never sees records"},
-	{in: []string{"privacy", "privacy/account", "privacy/account/network", "privacy/ledger"}, path: "sotto/model", why: "the gate holds oracles as an interface and never sees models"},
-	{in: []string{"algo", "agent", "privacy/account", "privacy/account/network", "topology", "tensor", "rng", "config"}, path: "net/...", why: "no I/O in what must be deterministic"},
-	{in: []string{"algo", "agent", "privacy/account", "privacy/account/network", "tensor", "rng", "config", "oracle", "sim"}, path: "os", why: "no I/O in what must be deterministic"},
-	{in: []string{"algo", "agent", "privacy/account", "privacy/account/network", "privacy", "tensor", "rng", "config", "oracle", "sim", "model", "topology"}, path: "time", why: "rounds are numbers: no clock in what must be deterministic, and no timing of private data"},
-	{in: []string{"*"}, except: []string{"rng", "topology", "data"}, path: "math/rand", why: "its generator is predictable and its normals are porous: noise and sampling come from rng"},
-	{in: []string{"*"}, except: []string{"rng", "topology", "data"}, path: "math/rand/v2", why: "its generator is predictable and its normals are porous: noise and sampling come from rng"},
+	{in: sealed, path: "sotto/oracle",
+		why: "an oracle's value is not noised yet: only the gate may call one"},
+	{in: []string{"privacy", "privacy/account", "privacy/account/network", "privacy/ledger"},
+		path: "sotto/data", why: "the gate holds oracles as an interface and never sees records"},
+	{in: []string{"privacy", "privacy/account", "privacy/account/network", "privacy/ledger"},
+		path: "sotto/model", why: "the gate holds oracles as an interface and never sees models"},
+	{in: []string{"algo", "agent", "privacy/account", "privacy/account/network", "topology", "tensor", "rng",
+		"config"}, path: "net/...", why: "no I/O in what must be deterministic"},
+	{in: []string{"algo", "agent", "privacy/account", "privacy/account/network", "tensor", "rng", "config",
+		"oracle", "sim"}, path: "os", why: "no I/O in what must be deterministic"},
+	{in: []string{"algo", "agent", "privacy/account", "privacy/account/network", "privacy", "tensor", "rng",
+		"config", "oracle", "sim", "model",
+		"topology"}, path: "time", why: "rounds are numbers: no clock in what must be deterministic, and " +
+		"no timing of private data"},
+	{in: []string{"*"}, except: []string{"rng", "topology", "data"}, path: "math/rand",
+		why: "its generator is predictable and its normals are porous: noise and sampling come from rng"},
+	{in: []string{"*"}, except: []string{"rng", "topology", "data"}, path: "math/rand/v2",
+		why: "its generator is predictable and its normals are porous: noise and sampling come from rng"},
 	{in: []string{"experiment"}, path: "sotto/node", why: "who embeds the library must not link the network"},
-	{in: []string{"*"}, except: []string{"node/p2p"}, path: "github.com/libp2p/...", why: "one package speaks libp2p"},
-	{in: []string{"*"}, except: []string{"node/p2p"}, path: "github.com/hashicorp/mdns", why: "one package speaks to the network"},
-	{in: []string{"*"}, path: "unsafe", except: []string{"tensor"}, why: "only kernels look below the type system"},
+	{in: []string{"*"}, except: []string{"node/p2p"}, path: "github.com/libp2p/...",
+		why: "one package speaks libp2p"},
+	{in: []string{"*"}, except: []string{"node/p2p"}, path: "github.com/hashicorp/mdns",
+		why: "one package speaks to the network"},
+	{in: []string{"*"}, path: "unsafe", except: []string{"tensor"},
+		why: "only kernels look below the type system"},
 }
 
-// Check returns one line for each forbidden import in the module below root, whose path is module. Test
-// files are not bound; packages whose name ends in "test" are harness and bound by nothing but the chance
-// rules.
+// Check returns one line for each forbidden import in the module below root, whose path
+// is module. Test files are not bound; packages whose name ends in "test" are harness and
+// bound by nothing but the chance rules.
 func Check(root, module string) ([]string, error) {
 	var bad []string
 	err := filepath.WalkDir(root, func(path string, d fs.DirEntry, err error) error {
@@ -72,7 +87,8 @@ func Check(root, module string) ([]string, error) {
 		}
 		name := d.Name()
 		if d.IsDir() {
-			if path != root && (strings.HasPrefix(name, ".") || name == "testdata" || name == "examples" || isModule(path)) {
+			if path != root && (strings.HasPrefix(name, ".") || name == "testdata" || name == "examples" ||
+				isModule(path)) {
 				return filepath.SkipDir
 			}
 			return nil

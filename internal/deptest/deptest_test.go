@@ -59,7 +59,8 @@ func TestPlantedImportsAreFound(t *testing.T) {
 			t.Errorf("%s importing %s: found %q, want a line with %q", tc.pkg, tc.imp, bad, tc.want)
 		}
 	}
-	for _, tc := range [][2]string{{"algo", "sotto/agent"}, {"rng", "math/rand/v2"}, {"privacy", "sotto/privacy/ledger"}, {"oracle", "sotto/data"}} {
+	for _, tc := range [][2]string{{"algo", "sotto/agent"}, {"rng", "math/rand/v2"},
+		{"privacy", "sotto/privacy/ledger"}, {"oracle", "sotto/data"}} {
 		if why := forbidden(tc[0], tc[1], "sotto"); why != "" {
 			t.Errorf("%s may import %s, found: %s", tc[0], tc[1], why)
 		}

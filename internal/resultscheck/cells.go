@@ -49,10 +49,12 @@ func (c *cell) here() bool {
 	if tensor.Kernels() == "portable" {
 		arithmetic = "portable"
 	}
-	return c.row.Engine == experiment.EngineVersion && (c.row.Arithmetic == arithmetic || c.row.Arithmetic == "amx" && tensor.HasAMX())
+	return c.row.Engine == experiment.EngineVersion &&
+		(c.row.Arithmetic == arithmetic || c.row.Arithmetic == "amx" && tensor.HasAMX())
 }
 
-// again runs the study's run that the row is of, found by its configuration digest, and compares.
+// again runs the study's run that the row is of, found by its configuration digest, and
+// compares.
 func (c *cell) again() error {
 	fmt.Printf("running %s again: %v = %v\n", c.name(), c.axes, c.row.Values)
 	e, err := reproduce.Row(c.axes, &c.row, cmp.Or(os.Getenv("SOTTO_DATA"), "data"))

@@ -6,14 +6,17 @@ import (
 	"testing"
 )
 
-// Rows of studies are named by their folder and number; those of another engine or arithmetic cannot be had here.
+// Rows of studies are named by their folder and number; those of another engine or
+// arithmetic cannot be had here.
 func TestReadCells(t *testing.T) {
 	t.Chdir("../..")
 	cells, err := readCells()
 	if err != nil {
 		t.Fatal(err)
 	}
-	if !slices.ContainsFunc(cells, func(c cell) bool { return c.name() == "seed000/0" && slices.Contains(c.axes, "fiedler") }) {
+	if !slices.ContainsFunc(cells, func(c cell) bool {
+		return c.name() == "seed000/0" && slices.Contains(c.axes, "fiedler")
+	}) {
 		t.Fatalf("no row seed000/0 among %d", len(cells))
 	}
 	c := cells[0]

@@ -1,7 +1,9 @@
-// Command resultscheck re-runs a row of docs/results/runs.csv, of a study's docs/results/FOLDER/cells.csv, or of the table
-// docs/results/FOLDER/STUDY.csv of a study that is no sweep, and compares it bit for bit. The run hash of a run covers metrics.csv and
-// model.safetensors. Settings of a study's row are the study's own: a sweep's are found by the row's configuration digest, other studies
-// are made whole (package reproduce). A row of Table 5 is compared by its first models.
+// Command resultscheck re-runs a row of docs/results/runs.csv, of a study's
+// docs/results/FOLDER/cells.csv, or of the table docs/results/FOLDER/STUDY.csv of a study
+// that is no sweep, and compares it bit for bit. The run hash of a run covers metrics.csv
+// and model.safetensors. Settings of a study's row are the study's own: a sweep's are
+// found by the row's configuration digest, other studies are made whole (package
+// reproduce). A row of Table 5 is compared by its first models.
 //
 //	go run ./internal/resultscheck              a random row of all tables
 //	go run ./internal/resultscheck -row NAME    that row: a name in runs.csv, FOLDER/CELL such as seed000/17, or STUDY/ROW such as
@@ -9,8 +11,8 @@
 //	go run ./internal/resultscheck -seconds 30  a random row of runs.csv among those that took at most that long
 //	go run ./internal/resultscheck -record NAME -- run FILE --set a.b=c   adds or replaces a row
 //
-// Hashes hold for one architecture and for kernels with fused multiply-add, or for those without: rows of another
-// kind are left out; a named one is refused.
+// Hashes hold for one architecture and for kernels with fused multiply-add, or for those
+// without: rows of another kind are left out; a named one is refused.
 package main
 
 import (
@@ -37,7 +39,9 @@ import (
 
 const table = "docs/results/runs.csv"
 
-var header = []string{"name", "arch", "engine", "command", "seed", "accuracy_mean", "accuracy_min", "accuracy_max", "epsilon_lower", "epsilon_upper", "delta", "adjacency", "accountant", "noise_multiplier_max", "seconds", "config_digest", "run_hash"}
+var header = []string{"name", "arch", "engine", "command", "seed", "accuracy_mean", "accuracy_min",
+	"accuracy_max", "epsilon_lower", "epsilon_upper", "delta", "adjacency", "accountant",
+	"noise_multiplier_max", "seconds", "config_digest", "run_hash"}
 
 // Columns that are read by number.
 const (
@@ -54,7 +58,8 @@ func machine() string {
 
 func main() {
 	row := flag.String("row", "", "name of the row to run again, FOLDER/CELL or STUDY/ROW")
-	seconds := flag.Float64("seconds", 0, "only rows of runs.csv that took at most this long; 0: all rows of all tables")
+	seconds := flag.Float64("seconds", 0,
+		"only rows of runs.csv that took at most this long; 0: all rows of all tables")
 	record := flag.String("record", "", "run the command line after -- and store it under this name")
 	flag.Parse()
 	var err error
@@ -119,10 +124,12 @@ func check(name string, seconds float64) error {
 	case len(here) > 0:
 		rows = here
 	case name == "" || len(rows) == 0:
-		return fmt.Errorf("%s, %s and %s have no such row for %s and engine %s", table, studyTables, simulationTables, machine(), experiment.EngineVersion)
+		return fmt.Errorf("%s, %s and %s have no such row for %s and engine %s", table, studyTables,
+			simulationTables, machine(), experiment.EngineVersion)
 	} // else the named row, which is refused with the reason
 	if name == "" {
-		fmt.Printf("one row of %d; %d are left out: of another engine or arithmetic, or longer than asked for\n", len(rows), all-len(rows))
+		fmt.Printf("one row of %d; %d are left out: of another engine or arithmetic, or longer than asked "+
+			"for\n", len(rows), all-len(rows))
 	}
 	return rows[rand.IntN(len(rows))].again()
 }
@@ -141,7 +148,8 @@ func (r recorded) seconds() float64 {
 
 func (r recorded) again() error {
 	if !r.here() {
-		return fmt.Errorf("%s: %w", r.name(), config.Bad("arch", r[colArch], machine()+", what this program computes with"))
+		return fmt.Errorf("%s: %w", r.name(),
+			config.Bad("arch", r[colArch], machine()+", what this program computes with"))
 	}
 	fmt.Printf("running %s again: sotto %s\n", r.name(), r[colCommand])
 	s, err := run(strings.Fields(r[colCommand]))
@@ -228,9 +236,13 @@ func store(name string, args []string) error {
 		}
 	}
 	p := s.Privacy[0]
-	row := slices.Concat([]string{name, machine(), s.Engine, strings.Join(args, " "), strconv.FormatUint(s.Seed, 10)}, acc,
-		[]string{fmt.Sprint(lower), fmt.Sprint(upper), number(p.Delta), p.Adjacency, p.Accountant, number(noise), strconv.FormatFloat(s.Seconds, 'f', 1, 64), s.ConfigDigest, s.RunHash})
-	rows = slices.DeleteFunc(rows, func(r []string) bool { return r[colName] == name && r[colArch] == machine() })
+	row := slices.Concat([]string{name, machine(), s.Engine, strings.Join(args, " "),
+		strconv.FormatUint(s.Seed, 10)}, acc,
+		[]string{fmt.Sprint(lower), fmt.Sprint(upper), number(p.Delta), p.Adjacency, p.Accountant,
+			number(noise), strconv.FormatFloat(s.Seconds, 'f', 1, 64), s.ConfigDigest, s.RunHash})
+	rows = slices.DeleteFunc(rows, func(r []string) bool {
+		return r[colName] == name && r[colArch] == machine()
+	})
 	var b bytes.Buffer
 	w := csv.NewWriter(&b)
 	w.WriteAll(slices.Concat([][]string{header}, rows, [][]string{row}))

@@ -18,7 +18,8 @@ import (
 // simulationTables are the tables of studies that are no sweeps, among others.
 const simulationTables = "docs/results/*/*.csv"
 
-// table5 is the study whose rows are checked by their first models; its rows have the engine in the digest alone, so that it is named here.
+// table5 is the study whose rows are checked by their first models; its rows have the
+// engine in the digest alone, so that it is named here.
 const (
 	table5         = "seed000-table5"
 	engineOfTable5 = "3 amd64/fma"
@@ -80,13 +81,26 @@ func readSimulation(study, path string) ([]simulated, error) {
 			k = slices.Index(rows[0], column)
 		}
 		if k < 0 && !(study == table5 && column == reproduce.EngineColumn) {
-			return nil, &config.Error{File: path, Line: 1, Key: "columns", Found: "no " + column, Allowed: "the columns that sotto reproduce " + study + " writes"}
+			return nil, &config.Error{
+				File:    path,
+				Line:    1,
+				Key:     "columns",
+				Found:   "no " + column,
+				Allowed: "the columns that sotto reproduce " + study + " writes",
+			}
 		}
 		at = append(at, k)
 	}
 	var all []simulated
 	for n, r := range rows[1:] {
-		s := simulated{study: study, number: n, method: r[0], engine: engineOfTable5, digest: r[at[0]], hash: r[at[1]]}
+		s := simulated{
+			study:  study,
+			number: n,
+			method: r[0],
+			engine: engineOfTable5,
+			digest: r[at[0]],
+			hash:   r[at[1]],
+		}
 		if at[2] >= 0 {
 			s.engine = r[at[2]]
 		}
@@ -98,7 +112,8 @@ func readSimulation(study, path string) ([]simulated, error) {
 // again makes the row again and compares.
 func (s *simulated) again() error {
 	if !s.here() {
-		return fmt.Errorf("%s: %w", s.name(), config.Bad(reproduce.EngineColumn, s.engine, reproduce.Engine()+", what this program computes with"))
+		return fmt.Errorf("%s: %w", s.name(), config.Bad(reproduce.EngineColumn, s.engine,
+			reproduce.Engine()+", what this program computes with"))
 	}
 	dataDir := cmp.Or(os.Getenv("SOTTO_DATA"), "data")
 	if s.study == table5 {

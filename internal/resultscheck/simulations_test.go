@@ -14,7 +14,8 @@ import (
 	"sotto/reproduce"
 )
 
-// Tables of studies that are no sweeps are found by their name and have what their rows are compared by.
+// Tables of studies that are no sweeps are found by their name and have what their rows
+// are compared by.
 func TestReadSimulations(t *testing.T) {
 	t.Chdir("../..")
 	all, err := readSimulations()
@@ -45,11 +46,12 @@ func TestReadSimulations(t *testing.T) {
 	}
 }
 
-// A row that is made again is the same; one with another last character in its hash or digest, of a row that is not there, or of another
-// engine is found.
+// A row that is made again is the same; one with another last character in its hash or
+// digest, of a row that is not there, or of another engine is found.
 func TestSimulationAgain(t *testing.T) {
 	dir := t.TempDir()
-	if _, err := reproduce.Run(context.Background(), "seed003-theorems", reproduce.Options{Dir: dir, Scale: reproduce.Smoke}); err != nil {
+	if _, err := reproduce.Run(context.Background(), "seed003-theorems",
+		reproduce.Options{Dir: dir, Scale: reproduce.Smoke}); err != nil {
 		t.Fatal(err)
 	}
 	path := filepath.Join(dir, "seed003-theorems.csv")
@@ -63,8 +65,11 @@ func TestSimulationAgain(t *testing.T) {
 	}
 	other := func(x string) string { return x[:63] + map[bool]string{true: "1", false: "0"}[x[63] == '0'] }
 	changed, configured, beyond, engine := s, s, s, s
-	changed.hash, configured.digest, beyond.number, engine.engine = other(s.hash), other(s.digest), len(made), "0 amd64/fma"
-	for want, err := range map[string]error{"run hash": changed.compare(made), "configuration digest": configured.compare(made), "rows": beyond.compare(made), "engine": engine.again()} {
+	changed.hash, configured.digest, beyond.number, engine.engine = other(s.hash), other(s.digest), len(made),
+		"0 amd64/fma"
+	for want, err := range map[string]error{"run hash": changed.compare(made),
+		"configuration digest": configured.compare(made), "rows": beyond.compare(made),
+		"engine": engine.again()} {
 		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v", want, err)
 		}
@@ -74,7 +79,8 @@ func TestSimulationAgain(t *testing.T) {
 	}
 }
 
-// The hash of Table 5's rows is that of the first models; a table without the columns, as older ones are, is refused.
+// The hash of Table 5's rows is that of the first models; a table without the columns, as
+// older ones are, is refused.
 func TestReadSimulation(t *testing.T) {
 	write := func(header, row []string) string {
 		path := filepath.Join(t.TempDir(), "table.csv")
@@ -91,16 +97,21 @@ func TestReadSimulation(t *testing.T) {
 	header := []string{"method", "bound", "seed", "config digest", "run hash", "hash of the first models"}
 	path := write(header, []string{"DP-DSGT", ".1", "1331", "d", "all", "first"})
 	rows, err := readSimulation(table5, path)
-	if err != nil || len(rows) != 1 || rows[0] != (simulated{table5, 0, "DP-DSGT", engineOfTable5, "d", "first"}) {
+	if err != nil || len(rows) != 1 ||
+		rows[0] != (simulated{table5, 0, "DP-DSGT", engineOfTable5, "d", "first"}) {
 		t.Errorf("%+v, %v", rows, err)
 	}
-	for _, path := range []string{path, write(header[:3], make([]string, 3)), write([]string{"a"}, []string{"b"})} { // the first lacks the engine
+	// the first lacks the engine
+	for _, path := range []string{path, write(header[:3], make([]string, 3)),
+		write([]string{"a"}, []string{"b"})} {
 		var bad *config.Error
-		if _, err := readSimulation("seed004-gd", path); !errors.As(err, &bad) || bad.Key != "columns" || bad.File != path {
+		if _, err := readSimulation("seed004-gd", path); !errors.As(err, &bad) || bad.Key != "columns" ||
+			bad.File != path {
 			t.Errorf("%s: %v", path, err)
 		}
 	}
-	if _, _, err := reproduce.FirstModels(context.Background(), "DP-SGX", t.TempDir()); err == nil || !strings.Contains(err.Error(), `"DP-SGX"`) {
+	if _, _, err := reproduce.FirstModels(context.Background(), "DP-SGX", t.TempDir()); err == nil ||
+		!strings.Contains(err.Error(), `"DP-SGX"`) {
 		t.Errorf("an unknown method: %v", err)
 	}
 }

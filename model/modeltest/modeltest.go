@@ -1,5 +1,5 @@
-// Package modeltest is the conformance suite of model.Model: what every caller of a model relies on. A model
-// outside this module runs the same suite as the built-in ones.
+// Package modeltest is the conformance suite of model.Model: what every caller of a model
+// relies on. A model outside this module runs the same suite as the built-in ones.
 //
 //	func TestMine(t *testing.T) {
 //		modeltest.Run(t, func() (model.Model, *model.Batch) { return newMine(), someBatch() })
@@ -34,8 +34,9 @@ type subject struct {
 	theta tensor.Vec
 	w     *model.Workspace
 
-	// slack is how much less than the clip norm a gradient may be scaled to: 1e-5 for rounding, as much again for the
-	// comparison; more where norms come from Gram matrices, whose error is added to the norm.
+	// slack is how much less than the clip norm a gradient may be scaled to: 1e-5 for
+	// rounding, as much again for the comparison; more where norms come from Gram
+	// matrices, whose error is added to the norm.
 	slack float64
 }
 
@@ -56,16 +57,22 @@ func (s *subject) sum(b *model.Batch, clip float64) (tensor.Vec, model.Stats) {
 	return dst, stats
 }
 
-// Run checks the model that build returns on its batch. The batch needs 2 samples or more, all finite; 40 or
-// more exercise chunk borders. The model should be smooth near its initial parameters, up to kinks on which
-// few samples lie.
+// Run checks the model that build returns on its batch. The batch needs 2 samples or
+// more, all finite; 40 or more exercise chunk borders. The model should be smooth near
+// its initial parameters, up to kinks on which few samples lie.
 func Run(t *testing.T, build func() (model.Model, *model.Batch)) {
 	t.Helper()
 	m, batch := build()
 	if batch.Len() < 2 {
 		t.Fatal("modeltest: the batch needs 2 samples or more")
 	}
-	s := &subject{m: m, batch: batch, theta: make(tensor.Vec, m.Dim()), w: new(model.Workspace), slack: slack(m)}
+	s := &subject{
+		m:     m,
+		batch: batch,
+		theta: make(tensor.Vec, m.Dim()),
+		w:     new(model.Workspace),
+		slack: slack(m),
+	}
 	source := Source(1)
 	m.Init(s.theta, &source)
 	for _, c := range []struct {
@@ -145,8 +152,9 @@ func checkAdds(t *testing.T, s *subject) {
 	}
 }
 
-// checkDerivative compares the unclipped gradient of the mean loss with central differences of Loss: along
-// itself, and on up to 64 coordinates. Loss is float32 inside, so this finds wrong formulas, not rounding.
+// checkDerivative compares the unclipped gradient of the mean loss with central
+// differences of Loss: along itself, and on up to 64 coordinates. Loss is float32 inside,
+// so this finds wrong formulas, not rounding.
 func checkDerivative(t *testing.T, s *subject) {
 	g, stats := s.sum(s.batch, math.Inf(1))
 	if stats.NonFinite != 0 || stats.Clipped != 0 {
@@ -214,15 +222,18 @@ func checkClippedSum(t *testing.T, s *subject) {
 			}
 		}
 		got, stats := s.sum(s.batch, clip)
-		// The bound on a clip norm may be shrunk by 1e-5; sums of float32 round in proportion to their terms.
+		// The bound on a clip norm may be shrunk by 1e-5; sums of float32 round in
+		// proportion to their terms.
 		tolerance := s.slack * clip * float64(len(gradients))
 		for j, v := range got {
 			if math.Abs(float64(v)-want[j]) > tolerance {
 				t.Fatalf("clip %v, parameter %d: sum %v, one by one %v", clip, j, v, want[j])
 			}
 		}
-		if stats.Samples != len(gradients) || stats.NonFinite != 0 || stats.Clipped < surely || stats.Clipped > maybe {
-			t.Errorf("clip %v: %+v, want %d samples, %d to %d clipped", clip, stats, len(gradients), surely, maybe)
+		if stats.Samples != len(gradients) || stats.NonFinite != 0 || stats.Clipped < surely ||
+			stats.Clipped > maybe {
+			t.Errorf("clip %v: %+v, want %d samples, %d to %d clipped", clip, stats, len(gradients), surely,
+				maybe)
 		}
 	}
 }
@@ -230,7 +241,8 @@ func checkClippedSum(t *testing.T, s *subject) {
 func checkBound(t *testing.T, s *subject) {
 	_, norms := s.each()
 	for i := range s.batch.Len() {
-		for _, clip := range []float64{0, 1e-30, 1e-3 * norms[i], 0.5 * norms[i], norms[i], math.Nextafter(norms[i], 0)} {
+		for _, clip := range []float64{0, 1e-30, 1e-3 * norms[i], 0.5 * norms[i], norms[i],
+			math.Nextafter(norms[i], 0)} {
 			g, _ := s.sum(Take(s.batch, i), clip)
 			if norm := g.Norm(); !(norm <= clip) {
 				t.Errorf("sample %d: norm %v, clip %v", i, norm, clip)
@@ -244,7 +256,8 @@ func checkBound(t *testing.T, s *subject) {
 	}
 }
 
-// checkNotFinite makes whole samples NaN and Inf: they must add nothing and leave the others as they are.
+// checkNotFinite makes whole samples NaN and Inf: they must add nothing and leave the
+// others as they are.
 func checkNotFinite(t *testing.T, s *subject) {
 	good := Take(s.batch, 0, 1)
 	want, _ := s.sum(good, 1)

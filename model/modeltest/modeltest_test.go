@@ -13,8 +13,8 @@ import (
 	"sotto/tensor"
 )
 
-// mean is a model as a user would write one: theta minimises the mean squared distance to the samples. Its
-// fault, if any, is what the suite has to find.
+// mean is a model as a user would write one: theta minimises the mean squared distance to
+// the samples. Its fault, if any, is what the suite has to find.
 type mean struct {
 	dim     int
 	fault   string
@@ -33,7 +33,8 @@ func (m mean) Init(dst tensor.Vec, r model.Source) {
 	}
 }
 
-func (m mean) ClippedGradientSum(dst, theta tensor.Vec, b *model.Batch, clip float64, w *model.Workspace) model.Stats {
+func (m mean) ClippedGradientSum(dst, theta tensor.Vec, b *model.Batch, clip float64,
+	w *model.Workspace) model.Stats {
 	stats := model.Stats{Samples: b.Len()}
 	g := tensor.Vec(w.Floats(m.dim))
 	if m.fault == "allocates" {
@@ -131,7 +132,8 @@ var faults = map[string]string{
 
 const faultKey = "MODELTEST_FAULT"
 
-// TestFault fails on purpose when the variable is set: TestSuiteFindsFaults runs it in another process.
+// TestFault fails on purpose when the variable is set: TestSuiteFindsFaults runs it in
+// another process.
 func TestFault(t *testing.T) {
 	fault := os.Getenv(faultKey)
 	if fault == "" {

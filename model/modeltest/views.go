@@ -9,10 +9,12 @@ import (
 	"sotto/tensor"
 )
 
-// viewSlack is subject.slack where a record has several rows: any layer may then use Gram matrices.
+// viewSlack is subject.slack where a record has several rows: any layer may then use Gram
+// matrices.
 const viewSlack = 2e-3
 
-// checkViews: rows that are views of one record count as one sample, whose gradient is the mean of theirs.
+// checkViews: rows that are views of one record count as one sample, whose gradient is
+// the mean of theirs.
 func checkViews(t *testing.T, s *subject) {
 	if model.Explain(s.m) == nil {
 		t.Skip("a model of another package need not know Batch.Views")
@@ -126,12 +128,15 @@ func (s *subject) checkRecordGrid(t *testing.T, batches []*model.Batch, clip flo
 			total[j] += v
 			squares += v * v
 		}
-		if want, _ := s.sum(b, clip); squares > 1<<40 || math.Abs(math.Sqrt(float64(squares))*step-want.Norm()) > (viewSlack+1e-3)*clip {
+		if want, _ := s.sum(b, clip); squares > 1<<40 ||
+			math.Abs(math.Sqrt(float64(squares))*step-want.Norm()) > (viewSlack+1e-3)*clip {
 			t.Errorf("%d views: squared norm %d on the grid, %v of the sum", b.Views, squares, want.Norm())
 		}
 	}
 	got := make([]int64, s.m.Dim())
-	if stats := g.ClippedGradientGrid(got, s.theta, join(batches), clip, step, s.w); !slices.Equal(got, total) || stats.Samples != len(batches) {
-		t.Errorf("%d views: %+v, the sum of the batch is not exactly the sum of its records", batches[0].Views, stats)
+	if stats := g.ClippedGradientGrid(got, s.theta, join(batches), clip, step, s.w); !slices.Equal(got,
+		total) || stats.Samples != len(batches) {
+		t.Errorf("%d views: %+v, the sum of the batch is not exactly the sum of its records",
+			batches[0].Views, stats)
 	}
 }

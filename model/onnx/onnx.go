@@ -1,5 +1,6 @@
-// Package onnx writes neural networks in the ONNX exchange format: a graph of operators with its constants,
-// as the protocol-buffer message ModelProto of the ONNX specification (IR version 10, operator set 21).
+// Package onnx writes neural networks in the ONNX exchange format: a graph of operators
+// with its constants, as the protocol-buffer message ModelProto of the ONNX specification
+// (IR version 10, operator set 21).
 package onnx
 
 import (
@@ -12,13 +13,13 @@ import (
 
 const (
 	irVersion = 10 // the first that admits operator set 21
-	// Opset is the version of the default operator set that graphs use: the first whose GroupNormalization
-	// scales each channel on its own.
+	// Opset is the version of the default operator set that graphs use: the first whose
+	// GroupNormalization scales each channel on its own.
 	Opset = 21
 )
 
-// Graph is a network under construction. Values are named by what produced them. Nodes are in the order of
-// execution, as the format demands.
+// Graph is a network under construction. Values are named by what produced them. Nodes
+// are in the order of execution, as the format demands.
 type Graph struct {
 	Name    string
 	Nodes   []Node
@@ -27,8 +28,8 @@ type Graph struct {
 	Output  Value
 }
 
-// Value is an input or output of the whole graph, of float32. The first dimension is the batch, of any length;
-// Dims are the others.
+// Value is an input or output of the whole graph, of float32. The first dimension is the
+// batch, of any length; Dims are the others.
 type Value struct {
 	Name string
 	Dims []int
@@ -42,13 +43,15 @@ type Node struct {
 	Attributes []Attribute
 }
 
-// Attribute is a constant setting of a node. Value is an int, a float32, a string or an []int.
+// Attribute is a constant setting of a node. Value is an int, a float32, a string or an
+// []int.
 type Attribute struct {
 	Name  string
 	Value any
 }
 
-// Tensor is a constant in row-major order: Floats, or Ints where a shape or an axis is meant.
+// Tensor is a constant in row-major order: Floats, or Ints where a shape or an axis is
+// meant.
 type Tensor struct {
 	Name   string
 	Dims   []int
@@ -63,15 +66,16 @@ func (g *Graph) Add(op, x string, constants []string, attributes ...Attribute) s
 	return out
 }
 
-// Floats adds a constant of float32 and returns its name. The values are kept, not copied.
+// Floats adds a constant of float32 and returns its name. The values are kept, not
+// copied.
 func (g *Graph) Floats(what string, values []float32, dims ...int) string {
 	name := fmt.Sprintf("%s_%d", what, len(g.Tensors))
 	g.Tensors = append(g.Tensors, Tensor{Name: name, Dims: dims, Floats: values})
 	return name
 }
 
-// Shape adds a vector of integers as Reshape reads it and returns its name: 0 keeps a dimension, -1 is what
-// remains.
+// Shape adds a vector of integers as Reshape reads it and returns its name: 0 keeps a
+// dimension, -1 is what remains.
 func (g *Graph) Shape(values ...int64) string {
 	name := fmt.Sprintf("shape_%d", len(g.Tensors))
 	g.Tensors = append(g.Tensors, Tensor{Name: name, Dims: []int{len(values)}, Ints: values})
@@ -102,7 +106,8 @@ func (m *message) bytes(field protowire.Number, v []byte) {
 
 func (m *message) text(field protowire.Number, v string) { m.bytes(field, []byte(v)) }
 
-// Encode returns the bytes of an .onnx file. They depend on the graph and the producer alone.
+// Encode returns the bytes of an .onnx file. They depend on the graph and the producer
+// alone.
 func (g *Graph) Encode(producer, version string) []byte {
 	var opset, model message
 	opset.text(1, "") // the default domain

@@ -12,7 +12,8 @@ import (
 	"sotto/rng"
 )
 
-// Faulty is a transport over links that lose, repeat, delay and damage frames, with fixed probabilities.
+// Faulty is a transport over links that lose, repeat, delay and damage frames, with fixed
+// probabilities.
 type Faulty struct {
 	node.Transport
 	Lose   float64       // the frame does not arrive

@@ -16,7 +16,8 @@ import (
 // iterateRecords is how many records an agent's private iterate sees.
 const iterateRecords = 6
 
-// iterate is agent i's oracle of algorithm km with an iterate of its own: backward steps of Huber's loss on normal records.
+// iterate is agent i's oracle of algorithm km with an iterate of its own: backward steps
+// of Huber's loss on normal records.
 func iterate(i int, start tensor.Vec) *oracle.KMStateful {
 	m, err := model.New("huber", model.Shape{Height: 1, Width: Dim, Channels: 1}, nil)
 	if err != nil {
@@ -32,15 +33,28 @@ func iterate(i int, start tensor.Vec) *oracle.KMStateful {
 		}
 		set.Targets, rows[k] = append(set.Targets, float32(normals[Dim])), int32(k)
 	}
-	k := &oracle.KMStateful{Start: start, KM: oracle.KM{GLM: glm, Records: oracle.Records{Data: set, Index: rows}, Operator: oracle.Backward, Gamma: 2,
-		Residual: 10, Clip: math.Sqrt(Dim), Rate: 1, ExpectedBatch: iterateRecords, Adjacency: account.ZeroOut, Unit: account.Record(), Dim: Dim}}
+	k := &oracle.KMStateful{Start: start, KM: oracle.KM{
+		GLM:           glm,
+		Records:       oracle.Records{Data: set, Index: rows},
+		Operator:      oracle.Backward,
+		Gamma:         2,
+		Residual:      10,
+		Clip:          math.Sqrt(Dim),
+		Rate:          1,
+		ExpectedBatch: iterateRecords,
+
+		Adjacency: account.ZeroOut,
+		Unit:      account.Record(),
+		Dim:       Dim,
+	}}
 	if err := k.Validate(); err != nil {
 		panic(err)
 	}
 	return k
 }
 
-// recovery recovers a private iterate from the queries in the algorithm's state, as experiment.Owner does; nil for algorithms that have none.
+// recovery recovers a private iterate from the queries in the algorithm's state, as
+// experiment.Owner does; nil for algorithms that have none.
 func recovery(a agent.Algorithm, o *oracle.KMStateful) func(resumed bool) error {
 	k, ok := a.(*algo.KM)
 	if !ok {

@@ -1,5 +1,5 @@
-// Package nodetest holds the conformance suites of package node: one that every Transport passes, and one in which every
-// synchronous algorithm equals the simulator bit for bit.
+// Package nodetest holds the conformance suites of package node: one that every Transport
+// passes, and one in which every synchronous algorithm equals the simulator bit for bit.
 package nodetest
 
 import (
@@ -25,8 +25,8 @@ type Network interface {
 // MaxPayload is the limit that the suite's networks are made with.
 const MaxPayload = 1 << 20
 
-// Transport checks what nodes rely on. open makes a network of so many members, none of them open, for payloads of at most
-// MaxPayload bytes.
+// Transport checks what nodes rely on. open makes a network of so many members, none of
+// them open, for payloads of at most MaxPayload bytes.
 func Transport(t *testing.T, open func(t testing.TB, members int) Network) {
 	for _, c := range []struct {
 		name string
@@ -67,7 +67,8 @@ func (b *box) count() int {
 }
 
 func frame(sender agent.ID, round uint64, payload []byte) []byte {
-	return node.AppendFrame(nil, &node.Frame{Kind: node.Messages, Sender: sender, Round: round, Payload: payload})
+	return node.AppendFrame(nil, &node.Frame{Kind: node.Messages, Sender: sender, Round: round,
+		Payload: payload})
 }
 
 func serve(t testing.TB, n Network, i agent.ID, h node.Handler) node.Transport {
@@ -117,7 +118,8 @@ func refusals(t *testing.T, n Network) {
 	var at1 box
 	a := serve(t, n, 0, new(box).handle)
 	serve(t, n, 1, at1.handle)
-	for _, r := range []node.Refusal{node.RefusedFrame, node.RefusedVersion, node.RefusedRun, node.RefusedSender, node.RefusedAhead} {
+	for _, r := range []node.Refusal{node.RefusedFrame, node.RefusedVersion, node.RefusedRun,
+		node.RefusedSender, node.RefusedAhead} {
 		at1.answer = fmt.Errorf("private words: %w", r)
 		err := send(a, 1, frame(0, 1, nil))
 		var got node.Refusal
@@ -238,7 +240,8 @@ func expires(t *testing.T, n Network) {
 	serve(t, n, 1, new(box).handle)
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
-	if err := a.Send(ctx, 1, frame(0, 1, nil)); !errors.Is(err, node.ErrUnreachable) || !errors.Is(err, context.Canceled) {
+	if err := a.Send(ctx, 1, frame(0, 1, nil)); !errors.Is(err, node.ErrUnreachable) ||
+		!errors.Is(err, context.Canceled) {
 		t.Errorf("got %v, want unreachable because canceled", err)
 	}
 }

@@ -34,15 +34,20 @@ type Options struct {
 	Push    bool   // messages carry the mass of push-sum
 	Pairs   bool   // one random pair of neighbors mixes in every round
 	Dropout float64
-	BF16    bool   // messages have bfloat16 values
-	Count   bool   // answers end with a noisy count, as under algo.Clipping's quantile
-	Shared  bool   // gates add noise that neighbors share, besides their own
-	Plain   bool   // answers have no noise, so that equal questions have equal answers, however often they are charged
-	Rounds  uint64 // 0 means 12
-	Limit   int    // charges that every budget admits; 0: all
-	Wakes   uint64 // of all agents together, drawn once and recorded, in place of rounds; the graph then has objective weights
-	// Interval is the mean time between two wakes of an agent's own clock, in place of rounds; Rounds is then the number of
-	// each agent's wakes, and the graph has objective weights.
+	BF16    bool // messages have bfloat16 values
+	Count   bool // answers end with a noisy count, as under algo.Clipping's quantile
+	Shared  bool // gates add noise that neighbors share, besides their own
+	// answers have no noise, so that equal questions have equal answers, however often
+	// they are charged
+	Plain  bool
+	Rounds uint64 // 0 means 12
+	Limit  int    // charges that every budget admits; 0: all
+	// of all agents together, drawn once and recorded, in place of rounds; the graph then
+	// has objective weights
+	Wakes uint64
+	// Interval is the mean time between two wakes of an agent's own clock, in place of
+	// rounds; Rounds is then the number of each agent's wakes, and the graph has
+	// objective weights.
 	Interval time.Duration
 	Tokens   int // that walk, in place of rounds; Rounds is then the number of each one's steps
 	Change   func(i int, c *node.Config)
@@ -60,9 +65,11 @@ func (o *Options) fill() {
 	}
 }
 
-// World is a run on quadratics: agent i's private value at θ is the sum of h (θ - b_r) over records r that are drawn with
-// probability 1/2, each cut to [-1, 1] in every coordinate, or to a quarter of the query's clip. Its gates are seeded, so that noise
-// and sampling are functions of agent and charge: they protect nobody and exist for tests.
+// World is a run on quadratics: agent i's private value at θ is the sum of h (θ - b_r)
+// over records r that are drawn with probability 1/2, each cut to [-1, 1] in every
+// coordinate, or to a quarter of the query's clip. Its gates are seeded, so that noise
+// and sampling are functions of agent and charge: they protect nobody and exist for
+// tests.
 type World struct {
 	o      Options
 	Graph  *topology.Graph   // of all rounds, or their whole
@@ -79,8 +86,16 @@ func NewWorld(t testing.TB, o Options) *World {
 	if o.Wakes > 0 || o.Interval > 0 {
 		weights = "objective"
 	}
-	s, err := topology.Build(topology.Spec{Graph: o.Graph, Weights: weights, Agents: o.Agents, Seed: 1, Push: o.Push,
-		Pairwise: o.Pairs, Dropout: o.Dropout, Rounds: o.Rounds}, func(any) error { return nil })
+	s, err := topology.Build(topology.Spec{
+		Graph:    o.Graph,
+		Weights:  weights,
+		Agents:   o.Agents,
+		Seed:     1,
+		Push:     o.Push,
+		Pairwise: o.Pairs,
+		Dropout:  o.Dropout,
+		Rounds:   o.Rounds,
+	}, func(any) error { return nil })
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -115,7 +130,17 @@ func (w *World) Rounds(i int) uint64 {
 func (w *World) Algorithm(t testing.TB, i int) agent.Algorithm {
 	t.Helper()
 	init := w.initial()
-	a, err := w.o.Factory(agent.Env{Self: agent.ID(i), Agents: w.o.Agents, Dim: Dim, Records: 3, MostRecords: 3, Rounds: max(w.o.Rounds, w.o.Wakes), Tokens: w.o.Tokens, Init: init, Rho: 1})
+	a, err := w.o.Factory(agent.Env{
+		Self:        agent.ID(i),
+		Agents:      w.o.Agents,
+		Dim:         Dim,
+		Records:     3,
+		MostRecords: 3,
+		Rounds:      max(w.o.Rounds, w.o.Wakes),
+		Tokens:      w.o.Tokens,
+		Init:        init,
+		Rho:         1,
+	})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -150,9 +175,11 @@ func (w *World) gateOn(i int, l ledger.Ledger, own *oracle.KMStateful) *privacy.
 	return w.seeded(i, l, o, own, m)
 }
 
-func (w *World) seeded(i int, l ledger.Ledger, o records, own *oracle.KMStateful, m privacy.Mechanism) *privacy.Gate {
+func (w *World) seeded(i int, l ledger.Ledger, o records, own *oracle.KMStateful,
+	m privacy.Mechanism) *privacy.Gate {
 	g := privacy.NewSimulatedGate(l, m,
-		map[string]privacy.Oracle{"grad": o, "grad-full": o, "user-grad": o, "fit": o, "km": o, "value": o, oracle.KMStatefulName: own}, 77, agent.ID(i))
+		map[string]privacy.Oracle{"grad": o, "grad-full": o, "user-grad": o, "fit": o, "km": o, "value": o,
+			oracle.KMStatefulName: own}, 77, agent.ID(i))
 	g.Imitate("zero", "user-grad")
 	return g
 }
@@ -160,7 +187,8 @@ func (w *World) seeded(i int, l ledger.Ledger, o records, own *oracle.KMStateful
 // hopSeed is that of the tokens' hops.
 const hopSeed = 78
 
-// holders says where tokens start in package sim: with the number that nobody has, each by its own.
+// holders says where tokens start in package sim: with the number that nobody has, each
+// by its own.
 func (w *World) holders() []agent.ID {
 	if w.o.Tokens == 0 {
 		return nil
@@ -183,16 +211,23 @@ func Key(i agent.ID) ed25519.PrivateKey {
 	return ed25519.NewKeyFromSeed(bytes.Repeat([]byte{byte(i) + 1}, ed25519.SeedSize))
 }
 
-// shared is noise of the agent's own and, for each neighbor, three times as much that the neighbor subtracts.
+// shared is noise of the agent's own and, for each neighbor, three times as much that the
+// neighbor subtracts.
 func (w *World) shared(i int) privacy.Mechanism {
 	var near []agent.ID
 	for _, n := range w.Graph.In(agent.ID(i)) {
 		near = append(near, n.ID)
 	}
-	m, err := privacy.NewDecor(privacy.Decor{NoiseMultiplier: Noise, Pair: 3 * Noise, Effective: Noise, Self: agent.ID(i), Neighbors: near,
+	m, err := privacy.NewDecor(privacy.Decor{
+		NoiseMultiplier: Noise,
+		Pair:            3 * Noise,
+		Effective:       Noise,
+		Self:            agent.ID(i),
+		Neighbors:       near,
 		Secret: func(j agent.ID) []byte {
 			return node.PairSecret(Key(agent.ID(i)), Key(j).Public().(ed25519.PublicKey), w.Run)
-		}})
+		},
+	})
 	if err != nil {
 		panic(err) // constants of this package
 	}
@@ -224,7 +259,8 @@ func (w *World) Filter(t testing.TB) account.Filter {
 	return f
 }
 
-// Clip is the clip norm of queries that name none, Noise that over it, Scale what answers are multiplied by.
+// Clip is the clip norm of queries that name none, Noise that over it, Scale what answers
+// are multiplied by.
 const (
 	Clip      = 4
 	Noise     = .5
@@ -232,7 +268,8 @@ const (
 	countPart = "count"
 )
 
-// records is the oracle of one agent. As oracle.Gradient's do, its releases under other clips are one event.
+// records is the oracle of one agent. As oracle.Gradient's do, its releases under other
+// clips are one event.
 type records struct {
 	agent int
 	count bool
@@ -252,7 +289,8 @@ func (r records) Describe(q *agent.Query) (account.Release, error) {
 		parts = append(parts, account.Part{Name: countPart, Clip: .5, Shift: 1, Norm: account.L2, Dim: 1})
 	}
 	return account.Release{Oracle: "grad", Adjacency: account.ZeroOut, Unit: account.Record(),
-		Sampler: account.Sampler{Kind: account.Poisson, Rate: .5}, Parts: parts, Scale: Scale * r.clip(q) / Clip}, nil
+		Sampler: account.Sampler{Kind: account.Poisson, Rate: .5}, Parts: parts,
+		Scale: Scale * r.clip(q) / Clip}, nil
 }
 
 // Evaluate implements privacy.Oracle.
@@ -276,7 +314,8 @@ func (r records) Evaluate(dst *privacy.Value, q *agent.Query, sample *rng.Stream
 	}
 }
 
-// Simulate returns every agent's parameters and number of charges after the run in package sim.
+// Simulate returns every agent's parameters and number of charges after the run in
+// package sim.
 func (w *World) Simulate(t testing.TB) (params []tensor.Vec, charges []uint64) {
 	t.Helper()
 	var (
@@ -297,9 +336,22 @@ func (w *World) Simulate(t testing.TB) (params []tensor.Vec, charges []uint64) {
 		return w.simulateTokens(t, agents, ledgers)
 	}
 	if w.o.Wakes > 0 {
-		s, err = sim.NewAsync(sim.AsyncConfig{Agents: agents, Graph: w.Graph, Dim: Dim, Wakes: w.o.Wakes, Workers: 1, Replay: w.wakes})
+		s, err = sim.NewAsync(sim.AsyncConfig{
+			Agents:  agents,
+			Graph:   w.Graph,
+			Dim:     Dim,
+			Wakes:   w.o.Wakes,
+			Workers: 1,
+			Replay:  w.wakes,
+		})
 	} else {
-		s, err = sim.New(sim.Config{Agents: agents, Schedule: w.Graphs, Dim: w.dim(), Rounds: w.o.Rounds, Workers: 1})
+		s, err = sim.New(sim.Config{
+			Agents:   agents,
+			Schedule: w.Graphs,
+			Dim:      w.dim(),
+			Rounds:   w.o.Rounds,
+			Workers:  1,
+		})
 	}
 	if err == nil {
 		err = s.Run(context.Background(), max(w.o.Rounds, w.o.Wakes))
@@ -315,10 +367,20 @@ func (w *World) Simulate(t testing.TB) (params []tensor.Vec, charges []uint64) {
 }
 
 // simulateTokens returns the parameters as they left each agent last.
-func (w *World) simulateTokens(t testing.TB, agents []sim.Agent, ledgers []*ledger.Memory) (params []tensor.Vec, charges []uint64) {
+func (w *World) simulateTokens(t testing.TB, agents []sim.Agent,
+	ledgers []*ledger.Memory) (params []tensor.Vec, charges []uint64) {
 	t.Helper()
-	s, err := sim.NewTokens(sim.TokenConfig{Agents: agents, Graph: w.Graph, Dim: Dim, Init: w.initial(), Tokens: w.o.Tokens, Steps: w.o.Rounds, Workers: 1, Secret: hopSeed,
-		Faults: sim.DefaultFaults()})
+	s, err := sim.NewTokens(sim.TokenConfig{
+		Agents:  agents,
+		Graph:   w.Graph,
+		Dim:     Dim,
+		Init:    w.initial(),
+		Tokens:  w.o.Tokens,
+		Steps:   w.o.Rounds,
+		Workers: 1,
+		Secret:  hopSeed,
+		Faults:  sim.DefaultFaults(),
+	})
 	if err == nil {
 		err = s.Run(context.Background(), w.o.Rounds)
 	}
@@ -333,16 +395,34 @@ func (w *World) simulateTokens(t testing.TB, agents []sim.Agent, ledgers []*ledg
 }
 
 // Node makes agent i's node on a transport, with its state in fsys.
-func (w *World) Node(t testing.TB, i int, tr node.Transport, fsys ledger.FS, l ledger.Ledger) (*node.Node, *node.Store, error) {
+func (w *World) Node(t testing.TB, i int, tr node.Transport, fsys ledger.FS, l ledger.Ledger) (*node.Node,
+	*node.Store, error) {
 	store, err := node.OpenStore(fmt.Sprint("/state", i), fsys)
 	if err != nil {
 		return nil, nil, err
 	}
 	a, own := w.Algorithm(t, i), iterate(i, w.initial())
-	c := node.Config{Self: agent.ID(i), Run: w.Run, Graph: w.Graph, Algorithm: a, Gate: w.gateOn(i, l, own), Head: l.Head, Recover: recovery(a, own),
-		Rounds: w.Rounds(i), Dim: w.dim(), Mass: w.o.Push, BF16: w.o.BF16, Transport: tr, Store: store, Interval: w.o.Interval}
+	c := node.Config{
+		Self:      agent.ID(i),
+		Run:       w.Run,
+		Graph:     w.Graph,
+		Algorithm: a,
+		Gate:      w.gateOn(i, l, own),
+		Head:      l.Head,
+		Recover:   recovery(a, own),
+		Rounds:    w.Rounds(i),
+		Dim:       w.dim(),
+		Mass:      w.o.Push,
+		BF16:      w.o.BF16,
+		Transport: tr,
+		Store:     store,
+
+		Interval: w.o.Interval,
+	}
 	if w.o.Tokens > 0 {
-		c.Holders, c.Hop = w.holders(), func(visit uint64) float64 { return choice(agent.ID(i), visit).Float64() }
+		c.Holders, c.Hop = w.holders(), func(visit uint64) float64 {
+			return choice(agent.ID(i), visit).Float64()
+		}
 	}
 	if len(topology.Period(w.Graphs)) != 1 {
 		c.Graphs = w.Graphs
@@ -361,8 +441,8 @@ func (w *World) Node(t testing.TB, i int, tr node.Transport, fsys ledger.FS, l l
 	return n, store, nil
 }
 
-// Equal runs the algorithm in package sim and as nodes over a network, and wants every parameter and the number of every
-// node's charges to be the same, bit for bit.
+// Equal runs the algorithm in package sim and as nodes over a network, and wants every
+// parameter and the number of every node's charges to be the same, bit for bit.
 func Equal(t *testing.T, o Options, open func(t testing.TB, members int) Network) {
 	t.Helper()
 	w := NewWorld(t, o)
@@ -398,7 +478,8 @@ func Equal(t *testing.T, o Options, open func(t testing.TB, members int) Network
 		if got := ledgers[i].Head().Seq; got != charges[i] {
 			t.Errorf("agent %d: %d charges, in the simulator %d", i, got, charges[i])
 		}
-		if s := n.Status(); !s.Finished || s.Round != w.Rounds(i) && o.Tokens == 0 || s.Counts.Refused+s.Counts.Missing != 0 {
+		if s := n.Status(); !s.Finished || s.Round != w.Rounds(i) && o.Tokens == 0 ||
+			s.Counts.Refused+s.Counts.Missing != 0 {
 			t.Errorf("agent %d ends with %+v", i, s)
 		}
 	}

@@ -27,12 +27,14 @@ func (c towards) Answer(q *agent.Query, dst tensor.Vec) error {
 	return nil
 }
 
-// Four nodes on loopback that wake by their clocks, alone or in pairs, reach the minimiser of the objective
+// Four nodes on loopback that wake by their clocks, alone or in pairs, reach the
+// minimiser of the objective
 //
 //	1/2 Σ_{i<j} |θ_i - θ_j|² + μ Σ_i D_i (|θ_i - i|²/2 + λ |θ_i|²)
 //
-// on the complete graph. By symmetry θ_i = m + s (i - 3/2): both follow from the sum and the differences of the stationarity
-// conditions Σ_j (θ_i - θ_j) + 3 μ (θ_i - i + 2 λ θ_i) = 0.
+// on the complete graph. By symmetry θ_i = m + s (i - 3/2): both follow from the sum and
+// the differences of the stationarity conditions Σ_j (θ_i - θ_j) + 3 μ (θ_i - i + 2 λ
+// θ_i) = 0.
 func TestClocksOnLoopback(t *testing.T) {
 	const mu, lambda = .3, .1
 	mean := 1.5 / (1 + 2*lambda)
@@ -57,9 +59,16 @@ func TestClocksOnLoopback(t *testing.T) {
 			if name == "gossip-admm" { // on a busy machine many neighbors are in another meeting
 				rounds, interval, near = 120, 40*time.Millisecond, .05
 			}
-			w := nodetest.NewWorld(t, nodetest.Options{Factory: f, Graph: "complete", Rounds: rounds, Interval: interval, Change: func(i int, c *node.Config) {
-				c.Gate, c.Pairs, c.Deadline, c.Linger = towards(i), name == "gossip-admm", 10*time.Second, time.Minute
-			}})
+			w := nodetest.NewWorld(t, nodetest.Options{
+				Factory:  f,
+				Graph:    "complete",
+				Rounds:   rounds,
+				Interval: interval,
+				Change: func(i int, c *node.Config) {
+					c.Gate, c.Pairs, c.Deadline, c.Linger = towards(i), name == "gossip-admm", 10*time.Second,
+						time.Minute
+				},
+			})
 			l := openLoopback(t, members, node.MaxPayload(nodetest.Dim))
 			nodes, done := make([]*node.Node, members), make(chan error)
 			for i := range nodes {

@@ -17,7 +17,8 @@ import (
 	"sotto/agent"
 )
 
-// addresses resolves host:port. Names are looked up whenever a connection is made, so that a peer may move behind one.
+// addresses resolves host:port. Names are looked up whenever a connection is made, so
+// that a peer may move behind one.
 func addresses(ctx context.Context, hostPort string) ([]ma.Multiaddr, error) {
 	host, port, err := net.SplitHostPort(hostPort)
 	if err != nil {
@@ -44,20 +45,39 @@ func addresses(ctx context.Context, hostPort string) ([]ma.Multiaddr, error) {
 	return all, nil
 }
 
-// limits bounds what peers can make this process hold. A peer has few connections and streams, and yamux windows of at
-// most 16 MiB each; whoever has not shown a member's key yet has next to nothing.
+// limits bounds what peers can make this process hold. A peer has few connections and
+// streams, and yamux windows of at most 16 MiB each; whoever has not shown a member's key
+// yet has next to nothing.
 func limits(members int) (network.ResourceManager, error) {
 	const window = 16 << 20
 	n := rcmgr.LimitVal(members)
 	c := rcmgr.PartialLimitConfig{
-		System: rcmgr.ResourceLimits{Conns: 4*n + 32, ConnsInbound: 2*n + 32, ConnsOutbound: 2*n + 32, FD: 4*n + 64,
-			Streams: 16*n + 64, StreamsInbound: 8*n + 32, StreamsOutbound: 8*n + 32, Memory: rcmgr.LimitVal64(members+1) * 2 * window},
-		Transient: rcmgr.ResourceLimits{Conns: n + 32, ConnsInbound: n + 32, ConnsOutbound: n + 32, FD: n + 32,
-			Streams: 4*n + 32, StreamsInbound: 4*n + 32, StreamsOutbound: 4*n + 32, Memory: 2 * window},
+		System: rcmgr.ResourceLimits{
+			Conns:           4*n + 32,
+			ConnsInbound:    2*n + 32,
+			ConnsOutbound:   2*n + 32,
+			FD:              4*n + 64,
+			Streams:         16*n + 64,
+			StreamsInbound:  8*n + 32,
+			StreamsOutbound: 8*n + 32,
+
+			Memory: rcmgr.LimitVal64(members+1) * 2 * window,
+		},
+		Transient: rcmgr.ResourceLimits{
+			Conns:           n + 32,
+			ConnsInbound:    n + 32,
+			ConnsOutbound:   n + 32,
+			FD:              n + 32,
+			Streams:         4*n + 32,
+			StreamsInbound:  4*n + 32,
+			StreamsOutbound: 4*n + 32,
+			Memory:          2 * window,
+		},
 		PeerDefault: rcmgr.ResourceLimits{Conns: 4, ConnsInbound: 4, ConnsOutbound: 4, FD: 4,
 			Streams: 16, StreamsInbound: 8, StreamsOutbound: 8, Memory: 2*window + 1<<20},
 	}
-	return rcmgr.NewResourceManager(rcmgr.NewFixedLimiter(c.Build(rcmgr.InfiniteLimits)), rcmgr.WithMetricsDisabled())
+	return rcmgr.NewResourceManager(rcmgr.NewFixedLimiter(c.Build(rcmgr.InfiniteLimits)),
+		rcmgr.WithMetricsDisabled())
 }
 
 // gater lets in members of the roster and nobody else.
@@ -90,7 +110,8 @@ func (g *gater) InterceptSecured(_ network.Direction, id peer.ID, at network.Con
 	count := g.refused
 	g.mu.Unlock()
 	if count&(count-1) == 0 { // the first, second, fourth, ...: no stranger fills the log
-		g.log.Warn("a stranger was refused", "key", id.String(), "from", at.RemoteMultiaddr().String(), "so far", count)
+		g.log.Warn("a stranger was refused", "key", id.String(), "from", at.RemoteMultiaddr().String(),
+			"so far", count)
 	}
 	return false
 }

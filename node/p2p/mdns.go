@@ -25,8 +25,9 @@ const (
 	mdnsKeep    = 10 * time.Second // that answers are used
 )
 
-// local finds members in the local network by multicast DNS (RFC 6762). What anybody answers there is no more than an address to try: who
-// is there shows in the handshake. Names say nothing to those who do not have the roster.
+// local finds members in the local network by multicast DNS (RFC 6762). What anybody
+// answers there is no more than an address to try: who is there shows in the handshake.
+// Names say nothing to those who do not have the roster.
 type local struct {
 	server  *mdns.Server
 	numbers map[string]agent.ID // by instance name
@@ -36,7 +37,8 @@ type local struct {
 	found map[agent.ID][]ma.Multiaddr
 }
 
-// instances are the members' names in the local network: hashes over all members' keys and each one's own.
+// instances are the members' names in the local network: hashes over all members' keys
+// and each one's own.
 func instances(members []Member) []string {
 	h := sha256.New()
 	for _, m := range members {
@@ -103,7 +105,8 @@ func (l *local) close() error {
 	return l.server.Shutdown()
 }
 
-// find returns where a member says it is; nil if it does not. Nobody is asked more often than every mdnsKeep.
+// find returns where a member says it is; nil if it does not. Nobody is asked more often
+// than every mdnsKeep.
 func (l *local) find(ctx context.Context, i agent.ID) []ma.Multiaddr {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -117,7 +120,13 @@ func (l *local) find(ctx context.Context, i agent.ID) []ma.Multiaddr {
 // ask collects the answers of members.
 func (l *local) ask(ctx context.Context) map[agent.ID][]ma.Multiaddr {
 	entries := make(chan *mdns.ServiceEntry, 4*len(l.numbers)+16) // what does not fit is dropped
-	err := mdns.QueryContext(ctx, &mdns.QueryParam{Service: mdnsService, Timeout: mdnsWait, Entries: entries, WantUnicastResponse: true, Logger: silence})
+	err := mdns.QueryContext(ctx, &mdns.QueryParam{
+		Service:             mdnsService,
+		Timeout:             mdnsWait,
+		Entries:             entries,
+		WantUnicastResponse: true,
+		Logger:              silence,
+	})
 	close(entries)
 	found := map[agent.ID][]ma.Multiaddr{}
 	if err != nil {

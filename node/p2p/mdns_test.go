@@ -14,7 +14,8 @@ import (
 	"sotto/agent"
 )
 
-// What a member announces names it by a hash, and gives its addresses and port, link-local ones left out.
+// What a member announces names it by a hash, and gives its addresses and port,
+// link-local ones left out.
 func TestAnnouncedRecords(t *testing.T) {
 	l := openLoopback(t, 3, 1000)
 	names := instances(l.members)
@@ -22,7 +23,8 @@ func TestAnnouncedRecords(t *testing.T) {
 		t.Errorf("names %v: they have to differ by member and roster", names)
 	}
 	var at []ma.Multiaddr
-	for _, s := range []string{"/ip4/10.0.0.7/tcp/4000", "/ip6/fe80::1/tcp/4000", "/ip6/2001:db8::7/tcp/4000"} {
+	for _, s := range []string{"/ip4/10.0.0.7/tcp/4000", "/ip6/fe80::1/tcp/4000",
+		"/ip6/2001:db8::7/tcp/4000"} {
 		at = append(at, ma.StringCast(s))
 	}
 	z, err := zone(names[1], at)
@@ -30,10 +32,12 @@ func TestAnnouncedRecords(t *testing.T) {
 		t.Fatal(err)
 	}
 	var text strings.Builder
-	for _, r := range z.Records(dns.Question{Name: mdnsService + ".local.", Qtype: dns.TypePTR, Qclass: dns.ClassINET}) {
+	for _, r := range z.Records(dns.Question{Name: mdnsService + ".local.", Qtype: dns.TypePTR,
+		Qclass: dns.ClassINET}) {
 		text.WriteString(r.String() + "\n")
 	}
-	for _, want := range []string{"PTR\t" + names[1] + "._sotto._tcp.local.", "4000 " + names[1] + ".local.", "A\t10.0.0.7", "AAAA\t2001:db8::7"} {
+	for _, want := range []string{"PTR\t" + names[1] + "._sotto._tcp.local.", "4000 " + names[1] + ".local.",
+		"A\t10.0.0.7", "AAAA\t2001:db8::7"} {
 		if !strings.Contains(text.String(), want) {
 			t.Errorf("no %q in\n%s", want, text.String())
 		}
@@ -57,7 +61,8 @@ func TestAnswersOfStrangersAreDropped(t *testing.T) {
 		want  string
 	}{
 		{mdns.ServiceEntry{Name: full, AddrV4: net.IPv4(10, 0, 0, 7), Port: 4000}, "/ip4/10.0.0.7/tcp/4000"},
-		{mdns.ServiceEntry{Name: full, AddrV6IPAddr: &net.IPAddr{IP: net.ParseIP("2001:db8::7")}, Port: 1}, "/ip6/2001:db8::7/tcp/1"},
+		{mdns.ServiceEntry{Name: full, AddrV6IPAddr: &net.IPAddr{IP: net.ParseIP("2001:db8::7")}, Port: 1},
+			"/ip6/2001:db8::7/tcp/1"},
 		{mdns.ServiceEntry{Name: "00" + full, AddrV4: net.IPv4(10, 0, 0, 7), Port: 4000}, ""},
 		{mdns.ServiceEntry{Name: name + "._http._tcp.local.", AddrV4: net.IPv4(10, 0, 0, 7), Port: 4000}, ""},
 		{mdns.ServiceEntry{Name: full, Port: 4000}, ""},
@@ -76,7 +81,13 @@ func TestAnswersOfStrangersAreDropped(t *testing.T) {
 func TestMembersAreFoundInTheLocalNetwork(t *testing.T) {
 	l := openLoopback(t, 2, 1000)
 	open := func(i int, listen string) *Transport {
-		tr, err := New(Config{Key: l.keys[i], Members: l.members, Listen: listen, MaxPayload: 1000, MDNS: true})
+		tr, err := New(Config{
+			Key:        l.keys[i],
+			Members:    l.members,
+			Listen:     listen,
+			MaxPayload: 1000,
+			MDNS:       true,
+		})
 		if err != nil {
 			t.Skipf("no multicast on this machine: %v", err)
 		}

@@ -1,9 +1,12 @@
-// Package p2p carries frames between the members of a roster over libp2p: TCP with TLS 1.3, or Noise where a peer offers
-// nothing else, and yamux. It is the one package that imports libp2p.
+// Package p2p carries frames between the members of a roster over libp2p: TCP with TLS
+// 1.3, or Noise where a peer offers nothing else, and yamux. It is the one package that
+// imports libp2p.
 //
-// The swarm is put together by hand: no relay, no hole punching, no identify protocol, no QUIC. Addresses are
-// those of the roster or, where an owner asks for it, what members say in the local network by multicast DNS. A connection of anybody who is not on it ends when the handshake has shown the key.
-// Frames go over streams that stay open, one after the other: a frame one way, one byte of answer the other.
+// The swarm is put together by hand: no relay, no hole punching, no identify protocol, no
+// QUIC. Addresses are those of the roster or, where an owner asks for it, what members
+// say in the local network by multicast DNS. A connection of anybody who is not on it
+// ends when the handshake has shown the key. Frames go over streams that stay open, one
+// after the other: a frame one way, one byte of answer the other.
 package p2p
 
 import (
@@ -58,7 +61,8 @@ type Config struct {
 	Members    []Member           // by agent number
 	Listen     string             // host:port to listen on; "": the member's own address of the roster
 	MaxPayload int
-	// MDNS announces this member in the local network by multicast DNS, and asks there for members who are not at their roster's address.
+	// MDNS announces this member in the local network by multicast DNS, and asks there
+	// for members who are not at their roster's address.
 	MDNS bool
 	Log  *slog.Logger // nil: none
 
@@ -110,14 +114,21 @@ var _ node.Transport = (*Transport)(nil)
 
 // New opens a transport: it listens when it returns, and answers once Serve was called.
 func New(cfg Config) (*Transport, error) {
-	t := &Transport{cfg: cfg, log: cfg.Log, numbers: map[peer.ID]agent.ID{}, incoming: make([]incoming, len(cfg.Members)), idle: make([]idle, len(cfg.Members))}
+	t := &Transport{
+		cfg:      cfg,
+		log:      cfg.Log,
+		numbers:  map[peer.ID]agent.ID{},
+		incoming: make([]incoming, len(cfg.Members)),
+		idle:     make([]idle, len(cfg.Members)),
+	}
 	if t.log == nil {
 		t.log = slog.New(slog.NewTextHandler(io.Discard, nil))
 	}
 	for i, m := range cfg.Members {
 		key, err := crypto.UnmarshalEd25519PublicKey(m.Key)
 		if err != nil {
-			return nil, config.Bad(fmt.Sprintf("members[%d].key", i), len(m.Key), "an Ed25519 public key of 32 bytes")
+			return nil, config.Bad(fmt.Sprintf("members[%d].key", i), len(m.Key),
+				"an Ed25519 public key of 32 bytes")
 		}
 		id, err := peer.IDFromPublicKey(key)
 		if err != nil {
@@ -167,7 +178,8 @@ func (t *Transport) open(id peer.ID, secret crypto.PrivKey) (err error) {
 		return err
 	}
 	g := &gater{members: t.numbers, log: t.log}
-	t.swarm, err = swarm.NewSwarm(id, t.store, eventbus.NewBus(), swarm.WithConnectionGater(g), swarm.WithResourceManager(t.rcmgr), swarm.WithDialTimeout(dialTimeout))
+	t.swarm, err = swarm.NewSwarm(id, t.store, eventbus.NewBus(), swarm.WithConnectionGater(g),
+		swarm.WithResourceManager(t.rcmgr), swarm.WithDialTimeout(dialTimeout))
 	if err != nil {
 		return err
 	}
@@ -188,7 +200,8 @@ func (t *Transport) open(id peer.ID, secret crypto.PrivKey) (err error) {
 	if t.cfg.handshake == 0 {
 		t.cfg.handshake = handshakeTimeout
 	}
-	up, err := upgrader.New(append(security, s), muxers, nil, t.rcmgr, g, upgrader.WithAcceptTimeout(t.cfg.handshake))
+	up, err := upgrader.New(append(security, s), muxers, nil, t.rcmgr, g,
+		upgrader.WithAcceptTimeout(t.cfg.handshake))
 	if err != nil {
 		return err
 	}
@@ -231,7 +244,8 @@ func (t *Transport) enter() node.Handler {
 	return t.handler
 }
 
-// accept reads frames from a stream that a member has opened, and answers each, until the member closes it.
+// accept reads frames from a stream that a member has opened, and answers each, until the
+// member closes it.
 func (t *Transport) accept(s network.Stream) {
 	from, ok := t.numbers[s.Conn().RemotePeer()]
 	if !ok || s.SetProtocol(protocol) != nil {
@@ -300,7 +314,8 @@ func (r *reader) Read(b []byte) (int, error) {
 // Send implements node.Transport.
 func (t *Transport) Send(ctx context.Context, to agent.ID, frame []byte) error {
 	if int(to) >= len(t.peers) || to == t.self {
-		return fmt.Errorf("%w: agent %d, allowed: 0 to %d but %d", node.ErrUnreachable, to, len(t.peers)-1, t.self)
+		return fmt.Errorf("%w: agent %d, allowed: 0 to %d but %d", node.ErrUnreachable, to, len(t.peers)-1,
+			t.self)
 	}
 	code, err := t.send(ctx, t.peers[to], frame)
 	if err == nil {
@@ -341,7 +356,8 @@ func (t *Transport) send(ctx context.Context, id peer.ID, frame []byte) (code by
 		werr = s.CloseWrite()
 	}
 	var answer [1]byte
-	if _, err := io.ReadFull(s, answer[:]); err != nil { // an answer may come although the write was cut short
+	// an answer may come although the write was cut short
+	if _, err := io.ReadFull(s, answer[:]); err != nil {
 		stop()
 		s.Reset()
 		s.Conn().Close() // the next attempt finds out whether the peer is there
@@ -373,7 +389,8 @@ func (t *Transport) connect(ctx context.Context, id peer.ID) error {
 	return t.dial(ctx, id, at)
 }
 
-// dial connects to a member at one of some addresses: the handshake shows whether it is there.
+// dial connects to a member at one of some addresses: the handshake shows whether it is
+// there.
 func (t *Transport) dial(ctx context.Context, id peer.ID, at []ma.Multiaddr) error {
 	t.store.ClearAddrs(id)
 	t.store.AddAddrs(id, at, peerstore.PermanentAddrTTL)

@@ -124,14 +124,16 @@ func TestSecurity(t *testing.T) {
 			t.Fatal(err)
 		}
 		for _, c := range trs[tc.from].swarm.ConnsToPeer(trs[tc.from].peers[tc.to]) {
-			if s := c.ConnState(); string(s.Security) != tc.want || s.StreamMultiplexer != "/yamux/1.0.0" || s.Transport != "tcp" {
+			if s := c.ConnState(); string(s.Security) != tc.want || s.StreamMultiplexer != "/yamux/1.0.0" ||
+				s.Transport != "tcp" {
 				t.Errorf("%d to %d: %+v, want %s", tc.from, tc.to, s, tc.want)
 			}
 		}
 	}
 }
 
-// Whoever lacks a member's key gets no frame in and none out: a stranger that dials, and one that sits at a member's address.
+// Whoever lacks a member's key gets no frame in and none out: a stranger that dials, and
+// one that sits at a member's address.
 func TestStrangersAreRefused(t *testing.T) {
 	l := openLoopback(t, 2, 1000)
 	a := l.Open(t, 0)
@@ -165,7 +167,8 @@ func TestPlainTextIsRefused(t *testing.T) {
 	defer b.Close()
 	a.Serve(func(from agent.ID, _ []byte) error { return nil })
 	b.Serve(nobody(t))
-	for _, text := range []string{"GET / HTTP/1.1\r\n\r\n", "\x13/multistream/1.0.0\n\x07/plain\n", strings.Repeat("\xff", 1<<16)} {
+	for _, text := range []string{"GET / HTTP/1.1\r\n\r\n", "\x13/multistream/1.0.0\n\x07/plain\n",
+		strings.Repeat("\xff", 1<<16)} {
 		c, err := net.Dial("tcp", l.members[0].Address)
 		if err != nil {
 			t.Fatal(err)
@@ -183,8 +186,8 @@ func TestPlainTextIsRefused(t *testing.T) {
 	}
 }
 
-// A member that moves behind its name is found: names are looked up for every connection. An address that is none fails
-// with the reason.
+// A member that moves behind its name is found: names are looked up for every connection.
+// An address that is none fails with the reason.
 func TestAddresses(t *testing.T) {
 	at, err := addresses(context.Background(), "[::1]:4000")
 	if err != nil || len(at) != 1 || at[0].String() != "/ip6/::1/tcp/4000" {
@@ -201,7 +204,8 @@ func TestAddresses(t *testing.T) {
 	}
 }
 
-// BenchmarkFrame50MB sends frames of 50 MB between two members, for comparison with BenchmarkTLS50MB.
+// BenchmarkFrame50MB sends frames of 50 MB between two members, for comparison with
+// BenchmarkTLS50MB.
 func BenchmarkFrame50MB(b *testing.B) {
 	const size = 50 << 20
 	l := openLoopback(b, 2, size)
@@ -228,7 +232,8 @@ func BenchmarkTLS50MB(b *testing.B) {
 	if err != nil {
 		b.Fatal(err)
 	}
-	l, err := tls.Listen("tcp", "127.0.0.1:0", &tls.Config{Certificates: []tls.Certificate{{Certificate: [][]byte{der}, PrivateKey: key}}})
+	l, err := tls.Listen("tcp", "127.0.0.1:0",
+		&tls.Config{Certificates: []tls.Certificate{{Certificate: [][]byte{der}, PrivateKey: key}}})
 	if err != nil {
 		b.Fatal(err)
 	}

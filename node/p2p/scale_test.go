@@ -29,14 +29,16 @@ import (
 	"sotto/topology"
 )
 
-// TestScale compares nodes over TLS on loopback, each with its durable ledger and state on the disk of TMPDIR, with the simulator on the same
-// machine in the same run: DP-DSGD of the ConvNet on rings and 8-regular graphs.
+// TestScale compares nodes over TLS on loopback, each with its durable ledger and state
+// on the disk of TMPDIR, with the simulator on the same machine in the same run: DP-DSGD
+// of the ConvNet on rings and 8-regular graphs.
 //
 //	SOTTO_NODES=50 SOTTO_ROUNDS=20 go test -tags scale -run Scale -v -timeout 1h ./node/p2p
 //
-// It prints figures and checks none: they are those of the machine. Shares are means over nodes, of times that overlap: compute is drawing
-// and clipping, fsync the syncs of ledger and state, TLS the sends until the neighbor's handler has answered. Memory is that of one
-// process with all nodes, in which the program itself is shared.
+// It prints figures and checks none: they are those of the machine. Shares are means over
+// nodes, of times that overlap: compute is drawing and clipping, fsync the syncs of
+// ledger and state, TLS the sends until the neighbor's handler has answered. Memory is
+// that of one process with all nodes, in which the program itself is shared.
 func TestScale(t *testing.T) {
 	nodes, rounds := number(t, "SOTTO_NODES", 50), uint64(number(t, "SOTTO_ROUNDS", 20))
 	graphs := []string{"ring"}
@@ -49,10 +51,14 @@ func TestScale(t *testing.T) {
 		s.spent.compute.Store(0)
 		took := s.train(t)
 		x := &s.spent
-		per := func(d *atomic.Int64) float64 { return float64(d.Load()) / 1e6 / float64(rounds) / float64(nodes) }
-		t.Logf("%s of %d, %d rounds: a round takes %.1f ms in nodes and %.1f ms in the simulator, %.2f times as long", graph, nodes, rounds,
+		per := func(d *atomic.Int64) float64 {
+			return float64(d.Load()) / 1e6 / float64(rounds) / float64(nodes)
+		}
+		t.Logf("%s of %d, %d rounds: a round takes %.1f ms in nodes and %.1f ms in the simulator, %.2f "+
+			"times as long", graph, nodes, rounds,
 			ms(took)/float64(rounds), ms(simulated)/float64(rounds), took.Seconds()/simulated.Seconds())
-		t.Logf("%s of %d: per node and round compute %.2f ms, fsync %.2f ms, TLS %.2f ms; %.1f MB a node besides its data", graph, nodes,
+		t.Logf("%s of %d: per node and round compute %.2f ms, fsync %.2f ms, TLS %.2f ms; %.1f MB a node "+
+			"besides its data", graph, nodes,
 			per(&x.compute), per(&x.sync), per(&x.send), s.memory/float64(nodes)/(1<<20))
 	}
 }
@@ -99,7 +105,8 @@ func newScale(t *testing.T, graph string, nodes int, rounds uint64) *scale {
 		s.graph, err = sched.At(0)
 	}
 	if err == nil {
-		s.model, err = model.New("convnet", model.Shape{Height: 32, Width: 32, Channels: 1, Classes: 10}, decode)
+		s.model, err = model.New("convnet", model.Shape{Height: 32, Width: 32, Channels: 1, Classes: 10},
+			decode)
 	}
 	if err == nil {
 		s.factory, err = algo.New("dsgd", decode)
@@ -124,7 +131,15 @@ func newScale(t *testing.T, graph string, nodes int, rounds uint64) *scale {
 }
 
 func (s *scale) algorithm(t *testing.T, i int) agent.Algorithm {
-	a, err := s.factory(agent.Env{Self: agent.ID(i), Agents: s.nodes, Dim: s.model.Dim(), Records: scaleRecords, Rounds: s.rounds, Init: s.init, Rho: 1})
+	a, err := s.factory(agent.Env{
+		Self:    agent.ID(i),
+		Agents:  s.nodes,
+		Dim:     s.model.Dim(),
+		Records: scaleRecords,
+		Rounds:  s.rounds,
+		Init:    s.init,
+		Rho:     1,
+	})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -136,8 +151,17 @@ func (s *scale) oracle(t *testing.T, i int) map[string]privacy.Oracle {
 	for k := range rows {
 		rows[k] = int32(k)
 	}
-	g := &oracle.Gradient{Model: s.model, Records: oracle.Records{Data: s.data[i], Index: rows}, Rate: scaleBatch / scaleRecords,
-		ExpectedBatch: scaleBatch, Clip: 1, Adjacency: account.ZeroOut, Unit: account.Record(), Pool: oracle.NewPool()}
+	g := &oracle.Gradient{
+		Model:         s.model,
+		Records:       oracle.Records{Data: s.data[i], Index: rows},
+		Rate:          scaleBatch / scaleRecords,
+		ExpectedBatch: scaleBatch,
+		Clip:          1,
+		Adjacency:     account.ZeroOut,
+		Unit:          account.Record(),
+
+		Pool: oracle.NewPool(),
+	}
 	if err := g.Validate(); err != nil {
 		t.Fatal(err)
 	}
@@ -148,9 +172,15 @@ func (s *scale) simulate(t *testing.T) time.Duration {
 	var agents []sim.Agent
 	for i := range s.nodes {
 		agents = append(agents, sim.Agent{Algorithm: s.algorithm(t, i),
-			Gate: privacy.NewSimulatedGate(ledger.NewMemory(nil), privacy.Gaussian{NoiseMultiplier: 1}, s.oracle(t, i), 1, agent.ID(i))})
+			Gate: privacy.NewSimulatedGate(ledger.NewMemory(nil), privacy.Gaussian{NoiseMultiplier: 1},
+				s.oracle(t, i), 1, agent.ID(i))})
 	}
-	w, err := sim.New(sim.Config{Agents: agents, Schedule: topology.Static(s.graph), Dim: s.model.Dim(), Rounds: s.rounds})
+	w, err := sim.New(sim.Config{
+		Agents:   agents,
+		Schedule: topology.Static(s.graph),
+		Dim:      s.model.Dim(),
+		Rounds:   s.rounds,
+	})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -161,7 +191,8 @@ func (s *scale) simulate(t *testing.T) time.Duration {
 	return time.Since(began)
 }
 
-// train runs the nodes and returns the time from the first start to the last of their last rounds.
+// train runs the nodes and returns the time from the first start to the last of their
+// last rounds.
 func (s *scale) train(t *testing.T) time.Duration {
 	l := openLoopback(t, s.nodes, node.MaxPayload(s.model.Dim()))
 	before := heap()
@@ -170,8 +201,13 @@ func (s *scale) train(t *testing.T) time.Duration {
 	var close []func()
 	for i := range s.nodes {
 		fsys := timedFS{ledger.OS{AllowVolatile: true}, &s.spent.sync}
-		own, err := ledger.Create(filepath.Join(dir, fmt.Sprint("ledger", i)), ledger.Genesis{Adjacency: account.ZeroOut, Unit: account.Record(),
-			Budget: account.Budget{Epsilon: 1e6, Delta: 1e-5}, MinRecords: 100}, ledger.Options{Key: l.keys[i], FS: fsys, Accountant: "rdp"})
+		own, err := ledger.Create(filepath.Join(dir, fmt.Sprint("ledger", i)), ledger.Genesis{
+			Adjacency: account.ZeroOut,
+			Unit:      account.Record(),
+			Budget:    account.Budget{Epsilon: 1e6, Delta: 1e-5},
+
+			MinRecords: 100,
+		}, ledger.Options{Key: l.keys[i], FS: fsys, Accountant: "rdp"})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -181,12 +217,23 @@ func (s *scale) train(t *testing.T) time.Duration {
 		}
 		tr := timedTransport{l.Open(t, agent.ID(i)), &s.spent.send}
 		gate := privacy.NewGate(own, privacy.Gaussian{NoiseMultiplier: 1}, s.oracle(t, i))
-		ready[i], err = node.New(node.Config{Self: agent.ID(i), Graph: s.graph, Algorithm: s.algorithm(t, i), Gate: gate, Head: own.Head,
-			Rounds: s.rounds, Dim: s.model.Dim(), Transport: tr, Store: store, OnRound: func(r node.RoundReport) {
+		ready[i], err = node.New(node.Config{
+			Self:      agent.ID(i),
+			Graph:     s.graph,
+			Algorithm: s.algorithm(t, i),
+			Gate:      gate,
+			Head:      own.Head,
+			Rounds:    s.rounds,
+			Dim:       s.model.Dim(),
+			Transport: tr,
+			Store:     store,
+
+			OnRound: func(r node.RoundReport) {
 				if r.Round == s.rounds-1 {
 					ended <- time.Now()
 				}
-			}})
+			},
+		})
 		if err != nil {
 			t.Fatal(err)
 		}

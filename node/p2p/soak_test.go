@@ -24,9 +24,11 @@ import (
 	"sotto/rng"
 )
 
-// TestSoak feeds a node over TLS on loopback, for a time, with frames that a malicious member makes up, and its port with bytes of
-// strangers. The node must neither end nor grow, have refused frames, and stop when it is told to. Among millions of frames some are such as
-// the member might have sent, and count as its own: what it then lacks of others is not sent again, so that its honest node could not end the run.
+// TestSoak feeds a node over TLS on loopback, for a time, with frames that a malicious
+// member makes up, and its port with bytes of strangers. The node must neither end nor
+// grow, have refused frames, and stop when it is told to. Among millions of frames some
+// are such as the member might have sent, and count as its own: what it then lacks of
+// others is not sent again, so that its honest node could not end the run.
 //
 //	SOTTO_SOAK=10m go test -tags soak -run Soak -v -timeout 30m ./node/p2p
 func TestSoak(t *testing.T) {
@@ -46,7 +48,9 @@ func TestSoak(t *testing.T) {
 	for _, m := range l.members {
 		keys = append(keys, m.Key)
 	}
-	w := nodetest.NewWorld(t, nodetest.Options{Factory: f, Agents: 3, Change: func(_ int, c *node.Config) { c.Keys, c.Linger = keys, 5*time.Second }})
+	w := nodetest.NewWorld(t, nodetest.Options{Factory: f, Agents: 3, Change: func(_ int, c *node.Config) {
+		c.Keys, c.Linger = keys, 5*time.Second
+	}})
 	ended := make(chan error, 2)
 	running, end := context.WithCancel(context.Background())
 	defer end()
@@ -106,7 +110,8 @@ func TestSoak(t *testing.T) {
 			if first == 0 {
 				first = now
 			}
-			t.Logf("%v: %d frames, %d strangers, %.1f MB in use", time.Since(began).Round(time.Second), frames.Load(), strangers.Load(), now/(1<<20))
+			t.Logf("%v: %d frames, %d strangers, %.1f MB in use", time.Since(began).Round(time.Second),
+				frames.Load(), strangers.Load(), now/(1<<20))
 			if now > first+8<<20 {
 				t.Fatalf("%.1f MB more than at first", (now-first)/(1<<20))
 			}
@@ -142,11 +147,17 @@ func fill(chance *rng.Stream, b []byte) {
 	}
 }
 
-// fuzzed is a frame of member 1 with something wrong about it, mostly: its kind, round, payload, or some of its bytes. Its checksums fit
-// in half of the cases, so that what lies behind them is reached.
+// fuzzed is a frame of member 1 with something wrong about it, mostly: its kind, round,
+// payload, or some of its bytes. Its checksums fit in half of the cases, so that what
+// lies behind them is reached.
 func fuzzed(chance *rng.Stream, run [32]byte) []byte {
 	rounds := []uint64{0, 0, 1, 2, 11, 12, 1 << 40, 1<<64 - 1}
-	f := node.Frame{Kind: node.FrameKind(1 + chance.Below(7)), Run: run, Sender: 1, Round: rounds[chance.Below(uint64(len(rounds)))]}
+	f := node.Frame{
+		Kind:   node.FrameKind(1 + chance.Below(7)),
+		Run:    run,
+		Sender: 1,
+		Round:  rounds[chance.Below(uint64(len(rounds)))],
+	}
 	switch chance.Below(4) {
 	case 0:
 	case 1: // text, as of a claim
@@ -157,13 +168,16 @@ func fuzzed(chance *rng.Stream, run [32]byte) []byte {
 	default:
 		for range 1 + chance.Below(3) {
 			body := make([]float32, chance.Below(4*nodetest.Dim))
-			if len(body) == nodetest.Dim { // a member whose messages were taken has to go on from them, or all wait for it
+			// a member whose messages were taken has to go on from them, or all wait for
+			// it
+			if len(body) == nodetest.Dim {
 				body = body[1:]
 			}
 			m := agent.Message{From: 1, To: agent.Broadcast, Round: f.Round, Body: body}
 			f.Payload = agent.AppendMessage(f.Payload, &m)
 		}
-		f.Payload[chance.Below(uint64(len(f.Payload)))] ^= byte(1 + chance.Below(255)) // no message is the algorithm's
+		// no message is the algorithm's
+		f.Payload[chance.Below(uint64(len(f.Payload)))] ^= byte(1 + chance.Below(255))
 	}
 	if f.Kind == node.Messages && len(f.Payload) == 0 { // a round without messages is one that is taken
 		f.Payload = []byte{7}

@@ -16,16 +16,19 @@ import (
 	"sotto/privacy/ledger/ledgertest"
 )
 
-// Somebody with a key of its own runs a node at a member's address, by a roster in which that key is the member's, and so with frames of the
-// right form. The others take nothing from it, name the member as gone, and wait; when the member comes, the run ends with the
-// simulator's bits.
+// Somebody with a key of its own runs a node at a member's address, by a roster in which
+// that key is the member's, and so with frames of the right form. The others take nothing
+// from it, name the member as gone, and wait; when the member comes, the run ends with
+// the simulator's bits.
 func TestAStrangerInAMembersPlace(t *testing.T) {
 	f, err := algo.New("dsgt", func(any) error { return nil })
 	if err != nil {
 		t.Fatal(err)
 	}
 	l := openLoopback(t, 4, node.MaxPayload(nodetest.Dim))
-	w := nodetest.NewWorld(t, nodetest.Options{Factory: f, Change: func(_ int, c *node.Config) { c.RetryMax = 200 * time.Millisecond }})
+	w := nodetest.NewWorld(t, nodetest.Options{Factory: f, Change: func(_ int, c *node.Config) {
+		c.RetryMax = 200 * time.Millisecond
+	}})
 	want, _ := w.Simulate(t)
 	public, key, _ := ed25519.GenerateKey(nil)
 	theirs := slices.Clone(l.members)
@@ -58,7 +61,8 @@ func TestAStrangerInAMembersPlace(t *testing.T) {
 	for _, i := range []int{1, 3} { // the neighbors of 2
 		s := nodes[i].Status()
 		for _, p := range s.Peers {
-			if p.Name == "agent 2" && (p.State != node.Gone || p.Fault == "") || s.Round > 0 || s.Counts.Refused > 0 {
+			if p.Name == "agent 2" && (p.State != node.Gone || p.Fault == "") || s.Round > 0 ||
+				s.Counts.Refused > 0 {
 				t.Errorf("agent %d beside a stranger: %+v", i, s)
 			}
 		}

@@ -14,10 +14,11 @@ import (
 const Version = "sotto/account 1"
 
 var (
-	// ErrUnsupported: no proof is implemented for this event, adjacency, unit and sampler. The message says
-	// what is supported.
+	// ErrUnsupported: no proof is implemented for this event, adjacency, unit and
+	// sampler. The message says what is supported.
 	ErrUnsupported = errors.New("account: unsupported")
-	// ErrInfeasible: no parameter in range meets the budget. The message says what limits it.
+	// ErrInfeasible: no parameter in range meets the budget. The message says what limits
+	// it.
 	ErrInfeasible = errors.New("account: budget cannot be met")
 	// ErrDeltaTooSmall: the numerical error would exceed a tenth of delta.
 	ErrDeltaTooSmall = errors.New("account: delta too small for this accountant")
@@ -27,8 +28,9 @@ var (
 	errInvalidEvent = config.Bad("event", "the zero Event", "an event made by a constructor")
 )
 
-// Interval holds an epsilon: the true value lies in [Lower, Upper]. Upper is the guarantee. Lower is 0 where only
-// upper bounds are known (RDP, black boxes, truncated Poisson sampling), and both are +Inf for non-private events.
+// Interval holds an epsilon: the true value lies in [Lower, Upper]. Upper is the
+// guarantee. Lower is 0 where only upper bounds are known (RDP, black boxes, truncated
+// Poisson sampling), and both are +Inf for non-private events.
 type Interval struct {
 	Lower float64 `json:"lower"`
 	Upper float64 `json:"upper"`
@@ -42,13 +44,15 @@ type Description struct {
 	Assumptions []string
 }
 
-// Accountant composes events and reads off epsilon. Implementations are not safe for concurrent Compose;
-// Epsilon does not change them.
+// Accountant composes events and reads off epsilon. Implementations are not safe for
+// concurrent Compose; Epsilon does not change them.
 type Accountant interface {
-	// Compose adds times adaptive copies of ev, in time that does not depend on times. It refuses what it cannot
-	// prove with ErrUnsupported, and is unchanged after any error. times may be 0.
+	// Compose adds times adaptive copies of ev, in time that does not depend on times. It
+	// refuses what it cannot prove with ErrUnsupported, and is unchanged after any error.
+	// times may be 0.
 	Compose(ev Event, times int) error
-	// Epsilon returns epsilon at delta in [0, 1]; +Inf where nothing can be guaranteed, never NaN.
+	// Epsilon returns epsilon at delta in [0, 1]; +Inf where nothing can be guaranteed,
+	// never NaN.
 	Epsilon(delta float64) (Interval, error)
 	// Describe names method, citations and assumptions.
 	Describe() Description
@@ -112,5 +116,6 @@ func unsupported(b *body, accountant string, a Adjacency, u Unit, supported stri
 	if b.event != nil {
 		name += " of " + string(b.event.typ)
 	}
-	return fmt.Errorf("%w: %s under %v, unit %v, by accountant %s; supported: %s", ErrUnsupported, name, a, u, accountant, supported)
+	return fmt.Errorf("%w: %s under %v, unit %v, by accountant %s; supported: %s", ErrUnsupported, name, a, u,
+		accountant, supported)
 }

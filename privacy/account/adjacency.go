@@ -14,10 +14,11 @@ type Adjacency uint8
 const (
 	// AddRemove: one unit is added or removed; the number of records is private.
 	AddRemove Adjacency = iota + 1
-	// ReplaceOne: one unit is changed; the number of records is public. A clipped sum moves by twice the clip.
+	// ReplaceOne: one unit is changed; the number of records is public. A clipped sum
+	// moves by twice the clip.
 	ReplaceOne
-	// ZeroOut: one unit is replaced by a null unit that contributes 0; the number of records is public.
-	// It has the curves of AddRemove.
+	// ZeroOut: one unit is replaced by a null unit that contributes 0; the number of
+	// records is public. It has the curves of AddRemove.
 	ZeroOut
 )
 
@@ -35,7 +36,8 @@ func (a Adjacency) String() string {
 	return adjacencyNames[a]
 }
 
-// ParseAdjacency reads the names that String writes; an underscore may stand for the hyphen.
+// ParseAdjacency reads the names that String writes; an underscore may stand for the
+// hyphen.
 func ParseAdjacency(s string) (Adjacency, error) {
 	t := strings.ReplaceAll(s, "_", "-")
 	for a := AddRemove; a <= ZeroOut; a++ {
@@ -77,8 +79,9 @@ var unitNames = [...]string{UnitRecord: "record", UnitGroup: "group", UnitOwner:
 // MaxGroup is the largest group that Group accepts.
 const MaxGroup = 1 << 20
 
-// Unit is what one epsilon protects: one record, a group of Size records, or all data of one owner.
-// Size is 0 except for groups, where it lies in 2..MaxGroup. The zero value is invalid.
+// Unit is what one epsilon protects: one record, a group of Size records, or all data of
+// one owner. Size is 0 except for groups, where it lies in 2..MaxGroup. The zero value is
+// invalid.
 type Unit struct {
 	Kind UnitKind
 	Size int
@@ -87,7 +90,8 @@ type Unit struct {
 // Record is the unit of one record.
 func Record() Unit { return Unit{Kind: UnitRecord} }
 
-// Group is the unit of k records; a group of one is a record. Accountants refuse k < 1 and k > MaxGroup.
+// Group is the unit of k records; a group of one is a record. Accountants refuse k < 1
+// and k > MaxGroup.
 func Group(k int) Unit {
 	if k == 1 {
 		return Record()

@@ -16,12 +16,15 @@ type BoundedDesign struct {
 	Delta      float64 // exact delta at the target epsilon
 }
 
-// Bounded finds the scale and truncation of least standard deviation whose exact profile at target.Epsilon is at most
-// target.Delta, for one scalar release. For every scale the truncation is the least feasible one. Truncating Laplace noise gains a few
-// percent over pure Laplace noise; truncating Gaussian noise gains nothing and the search pushes the truncation outwards,
-// up to 12 scales. beta is used by the generalized family only, 0 otherwise.
+// Bounded finds the scale and truncation of least standard deviation whose exact profile
+// at target.Epsilon is at most target.Delta, for one scalar release. For every scale the
+// truncation is the least feasible one. Truncating Laplace noise gains a few percent over
+// pure Laplace noise; truncating Gaussian noise gains nothing and the search pushes the
+// truncation outwards, up to 12 scales. beta is used by the generalized family only, 0
+// otherwise.
 func Bounded(family string, beta float64, target Budget) (BoundedDesign, error) {
-	if err := first(target.validate(), bad(target.Delta > 0, "target_delta", target.Delta, "above 0")); err != nil {
+	if err := first(target.validate(), bad(target.Delta > 0, "target_delta", target.Delta, "above 0")); err !=
+		nil {
 		return BoundedDesign{}, err
 	}
 	if _, err := BoundedNoise(family, 1, 1, beta); err != nil {
@@ -35,7 +38,8 @@ func Bounded(family string, beta float64, target Budget) (BoundedDesign, error) 
 		}
 		return d.Std
 	}
-	// The standard deviation falls towards the best scale from both sides; a coarse search brackets it.
+	// The standard deviation falls towards the best scale from both sides; a coarse
+	// search brackets it.
 	where, least := 0.0, math.Inf(1)
 	const step = 0.05
 	for x := math.Log(1e-3); x < math.Log(1e5); x += step {
@@ -46,7 +50,8 @@ func Bounded(family string, beta float64, target Budget) (BoundedDesign, error) 
 		}
 	}
 	if math.IsInf(least, 1) {
-		return best, fmt.Errorf("%w: no scale up to 1e5 sensitivities gives (%g, %g)", ErrInfeasible, target.Epsilon, target.Delta)
+		return best, fmt.Errorf("%w: no scale up to 1e5 sensitivities gives (%g, %g)", ErrInfeasible,
+			target.Epsilon, target.Delta)
 	}
 	lo, hi := where-step, where+step
 	for range 50 {
@@ -63,7 +68,8 @@ func Bounded(family string, beta float64, target Budget) (BoundedDesign, error) 
 // boundedAt is the design of one scale, Std +Inf where no truncation is feasible.
 func boundedAt(family string, beta, scale float64, target Budget) BoundedDesign {
 	delta := func(a float64) float64 {
-		return profileOf(boundedPair(&body{family: family, scale: scale, truncation: a, beta: beta}), false, target.Epsilon)
+		return profileOf(boundedPair(&body{family: family, scale: scale, truncation: a, beta: beta}), false,
+			target.Epsilon)
 	}
 	hi := 12 * scale
 	if family == BoundedLaplace {
@@ -85,7 +91,13 @@ func boundedAt(family string, beta, scale float64, target Budget) BoundedDesign 
 	if err != nil {
 		return BoundedDesign{Std: math.Inf(1)}
 	}
-	return BoundedDesign{Event: ev, Scale: scale, Truncation: hi, Std: boundedStd(family, scale, hi, beta), Delta: delta(hi)}
+	return BoundedDesign{
+		Event:      ev,
+		Scale:      scale,
+		Truncation: hi,
+		Std:        boundedStd(family, scale, hi, beta),
+		Delta:      delta(hi),
+	}
 }
 
 // boundedStd is the standard deviation of density exp(-(|x|/w)^beta) on [-a, a]:

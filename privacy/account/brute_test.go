@@ -77,8 +77,9 @@ func (d discrete) pair() pair {
 	return atomPair(atoms, pInf, qInf, false)
 }
 
-// TestBruteForceComposition enumerates all output sequences of random discrete mechanisms with exact arithmetic and compares
-// delta(eps) with the interval of the grids, both directions.
+// TestBruteForceComposition enumerates all output sequences of random discrete mechanisms
+// with exact arithmetic and compares delta(eps) with the interval of the grids, both
+// directions.
 func TestBruteForceComposition(t *testing.T) {
 	fewer(t, 15)
 	rapid.Check(t, func(t *rapid.T) {
@@ -103,7 +104,8 @@ func TestBruteForceComposition(t *testing.T) {
 			t.Fatal(err)
 		}
 		const tiny = 1e-12
-		if want > got.Upper+tiny || want < got.Lower-tiny || got.Upper > want+1e-3*want+1e-6 || want-got.Lower > 0.01*want+1e-3 && want < 0.999 {
+		if want > got.Upper+tiny || want < got.Lower-tiny || got.Upper > want+1e-3*want+1e-6 ||
+			want-got.Lower > 0.01*want+1e-3 && want < 0.999 {
 			t.Fatalf("delta(%v) is %v, got %v", eps, want, got)
 		}
 		if want < 1e-6 || m+n == 1 {
@@ -113,8 +115,11 @@ func TestBruteForceComposition(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		// The least epsilon at delta = want is eps, unless the profile is flat there; then it is smaller.
-		if i.Lower > eps+1e-9 || all.delta(a) > 0 && i.Upper < eps-1e-9 && math.Max(all.delta(bigExpRat(i.Upper)), discrete{all.q, all.p}.delta(bigExpRat(i.Upper))) > want*(1+1e-9) {
+		// The least epsilon at delta = want is eps, unless the profile is flat there;
+		// then it is smaller.
+		if i.Lower > eps+1e-9 || all.delta(a) > 0 && i.Upper < eps-1e-9 &&
+			math.Max(all.delta(bigExpRat(i.Upper)), discrete{all.q, all.p}.delta(bigExpRat(i.Upper))) >
+				want*(1+1e-9) {
 			t.Fatalf("epsilon at %v is %v, got %v; %v %v, %v %v", want, eps, i, m, one, n, two)
 		}
 	})
@@ -126,8 +131,9 @@ func bigExpRat(x float64) *big.Rat {
 	return r
 }
 
-// TestBruteForceSamplers enumerates all batches of three records, of which the first is the one that changes, under randomized
-// response on their number of ones, and checks that the samplers' bounds hold: Poisson is attained, fixed-size is bounded by RDP.
+// TestBruteForceSamplers enumerates all batches of three records, of which the first is
+// the one that changes, under randomized response on their number of ones, and checks
+// that the samplers' bounds hold: Poisson is attained, fixed-size is bounded by RDP.
 func TestBruteForceSamplers(t *testing.T) {
 	const q, keep = 0.3, 0.8 // the mechanism answers "some one in the batch" truthfully with probability keep
 	law := func(records []bool, weight func(batch int) float64) (yes float64) {
@@ -174,8 +180,9 @@ func TestBruteForceSamplers(t *testing.T) {
 	fixedSizeOfThree(t, eps0, law)
 }
 
-// fixedSizeOfThree: two of three records without replacement, one replaced: the Renyi divergence stays below the amplified bound of
-// a Gaussian mechanism that is at least as bad at every order.
+// fixedSizeOfThree: two of three records without replacement, one replaced: the Renyi
+// divergence stays below the amplified bound of a Gaussian mechanism that is at least as
+// bad at every order.
 func fixedSizeOfThree(t *testing.T, eps0 float64, law func([]bool, func(int) float64) float64) {
 	two := func(batch int) float64 {
 		if batch == 3 || batch == 5 || batch == 6 {
@@ -184,7 +191,8 @@ func fixedSizeOfThree(t *testing.T, eps0 float64, law func([]bool, func(int) flo
 		return 0
 	}
 	p, r := law([]bool{true, false, false}, two), law([]bool{false, false, false}, two)
-	s := 1 / math.Sqrt(eps0*math.Tanh(eps0/2)) // a/(2 s^2) >= R(a) of randomized response: R(a) <= a R(1)/2 fails, so use twice
+	// a/(2 s^2) >= R(a) of randomized response: R(a) <= a R(1)/2 fails, so use twice
+	s := 1 / math.Sqrt(eps0*math.Tanh(eps0/2))
 	c := fixedSizeCurve(2./3, s/math.Sqrt2)
 	for _, a := range []float64{2, 3, 5, 8} {
 		exact := math.Log(math.Pow(p, a)*math.Pow(r, 1-a)+math.Pow(1-p, a)*math.Pow(1-r, 1-a)) / (a - 1)
@@ -246,7 +254,8 @@ func TestMixtureProfiles(t *testing.T) {
 			}
 			if m.c[0] == 0 && len(m.w) == 2 {
 				a, b := profileOf(antipodalPair(m.w[1], m.c[1]), false, eps), profileOf(both, false, eps)
-				x, y := profileOf(poissonPair(m.w[1], gaussianPair(m.c[1])), true, eps), profileOf(one, true, eps)
+				x, y := profileOf(poissonPair(m.w[1], gaussianPair(m.c[1])), true, eps),
+					profileOf(one, true, eps)
 				if math.Abs(a-b) > 1e-13 || math.Abs(x-y) > 1e-13 {
 					t.Errorf("%v at %v: closed forms %v, %v; general %v, %v", m, eps, a, x, b, y)
 				}
@@ -255,10 +264,12 @@ func TestMixtureProfiles(t *testing.T) {
 	}
 }
 
-// TestAntipodalDominates: sampled replace-one mixtures with contributions g, g' of norm at most 1 in the plane never exceed the
-// antipodal pair. The hockey-stick divergence is integrated on a square grid of midpoints. Away from the line where the
-// integrand bends the rule is exact to round-off; a bend in a cell costs at most h^2/8 times the change of slope, which is at
-// most (1 + e^eps) max|density'| = .242 (1 + e^eps) on each line of the grid, for at most two bends.
+// TestAntipodalDominates: sampled replace-one mixtures with contributions g, g' of norm
+// at most 1 in the plane never exceed the antipodal pair. The hockey-stick divergence is
+// integrated on a square grid of midpoints. Away from the line where the integrand bends
+// the rule is exact to round-off; a bend in a cell costs at most h^2/8 times the change
+// of slope, which is at most (1 + e^eps) max|density'| = .242 (1 + e^eps) on each line of
+// the grid, for at most two bends.
 func TestAntipodalDominates(t *testing.T) {
 	const n, reach, h = 400, 9.0, 18.0 / 400
 	at := func(i int) float64 { return -reach + (float64(i)+0.5)*h }
@@ -270,7 +281,8 @@ func TestAntipodalDominates(t *testing.T) {
 		gx, hx, hy := r1/s, r2*math.Cos(angle)/s, r2*math.Sin(angle)/s
 		var zero, g, ox, oy [n]float64
 		for i := range n {
-			zero[i], g[i], ox[i], oy[i] = density(at(i)), density(at(i)-gx), density(at(i)-hx), density(at(i)-hy)
+			zero[i], g[i], ox[i], oy[i] = density(at(i)), density(at(i)-gx), density(at(i)-hx),
+				density(at(i)-hy)
 		}
 		var sum float64
 		e := math.Exp(eps)
@@ -287,7 +299,8 @@ func TestAntipodalDominates(t *testing.T) {
 	})
 }
 
-// TestFourierRoundOff checks the estimated round-off of composition against exact convolution in 200-bit arithmetic.
+// TestFourierRoundOff checks the estimated round-off of composition against exact
+// convolution in 200-bit arithmetic.
 func TestFourierRoundOff(t *testing.T) {
 	const h, count = 0.05, 24
 	d := poissonPair(0.2, gaussianPair(1)).tabulate(h, -2, 4)

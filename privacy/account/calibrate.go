@@ -23,8 +23,9 @@ const (
 	minRate  = 1e-9
 )
 
-// Noise returns the smallest noise multiplier that meets target, rounded up to 6 significant digits; the achieved
-// epsilon is computed at the rounded value. A plan that costs nothing gives 0. ErrInfeasible: even 1e9 is not enough.
+// Noise returns the smallest noise multiplier that meets target, rounded up to 6
+// significant digits; the achieved epsilon is computed at the rounded value. A plan that
+// costs nothing gives 0. ErrInfeasible: even 1e9 is not enough.
 func Noise(p Plan, target Budget) (Result, error) {
 	if err := target.validate(); err != nil {
 		return Result{}, err
@@ -55,7 +56,8 @@ func Noise(p Plan, target Budget) (Result, error) {
 		}
 		hi *= 1 + 2e-6
 	}
-	return Result{}, fmt.Errorf("%w: no multiplier near %g meets epsilon %g at the final resolution", ErrInfeasible, hi, target.Epsilon)
+	return Result{}, fmt.Errorf("%w: no multiplier near %g meets epsilon %g at the final resolution",
+		ErrInfeasible, hi, target.Epsilon)
 }
 
 // bracketNoise finds lo with upper(lo) > target >= upper(hi), by factors of 2 from 1.
@@ -79,7 +81,8 @@ func bracketNoise(upper func(float64) (float64, error), target float64) (lo, hi 
 	}
 	for e > target {
 		if hi > maxNoise {
-			return 0, 0, fmt.Errorf("%w: epsilon is %.6g at noise multiplier %.3g, target %g", ErrInfeasible, e, hi, target)
+			return 0, 0, fmt.Errorf("%w: epsilon is %.6g at noise multiplier %.3g, target %g", ErrInfeasible,
+				e, hi, target)
 		}
 		lo, hi = hi, 2*hi
 		if e, err = upper(hi); err != nil {
@@ -89,8 +92,9 @@ func bracketNoise(upper func(float64) (float64, error), target float64) (lo, hi 
 	return lo, hi, nil
 }
 
-// shrink narrows a bracket of a non-increasing function to a relative width of 3e-7 and returns its safe end. It
-// alternates a secant in logarithms, which is nearly linear here, with bisection when that does not halve the bracket.
+// shrink narrows a bracket of a non-increasing function to a relative width of 3e-7 and
+// returns its safe end. It alternates a secant in logarithms, which is nearly linear
+// here, with bisection when that does not halve the bracket.
 func shrink(upper func(float64) (float64, error), target, lo, hi float64) (float64, error) {
 	at := func(x float64) (float64, error) {
 		e, err := upper(x)
@@ -168,8 +172,8 @@ func (p Plan) result(target Budget, noise, rate float64) (Result, error) {
 	return Result{NoiseMultiplier: noise, Rate: rate, Epsilon: i, Delta: target.Delta, Accountant: name}, err
 }
 
-// Steps returns the largest number of periods of the plan that provably meets target. A plan that costs nothing gives 2^53.
-// ErrInfeasible: one period is too much.
+// Steps returns the largest number of periods of the plan that provably meets target. A
+// plan that costs nothing gives 2^53. ErrInfeasible: one period is too much.
 func Steps(p Plan, target Budget) (int, error) {
 	if err := target.validate(); err != nil {
 		return 0, err
@@ -186,7 +190,8 @@ func Steps(p Plan, target Budget) (int, error) {
 		return 0, err
 	}
 	if !fits {
-		return 0, fmt.Errorf("%w: one period of the plan already exceeds epsilon %g", ErrInfeasible, target.Epsilon)
+		return 0, fmt.Errorf("%w: one period of the plan already exceeds epsilon %g", ErrInfeasible,
+			target.Epsilon)
 	}
 	largest := p.maxPeriods()
 	lo, hi := 1, 2
@@ -225,8 +230,8 @@ func (p Plan) maxPeriods() int {
 	return maxCount / n
 }
 
-// Rate returns the largest sampling probability that meets target, rounded down to 6 significant digits.
-// ErrInfeasible: not even 1e-9 does.
+// Rate returns the largest sampling probability that meets target, rounded down to 6
+// significant digits. ErrInfeasible: not even 1e-9 does.
 func Rate(p Plan, target Budget) (Result, error) {
 	if err := target.validate(); err != nil {
 		return Result{}, err
@@ -252,7 +257,8 @@ func Rate(p Plan, target Budget) (Result, error) {
 			break
 		}
 		if lo, hi = hi, 4*hi; hi > 1/minRate {
-			return Result{}, fmt.Errorf("%w: epsilon is %.6g at sampling rate %.3g, target %g", ErrInfeasible, e, 1/lo, target.Epsilon)
+			return Result{}, fmt.Errorf("%w: epsilon is %.6g at sampling rate %.3g, target %g", ErrInfeasible,
+				e, 1/lo, target.Epsilon)
 		}
 	}
 	if hi, err = shrink(upper, target.Epsilon, lo, hi); err != nil {
@@ -267,5 +273,6 @@ func Rate(p Plan, target Budget) (Result, error) {
 		}
 		rate *= 1 - 2e-6
 	}
-	return Result{}, fmt.Errorf("%w: no rate near %g meets epsilon %g at the final resolution", ErrInfeasible, rate, target.Epsilon)
+	return Result{}, fmt.Errorf("%w: no rate near %g meets epsilon %g at the final resolution", ErrInfeasible,
+		rate, target.Epsilon)
 }

@@ -6,7 +6,8 @@ import (
 	"testing"
 )
 
-// TestNoise: published calibrations (Poisson, add-remove, delta 1e-5), and that the answer is the least at its 6 digits.
+// TestNoise: published calibrations (Poisson, add-remove, delta 1e-5), and that the
+// answer is the least at its 6 digits.
 func TestNoise(t *testing.T) {
 	for _, c := range []struct {
 		accountant string
@@ -21,7 +22,8 @@ func TestNoise(t *testing.T) {
 			t.Fatal(err)
 		}
 		within(t, c.accountant, r.NoiseMultiplier, c.want, 2e-4)
-		if r.Epsilon.Upper > c.eps || r.Epsilon.Upper < c.eps*(1-1e-4) || r.Delta != 1e-5 || r.Accountant != c.accountant {
+		if r.Epsilon.Upper > c.eps || r.Epsilon.Upper < c.eps*(1-1e-4) || r.Delta != 1e-5 ||
+			r.Accountant != c.accountant {
 			t.Errorf("%+v", r)
 		}
 		p.NoiseMultiplier = r.NoiseMultiplier * (1 - 1e-5)
@@ -32,7 +34,8 @@ func TestNoise(t *testing.T) {
 }
 
 func TestNoiseEdges(t *testing.T) {
-	if r, err := Noise(Plan{Adjacency: AddRemove, Unit: Record()}, Budget{1, 1e-5}); err != nil || r.NoiseMultiplier != 0 {
+	if r, err := Noise(Plan{Adjacency: AddRemove, Unit: Record()}, Budget{1, 1e-5}); err != nil ||
+		r.NoiseMultiplier != 0 {
 		t.Errorf("an empty plan needs noise %+v, %v", r, err)
 	}
 	fixed := Plan{Adjacency: AddRemove, Unit: Record(), Steps: []PlanStep{Fixed(must(t)(Laplace(0.1)), 1)}}
@@ -42,11 +45,13 @@ func TestNoiseEdges(t *testing.T) {
 	if _, err := Steps(fixed, Budget{1, 1e-5}); !errors.Is(err, ErrInfeasible) {
 		t.Errorf("a first step of 10: %v", err)
 	}
-	if n, err := Steps(Plan{Adjacency: AddRemove, Unit: Record(), Steps: []PlanStep{Fixed(NoOp(), 1)}}, Budget{1, 1e-5}); err != nil || n != maxCount {
+	if n, err := Steps(Plan{Adjacency: AddRemove, Unit: Record(), Steps: []PlanStep{Fixed(NoOp(), 1)}},
+		Budget{1, 1e-5}); err != nil || n != maxCount {
 		t.Errorf("free steps: %v, %v", n, err)
 	}
 	p := DPSGD(AddRemove, 0.01, 10)
-	for _, b := range []Budget{{0, 1e-5}, {-1, 1e-5}, {math.NaN(), 1e-5}, {math.Inf(1), 1e-5}, {1, -1}, {1, 1}, {1, math.NaN()}} {
+	for _, b := range []Budget{{0, 1e-5}, {-1, 1e-5}, {math.NaN(), 1e-5}, {math.Inf(1), 1e-5}, {1, -1},
+		{1, 1}, {1, math.NaN()}} {
 		if _, err := Noise(p, b); err == nil {
 			t.Errorf("budget %v was accepted", b)
 		}
@@ -62,7 +67,8 @@ func TestNoiseEdges(t *testing.T) {
 	}
 }
 
-// TestSteps: the answer fits and one more does not, for steps counted one by one and in epochs.
+// TestSteps: the answer fits and one more does not, for steps counted one by one and in
+// epochs.
 func TestSteps(t *testing.T) {
 	for _, perPeriod := range []int{1, 7} {
 		p := DPSGD(AddRemove, 0.02, perPeriod)
@@ -78,7 +84,13 @@ func TestSteps(t *testing.T) {
 			t.Errorf("%d periods: epsilon %v, then %v (%v, %v)", n, last, next, err1, err2)
 		}
 	}
-	g := Plan{Adjacency: AddRemove, Unit: Record(), NoiseMultiplier: 10, Steps: DPSGD(AddRemove, 1, 1).Steps, Rate: 1}
+	g := Plan{
+		Adjacency:       AddRemove,
+		Unit:            Record(),
+		NoiseMultiplier: 10,
+		Steps:           DPSGD(AddRemove, 1, 1).Steps,
+		Rate:            1,
+	}
 	n, err := Steps(g, Budget{1, 1e-5})
 	if mu := GaussianMu(1, 1e-5); err != nil || n != int(mu*mu*100) {
 		t.Errorf("full batches: %d steps (%v), closed form %d", n, err, int(mu*mu*100))
@@ -109,14 +121,16 @@ func TestRate(t *testing.T) {
 func TestRounding(t *testing.T) {
 	for _, x := range []float64{1.41468234, 0.0403349999, 123456789, 3.2, 9.9999999} {
 		up, down := roundUp(x), roundDown(x)
-		if up < x || down > x || up > x*(1+1.1e-5) || down < x*(1-1.1e-5) || sixDigits(up) != up || sixDigits(down) != down {
+		if up < x || down > x || up > x*(1+1.1e-5) || down < x*(1-1.1e-5) || sixDigits(up) != up ||
+			sixDigits(down) != down {
 			t.Errorf("%v: %v, %v", x, down, up)
 		}
 	}
 }
 
-// TestSchedule and TestScheduleLaplace: both splits use the budget exactly, satisfy the stationarity condition of Lagrange and beat the equal split; noise falls as
-// weights rise.
+// TestSchedule and TestScheduleLaplace: both splits use the budget exactly, satisfy the
+// stationarity condition of Lagrange and beat the equal split; noise falls as weights
+// rise.
 func TestSchedule(t *testing.T) {
 	w := ContractionWeights(0.95, 100)
 	target := Budget{2, 1e-5}
@@ -173,16 +187,19 @@ func TestScheduleLaplace(t *testing.T) {
 		e := 1 / ev.body.scale
 		total += e
 		late += w[i] / (e * e)
-		within(t, "multiplier", w[i]/(e*e*e), w[0]*math.Pow(events[0].body.scale, 3), 1e-9*w[0]*math.Pow(events[0].body.scale, 3))
+		within(t, "multiplier", w[i]/(e*e*e), w[0]*math.Pow(events[0].body.scale, 3),
+			1e-9*w[0]*math.Pow(events[0].body.scale, 3))
 	}
 	within(t, "laplace budget", total, 2, 1e-9)
 	var even float64
 	for _, r := range w {
 		even += r * 50 * 50
 	}
-	// The published comparison at contraction 0.95 and 100 wakes: the corrected split has 0.567 of the error of the equal one.
+	// The published comparison at contraction 0.95 and 100 wakes: the corrected split has
+	// 0.567 of the error of the equal one.
 	within(t, "against the equal split", late/even, 0.567, 1e-3)
-	for _, bad := range []ScheduledPlan{{}, {Adjacency: AddRemove, Unit: Record(), Family: "uniform", Weights: w}, {Adjacency: AddRemove, Unit: Record(), Family: "gaussian", Weights: w},
+	for _, bad := range []ScheduledPlan{{}, {Adjacency: AddRemove, Unit: Record(), Family: "uniform",
+		Weights: w}, {Adjacency: AddRemove, Unit: Record(), Family: "gaussian", Weights: w},
 		{Adjacency: AddRemove, Unit: Record(), Family: "laplace", Weights: []float64{0}}} {
 		if _, err := Schedule(bad, target); err == nil {
 			t.Errorf("%+v was accepted", bad)

@@ -33,7 +33,8 @@ func within(t *testing.T, what string, got, want, tol float64) {
 func accumulated(t *testing.T, draws int, rate, noise float64) Event {
 	t.Helper()
 	r := Release{Oracle: "gradient", Adjacency: AddRemove, Unit: Record(), Draws: draws, Scale: 1,
-		Sampler: Sampler{Kind: Poisson, Rate: rate}, Parts: []Part{{Name: "gradient", Clip: 1, Shift: 1, Norm: L2, Dim: 10}}}
+		Sampler: Sampler{Kind: Poisson, Rate: rate},
+		Parts:   []Part{{Name: "gradient", Clip: 1, Shift: 1, Norm: L2, Dim: 10}}}
 	ev, err := GaussianStep(r, 1).Event(noise, rate)
 	if err != nil {
 		t.Fatal(err)
@@ -41,8 +42,8 @@ func accumulated(t *testing.T, draws int, rate, noise float64) Event {
 	return ev
 }
 
-// TestClaim01: five Poisson micro-batches of rate 0.01 under one noise draw, charged as one step and claimed (10, 1e-5), cost 82.2
-// (25,000 steps) and 81.5 (20,000 steps).
+// TestClaim01: five Poisson micro-batches of rate 0.01 under one noise draw, charged as
+// one step and claimed (10, 1e-5), cost 82.2 (25,000 steps) and 81.5 (20,000 steps).
 func TestClaim01(t *testing.T) {
 	if e := pldEpsilon(t, AddRemove, accumulated(t, 5, 0.01, 1.0724), 25000); e < 82 || e > 82.6 {
 		t.Errorf("true epsilon %v, want 82 to 82.6", e)
@@ -54,7 +55,8 @@ func TestClaim01(t *testing.T) {
 	}
 }
 
-// TestClaim02: two noisy gradients per charged step, 50,000 answers, cost 14.19 (PLD) and about 15.2 (RDP) for a claimed 10.
+// TestClaim02: two noisy gradients per charged step, 50,000 answers, cost 14.19 (PLD) and
+// about 15.2 (RDP) for a claimed 10.
 func TestClaim02(t *testing.T) {
 	ev := accumulated(t, 1, 0.01, 1.0724)
 	within(t, "PLD", pldEpsilon(t, AddRemove, ev, 50000), 14.19, 0.005)
@@ -72,16 +74,20 @@ func TestClaim02(t *testing.T) {
 	within(t, "RDP", i.Upper, 15.2, 0.05)
 }
 
-// TestClaim03: the same accumulation in the central baseline, rate 0.001 and noise 0.4782, costs 43.6 for a claimed 10: columns of one
-// table compare different true epsilons.
+// TestClaim03: the same accumulation in the central baseline, rate 0.001 and noise
+// 0.4782, costs 43.6 for a claimed 10: columns of one table compare different true
+// epsilons.
 func TestClaim03(t *testing.T) {
 	within(t, "25,000 steps", pldEpsilon(t, AddRemove, accumulated(t, 5, 0.001, 0.4782), 25000), 43.6, 0.1)
 }
 
-// TestClaim04: a guarantee stated under replace-one but computed under add-remove. Claims 0.5, 1, 10 are 0.964, 1.934, 17.46 under
-// replace-one, where the sum moves by twice the clip.
+// TestClaim04: a guarantee stated under replace-one but computed under add-remove. Claims
+// 0.5, 1, 10 are 0.964, 1.934, 17.46 under replace-one, where the sum moves by twice the
+// clip.
 func TestClaim04(t *testing.T) {
-	for _, c := range []struct{ noise, addRemove, replace float64 }{{14.38, 0.454, 0.964}, {7.656, 0.908, 1.934}, {1.218, 9.24, 17.46}} {
+	for _, c := range []struct {
+		noise, addRemove, replace float64
+	}{{14.38, 0.454, 0.964}, {7.656, 0.908, 1.934}, {1.218, 9.24, 17.46}} {
 		for a, want := range map[Adjacency]float64{AddRemove: c.addRemove, ReplaceOne: c.replace} {
 			p := DPSGD(a, 1./24, 2000)
 			p.NoiseMultiplier = c.noise
@@ -104,14 +110,17 @@ func TestClaim04(t *testing.T) {
 	}
 }
 
-// TestClaim15: a loss that is 1-Lipschitz in L1 bounds the maximum norm of gradients, but Laplace noise needs their L1 norm. With rows of
-// L2 norm 1 in p = 100 dimensions the worst pair of logistic gradients, +-x/2 each with x = 1/sqrt(p), moves by sqrt(p) in L1,
-// so that noise of scale 2 per claimed epsilon loses 10/2 per unit claim: 5 times at margin 0, up to 10 times in the limit of large margins.
+// TestClaim15: a loss that is 1-Lipschitz in L1 bounds the maximum norm of gradients, but
+// Laplace noise needs their L1 norm. With rows of L2 norm 1 in p = 100 dimensions the
+// worst pair of logistic gradients, +-x/2 each with x = 1/sqrt(p), moves by sqrt(p) in
+// L1, so that noise of scale 2 per claimed epsilon loses 10/2 per unit claim: 5 times at
+// margin 0, up to 10 times in the limit of large margins.
 func TestClaim15(t *testing.T) {
 	const p, claimed = 100, 1.0
 	scale := 2 / claimed // the published scale 2 L0/(epsilon m) with m = 1 and L0 = 1
 	gradient := func(margin float64) float64 { return 1 / (1 + math.Exp(margin)) / math.Sqrt(p) }
-	worst := func(margin float64) float64 { // log-ratio of the product densities at an outcome beyond both gradients
+	// log-ratio of the product densities at an outcome beyond both gradients
+	worst := func(margin float64) float64 {
 		var sum float64
 		for range p {
 			sum += 2 * gradient(margin) / scale
@@ -129,7 +138,8 @@ func TestClaim15(t *testing.T) {
 	}
 }
 
-// TestClaim18: p coordinates of Laplace noise of scale s have expected square norm 2 p s^2, not 2 s^2: by quadrature of x^2 over the density.
+// TestClaim18: p coordinates of Laplace noise of scale s have expected square norm 2 p
+// s^2, not 2 s^2: by quadrature of x^2 over the density.
 func TestClaim18(t *testing.T) {
 	const p, s, n = 10, 1.5, 200000
 	var second float64
@@ -143,8 +153,9 @@ func TestClaim18(t *testing.T) {
 	}
 }
 
-// TestClaim19: slack exp(-5) = 0.0067 exceeds 1/m for every owner of more than 148 records: releasing one record at random, which is
-// (0, 1/m)-private by that standard, would pass.
+// TestClaim19: slack exp(-5) = 0.0067 exceeds 1/m for every owner of more than 148
+// records: releasing one record at random, which is (0, 1/m)-private by that standard,
+// would pass.
 func TestClaim19(t *testing.T) {
 	slack := math.Exp(-5)
 	if !(slack < 1./148 && slack > 1./149) {
@@ -169,8 +180,9 @@ func TestClaim19(t *testing.T) {
 	}
 }
 
-// TestClaim21: the classical Gaussian calibration sqrt(2 ln(2/delta))/epsilon is proven for epsilon <= 1 only; at epsilon = 3 the analytic noise is
-// smaller, and the published form lacks the factor 1/m of a mean gradient.
+// TestClaim21: the classical Gaussian calibration sqrt(2 ln(2/delta))/epsilon is proven
+// for epsilon <= 1 only; at epsilon = 3 the analytic noise is smaller, and the published
+// form lacks the factor 1/m of a mean gradient.
 func TestClaim21(t *testing.T) {
 	const delta = 1e-5
 	for _, eps := range []float64{1, 3} {
@@ -188,7 +200,8 @@ func TestClaim21(t *testing.T) {
 	}
 }
 
-// publishedTruncation is the published truncated Gaussian: standard deviation sqrt(1/(2 e0)) and the end strip of width 1 holding d0.
+// publishedTruncation is the published truncated Gaussian: standard deviation sqrt(1/(2
+// e0)) and the end strip of width 1 holding d0.
 func publishedTruncation(e0, d0 float64) (scale, a float64) {
 	scale = math.Sqrt(1 / (2 * e0))
 	lo, hi := 1.0, 100.0
@@ -204,10 +217,12 @@ func publishedTruncation(e0, d0 float64) (scale, a float64) {
 	return scale, a
 }
 
-// TestClaim29: the published truncated Gaussian is not (e0, d0)-private: its loss on the overlap reaches (2A-1) e0.
+// TestClaim29: the published truncated Gaussian is not (e0, d0)-private: its loss on the
+// overlap reaches (2A-1) e0.
 func TestClaim29(t *testing.T) {
 	for _, c := range []struct{ e0, d0, a, true float64 }{
-		{0.1, 1e-3, 7.754, 0.1383}, {0.5, 1e-3, 4.084, 0.2384}, {1, 1e-3, 3.184, 0.2862}, {1, 1e-5, 4.016, 0.2862}, {3, 1e-3, 2.262, 0.3563}, {0.5, 1e-5, 0, 0.238},
+		{0.1, 1e-3, 7.754, 0.1383}, {0.5, 1e-3, 4.084, 0.2384}, {1, 1e-3, 3.184, 0.2862},
+		{1, 1e-5, 4.016, 0.2862}, {3, 1e-3, 2.262, 0.3563}, {0.5, 1e-5, 0, 0.238},
 	} {
 		scale, a := publishedTruncation(c.e0, c.d0)
 		if c.a > 0 {
@@ -241,8 +256,9 @@ func TestClaim29(t *testing.T) {
 	}
 }
 
-// TestClaim30: the truncated Laplace mechanism is right for one scalar, and wrong per coordinate of a vector with an L2 sensitivity: spread over
-// p = 100 coordinates the shift is 1/sqrt(p) in each and the losses add up to 5.0 for a claimed 0.5.
+// TestClaim30: the truncated Laplace mechanism is right for one scalar, and wrong per
+// coordinate of a vector with an L2 sensitivity: spread over p = 100 coordinates the
+// shift is 1/sqrt(p) in each and the losses add up to 5.0 for a claimed 0.5.
 func TestClaim30(t *testing.T) {
 	const e0, d0, p = 0.5, 1e-3, 100
 	scale := 1 / e0
@@ -263,8 +279,9 @@ func TestClaim30(t *testing.T) {
 		t.Fatal(err)
 	}
 	within(t, "scalar delta", i.Upper, d0, 1e-9)
-	// The vector: each coordinate is the same noise at shift 1/sqrt(p), that is scale and truncation sqrt(p) times larger in
-	// units of the shift, with loss exactly e0/sqrt(p) beyond both centres: the sum reaches sqrt(p) e0 = 5.
+	// The vector: each coordinate is the same noise at shift 1/sqrt(p), that is scale and
+	// truncation sqrt(p) times larger in units of the shift, with loss exactly e0/sqrt(p)
+	// beyond both centres: the sum reaches sqrt(p) e0 = 5.
 	coordinate, err := BoundedNoise(BoundedLaplace, scale*math.Sqrt(p), a*math.Sqrt(p), 0)
 	if err != nil {
 		t.Fatal(err)
@@ -289,8 +306,8 @@ func TestClaim30(t *testing.T) {
 	}
 }
 
-// TestClaim32: "global privacy without splitting": every scalar release has its own (e0, d0), and after 1,000 of them the strips alone
-// exceed delta 0.6, their union bound 1.
+// TestClaim32: "global privacy without splitting": every scalar release has its own (e0,
+// d0), and after 1,000 of them the strips alone exceed delta 0.6, their union bound 1.
 func TestClaim32(t *testing.T) {
 	const e0, d0 = 0.5, 1e-3
 	scale := 1 / e0
@@ -320,9 +337,11 @@ func TestClaim32(t *testing.T) {
 	}
 }
 
-// TestClaim33: Theorem 4 composes M agents with a factor e^{-a_m}. For one agent, a = epsilon, it turns (0.7, d) into (0.7, .4966 d), which no
-// mechanism could fail to satisfy although one with exactly (0.7, d) exists; with the sign of the earlier submission, e^{+a}, it gives d. And its
-// epsilon is a sum over agents, though a record lives at one of them: the others' releases do not depend on it.
+// TestClaim33: Theorem 4 composes M agents with a factor e^{-a_m}. For one agent, a =
+// epsilon, it turns (0.7, d) into (0.7, .4966 d), which no mechanism could fail to
+// satisfy although one with exactly (0.7, d) exists; with the sign of the earlier
+// submission, e^{+a}, it gives d. And its epsilon is a sum over agents, though a record
+// lives at one of them: the others' releases do not depend on it.
 func TestClaim33(t *testing.T) {
 	const e0, d0 = 0.7, 1e-3
 	claimed := func(sign float64) float64 {
@@ -331,9 +350,11 @@ func TestClaim33(t *testing.T) {
 	}
 	within(t, "claimed delta over delta", claimed(-1)/d0, 0.4966, 5e-5)
 	within(t, "with the other sign", claimed(1)/d0, 1, 1e-12)
-	// The bit itself with probability d0, else randomised response at e0: the outcomes "is b", "says b" for b = 0, 1.
+	// The bit itself with probability d0, else randomised response at e0: the outcomes
+	// "is b", "says b" for b = 0, 1.
 	p := math.Exp(e0) / (1 + math.Exp(e0))
-	zero, one := [4]float64{d0, 0, (1 - d0) * p, (1 - d0) * (1 - p)}, [4]float64{0, d0, (1 - d0) * (1 - p), (1 - d0) * p}
+	zero, one := [4]float64{d0, 0, (1 - d0) * p, (1 - d0) * (1 - p)},
+		[4]float64{0, d0, (1 - d0) * (1 - p), (1 - d0) * p}
 	actual := 0.0
 	for o := range zero {
 		actual += math.Max(0, zero[o]-math.Exp(e0)*one[o])
@@ -342,8 +363,9 @@ func TestClaim33(t *testing.T) {
 	if actual < 2*claimed(-1) {
 		t.Errorf("the mechanism's delta at 0.7 is %v, the theorem says %v", actual, claimed(-1))
 	}
-	// Five agents with randomised response at e0 on a bit each; the differing record is the first agent's. Over all 32 outcomes the largest
-	// log ratio is e0, not the sum 5 e0.
+	// Five agents with randomised response at e0 on a bit each; the differing record is
+	// the first agent's. Over all 32 outcomes the largest log ratio is e0, not the sum 5
+	// e0.
 	largest := 0.0
 	for out := range 32 {
 		a, b := 1.0, 1.0
@@ -364,13 +386,16 @@ func TestClaim33(t *testing.T) {
 	within(t, "loss over five agents", largest, e0, 1e-12)
 }
 
-// TestClaim51: Theorem 2 bounds the generalisation gap by (1-e^-eps) R + e^-eps M delta. With M = 1, epsilon 0, a loss in [0, R] and R = 10 a
-// memoriser that puts out its data with probability delta = 1e-3 has the gap .01 (over a universe of a million points), and the bound is
-// .001: the second term lacks a factor R. The sound form R (1-e^-eps) + R e^-eps delta holds.
+// TestClaim51: Theorem 2 bounds the generalisation gap by (1-e^-eps) R + e^-eps M delta.
+// With M = 1, epsilon 0, a loss in [0, R] and R = 10 a memoriser that puts out its data
+// with probability delta = 1e-3 has the gap .01 (over a universe of a million points),
+// and the bound is .001: the second term lacks a factor R. The sound form R (1-e^-eps) +
+// R e^-eps delta holds.
 func TestClaim51(t *testing.T) {
 	const r, d0, universe, records = 10.0, 1e-3, 1e6, 2
-	// The loss of the memorised data is 0 on its records and R on all others; of the null output it is 0 everywhere. The output's law
-	// moves by delta in total variation between any two data sets: (0, delta)-private.
+	// The loss of the memorised data is 0 on its records and R on all others; of the null
+	// output it is 0 everywhere. The output's law moves by delta in total variation
+	// between any two data sets: (0, delta)-private.
 	population := d0 * r * (1 - records/universe)
 	empirical := 0.0
 	gap := population - empirical
@@ -384,7 +409,8 @@ func TestClaim51(t *testing.T) {
 	}
 }
 
-// TestClaim53: printed (alpha, q^2 alpha/(2 s^2))-RDP for a fraction q, and its epsilon, against the exact divergence and PLD.
+// TestClaim53: printed (alpha, q^2 alpha/(2 s^2))-RDP for a fraction q, and its epsilon,
+// against the exact divergence and PLD.
 func TestClaim53(t *testing.T) {
 	printed := func(a, q, s float64) float64 { return q * q * a / (2 * s * s) }
 	within(t, "order 2", sampledGaussianRDP(0.01, 1, 2), 1.718e-4, 1e-7)
@@ -392,7 +418,8 @@ func TestClaim53(t *testing.T) {
 	within(t, "order 16", sampledGaussianRDP(0.01, 1, 16), 3.09, 0.005)
 	within(t, "order 16 printed", printed(16, 0.01, 1), 8e-4, 1e-12)
 	for _, c := range []struct{ noise, printed, true float64 }{{1, 1.567, 1.828}, {0.7, 2.270, 4.618}} {
-		// T copies of the printed curve are a zCDP curve with rho = T q^2/(2 s^2), converted by the usual formula.
+		// T copies of the printed curve are a zCDP curve with rho = T q^2/(2 s^2),
+		// converted by the usual formula.
 		rho := 1000 * printed(1, 0.01, c.noise)
 		within(t, "printed", rho+2*math.Sqrt(rho*math.Log(1e5)), c.printed, 0.02)
 		p := DPSGD(AddRemove, 0.01, 1000)

@@ -7,8 +7,8 @@ import (
 	"gonum.org/v1/gonum/dsp/fourier"
 )
 
-// maxCells bounds every transform; a wider window makes the mesh coarser (still a bound). The memory of a query stays
-// below 512 MiB with it.
+// maxCells bounds every transform; a wider window makes the mesh coarser (still a bound).
+// The memory of a query stays below 512 MiB with it.
 const maxCells = 1 << 22
 
 // total is the cumulant function of a composition: the sum of those of its parts.
@@ -20,12 +20,14 @@ func total(ds []losses, lam float64) (k, k1, k2 float64) {
 	return k, k1, k2
 }
 
-// maxTilt/h bounds tilts so that twice that, times the 64 cells of a block, stays in the range of exp.
+// maxTilt/h bounds tilts so that twice that, times the 64 cells of a block, stays in the
+// range of exp.
 const maxTilt = 5
 
-// chernoff finds lam > 0 with lam K'(lam) - K(lam) = nats, where the Chernoff bound exp(K - lam x) on the tail above
-// x = K'(lam) is exp(-nats). The left side grows with lam; where a bounded loss cannot reach nats, half of what it can reach is
-// taken instead. It returns lam and x.
+// chernoff finds lam > 0 with lam K'(lam) - K(lam) = nats, where the Chernoff bound exp(K
+// - lam x) on the tail above x = K'(lam) is exp(-nats). The left side grows with lam;
+// where a bounded loss cannot reach nats, half of what it can reach is taken instead. It
+// returns lam and x.
 func chernoff(ds []losses, nats float64) (lam, x float64) {
 	_, mean, variance := total(ds, 0)
 	if variance == 0 {
@@ -87,8 +89,8 @@ func tiltAt(ds []losses, x float64) float64 {
 	return l
 }
 
-// window returns [a, b] such that the tilted sum lies outside on either side with probability at most exp(-nats), by the best
-// of a few Chernoff bounds.
+// window returns [a, b] such that the tilted sum lies outside on either side with
+// probability at most exp(-nats), by the best of a few Chernoff bounds.
 func window(ds []losses, lam, nats float64) (a, b float64) {
 	k, mean, variance := total(ds, lam)
 	if variance == 0 {
@@ -105,7 +107,8 @@ func window(ds []losses, lam, nats float64) (a, b float64) {
 	return a, b
 }
 
-// composed is the law of the summed loss on a window, tilted by exp(lam l - k): y[i] at grid point start+i.
+// composed is the law of the summed loss on a window, tilted by exp(lam l - k): y[i] at
+// grid point start+i.
 type composed struct {
 	h     float64
 	start int
@@ -118,7 +121,9 @@ type composed struct {
 	err   float64 // bound of round-off in delta, relative to exp(k - lam eps)
 	drift float64 // upward drift of rounding, in nats
 	vari  float64 // sum of count h^2/2: the exponent of the rounding bound
-	worst float64 // where some loss exceeds steepLoss: sum of count h, how far rounding can move the sum at most; else 0
+	// where some loss exceeds steepLoss: sum of count h, how far rounding can move the
+	// sum at most; else 0
+	worst float64
 	round float64 // relative round-off of the profiles
 	tight bool
 }
@@ -126,10 +131,11 @@ type composed struct {
 // vanished is the logarithm below which a spectral value is dropped: 1e-26.
 const vanished = -60
 
-// compose convolves ds with tilt lam over a window that holds all but exp(-nats) of the tilted mass on either side. Each
-// output of a double-precision transform has an error of order u log2(N) times the 2-norm of its input, and the T-th
-// power of a spectrum of modulus at most 1 multiplies it by at most T; the constant 8 is an estimate, checked in tests
-// against exact convolution.
+// compose convolves ds with tilt lam over a window that holds all but exp(-nats) of the
+// tilted mass on either side. Each output of a double-precision transform has an error of
+// order u log2(N) times the 2-norm of its input, and the T-th power of a spectrum of
+// modulus at most 1 multiplies it by at most T; the constant 8 is an estimate, checked in
+// tests against exact convolution.
 func compose(ds []losses, lam, nats float64) (composed, error) {
 	h := ds[0].h
 	a, b := window(ds, lam, nats)
@@ -179,10 +185,12 @@ func compose(ds []losses, lam, nats float64) (composed, error) {
 	return c, nil
 }
 
-// steepLoss is where Q-probabilities of cells begin to underflow, so that losses are rounded up instead of at random.
+// steepLoss is where Q-probabilities of cells begin to underflow, so that losses are
+// rounded up instead of at random.
 const steepLoss = 600
 
-// slack is a t such that rounding raised the sum by more than t with probability at most eta (Hoeffding).
+// slack is a t such that rounding raised the sum by more than t with probability at most
+// eta (Hoeffding).
 func (c *composed) slack(eta float64) float64 {
 	if c.worst > 0 {
 		return c.worst
@@ -190,7 +198,8 @@ func (c *composed) slack(eta float64) float64 {
 	return c.drift + math.Sqrt(c.vari*-math.Log(eta))
 }
 
-// rotate moves the circular array to the window that starts at grid point start, dropping negative round-off.
+// rotate moves the circular array to the window that starts at grid point start, dropping
+// negative round-off.
 func rotate(x []float64, start int) []float64 {
 	n := len(x)
 	y := make([]float64, n)
@@ -201,8 +210,9 @@ func rotate(x []float64, start int) []float64 {
 	return y
 }
 
-// place writes the tilted masses to circular positions relative to their heaviest cell, which is centre. Where that cell holds most of
-// the mass, its own is left out (less = 1): the spectrum is then 1 + that of x, whose round-off is small with x.
+// place writes the tilted masses to circular positions relative to their heaviest cell,
+// which is centre. Where that cell holds most of the mass, its own is left out (less =
+// 1): the spectrum is then 1 + that of x, whose round-off is small with x.
 func (d *losses) place(x []float64, lam, k float64) (centre int, less float64) {
 	clear(x)
 	heavy, most := 0, 0.0
@@ -256,7 +266,8 @@ func norm2(x []float64) float64 {
 	return math.Sqrt(sum)
 }
 
-// addLogs adds count times the logarithm of the spectrum less + z. The phase is kept within +-pi.
+// addLogs adds count times the logarithm of the spectrum less + z. The phase is kept
+// within +-pi.
 func addLogs(logs, z []complex128, count, less float64) {
 	for j, v := range z {
 		re, im := real(v), imag(v)
@@ -310,13 +321,17 @@ func (c *composed) deltaAt(eps float64) float64 {
 // allowance is the transform's round-off at eps.
 func (c *composed) allowance(eps float64) float64 { return c.err * math.Exp(c.k-c.lam*eps) }
 
-// upperEpsilon returns the least eps >= 0 at which the profile with all error terms is at most target. ok is false where
-// round-off exceeds a tenth of target or mass that wrapped around a hundredth.
+// upperEpsilon returns the least eps >= 0 at which the profile with all error terms is at
+// most target. ok is false where round-off exceeds a tenth of target or mass that wrapped
+// around a hundredth.
 func (c *composed) upperEpsilon(target float64) (eps float64, ok bool) {
-	return c.crossing(target, func(plain, weight float64) float64 { return (plain+c.tau)*(1+c.round) + c.err*weight + c.missing() })
+	return c.crossing(target, func(plain, weight float64) float64 {
+		return (plain+c.tau)*(1+c.round) + c.err*weight + c.missing()
+	})
 }
 
-// missing bounds the mass below an untilted window, 0 for a tilted one, whose readings stay inside.
+// missing bounds the mass below an untilted window, 0 for a tilted one, whose readings
+// stay inside.
 func (c *composed) missing() float64 {
 	if c.lam == 0 {
 		return c.wrap
@@ -326,12 +341,16 @@ func (c *composed) missing() float64 {
 
 // lowerEpsilon is the same for the profile with the error terms taken away.
 func (c *composed) lowerEpsilon(target float64) float64 {
-	eps, _ := c.crossing(target, func(plain, weight float64) float64 { return plain*(1-c.round) - (c.err+c.wrap)*weight })
+	eps, _ := c.crossing(target, func(plain, weight float64) float64 {
+		return plain*(1-c.round) - (c.err+c.wrap)*weight
+	})
 	return eps
 }
 
-// crossing walks down the grid to where adjust(profile, untilting weight) first exceeds target, and solves inside that cell.
-func (c *composed) crossing(target float64, adjust func(plain, weight float64) float64) (eps float64, ok bool) {
+// crossing walks down the grid to where adjust(profile, untilting weight) first exceeds
+// target, and solves inside that cell.
+func (c *composed) crossing(target float64, adjust func(plain, weight float64) float64) (eps float64,
+	ok bool) {
 	if adjust(c.inf, 0) > target {
 		return math.Inf(1), c.tau <= target/100
 	}
@@ -361,7 +380,8 @@ func (c *composed) crossing(target float64, adjust func(plain, weight float64) f
 	if c.start <= 0 {
 		return 0, true
 	}
-	// The crossing lies below the window, where only an untilted window has no mass to speak of.
+	// The crossing lies below the window, where only an untilted window has no mass to
+	// speak of.
 	if c.lam != 0 {
 		return 0, false
 	}

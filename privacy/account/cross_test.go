@@ -24,7 +24,8 @@ func drawEvent(t *rapid.T) Event {
 	case 2:
 		ev, err = DiscreteLaplace(log("a", 1e-6, 20), rapid.IntRange(1, 1000).Draw(t, "l1"))
 	case 3:
-		ev, err = DiscreteGaussian(log("sigma", 0.05, 200), float64(rapid.IntRange(1, 50).Draw(t, "l2")), 50, 1)
+		ev, err = DiscreteGaussian(log("sigma", 0.05, 200), float64(rapid.IntRange(1, 50).Draw(t, "l2")), 50,
+			1)
 	case 4:
 		ev, err = BoundedNoise(BoundedGaussian, log("scale", 0.05, 100), log("truncation", 0.1, 1000), 0)
 	case 5:
@@ -37,7 +38,8 @@ func drawEvent(t *rapid.T) Event {
 		ev, err = RandomizedResponse(unit("p"), rapid.IntRange(2, 50).Draw(t, "k"))
 	case 9:
 		p := unit("p")
-		ev, err = MixtureGaussian(log("noise", 0.2, 100), []float64{0, 1, log("far", 1.01, 20)}, []float64{1 - p, p / 2, p / 2})
+		ev, err = MixtureGaussian(log("noise", 0.2, 100), []float64{0, 1, log("far", 1.01, 20)},
+			[]float64{1 - p, p / 2, p / 2})
 	}
 	if err != nil {
 		t.Fatal(err)
@@ -45,8 +47,9 @@ func drawEvent(t *rapid.T) Event {
 	return ev
 }
 
-// TestAccountantsAgree: for random mechanisms, sampled or not, every accountant that accepts them gives a valid interval, and no proven
-// lower bound exceeds another accountant's upper bound.
+// TestAccountantsAgree: for random mechanisms, sampled or not, every accountant that
+// accepts them gives a valid interval, and no proven lower bound exceeds another
+// accountant's upper bound.
 func TestAccountantsAgree(t *testing.T) {
 	fewer(t, 10)
 	rapid.Check(t, func(t *rapid.T) {
@@ -80,7 +83,8 @@ func TestAccountantsAgree(t *testing.T) {
 			}
 			lower, least = math.Max(lower, i.Lower), math.Min(least, i.Upper)
 			d, err := a.(DeltaAccountant).Delta(math.Min(i.Upper, 500))
-			if err != nil || math.IsNaN(d.Upper) || d.Lower > d.Upper || i.Upper < 500 && d.Lower > delta*(1+1e-6)+1e-13 {
+			if err != nil || math.IsNaN(d.Upper) || d.Lower > d.Upper ||
+				i.Upper < 500 && d.Lower > delta*(1+1e-6)+1e-13 {
 				t.Fatalf("%s: delta at %v is %v, %v", name, i.Upper, d, err)
 			}
 		}

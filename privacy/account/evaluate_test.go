@@ -97,7 +97,8 @@ func (v vector) answer(accountant string) (float64, error) {
 	return i.Upper, err
 }
 
-// fixedOrders answers on the row's grid of orders; the production accountant may only be tighter.
+// fixedOrders answers on the row's grid of orders; the production accountant may only be
+// tighter.
 func (v vector) fixedOrders() (float64, error) {
 	orders := account.DefaultOrders()
 	switch v.params["orders"] {
@@ -185,7 +186,12 @@ func (v vector) selected() (float64, error) {
 	if err != nil {
 		return 0, err
 	}
-	i, err := account.Epsilon(account.Plan{Accountant: "rdp", Adjacency: v.adjacency, Unit: account.Record(), Steps: []account.PlanStep{account.Fixed(ev, 1)}}, v.delta)
+	i, err := account.Epsilon(account.Plan{
+		Accountant: "rdp",
+		Adjacency:  v.adjacency,
+		Unit:       account.Record(),
+		Steps:      []account.PlanStep{account.Fixed(ev, 1)},
+	}, v.delta)
 	return i.Upper, err
 }
 

@@ -51,7 +51,8 @@ func everyType(t testing.TB) map[Type]Event {
 
 func TestEventJSON(t *testing.T) {
 	for typ, ev := range everyType(t) {
-		ev.Adjacency, ev.Unit, ev.Clip, ev.Oracle, ev.Sampler = ReplaceOne, Group(3), 1.5, "gradient", "poisson/1"
+		ev.Adjacency, ev.Unit, ev.Clip, ev.Oracle, ev.Sampler = ReplaceOne, Group(3), 1.5, "gradient",
+			"poisson/1"
 		var back Event
 		if err := json.Unmarshal([]byte(ev.Key()), &back); err != nil {
 			t.Errorf("%s: %v", typ, err)
@@ -75,13 +76,18 @@ func TestEventJSONStrict(t *testing.T) {
 		``, `{}`, `null`, `[]`, `{"v":1}`, `{"v":2,"type":"noop"}`, `{"v":1,"type":"guassian"}`,
 		`{"v":1,"type":"noop"} {}`, `{"v":1,"type":"noop","extra":1}`,
 		`{"v":1,"type":"gaussian"}`, `{"v":1,"type":"gaussian","noise_multiplier":"1"}`,
-		`{"v":1,"type":"gaussian","noise_multiplier":-1}`, `{"v":1,"type":"gaussian","noise_multiplier":1,"scale":2}`,
+		`{"v":1,"type":"gaussian","noise_multiplier":-1}`,
+		`{"v":1,"type":"gaussian","noise_multiplier":1,"scale":2}`,
 		`{"v":1,"type":"gaussian","noise_multiplier":1e999}`,
 		`{"v":1,"type":"poisson","rate":1.5,"event":{"type":"noop"}}`, `{"v":1,"type":"poisson","rate":0.5}`,
-		`{"v":1,"type":"poisson","rate":0.5,"event":{"type":"noop","clip":1}}`, `{"v":1,"type":"poisson","rate":0.5,"event":null}`,
-		`{"v":1,"type":"compose","events":[null]}`, `{"v":1,"type":"repeat","count":-1,"event":{"type":"noop"}}`,
+		`{"v":1,"type":"poisson","rate":0.5,"event":{"type":"noop","clip":1}}`,
+		`{"v":1,"type":"poisson","rate":0.5,"event":null}`,
+		`{"v":1,"type":"compose","events":[null]}`,
+		`{"v":1,"type":"repeat","count":-1,"event":{"type":"noop"}}`,
 		`{"v":1,"type":"repeat_select","mean":0.5,"shape":1,"event":{"type":"laplace","scale":1}}`,
-		`{"v":1,"type":"noop","adjacency":"remove"}`, `{"v":1,"type":"noop","unit":{"kind":"group","size":1}}`, `{"v":1,"type":"noop","unit":{"kind":"record","x":1}}`,
+		`{"v":1,"type":"noop","adjacency":"remove"}`,
+		`{"v":1,"type":"noop","unit":{"kind":"group","size":1}}`,
+		`{"v":1,"type":"noop","unit":{"kind":"record","x":1}}`,
 		`{"v":1,"type":"fixed_size","population":10,"batch":2,"event":{"type":"laplace","scale":1},"adjacency":"add_remove"}`,
 		strings.Repeat(`{"v":1,"type":"compose","events":[`, 100),
 	} {
@@ -92,12 +98,15 @@ func TestEventJSONStrict(t *testing.T) {
 	}
 }
 
-// FuzzEventJSON: whatever is accepted is canonical, survives a round trip and never panics or yields NaN in any accountant.
+// FuzzEventJSON: whatever is accepted is canonical, survives a round trip and never
+// panics or yields NaN in any accountant.
 func FuzzEventJSON(f *testing.F) {
 	for _, ev := range everyType(f) {
 		f.Add([]byte(ev.Key()))
 	}
-	f.Add([]byte(`{"v":1,"type":"repeat","count":3,"event":{"type":"repeat","count":0,"event":{"type":"gaussian","noise_multiplier":1}}}`))
+	f.Add(
+		[]byte(
+			`{"v":1,"type":"repeat","count":3,"event":{"type":"repeat","count":0,"event":{"type":"gaussian","noise_multiplier":1}}}`))
 	f.Fuzz(func(t *testing.T, data []byte) {
 		var ev, back Event
 		if json.Unmarshal(data, &ev) != nil {
@@ -122,7 +131,8 @@ func FuzzEventJSON(f *testing.F) {
 
 // FuzzRestore: a saved state is refused or restored, never a panic.
 func FuzzRestore(f *testing.F) {
-	for _, s := range []string{`{"v":1,"accountant":"rdp","adjacency":"add-remove","unit":{"kind":"record"},"branches":0,"events":[{"branch":0,"count":2,"event":{"v":1,"type":"laplace","scale":2}}]}`, `{}`, `{"v":1,"accountant":"x"}`} {
+	for _, s := range []string{
+		`{"v":1,"accountant":"rdp","adjacency":"add-remove","unit":{"kind":"record"},"branches":0,"events":[{"branch":0,"count":2,"event":{"v":1,"type":"laplace","scale":2}}]}`, `{}`, `{"v":1,"accountant":"x"}`} {
 		f.Add([]byte(s))
 	}
 	f.Fuzz(func(t *testing.T, data []byte) {
@@ -151,7 +161,8 @@ func TestAlgebra(t *testing.T) {
 	same("flat sequence", ok(Compose(g, ok(Compose(l, NoOp(), g)))), ok(Compose(g, l, g)))
 	same("rate 1", ok(PoissonSampled(1, g)), g)
 	same("rate 0", ok(PoissonSampled(0, g)), NoOp())
-	same("Poisson of Poisson", ok(PoissonSampled(0.5, ok(PoissonSampled(0.25, g)))), ok(PoissonSampled(0.125, g)))
+	same("Poisson of Poisson", ok(PoissonSampled(0.5, ok(PoissonSampled(0.25, g)))),
+		ok(PoissonSampled(0.125, g)))
 	same("sampled non-private", ok(PoissonSampled(0.5, NonPrivate("x"))), NonPrivate("x"))
 	same("period 1", ok(CyclicSampled(1, g)), g)
 	same("group of one", Event{Unit: Group(1), body: g.body}, Event{Unit: Record(), body: g.body})
@@ -168,24 +179,30 @@ func TestEventBadInput(t *testing.T) {
 	replaced := g
 	replaced.Adjacency = ReplaceOne
 	for name, f := range map[string]func() (Event, error){
-		"gaussian NaN":          func() (Event, error) { return Gaussian(nan, 1) },
-		"gaussian Inf":          func() (Event, error) { return Gaussian(inf, 1) },
-		"gaussian negative":     func() (Event, error) { return Gaussian(-1, 1) },
-		"shift 0":               func() (Event, error) { return Gaussian(1, 0) },
-		"laplace NaN":           func() (Event, error) { return Laplace(nan) },
-		"rate above 1":          func() (Event, error) { return PoissonSampled(1.0001, g) },
-		"rate NaN":              func() (Event, error) { return PoissonSampled(nan, g) },
-		"sampled twice":         func() (Event, error) { return FixedSizeSampled(10, 2, sampled) },
-		"Poisson of fixed":      func() (Event, error) { return PoissonSampled(0.5, fixed) },
-		"no event":              func() (Event, error) { return PoissonSampled(0.5, Event{}) },
-		"empty in sequence":     func() (Event, error) { return Compose(g, Event{}) },
-		"batch above all":       func() (Event, error) { return FixedSizeSampled(10, 11, g) },
-		"private population":    func() (Event, error) { return FixedSizeSampled(10, 2, removed) },
-		"two adjacencies":       func() (Event, error) { return Compose(removed, replaced) },
-		"count overflow":        func() (Event, error) { return Repeat(1<<40, Event{body: ok(Repeat(1<<40, g)).body}) },
-		"delta 2":               func() (Event, error) { return EpsDelta(1, 2) },
-		"probs sum":             func() (Event, error) { return MixtureGaussian(1, []float64{0, 1}, []float64{0.5, 0.4}) },
-		"shifts order":          func() (Event, error) { return MixtureGaussian(1, []float64{1, 0}, []float64{0.5, 0.5}) },
+		"gaussian NaN":       func() (Event, error) { return Gaussian(nan, 1) },
+		"gaussian Inf":       func() (Event, error) { return Gaussian(inf, 1) },
+		"gaussian negative":  func() (Event, error) { return Gaussian(-1, 1) },
+		"shift 0":            func() (Event, error) { return Gaussian(1, 0) },
+		"laplace NaN":        func() (Event, error) { return Laplace(nan) },
+		"rate above 1":       func() (Event, error) { return PoissonSampled(1.0001, g) },
+		"rate NaN":           func() (Event, error) { return PoissonSampled(nan, g) },
+		"sampled twice":      func() (Event, error) { return FixedSizeSampled(10, 2, sampled) },
+		"Poisson of fixed":   func() (Event, error) { return PoissonSampled(0.5, fixed) },
+		"no event":           func() (Event, error) { return PoissonSampled(0.5, Event{}) },
+		"empty in sequence":  func() (Event, error) { return Compose(g, Event{}) },
+		"batch above all":    func() (Event, error) { return FixedSizeSampled(10, 11, g) },
+		"private population": func() (Event, error) { return FixedSizeSampled(10, 2, removed) },
+		"two adjacencies":    func() (Event, error) { return Compose(removed, replaced) },
+		"count overflow": func() (Event, error) {
+			return Repeat(1<<40, Event{body: ok(Repeat(1<<40, g)).body})
+		},
+		"delta 2": func() (Event, error) { return EpsDelta(1, 2) },
+		"probs sum": func() (Event, error) {
+			return MixtureGaussian(1, []float64{0, 1}, []float64{0.5, 0.4})
+		},
+		"shifts order": func() (Event, error) {
+			return MixtureGaussian(1, []float64{1, 0}, []float64{0.5, 0.5})
+		},
 		"orders at 1":           func() (Event, error) { return RDP([]float64{1}, []float64{0}) },
 		"beta below 1":          func() (Event, error) { return BoundedNoise(BoundedGeneralized, 1, 1, 0.5) },
 		"family":                func() (Event, error) { return BoundedNoise("cauchy", 1, 1, 0) },
@@ -205,8 +222,9 @@ func TestEventBadInput(t *testing.T) {
 	}
 }
 
-// TestUnsupported pins which events each accountant accepts, per adjacency: a = add-remove, r = replace-one, z = zero-out, for
-// the unit record, G for a group of 3 under add-remove, O for the owner.
+// TestUnsupported pins which events each accountant accepts, per adjacency: a =
+// add-remove, r = replace-one, z = zero-out, for the unit record, G for a group of 3
+// under add-remove, O for the owner.
 func TestUnsupported(t *testing.T) {
 	want := map[Type]map[string]string{
 		TypeNonPrivate:         {"pld": "arzGO", "rdp": "arzGO", "gdp": "arzGO", "kov": "arzGO"},
@@ -235,7 +253,8 @@ func TestUnsupported(t *testing.T) {
 		mark string
 		a    Adjacency
 		u    Unit
-	}{{"a", AddRemove, Record()}, {"r", ReplaceOne, Record()}, {"z", ZeroOut, Record()}, {"G", AddRemove, Group(3)}, {"O", AddRemove, Owner()}}
+	}{{"a", AddRemove, Record()}, {"r", ReplaceOne, Record()}, {"z", ZeroOut, Record()},
+		{"G", AddRemove, Group(3)}, {"O", AddRemove, Owner()}}
 	for typ, ev := range everyType(t) {
 		for name, marks := range want[typ] {
 			got := ""

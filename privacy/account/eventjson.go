@@ -17,7 +17,8 @@ type field struct {
 	def  any // value that is left out of the canonical form; nil: always written and required
 }
 
-// schema lists the members that belong to b.typ, apart from children; ok is false for an unknown type.
+// schema lists the members that belong to b.typ, apart from children; ok is false for an
+// unknown type.
 func (b *body) schema() (fields []field, ok bool) {
 	f := func(name string, ptr any) field { return field{name, ptr, nil} }
 	switch b.typ {
@@ -28,13 +29,15 @@ func (b *body) schema() (fields []field, ok bool) {
 	case TypeGaussian:
 		return []field{f("noise_multiplier", &b.noise), {"shift", &b.shift, 1.0}}, true
 	case TypeDiscreteGaussian:
-		return []field{f("sigma_grid", &b.sigmaGrid), f("l2_grid", &b.l2Grid), f("linf_grid", &b.linfGrid), f("dim", &b.dim)}, true
+		return []field{f("sigma_grid", &b.sigmaGrid), f("l2_grid", &b.l2Grid), f("linf_grid", &b.linfGrid),
+			f("dim", &b.dim)}, true
 	case TypeLaplace:
 		return []field{f("scale", &b.scale)}, true
 	case TypeDiscreteLaplace:
 		return []field{f("a", &b.a), f("l1_grid", &b.l1Grid)}, true
 	case TypeBoundedNoise:
-		return []field{f("family", &b.family), f("scale", &b.scale), f("truncation", &b.truncation), {"beta", &b.beta, 0.0}, f("dim", &b.dim), f("norm", &b.norm)}, true
+		return []field{f("family", &b.family), f("scale", &b.scale), f("truncation", &b.truncation),
+			{"beta", &b.beta, 0.0}, f("dim", &b.dim), f("norm", &b.norm)}, true
 	case TypeRandomizedResponse:
 		return []field{f("p", &b.p), f("k", &b.k)}, true
 	case TypeEpsDelta:
@@ -56,7 +59,8 @@ func (b *body) schema() (fields []field, ok bool) {
 	case TypeMixtureGaussian:
 		return []field{f("noise_multiplier", &b.noise), f("shifts", &b.shifts), f("probs", &b.probs)}, true
 	case TypeTree:
-		return []field{f("noise_multiplier", &b.noise), f("steps", &b.steps), f("restarts", &b.restarts)}, true
+		return []field{f("noise_multiplier", &b.noise), f("steps", &b.steps), f("restarts", &b.restarts)},
+			true
 	case TypeRepeatSelect:
 		return []field{f("mean", &b.mean), f("shape", &b.shape)}, true
 	case TypeRepeat:
@@ -170,8 +174,8 @@ func jsonAdjacency(a Adjacency) string {
 	return string(bytes.ReplaceAll([]byte(a.String()), []byte("-"), []byte("_")))
 }
 
-// UnmarshalJSON reads an event strictly: unknown keys, types and versions are errors, and the values are
-// checked as the constructors check them. The result is canonical.
+// UnmarshalJSON reads an event strictly: unknown keys, types and versions are errors, and
+// the values are checked as the constructors check them. The result is canonical.
 func (e *Event) UnmarshalJSON(data []byte) error {
 	raw := map[string]json.RawMessage{}
 	if err := strictJSON(data, &raw); err != nil {
@@ -185,7 +189,8 @@ func (e *Event) UnmarshalJSON(data []byte) error {
 		return config.Bad("v", v, "1")
 	}
 	var out Event
-	for _, f := range []field{{"adjacency", &out.Adjacency, 0}, {"unit", &out.Unit, 0}, {"clip", &out.Clip, 0}, {"oracle", &out.Oracle, 0}, {"sampler", &out.Sampler, 0}} {
+	for _, f := range []field{{"adjacency", &out.Adjacency, 0}, {"unit", &out.Unit, 0},
+		{"clip", &out.Clip, 0}, {"oracle", &out.Oracle, 0}, {"sampler", &out.Sampler, 0}} {
 		if _, there := raw[f.name]; !there {
 			continue
 		}
@@ -201,7 +206,8 @@ func (e *Event) UnmarshalJSON(data []byte) error {
 		return err
 	}
 	if out.Adjacency == AddRemove && b.contains(TypeFixedSize) {
-		return config.Bad("population", "fixed_size", "none under add-remove: the number of records is private")
+		return config.Bad("population", "fixed_size",
+			"none under add-remove: the number of records is private")
 	}
 	out.body = b
 	*e = out

@@ -6,8 +6,8 @@ import (
 	"sotto/privacy/account"
 )
 
-// A run of 1,000 Poisson-sampled gradient steps: its cost, the noise that a budget of 1 needs, and the same charges composed one
-// event at a time.
+// A run of 1,000 Poisson-sampled gradient steps: its cost, the noise that a budget of 1
+// needs, and the same charges composed one event at a time.
 func Example() {
 	plan := account.DPSGD(account.AddRemove, 0.01, 1000)
 	plan.NoiseMultiplier = 1

@@ -7,11 +7,13 @@ import (
 	"sotto/config"
 )
 
-// Filter decides, before a release, whether a budget allows it. It stays valid when events and stopping depend on earlier
-// releases. Implementations are not safe for concurrent use: a ledger calls Admit under its lock.
+// Filter decides, before a release, whether a budget allows it. It stays valid when
+// events and stopping depend on earlier releases. Implementations are not safe for
+// concurrent use: a ledger calls Admit under its lock.
 type Filter interface {
-	// Admit charges times copies of ev, or refuses with ErrExhausted and charges nothing. ErrUnsupported: the filter has no
-	// proof for ev. A negative number of times is an error.
+	// Admit charges times copies of ev, or refuses with ErrExhausted and charges nothing.
+	// ErrUnsupported: the filter has no proof for ev. A negative number of times is an
+	// error.
 	Admit(ev Event, times int) error
 }
 
@@ -19,9 +21,10 @@ func checkTimes(times int) error {
 	return bad(times >= 0 && times <= maxCount, "times", times, "0 to 2^53")
 }
 
-// CountFilter admits a fixed number of each of a fixed set of events. With the counts of a Plan it enforces the plan's
-// epsilon under any accountant: when only the number and order of answers is adaptive, running the rest of
-// the quota would only post-process. An Admit takes no more than a pointer comparison for events made once and reused.
+// CountFilter admits a fixed number of each of a fixed set of events. With the counts of
+// a Plan it enforces the plan's epsilon under any accountant: when only the number and
+// order of answers is adaptive, running the rest of the quota would only post-process. An
+// Admit takes no more than a pointer comparison for events made once and reused.
 type CountFilter struct {
 	quota []quota
 }
@@ -138,7 +141,8 @@ func (f *additive) admit(ev Event, times int) error {
 	if ev.body == nil {
 		return errInvalidEvent
 	}
-	if ev.body != f.last || ev.Adjacency != 0 && ev.Adjacency != f.t.adjacency || ev.Unit != (Unit{}) && ev.Unit != f.t.unit {
+	if ev.body != f.last || ev.Adjacency != 0 && ev.Adjacency != f.t.adjacency ||
+		ev.Unit != (Unit{}) && ev.Unit != f.t.unit {
 		sum, err := f.price(ev)
 		if err != nil {
 			return err
@@ -156,16 +160,26 @@ func (f *additive) admit(ev Event, times int) error {
 		return fmt.Errorf("%w: the next answer would exceed it", ErrExhausted)
 	}
 	for i := range f.spent {
-		f.spent[i] = math.Nextafter(f.spent[i]+math.Nextafter(float64(times)*f.lastCost[i], math.Inf(1)), math.Inf(1)) // never down
+		// never down
+		f.spent[i] = math.Nextafter(f.spent[i]+math.Nextafter(float64(times)*f.lastCost[i], math.Inf(1)),
+			math.Inf(1))
 	}
 	return nil
 }
 
-// price is the cost vector of one ev, the largest over parallel branches in every coordinate.
+// price is the cost vector of one ev, the largest over parallel branches in every
+// coordinate.
 func (f *additive) price(ev Event) ([]float64, error) {
-	t := tally{name: f.t.name, adjacency: f.t.adjacency, unit: f.t.unit, supports: f.t.supports, lists: make([][]entry, 1)}
+	t := tally{
+		name:      f.t.name,
+		adjacency: f.t.adjacency,
+		unit:      f.t.unit,
+		supports:  f.t.supports,
+		lists:     make([][]entry, 1),
+	}
 	if ev.body.contains(TypeCyclic) {
-		return nil, fmt.Errorf("%w: cyclic events by an adaptive filter; supported: a CountFilter", ErrUnsupported)
+		return nil, fmt.Errorf("%w: cyclic events by an adaptive filter; supported: a CountFilter",
+			ErrUnsupported)
 	}
 	if err := t.Compose(ev, 1); err != nil {
 		return nil, err
@@ -195,14 +209,17 @@ func (f *additive) price(ev Event) ([]float64, error) {
 	return sum, nil
 }
 
-// RDPFilter admits events while, at one order at least, their summed Renyi divergences convert to the budget (Feldman,
-// Zrnic 2021; Lecuyer 2021). One filter runs per order and an answer is refused when all of them refuse: the guarantee is
-// that of the orders never exceeded.
+// RDPFilter admits events while, at one order at least, their summed Renyi divergences
+// convert to the budget (Feldman, Zrnic 2021; Lecuyer 2021). One filter runs per order
+// and an answer is refused when all of them refuse: the guarantee is that of the orders
+// never exceeded.
 type RDPFilter struct{ additive }
 
-// NewRDPFilter uses the given orders, or 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64, 128 without any. delta must be positive.
+// NewRDPFilter uses the given orders, or 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64, 128
+// without any. delta must be positive.
 func NewRDPFilter(a Adjacency, u Unit, budget Budget, orders ...float64) (*RDPFilter, error) {
-	if err := first(budget.validate(), bad(budget.Delta > 0, "target_delta", budget.Delta, "above 0"), checkPair(a, u)); err != nil {
+	if err := first(budget.validate(), bad(budget.Delta > 0, "target_delta", budget.Delta, "above 0"),
+		checkPair(a, u)); err != nil {
 		return nil, err
 	}
 	if len(orders) == 0 {
@@ -238,13 +255,15 @@ func NewRDPFilter(a Adjacency, u Unit, budget Budget, orders ...float64) (*RDPFi
 // Admit implements Filter.
 func (f *RDPFilter) Admit(ev Event, times int) error { return f.admit(ev, times) }
 
-// GDPFilter admits Gaussian events while sum (shift/noise)^2 stays below the mu^2 of the budget; nothing is lost against
-// fixed composition (Smith, Thakurta 2022; Koskela, Tobaben, Honkela 2023).
+// GDPFilter admits Gaussian events while sum (shift/noise)^2 stays below the mu^2 of the
+// budget; nothing is lost against fixed composition (Smith, Thakurta 2022; Koskela,
+// Tobaben, Honkela 2023).
 type GDPFilter struct{ additive }
 
 // NewGDPFilter needs 0 < delta < 1.
 func NewGDPFilter(a Adjacency, u Unit, budget Budget) (*GDPFilter, error) {
-	if err := first(budget.validate(), bad(budget.Delta > 0, "target_delta", budget.Delta, "above 0"), checkPair(a, u)); err != nil {
+	if err := first(budget.validate(), bad(budget.Delta > 0, "target_delta", budget.Delta, "above 0"),
+		checkPair(a, u)); err != nil {
 		return nil, err
 	}
 	mu := GaussianMu(budget.Epsilon, budget.Delta)

@@ -18,7 +18,8 @@ func TestCountFilter(t *testing.T) {
 		ev   Event
 		n    int
 		want error
-	}{{ev, 4, nil}, {same, 5, nil}, {ev, 2, ErrExhausted}, {NoOp(), 100, nil}, {other, 1, ErrUnsupported}, {ev, 1, nil}, {ev, 1, ErrExhausted}, {ev, 0, nil}} {
+	}{{ev, 4, nil}, {same, 5, nil}, {ev, 2, ErrExhausted}, {NoOp(), 100, nil}, {other, 1, ErrUnsupported},
+		{ev, 1, nil}, {ev, 1, ErrExhausted}, {ev, 0, nil}} {
 		if err := f.Admit(step.ev, step.n); !errors.Is(err, step.want) {
 			t.Errorf("step %d: %v, want %v", i, err, step.want)
 		}
@@ -50,8 +51,9 @@ func TestPlanFilter(t *testing.T) {
 	}
 }
 
-// TestAdditiveFilters: charges one by one stop exactly where composition says, also for heterogeneous events; a refused charge changes
-// nothing, so that a smaller one may still fit.
+// TestAdditiveFilters: charges one by one stop exactly where composition says, also for
+// heterogeneous events; a refused charge changes nothing, so that a smaller one may still
+// fit.
 func TestAdditiveFilters(t *testing.T) {
 	budget := Budget{3, 1e-5}
 	large, small := must(t)(Gaussian(8, 1)), must(t)(Gaussian(40, 1))
@@ -118,7 +120,8 @@ func TestAdditiveFilters(t *testing.T) {
 	}
 }
 
-// TestRDPFilterOrder: with one fixed order the filter stops where that order's conversion does.
+// TestRDPFilterOrder: with one fixed order the filter stops where that order's conversion
+// does.
 func TestRDPFilterOrder(t *testing.T) {
 	ev := sampledGaussian(t, 0.01, 1, 1)
 	f, err := NewRDPFilter(AddRemove, Record(), Budget{2, 1e-5}, 8)
@@ -135,7 +138,8 @@ func TestRDPFilterOrder(t *testing.T) {
 	}
 }
 
-// TestOdometer: running figures do not fall, bound the exact figure at every time and stay within the cost of one doubling.
+// TestOdometer: running figures do not fall, bound the exact figure at every time and
+// stay within the cost of one doubling.
 func TestOdometer(t *testing.T) {
 	p := DPSGD(AddRemove, 0.02, 1)
 	p.NoiseMultiplier = 1.5
@@ -178,7 +182,9 @@ func TestStatement(t *testing.T) {
 	}
 	s.Sampler, s.Releases, s.NotCovered = "poisson/1", 1000, []string{"reply timing"}
 	text := s.String()
-	for _, want := range []string{"Adding or removing one record", "e^1.828", "probability 1e-05", "1000 releases", "poisson/1", "Not covered: reply timing", "It assumes: noise and sampling keys are secret"} {
+	for _, want := range []string{"Adding or removing one record", "e^1.828", "probability 1e-05",
+		"1000 releases", "poisson/1", "Not covered: reply timing",
+		"It assumes: noise and sampling keys are secret"} {
 		if !strings.Contains(text, want) {
 			t.Errorf("%q is missing in %q", want, text)
 		}
@@ -187,13 +193,15 @@ func TestStatement(t *testing.T) {
 	if back.Epsilon == nil || *back.Epsilon != *s.Epsilon || back.String() != text {
 		t.Errorf("round trip gave %+v", back)
 	}
-	if s, err = NewStatement(acc, AddRemove, Record(), 1e-5, "simulated"); err != nil || s.Epsilon != nil || s.WouldBeEpsilon == nil || !strings.Contains(s.String(), "simulation") {
+	if s, err = NewStatement(acc, AddRemove, Record(), 1e-5, "simulated"); err != nil || s.Epsilon != nil ||
+		s.WouldBeEpsilon == nil || !strings.Contains(s.String(), "simulation") {
 		t.Errorf("simulated: %+v, %v", s, err)
 	}
 	if err := acc.Compose(NonPrivate("x"), 1); err != nil {
 		t.Fatal(err)
 	}
-	if s, err = NewStatement(acc, AddRemove, Record(), 1e-5, "fast"); err != nil || !strings.Contains(s.String(), "No privacy guarantee") {
+	if s, err = NewStatement(acc, AddRemove, Record(), 1e-5, "fast"); err != nil ||
+		!strings.Contains(s.String(), "No privacy guarantee") {
 		t.Errorf("non-private: %v, %v", s, err)
 	}
 	if back = roundTrip(t, s); !math.IsInf(back.Epsilon.Upper, 1) {

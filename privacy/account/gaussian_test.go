@@ -8,7 +8,8 @@ import (
 	"pgregory.net/rapid"
 )
 
-// bigUpperTail is P[Z > x] for x > 0 in 300-bit arithmetic, by the series of the error function (independent of math.Erfc).
+// bigUpperTail is P[Z > x] for x > 0 in 300-bit arithmetic, by the series of the error
+// function (independent of math.Erfc).
 func bigUpperTail(x float64) *big.Float {
 	const prec = 600
 	f := func(v float64) *big.Float { return new(big.Float).SetPrec(prec).SetFloat64(v) }
@@ -21,15 +22,19 @@ func bigUpperTail(x float64) *big.Float {
 	}
 	half := bigExp(x*x/2, prec) // exact when x*x/2 is; callers use short x
 	sum.Quo(sum, half)
-	pi, _ := new(big.Float).SetPrec(prec).SetString("3.14159265358979323846264338327950288419716939937510582097494459230781640628620899862803482534211706798214808651328230664709384460955058223172535940812848111745028410270193852110555964462294895493038196442881097566593344612847564823378678316527120190914564856692")
+	pi, _ := new(big.Float).SetPrec(prec).SetString(
+		"3.14159265358979323846264338327950288419716939937510582097494459230781640628620899862803482534211706798214808651328230664709384460955058223172535940812848111745028410270193852110555964462294895493038196442881097566593344612847564823378678316527120190914564856692")
 	root := new(big.Float).SetPrec(prec).Sqrt(new(big.Float).SetPrec(prec).Mul(f(2), pi))
 	sum.Quo(sum, root)
 	return new(big.Float).SetPrec(prec).Sub(f(0.5), sum)
 }
 
-// TestGaussianDeltaTiny compares delta with 600-bit arithmetic down to 1e-30 and beyond, where subtraction in doubles has no digits.
+// TestGaussianDeltaTiny compares delta with 600-bit arithmetic down to 1e-30 and beyond,
+// where subtraction in doubles has no digits.
 func TestGaussianDeltaTiny(t *testing.T) {
-	for _, c := range []struct{ mu, u float64 }{{1, 0.5}, {1, 4}, {0.5, 8}, {0.25, 11.5}, {2, 11.5}, {0.0625, 20}} {
+	for _, c := range []struct {
+		mu, u float64
+	}{{1, 0.5}, {1, 4}, {0.5, 8}, {0.25, 11.5}, {2, 11.5}, {0.0625, 20}} {
 		eps := c.mu*c.u + c.mu*c.mu/2 // u = eps/mu - mu/2
 		far := new(big.Float).SetPrec(600).Mul(bigExp(eps, 600), bigUpperTail(c.u+c.mu))
 		want, _ := new(big.Float).Sub(bigUpperTail(c.u), far).Float64()
@@ -45,7 +50,8 @@ func TestGaussianRoundTrip(t *testing.T) {
 		delta := math.Exp(rapid.Float64Range(-600, -0.1).Draw(t, "ln delta"))
 		eps := GaussianEpsilon(mu, delta)
 		if eps > 0 {
-			if got := lnGaussianDelta(mu, eps); math.Abs(got-math.Log(delta)) > 1e-9*math.Max(1, -math.Log(delta)) {
+			if got := lnGaussianDelta(mu, eps); math.Abs(got-math.Log(delta)) >
+				1e-9*math.Max(1, -math.Log(delta)) {
 				t.Fatalf("ln delta(eps(%v)) is %v", math.Log(delta), got)
 			}
 			if delta > 1e-250 {
@@ -62,7 +68,9 @@ func TestGaussianRoundTrip(t *testing.T) {
 
 func TestGaussianEdges(t *testing.T) {
 	inf := math.Inf(1)
-	for _, c := range []struct{ mu, delta, want float64 }{{0, 0, 0}, {0, 1e-5, 0}, {1, 0, inf}, {1, 1, 0}, {inf, 1e-5, inf}, {inf, 1, 0}, {1e-8, 1e-5, 0}} {
+	for _, c := range []struct {
+		mu, delta, want float64
+	}{{0, 0, 0}, {0, 1e-5, 0}, {1, 0, inf}, {1, 1, 0}, {inf, 1e-5, inf}, {inf, 1, 0}, {1e-8, 1e-5, 0}} {
 		if got := GaussianEpsilon(c.mu, c.delta); got != c.want {
 			t.Errorf("mu %v delta %v: %v, want %v", c.mu, c.delta, got, c.want)
 		}
@@ -76,10 +84,12 @@ func TestGaussianEdges(t *testing.T) {
 	}
 }
 
-// TestGaussianOneShot checks the one-vector figures of the joint release and the tree against their definitions.
+// TestGaussianOneShot checks the one-vector figures of the joint release and the tree
+// against their definitions.
 func TestGaussianOneShot(t *testing.T) {
 	ok := must(t)
-	// Gradient at multiplier 1 and a count centred at 1/2 (sensitivity 1/2) at noise 10: 1/s^2 = 1 + (0.5/10)^2.
+	// Gradient at multiplier 1 and a count centred at 1/2 (sensitivity 1/2) at noise 10:
+	// 1/s^2 = 1 + (0.5/10)^2.
 	joint := ok(JointGaussian([]float64{1, 10}, []float64{1, 0.5}))
 	mu, _ := gaussianMu(joint.body)
 	within(t, "joint", mu*mu, 1+0.05*0.05, 1e-12)
@@ -94,7 +104,8 @@ func TestGaussianOneShot(t *testing.T) {
 			t.Errorf("tree of %d steps: height %d, want %d", steps, got, height)
 		}
 	}
-	// A group of 3 shifts a Gaussian by 3 clips exactly; without sampling all accountants agree with that.
+	// A group of 3 shifts a Gaussian by 3 clips exactly; without sampling all accountants
+	// agree with that.
 	a, err := NewExactGaussian(ReplaceOne, Group(3))
 	if err != nil {
 		t.Fatal(err)
@@ -105,8 +116,9 @@ func TestGaussianOneShot(t *testing.T) {
 	within(t, "group", a.Mu(), 2, 1e-12)
 }
 
-// TestDiscreteGaussianIsContinuous compares the reading of a discrete Gaussian as a continuous one, at its smallest sigma_grid and dimension 1, with the
-// exact pair of atoms: it must bound it, closely.
+// TestDiscreteGaussianIsContinuous compares the reading of a discrete Gaussian as a
+// continuous one, at its smallest sigma_grid and dimension 1, with the exact pair of
+// atoms: it must bound it, closely.
 func TestDiscreteGaussianIsContinuous(t *testing.T) {
 	ev := must(t)(DiscreteGaussian(minContinuous, 32, 32, 1))
 	mu, ok := gaussianMu(ev.body)

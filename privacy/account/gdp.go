@@ -2,17 +2,20 @@ package account
 
 import "math"
 
-// minContinuous is the smallest sigma_grid at which a discrete Gaussian is read as a continuous one.
+// minContinuous is the smallest sigma_grid at which a discrete Gaussian is read as a
+// continuous one.
 const minContinuous = 32
 
-// gaussianMu returns the GDP parameter of an unsampled event that is exactly a Gaussian mechanism, or is
-// dominated by one without visible loss; mu is +Inf without noise.
+// gaussianMu returns the GDP parameter of an unsampled event that is exactly a Gaussian
+// mechanism, or is dominated by one without visible loss; mu is +Inf without noise.
 //
-// A discrete Gaussian of parameter sigma in any dimension is read as the continuous Gaussian of variance
-// sigma^2 - 9: release v + N(0, sigma^2-9) and round it to the grid by a discrete Gaussian of parameter 3 around it.
-// By Poisson summation the result has the law of the discrete mechanism up to a factor within
-// 1 +- 2 exp(-18 pi^2) < 1 +- 1e-76 per coordinate, so the discrete mechanism is post-processing of the continuous
-// one up to an epsilon below 1e-40 for any admissible dimension and count, far under one unit in the last place.
+// A discrete Gaussian of parameter sigma in any dimension is read as the continuous
+// Gaussian of variance sigma^2 - 9: release v + N(0, sigma^2-9) and round it to the grid
+// by a discrete Gaussian of parameter 3 around it. By Poisson summation the result has
+// the law of the discrete mechanism up to a factor within 1 +- 2 exp(-18 pi^2) < 1 +-
+// 1e-76 per coordinate, so the discrete mechanism is post-processing of the continuous
+// one up to an epsilon below 1e-40 for any admissible dimension and count, far under one
+// unit in the last place.
 func gaussianMu(b *body) (mu float64, ok bool) {
 	switch b.typ {
 	case TypeGaussian:
@@ -40,7 +43,8 @@ func gaussianMu(b *body) (mu float64, ok bool) {
 	return 0, false
 }
 
-// treeHeight is ceil(log2(steps+1)), the number of nodes of a binary tree that one value enters.
+// treeHeight is ceil(log2(steps+1)), the number of nodes of a binary tree that one value
+// enters.
 func treeHeight(steps int) int {
 	m := 0
 	for s := steps; s > 0; s >>= 1 {
@@ -49,9 +53,10 @@ func treeHeight(steps int) int {
 	return m
 }
 
-// ExactGaussian is the accountant of unsampled Gaussian events ("gdp" and "exact"): mu = sqrt(sum_t (shift_t/noise_t)^2),
-// converted exactly. Adaptive, heterogeneous composition loses nothing (Dong, Roth, Su 2022; Balle, Wang 2018).
-// A group of k records multiplies mu by k. Lower and Upper differ by 1e-12 relative, the error of the root.
+// ExactGaussian is the accountant of unsampled Gaussian events ("gdp" and "exact"): mu =
+// sqrt(sum_t (shift_t/noise_t)^2), converted exactly. Adaptive, heterogeneous composition
+// loses nothing (Dong, Roth, Su 2022; Balle, Wang 2018). A group of k records multiplies
+// mu by k. Lower and Upper differ by 1e-12 relative, the error of the root.
 type ExactGaussian struct{ tally }
 
 // NewExactGaussian returns an empty accountant.
@@ -65,7 +70,9 @@ func NewExactGaussian(a Adjacency, u Unit) (*ExactGaussian, error) {
 func (g *ExactGaussian) check(b *body) error {
 	_, ok := gaussianMu(b)
 	if !ok || b.typ == TypeTree && g.unit.members() > 1 {
-		return unsupported(b, "gdp", g.adjacency, g.unit, "gaussian, gdp, tree (unit record) and discrete_gaussian with sigma_grid >= 32, all without sampling")
+		return unsupported(b, "gdp", g.adjacency, g.unit,
+			"gaussian, gdp, tree (unit record) and discrete_gaussian with sigma_grid >= 32, all without "+
+				"sampling")
 	}
 	return nil
 }

@@ -2,7 +2,8 @@ package account
 
 import "math"
 
-// losses is a privacy loss distribution on the grid h*(off+i): p[i] under P, inf the mass at +Inf, composed count times.
+// losses is a privacy loss distribution on the grid h*(off+i): p[i] under P, inf the mass
+// at +Inf, composed count times.
 type losses struct {
 	h     float64
 	off   int
@@ -19,8 +20,9 @@ type table struct {
 	pair pair
 }
 
-// support finds t0 < t1 such that the losses outside have probability at most mass under P above t1 and under P
-// below t0, and the same for the mirrored pair; atoms at infinity do not count.
+// support finds t0 < t1 such that the losses outside have probability at most mass under
+// P above t1 and under P below t0, and the same for the mirrored pair; atoms at infinity
+// do not count.
 func (p pair) support(mass float64) (t0, t1 float64) {
 	at := p.scan()
 	limit := at(1e6)
@@ -33,7 +35,8 @@ func (p pair) support(mass float64) (t0, t1 float64) {
 	return t0, t1
 }
 
-// edgeOf returns a t in [-1e6, 1e6] near the least at which the monotone done holds, to 1e-3 relative.
+// edgeOf returns a t in [-1e6, 1e6] near the least at which the monotone done holds, to
+// 1e-3 relative.
 func edgeOf(done func(float64) bool) float64 {
 	lo, hi := -1e6, 1e6
 	if !done(hi) {
@@ -89,11 +92,13 @@ func (tab *table) cell(i int) (p, q float64) {
 	return math.Max(0, p), math.Max(0, q)
 }
 
-// connect applies connect-the-dots (Doroshenko, Ghazi, Kamath, Kumar, Manurangsi 2022): the loss of each cell is
-// split between the two grid points so that its P- and Q-probabilities stay. The resulting profile is the linear
-// interpolation of delta in e^eps: an upper bound that touches the true profile on the grid. Equivalently every
-// loss is rounded at random by at most h with an upward drift below h^2/8 e^h, which gives the lower bounds.
-// Mass above the grid goes to infinity, mass below it moves up to the first point. mirrored builds the pair (Q, P).
+// connect applies connect-the-dots (Doroshenko, Ghazi, Kamath, Kumar, Manurangsi 2022):
+// the loss of each cell is split between the two grid points so that its P- and
+// Q-probabilities stay. The resulting profile is the linear interpolation of delta in
+// e^eps: an upper bound that touches the true profile on the grid. Equivalently every
+// loss is rounded at random by at most h with an upward drift below h^2/8 e^h, which
+// gives the lower bounds. Mass above the grid goes to infinity, mass below it moves up to
+// the first point. mirrored builds the pair (Q, P).
 func (tab *table) connect(mirrored bool, count int) losses {
 	n := len(tab.at)
 	out := losses{h: tab.h, off: tab.lo, p: make([]float64, n), count: float64(count)}
@@ -126,8 +131,8 @@ func (tab *table) connect(mirrored bool, count int) losses {
 	return out.trim()
 }
 
-// upperShare is the part of a cell's probability p that goes to its upper end, for lower end l and up = 1-e^-h; all of it
-// where q has no digits.
+// upperShare is the part of a cell's probability p that goes to its upper end, for lower
+// end l and up = 1-e^-h; all of it where q has no digits.
 func upperShare(p, q, l, up float64) float64 {
 	if q <= 0 || l > steepLoss {
 		return p
@@ -157,7 +162,8 @@ func infinite(ds []losses) float64 {
 	return -math.Expm1(lnFinite)
 }
 
-// cumulants returns ln sum_i p_i e^(lam t_i) and its first two derivatives in lam, of a single copy.
+// cumulants returns ln sum_i p_i e^(lam t_i) and its first two derivatives in lam, of a
+// single copy.
 func (d *losses) cumulants(lam float64) (k, k1, k2 float64) {
 	const block = 64
 	ref := d.h * float64(d.off)

@@ -6,10 +6,11 @@ import (
 	"sotto/config"
 )
 
-// KOV composes (epsilon, delta) black boxes optimally ("kov"; Kairouz, Oh, Viswanath 2015; Murtagh, Vadhan 2016).
-// Equal boxes compose by the exact formula; unequal ones, for which the exact problem is #P-hard, by the privacy
-// loss distributions of their worst pairs. Mechanisms with pure epsilon are read as (epsilon, 0) boxes. Lower is 0: a black box
-// may be better than it says.
+// KOV composes (epsilon, delta) black boxes optimally ("kov"; Kairouz, Oh, Viswanath
+// 2015; Murtagh, Vadhan 2016). Equal boxes compose by the exact formula; unequal ones,
+// for which the exact problem is #P-hard, by the privacy loss distributions of their
+// worst pairs. Mechanisms with pure epsilon are read as (epsilon, 0) boxes. Lower is 0: a
+// black box may be better than it says.
 type KOV struct{ tally }
 
 // NewKOV returns an empty accountant.
@@ -39,8 +40,9 @@ func (k *KOV) box(b *body) (eps, delta float64, err error) {
 			return e, 0, nil
 		}
 	}
-	return 0, 0, unsupported(b, "kov", k.adjacency, k.unit, "eps_delta (unit record or owner), laplace and discrete_laplace, randomized_response "+
-		"(replace-one, zero-out), poisson of pure mechanisms (add-remove, zero-out)")
+	return 0, 0, unsupported(b, "kov", k.adjacency, k.unit,
+		"eps_delta (unit record or owner), laplace and discrete_laplace, randomized_response "+
+			"(replace-one, zero-out), poisson of pure mechanisms (add-remove, zero-out)")
 }
 
 // Epsilon returns {0, upper}.
@@ -93,7 +95,8 @@ func (k *KOV) Delta(epsilon float64) (Interval, error) {
 	return Interval{0, worst}, nil
 }
 
-// boxes are the entries of one branch: count equal ones (e0, d0), or a workload of unequal ones.
+// boxes are the entries of one branch: count equal ones (e0, d0), or a workload of
+// unequal ones.
 type boxes struct {
 	w      workload
 	equal  bool
@@ -124,7 +127,8 @@ func (k *KOV) boxes(l []entry) boxes {
 	return b
 }
 
-// exact reports that the closed formula applies; the logarithms of its binomials lose their digits beyond 1e9.
+// exact reports that the closed formula applies; the logarithms of its binomials lose
+// their digits beyond 1e9.
 func (b boxes) exact() bool { return b.equal && b.count <= 1e9 }
 
 func (b boxes) epsilon(delta float64) (float64, error) {
@@ -143,7 +147,8 @@ func (b boxes) epsilon(delta float64) (float64, error) {
 // Describe implements Accountant.
 func (k *KOV) Describe() Description {
 	return Description{Method: "kov, optimal composition of black boxes", Provenance: "proved",
-		Citations: []string{"Kairouz, Oh, Viswanath 2015, arXiv 1311.0776", "Murtagh, Vadhan 2016, arXiv 1507.03113"}}
+		Citations: []string{"Kairouz, Oh, Viswanath 2015, arXiv 1311.0776",
+			"Murtagh, Vadhan 2016, arXiv 1507.03113"}}
 }
 
 // KOVDelta is the exact delta at eps of count copies of an (e0, d0) box:
@@ -176,7 +181,8 @@ func KOVDelta(e0, d0 float64, count int, eps float64) float64 {
 	return math.Min(1, -math.Expm1(keep)+math.Exp(keep)*sum)
 }
 
-// KOVEpsilon inverts KOVDelta, solved continuously to 1e-12 and rounded up; +Inf where 1-(1-d0)^k exceeds delta.
+// KOVEpsilon inverts KOVDelta, solved continuously to 1e-12 and rounded up; +Inf where
+// 1-(1-d0)^k exceeds delta.
 func KOVEpsilon(e0, d0 float64, count int, delta float64) float64 {
 	total := float64(count) * e0
 	if KOVDelta(e0, d0, count, 0) <= delta {
@@ -200,9 +206,11 @@ func KOVEpsilon(e0, d0 float64, count int, delta float64) float64 {
 	return hi
 }
 
-// KOVAdvanced is the closed form of the heterogeneous theorem of Kairouz, Oh, Viswanath as used by Bellet, Guerraoui,
-// Taziki, Tommasi 2018: total delta 1-(1-slack) prod(1-deltas[t]) and the least of three epsilons. It is valid, and looser than the
-// kov and pld accountants, which replace it outside of reproductions. slack in [0, 1); 0 leaves the plain sum.
+// KOVAdvanced is the closed form of the heterogeneous theorem of Kairouz, Oh, Viswanath
+// as used by Bellet, Guerraoui, Taziki, Tommasi 2018: total delta 1-(1-slack)
+// prod(1-deltas[t]) and the least of three epsilons. It is valid, and looser than the kov
+// and pld accountants, which replace it outside of reproductions. slack in [0, 1); 0
+// leaves the plain sum.
 func KOVAdvanced(epsilons, deltas []float64, slack float64) (Budget, error) {
 	if len(epsilons) != len(deltas) {
 		return Budget{}, config.Bad("deltas", len(deltas), "as many as epsilons")
@@ -213,7 +221,8 @@ func KOVAdvanced(epsilons, deltas []float64, slack float64) (Budget, error) {
 	var plain, drift, square float64
 	keep := math.Log1p(-slack)
 	for t, e := range epsilons {
-		if err := first(bad(atLeast0(e), "epsilons", e, "finite numbers >= 0"), bad(inUnit(deltas[t]), "deltas", deltas[t], "0 to 1")); err != nil {
+		if err := first(bad(atLeast0(e), "epsilons", e, "finite numbers >= 0"),
+			bad(inUnit(deltas[t]), "deltas", deltas[t], "0 to 1")); err != nil {
 			return Budget{}, err
 		}
 		plain += e

@@ -45,7 +45,8 @@ func sampledGaussian(t interface{ Fatal(...any) }, q, s, shift float64) Event {
 	return ev
 }
 
-// fewer lowers the number of rapid checks of an expensive test, unless the command line asks for another one.
+// fewer lowers the number of rapid checks of an expensive test, unless the command line
+// asks for another one.
 func fewer(t *testing.T, n int) {
 	f := flag.Lookup("rapid.checks")
 	if f.Value.String() != f.DefValue {
@@ -61,8 +62,9 @@ func fewer(t *testing.T, n int) {
 	})
 }
 
-// TestMonotone: epsilon does not fall when rate, count, shift or group grow, nor when noise or delta shrink; PLD is at most RDP, and the
-// interval of the true value is at most 1% wide.
+// TestMonotone: epsilon does not fall when rate, count, shift or group grow, nor when
+// noise or delta shrink; PLD is at most RDP, and the interval of the true value is at
+// most 1% wide.
 func TestMonotone(t *testing.T) {
 	fewer(t, 6)
 	rapid.Check(t, func(t *rapid.T) {
@@ -101,8 +103,9 @@ func TestMonotone(t *testing.T) {
 	})
 }
 
-// TestIntervalHoldsGaussian: for q = 1, forced through the grids as a mixture with one component, the exact value lies inside the interval at every
-// mesh, and a finer mesh is not worse.
+// TestIntervalHoldsGaussian: for q = 1, forced through the grids as a mixture with one
+// component, the exact value lies inside the interval at every mesh, and a finer mesh is
+// not worse.
 func TestIntervalHoldsGaussian(t *testing.T) {
 	for _, c := range []struct {
 		s float64
@@ -134,7 +137,8 @@ func TestIntervalHoldsGaussian(t *testing.T) {
 	}
 }
 
-// TestWidth: intervals are at most 1% wide for Poisson plans up to 1e5 steps and down to delta 1e-10, and below RDP.
+// TestWidth: intervals are at most 1% wide for Poisson plans up to 1e5 steps and down to
+// delta 1e-10, and below RDP.
 func TestWidth(t *testing.T) {
 	for _, c := range []struct {
 		q, s  float64
@@ -142,8 +146,10 @@ func TestWidth(t *testing.T) {
 		delta float64
 		a     Adjacency
 	}{
-		{0.01, 1, 1000, 1e-5, AddRemove}, {0.001, 0.8, 100000, 1e-10, AddRemove}, {0.05, 3, 100000, 1e-8, AddRemove}, {0.02, 5, 10, 1e-6, AddRemove},
-		{0.01, 2, 30000, 1e-6, ReplaceOne}, {0.5, 20, 100000, 1e-10, ReplaceOne}, {0.001, 10, 1000, 1e-4, ZeroOut},
+		{0.01, 1, 1000, 1e-5, AddRemove}, {0.001, 0.8, 100000, 1e-10, AddRemove},
+		{0.05, 3, 100000, 1e-8, AddRemove}, {0.02, 5, 10, 1e-6, AddRemove},
+		{0.01, 2, 30000, 1e-6, ReplaceOne}, {0.5, 20, 100000, 1e-10, ReplaceOne},
+		{0.001, 10, 1000, 1e-4, ZeroOut},
 	} {
 		p := DPSGD(c.a, c.q, c.n)
 		p.NoiseMultiplier = c.s
@@ -177,7 +183,8 @@ func TestRoundTrip(t *testing.T) {
 	}
 }
 
-// TestExtremes: no panic, NaN or hang for extreme noise, rate, count and delta; absent noise is +Inf.
+// TestExtremes: no panic, NaN or hang for extreme noise, rate, count and delta; absent
+// noise is +Inf.
 func TestExtremes(t *testing.T) {
 	for _, s := range []float64{0, 1e-3, 1, 1e6, 1e12} {
 		for _, q := range []float64{0, 1e-12, 0.01} {
@@ -220,20 +227,23 @@ func TestMillions(t *testing.T) {
 	e := upper(t, d, sampledGaussian(t, 1e-4, 2, 1), 10000000, 1e-6)
 	// Central limit: mu = q sqrt(T (exp(1/s^2)-1)), accurate to a few percent here.
 	within(t, "ten million steps", e, GaussianEpsilon(CentralLimitMu(1e-4, 2, 10000000), 1e-6), 0.03*e)
-	// A heavy tail: one expected hit, no Chernoff bound near delta. Round-off must not push the answer above RDP.
+	// A heavy tail: one expected hit, no Chernoff bound near delta. Round-off must not
+	// push the answer above RDP.
 	for _, s := range []float64{0.611, 0.4} {
 		ev := sampledGaussian(t, 1e-6, s, 1)
 		r, err := NewRDP(AddRemove, Record())
 		if err != nil {
 			t.Fatal(err)
 		}
-		if e, x := upper(t, newPLD(t, AddRemove, Record(), 1e-3), ev, 1000000, 1e-9), upper(t, r, ev, 1000000, 1e-9); e > x {
+		if e, x := upper(t, newPLD(t, AddRemove, Record(), 1e-3), ev, 1000000, 1e-9),
+			upper(t, r, ev, 1000000, 1e-9); e > x {
 			t.Errorf("s %v: PLD %v above RDP %v", s, e, x)
 		}
 	}
 }
 
-// TestCompose: counts are honoured for every type by every accountant that accepts it, in any grouping and order.
+// TestCompose: counts are honoured for every type by every accountant that accepts it, in
+// any grouping and order.
 func TestCompose(t *testing.T) {
 	for typ, ev := range everyType(t) {
 		if typ == TypeCyclic {
@@ -317,7 +327,8 @@ func TestTagged(t *testing.T) {
 		a  Adjacency
 		u  Unit
 		ok bool
-	}{{ReplaceOne, Record(), true}, {AddRemove, Record(), false}, {ReplaceOne, Group(2), false}, {ReplaceOne, Owner(), false}} {
+	}{{ReplaceOne, Record(), true}, {AddRemove, Record(), false}, {ReplaceOne, Group(2), false},
+		{ReplaceOne, Owner(), false}} {
 		for _, name := range []string{"pld", "rdp", "gdp"} {
 			a, err := New(name, c.a, c.u)
 			if err != nil {
@@ -330,10 +341,12 @@ func TestTagged(t *testing.T) {
 	}
 }
 
-// TestRestore: saving in the middle of a heterogeneous run and going on gives the same bits.
+// TestRestore: saving in the middle of a heterogeneous run and going on gives the same
+// bits.
 func TestRestore(t *testing.T) {
 	ok := must(t)
-	events := []Event{sampledGaussian(t, 0.01, 1, 1), ok(Laplace(30)), ok(Gaussian(9, 1)), ok(Parallel(ok(Laplace(50)), NoOp()))}
+	events := []Event{sampledGaussian(t, 0.01, 1, 1), ok(Laplace(30)), ok(Gaussian(9, 1)),
+		ok(Parallel(ok(Laplace(50)), NoOp()))}
 	straight, broken := Accountant(newPLD(t, AddRemove, Record())), Accountant(newPLD(t, AddRemove, Record()))
 	for i, ev := range events {
 		if err := straight.Compose(ev, 5+i); err != nil {

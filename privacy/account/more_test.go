@@ -20,8 +20,8 @@ func roundTrip(t *testing.T, s Statement) Statement {
 	return back
 }
 
-// TestKOVAgainstGrids: the exact formula against the pair on a grid, with the error the grid admits, and the grid against the heterogeneous
-// sum rule at its ends.
+// TestKOVAgainstGrids: the exact formula against the pair on a grid, with the error the
+// grid admits, and the grid against the heterogeneous sum rule at its ends.
 func TestKOVAgainstGrids(t *testing.T) {
 	for _, c := range []struct {
 		e, d  float64
@@ -38,7 +38,8 @@ func TestKOVAgainstGrids(t *testing.T) {
 		if grid < exact*(1-1e-9) || grid > exact*(1+1e-4)+1e-6 {
 			t.Errorf("%+v: exact %v, grid %v", c, exact, grid)
 		}
-		// An unequal box of negligible cost switches to grids and changes nothing visible.
+		// An unequal box of negligible cost switches to grids and changes nothing
+		// visible.
 		almost := upper(t, k, must(t)(EpsDelta(1e-9, 0)), 1, c.delta)
 		if math.Abs(almost-exact) > 1e-4*exact+1e-6 {
 			t.Errorf("%+v: homogeneous %v, heterogeneous %v", c, exact, almost)
@@ -49,7 +50,8 @@ func TestKOVAgainstGrids(t *testing.T) {
 	}
 	// Integer Laplace noise at distance 1 is randomized response.
 	box, lap := must(t)(EpsDelta(0.1, 0)), must(t)(DiscreteLaplace(0.1, 1))
-	within(t, "discrete Laplace", upper(t, newPLD(t, AddRemove, Record()), lap, 100, 1e-5), upper(t, newPLD(t, AddRemove, Record()), box, 100, 1e-5), 1e-6)
+	within(t, "discrete Laplace", upper(t, newPLD(t, AddRemove, Record()), lap, 100, 1e-5),
+		upper(t, newPLD(t, AddRemove, Record()), box, 100, 1e-5), 1e-6)
 	if e := KOVEpsilon(0.5, 1e-3, 10, 1e-3); !math.IsInf(e, 1) {
 		t.Errorf("ten boxes of delta 1e-3 at 1e-3: %v", e)
 	}
@@ -65,15 +67,19 @@ func TestKOVAgainstGrids(t *testing.T) {
 // TestBounded: the least standard deviations of truncated noise, from the exact profile.
 func TestBounded(t *testing.T) {
 	for _, c := range []struct{ eps, delta, gauss, laplace float64 }{
-		{0.5, 1e-3, 4.6144, 2.7285}, {0.1, 1e-3, 17.409, 12.438}, {1, 1e-3, 2.5774, 1.3896}, {0.5, 1e-5, 7.0402, 2.8256},
+		{0.5, 1e-3, 4.6144, 2.7285}, {0.1, 1e-3, 17.409, 12.438}, {1, 1e-3, 2.5774, 1.3896},
+		{0.5, 1e-5, 7.0402, 2.8256},
 	} {
 		for family, want := range map[string]float64{BoundedGaussian: c.gauss, BoundedLaplace: c.laplace} {
 			d, err := Bounded(family, 0, Budget{c.eps, c.delta})
 			if err != nil {
 				t.Fatal(err)
 			}
-			// Truncating a Gaussian only loses: its best lies between the untruncated noise and the published figure.
-			if family == BoundedGaussian && (d.Std > want*(1+1e-4) || d.Std < 0.999/GaussianMu(c.eps, c.delta)) || family == BoundedLaplace && math.Abs(d.Std-want) > 1e-4*want {
+			// Truncating a Gaussian only loses: its best lies between the untruncated
+			// noise and the published figure.
+			if family == BoundedGaussian &&
+				(d.Std > want*(1+1e-4) || d.Std < 0.999/GaussianMu(c.eps, c.delta)) ||
+				family == BoundedLaplace && math.Abs(d.Std-want) > 1e-4*want {
 				t.Errorf("%s %+v: %+v, want %v", family, c, d, want)
 			}
 			if d.Delta > c.delta || profileOf(boundedPair(d.Event.body), true, c.eps) > c.delta*(1+1e-9) {
@@ -96,10 +102,13 @@ func TestBounded(t *testing.T) {
 	}
 }
 
-// TestBoundedProfiles compares profiles of truncated noise with quadrature of both densities, and the strip with its mass.
+// TestBoundedProfiles compares profiles of truncated noise with quadrature of both
+// densities, and the strip with its mass.
 func TestBoundedProfiles(t *testing.T) {
 	for _, b := range []*body{
-		{family: BoundedLaplace, scale: 2, truncation: 5}, {family: BoundedGaussian, scale: 1.5, truncation: 3}, {family: BoundedGeneralized, scale: 2, truncation: 4, beta: 3},
+		{family: BoundedLaplace, scale: 2, truncation: 5},
+		{family: BoundedGaussian, scale: 1.5, truncation: 3},
+		{family: BoundedGeneralized, scale: 2, truncation: 4, beta: 3},
 		{family: BoundedGaussian, scale: 1, truncation: 0.4},
 	} {
 		g := func(x float64) float64 {
@@ -132,10 +141,12 @@ func TestBoundedProfiles(t *testing.T) {
 	}
 }
 
-// TestProfileReadOuts: curve, trade-off and Gaussian parameter of a composed profile against the exact Gaussian.
+// TestProfileReadOuts: curve, trade-off and Gaussian parameter of a composed profile
+// against the exact Gaussian.
 func TestProfileReadOuts(t *testing.T) {
 	d := newPLD(t, AddRemove, Record(), 1e-3)
-	if err := d.Compose(must(t)(MixtureGaussian(3, []float64{1}, []float64{1})), 9); err != nil { // mu = 1, through the grids
+	// mu = 1, through the grids
+	if err := d.Compose(must(t)(MixtureGaussian(3, []float64{1}, []float64{1})), 9); err != nil {
 		t.Fatal(err)
 	}
 	p, err := d.Profile()
@@ -160,7 +171,8 @@ func TestProfileReadOuts(t *testing.T) {
 	}
 }
 
-// TestDirections: the two directions of a sampled Gaussian, and that the guarantee is their maximum.
+// TestDirections: the two directions of a sampled Gaussian, and that the guarantee is
+// their maximum.
 func TestDirections(t *testing.T) {
 	d := newPLD(t, AddRemove, Record())
 	if err := d.Compose(sampledGaussian(t, 0.1, 0.5, 1), 10); err != nil {
@@ -177,7 +189,8 @@ func TestDirections(t *testing.T) {
 	within(t, "both", both.Upper, remove.Upper, 1e-9)
 }
 
-// TestDeltaTooSmall: what round-off cannot resolve is refused with a figure; pure mechanisms answer at any delta.
+// TestDeltaTooSmall: what round-off cannot resolve is refused with a figure; pure
+// mechanisms answer at any delta.
 func TestDeltaTooSmall(t *testing.T) {
 	d := newPLD(t, AddRemove, Record())
 	if err := d.Compose(sampledGaussian(t, 0.01, 1, 1), 100); err != nil {
@@ -198,7 +211,8 @@ func TestDeltaTooSmall(t *testing.T) {
 	}
 }
 
-// TestTruncatedPoisson: truncation that never binds is Poisson sampling; a tighter cap costs more.
+// TestTruncatedPoisson: truncation that never binds is Poisson sampling; a tighter cap
+// costs more.
 func TestTruncatedPoisson(t *testing.T) {
 	g := must(t)(Gaussian(1.1, 1))
 	at := func(ev Event) float64 { return upper(t, newPLD(t, AddRemove, Record()), ev, 100, 1e-5) }
@@ -210,8 +224,9 @@ func TestTruncatedPoisson(t *testing.T) {
 	}
 }
 
-// TestGroups: groups of one are records; a sampled group of two lies between twice the noise-to-signal and independent records; under
-// replace-one the aligned group is at least the record.
+// TestGroups: groups of one are records; a sampled group of two lies between twice the
+// noise-to-signal and independent records; under replace-one the aligned group is at
+// least the record.
 func TestGroups(t *testing.T) {
 	ev := sampledGaussian(t, 0.01, 1, 2)
 	one := upper(t, newPLD(t, ReplaceOne, Group(1), 1e-3), ev, 100, 1e-5)
@@ -219,12 +234,14 @@ func TestGroups(t *testing.T) {
 		t.Errorf("group of one %v, record %v", one, record)
 	}
 	two := upper(t, newPLD(t, ReplaceOne, Group(2), 1e-3), ev, 100, 1e-5)
-	// Two records that always fall into the batch together are worse than two that fall in apart.
+	// Two records that always fall into the batch together are worse than two that fall
+	// in apart.
 	together := upper(t, newPLD(t, ReplaceOne, Record(), 1e-3), sampledGaussian(t, 0.02, 1, 4), 100, 1e-5)
 	if two <= one || two >= together {
 		t.Errorf("one %v, two %v, two together %v", one, two, together)
 	}
-	for _, u := range []Unit{{}, {Kind: UnitGroup, Size: 1}, {Kind: UnitRecord, Size: 2}, Group(0), Group(MaxGroup + 1)} {
+	for _, u := range []Unit{{}, {Kind: UnitGroup, Size: 1}, {Kind: UnitRecord, Size: 2}, Group(0),
+		Group(MaxGroup + 1)} {
 		if _, err := NewPLD(AddRemove, u); err == nil {
 			t.Errorf("unit %+v was accepted", u)
 		}
@@ -236,7 +253,13 @@ func TestGroups(t *testing.T) {
 
 func TestReleaseSampled(t *testing.T) {
 	g := must(t)(Gaussian(1.5, 1))
-	base := Release{Oracle: "gradient", Adjacency: AddRemove, Unit: Record(), Scale: 0.01, Parts: []Part{{Name: "g", Clip: 2, Shift: 1, Norm: L2, Dim: 3}}}
+	base := Release{
+		Oracle:    "gradient",
+		Adjacency: AddRemove,
+		Unit:      Record(),
+		Scale:     0.01,
+		Parts:     []Part{{Name: "g", Clip: 2, Shift: 1, Norm: L2, Dim: 3}},
+	}
 	with := func(s Sampler, change func(*Release)) (Event, error) {
 		r := base
 		r.Sampler = s
@@ -246,11 +269,13 @@ func TestReleaseSampled(t *testing.T) {
 		return r.Sampled(g)
 	}
 	ev := must(t)(with(Sampler{Kind: Poisson, Rate: 0.02}, nil))
-	if ev.Adjacency != AddRemove || ev.Unit != Record() || ev.Clip != 2 || ev.Oracle != "gradient" || ev.Sampler != "poisson/1" || ev.Type() != TypePoisson {
+	if ev.Adjacency != AddRemove || ev.Unit != Record() || ev.Clip != 2 || ev.Oracle != "gradient" ||
+		ev.Sampler != "poisson/1" || ev.Type() != TypePoisson {
 		t.Errorf("root fields: %s", ev.Key())
 	}
 	mix := must(t)(with(Sampler{Kind: Poisson, Rate: 0.5}, func(r *Release) { r.Draws = 2 }))
-	if mix.Type() != TypeMixtureGaussian || mix.body.shifts[2] != 2 || math.Abs(mix.body.probs[1]-0.5) > 1e-12 {
+	if mix.Type() != TypeMixtureGaussian || mix.body.shifts[2] != 2 ||
+		math.Abs(mix.body.probs[1]-0.5) > 1e-12 {
 		t.Errorf("two draws: %s", mix.Key())
 	}
 	if e := must(t)(with(Sampler{Kind: Shuffled, Period: 10}, nil)); e.Type() != TypeCyclic {
@@ -260,11 +285,15 @@ func TestReleaseSampled(t *testing.T) {
 		t.Errorf("full: %s", e.Key())
 	}
 	for name, f := range map[string]func() (Event, error){
-		"fixed size under add-remove": func() (Event, error) { return with(Sampler{Kind: FixedSize, Population: 10, Batch: 2}, nil) },
+		"fixed size under add-remove": func() (Event, error) {
+			return with(Sampler{Kind: FixedSize, Population: 10, Batch: 2}, nil)
+		},
 		"owner": func() (Event, error) {
 			return with(Sampler{Kind: Poisson, Rate: 0.1}, func(r *Release) { r.Unit = Owner() })
 		},
-		"draws of full batches": func() (Event, error) { return with(Sampler{Kind: FullBatch}, func(r *Release) { r.Draws = 3 }) },
+		"draws of full batches": func() (Event, error) {
+			return with(Sampler{Kind: FullBatch}, func(r *Release) { r.Draws = 3 })
+		},
 	} {
 		if _, err := f(); !errors.Is(err, ErrUnsupported) {
 			t.Errorf("%s: %v", name, err)
@@ -311,7 +340,13 @@ func TestNames(t *testing.T) {
 }
 
 func TestWarnings(t *testing.T) {
-	r := Release{Oracle: "gradient", Adjacency: AddRemove, Unit: Record(), Scale: 0.01, Sampler: Sampler{Kind: Poisson, Rate: 0.1}}
+	r := Release{
+		Oracle:    "gradient",
+		Adjacency: AddRemove,
+		Unit:      Record(),
+		Scale:     0.01,
+		Sampler:   Sampler{Kind: Poisson, Rate: 0.1},
+	}
 	if w := Warnings(r, 1, 1e-5, 1000); w != nil {
 		t.Errorf("a sound plan: %q", w)
 	}
@@ -326,7 +361,9 @@ func TestWarnings(t *testing.T) {
 		"noise":        {func(*Release) {}, 0.2, 1e-5, 1},
 		"sampler":      {func(r *Release) { r.Sampler = Sampler{Kind: Shuffled, Period: 10} }, 1, 1e-5, 1},
 		"fixed size":   {func(r *Release) { r.Sampler.Kind = FixedSize }, 0.2, 1e-5, 2},
-		"owner":        {func(r *Release) { r.Unit, r.Oracle, r.Sampler.Kind = Owner(), "grad", FullBatch }, 1, 1e-5, 1},
+		"owner": {func(r *Release) {
+			r.Unit, r.Oracle, r.Sampler.Kind = Owner(), "grad", FullBatch
+		}, 1, 1e-5, 1},
 	} {
 		q := r
 		c.change(&q)

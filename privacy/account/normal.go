@@ -2,14 +2,15 @@ package account
 
 import "math"
 
-// upperTail is P[Z > x] for a standard normal Z, to a few units in the last place down to 1e-308.
+// upperTail is P[Z > x] for a standard normal Z, to a few units in the last place down to
+// 1e-308.
 func upperTail(x float64) float64 { return 0.5 * math.Erfc(x/math.Sqrt2) }
 
 // density is the standard normal density.
 func density(x float64) float64 { return math.Exp(-0.5*x*x) / math.Sqrt(2*math.Pi) }
 
-// mills is the ratio P[Z > x]/density(x) for x > -30: by the error function below 9, by the asymptotic
-// series 1/x - 1/x^3 + 3/x^5 - ... above, where twelve terms reach 1e-15.
+// mills is the ratio P[Z > x]/density(x) for x > -30: by the error function below 9, by
+// the asymptotic series 1/x - 1/x^3 + 3/x^5 - ... above, where twelve terms reach 1e-15.
 func mills(x float64) float64 {
 	if x < 9 {
 		return upperTail(x) / density(x)
@@ -26,9 +27,10 @@ func mills(x float64) float64 {
 	return sum / x
 }
 
-// GaussianDelta is the exact delta at epsilon of a mu-GDP mechanism, a Gaussian mechanism of sensitivity mu
-// and unit noise (Balle, Wang 2018): P[Z > u] - e^eps P[Z > u+mu] with u = eps/mu - mu/2. It is evaluated by Mills
-// ratios, without subtracting the two probabilities, to about 1e-13 relative. mu in [0, +Inf], epsilon any real.
+// GaussianDelta is the exact delta at epsilon of a mu-GDP mechanism, a Gaussian mechanism
+// of sensitivity mu and unit noise (Balle, Wang 2018): P[Z > u] - e^eps P[Z > u+mu] with
+// u = eps/mu - mu/2. It is evaluated by Mills ratios, without subtracting the two
+// probabilities, to about 1e-13 relative. mu in [0, +Inf], epsilon any real.
 func GaussianDelta(mu, epsilon float64) float64 {
 	switch {
 	case mu == 0 || math.IsInf(epsilon, 1):
@@ -45,7 +47,8 @@ func GaussianDelta(mu, epsilon float64) float64 {
 	return upperTail(u) - density(u)*mills(u+mu)
 }
 
-// lnGaussianDelta is the logarithm of GaussianDelta for epsilon >= 0, finite where delta underflows.
+// lnGaussianDelta is the logarithm of GaussianDelta for epsilon >= 0, finite where delta
+// underflows.
 func lnGaussianDelta(mu, epsilon float64) float64 {
 	if u := epsilon/mu - mu/2; u > 0 {
 		return -0.5*u*u - 0.5*math.Log(2*math.Pi) + math.Log(mills(u)-mills(u+mu))
@@ -53,8 +56,8 @@ func lnGaussianDelta(mu, epsilon float64) float64 {
 	return math.Log(GaussianDelta(mu, epsilon))
 }
 
-// GaussianEpsilon is the exact epsilon at delta of a mu-GDP mechanism: 0 where delta >= GaussianDelta(mu, 0), +Inf
-// for delta = 0 or infinite mu. delta in [0, 1].
+// GaussianEpsilon is the exact epsilon at delta of a mu-GDP mechanism: 0 where delta >=
+// GaussianDelta(mu, 0), +Inf for delta = 0 or infinite mu. delta in [0, 1].
 func GaussianEpsilon(mu, delta float64) float64 {
 	switch {
 	case mu == 0 || delta >= 1:
@@ -75,7 +78,8 @@ func GaussianEpsilon(mu, delta float64) float64 {
 		} else {
 			hi = x
 		}
-		// d ln(delta)/d eps = -e^eps P[Z > u+mu]/delta, which is -density(u) mills(u+mu)/delta.
+		// d ln(delta)/d eps = -e^eps P[Z > u+mu]/delta, which is -density(u)
+		// mills(u+mu)/delta.
 		u := x/mu - mu/2
 		slope := -math.Exp(-0.5*u*u-0.5*math.Log(2*math.Pi)-ln) * mills(u+mu)
 		next := x - (ln-target)/slope
@@ -90,8 +94,8 @@ func GaussianEpsilon(mu, delta float64) float64 {
 	return hi
 }
 
-// GaussianMu is the largest mu whose GaussianEpsilon at delta is at most epsilon, for epsilon >= 0 and 0 < delta < 1.
-// A Gaussian mechanism needs noise of sensitivity/mu.
+// GaussianMu is the largest mu whose GaussianEpsilon at delta is at most epsilon, for
+// epsilon >= 0 and 0 < delta < 1. A Gaussian mechanism needs noise of sensitivity/mu.
 func GaussianMu(epsilon, delta float64) float64 {
 	lo, hi := 1e-300, 1.0
 	for GaussianDelta(hi, epsilon) < delta && hi < 1e150 {
@@ -117,8 +121,9 @@ func GaussianMu(epsilon, delta float64) float64 {
 	return lo
 }
 
-// CentralLimitMu is the central-limit GDP parameter q sqrt(T (exp(1/s^2)-1)) of T Poisson-sampled Gaussian events. It is
-// a reference figure for comparison with the literature, not a bound: the true epsilon is larger.
+// CentralLimitMu is the central-limit GDP parameter q sqrt(T (exp(1/s^2)-1)) of T
+// Poisson-sampled Gaussian events. It is a reference figure for comparison with the
+// literature, not a bound: the true epsilon is larger.
 func CentralLimitMu(rate, noise float64, steps int) float64 {
 	return rate * math.Sqrt(float64(steps)*math.Expm1(1/(noise*noise)))
 }

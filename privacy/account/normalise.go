@@ -9,8 +9,9 @@ import (
 
 const maxDepth = 64
 
-// normalise validates b and its children (already normalised) and applies the laws of the algebra: trivial
-// samplers, repeats and sequences disappear. Equal mechanisms then have equal canonical forms.
+// normalise validates b and its children (already normalised) and applies the laws of the
+// algebra: trivial samplers, repeats and sequences disappear. Equal mechanisms then have
+// equal canonical forms.
 func normalise(b *body, depth int) (*body, error) {
 	if depth > maxDepth {
 		return nil, config.Bad("event", "nested too deeply", "at most 64 levels")
@@ -62,25 +63,32 @@ func (b *body) checkLeaf() error {
 	case TypeNoOp, TypeNonPrivate:
 		return nil
 	case TypeGaussian:
-		return first(bad(atLeast0(b.noise), "noise_multiplier", b.noise, nonneg), bad(positive(b.shift), "shift", b.shift, pos))
+		return first(bad(atLeast0(b.noise), "noise_multiplier", b.noise, nonneg),
+			bad(positive(b.shift), "shift", b.shift, pos))
 	case TypeDiscreteGaussian:
-		return first(bad(positive(b.sigmaGrid), "sigma_grid", b.sigmaGrid, pos), bad(positive(b.l2Grid), "l2_grid", b.l2Grid, pos),
-			bad(b.linfGrid >= 1, "linf_grid", b.linfGrid, "an integer >= 1"), bad(b.dim >= 1, "dim", b.dim, "an integer >= 1"),
-			bad(b.dim > 1 || b.l2Grid == math.Trunc(b.l2Grid), "l2_grid", b.l2Grid, "an integer when dim is 1"))
+		return first(bad(positive(b.sigmaGrid), "sigma_grid", b.sigmaGrid, pos),
+			bad(positive(b.l2Grid), "l2_grid", b.l2Grid, pos),
+			bad(b.linfGrid >= 1, "linf_grid", b.linfGrid, "an integer >= 1"),
+			bad(b.dim >= 1, "dim", b.dim, "an integer >= 1"),
+			bad(b.dim > 1 || b.l2Grid == math.Trunc(b.l2Grid), "l2_grid", b.l2Grid,
+				"an integer when dim is 1"))
 	case TypeLaplace:
 		return bad(atLeast0(b.scale), "scale", b.scale, nonneg)
 	case TypeDiscreteLaplace:
-		return first(bad(positive(b.a), "a", b.a, pos), bad(b.l1Grid >= 1, "l1_grid", b.l1Grid, "an integer >= 1"))
+		return first(bad(positive(b.a), "a", b.a, pos),
+			bad(b.l1Grid >= 1, "l1_grid", b.l1Grid, "an integer >= 1"))
 	case TypeRandomizedResponse:
 		return first(bad(inUnit(b.p), "p", b.p, "0 to 1"), bad(b.k >= 2, "k", b.k, "an integer >= 2"))
 	case TypeEpsDelta:
-		return first(bad(atLeast0(b.epsilon), "epsilon", b.epsilon, nonneg), bad(inUnit(b.delta), "delta", b.delta, "0 to 1"))
+		return first(bad(atLeast0(b.epsilon), "epsilon", b.epsilon, nonneg),
+			bad(inUnit(b.delta), "delta", b.delta, "0 to 1"))
 	case TypeZCDP:
 		return first(bad(atLeast0(b.rho), "rho", b.rho, nonneg), bad(atLeast0(b.xi), "xi", b.xi, nonneg))
 	case TypeGDP:
 		return bad(atLeast0(b.mu), "mu", b.mu, nonneg)
 	case TypeTree:
-		return first(bad(atLeast0(b.noise), "noise_multiplier", b.noise, nonneg), bad(b.steps >= 1, "steps", b.steps, "an integer >= 1"),
+		return first(bad(atLeast0(b.noise), "noise_multiplier", b.noise, nonneg),
+			bad(b.steps >= 1, "steps", b.steps, "an integer >= 1"),
 			bad(b.restarts >= 0, "restarts", b.restarts, "an integer >= 0"))
 	}
 	return config.Bad("type", string(b.typ), "a known event type")

@@ -2,10 +2,11 @@ package account
 
 import "math/bits"
 
-// Odometer states a running epsilon that is valid at every time at once, whatever the reason for looking or stopping:
-// levels double (1, 2, 4, ... copies), level j has delta (6/pi^2)/(j+1)^2 of the whole, and the statement after t copies is
-// that of the level at or above t. It is larger than the figure for exactly t copies, which is valid only if stopping did not depend
-// on private data other than through releases.
+// Odometer states a running epsilon that is valid at every time at once, whatever the
+// reason for looking or stopping: levels double (1, 2, 4, ... copies), level j has delta
+// (6/pi^2)/(j+1)^2 of the whole, and the statement after t copies is that of the level at
+// or above t. It is larger than the figure for exactly t copies, which is valid only if
+// stopping did not depend on private data other than through releases.
 type Odometer struct {
 	plan  Plan
 	delta float64
@@ -21,7 +22,8 @@ func NewOdometer(p Plan, delta float64) (*Odometer, error) {
 	return &Odometer{plan: p, delta: delta}, err
 }
 
-// Epsilon is the running statement after periods >= 0 of the plan, at the odometer's delta. It is not safe for concurrent use.
+// Epsilon is the running statement after periods >= 0 of the plan, at the odometer's
+// delta. It is not safe for concurrent use.
 func (o *Odometer) Epsilon(periods int) (Interval, error) {
 	if err := checkTimes(periods); err != nil || periods == 0 {
 		return Interval{}, err

@@ -5,14 +5,17 @@ import (
 	"sort"
 )
 
-// tails are the probabilities that the privacy loss L = ln(P/Q) lies above or not above t, under P and under Q. A point
-// that Q cannot reach has L = +Inf, one that P cannot reach -Inf.
+// tails are the probabilities that the privacy loss L = ln(P/Q) lies above or not above
+// t, under P and under Q. A point that Q cannot reach has L = +Inf, one that P cannot
+// reach -Inf.
 type tails struct{ pUp, qUp, pLo, qLo float64 }
 
-// pair is a dominating pair (P, Q) of one event, P with the unit and Q without it (replace-one: with another one in its
-// place), given by its tails: delta(eps) = pUp - e^eps qUp. The direction (Q, P) is read off the same tails.
+// pair is a dominating pair (P, Q) of one event, P with the unit and Q without it
+// (replace-one: with another one in its place), given by its tails: delta(eps) = pUp -
+// e^eps qUp. The direction (Q, P) is read off the same tails.
 type pair struct {
-	// scan returns a function that gives the tails; it may remember the last t, for ascending calls, and must not be shared.
+	// scan returns a function that gives the tails; it may remember the last t, for
+	// ascending calls, and must not be shared.
 	scan      func() func(t float64) tails
 	symmetric bool // (Q, P) has the same losses
 	tight     bool // some neighbouring data sets attain it, so that a lower bound follows
@@ -30,7 +33,8 @@ func gaussianPair(mu float64) pair {
 	}), true, true}
 }
 
-// laplacePair has loss e with probability 1/2, -e with probability exp(-e)/2 and density exp((l-e)/2)/4 between.
+// laplacePair has loss e with probability 1/2, -e with probability exp(-e)/2 and density
+// exp((l-e)/2)/4 between.
 func laplacePair(e float64) pair {
 	return pair{stateless(func(t float64) tails {
 		switch {
@@ -47,7 +51,8 @@ func laplacePair(e float64) pair {
 // atom is one value of a discrete loss with its probabilities.
 type atom struct{ loss, p, q float64 }
 
-// atomPair is a discrete pair; pInf is the P-probability of loss +Inf, qInf the Q-probability of -Inf.
+// atomPair is a discrete pair; pInf is the P-probability of loss +Inf, qInf the
+// Q-probability of -Inf.
 func atomPair(atoms []atom, pInf, qInf float64, symmetric bool) pair {
 	sort.Slice(atoms, func(i, j int) bool { return atoms[i].loss < atoms[j].loss })
 	n := len(atoms)
@@ -64,7 +69,8 @@ func atomPair(atoms []atom, pInf, qInf float64, symmetric bool) pair {
 	}), symmetric, true}
 }
 
-// epsDeltaPair is the worst pair of all (e, d)-DP mechanisms (Kairouz, Oh, Viswanath 2015).
+// epsDeltaPair is the worst pair of all (e, d)-DP mechanisms (Kairouz, Oh, Viswanath
+// 2015).
 func epsDeltaPair(e, d float64) pair {
 	hi := 1 / (1 + math.Exp(-e))
 	lo := 1 / (1 + math.Exp(e))
@@ -73,7 +79,8 @@ func epsDeltaPair(e, d float64) pair {
 	return p
 }
 
-// responsePair is randomized response over k values under replace-one, or against the uniform answer.
+// responsePair is randomized response over k values under replace-one, or against the
+// uniform answer.
 func responsePair(prob float64, k int, zeroOut bool) pair {
 	n := float64(k)
 	hi, lo := 1-prob+prob/n, prob/n
@@ -81,7 +88,8 @@ func responsePair(prob float64, k int, zeroOut bool) pair {
 		if lo == 0 {
 			return atomPair([]atom{{math.Log(n), 1, 1 / n}}, 0, 1-1/n, false)
 		}
-		return atomPair([]atom{{math.Log(hi * n), hi, 1 / n}, {math.Log(lo * n), (n - 1) * lo, (n - 1) / n}}, 0, 0, false)
+		return atomPair([]atom{{math.Log(hi * n), hi, 1 / n}, {math.Log(lo * n), (n - 1) * lo, (n - 1) / n}},
+			0, 0, false)
 	}
 	if lo == 0 {
 		return atomPair(nil, 1, 1, true)
@@ -90,8 +98,8 @@ func responsePair(prob float64, k int, zeroOut bool) pair {
 	return atomPair([]atom{{l, hi, lo}, {0, (n - 2) * lo, (n - 2) * lo}, {-l, lo, hi}}, 0, 0, true)
 }
 
-// discreteLaplacePair is integer Laplace noise of parameter a at integer distance d: loss a(d-2x) for outcomes
-// 0 <= x <= d, and +-ad beyond.
+// discreteLaplacePair is integer Laplace noise of parameter a at integer distance d: loss
+// a(d-2x) for outcomes 0 <= x <= d, and +-ad beyond.
 func discreteLaplacePair(a, d float64) pair {
 	r := math.Exp(-a)
 	return pair{stateless(func(t float64) tails {
@@ -107,7 +115,8 @@ func discreteLaplacePair(a, d float64) pair {
 	}), true, true}
 }
 
-// discreteGaussianPair is integer Gaussian noise of parameter s at integer distance d, on |x| <= 40 s + d.
+// discreteGaussianPair is integer Gaussian noise of parameter s at integer distance d, on
+// |x| <= 40 s + d.
 func discreteGaussianPair(s, d float64) pair {
 	reach := int(math.Ceil(40*s + d))
 	var z float64
@@ -126,8 +135,8 @@ func discreteGaussianPair(s, d float64) pair {
 	return atomPair(atoms, 0, 0, true)
 }
 
-// poissonPair is (1-q)Q + qP against Q, exact for add-remove sampling of any mechanism with dominating pair (P, Q)
-// (Zhu, Dong, Wang 2022, Theorem 11): L' = ln(1-q+q e^L).
+// poissonPair is (1-q)Q + qP against Q, exact for add-remove sampling of any mechanism
+// with dominating pair (P, Q) (Zhu, Dong, Wang 2022, Theorem 11): L' = ln(1-q+q e^L).
 func poissonPair(q float64, in pair) pair {
 	low := math.Log1p(-q)
 	return pair{func() func(float64) tails {
@@ -149,39 +158,46 @@ func poissonPair(q float64, in pair) pair {
 	}, false, in.tight}
 }
 
-// antipodalPair is (1-q)N(0) + qN(m) against (1-q)N(0) + qN(-m), unit variance: Poisson sampling of a Gaussian of
-// sensitivity 2m under replace-one. It dominates all pairs of contributions of norm at most m: with the other records fixed, H_a
-// is E f(U,V), f convex of a linear form in which the log-normal U and V of the two records have opposite signs, so that by
-// Gaussian interpolation it grows with both variances and falls with the covariance; the extreme is the antipodal
-// pair. It is not the add-remove curve at half the noise.
+// antipodalPair is (1-q)N(0) + qN(m) against (1-q)N(0) + qN(-m), unit variance: Poisson
+// sampling of a Gaussian of sensitivity 2m under replace-one. It dominates all pairs of
+// contributions of norm at most m: with the other records fixed, H_a is E f(U,V), f
+// convex of a linear form in which the log-normal U and V of the two records have
+// opposite signs, so that by Gaussian interpolation it grows with both variances and
+// falls with the covariance; the extreme is the antipodal pair. It is not the add-remove
+// curve at half the noise.
 func antipodalPair(q, m float64) pair {
 	lnC := math.Log(q) - m*m/2
 	at := func(t float64) tails {
-		// With u = e^{m x}: c u^2 + (1-q)(1-e^t) u - c e^t = 0, solved for t >= 0; x(-t) = -x(t).
+		// With u = e^{m x}: c u^2 + (1-q)(1-e^t) u - c e^t = 0, solved for t >= 0; x(-t)
+		// = -x(t).
 		a := math.Abs(t)
 		v := (1 - q) * -math.Expm1(-a)
 		lnU := a - math.Ln2 - lnC + math.Log(v+math.Hypot(v, 2*math.Exp(lnC-a/2)))
 		x := math.Copysign(lnU/m, t)
 		up, lo := upperTail(x), upperTail(-x)
 		near, far := upperTail(x-m), upperTail(x+m)
-		return tails{(1-q)*up + q*near, (1-q)*up + q*far, (1-q)*lo + q*upperTail(m-x), (1-q)*lo + q*upperTail(-m-x)}
+		return tails{(1-q)*up + q*near, (1-q)*up + q*far, (1-q)*lo + q*upperTail(m-x),
+			(1-q)*lo + q*upperTail(-m-x)}
 	}
 	return pair{stateless(at), true, true}
 }
 
-// blendPair is a public coin between two pairs: its profile is the weighted sum of theirs.
+// blendPair is a public coin between two pairs: its profile is the weighted sum of
+// theirs.
 func blendPair(w float64, a, b pair) pair {
 	return pair{func() func(float64) tails {
 		x, y := a.scan(), b.scan()
 		return func(t float64) tails {
 			u, v := x(t), y(t)
-			return tails{(1-w)*u.pUp + w*v.pUp, (1-w)*u.qUp + w*v.qUp, (1-w)*u.pLo + w*v.pLo, (1-w)*u.qLo + w*v.qLo}
+			return tails{(1-w)*u.pUp + w*v.pUp, (1-w)*u.qUp + w*v.qUp, (1-w)*u.pLo + w*v.pLo,
+				(1-w)*u.qLo + w*v.qLo}
 		}
 	}, a.symmetric && b.symmetric, a.tight && b.tight}
 }
 
-// mixturePair is sum_j w_j N(c_j) against N(0) with unit variance (remove), or against sum_j w_j N(-c_j) when
-// antipodal, where c ascends from at least 0. The loss grows with x and is inverted by safeguarded Newton steps.
+// mixturePair is sum_j w_j N(c_j) against N(0) with unit variance (remove), or against
+// sum_j w_j N(-c_j) when antipodal, where c ascends from at least 0. The loss grows with
+// x and is inverted by safeguarded Newton steps.
 func mixturePair(w, c []float64, antipodal bool) pair {
 	lnW := make([]float64, len(w))
 	for j := range w {
@@ -239,7 +255,8 @@ func lnMixture(lnW, c []float64, x float64) (l, slope float64) {
 	return top + math.Log(s0), s1 / s0
 }
 
-// invertLoss solves loss(x) = t for increasing loss, starting near x; it stops at +-1e3, where every tail is 0 or 1.
+// invertLoss solves loss(x) = t for increasing loss, starting near x; it stops at +-1e3,
+// where every tail is 0 or 1.
 func invertLoss(loss func(float64) (float64, float64), t, x float64) float64 {
 	lo, hi := -1e3, 1e3
 	x = math.Min(hi, math.Max(lo, x))

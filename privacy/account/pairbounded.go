@@ -6,9 +6,10 @@ import (
 	"gonum.org/v1/gonum/mathext"
 )
 
-// boundedPair is scalar noise of the family on [-A, A] around 0 against the same around 1. Outcomes in the end strip of
-// width 1 are impossible under the neighbour: an infinity atom that no scale removes. On the overlap the loss
-// g(|z-1|) - g(|z|) falls with z because g is convex.
+// boundedPair is scalar noise of the family on [-A, A] around 0 against the same around
+// 1. Outcomes in the end strip of width 1 are impossible under the neighbour: an infinity
+// atom that no scale removes. On the overlap the loss g(|z-1|) - g(|z|) falls with z
+// because g is convex.
 func boundedPair(b *body) pair {
 	f, edge := boundedLaw(b)
 	a := b.truncation
@@ -19,13 +20,15 @@ func boundedPair(b *body) pair {
 		if a < 1-a { // disjoint supports
 			z = a
 		}
-		// P and Q-probabilities of (-Inf, z): the strip below 1-A has loss +Inf and is in pUp, that above A has -Inf.
+		// P and Q-probabilities of (-Inf, z): the strip below 1-A has loss +Inf and is in
+		// pUp, that above A has -Inf.
 		p, q := f(clamp(z)), f(clamp(z-1))
 		return tails{p, q, f(clamp(-z)), f(clamp(1 - z))}
 	}), true, true}
 }
 
-// boundedLaw returns the distribution function on [-A, A], and the z below which the loss exceeds t.
+// boundedLaw returns the distribution function on [-A, A], and the z below which the loss
+// exceeds t.
 func boundedLaw(b *body) (cdf func(z float64) float64, edge func(t float64) float64) {
 	s, a := b.scale, b.truncation
 	switch b.family {

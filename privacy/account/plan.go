@@ -4,8 +4,9 @@ import (
 	"sotto/config"
 )
 
-// Plan is a run to be: Epsilon, Noise, Steps and Rate answer questions about it. Figures from a plan are predictions;
-// an accountant fed with the events that happened states the guarantee.
+// Plan is a run to be: Epsilon, Noise, Steps and Rate answer questions about it. Figures
+// from a plan are predictions; an accountant fed with the events that happened states the
+// guarantee.
 type Plan struct {
 	Accountant      string // "" means Default
 	Adjacency       Adjacency
@@ -15,16 +16,18 @@ type Plan struct {
 	Steps           []PlanStep
 }
 
-// PlanStep is one kind of release of a plan, Times in every period of the plan (a plain run is one period).
-// Event returns the event at a noise multiplier and sampling rate; it may ignore either. Epsilon must not rise
-// with the noise multiplier nor fall with the rate.
+// PlanStep is one kind of release of a plan, Times in every period of the plan (a plain
+// run is one period). Event returns the event at a noise multiplier and sampling rate; it
+// may ignore either. Epsilon must not rise with the noise multiplier nor fall with the
+// rate.
 type PlanStep struct {
 	Event func(noiseMultiplier, rate float64) (Event, error)
 	Times int
 }
 
-// DPSGD is the plan of steps Poisson-sampled releases of a clipped gradient sum with Gaussian noise: shift 1, or 2
-// under ReplaceOne. Set NoiseMultiplier (not for Noise) and, if wanted, Accountant.
+// DPSGD is the plan of steps Poisson-sampled releases of a clipped gradient sum with
+// Gaussian noise: shift 1, or 2 under ReplaceOne. Set NoiseMultiplier (not for Noise)
+// and, if wanted, Accountant.
 func DPSGD(a Adjacency, rate float64, steps int) Plan {
 	return Plan{Adjacency: a, Unit: Record(), Rate: rate, Steps: []PlanStep{{
 		Times: steps,
@@ -38,7 +41,8 @@ func DPSGD(a Adjacency, rate float64, steps int) Plan {
 	}}}
 }
 
-// ClipShift is the sensitivity of a sum of clipped vectors over its clip: 2 under ReplaceOne, else 1.
+// ClipShift is the sensitivity of a sum of clipped vectors over its clip: 2 under
+// ReplaceOne, else 1.
 func ClipShift(a Adjacency) float64 {
 	if a == ReplaceOne {
 		return 2
@@ -51,8 +55,8 @@ func Fixed(ev Event, times int) PlanStep {
 	return PlanStep{Times: times, Event: func(float64, float64) (Event, error) { return ev, nil }}
 }
 
-// GaussianStep is times Gaussian releases described by r. A Poisson or truncated Poisson sampler takes the plan's rate.
-// Parts released together share the noise multiplier.
+// GaussianStep is times Gaussian releases described by r. A Poisson or truncated Poisson
+// sampler takes the plan's rate. Parts released together share the noise multiplier.
 func GaussianStep(r Release, times int) PlanStep {
 	return PlanStep{Times: times, Event: func(noise, rate float64) (Event, error) {
 		inner, err := gaussianParts(r, noise)

@@ -10,16 +10,18 @@ import (
 	"sotto/config"
 )
 
-// PrivacyLoss is the primary accountant ("pld"): it composes privacy loss distributions by Fourier transform, both
-// directions of the pair separately, and returns lower and upper bounds (Koskela et al. 2020; Doroshenko et al.
-// 2022; Gopi, Lee, Wutschitz 2021). Unsampled Gaussian events are composed exactly beside it.
+// PrivacyLoss is the primary accountant ("pld"): it composes privacy loss distributions
+// by Fourier transform, both directions of the pair separately, and returns lower and
+// upper bounds (Koskela et al. 2020; Doroshenko et al. 2022; Gopi, Lee, Wutschitz 2021).
+// Unsampled Gaussian events are composed exactly beside it.
 type PrivacyLoss struct {
 	tally
 	mesh float64 // fixed grid step; 0: chosen per query
 }
 
-// NewPLD returns an empty accountant. With a mesh in [1e-7, 0.1] every query uses that grid step; without, the step starts at
-// 1e-4 and shrinks until rounding moves epsilon by less than 1e-5 relative and the interval is narrower than 1%.
+// NewPLD returns an empty accountant. With a mesh in [1e-7, 0.1] every query uses that
+// grid step; without, the step starts at 1e-4 and shrinks until rounding moves epsilon by
+// less than 1e-5 relative and the interval is narrower than 1%.
 func NewPLD(a Adjacency, u Unit, mesh ...float64) (*PrivacyLoss, error) {
 	d := &PrivacyLoss{}
 	if len(mesh) > 0 {
@@ -36,13 +38,16 @@ func NewPLD(a Adjacency, u Unit, mesh ...float64) (*PrivacyLoss, error) {
 	return d, err
 }
 
-const pldSupported = "gaussian, gdp, discrete_gaussian (dim 1 or sigma_grid >= 32) and laplace for any unit; poisson of Gaussian events " +
-	"for any adjacency, unit record or group; for unit record or owner tree, discrete_laplace, bounded_noise, eps_delta and randomized_response " +
-	"(replace-one, zero-out); for unit record mixture_gaussian, poisson_truncated of Gaussian events (add-remove, replace-one) and poisson of any of " +
+const pldSupported = "gaussian, gdp, discrete_gaussian (dim 1 or sigma_grid >= 32) and laplace for any " +
+	"unit; poisson of Gaussian events " +
+	"for any adjacency, unit record or group; for unit record or owner tree, discrete_laplace, " +
+	"bounded_noise, eps_delta and randomized_response " +
+	"(replace-one, zero-out); for unit record mixture_gaussian, poisson_truncated of Gaussian events " +
+	"(add-remove, replace-one) and poisson of any of " +
 	"these (add-remove, zero-out)"
 
-// pairFor returns the dominating pair of one event other than an unsampled Gaussian; bounded is false where noise is 0, so
-// that there is no pair and epsilon is infinite.
+// pairFor returns the dominating pair of one event other than an unsampled Gaussian;
+// bounded is false where noise is 0, so that there is no pair and epsilon is infinite.
 func (d *PrivacyLoss) pairFor(b *body) (p pair, bounded bool, err error) {
 	refused := unsupportedBy{b, d}
 	k := d.unit.members()
@@ -125,7 +130,8 @@ func (d *PrivacyLoss) poissonFor(b *body) (pair, bool, error) {
 	return poissonPair(b.rate, in), true, nil
 }
 
-// mixtureFor is the pair of a random number of hits; under replace-one each contribution lies within half the shift.
+// mixtureFor is the pair of a random number of hits; under replace-one each contribution
+// lies within half the shift.
 func (d *PrivacyLoss) mixtureFor(noise float64, shifts, probs []float64) pair {
 	if noise == 0 {
 		return pair{}
@@ -143,9 +149,10 @@ func (d *PrivacyLoss) mixtureFor(noise float64, shifts, probs []float64) pair {
 	return mixturePair(w, c, d.adjacency == ReplaceOne)
 }
 
-// truncatedFor is the upper bound for a batch capped at B of n records: with probability w = P[Bin(n-1,q) >= B] the cap
-// binds for a sampled record, and then the record also displaces another one: the replace-one pair at twice the shift, at
-// rate P[Bin(n,q) > B] B/(n w). Otherwise the plain Poisson pair.
+// truncatedFor is the upper bound for a batch capped at B of n records: with probability
+// w = P[Bin(n-1,q) >= B] the cap binds for a sampled record, and then the record also
+// displaces another one: the replace-one pair at twice the shift, at rate P[Bin(n,q) > B]
+// B/(n w). Otherwise the plain Poisson pair.
 func (d *PrivacyLoss) truncatedFor(b *body) (pair, bool, error) {
 	mu, ok := gaussianMu(b.event)
 	if !ok || d.adjacency == ZeroOut || d.unit.Kind != UnitRecord {
@@ -161,7 +168,8 @@ func (d *PrivacyLoss) truncatedFor(b *body) (pair, bool, error) {
 	w := binomialTail(b.population-1, b.maxBatch, b.rate)
 	rate := 0.0
 	if w > 0 {
-		rate = math.Min(1, binomialTail(b.population, b.maxBatch+1, b.rate)*float64(b.maxBatch)/(float64(b.population)*w))
+		rate = math.Min(1, binomialTail(b.population, b.maxBatch+1, b.rate)*float64(b.maxBatch)/
+			(float64(b.population)*w))
 	}
 	if w == 0 || rate == 0 {
 		plain.tight = false
@@ -194,8 +202,8 @@ func (d *PrivacyLoss) UpperEpsilon(delta float64) (float64, error) {
 	return i.Upper, err
 }
 
-// Remove returns epsilon of the direction (with the unit, without it), Add that of the other one; the guarantee is their
-// maximum, Epsilon. They differ for sampled events.
+// Remove returns epsilon of the direction (with the unit, without it), Add that of the
+// other one; the guarantee is their maximum, Epsilon. They differ for sampled events.
 func (d *PrivacyLoss) Remove(delta float64) (Interval, error) {
 	return d.worst(delta, true, []bool{false})
 }
@@ -255,14 +263,16 @@ func (d *PrivacyLoss) Delta(epsilon float64) (Interval, error) {
 // Describe implements Accountant.
 func (d *PrivacyLoss) Describe() Description {
 	return Description{Method: "pld, connect-the-dots with error terms", Provenance: "proved",
-		Citations: []string{"Doroshenko, Ghazi, Kamath, Kumar, Manurangsi 2022, arXiv 2207.04380", "Gopi, Lee, Wutschitz 2021, arXiv 2106.02848",
+		Citations: []string{"Doroshenko, Ghazi, Kamath, Kumar, Manurangsi 2022, arXiv 2207.04380",
+			"Gopi, Lee, Wutschitz 2021, arXiv 2106.02848",
 			"Zhu, Dong, Wang 2022, arXiv 2106.08567"},
 		Assumptions: []string{"round-off of the Fourier transform is below its estimate"}}
 }
 
 // tooSmall is ErrDeltaTooSmall with the figures.
 func tooSmall(delta, works float64) error {
-	return fmt.Errorf("%w: round-off exceeds a tenth of delta %.3g; about %.1g works", ErrDeltaTooSmall, delta, works)
+	return fmt.Errorf("%w: round-off exceeds a tenth of delta %.3g; about %.1g works", ErrDeltaTooSmall,
+		delta, works)
 }
 
 func isTooWide(err error) (float64, bool) {

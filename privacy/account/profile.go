@@ -2,13 +2,15 @@ package account
 
 import "math"
 
-// Profile is the whole privacy profile of a composition: an upper bound of delta for every epsilon. Unlike
-// PrivacyLoss.Epsilon, which resolves any delta, its values are good down to about 1e-11 where events were composed.
+// Profile is the whole privacy profile of a composition: an upper bound of delta for
+// every epsilon. Unlike PrivacyLoss.Epsilon, which resolves any delta, its values are
+// good down to about 1e-11 where events were composed.
 type Profile struct {
 	ways []func(eps float64) float64 // H_{e^eps} of each direction and branch, any real eps
 }
 
-// Profile composes once for many read-outs: curves, trade-off points and the best Gaussian bound.
+// Profile composes once for many read-outs: curves, trade-off points and the best
+// Gaussian bound.
 func (d *PrivacyLoss) Profile() (*Profile, error) {
 	all, nonPrivate := d.branches()
 	if nonPrivate {
@@ -68,7 +70,8 @@ func (w *workload) profile() ([]func(float64) float64, error) {
 	return []func(float64) float64{func(float64) float64 { return 1 }}, nil
 }
 
-// reader returns deltaAt with suffix sums, for an untilted composition. Below the window it is the bound 1.
+// reader returns deltaAt with suffix sums, for an untilted composition. Below the window
+// it is the bound 1.
 func (c *composed) reader() func(eps float64) float64 {
 	n := len(c.y)
 	s1, s2 := make([]float64, n+1), make([]float64, n+1) // sums over i.. of y and of y e^(l_(i-1) - l)
@@ -100,8 +103,8 @@ func (p *Profile) Delta(epsilon float64) float64 {
 	return math.Min(1, d)
 }
 
-// TPR is the largest true positive rate that any attack can have at the given false positive rate in [0, 1]: the least of
-// delta(eps) + e^eps fpr, which is convex in e^eps.
+// TPR is the largest true positive rate that any attack can have at the given false
+// positive rate in [0, 1]: the least of delta(eps) + e^eps fpr, which is convex in e^eps.
 func (p *Profile) TPR(fpr float64) float64 {
 	f := func(eps float64) float64 { return p.Delta(eps) + math.Exp(eps)*fpr }
 	lo, hi := -40.0, 700.0
@@ -116,8 +119,9 @@ func (p *Profile) TPR(fpr float64) float64 {
 	return math.Min(1, f(lo))
 }
 
-// Mu is the parameter of the best Gaussian bound: the least mu with GaussianDelta(mu, eps) >= Delta(eps), searched over 400
-// epsilons from 0 to where delta reaches 1e-10. It is +Inf where delta has a floor above that.
+// Mu is the parameter of the best Gaussian bound: the least mu with GaussianDelta(mu,
+// eps) >= Delta(eps), searched over 400 epsilons from 0 to where delta reaches 1e-10. It
+// is +Inf where delta has a floor above that.
 func (p *Profile) Mu() float64 {
 	const floor = 1e-10
 	top := solveProfile(p.Delta, floor)

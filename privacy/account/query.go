@@ -17,7 +17,8 @@ const (
 	passes     = 10
 )
 
-// epsilon composes on a coarse grid first, then on finer ones in the direction that matters, until the errors are small.
+// epsilon composes on a coarse grid first, then on finer ones in the direction that
+// matters, until the errors are small.
 func (w *workload) epsilon(delta float64, lower bool, ways []bool) (Interval, error) {
 	if i, done := w.trivial(delta, ways); done {
 		return i, nil
@@ -71,7 +72,8 @@ func (q *query) first(h float64, ways []bool) ([]onGrid, float64, error) {
 	return []onGrid{{Interval: Interval{0, math.Inf(1)}}}, h, nil
 }
 
-// refine repeats the query in the direction of g, answered at step h, with finer steps while errors are large and grids fit.
+// refine repeats the query in the direction of g, answered at step h, with finer steps
+// while errors are large and grids fit.
 func (q *query) refine(g onGrid, h float64) Interval {
 	best := g.Interval
 	for pass := 1; pass < passes; pass++ {
@@ -109,7 +111,8 @@ type onGrid struct {
 	slack    float64 // how far below it the lower end lies because of rounding
 }
 
-// shrink is the factor by which the grid step must fall to make the errors small, at least 1 when they are.
+// shrink is the factor by which the grid step must fall to make the errors small, at
+// least 1 when they are.
 func (g onGrid) shrink(lower bool) float64 {
 	f := math.Sqrt((driftShare*g.Upper + 1e-9) / g.drift)
 	if lower && g.slack > 0 {
@@ -121,8 +124,8 @@ func (g onGrid) shrink(lower bool) float64 {
 	return f
 }
 
-// firstMesh is coarseMesh, or coarser where a single event is wider than a table, or finer where all events are much
-// narrower.
+// firstMesh is coarseMesh, or coarser where a single event is wider than a table, or
+// finer where all events are much narrower.
 func (w *workload) firstMesh(pairs []pair, counts []int, delta float64) float64 {
 	if w.mesh > 0 {
 		return w.mesh
@@ -140,7 +143,8 @@ func cellsFor(pairs []pair) float64 {
 	return math.Min(tableCells, totalCells/2/float64(len(pairs)))
 }
 
-// gridMass is the probability that may be cut off a single event on either side: all of them together stay below tau/2.
+// gridMass is the probability that may be cut off a single event on either side: all of
+// them together stay below tau/2.
 func gridMass(delta float64, counts []int) float64 {
 	var n float64
 	for _, c := range counts {
@@ -152,7 +156,8 @@ func gridMass(delta float64, counts []int) float64 {
 // tauFor bounds the probability that the grids cut off.
 func tauFor(delta float64) float64 { return math.Min(1e-15, 1e-6*delta) }
 
-// grids discretises every pair, once for each of ways (false: the pair, true: its mirror image).
+// grids discretises every pair, once for each of ways (false: the pair, true: its mirror
+// image).
 func grids(h float64, pairs []pair, counts []int, delta float64, ways []bool) ([][]losses, error) {
 	mass := gridMass(delta, counts)
 	out := make([][]losses, len(ways))
@@ -183,10 +188,11 @@ func (q *query) on(h float64, ways []bool) ([]onGrid, error) {
 		if err != nil {
 			return nil, err
 		}
-		g := onGrid{Interval: Interval{0, up}, mirrored: ways[i], drift: (1 + c.lam) * c.drift} // in the tail, lam times the variance of rounding adds to its drift
+		// in the tail, lam times the variance of rounding adds to its drift
+		g := onGrid{Interval: Interval{0, up}, mirrored: ways[i], drift: (1 + c.lam) * c.drift}
 		if q.w.tight() {
-			// Given the true losses, the grid's sum exceeds theirs by more than t with probability at most eta, so
-			// delta(eps) >= profile(eps + t) - eta - tau.
+			// Given the true losses, the grid's sum exceeds theirs by more than t with
+			// probability at most eta, so delta(eps) >= profile(eps + t) - eta - tau.
 			eta := 1e-3 * q.delta
 			g.slack = c.slack(eta)
 			g.Lower = math.Max(0, c.lowerEpsilon(q.delta+eta+tauFor(q.delta))-g.slack)
@@ -196,8 +202,8 @@ func (q *query) on(h float64, ways []bool) ([]onGrid, error) {
 	return out, nil
 }
 
-// composeFor composes with the tilt that resolves the tail at delta. A bounded loss may have no tail of that size; then
-// smaller tilts, the last of them none, resolve it.
+// composeFor composes with the tilt that resolves the tail at delta. A bounded loss may
+// have no tail of that size; then smaller tilts, the last of them none, resolve it.
 func composeFor(ds []losses, delta float64) (c composed, eps float64, err error) {
 	inf := infinite(ds)
 	if inf > 1-1e-12 {
@@ -237,5 +243,6 @@ func composeFor(ds []losses, delta float64) (c composed, eps float64, err error)
 	return c, 0, tooSmall(delta, math.Max(works, 10*delta))
 }
 
-// loosestTop is the largest epsilon that is stated because no outcome exceeds it, where round-off hides the profile.
+// loosestTop is the largest epsilon that is stated because no outcome exceeds it, where
+// round-off hides the profile.
 const loosestTop = 50

@@ -2,15 +2,17 @@ package account
 
 import "math"
 
-// RenyiDP is the RDP accountant ("rdp"): it adds Renyi divergences order by order and converts at the end (Mironov 2017;
-// Canonne, Kamath, Steinke 2020, Proposition 12). Its Lower is 0. Orders are optimised beyond the usual grid.
+// RenyiDP is the RDP accountant ("rdp"): it adds Renyi divergences order by order and
+// converts at the end (Mironov 2017; Canonne, Kamath, Steinke 2020, Proposition 12). Its
+// Lower is 0. Orders are optimised beyond the usual grid.
 type RenyiDP struct {
 	tally
 	orders []float64 // fixed grid; nil: the default grid, refined
 }
 
-// NewRDP returns an empty accountant. Without orders it minimises over the default grid (1.1 to 10.9 by 0.1, 11 to 63,
-// 128, 256, 512, 1024) and refines the best order by golden-section search; with orders it uses exactly those.
+// NewRDP returns an empty accountant. Without orders it minimises over the default grid
+// (1.1 to 10.9 by 0.1, 11 to 63, 128, 256, 512, 1024) and refines the best order by
+// golden-section search; with orders it uses exactly those.
 func NewRDP(a Adjacency, u Unit, orders ...float64) (*RenyiDP, error) {
 	r := &RenyiDP{orders: orders}
 	for _, o := range orders {
@@ -89,7 +91,9 @@ func (r *RenyiDP) Delta(epsilon float64) (Interval, error) {
 	}
 	worst := 0.0
 	for _, l := range all {
-		ln := r.minimise(sumCurve(l, r.adjacency, r.unit), func(a, x float64) float64 { return lnDelta(a, x, epsilon) })
+		ln := r.minimise(sumCurve(l, r.adjacency, r.unit), func(a, x float64) float64 {
+			return lnDelta(a, x, epsilon)
+		})
 		if pureTotal(l, r.adjacency, r.unit) > epsilon {
 			worst = math.Max(worst, math.Exp(math.Min(0, ln)))
 		}
@@ -97,13 +101,15 @@ func (r *RenyiDP) Delta(epsilon float64) (Interval, error) {
 	return Interval{0, worst}, nil
 }
 
-// smallEnough: total variation is at most sqrt(1-exp(-KL)) (Bretagnolle, Huber 1979) and R(a) bounds KL.
+// smallEnough: total variation is at most sqrt(1-exp(-KL)) (Bretagnolle, Huber 1979) and
+// R(a) bounds KL.
 func smallEnough(c curve, delta float64) bool {
 	return delta*delta+math.Expm1(-c(1.01)) > 0
 }
 
-// minimise returns the least f(a, R(a)) over the orders. f is evaluated on the grid first; the golden section between the
-// neighbours of the best order, and the search beyond the ends, can only lower the result.
+// minimise returns the least f(a, R(a)) over the orders. f is evaluated on the grid
+// first; the golden section between the neighbours of the best order, and the search
+// beyond the ends, can only lower the result.
 func (r *RenyiDP) minimise(c curve, f func(a, x float64) float64) float64 {
 	at := func(a float64) float64 { return f(a, c(a)) }
 	orders := r.orders
@@ -155,7 +161,8 @@ func goldenMin(f func(float64) float64, lo, hi float64) float64 {
 	return math.Min(fx, fy)
 }
 
-// epsilonAt converts divergence x of order a: x + ln(1-1/a) - ln(delta a)/(a-1), at least 0.
+// epsilonAt converts divergence x of order a: x + ln(1-1/a) - ln(delta a)/(a-1), at least
+// 0.
 func epsilonAt(a, x, delta float64) float64 {
 	return math.Max(0, x+math.Log1p(-1/a)-(math.Log(delta)+math.Log(a))/(a-1))
 }
@@ -165,7 +172,8 @@ func lnDelta(a, x, eps float64) float64 {
 	return (a-1)*(x-eps+math.Log1p(-1/a)) - math.Log(a)
 }
 
-// pureEpsilon is the smallest e for which the event is e-DP with delta 0, +Inf if there is none.
+// pureEpsilon is the smallest e for which the event is e-DP with delta 0, +Inf if there
+// is none.
 func pureEpsilon(b *body, adj Adjacency, u Unit) float64 {
 	k := float64(u.members())
 	switch b.typ {
@@ -212,6 +220,7 @@ func pureTotal(l []entry, adj Adjacency, u Unit) float64 {
 // Describe implements Accountant.
 func (r *RenyiDP) Describe() Description {
 	return Description{Method: "rdp, optimised orders", Provenance: "proved", Citations: []string{
-		"Mironov 2017, arXiv 1702.07476", "Mironov, Talwar, Zhang 2019, arXiv 1908.10530", "Wang, Balle, Kasiviswanathan 2019, arXiv 1808.00087",
+		"Mironov 2017, arXiv 1702.07476", "Mironov, Talwar, Zhang 2019, arXiv 1908.10530",
+		"Wang, Balle, Kasiviswanathan 2019, arXiv 1808.00087",
 		"Canonne, Kamath, Steinke 2020, arXiv 2004.00010", "Papernot, Steinke 2022, arXiv 2110.03620"}}
 }

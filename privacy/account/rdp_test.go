@@ -7,7 +7,8 @@ import (
 	"pgregory.net/rapid"
 )
 
-// TestSampledOrders: quadrature and binomial sum are independent computations; they agree at integers to the quadrature's error.
+// TestSampledOrders: quadrature and binomial sum are independent computations; they agree
+// at integers to the quadrature's error.
 func TestSampledOrders(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		q := math.Exp(rapid.Float64Range(-9, -0.05).Draw(t, "ln q"))
@@ -20,7 +21,8 @@ func TestSampledOrders(t *testing.T) {
 	})
 }
 
-// TestCurvesAreConvex: (a-1) R(a) is convex and R does not fall with the order, for every curve.
+// TestCurvesAreConvex: (a-1) R(a) is convex and R does not fall with the order, for every
+// curve.
 func TestCurvesAreConvex(t *testing.T) {
 	ok := must(t)
 	g := ok(Gaussian(2, 2))
@@ -52,7 +54,8 @@ func TestCurvesAreConvex(t *testing.T) {
 	}
 }
 
-// TestCurvesByQuadrature integrates E_Q[(P/Q)^a] for Laplace and enumerates it for randomized response.
+// TestCurvesByQuadrature integrates E_Q[(P/Q)^a] for Laplace and enumerates it for
+// randomized response.
 func TestCurvesByQuadrature(t *testing.T) {
 	const n, reach = 2000000, 60.0
 	for _, a := range []float64{1.5, 2, 7} {
@@ -76,7 +79,8 @@ func TestCurvesByQuadrature(t *testing.T) {
 	within(t, "pure at 1", pureCurve(0.7)(1+1e-10), 0.7*math.Tanh(0.35), 1e-9)
 }
 
-// TestRefinement: the production accountant is never above the customary grid, and continues it at both ends.
+// TestRefinement: the production accountant is never above the customary grid, and
+// continues it at both ends.
 func TestRefinement(t *testing.T) {
 	for _, c := range []struct {
 		q, s  float64
@@ -112,8 +116,9 @@ func TestRefinement(t *testing.T) {
 	}
 }
 
-// TestSelection: publishing the best of a random number of runs costs more than one run and less than running all of a larger fixed number,
-// and a mean near 1 costs one run and its selection term.
+// TestSelection: publishing the best of a random number of runs costs more than one run
+// and less than running all of a larger fixed number, and a mean near 1 costs one run and
+// its selection term.
 func TestSelection(t *testing.T) {
 	ok := must(t)
 	run := ok(Repeat(100, ok(PoissonSampled(0.01, ok(Gaussian(1, 1))))))
@@ -132,7 +137,8 @@ func TestSelection(t *testing.T) {
 		return i.Upper
 	}
 	one := at(run, 1)
-	for name, ev := range map[string]Event{"geometric": ok(RepeatSelect(20, 1, run)), "logarithmic": ok(RepeatSelect(20, 0, run)), "poisson": ok(RepeatSelectPoisson(20, run))} {
+	for name, ev := range map[string]Event{"geometric": ok(RepeatSelect(20, 1, run)),
+		"logarithmic": ok(RepeatSelect(20, 0, run)), "poisson": ok(RepeatSelectPoisson(20, run))} {
 		if e := at(ev, 1); e <= one || e >= at(run, 200) {
 			t.Errorf("%s: %v, one run %v, 200 runs %v", name, e, one, at(run, 200))
 		}
@@ -153,8 +159,9 @@ func TestSelection(t *testing.T) {
 	}
 }
 
-// Noise far below the sensitivity: one record of 500 a step, s down to 1e-4. The bound is finite and not below the exact epsilon of one
-// Gaussian release at delta over the probability that a step draws the record, since what a step draws is not seen.
+// Noise far below the sensitivity: one record of 500 a step, s down to 1e-4. The bound is
+// finite and not below the exact epsilon of one Gaussian release at delta over the
+// probability that a step draws the record, since what a step draws is not seen.
 func TestFixedSizeOfLittleNoise(t *testing.T) {
 	const population, delta = 500, 1e-5
 	for _, s := range []float64{.02, .004, .001, 1e-4} {

@@ -5,7 +5,8 @@ import (
 	"sort"
 )
 
-// curve is a Renyi divergence as a function of the order a > 1; +Inf where nothing is known.
+// curve is a Renyi divergence as a function of the order a > 1; +Inf where nothing is
+// known.
 type curve func(a float64) float64
 
 // rdpCurve returns the curve of one event, scaled to the unit, or ErrUnsupported.
@@ -16,7 +17,8 @@ func rdpCurve(b *body, adj Adjacency, u Unit) (curve, error) {
 		if mu, _ := gaussianMu(b); k == 1 || b.typ != TypeTree {
 			return gaussianCurve(k * mu), nil
 		}
-	case TypeDiscreteGaussian: // Canonne, Kamath, Steinke 2020, Theorem 4: the continuous curve, any dimension
+	case TypeDiscreteGaussian:
+		// Canonne, Kamath, Steinke 2020, Theorem 4: the continuous curve, any dimension
 		return gaussianCurve(k * b.l2Grid / b.sigmaGrid), nil
 	case TypeLaplace:
 		return laplaceCurve(k / b.scale), nil
@@ -29,11 +31,14 @@ func rdpCurve(b *body, adj Adjacency, u Unit) (curve, error) {
 	return nil, unsupported(b, "rdp", adj, u, rdpSupported)
 }
 
-const rdpSupported = "gaussian, discrete_gaussian, gdp and laplace for any unit; for unit record or owner also tree, discrete_laplace, " +
-	"eps_delta with delta 0, zcdp, rdp, repeat_select of these, randomized_response (replace-one, zero-out), poisson of Gaussian events " +
+const rdpSupported = "gaussian, discrete_gaussian, gdp and laplace for any unit; for unit record or owner " +
+	"also tree, discrete_laplace, " +
+	"eps_delta with delta 0, zcdp, rdp, repeat_select of these, randomized_response (replace-one, " +
+	"zero-out), poisson of Gaussian events " +
 	"(add-remove, zero-out) and fixed_size of Gaussian events (replace-one)"
 
-// rdpSingle handles events whose curve is known for one record or owner only; nil where it is not.
+// rdpSingle handles events whose curve is known for one record or owner only; nil where
+// it is not.
 func rdpSingle(b *body, adj Adjacency, u Unit) (curve, error) {
 	switch b.typ {
 	case TypeDiscreteLaplace:
@@ -106,8 +111,8 @@ func gaussianCurve(mu float64) curve {
 	return func(a float64) float64 { return a * mu * mu / 2 }
 }
 
-// laplaceCurve is Mironov 2017, Proposition 6, for e = sensitivity/scale, in the form that keeps digits:
-// e + log1p((a-1) expm1((1-2a) e)/(2a-1))/(a-1).
+// laplaceCurve is Mironov 2017, Proposition 6, for e = sensitivity/scale, in the form
+// that keeps digits: e + log1p((a-1) expm1((1-2a) e)/(2a-1))/(a-1).
 func laplaceCurve(e float64) curve {
 	return func(a float64) float64 {
 		if math.IsInf(e, 1) {
@@ -120,8 +125,8 @@ func laplaceCurve(e float64) curve {
 	}
 }
 
-// pureCurve is the curve of binary randomized response with loss e, which dominates every e-DP mechanism:
-// e + log1p(p' expm1(-2 (a-1) e))/(a-1) with p' = 1/(1+exp(e)).
+// pureCurve is the curve of binary randomized response with loss e, which dominates every
+// e-DP mechanism: e + log1p(p' expm1(-2 (a-1) e))/(a-1) with p' = 1/(1+exp(e)).
 func pureCurve(e float64) curve {
 	return func(a float64) float64 {
 		if a-1 < 1e-9 {
@@ -131,7 +136,8 @@ func pureCurve(e float64) curve {
 	}
 }
 
-// tableCurve interpolates (a-1) R(a), which is convex and 0 at order 1, linearly between stored orders.
+// tableCurve interpolates (a-1) R(a), which is convex and 0 at order 1, linearly between
+// stored orders.
 func tableCurve(orders, values []float64) curve {
 	return func(a float64) float64 {
 		i := sort.SearchFloat64s(orders, a)
@@ -143,13 +149,14 @@ func tableCurve(orders, values []float64) curve {
 			lo, at = orders[i-1], (orders[i-1]-1)*values[i-1]
 		}
 		w := (a - lo) / (orders[i] - lo)
-		// Renyi divergence does not fall with the order, so the next stored value bounds it as well.
+		// Renyi divergence does not fall with the order, so the next stored value bounds
+		// it as well.
 		return math.Min(values[i], ((1-w)*at+w*(orders[i]-1)*values[i])/(a-1))
 	}
 }
 
-// responseReplace is randomized response over k values under replace-one: the truth has probability hi, each
-// other value lo.
+// responseReplace is randomized response over k values under replace-one: the truth has
+// probability hi, each other value lo.
 func responseReplace(p float64, k int) curve {
 	hi, lo := 1-p+p/float64(k), p/float64(k)
 	return func(a float64) float64 {
@@ -191,9 +198,9 @@ func logSumExp(xs ...float64) float64 {
 	return m + math.Log(sum)
 }
 
-// ExponentialKL is the Renyi divergence of order 1 of an exponential mechanism of bounded range e:
-// t/(1-exp(-t)) - 1 - ln(t/(1-exp(-t))) at t = e (Dong, Durfee, Rogers 2020). At other orders
-// min(a e^2/8, e) holds.
+// ExponentialKL is the Renyi divergence of order 1 of an exponential mechanism of bounded
+// range e: t/(1-exp(-t)) - 1 - ln(t/(1-exp(-t))) at t = e (Dong, Durfee, Rogers 2020). At
+// other orders min(a e^2/8, e) holds.
 func ExponentialKL(e float64) float64 {
 	if e == 0 {
 		return 0

@@ -5,10 +5,11 @@ import (
 	"math/big"
 )
 
-// sampledGaussianRDP is the Renyi divergence of order a > 1 of the Poisson-sampled Gaussian mechanism of rate q
-// and effective noise multiplier s under add-remove (Mironov, Talwar, Zhang 2019), remove direction, which is
-// the larger one. Integer orders use the binomial sum, others quadrature (not the binomial series, which is
-// loose or divergent).
+// sampledGaussianRDP is the Renyi divergence of order a > 1 of the Poisson-sampled
+// Gaussian mechanism of rate q and effective noise multiplier s under add-remove
+// (Mironov, Talwar, Zhang 2019), remove direction, which is the larger one. Integer
+// orders use the binomial sum, others quadrature (not the binomial series, which is loose
+// or divergent).
 func sampledGaussianRDP(q, s, a float64) float64 {
 	switch {
 	case s == 0:
@@ -26,7 +27,8 @@ func sampledGaussianRDP(q, s, a float64) float64 {
 // quadratureSlack covers the error of curves that come from quadrature.
 const quadratureSlack = 5e-10
 
-// sampledInteger is ln A(a): A - 1 = sum_{k>=2} C(a,k) q^k (1-q)^(a-k) expm1((k^2-k)/(2 s^2)), all terms positive.
+// sampledInteger is ln A(a): A - 1 = sum_{k>=2} C(a,k) q^k (1-q)^(a-k) expm1((k^2-k)/(2
+// s^2)), all terms positive.
 func sampledInteger(q, s float64, a int) float64 {
 	lnQ, ln1Q, c := math.Log(q), math.Log1p(-q), 1/(2*s*s)
 	ln := make([]float64, 0, a)
@@ -54,10 +56,11 @@ func softplus(x float64) float64 {
 // maxNodes bounds the work of one quadrature.
 const maxNodes = 1 << 14
 
-// sampledQuadrature is ln A(a) for any a > 1. With u(z) = ln(1-q+q exp((2z-1)/(2 s^2))), E[exp u] = 1 under N(0, s^2), so
-// A - 1 = E[expm1(a u) - a expm1(u)], whose integrand is not negative. The trapezoid rule converges exponentially
-// for it; nodes are doubled until two results agree to 1e-11. Where that takes more than maxNodes (noise far below the
-// sensitivity) the divergence without sampling is returned.
+// sampledQuadrature is ln A(a) for any a > 1. With u(z) = ln(1-q+q exp((2z-1)/(2 s^2))),
+// E[exp u] = 1 under N(0, s^2), so A - 1 = E[expm1(a u) - a expm1(u)], whose integrand is
+// not negative. The trapezoid rule converges exponentially for it; nodes are doubled
+// until two results agree to 1e-11. Where that takes more than maxNodes (noise far below
+// the sensitivity) the divergence without sampling is returned.
 func sampledQuadrature(q, s, a float64) float64 {
 	lo, hi := -14*s, a+14*s
 	lnQ, ln1Q := math.Log(q), math.Log1p(-q)
@@ -105,7 +108,8 @@ func sampledQuadrature(q, s, a float64) float64 {
 	return math.Log1p(integral)
 }
 
-// smallConvex is expm1(a u) - a expm1(u) = sum_{k>=2} (a^k - a) u^k/k!, by the series where it would cancel.
+// smallConvex is expm1(a u) - a expm1(u) = sum_{k>=2} (a^k - a) u^k/k!, by the series
+// where it would cancel.
 func smallConvex(a, u float64) float64 {
 	if math.Abs(a*u) > 0.02 {
 		return math.Expm1(a*u) - a*math.Expm1(u)
@@ -128,12 +132,14 @@ func logAddExp(x, y float64) float64 {
 	return x + math.Log1p(math.Exp(y-x))
 }
 
-// maxDifferenceOrder is where the forward differences of fixedSizeInteger stop being worth their precision.
+// maxDifferenceOrder is where the forward differences of fixedSizeInteger stop being
+// worth their precision.
 const maxDifferenceOrder = 256
 
-// fixedSizeCurve is the curve of the Gaussian mechanism on a batch drawn without replacement, under replace-one
-// (Wang, Balle, Kasiviswanathan 2019, Theorem 27), for noise s relative to the replace-one sensitivity. (a-1) R(a)
-// is convex, so orders between integers are interpolated.
+// fixedSizeCurve is the curve of the Gaussian mechanism on a batch drawn without
+// replacement, under replace-one (Wang, Balle, Kasiviswanathan 2019, Theorem 27), for
+// noise s relative to the replace-one sensitivity. (a-1) R(a) is convex, so orders
+// between integers are interpolated.
 func fixedSizeCurve(q, s float64) curve {
 	if s == 0 {
 		return func(float64) float64 { return math.Inf(1) }
@@ -180,9 +186,10 @@ func fixedSizeInteger(q, s float64, a int, diff []float64) float64 {
 	return softplus(logSumExp(terms...))
 }
 
-// lnForwardDifferences returns, for even k up to maxDifferenceOrder, the logarithm of the k-th forward difference at
-// 0 of x -> exp((x-1) r(x)) = exp(x(x-1)/(2 s^2)). The alternating sums cancel, hence 640 bits; what cancels even then, or has a
-// longer exponent than a big.Float, is +Inf.
+// lnForwardDifferences returns, for even k up to maxDifferenceOrder, the logarithm of the
+// k-th forward difference at 0 of x -> exp((x-1) r(x)) = exp(x(x-1)/(2 s^2)). The
+// alternating sums cancel, hence 640 bits; what cancels even then, or has a longer
+// exponent than a big.Float, is +Inf.
 func lnForwardDifferences(s float64) []float64 {
 	out := make([]float64, maxDifferenceOrder+2)
 	c := 1 / (2 * s * s)

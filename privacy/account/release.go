@@ -15,11 +15,19 @@ const (
 	Poisson                                 // each record independently with probability Rate
 	TruncatedPoisson                        // Poisson, surplus over MaxBatch dropped uniformly
 	FixedSize                               // Batch of Population without replacement
-	Shuffled                                // epochs of Period releases in random order: accounted without amplification
-	Cyclic                                  // each record in exactly one of every Period releases
+	// epochs of Period releases in random order: accounted without amplification
+	Shuffled
+	Cyclic // each record in exactly one of every Period releases
 )
 
-var samplerNames = [...]string{FullBatch: "full", Poisson: "poisson", TruncatedPoisson: "truncated-poisson", FixedSize: "fixed-size", Shuffled: "shuffled", Cyclic: "cyclic"}
+var samplerNames = [...]string{
+	FullBatch:        "full",
+	Poisson:          "poisson",
+	TruncatedPoisson: "truncated-poisson",
+	FixedSize:        "fixed-size",
+	Shuffled:         "shuffled",
+	Cyclic:           "cyclic",
+}
 
 // String returns the name that run files use, for instance "poisson".
 func (k SamplerKind) String() string {
@@ -29,7 +37,8 @@ func (k SamplerKind) String() string {
 	return samplerNames[k]
 }
 
-// ParseSampler reads the names that SamplerKind.String writes, and "none" for a full batch.
+// ParseSampler reads the names that SamplerKind.String writes, and "none" for a full
+// batch.
 func ParseSampler(s string) (SamplerKind, error) {
 	if s == "none" {
 		return FullBatch, nil
@@ -42,9 +51,9 @@ func ParseSampler(s string) (SamplerKind, error) {
 	return 0, config.Bad("sampler", s, "full, poisson, truncated-poisson, fixed-size, shuffled or cyclic")
 }
 
-// Sampler is the public description of how a release's records are chosen. Rate is used by Poisson and
-// TruncatedPoisson, Population by TruncatedPoisson and FixedSize, Batch by FixedSize, MaxBatch by
-// TruncatedPoisson, Period by Shuffled and Cyclic.
+// Sampler is the public description of how a release's records are chosen. Rate is used
+// by Poisson and TruncatedPoisson, Population by TruncatedPoisson and FixedSize, Batch by
+// FixedSize, MaxBatch by TruncatedPoisson, Period by Shuffled and Cyclic.
 type Sampler struct {
 	Kind       SamplerKind
 	Rate       float64
@@ -54,7 +63,8 @@ type Sampler struct {
 	Period     int
 }
 
-// String names the sampler and the version of its drawing procedure, for instance "poisson/1".
+// String names the sampler and the version of its drawing procedure, for instance
+// "poisson/1".
 func (s Sampler) String() string { return s.Kind.String() + "/1" }
 
 // Part is one vector of a (joint) release.
@@ -73,8 +83,10 @@ type Release struct {
 	Unit      Unit
 	Sampler   Sampler
 	Parts     []Part
-	Draws     int     // micro-batches, each sampled anew, that are summed before one noise draw; 0 and 1 mean one
-	Scale     float64 // public factor applied to sum and noise alike, for instance 1/L; it costs nothing
+	// micro-batches, each sampled anew, that are summed before one noise draw; 0 and 1
+	// mean one
+	Draws int
+	Scale float64 // public factor applied to sum and noise alike, for instance 1/L; it costs nothing
 }
 
 // Validate checks every field; the error names the field, the value and the range.
@@ -102,11 +114,12 @@ func (r Release) Validate() error {
 		bad(atLeast0(r.Scale), "scale", r.Scale, "a finite number >= 0"))
 }
 
-// Sampled wraps inner, the event of the mechanism on one fixed batch, with the release's sampler and root
-// fields (adjacency, unit, clip, oracle, sampler). Draws > 1 gives the binomial mixture of a record that
-// falls into several of the summed micro-batches; it needs Poisson sampling and a Gaussian inner event.
-// A shuffled sampler becomes a cyclic event: no amplification. Sampling of records under the owner unit,
-// and fixed-size sampling under AddRemove, are ErrUnsupported.
+// Sampled wraps inner, the event of the mechanism on one fixed batch, with the release's
+// sampler and root fields (adjacency, unit, clip, oracle, sampler). Draws > 1 gives the
+// binomial mixture of a record that falls into several of the summed micro-batches; it
+// needs Poisson sampling and a Gaussian inner event. A shuffled sampler becomes a cyclic
+// event: no amplification. Sampling of records under the owner unit, and fixed-size
+// sampling under AddRemove, are ErrUnsupported.
 func (r Release) Sampled(inner Event) (Event, error) {
 	if err := r.Validate(); err != nil {
 		return Event{}, err
@@ -115,7 +128,8 @@ func (r Release) Sampled(inner Event) (Event, error) {
 		return Event{}, errInvalidEvent
 	}
 	if r.Unit.Kind == UnitOwner && r.Sampler.Kind != FullBatch {
-		return Event{}, fmt.Errorf("%w: %v sampling of records under the owner unit; supported: full batch", ErrUnsupported, r.Sampler.Kind)
+		return Event{}, fmt.Errorf("%w: %v sampling of records under the owner unit; supported: full batch",
+			ErrUnsupported, r.Sampler.Kind)
 	}
 	inner.Adjacency, inner.Unit = r.Adjacency, r.Unit
 	ev, err := r.wrapSampler(inner)
@@ -129,7 +143,9 @@ func (r Release) Sampled(inner Event) (Event, error) {
 func (r Release) wrapSampler(inner Event) (Event, error) {
 	s := r.Sampler
 	if r.Draws > 1 && s.Kind != Poisson {
-		return Event{}, fmt.Errorf("%w: %d micro-batches before one noise draw with %v sampling; supported: Poisson", ErrUnsupported, r.Draws, s.Kind)
+		return Event{},
+			fmt.Errorf("%w: %d micro-batches before one noise draw with %v sampling; supported: Poisson",
+				ErrUnsupported, r.Draws, s.Kind)
 	}
 	switch s.Kind {
 	case FullBatch:
@@ -143,16 +159,20 @@ func (r Release) wrapSampler(inner Event) (Event, error) {
 		return TruncatedPoissonSampled(s.Rate, s.Population, s.MaxBatch, inner)
 	case FixedSize:
 		if r.Adjacency == AddRemove {
-			return Event{}, fmt.Errorf("%w: fixed-size sampling under add-remove, where the number of records is private; supported: replace-one", ErrUnsupported)
+			return Event{},
+				fmt.Errorf("%w: fixed-size sampling under add-remove, where the number of records is "+
+					"private; supported: replace-one", ErrUnsupported)
 		}
 		return FixedSizeSampled(s.Population, s.Batch, inner)
 	case Shuffled, Cyclic:
 		return CyclicSampled(s.Period, inner)
 	}
-	return Event{}, config.Bad("sampler.kind", s.Kind, "full, poisson, truncated-poisson, fixed-size, shuffled or cyclic")
+	return Event{}, config.Bad("sampler.kind", s.Kind,
+		"full, poisson, truncated-poisson, fixed-size, shuffled or cyclic")
 }
 
-// binomialMixture is the event of draws Poisson micro-batches under one Gaussian noise draw.
+// binomialMixture is the event of draws Poisson micro-batches under one Gaussian noise
+// draw.
 func binomialMixture(inner Event, draws int, rate float64) (Event, error) {
 	if err := bad(inUnit(rate), "rate", rate, "0 to 1"); err != nil {
 		return Event{}, err
@@ -162,7 +182,8 @@ func binomialMixture(inner Event, draws int, rate float64) (Event, error) {
 	}
 	mu, ok := gaussianMu(inner.body)
 	if !ok {
-		return Event{}, fmt.Errorf("%w: micro-batches summed before a %s mechanism; supported: gaussian", ErrUnsupported, inner.body.typ)
+		return Event{}, fmt.Errorf("%w: micro-batches summed before a %s mechanism; supported: gaussian",
+			ErrUnsupported, inner.body.typ)
 	}
 	if rate == 0 {
 		inner.body = &body{typ: TypeNoOp}
@@ -209,16 +230,18 @@ func lnChoose(n, k float64) float64 {
 	return a - b - c
 }
 
-// JointGaussian is one Gaussian event for several vectors released together from one batch: part k with noise
-// noise[k] (noise standard deviation over its clip) and sensitivity shift[k] clips. Their joint effective
-// multiplier s has 1/s^2 = sum_k (shift[k]/noise[k])^2, exactly; the event states it with shift 1.
+// JointGaussian is one Gaussian event for several vectors released together from one
+// batch: part k with noise noise[k] (noise standard deviation over its clip) and
+// sensitivity shift[k] clips. Their joint effective multiplier s has 1/s^2 = sum_k
+// (shift[k]/noise[k])^2, exactly; the event states it with shift 1.
 func JointGaussian(noise, shift []float64) (Event, error) {
 	if len(noise) == 0 || len(noise) != len(shift) {
 		return Event{}, config.Bad("noise", len(noise), "as many as shifts, at least one")
 	}
 	var sum float64
 	for k := range noise {
-		if err := first(bad(atLeast0(noise[k]), "noise_multiplier", noise[k], "a finite number >= 0"), bad(positive(shift[k]), "shift", shift[k], "a finite number > 0")); err != nil {
+		if err := first(bad(atLeast0(noise[k]), "noise_multiplier", noise[k], "a finite number >= 0"),
+			bad(positive(shift[k]), "shift", shift[k], "a finite number > 0")); err != nil {
 			return Event{}, err
 		}
 		x := shift[k] / noise[k]

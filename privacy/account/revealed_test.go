@@ -7,7 +7,8 @@ import (
 	"sotto/privacy/account"
 )
 
-// One component of weight 1 is a Gaussian mechanism, and one of weight w releases nothing with probability 1-w.
+// One component of weight 1 is a Gaussian mechanism, and one of weight w releases nothing
+// with probability 1-w.
 func TestRevealedMixture(t *testing.T) {
 	const delta = 1e-5
 	for _, times := range []int{1, 10} {
@@ -15,7 +16,8 @@ func TestRevealedMixture(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if exact := account.GaussianEpsilon(.5*math.Sqrt(float64(times)), delta); i.Upper < exact || i.Upper > exact*1.001 {
+		if exact := account.GaussianEpsilon(.5*math.Sqrt(float64(times)), delta); i.Upper < exact ||
+			i.Upper > exact*1.001 {
 			t.Errorf("%d copies: %v, want %v or little more", times, i.Upper, exact)
 		}
 	}

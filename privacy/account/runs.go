@@ -6,9 +6,9 @@ import (
 	"sotto/config"
 )
 
-// SelectionRuns is the number of runs of a [RepeatSelect] event at the uniform number u in [0, 1): the inverse of the
-// distribution function of the truncated negative binomial law with that mean and parameter eta (Papernot, Steinke 2022,
-// Definition 1),
+// SelectionRuns is the number of runs of a [RepeatSelect] event at the uniform number u
+// in [0, 1): the inverse of the distribution function of the truncated negative binomial
+// law with that mean and parameter eta (Papernot, Steinke 2022, Definition 1),
 //
 //	P(K = k+1) / P(K = k) = (1-g) (k+eta) / (k+1),  P(K = 1) = eta (1-g) / (g^-eta - 1), or (1-g)/ln(1/g) at eta = 0.
 func SelectionRuns(mean, eta, u float64) (int, error) {
@@ -26,7 +26,8 @@ func SelectionRuns(mean, eta, u float64) (int, error) {
 	return invert(1, p, u, func(k float64) float64 { return (1 - g) * (k + eta) / (k + 1) }), nil
 }
 
-// SelectionRunsPoisson is [SelectionRuns] for a [RepeatSelectPoisson] event, whose number of runs may be 0.
+// SelectionRunsPoisson is [SelectionRuns] for a [RepeatSelectPoisson] event, whose number
+// of runs may be 0.
 func SelectionRunsPoisson(mean, u float64) (int, error) {
 	if _, err := RepeatSelectPoisson(mean, NoOp()); err != nil {
 		return 0, err
@@ -42,8 +43,8 @@ func SelectionRunsPoisson(mean, u float64) (int, error) {
 
 func checkUniform(u float64) error { return bad(u >= 0 && u < 1, "u", u, "0 to below 1") }
 
-// invert returns the least k with P(K <= k) > u; p is the probability of the first k and ratio leads from one to the next. It stops
-// where terms no longer change the sum.
+// invert returns the least k with P(K <= k) > u; p is the probability of the first k and
+// ratio leads from one to the next. It stops where terms no longer change the sum.
 func invert(k int, p, u float64, ratio func(k float64) float64) int {
 	sum, rose := p, p
 	for sum <= u {

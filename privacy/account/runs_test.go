@@ -11,8 +11,9 @@ import (
 	"sotto/privacy/account"
 )
 
-// The number of runs inverts the distribution function of its law: geometric and Poisson in closed form, the negative binomial of
-// eta = 2 and the logarithmic law by their published probabilities, whose parameter is found here from the mean.
+// The number of runs inverts the distribution function of its law: geometric and Poisson
+// in closed form, the negative binomial of eta = 2 and the logarithmic law by their
+// published probabilities, whose parameter is found here from the mean.
 func TestSelectionRunsFollowTheirLaws(t *testing.T) {
 	geometric := func(m float64) func(k int) float64 {
 		return func(k int) float64 { return -math.Expm1(float64(k) * math.Log1p(-1/m)) }
@@ -41,7 +42,8 @@ func TestSelectionRunsFollowTheirLaws(t *testing.T) {
 	for name, law := range map[string]struct {
 		eta float64
 		cdf func(m float64) func(k int) float64
-	}{"geometric": {1, geometric}, "logarithmic": {0, logarithmic}, "two": {2, two}, "poisson": {math.NaN(), poisson}} {
+	}{"geometric": {1, geometric}, "logarithmic": {0, logarithmic}, "two": {2, two},
+		"poisson": {math.NaN(), poisson}} {
 		for _, mean := range []float64{1.5, 4, 40} {
 			cdf := law.cdf(mean)
 			sum, n := 0., 4001
@@ -59,7 +61,8 @@ func TestSelectionRunsFollowTheirLaws(t *testing.T) {
 					least = 0
 				}
 				if k < least || cdf(k) < u-1e-9 || k > least && cdf(k-1) > u+1e-9 {
-					t.Fatalf("%s, mean %g: %d runs at %g, where the law has %g and %g", name, mean, k, u, cdf(k-1), cdf(k))
+					t.Fatalf("%s, mean %g: %d runs at %g, where the law has %g and %g", name, mean, k, u,
+						cdf(k-1), cdf(k))
 				}
 				sum += float64(k)
 			}

@@ -10,13 +10,15 @@ import (
 type ScheduledPlan struct {
 	Adjacency Adjacency
 	Unit      Unit
-	Family    string    // "gaussian" or "laplace"
-	Shift     float64   // sensitivity over clip, as in Gaussian; Laplace scales are relative to the sensitivity
-	Weights   []float64 // weight of the noise of each release in the final error, all > 0
+	Family    string // "gaussian" or "laplace"
+	// sensitivity over clip, as in Gaussian; Laplace scales are relative to the
+	// sensitivity
+	Shift   float64
+	Weights []float64 // weight of the noise of each release in the final error, all > 0
 }
 
-// ContractionWeights are the error weights of steps releases when every step contracts errors by c in (0, 1]:
-// c^(steps-1-t). They rise with t, so noise should fall with time.
+// ContractionWeights are the error weights of steps releases when every step contracts
+// errors by c in (0, 1]: c^(steps-1-t). They rise with t, so noise should fall with time.
 func ContractionWeights(c float64, steps int) []float64 {
 	w := make([]float64, steps)
 	for t := range w {
@@ -25,11 +27,14 @@ func ContractionWeights(c float64, steps int) []float64 {
 	return w
 }
 
-// Schedule splits a budget over releases so that sum_t weight_t variance_t is least. Gaussian: minimise sum r_t s_t^2
-// with sum 1/s_t^2 = mu^2, so s_t^2 is proportional to r_t^(-1/2). Laplace: minimise sum r_t/e_t^2 with sum e_t = epsilon, so e_t is
-// proportional to r_t^(1/3). The events together meet target under the exact (Gaussian) or basic (Laplace) composition.
+// Schedule splits a budget over releases so that sum_t weight_t variance_t is least.
+// Gaussian: minimise sum r_t s_t^2 with sum 1/s_t^2 = mu^2, so s_t^2 is proportional to
+// r_t^(-1/2). Laplace: minimise sum r_t/e_t^2 with sum e_t = epsilon, so e_t is
+// proportional to r_t^(1/3). The events together meet target under the exact (Gaussian)
+// or basic (Laplace) composition.
 func Schedule(p ScheduledPlan, target Budget) ([]Event, error) {
-	if err := first(checkPair(p.Adjacency, p.Unit), target.validate(), bad(len(p.Weights) > 0, "weights", len(p.Weights), "at least one")); err != nil {
+	if err := first(checkPair(p.Adjacency, p.Unit), target.validate(),
+		bad(len(p.Weights) > 0, "weights", len(p.Weights), "at least one")); err != nil {
 		return nil, err
 	}
 	var roots []float64
@@ -46,7 +51,8 @@ func Schedule(p ScheduledPlan, target Budget) ([]Event, error) {
 		sum += roots[len(roots)-1]
 	}
 	if p.Family == "gaussian" {
-		if err := first(bad(positive(p.Shift), "shift", p.Shift, "a finite number > 0"), bad(target.Delta > 0, "target_delta", target.Delta, "above 0")); err != nil {
+		if err := first(bad(positive(p.Shift), "shift", p.Shift, "a finite number > 0"),
+			bad(target.Delta > 0, "target_delta", target.Delta, "above 0")); err != nil {
 			return nil, err
 		}
 	}

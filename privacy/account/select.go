@@ -2,13 +2,14 @@ package account
 
 import "math"
 
-// selectCurve is the curve of publishing the best of a random number of runs, each with curve r (Papernot,
-// Steinke 2022). Truncated negative binomial (Theorem 2), parameter g:
+// selectCurve is the curve of publishing the best of a random number of runs, each with
+// curve r (Papernot, Steinke 2022). Truncated negative binomial (Theorem 2), parameter g:
 //
 //	R'(a) = R(a) + (1+eta) min_b [(1-1/b) R(b) + ln(1/g)/b] + ln(mean)/(a-1)
 //
-// Poisson (Theorem 6): R'(a) = R(a) + mean d(a) + ln(mean)/(a-1), d(a) the delta of one run at ln(1+1/(a-1)). Renyi
-// divergence does not fall with the order, so the least bound at any larger order holds as well.
+// Poisson (Theorem 6): R'(a) = R(a) + mean d(a) + ln(mean)/(a-1), d(a) the delta of one
+// run at ln(1+1/(a-1)). Renyi divergence does not fall with the order, so the least bound
+// at any larger order holds as well.
 func selectCurve(r curve, mean float64, s shape) curve {
 	orders := DefaultOrders()
 	rs := make([]float64, len(orders))
@@ -43,8 +44,9 @@ func selectCurve(r curve, mean float64, s shape) curve {
 	}
 }
 
-// negativeBinomialParameter is the g in (0,1) at which the truncated negative binomial law of parameter eta has the
-// given mean > 1: mean = eta (1-g)/(g (1-g^eta)), or (1/g-1)/ln(1/g) at eta = 0. The mean falls with g.
+// negativeBinomialParameter is the g in (0,1) at which the truncated negative binomial
+// law of parameter eta has the given mean > 1: mean = eta (1-g)/(g (1-g^eta)), or
+// (1/g-1)/ln(1/g) at eta = 0. The mean falls with g.
 func negativeBinomialParameter(mean, eta float64) float64 {
 	m := func(g float64) float64 {
 		if eta == 0 {

@@ -5,17 +5,20 @@ import (
 	"sync/atomic"
 )
 
-// shared holds one of each distinct event that Shared was given; events are immutable, so that nothing tells which.
+// shared holds one of each distinct event that Shared was given; events are immutable, so
+// that nothing tells which.
 var (
 	shared      sync.Map // Key to Event
 	sharedCount atomic.Int64
 )
 
-// mostShared bounds what is remembered: runs with a clip or noise of its own for every query have as many events.
+// mostShared bounds what is remembered: runs with a clip or noise of its own for every
+// query have as many events.
 const mostShared = 1 << 14
 
-// Shared returns an event that is equal to ev and the same for all equal ones, as far as it remembers them: comparing two is
-// then comparing pointers, and a million agents that release alike hold one event.
+// Shared returns an event that is equal to ev and the same for all equal ones, as far as
+// it remembers them: comparing two is then comparing pointers, and a million agents that
+// release alike hold one event.
 func Shared(ev Event) Event {
 	if ev.body == nil {
 		return ev

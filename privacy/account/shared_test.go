@@ -46,7 +46,8 @@ func TestCountFilterAllows(t *testing.T) {
 	for k, step := range []struct {
 		ev   account.Event
 		want error
-	}{{a, nil}, {b, nil}, {a, nil}, {a, account.ErrExhausted}, {c, account.ErrUnsupported}, {b, nil}, {b, account.ErrExhausted}} {
+	}{{a, nil}, {b, nil}, {a, nil}, {a, account.ErrExhausted}, {c, account.ErrUnsupported}, {b, nil},
+		{b, account.ErrExhausted}} {
 		if err := f.Admit(step.ev, 1); !errors.Is(err, step.want) {
 			t.Errorf("admission %d: %v, want %v", k, err, step.want)
 		}

@@ -7,9 +7,10 @@ import (
 	"strings"
 )
 
-// Statement is a privacy statement for one agent: what is protected, how well, by which argument, and what is not.
-// Exactly one of Epsilon and WouldBeEpsilon is set: a simulation, whose noise is reproducible, guarantees nothing
-// and states only what the same run with secret noise would.
+// Statement is a privacy statement for one agent: what is protected, how well, by which
+// argument, and what is not. Exactly one of Epsilon and WouldBeEpsilon is set: a
+// simulation, whose noise is reproducible, guarantees nothing and states only what the
+// same run with secret noise would.
 type Statement struct {
 	V              int                  `json:"v"`
 	Unit           string               `json:"unit"`
@@ -90,10 +91,12 @@ func (s *StatedInterval) UnmarshalJSON(b []byte) error {
 	return nil
 }
 
-// NewStatement computes the statement of everything composed in acc, at delta, with noise "exact", "fast" or
-// "simulated". The caller fills Sampler, Releases, Ledger, Overrides, NotCovered and PerAdversary.
+// NewStatement computes the statement of everything composed in acc, at delta, with noise
+// "exact", "fast" or "simulated". The caller fills Sampler, Releases, Ledger, Overrides,
+// NotCovered and PerAdversary.
 func NewStatement(acc Accountant, a Adjacency, u Unit, delta float64, noise string) (Statement, error) {
-	if err := first(checkPair(a, u), bad(noise == "exact" || noise == "fast" || noise == "simulated", "noise", noise, "exact, fast or simulated")); err != nil {
+	if err := first(checkPair(a, u), bad(noise == "exact" || noise == "fast" || noise == "simulated", "noise",
+		noise, "exact, fast or simulated")); err != nil {
 		return Statement{}, err
 	}
 	i, err := acc.Epsilon(delta)
@@ -101,9 +104,24 @@ func NewStatement(acc Accountant, a Adjacency, u Unit, delta float64, noise stri
 		return Statement{}, err
 	}
 	d := acc.Describe()
-	s := Statement{V: 1, Unit: u.String(), Adjacency: a, Delta: delta, Method: d.Method, Provenance: d.Provenance, Citations: d.Citations, Noise: noise,
-		Adversary: "sees every message of this agent", Accountant: Version, NotCovered: []string{}, PerAdversary: []AdversaryStatement{}, Overrides: []string{},
-		Assumptions: append([]string{"noise and sampling keys are secret", "clip, rate, batch size and schedule are public"}, d.Assumptions...)}
+	s := Statement{
+		V:          1,
+		Unit:       u.String(),
+		Adjacency:  a,
+		Delta:      delta,
+		Method:     d.Method,
+		Provenance: d.Provenance,
+		Citations:  d.Citations,
+		Noise:      noise,
+		Adversary:  "sees every message of this agent",
+		Accountant: Version,
+		NotCovered: []string{},
+
+		PerAdversary: []AdversaryStatement{},
+		Overrides:    []string{},
+		Assumptions: append([]string{"noise and sampling keys are secret",
+			"clip, rate, batch size and schedule are public"}, d.Assumptions...),
+	}
 	stated := StatedInterval(i)
 	if noise == "simulated" {
 		s.WouldBeEpsilon = &stated
@@ -111,7 +129,8 @@ func NewStatement(acc Accountant, a Adjacency, u Unit, delta float64, noise stri
 		s.Epsilon = &stated
 	}
 	if noise == "fast" {
-		s.Assumptions = append(s.Assumptions, "the double-precision sampler is indistinguishable from the normal law")
+		s.Assumptions = append(s.Assumptions,
+			"the double-precision sampler is indistinguishable from the normal law")
 	}
 	return s, nil
 }
@@ -126,17 +145,26 @@ func (s Statement) String() string {
 	if i == nil {
 		return "Nothing is stated: the statement holds no epsilon."
 	}
-	what := map[Adjacency]string{AddRemove: "adding or removing", ReplaceOne: "changing", ZeroOut: "blanking out"}[s.Adjacency]
+	what := map[Adjacency]string{AddRemove: "adding or removing", ReplaceOne: "changing",
+		ZeroOut: "blanking out"}[s.Adjacency]
 	switch {
 	case math.IsInf(i.Upper, 1):
-		fmt.Fprintf(&b, "No privacy guarantee can be given for one %s (adjacency %v): epsilon is infinite at delta %g.", s.Unit, s.Adjacency, s.Delta)
+		fmt.Fprintf(&b,
+			"No privacy guarantee can be given for one %s (adjacency %v): epsilon is infinite at delta %g.",
+			s.Unit, s.Adjacency, s.Delta)
 	case would:
-		fmt.Fprintf(&b, "This was a simulation with reproducible noise and protects nobody. With secret noise, %s one %s would change the probability of any outcome by a factor of at most e^%.4g, except with probability %g.", what, s.Unit, i.Upper, s.Delta)
+		fmt.Fprintf(&b,
+			"This was a simulation with reproducible noise and protects nobody. With secret noise, %s one "+
+				"%s would change the probability of any outcome by a factor of at most e^%.4g, except "+
+				"with probability %g.", what, s.Unit, i.Upper, s.Delta)
 	default:
-		fmt.Fprintf(&b, "%s one %s changes the probability of anything that an adversary who %s can conclude by a factor of at most e^%.4g (epsilon %.4g, at least %.4g), except with probability %g (delta).",
+		fmt.Fprintf(&b,
+			"%s one %s changes the probability of anything that an adversary who %s can conclude by a "+
+				"factor of at most e^%.4g (epsilon %.4g, at least %.4g), except with probability %g (delta).",
 			strings.ToUpper(what[:1])+what[1:], s.Unit, s.Adversary, i.Upper, i.Upper, i.Lower, s.Delta)
 	}
-	fmt.Fprintf(&b, " The figure covers %d releases (sampler %s, %s noise) and was computed by %s (%s, %s).", s.Releases, s.Sampler, s.Noise, s.Method, s.Provenance, s.Accountant)
+	fmt.Fprintf(&b, " The figure covers %d releases (sampler %s, %s noise) and was computed by %s (%s, %s).",
+		s.Releases, s.Sampler, s.Noise, s.Method, s.Provenance, s.Accountant)
 	list := func(head string, items []string) {
 		if len(items) > 0 {
 			fmt.Fprintf(&b, " %s: %s.", head, strings.Join(items, "; "))

@@ -15,8 +15,9 @@ type entry struct {
 	count int
 }
 
-// tally is the multiset of events of one accountant. lists[0] is shared by all branches of parallel events,
-// lists[1+i] belongs to branch i. Lists are sorted by key, so that no answer depends on the order of charges.
+// tally is the multiset of events of one accountant. lists[0] is shared by all branches
+// of parallel events, lists[1+i] belongs to branch i. Lists are sorted by key, so that no
+// answer depends on the order of charges.
 type tally struct {
 	name      string
 	adjacency Adjacency
@@ -26,7 +27,13 @@ type tally struct {
 }
 
 func newTally(name string, a Adjacency, u Unit, supports func(*body) error) (tally, error) {
-	return tally{name: name, adjacency: a, unit: u, supports: supports, lists: make([][]entry, 1)}, checkPair(a, u)
+	return tally{
+		name:      name,
+		adjacency: a,
+		unit:      u,
+		supports:  supports,
+		lists:     make([][]entry, 1),
+	}, checkPair(a, u)
 }
 
 // addition is one entry about to be added to a list.
@@ -55,7 +62,8 @@ func (t *tally) Compose(ev Event, times int) error {
 	}
 	for i := range adds {
 		if l := adds[i].list; l < len(t.lists) {
-			if at, found := find(t.lists[l], &adds[i].entry); found && t.lists[l][at].count > maxCount-adds[i].count {
+			if at, found := find(t.lists[l], &adds[i].entry); found &&
+				t.lists[l][at].count > maxCount-adds[i].count {
 				return config.Bad("times", times, "a total below 2^53")
 			}
 		}
@@ -81,7 +89,8 @@ func (t *tally) add(a *addition) {
 	t.lists[a.list] = l
 }
 
-// find returns where e is, or belongs, in l. Equal pointers are found without making a key.
+// find returns where e is, or belongs, in l. Equal pointers are found without making a
+// key.
 func find(l []entry, e *entry) (int, bool) {
 	if len(l) <= 8 {
 		for i := range l {
@@ -103,8 +112,10 @@ func (t *tally) expand(dst []addition, list int, b *body, n int) ([]addition, er
 		return dst, nil
 	}
 	var err error
-	if t.unit.Kind == UnitOwner && (b.typ == TypeCyclic || b.typ == TypePoisson || b.typ == TypePoissonTruncated || b.typ == TypeFixedSize) {
-		return nil, unsupported(b, t.name, t.adjacency, t.unit, "full batches; sampling records hides no owner")
+	if t.unit.Kind == UnitOwner && (b.typ == TypeCyclic || b.typ == TypePoisson ||
+		b.typ == TypePoissonTruncated || b.typ == TypeFixedSize) {
+		return nil, unsupported(b, t.name, t.adjacency, t.unit,
+			"full batches; sampling records hides no owner")
 	}
 	switch b.typ {
 	case TypeRepeat:
@@ -122,7 +133,8 @@ func (t *tally) expand(dst []addition, list int, b *body, n int) ([]addition, er
 		return dst, nil
 	case TypeParallel:
 		if list != 0 || len(t.lists) > 1 && len(t.lists) != 1+len(b.events) {
-			return nil, config.Bad("events", len(b.events), fmt.Sprintf("%d branches, as in the parallel events before", len(t.lists)-1))
+			return nil, config.Bad("events", len(b.events),
+				fmt.Sprintf("%d branches, as in the parallel events before", len(t.lists)-1))
 		}
 		for i, c := range b.events {
 			if dst, err = t.expand(dst, 1+i, c, n); err != nil {
@@ -143,8 +155,9 @@ func (t *tally) expand(dst []addition, list int, b *body, n int) ([]addition, er
 	return append(dst, addition{list, entry{body: b, count: n}}), nil
 }
 
-// branches returns, for every branch, the mechanisms that one unit can meet: shared ones and the branch's own,
-// with cyclic events already reduced to ceil(n/period) copies. nonPrivate reports a branch without guarantee.
+// branches returns, for every branch, the mechanisms that one unit can meet: shared ones
+// and the branch's own, with cyclic events already reduced to ceil(n/period) copies.
+// nonPrivate reports a branch without guarantee.
 func (t *tally) branches() (all [][]entry, nonPrivate bool) {
 	for i := min(1, len(t.lists)-1); i < len(t.lists); i++ {
 		merged := tally{supports: func(*body) error { return nil }, lists: make([][]entry, 1)}
@@ -189,7 +202,14 @@ type snapshotEntry struct {
 
 // MarshalJSON saves what was composed; Restore reads it.
 func (t *tally) MarshalJSON() ([]byte, error) {
-	s := snapshot{V: 1, Accountant: t.name, Adjacency: t.adjacency, Unit: t.unit, Branches: len(t.lists) - 1, Events: []snapshotEntry{}}
+	s := snapshot{
+		V:          1,
+		Accountant: t.name,
+		Adjacency:  t.adjacency,
+		Unit:       t.unit,
+		Branches:   len(t.lists) - 1,
+		Events:     []snapshotEntry{},
+	}
 	for i, l := range t.lists {
 		for _, e := range l {
 			s.Events = append(s.Events, snapshotEntry{i, e.count, Event{body: e.body}})
@@ -198,7 +218,8 @@ func (t *tally) MarshalJSON() ([]byte, error) {
 	return json.Marshal(s)
 }
 
-// Restore returns the accountant that was saved with MarshalJSON: its answers are the same bits.
+// Restore returns the accountant that was saved with MarshalJSON: its answers are the
+// same bits.
 func Restore(data []byte) (Accountant, error) {
 	var s snapshot
 	if err := strictJSON(data, &s); err != nil {

@@ -55,9 +55,26 @@ func loadVectors(t testing.TB) []vector {
 			}
 			return 0
 		}
-		v := vector{id: r[0], accountant: r[col["accountant"]], mechanism: r[col["mechanism"]], direction: r[col["direction"]], kind: r[col["value_kind"]],
-			q: num("q"), noise: num("noise_multiplier"), shift: num("sensitivity"), order: num("order"), delta: num("delta"), eps: num("eps"),
-			n: whole("n"), batch: whole("batch"), steps: whole("steps"), lo: num("accept_lo"), hi: num("accept_hi")}
+		v := vector{
+			id:         r[0],
+			accountant: r[col["accountant"]],
+			mechanism:  r[col["mechanism"]],
+			direction:  r[col["direction"]],
+			kind:       r[col["value_kind"]],
+			q:          num("q"),
+			noise:      num("noise_multiplier"),
+			shift:      num("sensitivity"),
+			order:      num("order"),
+
+			delta: num("delta"),
+			eps:   num("eps"),
+			n:     whole("n"),
+			batch: whole("batch"),
+			steps: whole("steps"),
+			lo:    num("accept_lo"),
+
+			hi: num("accept_hi"),
+		}
 		v.adjacency = account.AddRemove
 		if a := r[col["adjacency"]]; a != "any" {
 			if v.adjacency, err = account.ParseAdjacency(a); err != nil {
@@ -75,21 +92,24 @@ func loadVectors(t testing.TB) []vector {
 	return out
 }
 
-// notHere lists the accountants of rows that belong to other packages, with how many rows there are: network accounting
-// (linear_gaussian, muffliato_printed, decor_secldp, random_walk_printed) and audit bounds.
+// notHere lists the accountants of rows that belong to other packages, with how many rows
+// there are: network accounting (linear_gaussian, muffliato_printed, decor_secldp,
+// random_walk_printed) and audit bounds.
 var notHere = map[string]int{
 	"linear_gaussian": 33, "muffliato_printed": 32, "decor_secldp": 17, "random_walk_printed": 4,
 	"audit_clopper_pearson": 3, "audit_gdp": 3, "audit_one_run": 5, "audit_one_run_fdp": 5,
 }
 
-// looseReference lists calibration rows whose reference noise is larger than necessary by more than the row allows. v137, v139,
-// v144: the reference search stopped early; at the lower end of the row's interval PLD already proves an epsilon below the target.
-// v133: the best order is below 1.5, where the reference's series for fractional orders is loose; PLD needs still less noise.
-// The value is how far below the interval the answer may lie.
+// looseReference lists calibration rows whose reference noise is larger than necessary by
+// more than the row allows. v137, v139, v144: the reference search stopped early; at the
+// lower end of the row's interval PLD already proves an epsilon below the target. v133:
+// the best order is below 1.5, where the reference's series for fractional orders is
+// loose; PLD needs still less noise. The value is how far below the interval the answer
+// may lie.
 var looseReference = map[string]float64{"v137": 0.012, "v139": 0.012, "v144": 0.012, "v133": 0.04}
 
-// TestVectors checks every row of the golden file that concerns this package, and that each would fail were its interval
-// moved by its own width and a little.
+// TestVectors checks every row of the golden file that concerns this package, and that
+// each would fail were its interval moved by its own width and a little.
 func TestVectors(t *testing.T) {
 	skipped := map[string]int{}
 	tested := 0
@@ -116,7 +136,8 @@ func TestVectors(t *testing.T) {
 				return
 			}
 			if !v.accepts(got, 0) {
-				t.Errorf("%s %s %v: got %.12g, accepted [%.12g, %.12g]", v.accountant, v.mechanism, v.adjacency, got, v.lo, v.hi)
+				t.Errorf("%s %s %v: got %.12g, accepted [%.12g, %.12g]", v.accountant, v.mechanism,
+					v.adjacency, got, v.lo, v.hi)
 			}
 			shift := 1.01*(v.hi-v.lo) + 1e-300
 			if math.IsInf(v.lo, -1) {
@@ -231,14 +252,20 @@ func (v vector) otherEvent(noise float64) (account.Event, error) {
 
 // steps returns the plan steps of the row; heterogeneous rows list theirs in params.
 func (v vector) plan(name string) account.Plan {
-	p := account.Plan{Accountant: name, Adjacency: v.adjacency, Unit: account.Record(), NoiseMultiplier: v.noise}
+	p := account.Plan{
+		Accountant:      name,
+		Adjacency:       v.adjacency,
+		Unit:            account.Record(),
+		NoiseMultiplier: v.noise,
+	}
 	add := func(r vector, times int) {
-		p.Steps = append(p.Steps, account.PlanStep{Times: times, Event: func(noise, _ float64) (account.Event, error) {
-			if !math.IsNaN(r.noise) {
-				noise = r.noise
-			}
-			return r.event(noise)
-		}})
+		p.Steps = append(p.Steps, account.PlanStep{Times: times,
+			Event: func(noise, _ float64) (account.Event, error) {
+				if !math.IsNaN(r.noise) {
+					noise = r.noise
+				}
+				return r.event(noise)
+			}})
 	}
 	list, ok := v.params["events"].([]any)
 	if !ok {

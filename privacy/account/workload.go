@@ -75,7 +75,9 @@ func (w *workload) trivial(delta float64, ways []bool) (Interval, bool) {
 	}
 	var e float64
 	for _, m := range ways {
-		e = math.Max(e, solveProfile(func(eps float64) float64 { return profileOf(w.pairs[0], m, eps) }, delta))
+		e = math.Max(e, solveProfile(func(eps float64) float64 {
+			return profileOf(w.pairs[0], m, eps)
+		}, delta))
 	}
 	i := Interval{math.Min(steepLoss, e*(1-1e-9)), math.Min(w.pure, e*(1+1e-9))}
 	if !w.tight() {
@@ -84,7 +86,8 @@ func (w *workload) trivial(delta float64, ways []bool) (Interval, bool) {
 	return i, true
 }
 
-// profileOf is delta at eps of one pair or of its mirror image; where Q-probabilities have no digits, the bound without them.
+// profileOf is delta at eps of one pair or of its mirror image; where Q-probabilities
+// have no digits, the bound without them.
 func profileOf(p pair, mirrored bool, eps float64) float64 {
 	at := p.scan()
 	var up, other float64
@@ -101,7 +104,8 @@ func profileOf(p pair, mirrored bool, eps float64) float64 {
 	return math.Max(0, up-math.Exp(eps)*other)
 }
 
-// solveProfile is the least eps >= 0 with f(eps) <= delta, +Inf if there is none below 1e6.
+// solveProfile is the least eps >= 0 with f(eps) <= delta, +Inf if there is none below
+// 1e6.
 func solveProfile(f func(float64) float64, delta float64) float64 {
 	if f(0) <= delta {
 		return 0

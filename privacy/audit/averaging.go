@@ -12,41 +12,47 @@ import (
 	"sotto/topology"
 )
 
-// Averaging is one private release of every agent's value and the averaging that follows, as an auditor runs it: with values of its own
-// making, of dimension 1, and the system's own gates, algorithm and simulator. All functions are deterministic.
+// Averaging is one private release of every agent's value and the averaging that follows,
+// as an auditor runs it: with values of its own making, of dimension 1, and the system's
+// own gates, algorithm and simulator. All functions are deterministic.
 type Averaging struct {
 	Name     string
 	Schedule topology.Schedule
-	// Gossip says the same to the network accountant. Its Rounds are those of averaging, which follow on round 0 of the
-	// schedule; the auditor reads no more of it than their number and its Method.
+	// Gossip says the same to the network accountant. Its Rounds are those of averaging,
+	// which follow on round 0 of the schedule; the auditor reads no more of it than their
+	// number and its Method.
 	Gossip network.Gossip
 	// Algorithm makes agent i's state machine.
 	Algorithm func(i int) (agent.Algorithm, error)
 	// Gate answers for an owner whose value is x, with keys of the seed.
 	Gate func(i int, x float64, seed uint64) (sim.Gate, error)
-	// Clip bounds each agent's value, Noise is the standard deviation of its own noise; both absolute. Noise 0: none.
+	// Clip bounds each agent's value, Noise is the standard deviation of its own noise;
+	// both absolute. Noise 0: none.
 	Clip, Noise []float64
-	// Shift is how far a neighboring value is, over the clip: 2 where it is replaced, 1 where it becomes 0.
+	// Shift is how far a neighboring value is, over the clip: 2 where it is replaced, 1
+	// where it becomes 0.
 	Shift float64
 	Pairs []PairNoise
 }
 
-// PairNoise is what two agents share: A adds it and B subtracts it. Draw gives the normal variable of a trial, which both know; Std is its
-// standard deviation.
+// PairNoise is what two agents share: A adds it and B subtracts it. Draw gives the normal
+// variable of a trial, which both know; Std is its standard deviation.
 type PairNoise struct {
 	A, B int
 	Std  float64
 	Draw func(seed uint64) float64
 }
 
-// heard is a message that an adversary receives: what agent From sent after round Round of averaging, y^Round.
+// heard is a message that an adversary receives: what agent From sent after round Round
+// of averaging, y^Round.
 type heard struct {
 	round uint64
 	from  agent.ID
 	value float64
 }
 
-// tap records what a run shows an adversary: messages as their bytes say, and the answers that its own members got.
+// tap records what a run shows an adversary: messages as their bytes say, and the answers
+// that its own members got.
 type tap struct {
 	agent.Algorithm
 	listens, member bool
@@ -73,7 +79,8 @@ func (t *tap) Step(in *agent.Input, out *agent.Output) error {
 	return t.Algorithm.Step(in, out)
 }
 
-// listeners says who hears for the adversary: its members, or everyone where it listens to all links.
+// listeners says who hears for the adversary: its members, or everyone where it listens
+// to all links.
 func (a *Averaging) listeners(who network.Adversary, everywhere bool) []bool {
 	on := make([]bool, a.Gossip.Agents)
 	for i := range on {
@@ -85,11 +92,18 @@ func (a *Averaging) listeners(who network.Adversary, everywhere bool) []bool {
 	return on
 }
 
-// run makes one run with the given values and returns what the listeners heard, each message once, by round and sender, and what the
-// members' own noised values were.
-func (a *Averaging) run(ctx context.Context, values []float64, listens []bool, members []int, seed uint64) ([]heard, map[int]float64, error) {
+// run makes one run with the given values and returns what the listeners heard, each
+// message once, by round and sender, and what the members' own noised values were.
+func (a *Averaging) run(ctx context.Context, values []float64, listens []bool, members []int,
+	seed uint64) ([]heard, map[int]float64, error) {
 	n := a.Gossip.Agents
-	cfg := sim.Config{Schedule: a.Schedule, Dim: 1, Rounds: uint64(len(a.Gossip.Rounds) + 1), Workers: 1, Seed: seed}
+	cfg := sim.Config{
+		Schedule: a.Schedule,
+		Dim:      1,
+		Rounds:   uint64(len(a.Gossip.Rounds) + 1),
+		Workers:  1,
+		Seed:     seed,
+	}
 	taps := make([]*tap, n)
 	for i := range taps {
 		alg, err := a.Algorithm(i)
@@ -124,11 +138,13 @@ func (a *Averaging) run(ctx context.Context, values []float64, listens []bool, m
 		}
 		return int(x.from) - int(y.from)
 	})
-	return slices.CompactFunc(all, func(x, y heard) bool { return x.round == y.round && x.from == y.from }), own, nil
+	return slices.CompactFunc(all, func(x, y heard) bool {
+		return x.round == y.round && x.from == y.from
+	}), own, nil
 }
 
-// products are the rows of y^k as functions of y^0, by the recursion on the graphs' own weights: what the network accountant computes from
-// fractions is not used.
+// products are the rows of y^k as functions of y^0, by the recursion on the graphs' own
+// weights: what the network accountant computes from fractions is not used.
 func (a *Averaging) products() ([][][]float64, error) {
 	n, k := a.Gossip.Agents, len(a.Gossip.Rounds)
 	step := a.Gossip.Method.Step
@@ -171,7 +187,8 @@ func (a *Averaging) products() ([][][]float64, error) {
 	return all, nil
 }
 
-// publicValues are what the auditor gives the agents whose values the adversary knows, or solves for: uniform on (-clip, clip).
+// publicValues are what the auditor gives the agents whose values the adversary knows, or
+// solves for: uniform on (-clip, clip).
 func (a *Averaging) publicValues(seed uint64) []float64 {
 	s := rng.Public(seed, "audit values")
 	x := make([]float64, a.Gossip.Agents)
@@ -190,7 +207,8 @@ func largest(all []heard) float64 {
 	return most
 }
 
-// SharedNormal is the first normal variable of what two agents share in round 0: that of the one value that each of them releases.
+// SharedNormal is the first normal variable of what two agents share in round 0: that of
+// the one value that each of them releases.
 func SharedNormal(secret []byte) float64 {
 	key := rng.Pair(secret, 0, 0)
 	s := rng.NewStream(&key, rng.Noise)

@@ -16,7 +16,8 @@ const (
 	OneRunFDP      = "one-run-fdp"
 )
 
-// Bound is a lower bound of epsilon, from guesses "the record was there where the score is at least the threshold".
+// Bound is a lower bound of epsilon, from guesses "the record was there where the score
+// is at least the threshold".
 type Bound struct {
 	Name         string  `json:"bound"`
 	Score        string  `json:"score,omitempty"`
@@ -28,12 +29,14 @@ type Bound struct {
 	Tested       int     `json:"thresholds_tested"`
 	Threshold    float64 `json:"threshold"`    // the best one; at most the largest float64
 	Observations int     `json:"observations"` // in both worlds, without those that chose the threshold
-	Proven       bool    `json:"proven"`       // whether the bound holds with confidence 1 - Beta; only then may it raise an alarm
-	Valid        string  `json:"valid"`        // under which condition it does
+	// whether the bound holds with confidence 1 - Beta; only then may it raise an alarm
+	Proven bool   `json:"proven"`
+	Valid  string `json:"valid"` // under which condition it does
 }
 
-// UpperLimit is the Clopper-Pearson upper confidence limit of a rate of which k of n were seen: a larger rate shows k or fewer with
-// probability below level. 0 <= k <= n, level in (0, 1).
+// UpperLimit is the Clopper-Pearson upper confidence limit of a rate of which k of n were
+// seen: a larger rate shows k or fewer with probability below level. 0 <= k <= n, level
+// in (0, 1).
 func UpperLimit(k, n int, level float64) float64 {
 	switch {
 	case k >= n:
@@ -51,13 +54,15 @@ type tally struct {
 	wrong, absent int // of the scores without it, those at or above it
 }
 
-// limits are the upper limits of the miss rate and of the false alarm rate; both hold with probability 1 - level.
+// limits are the upper limits of the miss rate and of the false alarm rate; both hold
+// with probability 1 - level.
 func (t *tally) limits(level float64) (fnr, fpr float64) {
 	return UpperLimit(t.missed, t.in, level/2), UpperLimit(t.wrong, t.absent, level/2)
 }
 
-// clopperPearson is ln((1 - FNR - delta)/FPR) at the upper limits of both rates, or with their roles exchanged where that is more: a
-// mechanism must hide both worlds from each other. Both follow from one pair of limits.
+// clopperPearson is ln((1 - FNR - delta)/FPR) at the upper limits of both rates, or with
+// their roles exchanged where that is more: a mechanism must hide both worlds from each
+// other. Both follow from one pair of limits.
 func clopperPearson(t *tally, level, delta float64) float64 {
 	fnr, fpr := t.limits(level)
 	eps := 0.
@@ -70,7 +75,8 @@ func clopperPearson(t *tally, level, delta float64) float64 {
 	return eps
 }
 
-// gdpMu is the largest mu that the limits exclude, -PhiInv(FPR) - PhiInv(FNR), or 0 (Dong, Roth, Su 2022, equation 6).
+// gdpMu is the largest mu that the limits exclude, -PhiInv(FPR) - PhiInv(FNR), or 0
+// (Dong, Roth, Su 2022, equation 6).
 func gdpMu(t *tally, level float64) float64 {
 	fnr, fpr := t.limits(level)
 	if fnr >= 1 || fpr >= 1 {
@@ -89,13 +95,15 @@ func normal(x float64) float64 { return .5 * math.Erfc(-x/math.Sqrt2) }
 
 const (
 	anyMechanism = "any mechanism; observations are independent given the world"
-	gdpClaim     = "a test of the claim \"mu-GDP\" (Gaussian noise); for another mechanism it is an extrapolation; observations are independent given the world"
-	oneRunCoins  = "any mechanism under which the canaries' coins are independent and fair"
-	oneRunGauss  = "a test of the claim that the run's trade-off function is Gaussian; the canaries' coins are independent and fair"
+	gdpClaim     = "a test of the claim \"mu-GDP\" (Gaussian noise); for another mechanism it is an " +
+		"extrapolation; observations are independent given the world"
+	oneRunCoins = "any mechanism under which the canaries' coins are independent and fair"
+	oneRunGauss = "a test of the claim that the run's trade-off function is Gaussian; the canaries' " +
+		"coins are independent and fair"
 )
 
-// method is how one tally becomes an epsilon at a level, and what that rests on. It may return any value below best where it can tell
-// that it does not exceed best.
+// method is how one tally becomes an epsilon at a level, and what that rests on. It may
+// return any value below best where it can tell that it does not exceed best.
 type method struct {
 	name    string
 	epsilon func(t *tally, level, delta, best float64) float64
@@ -104,10 +112,14 @@ type method struct {
 }
 
 var (
-	clopperPearsonMethod = method{ClopperPearson, func(t *tally, level, delta, _ float64) float64 { return clopperPearson(t, level, delta) }, nil, anyMechanism}
-	gdpMethod            = method{GDP, func(t *tally, level, delta, _ float64) float64 { return gdp(t, level, delta) }, gdpMu, gdpClaim}
-	oneRunMethod         = method{OneRun, oneRun, nil, oneRunCoins}
-	oneRunFDPMethod      = method{OneRunFDP, oneRunFDP, nil, oneRunGauss}
+	clopperPearsonMethod = method{ClopperPearson, func(t *tally, level, delta, _ float64) float64 {
+		return clopperPearson(t, level, delta)
+	}, nil, anyMechanism}
+	gdpMethod = method{GDP, func(t *tally, level, delta, _ float64) float64 {
+		return gdp(t, level, delta)
+	}, gdpMu, gdpClaim}
+	oneRunMethod    = method{OneRun, oneRun, nil, oneRunCoins}
+	oneRunFDPMethod = method{OneRunFDP, oneRunFDP, nil, oneRunGauss}
 )
 
 // ByClopperPearson bounds epsilon for any mechanism. beta in (0, 1), delta in [0, 1).
@@ -115,12 +127,14 @@ func (s *Scores) ByClopperPearson(r Rule, beta, delta float64) Bound {
 	return s.bound(&clopperPearsonMethod, r, beta, delta)
 }
 
-// ByGDP bounds mu, and epsilon by it, of a mechanism that is mu-GDP for some mu. beta in (0, 1), delta in (0, 1).
+// ByGDP bounds mu, and epsilon by it, of a mechanism that is mu-GDP for some mu. beta in
+// (0, 1), delta in (0, 1).
 func (s *Scores) ByGDP(r Rule, beta, delta float64) Bound {
 	return s.bound(&gdpMethod, r, beta, delta)
 }
 
-// ByOneRun bounds epsilon from canaries of one run, each of which had a fair coin: In are the scores of those that were there.
+// ByOneRun bounds epsilon from canaries of one run, each of which had a fair coin: In are
+// the scores of those that were there.
 func (s *Scores) ByOneRun(r Rule, beta, delta float64) Bound {
 	b := s.bound(&oneRunMethod, r, beta, delta)
 	if m := float64(len(s.In) + len(s.Out)); 10*m*delta > beta {
@@ -129,7 +143,8 @@ func (s *Scores) ByOneRun(r Rule, beta, delta float64) Bound {
 	return b
 }
 
-// ByOneRunFDP is ByOneRun for a run whose trade-off function is claimed to be Gaussian. delta in (0, 1).
+// ByOneRunFDP is ByOneRun for a run whose trade-off function is claimed to be Gaussian.
+// delta in (0, 1).
 func (s *Scores) ByOneRunFDP(r Rule, beta, delta float64) Bound {
 	return s.bound(&oneRunFDPMethod, r, beta, delta)
 }

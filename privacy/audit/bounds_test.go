@@ -9,7 +9,8 @@ import (
 	"testing"
 )
 
-// deterministic are the scores of the tightness table: the quantiles PhiInv((i + 1/2)/n), shifted by mu with the record.
+// deterministic are the scores of the tightness table: the quantiles PhiInv((i + 1/2)/n),
+// shifted by mu with the record.
 func deterministic(n int, mu float64) *Scores {
 	s := &Scores{In: make([]float64, n), Out: make([]float64, n)}
 	for i := range n {
@@ -19,7 +20,8 @@ func deterministic(n int, mu float64) *Scores {
 	return s
 }
 
-// TestTightness is the published table, to three digits after the point. The source's values are of google-deepmind/jax_privacy.
+// TestTightness is the published table, to three digits after the point. The source's
+// values are of google-deepmind/jax_privacy.
 func TestTightness(t *testing.T) {
 	const beta, delta = .05, 1e-5
 	for _, c := range []struct {
@@ -42,13 +44,15 @@ func TestTightness(t *testing.T) {
 			{s.ByOneRun(hull, beta, delta), c.run}, {s.ByOneRunFDP(hull, beta, delta), c.f},
 		} {
 			if math.Abs(b.got.Epsilon-b.want) > .0006 {
-				t.Errorf("mu %g, n %d: %s is %.4f, published %.3f (%d thresholds)", c.mu, c.n, b.got.Name, b.got.Epsilon, b.want, b.got.Tested)
+				t.Errorf("mu %g, n %d: %s is %.4f, published %.3f (%d thresholds)", c.mu, c.n, b.got.Name,
+					b.got.Epsilon, b.want, b.got.Tested)
 			}
 		}
 	}
 }
 
-// TestVectors checks the golden rows that belong to this package, and that there are as many as package account leaves to it.
+// TestVectors checks the golden rows that belong to this package, and that there are as
+// many as package account leaves to it.
 func TestVectors(t *testing.T) {
 	f, err := os.Open("../account/testdata/accounting_vectors.csv")
 	if err != nil {
@@ -65,8 +69,10 @@ func TestVectors(t *testing.T) {
 	}
 	seen := 0
 	for _, r := range rows[1:] {
-		at := map[string]func(*Scores, Rule, float64, float64) Bound{"audit_clopper_pearson": (*Scores).ByClopperPearson,
-			"audit_gdp": (*Scores).ByGDP, "audit_one_run": (*Scores).ByOneRun, "audit_one_run_fdp": (*Scores).ByOneRunFDP}[r[col["accountant"]]]
+		at := map[string]func(*Scores, Rule, float64,
+			float64) Bound{"audit_clopper_pearson": (*Scores).ByClopperPearson,
+			"audit_gdp": (*Scores).ByGDP, "audit_one_run": (*Scores).ByOneRun,
+			"audit_one_run_fdp": (*Scores).ByOneRunFDP}[r[col["accountant"]]]
 		if at == nil {
 			continue
 		}

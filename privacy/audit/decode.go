@@ -30,7 +30,8 @@ func newDecoder(members []tensor.Vec) (*decoder, error) {
 	return d, nil
 }
 
-// decode returns how often sum holds each member, and the largest distance of such a number from a whole one.
+// decode returns how often sum holds each member, and the largest distance of such a
+// number from a whole one.
 func (d *decoder) decode(sum tensor.Vec) (times []int, off float64) {
 	b, x := mat.NewVecDense(len(d.members), nil), mat.NewVecDense(len(d.members), nil)
 	for i, m := range d.members {

@@ -1,10 +1,11 @@
-// Package audit attacks what sotto claims. It plays an adversary who knows everything but one record (or one owner's value), looks
-// at what really leaves an agent, guesses whether the record was there, and turns how often it is right into a lower bound of
-// epsilon that holds with a stated confidence. A lower bound above the claim is a bug, in the code or in the claim; a lower bound
-// below it proves nothing.
+// Package audit attacks what sotto claims. It plays an adversary who knows everything but
+// one record (or one owner's value), looks at what really leaves an agent, guesses
+// whether the record was there, and turns how often it is right into a lower bound of
+// epsilon that holds with a stated confidence. A lower bound above the claim is a bug, in
+// the code or in the claim; a lower bound below it proves nothing.
 //
-// It knows no algorithm and no data set: a [Target] is injected, which package experiment builds from a run file and tests build
-// with planted faults.
+// It knows no algorithm and no data set: a [Target] is injected, which package experiment
+// builds from a run file and tests build with planted faults.
 //
 // Bounds (spec section 16.2):
 //

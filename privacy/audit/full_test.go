@@ -10,11 +10,13 @@ import (
 	"sotto/privacy/account/network"
 )
 
-// A right system is called violated at most three times a mode in 200 runs: at beta 1e-3 four or more have a probability below 6e-5.
+// A right system is called violated at most three times a mode in 200 runs: at beta 1e-3
+// four or more have a probability below 6e-5.
 func TestNoFalseAlarmsFull(t *testing.T) { alarms(t, 200, 3) }
 
-// The same of the modes for pairs and whole runs, on systems as bad as they claim to be: what is claimed of the pair is the exact leak, and of the
-// run the epsilon of the very mu that scores have.
+// The same of the modes for pairs and whole runs, on systems as bad as they claim to be:
+// what is claimed of the pair is the exact leak, and of the run the epsilon of the very
+// mu that scores have.
 func TestNoFalseAlarmsAtTheClaim(t *testing.T) {
 	a := averaging(t, "ring", 8, 2, 1, nil)
 	whole := gaussianRuns(1, 1)
@@ -22,7 +24,13 @@ func TestNoFalseAlarmsAtTheClaim(t *testing.T) {
 	for name, mode := range map[string]func(o Options) (bool, error){
 		"pairwise": func(o Options) (bool, error) {
 			o.Observations = 300
-			r, err := a.Pairwise(context.Background(), PairwiseOptions{Options: o, Adversary: network.Observer(0), Target: 2, Delta: 1e-5, Claim: Claimed{"the exact leak", 2}})
+			r, err := a.Pairwise(context.Background(), PairwiseOptions{
+				Options:   o,
+				Adversary: network.Observer(0),
+				Target:    2,
+				Delta:     1e-5,
+				Claim:     Claimed{"the exact leak", 2},
+			})
 			return err == nil && r.Violated, err
 		},
 		"runs": func(o Options) (bool, error) {

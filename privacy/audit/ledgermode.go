@@ -9,9 +9,10 @@ import (
 	"sotto/tensor"
 )
 
-// Books runs the system with its own sampler and watches ledger, gate and wire: every answer was charged once, and before the message
-// that follows from it; the epsilon recomputed from the ledger is not above the claim. Observations is the number of messages after
-// which the run is stopped.
+// Books runs the system with its own sampler and watches ledger, gate and wire: every
+// answer was charged once, and before the message that follows from it; the epsilon
+// recomputed from the ledger is not above the claim. Observations is the number of
+// messages after which the run is stopped.
 func (t *Target) Books(ctx context.Context, o Options) (*Report, error) {
 	r := t.report("ledger", o)
 	party, err := t.Open(In, o.Seed, false)
@@ -22,7 +23,13 @@ func (t *Target) Books(ctx context.Context, o Options) (*Report, error) {
 	if err != nil {
 		return nil, err
 	}
-	w := &watched{Algorithm: a, gate: party.Gate, ledger: party.Ledger, free: t.Free, before: charged(party.Ledger)}
+	w := &watched{
+		Algorithm: a,
+		gate:      party.Gate,
+		ledger:    party.Ledger,
+		free:      t.Free,
+		before:    charged(party.Ledger),
+	}
 	done := func() bool { return w.sends >= o.Observations || ctx.Err() != nil }
 	if err := t.Drive(w, w, o.Seed, done); err != nil {
 		return nil, err
@@ -32,8 +39,14 @@ func (t *Target) Books(ctx context.Context, o Options) (*Report, error) {
 	}
 	r.Observations = w.sends
 	charges := charged(party.Ledger) - w.before
-	r.check(Check{Name: "answers", Statistic: Figure(w.answers), Limit: Figure(charges), Text: "answers that read data, of which every one needs a charge"})
-	r.check(Check{Name: "sends", Statistic: Figure(w.early), Text: "messages that left before the charge of an answer that they follow from"})
+	r.check(Check{
+		Name:      "answers",
+		Statistic: Figure(w.answers),
+		Limit:     Figure(charges),
+		Text:      "answers that read data, of which every one needs a charge",
+	})
+	r.check(Check{Name: "sends", Statistic: Figure(w.early),
+		Text: "messages that left before the charge of an answer that they follow from"})
 	r.Valid = append(r.Valid, "gate, ledger and messages of one agent of one run were watched")
 	if t.Account == nil {
 		return r, nil
@@ -43,7 +56,8 @@ func (t *Target) Books(ctx context.Context, o Options) (*Report, error) {
 		return nil, err
 	}
 	r.check(Check{Name: "epsilon", Statistic: Figure(upper), Limit: Figure(t.Claim.Total * (1 + 1e-6)),
-		Text: fmt.Sprintf("what the accountant makes of %d charges, against the claim for the whole run", charges)})
+		Text: fmt.Sprintf("what the accountant makes of %d charges, against the claim for the whole run",
+			charges)})
 	return r, nil
 }
 

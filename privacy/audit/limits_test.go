@@ -10,7 +10,8 @@ import (
 	"sotto/rng"
 )
 
-// The upper limit is where k or fewer of n are seen with exactly the level's probability, by the binomial sum.
+// The upper limit is where k or fewer of n are seen with exactly the level's probability,
+// by the binomial sum.
 func TestUpperLimit(t *testing.T) {
 	for _, c := range []struct {
 		k, n  int
@@ -55,7 +56,8 @@ func TestOneRunP(t *testing.T) {
 						}
 						want := min(1, beta+2*float64(m)*delta*alpha)
 						if got := oneRunP(m, r, v, eps, delta); math.Abs(got-want) > 1e-9 {
-							t.Fatalf("m %d, r %d, v %d, epsilon %g, delta %g: %g, want %g", m, r, v, eps, delta, got, want)
+							t.Fatalf("m %d, r %d, v %d, epsilon %g, delta %g: %g, want %g", m, r, v, eps,
+								delta, got, want)
 						}
 					}
 				}
@@ -64,7 +66,8 @@ func TestOneRunP(t *testing.T) {
 	}
 }
 
-// The vertices of the hull of a ROC are those that no line between two others passes above, which the definition finds by brute force.
+// The vertices of the hull of a ROC are those that no line between two others passes
+// above, which the definition finds by brute force.
 func TestHull(t *testing.T) {
 	s := rng.Public(1, "hull")
 	for range 200 {
@@ -103,7 +106,8 @@ func TestHull(t *testing.T) {
 	}
 }
 
-// A bound that is proven exceeds the truth in at most beta of all repetitions: scores of mu = 1, epsilon 4.377 at delta 1e-5, mu-GDP with mu
+// A bound that is proven exceeds the truth in at most beta of all repetitions: scores of
+// mu = 1, epsilon 4.377 at delta 1e-5, mu-GDP with mu
 // 1. With beta .05 and 400 repetitions 40 or more excesses have a probability below 3e-5 for each of the bounds.
 func TestProvenBoundsHold(t *testing.T) {
 	const repetitions, n, beta, delta, truth = 400, 100, .05, 1e-5, 4.377178095681133
@@ -117,7 +121,8 @@ func TestProvenBoundsHold(t *testing.T) {
 		for i := range x.In {
 			x.In[i]++
 		}
-		for _, r := range []Rule{{Kind: Fixed, At: .5}, {Kind: Split}, {Kind: Split, Part: .2}, {Kind: All, Candidates: []float64{0, .5, 1, 2}}} {
+		for _, r := range []Rule{{Kind: Fixed, At: .5}, {Kind: Split}, {Kind: Split, Part: .2},
+			{Kind: All, Candidates: []float64{0, .5, 1, 2}}} {
 			g := x.ByGDP(r, beta, delta)
 			if g.Mu > 1 || g.Epsilon > truth {
 				excess[fmt.Sprintf("%s %g gdp", r.Kind, r.Part)]++
@@ -146,15 +151,17 @@ func TestProvenBoundsHold(t *testing.T) {
 	if x := deterministic(100, 1); x.ByGDP(Rule{Kind: Hull}, beta, delta).Proven {
 		t.Error("thresholds that the same observations choose are called proven")
 	}
-	for _, r := range []Rule{{Kind: "best"}, {Kind: Fixed, At: math.NaN()}, {Kind: All}, {Kind: Split, Part: 1}} {
+	for _, r := range []Rule{{Kind: "best"}, {Kind: Fixed, At: math.NaN()}, {Kind: All},
+		{Kind: Split, Part: 1}} {
 		if r.Validate() == nil {
 			t.Errorf("rule %+v is accepted", r)
 		}
 	}
 }
 
-// guessed composes one guess a release. For guesses that are right with probability e/(1+e) in both worlds it is randomised response of
-// epsilon 1, whose composition the accountant knows.
+// guessed composes one guess a release. For guesses that are right with probability
+// e/(1+e) in both worlds it is randomised response of epsilon 1, whose composition the
+// accountant knows.
 func TestGuessed(t *testing.T) {
 	p := math.E / (1 + math.E)
 	for _, n := range []int{1, 2, 10, 100} {
@@ -182,14 +189,20 @@ func TestGuessed(t *testing.T) {
 	}
 }
 
-// sampledMu inverts the trade-off function of a record that is drawn with probability q, at limits that are exact rates.
+// sampledMu inverts the trade-off function of a record that is drawn with probability q,
+// at limits that are exact rates.
 func TestSampledMu(t *testing.T) {
 	const n = 1 << 40 // limits are rates then
 	for _, q := range []float64{1, .1, .01} {
 		for _, mu := range []float64{.5, 1, 3} {
 			fpr := .1
 			hit := q*normal(quantile(fpr)+mu) + (1-q)*fpr
-			x := tally{missed: int(math.Round((1 - hit) * n)), in: n, wrong: int(math.Round(fpr * n)), absent: n}
+			x := tally{
+				missed: int(math.Round((1 - hit) * n)),
+				in:     n,
+				wrong:  int(math.Round(fpr * n)),
+				absent: n,
+			}
 			if got := sampledMu(&x, .5, q); math.Abs(got-mu) > .01*mu {
 				t.Errorf("rate %g, mu %g: got %g", q, mu, got)
 			}

@@ -19,14 +19,16 @@ var modes = []struct {
 	run          func(*Target, context.Context, Options) (*Report, error)
 	observations int
 }{
-	{"step", (*Target).Step, 1000}, {"noise", (*Target).Noise, 200}, {"sampler", (*Target).Sampler, 300}, {"ledger", (*Target).Books, 30},
+	{"step", (*Target).Step, 1000}, {"noise", (*Target).Noise, 200}, {"sampler", (*Target).Sampler, 300},
+	{"ledger", (*Target).Books, 30},
 }
 
 const smokeBeta = 1e-3
 
 func drawnOnce(g *oracle.Gradient) *oracle.Gradient { once := *g; once.Draws = 0; return &once }
 
-// mutations are the faults of spec section 16.4 that concern one agent; caught is a mode that must find it.
+// mutations are the faults of spec section 16.4 that concern one agent; caught is a mode
+// that must find it.
 var mutations = []struct {
 	name, caught string
 	plant        func(s *system)
@@ -34,9 +36,10 @@ var mutations = []struct {
 	{"no noise", "step", func(s *system) { s.mechanism = none{s.mechanism} }},
 	{"half sigma", "step", func(s *system) {
 		half, _ := privacy.NewGaussian(testNoise / 2)
-		s.mechanism = perturbing{s.mechanism, func(_ privacy.Mechanism, v *privacy.Value, r account.Release, c privacy.Charge) {
-			half.Perturb(v, r, c)
-		}}
+		s.mechanism = perturbing{s.mechanism,
+			func(_ privacy.Mechanism, v *privacy.Value, r account.Release, c privacy.Charge) {
+				half.Perturb(v, r, c)
+			}}
 	}},
 	{"clip off", "step", func(s *system) {
 		s.oracle = func(_ World, g *oracle.Gradient) privacy.Oracle {
@@ -45,7 +48,8 @@ var mutations = []struct {
 	}},
 	{"clip of the batch mean", "step", func(s *system) {
 		s.oracle = func(_ World, g *oracle.Gradient) privacy.Oracle {
-			return &changed{Oracle: g, evaluate: func(dst *privacy.Value, q *agent.Query, sample *rng.Stream) {
+			return &changed{Oracle: g, evaluate: func(dst *privacy.Value, q *agent.Query,
+				sample *rng.Stream) {
 				unclipped(g).Evaluate(dst, q, sample)
 				dst.Float.Scale(1./(nulls+1), dst.Float)
 				toLength(dst.Float, testClip)
@@ -57,10 +61,11 @@ var mutations = []struct {
 		s.oracle = func(_ World, g *oracle.Gradient) privacy.Oracle {
 			return &changed{Oracle: g, evaluate: unclipped(g).Evaluate}
 		}
-		s.mechanism = perturbing{s.mechanism, func(m privacy.Mechanism, v *privacy.Value, r account.Release, c privacy.Charge) {
-			m.Perturb(v, r, c)
-			toLength(v.Float, testClip)
-		}}
+		s.mechanism = perturbing{s.mechanism,
+			func(m privacy.Mechanism, v *privacy.Value, r account.Release, c privacy.Charge) {
+				m.Perturb(v, r, c)
+				toLength(v.Float, testClip)
+			}}
 	}},
 	{"noise once for five micro-batches", "step", func(s *system) {
 		s.oracle = func(_ World, g *oracle.Gradient) privacy.Oracle {
@@ -91,7 +96,8 @@ var mutations = []struct {
 	{"replayed stream after crash", "noise", func(s *system) { s.forgets = true }},
 	{"fixed-size sampler under a Poisson claim", "sampler", func(s *system) {
 		s.oracle = func(_ World, g *oracle.Gradient) privacy.Oracle {
-			return &changed{Oracle: g, evaluate: func(dst *privacy.Value, q *agent.Query, sample *rng.Stream) {
+			return &changed{Oracle: g, evaluate: func(dst *privacy.Value, q *agent.Query,
+				sample *rng.Stream) {
 				some := *g
 				some.Rate, some.Records.Index = 1, nil
 				left := append([]int32(nil), g.Records.Index...)
@@ -125,32 +131,36 @@ var mutations = []struct {
 	{"normaliser of the drawn size", "noise", func(s *system) {
 		drawn := 1.
 		s.oracle = func(_ World, g *oracle.Gradient) privacy.Oracle {
-			return &changed{Oracle: g, evaluate: func(dst *privacy.Value, q *agent.Query, sample *rng.Stream) {
+			return &changed{Oracle: g, evaluate: func(dst *privacy.Value, q *agent.Query,
+				sample *rng.Stream) {
 				g.Evaluate(dst, q, sample)
 				drawn = g.Rate * float64(len(g.Records.Index))
 			}}
 		}
-		s.mechanism = perturbing{s.mechanism, func(m privacy.Mechanism, v *privacy.Value, r account.Release, c privacy.Charge) {
-			m.Perturb(v, r, c)
-			v.Float.Scale(testBatch/drawn, v.Float)
-		}}
+		s.mechanism = perturbing{s.mechanism,
+			func(m privacy.Mechanism, v *privacy.Value, r account.Release, c privacy.Charge) {
+				m.Perturb(v, r, c)
+				v.Float.Scale(testBatch/drawn, v.Float)
+			}}
 	}},
 	{"add/remove claim with replaced records", "step", func(s *system) { s.replaced = true }},
 	{"noise scale from the private norm", "noise", func(s *system) {
-		s.mechanism = perturbing{s.mechanism, func(_ privacy.Mechanism, v *privacy.Value, r account.Release, c privacy.Charge) {
-			privacy.Proportional{NoiseMultiplier: testNoise}.Perturb(v, r, c)
-		}}
+		s.mechanism = perturbing{s.mechanism,
+			func(_ privacy.Mechanism, v *privacy.Value, r account.Release, c privacy.Charge) {
+				privacy.Proportional{NoiseMultiplier: testNoise}.Perturb(v, r, c)
+			}}
 	}},
 	{"published truncated Gaussian", "step", truncatedGaussian},
 	{"L2 clip under Laplace", "step", clipConfusion},
 	{"float noise on float sum", "noise", func(s *system) {
-		s.mechanism = perturbing{s.mechanism, func(_ privacy.Mechanism, v *privacy.Value, _ account.Release, c privacy.Charge) {
-			var z [1]float64
-			for i := range v.Float {
-				c.Noise.Normals(z[:])
-				v.Float[i] += float32(testNoise * testClip * z[0])
-			}
-		}}
+		s.mechanism = perturbing{s.mechanism,
+			func(_ privacy.Mechanism, v *privacy.Value, _ account.Release, c privacy.Charge) {
+				var z [1]float64
+				for i := range v.Float {
+					c.Noise.Normals(z[:])
+					v.Float[i] += float32(testNoise * testClip * z[0])
+				}
+			}}
 	}},
 	{"ledger record written after the send", "ledger", func(s *system) {
 		var now *late
@@ -169,7 +179,8 @@ var mutations = []struct {
 	}},
 	{"NaN sample propagates", "noise", func(s *system) {
 		s.oracle = func(w World, g *oracle.Gradient) privacy.Oracle {
-			return &changed{Oracle: g, evaluate: func(dst *privacy.Value, q *agent.Query, sample *rng.Stream) {
+			return &changed{Oracle: g, evaluate: func(dst *privacy.Value, q *agent.Query,
+				sample *rng.Stream) {
 				g.Evaluate(dst, q, sample)
 				if w == In {
 					dst.Float[1] = float32(math.NaN())
@@ -179,8 +190,9 @@ var mutations = []struct {
 	}},
 }
 
-// truncatedGaussian is the scheme of spec section 6.3 as published for epsilon 1, delta 1e-3, on one value: density in proportion to
-// exp(-(z/w)^2) with w equal to the sensitivity, cut off at 3.184 sensitivities. Its true delta at that epsilon is .286.
+// truncatedGaussian is the scheme of spec section 6.3 as published for epsilon 1, delta
+// 1e-3, on one value: density in proportion to exp(-(z/w)^2) with w equal to the
+// sensitivity, cut off at 3.184 sensitivities. Its true delta at that epsilon is .286.
 func truncatedGaussian(s *system) {
 	s.dim, s.features = 1, []float32{1}
 	s.use("truncated-gaussian", func(params any) error {
@@ -199,13 +211,14 @@ func (s *system) use(name string, params func(any) error) {
 	if err != nil {
 		panic(err)
 	}
-	s.mechanism = perturbing{s.mechanism, func(_ privacy.Mechanism, v *privacy.Value, r account.Release, c privacy.Charge) {
-		other.Perturb(v, r, c)
-	}}
+	s.mechanism = perturbing{s.mechanism,
+		func(_ privacy.Mechanism, v *privacy.Value, r account.Release, c privacy.Charge) {
+			other.Perturb(v, r, c)
+		}}
 }
 
-// clipConfusion clips in L2 and adds Laplace noise of scale clip/2, which costs epsilon 2 for a sensitivity in L1 of one clip: a vector
-// of 100 values has up to ten.
+// clipConfusion clips in L2 and adds Laplace noise of scale clip/2, which costs epsilon 2
+// for a sensitivity in L1 of one clip: a vector of 100 values has up to ten.
 func clipConfusion(s *system) {
 	s.dim, s.features = 100, make([]float32, 100)
 	for i := range s.features {
@@ -216,11 +229,14 @@ func clipConfusion(s *system) {
 		p.Scale, p.Quantise = .5, true
 		return nil
 	})
-	s.claim = func(c *Claim) { *c = Claim{Delta: testDelta, Sampler: c.Sampler, Epsilon: 2, Sampled: 2, Total: 80} }
+	s.claim = func(c *Claim) {
+		*c = Claim{Delta: testDelta, Sampler: c.Sampler, Epsilon: 2, Sampled: 2, Total: 80}
+	}
 }
 
-// Every mutation is found by the mode that is named, and by the fault alone: TestNoFalseAlarms runs the same modes on the system
-// without one. At beta 1e-3 a mode finds something that is not there once in a thousand runs at most.
+// Every mutation is found by the mode that is named, and by the fault alone:
+// TestNoFalseAlarms runs the same modes on the system without one. At beta 1e-3 a mode
+// finds something that is not there once in a thousand runs at most.
 func TestMutations(t *testing.T) {
 	for _, m := range mutations {
 		t.Run(m.name, func(t *testing.T) {
@@ -247,8 +263,9 @@ func TestMutations(t *testing.T) {
 	}
 }
 
-// A right system is called violated in at most one of a thousand runs of a mode. Ten runs of each of the four modes show two or more
-// alarms with a probability below 8e-4; the file with build tag audit makes 200 of each.
+// A right system is called violated in at most one of a thousand runs of a mode. Ten runs
+// of each of the four modes show two or more alarms with a probability below 8e-4; the
+// file with build tag audit makes 200 of each.
 func TestNoFalseAlarms(t *testing.T) {
 	alarms(t, 10, 1)
 }
@@ -258,7 +275,8 @@ func alarms(t *testing.T, repetitions, allowed int) {
 	for _, mode := range modes {
 		n := 0
 		for k := range repetitions {
-			r, err := mode.run(newSystem().target(), context.Background(), Options{Observations: mode.observations, Beta: smokeBeta, Seed: uint64(100 + k)})
+			r, err := mode.run(newSystem().target(), context.Background(),
+				Options{Observations: mode.observations, Beta: smokeBeta, Seed: uint64(100 + k)})
 			if err != nil {
 				t.Fatalf("%s: %v", mode.name, err)
 			}
@@ -269,7 +287,8 @@ func alarms(t *testing.T, repetitions, allowed int) {
 		}
 		t.Logf("%s: %d alarms in %d runs", mode.name, n, repetitions)
 		if n > allowed {
-			t.Errorf("%s: %d alarms in %d runs of a right system, allowed %d", mode.name, n, repetitions, allowed)
+			t.Errorf("%s: %d alarms in %d runs of a right system, allowed %d", mode.name, n, repetitions,
+				allowed)
 		}
 	}
 }

@@ -23,9 +23,10 @@ func NotApplicable(err error) bool {
 	return errors.Is(err, errNotApplicable) || errors.Is(err, errNoMessage)
 }
 
-// Noise tests what is left of answers when the known statistic is taken off, in both worlds: it has the declared law, whatever the
-// data; answers lie on the declared grid; no two charges share noise, not even with a crash in between. Observations is the number of
-// charges in each world, half of them after the crash.
+// Noise tests what is left of answers when the known statistic is taken off, in both
+// worlds: it has the declared law, whatever the data; answers lie on the declared grid;
+// no two charges share noise, not even with a crash in between. Observations is the
+// number of charges in each world, half of them after the crash.
 func (t *Target) Noise(ctx context.Context, o Options) (*Report, error) {
 	r := t.report("noise", o)
 	p, err := t.scout()
@@ -63,7 +64,8 @@ func (t *Target) Noise(ctx context.Context, o Options) (*Report, error) {
 }
 
 // answers asks the same query again and again; from the returned place on after a crash.
-func (t *Target) answers(ctx context.Context, w World, p *probe, seed uint64, charges int) (all []tensor.Vec, reopened int, err error) {
+func (t *Target) answers(ctx context.Context, w World, p *probe, seed uint64, charges int) (all []tensor.Vec,
+	reopened int, err error) {
 	party, err := t.Open(w, trialSeed(seed, w, 0), true)
 	if err != nil {
 		return nil, 0, err
@@ -99,8 +101,8 @@ func finiteCheck(w World, answers []tensor.Vec) Check {
 	return c
 }
 
-// law tests every declared part: its distribution by the inequality of Dvoretzky, Kiefer, Wolfowitz and Massart, which holds for any
-// number of values and any law, and its grid.
+// law tests every declared part: its distribution by the inequality of Dvoretzky, Kiefer,
+// Wolfowitz and Massart, which holds for any number of values and any law, and its grid.
 func (t *Target) law(r *Report, w World, answers []tensor.Vec, value tensor.Vec, level float64) {
 	at := 0
 	for k, n := range t.Claim.Noise {
@@ -123,18 +125,22 @@ func (t *Target) law(r *Report, w World, answers []tensor.Vec, value tensor.Vec,
 		if n.CDF != nil && len(x) > 0 {
 			slices.Sort(x)
 			r.check(Check{Name: "law", Statistic: Figure(distance(x, n.CDF)),
-				Limit: Figure(math.Sqrt(math.Log(2*float64(len(t.Claim.Noise))/level) / (2 * float64(len(x))))),
-				Text:  fmt.Sprintf("distance of %d values of noise from the declared distribution, %s", len(x), where)})
+				Limit: Figure(math.Sqrt(math.Log(2*float64(len(t.Claim.Noise))/level) /
+					(2 * float64(len(x))))),
+				Text: fmt.Sprintf("distance of %d values of noise from the declared distribution, %s",
+					len(x), where)})
 		}
 		if n.Grid > 0 {
 			r.check(Check{Name: "grid", Statistic: Figure(off),
-				Text: fmt.Sprintf("values off the declared grid, of %d that are small enough to tell, %s", near, where)})
+				Text: fmt.Sprintf("values off the declared grid, of %d that are small enough to tell, %s",
+					near, where)})
 		}
 		at += n.Dim
 	}
 }
 
-// distance is the largest difference between the empirical distribution function of the sorted x and cdf. NaN where a value is none.
+// distance is the largest difference between the empirical distribution function of the
+// sorted x and cdf. NaN where a value is none.
 func distance(x []float64, cdf func(float64) float64) float64 {
 	d, n := 0., float64(len(x))
 	for i, v := range x {
@@ -147,10 +153,13 @@ func distance(x []float64, cdf func(float64) float64) float64 {
 	return d
 }
 
-// repeats counts pairs of charges with the same answer to the last bit, in an answer's first values. The same noise on the same data
-// is the same answer; independent noise repeats a value of a grid of a million steps now and then, three of them together never.
+// repeats counts pairs of charges with the same answer to the last bit, in an answer's
+// first values. The same noise on the same data is the same answer; independent noise
+// repeats a value of a grid of a million steps now and then, three of them together
+// never.
 func repeats(w World, answers []tensor.Vec, reopened int) Check {
-	c := Check{Name: "fresh noise", Text: fmt.Sprintf("pairs of %d charges with one noise, world %v", len(answers), w)}
+	c := Check{Name: "fresh noise", Text: fmt.Sprintf("pairs of %d charges with one noise, world %v",
+		len(answers), w)}
 	if reopened < len(answers) {
 		c.Text += fmt.Sprintf("; the system crashed after charge %d", reopened)
 	}
@@ -162,14 +171,16 @@ func repeats(w World, answers []tensor.Vec, reopened int) Check {
 		seen[key]++
 	}
 	if len(answers) > 0 && len(answers[0]) < 3 {
-		// By the birthday bound: the expected number of pairs on 2^20 values a standard deviation, far exceeded by one key for two charges.
+		// By the birthday bound: the expected number of pairs on 2^20 values a standard
+		// deviation, far exceeded by one key for two charges.
 		c.Limit = Figure(math.Floor(2 + float64(len(answers)*len(answers))/(1<<20)))
 	}
 	return c
 }
 
-// Sampler tests who falls into a batch: every record with the claimed rate, pairs as the sampler has it, batch sizes, and batches of
-// one round that do not follow those of another, nor of another run.
+// Sampler tests who falls into a batch: every record with the claimed rate, pairs as the
+// sampler has it, batch sizes, and batches of one round that do not follow those of
+// another, nor of another run.
 func (t *Target) Sampler(ctx context.Context, o Options) (*Report, error) {
 	if t.Members == nil {
 		return nil, errNotApplicable
@@ -200,7 +211,8 @@ func (t *Target) Sampler(ctx context.Context, o Options) (*Report, error) {
 			}
 			batch, residual := d.decode(answer)
 			if residual > .01 {
-				return nil, fmt.Errorf("%w: an answer is no sum of the records' contributions (off by %.2g)", errNotApplicable, residual)
+				return nil, fmt.Errorf("%w: an answer is no sum of the records' contributions (off by %.2g)",
+					errNotApplicable, residual)
 			}
 			runs[k] = append(runs[k], batch)
 		}
@@ -210,7 +222,8 @@ func (t *Target) Sampler(ctx context.Context, o Options) (*Report, error) {
 	for _, k := range c {
 		r.check(k.check(o.Beta / float64(len(c))))
 	}
-	r.Valid = append(r.Valid, "batches are read from answers without noise, with the system's own oracle and sampler")
+	r.Valid = append(r.Valid,
+		"batches are read from answers without noise, with the system's own oracle and sampler")
 	return r, nil
 }
 
@@ -221,11 +234,17 @@ type count struct {
 	p          float64
 }
 
-// check compares with exact limits, two-sided at the level: the statistic is how improbable the count is, as -log10 of its tail.
+// check compares with exact limits, two-sided at the level: the statistic is how
+// improbable the count is, as -log10 of its tail.
 func (c count) check(level float64) Check {
 	tail := min(binomialTail(c.k, c.n, c.p), binomialTail(c.n-c.k, c.n, 1-c.p))
-	return Check{Name: c.name, Statistic: Figure(-math.Log10(max(tail, 1e-300))), Limit: Figure(-math.Log10(level / 2)),
-		Text: fmt.Sprintf("-log10 of the probability of %d or further of %d %s, %.4g expected", c.k, c.n, c.text, float64(c.n)*c.p)}
+	return Check{
+		Name:      c.name,
+		Statistic: Figure(-math.Log10(max(tail, 1e-300))),
+		Limit:     Figure(-math.Log10(level / 2)),
+		Text: fmt.Sprintf("-log10 of the probability of %d or further of %d %s, %.4g expected", c.k, c.n,
+			c.text, float64(c.n)*c.p),
+	}
 }
 
 // binomialTail is P[Bin(n, p) >= k].
@@ -244,7 +263,8 @@ func binomialTail(k, n int, p float64) float64 {
 	return min(1, sum)
 }
 
-// counts are those of inclusions in two runs of batches. Where several batches are under one noise draw, a record is there that is in any.
+// counts are those of inclusions in two runs of batches. Where several batches are under
+// one noise draw, a record is there that is in any.
 func counts(runs [2][][]int, c *Claim) []count {
 	q, pair, s := 1., 1., &c.Sampler
 	switch s.Kind {

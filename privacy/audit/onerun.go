@@ -8,14 +8,17 @@ import (
 	"sotto/privacy/account"
 )
 
-// oneRun is the largest epsilon with p(epsilon) <= level, or a value of at most best where that one is not above best (Steinke,
-// Nasr, Jagielski 2023).
+// oneRun is the largest epsilon with p(epsilon) <= level, or a value of at most best
+// where that one is not above best (Steinke, Nasr, Jagielski 2023).
 func oneRun(t *tally, level, delta, best float64) float64 {
 	canaries, right, guesses := t.in+t.absent, t.in-t.missed, t.in-t.missed+t.wrong
-	return falsified(best, func(eps float64) bool { return oneRunP(canaries, guesses, right, eps, delta) <= level })
+	return falsified(best, func(eps float64) bool {
+		return oneRunP(canaries, guesses, right, eps, delta) <= level
+	})
 }
 
-// falsified is the largest epsilon above best for which the test rejects the claim, to 1e-7; best where it does not reject best.
+// falsified is the largest epsilon above best for which the test rejects the claim, to
+// 1e-7; best where it does not reject best.
 func falsified(best float64, rejects func(eps float64) bool) float64 {
 	if !rejects(best) {
 		return best
@@ -37,8 +40,9 @@ func falsified(best float64, rejects func(eps float64) bool) float64 {
 	return lo
 }
 
-// oneRunP is the probability with which an (epsilon, delta)-private run lets v or more of r guesses about m canaries be right, at most:
-// P[Bin(r, 1/(1+e^-eps)) >= v] + 2 m delta max_{i=1..v} P[v-i <= Bin < v]/i.
+// oneRunP is the probability with which an (epsilon, delta)-private run lets v or more of
+// r guesses about m canaries be right, at most: P[Bin(r, 1/(1+e^-eps)) >= v] + 2 m delta
+// max_{i=1..v} P[v-i <= Bin < v]/i.
 func oneRunP(m, r, v int, eps, delta float64) float64 {
 	p := 1 / (1 + math.Exp(-eps))
 	beta := 1.
@@ -48,7 +52,8 @@ func oneRunP(m, r, v int, eps, delta float64) float64 {
 	if delta == 0 || v == 0 {
 		return beta
 	}
-	// The average of P[Bin = v-1], P[Bin = v-2], ... over the first i of them rises at most until the mass falls below it.
+	// The average of P[Bin = v-1], P[Bin = v-2], ... over the first i of them rises at
+	// most until the mass falls below it.
 	sum, alpha := 0., 0.
 	for i := 1; i <= v; i++ {
 		mass := binomialMass(r, v-i, p)
@@ -73,8 +78,8 @@ func binomialMass(n, k int, p float64) float64 {
 	return math.Exp(a - b - c + float64(k)*math.Log(p) + q)
 }
 
-// oneRunFDP is the largest epsilon whose Gaussian trade-off function (at delta) the guesses falsify, or at most best (Mahloujifar,
-// Melis, Chaudhuri 2024).
+// oneRunFDP is the largest epsilon whose Gaussian trade-off function (at delta) the
+// guesses falsify, or at most best (Mahloujifar, Melis, Chaudhuri 2024).
 func oneRunFDP(t *tally, level, delta, best float64) float64 {
 	m, v, k := t.in+t.absent, t.in-t.missed, t.in-t.missed+t.wrong
 	return falsified(best, func(eps float64) bool {

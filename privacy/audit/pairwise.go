@@ -21,7 +21,8 @@ import (
 type PairwiseOptions struct {
 	Options
 	Adversary network.Adversary
-	// Everywhere: the members hear the messages on all links, and have the secrets of their own.
+	// Everywhere: the members hear the messages on all links, and have the secrets of
+	// their own.
 	Everywhere bool
 	Target     int
 	Delta      float64
@@ -34,10 +35,12 @@ type Claimed struct {
 	Mu   float64
 }
 
-// Measured is the GDP parameter of a view as scores show it: the distance of their means over their common standard deviation.
+// Measured is the GDP parameter of a view as scores show it: the distance of their means
+// over their common standard deviation.
 type Measured struct {
-	Mu    Figure `json:"mu"`
-	Lower Figure `json:"mu_lower"` // of an interval that misses the true mu with probability beta, for normal scores
+	Mu Figure `json:"mu"`
+	// of an interval that misses the true mu with probability beta, for normal scores
+	Lower Figure `json:"mu_lower"`
 	Upper Figure `json:"mu_upper"`
 	Exact Figure `json:"mu_exact"` // of the view by linear algebra of the auditor's own, in double precision
 }
@@ -54,13 +57,15 @@ type PairwiseReport struct {
 	LocalMu  Figure   `json:"mu_local"` // against who sees the noised value itself
 }
 
-// Pairwise plays an adversary who tells two values of one agent apart by the messages that it really receives. Its score is the best
-// linear one, B⁺e_u for equal noise: with M the column of the attacked value in its view and N the map of the noise that it does not know,
-// w = (N Nᵀ)⁺ M, which is the likelihood ratio of two normal laws. It knows all other values. Rounding of messages to float32 counts as
-// noise, so that no direction that drowns in it spoils the score.
+// Pairwise plays an adversary who tells two values of one agent apart by the messages
+// that it really receives. Its score is the best linear one, B⁺e_u for equal noise: with
+// M the column of the attacked value in its view and N the map of the noise that it does
+// not know, w = (N Nᵀ)⁺ M, which is the likelihood ratio of two normal laws. It knows all
+// other values. Rounding of messages to float32 counts as noise, so that no direction
+// that drowns in it spoils the score.
 //
-// A claim is refuted by the GDP bound at the threshold halfway, which is fixed beforehand. The interval of the measured mu takes the scores
-// for normal.
+// A claim is refuted by the GDP bound at the threshold halfway, which is fixed
+// beforehand. The interval of the measured mu takes the scores for normal.
 func (a *Averaging) Pairwise(ctx context.Context, o PairwiseOptions) (*PairwiseReport, error) {
 	if err := a.CheckPair(&o); err != nil {
 		return nil, err
@@ -75,9 +80,23 @@ func (a *Averaging) Pairwise(ctx context.Context, o PairwiseOptions) (*PairwiseR
 	if err != nil {
 		return nil, err
 	}
-	r := &PairwiseReport{Observer: o.Adversary.String(), Attacked: o.Target, Messages: len(first), ClaimMu: Figure(o.Claim.Mu), ClaimOf: o.Claim.Name}
+	r := &PairwiseReport{
+		Observer: o.Adversary.String(),
+		Attacked: o.Target,
+		Messages: len(first),
+		ClaimMu:  Figure(o.Claim.Mu),
+		ClaimOf:  o.Claim.Name,
+	}
 	none := Figure(math.NaN())
-	r.Report = Report{Mode: "pairwise", Target: a.Name, EpsilonLower: none, Claimed: none, Ratio: none, Delta: o.Delta, Confidence: 1 - o.Beta}
+	r.Report = Report{
+		Mode:         "pairwise",
+		Target:       a.Name,
+		EpsilonLower: none,
+		Claimed:      none,
+		Ratio:        none,
+		Delta:        o.Delta,
+		Confidence:   1 - o.Beta,
+	}
 	r.LocalMu = Figure(a.Shift * a.Clip[o.Target] / a.Noise[o.Target])
 	r.Measured.Exact = Figure(v.mu * a.distance(o.Target))
 	s := &Scores{}
@@ -106,7 +125,8 @@ func (a *Averaging) CheckPair(o *PairwiseOptions) error {
 	case o.Target < 0 || o.Target >= n || slices.Contains(o.Adversary.Members(), o.Target):
 		return config.Bad("target", o.Target, fmt.Sprintf("agents 0 to %d that are no observers", n-1))
 	case !(a.Noise[o.Target] > 0):
-		return config.Bad("noise_multiplier", a.Noise[o.Target], "above 0: without noise see audit reconstruct")
+		return config.Bad("noise_multiplier", a.Noise[o.Target],
+			"above 0: without noise see audit reconstruct")
 	case !(o.Delta > 0 && o.Delta < 1):
 		return config.Bad("delta", o.Delta, "above 0 and below 1")
 	case len(a.Gossip.Rounds) == 0:
@@ -171,7 +191,8 @@ func (a *Averaging) view(first []heard, members []int, target int) (*linearView,
 	return v, nil
 }
 
-// unknownNoise is N: one row a message, one column for each independent draw that the adversary does not know, in absolute units.
+// unknownNoise is N: one row a message, one column for each independent draw that the
+// adversary does not know, in absolute units.
 func (a *Averaging) unknownNoise(weight [][]float64, members []int) *mat.Dense {
 	var columns [][]float64
 	column := func(f func(row []float64) float64) {
@@ -200,8 +221,10 @@ func (a *Averaging) unknownNoise(weight [][]float64, members []int) *mat.Dense {
 	return m
 }
 
-// pairScores makes the trials of both worlds: in world out the target's value is clip times 1 less the shift, in world in the clip.
-func (a *Averaging) pairScores(ctx context.Context, o *PairwiseOptions, v *linearView, known []float64, listens []bool, members []int) (*Scores, error) {
+// pairScores makes the trials of both worlds: in world out the target's value is clip
+// times 1 less the shift, in world in the clip.
+func (a *Averaging) pairScores(ctx context.Context, o *PairwiseOptions, v *linearView, known []float64,
+	listens []bool, members []int) (*Scores, error) {
 	s := &Scores{In: make([]float64, o.Observations), Out: make([]float64, o.Observations)}
 	values := slices.Clone(known)
 	worlds := [2][]float64{s.Out, s.In}
@@ -221,8 +244,10 @@ func (a *Averaging) pairScores(ctx context.Context, o *PairwiseOptions, v *linea
 	return s, nil
 }
 
-// scoreOf is the score of one run: an estimate of the target's value less its value in world out.
-func (a *Averaging) scoreOf(v *linearView, all []heard, own map[int]float64, values []float64, base float64, target int, members []int, seed uint64) float64 {
+// scoreOf is the score of one run: an estimate of the target's value less its value in
+// world out.
+func (a *Averaging) scoreOf(v *linearView, all []heard, own map[int]float64, values []float64, base float64,
+	target int, members []int, seed uint64) float64 {
 	known := slices.Clone(values) // of y^0, what the adversary knows
 	known[target] = base
 	for m, x := range own {
@@ -251,7 +276,8 @@ func (a *Averaging) scoreOf(v *linearView, all []heard, own map[int]float64, val
 // judge fills in the figures of the report.
 func (r *PairwiseReport) judge(s *Scores, o *PairwiseOptions) error {
 	r.Observations = len(s.In) + len(s.Out)
-	r.Valid = []string{"the adversary knows all values but the target's two, the weights and its own members' secrets, and reads messages as their bytes say",
+	r.Valid = []string{"the adversary knows all values but the target's two, the weights and its own " +
+		"members' secrets, and reads messages as their bytes say",
 		"the interval of mu takes scores for normal; the bound does not"}
 	if r.Observations == 0 {
 		r.Measured.Mu, r.Measured.Lower, r.Measured.Upper = 0, 0, 0
@@ -264,13 +290,14 @@ func (r *PairwiseReport) judge(s *Scores, o *PairwiseOptions) error {
 	r.Bounds = append(r.Bounds, b)
 	r.compare(b.Epsilon, account.GaussianEpsilon(o.Claim.Mu, o.Delta))
 	if b.Mu > o.Claim.Mu {
-		r.refute("%s gives agent %d at most mu = %.4g against observer %s, the messages show at least %.4g", o.Claim.Name, r.Attacked, o.Claim.Mu, r.Observer, b.Mu)
+		r.refute("%s gives agent %d at most mu = %.4g against observer %s, the messages show at least %.4g",
+			o.Claim.Name, r.Attacked, o.Claim.Mu, r.Observer, b.Mu)
 	}
 	return nil
 }
 
-// measure estimates mu of normal scores with equal variances, and its interval by the asymptotic law of the estimate: variance
-// 2/n + mu²/(4(n-1)) for n scores in each world.
+// measure estimates mu of normal scores with equal variances, and its interval by the
+// asymptotic law of the estimate: variance 2/n + mu²/(4(n-1)) for n scores in each world.
 func (m *Measured) measure(s *Scores, beta float64) {
 	n := float64(len(s.In))
 	meanIn, sumIn := moments(s.In)
@@ -299,8 +326,10 @@ func trialSeedOf(seed uint64, part, trial uint64) uint64 {
 // WriteText writes the report for a person.
 func (r *PairwiseReport) WriteText(w io.Writer) error {
 	t := tabwriter.NewWriter(w, 0, 4, 2, ' ', 0)
-	fmt.Fprintf(t, "pair\tagent %d seen by observer %s, %d messages a run\n", r.Attacked, r.Observer, r.Messages)
-	fmt.Fprintf(t, "mu\tmeasured %s, in [%s, %s] with confidence %g; %s by the auditor's algebra; local %s\n", r.Measured.Mu, r.Measured.Lower, r.Measured.Upper, r.Confidence, r.Measured.Exact, r.LocalMu)
+	fmt.Fprintf(t, "pair\tagent %d seen by observer %s, %d messages a run\n", r.Attacked, r.Observer,
+		r.Messages)
+	fmt.Fprintf(t, "mu\tmeasured %s, in [%s, %s] with confidence %g; %s by the auditor's algebra; local %s\n",
+		r.Measured.Mu, r.Measured.Lower, r.Measured.Upper, r.Confidence, r.Measured.Exact, r.LocalMu)
 	fmt.Fprintf(t, "claim\tmu at most %s (%s)\n", r.ClaimMu, r.ClaimOf)
 	if err := t.Flush(); err != nil {
 		return err

@@ -20,12 +20,14 @@ type Solved struct {
 	Determined bool   `json:"determined"` // by exact algebra
 	Value      Figure `json:"value"`      // the private one
 	Solved     Figure `json:"solved"`     // from messages; null where they do not determine it
-	// Error is the distance of the two. Limit is what rounding of messages to float32 explains: that of one message times the length of
-	// the weights that the solution gives to messages, eightfold.
+	// Error is the distance of the two. Limit is what rounding of messages to float32
+	// explains: that of one message times the length of the weights that the solution
+	// gives to messages, eightfold.
 	Error Figure `json:"error"`
 	Limit Figure `json:"limit"`
-	// Other is another value of this agent that leads, with other values of others, to messages which differ from the real ones by at most
-	// Apart; null where the value is determined.
+	// Other is another value of this agent that leads, with other values of others, to
+	// messages which differ from the real ones by at most Apart; null where the value is
+	// determined.
 	Other Figure `json:"other_value"`
 	Apart Figure `json:"other_apart"`
 }
@@ -39,12 +41,15 @@ type ReconstructReport struct {
 	Agents     []Solved `json:"agents"` // without members
 }
 
-// Reconstruct runs an averaging whose gates add no noise, hands an adversary the messages that it receives, and has it solve for the
-// others' values by least squares. Exact algebra over fractions says beforehand whose values are determined. For every agent whose value is
-// not, a second run with other values shows that messages do not tell.
+// Reconstruct runs an averaging whose gates add no noise, hands an adversary the messages
+// that it receives, and has it solve for the others' values by least squares. Exact
+// algebra over fractions says beforehand whose values are determined. For every agent
+// whose value is not, a second run with other values shows that messages do not tell.
 //
-// Values that rounding to float32 hides count as determined: the exact algebra decides, and Limit says what the numbers can show.
-func (a *Averaging) Reconstruct(ctx context.Context, who network.Adversary, seed uint64) (*ReconstructReport, error) {
+// Values that rounding to float32 hides count as determined: the exact algebra decides,
+// and Limit says what the numbers can show.
+func (a *Averaging) Reconstruct(ctx context.Context, who network.Adversary, seed uint64) (*ReconstructReport,
+	error) {
 	members := who.Members()
 	switch {
 	case len(members) == 0:
@@ -58,8 +63,16 @@ func (a *Averaging) Reconstruct(ctx context.Context, who network.Adversary, seed
 	}
 	none := Figure(math.NaN())
 	r := &ReconstructReport{Observer: who.String(), Arithmetic: exact.Arithmetic}
-	r.Report = Report{Mode: "reconstruct", Target: a.Name, EpsilonLower: none, Claimed: none, Ratio: none, Confidence: 1,
-		Valid: []string{"nothing is noised: with noise the adversary gets the noised value of a determined agent, at the full local loss"}}
+	r.Report = Report{
+		Mode:         "reconstruct",
+		Target:       a.Name,
+		EpsilonLower: none,
+		Claimed:      none,
+		Ratio:        none,
+		Confidence:   1,
+		Valid: []string{"nothing is noised: with noise the adversary gets the noised value of a " +
+			"determined agent, at the full local loss"},
+	}
 	values, listens := a.publicValues(seed), a.listeners(who, false)
 	for i := range values {
 		values[i] = float64(float32(values[i] / 2)) // room for other values that nothing shows
@@ -77,12 +90,22 @@ func (a *Averaging) Reconstruct(ctx context.Context, who network.Adversary, seed
 		if slices.Contains(members, u) {
 			continue
 		}
-		g := Solved{Agent: u, Determined: slices.Contains(exact.Agents, u), Value: Figure(values[u]), Solved: none, Error: none, Limit: none, Other: none, Apart: none}
+		g := Solved{
+			Agent:      u,
+			Determined: slices.Contains(exact.Agents, u),
+			Value:      Figure(values[u]),
+			Solved:     none,
+			Error:      none,
+			Limit:      none,
+			Other:      none,
+			Apart:      none,
+		}
 		if g.Determined {
 			x, limit := s.value(u, largest(all)*0x1p-24)
 			g.Solved, g.Error, g.Limit = Figure(x), Figure(math.Abs(x-values[u])), Figure(limit)
 			if g.Error > g.Limit {
-				r.refute("the value of agent %d is determined, but the messages give %s in place of %s", u, g.Solved, g.Value)
+				r.refute("the value of agent %d is determined, but the messages give %s in place of %s", u,
+					g.Solved, g.Value)
 			}
 		} else if err := a.confuse(ctx, &g, s, all, values, listens, members, seed); err != nil {
 			return nil, err
@@ -92,7 +115,8 @@ func (a *Averaging) Reconstruct(ctx context.Context, who network.Adversary, seed
 	return r, nil
 }
 
-// equations are what an adversary knows of the values of those who are no members: weights times values = heard.
+// equations are what an adversary knows of the values of those who are no members:
+// weights times values = heard.
 type equations struct {
 	others []int
 	u, v   mat.Dense
@@ -100,7 +124,8 @@ type equations struct {
 	heard  []float64 // less what members' own values explain
 }
 
-// solve takes a view apart. Directions below 1e-9 of the largest are left out: rounding of messages hides them, or they are rounding.
+// solve takes a view apart. Directions below 1e-9 of the largest are left out: rounding
+// of messages hides them, or they are rounding.
 func (a *Averaging) solve(all []heard, values []float64, members []int) (*equations, error) {
 	powers, err := a.products()
 	if err != nil {
@@ -140,7 +165,8 @@ func (a *Averaging) solve(all []heard, values []float64, members []int) (*equati
 	return s, nil
 }
 
-// value is the least-squares solution for agent u, and how far an error of that size in each message may move it, eightfold.
+// value is the least-squares solution for agent u, and how far an error of that size in
+// each message may move it, eightfold.
 func (s *equations) value(u int, rounding float64) (x, limit float64) {
 	at := slices.Index(s.others, u)
 	weights := make([]float64, len(s.heard))
@@ -156,7 +182,8 @@ func (s *equations) value(u int, rounding float64) (x, limit float64) {
 	return x, 8 * rounding * limit
 }
 
-// hidden is the part of the unit vector of agent u that no message shows, by agent among the others.
+// hidden is the part of the unit vector of agent u that no message shows, by agent among
+// the others.
 func (s *equations) hidden(u int) []float64 {
 	at := slices.Index(s.others, u)
 	out := make([]float64, len(s.others))
@@ -170,7 +197,8 @@ func (s *equations) hidden(u int) []float64 {
 }
 
 // confuse runs once more, with values that differ where no message shows it.
-func (a *Averaging) confuse(ctx context.Context, g *Solved, s *equations, all []heard, values []float64, listens []bool, members []int, seed uint64) error {
+func (a *Averaging) confuse(ctx context.Context, g *Solved, s *equations, all []heard, values []float64,
+	listens []bool, members []int, seed uint64) error {
 	other, room := slices.Clone(values), slices.Min(a.Clip)/2
 	for k, d := range s.hidden(g.Agent) {
 		other[s.others[k]] += d * room
@@ -196,7 +224,8 @@ func (r *ReconstructReport) WriteText(w io.Writer) error {
 		if g.Determined {
 			fmt.Fprintf(t, "%d\t%s\t%s\t%s\tnone\n", g.Agent, g.Value, g.Solved, g.Error)
 		} else {
-			fmt.Fprintf(t, "%d\t%s\tnot determined\t\t%s (messages %s apart)\n", g.Agent, g.Value, g.Other, g.Apart)
+			fmt.Fprintf(t, "%d\t%s\tnot determined\t\t%s (messages %s apart)\n", g.Agent, g.Value, g.Other,
+				g.Apart)
 		}
 	}
 	fmt.Fprintln(t)

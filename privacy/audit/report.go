@@ -18,7 +18,8 @@ var ErrViolated = errors.New("audit: a claim is refuted")
 // errNoMessage says that the system never sends what depends on data.
 var errNoMessage = errors.New("audit: no message follows from an answer")
 
-// Figure is a number whose infinite value is the JSON string "inf"; NaN, for what there is none of, is null.
+// Figure is a number whose infinite value is the JSON string "inf"; NaN, for what there
+// is none of, is null.
 type Figure float64
 
 // MarshalJSON implements json.Marshaler.
@@ -53,10 +54,11 @@ func (c *Check) Violated() bool { return !(c.Statistic <= c.Limit) }
 
 // Report is what one mode found.
 type Report struct {
-	Mode         string  `json:"mode"`
-	Target       string  `json:"target"`
-	Violated     bool    `json:"violated"`
-	EpsilonLower Figure  `json:"epsilon_lower"` // of what Claimed is claimed for; null where the mode bounds no epsilon
+	Mode     string `json:"mode"`
+	Target   string `json:"target"`
+	Violated bool   `json:"violated"`
+	// of what Claimed is claimed for; null where the mode bounds no epsilon
+	EpsilonLower Figure  `json:"epsilon_lower"`
 	Claimed      Figure  `json:"epsilon_claimed"`
 	Ratio        Figure  `json:"ratio"` // EpsilonLower/Claimed
 	Delta        float64 `json:"delta"`
@@ -71,7 +73,16 @@ type Report struct {
 
 func (t *Target) report(mode string, o Options) *Report {
 	none := Figure(math.NaN())
-	return &Report{Mode: mode, Target: t.Name, EpsilonLower: none, Claimed: none, Ratio: none, Delta: t.Claim.Delta, Confidence: 1 - o.Beta, Valid: []string{}}
+	return &Report{
+		Mode:         mode,
+		Target:       t.Name,
+		EpsilonLower: none,
+		Claimed:      none,
+		Ratio:        none,
+		Delta:        t.Claim.Delta,
+		Confidence:   1 - o.Beta,
+		Valid:        []string{},
+	}
 }
 
 // compare sets the figures of the report.
@@ -107,14 +118,17 @@ func (r *Report) Err() error {
 // WriteText writes the report for a person.
 func (r *Report) WriteText(w io.Writer) error {
 	t := tabwriter.NewWriter(w, 0, 4, 2, ' ', 0)
-	row := func(what, format string, args ...any) { fmt.Fprintf(t, "%s\t%s\n", what, fmt.Sprintf(format, args...)) }
+	row := func(what, format string, args ...any) {
+		fmt.Fprintf(t, "%s\t%s\n", what, fmt.Sprintf(format, args...))
+	}
 	verdict := "nothing found"
 	if r.Violated {
 		verdict = "VIOLATED"
 	}
 	row("audit", "%s %s: %s", r.Mode, r.Target, verdict)
 	if !math.IsNaN(float64(r.EpsilonLower)) {
-		row("epsilon", "at least %s, claimed %s, ratio %s (delta %g, confidence %.6g)", r.EpsilonLower, r.Claimed, r.Ratio, r.Delta, r.Confidence)
+		row("epsilon", "at least %s, claimed %s, ratio %s (delta %g, confidence %.6g)", r.EpsilonLower,
+			r.Claimed, r.Ratio, r.Delta, r.Confidence)
 	}
 	row("observations", "%d", r.Observations)
 	for _, b := range r.Bounds {
@@ -141,15 +155,17 @@ func (b *Bound) text() string {
 	if b.Score != "" {
 		s = b.Score + ", " + s
 	}
-	return s + fmt.Sprintf(" (%s, %d thresholds, beta %.3g, %d observations); valid for %s", b.Thresholds, b.Tested, b.Beta, b.Observations, b.Valid)
+	return s + fmt.Sprintf(" (%s, %d thresholds, beta %.3g, %d observations); valid for %s", b.Thresholds,
+		b.Tested, b.Beta, b.Observations, b.Valid)
 }
 
 // Options say how much is looked at.
 type Options struct {
-	Observations int     // in each world: releases, runs, charges or canaries
-	Beta         float64 // false alarms: the probability with which a right system is called violated, at most
-	Seed         uint64  // of all keys
-	Sampled      bool    // step: leave the sampler in place
+	Observations int // in each world: releases, runs, charges or canaries
+	// false alarms: the probability with which a right system is called violated, at most
+	Beta    float64
+	Seed    uint64 // of all keys
+	Sampled bool   // step: leave the sampler in place
 }
 
 // Validate names what cannot be used.

@@ -7,7 +7,8 @@ import (
 	"sotto/config"
 )
 
-// Scores are what an attack saw: higher values speak for the record's presence. The order is that of the observations.
+// Scores are what an attack saw: higher values speak for the record's presence. The order
+// is that of the observations.
 type Scores struct {
 	In  []float64 // with the record
 	Out []float64 // without it
@@ -18,8 +19,10 @@ const (
 	Fixed = "fixed" // one that was fixed before any observation
 	Split = "split" // the best one on a part of the observations, evaluated on the others
 	All   = "all"   // all Candidates, fixed before any observation; beta is divided by their number
-	Top   = "top"   // the one that leaves a fixed number of guesses, whatever the scores are: for bounds of one run
-	Hull  = "hull"  // the vertices of the convex hull of the observed ROC; beta is divided by their number
+	// the one that leaves a fixed number of guesses, whatever the scores are: for bounds
+	// of one run
+	Top  = "top"
+	Hull = "hull" // the vertices of the convex hull of the observed ROC; beta is divided by their number
 )
 
 // Rule says which thresholds a bound may look at.
@@ -27,7 +30,9 @@ type Rule struct {
 	Kind       string
 	At         float64   // of Fixed
 	Candidates []float64 // of All
-	Part       float64   // of Split: the part of the observations that chooses; of Top: that is guessed; in (0, 1), 0 means 1/2
+	// of Split: the part of the observations that chooses; of Top: that is guessed; in
+	// (0, 1), 0 means 1/2
+	Part float64
 }
 
 // Validate names what cannot be used.
@@ -52,8 +57,9 @@ func (r Rule) Validate() error {
 	return nil
 }
 
-// hullCondition says why the hull proves nothing. Its vertices are chosen by the very observations that they are evaluated on, and a
-// union bound over their number does not pay for the choice.
+// hullCondition says why the hull proves nothing. Its vertices are chosen by the very
+// observations that they are evaluated on, and a union bound over their number does not
+// pay for the choice.
 const hullCondition = "; thresholds chosen by the same observations: not a proven bound, use split or fixed"
 
 // bound evaluates m under the rule.
@@ -117,7 +123,8 @@ func (r Rule) part() float64 {
 	return r.Part
 }
 
-// top is the threshold at which the largest scores, of the given part of all, are guessed; at least one is.
+// top is the threshold at which the largest scores, of the given part of all, are
+// guessed; at least one is.
 func (s *Scores) top(r Rule) float64 {
 	all := slices.Concat(s.In, s.Out)
 	if len(all) == 0 {
@@ -127,7 +134,8 @@ func (s *Scores) top(r Rule) float64 {
 	return all[len(all)-max(1, int(float64(len(all))*r.part()))]
 }
 
-// split deals the observations into a part that chooses and the rest, by their position alone.
+// split deals the observations into a part that chooses and the rest, by their position
+// alone.
 func (s *Scores) split(part float64) (choose, rest *Scores) {
 	deal := func(x []float64) (a, b []float64) {
 		for i, v := range x {
@@ -145,7 +153,8 @@ func (s *Scores) split(part float64) (choose, rest *Scores) {
 	return choose, rest
 }
 
-// below is the middle between a score and the next lower one, which parts the observations as the score does.
+// below is the middle between a score and the next lower one, which parts the
+// observations as the score does.
 func (s *Scores) below(x float64) float64 {
 	next := math.Inf(-1)
 	for _, scores := range [][]float64{s.In, s.Out} {
@@ -175,8 +184,9 @@ func (s *Scores) tallies(at []float64) []tally {
 	return t
 }
 
-// hull counts at the thresholds that are vertices of the upper convex hull of the ROC, as points (misses, true rejections): all distinct
-// scores and +Inf are candidates, and those on or below the line between two others are left out.
+// hull counts at the thresholds that are vertices of the upper convex hull of the ROC, as
+// points (misses, true rejections): all distinct scores and +Inf are candidates, and
+// those on or below the line between two others are left out.
 func (s *Scores) hull() []tally {
 	at := slices.Concat(s.In, s.Out)
 	slices.Sort(at)

@@ -6,8 +6,9 @@ import (
 	"sotto/rng"
 )
 
-// Runs trains whole models with and without the record and guesses by its score. A half of the models chooses the threshold, the other
-// half is evaluated. Observations is the number of models in each world.
+// Runs trains whole models with and without the record and guesses by its score. A half
+// of the models chooses the threshold, the other half is evaluated. Observations is the
+// number of models in each world.
 func (t *Target) Runs(ctx context.Context, o Options) (*Report, error) {
 	if t.Train == nil {
 		return nil, errNotApplicable
@@ -32,7 +33,8 @@ func (t *Target) Runs(ctx context.Context, o Options) (*Report, error) {
 	b := s.ByClopperPearson(Rule{Kind: Split}, o.Beta, t.Claim.Delta)
 	r.Bounds = append(r.Bounds, b)
 	t.bounded(r, b.Epsilon)
-	r.Valid = append(r.Valid, "the adversary sees the last model that the attacked owner sends, and nothing else")
+	r.Valid = append(r.Valid,
+		"the adversary sees the last model that the attacked owner sends, and nothing else")
 	return r, nil
 }
 
@@ -44,8 +46,9 @@ func (t *Target) bounded(r *Report, lower float64) {
 	}
 }
 
-// Once makes one run with o.Observations canaries, each of which is there by a fair coin, and guesses "there" for the tenth of them with
-// the largest scores: the number of guesses is fixed beforehand, whatever the scores are.
+// Once makes one run with o.Observations canaries, each of which is there by a fair coin,
+// and guesses "there" for the tenth of them with the largest scores: the number of
+// guesses is fixed beforehand, whatever the scores are.
 func (t *Target) Once(ctx context.Context, o Options) (*Report, error) {
 	if t.Canaries == nil {
 		return nil, errNotApplicable
@@ -84,6 +87,8 @@ func (t *Target) Once(ctx context.Context, o Options) (*Report, error) {
 		lower = max(lower, b.Epsilon)
 	}
 	t.bounded(r, lower)
-	r.Valid = append(r.Valid, "canaries are records of one owner, each there or not by a coin of its own; the adversary sees every answer of that owner")
+	r.Valid = append(r.Valid,
+		"canaries are records of one owner, each there or not by a coin of its own; the adversary sees "+
+			"every answer of that owner")
 	return r, nil
 }

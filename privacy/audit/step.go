@@ -11,14 +11,18 @@ import (
 	"sotto/tensor"
 )
 
-// Step attacks single releases: the record is there or not, and two scores are what the bytes of the first message that follows from an
-// answer show of it. "along" is 0 on average without the record and 1 with it, whatever public steps lie between answer and message, as
-// long as they are linear; where they are not the attack is weaker, not wrong. "length" is how far the message is from what it would be
-// without record and noise: it finds noise that depends on the data.
+// Step attacks single releases: the record is there or not, and two scores are what the
+// bytes of the first message that follows from an answer show of it. "along" is 0 on
+// average without the record and 1 with it, whatever public steps lie between answer and
+// message, as long as they are linear; where they are not the attack is weaker, not
+// wrong. "length" is how far the message is from what it would be without record and
+// noise: it finds noise that depends on the data.
 //
-// Any release is tested by Clopper-Pearson limits at a threshold that a fifth of the observations choose, for each score. A release of a
-// Gaussian mechanism is tested as such at one threshold, fixed beforehand; the run's epsilon follows from the excluded mu by composition.
-// With Options.Sampled the run's epsilon is that of the guesses themselves, one a release, which holds for any mechanism.
+// Any release is tested by Clopper-Pearson limits at a threshold that a fifth of the
+// observations choose, for each score. A release of a Gaussian mechanism is tested as
+// such at one threshold, fixed beforehand; the run's epsilon follows from the excluded mu
+// by composition. With Options.Sampled the run's epsilon is that of the guesses
+// themselves, one a release, which holds for any mechanism.
 func (t *Target) Step(ctx context.Context, o Options) (*Report, error) {
 	r := t.report("step", o)
 	along, length, err := t.scores(ctx, o)
@@ -28,15 +32,21 @@ func (t *Target) Step(ctx context.Context, o Options) (*Report, error) {
 	r.Observations = len(along.In) + len(along.Out)
 	c := &t.Claim
 	claimed := c.Epsilon
-	r.Valid = append(r.Valid, "the adversary knows all data but the record, all public state, and reads the first message that follows from an answer")
+	r.Valid = append(r.Valid,
+		"the adversary knows all data but the record, all public state, and reads the first message that "+
+			"follows from an answer")
 	if o.Sampled {
 		claimed = c.Sampled
 		r.Valid = append(r.Valid, "the record is drawn by the system's own sampler")
 	} else {
-		r.Valid = append(r.Valid, "the record is drawn into every batch; audit sampler tests the sampler, whose claim the composition uses")
+		r.Valid = append(r.Valid,
+			"the record is drawn into every batch; audit sampler tests the sampler, whose claim the "+
+				"composition uses")
 	}
 	if t.Live != nil {
-		r.Valid = append(r.Valid, "the message is read from the frame that the owner's node sends, under keys of the operating system")
+		r.Valid = append(r.Valid,
+			"the message is read from the frame that the owner's node sends, under keys of the operating "+
+				"system")
 	}
 	parts, lower := 2., 0.
 	if c.Mu > 0 {
@@ -59,7 +69,8 @@ func (t *Target) Step(ctx context.Context, o Options) (*Report, error) {
 	return r, t.gaussian(r, along, o.Beta/parts, o.Sampled)
 }
 
-// gaussian tests the claim that a release is Gaussian with parameter Claim.Mu where the record is drawn.
+// gaussian tests the claim that a release is Gaussian with parameter Claim.Mu where the
+// record is drawn.
 func (t *Target) gaussian(r *Report, s *Scores, beta float64, sampled bool) error {
 	c := &t.Claim
 	rate := 1.
@@ -75,7 +86,8 @@ func (t *Target) gaussian(r *Report, s *Scores, beta float64, sampled bool) erro
 	at := &s.tallies([]float64{rule.At})[0]
 	if rate < 1 {
 		b.Mu = sampledMu(at, beta, rate)
-		b.Valid = fmt.Sprintf("a test of the claim \"mu-GDP where the record is drawn, with probability %.4g\"", rate)
+		b.Valid = fmt.Sprintf(
+			"a test of the claim \"mu-GDP where the record is drawn, with probability %.4g\"", rate)
 		b.Epsilon = 0
 	}
 	if b.Mu > c.Mu {
@@ -85,7 +97,8 @@ func (t *Target) gaussian(r *Report, s *Scores, beta float64, sampled bool) erro
 	switch {
 	case sampled && c.Releases > 0:
 		fnr, fpr := at.limits(beta)
-		total, said = guessed(1-fnr, fpr, c.Releases, c.Delta), "what guesses at one threshold, one a release, prove of all releases, under any mechanism"
+		total, said = guessed(1-fnr, fpr, c.Releases, c.Delta),
+			"what guesses at one threshold, one a release, prove of all releases, under any mechanism"
 	case !sampled && c.TotalOf != nil && c.Draws <= 1:
 		var err error
 		if b.Mu > 0 {
@@ -94,7 +107,8 @@ func (t *Target) gaussian(r *Report, s *Scores, beta float64, sampled bool) erro
 		if err != nil {
 			return err
 		}
-		said = "the excluded mu composed over all releases by the accountant; it holds where noise is Gaussian"
+		said = "the excluded mu composed over all releases by the accountant; it holds where noise is " +
+			"Gaussian"
 	}
 	b.Mu = min(b.Mu, math.MaxFloat64)
 	r.Bounds = append(r.Bounds, b)
@@ -109,8 +123,10 @@ func (t *Target) gaussian(r *Report, s *Scores, beta float64, sampled bool) erro
 	return nil
 }
 
-// threshold is where guesses about a Gaussian release tell the most, before any observation: the middle of both means for a record
-// that is always there, and for one that is rarely drawn where the difference of the rates is largest against the root of the variance.
+// threshold is where guesses about a Gaussian release tell the most, before any
+// observation: the middle of both means for a record that is always there, and for one
+// that is rarely drawn where the difference of the rates is largest against the root of
+// the variance.
 func threshold(mu, rate float64) float64 {
 	best, at := 0., .5
 	for x := .5; rate < 1 && x < 8; x += .01 {
@@ -122,9 +138,11 @@ func threshold(mu, rate float64) float64 {
 	return at
 }
 
-// guessed is epsilon at delta of n independent guesses, each "there" with probability hit with the record and at most false without it:
-// the number of guesses is binomial in both worlds, and epsilon is where sum max(0, P[k] - e^eps Q[k]) falls to delta. It is a lower bound
-// for any run of n releases from which such guesses can be made, since they are post-processing.
+// guessed is epsilon at delta of n independent guesses, each "there" with probability hit
+// with the record and at most false without it: the number of guesses is binomial in both
+// worlds, and epsilon is where sum max(0, P[k] - e^eps Q[k]) falls to delta. It is a
+// lower bound for any run of n releases from which such guesses can be made, since they
+// are post-processing.
 func guessed(hit, wrong float64, n int, delta float64) float64 {
 	if hit <= wrong {
 		return 0
@@ -157,8 +175,9 @@ func guessed(hit, wrong float64, n int, delta float64) float64 {
 	return lo
 }
 
-// sampledMu is the largest mu excluded where P = (1-q) N(0,1) + q N(mu,1) stands against N(0,1): at most q (Phi(PhiInv(FPR) + mu) - FPR)
-// more is guessed rightly than wrongly. +Inf: more than any mu allows.
+// sampledMu is the largest mu excluded where P = (1-q) N(0,1) + q N(mu,1) stands against
+// N(0,1): at most q (Phi(PhiInv(FPR) + mu) - FPR) more is guessed rightly than wrongly.
+// +Inf: more than any mu allows.
 func sampledMu(t *tally, level, rate float64) float64 {
 	fnr, fpr := t.limits(level)
 	gain := 1 - fnr - fpr
@@ -172,7 +191,8 @@ func sampledMu(t *tally, level, rate float64) float64 {
 	return quantile(hit) - quantile(fpr)
 }
 
-// scores makes the trials of both worlds. Every trial is a system of its own, with keys that follow from the seed.
+// scores makes the trials of both worlds. Every trial is a system of its own, with keys
+// that follow from the seed.
 func (t *Target) scores(ctx context.Context, o Options) (along, length *Scores, err error) {
 	p, err := t.scout()
 	if err != nil {
@@ -237,13 +257,16 @@ func (t *Target) live(s *shadow, g Gate) error {
 	}
 	to := sent[0].To
 	for k := range s.out { // of the copies' messages those that this neighbor gets
-		s.out[k].Outbox = slices.DeleteFunc(s.out[k].Outbox, func(m agent.Message) bool { return m.To != agent.Broadcast && m.To != to })
+		s.out[k].Outbox = slices.DeleteFunc(s.out[k].Outbox, func(m agent.Message) bool {
+			return m.To != agent.Broadcast && m.To != to
+		})
 	}
 	return s.score(onWire(sent))
 }
 
-// shadow runs an algorithm together with two copies of it. All get the same input, but for the attacked answer: the copies get what the
-// data answer without noise, one in each world. What the three then send says how much of the record is in the real message.
+// shadow runs an algorithm together with two copies of it. All get the same input, but
+// for the attacked answer: the copies get what the data answer without noise, one in each
+// world. What the three then send says how much of the record is in the real message.
 type shadow struct {
 	agent.Algorithm
 	still, moved agent.Algorithm
@@ -321,7 +344,8 @@ func (s *shadow) score(sent tensor.Vec, err error) error {
 		return err
 	}
 	if len(sent) != len(still) || len(sent) != len(moved) {
-		return fmt.Errorf("audit: a message has %d values, with another answer it has %d or %d", len(sent), len(still), len(moved))
+		return fmt.Errorf("audit: a message has %d values, with another answer it has %d or %d", len(sent),
+			len(still), len(moved))
 	}
 	along, length, unit := 0., 0., 0.
 	for i := range sent {

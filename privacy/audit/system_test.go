@@ -18,9 +18,10 @@ import (
 	"sotto/topology"
 )
 
-// system is a small run under audit: two agents, DP-DSGD on least squares without intercept, Poisson batches at rate 1/4, public
-// normaliser 2, noise twice the clip. The attacked owner has seven records of zeros, and the attacked one in world In. Its fields plant
-// faults: each stands for one mistake that a programmer has made somewhere.
+// system is a small run under audit: two agents, DP-DSGD on least squares without
+// intercept, Poisson batches at rate 1/4, public normaliser 2, noise twice the clip. The
+// attacked owner has seven records of zeros, and the attacked one in world In. Its fields
+// plant faults: each stands for one mistake that a programmer has made somewhere.
 type system struct {
 	dim       int
 	features  []float32 // of the attacked record; its target is 1000
@@ -58,7 +59,8 @@ func (s *system) records(target float32, rows ...[]float32) oracle.Records {
 
 // among has so many records of zeros before the rows.
 func (s *system) among(nulls int, target float32, rows ...[]float32) oracle.Records {
-	d := &data.Dataset{X: tensor.NewMat(nulls+len(rows), s.dim), Shape: [3]int{1, 1, s.dim}, Targets: make([]float32, nulls+len(rows))}
+	d := &data.Dataset{X: tensor.NewMat(nulls+len(rows), s.dim), Shape: [3]int{1, 1, s.dim},
+		Targets: make([]float32, nulls+len(rows))}
 	r := oracle.Records{Data: d}
 	for i := range d.Len() {
 		r.Index = append(r.Index, int32(i))
@@ -75,10 +77,11 @@ func (s *system) model() model.Model {
 	if s.shared != nil {
 		return s.shared
 	}
-	m, err := model.New("least-squares", model.Shape{Height: 1, Width: s.dim, Channels: 1}, func(p any) error {
-		p.(*model.LinearParams).Intercept = false
-		return nil
-	})
+	m, err := model.New("least-squares", model.Shape{Height: 1, Width: s.dim, Channels: 1},
+		func(p any) error {
+			p.(*model.LinearParams).Intercept = false
+			return nil
+		})
 	if err != nil {
 		panic(err)
 	}
@@ -87,8 +90,16 @@ func (s *system) model() model.Model {
 }
 
 func (s *system) gradient(rec oracle.Records, rate float64) *oracle.Gradient {
-	return &oracle.Gradient{Model: s.model(), Records: rec, Rate: rate, ExpectedBatch: testBatch, Clip: testClip,
-		Adjacency: account.AddRemove, Unit: account.Record(), Pool: s.pool}
+	return &oracle.Gradient{
+		Model:         s.model(),
+		Records:       rec,
+		Rate:          rate,
+		ExpectedBatch: testBatch,
+		Clip:          testClip,
+		Adjacency:     account.AddRemove,
+		Unit:          account.Record(),
+		Pool:          s.pool,
+	}
 }
 
 func (s *system) ask(w World, drawn bool) privacy.Oracle {
@@ -122,7 +133,8 @@ func (s *system) reopen(w World, seed uint64, drawn bool, m ledger.Ledger) *Part
 	if s.ledger != nil {
 		seen = s.ledger(m)
 	}
-	g := privacy.NewSimulatedGate(seen, s.mechanism, map[string]privacy.Oracle{"grad": s.ask(w, drawn)}, seed, 0)
+	g := privacy.NewSimulatedGate(seen, s.mechanism, map[string]privacy.Oracle{"grad": s.ask(w, drawn)}, seed,
+		0)
 	p := &Party{Gate: g, Ledger: m}
 	if s.gate != nil {
 		p.Gate = s.gate(g, m)
@@ -161,7 +173,10 @@ func (s *system) value(w World, q *agent.Query) (tensor.Vec, error) {
 
 func (s *system) algorithm() (agent.Algorithm, error) {
 	if s.alg == nil {
-		f, err := algo.New("dsgd", func(p any) error { p.(*algo.DSGDParams).StepSize.StepSize = .5; return nil })
+		f, err := algo.New("dsgd", func(p any) error {
+			p.(*algo.DSGDParams).StepSize.StepSize = .5
+			return nil
+		})
 		if err != nil {
 			return nil, err
 		}
@@ -183,8 +198,14 @@ func (s *system) drive(a agent.Algorithm, g Gate, seed uint64, done func() bool)
 	if err != nil {
 		return err
 	}
-	run, err := sim.New(sim.Config{Agents: []sim.Agent{{Algorithm: a, Gate: g}, {Algorithm: other, Gate: Silent()}},
-		Schedule: pairSchedule, Dim: s.dim, Rounds: 40, Workers: 1, Seed: seed})
+	run, err := sim.New(sim.Config{
+		Agents:   []sim.Agent{{Algorithm: a, Gate: g}, {Algorithm: other, Gate: Silent()}},
+		Schedule: pairSchedule,
+		Dim:      s.dim,
+		Rounds:   40,
+		Workers:  1,
+		Seed:     seed,
+	})
 	for err == nil && !done() && run.Round() < 40 {
 		err = run.Run(context.Background(), run.Round()+1)
 	}
@@ -212,11 +233,20 @@ func (s *system) members(seed uint64, q *agent.Query) (Gate, []tensor.Vec, error
 	if s.oracle != nil {
 		o = s.oracle(In, o.(*oracle.Gradient))
 	}
-	return privacy.NewSimulatedGate(ledger.NewMemory(nil), none{s.mechanism}, map[string]privacy.Oracle{"grad": o}, seed, 0), each, nil
+	return privacy.NewSimulatedGate(ledger.NewMemory(nil), none{s.mechanism},
+		map[string]privacy.Oracle{"grad": o}, seed, 0), each, nil
 }
 
 func (s *system) target() *Target {
-	t := &Target{Name: "system", Dim: s.dim, Open: s.open, Value: s.value, Algorithm: s.algorithm, Drive: s.drive, Members: s.members}
+	t := &Target{
+		Name:      "system",
+		Dim:       s.dim,
+		Open:      s.open,
+		Value:     s.value,
+		Algorithm: s.algorithm,
+		Drive:     s.drive,
+		Members:   s.members,
+	}
 	const rounds = 40
 	total := func(mu float64) (float64, error) {
 		p := account.DPSGD(account.AddRemove, testRate, rounds)
@@ -229,9 +259,15 @@ func (s *system) target() *Target {
 		panic(err)
 	}
 	z := testNoise * testClip / testBatch
-	t.Claim = Claim{Delta: testDelta, Sampler: account.Sampler{Kind: account.Poisson, Rate: testRate}, Mu: 1 / testNoise,
-		Epsilon: account.GaussianEpsilon(1/testNoise, testDelta), Total: all, TotalOf: total,
-		Noise: []Noise{{Dim: s.dim, Scale: z, CDF: normal, Grid: privacy.GridStep(testClip) / testBatch}}}
+	t.Claim = Claim{
+		Delta:   testDelta,
+		Sampler: account.Sampler{Kind: account.Poisson, Rate: testRate},
+		Mu:      1 / testNoise,
+		Epsilon: account.GaussianEpsilon(1/testNoise, testDelta),
+		Total:   all,
+		TotalOf: total,
+		Noise:   []Noise{{Dim: s.dim, Scale: z, CDF: normal, Grid: privacy.GridStep(testClip) / testBatch}},
+	}
 	t.Claim.Sampled = t.Claim.Epsilon
 	t.Account = func(l ledger.Ledger) (float64, error) {
 		acc, err := account.New("pld", account.AddRemove, account.Record())

@@ -26,44 +26,54 @@ type Gate interface {
 	Answer(q *agent.Query, dst tensor.Vec) error
 }
 
-// Party is the private side of the attacked owner: what answers for it and where that is charged.
+// Party is the private side of the attacked owner: what answers for it and where that is
+// charged.
 type Party struct {
 	Gate   Gate
 	Ledger ledger.Ledger
-	// Reopen is the same owner after a crash, from what it has stored; nil where nothing is.
+	// Reopen is the same owner after a crash, from what it has stored; nil where nothing
+	// is.
 	Reopen func() (*Party, error)
 }
 
-// Target is a system under audit: one owner among others, in either of two worlds. All functions are deterministic. A function that is
-// nil makes the modes that need it not apply.
+// Target is a system under audit: one owner among others, in either of two worlds. All
+// functions are deterministic. A function that is nil makes the modes that need it not
+// apply.
 type Target struct {
 	Name  string
 	Dim   int // length of answers
 	Claim Claim
 
-	// Open gives the owner of a world fresh keys, which follow from the seed, and a ledger without a limit. With drawn the attacked
-	// record falls into every batch; otherwise the system's own sampler decides.
+	// Open gives the owner of a world fresh keys, which follow from the seed, and a
+	// ledger without a limit. With drawn the attacked record falls into every batch;
+	// otherwise the system's own sampler decides.
 	Open func(w World, seed uint64, drawn bool) (*Party, error)
-	// Value is what the data of a world answer to q before noise, in units of the answer, with the attacked record drawn once. An
-	// auditor knows it, because it has made both data sets.
+	// Value is what the data of a world answer to q before noise, in units of the answer,
+	// with the attacked record drawn once. An auditor knows it, because it has made both
+	// data sets.
 	Value func(w World, q *agent.Query) (tensor.Vec, error)
 	// Algorithm makes the owner's state machine.
 	Algorithm func() (agent.Algorithm, error)
-	// Drive runs a as the owner's, with g's answers, among others who ask nothing of any data, until done says so or the run ends.
+	// Drive runs a as the owner's, with g's answers, among others who ask nothing of any
+	// data, until done says so or the run ends.
 	Drive func(a agent.Algorithm, g Gate, seed uint64, done func() bool) error
-	// Live, when not nil, takes Drive's place in Step: the owner is a real node among others, and what is returned are the messages that its node
-	// has sent with the step after which done is true to one neighbor, which To names.
+	// Live, when not nil, takes Drive's place in Step: the owner is a real node among
+	// others, and what is returned are the messages that its node has sent with the step
+	// after which done is true to one neighbor, which To names.
 	Live func(a agent.Algorithm, g Gate, done func() bool) ([]agent.Message, error)
-	// Members is a gate without noise over several records, with the system's own sampler and keys from the seed, and what each record
-	// adds to its answer to q.
+	// Members is a gate without noise over several records, with the system's own sampler
+	// and keys from the seed, and what each record adds to its answer to q.
 	Members func(seed uint64, q *agent.Query) (Gate, []tensor.Vec, error)
-	// Train makes one whole run in a world and scores the attacked record; larger speaks for its presence.
+	// Train makes one whole run in a world and scores the attacked record; larger speaks
+	// for its presence.
 	Train func(w World, seed uint64) (float64, error)
-	// Canaries makes one whole run with the canaries whose coin is true and returns every canary's score.
+	// Canaries makes one whole run with the canaries whose coin is true and returns every
+	// canary's score.
 	Canaries func(coins []bool, seed uint64) ([]float64, error)
 	// Account is the epsilon, upper end, of a ledger's charges at Claim.Delta.
 	Account func(l ledger.Ledger) (float64, error)
-	// Discrete says that answers take few values, so that two equal ones say nothing about their noise.
+	// Discrete says that answers take few values, so that two equal ones say nothing
+	// about their noise.
 	Discrete bool
 	// Free are queries that read no data, which are answered without a charge.
 	Free map[string]bool
@@ -73,13 +83,18 @@ type Target struct {
 type Claim struct {
 	Delta   float64
 	Sampler account.Sampler
-	// Mu is the GDP parameter of one release with the record drawn once; 0 where the noise is not Gaussian.
+	// Mu is the GDP parameter of one release with the record drawn once; 0 where the
+	// noise is not Gaussian.
 	Mu float64
-	// Epsilon is that of one such release, and Sampled that of one release with the sampler, both at Delta.
+	// Epsilon is that of one such release, and Sampled that of one release with the
+	// sampler, both at Delta.
 	Epsilon, Sampled float64
-	Draws            int // batches under one noise draw, into each of which the record may fall; 0 and 1 mean one
-	Releases         int // of the whole run; 0: not all are alike
-	// Total is the epsilon of the whole run; TotalOf what it were if a release with the record drawn were mu-GDP, nil without Mu.
+	// batches under one noise draw, into each of which the record may fall; 0 and 1 mean
+	// one
+	Draws    int
+	Releases int // of the whole run; 0: not all are alike
+	// Total is the epsilon of the whole run; TotalOf what it were if a release with the
+	// record drawn were mu-GDP, nil without Mu.
 	Total   float64
 	TotalOf func(mu float64) (float64, error)
 	Noise   []Noise // by part of the answer; nil where no law of single values is declared
@@ -96,8 +111,9 @@ func (c *Claim) Rate() float64 {
 	return 1
 }
 
-// Noise is the declared law of Dim values of an answer, one after the other and independent: Scale times a variable with distribution
-// function CDF. Grid > 0 says that answers are whole multiples of it.
+// Noise is the declared law of Dim values of an answer, one after the other and
+// independent: Scale times a variable with distribution function CDF. Grid > 0 says that
+// answers are whole multiples of it.
 type Noise struct {
 	Dim   int
 	Scale float64
@@ -109,17 +125,20 @@ type Noise struct {
 type probe struct {
 	ordinal int // the number, from 1, of the answer that it follows
 	query   agent.Query
-	model   bool // nothing is ever sent, and the model is what is published: after the first step with an answer
+	// nothing is ever sent, and the model is what is published: after the first step with
+	// an answer
+	model bool
 }
 
-// Query is what the system asks of data before the first message that follows from an answer, with zero answers before it.
+// Query is what the system asks of data before the first message that follows from an
+// answer, with zero answers before it.
 func (t *Target) Query() (*agent.Query, error) {
 	p, err := t.scout()
 	return &p.query, err
 }
 
-// scout runs the system with zero answers to find the answer that leads to the first message. A system that never sends publishes its
-// model.
+// scout runs the system with zero answers to find the answer that leads to the first
+// message. A system that never sends publishes its model.
 func (t *Target) scout() (probe, error) {
 	a, err := t.Algorithm()
 	if err != nil {
@@ -173,5 +192,6 @@ func (silent) Answer(_ *agent.Query, dst tensor.Vec) error {
 	return nil
 }
 
-// Silent is the gate of the other agents of a run under audit: their data are known to the adversary.
+// Silent is the gate of the other agents of a run under audit: their data are known to
+// the adversary.
 func Silent() Gate { return silent{} }

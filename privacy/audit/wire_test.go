@@ -6,8 +6,9 @@ import (
 	"sotto/agent"
 )
 
-// A node that sends what it was charged for, also twice, passes; one that sends two versions of a message, or a round without its charge, is caught, and
-// so is one that charges nothing.
+// A node that sends what it was charged for, also twice, passes; one that sends two
+// versions of a message, or a round without its charge, is caught, and so is one that
+// charges nothing.
 func TestWire(t *testing.T) {
 	honest := func(w *Wire, charge func(round uint64) int) {
 		for k := range uint64(10) {

@@ -13,11 +13,22 @@ import (
 )
 
 func benchOptions() Options {
-	return Options{Key: testKey(), Accountant: "gdp", Run: "bench", Agent: "agent-17", FS: OS{AllowVolatile: true}}
+	return Options{
+		Key:        testKey(),
+		Accountant: "gdp",
+		Run:        "bench",
+		Agent:      "agent-17",
+		FS:         OS{AllowVolatile: true},
+	}
 }
 
 func benchGenesis() Genesis {
-	return Genesis{Adjacency: account.AddRemove, Unit: account.Record(), Budget: account.Budget{Epsilon: 1, Delta: 1e-6}, MinRecords: 1000}
+	return Genesis{
+		Adjacency:  account.AddRemove,
+		Unit:       account.Record(),
+		Budget:     account.Budget{Epsilon: 1, Delta: 1e-6},
+		MinRecords: 1000,
+	}
 }
 
 func benchEvent(t testing.TB) account.Event {
@@ -26,12 +37,14 @@ func benchEvent(t testing.TB) account.Event {
 	if err != nil {
 		t.Fatal(err)
 	}
-	ev.Adjacency, ev.Unit, ev.Clip, ev.Oracle, ev.Sampler = account.AddRemove, account.Record(), 1, "grad", "full/1"
+	ev.Adjacency, ev.Unit, ev.Clip, ev.Oracle, ev.Sampler = account.AddRemove, account.Record(), 1, "grad",
+		"full/1"
 	return ev
 }
 
-// BenchmarkCharge times a charge against one bare write and fdatasync of the same size to a file beside it, in turn, so
-// that both see the same disk. ratio is that of the medians.
+// BenchmarkCharge times a charge against one bare write and fdatasync of the same size to
+// a file beside it, in turn, so that both see the same disk. ratio is that of the
+// medians.
 func BenchmarkCharge(b *testing.B) {
 	dir := b.TempDir()
 	f, err := Create(filepath.Join(dir, "ledger"), benchGenesis(), benchOptions())
@@ -78,7 +91,8 @@ func BenchmarkCharge(b *testing.B) {
 	}
 }
 
-// memorySegments writes a ledger of n charges without syncs, in segments of the default size.
+// memorySegments writes a ledger of n charges without syncs, in segments of the default
+// size.
 func memorySegments(b testing.TB, dir string, n int) {
 	b.Helper()
 	o := benchOptions()
@@ -100,7 +114,8 @@ func memorySegments(b testing.TB, dir string, n int) {
 	}
 }
 
-// unsynced is the operating system's file system without fdatasync, to make large ledgers quickly.
+// unsynced is the operating system's file system without fdatasync, to make large ledgers
+// quickly.
 type unsynced struct{ OS }
 
 type unsyncedFile struct{ Appender }
@@ -112,7 +127,8 @@ func (u unsynced) Create(name string) (Appender, error) {
 	return unsyncedFile{a}, err
 }
 
-// BenchmarkVerify verifies and opens a ledger of 1,000,000 charges and prints how much memory that took.
+// BenchmarkVerify verifies and opens a ledger of 1,000,000 charges and prints how much
+// memory that took.
 func BenchmarkVerify(b *testing.B) {
 	const n = 1_000_000
 	dir := filepath.Join(b.TempDir(), "ledger")
@@ -143,13 +159,15 @@ func BenchmarkVerify(b *testing.B) {
 				}
 			}
 			runtime.ReadMemStats(&after)
-			b.ReportMetric(float64(after.TotalAlloc-before.TotalAlloc)/float64(b.N)/(1<<20), "MiB-allocated/op")
+			b.ReportMetric(float64(after.TotalAlloc-before.TotalAlloc)/float64(b.N)/(1<<20),
+				"MiB-allocated/op")
 			b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/n, "ns/record")
 		})
 	}
 }
 
-// Verify holds no record longer than it looks at it: ten times the records cost the same memory, give or take.
+// Verify holds no record longer than it looks at it: ten times the records cost the same
+// memory, give or take.
 func TestVerifyMemoryIsBounded(t *testing.T) {
 	allocated := func(n int) uint64 {
 		dir := filepath.Join(t.TempDir(), fmt.Sprint(n))

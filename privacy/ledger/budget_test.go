@@ -13,7 +13,8 @@ import (
 	"sotto/privacy/ledger/ledgertest"
 )
 
-// The lifetime budget holds over runs: mu = 0.2 sqrt(n) may not exceed the budget's, whatever the filter.
+// The lifetime budget holds over runs: mu = 0.2 sqrt(n) may not exceed the budget's,
+// whatever the filter.
 func TestLifetimeBudget(t *testing.T) {
 	ev := gaussian(t, 5)
 	mu := account.GaussianMu(1, 1e-6)
@@ -61,9 +62,11 @@ func TestLifetimeBudget(t *testing.T) {
 	}
 }
 
-// A File that is closed and opened at random admits and refuses exactly what a Memory with the same filter does.
+// A File that is closed and opened at random admits and refuses exactly what a Memory
+// with the same filter does.
 func TestFileIsMemory(t *testing.T) {
-	kinds := []account.Event{gaussian(t, 5), gaussian(t, 8), gaussian(t, 20), account.NoOp(), account.NonPrivate("x")}
+	kinds := []account.Event{gaussian(t, 5), gaussian(t, 8), gaussian(t, 20), account.NoOp(),
+		account.NonPrivate("x")}
 	rapid.Check(t, func(rt *rapid.T) {
 		filter := func() account.Filter {
 			f, err := account.NewGDPFilter(account.AddRemove, account.Record(), genesis().Budget)
@@ -74,7 +77,8 @@ func TestFileIsMemory(t *testing.T) {
 		}
 		m := ledger.NewMemory(filter())
 		o := options()
-		o.FS, o.Filter, o.SegmentSize = ledgertest.NewCrashFS(), filter(), rapid.Int64Range(1, 4000).Draw(rt, "segment")
+		o.FS, o.Filter, o.SegmentSize = ledgertest.NewCrashFS(), filter(),
+			rapid.Int64Range(1, 4000).Draw(rt, "segment")
 		f := create(t, "ledger", o)
 		for range rapid.IntRange(1, 30).Draw(rt, "calls") {
 			if rapid.IntRange(0, 9).Draw(rt, "restart") == 0 {
@@ -84,7 +88,8 @@ func TestFileIsMemory(t *testing.T) {
 			}
 			ev := rapid.SampledFrom(kinds).Draw(rt, "event")
 			_, want := m.Charge(ev)
-			if _, got := f.Charge(ev); errors.Is(got, account.ErrExhausted) != errors.Is(want, account.ErrExhausted) || (got == nil) != (want == nil) {
+			if _, got := f.Charge(ev); errors.Is(got, account.ErrExhausted) !=
+				errors.Is(want, account.ErrExhausted) || (got == nil) != (want == nil) {
 				rt.Fatalf("file: %v, memory: %v", got, want)
 			}
 		}
@@ -108,7 +113,8 @@ func TestFileIsMemory(t *testing.T) {
 	})
 }
 
-// A filter that is already exceeded by the past admits nothing; one that cannot count the past is refused.
+// A filter that is already exceeded by the past admits nothing; one that cannot count the
+// past is refused.
 func TestFilterMeetsThePast(t *testing.T) {
 	dir := t.TempDir()
 	o := options()

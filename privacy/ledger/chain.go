@@ -16,8 +16,9 @@ import (
 	"sotto/privacy/account"
 )
 
-// chain is what a ledger's records add up to. The writer makes its next record from it and every reader checks the
-// next record against it. Its size grows with the number of distinct events, not with that of records.
+// chain is what a ledger's records add up to. The writer makes its next record from it
+// and every reader checks the next record against it. Its size grows with the number of
+// distinct events, not with that of records.
 type chain struct {
 	genesis   Genesis
 	origin    [sha256.Size]byte // hash of the genesis
@@ -48,14 +49,16 @@ func (c *chain) head() Head { return Head{Seq: c.next - 1, Hash: c.prev} }
 // entry returns the next record, for the caller to complete.
 func (c *chain) entry(kind Kind) entry {
 	e := entry{Record: Record{Seq: c.next, Kind: kind, Count: 1, Dataset: c.dataset},
-		adjacency: c.genesis.Adjacency.String(), unit: c.genesis.Unit.String(), overrides: uint64(len(c.overrides)), prev: c.prev}
+		adjacency: c.genesis.Adjacency.String(), unit: c.genesis.Unit.String(),
+		overrides: uint64(len(c.overrides)), prev: c.prev}
 	if kind == Override {
 		e.overrides++
 	}
 	return e
 }
 
-// tally finds an event that is about to be charged. It enters the chain with its first record only.
+// tally finds an event that is about to be charged. It enters the chain with its first
+// record only.
 func (c *chain) tally(ev account.Event) (*tally, error) {
 	text, err := ev.MarshalJSON()
 	if err != nil {
@@ -65,7 +68,8 @@ func (c *chain) tally(ev account.Event) (*tally, error) {
 		return t, nil
 	}
 	if len(text) > maxPayload/2 {
-		return nil, config.Bad("event", fmt.Sprintf("%d bytes of JSON", len(text)), fmt.Sprintf("at most %d", maxPayload/2))
+		return nil, config.Bad("event", fmt.Sprintf("%d bytes of JSON", len(text)),
+			fmt.Sprintf("at most %d", maxPayload/2))
 	}
 	if err := c.fits(ev); err != nil {
 		return nil, err
@@ -108,7 +112,8 @@ func (c *chain) check(e *entry) error {
 	case e.prev != want.prev:
 		return errors.New("does not follow from the record before")
 	case e.adjacency != want.adjacency || e.unit != want.unit:
-		return fmt.Errorf("adjacency %s and unit %s, allowed: %s and %s", e.adjacency, e.unit, want.adjacency, want.unit)
+		return fmt.Errorf("adjacency %s and unit %s, allowed: %s and %s", e.adjacency, e.unit, want.adjacency,
+			want.unit)
 	case e.overrides != want.overrides:
 		return fmt.Errorf("%d overrides, allowed: %d", e.overrides, want.overrides)
 	case e.Dataset != want.Dataset && e.Kind != Opened:
@@ -135,7 +140,8 @@ func (c *chain) checkKind(e *entry) error {
 	default:
 		return fmt.Errorf("kind %q, allowed: charge, override, open, close, rotate or statement", e.Kind)
 	}
-	if e.Count != 1 || e.event != nil || e.Total != 0 || (e.Claim != nil) != claims || (e.signature != nil) != signed ||
+	if e.Count != 1 || e.event != nil || e.Total != 0 || (e.Claim != nil) != claims ||
+		(e.signature != nil) != signed ||
 		(e.Note != "") != notes || (e.Digest != "") != (e.Kind == Stated) {
 		return fmt.Errorf("has not the parts of kind %q", e.Kind)
 	}
@@ -154,7 +160,8 @@ func (c *chain) checkCharge(e *entry) error {
 		return err
 	}
 	if e.Count < 1 || e.Count > maxCount || t.total > maxCount-e.Count || e.Total != t.total+e.Count {
-		return fmt.Errorf("count %d and total %d, allowed: a count of 1 to 2^53 and a total of %d plus the count", e.Count, e.Total, t.total)
+		return fmt.Errorf("count %d and total %d, allowed: a count of 1 to 2^53 and a total of %d plus "+
+			"the count", e.Count, e.Total, t.total)
 	}
 	e.Event, c.pending = &t.event, t
 	return nil
@@ -179,7 +186,8 @@ func (c *chain) add(e *entry, t *tally, payload []byte) {
 	}
 }
 
-// replay charges everything so far to filter. exhausted says that it is too much: then nothing more may be admitted.
+// replay charges everything so far to filter. exhausted says that it is too much: then
+// nothing more may be admitted.
 func (c *chain) replay(filter account.Filter) (exhausted bool, err error) {
 	for _, t := range c.order {
 		err := filter.Admit(t.event, int(t.total))
@@ -187,7 +195,8 @@ func (c *chain) replay(filter account.Filter) (exhausted bool, err error) {
 			return true, nil
 		}
 		if err != nil {
-			return false, fmt.Errorf("ledger: the filter cannot count the %d charges of %s: %w", t.total, t.text, err)
+			return false, fmt.Errorf("ledger: the filter cannot count the %d charges of %s: %w", t.total,
+				t.text, err)
 		}
 	}
 	return false, nil
@@ -210,9 +219,10 @@ func (c *chain) compose(name string) (account.Accountant, error) {
 // noAccountant is the name in a claim of infinity: nothing supports the charges.
 const noAccountant = "none"
 
-// epsilon returns the first of preferred, the default and rdp that answers for everything so far at the ledger's delta;
-// acc is nil if none does, and the interval then infinite.
-func (c *chain) epsilon(preferred string) (acc account.Accountant, name string, eps account.Interval, err error) {
+// epsilon returns the first of preferred, the default and rdp that answers for everything
+// so far at the ledger's delta; acc is nil if none does, and the interval then infinite.
+func (c *chain) epsilon(preferred string) (acc account.Accountant, name string, eps account.Interval,
+	err error) {
 	for _, name := range []string{preferred, account.Default, "rdp"} {
 		acc, err := c.compose(name)
 		if err == nil {
@@ -231,7 +241,12 @@ func (c *chain) epsilon(preferred string) (acc account.Accountant, name string, 
 // claim states epsilon at the ledger's delta for everything so far.
 func (c *chain) claim(preferred string) (*Claim, error) {
 	_, name, eps, err := c.epsilon(preferred)
-	return &Claim{Accountant: name, Delta: c.genesis.Budget.Delta, Epsilon: account.StatedInterval(eps), Version: account.Version}, err
+	return &Claim{
+		Accountant: name,
+		Delta:      c.genesis.Budget.Delta,
+		Epsilon:    account.StatedInterval(eps),
+		Version:    account.Version,
+	}, err
 }
 
 // samplers lists the samplers of everything charged, each once, in order.

@@ -15,7 +15,8 @@ import (
 
 const crashDir = "owner/ledger"
 
-// life is one ledger that is used, crashes and is taken up again, and what the world outside has seen of it.
+// life is one ledger that is used, crashes and is taken up again, and what the world
+// outside has seen of it.
 type life struct {
 	disk     *ledgertest.CrashFS
 	answered map[uint64]string // number -> event of every charge that returned: its answer may have left
@@ -33,8 +34,8 @@ func crashOptions(disk *ledgertest.CrashFS, known uint64) ledger.Options {
 	return ledger.Options{Key: key(1), Accountant: "gdp", FS: disk, SegmentSize: 2500, KnownSeq: known}
 }
 
-// use opens the ledger, checks it, and charges it until the disk crashes or a few charges are made. It closes it
-// sometimes.
+// use opens the ledger, checks it, and charges it until the disk crashes or a few charges
+// are made. It closes it sometimes.
 func (l *life) use(r *rand.Rand, events []account.Event, data []*ledger.Fingerprint) error {
 	o := crashOptions(l.disk, l.last)
 	o.Fingerprint = data[r.IntN(len(data))]
@@ -79,8 +80,8 @@ func (l *life) use(r *rand.Rand, events []account.Event, data []*ledger.Fingerpr
 	return nil // the process ends without a word
 }
 
-// check compares a ledger that was just opened with what was seen: it verifies, and holds every charge that was
-// answered, under its number.
+// check compares a ledger that was just opened with what was seen: it verifies, and holds
+// every charge that was answered, under its number.
 func (l *life) check(f *ledger.File) error {
 	if head := f.Head().Seq; head <= l.last {
 		return fmt.Errorf("the open record has number %d after %d", head, l.last)
@@ -120,11 +121,12 @@ func crashEvents(t testing.TB) (events []account.Event, data []*ledger.Fingerpri
 	for _, s := range []float64{1e4, 2e4, 3e4} {
 		events = append(events, gaussian(t, s))
 	}
-	return events, []*ledger.Fingerprint{people(t, "a", "b"), people(t, "b", "c", "d"), people(t, "a", "b", "c")}
+	return events, []*ledger.Fingerprint{people(t, "a", "b"), people(t, "b", "c", "d"),
+		people(t, "a", "b", "c")}
 }
 
-// crashMany runs lives until the given number of crashes, each followed by a check. A life starts anew every
-// 12 uses, so that half-made ledgers are met as well.
+// crashMany runs lives until the given number of crashes, each followed by a check. A
+// life starts anew every 12 uses, so that half-made ledgers are met as well.
 func crashMany(t testing.TB, crashes int, seed uint64, lie bool) error {
 	events, data := crashEvents(t)
 	r := rand.New(rand.NewPCG(seed, 1))
@@ -146,8 +148,8 @@ func crashMany(t testing.TB, crashes int, seed uint64, lie bool) error {
 	return nil
 }
 
-// 10,000 crashes at random changes of the disk; whatever survives of the unsynced ones, no answer lacks its charge
-// and no number is given out twice.
+// 10,000 crashes at random changes of the disk; whatever survives of the unsynced ones,
+// no answer lacks its charge and no number is given out twice.
 func TestCrashes(t *testing.T) {
 	crashes := 10_000
 	if testing.Short() {
@@ -200,7 +202,8 @@ func TestCrashAtEveryChange(t *testing.T) {
 	}
 }
 
-// A disk error poisons the ledger: nothing is written any more, and a new Open finds all that was answered.
+// A disk error poisons the ledger: nothing is written any more, and a new Open finds all
+// that was answered.
 func TestDiskErrorPoisons(t *testing.T) {
 	events, _ := crashEvents(t)
 	for at := 1; at <= 40; at++ {
@@ -243,7 +246,8 @@ func TestDiskErrorPoisons(t *testing.T) {
 	}
 }
 
-// A disk error at any change of creating, opening, charging and closing is survived by the next process.
+// A disk error at any change of creating, opening, charging and closing is survived by
+// the next process.
 func TestDiskErrorThenRestart(t *testing.T) {
 	events, data := crashEvents(t)
 	for at := 1; at <= 120; at++ {

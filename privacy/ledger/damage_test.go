@@ -17,7 +17,8 @@ import (
 	"sotto/privacy/ledger/ledgertest"
 )
 
-// frames splits a segment after the description of the format: length u32 LE, CRC-32C u32 LE, payload.
+// frames splits a segment after the description of the format: length u32 LE, CRC-32C u32
+// LE, payload.
 func frames(t testing.TB, b []byte) (payloads [][]byte) {
 	t.Helper()
 	for len(b) > 0 {
@@ -49,7 +50,8 @@ const (
 	gen  = crashDir + "/genesis.json"
 )
 
-// small makes a ledger of three segments; the last one holds a rotate record, charges and a close.
+// small makes a ledger of three segments; the last one holds a rotate record, charges and
+// a close.
 func small(t testing.TB) (disk *ledgertest.CrashFS, last uint64, head ledger.Head) {
 	t.Helper()
 	disk = ledgertest.NewCrashFS()
@@ -84,7 +86,8 @@ func TestFormat(t *testing.T) {
 			if err := json.Unmarshal(p, &r); err != nil {
 				t.Fatal(err)
 			}
-			if r["prev"] != hex.EncodeToString(prev[:]) || r["seq"] != seq+1 || r["unit"] != "record" || r["adjacency"] != "add-remove" {
+			if r["prev"] != hex.EncodeToString(prev[:]) || r["seq"] != seq+1 || r["unit"] != "record" ||
+				r["adjacency"] != "add-remove" {
 				t.Fatalf("record %s after %x", p, prev)
 			}
 			if keys := sortedAsWritten(t, p); !slices.IsSorted(keys) {
@@ -120,10 +123,14 @@ func sortedAsWritten(t *testing.T, p []byte) (keys []string) {
 
 // named says that err is one that the package names.
 func named(err error) bool {
-	return slices.ContainsFunc([]error{ledger.ErrCorrupt, ledger.ErrRollback, ledger.ErrVersion, ledger.ErrKey, ledger.ErrClaim}, func(e error) bool { return errors.Is(err, e) })
+	return slices.ContainsFunc([]error{ledger.ErrCorrupt, ledger.ErrRollback, ledger.ErrVersion,
+		ledger.ErrKey, ledger.ErrClaim}, func(e error) bool {
+		return errors.Is(err, e)
+	})
 }
 
-// openAndVerify tries both on a copy of disk; they must agree, but that Open cuts a torn tail.
+// openAndVerify tries both on a copy of disk; they must agree, but that Open cuts a torn
+// tail.
 func openAndVerify(t testing.TB, disk *ledgertest.CrashFS, o ledger.Options) (ledger.Report, error) {
 	t.Helper()
 	o.FS = disk
@@ -141,7 +148,8 @@ func openAndVerify(t testing.TB, disk *ledgertest.CrashFS, o ledger.Options) (le
 	if openErr == nil {
 		charge(t, f, gaussian(t, 1e4), 1)
 		closed(t, f)
-		if after, err := ledger.Verify(crashDir, o); err != nil || after.Charges != r.Charges+1 || after.Torn != 0 {
+		if after, err := ledger.Verify(crashDir, o); err != nil || after.Charges != r.Charges+1 ||
+			after.Torn != 0 {
 			t.Fatalf("after open: %+v, %v", after, err)
 		}
 	}
@@ -235,20 +243,38 @@ func TestRearranged(t *testing.T) {
 	}{
 		"swapped records": {func(d *ledgertest.CrashFS) { d.Put(seg1, join(swapped...)) }, ledger.ErrCorrupt},
 		"record removed":  {func(d *ledgertest.CrashFS) { d.Put(seg1, join(a[:n-1]...)) }, ledger.ErrCorrupt},
-		"record twice":    {func(d *ledgertest.CrashFS) { d.Put(seg1, append(join(a...), join(a[n-1])...)) }, ledger.ErrCorrupt},
-		"record reads the same": {func(d *ledgertest.CrashFS) {
-			d.Put(seg1, join(append([][]byte{bytes.Replace(a[0], []byte(`{"`), []byte(`{ "`), 1)}, a[1:]...)...))
+		"record twice": {func(d *ledgertest.CrashFS) {
+			d.Put(seg1, append(join(a...), join(a[n-1])...))
 		}, ledger.ErrCorrupt},
-		"segments swapped":          {func(d *ledgertest.CrashFS) { d.Put(seg2, c); d.Put(seg3, b) }, ledger.ErrCorrupt},
-		"first segment gone":        {func(d *ledgertest.CrashFS) { d.Put(seg1, nil) }, ledger.ErrCorrupt},
-		"middle segment gone":       {func(d *ledgertest.CrashFS) { d.Put(seg2, nil) }, ledger.ErrCorrupt},
-		"all segments gone":         {func(d *ledgertest.CrashFS) { d.Put(seg1, nil); d.Put(seg2, nil); d.Put(seg3, nil) }, ledger.ErrCorrupt},
-		"segment of another ledger": {func(d *ledgertest.CrashFS) { d.Put(seg2, other.Content(seg2)) }, ledger.ErrCorrupt},
-		"genesis of another ledger": {func(d *ledgertest.CrashFS) { d.Put(gen, other.Content(gen)) }, ledger.ErrCorrupt},
+		"record reads the same": {func(d *ledgertest.CrashFS) {
+			d.Put(seg1,
+				join(append([][]byte{bytes.Replace(a[0], []byte(`{"`), []byte(`{ "`), 1)}, a[1:]...)...))
+		}, ledger.ErrCorrupt},
+		"segments swapped": {func(d *ledgertest.CrashFS) {
+			d.Put(seg2, c)
+			d.Put(seg3, b)
+		}, ledger.ErrCorrupt},
+		"first segment gone":  {func(d *ledgertest.CrashFS) { d.Put(seg1, nil) }, ledger.ErrCorrupt},
+		"middle segment gone": {func(d *ledgertest.CrashFS) { d.Put(seg2, nil) }, ledger.ErrCorrupt},
+		"all segments gone": {func(d *ledgertest.CrashFS) {
+			d.Put(seg1, nil)
+			d.Put(seg2, nil)
+			d.Put(seg3, nil)
+		}, ledger.ErrCorrupt},
+		"segment of another ledger": {func(d *ledgertest.CrashFS) {
+			d.Put(seg2, other.Content(seg2))
+		}, ledger.ErrCorrupt},
+		"genesis of another ledger": {func(d *ledgertest.CrashFS) {
+			d.Put(gen, other.Content(gen))
+		}, ledger.ErrCorrupt},
 		"newer genesis": {func(d *ledgertest.CrashFS) {
 			d.Put(gen, bytes.Replace(d.Content(gen), []byte(`"v":1}`), []byte(`"v":2,"x":0}`), 1))
 		}, ledger.ErrVersion},
-		"newer record":      {func(d *ledgertest.CrashFS) { d.Put(seg1, join(a[0], newer)); d.Put(seg2, nil); d.Put(seg3, nil) }, ledger.ErrVersion},
+		"newer record": {func(d *ledgertest.CrashFS) {
+			d.Put(seg1, join(a[0], newer))
+			d.Put(seg2, nil)
+			d.Put(seg3, nil)
+		}, ledger.ErrVersion},
 		"last segment gone": {func(d *ledgertest.CrashFS) { d.Put(seg3, nil) }, ledger.ErrRollback},
 		"another history": {func(d *ledgertest.CrashFS) {
 			for _, n := range []string{gen, seg1, seg2, seg3} {
@@ -268,7 +294,8 @@ func TestRearranged(t *testing.T) {
 	}
 }
 
-// A head that the ledger had is accepted; one that it never had, or with no record at its number, is not.
+// A head that the ledger had is accepted; one that it never had, or with no record at its
+// number, is not.
 func TestKnownHead(t *testing.T) {
 	disk, _, head := small(t)
 	o := crashOptions(disk, head.Seq)
@@ -291,7 +318,8 @@ func TestTornTailIsNoted(t *testing.T) {
 	disk, last, _ := small(t)
 	content := disk.Content(seg3)
 	disk.Put(seg3, content[:len(content)-3])
-	if _, err := ledger.Open(crashDir, crashOptions(disk.Clone(), last+1)); !errors.Is(err, ledger.ErrCorrupt) {
+	if _, err := ledger.Open(crashDir, crashOptions(disk.Clone(), last+1)); !errors.Is(err,
+		ledger.ErrCorrupt) {
 		t.Errorf("a torn record that is known: %v", err)
 	}
 	f, err := ledger.Open(crashDir, crashOptions(disk, last))
@@ -299,7 +327,8 @@ func TestTornTailIsNoted(t *testing.T) {
 		t.Fatal(err)
 	}
 	all := ledgertest.Records(t, f)
-	if r := all[len(all)-1]; r.Kind != ledger.Opened || !strings.Contains(r.Note, "cut a torn record of") || r.Seq != last+1 {
+	if r := all[len(all)-1]; r.Kind != ledger.Opened || !strings.Contains(r.Note, "cut a torn record of") ||
+		r.Seq != last+1 {
 		t.Errorf("last record %+v", r)
 	}
 	closed(t, f)

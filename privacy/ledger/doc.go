@@ -1,14 +1,16 @@
-// Package ledger records every privacy charge of one owner's data before the answer that it pays for exists. A
-// charge that was admitted stands, whether or not its answer ever left.
+// Package ledger records every privacy charge of one owner's data before the answer that
+// it pays for exists. A charge that was admitted stands, whether or not its answer ever
+// left.
 //
-// [Ledger] is what a gate sees. [File] is the durable one. [Memory] is the simulator's twin, in which equal charges in a
-// row are one record with a count. Both pass the suite of package ledgertest.
+// [Ledger] is what a gate sees. [File] is the durable one. [Memory] is the simulator's
+// twin, in which equal charges in a row are one record with a count. Both pass the suite
+// of package ledgertest.
 //
 // # Protocol
 //
-// [File.Charge] asks the filter, appends one record and syncs it (fdatasync; macOS: F_FULLFSYNC), all under one
-// lock, and only then returns the record's number. A gate reads data after that, never before. Hence, whatever crashes
-// when:
+// [File.Charge] asks the filter, appends one record and syncs it (fdatasync; macOS:
+// F_FULLFSYNC), all under one lock, and only then returns the record's number. A gate
+// reads data after that, never before. Hence, whatever crashes when:
 //
 //   - An answer that anybody has seen is charged on the disk: charges >= releases.
 //   - A number is given out once. It is the last one plus one, under an exclusive lock of the directory (flock; the
@@ -18,19 +20,23 @@
 //     and every call says so. Open finds out what was kept. Should a disk show it a record that a failed sync did
 //     not store, and lose it later, the ledger is found corrupt then; it never counts less than was answered.
 //
-// A record that a crash left half written is cut by the next Open, which notes it in its open record, if it is the
-// last one of the last segment, no intact record follows it, and no checkpoint or stored outbox names its number or a
-// later one ([Options].KnownSeq): then its answer cannot have left. Any other damage is [ErrCorrupt], and nothing is
-// repaired. If the crash happens again before the open record is durable, the note is lost; the charge was never there.
+// A record that a crash left half written is cut by the next Open, which notes it in its
+// open record, if it is the last one of the last segment, no intact record follows it,
+// and no checkpoint or stored outbox names its number or a later one
+// ([Options].KnownSeq): then its answer cannot have left. Any other damage is
+// [ErrCorrupt], and nothing is repaired. If the crash happens again before the open
+// record is durable, the note is lost; the charge was never there.
 //
 // # Budget
 //
-// The budget belongs to the data, not to a run. It stands in the genesis, and the filter is fed with all charges of the
-// past when the ledger is opened. [OpenFor] finds the ledger of a data set by its [Fingerprint]: one shared record is
-// enough to charge the old budget, so that correcting or adding a record never opens a fresh one. A ledger
-// keeps the fingerprint of all records that were ever charged to it. By default the filter is an account.RDPFilter; a
-// caller that brings another one, such as an account.CountFilter for a run planned with a tighter accountant, answers
-// for its fitting the budget together with the past. [Verify] reports a ledger that is overspent.
+// The budget belongs to the data, not to a run. It stands in the genesis, and the filter
+// is fed with all charges of the past when the ledger is opened. [OpenFor] finds the
+// ledger of a data set by its [Fingerprint]: one shared record is enough to charge the
+// old budget, so that correcting or adding a record never opens a fresh one. A ledger
+// keeps the fingerprint of all records that were ever charged to it. By default the
+// filter is an account.RDPFilter; a caller that brings another one, such as an
+// account.CountFilter for a run planned with a tighter accountant, answers for its
+// fitting the budget together with the past. [Verify] reports a ledger that is overspent.
 //
 // # Files
 //
@@ -39,8 +45,9 @@
 //	dataset-TAG.fp       the fingerprint of all records charged so far
 //	lock                 process id and boot id of the holder
 //
-// The genesis holds adjacency, budget, id, min_records, public_key, signature, unit and v, see [Genesis]; its signature is
-// Ed25519 over "sotto ledger genesis\n" and the object without it.
+// The genesis holds adjacency, budget, id, min_records, public_key, signature, unit and
+// v, see [Genesis]; its signature is Ed25519 over "sotto ledger genesis\n" and the object
+// without it.
 //
 // A segment is a row of frames without gaps:
 //
@@ -48,8 +55,8 @@
 //	bytes 4-7    CRC-32C of the payload, likewise
 //	then         the payload: one JSON object
 //
-// The object's keys are sorted, without blanks; strings are written as encoding/json writes them, numbers are decimal
-// integers. Any other spelling is refused.
+// The object's keys are sorted, without blanks; strings are written as encoding/json
+// writes them, numbers are decimal integers. Any other spelling is refused.
 //
 //	adjacency    of the ledger, on every record
 //	agent        who charged, see Options
@@ -70,22 +77,26 @@
 //	unit         of the ledger, on every record
 //	v            1
 //
-// A fingerprint is "SOTTOFP1", 16 bytes that identify the secret, the number of digests (u64 little endian), the digests
-// of 16 bytes each in ascending order, and the SHA-256 of all that; TAG is the first half of the SHA-256 of the file.
+// A fingerprint is "SOTTOFP1", 16 bytes that identify the secret, the number of digests
+// (u64 little endian), the digests of 16 bytes each in ascending order, and the SHA-256
+// of all that; TAG is the first half of the SHA-256 of the file.
 //
 // # What it proves, and what not
 //
-// [Verify] recomputes checksums, hashes, signatures, numbers, totals and every epsilon that was recorded. Editing,
-// reordering or removing records breaks the chain. Cutting the end, restoring an old copy, or rewriting everything
-// with the owner's key is found by whoever holds a later head: the owner's own checkpoint ([Options].KnownSeq and
+// [Verify] recomputes checksums, hashes, signatures, numbers, totals and every epsilon
+// that was recorded. Editing, reordering or removing records breaks the chain. Cutting
+// the end, restoring an old copy, or rewriting everything with the owner's key is found
+// by whoever holds a later head: the owner's own checkpoint ([Options].KnownSeq and
 // KnownHead), or a peer ([SignedHead]).
 //
-// An owner can delete a ledger, and no software can prevent that; its past releases then count for nothing in the
-// figures of later runs, which are wrong by that much. Statements say so. The ledger of a data set that was destroyed may go
-// with it. Everything but the fingerprint is public by construction: no record depends on private data. The
-// fingerprint stays with the owner; under its secret it tells only the number of distinct records.
+// An owner can delete a ledger, and no software can prevent that; its past releases then
+// count for nothing in the figures of later runs, which are wrong by that much.
+// Statements say so. The ledger of a data set that was destroyed may go with it.
+// Everything but the fingerprint is public by construction: no record depends on private
+// data. The fingerprint stays with the owner; under its secret it tells only the number
+// of distinct records.
 //
-// Disks that lie about syncs are beyond this package. File systems that keep nothing (tmpfs) or leave syncs and
-// locks to others (network and user-space ones) are refused with [ErrDurability], as are systems other than
-// Linux and macOS.
+// Disks that lie about syncs are beyond this package. File systems that keep nothing
+// (tmpfs) or leave syncs and locks to others (network and user-space ones) are refused
+// with [ErrDurability], as are systems other than Linux and macOS.
 package ledger

@@ -33,7 +33,8 @@ const (
 	maxPayload    = 1 << 20 // bytes of a record
 )
 
-// append writes e's canonical JSON: a fixed set of keys in order, no blanks, strings as encoding/json writes them.
+// append writes e's canonical JSON: a fixed set of keys in order, no blanks, strings as
+// encoding/json writes them.
 func (e *entry) append(b []byte) []byte {
 	str := func(key, s string) {
 		b = append(append(b, key...), ':')
@@ -81,12 +82,13 @@ func (e *entry) append(b []byte) []byte {
 	return append(b, '}')
 }
 
-// parse reads what append writes, byte for byte, and nothing else. Event stays nil; event holds its text, valid
-// as long as payload.
+// parse reads what append writes, byte for byte, and nothing else. Event stays nil; event
+// holds its text, valid as long as payload.
 func (e *entry) parse(payload []byte) error {
 	p := parser{b: payload}
 	old := e.Record
-	*e = entry{Record: Record{Agent: old.Agent, Dataset: old.Dataset, Run: old.Run, Kind: old.Kind}, adjacency: e.adjacency, unit: e.unit}
+	*e = entry{Record: Record{Agent: old.Agent, Dataset: old.Dataset, Run: old.Run, Kind: old.Kind},
+		adjacency: e.adjacency, unit: e.unit}
 	p.key(`{"adjacency":`)
 	p.str(&e.adjacency)
 	p.key(`,"agent":`)
@@ -150,7 +152,8 @@ func (e *entry) unsigned() []byte {
 	return c.append([]byte("sotto ledger record\n"))
 }
 
-// parser reads canonical JSON from the front of b; after the first error it reads nothing more.
+// parser reads canonical JSON from the front of b; after the first error it reads nothing
+// more.
 type parser struct {
 	b   []byte
 	err error
@@ -285,7 +288,8 @@ func (p *parser) claim() *Claim {
 // simple reports whether s stands for itself between quotes.
 func simple(s string) bool {
 	for i := range len(s) {
-		if c := s[i]; c < ' ' || c >= utf8.RuneSelf || c == '"' || c == '\\' || c == '<' || c == '>' || c == '&' || c == 0x7f {
+		if c := s[i]; c < ' ' || c >= utf8.RuneSelf || c == '"' || c == '\\' || c == '<' || c == '>' ||
+			c == '&' || c == 0x7f {
 			return false
 		}
 	}
@@ -303,7 +307,8 @@ func appendString(b []byte, s string) []byte {
 
 // Claim is an epsilon that was stated, with the accountant that found it.
 type Claim struct {
-	Accountant string                 `json:"accountant"` // "none": no accountant supports the charges, epsilon is infinite
+	// "none": no accountant supports the charges, epsilon is infinite
+	Accountant string                 `json:"accountant"`
 	Delta      float64                `json:"delta"`
 	Epsilon    account.StatedInterval `json:"epsilon"`
 	Version    string                 `json:"version"` // account.Version at the time

@@ -17,29 +17,36 @@ import (
 // DefaultSegmentSize is where a segment ends and the next one begins.
 const DefaultSegmentSize = 64 << 20
 
-// Options say who uses a ledger and what it must match. Only Key is needed to write, and nothing to read.
+// Options say who uses a ledger and what it must match. Only Key is needed to write, and
+// nothing to read.
 type Options struct {
 	// Key is the owner's Ed25519 key; it signs the genesis, closes, statements and heads.
 	Key ed25519.PrivateKey
-	// PublicKey is the owner that Verify and Export expect; nil takes the one that the genesis names.
+	// PublicKey is the owner that Verify and Export expect; nil takes the one that the
+	// genesis names.
 	PublicKey ed25519.PublicKey
-	// Fingerprint is that of the data set in use. Without it a ledger that has one admits no charge.
+	// Fingerprint is that of the data set in use. Without it a ledger that has one admits
+	// no charge.
 	Fingerprint *Fingerprint
-	// Filter admits charges. It is fed with all charges of the past first and must enforce the genesis budget
-	// over them. nil is an account.RDPFilter of that budget.
+	// Filter admits charges. It is fed with all charges of the past first and must
+	// enforce the genesis budget over them. nil is an account.RDPFilter of that budget.
 	Filter account.Filter
-	// Accountant finds the epsilon of closes and statements; "" is account.Default. Where it does not support the
-	// charges, account.Default and rdp are tried.
+	// Accountant finds the epsilon of closes and statements; "" is account.Default. Where
+	// it does not support the charges, account.Default and rdp are tried.
 	Accountant string
 	// Run and Agent are written into every record; public, at most 256 bytes.
 	Run, Agent string
-	// KnownSeq is the highest number that a checkpoint or a stored outbox names, 0 without any.
+	// KnownSeq is the highest number that a checkpoint or a stored outbox names, 0
+	// without any.
 	KnownSeq uint64
-	// KnownHead is a head that the ledger had once, for instance one that a peer holds. The zero Head asks nothing.
+	// KnownHead is a head that the ledger had once, for instance one that a peer holds.
+	// The zero Head asks nothing.
 	KnownHead Head
-	// AcceptDelta lets Create accept a delta of 1/MinRecords or more, and records that as an override.
+	// AcceptDelta lets Create accept a delta of 1/MinRecords or more, and records that as
+	// an override.
 	AcceptDelta bool
-	// SegmentSize in bytes, 0 = DefaultSegmentSize. A segment exceeds it by less than one record.
+	// SegmentSize in bytes, 0 = DefaultSegmentSize. A segment exceeds it by less than one
+	// record.
 	SegmentSize int64
 	// FS is the file system, nil = OS{}.
 	FS FS
@@ -72,13 +79,14 @@ func checkName(key, s string) error {
 
 func (o *Options) needKey() error {
 	if len(o.Key) != ed25519.PrivateKeySize {
-		return config.Bad("key", fmt.Sprintf("%d bytes", len(o.Key)), fmt.Sprintf("an Ed25519 private key of %d", ed25519.PrivateKeySize))
+		return config.Bad("key", fmt.Sprintf("%d bytes", len(o.Key)),
+			fmt.Sprintf("an Ed25519 private key of %d", ed25519.PrivateKeySize))
 	}
 	return nil
 }
 
-// File is a durable ledger, made by Create, Open or OpenFor. It is safe for concurrent use; one lock orders all calls,
-// so a Charge waits for those before it.
+// File is a durable ledger, made by Create, Open or OpenFor. It is safe for concurrent
+// use; one lock orders all calls, so a Charge waits for those before it.
 type File struct {
 	dir  string
 	opt  Options
@@ -108,9 +116,10 @@ func (f *File) usable() error {
 	return f.poison
 }
 
-// Charge implements Ledger. It admits ev, appends its record and syncs it before it returns. Errors:
-// account.ErrExhausted and account.ErrUnsupported (nothing was written), a config.Error (ev does not fit the ledger),
-// ErrDataset (opened without a fingerprint), ErrClosed, ErrPoisoned. None depends on private data.
+// Charge implements Ledger. It admits ev, appends its record and syncs it before it
+// returns. Errors: account.ErrExhausted and account.ErrUnsupported (nothing was written),
+// a config.Error (ev does not fit the ledger), ErrDataset (opened without a fingerprint),
+// ErrClosed, ErrPoisoned. None depends on private data.
 func (f *File) Charge(ev account.Event) (uint64, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -133,7 +142,8 @@ func (f *File) Charge(ev account.Event) (uint64, error) {
 	if t.total >= maxCount {
 		return 0, fmt.Errorf("%w: 2^53 charges of one event", account.ErrExhausted)
 	}
-	if err := f.filter.Admit(t.event, 1); err != nil { // not ev: filters remember the price of the value they saw last
+	// not ev: filters remember the price of the value they saw last
+	if err := f.filter.Admit(t.event, 1); err != nil {
 		return 0, err
 	}
 	f.last = t
@@ -146,7 +156,8 @@ func (f *File) Charge(ev account.Event) (uint64, error) {
 // Override implements Ledger. note is at most 4096 bytes of UTF-8 and not empty.
 func (f *File) Override(note string) error {
 	if note == "" || len(note) > maxNote || !utf8.ValidString(note) {
-		return config.Bad("note", fmt.Sprintf("%d bytes", len(note)), fmt.Sprintf("1 to %d bytes of UTF-8", maxNote))
+		return config.Bad("note", fmt.Sprintf("%d bytes", len(note)),
+			fmt.Sprintf("1 to %d bytes of UTF-8", maxNote))
 	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -160,15 +171,16 @@ func (f *File) Override(note string) error {
 	return err
 }
 
-// SetRound sets the coarse time of later records. The ledger holds no finer time than this public number, below 2^63.
+// SetRound sets the coarse time of later records. The ledger holds no finer time than
+// this public number, below 2^63.
 func (f *File) SetRound(round uint64) {
 	f.mu.Lock()
 	f.round = min(round, 1<<63-1)
 	f.mu.Unlock()
 }
 
-// write appends one record, after a rotate record if the segment is full, and returns its number. complete fills in
-// what the kind needs and returns the tally of a charge.
+// write appends one record, after a rotate record if the segment is full, and returns its
+// number. complete fills in what the kind needs and returns the tally of a charge.
 func (f *File) write(kind Kind, complete func(e *entry) *tally) (uint64, error) {
 	if f.at.size >= f.opt.SegmentSize {
 		if err := f.rotate(); err != nil {
@@ -184,7 +196,8 @@ func (f *File) write(kind Kind, complete func(e *entry) *tally) (uint64, error) 
 	return e.Seq, f.commit(&e, t)
 }
 
-// commit makes a record durable. After an error nobody knows what is on the disk, so nothing more is written.
+// commit makes a record durable. After an error nobody knows what is on the disk, so
+// nothing more is written.
 func (f *File) commit(e *entry, t *tally) error {
 	f.buf = e.append(append(f.buf[:0], make([]byte, frameHeader)...))
 	payload := f.buf[frameHeader:]
@@ -231,7 +244,8 @@ func (f *File) segmentPath(n int) string {
 	return filepath.Join(f.dir, fmt.Sprintf(segmentName, n))
 }
 
-// Records implements Ledger: it reads, and checks again, what is on the disk. An error ends it.
+// Records implements Ledger: it reads, and checks again, what is on the disk. An error
+// ends it.
 func (f *File) Records() iter.Seq2[Record, error] {
 	f.mu.Lock()
 	at := f.at
@@ -257,7 +271,8 @@ func (f *File) Genesis() Genesis { return f.chain.genesis }
 // Dir returns the ledger's directory.
 func (f *File) Dir() string { return f.dir }
 
-// Spent returns epsilon at the lifetime delta for everything charged so far, over all runs.
+// Spent returns epsilon at the lifetime delta for everything charged so far, over all
+// runs.
 func (f *File) Spent() (Claim, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -268,8 +283,9 @@ func (f *File) Spent() (Claim, error) {
 	return *c, nil
 }
 
-// Close implements Ledger: it writes a signed record with the epsilon so far and lets the lock go. A poisoned ledger
-// writes nothing and returns ErrPoisoned. A second Close does nothing.
+// Close implements Ledger: it writes a signed record with the epsilon so far and lets the
+// lock go. A poisoned ledger writes nothing and returns ErrPoisoned. A second Close does
+// nothing.
 func (f *File) Close() error {
 	f.mu.Lock()
 	defer f.mu.Unlock()

@@ -26,7 +26,12 @@ func key(n byte) ed25519.PrivateKey {
 }
 
 func genesis() ledger.Genesis {
-	return ledger.Genesis{Adjacency: account.AddRemove, Unit: account.Record(), Budget: account.Budget{Epsilon: 1, Delta: 1e-6}, MinRecords: 1000}
+	return ledger.Genesis{
+		Adjacency:  account.AddRemove,
+		Unit:       account.Record(),
+		Budget:     account.Budget{Epsilon: 1, Delta: 1e-6},
+		MinRecords: 1000,
+	}
 }
 
 // options are quick: the exact Gaussian accountant answers in microseconds.
@@ -131,7 +136,8 @@ func TestReopen(t *testing.T) {
 		if r.Kind == ledger.Charge {
 			totals = append(totals, fmt.Sprint(r.Total))
 			runs[r.Run]++
-			if want := map[string]uint64{"run-1": 7, "run-2": 0}[r.Run]; r.Round != want || r.Agent != "clinic <a>" {
+			if want := map[string]uint64{"run-1": 7, "run-2": 0}[r.Run]; r.Round != want ||
+				r.Agent != "clinic <a>" {
 				t.Errorf("record %d is of round %d, agent %q", r.Seq, r.Round, r.Agent)
 			}
 		}
@@ -147,18 +153,23 @@ func TestReopen(t *testing.T) {
 	if runs["run-1"] != 5 || runs["run-2"] != 2 {
 		t.Errorf("charges by run: %v", runs)
 	}
-	if got := strings.Join(kinds, " "); got != "open charge charge charge charge charge override close open charge charge close" {
+	if got := strings.Join(kinds, " "); got !=
+		"open charge charge charge charge charge override close open charge charge close" {
 		t.Errorf("kinds %s", got)
 	}
 	r := verified(t, dir, o)
-	if r.Charges != 7 || r.LastSeq != f.Head().Seq || r.Head != f.Head().String() || r.Signatures != 3 || r.Claims != 2 || r.Segments < 3 || r.Segments != rotations+1 || r.Torn != 0 {
+	if r.Charges != 7 || r.LastSeq != f.Head().Seq || r.Head != f.Head().String() || r.Signatures != 3 ||
+		r.Claims != 2 || r.Segments < 3 || r.Segments != rotations+1 || r.Torn != 0 {
 		t.Errorf("report %+v", r)
 	}
 	if !slices.Equal(r.Overrides, []string{"note"}) {
 		t.Errorf("overrides %q", r.Overrides)
 	}
-	// sqrt(6/1000^2 + 1/3000^2), converted by the exact Gaussian profile (Balle, Wang 2018)
-	if mu := 0.0024721; r.Spent.Accountant != "gdp" || r.Spent.Epsilon.Upper > account.GaussianEpsilon(mu*1.0001, 1e-6) || r.Spent.Epsilon.Upper < account.GaussianEpsilon(mu*0.9999, 1e-6) {
+	// sqrt(6/1000^2 + 1/3000^2), converted by the exact Gaussian profile (Balle, Wang
+	// 2018)
+	if mu := 0.0024721; r.Spent.Accountant != "gdp" ||
+		r.Spent.Epsilon.Upper > account.GaussianEpsilon(mu*1.0001, 1e-6) ||
+		r.Spent.Epsilon.Upper < account.GaussianEpsilon(mu*0.9999, 1e-6) {
 		t.Errorf("spent %+v", r.Spent)
 	}
 }
@@ -219,7 +230,8 @@ func TestChargeRefuses(t *testing.T) {
 	group.Unit = account.Group(3)
 	big := gaussian(t, 10)
 	big.Oracle = strings.Repeat("x", 1<<20)
-	for name, ev := range map[string]account.Event{"event.adjacency": other, "event.unit": group, "event": big} {
+	for name, ev := range map[string]account.Event{"event.adjacency": other, "event.unit": group,
+		"event": big} {
 		_, err := f.Charge(ev)
 		var bad *config.Error
 		if !errors.As(err, &bad) || bad.Key != name {
@@ -244,7 +256,8 @@ func TestLockExcludes(t *testing.T) {
 	o := options()
 	f := create(t, dir, o)
 	_, err := ledger.Open(dir, o)
-	if !errors.Is(err, ledger.ErrLocked) || !strings.Contains(err.Error(), fmt.Sprintf("pid %d boot ", os.Getpid())) {
+	if !errors.Is(err, ledger.ErrLocked) ||
+		!strings.Contains(err.Error(), fmt.Sprintf("pid %d boot ", os.Getpid())) {
 		t.Errorf("second open: %v", err)
 	}
 	if _, err := ledger.Create(dir, genesis(), o); !errors.Is(err, ledger.ErrLocked) {

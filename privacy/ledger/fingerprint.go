@@ -27,20 +27,23 @@ const (
 
 type recordDigest [digestSize]byte
 
-// Fingerprint is a data set as the set of its records' digests: HMAC-SHA-256 under a secret of the owner, cut to 128
-// bits. Whoever lacks the secret learns nothing from it but the number of distinct records, so it stays with the
-// ledger; a digest without key would itself be a release. It is immutable.
+// Fingerprint is a data set as the set of its records' digests: HMAC-SHA-256 under a
+// secret of the owner, cut to 128 bits. Whoever lacks the secret learns nothing from it
+// but the number of distinct records, so it stays with the ledger; a digest without key
+// would itself be a release. It is immutable.
 type Fingerprint struct {
 	check   recordDigest // of the secret, so that two secrets are not taken for two data sets
 	digests []recordDigest
 }
 
-// NewFingerprint digests records; secret is at least 16 random bytes that the owner keeps for as long as its
-// ledgers. The records must be the raw ones, as the owner stores them: after other preprocessing, or with another
-// secret, the same people would have other digests. The number of records must be above 0.
+// NewFingerprint digests records; secret is at least 16 random bytes that the owner keeps
+// for as long as its ledgers. The records must be the raw ones, as the owner stores them:
+// after other preprocessing, or with another secret, the same people would have other
+// digests. The number of records must be above 0.
 func NewFingerprint(secret []byte, records iter.Seq[[]byte]) (*Fingerprint, error) {
 	if len(secret) < minSecret {
-		return nil, config.Bad("secret", fmt.Sprintf("%d bytes", len(secret)), fmt.Sprintf("at least %d", minSecret))
+		return nil, config.Bad("secret", fmt.Sprintf("%d bytes", len(secret)),
+			fmt.Sprintf("at least %d", minSecret))
 	}
 	mac := hmac.New(sha256.New, secret)
 	var sum [sha256.Size]byte
@@ -77,7 +80,8 @@ func (p *Fingerprint) Tag() string {
 	return hex.EncodeToString(h[:digestSize])
 }
 
-// Overlaps reports whether p and q share a record. ErrKey: they were made with different secrets.
+// Overlaps reports whether p and q share a record. ErrKey: they were made with different
+// secrets.
 func (p *Fingerprint) Overlaps(q *Fingerprint) (bool, error) {
 	if p.check != q.check {
 		return false, fmt.Errorf("%w: the data sets were digested with different secrets", ErrKey)
@@ -101,7 +105,8 @@ func (p *Fingerprint) union(q *Fingerprint) *Fingerprint {
 	return &Fingerprint{check: p.check, digests: sortedSet(slices.Concat(p.digests, q.digests))}
 }
 
-// encode writes magic, check, number of digests (u64 LE), digests in order, SHA-256 of all that.
+// encode writes magic, check, number of digests (u64 LE), digests in order, SHA-256 of
+// all that.
 func (p *Fingerprint) encode() []byte {
 	b := make([]byte, 0, fingerprintHead+len(p.digests)*digestSize+sha256.Size)
 	b = append(b, fingerprintMagic...)
@@ -123,7 +128,8 @@ func parseFingerprint(b []byte) (*Fingerprint, error) {
 	body, sum := b[:len(b)-sha256.Size], sha256.Sum256(b[:len(b)-sha256.Size])
 	n := binary.LittleEndian.Uint64(body[fingerprintHead-8:])
 	body = body[fingerprintHead:]
-	if string(b[:len(fingerprintMagic)]) != fingerprintMagic || !bytes.HasSuffix(b, sum[:]) || n == 0 || uint64(len(body)) != n*digestSize || n > uint64(len(body)) {
+	if string(b[:len(fingerprintMagic)]) != fingerprintMagic || !bytes.HasSuffix(b, sum[:]) || n == 0 ||
+		uint64(len(body)) != n*digestSize || n > uint64(len(body)) {
 		return nil, bad
 	}
 	p := &Fingerprint{check: recordDigest(b[len(fingerprintMagic):]), digests: make([]recordDigest, n)}
@@ -150,8 +156,8 @@ func fingerprintTags(fsys FS, dir string) (tags []string, err error) {
 	return tags, err
 }
 
-// storedFingerprints reads all fingerprints in dir, by tag. More than one is there after a crash while the data set
-// grew; the records of all of them count as charged.
+// storedFingerprints reads all fingerprints in dir, by tag. More than one is there after
+// a crash while the data set grew; the records of all of them count as charged.
 func storedFingerprints(fsys FS, dir string) (tags []string, all *Fingerprint, err error) {
 	if tags, err = fingerprintTags(fsys, dir); err != nil {
 		return nil, nil, err
@@ -193,8 +199,9 @@ func (f *File) storeFingerprint(p *Fingerprint) (string, error) {
 	return tag, f.put(fingerprintName(tag), p.encode())
 }
 
-// matchData compares the data set in use with those charged before. One that shares no record is refused; one that
-// has grown or changed is stored together with all former records, which stay charged.
+// matchData compares the data set in use with those charged before. One that shares no
+// record is refused; one that has grown or changed is stored together with all former
+// records, which stay charged.
 func (f *File) matchData() (tag string, err error) {
 	old := f.chain.dataset
 	tags, stored, err := storedFingerprints(f.opt.FS, f.dir)
@@ -226,15 +233,16 @@ func (f *File) matchData() (tag string, err error) {
 	return f.storeFingerprint(all)
 }
 
-// tidy removes what an earlier process left: half-written files, and the fingerprints that the one named by tag
-// contains.
+// tidy removes what an earlier process left: half-written files, and the fingerprints
+// that the one named by tag contains.
 func (f *File) tidy(tag string) error {
 	names, err := f.opt.FS.List(f.dir)
 	if err != nil {
 		return err
 	}
 	for _, n := range names {
-		contained := f.opt.Fingerprint != nil && strings.HasPrefix(n, fingerprintPrefix) && n != fingerprintName(tag)
+		contained := f.opt.Fingerprint != nil && strings.HasPrefix(n, fingerprintPrefix) &&
+			n != fingerprintName(tag)
 		if contained || strings.HasSuffix(n, tempSuffix) {
 			if err := f.opt.FS.Remove(filepath.Join(f.dir, n)); err != nil {
 				return err

@@ -48,7 +48,8 @@ func overlaps(t testing.TB, p, q *ledger.Fingerprint) bool {
 func TestFingerprint(t *testing.T) {
 	ab, ba := people(t, "a", "b"), people(t, "b", "a", "b")
 	if ab.Tag() != ba.Tag() || ba.Len() != 2 {
-		t.Errorf("order or repetition changes the data set: %s and %s of %d records", ab.Tag(), ba.Tag(), ba.Len())
+		t.Errorf("order or repetition changes the data set: %s and %s of %d records", ab.Tag(), ba.Tag(),
+			ba.Len())
 	}
 	if ab.Tag() == people(t, "a", "c").Tag() || ab.Tag() == people(t, "ab").Tag() {
 		t.Error("two data sets have one tag")
@@ -90,7 +91,8 @@ func TestOverlapsIsIntersection(t *testing.T) {
 	})
 }
 
-// A ledger refuses other people's data, keeps those of all former data sets, and without a data set takes no charge.
+// A ledger refuses other people's data, keeps those of all former data sets, and without
+// a data set takes no charge.
 func TestDataset(t *testing.T) {
 	dir := t.TempDir()
 	o := options()
@@ -104,7 +106,8 @@ func TestDataset(t *testing.T) {
 	if _, err := ledger.Open(dir, o); !errors.Is(err, ledger.ErrDataset) {
 		t.Errorf("open for other data: %v", err)
 	}
-	if err := os.WriteFile(filepath.Join(dir, "dataset-half.fp.tmp"), []byte("half"), 0o600); err != nil { // of a crash
+	// of a crash
+	if err := os.WriteFile(filepath.Join(dir, "dataset-half.fp.tmp"), []byte("half"), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	o.Fingerprint = people(t, "b", "c") // a left, c came
@@ -194,7 +197,8 @@ func TestOpenFor(t *testing.T) {
 	if r := verified(t, first, o); r.Charges != 5 {
 		t.Errorf("%d charges, want 5", r.Charges)
 	}
-	if _, err := ledger.OpenFor(policy, people(t, "a", "x"), genesis(), o); !errors.Is(err, ledger.ErrDataset) {
+	if _, err := ledger.OpenFor(policy, people(t, "a", "x"), genesis(), o); !errors.Is(err,
+		ledger.ErrDataset) {
 		t.Errorf("data of two ledgers: %v", err)
 	}
 	g := genesis()
@@ -213,8 +217,8 @@ func TestOpenFor(t *testing.T) {
 	}
 }
 
-// Whatever remains of an interrupted OpenFor, the next one succeeds, and charges that were answered stay under
-// one budget.
+// Whatever remains of an interrupted OpenFor, the next one succeeds, and charges that
+// were answered stay under one budget.
 func TestOpenForCrashes(t *testing.T) {
 	ev := gaussian(t, 1000)
 	for at := 1; ; at++ {
@@ -260,9 +264,15 @@ func TestOpenForCrashes(t *testing.T) {
 func ExampleOpenFor() {
 	dir, _ := os.MkdirTemp("", "sotto")
 	defer os.RemoveAll(dir)
-	patients, _ := ledger.NewFingerprint([]byte("a secret of the owner"), texts([]string{"patient 1", "patient 2"}))
+	patients, _ := ledger.NewFingerprint([]byte("a secret of the owner"),
+		texts([]string{"patient 1", "patient 2"}))
 	o := ledger.Options{Key: key(1), FS: ledger.OS{AllowVolatile: true}}
-	g := ledger.Genesis{Adjacency: account.AddRemove, Unit: account.Record(), MinRecords: 100, Budget: account.Budget{Epsilon: 1, Delta: 1e-5}}
+	g := ledger.Genesis{
+		Adjacency:  account.AddRemove,
+		Unit:       account.Record(),
+		MinRecords: 100,
+		Budget:     account.Budget{Epsilon: 1, Delta: 1e-5},
+	}
 
 	ev, _ := account.Gaussian(20, 1)
 	for range 2 { // two runs on the same data share one budget

@@ -10,10 +10,12 @@ import (
 	"path/filepath"
 )
 
-// FS is the file system below a durable ledger. [OS] is the real one; package ledgertest has one that
-// crashes. Errors about missing and existing files wrap fs.ErrNotExist and fs.ErrExist.
+// FS is the file system below a durable ledger. [OS] is the real one; package ledgertest
+// has one that crashes. Errors about missing and existing files wrap fs.ErrNotExist and
+// fs.ErrExist.
 type FS interface {
-	// Check refuses, with ErrDurability, a directory that may lose what was synced or where locks do not hold.
+	// Check refuses, with ErrDurability, a directory that may lose what was synced or
+	// where locks do not hold.
 	Check(dir string) error
 	// MkdirAll makes dir and its parents durably. It is no error if they exist.
 	MkdirAll(dir string) error
@@ -24,18 +26,20 @@ type FS interface {
 	// Create makes an empty file that must not exist yet; Append opens one that does.
 	Create(name string) (Appender, error)
 	Append(name string) (Appender, error)
-	// Rewrite opens a file that exists for writing from its start, over what it holds, whose rest stays.
+	// Rewrite opens a file that exists for writing from its start, over what it holds,
+	// whose rest stays.
 	Rewrite(name string) (Appender, error)
 	Rename(from, to string) error
 	Remove(name string) error
 	// SyncDir makes the names in dir durable.
 	SyncDir(dir string) error
-	// Lock takes an exclusive lock named by a file until it is closed or the process ends, however it ends.
-	// It does not wait: ErrLocked says that the lock is taken.
+	// Lock takes an exclusive lock named by a file until it is closed or the process
+	// ends, however it ends. It does not wait: ErrLocked says that the lock is taken.
 	Lock(name string) (io.Closer, error)
 }
 
-// Appender is an open file whose writes go to its end, or follow each other from the start after FS.Rewrite.
+// Appender is an open file whose writes go to its end, or follow each other from the
+// start after FS.Rewrite.
 type Appender interface {
 	io.WriteCloser
 	// Truncate cuts the file to size bytes.
@@ -44,12 +48,12 @@ type Appender interface {
 	Sync() error
 }
 
-// OS is the operating system's file system, on Linux and macOS. It syncs with fdatasync (macOS: F_FULLFSYNC)
-// and locks with flock. On other systems it refuses every directory.
+// OS is the operating system's file system, on Linux and macOS. It syncs with fdatasync
+// (macOS: F_FULLFSYNC) and locks with flock. On other systems it refuses every directory.
 type OS struct {
-	// AllowVolatile accepts file systems that do not outlive a power loss or may not honor a sync: memory
-	// (tmpfs), network and user-space ones. Whoever sets it should record an Override. Locks must hold in
-	// any case.
+	// AllowVolatile accepts file systems that do not outlive a power loss or may not
+	// honor a sync: memory (tmpfs), network and user-space ones. Whoever sets it should
+	// record an Override. Locks must hold in any case.
 	AllowVolatile bool
 }
 
@@ -138,9 +142,9 @@ func (OS) SyncDir(dir string) error {
 	return errors.Join(err, d.Close())
 }
 
-// Lock implements FS. The file holds the process id and the boot id of its holder, for the error message and
-// for a person; what counts is the flock, which ends with its process. A second descriptor probes that
-// the file system enforces it.
+// Lock implements FS. The file holds the process id and the boot id of its holder, for
+// the error message and for a person; what counts is the flock, which ends with its
+// process. A second descriptor probes that the file system enforces it.
 func (OS) Lock(name string) (io.Closer, error) {
 	f, err := os.OpenFile(name, os.O_RDWR|os.O_CREATE, 0o600)
 	if err != nil {

@@ -15,7 +15,8 @@ func fileSystem(dir string) (kind string, volatile bool, err error) {
 	return unix.ByteSliceToString(st.Fstypename[:]), st.Flags&unix.MNT_LOCAL == 0, nil
 }
 
-// syncData relies on os.File.Sync, which asks for F_FULLFSYNC here: fsync alone leaves data in the drive's cache.
+// syncData relies on os.File.Sync, which asks for F_FULLFSYNC here: fsync alone leaves
+// data in the drive's cache.
 func syncData(f *os.File) error { return f.Sync() }
 
 func bootID() string {

@@ -24,7 +24,8 @@ func flock(f *os.File) (taken bool, err error) {
 	}
 }
 
-// Free returns how many bytes whoever runs this may still write to the file system of dir.
+// Free returns how many bytes whoever runs this may still write to the file system of
+// dir.
 func (OS) Free(dir string) (uint64, error) {
 	var st unix.Statfs_t
 	if err := unix.Statfs(dir, &st); err != nil {

@@ -8,7 +8,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// volatileKinds are file systems that keep nothing over a power loss, or whose sync and locks are up to others.
+// volatileKinds are file systems that keep nothing over a power loss, or whose sync and
+// locks are up to others.
 var volatileKinds = map[int64]string{
 	unix.TMPFS_MAGIC:       "tmpfs",
 	unix.RAMFS_MAGIC:       "ramfs",

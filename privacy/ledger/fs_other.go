@@ -9,7 +9,8 @@ import (
 )
 
 func fileSystem(dir string) (kind string, volatile bool, err error) {
-	return "", true, fmt.Errorf("%w: %s: durable ledgers are supported on linux and darwin, not on %s", ErrDurability, dir, runtime.GOOS)
+	return "", true, fmt.Errorf("%w: %s: durable ledgers are supported on linux and darwin, not on %s",
+		ErrDurability, dir, runtime.GOOS)
 }
 
 func flock(*os.File) (bool, error) {
@@ -22,5 +23,6 @@ func bootID() string { return "unknown" }
 
 // Free is not known here.
 func (OS) Free(dir string) (uint64, error) {
-	return 0, fmt.Errorf("%w: %s: durable ledgers are supported on linux and darwin, not on %s", ErrDurability, dir, runtime.GOOS)
+	return 0, fmt.Errorf("%w: %s: durable ledgers are supported on linux and darwin, not on %s",
+		ErrDurability, dir, runtime.GOOS)
 }

@@ -22,7 +22,12 @@ func FuzzRecord(f *testing.F) {
 	e.event, e.Total = []byte(`{"noise_multiplier":1.1,"type":"gaussian","v":1}`), 7
 	f.Add(e.append(nil))
 	e = c.entry(Stated)
-	e.Claim = &Claim{Accountant: "pld", Delta: 1e-5, Version: "v", Epsilon: account.StatedInterval{Lower: 0.25, Upper: math.Inf(1)}}
+	e.Claim = &Claim{
+		Accountant: "pld",
+		Delta:      1e-5,
+		Version:    "v",
+		Epsilon:    account.StatedInterval{Lower: 0.25, Upper: math.Inf(1)},
+	}
 	e.Digest, e.signature = digest(nil), make([]byte, ed25519.SignatureSize)
 	f.Add(e.append(nil))
 	f.Add([]byte(`{"adjacency":"`))
@@ -42,7 +47,8 @@ func FuzzRecord(f *testing.F) {
 	})
 }
 
-// FuzzFrames: the frame reader and the rule for torn tails never panic, and an intact frame is never torn.
+// FuzzFrames: the frame reader and the rule for torn tails never panic, and an intact
+// frame is never torn.
 func FuzzFrames(f *testing.F) {
 	f.Add(appendFrame(nil, []byte("payload")), 3)
 	f.Add(appendFrame(appendFrame(nil, []byte("one")), []byte("two")), 1)
@@ -65,7 +71,8 @@ func FuzzFrames(f *testing.F) {
 	})
 }
 
-// holdsFrame says that some part of b is a frame: then a torn record that holds b may look like damage.
+// holdsFrame says that some part of b is a frame: then a torn record that holds b may
+// look like damage.
 func holdsFrame(b []byte) bool {
 	for i := range b {
 		if _, ok := cutFrame(b[i:]); ok {

@@ -17,7 +17,8 @@ import (
 	"sotto/privacy/account"
 )
 
-// FormatVersion is the version of the files that this package writes, and the newest that it reads.
+// FormatVersion is the version of the files that this package writes, and the newest that
+// it reads.
 const FormatVersion = 1
 
 const (
@@ -27,20 +28,23 @@ const (
 	maxGenesis  = 1 << 16
 )
 
-// Genesis says what a ledger protects and how much may be spent over its whole life. It is written once and signed
-// by the owner; its hash is the start of the chain. All of it is public.
+// Genesis says what a ledger protects and how much may be spent over its whole life. It
+// is written once and signed by the owner; its hash is the start of the chain. All of it
+// is public.
 type Genesis struct {
 	Adjacency account.Adjacency `json:"adjacency"`
 	Budget    account.Budget    `json:"budget"` // over all runs; both parts positive
 	// ID tells ledgers apart, 32 hexadecimal digits. Create draws it.
 	ID string `json:"id"`
-	// MinRecords is a public lower bound on the number of records, at least 1. Budget.Delta must lie below
-	// 1/MinRecords: from there on a mechanism may publish a whole record and still satisfy delta.
-	MinRecords int          `json:"min_records"`
-	PublicKey  string       `json:"public_key"`          // Ed25519, hexadecimal; Create fills it from Options.Key
-	Signature  string       `json:"signature,omitempty"` // over the rest; Create fills it
-	Unit       account.Unit `json:"unit"`
-	V          int          `json:"v"`
+	// MinRecords is a public lower bound on the number of records, at least 1.
+	// Budget.Delta must lie below 1/MinRecords: from there on a mechanism may publish a
+	// whole record and still satisfy delta.
+	MinRecords int `json:"min_records"`
+	// Ed25519, hexadecimal; Create fills it from Options.Key
+	PublicKey string       `json:"public_key"`
+	Signature string       `json:"signature,omitempty"` // over the rest; Create fills it
+	Unit      account.Unit `json:"unit"`
+	V         int          `json:"v"`
 }
 
 // encode returns canonical JSON, without a line end.
@@ -57,7 +61,8 @@ func (g *Genesis) validate(acceptDelta bool) error {
 	case g.MinRecords < 1:
 		return config.Bad("min_records", g.MinRecords, "at least 1")
 	case !acceptDelta && !g.smallDelta():
-		return config.Bad("budget.delta", b.Delta, fmt.Sprintf("below 1/min_records = %g, better a tenth of it", 1/float64(g.MinRecords)))
+		return config.Bad("budget.delta", b.Delta,
+			fmt.Sprintf("below 1/min_records = %g, better a tenth of it", 1/float64(g.MinRecords)))
 	}
 	_, err := account.NewRDPFilter(g.Adjacency, g.Unit, b) // knows which adjacencies and units there are
 	return err
@@ -69,7 +74,8 @@ func (g *Genesis) smallDelta() bool { return g.Budget.Delta*float64(g.MinRecords
 func (g *Genesis) sign(key ed25519.PrivateKey) error {
 	var id [16]byte
 	rand.Read(id[:]) // never fails
-	g.V, g.ID, g.PublicKey, g.Signature = FormatVersion, hex.EncodeToString(id[:]), hex.EncodeToString(publicKey(key)), ""
+	g.V, g.ID, g.PublicKey, g.Signature = FormatVersion, hex.EncodeToString(id[:]),
+		hex.EncodeToString(publicKey(key)), ""
 	text, err := g.encode()
 	if err != nil {
 		return err
@@ -88,14 +94,17 @@ func (g *Genesis) key() ed25519.PublicKey {
 	return k
 }
 
-// parseGenesis reads the content of genesis.json and checks its signature. hash is that of the JSON text.
+// parseGenesis reads the content of genesis.json and checks its signature. hash is that
+// of the JSON text.
 func parseGenesis(content []byte) (g Genesis, hash [sha256.Size]byte, err error) {
 	var v struct{ V int }
 	if json.Unmarshal(content, &v) == nil && v.V > FormatVersion {
-		return g, hash, fmt.Errorf("%w: %s has version %d, allowed: up to %d", ErrVersion, genesisFile, v.V, FormatVersion)
+		return g, hash, fmt.Errorf("%w: %s has version %d, allowed: up to %d", ErrVersion, genesisFile, v.V,
+			FormatVersion)
 	}
 	corrupt := func(format string, args ...any) (Genesis, [sha256.Size]byte, error) {
-		return Genesis{}, hash, fmt.Errorf("%w: %s: %s", ErrCorrupt, genesisFile, fmt.Sprintf(format, args...))
+		return Genesis{}, hash, fmt.Errorf("%w: %s: %s", ErrCorrupt, genesisFile,
+			fmt.Sprintf(format, args...))
 	}
 	text, ok := bytes.CutSuffix(content, []byte("\n"))
 	if !ok {
@@ -110,7 +119,8 @@ func parseGenesis(content []byte) (g Genesis, hash [sha256.Size]byte, err error)
 	key, err1 := hex.DecodeString(g.PublicKey)
 	signature, err2 := hex.DecodeString(g.Signature)
 	if err1 != nil || err2 != nil || len(key) != ed25519.PublicKeySize {
-		return corrupt("public key or signature is not %d and %d hexadecimal digits", 2*ed25519.PublicKeySize, 2*ed25519.SignatureSize)
+		return corrupt("public key or signature is not %d and %d hexadecimal digits", 2*ed25519.PublicKeySize,
+			2*ed25519.SignatureSize)
 	}
 	unsigned := g
 	unsigned.Signature = ""
@@ -124,7 +134,8 @@ func parseGenesis(content []byte) (g Genesis, hash [sha256.Size]byte, err error)
 	return g, sha256.Sum256(text), nil
 }
 
-// readGenesis reads dir's genesis. pinned, unless nil, is the key that must have signed it.
+// readGenesis reads dir's genesis. pinned, unless nil, is the key that must have signed
+// it.
 func readGenesis(fsys FS, dir string, pinned ed25519.PublicKey) (Genesis, [sha256.Size]byte, error) {
 	content, err := readAll(fsys, filepath.Join(dir, genesisFile), maxGenesis)
 	if err != nil {

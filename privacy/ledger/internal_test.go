@@ -18,7 +18,12 @@ func testKey() ed25519.PrivateKey { return ed25519.NewKeyFromSeed(make([]byte, e
 
 func testGenesis(t testing.TB) (Genesis, []byte) {
 	t.Helper()
-	g := Genesis{Adjacency: account.ReplaceOne, Unit: account.Group(3), Budget: account.Budget{Epsilon: 2.5, Delta: 1e-7}, MinRecords: 100}
+	g := Genesis{
+		Adjacency:  account.ReplaceOne,
+		Unit:       account.Group(3),
+		Budget:     account.Budget{Epsilon: 2.5, Delta: 1e-7},
+		MinRecords: 100,
+	}
 	if err := g.sign(testKey()); err != nil {
 		t.Fatal(err)
 	}
@@ -29,18 +34,23 @@ func testGenesis(t testing.TB) (Genesis, []byte) {
 	return g, append(b, '\n')
 }
 
-// forge writes a ledger by hand: a signed genesis, an open record, n charges of a Gaussian of multiplier 10 and a
-// signed close with the given claim.
+// forge writes a ledger by hand: a signed genesis, an open record, n charges of a
+// Gaussian of multiplier 10 and a signed close with the given claim.
 func forge(t testing.TB, dir string, n int, claim *Claim) {
 	t.Helper()
 	forgeEdited(t, dir, n, claim, nil)
 }
 
-// forgeEdited lets edit, unless nil, change every record, before it is hashed into the chain; it is called with the
-// position from 0.
+// forgeEdited lets edit, unless nil, change every record, before it is hashed into the
+// chain; it is called with the position from 0.
 func forgeEdited(t testing.TB, dir string, n int, claim *Claim, edit func(i int, e *entry)) {
 	t.Helper()
-	g := Genesis{Adjacency: account.AddRemove, Unit: account.Record(), Budget: account.Budget{Epsilon: 10, Delta: 1e-5}, MinRecords: 1000}
+	g := Genesis{
+		Adjacency:  account.AddRemove,
+		Unit:       account.Record(),
+		Budget:     account.Budget{Epsilon: 10, Delta: 1e-5},
+		MinRecords: 1000,
+	}
 	if err := g.sign(testKey()); err != nil {
 		t.Fatal(err)
 	}
@@ -97,13 +107,14 @@ func TestVerifyRecomputesClaims(t *testing.T) {
 		note                bool
 		want                error
 	}{
-		"right":                        {"gdp", account.Version, 1e-5, truth, false, nil},
-		"within tolerance":             {"gdp", account.Version, 1e-5, truth * (1 - 5e-7), false, nil},
-		"understated":                  {"gdp", account.Version, 1e-5, truth * (1 - 2e-6), false, ErrClaim},
-		"overstated":                   {"gdp", account.Version, 1e-5, truth * (1 + 2e-6), false, ErrClaim},
-		"overstated by an older one":   {"gdp", "sotto/account 0", 1e-5, truth * 1.1, true, nil},
-		"understated by an older one":  {"gdp", "sotto/account 0", 1e-5, truth * 0.9, false, ErrClaim},
-		"at another delta":             {"gdp", account.Version, 1e-4, account.GaussianEpsilon(0.2, 1e-4), false, ErrClaim},
+		"right":                       {"gdp", account.Version, 1e-5, truth, false, nil},
+		"within tolerance":            {"gdp", account.Version, 1e-5, truth * (1 - 5e-7), false, nil},
+		"understated":                 {"gdp", account.Version, 1e-5, truth * (1 - 2e-6), false, ErrClaim},
+		"overstated":                  {"gdp", account.Version, 1e-5, truth * (1 + 2e-6), false, ErrClaim},
+		"overstated by an older one":  {"gdp", "sotto/account 0", 1e-5, truth * 1.1, true, nil},
+		"understated by an older one": {"gdp", "sotto/account 0", 1e-5, truth * 0.9, false, ErrClaim},
+		"at another delta": {"gdp", account.Version, 1e-4, account.GaussianEpsilon(0.2, 1e-4),
+			false, ErrClaim},
 		"by an unknown accountant":     {"oracle", account.Version, 1e-5, truth, false, ErrClaim},
 		"infinite without accountant":  {"none", account.Version, 1e-5, math.Inf(1), false, nil},
 		"a figure without accountant":  {"none", account.Version, 1e-5, truth, false, ErrClaim},
@@ -111,7 +122,12 @@ func TestVerifyRecomputesClaims(t *testing.T) {
 		"infinite from an older state": {"gdp", "sotto/account 0", 1e-5, math.Inf(1), true, nil},
 	} {
 		dir := t.TempDir()
-		forge(t, dir, 4, &Claim{Accountant: x.accountant, Delta: x.delta, Version: x.version, Epsilon: account.StatedInterval{Lower: x.eps, Upper: x.eps}})
+		forge(t, dir, 4, &Claim{
+			Accountant: x.accountant,
+			Delta:      x.delta,
+			Version:    x.version,
+			Epsilon:    account.StatedInterval{Lower: x.eps, Upper: x.eps},
+		})
 		r, err := Verify(dir, Options{Accountant: "gdp"})
 		if !errors.Is(err, x.want) || x.want == nil && err != nil || (len(r.Notes) == 1) != x.note {
 			t.Errorf("%s: %v, notes %v", name, err, r.Notes)
@@ -119,13 +135,18 @@ func TestVerifyRecomputesClaims(t *testing.T) {
 	}
 }
 
-// An owner who rewrites the ledger with one charge less, chain, checksums, claims and signatures included, is found
-// by whoever holds a head.
+// An owner who rewrites the ledger with one charge less, chain, checksums, claims and
+// signatures included, is found by whoever holds a head.
 func TestRewrittenHistory(t *testing.T) {
 	dir := t.TempDir()
 	claim := func(n float64) *Claim {
 		e := account.GaussianEpsilon(math.Sqrt(n)/10, 1e-5)
-		return &Claim{Accountant: "gdp", Delta: 1e-5, Version: account.Version, Epsilon: account.StatedInterval{Lower: e, Upper: e}}
+		return &Claim{
+			Accountant: "gdp",
+			Delta:      1e-5,
+			Version:    account.Version,
+			Epsilon:    account.StatedInterval{Lower: e, Upper: e},
+		}
 	}
 	forge(t, dir, 5, claim(5))
 	r, err := Verify(dir, Options{Accountant: "gdp"})
@@ -164,11 +185,16 @@ func TestRewrittenHistory(t *testing.T) {
 	}
 }
 
-// Records with right checksums, hashes and signatures that contradict themselves or the ones before. The ledger is
-// an open, charges 1 to 4 and a close.
+// Records with right checksums, hashes and signatures that contradict themselves or the
+// ones before. The ledger is an open, charges 1 to 4 and a close.
 func TestContradictions(t *testing.T) {
 	truth := account.GaussianEpsilon(0.2, 1e-5)
-	claim := &Claim{Accountant: "gdp", Delta: 1e-5, Version: account.Version, Epsilon: account.StatedInterval{Lower: truth, Upper: truth}}
+	claim := &Claim{
+		Accountant: "gdp",
+		Delta:      1e-5,
+		Version:    account.Version,
+		Epsilon:    account.StatedInterval{Lower: truth, Upper: truth},
+	}
 	foreign, err := account.Gaussian(10, 1)
 	if err != nil {
 		t.Fatal(err)
@@ -201,15 +227,23 @@ func TestContradictions(t *testing.T) {
 		"charge with a note":   {4, func(e *entry) { e.Note = "x" }},
 		"charge with a digest": {4, func(e *entry) { e.Digest = "x" }},
 		"no event at all":      {4, func(e *entry) { e.event = []byte(`{"type":"gift","v":1}`) }},
-		"event respelt":        {4, func(e *entry) { e.event = []byte(`{"noise_multiplier":10.0,"type":"gaussian","v":1}`) }},
-		"foreign event":        {4, func(e *entry) { e.event = []byte(foreign.Key()) }},
-		"close without claim":  {5, func(e *entry) { e.Claim = nil }},
-		"close unsigned":       {5, func(e *entry) { e.signature = nil }},
-		"close of another":     {5, func(e *entry) { e.signature[7] ^= 1 }},
-		"close as statement":   {5, func(e *entry) { e.Kind = Stated }},
-		"close as rotate":      {5, func(e *entry) { e.Kind = Rotated }},
+		"event respelt": {4, func(e *entry) {
+			e.event = []byte(`{"noise_multiplier":10.0,"type":"gaussian","v":1}`)
+		}},
+		"foreign event":       {4, func(e *entry) { e.event = []byte(foreign.Key()) }},
+		"close without claim": {5, func(e *entry) { e.Claim = nil }},
+		"close unsigned":      {5, func(e *entry) { e.signature = nil }},
+		"close of another":    {5, func(e *entry) { e.signature[7] ^= 1 }},
+		"close as statement":  {5, func(e *entry) { e.Kind = Stated }},
+		"close as rotate":     {5, func(e *entry) { e.Kind = Rotated }},
 		"empty override": {5, func(e *entry) {
-			*e = entry{Record: Record{Seq: e.Seq, Count: 1, Kind: Override}, adjacency: e.adjacency, unit: e.unit, prev: e.prev, overrides: 1}
+			*e = entry{
+				Record:    Record{Seq: e.Seq, Count: 1, Kind: Override},
+				adjacency: e.adjacency,
+				unit:      e.unit,
+				prev:      e.prev,
+				overrides: 1,
+			}
 		}},
 		"nothing": {-1, nil},
 	} {
@@ -230,8 +264,14 @@ func TestContradictions(t *testing.T) {
 func TestRecordSpelling(t *testing.T) {
 	g, content := testGenesis(t)
 	e := newChain(g, sha256.Sum256(content)).entry(Stated)
-	e.Claim = &Claim{Accountant: "pld", Delta: 1e-5, Version: "v", Epsilon: account.StatedInterval{Lower: 0.25, Upper: math.Inf(1)}}
-	e.event, e.Note, e.Digest, e.Total, e.signature = []byte(`{"a":{"}\"":1}}`), "n", "d", 3, make([]byte, ed25519.SignatureSize)
+	e.Claim = &Claim{
+		Accountant: "pld",
+		Delta:      1e-5,
+		Version:    "v",
+		Epsilon:    account.StatedInterval{Lower: 0.25, Upper: math.Inf(1)},
+	}
+	e.event, e.Note, e.Digest, e.Total, e.signature = []byte(`{"a":{"}\"":1}}`), "n", "d", 3,
+		make([]byte, ed25519.SignatureSize)
 	good := e.append(nil)
 	if err := e.parse(good); err != nil {
 		t.Fatal(err)
@@ -277,7 +317,12 @@ func TestRecordSpelling(t *testing.T) {
 func TestSignatureCoversRecord(t *testing.T) {
 	dir := t.TempDir()
 	e := account.GaussianEpsilon(0.2, 1e-5)
-	forge(t, dir, 4, &Claim{Accountant: "gdp", Delta: 1e-5, Version: account.Version, Epsilon: account.StatedInterval{Lower: e, Upper: e}})
+	forge(t, dir, 4, &Claim{
+		Accountant: "gdp",
+		Delta:      1e-5,
+		Version:    account.Version,
+		Epsilon:    account.StatedInterval{Lower: e, Upper: e},
+	})
 	name := filepath.Join(dir, "000001.log")
 	b, err := os.ReadFile(name)
 	if err != nil {
@@ -305,7 +350,9 @@ func TestGenesis(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if want := (account.Budget{Epsilon: 2.5, Delta: 1e-7}); g.Budget != want || g.Adjacency != account.ReplaceOne || g.Unit != account.Group(3) || g.MinRecords != 100 || g.V != 1 || len(g.ID) != 32 {
+	if want := (account.Budget{Epsilon: 2.5, Delta: 1e-7}); g.Budget != want ||
+		g.Adjacency != account.ReplaceOne || g.Unit != account.Group(3) || g.MinRecords != 100 || g.V != 1 ||
+		len(g.ID) != 32 {
 		t.Errorf("genesis %+v", g)
 	}
 	for _, x := range []struct{ from, to string }{
@@ -345,7 +392,8 @@ func TestGenesis(t *testing.T) {
 	}
 }
 
-// A create that lost its genesis but not its charges is never taken for an unfinished one.
+// A create that lost its genesis but not its charges is never taken for an unfinished
+// one.
 func TestLostGenesis(t *testing.T) {
 	dir := t.TempDir()
 	forge(t, dir, 1, &Claim{Accountant: "gdp"})
@@ -353,7 +401,12 @@ func TestLostGenesis(t *testing.T) {
 		t.Fatal(err)
 	}
 	o := Options{Key: testKey(), FS: OS{AllowVolatile: true}}
-	g := Genesis{Adjacency: account.AddRemove, Unit: account.Record(), Budget: account.Budget{Epsilon: 10, Delta: 1e-5}, MinRecords: 1000}
+	g := Genesis{
+		Adjacency:  account.AddRemove,
+		Unit:       account.Record(),
+		Budget:     account.Budget{Epsilon: 10, Delta: 1e-5},
+		MinRecords: 1000,
+	}
 	if _, err := Create(dir, g, o); !errors.Is(err, ErrCorrupt) {
 		t.Errorf("create over charges: %v", err)
 	}

@@ -18,8 +18,9 @@ import (
 
 const killVariable = "SOTTO_TEST_LEDGER_TO_KILL"
 
-// TestMain is the victim of TestKill if the variable says so: it charges until it is killed, and prints the number of
-// each charge once it has returned, as a process that sends its answers.
+// TestMain is the victim of TestKill if the variable says so: it charges until it is
+// killed, and prints the number of each charge once it has returned, as a process that
+// sends its answers.
 func TestMain(m *testing.M) {
 	dir := os.Getenv(killVariable)
 	if dir == "" {
@@ -51,8 +52,8 @@ func victim(dir string) error {
 	}
 }
 
-// A process is killed (kill -9) again and again while it charges: every number that it told is in the ledger, none
-// was told twice, and its lock is free at once.
+// A process is killed (kill -9) again and again while it charges: every number that it
+// told is in the ledger, none was told twice, and its lock is free at once.
 func TestKill(t *testing.T) {
 	kills := 20
 	if testing.Short() {
@@ -86,7 +87,8 @@ func TestKill(t *testing.T) {
 	t.Logf("%d kills, %d charges, %d of them told", kills, len(charges), len(told))
 }
 
-// killed starts a victim, kills it after it told some numbers, and returns all that it told.
+// killed starts a victim, kills it after it told some numbers, and returns all that it
+// told.
 func killed(t *testing.T, dir string, after int) (told []uint64) {
 	t.Helper()
 	cmd := exec.Command(os.Args[0])

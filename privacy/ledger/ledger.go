@@ -14,9 +14,10 @@ import (
 
 // Ledger is an append-only list of charges. It is safe for concurrent use.
 type Ledger interface {
-	// Charge admits ev against the budget and appends it under one lock, durably where the ledger is
-	// durable, before it returns. seq starts at 1 and never repeats. An error that wraps
-	// account.ErrExhausted means that the budget refused ev and nothing was written.
+	// Charge admits ev against the budget and appends it under one lock, durably where
+	// the ledger is durable, before it returns. seq starts at 1 and never repeats. An
+	// error that wraps account.ErrExhausted means that the budget refused ev and nothing
+	// was written.
 	Charge(ev account.Event) (seq uint64, err error)
 	// Override records that a refusal was overridden; note is public.
 	Override(note string) error
@@ -42,8 +43,8 @@ const (
 	Stated  Kind = "statement" // a privacy statement was made
 )
 
-// Record is one event in the life of a ledger, or Count consecutive charges of one event, the first of which has
-// number Seq. A Memory fills Seq to Note only.
+// Record is one event in the life of a ledger, or Count consecutive charges of one event,
+// the first of which has number Seq. A Memory fills Seq to Note only.
 type Record struct {
 	Seq   uint64         `json:"seq"`
 	Kind  Kind           `json:"kind"`
@@ -51,7 +52,8 @@ type Record struct {
 	Event *account.Event `json:"event,omitempty"` // of a charge; shared, not to be changed
 	Note  string         `json:"note,omitempty"`  // of an override or open; public
 
-	Total   uint64 `json:"total,omitempty"`   // of a charge: how often its event was charged so far, this one included
+	// of a charge: how often its event was charged so far, this one included
+	Total   uint64 `json:"total,omitempty"`
 	Round   uint64 `json:"round,omitempty"`   // coarse time, see File.SetRound
 	Run     string `json:"run,omitempty"`     // of the process that wrote it, see Options
 	Agent   string `json:"agent,omitempty"`   // likewise
@@ -60,7 +62,8 @@ type Record struct {
 	Digest  string `json:"digest,omitempty"`  // of a statement, see SignedStatement
 }
 
-// Head is the number of the last record or charge, 0 without any, and a hash that covers all records.
+// Head is the number of the last record or charge, 0 without any, and a hash that covers
+// all records.
 type Head struct {
 	Seq  uint64
 	Hash [sha256.Size]byte
@@ -127,7 +130,8 @@ func (m *Memory) override(note string) {
 	m.next++
 }
 
-// Restore appends records of an interrupted run to an empty ledger, and counts them against the budget.
+// Restore appends records of an interrupted run to an empty ledger, and counts them
+// against the budget.
 func (m *Memory) Restore(records []Record) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -136,7 +140,8 @@ func (m *Memory) Restore(records []Record) error {
 	}
 	for _, r := range records {
 		if r.Seq != m.next || r.Count == 0 {
-			return fmt.Errorf("ledger: restored record has number %d and count %d, allowed: number %d and a count above 0", r.Seq, r.Count, m.next)
+			return fmt.Errorf("ledger: restored record has number %d and count %d, allowed: number %d and "+
+				"a count above 0", r.Seq, r.Count, m.next)
 		}
 		switch {
 		case r.Kind == Override && r.Count == 1:

@@ -84,7 +84,8 @@ func TestMemoryRefusesOverBudget(t *testing.T) {
 	}
 }
 
-// Records go through JSON and Restore to an equal ledger that goes on counting against the budget.
+// Records go through JSON and Restore to an equal ledger that goes on counting against
+// the budget.
 func TestMemoryRestore(t *testing.T) {
 	a, b := gaussian(t, 1), gaussian(t, 2)
 	m := ledger.NewMemory(nil)

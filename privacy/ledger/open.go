@@ -11,8 +11,9 @@ import (
 	"sotto/privacy/account"
 )
 
-// Create makes a ledger in dir and opens it. dir may exist; a ledger in it is an error that wraps fs.ErrExist. What an
-// interrupted Create left behind is cleared away, for it cannot hold a charge.
+// Create makes a ledger in dir and opens it. dir may exist; a ledger in it is an error
+// that wraps fs.ErrExist. What an interrupted Create left behind is cleared away, for it
+// cannot hold a charge.
 func Create(dir string, g Genesis, o Options) (*File, error) {
 	if err := errors.Join(o.fill(), o.needKey()); err != nil {
 		return nil, err
@@ -26,9 +27,10 @@ func Create(dir string, g Genesis, o Options) (*File, error) {
 	return take(dir, o, func(f *File) error { return f.create(g) })
 }
 
-// Open opens the ledger in dir: it checks every record, cuts a torn last one if nothing known came of it, feeds the
-// filter with all charges so far and writes an open record. Besides the errors of this package it returns
-// fs.ErrNotExist for a directory without a ledger.
+// Open opens the ledger in dir: it checks every record, cuts a torn last one if nothing
+// known came of it, feeds the filter with all charges so far and writes an open record.
+// Besides the errors of this package it returns fs.ErrNotExist for a directory without a
+// ledger.
 func Open(dir string, o Options) (*File, error) {
 	if err := errors.Join(o.fill(), o.needKey()); err != nil {
 		return nil, err
@@ -67,8 +69,8 @@ func (f *File) start() (err error) {
 	return err
 }
 
-// create writes the data set, the first segment and, last of all, the genesis: without a genesis there is no ledger,
-// and with it there is a first record.
+// create writes the data set, the first segment and, last of all, the genesis: without a
+// genesis there is no ledger, and with it there is a first record.
 func (f *File) create(g Genesis) error {
 	if err := f.clear(); err != nil {
 		return err
@@ -104,7 +106,8 @@ func (f *File) create(g Genesis) error {
 		return err
 	}
 	if accepted {
-		note := fmt.Sprintf("delta %g is not below 1/min_records, min_records = %d", g.Budget.Delta, g.MinRecords)
+		note := fmt.Sprintf("delta %g is not below 1/min_records, min_records = %d", g.Budget.Delta,
+			g.MinRecords)
 		if _, err := f.write(Override, func(e *entry) *tally { e.Note = note; return nil }); err != nil {
 			return err
 		}
@@ -164,8 +167,9 @@ func (f *File) clear() error {
 	return nil
 }
 
-// leftovers reports whether dir holds a ledger and, if not, what an interrupted create left there. Segments that
-// hold charges but have no genesis are an error: then it was not yet to come but was lost.
+// leftovers reports whether dir holds a ledger and, if not, what an interrupted create
+// left there. Segments that hold charges but have no genesis are an error: then it was
+// not yet to come but was lost.
 func leftovers(fsys FS, dir string) (born bool, left []string, err error) {
 	names, err := fsys.List(dir)
 	if err != nil {

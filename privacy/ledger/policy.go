@@ -9,11 +9,13 @@ import (
 	"sotto/config"
 )
 
-// OpenFor opens the ledger that the data set p must be charged to, in the owner's policy directory, which holds all
-// ledgers of one owner. A ledger whose data set shares a record with p is opened, whatever g says about the budget,
-// and p's records are added to it; so a corrected or a grown data set stays under the old budget. Otherwise a new
-// ledger is made from g. ErrDataset: p overlaps several ledgers, each with its own budget, or one that was made
-// for another adjacency or unit. The directory is locked meanwhile.
+// OpenFor opens the ledger that the data set p must be charged to, in the owner's policy
+// directory, which holds all ledgers of one owner. A ledger whose data set shares a
+// record with p is opened, whatever g says about the budget, and p's records are added to
+// it; so a corrected or a grown data set stays under the old budget. Otherwise a new
+// ledger is made from g. ErrDataset: p overlaps several ledgers, each with its own
+// budget, or one that was made for another adjacency or unit. The directory is locked
+// meanwhile.
 func OpenFor(policyDir string, p *Fingerprint, g Genesis, o Options) (*File, error) {
 	if p == nil {
 		return nil, config.Bad("fingerprint", "nothing", "the fingerprint of the data in use")
@@ -46,14 +48,17 @@ func openFor(policyDir string, g Genesis, o Options) (*File, error) {
 		return Create(filepath.Join(policyDir, o.Fingerprint.Tag()), g, o)
 	case 1:
 	default:
-		return nil, fmt.Errorf("%w: it shares records with several ledgers, %v; allowed: data that overlap one", ErrDataset, dirs)
+		return nil,
+			fmt.Errorf("%w: it shares records with several ledgers, %v; allowed: data that overlap one",
+				ErrDataset, dirs)
 	}
 	old, _, err := readGenesis(o.FS, dirs[0], publicKey(o.Key))
 	if err != nil {
 		return nil, err
 	}
 	if old.Adjacency != g.Adjacency || old.Unit != g.Unit {
-		return nil, fmt.Errorf("%w: %s has adjacency %v and unit %v, asked: %v and %v", ErrDataset, dirs[0], old.Adjacency, old.Unit, g.Adjacency, g.Unit)
+		return nil, fmt.Errorf("%w: %s has adjacency %v and unit %v, asked: %v and %v", ErrDataset, dirs[0],
+			old.Adjacency, old.Unit, g.Adjacency, g.Unit)
 	}
 	return Open(dirs[0], o)
 }

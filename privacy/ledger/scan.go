@@ -28,7 +28,8 @@ func appendFrame(b, payload []byte) []byte {
 	return append(b, payload...)
 }
 
-// cutFrame returns the payload at the front of b. ok is false if no whole, intact frame stands there.
+// cutFrame returns the payload at the front of b. ok is false if no whole, intact frame
+// stands there.
 func cutFrame(b []byte) (payload []byte, ok bool) {
 	if len(b) < frameHeader {
 		return nil, false
@@ -41,9 +42,10 @@ func cutFrame(b []byte) (payload []byte, ok bool) {
 	return payload, crc32.Checksum(payload, castagnoli) == binary.LittleEndian.Uint32(b[4:])
 }
 
-// torn reports whether rest, which does not start with an intact frame and reaches to the end of the last segment, can
-// be what a crash left of one record: every record is synced before the next one is written, so no intact one can
-// follow. Its length cannot be relied on, for even that may be half there.
+// torn reports whether rest, which does not start with an intact frame and reaches to the
+// end of the last segment, can be what a crash left of one record: every record is synced
+// before the next one is written, so no intact one can follow. Its length cannot be
+// relied on, for even that may be half there.
 func torn(rest []byte) bool {
 	for i := 1; i < len(rest); i++ {
 		if _, ok := cutFrame(rest[i:]); ok {
@@ -91,8 +93,8 @@ type scanner struct {
 	fs    FS
 	dir   string
 	chain *chain
-	// visit, unless nil, is called with every record after its check, and before it enters the chain. e and payload
-	// are valid during the call.
+	// visit, unless nil, is called with every record after its check, and before it
+	// enters the chain. e and payload are valid during the call.
 	visit func(e *entry, payload []byte) error
 	known Head // must be met on the way, unless zero
 
@@ -125,7 +127,8 @@ func (s *scanner) yield(limit *end, f func(Record, error) bool) (end, error) {
 	return s.scan(limit)
 }
 
-// scan reads all segments, or up to the place that limit names, and returns where the intact records end.
+// scan reads all segments, or up to the place that limit names, and returns where the
+// intact records end.
 func (s *scanner) scan(limit *end) (end, error) {
 	n, err := segments(s.fs, s.dir)
 	if err != nil {
@@ -248,7 +251,8 @@ func (s *scanner) take(payload []byte) error {
 	return nil
 }
 
-// checkWhole refuses a ledger without its first record, or that ends before a record that the caller knows of.
+// checkWhole refuses a ledger without its first record, or that ends before a record that
+// the caller knows of.
 func (s *scanner) checkWhole(at end, knownSeq uint64) error {
 	if s.chain.records == 0 {
 		return fmt.Errorf("%w: %s has a %s but no first record", ErrCorrupt, s.dir, genesisFile)
@@ -257,9 +261,11 @@ func (s *scanner) checkWhole(at end, knownSeq uint64) error {
 	known := max(knownSeq, s.known.Seq)
 	switch {
 	case known > h.Seq && at.torn > 0:
-		return fmt.Errorf("%w: record %d is torn, but record %d is known to have been answered", ErrCorrupt, s.chain.next, known)
+		return fmt.Errorf("%w: record %d is torn, but record %d is known to have been answered", ErrCorrupt,
+			s.chain.next, known)
 	case known > h.Seq:
-		return fmt.Errorf("%w: the last record is %d, but record %d is known to have existed", ErrRollback, h.Seq, known)
+		return fmt.Errorf("%w: the last record is %d, but record %d is known to have existed", ErrRollback,
+			h.Seq, known)
 	case s.known.Seq > 0 && !s.met:
 		return fmt.Errorf("%w: no record ends at %d", ErrRollback, s.known.Seq)
 	}

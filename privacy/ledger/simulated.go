@@ -42,9 +42,10 @@ type runStatement struct {
 	Text      string            `json:"text"`
 }
 
-// VerifyRun checks the ledgers of a simulated run against its privacy statements: it rebuilds each ledger from its
-// records, compares heads, and recomputes the number of releases, the range and the epsilon that privacy.json
-// states for the same agents. ErrCorrupt: the files contradict themselves or each other. ErrClaim: the epsilon does
+// VerifyRun checks the ledgers of a simulated run against its privacy statements: it
+// rebuilds each ledger from its records, compares heads, and recomputes the number of
+// releases, the range and the epsilon that privacy.json states for the same agents.
+// ErrCorrupt: the files contradict themselves or each other. ErrClaim: the epsilon does
 // not follow. fs.ErrNotExist: dir is no finished run.
 func VerifyRun(dir string) (RunReport, error) {
 	var r RunReport
@@ -57,12 +58,14 @@ func VerifyRun(dir string) (RunReport, error) {
 		return r, err
 	}
 	if len(statements) != len(lines) {
-		return r, fmt.Errorf("%w: %s states %d ledgers, %s holds %d", ErrCorrupt, RunPrivacyFile, len(statements), RunLedgerFile, len(lines))
+		return r, fmt.Errorf("%w: %s states %d ledgers, %s holds %d", ErrCorrupt, RunPrivacyFile,
+			len(statements), RunLedgerFile, len(lines))
 	}
 	for i := range lines {
 		s, ok := statements[lines[i].Agents]
 		if !ok {
-			return r, fmt.Errorf("%w: %s states nothing for agents %s", ErrCorrupt, RunPrivacyFile, lines[i].Agents)
+			return r, fmt.Errorf("%w: %s states nothing for agents %s", ErrCorrupt, RunPrivacyFile,
+				lines[i].Agents)
 		}
 		if err := r.verify(&lines[i], s); err != nil {
 			return r, fmt.Errorf("agents %s: %w", lines[i].Agents, err)
@@ -92,7 +95,8 @@ func (r *RunReport) verify(l *runLedger, s *account.Statement) error {
 		}
 	}
 	if uint64(s.Releases) != charges {
-		return fmt.Errorf("%w: the statement counts %d releases, the ledger %d", ErrCorrupt, s.Releases, charges)
+		return fmt.Errorf("%w: the statement counts %d releases, the ledger %d", ErrCorrupt, s.Releases,
+			charges)
 	}
 	now, err := restate(l.Records, s)
 	if err != nil {
@@ -144,9 +148,15 @@ func restate(records []Record, s *account.Statement) (Claim, error) {
 			continue
 		}
 		eps, err := acc.Epsilon(s.Delta)
-		return Claim{Accountant: name, Delta: s.Delta, Epsilon: account.StatedInterval(eps), Version: account.Version}, err
+		return Claim{
+			Accountant: name,
+			Delta:      s.Delta,
+			Epsilon:    account.StatedInterval(eps),
+			Version:    account.Version,
+		}, err
 	}
-	return Claim{}, errors.Join(fmt.Errorf("%w: no accountant of %s has method %q", ErrClaim, account.Version, s.Method), last)
+	return Claim{}, errors.Join(fmt.Errorf("%w: no accountant of %s has method %q", ErrClaim, account.Version,
+		s.Method), last)
 }
 
 // parseUnit reads what account.Unit.String writes.

@@ -49,7 +49,8 @@ func runDir(t *testing.T) string {
 		s.Releases, s.Ledger = n, account.LedgerRange{FirstSeq: 1, LastSeq: head.Seq, Head: head.String()}
 		name := []string{"0-3,7", "4-6"}[agents]
 		statements = append(statements, statement{name, s, s.String()})
-		if err := json.NewEncoder(&lines).Encode(map[string]any{"agents": name, "head": head.String(), "records": ledgertest.Records(t, m)}); err != nil {
+		if err := json.NewEncoder(&lines).Encode(map[string]any{"agents": name, "head": head.String(),
+			"records": ledgertest.Records(t, m)}); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -75,7 +76,8 @@ func TestVerifyRun(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	// RDP of five Gaussians of multiplier 10 at order a is a/40; converted, epsilon lies above the exact one.
+	// RDP of five Gaussians of multiplier 10 at order a is a/40; converted, epsilon lies
+	// above the exact one.
 	exact := account.GaussianEpsilon(0.22360679774997896, 1e-5)
 	if r.Ledgers != 2 || r.Charges != 8 || r.Epsilon.Upper < exact || r.Epsilon.Upper > 1.2*exact {
 		t.Errorf("report %+v, exact epsilon %g", r, exact)
@@ -84,21 +86,24 @@ func TestVerifyRun(t *testing.T) {
 		file, from, to string
 		want           error
 	}{
-		"a charge less":          {ledger.RunLedgerFile, `"count":5`, `"count":4`, ledger.ErrCorrupt},
-		"less cost":              {ledger.RunLedgerFile, `"noise_multiplier":10`, `"noise_multiplier":11`, ledger.ErrCorrupt},
-		"another head":           {ledger.RunLedgerFile, `"head":"`, `"head":"0`, ledger.ErrCorrupt},
-		"other agents":           {ledger.RunLedgerFile, `4-6`, `4-5`, ledger.ErrCorrupt},
-		"unknown key":            {ledger.RunLedgerFile, `"agents"`, `"agent":1,"agents"`, ledger.ErrCorrupt},
-		"a gap":                  {ledger.RunLedgerFile, `"seq":2`, `"seq":3`, ledger.ErrCorrupt},
-		"two values":             {ledger.RunLedgerFile, "]}\n", "]}{}\n", ledger.ErrCorrupt},
-		"agents stated twice":    {ledger.RunPrivacyFile, `4-6`, `0-3,7`, ledger.ErrCorrupt},
-		"less stated":            {ledger.RunPrivacyFile, `"upper":`, `"upper":-`, ledger.ErrClaim},
-		"fewer releases":         {ledger.RunPrivacyFile, `"releases":5`, `"releases":4`, ledger.ErrCorrupt},
-		"another range":          {ledger.RunPrivacyFile, `"last_seq":6`, `"last_seq":5`, ledger.ErrCorrupt},
-		"an unknown method":      {ledger.RunPrivacyFile, `"method":"`, `"method":"better `, ledger.ErrClaim},
-		"a smaller delta":        {ledger.RunPrivacyFile, `"delta":0.00001`, `"delta":0.000001`, ledger.ErrClaim},
-		"not JSON":               {ledger.RunPrivacyFile, `[`, `(`, ledger.ErrCorrupt},
-		"another protected unit": {ledger.RunPrivacyFile, `"unit":"record"`, `"unit":"group(2)"`, ledger.ErrClaim},
+		"a charge less": {ledger.RunLedgerFile, `"count":5`, `"count":4`, ledger.ErrCorrupt},
+		"less cost": {ledger.RunLedgerFile, `"noise_multiplier":10`, `"noise_multiplier":11`,
+			ledger.ErrCorrupt},
+		"another head":        {ledger.RunLedgerFile, `"head":"`, `"head":"0`, ledger.ErrCorrupt},
+		"other agents":        {ledger.RunLedgerFile, `4-6`, `4-5`, ledger.ErrCorrupt},
+		"unknown key":         {ledger.RunLedgerFile, `"agents"`, `"agent":1,"agents"`, ledger.ErrCorrupt},
+		"a gap":               {ledger.RunLedgerFile, `"seq":2`, `"seq":3`, ledger.ErrCorrupt},
+		"two values":          {ledger.RunLedgerFile, "]}\n", "]}{}\n", ledger.ErrCorrupt},
+		"agents stated twice": {ledger.RunPrivacyFile, `4-6`, `0-3,7`, ledger.ErrCorrupt},
+		"less stated":         {ledger.RunPrivacyFile, `"upper":`, `"upper":-`, ledger.ErrClaim},
+		"fewer releases":      {ledger.RunPrivacyFile, `"releases":5`, `"releases":4`, ledger.ErrCorrupt},
+		"another range":       {ledger.RunPrivacyFile, `"last_seq":6`, `"last_seq":5`, ledger.ErrCorrupt},
+		"an unknown method":   {ledger.RunPrivacyFile, `"method":"`, `"method":"better `, ledger.ErrClaim},
+		"a smaller delta": {ledger.RunPrivacyFile, `"delta":0.00001`, `"delta":0.000001`,
+			ledger.ErrClaim},
+		"not JSON": {ledger.RunPrivacyFile, `[`, `(`, ledger.ErrCorrupt},
+		"another protected unit": {ledger.RunPrivacyFile, `"unit":"record"`, `"unit":"group(2)"`,
+			ledger.ErrClaim},
 	} {
 		b, err := os.ReadFile(filepath.Join(dir, x.file))
 		if err != nil {
@@ -115,7 +120,8 @@ func TestVerifyRun(t *testing.T) {
 		put(t, dir, x.file, b)
 	}
 	b, _ := os.ReadFile(filepath.Join(dir, ledger.RunPrivacyFile))
-	put(t, dir, ledger.RunPrivacyFile, bytes.Replace(b, []byte(`"unit":"record"`), []byte(`"unit":"person"`), 1))
+	put(t, dir, ledger.RunPrivacyFile,
+		bytes.Replace(b, []byte(`"unit":"record"`), []byte(`"unit":"person"`), 1))
 	if _, err := ledger.VerifyRun(dir); err == nil {
 		t.Error("an unknown unit was accepted")
 	}

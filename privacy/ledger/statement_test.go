@@ -14,8 +14,9 @@ import (
 
 func owner(n byte) ed25519.PublicKey { return key(n).Public().(ed25519.PublicKey) }
 
-// A statement says what the charges cost: two Gaussian answers of multiplier 20 are 0.0707-GDP, and epsilon at
-// delta 1e-6 of that is the root of the Gaussian profile (Balle, Wang 2018, Theorem 8), by bisection here.
+// A statement says what the charges cost: two Gaussian answers of multiplier 20 are
+// 0.0707-GDP, and epsilon at delta 1e-6 of that is the root of the Gaussian profile
+// (Balle, Wang 2018, Theorem 8), by bisection here.
 func TestStatement(t *testing.T) {
 	dir := t.TempDir()
 	o := options()
@@ -46,8 +47,10 @@ func TestStatement(t *testing.T) {
 	if st.Epsilon == nil || math.Abs(st.Epsilon.Upper-lo) > 1e-9 {
 		t.Errorf("epsilon %v, want %g", st.Epsilon, lo)
 	}
-	if st.Releases != 2 || st.Sampler != "full/1" || st.Delta != 1e-6 || st.Ledger != (account.LedgerRange{FirstSeq: 1, LastSeq: last, Head: head.String()}) ||
-		len(st.Overrides) != 1 || st.Overrides[0] != "a risk" || !strings.Contains(strings.Join(st.NotCovered, ";"), "deletion of ledgers") {
+	if st.Releases != 2 || st.Sampler != "full/1" || st.Delta != 1e-6 ||
+		st.Ledger != (account.LedgerRange{FirstSeq: 1, LastSeq: last, Head: head.String()}) ||
+		len(st.Overrides) != 1 || st.Overrides[0] != "a risk" ||
+		!strings.Contains(strings.Join(st.NotCovered, ";"), "deletion of ledgers") {
 		t.Errorf("statement %+v", st)
 	}
 	if err := s.Verify(owner(1)); err != nil {
@@ -101,8 +104,9 @@ func TestStatement(t *testing.T) {
 	}
 }
 
-// What no accountant supports is never given a figure: the close says infinity, and a statement is refused. The
-// caller's filter admitted it, above the budget, and Verify says so.
+// What no accountant supports is never given a figure: the close says infinity, and a
+// statement is refused. The caller's filter admitted it, above the budget, and Verify
+// says so.
 func TestUnsupportedCharges(t *testing.T) {
 	dir := t.TempDir()
 	ev, err := account.RDP([]float64{2, 4}, []float64{0.1, 0.2})
@@ -150,8 +154,15 @@ func TestSignedHead(t *testing.T) {
 		"back":           {old.Verify(owner(1), &now), ledger.ErrRollback},
 		"another owner":  {now.Verify(owner(2), nil), ledger.ErrKey},
 		"another ledger": {now.Verify(owner(1), &ledger.SignedHead{ID: "x"}), ledger.ErrDataset},
-		"edited":         {(&ledger.SignedHead{ID: now.ID, Seq: 9, Hash: now.Hash, PublicKey: now.PublicKey, Signature: now.Signature}).Verify(owner(1), nil), ledger.ErrCorrupt},
-		"forked":         {now.Verify(owner(1), &ledger.SignedHead{ID: now.ID, Seq: now.Seq, Hash: old.Hash}), ledger.ErrRollback},
+		"edited": {(&ledger.SignedHead{
+			ID:        now.ID,
+			Seq:       9,
+			Hash:      now.Hash,
+			PublicKey: now.PublicKey,
+			Signature: now.Signature,
+		}).Verify(owner(1), nil), ledger.ErrCorrupt},
+		"forked": {now.Verify(owner(1), &ledger.SignedHead{ID: now.ID, Seq: now.Seq, Hash: old.Hash}),
+			ledger.ErrRollback},
 	} {
 		if !errors.Is(x.err, x.want) || x.want == nil && x.err != nil {
 			t.Errorf("%s: %v", name, x.err)

@@ -22,32 +22,37 @@ type Report struct {
 	Overrides  []string `json:"overrides,omitempty"`
 	Signatures int      `json:"signatures"` // checked, the genesis included
 	Claims     int      `json:"claims"`     // recomputed
-	// Torn counts the bytes after the last intact record, of a charge that a crash interrupted, or of one that is
-	// being written now. The next Open cuts them.
+	// Torn counts the bytes after the last intact record, of a charge that a crash
+	// interrupted, or of one that is being written now. The next Open cuts them.
 	Torn int64 `json:"torn,omitempty"`
 	// Spent is epsilon now, with the present accountant.
 	Spent Claim `json:"spent"`
-	// Overspent says that Spent is above the budget: the filter in use was not the budget's.
+	// Overspent says that Spent is above the budget: the filter in use was not the
+	// budget's.
 	Overspent bool     `json:"overspent"`
 	Notes     []string `json:"notes,omitempty"`
 }
 
-// claimTolerance is by how much, relatively, an epsilon may differ from its recomputation.
+// claimTolerance is by how much, relatively, an epsilon may differ from its
+// recomputation.
 const claimTolerance = 1e-6
 
-// Verify reads the ledger in dir once, record by record, and recomputes everything: checksums, the chain of hashes,
-// signatures, numbers, cumulative counts, the presence and tag of the fingerprint, and each epsilon that was ever
-// recorded. It takes no lock and changes nothing. Of o it uses FS, PublicKey, Accountant, KnownSeq and KnownHead.
+// Verify reads the ledger in dir once, record by record, and recomputes everything:
+// checksums, the chain of hashes, signatures, numbers, cumulative counts, the presence
+// and tag of the fingerprint, and each epsilon that was ever recorded. It takes no lock
+// and changes nothing. Of o it uses FS, PublicKey, Accountant, KnownSeq and KnownHead.
 //
-// The error is the first thing wrong: ErrCorrupt, ErrVersion, ErrKey, ErrRollback, or ErrClaim, which means that a
-// record understates epsilon by more than 1e-6 relative, or states another one under the same accountant version.
-// An overstatement by an older version is noted as tightened.
+// The error is the first thing wrong: ErrCorrupt, ErrVersion, ErrKey, ErrRollback, or
+// ErrClaim, which means that a record understates epsilon by more than 1e-6 relative, or
+// states another one under the same accountant version. An overstatement by an older
+// version is noted as tightened.
 func Verify(dir string, o Options) (Report, error) {
 	s, err := newScanner(dir, &o)
 	if err != nil {
 		return Report{}, err
 	}
-	v := verifier{report: Report{Genesis: s.chain.genesis, Signatures: 1}, chain: s.chain, spent: map[string]Claim{}}
+	v := verifier{report: Report{Genesis: s.chain.genesis, Signatures: 1}, chain: s.chain,
+		spent: map[string]Claim{}}
 	s.visit = v.visit
 	at, err := s.scan(nil)
 	v.fill(at)
@@ -90,7 +95,8 @@ func (v *verifier) visit(e *entry, _ []byte) error {
 		return nil
 	}
 	if e.Claim.Delta != v.chain.genesis.Budget.Delta {
-		return fmt.Errorf("%w: record %d states epsilon at delta %g, allowed: %g", ErrClaim, e.Seq, e.Claim.Delta, v.chain.genesis.Budget.Delta)
+		return fmt.Errorf("%w: record %d states epsilon at delta %g, allowed: %g", ErrClaim, e.Seq,
+			e.Claim.Delta, v.chain.genesis.Budget.Delta)
 	}
 	now, err := v.recompute(e.Claim.Accountant)
 	if err != nil {
@@ -107,7 +113,8 @@ func (v *verifier) visit(e *entry, _ []byte) error {
 	return nil
 }
 
-// recompute returns the epsilon of the charges so far by the named accountant; once for equal charges.
+// recompute returns the epsilon of the charges so far by the named accountant; once for
+// equal charges.
 func (v *verifier) recompute(name string) (Claim, error) {
 	if v.charges != v.chain.charges {
 		clear(v.spent)
@@ -116,7 +123,8 @@ func (v *verifier) recompute(name string) (Claim, error) {
 	if c, ok := v.spent[name]; ok {
 		return c, nil
 	}
-	c := Claim{Accountant: name, Version: account.Version, Epsilon: account.StatedInterval{Lower: math.Inf(1), Upper: math.Inf(1)}}
+	c := Claim{Accountant: name, Version: account.Version,
+		Epsilon: account.StatedInterval{Lower: math.Inf(1), Upper: math.Inf(1)}}
 	if name != noAccountant {
 		acc, err := v.chain.compose(name)
 		if err != nil {
@@ -139,13 +147,16 @@ func compareClaims(was, now *Claim) (note string, err error) {
 	case near(a.Upper, b.Upper) && near(a.Lower, b.Lower):
 		return "", nil
 	case was.Version == now.Version || a.Upper < b.Upper*(1-claimTolerance):
-		return "", fmt.Errorf("%w: states %g to %g (%s, %s), recomputed %g to %g (%s)", ErrClaim, a.Lower, a.Upper, was.Accountant, was.Version, b.Lower, b.Upper, now.Version)
+		return "", fmt.Errorf("%w: states %g to %g (%s, %s), recomputed %g to %g (%s)", ErrClaim, a.Lower,
+			a.Upper, was.Accountant, was.Version, b.Lower, b.Upper, now.Version)
 	}
-	return fmt.Sprintf("epsilon tightened from %g (%s) to %g (%s)", a.Upper, was.Version, b.Upper, now.Version), nil
+	return fmt.Sprintf("epsilon tightened from %g (%s) to %g (%s)", a.Upper, was.Version, b.Upper,
+		now.Version), nil
 }
 
 func near(a, b float64) bool {
-	return a == b || !math.IsInf(a, 0) && !math.IsInf(b, 0) && math.Abs(a-b) <= claimTolerance*math.Max(math.Abs(a), math.Abs(b))
+	return a == b || !math.IsInf(a, 0) && !math.IsInf(b, 0) &&
+		math.Abs(a-b) <= claimTolerance*math.Max(math.Abs(a), math.Abs(b))
 }
 
 // checkFingerprints looks for the fingerprint of the data set charged last.
@@ -164,9 +175,10 @@ func checkFingerprints(fsys FS, dir, tag string) error {
 	return nil
 }
 
-// Export writes the ledger in dir as JSON lines: the genesis, then every record as it stands on the disk. The SHA-256
-// of a line without its end is the "prev" of the next one. Nothing after the first fault is written. Of o it uses
-// FS, PublicKey, KnownSeq and KnownHead.
+// Export writes the ledger in dir as JSON lines: the genesis, then every record as it
+// stands on the disk. The SHA-256 of a line without its end is the "prev" of the next
+// one. Nothing after the first fault is written. Of o it uses FS, PublicKey, KnownSeq and
+// KnownHead.
 func Export(w io.Writer, dir string, o Options) error {
 	s, err := newScanner(dir, &o)
 	if err != nil {
@@ -191,8 +203,9 @@ func Export(w io.Writer, dir string, o Options) error {
 	return s.checkWhole(at, o.KnownSeq)
 }
 
-// History yields the records of the ledger in dir, oldest first, checked as Open checks them; after a fault it yields an
-// error and ends. It takes no lock. Of o it uses FS, PublicKey, KnownSeq and KnownHead.
+// History yields the records of the ledger in dir, oldest first, checked as Open checks
+// them; after a fault it yields an error and ends. It takes no lock. Of o it uses FS,
+// PublicKey, KnownSeq and KnownHead.
 func History(dir string, o Options) iter.Seq2[Record, error] {
 	return func(yield func(Record, error) bool) {
 		s, err := newScanner(dir, &o)

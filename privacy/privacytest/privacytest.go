@@ -16,18 +16,21 @@ import (
 // Options describes the mechanism under test.
 type Options struct {
 	Mechanism privacy.Mechanism
-	// Half is the same mechanism with half the noise; the audit must be able to tell that its claim would be
-	// false. nil for mechanisms without noise.
+	// Half is the same mechanism with half the noise; the audit must be able to tell that
+	// its claim would be false. nil for mechanisms without noise.
 	Half privacy.Mechanism
 	// Norm is that of the sensitivity; 0 stands for L2.
 	Norm account.Norm
-	// Scalar says that one release is one value, or that the coordinates of a vector depend on each other.
+	// Scalar says that one release is one value, or that the coordinates of a vector
+	// depend on each other.
 	Scalar bool
-	// Labels > 0 says that values are labels 0..Labels-1: the tests of additive noise are left out.
+	// Labels > 0 says that values are labels 0..Labels-1: the tests of additive noise are
+	// left out.
 	Labels int
 	// Step is the grid of releases at clip 1; 0 stands for 2^-20.
 	Step float64
-	// CDF is the noise law of one coordinate in units of the clip; nil for mechanisms without noise.
+	// CDF is the noise law of one coordinate in units of the clip; nil for mechanisms
+	// without noise.
 	CDF func(x float64) float64
 	// Std is its standard deviation in units of the clip.
 	Std float64
@@ -37,9 +40,9 @@ type Options struct {
 
 const draws = 40_000
 
-// Run checks the event, the noise law, what the noise may depend on, and the claim against an attack. Each
-// statistical test rejects a right mechanism with probability at most 1e-6, and is shown to reject one with
-// half the noise.
+// Run checks the event, the noise law, what the noise may depend on, and the claim
+// against an attack. Each statistical test rejects a right mechanism with probability at
+// most 1e-6, and is shown to reject one with half the noise.
 func Run(t *testing.T, o Options) {
 	if o.Norm == 0 {
 		o.Norm = account.L2
@@ -63,8 +66,14 @@ func Run(t *testing.T, o Options) {
 
 // Release is a full-batch release of dim values with the given clip in L2.
 func Release(dim int, clip float64) account.Release {
-	return account.Release{Oracle: "test", Adjacency: account.AddRemove, Unit: account.Record(), Sampler: account.Sampler{Kind: account.FullBatch},
-		Parts: []account.Part{{Name: "value", Clip: clip, Shift: 1, Norm: account.L2, Dim: dim}}, Scale: 1}
+	return account.Release{
+		Oracle:    "test",
+		Adjacency: account.AddRemove,
+		Unit:      account.Record(),
+		Sampler:   account.Sampler{Kind: account.FullBatch},
+		Parts:     []account.Part{{Name: "value", Clip: clip, Shift: 1, Norm: account.L2, Dim: dim}},
+		Scale:     1,
+	}
 }
 
 func (o Options) release(dim int, clip float64) account.Release {
@@ -187,7 +196,8 @@ func law(t *testing.T, o Options) {
 	}
 }
 
-// independent compares the noise on two values under one key: the same, but for the rounding to the grid.
+// independent compares the noise on two values under one key: the same, but for the
+// rounding to the grid.
 func independent(t *testing.T, o Options) {
 	a, b := make(tensor.Vec, 500), make(tensor.Vec, 500)
 	for i := range b {
@@ -195,7 +205,8 @@ func independent(t *testing.T, o Options) {
 	}
 	x, y := perturb(o, o.Mechanism, a, 1, 5), perturb(o, o.Mechanism, b, 1, 5)
 	for i := range x {
-		if d := math.Abs(float64(y[i]) - float64(x[i]) - float64(b[i])); d > max(o.Step, 4e-6*(1+math.Abs(float64(x[i])))) {
+		if d := math.Abs(float64(y[i]) - float64(x[i]) - float64(b[i])); d >
+			max(o.Step, 4e-6*(1+math.Abs(float64(x[i])))) {
 			t.Fatalf("coordinate %d: noise differs by %g between two values", i, d)
 		}
 	}

@@ -10,11 +10,12 @@ import (
 	"sotto/tensor"
 )
 
-// falseReject is the probability with which a statistical test of this package rejects a right mechanism.
+// falseReject is the probability with which a statistical test of this package rejects a
+// right mechanism.
 const falseReject = 1e-6
 
-// KS is the Kolmogorov-Smirnov statistic of the sorted x against a distribution function, times the root of the
-// sample size. It exceeds 2.694 with a probability of at most 1e-6.
+// KS is the Kolmogorov-Smirnov statistic of the sorted x against a distribution function,
+// times the root of the sample size. It exceeds 2.694 with a probability of at most 1e-6.
 func KS(x []float64, cdf func(float64) float64) float64 { return ks(x, 1, cdf) }
 
 func ks(x []float64, scale float64, cdf func(float64) float64) float64 {
@@ -26,8 +27,9 @@ func ks(x []float64, scale float64, cdf func(float64) float64) float64 {
 	return d * math.Sqrt(n)
 }
 
-// audit attacks one release: is the value 0, or moved by its sensitivity? The Clopper-Pearson lower bound of
-// epsilon must not exceed the claim, and the one of the mechanism with half the noise must.
+// audit attacks one release: is the value 0, or moved by its sensitivity? The
+// Clopper-Pearson lower bound of epsilon must not exceed the claim, and the one of the
+// mechanism with half the noise must.
 func audit(t *testing.T, o Options) {
 	const delta = 1e-2
 	claim := o.epsilon(t, o.release(1, 1), delta)
@@ -41,8 +43,8 @@ func audit(t *testing.T, o Options) {
 	}
 }
 
-// lowerBound guesses "moved" for outputs at or above a threshold. It is valid at the false-reject rate over
-// all thresholds together.
+// lowerBound guesses "moved" for outputs at or above a threshold. It is valid at the
+// false-reject rate over all thresholds together.
 func lowerBound(o Options, m privacy.Mechanism, delta float64) float64 {
 	thresholds := []float64{.5, 1, 1.5, 2, 3}
 	moved := make(tensor.Vec, draws)
@@ -76,8 +78,8 @@ func clopperPearson(k, n int, level float64) float64 {
 	return distuv.Beta{Alpha: float64(k) + 1, Beta: float64(n - k)}.Quantile(1 - level)
 }
 
-// lowBits compares the last four bits of releases of 0 and of a value whose own last bits differ: they must
-// follow one law.
+// lowBits compares the last four bits of releases of 0 and of a value whose own last bits
+// differ: they must follow one law.
 func lowBits(t *testing.T, o Options) {
 	const offset = 5 // steps
 	moved := make(tensor.Vec, draws)
@@ -95,8 +97,8 @@ func lowBits(t *testing.T, o Options) {
 	}
 }
 
-// equality is the chi-square statistic of two samples' low bits. leak > 0 replaces them by those of coarse
-// noise on 0 and on leak.
+// equality is the chi-square statistic of two samples' low bits. leak > 0 replaces them
+// by those of coarse noise on 0 and on leak.
 func equality(o Options, a, b tensor.Vec, leak int64) float64 {
 	var count [2][16]float64
 	for w, x := range []tensor.Vec{a, b} {

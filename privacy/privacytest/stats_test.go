@@ -5,11 +5,13 @@ import (
 	"testing"
 )
 
-// Closed forms: with none of n seen the limit is 1 - level^(1/n), with n-1 of n it is (1 - level)^(1/n).
+// Closed forms: with none of n seen the limit is 1 - level^(1/n), with n-1 of n it is (1
+// - level)^(1/n).
 func TestClopperPearson(t *testing.T) {
 	for _, n := range []int{1, 10, 40_000} {
 		for _, level := range []float64{.05, 1e-6} {
-			if got, want := clopperPearson(0, n, level), -math.Expm1(math.Log(level)/float64(n)); math.Abs(got/want-1) > 1e-9 {
+			if got, want := clopperPearson(0, n, level),
+				-math.Expm1(math.Log(level)/float64(n)); math.Abs(got/want-1) > 1e-9 {
 				t.Errorf("0 of %d at level %g: %g, want %g", n, level, got, want)
 			}
 			if got := clopperPearson(n, n, level); got != 1 {
@@ -22,7 +24,8 @@ func TestClopperPearson(t *testing.T) {
 	}
 }
 
-// n values in the middle of n equal parts are as close to uniform as can be, at a distance of 1/(2n).
+// n values in the middle of n equal parts are as close to uniform as can be, at a
+// distance of 1/(2n).
 func TestKS(t *testing.T) {
 	x := make([]float64, 100)
 	for i := range x {

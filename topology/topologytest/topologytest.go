@@ -1,4 +1,5 @@
-// Package topologytest checks that a topology.Schedule keeps the contract that runtimes and algorithms rely on.
+// Package topologytest checks that a topology.Schedule keeps the contract that runtimes
+// and algorithms rely on.
 package topologytest
 
 import (
@@ -14,11 +15,13 @@ import (
 
 const rounds = 8
 
-// Run checks the schedules that build returns, over the first eight rounds: the same graphs from two
-// builds, from two reads and from concurrent reads; a fixed number of agents; rows and columns that are
-// sorted, hold no agent twice and agree with each other; a matrix whose rows or columns sum to 1; a union of the rounds
-// that connects all agents; and graphs that survive JSON. It fails t through t.Error. Schedules whose
-// matrix is not doubly stochastic pass if their rows are valid: the claim is topology.Validate's.
+// Run checks the schedules that build returns, over the first eight rounds: the same
+// graphs from two builds, from two reads and from concurrent reads; a fixed number of
+// agents; rows and columns that are sorted, hold no agent twice and agree with each
+// other; a matrix whose rows or columns sum to 1; a union of the rounds that connects all
+// agents; and graphs that survive JSON. It fails t through t.Error. Schedules whose
+// matrix is not doubly stochastic pass if their rows are valid: the claim is
+// topology.Validate's.
 func Run(t *testing.T, build func() topology.Schedule) {
 	t.Helper()
 	s, again := build(), build()
@@ -41,7 +44,8 @@ func Run(t *testing.T, build func() topology.Schedule) {
 		}
 		rows(t, g)
 		roundTrip(t, g)
-		if err := topology.Validate(g, topology.Claims{}); err != nil && topology.Validate(g, topology.Claims{ColumnStochastic: true}) != nil {
+		if err := topology.Validate(g, topology.Claims{}); err != nil &&
+			topology.Validate(g, topology.Claims{ColumnStochastic: true}) != nil {
 			t.Errorf("round %d: %v; nor do columns", k, err)
 		}
 	}
@@ -85,7 +89,8 @@ func rows(t *testing.T, g *topology.Graph) {
 	}
 }
 
-// keepsMean mixes one vector: a doubly stochastic matrix keeps its sum and never widens its range.
+// keepsMean mixes one vector: a doubly stochastic matrix keeps its sum and never widens
+// its range.
 func keepsMean(t *testing.T, g *topology.Graph) {
 	t.Helper()
 	n := g.Agents()
@@ -134,8 +139,8 @@ func roundTrip(t *testing.T, g *topology.Graph) {
 	}
 }
 
-// union checks joint connectivity: links of all rounds, with repetition, reach everyone from agent 0 in
-// both directions.
+// union checks joint connectivity: links of all rounds, with repetition, reach everyone
+// from agent 0 in both directions.
 func union(t *testing.T, graphs []*topology.Graph) {
 	t.Helper()
 	sides := map[string]func(*topology.Graph, agent.ID) []agent.Neighbor{

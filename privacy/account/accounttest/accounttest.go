@@ -11,7 +11,8 @@ import (
 	"sotto/privacy/account"
 )
 
-// candidates are events of which every accountant supports at least one and refuses at least one.
+// candidates are events of which every accountant supports at least one and refuses at
+// least one.
 func candidates(t *testing.T) map[string]account.Event {
 	t.Helper()
 	must := func(ev account.Event, err error) account.Event {
@@ -33,8 +34,8 @@ func candidates(t *testing.T) map[string]account.Event {
 	}
 }
 
-// Run checks the contract of account.Accountant on accountants made by newAccountant, which must be empty and of one
-// adjacency and unit:
+// Run checks the contract of account.Accountant on accountants made by newAccountant,
+// which must be empty and of one adjacency and unit:
 //
 //   - nothing and no-ops cost 0, non-private events and absent noise cost +Inf, never NaN;
 //   - unsupported, invalid and negative input is an error and changes nothing;
@@ -120,7 +121,8 @@ func edges(t *testing.T, newAccountant func() account.Accountant, delta float64)
 	}
 }
 
-func refused(t *testing.T, newAccountant func() account.Accountant, name string, ev account.Event, err error, delta float64) {
+func refused(t *testing.T, newAccountant func() account.Accountant, name string, ev account.Event, err error,
+	delta float64) {
 	t.Helper()
 	if !errors.Is(err, account.ErrUnsupported) {
 		t.Errorf("%s: %v, want ErrUnsupported", name, err)

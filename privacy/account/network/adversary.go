@@ -26,10 +26,12 @@ type Adversary struct {
 // AllMessages sees every message of every agent (SecLDP), and no agent's secrets.
 func AllMessages() Adversary { return Adversary{kind: allMessages} }
 
-// Eavesdropper listens to all links. In averaging it sees what [AllMessages] sees; under pairwise masks both see sums only.
+// Eavesdropper listens to all links. In averaging it sees what [AllMessages] sees; under
+// pairwise masks both see sums only.
 func Eavesdropper() Adversary { return Adversary{kind: eavesdropper} }
 
-// Observer is agent v: its own value, noise and secrets, and the messages that it receives.
+// Observer is agent v: its own value, noise and secrets, and the messages that it
+// receives.
 func Observer(v int) Adversary { return Coalition(v) }
 
 // Coalition is a set of agents that share what each of them knows.
@@ -41,7 +43,8 @@ func Coalition(agents ...int) Adversary {
 
 const adversaryAllowed = "an agent (3), a coalition ({3,7}), all-messages or eavesdropper"
 
-// ParseAdversary reads what [Adversary.String] writes: "3", "{3,7}", "all-messages" or "eavesdropper".
+// ParseAdversary reads what [Adversary.String] writes: "3", "{3,7}", "all-messages" or
+// "eavesdropper".
 func ParseAdversary(s string) (Adversary, error) {
 	switch s {
 	case "all-messages":
@@ -67,7 +70,8 @@ func ParseAdversary(s string) (Adversary, error) {
 	return Coalition(agents...), nil
 }
 
-// Members returns the agents that belong to the adversary, in order; they are none of who only listens.
+// Members returns the agents that belong to the adversary, in order; they are none of who
+// only listens.
 func (a Adversary) Members() []int { return slices.Clone(a.members) }
 
 // String is the form that [ParseAdversary] reads.

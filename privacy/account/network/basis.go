@@ -6,10 +6,12 @@ import (
 	"gonum.org/v1/gonum/floats"
 )
 
-// independenceCut is the distance of a row to the others, relative, from which on it counts as independent.
+// independenceCut is the distance of a row to the others, relative, from which on it
+// counts as independent.
 const independenceCut = 1e-12
 
-// basis is an orthonormal basis of the space of rows that an adversary has received so far.
+// basis is an orthonormal basis of the space of rows that an adversary has received so
+// far.
 type basis struct {
 	known   []bool // columns whose unit vector is in the space; rows are 0 there
 	free    int    // columns that are not known
@@ -29,7 +31,8 @@ func newBasis(agents int, members []int) *basis {
 	return b
 }
 
-// learn adds the unit vector of a column. It must come before rows that are not zero there.
+// learn adds the unit vector of a column. It must come before rows that are not zero
+// there.
 func (b *basis) learn(u int) {
 	if !b.known[u] {
 		b.known[u] = true
@@ -40,9 +43,10 @@ func (b *basis) learn(u int) {
 // full reports that nothing is left to learn.
 func (b *basis) full() bool { return len(b.rows) >= b.free }
 
-// add takes the part of x beyond the space as a new row, unless it is shorter than the cut times scale, and reports whether it did. x is
-// overwritten, and belongs to the basis if it was taken. Projections are repeated until they no longer shorten x, so that rows are
-// orthogonal to rounding.
+// add takes the part of x beyond the space as a new row, unless it is shorter than the
+// cut times scale, and reports whether it did. x is overwritten, and belongs to the basis
+// if it was taken. Projections are repeated until they no longer shorten x, so that rows
+// are orthogonal to rounding.
 func (b *basis) add(x []float64, scale float64) bool {
 	for u, k := range b.known {
 		if k {

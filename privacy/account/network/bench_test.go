@@ -7,7 +7,8 @@ import (
 	"sotto/privacy/account/network"
 )
 
-// scattered links points in the unit square that are at most r apart: far fewer directions are lost than on regular graphs.
+// scattered links points in the unit square that are at most r apart: far fewer
+// directions are lost than on regular graphs.
 func scattered(n int, r float64) links {
 	draw := rand.New(rand.NewPCG(7, 7))
 	x, y := make([]float64, n), make([]float64, n)
@@ -25,7 +26,8 @@ func scattered(n int, r float64) links {
 	return l
 }
 
-// regular is a cycle with chords to the agents a quarter of it away and further: four links an agent.
+// regular is a cycle with chords to the agents a quarter of it away and further: four
+// links an agent.
 func regular(n int) links {
 	l := ring(n)
 	for i := range n {

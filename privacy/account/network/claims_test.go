@@ -24,8 +24,9 @@ func printed(t *testing.T, g network.Gossip, v int) []float64 {
 	return f
 }
 
-// TestClaim37: the published pairwise loss adds what messages would tell if each had noise of its own. On a ring of eight after two rounds it says 1/3 of
-// the local loss about an agent two links away, which is determined: y_2^0 = 3 y_1^1 - y_1^0 - y_0^0.
+// TestClaim37: the published pairwise loss adds what messages would tell if each had
+// noise of its own. On a ring of eight after two rounds it says 1/3 of the local loss
+// about an agent two links away, which is determined: y_2^0 = 3 y_1^1 - y_1^0 - y_0^0.
 func TestClaim37(t *testing.T) {
 	g := params{Graph: "ring(8)", Rounds: 2}.gossip(t)
 	if f := printed(t, g, 0)[2]; math.Abs(f-1./3) > 1e-12 {
@@ -53,7 +54,8 @@ func TestClaim37(t *testing.T) {
 	}
 }
 
-// TestClaim38: nor is the formula tight: for many rounds it is far above the exact loss, which never exceeds the local one.
+// TestClaim38: nor is the formula tight: for many rounds it is far above the exact loss,
+// which never exceeds the local one.
 func TestClaim38(t *testing.T) {
 	for _, tc := range []struct {
 		graph          string
@@ -68,12 +70,14 @@ func TestClaim38(t *testing.T) {
 	}
 }
 
-// TestClaim41: the public code charges accelerated averaging by powers of W from the first on. The messages are polynomials of W of degrees from 0 on: the
-// first one is the neighbor's noised value itself, which the charge leaves out.
+// TestClaim41: the public code charges accelerated averaging by powers of W from the
+// first on. The messages are polynomials of W of degrees from 0 on: the first one is the
+// neighbor's noised value itself, which the charge leaves out.
 func TestClaim41(t *testing.T) {
 	const n = 8
 	w := dense(n, ring(n))
-	row := func(coefficients func(k int) (a, c float64), from, k int) []float64 { // of the polynomial of degree k
+	// of the polynomial of degree k
+	row := func(coefficients func(k int) (a, c float64), from, k int) []float64 {
 		before, now := make([]float64, n), make([]float64, n)
 		now[from] = 1
 		for j := range k {
@@ -98,7 +102,8 @@ func TestClaim41(t *testing.T) {
 	accelerated := func(k int) (a, c float64) { a, _, c = method.Step(k); return a, c }
 	power := func(int) (a, c float64) { return 1, 0 }
 	// One round, neighbors: charged 1/3, true 1.
-	if charged, sent := share(row(power, 1, 1), 1), share(row(accelerated, 1, 0), 1); math.Abs(charged-1./3) > 1e-12 || sent != 1 {
+	if charged, sent := share(row(power, 1, 1), 1),
+		share(row(accelerated, 1, 0), 1); math.Abs(charged-1./3) > 1e-12 || sent != 1 {
 		t.Errorf("charged %v for a message that carries %v", charged, sent)
 	}
 	g := network.Gossip{Agents: n, Rounds: repeat(metropolis(t, n, ring(n)), 1), Method: method}
@@ -111,8 +116,9 @@ func TestClaim41(t *testing.T) {
 	}
 }
 
-// TestClaim42: noise sqrt(a/2 epsilon) in the public code for sqrt(a/(2 epsilon)): at its epsilon of 5 the noise is 5 times, at .2 a fifth of what the
-// Renyi divergence a/(2 s^2) = epsilon asks for.
+// TestClaim42: noise sqrt(a/2 epsilon) in the public code for sqrt(a/(2 epsilon)): at its
+// epsilon of 5 the noise is 5 times, at .2 a fifth of what the Renyi divergence a/(2 s^2)
+// = epsilon asks for.
 func TestClaim42(t *testing.T) {
 	const order = 2.
 	for _, eps := range []float64{1, 5, .2} {
@@ -129,8 +135,9 @@ func TestClaim42(t *testing.T) {
 	}
 }
 
-// TestClaim43: a mean privacy loss is no guarantee: on a ring of 16 after two rounds the mean is .2667 of the local loss and four agents lose all of it.
-// Every mean carries a label that says so.
+// TestClaim43: a mean privacy loss is no guarantee: on a ring of 16 after two rounds the
+// mean is .2667 of the local loss and four agents lose all of it. Every mean carries a
+// label that says so.
 func TestClaim43(t *testing.T) {
 	v := view(t, params{Graph: "ring(16)", Rounds: 2}.gossip(t), network.Observer(0))
 	full := 0
@@ -147,8 +154,9 @@ func TestClaim43(t *testing.T) {
 	}
 }
 
-// TestClaim45: the public code clips noisy values to [0, 1] before it averages them. Values 0 with noise 1 then have the mean phi(0) - phi(1) + P[Z > 1] =
-// .3156, and averaging does not remove it. 40,000 draws: a false reject has probability below 1e-6.
+// TestClaim45: the public code clips noisy values to [0, 1] before it averages them.
+// Values 0 with noise 1 then have the mean phi(0) - phi(1) + P[Z > 1] = .3156, and
+// averaging does not remove it. 40,000 draws: a false reject has probability below 1e-6.
 func TestClaim45(t *testing.T) {
 	r := rand.New(rand.NewPCG(45, 1))
 	const draws = 40_000
@@ -167,15 +175,19 @@ func TestClaim45(t *testing.T) {
 	}
 }
 
-// TestClaim53: sampling a fraction q does not make (a, a/(2 s^2))-RDP into (a, q^2 a/(2 s^2))-RDP. At q = .01 and s = 1: 1.718e-4 against 1e-4 at order 2,
-// 3.09 against 8e-4 at order 16; T = 1,000 steps cost 1.828 where that gives 1.567, and 4.618 against 2.270 at s = .7.
+// TestClaim53: sampling a fraction q does not make (a, a/(2 s^2))-RDP into (a, q^2 a/(2
+// s^2))-RDP. At q = .01 and s = 1: 1.718e-4 against 1e-4 at order 2, 3.09 against 8e-4 at
+// order 16; T = 1,000 steps cost 1.828 where that gives 1.567, and 4.618 against 2.270 at
+// s = .7.
 func TestClaim53(t *testing.T) {
 	const q, delta, steps = .01, 1e-5, 1000
-	// The Renyi divergence of the sampled Gaussian at an integer order (Mironov, Talwar, Zhang 2019).
+	// The Renyi divergence of the sampled Gaussian at an integer order (Mironov, Talwar,
+	// Zhang 2019).
 	renyi := func(order int, s float64) float64 {
 		sum, choose := 0., 1.
 		for k := 0; k <= order; k++ {
-			sum += choose * math.Pow(1-q, float64(order-k)) * math.Pow(q, float64(k)) * math.Exp(float64(k*(k-1))/(2*s*s))
+			sum += choose * math.Pow(1-q, float64(order-k)) * math.Pow(q, float64(k)) *
+				math.Exp(float64(k*(k-1))/(2*s*s))
 			choose *= float64(order-k) / float64(k+1)
 		}
 		return math.Log(sum) / float64(order-1)
@@ -185,8 +197,10 @@ func TestClaim53(t *testing.T) {
 		claimed, true float64
 	}{{2, 1e-4, 1.718e-4}, {16, 8e-4, 3.09}} {
 		claimed := q * q * float64(tc.order) / 2
-		if got := renyi(tc.order, 1); math.Abs(got/tc.true-1) > 1e-3 || math.Abs(claimed/tc.claimed-1) > 1e-12 {
-			t.Errorf("order %d: %v against %v, want %v against %v", tc.order, got, claimed, tc.true, tc.claimed)
+		if got := renyi(tc.order, 1); math.Abs(got/tc.true-1) > 1e-3 ||
+			math.Abs(claimed/tc.claimed-1) > 1e-12 {
+			t.Errorf("order %d: %v against %v, want %v against %v", tc.order, got, claimed, tc.true,
+				tc.claimed)
 		}
 	}
 	for _, tc := range []struct{ s, claimed, true float64 }{{1, 1.567, 1.828}, {.7, 2.270, 4.618}} {
@@ -204,13 +218,17 @@ func TestClaim53(t *testing.T) {
 	}
 }
 
-// TestClaim47: public code of private ADMM adds noise with the standard deviation 2 L²K/(eps n²). That is the variance with which K releases of sensitivity 2L/n
-// have Rényi divergence eps times the order: a loss in other units, c times as large, has c times the sensitivity and needs c times the noise, not c² times. At
-// L = 1, K = n = 100, eps = 1 the divergence is 50 times the claimed one. Its least test objective over the iterations is reported: of 100 iterations that
-// differ by noise alone the least lies 2.5 standard deviations below all.
+// TestClaim47: public code of private ADMM adds noise with the standard deviation 2
+// L²K/(eps n²). That is the variance with which K releases of sensitivity 2L/n have Rényi
+// divergence eps times the order: a loss in other units, c times as large, has c times
+// the sensitivity and needs c times the noise, not c² times. At L = 1, K = n = 100, eps =
+// 1 the divergence is 50 times the claimed one. Its least test objective over the
+// iterations is reported: of 100 iterations that differ by noise alone the least lies 2.5
+// standard deviations below all.
 func TestClaim47(t *testing.T) {
 	code := func(l, k, eps, n float64) float64 { return 2 * l * l * k / (eps * n * n) }
-	divergence := func(l, k, n, s float64) float64 { return k * (2 * l / n) * (2 * l / n) / (2 * s * s) } // over the order
+	// over the order
+	divergence := func(l, k, n, s float64) float64 { return k * (2 * l / n) * (2 * l / n) / (2 * s * s) }
 	for _, tc := range []struct{ l, k, eps, n float64 }{{1, 100, 1, 100}, {.4, 20, 5, 50}} {
 		v := code(tc.l, tc.k, tc.eps, tc.n)
 		if got := divergence(tc.l, tc.k, tc.n, math.Sqrt(v)); math.Abs(got/tc.eps-1) > 1e-12 {
@@ -219,7 +237,8 @@ func TestClaim47(t *testing.T) {
 		if got, want := divergence(tc.l, tc.k, tc.n, v)/tc.eps, 1/v; math.Abs(got/want-1) > 1e-12 {
 			t.Errorf("%+v: as a standard deviation it costs %v times the claim, want %v", tc, got, want)
 		}
-		// The same loss in units a tenth as large: divergences of right noise stay, those of the code's do not.
+		// The same loss in units a tenth as large: divergences of right noise stay, those
+		// of the code's do not.
 		right, wrong := 10*math.Sqrt(v), code(10*tc.l, tc.k, tc.eps, tc.n)
 		if math.Abs(divergence(10*tc.l, tc.k, tc.n, right)/tc.eps-1) > 1e-12 || math.Abs(wrong/v-100) > 1e-9 {
 			t.Errorf("%+v: noise in other units %v and %v", tc, right, wrong)

@@ -11,12 +11,14 @@ import (
 	"sotto/privacy/account"
 )
 
-// Decor is one round of correlated noise (Allouah, Koloskova, El Firdoussi, Jaggi, Guerraoui 2024, arXiv 2405.01031): every agent adds noise of its
-// own and, for each link, noise that its neighbor subtracts, drawn from a secret of the two.
+// Decor is one round of correlated noise (Allouah, Koloskova, El Firdoussi, Jaggi,
+// Guerraoui 2024, arXiv 2405.01031): every agent adds noise of its own and, for each
+// link, noise that its neighbor subtracts, drawn from a secret of the two.
 type Decor struct {
 	Agents int
 	Links  [][2]int // pairs of agents, each once
-	// Own and Pair are the standard deviations of an agent's own noise and of one link's, over the clip: Own above 0, Pair from 0 on.
+	// Own and Pair are the standard deviations of an agent's own noise and of one link's,
+	// over the clip: Own above 0, Pair from 0 on.
 	Own, Pair float64
 }
 
@@ -40,10 +42,13 @@ func (d Decor) validate() error {
 	return nil
 }
 
-// Multipliers returns each agent's effective noise multiplier against who sees every message and has the secrets of the curious agents, who know the
-// noise of their own links: 1/sqrt of the diagonal of (Own^2 I + Pair^2 L_H)^-1, L_H the Laplacian of the links among the others. Curious agents
-// have 0. Agents that curious ones cut off from the rest count with what is left to them; with all neighbors curious Own alone protects. The
-// view of one round is exactly a Gaussian mechanism of that noise, and rounds compose as those of any Gaussian mechanism.
+// Multipliers returns each agent's effective noise multiplier against who sees every
+// message and has the secrets of the curious agents, who know the noise of their own
+// links: 1/sqrt of the diagonal of (Own^2 I + Pair^2 L_H)^-1, L_H the Laplacian of the
+// links among the others. Curious agents have 0. Agents that curious ones cut off from
+// the rest count with what is left to them; with all neighbors curious Own alone
+// protects. The view of one round is exactly a Gaussian mechanism of that noise, and
+// rounds compose as those of any Gaussian mechanism.
 func (d Decor) Multipliers(curious []int) ([]float64, error) {
 	if err := d.validate(); err != nil {
 		return nil, err
@@ -54,7 +59,9 @@ func (d Decor) Multipliers(curious []int) ([]float64, error) {
 		}
 	}
 	out := make([]float64, d.Agents)
-	if d.Own == 0 { // the sum over a component has no noise, nor then has any value, as the others may be known
+	// the sum over a component has no noise, nor then has any value, as the others may be
+	// known
+	if d.Own == 0 {
 		return out, nil
 	}
 	for _, part := range d.components(curious) {
@@ -63,7 +70,8 @@ func (d Decor) Multipliers(curious []int) ([]float64, error) {
 	return out, nil
 }
 
-// components lists the agents that are not curious by connected component of the links among them.
+// components lists the agents that are not curious by connected component of the links
+// among them.
 func (d Decor) components(curious []int) [][]int {
 	near := make([][]int, d.Agents)
 	for _, l := range d.Links {
@@ -116,7 +124,8 @@ func (d Decor) invert(part []int, out []float64) {
 	}
 	var chol mat.Cholesky
 	var inverse mat.SymDense
-	if !chol.Factorize(m) || chol.InverseTo(&inverse) != nil { // Pair so large that Own drowns: what holds without any pair noise
+	// Pair so large that Own drowns: what holds without any pair noise
+	if !chol.Factorize(m) || chol.InverseTo(&inverse) != nil {
 		for _, i := range part {
 			out[i] = d.Own
 		}
@@ -145,14 +154,16 @@ func (d Decor) Worst(curious []int) (float64, error) {
 	return least, nil
 }
 
-// Coefficient is c of RDP(a) = a c for one round of the worst agent, from its multiplier: shift^2/(2 multiplier^2), where shift is sensitivity
-// over clip (2 under replace-one); mu^2 = 2c.
+// Coefficient is c of RDP(a) = a c for one round of the worst agent, from its multiplier:
+// shift^2/(2 multiplier^2), where shift is sensitivity over clip (2 under replace-one);
+// mu^2 = 2c.
 func Coefficient(multiplier, shift float64) float64 {
 	return shift * shift / (2 * multiplier * multiplier)
 }
 
-// DecorEvent is the event of one round at a multiplier of [Decor.Multipliers], against who sees every message: a Gaussian event, and with a rate below
-// 1 that of records sampled with that probability.
+// DecorEvent is the event of one round at a multiplier of [Decor.Multipliers], against
+// who sees every message: a Gaussian event, and with a rate below 1 that of records
+// sampled with that probability.
 func DecorEvent(multiplier, rate float64, a account.Adjacency) (account.Event, error) {
 	e, err := account.Gaussian(multiplier, account.ClipShift(a))
 	if err != nil || rate == 1 {

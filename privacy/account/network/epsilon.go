@@ -21,17 +21,21 @@ const ViewMethod = "exact linear-Gaussian view by leverage scores, converted exa
 
 // Assumptions of the exact view, for statements.
 var Assumptions = []string{"every value is released once, with fresh Gaussian noise, and then only averaged",
-	"mixing matrices and the links that lose messages do not depend on the values", "members of the adversary follow the protocol"}
+	"mixing matrices and the links that lose messages do not depend on the values",
+	"members of the adversary follow the protocol"}
 
 // NotCovered by the exact view, for statements.
-var NotCovered = []string{"training over many rounds, where others react to an agent's update: there the figure against everyone holds",
+var NotCovered = []string{
+	"training over many rounds, where others react to an agent's update: there the figure against " +
+		"everyone holds",
 	"who sends messages when"}
 
 // MeanLabel goes with every mean over agents.
 const MeanLabel = "mean: not a guarantee for any single agent"
 
-// Epsilon returns epsilon at delta in [0, 1] of agent u's value against the view, from mu, its sensitivity over its noise: the exact Gaussian formula at
-// mu sqrt(leak). The ends allow for rounding in the leak. For a member of the adversary it is infinite.
+// Epsilon returns epsilon at delta in [0, 1] of agent u's value against the view, from
+// mu, its sensitivity over its noise: the exact Gaussian formula at mu sqrt(leak). The
+// ends allow for rounding in the leak. For a member of the adversary it is infinite.
 func (v *View) Epsilon(u int, mu, delta float64) account.Interval {
 	leak := v.Leak[u]
 	switch {
@@ -45,7 +49,8 @@ func (v *View) Epsilon(u int, mu, delta float64) account.Interval {
 	if leak == 1 {
 		margin = 0
 	}
-	return account.Interval{Lower: at(math.Max(0, leak-margin)) * (1 - 1e-12), Upper: at(math.Min(1, leak+margin)) * (1 + 1e-12)}
+	return account.Interval{Lower: at(math.Max(0, leak-margin)) * (1 - 1e-12),
+		Upper: at(math.Min(1, leak+margin)) * (1 + 1e-12)}
 }
 
 // Statement is the figure of agent u against the view, for a privacy statement.
@@ -57,11 +62,13 @@ func (v *View) Statement(u int, mu, delta float64) account.AdversaryStatement {
 	case len(v.Adversary.members) > 1:
 		who = "coalition " + v.Adversary.String()
 	}
-	return account.AdversaryStatement{Adversary: who, Method: fmt.Sprintf("%s (%s, %s)", ViewMethod, Proved, v.Decided),
+	return account.AdversaryStatement{Adversary: who,
+		Method:  fmt.Sprintf("%s (%s, %s)", ViewMethod, Proved, v.Decided),
 		Epsilon: account.StatedInterval(v.Epsilon(u, mu, delta))}
 }
 
-// Mean returns the mean leak over the agents that do not belong to the adversary: rank over their number. It is no guarantee: see MeanLabel.
+// Mean returns the mean leak over the agents that do not belong to the adversary: rank
+// over their number. It is no guarantee: see MeanLabel.
 func (v *View) Mean() float64 {
 	sum, others := 0., 0
 	for u, l := range v.Leak {
@@ -73,7 +80,8 @@ func (v *View) Mean() float64 {
 	return sum / float64(max(1, others))
 }
 
-// Worst returns the agent with the largest leak, the first of several, -1 if all belong to the adversary.
+// Worst returns the agent with the largest leak, the first of several, -1 if all belong
+// to the adversary.
 func (v *View) Worst() int {
 	worst := -1
 	for u, l := range v.Leak {

@@ -2,8 +2,8 @@ package network
 
 import "math/big"
 
-// exactView is a view in exact arithmetic, for plain methods or one matrix in all rounds: independent rows with integer entries, apart from
-// the known columns, where they are 0.
+// exactView is a view in exact arithmetic, for plain methods or one matrix in all rounds:
+// independent rows with integer entries, apart from the known columns, where they are 0.
 type exactView struct {
 	known   []bool
 	rows    [][]*big.Int
@@ -12,8 +12,9 @@ type exactView struct {
 	columns int // not known
 }
 
-// exactView forms the running product of fractions. Which rows are independent is decided modulo a prime: rows that are dependent there, and
-// not in truth, would be missed with the probability that a random prime of 61 bits divides a determinant.
+// exactView forms the running product of fractions. Which rows are independent is decided
+// modulo a prime: rows that are dependent there, and not in truth, would be missed with
+// the probability that a random prime of 61 bits divides a determinant.
 func (g *Gossip) exactView(a Adversary) *exactView {
 	p := g.primes()[0]
 	e := newEchelon(p, g.Agents, a.members)
@@ -82,7 +83,8 @@ func combineExact(sum []Link, rows [][]*big.Rat) []*big.Rat {
 	return x
 }
 
-// integers multiplies the columns of a row by the noise and the row by its common denominator.
+// integers multiplies the columns of a row by the noise and the row by its common
+// denominator.
 func (g *Gossip) integers(x []*big.Rat, known []bool) []*big.Int {
 	den, s := big.NewInt(1), new(big.Rat)
 	scaled := make([]*big.Rat, len(x))
@@ -101,9 +103,11 @@ func (g *Gossip) integers(x []*big.Rat, known []bool) []*big.Int {
 	return out
 }
 
-// scores returns numerators over one denominator of the leverage scores b_u' (B B')^-1 b_u of the columns b_u, by elimination of [B B' | B] that
-// stays in integers (Bareiss 1968): with pivots d_k and entries v_ku of row k when it is the pivot row, the score is the sum of v_ku^2/(d_k d_{k+1}),
-// and N_{k+1} = (N_k d_{k+1} + v_ku^2)/d_k is an integer for every partial sum N_k/d_k.
+// scores returns numerators over one denominator of the leverage scores b_u' (B B')^-1
+// b_u of the columns b_u, by elimination of [B B' | B] that stays in integers (Bareiss
+// 1968): with pivots d_k and entries v_ku of row k when it is the pivot row, the score is
+// the sum of v_ku^2/(d_k d_{k+1}), and N_{k+1} = (N_k d_{k+1} + v_ku^2)/d_k is an integer
+// for every partial sum N_k/d_k.
 func (v *exactView) scores() (numerators []*big.Int, denominator *big.Int) {
 	r := len(v.rows)
 	m := make([][]*big.Int, r)
@@ -173,15 +177,18 @@ func (v *exactView) determined() func(u int) bool {
 	return func(u int) bool { return v.known[u] || num[u].Cmp(den) == 0 }
 }
 
-// Reconstruction lists the agents whose values an adversary gets exactly where nothing is noised.
+// Reconstruction lists the agents whose values an adversary gets exactly where nothing is
+// noised.
 type Reconstruction struct {
 	Agents     []int // without members
 	Arithmetic string
 }
 
-// Reconstruct returns the agents whose values the view of a determines: those whose unit row is in its row space. Without noise it gets the values
-// themselves, with noise each of them at the full local loss. Up to 128 agents and with fractions the answer is exact; with more
-// agents it is computed modulo two primes, and with weights that are not fractions in double precision.
+// Reconstruct returns the agents whose values the view of a determines: those whose unit
+// row is in its row space. Without noise it gets the values themselves, with noise each
+// of them at the full local loss. Up to 128 agents and with fractions the answer is
+// exact; with more agents it is computed modulo two primes, and with weights that are not
+// fractions in double precision.
 func (g *Gossip) Reconstruct(a Adversary) (*Reconstruction, error) {
 	if err := g.validate(); err != nil {
 		return nil, err
@@ -215,7 +222,8 @@ func (g *Gossip) Reconstruct(a Adversary) (*Reconstruction, error) {
 	return out, nil
 }
 
-// modularDetermined tells whether a unit row is in the row space modulo either of two primes.
+// modularDetermined tells whether a unit row is in the row space modulo either of two
+// primes.
 func (g *Gossip) modularDetermined(a Adversary) func(u int) bool {
 	var spaces []*echelon
 	for _, p := range g.primes() {

@@ -8,7 +8,8 @@ import (
 	"testing"
 )
 
-// wakes are rounds in which two agents meet and take their mean; the others keep their values.
+// wakes are rounds in which two agents meet and take their mean; the others keep their
+// values.
 func wakes(t *testing.T, r *rand.Rand, agents, rounds int) []*Matrix {
 	var out []*Matrix
 	half := Fraction(1, 2)
@@ -47,8 +48,9 @@ func uneven(t *testing.T, r *rand.Rand, agents, rounds int) []*Matrix {
 	return out
 }
 
-// Double precision, arithmetic modulo primes and exact fractions agree on leaks, ranks and which values are determined: meetings of two, and
-// matrices that change, are singular or have weight 0 on a link.
+// Double precision, arithmetic modulo primes and exact fractions agree on leaks, ranks
+// and which values are determined: meetings of two, and matrices that change, are
+// singular or have weight 0 on a link.
 func TestArithmeticsAgree(t *testing.T) {
 	r := rand.New(rand.NewPCG(4, 9))
 	for trial := range 60 {
@@ -96,8 +98,10 @@ func TestArithmeticsAgree(t *testing.T) {
 			t.Fatal(err)
 		}
 		for u := range n {
-			if is := slices.Contains(got.Agents, u); !a.has(u) && (is != determined(u) || is != (v.Leak[u] == 1)) {
-				t.Fatalf("trial %d: agent %d is determined exactly %v, modulo primes %v, leak %v", trial, u, is, determined(u), v.Leak[u])
+			if is := slices.Contains(got.Agents, u); !a.has(u) &&
+				(is != determined(u) || is != (v.Leak[u] == 1)) {
+				t.Fatalf("trial %d: agent %d is determined exactly %v, modulo primes %v, leak %v", trial, u,
+					is, determined(u), v.Leak[u])
 			}
 		}
 	}
@@ -119,10 +123,12 @@ func TestMontgomery(t *testing.T) {
 	}
 }
 
-// Three agents in a line: 2 gets everybody's value from two rounds, and 0 shares no link with it.
+// Three agents in a line: 2 gets everybody's value from two rounds, and 0 shares no link
+// with it.
 func TestReconstructThree(t *testing.T) {
 	third := Fraction(1, 3)
-	m, err := NewMatrix([]Row{{0, Fraction(2, 3), []Link{{1, third}}}, {1, third, []Link{{0, third}, {2, third}}}, {2, Fraction(2, 3), []Link{{1, third}}}})
+	m, err := NewMatrix([]Row{{0, Fraction(2, 3), []Link{{1, third}}},
+		{1, third, []Link{{0, third}, {2, third}}}, {2, Fraction(2, 3), []Link{{1, third}}}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -190,9 +196,10 @@ func twoCycles(t *testing.T, r *rand.Rand, n int) *Matrix {
 	}
 }
 
-// Rows of high powers of W are alike to rounding: their singular values fall below a cut of 1e-12, and directions that are there seem to be missing.
-// A round of a random 4-regular graph tells its observer four new numbers, 80 in 20 rounds; the rank modulo a prime, which is never above the true one,
-// is 80 too.
+// Rows of high powers of W are alike to rounding: their singular values fall below a cut
+// of 1e-12, and directions that are there seem to be missing. A round of a random
+// 4-regular graph tells its observer four new numbers, 80 in 20 rounds; the rank modulo a
+// prime, which is never above the true one, is 80 too.
 func TestNoDirectionDrowns(t *testing.T) {
 	const n, rounds = 512, 20
 	m := twoCycles(t, rand.New(rand.NewPCG(20, 4)), n)

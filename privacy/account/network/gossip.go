@@ -12,23 +12,28 @@ const (
 	maxRounds = 1 << 20
 )
 
-// Gossip is one private release of every agent's value, followed by averaging over public matrices.
+// Gossip is one private release of every agent's value, followed by averaging over public
+// matrices.
 type Gossip struct {
 	Agents int // 1 to 8,192
-	// Rounds holds W_1 .. W_K. Before round k agent i's value goes to all who have i in their row of W_k; links that lost their message
-	// are absent from it. A graph that stays the same is the same pointer K times, which costs far less.
+	// Rounds holds W_1 .. W_K. Before round k agent i's value goes to all who have i in
+	// their row of W_k; links that lost their message are absent from it. A graph that
+	// stays the same is the same pointer K times, which costs far less.
 	Rounds []*Matrix
 	Method Method // the zero Method is plain
-	// Noise is the standard deviation of each agent's noise, in one unit, above 0; nil: the same for all.
+	// Noise is the standard deviation of each agent's noise, in one unit, above 0; nil:
+	// the same for all.
 	Noise []float64
-	// SecureSum: each agent gets the weighted sum of a round's messages to it, and nothing else of them.
+	// SecureSum: each agent gets the weighted sum of a round's messages to it, and
+	// nothing else of them.
 	SecureSum bool
 }
 
 // View is what one adversary learns from a [Gossip].
 type View struct {
 	Adversary Adversary
-	// Leak is the share of the local privacy loss mu^2 of each agent's value that the adversary's view carries, in [0, 1]; 1 for members.
+	// Leak is the share of the local privacy loss mu^2 of each agent's value that the
+	// adversary's view carries, in [0, 1]; 1 for members.
 	Leak []float64
 	Rank int // of the view without what the members know themselves: the leaks of the others add up to it
 	// Decided says how the rank was decided: see the Decided constants.
@@ -38,7 +43,8 @@ type View struct {
 
 // How the rank of a view was decided.
 const (
-	// DecidedFull: every row was independent or the rank is full, so that nothing can be missing.
+	// DecidedFull: every row was independent or the rank is full, so that nothing can be
+	// missing.
 	DecidedFull = "every row independent, or full rank"
 	// DecidedModular: fractions, and the rank modulo two primes is not larger.
 	DecidedModular = "orthogonalisation, and no larger rank modulo two primes"
@@ -51,11 +57,14 @@ const (
 )
 
 const (
-	// largestExact is the number of agents up to which exact arithmetic is tried where a direction is missing.
+	// largestExact is the number of agents up to which exact arithmetic is tried where a
+	// direction is missing.
 	largestExact = 128
-	// largestTrimmed is the same where orthogonalisation took rounding for a direction, which only overstates leaks.
+	// largestTrimmed is the same where orthogonalisation took rounding for a direction,
+	// which only overstates leaks.
 	largestTrimmed = 32
-	// suspicious is the distance, relative, below which a row that was taken may be rounding of those before it.
+	// suspicious is the distance, relative, below which a row that was taken may be
+	// rounding of those before it.
 	suspicious = 1e-6
 )
 
@@ -77,8 +86,9 @@ func (g *Gossip) static() bool {
 	return true
 }
 
-// exact reports that the row space is that of a matrix of fractions. With one matrix, the rows of polynomials of degrees 0 .. K-1 span what
-// those of its powers span, whatever their coefficients.
+// exact reports that the row space is that of a matrix of fractions. With one matrix, the
+// rows of polynomials of degrees 0 .. K-1 span what those of its powers span, whatever
+// their coefficients.
 func (g *Gossip) exact() bool {
 	for _, m := range g.Rounds {
 		if !m.exact {
@@ -104,7 +114,8 @@ func (g *Gossip) validate() error {
 		return config.Bad("rounds", len(g.Rounds), fmt.Sprintf("0 to %d", maxRounds))
 	}
 	if g.Noise != nil && len(g.Noise) != g.Agents {
-		return config.Bad("noise", len(g.Noise), fmt.Sprintf("%d standard deviations, one an agent", g.Agents))
+		return config.Bad("noise", len(g.Noise),
+			fmt.Sprintf("%d standard deviations, one an agent", g.Agents))
 	}
 	for _, s := range g.Noise {
 		if !(s > 0) || math.IsInf(s, 1) {
@@ -117,7 +128,8 @@ func (g *Gossip) validate() error {
 			continue
 		}
 		if last = m; m.largest() >= g.Agents {
-			return config.Bad(fmt.Sprintf("round[%d]", k), m.largest(), fmt.Sprintf("agents 0 to %d", g.Agents-1))
+			return config.Bad(fmt.Sprintf("round[%d]", k), m.largest(),
+				fmt.Sprintf("agents 0 to %d", g.Agents-1))
 		}
 	}
 	return nil
@@ -132,11 +144,13 @@ func (g *Gossip) View(a Adversary) (*View, error) {
 	return v[0], nil
 }
 
-// Views returns what each adversary learns, exactly: the leverage scores of the columns of its view (see the package). Ranks are decided
-// pessimistically. Orthogonalisation in double precision drops a row whose distance to the others is below 1e-12 of its length; where it has
-// dropped any, or taken one that is close to the others, and weights are fractions, the rank is computed modulo two primes as well. If that is larger the leaks
-// come from exact arithmetic (up to 128 agents) or are 1 for every agent of which anything arrives; if it is smaller, leaks are overstated, and exact up to
-// 32 agents.
+// Views returns what each adversary learns, exactly: the leverage scores of the columns
+// of its view (see the package). Ranks are decided pessimistically. Orthogonalisation in
+// double precision drops a row whose distance to the others is below 1e-12 of its length;
+// where it has dropped any, or taken one that is close to the others, and weights are
+// fractions, the rank is computed modulo two primes as well. If that is larger the leaks
+// come from exact arithmetic (up to 128 agents) or are 1 for every agent of which
+// anything arrives; if it is smaller, leaks are overstated, and exact up to 32 agents.
 func (g *Gossip) Views(adversaries []Adversary) ([]*View, error) {
 	if err := g.validate(); err != nil {
 		return nil, err
@@ -171,7 +185,8 @@ func (g *Gossip) Views(adversaries []Adversary) ([]*View, error) {
 	return views, nil
 }
 
-// check compares the ranks of views with those modulo primes and replaces the leaks of views that missed a direction.
+// check compares the ranks of views with those modulo primes and replaces the leaks of
+// views that missed a direction.
 func (g *Gossip) check(views []*View, doubtful []int) {
 	asked := make([]Adversary, len(doubtful))
 	for k, i := range doubtful {
@@ -211,8 +226,9 @@ func (g *Gossip) replace(v *View) {
 	}
 }
 
-// observed calls f with each row that the adversary receives in round k, as weights of the senders' values: one sender with weight 1,
-// or under secure sums all senders of one receiver. Messages of members to members are left out.
+// observed calls f with each row that the adversary receives in round k, as weights of
+// the senders' values: one sender with weight 1, or under secure sums all senders of one
+// receiver. Messages of members to members are left out.
 func (g *Gossip) observed(a Adversary, k int, f func(sum []Link)) {
 	m := g.Rounds[k]
 	one := Fraction(1, 1)

@@ -52,7 +52,8 @@ func hypercube(dim int) links {
 
 // named reads "ring(8)".
 func named(t testing.TB, name string) (n int, l links) {
-	for family, f := range map[string]func(int) links{"ring": ring, "path": path, "complete": complete, "hypercube": hypercube} {
+	for family, f := range map[string]func(int) links{"ring": ring, "path": path, "complete": complete,
+		"hypercube": hypercube} {
 		if k, err := fmt.Sscanf(name, family+"(%d)", &n); k == 1 && err == nil {
 			l = f(n)
 			if family == "hypercube" {
@@ -73,7 +74,9 @@ func metropolis(t testing.TB, n int, l links) *network.Matrix {
 		degree[e[0]]++
 		degree[e[1]]++
 	}
-	return weighted(t, n, l, func(i, j int) (num, den int64) { return 1, int64(1 + max(degree[i], degree[j])) })
+	return weighted(t, n, l, func(i, j int) (num, den int64) {
+		return 1, int64(1 + max(degree[i], degree[j]))
+	})
 }
 
 // weighted puts symmetric fractions on links; the remainder is the agent's own.
@@ -128,7 +131,8 @@ func view(t testing.TB, g network.Gossip, a network.Adversary) *network.View {
 	return v
 }
 
-// drawGraph is a connected random graph of 3 to 12 agents: a random tree and links on top.
+// drawGraph is a connected random graph of 3 to 12 agents: a random tree and links on
+// top.
 func drawGraph(t *rapid.T) (n int, l links) {
 	n = rapid.IntRange(3, 12).Draw(t, "agents")
 	has := map[[2]int]bool{}

@@ -2,7 +2,8 @@ package network
 
 import "gonum.org/v1/gonum/floats"
 
-// operator applies x -> S W' S^-1 x, which makes the next round's rows B diag(s) of one matrix from this round's.
+// operator applies x -> S W' S^-1 x, which makes the next round's rows B diag(s) of one
+// matrix from this round's.
 type operator struct {
 	m     *Matrix
 	noise []float64 // nil: all 1
@@ -47,9 +48,11 @@ func (o *operator) apply(x []float64) []float64 {
 	return y
 }
 
-// krylov adds to b the rows that a receives over all rounds of one matrix W. Rows of P_k(W), k = 0 .. K-1, with polynomials P_k of degree k
-// span what W' applied up to K-1 times to the first round's rows spans, so that each round only W' of the directions that were new in the one before can
-// add any. Powers of W themselves, whose rows become alike, are never formed: that keeps directions that would drown in rounding.
+// krylov adds to b the rows that a receives over all rounds of one matrix W. Rows of
+// P_k(W), k = 0 .. K-1, with polynomials P_k of degree k span what W' applied up to K-1
+// times to the first round's rows spans, so that each round only W' of the directions
+// that were new in the one before can add any. Powers of W themselves, whose rows become
+// alike, are never formed: that keeps directions that would drown in rounding.
 func (g *Gossip) krylov(a Adversary, b *basis) {
 	if len(g.Rounds) == 0 {
 		return

@@ -14,7 +14,8 @@ import (
 	"sotto/privacy/account/network"
 )
 
-// reference is the definition: the rows that members receive, from dense powers of W in 300 bits, and e_u' B^+ B e_u by Gram-Schmidt at that precision.
+// reference is the definition: the rows that members receive, from dense powers of W in
+// 300 bits, and e_u' B^+ B e_u by Gram-Schmidt at that precision.
 func reference(n, rounds int, m *mat.Dense, members []int, noise []float64) (leak []float64, rank int) {
 	const digits = 300
 	num := func(x float64) *big.Float { return new(big.Float).SetPrec(digits).SetFloat64(x) }
@@ -130,7 +131,8 @@ func drawMembers(t *rapid.T, n int) []int {
 	return m
 }
 
-// Both ways to compute a view agree with the definition, on random graphs, coalitions, rounds and noises.
+// Both ways to compute a view agree with the definition, on random graphs, coalitions,
+// rounds and noises.
 func TestLeakIsTheDefinition(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		n, l := drawGraph(rt)
@@ -164,7 +166,8 @@ func TestLeakIsTheDefinition(t *testing.T) {
 	})
 }
 
-// Leaks are in [0, 1], add up to the rank, and never fall with rounds or with colluders; a secure sum never tells more than its parts.
+// Leaks are in [0, 1], add up to the rank, and never fall with rounds or with colluders;
+// a secure sum never tells more than its parts.
 func TestLeakLaws(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		n, l := drawGraph(rt)
@@ -210,7 +213,8 @@ func TestLeakLaws(t *testing.T) {
 	})
 }
 
-// Other names for the agents, another unit of noise and, with one matrix, another method change nothing; listeners learn every value's noisy form.
+// Other names for the agents, another unit of noise and, with one matrix, another method
+// change nothing; listeners learn every value's noisy form.
 func TestLeakInvariances(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		n, l := drawGraph(rt)
@@ -236,7 +240,8 @@ func TestLeakInvariances(t *testing.T) {
 		for k, m := range members {
 			others[k] = to[m]
 		}
-		permuted := see(network.Gossip{Rounds: repeat(metropolis(t, n, renamed), rounds)}, network.Coalition(others...))
+		permuted := see(network.Gossip{Rounds: repeat(metropolis(t, n, renamed), rounds)},
+			network.Coalition(others...))
 		noise := make([]float64, n)
 		for i := range noise {
 			noise[i] = 37.5
@@ -261,9 +266,11 @@ func TestLeakInvariances(t *testing.T) {
 				rt.Fatal(err)
 			}
 			method := network.Averaging(name, steps)
-			fast := see(network.Gossip{Rounds: repeat(w, rounds), Method: method}, network.Coalition(members...))
+			fast := see(network.Gossip{Rounds: repeat(w, rounds), Method: method},
+				network.Coalition(members...))
 			same(name, func(u int) float64 { return fast[u] })
-			slow := see(network.Gossip{Rounds: apart(t, n, l, rounds), Method: method}, network.Coalition(members...))
+			slow := see(network.Gossip{Rounds: apart(t, n, l, rounds), Method: method},
+				network.Coalition(members...))
 			same(name+", round by round", func(u int) float64 { return slow[u] })
 		}
 		for _, a := range []network.Adversary{network.AllMessages(), network.Eavesdropper()} {
@@ -284,10 +291,12 @@ func seq(n int) []int {
 	return s
 }
 
-// With secure sums an observer gets one number a round: on a ring of three the sum of both others, and never each of them.
+// With secure sums an observer gets one number a round: on a ring of three the sum of
+// both others, and never each of them.
 func TestSecureSum(t *testing.T) {
 	g := network.Gossip{Agents: 3, Rounds: repeat(metropolis(t, 3, complete(3)), 5), SecureSum: true}
-	if v := view(t, g, network.Observer(0)); v.Rank != 1 || math.Abs(v.Leak[1]-.5) > 1e-12 || math.Abs(v.Leak[2]-.5) > 1e-12 {
+	if v := view(t, g, network.Observer(0)); v.Rank != 1 || math.Abs(v.Leak[1]-.5) > 1e-12 ||
+		math.Abs(v.Leak[2]-.5) > 1e-12 {
 		t.Errorf("rank %d, leaks %v, want one direction shared by two", v.Rank, v.Leak)
 	}
 	// All sums together determine all three values: W - diag is invertible.
@@ -300,20 +309,24 @@ func TestSecureSum(t *testing.T) {
 	}
 }
 
-// A lost message is a row less: with the link 0-1 of a path lost in round 1, the observer 2 never learns about 0 what it does otherwise.
+// A lost message is a row less: with the link 0-1 of a path lost in round 1, the observer
+// 2 never learns about 0 what it does otherwise.
 func TestLostMessages(t *testing.T) {
 	whole, cut := metropolis(t, 3, path(3)), metropolis(t, 3, links{{1, 2}})
 	for _, tc := range []struct {
 		rounds []*network.Matrix
 		want   float64
-	}{{[]*network.Matrix{whole, whole}, 1}, {[]*network.Matrix{cut, whole}, 0}, {[]*network.Matrix{whole, cut}, 1}} {
-		if v := view(t, network.Gossip{Agents: 3, Rounds: tc.rounds}, network.Observer(2)); math.Abs(v.Leak[0]-tc.want) > 1e-12 {
+	}{{[]*network.Matrix{whole, whole}, 1}, {[]*network.Matrix{cut, whole}, 0},
+		{[]*network.Matrix{whole, cut}, 1}} {
+		if v := view(t, network.Gossip{Agents: 3, Rounds: tc.rounds},
+			network.Observer(2)); math.Abs(v.Leak[0]-tc.want) > 1e-12 {
 			t.Errorf("leak %v, want %v", v.Leak[0], tc.want)
 		}
 	}
 }
 
-// A direction below the cut of double precision is found modulo primes: with a weight of 1e-13 the far end of a path is determined all the same.
+// A direction below the cut of double precision is found modulo primes: with a weight of
+// 1e-13 the far end of a path is determined all the same.
 func TestTinyWeightsHideNothing(t *testing.T) {
 	weak := func(n int) network.Gossip {
 		m := weighted(t, n, path(n), func(i, _ int) (int64, int64) {
@@ -331,7 +344,8 @@ func TestTinyWeightsHideNothing(t *testing.T) {
 	big := weak(130)
 	big.Rounds = repeat(big.Rounds[0], 3)
 	v = view(t, big, network.Observer(2))
-	for u, want := range []float64{1, 1, 1, 1, 1, 1, 0} { // agents up to 5 are within three hops of 2's neighbors
+	// agents up to 5 are within three hops of 2's neighbors
+	for u, want := range []float64{1, 1, 1, 1, 1, 1, 0} {
 		if u != 5 && v.Leak[u] != want {
 			t.Errorf("leak of %d is %v, want %v (%s)", u, v.Leak[u], want, v.Decided)
 		}
@@ -340,8 +354,10 @@ func TestTinyWeightsHideNothing(t *testing.T) {
 		t.Errorf("decided by %s", v.Decided)
 	}
 	// Known to rounding only, the same weights count above the cut.
-	rows := []network.Row{{Agent: 0, Self: network.Inexact(1), In: []network.Link{{From: 1, Weight: network.Inexact(1e-13)}}},
-		{Agent: 1, Self: network.Inexact(.6), In: []network.Link{{From: 0, Weight: network.Inexact(1e-9)}, {From: 2, Weight: network.Inexact(.4)}}},
+	rows := []network.Row{{Agent: 0, Self: network.Inexact(1),
+		In: []network.Link{{From: 1, Weight: network.Inexact(1e-13)}}},
+		{Agent: 1, Self: network.Inexact(.6), In: []network.Link{{From: 0, Weight: network.Inexact(1e-9)},
+			{From: 2, Weight: network.Inexact(.4)}}},
 		{Agent: 2, Self: network.Inexact(.6), In: []network.Link{{From: 1, Weight: network.Inexact(.4)}}}}
 	m, err := network.NewMatrix(rows)
 	if err != nil {
@@ -360,7 +376,8 @@ func TestRecognise(t *testing.T) {
 			t.Errorf("%v became %v", x, w.Exact)
 		}
 	}
-	for _, x := range []float64{math.Pi, math.Sqrt2, 1e-13, math.Nextafter(1./3, 1), math.NaN(), math.Inf(1)} {
+	for _, x := range []float64{math.Pi, math.Sqrt2, 1e-13, math.Nextafter(1./3, 1), math.NaN(),
+		math.Inf(1)} {
 		if w := network.Recognise(x); w.Exact != nil {
 			t.Errorf("%v was taken for %v", x, w.Exact)
 		}

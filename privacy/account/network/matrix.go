@@ -9,8 +9,9 @@ import (
 	"sotto/config"
 )
 
-// Weight is one entry of a mixing matrix. Exact is its value where it is known as a fraction; nil marks a weight that is only known to
-// rounding, and then ranks cannot be checked in exact arithmetic.
+// Weight is one entry of a mixing matrix. Exact is its value where it is known as a
+// fraction; nil marks a weight that is only known to rounding, and then ranks cannot be
+// checked in exact arithmetic.
 type Weight struct {
 	Value float64
 	Exact *big.Rat
@@ -26,12 +27,13 @@ func Fraction(num, den int64) Weight {
 // Inexact returns a weight that is known to rounding only.
 func Inexact(value float64) Weight { return Weight{Value: value} }
 
-// largestDenominator bounds the fractions that Recognise finds. There are about 2^31 of them in [0, 1] and 2^62 doubles, so that a
-// double that is none is taken for one with probability below 1e-6.
+// largestDenominator bounds the fractions that Recognise finds. There are about 2^31 of
+// them in [0, 1] and 2^62 doubles, so that a double that is none is taken for one with
+// probability below 1e-6.
 const largestDenominator = 1 << 16
 
-// Recognise returns the fraction of the least denominator, at most 65,536, that rounds to value: 1/(1+degree) for Metropolis weights. Where
-// there is none the weight is inexact.
+// Recognise returns the fraction of the least denominator, at most 65,536, that rounds to
+// value: 1/(1+degree) for Metropolis weights. Where there is none the weight is inexact.
 func Recognise(value float64) Weight {
 	if math.IsNaN(value) || math.Abs(value) > 1<<30 {
 		return Inexact(value)
@@ -67,14 +69,16 @@ type Row struct {
 	In    []Link
 }
 
-// Matrix is the mixing matrix W of one round. Agents without a row keep their value and hear nobody.
+// Matrix is the mixing matrix W of one round. Agents without a row keep their value and
+// hear nobody.
 type Matrix struct {
 	rows  []Row // by ascending agent
 	exact bool
 }
 
-// NewMatrix returns the matrix of the rows, which it keeps. It refuses agents below 0, a second row of an agent, an agent among its own
-// senders or a sender twice, and weights that are not finite.
+// NewMatrix returns the matrix of the rows, which it keeps. It refuses agents below 0, a
+// second row of an agent, an agent among its own senders or a sender twice, and weights
+// that are not finite.
 func NewMatrix(rows []Row) (*Matrix, error) {
 	slices.SortFunc(rows, func(a, b Row) int { return a.Agent - b.Agent })
 	m := &Matrix{rows: rows, exact: true}

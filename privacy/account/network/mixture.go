@@ -11,14 +11,16 @@ import (
 	"sotto/privacy/account"
 )
 
-// WalkMixture is the loss of private SGD by a random walk, of agent u's contributions against observer v who sees the token when it comes by and
-// does not know its path (Li et al. 2025, arXiv 2510.19934). It holds under the conditions below and is refused without them; it is
-// then never above the loss against everyone.
+// WalkMixture is the loss of private SGD by a random walk, of agent u's contributions
+// against observer v who sees the token when it comes by and does not know its path (Li
+// et al. 2025, arXiv 2510.19934). It holds under the conditions below and is refused
+// without them; it is then never above the loss against everyone.
 type WalkMixture struct {
 	Agents int
 	Hops   *Matrix // row i: the probabilities of the agent after i
 	Steps  int     // of the walk, at least 1: no hit later than this
-	// Visits bounds the contributions of u to all tokens, and is enforced by the algorithm (N_max); not their mean.
+	// Visits bounds the contributions of u to all tokens, and is enforced by the
+	// algorithm (N_max); not their mean.
 	Visits int
 	Mu     float64 // sensitivity of one update over its noise, in (0, inf)
 
@@ -65,19 +67,23 @@ func (w *WalkMixture) conditions() error {
 	case !w.Convex:
 		missing = "losses are not known to be convex"
 	case !(w.Smoothness > 0) || !(w.StepSize > 0) || w.StepSize*w.Smoothness > 2:
-		missing = fmt.Sprintf("the step size %g is not known to be at most 2 over the smoothness %g", w.StepSize, w.Smoothness)
+		missing = fmt.Sprintf("the step size %g is not known to be at most 2 over the smoothness %g",
+			w.StepSize, w.Smoothness)
 	case !w.SecretHops:
 		missing = "the path of the token is public"
 	default:
 		return nil
 	}
-	return fmt.Errorf("%w: amplification by a random walk: %s; supported: the composition of all contributions against everyone", account.ErrUnsupported, missing)
+	return fmt.Errorf("%w: amplification by a random walk: %s; supported: the composition of all "+
+		"contributions against everyone", account.ErrUnsupported, missing)
 }
 
-// FirstHits returns the probability that the token is at v for the first time t = 1, 2, ... hops after it was at u, and what is left. Where u contributes more
-// than once it is the first time at v or back at u, as if v were shown the token there: contributions that v has not seen yet share their
-// noise, and losses of such do not compose as those of separate releases do (two in a row cost mu^2 = 2, and not 1 + 1/2). It ends after Steps hops,
-// when less than 1e-12 is left, or when longer is not worth its work.
+// FirstHits returns the probability that the token is at v for the first time t = 1, 2,
+// ... hops after it was at u, and what is left. Where u contributes more than once it is
+// the first time at v or back at u, as if v were shown the token there: contributions
+// that v has not seen yet share their noise, and losses of such do not compose as those
+// of separate releases do (two in a row cost mu^2 = 2, and not 1 + 1/2). It ends after
+// Steps hops, when less than 1e-12 is left, or when longer is not worth its work.
 func (w *WalkMixture) FirstHits(u, v int) (hits []float64, rest float64) {
 	q, size := w.quotient(u, v)
 	ends := func(c int) bool { return c == classOfV || c == classOfU && w.Visits > 1 }
@@ -106,7 +112,8 @@ func (w *WalkMixture) FirstHits(u, v int) (hits []float64, rest float64) {
 	return hits, rest
 }
 
-// loss is mu of a contribution that v first sees t hops later. At c < 1: (1+c)/(1-c) (1-c^J)^2/(1-c^{2Jt}), at c = 1 its limit J/t.
+// loss is mu of a contribution that v first sees t hops later. At c < 1: (1+c)/(1-c)
+// (1-c^J)^2/(1-c^{2Jt}), at c = 1 its limit J/t.
 func (w *WalkMixture) loss(t int) float64 {
 	j, c := float64(w.LocalSteps), w.Contraction
 	if c == 1 {
@@ -117,11 +124,13 @@ func (w *WalkMixture) loss(t int) float64 {
 	return w.Mu * up * math.Sqrt((1+c)/((1-c)*down))
 }
 
-// grain is how far apart, relative, two losses may lie that are counted as the larger one.
+// grain is how far apart, relative, two losses may lie that are counted as the larger
+// one.
 const grain = 1.03
 
-// Epsilon returns epsilon at delta of u's contributions against v, u != v. Each is a mixture of Gaussian mechanisms over the time until v sees it, which v
-// may be told (see FirstHits); Visits of them are composed. The lower end is 0.
+// Epsilon returns epsilon at delta of u's contributions against v, u != v. Each is a
+// mixture of Gaussian mechanisms over the time until v sees it, which v may be told (see
+// FirstHits); Visits of them are composed. The lower end is 0.
 func (w *WalkMixture) Epsilon(u, v int, delta float64) (account.Interval, error) {
 	if err := w.check(u, v); err != nil {
 		return account.Interval{}, err
@@ -154,7 +163,8 @@ func (w *WalkMixture) compose(weights, mus []float64, delta float64) (account.In
 	return account.Interval{Upper: math.Min(i.Upper, local)}, err
 }
 
-// Pairs is Epsilon's upper end for pairs of an agent and an observer; mixtures that are alike are composed once.
+// Pairs is Epsilon's upper end for pairs of an agent and an observer; mixtures that are
+// alike are composed once.
 func (w *WalkMixture) Pairs(pairs [][2]int, delta float64) ([]float64, error) {
 	type composed struct{ weights, mus []float64 }
 	var known []composed
@@ -193,18 +203,22 @@ func (w *WalkMixture) check(u, v int) error {
 
 // WalkMethod of the mixture, for statements, and where it is from.
 const (
-	WalkMethod   = "mixture of Gaussian losses over the first time at the observer or back at the owner, composed over visits by pld"
+	WalkMethod = "mixture of Gaussian losses over the first time at the observer or back at the owner, " +
+		"composed over visits by pld"
 	WalkCitation = "Li et al. 2025, arXiv 2510.19934"
 )
 
 // WalkAssumptions of the mixture, for statements.
-var WalkAssumptions = []string{"losses are convex and smooth, with steps of at most 2 over the smoothness", "the token is the only channel",
+var WalkAssumptions = []string{"losses are convex and smooth, with steps of at most 2 over the smoothness",
+	"the token is the only channel",
 	"hops come from the holders' secret streams, and the observer does not learn who sent the token",
-	"no step but the last is shown: the observer sees a token when it holds it, and is not told the model that the walk ends with"}
+	"no step but the last is shown: the observer sees a token when it holds it, and is not told the model " +
+		"that the walk ends with"}
 
 // Statement is the figure of u's contributions against v, for a privacy statement.
 func (w *WalkMixture) Statement(u, v int, delta float64) (account.AdversaryStatement, error) {
 	i, err := w.Epsilon(u, v, delta)
-	return account.AdversaryStatement{Adversary: "agent " + Observer(v).String(), Method: fmt.Sprintf("%s (%s, %s)", WalkMethod, Proved, WalkCitation),
+	return account.AdversaryStatement{Adversary: "agent " + Observer(v).String(),
+		Method:  fmt.Sprintf("%s (%s, %s)", WalkMethod, Proved, WalkCitation),
 		Epsilon: account.StatedInterval(i)}, err
 }

@@ -8,7 +8,8 @@ import (
 	"slices"
 )
 
-// modulus is arithmetic modulo a prime p of 61 bits; numbers are in Montgomery form, x 2^64 mod p.
+// modulus is arithmetic modulo a prime p of 61 bits; numbers are in Montgomery form, x
+// 2^64 mod p.
 type modulus struct {
 	p, inverse uint64 // inverse of p modulo 2^64
 	shift      uint64 // 2^128 mod p: mul by it enters the form
@@ -65,7 +66,8 @@ func (m modulus) reduce(x *big.Rat) uint64 {
 	return m.mul(m.mul(num, m.shift), m.invert(m.mul(den, m.shift)))
 }
 
-// primes returns two primes of 61 bits that divide no denominator. They are drawn from a digest of the weights: nobody chooses weights for them.
+// primes returns two primes of 61 bits that divide no denominator. They are drawn from a
+// digest of the weights: nobody chooses weights for them.
 func (g *Gossip) primes() []modulus {
 	h := sha256.New()
 	weights := g.weights()
@@ -120,7 +122,8 @@ func (g *Gossip) weights() []*big.Rat {
 	return out
 }
 
-// echelon is a set of independent rows modulo p, each with 1 at a column where all later ones have 0.
+// echelon is a set of independent rows modulo p, each with 1 at a column where all later
+// ones have 0.
 type echelon struct {
 	m     modulus
 	known []bool

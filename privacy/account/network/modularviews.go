@@ -19,7 +19,8 @@ func (r reduced) weight(w Weight) uint64 {
 	return v
 }
 
-// modularRanks returns the rank of each adversary's view modulo p, without what members know themselves. It is never above the true rank.
+// modularRanks returns the rank of each adversary's view modulo p, without what members
+// know themselves. It is never above the true rank.
 func (g *Gossip) modularRanks(p modulus, adversaries []Adversary) []int {
 	ranks := make([]int, len(adversaries))
 	if g.static() {
@@ -116,8 +117,8 @@ func (o *reducedOperator) apply(x []uint64) []uint64 {
 	return y
 }
 
-// modularRunning forms the running product modulo p and each adversary's rows of it. Methods other than plain are not exact and do not
-// come here.
+// modularRunning forms the running product modulo p and each adversary's rows of it.
+// Methods other than plain are not exact and do not come here.
 func (g *Gossip) modularRunning(p modulus, adversaries []Adversary) []*echelon {
 	out := make([]*echelon, len(adversaries))
 	for i, a := range adversaries {

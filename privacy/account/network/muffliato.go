@@ -2,13 +2,15 @@ package network
 
 import "gonum.org/v1/gonum/floats"
 
-// MuffliatoPrinted is the published pairwise loss of plain gossip (Cyffers, Even, Bellet, Massoulie 2022), of every agent u against observer v, in
-// units of a D^2/(2 s^2) like a leak:
+// MuffliatoPrinted is the published pairwise loss of plain gossip (Cyffers, Even, Bellet,
+// Massoulie 2022), of every agent u against observer v, in units of a D^2/(2 s^2) like a
+// leak:
 //
 //	f(u,v) = sum_{k<K} sum_{w in N(v)} (W^k)_{wu}^2 / ||(W^k)_w||^2.
 //
-// It is claimed, and for comparison only: it adds messages as if each had noise of its own. It is neither above nor below the exact leak (see the
-// package), and it is not a bound. Methods other than plain, unequal noise and secure sums do not enter it.
+// It is claimed, and for comparison only: it adds messages as if each had noise of its
+// own. It is neither above nor below the exact leak (see the package), and it is not a
+// bound. Methods other than plain, unequal noise and secure sums do not enter it.
 func (g *Gossip) MuffliatoPrinted(v int) ([]float64, error) {
 	if err := g.validate(); err != nil {
 		return nil, err

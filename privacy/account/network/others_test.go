@@ -11,8 +11,9 @@ import (
 	"sotto/privacy/account/network"
 )
 
-// Ring of 16, clip 1, own noise .25: coefficients 32 without link noise, 4.1188 with noise 1 a link, 7.0714 if a neighbor is curious, 2.0265 with noise 10,
-// near the 2 of a central sum. With both neighbors curious the own noise is all that is left.
+// Ring of 16, clip 1, own noise .25: coefficients 32 without link noise, 4.1188 with
+// noise 1 a link, 7.0714 if a neighbor is curious, 2.0265 with noise 10, near the 2 of a
+// central sum. With both neighbors curious the own noise is all that is left.
 func TestDecor(t *testing.T) {
 	d := func(pair float64) network.Decor {
 		return network.Decor{Agents: 16, Links: ring(16), Own: .25, Pair: pair}
@@ -50,18 +51,25 @@ func TestDecor(t *testing.T) {
 	if s, err := (network.Decor{Agents: 3, Links: ring(3), Pair: 1}).Worst(nil); err != nil || s != 0 {
 		t.Errorf("without own noise: %v, %v", s, err)
 	}
-	for _, bad := range []network.Decor{{}, {Agents: 2, Own: math.NaN()}, {Agents: 2, Own: 1, Pair: -1}, {Agents: 2, Own: 1, Links: links{{0, 2}}}, {Agents: 2, Own: 1, Links: links{{0, 1}, {1, 0}}}} {
+	for _, bad := range []network.Decor{{}, {Agents: 2, Own: math.NaN()}, {Agents: 2, Own: 1, Pair: -1},
+		{Agents: 2, Own: 1, Links: links{{0, 2}}}, {Agents: 2, Own: 1, Links: links{{0, 1}, {1, 0}}}} {
 		if _, err := bad.Multipliers(nil); err == nil {
 			t.Errorf("%+v is accepted", bad)
 		}
 	}
 }
 
-// More curious agents never leave more noise, link noise never takes any away, and the sum over a component of n agents keeps at least Own/sqrt(n).
+// More curious agents never leave more noise, link noise never takes any away, and the
+// sum over a component of n agents keeps at least Own/sqrt(n).
 func TestDecorLaws(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		n, l := drawGraph(rt)
-		d := network.Decor{Agents: n, Links: l, Own: rapid.Float64Range(.1, 3).Draw(rt, "own"), Pair: rapid.Float64Range(0, 10).Draw(rt, "pair")}
+		d := network.Decor{
+			Agents: n,
+			Links:  l,
+			Own:    rapid.Float64Range(.1, 3).Draw(rt, "own"),
+			Pair:   rapid.Float64Range(0, 10).Draw(rt, "pair"),
+		}
 		curious := drawMembers(rt, n)
 		more, err := d.Multipliers(curious)
 		if err != nil {
@@ -72,14 +80,17 @@ func TestDecorLaws(t *testing.T) {
 			rt.Fatal(err)
 		}
 		for i := range n {
-			if more[i] > less[i]*(1+1e-9) || less[i] > d.Own*math.Sqrt(float64(n))*(1+1e-9) || more[i] != 0 && more[i] < d.Own*(1-1e-9) {
-				rt.Fatalf("agent %d: %v with more curious agents, %v with less, own noise %v", i, more[i], less[i], d.Own)
+			if more[i] > less[i]*(1+1e-9) || less[i] > d.Own*math.Sqrt(float64(n))*(1+1e-9) ||
+				more[i] != 0 && more[i] < d.Own*(1-1e-9) {
+				rt.Fatalf("agent %d: %v with more curious agents, %v with less, own noise %v", i, more[i],
+					less[i], d.Own)
 			}
 		}
 	})
 }
 
-// Rounds compose, and sampling uses the pair for replaced records: with 2/sqrt(2c) the effective noise, q = .01 at noise 1 for 1,000 steps costs 2.84345.
+// Rounds compose, and sampling uses the pair for replaced records: with 2/sqrt(2c) the
+// effective noise, q = .01 at noise 1 for 1,000 steps costs 2.84345.
 func TestDecorEvents(t *testing.T) {
 	cost := func(rate float64, steps int) float64 {
 		e, err := network.DecorEvent(1, rate, account.ReplaceOne)
@@ -102,7 +113,8 @@ func TestDecorEvents(t *testing.T) {
 	if got := cost(.01, 1000); math.Abs(got-2.84345) > 2e-4 {
 		t.Errorf("sampled: %v, want 2.84345", got)
 	}
-	if one, ten := cost(1, 1), cost(1, 10); math.Abs(one-account.GaussianEpsilon(2, 1e-5)) > 1e-9 || math.Abs(ten-account.GaussianEpsilon(2*math.Sqrt(10), 1e-5)) > 1e-9 {
+	if one, ten := cost(1, 1), cost(1, 10); math.Abs(one-account.GaussianEpsilon(2, 1e-5)) > 1e-9 ||
+		math.Abs(ten-account.GaussianEpsilon(2*math.Sqrt(10), 1e-5)) > 1e-9 {
 		t.Errorf("one round %v, ten %v", one, ten)
 	}
 }
@@ -112,7 +124,19 @@ func walk(t *testing.T, n int, l links, uniform bool) *network.WalkMixture {
 	if uniform { // complete graph: the next agent is any, the holder included
 		m = weighted(t, n, l, func(_, _ int) (int64, int64) { return 1, int64(n) })
 	}
-	return &network.WalkMixture{Agents: n, Hops: m, Steps: 400, Visits: 5, Mu: .5, Convex: true, Smoothness: 1, StepSize: 1, SecretHops: true, Contraction: 1, LocalSteps: 1}
+	return &network.WalkMixture{
+		Agents:      n,
+		Hops:        m,
+		Steps:       400,
+		Visits:      5,
+		Mu:          .5,
+		Convex:      true,
+		Smoothness:  1,
+		StepSize:    1,
+		SecretHops:  true,
+		Contraction: 1,
+		LocalSteps:  1,
+	}
 }
 
 // On the complete graph the first hit is geometric, and the rest is what is left.
@@ -153,8 +177,9 @@ func floatsSum(x []float64) float64 {
 	return s
 }
 
-// One contribution on the complete graph is the mixture of Gaussian profiles; the figure never exceeds the one against everyone, falls with distance and
-// with contraction unchanged at c -> 1, and is refused without its conditions.
+// One contribution on the complete graph is the mixture of Gaussian profiles; the figure
+// never exceeds the one against everyone, falls with distance and with contraction
+// unchanged at c -> 1, and is refused without its conditions.
 func TestWalkMixture(t *testing.T) {
 	const n, delta = 10, 1e-5
 	epsilon := func(w *network.WalkMixture, u, v int) float64 {
@@ -190,8 +215,12 @@ func TestWalkMixture(t *testing.T) {
 		t.Errorf("contraction %v: %v, without %v", w.Contraction, limit, far)
 	}
 	for what, spoil := range map[string]func(*network.WalkMixture){
-		"not convex": func(w *network.WalkMixture) { w.Convex = false }, "long steps": func(w *network.WalkMixture) { w.StepSize = 2.1 },
-		"public hops": func(w *network.WalkMixture) { w.SecretHops = false }, "unknown smoothness": func(w *network.WalkMixture) { w.Smoothness = 0 },
+		"not convex": func(w *network.WalkMixture) {
+			w.Convex = false
+		}, "long steps": func(w *network.WalkMixture) { w.StepSize = 2.1 },
+		"public hops": func(w *network.WalkMixture) {
+			w.SecretHops = false
+		}, "unknown smoothness": func(w *network.WalkMixture) { w.Smoothness = 0 },
 	} {
 		w := walk(t, 8, ring(8), false)
 		spoil(w)
@@ -201,16 +230,31 @@ func TestWalkMixture(t *testing.T) {
 	}
 }
 
-// Two contributions that the observer sees at once share their noise. Where losses are linear, with no gradient but the observed agent's, the view is known
-// exactly: two contributions with T steps of noise in all tell mu^2 = 4/T, where separate ones would tell 1/T + 1/(T-1).
+// Two contributions that the observer sees at once share their noise. Where losses are
+// linear, with no gradient but the observed agent's, the view is known exactly: two
+// contributions with T steps of noise in all tell mu^2 = 4/T, where separate ones would
+// tell 1/T + 1/(T-1).
 func TestWalkMixtureReturns(t *testing.T) {
 	const delta, stay = 1e-5, .75
-	m, err := network.NewMatrix([]network.Row{{Agent: 0, Self: network.Inexact(stay), In: []network.Link{{From: 1, Weight: network.Inexact(1 - stay)}}},
+	m, err := network.NewMatrix([]network.Row{{Agent: 0, Self: network.Inexact(stay),
+		In: []network.Link{{From: 1, Weight: network.Inexact(1 - stay)}}},
 		{Agent: 1, Self: network.Inexact(0), In: []network.Link{{From: 0, Weight: network.Inexact(1)}}}})
 	if err != nil {
 		t.Fatal(err)
 	}
-	w := &network.WalkMixture{Agents: 2, Hops: m, Steps: 400, Visits: 2, Mu: .5, Convex: true, Smoothness: 1, StepSize: 1, SecretHops: true, Contraction: 1, LocalSteps: 1}
+	w := &network.WalkMixture{
+		Agents:      2,
+		Hops:        m,
+		Steps:       400,
+		Visits:      2,
+		Mu:          .5,
+		Convex:      true,
+		Smoothness:  1,
+		StepSize:    1,
+		SecretHops:  true,
+		Contraction: 1,
+		LocalSteps:  1,
+	}
 	i, err := w.Epsilon(0, 1, delta)
 	if err != nil {
 		t.Fatal(err)
@@ -223,7 +267,8 @@ func TestWalkMixtureReturns(t *testing.T) {
 			continue
 		}
 		for j := 1; j < 200; j++ { // the second one is seen on its own
-			true0 += p * math.Pow(stay, float64(j-1)) * (1 - stay) * account.GaussianDelta(w.Mu*math.Sqrt(1+1/float64(j)), i.Upper)
+			true0 += p * math.Pow(stay, float64(j-1)) * (1 - stay) *
+				account.GaussianDelta(w.Mu*math.Sqrt(1+1/float64(j)), i.Upper)
 		}
 	}
 	if true0 > delta {
@@ -241,14 +286,16 @@ func TestWalkMixtureReturns(t *testing.T) {
 	}
 	below := 0.
 	for k := 2; k < 200; k++ {
-		below += math.Pow(stay, float64(k-1)) * (1 - stay) * account.GaussianDelta(w.Mu*2/math.Sqrt(float64(k)), apart.Upper)
+		below += math.Pow(stay, float64(k-1)) * (1 - stay) *
+			account.GaussianDelta(w.Mu*2/math.Sqrt(float64(k)), apart.Upper)
 	}
 	if !(below > delta) {
 		t.Errorf("separate contributions would do: delta %g at epsilon %v", below, apart.Upper)
 	}
 }
 
-// Agents that are alike share classes, and pairs that are alike a figure. What comes of classes is what the walk itself gives.
+// Agents that are alike share classes, and pairs that are alike a figure. What comes of
+// classes is what the walk itself gives.
 func TestWalkClasses(t *testing.T) {
 	w := walk(t, 16, hypercube(4), false)
 	all, err := w.Pairs([][2]int{{0, 1}, {1, 0}, {0, 15}, {4, 5}}, 1e-5)
@@ -295,7 +342,8 @@ func TestWalkPrintedObserver(t *testing.T) {
 	}
 }
 
-// The figure of a view: at leak 1 that of the release against everyone, at leak 0 nothing, for members infinite.
+// The figure of a view: at leak 1 that of the release against everyone, at leak 0
+// nothing, for members infinite.
 func TestViewEpsilon(t *testing.T) {
 	v := view(t, params{Graph: "hypercube(4)", Rounds: 2}.gossip(t), network.Observer(3))
 	const mu, delta = 1, 1e-5
@@ -320,7 +368,8 @@ func TestViewEpsilon(t *testing.T) {
 }
 
 func TestAdversaries(t *testing.T) {
-	for in, out := range map[string]string{"3": "3", "{7,3}": "{3,7}", "{ 3 , 3 }": "3", "all-messages": "all-messages", "eavesdropper": "eavesdropper"} {
+	for in, out := range map[string]string{"3": "3", "{7,3}": "{3,7}", "{ 3 , 3 }": "3",
+		"all-messages": "all-messages", "eavesdropper": "eavesdropper"} {
 		a, err := network.ParseAdversary(in)
 		if err != nil || a.String() != out {
 			t.Errorf("%q is %v, %v", in, a, err)

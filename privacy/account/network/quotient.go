@@ -22,8 +22,10 @@ const (
 // mostWork bounds the multiplications spent on one pair.
 const mostWork = 5e7
 
-// quotient is the walk over classes of agents that go to each class with the same probability, the coarsest in which u and v are alone (colour refinement):
-// three classes on the complete graph, one for each agent where none are alike. size is the number of its moves.
+// quotient is the walk over classes of agents that go to each class with the same
+// probability, the coarsest in which u and v are alone (colour refinement): three classes
+// on the complete graph, one for each agent where none are alike. size is the number of
+// its moves.
 func (w *WalkMixture) quotient(u, v int) (rows [][]step, size int) {
 	class := make([]int, w.Agents)
 	for i := range class {
@@ -71,7 +73,8 @@ func (w *WalkMixture) order(u, v int) []int {
 	return all
 }
 
-// moves are agent i's probabilities of going to each class, by class. sums is scratch of zeros, and left so.
+// moves are agent i's probabilities of going to each class, by class. sums is scratch of
+// zeros, and left so.
 func (w *WalkMixture) moves(i int, class []int, sums []float64) []step {
 	var out []step
 	add := func(to int, p float64) {

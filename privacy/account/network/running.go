@@ -7,8 +7,10 @@ import (
 	"gonum.org/v1/gonum/floats"
 )
 
-// unlearned holds, for every agent, the part of its row of the running product that an adversary has not learned yet. Projections commute with
-// mixing, which acts on the other side. What is observed later is thus compared with what is still unknown and not with rows that have become alike.
+// unlearned holds, for every agent, the part of its row of the running product that an
+// adversary has not learned yet. Projections commute with mixing, which acts on the other
+// side. What is observed later is thus compared with what is still unknown and not with
+// rows that have become alike.
 type unlearned struct {
 	now, before [][]float64 // before: of the round before, for methods that need it
 	norms       []float64   // lengths of now
@@ -132,7 +134,8 @@ func (r *unlearned) mix(m *Matrix, method Method, k int, scale float64) {
 	}
 }
 
-// set changes a row. What is left of one that cancels, below the cut times scale, is rounding and becomes 0.
+// set changes a row. What is left of one that cancels, below the cut times scale, is
+// rounding and becomes 0.
 func (r *unlearned) set(i int, x []float64, scale float64) {
 	r.now[i], r.norms[i] = x, floats.Norm(x, 2)
 	if r.norms[i] <= independenceCut*scale {

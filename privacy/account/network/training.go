@@ -10,22 +10,27 @@ import (
 	"sotto/config"
 )
 
-// Training is gossip SGD taken as linear: in each of Steps every agent releases an update with fresh noise, and the network then averages as Gossip says, all of
-// it a sum of the updates.
+// Training is gossip SGD taken as linear: in each of Steps every agent releases an update
+// with fresh noise, and the network then averages as Gossip says, all of it a sum of the
+// updates.
 type Training struct {
 	Gossip Gossip // agents, rounds after each step, method and noise
 	Steps  int    // at least 1
 }
 
-// EstimateLabel goes with every figure of [Training] for an adversary that does not see all messages.
+// EstimateLabel goes with every figure of [Training] for an adversary that does not see
+// all messages.
 const EstimateLabel = "estimate (linearised), not a guarantee"
 
-// TrainingView is what an adversary would learn if no agent's update depended on what others sent.
+// TrainingView is what an adversary would learn if no agent's update depended on what
+// others sent.
 type TrainingView struct {
 	Adversary Adversary
-	// Share is for each agent the loss mu^2 of all its updates over that of one update against everyone: 0 to Steps. For members it is Steps.
+	// Share is for each agent the loss mu^2 of all its updates over that of one update
+	// against everyone: 0 to Steps. For members it is Steps.
 	Share []float64
-	// Provenance is Proved for who sees all messages, whose view every update is a function of (Denisov et al. 2022), and else Claimed.
+	// Provenance is Proved for who sees all messages, whose view every update is a
+	// function of (Denisov et al. 2022), and else Claimed.
 	Provenance string
 	Label      string // EstimateLabel where it is claimed
 }
@@ -33,13 +38,15 @@ type TrainingView struct {
 // mostUpdates bounds agents times steps.
 const mostUpdates = 4096
 
-// View stacks what the adversary receives over all steps. With P the projector on the space of these rows, in units of the noise, and P_u its block of one
-// agent's updates,
+// View stacks what the adversary receives over all steps. With P the projector on the
+// space of these rows, in units of the noise, and P_u its block of one agent's updates,
 //
 //	mu^2 <= (sensitivity/s)^2 sum over t, t' of |(P_u)_{tt'}|,
 //
-// signs of vector updates being anyone's, and never above Steps. It is rigorous for updates that are given beforehand. In training other agents' updates react
-// to an agent's through messages that a partial observer never saw, so that its figure is an estimate.
+// signs of vector updates being anyone's, and never above Steps. It is rigorous for
+// updates that are given beforehand. In training other agents' updates react to an
+// agent's through messages that a partial observer never saw, so that its figure is an
+// estimate.
 func (t *Training) View(a Adversary) (*TrainingView, error) {
 	g := &t.Gossip
 	if err := g.validate(); err != nil {
@@ -49,10 +56,16 @@ func (t *Training) View(a Adversary) (*TrainingView, error) {
 		return nil, err
 	}
 	if t.Steps < 1 || t.Steps*g.Agents > mostUpdates {
-		return nil, config.Bad("steps", t.Steps, fmt.Sprintf("1 to %d for %d agents", mostUpdates/g.Agents, g.Agents))
+		return nil, config.Bad("steps", t.Steps,
+			fmt.Sprintf("1 to %d for %d agents", mostUpdates/g.Agents, g.Agents))
 	}
 	b := t.stack(a)
-	v := &TrainingView{Adversary: a, Share: make([]float64, g.Agents), Provenance: Claimed, Label: EstimateLabel}
+	v := &TrainingView{
+		Adversary:  a,
+		Share:      make([]float64, g.Agents),
+		Provenance: Claimed,
+		Label:      EstimateLabel,
+	}
 	if a.kind != members {
 		v.Provenance, v.Label = Proved, ""
 	}

@@ -11,7 +11,8 @@ import (
 	"sotto/privacy/account/network"
 )
 
-// TestVectors checks every leak, DECOR and walk row of the golden file, and that each interval is narrow enough to fail.
+// TestVectors checks every leak, DECOR and walk row of the golden file, and that each
+// interval is narrow enough to fail.
 func TestVectors(t *testing.T) {
 	f, err := os.Open("../testdata/accounting_vectors.csv")
 	if err != nil {
@@ -27,7 +28,8 @@ func TestVectors(t *testing.T) {
 		col[name] = i
 	}
 	evaluate := map[string]func(testing.TB, params, []string) float64{
-		"linear_gaussian": exactRow, "muffliato_printed": printedRow, "decor_secldp": decorRow, "random_walk_printed": walkRow}
+		"linear_gaussian": exactRow, "muffliato_printed": printedRow, "decor_secldp": decorRow,
+		"random_walk_printed": walkRow}
 	tested := map[string]int{}
 	for _, r := range rows[1:] {
 		name := r[col["accountant"]]
@@ -55,7 +57,8 @@ func TestVectors(t *testing.T) {
 			t.Errorf("%s: the interval [%v, %v] accepts anything", r[0], lo, hi)
 		}
 	}
-	for name, want := range map[string]int{"linear_gaussian": 33, "muffliato_printed": 32, "decor_secldp": 17, "random_walk_printed": 4} {
+	for name, want := range map[string]int{"linear_gaussian": 33, "muffliato_printed": 32, "decor_secldp": 17,
+		"random_walk_printed": 4} {
 		if tested[name] != want {
 			t.Errorf("%d rows of %s, want %d", tested[name], name, want)
 		}
@@ -75,7 +78,8 @@ type params struct {
 	Pair      float64 `json:"sigma_cor"`
 }
 
-// gossip is the row's computation: on regular graphs 1/(degree+1), 1/3 and 1/n are Metropolis weights.
+// gossip is the row's computation: on regular graphs 1/(degree+1), 1/3 and 1/n are
+// Metropolis weights.
 func (p params) gossip(t testing.TB) network.Gossip {
 	n, l := named(t, p.Graph)
 	return network.Gossip{Agents: n, Rounds: repeat(metropolis(t, n, l), p.Rounds)}
@@ -116,7 +120,8 @@ func walkRow(t testing.TB, p params, _ []string) float64 {
 	return f[p.U][p.V]
 }
 
-// fixtures are the tables of exact leaks beside the printed formula: the worst pair at a distance, from observer 0.
+// fixtures are the tables of exact leaks beside the printed formula: the worst pair at a
+// distance, from observer 0.
 func TestPublishedTables(t *testing.T) {
 	for _, tc := range []struct {
 		graph          string
@@ -150,7 +155,8 @@ func TestPublishedTables(t *testing.T) {
 	}
 }
 
-// The means of the tables, exact and of the formula capped at 1, and the ranks of large graphs.
+// The means of the tables, exact and of the formula capped at 1, and the ranks of large
+// graphs.
 func TestPublishedMeans(t *testing.T) {
 	for _, tc := range []struct {
 		graph          string
@@ -159,7 +165,8 @@ func TestPublishedMeans(t *testing.T) {
 		rank           int // of the view without the observer; 0: not stated
 	}{
 		{"ring(16)", 2, .2667, .1778, 4}, {"ring(16)", 4, .5333, .2573, 8}, {"ring(16)", 8, 1, .3596, 15},
-		{"hypercube(6)", 3, .2857, .2062, 0}, {"hypercube(6)", 6, .4921, .4193, 0}, {"hypercube(6)", 12, .4921, .7891, 0},
+		{"hypercube(6)", 3, .2857, .2062, 0}, {"hypercube(6)", 6, .4921, .4193, 0},
+		{"hypercube(6)", 12, .4921, .7891, 0},
 		{"hypercube(8)", 10, .2235, math.NaN(), 57},
 	} {
 		g := params{Graph: tc.graph, Rounds: tc.rounds}.gossip(t)
@@ -190,7 +197,8 @@ func TestWalkPrinted(t *testing.T) {
 		graph string
 		v     int
 		want  float64
-	}{{"ring(16)", 1, 2.0929}, {"ring(16)", 8, .4383}, {"complete(16)", 1, .9222}, {"hypercube(4)", 15, .6638}, {"hypercube(4)", 1, 1.2556}} {
+	}{{"ring(16)", 1, 2.0929}, {"ring(16)", 8, .4383}, {"complete(16)", 1, .9222},
+		{"hypercube(4)", 15, .6638}, {"hypercube(4)", 1, 1.2556}} {
 		if got := walkRow(t, params{Graph: tc.graph, V: tc.v}, nil); math.Abs(got-tc.want) > 5e-5 {
 			t.Errorf("%s to %d: %v, want %v", tc.graph, tc.v, got, tc.want)
 		}
@@ -204,7 +212,8 @@ func TestWalkPrinted(t *testing.T) {
 	if got, want := known[0][2], walkRow(t, params{Graph: "ring(16)", V: 1}, nil); math.Abs(got-want) > 1e-9 {
 		t.Errorf("sender known: %v, want %v", got, want)
 	}
-	// n = 2,000, T = 20,000, delta 1e-6: 12 contributions, one of them at the local price.
+	// n = 2,000, T = 20,000, delta 1e-6: 12 contributions, one of them at the local
+	// price.
 	c, err := network.WalkCompletePrinted(2000, 20000, 3.0675, 1e-6)
 	if err != nil {
 		t.Fatal(err)

@@ -10,14 +10,17 @@ import (
 	"sotto/config"
 )
 
-// WalkPrinted is the published pairwise Renyi divergence at order a > 1 of private SGD by a random walk over steps T >= 1 with hops drawn from the rows of
-// a symmetric W (Cyffers, Bellet, Upadhyay 2024, arXiv 2402.07471), of every agent u against every observer v, with noise s of each update in units
-// of its sensitivity:
+// WalkPrinted is the published pairwise Renyi divergence at order a > 1 of private SGD by
+// a random walk over steps T >= 1 with hops drawn from the rows of a symmetric W
+// (Cyffers, Bellet, Upadhyay 2024, arXiv 2402.07471), of every agent u against every
+// observer v, with noise s of each update in units of its sensitivity:
 //
 //	f(u,v) = a T ln T/(s^2 n^2) + (a T/(s^2 n)) [-ln(I - W + 11'/n)]_{uv},
 //
-// or, where the observer learns who sent the token, the largest value over the neighbors of v in place of v. It is claimed, for comparison only.
-func WalkPrinted(m *Matrix, agents int, order, noise float64, steps int, senderKnown bool) ([][]float64, error) {
+// or, where the observer learns who sent the token, the largest value over the neighbors
+// of v in place of v. It is claimed, for comparison only.
+func WalkPrinted(m *Matrix, agents int, order, noise float64, steps int, senderKnown bool) ([][]float64,
+	error) {
 	switch {
 	case !(order > 1) || math.IsInf(order, 1):
 		return nil, config.Bad("order", order, "finite numbers above 1")
@@ -51,9 +54,11 @@ func WalkPrinted(m *Matrix, agents int, order, noise float64, steps int, senderK
 	return f, nil
 }
 
-// WalkPrintedObserver is [WalkPrinted] over its order, of every agent against observer v whom nobody tells who sent the token: f(u,v) = a c(u,v), as a
-// power series that graphs of thousands of agents allow. ok is false where W mixes too slowly for it.
-func WalkPrintedObserver(m *Matrix, agents, v int, noise float64, steps int) (c []float64, ok bool, err error) {
+// WalkPrintedObserver is [WalkPrinted] over its order, of every agent against observer v
+// whom nobody tells who sent the token: f(u,v) = a c(u,v), as a power series that graphs
+// of thousands of agents allow. ok is false where W mixes too slowly for it.
+func WalkPrintedObserver(m *Matrix, agents, v int, noise float64, steps int) (c []float64, ok bool,
+	err error) {
 	switch {
 	case !(noise > 0):
 		return nil, false, config.Bad("noise_multiplier", noise, "numbers above 0")
@@ -89,10 +94,12 @@ func WalkPrintedObserver(m *Matrix, agents, v int, noise float64, steps int) (c 
 // mostTerms bounds the power series.
 const mostTerms = 20_000
 
-// PrintedEpsilon is epsilon at delta by RDP(a) = a c, the conversion that goes with printed formulas: c + 2 sqrt(c ln(1/delta)).
+// PrintedEpsilon is epsilon at delta by RDP(a) = a c, the conversion that goes with
+// printed formulas: c + 2 sqrt(c ln(1/delta)).
 func PrintedEpsilon(c, delta float64) float64 { return c + 2*math.Sqrt(c*math.Log(1/delta)) }
 
-// logarithm is -ln(I - W + 11'/n) of a symmetric W whose eigenvalue 1 belongs to the constant vector alone.
+// logarithm is -ln(I - W + 11'/n) of a symmetric W whose eigenvalue 1 belongs to the
+// constant vector alone.
 func logarithm(m *Matrix, agents int) (*mat.SymDense, error) {
 	w := mat.NewSymDense(agents, nil)
 	for i := range agents {
@@ -143,17 +150,20 @@ func weightFrom(r Row, agent int) float64 {
 	return math.NaN()
 }
 
-// CompletePrinted is the published accounting of a random walk on the complete graph (Cyffers, Bellet 2022, arXiv 2012.05326). It is claimed, for comparison
-// only; a derivation from weak convexity gives twice the coefficient.
+// CompletePrinted is the published accounting of a random walk on the complete graph
+// (Cyffers, Bellet 2022, arXiv 2012.05326). It is claimed, for comparison only; a
+// derivation from weak convexity gives twice the coefficient.
 type CompletePrinted struct {
 	Contributions float64 // 1.2 T/n
-	// Coefficient c of RDP(a) = a c: 2 K ln n/(s^2 n) for K contributions, noise s in units of the sensitivity.
+	// Coefficient c of RDP(a) = a c: 2 K ln n/(s^2 n) for K contributions, noise s in
+	// units of the sensitivity.
 	Coefficient  float64
 	LargestOrder float64 // s >= sqrt(2 a (a-1)) up to here
 	Spotted      int     // contributions at the local price: ceil(2K/n + sqrt(6 K ln(1/delta)/n))
 }
 
-// WalkCompletePrinted evaluates the published accounting for T = steps hops among n = agents.
+// WalkCompletePrinted evaluates the published accounting for T = steps hops among n =
+// agents.
 func WalkCompletePrinted(agents, steps int, noise, delta float64) (CompletePrinted, error) {
 	switch {
 	case agents < 2:

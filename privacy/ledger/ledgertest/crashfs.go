@@ -20,19 +20,24 @@ var ErrCrashed = errors.New("ledgertest: the machine has crashed")
 // ErrDisk is the error that FailAt injects.
 var ErrDisk = errors.New("ledgertest: injected disk error")
 
-const sector = 64 // bytes that are written together; smaller than on disks, so that small records tear as well
+// bytes that are written together; smaller than on disks, so that small records tear as
+// well
+const sector = 64
 
-// CrashFS is a file system in memory that keeps apart what was written and what is durable. It crashes at a chosen
-// change, and Recover makes the file system that the next boot finds: of everything not synced an arbitrary part, in
-// arbitrary order, is there. It is safe for concurrent use, but its fields are not.
+// CrashFS is a file system in memory that keeps apart what was written and what is
+// durable. It crashes at a chosen change, and Recover makes the file system that the next
+// boot finds: of everything not synced an arbitrary part, in arbitrary order, is there.
+// It is safe for concurrent use, but its fields are not.
 type CrashFS struct {
-	// CrashAt is the number, from 1, of the change that does not return; 0 = never. Changes are writes,
-	// truncations, syncs, creations, renames and removals; Changes counts them.
+	// CrashAt is the number, from 1, of the change that does not return; 0 = never.
+	// Changes are writes, truncations, syncs, creations, renames and removals; Changes
+	// counts them.
 	CrashAt int
 	Changes int
 	// FailAt is the number of the change that fails with ErrDisk, half done; 0 = never.
 	FailAt int
-	// SyncsLie makes Sync and SyncDir do nothing, as on a disk with a broken cache: no ledger survives that.
+	// SyncsLie makes Sync and SyncDir do nothing, as on a disk with a broken cache: no
+	// ledger survives that.
 	SyncsLie bool
 
 	mu      sync.Mutex
@@ -44,7 +49,8 @@ type CrashFS struct {
 	locks   map[string]bool
 }
 
-// inode is a file: what is durable, what the running system sees, and the changes between.
+// inode is a file: what is durable, what the running system sees, and the changes
+// between.
 type inode struct {
 	synced, seen []byte
 	pending      []change
@@ -66,11 +72,16 @@ var _ ledger.FS = (*CrashFS)(nil)
 
 // NewCrashFS returns an empty file system.
 func NewCrashFS() *CrashFS {
-	return &CrashFS{files: map[string]*inode{}, durable: map[string]*inode{}, dirs: map[string]bool{}, locks: map[string]bool{}}
+	return &CrashFS{
+		files:   map[string]*inode{},
+		durable: map[string]*inode{},
+		dirs:    map[string]bool{},
+		locks:   map[string]bool{},
+	}
 }
 
-// step counts one change. apply makes it visible; it runs also for the change at which the system crashes or fails,
-// since nobody knows how far that one came.
+// step counts one change. apply makes it visible; it runs also for the change at which
+// the system crashes or fails, since nobody knows how far that one came.
 func (c *CrashFS) step(apply func()) error {
 	if c.crashed {
 		return ErrCrashed
@@ -280,7 +291,8 @@ type unlock func()
 
 func (u unlock) Close() error { u(); return nil }
 
-// Content returns what the running system sees of a file, for a test to inspect; nil if there is none.
+// Content returns what the running system sees of a file, for a test to inspect; nil if
+// there is none.
 func (c *CrashFS) Content(name string) []byte {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -302,7 +314,8 @@ func (c *CrashFS) Put(name string, content []byte) {
 	c.files[name], c.durable[name] = n, n
 }
 
-// Clone returns an independent file system with the present content, all of it durable and without locks.
+// Clone returns an independent file system with the present content, all of it durable
+// and without locks.
 func (c *CrashFS) Clone() *CrashFS {
 	r := NewCrashFS()
 	r.dirs = maps.Clone(c.dirs)

@@ -37,7 +37,8 @@ func write(t *testing.T, c *ledgertest.CrashFS, name, synced, unsynced string) {
 // none draws so that nothing unsynced survives a crash.
 func none(n int) int { return min(1, n-1) }
 
-// What was synced is always there; of what was not, over many crashes, everything, nothing and parts are.
+// What was synced is always there; of what was not, over many crashes, everything,
+// nothing and parts are.
 func TestCrashFSKeepsWhatWasSynced(t *testing.T) {
 	c := ledgertest.NewCrashFS()
 	tail := make([]byte, 1000)
@@ -77,7 +78,8 @@ func TestCrashFSNames(t *testing.T) {
 			draw = func(int) int { return 0 } // all of it survives
 		}
 		after := c.Recover(draw)
-		if (string(after.Content("d/new")) == "content") != keep || (string(after.Content("d/old")) == "content") == keep {
+		if (string(after.Content("d/new")) == "content") != keep ||
+			(string(after.Content("d/old")) == "content") == keep {
 			t.Errorf("kept %v: old %q, new %q", keep, after.Content("d/old"), after.Content("d/new"))
 		}
 	}
@@ -96,7 +98,12 @@ func TestCrashFSNames(t *testing.T) {
 func ExampleCrashFS() {
 	disk := ledgertest.NewCrashFS()
 	o := ledger.Options{Key: ed25519.NewKeyFromSeed(make([]byte, 32)), FS: disk}
-	g := ledger.Genesis{Adjacency: account.AddRemove, Unit: account.Record(), MinRecords: 100, Budget: account.Budget{Epsilon: 1, Delta: 1e-5}}
+	g := ledger.Genesis{
+		Adjacency:  account.AddRemove,
+		Unit:       account.Record(),
+		MinRecords: 100,
+		Budget:     account.Budget{Epsilon: 1, Delta: 1e-5},
+	}
 	l, err := ledger.Create("ledger", g, o)
 	fmt.Println(err)
 	ev, _ := account.Gaussian(100, 1)

@@ -10,8 +10,9 @@ import (
 	"sotto/privacy/ledger"
 )
 
-// Run checks the contract of ledger.Ledger. open returns a fresh, empty ledger with a budget; a nil filter
-// is a budget that no test here reaches. The suite closes what it opens.
+// Run checks the contract of ledger.Ledger. open returns a fresh, empty ledger with a
+// budget; a nil filter is a budget that no test here reaches. The suite closes what it
+// opens.
 func Run(t *testing.T, open func(t testing.TB, filter account.Filter) ledger.Ledger) {
 	t.Run("charges", func(t *testing.T) { charges(t, open(t, nil)) })
 	t.Run("overrides", func(t *testing.T) { overrides(t, open(t, nil)) })
@@ -75,7 +76,8 @@ func mustClose(t testing.TB, l ledger.Ledger) {
 	}
 }
 
-// charges: numbers ascend and every charge is in the records under its number; records leave no gap.
+// charges: numbers ascend and every charge is in the records under its number; records
+// leave no gap.
 func charges(t *testing.T, l ledger.Ledger) {
 	defer mustClose(t, l)
 	a, b := Gaussian(t, 1000), Gaussian(t, 2000)
@@ -130,7 +132,8 @@ func overrides(t *testing.T, l ledger.Ledger) {
 	}
 }
 
-// budget: what the filter refuses is not recorded, whatever comes after is, and errors keep their names.
+// budget: what the filter refuses is not recorded, whatever comes after is, and errors
+// keep their names.
 func budget(t *testing.T, open func(t testing.TB, filter account.Filter) ledger.Ledger) {
 	ev := Gaussian(t, 1000)
 	f, err := account.NewCountFilter(ev, 2)
@@ -239,7 +242,8 @@ func closing(t *testing.T, l ledger.Ledger) {
 	mustClose(t, l)
 }
 
-// concurrent: numbers stay distinct and every charge is recorded once; run it under the race detector as well.
+// concurrent: numbers stay distinct and every charge is recorded once; run it under the
+// race detector as well.
 func concurrent(t *testing.T, l ledger.Ledger) {
 	defer mustClose(t, l)
 	const workers, each = 4, 25

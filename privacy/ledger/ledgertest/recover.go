@@ -6,8 +6,8 @@ import (
 	"slices"
 )
 
-// Recover returns the file system after a power loss at this moment. random(n) draws from 0..n-1 and decides what
-// of the unsynced changes is there.
+// Recover returns the file system after a power loss at this moment. random(n) draws from
+// 0..n-1 and decides what of the unsynced changes is there.
 func (c *CrashFS) Recover(random func(n int) int) *CrashFS {
 	r := NewCrashFS()
 	r.dirs = maps.Clone(c.dirs)
@@ -31,8 +31,8 @@ func (c *CrashFS) Recover(random func(n int) int) *CrashFS {
 	return r
 }
 
-// keeper decides for one crash whether all, none, or each with probability one half of the changes are kept. All of
-// them is what a killed process leaves.
+// keeper decides for one crash whether all, none, or each with probability one half of
+// the changes are kept. All of them is what a killed process leaves.
 func keeper(random func(n int) int) func() bool {
 	switch random(4) {
 	case 0:

@@ -5,7 +5,8 @@ import (
 	"math"
 )
 
-// activationFile writes rectifiers and their gradients, and the elementwise product that applies any other derivative.
+// activationFile writes rectifiers and their gradients, and the elementwise product that
+// applies any other derivative.
 func activationFile() []byte {
 	t := assembly()
 	t.vectors("rectify8", []string{"y", "x"}, "slope", func(at func(int) string) {
@@ -38,7 +39,8 @@ func activationFile() []byte {
 	return t.Bytes()
 }
 
-// curveWords are the constants of the smooth activations that Mish does not have, each eight times in memory.
+// curveWords are the constants of the smooth activations that Mish does not have, each
+// eight times in memory.
 var curveWords = []struct {
 	name string
 	bits uint32
@@ -140,7 +142,8 @@ func tanhOf(t *text) {
 	t.op("VSUBPS Y2, Y1, Y1")
 }
 
-// exponential computes the Exp of Y3, which is at most 88, into Y4. It uses Y1 and Y5 to Y7.
+// exponential computes the Exp of Y3, which is at most 88, into Y4. It uses Y1 and Y5 to
+// Y7.
 func exponential(t *text) {
 	t.op("VMOVUPS %s, Y4", constant("low"))
 	t.op("VCMPPS $0x11, Y4, Y3, Y7") // below: 0

@@ -5,11 +5,12 @@ import (
 	"strings"
 )
 
-// The Go assembler does not know the tile instructions (Intel SDM volume 2), so they are written as bytes: VEX prefix of
-// three bytes, opcode, operands.
+// The Go assembler does not know the tile instructions (Intel SDM volume 2), so they are
+// written as bytes: VEX prefix of three bytes, opcode, operands.
 
 // gpr are the numbers of registers in addresses.
-var gpr = map[string]int{"AX": 0, "CX": 1, "DX": 2, "BX": 3, "SI": 6, "DI": 7, "R8": 8, "R9": 9, "R10": 10, "R14": 14}
+var gpr = map[string]int{"AX": 0, "CX": 1, "DX": 2, "BX": 3, "SI": 6, "DI": 7, "R8": 8, "R9": 9, "R10": 10,
+	"R14": 14}
 
 const ( // the mandatory prefix in a VEX prefix
 	prefixF3 = 2
@@ -64,13 +65,16 @@ func amxFile() []byte {
 	return t.Bytes()
 }
 
-// amxTiles computes count blocks of 32x32 of C side by side: T0 to T3 from tiles T4, T5 of A and T6, T7 of B. Tiles are configured
-// and released inside, so that no goroutine ever has any when it moves to another thread.
+// amxTiles computes count blocks of 32x32 of C side by side: T0 to T3 from tiles T4, T5
+// of A and T6, T7 of B. Tiles are configured and released inside, so that no goroutine
+// ever has any when it moves to another thread.
 //
-// SI, BX are the tiles of A, R14 the distance of their rows, R13 of each other, R15 of the next ones; DX, DI are the tiles of B; R8, R10 the
-// upper and lower half of C, R9 the distance of its rows, R12 16 times that.
+// SI, BX are the tiles of A, R14 the distance of their rows, R13 of each other, R15 of
+// the next ones; DX, DI are the tiles of B; R8, R10 the upper and lower half of C, R9 the
+// distance of its rows, R12 16 times that.
 func amxTiles(t *text) {
-	t.function("func amxTiles(c *float32, ldc int, a *float32, rows *uint16, row int, b *float32, panel, steps, count int, add bool)", "amxTiles", 73)
+	t.function("func amxTiles(c *float32, ldc int, a *float32, rows *uint16, row int, b *float32, panel, "+
+		"steps, count int, add bool)", "amxTiles", 73)
 	t.op("LEAQ ·tileConfig(SB), AX")
 	t.bytes("LDTILECFG (AX)", 0xc4, 0xe2, 0x78, 0x49, 0)
 	for _, arg := range []string{"c+0(FP), R8", "ldc+8(FP), R9", "b+40(FP), DX", "panel+48(FP), R11"} {
@@ -182,10 +186,13 @@ func plainRow(t *text) {
 	t.end()
 }
 
-// pairRows interleaves pairs of rows of up to 32 elements, 16 for each of two panels; the second row is masked by itself.
+// pairRows interleaves pairs of rows of up to 32 elements, 16 for each of two panels; the
+// second row is masked by itself.
 func pairRows(t *text) {
-	t.function("func pairRows(dst *float32, panel int, src *uint16, lds, pairs int, mask, second uint32)", "pairRows", 48)
-	for _, arg := range []string{"dst+0(FP), DI", "panel+8(FP), R9", "src+16(FP), SI", "lds+24(FP), R8", "pairs+32(FP), CX"} {
+	t.function("func pairRows(dst *float32, panel int, src *uint16, lds, pairs int, mask, second uint32)",
+		"pairRows", 48)
+	for _, arg := range []string{"dst+0(FP), DI", "panel+8(FP), R9", "src+16(FP), SI", "lds+24(FP), R8",
+		"pairs+32(FP), CX"} {
 		t.op("MOVQ %s", arg)
 	}
 	for i, arg := range []string{"mask+40(FP), AX", "second+44(FP), AX"} {

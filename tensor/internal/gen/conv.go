@@ -18,12 +18,15 @@ func convFile() []byte {
 	return t.Bytes()
 }
 
-// convolve computes 8*vectors neighbouring positions of three planes. Y0.. are the accumulators, plane by plane.
+// convolve computes 8*vectors neighbouring positions of three planes. Y0.. are the
+// accumulators, plane by plane.
 func convolve(t *text, vectors int) {
 	name := fmt.Sprintf("convolve%d", 8*vectors)
-	t.function(fmt.Sprintf("func %s(dst *float32, plane int, x *float32, width, area, channels int, filter, bias *float32)", name), name, 64)
+	t.function(fmt.Sprintf("func %s(dst *float32, plane int, x *float32, width, area, channels int, "+
+		"filter, bias *float32)", name), name, 64)
 	for _, arg := range []string{
-		"dst+0(FP), DI", "plane+8(FP), R8", "x+16(FP), SI", "width+24(FP), R9", "area+32(FP), R10", "channels+40(FP), CX",
+		"dst+0(FP), DI", "plane+8(FP), R8", "x+16(FP), SI", "width+24(FP), R9", "area+32(FP), R10",
+		"channels+40(FP), CX",
 		"filter+48(FP), DX", "bias+56(FP), R11",
 	} {
 		t.op("MOVQ %s", arg)
@@ -64,13 +67,17 @@ func convolve(t *text, vectors int) {
 	t.end()
 }
 
-// convolveRows computes 2x16 neighbouring positions of four rows of three planes. Accumulators are Z0 to Z23, two for each plane of
-// each row; every vector of inputs serves all rows it belongs to.
+// convolveRows computes 2x16 neighbouring positions of four rows of three planes.
+// Accumulators are Z0 to Z23, two for each plane of each row; every vector of inputs
+// serves all rows it belongs to.
 func convolveRows(t *text) {
-	t.function("func convolve4x32(top, bottom *float32, row, plane, second int, x *float32, width, area, channels int, filter, bias *float32)", "convolve4x32", 88)
+	t.function("func convolve4x32(top, bottom *float32, row, plane, second int, x *float32, width, area, "+
+		"channels int, filter, bias *float32)", "convolve4x32", 88)
 	for _, arg := range []string{
-		"top+0(FP), DI", "bottom+8(FP), R8", "row+16(FP), R12", "plane+24(FP), R13", "second+32(FP), BX", "x+40(FP), SI",
-		"width+48(FP), R9", "area+56(FP), R10", "channels+64(FP), CX", "filter+72(FP), DX", "bias+80(FP), R11",
+		"top+0(FP), DI", "bottom+8(FP), R8", "row+16(FP), R12", "plane+24(FP), R13", "second+32(FP), BX",
+		"x+40(FP), SI",
+		"width+48(FP), R9", "area+56(FP), R10", "channels+64(FP), CX", "filter+72(FP), DX",
+		"bias+80(FP), R11",
 	} {
 		t.op("MOVQ %s", arg)
 	}
@@ -113,15 +120,19 @@ func convolveRows(t *text) {
 	t.end()
 }
 
-// patch are the addresses of the rows of a patch: AX is its first element, R9 the width and R10 three times that.
+// patch are the addresses of the rows of a patch: AX is its first element, R9 the width
+// and R10 three times that.
 var patch = []string{"(AX)", "(AX)(R9*1)", "(AX)(R9*2)", "(AX)(R10*1)", "(AX)(R9*4)"}
 
-// patchGradient sums g times five rows of five inputs, rows in Y0 to Y4, and g itself in X5. Only the last row needs a mask: what
-// follows five elements of another one is in the image.
+// patchGradient sums g times five rows of five inputs, rows in Y0 to Y4, and g itself in
+// X5. Only the last row needs a mask: what follows five elements of another one is in the
+// image.
 func patchGradient(t *text) {
-	t.function("func patchGradient5(sums *float32, x *float32, width int, factor *float32, at *int32, n int)", "patchGradient5", 48)
+	t.function("func patchGradient5(sums *float32, x *float32, width int, factor *float32, at *int32, n int)",
+		"patchGradient5", 48)
 	for _, arg := range []string{
-		"sums+0(FP), DI", "x+8(FP), SI", "width+16(FP), R9", "factor+24(FP), DX", "at+32(FP), R8", "n+40(FP), CX",
+		"sums+0(FP), DI", "x+8(FP), SI", "width+16(FP), R9", "factor+24(FP), DX", "at+32(FP), R8",
+		"n+40(FP), CX",
 	} {
 		t.op("MOVQ %s", arg)
 	}
@@ -151,12 +162,15 @@ func patchGradient(t *text) {
 	t.end()
 }
 
-// patchGradients is patchGradient for three planes of n cells at once: three times as many chains hide their latency. Rows
-// are in Y0 to Y14, sums of g in X16 to X18.
+// patchGradients is patchGradient for three planes of n cells at once: three times as
+// many chains hide their latency. Rows are in Y0 to Y14, sums of g in X16 to X18.
 func patchGradients(t *text) {
-	t.function("func patchGradients5(sums *float32, x *float32, width int, factor *float32, at *int32, n int)", "patchGradients5", 48)
+	t.function(
+		"func patchGradients5(sums *float32, x *float32, width int, factor *float32, at *int32, n int)",
+		"patchGradients5", 48)
 	for _, arg := range []string{
-		"sums+0(FP), DI", "x+8(FP), SI", "width+16(FP), R9", "factor+24(FP), DX", "at+32(FP), R8", "n+40(FP), CX",
+		"sums+0(FP), DI", "x+8(FP), SI", "width+16(FP), R9", "factor+24(FP), DX", "at+32(FP), R8",
+		"n+40(FP), CX",
 	} {
 		t.op("MOVQ %s", arg)
 	}
@@ -215,7 +229,8 @@ func largest(t *text) {
 	t.end()
 }
 
-// chosen returns the blend that takes the lanes of vector k of 24 interleaved elements that belong to plane f.
+// chosen returns the blend that takes the lanes of vector k of 24 interleaved elements
+// that belong to plane f.
 func chosen(k, f int) int {
 	mask := 0
 	for lane := range 8 {
@@ -226,7 +241,8 @@ func chosen(k, f int) int {
 	return mask
 }
 
-// interleave brings 8*blocks elements of three planes together, 8 of each at a time: spread in registers, then blended.
+// interleave brings 8*blocks elements of three planes together, 8 of each at a time:
+// spread in registers, then blended.
 func interleave(t *text) {
 	t.function("func interleave8(dst, src *float32, plane, blocks int)", "interleave8", 32)
 	for _, arg := range []string{"dst+0(FP), DI", "src+8(FP), SI", "plane+16(FP), R8", "blocks+24(FP), CX"} {
@@ -254,8 +270,8 @@ func interleave(t *text) {
 	t.end()
 }
 
-// multiplyPlanes multiplies 8*blocks elements of three planes with interleaved ones: blended into one vector for each
-// plane, then put in order.
+// multiplyPlanes multiplies 8*blocks elements of three planes with interleaved ones:
+// blended into one vector for each plane, then put in order.
 func multiplyPlanes(t *text) {
 	t.function("func multiplyPlanes8(dst, src *float32, plane, blocks int)", "multiplyPlanes8", 32)
 	for _, arg := range []string{"dst+0(FP), DI", "src+8(FP), SI", "plane+16(FP), R8", "blocks+24(FP), CX"} {
@@ -283,7 +299,8 @@ func multiplyPlanes(t *text) {
 	planeTables(t)
 }
 
-// planeTables writes where interleaved elements come from in a plane, and where a plane's elements are in a blend.
+// planeTables writes where interleaved elements come from in a plane, and where a plane's
+// elements are in a blend.
 func planeTables(t *text) {
 	var spread, gathered [24]int
 	for i := range 24 {
@@ -296,14 +313,15 @@ func planeTables(t *text) {
 	}{{"spread", spread}, {"gathered", gathered}} {
 		t.WriteByte('\n')
 		for i := 0; i < 24; i += 2 {
-			fmt.Fprintf(t, "DATA ·%s+%d(SB)/8, $%#x\n", table.name, 4*i, uint64(table.words[i+1])<<32|uint64(table.words[i]))
+			fmt.Fprintf(t, "DATA ·%s+%d(SB)/8, $%#x\n", table.name, 4*i,
+				uint64(table.words[i+1])<<32|uint64(table.words[i]))
 		}
 		fmt.Fprintf(t, "GLOBL ·%s(SB), RODATA|NOPTR, $96\n", table.name)
 	}
 }
 
-// sumSquares adds squares to 16 sums in float64 and adds those by halves. Without lanes in memory the sums begin at 0: reading what
-// was just cleared would wait.
+// sumSquares adds squares to 16 sums in float64 and adds those by halves. Without lanes
+// in memory the sums begin at 0: reading what was just cleared would wait.
 func sumSquares(t *text) {
 	t.function("func sumSquares16(lanes *float64, x *float32, blocks, more int) float64", "sumSquares16", 40)
 	for _, arg := range []string{"lanes+0(FP), DI", "x+8(FP), SI", "blocks+16(FP), CX", "more+24(FP), DX"} {

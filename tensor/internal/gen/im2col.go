@@ -9,10 +9,12 @@ func im2colFile() []byte {
 	return t.Bytes()
 }
 
-// copyRuns moves each run in vectors of 8, 32 elements a turn; the last vector ends where the run ends.
+// copyRuns moves each run in vectors of 8, 32 elements a turn; the last vector ends where
+// the run ends.
 func copyRuns(t *text) {
 	t.function("func copyRuns8(dst *float32, to int, src *float32, from, n, length int)", "copyRuns8", 48)
-	for _, arg := range []string{"dst+0(FP), DI", "to+8(FP), R8", "src+16(FP), SI", "from+24(FP), R9", "n+32(FP), CX", "length+40(FP), DX"} {
+	for _, arg := range []string{"dst+0(FP), DI", "to+8(FP), R8", "src+16(FP), SI", "from+24(FP), R9",
+		"n+32(FP), CX", "length+40(FP), DX"} {
 		t.op("MOVQ %s", arg)
 	}
 	t.op("SHLQ $2, DX")
@@ -56,9 +58,11 @@ func copyRun(t *text, from, to string) {
 
 // copyPatches copies the runs of a position one after the other.
 func copyPatches(t *text) {
-	t.function("func copyPatches8(dst *float32, to int, src *float32, from, pitch, n, kernel, length int)", "copyPatches8", 64)
+	t.function("func copyPatches8(dst *float32, to int, src *float32, from, pitch, n, kernel, length int)",
+		"copyPatches8", 64)
 	for _, arg := range []string{
-		"dst+0(FP), DI", "to+8(FP), R8", "src+16(FP), SI", "from+24(FP), R9", "pitch+32(FP), R11", "n+40(FP), CX",
+		"dst+0(FP), DI", "to+8(FP), R8", "src+16(FP), SI", "from+24(FP), R9", "pitch+32(FP), R11",
+		"n+40(FP), CX",
 		"kernel+48(FP), BX", "length+56(FP), DX",
 	} {
 		t.op("MOVQ %s", arg)
@@ -96,9 +100,11 @@ func copyPatches(t *text) {
 
 // addRuns adds each run in vectors of 8, the rest through a mask.
 func addRuns(t *text) {
-	t.function("func addRuns8(dst *float32, to int, src *float32, from, n, length int, mask int)", "addRuns8", 56)
+	t.function("func addRuns8(dst *float32, to int, src *float32, from, n, length int, mask int)", "addRuns8",
+		56)
 	for _, arg := range []string{
-		"dst+0(FP), DI", "to+8(FP), R8", "src+16(FP), SI", "from+24(FP), R9", "n+32(FP), CX", "length+40(FP), DX", "mask+48(FP), R10",
+		"dst+0(FP), DI", "to+8(FP), R8", "src+16(FP), SI", "from+24(FP), R9", "n+32(FP), CX",
+		"length+40(FP), DX", "mask+48(FP), R10",
 	} {
 		t.op("MOVQ %s", arg)
 	}

@@ -1,6 +1,7 @@
 package main
 
-// integerFile writes the kernel that adds truncated multiples to integers: through 32 bits, because AVX2 converts no further.
+// integerFile writes the kernel that adds truncated multiples to integers: through 32
+// bits, because AVX2 converts no further.
 func integerFile() []byte {
 	t := assembly()
 	t.function("func addTruncated8(dst *int64, x *float32, k float64, blocks int)", "addTruncated8", 32)

@@ -1,5 +1,6 @@
-// Command gen writes the assembly kernels of package tensor and their Go declarations into the folder named
-// by its argument. Run it through go generate; a test compares its output with the files that are checked in.
+// Command gen writes the assembly kernels of package tensor and their Go declarations
+// into the folder named by its argument. Run it through go generate; a test compares its
+// output with the files that are checked in.
 package main
 
 import (

@@ -16,10 +16,12 @@ func maxPoolFile() []byte {
 	return t.Bytes()
 }
 
-// window writes the loops over positions, blocks of channels, kernel rows and columns. SI walks over x, R12 over a patch;
-// BX is the offset of a block in y, at and x; Y5 counts the places. Y7 holds ones.
+// window writes the loops over positions, blocks of channels, kernel rows and columns. SI
+// walks over x, R12 over a patch; BX is the offset of a block in y, at and x; Y5 counts
+// the places. Y7 holds ones.
 func window(t *text, begin, each, finish func()) {
-	for _, arg := range []string{"n+24(FP), CX", "step+32(FP), R10", "kernel+48(FP), DX", "pixel+56(FP), R9", "row+64(FP), R11"} {
+	for _, arg := range []string{"n+24(FP), CX", "step+32(FP), R10", "kernel+48(FP), DX", "pixel+56(FP), R9",
+		"row+64(FP), R11"} {
 		t.op("MOVQ %s", arg)
 	}
 	t.op("VPBROADCASTD ·one(SB), Y7")
@@ -57,7 +59,8 @@ func window(t *text, begin, each, finish func()) {
 }
 
 func maxPool(t *text) {
-	t.function("func maxPool8(y *float32, at *int32, x *float32, n, step, blocks, kernel, pixel, row int)", "maxPool8", 72)
+	t.function("func maxPool8(y *float32, at *int32, x *float32, n, step, blocks, kernel, pixel, row int)",
+		"maxPool8", 72)
 	t.op("MOVQ y+0(FP), DI")
 	t.op("MOVQ at+8(FP), R8")
 	t.op("MOVQ x+16(FP), SI")
@@ -78,7 +81,8 @@ func maxPool(t *text) {
 }
 
 func addMaxPool(t *text) {
-	t.function("func addMaxPool8(x, dy *float32, at *int32, n, step, blocks, kernel, pixel, row int)", "addMaxPool8", 72)
+	t.function("func addMaxPool8(x, dy *float32, at *int32, n, step, blocks, kernel, pixel, row int)",
+		"addMaxPool8", 72)
 	t.op("MOVQ x+0(FP), SI")
 	t.op("MOVQ dy+8(FP), DI")
 	t.op("MOVQ at+16(FP), R8")
@@ -96,14 +100,16 @@ func addMaxPool(t *text) {
 // The kernel of side 2 once more, without loops over the patch. R12 and R13 are its rows.
 
 func window2(t *text, name string, pointers []string, each func()) {
-	t.function(fmt.Sprintf("func %s(%s, n, step, blocks, pixel, row int)", name, strings.Join(pointers, ", ")), name, 64)
+	t.function(fmt.Sprintf("func %s(%s, n, step, blocks, pixel, row int)", name,
+		strings.Join(pointers, ", ")), name, 64)
 	for i, r := range []string{"DI", "R8", "SI"} {
 		if strings.HasPrefix(name, "add") {
 			r = []string{"SI", "DI", "R8"}[i]
 		}
 		t.op("MOVQ %s+%d(FP), %s", strings.Fields(pointers[i])[0], 8*i, r)
 	}
-	for _, arg := range []string{"n+24(FP), CX", "step+32(FP), R10", "blocks+40(FP), DX", "pixel+48(FP), R9", "row+56(FP), R11"} {
+	for _, arg := range []string{"n+24(FP), CX", "step+32(FP), R10", "blocks+40(FP), DX", "pixel+48(FP), R9",
+		"row+56(FP), R11"} {
 		t.op("MOVQ %s", arg)
 	}
 	t.op("SHLQ $5, DX")

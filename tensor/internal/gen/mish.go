@@ -30,7 +30,8 @@ var constants = []struct {
 	{"bias", 127},
 }
 
-// lanes is how the elementwise kernels use an instruction set. Both do the same operations on each element.
+// lanes is how the elementwise kernels use an instruction set. Both do the same
+// operations on each element.
 type lanes struct {
 	prefix string // of a vector register
 	count  int
@@ -38,7 +39,8 @@ type lanes struct {
 
 var lanes8, lanes16 = lanes{"Y", 8}, lanes{"Z", 16}
 
-// with writes an instruction whose first source is a constant, "V" before the registers being the prefix of one.
+// with writes an instruction whose first source is a constant, "V" before the registers
+// being the prefix of one.
 func (l lanes) with(t *text, op, name, regs string) {
 	if l.count == 16 {
 		op += ".BCST"
@@ -76,8 +78,8 @@ func constantTable(t *text) {
 	t.WriteString("GLOBL ·halves(SB), RODATA|NOPTR, $128\n")
 }
 
-// mish computes Mish of V0 into V1 and its derivative into V2, operation for operation as the Go function, so
-// that bits agree. It uses V3 to V7 and K7, and keeps V0.
+// mish computes Mish of V0 into V1 and its derivative into V2, operation for operation as
+// the Go function, so that bits agree. It uses V3 to V7 and K7, and keeps V0.
 func (l lanes) mish(t *text) {
 	l.op(t, "VBROADCASTSS %s, V3", constant("limit"))
 	l.op(t, "VMINPS V0, V3, V3") // u; NaN stays
@@ -160,13 +162,16 @@ func mishFile() []byte {
 	return t.Bytes()
 }
 
-// poolMish writes the pooling of blocks of 8 or 16 cells of 2x2: rows of pre-activations are parted into even and odd columns,
-// the largest and smallest of four are found with their places, and the larger of their two Mish values stays.
+// poolMish writes the pooling of blocks of 8 or 16 cells of 2x2: rows of pre-activations
+// are parted into even and odd columns, the largest and smallest of four are found with
+// their places, and the larger of their two Mish values stays.
 func poolMish(t *text, l lanes) {
 	name := fmt.Sprintf("poolMish%d", l.count)
-	t.function(fmt.Sprintf("func %s(y, d *float32, at *int32, top, bottom *float32, columns, place *int32, blocks int)", name), name, 64)
+	t.function(fmt.Sprintf("func %s(y, d *float32, at *int32, top, bottom *float32, columns, place "+
+		"*int32, blocks int)", name), name, 64)
 	for _, arg := range []string{
-		"y+0(FP), DI", "d+8(FP), DX", "at+16(FP), R8", "top+24(FP), SI", "bottom+32(FP), R9", "columns+40(FP), R10", "place+48(FP), R11",
+		"y+0(FP), DI", "d+8(FP), DX", "at+16(FP), R8", "top+24(FP), SI", "bottom+32(FP), R9",
+		"columns+40(FP), R10", "place+48(FP), R11",
 		"blocks+56(FP), CX",
 	} {
 		t.op("MOVQ %s", arg)
@@ -253,7 +258,8 @@ func (l lanes) halves(t *text) {
 	}
 }
 
-// choose takes the value of register from, and its place in V3, where it compares so with the value in register best.
+// choose takes the value of register from, and its place in V3, where it compares so with
+// the value in register best.
 func (l lanes) choose(t *text, predicate, best, from, place int) {
 	if l.count == 16 {
 		t.op("VCMPPS $%#x, Z%d, Z%d, K1", predicate, best, from)

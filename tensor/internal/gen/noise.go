@@ -6,8 +6,9 @@ import (
 	"math"
 )
 
-// noiseFile writes the Box-Muller transform and the addition of noise on a grid, in double precision, for both instruction
-// sets. Every step is one rounded operation of the Go twin, in its order, so that all variants give the same bits.
+// noiseFile writes the Box-Muller transform and the addition of noise on a grid, in
+// double precision, for both instruction sets. Every step is one rounded operation of the
+// Go twin, in its order, so that all variants give the same bits.
 func noiseFile() []byte {
 	t := assembly()
 	c := &wordTable{at: map[uint64]int{}}
@@ -47,7 +48,8 @@ func (c *wordTable) write(t *text) {
 	fmt.Fprintf(t, "GLOBL ·noiseWords(SB), RODATA|NOPTR, $%d\n", 32*len(c.words))
 }
 
-// doubles writes operations on vectors of 4 or 8 doubles. Register numbers stand for Y or Z registers.
+// doubles writes operations on vectors of 4 or 8 doubles. Register numbers stand for Y or
+// Z registers.
 type doubles struct {
 	*text
 	c     *wordTable
@@ -83,15 +85,16 @@ func (d *doubles) bitwise(name string) string {
 	return name
 }
 
-// The bits of 2^52, below which a word's lower half, and of 2^84, below which its upper half makes a double.
+// The bits of 2^52, below which a word's lower half, and of 2^84, below which its upper
+// half makes a double.
 const (
 	magicLow      = 0x4330000000000000
 	magicHigh     = 0x4530000000000000
 	magicHighSign = 0x4530000080000000 // with 2^63 added, which flips the sign bit
 )
 
-// convert turns 64-bit integers into doubles, rounded to nearest. AVX2 joins two exact halves in one rounded addition. It
-// spoils scratch.
+// convert turns 64-bit integers into doubles, rounded to nearest. AVX2 joins two exact
+// halves in one rounded addition. It spoils scratch.
 func (d *doubles) convert(signed bool, x, scratch int) {
 	if d.wide() {
 		name := "VCVTUQQ2PD"
@@ -125,7 +128,8 @@ func (d *doubles) horner(coefficients []float64, x, dst int) {
 	}
 }
 
-// boxMuller turns pairs of words into pairs of normal values; see normalPair for the steps.
+// boxMuller turns pairs of words into pairs of normal values; see normalPair for the
+// steps.
 func (d *doubles) boxMuller() {
 	name := fmt.Sprintf("boxMuller%s", d.isa.name)
 	d.function(fmt.Sprintf("func %s(dst *float64, words *byte, blocks int)", name), name, 24)
@@ -174,7 +178,8 @@ func (d *doubles) radius() {
 	d.op("VSQRTPD %s, %[1]s", d.isa.reg(7))
 }
 
-// direction leaves the two coordinates of a point on the circle in 8 and 9, of the words in 3.
+// direction leaves the two coordinates of a point on the circle in 8 and 9, of the words
+// in 3.
 func (d *doubles) direction() {
 	d.op("VPSLLQ $2, %s, %s", d.isa.reg(3), d.isa.reg(4))
 	d.convert(true, 4, 5)
@@ -207,16 +212,17 @@ func (d *doubles) direction() {
 	d.op("VMOVAPD Y10, Y8")
 }
 
-// addNoise adds scaled noise to a value in grid units, float32 or an integer, rounds the sum to a whole number of them and
-// stores it in the value's own units.
+// addNoise adds scaled noise to a value in grid units, float32 or an integer, rounds the
+// sum to a whole number of them and stores it in the value's own units.
 func (d *doubles) addNoise(name string, grid bool) {
 	name += d.isa.name
 	signature, args := "(x *float32, inv, step, sigma float64, z *float64, blocks int)", []string{
 		"x+0(FP), DI", "z+32(FP), SI", "blocks+40(FP), CX"}
 	first, bytes := 8, 48
 	if grid {
-		signature, args = "(x *float32, grid *int64, inv, step, sigma float64, z *float64, blocks int)", []string{
-			"x+0(FP), DI", "grid+8(FP), DX", "z+40(FP), SI", "blocks+48(FP), CX"}
+		signature, args = "(x *float32, grid *int64, inv, step, sigma float64, z *float64, blocks int)",
+			[]string{
+				"x+0(FP), DI", "grid+8(FP), DX", "z+40(FP), SI", "blocks+48(FP), CX"}
 		first, bytes = 16, 56
 	}
 	d.function("func "+name+signature, name, bytes)
@@ -267,23 +273,28 @@ const (
 )
 
 var (
-	// ln(1+f) = f - f^2/2 + f^3 (logEven(f^2) + f logOdd(f^2)) for |f| <= 1/3: interpolation at the 18 Chebyshev points,
-	// relative error 2^-52 of ln(1+f).
+	// ln(1+f) = f - f^2/2 + f^3 (logEven(f^2) + f logOdd(f^2)) for |f| <= 1/3:
+	// interpolation at the 18 Chebyshev points, relative error 2^-52 of ln(1+f).
 	logEven = []float64{
-		0x1.5555555555571p-2, 0x1.9999999986411p-3, 0x1.24924936a674ep-3, 0x1.c71c64ce7c491p-4, 0x1.745f69c23d592p-4,
+		0x1.5555555555571p-2, 0x1.9999999986411p-3, 0x1.24924936a674ep-3, 0x1.c71c64ce7c491p-4,
+		0x1.745f69c23d592p-4,
 		0x1.3ad83c421c2e9p-4, 0x1.1487294ad8da8p-4, 0x1.a6d10853dff56p-5, 0x1.59830f20005eep-4,
 	}
 	logOdd = []float64{
-		-0x1.000000000001ap-2, -0x1.5555555542d50p-3, -0x1.000000114a123p-3, -0x1.99998d320c7f9p-4, -0x1.55578dd3829f9p-4,
+		-0x1.000000000001ap-2, -0x1.5555555542d50p-3, -0x1.000000114a123p-3, -0x1.99998d320c7f9p-4,
+		-0x1.55578dd3829f9p-4,
 		-0x1.24596e8321468p-4, -0x1.034f3a1626bbcp-4, -0x1.8ea51c3a05846p-5, -0x1.48f94f5882681p-4,
 	}
-	// sin z = z + z^3 sinPoly(z^2) and cos z = 1 - z^2/2 + z^4 cosPoly(z^2) for |z| <= pi/4 (Moshier, Cephes).
+	// sin z = z + z^3 sinPoly(z^2) and cos z = 1 - z^2/2 + z^4 cosPoly(z^2) for |z| <=
+	// pi/4 (Moshier, Cephes).
 	sinPoly = []float64{
-		-1.66666666666666307295e-1, 8.33333333332211858878e-3, -1.98412698295895385996e-4, 2.75573136213857245213e-6,
+		-1.66666666666666307295e-1, 8.33333333332211858878e-3, -1.98412698295895385996e-4,
+		2.75573136213857245213e-6,
 		-2.50507477628578072866e-8, 1.58962301576546568060e-10,
 	}
 	cosPoly = []float64{
-		4.16666666666665929218e-2, -1.38888888888730564116e-3, 2.48015872888517045348e-5, -2.75573141792967388112e-7,
+		4.16666666666665929218e-2, -1.38888888888730564116e-3, 2.48015872888517045348e-5,
+		-2.75573141792967388112e-7,
 		2.08757008419748316778e-9, -1.13585365213876817300e-11,
 	}
 )

@@ -2,7 +2,8 @@ package main
 
 import "fmt"
 
-// normFile writes the kernels of normalisation, unfused in float32, so that bits are those of Go.
+// normFile writes the kernels of normalisation, unfused in float32, so that bits are
+// those of Go.
 func normFile() []byte {
 	t := assembly()
 	channelSums(t)
@@ -14,21 +15,23 @@ func normFile() []byte {
 		t.op("VADDPS %s, Y0, Y0", at(4))
 		t.op("VMOVUPS Y0, %s", at(0))
 	})
-	t.vectors("normalizeGradient8", []string{"dx", "dy", "x", "shift", "a", "b", "k"}, "", func(at func(int) string) {
-		t.op("VMOVUPS %s, Y0", at(1))
-		t.op("VMULPS %s, Y0, Y0", at(4))
-		t.op("VMOVUPS %s, Y1", at(2))
-		t.op("VSUBPS %s, Y1, Y1", at(3))
-		t.op("VMULPS %s, Y1, Y1", at(5))
-		t.op("VADDPS Y1, Y0, Y0")
-		t.op("VADDPS %s, Y0, Y0", at(6))
-		t.op("VMOVUPS Y0, %s", at(0))
-	})
+	t.vectors("normalizeGradient8", []string{"dx", "dy", "x", "shift", "a", "b", "k"}, "",
+		func(at func(int) string) {
+			t.op("VMOVUPS %s, Y0", at(1))
+			t.op("VMULPS %s, Y0, Y0", at(4))
+			t.op("VMOVUPS %s, Y1", at(2))
+			t.op("VSUBPS %s, Y1, Y1", at(3))
+			t.op("VMULPS %s, Y1, Y1", at(5))
+			t.op("VADDPS Y1, Y0, Y0")
+			t.op("VADDPS %s, Y0, Y0", at(6))
+			t.op("VMOVUPS Y0, %s", at(0))
+		})
 	return t.Bytes()
 }
 
-// vectors writes a function of pointers that step together through blocks of 8 elements. scalar, if any, names a float32
-// argument before blocks, broadcast to Y15. Y14 holds zeros.
+// vectors writes a function of pointers that step together through blocks of 8 elements.
+// scalar, if any, names a float32 argument before blocks, broadcast to Y15. Y14 holds
+// zeros.
 func (t *text) vectors(name string, args []string, scalar string, body func(at func(int) string)) {
 	registers := []string{"DI", "SI", "DX", "R8", "R9", "R10", "R11"}
 	list, bytes := "", 8*len(args)
@@ -61,10 +64,13 @@ func (t *text) vectors(name string, args []string, scalar string, body func(at f
 	t.end()
 }
 
-// channelSums adds in float64: products of two float32 are exact there, so fusing changes nothing.
+// channelSums adds in float64: products of two float32 are exact there, so fusing changes
+// nothing.
 func channelSums(t *text) {
-	t.function("func channelSums8(sums, products *float64, a, x *float32, stride, rows int)", "channelSums8", 48)
-	for _, arg := range []string{"sums+0(FP), DI", "products+8(FP), DX", "a+16(FP), SI", "x+24(FP), R8", "stride+32(FP), R9", "rows+40(FP), CX"} {
+	t.function("func channelSums8(sums, products *float64, a, x *float32, stride, rows int)", "channelSums8",
+		48)
+	for _, arg := range []string{"sums+0(FP), DI", "products+8(FP), DX", "a+16(FP), SI", "x+24(FP), R8",
+		"stride+32(FP), R9", "rows+40(FP), CX"} {
 		t.op("MOVQ %s", arg)
 	}
 	for i := range 2 {

@@ -1,7 +1,7 @@
 package main
 
-// scaleFile writes the kernels that move whole vectors through: scaling, the search for elements that are not finite, copies
-// of rows.
+// scaleFile writes the kernels that move whole vectors through: scaling, the search for
+// elements that are not finite, copies of rows.
 func scaleFile() []byte {
 	t := assembly()
 	scale(t)
@@ -26,7 +26,8 @@ func scale(t *text) {
 	t.end()
 }
 
-// finite collects the bits of x-x, which are zero for a finite x and those of a NaN for others.
+// finite collects the bits of x-x, which are zero for a finite x and those of a NaN for
+// others.
 func finite(t *text) {
 	t.function("func finite8(x *float32, blocks int) bool", "finite8", 17)
 	t.op("MOVQ x+0(FP), SI")

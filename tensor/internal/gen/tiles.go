@@ -5,7 +5,8 @@ import (
 	"fmt"
 )
 
-// An isa is one instruction set's registers: two vectors of B, two broadcasts of A, the rest accumulators.
+// An isa is one instruction set's registers: two vectors of B, two broadcasts of A, the
+// rest accumulators.
 type isa struct {
 	name   string
 	prefix string // of a vector register
@@ -19,17 +20,20 @@ var isas = []isa{
 	{"256", "Y", 32, 6, 12},
 }
 
-// Registers: SI, R9, R10 point to rows 0, 5 and 10 of A; AX is A's row stride, BX three times that, CX its
-// column stride; DX, R8 are B and its row stride; R11 counts k; DI, R12 are C and its row stride. All strides in bytes. Arguments
-// that change from panel to panel stay in memory.
+// Registers: SI, R9, R10 point to rows 0, 5 and 10 of A; AX is A's row stride, BX three
+// times that, CX its column stride; DX, R8 are B and its row stride; R11 counts k; DI,
+// R12 are C and its row stride. All strides in bytes. Arguments that change from panel to
+// panel stay in memory.
 var bases = []string{"SI", "R9", "R10"}
 
 // address returns the operand for row r of A at the current k.
 func address(r int) string {
-	return fmt.Sprintf([]string{"(%s)", "(%s)(AX*1)", "(%s)(AX*2)", "(%s)(BX*1)", "(%s)(AX*4)"}[r%5], bases[r/5])
+	return fmt.Sprintf([]string{"(%s)", "(%s)(AX*1)", "(%s)(AX*2)", "(%s)(BX*1)", "(%s)(AX*4)"}[r%5],
+		bases[r/5])
 }
 
-const tileArgs = "c *float32, ldc int, a *float32, row, col int, b *float32, ldb, k, panels, step int, mask uint32, add bool"
+const tileArgs = "c *float32, ldc int, a *float32, row, col int, b *float32, ldb, k, panels, step int, " +
+	"mask uint32, add bool"
 
 func tileFiles() (tiles, stubs []byte) {
 	t := assembly()
@@ -53,19 +57,21 @@ func (m isa) tileName(rows, vectors int) string {
 	return fmt.Sprintf("tile%sx%dx%d", m.name, rows, vectors)
 }
 
-// selector writes the function that calls the tile of a given height: direct calls let arguments stay on the stack.
+// selector writes the function that calls the tile of a given height: direct calls let
+// arguments stay on the stack.
 func (m isa) selector(g *bytes.Buffer, vectors int) {
 	fmt.Fprintf(g, "\nfunc tile%sv%d(rows int, %s) {\n\tswitch rows {\n", m.name, vectors, tileArgs)
 	for rows := 1; rows <= m.rows; rows++ {
-		fmt.Fprintf(g, "\tcase %d:\n\t\t%s(c, ldc, a, row, col, b, ldb, k, panels, step, mask, add)\n", rows, m.tileName(rows, vectors))
+		fmt.Fprintf(g, "\tcase %d:\n\t\t%s(c, ldc, a, row, col, b, ldb, k, panels, step, mask, add)\n", rows,
+			m.tileName(rows, vectors))
 	}
 	g.WriteString("\t}\n}\n")
 }
 
 func (m isa) reg(i int) string { return fmt.Sprintf("%s%d", m.prefix, i) }
 
-// masked says whether a tile reads its vectors through a mask: a masked load takes a multiply-add's place, and AVX2 has no
-// register left for masks in a full tile.
+// masked says whether a tile reads its vectors through a mask: a masked load takes a
+// multiply-add's place, and AVX2 has no register left for masks in a full tile.
 func (m isa) masked(vectors int) bool { return vectors == 1 }
 
 func (m isa) load(t *text, from string, vector, vectors int, to string) {
@@ -120,8 +126,9 @@ func (m isa) tile(t *text, rows, vectors int) {
 	m.finish(t, rows, vectors)
 }
 
-// fetch asks for the rows of B, and of A where its columns are contiguous, that are read eight steps later: neither has a
-// stride that the processor foresees. High tiles ask for both ends of their part of A.
+// fetch asks for the rows of B, and of A where its columns are contiguous, that are read
+// eight steps later: neither has a stride that the processor foresees. High tiles ask for
+// both ends of their part of A.
 func (m isa) fetch(t *text, rows, vectors int) {
 	for at := 0; at < m.bytes*vectors; at += 64 {
 		t.op("PREFETCHT0 %d(DX)(R8*8)", at)
@@ -132,7 +139,8 @@ func (m isa) fetch(t *text, rows, vectors int) {
 	t.op("PREFETCHT0 %d(SI)(CX*8)", 4*rows-4)
 }
 
-// begin loads the arguments, asks for C, which the end needs, and clears the accumulators.
+// begin loads the arguments, asks for C, which the end needs, and clears the
+// accumulators.
 func (m isa) begin(t *text, rows, vectors int) {
 	for _, arg := range []string{
 		"ldc+8(FP), R12", "row+24(FP), AX", "col+32(FP), CX",
@@ -211,8 +219,9 @@ func (m isa) finish(t *text, rows, vectors int) {
 	}
 }
 
-// peak writes a loop of 24 independent fused multiply-adds on registers alone. The first 12 registers serve both instruction
-// sets: 12 chains are enough for two units of latency 4.
+// peak writes a loop of 24 independent fused multiply-adds on registers alone. The first
+// 12 registers serve both instruction sets: 12 chains are enough for two units of latency
+// 4.
 func (m isa) peak(t *text) {
 	t.function(fmt.Sprintf("func peak%s(rounds int)", m.name), "peak"+m.name, 8)
 	t.op("MOVQ rounds+0(FP), CX")

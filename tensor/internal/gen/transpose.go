@@ -2,8 +2,9 @@ package main
 
 import "fmt"
 
-// transposeFile writes the transpose of strips of 8 rows in blocks of 8x8.
-// Halves of rows r and r+4 are loaded into one vector, so that interleaving pairs of rows, then pairs of pairs, leaves whole columns.
+// transposeFile writes the transpose of strips of 8 rows in blocks of 8x8. Halves of rows
+// r and r+4 are loaded into one vector, so that interleaving pairs of rows, then pairs of
+// pairs, leaves whole columns.
 func transposeFile() []byte {
 	t := assembly()
 	for _, add := range []bool{false, true} {
@@ -11,8 +12,10 @@ func transposeFile() []byte {
 		if add {
 			name = "transposeAdd8"
 		}
-		t.function(fmt.Sprintf("func %s(dst *float32, ldd int, src *float32, lds, strips, blocks int)", name), name, 48)
-		for _, arg := range []string{"dst+0(FP), DI", "ldd+8(FP), R8", "src+16(FP), SI", "lds+24(FP), R9", "strips+32(FP), CX"} {
+		t.function(fmt.Sprintf("func %s(dst *float32, ldd int, src *float32, lds, strips, blocks int)", name),
+			name, 48)
+		for _, arg := range []string{"dst+0(FP), DI", "ldd+8(FP), R8", "src+16(FP), SI", "lds+24(FP), R9",
+			"strips+32(FP), CX"} {
 			t.op("MOVQ %s", arg)
 		}
 		t.op("LEAQ (R9)(R9*2), R10")

@@ -1,6 +1,7 @@
 package main
 
-// vecFile writes the kernels on flat vectors. Each does the operations of its Go twin, unfused, so that bits agree.
+// vecFile writes the kernels on flat vectors. Each does the operations of its Go twin,
+// unfused, so that bits agree.
 func vecFile() []byte {
 	t := assembly()
 	scaleToward(t)
@@ -10,7 +11,8 @@ func vecFile() []byte {
 	return t.Bytes()
 }
 
-// scaleToward multiplies in float64, rounds to float32 and takes one off the bits where that is larger in size.
+// scaleToward multiplies in float64, rounds to float32 and takes one off the bits where
+// that is larger in size.
 func scaleToward(t *text) {
 	t.function("func scaleToward8(x *float32, f float64, blocks int)", "scaleToward8", 24)
 	t.op("MOVQ x+0(FP), DI")
