@@ -172,6 +172,19 @@ type Query struct {
 	// public factor of the answer in what an oracle with a state of its own goes on with;
 	// 0 for all others
 	Step float64
+	// Operator is what the oracle computes where its name alone does not say it. Stepping
+	// an algorithm once so tells whoever plans a run all that it is going to ask.
+	Operator Operator
+}
+
+// Operator holds the public constants of a query for more than a gradient. The zero value
+// is none.
+type Operator struct {
+	Name   string  // of the splitting, for residuals of a fixed-point iteration
+	Gamma  float64 // γ of that, > 0
+	L1     float64 // λ of its soft threshold, at least 0
+	Bound  float64 // of the residual's norm, > 0; 0: the run's default
+	Lambda float64 // λ of the regulariser λ|θ|² that a fit minimises with, > 0
 }
 
 // Message is one vector on its way from one agent to another. The runtime stamps From and

@@ -197,6 +197,7 @@ func (a *BCD) Step(in *agent.Input, out *agent.Output) error {
 		}
 		if a.p.Start == "fit" {
 			out.Ask("fit", a.theta)
+			out.Query.Operator.Lambda = a.FitLambda()
 			return nil
 		}
 		a.send(out)

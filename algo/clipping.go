@@ -105,6 +105,9 @@ func (c *Clipping) Complete(initial, batch float64) error {
 // Adaptive reports whether clips change.
 func (c *Clipping) Adaptive() bool { return c.Kind != "" && c.Kind != "constant" }
 
+// FollowsAnswers reports whether clips follow the answers' own length, noise included.
+func (c *Clipping) FollowsAnswers() bool { return c.Kind == "released" }
+
 // Extra is the number of values that an answer has behind the gradient: the noisy count
 // of quantile, over the expected batch and times C_k/C_0.
 func (c *Clipping) Extra() int {

@@ -116,6 +116,7 @@ func (a *GossipADMM) Step(in *agent.Input, out *agent.Output) error {
 		a.link(in.View)
 		if a.p.Start == "fit" {
 			out.Ask("fit", a.x)
+			out.Query.Operator.Lambda = a.FitLambda()
 		}
 	case agent.Wake:
 		at, ok := slices.BinarySearchFunc(a.edges, in.Peer, func(e admmEdge, id agent.ID) int {

@@ -120,6 +120,12 @@ func (p *KMParams) validate() error {
 	return nil
 }
 
+// Set implements Settable.
+func (p *KMParams) Set(s Setting) { p.Unsafe = s.UnsafeAlpha }
+
+// Stateless leaves out the iterate without noise, for whoever has no noise.
+func (p *KMParams) Stateless() { p.OwnState = false }
+
 // NewKM decodes KMParams and returns their factory.
 func NewKM(decode func(any) error) (agent.Factory, error) {
 	p := KMParams{Splitting: Splitting{Operator: "forward", Gamma: .1}, Schedule: "const"}
@@ -158,8 +164,10 @@ func (a *KM) At(k uint64) float64 {
 	return a.alpha
 }
 
-// Splitting returns what T is, for the oracle, and whether it is that of OwnState.
-func (a *KM) Splitting() (s Splitting, ownState bool) { return a.p.Splitting, a.p.OwnState }
+// operator is what T is, for the oracle.
+func (s *Splitting) operator() agent.Operator {
+	return agent.Operator{Name: s.Operator, Gamma: s.Gamma, L1: s.L1, Bound: s.ResidualClip}
+}
 
 // Step implements one round as the type's comment states it.
 func (a *KM) Step(in *agent.Input, out *agent.Output) error {
@@ -172,9 +180,10 @@ func (a *KM) Step(in *agent.Input, out *agent.Output) error {
 		if a.p.OwnState {
 			out.Ask("km-stateful", a.next)
 			out.Query.Step = a.At(in.Round)
-			return nil
+		} else {
+			out.Ask("km", a.x)
 		}
-		out.Ask("km", a.x)
+		out.Query.Operator = a.p.operator()
 		return nil
 	case agent.Answer:
 		if a.p.OwnState {
@@ -196,7 +205,7 @@ func (a *KM) Step(in *agent.Input, out *agent.Output) error {
 // state behind the gate follows.
 func (a *KM) Asked(f func(q *agent.Query)) {
 	for _, q := range a.asked {
-		f(&agent.Query{Oracle: "km-stateful", At: q.at, Step: a.At(q.round)})
+		f(&agent.Query{Oracle: "km-stateful", At: q.at, Step: a.At(q.round), Operator: a.p.operator()})
 	}
 }
 

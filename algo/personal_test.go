@@ -87,7 +87,7 @@ func personalConfig(t *testing.T, name string, wakes uint64, decode func(any) er
 		Wakes:   wakes,
 		Workers: 1,
 		Seed:    3,
-		Pairs:   algo.PacingOf(name) == algo.Pairs,
+		Pairs:   algo.Algorithms[name].Pacing == agent.PacingPairs,
 	}
 	var bowls []*bowl
 	for i := range personalAgents {

@@ -44,6 +44,9 @@ type Recursion struct {
 var accelerations = map[string]bool{"plain": true, "chebyshev": true, "chebyshev-ns": true, "jacobi": true,
 	"paper": true}
 
+// Set implements Settable.
+func (r *Recursion) Set(s Setting) { r.ZeroStart = s.ZeroStart }
+
 func (r *Recursion) check() error {
 	switch {
 	case !accelerations[r.Acceleration]:

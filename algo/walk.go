@@ -33,6 +33,14 @@ type WalkParams struct {
 	AnswerClip float64 `toml:"-"`
 }
 
+// Set implements Settable: the query follows from the unit of protection.
+func (p *WalkParams) Set(s Setting) {
+	if s.PerRecord {
+		p.Oracle = "grad-full"
+	}
+	p.AnswerClip = s.AnswerClip
+}
+
 // Walk is private random-walk SGD: Cyffers, Bellet, "Privacy Amplification by
 // Decentralization" (AISTATS 2022), Algorithm of section 5, on the complete graph; on any
 // graph Cyffers, Bellet, Upadhyay (arXiv 2402.07471). A token (θ, t) goes from agent to

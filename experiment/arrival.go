@@ -4,12 +4,8 @@ import (
 	"fmt"
 
 	"sotto/agent"
-	"sotto/algo"
 	"sotto/config"
-	"sotto/oracle"
-	"sotto/privacy"
 	"sotto/rng"
-	"sotto/sim"
 )
 
 // Arrivals are the keys of [data] for records that come during the run. A record that has
@@ -38,10 +34,10 @@ type Arrivals struct {
 // the run is known.
 func (f *File) validateArrival() error {
 	p, most := &f.data.Arrivals, f.steps
-	if f.pacing != algo.Rounds {
+	if f.pacing != agent.PacingRounds {
 		most /= uint64(max(1, f.topo.Agents))
 	}
-	if f.pacing == algo.Pairs {
+	if f.pacing == agent.PacingPairs {
 		most *= 2 // both ends wake
 	}
 	switch {
@@ -59,9 +55,6 @@ func (f *File) validateArrival() error {
 	case p.ArrivalRounds != 0 && (p.ArrivalRounds < 2 || p.ArrivalRounds > most):
 		return config.Bad("arrival_rounds", p.ArrivalRounds,
 			fmt.Sprintf("2 to %d, the length of the run", most))
-	case f.topo.Vectors == "data":
-		return config.Bad("arrival", p.Arrival,
-			"nothing with vectors = \"data\": the graph would know records that have not come")
 	}
 	if p.ArrivalRounds == 0 {
 		p.ArrivalRounds = most
@@ -91,68 +84,4 @@ func (e *Experiment) drawArrivals() error {
 		}
 	}
 	return nil
-}
-
-// arriving is a gate whose oracles see the records that have come. What they see is a
-// function of the round alone, so that a resumed run needs nothing of it.
-type arriving struct {
-	sim.Gate
-	rows    []int32 // all of the agent's, ascending
-	at      []uint32
-	present []int32
-	oracles []*oracle.Records
-	shown   uint64 // present is that of rounds shown .. next-1
-	next    uint64
-}
-
-// arrive wraps agent i's gate; without arrivals it is the gate itself.
-func (e *Experiment) arrive(i int, g sim.Gate, oracles map[string]privacy.Oracle) sim.Gate {
-	if e.arrivals == nil {
-		return g
-	}
-	a := &arriving{Gate: g, rows: e.parts[i], at: e.arrivals}
-	for _, o := range oracles {
-		a.oracles = append(a.oracles, recordsOf(o))
-	}
-	a.show(0)
-	return a
-}
-
-// recordsOf is where an oracle of a run finds its records.
-func recordsOf(o privacy.Oracle) *oracle.Records {
-	switch o := o.(type) {
-	case timedOracle:
-		return recordsOf(o.GridOracle)
-	case *oracle.Gradient:
-		return &o.Records
-	case *oracle.Full:
-		return &o.Records
-	case *oracle.Fit:
-		return &o.Records
-	}
-	panic(fmt.Sprintf("experiment: the records of %T cannot arrive", o))
-}
-
-// Begin lets in what comes before the round.
-func (a *arriving) Begin(round uint64, live []agent.Neighbor) {
-	if round < a.shown || round >= a.next {
-		a.show(round)
-	}
-	a.Gate.Begin(round, live)
-}
-
-// show sets what the oracles see in a round: rows stay ascending.
-func (a *arriving) show(round uint64) {
-	a.shown, a.next = round, ^uint64(0)
-	a.present = a.present[:0]
-	for _, r := range a.rows {
-		if at := uint64(a.at[r]); at <= round {
-			a.present = append(a.present, r)
-		} else {
-			a.next = min(a.next, at)
-		}
-	}
-	for _, o := range a.oracles {
-		o.Index = a.present
-	}
 }

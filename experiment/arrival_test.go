@@ -65,13 +65,14 @@ func TestArrivalByHand(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if n := e.split.Train.Len(); n != 4 || len(e.arrivals) != 4 || e.plans[0].batch != 4 {
-		t.Fatalf("%d records, %d arrivals, normaliser %g", n, len(e.arrivals), e.plans[0].batch)
+	if n := e.split.Train.Len(); n != 4 || len(e.arrivals) != 4 || e.plans[0].Public.ExpectedBatch != 4 {
+		t.Fatalf("%d records, %d arrivals, normaliser %g", n, len(e.arrivals),
+			e.plans[0].Public.ExpectedBatch)
 	}
 	e.arrivals = []uint32{1, 0, 3, 3}
 	e.init[0] = .5
 	x := func(r int) float64 { return float64(e.split.Train.X.Row(r)[0]) }
-	w, err := e.start(1, nil)
+	w, err := e.start(e.own(), 1, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -229,25 +230,24 @@ func TestArrivalSensitivity(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		full := &oracle.Full{
-			Model:      logistic,
-			Records:    oracle.Records{Data: d, Index: rows},
-			Normaliser: m,
-			Clip:       clip,
-			Norm:       account.L2,
-			Adjacency:  account.ReplaceOne,
-			Unit:       account.Record(),
-			Pool:       oracle.NewPool(),
-		}
-		if err := full.Validate(); err != nil {
+		full, err := oracle.New(&oracle.Public{
+			Model:         logistic,
+			ExpectedBatch: m,
+			Clip:          clip,
+			Adjacency:     account.ReplaceOne,
+			Unit:          account.Record(),
+		}, &agent.Query{Oracle: oracle.GradFull})
+		if err != nil {
 			t.Fatal(err)
 		}
-		e := &Experiment{parts: [][]int32{rows}, arrivals: arrivals}
-		g := e.arrive(0, silent{}, map[string]privacy.Oracle{"grad-full": full})
+		g, err := oracle.Arrive(full, oracle.Records{Data: d, Index: rows}, arrivals, oracle.NewPool())
+		if err != nil {
+			t.Fatal(err)
+		}
 		for round := range uint64(6) {
-			g.Begin(round, nil)
+			g.(interface{ Begin(uint64) }).Begin(round)
 			v := privacy.Value{Float: make(tensor.Vec, 2)}
-			full.Evaluate(&v, &agent.Query{At: tensor.Vec{.1, .2}}, nil)
+			g.Evaluate(&v, &agent.Query{At: tensor.Vec{.1, .2}}, nil)
 			out = append(out, v.Float)
 		}
 		return out
@@ -274,12 +274,6 @@ func TestArrivalSensitivity(t *testing.T) {
 		t.Errorf("the arrivals before round 1 move the sum by %g only", d)
 	}
 }
-
-// silent is a gate that answers nothing.
-type silent struct{}
-
-func (silent) Begin(uint64, []agent.Neighbor)        {}
-func (silent) Answer(*agent.Query, tensor.Vec) error { return nil }
 
 func TestArrivalRefuses(t *testing.T) {
 	for _, c := range []struct{ key, set string }{

@@ -7,7 +7,6 @@ import (
 	"slices"
 
 	"sotto/agent"
-	"sotto/algo"
 	"sotto/config"
 	"sotto/data"
 	"sotto/oracle"
@@ -27,12 +26,40 @@ type auditor struct {
 	fresh  bool // gates have keys of the operating system
 	pool   *oracle.Pool
 	query  *agent.Query
-	record int32             // row of canaries that is attacked
-	other  int32             // row that takes its place in world Out under replace-one
-	rows   *data.Dataset     // canaries
-	known  [2]knownAnswer    // the last ones that value has computed
-	worlds [2][2]*Experiment // by world, and whether the record is always drawn
-	values [2]*Experiment    // with the record drawn once
+	record int32          // row of canaries that is attacked
+	other  int32          // row that takes its place in world Out under replace-one
+	rows   *data.Dataset  // canaries
+	known  [2]knownAnswer // the last ones that value has computed
+	worlds [2]hypothesis  // by world
+}
+
+// hypothesis is a world of the attacked agent: what its records are, and how they are
+// read. There is nothing else that an auditor may change in a run.
+type hypothesis struct {
+	train *data.Dataset
+	rows  []int32
+	drawn bool // every record is in every batch, and the ledger has no limit
+	once  bool // a batch is drawn once, whatever the run does
+}
+
+// with is the hypothesis with every record drawn, once or as often as the run draws.
+func (h hypothesis) with(drawn, once bool) hypothesis {
+	h.drawn, h.once = drawn, once
+	return h
+}
+
+// adjust makes an oracle's public constants those of the hypothesis.
+func (h *hypothesis) adjust(p *oracle.Public) {
+	p.Augment = oracle.Augmentation{}
+	if p.SingleRecord {
+		p.Records = len(h.rows)
+	}
+	if h.drawn {
+		p.SampleRate = 1
+	}
+	if h.once {
+		p.Draws = 0
+	}
 }
 
 type knownAnswer struct{ at, value tensor.Vec }
@@ -70,10 +97,10 @@ func (e *Experiment) AuditTarget(o AuditOptions) (*audit.Target, error) {
 		Account:   a.account,
 		Free:      map[string]bool{},
 	}
-	if e.file.pacing == algo.Tokens {
-		t.Free["zero"] = true
+	if e.file.tokens() {
+		t.Free = freeQueries
 	}
-	local := e.file.priv.Mechanism == localMechanism
+	local := e.file.mechanism().perturbs
 	if local {
 		first := oracle.FeaturesName
 		if o.Canary == "blank" || o.Canary == "mislabelled" { // whose labels differ
@@ -98,14 +125,15 @@ func (e *Experiment) AuditTarget(o AuditOptions) (*audit.Target, error) {
 	if err := a.choose(o.Canary); err != nil {
 		return nil, err
 	}
-	a.build(a.rows, []int32{a.record}, a.others())
+	a.worlds[audit.In] = hypothesis{train: a.rows, rows: []int32{a.record}}
+	a.worlds[audit.Out] = hypothesis{train: a.rows, rows: a.others()}
 	if t.Claim, err = a.claim(); err != nil {
 		return nil, err
 	}
 	if k := t.Claim.Sampler.Kind; k != account.FullBatch && t.Claim.Rate() < 1 {
 		t.Members = a.members
 	}
-	if e.file.pacing != algo.Tokens {
+	if !e.file.tokens() {
 		t.Train = a.train
 	}
 	if !local {
@@ -122,9 +150,9 @@ func (a *auditor) applies() error {
 	case !a.e.private():
 		return f.at("privacy", config.Bad("mechanism", f.priv.Mechanism,
 			"one with noise: without it there is no claim to audit"))
-	case a.e.published():
-		return f.at("replication", config.Bad("noise", f.repl.Noise,
-			"nothing: this published form is refuted by computation, see docs/results/claims.md"))
+	case a.e.setup.NoiseFree:
+		return f.refuse("replication.noise", f.repl.String(),
+			"nothing: this published form is refuted by computation, see docs/results/claims.md")
 	}
 	return nil
 }
@@ -136,101 +164,61 @@ func (a *auditor) others() []int32 {
 	return nil
 }
 
-// build makes both worlds from the rows of d.
-func (a *auditor) build(d *data.Dataset, in, out []int32) {
-	for w, rows := range [][]int32{audit.Out: out, audit.In: in} {
-		a.worlds[w] = [2]*Experiment{a.world(d, rows, false), a.world(d, rows, true)}
-		a.values[w] = a.world(d, rows, true)
-		a.values[w].file.repl.MicroBatches = 0
+// seat is the attacked agent's under a hypothesis.
+func (a *auditor) seat(h hypothesis, l ledger.Ledger, keys privacy.Keys) Seat {
+	id := agent.ID(a.agent)
+	return Seat{
+		Self:    id,
+		Records: oracle.Records{Data: h.train, Index: h.rows},
+		Ledger:  l,
+		Keys:    keys,
+		Secret:  simulatedSecret(a.e.noiseSeed(), id),
+		Pool:    a.pool,
+		Adjust:  h.adjust,
 	}
 }
 
-// world is the experiment with rows of d as the attacked agent's records, and no others.
-func (a *auditor) world(d *data.Dataset, rows []int32, drawn bool) *Experiment {
-	w, f := *a.e, *a.e.file
-	w.file = &f
-	f.eval.Score, f.data.Augmentation = "", oracle.Augmentation{}
-	split := *a.e.split
-	split.Train = d
-	w.split, w.arrivals, w.held = &split, nil, nil
-	w.parts = make([][]int32, len(a.e.parts))
-	w.parts[a.agent] = rows
-	w.plans = slices.Clone(a.e.plans)
-	p := &w.plans[a.agent]
-	if f.repl.one() {
-		p.records = len(rows)
-	}
-	if drawn {
-		p.rate, p.limited = 1, false
-	}
-	return &w
-}
-
-func (a *auditor) of(w audit.World, drawn bool) *Experiment {
-	if drawn {
-		return a.worlds[w][1]
-	}
-	return a.worlds[w][0]
-}
-
-// gate is the attacked agent's with keys from the seed.
-func (a *auditor) gate(e *Experiment, l ledger.Ledger, m privacy.Mechanism, seed uint64) (*privacy.Gate,
+// gate is the attacked agent's with keys from the seed; m nil: the run's mechanism.
+func (a *auditor) gate(h hypothesis, l ledger.Ledger, m privacy.Mechanism, seed uint64) (*privacy.Gate,
 	error) {
-	oracles, err := a.oracles(e)
-	if err != nil {
-		return nil, err
-	}
-	local := e.file.priv.Mechanism == localMechanism
-	if local && m == nil {
-		m = e.local.features
-	}
-	if m == nil {
-		if m, err = e.mechanismOf(a.agent); err != nil {
-			return nil, err
-		}
-	}
-	g := privacy.NewSimulatedGate(l, m, oracles, seed, agent.ID(a.agent))
+	keys := privacy.SimulatedKeys(seed)
 	if a.fresh {
-		g = privacy.NewGate(l, m, oracles)
+		keys = privacy.Keys{}
 	}
-	for name := range oracles {
-		if e.file.pacing == algo.Tokens {
-			g.Imitate("zero", name)
-		}
+	s := a.seat(h, l, keys)
+	if a.e.file.mechanism().perturbs {
+		return a.e.localGate(a.agent, s.Records, l, keys), nil
 	}
-	if p := e.plans[a.agent].personal; p != nil && p.fit != nil {
-		g.Use(oracle.FitName, p.fit)
-	}
-	if local {
-		g.Use(oracle.LabelsName, e.local.labels)
-	}
-	return g, nil
+	s.Mechanism = m
+	g, _, err := a.e.gate(&s)
+	return g, err
 }
 
 // oracles are those of the attacked agent.
-func (a *auditor) oracles(e *Experiment) (map[string]privacy.Oracle, error) {
-	if e.file.priv.Mechanism == localMechanism {
-		f, y := e.localOracles(a.agent)
+func (a *auditor) oracles(h hypothesis) (map[string]privacy.Oracle, error) {
+	s := a.seat(h, nil, privacy.Keys{})
+	if a.e.file.mechanism().perturbs {
+		f, y := a.e.localOracles(s.Records)
 		return map[string]privacy.Oracle{oracle.FeaturesName: f, oracle.LabelsName: y}, nil
 	}
-	return e.oracles(a.agent, a.pool, &world{watch: new(stopwatch), trained: e.split.Train})
+	return a.e.bind(&s)
 }
 
 // open is audit.Target.Open. A ledger without drawn has the run's own limit.
 func (a *auditor) open(w audit.World, seed uint64, drawn bool) (*audit.Party, error) {
-	e := a.of(w, drawn)
-	var filter account.Filter
-	if p := &e.plans[a.agent]; !drawn && p.personal == nil && p.limited {
+	h := a.worlds[w].with(drawn, false)
+	var filter *account.CountFilter
+	if !drawn && !a.e.file.clocked() {
 		var err error
-		if filter, err = p.filter(); err != nil {
+		if filter, err = a.e.plans[a.agent].Filter(); err != nil {
 			return nil, err
 		}
 	}
-	return a.party(e, ledger.NewMemory(filter), seed)
+	return a.party(h, newLedger(filter, false), seed)
 }
 
-func (a *auditor) party(e *Experiment, l *ledger.Memory, seed uint64) (*audit.Party, error) {
-	g, err := a.gate(e, l, nil, seed)
+func (a *auditor) party(h hypothesis, l *ledger.Memory, seed uint64) (*audit.Party, error) {
+	g, err := a.gate(h, l, nil, seed)
 	if err != nil {
 		return nil, err
 	}
@@ -239,7 +227,7 @@ func (a *auditor) party(e *Experiment, l *ledger.Memory, seed uint64) (*audit.Pa
 		if err := next.Restore(slices.Collect(recordsIn(l))); err != nil {
 			return nil, err
 		}
-		return a.party(e, next, seed)
+		return a.party(h, next, seed)
 	}}, nil
 }
 
@@ -260,16 +248,16 @@ func (a *auditor) value(w audit.World, q *agent.Query) (tensor.Vec, error) {
 	if k.value != nil && slices.Equal(k.at, q.At) {
 		return k.value, nil
 	}
-	v, err := a.answer(a.values[w], q)
+	v, err := a.answer(a.worlds[w].with(true, true), q)
 	if err == nil {
 		k.at, k.value = slices.Clone(q.At), v
 	}
 	return v, err
 }
 
-// answer is an experiment's to q before noise, with every record drawn.
-func (a *auditor) answer(e *Experiment, q *agent.Query) (tensor.Vec, error) {
-	oracles, err := a.oracles(e)
+// answer is the one to q before noise.
+func (a *auditor) answer(h hypothesis, q *agent.Query) (tensor.Vec, error) {
+	oracles, err := a.oracles(h)
 	if err != nil {
 		return nil, err
 	}
@@ -296,14 +284,11 @@ func (a *auditor) answer(e *Experiment, q *agent.Query) (tensor.Vec, error) {
 func (a *auditor) algorithm() (agent.Algorithm, error) { return a.stateMachine(a.agent) }
 
 func (a *auditor) stateMachine(i int) (agent.Algorithm, error) {
-	e, f := a.e, a.e.file
-	alg, err := e.factory(e.env(i))
+	_, bare, err := a.e.algorithm(agent.ID(i))
 	if err != nil {
-		return nil, f.at("algorithm", err)
+		return nil, err
 	}
-	p := &e.plans[i]
-	return f.alg.rounded(f.priv.Clipped(alg, f.priv.MaxGradNorm, p.noiseMultiplier/p.batch, e.model.Dim())),
-		nil
+	return a.e.file.alg.rounded(a.e.clipped(bare, agent.ID(i))), nil
 }
 
 // drive is audit.Target.Drive: the run's own runtime, graph, faults and clock.
@@ -320,8 +305,8 @@ func (a *auditor) drive(attacked agent.Algorithm, g audit.Gate, _ uint64, done f
 			agents[i] = sim.Agent{Algorithm: alg, Gate: audit.Silent()}
 		}
 	}
-	w := &world{agents: agents, watch: new(stopwatch), trained: e.split.Train}
-	err := e.startRuntime(w, agents, 1)
+	w := &world{agents: agents, watch: new(stopwatch), seed: e.noiseSeed()}
+	err := e.startRuntime(w, 1)
 	for err == nil && !done() && w.sim.Round() < e.file.steps {
 		err = w.sim.Run(context.Background(), w.sim.Round()+1)
 	}
@@ -346,9 +331,7 @@ func (a *auditor) members(seed uint64, q *agent.Query) (audit.Gate, []tensor.Vec
 	var each []tensor.Vec
 	for i := range all {
 		all[i] = int32(i)
-		one := a.world(d, all[i:i+1], true)
-		one.file.repl.MicroBatches = 0
-		v, err := a.answer(one, q)
+		v, err := a.answer(hypothesis{train: d, rows: all[i : i+1], drawn: true, once: true}, q)
 		if err != nil {
 			return nil, nil, err
 		}
@@ -358,7 +341,7 @@ func (a *auditor) members(seed uint64, q *agent.Query) (audit.Gate, []tensor.Vec
 	if err != nil {
 		return nil, nil, err
 	}
-	g, err := a.gate(a.world(d, all, false), ledger.NewMemory(nil), m, seed)
+	g, err := a.gate(hypothesis{train: d, rows: all}, ledger.NewMemory(nil), m, seed)
 	return g, each, err
 }
 

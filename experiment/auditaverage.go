@@ -5,6 +5,7 @@ import (
 	"math"
 
 	"sotto/agent"
+	"sotto/algo"
 	"sotto/config"
 	"sotto/data"
 	"sotto/oracle"
@@ -55,17 +56,16 @@ max_grad_norm = 1.0
 // Everything else is the run's: graph, algorithm, mechanism, noise, gate and oracle.
 func (e *Experiment) Averaging() (*audit.Averaging, error) {
 	f := e.file
-	m := f.priv.Mechanism
+	m := f.mechanism()
 	switch {
-	case !f.averages():
-		return nil, f.at("algorithm", config.Bad("name", f.alg.Name,
-			averageAlgorithm+": only values that are released once and then averaged have an exact view"))
-	case m != "gaussian" && m != decorMechanism && m != "none":
-		return nil, f.at("privacy", config.Bad("mechanism", m,
-			"gaussian or decor: only normal noise has an exact view"))
-	case f.flts != sim.DefaultFaults() || f.adv.Text() != "" || f.topo.Dropout != 0:
-		return nil,
-			f.at("faults", config.Bad("", "faults or attacks", "none: mixing must be what was planned"))
+	case f.lacks(algo.OneRelease):
+		return nil, f.refuse("algorithm.name", f.alg.Name,
+			"gossip-average: only values that are released once and then averaged have an exact view")
+	case !m.exactView && !m.pairwise && m.noisy:
+		return nil, f.refuse("privacy.mechanism", f.priv.Mechanism,
+			"gaussian or decor: only normal noise has an exact view")
+	case !f.faultless() || f.topo.Dropout != 0:
+		return nil, f.refuse("faults", "faults or attacks", "none: mixing must be what was planned")
 	}
 	g, err := e.gossip()
 	if err != nil {
@@ -79,20 +79,17 @@ func (e *Experiment) Averaging() (*audit.Averaging, error) {
 	}
 	for i := range e.plans {
 		pl := &e.plans[i]
-		clip := f.priv.MaxGradNorm / pl.batch
+		clip := f.priv.MaxGradNorm / pl.Public.ExpectedBatch
 		if !(clip > 0) || math.IsInf(clip, 1) {
 			clip = 1 // of a run without noise
 		}
-		own := pl.noiseMultiplier
-		if pl.factor > 0 {
-			own /= pl.factor
-		}
-		if m == "none" {
-			own = 0
+		own := 0.
+		if m.noisy {
+			own = pl.Noise / e.setup.Scheme.Counts(agent.ID(i))
 		}
 		a.Clip, a.Noise = append(a.Clip, clip), append(a.Noise, own*clip)
 	}
-	if m == decorMechanism {
+	if m.pairwise {
 		e.sharedNoise(a)
 	}
 	a.Algorithm = func(i int) (agent.Algorithm, error) {
@@ -121,8 +118,8 @@ func (e *Experiment) Noiseless() (*audit.Averaging, error) {
 
 // sharedNoise lists what neighbors share.
 func (e *Experiment) sharedNoise(a *audit.Averaging) {
-	for i, near := range e.near {
-		for _, j := range near {
+	for i := range e.plans {
+		for _, j := range e.setup.Scheme.Neighbors(agent.ID(i)) {
 			if agent.ID(i) < j {
 				a.Pairs = append(a.Pairs, audit.PairNoise{
 					A:   i,
@@ -140,14 +137,8 @@ func (e *Experiment) sharedNoise(a *audit.Averaging) {
 // valueGate answers for an owner whose value is x, with the run's mechanism and keys of
 // the seed.
 func (e *Experiment) valueGate(i int, x, clip float64, seed uint64) (sim.Gate, error) {
-	var m privacy.Mechanism
-	var err error
-	switch {
-	case e.file.priv.Mechanism == decorMechanism:
-		m, err = e.decorOf(i, seed)
-	default:
-		m, err = e.mechanism(e.plans[i].noiseMultiplier)
-	}
+	id := agent.ID(i)
+	m, err := e.setup.Scheme.Mechanism(id, e.plans[i].Noise, simulatedSecret(seed, id))
 	if err != nil {
 		return nil, err
 	}

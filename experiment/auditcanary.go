@@ -144,7 +144,8 @@ func (a *auditor) strongest() error {
 	values := make([]tensor.Vec, row)
 	for i := range values {
 		var err error
-		if values[i], err = a.answer(a.world(d, []int32{int32(i)}, true), a.query); err != nil {
+		if values[i], err = a.answer(hypothesis{train: d, rows: []int32{int32(i)}, drawn: true},
+			a.query); err != nil {
 			return err
 		}
 	}
@@ -176,16 +177,18 @@ func (a *auditor) strongest() error {
 // model on that record.
 func (a *auditor) train(w audit.World, seed uint64) (float64, error) {
 	d, part := a.trainingRows(w)
-	run := a.run(d, part, seed)
-	world, err := run.start(1, nil)
+	e := a.e
+	pop := population{train: d, parts: slices.Clone(e.parts), seed: trialSeed(e.file.root.Seed, seed|1)}
+	pop.parts[a.agent] = part
+	world, err := e.start(pop, 1, nil)
 	if err != nil {
 		return 0, err
 	}
-	if err := world.sim.Run(context.Background(), run.file.steps); err != nil {
+	if err := world.sim.Run(context.Background(), e.file.steps); err != nil {
 		return 0, err
 	}
 	one := batchOf(a.rows.Select([]int32{a.record}))
-	return -run.model.Loss(world.sim.Params(a.agent), one, new(model.Workspace)), nil
+	return -e.model.Loss(world.sim.Params(a.agent), one, new(model.Workspace)), nil
 }
 
 // trainingRows are the training records with the attacked one and its replacement behind
@@ -220,19 +223,6 @@ func copyRecord(d *data.Dataset, to int, from *data.Dataset, row int) {
 	}
 }
 
-// run is the whole experiment with another part of the attacked agent and its own noise.
-func (a *auditor) run(d *data.Dataset, part []int32, seed uint64) *Experiment {
-	r, f := *a.e, *a.e.file
-	r.file = &f
-	f.root.Trial, f.eval.Score = seed|1, ""
-	split := *a.e.split
-	split.Train = d
-	r.split, r.arrivals = &split, nil
-	r.parts = slices.Clone(a.e.parts)
-	r.parts[a.agent] = part
-	return &r
-}
-
 // canaries is audit.Target.Canaries: one run in which the attacked agent has nothing but
 // canaries. The score of one is the sum of the inner products of its own contribution
 // with the answers.
@@ -244,8 +234,7 @@ func (a *auditor) canaries(coins []bool, seed uint64) ([]float64, error) {
 			there = append(there, int32(i))
 		}
 	}
-	run := a.world(d, there, false)
-	gate, err := a.gate(run, ledger.NewMemory(nil), nil, seed)
+	gate, err := a.gate(hypothesis{train: d, rows: there}, ledger.NewMemory(nil), nil, seed)
 	if err != nil {
 		return nil, err
 	}
@@ -259,8 +248,7 @@ func (a *auditor) canaries(coins []bool, seed uint64) ([]float64, error) {
 	}
 	scores := make([]float64, len(coins))
 	for i := range coins {
-		one := a.world(d, []int32{int32(i)}, true)
-		one.file.repl.MicroBatches = 0
+		one := hypothesis{train: d, rows: []int32{int32(i)}, drawn: true, once: true}
 		for k := range g.queries {
 			v, err := a.answer(one, &g.queries[k])
 			if err != nil {

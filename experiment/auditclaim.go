@@ -3,7 +3,7 @@ package experiment
 import (
 	"math"
 
-	"sotto/agent"
+	"sotto/experiment/replication"
 	"sotto/oracle"
 	"sotto/privacy"
 	"sotto/privacy/account"
@@ -15,7 +15,7 @@ import (
 // what the publication claims.
 func (a *auditor) claim() (audit.Claim, error) {
 	e, pl := a.e, &a.e.plans[a.agent]
-	drawn, err := a.gate(a.of(audit.In, true), ledger.NewMemory(nil), nil, 0)
+	drawn, err := a.gate(a.worlds[audit.In].with(true, false), ledger.NewMemory(nil), nil, 0)
 	if err != nil {
 		return audit.Claim{}, err
 	}
@@ -23,7 +23,7 @@ func (a *auditor) claim() (audit.Claim, error) {
 	if err != nil {
 		return audit.Claim{}, err
 	}
-	sampled, err := a.gate(a.of(audit.In, false), ledger.NewMemory(nil), nil, 0)
+	sampled, err := a.gate(a.worlds[audit.In], ledger.NewMemory(nil), nil, 0)
 	if err != nil {
 		return audit.Claim{}, err
 	}
@@ -32,13 +32,13 @@ func (a *auditor) claim() (audit.Claim, error) {
 		return audit.Claim{}, err
 	}
 	c := audit.Claim{Delta: e.file.priv.TargetDelta, Sampler: real.Sampler, Draws: real.Draws}
-	if pl.personal == nil {
-		c.Releases = pl.charges()
+	if !e.file.clocked() {
+		c.Releases = pl.Charges()
 	}
-	if e.file.repl.one() { // of the records that the sampler is tested on
+	if pl.Public.SingleRecord { // of the records that the sampler is tested on
 		c.Sampler.Population = auditMembers
 	}
-	if e.file.repl.Claim || pl.claim > 0 {
+	if e.setup.Target.Claimer != nil || pl.Claim > 0 {
 		return a.publishedClaim(c)
 	}
 	c.Noise = a.noise(r)
@@ -51,7 +51,7 @@ func (a *auditor) claim() (audit.Claim, error) {
 	if c.Sampled, err = a.epsilon(account.Fixed(realEvent, 1)); err != nil {
 		return c, err
 	}
-	if e.file.priv.Mechanism == localMechanism {
+	if e.file.mechanism().perturbs {
 		return c, a.localTotal(&c, sampled)
 	}
 	return c, a.total(&c, real)
@@ -72,10 +72,10 @@ func (a *auditor) epsilon(steps ...account.PlanStep) (float64, error) {
 // total fills in the claim of the whole run.
 func (a *auditor) total(c *audit.Claim, r account.Release) error {
 	e, pl := a.e, &a.e.plans[a.agent]
-	if pl.personal != nil {
+	if e.file.clocked() {
 		return a.personalTotal(c)
 	}
-	i, err := e.cost(pl, pl.charges())
+	i, err := pl.Cost(&e.setup.Target, pl.Charges())
 	if err != nil {
 		return err
 	}
@@ -92,7 +92,7 @@ func (a *auditor) total(c *audit.Claim, r account.Release) error {
 		if err != nil {
 			return 0, err
 		}
-		return a.epsilon(account.Fixed(ev, pl.charges()))
+		return a.epsilon(account.Fixed(ev, pl.Charges()))
 	}
 	return nil
 }
@@ -101,7 +101,7 @@ func (a *auditor) total(c *audit.Claim, r account.Release) error {
 // the attacked kind of answer the others of that oracle have theirs in proportion, as
 // their declared noise has it, and those of other oracles what they claim.
 func (a *auditor) personalTotal(c *audit.Claim) error {
-	g, err := a.gate(a.of(audit.In, false), ledger.NewMemory(nil), nil, 0)
+	g, err := a.gate(a.worlds[audit.In], ledger.NewMemory(nil), nil, 0)
 	if err != nil {
 		return err
 	}
@@ -112,13 +112,15 @@ func (a *auditor) personalTotal(c *audit.Claim) error {
 	var kinds []kind
 	var steps []account.PlanStep
 	linear := c.Mu > 0
-	for _, ask := range a.e.plans[a.agent].personal.asks {
-		_, ev, err := g.Describe(&agent.Query{Oracle: ask.oracle, At: a.query.At, Noise: ask.noise})
+	for _, ask := range a.e.plans[a.agent].Asks {
+		q := ask.Query
+		q.At = a.query.At
+		_, ev, err := g.Describe(&q)
 		if err != nil {
 			return err
 		}
-		k := kind{step: account.Fixed(ev, ask.times)}
-		if ask.oracle == a.query.Oracle {
+		k := kind{step: account.Fixed(ev, ask.Times)}
+		if q.Oracle == a.query.Oracle {
 			if k.mu, err = a.e.gaussianMu(ev); err != nil {
 				return err
 			}
@@ -152,25 +154,23 @@ func (a *auditor) personalTotal(c *audit.Claim) error {
 // noise's unit, at the sampling rate.
 func (a *auditor) publishedClaim(c audit.Claim) (audit.Claim, error) {
 	e, pl := a.e, &a.e.plans[a.agent]
-	c.Total = pl.claim
+	c.Total = pl.Claim
+	claimer, rounds := e.setup.Target.Claimer.(replication.RoundsOfRDP)
 	adjacency := e.file.priv.adjacency
-	if e.file.repl.Claim { // which accounts for add-remove, whatever the run's adjacency
+	if rounds { // which accounts for add-remove, whatever the run's adjacency
 		adjacency = account.AddRemove
 	}
-	c.Mu = account.ClipShift(adjacency) / pl.noiseMultiplier
+	c.Mu = account.ClipShift(adjacency) / pl.Noise
 	c.Epsilon = account.GaussianEpsilon(c.Mu, c.Delta)
-	one := e.claimed(pl)
-	one.Steps[0].Times = 1
+	one := replication.RoundsOfRDP{Steps: 1}.Plan(pl, e.setup.Target.Noise)
 	i, err := account.Epsilon(one, c.Delta)
 	if err != nil {
 		return c, err
 	}
 	c.Sampled = i.Upper
-	if e.file.repl.Claim {
+	if rounds {
 		c.TotalOf = func(mu float64) (float64, error) {
-			p := e.claimed(pl)
-			p.NoiseMultiplier = 1 / mu
-			i, err := account.Epsilon(p, c.Delta)
+			i, err := account.Epsilon(claimer.Plan(pl, 1/mu), c.Delta)
 			return i.Upper, err
 		}
 	}
@@ -193,10 +193,10 @@ func (e *Experiment) gaussianMu(ev account.Event) (float64, error) {
 // have none.
 func (a *auditor) noise(r account.Release) []audit.Noise {
 	e := a.e
-	if e.file.priv.Mechanism == decorMechanism {
+	if e.setup.Scheme.Shared() {
 		return nil
 	}
-	m, err := e.mechanismOf(a.agent)
+	m, err := e.setup.Scheme.At(e.plans[a.agent].Noise)
 	switch a.query.Oracle {
 	case oracle.FeaturesName:
 		m = e.local.features
@@ -209,7 +209,7 @@ func (a *auditor) noise(r account.Release) []audit.Noise {
 	if err != nil {
 		return nil
 	}
-	if p := e.plans[a.agent].personal; p != nil && p.fit != nil && a.query.Oracle == "fit" {
+	if _, own := e.plans[a.agent].Own[a.query.Oracle]; own {
 		return nil
 	}
 	var law []audit.Noise

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"sotto/experiment/replication"
 	"sotto/privacy"
 )
 
@@ -25,13 +26,13 @@ func TestClaimsCoverAllSwitches(t *testing.T) {
 			t.Errorf("%s, %v: no attack, and no reason", c.id, c.keys)
 		}
 	}
-	p := reflect.TypeFor[replicationParams]()
+	p := reflect.TypeFor[replication.Params]()
 	for i := range p.NumField() {
 		if key, _, _ := strings.Cut(p.Field(i).Tag.Get("toml"), ","); !keys[key] {
 			t.Errorf("switch %s is in no row", key)
 		}
 	}
-	for _, noise := range append(kmFamilies(), "adad2p", "constd2p") {
+	for _, noise := range replication.Noises() {
 		if !keys["noise="+noise] {
 			t.Errorf("noise = %s is in no row", noise)
 		}
@@ -45,14 +46,6 @@ func TestClaimsCoverAllSwitches(t *testing.T) {
 			t.Errorf("mechanism %s is only claimed and in no row", name)
 		}
 	}
-}
-
-func kmFamilies() []string {
-	var all []string
-	for k := range kmNoises {
-		all = append(all, k)
-	}
-	return all
 }
 
 // claimable fills in parameters of the mechanisms for replication.

@@ -32,7 +32,7 @@ func (a *auditor) live(drive LiveDrive,
 	dim int) (func(agent.Algorithm, audit.Gate, func() bool) ([]agent.Message, error), error) {
 	e, f := a.e, a.e.file
 	switch {
-	case f.pacing != algo.Rounds || f.priv.Mechanism == localMechanism:
+	case !f.rounds() || f.mechanism().perturbs:
 		return nil, f.at("algorithm",
 			config.Bad("name", f.alg.Name, "an algorithm that works in rounds, for an audit among nodes"))
 	case f.topo.Agents < 2:
@@ -49,8 +49,8 @@ func (a *auditor) live(drive LiveDrive,
 		Attacked: agent.ID(a.agent),
 		Rounds:   f.steps,
 		Dim:      dim,
-		Push:     f.alg.Name == pushAlgorithm,
-		BF16:     f.alg.Messages == bf16Messages,
+		Push:     f.has(algo.Mass),
+		BF16:     f.alg.short(),
 		Member:   a.stateMachine,
 	}
 	var err error

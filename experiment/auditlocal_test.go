@@ -20,7 +20,7 @@ func TestAuditOfPerturbedRecords(t *testing.T) {
 		faulty func(e *Experiment) error
 	}{
 		{"gradient", func(e *Experiment) (err error) {
-			e.local.features, err = privacy.NewMechanism("gaussian", e.plans[0].noiseMultiplier/2)
+			e.local.features, err = privacy.NewMechanism("gaussian", e.plans[0].Noise/2)
 			return err
 		}},
 		{"mislabelled", func(e *Experiment) (err error) {

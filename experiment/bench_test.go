@@ -27,7 +27,7 @@ func BenchmarkMNISTWorkers(b *testing.B) {
 	var took [2]time.Duration
 	worlds := [2]*world{}
 	for i := range worlds {
-		if worlds[i], err = e.start(i+1, nil); err != nil {
+		if worlds[i], err = e.start(e.own(), i+1, nil); err != nil {
 			b.Fatal(err)
 		}
 	}

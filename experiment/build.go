@@ -6,11 +6,10 @@ import (
 	"fmt"
 
 	"sotto/agent"
-	"sotto/algo"
 	"sotto/config"
 	"sotto/data"
+	"sotto/experiment/plan"
 	"sotto/model"
-	"sotto/privacy/account"
 	"sotto/sim"
 	"sotto/tensor"
 	"sotto/topology"
@@ -24,6 +23,7 @@ const EngineVersion = "3"
 type Experiment struct {
 	file       *File
 	effective  []byte
+	setup      plan.Setup // what plans are made from
 	split      *data.Split
 	parts      [][]int32
 	held       [][]int32     // rows of Train that each agent holds out from training; nil: none
@@ -34,21 +34,13 @@ type Experiment struct {
 	lowest     float64 // a lower bound of the smallest eigenvalue of the first round's mixing matrix
 	model      model.Model
 	factory    agent.Factory
-	plans      []plan // by agent
+	plans      []plan.Agent // by agent; of an owner its own alone
 	overrides  []string
 	warnings   []string       // about settings that weaken or waste privacy
 	tests      []*model.Batch // by agent; all the same where every agent is tested on all
 	init       tensor.Vec
-	splitting  *algo.Splitting // of algorithm km; nil: another
-	ownState   bool            // of it
-	alpha      float64         // α_0 of it
-	// publishedShift is the published sensitivity of a residual over its clip, of a
-	// replication.
-	publishedShift float64
-	whole          *wholeModel // what the trained head belongs to; nil: model is whole
-	tested         []int       // the agents that are tested, ascending
-
-	near [][]agent.ID // whom each agent shares noise with, of mechanism decor
+	whole      *wholeModel // what the trained head belongs to; nil: model is whole
+	tested     []int       // the agents that are tested, ascending
 
 	// of an owner: there is one part, which is agent self's; in simulations part i is
 	// agent i's
@@ -59,27 +51,9 @@ type Experiment struct {
 
 	// Of personal models:
 	mostRecords int
-	local       localNoise // of mechanism local-dp
+	local       localNoise // of records that are perturbed once
 	replay      []sim.Wake
 	wakesOf     [][]uint64 // by agent, where an algorithm is told beforehand
-}
-
-// plan is what one agent is going to ask of its data. Agents with equal public constants
-// share the calibrated noise.
-type plan struct {
-	rate            float64 // q
-	batch           float64 // L, the public normaliser
-	records         int     // public record count; 0 where it is private
-	queries         int
-	noiseMultiplier float64
-	limited         bool // target_epsilon is a budget:
-	event           account.Event
-	limit           int // the charges of event that it admits
-	personal        *personalPlan
-	// of mechanism decor: noise that counts over the agent's own; 0: another mechanism
-	factor float64
-	claim  float64        // epsilon that a publication would claim for the run; 0: none
-	unpaid *account.Event // of a walk: charged before the run; nil without
 }
 
 // Build loads the data and lets every package decode its parameters. dataDir is the data
@@ -88,6 +62,9 @@ func (f *File) Build(dataDir string) (*Experiment, error) { return f.build(dataD
 
 func (f *File) build(dataDir string, cache *dataCache) (*Experiment, error) {
 	e := &Experiment{file: f}
+	if err := e.prepare(); err != nil {
+		return nil, err
+	}
 	var err error
 	_, similar := topology.Similarities[f.topo.Graph]
 	if !similar {
@@ -95,7 +72,7 @@ func (f *File) build(dataDir string, cache *dataCache) (*Experiment, error) {
 			return nil, err
 		}
 	}
-	if e.factory, err = f.newFactory(); err != nil {
+	if err = e.newFactory(); err != nil {
 		return nil, err
 	}
 	if _, ok := data.Datasets[f.data.Dataset]; !ok {
@@ -104,7 +81,7 @@ func (f *File) build(dataDir string, cache *dataCache) (*Experiment, error) {
 	if e.split, err = cache.load(f.data.Dataset, dataDir, f.root.Seed, f.doc.used["data"]); err != nil {
 		return nil, f.at("data", err)
 	}
-	if err := e.checkUnpaid(); err != nil {
+	if err := e.checkPrior(); err != nil {
 		return nil, err
 	}
 	train := e.split.Train
@@ -152,7 +129,7 @@ func (f *File) build(dataDir string, cache *dataCache) (*Experiment, error) {
 			return nil, err
 		}
 	}
-	if err := e.planPrivacy(); err != nil {
+	if err := e.makePlans(); err != nil {
 		return nil, f.at("privacy", err)
 	}
 	if err := e.checkEstimation(); err != nil {
@@ -169,8 +146,8 @@ func (f *File) build(dataDir string, cache *dataCache) (*Experiment, error) {
 
 func (e *Experiment) buildGraph(vectors tensor.Mat) error {
 	f := e.file
-	spec, err := f.spec(f.root.Seed), error(nil)
-	spec.Vectors, spec.AllowUnbalanced = vectors, f.repl.UnbalancedWeights
+	spec, err := f.graphSpec(f.root.Seed), error(nil)
+	spec.Vectors, spec.AllowUnbalanced = vectors, e.setup.UnbalancedWeights
 	e.schedule, err = topology.Build(spec, f.section("topology"))
 	return f.at("topology", err)
 }
@@ -191,6 +168,50 @@ func (e *Experiment) analyze() error {
 	}
 	e.lowest = lowest(g, &e.spectrum)
 	return nil
+}
+
+// lowest is a lower bound of the smallest eigenvalue of a mixing matrix: the eigenvalue
+// itself where it was computed, and by Gershgorin's circles 2 min w_ii - 1 elsewhere.
+func lowest(g *topology.Graph, info *topology.Info) float64 {
+	if info.Computed {
+		return info.LambdaN
+	}
+	least := 1.
+	for i := range g.Agents() {
+		least = min(least, g.SelfWeight(agent.ID(i)))
+	}
+	return max(-1, 2*least-1)
+}
+
+// countNeighbors finds the fewest neighbors that an agent hears in the first round.
+func (e *Experiment) countNeighbors() error {
+	g, err := e.schedule.At(0)
+	if err != nil {
+		return err
+	}
+	e.neighbors = g.Agents()
+	for i := range agent.ID(g.Agents()) {
+		e.neighbors = min(e.neighbors, len(g.In(i)))
+	}
+	return nil
+}
+
+// honest lists the agents that are no adversaries, ascending; where tokens walk, which
+// carry the models, the tokens.
+func (e *Experiment) honest() []int {
+	var agents []int
+	for k := range e.file.tokn.Count {
+		agents = append(agents, k)
+	}
+	if agents != nil {
+		return agents
+	}
+	for i := range e.file.topo.Agents {
+		if !e.file.adv.Has(i) {
+			agents = append(agents, i)
+		}
+	}
+	return agents
 }
 
 // rho is max(|λ_2|, |λ_n|) of the first round's mixing matrix, 1 where it was not
@@ -225,7 +246,11 @@ func (e *Experiment) buildTests() error {
 	}
 	e.tests = make([]*model.Batch, max(n, e.file.tokn.Count))
 	e.tested = e.honest()
-	e.tested = pick(e.tested, evenly(len(e.tested), min(e.file.eval.Agents, len(e.tested))))
+	all := e.tested
+	e.tested = make([]int, 0, len(all))
+	for _, k := range evenly(len(all), min(e.file.eval.Agents, len(all))) {
+		e.tested = append(e.tested, all[k])
+	}
 	if e.file.eval.On != "own" {
 		all := batchOf(test)
 		all.X.Rows = limit

@@ -15,7 +15,7 @@ func TestCheckpointAt(t *testing.T) {
 	}
 	made := 0
 	r := &running{e: e}
-	if r.world, err = e.start(1, nil); err != nil {
+	if r.world, err = e.start(e.own(), 1, nil); err != nil {
 		t.Fatal(err)
 	}
 	r.dir = &runDir{path: t.TempDir(), write: func(string, []byte) error { made++; return nil }}

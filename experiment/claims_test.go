@@ -305,13 +305,13 @@ func TestClaimedAndTrueEpsilon(t *testing.T) {
 			t.Fatal(err)
 		}
 		p := &e.plans[0]
-		if math.Abs(p.noiseMultiplier-7.656) > .06 || math.Abs(p.claim-1) > 1e-3 || p.limited {
+		if math.Abs(p.Noise-7.656) > .06 || math.Abs(p.Claim-1) > 1e-3 || p.Limited {
 			t.Errorf("%s: noise %g, claim %g, budget %v; want 7.656 within one percent, 1, none", adjacency,
-				p.noiseMultiplier, p.claim, p.limited)
+				p.Noise, p.Claim, p.Limited)
 		}
 		acc, err := account.New("pld", e.file.priv.adjacency, account.Record())
 		if err == nil {
-			err = acc.Compose(p.event, p.queries)
+			err = acc.Compose(p.Events[0], p.Queries())
 		}
 		if err != nil {
 			t.Fatal(err)
@@ -338,7 +338,7 @@ func TestMicroBatchesAreCharged(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got := e.plans[0].rate; math.Abs(got-.01) > 1e-12 {
+	if got := e.plans[0].Public.SampleRate; math.Abs(got-.01) > 1e-12 {
 		t.Errorf("each micro-batch has rate %g, want .01", got)
 	}
 	res, err := e.Run(context.Background(), Options{Out: t.TempDir()})

@@ -47,6 +47,49 @@ func (e *Experiment) estimate(w *world) (own []float64, mean float64) {
 	return own, math.Sqrt(mean / d)
 }
 
+// noiseFreeMetric is estimationMetric of the mean of all agents' iterates without noise,
+// which a published form puts out.
+const noiseFreeMetric = "estimation_rmse_noise_free"
+
+// noiseFree is estimationMetric of what the published form puts out; false where nothing
+// is.
+func (e *Experiment) noiseFree(w *world) (float64, bool) {
+	if !e.setup.NoiseFree {
+		return 0, false
+	}
+	truth := widened(e.split.Hidden.Row(0))
+	mean := make([]float64, len(truth))
+	for _, p := range w.parties {
+		x := p.iterate()
+		if x == nil { // nothing was asked so far
+			x = widened(e.init)
+		}
+		read, _ := p.bare.(interface{ ReadOut(x float64) float64 })
+		for c, v := range x {
+			if read != nil {
+				v = read.ReadOut(v)
+			}
+			mean[c] += v / float64(len(w.parties))
+		}
+	}
+	sum := 0.
+	for c, v := range mean {
+		sum += (v - truth[c]) * (v - truth[c])
+	}
+	return math.Sqrt(sum / float64(len(truth))), true
+}
+
+// iterate is the one without noise that a publication puts out; nil before the first
+// answer.
+func (p *Party) iterate() []float64 {
+	for _, o := range p.Oracles {
+		if s, ok := o.(interface{ Iterate() []float64 }); ok {
+			return s.Iterate()
+		}
+	}
+	return nil
+}
+
 func widened(v []float32) []float64 {
 	out := make([]float64, len(v))
 	for i, x := range v {

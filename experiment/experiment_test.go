@@ -395,7 +395,7 @@ func TestOneDigitForEachAgent(t *testing.T) {
 			}
 		}
 	}
-	if e.plans[0].rate == e.plans[1].rate && len(e.parts[0]) != len(e.parts[1]) {
+	if e.plans[0].Public.SampleRate == e.plans[1].Public.SampleRate && len(e.parts[0]) != len(e.parts[1]) {
 		t.Error("agents of different size have one rate")
 	}
 }
@@ -416,6 +416,7 @@ func FuzzParse(f *testing.F) {
 func ExampleFile_Build() {
 	f, _ := Parse("tiny.toml", []byte(small), []string{"rounds=2", "privacy.target_epsilon=3"})
 	e, err := f.Build("")
-	fmt.Println(err, len(e.parts), "agents,", e.plans[0].queries, "queries, sample rate", e.plans[0].rate)
+	fmt.Println(err, len(e.parts), "agents,", e.plans[0].Queries(), "queries, sample rate",
+		e.plans[0].Public.SampleRate)
 	// Output: <nil> 5 agents, 2 queries, sample rate 0.2
 }

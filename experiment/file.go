@@ -6,12 +6,13 @@ import (
 	"os"
 	"regexp"
 
+	"sotto/agent"
 	"sotto/algo"
 	"sotto/config"
+	"sotto/experiment/replication"
 	"sotto/oracle"
 	"sotto/privacy/account"
 	"sotto/sim"
-	"sotto/topology"
 )
 
 // Builtin is the run file of the built-in task: generated data, no download.
@@ -32,12 +33,14 @@ type File struct {
 	eval evaluateParams
 	flts sim.Faults
 	adv  algo.Adversaries
-	repl replicationParams
+	repl replication.Params
 	hist tunedParams
 	clck clockParams
 	tokn tokenParams
 
-	pacing algo.Pacing
+	spec   algo.Spec
+	pacing agent.Pacing
+	mech   mechanism
 	steps  uint64 // rounds, wakes of all agents together, or ticks of tokens
 }
 
@@ -88,13 +91,6 @@ type modelParams struct {
 	// TrainLayers > 0: only the last so many layers that have parameters are trained and
 	// sent, those before keep the values of init_from. 0: all are.
 	TrainLayers int `toml:"train_layers,omitempty"`
-}
-
-type algorithmParams struct {
-	Name string `toml:"name"`
-	// Messages is the format of what agents send: "float32" (default) or "bf16", half as
-	// long (algo.Rounded).
-	Messages string `toml:"messages,omitempty"`
 }
 
 type evaluateParams struct {
@@ -200,12 +196,16 @@ func (doc *document) decode() (*File, error) {
 	if err := f.readTuned(); err != nil {
 		return nil, err
 	}
-	switch f.pacing = algo.PacingOf(f.alg.Name); {
-	case f.pacing.Clocked():
+	var err error
+	if f.spec, err = algo.Find(f.alg.Name); err != nil {
+		return nil, f.at("algorithm", err)
+	}
+	switch f.pacing = f.spec.Pacing; {
+	case f.clocked():
 		if err := doc.read("clock", &f.clck); err != nil {
 			return nil, err
 		}
-	case f.pacing == algo.Tokens:
+	case f.tokens():
 		f.tokn = tokenParams{Count: 1, Hops: "secret", Accounting: "local"}
 		if err := doc.read("token", &f.tokn); err != nil {
 			return nil, err
@@ -232,104 +232,113 @@ func (f *File) at(section string, err error) error { return f.doc.locate(section
 
 var runName = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$`)
 
+// validate checks every section by itself, then what they may have together.
 func (f *File) validate() error {
 	if !runName.MatchString(f.root.Name) {
-		return f.at("", config.Bad("name", f.root.Name,
-			"letters, digits, dot, dash and underscore, 1 to 64, not a dash or dot first"))
+		return f.refuse("name", f.root.Name,
+			"letters, digits, dot, dash and underscore, 1 to 64, not a dash or dot first")
 	}
 	if f.root.Rounds < 1 || f.root.Rounds > 1<<32 {
-		return f.at("", config.Bad("rounds", f.root.Rounds, "1 to 4294967296"))
+		return f.refuse("rounds", f.root.Rounds, "1 to 4294967296")
 	}
-	if _, ok := algo.Algorithms[f.alg.Name]; !ok {
-		_, err := algo.New(f.alg.Name, nil)
-		return f.at("algorithm", err)
-	}
-	if err := f.at("algorithm", f.alg.validateMessages()); err != nil {
+	if err := f.complete(); err != nil {
 		return err
 	}
-	if f.alg.Name == "central" && f.topo.Agents != 1 {
-		return f.at("topology", config.Bad("agents", f.topo.Agents,
-			"1 with algorithm central, which holds all data at one agent"))
+	for _, part := range []struct {
+		section string
+		check   func() error
+	}{
+		{"algorithm", f.alg.validate},
+		{"evaluate", func() error { return f.eval.validate(f.topo.Agents) }},
+		{"clock", f.clck.validate},
+		{"token", f.validateToken},
+		{"data", f.validateArrival},
+		{"faults", func() error { return f.adv.Complete(f.topo.Agents) }},
+		{"privacy", func() error { return f.priv.parse(f.has(algo.OwnerUnit)) }},
+	} {
+		if err := f.at(part.section, part.check()); err != nil {
+			return err
+		}
 	}
-	if f.eval.On != "all" && f.eval.On != "own" && f.eval.On != "validation" {
-		return f.at("evaluate", config.Bad("on", f.eval.On, "one of all, own, validation"))
+	if err := f.check(features); err != nil {
+		return err
 	}
-	if f.eval.Limit < 0 {
-		return f.at("evaluate", config.Bad("limit", f.eval.Limit, "at least 0 (0: the whole test set)"))
+	if err := f.at("replication", f.repl.Validate(f.replicated())); err != nil {
+		return err
 	}
-	if f.eval.RMSE && f.mod.Name != "least-squares" {
-		return f.at("evaluate", config.Bad("rmse", f.eval.RMSE,
-			"false: only the loss of model least-squares is a squared error"))
+	if err := f.at("privacy", f.validatePrivacy()); err != nil {
+		return err
 	}
-	if f.eval.Agents < 0 || f.eval.Agents > f.topo.Agents {
-		return f.at("evaluate", config.Bad("agents", f.eval.Agents, "0 (all) to the number of agents"))
-	}
-	if g := f.eval.Gradients; g < 0 || g > 0 && f.pacing != algo.Rounds {
-		return f.at("evaluate", config.Bad("gradients", g,
-			"0, or with an algorithm that has rounds the number of training records"))
+	return f.at("evaluate", f.eval.validateHeldOut(f.private()))
+}
+
+// complete fills in what follows from other keys.
+func (f *File) complete() error {
+	var ok bool
+	if f.mech, ok = mechanisms[f.priv.Mechanism]; !ok {
+		return f.refuse("privacy.mechanism", f.priv.Mechanism, config.OneOf(mechanisms))
 	}
 	f.steps = f.root.Rounds
-	if f.pacing != algo.Rounds {
-		validate := f.validatePersonal
-		if f.pacing == algo.Tokens {
-			validate = f.validateTokens
+	if f.clocked() {
+		if f.steps = f.clck.Wakes; f.steps == 0 {
+			f.steps = f.root.Rounds * uint64(max(1, f.topo.Agents))
 		}
-		if err := validate(); err != nil {
-			return err
-		}
-		if _, directed := topology.Digraphs[f.topo.Graph]; directed || f.topo.Dropout != 0 {
-			return f.at("topology", config.Bad("graph", f.topo.Graph,
-				"an undirected graph without dropout for algorithm "+f.alg.Name+", which has no rounds"))
-		}
-	} else if f.repl.Uncharged {
-		return f.at("replication", config.Bad("uncharged", true, "false with algorithm "+f.alg.Name))
-	} else if f.topo.Weights == "objective" {
-		return f.at("topology", config.Bad("weights", f.topo.Weights,
-			"mixing weights, such as metropolis, with algorithm "+f.alg.Name))
-	}
-	if w := f.topo.Wake; w != "" && (w != pairWake || !f.averages()) {
-		return f.at("topology", config.Bad("wake", w, "nothing, or pair with algorithm "+averageAlgorithm))
-	}
-	if err := f.at("data", f.validateArrival()); err != nil {
-		return err
-	}
-	if err := f.at("faults", f.validateAdversaries()); err != nil {
-		return err
-	}
-	if f.alg.Name == pushAlgorithm {
-		if err := f.validatePush(); err != nil {
-			return err
+		if f.steps > maxWakes {
+			return f.refuse("clock.wakes", f.steps, "1 to 2^40")
 		}
 	}
-	if f.alg.Name == kmAlgorithm {
-		if err := f.validateKM(); err != nil {
-			return err
-		}
-	} else if err := f.validateOthers(); err != nil {
-		return err
-	}
-	if f.averages() {
-		if err := f.validateAverage(); err != nil {
-			return err
-		}
+	if f.has(algo.OwnModels) && f.topo.Weights == "" {
+		f.topo.Weights = objectiveWeights
 	}
 	if f.eval.Every == 0 {
 		f.eval.Every = max(1, f.steps/10)
 	}
-	if err := f.at("privacy", f.priv.validate(f.alg.Name)); err != nil {
-		return err
-	}
-	if err := f.at("evaluate", f.eval.validateHeldOut(f.priv.Mechanism != "none")); err != nil {
-		return err
-	}
-	if err := f.validateDecor(); err != nil {
-		return err
-	}
-	if err := f.validateNetwork(); err != nil {
-		return err
-	}
-	return f.at("replication", f.repl.validate(&f.priv))
+	return nil
 }
+
+func (f *File) validateToken() error {
+	if !f.tokens() {
+		return nil
+	}
+	return f.tokn.validate()
+}
+
+// replicated is what deviations of publications may depend on.
+func (f *File) replicated() *replication.Run {
+	p, m := &f.priv, f.mechanism()
+	return &replication.Run{
+		Algorithm:  f.alg.Name,
+		Spec:       f.spec,
+		Mechanism:  p.Mechanism,
+		Private:    m.noisy,
+		Exact:      p.Noise == exactNoise,
+		Adaptive:   p.Adaptive(),
+		Pairwise:   m.pairwise,
+		Local:      m.perturbs,
+		Owner:      p.unit == account.Owner(),
+		Adjacency:  p.adjacency,
+		BatchSize:  p.BatchSize,
+		SampleRate: p.SampleRate,
+		Accountant: p.Accountant,
+	}
+}
+
+func (p *evaluateParams) validate(agents int) error {
+	switch {
+	case p.On != "all" && p.On != "own" && p.On != "validation":
+		return config.Bad("on", p.On, "one of all, own, validation")
+	case p.Limit < 0:
+		return config.Bad("limit", p.Limit, "at least 0 (0: the whole test set)")
+	case p.Agents < 0 || p.Agents > agents:
+		return config.Bad("agents", p.Agents, "0 (all) to the number of agents")
+	case p.Gradients < 0:
+		return config.Bad("gradients", p.Gradients, "0, or the number of training records")
+	}
+	return nil
+}
+
+// pairWake is randomised pairwise gossip.
+const pairWake = "pair"
 
 // Name is the run's name.
 func (f *File) Name() string { return f.root.Name }

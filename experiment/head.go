@@ -37,18 +37,18 @@ func (e *Experiment) trainHead() error {
 	}
 	at := body.Dim()
 	e.whole = &wholeModel{shape: e.shape(), body: e.init[:at:at]}
-	e.split = &data.Split{Train: features(e.split.Train, body, e.whole.body),
-		Test: features(e.split.Test, body, e.whole.body), Hidden: e.split.Hidden}
+	e.split = &data.Split{Train: bodyOutputs(e.split.Train, body, e.whole.body),
+		Test: bodyOutputs(e.split.Test, body, e.whole.body), Hidden: e.split.Hidden}
 	if e.validation != nil {
-		e.validation = features(e.validation, body, e.whole.body)
+		e.validation = bodyOutputs(e.validation, body, e.whole.body)
 	}
 	e.model, e.init = head, e.init[at:]
 	return nil
 }
 
-// features returns d with the body's outputs in place of its records. The digest is that
-// of the records: what was made of them follows from the configuration.
-func features(d *data.Dataset, body *model.Body, theta tensor.Vec) *data.Dataset {
+// bodyOutputs returns d with the body's outputs in place of its records. The digest is
+// that of the records: what was made of them follows from the configuration.
+func bodyOutputs(d *data.Dataset, body *model.Body, theta tensor.Vec) *data.Dataset {
 	f := *d
 	f.X, f.Shape = tensor.NewMat(d.Len(), body.Features()), [3]int{1, 1, body.Features()}
 	const each = 512

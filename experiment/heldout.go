@@ -108,7 +108,7 @@ func (p *evaluateParams) validateHeldOut(private bool) error {
 
 // scorer is what releases one agent's score: a gate of its own on the agent's ledger,
 // with noise of its own.
-func (e *Experiment) scorer(i int, l ledger.Ledger, pool *oracle.Pool) (*privacy.Gate, error) {
+func (e *Experiment) scorer(i int, l ledger.Ledger, pool *oracle.Pool, seed uint64) (*privacy.Gate, error) {
 	p := &e.file.eval
 	if p.Score == scoreAccuracy && !e.classifies() {
 		return nil, e.file.at("evaluate", config.Bad("score", p.Score, "loss: this model does not classify"))
@@ -128,8 +128,20 @@ func (e *Experiment) scorer(i int, l ledger.Ledger, pool *oracle.Pool) (*privacy
 	if err != nil {
 		return nil, e.file.at("evaluate", err)
 	}
-	return privacy.NewSimulatedGate(l, m, map[string]privacy.Oracle{"score": o}, e.noiseSeed(), agent.ID(i)),
-		nil
+	return privacy.NewSimulatedGate(l, m, map[string]privacy.Oracle{"score": o}, seed, agent.ID(i)), nil
+}
+
+// newLedger is a ledger in memory that admits what the filter does, and with score one
+// score; nil admits everything.
+func newLedger(filter *account.CountFilter, score bool) *ledger.Memory {
+	var f account.Filter
+	if filter != nil {
+		f = filter
+	}
+	if score {
+		f = &scoreFilter{Filter: f}
+	}
+	return ledger.NewMemory(f)
 }
 
 // scoreFilter admits one score beside what the budget admits: target_epsilon is a budget
@@ -183,7 +195,10 @@ func (e *Experiment) heldRecords() float64 {
 // the initial model that all of them share.
 func (e *Experiment) noiseSeed() uint64 {
 	if t := e.file.root.Trial; t > 0 {
-		return rng.Public(e.file.root.Seed, "trial", t).Uint64()
+		return trialSeed(e.file.root.Seed, t)
 	}
 	return e.file.root.Seed
 }
+
+// trialSeed is that of a trial, from 1.
+func trialSeed(seed, trial uint64) uint64 { return rng.Public(seed, "trial", trial).Uint64() }

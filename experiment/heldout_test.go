@@ -118,7 +118,7 @@ func TestScoreIsReleasedAndCharged(t *testing.T) {
 			t.Fatalf("%v: score %v, %d charges; want one, and 7", set, res.Summary.Score,
 				res.Summary.Privacy[0].Charges)
 		}
-		w, err := e.start(1, nil)
+		w, err := e.start(e.own(), 1, nil)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -12,6 +12,7 @@ import (
 
 	"sotto/agent"
 	"sotto/config"
+	"sotto/experiment/replication"
 	"sotto/oracle"
 	"sotto/tensor"
 )
@@ -140,7 +141,7 @@ func TestKMFindsTheCentralSolution(t *testing.T) {
 			t.Fatal(err)
 		}
 		want := lasso(e, .1)
-		w, err := e.start(1, nil)
+		w, err := e.start(e.own(), 1, nil)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -163,7 +164,7 @@ func TestKMRunRefuses(t *testing.T) {
 		"data.arrival":             {"data.arrival=uniform"},
 		"algorithm.alpha":          {"algorithm.alpha=0.5"},
 		"algorithm.operator":       {"algorithm.operator=admm"},
-		"replication":              {"replication.microbatches=2"},
+		"replication.microbatches": {"replication.microbatches=2"},
 		"replication.unsafe_alpha": {"algorithm.name=dsgd", "replication.unsafe_alpha=true"},
 		"model.name":               {"model.name=mlp"},
 		"evaluate.estimation":      {"model.intercept=true"},
@@ -219,19 +220,20 @@ func TestKMOwnState(t *testing.T) {
 	if r.Summary.RunHash != whole.Summary.RunHash {
 		t.Errorf("hash %s after an interruption, %s without", r.Summary.RunHash, whole.Summary.RunHash)
 	}
-	w, err := e.start(1, nil)
+	w, err := e.start(e.own(), 1, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
 	if err := w.sim.Run(t.Context(), 40); err != nil {
 		t.Fatal(err)
 	}
-	first, err := e.release(&e.plans[0])
+	first, err := e.plans[0].Release(0)
 	if err != nil {
 		t.Fatal(err)
 	}
-	last, err := w.own[0].oracle.Describe(&agent.Query{Oracle: oracle.KMStatefulName, At: make(tensor.Vec, 4),
-		Step: .35})
+	last, err := w.parties[0].Oracles[oracle.KMStatefulName].Describe(
+		&agent.Query{Oracle: oracle.KMStatefulName, At: make(tensor.Vec, 4),
+			Step: .35})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -272,7 +274,7 @@ func TestTheorem1(t *testing.T) {
 			want += 4 * 2 * (1 + 2*.3) * .3 * math.Pow(.5, float64(k-1-j))
 		}
 	}
-	if got := Theorem1(2, .3, 3, .5, 4, 2); math.Abs(got/want-1) > 1e-12 {
+	if got := replication.Theorem1(2, .3, 3, .5, 4, 2); math.Abs(got/want-1) > 1e-12 {
 		t.Errorf("%g, want %g", got, want)
 	}
 }
@@ -292,7 +294,7 @@ func TestKMPublished(t *testing.T) {
 	s := run(t, e, Options{Workers: 1}).Summary
 	rho := (1 + 2*math.Cos(2*math.Pi/5)) / 3
 	for _, p := range s.Privacy {
-		want := math.Sqrt2 * Theorem1(1, .3, 4, rho, 40, 5) / 3 / .3
+		want := math.Sqrt2 * replication.Theorem1(1, .3, 4, rho, 40, 5) / 3 / .3
 		if !math.IsInf(float64(p.Epsilon.Upper), 1) || !math.IsInf(float64(p.Epsilon.Lower), 1) ||
 			math.Abs(float64(p.Noise)/want-1) > 1e-9 {
 			t.Errorf("epsilon %v, noise %v; want infinity, %v", p.Epsilon, p.Noise, want)

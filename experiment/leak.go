@@ -5,15 +5,12 @@ import (
 	"math"
 	"strconv"
 
-	"sotto/algo"
-	"sotto/config"
 	"sotto/privacy/account"
 	"sotto/privacy/account/network"
-	"sotto/sim"
 )
 
-// mostObservers bounds the agents of a run whose every observer's view is computed.
-const mostObservers = 256
+// maxObservers bounds the agents of a run whose every observer's view is computed.
+const maxObservers = 256
 
 // NetworkFigures say what one agent's view of a private average tells of another's value:
 // less than its messages would alone, because most of what it sees is mixed already. It
@@ -35,32 +32,6 @@ type NetworkFigures struct {
 	Citations   []string `json:"citations"`
 }
 
-// validateNetwork refuses runs whose views no accountant describes exactly.
-func (f *File) validateNetwork() error {
-	if !f.eval.Network {
-		return nil
-	}
-	bad := func(allowed string) error {
-		return f.at("evaluate", config.Bad("network", true, "false: "+allowed))
-	}
-	switch {
-	case !f.averages():
-		return bad("only values that are released once and then averaged (algorithm " + averageAlgorithm +
-			") have an exact view; with others every agent's later answers react to messages that an " +
-			"observer never saw")
-	case f.priv.Mechanism != "gaussian":
-		return bad("only normal noise of each agent's own has an exact view")
-	case f.flts != sim.DefaultFaults() || f.adv.Text() != "":
-		return bad("with faults, or with agents that attack, mixing is not what was planned")
-	case f.topo.Agents > mostObservers:
-		return bad(fmt.Sprintf("more than %d agents; sotto account network computes single observers",
-			mostObservers))
-	case f.repl.switches() != "":
-		return bad("no switch of [replication]")
-	}
-	return nil
-}
-
 // networkFigures computes the views of all observers.
 func (e *Experiment) networkFigures() (*NetworkFigures, error) {
 	if !e.file.eval.Network {
@@ -79,7 +50,7 @@ func (e *Experiment) networkFigures() (*NetworkFigures, error) {
 		return nil, err
 	}
 	p := &e.file.priv
-	mu := account.ClipShift(p.adjacency) / e.plans[0].noiseMultiplier
+	mu := account.ClipShift(p.adjacency) / e.plans[0].Noise
 	n := &NetworkFigures{
 		Adversary:   "any one agent, with what it is sent",
 		Rounds:      len(g.Rounds),
@@ -127,10 +98,13 @@ func (e *Experiment) gossip() (*network.Gossip, error) {
 		return nil, err
 	}
 	for i := range e.plans {
-		g.Noise = append(g.Noise, 1/e.plans[i].batch)
+		g.Noise = append(g.Noise, 1/e.plans[i].Public.ExpectedBatch)
 	}
 	return g, nil
 }
+
+// averager is an algorithm that releases one value and then averages.
+type averager interface{ Coefficients(rounds int) [][3]float64 }
 
 // averaging is the algorithm's own recursion.
 func (e *Experiment) averaging() (network.Method, error) {
@@ -138,7 +112,19 @@ func (e *Experiment) averaging() (network.Method, error) {
 	if err != nil {
 		return network.Method{}, err
 	}
-	return network.Averaging(e.file.alg.Name, alg.(*algo.GossipAverage).Coefficients(int(e.file.steps))), nil
+	return network.Averaging(e.file.alg.Name, alg.(averager).Coefficients(int(e.file.steps))), nil
+}
+
+// checkRecursion refuses recursions for one matrix where agents meet in pairs.
+func (e *Experiment) checkRecursion() error {
+	if e.file.topo.Wake != pairWake {
+		return nil
+	}
+	if m, err := e.averaging(); err == nil && m.Name != network.Plain().Name {
+		return e.file.refuse("algorithm.acceleration", "an accelerated one",
+			"plain where agents wake in pairs: the others are for one matrix")
+	}
+	return nil
 }
 
 // text is what a person reads.

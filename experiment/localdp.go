@@ -7,7 +7,7 @@ import (
 	"sotto/agent"
 	"sotto/config"
 	"sotto/data"
-	"sotto/model"
+	"sotto/internal/parallel"
 	"sotto/oracle"
 	"sotto/privacy"
 	"sotto/privacy/account"
@@ -15,14 +15,11 @@ import (
 	"sotto/tensor"
 )
 
-// localMechanism perturbs every record once, before training: local differential privacy,
-// the baseline of "Personalized and Private Peer-to-Peer Machine Learning" (arXiv
-// 1705.08435), which states no mechanism; this is ours. Features get normal noise, labels
-// randomized response with labelShare of epsilon. All training is post-processing.
-const (
-	localMechanism = "local-dp"
-	labelShare     = .2 // features to labels 4:1
-)
+// Mechanism local-dp perturbs every record once, before training: local differential
+// privacy, the baseline of "Personalized and Private Peer-to-Peer Machine Learning"
+// (arXiv 1705.08435), which states no mechanism; this is ours. Features get normal noise,
+// labels randomized response with labelShare of epsilon. All training is post-processing.
+const labelShare = .2 // features to labels 4:1
 
 // localNoise is what perturbs records, the same at every agent.
 type localNoise struct {
@@ -33,20 +30,25 @@ func (p *privacyParams) validateLocal() error {
 	switch {
 	case p.adjacency != account.ReplaceOne:
 		return config.Bad("adjacency", p.Adjacency,
-			"replace-one with mechanism "+localMechanism+": perturbed records show their number")
+			"replace-one with mechanism "+p.Mechanism+": perturbed records show their number")
 	case !(p.TargetEpsilon > 0) || math.IsInf(p.TargetEpsilon, 1) || p.NoiseMultiplier != 0:
 		return config.Bad("target_epsilon", p.TargetEpsilon,
-			"above 0 and finite, without noise_multiplier, with mechanism "+localMechanism)
+			"above 0 and finite, without noise_multiplier, with mechanism "+p.Mechanism)
 	case len(p.AgentEpsilon) > 0 || p.WarmEpsilon > 0:
 		return config.Bad("agent_epsilon", p.AgentEpsilon,
-			"nothing with mechanism "+localMechanism+", nor warm_epsilon")
+			"nothing with mechanism "+p.Mechanism+", nor warm_epsilon")
 	case !(p.TargetDelta > 0 && p.TargetDelta < 1):
 		return config.Bad("target_delta", p.TargetDelta, "above 0 and below 1")
 	}
+	p.unbounded()
+	return nil
+}
+
+// unbounded leaves gradients alone unless the file bounds them.
+func (p *privacyParams) unbounded() {
 	if p.MaxGradNorm == 0 {
 		p.MaxGradNorm = math.Inf(1)
 	}
-	return nil
 }
 
 // calibrateLocal finds the noise of records: randomized response first, normal noise for
@@ -55,7 +57,7 @@ func (e *Experiment) calibrateLocal() error {
 	p, d := &e.file.priv, e.split.Train
 	if d.Classes != 2 {
 		return e.file.at("data", config.Bad("dataset", e.file.data.Dataset,
-			"a data set with two classes, with mechanism "+localMechanism))
+			"a data set with two classes, with mechanism "+p.Mechanism))
 	}
 	share := labelShare * p.TargetEpsilon
 	var err error
@@ -90,24 +92,19 @@ func (e *Experiment) calibrateLocal() error {
 		return err
 	}
 	for i := range e.plans {
-		e.plans[i].noiseMultiplier = res.NoiseMultiplier
+		e.plans[i].Noise = res.NoiseMultiplier
 	}
 	e.local.features, err = gaussian(res.NoiseMultiplier)
 	return err
 }
 
-// localOracles read agent i's own records.
-func (e *Experiment) localOracles(i int) (*oracle.Features, *oracle.Labels) {
-	radius := e.file.priv.FeatureNorm
-	if radius == 0 {
-		radius = 1
-	}
-	records := oracle.Records{Data: e.split.Train, Index: e.parts[i]}
-	return &oracle.Features{Records: records, Radius: radius}, &oracle.Labels{Records: records}
+// localOracles read an agent's own records.
+func (e *Experiment) localOracles(r oracle.Records) (*oracle.Features, *oracle.Labels) {
+	return &oracle.Features{Records: r, Radius: e.file.priv.featureNorm()}, &oracle.Labels{Records: r}
 }
 
 func (e *Experiment) localReleases(i int) (features, labels account.Release, err error) {
-	f, l := e.localOracles(i)
+	f, l := e.localOracles(oracle.Records{Data: e.split.Train, Index: e.parts[i]})
 	if features, err = f.Describe(nil); err == nil {
 		labels, err = l.Describe(nil)
 	}
@@ -116,38 +113,44 @@ func (e *Experiment) localReleases(i int) (features, labels account.Release, err
 
 // perturb makes the public data set that training reads, and the charges of every agent
 // for it.
-func (e *Experiment) perturb(workers int) (*data.Dataset, [][]ledger.Record, error) {
-	public := oracle.Public(e.split.Train)
-	charges, errs := make([][]ledger.Record, len(e.parts)), make([]error, len(e.parts))
-	each(len(e.parts), workers, func(i int, _ *model.Workspace) {
-		charges[i], errs[i] = e.perturbAgent(i, public)
-	})
-	for i, err := range errs {
-		if err != nil {
-			return nil, nil, fmt.Errorf("agent %d: %w", i, err)
+func (e *Experiment) perturb(pop population, workers int) (*data.Dataset, [][]ledger.Record, error) {
+	public := oracle.Perturbed(pop.train)
+	charges := make([][]ledger.Record, len(pop.parts))
+	err := parallel.For(len(pop.parts), workers, func(i int) error {
+		var err error
+		if charges[i], err = e.perturbAgent(i, pop, public); err != nil {
+			return fmt.Errorf("agent %d: %w", i, err)
 		}
-	}
-	return public, charges, nil
+		return nil
+	})
+	return public, charges, err
 }
 
-func (e *Experiment) perturbAgent(i int, public *data.Dataset) ([]ledger.Record, error) {
-	if len(e.parts[i]) == 0 {
+// localGate answers for records, once each.
+func (e *Experiment) localGate(i int, r oracle.Records, l ledger.Ledger, keys privacy.Keys) *privacy.Gate {
+	f, y := e.localOracles(r)
+	gate := privacy.Open(l, e.local.features,
+		map[string]privacy.Oracle{oracle.FeaturesName: f, oracle.LabelsName: y}, keys, agent.ID(i))
+	gate.Use(oracle.LabelsName, e.local.labels)
+	return gate
+}
+
+func (e *Experiment) perturbAgent(i int, pop population, public *data.Dataset) ([]ledger.Record, error) {
+	part := pop.parts[i]
+	if len(part) == 0 {
 		return nil, nil
 	}
 	l := ledger.NewMemory(nil)
-	f, y := e.localOracles(i)
-	gate := privacy.NewSimulatedGate(l, e.local.features,
-		map[string]privacy.Oracle{oracle.FeaturesName: f, oracle.LabelsName: y}, e.file.root.Seed,
-		agent.ID(i))
-	gate.Use(oracle.LabelsName, e.local.labels)
-	features, labels := make(tensor.Vec, len(e.parts[i])*public.X.Cols), make(tensor.Vec, len(e.parts[i]))
+	gate := e.localGate(i, oracle.Records{Data: pop.train, Index: part}, l,
+		privacy.SimulatedKeys(e.file.root.Seed))
+	features, labels := make(tensor.Vec, len(part)*public.X.Cols), make(tensor.Vec, len(part))
 	if err := gate.Answer(&agent.Query{Oracle: oracle.FeaturesName}, features); err != nil {
 		return nil, err
 	}
 	if err := gate.Answer(&agent.Query{Oracle: oracle.LabelsName}, labels); err != nil {
 		return nil, err
 	}
-	oracle.Fill(public, e.parts[i], features, labels)
+	oracle.Fill(public, part, features, labels)
 	var records []ledger.Record
 	for r, err := range l.Records() {
 		if err != nil {

@@ -16,7 +16,7 @@ func TestLocalDifferentialPrivacy(t *testing.T) {
 	set := []string{"privacy.mechanism=local-dp", "privacy.accountant=pld", "privacy.target_epsilon=4",
 		"data.records_min=300", "data.records_max=400", "privacy.feature_norm=0.5"}
 	e := personalRun(t, set...)
-	public, charges, err := e.perturb(2)
+	public, charges, err := e.perturb(e.own(), 2)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -38,7 +38,7 @@ func TestLocalDifferentialPrivacy(t *testing.T) {
 	if math.Abs(flipped/n-want) > 4.9*math.Sqrt(want*(1-want)/n) {
 		t.Errorf("%g of the labels are flipped, want %g", flipped/n, want)
 	}
-	sigma := e.plans[0].noiseMultiplier * .5
+	sigma := e.plans[0].Noise * .5
 	if got := math.Sqrt(square / n / float64(d.X.Cols)); math.Abs(got/sigma-1) >
 		4.9/math.Sqrt(2*n*float64(d.X.Cols)) {
 		t.Errorf("features have noise %g, want %g", got, sigma)
@@ -48,7 +48,7 @@ func TestLocalDifferentialPrivacy(t *testing.T) {
 			t.Fatalf("agent %d: charges %v", i, records)
 		}
 	}
-	again, _, err := e.perturb(1)
+	again, _, err := e.perturb(e.own(), 1)
 	if err != nil || !slices.Equal(again.X.Data, public.X.Data) ||
 		!slices.Equal(again.Labels, public.Labels) {
 		t.Errorf("another number of workers perturbs otherwise: %v", err)

@@ -5,13 +5,11 @@ import (
 	"encoding/csv"
 	"fmt"
 	"math"
-	"runtime"
 	"slices"
 	"strconv"
-	"sync"
-	"sync/atomic"
 
-	"sotto/algo"
+	"sotto/agent"
+	"sotto/internal/parallel"
 	"sotto/model"
 	"sotto/tensor"
 )
@@ -80,11 +78,12 @@ const manyAgents = 1000
 func (e *Experiment) evaluate(w *world, workers int, epsilon []float64) (evaluation, []Row) {
 	n := len(e.tested)
 	acc, loss := make([]float64, n), make([]float64, n)
-	each(n, workers, func(k int, scratch *model.Workspace) {
+	parallel.With(n, workers, func(k int, scratch *model.Workspace) error {
 		i := e.tested[k]
 		ev := model.Evaluate(e.model, w.sim.Params(i), e.tests[i], scratch)
 		acc[k] = float64(ev.Correct) / float64(max(1, ev.Samples))
 		loss[k] = ev.Loss
+		return nil
 	})
 	ev := evaluation{
 		Round:     w.sim.Round(),
@@ -92,7 +91,7 @@ func (e *Experiment) evaluate(w *world, workers int, epsilon []float64) (evaluat
 		Consensus: e.consensus(w),
 		Epsilon:   spreadOf(epsilon).Max,
 	}
-	if e.file.pacing == algo.Tokens { // a token has been at many agents: the worst one's
+	if e.file.pacing == agent.PacingTokens { // a token has been at many agents: the worst one's
 		epsilon = slices.Repeat([]float64{ev.Epsilon}, n)
 	}
 	delta := e.file.priv.TargetDelta
@@ -140,7 +139,7 @@ func (e *Experiment) evaluate(w *world, workers int, epsilon []float64) (evaluat
 	}
 	rows = append(rows, Row{ev.Round, "all", "consensus_distance", ev.Consensus, ev.Epsilon, delta})
 	rows = append(rows, e.gradients(w, ev.Round, ev.Epsilon, delta)...)
-	if e.file.pacing == algo.Tokens {
+	if e.file.pacing == agent.PacingTokens {
 		rows = append(rows, Row{ev.Round, "all", "vectors_sent", w.sim.Stats().Vectors, ev.Epsilon, delta})
 	}
 	if e.file.pacing.Clocked() {
@@ -192,7 +191,7 @@ func (e *Experiment) classAccuracies(w *world, workers int) [][]float64 {
 	for c := range of {
 		of[c] = make([]float64, n)
 	}
-	each(n, workers, func(k int, scratch *model.Workspace) {
+	parallel.With(n, workers, func(k int, scratch *model.Workspace) error {
 		i := e.tested[k]
 		tests := e.tests[i]
 		out := tensor.NewMat(tests.Len(), e.model.Outputs())
@@ -207,6 +206,7 @@ func (e *Experiment) classAccuracies(w *world, workers int) [][]float64 {
 		for c := range of {
 			of[c][k] = float64(right[c]) / float64(all[c])
 		}
+		return nil
 	})
 	return of
 }
@@ -260,28 +260,6 @@ func distance2(x tensor.Vec, y []float64) float64 {
 		s += d * d
 	}
 	return s
-}
-
-// each calls f for 0 .. n-1 on several goroutines, each with its own scratch memory. f
-// writes only to places that belong to its i, so that nothing depends on the number of
-// workers.
-func each(n, workers int, f func(i int, scratch *model.Workspace)) {
-	if workers <= 0 {
-		workers = runtime.GOMAXPROCS(0)
-	}
-	var (
-		next atomic.Int64
-		wg   sync.WaitGroup
-	)
-	for range min(workers, n) {
-		wg.Go(func() {
-			var scratch model.Workspace
-			for i := int(next.Add(1) - 1); i < n; i = int(next.Add(1) - 1) {
-				f(i, &scratch)
-			}
-		})
-	}
-	wg.Wait()
 }
 
 func (ev *evaluation) String() string {

@@ -122,7 +122,7 @@ func TestUncharged(t *testing.T) {
 		{"replication.uncharged", published, false, append([]string{"replication.uncharged=true"}, open...)},
 		{"replication.uncharged", published, false,
 			[]string{"replication.uncharged=true", "privacy.mechanism=local-dp"}},
-		{"replication", ratingsFile, false, []string{"replication.claim=true"}},
+		{"replication.claim", ratingsFile, false, []string{"replication.claim=true"}},
 		{"topology.agents", published, false, []string{"topology.agents=29", "replication.uncharged=true"}},
 		{"evaluate.rmse", ratingsFile, false, []string{"model.name=huber"}},
 	} {

@@ -2,11 +2,10 @@ package experiment
 
 import (
 	"fmt"
-	"math"
 	"strings"
 
-	"sotto/config"
 	"sotto/data"
+	"sotto/experiment/plan"
 	"sotto/privacy/account"
 )
 
@@ -69,7 +68,7 @@ func (e *Experiment) Plan() (Plan, error) {
 		p.Warnings = append(p.Warnings[:len(p.Warnings):len(p.Warnings)],
 			"adversaries to rehearse with, "+who)
 	}
-	if err := f.foreseeable(); err != nil {
+	if err := f.check(unplannable); err != nil {
 		return Plan{}, err
 	}
 	type kind struct { // agents of one kind have one outlook
@@ -79,7 +78,7 @@ func (e *Experiment) Plan() (Plan, error) {
 	seen := map[kind]Outlook{}
 	for i := range e.plans {
 		pl := &e.plans[i]
-		k := kind{pl.rate, pl.batch, pl.noiseMultiplier, pl.charges()}
+		k := kind{pl.Public.SampleRate, pl.Public.ExpectedBatch, pl.Noise, pl.Charges()}
 		o, ok := seen[k]
 		if !ok {
 			var err error
@@ -88,7 +87,7 @@ func (e *Experiment) Plan() (Plan, error) {
 			}
 			seen[k] = o
 		}
-		o.Agent, o.Records = i, pl.records
+		o.Agent, o.Records = i, pl.Public.Records
 		p.Agents = append(p.Agents, o)
 	}
 	var err error
@@ -96,69 +95,38 @@ func (e *Experiment) Plan() (Plan, error) {
 	return p, err
 }
 
-// foreseeable refuses what has no plan of equal charges.
-func (f *File) foreseeable() error {
-	switch {
-	case f.pacing.Clocked():
-		return f.at("algorithm", config.Bad("name", f.alg.Name,
-			"an algorithm of synchronous rounds or tokens: budgets of wakes are planned by each run"))
-	case f.priv.Mechanism != "gaussian":
-		return f.at("privacy", config.Bad("mechanism", f.priv.Mechanism,
-			"gaussian: other runs have no cost, or none that follows from rounds alone"))
-	case f.repl != (replicationParams{}):
-		return f.at("replication", config.Bad("replication", f.repl.switches(),
-			"nothing: the run itself prints the claimed epsilon beside the true one"))
-	case f.eval.Score != "":
-		return f.at("evaluate", config.Bad("score", f.eval.Score, "nothing: a score is charged on top"))
-	}
-	return nil
-}
-
-// charges is how many of the queries are answered.
-func (p *plan) charges() int {
-	if p.limited {
-		return min(p.queries, p.limit)
-	}
-	return p.queries
-}
-
 // outlook returns what agent i's plan comes to.
 func (e *Experiment) outlook(i int) (Outlook, error) {
 	p := &e.plans[i]
-	o := Outlook{
-		Agent:         i,
-		Records:       p.records,
-		Batch:         p.batch,
-		Rate:          p.rate,
-		Noise:         Figure(p.noiseMultiplier),
-		Queries:       p.queries,
-		Charges:       p.charges(),
-		NoiseToSignal: Figure(p.noiseMultiplier * math.Sqrt(float64(e.model.Dim())) / p.batch),
+	ratio := p.NoiseToSignal()
+	if spread := e.file.mechanism().spread; spread > 0 {
+		ratio *= spread
 	}
-	first, err := e.cost(p, min(1, o.Charges))
+	o := Outlook{
+		Agent:         int(e.self) + i,
+		Records:       p.Public.Records,
+		Batch:         p.Public.ExpectedBatch,
+		Rate:          p.Public.SampleRate,
+		Noise:         Figure(p.Noise),
+		Queries:       p.Queries(),
+		Charges:       p.Charges(),
+		NoiseToSignal: Figure(ratio),
+	}
+	costs := p.Costs()
+	if len(costs) == 0 {
+		return o, nil
+	}
+	if len(costs) == 1 {
+		costs[0].Times = o.Charges
+	}
+	first, err := e.setup.Target.Cost(plan.Cost{Event: costs[0].Event, Times: min(1, o.Charges)})
 	if err != nil {
 		return o, err
 	}
-	total, err := e.cost(p, o.Charges)
+	total, err := e.setup.Target.Cost(costs...)
 	o.First, o.Total = Bounds{Figure(first.Lower), Figure(first.Upper)},
 		Bounds{Figure(total.Lower), Figure(total.Upper)}
 	return o, err
-}
-
-// cost is the epsilon of so many charges of a plan, by the run file's accountant at its
-// delta.
-func (e *Experiment) cost(p *plan, charges int) (account.Interval, error) {
-	if charges == 0 {
-		return account.Interval{}, nil
-	}
-	acc, err := account.New(e.file.priv.Accountant, e.file.priv.adjacency, e.file.priv.unit)
-	if err == nil {
-		err = acc.Compose(p.event, charges)
-	}
-	if err != nil {
-		return account.Interval{}, err
-	}
-	return acc.Epsilon(e.file.priv.TargetDelta)
 }
 
 // Deal deals the records of the run's data set, training and test together, to its
@@ -174,49 +142,14 @@ func (e *Experiment) Deal(dataDir string) (files [][]byte, records []int, err er
 func (e *Experiment) Partition() string { return e.file.data.Partition }
 
 // Outlook returns what the whole run comes to for the owner.
-func (o *Owner) Outlook() (Outlook, error) {
-	p := &o.e.plans[0]
-	if p.personal == nil {
-		look, err := o.e.outlook(0)
-		look.Agent = int(o.self)
-		return look, err
-	}
-	look := Outlook{
-		Agent:         int(o.self),
-		Records:       p.records,
-		Batch:         p.batch,
-		Rate:          p.rate,
-		Noise:         Figure(p.noiseMultiplier),
-		Queries:       p.queries,
-		Charges:       p.queries,
-		NoiseToSignal: Figure(p.noiseMultiplier * math.Sqrt(float64(o.e.model.Dim())) / p.batch),
-	}
-	if o.e.file.priv.Mechanism == "laplace" { // of scale z C, its deviation is √2 of that
-		look.NoiseToSignal *= math.Sqrt2
-	}
-	costs, err := o.costs()
-	if err != nil || len(costs) == 0 {
-		return look, err
-	}
-	first, err := o.epsilon(Cost{costs[0].Event, 1})
-	if err != nil {
-		return look, err
-	}
-	total, err := o.epsilon(costs...)
-	look.First, look.Total = Bounds{Figure(first.Lower), Figure(first.Upper)},
-		Bounds{Figure(total.Lower), Figure(total.Upper)}
-	return look, err
-}
+func (o *Owner) Outlook() (Outlook, error) { return o.e.outlook(0) }
 
 // Admits returns how many of the run's charges, in the order of [Owner.Facts], a ledger
 // with this budget admits in which nothing is charged yet, run after run: it is asked of
 // the filter that durable ledgers have.
 func (o *Owner) Admits(b account.Budget) (int, error) {
 	const most = 1 << 40
-	costs, err := o.costs()
-	if err != nil {
-		return 0, err
-	}
+	costs := o.plan().Costs()
 	run := 0
 	for _, c := range costs {
 		run += c.Times
@@ -257,7 +190,7 @@ func (o *Owner) Admits(b account.Budget) (int, error) {
 			high = mid
 		}
 	}
-	_, err = admits(1)
+	_, err := admits(1)
 	return low, err
 }
 

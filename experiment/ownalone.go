@@ -1,7 +1,6 @@
 package experiment
 
 import (
-	"cmp"
 	"math"
 
 	"sotto/agent"
@@ -33,11 +32,11 @@ func (o *Owner) TestRecords() int { return o.tests.X.Rows }
 // has to be compared with.
 func (o *Owner) Alone() (value float64, err error) {
 	f := o.e.file
-	if f.averages() {
+	switch {
+	case f.has(algo.OneRelease):
 		value, _ = o.Accuracy(o.mean())
 		return value, nil
-	}
-	if f.pacing.Clocked() {
+	case f.clocked():
 		theta, err := o.aloneFit()
 		if err != nil {
 			return 0, err
@@ -46,7 +45,7 @@ func (o *Owner) Alone() (value float64, err error) {
 		return value, nil
 	}
 	steps, batch := o.aloneSteps()
-	factory, oracles, err := o.aloneTask(batch)
+	factory, gate, err := o.aloneTask(batch)
 	if err != nil {
 		return 0, err
 	}
@@ -56,11 +55,6 @@ func (o *Owner) Alone() (value float64, err error) {
 	if err != nil {
 		return 0, err
 	}
-	m, err := privacy.NewMechanism("sealed", 0)
-	if err != nil {
-		return 0, err
-	}
-	gate := privacy.NewSimulatedGate(ledger.NewMemory(nil), m, oracles, f.root.Seed, 0)
 	in, out, answer := agent.Input{}, agent.Output{}, make(tensor.Vec, o.e.model.Dim())
 	view := &agent.View{SelfWeight: 1}
 	for k := range steps {
@@ -84,24 +78,53 @@ func (o *Owner) Alone() (value float64, err error) {
 }
 
 // aloneTask is what the owner's own model is trained by: plain gradient steps, or the
-// operator of algorithm km, whose residuals are not bounded and of which all records are
-// seen.
-func (o *Owner) aloneTask(batch float64) (agent.Factory, map[string]privacy.Oracle, error) {
-	f := o.e.file
-	if o.e.splitting == nil {
-		factory, err := algo.New("local", f.section("algorithm"))
-		g := o.gradient()
-		g.Exact, g.ExpectedBatch = false, batch
-		return factory, map[string]privacy.Oracle{"grad": g}, cmp.Or(f.at("algorithm", err), g.Validate())
+// residuals of a fixed-point iteration, which are then not bounded and of which all
+// records are seen.
+func (o *Owner) aloneTask(batch float64) (agent.Factory, *privacy.Gate, error) {
+	f, public := o.e.file, o.plan().Public
+	public.Exact, public.Rescale, public.Count = false, false, false
+	public.ExpectedBatch, public.Clip, public.Unit = batch, f.priv.MaxGradNorm, account.Record()
+	q := &agent.Query{Oracle: "grad"}
+	name, own := "local", func(any) {}
+	if f.has(algo.FixedGraph) { // whose iteration, without the others, is the owner's own
+		name = f.alg.Name
+		own = func(params any) {
+			if p, ok := params.(interface{ Stateless() }); ok {
+				p.Stateless()
+			}
+		}
+		public.Residual, public.SampleRate = math.Inf(1), 1
+		public.ExpectedBatch = float64(max(1, len(o.e.parts[0])))
+		*q = o.plan().Asks[0].Query
+		q.Oracle, q.Operator.Bound = oracle.KMName, math.Inf(1)
 	}
-	factory, err := algo.New(kmAlgorithm, func(params any) error {
+	factory, err := algo.New(name, func(params any) error {
 		err := f.section("algorithm")(params)
-		params.(*algo.KMParams).OwnState = false
+		own(params)
 		return err
 	})
-	k := o.e.km(&o.e.plans[0], oracle.Records{Data: o.e.split.Train, Index: o.e.parts[0]})
-	k.Residual, k.Rate, k.ExpectedBatch = math.Inf(1), 1, float64(max(1, len(o.e.parts[0])))
-	return factory, map[string]privacy.Oracle{oracle.KMName: k}, cmp.Or(f.at("algorithm", err), k.Validate())
+	if err != nil {
+		return nil, nil, f.at("algorithm", err)
+	}
+	gate, err := o.sealedGate(&public, q)
+	return factory, gate, err
+}
+
+// sealedGate answers q about the owner's records without noise: nothing of it leaves.
+func (o *Owner) sealedGate(public *oracle.Public, q *agent.Query) (*privacy.Gate, error) {
+	bound, err := oracle.New(public, q)
+	if err == nil {
+		err = bound.Bind(o.ownRecords(), oracle.NewSplitPool(1))
+	}
+	if err != nil {
+		return nil, err
+	}
+	m, err := privacy.NewMechanism("sealed", 0)
+	if err != nil {
+		return nil, err
+	}
+	return privacy.Open(ledger.NewMemory(nil), m, map[string]privacy.Oracle{q.Oracle: bound},
+		privacy.SimulatedKeys(o.e.file.root.Seed), 0), nil
 }
 
 // mean is that of the owner's records, as they are.

@@ -13,6 +13,7 @@ import (
 	"sotto/algo"
 	"sotto/config"
 	"sotto/data"
+	"sotto/experiment/plan"
 	"sotto/model"
 	"sotto/oracle"
 	"sotto/privacy"
@@ -39,14 +40,14 @@ func (f *File) ScheduleFor(seed uint64) (topology.Schedule, error) {
 		return nil, f.at("topology", config.Bad("graph", f.topo.Graph,
 			config.OneOf(topology.Graphs)+": the graphs of similar agents compare data"))
 	}
-	s, err := topology.Build(f.spec(seed), f.section("topology"))
+	s, err := topology.Build(f.graphSpec(seed), f.section("topology"))
 	return s, f.at("topology", err)
 }
 
-// spec describes the graphs of [topology].
-func (f *File) spec(seed uint64) topology.Spec {
+// graphSpec describes the graphs of [topology].
+func (f *File) graphSpec(seed uint64) topology.Spec {
 	return topology.Spec{Graph: f.topo.Graph, Weights: f.topo.Weights, Agents: f.topo.Agents, Seed: seed,
-		Push: f.alg.Name == pushAlgorithm, Dropout: f.topo.Dropout, Window: f.topo.Window,
+		Push: f.has(algo.Mass), Dropout: f.topo.Dropout, Window: f.topo.Window,
 		Rounds: f.root.Rounds, Pairwise: f.topo.Wake == pairWake}
 }
 
@@ -84,13 +85,17 @@ type Owner struct {
 	noise   string
 	tests   *model.Batch
 	secret  func(agent.ID) []byte
-	iterate ownIterate // of algorithm km with own_state, else empty
+	bare    agent.Algorithm // the last one that Algorithm has made
+	gate    *privacy.Gate   // the last one that Gate has made
 }
+
+// plan is the owner's.
+func (o *Owner) plan() *plan.Agent { return &o.e.plans[0] }
 
 // Owner builds the part of agent opt.Self. Runs without noise, with switches of
 // [replication] are refused.
 func (f *File) Owner(opt OwnerOptions) (*Owner, error) {
-	if err := f.ownable(); err != nil {
+	if err := f.checkDeployable(); err != nil {
 		return nil, err
 	}
 	first, err := opt.Graphs.At(0)
@@ -107,7 +112,10 @@ func (f *File) Owner(opt OwnerOptions) (*Owner, error) {
 		return nil, f.at("data", err)
 	}
 	e := &Experiment{file: f, split: own.Split, schedule: opt.Graphs, owned: true, self: opt.Self}
-	if e.factory, err = f.newFactory(); err != nil {
+	if err = e.prepare(); err != nil {
+		return nil, err
+	}
+	if err = e.newFactory(); err != nil {
 		return nil, err
 	}
 	rows := make([]int32, own.Split.Train.Len())
@@ -120,16 +128,15 @@ func (f *File) Owner(opt OwnerOptions) (*Owner, error) {
 	}
 	o := &Owner{e: e, self: opt.Self, records: own.Records, tests: batchOf(e.split.Test), secret: opt.Secret}
 	if o.noise = f.priv.Noise; o.noise == "" {
-		o.noise = "fast"
-		if _, ok := e.model.(model.GridModel); ok && f.pacing == algo.Rounds && f.alg.Name != kmAlgorithm &&
-			!f.averages() && f.priv.Mechanism != decorMechanism {
+		o.noise = fastNoise
+		if _, ok := e.model.(model.GridModel); ok && f.rounds() && f.kind().Exact && f.mechanism().integers {
 			// nobody waits for a daemon: its noise is the one that rests on fewer
 			// assumptions
-			o.noise = "exact"
+			o.noise = exactNoise
 		}
 	}
 	f.priv.Noise = o.noise
-	if err := e.planPrivacy(); err != nil {
+	if err := e.makePlans(); err != nil {
 		return nil, f.at("privacy", err)
 	}
 	if who := f.adv.Text(); who != "" {
@@ -153,7 +160,7 @@ func (e *Experiment) ownModel() error {
 			return f.at("model", err)
 		}
 	}
-	whole := f.spec(0)
+	whole := f.graphSpec(0)
 	whole.Dropout, whole.Window = 0, 0
 	if _, err := topology.Build(whole, f.section("topology")); err != nil { // its keys are known now
 		return f.at("topology", err)
@@ -198,7 +205,7 @@ type Facts struct {
 	// of mechanism decor, whose secrets its figures allow an adversary to have:
 	// neighbors, one or none
 	Curious    string
-	Costs      []Cost // of all answers
+	Costs      []plan.Cost // of all answers
 	Adjacency  account.Adjacency
 	Unit       account.Unit
 	Delta      float64
@@ -210,64 +217,54 @@ type Facts struct {
 
 // Facts returns what is planned.
 func (o *Owner) Facts() (Facts, error) {
-	f, p := o.e.file, &o.e.plans[0]
-	m, err := o.mechanism()
-	if err != nil {
-		return Facts{}, f.at("privacy", err)
-	}
-	costs, err := o.costs()
+	f, p, t := o.e.file, o.plan(), &o.e.setup.Target
+	m, err := o.e.setup.Scheme.Mechanism(o.self, p.Noise, o.secret)
 	if err != nil {
 		return Facts{}, f.at("privacy", err)
 	}
 	grows := 0
-	if o.e.ownState {
+	if o.remembers() {
 		grows = 8 + 4*o.e.model.Dim()
 	}
 	return Facts{
-		Algorithm: f.alg.Name,
-		Dataset:   f.data.Dataset,
-		Rounds:    o.steps(),
-		Holders:   o.holders(),
-		Interval:  f.interval(),
-		Pairs:     f.pacing == algo.Pairs,
-		Push:      f.alg.Name == pushAlgorithm,
-		BF16:      f.alg.Messages == bf16Messages,
-		Dim:       o.e.model.Dim(),
-		Extra:     f.priv.Extra(),
-		Records:   p.records,
-		Batch:     p.batch,
-		Rate:      p.rate,
-		Queries:   p.queries,
-		Grows:     grows,
-		Noise:     p.noiseMultiplier,
-		NoiseKind: o.noise,
-
-		Curious:   f.priv.Curious,
-		Costs:     costs,
-		Adjacency: f.priv.adjacency,
-		Unit:      f.priv.unit,
-		Delta:     f.priv.TargetDelta,
-		Target:    f.priv.TargetEpsilon,
-
-		Accountant: f.priv.Accountant,
+		Algorithm:  f.alg.Name,
+		Dataset:    f.data.Dataset,
+		Rounds:     o.steps(),
+		Holders:    o.holders(),
+		Interval:   f.interval(),
+		Pairs:      f.pacing == agent.PacingPairs,
+		Push:       f.has(algo.Mass),
+		BF16:       f.alg.short(),
+		Dim:        o.e.model.Dim(),
+		Extra:      f.priv.Extra(),
+		Records:    p.Public.Records,
+		Batch:      p.Public.ExpectedBatch,
+		Rate:       p.Public.SampleRate,
+		Queries:    p.Queries(),
+		Grows:      grows,
+		Noise:      p.Noise,
+		NoiseKind:  o.noise,
+		Curious:    f.priv.Curious,
+		Costs:      p.Costs(),
+		Adjacency:  t.Adjacency,
+		Unit:       t.Unit,
+		Delta:      t.Delta,
+		Target:     t.Epsilon,
+		Accountant: t.Accountant,
 		Provenance: m.Provenance(),
 		Warnings:   o.e.warnings,
 	}, nil
 }
 
-// epsilon is what costs come to by the run file's accountant, at its delta.
-func (o *Owner) epsilon(costs ...Cost) (account.Interval, error) {
-	f := o.e.file
-	acc, err := account.New(f.priv.Accountant, f.priv.adjacency, f.priv.unit)
-	if err != nil {
-		return account.Interval{}, err
-	}
-	for _, c := range costs {
-		if err := acc.Compose(c.Event, c.Times); err != nil {
-			return account.Interval{}, err
+// remembers reports whether what the owner's data side goes on with follows from all
+// answers.
+func (o *Owner) remembers() bool {
+	for _, a := range o.plan().Asks {
+		if oracle.Kinds[a.Query.Oracle].Private {
+			return true
 		}
 	}
-	return acc.Epsilon(f.priv.TargetDelta)
+	return false
 }
 
 // Records yields the raw lines of the owner's file, for ledger.NewFingerprint.
@@ -275,67 +272,41 @@ func (o *Owner) Records() iter.Seq[[]byte] { return slices.Values(o.records) }
 
 // Algorithm makes the owner's agent, which attacks if the run file says so.
 func (o *Owner) Algorithm() (agent.Algorithm, error) {
-	f := o.e.file
-	env := o.e.env(0)
-	env.Agents = f.topo.Agents
-	a, err := o.e.factory(env)
-	if err != nil {
-		return nil, f.at("algorithm", err)
-	}
-	if o.e.ownState {
-		o.iterate.agent = a.(*algo.KM)
-	}
-	p := &o.e.plans[0]
-	a = f.priv.Clipped(a, f.priv.MaxGradNorm, p.noiseMultiplier/p.batch, o.e.model.Dim())
-	return f.alg.rounded(f.adv.Corrupt(a, o.self, f.root.Seed)), nil
+	a, bare, err := o.e.algorithm(o.self)
+	o.bare = bare
+	return a, err
+}
+
+// ownRecords are the owner's for training.
+func (o *Owner) ownRecords() oracle.Records {
+	return oracle.Records{Data: o.e.split.Train, Index: o.e.parts[0]}
 }
 
 // Gate makes the gate over the owner's records, with secret keys. The ledger is the
 // owner's durable one; run names this experiment in its records, so that the run's own
 // limit, target_epsilon, counts over restarts. Recover goes before the first answer.
 func (o *Owner) Gate(l *ledger.File, run string) (*privacy.Gate, error) {
-	p := &o.e.plans[0]
-	m, err := o.mechanism()
-	if err != nil {
-		return nil, o.e.file.at("privacy", err)
-	}
-	oracles, err := o.oracles()
-	if err != nil {
-		return nil, err
-	}
-	o.iterate.oracle, _ = oracles[oracle.KMStatefulName].(*oracle.KMStateful)
 	limited, err := o.limit(l, run)
 	if err != nil {
 		return nil, err
 	}
-	gate := privacy.NewGate(limited, m, oracles)
-	if o.e.file.pacing == algo.Tokens {
-		for name := range oracles {
-			gate.Imitate("zero", name)
-		}
-	}
-	if p.personal != nil && p.personal.fit != nil {
-		gate.Use(oracle.FitName, p.personal.fit)
-	}
-	return gate, nil
-}
-
-// mechanism is the owner's.
-func (o *Owner) mechanism() (privacy.Mechanism, error) {
-	if o.e.file.priv.Mechanism == decorMechanism {
-		return o.e.decorWith(&o.e.plans[0], o.self, o.secret)
-	}
-	return o.e.mechanism(o.e.plans[0].noiseMultiplier)
+	o.gate, _, err = o.e.gate(&Seat{Self: o.self, Records: o.ownRecords(), Ledger: limited,
+		Secret: o.secret, Pool: oracle.NewSplitPool(1)})
+	return o.gate, err
 }
 
 // limit is the ledger as one run may use it, less what the run has charged before.
+// Without target_epsilon an algorithm of rounds is limited by the owner's lifetime budget
+// alone.
 func (o *Owner) limit(l *ledger.File, run string) (*runLedger, error) {
-	limited := &runLedger{File: l}
-	var err error
-	if limited.filter, err = o.filter(); err != nil {
-		return nil, err
+	limited, p := &runLedger{File: l}, o.plan()
+	if p.Limited || o.e.file.clocked() {
+		var err error
+		if limited.filter, err = p.Quota(); err != nil {
+			return nil, err
+		}
 	}
-	shared := o.e.file.priv.Mechanism == decorMechanism
+	shared := o.e.setup.Scheme.Shared()
 	if limited.filter == nil && !shared {
 		return limited, nil
 	}
@@ -353,44 +324,6 @@ func (o *Owner) limit(l *ledger.File, run string) (*runLedger, error) {
 		}
 	}
 	return limited, nil
-}
-
-func (o *Owner) oracles() (map[string]privacy.Oracle, error) {
-	p := &o.e.plans[0]
-	switch {
-	case p.personal != nil:
-		return o.e.personalOracles(0, oracle.NewSplitPool(1), o.e.split.Train)
-	case o.e.splitting != nil:
-		name, k, err := o.e.kmOracle(p, oracle.Records{Data: o.e.split.Train, Index: o.e.parts[0]})
-		return map[string]privacy.Oracle{name: k}, err
-	case o.e.file.pacing == algo.Tokens:
-		return o.e.walkOn(p, oracle.Records{Data: o.e.split.Train, Index: o.e.parts[0]},
-			oracle.NewSplitPool(1))
-	case o.e.file.averages():
-		v, err := o.e.value(p, oracle.Records{Data: o.e.split.Train, Index: o.e.parts[0]})
-		return map[string]privacy.Oracle{oracle.ValueName: v}, err
-	}
-	grad := o.gradient()
-	o.e.adapt(grad, p)
-	return map[string]privacy.Oracle{"grad": grad}, grad.Validate()
-}
-
-// gradient is the oracle at constant clips.
-func (o *Owner) gradient() *oracle.Gradient {
-	f, p := o.e.file, &o.e.plans[0]
-	return &oracle.Gradient{
-		Model:         o.e.model,
-		Records:       oracle.Records{Data: o.e.split.Train, Index: o.e.parts[0]},
-		Rate:          p.rate,
-		ExpectedBatch: p.batch,
-		Clip:          f.priv.MaxGradNorm,
-		Adjacency:     f.priv.adjacency,
-
-		Unit:    account.Record(),
-		Pool:    oracle.NewSplitPool(1),
-		Exact:   o.noise == "exact",
-		Augment: f.data.Augmentation,
-	}
 }
 
 // runLedger admits no more than one run may charge.

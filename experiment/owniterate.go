@@ -19,15 +19,13 @@ import (
 // any list of public queries, so that an older state is no less private than the newest
 // one. privacy.ErrRefused: the ledger has charges of this run, and the state is gone.
 func (o *Owner) Recover(l *ledger.File, run string, resumed bool) error {
-	if o.iterate.oracle == nil {
+	switch {
+	case !o.remembers():
 		return nil
-	}
-	if !resumed {
+	case !resumed:
 		return unasked(l, run)
 	}
-	o.iterate.oracle.Erase()
-	o.iterate.agent.Asked(o.iterate.oracle.Replay)
-	return nil
+	return recoverFrom(o.gate, o.bare)
 }
 
 // unasked refuses to begin a run anew that has charges.
@@ -48,7 +46,7 @@ func unasked(l *ledger.File, run string) error {
 
 // Erase clears the private iterate, when nothing is asked any more.
 func (o *Owner) Erase() {
-	if o.iterate.oracle != nil {
-		o.iterate.oracle.Erase()
+	if o.gate != nil {
+		o.gate.Erase()
 	}
 }

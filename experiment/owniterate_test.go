@@ -205,7 +205,8 @@ func TestOwnersWithoutTheirStateAreRefused(t *testing.T) {
 		t.Errorf("alone %g, %v; want most of 30 separable test records", alone, err)
 	}
 	l.owner.Erase()
-	published := strings.Replace(ownIterate, "[privacy]", "[replication]\none_record = true\n[privacy]", 1)
+	published := strings.Replace(ownIterate, "[privacy]",
+		"[replication]\nclaim = true\nnoise = \"laplace\"\none_record = true\n[privacy]", 1)
 	if _, err := ownerOf(t, published, path); !errors.Is(err, privacy.ErrRefused) {
 		t.Errorf("the published form: %v, want ErrRefused", err)
 	}

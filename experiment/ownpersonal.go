@@ -5,21 +5,10 @@ import (
 	"time"
 
 	"sotto/agent"
-	"sotto/algo"
-	"sotto/config"
 	"sotto/model"
 	"sotto/oracle"
-	"sotto/privacy"
-	"sotto/privacy/account"
-	"sotto/privacy/ledger"
 	"sotto/tensor"
 )
-
-// Cost is what a run asks of an owner's data: Times answers that each cost Event.
-type Cost struct {
-	Event account.Event
-	Times int
-}
 
 // wakesEach is how often each agent wakes where daemons run: its share of the run's
 // wakes, since every node counts its own.
@@ -33,7 +22,7 @@ func (f *File) wakesEach() uint64 {
 // is refused by the run's filter: the agent goes on without answers.
 func (e *Experiment) ownWakes() (uint64, error) {
 	each := e.file.wakesEach()
-	if e.file.pacing != algo.Pairs {
+	if e.file.pacing != agent.PacingPairs {
 		return each, nil
 	}
 	g, err := e.schedule.At(0)
@@ -51,7 +40,7 @@ func (e *Experiment) ownWakes() (uint64, error) {
 // rounds.
 func (f *File) interval() time.Duration {
 	switch {
-	case !f.pacing.Clocked():
+	case !f.clocked():
 		return 0
 	case f.clck.Interval == 0:
 		return time.Second
@@ -61,76 +50,32 @@ func (f *File) interval() time.Duration {
 
 // steps is the number of rounds, of steps of every token, or of the owner's own wakes.
 func (o *Owner) steps() uint64 {
-	if !o.e.file.pacing.Clocked() {
+	if !o.e.file.clocked() {
 		return o.e.file.steps
 	}
 	return o.e.file.wakesEach()
 }
 
-// costs lists what the whole run may charge.
-func (o *Owner) costs() ([]Cost, error) {
-	p := &o.e.plans[0]
-	if p.personal == nil {
-		return []Cost{{p.event, p.queries}}, nil
-	}
-	var costs []Cost
-	for _, a := range p.personal.asks {
-		r, err := o.e.personalRelease(p, a.oracle)
-		if err != nil {
-			return nil, err
-		}
-		ev, err := o.e.personalEvent(p, a, r, p.noiseMultiplier)
-		if err != nil {
-			return nil, err
-		}
-		costs = append(costs, Cost{account.Shared(ev), a.times})
-	}
-	return costs, nil
-}
-
-// filter admits what one run may charge, no more. Without target_epsilon an algorithm of
-// rounds is limited by the owner's lifetime budget alone: nil.
-func (o *Owner) filter() (*account.CountFilter, error) {
-	p := &o.e.plans[0]
-	if p.personal == nil {
-		if !p.limited {
-			return nil, nil
-		}
-		return account.NewCountFilter(p.event, p.limit)
-	}
-	costs, err := o.costs()
-	if err != nil {
-		return nil, err
-	}
-	f := &account.CountFilter{}
-	for _, c := range costs {
-		if err := f.Allow(c.Event, c.Times); err != nil {
-			return nil, err
-		}
-	}
-	return f, nil
-}
-
 // aloneFit is the minimiser of the owner's own loss: what an algorithm of personal models
 // starts from.
 func (o *Owner) aloneFit() (tensor.Vec, error) {
-	e, p := o.e, &o.e.plans[0]
+	e := o.e
 	if _, linear := model.Linear(e.model); !linear {
-		return nil, e.file.at("model", config.Bad("name", e.file.mod.Name,
-			"huber, least-squares, or logistic with two classes, to train alone"))
+		return nil, e.file.refuse("model.name", e.file.mod.Name,
+			"huber, least-squares, or logistic with two classes, to train alone")
 	}
-	fit := e.fit(p, p.personal.lambda)
-	fit.Records, fit.Radius = oracle.Records{Data: e.split.Train, Index: e.parts[0]}, math.Inf(1)
-	if err := fit.Validate(); err != nil {
-		return nil, err
+	a, err := e.factory(e.env(0))
+	if err != nil {
+		return nil, e.file.at("algorithm", err)
 	}
-	m, err := privacy.NewMechanism("sealed", 0)
+	public := o.plan().Public
+	public.FeatureNorm = math.Inf(1)
+	q := &agent.Query{Oracle: oracle.FitName, At: make(tensor.Vec, e.model.Dim())}
+	q.Operator.Lambda = a.(interface{ FitLambda() float64 }).FitLambda()
+	gate, err := o.sealedGate(&public, q)
 	if err != nil {
 		return nil, err
 	}
-	gate := privacy.NewSimulatedGate(ledger.NewMemory(nil), m, map[string]privacy.Oracle{oracle.FitName: fit},
-		e.file.root.Seed, 0)
 	theta := make(tensor.Vec, e.model.Dim())
-	return theta, gate.Answer(&agent.Query{Oracle: oracle.FitName, At: make(tensor.Vec, e.model.Dim())},
-		theta)
+	return theta, gate.Answer(q, theta)
 }

@@ -4,7 +4,6 @@ import (
 	"fmt"
 
 	"sotto/agent"
-	"sotto/algo"
 	"sotto/model"
 	"sotto/rng"
 	"sotto/tensor"
@@ -14,7 +13,7 @@ import (
 // public seed. Nothing that is printed of their privacy rests on it.
 func (o *Owner) holders() []agent.ID {
 	f := o.e.file
-	if f.pacing != algo.Tokens {
+	if !f.tokens() {
 		return nil
 	}
 	all := make([]agent.ID, f.tokn.Count)
@@ -36,9 +35,9 @@ func (o *Owner) EncodeTokens(tokens []tensor.Vec, run string) ([]byte, error) {
 // aloneSteps is how many steps the owner's own model makes, and of what batch: as many as
 // are taken with its records if tokens visit all members alike, each with all of them.
 func (o *Owner) aloneSteps() (steps uint64, batch float64) {
-	f, p := o.e.file, &o.e.plans[0]
-	if f.pacing != algo.Tokens {
-		return f.steps, p.batch
+	f, p := o.e.file, o.plan()
+	if !f.tokens() {
+		return f.steps, p.Public.ExpectedBatch
 	}
 	n := uint64(f.topo.Agents)
 	return (f.steps*uint64(f.tokn.Count) + n - 1) / n, float64(max(1, len(o.e.parts[0])))

@@ -50,7 +50,7 @@ func (w *tuning) population(ctx context.Context) (*TrialRow, error) {
 	}
 	for g := 1; ; g++ {
 		rows := make([]TrialRow, len(members))
-		err := parallel(ctx, len(members), w.opt.Workers, func(ctx context.Context, i int) error {
+		err := inParallel(ctx, len(members), w.opt.Workers, func(ctx context.Context, i int) error {
 			var err error
 			if rows[i], err = w.member(ctx, g, i+1, members[i]); err != nil {
 				return fmt.Errorf("member %d, generation %d (%s): %w", i+1, g, t.describe(members[i].values),
@@ -185,12 +185,12 @@ func (w *tuning) generationBegun(g int) bool {
 // begins where from is 0.
 func (w *tuning) continued(e *Experiment, generation, from int) (*running, error) {
 	for i := range e.plans { // the ledgers of a copied member hold other noise than the plan
-		e.plans[i].limited = false
+		e.plans[i].Limited = false
 	}
 	r := &running{e: e, opt: Options{Workers: 1}, began: time.Now()}
 	var err error
 	if from == 0 {
-		r.world, err = e.start(1, nil)
+		r.world, err = e.start(e.own(), 1, nil)
 		return r, err
 	}
 	path := filepath.Join(w.memberDir(generation, from), checkpointFile)
@@ -206,7 +206,7 @@ func (w *tuning) continued(e *Experiment, generation, from int) (*running, error
 		return nil, config.Bad(tuneSection+".space", fmt.Sprintf("%d agents", len(e.parts)),
 			fmt.Sprintf("%d, as before", len(p.Ledgers)))
 	}
-	if r.world, err = e.start(1, p.Ledgers); err != nil {
+	if r.world, err = e.start(e.own(), 1, p.Ledgers); err != nil {
 		return nil, err
 	}
 	if err := r.world.sim.LoadState(state); err != nil {

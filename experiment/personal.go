@@ -1,6 +1,7 @@
 package experiment
 
 import (
+	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
@@ -10,13 +11,9 @@ import (
 	"strings"
 
 	"sotto/agent"
-	"sotto/algo"
 	"sotto/config"
-	"sotto/data"
+	"sotto/internal/parallel"
 	"sotto/model"
-	"sotto/oracle"
-	"sotto/privacy"
-	"sotto/privacy/account"
 	"sotto/sim"
 	"sotto/tensor"
 	"sotto/topology"
@@ -53,20 +50,20 @@ type PersonalPrivacy struct {
 	FeatureNorm float64 `toml:"feature_norm,omitempty"`
 }
 
-func (q *PersonalPrivacy) validate(p *privacyParams, personal bool) error {
-	private := personal && p.Mechanism != "none"
+func (q *PersonalPrivacy) validate(p *privacyParams, noisy, personal bool) error {
+	private := personal && noisy
 	switch {
 	case len(q.AgentEpsilon) > 0 && (!private || p.TargetEpsilon != 0 || p.NoiseMultiplier != 0):
 		return config.Bad("agent_epsilon", q.AgentEpsilon,
 			"nothing beside target_epsilon, noise_multiplier or mechanism none, and only with an "+
 				"algorithm of personal models")
-	case q.WarmEpsilon != 0 && (!private || !(q.WarmEpsilon > 0) || math.IsInf(q.WarmEpsilon, 1)):
+	case q.WarmEpsilon != 0 && (!private || !finiteAbove0(q.WarmEpsilon)):
 		return config.Bad("warm_epsilon", q.WarmEpsilon,
 			"above 0 and finite, with noise and an algorithm of personal models")
 	case q.WarmMechanism != "" && (q.WarmEpsilon == 0 || q.WarmMechanism != "gaussian" &&
 		q.WarmMechanism != "k-norm"):
 		return config.Bad("warm_mechanism", q.WarmMechanism, "gaussian or k-norm, with warm_epsilon")
-	case q.FeatureNorm != 0 && (!private || !(q.FeatureNorm > 0) || math.IsInf(q.FeatureNorm, 1)):
+	case q.FeatureNorm != 0 && (!private || !finiteAbove0(q.FeatureNorm)):
 		return config.Bad("feature_norm", q.FeatureNorm,
 			"above 0 and finite, with noise and an algorithm of personal models")
 	case personal && p.TargetEpsilon != 0 && p.NoiseMultiplier != 0:
@@ -74,67 +71,25 @@ func (q *PersonalPrivacy) validate(p *privacyParams, personal bool) error {
 			"nothing beside target_epsilon with an algorithm of personal models")
 	}
 	for _, eps := range q.AgentEpsilon {
-		if !(eps > 0) || math.IsInf(eps, 1) {
+		if !finiteAbove0(eps) {
 			return config.Bad("agent_epsilon", eps, "values above 0 and finite")
 		}
 	}
 	return nil
 }
 
-// validateFullBatch is validateBatch for algorithms that use all records each time.
-func (p *privacyParams) validateFullBatch() error {
-	switch {
-	case p.SampleRate != 0:
-		return config.Bad("sample_rate", p.SampleRate, "nothing: this algorithm uses all records each time")
-	case p.adjacency == account.AddRemove && (!(p.BatchSize > 0) || math.IsInf(p.BatchSize, 1)):
-		return config.Bad("batch_size", p.BatchSize,
-			"a public normaliser above 0: under add-remove the number of records is private")
-	case p.adjacency != account.AddRemove && p.BatchSize != 0:
-		return config.Bad("batch_size", p.BatchSize,
-			"nothing: the public number of records divides their sum")
-	case p.MinRecords < 0 || p.MinRecords > 0 && p.adjacency != account.AddRemove:
-		return config.Bad("min_records", p.MinRecords,
-			"at least 1, and only under add-remove: elsewhere record counts are public")
-	}
-	return nil
-}
+// featureNorm is the bound in force.
+func (q *PersonalPrivacy) featureNorm() float64 { return cmp.Or(q.FeatureNorm, 1) }
 
-// mostWakes bounds a run's length.
-const mostWakes = 1 << 40
+// maxWakes bounds a run's length.
+const maxWakes = 1 << 40
 
-func (f *File) validatePersonal() error {
-	f.steps = f.clck.Wakes
-	if f.steps == 0 {
-		f.steps = f.root.Rounds * uint64(max(1, f.topo.Agents))
-	}
-	if f.steps > mostWakes {
-		return f.at("clock", config.Bad("wakes", f.steps, "1 to 2^40"))
-	}
-	if x := f.clck.Interval; x != 0 && !(x >= .001 && x <= 86400) {
-		return f.at("clock", config.Bad("interval", x, "0.001 to 86400 seconds"))
-	}
-	switch f.topo.Weights {
-	case "":
-		f.topo.Weights = "objective"
-	case "objective":
-	default:
-		return f.at("topology", config.Bad("weights", f.topo.Weights,
-			"objective with algorithm "+f.alg.Name+", whose weights are those of its objective"))
-	}
-	if f.topo.Vectors != "" && f.topo.Vectors != "hidden" && f.topo.Vectors != "data" {
-		return f.at("topology", config.Bad("vectors", f.topo.Vectors, "one of data, hidden"))
-	}
-	if f.data.Augmentation != (oracle.Augmentation{}) {
-		return f.at("data", config.Bad("augmentations", f.data.Augmentation.Views,
-			"none with algorithm "+f.alg.Name))
-	}
-	others := f.repl
-	others.Uncharged = false
-	if on := others.switches(); on != "" {
-		return f.at("replication", config.Bad("", on, "no switch but uncharged with algorithm "+f.alg.Name))
-	}
-	if f.repl.Uncharged && f.priv.Mechanism == localMechanism {
-		return f.at("replication", config.Bad("uncharged", true, "false with mechanism "+localMechanism))
+// objectiveWeights are those of the objective of personal models, in place of mixing.
+const objectiveWeights = "objective"
+
+func (p *clockParams) validate() error {
+	if x := p.Interval; x != 0 && !(x >= .001 && x <= 86400) {
+		return config.Bad("interval", x, "0.001 to 86400 seconds")
 	}
 	return nil
 }
@@ -176,7 +131,7 @@ func (e *Experiment) readReplay() error {
 }
 
 func (e *Experiment) pairGraph() (*topology.Graph, error) {
-	if e.file.pacing != algo.Pairs {
+	if e.file.pacing != agent.PacingPairs {
 		return nil, nil
 	}
 	return e.schedule.At(0)
@@ -205,82 +160,41 @@ func (e *Experiment) wakes() ([]sim.Wake, error) {
 	return list, nil
 }
 
-func (e *Experiment) startWakes(w *world, agents []sim.Agent, workers int) error {
-	g, err := e.schedule.At(0)
+// countWakes returns how often each agent is going to wake, and where the algorithm wants
+// to know it, fills wakesOf.
+func (e *Experiment) countWakes() ([]uint64, error) {
+	counts := make([]uint64, len(e.plans))
+	env := e.env(0)
+	env.Dim, env.Init = 1, tensor.Vec{0}
+	first, err := e.factory(env)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	w.sim, err = sim.NewAsync(sim.AsyncConfig{
-		Agents:  agents,
-		Graph:   g,
-		Dim:     e.model.Dim(),
-		Wakes:   e.file.steps,
-		Pairs:   e.file.pacing == algo.Pairs,
-		Workers: workers,
-		Seed:    e.file.root.Seed,
-		Faults:  e.file.flts,
-		Replay:  e.replay,
-	})
-	return e.file.at("faults", err)
-}
-
-// personalOracles are what agent i's plan asks for.
-func (e *Experiment) personalOracles(i int, pool *oracle.Pool,
-	trained *data.Dataset) (map[string]privacy.Oracle, error) {
-	p := &e.plans[i]
-	records := oracle.Records{Data: trained, Index: e.parts[i]}
-	m := map[string]privacy.Oracle{}
-	for _, a := range p.personal.asks {
-		if m[a.oracle] != nil {
-			continue
-		}
-		if a.oracle == oracle.FitName {
-			fit := e.fit(p, p.personal.lambda)
-			fit.Records = records
-			if err := fit.Validate(); err != nil {
-				return nil, err
-			}
-			m[a.oracle] = fit
-			continue
-		}
-		full := e.full(p, a.oracle)
-		full.Records, full.Pool = records, pool
-		if err := full.Validate(); err != nil {
-			return nil, err
-		}
-		m[a.oracle] = full
+	a, ok := first.(interface{ PlansWakes() bool })
+	if plans := ok && a.PlansWakes(); e.owned && plans {
+		return nil, config.Bad("alloc", "one that needs the numbers of an agent's wakes",
+			"equal or expected: nobody knows beforehand when daemons wake")
+	} else if e.owned {
+		own, err := e.ownWakes()
+		return []uint64{own}, err
+	} else if plans {
+		e.wakesOf = make([][]uint64, len(e.plans))
 	}
-	return m, nil
-}
-
-// full is the oracle of full gradients without its records.
-func (e *Experiment) full(p *plan, name string) *oracle.Full {
-	g := &oracle.Full{Model: e.model, Normaliser: p.batch, Clip: e.file.priv.MaxGradNorm, Norm: account.L2,
-		Adjacency: e.file.priv.adjacency, Unit: account.Record()}
-	if name == oracle.GradFullL1 {
-		g.Norm = account.L1
+	c, err := e.clock()
+	if err != nil {
+		return nil, err
 	}
-	return g
-}
-
-// fit is the oracle of local minimisers without its records.
-func (e *Experiment) fit(p *plan, lambda float64) *oracle.Fit {
-	glm, _ := model.Linear(e.model) // planPersonal has refused others
-	radius := math.Inf(1)
-	if p := e.file.priv.Mechanism; p != "none" && p != localMechanism {
-		if radius = e.file.priv.FeatureNorm; radius == 0 {
-			radius = 1
+	for t := range e.file.steps {
+		w, _ := c.Next()
+		counts[w.Agent]++
+		if w.Peer != agent.Broadcast {
+			counts[w.Peer]++
+		}
+		if e.wakesOf != nil {
+			e.wakesOf[w.Agent] = append(e.wakesOf[w.Agent], t)
 		}
 	}
-	return &oracle.Fit{
-		GLM:        glm,
-		Normaliser: p.batch,
-		Lambda:     lambda,
-		Radius:     radius,
-		Adjacency:  e.file.priv.adjacency,
-		Unit:       account.Record(),
-		Dim:        e.model.Dim(),
-	}
+	return counts, nil
 }
 
 // objective is Q over all agents: half the weighted squared distances of neighbors'
@@ -292,7 +206,7 @@ func (e *Experiment) objective(w *world, workers int) float64 {
 		return math.NaN()
 	}
 	terms := make([]float64, len(e.parts))
-	each(len(terms), workers, func(i int, scratch *model.Workspace) {
+	parallel.With(len(terms), workers, func(i int, scratch *model.Workspace) error {
 		theta := w.sim.Params(i)
 		degree, apart := 0., 0.
 		for _, nb := range g.In(agent.ID(i)) {
@@ -304,12 +218,13 @@ func (e *Experiment) objective(w *world, workers int) float64 {
 			}
 			apart += nb.Weight * s
 		}
-		weight, lambda := w.agents[i].Algorithm.(personal).Objective()
+		weight, lambda := w.parties[i].bare.(personal).Objective()
 		loss := lambda * theta.Dot(theta)
 		if rows := e.parts[i]; len(rows) > 0 {
 			loss += e.model.Loss(theta, e.trainBatch(rows), scratch)
 		}
 		terms[i] = apart/4 + degree*weight*loss // each pair is met from both ends
+		return nil
 	})
 	sum := 0.
 	for _, t := range terms {
@@ -321,7 +236,6 @@ func (e *Experiment) objective(w *world, workers int) float64 {
 // personal is an algorithm of personal models.
 type personal interface {
 	Objective() (weight, lambda float64) // μ c_i and λ_i
-	FitLambda() float64
 }
 
 func (e *Experiment) trainBatch(rows []int32) *model.Batch {

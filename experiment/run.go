@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"time"
 
-	"sotto/algo"
 	"sotto/privacy/account"
 )
 
@@ -69,7 +68,7 @@ func (r *running) elapsed() time.Duration { return r.before + time.Since(r.began
 func (e *Experiment) Run(ctx context.Context, opt Options) (*Result, error) {
 	r := &running{e: e, opt: opt, accounts: e.newAccounts(opt.Workers), began: time.Now()}
 	var err error
-	if r.world, err = e.start(opt.Workers, nil); err != nil {
+	if r.world, err = e.start(e.own(), opt.Workers, nil); err != nil {
 		return nil, err
 	}
 	if r.dir, err = newRunDir(opt.Out, e.name()); err != nil {
@@ -103,7 +102,7 @@ func Resume(ctx context.Context, dir, dataDir string, opt Options) (*Result, err
 		return nil, fmt.Errorf("%s: %w", dir, err)
 	}
 	r := &running{e: e, opt: opt, dir: d, accounts: e.newAccounts(opt.Workers), began: time.Now()}
-	if r.world, err = e.start(opt.Workers, p.Ledgers); err != nil {
+	if r.world, err = e.start(e.own(), opt.Workers, p.Ledgers); err != nil {
 		return nil, err
 	}
 	r.saved = true
@@ -148,7 +147,7 @@ func (r *running) run(ctx context.Context) (*Result, error) {
 // because wakes are many.
 func (r *running) next() uint64 {
 	at, every := r.world.sim.Round(), r.e.file.eval.Every
-	if r.e.file.pacing == algo.Rounds {
+	if r.e.file.rounds() {
 		return at + 1
 	}
 	return min(r.e.file.steps, (at/every+1)*every)

@@ -4,6 +4,7 @@ import (
 	"os"
 	"path/filepath"
 
+	"sotto/algo"
 	"sotto/tensor"
 	"sotto/topology"
 )
@@ -18,7 +19,7 @@ type RunGraphs struct {
 // Averaging returns for how many rounds the run averages values, where it does nothing
 // else; 0: it does.
 func (f *File) Averaging() int {
-	if f.averages() {
+	if f.has(algo.OneRelease) {
 		return int(f.steps) - 1
 	}
 	return 0
@@ -42,11 +43,13 @@ func ReadRunGraphs(dir string) (*RunGraphs, error) {
 		return nil, err
 	}
 	r.Averaging = f.Averaging()
-	_, directed := topology.Digraphs[f.topo.Graph]
-	if f.topo.Dropout == 0 && f.topo.Wake == "" && !directed {
+	if f.topo.Dropout == 0 && f.topo.Wake == "" && !f.directed() {
 		return r, nil
 	}
 	e := &Experiment{file: f}
+	if err := e.prepare(); err != nil {
+		return nil, err
+	}
 	if err := e.buildGraph(tensor.Mat{}); err != nil {
 		return nil, err
 	}

@@ -11,9 +11,9 @@ import (
 	"sotto/topology"
 )
 
-// unpaid names what is made from training records before the run for all to see: no
+// derived names what is made from training records before the run for all to see: no
 // charge of the run covers it (claim C20). "" where there is nothing.
-func (e *Experiment) unpaid() string {
+func (e *Experiment) derived() string {
 	var parts []string
 	if d := e.split.Derived; d != "" {
 		parts = append(parts, d)
@@ -24,14 +24,14 @@ func (e *Experiment) unpaid() string {
 	return strings.Join(parts, ", ")
 }
 
-// checkUnpaid refuses a run with noise whose guarantee would not cover what all agents
+// checkPrior refuses a run with noise whose guarantee would not cover what all agents
 // see from the start.
-func (e *Experiment) checkUnpaid() error {
-	f, what := e.file, e.unpaid()
+func (e *Experiment) checkPrior() error {
+	f, what := e.file, e.derived()
 	switch {
-	case f.priv.Mechanism == "none" || what != "" && f.repl.Uncharged:
+	case !f.private() || what != "" && e.setup.Uncharged:
 		return nil
-	case f.repl.Uncharged:
+	case e.setup.Uncharged:
 		return f.at("replication", config.Bad("uncharged", true,
 			"false: nothing is made from training records before this run"))
 	case e.split.Derived != "":
@@ -47,14 +47,13 @@ func (e *Experiment) checkUnpaid() error {
 	return nil
 }
 
-// unpaidEvent is what replication.uncharged puts into every ledger before the run; nil
-// without.
-func (e *Experiment) unpaidEvent() *account.Event {
-	if !e.file.repl.Uncharged {
+// priorEvents are charged in every ledger before the run; nil where nothing is.
+func (e *Experiment) priorEvents() []account.Event {
+	if !e.setup.Uncharged {
 		return nil
 	}
-	ev := account.Shared(account.NonPrivate("made from training records without noise: " + e.unpaid()))
-	return &ev
+	return []account.Event{account.Shared(account.NonPrivate("made from training records without noise: " +
+		e.derived()))}
 }
 
 // vectors are what a graph of similar agents compares.

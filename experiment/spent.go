@@ -7,14 +7,14 @@ import (
 	"strings"
 	"sync"
 
-	"sotto/model"
+	"sotto/internal/parallel"
 	"sotto/privacy"
 	"sotto/privacy/account"
 	"sotto/privacy/ledger"
 )
 
 // private says that the run claims a finite epsilon.
-func (e *Experiment) private() bool { return e.file.priv.Mechanism != "none" }
+func (e *Experiment) private() bool { return e.file.private() }
 
 // accounts turns ledgers into figures.
 type accounts struct {
@@ -144,11 +144,12 @@ func (a *accounts) spentBy(ledgers []*ledger.Memory, upperOnly bool) (eps []acco
 		}
 	}
 	errs := make([]error, len(firsts))
-	each(len(firsts), a.workers, func(k int, _ *model.Workspace) {
+	parallel.For(len(firsts), a.workers, func(k int) error {
 		i := firsts[k]
 		if eps[i], errs[k] = a.figure(histories[i], upperOnly); errs[k] != nil {
 			errs[k] = fmt.Errorf("agent %d: %w", i, errs[k])
 		}
+		return nil
 	})
 	if err := errors.Join(errs...); err != nil {
 		return nil, nil, err
@@ -210,20 +211,18 @@ func (r *running) statement(l *ledger.Memory) (account.Statement, error) {
 
 // assumptions are those of the run's mechanisms.
 func (e *Experiment) assumptions() ([]string, error) {
-	m, err := e.mechanism(1)
-	if e.file.priv.Mechanism == decorMechanism {
-		m, err = e.decor(0)
-	}
+	m, err := e.setup.Scheme.Mechanism(e.self, 1, simulatedSecret(e.file.root.Seed, e.self))
 	if err != nil {
 		return nil, err
 	}
 	a := m.Assumptions()
-	if e.private() && e.file.priv.Noise != "exact" {
+	if e.private() && e.file.priv.Noise != exactNoise {
 		a = append(a,
 			"the float32 round-off in the sum of clipped gradients, a few millionths of the clip, is not "+
 				"part of the sensitivity")
 	}
-	if e.file.eval.Score != "" && e.file.priv.Noise == "exact" { // of the score's noise, which is never exact
+	// of the score's noise, which is never exact
+	if e.file.eval.Score != "" && e.file.priv.Noise == exactNoise {
 		a = append(a, privacy.Gaussian{}.Assumptions()...)
 	}
 	return a, nil

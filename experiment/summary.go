@@ -200,12 +200,13 @@ func (r *running) summarize() Summary {
 		}
 	}
 	s.Adversaries = e.file.adv.Text()
-	s.Replication, s.Tuned = e.file.repl.switches(), e.file.hist.text()
-	s.Pacing = map[algo.Pacing]string{algo.Wakes: "wakes", algo.Pairs: "pairs",
-		algo.Tokens: "tokens"}[e.file.pacing]
+	s.Replication, s.Tuned = e.file.repl.String(), e.file.hist.text()
+	if !e.file.rounds() {
+		s.Pacing = e.file.pacing.String()
+	}
 	s.Tokens = e.file.tokn.Count
 	for i := range e.plans {
-		s.ClaimedEpsilon = max(s.ClaimedEpsilon, Figure(e.plans[i].claim))
+		s.ClaimedEpsilon = max(s.ClaimedEpsilon, Figure(e.plans[i].Claim))
 	}
 	s.Topology = e.graph()
 	if last.Accuracy != nil {
@@ -231,11 +232,11 @@ func (r *running) privacyLines() []PrivacyLine {
 			Epsilon: Bounds{Figure(r.spent[i].Lower), Figure(r.spent[i].Upper)}, Delta: p.TargetDelta,
 			Adjacency: p.adjacency.String(), Unit: p.unit.String(), Accountant: p.Accountant,
 			Charges: r.charges[i],
-			Noise:   Figure(r.e.plans[i].noiseMultiplier), SampleRate: r.e.plans[i].rate,
+			Noise:   Figure(r.e.plans[i].Noise), SampleRate: r.e.plans[i].Public.SampleRate,
 			Overrides: r.e.overrides,
 		}
-		if own := r.e.plans[i].personal; own != nil {
-			l.Target = Figure(own.epsilon)
+		if r.e.file.clocked() {
+			l.Target = Figure(r.e.plans[i].Epsilon)
 		}
 		return l
 	}
@@ -244,8 +245,8 @@ func (r *running) privacyLines() []PrivacyLine {
 		for i := range lines {
 			lines[i] = line(i)
 			lines[i].Agent = i
-			if r.e.plans[i].personal != nil {
-				lines[i].Records = r.e.plans[i].records
+			if r.e.file.clocked() {
+				lines[i].Records = r.e.plans[i].Public.Records
 			}
 		}
 		return lines
@@ -259,7 +260,7 @@ func (r *running) privacyLines() []PrivacyLine {
 	groups := map[key][]int{}
 	var order []key
 	for i := range r.spent {
-		k := key{r.spent[i], r.charges[i], r.e.plans[i].noiseMultiplier, r.e.plans[i].rate}
+		k := key{r.spent[i], r.charges[i], r.e.plans[i].Noise, r.e.plans[i].Public.SampleRate}
 		if groups[k] == nil {
 			order = append(order, k)
 		}
@@ -296,19 +297,18 @@ func ranges(ids []int) string {
 func (r *running) notes() []string {
 	n := []string{"noise is simulated: its streams are derived from the seed, so this run protects " +
 		"nobody; epsilon is what the same run with secret noise would cost"}
-	p := &r.e.file.priv
 	switch {
 	case r.e.sealed():
 		n = append(n,
 			"no message leaves an agent, so nothing is charged; the models themselves are trained without "+
 				"noise and must not be published")
-	case p.Mechanism == "none":
+	case !r.e.private():
 		n = append(n, "not private: no noise is added")
 	}
-	if r.e.file.alg.Name == "central" {
+	if r.e.file.has(algo.Central) {
 		n = append(n, "central, not decentralized: one trusted site holds all data")
 	}
-	if on := r.e.file.repl.switches(); on != "" {
+	if on := r.e.file.repl.String(); on != "" {
 		n = append(n, "replication of a published procedure that is not sound: "+on)
 	}
 	if who := r.e.file.adv.Text(); who != "" {
@@ -320,7 +320,7 @@ func (r *running) notes() []string {
 			fmt.Sprintf("%d tokens carry the models: accuracy and loss are of what they hold, epsilon is "+
 				"each agent's, against who sees all messages", t))
 	}
-	if r.e.file.pacing.Clocked() && p.Mechanism != "none" {
+	if r.e.file.pacing.Clocked() && r.e.private() {
 		n = append(n,
 			"metric objective is computed from training records without noise: the simulation sees it, no "+
 				"agent does")
@@ -411,7 +411,7 @@ func (s *Summary) WriteTable(w io.Writer) error {
 	}
 	if s.ClaimedEpsilon > 0 {
 		how := "what RDP under add-remove gives for one release a round"
-		if s.Algorithm == kmAlgorithm {
+		if strings.Contains(s.Replication, "expectation of a sensitivity") {
 			how = "for the whole run, from the expectation of a sensitivity, and of an output without noise"
 		}
 		if s.Tokens > 0 {

@@ -68,6 +68,14 @@ func (g timedGate) Answer(q *agent.Query, dst tensor.Vec) error {
 	return g.Gate.Answer(q, dst)
 }
 
+// oracles measures the evaluations of an oracle over a model; others are left alone.
+func (w *stopwatch) oracles(o privacy.Oracle) privacy.Oracle {
+	if g, ok := o.(privacy.GridOracle); ok {
+		return timedOracle{g, w}
+	}
+	return o
+}
+
 // timedOracle measures the evaluations of an oracle.
 type timedOracle struct {
 	privacy.GridOracle
@@ -82,4 +90,11 @@ func (o timedOracle) Evaluate(dst *privacy.Value, q *agent.Query, sample *rng.St
 func (o timedOracle) EvaluateGrid(dst []int64, q *agent.Query, sample *rng.Stream) {
 	defer lap(&o.watch.oracle, time.Now())
 	o.GridOracle.EvaluateGrid(dst, q, sample)
+}
+
+// Begin tells an oracle whose records change with the round which one it is.
+func (o timedOracle) Begin(round uint64) {
+	if b, ok := o.GridOracle.(interface{ Begin(round uint64) }); ok {
+		b.Begin(round)
+	}
 }

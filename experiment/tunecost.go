@@ -199,7 +199,7 @@ func parseRanges(s string) (ids []int, err error) {
 // private selection cannot read.
 func (t *Tuning) accountable(e *Experiment) error {
 	pl := &e.plans[0]
-	training, err := account.Repeat(pl.queries, pl.event)
+	training, err := account.Repeat(pl.Queries(), pl.Events[0])
 	if err != nil {
 		return err
 	}

@@ -169,8 +169,8 @@ func (t *Tuning) sameCost(a, b *Experiment, what string) error {
 	same := len(a.plans) == len(b.plans)
 	for i := range a.plans {
 		p, q := &a.plans[i], &b.plans[min(i, len(b.plans)-1)]
-		same = same && p.queries == q.queries && p.limited == q.limited && p.limit == q.limit &&
-			p.event.Equal(q.event)
+		same = same && p.Queries() == q.Queries() && p.Limited == q.Limited &&
+			p.Admitted == q.Admitted && p.Events[0].Equal(q.Events[0])
 	}
 	if same {
 		return nil
@@ -186,7 +186,7 @@ func (t *Tuning) sameCost(a, b *Experiment, what string) error {
 // random runs the trials of a random search and returns the best.
 func (w *tuning) random(ctx context.Context) (*TrialRow, error) {
 	rows := make([]TrialRow, w.t.runs)
-	err := parallel(ctx, w.t.runs, w.opt.Workers, func(ctx context.Context, i int) error {
+	err := inParallel(ctx, w.t.runs, w.opt.Workers, func(ctx context.Context, i int) error {
 		var err error
 		rows[i], err = w.trial(ctx, i+1)
 		return err
@@ -197,8 +197,8 @@ func (w *tuning) random(ctx context.Context) (*TrialRow, error) {
 	return &bestFirst(rows)[0], nil
 }
 
-// parallel calls f for 0 .. n-1 from several goroutines, until one fails.
-func parallel(ctx context.Context, n, workers int, f func(ctx context.Context, i int) error) error {
+// inParallel calls f for 0 .. n-1 from several goroutines, until one fails.
+func inParallel(ctx context.Context, n, workers int, f func(ctx context.Context, i int) error) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	next := make(chan int)

@@ -8,6 +8,7 @@ import (
 	"sotto/agent"
 	"sotto/config"
 	"sotto/model"
+	"sotto/privacy"
 	"sotto/privacy/account"
 	"sotto/privacy/account/network"
 	"sotto/topology"
@@ -67,7 +68,7 @@ type WalkReference struct {
 // for nothing.
 func (e *Experiment) walkFigures() (*WalkFigures, error) {
 	f := e.file
-	if f.tokn.Accounting != "network" || f.priv.Mechanism == "none" {
+	if f.tokn.Accounting != "network" || !f.private() {
 		return nil, nil
 	}
 	g, err := e.schedule.At(0)
@@ -82,7 +83,7 @@ func (e *Experiment) walkFigures() (*WalkFigures, error) {
 	if err != nil {
 		return nil, err
 	}
-	local, err := e.cost(&e.plans[0], e.plans[0].charges())
+	local, err := e.plans[0].Cost(&e.setup.Target, e.plans[0].Charges())
 	if err != nil {
 		return nil, err
 	}
@@ -126,14 +127,14 @@ func (e *Experiment) mixture(hops *network.Matrix) (*network.WalkMixture, error)
 	f := e.file
 	walk, err := e.walk()
 	if err != nil {
-		return nil, f.at("algorithm", err)
+		return nil, err
 	}
 	shift, noise, visits := 0., math.Inf(1), 0
 	for i := range e.plans {
 		p := &e.plans[i]
-		shift = max(shift, account.ClipShift(f.priv.adjacency)/p.batch)
-		noise = min(noise, p.noiseMultiplier/p.batch)
-		visits = max(visits, p.charges())
+		shift = max(shift, account.ClipShift(f.priv.adjacency)/p.Public.ExpectedBatch)
+		noise = min(noise, p.Noise/p.Public.ExpectedBatch)
+		visits = max(visits, p.Charges())
 	}
 	glm, _ := model.Linear(e.model)
 	size := e.lifted(e.split.Train.RowNorm)
@@ -280,6 +281,17 @@ func (r *WalkReference) Text() string {
 		formatEpsilon(float64(r.Mean)), r.Label, r.Provenance)
 }
 
+// checkAmplified refuses accounting "network" where nothing is proved for it.
+func (e *Experiment) checkAmplified() error {
+	if e.file.tokn.Accounting != "network" {
+		return nil
+	}
+	if err := e.amplified(); err != nil {
+		return fmt.Errorf("%w: %w", privacy.ErrRefused, err)
+	}
+	return nil
+}
+
 // amplified names the first thing that the run lacks of what amplification by iteration
 // on a hidden walk is proved under (Cyffers, Bellet 2022; Feldman, Mironov, Talwar,
 // Thakurta 2018): every step is a contraction with noise, all of one size, and no
@@ -290,7 +302,7 @@ func (e *Experiment) amplified() error {
 	x := e.split.Train.RowNorm
 	w, err := e.walk()
 	if err != nil {
-		return f.at("algorithm", err)
+		return err
 	}
 	switch {
 	case f.tokn.Hops != "secret":
@@ -305,13 +317,13 @@ func (e *Experiment) amplified() error {
 		return f.at("data", config.Bad("dataset", f.data.Dataset,
 			"one whose rows have a public bound, such as houses, with accounting network: without it no "+
 				"smoothness is known"))
-	case f.repl != (replicationParams{}):
-		return f.at("replication", config.Bad("replication", f.repl.switches(),
+	case f.repl.Stated():
+		return f.at("replication", config.Bad("replication", f.repl.String(),
 			"nothing with accounting network"))
 	case f.flts.Drop != 0 || f.flts.Churn != 0:
 		return f.at("faults", config.Bad("drop", f.flts.Drop,
 			"0, without churn, with accounting network: when a token comes late its way is known better"))
-	case f.priv.Mechanism != "gaussian" || f.priv.Noise == "exact":
+	case !f.mechanism().exactView || f.priv.Noise == exactNoise:
 		return f.at("privacy", config.Bad("noise", f.priv.Noise,
 			"fast, with mechanism gaussian and accounting network: only sums of normal noise are as if of "+
 				"one draw"))

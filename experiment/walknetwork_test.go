@@ -114,7 +114,7 @@ func TestWalkNetwork(t *testing.T) {
 	// In the closed form W = 11'/n leaves T ln T/(s² n²) alone, s the noise over the
 	// sensitivity 1 of zero-out.
 	e := sixteen(t, `topology.graph="complete"`)
-	z := e.plans[0].noiseMultiplier
+	z := e.plans[0].Noise
 	c := 300 * math.Log(300) / (z * z * 256)
 	if want := c + 2*math.Sqrt(c*math.Log(1e4)); math.Abs(float64(whole.Printed.Worst)-want) > 1e-9*want ||
 		math.Abs(float64(whole.Printed.Mean)-want) > 1e-9*want {

@@ -70,7 +70,7 @@ func openMemory(_ testing.TB, members int) nodetest.Network {
 
 func TestNodesEqualTheSimulator(t *testing.T) {
 	for name := range algo.Algorithms {
-		if algo.PacingOf(name) != algo.Rounds || name == "central" { // one agent alone
+		if algo.Algorithms[name].Pacing != agent.PacingRounds || name == "central" { // one agent alone
 			continue
 		}
 		if synchronous[name] == nil {
@@ -107,7 +107,7 @@ func logger(w io.Writer) *slog.Logger { return slog.New(slog.NewTextHandler(w, n
 // whatever links do.
 func TestRecordedWakesEqualTheSimulator(t *testing.T) {
 	for name := range algo.Algorithms {
-		if algo.PacingOf(name) != algo.Wakes {
+		if algo.Algorithms[name].Pacing != agent.PacingWakes {
 			continue
 		}
 		if waking[name] == nil {

@@ -43,7 +43,7 @@ func walkFactory(t testing.TB, name, after string) agent.Factory {
 // whatever links do to frames, also where budgets end.
 func TestATokenEqualsTheSimulator(t *testing.T) {
 	for name := range algo.Algorithms {
-		if algo.PacingOf(name) != algo.Tokens {
+		if algo.Algorithms[name].Pacing != agent.PacingTokens {
 			continue
 		}
 		if walking[name] == nil {

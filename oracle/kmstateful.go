@@ -12,7 +12,7 @@ import (
 	"sotto/tensor"
 )
 
-var _ privacy.Oracle = (*KMStateful)(nil)
+var _ privacy.Stateful = (*KMStateful)(nil)
 
 // KMStatefulName is the oracle "km-stateful".
 const KMStatefulName = "km-stateful"
@@ -164,6 +164,9 @@ func (k *KMStateful) most() float64 {
 // Replay recovers the state from the queries that were answered before, in order. Nothing
 // is released. What was drawn of OneRecord is not recovered.
 func (k *KMStateful) Replay(q *agent.Query) { clear(k.advance(q)) }
+
+// Drawn reports OneRecord, whose state depends on the records drawn.
+func (k *KMStateful) Drawn() bool { return k.OneRecord }
 
 // Erase clears the state and what was made from the records. What comes after begins
 // anew, at Start.

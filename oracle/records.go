@@ -87,16 +87,16 @@ func (l *Labels) Evaluate(dst *privacy.Value, _ *agent.Query, _ *rng.Stream) {
 	}
 }
 
-// Public returns the data set that the answers of both oracles make, with the rows of d
+// Perturbed returns the data set that the answers of both oracles make, with the rows of d
 // that they do not cover left zero.
-func Public(d *data.Dataset) *data.Dataset {
+func Perturbed(d *data.Dataset) *data.Dataset {
 	p := *d
 	p.X.Data = make([]float32, len(d.X.Data))
 	p.Labels = make([]int32, len(d.Labels))
 	return &p
 }
 
-// Fill writes one owner's answers into a data set made by Public.
+// Fill writes one owner's answers into a data set made by Perturbed.
 func Fill(p *data.Dataset, index []int32, features, labels []float32) {
 	cols := p.X.Cols
 	for k, r := range index {

@@ -1,7 +1,9 @@
 package privacy
 
 import (
+	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"sync"
 
@@ -26,6 +28,7 @@ type Gate struct {
 	simulated bool
 
 	byOracle map[string]Mechanism // instead of mechanism, see Use
+	rounds   []beginner           // oracles whose records change with the round
 	imitated map[string]string    // oracle by the name of a query for its noise alone, see Imitate
 	blanks   uint64               // such answers since Begin
 
@@ -38,6 +41,66 @@ type Gate struct {
 		mechanism Mechanism
 		event     account.Event
 	}
+}
+
+// beginner is implemented by oracles whose records change with the round.
+type beginner interface{ Begin(round uint64) }
+
+// Stateful is an oracle with a state of its own, private, which goes on from answer to
+// answer. The gate alone calls what is below; it is never told to an algorithm.
+type Stateful interface {
+	Oracle
+	// Replay moves the state by a query that was answered before. Nothing is released.
+	Replay(q *agent.Query)
+	// Erase clears the state. What comes after begins anew.
+	Erase()
+	// Drawn reports that the state depends on random choices, so that it does not follow
+	// from the queries.
+	Drawn() bool
+}
+
+// ErrDrawn says that the state of an oracle cannot be recovered.
+var ErrDrawn = errors.New("privacy: a state that depends on random choices does not follow from the queries")
+
+// Recover brings the states of the gate's oracles to where the queries that asked yields,
+// in order, had taken them. It goes before the first answer. Oracles without a state have
+// nothing to recover; asked is then not called.
+func (g *Gate) Recover(asked func(yield func(q *agent.Query))) error {
+	if !g.stateful(func(s Stateful) {}) {
+		return nil
+	}
+	var err error
+	g.stateful(func(s Stateful) {
+		if s.Drawn() {
+			err = ErrDrawn
+			return
+		}
+		s.Erase()
+	})
+	if err != nil {
+		return err
+	}
+	asked(func(q *agent.Query) {
+		if s, ok := g.oracles[q.Oracle].(Stateful); ok {
+			s.Replay(q)
+		}
+	})
+	return nil
+}
+
+// Erase clears the states of the gate's oracles, when nothing is asked any more.
+func (g *Gate) Erase() { g.stateful(Stateful.Erase) }
+
+// stateful calls f with every oracle that has a state, and reports whether there is one.
+func (g *Gate) stateful(f func(Stateful)) bool {
+	any := false
+	for _, o := range g.oracles {
+		if s, ok := o.(Stateful); ok {
+			any = true
+			f(s)
+		}
+	}
+	return any
 }
 
 // Use makes m the mechanism of one oracle's answers, in place of the gate's. It is called
@@ -59,12 +122,38 @@ func (g *Gate) Imitate(name, oracle string) {
 	g.imitated[name] = oracle
 }
 
+// Keys says where a gate's streams come from. The zero Keys are secret: a fresh key of
+// the operating system for each charge.
+type Keys struct {
+	seed      uint64
+	simulated bool
+}
+
+// SimulatedKeys are a function of seed, agent and charge number: see NewSimulatedGate.
+func SimulatedKeys(seed uint64) Keys { return Keys{seed: seed, simulated: true} }
+
+// Simulated reports whether the keys are reproducible and hence protect nobody.
+func (k Keys) Simulated() bool { return k.simulated }
+
+// Open returns the gate of agent self over its oracles.
+func Open(l ledger.Ledger, m Mechanism, oracles map[string]Oracle, keys Keys, self agent.ID) *Gate {
+	g := &Gate{ledger: l, mechanism: m, oracles: oracles, simulated: keys.simulated,
+		keys: func(uint64) rng.Key { return rng.NewKey() }}
+	if keys.simulated {
+		g.keys = func(seq uint64) rng.Key { return rng.Simulated(keys.seed, uint32(self), seq) }
+	}
+	for _, name := range slices.Sorted(maps.Keys(oracles)) {
+		if o, ok := oracles[name].(beginner); ok {
+			g.rounds = append(g.rounds, o)
+		}
+	}
+	return g
+}
+
 // NewGate returns a gate whose noise and sampling come from a fresh secret key for each
 // charge.
 func NewGate(l ledger.Ledger, m Mechanism, oracles map[string]Oracle) *Gate {
-	return &Gate{ledger: l, mechanism: m, oracles: oracles, keys: func(uint64) rng.Key {
-		return rng.NewKey()
-	}}
+	return Open(l, m, oracles, Keys{}, 0)
 }
 
 // NewSimulatedGate returns a gate whose noise and sampling are a function of seed, agent
@@ -73,8 +162,7 @@ func NewGate(l ledger.Ledger, m Mechanism, oracles map[string]Oracle) *Gate {
 // "simulated".
 func NewSimulatedGate(l ledger.Ledger, m Mechanism, oracles map[string]Oracle, seed uint64,
 	self agent.ID) *Gate {
-	return &Gate{ledger: l, mechanism: m, oracles: oracles, simulated: true,
-		keys: func(seq uint64) rng.Key { return rng.Simulated(seed, uint32(self), seq) }}
+	return Open(l, m, oracles, SimulatedKeys(seed), self)
 }
 
 // Simulated reports whether the gate's noise is reproducible and hence protects nobody.
@@ -84,6 +172,9 @@ func (g *Gate) Simulated() bool { return g.simulated }
 // valid until the next Begin.
 func (g *Gate) Begin(round uint64, live []agent.Neighbor) {
 	g.round, g.live, g.blanks = round, live, 0
+	for _, o := range g.rounds {
+		o.Begin(round)
+	}
 	if l, ok := g.ledger.(interface{ SetRound(uint64) }); ok { // durable ledgers note the round of a charge
 		l.SetRound(round)
 	}

@@ -8,7 +8,8 @@ import (
 	"sotto/agent"
 	"sotto/algo"
 	"sotto/data"
-	"sotto/experiment"
+	"sotto/experiment/plan"
+	"sotto/experiment/replication"
 	"sotto/model"
 	"sotto/oracle"
 	"sotto/privacy"
@@ -146,18 +147,19 @@ func (n *network003) mean(ctx context.Context) ([]float64, error) {
 	dim := n.model.Dim()
 	cfg := sim.Config{Schedule: n.schedule, Dim: dim, Rounds: uint64(n.rounds), Workers: 1, Seed: n.seed}
 	for i := range theoremAgents {
-		a, err := factory(agent.Env{
+		env := agent.Env{
 			Self:   agent.ID(i),
 			Agents: theoremAgents,
 			Dim:    dim,
 			Rounds: uint64(n.rounds),
 			Init:   make(tensor.Vec, dim),
 			Lowest: n.info.LambdaN,
-		})
+		}
+		a, err := factory(env)
 		if err != nil {
 			return nil, err
 		}
-		oracles, err := n.oracles(i, a.(*algo.KM))
+		oracles, err := n.oracles(i, factory, env)
 		if err != nil {
 			return nil, err
 		}
@@ -180,35 +182,35 @@ func (n *network003) mean(ctx context.Context) ([]float64, error) {
 	return mean, nil
 }
 
-func (n *network003) oracles(i int, a *algo.KM) (map[string]privacy.Oracle, error) {
-	glm, _ := model.Linear(n.model)
-	p, _ := a.Splitting()
-	k := oracle.KM{
-		GLM:           glm,
-		Records:       oracle.Records{Data: n.train},
-		Operator:      p.Operator,
-		Gamma:         p.Gamma,
-		L1:            p.L1,
-		Residual:      1,
-		Clip:          n.clip,
-		Rate:          1,
+// oracles are those that the agent asks, over its records.
+func (n *network003) oracles(i int, f agent.Factory, env agent.Env) (map[string]privacy.Oracle, error) {
+	asks, err := plan.Rehearse(f, env, plan.Life{Steps: 1, View: &agent.View{SelfWeight: 1}})
+	if err != nil {
+		return nil, err
+	}
+	o, err := oracle.New(&oracle.Public{
+		Model:         n.model,
+		SampleRate:    1,
 		ExpectedBatch: float64(n.records),
+		Clip:          n.clip,
 		Adjacency:     account.ReplaceOne,
 		Unit:          account.Record(),
-
-		Dim: n.model.Dim(),
+		Residual:      1,
+		Init:          make(tensor.Vec, n.model.Dim()),
+		Published:     n.published,
+		OneRecord:     n.published,
+	}, &asks[0].Query)
+	if err != nil {
+		return nil, err
 	}
+	own := oracle.Records{Data: n.train}
 	for r := range n.records {
-		k.Records.Index = append(k.Records.Index, int32(i*n.records+r))
+		own.Index = append(own.Index, int32(i*n.records+r))
 	}
 	if n.only && i == 0 {
-		k.Records.Index = k.Records.Index[:1]
+		own.Index = own.Index[:1]
 	}
-	if !n.published {
-		return map[string]privacy.Oracle{oracle.KMName: &k}, k.Validate()
-	}
-	s := &oracle.KMStateful{KM: k, Start: make(tensor.Vec, k.Dim), Published: true, OneRecord: true}
-	return map[string]privacy.Oracle{oracle.KMStatefulName: s}, s.Validate()
+	return map[string]privacy.Oracle{asks[0].Query.Oracle: o}, o.Bind(own, nil)
 }
 
 // generated makes a data set of size.records records for each of theoremAgents agents.
@@ -241,7 +243,7 @@ func (d *Document) theorem1(ctx context.Context, size theoremsSize) error {
 			n.rounds = rounds
 			setting := fmt.Sprintf("%s, K = %d", graph, rounds)
 			lambda := max(math.Abs(n.info.Lambda2), math.Abs(n.info.LambdaN))
-			bound := experiment.Theorem1(1, theoremAlpha, uint64(rounds), lambda, size.records, theoremAgents)
+			bound := replication.Theorem1(1, theoremAlpha, uint64(rounds), lambda, size.records, theoremAgents)
 			expected := 0.
 			n.only = false
 			for draw := range size.draws {

@@ -34,6 +34,8 @@ func TestPlantedImportsAreFound(t *testing.T) {
 		{"algo", "net/http", "no I/O"},
 		{"privacy", "math/rand/v2", "porous"},
 		{"oracle", "math/rand", "porous"},
+		{"experiment/plan", "example.org/x/data", "a plan is public"},
+		{"experiment/replication", "example.org/x/data", "a plan is public"},
 		{"experiment", "example.org/x/node", "must not link the network"},
 		{"node", "github.com/libp2p/go-libp2p", "one package"},
 		{"node", "github.com/hashicorp/mdns", "one package"},

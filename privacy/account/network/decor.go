@@ -136,6 +136,27 @@ func (d Decor) invert(part []int, out []float64) {
 	}
 }
 
+// AgainstAnyOne returns each agent's least multiplier over all choices of one other agent
+// that is curious.
+func (d Decor) AgainstAnyOne() ([]float64, error) {
+	least := make([]float64, d.Agents)
+	for i := range least {
+		least[i] = math.Inf(1)
+	}
+	for v := range d.Agents {
+		all, err := d.Multipliers([]int{v})
+		if err != nil {
+			return nil, err
+		}
+		for i, m := range all {
+			if i != v {
+				least[i] = math.Min(least[i], m)
+			}
+		}
+	}
+	return least, nil
+}
+
 // Worst returns the least multiplier of those who are not curious, 0 if all are.
 func (d Decor) Worst(curious []int) (float64, error) {
 	all, err := d.Multipliers(curious)

@@ -1,0 +1,96 @@
+package experiment
+
+import (
+	"math"
+
+	"sotto/config"
+	"sotto/experiment/plan"
+	"sotto/oracle"
+	"sotto/privacy"
+)
+
+// mechanism is what a run file may name as [privacy] mechanism: which keys it has, and
+// how the agents of a run make their noise by it.
+type mechanism struct {
+	check func(p *privacyParams) error
+	// scheme builds the noise of all agents. It is called once, when graphs, models and
+	// the agents' constants are known.
+	scheme func(e *Experiment) (privacy.Scheme, error)
+
+	noisy      bool    // answers are charged
+	clocked    bool    // for algorithms of personal models only
+	integers   bool    // has a form in integers: noise = "exact"
+	deployable bool    // a daemon runs it
+	exactView  bool    // normal noise of each agent's own, whose sums are exact
+	pairwise   bool    // neighbors share noise
+	perturbs   bool    // records are perturbed once, before training
+	spread     float64 // standard deviation of a value's noise over its scale; 0 for 1
+}
+
+// mechanisms lists them by name.
+var mechanisms = map[string]mechanism{
+	"none": {check: checkNone, scheme: noNoise},
+	"gaussian": {check: (*privacyParams).validateNoise, scheme: gaussianNoise, noisy: true,
+		integers: true, deployable: true, exactView: true},
+	"laplace": {check: (*privacyParams).validateNoise, scheme: laplaceNoise, noisy: true, clocked: true,
+		deployable: true, spread: math.Sqrt2},
+	"decor": {check: (*privacyParams).validateNoise, scheme: sharedNoise, noisy: true, deployable: true,
+		pairwise: true},
+	"local-dp": {check: (*privacyParams).validateLocal, scheme: releasedRecords, noisy: true, clocked: true,
+		perturbs: true},
+}
+
+// mechanism is the run's.
+func (f *File) mechanism() mechanism { return f.mech }
+
+func checkNone(p *privacyParams) error {
+	if p.TargetEpsilon != 0 || p.NoiseMultiplier != 0 {
+		return config.Bad("mechanism", p.Mechanism,
+			"gaussian with target_epsilon or noise_multiplier: mechanism none has no noise")
+	}
+	p.unbounded()
+	return nil
+}
+
+// noNoise is sealed where nothing leaves an agent: the local-only baseline.
+func noNoise(e *Experiment) (privacy.Scheme, error) {
+	name := "none"
+	if e.sealed() {
+		name = "sealed"
+	}
+	m, err := privacy.NewMechanism(name, 0)
+	return privacy.Fixed{Answers: m}, err
+}
+
+// gaussianNoise is every agent's own; exact noise is the discrete Gaussian on integer
+// gradients. A count beside the gradient has noise of its own, over its clip of 1/2.
+func gaussianNoise(e *Experiment) (privacy.Scheme, error) {
+	p := &e.file.priv
+	s := privacy.Independent{Name: p.Mechanism, Exact: p.Noise == exactNoise}
+	if p.Extra() > 0 {
+		s.PartNoise = map[string]float64{oracle.CountPart: 2 * p.Count}
+	}
+	return s, nil
+}
+
+func laplaceNoise(e *Experiment) (privacy.Scheme, error) {
+	return privacy.Independent{Name: e.file.priv.Mechanism}, nil
+}
+
+// releasedRecords charges nothing for answers about records that have been released.
+func releasedRecords(*Experiment) (privacy.Scheme, error) {
+	m, err := privacy.NewMechanism("released", 0)
+	return privacy.Fixed{Answers: m}, err
+}
+
+// target is what the run's plans are calibrated to.
+func (f *File) target() plan.Target {
+	p := &f.priv
+	t := plan.Target{Accountant: p.Accountant, Adjacency: p.adjacency, Unit: p.unit,
+		Delta: p.TargetDelta, Epsilon: p.TargetEpsilon, Noise: p.NoiseMultiplier}
+	if p.WarmEpsilon > 0 {
+		t.Shares = map[string]plan.Share{oracle.FitName: {Epsilon: p.WarmEpsilon,
+			Mechanism: p.WarmMechanism, Key: "warm_epsilon"}}
+	}
+	return t
+}

@@ -1,0 +1,214 @@
+package experiment
+
+import (
+	"sotto/agent"
+	"sotto/algo"
+	"sotto/config"
+	"sotto/experiment/plan"
+	"sotto/oracle"
+	"sotto/privacy"
+	"sotto/privacy/ledger"
+)
+
+// Seat is where one agent of an experiment sits: whose number and records it has, and
+// where its charges and its randomness come from.
+type Seat struct {
+	Self    agent.ID
+	Records oracle.Records
+	Arrival []uint32 // by row: the round from which it is there; nil: all are
+	Ledger  ledger.Ledger
+	Keys    privacy.Keys // the zero value is secret
+	// Secret is what the agent shares with another and with nobody else, for mechanism
+	// decor.
+	Secret func(peer agent.ID) []byte
+	Pool   *oracle.Pool
+	// Fresh seats write into their ledger what was charged before the run: overrides, and
+	// what was made from the records.
+	Fresh bool
+
+	// For auditors and baselines:
+	// Mechanism answers in place of the run's; nil: the run's.
+	Mechanism privacy.Mechanism
+	// Adjust edits the agent's public constants, which then are not those of the plan.
+	Adjust func(*oracle.Public)
+	// Wrap decorates an oracle that is bound; nil: nothing does.
+	Wrap func(privacy.Oracle) privacy.Oracle
+}
+
+// Party is one agent of an experiment, wherever it runs: in a simulation, as a daemon,
+// under audit, or alone.
+type Party struct {
+	// Algorithm has adaptive clips, what an adversary does and the format of messages
+	// around it.
+	Algorithm agent.Algorithm
+	Gate      *privacy.Gate
+	Plan      *plan.Agent
+	Oracles   map[string]privacy.Oracle
+
+	bare agent.Algorithm // without what is around it
+}
+
+// replayer is implemented by algorithms whose oracle has a state of its own: Asked yields
+// every query that was answered, in order.
+type replayer interface {
+	Asked(yield func(q *agent.Query))
+}
+
+// Recover brings the state behind the gate to where the loaded algorithm is. What has no
+// such state has nothing to recover.
+func (p *Party) Recover() error { return recoverFrom(p.Gate, p.bare) }
+
+func recoverFrom(g *privacy.Gate, bare agent.Algorithm) error {
+	return g.Recover(func(yield func(*agent.Query)) {
+		if r, ok := bare.(replayer); ok {
+			r.Asked(yield)
+		}
+	})
+}
+
+// planOf is the plan of an agent. An owner knows its own alone.
+func (e *Experiment) planOf(i agent.ID) *plan.Agent { return &e.plans[i-e.self] }
+
+// Party makes one agent of the experiment. Everywhere an agent is needed it comes from
+// here, so that what was planned is what is asked, charged and answered.
+func (e *Experiment) Party(s Seat) (*Party, error) {
+	p := &Party{Plan: e.planOf(s.Self)}
+	var err error
+	if p.Gate, p.Oracles, err = e.gate(&s); err != nil {
+		return nil, err
+	}
+	if s.Fresh {
+		if err := e.open(s.Ledger, p.Plan); err != nil {
+			return nil, err
+		}
+	}
+	p.Algorithm, p.bare, err = e.algorithm(s.Self)
+	return p, err
+}
+
+// gate makes the agent's gate over its records.
+func (e *Experiment) gate(s *Seat) (*privacy.Gate, map[string]privacy.Oracle, error) {
+	a, m := e.planOf(s.Self), s.Mechanism
+	var err error
+	if m == nil {
+		if m, err = e.setup.Scheme.Mechanism(s.Self, a.Noise, s.Secret); err != nil {
+			return nil, nil, e.file.at("privacy", err)
+		}
+	}
+	oracles, err := e.bind(s)
+	if err != nil {
+		return nil, nil, e.file.at("privacy", err)
+	}
+	g := privacy.Open(s.Ledger, m, oracles, s.Keys, s.Self)
+	if e.file.tokens() {
+		for name := range oracles {
+			g.Imitate(noiseQuery, name)
+		}
+	}
+	for name, m := range a.Own {
+		g.Use(name, m)
+	}
+	return g, oracles, nil
+}
+
+// algorithm makes the agent's state machine: bare, and with clips that change, what an
+// adversary does and the format of messages around it.
+func (e *Experiment) algorithm(self agent.ID) (around, bare agent.Algorithm, err error) {
+	f := e.file
+	if bare, err = e.factory(e.env(int(self - e.self))); err != nil {
+		return nil, nil, f.at("algorithm", err)
+	}
+	around = e.clipped(bare, self)
+	return f.alg.rounded(f.adv.Corrupt(around, self, f.root.Seed)), bare, nil
+}
+
+// clipped lets an algorithm ask with the run's clips.
+func (e *Experiment) clipped(bare agent.Algorithm, self agent.ID) agent.Algorithm {
+	p, a := &e.file.priv, e.planOf(self)
+	return p.Clipped(bare, p.MaxGradNorm, a.Noise/a.Public.ExpectedBatch, e.model.Dim())
+}
+
+// bind makes the oracles that the agent's plan names.
+func (e *Experiment) bind(s *Seat) (map[string]privacy.Oracle, error) {
+	a := e.planOf(s.Self)
+	public := a.Public
+	if s.Adjust != nil {
+		s.Adjust(&public)
+	}
+	oracles := map[string]privacy.Oracle{}
+	for k := range a.Asks {
+		q := &a.Asks[k].Query
+		if oracles[q.Oracle] != nil {
+			continue
+		}
+		o, err := oracle.New(&public, q)
+		if err != nil {
+			return nil, err
+		}
+		var bound privacy.Oracle = o
+		if s.Arrival != nil {
+			bound, err = oracle.Arrive(o, s.Records, s.Arrival, s.Pool)
+		} else {
+			err = o.Bind(s.Records, s.Pool)
+		}
+		if err != nil {
+			return nil, err
+		}
+		if s.Wrap != nil {
+			bound = s.Wrap(bound)
+		}
+		oracles[q.Oracle] = bound
+	}
+	return oracles, nil
+}
+
+// open writes what stands in a ledger before the run's first charge.
+func (e *Experiment) open(l ledger.Ledger, a *plan.Agent) error {
+	for _, o := range e.overrides {
+		if err := l.Override(o); err != nil {
+			return err
+		}
+	}
+	for _, ev := range a.Before {
+		if _, err := l.Charge(ev); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// algorithmParams is the section [algorithm], with what every algorithm has.
+type algorithmParams struct {
+	Name string `toml:"name"`
+	// Messages is the format of what agents send: "float32" (default) or "bf16", half as
+	// long (algo.Rounded).
+	Messages string `toml:"messages,omitempty"`
+}
+
+const shortMessages = "bf16"
+
+// short reports whether messages have half of the bits.
+func (p *algorithmParams) short() bool { return p.Messages == shortMessages }
+
+func (p *algorithmParams) validate() error {
+	if p.Messages != "" && p.Messages != "float32" && !p.short() {
+		return config.Bad("messages", p.Messages, "float32 or bf16")
+	}
+	return nil
+}
+
+// rounded lets an algorithm send what the run file asks for.
+func (p *algorithmParams) rounded(a agent.Algorithm) agent.Algorithm {
+	if p.short() {
+		return algo.Rounded(a)
+	}
+	return a
+}
+
+// messageSize is the length of a message on the wire.
+func (p *algorithmParams) messageSize(dim int) int {
+	if p.short() {
+		return agent.MessageSizeBF16(dim)
+	}
+	return agent.MessageSize(dim)
+}

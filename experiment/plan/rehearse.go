@@ -1,0 +1,130 @@
+package plan
+
+import (
+	"sotto/agent"
+	"sotto/tensor"
+)
+
+// Life is how an agent is going to be stepped, as far as that is public and known before
+// the run.
+type Life struct {
+	Pacing agent.Pacing
+	// Steps is the number of rounds, of the agent's own wakes, or of visits of tokens.
+	Steps uint64
+	View  *agent.View
+	// Free are queries that are answered without data, by name, and charge nothing.
+	Free map[string]bool
+}
+
+// asking is implemented by algorithms that ask on a known number of their first wakes,
+// however often they wake; false where they ask on every wake.
+type asking interface {
+	Asking() (wakes uint64, fixed bool)
+}
+
+// Rehearse steps one agent through its life in dimension 1, with answers and messages
+// that are zero, and lists what it asks. Every algorithm's queries depend on public facts
+// only. An algorithm with a fixed number of updates spreads its budget over all of them,
+// however often it wakes.
+func Rehearse(f agent.Factory, env agent.Env, life Life) ([]Ask, error) {
+	env.Dim, env.Init = 1, tensor.Vec{0}
+	alg, err := f(env)
+	if err != nil {
+		return nil, err
+	}
+	r := &rehearsal{alg: alg, life: &life}
+	if b, ok := alg.(asking); ok && life.Pacing.Clocked() {
+		if wakes, fixed := b.Asking(); fixed {
+			r.life.Steps = wakes
+		}
+	}
+	if err := r.step(agent.Input{Kind: agent.Start, View: life.View}); err != nil {
+		return nil, err
+	}
+	r.over = life.Pacing.Clocked() && r.out.Done
+	for k := uint64(0); k < r.life.Steps && !r.over; k++ {
+		if err := r.advance(k); err != nil {
+			return nil, err
+		}
+	}
+	return r.asks, nil
+}
+
+// rehearsal is one agent's, in progress.
+type rehearsal struct {
+	alg  agent.Algorithm
+	life *Life
+	out  agent.Output
+	asks []Ask
+	over bool // nothing more is going to be asked
+}
+
+// advance makes step k of the agent's life.
+func (r *rehearsal) advance(k uint64) error {
+	view := r.life.View
+	switch r.life.Pacing {
+	case agent.PacingRounds:
+		return r.step(agent.Input{Kind: agent.Round, Round: k, View: view})
+	case agent.PacingTokens:
+		asked := r.count()
+		token := []agent.Message{{Body: tensor.Vec{0}}}
+		err := r.step(agent.Input{Kind: agent.Token, Round: k, View: view, Inbox: token})
+		r.over = r.count() == asked // it has given all that it gives
+		return err
+	}
+	wake := agent.Input{Kind: agent.Wake, Round: k, View: view, Peer: agent.Broadcast}
+	pairs := r.life.Pacing == agent.PacingPairs
+	if pairs {
+		wake.Peer = view.In[0].ID
+	}
+	if err := r.step(wake); err != nil {
+		return err
+	}
+	if pairs {
+		peer := []agent.Message{{From: wake.Peer, Body: tensor.Vec{0, 0}}}
+		met := agent.Input{Kind: agent.Exchange, View: view, Peer: wake.Peer, Inbox: peer}
+		if err := r.step(met); err != nil {
+			return err
+		}
+	}
+	r.over = r.out.Done
+	return nil
+}
+
+// step steps the agent until it has no query left.
+func (r *rehearsal) step(in agent.Input) error {
+	for {
+		r.out.Reset()
+		if err := r.alg.Step(&in, &r.out); err != nil || r.out.Query == nil {
+			return err
+		}
+		if !r.life.Free[r.out.Query.Oracle] {
+			r.add(r.out.Query)
+		}
+		in = agent.Input{Kind: agent.Answer, Round: in.Round, View: r.life.View, Answer: tensor.Vec{0}}
+	}
+}
+
+// add counts a query. Kinds differ in what their events may differ in: the oracle, its
+// operator and the factor on the noise.
+func (r *rehearsal) add(q *agent.Query) {
+	for k := range r.asks {
+		a := &r.asks[k]
+		if a.Query.Oracle == q.Oracle && a.Query.Noise == q.Noise && a.Query.Operator == q.Operator {
+			a.Times++
+			a.Varies = a.Varies || a.Query.Step != q.Step
+			return
+		}
+	}
+	kept := *q
+	kept.At = nil
+	r.asks = append(r.asks, Ask{Query: kept, Times: 1})
+}
+
+func (r *rehearsal) count() int {
+	n := 0
+	for _, a := range r.asks {
+		n += a.Times
+	}
+	return n
+}

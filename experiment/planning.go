@@ -1,0 +1,452 @@
+package experiment
+
+import (
+	"errors"
+	"fmt"
+	"math"
+
+	"sotto/agent"
+	"sotto/algo"
+	"sotto/config"
+	"sotto/experiment/plan"
+	"sotto/model"
+	"sotto/oracle"
+	"sotto/privacy"
+	"sotto/privacy/account"
+	"sotto/tensor"
+)
+
+// prepare starts what the run's agents are going to be planned from, and lets the
+// deviations of [replication] edit it.
+func (e *Experiment) prepare() error {
+	f := e.file
+	e.setup = plan.Setup{
+		Spec:          f.spec,
+		Setting:       algo.Setting{PerRecord: f.priv.unit == account.Record()},
+		Target:        f.target(),
+		Agents:        f.topo.Agents,
+		Steps:         f.steps,
+		MaxGradNorm:   f.priv.MaxGradNorm,
+		GradientBound: e.gradientBound,
+	}
+	return f.placed("replication", f.repl.Apply(&e.setup))
+}
+
+// newFactory makes the factory of the run's algorithm.
+func (e *Experiment) newFactory() error {
+	f := e.file
+	decode := f.section("algorithm")
+	var err error
+	e.factory, err = f.spec.New(func(params any) error {
+		err := decode(params)
+		if s, ok := params.(algo.Settable); ok {
+			s.Set(e.setup.Setting)
+		}
+		return err
+	})
+	return f.at("algorithm", err)
+}
+
+// makePlans fixes every agent's public constants, queries and noise before any data are
+// read by an oracle.
+func (e *Experiment) makePlans() error {
+	f := e.file
+	if f.clocked() {
+		if err := f.at("clock", e.readReplay()); err != nil {
+			return err
+		}
+	}
+	if err := e.countNeighbors(); err != nil {
+		return err
+	}
+	e.fillPublic()
+	e.plans = make([]plan.Agent, len(e.parts))
+	n := newCounter(f)
+	for i := range e.plans {
+		if err := e.fillAgent(i, n); err != nil {
+			return fmt.Errorf("agent %d with %d records: %w", i, len(e.parts[i]), err)
+		}
+	}
+	if err := e.rehearse(); err != nil {
+		return f.at("algorithm", err)
+	}
+	if err := e.checkQueries(); err != nil {
+		return err
+	}
+	if err := e.checkRecursion(); err != nil {
+		return err
+	}
+	if err := f.placed("replication", f.repl.Planned(&e.setup, e.plans)); err != nil {
+		return err
+	}
+	if e.setup.Scheme == nil {
+		var err error
+		if e.setup.Scheme, err = f.mechanism().scheme(e); err != nil {
+			return err
+		}
+	}
+	if !f.private() {
+		return nil
+	}
+	if err := e.checkDelta(n.least()); err != nil {
+		return err
+	}
+	if err := e.checkAmplified(); err != nil {
+		return err
+	}
+	if f.mechanism().perturbs {
+		return e.calibrateLocal()
+	}
+	return e.calibrate()
+}
+
+// fillPublic completes what all agents' oracles have in common, where no deviation has
+// set it.
+func (e *Experiment) fillPublic() {
+	f, p := e.file, &e.setup.Public
+	priv := &f.priv
+	p.Model, p.Adjacency, p.Unit = e.model, priv.adjacency, priv.unit
+	if p.Clip == 0 {
+		p.Clip = priv.MaxGradNorm
+	}
+	p.Exact, p.Rescale, p.Count = priv.Noise == exactNoise, priv.Adaptive(), priv.Extra() > 0
+	p.Augment = f.data.Augmentation
+	p.FeatureNorm, p.Residual = math.Inf(1), math.Inf(1)
+	if f.private() {
+		p.Residual = 1
+		if !f.mechanism().perturbs {
+			p.FeatureNorm = priv.featureNorm()
+		}
+	}
+	p.Init = e.init
+	e.setup.SLEM = e.rho()
+}
+
+// fillAgent sets agent i's public constants.
+func (e *Experiment) fillAgent(i int, n *counter) error {
+	f, a := e.file, &e.plans[i]
+	p, k, m := &f.priv, f.kind(), len(e.parts[i])
+	a.Public = e.setup.Public
+	a.Epsilon, a.Before = p.TargetEpsilon, e.priorEvents()
+	if b := p.AgentEpsilon; len(b) > 0 {
+		a.Epsilon = b[(int(e.self)+i)%len(b)]
+	}
+	public := p.adjacency != account.AddRemove
+	if public {
+		a.Public.Records = m
+		if f.clocked() && !e.owned { // an owner knows its own count alone
+			e.mostRecords = max(e.mostRecords, m)
+		}
+	}
+	var err error
+	switch {
+	case !k.Record:
+		a.Public.SampleRate, a.Public.ExpectedBatch = 1, 1
+	case k.Batches == oracle.Mean && p.unit == account.Owner():
+		a.Public.SampleRate, a.Public.ExpectedBatch = 1, 1
+	case k.Batches != oracle.Sampled && public:
+		a.Public.SampleRate, a.Public.ExpectedBatch = 1, float64(max(1, m))
+	case k.Batches != oracle.Sampled:
+		a.Public.SampleRate, a.Public.ExpectedBatch = 1, p.BatchSize
+	case !public:
+		a.Public.SampleRate, a.Public.ExpectedBatch = p.SampleRate, p.BatchSize
+	default:
+		a.Public.SampleRate, a.Public.ExpectedBatch, err = p.sampling(float64(m), max(1, a.Public.Draws))
+	}
+	owned := m
+	if e.held != nil {
+		owned += len(e.held[i])
+	}
+	n.add(owned, a)
+	return err
+}
+
+// sampling derives rate and normaliser where the record count m is public.
+func (p *privacyParams) sampling(m float64, draws int) (rate, batch float64, err error) {
+	rate, batch = p.SampleRate, p.BatchSize
+	m *= float64(draws)
+	switch {
+	case m == 0: // an owner without records releases noise
+		rate = 1
+		if batch == 0 {
+			batch = 1
+		}
+	case p.SampleRate == 0:
+		if rate = p.BatchSize / m; rate > 1 {
+			return rate, batch, config.Bad("batch_size", p.BatchSize,
+				fmt.Sprintf("at most %g: the sample rate batch_size/records would be %.4g, above 1", m, rate))
+		}
+	case p.BatchSize == 0:
+		batch = p.SampleRate * m
+	}
+	return rate, batch, nil
+}
+
+// rehearse notes what every agent is going to ask.
+func (e *Experiment) rehearse() error {
+	f := e.file
+	if f.clocked() {
+		return e.rehearseWakes()
+	}
+	life := plan.Life{Pacing: f.pacing, Steps: f.steps, View: &agent.View{SelfWeight: 1}}
+	env := agent.Env{Agents: f.topo.Agents, Records: 1, Rounds: f.steps, Rho: e.rho(),
+		Second: e.second(), Lowest: e.lowest, Neighbors: e.neighbors}
+	if f.tokens() {
+		life.Steps *= uint64(f.tokn.Count)
+		life.Free = freeQueries
+		env.Tokens = f.tokn.Count
+	}
+	asks, err := plan.Rehearse(e.factory, env, life)
+	if err != nil {
+		return err
+	}
+	for i := range e.plans {
+		e.plans[i].Asks = asks
+	}
+	return nil
+}
+
+// rehearseWakes is rehearse for agents whose numbers of wakes differ.
+func (e *Experiment) rehearseWakes() error {
+	counts, err := e.countWakes()
+	if err != nil {
+		return err
+	}
+	g, err := e.schedule.At(0)
+	if err != nil {
+		return err
+	}
+	known := map[string][]plan.Ask{}
+	for i := range e.plans {
+		id := e.self + agent.ID(i)
+		asks, err := plan.Rehearse(e.factory, e.env(i), plan.Life{Pacing: e.file.pacing, Steps: counts[i],
+			View: &agent.View{In: g.In(id), Out: g.Out(id)}})
+		if err != nil {
+			return err
+		}
+		key := fmt.Sprint(asks)
+		if _, ok := known[key]; !ok {
+			known[key] = asks
+		}
+		e.plans[i].Asks = known[key]
+	}
+	return nil
+}
+
+// checkQueries refuses queries that the run's model has no answer to.
+func (e *Experiment) checkQueries() error {
+	a := &e.plans[0]
+	for k := range a.Asks {
+		_, err := oracle.New(&a.Public, &a.Asks[k].Query)
+		if errors.Is(err, oracle.ErrNotLinear) {
+			return fmt.Errorf("%w: %w", err, e.file.refuse("model.name", e.file.mod.Name,
+				"huber, least-squares, or logistic with two classes"))
+		}
+	}
+	return nil
+}
+
+// counter finds the public count that delta is compared with: of an owner's records, or
+// of owners where each is a unit.
+type counter struct {
+	f    *File
+	n    float64
+	whom string
+}
+
+func newCounter(f *File) *counter {
+	c := &counter{f: f, n: math.Inf(1), whom: "smallest owner"}
+	switch k := f.kind(); {
+	case f.clocked():
+		c.n, c.whom = 0, "largest owner"
+	case f.priv.unit == account.Owner() && k.Record:
+		c.n, c.whom = float64(f.topo.Agents), "set of owners, each of which is a unit"
+	case f.priv.unit == account.Owner():
+		c.n, c.whom = float64(f.topo.Agents), "run, which counts owners"
+	}
+	return c
+}
+
+// add takes an agent's count, with the records that it holds out.
+func (c *counter) add(owned int, a *plan.Agent) {
+	p, sampled := &c.f.priv, c.f.kind().Batches == oracle.Sampled
+	count := float64(owned)
+	switch {
+	case p.unit == account.Owner():
+		return
+	case p.adjacency == account.AddRemove && sampled: // the public constants' own record count
+		count = math.Round(p.BatchSize / p.SampleRate / (1 - c.f.eval.Validation))
+		if p.MinRecords > 0 {
+			count = float64(p.MinRecords)
+		}
+	case p.adjacency == account.AddRemove:
+		count = max(p.BatchSize, float64(p.MinRecords))
+	case !sampled:
+		count = float64(a.Public.Records)
+	}
+	switch {
+	case c.f.clocked():
+		c.n = max(c.n, count)
+	case count > 0:
+		c.n = min(c.n, count)
+	case c.f.kind().Batches == oracle.Mean: // the mean of no records counts as that of one
+		c.n = min(c.n, 1)
+	}
+}
+
+func (c *counter) least() (n float64, whom string) {
+	if c.f.clocked() {
+		return max(1, c.n), c.whom
+	}
+	return c.n, c.whom
+}
+
+// checkDelta refuses a delta at which a mechanism may publish a whole record.
+func (e *Experiment) checkDelta(n float64, whom string) error {
+	p := &e.file.priv
+	if p.TargetDelta < 1/n {
+		return nil
+	}
+	if !p.understands(overrideDelta) {
+		err := config.Bad("target_delta", p.TargetDelta,
+			fmt.Sprintf("below 1/n = %.3g for the public n = %.0f of the %s, better below 1/(10 n); at 1/n "+
+				"a mechanism may publish one whole record; i_understand = [\"delta\"] overrides and is "+
+				"recorded",
+				1/n, n, whom))
+		return fmt.Errorf("%w: %w", privacy.ErrRefused, e.file.at("privacy", err))
+	}
+	e.overrides = append(e.overrides, fmt.Sprintf("target_delta %g is not below 1/n for the %s, n = %.0f",
+		p.TargetDelta, whom, n))
+	return nil
+}
+
+// calibrate finds every agent's noise, and what is claimed without what the run's ledgers
+// are charged before it.
+func (e *Experiment) calibrate() error {
+	f := e.file
+	if f.mechanism().pairwise {
+		e.warnUnequal()
+	}
+	if err := plan.Calibrate(e.plans, e.self, e.setup.Scheme, e.setup.Target); err != nil {
+		return err
+	}
+	if e.setup.Uncharged {
+		if err := e.claimWithoutPrior(); err != nil {
+			return err
+		}
+	}
+	if f.clocked() || e.setup.Unjudged {
+		return nil
+	}
+	return e.warn()
+}
+
+// claimWithoutPrior claims what the run would cost if what was made from training records
+// before it were public.
+func (e *Experiment) claimWithoutPrior() error {
+	for i := range e.plans {
+		a := &e.plans[i]
+		if a.Claim = a.Epsilon; e.file.clocked() || i > 0 {
+			continue
+		}
+		i, err := a.Cost(&e.setup.Target, a.Charges())
+		if err != nil {
+			return err
+		}
+		a.Claim = i.Upper
+	}
+	if !e.file.clocked() {
+		for i := range e.plans {
+			e.plans[i].Claim = e.plans[0].Claim
+		}
+	}
+	return nil
+}
+
+// warn notes what the settings of the smallest owner should be asked about.
+func (e *Experiment) warn() error {
+	smallest := &e.plans[0]
+	for i := range e.plans {
+		least := smallest.Public.Records
+		if r := e.plans[i].Public.Records; r > 0 && (least == 0 || r < least) {
+			smallest = &e.plans[i]
+		}
+	}
+	if len(smallest.Asks) == 0 {
+		return nil
+	}
+	r, err := smallest.Release(0)
+	if err != nil {
+		return err
+	}
+	p := &e.file.priv
+	noise := p.MaxGradNorm * smallest.Noise * math.Sqrt(float64(e.model.Dim()))
+	if p.FollowsAnswers() && noise > p.MaxGradNorm*smallest.Public.ExpectedBatch {
+		e.warnings = append(e.warnings, "clipping released: the noise of an answer is longer than the "+
+			"longest mean of clipped gradients, so that the clip follows the noise")
+	}
+	records := smallest.Public.Records
+	if p.unit == account.Owner() { // delta is not about records
+		records = 0
+	}
+	e.warnings = append(account.Warnings(r, smallest.Noise, p.TargetDelta, records), e.warnings...)
+	return nil
+}
+
+// freeQueries ask for noise alone: they read no data.
+var freeQueries = map[string]bool{noiseQuery: true}
+
+// noiseQuery is the name under which tokens' algorithms ask for it.
+const noiseQuery = "zero"
+
+// env is what agent i knows at birth.
+func (e *Experiment) env(i int) agent.Env {
+	env := agent.Env{
+		Self:        e.self + agent.ID(i),
+		Agents:      e.file.topo.Agents,
+		Dim:         e.model.Dim(),
+		Records:     e.plans[i].Public.Records,
+		Rounds:      e.file.steps,
+		Init:        e.init,
+		Rho:         e.rho(),
+		Second:      e.second(),
+		Lowest:      e.lowest,
+		Neighbors:   e.neighbors,
+		MostRecords: e.mostRecords,
+		Tokens:      e.file.tokn.Count,
+	}
+	if e.wakesOf != nil {
+		env.Wakes = e.wakesOf[i]
+	}
+	return env
+}
+
+// gradientBound is the largest norm of an owner's mean gradient that the model and the
+// data set's public bound of its rows allow.
+func (e *Experiment) gradientBound() (float64, error) {
+	glm, linear := model.Linear(e.model)
+	switch x := e.split.Train.RowNorm; {
+	case !linear || math.IsInf(glm.Slope, 1):
+		return 0, e.file.refuse("model.name", e.file.mod.Name,
+			"huber, or logistic with two classes, whose gradients are bounded")
+	case x == 0:
+		return 0, e.file.refuse("data.dataset", e.file.data.Dataset,
+			"one whose rows have a public bound, such as houses")
+	default:
+		return glm.Slope * e.lifted(x), nil
+	}
+}
+
+// lifted is the norm of a row with the constant of an intercept.
+func (e *Experiment) lifted(x float64) float64 {
+	if glm, _ := model.Linear(e.model); glm.Intercept {
+		return math.Hypot(x, 1)
+	}
+	return x
+}
+
+// oneDimensional is an agent of the run in dimension 1, for its public constants.
+func (e *Experiment) oneDimensional() (agent.Algorithm, error) {
+	return e.factory(agent.Env{Agents: e.file.topo.Agents, Dim: 1, Rounds: e.file.steps,
+		Tokens: e.file.tokn.Count, Init: tensor.Vec{0}})
+}

@@ -1,0 +1,230 @@
+package experiment
+
+import (
+	"cmp"
+	"math"
+	"slices"
+
+	"sotto/algo"
+	"sotto/config"
+	"sotto/oracle"
+	"sotto/privacy/account"
+)
+
+// privacyParams is the [privacy] section. noise_multiplier is the noise standard
+// deviation over max_grad_norm under every adjacency.
+type privacyParams struct {
+	Mechanism       string  `toml:"mechanism"`
+	TargetEpsilon   float64 `toml:"target_epsilon,omitempty"`
+	NoiseMultiplier float64 `toml:"noise_multiplier,omitempty"`
+	TargetDelta     float64 `toml:"target_delta"`
+	// "fast" (default): rounded normals; "exact": integers throughout
+	Noise       string   `toml:"noise,omitempty"`
+	MaxGradNorm float64  `toml:"max_grad_norm,omitempty"`
+	BatchSize   float64  `toml:"batch_size,omitempty"`
+	SampleRate  float64  `toml:"sample_rate,omitempty"`
+	Adjacency   string   `toml:"adjacency"`
+	Unit        string   `toml:"unit"`
+	Accountant  string   `toml:"accountant"`
+	MinRecords  int      `toml:"min_records,omitempty"`
+	IUnderstand []string `toml:"i_understand,omitempty"`
+	PersonalPrivacy
+	CorrelatedNoise
+	algo.Clipping
+
+	adjacency account.Adjacency
+	unit      account.Unit
+}
+
+// Values of the key noise.
+const (
+	fastNoise  = "fast"
+	exactNoise = "exact"
+)
+
+// Overrides that a run file may ask for; each is recorded in every ledger and statement
+// of the run.
+const overrideDelta = "delta"
+
+func (p *privacyParams) understands(o string) bool { return slices.Contains(p.IUnderstand, o) }
+
+// parse reads the words of the section that stand for types.
+func (p *privacyParams) parse(owners bool) error {
+	var err error
+	if p.adjacency, err = account.ParseAdjacency(p.Adjacency); err != nil {
+		return config.Bad("adjacency", p.Adjacency, "one of add-remove, replace-one, zero-out")
+	}
+	p.Adjacency = p.adjacency.String()
+	switch p.Unit {
+	case "record":
+		p.unit = account.Record()
+	case "owner":
+		p.unit = account.Owner()
+	default:
+		allowed := "record"
+		if owners {
+			allowed = "one of owner, record"
+		}
+		return config.Bad("unit", p.Unit, allowed)
+	}
+	if _, ok := account.Accountants[p.Accountant]; !ok {
+		_, err := account.New(p.Accountant, p.adjacency, p.unit)
+		return err
+	}
+	for _, o := range p.IUnderstand {
+		if o != overrideDelta {
+			return config.Bad("i_understand", o, "delta")
+		}
+	}
+	return nil
+}
+
+// validatePrivacy checks the section's values; what its mechanism needs is checked by the
+// mechanism's own row.
+func (f *File) validatePrivacy() error {
+	p, m := &f.priv, f.mechanism()
+	if p.Noise != "" && (!m.integers || p.Noise != fastNoise && p.Noise != exactNoise) {
+		return config.Bad("noise", p.Noise, "fast or exact, with mechanism gaussian")
+	}
+	if err := p.PersonalPrivacy.validate(p, m.noisy, f.clocked()); err != nil {
+		return err
+	}
+	if err := p.CorrelatedNoise.validate(p, m.pairwise); err != nil {
+		return err
+	}
+	if err := m.check(p); err != nil {
+		return err
+	}
+	if !(p.MaxGradNorm > 0) {
+		return config.Bad("max_grad_norm", p.MaxGradNorm, "above 0")
+	}
+	if err := f.validateBatches(); err != nil || !f.rounds() {
+		return err
+	}
+	batch := p.BatchSize
+	if f.kind().Batches == oracle.Mean {
+		batch = 0
+	}
+	return p.Clipping.Complete(p.MaxGradNorm, batch)
+}
+
+// clippingFound is what stands for the keys of clipping in an error.
+func (p *privacyParams) clippingFound() string { return cmp.Or(p.Kind, "parameters of it") }
+
+// validateNoise checks the keys of noise that is calibrated.
+func (p *privacyParams) validateNoise() error {
+	if p.MaxGradNorm == 0 {
+		p.MaxGradNorm = 1
+	}
+	switch {
+	case math.IsInf(p.MaxGradNorm, 1):
+		return config.Bad("max_grad_norm", p.MaxGradNorm,
+			"above 0 and finite with mechanism "+p.Mechanism)
+	case p.TargetEpsilon == 0 && p.NoiseMultiplier == 0 && len(p.AgentEpsilon) == 0:
+		return config.Bad("target_epsilon", "nothing",
+			"target_epsilon or noise_multiplier with mechanism "+p.Mechanism)
+	case p.TargetEpsilon != 0 && !finiteAbove0(p.TargetEpsilon):
+		return config.Bad("target_epsilon", p.TargetEpsilon, "above 0 and finite")
+	case p.NoiseMultiplier != 0 && !finiteAbove0(p.NoiseMultiplier):
+		return config.Bad("noise_multiplier", p.NoiseMultiplier, "above 0 and finite")
+	case !(p.TargetDelta > 0 && p.TargetDelta < 1):
+		return config.Bad("target_delta", p.TargetDelta, "above 0 and below 1")
+	}
+	return nil
+}
+
+// validateBatches keeps every sampling constant public. Which keys there may be follows
+// from how the run's queries read their records.
+func (f *File) validateBatches() error {
+	p, k := &f.priv, f.kind()
+	switch {
+	case k.Batches == oracle.Mean:
+		return p.validateMean(f.alg.Name)
+	case !k.Record:
+		return p.validateOwner()
+	case k.Batches == oracle.FullBatch:
+		return p.validateFullBatch()
+	}
+	return p.validateSampled()
+}
+
+// validateOwner refuses what counts records: an owner's mean gradient is clipped as a
+// whole.
+func (p *privacyParams) validateOwner() error {
+	switch {
+	case p.SampleRate != 0:
+		return config.Bad("sample_rate", p.SampleRate,
+			"nothing with unit owner, whose records are used each time")
+	case p.BatchSize != 0:
+		return config.Bad("batch_size", p.BatchSize,
+			"nothing with unit owner: a mean of gradients is clipped as a whole")
+	case p.MinRecords != 0:
+		return config.Bad("min_records", p.MinRecords, "nothing with unit owner")
+	}
+	return nil
+}
+
+// validateMean checks the keys that a value has.
+func (p *privacyParams) validateMean(algorithm string) error {
+	switch {
+	case p.adjacency == account.AddRemove:
+		return config.Bad("adjacency", p.Adjacency, "replace-one or zero-out with algorithm "+algorithm+
+			": the number of owners, and of records in a mean, is public")
+	case p.SampleRate != 0:
+		return config.Bad("sample_rate", p.SampleRate,
+			"nothing with algorithm "+algorithm+", which reads all records")
+	case p.BatchSize != 0:
+		return config.Bad("batch_size", p.BatchSize,
+			"nothing with algorithm "+algorithm+", which reads all records")
+	case p.MinRecords != 0:
+		return config.Bad("min_records", p.MinRecords, "nothing with algorithm "+algorithm)
+	}
+	return nil
+}
+
+// validateFullBatch is validateSampled for queries that use all records each time.
+func (p *privacyParams) validateFullBatch() error {
+	switch {
+	case p.SampleRate != 0:
+		return config.Bad("sample_rate", p.SampleRate, "nothing: this algorithm uses all records each time")
+	case p.adjacency == account.AddRemove && !finiteAbove0(p.BatchSize):
+		return config.Bad("batch_size", p.BatchSize,
+			"a public normaliser above 0: under add-remove the number of records is private")
+	case p.adjacency != account.AddRemove && p.BatchSize != 0:
+		return config.Bad("batch_size", p.BatchSize,
+			"nothing: the public number of records divides their sum")
+	}
+	return p.validateMinRecords()
+}
+
+func (p *privacyParams) validateMinRecords() error {
+	if p.MinRecords < 0 || p.MinRecords > 0 && p.adjacency != account.AddRemove {
+		return config.Bad("min_records", p.MinRecords,
+			"at least 1, and only under add-remove: elsewhere record counts are public")
+	}
+	return nil
+}
+
+// validateSampled checks the keys of Poisson batches.
+func (p *privacyParams) validateSampled() error {
+	switch {
+	case p.SampleRate != 0 && !(p.SampleRate > 0 && p.SampleRate <= 1):
+		return config.Bad("sample_rate", p.SampleRate, "above 0 and at most 1")
+	case p.BatchSize != 0 && !finiteAbove0(p.BatchSize):
+		return config.Bad("batch_size", p.BatchSize, "above 0 and finite")
+	}
+	if err := p.validateMinRecords(); err != nil {
+		return err
+	}
+	switch {
+	case p.adjacency == account.AddRemove && p.SampleRate == 0:
+		return config.Bad("sample_rate", "nothing", "a public rate: under add-remove a rate computed from "+
+			"batch_size would use the private number of records")
+	case p.adjacency == account.AddRemove && p.BatchSize == 0:
+		return config.Bad("batch_size", "nothing", "a public expected batch size: under add-remove one "+
+			"computed from sample_rate would use the private number of records")
+	case p.SampleRate == 0 && p.BatchSize == 0:
+		return config.Bad("batch_size", "nothing", "batch_size (expected) or sample_rate")
+	}
+	return nil
+}

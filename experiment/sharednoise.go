@@ -1,0 +1,114 @@
+package experiment
+
+import (
+	"fmt"
+	"slices"
+
+	"sotto/agent"
+	"sotto/config"
+	"sotto/privacy"
+	"sotto/privacy/account/network"
+)
+
+// CorrelatedNoise are the keys of [privacy] for mechanism decor: noise that neighbors
+// share and that cancels in the mean of all agents.
+type CorrelatedNoise struct {
+	// PairRatio is the noise of each link over the agent's own, > 0.
+	PairRatio float64 `toml:"pair_noise_ratio,omitempty"`
+	// Curious says whose secrets the adversary has, who also sees every message:
+	// "neighbors" (default), all neighbors of the agent in question, against whom its own
+	// noise alone protects; "one", any one other agent; "none".
+	Curious string `toml:"curious,omitempty"`
+}
+
+// curious are the values of the key in words.
+var curious = map[string]string{"neighbors": "all its neighbors", "one": "any one other agent",
+	"none": "none"}
+
+// maxCurious bounds the agents of a run in which any one may be curious: as many systems
+// of equations are solved.
+const maxCurious = 400
+
+func (q *CorrelatedNoise) validate(p *privacyParams, pairwise bool) error {
+	switch {
+	case !pairwise && q.PairRatio != 0:
+		return config.Bad("pair_noise_ratio", q.PairRatio, "nothing with mechanism "+p.Mechanism)
+	case !pairwise && q.Curious != "":
+		return config.Bad("curious", q.Curious, "nothing with mechanism "+p.Mechanism)
+	case !pairwise:
+		return nil
+	}
+	if q.Curious == "" {
+		q.Curious = "neighbors"
+	}
+	switch {
+	case !(q.PairRatio > 0 && q.PairRatio <= 1e4):
+		return config.Bad("pair_noise_ratio", q.PairRatio, "above 0 and at most 10,000 with mechanism decor")
+	case curious[q.Curious] == "":
+		return config.Bad("curious", q.Curious, config.OneOf(curious))
+	}
+	return nil
+}
+
+// linked are the agents' neighbors in the first round's graph, with whom they share noise
+// in every round.
+func (e *Experiment) linked() ([][]agent.ID, error) {
+	g, err := e.schedule.At(0)
+	if err != nil {
+		return nil, err
+	}
+	if g.Directed() {
+		return nil, e.file.refuse("topology.graph", e.file.topo.Graph,
+			"an undirected graph with mechanism {mechanism}")
+	}
+	with := make([][]agent.ID, g.Agents())
+	for i := range with {
+		for _, n := range g.In(agent.ID(i)) {
+			with[i] = append(with[i], n.ID)
+		}
+		slices.Sort(with[i])
+	}
+	return with, nil
+}
+
+// sharedNoise is the scheme of mechanism decor.
+func sharedNoise(e *Experiment) (privacy.Scheme, error) {
+	with, err := e.linked()
+	if err != nil {
+		return nil, err
+	}
+	p := &e.file.priv
+	n := len(with)
+	noise := network.Decor{Agents: n, Own: 1, Pair: p.PairRatio}
+	for i, js := range with {
+		for _, j := range js {
+			if int(j) > i {
+				noise.Links = append(noise.Links, [2]int{i, int(j)})
+			}
+		}
+	}
+	s := &privacy.Pairwise{With: with, Ratio: p.PairRatio, Curious: curious[p.Curious]}
+	switch {
+	case p.Curious == "neighbors" || n == 1:
+		s.Factors = slices.Repeat([]float64{1}, n)
+	case p.Curious == "none":
+		s.Factors, err = noise.Multipliers(nil)
+	case n > maxCurious:
+		return nil, config.Bad("curious", p.Curious,
+			fmt.Sprintf("neighbors or none for more than %d agents", maxCurious))
+	default:
+		s.Factors, err = noise.AgainstAnyOne()
+	}
+	return s, err
+}
+
+// warnUnequal says where shared noise does not cancel.
+func (e *Experiment) warnUnequal() {
+	for i := range e.plans {
+		if e.plans[i].Public.ExpectedBatch != e.plans[0].Public.ExpectedBatch {
+			e.warnings = append(e.warnings, "mechanism decor: agents' batch sizes differ, so that the noise "+
+				"of pairs does not cancel in the mean")
+			return
+		}
+	}
+}

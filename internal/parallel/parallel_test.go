@@ -1,0 +1,53 @@
+package parallel
+
+import (
+	"errors"
+	"fmt"
+	"testing"
+)
+
+func TestEveryCallIsMadeOnce(t *testing.T) {
+	for _, workers := range []int{0, 1, 3, 100} {
+		counts := make([]int, 57)
+		if err := For(len(counts), workers, func(i int) error { counts[i]++; return nil }); err != nil {
+			t.Fatal(err)
+		}
+		for i, n := range counts {
+			if n != 1 {
+				t.Errorf("%d workers: call %d was made %d times", workers, i, n)
+			}
+		}
+	}
+}
+
+func TestTheLowestErrorIsReturned(t *testing.T) {
+	for range 20 {
+		err := For(40, 4, func(i int) error {
+			if i%7 == 3 {
+				return fmt.Errorf("call %d", i)
+			}
+			return nil
+		})
+		if err == nil || err.Error() != "call 3" {
+			t.Fatalf("found %v, want the error of call 3", err)
+		}
+	}
+	if err := For(0, 2, func(int) error { return errors.New("no call") }); err != nil {
+		t.Errorf("an empty loop returned %v", err)
+	}
+}
+
+func TestScratchIsNotSharedAtOnce(t *testing.T) {
+	type busy struct{ in bool }
+	err := With(200, 4, func(i int, s *busy) error {
+		if s.in {
+			return errors.New("two calls have the same scratch memory")
+		}
+		s.in = true
+		defer func() { s.in = false }()
+		return nil
+	})
+	if err != nil {
+		t.Error(err)
+	}
+}
