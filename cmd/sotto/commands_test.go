@@ -1,0 +1,67 @@
+package main
+
+import (
+	"flag"
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+)
+
+var updateCommands = flag.Bool("update", false, "write testdata/commands.golden")
+
+// Scripts that people have written call commands and flags by name and rely on defaults:
+// none may get lost or become another. New ones are no fault. After a change that is
+// meant, make the list again:
+//
+//	go test ./cmd/sotto -run TestCommands -update
+func TestCommands(t *testing.T) {
+	const path = "testdata/commands.golden"
+	t.Setenv("SOTTO_DATA", "")
+	now := describeCommands(newRoot())
+	if *updateCommands {
+		if err := os.WriteFile(path, []byte(strings.Join(now, "\n")+"\n"), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	b, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	was := strings.Split(strings.TrimSuffix(string(b), "\n"), "\n")
+	if len(was) < 100 {
+		t.Errorf("%s has %d lines", path, len(was))
+	}
+	for _, line := range was {
+		if !slices.Contains(now, line) {
+			t.Errorf("lost or changed: %s", line)
+		}
+	}
+}
+
+// describeCommands has a line for each command below c, each other name of one, and each
+// flag.
+func describeCommands(c *cobra.Command) []string {
+	line := func(of, format string, args ...any) string { return of + ": " + fmt.Sprintf(format, args...) }
+	hidden := map[bool]string{true: ", hidden"}
+	all := []string{line("command", "%s%s", c.CommandPath(), hidden[c.Hidden])}
+	for _, a := range c.Aliases {
+		all = append(all, line("alias", "%s of %s", a, c.CommandPath()))
+	}
+	c.LocalFlags().VisitAll(func(f *pflag.Flag) {
+		name := "--" + f.Name
+		if f.Shorthand != "" {
+			name += " -" + f.Shorthand
+		}
+		value := fmt.Sprintf("%s = %q%s", f.Value.Type(), f.DefValue, hidden[f.Hidden])
+		all = append(all, line("flag", "%s %s %s", c.CommandPath(), name, value))
+	})
+	for _, sub := range c.Commands() {
+		all = append(all, describeCommands(sub)...)
+	}
+	return all
+}
