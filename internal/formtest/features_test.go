@@ -1,0 +1,146 @@
+package formtest
+
+import (
+	"go/scanner"
+	"go/token"
+	"maps"
+	"path"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"sotto/internal/source"
+)
+
+// A feature is something that one run has and another has not: a pace, a mechanism, a
+// switch of a replication. Its own files may know it. Lines elsewhere that ask whether a
+// run has it are what the next feature has to be written between; they are to become
+// fewer.
+
+// A feature is how lines ask for it, and which files are its own.
+type feature struct {
+	name string
+	asks *regexp.Regexp
+	own  *regexp.Regexp // base names without .go; nil: none
+}
+
+// pattern matches what one of the parts does.
+func pattern(parts ...string) *regexp.Regexp { return regexp.MustCompile(strings.Join(parts, "|")) }
+
+var runFeatures = []feature{
+	{"pace", pattern(`\bpacing\b *[!=]=`, `\bClocked\(\)`, `switch .*\bpacing\b`,
+		`case algo\.(Rounds|Wakes|Pairs|Tokens)\b`), nil},
+	{"algorithm", pattern(`\balg\.Name *[!=]=`, `\b(km|push|average)Algorithm\b`, `\baverages\(\)`,
+		`switch .*alg\.Name`), pattern(`^(km|push|average|auditaverage)$`)},
+	{"shared noise", pattern(`\bdecorMechanism\b`, `\b(settle|plan)Decor\b`, `\bdecor(Of|With)\b`,
+		`\bmechanismOf\b`, `\.near\b`, `\.factor\b`, `\.given\(`), pattern(`^decor$`)},
+	{"local noise", pattern(`\blocalMechanism\b`, `\be\.local\b`, `\bperturb\(`, `\.released\b`),
+		pattern(`^(localdp|auditlocal)$`)},
+	{"replication", pattern(`\brepl\.[A-Za-z]`), pattern(`^(replication|kmpublished)$`)},
+	{"personal models", pattern(`\.personal\b`, `\bpersonalPlan\b`),
+		pattern(`^(personal|personalplan|ownpersonal|personalpage)$`)},
+	{"private iterate", pattern(`\bsplitting\b`, `\bownState\b`, `\.alpha\b`, `\bpublishedShift\b`,
+		`\bw\.own\b`, `\bownIterate\b`, `\.iterate\b`, `\bGrows\b`, `\.Recover\(`, `\.Erase\(`,
+		`\brecover\(`, `\berase\(`), pattern(`^(km|kmpublished|owniterate)$`)},
+	{"tokens", pattern(`\btokn\.Count\b`), pattern(`^(walk|ownwalk|walknetwork)$`)},
+	{"unpaid release", pattern(`(?i)unpaid`), pattern(`^similar$`)},
+	{"arrivals", pattern(`\.arrivals\b`, `\barriving\b`), pattern(`^arrival$`)},
+	{"held-out records", pattern(`\.held\b`, `\.validation\b`, `\bscorers?\b`, `\bscoreFilter\b`),
+		pattern(`^heldout$`)},
+	{"owner", pattern(`\.owned\b`, `\be\.self\b`, `\bmostRecords\b`, `\bwakesOf\b`, `\.replay\b`),
+		pattern(`^own`)},
+	{"sealed gate", pattern(`\bsealed\(\)`), nil},
+	{"count and clips", pattern(`\.Extra\(\)`, `\.Adaptive\(\)`, `\bpartNoise\b`, `\.clip\(\)`), nil},
+	{"frozen layers", pattern(`\.whole\b`, `\bwholeParams\b`, `\bwholeModel\b`), pattern(`^head$`)},
+	{"optional method", pattern(`\.\(interface ?\{`, `\.\(\*?algo\.`), nil},
+}
+
+var nodeFeatures = []feature{
+	{"tokens", pattern(`\.walks\b`), pattern(`^tokens$`)},
+	{"clock", pattern(`\.clock\b`), pattern(`^clock$`)},
+	{"recorded wakes", pattern(`\.turns\b`), pattern(`^wakes$`)},
+	{"sparse graphs", pattern(`\.sparse\b`), pattern(`^chance$`)},
+	{"meetings", pattern(`\.Pairs\b`), pattern(`^meet$`)},
+	{"changing graphs", pattern(`\.Graphs\b`), nil},
+	{"marks", pattern(`\.marks\b`), nil},
+}
+
+// featuresOf are what is counted in a package; new packages below experiment are its
+// parts.
+func featuresOf(dir string) []feature {
+	switch dir, _, _ := strings.Cut(dir, "/"); {
+	case dir == "experiment", dir == "report":
+		return runFeatures
+	case dir == "node":
+		return nodeFeatures
+	}
+	if dir == "cmd/sotto" {
+		return runFeatures
+	}
+	return nil
+}
+
+// features counts, by file, the lines that ask for a feature in files that are not its
+// own. A line counts once, comments and tests do not.
+func features(files *source.Files) map[string]int {
+	count := map[string]int{}
+	for _, f := range files.All {
+		of := featuresOf(f.Dir)
+		if f.Test || f.Generated || strings.HasSuffix(f.Dir, "test") || len(of) == 0 {
+			continue
+		}
+		base := strings.TrimSuffix(path.Base(f.Path), ".go")
+		for _, line := range code(f) {
+			if slices.ContainsFunc(of, func(x feature) bool {
+				return (x.own == nil || !x.own.MatchString(base)) && x.asks.MatchString(line)
+			}) {
+				count[f.Path]++
+			}
+		}
+	}
+	return count
+}
+
+// code are a file's lines without comments.
+func code(f *source.File) []string {
+	text := slices.Clone(f.Text)
+	var s scanner.Scanner
+	set := token.NewFileSet()
+	in := set.AddFile(f.Path, -1, len(text))
+	s.Init(in, f.Text, nil, scanner.ScanComments)
+	for {
+		pos, tok, literal := s.Scan()
+		if tok == token.EOF {
+			return strings.Split(string(text), "\n")
+		}
+		if tok != token.COMMENT {
+			continue
+		}
+		at := in.Offset(pos)
+		for k := at; k < at+len(literal); k++ {
+			if text[k] != '\n' {
+				text[k] = ' '
+			}
+		}
+	}
+}
+
+// The number of lines that ask for a feature by name does not rise; -v says where they
+// are.
+func TestFeatures(t *testing.T) {
+	files := module(t)
+	allowed, err := read(list)
+	if err != nil {
+		t.Fatal(err)
+	}
+	count, total := features(files), 0
+	for _, f := range slices.Sorted(maps.Keys(count)) {
+		total += count[f]
+		t.Logf("%4d  %s", count[f], f)
+	}
+	t.Logf("%4d  together, in %d files", total, len(count))
+	if most := allowed[key{"features", "total"}]; total > most && !*update {
+		t.Errorf("%d lines ask for a feature by name, were %d", total, most)
+	}
+}

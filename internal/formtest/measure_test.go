@@ -1,0 +1,149 @@
+package formtest
+
+import (
+	"fmt"
+	"go/ast"
+	"strings"
+	"unicode/utf8"
+
+	"sotto/internal/source"
+)
+
+// Bounds of the rules.
+const (
+	mostColumns  = 110 // of code; a tab is four
+	mostComment  = 90  // of a line that is a comment
+	mostFunction = 80
+	mostFile     = 400
+	mostTestFile = 600
+	mostPackage  = 6000 // lines without tests
+	mostMethods  = 25
+	mostFields   = 10
+)
+
+// rules say what is allowed, by name.
+var rules = map[string]string{
+	"columns":   fmt.Sprintf("no line above %d columns, no comment above %d", mostColumns, mostComment),
+	"functions": fmt.Sprintf("%d lines", mostFunction),
+	"files":     fmt.Sprintf("%d lines, %d of a test", mostFile, mostTestFile),
+	"packages":  fmt.Sprintf("%d lines without tests", mostPackage),
+	"methods":   fmt.Sprintf("%d methods of a type", mostMethods),
+	"fields":    fmt.Sprintf("%d fields of a struct", mostFields),
+	"features":  "the number of lines that ask for a feature by name",
+}
+
+// measure finds what breaks a rule. Generated files and the programs that generate
+// kernels are exempt: nobody reads the former, and the latter are written after the
+// instructions' manuals.
+func measure(files *source.Files) sizes {
+	all := sizes{}
+	for _, f := range files.All {
+		if f.Generated || strings.HasPrefix(f.Dir, "tensor/internal/gen") {
+			continue
+		}
+		lines := f.Lines()
+		all.over("columns", f.Path, long(lines), 0)
+		most := mostFile
+		if f.Test {
+			most = mostTestFile
+		}
+		all.over("files", f.Path, len(lines), most)
+		all.declarations(files, f)
+		if !f.Test {
+			all[key{"packages", f.Dir}] += len(lines)
+		}
+	}
+	for k, n := range all {
+		if k.rule == "packages" && n <= mostPackage || k.rule == "methods" && n <= mostMethods {
+			delete(all, k)
+		}
+	}
+	total := 0
+	for _, n := range features(files) {
+		total += n
+	}
+	all.over("features", "total", total, 0)
+	return all
+}
+
+// over notes what is above a bound.
+func (s sizes) over(rule, name string, n, most int) {
+	if n > most {
+		s[key{rule, name}] = n
+	}
+}
+
+// long counts the lines that are too long.
+func long(lines []string) (n int) {
+	inside := false // of a comment in /* */
+	for _, l := range lines {
+		text := strings.TrimSpace(l)
+		comment := inside || strings.HasPrefix(text, "//") || strings.HasPrefix(text, "/*")
+		if comment && !strings.HasPrefix(text, "//") {
+			inside = !strings.Contains(text, "*/")
+		}
+		columns := utf8.RuneCountInString(l) + 3*strings.Count(l, "\t")
+		if columns > mostColumns || comment && columns > mostComment {
+			n++
+		}
+	}
+	return n
+}
+
+// declarations measures functions and types; those of tests have functions alone.
+func (s sizes) declarations(files *source.Files, f *source.File) {
+	for _, d := range f.Syntax.Decls {
+		switch d := d.(type) {
+		case *ast.FuncDecl:
+			name := d.Name.Name
+			if r := receiver(d); r != "" {
+				name = r + "." + name
+				if !f.Test {
+					s[key{"methods", f.Dir + "." + r}]++
+				}
+			}
+			lines := files.Fset.Position(d.End()).Line - files.Fset.Position(d.Pos()).Line + 1
+			s.over("functions", f.Path+":"+name, lines, mostFunction)
+		case *ast.GenDecl:
+			for _, spec := range d.Specs {
+				if t, ok := spec.(*ast.TypeSpec); ok && !f.Test {
+					s.over("fields", f.Dir+"."+t.Name.Name, fields(t), mostFields)
+				}
+			}
+		}
+	}
+}
+
+// receiver names the type that a method is of; "" for a function.
+func receiver(d *ast.FuncDecl) string {
+	if d.Recv == nil || len(d.Recv.List) == 0 {
+		return ""
+	}
+	x := d.Recv.List[0].Type
+	for {
+		switch t := x.(type) {
+		case *ast.StarExpr:
+			x = t.X
+		case *ast.IndexExpr:
+			x = t.X
+		case *ast.IndexListExpr:
+			x = t.X
+		case *ast.Ident:
+			return t.Name
+		default:
+			return ""
+		}
+	}
+}
+
+// fields counts those of a struct; an embedded one is one.
+func fields(t *ast.TypeSpec) (n int) {
+	s, ok := t.Type.(*ast.StructType)
+	if !ok {
+		return 0
+	}
+	for _, f := range s.Fields.List {
+		n += max(1, len(f.Names))
+	}
+	return n
+}
