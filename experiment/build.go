@@ -78,7 +78,7 @@ func (f *File) build(dataDir string, cache *dataCache) (*Experiment, error) {
 	if _, ok := data.Datasets[f.data.Dataset]; !ok {
 		return nil, f.at("data", config.Bad("dataset", f.data.Dataset, config.OneOf(data.Datasets)))
 	}
-	if e.split, err = cache.load(f.data.Dataset, dataDir, f.root.Seed, f.doc.used["data"]); err != nil {
+	if e.split, err = f.load(dataDir, cache); err != nil {
 		return nil, f.at("data", err)
 	}
 	if err := e.checkPrior(); err != nil {
@@ -115,7 +115,7 @@ func (f *File) build(dataDir string, cache *dataCache) (*Experiment, error) {
 			return nil, f.at("model", err)
 		}
 	}
-	if err := f.doc.finish(); err != nil {
+	if err := f.doc.Finish(); err != nil {
 		return nil, err
 	}
 	if err := e.analyze(); err != nil {

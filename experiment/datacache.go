@@ -5,9 +5,8 @@ import (
 	"reflect"
 	"sync"
 
-	"github.com/pelletier/go-toml/v2"
-
 	"sotto/data"
+	"sotto/experiment/runfile"
 )
 
 // dataCache keeps the data sets that the cells of a sweep have loaded. Equal parts are
@@ -31,13 +30,13 @@ func newDataCache() *dataCache {
 }
 
 // load is data.Load, once for each data set, folder, seed and content of the section.
-func (c *dataCache) load(name, dir string, seed uint64, section *section) (*data.Split, error) {
+func (c *dataCache) load(name, dir string, seed uint64, section *runfile.Section) (*data.Split, error) {
 	if c == nil {
-		return data.Load(name, dir, seed, section.decode)
+		return data.Load(name, dir, seed, section.Decode)
 	}
-	raw, err := toml.Marshal(section.raw)
+	raw, err := section.Encode()
 	if err != nil {
-		return nil, fmt.Errorf("section [%s]: %w", section.name, err)
+		return nil, err
 	}
 	key := fmt.Sprintf("%q %q %d\n%s", name, dir, seed, raw)
 	c.mu.Lock()
@@ -49,7 +48,7 @@ func (c *dataCache) load(name, dir string, seed uint64, section *section) (*data
 	c.mu.Unlock()
 	d.once.Do(func() {
 		d.split, d.err = data.Load(name, dir, seed, func(params any) error {
-			err := section.decode(params)
+			err := section.Decode(params)
 			d.params = append(d.params, reflect.ValueOf(params).Elem().Interface())
 			return err
 		})
@@ -66,7 +65,7 @@ func (c *dataCache) load(name, dir string, seed uint64, section *section) (*data
 	for _, p := range d.params { // this section has to know the same keys
 		v := reflect.New(reflect.TypeOf(p))
 		v.Elem().Set(reflect.ValueOf(p))
-		if err := section.decode(v.Interface()); err != nil {
+		if err := section.Decode(v.Interface()); err != nil {
 			return nil, err
 		}
 	}
@@ -90,4 +89,13 @@ func (c *dataCache) shared(s *data.Split) *data.Split {
 	own := *s
 	own.Train, own.Test = keep(s.Train), keep(s.Test)
 	return &own
+}
+
+// load is the data set that the run file names.
+func (f *File) load(dataDir string, cache *dataCache) (*data.Split, error) {
+	section, err := f.doc.Section("data")
+	if err != nil {
+		return nil, err
+	}
+	return cache.load(f.data.Dataset, dataDir, f.root.Seed, section)
 }

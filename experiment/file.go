@@ -10,6 +10,7 @@ import (
 	"sotto/algo"
 	"sotto/config"
 	"sotto/experiment/replication"
+	"sotto/experiment/runfile"
 	"sotto/oracle"
 	"sotto/privacy/account"
 	"sotto/sim"
@@ -23,7 +24,7 @@ var Builtin []byte
 // File is a run file with every section decoded but not yet built: the packages it names
 // still have to accept their own parameters.
 type File struct {
-	doc  *document
+	doc  *runfile.Document
 	root rootParams
 	topo topologyParams
 	data dataParams
@@ -142,27 +143,27 @@ func Read(path string, set []string) (*File, error) {
 
 // Parse is Read on bytes; file names them in errors.
 func Parse(file string, b []byte, set []string) (*File, error) {
-	doc, err := parseDocument(file, b)
+	doc, err := runfile.Parse(file, b)
 	if err != nil {
 		return nil, err
 	}
-	if _, ok := doc.raw[sweepSection]; ok {
-		return nil, doc.locate("", config.Bad(sweepSection, "a sweep",
+	if doc.Has(sweepSection) {
+		return nil, doc.Locate("", config.Bad(sweepSection, "a sweep",
 			"no section [sweep] in a single run: sotto sweep runs all its cells"))
 	}
 	for _, s := range set {
-		if err := doc.set("--set", s); err != nil {
+		if err := doc.Set("--set", s); err != nil {
 			return nil, err
 		}
 	}
-	return doc.decode()
+	return decode(doc)
 }
 
 // decode reads the sections of a run file.
-func (doc *document) decode() (*File, error) {
-	if _, ok := doc.raw[tuneSection]; ok {
+func decode(doc *runfile.Document) (*File, error) {
+	if doc.Has(tuneSection) {
 		return nil,
-			doc.locate("", config.Bad(tuneSection, "a search", "no section [tune] here: sotto tune searches"))
+			doc.Locate("", config.Bad(tuneSection, "a search", "no section [tune] here: sotto tune searches"))
 	}
 	f := &File{
 		doc:  doc,
@@ -189,7 +190,7 @@ func (doc *document) decode() (*File, error) {
 		{"privacy", &f.priv}, {"evaluate", &f.eval}, {"faults", &f.flts}, {"faults", &f.adv},
 		{"replication", &f.repl},
 	} {
-		if err := doc.read(part.name, part.params); err != nil {
+		if err := doc.Read(part.name, part.params); err != nil {
 			return nil, err
 		}
 	}
@@ -202,33 +203,24 @@ func (doc *document) decode() (*File, error) {
 	}
 	switch f.pacing = f.spec.Pacing; {
 	case f.clocked():
-		if err := doc.read("clock", &f.clck); err != nil {
+		if err := doc.Read("clock", &f.clck); err != nil {
 			return nil, err
 		}
 	case f.tokens():
 		f.tokn = tokenParams{Count: 1, Hops: "secret", Accounting: "local"}
-		if err := doc.read("token", &f.tokn); err != nil {
+		if err := doc.Read("token", &f.tokn); err != nil {
 			return nil, err
 		}
 	}
 	return f, f.validate()
 }
 
-// read decodes one section.
-func (doc *document) read(name string, params any) error {
-	s, err := doc.section(name)
-	if err != nil {
-		return err
-	}
-	return s.decode(params)
-}
-
 // section gives the decode function that a package fills its own parameters with.
-func (f *File) section(name string) func(any) error { return f.doc.used[name].decode }
+func (f *File) section(name string) func(any) error { return f.doc.Decoder(name) }
 
 // at completes an error of the package that section name belongs to with file, line and
 // dotted key.
-func (f *File) at(section string, err error) error { return f.doc.locate(section, err) }
+func (f *File) at(section string, err error) error { return f.doc.Locate(section, err) }
 
 var runName = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$`)
 
@@ -346,9 +338,9 @@ func (f *File) Name() string { return f.root.Name }
 // Effective returns the complete configuration in force, sorted and with all defaults. It
 // is complete only after Build, when every package has decoded its parameters.
 func (f *File) Effective() ([]byte, error) {
-	b, err := f.doc.effective()
+	b, err := f.doc.Effective()
 	if err != nil {
-		return nil, fmt.Errorf("%s: %w", f.doc.file, err)
+		return nil, fmt.Errorf("%s: %w", f.doc.File(), err)
 	}
 	return b, nil
 }

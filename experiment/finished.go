@@ -14,6 +14,7 @@ import (
 	"strings"
 
 	"sotto/config"
+	"sotto/experiment/runfile"
 	"sotto/topology"
 )
 
@@ -91,22 +92,12 @@ func RunGraph(dir string) (*topology.Graph, error) {
 
 // readKeys flattens the configuration.
 func (r *finished) readKeys() error {
-	doc, err := parseDocument(filepath.Join(r.dir, configFile), r.config)
+	doc, err := runfile.Parse(filepath.Join(r.dir, configFile), r.config)
 	if err != nil {
 		return err
 	}
-	r.keys = map[string]string{"engine": r.summary.Engine}
-	var walk func(prefix string, m map[string]any)
-	walk = func(prefix string, m map[string]any) {
-		for k, v := range m {
-			if sub, ok := v.(map[string]any); ok {
-				walk(dotted(prefix, k), sub)
-				continue
-			}
-			r.keys[dotted(prefix, k)] = fmt.Sprint(v)
-		}
-	}
-	walk("", doc.raw)
+	r.keys = doc.Values()
+	r.keys["engine"] = r.summary.Engine
 	return nil
 }
 

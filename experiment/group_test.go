@@ -2,12 +2,12 @@ package experiment
 
 import (
 	"errors"
-	"reflect"
 	"slices"
 	"strings"
 	"testing"
 
 	"sotto/data"
+	"sotto/experiment/runfile"
 )
 
 // Above 1,000 agents files hold groups and summaries, not a line for each agent.
@@ -69,7 +69,7 @@ func TestRanges(t *testing.T) {
 func TestDataKeysMeanOneThing(t *testing.T) {
 	keys := func(construct func(decode func(any) error)) (out []string) {
 		construct(func(p any) error {
-			out = append(out, tomlKeys(reflect.TypeOf(p).Elem())...)
+			out = append(out, runfile.Keys(p)...)
 			return errors.New("enough")
 		})
 		return out

@@ -165,7 +165,7 @@ func (e *Experiment) ownModel() error {
 	if _, err := topology.Build(whole, f.section("topology")); err != nil { // its keys are known now
 		return f.at("topology", err)
 	}
-	if err := f.doc.finish(); err != nil {
+	if err := f.doc.Finish(); err != nil {
 		return err
 	}
 	if err := e.analyze(); err != nil {

@@ -192,8 +192,8 @@ func TestMembersGoOnFromWeights(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	f.doc.set("test", "model.hidden=[5]")
-	if f, err = f.doc.decode(); err != nil {
+	f.doc.Set("test", "model.hidden=[5]")
+	if f, err = decode(f.doc); err != nil {
 		t.Fatal(err)
 	}
 	wide, err := f.Build("")

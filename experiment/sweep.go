@@ -12,6 +12,7 @@ import (
 	"github.com/pelletier/go-toml/v2"
 
 	"sotto/config"
+	"sotto/experiment/runfile"
 )
 
 const (
@@ -81,17 +82,17 @@ func ReadSweep(path string, set, axes []string) (*Sweep, error) {
 
 // ParseSweep is ReadSweep on bytes; file names them in errors.
 func ParseSweep(file string, b []byte, set, axes []string) (*Sweep, error) {
-	doc, err := parseDocument(file, b)
+	doc, err := runfile.Parse(file, b)
 	if err != nil {
 		return nil, err
 	}
 	lists := map[string][]string{}
-	section, ok := doc.raw[sweepSection].(map[string]any)
-	if !ok && doc.raw[sweepSection] != nil {
-		return nil, doc.locate("", config.Bad(sweepSection, doc.raw[sweepSection], "a section [sweep]"))
+	section, ok := doc.Raw(sweepSection).(map[string]any)
+	if !ok && doc.Raw(sweepSection) != nil {
+		return nil, doc.Locate("", config.Bad(sweepSection, doc.Raw(sweepSection), "a section [sweep]"))
 	}
 	if err := flatten(lists, "", section); err != nil {
-		return nil, doc.locate(sweepSection, err)
+		return nil, doc.Locate(sweepSection, err)
 	}
 	for _, a := range axes {
 		key, list, ok := strings.Cut(a, "=")
@@ -102,7 +103,7 @@ func ParseSweep(file string, b []byte, set, axes []string) (*Sweep, error) {
 		lists[key] = strings.Split(list, ",")
 	}
 	if len(lists) == 0 {
-		return nil, doc.locate("", config.Bad(sweepSection, "nothing to vary",
+		return nil, doc.Locate("", config.Bad(sweepSection, "nothing to vary",
 			"a section [sweep] with lists of values, or --sweep key=a,b"))
 	}
 	keys := slices.SortedFunc(maps.Keys(lists), func(a, b string) int {
@@ -117,7 +118,7 @@ func ParseSweep(file string, b []byte, set, axes []string) (*Sweep, error) {
 	s := &Sweep{file: file, base: b, set: set, Axes: keys, cells: []Cell{{}}}
 	for _, k := range keys {
 		if len(s.cells)*len(lists[k]) > maxCells {
-			return nil, doc.locate(sweepSection,
+			return nil, doc.Locate(sweepSection,
 				config.Bad(k, fmt.Sprintf("%d values after %d cells", len(lists[k]), len(s.cells)),
 					fmt.Sprintf("at most %d cells", maxCells)))
 		}
@@ -145,7 +146,7 @@ func product(cells []Cell, key string, values []string) []Cell {
 // with a key b.
 func flatten(lists map[string][]string, prefix string, m map[string]any) error {
 	for _, key := range slices.Sorted(maps.Keys(m)) {
-		full := dotted(prefix, key)
+		full := runfile.Dotted(prefix, key)
 		switch v := m[key].(type) {
 		case map[string]any:
 			if err := flatten(lists, full, v); err != nil {
@@ -174,22 +175,22 @@ func (s *Sweep) Cells() int { return len(s.cells) }
 
 // Cell returns the run file of cell i.
 func (s *Sweep) Cell(i int) (*File, error) {
-	doc, err := parseDocument(s.file, s.base)
+	doc, err := runfile.Parse(s.file, s.base)
 	if err != nil {
 		return nil, err
 	}
-	delete(doc.raw, sweepSection)
+	doc.Drop(sweepSection)
 	for _, v := range s.set {
-		if err := doc.set("--set", v); err != nil {
+		if err := doc.Set("--set", v); err != nil {
 			return nil, err
 		}
 	}
 	for _, v := range s.cells[i].Set {
-		if err := doc.set("["+sweepSection+"]", v); err != nil {
+		if err := doc.Set("["+sweepSection+"]", v); err != nil {
 			return nil, err
 		}
 	}
-	return doc.decode()
+	return decode(doc)
 }
 
 // Warning says what nobody has paid for where runs of private data may be chosen among by

@@ -13,6 +13,7 @@ import (
 	"github.com/pelletier/go-toml/v2"
 
 	"sotto/config"
+	"sotto/experiment/runfile"
 	"sotto/privacy/account"
 	"sotto/rng"
 )
@@ -109,37 +110,37 @@ func ParseTuning(file string, b []byte, set, space []string) (*Tuning, error) {
 	if err != nil {
 		return nil, err
 	}
-	if _, ok := doc.raw[sweepSection]; ok {
-		return nil, doc.locate("", config.Bad(sweepSection, "a sweep", "no section [sweep] in a search"))
+	if doc.Has(sweepSection) {
+		return nil, doc.Locate("", config.Bad(sweepSection, "a sweep", "no section [sweep] in a search"))
 	}
-	s, err := doc.section(tuneSection)
+	s, err := doc.Section(tuneSection)
 	if err != nil {
 		return nil, err
 	}
-	if err := s.decode(&t.p); err != nil {
+	if err := s.Decode(&t.p); err != nil {
 		return nil, err
 	}
-	s.known["space"] = true
-	if err := doc.finish(); err != nil {
+	s.Know("space")
+	if err := doc.Finish(); err != nil {
 		return nil, err
 	}
-	if err := doc.locate(tuneSection, t.p.validate(s.raw)); err != nil {
+	if err := doc.Locate(tuneSection, t.p.validate(s.Raw())); err != nil {
 		return nil, err
 	}
-	if err := t.readSpace(doc, s.raw["space"], space); err != nil {
+	if err := t.readSpace(doc, s.Raw()["space"], space); err != nil {
 		return nil, err
 	}
 	return t, t.settle(doc)
 }
 
 // document is the run file with the settings that the command line makes.
-func (t *Tuning) document() (*document, error) {
-	doc, err := parseDocument(t.file, t.base)
+func (t *Tuning) document() (*runfile.Document, error) {
+	doc, err := runfile.Parse(t.file, t.base)
 	if err != nil {
 		return nil, err
 	}
 	for _, v := range t.set {
-		if err := doc.set("--set", v); err != nil {
+		if err := doc.Set("--set", v); err != nil {
 			return nil, err
 		}
 	}
@@ -178,24 +179,24 @@ func (p *tuneParams) validate(given map[string]any) error {
 }
 
 // readSpace joins the keys of the file and of flags.
-func (t *Tuning) readSpace(doc *document, table any, flags []string) error {
+func (t *Tuning) readSpace(doc *runfile.Document, table any, flags []string) error {
 	space := map[string]dimension{}
 	m, ok := table.(map[string]any)
 	if !ok && table != nil {
-		return doc.locate(tuneSection, config.Bad("space", table, "a table [tune.space]"))
+		return doc.Locate(tuneSection, config.Bad("space", table, "a table [tune.space]"))
 	}
-	if err := doc.locate(tuneSection+".space", readSpace(space, "", m)); err != nil {
+	if err := doc.Locate(tuneSection+".space", readSpace(space, "", m)); err != nil {
 		return err
 	}
 	for _, f := range flags {
 		d, err := parseSpaceFlag(f)
 		if err != nil {
-			return doc.fromFlag("--tune", err)
+			return fromFlag("--tune", err)
 		}
 		space[d.key] = d
 	}
 	if len(space) == 0 {
-		return doc.locate(tuneSection,
+		return doc.Locate(tuneSection,
 			config.Bad("space", "nothing to search", "a table [tune.space], or --tune key=log:low:high"))
 	}
 	for _, key := range slices.Sorted(maps.Keys(space)) {
@@ -205,7 +206,7 @@ func (t *Tuning) readSpace(doc *document, table any, flags []string) error {
 }
 
 // fromFlag names the flag in an error that has no place yet.
-func (d *document) fromFlag(flag string, err error) error {
+func fromFlag(flag string, err error) error {
 	if e, ok := err.(*config.Error); ok && e.File == "" {
 		e.File = flag
 	}
@@ -214,7 +215,7 @@ func (d *document) fromFlag(flag string, err error) error {
 
 // settle finds out what the search costs and how many trials it has, and refuses what
 // nothing can account for.
-func (t *Tuning) settle(doc *document) error {
+func (t *Tuning) settle(doc *runfile.Document) error {
 	target, err := t.target(doc)
 	if err != nil {
 		return err
@@ -224,7 +225,7 @@ func (t *Tuning) settle(doc *document) error {
 		return err
 	}
 	t.data, t.rounds, t.runs = first.data.Dataset, first.root.Rounds, t.p.Trials
-	at := func(err error) error { return doc.locate(tuneSection, err) }
+	at := func(err error) error { return doc.Locate(tuneSection, err) }
 	switch {
 	case t.p.Method == methodPBT && t.p.Interval == 0:
 		t.p.Interval = max(1, t.rounds/10)
@@ -260,13 +261,13 @@ func (t *Tuning) settle(doc *document) error {
 }
 
 // target is the run file without the search.
-func (t *Tuning) target(doc *document) (*File, error) {
+func (t *Tuning) target(doc *runfile.Document) (*File, error) {
 	plain, err := t.document()
 	if err != nil {
 		return nil, err
 	}
-	delete(plain.raw, tuneSection)
-	return plain.decode()
+	plain.Drop(tuneSection)
+	return decode(plain)
 }
 
 // reserved are keys that no search may vary, and those that a search of one kind may not,
@@ -329,10 +330,10 @@ func (t *Tuning) trial(n uint64, values []string) (*File, error) {
 	if err != nil {
 		return nil, err
 	}
-	delete(doc.raw, tuneSection)
+	doc.Drop(tuneSection)
 	set := func(from string, list ...string) error {
 		for _, v := range list {
-			if err := doc.set(from, v); err != nil {
+			if err := doc.Set(from, v); err != nil {
 				return err
 			}
 		}
@@ -360,11 +361,13 @@ func (t *Tuning) trial(n uint64, values []string) (*File, error) {
 		return nil, err
 	}
 	if t.cost == costNotIncluded {
-		if doc.raw[tunedSection], err = asTable(t.history(0)); err != nil {
+		found, err := asTable(t.history(0))
+		if err != nil {
 			return nil, err
 		}
+		doc.Put(tunedSection, found)
 	}
-	return doc.decode()
+	return decode(doc)
 }
 
 // history is the [tuned] section of what the search finds.
@@ -387,16 +390,18 @@ func (t *Tuning) best(values []string, found *tunedParams, comment string) ([]by
 	if err != nil {
 		return nil, err
 	}
-	delete(doc.raw, tuneSection)
+	doc.Drop(tuneSection)
 	for i, v := range values {
-		if err := doc.set("["+tuneSection+".space]", t.space[i].key+"="+v); err != nil {
+		if err := doc.Set("["+tuneSection+".space]", t.space[i].key+"="+v); err != nil {
 			return nil, err
 		}
 	}
-	if doc.raw[tunedSection], err = asTable(found); err != nil {
+	table, err := asTable(found)
+	if err != nil {
 		return nil, err
 	}
-	b, err := toml.Marshal(doc.raw) // keys in sorted order
+	doc.Put(tunedSection, table)
+	b, err := doc.Encode()
 	if err != nil {
 		return nil, err
 	}

@@ -37,17 +37,14 @@ type tunedParams struct {
 
 // readTuned decodes the section where there is one.
 func (f *File) readTuned() error {
-	if _, ok := f.doc.raw[tunedSection]; !ok {
+	if !f.doc.Has(tunedSection) {
 		return nil
 	}
-	s, err := f.doc.section(tunedSection)
-	if err != nil {
-		return err
-	}
 	p := &f.hist
-	if err := s.decode(p); err != nil {
+	if err := f.doc.Read(tunedSection, p); err != nil {
 		return err
 	}
+	var err error
 	switch {
 	case p.Cost != costNone && p.Cost != costCharged && p.Cost != costNotIncluded:
 		err = config.Bad("cost", p.Cost,

@@ -11,6 +11,7 @@ import (
 	"github.com/pelletier/go-toml/v2"
 
 	"sotto/config"
+	"sotto/experiment/runfile"
 )
 
 // dimension is one key of a search space and the values it may take.
@@ -91,7 +92,7 @@ func (d *dimension) ends() []string {
 // readSpace reads a [tune.space] table, in which "a.b = {...}" is a table a with a key b.
 func readSpace(into map[string]dimension, prefix string, table map[string]any) error {
 	for _, key := range slices.Sorted(maps.Keys(table)) {
-		full := dotted(prefix, key)
+		full := runfile.Dotted(prefix, key)
 		sub, ok := table[key].(map[string]any)
 		if !ok {
 			return config.Bad(full, table[key], "a table with one of "+kindList())

@@ -19,7 +19,7 @@ import (
 // each other only where edges says so.
 var layers = [][]string{
 	{"config", "tensor", "rng", "model/onnx"},
-	{"agent", "privacy/account", "model"},
+	{"agent", "privacy/account", "model", "experiment/runfile"},
 	{"topology", "data", "privacy/ledger", "privacy", "privacy/account/network"},
 	{"oracle", "algo", "sim", "node"},
 	{"experiment/plan", "node/p2p", "privacy/audit", "report"},

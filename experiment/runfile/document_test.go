@@ -1,0 +1,231 @@
+package runfile_test
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"testing"
+
+	"sotto/config"
+	"sotto/experiment/runfile"
+)
+
+const file = `name = "ring"
+rounds = 5
+
+[model]
+hidden = [8, 4]
+size = 3
+[model.init]
+law = "normal"
+`
+
+type root struct {
+	Name   string `toml:"name"`
+	Rounds uint64 `toml:"rounds"`
+}
+
+type size struct {
+	Size float64 `toml:"size"`
+}
+
+type shape struct {
+	size                  // shared with others, without a name of its own
+	Hidden []int          `toml:"hidden"`
+	Init   map[string]any `toml:"init"`
+	Bias   bool           `toml:"bias,omitempty"`
+	Secret int            `toml:"-"`
+}
+
+func parse(t *testing.T, text string, set ...string) *runfile.Document {
+	t.Helper()
+	d, err := runfile.Parse("run.toml", []byte(text))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, s := range set {
+		if err := d.Set("--set", s); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return d
+}
+
+// read decodes what the file above holds.
+func read(d *runfile.Document) (r root, s shape, err error) {
+	s.Bias = true
+	err = errors.Join(d.Read("", &r), d.Read("model", &s))
+	return r, s, err
+}
+
+func TestSectionsAreDecodedOverDefaults(t *testing.T) {
+	d := parse(t, file, "model.size=2.5", "name = dense", "extra.deep=1")
+	r, s, err := read(d)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if r != (root{"dense", 5}) || s.Size != 2.5 || !slices.Equal(s.Hidden, []int{8, 4}) || !s.Bias {
+		t.Errorf("decoded %+v and %+v", r, s)
+	}
+	if !d.Has("extra") || d.Has("deep") || d.File() != "run.toml" {
+		t.Errorf("Has is wrong, or the name: %q", d.File())
+	}
+	want := map[string]string{"name": "dense", "rounds": "5", "model.hidden": "[8 4]", "model.size": "2.5",
+		"model.init.law": "normal", "extra.deep": "1"}
+	if got := d.Values(); !maps.Equal(got, want) {
+		t.Errorf("values %v, want %v", got, want)
+	}
+	if got := runfile.Keys(&shape{}); !slices.Equal(got, []string{"size", "hidden", "init", "bias"}) {
+		t.Errorf("keys %q", got)
+	}
+}
+
+// The effective file has every default, in sorted order, and is read back to itself.
+func TestEffectiveIsCompleteAndStable(t *testing.T) {
+	d := parse(t, "rounds = 7\n")
+	if _, _, err := read(d); err != nil {
+		t.Fatal(err)
+	}
+	b, err := d.Effective()
+	if err != nil {
+		t.Fatal(err)
+	}
+	const want = "name = ''\nrounds = 7\n\n[model]\nbias = true\nhidden = []\nsize = 0.0\n"
+	if string(b) != want {
+		t.Errorf("effective is\n%s\nwant\n%s", b, want)
+	}
+	again := parse(t, string(b))
+	if _, _, err := read(again); err != nil {
+		t.Fatal(err)
+	}
+	if c, err := again.Effective(); err != nil || string(c) != want {
+		t.Errorf("read back: %v\n%s", err, c)
+	}
+}
+
+func TestErrorsSayWhereAndWhat(t *testing.T) {
+	all := func(d *runfile.Document) error {
+		_, _, err := read(d)
+		if err == nil {
+			err = d.Finish()
+		}
+		return err
+	}
+	set := func(s string) func(*runfile.Document) error {
+		return func(d *runfile.Document) error {
+			if err := d.Set("--set", s); err != nil {
+				return err
+			}
+			return all(d)
+		}
+	}
+	for _, tc := range []struct {
+		text string
+		do   func(*runfile.Document) error
+		want string
+	}{
+		{file, all, ""},
+		{file + "[other]\n", all, "run.toml:9: other: found an unknown key, allowed: [model], name, rounds"},
+		{file, set("rounds=x"), `--set: rounds: found "x", allowed: a whole number, at least 0`},
+		{file, set("model.size=[1]"), `--set: model.size: found [1], allowed: a number`},
+		{file, set("model.bias=2"), "--set: model.bias: found 2, allowed: true or false"},
+		{file, set("model.hidden=2"), "--set: model.hidden: found 2, allowed: a list"},
+		{file, set("name=2"), "--set: name: found 2, allowed: a string"},
+		{file, set("model=2"), "--set: model: found 2, allowed: a section [model]"},
+		{file, set("name.first=2"), "--set: name: found a value, allowed: a section"},
+		{file, set("=2"), `--set: found "=2", allowed: key=value or section.key=value`},
+		{file, set("a."), `--set: found "a.", allowed: key=value or section.key=value`},
+		{file, set("a.=2"), `--set: found "a.=2", allowed: key=value or section.key=value`},
+		{strings.Replace(file, "size = 3", "\nsizes = 3", 1), all,
+			"run.toml:7: model.sizes: found an unknown key, allowed: bias, hidden, init, size"},
+		{"round = 1\n" + file, all, "run.toml:1: round: found an unknown key, allowed: [model], name, rounds"},
+		{file, func(d *runfile.Document) error {
+			return d.Locate("model", fmt.Errorf("no: %w", config.Bad("size", 3, "1")))
+		}, "run.toml:6: model.size: found 3, allowed: 1"},
+		{file, func(d *runfile.Document) error { return d.Locate("model", config.Bad("law", 3, "1")) },
+			"run.toml:4: model.law: found 3, allowed: 1"},
+		{file, func(d *runfile.Document) error {
+			return d.Locate("model", &config.Error{File: "other", Key: "k", Found: "1"})
+		}, "other: k: found 1"},
+		{file, func(d *runfile.Document) error { return d.Read("model", shape{}) },
+			"parameters of section [model] are a runfile_test.shape, not a pointer to a struct"},
+	} {
+		d := parse(t, tc.text)
+		got := ""
+		if err := tc.do(d); err != nil {
+			got = err.Error()
+		}
+		if got != tc.want {
+			t.Errorf("got  %s\nwant %s", got, tc.want)
+		}
+	}
+	for text, want := range map[string]string{
+		"a = ":    "run.toml:1: not valid TOML: ",
+		"\n\na b": "run.toml:3: not valid TOML: ",
+	} {
+		if _, err := runfile.Parse("run.toml", []byte(text)); err == nil ||
+			!strings.HasPrefix(err.Error(), want) {
+			t.Errorf("%q: %v, want %s", text, err, want)
+		}
+	}
+}
+
+// A key that is read by other means is known, and a document that was changed is written
+// as it stands.
+func TestKnownKeysAndChanges(t *testing.T) {
+	d := parse(t, "[tune]\nspace = 1\n[model]\nsize = 1\n")
+	s, err := d.Section("tune")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Decode(&struct{}{}); err != nil {
+		t.Fatal(err)
+	}
+	if err := d.Finish(); err == nil {
+		t.Error("an unknown key was let through")
+	}
+	s.Know("space")
+	if err := d.Finish(); err != nil {
+		t.Error(err)
+	}
+	if b, err := s.Encode(); err != nil || string(b) != "space = 1\n" {
+		t.Errorf("%q, %v", b, err)
+	}
+	d.Drop("tune")
+	d.Put("found", map[string]any{"score": .5})
+	if b, err := d.Encode(); err != nil || string(b) != "[found]\nscore = 0.5\n\n[model]\nsize = 1\n" {
+		t.Errorf("%q, %v", b, err)
+	}
+}
+
+func FuzzParse(f *testing.F) {
+	f.Add(file, "model.size=2")
+	f.Fuzz(func(t *testing.T, text, set string) {
+		d, err := runfile.Parse("run.toml", []byte(text))
+		if err != nil {
+			return
+		}
+		d.Set("--set", set)
+		if _, _, err := read(d); err == nil {
+			d.Finish()
+			if _, err := d.Effective(); err != nil {
+				t.Error(err)
+			}
+		}
+	})
+}
+
+func ExampleDocument() {
+	d, err := runfile.Parse("run.toml", []byte("[model]\nsize = 3\nsise = 4\n"))
+	if err != nil {
+		panic(err)
+	}
+	var m size
+	fmt.Println(d.Read("model", &m), m.Size)
+	fmt.Println(d.Finish())
+	// Output:
+	// <nil> 3
+	// run.toml:3: model.sise: found an unknown key, allowed: size
+}
