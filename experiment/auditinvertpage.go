@@ -9,13 +9,14 @@ import (
 	"text/tabwriter"
 
 	"sotto/report"
+	"sotto/report/plot"
 )
 
 // images are the original and what was made of each message, with file names.
-func (r *InvertReport) images() (names []string, all []report.Grey) {
+func (r *InvertReport) images() (names []string, all []plot.Grey) {
 	add := func(name, caption string, pixels []float64) {
 		names = append(names, name+".png")
-		all = append(all, report.Grey{Height: r.Height, Width: r.Width, Pixels: pixels, Caption: caption})
+		all = append(all, plot.Grey{Height: r.Height, Width: r.Width, Pixels: pixels, Caption: caption})
 	}
 	add("original", fmt.Sprintf("the private image, label %d", r.Label), r.Original)
 	for _, row := range r.Rows {
@@ -37,12 +38,12 @@ func (r *InvertReport) Write(dir string) error {
 			"One owner's image, and what an observer makes of the gradient in its first message of DP-DSGT. " +
 				"All gradients are clipped to norm 1; clipping alone protects nothing.",
 			"Method: " + r.Method + "."}}
-	table := report.Table{Header: []string{"noise multiplier", "epsilon of one release, delta 1e-5", "label",
+	table := plot.Table{Header: []string{"noise multiplier", "epsilon of one release, delta 1e-5", "label",
 		"correlation", "rms error of pixels"}}
 	for _, row := range r.Rows {
 		table.Rows = append(table.Rows, row.cells())
 	}
-	section.Tables = []report.Table{table}
+	section.Tables = []plot.Table{table}
 	names, images := r.images()
 	for k, im := range images {
 		var b bytes.Buffer

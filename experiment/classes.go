@@ -6,7 +6,7 @@ import (
 	"strconv"
 	"strings"
 
-	"sotto/report"
+	"sotto/report/plot"
 )
 
 // mostRows is the number of agents in a heat map; the first are shown.
@@ -51,12 +51,12 @@ func (s *setting) classAccuracy() [][]float64 {
 }
 
 // heatMap draws values by agent and class.
-func heatMap(name, title, caption string, values [][]float64, signed bool) report.HeatMap {
+func heatMap(name, title, caption string, values [][]float64, signed bool) plot.HeatMap {
 	if len(values) > mostRows {
 		values = values[:mostRows]
 		caption += fmt.Sprintf(" The first %d agents are shown.", mostRows)
 	}
-	h := report.HeatMap{
+	h := plot.HeatMap{
 		Name:    name,
 		Title:   title,
 		XLabel:  "class",
@@ -75,8 +75,8 @@ func heatMap(name, title, caption string, values [][]float64, signed bool) repor
 }
 
 // classMaps draws each setting's accuracy by class and agent.
-func classMaps(settings []*setting) []report.Drawing {
-	var out []report.Drawing
+func classMaps(settings []*setting) []plot.Drawing {
+	var out []plot.Drawing
 	for k, s := range settings {
 		if acc := s.classAccuracy(); len(acc) > 0 {
 			caption := "Accuracy (%) of every agent's final model on the test records of each class"
@@ -100,7 +100,7 @@ func numbered(name string, k, of int) string {
 
 // lossMaps draws what privacy costs each class at each agent, beside the run without
 // privacy where there is one, and lists where it costs most.
-func lossMaps(settings []*setting) (maps []report.Drawing, worst report.Table) {
+func lossMaps(settings []*setting) (maps []plot.Drawing, worst plot.Table) {
 	worst.Header = []string{"setting", "compared with", "worst class", "points lost, mean over agents",
 		"worst agent", "points lost, mean over classes", "most at one place", "points lost"}
 	for k, s := range settings {

@@ -8,7 +8,7 @@ import (
 	"strconv"
 	"strings"
 
-	"sotto/report"
+	"sotto/report/plot"
 )
 
 // mostCurves is the number of curves in one plot; more settings are drawn in further
@@ -16,7 +16,7 @@ import (
 const mostCurves = 8
 
 // plotsOf shares curves out over as few plots as they need, evenly.
-func plotsOf(curves []report.Curve) [][]report.Curve {
+func plotsOf(curves []plot.Curve) [][]plot.Curve {
 	if len(curves) == 0 {
 		return nil
 	}
@@ -28,16 +28,16 @@ func plotsOf(curves []report.Curve) [][]report.Curve {
 type measure struct {
 	name, title, unit string
 	percent           bool
-	of                func(r *finished) []report.Point
+	of                func(r *finished) []plot.Point
 }
 
 // classification says that runs have an accuracy.
 func (r *finished) classification() bool { return r.summary.Accuracy != nil }
 
 // over returns a metric's mean over agents with its range, by round.
-func over(metric string) func(r *finished) []report.Point {
-	return func(r *finished) []report.Point {
-		var points []report.Point
+func over(metric string) func(r *finished) []plot.Point {
+	return func(r *finished) []plot.Point {
+		var points []plot.Point
 		for _, row := range r.rows {
 			if row.Metric != metric {
 				continue
@@ -45,7 +45,7 @@ func over(metric string) func(r *finished) []report.Point {
 			last := len(points) - 1
 			switch {
 			case row.Agent == "mean" || row.Agent == "all":
-				points = append(points, report.Point{X: float64(row.Round), Y: row.Value, Low: row.Value,
+				points = append(points, plot.Point{X: float64(row.Round), Y: row.Value, Low: row.Value,
 					High: row.Value})
 			case row.Agent == "min" && last >= 0: // rows are written as mean, min, max
 				points[last].Low = row.Value
@@ -58,14 +58,14 @@ func over(metric string) func(r *finished) []report.Point {
 }
 
 // spentOver returns the worst agent's epsilon by round, nothing where it ends infinite.
-func spentOver(r *finished) []report.Point {
+func spentOver(r *finished) []plot.Point {
 	if _, upper := r.summary.worst(); math.IsInf(upper, 1) {
 		return nil
 	}
-	var points []report.Point
+	var points []plot.Point
 	for _, row := range r.rows {
 		if row.Metric == "consensus_distance" {
-			points = append(points, report.Point{
+			points = append(points, plot.Point{
 				X:    float64(row.Round),
 				Y:    row.Epsilon,
 				Low:  row.Epsilon,
@@ -92,8 +92,8 @@ var measures = []measure{
 
 // curve is one run's mean over agents with its range; of several runs the mean of these
 // means, with a standard deviation on either side.
-func (s *setting) curve(m measure) report.Curve {
-	c := report.Curve{Name: s.label, Points: m.of(s.runs[0])}
+func (s *setting) curve(m measure) plot.Curve {
+	c := plot.Curve{Name: s.label, Points: m.of(s.runs[0])}
 	if len(s.runs) == 1 {
 		return c
 	}
@@ -105,7 +105,7 @@ func (s *setting) curve(m measure) report.Curve {
 	}
 	for i, p := range c.Points {
 		mean, sd := meanSD(at[p.X])
-		c.Points[i] = report.Point{X: p.X, Y: mean, Low: mean - sd, High: mean + sd}
+		c.Points[i] = plot.Point{X: p.X, Y: mean, Low: mean - sd, High: mean + sd}
 	}
 	return c
 }
@@ -125,7 +125,7 @@ func meanSD(xs []float64) (mean, sd float64) {
 }
 
 // learning draws every measure over rounds.
-func learning(settings []*setting) []report.Drawing {
+func learning(settings []*setting) []plot.Drawing {
 	single, several := 0, 0
 	for _, s := range settings {
 		if len(s.runs) > 1 {
@@ -142,18 +142,18 @@ func learning(settings []*setting) []report.Drawing {
 	case several > 0:
 		band = "Line: mean over agents and seeds; band: one standard deviation over seeds."
 	}
-	var out []report.Drawing
+	var out []plot.Drawing
 	for _, m := range measures {
-		var curves []report.Curve // empty ones too, so that a setting has its colour in every plot
+		var curves []plot.Curve // empty ones too, so that a setting has its colour in every plot
 		for _, s := range settings {
 			curves = append(curves, s.curve(m))
 		}
 		parts := plotsOf(curves)
 		for k, part := range parts {
-			if !slices.ContainsFunc(part, func(c report.Curve) bool { return len(c.Points) > 0 }) {
+			if !slices.ContainsFunc(part, func(c plot.Curve) bool { return len(c.Points) > 0 }) {
 				continue
 			}
-			f := report.Figure{
+			f := plot.Figure{
 				Name:    m.name,
 				Title:   m.title,
 				XLabel:  roundName(settings),
@@ -244,8 +244,8 @@ func (s *Summary) worst() (lower, upper float64) {
 // against draws final accuracy over a property of settings, one curve for those that
 // differ in nothing else. It returns no drawing where the property has less than two
 // values.
-func against(settings []*setting, f report.Figure, x func(*setting) float64,
-	apart func(key string) bool) []report.Drawing {
+func against(settings []*setting, f plot.Figure, x func(*setting) float64,
+	apart func(key string) bool) []plot.Drawing {
 	values := map[string]bool{}
 	at := map[string]int{}
 	for _, s := range settings {
@@ -258,20 +258,20 @@ func against(settings []*setting, f report.Figure, x func(*setting) float64,
 			}
 			if _, ok := at[name]; !ok {
 				at[name] = len(f.Curves)
-				f.Curves = append(f.Curves, report.Curve{Name: name})
+				f.Curves = append(f.Curves, plot.Curve{Name: name})
 			}
 			mean, sd := meanSD(acc)
 			c := &f.Curves[at[name]]
-			c.Points = append(c.Points, report.Point{X: v, Y: mean, Low: mean - sd, High: mean + sd})
+			c.Points = append(c.Points, plot.Point{X: v, Y: mean, Low: mean - sd, High: mean + sd})
 		}
 	}
 	if len(values) < 2 {
 		return nil
 	}
 	for _, c := range f.Curves {
-		slices.SortStableFunc(c.Points, func(a, b report.Point) int { return cmp.Compare(a.X, b.X) })
+		slices.SortStableFunc(c.Points, func(a, b plot.Point) int { return cmp.Compare(a.X, b.X) })
 	}
-	var out []report.Drawing
+	var out []plot.Drawing
 	for k, part := range plotsOf(f.Curves) {
 		g := f
 		g.Curves, g.Markers, g.Percent, g.YLabel = part, true, true, "final accuracy (%)"
@@ -285,8 +285,8 @@ func against(settings []*setting, f report.Figure, x func(*setting) float64,
 
 const overSeeds = "Mean over agents and seeds; bars: one standard deviation over seeds."
 
-func accuracyAgainstEpsilon(settings []*setting) []report.Drawing {
-	f := report.Figure{
+func accuracyAgainstEpsilon(settings []*setting) []plot.Drawing {
+	f := plot.Figure{
 		Name:    "accuracy-epsilon",
 		Title:   "Accuracy against epsilon",
 		XLabel:  "epsilon, upper bound, worst agent",
@@ -297,7 +297,7 @@ func accuracyAgainstEpsilon(settings []*setting) []report.Drawing {
 		return strings.HasPrefix(k, "privacy.") || strings.HasPrefix(k, "algorithm.step")
 	})
 	for i, d := range figs {
-		g := d.(report.Figure)
+		g := d.(plot.Figure)
 		low, high := math.Inf(1), math.Inf(-1)
 		for _, c := range g.Curves {
 			low, high = min(low, c.Points[0].X), max(high, c.Points[len(c.Points)-1].X)
@@ -306,8 +306,8 @@ func accuracyAgainstEpsilon(settings []*setting) []report.Drawing {
 			if mean, _ := meanSD(s.finals()); math.IsInf(s.epsilon(), 1) && len(s.finals()) > 0 &&
 				len(g.Curves) < 2*mostCurves {
 				g.Caption = overSeeds + " Dashed: without privacy."
-				g.Curves = append(g.Curves, report.Curve{Name: s.label, Dashed: true,
-					Points: []report.Point{{X: low, Y: mean, Low: mean, High: mean},
+				g.Curves = append(g.Curves, plot.Curve{Name: s.label, Dashed: true,
+					Points: []plot.Point{{X: low, Y: mean, Low: mean, High: mean},
 						{X: high, Y: mean, Low: mean, High: mean}}})
 			}
 		}
@@ -316,8 +316,8 @@ func accuracyAgainstEpsilon(settings []*setting) []report.Drawing {
 	return figs
 }
 
-func accuracyAgainstFiedler(settings []*setting) []report.Drawing {
-	f := report.Figure{
+func accuracyAgainstFiedler(settings []*setting) []plot.Drawing {
+	f := plot.Figure{
 		Name:    "accuracy-fiedler",
 		Title:   "Accuracy against connectivity",
 		XLabel:  "normalized Fiedler value of the graph (1: complete)",

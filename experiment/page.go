@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"sotto/report"
+	"sotto/report/plot"
 )
 
 // ReportFile is one file of a report.
@@ -42,10 +43,10 @@ func reportOn(runs []*finished) (page []byte, plots []ReportFile, err error) {
 	}
 	for _, d := range drawings {
 		var svg, values bytes.Buffer
-		if err := report.WriteSVG(&svg, d); err != nil {
+		if err := plot.WriteSVG(&svg, d); err != nil {
 			return nil, nil, err
 		}
-		if err := report.WriteCSV(&values, d); err != nil {
+		if err := plot.WriteCSV(&values, d); err != nil {
 			return nil, nil, err
 		}
 		plots = append(plots, ReportFile{d.FileName() + ".svg", svg.Bytes()},
@@ -63,7 +64,7 @@ const mostOnPage = 12
 const overRounds = "Over rounds"
 
 // buildReport returns the page and all drawings, those that the page leaves out included.
-func buildReport(runs []*finished) (report.Page, []report.Drawing, error) {
+func buildReport(runs []*finished) (report.Page, []plot.Drawing, error) {
 	settings, repeated := groupRuns(runs)
 	p := report.Page{Notes: notesOf(settings, repeated),
 		Produced: "Made by sotto, engine " + EngineVersion + "."}
@@ -85,18 +86,18 @@ func buildReport(runs []*finished) (report.Page, []report.Drawing, error) {
 	if err != nil {
 		return p, nil, err
 	}
-	var all []report.Drawing
+	var all []plot.Drawing
 	for _, s := range []struct {
 		title    string
-		tables   []report.Table
-		drawings []report.Drawing
+		tables   []plot.Table
+		drawings []plot.Drawing
 	}{
 		{"What privacy and connectivity cost", nil,
 			slices.Concat(accuracyAgainstEpsilon(settings), accuracyAgainstFiedler(settings))},
 		{overRounds, nil, learning(settings)},
 		{"Personal models", personalTables(settings), personal},
 		{"Accuracy by class and agent", nil, classMaps(settings)},
-		{"Privacy's loss by class and agent", []report.Table{worst}, losses},
+		{"Privacy's loss by class and agent", []plot.Table{worst}, losses},
 		{"Graphs", nil, graphs},
 	} {
 		if len(s.drawings) == 0 && (s.title != "Personal models" || len(s.tables) == 0) {
@@ -192,8 +193,8 @@ func oneRun(p *report.Page, r *finished) error {
 }
 
 // summaryTable has a row for each setting.
-func summaryTable(settings []*setting) report.Table {
-	t := report.Table{Header: []string{"setting", "runs", "accuracy (%)", "worst agent (%)", "loss",
+func summaryTable(settings []*setting) plot.Table {
+	t := plot.Table{Header: []string{"setting", "runs", "accuracy (%)", "worst agent (%)", "loss",
 		"consensus distance", "epsilon, upper", "delta", "Fiedler value", "seconds a run"}}
 	for _, s := range settings {
 		var worst, loss, consensus, seconds []float64
@@ -232,12 +233,12 @@ func significant(xs []float64) string {
 }
 
 // graphsOf draws each distinct graph once.
-func graphsOf(settings []*setting) ([]report.Drawing, error) {
-	var out []report.Drawing
+func graphsOf(settings []*setting) ([]plot.Drawing, error) {
+	var out []plot.Drawing
 	seen := map[string]bool{}
 	for _, s := range settings {
 		for _, r := range s.runs {
-			if report.Drawable(r.graph) != nil { // the other figures are shown all the same
+			if plot.Drawable(r.graph) != nil { // the other figures are shown all the same
 				continue
 			}
 			b, err := indent(r.graph)
@@ -252,7 +253,7 @@ func graphsOf(settings []*setting) ([]report.Drawing, error) {
 			if len(out) > 0 {
 				name = fmt.Sprintf("graph-%d", len(out)+1)
 			}
-			g, err := report.NewGraph(name, r.graph)
+			g, err := plot.NewGraph(name, r.graph)
 			if err != nil {
 				return nil, err
 			}
@@ -266,7 +267,7 @@ func graphsOf(settings []*setting) ([]report.Drawing, error) {
 
 // privacySection lists what every agent has spent, agents with equal figures in one row.
 func privacySection(settings []*setting) report.Section {
-	t := report.Table{Header: []string{"setting", "seed", "agents", "epsilon upper", "epsilon lower", "delta",
+	t := plot.Table{Header: []string{"setting", "seed", "agents", "epsilon upper", "epsilon lower", "delta",
 		"adjacency", "unit", "accountant", "noise", "noise multiplier", "sample rate", "charges",
 		"claimed epsilon"}}
 	for _, s := range settings {
@@ -283,7 +284,7 @@ func privacySection(settings []*setting) report.Section {
 			}
 		}
 	}
-	return report.Section{Title: "Privacy", Tables: []report.Table{t},
+	return report.Section{Title: "Privacy", Tables: []plot.Table{t},
 		Text: []string{"The upper bound is the guarantee that the same run with secret noise would have; " +
 			"the exact value for these releases is not below the lower one. Statements in words are in " +
 			"privacy.json of every run."}}
@@ -343,7 +344,7 @@ func isSingle(settings []*setting) bool { return len(settings) == 1 && len(setti
 // againSection holds what is needed to make the runs again and to compare the results.
 func againSection(settings []*setting) report.Section {
 	var commands, configs []report.Listing
-	hashes := report.Table{Header: []string{"run", "engine", "run hash"}}
+	hashes := plot.Table{Header: []string{"run", "engine", "run hash"}}
 	var lines []string
 	single := isSingle(settings)
 	for _, s := range settings {
@@ -366,13 +367,13 @@ func againSection(settings []*setting) report.Section {
 	commands = []report.Listing{{Text: strings.Join(lines, "\n")}}
 	out := report.Section{
 		Title:    "Run it again",
-		Tables:   []report.Table{hashes},
+		Tables:   []plot.Table{hashes},
 		Listings: append(commands, configs...),
 		Text: []string{"The same engine on the same data gives the same run hash, whatever the number of " +
 			"workers. SOTTO_DATA or --data-dir names the folder of data sets."},
 	}
 	if single {
-		t := report.Table{Header: []string{"ledger of agents", "records", "head"}}
+		t := plot.Table{Header: []string{"ledger of agents", "records", "head"}}
 		for _, l := range settings[0].runs[0].ledgers {
 			t.Rows = append(t.Rows, []string{l.agents, strconv.Itoa(l.records), l.head})
 		}

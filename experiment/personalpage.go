@@ -8,7 +8,7 @@ import (
 	"strconv"
 	"strings"
 
-	"sotto/report"
+	"sotto/report/plot"
 )
 
 // isPersonal says that a run trained personal models by wakes.
@@ -143,8 +143,8 @@ const mostBins = 8
 
 // bins groups agents of about the same number of records, equally many in each but that
 // equal numbers stay together.
-func bins(all []sized) []report.Point {
-	var points []report.Point
+func bins(all []sized) []plot.Point {
+	var points []plot.Point
 	least := (len(all) + mostBins - 1) / mostBins
 	for lo := 0; lo < len(all); {
 		hi := min(lo+least, len(all))
@@ -157,7 +157,7 @@ func bins(all []sized) []report.Point {
 			values = append(values, a.value)
 		}
 		mean, sd := meanSD(values)
-		points = append(points, report.Point{X: x, Y: mean, Low: mean - sd, High: mean + sd})
+		points = append(points, plot.Point{X: x, Y: mean, Low: mean - sd, High: mean + sd})
 		lo = hi
 	}
 	return points
@@ -165,11 +165,11 @@ func bins(all []sized) []report.Point {
 
 // personalDrawings are plots of what agents have and gain over their number of records,
 // and every setting's graph coloured by gain.
-func personalDrawings(settings []*setting) ([]report.Drawing, error) {
+func personalDrawings(settings []*setting) ([]plot.Drawing, error) {
 	const caption = "Agents are grouped by their number of training records; bars: one standard deviation " +
 		"over the agents of a group."
-	var values, gains []report.Curve
-	var graphs []report.Drawing
+	var values, gains []plot.Curve
+	var graphs []plot.Drawing
 	var q quality
 	for k, s := range settings {
 		r := s.runs[0]
@@ -178,12 +178,12 @@ func personalDrawings(settings []*setting) ([]report.Drawing, error) {
 		}
 		q = r.quality()
 		if p := bins(s.pool(func(r *finished) []float64 { return r.byAgent(q.metric) })); len(p) > 0 {
-			values = append(values, report.Curve{Name: s.label, Points: p})
+			values = append(values, plot.Curve{Name: s.label, Points: p})
 		}
 		if p := bins(s.pool(func(r *finished) []float64 { return s.gains(r, settings) })); len(p) > 0 {
-			gains = append(gains, report.Curve{Name: s.label, Points: p})
+			gains = append(gains, plot.Curve{Name: s.label, Points: p})
 		}
-		if gain := s.gains(r, settings); gain != nil && report.Drawable(r.graph) == nil {
+		if gain := s.gains(r, settings); gain != nil && plot.Drawable(r.graph) == nil {
 			g, err := gainGraph(numbered("gain", k, len(settings)), s, r, gain)
 			if err != nil {
 				return nil, err
@@ -191,10 +191,10 @@ func personalDrawings(settings []*setting) ([]report.Drawing, error) {
 			graphs = append(graphs, g)
 		}
 	}
-	var out []report.Drawing
-	draw := func(name, title, unit string, curves []report.Curve) {
+	var out []plot.Drawing
+	draw := func(name, title, unit string, curves []plot.Curve) {
 		for k, part := range plotsOf(curves) {
-			f := report.Figure{
+			f := plot.Figure{
 				Name:    name,
 				Title:   title,
 				XLabel:  "training records of an agent",
@@ -223,8 +223,8 @@ func personalDrawings(settings []*setting) ([]report.Drawing, error) {
 }
 
 // gainGraph is the graph of a run with its agents coloured by what they gained.
-func gainGraph(name string, s *setting, r *finished, gain []float64) (report.Graph, error) {
-	g, err := report.NewGraph(name, r.graph)
+func gainGraph(name string, s *setting, r *finished, gain []float64) (plot.Graph, error) {
+	g, err := plot.NewGraph(name, r.graph)
 	if err != nil {
 		return g, err
 	}
@@ -248,10 +248,10 @@ func gainGraph(name string, s *setting, r *finished, gain []float64) (report.Gra
 }
 
 // personalTables list who gains, and what every agent has left of its budget.
-func personalTables(settings []*setting) []report.Table {
-	gain := report.Table{Header: []string{"setting", "compared with", "measure", "gain, mean over agents",
+func personalTables(settings []*setting) []plot.Table {
+	gain := plot.Table{Header: []string{"setting", "compared with", "measure", "gain, mean over agents",
 		"agents that gain", "most lost by an agent", "gain, third with least records", "third with most"}}
-	left := report.Table{Header: []string{"setting", "seed", "agents", "records", "budget", "spent, upper",
+	left := plot.Table{Header: []string{"setting", "seed", "agents", "records", "budget", "spent, upper",
 		"left", "charges"}}
 	for _, s := range settings {
 		if !s.runs[0].isPersonal() {
@@ -264,8 +264,8 @@ func personalTables(settings []*setting) []report.Table {
 		}
 		left.Rows = append(left.Rows, s.budgetRows()...)
 	}
-	var out []report.Table
-	for _, t := range []report.Table{gain, left} {
+	var out []plot.Table
+	for _, t := range []plot.Table{gain, left} {
 		if len(t.Rows) > 0 {
 			out = append(out, t)
 		}

@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"sotto/report"
+	"sotto/report/plot"
 )
 
 // personalPage runs bcd with unequal budgets and local-fit on the same data, for two
@@ -111,7 +111,7 @@ func TestPersonalReport(t *testing.T) {
 			t.Errorf("%s of a single run", f.Name)
 		}
 	}
-	if rows := table(t, plot(t, plots, "records.csv")); len(rows) < 2 || len(rows) > mostBins {
+	if rows := table(t, plotted(t, plots, "records.csv")); len(rows) < 2 || len(rows) > mostBins {
 		t.Errorf("%d groups of agents", len(rows))
 	}
 }
@@ -123,7 +123,7 @@ func TestBins(t *testing.T) {
 	for i := range 16 {
 		all = append(all, sized{10 + i/5, float64(i)}) // 5 of 10, 5 of 11, 5 of 12, one of 13
 	}
-	want := []report.Point{{X: 10, Y: 2}, {X: 11, Y: 7}, {X: 12, Y: 12}, {X: 13, Y: 15}}
+	want := []plot.Point{{X: 10, Y: 2}, {X: 11, Y: 7}, {X: 12, Y: 12}, {X: 13, Y: 15}}
 	got := bins(all)
 	if len(got) != len(want) {
 		t.Fatalf("%v", got)

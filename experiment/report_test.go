@@ -59,7 +59,7 @@ func metric(t *testing.T, dir, name, round string) map[string]float64 {
 	return values
 }
 
-func plot(t *testing.T, plots []ReportFile, name string) []byte {
+func plotted(t *testing.T, plots []ReportFile, name string) []byte {
 	t.Helper()
 	i := slices.IndexFunc(plots, func(f ReportFile) bool { return f.Name == name })
 	if i < 0 {
@@ -158,7 +158,7 @@ func TestReport(t *testing.T) {
 // of the mean over agents in metrics.csv.
 func checkBands(t *testing.T, plots []ReportFile, runs []string) {
 	curves := map[string]int{}
-	for _, row := range table(t, plot(t, plots, "accuracy.csv")) {
+	for _, row := range table(t, plotted(t, plots, "accuracy.csv")) {
 		curves[row["curve"]]++
 		of := runs[:3]
 		if row["curve"] == "complete" {
@@ -185,7 +185,7 @@ func checkBands(t *testing.T, plots []ReportFile, runs []string) {
 	if len(curves) != 2 || curves["ring"] < 3 || curves["ring"] != curves["complete"] {
 		t.Errorf("curves: %v", curves)
 	}
-	if fiedler := table(t, plot(t, plots, "accuracy-fiedler.csv")); len(fiedler) != 2 ||
+	if fiedler := table(t, plotted(t, plots, "accuracy-fiedler.csv")); len(fiedler) != 2 ||
 		parseNumber(t, fiedler[1]["x: normalized Fiedler value of the graph (1: complete)"]) != 1 {
 		t.Errorf("accuracy against Fiedler value: %v", fiedler)
 	}
@@ -201,7 +201,7 @@ func checkLoss(t *testing.T, private, free []string) {
 	last := strconv.FormatUint(parse(t).root.Rounds, 10)
 	var worst string
 	most := math.Inf(-1)
-	cells := table(t, plot(t, plots, "privacy-loss-"+lossNumber(plots)+".csv"))
+	cells := table(t, plotted(t, plots, "privacy-loss-"+lossNumber(plots)+".csv"))
 	if len(cells) != 50 {
 		t.Fatalf("%d cells of 5 agents and 10 classes", len(cells))
 	}

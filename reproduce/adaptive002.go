@@ -7,7 +7,7 @@ import (
 	"strings"
 
 	"sotto/experiment"
-	"sotto/report"
+	"sotto/report/plot"
 )
 
 // adaptiveChoice is the best setting of a form at a budget. step is the step times the
@@ -116,7 +116,7 @@ func adaptive(f *found) *Document {
 	d := &Document{Header: []string{"algorithm", "true epsilon", "form", "clip", "step", "accuracy",
 		"less constant clip and step", "two-sided p"}}
 	for _, g := range adaptiveGroups() {
-		fig := report.Figure{
+		fig := plot.Figure{
 			Name:    "adaptive-" + g.algorithm + "-" + g.budget,
 			Title:   fmt.Sprintf("%s at true epsilon %s", strings.ToUpper(g.algorithm), g.budget),
 			XLabel:  "round",
@@ -137,7 +137,7 @@ func adaptive(f *found) *Document {
 			d.Rows = append(d.Rows, []string{g.algorithm, r.epsilon(p), formName(p.form), exactly(p.clip),
 				fmt.Sprintf("%.4g", p.step.first), r.accuracy(p).String(), less, prob})
 			fig.Curves = append(fig.Curves,
-				report.Curve{Name: formName(p.form), Points: r.curves.over(rows, "accuracy", "mean", false)})
+				plot.Curve{Name: formName(p.form), Points: r.curves.over(rows, "accuracy", "mean", false)})
 		}
 		if len(fig.Curves) > 0 {
 			d.Figures = append(d.Figures, fig)

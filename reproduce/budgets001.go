@@ -8,7 +8,7 @@ import (
 	"gonum.org/v1/gonum/stat/distuv"
 
 	"sotto/experiment"
-	"sotto/report"
+	"sotto/report/plot"
 )
 
 // published2c are the accuracies of figure 2(c), read off the plot, in percent; at p = 2
@@ -73,7 +73,7 @@ func figure2c(f *found) *Document {
 	r := collectTasks(f)
 	d := &Document{Header: []string{"p", "claimed epsilon", "method", "accuracy", "published",
 		"gain over local-only", "95 % interval", "true epsilon"}}
-	curves := map[string]map[string]*report.Curve{}
+	curves := map[string]map[string]*plot.Curve{}
 	for _, dim := range dims001 {
 		local := r.accuracy(localTask(dim))
 		if len(local) == 0 {
@@ -101,14 +101,14 @@ func figure2c(f *found) *Document {
 			}
 			for _, b := range budgets {
 				if curves[b] == nil {
-					curves[b] = map[string]*report.Curve{}
+					curves[b] = map[string]*plot.Curve{}
 				}
 				if curves[b][name] == nil {
-					curves[b][name] = &report.Curve{Name: name, Dashed: t.method == "local" ||
+					curves[b][name] = &plot.Curve{Name: name, Dashed: t.method == "local" ||
 						t.method == "cd"}
 				}
 				curves[b][name].Points = append(curves[b][name].Points,
-					report.Point{X: float64(dim), Y: m, Low: m - sd, High: m + sd})
+					plot.Point{X: float64(dim), Y: m, Low: m - sd, High: m + sd})
 			}
 		}
 		add(methods001["local"], "", published2c[dim]["local"], localTask(dim))
@@ -128,7 +128,7 @@ func figure2c(f *found) *Document {
 		names = append(names, t.name)
 	}
 	for _, b := range budgets001 {
-		fig := report.Figure{
+		fig := plot.Figure{
 			Name:    "figure2c-epsilon-" + b,
 			Title:   "Accuracy over the dimension, epsilon " + b,
 			XLabel:  "features p",
@@ -217,7 +217,7 @@ func figure3(f *found) *Document {
 		if len(r.of(localTask(dim))) == 0 {
 			continue
 		}
-		fig := report.Figure{
+		fig := plot.Figure{
 			Name:    fmt.Sprintf("figure3-p%d", dim),
 			Title:   fmt.Sprintf("Gain over local-only training, p = %d", dim),
 			XLabel:  "records of the agent",
@@ -227,7 +227,7 @@ func figure3(f *found) *Document {
 			Caption: "Mean over agents of a class of sizes and five instances; bars: one standard error.",
 		}
 		for _, t := range sizeTasks(dim) {
-			c := report.Curve{Name: t.name}
+			c := plot.Curve{Name: t.name}
 			for _, bin := range recordBins {
 				var local, own, gain sample
 				wins := 0
@@ -258,7 +258,7 @@ func figure3(f *found) *Document {
 					fmt.Sprintf("%+.2f", gain.mean()),
 					fmt.Sprintf("%.0f %%", 100*float64(wins)/float64(len(gain)))})
 				se := gain.sd() / math.Sqrt(float64(len(gain)))
-				c.Points = append(c.Points, report.Point{
+				c.Points = append(c.Points, plot.Point{
 					X:    float64(bin[0]+bin[1]) / 2,
 					Y:    gain.mean(),
 					Low:  gain.mean() - se,
@@ -318,7 +318,7 @@ func figure4Cells001(small bool) []experiment.Cell {
 func figure4of001(f *found) *Document {
 	r := collectTasks(f)
 	d := &Document{Header: []string{"p", "epsilon of each record", "accuracy", "published"}}
-	fig := report.Figure{
+	fig := plot.Figure{
 		Name:    "figure4",
 		Title:   "Records perturbed before training (local differential privacy)",
 		XLabel:  "epsilon of each record",
@@ -330,7 +330,7 @@ func figure4of001(f *found) *Document {
 		Caption: "Mean over problem instances; bars: one standard deviation.",
 	}
 	for _, dim := range dims001 {
-		c := report.Curve{Name: fmt.Sprintf("p = %d", dim)}
+		c := plot.Curve{Name: fmt.Sprintf("p = %d", dim)}
 		for _, t := range figure4Tasks(dim) {
 			s := r.accuracy(t.task)
 			if len(s) == 0 {
@@ -346,11 +346,11 @@ func figure4of001(f *found) *Document {
 				sd = s.sd() / 100
 			}
 			x, _ = strconv.ParseFloat(t.budget, 64)
-			c.Points = append(c.Points, report.Point{X: x, Y: m, Low: m - sd, High: m + sd})
+			c.Points = append(c.Points, plot.Point{X: x, Y: m, Low: m - sd, High: m + sd})
 		}
 		fig.Curves = append(fig.Curves, c)
 	}
-	d.Figures = []report.Figure{fig}
+	d.Figures = []plot.Figure{fig}
 	d.Notes = []string{"the paper states no mechanism for this baseline; ours: normal noise on features " +
 		"scaled to norm 1 for four fifths of epsilon, randomized response of labels for the rest, then " +
 		"coordinate descent without noise from local models, μ = 1"}

@@ -6,7 +6,7 @@ import (
 	"math"
 	"slices"
 
-	"sotto/report"
+	"sotto/report/plot"
 )
 
 // convergenceSize is how much of the convergence study is run.
@@ -93,7 +93,7 @@ func (d *Document) addConvergence(ctx context.Context, p *problem, size converge
 		return err
 	}
 	norm := normalNorm(ringAgents * len(p.optimum))
-	fig := report.Figure{
+	fig := plot.Figure{
 		Name:    "convergence-" + p.name,
 		Title:   "Distance to the optimum, " + p.name + " (dashed: bound (23))",
 		XLabel:  "round",
@@ -107,19 +107,19 @@ func (d *Document) addConvergence(ctx context.Context, p *problem, size converge
 		if p.hessian != nil {
 			exact = predicted(p, m, convergenceNoise, size.rounds)
 		}
-		curve := report.Curve{Name: methodNames[m]}
-		bound := report.Curve{Name: "bound (23), DP-DSGD", Dashed: true}
+		curve := plot.Curve{Name: methodNames[m]}
+		bound := plot.Curve{Name: "bound (23), DP-DSGD", Dashed: true}
 		for k := range size.rounds + 1 {
 			s := atRound(trials, k)
 			if step := max(1, size.rounds/200); k%step == 0 {
-				curve.Points = append(curve.Points, report.Point{
+				curve.Points = append(curve.Points, plot.Point{
 					X:    float64(k),
 					Y:    s.mean(),
 					Low:  s.mean() - s.sd(),
 					High: s.mean() + s.sd(),
 				})
 				b := p.bound23(k, trials[0][0], norm)
-				bound.Points = append(bound.Points, report.Point{X: float64(k), Y: b, Low: b, High: b})
+				bound.Points = append(bound.Points, plot.Point{X: float64(k), Y: b, Low: b, High: b})
 			}
 			if !slices.Contains(size.at, k) {
 				continue

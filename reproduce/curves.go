@@ -14,7 +14,7 @@ import (
 
 	"sotto/config"
 	"sotto/experiment"
-	"sotto/report"
+	"sotto/report/plot"
 )
 
 // Studies of how a run goes keep some of its metrics beside cells.csv: the figures over
@@ -49,7 +49,7 @@ func series(rows []experiment.Row, metric, agent string) (rounds []uint64, value
 
 // over is a metric of equal runs against rounds, or against vectors transmitted: mean and
 // standard deviation over seeds.
-func (c curves) over(runs []experiment.CellRow, metric, agent string, vectors bool) []report.Point {
+func (c curves) over(runs []experiment.CellRow, metric, agent string, vectors bool) []plot.Point {
 	var xs, ys []sample
 	for i := range runs {
 		kept := c.of(&runs[i])
@@ -66,13 +66,13 @@ func (c curves) over(runs []experiment.CellRow, metric, agent string, vectors bo
 			xs[k], ys[k] = append(xs[k], x), append(ys[k], y)
 		}
 	}
-	points := make([]report.Point, len(xs))
+	points := make([]plot.Point, len(xs))
 	for k := range points {
 		y, sd := ys[k].mean(), 0.
 		if len(ys[k]) > 1 {
 			sd = ys[k].sd()
 		}
-		points[k] = report.Point{X: xs[k].mean(), Y: y, Low: y - sd, High: y + sd}
+		points[k] = plot.Point{X: xs[k].mean(), Y: y, Low: y - sd, High: y + sd}
 	}
 	return points
 }

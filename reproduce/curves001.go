@@ -5,7 +5,7 @@ import (
 	"strconv"
 
 	"sotto/experiment"
-	"sotto/report"
+	"sotto/report/plot"
 )
 
 // overSeeds are the cells of every task with every seed of the results.
@@ -21,7 +21,7 @@ func overSeeds(small bool, tasks []task) []experiment.Cell {
 }
 
 // curve is a metric of t's runs against wakes, or against vectors transmitted.
-func (r rows001) curve(t task, metric string, vectors bool) []report.Point {
+func (r rows001) curve(t task, metric string, vectors bool) []plot.Point {
 	return r.curves.over(r.of(t), metric, map[string]string{"accuracy": "mean", "objective": "all"}[metric],
 		vectors)
 }
@@ -49,8 +49,8 @@ type named struct {
 }
 
 // overWakes plots a metric of tasks.
-func (r rows001) overWakes(file, title, metric string, vectors bool, tasks []named) report.Figure {
-	f := report.Figure{
+func (r rows001) overWakes(file, title, metric string, vectors bool, tasks []named) plot.Figure {
+	f := plot.Figure{
 		Name:    file,
 		Title:   title,
 		XLabel:  "wakes of all agents together",
@@ -65,7 +65,7 @@ func (r rows001) overWakes(file, title, metric string, vectors bool, tasks []nam
 		f.YLabel, f.LogY = "objective Q", true
 	}
 	for _, t := range tasks {
-		f.Curves = append(f.Curves, report.Curve{Name: t.name, Points: r.curve(t.task, metric, vectors)})
+		f.Curves = append(f.Curves, plot.Curve{Name: t.name, Points: r.curve(t.task, metric, vectors)})
 	}
 	return f
 }

@@ -8,7 +8,7 @@ import (
 	"strings"
 	"text/tabwriter"
 
-	"sotto/report"
+	"sotto/report/plot"
 )
 
 // Document is a table of results with what has to be said about it, and its plots.
@@ -17,7 +17,7 @@ type Document struct {
 	Header      []string
 	Rows        [][]string
 	Notes       []string
-	Figures     []report.Figure
+	Figures     []plot.Figure
 }
 
 // Text aligns the table for a terminal.

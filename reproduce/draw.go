@@ -4,7 +4,7 @@ import (
 	"math"
 	"strconv"
 
-	"sotto/report"
+	"sotto/report/plot"
 )
 
 // Plots of tables. Measured accuracies are marks with one sd over seeds on either side;
@@ -13,7 +13,7 @@ import (
 const seedBars = "Mean over agents and seeds; bars: one standard deviation over seeds. Dashed: published."
 
 // point is a mean with one sd on either side, as a fraction; ok is false without figures.
-func (s sample) point(x float64) (p report.Point, ok bool) {
+func (s sample) point(x float64) (p plot.Point, ok bool) {
 	if len(s) == 0 {
 		return p, false
 	}
@@ -21,11 +21,11 @@ func (s sample) point(x float64) (p report.Point, ok bool) {
 	if len(s) > 1 {
 		sd = s.sd() / 100
 	}
-	return report.Point{X: x, Y: mean, Low: mean - sd, High: mean + sd}, true
+	return plot.Point{X: x, Y: mean, Low: mean - sd, High: mean + sd}, true
 }
 
-func (p published) point(x float64) report.Point {
-	return report.Point{X: x, Y: p.mean / 100, Low: p.mean / 100, High: p.mean / 100}
+func (p published) point(x float64) plot.Point {
+	return plot.Point{X: x, Y: p.mean / 100, Low: p.mean / 100, High: p.mean / 100}
 }
 
 // number reads a value of an axis that is a number.
@@ -50,20 +50,20 @@ var methodNames = map[string]string{"central": "central", "dsgd": "DP-DSGD", "ds
 
 // against draws ours as marks and theirs, which have an X for every one of ours, as a
 // dashed line of the same colour.
-func against(f *report.Figure, name string, ours, theirs []report.Point) {
+func against(f *plot.Figure, name string, ours, theirs []plot.Point) {
 	if len(ours) == 0 {
 		return
 	}
-	f.Curves = append(f.Curves, report.Curve{Name: name, Points: ours},
-		report.Curve{Name: name + ", published", Points: theirs, Dashed: true, Like: name})
+	f.Curves = append(f.Curves, plot.Curve{Name: name, Points: ours},
+		plot.Curve{Name: name + ", published", Points: theirs, Dashed: true, Like: name})
 }
 
 // connectivityFigures draw table 1 over the Fiedler value, one plot for each method as in
 // the paper's Figure 1.
-func connectivityFigures(g groups) []report.Figure {
-	var out []report.Figure
+func connectivityFigures(g groups) []plot.Figure {
+	var out []plot.Figure
 	for j, m := range methods {
-		f := report.Figure{
+		f := plot.Figure{
 			Name:    "figure1-" + m,
 			Title:   methodNames[m] + " (dashed: published)",
 			XLabel:  "normalized Fiedler value of the graph (1: complete)",
@@ -73,7 +73,7 @@ func connectivityFigures(g groups) []report.Figure {
 			Caption: seedBars,
 		}
 		for k, b := range budgets {
-			var ours, theirs []report.Point
+			var ours, theirs []plot.Point
 			for i := len(fiedlers) - 1; i >= 0; i-- { // from sparse to complete
 				x := number(fiedlers[i])
 				if p, ok := g.of(run{mode: "sound", fiedler: fiedlers[i], overlap: "1", method: m,
@@ -92,10 +92,10 @@ func connectivityFigures(g groups) []report.Figure {
 }
 
 // budgetFigures draw table 1 over epsilon, one plot for each graph.
-func budgetFigures(g groups) []report.Figure {
-	var out []report.Figure
+func budgetFigures(g groups) []plot.Figure {
+	var out []plot.Figure
 	for i, fiedler := range fiedlers {
-		f := report.Figure{
+		f := plot.Figure{
 			Name:    "accuracy-epsilon-" + fiedler,
 			Title:   "Normalized Fiedler value " + fiedler + " (dashed: published)",
 			XLabel:  "epsilon at delta 1e-5",
@@ -106,7 +106,7 @@ func budgetFigures(g groups) []report.Figure {
 			Caption: seedBars,
 		}
 		draw := func(m string, was func(k int) published, r run) {
-			var ours, theirs []report.Point
+			var ours, theirs []plot.Point
 			for k := len(budgets) - 1; k > 0; k-- { // rising, without the one that is not private
 				r.mode, r.method, r.budget = "sound", m, budgets[k]
 				if p, ok := g.of(r).accuracy.point(number(budgets[k])); ok {
@@ -131,8 +131,8 @@ func budgetFigures(g groups) []report.Figure {
 
 // overlapFigures draw table 4 over the overlap, one plot for each budget as in the
 // paper's Figure 2, central as a level.
-func overlapFigures(g map[imageRun]*imageGroup) []report.Figure {
-	var out []report.Figure
+func overlapFigures(g map[imageRun]*imageGroup) []plot.Figure {
+	var out []plot.Figure
 	for _, b := range cifar100Budgets {
 		if f := overlapFigure(g, b); len(f.Curves) > 0 {
 			out = append(out, f)
@@ -141,9 +141,9 @@ func overlapFigures(g map[imageRun]*imageGroup) []report.Figure {
 	return out
 }
 
-func overlapFigure(g map[imageRun]*imageGroup, budget string) report.Figure {
+func overlapFigure(g map[imageRun]*imageGroup, budget string) plot.Figure {
 	title := map[string]string{"none": "Not private", "10": "Private, epsilon 10"}[budget]
-	fig := report.Figure{
+	fig := plot.Figure{
 		Name:    "figure2-" + map[string]string{"none": "not-private", "10": "private"}[budget],
 		Title:   title + " (dashed: published)",
 		XLabel:  "overlap t (1: every agent has classes of its own)",
@@ -153,7 +153,7 @@ func overlapFigure(g map[imageRun]*imageGroup, budget string) report.Figure {
 		Caption: seedBars,
 	}
 	for j, m := range withCentral {
-		var ours, theirs []report.Point
+		var ours, theirs []plot.Point
 		for k, t := range overlaps {
 			if p, ok := at(g, imageRun{"sound", t, m, budget}).accuracy.point(number(t)); ok {
 				ours = append(ours, p)

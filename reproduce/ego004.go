@@ -16,7 +16,7 @@ import (
 
 	"sotto/agent"
 	"sotto/config"
-	"sotto/report"
+	"sotto/report/plot"
 	"sotto/topology"
 )
 
@@ -74,7 +74,7 @@ func figureB004(ctx context.Context, scale Scale, dir string) (*Document, error)
 		return nil, err
 	}
 	d := gossipTable()
-	fig := report.Figure{
+	fig := plot.Figure{
 		Name:    "figb",
 		Title:   "Privacy loss over distance, social graph (dashed: published formula)",
 		XLabel:  "links between the two agents",

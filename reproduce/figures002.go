@@ -8,7 +8,7 @@ import (
 
 	"sotto/experiment"
 	"sotto/privacy/account"
-	"sotto/report"
+	"sotto/report/plot"
 )
 
 // compared are SGP without noise and the three methods of the paper at noise scales:
@@ -183,20 +183,20 @@ func three(s sample) string {
 }
 
 // drawn are the three plots of a noise scale.
-func (r rows002) drawn(figure string, list []push) []report.Figure {
+func (r rows002) drawn(figure string, list []push) []plot.Figure {
 	one := list[len(list)-1]
 	sigma, title := one.noise[len("sigma "):], "noise scale "+one.noise[len("sigma "):]
 	file := sigma
 	if one.form == batch002 {
 		file, title = sigma+"-batch", title+", batches of 64"
 	}
-	var out []report.Figure
+	var out []plot.Figure
 	for _, m := range []struct{ metric, agent, title, unit string }{
 		{"gradient_norm", "all", "Norm of the mean gradient", "norm"},
 		{"train_loss", "all", "Training loss", "loss"},
 		{"accuracy", "mean", "Test accuracy", "mean accuracy of the agents (%)"},
 	} {
-		f := report.Figure{
+		f := plot.Figure{
 			Name:    figure + "-" + m.metric + "-" + file,
 			Title:   m.title + ", " + title,
 			XLabel:  "round",
@@ -206,7 +206,7 @@ func (r rows002) drawn(figure string, list []push) []report.Figure {
 		}
 		f.LogY = m.metric == "train_loss"
 		for _, p := range list {
-			f.Curves = append(f.Curves, report.Curve{Name: p.name(),
+			f.Curves = append(f.Curves, plot.Curve{Name: p.name(),
 				Points: r.curves.over(r.of(p), m.metric, m.agent, false)})
 		}
 		out = append(out, f)
@@ -250,7 +250,7 @@ func scaleReport(f *found) *Document {
 		{"train_loss", "all", "AdaD2P: training loss", "loss"},
 		{"accuracy", "mean", "AdaD2P: test accuracy", "mean accuracy of the agents (%)"},
 	} {
-		fig := report.Figure{
+		fig := plot.Figure{
 			Name:    "figure3-scales-" + m.metric,
 			Title:   m.title,
 			XLabel:  "round",
@@ -258,7 +258,7 @@ func scaleReport(f *found) *Document {
 			Percent: m.metric == "accuracy",
 		}
 		for _, p := range over {
-			fig.Curves = append(fig.Curves, report.Curve{Name: "noise scale " + p.noise[len("sigma "):],
+			fig.Curves = append(fig.Curves, plot.Curve{Name: "noise scale " + p.noise[len("sigma "):],
 				Points: r.curves.over(r.of(p), m.metric, m.agent, false)})
 		}
 		d.Figures = append(d.Figures, fig)
@@ -276,7 +276,7 @@ func boundsReport(f *found) *Document {
 	d := &Document{Header: []string{"run", "noise scale", "dσ² mean ‖∇f_i(z; ξ)‖² of (11)", "dσ² G² of (13)",
 		"dσ² C² of ClipD2P", "(11) over (13)", "(11) over ClipD2P", "largest gradient norm seen"}}
 	s := setups002["mnist"]
-	fig := report.Figure{
+	fig := plot.Figure{
 		Name:    "bounds-norms",
 		Title:   "Squared norms that set the noise",
 		XLabel:  "round",
@@ -306,7 +306,7 @@ func boundsReport(f *found) *Document {
 		g2, c2 := s.bound*s.bound, s.clips[0]*s.clips[0]
 		d.Rows = append(d.Rows, []string{p.name(), sigma, scaled(squares), scaled(g2), scaled(c2),
 			fmt.Sprintf("%.3f", squares/g2), fmt.Sprintf("%.3f", squares/c2), three(r.largest(rows))})
-		fig.Curves = append(fig.Curves, report.Curve{Name: name, Points: points})
+		fig.Curves = append(fig.Curves, plot.Curve{Name: name, Points: points})
 	}
 	for _, level := range []struct {
 		name  string
@@ -316,13 +316,13 @@ func boundsReport(f *found) *Document {
 			break
 		}
 		ends := fig.Curves[0].Points
-		flat := func(x float64) report.Point {
-			return report.Point{X: x, Y: level.value, Low: level.value, High: level.value}
+		flat := func(x float64) plot.Point {
+			return plot.Point{X: x, Y: level.value, Low: level.value, High: level.value}
 		}
-		fig.Curves = append(fig.Curves, report.Curve{Name: level.name,
-			Points: []report.Point{flat(ends[0].X), flat(ends[len(ends)-1].X)}, Dashed: true})
+		fig.Curves = append(fig.Curves, plot.Curve{Name: level.name,
+			Points: []plot.Point{flat(ends[0].X), flat(ends[len(ends)-1].X)}, Dashed: true})
 	}
-	d.Figures = []report.Figure{fig}
+	d.Figures = []plot.Figure{fig}
 	d.Notes = []string{
 		"the factor in front, 12γ²L²C²β/(1-q)² + 2γLβ/n, is the same for both bounds and depends on " +
 			"constants of the loss and the graphs that the paper does not evaluate; it cancels in the ratios",

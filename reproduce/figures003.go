@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"slices"
 
-	"sotto/report"
+	"sotto/report/plot"
 )
 
 const errorLabel = "distance from the hidden vector"
@@ -13,12 +13,12 @@ const errorLabel = "distance from the hidden vector"
 // for each graph.
 func (r iterated) plot(d *Document, study string) {
 	type panel struct{ file, title string }
-	panels := map[panel]*report.Figure{}
+	panels := map[panel]*plot.Figure{}
 	var order []panel
-	at := func(p panel, x string, log bool) *report.Figure {
+	at := func(p panel, x string, log bool) *plot.Figure {
 		f := panels[p]
 		if f == nil {
-			f = &report.Figure{
+			f = &plot.Figure{
 				Name:    p.file,
 				Title:   p.title,
 				XLabel:  x,
@@ -43,10 +43,10 @@ func (r iterated) plot(d *Document, study string) {
 			p := panel{fmt.Sprintf("figure3-%s-%s", i.loss, i.graph),
 				fmt.Sprintf("Error over the number of agents, %s, %s", i.loss, i.graph)}
 			f := at(p, "agents", true)
-			k := slices.IndexFunc(f.Curves, func(c report.Curve) bool { return c.Name == i.name() })
+			k := slices.IndexFunc(f.Curves, func(c plot.Curve) bool { return c.Name == i.name() })
 			if k < 0 {
 				k = len(f.Curves)
-				f.Curves = append(f.Curves, report.Curve{Name: i.name()})
+				f.Curves = append(f.Curves, plot.Curve{Name: i.name()})
 			}
 			last := points[len(points)-1]
 			last.X = float64(i.agents)
@@ -66,7 +66,7 @@ func (r iterated) plot(d *Document, study string) {
 		if key := p.file + i.name(); !seen[key] {
 			seen[key] = true
 			f := at(p, "round", false)
-			f.Curves = append(f.Curves, report.Curve{Name: i.name(), Points: points})
+			f.Curves = append(f.Curves, plot.Curve{Name: i.name(), Points: points})
 		}
 	}
 	for _, p := range order {

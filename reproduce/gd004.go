@@ -8,7 +8,7 @@ import (
 
 	"sotto/experiment"
 	"sotto/privacy/account/network"
-	"sotto/report"
+	"sotto/report/plot"
 	"sotto/topology"
 )
 
@@ -30,7 +30,7 @@ func gd004(ctx context.Context, scale Scale, _ int) (*Document, error) {
 	size := gdSizes[scale]
 	d := newTable("share of the local loss up to", "pairs, one graph, formula", "fresh graphs, formula",
 		"one graph, estimate", "fresh graphs, estimate")
-	fig := report.Figure{
+	fig := plot.Figure{
 		Name:    "gd",
 		Title:   "Losses of pairs over iterations (dashed: published formula)",
 		XLabel:  "share of the local loss",
@@ -54,7 +54,7 @@ func gd004(ctx context.Context, scale Scale, _ int) (*Document, error) {
 			name = "fresh graphs"
 		}
 		for k, losses := range [][]float64{formula, estimate} {
-			c := report.Curve{Name: name, Dashed: k == 0, Like: name}
+			c := plot.Curve{Name: name, Dashed: k == 0, Like: name}
 			if k == 1 {
 				c.Like = ""
 			} else {
@@ -62,7 +62,7 @@ func gd004(ctx context.Context, scale Scale, _ int) (*Document, error) {
 			}
 			shares := cumulative(losses)
 			for b, x := range fractions004 {
-				c.Points = append(c.Points, report.Point{X: x, Y: shares[b], Low: shares[b], High: shares[b]})
+				c.Points = append(c.Points, plot.Point{X: x, Y: shares[b], Low: shares[b], High: shares[b]})
 			}
 			fig.Curves = append(fig.Curves, c)
 			columns, most, mean = append(columns, shares), append(most, slices.Max(losses)),

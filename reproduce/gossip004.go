@@ -8,7 +8,7 @@ import (
 	"sotto/agent"
 	"sotto/experiment"
 	"sotto/privacy/account/network"
-	"sotto/report"
+	"sotto/report/plot"
 	"sotto/topology"
 )
 
@@ -77,7 +77,7 @@ func gossipTable() *Document {
 // exact one, over the distance of two agents.
 func figureA004(ctx context.Context, scale Scale, _ int) (*Document, error) {
 	d := gossipTable()
-	fig := report.Figure{
+	fig := plot.Figure{
 		Name:    "figa",
 		Title:   "Privacy loss over distance (dashed: published formula)",
 		XLabel:  "links between the two agents",
@@ -132,7 +132,7 @@ func rounds004(g *topology.Graph, noise float64) (int, error) {
 }
 
 // addGossip appends what observers learn at each distance.
-func (d *Document) addGossip(ctx context.Context, fig *report.Figure, c *observed, noise float64) error {
+func (d *Document) addGossip(ctx context.Context, fig *plot.Figure, c *observed, noise float64) error {
 	g := c.graph
 	rounds, err := rounds004(g, noise)
 	if err != nil {
@@ -167,16 +167,16 @@ func (d *Document) addGossip(ctx context.Context, fig *report.Figure, c *observe
 			at[far-1].add(formula[u], view.Leak[u])
 		}
 	}
-	exact, printed := report.Curve{Name: c.name},
-		report.Curve{Name: c.name + ", formula", Dashed: true, Like: c.name}
+	exact, printed := plot.Curve{Name: c.name},
+		plot.Curve{Name: c.name + ", formula", Dashed: true, Like: c.name}
 	for k, l := range at {
 		if l.pairs == 0 {
 			continue
 		}
 		x, pairs := float64(k+1), float64(l.pairs)
 		exact.Points = append(exact.Points,
-			report.Point{X: x, Y: l.exact / pairs, Low: l.exact / pairs, High: l.exact / pairs})
-		printed.Points = append(printed.Points, report.Point{
+			plot.Point{X: x, Y: l.exact / pairs, Low: l.exact / pairs, High: l.exact / pairs})
+		printed.Points = append(printed.Points, plot.Point{
 			X:    x,
 			Y:    l.formula / pairs,
 			Low:  l.formula / pairs,

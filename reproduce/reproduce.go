@@ -18,7 +18,7 @@ import (
 
 	"sotto/config"
 	"sotto/experiment"
-	"sotto/report"
+	"sotto/report/plot"
 )
 
 // Scale is the size of a study.
@@ -333,7 +333,7 @@ func (d *Document) write(dir string) error {
 		d.Name + ".tex": d.LaTeX()}
 	for _, f := range d.Figures {
 		var picture, values bytes.Buffer
-		if err := errors.Join(report.WriteSVG(&picture, f), report.WriteCSV(&values, f)); err != nil {
+		if err := errors.Join(plot.WriteSVG(&picture, f), plot.WriteCSV(&values, f)); err != nil {
 			return fmt.Errorf("%s: %w", d.Name, err)
 		}
 		files[f.Name+".svg"], files[f.Name+".csv"] = picture.Bytes(), values.Bytes()

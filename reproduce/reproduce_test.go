@@ -10,7 +10,7 @@ import (
 
 	"sotto/config"
 	"sotto/experiment"
-	"sotto/report"
+	"sotto/report/plot"
 )
 
 // Every run of every study, small and full, is a run file that decodes, and no two are
@@ -149,7 +149,7 @@ func ExampleDocument() {
 		Header:  []string{"λ2/n", "ours"},
 		Rows:    [][]string{{"1", "90.10 ± 0.20"}},
 		Notes:   []string{"a note"},
-		Figures: []report.Figure{{Name: "figure1", Title: "DP-DSGD"}},
+		Figures: []plot.Figure{{Name: "figure1", Title: "DP-DSGD"}},
 	}
 	fmt.Print(string(d.Markdown()), string(d.LaTeX()), string(d.CSV()))
 	// Output:

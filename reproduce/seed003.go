@@ -7,7 +7,7 @@ import (
 	"strconv"
 
 	"sotto/experiment"
-	"sotto/report"
+	"sotto/report/plot"
 )
 
 // seed003Axes are the axes of every sweep of "A General Differentially Private Learning
@@ -241,14 +241,14 @@ func (r iterated) of(i iteration) []experiment.CellRow {
 }
 
 // over is a metric of the mean model by round, over seeds.
-func (r iterated) over(i iteration, metric string) []report.Point {
-	var points []report.Point
+func (r iterated) over(i iteration, metric string) []plot.Point {
+	var points []plot.Point
 	var all []sample
 	for _, row := range r.of(i) {
 		rounds, values := series(r.f.curves.of(&row), metric, "all")
 		for k, y := range values {
 			if k == len(points) {
-				points, all = append(points, report.Point{X: float64(rounds[k])}), append(all, nil)
+				points, all = append(points, plot.Point{X: float64(rounds[k])}), append(all, nil)
 			}
 			all[k] = append(all[k], y)
 		}

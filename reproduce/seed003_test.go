@@ -9,7 +9,7 @@ import (
 	"testing"
 
 	"sotto/experiment"
-	"sotto/report"
+	"sotto/report/plot"
 )
 
 // Every iteration finds its own rows: errors of .5 for what is sent and .25 for what is
@@ -51,7 +51,7 @@ func TestIterationTables(t *testing.T) {
 			}
 		}
 		for _, f := range d.Figures {
-			if !slices.ContainsFunc(f.Curves, func(c report.Curve) bool {
+			if !slices.ContainsFunc(f.Curves, func(c plot.Curve) bool {
 				return strings.HasPrefix(c.Name, "published")
 			}) {
 				t.Errorf("%s: %s has no published curve", study, f.Name)

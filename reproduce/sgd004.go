@@ -7,7 +7,7 @@ import (
 	"slices"
 	"strings"
 
-	"sotto/report"
+	"sotto/report/plot"
 )
 
 // sgd004Size is how much of the study is computed.
@@ -61,7 +61,7 @@ func sgd004(ctx context.Context, scale Scale, _ int) (*Document, error) {
 	d := newTable("graph", "noise by", "degree", "gap", "rounds", "noise²",
 		"mean loss, formula (not a bound)", "exact (estimate)", "against everyone", "excess",
 		"exact averages", "theorem, order", "excess/order")
-	fig := report.Figure{
+	fig := plot.Figure{
 		Name:    "sgd",
 		Title:   "Excess loss over noise of a step",
 		XLabel:  "noise² of a step",
@@ -77,12 +77,12 @@ func sgd004(ctx context.Context, scale Scale, _ int) (*Document, error) {
 	if err != nil {
 		return nil, err
 	}
-	fig.Curves = append(fig.Curves, report.Curve{Name: "central", Points: []report.Point{central}})
+	fig.Curves = append(fig.Curves, plot.Curve{Name: "central", Points: []plot.Point{central}})
 	for _, a := range averagers004(size.agents) {
 		if err := a.measure(ctx, size.agents); err != nil {
 			return nil, err
 		}
-		curve := report.Curve{Name: a.name}
+		curve := plot.Curve{Name: a.name}
 		for _, c := range []struct {
 			name string
 			loss float64
@@ -121,7 +121,7 @@ func sgd004(ctx context.Context, scale Scale, _ int) (*Document, error) {
 // line appends the row of a graph, nil for one trusted curator, at a noise², and returns
 // its point.
 func (size sgd004Size) line(ctx context.Context, d *Document, a *averager004, by string,
-	square float64) (report.Point, error) {
+	square float64) (plot.Point, error) {
 	var excess sample
 	n := float64(size.agents)
 	for seed := range size.seeds {
@@ -136,7 +136,7 @@ func (size sgd004Size) line(ctx context.Context, d *Document, a *averager004, by
 		}
 		s, err := run004(ctx, sgd004Base, set)
 		if err != nil {
-			return report.Point{}, err
+			return plot.Point{}, err
 		}
 		excess = append(excess, float64(s.Loss))
 	}
@@ -160,7 +160,7 @@ func (size sgd004Size) line(ctx context.Context, d *Document, a *averager004, by
 	settings := fmt.Sprintf("seed004-sgd order %g loss %g agents %d steps %d noise by %s %s %s", order004,
 		loss004, size.agents, size.steps, by, graph, sgd004Base)
 	d.addRow(row, seeds(size.seeds), settings, append(figures, order)...)
-	p := report.Point{X: square, Y: excess.mean(), Low: excess.mean(), High: excess.mean()}
+	p := plot.Point{X: square, Y: excess.mean(), Low: excess.mean(), High: excess.mean()}
 	if size.seeds > 1 {
 		p.Low, p.High = max(p.Y-excess.sd(), p.Y/10), p.Y+excess.sd()
 	}

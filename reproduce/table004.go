@@ -7,7 +7,7 @@ import (
 	"slices"
 	"strings"
 
-	"sotto/report"
+	"sotto/report/plot"
 )
 
 // table004Sizes are the numbers of agents.
@@ -51,7 +51,7 @@ func table004(ctx context.Context, scale Scale, _ int) (*Document, error) {
 		"exact (not a guarantee)", "noise², formula", "exact", "MSE/central, published order", "formula",
 		"exact", "measured, exact",
 		"epsilon by the exact mean at the formula's noise", "worst pair at the exact noise")
-	fig := report.Figure{
+	fig := plot.Figure{
 		Name:    "table",
 		Title:   "Mean squared error over that of central noise (dashed: noise by the formula)",
 		XLabel:  "agents",
@@ -63,8 +63,8 @@ func table004(ctx context.Context, scale Scale, _ int) (*Document, error) {
 			"any pair. Local noise: as many times as there are agents.",
 	}
 	for _, a := range averagers004(0) {
-		exact, formula := report.Curve{Name: a.name},
-			report.Curve{Name: a.name + ", formula", Like: a.name, Dashed: true}
+		exact, formula := plot.Curve{Name: a.name},
+			plot.Curve{Name: a.name + ", formula", Like: a.name, Dashed: true}
 		for _, n := range table004Sizes[scale] {
 			c := averagers004(n)[slices.IndexFunc(averagers004(n), func(x averager004) bool {
 				return x.name == a.name
@@ -76,7 +76,7 @@ func table004(ctx context.Context, scale Scale, _ int) (*Document, error) {
 				return nil, err
 			}
 			x := float64(n)
-			point := func(y float64) report.Point { return report.Point{X: x, Y: y, Low: y, High: y} }
+			point := func(y float64) plot.Point { return plot.Point{X: x, Y: y, Low: y, High: y} }
 			exact.Points, formula.Points = append(exact.Points, point(c.ratio(c.exact))),
 				append(formula.Points, point(c.ratio(c.formula)))
 		}

@@ -11,7 +11,7 @@ import (
 	"sotto/privacy/account"
 	"sotto/privacy/audit"
 	"sotto/privacy/ledger"
-	"sotto/report"
+	"sotto/report/plot"
 	"sotto/rng"
 	"sotto/sim"
 	"sotto/tensor"
@@ -121,8 +121,8 @@ func (a *attacked) answer(o canary, seed uint64) (float64, error) {
 const histogramCells = 40
 
 // histogram draws the losses of both worlds' models on the blank image as parts of all.
-func histogram(name, title string, s *audit.Scores) report.Figure {
-	f := report.Figure{
+func histogram(name, title string, s *audit.Scores) plot.Figure {
+	f := plot.Figure{
 		Name:    name,
 		Title:   "Loss on the blank image: " + title,
 		XLabel:  "loss",
@@ -142,7 +142,7 @@ func histogram(name, title string, s *audit.Scores) report.Figure {
 		name   string
 		scores []float64
 	}{{"with the image", s.In}, {"without it", s.Out}} {
-		c := report.Curve{Name: w.name}
+		c := plot.Curve{Name: w.name}
 		counts := make([]int, histogramCells)
 		for _, x := range w.scores {
 			if k := int(math.Floor((-x - least) / width)); k >= 0 && k < histogramCells {
@@ -151,7 +151,7 @@ func histogram(name, title string, s *audit.Scores) report.Figure {
 		}
 		for k, n := range counts {
 			y := float64(n) / float64(len(w.scores))
-			c.Points = append(c.Points, report.Point{X: least + (float64(k)+.5)*width, Y: y, Low: y, High: y})
+			c.Points = append(c.Points, plot.Point{X: least + (float64(k)+.5)*width, Y: y, Low: y, High: y})
 		}
 		f.Curves = append(f.Curves, c)
 	}

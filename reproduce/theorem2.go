@@ -7,7 +7,7 @@ import (
 
 	"sotto/data"
 	"sotto/experiment"
-	"sotto/report"
+	"sotto/report/plot"
 )
 
 // Theorem 2 of arXiv 1705.08435 bounds E[Q(T) - Q*] when every wake has noise of scale
@@ -162,7 +162,7 @@ func theorem2(f *found) *Document {
 	d := &Document{Header: []string{"p", "noise", "scale s_i times m_i", "wakes T", "measured E[Q(T) - Q*]",
 		"corrected bound", "published bound", "corrected holds", "published holds"}}
 	for _, dim := range boundDims {
-		fig := report.Figure{
+		fig := plot.Figure{
 			Name:   fmt.Sprintf("theorem2-p%d", dim),
 			Title:  fmt.Sprintf("Distance from the least objective, p = %d", dim),
 			XLabel: "wakes of all agents together",
@@ -183,8 +183,8 @@ func theorem2(f *found) *Document {
 			if t.method == "bound-gaussian" {
 				factor = .5
 			}
-			measured, bound := report.Curve{Name: name},
-				report.Curve{Name: name + " bound", Dashed: true, Like: name}
+			measured, bound := plot.Curve{Name: name},
+				plot.Curve{Name: name + " bound", Dashed: true, Like: name}
 			wakes, _ := series(r.curves.of(&rows[0]), "objective", "all")
 			for k, wake := range wakes {
 				var gap, corrected, published sample
@@ -207,8 +207,8 @@ func theorem2(f *found) *Document {
 					sd = gap.sd()
 				}
 				measured.Points = append(measured.Points,
-					report.Point{X: float64(wake), Y: m, Low: m - sd, High: m + sd})
-				bound.Points = append(bound.Points, report.Point{X: float64(wake), Y: b, Low: b, High: b})
+					plot.Point{X: float64(wake), Y: m, Low: m - sd, High: m + sd})
+				bound.Points = append(bound.Points, plot.Point{X: float64(wake), Y: b, Low: b, High: b})
 				if wake == 100 || wake == 500 || k == len(wakes)-1 {
 					kind := t.method[len("bound-"):]
 					if scale == 0 {

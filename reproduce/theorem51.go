@@ -8,7 +8,7 @@ import (
 
 	"gonum.org/v1/gonum/stat/distuv"
 
-	"sotto/report"
+	"sotto/report/plot"
 )
 
 // floorSize is how much of the study of Theorem 5.1 is run.
@@ -154,7 +154,7 @@ func (d *Document) addFits(size floorSize, kind, against string, expected float6
 	if kind == "quadratic" {
 		title += " (dashed: predicted)"
 	}
-	fig := report.Figure{
+	fig := plot.Figure{
 		Name:    "theorem51-" + kind + "-" + strings.Fields(against)[0],
 		Title:   title,
 		XLabel:  against,
@@ -167,8 +167,8 @@ func (d *Document) addFits(size floorSize, kind, against string, expected float6
 	}
 	for _, m := range methods {
 		var xs, ys []float64
-		ours, theirs := report.Curve{Name: methodNames[m]},
-			report.Curve{Name: methodNames[m] + ", predicted", Dashed: true, Like: methodNames[m]}
+		ours, theirs := plot.Curve{Name: methodNames[m]},
+			plot.Curve{Name: methodNames[m] + ", predicted", Dashed: true, Like: methodNames[m]}
 		var first, last *floorPoint
 		var figures []float64
 		settings := fmt.Sprintf("seed000-theorem51 problem %s algorithm %s step %g agents %d burn %d "+
@@ -191,9 +191,9 @@ func (d *Document) addFits(size floorSize, kind, against string, expected float6
 				xs, ys = append(xs, math.Log(x(p))), append(ys, math.Log(f))
 			}
 			mean, sd := p.floors.mean(), p.floors.sd()
-			ours.Points = append(ours.Points, report.Point{X: x(p), Y: mean, Low: mean - sd, High: mean + sd})
+			ours.Points = append(ours.Points, plot.Point{X: x(p), Y: mean, Low: mean - sd, High: mean + sd})
 			theirs.Points = append(theirs.Points,
-				report.Point{X: x(p), Y: p.exact, Low: p.exact, High: p.exact})
+				plot.Point{X: x(p), Y: p.exact, Low: p.exact, High: p.exact})
 		}
 		slope, half := fitSlope(xs, ys)
 		d.addRow([]string{kind, m, against, fmt.Sprintf("%g", x(first)), fmt.Sprintf("%g", x(last)),

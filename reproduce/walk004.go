@@ -6,7 +6,7 @@ import (
 	"strconv"
 
 	"sotto/experiment"
-	"sotto/report"
+	"sotto/report/plot"
 )
 
 // walk004Axes are the axes of the random-walk study of "Better Privacy Guarantees for
@@ -226,7 +226,7 @@ func walk004(f *found) *Document {
 	if small {
 		d.Notes = append(d.Notes, "scale smoke: 64 agents, 100 steps")
 	}
-	figure := report.Figure{
+	figure := plot.Figure{
 		Name:   "walk-accuracy",
 		Title:  "Random-walk SGD, houses, test accuracy",
 		XLabel: "step",
@@ -253,7 +253,7 @@ func walk004(f *found) *Document {
 		}
 		if points := f.curves.over(of, "accuracy", "mean", false); len(points) > 0 {
 			figure.Curves = append(figure.Curves,
-				report.Curve{Name: fmt.Sprintf("%s, %s, %s of %d", w.mode, w.budget, w.graph, w.agents),
+				plot.Curve{Name: fmt.Sprintf("%s, %s, %s of %d", w.mode, w.budget, w.graph, w.agents),
 					Points: points})
 		}
 	}

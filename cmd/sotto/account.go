@@ -14,7 +14,7 @@ import (
 	"sotto/config"
 	"sotto/experiment"
 	"sotto/privacy/account"
-	"sotto/report"
+	"sotto/report/plot"
 )
 
 func newAccount() *cobra.Command {
@@ -313,7 +313,7 @@ func newAccountCurve() *cobra.Command {
 
 func writeCurve(w io.Writer, acc account.Accountant, name string, top float64, points int,
 	format string) error {
-	curve := report.Curve{Name: name}
+	curve := plot.Curve{Name: name}
 	rows := make([]account.Interval, points)
 	for i := range rows {
 		eps := top * float64(i) / float64(points-1)
@@ -321,7 +321,7 @@ func writeCurve(w io.Writer, acc account.Accountant, name string, top float64, p
 		if rows[i], err = deltaOf(acc, name, eps); err != nil {
 			return err
 		}
-		curve.Points = append(curve.Points, report.Point{
+		curve.Points = append(curve.Points, plot.Point{
 			X:    eps,
 			Y:    math.Log10(rows[i].Upper),
 			Low:  math.Log10(rows[i].Lower),
@@ -329,12 +329,12 @@ func writeCurve(w io.Writer, acc account.Accountant, name string, top float64, p
 		})
 	}
 	if format == "svg" {
-		return report.WriteSVG(w, report.Figure{
+		return plot.WriteSVG(w, plot.Figure{
 			Name:   "curve",
 			Title:  "Privacy curve",
 			XLabel: "epsilon",
 			YLabel: "log10 delta",
-			Curves: []report.Curve{curve},
+			Curves: []plot.Curve{curve},
 		})
 	}
 	fmt.Fprintln(w, "epsilon,delta_lower,delta_upper")

@@ -7,7 +7,7 @@ import (
 
 	"sotto/config"
 	"sotto/privacy/account/network"
-	"sotto/report"
+	"sotto/report/plot"
 )
 
 const (
@@ -18,7 +18,7 @@ const (
 )
 
 // draw makes the drawing that was asked for.
-func (f *networkFlags) draw(r *networkResult) (report.Drawing, error) {
+func (f *networkFlags) draw(r *networkResult) (plot.Drawing, error) {
 	kind := f.drawing
 	if kind == "" {
 		kind = "graph"
@@ -38,11 +38,11 @@ func (f *networkFlags) draw(r *networkResult) (report.Drawing, error) {
 	return r.colouredGraph()
 }
 
-func (r *networkResult) heatMap(title string) (report.Drawing, error) {
+func (r *networkResult) heatMap(title string) (plot.Drawing, error) {
 	if n := r.gossip.Agents; n > mostDrawn {
 		return nil, config.Bad("--agents", n, fmt.Sprintf("at most %d in a heat map", mostDrawn))
 	}
-	h := report.HeatMap{
+	h := plot.HeatMap{
 		Name:   "leak",
 		Title:  "Leak, " + title,
 		XLabel: "adversary",
@@ -66,19 +66,19 @@ func (r *networkResult) heatMap(title string) (report.Drawing, error) {
 	return h, nil
 }
 
-func (r *networkResult) distancePlot(title string) report.Drawing {
-	most, mean := report.Curve{Name: "largest"}, report.Curve{Name: "mean (not a guarantee)"}
+func (r *networkResult) distancePlot(title string) plot.Drawing {
+	most, mean := plot.Curve{Name: "largest"}, plot.Curve{Name: "mean (not a guarantee)"}
 	for _, s := range r.byDistance() {
 		x := float64(s.distance)
-		most.Points = append(most.Points, report.Point{X: x, Y: s.most, Low: s.most, High: s.most})
-		mean.Points = append(mean.Points, report.Point{X: x, Y: s.mean, Low: s.mean, High: s.mean})
+		most.Points = append(most.Points, plot.Point{X: x, Y: s.most, Low: s.most, High: s.most})
+		mean.Points = append(mean.Points, plot.Point{X: x, Y: s.mean, Low: s.mean, High: s.mean})
 	}
-	return report.Figure{
+	return plot.Figure{
 		Name:    "distance",
 		Title:   "Leak by distance, " + title,
 		XLabel:  "links from the adversary",
 		YLabel:  "leak",
-		Curves:  []report.Curve{most, mean},
+		Curves:  []plot.Curve{most, mean},
 		Markers: true,
 		Caption: "Share of the local privacy loss that an adversary gets of agents at a distance.",
 	}
@@ -86,7 +86,7 @@ func (r *networkResult) distancePlot(title string) report.Drawing {
 
 // coalitionPlot lets the first member of the adversary, or agent 0, be joined by the
 // agents next to it, nearest first.
-func (r *networkResult) coalitionPlot(title string) (report.Drawing, error) {
+func (r *networkResult) coalitionPlot(title string) (plot.Drawing, error) {
 	first := network.Observer(0)
 	if m := r.adversaries[0].Members(); len(m) > 0 {
 		first = network.Observer(m[0])
@@ -111,19 +111,19 @@ func (r *networkResult) coalitionPlot(title string) (report.Drawing, error) {
 	if err != nil {
 		return nil, err
 	}
-	most, mean := report.Curve{Name: "largest among the others"},
-		report.Curve{Name: "mean of the others (not a guarantee)"}
+	most, mean := plot.Curve{Name: "largest among the others"},
+		plot.Curve{Name: "mean of the others (not a guarantee)"}
 	for k, v := range views {
 		x, y := float64(k+1), v.Leak[v.Worst()]
-		most.Points = append(most.Points, report.Point{X: x, Y: y, Low: y, High: y})
-		mean.Points = append(mean.Points, report.Point{X: x, Y: v.Mean(), Low: v.Mean(), High: v.Mean()})
+		most.Points = append(most.Points, plot.Point{X: x, Y: y, Low: y, High: y})
+		mean.Points = append(mean.Points, plot.Point{X: x, Y: v.Mean(), Low: v.Mean(), High: v.Mean()})
 	}
-	return report.Figure{
+	return plot.Figure{
 		Name:    "coalition",
 		Title:   fmt.Sprintf("Leak to agent %s and its nearest, %s", first, title),
 		XLabel:  "members of the coalition",
 		YLabel:  "leak",
-		Curves:  []report.Curve{most, mean},
+		Curves:  []plot.Curve{most, mean},
 		Markers: true,
 
 		Caption: "Share of the local privacy loss that a growing coalition gets of the agents outside it.",
@@ -131,8 +131,8 @@ func (r *networkResult) coalitionPlot(title string) (report.Drawing, error) {
 }
 
 // colouredGraph shows what the first adversary learns about each agent.
-func (r *networkResult) colouredGraph() (report.Drawing, error) {
-	g, err := report.NewGraph("observed", r.graph)
+func (r *networkResult) colouredGraph() (plot.Drawing, error) {
+	g, err := plot.NewGraph("observed", r.graph)
 	if err != nil {
 		return nil, err
 	}

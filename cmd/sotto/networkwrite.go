@@ -11,7 +11,7 @@ import (
 
 	"sotto/privacy/account"
 	"sotto/privacy/account/network"
-	"sotto/report"
+	"sotto/report/plot"
 )
 
 const notABound = "not a bound"
@@ -78,7 +78,7 @@ func (f *networkFlags) write(w io.Writer, r *networkResult) error {
 		if err != nil {
 			return err
 		}
-		return report.WriteSVG(w, d)
+		return plot.WriteSVG(w, d)
 	}
 	return f.writeTable(w, r)
 }

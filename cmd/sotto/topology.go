@@ -14,7 +14,7 @@ import (
 
 	"sotto/config"
 	"sotto/experiment"
-	"sotto/report"
+	"sotto/report/plot"
 	"sotto/topology"
 )
 
@@ -161,12 +161,12 @@ func newTopologyDraw() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			d, err := report.NewGraph("graph", g)
+			d, err := plot.NewGraph("graph", g)
 			if err != nil {
 				return err
 			}
 			var b bytes.Buffer
-			if err := report.WriteGraph(&b, d, out); err != nil {
+			if err := plot.WriteGraph(&b, d, out); err != nil {
 				return err
 			}
 			if err := os.WriteFile(out, b.Bytes(), 0o644); err != nil {

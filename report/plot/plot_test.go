@@ -1,4 +1,4 @@
-package report_test
+package plot_test
 
 import (
 	"bytes"
@@ -6,7 +6,6 @@ import (
 	"encoding/xml"
 	"errors"
 	"fmt"
-	"html/template"
 	"image/png"
 	"io"
 	"math"
@@ -15,27 +14,27 @@ import (
 	"testing"
 
 	"sotto/config"
-	"sotto/report"
+	"sotto/report/plot"
 	"sotto/topology"
 )
 
-func figure() report.Figure {
-	return report.Figure{
+func figure() plot.Figure {
+	return plot.Figure{
 		Name:   "accuracy",
 		Title:  "Accuracy",
 		XLabel: "round",
 		YLabel: "accuracy",
-		Curves: []report.Curve{
-			{Name: "test", Points: []report.Point{{0, .1, .05, .2}, {10, .6, .5, .7}, {20, .9, .8, .95}}},
-			{Name: "other <&>", Points: []report.Point{{0, .2, .2, .2}, {20, math.NaN(), 0, 1},
+		Curves: []plot.Curve{
+			{Name: "test", Points: []plot.Point{{0, .1, .05, .2}, {10, .6, .5, .7}, {20, .9, .8, .95}}},
+			{Name: "other <&>", Points: []plot.Point{{0, .2, .2, .2}, {20, math.NaN(), 0, 1},
 				{30, math.Inf(1), 0, 1}}},
-			{Name: "nothing to show", Points: []report.Point{{0, math.NaN(), 0, 0}}},
+			{Name: "nothing to show", Points: []plot.Point{{0, math.NaN(), 0, 0}}},
 		},
 	}
 }
 
-func heatMap() report.HeatMap {
-	return report.HeatMap{
+func heatMap() plot.HeatMap {
+	return plot.HeatMap{
 		Name:    "classes",
 		Title:   "ring",
 		XLabel:  "class",
@@ -46,7 +45,7 @@ func heatMap() report.HeatMap {
 	}
 }
 
-func graph(t testing.TB, family string, agents int, decode func(any) error) report.Graph {
+func graph(t testing.TB, family string, agents int, decode func(any) error) plot.Graph {
 	t.Helper()
 	s, err := topology.New(family, "", agents, 1, decode)
 	if err != nil {
@@ -56,7 +55,7 @@ func graph(t testing.TB, family string, agents int, decode func(any) error) repo
 	if err != nil {
 		t.Fatal(err)
 	}
-	d, err := report.NewGraph("graph", g)
+	d, err := plot.NewGraph("graph", g)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -86,27 +85,27 @@ func elements(t *testing.T, b []byte) map[string]int {
 func TestDrawingsAreWellFormedAndRepeatable(t *testing.T) {
 	markers, signed := figure(), heatMap()
 	markers.Markers, markers.Percent, signed.Signed = true, true, true
-	logarithmic := report.Figure{
+	logarithmic := plot.Figure{
 		Name:    "log",
 		LogX:    true,
 		Markers: true,
-		Curves:  []report.Curve{{Points: []report.Point{{.5, 1, 1, 1}, {10, 2, 1, 3}}}},
+		Curves:  []plot.Curve{{Points: []plot.Point{{.5, 1, 1, 1}, {10, 2, 1, 3}}}},
 	}
-	for _, d := range []report.Drawing{figure(), markers, logarithmic, report.Figure{Name: "empty"},
+	for _, d := range []plot.Drawing{figure(), markers, logarithmic, plot.Figure{Name: "empty"},
 		heatMap(), signed,
 		graph(t, "ring", 12, plain), graph(t, "path", 2, plain),
-		report.Graph{Name: "one", Nodes: []report.Node{{X: .5, Y: .5, Label: "0", Value: .3}},
+		plot.Graph{Name: "one", Nodes: []plot.Node{{X: .5, Y: .5, Label: "0", Value: .3}},
 			ValueLabel: "leak"},
-		report.Graph{
+		plot.Graph{
 			Name: "gain",
-			Nodes: []report.Node{{X: .2, Y: .5, Label: "0", Value: -.3},
+			Nodes: []plot.Node{{X: .2, Y: .5, Label: "0", Value: -.3},
 				{X: .8, Y: .5, Label: "1", Value: math.NaN()}},
 			ValueLabel: "gain",
 			Limit:      .3,
 			Unit:       "points",
 		}} {
-		for name, write := range map[string]func(io.Writer, report.Drawing) error{"svg": report.WriteSVG,
-			"png": report.WritePNG, "csv": report.WriteCSV} {
+		for name, write := range map[string]func(io.Writer, plot.Drawing) error{"svg": plot.WriteSVG,
+			"png": plot.WritePNG, "csv": plot.WriteCSV} {
 			var a, b bytes.Buffer
 			if err := errors.Join(write(&a, d), write(&b, d)); err != nil {
 				t.Fatal(err)
@@ -136,7 +135,7 @@ func TestDrawingsAreWellFormedAndRepeatable(t *testing.T) {
 // curves and no other.
 func TestFigureHasItsCurves(t *testing.T) {
 	var b bytes.Buffer
-	if err := report.WriteSVG(&b, figure()); err != nil {
+	if err := plot.WriteSVG(&b, figure()); err != nil {
 		t.Fatal(err)
 	}
 	s := b.String()
@@ -156,7 +155,7 @@ func TestFigureHasItsCurves(t *testing.T) {
 
 func TestCSVHoldsTheValues(t *testing.T) {
 	var b bytes.Buffer
-	if err := report.WriteCSV(&b, figure()); err != nil {
+	if err := plot.WriteCSV(&b, figure()); err != nil {
 		t.Fatal(err)
 	}
 	rows, err := csv.NewReader(&b).ReadAll()
@@ -172,10 +171,10 @@ func TestCSVHoldsTheValues(t *testing.T) {
 // text.
 func TestTicksAreRoundNumbers(t *testing.T) {
 	for _, top := range []float64{1e-5, .07, .3, 1, 4.2, 30, 999, 123456} {
-		f := report.Figure{Name: "ticks",
-			Curves: []report.Curve{{Points: []report.Point{{0, 0, 0, 0}, {1, top, top, top}}}}}
+		f := plot.Figure{Name: "ticks",
+			Curves: []plot.Curve{{Points: []plot.Point{{0, 0, 0, 0}, {1, top, top, top}}}}}
 		var b bytes.Buffer
-		if err := report.WriteSVG(&b, f); err != nil {
+		if err := plot.WriteSVG(&b, f); err != nil {
 			t.Fatal(err)
 		}
 		labels := 0
@@ -254,7 +253,7 @@ func TestGraphsThatAreNotDrawn(t *testing.T) {
 	d := graph(t, "ring", 5, plain)
 	var bad *config.Error
 	for _, file := range []string{"graph.pdf", "graph", "svg"} {
-		if err := report.WriteGraph(io.Discard, d, file); !errors.As(err, &bad) ||
+		if err := plot.WriteGraph(io.Discard, d, file); !errors.As(err, &bad) ||
 			!strings.Contains(err.Error(), ".svg or .png") {
 			t.Errorf("%s: %v", file, err)
 		}
@@ -272,42 +271,16 @@ func TestGraphsThatAreNotDrawn(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if _, err := report.NewGraph("graph", g); !errors.As(err, &bad) ||
+		if _, err := plot.NewGraph("graph", g); !errors.As(err, &bad) ||
 			!strings.Contains(err.Error(), tc.want) {
 			t.Errorf("%s of %d: %v", tc.family, tc.agents, err)
 		}
 	}
 }
 
-func TestHTMLEscapesAndNeedsNoNetwork(t *testing.T) {
-	section := report.Section{Title: "<i>",
-		Listings: []report.Listing{{Text: "a < b"}, {Title: "more", Text: "</pre>"}}}
-	if err := section.Draw(figure(), heatMap(), graph(t, "star", 5, plain)); err != nil {
-		t.Fatal(err)
-	}
-	var b bytes.Buffer
-	err := report.WriteHTML(&b, report.Page{Title: "<script>x</script>",
-		Summary: report.Table{Header: []string{"agent"}, Rows: [][]string{{"<b>"}}},
-		Sections: []report.Section{section,
-			{Pictures: []report.Picture{{SVG: template.HTML("<svg></svg>")}}}}})
-	if err != nil {
-		t.Fatal(err)
-	}
-	s := b.String()
-	for _, bad := range []string{"<script", "<b>", "<i>", "http://", "https://", "src=", "href=", "url(",
-		"@import"} {
-		if strings.Contains(s, bad) {
-			t.Errorf("the page contains %q", bad)
-		}
-	}
-	if strings.Count(s, "<svg") != 4 || !strings.Contains(s, "a &lt; b") {
-		t.Error("plots or text are missing")
-	}
-}
-
 func ExampleWriteSVG() {
 	var b bytes.Buffer
-	err := report.WriteSVG(&b, figure())
+	err := plot.WriteSVG(&b, figure())
 	fmt.Println(err, strings.Contains(b.String(), "<svg"))
 	// Output: <nil> true
 }
@@ -315,13 +288,13 @@ func ExampleWriteSVG() {
 // A curve like another has its colour and no line in the legend: two pairs take two
 // colours.
 func TestLikeCurves(t *testing.T) {
-	line := []report.Point{{1, .1, .1, .1}, {2, .5, .5, .5}}
-	f := report.Figure{Name: "pairs", Curves: []report.Curve{
+	line := []plot.Point{{1, .1, .1, .1}, {2, .5, .5, .5}}
+	f := plot.Figure{Name: "pairs", Curves: []plot.Curve{
 		{Name: "first", Points: line}, {Name: "old first", Like: "first", Dashed: true, Points: line},
 		{Name: "second", Points: line}, {Name: "old second", Like: "second", Dashed: true, Points: line},
 	}}
 	var b bytes.Buffer
-	if err := report.WriteSVG(&b, f); err != nil {
+	if err := plot.WriteSVG(&b, f); err != nil {
 		t.Fatal(err)
 	}
 	svg := strings.ToLower(b.String())
@@ -338,10 +311,10 @@ func TestLikeCurves(t *testing.T) {
 
 // An axis that begins a little below 0 has a 0, not a -0.
 func TestZeroTick(t *testing.T) {
-	f := report.Figure{Name: "overlap", Markers: true,
-		Curves: []report.Curve{{Name: "a", Points: []report.Point{{0, .1, .1, .1}, {1, .5, .5, .5}}}}}
+	f := plot.Figure{Name: "overlap", Markers: true,
+		Curves: []plot.Curve{{Name: "a", Points: []plot.Point{{0, .1, .1, .1}, {1, .5, .5, .5}}}}}
 	var b bytes.Buffer
-	if err := report.WriteSVG(&b, f); err != nil {
+	if err := plot.WriteSVG(&b, f); err != nil {
 		t.Fatal(err)
 	}
 	if strings.Contains(b.String(), ">-0<") || !strings.Contains(b.String(), ">0<") {
@@ -352,11 +325,11 @@ func TestZeroTick(t *testing.T) {
 // A logarithmic axis is labelled at powers of ten, and has no place for what is not above
 // 0.
 func TestLogarithmicAxis(t *testing.T) {
-	f := report.Figure{Name: "floor", LogX: true, LogY: true, Markers: true, Curves: []report.Curve{
-		{Name: "error", Points: []report.Point{{1, .0004, .0003, .0005}, {10, .03, -1, .05},
+	f := plot.Figure{Name: "floor", LogX: true, LogY: true, Markers: true, Curves: []plot.Curve{
+		{Name: "error", Points: []plot.Point{{1, .0004, .0003, .0005}, {10, .03, -1, .05},
 			{100, 2, 1.5, 2.5}, {1000, 0, 0, 0}}}}}
 	var b bytes.Buffer
-	if err := report.WriteSVG(&b, f); err != nil {
+	if err := plot.WriteSVG(&b, f); err != nil {
 		t.Fatal(err)
 	}
 	elements(t, b.Bytes())
@@ -368,8 +341,8 @@ func TestLogarithmicAxis(t *testing.T) {
 	if strings.Contains(b.String(), "NaN") || strings.Contains(b.String(), "Inf") {
 		t.Error("a point at 0 is drawn")
 	}
-	empty := report.Figure{Name: "nothing", LogX: true, LogY: true}
-	if err := report.WriteSVG(io.Discard, empty); err != nil {
+	empty := plot.Figure{Name: "nothing", LogX: true, LogY: true}
+	if err := plot.WriteSVG(io.Discard, empty); err != nil {
 		t.Error(err)
 	}
 }

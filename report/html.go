@@ -1,17 +1,21 @@
+// Package report makes pages: one self-contained HTML file each, which needs no network and
+// no script.
 package report
 
 import (
 	"html/template"
 	"io"
+
+	"sotto/report/plot"
 )
 
 // Page is an HTML report: a title, the figures that matter, what a reader must know, then
 // the rest.
 type Page struct {
 	Title    string
-	Facts    []Fact   // of a single run
-	Summary  Table    // of several runs
-	Notes    []string // warnings, what is not protected
+	Facts    []Fact     // of a single run
+	Summary  plot.Table // of several runs
+	Notes    []string   // warnings, what is not protected
 	Sections []Section
 	Produced string // engine version
 }
@@ -19,38 +23,26 @@ type Page struct {
 // Fact is one line of the summary.
 type Fact struct{ Name, Value string }
 
-// Table is a header and rows of equal length.
-type Table struct {
-	Header []string
-	Rows   [][]string
-}
-
 // Section is a heading and what is below it.
 type Section struct {
 	Title    string
 	Text     []string
-	Tables   []Table
-	Pictures []Picture
+	Tables   []plot.Table
+	Pictures []plot.Picture
 	Listings []Listing
-}
-
-// Picture is an inline SVG with what is said below it.
-type Picture struct {
-	SVG     template.HTML
-	Caption string
 }
 
 // Listing is text that is kept as it is; Title is empty where it is not folded away.
 type Listing struct{ Title, Text string }
 
 // Draw appends pictures to s.
-func (s *Section) Draw(drawings ...Drawing) error {
+func (s *Section) Draw(drawings ...plot.Drawing) error {
 	for _, d := range drawings {
-		svg, err := Inline(d)
+		svg, err := plot.Inline(d)
 		if err != nil {
 			return err
 		}
-		s.Pictures = append(s.Pictures, Picture{svg, d.About()})
+		s.Pictures = append(s.Pictures, plot.Picture{SVG: svg, Caption: d.About()})
 	}
 	return nil
 }

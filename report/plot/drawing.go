@@ -1,7 +1,6 @@
-// Package report turns the numbers of runs into pictures and pages: curves, heat maps and
-// graphs as SVG, PNG and CSV, and one self-contained HTML file that needs no network and
-// no script.
-package report
+// Package plot draws: curves, heat maps, graphs and grey images, as SVG, PNG and CSV. It
+// knows nothing of runs. The same numbers give the same bytes.
+package plot
 
 import (
 	"bytes"
@@ -31,6 +30,18 @@ type Drawing interface {
 	size() (width, height vg.Length)
 	paint(dc draw.Canvas) error
 	table() Table // the drawn values
+}
+
+// Table is a header and rows of equal length.
+type Table struct {
+	Header []string
+	Rows   [][]string
+}
+
+// Picture is a drawing for a page: an inline SVG with what is said below it.
+type Picture struct {
+	SVG     template.HTML
+	Caption string
 }
 
 // WriteSVG writes d as SVG. Its text stays text, in a sans-serif font of the reader's.
