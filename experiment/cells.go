@@ -1,20 +1,15 @@
 package experiment
 
 import (
-	"bytes"
-	"encoding/csv"
-	"errors"
 	"fmt"
-	"io/fs"
 	"math"
-	"os"
 	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
-	"sync"
 
 	"sotto/config"
+	"sotto/internal/rowfile"
 )
 
 // CellRow is one finished cell of a sweep.
@@ -144,85 +139,58 @@ func parseCell(f []string, axes int) (CellRow, error) {
 	return r, nil
 }
 
-func encodeCells(header []string, rows []CellRow) []byte {
-	var b bytes.Buffer
-	w := csv.NewWriter(&b)
-	w.Write(header) // a bytes.Buffer does not fail
-	_, rmse := axesOf(header)
-	for i := range rows {
-		w.Write(rows[i].fields(rmse))
+// cellCodec is how the cells of a sweep with this header are written.
+func cellCodec(header []string) rowfile.Codec[CellRow] {
+	axes, rmse := axesOf(header)
+	return rowfile.Codec[CellRow]{
+		Header:  header,
+		Key:     func(r CellRow) string { return strconv.Itoa(r.Cell) },
+		Encode:  func(r CellRow) []string { return r.fields(rmse) },
+		Decode:  func(f []string) (CellRow, error) { return parseCell(f, len(axes)) },
+		Compare: func(a, b CellRow) int { return a.Cell - b.Cell },
+		Row:     "cell",
+		Table:   "sweep",
+		Columns: "the axes of this sweep: ",
+		Foreign: foreignCells,
 	}
-	w.Flush()
-	return b.Bytes()
 }
 
-// decodeCells reads a cells file; a last line without an end, which a crash leaves, is
-// dropped. name is for errors.
-func decodeCells(name string, b []byte) (header []string, rows []CellRow, err error) {
-	b = b[:bytes.LastIndexByte(b, '\n')+1]
-	if len(b) == 0 {
-		return nil, nil, nil
+// foreignCells says what the header of a cells file is, where this one is of another
+// file.
+func foreignCells(header []string) string {
+	if axes, _ := axesOf(header); axes != nil {
+		return ""
 	}
-	lines, err := csv.NewReader(bytes.NewReader(b)).ReadAll()
-	if err != nil {
-		return nil, nil, fmt.Errorf("%s: %w", name, err)
+	return "cell, the axes, " + strings.Join(cellColumns, ", ")
+}
+
+// readCellCodec is the codec of the cells file at path by its header, which is nil where
+// the file is empty.
+func readCellCodec(path string) (rowfile.Codec[CellRow], error) {
+	header, err := rowfile.Header(path)
+	if err != nil || header == nil {
+		return rowfile.Codec[CellRow]{}, err
 	}
-	header = lines[0]
-	axes, _ := axesOf(header)
-	if axes == nil {
-		return nil, nil, &config.Error{
-			File:    name,
-			Line:    1,
-			Found:   strings.Join(header, ","),
-			Allowed: "cell, the axes, " + strings.Join(cellColumns, ", "),
-		}
+	if kind := foreignCells(header); kind != "" {
+		return rowfile.Codec[CellRow]{},
+			&config.Error{File: path, Line: 1, Found: strings.Join(header, ","), Allowed: kind}
 	}
-	for i, f := range lines[1:] {
-		r, err := parseCell(f, len(axes))
-		if err != nil {
-			var bad *config.Error
-			if errors.As(err, &bad) {
-				bad.File, bad.Line = name, i+2
-			}
-			return nil, nil, err
-		}
-		rows = append(rows, r)
-	}
-	return header, rows, nil
+	return cellCodec(header), nil
 }
 
 // ReadCells reads a cells file: the axes of its sweep, and its rows in the order of
 // cells. Of several rows of a cell, which a stopped sweep leaves whose settings have
 // changed, the last counts.
 func ReadCells(path string) (axes []string, rows []CellRow, err error) {
-	b, err := os.ReadFile(path)
-	if err != nil {
+	codec, err := readCellCodec(path)
+	if err != nil || codec.Header == nil {
 		return nil, nil, err
 	}
-	header, rows, err := decodeCells(path, b)
-	if header == nil {
+	if rows, err = rowfile.Read(path, codec); err != nil {
 		return nil, nil, err
 	}
-	axes, _ = axesOf(header)
-	return axes, newest(rows), err
-}
-
-// newest returns the last row of each cell, in the order of cells.
-func newest(rows []CellRow) []CellRow {
-	t := &cellTable{rows: map[int]CellRow{}}
-	for _, r := range rows {
-		t.rows[r.Cell] = r
-	}
-	return t.sorted()
-}
-
-// cellTable is the cells file of one shard, appended to row by row.
-type cellTable struct {
-	path   string
-	header []string
-	mu     sync.Mutex
-	rows   map[int]CellRow
-	file   *os.File
+	axes, _ = axesOf(codec.Header)
+	return axes, rows, nil
 }
 
 func cellsName(shard, shards int) string {
@@ -233,120 +201,35 @@ func cellsName(shard, shards int) string {
 }
 
 // openCells reads what earlier processes have finished and opens the file for more.
-func openCells(dir string, s *Sweep, shard, shards int) (*cellTable, error) {
-	t := &cellTable{path: filepath.Join(dir, cellsName(shard, shards)), rows: map[int]CellRow{},
-		header: cellHeader(s.Axes, s.rmse)}
-	b, err := os.ReadFile(t.path)
-	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return nil, err
-	}
-	header, rows, err := decodeCells(t.path, b)
-	if err != nil {
-		return nil, err
-	}
-	if header != nil && !slices.Equal(header, t.header) {
-		return nil, &config.Error{
-			File:    t.path,
-			Line:    1,
-			Found:   strings.Join(header, ","),
-			Allowed: "the axes of this sweep: " + strings.Join(t.header, ","),
-		}
-	}
-	for _, r := range rows {
-		t.rows[r.Cell] = r
-	}
-	if err := writeAtomic(t.path, encodeCells(t.header, t.sorted())); err != nil {
-		return nil, err
-	}
-	t.file, err = os.OpenFile(t.path, os.O_APPEND|os.O_WRONLY, 0o644)
-	return t, err
+func openCells(dir string, s *Sweep, shard, shards int) (*rowfile.Table[CellRow], error) {
+	return rowfile.Open(filepath.Join(dir, cellsName(shard, shards)), cellCodec(cellHeader(s.Axes, s.rmse)))
 }
 
-func (t *cellTable) sorted() []CellRow {
-	rows := make([]CellRow, 0, len(t.rows))
-	for _, r := range t.rows {
-		rows = append(rows, r)
-	}
-	slices.SortFunc(rows, func(a, b CellRow) int { return a.Cell - b.Cell })
-	return rows
-}
-
-// has reports whether a row of this configuration, engine and arithmetic is there. A row
-// of another one is superseded by the next add.
-func (t *cellTable) has(cell int, e *Experiment) bool {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	r, ok := t.rows[cell]
+// hasCell reports whether a row of this configuration, engine and arithmetic is there. A
+// row of another one is superseded by the next that is added.
+func hasCell(t *rowfile.Table[CellRow], cell int, e *Experiment) bool {
+	r, ok := t.Find(strconv.Itoa(cell))
 	return ok && r.ConfigDigest == e.Digest() && r.Engine == EngineVersion && r.Arithmetic == e.Arithmetic()
 }
-
-// add appends a row and waits until it is on disk.
-func (t *cellTable) add(r CellRow) error {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	line := encodeCells(r.fields(t.rmse()), nil)
-	if _, err := t.file.Write(line); err != nil {
-		return err
-	}
-	t.rows[r.Cell] = r
-	return t.file.Sync()
-}
-
-// finish writes the rows in the order of cells.
-func (t *cellTable) finish() ([]CellRow, error) {
-	rows := t.sorted()
-	return rows, writeAtomic(t.path, encodeCells(t.header, rows))
-}
-
-func (t *cellTable) rmse() bool {
-	_, rmse := axesOf(t.header)
-	return rmse
-}
-
-func (t *cellTable) close() { t.file.Close() }
 
 // MergeCells joins the cells files of a sweep's shards. Files must have the same axes;
 // rows of one cell must agree, and no cell below the highest may be missing.
 func MergeCells(paths []string) ([]byte, error) {
-	var header []string
-	merged := &cellTable{rows: map[int]CellRow{}}
-	for _, path := range paths {
-		b, err := os.ReadFile(path)
-		if err != nil {
-			return nil, err
-		}
-		h, rows, err := decodeCells(path, b)
-		if err != nil {
-			return nil, err
-		}
-		if header == nil {
-			header = h
-		}
-		if h == nil || !slices.Equal(h, header) {
-			return nil, &config.Error{
-				File:    path,
-				Line:    1,
-				Found:   strings.Join(h, ","),
-				Allowed: strings.Join(header, ",") + ", as the first file",
-			}
-		}
-		for _, r := range rows {
-			if old, ok := merged.rows[r.Cell]; ok && !slices.Equal(old.fields(true), r.fields(true)) {
-				return nil, &config.Error{
-					File:    path,
-					Key:     "cell",
-					Found:   fmt.Sprintf("cell %d with other figures than in an earlier file", r.Cell),
-					Allowed: "shards of one sweep",
-				}
-			}
-			merged.rows[r.Cell] = r
-		}
+	if len(paths) == 0 {
+		return nil, nil
 	}
-	rows := merged.sorted()
+	codec, err := readCellCodec(paths[0])
+	if err != nil {
+		return nil, err
+	}
+	rows, err := rowfile.Merge(paths, codec)
+	if err != nil {
+		return nil, err
+	}
 	for i, r := range rows {
 		if r.Cell != i {
 			return nil, config.Bad("cell", fmt.Sprintf("no row of cell %d", i), "all shards of the sweep")
 		}
 	}
-	return encodeCells(header, rows), nil
+	return rowfile.Encode(rows, codec), nil
 }

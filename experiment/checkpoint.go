@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"sotto/agent"
+	"sotto/internal/atomicfile"
 	"sotto/privacy/ledger"
 	"sotto/tensor"
 )
@@ -179,5 +180,5 @@ func resumeDir(dir string) (*runDir, []byte, *File, error) {
 	if err != nil {
 		return nil, nil, nil, err
 	}
-	return &runDir{out: filepath.Dir(dir), name: base, path: dir, write: writeAtomic}, b, f, nil
+	return &runDir{out: filepath.Dir(dir), name: base, path: dir, write: atomicfile.Write}, b, f, nil
 }

@@ -13,6 +13,7 @@ import (
 	"syscall"
 	"testing"
 
+	"sotto/internal/atomicfile"
 	"sotto/model"
 	"sotto/privacy/account"
 )
@@ -227,7 +228,7 @@ func TestFullDisk(t *testing.T) {
 	e := build(t)
 	whole := run(t, e, Options{})
 	writes := 0
-	run(t, e, Options{write: func(path string, b []byte) error { writes++; return writeAtomic(path, b) }})
+	run(t, e, Options{write: func(path string, b []byte) error { writes++; return atomicfile.Write(path, b) }})
 	for fail := 2; fail <= writes; fail++ { // the first write is the configuration: nothing has been done yet
 		n := 0
 		_, err := e.Run(context.Background(),
@@ -235,7 +236,7 @@ func TestFullDisk(t *testing.T) {
 				if n++; n >= fail {
 					return fmt.Errorf("%s: %w", path, syscall.ENOSPC)
 				}
-				return writeAtomic(path, b)
+				return atomicfile.Write(path, b)
 			}})
 		if !errors.Is(err, syscall.ENOSPC) {
 			t.Fatalf("write %d of %d fails: %v", fail, writes, err)

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"sotto/config"
+	"sotto/internal/atomicfile"
 	"sotto/rng"
 )
 
@@ -119,7 +120,7 @@ func (w *tuning) member(ctx context.Context, g, n int, m member) (TrialRow, erro
 	if err != nil {
 		return TrialRow{}, err
 	}
-	if row, ok := w.table.find(g, n, m.from, e); ok {
+	if row, ok := findTrial(w.table, g, n, m.from, e); ok {
 		later := g < w.t.generations() && w.generationBegun(g+1)
 		if later || exists(filepath.Join(w.memberDir(g, n), checkpointFile)) {
 			w.count()
@@ -135,7 +136,7 @@ func (w *tuning) member(ctx context.Context, g, n int, m member) (TrialRow, erro
 		return TrialRow{}, err
 	}
 	ev, _ := e.evaluate(r.world, 1, make([]float64, len(e.tests)))
-	r.dir = &runDir{path: w.memberDir(g, n), write: writeAtomic}
+	r.dir = &runDir{path: w.memberDir(g, n), write: atomicfile.Write}
 	if err := r.checkpoint(); err != nil {
 		return TrialRow{}, err
 	}
@@ -161,7 +162,7 @@ func (w *tuning) member(ctx context.Context, g, n int, m member) (TrialRow, erro
 	if w.t.p.Metric == scoreAccuracy {
 		row.Score = row.Accuracy
 	}
-	if err := w.table.add(row); err != nil {
+	if err := w.table.Add(row); err != nil {
 		return TrialRow{}, err
 	}
 	w.report(row, time.Since(began).Seconds())
@@ -171,14 +172,7 @@ func (w *tuning) member(ctx context.Context, g, n int, m member) (TrialRow, erro
 // generationBegun says that a row of the generation is there: all of the one before were
 // then finished.
 func (w *tuning) generationBegun(g int) bool {
-	w.table.mu.Lock()
-	defer w.table.mu.Unlock()
-	for at := range w.table.rows {
-		if at[0] >= g {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(w.table.Rows(), func(r TrialRow) bool { return r.Generation >= g })
 }
 
 // continued is a run of e that goes on from the state of a member after a generation, or
@@ -229,7 +223,7 @@ func (w *tuning) keepModel(best *TrialRow) error {
 	if err != nil {
 		return err
 	}
-	return writeAtomic(filepath.Join(w.dir, modelFile), b)
+	return atomicfile.Write(filepath.Join(w.dir, modelFile), b)
 }
 
 // lineage tells the best member's history backwards through those that it copied, first

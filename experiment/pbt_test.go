@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"testing"
 
+	"sotto/internal/atomicfile"
 	"sotto/rng"
 )
 
@@ -147,7 +148,7 @@ func TestMembersGoOnFromWeights(t *testing.T) {
 		if err := r.world.sim.Run(context.Background(), 5); err != nil {
 			t.Fatal(err)
 		}
-		r.dir = &runDir{path: w.memberDir(1, n), write: writeAtomic}
+		r.dir = &runDir{path: w.memberDir(1, n), write: atomicfile.Write}
 		if err := r.checkpoint(); err != nil {
 			t.Fatal(err)
 		}

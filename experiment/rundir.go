@@ -7,6 +7,8 @@ import (
 	"os"
 	"path/filepath"
 	"syscall"
+
+	"sotto/internal/atomicfile"
 )
 
 // Names of the files in a run directory.
@@ -43,7 +45,7 @@ func newRunDir(out, name string) (*runDir, error) {
 		return nil, err
 	}
 	for i := 1; ; i++ {
-		d := &runDir{out: out, name: name, write: writeAtomic}
+		d := &runDir{out: out, name: name, write: atomicfile.Write}
 		if i > 1 {
 			d.name = fmt.Sprintf("%s-%d", name, i)
 		}
@@ -93,31 +95,4 @@ func (d *runDir) finish() (string, error) {
 		}
 		d.name = fmt.Sprintf("%s-%d", base, i)
 	}
-}
-
-// writeAtomic writes through a temporary file, so that path holds either all of b or what
-// it held before.
-func writeAtomic(path string, b []byte) error {
-	f, err := os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+"-*")
-	if err != nil {
-		return err
-	}
-	_, err = f.Write(b)
-	if err == nil {
-		err = f.Chmod(0o644)
-	}
-	if err == nil {
-		err = f.Sync()
-	}
-	if cerr := f.Close(); err == nil {
-		err = cerr
-	}
-	if err == nil {
-		err = os.Rename(f.Name(), path)
-	}
-	if err != nil {
-		os.Remove(f.Name())
-		return fmt.Errorf("%s: %w", path, err)
-	}
-	return nil
 }

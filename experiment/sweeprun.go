@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"sotto/config"
+	"sotto/internal/rowfile"
 )
 
 // SweepOptions say how to run a sweep; they change no result.
@@ -71,7 +72,7 @@ type sweeping struct {
 	s     *Sweep
 	opt   SweepOptions
 	dir   string
-	table *cellTable
+	table *rowfile.Table[CellRow]
 	cache *dataCache
 
 	mu      sync.Mutex
@@ -104,7 +105,7 @@ func (s *Sweep) Run(ctx context.Context, opt SweepOptions) (*SweepResult, error)
 	if w.table, err = openCells(w.dir, s, opt.Shard, opt.Shards); err != nil {
 		return nil, err
 	}
-	defer w.table.close()
+	defer w.table.Stop()
 	if err := w.all(ctx); err != nil {
 		if ctx.Err() != nil {
 			return nil, fmt.Errorf("%w: %d of %d cells are done; the same command goes on", ctx.Err(), w.done,
@@ -112,7 +113,7 @@ func (s *Sweep) Run(ctx context.Context, opt SweepOptions) (*SweepResult, error)
 		}
 		return nil, err
 	}
-	rows, err := w.table.finish()
+	rows, err := w.table.Close()
 	return &SweepResult{Dir: w.dir, Rows: rows}, err
 }
 
@@ -160,7 +161,7 @@ func (w *sweeping) cell(ctx context.Context, i int) error {
 	if err != nil {
 		return fmt.Errorf("cell %d (%s): %w", i, w.s.describe(i), err)
 	}
-	if w.table.has(i, e) {
+	if hasCell(w.table, i, e) {
 		w.mu.Lock()
 		w.done++
 		w.mu.Unlock()
@@ -176,7 +177,7 @@ func (w *sweeping) cell(ctx context.Context, i int) error {
 			return err
 		}
 	}
-	if err := w.table.add(row); err != nil {
+	if err := w.table.Add(row); err != nil {
 		return err
 	}
 	if w.opt.Discard {

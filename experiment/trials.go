@@ -1,20 +1,15 @@
 package experiment
 
 import (
-	"bytes"
-	"encoding/csv"
-	"errors"
+	"cmp"
 	"fmt"
-	"io/fs"
 	"math"
-	"os"
 	"path/filepath"
 	"slices"
 	"strconv"
-	"strings"
-	"sync"
 
 	"sotto/config"
+	"sotto/internal/rowfile"
 )
 
 const trialsFile = "trials.csv"
@@ -69,129 +64,42 @@ func parseTrial(f []string, keys int) (TrialRow, error) {
 	return r, nil
 }
 
-func encodeTrials(header []string, rows []TrialRow) []byte {
-	var b bytes.Buffer
-	w := csv.NewWriter(&b)
-	if header != nil {
-		w.Write(header) // a bytes.Buffer does not fail
-	}
-	for i := range rows {
-		w.Write(rows[i].fields())
-	}
-	w.Flush()
-	return b.Bytes()
-}
+// trialKey names a trial in the trials file.
+func trialKey(generation, trial int) string { return fmt.Sprintf("%d/%d", generation, trial) }
 
-// decodeTrials reads a trials file with the given header; a last line without an end,
-// which a crash leaves, is dropped. name is for errors.
-func decodeTrials(name string, b []byte, header []string) (rows []TrialRow, err error) {
-	b = b[:bytes.LastIndexByte(b, '\n')+1]
-	if len(b) == 0 {
-		return nil, nil
+// trialCodec is how the trials of a search over so many keys are written.
+func trialCodec(header []string) rowfile.Codec[TrialRow] {
+	keys := len(header) - len(trialColumns) - len(resultColumns)
+	return rowfile.Codec[TrialRow]{
+		Header: header,
+		Key:    func(r TrialRow) string { return trialKey(r.Generation, r.Trial) },
+		Encode: func(r TrialRow) []string { return r.fields() },
+		Decode: func(f []string) (TrialRow, error) { return parseTrial(f, keys) },
+		Compare: func(a, b TrialRow) int {
+			return cmp.Or(cmp.Compare(a.Generation, b.Generation), cmp.Compare(a.Trial, b.Trial))
+		},
+		Row:     "trial",
+		Table:   "search",
+		Columns: "the columns of this search: ",
 	}
-	lines, err := csv.NewReader(bytes.NewReader(b)).ReadAll()
-	if err != nil {
-		return nil, fmt.Errorf("%s: %w", name, err)
-	}
-	if !slices.Equal(lines[0], header) {
-		return nil, &config.Error{
-			File:    name,
-			Line:    1,
-			Found:   strings.Join(lines[0], ","),
-			Allowed: "the columns of this search: " + strings.Join(header, ","),
-		}
-	}
-	for i, f := range lines[1:] {
-		r, err := parseTrial(f, len(header)-len(trialColumns)-len(resultColumns))
-		if err != nil {
-			var bad *config.Error
-			if errors.As(err, &bad) {
-				bad.File, bad.Line = name, i+2
-			}
-			return nil, err
-		}
-		rows = append(rows, r)
-	}
-	return rows, nil
-}
-
-// trialTable is the trials file of a search, appended to row by row.
-type trialTable struct {
-	path   string
-	header []string
-	mu     sync.Mutex
-	rows   map[[2]int]TrialRow // by generation and trial
-	file   *os.File
 }
 
 // openTrials reads what earlier processes have finished and opens the file for more.
-func openTrials(dir string, t *Tuning) (*trialTable, error) {
-	tab := &trialTable{path: filepath.Join(dir, trialsFile), rows: map[[2]int]TrialRow{},
-		header: slices.Clone(trialColumns)}
+func openTrials(dir string, t *Tuning) (*rowfile.Table[TrialRow], error) {
+	header := slices.Clone(trialColumns)
 	for _, d := range t.space {
-		tab.header = append(tab.header, d.key)
+		header = append(header, d.key)
 	}
-	tab.header = append(tab.header, resultColumns...)
-	b, err := os.ReadFile(tab.path)
-	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return nil, err
-	}
-	rows, err := decodeTrials(tab.path, b, tab.header)
-	if err != nil {
-		return nil, err
-	}
-	for _, r := range rows {
-		tab.rows[[2]int{r.Generation, r.Trial}] = r
-	}
-	if err := writeAtomic(tab.path, encodeTrials(tab.header, tab.sorted())); err != nil {
-		return nil, err
-	}
-	tab.file, err = os.OpenFile(tab.path, os.O_APPEND|os.O_WRONLY, 0o644)
-	return tab, err
+	return rowfile.Open(filepath.Join(dir, trialsFile), trialCodec(append(header, resultColumns...)))
 }
 
-func (t *trialTable) sorted() []TrialRow {
-	rows := make([]TrialRow, 0, len(t.rows))
-	for _, r := range t.rows {
-		rows = append(rows, r)
-	}
-	slices.SortFunc(rows, func(a, b TrialRow) int {
-		if a.Generation != b.Generation {
-			return a.Generation - b.Generation
-		}
-		return a.Trial - b.Trial
-	})
-	return rows
-}
-
-// find returns the row of a trial if it was made with this configuration, values, engine
-// and arithmetic.
-func (t *trialTable) find(generation, trial, from int, e *Experiment) (TrialRow, bool) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	r, ok := t.rows[[2]int{generation, trial}]
+// findTrial returns the row of a trial if it was made with this configuration, values,
+// engine and arithmetic.
+func findTrial(t *rowfile.Table[TrialRow], generation, trial, from int, e *Experiment) (TrialRow, bool) {
+	r, ok := t.Find(trialKey(generation, trial))
 	return r, ok && r.From == from && r.ConfigDigest == e.Digest() && r.Engine == EngineVersion &&
 		r.Arithmetic == e.Arithmetic()
 }
-
-// add appends a row and waits until it is on disk.
-func (t *trialTable) add(r TrialRow) error {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	if _, err := t.file.Write(encodeTrials(nil, []TrialRow{r})); err != nil {
-		return err
-	}
-	t.rows[[2]int{r.Generation, r.Trial}] = r
-	return t.file.Sync()
-}
-
-// finish writes the rows in order.
-func (t *trialTable) finish() ([]TrialRow, error) {
-	rows := t.sorted()
-	return rows, writeAtomic(t.path, encodeTrials(t.header, rows))
-}
-
-func (t *trialTable) close() { t.file.Close() }
 
 var nan = math.NaN()
 

@@ -10,6 +10,7 @@ import (
 	"strconv"
 	"strings"
 
+	"sotto/internal/atomicfile"
 	"sotto/privacy/account"
 	"sotto/privacy/ledger"
 )
@@ -41,7 +42,7 @@ func (w *tuning) spend(res *TuneResult, found *tunedParams) error {
 		e:        first,
 		accounts: first.newAccounts(w.opt.Workers),
 		world:    &world{},
-		dir:      &runDir{path: w.dir, write: writeAtomic},
+		dir:      &runDir{path: w.dir, write: atomicfile.Write},
 	}
 	one, err := w.joinLedgers(r.world, len(first.parts), res)
 	if err != nil {

@@ -12,6 +12,8 @@ import (
 	"time"
 
 	"sotto/config"
+	"sotto/internal/atomicfile"
+	"sotto/internal/rowfile"
 )
 
 // TuneOptions say how to run a search; they change no result.
@@ -70,7 +72,7 @@ type tuning struct {
 	t     *Tuning
 	opt   TuneOptions
 	dir   string
-	table *trialTable
+	table *rowfile.Table[TrialRow]
 	cache *dataCache
 
 	mu   sync.Mutex
@@ -106,7 +108,7 @@ func (t *Tuning) Run(ctx context.Context, opt TuneOptions) (*TuneResult, error) 
 	if w.table, err = openTrials(w.dir, t); err != nil {
 		return nil, err
 	}
-	defer w.table.close()
+	defer w.table.Stop()
 	search := w.random
 	if t.p.Method == methodPBT {
 		search = w.population
@@ -246,7 +248,7 @@ func (w *tuning) trial(ctx context.Context, n int) (TrialRow, error) {
 			return fail(err)
 		}
 	}
-	if row, ok := w.table.find(1, n, 0, e); ok && exists(filepath.Join(w.dir, row.Run, summaryFile)) {
+	if row, ok := findTrial(w.table, 1, n, 0, e); ok && exists(filepath.Join(w.dir, row.Run, summaryFile)) {
 		w.count()
 		return row, nil
 	}
@@ -256,7 +258,7 @@ func (w *tuning) trial(ctx context.Context, n int) (TrialRow, error) {
 		return fail(err)
 	}
 	row := w.row(n, values, e, res)
-	if err := w.table.add(row); err != nil {
+	if err := w.table.Add(row); err != nil {
 		return TrialRow{}, err
 	}
 	w.report(row, time.Since(began).Seconds())
@@ -346,7 +348,7 @@ func (t *Tuning) total() int {
 
 // finish writes best.toml, what the search cost, and its summary.
 func (w *tuning) finish(best *TrialRow) (*TuneResult, error) {
-	rows, err := w.table.finish()
+	rows, err := w.table.Close()
 	if err != nil {
 		return nil, err
 	}
@@ -377,7 +379,7 @@ func (w *tuning) finish(best *TrialRow) (*TuneResult, error) {
 		if err != nil {
 			return nil, err
 		}
-		if err := writeAtomic(filepath.Join(w.dir, "best.toml"), b); err != nil {
+		if err := atomicfile.Write(filepath.Join(w.dir, "best.toml"), b); err != nil {
 			return nil, err
 		}
 	}
@@ -385,7 +387,7 @@ func (w *tuning) finish(best *TrialRow) (*TuneResult, error) {
 	if err != nil {
 		return nil, err
 	}
-	return res, writeAtomic(filepath.Join(w.dir, "tune.json"), b)
+	return res, atomicfile.Write(filepath.Join(w.dir, "tune.json"), b)
 }
 
 // settings are "key=value" for values.

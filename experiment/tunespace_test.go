@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"sotto/config"
+	"sotto/internal/rowfile"
 	"sotto/rng"
 )
 
@@ -219,14 +220,15 @@ func FuzzDecodeTrials(f *testing.F) {
 		RunHash:      "h",
 		Run:          "runs/x",
 	}
-	f.Add(encodeTrials(header, []TrialRow{row, row}))
+	codec := trialCodec(header)
+	f.Add(rowfile.Encode([]TrialRow{row, row}, codec))
 	f.Add([]byte("generation,trial\n"))
 	f.Fuzz(func(t *testing.T, b []byte) {
-		rows, err := decodeTrials("f", b, header)
+		rows, err := rowfile.Decode("f", b, codec)
 		if err != nil {
 			return
 		}
-		if again, err := decodeTrials("f", encodeTrials(header, rows), header); err != nil ||
+		if again, err := rowfile.Decode("f", rowfile.Encode(rows, codec), codec); err != nil ||
 			len(again) != len(rows) {
 			t.Errorf("rows do not survive: %v", err)
 		}

@@ -1,7 +1,6 @@
 package reproduce
 
 import (
-	"encoding/csv"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -9,11 +8,11 @@ import (
 	"path/filepath"
 	"slices"
 	"strconv"
-	"strings"
 	"sync"
 
 	"sotto/config"
 	"sotto/experiment"
+	"sotto/internal/rowfile"
 	"sotto/report/plot"
 )
 
@@ -93,11 +92,46 @@ var keptMetrics = []string{"accuracy", "objective", "vectors_sent", "train_loss"
 	"gradient_rms", "gradient_max",
 	"estimation_rmse", "estimation_rmse_noise_free"}
 
-// curveFile appends to a shard's kept metrics.
+// curveRow is a line of a file of kept metrics.
+type curveRow struct {
+	run timeKey
+	experiment.Row
+}
+
+// curveCodec is how kept metrics are written: in the order in which runs ended.
+var curveCodec = rowfile.Codec[curveRow]{
+	Header: curveColumns,
+	Key: func(r curveRow) string {
+		return fmt.Sprintf("%q %d %q %q", r.run, r.Round, r.Agent, r.Metric)
+	},
+	Encode: func(r curveRow) []string {
+		return []string{r.run.digest, r.run.engine, r.run.arithmetic, strconv.FormatUint(r.Round, 10), r.Agent,
+			r.Metric, strconv.FormatFloat(r.Value, 'g', 8, 64)}
+	},
+	Decode: parseCurve,
+	Row:    "metric",
+	Table:  "study",
+}
+
+// parseCurve reads a line of a file of kept metrics.
+func parseCurve(f []string) (curveRow, error) {
+	r := curveRow{curveKey(f[0], f[1], f[2]), experiment.Row{Agent: f[4], Metric: f[5]}}
+	var err error
+	if r.Round, err = strconv.ParseUint(f[3], 10, 64); err != nil {
+		return r, &config.Error{Key: "round", Found: f[3], Allowed: "a whole number, at least 0"}
+	}
+	if r.Value, err = strconv.ParseFloat(f[6], 64); err != nil {
+		return r, &config.Error{Key: "value", Found: f[6], Allowed: "a number"}
+	}
+	return r, nil
+}
+
+// curveFile appends to a shard's kept metrics. The file is made with its first rows.
 type curveFile struct {
 	path   string
 	agents bool // the last accuracy of every agent too
 	mu     sync.Mutex
+	table  *rowfile.Table[curveRow]
 }
 
 func newCurveFile(dir string, shard, shards int, agents bool) *curveFile {
@@ -117,29 +151,31 @@ func (c *curveFile) keep(row experiment.CellRow, dir string) error {
 	}
 	last := rows[len(rows)-1].Round
 	k := curveKey(row.ConfigDigest, row.Engine, row.Arithmetic)
-	var lines [][]string
+	var kept []curveRow
 	for _, r := range rows {
 		whole := slices.Contains([]string{"mean", "all"}, r.Agent) && slices.Contains(keptMetrics, r.Metric)
 		own := c.agents && r.Round == last && r.Metric == "accuracy" &&
 			!slices.Contains([]string{"mean", "min", "max"}, r.Agent)
 		if whole || own {
-			lines = append(lines, []string{k.digest, k.engine, k.arithmetic, strconv.FormatUint(r.Round, 10),
-				r.Agent, r.Metric, strconv.FormatFloat(r.Value, 'g', 8, 64)})
+			kept = append(kept, curveRow{k, r})
 		}
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	f, err := os.OpenFile(c.path, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o644)
-	if err != nil {
-		return err
+	if c.table == nil {
+		if c.table, err = rowfile.Open(c.path, curveCodec); err != nil {
+			return err
+		}
 	}
-	info, err := f.Stat()
-	w := csv.NewWriter(f)
-	if err == nil && info.Size() == 0 {
-		w.Write(curveColumns)
+	return c.table.Add(kept...)
+}
+
+// close ends the file.
+func (c *curveFile) close() error {
+	if c.table == nil {
+		return nil
 	}
-	w.WriteAll(lines) // flushes
-	return errors.Join(err, w.Error(), f.Close())
+	return c.table.Stop()
 }
 
 // readCurves reads all kept metrics of a study's directory.
@@ -150,62 +186,20 @@ func readCurves(dir string) (curves, error) {
 	}
 	all := curves{}
 	for _, path := range paths {
-		b, err := os.ReadFile(path)
+		rows, err := rowfile.Read(path, curveCodec)
 		if err != nil {
 			return nil, err
 		}
-		if err := all.decode(path, string(b)); err != nil {
-			return nil, err
-		}
+		all.add(rows)
 	}
 	return all, nil
 }
 
-// decode adds the metrics of one file; a last line without an end, which a crash leaves,
-// is dropped, and what is there twice counts once.
-func (c curves) decode(path, text string) error {
-	lines, err := csv.NewReader(strings.NewReader(text[:strings.LastIndexByte(text, '\n')+1])).ReadAll()
-	if err != nil {
-		return fmt.Errorf("%s: %w", path, err)
+// add enters rows by their runs.
+func (c curves) add(rows []curveRow) {
+	for _, r := range rows {
+		c[r.run] = append(c[r.run], r.Row)
 	}
-	if len(lines) == 0 {
-		return nil
-	}
-	if !slices.Equal(lines[0], curveColumns) {
-		return &config.Error{
-			File:    path,
-			Line:    1,
-			Found:   strings.Join(lines[0], ","),
-			Allowed: strings.Join(curveColumns, ","),
-		}
-	}
-	type point struct {
-		run           timeKey
-		round         uint64
-		agent, metric string
-	}
-	seen := map[point]bool{}
-	for i, f := range lines[1:] {
-		r := experiment.Row{Agent: f[4], Metric: f[5]}
-		if r.Round, err = strconv.ParseUint(f[3], 10, 64); err != nil {
-			return &config.Error{
-				File:    path,
-				Line:    i + 2,
-				Key:     "round",
-				Found:   f[3],
-				Allowed: "a whole number, at least 0",
-			}
-		}
-		if r.Value, err = strconv.ParseFloat(f[6], 64); err != nil {
-			return &config.Error{File: path, Line: i + 2, Key: "value", Found: f[6], Allowed: "a number"}
-		}
-		run := curveKey(f[0], f[1], f[2])
-		if p := (point{run, r.Round, r.Agent, r.Metric}); !seen[p] {
-			seen[p] = true
-			c[run] = append(c[run], r)
-		}
-	}
-	return nil
 }
 
 // tidyCurves writes the kept metrics of a whole study in the order of its rows, so that
@@ -215,16 +209,12 @@ func tidyCurves(dir string, rows []experiment.CellRow, all curves) error {
 	if _, err := os.Stat(path); errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}
-	var b strings.Builder
-	w := csv.NewWriter(&b)
-	w.Write(curveColumns) // a strings.Builder takes everything
+	var kept []curveRow
 	for i := range rows {
 		k := curveKey(rows[i].ConfigDigest, rows[i].Engine, rows[i].Arithmetic)
 		for _, r := range all[k] {
-			w.Write([]string{k.digest, k.engine, k.arithmetic, strconv.FormatUint(r.Round, 10), r.Agent,
-				r.Metric, strconv.FormatFloat(r.Value, 'g', 8, 64)})
+			kept = append(kept, curveRow{k, r})
 		}
 	}
-	w.Flush()
-	return os.WriteFile(path, []byte(b.String()), 0o644)
+	return os.WriteFile(path, rowfile.Encode(kept, curveCodec), 0o644)
 }

@@ -281,8 +281,10 @@ func (s *Study) sweep(ctx context.Context, name string, opt Options) ([]experime
 	times := &timeFile{dir: opt.Dir, shard: opt.Sweep.Shard, shards: opt.Sweep.Shards}
 	progress := opt.Sweep.Progress
 	opt.Sweep.Dir, opt.Sweep.Discard = opt.Dir, true
+	var kept *curveFile
 	if s.curves {
-		opt.Sweep.Keep = newCurveFile(opt.Dir, opt.Sweep.Shard, opt.Sweep.Shards, s.agents).keep
+		kept = newCurveFile(opt.Dir, opt.Sweep.Shard, opt.Sweep.Shards, s.agents)
+		opt.Sweep.Keep = kept.keep
 	}
 	opt.Sweep.Progress = func(p experiment.SweepProgress) {
 		times.add(&p)
@@ -291,8 +293,13 @@ func (s *Study) sweep(ctx context.Context, name string, opt Options) ([]experime
 		}
 	}
 	res, err := sweep.Run(ctx, opt.Sweep)
-	if err == nil {
-		err = times.err
+	if stopErr := times.close(); err == nil {
+		err = stopErr
+	}
+	if kept != nil {
+		if stopErr := kept.close(); err == nil {
+			err = stopErr
+		}
 	}
 	if err != nil {
 		return nil, err

@@ -12,6 +12,7 @@ import (
 
 	"sotto/data"
 	"sotto/experiment"
+	"sotto/internal/rowfile"
 	"sotto/topology"
 )
 
@@ -113,9 +114,11 @@ func TestCurves(t *testing.T) {
 	for name, text := range map[string]string{"whole": string(b),
 		"twice": string(b) + strings.SplitN(string(b), "\n", 2)[1], "torn": string(b) + "00ff,3"} {
 		all := curves{}
-		if err := all.decode(path, text); err != nil {
+		kept, err := rowfile.Decode(path, []byte(text), curveCodec)
+		if err != nil {
 			t.Fatalf("%s: %v", name, err)
 		}
+		all.add(kept)
 		for k := range rows {
 			rounds, values := series(all.of(&rows[k]), "accuracy", "mean")
 			if !slices.Equal(rounds, []uint64{0, 100, 200, 300}) ||
@@ -148,7 +151,8 @@ func TestCurves(t *testing.T) {
 	head := strings.Join(curveColumns, ",") + "\n"
 	for _, text := range []string{"a,b\n1,2\n", head + "aa,3,fma,x,mean,accuracy,1\n",
 		head + "aa,3,fma,1,mean,accuracy,none\n"} {
-		if err := (curves{}).decode(path, text); err == nil || !strings.Contains(err.Error(), path) {
+		if _, err := rowfile.Decode(path, []byte(text), curveCodec); err == nil ||
+			!strings.Contains(err.Error(), path) {
 			t.Errorf("%q: %v", text, err)
 		}
 	}

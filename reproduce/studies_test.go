@@ -13,6 +13,7 @@ import (
 
 	"sotto/config"
 	"sotto/experiment"
+	"sotto/internal/rowfile"
 )
 
 // What the paper claims for CIFAR-100 and what it costs (C1 to C3, PLD at delta 1e-5):
@@ -191,7 +192,7 @@ func TestTimes(t *testing.T) {
 		strings.Replace(string(b), "12.500", "-1", 1):  "seconds",
 		strings.Replace(string(b), "12.500", "NaN", 1): "seconds"} {
 		var bad *config.Error
-		if err := decodeTimes(map[timeKey]runTime{}, "times.csv", text); !errors.As(err, &bad) ||
+		if _, err := rowfile.Decode("times.csv", []byte(text), timeCodec); !errors.As(err, &bad) ||
 			bad.Key != key || bad.Line == 0 {
 			t.Errorf("%q: %v", text, err)
 		}
@@ -202,12 +203,10 @@ func FuzzTimes(f *testing.F) {
 	f.Add(strings.Join(timeColumns, ",") + "\na,3,fma,1,2,3,4,5,6,2,avx512\n")
 	f.Add("a,b\n\"")
 	f.Fuzz(func(t *testing.T, text string) {
-		times := map[timeKey]runTime{}
-		if decodeTimes(times, "times.csv", text) == nil {
-			for k, r := range times {
-				if !(r.seconds >= 0) || r.cores < 1 {
-					t.Errorf("%v: %v", k, r)
-				}
+		rows, err := rowfile.Decode("times.csv", []byte(text), timeCodec)
+		for _, r := range rows {
+			if err == nil && (!(r.time.seconds >= 0) || r.time.cores < 1) {
+				t.Errorf("%v", r)
 			}
 		}
 	})

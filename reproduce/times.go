@@ -1,18 +1,15 @@
 package reproduce
 
 import (
-	"encoding/csv"
 	"errors"
 	"fmt"
-	"os"
 	"path/filepath"
 	"runtime"
-	"slices"
 	"strconv"
-	"strings"
 
 	"sotto/config"
 	"sotto/experiment"
+	"sotto/internal/rowfile"
 	"sotto/tensor"
 )
 
@@ -32,10 +29,51 @@ type runTime struct {
 var timeColumns = []string{"config_digest", "engine", "arithmetic", "seconds", "gradients", "noise", "mixing",
 	"evaluation", "rest", "cores", "kernels"}
 
-// timeFile appends to a shard's times.
+// timeRow is a line of a file of times.
+type timeRow struct {
+	key  timeKey
+	time runTime
+}
+
+// timeCodec is how times are written: in the order in which runs ended.
+var timeCodec = rowfile.Codec[timeRow]{
+	Header: timeColumns,
+	Key:    func(r timeRow) string { return fmt.Sprintf("%q", r.key) },
+	Encode: func(r timeRow) []string {
+		line := []string{r.key.digest, r.key.engine, r.key.arithmetic}
+		s := &r.time.split
+		for _, x := range []float64{r.time.seconds, s.Gradients, s.Noise, s.Mixing, s.Evaluation, s.Rest} {
+			line = append(line, strconv.FormatFloat(x, 'f', 3, 64))
+		}
+		return append(line, strconv.Itoa(r.time.cores), r.time.kernels)
+	},
+	Decode: parseTime,
+	Row:    "run",
+	Table:  "study",
+}
+
+// parseTime reads a line of a file of times.
+func parseTime(f []string) (timeRow, error) {
+	r := timeRow{key: timeKey{f[0], f[1], f[2]}}
+	s := &r.time.split
+	var err error
+	for k, dst := range []*float64{&r.time.seconds, &s.Gradients, &s.Noise, &s.Mixing, &s.Evaluation, &s.Rest} {
+		if *dst, err = strconv.ParseFloat(f[3+k], 64); err != nil || !(*dst >= 0) {
+			return r, &config.Error{Key: timeColumns[3+k], Found: f[3+k], Allowed: "seconds, at least 0"}
+		}
+	}
+	if r.time.cores, err = strconv.Atoi(f[9]); err != nil || r.time.cores < 1 {
+		return r, &config.Error{Key: "cores", Found: f[9], Allowed: "a whole number, at least 1"}
+	}
+	r.time.kernels = f[10]
+	return r, nil
+}
+
+// timeFile appends to a shard's times. The file is made with its first row.
 type timeFile struct {
 	dir           string
 	shard, shards int
+	table         *rowfile.Table[timeRow]
 	err           error // the first
 }
 
@@ -48,25 +86,24 @@ func (t *timeFile) path() string {
 
 // add appends a finished run.
 func (t *timeFile) add(p *experiment.SweepProgress) {
-	f, err := os.OpenFile(t.path(), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o644)
-	if err == nil {
-		info, statErr := f.Stat()
-		w := csv.NewWriter(f)
-		if statErr == nil && info.Size() == 0 {
-			w.Write(timeColumns)
-		}
-		line := []string{p.Row.ConfigDigest, p.Row.Engine, p.Row.Arithmetic}
-		for _, x := range []float64{p.Seconds, p.Split.Gradients, p.Split.Noise, p.Split.Mixing,
-			p.Split.Evaluation, p.Split.Rest} {
-			line = append(line, strconv.FormatFloat(x, 'f', 3, 64))
-		}
-		w.Write(append(line, strconv.Itoa(runtime.NumCPU()), tensor.Kernels()))
-		w.Flush()
-		err = errors.Join(statErr, w.Error(), f.Close())
+	if t.err != nil {
+		return
 	}
-	if t.err == nil {
-		t.err = err
+	if t.table == nil {
+		if t.table, t.err = rowfile.Open(t.path(), timeCodec); t.err != nil {
+			return
+		}
 	}
+	t.err = t.table.Add(timeRow{timeKey{p.Row.ConfigDigest, p.Row.Engine, p.Row.Arithmetic},
+		runTime{p.Seconds, p.Split, runtime.NumCPU(), tensor.Kernels()}})
+}
+
+// close ends the file, and returns what went wrong first.
+func (t *timeFile) close() error {
+	if t.table != nil {
+		t.err = errors.Join(t.err, t.table.Stop())
+	}
+	return t.err
 }
 
 // readTimes reads all time files of a study's directory; of several times of a run the
@@ -78,63 +115,15 @@ func readTimes(dir string) (map[timeKey]runTime, error) {
 	}
 	times := map[timeKey]runTime{}
 	for _, path := range paths {
-		b, err := os.ReadFile(path)
+		rows, err := rowfile.Read(path, timeCodec)
 		if err != nil {
 			return nil, err
 		}
-		if err := decodeTimes(times, path, string(b)); err != nil {
-			return nil, err
+		for _, r := range rows {
+			times[r.key] = r.time
 		}
 	}
 	return times, nil
-}
-
-// decodeTimes adds the times of one file; a last line without an end, which a crash
-// leaves, is dropped.
-func decodeTimes(times map[timeKey]runTime, path, text string) error {
-	text = text[:strings.LastIndexByte(text, '\n')+1]
-	lines, err := csv.NewReader(strings.NewReader(text)).ReadAll()
-	if err != nil {
-		return fmt.Errorf("%s: %w", path, err)
-	}
-	if len(lines) == 0 {
-		return nil
-	}
-	if !slices.Equal(lines[0], timeColumns) {
-		return &config.Error{
-			File:    path,
-			Line:    1,
-			Found:   strings.Join(lines[0], ","),
-			Allowed: strings.Join(timeColumns, ","),
-		}
-	}
-	for i, f := range lines[1:] {
-		var r runTime
-		for k, dst := range []*float64{&r.seconds, &r.split.Gradients, &r.split.Noise, &r.split.Mixing,
-			&r.split.Evaluation, &r.split.Rest} {
-			if *dst, err = strconv.ParseFloat(f[3+k], 64); err != nil || !(*dst >= 0) {
-				return &config.Error{
-					File:    path,
-					Line:    i + 2,
-					Key:     timeColumns[3+k],
-					Found:   f[3+k],
-					Allowed: "seconds, at least 0",
-				}
-			}
-		}
-		if r.cores, err = strconv.Atoi(f[9]); err != nil || r.cores < 1 {
-			return &config.Error{
-				File:    path,
-				Line:    i + 2,
-				Key:     "cores",
-				Found:   f[9],
-				Allowed: "a whole number, at least 1",
-			}
-		}
-		r.kernels = f[10]
-		times[timeKey{f[0], f[1], f[2]}] = r
-	}
-	return nil
 }
 
 // time returns the time of a row's run.
