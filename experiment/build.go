@@ -60,7 +60,7 @@ type Experiment struct {
 // folder.
 func (f *File) Build(dataDir string) (*Experiment, error) { return f.build(dataDir, nil) }
 
-func (f *File) build(dataDir string, cache *dataCache) (*Experiment, error) {
+func (f *File) build(dataDir string, cache *data.Cache) (*Experiment, error) {
 	e := &Experiment{file: f}
 	if err := e.prepare(); err != nil {
 		return nil, err

@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"testing"
 
+	"sotto/data"
 	"sotto/internal/atomicfile"
 	"sotto/rng"
 )
@@ -137,7 +138,7 @@ func TestMembersGoOnFromWeights(t *testing.T) {
 		"privacy.mechanism=gaussian", "privacy.noise_multiplier=2.0", "privacy.target_delta=1e-3",
 		"rounds=10")
 	res := search(t, s, TuneOptions{Workers: 2})
-	w := &tuning{t: s, dir: t.TempDir(), cache: newDataCache()}
+	w := &tuning{t: s, dir: t.TempDir(), cache: data.NewCache()}
 	var states [][]byte
 	for n := 1; n <= 3; n++ {
 		e := w.mustBuild(t, n)

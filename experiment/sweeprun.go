@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"sotto/config"
+	"sotto/data"
 	"sotto/internal/rowfile"
 )
 
@@ -73,7 +74,7 @@ type sweeping struct {
 	opt   SweepOptions
 	dir   string
 	table *rowfile.Table[CellRow]
-	cache *dataCache
+	cache *data.Cache
 
 	mu      sync.Mutex
 	done    int
@@ -90,7 +91,7 @@ func (s *Sweep) Run(ctx context.Context, opt SweepOptions) (*SweepResult, error)
 	if err := opt.validate(); err != nil {
 		return nil, err
 	}
-	w := &sweeping{s: s, opt: opt, cache: newDataCache(), began: time.Now()}
+	w := &sweeping{s: s, opt: opt, cache: data.NewCache(), began: time.Now()}
 	first, err := w.build(opt.Shard % s.Cells()) // bad settings fail before anything is written
 	if err != nil {
 		return nil, err
@@ -123,6 +124,19 @@ func (w *sweeping) build(cell int) (*Experiment, error) {
 		return nil, err
 	}
 	return f.build(w.opt.DataDir, w.cache)
+}
+
+// load returns the data set that the run file names, which other cells may have loaded.
+func (f *File) load(dataDir string, cache *data.Cache) (*data.Split, error) {
+	section, err := f.doc.Section("data")
+	if err != nil {
+		return nil, err
+	}
+	params, err := section.Encode()
+	if err != nil {
+		return nil, err
+	}
+	return cache.Load(f.data.Dataset, dataDir, f.root.Seed, string(params), section.Decode)
 }
 
 // all runs every cell of the shard that has no row yet.

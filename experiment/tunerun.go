@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"sotto/config"
+	"sotto/data"
 	"sotto/internal/atomicfile"
 	"sotto/internal/rowfile"
 )
@@ -73,7 +74,7 @@ type tuning struct {
 	opt   TuneOptions
 	dir   string
 	table *rowfile.Table[TrialRow]
-	cache *dataCache
+	cache *data.Cache
 
 	mu   sync.Mutex
 	done int
@@ -90,7 +91,7 @@ func (t *Tuning) Run(ctx context.Context, opt TuneOptions) (*TuneResult, error) 
 	if opt.Workers == 0 {
 		opt.Workers = runtime.GOMAXPROCS(0)
 	}
-	w := &tuning{t: t, opt: opt, cache: newDataCache()}
+	w := &tuning{t: t, opt: opt, cache: data.NewCache()}
 	first, err := w.build(1, t.candidate(1)) // bad settings fail before anything is written
 	if err != nil {
 		return nil, err
