@@ -1,49 +1,21 @@
 package experiment
 
 import (
-	"encoding/json"
 	"fmt"
 	"io"
 	"math"
-	"strconv"
 	"strings"
 	"text/tabwriter"
 	"time"
 
 	"sotto/algo"
+	"sotto/internal/jsonfloat"
 	"sotto/privacy/account"
 	"sotto/sim"
 )
 
-// Figure is a number whose JSON form also covers what JSON numbers cannot: "inf" and null
-// for NaN.
-type Figure float64
-
-// MarshalJSON implements json.Marshaler.
-func (f Figure) MarshalJSON() ([]byte, error) {
-	switch x := float64(f); {
-	case math.IsNaN(x):
-		return []byte("null"), nil
-	case math.IsInf(x, 0):
-		return json.Marshal(strings.ToLower(strings.TrimPrefix(fmt.Sprint(x), "+")))
-	default:
-		return json.Marshal(x)
-	}
-}
-
-// UnmarshalJSON reads what MarshalJSON writes.
-func (f *Figure) UnmarshalJSON(b []byte) error {
-	switch s := string(b); s {
-	case "null":
-		*f = Figure(math.NaN())
-		return nil
-	case `"inf"`, `"-inf"`:
-		x, err := strconv.ParseFloat(strings.Trim(s, `"`), 64)
-		*f = Figure(x)
-		return err
-	}
-	return json.Unmarshal(b, (*float64)(f))
-}
+// Figure is a number of a file of figures, which may be infinite or missing.
+type Figure = jsonfloat.Float
 
 // Bounds is an epsilon between its bounds; Upper is the guarantee.
 type Bounds struct {

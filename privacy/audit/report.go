@@ -1,7 +1,6 @@
 package audit
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -10,6 +9,7 @@ import (
 	"text/tabwriter"
 
 	"sotto/config"
+	"sotto/internal/jsonfloat"
 )
 
 // ErrViolated says that an audit has refuted a claim.
@@ -23,16 +23,7 @@ var errNoMessage = errors.New("audit: no message follows from an answer")
 type Figure float64
 
 // MarshalJSON implements json.Marshaler.
-func (f Figure) MarshalJSON() ([]byte, error) {
-	switch x := float64(f); {
-	case math.IsInf(x, 1):
-		return []byte(`"inf"`), nil
-	case math.IsNaN(x):
-		return []byte("null"), nil
-	default:
-		return json.Marshal(x)
-	}
-}
+func (f Figure) MarshalJSON() ([]byte, error) { return jsonfloat.Float(f).MarshalJSON() }
 
 func (f Figure) String() string {
 	if math.IsNaN(float64(f)) {
