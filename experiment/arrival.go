@@ -33,11 +33,11 @@ type Arrivals struct {
 // validateArrival checks the keys and fills in arrival_rounds. It runs when the length of
 // the run is known.
 func (f *File) validateArrival() error {
-	p, most := &f.data.Arrivals, f.steps
-	if f.pacing != agent.PacingRounds {
-		most /= uint64(max(1, f.topo.Agents))
+	p, most := &f.Data.Arrivals, f.Steps
+	if f.Pacing != agent.PacingRounds {
+		most /= uint64(max(1, f.Topology.Agents))
 	}
-	if f.pacing == agent.PacingPairs {
+	if f.Pacing == agent.PacingPairs {
 		most *= 2 // both ends wake
 	}
 	switch {
@@ -66,21 +66,21 @@ func (f *File) validateArrival() error {
 // coins of its own, which depend on the seed and its place in the data set only, so that
 // no record moves another's arrival.
 func (e *Experiment) drawArrivals() error {
-	p := &e.file.data.Arrivals
+	p := &e.File.Data.Arrivals
 	if p.Arrival == "" {
 		return nil
 	}
-	if d := e.split.Derived; d != "" {
-		return e.file.at("data", config.Bad("arrival", p.Arrival,
+	if d := e.Task.Split.Derived; d != "" {
+		return e.File.at("data", config.Bad("arrival", p.Arrival,
 			"nothing with "+d+": they would know records that have not come"))
 	}
-	e.arrivals = make([]uint32, e.split.Train.Len())
-	coins := rng.Public(e.file.root.Seed, "arrival of records")
+	e.Task.Arrivals = make([]uint32, e.Task.Split.Train.Len())
+	coins := rng.Public(e.File.Run.Seed, "arrival of records")
 	there, _ := rng.Threshold(p.ArrivalStart)
-	for r := range e.arrivals {
+	for r := range e.Task.Arrivals {
 		start, at := coins.Hit(there), 1+coins.Float64()*float64(p.ArrivalRounds-1)
 		if !start {
-			e.arrivals[r] = uint32(min(at, float64(p.ArrivalRounds-1)))
+			e.Task.Arrivals[r] = uint32(min(at, float64(p.ArrivalRounds-1)))
 		}
 	}
 	return nil

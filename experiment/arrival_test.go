@@ -65,13 +65,13 @@ func TestArrivalByHand(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if n := e.split.Train.Len(); n != 4 || len(e.arrivals) != 4 || e.plans[0].Public.ExpectedBatch != 4 {
-		t.Fatalf("%d records, %d arrivals, normaliser %g", n, len(e.arrivals),
-			e.plans[0].Public.ExpectedBatch)
+	if n := e.Task.Split.Train.Len(); n != 4 || len(e.Task.Arrivals) != 4 || e.Plans[0].Public.ExpectedBatch != 4 {
+		t.Fatalf("%d records, %d arrivals, normaliser %g", n, len(e.Task.Arrivals),
+			e.Plans[0].Public.ExpectedBatch)
 	}
-	e.arrivals = []uint32{1, 0, 3, 3}
-	e.init[0] = .5
-	x := func(r int) float64 { return float64(e.split.Train.X.Row(r)[0]) }
+	e.Task.Arrivals = []uint32{1, 0, 3, 3}
+	e.Task.Init[0] = .5
+	x := func(r int) float64 { return float64(e.Task.Split.Train.X.Row(r)[0]) }
 	w, err := e.start(e.own(), 1, nil)
 	if err != nil {
 		t.Fatal(err)
@@ -100,9 +100,9 @@ var arrives = []string{"data.arrival=uniform", "data.arrival_start=0.3"}
 func TestArrivalsAreUniform(t *testing.T) {
 	const rounds, share = 12, .3
 	e := build(t, append([]string{"data.train=4000"}, arrives...)...)
-	n := float64(len(e.arrivals))
+	n := float64(len(e.Task.Arrivals))
 	counts := make([]float64, rounds)
-	for _, at := range e.arrivals {
+	for _, at := range e.Task.Arrivals {
 		counts[at]++
 	}
 	if d := math.Abs(counts[0] - share*n); n != 4000 || d > 4.9*math.Sqrt(n*share*(1-share)) {
@@ -115,11 +115,11 @@ func TestArrivalsAreUniform(t *testing.T) {
 	if q := (distuv.ChiSquared{K: rounds - 2}).Survival(chi); q < 1e-6 {
 		t.Errorf("chi-square %g over rounds, p-value %g: %v", chi, q, counts)
 	}
-	if few := build(t, arrives...).arrivals; len(few) != 500 || !slices.Equal(few, e.arrivals[:500]) {
+	if few := build(t, arrives...).Task.Arrivals; len(few) != 500 || !slices.Equal(few, e.Task.Arrivals[:500]) {
 		t.Error("more records move the arrivals of the first")
 	}
 	if late := build(t, append([]string{"data.arrival_rounds=3"},
-		arrives...)...).arrivals; slices.Max(late) != 2 {
+		arrives...)...).Task.Arrivals; slices.Max(late) != 2 {
 		t.Errorf("arrivals up to round %d of 3", slices.Max(late))
 	}
 }
@@ -182,7 +182,7 @@ func TestArrival(t *testing.T) {
 				}
 			}
 			e := arrivalCases(t, name, arrives...)
-			_, r := interrupted(t, e, "", e.file.steps/2)
+			_, r := interrupted(t, e, "", e.File.Steps/2)
 			sameFiles(t, one.Dir, r.Dir)
 		})
 	}
@@ -295,9 +295,9 @@ func TestArrivalRefuses(t *testing.T) {
 			t.Errorf("%s: %v", c.set, err)
 		}
 	}
-	if e := personalRun(t, "data.arrival=uniform"); e.file.data.ArrivalRounds != 16 ||
+	if e := personalRun(t, "data.arrival=uniform"); e.File.Data.ArrivalRounds != 16 ||
 		!bytes.Contains(e.effective, []byte("arrival_rounds = 16")) {
-		t.Errorf("arrival over %d wakes", e.file.data.ArrivalRounds)
+		t.Errorf("arrival over %d wakes", e.File.Data.ArrivalRounds)
 	}
 	_, err := buildRatings(ratingsDir(t, thirtyUsers), published,
 		append([]string{"data.arrival=uniform", "topology.vectors=hidden"}, open...)...)

@@ -80,16 +80,16 @@ type AuditOptions struct {
 // seeds, so that it can be repeated; the attacked owner has no records but those that the
 // auditor makes, and the others' data are left out: an adversary may know them.
 func (e *Experiment) AuditTarget(o AuditOptions) (*audit.Target, error) {
-	if o.Agent < 0 || o.Agent >= len(e.plans) {
-		return nil, config.Bad("agent", o.Agent, fmt.Sprintf("0 to %d", len(e.plans)-1))
+	if o.Agent < 0 || o.Agent >= len(e.Plans) {
+		return nil, config.Bad("agent", o.Agent, fmt.Sprintf("0 to %d", len(e.Plans)-1))
 	}
 	a := &auditor{e: e, agent: o.Agent, pool: oracle.NewPool()}
 	if err := a.applies(); err != nil {
 		return nil, err
 	}
 	t := &audit.Target{
-		Name:      fmt.Sprintf("%s, agent %d", e.file.root.Name, o.Agent),
-		Dim:       e.model.Dim() + e.file.priv.Extra(),
+		Name:      fmt.Sprintf("%s, agent %d", e.File.Run.Name, o.Agent),
+		Dim:       e.Task.Model.Dim() + e.File.Privacy.Extra(),
 		Algorithm: a.algorithm,
 		Drive:     a.drive,
 		Open:      a.open,
@@ -97,17 +97,17 @@ func (e *Experiment) AuditTarget(o AuditOptions) (*audit.Target, error) {
 		Account:   a.account,
 		Free:      map[string]bool{},
 	}
-	if e.file.tokens() {
+	if e.File.tokens() {
 		t.Free = freeQueries
 	}
-	local := e.file.mechanism().perturbs
+	local := e.File.mechanism().perturbs
 	if local {
 		first := oracle.FeaturesName
 		if o.Canary == "blank" || o.Canary == "mislabelled" { // whose labels differ
 			first = oracle.LabelsName
 		}
 		t.Algorithm, t.Drive = release(first), a.publish
-		t.Dim, t.Discrete = max(1, e.split.Train.X.Cols), first == oracle.LabelsName
+		t.Dim, t.Discrete = max(1, e.Task.Split.Train.X.Cols), first == oracle.LabelsName
 		if t.Discrete {
 			t.Dim = 1
 		}
@@ -133,7 +133,7 @@ func (e *Experiment) AuditTarget(o AuditOptions) (*audit.Target, error) {
 	if k := t.Claim.Sampler.Kind; k != account.FullBatch && t.Claim.Rate() < 1 {
 		t.Members = a.members
 	}
-	if !e.file.tokens() {
+	if !e.File.tokens() {
 		t.Train = a.train
 	}
 	if !local {
@@ -145,20 +145,20 @@ func (e *Experiment) AuditTarget(o AuditOptions) (*audit.Target, error) {
 // applies refuses runs in which nothing is asked of data by an algorithm, or nothing is
 // claimed.
 func (a *auditor) applies() error {
-	f := a.e.file
+	f := a.e.File
 	switch {
 	case !a.e.private():
-		return f.at("privacy", config.Bad("mechanism", f.priv.Mechanism,
+		return f.at("privacy", config.Bad("mechanism", f.Privacy.Mechanism,
 			"one with noise: without it there is no claim to audit"))
-	case a.e.setup.NoiseFree:
-		return f.refuse("replication.noise", f.repl.String(),
+	case a.e.Setup.NoiseFree:
+		return f.refuse("replication.noise", f.Replication.String(),
 			"nothing: this published form is refuted by computation, see docs/results/claims.md")
 	}
 	return nil
 }
 
 func (a *auditor) others() []int32 {
-	if a.e.file.priv.adjacency == account.ReplaceOne {
+	if a.e.File.Privacy.adjacency == account.ReplaceOne {
 		return []int32{a.other}
 	}
 	return nil
@@ -186,7 +186,7 @@ func (a *auditor) gate(h hypothesis, l ledger.Ledger, m privacy.Mechanism, seed 
 		keys = privacy.Keys{}
 	}
 	s := a.seat(h, l, keys)
-	if a.e.file.mechanism().perturbs {
+	if a.e.File.mechanism().perturbs {
 		return a.e.localGate(a.agent, s.Records, l, keys), nil
 	}
 	s.Mechanism = m
@@ -197,7 +197,7 @@ func (a *auditor) gate(h hypothesis, l ledger.Ledger, m privacy.Mechanism, seed 
 // oracles are those of the attacked agent.
 func (a *auditor) oracles(h hypothesis) (map[string]privacy.Oracle, error) {
 	s := a.seat(h, nil, privacy.Keys{})
-	if a.e.file.mechanism().perturbs {
+	if a.e.File.mechanism().perturbs {
 		f, y := a.e.localOracles(s.Records)
 		return map[string]privacy.Oracle{oracle.FeaturesName: f, oracle.LabelsName: y}, nil
 	}
@@ -208,9 +208,9 @@ func (a *auditor) oracles(h hypothesis) (map[string]privacy.Oracle, error) {
 func (a *auditor) open(w audit.World, seed uint64, drawn bool) (*audit.Party, error) {
 	h := a.worlds[w].with(drawn, false)
 	var filter *account.CountFilter
-	if !drawn && !a.e.file.clocked() {
+	if !drawn && !a.e.File.clocked() {
 		var err error
-		if filter, err = a.e.plans[a.agent].Filter(); err != nil {
+		if filter, err = a.e.Plans[a.agent].Filter(); err != nil {
 			return nil, err
 		}
 	}
@@ -288,13 +288,13 @@ func (a *auditor) stateMachine(i int) (agent.Algorithm, error) {
 	if err != nil {
 		return nil, err
 	}
-	return a.e.file.alg.rounded(a.e.clipped(bare, agent.ID(i))), nil
+	return a.e.File.Algorithm.rounded(a.e.clipped(bare, agent.ID(i))), nil
 }
 
 // drive is audit.Target.Drive: the run's own runtime, graph, faults and clock.
 func (a *auditor) drive(attacked agent.Algorithm, g audit.Gate, _ uint64, done func() bool) error {
 	e := a.e
-	agents := make([]sim.Agent, e.file.topo.Agents)
+	agents := make([]sim.Agent, e.File.Topology.Agents)
 	for i := range agents {
 		agents[i] = sim.Agent{Algorithm: attacked, Gate: g}
 		if i != a.agent {
@@ -307,7 +307,7 @@ func (a *auditor) drive(attacked agent.Algorithm, g audit.Gate, _ uint64, done f
 	}
 	w := &world{agents: agents, watch: new(stopwatch), seed: e.noiseSeed()}
 	err := e.startRuntime(w, 1)
-	for err == nil && !done() && w.sim.Round() < e.file.steps {
+	for err == nil && !done() && w.sim.Round() < e.File.Steps {
 		err = w.sim.Run(context.Background(), w.sim.Round()+1)
 	}
 	return err
@@ -326,7 +326,7 @@ func (a *auditor) account(l ledger.Ledger) (float64, error) {
 // members is audit.Target.Members: a gate without noise over records whose gradients
 // differ, with the run's own sampler.
 func (a *auditor) members(seed uint64, q *agent.Query) (audit.Gate, []tensor.Vec, error) {
-	d := a.e.canaryRows(auditMembers, rng.Public(a.e.file.root.Seed, "canaries"))
+	d := a.e.canaryRows(auditMembers, rng.Public(a.e.File.Run.Seed, "canaries"))
 	all := make([]int32, auditMembers)
 	var each []tensor.Vec
 	for i := range all {

@@ -191,7 +191,7 @@ func TestAdaptiveNoiseIsRefuted(t *testing.T) {
 		// With 4n/5 observations in each world, a third of beta and no error the limits
 		// are 1 - (beta/6)^(5/(4n)).
 		limit := 1 - math.Pow(.01/6, 5/(4*float64(n)))
-		if want := math.Log((1 - limit - e.file.priv.TargetDelta) / limit); math.Abs(b.Epsilon-want) > 1e-6 {
+		if want := math.Log((1 - limit - e.File.Privacy.TargetDelta) / limit); math.Abs(b.Epsilon-want) > 1e-6 {
 			t.Errorf("%d observations: epsilon at least %g, want %g: the largest that so many can show", n,
 				b.Epsilon, want)
 		}
@@ -226,7 +226,7 @@ func tight(t *testing.T, many, more int) {
 		r, _ := attack(t, e, (*audit.Target).Step, audit.Options{Observations: c.n, Beta: .05, Seed: 7})
 		t.Logf("epsilon %g: at least %v of %v, ratio %v, %d observations; mu at least %.4g of %.4g",
 			c.epsilon, r.EpsilonLower, r.Claimed, r.Ratio, r.Observations, r.Bounds[2].Mu,
-			account.ClipShift(account.AddRemove)/e.plans[0].Noise)
+			account.ClipShift(account.AddRemove)/e.Plans[0].Noise)
 		if !(r.Ratio >= .8) || r.Violated {
 			t.Errorf("epsilon %g: %+v", c.epsilon, r)
 		}

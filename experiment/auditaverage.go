@@ -55,16 +55,16 @@ max_grad_norm = 1.0
 // Averaging is the file's private average for an auditor, who brings values of its own.
 // Everything else is the run's: graph, algorithm, mechanism, noise, gate and oracle.
 func (e *Experiment) Averaging() (*audit.Averaging, error) {
-	f := e.file
+	f := e.File
 	m := f.mechanism()
 	switch {
 	case f.lacks(algo.OneRelease):
-		return nil, f.refuse("algorithm.name", f.alg.Name,
+		return nil, f.refuse("algorithm.name", f.Algorithm.Name,
 			"gossip-average: only values that are released once and then averaged have an exact view")
 	case !m.exactView && !m.pairwise && m.noisy:
-		return nil, f.refuse("privacy.mechanism", f.priv.Mechanism,
+		return nil, f.refuse("privacy.mechanism", f.Privacy.Mechanism,
 			"gaussian or decor: only normal noise has an exact view")
-	case !f.faultless() || f.topo.Dropout != 0:
+	case !f.faultless() || f.Topology.Dropout != 0:
 		return nil, f.refuse("faults", "faults or attacks", "none: mixing must be what was planned")
 	}
 	g, err := e.gossip()
@@ -73,19 +73,19 @@ func (e *Experiment) Averaging() (*audit.Averaging, error) {
 	}
 	a := &audit.Averaging{
 		Name:     f.Name(),
-		Schedule: e.schedule,
+		Schedule: e.Graphs.Schedule,
 		Gossip:   *g,
-		Shift:    account.ClipShift(f.priv.adjacency),
+		Shift:    account.ClipShift(f.Privacy.adjacency),
 	}
-	for i := range e.plans {
-		pl := &e.plans[i]
-		clip := f.priv.MaxGradNorm / pl.Public.ExpectedBatch
+	for i := range e.Plans {
+		pl := &e.Plans[i]
+		clip := f.Privacy.MaxGradNorm / pl.Public.ExpectedBatch
 		if !(clip > 0) || math.IsInf(clip, 1) {
 			clip = 1 // of a run without noise
 		}
 		own := 0.
 		if m.noisy {
-			own = pl.Noise / e.setup.Scheme.Counts(agent.ID(i))
+			own = pl.Noise / e.Setup.Scheme.Counts(agent.ID(i))
 		}
 		a.Clip, a.Noise = append(a.Clip, clip), append(a.Noise, own*clip)
 	}
@@ -95,7 +95,7 @@ func (e *Experiment) Averaging() (*audit.Averaging, error) {
 	a.Algorithm = func(i int) (agent.Algorithm, error) {
 		env := e.env(i)
 		env.Dim, env.Init = 1, make(tensor.Vec, 1)
-		return e.factory(env)
+		return e.Factory(env)
 	}
 	a.Gate = func(i int, x float64, seed uint64) (sim.Gate, error) {
 		return e.valueGate(i, x, a.Clip[i], seed)
@@ -111,20 +111,20 @@ func (e *Experiment) Noiseless() (*audit.Averaging, error) {
 	}
 	a.Pairs = nil
 	a.Gate = func(i int, x float64, seed uint64) (sim.Gate, error) {
-		return valueGate(privacy.None{}, e.file.priv.adjacency, i, x, a.Clip[i], seed)
+		return valueGate(privacy.None{}, e.File.Privacy.adjacency, i, x, a.Clip[i], seed)
 	}
 	return a, nil
 }
 
 // sharedNoise lists what neighbors share.
 func (e *Experiment) sharedNoise(a *audit.Averaging) {
-	for i := range e.plans {
-		for _, j := range e.setup.Scheme.Neighbors(agent.ID(i)) {
+	for i := range e.Plans {
+		for _, j := range e.Setup.Scheme.Neighbors(agent.ID(i)) {
 			if agent.ID(i) < j {
 				a.Pairs = append(a.Pairs, audit.PairNoise{
 					A:   i,
 					B:   int(j),
-					Std: e.file.priv.PairRatio * a.Noise[i],
+					Std: e.File.Privacy.PairRatio * a.Noise[i],
 					Draw: func(seed uint64) float64 {
 						return audit.SharedNormal(rng.SimulatedPair(seed, uint32(i), uint32(j)))
 					},
@@ -138,11 +138,11 @@ func (e *Experiment) sharedNoise(a *audit.Averaging) {
 // the seed.
 func (e *Experiment) valueGate(i int, x, clip float64, seed uint64) (sim.Gate, error) {
 	id := agent.ID(i)
-	m, err := e.setup.Scheme.Mechanism(id, e.plans[i].Noise, simulatedSecret(seed, id))
+	m, err := e.Setup.Scheme.Mechanism(id, e.Plans[i].Noise, simulatedSecret(seed, id))
 	if err != nil {
 		return nil, err
 	}
-	return valueGate(m, e.file.priv.adjacency, i, x, clip, seed)
+	return valueGate(m, e.File.Privacy.adjacency, i, x, clip, seed)
 }
 
 // valueGate holds one record with one feature.

@@ -23,7 +23,7 @@ const auditMembers = 8
 
 // dataset is an empty data set of n rows that the run's model takes.
 func (e *Experiment) dataset(n int) *data.Dataset {
-	d := *e.split.Train
+	d := *e.Task.Split.Train
 	d.X = tensor.NewMat(n, d.X.Cols)
 	d.Groups = nil
 	if d.Labels != nil {
@@ -69,7 +69,7 @@ func randomRow(x tensor.Vec, size float64, s *rng.Stream) {
 
 // bound keeps a row within the public bound that a claim rests on.
 func (e *Experiment) bound(x tensor.Vec) {
-	if b := e.split.Train.RowNorm; b > 0 {
+	if b := e.Task.Split.Train.RowNorm; b > 0 {
 		if n := x.Norm(); n > b {
 			x.Scale(b*(1-1e-6)/n, x)
 		}
@@ -84,7 +84,7 @@ func (a *auditor) choose(kind string) error {
 	case "blank", "mislabelled":
 		d := a.e.dataset(2)
 		likeliest := a.e.likeliest(d, 0)
-		if train := a.e.split.Train; kind == "mislabelled" && train.Len() > 0 {
+		if train := a.e.Task.Split.Train; kind == "mislabelled" && train.Len() > 0 {
 			for i := range 2 {
 				copy(d.X.Row(i), train.X.Row(0))
 			}
@@ -105,9 +105,9 @@ func (e *Experiment) likeliest(d *data.Dataset, r int) int {
 	if d.Labels == nil {
 		return 0
 	}
-	out := tensor.NewMat(1, e.model.Outputs())
+	out := tensor.NewMat(1, e.Task.Model.Outputs())
 	x := d.X.Row(r)
-	e.model.Predict(out, e.init, tensor.Mat{Rows: 1, Cols: len(x), Stride: len(x), Data: x},
+	e.Task.Model.Predict(out, e.Task.Init, tensor.Mat{Rows: 1, Cols: len(x), Stride: len(x), Data: x},
 		new(model.Workspace))
 	row, best := out.Row(0), 0
 	if len(row) == 1 && row[0] > 0 { // the logit of class 1
@@ -127,7 +127,7 @@ func (a *auditor) strongest() error {
 	const outcomes = 2
 	sizes := []float64{0, 1, 30, 1000}
 	d := a.e.dataset(2 * outcomes * len(sizes))
-	s, row := rng.Public(a.e.file.root.Seed, "canary"), 0
+	s, row := rng.Public(a.e.File.Run.Seed, "canary"), 0
 	for _, size := range sizes {
 		x := make(tensor.Vec, d.X.Cols)
 		randomRow(x, size, s)
@@ -151,7 +151,7 @@ func (a *auditor) strongest() error {
 	}
 	best := 0.
 	for i, v := range values {
-		if a.e.file.priv.adjacency != account.ReplaceOne {
+		if a.e.File.Privacy.adjacency != account.ReplaceOne {
 			if n := v.Norm(); n > best {
 				best, a.record = n, int32(i)
 			}
@@ -178,37 +178,37 @@ func (a *auditor) strongest() error {
 func (a *auditor) train(w audit.World, seed uint64) (float64, error) {
 	d, part := a.trainingRows(w)
 	e := a.e
-	pop := population{train: d, parts: slices.Clone(e.parts), seed: trialSeed(e.file.root.Seed, seed|1)}
+	pop := population{train: d, parts: slices.Clone(e.Task.Parts), seed: trialSeed(e.File.Run.Seed, seed|1)}
 	pop.parts[a.agent] = part
 	world, err := e.start(pop, 1, nil)
 	if err != nil {
 		return 0, err
 	}
-	if err := world.sim.Run(context.Background(), e.file.steps); err != nil {
+	if err := world.sim.Run(context.Background(), e.File.Steps); err != nil {
 		return 0, err
 	}
 	one := batchOf(a.rows.Select([]int32{a.record}))
-	return -e.model.Loss(world.sim.Params(a.agent), one, new(model.Workspace)), nil
+	return -e.Task.Model.Loss(world.sim.Params(a.agent), one, new(model.Workspace)), nil
 }
 
 // trainingRows are the training records with the attacked one and its replacement behind
 // them, and the attacked agent's part: under add-remove the record is one more, elsewhere
 // it takes the place of the agent's first.
 func (a *auditor) trainingRows(w audit.World) (*data.Dataset, []int32) {
-	all := a.e.split.Train
+	all := a.e.Task.Split.Train
 	d := a.e.dataset(all.Len() + 2)
 	for r := range all.Len() {
 		copyRecord(d, r, all, r)
 	}
 	copyRecord(d, all.Len(), a.rows, int(a.record))
 	copyRecord(d, all.Len()+1, a.rows, int(a.other))
-	part := slices.Clone(a.e.parts[a.agent])
-	if a.e.file.priv.adjacency != account.AddRemove && len(part) > 0 {
+	part := slices.Clone(a.e.Task.Parts[a.agent])
+	if a.e.File.Privacy.adjacency != account.AddRemove && len(part) > 0 {
 		part = part[1:]
 	}
 	if w == audit.In {
 		part = append(part, int32(all.Len()))
-	} else if a.e.file.priv.adjacency == account.ReplaceOne {
+	} else if a.e.File.Privacy.adjacency == account.ReplaceOne {
 		part = append(part, int32(all.Len()+1))
 	}
 	return d, part

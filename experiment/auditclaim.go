@@ -14,7 +14,7 @@ import (
 // claim is what the run says of itself: what its ledger is charged or, in a replication,
 // what the publication claims.
 func (a *auditor) claim() (audit.Claim, error) {
-	e, pl := a.e, &a.e.plans[a.agent]
+	e, pl := a.e, &a.e.Plans[a.agent]
 	drawn, err := a.gate(a.worlds[audit.In].with(true, false), ledger.NewMemory(nil), nil, 0)
 	if err != nil {
 		return audit.Claim{}, err
@@ -31,14 +31,14 @@ func (a *auditor) claim() (audit.Claim, error) {
 	if err != nil {
 		return audit.Claim{}, err
 	}
-	c := audit.Claim{Delta: e.file.priv.TargetDelta, Sampler: real.Sampler, Draws: real.Draws}
-	if !e.file.clocked() {
+	c := audit.Claim{Delta: e.File.Privacy.TargetDelta, Sampler: real.Sampler, Draws: real.Draws}
+	if !e.File.clocked() {
 		c.Releases = pl.Charges()
 	}
 	if pl.Public.SingleRecord { // of the records that the sampler is tested on
 		c.Sampler.Population = auditMembers
 	}
-	if e.setup.Target.Claimer != nil || pl.Claim > 0 {
+	if e.Setup.Target.Claimer != nil || pl.Claim > 0 {
 		return a.publishedClaim(c)
 	}
 	c.Noise = a.noise(r)
@@ -51,7 +51,7 @@ func (a *auditor) claim() (audit.Claim, error) {
 	if c.Sampled, err = a.epsilon(account.Fixed(realEvent, 1)); err != nil {
 		return c, err
 	}
-	if e.file.mechanism().perturbs {
+	if e.File.mechanism().perturbs {
 		return c, a.localTotal(&c, sampled)
 	}
 	return c, a.total(&c, real)
@@ -59,7 +59,7 @@ func (a *auditor) claim() (audit.Claim, error) {
 
 // epsilon is the upper end of what steps cost by the run's accountant.
 func (a *auditor) epsilon(steps ...account.PlanStep) (float64, error) {
-	p := &a.e.file.priv
+	p := &a.e.File.Privacy
 	i, err := account.Epsilon(account.Plan{
 		Accountant: p.Accountant,
 		Adjacency:  p.adjacency,
@@ -71,11 +71,11 @@ func (a *auditor) epsilon(steps ...account.PlanStep) (float64, error) {
 
 // total fills in the claim of the whole run.
 func (a *auditor) total(c *audit.Claim, r account.Release) error {
-	e, pl := a.e, &a.e.plans[a.agent]
-	if e.file.clocked() {
+	e, pl := a.e, &a.e.Plans[a.agent]
+	if e.File.clocked() {
 		return a.personalTotal(c)
 	}
-	i, err := pl.Cost(&e.setup.Target, pl.Charges())
+	i, err := pl.Cost(&e.Setup.Target, pl.Charges())
 	if err != nil {
 		return err
 	}
@@ -112,7 +112,7 @@ func (a *auditor) personalTotal(c *audit.Claim) error {
 	var kinds []kind
 	var steps []account.PlanStep
 	linear := c.Mu > 0
-	for _, ask := range a.e.plans[a.agent].Asks {
+	for _, ask := range a.e.Plans[a.agent].Asks {
 		q := ask.Query
 		q.At = a.query.At
 		_, ev, err := g.Describe(&q)
@@ -153,16 +153,16 @@ func (a *auditor) personalTotal(c *audit.Claim) error {
 // publishedClaim is that of a replication: one release a round of a sum clipped to the
 // noise's unit, at the sampling rate.
 func (a *auditor) publishedClaim(c audit.Claim) (audit.Claim, error) {
-	e, pl := a.e, &a.e.plans[a.agent]
+	e, pl := a.e, &a.e.Plans[a.agent]
 	c.Total = pl.Claim
-	claimer, rounds := e.setup.Target.Claimer.(replication.RoundsOfRDP)
-	adjacency := e.file.priv.adjacency
+	claimer, rounds := e.Setup.Target.Claimer.(replication.RoundsOfRDP)
+	adjacency := e.File.Privacy.adjacency
 	if rounds { // which accounts for add-remove, whatever the run's adjacency
 		adjacency = account.AddRemove
 	}
 	c.Mu = account.ClipShift(adjacency) / pl.Noise
 	c.Epsilon = account.GaussianEpsilon(c.Mu, c.Delta)
-	one := replication.RoundsOfRDP{Steps: 1}.Plan(pl, e.setup.Target.Noise)
+	one := replication.RoundsOfRDP{Steps: 1}.Plan(pl, e.Setup.Target.Noise)
 	i, err := account.Epsilon(one, c.Delta)
 	if err != nil {
 		return c, err
@@ -179,7 +179,7 @@ func (a *auditor) publishedClaim(c audit.Claim) (audit.Claim, error) {
 
 // gaussianMu is the GDP parameter of an event, 0 where it is not Gaussian.
 func (e *Experiment) gaussianMu(ev account.Event) (float64, error) {
-	acc, err := account.NewExactGaussian(e.file.priv.adjacency, e.file.priv.unit)
+	acc, err := account.NewExactGaussian(e.File.Privacy.adjacency, e.File.Privacy.unit)
 	if err != nil {
 		return 0, err
 	}
@@ -193,15 +193,15 @@ func (e *Experiment) gaussianMu(ev account.Event) (float64, error) {
 // have none.
 func (a *auditor) noise(r account.Release) []audit.Noise {
 	e := a.e
-	if e.setup.Scheme.Shared() {
+	if e.Setup.Scheme.Shared() {
 		return nil
 	}
-	m, err := e.setup.Scheme.At(e.plans[a.agent].Noise)
+	m, err := e.Setup.Scheme.At(e.Plans[a.agent].Noise)
 	switch a.query.Oracle {
 	case oracle.FeaturesName:
-		m = e.local.features
+		m = e.Task.Local.features
 	case oracle.LabelsName:
-		m = e.local.labels
+		m = e.Task.Local.labels
 	}
 	if a.query.Noise != 0 && err == nil {
 		m, err = privacy.Scaled(m, a.query.Noise)
@@ -209,7 +209,7 @@ func (a *auditor) noise(r account.Release) []audit.Noise {
 	if err != nil {
 		return nil
 	}
-	if _, own := e.plans[a.agent].Own[a.query.Oracle]; own {
+	if _, own := e.Plans[a.agent].Own[a.query.Oracle]; own {
 		return nil
 	}
 	var law []audit.Noise

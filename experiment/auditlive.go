@@ -30,35 +30,35 @@ type LiveDrive func(r LiveRun, attacked agent.Algorithm, g audit.Gate, done func
 // live is audit.Target.Live.
 func (a *auditor) live(drive LiveDrive,
 	dim int) (func(agent.Algorithm, audit.Gate, func() bool) ([]agent.Message, error), error) {
-	e, f := a.e, a.e.file
+	e, f := a.e, a.e.File
 	switch {
 	case !f.rounds() || f.mechanism().perturbs:
 		return nil, f.at("algorithm",
-			config.Bad("name", f.alg.Name, "an algorithm that works in rounds, for an audit among nodes"))
-	case f.topo.Agents < 2:
+			config.Bad("name", f.Algorithm.Name, "an algorithm that works in rounds, for an audit among nodes"))
+	case f.Topology.Agents < 2:
 		return nil,
-			f.at("topology", config.Bad("agents", f.topo.Agents, "at least 2 for an audit among nodes"))
-	case f.topo.Dropout != 0:
-		return nil, f.at("topology", config.Bad("dropout", f.topo.Dropout,
+			f.at("topology", config.Bad("agents", f.Topology.Agents, "at least 2 for an audit among nodes"))
+	case f.Topology.Dropout != 0:
+		return nil, f.at("topology", config.Bad("dropout", f.Topology.Dropout,
 			"0 for an audit among nodes: nobody may hear the step that is attacked"))
-	case f.topo.Wake != "":
-		return nil, f.at("topology", config.Bad("wake", f.topo.Wake,
+	case f.Topology.Wake != "":
+		return nil, f.at("topology", config.Bad("wake", f.Topology.Wake,
 			"nothing for an audit among nodes: nobody may hear the step that is attacked"))
 	}
 	r := LiveRun{
 		Attacked: agent.ID(a.agent),
-		Rounds:   f.steps,
+		Rounds:   f.Steps,
 		Dim:      dim,
 		Push:     f.has(algo.Mass),
-		BF16:     f.alg.short(),
+		BF16:     f.Algorithm.short(),
 		Member:   a.stateMachine,
 	}
 	var err error
-	if r.Graph, err = topology.Whole(e.schedule); err != nil {
+	if r.Graph, err = topology.Whole(e.Graphs.Schedule); err != nil {
 		return nil, f.at("topology", err)
 	}
-	if len(topology.Period(e.schedule)) != 1 {
-		r.Graphs = e.schedule
+	if len(topology.Period(e.Graphs.Schedule)) != 1 {
+		r.Graphs = e.Graphs.Schedule
 	}
 	return func(attacked agent.Algorithm, g audit.Gate, done func() bool) ([]agent.Message, error) {
 		return drive(r, attacked, g, done)

@@ -60,7 +60,7 @@ func (a *auditor) publish(attacked agent.Algorithm, g audit.Gate, _ uint64, done
 		q := *out.Query
 		records := max(1, len(a.others())) // the attacked one, or the one in its place
 		if q.Oracle == oracle.FeaturesName {
-			records *= a.e.split.Train.X.Cols
+			records *= a.e.Task.Split.Train.X.Cols
 		}
 		answer := make(tensor.Vec, records)
 		if err := g.Answer(&q, answer); err != nil {

@@ -20,11 +20,11 @@ func TestAuditOfPerturbedRecords(t *testing.T) {
 		faulty func(e *Experiment) error
 	}{
 		{"gradient", func(e *Experiment) (err error) {
-			e.local.features, err = privacy.NewMechanism("gaussian", e.plans[0].Noise/2)
+			e.Task.Local.features, err = privacy.NewMechanism("gaussian", e.Plans[0].Noise/2)
 			return err
 		}},
 		{"mislabelled", func(e *Experiment) (err error) {
-			e.local.labels, err = privacy.New("randomized-response", func(p any) error {
+			e.Task.Local.labels, err = privacy.New("randomized-response", func(p any) error {
 				r := p.(*privacy.RandomizedResponse)
 				r.Probability, r.Labels = .25/(1+math.Exp(.8)), 2
 				return nil

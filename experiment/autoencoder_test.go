@@ -79,7 +79,7 @@ func TestAutoencoderIsNoClassifier(t *testing.T) {
 func TestAutoencoderLearns(t *testing.T) {
 	e := tinyEncoder(t, 300, 2, "path", "dsgd", .003, "mechanism = \"none\"", 1e6, "algorithm.optimizer=adam",
 		"model.activation=tanh", "model.hidden=[24, 8]")
-	train, test := e.split.Train, e.split.Test
+	train, test := e.Task.Split.Train, e.Task.Split.Test
 	mean := make([]float64, train.X.Cols)
 	for i := range train.Len() {
 		for j, x := range train.X.Row(i) {

@@ -21,39 +21,64 @@ const EngineVersion = "3"
 // Experiment is a run file that every package has accepted, with its data loaded: ready
 // to run.
 type Experiment struct {
-	file       *File
-	effective  []byte
-	setup      plan.Setup // what plans are made from
-	split      *data.Split
-	parts      [][]int32
-	held       [][]int32     // rows of Train that each agent holds out from training; nil: none
-	validation *data.Dataset // all of them, by agent
-	schedule   topology.Schedule
-	neighbors  int // fewest that an agent hears in the first round
-	spectrum   topology.Info
-	lowest     float64 // a lower bound of the smallest eigenvalue of the first round's mixing matrix
-	model      model.Model
-	factory    agent.Factory
-	plans      []plan.Agent // by agent; of an owner its own alone
-	overrides  []string
-	warnings   []string       // about settings that weaken or waste privacy
-	tests      []*model.Batch // by agent; all the same where every agent is tested on all
-	init       tensor.Vec
-	whole      *wholeModel // what the trained head belongs to; nil: model is whole
-	tested     []int       // the agents that are tested, ascending
+	File    *File
+	Factory agent.Factory
+	Graphs  Graphs
+	Task    Task // the only field with records
+	// Setup is what plans are made from, and holds the scheme of noise that answers.
+	Setup plan.Setup
+	Plans []plan.Agent // by agent; of an owner its own alone
+	Clock Activations
+	Notes Notes
+	Seats Seats
 
-	// of an owner: there is one part, which is agent self's; in simulations part i is
-	// agent i's
-	owned bool
-	self  agent.ID // see owned
+	effective []byte
+}
 
-	arrivals []uint32 // by row of Train: the round before which it comes; nil: all are there from the start
+// Seats are the agents that this process plans and seats: all of them in a simulation, one
+// for an owner.
+type Seats struct {
+	Self  agent.ID // number of the first
+	Owned bool     // there is one, which does not know the others' records
+}
 
-	// Of personal models:
-	mostRecords int
-	local       localNoise // of records that are perturbed once
-	replay      []sim.Wake
-	wakesOf     [][]uint64 // by agent, where an algorithm is told beforehand
+// Graphs are those of the run, and constants of the first round's.
+type Graphs struct {
+	Schedule     topology.Schedule
+	Spectrum     topology.Info
+	LambdaMin    float64 // a lower bound of the smallest eigenvalue of the mixing matrix
+	MinNeighbors int     // fewest that an agent hears
+}
+
+// Task is what is learned, and from what.
+type Task struct {
+	Model model.Model
+	Init  tensor.Vec
+	// Backbone is what the trained head belongs to; nil: Model is whole.
+	Backbone *backbone
+
+	Split      *data.Split
+	Parts      [][]int32     // rows of Split.Train, by agent
+	Arrivals   []uint32      // by row: the round before which it comes; nil: all are there from the start
+	HeldOut    [][]int32     // rows that each agent holds out from training; nil: none
+	Validation *data.Dataset // all of them, by agent
+
+	Tests  []*model.Batch // by agent; all the same where every agent is tested on all
+	Tested []int          // the agents that are tested, ascending
+	Local  localNoise     // of records that are perturbed once
+}
+
+// Activations are public facts of agents that wake by their own clocks.
+type Activations struct {
+	Replay     []sim.Wake // recorded; nil: drawn
+	WakesOf    [][]uint64 // by agent, where an algorithm is told beforehand
+	MaxRecords int        // largest public record count
+}
+
+// Notes are what a reader must know of a run before it has begun.
+type Notes struct {
+	Overrides []string // of refusals; they stand in every ledger
+	Warnings  []string // about settings that weaken or waste privacy
 }
 
 // Build loads the data and lets every package decode its parameters. dataDir is the data
@@ -61,12 +86,12 @@ type Experiment struct {
 func (f *File) Build(dataDir string) (*Experiment, error) { return f.build(dataDir, nil) }
 
 func (f *File) build(dataDir string, cache *data.Cache) (*Experiment, error) {
-	e := &Experiment{file: f}
+	e := &Experiment{File: f}
 	if err := e.prepare(); err != nil {
 		return nil, err
 	}
 	var err error
-	_, similar := topology.Similarities[f.topo.Graph]
+	_, similar := topology.Similarities[f.Topology.Graph]
 	if !similar {
 		if err := e.buildGraph(tensor.Mat{}); err != nil {
 			return nil, err
@@ -75,17 +100,17 @@ func (f *File) build(dataDir string, cache *data.Cache) (*Experiment, error) {
 	if err = e.newFactory(); err != nil {
 		return nil, err
 	}
-	if _, ok := data.Datasets[f.data.Dataset]; !ok {
-		return nil, f.at("data", config.Bad("dataset", f.data.Dataset, config.OneOf(data.Datasets)))
+	if _, ok := data.Datasets[f.Data.Dataset]; !ok {
+		return nil, f.at("data", config.Bad("dataset", f.Data.Dataset, config.OneOf(data.Datasets)))
 	}
-	if e.split, err = f.load(dataDir, cache); err != nil {
+	if e.Task.Split, err = f.load(dataDir, cache); err != nil {
 		return nil, f.at("data", err)
 	}
 	if err := e.checkPrior(); err != nil {
 		return nil, err
 	}
-	train := e.split.Train
-	if e.parts, err = data.Partition(f.data.Partition, train, f.topo.Agents, f.root.Seed,
+	train := e.Task.Split.Train
+	if e.Task.Parts, err = data.Partition(f.Data.Partition, train, f.Topology.Agents, f.Run.Seed,
 		f.section("data")); err != nil {
 		return nil, f.at("data", err)
 	}
@@ -104,14 +129,14 @@ func (f *File) build(dataDir string, cache *data.Cache) (*Experiment, error) {
 			return nil, err
 		}
 	}
-	if e.model, err = model.New(f.mod.Name, e.shape(), f.section("model")); err != nil {
+	if e.Task.Model, err = model.New(f.Model.Name, e.shape(), f.section("model")); err != nil {
 		return nil, f.at("model", err)
 	}
-	if err := f.data.Augmentation.Validate(train.Shape, e.model); err != nil {
+	if err := f.Data.Augmentation.Validate(train.Shape, e.Task.Model); err != nil {
 		return nil, f.at("data", err)
 	}
-	if p := f.mod.Precision; p != "" {
-		if e.model, err = model.WithPrecision(e.model, p); err != nil {
+	if p := f.Model.Precision; p != "" {
+		if e.Task.Model, err = model.WithPrecision(e.Task.Model, p); err != nil {
 			return nil, f.at("model", err)
 		}
 	}
@@ -124,7 +149,7 @@ func (f *File) build(dataDir string, cache *data.Cache) (*Experiment, error) {
 	if err := e.initialise(); err != nil {
 		return nil, f.at("model", err)
 	}
-	if f.mod.TrainLayers != 0 {
+	if f.Model.TrainLayers != 0 {
 		if err := e.trainHead(); err != nil {
 			return nil, err
 		}
@@ -135,8 +160,8 @@ func (f *File) build(dataDir string, cache *data.Cache) (*Experiment, error) {
 	if err := e.checkEstimation(); err != nil {
 		return nil, err
 	}
-	if f.hist.Cost == costNotIncluded {
-		e.overrides = append(e.overrides, stampNotIncluded)
+	if f.Tuned.Cost == costNotIncluded {
+		e.Notes.Overrides = append(e.Notes.Overrides, stampNotIncluded)
 	}
 	if e.effective, err = f.Effective(); err != nil {
 		return nil, err
@@ -145,28 +170,28 @@ func (f *File) build(dataDir string, cache *data.Cache) (*Experiment, error) {
 }
 
 func (e *Experiment) buildGraph(vectors tensor.Mat) error {
-	f := e.file
-	spec, err := f.graphSpec(f.root.Seed), error(nil)
-	spec.Vectors, spec.AllowUnbalanced = vectors, e.setup.UnbalancedWeights
-	e.schedule, err = topology.Build(spec, f.section("topology"))
+	f := e.File
+	spec, err := f.graphSpec(f.Run.Seed), error(nil)
+	spec.Vectors, spec.AllowUnbalanced = vectors, e.Setup.UnbalancedWeights
+	e.Graphs.Schedule, err = topology.Build(spec, f.section("topology"))
 	return f.at("topology", err)
 }
 
 // shape is what the model is built for.
 func (e *Experiment) shape() model.Shape {
-	d := e.split.Train
+	d := e.Task.Split.Train
 	return model.Shape{Height: d.Shape[0], Width: d.Shape[1], Channels: d.Shape[2], Classes: d.Classes}
 }
 
 func (e *Experiment) analyze() error {
-	g, err := e.schedule.At(0)
+	g, err := e.Graphs.Schedule.At(0)
 	if err != nil {
 		return err
 	}
-	if e.spectrum, err = topology.Analyze(g); err != nil {
+	if e.Graphs.Spectrum, err = topology.Analyze(g); err != nil {
 		return err
 	}
-	e.lowest = lowest(g, &e.spectrum)
+	e.Graphs.LambdaMin = lowest(g, &e.Graphs.Spectrum)
 	return nil
 }
 
@@ -185,13 +210,13 @@ func lowest(g *topology.Graph, info *topology.Info) float64 {
 
 // countNeighbors finds the fewest neighbors that an agent hears in the first round.
 func (e *Experiment) countNeighbors() error {
-	g, err := e.schedule.At(0)
+	g, err := e.Graphs.Schedule.At(0)
 	if err != nil {
 		return err
 	}
-	e.neighbors = g.Agents()
+	e.Graphs.MinNeighbors = g.Agents()
 	for i := range agent.ID(g.Agents()) {
-		e.neighbors = min(e.neighbors, len(g.In(i)))
+		e.Graphs.MinNeighbors = min(e.Graphs.MinNeighbors, len(g.In(i)))
 	}
 	return nil
 }
@@ -200,14 +225,14 @@ func (e *Experiment) countNeighbors() error {
 // carry the models, the tokens.
 func (e *Experiment) honest() []int {
 	var agents []int
-	for k := range e.file.tokn.Count {
+	for k := range e.File.Token.Count {
 		agents = append(agents, k)
 	}
 	if agents != nil {
 		return agents
 	}
-	for i := range e.file.topo.Agents {
-		if !e.file.adv.Has(i) {
+	for i := range e.File.Topology.Agents {
+		if !e.File.Adversaries.Has(i) {
 			agents = append(agents, i)
 		}
 	}
@@ -217,65 +242,65 @@ func (e *Experiment) honest() []int {
 // rho is max(|λ_2|, |λ_n|) of the first round's mixing matrix, 1 where it was not
 // computed.
 func (e *Experiment) rho() float64 {
-	if !e.spectrum.Computed {
+	if !e.Graphs.Spectrum.Computed {
 		return 1
 	}
-	return 1 - e.spectrum.AbsoluteGap
+	return 1 - e.Graphs.Spectrum.AbsoluteGap
 }
 
 // second is λ_2 of the first round's mixing matrix, 1 where it was not computed.
 func (e *Experiment) second() float64 {
-	if !e.spectrum.Computed {
+	if !e.Graphs.Spectrum.Computed {
 		return 1
 	}
-	return e.spectrum.Lambda2
+	return e.Graphs.Spectrum.Lambda2
 }
 
 // buildTests gives every agent its test records.
 func (e *Experiment) buildTests() error {
-	test, n := e.split.Test, e.file.topo.Agents
-	if e.file.eval.On == "validation" {
-		test = e.validation
+	test, n := e.Task.Split.Test, e.File.Topology.Agents
+	if e.File.Evaluate.On == "validation" {
+		test = e.Task.Validation
 	}
 	limit := test.Len()
-	if l := e.file.eval.Limit; l > 0 {
+	if l := e.File.Evaluate.Limit; l > 0 {
 		limit = min(limit, l)
 	}
 	if limit == 0 {
-		return e.file.at("data", config.Bad("dataset", e.file.data.Dataset, "a data set with test records"))
+		return e.File.at("data", config.Bad("dataset", e.File.Data.Dataset, "a data set with test records"))
 	}
-	e.tests = make([]*model.Batch, max(n, e.file.tokn.Count))
-	e.tested = e.honest()
-	all := e.tested
-	e.tested = make([]int, 0, len(all))
-	for _, k := range evenly(len(all), min(e.file.eval.Agents, len(all))) {
-		e.tested = append(e.tested, all[k])
+	e.Task.Tests = make([]*model.Batch, max(n, e.File.Token.Count))
+	e.Task.Tested = e.honest()
+	all := e.Task.Tested
+	e.Task.Tested = make([]int, 0, len(all))
+	for _, k := range evenly(len(all), min(e.File.Evaluate.Agents, len(all))) {
+		e.Task.Tested = append(e.Task.Tested, all[k])
 	}
-	if e.file.eval.On != "own" {
+	if e.File.Evaluate.On != "own" {
 		all := batchOf(test)
 		all.X.Rows = limit
 		all.Labels, all.Targets = first(all.Labels, limit), first(all.Targets, limit)
-		for i := range e.tests {
-			e.tests[i] = all
+		for i := range e.Task.Tests {
+			e.Task.Tests[i] = all
 		}
 		return nil
 	}
 	if test.Groups == nil {
-		return e.file.at("evaluate",
+		return e.File.at("evaluate",
 			config.Bad("on", "own", "all: this data set does not say whose its test records are"))
 	}
 	rows := make([][]int32, n)
 	for r, g := range test.Groups {
-		if i := int(g) % n; e.file.eval.Limit == 0 || len(rows[i]) < e.file.eval.Limit {
+		if i := int(g) % n; e.File.Evaluate.Limit == 0 || len(rows[i]) < e.File.Evaluate.Limit {
 			rows[i] = append(rows[i], int32(r))
 		}
 	}
-	for _, i := range e.tested {
+	for _, i := range e.Task.Tested {
 		if len(rows[i]) == 0 {
-			return e.file.at("evaluate",
+			return e.File.at("evaluate",
 				config.Bad("on", "own", fmt.Sprintf("all: agent %d has no test records", i)))
 		}
-		e.tests[i] = batchOf(test.Select(rows[i]))
+		e.Task.Tests[i] = batchOf(test.Select(rows[i]))
 	}
 	return nil
 }
@@ -312,7 +337,7 @@ func (e *Experiment) Digest() string {
 // Arithmetic names what the bits of results depend on beside the engine version: kernels
 // with and without fused multiply-add round differently.
 func (e *Experiment) Arithmetic() string {
-	if e.file.mod.Precision == "bf16" && tensor.HasAMX() {
+	if e.File.Model.Precision == "bf16" && tensor.HasAMX() {
 		return "amx"
 	}
 	if tensor.Kernels() == "portable" {
@@ -325,7 +350,7 @@ func (e *Experiment) Arithmetic() string {
 // arithmetic.
 func (e *Experiment) identity() string {
 	h := sha256.New()
-	fmt.Fprintf(h, "%s %s\n%s\n%s\n%s\n", EngineVersion, e.Arithmetic(), e.Digest(), e.split.Train.Digest,
-		e.split.Test.Digest)
+	fmt.Fprintf(h, "%s %s\n%s\n%s\n%s\n", EngineVersion, e.Arithmetic(), e.Digest(), e.Task.Split.Train.Digest,
+		e.Task.Split.Test.Digest)
 	return hex.EncodeToString(h.Sum(nil))
 }

@@ -115,9 +115,9 @@ func (e *Experiment) readCheckpoint(b []byte) (p progress, state []byte, err err
 			fmt.Errorf("%w: it was made with another configuration, other data, another engine version "+
 				"than %s or other kernels than %s", ErrCheckpoint, EngineVersion, tensor.Kernels())
 	}
-	if len(p.Ledgers) != e.file.topo.Agents {
+	if len(p.Ledgers) != e.File.Topology.Agents {
 		return p, nil, fmt.Errorf("%w: %d ledgers, this run has %d", ErrCheckpoint, len(p.Ledgers),
-			e.file.topo.Agents)
+			e.File.Topology.Agents)
 	}
 	return p, state, nil
 }

@@ -304,12 +304,12 @@ func TestClaimedAndTrueEpsilon(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		p := &e.plans[0]
+		p := &e.Plans[0]
 		if math.Abs(p.Noise-7.656) > .06 || math.Abs(p.Claim-1) > 1e-3 || p.Limited {
 			t.Errorf("%s: noise %g, claim %g, budget %v; want 7.656 within one percent, 1, none", adjacency,
 				p.Noise, p.Claim, p.Limited)
 		}
-		acc, err := account.New("pld", e.file.priv.adjacency, account.Record())
+		acc, err := account.New("pld", e.File.Privacy.adjacency, account.Record())
 		if err == nil {
 			err = acc.Compose(p.Events[0], p.Queries())
 		}
@@ -338,7 +338,7 @@ func TestMicroBatchesAreCharged(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got := e.plans[0].Public.SampleRate; math.Abs(got-.01) > 1e-12 {
+	if got := e.Plans[0].Public.SampleRate; math.Abs(got-.01) > 1e-12 {
 		t.Errorf("each micro-batch has rate %g, want .01", got)
 	}
 	res, err := e.Run(context.Background(), Options{Out: t.TempDir()})
@@ -385,7 +385,7 @@ func TestClaim10(t *testing.T) {
 		t.Fatal(err)
 	}
 	charged, err := (&Tuning{p: tuneParams{Trials: runs, Law: "geometric"}}).selection(one,
-		&privacyParams{adjacency: account.ZeroOut, TargetDelta: delta})
+		&PrivacyParams{adjacency: account.ZeroOut, TargetDelta: delta})
 	if want := gaussianSelection(1/(2*sigma*sigma), runs, delta, "geometric"); err != nil ||
 		math.Abs(charged.Epsilon.Upper/want-1) > 2e-3 || want < 2.2 || want > 2.4 {
 		t.Errorf("charged as repetition: epsilon %g, the theorem gives %g (%v); want about 2.3",

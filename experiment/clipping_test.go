@@ -18,7 +18,7 @@ func TestAdaptiveClips(t *testing.T) {
 	const batch = 20
 	for _, algorithm := range []string{"dsgd", "dsgt", "sgp"} {
 		name := "algorithm.name=" + algorithm
-		constant := build(t, name).plans[0].Noise
+		constant := build(t, name).Plans[0].Noise
 		for _, keys := range [][]string{
 			{"privacy.clipping=schedule", "privacy.clip_decay=0.9"},
 			{"privacy.clipping=released"},
@@ -31,11 +31,11 @@ func TestAdaptiveClips(t *testing.T) {
 			t.Run(fmt.Sprint(algorithm, keys), func(t *testing.T) {
 				e := build(t, append(keys, name)...)
 				want := constant
-				if e.file.priv.Kind == "quantile" {
+				if e.File.Privacy.Kind == "quantile" {
 					sigma := 2. * batch / 20
 					want = 1 / math.Sqrt(1/(constant*constant)-1/(sigma*sigma))
 				}
-				if got := e.plans[0].Noise; math.Abs(got-want) > 2e-3*want {
+				if got := e.Plans[0].Noise; math.Abs(got-want) > 2e-3*want {
 					t.Errorf("noise multiplier %v, want %v", got, want)
 				}
 				one := run(t, e, Options{Workers: 1})
@@ -118,7 +118,7 @@ func TestPublishedNoise(t *testing.T) {
 				t.Errorf("%s: epsilon %v, want infinity", name, p.Epsilon)
 			}
 		}
-		want := account.DPSGD(account.AddRemove, e.plans[0].Public.SampleRate, 12)
+		want := account.DPSGD(account.AddRemove, e.Plans[0].Public.SampleRate, 12)
 		want.Accountant, want.NoiseMultiplier = "rdp", 1.5
 		claim, err := account.Epsilon(want, 1e-4)
 		if err != nil {

@@ -22,11 +22,11 @@ type Estimation struct {
 
 // checkEstimation refuses data and models without a hidden vector to compare with.
 func (e *Experiment) checkEstimation() error {
-	if !e.file.eval.Estimation {
+	if !e.File.Evaluate.Estimation {
 		return nil
 	}
-	if h := e.split.Hidden; h.Rows != 1 || h.Cols != e.model.Dim() {
-		return e.file.at("evaluate", config.Bad("estimation", true,
+	if h := e.Task.Split.Hidden; h.Rows != 1 || h.Cols != e.Task.Model.Dim() {
+		return e.File.at("evaluate", config.Bad("estimation", true,
 			"false: only generated data with one hidden vector, and models of as many parameters, have "+
 				"one to compare with"))
 	}
@@ -36,9 +36,9 @@ func (e *Experiment) checkEstimation() error {
 // estimate returns the tested agents' distances and that of the mean of all agents'
 // models.
 func (e *Experiment) estimate(w *world) (own []float64, mean float64) {
-	truth := widened(e.split.Hidden.Row(0))
+	truth := widened(e.Task.Split.Hidden.Row(0))
 	d := float64(len(truth))
-	for _, i := range e.tested {
+	for _, i := range e.Task.Tested {
 		own = append(own, math.Sqrt(distance2(w.sim.Params(i), truth)/d))
 	}
 	for k, x := range e.meanModel(w) {
@@ -54,15 +54,15 @@ const noiseFreeMetric = "estimation_rmse_noise_free"
 // noiseFree is estimationMetric of what the published form puts out; false where nothing
 // is.
 func (e *Experiment) noiseFree(w *world) (float64, bool) {
-	if !e.setup.NoiseFree {
+	if !e.Setup.NoiseFree {
 		return 0, false
 	}
-	truth := widened(e.split.Hidden.Row(0))
+	truth := widened(e.Task.Split.Hidden.Row(0))
 	mean := make([]float64, len(truth))
 	for _, p := range w.parties {
 		x := p.iterate()
 		if x == nil { // nothing was asked so far
-			x = widened(e.init)
+			x = widened(e.Task.Init)
 		}
 		read, _ := p.bare.(interface{ ReadOut(x float64) float64 })
 		for c, v := range x {

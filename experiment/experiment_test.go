@@ -389,14 +389,14 @@ func TestExactNoise(t *testing.T) {
 
 func TestOneDigitForEachAgent(t *testing.T) {
 	e := build(t, "topology.agents=10", "data.partition=a", "data.t=1", "data.train=1000")
-	for i, rows := range e.parts {
+	for i, rows := range e.Task.Parts {
 		for _, r := range rows {
-			if e.split.Train.Labels[r] != e.split.Train.Labels[rows[0]] {
+			if e.Task.Split.Train.Labels[r] != e.Task.Split.Train.Labels[rows[0]] {
 				t.Fatalf("agent %d holds two digits", i)
 			}
 		}
 	}
-	if e.plans[0].Public.SampleRate == e.plans[1].Public.SampleRate && len(e.parts[0]) != len(e.parts[1]) {
+	if e.Plans[0].Public.SampleRate == e.Plans[1].Public.SampleRate && len(e.Task.Parts[0]) != len(e.Task.Parts[1]) {
 		t.Error("agents of different size have one rate")
 	}
 }
@@ -417,7 +417,7 @@ func FuzzParse(f *testing.F) {
 func ExampleFile_Build() {
 	f, _ := Parse("tiny.toml", []byte(small), []string{"rounds=2", "privacy.target_epsilon=3"})
 	e, err := f.Build("")
-	fmt.Println(err, len(e.parts), "agents,", e.plans[0].Queries(), "queries, sample rate",
-		e.plans[0].Public.SampleRate)
+	fmt.Println(err, len(e.Task.Parts), "agents,", e.Plans[0].Queries(), "queries, sample rate",
+		e.Plans[0].Public.SampleRate)
 	// Output: <nil> 5 agents, 2 queries, sample rate 0.2
 }

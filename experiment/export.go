@@ -23,7 +23,7 @@ var exporters = map[string]func(f *File, shape model.Shape, theta tensor.Vec) ([
 		return model.EncodeNPZ([]model.NamedVec{{Name: "parameters", Vec: theta}})
 	},
 	"onnx": func(f *File, shape model.Shape, theta tensor.Vec) ([]byte, error) {
-		m, err := model.New(f.mod.Name, shape, f.section("model"))
+		m, err := model.New(f.Model.Name, shape, f.section("model"))
 		if err != nil {
 			return nil, f.at("model", err)
 		}

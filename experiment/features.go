@@ -43,21 +43,21 @@ func (f *File) refuse(key string, found any, allowed string) error {
 	if !ok {
 		section, key = "", section
 	}
-	text := strings.NewReplacer("{algorithm}", f.alg.Name, "{mechanism}", f.priv.Mechanism).Replace(allowed)
+	text := strings.NewReplacer("{algorithm}", f.Algorithm.Name, "{mechanism}", f.Privacy.Mechanism).Replace(allowed)
 	return f.at(section, config.Bad(key, found, text))
 }
 
 // has reports traits of the algorithm.
-func (f *File) has(t algo.Traits) bool { return f.spec.Traits.Has(t) }
+func (f *File) has(t algo.Traits) bool { return f.Spec.Traits.Has(t) }
 
 func (f *File) lacks(t algo.Traits) bool { return !f.has(t) }
 
 // kind is the oracle that the algorithm asks for every private answer in the run's unit;
 // of personal models, the one of their gradients.
 func (f *File) kind() oracle.Kind {
-	for _, name := range f.spec.Asks {
+	for _, name := range f.Spec.Asks {
 		k := oracle.Kinds[name]
-		if k.Owner && f.priv.unit == account.Owner() || k.Record && f.priv.unit == account.Record() {
+		if k.Owner && f.Privacy.unit == account.Owner() || k.Record && f.Privacy.unit == account.Record() {
 			return k
 		}
 	}
@@ -65,194 +65,194 @@ func (f *File) kind() oracle.Kind {
 }
 
 // rounds, clocked and tokens are the ways to be driven.
-func (f *File) rounds() bool  { return f.pacing == agent.PacingRounds }
-func (f *File) clocked() bool { return f.pacing.Clocked() }
-func (f *File) tokens() bool  { return f.pacing == agent.PacingTokens }
+func (f *File) rounds() bool  { return f.Pacing == agent.PacingRounds }
+func (f *File) clocked() bool { return f.Pacing.Clocked() }
+func (f *File) tokens() bool  { return f.Pacing == agent.PacingTokens }
 
 // private reports whether the run has noise.
 func (f *File) private() bool { return f.mechanism().noisy }
 
 func (f *File) directed() bool {
-	_, ok := topology.Digraphs[f.topo.Graph]
+	_, ok := topology.Digraphs[f.Topology.Graph]
 	return ok
 }
 
-func (f *File) augmented() bool { return f.data.Augmentation != (oracle.Augmentation{}) }
+func (f *File) augmented() bool { return f.Data.Augmentation != (oracle.Augmentation{}) }
 
 // features is the matrix.
 var features = []refusal{
-	{"algorithm.messages", func(f *File) any { return f.alg.Messages },
-		func(f *File) bool { return f.alg.short() && f.lacks(algo.SendsModels) },
+	{"algorithm.messages", func(f *File) any { return f.Algorithm.Messages },
+		func(f *File) bool { return f.Algorithm.short() && f.lacks(algo.SendsModels) },
 		"float32 with algorithm {algorithm}: only algorithms that send models which are averaged may " +
 			"round them, as their errors do not add up"},
-	{"topology.agents", func(f *File) any { return f.topo.Agents },
-		func(f *File) bool { return f.has(algo.Central) && f.topo.Agents != 1 },
+	{"topology.agents", func(f *File) any { return f.Topology.Agents },
+		func(f *File) bool { return f.has(algo.Central) && f.Topology.Agents != 1 },
 		"1 with algorithm {algorithm}, which holds all data at one agent"},
-	{"evaluate.rmse", func(f *File) any { return f.eval.RMSE },
-		func(f *File) bool { return f.eval.RMSE && f.mod.Name != "least-squares" },
+	{"evaluate.rmse", func(f *File) any { return f.Evaluate.RMSE },
+		func(f *File) bool { return f.Evaluate.RMSE && f.Model.Name != "least-squares" },
 		"false: only the loss of model least-squares is a squared error"},
-	{"evaluate.gradients", func(f *File) any { return f.eval.Gradients },
-		func(f *File) bool { return f.eval.Gradients > 0 && !f.rounds() },
+	{"evaluate.gradients", func(f *File) any { return f.Evaluate.Gradients },
+		func(f *File) bool { return f.Evaluate.Gradients > 0 && !f.rounds() },
 		"0, or with an algorithm that has rounds the number of training records"},
 
 	// Graphs.
-	{"topology.weights", func(f *File) any { return f.topo.Weights },
-		func(f *File) bool { return f.has(algo.OwnModels) && f.topo.Weights != objectiveWeights },
+	{"topology.weights", func(f *File) any { return f.Topology.Weights },
+		func(f *File) bool { return f.has(algo.OwnModels) && f.Topology.Weights != objectiveWeights },
 		"objective with algorithm {algorithm}, whose weights are those of its objective"},
-	{"topology.weights", func(f *File) any { return f.topo.Weights },
-		func(f *File) bool { return f.lacks(algo.OwnModels) && f.topo.Weights == objectiveWeights },
+	{"topology.weights", func(f *File) any { return f.Topology.Weights },
+		func(f *File) bool { return f.lacks(algo.OwnModels) && f.Topology.Weights == objectiveWeights },
 		"mixing weights, such as metropolis, with algorithm {algorithm}"},
-	{"topology.vectors", func(f *File) any { return f.topo.Vectors },
+	{"topology.vectors", func(f *File) any { return f.Topology.Vectors },
 		func(f *File) bool {
-			return f.clocked() && f.topo.Vectors != "" && f.topo.Vectors != "hidden" &&
-				f.topo.Vectors != "data"
+			return f.clocked() && f.Topology.Vectors != "" && f.Topology.Vectors != "hidden" &&
+				f.Topology.Vectors != "data"
 		}, "one of data, hidden"},
-	{"topology.graph", func(f *File) any { return f.topo.Graph },
-		func(f *File) bool { return !f.rounds() && (f.directed() || f.topo.Dropout != 0) },
+	{"topology.graph", func(f *File) any { return f.Topology.Graph },
+		func(f *File) bool { return !f.rounds() && (f.directed() || f.Topology.Dropout != 0) },
 		"an undirected graph without dropout for algorithm {algorithm}, which has no rounds"},
-	{"topology.wake", func(f *File) any { return f.topo.Wake },
+	{"topology.wake", func(f *File) any { return f.Topology.Wake },
 		func(f *File) bool {
-			return f.topo.Wake != "" && (f.topo.Wake != pairWake || f.lacks(algo.OneRelease))
+			return f.Topology.Wake != "" && (f.Topology.Wake != pairWake || f.lacks(algo.OneRelease))
 		},
 		"nothing, or pair with algorithm gossip-average"},
-	{"topology.dropout", func(f *File) any { return f.topo.Dropout },
-		func(f *File) bool { return f.topo.Dropout != 0 && f.has(algo.FixedGraph) },
+	{"topology.dropout", func(f *File) any { return f.Topology.Dropout },
+		func(f *File) bool { return f.Topology.Dropout != 0 && f.has(algo.FixedGraph) },
 		"0 with algorithm {algorithm}: every round would have weights of its own, and no bound of alpha " +
 			"that is known before"},
-	{"topology.wake", func(f *File) any { return f.topo.Wake },
-		func(f *File) bool { return f.topo.Wake == pairWake && f.mechanism().pairwise },
+	{"topology.wake", func(f *File) any { return f.Topology.Wake },
+		func(f *File) bool { return f.Topology.Wake == pairWake && f.mechanism().pairwise },
 		"nothing with mechanism {mechanism}, whose noise neighbors of all rounds share"},
 
 	// Data.
-	{"data.augmentations", func(f *File) any { return f.data.Augmentation.Views },
+	{"data.augmentations", func(f *File) any { return f.Data.Augmentation.Views },
 		func(f *File) bool { return f.augmented() && !f.kind().Augment },
 		"none with algorithm {algorithm}"},
-	{"data.arrival", func(f *File) any { return f.data.Arrival },
-		func(f *File) bool { return f.data.Arrival != "" && (f.tokens() || !f.kind().Arrives) },
+	{"data.arrival", func(f *File) any { return f.Data.Arrival },
+		func(f *File) bool { return f.Data.Arrival != "" && (f.tokens() || !f.kind().Arrives) },
 		"nothing with algorithm {algorithm}"},
-	{"data.arrival", func(f *File) any { return f.data.Arrival },
-		func(f *File) bool { return f.data.Arrival != "" && f.topo.Vectors == "data" },
+	{"data.arrival", func(f *File) any { return f.Data.Arrival },
+		func(f *File) bool { return f.Data.Arrival != "" && f.Topology.Vectors == "data" },
 		"nothing with vectors = \"data\": the graph would know records that have not come"},
-	{"model.name", func(f *File) any { return f.mod.Name },
-		func(f *File) bool { return f.has(algo.OneRelease) && f.mod.Name != "mean" },
+	{"model.name", func(f *File) any { return f.Model.Name },
+		func(f *File) bool { return f.has(algo.OneRelease) && f.Model.Name != "mean" },
 		"mean with algorithm {algorithm}"},
-	{"model.init_from", func(f *File) any { return f.mod.InitFrom },
-		func(f *File) bool { return f.has(algo.OneRelease) && f.mod.InitFrom != "" },
+	{"model.init_from", func(f *File) any { return f.Model.InitFrom },
+		func(f *File) bool { return f.has(algo.OneRelease) && f.Model.InitFrom != "" },
 		"nothing with algorithm {algorithm}"},
 
 	// Faults.
-	{"faults.adversaries", func(f *File) any { return f.adv.Agents },
+	{"faults.adversaries", func(f *File) any { return f.Adversaries.Agents },
 		func(f *File) bool {
-			return len(f.adv.Agents) > 0 && (!f.rounds() || f.has(algo.Central) || f.has(algo.Silent))
+			return len(f.Adversaries.Agents) > 0 && (!f.rounds() || f.has(algo.Central) || f.has(algo.Silent))
 		},
 		"none with algorithm {algorithm}: only agents that send to all neighbors in every round attack"},
-	{"faults.late", func(f *File) any { return f.flts.Late },
-		func(f *File) bool { return f.has(algo.Mass) && f.flts.Late == "use" && f.flts.Delay > 0 },
+	{"faults.late", func(f *File) any { return f.Faults.Late },
+		func(f *File) bool { return f.has(algo.Mass) && f.Faults.Late == "use" && f.Faults.Delay > 0 },
 		"discard with algorithm {algorithm}: the mass of a message that a newer one replaces would be lost"},
 
 	// Evaluation.
-	{"evaluate.on", func(f *File) any { return f.eval.On },
-		func(f *File) bool { return f.tokens() && f.eval.On == "own" },
+	{"evaluate.on", func(f *File) any { return f.Evaluate.On },
+		func(f *File) bool { return f.tokens() && f.Evaluate.On == "own" },
 		"all or validation with algorithm {algorithm}, whose models are nobody's own"},
-	{"evaluate.agents", func(f *File) any { return f.eval.Agents },
+	{"evaluate.agents", func(f *File) any { return f.Evaluate.Agents },
 		func(f *File) bool {
-			return f.tokens() && (f.eval.Agents != 0 || f.eval.Score != "" || f.eval.Estimation)
+			return f.tokens() && (f.Evaluate.Agents != 0 || f.Evaluate.Score != "" || f.Evaluate.Estimation)
 		},
 		"0, without score and estimation, with algorithm {algorithm}: its tokens are tested"},
-	{"evaluate.score", func(f *File) any { return f.eval.Score },
-		func(f *File) bool { return f.eval.Score != "" && f.mechanism().pairwise },
+	{"evaluate.score", func(f *File) any { return f.Evaluate.Score },
+		func(f *File) bool { return f.Evaluate.Score != "" && f.mechanism().pairwise },
 		"nothing with mechanism {mechanism}"},
 	{"evaluate.network", func(f *File) any { return true },
-		func(f *File) bool { return f.eval.Network && f.lacks(algo.OneRelease) },
+		func(f *File) bool { return f.Evaluate.Network && f.lacks(algo.OneRelease) },
 		"false: only values that are released once and then averaged (algorithm gossip-average) have an " +
 			"exact view; with others every agent's later answers react to messages that an observer never saw"},
 	{"evaluate.network", func(f *File) any { return true },
-		func(f *File) bool { return f.eval.Network && !f.mechanism().exactView },
+		func(f *File) bool { return f.Evaluate.Network && !f.mechanism().exactView },
 		"false: only normal noise of each agent's own has an exact view"},
 	{"evaluate.network", func(f *File) any { return true },
-		func(f *File) bool { return f.eval.Network && !f.faultless() },
+		func(f *File) bool { return f.Evaluate.Network && !f.faultless() },
 		"false: with faults, or with agents that attack, mixing is not what was planned"},
 	{"evaluate.network", func(f *File) any { return true },
-		func(f *File) bool { return f.eval.Network && f.topo.Agents > maxObservers },
+		func(f *File) bool { return f.Evaluate.Network && f.Topology.Agents > maxObservers },
 		fmt.Sprintf("false: more than %d agents; sotto account network computes single observers",
 			maxObservers)},
 	{"evaluate.network", func(f *File) any { return true },
-		func(f *File) bool { return f.eval.Network && f.repl.On() },
+		func(f *File) bool { return f.Evaluate.Network && f.Replication.On() },
 		"false: no switch of [replication]"},
 
 	// Privacy.
-	{"privacy.unit", func(f *File) any { return f.priv.Unit },
-		func(f *File) bool { return f.priv.unit == account.Owner() && f.lacks(algo.OwnerUnit) },
+	{"privacy.unit", func(f *File) any { return f.Privacy.Unit },
+		func(f *File) bool { return f.Privacy.unit == account.Owner() && f.lacks(algo.OwnerUnit) },
 		"record with algorithm {algorithm}"},
-	{"privacy.mechanism", func(f *File) any { return f.priv.Mechanism },
+	{"privacy.mechanism", func(f *File) any { return f.Privacy.Mechanism },
 		func(f *File) bool { return f.mechanism().clocked && !f.clocked() },
 		"gaussian or none with algorithm {algorithm}, which clips in L2 and has no personal models"},
-	{"privacy.mechanism", func(f *File) any { return f.priv.Mechanism },
+	{"privacy.mechanism", func(f *File) any { return f.Privacy.Mechanism },
 		func(f *File) bool { return f.mechanism().pairwise && f.lacks(algo.EqualAnswers) },
 		"gaussian with algorithm {algorithm}: shared noise cancels only where all agents answer as many " +
 			"queries of one clip in the same rounds"},
-	{"privacy.noise", func(f *File) any { return f.priv.Noise },
-		func(f *File) bool { return f.priv.Noise == exactNoise && !f.kind().Exact },
+	{"privacy.noise", func(f *File) any { return f.Privacy.Noise },
+		func(f *File) bool { return f.Privacy.Noise == exactNoise && !f.kind().Exact },
 		"fast with algorithm {algorithm}, whose answers are no sums of integers"},
-	{"privacy.clipping", func(f *File) any { return f.priv.clippingFound() },
-		func(f *File) bool { return f.priv.Clipping != (algo.Clipping{}) && !f.rounds() },
+	{"privacy.clipping", func(f *File) any { return f.Privacy.clippingFound() },
+		func(f *File) bool { return f.Privacy.Clipping != (algo.Clipping{}) && !f.rounds() },
 		"nothing with algorithm {algorithm}, which has no rounds"},
-	{"privacy.clipping", func(f *File) any { return f.priv.Kind },
-		func(f *File) bool { return f.priv.Adaptive() && f.lacks(algo.ClipFromAnswer) },
+	{"privacy.clipping", func(f *File) any { return f.Privacy.Kind },
+		func(f *File) bool { return f.Privacy.Adaptive() && f.lacks(algo.ClipFromAnswer) },
 		"constant with algorithm {algorithm}"},
-	{"privacy.clipping", func(f *File) any { return f.priv.Kind },
-		func(f *File) bool { return f.priv.Adaptive() && f.mechanism().pairwise },
+	{"privacy.clipping", func(f *File) any { return f.Privacy.Kind },
+		func(f *File) bool { return f.Privacy.Adaptive() && f.mechanism().pairwise },
 		"constant with mechanism {mechanism}: noise of two clips would not cancel"},
 }
 
 // undeployable is what a daemon does not run.
 var undeployable = []refusal{
-	{"algorithm.name", func(f *File) any { return f.alg.Name },
+	{"algorithm.name", func(f *File) any { return f.Algorithm.Name },
 		func(f *File) bool { return f.has(algo.Central) }, "an algorithm among agents"},
-	{"token.hops", func(f *File) any { return f.tokn.Hops },
-		func(f *File) bool { return f.tokens() && f.tokn.Hops != "secret" },
+	{"token.hops", func(f *File) any { return f.Token.Hops },
+		func(f *File) bool { return f.tokens() && f.Token.Hops != "secret" },
 		"secret: every daemon draws the hops of its own visits"},
-	{"token.accounting", func(f *File) any { return f.tokn.Accounting },
-		func(f *File) bool { return f.tokens() && f.tokn.Accounting != "local" },
+	{"token.accounting", func(f *File) any { return f.Token.Accounting },
+		func(f *File) bool { return f.tokens() && f.Token.Accounting != "local" },
 		"local: a daemon shows its final tokens to all members, who are no observers of single visits then"},
-	{"clock.replay", func(f *File) any { return f.clck.Replay },
-		func(f *File) bool { return f.clck.Replay != "" }, "nothing: daemons wake by their own clocks"},
-	{"data.arrival", func(f *File) any { return f.data.Arrival },
-		func(f *File) bool { return f.data.Arrival != "" }, "nothing: it is for simulations"},
-	{"privacy.noise_multiplier", func(f *File) any { return f.priv.NoiseMultiplier },
-		func(f *File) bool { return f.mechanism().pairwise && f.priv.NoiseMultiplier == 0 },
+	{"clock.replay", func(f *File) any { return f.Clock.Replay },
+		func(f *File) bool { return f.Clock.Replay != "" }, "nothing: daemons wake by their own clocks"},
+	{"data.arrival", func(f *File) any { return f.Data.Arrival },
+		func(f *File) bool { return f.Data.Arrival != "" }, "nothing: it is for simulations"},
+	{"privacy.noise_multiplier", func(f *File) any { return f.Privacy.NoiseMultiplier },
+		func(f *File) bool { return f.mechanism().pairwise && f.Privacy.NoiseMultiplier == 0 },
 		"above 0 with mechanism {mechanism} among daemons: no member knows what the others' targets need, " +
 			"and noise that they share must be equal"},
-	{"data.partition", func(f *File) any { return f.data.Partition },
-		func(f *File) bool { return f.data.Partition != "natural" },
+	{"data.partition", func(f *File) any { return f.Data.Partition },
+		func(f *File) bool { return f.Data.Partition != "natural" },
 		"natural: every owner holds its own records"},
-	{"evaluate.validation", func(f *File) any { return f.eval.Validation },
-		func(f *File) bool { return f.eval.Validation != 0 || f.eval.Score != "" },
+	{"evaluate.validation", func(f *File) any { return f.Evaluate.Validation },
+		func(f *File) bool { return f.Evaluate.Validation != 0 || f.Evaluate.Score != "" },
 		"0, and no score: they are for simulations"},
-	{"evaluate.gradients", func(f *File) any { return f.eval.Gradients },
-		func(f *File) bool { return f.eval.Gradients != 0 }, "0: no owner sees the records of others"},
+	{"evaluate.gradients", func(f *File) any { return f.Evaluate.Gradients },
+		func(f *File) bool { return f.Evaluate.Gradients != 0 }, "0: no owner sees the records of others"},
 	{"evaluate.network", func(f *File) any { return true },
-		func(f *File) bool { return f.eval.Network },
+		func(f *File) bool { return f.Evaluate.Network },
 		"false: it is for simulations, and for sotto account network --roster"},
 	{"evaluate.estimation", func(f *File) any { return true },
-		func(f *File) bool { return f.eval.Estimation }, "false: an owner's data have no hidden vector"},
+		func(f *File) bool { return f.Evaluate.Estimation }, "false: an owner's data have no hidden vector"},
 	{"faults.faults", func(f *File) any { return "faults to inject" },
 		func(f *File) bool {
-			return f.flts != sim.DefaultFaults()
+			return f.Faults != sim.DefaultFaults()
 		}, "no section [faults]: a network has its own"},
 }
 
 // hollow is what a daemon refuses because a guarantee would be hollow or false.
 var hollow = []refusal{
-	{"privacy.mechanism", func(f *File) any { return f.priv.Mechanism },
+	{"privacy.mechanism", func(f *File) any { return f.Privacy.Mechanism },
 		func(f *File) bool { return !f.mechanism().deployable },
 		"gaussian, decor, or laplace with an algorithm of personal models: a daemon releases nothing " +
 			"without noise"},
-	{"replication.replication", func(f *File) any { return f.repl.String() },
-		func(f *File) bool { return f.repl.Stated() }, "nothing: a daemon does not do what is not sound"},
-	{"privacy.i_understand", func(f *File) any { return f.priv.IUnderstand },
+	{"replication.replication", func(f *File) any { return f.Replication.String() },
+		func(f *File) bool { return f.Replication.Stated() }, "nothing: a daemon does not do what is not sound"},
+	{"privacy.i_understand", func(f *File) any { return f.Privacy.IUnderstand },
 		func(f *File) bool {
-			return len(f.priv.IUnderstand) > 0
+			return len(f.Privacy.IUnderstand) > 0
 		}, "nothing: an owner's policy has no overrides"},
 }
 
@@ -266,20 +266,20 @@ func (f *File) checkDeployable() error {
 
 // unplannable is what has no plan of equal charges.
 var unplannable = []refusal{
-	{"algorithm.name", func(f *File) any { return f.alg.Name }, (*File).clocked,
+	{"algorithm.name", func(f *File) any { return f.Algorithm.Name }, (*File).clocked,
 		"an algorithm of synchronous rounds or tokens: budgets of wakes are planned by each run"},
-	{"privacy.mechanism", func(f *File) any { return f.priv.Mechanism },
+	{"privacy.mechanism", func(f *File) any { return f.Privacy.Mechanism },
 		func(f *File) bool { return !f.mechanism().exactView },
 		"gaussian: other runs have no cost, or none that follows from rounds alone"},
-	{"replication.replication", func(f *File) any { return f.repl.String() },
-		func(f *File) bool { return f.repl.Stated() },
+	{"replication.replication", func(f *File) any { return f.Replication.String() },
+		func(f *File) bool { return f.Replication.Stated() },
 		"nothing: the run itself prints the claimed epsilon beside the true one"},
-	{"evaluate.score", func(f *File) any { return f.eval.Score },
-		func(f *File) bool { return f.eval.Score != "" }, "nothing: a score is charged on top"},
+	{"evaluate.score", func(f *File) any { return f.Evaluate.Score },
+		func(f *File) bool { return f.Evaluate.Score != "" }, "nothing: a score is charged on top"},
 }
 
 // faultless reports whether mixing is what was planned.
-func (f *File) faultless() bool { return f.flts == sim.DefaultFaults() && f.adv.Text() == "" }
+func (f *File) faultless() bool { return f.Faults == sim.DefaultFaults() && f.Adversaries.Text() == "" }
 
 // finiteAbove0 is the range of most parameters.
 func finiteAbove0(x float64) bool { return x > 0 && !math.IsInf(x, 1) }

@@ -24,28 +24,29 @@ var Builtin []byte
 // File is a run file with every section decoded but not yet built: the packages it names
 // still have to accept their own parameters.
 type File struct {
-	doc  *runfile.Document
-	root rootParams
-	topo topologyParams
-	data dataParams
-	mod  modelParams
-	alg  algorithmParams
-	priv privacyParams
-	eval evaluateParams
-	flts sim.Faults
-	adv  algo.Adversaries
-	repl replication.Params
-	hist tunedParams
-	clck clockParams
-	tokn tokenParams
+	doc         *runfile.Document
+	Run         RunParams
+	Topology    TopologyParams
+	Data        DataParams
+	Model       ModelParams
+	Algorithm   AlgorithmParams
+	Privacy     PrivacyParams
+	Evaluate    EvaluateParams
+	Faults      sim.Faults
+	Adversaries algo.Adversaries
+	Replication replication.Params
+	Tuned       TunedParams
+	Clock       ClockParams
+	Token       TokenParams
 
-	spec   algo.Spec
-	pacing agent.Pacing
-	mech   mechanism
-	steps  uint64 // rounds, wakes of all agents together, or ticks of tokens
+	Spec   algo.Spec // of the algorithm
+	Pacing agent.Pacing
+	Steps  uint64 // rounds, wakes of all agents together, or ticks of tokens
+
+	mech mechanism
 }
 
-type rootParams struct {
+type RunParams struct {
 	Name   string `toml:"name"`
 	Seed   uint64 `toml:"seed"`
 	Rounds uint64 `toml:"rounds"`
@@ -54,7 +55,7 @@ type rootParams struct {
 	Trial uint64 `toml:"trial,omitempty"`
 }
 
-type topologyParams struct {
+type TopologyParams struct {
 	Graph   string `toml:"graph"`
 	Agents  int    `toml:"agents"`
 	Weights string `toml:"weights,omitempty"`
@@ -72,7 +73,7 @@ type topologyParams struct {
 	Vectors string `toml:"vectors,omitempty"`
 }
 
-type dataParams struct {
+type DataParams struct {
 	Dataset    string `toml:"dataset"`
 	Partition  string `toml:"partition"`
 	AllowEmpty bool   `toml:"allow_empty"`
@@ -80,7 +81,7 @@ type dataParams struct {
 	Arrivals
 }
 
-type modelParams struct {
+type ModelParams struct {
 	Name      string `toml:"name"`
 	Precision string `toml:"precision,omitempty"` // of products: "float32" (default) or "bf16"
 	// InitFrom is a safetensors file of public initial parameters: nothing is charged for
@@ -94,7 +95,7 @@ type modelParams struct {
 	TrainLayers int `toml:"train_layers,omitempty"`
 }
 
-type evaluateParams struct {
+type EvaluateParams struct {
 	Every uint64 `toml:"every"` // rounds between evaluations; 0 means ten evaluations
 	// "all": every agent on the whole test set; "own": on its own part; "validation": on
 	// all held-out records
@@ -166,29 +167,29 @@ func decode(doc *runfile.Document) (*File, error) {
 			doc.Locate("", config.Bad(tuneSection, "a search", "no section [tune] here: sotto tune searches"))
 	}
 	f := &File{
-		doc:  doc,
-		root: rootParams{Name: "run", Seed: 1, Rounds: 100},
-		topo: topologyParams{Graph: "ring", Agents: 10},
-		data: dataParams{Dataset: "glyphs", Partition: "iid"},
-		mod:  modelParams{Name: "mlp"},
-		alg:  algorithmParams{Name: "dsgd"},
-		priv: privacyParams{
+		doc:       doc,
+		Run:       RunParams{Name: "run", Seed: 1, Rounds: 100},
+		Topology:  TopologyParams{Graph: "ring", Agents: 10},
+		Data:      DataParams{Dataset: "glyphs", Partition: "iid"},
+		Model:     ModelParams{Name: "mlp"},
+		Algorithm: AlgorithmParams{Name: "dsgd"},
+		Privacy: PrivacyParams{
 			Mechanism:   "gaussian",
 			TargetDelta: 1e-5,
 			Adjacency:   "zero-out",
 			Unit:        "record",
 			Accountant:  account.Default,
 		},
-		eval: evaluateParams{On: "all"},
-		flts: sim.DefaultFaults(),
+		Evaluate: EvaluateParams{On: "all"},
+		Faults:   sim.DefaultFaults(),
 	}
 	for _, part := range []struct {
 		name   string
 		params any
 	}{
-		{"", &f.root}, {"topology", &f.topo}, {"data", &f.data}, {"model", &f.mod}, {"algorithm", &f.alg},
-		{"privacy", &f.priv}, {"evaluate", &f.eval}, {"faults", &f.flts}, {"faults", &f.adv},
-		{"replication", &f.repl},
+		{"", &f.Run}, {"topology", &f.Topology}, {"data", &f.Data}, {"model", &f.Model}, {"algorithm", &f.Algorithm},
+		{"privacy", &f.Privacy}, {"evaluate", &f.Evaluate}, {"faults", &f.Faults}, {"faults", &f.Adversaries},
+		{"replication", &f.Replication},
 	} {
 		if err := doc.Read(part.name, part.params); err != nil {
 			return nil, err
@@ -198,17 +199,17 @@ func decode(doc *runfile.Document) (*File, error) {
 		return nil, err
 	}
 	var err error
-	if f.spec, err = algo.Find(f.alg.Name); err != nil {
+	if f.Spec, err = algo.Find(f.Algorithm.Name); err != nil {
 		return nil, f.at("algorithm", err)
 	}
-	switch f.pacing = f.spec.Pacing; {
+	switch f.Pacing = f.Spec.Pacing; {
 	case f.clocked():
-		if err := doc.Read("clock", &f.clck); err != nil {
+		if err := doc.Read("clock", &f.Clock); err != nil {
 			return nil, err
 		}
 	case f.tokens():
-		f.tokn = tokenParams{Count: 1, Hops: "secret", Accounting: "local"}
-		if err := doc.Read("token", &f.tokn); err != nil {
+		f.Token = TokenParams{Count: 1, Hops: "secret", Accounting: "local"}
+		if err := doc.Read("token", &f.Token); err != nil {
 			return nil, err
 		}
 	}
@@ -226,12 +227,12 @@ var runName = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$`)
 
 // validate checks every section by itself, then what they may have together.
 func (f *File) validate() error {
-	if !runName.MatchString(f.root.Name) {
-		return f.refuse("name", f.root.Name,
+	if !runName.MatchString(f.Run.Name) {
+		return f.refuse("name", f.Run.Name,
 			"letters, digits, dot, dash and underscore, 1 to 64, not a dash or dot first")
 	}
-	if f.root.Rounds < 1 || f.root.Rounds > 1<<32 {
-		return f.refuse("rounds", f.root.Rounds, "1 to 4294967296")
+	if f.Run.Rounds < 1 || f.Run.Rounds > 1<<32 {
+		return f.refuse("rounds", f.Run.Rounds, "1 to 4294967296")
 	}
 	if err := f.complete(); err != nil {
 		return err
@@ -240,13 +241,13 @@ func (f *File) validate() error {
 		section string
 		check   func() error
 	}{
-		{"algorithm", f.alg.validate},
-		{"evaluate", func() error { return f.eval.validate(f.topo.Agents) }},
-		{"clock", f.clck.validate},
+		{"algorithm", f.Algorithm.validate},
+		{"evaluate", func() error { return f.Evaluate.validate(f.Topology.Agents) }},
+		{"clock", f.Clock.validate},
 		{"token", f.validateToken},
 		{"data", f.validateArrival},
-		{"faults", func() error { return f.adv.Complete(f.topo.Agents) }},
-		{"privacy", func() error { return f.priv.parse(f.has(algo.OwnerUnit)) }},
+		{"faults", func() error { return f.Adversaries.Complete(f.Topology.Agents) }},
+		{"privacy", func() error { return f.Privacy.parse(f.has(algo.OwnerUnit)) }},
 	} {
 		if err := f.at(part.section, part.check()); err != nil {
 			return err
@@ -255,35 +256,35 @@ func (f *File) validate() error {
 	if err := f.check(features); err != nil {
 		return err
 	}
-	if err := f.at("replication", f.repl.Validate(f.replicated())); err != nil {
+	if err := f.at("replication", f.Replication.Validate(f.replicated())); err != nil {
 		return err
 	}
 	if err := f.at("privacy", f.validatePrivacy()); err != nil {
 		return err
 	}
-	return f.at("evaluate", f.eval.validateHeldOut(f.private()))
+	return f.at("evaluate", f.Evaluate.validateHeldOut(f.private()))
 }
 
 // complete fills in what follows from other keys.
 func (f *File) complete() error {
 	var ok bool
-	if f.mech, ok = mechanisms[f.priv.Mechanism]; !ok {
-		return f.refuse("privacy.mechanism", f.priv.Mechanism, config.OneOf(mechanisms))
+	if f.mech, ok = mechanisms[f.Privacy.Mechanism]; !ok {
+		return f.refuse("privacy.mechanism", f.Privacy.Mechanism, config.OneOf(mechanisms))
 	}
-	f.steps = f.root.Rounds
+	f.Steps = f.Run.Rounds
 	if f.clocked() {
-		if f.steps = f.clck.Wakes; f.steps == 0 {
-			f.steps = f.root.Rounds * uint64(max(1, f.topo.Agents))
+		if f.Steps = f.Clock.Wakes; f.Steps == 0 {
+			f.Steps = f.Run.Rounds * uint64(max(1, f.Topology.Agents))
 		}
-		if f.steps > maxWakes {
-			return f.refuse("clock.wakes", f.steps, "1 to 2^40")
+		if f.Steps > maxWakes {
+			return f.refuse("clock.wakes", f.Steps, "1 to 2^40")
 		}
 	}
-	if f.has(algo.OwnModels) && f.topo.Weights == "" {
-		f.topo.Weights = objectiveWeights
+	if f.has(algo.OwnModels) && f.Topology.Weights == "" {
+		f.Topology.Weights = objectiveWeights
 	}
-	if f.eval.Every == 0 {
-		f.eval.Every = max(1, f.steps/10)
+	if f.Evaluate.Every == 0 {
+		f.Evaluate.Every = max(1, f.Steps/10)
 	}
 	return nil
 }
@@ -292,15 +293,15 @@ func (f *File) validateToken() error {
 	if !f.tokens() {
 		return nil
 	}
-	return f.tokn.validate()
+	return f.Token.validate()
 }
 
 // replicated is what deviations of publications may depend on.
 func (f *File) replicated() *replication.Run {
-	p, m := &f.priv, f.mechanism()
+	p, m := &f.Privacy, f.mechanism()
 	return &replication.Run{
-		Algorithm:  f.alg.Name,
-		Spec:       f.spec,
+		Algorithm:  f.Algorithm.Name,
+		Spec:       f.Spec,
 		Mechanism:  p.Mechanism,
 		Private:    m.noisy,
 		Exact:      p.Noise == exactNoise,
@@ -315,7 +316,7 @@ func (f *File) replicated() *replication.Run {
 	}
 }
 
-func (p *evaluateParams) validate(agents int) error {
+func (p *EvaluateParams) validate(agents int) error {
 	switch {
 	case p.On != "all" && p.On != "own" && p.On != "validation":
 		return config.Bad("on", p.On, "one of all, own, validation")
@@ -333,7 +334,7 @@ func (p *evaluateParams) validate(agents int) error {
 const pairWake = "pair"
 
 // Name is the run's name.
-func (f *File) Name() string { return f.root.Name }
+func (f *File) Name() string { return f.Run.Name }
 
 // Effective returns the complete configuration in force, sorted and with all defaults. It
 // is complete only after Build, when every package has decoded its parameters.

@@ -55,7 +55,7 @@ func (r *running) finish() (*Result, error) {
 	h.Write(weights)
 	s.RunHash = hex.EncodeToString(h.Sum(nil))
 
-	graph, err := r.e.schedule.At(0)
+	graph, err := r.e.Graphs.Schedule.At(0)
 	if err != nil {
 		return nil, err
 	}
@@ -67,7 +67,7 @@ func (r *running) finish() (*Result, error) {
 		{privacyFile, r.encodeStatements},
 		{manifestFile, func() ([]byte, error) { return indent(r.manifest()) }},
 	}
-	if r.e.file.clck.Record {
+	if r.e.File.Clock.Record {
 		files = append(files, madeFile{wakesFile, r.encodeWakes})
 	}
 	for _, f := range files {
@@ -124,12 +124,12 @@ func indent(v any) ([]byte, error) {
 // encodeModel writes every agent's parameters, above manyAgents the mean of the honest
 // ones.
 func (r *running) encodeModel() ([]byte, error) {
-	n, whose := r.e.file.topo.Agents, "agent"
-	if t := r.e.file.tokn.Count; t > 0 {
+	n, whose := r.e.File.Topology.Agents, "agent"
+	if t := r.e.File.Token.Count; t > 0 {
 		n, whose = t, "token"
 	}
 	meta := map[string]string{"config_digest": r.e.Digest(), "engine": EngineVersion,
-		"model": r.e.file.mod.Name, "noise": "simulated",
+		"model": r.e.File.Model.Name, "noise": "simulated",
 		"samples": formatShape(r.e.sampleShape())}
 	var tensors []model.NamedVec
 	if n <= manyAgents {
@@ -139,7 +139,7 @@ func (r *running) encodeModel() ([]byte, error) {
 		}
 		return model.EncodeSafetensors(meta, tensors)
 	}
-	sum := make([]float64, r.e.model.Dim())
+	sum := make([]float64, r.e.Task.Model.Dim())
 	agents := r.e.honest()
 	for _, i := range agents {
 		for k, x := range r.world.sim.Params(i) {
@@ -180,8 +180,8 @@ func (r *running) manifest() map[string]any {
 	return map[string]any{
 		"engine": EngineVersion, "accountant": account.Version, "config_digest": r.e.Digest(),
 		"identity": r.e.identity(),
-		"seed":     r.e.file.root.Seed, "train_digest": r.e.split.Train.Digest,
-		"test_digest": r.e.split.Test.Digest,
+		"seed":     r.e.File.Run.Seed, "train_digest": r.e.Task.Split.Train.Digest,
+		"test_digest": r.e.Task.Split.Test.Digest,
 		"go":          runtime.Version(), "os": runtime.GOOS, "arch": runtime.GOARCH,
 		"kernels":      tensor.Kernels(),
 		"processors":   runtime.NumCPU(),

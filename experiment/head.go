@@ -11,8 +11,8 @@ import (
 	"sotto/tensor"
 )
 
-// wholeModel is the model of a run that trains only its last layers.
-type wholeModel struct {
+// backbone is the model of a run that trains only its last layers.
+type backbone struct {
 	shape model.Shape // of a sample
 	body  tensor.Vec  // the parameters that stay
 }
@@ -22,27 +22,27 @@ type wholeModel struct {
 // features of a record depend on that record alone: adjacency, clipping and charges are
 // those of a run on the features.
 func (e *Experiment) trainHead() error {
-	p := &e.file.mod
+	p := &e.File.Model
 	if p.InitFrom == "" {
-		return e.file.at("model", config.Bad("train_layers", p.TrainLayers,
+		return e.File.at("model", config.Bad("train_layers", p.TrainLayers,
 			"0 without init_from: layers that are not trained must have public values"))
 	}
-	if a := e.file.data.Augmentation; a.Views > 0 {
-		return e.file.at("data", config.Bad("augmentations", a.Views,
+	if a := e.File.Data.Augmentation; a.Views > 0 {
+		return e.File.at("data", config.Bad("augmentations", a.Views,
 			"no value with train_layers: features are computed once for each record"))
 	}
-	body, head, err := model.SplitHead(e.model, p.TrainLayers)
+	body, head, err := model.SplitHead(e.Task.Model, p.TrainLayers)
 	if err != nil {
-		return e.file.at("model", err)
+		return e.File.at("model", err)
 	}
 	at := body.Dim()
-	e.whole = &wholeModel{shape: e.shape(), body: e.init[:at:at]}
-	e.split = &data.Split{Train: bodyOutputs(e.split.Train, body, e.whole.body),
-		Test: bodyOutputs(e.split.Test, body, e.whole.body), Hidden: e.split.Hidden}
-	if e.validation != nil {
-		e.validation = bodyOutputs(e.validation, body, e.whole.body)
+	e.Task.Backbone = &backbone{shape: e.shape(), body: e.Task.Init[:at:at]}
+	e.Task.Split = &data.Split{Train: bodyOutputs(e.Task.Split.Train, body, e.Task.Backbone.body),
+		Test: bodyOutputs(e.Task.Split.Test, body, e.Task.Backbone.body), Hidden: e.Task.Split.Hidden}
+	if e.Task.Validation != nil {
+		e.Task.Validation = bodyOutputs(e.Task.Validation, body, e.Task.Backbone.body)
 	}
-	e.model, e.init = head, e.init[at:]
+	e.Task.Model, e.Task.Init = head, e.Task.Init[at:]
 	return nil
 }
 
@@ -68,16 +68,16 @@ func bodyOutputs(d *data.Dataset, body *model.Body, theta tensor.Vec) *data.Data
 
 // sampleShape is the shape of a record of the data set.
 func (e *Experiment) sampleShape() model.Shape {
-	if e.whole != nil {
-		return e.whole.shape
+	if e.Task.Backbone != nil {
+		return e.Task.Backbone.shape
 	}
 	return e.shape()
 }
 
 // wholeParams puts the parameters that stay before those that are trained.
 func (e *Experiment) wholeParams(theta tensor.Vec) tensor.Vec {
-	if e.whole == nil {
+	if e.Task.Backbone == nil {
 		return theta
 	}
-	return slices.Concat(e.whole.body, theta)
+	return slices.Concat(e.Task.Backbone.body, theta)
 }

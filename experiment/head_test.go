@@ -18,9 +18,9 @@ func TestTrainLayers(t *testing.T) {
 	whole := build(t, "model.init_from="+path)
 	e := build(t, "model.init_from="+path, "model.train_layers=1")
 	const head = 8*10 + 10
-	at := whole.model.Dim() - head
-	if e.model.Dim() != head || !slices.Equal(e.init, whole.init[at:]) {
-		t.Fatalf("%d parameters are trained, want the %d of the last layer, from init_from", e.model.Dim(),
+	at := whole.Task.Model.Dim() - head
+	if e.Task.Model.Dim() != head || !slices.Equal(e.Task.Init, whole.Task.Init[at:]) {
+		t.Fatalf("%d parameters are trained, want the %d of the last layer, from init_from", e.Task.Model.Dim(),
 			head)
 	}
 	result := run(t, e, Options{Workers: 2})
@@ -38,16 +38,16 @@ func TestTrainLayers(t *testing.T) {
 		t.Errorf("the model takes %q", meta["samples"])
 	}
 	for _, a := range agents {
-		if !slices.Equal(a.Vec[:at], whole.init[:at]) {
+		if !slices.Equal(a.Vec[:at], whole.Task.Init[:at]) {
 			t.Errorf("%s: layers that are not trained have changed", a.Name)
 		}
-		if slices.Equal(a.Vec[at:], whole.init[at:]) {
+		if slices.Equal(a.Vec[at:], whole.Task.Init[at:]) {
 			t.Errorf("%s: the last layer has not changed", a.Name)
 		}
 	}
 	// What the run printed is what the whole model does on the images.
-	test := whole.tests[0]
-	got := model.Evaluate(whole.model, agents[0].Vec, test, new(model.Workspace))
+	test := whole.Task.Tests[0]
+	got := model.Evaluate(whole.Task.Model, agents[0].Vec, test, new(model.Workspace))
 	if want := result.Summary.Accuracy; got.Accuracy() < float64(want.Min) ||
 		got.Accuracy() > float64(want.Max) {
 		t.Errorf("agent 0's whole model has accuracy %g, the run printed %g to %g", got.Accuracy(), want.Min,

@@ -27,49 +27,49 @@ const (
 // set only: whether one record takes part never moves another, so that the parts stay
 // disjoint on neighbouring data sets too. Test records are never among them.
 func (e *Experiment) holdOut() error {
-	share := e.file.eval.Validation
+	share := e.File.Evaluate.Validation
 	if share == 0 {
 		return nil
 	}
-	train := e.split.Train
+	train := e.Task.Split.Train
 	held := make([]bool, train.Len())
-	coins := rng.Public(e.file.root.Seed, "held-out records")
+	coins := rng.Public(e.File.Run.Seed, "held-out records")
 	limit, _ := rng.Threshold(share)
 	for i := range held {
 		held[i] = coins.Hit(limit)
 	}
-	e.held = make([][]int32, len(e.parts))
+	e.Task.HeldOut = make([][]int32, len(e.Task.Parts))
 	var all []int32
-	for i, part := range e.parts {
+	for i, part := range e.Task.Parts {
 		var rest []int32
 		for _, r := range part {
 			if held[r] {
-				e.held[i] = append(e.held[i], r)
+				e.Task.HeldOut[i] = append(e.Task.HeldOut[i], r)
 			} else {
 				rest = append(rest, r)
 			}
 		}
-		if len(part) > 0 && len(rest) == 0 && !e.file.data.AllowEmpty {
+		if len(part) > 0 && len(rest) == 0 && !e.File.Data.AllowEmpty {
 			return config.Bad("validation", share,
 				fmt.Sprintf("a share that leaves records for training: agent %d has %d records", i,
 					len(part)))
 		}
-		e.parts[i] = rest
-		all = append(all, e.held[i]...)
+		e.Task.Parts[i] = rest
+		all = append(all, e.Task.HeldOut[i]...)
 	}
 	if len(all) == 0 {
 		return config.Bad("validation", share,
 			fmt.Sprintf("a share that holds out at least one of %d records", train.Len()))
 	}
-	e.validation = train.Select(all)
-	sum := sha256.Sum256(fmt.Appendf(nil, "held out %s %v %d", train.Digest, share, e.file.root.Seed))
-	e.validation.Digest = hex.EncodeToString(sum[:])
+	e.Task.Validation = train.Select(all)
+	sum := sha256.Sum256(fmt.Appendf(nil, "held out %s %v %d", train.Digest, share, e.File.Run.Seed))
+	e.Task.Validation.Digest = hex.EncodeToString(sum[:])
 	return nil
 }
 
 // validateHeldOut checks the keys of [evaluate] that concern records held out from
 // training.
-func (p *evaluateParams) validateHeldOut(private bool) error {
+func (p *EvaluateParams) validateHeldOut(private bool) error {
 	switch {
 	case p.Validation != 0 && !(p.Validation > 0 && p.Validation < 1):
 		return config.Bad("validation", p.Validation,
@@ -109,24 +109,24 @@ func (p *evaluateParams) validateHeldOut(private bool) error {
 // scorer is what releases one agent's score: a gate of its own on the agent's ledger,
 // with noise of its own.
 func (e *Experiment) scorer(i int, l ledger.Ledger, pool *oracle.Pool, seed uint64) (*privacy.Gate, error) {
-	p := &e.file.eval
+	p := &e.File.Evaluate
 	if p.Score == scoreAccuracy && !e.classifies() {
-		return nil, e.file.at("evaluate", config.Bad("score", p.Score, "loss: this model does not classify"))
+		return nil, e.File.at("evaluate", config.Bad("score", p.Score, "loss: this model does not classify"))
 	}
 	o := &oracle.Score{
-		Model:     e.model,
-		Records:   oracle.Records{Data: e.split.Train, Index: e.held[i]},
+		Model:     e.Task.Model,
+		Records:   oracle.Records{Data: e.Task.Split.Train, Index: e.Task.HeldOut[i]},
 		Loss:      p.Score == scoreLoss,
 		Clip:      p.ScoreClip,
-		Adjacency: e.file.priv.adjacency,
+		Adjacency: e.File.Privacy.adjacency,
 		Pool:      pool,
 	}
 	if err := o.Validate(); err != nil {
-		return nil, e.file.at("evaluate", err)
+		return nil, e.File.at("evaluate", err)
 	}
 	m, err := privacy.NewGaussian(p.ScoreNoise)
 	if err != nil {
-		return nil, e.file.at("evaluate", err)
+		return nil, e.File.at("evaluate", err)
 	}
 	return privacy.NewSimulatedGate(l, m, map[string]privacy.Oracle{"score": o}, seed, agent.ID(i)), nil
 }
@@ -183,21 +183,21 @@ func (r *running) score() (float64, error) {
 // heldRecords is the number of held-out records, from public constants where record
 // counts are private.
 func (e *Experiment) heldRecords() float64 {
-	p := &e.file.priv
+	p := &e.File.Privacy
 	if p.adjacency == account.AddRemove {
-		share := e.file.eval.Validation
-		return p.BatchSize / p.SampleRate * share / (1 - share) * float64(len(e.held))
+		share := e.File.Evaluate.Validation
+		return p.BatchSize / p.SampleRate * share / (1 - share) * float64(len(e.Task.HeldOut))
 	}
-	return float64(e.validation.Len())
+	return float64(e.Task.Validation.Len())
 }
 
 // noiseSeed seeds batches and noise. A trial of a search has its own, beside the data and
 // the initial model that all of them share.
 func (e *Experiment) noiseSeed() uint64 {
-	if t := e.file.root.Trial; t > 0 {
-		return trialSeed(e.file.root.Seed, t)
+	if t := e.File.Run.Trial; t > 0 {
+		return trialSeed(e.File.Run.Seed, t)
 	}
-	return e.file.root.Seed
+	return e.File.Run.Seed
 }
 
 // trialSeed is that of a trial, from 1.

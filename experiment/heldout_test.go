@@ -20,23 +20,23 @@ func TestHeldOutRecordsAreDisjoint(t *testing.T) {
 	e, whole := build(t, "evaluate.validation=0.3", "evaluate.on=validation"), build(t)
 	seen := map[int32]string{}
 	total, held := 0, 0
-	for i := range e.parts {
+	for i := range e.Task.Parts {
 		for _, set := range []struct {
 			name string
 			rows []int32
-		}{{"training", e.parts[i]}, {"held-out", e.held[i]}} {
+		}{{"training", e.Task.Parts[i]}, {"held-out", e.Task.HeldOut[i]}} {
 			for _, r := range set.rows {
 				if seen[r] != "" {
 					t.Fatalf("record %d is a %s and a %s record", r, seen[r], set.name)
 				}
 				seen[r] = set.name
-				if !slices.Contains(whole.parts[i], r) {
+				if !slices.Contains(whole.Task.Parts[i], r) {
 					t.Fatalf("agent %d got record %d from elsewhere", i, r)
 				}
 			}
 		}
-		total += len(whole.parts[i])
-		held += len(e.held[i])
+		total += len(whole.Task.Parts[i])
+		held += len(e.Task.HeldOut[i])
 	}
 	if len(seen) != total {
 		t.Errorf("%d of %d records are left", len(seen), total)
@@ -45,19 +45,19 @@ func TestHeldOutRecordsAreDisjoint(t *testing.T) {
 		4.9*sd {
 		t.Errorf("%d of %d records are held out, want %g of them", held, total, share)
 	}
-	if e.tests[0].Len() != held || e.validation == e.split.Test {
+	if e.Task.Tests[0].Len() != held || e.Task.Validation == e.Task.Split.Test {
 		t.Error("agents are not evaluated on the held-out records")
 	}
 	inTest := map[string]bool{}
-	for r := range e.split.Test.Len() {
-		inTest[fmt.Sprint(e.split.Test.X.Row(r))] = true
+	for r := range e.Task.Split.Test.Len() {
+		inTest[fmt.Sprint(e.Task.Split.Test.X.Row(r))] = true
 	}
 	at := 0
-	for i := range e.held {
-		for _, r := range e.held[i] {
-			row := fmt.Sprint(e.validation.X.Row(at))
-			if row != fmt.Sprint(e.split.Train.X.Row(int(r))) ||
-				e.validation.Labels[at] != e.split.Train.Labels[r] {
+	for i := range e.Task.HeldOut {
+		for _, r := range e.Task.HeldOut[i] {
+			row := fmt.Sprint(e.Task.Validation.X.Row(at))
+			if row != fmt.Sprint(e.Task.Split.Train.X.Row(int(r))) ||
+				e.Task.Validation.Labels[at] != e.Task.Split.Train.Labels[r] {
 				t.Fatalf("held-out record %d is not record %d of the training data", at, r)
 			}
 			if inTest[row] {
@@ -68,8 +68,8 @@ func TestHeldOutRecordsAreDisjoint(t *testing.T) {
 	}
 	// Whether a record is held out does not depend on who has it.
 	other := build(t, "evaluate.validation=0.3", "topology.agents=2", "topology.graph=path")
-	for i := range other.held {
-		for _, r := range other.held[i] {
+	for i := range other.Task.HeldOut {
+		for _, r := range other.Task.HeldOut[i] {
 			if seen[r] != "held-out" {
 				t.Fatalf("record %d is held out by another partition only", r)
 			}
@@ -80,7 +80,7 @@ func TestHeldOutRecordsAreDisjoint(t *testing.T) {
 // Trials share data and initial models, not noise and batches.
 func TestTrialsAreIndependent(t *testing.T) {
 	first, second, again := noisy(t, "trial=1"), noisy(t, "trial=2"), noisy(t, "trial=1")
-	if !slices.Equal(first.init, second.init) || fmt.Sprint(first.parts) != fmt.Sprint(second.parts) {
+	if !slices.Equal(first.Task.Init, second.Task.Init) || fmt.Sprint(first.Task.Parts) != fmt.Sprint(second.Task.Parts) {
 		t.Error("trials begin with other models or data")
 	}
 	hash := func(e *Experiment) string { return run(t, e, Options{}).Summary.RunHash }
@@ -126,18 +126,18 @@ func TestScoreIsReleasedAndCharged(t *testing.T) {
 			t.Fatal(err)
 		}
 		right := 0
-		for i := range e.held {
-			for _, r := range e.held[i] {
+		for i := range e.Task.HeldOut {
+			for _, r := range e.Task.HeldOut[i] {
 				z := 0.
-				for k, x := range e.split.Train.X.Row(int(r)) {
+				for k, x := range e.Task.Split.Train.X.Row(int(r)) {
 					z += float64(x) * float64(w.sim.Params(i)[k])
 				}
-				if (z > 0) == (e.split.Train.Labels[r] == 1) {
+				if (z > 0) == (e.Task.Split.Train.Labels[r] == 1) {
 					right++
 				}
 			}
 		}
-		n := float64(e.validation.Len())
+		n := float64(e.Task.Validation.Len())
 		if sd := 3 * math.Sqrt(3) / n; math.Abs(float64(*res.Summary.Score)-float64(right)/n) > 4.9*sd {
 			t.Errorf("%v: score %g, the share of right answers is %g, noise %g", set, *res.Summary.Score,
 				float64(right)/n, sd)

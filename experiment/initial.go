@@ -15,13 +15,13 @@ import (
 // initialise sets the parameters that all agents start from: those of init_from, or
 // random ones from the seed.
 func (e *Experiment) initialise() error {
-	p := &e.file.mod
-	e.init = make(tensor.Vec, e.model.Dim())
+	p := &e.File.Model
+	e.Task.Init = make(tensor.Vec, e.Task.Model.Dim())
 	if p.InitFrom == "" {
 		if p.InitDigest != "" {
 			return config.Bad("init_digest", p.InitDigest, "no value without init_from")
 		}
-		e.model.Init(e.init, rng.Public(e.file.root.Seed, "initial model"))
+		e.Task.Model.Init(e.Task.Init, rng.Public(e.File.Run.Seed, "initial model"))
 		return nil
 	}
 	b, err := readInitial(p.InitFrom)
@@ -40,11 +40,11 @@ func (e *Experiment) initialise() error {
 		return config.Bad("init_from", fmt.Sprintf("%q: %v", p.InitFrom, err),
 			"a safetensors file of float32 values")
 	}
-	if found, allowed := joinTensors(e.init, tensors); found != "" {
+	if found, allowed := joinTensors(e.Task.Init, tensors); found != "" {
 		return config.Bad("init_from", fmt.Sprintf("%q: %s", p.InitFrom, found), allowed)
 	}
-	if e.file.priv.Mechanism != "none" {
-		e.warnings = append(e.warnings,
+	if e.File.Privacy.Mechanism != "none" {
+		e.Notes.Warnings = append(e.Notes.Warnings,
 			fmt.Sprintf("initial parameters come from %s: they must be public, nothing is charged for them",
 				p.InitFrom))
 	}

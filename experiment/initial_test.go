@@ -39,7 +39,7 @@ func ramp(dim int, first float32) tensor.Vec {
 }
 
 func TestInitFrom(t *testing.T) {
-	dim := build(t).model.Dim()
+	dim := build(t).Task.Model.Dim()
 	for name, path := range map[string]string{
 		"one tensor": weights(t, "a", model.NamedVec{Name: "any", Vec: ramp(dim, 1)}),
 		"layers": weights(t, "b", model.NamedVec{Name: "z", Vec: ramp(10, 1)},
@@ -48,10 +48,10 @@ func TestInitFrom(t *testing.T) {
 			model.NamedVec{Name: "agent.1", Vec: ramp(dim, 3)}),
 	} {
 		e := build(t, "model.init_from="+path)
-		if !slices.Equal(e.init, ramp(dim, 1)) {
-			t.Errorf("%s: parameters start %v, want 1, 2, 3, ...", name, e.init[:3])
+		if !slices.Equal(e.Task.Init, ramp(dim, 1)) {
+			t.Errorf("%s: parameters start %v, want 1, 2, 3, ...", name, e.Task.Init[:3])
 		}
-		if !slices.ContainsFunc(e.warnings, func(w string) bool { return strings.Contains(w, path) }) {
+		if !slices.ContainsFunc(e.Notes.Warnings, func(w string) bool { return strings.Contains(w, path) }) {
 			t.Errorf("%s: nobody is told that the parameters must be public", name)
 		}
 	}
@@ -67,21 +67,21 @@ func TestInitFromARun(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for k := range e.init {
+	for k := range e.Task.Init {
 		mean := 0.
 		for _, a := range agents {
 			mean += float64(a.Vec[k]) / float64(len(agents))
 		}
-		if math.Abs(float64(e.init[k])-mean) > 1e-6 {
-			t.Fatalf("parameter %d is %g, the agents' mean %g", k, e.init[k], mean)
+		if math.Abs(float64(e.Task.Init[k])-mean) > 1e-6 {
+			t.Fatalf("parameter %d is %g, the agents' mean %g", k, e.Task.Init[k], mean)
 		}
 	}
-	if !strings.Contains(string(e.effective), e.file.mod.InitDigest) || len(e.file.mod.InitDigest) != 64 {
+	if !strings.Contains(string(e.effective), e.File.Model.InitDigest) || len(e.File.Model.InitDigest) != 64 {
 		t.Error("the digest is not in the effective configuration")
 	}
 	before := e.identity()
 	if again := build(t, "model.init_from="+path,
-		"model.init_digest="+e.file.mod.InitDigest); again.identity() != before {
+		"model.init_digest="+e.File.Model.InitDigest); again.identity() != before {
 		t.Error("the stated digest makes another run")
 	}
 	b := read(t, first.Dir, modelFile)
@@ -94,13 +94,13 @@ func TestInitFromARun(t *testing.T) {
 	}
 	var bad *config.Error
 	if _, err := parse(t, "model.init_from="+path, "model.init_digest="+
-		e.file.mod.InitDigest).Build(""); !errors.As(err, &bad) || bad.Key != "model.init_digest" {
+		e.File.Model.InitDigest).Build(""); !errors.As(err, &bad) || bad.Key != "model.init_digest" {
 		t.Errorf("a changed file against its digest: %v", err)
 	}
 }
 
 func TestInitFromRefuses(t *testing.T) {
-	dim := build(t).model.Dim()
+	dim := build(t).Task.Model.Dim()
 	broken := ramp(dim, 0)
 	broken[3] = float32(math.NaN())
 	text := filepath.Join(t.TempDir(), "weights.txt")

@@ -102,7 +102,7 @@ func TestKMRun(t *testing.T) {
 // lasso is the minimiser of (1/n) Σ (a·x - b)² + λ|x| over all records, by accelerated
 // proximal gradient steps (Beck, Teboulle 2009).
 func lasso(e *Experiment, l1 float64) []float64 {
-	d := e.split.Train
+	d := e.Task.Split.Train
 	x, y, before := make([]float64, d.X.Cols), make([]float64, d.X.Cols), make([]float64, d.X.Cols)
 	const step = .05
 	momentum := 1.
@@ -227,7 +227,7 @@ func TestKMOwnState(t *testing.T) {
 	if err := w.sim.Run(t.Context(), 40); err != nil {
 		t.Fatal(err)
 	}
-	first, err := e.plans[0].Release(0)
+	first, err := e.Plans[0].Release(0)
 	if err != nil {
 		t.Fatal(err)
 	}

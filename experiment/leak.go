@@ -34,7 +34,7 @@ type NetworkFigures struct {
 
 // networkFigures computes the views of all observers.
 func (e *Experiment) networkFigures() (*NetworkFigures, error) {
-	if !e.file.eval.Network {
+	if !e.File.Evaluate.Network {
 		return nil, nil
 	}
 	g, err := e.gossip()
@@ -49,8 +49,8 @@ func (e *Experiment) networkFigures() (*NetworkFigures, error) {
 	if err != nil {
 		return nil, err
 	}
-	p := &e.file.priv
-	mu := account.ClipShift(p.adjacency) / e.plans[0].Noise
+	p := &e.File.Privacy
+	mu := account.ClipShift(p.adjacency) / e.Plans[0].Noise
 	n := &NetworkFigures{
 		Adversary:   "any one agent, with what it is sent",
 		Rounds:      len(g.Rounds),
@@ -89,16 +89,16 @@ func (e *Experiment) networkFigures() (*NetworkFigures, error) {
 // gossip describes the run to the network accountant. Every owner's noise is in units of
 // the clip over its normaliser.
 func (e *Experiment) gossip() (*network.Gossip, error) {
-	matrices, err := Mixing(e.schedule, int(e.file.steps))
+	matrices, err := Mixing(e.Graphs.Schedule, int(e.File.Steps))
 	if err != nil {
 		return nil, err
 	}
-	g := &network.Gossip{Agents: e.file.topo.Agents, Rounds: matrices[1:]} // in round 0 nothing has been sent
+	g := &network.Gossip{Agents: e.File.Topology.Agents, Rounds: matrices[1:]} // in round 0 nothing has been sent
 	if g.Method, err = e.averaging(); err != nil {
 		return nil, err
 	}
-	for i := range e.plans {
-		g.Noise = append(g.Noise, 1/e.plans[i].Public.ExpectedBatch)
+	for i := range e.Plans {
+		g.Noise = append(g.Noise, 1/e.Plans[i].Public.ExpectedBatch)
 	}
 	return g, nil
 }
@@ -108,20 +108,20 @@ type averager interface{ Coefficients(rounds int) [][3]float64 }
 
 // averaging is the algorithm's own recursion.
 func (e *Experiment) averaging() (network.Method, error) {
-	alg, err := e.factory(e.env(0))
+	alg, err := e.Factory(e.env(0))
 	if err != nil {
 		return network.Method{}, err
 	}
-	return network.Averaging(e.file.alg.Name, alg.(averager).Coefficients(int(e.file.steps))), nil
+	return network.Averaging(e.File.Algorithm.Name, alg.(averager).Coefficients(int(e.File.Steps))), nil
 }
 
 // checkRecursion refuses recursions for one matrix where agents meet in pairs.
 func (e *Experiment) checkRecursion() error {
-	if e.file.topo.Wake != pairWake {
+	if e.File.Topology.Wake != pairWake {
 		return nil
 	}
 	if m, err := e.averaging(); err == nil && m.Name != network.Plain().Name {
-		return e.file.refuse("algorithm.acceleration", "an accelerated one",
+		return e.File.refuse("algorithm.acceleration", "an accelerated one",
 			"plain where agents wake in pairs: the others are for one matrix")
 	}
 	return nil

@@ -26,7 +26,7 @@ type localNoise struct {
 	features, labels privacy.Mechanism
 }
 
-func (p *privacyParams) validateLocal() error {
+func (p *PrivacyParams) validateLocal() error {
 	switch {
 	case p.adjacency != account.ReplaceOne:
 		return config.Bad("adjacency", p.Adjacency,
@@ -45,7 +45,7 @@ func (p *privacyParams) validateLocal() error {
 }
 
 // unbounded leaves gradients alone unless the file bounds them.
-func (p *privacyParams) unbounded() {
+func (p *PrivacyParams) unbounded() {
 	if p.MaxGradNorm == 0 {
 		p.MaxGradNorm = math.Inf(1)
 	}
@@ -54,14 +54,14 @@ func (p *privacyParams) unbounded() {
 // calibrateLocal finds the noise of records: randomized response first, normal noise for
 // what is left.
 func (e *Experiment) calibrateLocal() error {
-	p, d := &e.file.priv, e.split.Train
+	p, d := &e.File.Privacy, e.Task.Split.Train
 	if d.Classes != 2 {
-		return e.file.at("data", config.Bad("dataset", e.file.data.Dataset,
+		return e.File.at("data", config.Bad("dataset", e.File.Data.Dataset,
 			"a data set with two classes, with mechanism "+p.Mechanism))
 	}
 	share := labelShare * p.TargetEpsilon
 	var err error
-	if e.local.labels, err = privacy.New("randomized-response", func(params any) error {
+	if e.Task.Local.labels, err = privacy.New("randomized-response", func(params any) error {
 		r := params.(*privacy.RandomizedResponse)
 		// The uniform answer has probability q: e^share = (1 - q/2)/(q/2).
 		r.Probability, r.Labels = math.Nextafter(2/(1+math.Exp(share))*(1+1e-12), 1), 2
@@ -73,7 +73,7 @@ func (e *Experiment) calibrateLocal() error {
 	if err != nil {
 		return err
 	}
-	flip, err := e.local.labels.Event(labels)
+	flip, err := e.Task.Local.labels.Event(labels)
 	if err != nil {
 		return err
 	}
@@ -91,20 +91,20 @@ func (e *Experiment) calibrateLocal() error {
 	if err != nil {
 		return err
 	}
-	for i := range e.plans {
-		e.plans[i].Noise = res.NoiseMultiplier
+	for i := range e.Plans {
+		e.Plans[i].Noise = res.NoiseMultiplier
 	}
-	e.local.features, err = gaussian(res.NoiseMultiplier)
+	e.Task.Local.features, err = gaussian(res.NoiseMultiplier)
 	return err
 }
 
 // localOracles read an agent's own records.
 func (e *Experiment) localOracles(r oracle.Records) (*oracle.Features, *oracle.Labels) {
-	return &oracle.Features{Records: r, Radius: e.file.priv.featureNorm()}, &oracle.Labels{Records: r}
+	return &oracle.Features{Records: r, Radius: e.File.Privacy.featureNorm()}, &oracle.Labels{Records: r}
 }
 
 func (e *Experiment) localReleases(i int) (features, labels account.Release, err error) {
-	f, l := e.localOracles(oracle.Records{Data: e.split.Train, Index: e.parts[i]})
+	f, l := e.localOracles(oracle.Records{Data: e.Task.Split.Train, Index: e.Task.Parts[i]})
 	if features, err = f.Describe(nil); err == nil {
 		labels, err = l.Describe(nil)
 	}
@@ -129,9 +129,9 @@ func (e *Experiment) perturb(pop population, workers int) (*data.Dataset, [][]le
 // localGate answers for records, once each.
 func (e *Experiment) localGate(i int, r oracle.Records, l ledger.Ledger, keys privacy.Keys) *privacy.Gate {
 	f, y := e.localOracles(r)
-	gate := privacy.Open(l, e.local.features,
+	gate := privacy.Open(l, e.Task.Local.features,
 		map[string]privacy.Oracle{oracle.FeaturesName: f, oracle.LabelsName: y}, keys, agent.ID(i))
-	gate.Use(oracle.LabelsName, e.local.labels)
+	gate.Use(oracle.LabelsName, e.Task.Local.labels)
 	return gate
 }
 
@@ -142,7 +142,7 @@ func (e *Experiment) perturbAgent(i int, pop population, public *data.Dataset) (
 	}
 	l := ledger.NewMemory(nil)
 	gate := e.localGate(i, oracle.Records{Data: pop.train, Index: part}, l,
-		privacy.SimulatedKeys(e.file.root.Seed))
+		privacy.SimulatedKeys(e.File.Run.Seed))
 	features, labels := make(tensor.Vec, len(part)*public.X.Cols), make(tensor.Vec, len(part))
 	if err := gate.Answer(&agent.Query{Oracle: oracle.FeaturesName}, features); err != nil {
 		return nil, err

@@ -20,7 +20,7 @@ func TestLocalDifferentialPrivacy(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	d := e.split.Train
+	d := e.Task.Split.Train
 	flipped, square := 0., 0.
 	for r := range d.Len() {
 		if public.Labels[r] != d.Labels[r] {
@@ -38,7 +38,7 @@ func TestLocalDifferentialPrivacy(t *testing.T) {
 	if math.Abs(flipped/n-want) > 4.9*math.Sqrt(want*(1-want)/n) {
 		t.Errorf("%g of the labels are flipped, want %g", flipped/n, want)
 	}
-	sigma := e.plans[0].Noise * .5
+	sigma := e.Plans[0].Noise * .5
 	if got := math.Sqrt(square / n / float64(d.X.Cols)); math.Abs(got/sigma-1) >
 		4.9/math.Sqrt(2*n*float64(d.X.Cols)) {
 		t.Errorf("features have noise %g, want %g", got, sigma)

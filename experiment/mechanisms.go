@@ -12,7 +12,7 @@ import (
 // mechanism is what a run file may name as [privacy] mechanism: which keys it has, and
 // how the agents of a run make their noise by it.
 type mechanism struct {
-	check func(p *privacyParams) error
+	check func(p *PrivacyParams) error
 	// scheme builds the noise of all agents. It is called once, when graphs, models and
 	// the agents' constants are known.
 	scheme func(e *Experiment) (privacy.Scheme, error)
@@ -30,20 +30,20 @@ type mechanism struct {
 // mechanisms lists them by name.
 var mechanisms = map[string]mechanism{
 	"none": {check: checkNone, scheme: noNoise},
-	"gaussian": {check: (*privacyParams).validateNoise, scheme: gaussianNoise, noisy: true,
+	"gaussian": {check: (*PrivacyParams).validateNoise, scheme: gaussianNoise, noisy: true,
 		integers: true, deployable: true, exactView: true},
-	"laplace": {check: (*privacyParams).validateNoise, scheme: laplaceNoise, noisy: true, clocked: true,
+	"laplace": {check: (*PrivacyParams).validateNoise, scheme: laplaceNoise, noisy: true, clocked: true,
 		deployable: true, spread: math.Sqrt2},
-	"decor": {check: (*privacyParams).validateNoise, scheme: sharedNoise, noisy: true, deployable: true,
+	"decor": {check: (*PrivacyParams).validateNoise, scheme: sharedNoise, noisy: true, deployable: true,
 		pairwise: true},
-	"local-dp": {check: (*privacyParams).validateLocal, scheme: releasedRecords, noisy: true, clocked: true,
+	"local-dp": {check: (*PrivacyParams).validateLocal, scheme: releasedRecords, noisy: true, clocked: true,
 		perturbs: true},
 }
 
 // mechanism is the run's.
 func (f *File) mechanism() mechanism { return f.mech }
 
-func checkNone(p *privacyParams) error {
+func checkNone(p *PrivacyParams) error {
 	if p.TargetEpsilon != 0 || p.NoiseMultiplier != 0 {
 		return config.Bad("mechanism", p.Mechanism,
 			"gaussian with target_epsilon or noise_multiplier: mechanism none has no noise")
@@ -65,7 +65,7 @@ func noNoise(e *Experiment) (privacy.Scheme, error) {
 // gaussianNoise is every agent's own; exact noise is the discrete Gaussian on integer
 // gradients. A count beside the gradient has noise of its own, over its clip of 1/2.
 func gaussianNoise(e *Experiment) (privacy.Scheme, error) {
-	p := &e.file.priv
+	p := &e.File.Privacy
 	s := privacy.Independent{Name: p.Mechanism, Exact: p.Noise == exactNoise}
 	if p.Extra() > 0 {
 		s.PartNoise = map[string]float64{oracle.CountPart: 2 * p.Count}
@@ -74,7 +74,7 @@ func gaussianNoise(e *Experiment) (privacy.Scheme, error) {
 }
 
 func laplaceNoise(e *Experiment) (privacy.Scheme, error) {
-	return privacy.Independent{Name: e.file.priv.Mechanism}, nil
+	return privacy.Independent{Name: e.File.Privacy.Mechanism}, nil
 }
 
 // releasedRecords charges nothing for answers about records that have been released.
@@ -85,7 +85,7 @@ func releasedRecords(*Experiment) (privacy.Scheme, error) {
 
 // target is what the run's plans are calibrated to.
 func (f *File) target() plan.Target {
-	p := &f.priv
+	p := &f.Privacy
 	t := plan.Target{Accountant: p.Accountant, Adjacency: p.adjacency, Unit: p.unit,
 		Delta: p.TargetDelta, Epsilon: p.TargetEpsilon, Noise: p.NoiseMultiplier}
 	if p.WarmEpsilon > 0 {

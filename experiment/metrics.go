@@ -76,11 +76,11 @@ const manyAgents = 1000
 // evaluate tests every honest agent's model on its test records and returns the rows of
 // this round.
 func (e *Experiment) evaluate(w *world, workers int, epsilon []float64) (evaluation, []Row) {
-	n := len(e.tested)
+	n := len(e.Task.Tested)
 	acc, loss := make([]float64, n), make([]float64, n)
 	parallel.With(n, workers, func(k int, scratch *model.Workspace) error {
-		i := e.tested[k]
-		ev := model.Evaluate(e.model, w.sim.Params(i), e.tests[i], scratch)
+		i := e.Task.Tested[k]
+		ev := model.Evaluate(e.Task.Model, w.sim.Params(i), e.Task.Tests[i], scratch)
 		acc[k] = float64(ev.Correct) / float64(max(1, ev.Samples))
 		loss[k] = ev.Loss
 		return nil
@@ -91,15 +91,15 @@ func (e *Experiment) evaluate(w *world, workers int, epsilon []float64) (evaluat
 		Consensus: e.consensus(w),
 		Epsilon:   spreadOf(epsilon).Max,
 	}
-	if e.file.pacing == agent.PacingTokens { // a token has been at many agents: the worst one's
+	if e.File.Pacing == agent.PacingTokens { // a token has been at many agents: the worst one's
 		epsilon = slices.Repeat([]float64{ev.Epsilon}, n)
 	}
-	delta := e.file.priv.TargetDelta
+	delta := e.File.Privacy.TargetDelta
 	if !e.private() {
 		delta = 0
 	}
 	var rows []Row
-	everyone := e.tested
+	everyone := e.Task.Tested
 	add := func(metric string, agents []int, values []float64) {
 		s := spreadOf(values)
 		if n <= manyAgents {
@@ -120,7 +120,7 @@ func (e *Experiment) evaluate(w *world, workers int, epsilon []float64) (evaluat
 		add("accuracy", everyone, acc)
 	}
 	add("loss", everyone, loss)
-	if e.file.eval.RMSE {
+	if e.File.Evaluate.RMSE {
 		for k := range loss {
 			loss[k] = math.Sqrt(loss[k])
 		}
@@ -129,7 +129,7 @@ func (e *Experiment) evaluate(w *world, workers int, epsilon []float64) (evaluat
 	if with, clips := w.clips(everyone); clips != nil {
 		add("clip", with, clips)
 	}
-	if e.file.eval.Estimation {
+	if e.File.Evaluate.Estimation {
 		own, mean := e.estimate(w)
 		add(estimationMetric, everyone, own)
 		rows = append(rows, Row{ev.Round, "all", estimationMetric, mean, ev.Epsilon, delta})
@@ -139,14 +139,14 @@ func (e *Experiment) evaluate(w *world, workers int, epsilon []float64) (evaluat
 	}
 	rows = append(rows, Row{ev.Round, "all", "consensus_distance", ev.Consensus, ev.Epsilon, delta})
 	rows = append(rows, e.gradients(w, ev.Round, ev.Epsilon, delta)...)
-	if e.file.pacing == agent.PacingTokens {
+	if e.File.Pacing == agent.PacingTokens {
 		rows = append(rows, Row{ev.Round, "all", "vectors_sent", w.sim.Stats().Vectors, ev.Epsilon, delta})
 	}
-	if e.file.pacing.Clocked() {
+	if e.File.Pacing.Clocked() {
 		rows = append(rows, Row{ev.Round, "all", "objective", e.objective(w, workers), ev.Epsilon, delta},
 			Row{ev.Round, "all", "vectors_sent", w.sim.Stats().Vectors, ev.Epsilon, delta})
 	}
-	if e.classifies() && ev.Round == e.file.steps {
+	if e.classifies() && ev.Round == e.File.Steps {
 		for c, byAgent := range e.classAccuracies(w, workers) {
 			var with []int
 			for k, i := range everyone {
@@ -177,7 +177,7 @@ func (w *world) clips(agents []int) (with []int, clips []float64) {
 
 // classifies says that the model's outputs stand for classes, so that it has an accuracy.
 func (e *Experiment) classifies() bool {
-	return e.split.Train.Classes > 0 && !model.Reconstructs(e.model)
+	return e.Task.Split.Train.Classes > 0 && !model.Reconstructs(e.Task.Model)
 }
 
 // classMetric begins the metric of one class's accuracy; the class's number follows.
@@ -186,16 +186,16 @@ const classMetric = "class_accuracy."
 // classAccuracies returns every tested agent's accuracy on its test records of each
 // class, by class and agent; NaN where it has none.
 func (e *Experiment) classAccuracies(w *world, workers int) [][]float64 {
-	n, classes := len(e.tested), e.split.Train.Classes
+	n, classes := len(e.Task.Tested), e.Task.Split.Train.Classes
 	of := make([][]float64, classes)
 	for c := range of {
 		of[c] = make([]float64, n)
 	}
 	parallel.With(n, workers, func(k int, scratch *model.Workspace) error {
-		i := e.tested[k]
-		tests := e.tests[i]
-		out := tensor.NewMat(tests.Len(), e.model.Outputs())
-		e.model.Predict(out, w.sim.Params(i), tests.X, scratch)
+		i := e.Task.Tested[k]
+		tests := e.Task.Tests[i]
+		out := tensor.NewMat(tests.Len(), e.Task.Model.Outputs())
+		e.Task.Model.Predict(out, w.sim.Params(i), tests.X, scratch)
 		right, all := make([]int, classes), make([]int, classes)
 		for s, label := range tests.Labels {
 			all[label]++
@@ -241,7 +241,7 @@ func (e *Experiment) consensus(w *world) float64 {
 func (e *Experiment) meanModel(w *world) []float64 {
 	agents := e.honest()
 	n := len(agents)
-	mean := make([]float64, e.model.Dim())
+	mean := make([]float64, e.Task.Model.Dim())
 	for _, i := range agents {
 		for k, x := range w.sim.Params(i) {
 			mean[k] += float64(x)

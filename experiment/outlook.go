@@ -48,23 +48,23 @@ type Plan struct {
 // Plan returns what is planned. Runs are refused of which it cannot be said before they
 // have run.
 func (e *Experiment) Plan() (Plan, error) {
-	f := e.file
+	f := e.File
 	p := Plan{
-		Name:       f.root.Name,
-		Algorithm:  f.alg.Name,
-		Dataset:    f.data.Dataset,
-		Model:      f.mod.Name,
-		Parameters: e.model.Dim(),
-		Rounds:     f.steps,
+		Name:       f.Run.Name,
+		Algorithm:  f.Algorithm.Name,
+		Dataset:    f.Data.Dataset,
+		Model:      f.Model.Name,
+		Parameters: e.Task.Model.Dim(),
+		Rounds:     f.Steps,
 		Topology:   e.graph(),
-		Delta:      f.priv.TargetDelta,
-		Adjacency:  f.priv.adjacency.String(),
+		Delta:      f.Privacy.TargetDelta,
+		Adjacency:  f.Privacy.adjacency.String(),
 
-		Unit:       f.priv.unit.String(),
-		Accountant: f.priv.Accountant,
-		Warnings:   e.warnings,
+		Unit:       f.Privacy.unit.String(),
+		Accountant: f.Privacy.Accountant,
+		Warnings:   e.Notes.Warnings,
 	}
-	if who := f.adv.Text(); who != "" {
+	if who := f.Adversaries.Text(); who != "" {
 		p.Warnings = append(p.Warnings[:len(p.Warnings):len(p.Warnings)],
 			"adversaries to rehearse with, "+who)
 	}
@@ -76,8 +76,8 @@ func (e *Experiment) Plan() (Plan, error) {
 		charges            int
 	}
 	seen := map[kind]Outlook{}
-	for i := range e.plans {
-		pl := &e.plans[i]
+	for i := range e.Plans {
+		pl := &e.Plans[i]
 		k := kind{pl.Public.SampleRate, pl.Public.ExpectedBatch, pl.Noise, pl.Charges()}
 		o, ok := seen[k]
 		if !ok {
@@ -97,13 +97,13 @@ func (e *Experiment) Plan() (Plan, error) {
 
 // outlook returns what agent i's plan comes to.
 func (e *Experiment) outlook(i int) (Outlook, error) {
-	p := &e.plans[i]
+	p := &e.Plans[i]
 	ratio := p.NoiseToSignal()
-	if spread := e.file.mechanism().spread; spread > 0 {
+	if spread := e.File.mechanism().spread; spread > 0 {
 		ratio *= spread
 	}
 	o := Outlook{
-		Agent:         int(e.self) + i,
+		Agent:         int(e.Seats.Self) + i,
 		Records:       p.Public.Records,
 		Batch:         p.Public.ExpectedBatch,
 		Rate:          p.Public.SampleRate,
@@ -119,11 +119,11 @@ func (e *Experiment) outlook(i int) (Outlook, error) {
 	if len(costs) == 1 {
 		costs[0].Times = o.Charges
 	}
-	first, err := e.setup.Target.Cost(plan.Cost{Event: costs[0].Event, Times: min(1, o.Charges)})
+	first, err := e.Setup.Target.Cost(plan.Cost{Event: costs[0].Event, Times: min(1, o.Charges)})
 	if err != nil {
 		return o, err
 	}
-	total, err := e.setup.Target.Cost(costs...)
+	total, err := e.Setup.Target.Cost(costs...)
 	o.First, o.Total = Bounds{Figure(first.Lower), Figure(first.Upper)},
 		Bounds{Figure(total.Lower), Figure(total.Upper)}
 	return o, err
@@ -132,14 +132,14 @@ func (e *Experiment) outlook(i int) (Outlook, error) {
 // Deal deals the records of the run's data set, training and test together, to its
 // agents: see data.Deal.
 func (e *Experiment) Deal(dataDir string) (files [][]byte, records []int, err error) {
-	f := e.file
-	files, records, err = data.Deal(f.data.Dataset, dataDir, f.data.Partition, f.topo.Agents, f.root.Seed,
+	f := e.File
+	files, records, err = data.Deal(f.Data.Dataset, dataDir, f.Data.Partition, f.Topology.Agents, f.Run.Seed,
 		f.section("data"))
 	return files, records, f.at("data", err)
 }
 
 // Partition is the run's.
-func (e *Experiment) Partition() string { return e.file.data.Partition }
+func (e *Experiment) Partition() string { return e.File.Data.Partition }
 
 // Outlook returns what the whole run comes to for the owner.
 func (o *Owner) Outlook() (Outlook, error) { return o.e.outlook(0) }
@@ -158,7 +158,7 @@ func (o *Owner) Admits(b account.Budget) (int, error) {
 		return most - 1, nil
 	}
 	admits := func(n int) (bool, error) {
-		filter, err := account.NewRDPFilter(o.e.file.priv.adjacency, o.e.file.priv.unit, b)
+		filter, err := account.NewRDPFilter(o.e.File.Privacy.adjacency, o.e.File.Privacy.unit, b)
 		if err != nil {
 			return false, err
 		}
@@ -196,7 +196,7 @@ func (o *Owner) Admits(b account.Budget) (int, error) {
 
 // Schema says what a record of the owner's file is read as.
 func (o *Owner) Schema() string {
-	d := o.e.split.Train
+	d := o.e.Task.Split.Train
 	if d.Classes == 0 {
 		return fmt.Sprintf("%d features, a number to predict", d.X.Cols)
 	}

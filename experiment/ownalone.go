@@ -17,7 +17,7 @@ import (
 // regression its loss. It is a statistic of private records: it is shown to the owner and
 // sent to nobody.
 func (o *Owner) Accuracy(theta tensor.Vec) (value float64, metric string) {
-	ev := model.Evaluate(o.e.model, theta, o.tests, new(model.Workspace))
+	ev := model.Evaluate(o.e.Task.Model, theta, o.tests, new(model.Workspace))
 	if !o.e.classifies() {
 		return ev.Loss, "loss"
 	}
@@ -31,7 +31,7 @@ func (o *Owner) TestRecords() int { return o.tests.X.Rows }
 // norm, and returns what Accuracy says about it. Nothing leaves: it is what taking part
 // has to be compared with.
 func (o *Owner) Alone() (value float64, err error) {
-	f := o.e.file
+	f := o.e.File
 	switch {
 	case f.has(algo.OneRelease):
 		value, _ = o.Accuracy(o.mean())
@@ -55,7 +55,7 @@ func (o *Owner) Alone() (value float64, err error) {
 	if err != nil {
 		return 0, err
 	}
-	in, out, answer := agent.Input{}, agent.Output{}, make(tensor.Vec, o.e.model.Dim())
+	in, out, answer := agent.Input{}, agent.Output{}, make(tensor.Vec, o.e.Task.Model.Dim())
 	view := &agent.View{SelfWeight: 1}
 	for k := range steps {
 		in = agent.Input{Kind: agent.Round, Round: k, View: view}
@@ -81,20 +81,20 @@ func (o *Owner) Alone() (value float64, err error) {
 // residuals of a fixed-point iteration, which are then not bounded and of which all
 // records are seen.
 func (o *Owner) aloneTask(batch float64) (agent.Factory, *privacy.Gate, error) {
-	f, public := o.e.file, o.plan().Public
+	f, public := o.e.File, o.plan().Public
 	public.Exact, public.Rescale, public.Count = false, false, false
-	public.ExpectedBatch, public.Clip, public.Unit = batch, f.priv.MaxGradNorm, account.Record()
+	public.ExpectedBatch, public.Clip, public.Unit = batch, f.Privacy.MaxGradNorm, account.Record()
 	q := &agent.Query{Oracle: "grad"}
 	name, own := "local", func(any) {}
 	if f.has(algo.FixedGraph) { // whose iteration, without the others, is the owner's own
-		name = f.alg.Name
+		name = f.Algorithm.Name
 		own = func(params any) {
 			if p, ok := params.(interface{ Stateless() }); ok {
 				p.Stateless()
 			}
 		}
 		public.Residual, public.SampleRate = math.Inf(1), 1
-		public.ExpectedBatch = float64(max(1, len(o.e.parts[0])))
+		public.ExpectedBatch = float64(max(1, len(o.e.Task.Parts[0])))
 		*q = o.plan().Asks[0].Query
 		q.Oracle, q.Operator.Bound = oracle.KMName, math.Inf(1)
 	}
@@ -124,17 +124,17 @@ func (o *Owner) sealedGate(public *oracle.Public, q *agent.Query) (*privacy.Gate
 		return nil, err
 	}
 	return privacy.Open(ledger.NewMemory(nil), m, map[string]privacy.Oracle{q.Oracle: bound},
-		privacy.SimulatedKeys(o.e.file.root.Seed), 0), nil
+		privacy.SimulatedKeys(o.e.File.Run.Seed), 0), nil
 }
 
 // mean is that of the owner's records, as they are.
 func (o *Owner) mean() tensor.Vec {
 	v := oracle.Value{
-		Records:    oracle.Records{Data: o.e.split.Train, Index: o.e.parts[0]},
+		Records:    oracle.Records{Data: o.e.Task.Split.Train, Index: o.e.Task.Parts[0]},
 		Clip:       math.Inf(1),
 		Normaliser: 1,
 		Unit:       account.Owner(),
-		Dim:        o.e.model.Dim(),
+		Dim:        o.e.Task.Model.Dim(),
 	}
 	mean := make(tensor.Vec, v.Dim)
 	v.Evaluate(&privacy.Value{Float: mean}, nil, nil)

@@ -34,7 +34,7 @@ func TestOwnersHaveTheGraphsOfTheSimulator(t *testing.T) {
 		}
 		changes := false
 		for k := range uint64(40) {
-			want, err := e.schedule.At(k)
+			want, err := e.Graphs.Schedule.At(k)
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -31,13 +31,13 @@ func FileDigest(b []byte) string {
 }
 
 // Agents returns how many agents the run file asks for.
-func (f *File) Agents() int { return f.topo.Agents }
+func (f *File) Agents() int { return f.Topology.Agents }
 
 // ScheduleFor builds the graphs of the run file with a public seed in place of the
 // file's.
 func (f *File) ScheduleFor(seed uint64) (topology.Schedule, error) {
-	if _, similar := topology.Similarities[f.topo.Graph]; similar {
-		return nil, f.at("topology", config.Bad("graph", f.topo.Graph,
+	if _, similar := topology.Similarities[f.Topology.Graph]; similar {
+		return nil, f.at("topology", config.Bad("graph", f.Topology.Graph,
 			config.OneOf(topology.Graphs)+": the graphs of similar agents compare data"))
 	}
 	s, err := topology.Build(f.graphSpec(seed), f.section("topology"))
@@ -46,9 +46,9 @@ func (f *File) ScheduleFor(seed uint64) (topology.Schedule, error) {
 
 // graphSpec describes the graphs of [topology].
 func (f *File) graphSpec(seed uint64) topology.Spec {
-	return topology.Spec{Graph: f.topo.Graph, Weights: f.topo.Weights, Agents: f.topo.Agents, Seed: seed,
-		Push: f.has(algo.Mass), Dropout: f.topo.Dropout, Window: f.topo.Window,
-		Rounds: f.root.Rounds, Pairwise: f.topo.Wake == pairWake}
+	return topology.Spec{Graph: f.Topology.Graph, Weights: f.Topology.Weights, Agents: f.Topology.Agents, Seed: seed,
+		Push: f.has(algo.Mass), Dropout: f.Topology.Dropout, Window: f.Topology.Window,
+		Rounds: f.Run.Rounds, Pairwise: f.Topology.Wake == pairWake}
 }
 
 // GraphFor is the whole of ScheduleFor: what a roster states. Where graphs change from
@@ -90,7 +90,7 @@ type Owner struct {
 }
 
 // plan is the owner's.
-func (o *Owner) plan() *plan.Agent { return &o.e.plans[0] }
+func (o *Owner) plan() *plan.Agent { return &o.e.Plans[0] }
 
 // Owner builds the part of agent opt.Self. Runs without noise, with switches of
 // [replication] are refused.
@@ -102,16 +102,17 @@ func (f *File) Owner(opt OwnerOptions) (*Owner, error) {
 	if err != nil {
 		return nil, err
 	}
-	if first.Agents() != f.topo.Agents {
-		return nil, f.at("topology", config.Bad("agents", f.topo.Agents,
+	if first.Agents() != f.Topology.Agents {
+		return nil, f.at("topology", config.Bad("agents", f.Topology.Agents,
 			fmt.Sprintf("%d, the members of the roster", first.Agents())))
 	}
-	f.root.Seed = opt.Seed
-	own, err := data.LoadOwn(f.data.Dataset, opt.Data, opt.Seed, f.section("data"))
+	f.Run.Seed = opt.Seed
+	own, err := data.LoadOwn(f.Data.Dataset, opt.Data, opt.Seed, f.section("data"))
 	if err != nil {
 		return nil, f.at("data", err)
 	}
-	e := &Experiment{file: f, split: own.Split, schedule: opt.Graphs, owned: true, self: opt.Self}
+	e := &Experiment{File: f, Seats: Seats{Self: opt.Self, Owned: true}}
+	e.Task.Split, e.Graphs.Schedule = own.Split, opt.Graphs
 	if err = e.prepare(); err != nil {
 		return nil, err
 	}
@@ -122,41 +123,41 @@ func (f *File) Owner(opt OwnerOptions) (*Owner, error) {
 	for i := range rows {
 		rows[i] = int32(i)
 	}
-	e.parts = [][]int32{rows}
+	e.Task.Parts = [][]int32{rows}
 	if err := e.ownModel(); err != nil {
 		return nil, err
 	}
-	o := &Owner{e: e, self: opt.Self, records: own.Records, tests: batchOf(e.split.Test), secret: opt.Secret}
-	if o.noise = f.priv.Noise; o.noise == "" {
+	o := &Owner{e: e, self: opt.Self, records: own.Records, tests: batchOf(e.Task.Split.Test), secret: opt.Secret}
+	if o.noise = f.Privacy.Noise; o.noise == "" {
 		o.noise = fastNoise
-		if _, ok := e.model.(model.GridModel); ok && f.rounds() && f.kind().Exact && f.mechanism().integers {
+		if _, ok := e.Task.Model.(model.GridModel); ok && f.rounds() && f.kind().Exact && f.mechanism().integers {
 			// nobody waits for a daemon: its noise is the one that rests on fewer
 			// assumptions
 			o.noise = exactNoise
 		}
 	}
-	f.priv.Noise = o.noise
+	f.Privacy.Noise = o.noise
 	if err := e.makePlans(); err != nil {
 		return nil, f.at("privacy", err)
 	}
-	if who := f.adv.Text(); who != "" {
-		e.warnings = append(e.warnings, "this experiment has members who attack, to rehearse with: "+who)
+	if who := f.Adversaries.Text(); who != "" {
+		e.Notes.Warnings = append(e.Notes.Warnings, "this experiment has members who attack, to rehearse with: "+who)
 	}
 	return o, nil
 }
 
 // ownModel builds model and initial parameters, which are the same for all members.
 func (e *Experiment) ownModel() error {
-	f := e.file
+	f := e.File
 	var err error
-	if e.model, err = model.New(f.mod.Name, e.shape(), f.section("model")); err != nil {
+	if e.Task.Model, err = model.New(f.Model.Name, e.shape(), f.section("model")); err != nil {
 		return f.at("model", err)
 	}
-	if err := f.data.Augmentation.Validate(e.split.Train.Shape, e.model); err != nil {
+	if err := f.Data.Augmentation.Validate(e.Task.Split.Train.Shape, e.Task.Model); err != nil {
 		return f.at("data", err)
 	}
-	if p := f.mod.Precision; p != "" {
-		if e.model, err = model.WithPrecision(e.model, p); err != nil {
+	if p := f.Model.Precision; p != "" {
+		if e.Task.Model, err = model.WithPrecision(e.Task.Model, p); err != nil {
 			return f.at("model", err)
 		}
 	}
@@ -174,7 +175,7 @@ func (e *Experiment) ownModel() error {
 	if err := e.initialise(); err != nil {
 		return f.at("model", err)
 	}
-	if f.mod.TrainLayers != 0 {
+	if f.Model.TrainLayers != 0 {
 		return e.trainHead()
 	}
 	return nil
@@ -217,26 +218,26 @@ type Facts struct {
 
 // Facts returns what is planned.
 func (o *Owner) Facts() (Facts, error) {
-	f, p, t := o.e.file, o.plan(), &o.e.setup.Target
-	m, err := o.e.setup.Scheme.Mechanism(o.self, p.Noise, o.secret)
+	f, p, t := o.e.File, o.plan(), &o.e.Setup.Target
+	m, err := o.e.Setup.Scheme.Mechanism(o.self, p.Noise, o.secret)
 	if err != nil {
 		return Facts{}, f.at("privacy", err)
 	}
 	grows := 0
 	if o.remembers() {
-		grows = 8 + 4*o.e.model.Dim()
+		grows = 8 + 4*o.e.Task.Model.Dim()
 	}
 	return Facts{
-		Algorithm:  f.alg.Name,
-		Dataset:    f.data.Dataset,
+		Algorithm:  f.Algorithm.Name,
+		Dataset:    f.Data.Dataset,
 		Rounds:     o.steps(),
 		Holders:    o.holders(),
 		Interval:   f.interval(),
-		Pairs:      f.pacing == agent.PacingPairs,
+		Pairs:      f.Pacing == agent.PacingPairs,
 		Push:       f.has(algo.Mass),
-		BF16:       f.alg.short(),
-		Dim:        o.e.model.Dim(),
-		Extra:      f.priv.Extra(),
+		BF16:       f.Algorithm.short(),
+		Dim:        o.e.Task.Model.Dim(),
+		Extra:      f.Privacy.Extra(),
 		Records:    p.Public.Records,
 		Batch:      p.Public.ExpectedBatch,
 		Rate:       p.Public.SampleRate,
@@ -244,7 +245,7 @@ func (o *Owner) Facts() (Facts, error) {
 		Grows:      grows,
 		Noise:      p.Noise,
 		NoiseKind:  o.noise,
-		Curious:    f.priv.Curious,
+		Curious:    f.Privacy.Curious,
 		Costs:      p.Costs(),
 		Adjacency:  t.Adjacency,
 		Unit:       t.Unit,
@@ -252,7 +253,7 @@ func (o *Owner) Facts() (Facts, error) {
 		Target:     t.Epsilon,
 		Accountant: t.Accountant,
 		Provenance: m.Provenance(),
-		Warnings:   o.e.warnings,
+		Warnings:   o.e.Notes.Warnings,
 	}, nil
 }
 
@@ -279,7 +280,7 @@ func (o *Owner) Algorithm() (agent.Algorithm, error) {
 
 // ownRecords are the owner's for training.
 func (o *Owner) ownRecords() oracle.Records {
-	return oracle.Records{Data: o.e.split.Train, Index: o.e.parts[0]}
+	return oracle.Records{Data: o.e.Task.Split.Train, Index: o.e.Task.Parts[0]}
 }
 
 // Gate makes the gate over the owner's records, with secret keys. The ledger is the
@@ -300,13 +301,13 @@ func (o *Owner) Gate(l *ledger.File, run string) (*privacy.Gate, error) {
 // alone.
 func (o *Owner) limit(l *ledger.File, run string) (*runLedger, error) {
 	limited, p := &runLedger{File: l}, o.plan()
-	if p.Limited || o.e.file.clocked() {
+	if p.Limited || o.e.File.clocked() {
 		var err error
 		if limited.filter, err = p.Quota(); err != nil {
 			return nil, err
 		}
 	}
-	shared := o.e.setup.Scheme.Shared()
+	shared := o.e.Setup.Scheme.Shared()
 	if limited.filter == nil && !shared {
 		return limited, nil
 	}
@@ -362,7 +363,7 @@ func (o *Owner) EncodeModel(theta tensor.Vec, run string) ([]byte, error) {
 }
 
 func (o *Owner) encode(run string, tensors []model.NamedVec) ([]byte, error) {
-	meta := map[string]string{"run": run, "engine": EngineVersion, "model": o.e.file.mod.Name,
+	meta := map[string]string{"run": run, "engine": EngineVersion, "model": o.e.File.Model.Name,
 		"noise": o.noise, "samples": formatShape(o.e.sampleShape())}
 	return model.EncodeSafetensors(meta, tensors)
 }

@@ -12,13 +12,13 @@ import (
 // holders says where each token starts among daemons: the same for all members, from the
 // public seed. Nothing that is printed of their privacy rests on it.
 func (o *Owner) holders() []agent.ID {
-	f := o.e.file
+	f := o.e.File
 	if !f.tokens() {
 		return nil
 	}
-	all := make([]agent.ID, f.tokn.Count)
+	all := make([]agent.ID, f.Token.Count)
 	for k := range all {
-		all[k] = agent.ID(rng.Public(f.root.Seed, "token start", uint64(k)).Below(uint64(f.topo.Agents)))
+		all[k] = agent.ID(rng.Public(f.Run.Seed, "token start", uint64(k)).Below(uint64(f.Topology.Agents)))
 	}
 	return all
 }
@@ -35,10 +35,10 @@ func (o *Owner) EncodeTokens(tokens []tensor.Vec, run string) ([]byte, error) {
 // aloneSteps is how many steps the owner's own model makes, and of what batch: as many as
 // are taken with its records if tokens visit all members alike, each with all of them.
 func (o *Owner) aloneSteps() (steps uint64, batch float64) {
-	f, p := o.e.file, o.plan()
+	f, p := o.e.File, o.plan()
 	if !f.tokens() {
-		return f.steps, p.Public.ExpectedBatch
+		return f.Steps, p.Public.ExpectedBatch
 	}
-	n := uint64(f.topo.Agents)
-	return (f.steps*uint64(f.tokn.Count) + n - 1) / n, float64(max(1, len(o.e.parts[0])))
+	n := uint64(f.Topology.Agents)
+	return (f.Steps*uint64(f.Token.Count) + n - 1) / n, float64(max(1, len(o.e.Task.Parts[0])))
 }

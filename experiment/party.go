@@ -67,7 +67,7 @@ func recoverFrom(g *privacy.Gate, bare agent.Algorithm) error {
 }
 
 // planOf is the plan of an agent. An owner knows its own alone.
-func (e *Experiment) planOf(i agent.ID) *plan.Agent { return &e.plans[i-e.self] }
+func (e *Experiment) planOf(i agent.ID) *plan.Agent { return &e.Plans[i-e.Seats.Self] }
 
 // Party makes one agent of the experiment. Everywhere an agent is needed it comes from
 // here, so that what was planned is what is asked, charged and answered.
@@ -91,16 +91,16 @@ func (e *Experiment) gate(s *Seat) (*privacy.Gate, map[string]privacy.Oracle, er
 	a, m := e.planOf(s.Self), s.Mechanism
 	var err error
 	if m == nil {
-		if m, err = e.setup.Scheme.Mechanism(s.Self, a.Noise, s.Secret); err != nil {
-			return nil, nil, e.file.at("privacy", err)
+		if m, err = e.Setup.Scheme.Mechanism(s.Self, a.Noise, s.Secret); err != nil {
+			return nil, nil, e.File.at("privacy", err)
 		}
 	}
 	oracles, err := e.bind(s)
 	if err != nil {
-		return nil, nil, e.file.at("privacy", err)
+		return nil, nil, e.File.at("privacy", err)
 	}
 	g := privacy.Open(s.Ledger, m, oracles, s.Keys, s.Self)
-	if e.file.tokens() {
+	if e.File.tokens() {
 		for name := range oracles {
 			g.Imitate(noiseQuery, name)
 		}
@@ -114,18 +114,18 @@ func (e *Experiment) gate(s *Seat) (*privacy.Gate, map[string]privacy.Oracle, er
 // algorithm makes the agent's state machine: bare, and with clips that change, what an
 // adversary does and the format of messages around it.
 func (e *Experiment) algorithm(self agent.ID) (around, bare agent.Algorithm, err error) {
-	f := e.file
-	if bare, err = e.factory(e.env(int(self - e.self))); err != nil {
+	f := e.File
+	if bare, err = e.Factory(e.env(int(self - e.Seats.Self))); err != nil {
 		return nil, nil, f.at("algorithm", err)
 	}
 	around = e.clipped(bare, self)
-	return f.alg.rounded(f.adv.Corrupt(around, self, f.root.Seed)), bare, nil
+	return f.Algorithm.rounded(f.Adversaries.Corrupt(around, self, f.Run.Seed)), bare, nil
 }
 
 // clipped lets an algorithm ask with the run's clips.
 func (e *Experiment) clipped(bare agent.Algorithm, self agent.ID) agent.Algorithm {
-	p, a := &e.file.priv, e.planOf(self)
-	return p.Clipped(bare, p.MaxGradNorm, a.Noise/a.Public.ExpectedBatch, e.model.Dim())
+	p, a := &e.File.Privacy, e.planOf(self)
+	return p.Clipped(bare, p.MaxGradNorm, a.Noise/a.Public.ExpectedBatch, e.Task.Model.Dim())
 }
 
 // bind makes the oracles that the agent's plan names.
@@ -164,7 +164,7 @@ func (e *Experiment) bind(s *Seat) (map[string]privacy.Oracle, error) {
 
 // open writes what stands in a ledger before the run's first charge.
 func (e *Experiment) open(l ledger.Ledger, a *plan.Agent) error {
-	for _, o := range e.overrides {
+	for _, o := range e.Notes.Overrides {
 		if err := l.Override(o); err != nil {
 			return err
 		}
@@ -177,8 +177,8 @@ func (e *Experiment) open(l ledger.Ledger, a *plan.Agent) error {
 	return nil
 }
 
-// algorithmParams is the section [algorithm], with what every algorithm has.
-type algorithmParams struct {
+// AlgorithmParams is the section [algorithm], with what every algorithm has.
+type AlgorithmParams struct {
 	Name string `toml:"name"`
 	// Messages is the format of what agents send: "float32" (default) or "bf16", half as
 	// long (algo.Rounded).
@@ -188,9 +188,9 @@ type algorithmParams struct {
 const shortMessages = "bf16"
 
 // short reports whether messages have half of the bits.
-func (p *algorithmParams) short() bool { return p.Messages == shortMessages }
+func (p *AlgorithmParams) short() bool { return p.Messages == shortMessages }
 
-func (p *algorithmParams) validate() error {
+func (p *AlgorithmParams) validate() error {
 	if p.Messages != "" && p.Messages != "float32" && !p.short() {
 		return config.Bad("messages", p.Messages, "float32 or bf16")
 	}
@@ -198,7 +198,7 @@ func (p *algorithmParams) validate() error {
 }
 
 // rounded lets an algorithm send what the run file asks for.
-func (p *algorithmParams) rounded(a agent.Algorithm) agent.Algorithm {
+func (p *AlgorithmParams) rounded(a agent.Algorithm) agent.Algorithm {
 	if p.short() {
 		return algo.Rounded(a)
 	}
@@ -206,7 +206,7 @@ func (p *algorithmParams) rounded(a agent.Algorithm) agent.Algorithm {
 }
 
 // messageSize is the length of a message on the wire.
-func (p *algorithmParams) messageSize(dim int) int {
+func (p *AlgorithmParams) messageSize(dim int) int {
 	if p.short() {
 		return agent.MessageSizeBF16(dim)
 	}

@@ -135,7 +135,7 @@ func (w *tuning) member(ctx context.Context, g, n int, m member) (TrialRow, erro
 	if err := r.world.sim.Run(ctx, min(uint64(g)*w.t.p.Interval, w.t.rounds)); err != nil {
 		return TrialRow{}, err
 	}
-	ev, _ := e.evaluate(r.world, 1, make([]float64, len(e.tests)))
+	ev, _ := e.evaluate(r.world, 1, make([]float64, len(e.Task.Tests)))
 	r.dir = &runDir{path: w.memberDir(g, n), write: atomicfile.Write}
 	if err := r.checkpoint(); err != nil {
 		return TrialRow{}, err
@@ -178,8 +178,8 @@ func (w *tuning) generationBegun(g int) bool {
 // continued is a run of e that goes on from the state of a member after a generation, or
 // begins where from is 0.
 func (w *tuning) continued(e *Experiment, generation, from int) (*running, error) {
-	for i := range e.plans { // the ledgers of a copied member hold other noise than the plan
-		e.plans[i].Limited = false
+	for i := range e.Plans { // the ledgers of a copied member hold other noise than the plan
+		e.Plans[i].Limited = false
 	}
 	r := &running{e: e, opt: Options{Workers: 1}, began: time.Now()}
 	var err error
@@ -196,8 +196,8 @@ func (w *tuning) continued(e *Experiment, generation, from int) (*running, error
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", path, err)
 	}
-	if len(p.Ledgers) != len(e.parts) {
-		return nil, config.Bad(tuneSection+".space", fmt.Sprintf("%d agents", len(e.parts)),
+	if len(p.Ledgers) != len(e.Task.Parts) {
+		return nil, config.Bad(tuneSection+".space", fmt.Sprintf("%d agents", len(e.Task.Parts)),
 			fmt.Sprintf("%d, as before", len(p.Ledgers)))
 	}
 	if r.world, err = e.start(e.own(), 1, p.Ledgers); err != nil {

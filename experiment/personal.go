@@ -19,8 +19,8 @@ import (
 	"sotto/topology"
 )
 
-// clockParams is the [clock] section of algorithms without rounds.
-type clockParams struct {
+// ClockParams is the [clock] section of algorithms without rounds.
+type ClockParams struct {
 	// Wakes is the length of the run, of all agents together; 0 means rounds for each
 	// agent.
 	Wakes uint64 `toml:"wakes,omitempty"`
@@ -50,7 +50,7 @@ type PersonalPrivacy struct {
 	FeatureNorm float64 `toml:"feature_norm,omitempty"`
 }
 
-func (q *PersonalPrivacy) validate(p *privacyParams, noisy, personal bool) error {
+func (q *PersonalPrivacy) validate(p *PrivacyParams, noisy, personal bool) error {
 	private := personal && noisy
 	switch {
 	case len(q.AgentEpsilon) > 0 && (!private || p.TargetEpsilon != 0 || p.NoiseMultiplier != 0):
@@ -87,7 +87,7 @@ const maxWakes = 1 << 40
 // objectiveWeights are those of the objective of personal models, in place of mixing.
 const objectiveWeights = "objective"
 
-func (p *clockParams) validate() error {
+func (p *ClockParams) validate() error {
 	if x := p.Interval; x != 0 && !(x >= .001 && x <= 86400) {
 		return config.Bad("interval", x, "0.001 to 86400 seconds")
 	}
@@ -96,7 +96,7 @@ func (p *clockParams) validate() error {
 
 // readReplay loads the recorded wakes.
 func (e *Experiment) readReplay() error {
-	p := &e.file.clck
+	p := &e.File.Clock
 	if p.Replay == "" {
 		if p.ReplayDigest != "" {
 			return config.Bad("replay_digest", p.ReplayDigest, "no value without replay")
@@ -118,32 +118,32 @@ func (e *Experiment) readReplay() error {
 	if err != nil {
 		return err
 	}
-	e.replay, err = sim.ParseWakes(b, e.file.topo.Agents, pairs)
+	e.Clock.Replay, err = sim.ParseWakes(b, e.File.Topology.Agents, pairs)
 	var bad *config.Error
 	if errors.As(err, &bad) {
 		bad.File = p.Replay
 	}
-	if err == nil && uint64(len(e.replay)) < e.file.steps {
-		return config.Bad("wakes", e.file.steps,
-			fmt.Sprintf("at most %d, the length of %s", len(e.replay), p.Replay))
+	if err == nil && uint64(len(e.Clock.Replay)) < e.File.Steps {
+		return config.Bad("wakes", e.File.Steps,
+			fmt.Sprintf("at most %d, the length of %s", len(e.Clock.Replay), p.Replay))
 	}
 	return err
 }
 
 func (e *Experiment) pairGraph() (*topology.Graph, error) {
-	if e.file.pacing != agent.PacingPairs {
+	if e.File.Pacing != agent.PacingPairs {
 		return nil, nil
 	}
-	return e.schedule.At(0)
+	return e.Graphs.Schedule.At(0)
 }
 
 // clock rings as the run's own does.
 func (e *Experiment) clock() (*sim.Clock, error) {
-	if e.replay != nil {
-		return sim.Replay(e.replay), nil
+	if e.Clock.Replay != nil {
+		return sim.Replay(e.Clock.Replay), nil
 	}
 	pairs, err := e.pairGraph()
-	return sim.NewClock(e.file.root.Seed, e.file.topo.Agents, pairs), err
+	return sim.NewClock(e.File.Run.Seed, e.File.Topology.Agents, pairs), err
 }
 
 // wakes lists the run's wakes.
@@ -152,8 +152,8 @@ func (e *Experiment) wakes() ([]sim.Wake, error) {
 	if err != nil {
 		return nil, err
 	}
-	list := make([]sim.Wake, 0, e.file.steps)
-	for range e.file.steps {
+	list := make([]sim.Wake, 0, e.File.Steps)
+	for range e.File.Steps {
 		w, _ := c.Next()
 		list = append(list, w)
 	}
@@ -163,35 +163,35 @@ func (e *Experiment) wakes() ([]sim.Wake, error) {
 // countWakes returns how often each agent is going to wake, and where the algorithm wants
 // to know it, fills wakesOf.
 func (e *Experiment) countWakes() ([]uint64, error) {
-	counts := make([]uint64, len(e.plans))
+	counts := make([]uint64, len(e.Plans))
 	env := e.env(0)
 	env.Dim, env.Init = 1, tensor.Vec{0}
-	first, err := e.factory(env)
+	first, err := e.Factory(env)
 	if err != nil {
 		return nil, err
 	}
 	a, ok := first.(interface{ PlansWakes() bool })
-	if plans := ok && a.PlansWakes(); e.owned && plans {
+	if plans := ok && a.PlansWakes(); e.Seats.Owned && plans {
 		return nil, config.Bad("alloc", "one that needs the numbers of an agent's wakes",
 			"equal or expected: nobody knows beforehand when daemons wake")
-	} else if e.owned {
+	} else if e.Seats.Owned {
 		own, err := e.ownWakes()
 		return []uint64{own}, err
 	} else if plans {
-		e.wakesOf = make([][]uint64, len(e.plans))
+		e.Clock.WakesOf = make([][]uint64, len(e.Plans))
 	}
 	c, err := e.clock()
 	if err != nil {
 		return nil, err
 	}
-	for t := range e.file.steps {
+	for t := range e.File.Steps {
 		w, _ := c.Next()
 		counts[w.Agent]++
 		if w.Peer != agent.Broadcast {
 			counts[w.Peer]++
 		}
-		if e.wakesOf != nil {
-			e.wakesOf[w.Agent] = append(e.wakesOf[w.Agent], t)
+		if e.Clock.WakesOf != nil {
+			e.Clock.WakesOf[w.Agent] = append(e.Clock.WakesOf[w.Agent], t)
 		}
 	}
 	return counts, nil
@@ -201,11 +201,11 @@ func (e *Experiment) countWakes() ([]uint64, error) {
 // models, and every agent's own loss on its training records. It is a figure for whoever
 // sees all data, as the simulation does: nobody is told of it.
 func (e *Experiment) objective(w *world, workers int) float64 {
-	g, err := e.schedule.At(0)
+	g, err := e.Graphs.Schedule.At(0)
 	if err != nil {
 		return math.NaN()
 	}
-	terms := make([]float64, len(e.parts))
+	terms := make([]float64, len(e.Task.Parts))
 	parallel.With(len(terms), workers, func(i int, scratch *model.Workspace) error {
 		theta := w.sim.Params(i)
 		degree, apart := 0., 0.
@@ -220,8 +220,8 @@ func (e *Experiment) objective(w *world, workers int) float64 {
 		}
 		weight, lambda := w.parties[i].bare.(personal).Objective()
 		loss := lambda * theta.Dot(theta)
-		if rows := e.parts[i]; len(rows) > 0 {
-			loss += e.model.Loss(theta, e.trainBatch(rows), scratch)
+		if rows := e.Task.Parts[i]; len(rows) > 0 {
+			loss += e.Task.Model.Loss(theta, e.trainBatch(rows), scratch)
 		}
 		terms[i] = apart/4 + degree*weight*loss // each pair is met from both ends
 		return nil
@@ -240,7 +240,7 @@ type personal interface {
 
 func (e *Experiment) trainBatch(rows []int32) *model.Batch {
 	if lo, n := int(rows[0]), len(rows); int(rows[n-1])-lo == n-1 {
-		d := e.split.Train
+		d := e.Task.Split.Train
 		b := &model.Batch{X: tensor.Mat{
 			Rows:   n,
 			Cols:   d.X.Cols,
@@ -254,5 +254,5 @@ func (e *Experiment) trainBatch(rows []int32) *model.Batch {
 		}
 		return b
 	}
-	return batchOf(e.split.Train.Select(rows))
+	return batchOf(e.Task.Split.Train.Select(rows))
 }

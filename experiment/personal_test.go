@@ -142,7 +142,7 @@ func TestPersonalBudgets(t *testing.T) {
 				if name == "unequal" {
 					target = []float64{.5, 1, 2}[l.Agent%3]
 				}
-				planned := uint64(e.plans[l.Agent].Queries())
+				planned := uint64(e.Plans[l.Agent].Queries())
 				if eps := float64(l.Epsilon.Upper); eps > target || l.Charges == planned && eps < .97*target {
 					t.Errorf("agent %d spent %g of %g in %d charges of %d planned", l.Agent, eps, target,
 						l.Charges, planned)
@@ -167,36 +167,36 @@ func TestPersonalBudgets(t *testing.T) {
 // What each agent plans is what the paper and the specification say it asks.
 func TestPersonalPlans(t *testing.T) {
 	e := caseOf(t, "unequal")
-	for i := range e.plans {
-		if want := []int{3, 6}[i%2]; e.plans[i].Queries() != want {
-			t.Errorf("agent %d plans %d queries, want %d", i, e.plans[i].Queries(), want)
+	for i := range e.Plans {
+		if want := []int{3, 6}[i%2]; e.Plans[i].Queries() != want {
+			t.Errorf("agent %d plans %d queries, want %d", i, e.Plans[i].Queries(), want)
 		}
 	}
 	// Equal split, exact Gaussian: T answers of multiplier z cost as much as one of z/√T.
 	e = caseOf(t, "gaussian")
 	one := personalRun(t, "algorithm.updates=1")
-	if ratio := e.plans[0].Noise / one.plans[0].Noise; math.Abs(ratio-math.Sqrt(6)) >
+	if ratio := e.Plans[0].Noise / one.Plans[0].Noise; math.Abs(ratio-math.Sqrt(6)) >
 		1e-4 {
 		t.Errorf("six answers need %g times the noise of one, want %g", ratio, math.Sqrt(6))
 	}
 	// Laplace: scale 2 clips T/ε (with PLD at delta 1e-5 a little less).
 	e = caseOf(t, "laplace")
-	if b := e.plans[0].Noise; b > 12*(1+1e-5) || b < 11.5 {
+	if b := e.Plans[0].Noise; b > 12*(1+1e-5) || b < 11.5 {
 		t.Errorf("Laplace scale %g over the clip, pure composition needs 12", b)
 	}
 	// Late: the last update is the quietest, the sum of 1/z² is that of the budget.
 	e, equal := caseOf(t, "late"), caseOf(t, "gaussian")
-	for i := range e.plans {
+	for i := range e.Plans {
 		sum, last := 0., math.Inf(1)
-		for _, a := range e.plans[i].Asks {
-			z := e.plans[i].Noise * a.Query.Noise
+		for _, a := range e.Plans[i].Asks {
+			z := e.Plans[i].Noise * a.Query.Noise
 			sum += float64(a.Times) / (z * z)
 			if a.Query.Noise > last {
 				t.Errorf("agent %d: noise rises to %g", i, a.Query.Noise)
 			}
 			last = a.Query.Noise
 		}
-		z := equal.plans[i].Noise
+		z := equal.Plans[i].Noise
 		if math.Abs(sum*z*z/6-1) > 1e-4 {
 			t.Errorf("agent %d: late spends %g of the equal split's budget", i, sum*z*z/6)
 		}

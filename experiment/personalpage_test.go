@@ -82,7 +82,7 @@ func TestPersonalReport(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	parts := personalRun(t, "seed=1").parts
+	parts := personalRun(t, "seed=1").Task.Parts
 	for i, p := range r.summary.Privacy {
 		if p.Records != len(parts[i]) {
 			t.Errorf("agent %d has %d records, its summary says %d", i, len(parts[i]), p.Records)

@@ -19,28 +19,28 @@ import (
 // prepare starts what the run's agents are going to be planned from, and lets the
 // deviations of [replication] edit it.
 func (e *Experiment) prepare() error {
-	f := e.file
-	e.setup = plan.Setup{
-		Spec:          f.spec,
-		Setting:       algo.Setting{PerRecord: f.priv.unit == account.Record()},
+	f := e.File
+	e.Setup = plan.Setup{
+		Spec:          f.Spec,
+		Setting:       algo.Setting{PerRecord: f.Privacy.unit == account.Record()},
 		Target:        f.target(),
-		Agents:        f.topo.Agents,
-		Steps:         f.steps,
-		MaxGradNorm:   f.priv.MaxGradNorm,
+		Agents:        f.Topology.Agents,
+		Steps:         f.Steps,
+		MaxGradNorm:   f.Privacy.MaxGradNorm,
 		GradientBound: e.gradientBound,
 	}
-	return f.placed("replication", f.repl.Apply(&e.setup))
+	return f.placed("replication", f.Replication.Apply(&e.Setup))
 }
 
 // newFactory makes the factory of the run's algorithm.
 func (e *Experiment) newFactory() error {
-	f := e.file
+	f := e.File
 	decode := f.section("algorithm")
 	var err error
-	e.factory, err = f.spec.New(func(params any) error {
+	e.Factory, err = f.Spec.New(func(params any) error {
 		err := decode(params)
 		if s, ok := params.(algo.Settable); ok {
-			s.Set(e.setup.Setting)
+			s.Set(e.Setup.Setting)
 		}
 		return err
 	})
@@ -50,7 +50,7 @@ func (e *Experiment) newFactory() error {
 // makePlans fixes every agent's public constants, queries and noise before any data are
 // read by an oracle.
 func (e *Experiment) makePlans() error {
-	f := e.file
+	f := e.File
 	if f.clocked() {
 		if err := f.at("clock", e.readReplay()); err != nil {
 			return err
@@ -60,11 +60,11 @@ func (e *Experiment) makePlans() error {
 		return err
 	}
 	e.fillPublic()
-	e.plans = make([]plan.Agent, len(e.parts))
+	e.Plans = make([]plan.Agent, len(e.Task.Parts))
 	n := newCounter(f)
-	for i := range e.plans {
+	for i := range e.Plans {
 		if err := e.fillAgent(i, n); err != nil {
-			return fmt.Errorf("agent %d with %d records: %w", i, len(e.parts[i]), err)
+			return fmt.Errorf("agent %d with %d records: %w", i, len(e.Task.Parts[i]), err)
 		}
 	}
 	if err := e.rehearse(); err != nil {
@@ -76,12 +76,12 @@ func (e *Experiment) makePlans() error {
 	if err := e.checkRecursion(); err != nil {
 		return err
 	}
-	if err := f.placed("replication", f.repl.Planned(&e.setup, e.plans)); err != nil {
+	if err := f.placed("replication", f.Replication.Planned(&e.Setup, e.Plans)); err != nil {
 		return err
 	}
-	if e.setup.Scheme == nil {
+	if e.Setup.Scheme == nil {
 		var err error
-		if e.setup.Scheme, err = f.mechanism().scheme(e); err != nil {
+		if e.Setup.Scheme, err = f.mechanism().scheme(e); err != nil {
 			return err
 		}
 	}
@@ -103,14 +103,14 @@ func (e *Experiment) makePlans() error {
 // fillPublic completes what all agents' oracles have in common, where no deviation has
 // set it.
 func (e *Experiment) fillPublic() {
-	f, p := e.file, &e.setup.Public
-	priv := &f.priv
-	p.Model, p.Adjacency, p.Unit = e.model, priv.adjacency, priv.unit
+	f, p := e.File, &e.Setup.Public
+	priv := &f.Privacy
+	p.Model, p.Adjacency, p.Unit = e.Task.Model, priv.adjacency, priv.unit
 	if p.Clip == 0 {
 		p.Clip = priv.MaxGradNorm
 	}
 	p.Exact, p.Rescale, p.Count = priv.Noise == exactNoise, priv.Adaptive(), priv.Extra() > 0
-	p.Augment = f.data.Augmentation
+	p.Augment = f.Data.Augmentation
 	p.FeatureNorm, p.Residual = math.Inf(1), math.Inf(1)
 	if f.private() {
 		p.Residual = 1
@@ -118,24 +118,24 @@ func (e *Experiment) fillPublic() {
 			p.FeatureNorm = priv.featureNorm()
 		}
 	}
-	p.Init = e.init
-	e.setup.SLEM = e.rho()
+	p.Init = e.Task.Init
+	e.Setup.SLEM = e.rho()
 }
 
 // fillAgent sets agent i's public constants.
 func (e *Experiment) fillAgent(i int, n *counter) error {
-	f, a := e.file, &e.plans[i]
-	p, k, m := &f.priv, f.kind(), len(e.parts[i])
-	a.Public = e.setup.Public
+	f, a := e.File, &e.Plans[i]
+	p, k, m := &f.Privacy, f.kind(), len(e.Task.Parts[i])
+	a.Public = e.Setup.Public
 	a.Epsilon, a.Before = p.TargetEpsilon, e.priorEvents()
 	if b := p.AgentEpsilon; len(b) > 0 {
-		a.Epsilon = b[(int(e.self)+i)%len(b)]
+		a.Epsilon = b[(int(e.Seats.Self)+i)%len(b)]
 	}
 	public := p.adjacency != account.AddRemove
 	if public {
 		a.Public.Records = m
-		if f.clocked() && !e.owned { // an owner knows its own count alone
-			e.mostRecords = max(e.mostRecords, m)
+		if f.clocked() && !e.Seats.Owned { // an owner knows its own count alone
+			e.Clock.MaxRecords = max(e.Clock.MaxRecords, m)
 		}
 	}
 	var err error
@@ -154,15 +154,15 @@ func (e *Experiment) fillAgent(i int, n *counter) error {
 		a.Public.SampleRate, a.Public.ExpectedBatch, err = p.sampling(float64(m), max(1, a.Public.Draws))
 	}
 	owned := m
-	if e.held != nil {
-		owned += len(e.held[i])
+	if e.Task.HeldOut != nil {
+		owned += len(e.Task.HeldOut[i])
 	}
 	n.add(owned, a)
 	return err
 }
 
 // sampling derives rate and normaliser where the record count m is public.
-func (p *privacyParams) sampling(m float64, draws int) (rate, batch float64, err error) {
+func (p *PrivacyParams) sampling(m float64, draws int) (rate, batch float64, err error) {
 	rate, batch = p.SampleRate, p.BatchSize
 	m *= float64(draws)
 	switch {
@@ -184,24 +184,24 @@ func (p *privacyParams) sampling(m float64, draws int) (rate, batch float64, err
 
 // rehearse notes what every agent is going to ask.
 func (e *Experiment) rehearse() error {
-	f := e.file
+	f := e.File
 	if f.clocked() {
 		return e.rehearseWakes()
 	}
-	life := plan.Life{Pacing: f.pacing, Steps: f.steps, View: &agent.View{SelfWeight: 1}}
-	env := agent.Env{Agents: f.topo.Agents, Records: 1, Rounds: f.steps, Rho: e.rho(),
-		Second: e.second(), Lowest: e.lowest, Neighbors: e.neighbors}
+	life := plan.Life{Pacing: f.Pacing, Steps: f.Steps, View: &agent.View{SelfWeight: 1}}
+	env := agent.Env{Agents: f.Topology.Agents, Records: 1, Rounds: f.Steps, Rho: e.rho(),
+		Second: e.second(), Lowest: e.Graphs.LambdaMin, Neighbors: e.Graphs.MinNeighbors}
 	if f.tokens() {
-		life.Steps *= uint64(f.tokn.Count)
+		life.Steps *= uint64(f.Token.Count)
 		life.Free = freeQueries
-		env.Tokens = f.tokn.Count
+		env.Tokens = f.Token.Count
 	}
-	asks, err := plan.Rehearse(e.factory, env, life)
+	asks, err := plan.Rehearse(e.Factory, env, life)
 	if err != nil {
 		return err
 	}
-	for i := range e.plans {
-		e.plans[i].Asks = asks
+	for i := range e.Plans {
+		e.Plans[i].Asks = asks
 	}
 	return nil
 }
@@ -212,14 +212,14 @@ func (e *Experiment) rehearseWakes() error {
 	if err != nil {
 		return err
 	}
-	g, err := e.schedule.At(0)
+	g, err := e.Graphs.Schedule.At(0)
 	if err != nil {
 		return err
 	}
 	known := map[string][]plan.Ask{}
-	for i := range e.plans {
-		id := e.self + agent.ID(i)
-		asks, err := plan.Rehearse(e.factory, e.env(i), plan.Life{Pacing: e.file.pacing, Steps: counts[i],
+	for i := range e.Plans {
+		id := e.Seats.Self + agent.ID(i)
+		asks, err := plan.Rehearse(e.Factory, e.env(i), plan.Life{Pacing: e.File.Pacing, Steps: counts[i],
 			View: &agent.View{In: g.In(id), Out: g.Out(id)}})
 		if err != nil {
 			return err
@@ -228,18 +228,18 @@ func (e *Experiment) rehearseWakes() error {
 		if _, ok := known[key]; !ok {
 			known[key] = asks
 		}
-		e.plans[i].Asks = known[key]
+		e.Plans[i].Asks = known[key]
 	}
 	return nil
 }
 
 // checkQueries refuses queries that the run's model has no answer to.
 func (e *Experiment) checkQueries() error {
-	a := &e.plans[0]
+	a := &e.Plans[0]
 	for k := range a.Asks {
 		_, err := oracle.New(&a.Public, &a.Asks[k].Query)
 		if errors.Is(err, oracle.ErrNotLinear) {
-			return fmt.Errorf("%w: %w", err, e.file.refuse("model.name", e.file.mod.Name,
+			return fmt.Errorf("%w: %w", err, e.File.refuse("model.name", e.File.Model.Name,
 				"huber, least-squares, or logistic with two classes"))
 		}
 	}
@@ -259,23 +259,23 @@ func newCounter(f *File) *counter {
 	switch k := f.kind(); {
 	case f.clocked():
 		c.n, c.whom = 0, "largest owner"
-	case f.priv.unit == account.Owner() && k.Record:
-		c.n, c.whom = float64(f.topo.Agents), "set of owners, each of which is a unit"
-	case f.priv.unit == account.Owner():
-		c.n, c.whom = float64(f.topo.Agents), "run, which counts owners"
+	case f.Privacy.unit == account.Owner() && k.Record:
+		c.n, c.whom = float64(f.Topology.Agents), "set of owners, each of which is a unit"
+	case f.Privacy.unit == account.Owner():
+		c.n, c.whom = float64(f.Topology.Agents), "run, which counts owners"
 	}
 	return c
 }
 
 // add takes an agent's count, with the records that it holds out.
 func (c *counter) add(owned int, a *plan.Agent) {
-	p, sampled := &c.f.priv, c.f.kind().Batches == oracle.Sampled
+	p, sampled := &c.f.Privacy, c.f.kind().Batches == oracle.Sampled
 	count := float64(owned)
 	switch {
 	case p.unit == account.Owner():
 		return
 	case p.adjacency == account.AddRemove && sampled: // the public constants' own record count
-		count = math.Round(p.BatchSize / p.SampleRate / (1 - c.f.eval.Validation))
+		count = math.Round(p.BatchSize / p.SampleRate / (1 - c.f.Evaluate.Validation))
 		if p.MinRecords > 0 {
 			count = float64(p.MinRecords)
 		}
@@ -303,7 +303,7 @@ func (c *counter) least() (n float64, whom string) {
 
 // checkDelta refuses a delta at which a mechanism may publish a whole record.
 func (e *Experiment) checkDelta(n float64, whom string) error {
-	p := &e.file.priv
+	p := &e.File.Privacy
 	if p.TargetDelta < 1/n {
 		return nil
 	}
@@ -313,9 +313,9 @@ func (e *Experiment) checkDelta(n float64, whom string) error {
 				"a mechanism may publish one whole record; i_understand = [\"delta\"] overrides and is "+
 				"recorded",
 				1/n, n, whom))
-		return fmt.Errorf("%w: %w", privacy.ErrRefused, e.file.at("privacy", err))
+		return fmt.Errorf("%w: %w", privacy.ErrRefused, e.File.at("privacy", err))
 	}
-	e.overrides = append(e.overrides, fmt.Sprintf("target_delta %g is not below 1/n for the %s, n = %.0f",
+	e.Notes.Overrides = append(e.Notes.Overrides, fmt.Sprintf("target_delta %g is not below 1/n for the %s, n = %.0f",
 		p.TargetDelta, whom, n))
 	return nil
 }
@@ -323,19 +323,19 @@ func (e *Experiment) checkDelta(n float64, whom string) error {
 // calibrate finds every agent's noise, and what is claimed without what the run's ledgers
 // are charged before it.
 func (e *Experiment) calibrate() error {
-	f := e.file
+	f := e.File
 	if f.mechanism().pairwise {
 		e.warnUnequal()
 	}
-	if err := plan.Calibrate(e.plans, e.self, e.setup.Scheme, e.setup.Target); err != nil {
+	if err := plan.Calibrate(e.Plans, e.Seats.Self, e.Setup.Scheme, e.Setup.Target); err != nil {
 		return err
 	}
-	if e.setup.Uncharged {
+	if e.Setup.Uncharged {
 		if err := e.claimWithoutPrior(); err != nil {
 			return err
 		}
 	}
-	if f.clocked() || e.setup.Unjudged {
+	if f.clocked() || e.Setup.Unjudged {
 		return nil
 	}
 	return e.warn()
@@ -344,20 +344,20 @@ func (e *Experiment) calibrate() error {
 // claimWithoutPrior claims what the run would cost if what was made from training records
 // before it were public.
 func (e *Experiment) claimWithoutPrior() error {
-	for i := range e.plans {
-		a := &e.plans[i]
-		if a.Claim = a.Epsilon; e.file.clocked() || i > 0 {
+	for i := range e.Plans {
+		a := &e.Plans[i]
+		if a.Claim = a.Epsilon; e.File.clocked() || i > 0 {
 			continue
 		}
-		i, err := a.Cost(&e.setup.Target, a.Charges())
+		i, err := a.Cost(&e.Setup.Target, a.Charges())
 		if err != nil {
 			return err
 		}
 		a.Claim = i.Upper
 	}
-	if !e.file.clocked() {
-		for i := range e.plans {
-			e.plans[i].Claim = e.plans[0].Claim
+	if !e.File.clocked() {
+		for i := range e.Plans {
+			e.Plans[i].Claim = e.Plans[0].Claim
 		}
 	}
 	return nil
@@ -365,11 +365,11 @@ func (e *Experiment) claimWithoutPrior() error {
 
 // warn notes what the settings of the smallest owner should be asked about.
 func (e *Experiment) warn() error {
-	smallest := &e.plans[0]
-	for i := range e.plans {
+	smallest := &e.Plans[0]
+	for i := range e.Plans {
 		least := smallest.Public.Records
-		if r := e.plans[i].Public.Records; r > 0 && (least == 0 || r < least) {
-			smallest = &e.plans[i]
+		if r := e.Plans[i].Public.Records; r > 0 && (least == 0 || r < least) {
+			smallest = &e.Plans[i]
 		}
 	}
 	if len(smallest.Asks) == 0 {
@@ -379,17 +379,17 @@ func (e *Experiment) warn() error {
 	if err != nil {
 		return err
 	}
-	p := &e.file.priv
-	noise := p.MaxGradNorm * smallest.Noise * math.Sqrt(float64(e.model.Dim()))
+	p := &e.File.Privacy
+	noise := p.MaxGradNorm * smallest.Noise * math.Sqrt(float64(e.Task.Model.Dim()))
 	if p.FollowsAnswers() && noise > p.MaxGradNorm*smallest.Public.ExpectedBatch {
-		e.warnings = append(e.warnings, "clipping released: the noise of an answer is longer than the "+
+		e.Notes.Warnings = append(e.Notes.Warnings, "clipping released: the noise of an answer is longer than the "+
 			"longest mean of clipped gradients, so that the clip follows the noise")
 	}
 	records := smallest.Public.Records
 	if p.unit == account.Owner() { // delta is not about records
 		records = 0
 	}
-	e.warnings = append(account.Warnings(r, smallest.Noise, p.TargetDelta, records), e.warnings...)
+	e.Notes.Warnings = append(account.Warnings(r, smallest.Noise, p.TargetDelta, records), e.Notes.Warnings...)
 	return nil
 }
 
@@ -402,21 +402,21 @@ const noiseQuery = "zero"
 // env is what agent i knows at birth.
 func (e *Experiment) env(i int) agent.Env {
 	env := agent.Env{
-		Self:        e.self + agent.ID(i),
-		Agents:      e.file.topo.Agents,
-		Dim:         e.model.Dim(),
-		Records:     e.plans[i].Public.Records,
-		Rounds:      e.file.steps,
-		Init:        e.init,
+		Self:        e.Seats.Self + agent.ID(i),
+		Agents:      e.File.Topology.Agents,
+		Dim:         e.Task.Model.Dim(),
+		Records:     e.Plans[i].Public.Records,
+		Rounds:      e.File.Steps,
+		Init:        e.Task.Init,
 		Rho:         e.rho(),
 		Second:      e.second(),
-		Lowest:      e.lowest,
-		Neighbors:   e.neighbors,
-		MostRecords: e.mostRecords,
-		Tokens:      e.file.tokn.Count,
+		Lowest:      e.Graphs.LambdaMin,
+		Neighbors:   e.Graphs.MinNeighbors,
+		MostRecords: e.Clock.MaxRecords,
+		Tokens:      e.File.Token.Count,
 	}
-	if e.wakesOf != nil {
-		env.Wakes = e.wakesOf[i]
+	if e.Clock.WakesOf != nil {
+		env.Wakes = e.Clock.WakesOf[i]
 	}
 	return env
 }
@@ -424,13 +424,13 @@ func (e *Experiment) env(i int) agent.Env {
 // gradientBound is the largest norm of an owner's mean gradient that the model and the
 // data set's public bound of its rows allow.
 func (e *Experiment) gradientBound() (float64, error) {
-	glm, linear := model.Linear(e.model)
-	switch x := e.split.Train.RowNorm; {
+	glm, linear := model.Linear(e.Task.Model)
+	switch x := e.Task.Split.Train.RowNorm; {
 	case !linear || math.IsInf(glm.Slope, 1):
-		return 0, e.file.refuse("model.name", e.file.mod.Name,
+		return 0, e.File.refuse("model.name", e.File.Model.Name,
 			"huber, or logistic with two classes, whose gradients are bounded")
 	case x == 0:
-		return 0, e.file.refuse("data.dataset", e.file.data.Dataset,
+		return 0, e.File.refuse("data.dataset", e.File.Data.Dataset,
 			"one whose rows have a public bound, such as houses")
 	default:
 		return glm.Slope * e.lifted(x), nil
@@ -439,7 +439,7 @@ func (e *Experiment) gradientBound() (float64, error) {
 
 // lifted is the norm of a row with the constant of an intercept.
 func (e *Experiment) lifted(x float64) float64 {
-	if glm, _ := model.Linear(e.model); glm.Intercept {
+	if glm, _ := model.Linear(e.Task.Model); glm.Intercept {
 		return math.Hypot(x, 1)
 	}
 	return x
@@ -447,6 +447,6 @@ func (e *Experiment) lifted(x float64) float64 {
 
 // oneDimensional is an agent of the run in dimension 1, for its public constants.
 func (e *Experiment) oneDimensional() (agent.Algorithm, error) {
-	return e.factory(agent.Env{Agents: e.file.topo.Agents, Dim: 1, Rounds: e.file.steps,
-		Tokens: e.file.tokn.Count, Init: tensor.Vec{0}})
+	return e.Factory(agent.Env{Agents: e.File.Topology.Agents, Dim: 1, Rounds: e.File.Steps,
+		Tokens: e.File.Token.Count, Init: tensor.Vec{0}})
 }

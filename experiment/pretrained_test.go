@@ -34,10 +34,10 @@ func TestBuiltinModels(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if e.model.Dim() != 30698 {
-				t.Fatalf("%s: %d parameters", name, e.model.Dim())
+			if e.Task.Model.Dim() != 30698 {
+				t.Fatalf("%s: %d parameters", name, e.Task.Model.Dim())
 			}
-			if got := model.Evaluate(e.model, e.init, e.tests[0], new(model.Workspace)).Accuracy(); got <
+			if got := model.Evaluate(e.Task.Model, e.Task.Init, e.Task.Tests[0], new(model.Workspace)).Accuracy(); got <
 				least {
 				t.Errorf("%s: accuracy %g on images that it has not seen, want %g", name, got, least)
 			}

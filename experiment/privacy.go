@@ -11,9 +11,9 @@ import (
 	"sotto/privacy/account"
 )
 
-// privacyParams is the [privacy] section. noise_multiplier is the noise standard
+// PrivacyParams is the [privacy] section. noise_multiplier is the noise standard
 // deviation over max_grad_norm under every adjacency.
-type privacyParams struct {
+type PrivacyParams struct {
 	Mechanism       string  `toml:"mechanism"`
 	TargetEpsilon   float64 `toml:"target_epsilon,omitempty"`
 	NoiseMultiplier float64 `toml:"noise_multiplier,omitempty"`
@@ -46,10 +46,10 @@ const (
 // of the run.
 const overrideDelta = "delta"
 
-func (p *privacyParams) understands(o string) bool { return slices.Contains(p.IUnderstand, o) }
+func (p *PrivacyParams) understands(o string) bool { return slices.Contains(p.IUnderstand, o) }
 
 // parse reads the words of the section that stand for types.
-func (p *privacyParams) parse(owners bool) error {
+func (p *PrivacyParams) parse(owners bool) error {
 	var err error
 	if p.adjacency, err = account.ParseAdjacency(p.Adjacency); err != nil {
 		return config.Bad("adjacency", p.Adjacency, "one of add-remove, replace-one, zero-out")
@@ -82,7 +82,7 @@ func (p *privacyParams) parse(owners bool) error {
 // validatePrivacy checks the section's values; what its mechanism needs is checked by the
 // mechanism's own row.
 func (f *File) validatePrivacy() error {
-	p, m := &f.priv, f.mechanism()
+	p, m := &f.Privacy, f.mechanism()
 	if p.Noise != "" && (!m.integers || p.Noise != fastNoise && p.Noise != exactNoise) {
 		return config.Bad("noise", p.Noise, "fast or exact, with mechanism gaussian")
 	}
@@ -109,10 +109,10 @@ func (f *File) validatePrivacy() error {
 }
 
 // clippingFound is what stands for the keys of clipping in an error.
-func (p *privacyParams) clippingFound() string { return cmp.Or(p.Kind, "parameters of it") }
+func (p *PrivacyParams) clippingFound() string { return cmp.Or(p.Kind, "parameters of it") }
 
 // validateNoise checks the keys of noise that is calibrated.
-func (p *privacyParams) validateNoise() error {
+func (p *PrivacyParams) validateNoise() error {
 	if p.MaxGradNorm == 0 {
 		p.MaxGradNorm = 1
 	}
@@ -136,10 +136,10 @@ func (p *privacyParams) validateNoise() error {
 // validateBatches keeps every sampling constant public. Which keys there may be follows
 // from how the run's queries read their records.
 func (f *File) validateBatches() error {
-	p, k := &f.priv, f.kind()
+	p, k := &f.Privacy, f.kind()
 	switch {
 	case k.Batches == oracle.Mean:
-		return p.validateMean(f.alg.Name)
+		return p.validateMean(f.Algorithm.Name)
 	case !k.Record:
 		return p.validateOwner()
 	case k.Batches == oracle.FullBatch:
@@ -150,7 +150,7 @@ func (f *File) validateBatches() error {
 
 // validateOwner refuses what counts records: an owner's mean gradient is clipped as a
 // whole.
-func (p *privacyParams) validateOwner() error {
+func (p *PrivacyParams) validateOwner() error {
 	switch {
 	case p.SampleRate != 0:
 		return config.Bad("sample_rate", p.SampleRate,
@@ -165,7 +165,7 @@ func (p *privacyParams) validateOwner() error {
 }
 
 // validateMean checks the keys that a value has.
-func (p *privacyParams) validateMean(algorithm string) error {
+func (p *PrivacyParams) validateMean(algorithm string) error {
 	switch {
 	case p.adjacency == account.AddRemove:
 		return config.Bad("adjacency", p.Adjacency, "replace-one or zero-out with algorithm "+algorithm+
@@ -183,7 +183,7 @@ func (p *privacyParams) validateMean(algorithm string) error {
 }
 
 // validateFullBatch is validateSampled for queries that use all records each time.
-func (p *privacyParams) validateFullBatch() error {
+func (p *PrivacyParams) validateFullBatch() error {
 	switch {
 	case p.SampleRate != 0:
 		return config.Bad("sample_rate", p.SampleRate, "nothing: this algorithm uses all records each time")
@@ -197,7 +197,7 @@ func (p *privacyParams) validateFullBatch() error {
 	return p.validateMinRecords()
 }
 
-func (p *privacyParams) validateMinRecords() error {
+func (p *PrivacyParams) validateMinRecords() error {
 	if p.MinRecords < 0 || p.MinRecords > 0 && p.adjacency != account.AddRemove {
 		return config.Bad("min_records", p.MinRecords,
 			"at least 1, and only under add-remove: elsewhere record counts are public")
@@ -206,7 +206,7 @@ func (p *privacyParams) validateMinRecords() error {
 }
 
 // validateSampled checks the keys of Poisson batches.
-func (p *privacyParams) validateSampled() error {
+func (p *PrivacyParams) validateSampled() error {
 	switch {
 	case p.SampleRate != 0 && !(p.SampleRate > 0 && p.SampleRate <= 1):
 		return config.Bad("sample_rate", p.SampleRate, "above 0 and at most 1")

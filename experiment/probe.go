@@ -11,10 +11,10 @@ import (
 // [evaluate] gradients of them, evenly spaced among those of all agents.
 func (e *Experiment) probe() []int32 {
 	var all []int32
-	for _, part := range e.parts {
+	for _, part := range e.Task.Parts {
 		all = append(all, part...)
 	}
-	chosen := evenly(len(all), min(len(all), e.file.eval.Gradients))
+	chosen := evenly(len(all), min(len(all), e.File.Evaluate.Gradients))
 	rows := make([]int32, len(chosen))
 	for k, i := range chosen {
 		rows[k] = all[i]
@@ -31,11 +31,11 @@ func (e *Experiment) probe() []int32 {
 //
 // Records without a finite gradient are left out.
 func (e *Experiment) gradients(w *world, round uint64, epsilon, delta float64) []Row {
-	if e.file.eval.Gradients == 0 {
+	if e.File.Evaluate.Gradients == 0 {
 		return nil
 	}
 	var (
-		d       = e.model.Dim()
+		d       = e.Task.Model.Dim()
 		center  = make(tensor.Vec, d)
 		one     = make(tensor.Vec, d)
 		sum     = make([]float64, d)
@@ -50,7 +50,7 @@ func (e *Experiment) gradients(w *world, round uint64, epsilon, delta float64) [
 	rows := e.probe()
 	for k := range rows {
 		clear(one)
-		s := e.model.ClippedGradientSum(one, center, batchOf(w.trained.Select(rows[k:k+1])), math.Inf(1),
+		s := e.Task.Model.ClippedGradientSum(one, center, batchOf(w.trained.Select(rows[k:k+1])), math.Inf(1),
 			&scratch)
 		if s.NonFinite > 0 {
 			continue

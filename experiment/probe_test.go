@@ -71,17 +71,17 @@ func TestGradientFigures(t *testing.T) {
 	if len(probe) != 40 {
 		t.Fatalf("%d records", len(probe))
 	}
-	batch := batchOf(e.split.Train.Select(probe))
+	batch := batchOf(e.Task.Split.Train.Select(probe))
 	var scratch model.Workspace
-	mean := make(tensor.Vec, e.model.Dim())
-	e.model.ClippedGradientSum(mean, e.init, batch, math.Inf(1), &scratch)
+	mean := make(tensor.Vec, e.Task.Model.Dim())
+	e.Task.Model.ClippedGradientSum(mean, e.Task.Init, batch, math.Inf(1), &scratch)
 	mean.Scale(1./40, mean)
 	loss := func(step float64) float64 {
 		at := make(tensor.Vec, len(mean))
 		for k := range at {
-			at[k] = e.init[k] + float32(step/mean.Norm())*mean[k]
+			at[k] = e.Task.Init[k] + float32(step/mean.Norm())*mean[k]
 		}
-		return model.Evaluate(e.model, at, batch, &scratch).Loss
+		return model.Evaluate(e.Task.Model, at, batch, &scratch).Loss
 	}
 	if want := loss(0); math.Abs(got["train_loss"]-want) > 1e-5*want {
 		t.Errorf("train_loss %v, want %v", got["train_loss"], want)

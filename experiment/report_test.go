@@ -198,7 +198,7 @@ func checkLoss(t *testing.T, private, free []string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	last := strconv.FormatUint(parse(t).root.Rounds, 10)
+	last := strconv.FormatUint(parse(t).Run.Rounds, 10)
 	var worst string
 	most := math.Inf(-1)
 	cells := table(t, plotted(t, plots, "privacy-loss-"+lossNumber(plots)+".csv"))
@@ -240,10 +240,10 @@ func lossNumber(plots []ReportFile) string {
 func TestClassAccuraciesAddUp(t *testing.T) {
 	e := build(t, "evaluate.limit=6")
 	dir := run(t, e, Options{}).Dir
-	last := strconv.FormatUint(e.file.root.Rounds, 10)
+	last := strconv.FormatUint(e.File.Run.Rounds, 10)
 	accuracy := metric(t, dir, "accuracy", last)
 	known := 0
-	for i, tests := range e.tests {
+	for i, tests := range e.Task.Tests {
 		count, right := map[int32]float64{}, 0.
 		for _, label := range tests.Labels {
 			count[label]++

@@ -84,7 +84,7 @@ func (e *Experiment) Run(ctx context.Context, opt Options) (*Result, error) {
 }
 
 // name is that of the run directory.
-func (e *Experiment) name() string { return e.file.root.Name + "-" + e.identity()[:8] }
+func (e *Experiment) name() string { return e.File.Run.Name + "-" + e.identity()[:8] }
 
 // Resume goes on with the interrupted run in dir. The run directory that results is the
 // one an uninterrupted run would have left, but for wall times.
@@ -113,7 +113,7 @@ func Resume(ctx context.Context, dir, dataDir string, opt Options) (*Result, err
 }
 
 func (r *running) run(ctx context.Context) (*Result, error) {
-	rounds, every := r.e.file.steps, r.e.file.eval.Every
+	rounds, every := r.e.File.Steps, r.e.File.Evaluate.Every
 	if len(r.evaluations) == 0 {
 		if err := r.evaluate(); err != nil {
 			return nil, err
@@ -146,11 +146,11 @@ func (r *running) run(ctx context.Context) (*Result, error) {
 // next is where the run stops for a moment: after one round, or at the next evaluation,
 // because wakes are many.
 func (r *running) next() uint64 {
-	at, every := r.world.sim.Round(), r.e.file.eval.Every
-	if r.e.file.rounds() {
+	at, every := r.world.sim.Round(), r.e.File.Evaluate.Every
+	if r.e.File.rounds() {
 		return at + 1
 	}
-	return min(r.e.file.steps, (at/every+1)*every)
+	return min(r.e.File.Steps, (at/every+1)*every)
 }
 
 // stopped keeps an interrupted run resumable.

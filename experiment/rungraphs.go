@@ -20,7 +20,7 @@ type RunGraphs struct {
 // else; 0: it does.
 func (f *File) Averaging() int {
 	if f.has(algo.OneRelease) {
-		return int(f.steps) - 1
+		return int(f.Steps) - 1
 	}
 	return 0
 }
@@ -43,20 +43,20 @@ func ReadRunGraphs(dir string) (*RunGraphs, error) {
 		return nil, err
 	}
 	r.Averaging = f.Averaging()
-	if f.topo.Dropout == 0 && f.topo.Wake == "" && !f.directed() {
+	if f.Topology.Dropout == 0 && f.Topology.Wake == "" && !f.directed() {
 		return r, nil
 	}
-	e := &Experiment{file: f}
+	e := &Experiment{File: f}
 	if err := e.prepare(); err != nil {
 		return nil, err
 	}
 	if err := e.buildGraph(tensor.Mat{}); err != nil {
 		return nil, err
 	}
-	r.Schedule = e.schedule
-	if f.topo.Dropout == 0 {
+	r.Schedule = e.Graphs.Schedule
+	if f.Topology.Dropout == 0 {
 		return r, nil
 	}
-	r.Whole, err = topology.Whole(e.schedule)
+	r.Whole, err = topology.Whole(e.Graphs.Schedule)
 	return r, err
 }

@@ -29,7 +29,7 @@ var curious = map[string]string{"neighbors": "all its neighbors", "one": "any on
 // of equations are solved.
 const maxCurious = 400
 
-func (q *CorrelatedNoise) validate(p *privacyParams, pairwise bool) error {
+func (q *CorrelatedNoise) validate(p *PrivacyParams, pairwise bool) error {
 	switch {
 	case !pairwise && q.PairRatio != 0:
 		return config.Bad("pair_noise_ratio", q.PairRatio, "nothing with mechanism "+p.Mechanism)
@@ -53,12 +53,12 @@ func (q *CorrelatedNoise) validate(p *privacyParams, pairwise bool) error {
 // linked are the agents' neighbors in the first round's graph, with whom they share noise
 // in every round.
 func (e *Experiment) linked() ([][]agent.ID, error) {
-	g, err := e.schedule.At(0)
+	g, err := e.Graphs.Schedule.At(0)
 	if err != nil {
 		return nil, err
 	}
 	if g.Directed() {
-		return nil, e.file.refuse("topology.graph", e.file.topo.Graph,
+		return nil, e.File.refuse("topology.graph", e.File.Topology.Graph,
 			"an undirected graph with mechanism {mechanism}")
 	}
 	with := make([][]agent.ID, g.Agents())
@@ -77,7 +77,7 @@ func sharedNoise(e *Experiment) (privacy.Scheme, error) {
 	if err != nil {
 		return nil, err
 	}
-	p := &e.file.priv
+	p := &e.File.Privacy
 	n := len(with)
 	noise := network.Decor{Agents: n, Own: 1, Pair: p.PairRatio}
 	for i, js := range with {
@@ -104,9 +104,9 @@ func sharedNoise(e *Experiment) (privacy.Scheme, error) {
 
 // warnUnequal says where shared noise does not cancel.
 func (e *Experiment) warnUnequal() {
-	for i := range e.plans {
-		if e.plans[i].Public.ExpectedBatch != e.plans[0].Public.ExpectedBatch {
-			e.warnings = append(e.warnings, "mechanism decor: agents' batch sizes differ, so that the noise "+
+	for i := range e.Plans {
+		if e.Plans[i].Public.ExpectedBatch != e.Plans[0].Public.ExpectedBatch {
+			e.Notes.Warnings = append(e.Notes.Warnings, "mechanism decor: agents' batch sizes differ, so that the noise "+
 				"of pairs does not cancel in the mean")
 			return
 		}

@@ -15,10 +15,10 @@ import (
 // charge of the run covers it (claim C20). "" where there is nothing.
 func (e *Experiment) derived() string {
 	var parts []string
-	if d := e.split.Derived; d != "" {
+	if d := e.Task.Split.Derived; d != "" {
 		parts = append(parts, d)
 	}
-	if _, similar := topology.Similarities[e.file.topo.Graph]; similar && e.file.topo.Vectors == "data" {
+	if _, similar := topology.Similarities[e.File.Topology.Graph]; similar && e.File.Topology.Vectors == "data" {
 		parts = append(parts, "the graph")
 	}
 	return strings.Join(parts, ", ")
@@ -27,15 +27,15 @@ func (e *Experiment) derived() string {
 // checkPrior refuses a run with noise whose guarantee would not cover what all agents
 // see from the start.
 func (e *Experiment) checkPrior() error {
-	f, what := e.file, e.derived()
+	f, what := e.File, e.derived()
 	switch {
-	case !f.private() || what != "" && e.setup.Uncharged:
+	case !f.private() || what != "" && e.Setup.Uncharged:
 		return nil
-	case e.setup.Uncharged:
+	case e.Setup.Uncharged:
 		return f.at("replication", config.Bad("uncharged", true,
 			"false: nothing is made from training records before this run"))
-	case e.split.Derived != "":
-		err := f.at("data", config.Bad("dataset", f.data.Dataset+" with "+e.split.Derived,
+	case e.Task.Split.Derived != "":
+		err := f.at("data", config.Bad("dataset", f.Data.Dataset+" with "+e.Task.Split.Derived,
 			"features and centers from public facts: what is made from training records is a release of "+
 				"its own, for which nothing is charged"))
 		return fmt.Errorf("%w: %w", privacy.ErrRefused, err)
@@ -49,7 +49,7 @@ func (e *Experiment) checkPrior() error {
 
 // priorEvents are charged in every ledger before the run; nil where nothing is.
 func (e *Experiment) priorEvents() []account.Event {
-	if !e.setup.Uncharged {
+	if !e.Setup.Uncharged {
 		return nil
 	}
 	return []account.Event{account.Shared(account.NonPrivate("made from training records without noise: " +
@@ -58,20 +58,20 @@ func (e *Experiment) priorEvents() []account.Event {
 
 // vectors are what a graph of similar agents compares.
 func (e *Experiment) vectors() (tensor.Mat, error) {
-	f := e.file
-	if f.topo.Vectors != "data" {
-		return e.split.Hidden, nil
+	f := e.File
+	if f.Topology.Vectors != "data" {
+		return e.Task.Split.Hidden, nil
 	}
-	if v := e.split.Vectors; v.Rows > 0 && f.data.Partition == "natural" {
-		if v.Rows != f.topo.Agents {
-			return v, f.at("topology", config.Bad("agents", f.topo.Agents,
-				fmt.Sprintf("%d, one for each group of %s, with vectors data", v.Rows, f.data.Dataset)))
+	if v := e.Task.Split.Vectors; v.Rows > 0 && f.Data.Partition == "natural" {
+		if v.Rows != f.Topology.Agents {
+			return v, f.at("topology", config.Bad("agents", f.Topology.Agents,
+				fmt.Sprintf("%d, one for each group of %s, with vectors data", v.Rows, f.Data.Dataset)))
 		}
 		return v, nil
 	}
-	d := e.split.Train
-	means := tensor.NewMat(len(e.parts), d.X.Cols)
-	for i, part := range e.parts {
+	d := e.Task.Split.Train
+	means := tensor.NewMat(len(e.Task.Parts), d.X.Cols)
+	for i, part := range e.Task.Parts {
 		for _, r := range part {
 			w := float64(1)
 			switch {

@@ -14,7 +14,7 @@ import (
 )
 
 // private says that the run claims a finite epsilon.
-func (e *Experiment) private() bool { return e.file.private() }
+func (e *Experiment) private() bool { return e.File.private() }
 
 // accounts turns ledgers into figures.
 type accounts struct {
@@ -26,7 +26,7 @@ type accounts struct {
 }
 
 func (e *Experiment) newAccounts(workers int) *accounts {
-	p := &e.file.priv
+	p := &e.File.Privacy
 	return &accounts{p.Accountant, p.adjacency, p.unit, p.TargetDelta, workers}
 }
 
@@ -194,11 +194,11 @@ func (r *running) statement(l *ledger.Memory) (account.Statement, error) {
 	}
 	head := l.Head()
 	s.Ledger = account.LedgerRange{FirstSeq: min(1, head.Seq), LastSeq: head.Seq, Head: head.String()}
-	s.Overrides = append(s.Overrides, r.e.overrides...)
+	s.Overrides = append(s.Overrides, r.e.Notes.Overrides...)
 	s.NotCovered = append(s.NotCovered, "timing of replies",
 		"releases that are not in this ledger, and the deletion of ledgers by their owner",
 		"the number of rounds, the graph and all other settings, which are public")
-	if t := r.e.file.hist.notCovered(); t != "" {
+	if t := r.e.File.Tuned.notCovered(); t != "" {
 		s.NotCovered = append(s.NotCovered, t)
 	}
 	if r.walk != nil {
@@ -211,18 +211,18 @@ func (r *running) statement(l *ledger.Memory) (account.Statement, error) {
 
 // assumptions are those of the run's mechanisms.
 func (e *Experiment) assumptions() ([]string, error) {
-	m, err := e.setup.Scheme.Mechanism(e.self, 1, simulatedSecret(e.file.root.Seed, e.self))
+	m, err := e.Setup.Scheme.Mechanism(e.Seats.Self, 1, simulatedSecret(e.File.Run.Seed, e.Seats.Self))
 	if err != nil {
 		return nil, err
 	}
 	a := m.Assumptions()
-	if e.private() && e.file.priv.Noise != exactNoise {
+	if e.private() && e.File.Privacy.Noise != exactNoise {
 		a = append(a,
 			"the float32 round-off in the sum of clipped gradients, a few millionths of the clip, is not "+
 				"part of the sensitivity")
 	}
 	// of the score's noise, which is never exact
-	if e.file.eval.Score != "" && e.file.priv.Noise == exactNoise {
+	if e.File.Evaluate.Score != "" && e.File.Privacy.Noise == exactNoise {
 		a = append(a, privacy.Gaussian{}.Assumptions()...)
 	}
 	return a, nil

@@ -71,9 +71,9 @@ func (g *Graph) Text() string {
 
 func (e *Experiment) graph() Graph {
 	nan := Figure(math.NaN())
-	g := Graph{Name: e.file.topo.Graph, Links: e.spectrum.Links, SpectralGap: nan, Fiedler: nan}
-	if e.spectrum.Computed {
-		g.SpectralGap, g.Fiedler = Figure(e.spectrum.Gap), Figure(e.spectrum.NormalizedFiedler)
+	g := Graph{Name: e.File.Topology.Graph, Links: e.Graphs.Spectrum.Links, SpectralGap: nan, Fiedler: nan}
+	if e.Graphs.Spectrum.Computed {
+		g.SpectralGap, g.Fiedler = Figure(e.Graphs.Spectrum.Gap), Figure(e.Graphs.Spectrum.NormalizedFiedler)
 	}
 	return g
 }
@@ -149,18 +149,18 @@ func (r *running) summarize() Summary {
 	e := r.e
 	last := r.evaluations[len(r.evaluations)-1]
 	s := Summary{
-		Name: e.file.root.Name, Algorithm: e.file.alg.Name, Dataset: e.file.data.Dataset,
-		Model:      e.file.mod.Name,
-		Parameters: e.model.Dim(), Agents: e.file.topo.Agents, Rounds: e.file.steps, Seed: e.file.root.Seed,
+		Name: e.File.Run.Name, Algorithm: e.File.Algorithm.Name, Dataset: e.File.Data.Dataset,
+		Model:      e.File.Model.Name,
+		Parameters: e.Task.Model.Dim(), Agents: e.File.Topology.Agents, Rounds: e.File.Steps, Seed: e.File.Run.Seed,
 		Loss: Figure(last.Loss.Mean), ConsensusDistance: Figure(last.Consensus),
 		Privacy: r.privacyLines(), Noise: "simulated", Links: r.world.sim.Stats(),
 		ConfigDigest: e.Digest(), Engine: EngineVersion, Arithmetic: e.Arithmetic(), Notes: r.notes(),
 	}
-	if e.file.eval.RMSE {
+	if e.File.Evaluate.RMSE {
 		of := spreadIn(r.rows[len(r.rows)-1], rmseColumn)
 		s.RMSE = &of
 	}
-	if rows := r.rows[len(r.rows)-1]; e.file.eval.Estimation {
+	if rows := r.rows[len(r.rows)-1]; e.File.Evaluate.Estimation {
 		s.Estimation = &Estimation{Range: spreadIn(rows, estimationMetric)}
 		for _, row := range rows {
 			if row.Metric == estimationMetric && row.Agent == "all" {
@@ -171,14 +171,14 @@ func (r *running) summarize() Summary {
 			}
 		}
 	}
-	s.Adversaries = e.file.adv.Text()
-	s.Replication, s.Tuned = e.file.repl.String(), e.file.hist.text()
-	if !e.file.rounds() {
-		s.Pacing = e.file.pacing.String()
+	s.Adversaries = e.File.Adversaries.Text()
+	s.Replication, s.Tuned = e.File.Replication.String(), e.File.Tuned.text()
+	if !e.File.rounds() {
+		s.Pacing = e.File.Pacing.String()
 	}
-	s.Tokens = e.file.tokn.Count
-	for i := range e.plans {
-		s.ClaimedEpsilon = max(s.ClaimedEpsilon, Figure(e.plans[i].Claim))
+	s.Tokens = e.File.Token.Count
+	for i := range e.Plans {
+		s.ClaimedEpsilon = max(s.ClaimedEpsilon, Figure(e.Plans[i].Claim))
 	}
 	s.Topology = e.graph()
 	if last.Accuracy != nil {
@@ -198,17 +198,17 @@ func (r *running) summarize() Summary {
 
 // privacyLines lists agents, above manyAgents in groups of equal figures.
 func (r *running) privacyLines() []PrivacyLine {
-	p := &r.e.file.priv
+	p := &r.e.File.Privacy
 	line := func(i int) PrivacyLine {
 		l := PrivacyLine{
 			Epsilon: Bounds{Figure(r.spent[i].Lower), Figure(r.spent[i].Upper)}, Delta: p.TargetDelta,
 			Adjacency: p.adjacency.String(), Unit: p.unit.String(), Accountant: p.Accountant,
 			Charges: r.charges[i],
-			Noise:   Figure(r.e.plans[i].Noise), SampleRate: r.e.plans[i].Public.SampleRate,
-			Overrides: r.e.overrides,
+			Noise:   Figure(r.e.Plans[i].Noise), SampleRate: r.e.Plans[i].Public.SampleRate,
+			Overrides: r.e.Notes.Overrides,
 		}
-		if r.e.file.clocked() {
-			l.Target = Figure(r.e.plans[i].Epsilon)
+		if r.e.File.clocked() {
+			l.Target = Figure(r.e.Plans[i].Epsilon)
 		}
 		return l
 	}
@@ -217,8 +217,8 @@ func (r *running) privacyLines() []PrivacyLine {
 		for i := range lines {
 			lines[i] = line(i)
 			lines[i].Agent = i
-			if r.e.file.clocked() {
-				lines[i].Records = r.e.plans[i].Public.Records
+			if r.e.File.clocked() {
+				lines[i].Records = r.e.Plans[i].Public.Records
 			}
 		}
 		return lines
@@ -232,7 +232,7 @@ func (r *running) privacyLines() []PrivacyLine {
 	groups := map[key][]int{}
 	var order []key
 	for i := range r.spent {
-		k := key{r.spent[i], r.charges[i], r.e.plans[i].Noise, r.e.plans[i].Public.SampleRate}
+		k := key{r.spent[i], r.charges[i], r.e.Plans[i].Noise, r.e.Plans[i].Public.SampleRate}
 		if groups[k] == nil {
 			order = append(order, k)
 		}
@@ -277,27 +277,27 @@ func (r *running) notes() []string {
 	case !r.e.private():
 		n = append(n, "not private: no noise is added")
 	}
-	if r.e.file.has(algo.Central) {
+	if r.e.File.has(algo.Central) {
 		n = append(n, "central, not decentralized: one trusted site holds all data")
 	}
-	if on := r.e.file.repl.String(); on != "" {
+	if on := r.e.File.Replication.String(); on != "" {
 		n = append(n, "replication of a published procedure that is not sound: "+on)
 	}
-	if who := r.e.file.adv.Text(); who != "" {
+	if who := r.e.File.Adversaries.Text(); who != "" {
 		n = append(n, "adversaries to rehearse with, "+who+
 			": accuracy, loss and consensus distance are of the other agents; epsilon covers all")
 	}
-	if t := r.e.file.tokn.Count; t > 0 {
+	if t := r.e.File.Token.Count; t > 0 {
 		n = append(n,
 			fmt.Sprintf("%d tokens carry the models: accuracy and loss are of what they hold, epsilon is "+
 				"each agent's, against who sees all messages", t))
 	}
-	if r.e.file.pacing.Clocked() && r.e.private() {
+	if r.e.File.Pacing.Clocked() && r.e.private() {
 		n = append(n,
 			"metric objective is computed from training records without noise: the simulation sees it, no "+
 				"agent does")
 	}
-	if r.e.arrivals != nil {
+	if r.e.Task.Arrivals != nil {
 		n = append(n,
 			"records arrive during the run: one that has not come counts as a null record, and epsilon is "+
 				"that of a record that was there from the start")
@@ -308,16 +308,16 @@ func (r *running) notes() []string {
 				"%d links lost one direction of a round: the mean of all models is then not preserved",
 				s.OneSided))
 	}
-	if r.e.file.eval.On == "validation" {
+	if r.e.File.Evaluate.On == "validation" {
 		n = append(n, "accuracy and loss are of records held out from training, not of the test set")
 	}
-	if t := r.e.file.hist.text(); t != "" {
+	if t := r.e.File.Tuned.text(); t != "" {
 		n = append(n, t)
 	}
-	for _, w := range r.e.warnings {
+	for _, w := range r.e.Notes.Warnings {
 		n = append(n, "warning: "+w)
 	}
-	for _, o := range r.e.overrides {
+	for _, o := range r.e.Notes.Overrides {
 		n = append(n, "override: "+o)
 	}
 	return n

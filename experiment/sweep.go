@@ -57,7 +57,7 @@ func NewSweep(file string, base []byte, axes []string, cells []Cell) (*Sweep, er
 func (s *Sweep) check() error {
 	f, err := s.Cell(0)
 	if err == nil {
-		s.rmse = f.eval.RMSE
+		s.rmse = f.Evaluate.RMSE
 	}
 	return err
 }
@@ -201,7 +201,7 @@ func (s *Sweep) Warning() (string, error) {
 		if err != nil {
 			return "", err
 		}
-		if s.Cells() > 1 && f.priv.Mechanism != "none" && !generatedData[f.data.Dataset] {
+		if s.Cells() > 1 && f.Privacy.Mechanism != "none" && !generatedData[f.Data.Dataset] {
 			return "selection not accounted: epsilon is that of one run; to choose among runs by what " +
 				"they gave costs more on private data (sotto tune charges it)", nil
 		}

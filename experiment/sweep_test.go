@@ -70,7 +70,7 @@ func TestSweepCells(t *testing.T) {
 		if got := s.describe(i); got != w {
 			t.Errorf("cell %d is %s, want %s", i, got, w)
 		}
-		if got := fmt.Sprintf("topology.graph=%s seed=%d", f.topo.Graph, f.root.Seed); !strings.HasSuffix(w,
+		if got := fmt.Sprintf("topology.graph=%s seed=%d", f.Topology.Graph, f.Run.Seed); !strings.HasSuffix(w,
 			got) {
 			t.Errorf("cell %d decodes to %s, want %s", i, got, w)
 		}

@@ -96,7 +96,7 @@ func (s *Sweep) Run(ctx context.Context, opt SweepOptions) (*SweepResult, error)
 	if err != nil {
 		return nil, err
 	}
-	w.dir = filepath.Join(opt.Out, first.file.root.Name+"-sweep-"+s.digest()[:8])
+	w.dir = filepath.Join(opt.Out, first.File.Run.Name+"-sweep-"+s.digest()[:8])
 	if opt.Dir != "" {
 		w.dir = opt.Dir
 	}
@@ -136,7 +136,7 @@ func (f *File) load(dataDir string, cache *data.Cache) (*data.Split, error) {
 	if err != nil {
 		return nil, err
 	}
-	return cache.Load(f.data.Dataset, dataDir, f.root.Seed, string(params), section.Decode)
+	return cache.Load(f.Data.Dataset, dataDir, f.Run.Seed, string(params), section.Decode)
 }
 
 // all runs every cell of the shard that has no row yet.

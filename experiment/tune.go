@@ -224,7 +224,7 @@ func (t *Tuning) settle(doc *runfile.Document) error {
 	if err != nil {
 		return err
 	}
-	t.data, t.rounds, t.runs = first.data.Dataset, first.root.Rounds, t.p.Trials
+	t.data, t.rounds, t.runs = first.Data.Dataset, first.Run.Rounds, t.p.Trials
 	at := func(err error) error { return doc.Locate(tuneSection, err) }
 	switch {
 	case t.p.Method == methodPBT && t.p.Interval == 0:
@@ -233,7 +233,7 @@ func (t *Tuning) settle(doc *runfile.Document) error {
 		return at(config.Bad("interval", t.p.Interval,
 			fmt.Sprintf("at most the %d rounds of a trial", t.rounds)))
 	}
-	if publicFor(t.data, target.data.Dataset) {
+	if publicFor(t.data, target.Data.Dataset) {
 		t.cost = costNone
 		return at(t.checkKeys())
 	}
@@ -245,7 +245,7 @@ func (t *Tuning) settle(doc *runfile.Document) error {
 	case t.p.Method == methodPBT:
 		return refuse(at(config.Bad("method", t.p.Method, "random on private data ("+t.data+
 			"): no theorem accounts for a population that copies its best members"+other)))
-	case first.priv.Mechanism == "none":
+	case first.Privacy.Mechanism == "none":
 		return refuse(at(config.Bad("method", t.p.Method, "nothing on private data ("+t.data+
 			") with mechanism none: such trials have no finite cost"+other)))
 	case t.p.Metric == scoreLoss && t.p.ScoreClip == 0:
@@ -371,8 +371,8 @@ func (t *Tuning) trial(n uint64, values []string) (*File, error) {
 }
 
 // history is the [tuned] section of what the search finds.
-func (t *Tuning) history(score float64) *tunedParams {
-	return &tunedParams{Method: t.p.Method, Data: t.data, Metric: t.p.Metric, Score: score, Cost: t.cost}
+func (t *Tuning) history(score float64) *TunedParams {
+	return &TunedParams{Method: t.p.Method, Data: t.data, Metric: t.p.Metric, Score: score, Cost: t.cost}
 }
 
 func asTable(v any) (map[string]any, error) {
@@ -385,7 +385,7 @@ func asTable(v any) (map[string]any, error) {
 }
 
 // best is the run file with the values that were found, stamped with how.
-func (t *Tuning) best(values []string, found *tunedParams, comment string) ([]byte, error) {
+func (t *Tuning) best(values []string, found *TunedParams, comment string) ([]byte, error) {
 	doc, err := t.document()
 	if err != nil {
 		return nil, err

@@ -158,7 +158,7 @@ func TestBestIsARunFile(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if e.held != nil || f.eval.On != "all" || f.root.Trial != 0 || e.split.Train.Len() != 150 {
+	if e.Task.HeldOut != nil || f.Evaluate.On != "all" || f.Run.Trial != 0 || e.Task.Split.Train.Len() != 150 {
 		t.Error("best.toml keeps settings of a trial")
 	}
 	for i, key := range res.Keys {

@@ -33,7 +33,7 @@ const selectionAdversary = "sees the chosen trial only: its messages, models and
 // spend puts the charges of all trials into one ledger for each agent, and writes these
 // and their statements: first epsilon for those who see all of it, then private
 // selection's for those who see the chosen trial only.
-func (w *tuning) spend(res *TuneResult, found *tunedParams) error {
+func (w *tuning) spend(res *TuneResult, found *TunedParams) error {
 	first, err := w.build(1, w.t.candidate(1))
 	if err != nil {
 		return err
@@ -44,11 +44,11 @@ func (w *tuning) spend(res *TuneResult, found *tunedParams) error {
 		world:    &world{},
 		dir:      &runDir{path: w.dir, write: atomicfile.Write},
 	}
-	one, err := w.joinLedgers(r.world, len(first.parts), res)
+	one, err := w.joinLedgers(r.world, len(first.Task.Parts), res)
 	if err != nil {
 		return err
 	}
-	delta := first.file.priv.TargetDelta
+	delta := first.File.Privacy.TargetDelta
 	found.Delta = delta
 	var out []AgentStatement
 	err = r.byLedger(func(agents string, l *ledger.Memory) error {
@@ -65,7 +65,7 @@ func (w *tuning) spend(res *TuneResult, found *tunedParams) error {
 			if err != nil {
 				return err
 			}
-			a, err := w.t.selection(one[members[0]], &first.file.priv)
+			a, err := w.t.selection(one[members[0]], &first.File.Privacy)
 			if err != nil {
 				return err
 			}
@@ -199,18 +199,18 @@ func parseRanges(s string) (ids []int, err error) {
 // accountable refuses, before anything is trained, trials whose charges the accountant of
 // private selection cannot read.
 func (t *Tuning) accountable(e *Experiment) error {
-	pl := &e.plans[0]
+	pl := &e.Plans[0]
 	training, err := account.Repeat(pl.Queries(), pl.Events[0])
 	if err != nil {
 		return err
 	}
-	score, err := account.Gaussian(e.file.eval.ScoreNoise, 1)
+	score, err := account.Gaussian(e.File.Evaluate.ScoreNoise, 1)
 	if err != nil {
-		return e.file.at("evaluate", err)
+		return e.File.at("evaluate", err)
 	}
 	one, err := account.Compose(training, score)
 	if err == nil {
-		_, err = t.selection(one, &e.file.priv)
+		_, err = t.selection(one, &e.File.Privacy)
 	}
 	if err != nil {
 		return fmt.Errorf("private selection: %w", err)
@@ -220,7 +220,7 @@ func (t *Tuning) accountable(e *Experiment) error {
 
 // selection is the epsilon of publishing the best of a random number of trials, each of
 // which charges one.
-func (t *Tuning) selection(one account.Event, p *privacyParams) (account.AdversaryStatement, error) {
+func (t *Tuning) selection(one account.Event, p *PrivacyParams) (account.AdversaryStatement, error) {
 	mean, eta := float64(t.p.Trials), laws[t.p.Law]
 	ev, err := account.RepeatSelectPoisson(mean, one)
 	if !math.IsNaN(eta) {

@@ -159,7 +159,7 @@ func TestPrivateSelectionIsCharged(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if e := f.hist.Epsilon; e < want*(1-2e-3) || e > want*(1+2e-3) {
+		if e := f.Tuned.Epsilon; e < want*(1-2e-3) || e > want*(1+2e-3) {
 			t.Errorf("%s: best.toml says epsilon %g, want %g", law, e, want)
 		}
 	}
@@ -206,7 +206,7 @@ func TestSelectionVectors(t *testing.T) {
 			t.Fatal(err)
 		}
 		s := &Tuning{p: tuneParams{Trials: params.Mean, Law: law}}
-		a, err := s.selection(one, &privacyParams{adjacency: account.ZeroOut, TargetDelta: at("delta")})
+		a, err := s.selection(one, &PrivacyParams{adjacency: account.ZeroOut, TargetDelta: at("delta")})
 		if got := a.Epsilon.Upper; err != nil || got < at("accept_lo") || got > at("accept_hi") {
 			t.Errorf("%s: %s law, mean %d: %g, %v; want %g to %g", l[0], law, params.Mean, got, err,
 				at("accept_lo"), at("accept_hi"))

@@ -23,9 +23,9 @@ const (
 // was on private data without a charge.
 const stampNotIncluded = "tuned on private data, cost not included"
 
-// tunedParams is the [tuned] section. A file without it has no such section in force
+// TunedParams is the [tuned] section. A file without it has no such section in force
 // either.
-type tunedParams struct {
+type TunedParams struct {
 	Method  string  `toml:"method"`
 	Data    string  `toml:"data"`   // the data set of the trials
 	Metric  string  `toml:"metric"` // of held-out records
@@ -40,7 +40,7 @@ func (f *File) readTuned() error {
 	if !f.doc.Has(tunedSection) {
 		return nil
 	}
-	p := &f.hist
+	p := &f.Tuned
 	if err := f.doc.Read(tunedSection, p); err != nil {
 		return err
 	}
@@ -58,7 +58,7 @@ func (f *File) readTuned() error {
 }
 
 // text says how hyper-parameters were found, "" for a file that does not know.
-func (p *tunedParams) text() string {
+func (p *TunedParams) text() string {
 	switch p.Cost {
 	case costNone:
 		return fmt.Sprintf("hyper-parameters were tuned on %s, which is public: no privacy cost", p.Data)
@@ -74,7 +74,7 @@ func (p *tunedParams) text() string {
 
 // notCovered is what a privacy statement's figure leaves out: the search, where it had a
 // cost.
-func (p *tunedParams) notCovered() string {
+func (p *TunedParams) notCovered() string {
 	switch p.Cost {
 	case costCharged:
 		return fmt.Sprintf("the search for hyper-parameters, which cost epsilon %.6g at delta %g by itself",

@@ -99,7 +99,7 @@ func (t *Tuning) Run(ctx context.Context, opt TuneOptions) (*TuneResult, error) 
 	if err := w.check(first); err != nil {
 		return nil, err
 	}
-	w.dir = filepath.Join(opt.Out, first.file.root.Name+"-tune-"+t.digest()[:8])
+	w.dir = filepath.Join(opt.Out, first.File.Run.Name+"-tune-"+t.digest()[:8])
 	if opt.Dir != "" {
 		w.dir = opt.Dir
 	}
@@ -169,9 +169,9 @@ func (w *tuning) check(first *Experiment) error {
 
 // sameCost compares what two candidates ask of every agent.
 func (t *Tuning) sameCost(a, b *Experiment, what string) error {
-	same := len(a.plans) == len(b.plans)
-	for i := range a.plans {
-		p, q := &a.plans[i], &b.plans[min(i, len(b.plans)-1)]
+	same := len(a.Plans) == len(b.Plans)
+	for i := range a.Plans {
+		p, q := &a.Plans[i], &b.Plans[min(i, len(b.Plans)-1)]
 		same = same && p.Queries() == q.Queries() && p.Limited == q.Limited &&
 			p.Admitted == q.Admitted && p.Events[0].Equal(q.Events[0])
 	}
@@ -401,7 +401,7 @@ func (t *Tuning) settings(values []string) []string {
 }
 
 // notes say what must be known before the result is believed.
-func (t *Tuning) notes(found *tunedParams) []string {
+func (t *Tuning) notes(found *TunedParams) []string {
 	n := []string{fmt.Sprintf("scores are of %g of every agent's training records, held out; test records "+
 		"play no part", t.p.Validation)}
 	if text := found.text(); text != "" {

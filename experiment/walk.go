@@ -4,8 +4,8 @@ import (
 	"sotto/config"
 )
 
-// tokenParams is the [token] section of algorithms whose models walk.
-type tokenParams struct {
+// TokenParams is the [token] section of algorithms whose models walk.
+type TokenParams struct {
 	Count int `toml:"count"` // tokens, each of which makes rounds steps; default 1
 	// Hops "secret" (default) draws each hop from its holder's own stream, "public" from
 	// the run's seed, for all to compute.
@@ -16,7 +16,7 @@ type tokenParams struct {
 	Accounting string `toml:"accounting"`
 }
 
-func (p *tokenParams) validate() error {
+func (p *TokenParams) validate() error {
 	switch {
 	case p.Count < 1 || p.Count > 1<<20:
 		return config.Bad("count", p.Count, "1 to 1048576")
@@ -39,11 +39,11 @@ type visiting interface {
 func (e *Experiment) walk() (visiting, error) {
 	a, err := e.oneDimensional()
 	if err != nil {
-		return nil, e.file.at("algorithm", err)
+		return nil, e.File.at("algorithm", err)
 	}
 	w, ok := a.(visiting)
 	if !ok {
-		return nil, e.file.refuse("algorithm.name", e.file.alg.Name, "one whose models walk")
+		return nil, e.File.refuse("algorithm.name", e.File.Algorithm.Name, "one whose models walk")
 	}
 	return w, nil
 }

@@ -113,8 +113,8 @@ func TestWalkRuns(t *testing.T) {
 				t.Error(err)
 			}
 			e := walkRun(t, set...)
-			if want := 57; e.plans[0].Queries() != want { // ceil(1.25 × 3 × 300 / 20) = ceil(56.25)
-				t.Errorf("%d contributions are planned, want %d", e.plans[0].Queries(), want)
+			if want := 57; e.Plans[0].Queries() != want { // ceil(1.25 × 3 × 300 / 20) = ceil(56.25)
+				t.Errorf("%d contributions are planned, want %d", e.Plans[0].Queries(), want)
 			}
 			for _, l := range one.Summary.Privacy {
 				// what RDP gives is calibrated for RDP
@@ -122,7 +122,7 @@ func TestWalkRuns(t *testing.T) {
 					full && float64(l.Epsilon.Upper) < .97*8 {
 					t.Errorf("agent %d spent %g in %d charges", l.Agent, float64(l.Epsilon.Upper), l.Charges)
 				}
-				if l.Unit != e.file.priv.Unit {
+				if l.Unit != e.File.Privacy.Unit {
 					t.Errorf("agent %d protects a %s", l.Agent, l.Unit)
 				}
 			}
@@ -138,7 +138,7 @@ func TestWalkRuns(t *testing.T) {
 func TestWalkNoise(t *testing.T) {
 	for adjacency, shift := range map[string]float64{"replace-one": 2, "zero-out": 1} {
 		e := walkRun(t, "privacy.adjacency="+adjacency, "algorithm.contributions=12")
-		mu := math.Sqrt(12) * shift / e.plans[0].Noise
+		mu := math.Sqrt(12) * shift / e.Plans[0].Noise
 		n := distuv.UnitNormal
 		delta := n.CDF(mu/2-8/mu) - math.Exp(8)*n.CDF(-mu/2-8/mu) // Balle, Wang 2018
 		if delta > 1e-4 || delta < .97e-4 {
@@ -273,7 +273,7 @@ func TestClaim39(t *testing.T) {
 	// for it.
 	e := houses("privacy.target_epsilon=0", "privacy.noise_multiplier="+number(5.871/.4),
 		"replication.clip=after-noise", "privacy.target_delta=1e-6")
-	if got := e.plans[0].Events[0]; math.Abs(got.Clip-math.Sqrt2) > 1e-12 {
+	if got := e.Plans[0].Events[0]; math.Abs(got.Clip-math.Sqrt2) > 1e-12 {
 		t.Errorf("the ledger charges a clip of %g, want √2", got.Clip)
 	}
 	want := account.GaussianEpsilon(math.Sqrt2/5.871, 1e-6) // under zero-out the sensitivity is one norm, √2
@@ -291,9 +291,9 @@ func TestClaim39(t *testing.T) {
 		t.Errorf("replication %q", r.Summary.Replication)
 	}
 	sound := houses("privacy.target_epsilon=1", "privacy.target_delta=1e-6")
-	if sound.plans[0].Claim != 0 || sound.plans[0].Events[0].Clip != .4 {
-		t.Errorf("a sound run claims %g with a clip of %g", sound.plans[0].Claim,
-			sound.plans[0].Events[0].Clip)
+	if sound.Plans[0].Claim != 0 || sound.Plans[0].Events[0].Clip != .4 {
+		t.Errorf("a sound run claims %g with a clip of %g", sound.Plans[0].Claim,
+			sound.Plans[0].Events[0].Clip)
 	}
 }
 

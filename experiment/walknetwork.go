@@ -67,15 +67,15 @@ type WalkReference struct {
 // walkFigures computes what [token] accounting = "network" asks for, nil where it asks
 // for nothing.
 func (e *Experiment) walkFigures() (*WalkFigures, error) {
-	f := e.file
-	if f.tokn.Accounting != "network" || !f.private() {
+	f := e.File
+	if f.Token.Accounting != "network" || !f.private() {
 		return nil, nil
 	}
-	g, err := e.schedule.At(0)
+	g, err := e.Graphs.Schedule.At(0)
 	if err != nil {
 		return nil, err
 	}
-	hops, err := Mixing(e.schedule, 1)
+	hops, err := Mixing(e.Graphs.Schedule, 1)
 	if err != nil {
 		return nil, err
 	}
@@ -83,11 +83,11 @@ func (e *Experiment) walkFigures() (*WalkFigures, error) {
 	if err != nil {
 		return nil, err
 	}
-	local, err := e.plans[0].Cost(&e.setup.Target, e.plans[0].Charges())
+	local, err := e.Plans[0].Cost(&e.Setup.Target, e.Plans[0].Charges())
 	if err != nil {
 		return nil, err
 	}
-	return ExamineWalk(g, w, f.priv.TargetDelta, local)
+	return ExamineWalk(g, w, f.Privacy.TargetDelta, local)
 }
 
 // ExamineWalk looks at a walk w on graph g. local is epsilon of all contributions of an
@@ -124,31 +124,31 @@ func ExamineWalk(g *topology.Graph, w *network.WalkMixture, delta float64,
 // and with them sensitivity and noise, it is that of the largest sensitivity among the
 // least noise.
 func (e *Experiment) mixture(hops *network.Matrix) (*network.WalkMixture, error) {
-	f := e.file
+	f := e.File
 	walk, err := e.walk()
 	if err != nil {
 		return nil, err
 	}
 	shift, noise, visits := 0., math.Inf(1), 0
-	for i := range e.plans {
-		p := &e.plans[i]
-		shift = max(shift, account.ClipShift(f.priv.adjacency)/p.Public.ExpectedBatch)
+	for i := range e.Plans {
+		p := &e.Plans[i]
+		shift = max(shift, account.ClipShift(f.Privacy.adjacency)/p.Public.ExpectedBatch)
 		noise = min(noise, p.Noise/p.Public.ExpectedBatch)
 		visits = max(visits, p.Charges())
 	}
-	glm, _ := model.Linear(e.model)
-	size := e.lifted(e.split.Train.RowNorm)
+	glm, _ := model.Linear(e.Task.Model)
+	size := e.lifted(e.Task.Split.Train.RowNorm)
 	return &network.WalkMixture{
-		Agents:     f.topo.Agents,
+		Agents:     f.Topology.Agents,
 		Hops:       hops,
-		Steps:      int(f.steps),
+		Steps:      int(f.Steps),
 		Visits:     visits,
 		Mu:         shift / noise,
 		Convex:     true,
 		Smoothness: glm.Curvature * size * size,
 		StepSize:   walk.LargestStep(),
 
-		SecretHops:  f.tokn.Hops == "secret",
+		SecretHops:  f.Token.Hops == "secret",
 		Contraction: 1,
 		LocalSteps:  1,
 	}, nil
@@ -283,7 +283,7 @@ func (r *WalkReference) Text() string {
 
 // checkAmplified refuses accounting "network" where nothing is proved for it.
 func (e *Experiment) checkAmplified() error {
-	if e.file.tokn.Accounting != "network" {
+	if e.File.Token.Accounting != "network" {
 		return nil
 	}
 	if err := e.amplified(); err != nil {
@@ -297,46 +297,46 @@ func (e *Experiment) checkAmplified() error {
 // Thakurta 2018): every step is a contraction with noise, all of one size, and no
 // observer knows who held the token before.
 func (e *Experiment) amplified() error {
-	f := e.file
-	glm, linear := model.Linear(e.model)
-	x := e.split.Train.RowNorm
+	f := e.File
+	glm, linear := model.Linear(e.Task.Model)
+	x := e.Task.Split.Train.RowNorm
 	w, err := e.walk()
 	if err != nil {
 		return err
 	}
 	switch {
-	case f.tokn.Hops != "secret":
-		return f.at("token", config.Bad("hops", f.tokn.Hops,
+	case f.Token.Hops != "secret":
+		return f.at("token", config.Bad("hops", f.Token.Hops,
 			"secret with accounting network: whoever computes the hops knows who held the token, and only "+
 				"the local figure holds"))
 	case !linear:
-		return f.at("model", config.Bad("name", f.mod.Name,
+		return f.at("model", config.Bad("name", f.Model.Name,
 			"a convex model with accounting network, huber, least-squares or logistic with two classes: "+
 				"no step of another is known to contract, and only the local figure holds"))
 	case x == 0:
-		return f.at("data", config.Bad("dataset", f.data.Dataset,
+		return f.at("data", config.Bad("dataset", f.Data.Dataset,
 			"one whose rows have a public bound, such as houses, with accounting network: without it no "+
 				"smoothness is known"))
-	case f.repl.Stated():
-		return f.at("replication", config.Bad("replication", f.repl.String(),
+	case f.Replication.Stated():
+		return f.at("replication", config.Bad("replication", f.Replication.String(),
 			"nothing with accounting network"))
-	case f.flts.Drop != 0 || f.flts.Churn != 0:
-		return f.at("faults", config.Bad("drop", f.flts.Drop,
+	case f.Faults.Drop != 0 || f.Faults.Churn != 0:
+		return f.at("faults", config.Bad("drop", f.Faults.Drop,
 			"0, without churn, with accounting network: when a token comes late its way is known better"))
-	case !f.mechanism().exactView || f.priv.Noise == exactNoise:
-		return f.at("privacy", config.Bad("noise", f.priv.Noise,
+	case !f.mechanism().exactView || f.Privacy.Noise == exactNoise:
+		return f.at("privacy", config.Bad("noise", f.Privacy.Noise,
 			"fast, with mechanism gaussian and accounting network: only sums of normal noise are as if of "+
 				"one draw"))
-	case f.topo.Agents > mostWalkers || f.topo.Agents < 2:
-		return f.at("topology", config.Bad("agents", f.topo.Agents,
+	case f.Topology.Agents > mostWalkers || f.Topology.Agents < 2:
+		return f.at("topology", config.Bad("agents", f.Topology.Agents,
 			fmt.Sprintf("2 to %d with accounting network", mostWalkers)))
 	case !w.Blurs():
 		return f.at("algorithm", config.Bad("after", "nothing",
 			"noise with accounting network: every step has to add noise"))
 	}
 	size := e.lifted(x)
-	if slope := glm.Slope * size; f.priv.unit == account.Owner() && f.priv.MaxGradNorm < slope {
-		return f.at("privacy", config.Bad("max_grad_norm", f.priv.MaxGradNorm,
+	if slope := glm.Slope * size; f.Privacy.unit == account.Owner() && f.Privacy.MaxGradNorm < slope {
+		return f.at("privacy", config.Bad("max_grad_norm", f.Privacy.MaxGradNorm,
 			fmt.Sprintf("at least %.6g with accounting network: the clip of a mean of several gradients "+
 				"is no gradient of a convex function; with unit record each gradient is clipped, which is one", slope)))
 	}

@@ -16,8 +16,8 @@ import (
 func askNetwork(t *testing.T, set ...string) error {
 	t.Helper()
 	e := walkRun(t, append([]string{"privacy.max_grad_norm=1.5"}, set...)...)
-	e.split.Train.RowNorm = 1 // of the generator's rows none is known
-	e.file.tokn.Accounting = "network"
+	e.Task.Split.Train.RowNorm = 1 // of the generator's rows none is known
+	e.File.Token.Accounting = "network"
 	return e.amplified()
 }
 
@@ -91,8 +91,8 @@ func TestWalkNetwork(t *testing.T) {
 	figures := func(set ...string) *WalkFigures {
 		t.Helper()
 		e := sixteen(t, set...)
-		e.split.Train.RowNorm = 1
-		e.file.tokn.Accounting = "network"
+		e.Task.Split.Train.RowNorm = 1
+		e.File.Token.Accounting = "network"
 		if err := e.amplified(); err != nil {
 			t.Fatal(err)
 		}
@@ -114,7 +114,7 @@ func TestWalkNetwork(t *testing.T) {
 	// In the closed form W = 11'/n leaves T ln T/(s² n²) alone, s the noise over the
 	// sensitivity 1 of zero-out.
 	e := sixteen(t, `topology.graph="complete"`)
-	z := e.plans[0].Noise
+	z := e.Plans[0].Noise
 	c := 300 * math.Log(300) / (z * z * 256)
 	if want := c + 2*math.Sqrt(c*math.Log(1e4)); math.Abs(float64(whole.Printed.Worst)-want) > 1e-9*want ||
 		math.Abs(float64(whole.Printed.Mean)-want) > 1e-9*want {

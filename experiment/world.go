@@ -69,13 +69,13 @@ type population struct {
 
 // own is the experiment's.
 func (e *Experiment) own() population {
-	return population{e.split.Train, e.parts, e.arrivals, e.noiseSeed(), e.file.eval.Score != ""}
+	return population{e.Task.Split.Train, e.Task.Parts, e.Task.Arrivals, e.noiseSeed(), e.File.Evaluate.Score != ""}
 }
 
 // start seats every agent with its own ledger. A resumed run hands in what its ledgers
 // held; a fresh one starts them with what was charged before.
 func (e *Experiment) start(pop population, workers int, restored [][]ledger.Record) (*world, error) {
-	n := e.file.topo.Agents
+	n := e.File.Topology.Agents
 	w := &world{
 		ledgers:   make([]*ledger.Memory, n),
 		watch:     new(stopwatch),
@@ -90,10 +90,10 @@ func (e *Experiment) start(pop population, workers int, restored [][]ledger.Reco
 	}
 	w.trained = pop.train
 	var released [][]ledger.Record
-	if e.file.mechanism().perturbs {
+	if e.File.mechanism().perturbs {
 		var err error
 		if w.trained, released, err = e.perturb(pop, workers); err != nil {
-			return nil, e.file.at("privacy", err)
+			return nil, e.File.at("privacy", err)
 		}
 	}
 	pool := oracle.NewSplitPool(workers / n) // more workers than agents share their batches
@@ -119,9 +119,9 @@ func (e *Experiment) start(pop population, workers int, restored [][]ledger.Reco
 
 // openLedger makes agent i's ledger, which admits what its plan pays for.
 func (e *Experiment) openLedger(w *world, i int, score bool) error {
-	filter, err := e.plans[i].Filter()
+	filter, err := e.Plans[i].Filter()
 	if err != nil {
-		return e.file.at("privacy", err)
+		return e.File.at("privacy", err)
 	}
 	w.ledgers[i] = newLedger(filter, score)
 	return nil
@@ -166,8 +166,8 @@ func simulatedSecret(seed uint64, i agent.ID) func(agent.ID) []byte {
 
 // startRuntime starts the simulation of w's agents.
 func (e *Experiment) startRuntime(w *world, workers int) error {
-	f := e.file
-	g, err := e.schedule.At(0)
+	f := e.File
+	g, err := e.Graphs.Schedule.At(0)
 	if err != nil {
 		return err
 	}
@@ -176,39 +176,39 @@ func (e *Experiment) startRuntime(w *world, workers int) error {
 		w.sim, err = sim.NewTokens(sim.TokenConfig{
 			Agents:  w.agents,
 			Graph:   g,
-			Dim:     e.model.Dim(),
-			Init:    e.init,
-			Tokens:  f.tokn.Count,
-			Steps:   f.steps,
+			Dim:     e.Task.Model.Dim(),
+			Init:    e.Task.Init,
+			Tokens:  f.Token.Count,
+			Steps:   f.Steps,
 			Workers: workers,
-			Seed:    f.root.Seed,
+			Seed:    f.Run.Seed,
 			Secret:  w.seed,
-			Public:  f.tokn.Hops == "public",
-			Faults:  f.flts,
+			Public:  f.Token.Hops == "public",
+			Faults:  f.Faults,
 		})
 	case f.clocked():
 		w.sim, err = sim.NewAsync(sim.AsyncConfig{
 			Agents:  w.agents,
 			Graph:   g,
-			Dim:     e.model.Dim(),
-			Wakes:   f.steps,
-			Pairs:   f.pacing == agent.PacingPairs,
+			Dim:     e.Task.Model.Dim(),
+			Wakes:   f.Steps,
+			Pairs:   f.Pacing == agent.PacingPairs,
 			Workers: workers,
-			Seed:    f.root.Seed,
-			Faults:  f.flts,
-			Replay:  e.replay,
+			Seed:    f.Run.Seed,
+			Faults:  f.Faults,
+			Replay:  e.Clock.Replay,
 		})
 	default:
 		w.sim, err = sim.New(sim.Config{
 			Agents:      w.agents,
-			Schedule:    e.schedule,
-			Dim:         e.model.Dim() + f.priv.Extra(),
-			Rounds:      f.steps,
+			Schedule:    e.Graphs.Schedule,
+			Dim:         e.Task.Model.Dim() + f.Privacy.Extra(),
+			Rounds:      f.Steps,
 			Workers:     workers,
-			Seed:        f.root.Seed,
-			Faults:      f.flts,
-			GaussSeidel: e.setup.GaussSeidel,
-			MessageSize: f.alg.messageSize,
+			Seed:        f.Run.Seed,
+			Faults:      f.Faults,
+			GaussSeidel: e.Setup.GaussSeidel,
+			MessageSize: f.Algorithm.messageSize,
 		})
 	}
 	return f.at("faults", err)
@@ -242,4 +242,4 @@ func (w *world) erase() {
 
 // sealed says that answers carry no noise because nothing leaves an agent: the local-only
 // baseline.
-func (e *Experiment) sealed() bool { return e.file.has(algo.Silent) && !e.file.private() }
+func (e *Experiment) sealed() bool { return e.File.has(algo.Silent) && !e.File.private() }
