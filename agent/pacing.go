@@ -10,7 +10,8 @@ const (
 	PacingWakes
 	// PacingPairs has agents wake with one neighbor, and both exchange one message.
 	PacingPairs
-	// PacingTokens has tokens go from agent to agent; who holds one is stepped with Token.
+	// PacingTokens has tokens go from agent to agent; who holds one is stepped with
+	// Token.
 	PacingTokens
 )
 

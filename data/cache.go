@@ -27,9 +27,9 @@ func NewCache() *Cache {
 	return &Cache{loaded: map[string]*cached{}, parts: map[string]*Dataset{}}
 }
 
-// Load is [Load], once for each data set, folder, seed and params, which is a text that is
-// equal for equal parameters. decode is called even where the data set is there already:
-// whoever it belongs to has to know the same keys.
+// Load is [Load], once for each data set, folder, seed and params, which is a text that
+// is equal for equal parameters. decode is called even where the data set is there
+// already: whoever it belongs to has to know the same keys.
 func (c *Cache) Load(name, dir string, seed uint64, params string, decode func(any) error) (*Split, error) {
 	if c == nil {
 		return Load(name, dir, seed, decode)

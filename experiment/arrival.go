@@ -71,7 +71,7 @@ func (e *Experiment) drawArrivals() error {
 		return nil
 	}
 	if d := e.Task.Split.Derived; d != "" {
-		return e.File.at("data", config.Bad("arrival", p.Arrival,
+		return e.File.At("data", config.Bad("arrival", p.Arrival,
 			"nothing with "+d+": they would know records that have not come"))
 	}
 	e.Task.Arrivals = make([]uint32, e.Task.Split.Train.Len())

@@ -65,7 +65,8 @@ func TestArrivalByHand(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if n := e.Task.Split.Train.Len(); n != 4 || len(e.Task.Arrivals) != 4 || e.Plans[0].Public.ExpectedBatch != 4 {
+	if n := e.Task.Split.Train.Len(); n != 4 || len(e.Task.Arrivals) != 4 ||
+		e.Plans[0].Public.ExpectedBatch != 4 {
 		t.Fatalf("%d records, %d arrivals, normaliser %g", n, len(e.Task.Arrivals),
 			e.Plans[0].Public.ExpectedBatch)
 	}
@@ -115,7 +116,8 @@ func TestArrivalsAreUniform(t *testing.T) {
 	if q := (distuv.ChiSquared{K: rounds - 2}).Survival(chi); q < 1e-6 {
 		t.Errorf("chi-square %g over rounds, p-value %g: %v", chi, q, counts)
 	}
-	if few := build(t, arrives...).Task.Arrivals; len(few) != 500 || !slices.Equal(few, e.Task.Arrivals[:500]) {
+	if few := build(t, arrives...).Task.Arrivals; len(few) != 500 ||
+		!slices.Equal(few, e.Task.Arrivals[:500]) {
 		t.Error("more records move the arrivals of the first")
 	}
 	if late := build(t, append([]string{"data.arrival_rounds=3"},

@@ -97,10 +97,10 @@ func (e *Experiment) AuditTarget(o AuditOptions) (*audit.Target, error) {
 		Account:   a.account,
 		Free:      map[string]bool{},
 	}
-	if e.File.tokens() {
+	if e.File.InTokens() {
 		t.Free = freeQueries
 	}
-	local := e.File.mechanism().perturbs
+	local := e.File.Mechanism().Perturbs
 	if local {
 		first := oracle.FeaturesName
 		if o.Canary == "blank" || o.Canary == "mislabelled" { // whose labels differ
@@ -133,7 +133,7 @@ func (e *Experiment) AuditTarget(o AuditOptions) (*audit.Target, error) {
 	if k := t.Claim.Sampler.Kind; k != account.FullBatch && t.Claim.Rate() < 1 {
 		t.Members = a.members
 	}
-	if !e.File.tokens() {
+	if !e.File.InTokens() {
 		t.Train = a.train
 	}
 	if !local {
@@ -147,11 +147,11 @@ func (e *Experiment) AuditTarget(o AuditOptions) (*audit.Target, error) {
 func (a *auditor) applies() error {
 	f := a.e.File
 	switch {
-	case !a.e.private():
-		return f.at("privacy", config.Bad("mechanism", f.Privacy.Mechanism,
+	case !a.e.Private():
+		return f.At("privacy", config.Bad("mechanism", f.Privacy.Mechanism,
 			"one with noise: without it there is no claim to audit"))
 	case a.e.Setup.NoiseFree:
-		return f.refuse("replication.noise", f.Replication.String(),
+		return f.Refuse("replication.noise", f.Replication.String(),
 			"nothing: this published form is refuted by computation, see docs/results/claims.md")
 	}
 	return nil
@@ -172,7 +172,7 @@ func (a *auditor) seat(h hypothesis, l ledger.Ledger, keys privacy.Keys) Seat {
 		Records: oracle.Records{Data: h.train, Index: h.rows},
 		Ledger:  l,
 		Keys:    keys,
-		Secret:  simulatedSecret(a.e.noiseSeed(), id),
+		Secret:  simulatedSecret(a.e.NoiseSeed(), id),
 		Pool:    a.pool,
 		Adjust:  h.adjust,
 	}
@@ -186,29 +186,29 @@ func (a *auditor) gate(h hypothesis, l ledger.Ledger, m privacy.Mechanism, seed 
 		keys = privacy.Keys{}
 	}
 	s := a.seat(h, l, keys)
-	if a.e.File.mechanism().perturbs {
-		return a.e.localGate(a.agent, s.Records, l, keys), nil
+	if a.e.File.Mechanism().Perturbs {
+		return a.e.LocalGate(a.agent, s.Records, l, keys), nil
 	}
 	s.Mechanism = m
-	g, _, err := a.e.gate(&s)
+	g, _, err := a.e.Gate(&s)
 	return g, err
 }
 
 // oracles are those of the attacked agent.
 func (a *auditor) oracles(h hypothesis) (map[string]privacy.Oracle, error) {
 	s := a.seat(h, nil, privacy.Keys{})
-	if a.e.File.mechanism().perturbs {
-		f, y := a.e.localOracles(s.Records)
+	if a.e.File.Mechanism().Perturbs {
+		f, y := a.e.LocalOracles(s.Records)
 		return map[string]privacy.Oracle{oracle.FeaturesName: f, oracle.LabelsName: y}, nil
 	}
-	return a.e.bind(&s)
+	return a.e.Bind(&s)
 }
 
 // open is audit.Target.Open. A ledger without drawn has the run's own limit.
 func (a *auditor) open(w audit.World, seed uint64, drawn bool) (*audit.Party, error) {
 	h := a.worlds[w].with(drawn, false)
 	var filter *account.CountFilter
-	if !drawn && !a.e.File.clocked() {
+	if !drawn && !a.e.File.Clocked() {
 		var err error
 		if filter, err = a.e.Plans[a.agent].Filter(); err != nil {
 			return nil, err
@@ -284,11 +284,11 @@ func (a *auditor) answer(h hypothesis, q *agent.Query) (tensor.Vec, error) {
 func (a *auditor) algorithm() (agent.Algorithm, error) { return a.stateMachine(a.agent) }
 
 func (a *auditor) stateMachine(i int) (agent.Algorithm, error) {
-	_, bare, err := a.e.algorithm(agent.ID(i))
+	_, bare, err := a.e.Algorithm(agent.ID(i))
 	if err != nil {
 		return nil, err
 	}
-	return a.e.File.Algorithm.rounded(a.e.clipped(bare, agent.ID(i))), nil
+	return a.e.File.Algorithm.Rounded(a.e.Clipped(bare, agent.ID(i))), nil
 }
 
 // drive is audit.Target.Drive: the run's own runtime, graph, faults and clock.
@@ -305,7 +305,7 @@ func (a *auditor) drive(attacked agent.Algorithm, g audit.Gate, _ uint64, done f
 			agents[i] = sim.Agent{Algorithm: alg, Gate: audit.Silent()}
 		}
 	}
-	w := &world{agents: agents, watch: new(stopwatch), seed: e.noiseSeed()}
+	w := &world{agents: agents, watch: new(stopwatch), seed: e.NoiseSeed()}
 	err := e.startRuntime(w, 1)
 	for err == nil && !done() && w.sim.Round() < e.File.Steps {
 		err = w.sim.Run(context.Background(), w.sim.Round()+1)

@@ -191,7 +191,8 @@ func TestAdaptiveNoiseIsRefuted(t *testing.T) {
 		// With 4n/5 observations in each world, a third of beta and no error the limits
 		// are 1 - (beta/6)^(5/(4n)).
 		limit := 1 - math.Pow(.01/6, 5/(4*float64(n)))
-		if want := math.Log((1 - limit - e.File.Privacy.TargetDelta) / limit); math.Abs(b.Epsilon-want) > 1e-6 {
+		if want := math.Log((1 - limit - e.File.Privacy.TargetDelta) / limit); math.Abs(b.Epsilon-want) >
+			1e-6 {
 			t.Errorf("%d observations: epsilon at least %g, want %g: the largest that so many can show", n,
 				b.Epsilon, want)
 		}

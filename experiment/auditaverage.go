@@ -56,16 +56,16 @@ max_grad_norm = 1.0
 // Everything else is the run's: graph, algorithm, mechanism, noise, gate and oracle.
 func (e *Experiment) Averaging() (*audit.Averaging, error) {
 	f := e.File
-	m := f.mechanism()
+	m := f.Mechanism()
 	switch {
-	case f.lacks(algo.OneRelease):
-		return nil, f.refuse("algorithm.name", f.Algorithm.Name,
+	case f.Lacks(algo.OneRelease):
+		return nil, f.Refuse("algorithm.name", f.Algorithm.Name,
 			"gossip-average: only values that are released once and then averaged have an exact view")
-	case !m.exactView && !m.pairwise && m.noisy:
-		return nil, f.refuse("privacy.mechanism", f.Privacy.Mechanism,
+	case !m.ExactView && !m.Pairwise && m.Noisy:
+		return nil, f.Refuse("privacy.mechanism", f.Privacy.Mechanism,
 			"gaussian or decor: only normal noise has an exact view")
-	case !f.faultless() || f.Topology.Dropout != 0:
-		return nil, f.refuse("faults", "faults or attacks", "none: mixing must be what was planned")
+	case !f.Faultless() || f.Topology.Dropout != 0:
+		return nil, f.Refuse("faults", "faults or attacks", "none: mixing must be what was planned")
 	}
 	g, err := e.gossip()
 	if err != nil {
@@ -84,16 +84,16 @@ func (e *Experiment) Averaging() (*audit.Averaging, error) {
 			clip = 1 // of a run without noise
 		}
 		own := 0.
-		if m.noisy {
+		if m.Noisy {
 			own = pl.Noise / e.Setup.Scheme.Counts(agent.ID(i))
 		}
 		a.Clip, a.Noise = append(a.Clip, clip), append(a.Noise, own*clip)
 	}
-	if m.pairwise {
+	if m.Pairwise {
 		e.sharedNoise(a)
 	}
 	a.Algorithm = func(i int) (agent.Algorithm, error) {
-		env := e.env(i)
+		env := e.Env(i)
 		env.Dim, env.Init = 1, make(tensor.Vec, 1)
 		return e.Factory(env)
 	}

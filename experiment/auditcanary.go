@@ -187,7 +187,7 @@ func (a *auditor) train(w audit.World, seed uint64) (float64, error) {
 	if err := world.sim.Run(context.Background(), e.File.Steps); err != nil {
 		return 0, err
 	}
-	one := batchOf(a.rows.Select([]int32{a.record}))
+	one := BatchOf(a.rows.Select([]int32{a.record}))
 	return -e.Task.Model.Loss(world.sim.Params(a.agent), one, new(model.Workspace)), nil
 }
 

@@ -32,7 +32,7 @@ func (a *auditor) claim() (audit.Claim, error) {
 		return audit.Claim{}, err
 	}
 	c := audit.Claim{Delta: e.File.Privacy.TargetDelta, Sampler: real.Sampler, Draws: real.Draws}
-	if !e.File.clocked() {
+	if !e.File.Clocked() {
 		c.Releases = pl.Charges()
 	}
 	if pl.Public.SingleRecord { // of the records that the sampler is tested on
@@ -51,7 +51,7 @@ func (a *auditor) claim() (audit.Claim, error) {
 	if c.Sampled, err = a.epsilon(account.Fixed(realEvent, 1)); err != nil {
 		return c, err
 	}
-	if e.File.mechanism().perturbs {
+	if e.File.Mechanism().Perturbs {
 		return c, a.localTotal(&c, sampled)
 	}
 	return c, a.total(&c, real)
@@ -72,7 +72,7 @@ func (a *auditor) epsilon(steps ...account.PlanStep) (float64, error) {
 // total fills in the claim of the whole run.
 func (a *auditor) total(c *audit.Claim, r account.Release) error {
 	e, pl := a.e, &a.e.Plans[a.agent]
-	if e.File.clocked() {
+	if e.File.Clocked() {
 		return a.personalTotal(c)
 	}
 	i, err := pl.Cost(&e.Setup.Target, pl.Charges())

@@ -32,30 +32,31 @@ func (a *auditor) live(drive LiveDrive,
 	dim int) (func(agent.Algorithm, audit.Gate, func() bool) ([]agent.Message, error), error) {
 	e, f := a.e, a.e.File
 	switch {
-	case !f.rounds() || f.mechanism().perturbs:
-		return nil, f.at("algorithm",
-			config.Bad("name", f.Algorithm.Name, "an algorithm that works in rounds, for an audit among nodes"))
+	case !f.InRounds() || f.Mechanism().Perturbs:
+		return nil, f.At("algorithm",
+			config.Bad("name", f.Algorithm.Name,
+				"an algorithm that works in rounds, for an audit among nodes"))
 	case f.Topology.Agents < 2:
 		return nil,
-			f.at("topology", config.Bad("agents", f.Topology.Agents, "at least 2 for an audit among nodes"))
+			f.At("topology", config.Bad("agents", f.Topology.Agents, "at least 2 for an audit among nodes"))
 	case f.Topology.Dropout != 0:
-		return nil, f.at("topology", config.Bad("dropout", f.Topology.Dropout,
+		return nil, f.At("topology", config.Bad("dropout", f.Topology.Dropout,
 			"0 for an audit among nodes: nobody may hear the step that is attacked"))
 	case f.Topology.Wake != "":
-		return nil, f.at("topology", config.Bad("wake", f.Topology.Wake,
+		return nil, f.At("topology", config.Bad("wake", f.Topology.Wake,
 			"nothing for an audit among nodes: nobody may hear the step that is attacked"))
 	}
 	r := LiveRun{
 		Attacked: agent.ID(a.agent),
 		Rounds:   f.Steps,
 		Dim:      dim,
-		Push:     f.has(algo.Mass),
-		BF16:     f.Algorithm.short(),
+		Push:     f.Has(algo.Mass),
+		BF16:     f.Algorithm.Short(),
 		Member:   a.stateMachine,
 	}
 	var err error
 	if r.Graph, err = topology.Whole(e.Graphs.Schedule); err != nil {
-		return nil, f.at("topology", err)
+		return nil, f.At("topology", err)
 	}
 	if len(topology.Period(e.Graphs.Schedule)) != 1 {
 		r.Graphs = e.Graphs.Schedule

@@ -35,8 +35,8 @@ type Experiment struct {
 	effective []byte
 }
 
-// Seats are the agents that this process plans and seats: all of them in a simulation, one
-// for an owner.
+// Seats are the agents that this process plans and seats: all of them in a simulation,
+// one for an owner.
 type Seats struct {
 	Self  agent.ID // number of the first
 	Owned bool     // there is one, which does not know the others' records
@@ -101,24 +101,24 @@ func (f *File) build(dataDir string, cache *data.Cache) (*Experiment, error) {
 		return nil, err
 	}
 	if _, ok := data.Datasets[f.Data.Dataset]; !ok {
-		return nil, f.at("data", config.Bad("dataset", f.Data.Dataset, config.OneOf(data.Datasets)))
+		return nil, f.At("data", config.Bad("dataset", f.Data.Dataset, config.OneOf(data.Datasets)))
 	}
 	if e.Task.Split, err = f.load(dataDir, cache); err != nil {
-		return nil, f.at("data", err)
+		return nil, f.At("data", err)
 	}
 	if err := e.checkPrior(); err != nil {
 		return nil, err
 	}
 	train := e.Task.Split.Train
 	if e.Task.Parts, err = data.Partition(f.Data.Partition, train, f.Topology.Agents, f.Run.Seed,
-		f.section("data")); err != nil {
-		return nil, f.at("data", err)
+		f.Section("data")); err != nil {
+		return nil, f.At("data", err)
 	}
 	if err = e.drawArrivals(); err != nil {
 		return nil, err
 	}
 	if err = e.holdOut(); err != nil {
-		return nil, f.at("evaluate", err)
+		return nil, f.At("evaluate", err)
 	}
 	if similar {
 		vectors, err := e.vectors()
@@ -129,25 +129,25 @@ func (f *File) build(dataDir string, cache *data.Cache) (*Experiment, error) {
 			return nil, err
 		}
 	}
-	if e.Task.Model, err = model.New(f.Model.Name, e.shape(), f.section("model")); err != nil {
-		return nil, f.at("model", err)
+	if e.Task.Model, err = model.New(f.Model.Name, e.shape(), f.Section("model")); err != nil {
+		return nil, f.At("model", err)
 	}
 	if err := f.Data.Augmentation.Validate(train.Shape, e.Task.Model); err != nil {
-		return nil, f.at("data", err)
+		return nil, f.At("data", err)
 	}
 	if p := f.Model.Precision; p != "" {
 		if e.Task.Model, err = model.WithPrecision(e.Task.Model, p); err != nil {
-			return nil, f.at("model", err)
+			return nil, f.At("model", err)
 		}
 	}
 	if err := f.doc.Finish(); err != nil {
 		return nil, err
 	}
 	if err := e.analyze(); err != nil {
-		return nil, f.at("topology", err)
+		return nil, f.At("topology", err)
 	}
 	if err := e.initialise(); err != nil {
-		return nil, f.at("model", err)
+		return nil, f.At("model", err)
 	}
 	if f.Model.TrainLayers != 0 {
 		if err := e.trainHead(); err != nil {
@@ -155,7 +155,7 @@ func (f *File) build(dataDir string, cache *data.Cache) (*Experiment, error) {
 		}
 	}
 	if err := e.makePlans(); err != nil {
-		return nil, f.at("privacy", err)
+		return nil, f.At("privacy", err)
 	}
 	if err := e.checkEstimation(); err != nil {
 		return nil, err
@@ -173,8 +173,8 @@ func (e *Experiment) buildGraph(vectors tensor.Mat) error {
 	f := e.File
 	spec, err := f.graphSpec(f.Run.Seed), error(nil)
 	spec.Vectors, spec.AllowUnbalanced = vectors, e.Setup.UnbalancedWeights
-	e.Graphs.Schedule, err = topology.Build(spec, f.section("topology"))
-	return f.at("topology", err)
+	e.Graphs.Schedule, err = topology.Build(spec, f.Section("topology"))
+	return f.At("topology", err)
 }
 
 // shape is what the model is built for.
@@ -221,9 +221,9 @@ func (e *Experiment) countNeighbors() error {
 	return nil
 }
 
-// honest lists the agents that are no adversaries, ascending; where tokens walk, which
+// Honest lists the agents that are no adversaries, ascending; where tokens walk, which
 // carry the models, the tokens.
-func (e *Experiment) honest() []int {
+func (e *Experiment) Honest() []int {
 	var agents []int
 	for k := range e.File.Token.Count {
 		agents = append(agents, k)
@@ -267,17 +267,17 @@ func (e *Experiment) buildTests() error {
 		limit = min(limit, l)
 	}
 	if limit == 0 {
-		return e.File.at("data", config.Bad("dataset", e.File.Data.Dataset, "a data set with test records"))
+		return e.File.At("data", config.Bad("dataset", e.File.Data.Dataset, "a data set with test records"))
 	}
 	e.Task.Tests = make([]*model.Batch, max(n, e.File.Token.Count))
-	e.Task.Tested = e.honest()
+	e.Task.Tested = e.Honest()
 	all := e.Task.Tested
 	e.Task.Tested = make([]int, 0, len(all))
 	for _, k := range evenly(len(all), min(e.File.Evaluate.Agents, len(all))) {
 		e.Task.Tested = append(e.Task.Tested, all[k])
 	}
 	if e.File.Evaluate.On != "own" {
-		all := batchOf(test)
+		all := BatchOf(test)
 		all.X.Rows = limit
 		all.Labels, all.Targets = first(all.Labels, limit), first(all.Targets, limit)
 		for i := range e.Task.Tests {
@@ -286,7 +286,7 @@ func (e *Experiment) buildTests() error {
 		return nil
 	}
 	if test.Groups == nil {
-		return e.File.at("evaluate",
+		return e.File.At("evaluate",
 			config.Bad("on", "own", "all: this data set does not say whose its test records are"))
 	}
 	rows := make([][]int32, n)
@@ -297,10 +297,10 @@ func (e *Experiment) buildTests() error {
 	}
 	for _, i := range e.Task.Tested {
 		if len(rows[i]) == 0 {
-			return e.File.at("evaluate",
+			return e.File.At("evaluate",
 				config.Bad("on", "own", fmt.Sprintf("all: agent %d has no test records", i)))
 		}
-		e.Task.Tests[i] = batchOf(test.Select(rows[i]))
+		e.Task.Tests[i] = BatchOf(test.Select(rows[i]))
 	}
 	return nil
 }
@@ -317,7 +317,7 @@ func evenly(n, k int) []int {
 	return at
 }
 
-func batchOf(d *data.Dataset) *model.Batch {
+func BatchOf(d *data.Dataset) *model.Batch {
 	return &model.Batch{X: d.X, Labels: d.Labels, Targets: d.Targets}
 }
 
@@ -346,11 +346,12 @@ func (e *Experiment) Arithmetic() string {
 	return "fma"
 }
 
-// identity is what a run directory is named after: configuration, data, engine and
+// Identity is what a run directory is named after: configuration, data, engine and
 // arithmetic.
-func (e *Experiment) identity() string {
+func (e *Experiment) Identity() string {
 	h := sha256.New()
-	fmt.Fprintf(h, "%s %s\n%s\n%s\n%s\n", EngineVersion, e.Arithmetic(), e.Digest(), e.Task.Split.Train.Digest,
+	fmt.Fprintf(h, "%s %s\n%s\n%s\n%s\n", EngineVersion, e.Arithmetic(), e.Digest(),
+		e.Task.Split.Train.Digest,
 		e.Task.Split.Test.Digest)
 	return hex.EncodeToString(h.Sum(nil))
 }

@@ -63,7 +63,7 @@ func (r *running) checkpointAt(last bool) error {
 }
 
 func (r *running) checkpoint() error {
-	p := progress{Identity: r.e.identity(), Elapsed: r.elapsed()}
+	p := progress{Identity: r.e.Identity(), Elapsed: r.elapsed()}
 	for i, ev := range r.evaluations {
 		s := savedEvaluation{Round: ev.Round}
 		acc, has := Spread{}, 0.
@@ -110,7 +110,7 @@ func (e *Experiment) readCheckpoint(b []byte) (p progress, state []byte, err err
 	if p, state, err = decodeCheckpoint(b); err != nil {
 		return p, nil, err
 	}
-	if p.Identity != e.identity() {
+	if p.Identity != e.Identity() {
 		return p, nil,
 			fmt.Errorf("%w: it was made with another configuration, other data, another engine version "+
 				"than %s or other kernels than %s", ErrCheckpoint, EngineVersion, tensor.Kernels())

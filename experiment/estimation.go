@@ -26,7 +26,7 @@ func (e *Experiment) checkEstimation() error {
 		return nil
 	}
 	if h := e.Task.Split.Hidden; h.Rows != 1 || h.Cols != e.Task.Model.Dim() {
-		return e.File.at("evaluate", config.Bad("estimation", true,
+		return e.File.At("evaluate", config.Bad("estimation", true,
 			"false: only generated data with one hidden vector, and models of as many parameters, have "+
 				"one to compare with"))
 	}

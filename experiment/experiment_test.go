@@ -228,7 +228,10 @@ func TestFullDisk(t *testing.T) {
 	e := build(t)
 	whole := run(t, e, Options{})
 	writes := 0
-	run(t, e, Options{write: func(path string, b []byte) error { writes++; return atomicfile.Write(path, b) }})
+	run(t, e, Options{write: func(path string, b []byte) error {
+		writes++
+		return atomicfile.Write(path, b)
+	}})
 	for fail := 2; fail <= writes; fail++ { // the first write is the configuration: nothing has been done yet
 		n := 0
 		_, err := e.Run(context.Background(),
@@ -396,7 +399,8 @@ func TestOneDigitForEachAgent(t *testing.T) {
 			}
 		}
 	}
-	if e.Plans[0].Public.SampleRate == e.Plans[1].Public.SampleRate && len(e.Task.Parts[0]) != len(e.Task.Parts[1]) {
+	if e.Plans[0].Public.SampleRate == e.Plans[1].Public.SampleRate &&
+		len(e.Task.Parts[0]) != len(e.Task.Parts[1]) {
 		t.Error("agents of different size have one rate")
 	}
 }

@@ -23,9 +23,9 @@ var exporters = map[string]func(f *File, shape model.Shape, theta tensor.Vec) ([
 		return model.EncodeNPZ([]model.NamedVec{{Name: "parameters", Vec: theta}})
 	},
 	"onnx": func(f *File, shape model.Shape, theta tensor.Vec) ([]byte, error) {
-		m, err := model.New(f.Model.Name, shape, f.section("model"))
+		m, err := model.New(f.Model.Name, shape, f.Section("model"))
 		if err != nil {
-			return nil, f.at("model", err)
+			return nil, f.At("model", err)
 		}
 		if m.Dim() != len(theta) {
 			return nil, fmt.Errorf("the run holds %d parameters, its configuration gives a model of %d",
@@ -96,8 +96,8 @@ func choose(tensors []model.NamedVec, agent string) (tensor.Vec, error) {
 	return mean, nil
 }
 
-// formatShape is how a run's model file names the samples that its model takes.
-func formatShape(s model.Shape) string {
+// FormatShape is how a run's model file names the samples that its model takes.
+func FormatShape(s model.Shape) string {
 	return fmt.Sprintf("%dx%dx%d, %d classes", s.Height, s.Width, s.Channels, s.Classes)
 }
 

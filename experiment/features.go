@@ -27,34 +27,35 @@ type refusal struct {
 	allowed string
 }
 
-// check returns the first refusal that holds for the file.
-func (f *File) check(rows []refusal) error {
+// Check returns the first refusal that holds for the file.
+func (f *File) Check(rows []refusal) error {
 	for _, r := range rows {
 		if r.when(f) {
-			return f.refuse(r.key, r.found(f), r.allowed)
+			return f.Refuse(r.key, r.found(f), r.allowed)
 		}
 	}
 	return nil
 }
 
-// refuse is the error of a dotted key.
-func (f *File) refuse(key string, found any, allowed string) error {
+// Refuse is the error of a dotted key.
+func (f *File) Refuse(key string, found any, allowed string) error {
 	section, key, ok := strings.Cut(key, ".")
 	if !ok {
 		section, key = "", section
 	}
-	text := strings.NewReplacer("{algorithm}", f.Algorithm.Name, "{mechanism}", f.Privacy.Mechanism).Replace(allowed)
-	return f.at(section, config.Bad(key, found, text))
+	text := strings.NewReplacer("{algorithm}", f.Algorithm.Name, "{mechanism}",
+		f.Privacy.Mechanism).Replace(allowed)
+	return f.At(section, config.Bad(key, found, text))
 }
 
-// has reports traits of the algorithm.
-func (f *File) has(t algo.Traits) bool { return f.Spec.Traits.Has(t) }
+// Has reports traits of the algorithm.
+func (f *File) Has(t algo.Traits) bool { return f.Spec.Traits.Has(t) }
 
-func (f *File) lacks(t algo.Traits) bool { return !f.has(t) }
+func (f *File) Lacks(t algo.Traits) bool { return !f.Has(t) }
 
-// kind is the oracle that the algorithm asks for every private answer in the run's unit;
+// Kind is the oracle that the algorithm asks for every private answer in the run's unit;
 // of personal models, the one of their gradients.
-func (f *File) kind() oracle.Kind {
+func (f *File) Kind() oracle.Kind {
 	for _, name := range f.Spec.Asks {
 		k := oracle.Kinds[name]
 		if k.Owner && f.Privacy.unit == account.Owner() || k.Record && f.Privacy.unit == account.Record() {
@@ -65,14 +66,14 @@ func (f *File) kind() oracle.Kind {
 }
 
 // rounds, clocked and tokens are the ways to be driven.
-func (f *File) rounds() bool  { return f.Pacing == agent.PacingRounds }
-func (f *File) clocked() bool { return f.Pacing.Clocked() }
-func (f *File) tokens() bool  { return f.Pacing == agent.PacingTokens }
+func (f *File) InRounds() bool { return f.Pacing == agent.PacingRounds }
+func (f *File) Clocked() bool  { return f.Pacing.Clocked() }
+func (f *File) InTokens() bool { return f.Pacing == agent.PacingTokens }
 
-// private reports whether the run has noise.
-func (f *File) private() bool { return f.mechanism().noisy }
+// Private reports whether the run has noise.
+func (f *File) Private() bool { return f.Mechanism().Noisy }
 
-func (f *File) directed() bool {
+func (f *File) Directed() bool {
 	_, ok := topology.Digraphs[f.Topology.Graph]
 	return ok
 }
@@ -82,95 +83,97 @@ func (f *File) augmented() bool { return f.Data.Augmentation != (oracle.Augmenta
 // features is the matrix.
 var features = []refusal{
 	{"algorithm.messages", func(f *File) any { return f.Algorithm.Messages },
-		func(f *File) bool { return f.Algorithm.short() && f.lacks(algo.SendsModels) },
+		func(f *File) bool { return f.Algorithm.Short() && f.Lacks(algo.SendsModels) },
 		"float32 with algorithm {algorithm}: only algorithms that send models which are averaged may " +
 			"round them, as their errors do not add up"},
 	{"topology.agents", func(f *File) any { return f.Topology.Agents },
-		func(f *File) bool { return f.has(algo.Central) && f.Topology.Agents != 1 },
+		func(f *File) bool { return f.Has(algo.Central) && f.Topology.Agents != 1 },
 		"1 with algorithm {algorithm}, which holds all data at one agent"},
 	{"evaluate.rmse", func(f *File) any { return f.Evaluate.RMSE },
 		func(f *File) bool { return f.Evaluate.RMSE && f.Model.Name != "least-squares" },
 		"false: only the loss of model least-squares is a squared error"},
 	{"evaluate.gradients", func(f *File) any { return f.Evaluate.Gradients },
-		func(f *File) bool { return f.Evaluate.Gradients > 0 && !f.rounds() },
+		func(f *File) bool { return f.Evaluate.Gradients > 0 && !f.InRounds() },
 		"0, or with an algorithm that has rounds the number of training records"},
 
 	// Graphs.
 	{"topology.weights", func(f *File) any { return f.Topology.Weights },
-		func(f *File) bool { return f.has(algo.OwnModels) && f.Topology.Weights != objectiveWeights },
+		func(f *File) bool { return f.Has(algo.OwnModels) && f.Topology.Weights != objectiveWeights },
 		"objective with algorithm {algorithm}, whose weights are those of its objective"},
 	{"topology.weights", func(f *File) any { return f.Topology.Weights },
-		func(f *File) bool { return f.lacks(algo.OwnModels) && f.Topology.Weights == objectiveWeights },
+		func(f *File) bool { return f.Lacks(algo.OwnModels) && f.Topology.Weights == objectiveWeights },
 		"mixing weights, such as metropolis, with algorithm {algorithm}"},
 	{"topology.vectors", func(f *File) any { return f.Topology.Vectors },
 		func(f *File) bool {
-			return f.clocked() && f.Topology.Vectors != "" && f.Topology.Vectors != "hidden" &&
+			return f.Clocked() && f.Topology.Vectors != "" && f.Topology.Vectors != "hidden" &&
 				f.Topology.Vectors != "data"
 		}, "one of data, hidden"},
 	{"topology.graph", func(f *File) any { return f.Topology.Graph },
-		func(f *File) bool { return !f.rounds() && (f.directed() || f.Topology.Dropout != 0) },
+		func(f *File) bool { return !f.InRounds() && (f.Directed() || f.Topology.Dropout != 0) },
 		"an undirected graph without dropout for algorithm {algorithm}, which has no rounds"},
 	{"topology.wake", func(f *File) any { return f.Topology.Wake },
 		func(f *File) bool {
-			return f.Topology.Wake != "" && (f.Topology.Wake != pairWake || f.lacks(algo.OneRelease))
+			return f.Topology.Wake != "" && (f.Topology.Wake != pairWake || f.Lacks(algo.OneRelease))
 		},
 		"nothing, or pair with algorithm gossip-average"},
 	{"topology.dropout", func(f *File) any { return f.Topology.Dropout },
-		func(f *File) bool { return f.Topology.Dropout != 0 && f.has(algo.FixedGraph) },
+		func(f *File) bool { return f.Topology.Dropout != 0 && f.Has(algo.FixedGraph) },
 		"0 with algorithm {algorithm}: every round would have weights of its own, and no bound of alpha " +
 			"that is known before"},
 	{"topology.wake", func(f *File) any { return f.Topology.Wake },
-		func(f *File) bool { return f.Topology.Wake == pairWake && f.mechanism().pairwise },
+		func(f *File) bool { return f.Topology.Wake == pairWake && f.Mechanism().Pairwise },
 		"nothing with mechanism {mechanism}, whose noise neighbors of all rounds share"},
 
 	// Data.
 	{"data.augmentations", func(f *File) any { return f.Data.Augmentation.Views },
-		func(f *File) bool { return f.augmented() && !f.kind().Augment },
+		func(f *File) bool { return f.augmented() && !f.Kind().Augment },
 		"none with algorithm {algorithm}"},
 	{"data.arrival", func(f *File) any { return f.Data.Arrival },
-		func(f *File) bool { return f.Data.Arrival != "" && (f.tokens() || !f.kind().Arrives) },
+		func(f *File) bool { return f.Data.Arrival != "" && (f.InTokens() || !f.Kind().Arrives) },
 		"nothing with algorithm {algorithm}"},
 	{"data.arrival", func(f *File) any { return f.Data.Arrival },
 		func(f *File) bool { return f.Data.Arrival != "" && f.Topology.Vectors == "data" },
 		"nothing with vectors = \"data\": the graph would know records that have not come"},
 	{"model.name", func(f *File) any { return f.Model.Name },
-		func(f *File) bool { return f.has(algo.OneRelease) && f.Model.Name != "mean" },
+		func(f *File) bool { return f.Has(algo.OneRelease) && f.Model.Name != "mean" },
 		"mean with algorithm {algorithm}"},
 	{"model.init_from", func(f *File) any { return f.Model.InitFrom },
-		func(f *File) bool { return f.has(algo.OneRelease) && f.Model.InitFrom != "" },
+		func(f *File) bool { return f.Has(algo.OneRelease) && f.Model.InitFrom != "" },
 		"nothing with algorithm {algorithm}"},
 
 	// Faults.
 	{"faults.adversaries", func(f *File) any { return f.Adversaries.Agents },
 		func(f *File) bool {
-			return len(f.Adversaries.Agents) > 0 && (!f.rounds() || f.has(algo.Central) || f.has(algo.Silent))
+			return len(f.Adversaries.Agents) > 0 &&
+				(!f.InRounds() || f.Has(algo.Central) || f.Has(algo.Silent))
 		},
 		"none with algorithm {algorithm}: only agents that send to all neighbors in every round attack"},
 	{"faults.late", func(f *File) any { return f.Faults.Late },
-		func(f *File) bool { return f.has(algo.Mass) && f.Faults.Late == "use" && f.Faults.Delay > 0 },
+		func(f *File) bool { return f.Has(algo.Mass) && f.Faults.Late == "use" && f.Faults.Delay > 0 },
 		"discard with algorithm {algorithm}: the mass of a message that a newer one replaces would be lost"},
 
 	// Evaluation.
 	{"evaluate.on", func(f *File) any { return f.Evaluate.On },
-		func(f *File) bool { return f.tokens() && f.Evaluate.On == "own" },
+		func(f *File) bool { return f.InTokens() && f.Evaluate.On == "own" },
 		"all or validation with algorithm {algorithm}, whose models are nobody's own"},
 	{"evaluate.agents", func(f *File) any { return f.Evaluate.Agents },
 		func(f *File) bool {
-			return f.tokens() && (f.Evaluate.Agents != 0 || f.Evaluate.Score != "" || f.Evaluate.Estimation)
+			return f.InTokens() && (f.Evaluate.Agents != 0 || f.Evaluate.Score != "" || f.Evaluate.Estimation)
 		},
 		"0, without score and estimation, with algorithm {algorithm}: its tokens are tested"},
 	{"evaluate.score", func(f *File) any { return f.Evaluate.Score },
-		func(f *File) bool { return f.Evaluate.Score != "" && f.mechanism().pairwise },
+		func(f *File) bool { return f.Evaluate.Score != "" && f.Mechanism().Pairwise },
 		"nothing with mechanism {mechanism}"},
 	{"evaluate.network", func(f *File) any { return true },
-		func(f *File) bool { return f.Evaluate.Network && f.lacks(algo.OneRelease) },
+		func(f *File) bool { return f.Evaluate.Network && f.Lacks(algo.OneRelease) },
 		"false: only values that are released once and then averaged (algorithm gossip-average) have an " +
-			"exact view; with others every agent's later answers react to messages that an observer never saw"},
+			"exact view; with others every agent's later answers react to messages that an observer " +
+			"never saw"},
 	{"evaluate.network", func(f *File) any { return true },
-		func(f *File) bool { return f.Evaluate.Network && !f.mechanism().exactView },
+		func(f *File) bool { return f.Evaluate.Network && !f.Mechanism().ExactView },
 		"false: only normal noise of each agent's own has an exact view"},
 	{"evaluate.network", func(f *File) any { return true },
-		func(f *File) bool { return f.Evaluate.Network && !f.faultless() },
+		func(f *File) bool { return f.Evaluate.Network && !f.Faultless() },
 		"false: with faults, or with agents that attack, mixing is not what was planned"},
 	{"evaluate.network", func(f *File) any { return true },
 		func(f *File) bool { return f.Evaluate.Network && f.Topology.Agents > maxObservers },
@@ -182,45 +185,45 @@ var features = []refusal{
 
 	// Privacy.
 	{"privacy.unit", func(f *File) any { return f.Privacy.Unit },
-		func(f *File) bool { return f.Privacy.unit == account.Owner() && f.lacks(algo.OwnerUnit) },
+		func(f *File) bool { return f.Privacy.unit == account.Owner() && f.Lacks(algo.OwnerUnit) },
 		"record with algorithm {algorithm}"},
 	{"privacy.mechanism", func(f *File) any { return f.Privacy.Mechanism },
-		func(f *File) bool { return f.mechanism().clocked && !f.clocked() },
+		func(f *File) bool { return f.Mechanism().Clocked && !f.Clocked() },
 		"gaussian or none with algorithm {algorithm}, which clips in L2 and has no personal models"},
 	{"privacy.mechanism", func(f *File) any { return f.Privacy.Mechanism },
-		func(f *File) bool { return f.mechanism().pairwise && f.lacks(algo.EqualAnswers) },
+		func(f *File) bool { return f.Mechanism().Pairwise && f.Lacks(algo.EqualAnswers) },
 		"gaussian with algorithm {algorithm}: shared noise cancels only where all agents answer as many " +
 			"queries of one clip in the same rounds"},
 	{"privacy.noise", func(f *File) any { return f.Privacy.Noise },
-		func(f *File) bool { return f.Privacy.Noise == exactNoise && !f.kind().Exact },
+		func(f *File) bool { return f.Privacy.Noise == exactNoise && !f.Kind().Exact },
 		"fast with algorithm {algorithm}, whose answers are no sums of integers"},
 	{"privacy.clipping", func(f *File) any { return f.Privacy.clippingFound() },
-		func(f *File) bool { return f.Privacy.Clipping != (algo.Clipping{}) && !f.rounds() },
+		func(f *File) bool { return f.Privacy.Clipping != (algo.Clipping{}) && !f.InRounds() },
 		"nothing with algorithm {algorithm}, which has no rounds"},
 	{"privacy.clipping", func(f *File) any { return f.Privacy.Kind },
-		func(f *File) bool { return f.Privacy.Adaptive() && f.lacks(algo.ClipFromAnswer) },
+		func(f *File) bool { return f.Privacy.Adaptive() && f.Lacks(algo.ClipFromAnswer) },
 		"constant with algorithm {algorithm}"},
 	{"privacy.clipping", func(f *File) any { return f.Privacy.Kind },
-		func(f *File) bool { return f.Privacy.Adaptive() && f.mechanism().pairwise },
+		func(f *File) bool { return f.Privacy.Adaptive() && f.Mechanism().Pairwise },
 		"constant with mechanism {mechanism}: noise of two clips would not cancel"},
 }
 
 // undeployable is what a daemon does not run.
 var undeployable = []refusal{
 	{"algorithm.name", func(f *File) any { return f.Algorithm.Name },
-		func(f *File) bool { return f.has(algo.Central) }, "an algorithm among agents"},
+		func(f *File) bool { return f.Has(algo.Central) }, "an algorithm among agents"},
 	{"token.hops", func(f *File) any { return f.Token.Hops },
-		func(f *File) bool { return f.tokens() && f.Token.Hops != "secret" },
+		func(f *File) bool { return f.InTokens() && f.Token.Hops != "secret" },
 		"secret: every daemon draws the hops of its own visits"},
 	{"token.accounting", func(f *File) any { return f.Token.Accounting },
-		func(f *File) bool { return f.tokens() && f.Token.Accounting != "local" },
+		func(f *File) bool { return f.InTokens() && f.Token.Accounting != "local" },
 		"local: a daemon shows its final tokens to all members, who are no observers of single visits then"},
 	{"clock.replay", func(f *File) any { return f.Clock.Replay },
 		func(f *File) bool { return f.Clock.Replay != "" }, "nothing: daemons wake by their own clocks"},
 	{"data.arrival", func(f *File) any { return f.Data.Arrival },
 		func(f *File) bool { return f.Data.Arrival != "" }, "nothing: it is for simulations"},
 	{"privacy.noise_multiplier", func(f *File) any { return f.Privacy.NoiseMultiplier },
-		func(f *File) bool { return f.mechanism().pairwise && f.Privacy.NoiseMultiplier == 0 },
+		func(f *File) bool { return f.Mechanism().Pairwise && f.Privacy.NoiseMultiplier == 0 },
 		"above 0 with mechanism {mechanism} among daemons: no member knows what the others' targets need, " +
 			"and noise that they share must be equal"},
 	{"data.partition", func(f *File) any { return f.Data.Partition },
@@ -245,31 +248,33 @@ var undeployable = []refusal{
 // hollow is what a daemon refuses because a guarantee would be hollow or false.
 var hollow = []refusal{
 	{"privacy.mechanism", func(f *File) any { return f.Privacy.Mechanism },
-		func(f *File) bool { return !f.mechanism().deployable },
+		func(f *File) bool { return !f.Mechanism().Deployable },
 		"gaussian, decor, or laplace with an algorithm of personal models: a daemon releases nothing " +
 			"without noise"},
 	{"replication.replication", func(f *File) any { return f.Replication.String() },
-		func(f *File) bool { return f.Replication.Stated() }, "nothing: a daemon does not do what is not sound"},
+		func(f *File) bool {
+			return f.Replication.Stated()
+		}, "nothing: a daemon does not do what is not sound"},
 	{"privacy.i_understand", func(f *File) any { return f.Privacy.IUnderstand },
 		func(f *File) bool {
 			return len(f.Privacy.IUnderstand) > 0
 		}, "nothing: an owner's policy has no overrides"},
 }
 
-// checkDeployable refuses what a daemon does not run.
-func (f *File) checkDeployable() error {
-	if err := f.check(hollow); err != nil {
+// CheckDeployable refuses what a daemon does not run.
+func (f *File) CheckDeployable() error {
+	if err := f.Check(hollow); err != nil {
 		return fmt.Errorf("%w: %w", privacy.ErrRefused, err)
 	}
-	return f.check(undeployable)
+	return f.Check(undeployable)
 }
 
 // unplannable is what has no plan of equal charges.
 var unplannable = []refusal{
-	{"algorithm.name", func(f *File) any { return f.Algorithm.Name }, (*File).clocked,
+	{"algorithm.name", func(f *File) any { return f.Algorithm.Name }, (*File).Clocked,
 		"an algorithm of synchronous rounds or tokens: budgets of wakes are planned by each run"},
 	{"privacy.mechanism", func(f *File) any { return f.Privacy.Mechanism },
-		func(f *File) bool { return !f.mechanism().exactView },
+		func(f *File) bool { return !f.Mechanism().ExactView },
 		"gaussian: other runs have no cost, or none that follows from rounds alone"},
 	{"replication.replication", func(f *File) any { return f.Replication.String() },
 		func(f *File) bool { return f.Replication.Stated() },
@@ -278,22 +283,22 @@ var unplannable = []refusal{
 		func(f *File) bool { return f.Evaluate.Score != "" }, "nothing: a score is charged on top"},
 }
 
-// faultless reports whether mixing is what was planned.
-func (f *File) faultless() bool { return f.Faults == sim.DefaultFaults() && f.Adversaries.Text() == "" }
+// Faultless reports whether mixing is what was planned.
+func (f *File) Faultless() bool { return f.Faults == sim.DefaultFaults() && f.Adversaries.Text() == "" }
 
 // finiteAbove0 is the range of most parameters.
 func finiteAbove0(x float64) bool { return x > 0 && !math.IsInf(x, 1) }
 
-// placed gives errors whose key is dotted their section, and others the one of the
+// Placed gives errors whose key is dotted their section, and others the one of the
 // caller.
-func (f *File) placed(section string, err error) error {
+func (f *File) Placed(section string, err error) error {
 	var bad *config.Error
 	if errors.As(err, &bad) && bad.File == "" {
 		if s, key, ok := strings.Cut(bad.Key, "."); ok {
 			inner := *bad
 			inner.Key = key
-			return f.at(s, &inner)
+			return f.At(s, &inner)
 		}
 	}
-	return f.at(section, err)
+	return f.At(section, err)
 }

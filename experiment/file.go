@@ -43,7 +43,7 @@ type File struct {
 	Pacing agent.Pacing
 	Steps  uint64 // rounds, wakes of all agents together, or ticks of tokens
 
-	mech mechanism
+	mech Mechanism
 }
 
 type RunParams struct {
@@ -187,7 +187,8 @@ func decode(doc *runfile.Document) (*File, error) {
 		name   string
 		params any
 	}{
-		{"", &f.Run}, {"topology", &f.Topology}, {"data", &f.Data}, {"model", &f.Model}, {"algorithm", &f.Algorithm},
+		{"", &f.Run}, {"topology", &f.Topology}, {"data", &f.Data}, {"model", &f.Model},
+		{"algorithm", &f.Algorithm},
 		{"privacy", &f.Privacy}, {"evaluate", &f.Evaluate}, {"faults", &f.Faults}, {"faults", &f.Adversaries},
 		{"replication", &f.Replication},
 	} {
@@ -200,14 +201,14 @@ func decode(doc *runfile.Document) (*File, error) {
 	}
 	var err error
 	if f.Spec, err = algo.Find(f.Algorithm.Name); err != nil {
-		return nil, f.at("algorithm", err)
+		return nil, f.At("algorithm", err)
 	}
 	switch f.Pacing = f.Spec.Pacing; {
-	case f.clocked():
+	case f.Clocked():
 		if err := doc.Read("clock", &f.Clock); err != nil {
 			return nil, err
 		}
-	case f.tokens():
+	case f.InTokens():
 		f.Token = TokenParams{Count: 1, Hops: "secret", Accounting: "local"}
 		if err := doc.Read("token", &f.Token); err != nil {
 			return nil, err
@@ -216,23 +217,23 @@ func decode(doc *runfile.Document) (*File, error) {
 	return f, f.validate()
 }
 
-// section gives the decode function that a package fills its own parameters with.
-func (f *File) section(name string) func(any) error { return f.doc.Decoder(name) }
+// Section gives the decode function that a package fills its own parameters with.
+func (f *File) Section(name string) func(any) error { return f.doc.Decoder(name) }
 
-// at completes an error of the package that section name belongs to with file, line and
+// At completes an error of the package that section name belongs to with file, line and
 // dotted key.
-func (f *File) at(section string, err error) error { return f.doc.Locate(section, err) }
+func (f *File) At(section string, err error) error { return f.doc.Locate(section, err) }
 
 var runName = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$`)
 
 // validate checks every section by itself, then what they may have together.
 func (f *File) validate() error {
 	if !runName.MatchString(f.Run.Name) {
-		return f.refuse("name", f.Run.Name,
+		return f.Refuse("name", f.Run.Name,
 			"letters, digits, dot, dash and underscore, 1 to 64, not a dash or dot first")
 	}
 	if f.Run.Rounds < 1 || f.Run.Rounds > 1<<32 {
-		return f.refuse("rounds", f.Run.Rounds, "1 to 4294967296")
+		return f.Refuse("rounds", f.Run.Rounds, "1 to 4294967296")
 	}
 	if err := f.complete(); err != nil {
 		return err
@@ -247,40 +248,40 @@ func (f *File) validate() error {
 		{"token", f.validateToken},
 		{"data", f.validateArrival},
 		{"faults", func() error { return f.Adversaries.Complete(f.Topology.Agents) }},
-		{"privacy", func() error { return f.Privacy.parse(f.has(algo.OwnerUnit)) }},
+		{"privacy", func() error { return f.Privacy.parse(f.Has(algo.OwnerUnit)) }},
 	} {
-		if err := f.at(part.section, part.check()); err != nil {
+		if err := f.At(part.section, part.check()); err != nil {
 			return err
 		}
 	}
-	if err := f.check(features); err != nil {
+	if err := f.Check(features); err != nil {
 		return err
 	}
-	if err := f.at("replication", f.Replication.Validate(f.replicated())); err != nil {
+	if err := f.At("replication", f.Replication.Validate(f.replicated())); err != nil {
 		return err
 	}
-	if err := f.at("privacy", f.validatePrivacy()); err != nil {
+	if err := f.At("privacy", f.validatePrivacy()); err != nil {
 		return err
 	}
-	return f.at("evaluate", f.Evaluate.validateHeldOut(f.private()))
+	return f.At("evaluate", f.Evaluate.validateHeldOut(f.Private()))
 }
 
 // complete fills in what follows from other keys.
 func (f *File) complete() error {
 	var ok bool
 	if f.mech, ok = mechanisms[f.Privacy.Mechanism]; !ok {
-		return f.refuse("privacy.mechanism", f.Privacy.Mechanism, config.OneOf(mechanisms))
+		return f.Refuse("privacy.mechanism", f.Privacy.Mechanism, config.OneOf(mechanisms))
 	}
 	f.Steps = f.Run.Rounds
-	if f.clocked() {
+	if f.Clocked() {
 		if f.Steps = f.Clock.Wakes; f.Steps == 0 {
 			f.Steps = f.Run.Rounds * uint64(max(1, f.Topology.Agents))
 		}
 		if f.Steps > maxWakes {
-			return f.refuse("clock.wakes", f.Steps, "1 to 2^40")
+			return f.Refuse("clock.wakes", f.Steps, "1 to 2^40")
 		}
 	}
-	if f.has(algo.OwnModels) && f.Topology.Weights == "" {
+	if f.Has(algo.OwnModels) && f.Topology.Weights == "" {
 		f.Topology.Weights = objectiveWeights
 	}
 	if f.Evaluate.Every == 0 {
@@ -290,7 +291,7 @@ func (f *File) complete() error {
 }
 
 func (f *File) validateToken() error {
-	if !f.tokens() {
+	if !f.InTokens() {
 		return nil
 	}
 	return f.Token.validate()
@@ -298,16 +299,16 @@ func (f *File) validateToken() error {
 
 // replicated is what deviations of publications may depend on.
 func (f *File) replicated() *replication.Run {
-	p, m := &f.Privacy, f.mechanism()
+	p, m := &f.Privacy, f.Mechanism()
 	return &replication.Run{
 		Algorithm:  f.Algorithm.Name,
 		Spec:       f.Spec,
 		Mechanism:  p.Mechanism,
-		Private:    m.noisy,
+		Private:    m.Noisy,
 		Exact:      p.Noise == exactNoise,
 		Adaptive:   p.Adaptive(),
-		Pairwise:   m.pairwise,
-		Local:      m.perturbs,
+		Pairwise:   m.Pairwise,
+		Local:      m.Perturbs,
 		Owner:      p.unit == account.Owner(),
 		Adjacency:  p.adjacency,
 		BatchSize:  p.BatchSize,
@@ -344,4 +345,15 @@ func (f *File) Effective() ([]byte, error) {
 		return nil, fmt.Errorf("%s: %w", f.doc.File(), err)
 	}
 	return b, nil
+}
+
+// ReadBytes is Parse on the file at path, together with its bytes, which FileDigest
+// takes.
+func ReadBytes(path string) (*File, []byte, error) {
+	b, err := os.ReadFile(path)
+	if err != nil {
+		return nil, nil, err
+	}
+	f, err := Parse(path, b, nil)
+	return f, b, err
 }

@@ -130,17 +130,17 @@ func (r *running) encodeModel() ([]byte, error) {
 	}
 	meta := map[string]string{"config_digest": r.e.Digest(), "engine": EngineVersion,
 		"model": r.e.File.Model.Name, "noise": "simulated",
-		"samples": formatShape(r.e.sampleShape())}
+		"samples": FormatShape(r.e.SampleShape())}
 	var tensors []model.NamedVec
 	if n <= manyAgents {
 		for i := range n {
 			tensors = append(tensors, model.NamedVec{Name: fmt.Sprintf("%s.%d", whose, i),
-				Vec: r.e.wholeParams(r.world.sim.Params(i))})
+				Vec: r.e.Expand(r.world.sim.Params(i))})
 		}
 		return model.EncodeSafetensors(meta, tensors)
 	}
 	sum := make([]float64, r.e.Task.Model.Dim())
-	agents := r.e.honest()
+	agents := r.e.Honest()
 	for _, i := range agents {
 		for k, x := range r.world.sim.Params(i) {
 			sum[k] += float64(x)
@@ -150,7 +150,7 @@ func (r *running) encodeModel() ([]byte, error) {
 	for k := range mean {
 		mean[k] = float32(sum[k] / float64(len(agents)))
 	}
-	return model.EncodeSafetensors(meta, []model.NamedVec{{Name: "mean", Vec: r.e.wholeParams(mean)}})
+	return model.EncodeSafetensors(meta, []model.NamedVec{{Name: "mean", Vec: r.e.Expand(mean)}})
 }
 
 // ledgerLine is one line of the simulator's ledger file: agents whose ledgers are equal.
@@ -179,7 +179,7 @@ func (r *running) encodeLedgers() ([]byte, error) {
 func (r *running) manifest() map[string]any {
 	return map[string]any{
 		"engine": EngineVersion, "accountant": account.Version, "config_digest": r.e.Digest(),
-		"identity": r.e.identity(),
+		"identity": r.e.Identity(),
 		"seed":     r.e.File.Run.Seed, "train_digest": r.e.Task.Split.Train.Digest,
 		"test_digest": r.e.Task.Split.Test.Digest,
 		"go":          runtime.Version(), "os": runtime.GOOS, "arch": runtime.GOARCH,

@@ -24,16 +24,16 @@ type backbone struct {
 func (e *Experiment) trainHead() error {
 	p := &e.File.Model
 	if p.InitFrom == "" {
-		return e.File.at("model", config.Bad("train_layers", p.TrainLayers,
+		return e.File.At("model", config.Bad("train_layers", p.TrainLayers,
 			"0 without init_from: layers that are not trained must have public values"))
 	}
 	if a := e.File.Data.Augmentation; a.Views > 0 {
-		return e.File.at("data", config.Bad("augmentations", a.Views,
+		return e.File.At("data", config.Bad("augmentations", a.Views,
 			"no value with train_layers: features are computed once for each record"))
 	}
 	body, head, err := model.SplitHead(e.Task.Model, p.TrainLayers)
 	if err != nil {
-		return e.File.at("model", err)
+		return e.File.At("model", err)
 	}
 	at := body.Dim()
 	e.Task.Backbone = &backbone{shape: e.shape(), body: e.Task.Init[:at:at]}
@@ -66,16 +66,16 @@ func bodyOutputs(d *data.Dataset, body *model.Body, theta tensor.Vec) *data.Data
 	return &f
 }
 
-// sampleShape is the shape of a record of the data set.
-func (e *Experiment) sampleShape() model.Shape {
+// SampleShape is the shape of a record of the data set.
+func (e *Experiment) SampleShape() model.Shape {
 	if e.Task.Backbone != nil {
 		return e.Task.Backbone.shape
 	}
 	return e.shape()
 }
 
-// wholeParams puts the parameters that stay before those that are trained.
-func (e *Experiment) wholeParams(theta tensor.Vec) tensor.Vec {
+// Expand puts the parameters that stay before those that are trained.
+func (e *Experiment) Expand(theta tensor.Vec) tensor.Vec {
 	if e.Task.Backbone == nil {
 		return theta
 	}

@@ -20,7 +20,8 @@ func TestTrainLayers(t *testing.T) {
 	const head = 8*10 + 10
 	at := whole.Task.Model.Dim() - head
 	if e.Task.Model.Dim() != head || !slices.Equal(e.Task.Init, whole.Task.Init[at:]) {
-		t.Fatalf("%d parameters are trained, want the %d of the last layer, from init_from", e.Task.Model.Dim(),
+		t.Fatalf("%d parameters are trained, want the %d of the last layer, from init_from",
+			e.Task.Model.Dim(),
 			head)
 	}
 	result := run(t, e, Options{Workers: 2})

@@ -110,8 +110,8 @@ func (p *EvaluateParams) validateHeldOut(private bool) error {
 // with noise of its own.
 func (e *Experiment) scorer(i int, l ledger.Ledger, pool *oracle.Pool, seed uint64) (*privacy.Gate, error) {
 	p := &e.File.Evaluate
-	if p.Score == scoreAccuracy && !e.classifies() {
-		return nil, e.File.at("evaluate", config.Bad("score", p.Score, "loss: this model does not classify"))
+	if p.Score == scoreAccuracy && !e.Classifies() {
+		return nil, e.File.At("evaluate", config.Bad("score", p.Score, "loss: this model does not classify"))
 	}
 	o := &oracle.Score{
 		Model:     e.Task.Model,
@@ -122,11 +122,11 @@ func (e *Experiment) scorer(i int, l ledger.Ledger, pool *oracle.Pool, seed uint
 		Pool:      pool,
 	}
 	if err := o.Validate(); err != nil {
-		return nil, e.File.at("evaluate", err)
+		return nil, e.File.At("evaluate", err)
 	}
 	m, err := privacy.NewGaussian(p.ScoreNoise)
 	if err != nil {
-		return nil, e.File.at("evaluate", err)
+		return nil, e.File.At("evaluate", err)
 	}
 	return privacy.NewSimulatedGate(l, m, map[string]privacy.Oracle{"score": o}, seed, agent.ID(i)), nil
 }
@@ -191,9 +191,9 @@ func (e *Experiment) heldRecords() float64 {
 	return float64(e.Task.Validation.Len())
 }
 
-// noiseSeed seeds batches and noise. A trial of a search has its own, beside the data and
+// NoiseSeed seeds batches and noise. A trial of a search has its own, beside the data and
 // the initial model that all of them share.
-func (e *Experiment) noiseSeed() uint64 {
+func (e *Experiment) NoiseSeed() uint64 {
 	if t := e.File.Run.Trial; t > 0 {
 		return trialSeed(e.File.Run.Seed, t)
 	}

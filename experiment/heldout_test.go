@@ -80,11 +80,12 @@ func TestHeldOutRecordsAreDisjoint(t *testing.T) {
 // Trials share data and initial models, not noise and batches.
 func TestTrialsAreIndependent(t *testing.T) {
 	first, second, again := noisy(t, "trial=1"), noisy(t, "trial=2"), noisy(t, "trial=1")
-	if !slices.Equal(first.Task.Init, second.Task.Init) || fmt.Sprint(first.Task.Parts) != fmt.Sprint(second.Task.Parts) {
+	if !slices.Equal(first.Task.Init, second.Task.Init) ||
+		fmt.Sprint(first.Task.Parts) != fmt.Sprint(second.Task.Parts) {
 		t.Error("trials begin with other models or data")
 	}
 	hash := func(e *Experiment) string { return run(t, e, Options{}).Summary.RunHash }
-	if a := hash(first); a == hash(second) || a != hash(again) || first.noiseSeed() == noisy(t).noiseSeed() {
+	if a := hash(first); a == hash(second) || a != hash(again) || first.NoiseSeed() == noisy(t).NoiseSeed() {
 		t.Error("trials share noise, or do not repeat")
 	}
 }

@@ -79,9 +79,9 @@ func TestInitFromARun(t *testing.T) {
 	if !strings.Contains(string(e.effective), e.File.Model.InitDigest) || len(e.File.Model.InitDigest) != 64 {
 		t.Error("the digest is not in the effective configuration")
 	}
-	before := e.identity()
+	before := e.Identity()
 	if again := build(t, "model.init_from="+path,
-		"model.init_digest="+e.File.Model.InitDigest); again.identity() != before {
+		"model.init_digest="+e.File.Model.InitDigest); again.Identity() != before {
 		t.Error("the stated digest makes another run")
 	}
 	b := read(t, first.Dir, modelFile)
@@ -89,7 +89,7 @@ func TestInitFromARun(t *testing.T) {
 	if err := os.WriteFile(path, b, 0o644); err != nil {
 		t.Fatal(err)
 	}
-	if build(t, "model.init_from="+path).identity() == before {
+	if build(t, "model.init_from="+path).Identity() == before {
 		t.Error("a changed file gives the same identity")
 	}
 	var bad *config.Error

@@ -93,7 +93,8 @@ func (e *Experiment) gossip() (*network.Gossip, error) {
 	if err != nil {
 		return nil, err
 	}
-	g := &network.Gossip{Agents: e.File.Topology.Agents, Rounds: matrices[1:]} // in round 0 nothing has been sent
+	// in round 0 nothing has been sent
+	g := &network.Gossip{Agents: e.File.Topology.Agents, Rounds: matrices[1:]}
 	if g.Method, err = e.averaging(); err != nil {
 		return nil, err
 	}
@@ -108,7 +109,7 @@ type averager interface{ Coefficients(rounds int) [][3]float64 }
 
 // averaging is the algorithm's own recursion.
 func (e *Experiment) averaging() (network.Method, error) {
-	alg, err := e.Factory(e.env(0))
+	alg, err := e.Factory(e.Env(0))
 	if err != nil {
 		return network.Method{}, err
 	}
@@ -121,7 +122,7 @@ func (e *Experiment) checkRecursion() error {
 		return nil
 	}
 	if m, err := e.averaging(); err == nil && m.Name != network.Plain().Name {
-		return e.File.refuse("algorithm.acceleration", "an accelerated one",
+		return e.File.Refuse("algorithm.acceleration", "an accelerated one",
 			"plain where agents wake in pairs: the others are for one matrix")
 	}
 	return nil

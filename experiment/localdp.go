@@ -56,7 +56,7 @@ func (p *PrivacyParams) unbounded() {
 func (e *Experiment) calibrateLocal() error {
 	p, d := &e.File.Privacy, e.Task.Split.Train
 	if d.Classes != 2 {
-		return e.File.at("data", config.Bad("dataset", e.File.Data.Dataset,
+		return e.File.At("data", config.Bad("dataset", e.File.Data.Dataset,
 			"a data set with two classes, with mechanism "+p.Mechanism))
 	}
 	share := labelShare * p.TargetEpsilon
@@ -98,13 +98,13 @@ func (e *Experiment) calibrateLocal() error {
 	return err
 }
 
-// localOracles read an agent's own records.
-func (e *Experiment) localOracles(r oracle.Records) (*oracle.Features, *oracle.Labels) {
+// LocalOracles read an agent's own records.
+func (e *Experiment) LocalOracles(r oracle.Records) (*oracle.Features, *oracle.Labels) {
 	return &oracle.Features{Records: r, Radius: e.File.Privacy.featureNorm()}, &oracle.Labels{Records: r}
 }
 
 func (e *Experiment) localReleases(i int) (features, labels account.Release, err error) {
-	f, l := e.localOracles(oracle.Records{Data: e.Task.Split.Train, Index: e.Task.Parts[i]})
+	f, l := e.LocalOracles(oracle.Records{Data: e.Task.Split.Train, Index: e.Task.Parts[i]})
 	if features, err = f.Describe(nil); err == nil {
 		labels, err = l.Describe(nil)
 	}
@@ -126,9 +126,9 @@ func (e *Experiment) perturb(pop population, workers int) (*data.Dataset, [][]le
 	return public, charges, err
 }
 
-// localGate answers for records, once each.
-func (e *Experiment) localGate(i int, r oracle.Records, l ledger.Ledger, keys privacy.Keys) *privacy.Gate {
-	f, y := e.localOracles(r)
+// LocalGate answers for records, once each.
+func (e *Experiment) LocalGate(i int, r oracle.Records, l ledger.Ledger, keys privacy.Keys) *privacy.Gate {
+	f, y := e.LocalOracles(r)
 	gate := privacy.Open(l, e.Task.Local.features,
 		map[string]privacy.Oracle{oracle.FeaturesName: f, oracle.LabelsName: y}, keys, agent.ID(i))
 	gate.Use(oracle.LabelsName, e.Task.Local.labels)
@@ -141,7 +141,7 @@ func (e *Experiment) perturbAgent(i int, pop population, public *data.Dataset) (
 		return nil, nil
 	}
 	l := ledger.NewMemory(nil)
-	gate := e.localGate(i, oracle.Records{Data: pop.train, Index: part}, l,
+	gate := e.LocalGate(i, oracle.Records{Data: pop.train, Index: part}, l,
 		privacy.SimulatedKeys(e.File.Run.Seed))
 	features, labels := make(tensor.Vec, len(part)*public.X.Cols), make(tensor.Vec, len(part))
 	if err := gate.Answer(&agent.Query{Oracle: oracle.FeaturesName}, features); err != nil {

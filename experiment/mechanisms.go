@@ -9,39 +9,39 @@ import (
 	"sotto/privacy"
 )
 
-// mechanism is what a run file may name as [privacy] mechanism: which keys it has, and
+// Mechanism is what a run file may name as [privacy] mechanism: which keys it has, and
 // how the agents of a run make their noise by it.
-type mechanism struct {
+type Mechanism struct {
 	check func(p *PrivacyParams) error
 	// scheme builds the noise of all agents. It is called once, when graphs, models and
 	// the agents' constants are known.
 	scheme func(e *Experiment) (privacy.Scheme, error)
 
-	noisy      bool    // answers are charged
-	clocked    bool    // for algorithms of personal models only
-	integers   bool    // has a form in integers: noise = "exact"
-	deployable bool    // a daemon runs it
-	exactView  bool    // normal noise of each agent's own, whose sums are exact
-	pairwise   bool    // neighbors share noise
-	perturbs   bool    // records are perturbed once, before training
-	spread     float64 // standard deviation of a value's noise over its scale; 0 for 1
+	Noisy      bool    // answers are charged
+	Clocked    bool    // for algorithms of personal models only
+	Integers   bool    // has a form in Integers: noise = "exact"
+	Deployable bool    // a daemon runs it
+	ExactView  bool    // normal noise of each agent's own, whose sums are exact
+	Pairwise   bool    // neighbors share noise
+	Perturbs   bool    // records are perturbed once, before training
+	Spread     float64 // standard deviation of a value's noise over its scale; 0 for 1
 }
 
 // mechanisms lists them by name.
-var mechanisms = map[string]mechanism{
+var mechanisms = map[string]Mechanism{
 	"none": {check: checkNone, scheme: noNoise},
-	"gaussian": {check: (*PrivacyParams).validateNoise, scheme: gaussianNoise, noisy: true,
-		integers: true, deployable: true, exactView: true},
-	"laplace": {check: (*PrivacyParams).validateNoise, scheme: laplaceNoise, noisy: true, clocked: true,
-		deployable: true, spread: math.Sqrt2},
-	"decor": {check: (*PrivacyParams).validateNoise, scheme: sharedNoise, noisy: true, deployable: true,
-		pairwise: true},
-	"local-dp": {check: (*PrivacyParams).validateLocal, scheme: releasedRecords, noisy: true, clocked: true,
-		perturbs: true},
+	"gaussian": {check: (*PrivacyParams).validateNoise, scheme: gaussianNoise, Noisy: true,
+		Integers: true, Deployable: true, ExactView: true},
+	"laplace": {check: (*PrivacyParams).validateNoise, scheme: laplaceNoise, Noisy: true, Clocked: true,
+		Deployable: true, Spread: math.Sqrt2},
+	"decor": {check: (*PrivacyParams).validateNoise, scheme: sharedNoise, Noisy: true, Deployable: true,
+		Pairwise: true},
+	"local-dp": {check: (*PrivacyParams).validateLocal, scheme: releasedRecords, Noisy: true, Clocked: true,
+		Perturbs: true},
 }
 
-// mechanism is the run's.
-func (f *File) mechanism() mechanism { return f.mech }
+// Mechanism is the run's.
+func (f *File) Mechanism() Mechanism { return f.mech }
 
 func checkNone(p *PrivacyParams) error {
 	if p.TargetEpsilon != 0 || p.NoiseMultiplier != 0 {
@@ -55,7 +55,7 @@ func checkNone(p *PrivacyParams) error {
 // noNoise is sealed where nothing leaves an agent: the local-only baseline.
 func noNoise(e *Experiment) (privacy.Scheme, error) {
 	name := "none"
-	if e.sealed() {
+	if e.Sealed() {
 		name = "sealed"
 	}
 	m, err := privacy.NewMechanism(name, 0)

@@ -95,7 +95,7 @@ func (e *Experiment) evaluate(w *world, workers int, epsilon []float64) (evaluat
 		epsilon = slices.Repeat([]float64{ev.Epsilon}, n)
 	}
 	delta := e.File.Privacy.TargetDelta
-	if !e.private() {
+	if !e.Private() {
 		delta = 0
 	}
 	var rows []Row
@@ -114,7 +114,7 @@ func (e *Experiment) evaluate(w *world, workers int, epsilon []float64) (evaluat
 			rows = append(rows, Row{ev.Round, r.name, metric, r.value, ev.Epsilon, delta})
 		}
 	}
-	if e.classifies() {
+	if e.Classifies() {
 		s := spreadOf(acc)
 		ev.Accuracy = &s
 		add("accuracy", everyone, acc)
@@ -146,7 +146,7 @@ func (e *Experiment) evaluate(w *world, workers int, epsilon []float64) (evaluat
 		rows = append(rows, Row{ev.Round, "all", "objective", e.objective(w, workers), ev.Epsilon, delta},
 			Row{ev.Round, "all", "vectors_sent", w.sim.Stats().Vectors, ev.Epsilon, delta})
 	}
-	if e.classifies() && ev.Round == e.File.Steps {
+	if e.Classifies() && ev.Round == e.File.Steps {
 		for c, byAgent := range e.classAccuracies(w, workers) {
 			var with []int
 			for k, i := range everyone {
@@ -175,8 +175,8 @@ func (w *world) clips(agents []int) (with []int, clips []float64) {
 	return with, clips
 }
 
-// classifies says that the model's outputs stand for classes, so that it has an accuracy.
-func (e *Experiment) classifies() bool {
+// Classifies says that the model's outputs stand for classes, so that it has an accuracy.
+func (e *Experiment) Classifies() bool {
 	return e.Task.Split.Train.Classes > 0 && !model.Reconstructs(e.Task.Model)
 }
 
@@ -229,7 +229,7 @@ func predicted(outputs []float32) int32 {
 // consensus is the root mean square distance of the honest agents' parameters from their
 // mean.
 func (e *Experiment) consensus(w *world) float64 {
-	agents, mean := e.honest(), e.meanModel(w)
+	agents, mean := e.Honest(), e.meanModel(w)
 	sum := 0.
 	for _, i := range agents {
 		sum += distance2(w.sim.Params(i), mean)
@@ -239,7 +239,7 @@ func (e *Experiment) consensus(w *world) float64 {
 
 // meanModel is the mean of the honest agents' models.
 func (e *Experiment) meanModel(w *world) []float64 {
-	agents := e.honest()
+	agents := e.Honest()
 	n := len(agents)
 	mean := make([]float64, e.Task.Model.Dim())
 	for _, i := range agents {

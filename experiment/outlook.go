@@ -2,11 +2,9 @@ package experiment
 
 import (
 	"fmt"
-	"strings"
 
 	"sotto/data"
 	"sotto/experiment/plan"
-	"sotto/privacy/account"
 )
 
 // Outlook is what one agent of a run will be asked and what that costs, before anything
@@ -56,7 +54,7 @@ func (e *Experiment) Plan() (Plan, error) {
 		Model:      f.Model.Name,
 		Parameters: e.Task.Model.Dim(),
 		Rounds:     f.Steps,
-		Topology:   e.graph(),
+		Topology:   e.GraphSummary(),
 		Delta:      f.Privacy.TargetDelta,
 		Adjacency:  f.Privacy.adjacency.String(),
 
@@ -68,7 +66,7 @@ func (e *Experiment) Plan() (Plan, error) {
 		p.Warnings = append(p.Warnings[:len(p.Warnings):len(p.Warnings)],
 			"adversaries to rehearse with, "+who)
 	}
-	if err := f.check(unplannable); err != nil {
+	if err := f.Check(unplannable); err != nil {
 		return Plan{}, err
 	}
 	type kind struct { // agents of one kind have one outlook
@@ -82,7 +80,7 @@ func (e *Experiment) Plan() (Plan, error) {
 		o, ok := seen[k]
 		if !ok {
 			var err error
-			if o, err = e.outlook(i); err != nil {
+			if o, err = e.Outlook(i); err != nil {
 				return Plan{}, fmt.Errorf("agent %d: %w", i, err)
 			}
 			seen[k] = o
@@ -95,11 +93,11 @@ func (e *Experiment) Plan() (Plan, error) {
 	return p, err
 }
 
-// outlook returns what agent i's plan comes to.
-func (e *Experiment) outlook(i int) (Outlook, error) {
+// Outlook returns what agent i's plan comes to.
+func (e *Experiment) Outlook(i int) (Outlook, error) {
 	p := &e.Plans[i]
 	ratio := p.NoiseToSignal()
-	if spread := e.File.mechanism().spread; spread > 0 {
+	if spread := e.File.Mechanism().Spread; spread > 0 {
 		ratio *= spread
 	}
 	o := Outlook{
@@ -134,71 +132,9 @@ func (e *Experiment) outlook(i int) (Outlook, error) {
 func (e *Experiment) Deal(dataDir string) (files [][]byte, records []int, err error) {
 	f := e.File
 	files, records, err = data.Deal(f.Data.Dataset, dataDir, f.Data.Partition, f.Topology.Agents, f.Run.Seed,
-		f.section("data"))
-	return files, records, f.at("data", err)
+		f.Section("data"))
+	return files, records, f.At("data", err)
 }
 
 // Partition is the run's.
 func (e *Experiment) Partition() string { return e.File.Data.Partition }
-
-// Outlook returns what the whole run comes to for the owner.
-func (o *Owner) Outlook() (Outlook, error) { return o.e.outlook(0) }
-
-// Admits returns how many of the run's charges, in the order of [Owner.Facts], a ledger
-// with this budget admits in which nothing is charged yet, run after run: it is asked of
-// the filter that durable ledgers have.
-func (o *Owner) Admits(b account.Budget) (int, error) {
-	const most = 1 << 40
-	costs := o.plan().Costs()
-	run := 0
-	for _, c := range costs {
-		run += c.Times
-	}
-	if run == 0 {
-		return most - 1, nil
-	}
-	admits := func(n int) (bool, error) {
-		filter, err := account.NewRDPFilter(o.e.File.Privacy.adjacency, o.e.File.Privacy.unit, b)
-		if err != nil {
-			return false, err
-		}
-		rest := n % run
-		for _, c := range costs {
-			last := min(rest, c.Times)
-			rest -= last
-			if times := n/run*c.Times + last; times > 0 && filter.Admit(c.Event, times) != nil {
-				return false, nil
-			}
-		}
-		return true, nil
-	}
-	low, high := 0, 1
-	for ; high < most; low, high = high, 2*high {
-		if ok, err := admits(high); err != nil || !ok {
-			break
-		}
-	}
-	for high-low > 1 {
-		mid := low + (high-low)/2
-		ok, err := admits(mid)
-		if err != nil {
-			return 0, err
-		}
-		if ok {
-			low = mid
-		} else {
-			high = mid
-		}
-	}
-	_, err := admits(1)
-	return low, err
-}
-
-// Schema says what a record of the owner's file is read as.
-func (o *Owner) Schema() string {
-	d := o.e.Task.Split.Train
-	if d.Classes == 0 {
-		return fmt.Sprintf("%d features, a number to predict", d.X.Cols)
-	}
-	return fmt.Sprintf("%d features, %d classes (%s)", d.X.Cols, d.Classes, strings.Join(d.ClassNames, ", "))
-}

@@ -56,9 +56,9 @@ type replayer interface {
 
 // Recover brings the state behind the gate to where the loaded algorithm is. What has no
 // such state has nothing to recover.
-func (p *Party) Recover() error { return recoverFrom(p.Gate, p.bare) }
+func (p *Party) Recover() error { return RecoverFrom(p.Gate, p.bare) }
 
-func recoverFrom(g *privacy.Gate, bare agent.Algorithm) error {
+func RecoverFrom(g *privacy.Gate, bare agent.Algorithm) error {
 	return g.Recover(func(yield func(*agent.Query)) {
 		if r, ok := bare.(replayer); ok {
 			r.Asked(yield)
@@ -66,15 +66,15 @@ func recoverFrom(g *privacy.Gate, bare agent.Algorithm) error {
 	})
 }
 
-// planOf is the plan of an agent. An owner knows its own alone.
-func (e *Experiment) planOf(i agent.ID) *plan.Agent { return &e.Plans[i-e.Seats.Self] }
+// PlanOf is the plan of an agent. An owner knows its own alone.
+func (e *Experiment) PlanOf(i agent.ID) *plan.Agent { return &e.Plans[i-e.Seats.Self] }
 
 // Party makes one agent of the experiment. Everywhere an agent is needed it comes from
 // here, so that what was planned is what is asked, charged and answered.
 func (e *Experiment) Party(s Seat) (*Party, error) {
-	p := &Party{Plan: e.planOf(s.Self)}
+	p := &Party{Plan: e.PlanOf(s.Self)}
 	var err error
-	if p.Gate, p.Oracles, err = e.gate(&s); err != nil {
+	if p.Gate, p.Oracles, err = e.Gate(&s); err != nil {
 		return nil, err
 	}
 	if s.Fresh {
@@ -82,25 +82,25 @@ func (e *Experiment) Party(s Seat) (*Party, error) {
 			return nil, err
 		}
 	}
-	p.Algorithm, p.bare, err = e.algorithm(s.Self)
+	p.Algorithm, p.bare, err = e.Algorithm(s.Self)
 	return p, err
 }
 
-// gate makes the agent's gate over its records.
-func (e *Experiment) gate(s *Seat) (*privacy.Gate, map[string]privacy.Oracle, error) {
-	a, m := e.planOf(s.Self), s.Mechanism
+// Gate makes the agent's gate over its records.
+func (e *Experiment) Gate(s *Seat) (*privacy.Gate, map[string]privacy.Oracle, error) {
+	a, m := e.PlanOf(s.Self), s.Mechanism
 	var err error
 	if m == nil {
 		if m, err = e.Setup.Scheme.Mechanism(s.Self, a.Noise, s.Secret); err != nil {
-			return nil, nil, e.File.at("privacy", err)
+			return nil, nil, e.File.At("privacy", err)
 		}
 	}
-	oracles, err := e.bind(s)
+	oracles, err := e.Bind(s)
 	if err != nil {
-		return nil, nil, e.File.at("privacy", err)
+		return nil, nil, e.File.At("privacy", err)
 	}
 	g := privacy.Open(s.Ledger, m, oracles, s.Keys, s.Self)
-	if e.File.tokens() {
+	if e.File.InTokens() {
 		for name := range oracles {
 			g.Imitate(noiseQuery, name)
 		}
@@ -111,26 +111,26 @@ func (e *Experiment) gate(s *Seat) (*privacy.Gate, map[string]privacy.Oracle, er
 	return g, oracles, nil
 }
 
-// algorithm makes the agent's state machine: bare, and with clips that change, what an
+// Algorithm makes the agent's state machine: bare, and with clips that change, what an
 // adversary does and the format of messages around it.
-func (e *Experiment) algorithm(self agent.ID) (around, bare agent.Algorithm, err error) {
+func (e *Experiment) Algorithm(self agent.ID) (around, bare agent.Algorithm, err error) {
 	f := e.File
-	if bare, err = e.Factory(e.env(int(self - e.Seats.Self))); err != nil {
-		return nil, nil, f.at("algorithm", err)
+	if bare, err = e.Factory(e.Env(int(self - e.Seats.Self))); err != nil {
+		return nil, nil, f.At("algorithm", err)
 	}
-	around = e.clipped(bare, self)
-	return f.Algorithm.rounded(f.Adversaries.Corrupt(around, self, f.Run.Seed)), bare, nil
+	around = e.Clipped(bare, self)
+	return f.Algorithm.Rounded(f.Adversaries.Corrupt(around, self, f.Run.Seed)), bare, nil
 }
 
-// clipped lets an algorithm ask with the run's clips.
-func (e *Experiment) clipped(bare agent.Algorithm, self agent.ID) agent.Algorithm {
-	p, a := &e.File.Privacy, e.planOf(self)
+// Clipped lets an algorithm ask with the run's clips.
+func (e *Experiment) Clipped(bare agent.Algorithm, self agent.ID) agent.Algorithm {
+	p, a := &e.File.Privacy, e.PlanOf(self)
 	return p.Clipped(bare, p.MaxGradNorm, a.Noise/a.Public.ExpectedBatch, e.Task.Model.Dim())
 }
 
-// bind makes the oracles that the agent's plan names.
-func (e *Experiment) bind(s *Seat) (map[string]privacy.Oracle, error) {
-	a := e.planOf(s.Self)
+// Bind makes the oracles that the agent's plan names.
+func (e *Experiment) Bind(s *Seat) (map[string]privacy.Oracle, error) {
+	a := e.PlanOf(s.Self)
 	public := a.Public
 	if s.Adjust != nil {
 		s.Adjust(&public)
@@ -187,27 +187,27 @@ type AlgorithmParams struct {
 
 const shortMessages = "bf16"
 
-// short reports whether messages have half of the bits.
-func (p *AlgorithmParams) short() bool { return p.Messages == shortMessages }
+// Short reports whether messages have half of the bits.
+func (p *AlgorithmParams) Short() bool { return p.Messages == shortMessages }
 
 func (p *AlgorithmParams) validate() error {
-	if p.Messages != "" && p.Messages != "float32" && !p.short() {
+	if p.Messages != "" && p.Messages != "float32" && !p.Short() {
 		return config.Bad("messages", p.Messages, "float32 or bf16")
 	}
 	return nil
 }
 
-// rounded lets an algorithm send what the run file asks for.
-func (p *AlgorithmParams) rounded(a agent.Algorithm) agent.Algorithm {
-	if p.short() {
+// Rounded lets an algorithm send what the run file asks for.
+func (p *AlgorithmParams) Rounded(a agent.Algorithm) agent.Algorithm {
+	if p.Short() {
 		return algo.Rounded(a)
 	}
 	return a
 }
 
-// messageSize is the length of a message on the wire.
-func (p *AlgorithmParams) messageSize(dim int) int {
-	if p.short() {
+// MessageSize is the length of a message on the wire.
+func (p *AlgorithmParams) MessageSize(dim int) int {
+	if p.Short() {
 		return agent.MessageSizeBF16(dim)
 	}
 	return agent.MessageSize(dim)

@@ -164,7 +164,7 @@ func (e *Experiment) wakes() ([]sim.Wake, error) {
 // to know it, fills wakesOf.
 func (e *Experiment) countWakes() ([]uint64, error) {
 	counts := make([]uint64, len(e.Plans))
-	env := e.env(0)
+	env := e.Env(0)
 	env.Dim, env.Init = 1, tensor.Vec{0}
 	first, err := e.Factory(env)
 	if err != nil {
@@ -221,7 +221,7 @@ func (e *Experiment) objective(w *world, workers int) float64 {
 		weight, lambda := w.parties[i].bare.(personal).Objective()
 		loss := lambda * theta.Dot(theta)
 		if rows := e.Task.Parts[i]; len(rows) > 0 {
-			loss += e.Task.Model.Loss(theta, e.trainBatch(rows), scratch)
+			loss += e.Task.Model.Loss(theta, e.TrainBatch(rows), scratch)
 		}
 		terms[i] = apart/4 + degree*weight*loss // each pair is met from both ends
 		return nil
@@ -238,7 +238,7 @@ type personal interface {
 	Objective() (weight, lambda float64) // μ c_i and λ_i
 }
 
-func (e *Experiment) trainBatch(rows []int32) *model.Batch {
+func (e *Experiment) TrainBatch(rows []int32) *model.Batch {
 	if lo, n := int(rows[0]), len(rows); int(rows[n-1])-lo == n-1 {
 		d := e.Task.Split.Train
 		b := &model.Batch{X: tensor.Mat{
@@ -254,5 +254,5 @@ func (e *Experiment) trainBatch(rows []int32) *model.Batch {
 		}
 		return b
 	}
-	return batchOf(e.Task.Split.Train.Select(rows))
+	return BatchOf(e.Task.Split.Train.Select(rows))
 }

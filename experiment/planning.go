@@ -11,7 +11,6 @@ import (
 	"sotto/experiment/plan"
 	"sotto/model"
 	"sotto/oracle"
-	"sotto/privacy"
 	"sotto/privacy/account"
 	"sotto/tensor"
 )
@@ -29,13 +28,13 @@ func (e *Experiment) prepare() error {
 		MaxGradNorm:   f.Privacy.MaxGradNorm,
 		GradientBound: e.gradientBound,
 	}
-	return f.placed("replication", f.Replication.Apply(&e.Setup))
+	return f.Placed("replication", f.Replication.Apply(&e.Setup))
 }
 
 // newFactory makes the factory of the run's algorithm.
 func (e *Experiment) newFactory() error {
 	f := e.File
-	decode := f.section("algorithm")
+	decode := f.Section("algorithm")
 	var err error
 	e.Factory, err = f.Spec.New(func(params any) error {
 		err := decode(params)
@@ -44,15 +43,15 @@ func (e *Experiment) newFactory() error {
 		}
 		return err
 	})
-	return f.at("algorithm", err)
+	return f.At("algorithm", err)
 }
 
 // makePlans fixes every agent's public constants, queries and noise before any data are
 // read by an oracle.
 func (e *Experiment) makePlans() error {
 	f := e.File
-	if f.clocked() {
-		if err := f.at("clock", e.readReplay()); err != nil {
+	if f.Clocked() {
+		if err := f.At("clock", e.readReplay()); err != nil {
 			return err
 		}
 	}
@@ -68,7 +67,7 @@ func (e *Experiment) makePlans() error {
 		}
 	}
 	if err := e.rehearse(); err != nil {
-		return f.at("algorithm", err)
+		return f.At("algorithm", err)
 	}
 	if err := e.checkQueries(); err != nil {
 		return err
@@ -76,16 +75,16 @@ func (e *Experiment) makePlans() error {
 	if err := e.checkRecursion(); err != nil {
 		return err
 	}
-	if err := f.placed("replication", f.Replication.Planned(&e.Setup, e.Plans)); err != nil {
+	if err := f.Placed("replication", f.Replication.Planned(&e.Setup, e.Plans)); err != nil {
 		return err
 	}
 	if e.Setup.Scheme == nil {
 		var err error
-		if e.Setup.Scheme, err = f.mechanism().scheme(e); err != nil {
+		if e.Setup.Scheme, err = f.Mechanism().scheme(e); err != nil {
 			return err
 		}
 	}
-	if !f.private() {
+	if !f.Private() {
 		return nil
 	}
 	if err := e.checkDelta(n.least()); err != nil {
@@ -94,7 +93,7 @@ func (e *Experiment) makePlans() error {
 	if err := e.checkAmplified(); err != nil {
 		return err
 	}
-	if f.mechanism().perturbs {
+	if f.Mechanism().Perturbs {
 		return e.calibrateLocal()
 	}
 	return e.calibrate()
@@ -112,9 +111,9 @@ func (e *Experiment) fillPublic() {
 	p.Exact, p.Rescale, p.Count = priv.Noise == exactNoise, priv.Adaptive(), priv.Extra() > 0
 	p.Augment = f.Data.Augmentation
 	p.FeatureNorm, p.Residual = math.Inf(1), math.Inf(1)
-	if f.private() {
+	if f.Private() {
 		p.Residual = 1
-		if !f.mechanism().perturbs {
+		if !f.Mechanism().Perturbs {
 			p.FeatureNorm = priv.featureNorm()
 		}
 	}
@@ -125,7 +124,7 @@ func (e *Experiment) fillPublic() {
 // fillAgent sets agent i's public constants.
 func (e *Experiment) fillAgent(i int, n *counter) error {
 	f, a := e.File, &e.Plans[i]
-	p, k, m := &f.Privacy, f.kind(), len(e.Task.Parts[i])
+	p, k, m := &f.Privacy, f.Kind(), len(e.Task.Parts[i])
 	a.Public = e.Setup.Public
 	a.Epsilon, a.Before = p.TargetEpsilon, e.priorEvents()
 	if b := p.AgentEpsilon; len(b) > 0 {
@@ -134,7 +133,7 @@ func (e *Experiment) fillAgent(i int, n *counter) error {
 	public := p.adjacency != account.AddRemove
 	if public {
 		a.Public.Records = m
-		if f.clocked() && !e.Seats.Owned { // an owner knows its own count alone
+		if f.Clocked() && !e.Seats.Owned { // an owner knows its own count alone
 			e.Clock.MaxRecords = max(e.Clock.MaxRecords, m)
 		}
 	}
@@ -185,13 +184,13 @@ func (p *PrivacyParams) sampling(m float64, draws int) (rate, batch float64, err
 // rehearse notes what every agent is going to ask.
 func (e *Experiment) rehearse() error {
 	f := e.File
-	if f.clocked() {
+	if f.Clocked() {
 		return e.rehearseWakes()
 	}
 	life := plan.Life{Pacing: f.Pacing, Steps: f.Steps, View: &agent.View{SelfWeight: 1}}
 	env := agent.Env{Agents: f.Topology.Agents, Records: 1, Rounds: f.Steps, Rho: e.rho(),
 		Second: e.second(), Lowest: e.Graphs.LambdaMin, Neighbors: e.Graphs.MinNeighbors}
-	if f.tokens() {
+	if f.InTokens() {
 		life.Steps *= uint64(f.Token.Count)
 		life.Free = freeQueries
 		env.Tokens = f.Token.Count
@@ -219,7 +218,7 @@ func (e *Experiment) rehearseWakes() error {
 	known := map[string][]plan.Ask{}
 	for i := range e.Plans {
 		id := e.Seats.Self + agent.ID(i)
-		asks, err := plan.Rehearse(e.Factory, e.env(i), plan.Life{Pacing: e.File.Pacing, Steps: counts[i],
+		asks, err := plan.Rehearse(e.Factory, e.Env(i), plan.Life{Pacing: e.File.Pacing, Steps: counts[i],
 			View: &agent.View{In: g.In(id), Out: g.Out(id)}})
 		if err != nil {
 			return err
@@ -239,84 +238,10 @@ func (e *Experiment) checkQueries() error {
 	for k := range a.Asks {
 		_, err := oracle.New(&a.Public, &a.Asks[k].Query)
 		if errors.Is(err, oracle.ErrNotLinear) {
-			return fmt.Errorf("%w: %w", err, e.File.refuse("model.name", e.File.Model.Name,
+			return fmt.Errorf("%w: %w", err, e.File.Refuse("model.name", e.File.Model.Name,
 				"huber, least-squares, or logistic with two classes"))
 		}
 	}
-	return nil
-}
-
-// counter finds the public count that delta is compared with: of an owner's records, or
-// of owners where each is a unit.
-type counter struct {
-	f    *File
-	n    float64
-	whom string
-}
-
-func newCounter(f *File) *counter {
-	c := &counter{f: f, n: math.Inf(1), whom: "smallest owner"}
-	switch k := f.kind(); {
-	case f.clocked():
-		c.n, c.whom = 0, "largest owner"
-	case f.Privacy.unit == account.Owner() && k.Record:
-		c.n, c.whom = float64(f.Topology.Agents), "set of owners, each of which is a unit"
-	case f.Privacy.unit == account.Owner():
-		c.n, c.whom = float64(f.Topology.Agents), "run, which counts owners"
-	}
-	return c
-}
-
-// add takes an agent's count, with the records that it holds out.
-func (c *counter) add(owned int, a *plan.Agent) {
-	p, sampled := &c.f.Privacy, c.f.kind().Batches == oracle.Sampled
-	count := float64(owned)
-	switch {
-	case p.unit == account.Owner():
-		return
-	case p.adjacency == account.AddRemove && sampled: // the public constants' own record count
-		count = math.Round(p.BatchSize / p.SampleRate / (1 - c.f.Evaluate.Validation))
-		if p.MinRecords > 0 {
-			count = float64(p.MinRecords)
-		}
-	case p.adjacency == account.AddRemove:
-		count = max(p.BatchSize, float64(p.MinRecords))
-	case !sampled:
-		count = float64(a.Public.Records)
-	}
-	switch {
-	case c.f.clocked():
-		c.n = max(c.n, count)
-	case count > 0:
-		c.n = min(c.n, count)
-	case c.f.kind().Batches == oracle.Mean: // the mean of no records counts as that of one
-		c.n = min(c.n, 1)
-	}
-}
-
-func (c *counter) least() (n float64, whom string) {
-	if c.f.clocked() {
-		return max(1, c.n), c.whom
-	}
-	return c.n, c.whom
-}
-
-// checkDelta refuses a delta at which a mechanism may publish a whole record.
-func (e *Experiment) checkDelta(n float64, whom string) error {
-	p := &e.File.Privacy
-	if p.TargetDelta < 1/n {
-		return nil
-	}
-	if !p.understands(overrideDelta) {
-		err := config.Bad("target_delta", p.TargetDelta,
-			fmt.Sprintf("below 1/n = %.3g for the public n = %.0f of the %s, better below 1/(10 n); at 1/n "+
-				"a mechanism may publish one whole record; i_understand = [\"delta\"] overrides and is "+
-				"recorded",
-				1/n, n, whom))
-		return fmt.Errorf("%w: %w", privacy.ErrRefused, e.File.at("privacy", err))
-	}
-	e.Notes.Overrides = append(e.Notes.Overrides, fmt.Sprintf("target_delta %g is not below 1/n for the %s, n = %.0f",
-		p.TargetDelta, whom, n))
 	return nil
 }
 
@@ -324,7 +249,7 @@ func (e *Experiment) checkDelta(n float64, whom string) error {
 // are charged before it.
 func (e *Experiment) calibrate() error {
 	f := e.File
-	if f.mechanism().pairwise {
+	if f.Mechanism().Pairwise {
 		e.warnUnequal()
 	}
 	if err := plan.Calibrate(e.Plans, e.Seats.Self, e.Setup.Scheme, e.Setup.Target); err != nil {
@@ -335,7 +260,7 @@ func (e *Experiment) calibrate() error {
 			return err
 		}
 	}
-	if f.clocked() || e.Setup.Unjudged {
+	if f.Clocked() || e.Setup.Unjudged {
 		return nil
 	}
 	return e.warn()
@@ -346,7 +271,7 @@ func (e *Experiment) calibrate() error {
 func (e *Experiment) claimWithoutPrior() error {
 	for i := range e.Plans {
 		a := &e.Plans[i]
-		if a.Claim = a.Epsilon; e.File.clocked() || i > 0 {
+		if a.Claim = a.Epsilon; e.File.Clocked() || i > 0 {
 			continue
 		}
 		i, err := a.Cost(&e.Setup.Target, a.Charges())
@@ -355,7 +280,7 @@ func (e *Experiment) claimWithoutPrior() error {
 		}
 		a.Claim = i.Upper
 	}
-	if !e.File.clocked() {
+	if !e.File.Clocked() {
 		for i := range e.Plans {
 			e.Plans[i].Claim = e.Plans[0].Claim
 		}
@@ -382,14 +307,16 @@ func (e *Experiment) warn() error {
 	p := &e.File.Privacy
 	noise := p.MaxGradNorm * smallest.Noise * math.Sqrt(float64(e.Task.Model.Dim()))
 	if p.FollowsAnswers() && noise > p.MaxGradNorm*smallest.Public.ExpectedBatch {
-		e.Notes.Warnings = append(e.Notes.Warnings, "clipping released: the noise of an answer is longer than the "+
-			"longest mean of clipped gradients, so that the clip follows the noise")
+		e.Notes.Warnings = append(e.Notes.Warnings,
+			"clipping released: the noise of an answer is longer than the "+
+				"longest mean of clipped gradients, so that the clip follows the noise")
 	}
 	records := smallest.Public.Records
 	if p.unit == account.Owner() { // delta is not about records
 		records = 0
 	}
-	e.Notes.Warnings = append(account.Warnings(r, smallest.Noise, p.TargetDelta, records), e.Notes.Warnings...)
+	e.Notes.Warnings = append(account.Warnings(r, smallest.Noise, p.TargetDelta, records),
+		e.Notes.Warnings...)
 	return nil
 }
 
@@ -399,8 +326,8 @@ var freeQueries = map[string]bool{noiseQuery: true}
 // noiseQuery is the name under which tokens' algorithms ask for it.
 const noiseQuery = "zero"
 
-// env is what agent i knows at birth.
-func (e *Experiment) env(i int) agent.Env {
+// Env is what agent i knows at birth.
+func (e *Experiment) Env(i int) agent.Env {
 	env := agent.Env{
 		Self:        e.Seats.Self + agent.ID(i),
 		Agents:      e.File.Topology.Agents,
@@ -427,18 +354,18 @@ func (e *Experiment) gradientBound() (float64, error) {
 	glm, linear := model.Linear(e.Task.Model)
 	switch x := e.Task.Split.Train.RowNorm; {
 	case !linear || math.IsInf(glm.Slope, 1):
-		return 0, e.File.refuse("model.name", e.File.Model.Name,
+		return 0, e.File.Refuse("model.name", e.File.Model.Name,
 			"huber, or logistic with two classes, whose gradients are bounded")
 	case x == 0:
-		return 0, e.File.refuse("data.dataset", e.File.Data.Dataset,
+		return 0, e.File.Refuse("data.dataset", e.File.Data.Dataset,
 			"one whose rows have a public bound, such as houses")
 	default:
-		return glm.Slope * e.lifted(x), nil
+		return glm.Slope * e.Lifted(x), nil
 	}
 }
 
-// lifted is the norm of a row with the constant of an intercept.
-func (e *Experiment) lifted(x float64) float64 {
+// Lifted is the norm of a row with the constant of an intercept.
+func (e *Experiment) Lifted(x float64) float64 {
 	if glm, _ := model.Linear(e.Task.Model); glm.Intercept {
 		return math.Hypot(x, 1)
 	}

@@ -31,7 +31,7 @@ func TestPrecision(t *testing.T) {
 	}
 	half, a := run("bf16")
 	full, b := run("float32")
-	if half.identity() == full.identity() {
+	if half.Identity() == full.Identity() {
 		t.Error("the precision is not part of a run's identity")
 	}
 	if math.Abs(a-b) > .03 {

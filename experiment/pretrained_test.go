@@ -37,7 +37,8 @@ func TestBuiltinModels(t *testing.T) {
 			if e.Task.Model.Dim() != 30698 {
 				t.Fatalf("%s: %d parameters", name, e.Task.Model.Dim())
 			}
-			if got := model.Evaluate(e.Task.Model, e.Task.Init, e.Task.Tests[0], new(model.Workspace)).Accuracy(); got <
+			if got := model.Evaluate(e.Task.Model, e.Task.Init, e.Task.Tests[0],
+				new(model.Workspace)).Accuracy(); got <
 				least {
 				t.Errorf("%s: accuracy %g on images that it has not seen, want %g", name, got, least)
 			}

@@ -82,14 +82,14 @@ func (p *PrivacyParams) parse(owners bool) error {
 // validatePrivacy checks the section's values; what its mechanism needs is checked by the
 // mechanism's own row.
 func (f *File) validatePrivacy() error {
-	p, m := &f.Privacy, f.mechanism()
-	if p.Noise != "" && (!m.integers || p.Noise != fastNoise && p.Noise != exactNoise) {
+	p, m := &f.Privacy, f.Mechanism()
+	if p.Noise != "" && (!m.Integers || p.Noise != fastNoise && p.Noise != exactNoise) {
 		return config.Bad("noise", p.Noise, "fast or exact, with mechanism gaussian")
 	}
-	if err := p.PersonalPrivacy.validate(p, m.noisy, f.clocked()); err != nil {
+	if err := p.PersonalPrivacy.validate(p, m.Noisy, f.Clocked()); err != nil {
 		return err
 	}
-	if err := p.CorrelatedNoise.validate(p, m.pairwise); err != nil {
+	if err := p.CorrelatedNoise.validate(p, m.Pairwise); err != nil {
 		return err
 	}
 	if err := m.check(p); err != nil {
@@ -98,11 +98,11 @@ func (f *File) validatePrivacy() error {
 	if !(p.MaxGradNorm > 0) {
 		return config.Bad("max_grad_norm", p.MaxGradNorm, "above 0")
 	}
-	if err := f.validateBatches(); err != nil || !f.rounds() {
+	if err := f.validateBatches(); err != nil || !f.InRounds() {
 		return err
 	}
 	batch := p.BatchSize
-	if f.kind().Batches == oracle.Mean {
+	if f.Kind().Batches == oracle.Mean {
 		batch = 0
 	}
 	return p.Clipping.Complete(p.MaxGradNorm, batch)
@@ -136,7 +136,7 @@ func (p *PrivacyParams) validateNoise() error {
 // validateBatches keeps every sampling constant public. Which keys there may be follows
 // from how the run's queries read their records.
 func (f *File) validateBatches() error {
-	p, k := &f.Privacy, f.kind()
+	p, k := &f.Privacy, f.Kind()
 	switch {
 	case k.Batches == oracle.Mean:
 		return p.validateMean(f.Algorithm.Name)

@@ -50,7 +50,7 @@ func (e *Experiment) gradients(w *world, round uint64, epsilon, delta float64) [
 	rows := e.probe()
 	for k := range rows {
 		clear(one)
-		s := e.Task.Model.ClippedGradientSum(one, center, batchOf(w.trained.Select(rows[k:k+1])), math.Inf(1),
+		s := e.Task.Model.ClippedGradientSum(one, center, BatchOf(w.trained.Select(rows[k:k+1])), math.Inf(1),
 			&scratch)
 		if s.NonFinite > 0 {
 			continue

@@ -71,7 +71,7 @@ func TestGradientFigures(t *testing.T) {
 	if len(probe) != 40 {
 		t.Fatalf("%d records", len(probe))
 	}
-	batch := batchOf(e.Task.Split.Train.Select(probe))
+	batch := BatchOf(e.Task.Split.Train.Select(probe))
 	var scratch model.Workspace
 	mean := make(tensor.Vec, e.Task.Model.Dim())
 	e.Task.Model.ClippedGradientSum(mean, e.Task.Init, batch, math.Inf(1), &scratch)

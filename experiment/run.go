@@ -71,7 +71,7 @@ func (e *Experiment) Run(ctx context.Context, opt Options) (*Result, error) {
 	if r.world, err = e.start(e.own(), opt.Workers, nil); err != nil {
 		return nil, err
 	}
-	if r.dir, err = newRunDir(opt.Out, e.name()); err != nil {
+	if r.dir, err = newRunDir(opt.Out, e.Name()); err != nil {
 		return nil, err
 	}
 	if opt.write != nil {
@@ -83,8 +83,8 @@ func (e *Experiment) Run(ctx context.Context, opt Options) (*Result, error) {
 	return r.run(ctx)
 }
 
-// name is that of the run directory.
-func (e *Experiment) name() string { return e.File.Run.Name + "-" + e.identity()[:8] }
+// Name is that of the run directory.
+func (e *Experiment) Name() string { return e.File.Run.Name + "-" + e.Identity()[:8] }
 
 // Resume goes on with the interrupted run in dir. The run directory that results is the
 // one an uninterrupted run would have left, but for wall times.
@@ -147,7 +147,7 @@ func (r *running) run(ctx context.Context) (*Result, error) {
 // because wakes are many.
 func (r *running) next() uint64 {
 	at, every := r.world.sim.Round(), r.e.File.Evaluate.Every
-	if r.e.File.rounds() {
+	if r.e.File.InRounds() {
 		return at + 1
 	}
 	return min(r.e.File.Steps, (at/every+1)*every)

@@ -19,7 +19,7 @@ type RunGraphs struct {
 // Averaging returns for how many rounds the run averages values, where it does nothing
 // else; 0: it does.
 func (f *File) Averaging() int {
-	if f.has(algo.OneRelease) {
+	if f.Has(algo.OneRelease) {
 		return int(f.Steps) - 1
 	}
 	return 0
@@ -43,7 +43,7 @@ func ReadRunGraphs(dir string) (*RunGraphs, error) {
 		return nil, err
 	}
 	r.Averaging = f.Averaging()
-	if f.Topology.Dropout == 0 && f.Topology.Wake == "" && !f.directed() {
+	if f.Topology.Dropout == 0 && f.Topology.Wake == "" && !f.Directed() {
 		return r, nil
 	}
 	e := &Experiment{File: f}

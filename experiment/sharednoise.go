@@ -58,7 +58,7 @@ func (e *Experiment) linked() ([][]agent.ID, error) {
 		return nil, err
 	}
 	if g.Directed() {
-		return nil, e.File.refuse("topology.graph", e.File.Topology.Graph,
+		return nil, e.File.Refuse("topology.graph", e.File.Topology.Graph,
 			"an undirected graph with mechanism {mechanism}")
 	}
 	with := make([][]agent.ID, g.Agents())
@@ -106,8 +106,9 @@ func sharedNoise(e *Experiment) (privacy.Scheme, error) {
 func (e *Experiment) warnUnequal() {
 	for i := range e.Plans {
 		if e.Plans[i].Public.ExpectedBatch != e.Plans[0].Public.ExpectedBatch {
-			e.Notes.Warnings = append(e.Notes.Warnings, "mechanism decor: agents' batch sizes differ, so that the noise "+
-				"of pairs does not cancel in the mean")
+			e.Notes.Warnings = append(e.Notes.Warnings,
+				"mechanism decor: agents' batch sizes differ, so that the noise "+
+					"of pairs does not cancel in the mean")
 			return
 		}
 	}

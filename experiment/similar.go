@@ -18,7 +18,8 @@ func (e *Experiment) derived() string {
 	if d := e.Task.Split.Derived; d != "" {
 		parts = append(parts, d)
 	}
-	if _, similar := topology.Similarities[e.File.Topology.Graph]; similar && e.File.Topology.Vectors == "data" {
+	if _, similar := topology.Similarities[e.File.Topology.Graph]; similar &&
+		e.File.Topology.Vectors == "data" {
 		parts = append(parts, "the graph")
 	}
 	return strings.Join(parts, ", ")
@@ -29,19 +30,20 @@ func (e *Experiment) derived() string {
 func (e *Experiment) checkPrior() error {
 	f, what := e.File, e.derived()
 	switch {
-	case !f.private() || what != "" && e.Setup.Uncharged:
+	case !f.Private() || what != "" && e.Setup.Uncharged:
 		return nil
 	case e.Setup.Uncharged:
-		return f.at("replication", config.Bad("uncharged", true,
+		return f.At("replication", config.Bad("uncharged", true,
 			"false: nothing is made from training records before this run"))
 	case e.Task.Split.Derived != "":
-		err := f.at("data", config.Bad("dataset", f.Data.Dataset+" with "+e.Task.Split.Derived,
+		err := f.At("data", config.Bad("dataset", f.Data.Dataset+" with "+e.Task.Split.Derived,
 			"features and centers from public facts: what is made from training records is a release of "+
 				"its own, for which nothing is charged"))
 		return fmt.Errorf("%w: %w", privacy.ErrRefused, err)
 	case what != "":
-		err := f.at("topology", config.Bad("vectors", "data",
-			"hidden: a graph made from training records is a release of its own, for which nothing is charged"))
+		err := f.At("topology", config.Bad("vectors", "data",
+			"hidden: a graph made from training records is a release of its own, for which nothing "+
+				"is charged"))
 		return fmt.Errorf("%w: %w", privacy.ErrRefused, err)
 	}
 	return nil
@@ -64,7 +66,7 @@ func (e *Experiment) vectors() (tensor.Mat, error) {
 	}
 	if v := e.Task.Split.Vectors; v.Rows > 0 && f.Data.Partition == "natural" {
 		if v.Rows != f.Topology.Agents {
-			return v, f.at("topology", config.Bad("agents", f.Topology.Agents,
+			return v, f.At("topology", config.Bad("agents", f.Topology.Agents,
 				fmt.Sprintf("%d, one for each group of %s, with vectors data", v.Rows, f.Data.Dataset)))
 		}
 		return v, nil

@@ -13,8 +13,8 @@ import (
 	"sotto/privacy/ledger"
 )
 
-// private says that the run claims a finite epsilon.
-func (e *Experiment) private() bool { return e.File.private() }
+// Private says that the run claims a finite epsilon.
+func (e *Experiment) Private() bool { return e.File.Private() }
 
 // accounts turns ledgers into figures.
 type accounts struct {
@@ -216,7 +216,7 @@ func (e *Experiment) assumptions() ([]string, error) {
 		return nil, err
 	}
 	a := m.Assumptions()
-	if e.private() && e.File.Privacy.Noise != exactNoise {
+	if e.Private() && e.File.Privacy.Noise != exactNoise {
 		a = append(a,
 			"the float32 round-off in the sum of clipped gradients, a few millionths of the clip, is not "+
 				"part of the sensitivity")

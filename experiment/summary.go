@@ -69,7 +69,7 @@ func (g *Graph) Text() string {
 		float64(g.Fiedler))
 }
 
-func (e *Experiment) graph() Graph {
+func (e *Experiment) GraphSummary() Graph {
 	nan := Figure(math.NaN())
 	g := Graph{Name: e.File.Topology.Graph, Links: e.Graphs.Spectrum.Links, SpectralGap: nan, Fiedler: nan}
 	if e.Graphs.Spectrum.Computed {
@@ -151,7 +151,8 @@ func (r *running) summarize() Summary {
 	s := Summary{
 		Name: e.File.Run.Name, Algorithm: e.File.Algorithm.Name, Dataset: e.File.Data.Dataset,
 		Model:      e.File.Model.Name,
-		Parameters: e.Task.Model.Dim(), Agents: e.File.Topology.Agents, Rounds: e.File.Steps, Seed: e.File.Run.Seed,
+		Parameters: e.Task.Model.Dim(), Agents: e.File.Topology.Agents, Rounds: e.File.Steps,
+		Seed: e.File.Run.Seed,
 		Loss: Figure(last.Loss.Mean), ConsensusDistance: Figure(last.Consensus),
 		Privacy: r.privacyLines(), Noise: "simulated", Links: r.world.sim.Stats(),
 		ConfigDigest: e.Digest(), Engine: EngineVersion, Arithmetic: e.Arithmetic(), Notes: r.notes(),
@@ -173,14 +174,14 @@ func (r *running) summarize() Summary {
 	}
 	s.Adversaries = e.File.Adversaries.Text()
 	s.Replication, s.Tuned = e.File.Replication.String(), e.File.Tuned.text()
-	if !e.File.rounds() {
+	if !e.File.InRounds() {
 		s.Pacing = e.File.Pacing.String()
 	}
 	s.Tokens = e.File.Token.Count
 	for i := range e.Plans {
 		s.ClaimedEpsilon = max(s.ClaimedEpsilon, Figure(e.Plans[i].Claim))
 	}
-	s.Topology = e.graph()
+	s.Topology = e.GraphSummary()
 	if last.Accuracy != nil {
 		a := rangeOf(*last.Accuracy)
 		s.Accuracy = &a
@@ -207,7 +208,7 @@ func (r *running) privacyLines() []PrivacyLine {
 			Noise:   Figure(r.e.Plans[i].Noise), SampleRate: r.e.Plans[i].Public.SampleRate,
 			Overrides: r.e.Notes.Overrides,
 		}
-		if r.e.File.clocked() {
+		if r.e.File.Clocked() {
 			l.Target = Figure(r.e.Plans[i].Epsilon)
 		}
 		return l
@@ -217,7 +218,7 @@ func (r *running) privacyLines() []PrivacyLine {
 		for i := range lines {
 			lines[i] = line(i)
 			lines[i].Agent = i
-			if r.e.File.clocked() {
+			if r.e.File.Clocked() {
 				lines[i].Records = r.e.Plans[i].Public.Records
 			}
 		}
@@ -270,14 +271,14 @@ func (r *running) notes() []string {
 	n := []string{"noise is simulated: its streams are derived from the seed, so this run protects " +
 		"nobody; epsilon is what the same run with secret noise would cost"}
 	switch {
-	case r.e.sealed():
+	case r.e.Sealed():
 		n = append(n,
 			"no message leaves an agent, so nothing is charged; the models themselves are trained without "+
 				"noise and must not be published")
-	case !r.e.private():
+	case !r.e.Private():
 		n = append(n, "not private: no noise is added")
 	}
-	if r.e.File.has(algo.Central) {
+	if r.e.File.Has(algo.Central) {
 		n = append(n, "central, not decentralized: one trusted site holds all data")
 	}
 	if on := r.e.File.Replication.String(); on != "" {
@@ -292,7 +293,7 @@ func (r *running) notes() []string {
 			fmt.Sprintf("%d tokens carry the models: accuracy and loss are of what they hold, epsilon is "+
 				"each agent's, against who sees all messages", t))
 	}
-	if r.e.File.Pacing.Clocked() && r.e.private() {
+	if r.e.File.Pacing.Clocked() && r.e.Private() {
 		n = append(n,
 			"metric objective is computed from training records without noise: the simulation sees it, no "+
 				"agent does")

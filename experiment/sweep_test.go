@@ -70,7 +70,8 @@ func TestSweepCells(t *testing.T) {
 		if got := s.describe(i); got != w {
 			t.Errorf("cell %d is %s, want %s", i, got, w)
 		}
-		if got := fmt.Sprintf("topology.graph=%s seed=%d", f.Topology.Graph, f.Run.Seed); !strings.HasSuffix(w,
+		if got := fmt.Sprintf("topology.graph=%s seed=%d", f.Topology.Graph,
+			f.Run.Seed); !strings.HasSuffix(w,
 			got) {
 			t.Errorf("cell %d decodes to %s, want %s", i, got, w)
 		}
@@ -284,7 +285,8 @@ func TestReadCells(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := f.WriteString(strings.Join(later.fields(false), ",") + "\n"); err != nil || f.Close() != nil {
+	if _, err := f.WriteString(strings.Join(later.fields(false), ",") + "\n"); err != nil ||
+		f.Close() != nil {
 		t.Fatal(err)
 	}
 	if _, again, err := ReadCells(filepath.Join(res.Dir, "cells.csv")); err != nil ||

@@ -207,7 +207,7 @@ func (w *sweeping) cell(ctx context.Context, i int) error {
 // process has left one.
 func runIn(ctx context.Context, e *Experiment, dir, dataDir string) (*Result, error) {
 	opt := Options{Out: filepath.Join(dir, "runs"), Workers: 1, Command: "sotto run config.toml"}
-	left := filepath.Join(opt.Out, e.name()+partialSuffix)
+	left := filepath.Join(opt.Out, e.Name()+partialSuffix)
 	if _, err := os.Stat(filepath.Join(left, checkpointFile)); err == nil {
 		res, err := Resume(ctx, left, dataDir, opt)
 		if err == nil || ctx.Err() != nil {

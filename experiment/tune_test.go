@@ -158,7 +158,8 @@ func TestBestIsARunFile(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if e.Task.HeldOut != nil || f.Evaluate.On != "all" || f.Run.Trial != 0 || e.Task.Split.Train.Len() != 150 {
+	if e.Task.HeldOut != nil || f.Evaluate.On != "all" || f.Run.Trial != 0 ||
+		e.Task.Split.Train.Len() != 150 {
 		t.Error("best.toml keeps settings of a trial")
 	}
 	for i, key := range res.Keys {

@@ -206,7 +206,7 @@ func (t *Tuning) accountable(e *Experiment) error {
 	}
 	score, err := account.Gaussian(e.File.Evaluate.ScoreNoise, 1)
 	if err != nil {
-		return e.File.at("evaluate", err)
+		return e.File.At("evaluate", err)
 	}
 	one, err := account.Compose(training, score)
 	if err == nil {

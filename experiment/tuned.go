@@ -54,7 +54,7 @@ func (f *File) readTuned() error {
 	case (p.Cost == costCharged) != (p.Delta > 0) || p.Delta >= 1:
 		err = config.Bad("delta", p.Delta, "above 0 and below 1 with cost charged, nothing otherwise")
 	}
-	return f.at(tunedSection, err)
+	return f.At(tunedSection, err)
 }
 
 // text says how hyper-parameters were found, "" for a file that does not know.

@@ -136,7 +136,7 @@ func (w *tuning) build(n int, values []string) (*Experiment, error) {
 // private selection cannot compare. Keys are tried at the ends of their ranges.
 func (w *tuning) check(first *Experiment) error {
 	t := w.t
-	if t.p.Metric == scoreAccuracy && !first.classifies() {
+	if t.p.Metric == scoreAccuracy && !first.Classifies() {
 		return &config.Error{
 			File:    t.file,
 			Key:     tuneSection + ".metric",

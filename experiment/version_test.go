@@ -25,7 +25,7 @@ func TestDirectoriesOfAnotherVersion(t *testing.T) {
 	}
 	at := filepath.Join(halt.Dir, checkpointFile)
 	good := read(t, halt.Dir, checkpointFile)
-	foreign := bytes.Replace(good, []byte(e.identity()), []byte(strings.Repeat("0", len(e.identity()))), 1)
+	foreign := bytes.Replace(good, []byte(e.Identity()), []byte(strings.Repeat("0", len(e.Identity()))), 1)
 	if bytes.Equal(foreign, good) {
 		t.Fatal("a checkpoint does not say what run it is of")
 	}

@@ -35,15 +35,15 @@ type visiting interface {
 	SmallestStep() float64
 }
 
-// walk is the algorithm of one agent, in dimension 1.
-func (e *Experiment) walk() (visiting, error) {
+// Walking is the algorithm of one agent, in dimension 1.
+func (e *Experiment) Walking() (visiting, error) {
 	a, err := e.oneDimensional()
 	if err != nil {
-		return nil, e.File.at("algorithm", err)
+		return nil, e.File.At("algorithm", err)
 	}
 	w, ok := a.(visiting)
 	if !ok {
-		return nil, e.File.refuse("algorithm.name", e.File.Algorithm.Name, "one whose models walk")
+		return nil, e.File.Refuse("algorithm.name", e.File.Algorithm.Name, "one whose models walk")
 	}
 	return w, nil
 }

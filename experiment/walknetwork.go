@@ -68,7 +68,7 @@ type WalkReference struct {
 // for nothing.
 func (e *Experiment) walkFigures() (*WalkFigures, error) {
 	f := e.File
-	if f.Token.Accounting != "network" || !f.private() {
+	if f.Token.Accounting != "network" || !f.Private() {
 		return nil, nil
 	}
 	g, err := e.Graphs.Schedule.At(0)
@@ -125,7 +125,7 @@ func ExamineWalk(g *topology.Graph, w *network.WalkMixture, delta float64,
 // least noise.
 func (e *Experiment) mixture(hops *network.Matrix) (*network.WalkMixture, error) {
 	f := e.File
-	walk, err := e.walk()
+	walk, err := e.Walking()
 	if err != nil {
 		return nil, err
 	}
@@ -137,7 +137,7 @@ func (e *Experiment) mixture(hops *network.Matrix) (*network.WalkMixture, error)
 		visits = max(visits, p.Charges())
 	}
 	glm, _ := model.Linear(e.Task.Model)
-	size := e.lifted(e.Task.Split.Train.RowNorm)
+	size := e.Lifted(e.Task.Split.Train.RowNorm)
 	return &network.WalkMixture{
 		Agents:     f.Topology.Agents,
 		Hops:       hops,
@@ -300,52 +300,53 @@ func (e *Experiment) amplified() error {
 	f := e.File
 	glm, linear := model.Linear(e.Task.Model)
 	x := e.Task.Split.Train.RowNorm
-	w, err := e.walk()
+	w, err := e.Walking()
 	if err != nil {
 		return err
 	}
 	switch {
 	case f.Token.Hops != "secret":
-		return f.at("token", config.Bad("hops", f.Token.Hops,
+		return f.At("token", config.Bad("hops", f.Token.Hops,
 			"secret with accounting network: whoever computes the hops knows who held the token, and only "+
 				"the local figure holds"))
 	case !linear:
-		return f.at("model", config.Bad("name", f.Model.Name,
+		return f.At("model", config.Bad("name", f.Model.Name,
 			"a convex model with accounting network, huber, least-squares or logistic with two classes: "+
 				"no step of another is known to contract, and only the local figure holds"))
 	case x == 0:
-		return f.at("data", config.Bad("dataset", f.Data.Dataset,
+		return f.At("data", config.Bad("dataset", f.Data.Dataset,
 			"one whose rows have a public bound, such as houses, with accounting network: without it no "+
 				"smoothness is known"))
 	case f.Replication.Stated():
-		return f.at("replication", config.Bad("replication", f.Replication.String(),
+		return f.At("replication", config.Bad("replication", f.Replication.String(),
 			"nothing with accounting network"))
 	case f.Faults.Drop != 0 || f.Faults.Churn != 0:
-		return f.at("faults", config.Bad("drop", f.Faults.Drop,
+		return f.At("faults", config.Bad("drop", f.Faults.Drop,
 			"0, without churn, with accounting network: when a token comes late its way is known better"))
-	case !f.mechanism().exactView || f.Privacy.Noise == exactNoise:
-		return f.at("privacy", config.Bad("noise", f.Privacy.Noise,
+	case !f.Mechanism().ExactView || f.Privacy.Noise == exactNoise:
+		return f.At("privacy", config.Bad("noise", f.Privacy.Noise,
 			"fast, with mechanism gaussian and accounting network: only sums of normal noise are as if of "+
 				"one draw"))
 	case f.Topology.Agents > mostWalkers || f.Topology.Agents < 2:
-		return f.at("topology", config.Bad("agents", f.Topology.Agents,
+		return f.At("topology", config.Bad("agents", f.Topology.Agents,
 			fmt.Sprintf("2 to %d with accounting network", mostWalkers)))
 	case !w.Blurs():
-		return f.at("algorithm", config.Bad("after", "nothing",
+		return f.At("algorithm", config.Bad("after", "nothing",
 			"noise with accounting network: every step has to add noise"))
 	}
-	size := e.lifted(x)
+	size := e.Lifted(x)
 	if slope := glm.Slope * size; f.Privacy.unit == account.Owner() && f.Privacy.MaxGradNorm < slope {
-		return f.at("privacy", config.Bad("max_grad_norm", f.Privacy.MaxGradNorm,
+		return f.At("privacy", config.Bad("max_grad_norm", f.Privacy.MaxGradNorm,
 			fmt.Sprintf("at least %.6g with accounting network: the clip of a mean of several gradients "+
-				"is no gradient of a convex function; with unit record each gradient is clipped, which is one", slope)))
+				"is no gradient of a convex function; with unit record each gradient is clipped, which "+
+				"is one", slope)))
 	}
 	if most := 2 / (glm.Curvature * size * size); w.LargestStep() > most {
-		return f.at("algorithm", config.Bad("step_size", w.LargestStep(),
+		return f.At("algorithm", config.Bad("step_size", w.LargestStep(),
 			fmt.Sprintf("at most 2/β = %.6g with accounting network", most)))
 	}
 	if w.SmallestStep() < w.LargestStep() {
-		return f.at("algorithm", config.Bad("schedule", "steps of different sizes",
+		return f.At("algorithm", config.Bad("schedule", "steps of different sizes",
 			"const, without warmup, with accounting network: noise of a shorter step hides less of a "+
 				"longer one"))
 	}

@@ -69,7 +69,8 @@ type population struct {
 
 // own is the experiment's.
 func (e *Experiment) own() population {
-	return population{e.Task.Split.Train, e.Task.Parts, e.Task.Arrivals, e.noiseSeed(), e.File.Evaluate.Score != ""}
+	return population{e.Task.Split.Train, e.Task.Parts, e.Task.Arrivals, e.NoiseSeed(),
+		e.File.Evaluate.Score != ""}
 }
 
 // start seats every agent with its own ledger. A resumed run hands in what its ledgers
@@ -90,10 +91,10 @@ func (e *Experiment) start(pop population, workers int, restored [][]ledger.Reco
 	}
 	w.trained = pop.train
 	var released [][]ledger.Record
-	if e.File.mechanism().perturbs {
+	if e.File.Mechanism().Perturbs {
 		var err error
 		if w.trained, released, err = e.perturb(pop, workers); err != nil {
-			return nil, e.File.at("privacy", err)
+			return nil, e.File.At("privacy", err)
 		}
 	}
 	pool := oracle.NewSplitPool(workers / n) // more workers than agents share their batches
@@ -121,7 +122,7 @@ func (e *Experiment) start(pop population, workers int, restored [][]ledger.Reco
 func (e *Experiment) openLedger(w *world, i int, score bool) error {
 	filter, err := e.Plans[i].Filter()
 	if err != nil {
-		return e.File.at("privacy", err)
+		return e.File.At("privacy", err)
 	}
 	w.ledgers[i] = newLedger(filter, score)
 	return nil
@@ -145,7 +146,7 @@ func (e *Experiment) seat(w *world, i int, pop population, pool *oracle.Pool) er
 	}
 	w.parties[i] = party
 	w.agents[i] = sim.Agent{Algorithm: party.Algorithm, Gate: timedGate{party.Gate, w.watch},
-		Silent: e.sealed()}
+		Silent: e.Sealed()}
 	if w.restoring {
 		w.agents[i].Gate = restoringGate{w.agents[i].Gate, w}
 	}
@@ -172,7 +173,7 @@ func (e *Experiment) startRuntime(w *world, workers int) error {
 		return err
 	}
 	switch {
-	case f.tokens():
+	case f.InTokens():
 		w.sim, err = sim.NewTokens(sim.TokenConfig{
 			Agents:  w.agents,
 			Graph:   g,
@@ -186,7 +187,7 @@ func (e *Experiment) startRuntime(w *world, workers int) error {
 			Public:  f.Token.Hops == "public",
 			Faults:  f.Faults,
 		})
-	case f.clocked():
+	case f.Clocked():
 		w.sim, err = sim.NewAsync(sim.AsyncConfig{
 			Agents:  w.agents,
 			Graph:   g,
@@ -208,10 +209,10 @@ func (e *Experiment) startRuntime(w *world, workers int) error {
 			Seed:        f.Run.Seed,
 			Faults:      f.Faults,
 			GaussSeidel: e.Setup.GaussSeidel,
-			MessageSize: f.Algorithm.messageSize,
+			MessageSize: f.Algorithm.MessageSize,
 		})
 	}
-	return f.at("faults", err)
+	return f.At("faults", err)
 }
 
 // errDrawn says why a run cannot be resumed.
@@ -240,6 +241,6 @@ func (w *world) erase() {
 	}
 }
 
-// sealed says that answers carry no noise because nothing leaves an agent: the local-only
+// Sealed says that answers carry no noise because nothing leaves an agent: the local-only
 // baseline.
-func (e *Experiment) sealed() bool { return e.File.has(algo.Silent) && !e.File.private() }
+func (e *Experiment) Sealed() bool { return e.File.Has(algo.Silent) && !e.File.Private() }

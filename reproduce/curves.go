@@ -105,7 +105,8 @@ var curveCodec = rowfile.Codec[curveRow]{
 		return fmt.Sprintf("%q %d %q %q", r.run, r.Round, r.Agent, r.Metric)
 	},
 	Encode: func(r curveRow) []string {
-		return []string{r.run.digest, r.run.engine, r.run.arithmetic, strconv.FormatUint(r.Round, 10), r.Agent,
+		return []string{r.run.digest, r.run.engine, r.run.arithmetic, strconv.FormatUint(r.Round, 10),
+			r.Agent,
 			r.Metric, strconv.FormatFloat(r.Value, 'g', 8, 64)}
 	},
 	Decode: parseCurve,

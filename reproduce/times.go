@@ -57,7 +57,8 @@ func parseTime(f []string) (timeRow, error) {
 	r := timeRow{key: timeKey{f[0], f[1], f[2]}}
 	s := &r.time.split
 	var err error
-	for k, dst := range []*float64{&r.time.seconds, &s.Gradients, &s.Noise, &s.Mixing, &s.Evaluation, &s.Rest} {
+	for k, dst := range []*float64{&r.time.seconds, &s.Gradients, &s.Noise, &s.Mixing, &s.Evaluation,
+		&s.Rest} {
 		if *dst, err = strconv.ParseFloat(f[3+k], 64); err != nil || !(*dst >= 0) {
 			return r, &config.Error{Key: timeColumns[3+k], Found: f[3+k], Allowed: "seconds, at least 0"}
 		}

@@ -21,6 +21,7 @@ import (
 	"sotto/agent"
 	"sotto/config"
 	"sotto/experiment"
+	"sotto/experiment/owner"
 	"sotto/node"
 	"sotto/node/p2p"
 	"sotto/privacy/account"
@@ -132,8 +133,8 @@ type peer struct {
 	roster *node.Roster
 	self   agent.ID
 	key    ed25519.PrivateKey
-	owner  *experiment.Owner
-	facts  experiment.Facts
+	owner  *owner.Owner
+	facts  owner.Facts
 	budget node.DatasetPolicy
 	policy *node.Policy
 	config node.Config
@@ -191,11 +192,8 @@ func (f *nodeFlags) load(stderr io.Writer) (*peer, error) {
 	if err := p.identify(); err != nil {
 		return nil, err
 	}
-	if p.owner, err = file.Owner(experiment.OwnerOptions{
-		Self:   p.self,
-		Data:   f.data,
-		Graphs: graphs,
-		Seed:   p.roster.Seed(),
+	if p.owner, err = owner.New(file, owner.Options{
+		Member: experiment.Member{Self: p.self, Data: f.data, Graphs: graphs, Seed: p.roster.Seed()},
 		Secret: p.shared,
 	}); err != nil {
 		return nil, err

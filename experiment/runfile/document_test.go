@@ -140,7 +140,8 @@ func TestErrorsSayWhereAndWhat(t *testing.T) {
 		{file, set("a.=2"), `--set: found "a.=2", allowed: key=value or section.key=value`},
 		{strings.Replace(file, "size = 3", "\nsizes = 3", 1), all,
 			"run.toml:7: model.sizes: found an unknown key, allowed: bias, hidden, init, size"},
-		{"round = 1\n" + file, all, "run.toml:1: round: found an unknown key, allowed: [model], name, rounds"},
+		{"round = 1\n" + file, all,
+			"run.toml:1: round: found an unknown key, allowed: [model], name, rounds"},
 		{file, func(d *runfile.Document) error {
 			return d.Locate("model", fmt.Errorf("no: %w", config.Bad("size", 3, "1")))
 		}, "run.toml:6: model.size: found 3, allowed: 1"},

@@ -119,7 +119,8 @@ func TestTableIsAMap(t *testing.T) {
 		table, want := open(t, path, c), map[string]row{}
 		rt.Repeat(map[string]func(*rapid.T){
 			"add": func(rt *rapid.T) {
-				r := row{rapid.IntRange(0, 9).Draw(rt, "n"), rapid.StringMatching(`[a-z", ]*`).Draw(rt, "text")}
+				r := row{rapid.IntRange(0, 9).Draw(rt, "n"),
+					rapid.StringMatching(`[a-z", ]*`).Draw(rt, "text")}
 				if err := table.Add(r); err != nil {
 					rt.Fatal(err)
 				}

@@ -1,4 +1,4 @@
-package experiment_test
+package owner_test
 
 import (
 	"crypto/ed25519"
@@ -9,7 +9,7 @@ import (
 	"testing"
 
 	"sotto/agent"
-	"sotto/experiment"
+	"sotto/experiment/owner"
 	"sotto/privacy"
 	"sotto/privacy/account"
 	"sotto/privacy/ledger"
@@ -24,7 +24,7 @@ var ownIterate = strings.NewReplacer("name = \"dsgd\"\nstep_size = 2.0",
 
 // life is an owner's process: its agent, gate and ledger.
 type life struct {
-	owner *experiment.Owner
+	owner *owner.Owner
 	alg   agent.Algorithm
 	gate  *privacy.Gate
 	file  *ledger.File

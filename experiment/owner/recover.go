@@ -1,8 +1,9 @@
-package experiment
+package owner
 
 import (
 	"fmt"
 
+	"sotto/experiment"
 	"sotto/privacy"
 	"sotto/privacy/ledger"
 )
@@ -25,7 +26,7 @@ func (o *Owner) Recover(l *ledger.File, run string, resumed bool) error {
 	case !resumed:
 		return unasked(l, run)
 	}
-	return recoverFrom(o.gate, o.bare)
+	return experiment.RecoverFrom(o.gate, o.bare)
 }
 
 // unasked refuses to begin a run anew that has charges.

@@ -1,4 +1,4 @@
-package experiment_test
+package owner_test
 
 import (
 	"errors"
@@ -10,6 +10,7 @@ import (
 	"sotto/agent"
 	"sotto/config"
 	"sotto/experiment"
+	"sotto/experiment/owner"
 	"sotto/privacy"
 	"sotto/tensor"
 )
@@ -81,7 +82,7 @@ func TestOwnerWithAdaptiveClips(t *testing.T) {
 }
 
 // follow runs the owner's agent until its ledger refuses.
-func follow(t *testing.T, o *experiment.Owner, x *experiment.Facts, name string) {
+func follow(t *testing.T, o *owner.Owner, x *owner.Facts, name string) {
 	t.Helper()
 	gate := gateOf(t, o, x)
 	a, err := o.Algorithm()

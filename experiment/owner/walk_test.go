@@ -1,4 +1,4 @@
-package experiment_test
+package owner_test
 
 import (
 	"slices"

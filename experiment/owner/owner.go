@@ -1,18 +1,18 @@
-package experiment
+// Package owner is one seat of an experiment with an owner's own file: what a daemon
+// runs. It says what taking part asks and costs, makes the agent and its gate, and trains
+// the model that taking part has to be compared with. What it computes from records stays
+// with the owner; only the gate's answers leave.
+package owner
 
 import (
-	"crypto/sha256"
-	"encoding/hex"
 	"fmt"
 	"iter"
-	"os"
 	"slices"
 	"time"
 
 	"sotto/agent"
 	"sotto/algo"
-	"sotto/config"
-	"sotto/data"
+	"sotto/experiment"
 	"sotto/experiment/plan"
 	"sotto/model"
 	"sotto/oracle"
@@ -20,69 +20,35 @@ import (
 	"sotto/privacy/account"
 	"sotto/privacy/ledger"
 	"sotto/tensor"
-	"sotto/topology"
 )
 
-// FileDigest is what a roster names an experiment by: the SHA-256 of the run file's
-// bytes, hexadecimal.
-func FileDigest(b []byte) string {
-	sum := sha256.Sum256(b)
-	return hex.EncodeToString(sum[:])
-}
-
-// Agents returns how many agents the run file asks for.
-func (f *File) Agents() int { return f.Topology.Agents }
-
-// ScheduleFor builds the graphs of the run file with a public seed in place of the
-// file's.
-func (f *File) ScheduleFor(seed uint64) (topology.Schedule, error) {
-	if _, similar := topology.Similarities[f.Topology.Graph]; similar {
-		return nil, f.at("topology", config.Bad("graph", f.Topology.Graph,
-			config.OneOf(topology.Graphs)+": the graphs of similar agents compare data"))
-	}
-	s, err := topology.Build(f.graphSpec(seed), f.section("topology"))
-	return s, f.at("topology", err)
-}
-
-// graphSpec describes the graphs of [topology].
-func (f *File) graphSpec(seed uint64) topology.Spec {
-	return topology.Spec{Graph: f.Topology.Graph, Weights: f.Topology.Weights, Agents: f.Topology.Agents, Seed: seed,
-		Push: f.has(algo.Mass), Dropout: f.Topology.Dropout, Window: f.Topology.Window,
-		Rounds: f.Run.Rounds, Pairwise: f.Topology.Wake == pairWake}
-}
-
-// GraphFor is the whole of ScheduleFor: what a roster states. Where graphs change from
-// round to round it says who hears whom in some round.
-func (f *File) GraphFor(seed uint64) (*topology.Graph, error) {
-	s, err := f.ScheduleFor(seed)
-	if err != nil {
-		return nil, err
-	}
-	return topology.Whole(s)
-}
-
-// OwnerOptions say which agent of an experiment an owner is, and with which data.
-type OwnerOptions struct {
-	Self   agent.ID
-	Data   string            // the owner's file
-	Graphs topology.Schedule // that the signed roster states the whole of: see File.ScheduleFor
-	// public, in place of the run file's: of the initial model and of the records held
-	// out for tests
-	Seed uint64
+// Options say which agent of an experiment an owner is, and with which data.
+type Options struct {
+	experiment.Member
 	// Secret is what the owner shares with a neighbor and nobody else, the same bytes at
 	// both ends and others in every run: for mechanism decor. nil for an owner that only
 	// plans.
 	Secret func(neighbor agent.ID) []byte
 }
 
+// New builds the part of agent opt.Self. Runs without noise, with switches of
+// [replication] are refused.
+func New(f *experiment.File, opt Options) (*Owner, error) {
+	e, records, err := f.Join(opt.Member)
+	if err != nil {
+		return nil, err
+	}
+	return &Owner{e: e, self: opt.Self, records: records, tests: experiment.BatchOf(e.Task.Split.Test),
+		secret: opt.Secret}, nil
+}
+
 // Owner is one agent of an experiment with an owner's own data: what a daemon runs. Its
 // gate draws secret keys. Only its Gate reads the training records; what Accuracy and
 // Alone return is private and stays with the owner.
 type Owner struct {
-	e       *Experiment
+	e       *experiment.Experiment
 	self    agent.ID
 	records [][]byte
-	noise   string
 	tests   *model.Batch
 	secret  func(agent.ID) []byte
 	bare    agent.Algorithm // the last one that Algorithm has made
@@ -91,95 +57,6 @@ type Owner struct {
 
 // plan is the owner's.
 func (o *Owner) plan() *plan.Agent { return &o.e.Plans[0] }
-
-// Owner builds the part of agent opt.Self. Runs without noise, with switches of
-// [replication] are refused.
-func (f *File) Owner(opt OwnerOptions) (*Owner, error) {
-	if err := f.checkDeployable(); err != nil {
-		return nil, err
-	}
-	first, err := opt.Graphs.At(0)
-	if err != nil {
-		return nil, err
-	}
-	if first.Agents() != f.Topology.Agents {
-		return nil, f.at("topology", config.Bad("agents", f.Topology.Agents,
-			fmt.Sprintf("%d, the members of the roster", first.Agents())))
-	}
-	f.Run.Seed = opt.Seed
-	own, err := data.LoadOwn(f.Data.Dataset, opt.Data, opt.Seed, f.section("data"))
-	if err != nil {
-		return nil, f.at("data", err)
-	}
-	e := &Experiment{File: f, Seats: Seats{Self: opt.Self, Owned: true}}
-	e.Task.Split, e.Graphs.Schedule = own.Split, opt.Graphs
-	if err = e.prepare(); err != nil {
-		return nil, err
-	}
-	if err = e.newFactory(); err != nil {
-		return nil, err
-	}
-	rows := make([]int32, own.Split.Train.Len())
-	for i := range rows {
-		rows[i] = int32(i)
-	}
-	e.Task.Parts = [][]int32{rows}
-	if err := e.ownModel(); err != nil {
-		return nil, err
-	}
-	o := &Owner{e: e, self: opt.Self, records: own.Records, tests: batchOf(e.Task.Split.Test), secret: opt.Secret}
-	if o.noise = f.Privacy.Noise; o.noise == "" {
-		o.noise = fastNoise
-		if _, ok := e.Task.Model.(model.GridModel); ok && f.rounds() && f.kind().Exact && f.mechanism().integers {
-			// nobody waits for a daemon: its noise is the one that rests on fewer
-			// assumptions
-			o.noise = exactNoise
-		}
-	}
-	f.Privacy.Noise = o.noise
-	if err := e.makePlans(); err != nil {
-		return nil, f.at("privacy", err)
-	}
-	if who := f.Adversaries.Text(); who != "" {
-		e.Notes.Warnings = append(e.Notes.Warnings, "this experiment has members who attack, to rehearse with: "+who)
-	}
-	return o, nil
-}
-
-// ownModel builds model and initial parameters, which are the same for all members.
-func (e *Experiment) ownModel() error {
-	f := e.File
-	var err error
-	if e.Task.Model, err = model.New(f.Model.Name, e.shape(), f.section("model")); err != nil {
-		return f.at("model", err)
-	}
-	if err := f.Data.Augmentation.Validate(e.Task.Split.Train.Shape, e.Task.Model); err != nil {
-		return f.at("data", err)
-	}
-	if p := f.Model.Precision; p != "" {
-		if e.Task.Model, err = model.WithPrecision(e.Task.Model, p); err != nil {
-			return f.at("model", err)
-		}
-	}
-	whole := f.graphSpec(0)
-	whole.Dropout, whole.Window = 0, 0
-	if _, err := topology.Build(whole, f.section("topology")); err != nil { // its keys are known now
-		return f.at("topology", err)
-	}
-	if err := f.doc.Finish(); err != nil {
-		return err
-	}
-	if err := e.analyze(); err != nil {
-		return f.at("topology", err)
-	}
-	if err := e.initialise(); err != nil {
-		return f.at("model", err)
-	}
-	if f.Model.TrainLayers != 0 {
-		return e.trainHead()
-	}
-	return nil
-}
 
 // Facts are what an owner's policy is asked about, and what a plan shows. All of it is
 // public.
@@ -221,7 +98,7 @@ func (o *Owner) Facts() (Facts, error) {
 	f, p, t := o.e.File, o.plan(), &o.e.Setup.Target
 	m, err := o.e.Setup.Scheme.Mechanism(o.self, p.Noise, o.secret)
 	if err != nil {
-		return Facts{}, f.at("privacy", err)
+		return Facts{}, f.At("privacy", err)
 	}
 	grows := 0
 	if o.remembers() {
@@ -232,10 +109,10 @@ func (o *Owner) Facts() (Facts, error) {
 		Dataset:    f.Data.Dataset,
 		Rounds:     o.steps(),
 		Holders:    o.holders(),
-		Interval:   f.interval(),
+		Interval:   f.Interval(),
 		Pairs:      f.Pacing == agent.PacingPairs,
-		Push:       f.has(algo.Mass),
-		BF16:       f.Algorithm.short(),
+		Push:       f.Has(algo.Mass),
+		BF16:       f.Algorithm.Short(),
 		Dim:        o.e.Task.Model.Dim(),
 		Extra:      f.Privacy.Extra(),
 		Records:    p.Public.Records,
@@ -244,7 +121,7 @@ func (o *Owner) Facts() (Facts, error) {
 		Queries:    p.Queries(),
 		Grows:      grows,
 		Noise:      p.Noise,
-		NoiseKind:  o.noise,
+		NoiseKind:  o.e.File.Privacy.Noise,
 		Curious:    f.Privacy.Curious,
 		Costs:      p.Costs(),
 		Adjacency:  t.Adjacency,
@@ -273,7 +150,7 @@ func (o *Owner) Records() iter.Seq[[]byte] { return slices.Values(o.records) }
 
 // Algorithm makes the owner's agent, which attacks if the run file says so.
 func (o *Owner) Algorithm() (agent.Algorithm, error) {
-	a, bare, err := o.e.algorithm(o.self)
+	a, bare, err := o.e.Algorithm(o.self)
 	o.bare = bare
 	return a, err
 }
@@ -291,7 +168,7 @@ func (o *Owner) Gate(l *ledger.File, run string) (*privacy.Gate, error) {
 	if err != nil {
 		return nil, err
 	}
-	o.gate, _, err = o.e.gate(&Seat{Self: o.self, Records: o.ownRecords(), Ledger: limited,
+	o.gate, _, err = o.e.Gate(&experiment.Seat{Self: o.self, Records: o.ownRecords(), Ledger: limited,
 		Secret: o.secret, Pool: oracle.NewSplitPool(1)})
 	return o.gate, err
 }
@@ -301,7 +178,7 @@ func (o *Owner) Gate(l *ledger.File, run string) (*privacy.Gate, error) {
 // alone.
 func (o *Owner) limit(l *ledger.File, run string) (*runLedger, error) {
 	limited, p := &runLedger{File: l}, o.plan()
-	if p.Limited || o.e.File.clocked() {
+	if p.Limited || o.e.File.Clocked() {
 		var err error
 		if limited.filter, err = p.Quota(); err != nil {
 			return nil, err
@@ -359,22 +236,11 @@ func (r *runLedger) Charge(ev account.Event) (uint64, error) {
 // EncodeModel returns a model as a safetensors file.
 func (o *Owner) EncodeModel(theta tensor.Vec, run string) ([]byte, error) {
 	return o.encode(run,
-		[]model.NamedVec{{Name: fmt.Sprintf("agent.%d", o.self), Vec: o.e.wholeParams(theta)}})
+		[]model.NamedVec{{Name: fmt.Sprintf("agent.%d", o.self), Vec: o.e.Expand(theta)}})
 }
 
 func (o *Owner) encode(run string, tensors []model.NamedVec) ([]byte, error) {
-	meta := map[string]string{"run": run, "engine": EngineVersion, "model": o.e.File.Model.Name,
-		"noise": o.noise, "samples": formatShape(o.e.sampleShape())}
+	meta := map[string]string{"run": run, "engine": experiment.EngineVersion, "model": o.e.File.Model.Name,
+		"noise": o.e.File.Privacy.Noise, "samples": experiment.FormatShape(o.e.SampleShape())}
 	return model.EncodeSafetensors(meta, tensors)
-}
-
-// ReadBytes is Parse on the file at path, together with its bytes, which FileDigest
-// takes.
-func ReadBytes(path string) (*File, []byte, error) {
-	b, err := os.ReadFile(path)
-	if err != nil {
-		return nil, nil, err
-	}
-	f, err := Parse(path, b, nil)
-	return f, b, err
 }

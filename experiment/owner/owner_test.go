@@ -1,4 +1,4 @@
-package experiment_test
+package owner_test
 
 import (
 	"crypto/ed25519"
@@ -16,6 +16,7 @@ import (
 	"sotto/agent"
 	"sotto/config"
 	"sotto/experiment"
+	"sotto/experiment/owner"
 	"sotto/privacy"
 	"sotto/privacy/account"
 	"sotto/privacy/ledger"
@@ -68,7 +69,7 @@ func ownTable(t *testing.T) string {
 	return path
 }
 
-func ownerOf(t *testing.T, run, path string) (*experiment.Owner, error) {
+func ownerOf(t *testing.T, run, path string) (*owner.Owner, error) {
 	t.Helper()
 	f, err := experiment.Parse("run.toml", []byte(run), nil)
 	if err != nil {
@@ -78,7 +79,7 @@ func ownerOf(t *testing.T, run, path string) (*experiment.Owner, error) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return f.Owner(experiment.OwnerOptions{Self: 1, Data: path, Graphs: g, Seed: 9})
+	return owner.New(f, owner.Options{Member: experiment.Member{Self: 1, Data: path, Graphs: g, Seed: 9}})
 }
 
 // An owner's run has secret noise, charges its durable ledger for every answer, and stops
@@ -135,7 +136,7 @@ func TestOwner(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	answers := func(o *experiment.Owner, l *ledger.File, want int) (all []tensor.Vec) {
+	answers := func(o *owner.Owner, l *ledger.File, want int) (all []tensor.Vec) {
 		t.Helper()
 		gate, err := o.Gate(l, "this run")
 		if err != nil {
@@ -241,7 +242,8 @@ func TestOwnersRefuseWhatADaemonMayNotDo(t *testing.T) {
 		if err == nil {
 			var g topology.Schedule
 			if g, err = f.ScheduleFor(1); err == nil {
-				_, err = f.Owner(experiment.OwnerOptions{Self: 0, Data: path, Graphs: g, Seed: 1})
+				_, err = owner.New(f,
+					owner.Options{Member: experiment.Member{Self: 0, Data: path, Graphs: g, Seed: 1}})
 			}
 		}
 		var bad *config.Error
@@ -437,7 +439,8 @@ func TestOwnersOfPersonalModelsRefuse(t *testing.T) {
 			if gerr != nil {
 				t.Fatal(gerr)
 			}
-			_, err = f.Owner(experiment.OwnerOptions{Self: 0, Data: path, Graphs: g, Seed: 1})
+			_, err = owner.New(f,
+				owner.Options{Member: experiment.Member{Self: 0, Data: path, Graphs: g, Seed: 1}})
 		}
 		var bad *config.Error
 		if !errors.As(err, &bad) || !strings.Contains(err.Error(), tc.want) ||
@@ -480,7 +483,7 @@ func TestOwnerKM(t *testing.T) {
 }
 
 // gateOf is the owner's gate over a ledger with a large budget, which ends with the test.
-func gateOf(t *testing.T, o *experiment.Owner, x *experiment.Facts) *privacy.Gate {
+func gateOf(t *testing.T, o *owner.Owner, x *owner.Facts) *privacy.Gate {
 	t.Helper()
 	gate, err := o.Gate(ledgerOf(t, x, 50), "this run")
 	if err != nil {
@@ -490,7 +493,7 @@ func gateOf(t *testing.T, o *experiment.Owner, x *experiment.Facts) *privacy.Gat
 }
 
 // ledgerOf is a fresh durable ledger with a budget.
-func ledgerOf(t *testing.T, x *experiment.Facts, epsilon float64) *ledger.File {
+func ledgerOf(t *testing.T, x *owner.Facts, epsilon float64) *ledger.File {
 	t.Helper()
 	_, key, _ := ed25519.GenerateKey(nil)
 	l, err := ledger.Create(filepath.Join(t.TempDir(), "ledger"), ledger.Genesis{

@@ -1,4 +1,4 @@
-package experiment
+package owner
 
 import (
 	"math"
@@ -18,7 +18,7 @@ import (
 // sent to nobody.
 func (o *Owner) Accuracy(theta tensor.Vec) (value float64, metric string) {
 	ev := model.Evaluate(o.e.Task.Model, theta, o.tests, new(model.Workspace))
-	if !o.e.classifies() {
+	if !o.e.Classifies() {
 		return ev.Loss, "loss"
 	}
 	return float64(ev.Correct) / float64(max(1, ev.Samples)), "accuracy"
@@ -33,10 +33,10 @@ func (o *Owner) TestRecords() int { return o.tests.X.Rows }
 func (o *Owner) Alone() (value float64, err error) {
 	f := o.e.File
 	switch {
-	case f.has(algo.OneRelease):
+	case f.Has(algo.OneRelease):
 		value, _ = o.Accuracy(o.mean())
 		return value, nil
-	case f.clocked():
+	case f.Clocked():
 		theta, err := o.aloneFit()
 		if err != nil {
 			return 0, err
@@ -49,7 +49,7 @@ func (o *Owner) Alone() (value float64, err error) {
 	if err != nil {
 		return 0, err
 	}
-	env := o.e.env(0)
+	env := o.e.Env(0)
 	env.Self, env.Agents, env.Lowest = 0, 1, 1
 	a, err := factory(env)
 	if err != nil {
@@ -86,7 +86,7 @@ func (o *Owner) aloneTask(batch float64) (agent.Factory, *privacy.Gate, error) {
 	public.ExpectedBatch, public.Clip, public.Unit = batch, f.Privacy.MaxGradNorm, account.Record()
 	q := &agent.Query{Oracle: "grad"}
 	name, own := "local", func(any) {}
-	if f.has(algo.FixedGraph) { // whose iteration, without the others, is the owner's own
+	if f.Has(algo.FixedGraph) { // whose iteration, without the others, is the owner's own
 		name = f.Algorithm.Name
 		own = func(params any) {
 			if p, ok := params.(interface{ Stateless() }); ok {
@@ -99,12 +99,12 @@ func (o *Owner) aloneTask(batch float64) (agent.Factory, *privacy.Gate, error) {
 		q.Oracle, q.Operator.Bound = oracle.KMName, math.Inf(1)
 	}
 	factory, err := algo.New(name, func(params any) error {
-		err := f.section("algorithm")(params)
+		err := f.Section("algorithm")(params)
 		own(params)
 		return err
 	})
 	if err != nil {
-		return nil, nil, f.at("algorithm", err)
+		return nil, nil, f.At("algorithm", err)
 	}
 	gate, err := o.sealedGate(&public, q)
 	return factory, gate, err

@@ -1,4 +1,4 @@
-package experiment_test
+package owner_test
 
 import (
 	"errors"
@@ -8,6 +8,7 @@ import (
 
 	"sotto/agent"
 	"sotto/experiment"
+	"sotto/experiment/owner"
 	"sotto/privacy"
 	"sotto/privacy/account"
 	"sotto/tensor"
@@ -139,7 +140,7 @@ noise_multiplier = 2.0
 `
 
 // sharing is an owner of ownerRun whose noise is shared with its two neighbors.
-func sharing(t *testing.T, path, keys string) (*experiment.Owner, error) {
+func sharing(t *testing.T, path, keys string) (*owner.Owner, error) {
 	t.Helper()
 	f, err := experiment.Parse("run.toml",
 		[]byte(strings.Replace(ownerRun, "target_epsilon = 2.0\n", keys, 1)), nil)
@@ -150,11 +151,8 @@ func sharing(t *testing.T, path, keys string) (*experiment.Owner, error) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return f.Owner(experiment.OwnerOptions{
-		Self:   1,
-		Data:   path,
-		Graphs: g,
-		Seed:   9,
+	return owner.New(f, owner.Options{
+		Member: experiment.Member{Self: 1, Data: path, Graphs: g, Seed: 9},
 		Secret: func(j agent.ID) []byte {
 			return []byte{byte(j), 1, 2, 3}
 		},

@@ -1,0 +1,70 @@
+package owner
+
+import (
+	"fmt"
+	"sotto/experiment"
+	"sotto/privacy/account"
+	"strings"
+)
+
+// Outlook returns what the whole run comes to for the owner.
+func (o *Owner) Outlook() (experiment.Outlook, error) { return o.e.Outlook(0) }
+
+// Admits returns how many of the run's charges, in the order of [Owner.Facts], a ledger
+// with this budget admits in which nothing is charged yet, run after run: it is asked of
+// the filter that durable ledgers have.
+func (o *Owner) Admits(b account.Budget) (int, error) {
+	const most = 1 << 40
+	costs := o.plan().Costs()
+	run := 0
+	for _, c := range costs {
+		run += c.Times
+	}
+	if run == 0 {
+		return most - 1, nil
+	}
+	admits := func(n int) (bool, error) {
+		filter, err := account.NewRDPFilter(o.e.Setup.Target.Adjacency, o.e.Setup.Target.Unit, b)
+		if err != nil {
+			return false, err
+		}
+		rest := n % run
+		for _, c := range costs {
+			last := min(rest, c.Times)
+			rest -= last
+			if times := n/run*c.Times + last; times > 0 && filter.Admit(c.Event, times) != nil {
+				return false, nil
+			}
+		}
+		return true, nil
+	}
+	low, high := 0, 1
+	for ; high < most; low, high = high, 2*high {
+		if ok, err := admits(high); err != nil || !ok {
+			break
+		}
+	}
+	for high-low > 1 {
+		mid := low + (high-low)/2
+		ok, err := admits(mid)
+		if err != nil {
+			return 0, err
+		}
+		if ok {
+			low = mid
+		} else {
+			high = mid
+		}
+	}
+	_, err := admits(1)
+	return low, err
+}
+
+// Schema says what a record of the owner's file is read as.
+func (o *Owner) Schema() string {
+	d := o.e.Task.Split.Train
+	if d.Classes == 0 {
+		return fmt.Sprintf("%d features, a number to predict", d.X.Cols)
+	}
+	return fmt.Sprintf("%d features, %d classes (%s)", d.X.Cols, d.Classes, strings.Join(d.ClassNames, ", "))
+}
