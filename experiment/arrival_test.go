@@ -73,13 +73,13 @@ func TestArrivalByHand(t *testing.T) {
 	e.Task.Arrivals = []uint32{1, 0, 3, 3}
 	e.Task.Init[0] = .5
 	x := func(r int) float64 { return float64(e.Task.Split.Train.X.Row(r)[0]) }
-	w, err := e.start(e.own(), 1, nil)
+	w, err := e.Start(e.Own(), 1, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
 	theta := .5
 	for round, there := range [][]int{{1}, {0, 1}, {0, 1}} {
-		if err := w.sim.Run(context.Background(), uint64(round+1)); err != nil {
+		if err := w.Sim.Run(context.Background(), uint64(round+1)); err != nil {
 			t.Fatal(err)
 		}
 		sum := 0.
@@ -87,7 +87,7 @@ func TestArrivalByHand(t *testing.T) {
 			sum += 2 * x(r) * (x(r)*theta - 3*x(r))
 		}
 		theta -= .1 * sum / 4
-		if got := float64(w.sim.Params(0)[0]); math.Abs(got-theta) > 2e-6*math.Abs(theta) {
+		if got := float64(w.Sim.Params(0)[0]); math.Abs(got-theta) > 2e-6*math.Abs(theta) {
 			t.Errorf("after round %d: %g, by hand %g", round, got, theta)
 		}
 	}

@@ -6,39 +6,11 @@ import (
 	"strings"
 	"testing"
 
+	"sotto/experiment/experimenttest"
 	"sotto/topology"
 )
 
-const averageFile = `
-name = "average"
-rounds = 40
-
-[topology]
-agents = 12
-graph = "ring"
-
-[data]
-dataset = "values"
-agents = 12
-dim = 3
-partition = "natural"
-
-[model]
-name = "mean"
-
-[algorithm]
-name = "gossip-average"
-acceleration = "chebyshev"
-
-[privacy]
-unit = "owner"
-adjacency = "replace-one"
-noise_multiplier = 0.5
-target_delta = 1e-3
-
-[evaluate]
-estimation = true
-`
+const averageFile = experimenttest.Average
 
 func averages(t *testing.T, set ...string) *Experiment {
 	t.Helper()

@@ -82,7 +82,7 @@ func TestBadRunFiles(t *testing.T) {
 		var e *Experiment
 		if err == nil {
 			if e, err = f.Build(""); err == nil {
-				_, err = e.start(e.own(), 1, nil)
+				_, err = e.Start(e.Own(), 1, nil)
 			}
 		}
 		if err == nil {

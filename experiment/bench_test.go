@@ -27,7 +27,7 @@ func BenchmarkMNISTWorkers(b *testing.B) {
 	var took [2]time.Duration
 	worlds := [2]*world{}
 	for i := range worlds {
-		if worlds[i], err = e.start(e.own(), i+1, nil); err != nil {
+		if worlds[i], err = e.Start(e.Own(), i+1, nil); err != nil {
 			b.Fatal(err)
 		}
 	}
@@ -36,7 +36,7 @@ func BenchmarkMNISTWorkers(b *testing.B) {
 		until += rounds
 		for i, w := range worlds {
 			began := time.Now()
-			if err := w.sim.Run(context.Background(), until); err != nil {
+			if err := w.Sim.Run(context.Background(), until); err != nil {
 				b.Fatal(err)
 			}
 			took[i] += time.Since(began)

@@ -98,7 +98,7 @@ func (r *running) checkpoint() error {
 	b = binary.LittleEndian.AppendUint64(b, uint64(len(head)))
 	b = append(b, head...)
 	at := len(b)
-	b = r.world.sim.AppendState(binary.LittleEndian.AppendUint64(b, 0))
+	b = r.world.Sim.AppendState(binary.LittleEndian.AppendUint64(b, 0))
 	binary.LittleEndian.PutUint64(b[at:], uint64(len(b)-at-8))
 	err = r.dir.put(checkpointFile, b)
 	r.saved = r.saved || err == nil
@@ -145,7 +145,7 @@ func (r *running) restore(p progress, state []byte) error {
 		r.evaluations, r.rows = append(r.evaluations, ev), append(r.rows, rows)
 	}
 	r.before = p.Elapsed
-	if err := r.world.sim.LoadState(state); err != nil {
+	if err := r.world.Sim.LoadState(state); err != nil {
 		return fmt.Errorf("%w: %w", ErrCheckpoint, err)
 	}
 	return r.world.recover()

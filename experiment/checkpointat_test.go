@@ -9,13 +9,11 @@ import (
 // A checkpoint that took long is not made again before ten times as long has passed, but
 // for the last one; others are made after every evaluation.
 func TestCheckpointAt(t *testing.T) {
-	e, err := glyphRun()()
-	if err != nil {
-		t.Fatal(err)
-	}
+	e := build(t)
+	var err error
 	made := 0
 	r := &running{e: e}
-	if r.world, err = e.start(e.own(), 1, nil); err != nil {
+	if r.world, err = e.Start(e.Own(), 1, nil); err != nil {
 		t.Fatal(err)
 	}
 	r.dir = &runDir{path: t.TempDir(), write: func(string, []byte) error { made++; return nil }}

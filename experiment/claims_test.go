@@ -12,6 +12,7 @@ import (
 	"sotto/algo"
 	"sotto/config"
 	"sotto/data"
+	"sotto/experiment/experimenttest"
 	"sotto/model"
 	"sotto/oracle"
 	"sotto/privacy"
@@ -274,21 +275,7 @@ func TestClaim49(t *testing.T) {
 	}
 }
 
-const replicated = `
-rounds = %d
-topology.graph = "path"
-topology.agents = 2
-model.hidden = [1]
-data.train = %d
-data.test = 20
-algorithm.name = "%s"
-[privacy]
-adjacency = "%s"
-max_grad_norm = 10.0
-target_delta = 1e-5
-batch_size = %d
-%s
-`
+const replicated = experimenttest.Replicated
 
 // A claim calibrates noise as the publication does (7.656 at q = 1/24, 2,000 rounds,
 // epsilon 1, where its search stops within .01 of epsilon), is printed beside the

@@ -13,45 +13,13 @@ import (
 	"syscall"
 	"testing"
 
+	"sotto/experiment/experimenttest"
 	"sotto/internal/atomicfile"
 	"sotto/model"
 	"sotto/privacy/account"
 )
 
-const small = `name = "small"
-seed = 3
-rounds = 12
-
-[topology]
-graph = "ring"
-agents = 5
-
-[data]
-dataset = "glyphs"
-train = 500
-test = 100
-
-[model]
-name = "mlp"
-hidden = [8]
-
-[algorithm]
-name = "dsgd"
-step_size = 0.5
-
-[privacy]
-target_epsilon = 6
-target_delta = 1e-4
-max_grad_norm = 1
-batch_size = 20
-accountant = "rdp"
-
-[evaluate]
-every = 5
-
-[faults]
-drop = 0.1
-`
+const small = experimenttest.Small
 
 func parse(t *testing.T, set ...string) *File {
 	t.Helper()

@@ -135,14 +135,14 @@ func (r *running) encodeModel() ([]byte, error) {
 	if n <= manyAgents {
 		for i := range n {
 			tensors = append(tensors, model.NamedVec{Name: fmt.Sprintf("%s.%d", whose, i),
-				Vec: r.e.Expand(r.world.sim.Params(i))})
+				Vec: r.e.Expand(r.world.Sim.Params(i))})
 		}
 		return model.EncodeSafetensors(meta, tensors)
 	}
 	sum := make([]float64, r.e.Task.Model.Dim())
 	agents := r.e.Honest()
 	for _, i := range agents {
-		for k, x := range r.world.sim.Params(i) {
+		for k, x := range r.world.Sim.Params(i) {
 			sum[k] += float64(x)
 		}
 	}

@@ -131,9 +131,9 @@ func (e *Experiment) scorer(i int, l ledger.Ledger, pool *oracle.Pool, seed uint
 	return privacy.NewSimulatedGate(l, m, map[string]privacy.Oracle{"score": o}, seed, agent.ID(i)), nil
 }
 
-// newLedger is a ledger in memory that admits what the filter does, and with score one
+// NewLedger is a ledger in memory that admits what the filter does, and with score one
 // score; nil admits everything.
-func newLedger(filter *account.CountFilter, score bool) *ledger.Memory {
+func NewLedger(filter *account.CountFilter, score bool) *ledger.Memory {
 	var f account.Filter
 	if filter != nil {
 		f = filter
@@ -172,7 +172,7 @@ func (f *scoreFilter) Admit(ev account.Event, times int) error {
 func (r *running) score() (float64, error) {
 	sum, answer := 0., tensor.Vec{0}
 	for i, g := range r.world.scorers {
-		if err := g.Answer(&agent.Query{Oracle: "score", At: r.world.sim.Params(i)}, answer); err != nil {
+		if err := g.Answer(&agent.Query{Oracle: "score", At: r.world.Sim.Params(i)}, answer); err != nil {
 			return 0, fmt.Errorf("score of agent %d: %w", i, err)
 		}
 		sum += float64(answer[0])
@@ -195,10 +195,10 @@ func (e *Experiment) heldRecords() float64 {
 // the initial model that all of them share.
 func (e *Experiment) NoiseSeed() uint64 {
 	if t := e.File.Run.Trial; t > 0 {
-		return trialSeed(e.File.Run.Seed, t)
+		return TrialSeed(e.File.Run.Seed, t)
 	}
 	return e.File.Run.Seed
 }
 
-// trialSeed is that of a trial, from 1.
-func trialSeed(seed, trial uint64) uint64 { return rng.Public(seed, "trial", trial).Uint64() }
+// TrialSeed is that of a trial, from 1.
+func TrialSeed(seed, trial uint64) uint64 { return rng.Public(seed, "trial", trial).Uint64() }

@@ -119,11 +119,11 @@ func TestScoreIsReleasedAndCharged(t *testing.T) {
 			t.Fatalf("%v: score %v, %d charges; want one, and 7", set, res.Summary.Score,
 				res.Summary.Privacy[0].Charges)
 		}
-		w, err := e.start(e.own(), 1, nil)
+		w, err := e.Start(e.Own(), 1, nil)
 		if err != nil {
 			t.Fatal(err)
 		}
-		if err := w.sim.Run(context.Background(), 6); err != nil {
+		if err := w.Sim.Run(context.Background(), 6); err != nil {
 			t.Fatal(err)
 		}
 		right := 0
@@ -131,7 +131,7 @@ func TestScoreIsReleasedAndCharged(t *testing.T) {
 			for _, r := range e.Task.HeldOut[i] {
 				z := 0.
 				for k, x := range e.Task.Split.Train.X.Row(int(r)) {
-					z += float64(x) * float64(w.sim.Params(i)[k])
+					z += float64(x) * float64(w.Sim.Params(i)[k])
 				}
 				if (z > 0) == (e.Task.Split.Train.Labels[r] == 1) {
 					right++

@@ -12,47 +12,13 @@ import (
 
 	"sotto/agent"
 	"sotto/config"
+	"sotto/experiment/experimenttest"
 	"sotto/experiment/replication"
 	"sotto/oracle"
 	"sotto/tensor"
 )
 
-const kmFile = `name = "km"
-seed = 5
-rounds = 40
-
-[topology]
-graph = "ring"
-agents = 5
-
-[data]
-dataset = "least-squares"
-partition = "natural"
-records = 40
-dim = 4
-zeros = 2
-noise = 0.3
-
-[model]
-name = "least-squares"
-
-[algorithm]
-name = "km"
-operator = "forward-backward"
-gamma = 0.15
-l1 = 0.1
-
-[privacy]
-adjacency = "replace-one"
-target_epsilon = 3
-target_delta = 1e-3
-sample_rate = 1.0
-accountant = "pld"
-
-[evaluate]
-every = 20
-estimation = true
-`
+const kmFile = experimenttest.KM
 
 func buildKM(t *testing.T, set ...string) (*Experiment, error) {
 	t.Helper()
@@ -141,11 +107,11 @@ func TestKMFindsTheCentralSolution(t *testing.T) {
 			t.Fatal(err)
 		}
 		want := lasso(e, .1)
-		w, err := e.start(e.own(), 1, nil)
+		w, err := e.Start(e.Own(), 1, nil)
 		if err != nil {
 			t.Fatal(err)
 		}
-		if err := w.sim.Run(t.Context(), 3000); err != nil {
+		if err := w.Sim.Run(t.Context(), 3000); err != nil {
 			t.Fatal(err)
 		}
 		for c, x := range e.meanModel(w) {
@@ -220,11 +186,11 @@ func TestKMOwnState(t *testing.T) {
 	if r.Summary.RunHash != whole.Summary.RunHash {
 		t.Errorf("hash %s after an interruption, %s without", r.Summary.RunHash, whole.Summary.RunHash)
 	}
-	w, err := e.start(e.own(), 1, nil)
+	w, err := e.Start(e.Own(), 1, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := w.sim.Run(t.Context(), 40); err != nil {
+	if err := w.Sim.Run(t.Context(), 40); err != nil {
 		t.Fatal(err)
 	}
 	first, err := e.Plans[0].Release(0)

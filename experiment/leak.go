@@ -37,7 +37,7 @@ func (e *Experiment) networkFigures() (*NetworkFigures, error) {
 	if !e.File.Evaluate.Network {
 		return nil, nil
 	}
-	g, err := e.gossip()
+	g, err := e.Gossip()
 	if err != nil {
 		return nil, err
 	}
@@ -86,9 +86,9 @@ func (e *Experiment) networkFigures() (*NetworkFigures, error) {
 	return n, nil
 }
 
-// gossip describes the run to the network accountant. Every owner's noise is in units of
+// Gossip describes the run to the network accountant. Every owner's noise is in units of
 // the clip over its normaliser.
-func (e *Experiment) gossip() (*network.Gossip, error) {
+func (e *Experiment) Gossip() (*network.Gossip, error) {
 	matrices, err := Mixing(e.Graphs.Schedule, int(e.File.Steps))
 	if err != nil {
 		return nil, err
@@ -131,8 +131,8 @@ func (e *Experiment) checkRecursion() error {
 // text is what a person reads.
 func (n *NetworkFigures) text() string {
 	return fmt.Sprintf("%s upper, against any one agent: the worst of all pairs, agent %d seen by %d, "+
-		"which learns %s of the local loss; mean %s (%s)", formatEpsilon(float64(n.Epsilon.Upper)), n.Agent,
+		"which learns %s of the local loss; mean %s (%s)", FormatEpsilon(float64(n.Epsilon.Upper)), n.Agent,
 		n.Observer,
-		strconv.FormatFloat(math.Round(1e4*n.Leak)/1e4, 'g', -1, 64), formatEpsilon(float64(n.MeanEpsilon)),
+		strconv.FormatFloat(math.Round(1e4*n.Leak)/1e4, 'g', -1, 64), FormatEpsilon(float64(n.MeanEpsilon)),
 		"no guarantee for any single agent")
 }

@@ -23,7 +23,7 @@ const labelShare = .2 // features to labels 4:1
 
 // localNoise is what perturbs records, the same at every agent.
 type localNoise struct {
-	features, labels privacy.Mechanism
+	Features, Labels privacy.Mechanism
 }
 
 func (p *PrivacyParams) validateLocal() error {
@@ -61,7 +61,7 @@ func (e *Experiment) calibrateLocal() error {
 	}
 	share := labelShare * p.TargetEpsilon
 	var err error
-	if e.Task.Local.labels, err = privacy.New("randomized-response", func(params any) error {
+	if e.Task.Local.Labels, err = privacy.New("randomized-response", func(params any) error {
 		r := params.(*privacy.RandomizedResponse)
 		// The uniform answer has probability q: e^share = (1 - q/2)/(q/2).
 		r.Probability, r.Labels = math.Nextafter(2/(1+math.Exp(share))*(1+1e-12), 1), 2
@@ -73,7 +73,7 @@ func (e *Experiment) calibrateLocal() error {
 	if err != nil {
 		return err
 	}
-	flip, err := e.Task.Local.labels.Event(labels)
+	flip, err := e.Task.Local.Labels.Event(labels)
 	if err != nil {
 		return err
 	}
@@ -94,7 +94,7 @@ func (e *Experiment) calibrateLocal() error {
 	for i := range e.Plans {
 		e.Plans[i].Noise = res.NoiseMultiplier
 	}
-	e.Task.Local.features, err = gaussian(res.NoiseMultiplier)
+	e.Task.Local.Features, err = gaussian(res.NoiseMultiplier)
 	return err
 }
 
@@ -113,10 +113,10 @@ func (e *Experiment) localReleases(i int) (features, labels account.Release, err
 
 // perturb makes the public data set that training reads, and the charges of every agent
 // for it.
-func (e *Experiment) perturb(pop population, workers int) (*data.Dataset, [][]ledger.Record, error) {
-	public := oracle.Perturbed(pop.train)
-	charges := make([][]ledger.Record, len(pop.parts))
-	err := parallel.For(len(pop.parts), workers, func(i int) error {
+func (e *Experiment) perturb(pop Population, workers int) (*data.Dataset, [][]ledger.Record, error) {
+	public := oracle.Perturbed(pop.Train)
+	charges := make([][]ledger.Record, len(pop.Parts))
+	err := parallel.For(len(pop.Parts), workers, func(i int) error {
 		var err error
 		if charges[i], err = e.perturbAgent(i, pop, public); err != nil {
 			return fmt.Errorf("agent %d: %w", i, err)
@@ -129,19 +129,19 @@ func (e *Experiment) perturb(pop population, workers int) (*data.Dataset, [][]le
 // LocalGate answers for records, once each.
 func (e *Experiment) LocalGate(i int, r oracle.Records, l ledger.Ledger, keys privacy.Keys) *privacy.Gate {
 	f, y := e.LocalOracles(r)
-	gate := privacy.Open(l, e.Task.Local.features,
+	gate := privacy.Open(l, e.Task.Local.Features,
 		map[string]privacy.Oracle{oracle.FeaturesName: f, oracle.LabelsName: y}, keys, agent.ID(i))
-	gate.Use(oracle.LabelsName, e.Task.Local.labels)
+	gate.Use(oracle.LabelsName, e.Task.Local.Labels)
 	return gate
 }
 
-func (e *Experiment) perturbAgent(i int, pop population, public *data.Dataset) ([]ledger.Record, error) {
-	part := pop.parts[i]
+func (e *Experiment) perturbAgent(i int, pop Population, public *data.Dataset) ([]ledger.Record, error) {
+	part := pop.Parts[i]
 	if len(part) == 0 {
 		return nil, nil
 	}
 	l := ledger.NewMemory(nil)
-	gate := e.LocalGate(i, oracle.Records{Data: pop.train, Index: part}, l,
+	gate := e.LocalGate(i, oracle.Records{Data: pop.Train, Index: part}, l,
 		privacy.SimulatedKeys(e.File.Run.Seed))
 	features, labels := make(tensor.Vec, len(part)*public.X.Cols), make(tensor.Vec, len(part))
 	if err := gate.Answer(&agent.Query{Oracle: oracle.FeaturesName}, features); err != nil {

@@ -16,7 +16,7 @@ func TestLocalDifferentialPrivacy(t *testing.T) {
 	set := []string{"privacy.mechanism=local-dp", "privacy.accountant=pld", "privacy.target_epsilon=4",
 		"data.records_min=300", "data.records_max=400", "privacy.feature_norm=0.5"}
 	e := personalRun(t, set...)
-	public, charges, err := e.perturb(e.own(), 2)
+	public, charges, err := e.perturb(e.Own(), 2)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -48,7 +48,7 @@ func TestLocalDifferentialPrivacy(t *testing.T) {
 			t.Fatalf("agent %d: charges %v", i, records)
 		}
 	}
-	again, _, err := e.perturb(e.own(), 1)
+	again, _, err := e.perturb(e.Own(), 1)
 	if err != nil || !slices.Equal(again.X.Data, public.X.Data) ||
 		!slices.Equal(again.Labels, public.Labels) {
 		t.Errorf("another number of workers perturbs otherwise: %v", err)

@@ -80,13 +80,13 @@ func (e *Experiment) evaluate(w *world, workers int, epsilon []float64) (evaluat
 	acc, loss := make([]float64, n), make([]float64, n)
 	parallel.With(n, workers, func(k int, scratch *model.Workspace) error {
 		i := e.Task.Tested[k]
-		ev := model.Evaluate(e.Task.Model, w.sim.Params(i), e.Task.Tests[i], scratch)
+		ev := model.Evaluate(e.Task.Model, w.Sim.Params(i), e.Task.Tests[i], scratch)
 		acc[k] = float64(ev.Correct) / float64(max(1, ev.Samples))
 		loss[k] = ev.Loss
 		return nil
 	})
 	ev := evaluation{
-		Round:     w.sim.Round(),
+		Round:     w.Sim.Round(),
 		Loss:      spreadOf(loss),
 		Consensus: e.consensus(w),
 		Epsilon:   spreadOf(epsilon).Max,
@@ -140,11 +140,11 @@ func (e *Experiment) evaluate(w *world, workers int, epsilon []float64) (evaluat
 	rows = append(rows, Row{ev.Round, "all", "consensus_distance", ev.Consensus, ev.Epsilon, delta})
 	rows = append(rows, e.gradients(w, ev.Round, ev.Epsilon, delta)...)
 	if e.File.Pacing == agent.PacingTokens {
-		rows = append(rows, Row{ev.Round, "all", "vectors_sent", w.sim.Stats().Vectors, ev.Epsilon, delta})
+		rows = append(rows, Row{ev.Round, "all", "vectors_sent", w.Sim.Stats().Vectors, ev.Epsilon, delta})
 	}
 	if e.File.Pacing.Clocked() {
 		rows = append(rows, Row{ev.Round, "all", "objective", e.objective(w, workers), ev.Epsilon, delta},
-			Row{ev.Round, "all", "vectors_sent", w.sim.Stats().Vectors, ev.Epsilon, delta})
+			Row{ev.Round, "all", "vectors_sent", w.Sim.Stats().Vectors, ev.Epsilon, delta})
 	}
 	if e.Classifies() && ev.Round == e.File.Steps {
 		for c, byAgent := range e.classAccuracies(w, workers) {
@@ -195,7 +195,7 @@ func (e *Experiment) classAccuracies(w *world, workers int) [][]float64 {
 		i := e.Task.Tested[k]
 		tests := e.Task.Tests[i]
 		out := tensor.NewMat(tests.Len(), e.Task.Model.Outputs())
-		e.Task.Model.Predict(out, w.sim.Params(i), tests.X, scratch)
+		e.Task.Model.Predict(out, w.Sim.Params(i), tests.X, scratch)
 		right, all := make([]int, classes), make([]int, classes)
 		for s, label := range tests.Labels {
 			all[label]++
@@ -232,7 +232,7 @@ func (e *Experiment) consensus(w *world) float64 {
 	agents, mean := e.Honest(), e.meanModel(w)
 	sum := 0.
 	for _, i := range agents {
-		sum += distance2(w.sim.Params(i), mean)
+		sum += distance2(w.Sim.Params(i), mean)
 	}
 	return math.Sqrt(sum / float64(len(agents)))
 }
@@ -243,7 +243,7 @@ func (e *Experiment) meanModel(w *world) []float64 {
 	n := len(agents)
 	mean := make([]float64, e.Task.Model.Dim())
 	for _, i := range agents {
-		for k, x := range w.sim.Params(i) {
+		for k, x := range w.Sim.Params(i) {
 			mean[k] += float64(x)
 		}
 	}
@@ -269,10 +269,10 @@ func (ev *evaluation) String() string {
 			100*ev.Accuracy.Max)
 	}
 	return fmt.Sprintf("%sloss %.4f  consensus %.4g  epsilon %s", acc, ev.Loss.Mean, ev.Consensus,
-		formatEpsilon(ev.Epsilon))
+		FormatEpsilon(ev.Epsilon))
 }
 
-func formatEpsilon(x float64) string {
+func FormatEpsilon(x float64) string {
 	if math.IsInf(x, 1) {
 		return "infinite"
 	}

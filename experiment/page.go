@@ -208,7 +208,7 @@ func summaryTable(settings []*setting) plot.Table {
 		}
 		t.Rows = append(t.Rows, []string{s.label, strconv.Itoa(len(s.runs)), spreadText(s.finals(), 100, 2),
 			spreadText(worst, 100, 2), spreadText(loss, 1, 3),
-			significant(consensus), formatEpsilon(s.epsilon()), number(s.runs[0].summary.Privacy[0].Delta),
+			significant(consensus), FormatEpsilon(s.epsilon()), number(s.runs[0].summary.Privacy[0].Delta),
 			spreadText([]float64{s.fiedler()}, 1, 4), spreadText(seconds, 1, 1)})
 	}
 	return t
@@ -274,11 +274,11 @@ func privacySection(settings []*setting) report.Section {
 		for _, r := range s.runs {
 			claimed := "none"
 			if r.summary.ClaimedEpsilon > 0 {
-				claimed = formatEpsilon(float64(r.summary.ClaimedEpsilon)) + " (no guarantee)"
+				claimed = FormatEpsilon(float64(r.summary.ClaimedEpsilon)) + " (no guarantee)"
 			}
 			for _, p := range distinctLines(r.summary.Privacy, isSingle(settings)) {
 				t.Rows = append(t.Rows, []string{s.label, strconv.FormatUint(r.summary.Seed, 10), p.agents(),
-					formatEpsilon(float64(p.Epsilon.Upper)), formatEpsilon(float64(p.Epsilon.Lower)),
+					FormatEpsilon(float64(p.Epsilon.Upper)), FormatEpsilon(float64(p.Epsilon.Lower)),
 					number(p.Delta), p.Adjacency, p.Unit, p.Accountant, r.summary.Noise, rangeText(p.noise),
 					rangeText(p.rate), strconv.FormatUint(p.Charges, 10), claimed})
 			}
@@ -297,7 +297,7 @@ func distinctLines(all []PrivacyLine, each bool) []privacyRow {
 	var rows []privacyRow
 	at := map[string]int{}
 	for _, p := range all {
-		key := fmt.Sprint(formatEpsilon(float64(p.Epsilon.Upper)), formatEpsilon(float64(p.Epsilon.Lower)),
+		key := fmt.Sprint(FormatEpsilon(float64(p.Epsilon.Upper)), FormatEpsilon(float64(p.Epsilon.Lower)),
 			p.Delta, p.Adjacency, p.Unit, p.Accountant, p.Charges, p.Group)
 		if each {
 			key += fmt.Sprint(p.Noise, p.SampleRate)

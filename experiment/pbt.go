@@ -20,7 +20,7 @@ import (
 
 // Population-based training (Jaderberg et al. 2017, "Population Based Training of Neural
 // Networks"), with the rules of the scheduler in Ray Tune, which Bayrooti, Gao, Prorok
-// 2023 used, run synchronously: all members train Interval rounds, the population is then
+// 2023 used, run synchronously: all members train Interval rounds, the Population is then
 // ranked by the score of held-out records, and each member of the bottom Quantile
 //
 //   - exploits: it takes the whole state of a member that is drawn uniformly from the top Quantile. That is the state of every
@@ -36,13 +36,13 @@ import (
 // generations is the number of intervals in a run; the last one may be shorter.
 func (t *Tuning) generations() int { return int((t.rounds + t.p.Interval - 1) / t.p.Interval) }
 
-// member is what one place of the population does next.
+// member is what one place of the Population does next.
 type member struct {
 	from   int // the member whose state it goes on from, counted from 1; 0: none yet
 	values []string
 }
 
-// population runs the generations and returns the best member of the last.
+// Population runs the generations and returns the best member of the last.
 func (w *tuning) population(ctx context.Context) (*TrialRow, error) {
 	t := w.t
 	members := make([]member, t.p.Population)
@@ -132,7 +132,7 @@ func (w *tuning) member(ctx context.Context, g, n int, m member) (TrialRow, erro
 	if err != nil {
 		return TrialRow{}, err
 	}
-	if err := r.world.sim.Run(ctx, min(uint64(g)*w.t.p.Interval, w.t.rounds)); err != nil {
+	if err := r.world.Sim.Run(ctx, min(uint64(g)*w.t.p.Interval, w.t.rounds)); err != nil {
 		return TrialRow{}, err
 	}
 	ev, _ := e.evaluate(r.world, 1, make([]float64, len(e.Task.Tests)))
@@ -140,7 +140,7 @@ func (w *tuning) member(ctx context.Context, g, n int, m member) (TrialRow, erro
 	if err := r.checkpoint(); err != nil {
 		return TrialRow{}, err
 	}
-	sum := sha256.Sum256(r.world.sim.AppendState(nil))
+	sum := sha256.Sum256(r.world.Sim.AppendState(nil))
 	row := TrialRow{
 		Generation:   g,
 		Trial:        n,
@@ -184,7 +184,7 @@ func (w *tuning) continued(e *Experiment, generation, from int) (*running, error
 	r := &running{e: e, opt: Options{Workers: 1}, began: time.Now()}
 	var err error
 	if from == 0 {
-		r.world, err = e.start(e.own(), 1, nil)
+		r.world, err = e.Start(e.Own(), 1, nil)
 		return r, err
 	}
 	path := filepath.Join(w.memberDir(generation, from), checkpointFile)
@@ -200,10 +200,10 @@ func (w *tuning) continued(e *Experiment, generation, from int) (*running, error
 		return nil, config.Bad(tuneSection+".space", fmt.Sprintf("%d agents", len(e.Task.Parts)),
 			fmt.Sprintf("%d, as before", len(p.Ledgers)))
 	}
-	if r.world, err = e.start(e.own(), 1, p.Ledgers); err != nil {
+	if r.world, err = e.Start(e.Own(), 1, p.Ledgers); err != nil {
 		return nil, err
 	}
-	if err := r.world.sim.LoadState(state); err != nil {
+	if err := r.world.Sim.LoadState(state); err != nil {
 		return nil, fmt.Errorf("these values cannot go on from member %d's state: %w", from, err)
 	}
 	return r, nil

@@ -146,37 +146,37 @@ func TestMembersGoOnFromWeights(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if err := r.world.sim.Run(context.Background(), 5); err != nil {
+		if err := r.world.Sim.Run(context.Background(), 5); err != nil {
 			t.Fatal(err)
 		}
 		r.dir = &runDir{path: w.memberDir(1, n), write: atomicfile.Write}
 		if err := r.checkpoint(); err != nil {
 			t.Fatal(err)
 		}
-		states = append(states, r.world.sim.AppendState(nil))
+		states = append(states, r.world.Sim.AppendState(nil))
 	}
 	donor, copier := 1, 2
 	r, err := w.continued(w.mustBuild(t, copier), 1, donor)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if r.world.sim.Round() != 5 || !bytes.Equal(r.world.sim.AppendState(nil), states[donor-1]) {
+	if r.world.Sim.Round() != 5 || !bytes.Equal(r.world.Sim.AppendState(nil), states[donor-1]) {
 		t.Error("the copy does not have the whole state of the member it copies")
 	}
 	if n := r.world.ledgers[0].Head().Seq; n != 5 {
 		t.Errorf("its ledgers hold %d charges, want the 5 of the member it copies", n)
 	}
-	if err := r.world.sim.Run(context.Background(), 10); err != nil {
+	if err := r.world.Sim.Run(context.Background(), 10); err != nil {
 		t.Fatal(err)
 	}
 	own, err := w.continued(w.mustBuild(t, donor), 1, donor)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := own.world.sim.Run(context.Background(), 10); err != nil {
+	if err := own.world.Sim.Run(context.Background(), 10); err != nil {
 		t.Fatal(err)
 	}
-	if bytes.Equal(r.world.sim.AppendState(nil), own.world.sim.AppendState(nil)) {
+	if bytes.Equal(r.world.Sim.AppendState(nil), own.world.Sim.AppendState(nil)) {
 		t.Error("the copy goes on with the other member's values and noise")
 	}
 	for _, row := range res.Rows {

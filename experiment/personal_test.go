@@ -14,6 +14,7 @@ import (
 	"sotto/agent"
 	"sotto/config"
 	"sotto/data"
+	"sotto/experiment/experimenttest"
 	"sotto/model"
 	"sotto/oracle"
 	"sotto/privacy"
@@ -22,41 +23,7 @@ import (
 	"sotto/tensor"
 )
 
-const personalFile = `name = "personal"
-seed = 5
-
-[topology]
-graph = "similarity"
-agents = 24
-
-[data]
-dataset = "linear-tasks"
-partition = "natural"
-agents = 24
-dim = 6
-test = 30
-
-[model]
-name = "logistic"
-
-[algorithm]
-name = "bcd"
-mu = 0.3
-updates = 6
-
-[privacy]
-mechanism = "gaussian"
-adjacency = "replace-one"
-target_epsilon = 1
-accountant = "gdp"
-
-[clock]
-wakes = 400
-
-[evaluate]
-on = "own"
-every = 150
-`
+const personalFile = experimenttest.Personal
 
 func personalRun(t *testing.T, set ...string) *Experiment {
 	t.Helper()

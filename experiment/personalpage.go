@@ -329,7 +329,7 @@ func (s *setting) budgetRows() [][]string {
 			if p.Target == 0 {
 				continue
 			}
-			k := fmt.Sprint(p.Target, formatEpsilon(float64(p.Epsilon.Upper)), p.Charges, p.Group)
+			k := fmt.Sprint(p.Target, FormatEpsilon(float64(p.Epsilon.Upper)), p.Charges, p.Group)
 			if of[k] == nil {
 				order = append(order, k)
 			}
@@ -368,8 +368,8 @@ func budgetRow(lines []PrivacyLine) []string {
 	}
 	rest := "none: no guarantee"
 	if up := float64(p.Epsilon.Upper); !math.IsInf(up, 1) {
-		rest = formatEpsilon(max(0, float64(p.Target)-up))
+		rest = FormatEpsilon(max(0, float64(p.Target)-up))
 	}
-	return []string{agents, count, formatEpsilon(float64(p.Target)), formatEpsilon(float64(p.Epsilon.Upper)),
+	return []string{agents, count, FormatEpsilon(float64(p.Target)), FormatEpsilon(float64(p.Epsilon.Upper)),
 		rest, strconv.FormatUint(p.Charges, 10)}
 }

@@ -192,7 +192,7 @@ func (e *Experiment) rehearse() error {
 		Second: e.second(), Lowest: e.Graphs.LambdaMin, Neighbors: e.Graphs.MinNeighbors}
 	if f.InTokens() {
 		life.Steps *= uint64(f.Token.Count)
-		life.Free = freeQueries
+		life.Free = FreeQueries
 		env.Tokens = f.Token.Count
 	}
 	asks, err := plan.Rehearse(e.Factory, env, life)
@@ -320,8 +320,8 @@ func (e *Experiment) warn() error {
 	return nil
 }
 
-// freeQueries ask for noise alone: they read no data.
-var freeQueries = map[string]bool{noiseQuery: true}
+// FreeQueries ask for noise alone: they read no data.
+var FreeQueries = map[string]bool{noiseQuery: true}
 
 // noiseQuery is the name under which tokens' algorithms ask for it.
 const noiseQuery = "zero"

@@ -68,7 +68,7 @@ func (r *running) elapsed() time.Duration { return r.before + time.Since(r.began
 func (e *Experiment) Run(ctx context.Context, opt Options) (*Result, error) {
 	r := &running{e: e, opt: opt, accounts: e.newAccounts(opt.Workers), began: time.Now()}
 	var err error
-	if r.world, err = e.start(e.own(), opt.Workers, nil); err != nil {
+	if r.world, err = e.Start(e.Own(), opt.Workers, nil); err != nil {
 		return nil, err
 	}
 	if r.dir, err = newRunDir(opt.Out, e.Name()); err != nil {
@@ -102,7 +102,7 @@ func Resume(ctx context.Context, dir, dataDir string, opt Options) (*Result, err
 		return nil, fmt.Errorf("%s: %w", dir, err)
 	}
 	r := &running{e: e, opt: opt, dir: d, accounts: e.newAccounts(opt.Workers), began: time.Now()}
-	if r.world, err = e.start(e.own(), opt.Workers, p.Ledgers); err != nil {
+	if r.world, err = e.Start(e.Own(), opt.Workers, p.Ledgers); err != nil {
 		return nil, err
 	}
 	r.saved = true
@@ -119,15 +119,15 @@ func (r *running) run(ctx context.Context) (*Result, error) {
 			return nil, err
 		}
 	}
-	for r.world.sim.Round() < rounds {
+	for r.world.Sim.Round() < rounds {
 		began := time.Now()
-		err := r.world.sim.Run(ctx, r.next())
+		err := r.world.Sim.Run(ctx, r.next())
 		lap(&r.world.watch.rounds, began)
 		if err != nil {
 			return nil, r.stopped(ctx, err)
 		}
 		said := ""
-		if k := r.world.sim.Round(); k%every == 0 || k == rounds {
+		if k := r.world.Sim.Round(); k%every == 0 || k == rounds {
 			if err := r.evaluate(); err != nil {
 				return nil, err
 			}
@@ -137,7 +137,7 @@ func (r *running) run(ctx context.Context) (*Result, error) {
 			}
 		}
 		if r.opt.Progress != nil {
-			r.opt.Progress(r.world.sim.Round(), rounds, said)
+			r.opt.Progress(r.world.Sim.Round(), rounds, said)
 		}
 	}
 	return r.finish()
@@ -146,7 +146,7 @@ func (r *running) run(ctx context.Context) (*Result, error) {
 // next is where the run stops for a moment: after one round, or at the next evaluation,
 // because wakes are many.
 func (r *running) next() uint64 {
-	at, every := r.world.sim.Round(), r.e.File.Evaluate.Every
+	at, every := r.world.Sim.Round(), r.e.File.Evaluate.Every
 	if r.e.File.InRounds() {
 		return at + 1
 	}
@@ -161,7 +161,7 @@ func (r *running) stopped(ctx context.Context, err error) error {
 	if err := r.checkpoint(); err != nil {
 		return r.kept(err)
 	}
-	return &Interrupted{Dir: r.dir.path, Round: r.world.sim.Round(), Cause: err}
+	return &Interrupted{Dir: r.dir.path, Round: r.world.Sim.Round(), Cause: err}
 }
 
 func (r *running) evaluate() error {

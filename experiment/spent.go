@@ -125,6 +125,15 @@ func (a *accounts) figure(h history, upperOnly bool) (account.Interval, error) {
 	return v, err
 }
 
+// Spent is what a ledger's charges cost by the run's accountant.
+func (e *Experiment) Spent(l ledger.Ledger) (account.Interval, error) {
+	h, err := historyOf(l)
+	if err != nil {
+		return account.Interval{}, err
+	}
+	return e.newAccounts(1).figure(h, false)
+}
+
 // spentBy returns what each agent has spent at the target delta, and its number of
 // charges.
 func (a *accounts) spentBy(ledgers []*ledger.Memory, upperOnly bool) (eps []account.Interval,
@@ -211,7 +220,7 @@ func (r *running) statement(l *ledger.Memory) (account.Statement, error) {
 
 // assumptions are those of the run's mechanisms.
 func (e *Experiment) assumptions() ([]string, error) {
-	m, err := e.Setup.Scheme.Mechanism(e.Seats.Self, 1, simulatedSecret(e.File.Run.Seed, e.Seats.Self))
+	m, err := e.Setup.Scheme.Mechanism(e.Seats.Self, 1, SimulatedSecret(e.File.Run.Seed, e.Seats.Self))
 	if err != nil {
 		return nil, err
 	}

@@ -154,7 +154,7 @@ func (r *running) summarize() Summary {
 		Parameters: e.Task.Model.Dim(), Agents: e.File.Topology.Agents, Rounds: e.File.Steps,
 		Seed: e.File.Run.Seed,
 		Loss: Figure(last.Loss.Mean), ConsensusDistance: Figure(last.Consensus),
-		Privacy: r.privacyLines(), Noise: "simulated", Links: r.world.sim.Stats(),
+		Privacy: r.privacyLines(), Noise: "simulated", Links: r.world.Sim.Stats(),
 		ConfigDigest: e.Digest(), Engine: EngineVersion, Arithmetic: e.Arithmetic(), Notes: r.notes(),
 	}
 	if e.File.Evaluate.RMSE {
@@ -187,7 +187,7 @@ func (r *running) summarize() Summary {
 		s.Accuracy = &a
 	}
 	for i := range s.Agents {
-		b := r.world.sim.BytesSent(i)
+		b := r.world.Sim.BytesSent(i)
 		s.BytesSent = max(s.BytesSent, b)
 		s.BytesSentTotal += b
 	}
@@ -303,7 +303,7 @@ func (r *running) notes() []string {
 			"records arrive during the run: one that has not come counts as a null record, and epsilon is "+
 				"that of a record that was there from the start")
 	}
-	if s := r.world.sim.Stats(); s.OneSided > 0 {
+	if s := r.world.Sim.Stats(); s.OneSided > 0 {
 		n = append(n,
 			fmt.Sprintf(
 				"%d links lost one direction of a round: the mean of all models is then not preserved",
@@ -371,8 +371,8 @@ func (s *Summary) WriteTable(w io.Writer) error {
 		low, high = min(low, float64(p.Epsilon.Lower)), max(high, float64(p.Epsilon.Upper))
 	}
 	p := s.Privacy[0]
-	row("epsilon", "%s upper, %s lower, at delta %g (%s, %s, accountant %s, noise %s)", formatEpsilon(high),
-		formatEpsilon(low), p.Delta, p.Adjacency, p.Unit, p.Accountant, s.Noise)
+	row("epsilon", "%s upper, %s lower, at delta %g (%s, %s, accountant %s, noise %s)", FormatEpsilon(high),
+		FormatEpsilon(low), p.Delta, p.Adjacency, p.Unit, p.Accountant, s.Noise)
 	if s.Network != nil {
 		row("network epsilon", "%s", s.Network.text())
 	}
@@ -393,7 +393,7 @@ func (s *Summary) WriteTable(w io.Writer) error {
 		} else if s.Pacing != "" {
 			how = "what was made from training records before the run is not in it"
 		}
-		row("claimed epsilon", "%s: no guarantee, %s", formatEpsilon(float64(s.ClaimedEpsilon)), how)
+		row("claimed epsilon", "%s: no guarantee, %s", FormatEpsilon(float64(s.ClaimedEpsilon)), how)
 	}
 	row("sent per agent", "%s", bytesText(s.BytesSent))
 	if l := s.Links; l.Dropped+l.Late+l.OneSided > 0 {

@@ -12,6 +12,7 @@ import (
 
 	"sotto/agent"
 	"sotto/data"
+	"sotto/experiment/experimenttest"
 	"sotto/model"
 	"sotto/oracle"
 	"sotto/privacy"
@@ -20,43 +21,7 @@ import (
 	"sotto/tensor"
 )
 
-const walkFile = `name = "walk"
-seed = 3
-rounds = 300
-
-[topology]
-graph = "regular"
-degree = 4
-agents = 20
-
-[data]
-dataset = "logistic-regression"
-agents = 20
-records = 8
-dim = 5
-partition = "natural"
-
-[model]
-name = "logistic"
-intercept = true
-
-[algorithm]
-name = "walk"
-step_size = 0.1
-
-[token]
-count = 3
-
-[privacy]
-unit = "owner"
-target_epsilon = 8
-target_delta = 1e-4
-max_grad_norm = 0.5
-accountant = "gdp"
-
-[evaluate]
-every = 120
-`
+const walkFile = experimenttest.Walk
 
 func buildWalk(set ...string) (*Experiment, error) {
 	f, err := Parse("walk.toml", []byte(walkFile), set)

@@ -271,14 +271,14 @@ func (s *WalkFigures) statement() account.AdversaryStatement {
 func (s *WalkFigures) Text() string {
 	return fmt.Sprintf("%s upper, %s: agent %d seen by %d, the worst pair of those looked at (%s); mean "+
 		"%s (no guarantee for any single agent)",
-		formatEpsilon(float64(s.Epsilon)), s.Adversary, s.Agent, s.Observer, s.Examined,
-		formatEpsilon(float64(s.MeanEpsilon)))
+		FormatEpsilon(float64(s.Epsilon)), s.Adversary, s.Agent, s.Observer, s.Examined,
+		FormatEpsilon(float64(s.MeanEpsilon)))
 }
 
 // Text is what a person reads.
 func (r *WalkReference) Text() string {
-	return fmt.Sprintf("%s for the worst pair, %s in the mean: %s (%s)", formatEpsilon(float64(r.Worst)),
-		formatEpsilon(float64(r.Mean)), r.Label, r.Provenance)
+	return fmt.Sprintf("%s for the worst pair, %s in the mean: %s (%s)", FormatEpsilon(float64(r.Worst)),
+		FormatEpsilon(float64(r.Mean)), r.Label, r.Provenance)
 }
 
 // checkAmplified refuses accounting "network" where nothing is proved for it.

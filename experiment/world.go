@@ -17,8 +17,8 @@ import (
 	"sotto/tensor"
 )
 
-// runtimeSim is a simulation, in rounds or in wakes.
-type runtimeSim interface {
+// Runtime is a simulation, in rounds or in wakes.
+type Runtime interface {
 	Round() uint64 // rounds or wakes that are complete
 	Run(ctx context.Context, until uint64) error
 	Params(i int) tensor.Vec
@@ -30,13 +30,12 @@ type runtimeSim interface {
 
 // world is the running part of an experiment.
 type world struct {
-	sim     runtimeSim
+	Sim     Runtime
 	ledgers []*ledger.Memory
 	scorers []*privacy.Gate // of the agents, where a score is asked for
 	watch   *stopwatch
 	agents  []sim.Agent
 	parties []*Party
-	seed    uint64        // of batches and noise
 	trained *data.Dataset // what oracles read: the training records, or their perturbed release
 	// restoring: no answers. Agents of a resumed run, whose state is about to be loaded,
 	// start once more.
@@ -57,31 +56,30 @@ func (g restoringGate) Answer(q *agent.Query, dst tensor.Vec) error {
 	return g.Gate.Answer(q, dst)
 }
 
-// population is what the agents of a simulation have: the experiment's own records, or
+// Population is what the agents of a simulation have: the experiment's own records, or
 // those of an audit.
-type population struct {
-	train   *data.Dataset
-	parts   [][]int32
-	arrival []uint32
-	seed    uint64 // of batches and noise
-	score   bool   // agents release a score at the end
+type Population struct {
+	Train   *data.Dataset
+	Parts   [][]int32
+	Arrival []uint32
+	Seed    uint64 // of batches and noise
+	Score   bool   // agents release a score at the end
 }
 
-// own is the experiment's.
-func (e *Experiment) own() population {
-	return population{e.Task.Split.Train, e.Task.Parts, e.Task.Arrivals, e.NoiseSeed(),
+// Own is the experiment's.
+func (e *Experiment) Own() Population {
+	return Population{e.Task.Split.Train, e.Task.Parts, e.Task.Arrivals, e.NoiseSeed(),
 		e.File.Evaluate.Score != ""}
 }
 
-// start seats every agent with its own ledger. A resumed run hands in what its ledgers
+// Start seats every agent with its own ledger. A resumed run hands in what its ledgers
 // held; a fresh one starts them with what was charged before.
-func (e *Experiment) start(pop population, workers int, restored [][]ledger.Record) (*world, error) {
+func (e *Experiment) Start(pop Population, workers int, restored [][]ledger.Record) (*world, error) {
 	n := e.File.Topology.Agents
 	w := &world{
 		ledgers:   make([]*ledger.Memory, n),
 		watch:     new(stopwatch),
 		restoring: restored != nil,
-		seed:      pop.seed,
 		agents:    make([]sim.Agent, n),
 		parties:   make([]*Party, n),
 	}
@@ -89,7 +87,7 @@ func (e *Experiment) start(pop population, workers int, restored [][]ledger.Reco
 	if workers <= 0 {
 		workers = runtime.GOMAXPROCS(0)
 	}
-	w.trained = pop.train
+	w.trained = pop.Train
 	var released [][]ledger.Record
 	if e.File.Mechanism().Perturbs {
 		var err error
@@ -99,7 +97,7 @@ func (e *Experiment) start(pop population, workers int, restored [][]ledger.Reco
 	}
 	pool := oracle.NewSplitPool(workers / n) // more workers than agents share their batches
 	for i := range w.agents {
-		if err := e.openLedger(w, i, pop.score); err != nil {
+		if err := e.openLedger(w, i, pop.Score); err != nil {
 			return nil, err
 		}
 		if restored != nil {
@@ -115,7 +113,9 @@ func (e *Experiment) start(pop population, workers int, restored [][]ledger.Reco
 			return nil, err
 		}
 	}
-	return w, e.startRuntime(w, workers)
+	var err error
+	w.Sim, err = e.Runtime(w.agents, pop.Seed, workers)
+	return w, err
 }
 
 // openLedger makes agent i's ledger, which admits what its plan pays for.
@@ -124,19 +124,19 @@ func (e *Experiment) openLedger(w *world, i int, score bool) error {
 	if err != nil {
 		return e.File.At("privacy", err)
 	}
-	w.ledgers[i] = newLedger(filter, score)
+	w.ledgers[i] = NewLedger(filter, score)
 	return nil
 }
 
 // seat makes agent i of the simulation.
-func (e *Experiment) seat(w *world, i int, pop population, pool *oracle.Pool) error {
+func (e *Experiment) seat(w *world, i int, pop Population, pool *oracle.Pool) error {
 	party, err := e.Party(Seat{
 		Self:    agent.ID(i),
-		Records: oracle.Records{Data: w.trained, Index: pop.parts[i]},
-		Arrival: pop.arrival,
+		Records: oracle.Records{Data: w.trained, Index: pop.Parts[i]},
+		Arrival: pop.Arrival,
 		Ledger:  w.ledgers[i],
-		Keys:    privacy.SimulatedKeys(pop.seed),
-		Secret:  simulatedSecret(pop.seed, agent.ID(i)),
+		Keys:    privacy.SimulatedKeys(pop.Seed),
+		Secret:  SimulatedSecret(pop.Seed, agent.ID(i)),
 		Pool:    pool,
 		Fresh:   !w.restoring,
 		Wrap:    w.watch.oracles,
@@ -150,8 +150,8 @@ func (e *Experiment) seat(w *world, i int, pop population, pool *oracle.Pool) er
 	if w.restoring {
 		w.agents[i].Gate = restoringGate{w.agents[i].Gate, w}
 	}
-	if pop.score {
-		g, err := e.scorer(i, w.ledgers[i], pool, pop.seed)
+	if pop.Score {
+		g, err := e.scorer(i, w.ledgers[i], pool, pop.Seed)
 		if err != nil {
 			return err
 		}
@@ -160,22 +160,22 @@ func (e *Experiment) seat(w *world, i int, pop population, pool *oracle.Pool) er
 	return nil
 }
 
-// simulatedSecret is what agent i of a simulation shares with another.
-func simulatedSecret(seed uint64, i agent.ID) func(agent.ID) []byte {
+// SimulatedSecret is what agent i of a simulation shares with another.
+func SimulatedSecret(seed uint64, i agent.ID) func(agent.ID) []byte {
 	return func(j agent.ID) []byte { return rng.SimulatedPair(seed, uint32(i), uint32(j)) }
 }
 
-// startRuntime starts the simulation of w's agents.
-func (e *Experiment) startRuntime(w *world, workers int) error {
+// Runtime starts the simulation of agents whose own streams come from a seed.
+func (e *Experiment) Runtime(agents []sim.Agent, seed uint64, workers int) (run Runtime, err error) {
 	f := e.File
 	g, err := e.Graphs.Schedule.At(0)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	switch {
 	case f.InTokens():
-		w.sim, err = sim.NewTokens(sim.TokenConfig{
-			Agents:  w.agents,
+		run, err = sim.NewTokens(sim.TokenConfig{
+			Agents:  agents,
 			Graph:   g,
 			Dim:     e.Task.Model.Dim(),
 			Init:    e.Task.Init,
@@ -183,13 +183,13 @@ func (e *Experiment) startRuntime(w *world, workers int) error {
 			Steps:   f.Steps,
 			Workers: workers,
 			Seed:    f.Run.Seed,
-			Secret:  w.seed,
+			Secret:  seed,
 			Public:  f.Token.Hops == "public",
 			Faults:  f.Faults,
 		})
 	case f.Clocked():
-		w.sim, err = sim.NewAsync(sim.AsyncConfig{
-			Agents:  w.agents,
+		run, err = sim.NewAsync(sim.AsyncConfig{
+			Agents:  agents,
 			Graph:   g,
 			Dim:     e.Task.Model.Dim(),
 			Wakes:   f.Steps,
@@ -200,8 +200,8 @@ func (e *Experiment) startRuntime(w *world, workers int) error {
 			Replay:  e.Clock.Replay,
 		})
 	default:
-		w.sim, err = sim.New(sim.Config{
-			Agents:      w.agents,
+		run, err = sim.New(sim.Config{
+			Agents:      agents,
 			Schedule:    e.Graphs.Schedule,
 			Dim:         e.Task.Model.Dim() + f.Privacy.Extra(),
 			Rounds:      f.Steps,
@@ -212,7 +212,7 @@ func (e *Experiment) startRuntime(w *world, workers int) error {
 			MessageSize: f.Algorithm.MessageSize,
 		})
 	}
-	return f.At("faults", err)
+	return run, f.At("faults", err)
 }
 
 // errDrawn says why a run cannot be resumed.

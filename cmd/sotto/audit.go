@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"sotto/experiment"
+	"sotto/experiment/attack"
 	"sotto/privacy/audit"
 )
 
@@ -41,7 +42,7 @@ var auditModes = []auditMode{
 // auditFlags are what all modes take.
 type auditFlags struct {
 	options         audit.Options
-	of              experiment.AuditOptions
+	of              attack.Options
 	set             []string
 	dataDir, output string
 	scale           string
@@ -53,7 +54,7 @@ func newAudit() *cobra.Command {
 	for _, m := range auditModes {
 		c.AddCommand(newAuditMode(m))
 	}
-	c.AddCommand(newAuditAll(), newAuditPairwise(), newAuditReconstruct(), newAuditClaims(), newAuditInvert(),
+	c.AddCommand(newAuditAll(), newAuditPairwise(), newAuditReconstruct(), newClaims(), newAuditInvert(),
 		newAuditWire())
 	return c
 }
@@ -174,7 +175,7 @@ func (f *auditFlags) target(args []string) (*audit.Target, error) {
 	if f.live {
 		f.of.Live = liveNodes(nil)
 	}
-	return e.AuditTarget(f.of)
+	return attack.Target(e, f.of)
 }
 
 // apply runs one mode.
@@ -237,7 +238,7 @@ func (f *auditFlags) write(w io.Writer, reports ...*audit.Report) error {
 // auditRunDir verifies a finished run's ledgers against its statements and its
 // configuration.
 func auditRunDir(w io.Writer, dir, output string) error {
-	r, err := experiment.AuditRunDir(dir)
+	r, err := attack.RunDir(dir)
 	if err != nil {
 		return err
 	}

@@ -2,13 +2,12 @@ package main
 
 import (
 	"fmt"
+	"sotto/experiment/attack"
 
 	"github.com/spf13/cobra"
-
-	"sotto/experiment"
 )
 
-func newAuditClaims() *cobra.Command {
+func newClaims() *cobra.Command {
 	var (
 		scale, output string
 		seed          uint64
@@ -29,7 +28,7 @@ accountant calls true.`,
 			if output != "table" && output != "json" {
 				return usageError{fmt.Errorf("--output: found %q, allowed: json, table", output)}
 			}
-			r, err := experiment.AuditClaims(cmd.Context(), scale, seed, beta)
+			r, err := attack.Claims(cmd.Context(), scale, seed, beta)
 			if err != nil {
 				return err
 			}

@@ -2,15 +2,14 @@ package main
 
 import (
 	"fmt"
+	"sotto/experiment/attack"
 
 	"github.com/spf13/cobra"
-
-	"sotto/experiment"
 )
 
 func newAuditInvert() *cobra.Command {
 	var (
-		o           experiment.InvertOptions
+		o           attack.InvertOptions
 		out, output string
 	)
 	c := &cobra.Command{
@@ -28,7 +27,7 @@ after noise are written as PNG, and side by side on a page.`,
 			if output != "table" && output != "json" {
 				return usageError{fmt.Errorf("--output: found %q, allowed: json, table", output)}
 			}
-			r, err := experiment.Invert(cmd.Context(), o)
+			r, err := attack.Invert(cmd.Context(), o)
 			if err != nil {
 				return err
 			}

@@ -10,7 +10,7 @@ import (
 	"sync"
 
 	"sotto/agent"
-	"sotto/experiment"
+	"sotto/experiment/attack"
 	"sotto/node"
 	"sotto/privacy/audit"
 	"sotto/privacy/ledger"
@@ -18,8 +18,8 @@ import (
 
 // liveNodes drives nodes whose checkpoints are in files of fsys; nil: the operating
 // system's.
-func liveNodes(fsys ledger.FS) experiment.LiveDrive {
-	return func(r experiment.LiveRun, attacked agent.Algorithm, g audit.Gate,
+func liveNodes(fsys ledger.FS) attack.LiveDrive {
+	return func(r attack.LiveRun, attacked agent.Algorithm, g audit.Gate,
 		done func() bool) ([]agent.Message, error) {
 		return observeLive(fsys, r, attacked, g, done)
 	}
@@ -28,7 +28,7 @@ func liveNodes(fsys ledger.FS) experiment.LiveDrive {
 // observeLive runs one observation of an audit among nodes of one process: their own
 // round barrier, stored checkpoints and frames, over a network in memory. It ends with
 // the frame that the attacked node hands to its transport after the attacked step.
-func observeLive(fsys ledger.FS, r experiment.LiveRun, attacked agent.Algorithm, g audit.Gate,
+func observeLive(fsys ledger.FS, r attack.LiveRun, attacked agent.Algorithm, g audit.Gate,
 	done func() bool) ([]agent.Message, error) {
 	dir, err := os.MkdirTemp("", "sotto-audit-")
 	if err != nil {
@@ -88,7 +88,7 @@ func observeLive(fsys ledger.FS, r experiment.LiveRun, attacked agent.Algorithm,
 // to, and what its transport's frames are written to.
 type tap struct {
 	agent.Algorithm
-	of   experiment.LiveRun
+	of   attack.LiveRun
 	done func() bool
 	stop func()
 

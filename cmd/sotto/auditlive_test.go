@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"sotto/experiment"
+	"sotto/experiment/attack"
 	"sotto/privacy/account"
 	"sotto/privacy/audit"
 	"sotto/privacy/ledger/ledgertest"
@@ -27,7 +28,7 @@ func liveTarget(t *testing.T, set ...string) *audit.Target {
 	if err != nil {
 		t.Fatal(err)
 	}
-	target, err := e.AuditTarget(experiment.AuditOptions{Live: liveNodes(ledgertest.NewCrashFS())})
+	target, err := attack.Target(e, attack.Options{Live: liveNodes(ledgertest.NewCrashFS())})
 	if err != nil {
 		t.Fatal(err)
 	}

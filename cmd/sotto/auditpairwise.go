@@ -10,6 +10,7 @@ import (
 
 	"sotto/config"
 	"sotto/experiment"
+	"sotto/experiment/attack"
 	"sotto/privacy/account/network"
 	"sotto/privacy/audit"
 )
@@ -54,7 +55,7 @@ func (f *averagingFlags) build(args []string) (*experiment.Experiment, error) {
 		case f.agents < 2 || f.agents > 10_000:
 			return nil, config.Bad("--agents", f.agents, "2 to 10000")
 		}
-		name, text = "--topology", experiment.AveragingFile(f.graph, f.agents, f.rounds)
+		name, text = "--topology", attack.AveragingFile(f.graph, f.agents, f.rounds)
 	} else if name = args[0]; true {
 		if text, err = os.ReadFile(name); err != nil {
 			return nil, err
@@ -120,7 +121,7 @@ values apart is set beside what the network accountant (or --claim) says. Exit c
 			if o.Adversary, err = network.ParseAdversary(f.observer); err != nil {
 				return err
 			}
-			a, err := e.Averaging()
+			a, err := attack.Averaging(e)
 			if err != nil {
 				return err
 			}
@@ -128,7 +129,7 @@ values apart is set beside what the network accountant (or --claim) says. Exit c
 			if err := a.CheckPair(&o); err != nil {
 				return err
 			}
-			if o.Claim, err = e.PairClaim(claim, a, o.Adversary, everywhere, o.Target); err != nil {
+			if o.Claim, err = attack.PairClaim(e, claim, a, o.Adversary, everywhere, o.Target); err != nil {
 				return err
 			}
 			r, err := a.Pairwise(cmd.Context(), o)
@@ -142,7 +143,7 @@ values apart is set beside what the network accountant (or --claim) says. Exit c
 	fl := c.Flags()
 	fl.IntVar(&o.Target, "target", 1, "the agent whose value is attacked")
 	fl.BoolVar(&everywhere, "everywhere", false, "the observer hears the messages on all links")
-	fl.StringVar(&claim, "claim", experiment.ExactClaim,
+	fl.StringVar(&claim, "claim", attack.ExactClaim,
 		"exact, local, printed (the published per-message formula), or laplacian (shared noise with the "+
 			"curious node's links counted)")
 	fl.IntVar(&o.Observations, "observations", 2000, "runs with each of the two values")
@@ -172,7 +173,7 @@ the auditor's own making, shows that they can be solved for. For every other age
 			if err != nil {
 				return err
 			}
-			a, err := e.Noiseless()
+			a, err := attack.Noiseless(e)
 			if err != nil {
 				return err
 			}

@@ -25,7 +25,7 @@ var layers = [][]string{
 	{"experiment/plan", "node/p2p", "privacy/audit", "report/plot", "report"},
 	{"experiment/replication"},
 	{"experiment", "bench"},
-	{"experiment/owner"},
+	{"experiment/owner", "experiment/attack"},
 	{"reproduce"},
 	{"cmd/sotto"},
 }

@@ -1,4 +1,4 @@
-package experiment
+package attack
 
 import (
 	"context"
@@ -66,10 +66,10 @@ type ClaimReport struct {
 // claimSizes are observations in each world, by scale.
 var claimSizes = map[string]int{"smoke": 4000, "full": 20_000}
 
-// AuditClaims attacks every published claim that can be run here. Scale is "smoke" or
+// Claims attacks every published claim that can be run here. Scale is "smoke" or
 // "full". beta is the probability, at most, with which the bound of a row exceeds the
 // truth.
-func AuditClaims(ctx context.Context, scale string, seed uint64, beta float64) (*ClaimReport, error) {
+func Claims(ctx context.Context, scale string, seed uint64, beta float64) (*ClaimReport, error) {
 	n, ok := claimSizes[scale]
 	switch {
 	case !ok:

@@ -1,4 +1,4 @@
-package experiment
+package attack
 
 import (
 	"context"
@@ -9,6 +9,7 @@ import (
 	"sotto/algo"
 	"sotto/config"
 	"sotto/data"
+	"sotto/experiment"
 	"sotto/model"
 	"sotto/oracle"
 	"sotto/privacy"
@@ -32,12 +33,13 @@ type InvertOptions struct {
 
 // Inverted is what an observer makes of one message.
 type Inverted struct {
-	Noise       float64   `json:"noise_multiplier"`
-	Epsilon     Figure    `json:"epsilon"` // of the one release, at delta 1e-5, when a record is added
-	Label       int       `json:"label"`   // as the observer reads it
-	Correlation float64   `json:"correlation"`
-	Error       float64   `json:"rms_error"` // of pixels, over their range
-	Image       []float64 `json:"-"`         // pixels from 0 to 1, row by row
+	Noise float64 `json:"noise_multiplier"`
+	// of the one release, at delta 1e-5, when a record is added
+	Epsilon     experiment.Figure `json:"epsilon"`
+	Label       int               `json:"label"` // as the observer reads it
+	Correlation float64           `json:"correlation"`
+	Error       float64           `json:"rms_error"` // of pixels, over their range
+	Image       []float64         `json:"-"`         // pixels from 0 to 1, row by row
 }
 
 // InvertReport is the demonstration: images before and after noise.
@@ -102,12 +104,12 @@ func Invert(ctx context.Context, o InvertOptions) (*InvertReport, error) {
 		}
 		row := Inverted{
 			Noise:   noise,
-			Epsilon: Figure(math.Inf(1)),
+			Epsilon: experiment.Figure(math.Inf(1)),
 			Label:   v.label(sent),
 			Image:   v.pixels(v.image(sent)),
 		}
 		if noise > 0 {
-			row.Epsilon = Figure(account.GaussianEpsilon(1/noise, invertDelta))
+			row.Epsilon = experiment.Figure(account.GaussianEpsilon(1/noise, invertDelta))
 		}
 		row.Correlation, row.Error = likeness(r.Original, row.Image)
 		r.Rows = append(r.Rows, row)
@@ -219,4 +221,12 @@ func likeness(a, b []float64) (correlation, rms float64) {
 		correlation = ab / math.Sqrt(aa*bb)
 	}
 	return correlation, math.Sqrt(rms)
+}
+
+func widened(v []float32) []float64 {
+	out := make([]float64, len(v))
+	for i, x := range v {
+		out[i] = float64(x)
+	}
+	return out
 }

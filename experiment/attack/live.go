@@ -1,4 +1,4 @@
-package experiment
+package attack
 
 import (
 	"sotto/agent"

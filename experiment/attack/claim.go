@@ -1,8 +1,9 @@
-package experiment
+package attack
 
 import (
 	"math"
 
+	"sotto/experiment"
 	"sotto/experiment/replication"
 	"sotto/oracle"
 	"sotto/privacy"
@@ -42,7 +43,7 @@ func (a *auditor) claim() (audit.Claim, error) {
 		return a.publishedClaim(c)
 	}
 	c.Noise = a.noise(r)
-	if c.Mu, err = e.gaussianMu(ev); err != nil {
+	if c.Mu, err = gaussianMu(e, ev); err != nil {
 		return c, err
 	}
 	if c.Epsilon, err = a.epsilon(account.Fixed(ev, 1)); err != nil {
@@ -59,13 +60,13 @@ func (a *auditor) claim() (audit.Claim, error) {
 
 // epsilon is the upper end of what steps cost by the run's accountant.
 func (a *auditor) epsilon(steps ...account.PlanStep) (float64, error) {
-	p := &a.e.File.Privacy
+	p := &a.e.Setup.Target
 	i, err := account.Epsilon(account.Plan{
 		Accountant: p.Accountant,
-		Adjacency:  p.adjacency,
-		Unit:       p.unit,
+		Adjacency:  p.Adjacency,
+		Unit:       p.Unit,
 		Steps:      steps,
-	}, p.TargetDelta)
+	}, p.Delta)
 	return i.Upper, err
 }
 
@@ -121,7 +122,7 @@ func (a *auditor) personalTotal(c *audit.Claim) error {
 		}
 		k := kind{step: account.Fixed(ev, ask.Times)}
 		if q.Oracle == a.query.Oracle {
-			if k.mu, err = a.e.gaussianMu(ev); err != nil {
+			if k.mu, err = gaussianMu(a.e, ev); err != nil {
 				return err
 			}
 			linear = linear && k.mu > 0
@@ -156,7 +157,7 @@ func (a *auditor) publishedClaim(c audit.Claim) (audit.Claim, error) {
 	e, pl := a.e, &a.e.Plans[a.agent]
 	c.Total = pl.Claim
 	claimer, rounds := e.Setup.Target.Claimer.(replication.RoundsOfRDP)
-	adjacency := e.File.Privacy.adjacency
+	adjacency := e.Setup.Target.Adjacency
 	if rounds { // which accounts for add-remove, whatever the run's adjacency
 		adjacency = account.AddRemove
 	}
@@ -178,8 +179,8 @@ func (a *auditor) publishedClaim(c audit.Claim) (audit.Claim, error) {
 }
 
 // gaussianMu is the GDP parameter of an event, 0 where it is not Gaussian.
-func (e *Experiment) gaussianMu(ev account.Event) (float64, error) {
-	acc, err := account.NewExactGaussian(e.File.Privacy.adjacency, e.File.Privacy.unit)
+func gaussianMu(e *experiment.Experiment, ev account.Event) (float64, error) {
+	acc, err := account.NewExactGaussian(e.Setup.Target.Adjacency, e.Setup.Target.Unit)
 	if err != nil {
 		return 0, err
 	}
@@ -199,9 +200,9 @@ func (a *auditor) noise(r account.Release) []audit.Noise {
 	m, err := e.Setup.Scheme.At(e.Plans[a.agent].Noise)
 	switch a.query.Oracle {
 	case oracle.FeaturesName:
-		m = e.Task.Local.features
+		m = e.Task.Local.Features
 	case oracle.LabelsName:
-		m = e.Task.Local.labels
+		m = e.Task.Local.Labels
 	}
 	if a.query.Noise != 0 && err == nil {
 		m, err = privacy.Scaled(m, a.query.Noise)

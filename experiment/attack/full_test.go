@@ -1,6 +1,6 @@
 //go:build audit
 
-package experiment
+package attack
 
 import (
 	"context"
@@ -14,15 +14,15 @@ import (
 func TestStepIsTightFull(t *testing.T) { tight(t, 10000, 20000) }
 
 // Whole runs without a fault are called violated at most three times in 200 audits of
-// each mode: at beta 1e-3 four or more have a probability below 6e-5. The claim is small,
-// so that few right guesses would be too many.
+// each mode: at beta 1e-3 four or more have a probability below 6e-5. The claim is
+// experimenttest.Small, so that few right guesses would be too many.
 func TestNoFalseAlarmsOfWholeRuns(t *testing.T) {
 	e, err := glyphRun("data.train=40", "rounds=3", "model.hidden=[2]", "evaluate.every=3",
 		"privacy.target_epsilon=0.1")()
 	if err != nil {
 		t.Fatal(err)
 	}
-	target, err := e.AuditTarget(AuditOptions{})
+	target, err := Target(e, Options{})
 	if err != nil {
 		t.Fatal(err)
 	}

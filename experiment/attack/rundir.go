@@ -1,4 +1,4 @@
-package experiment
+package attack
 
 import (
 	"errors"
@@ -7,14 +7,15 @@ import (
 	"os"
 	"path/filepath"
 
+	"sotto/experiment"
 	"sotto/privacy/audit"
 	"sotto/privacy/ledger"
 )
 
-// AuditRunDir recomputes what a finished run's directory states: heads, numbers of
+// RunDir recomputes what a finished run's directory states: heads, numbers of
 // releases and epsilon of every ledger, from its records alone. A contradiction is a
 // violation, what cannot be read an error.
-func AuditRunDir(dir string) (*audit.Report, error) {
+func RunDir(dir string) (*audit.Report, error) {
 	none := audit.Figure(math.NaN())
 	r := &audit.Report{
 		Mode:         "ledger",
@@ -37,7 +38,7 @@ func AuditRunDir(dir string) (*audit.Report, error) {
 	case err != nil:
 		return nil, err
 	}
-	statements, err := Statements(dir)
+	statements, err := experiment.Statements(dir)
 	if err != nil {
 		return nil, err
 	}

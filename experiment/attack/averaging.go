@@ -1,4 +1,4 @@
-package experiment
+package attack
 
 import (
 	"fmt"
@@ -8,6 +8,7 @@ import (
 	"sotto/algo"
 	"sotto/config"
 	"sotto/data"
+	"sotto/experiment"
 	"sotto/oracle"
 	"sotto/privacy"
 	"sotto/privacy/account"
@@ -54,7 +55,7 @@ max_grad_norm = 1.0
 
 // Averaging is the file's private average for an auditor, who brings values of its own.
 // Everything else is the run's: graph, algorithm, mechanism, noise, gate and oracle.
-func (e *Experiment) Averaging() (*audit.Averaging, error) {
+func Averaging(e *experiment.Experiment) (*audit.Averaging, error) {
 	f := e.File
 	m := f.Mechanism()
 	switch {
@@ -67,7 +68,7 @@ func (e *Experiment) Averaging() (*audit.Averaging, error) {
 	case !f.Faultless() || f.Topology.Dropout != 0:
 		return nil, f.Refuse("faults", "faults or attacks", "none: mixing must be what was planned")
 	}
-	g, err := e.gossip()
+	g, err := e.Gossip()
 	if err != nil {
 		return nil, err
 	}
@@ -75,7 +76,7 @@ func (e *Experiment) Averaging() (*audit.Averaging, error) {
 		Name:     f.Name(),
 		Schedule: e.Graphs.Schedule,
 		Gossip:   *g,
-		Shift:    account.ClipShift(f.Privacy.adjacency),
+		Shift:    account.ClipShift(e.Setup.Target.Adjacency),
 	}
 	for i := range e.Plans {
 		pl := &e.Plans[i]
@@ -90,7 +91,7 @@ func (e *Experiment) Averaging() (*audit.Averaging, error) {
 		a.Clip, a.Noise = append(a.Clip, clip), append(a.Noise, own*clip)
 	}
 	if m.Pairwise {
-		e.sharedNoise(a)
+		sharedNoise(e, a)
 	}
 	a.Algorithm = func(i int) (agent.Algorithm, error) {
 		env := e.Env(i)
@@ -98,26 +99,26 @@ func (e *Experiment) Averaging() (*audit.Averaging, error) {
 		return e.Factory(env)
 	}
 	a.Gate = func(i int, x float64, seed uint64) (sim.Gate, error) {
-		return e.valueGate(i, x, a.Clip[i], seed)
+		return valueGate(e, i, x, a.Clip[i], seed)
 	}
 	return a, nil
 }
 
 // Noiseless is the average with gates that add nothing.
-func (e *Experiment) Noiseless() (*audit.Averaging, error) {
-	a, err := e.Averaging()
+func Noiseless(e *experiment.Experiment) (*audit.Averaging, error) {
+	a, err := Averaging(e)
 	if err != nil {
 		return nil, err
 	}
 	a.Pairs = nil
 	a.Gate = func(i int, x float64, seed uint64) (sim.Gate, error) {
-		return valueGate(privacy.None{}, e.File.Privacy.adjacency, i, x, a.Clip[i], seed)
+		return recordGate(privacy.None{}, e.Setup.Target.Adjacency, i, x, a.Clip[i], seed)
 	}
 	return a, nil
 }
 
 // sharedNoise lists what neighbors share.
-func (e *Experiment) sharedNoise(a *audit.Averaging) {
+func sharedNoise(e *experiment.Experiment, a *audit.Averaging) {
 	for i := range e.Plans {
 		for _, j := range e.Setup.Scheme.Neighbors(agent.ID(i)) {
 			if agent.ID(i) < j {
@@ -136,17 +137,17 @@ func (e *Experiment) sharedNoise(a *audit.Averaging) {
 
 // valueGate answers for an owner whose value is x, with the run's mechanism and keys of
 // the seed.
-func (e *Experiment) valueGate(i int, x, clip float64, seed uint64) (sim.Gate, error) {
+func valueGate(e *experiment.Experiment, i int, x, clip float64, seed uint64) (sim.Gate, error) {
 	id := agent.ID(i)
-	m, err := e.Setup.Scheme.Mechanism(id, e.Plans[i].Noise, simulatedSecret(seed, id))
+	m, err := e.Setup.Scheme.Mechanism(id, e.Plans[i].Noise, experiment.SimulatedSecret(seed, id))
 	if err != nil {
 		return nil, err
 	}
-	return valueGate(m, e.File.Privacy.adjacency, i, x, clip, seed)
+	return recordGate(m, e.Setup.Target.Adjacency, i, x, clip, seed)
 }
 
-// valueGate holds one record with one feature.
-func valueGate(m privacy.Mechanism, a account.Adjacency, i int, x, clip float64, seed uint64) (sim.Gate,
+// recordGate holds one record with one feature.
+func recordGate(m privacy.Mechanism, a account.Adjacency, i int, x, clip float64, seed uint64) (sim.Gate,
 	error) {
 	if a == account.AddRemove {
 		a = account.ReplaceOne
@@ -175,7 +176,8 @@ const (
 
 // PairClaim is what is claimed of agent target against who. everywhere: it hears all
 // links.
-func (e *Experiment) PairClaim(name string, a *audit.Averaging, who network.Adversary, everywhere bool,
+func PairClaim(e *experiment.Experiment, name string, a *audit.Averaging, who network.Adversary,
+	everywhere bool,
 	target int) (audit.Claimed, error) {
 	if target < 0 || target >= len(a.Clip) {
 		return audit.Claimed{}, config.Bad("target", target, fmt.Sprintf("agents 0 to %d", len(a.Clip)-1))
@@ -186,9 +188,9 @@ func (e *Experiment) PairClaim(name string, a *audit.Averaging, who network.Adve
 	case name == LocalClaim:
 		return audit.Claimed{Name: "the local loss", Mu: local}, nil
 	case name == ExactClaim && shared:
-		return e.decorClaim(a, who.Members(), target, "correlated noise without the curious nodes' links")
+		return decorClaim(e, a, who.Members(), target, "correlated noise without the curious nodes' links")
 	case name == LaplacianClaim && shared:
-		return e.decorClaim(a, nil, target, "correlated noise with the Laplacian of the whole graph")
+		return decorClaim(e, a, nil, target, "correlated noise with the Laplacian of the whole graph")
 	case name == ExactClaim && everywhere:
 		return audit.Claimed{Name: "the local loss, as all messages are heard", Mu: local}, nil
 	case name == ExactClaim:
@@ -209,7 +211,8 @@ func (e *Experiment) PairClaim(name string, a *audit.Averaging, who network.Adve
 }
 
 // decorClaim is shift over the effective multiplier.
-func (e *Experiment) decorClaim(a *audit.Averaging, curious []int, target int, name string) (audit.Claimed,
+func decorClaim(e *experiment.Experiment, a *audit.Averaging, curious []int, target int,
+	name string) (audit.Claimed,
 	error) {
 	d := network.Decor{Agents: len(a.Clip), Own: a.Noise[target] / a.Clip[target],
 		Pair: a.Pairs[0].Std / a.Clip[target]}

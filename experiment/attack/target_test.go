@@ -1,4 +1,4 @@
-package experiment
+package attack
 
 import (
 	"context"
@@ -8,16 +8,18 @@ import (
 	"testing"
 
 	"sotto/algo"
+	"sotto/experiment"
+	"sotto/experiment/experimenttest"
 	"sotto/privacy/account"
 	"sotto/privacy/audit"
 )
 
 // attack runs one mode on an experiment. ok is false where the mode does not apply.
-func attack(t *testing.T, e *Experiment,
+func attack(t *testing.T, e *experiment.Experiment,
 	mode func(*audit.Target, context.Context, audit.Options) (*audit.Report, error),
 	o audit.Options) (r *audit.Report, ok bool) {
 	t.Helper()
-	target, err := e.AuditTarget(AuditOptions{})
+	target, err := Target(e, Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -33,10 +35,10 @@ func attack(t *testing.T, e *Experiment,
 
 // audited are runs of every algorithm, and of every mechanism and way to clip and sample,
 // that claim a finite epsilon.
-var audited = map[string]func() (*Experiment, error){
+var audited = map[string]func() (*experiment.Experiment, error){
 	"dsgd": glyphRun("algorithm.order=mix-then-grad"),
 	"dsgt": glyphRun("algorithm.name=dsgt", "algorithm.step_size=0.1"),
-	"dinno": fileRun("small.toml", strings.Replace(small, "step_size = 0.5\n", "", 1),
+	"dinno": fileRun("small.toml", strings.Replace(experimenttest.Small, "step_size = 0.5\n", "", 1),
 		append(few[:len(few):len(few)], "algorithm.name=dinno", "privacy.target_epsilon=50")...),
 	"gossip-sgd":  glyphRun("algorithm.name=gossip-sgd"),
 	"sgp":         glyphRun("algorithm.name=sgp", "topology.graph=exp-directed"),
@@ -56,14 +58,16 @@ var audited = map[string]func() (*Experiment, error){
 	"laplace": clockedRun("privacy.mechanism=laplace", "algorithm.norm=l1",
 		"privacy.accountant=pld", "privacy.target_epsilon=20"),
 	"gossip-admm": fileRun("personal.toml",
-		strings.Replace(personalFile, "updates = 6", "local_steps = 2", 1), "algorithm.name=gossip-admm"),
-	"km":             fileRun("km.toml", kmFile),
-	"gossip-average": fileRun("average.toml", averageFile),
-	"value a record": fileRun("average.toml", averageFile, "privacy.unit=record"),
-	"walk":           fileRun("walk.toml", walkFile),
-	"local-fit": fileRun("personal.toml", strings.Replace(personalFile, "updates = 6\n", "", 1),
+		strings.Replace(experimenttest.Personal, "updates = 6", "local_steps = 2", 1),
+		"algorithm.name=gossip-admm"),
+	"km":             fileRun("km.toml", experimenttest.KM),
+	"gossip-average": fileRun("average.toml", experimenttest.Average),
+	"value a record": fileRun("average.toml", experimenttest.Average, "privacy.unit=record"),
+	"walk":           fileRun("walk.toml", experimenttest.Walk),
+	"local-fit": fileRun("personal.toml", strings.Replace(experimenttest.Personal, "updates = 6\n", "", 1),
 		"algorithm.name=local-fit"),
-	"model-propagation": fileRun("personal.toml", strings.Replace(personalFile, "updates = 6\n", "", 1),
+	"model-propagation": fileRun("personal.toml",
+		strings.Replace(experimenttest.Personal, "updates = 6\n", "", 1),
 		"algorithm.name=model-propagation"),
 	"local-dp": clockedRun(localSet...),
 }
@@ -75,9 +79,9 @@ var localSet = []string{"privacy.mechanism=local-dp", "privacy.accountant=pld", 
 // few makes the small run smaller.
 var few = []string{"data.train=100", "data.test=10", "privacy.batch_size=5", "privacy.target_delta=1e-3"}
 
-func fileRun(name, text string, set ...string) func() (*Experiment, error) {
-	return func() (*Experiment, error) {
-		f, err := Parse(name, []byte(text), set)
+func fileRun(name, text string, set ...string) func() (*experiment.Experiment, error) {
+	return func() (*experiment.Experiment, error) {
+		f, err := experiment.Parse(name, []byte(text), set)
 		if err != nil {
 			return nil, err
 		}
@@ -85,12 +89,12 @@ func fileRun(name, text string, set ...string) func() (*Experiment, error) {
 	}
 }
 
-func glyphRun(set ...string) func() (*Experiment, error) {
-	return fileRun("small.toml", small, append(few[:len(few):len(few)], set...)...)
+func glyphRun(set ...string) func() (*experiment.Experiment, error) {
+	return fileRun("small.toml", experimenttest.Small, append(few[:len(few):len(few)], set...)...)
 }
 
-func clockedRun(set ...string) func() (*Experiment, error) {
-	return fileRun("personal.toml", personalFile, set...)
+func clockedRun(set ...string) func() (*experiment.Experiment, error) {
+	return fileRun("personal.toml", experimenttest.Personal, set...)
 }
 
 // No mode finds anything in a run as it is shipped. At beta 1e-6 a mode a run, all of
@@ -140,9 +144,11 @@ func TestAuditOfEveryAlgorithm(t *testing.T) {
 // a record that is drawn into all of them, and once with the sampler as it is, where a
 // record falls into some batch about five times as often as claimed.
 func TestClaim12(t *testing.T) {
-	f, err := Parse("f.toml", fmt.Appendf(nil, replicated, 25000, 400, "dsgd", "zero-out", 10,
-		"noise_multiplier = 1.0724\ni_understand = ['delta']\n[replication]\nclaim = true\nmicrobatches = "+
-			"5\n[evaluate]\nevery = 25000"), nil)
+	f, err := experiment.Parse("f.toml",
+		fmt.Appendf(nil, experimenttest.Replicated, 25000, 400, "dsgd", "zero-out", 10,
+			"noise_multiplier = 1.0724\ni_understand = ['delta']\n[replication]\nclaim = "+
+				"true\nmicrobatches = "+
+				"5\n[evaluate]\nevery = 25000"), nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -217,7 +223,8 @@ func tight(t *testing.T, many, more int) {
 		epsilon float64
 		n       int
 	}{{8, many}, {4, many}, {1, more}} {
-		e, err := fileRun("small.toml", small, "data.train=100", "data.test=10", "faults.drop=0",
+		e, err := fileRun("small.toml", experimenttest.Small, "data.train=100", "data.test=10",
+			"faults.drop=0",
 			"topology.agents=2", "topology.graph=complete", "model.hidden=[2]",
 			"privacy.batch_size=5", "privacy.target_delta=1e-3", "privacy.accountant=pld",
 			fmt.Sprintf("privacy.target_epsilon=%g", c.epsilon))()

@@ -1,4 +1,4 @@
-package experiment
+package attack
 
 import (
 	"context"
@@ -9,6 +9,7 @@ import (
 	"sotto/agent"
 	"sotto/config"
 	"sotto/data"
+	"sotto/experiment"
 	"sotto/oracle"
 	"sotto/privacy"
 	"sotto/privacy/account"
@@ -21,7 +22,7 @@ import (
 
 // auditor makes the two worlds of a run in which one agent is attacked.
 type auditor struct {
-	e      *Experiment
+	e      *experiment.Experiment
 	agent  int
 	fresh  bool // gates have keys of the operating system
 	pool   *oracle.Pool
@@ -64,8 +65,8 @@ func (h *hypothesis) adjust(p *oracle.Public) {
 
 type knownAnswer struct{ at, value tensor.Vec }
 
-// AuditOptions say what of a run is attacked.
-type AuditOptions struct {
+// Options say what of a run is attacked.
+type Options struct {
 	Agent int // whose records
 	// Canary is the attacked record: "gradient" (default) changes an answer the most
 	// among many that were tried, "blank" has all features 0 and a label that is not the
@@ -76,10 +77,10 @@ type AuditOptions struct {
 	Live LiveDrive
 }
 
-// AuditTarget returns the run as a system under audit. Figures of an audit come from
+// Target returns the run as a system under audit. Figures of an audit come from
 // seeds, so that it can be repeated; the attacked owner has no records but those that the
 // auditor makes, and the others' data are left out: an adversary may know them.
-func (e *Experiment) AuditTarget(o AuditOptions) (*audit.Target, error) {
+func Target(e *experiment.Experiment, o Options) (*audit.Target, error) {
 	if o.Agent < 0 || o.Agent >= len(e.Plans) {
 		return nil, config.Bad("agent", o.Agent, fmt.Sprintf("0 to %d", len(e.Plans)-1))
 	}
@@ -98,7 +99,7 @@ func (e *Experiment) AuditTarget(o AuditOptions) (*audit.Target, error) {
 		Free:      map[string]bool{},
 	}
 	if e.File.InTokens() {
-		t.Free = freeQueries
+		t.Free = experiment.FreeQueries
 	}
 	local := e.File.Mechanism().Perturbs
 	if local {
@@ -158,21 +159,21 @@ func (a *auditor) applies() error {
 }
 
 func (a *auditor) others() []int32 {
-	if a.e.File.Privacy.adjacency == account.ReplaceOne {
+	if a.e.Setup.Target.Adjacency == account.ReplaceOne {
 		return []int32{a.other}
 	}
 	return nil
 }
 
 // seat is the attacked agent's under a hypothesis.
-func (a *auditor) seat(h hypothesis, l ledger.Ledger, keys privacy.Keys) Seat {
+func (a *auditor) seat(h hypothesis, l ledger.Ledger, keys privacy.Keys) experiment.Seat {
 	id := agent.ID(a.agent)
-	return Seat{
+	return experiment.Seat{
 		Self:    id,
 		Records: oracle.Records{Data: h.train, Index: h.rows},
 		Ledger:  l,
 		Keys:    keys,
-		Secret:  simulatedSecret(a.e.NoiseSeed(), id),
+		Secret:  experiment.SimulatedSecret(a.e.NoiseSeed(), id),
 		Pool:    a.pool,
 		Adjust:  h.adjust,
 	}
@@ -214,7 +215,7 @@ func (a *auditor) open(w audit.World, seed uint64, drawn bool) (*audit.Party, er
 			return nil, err
 		}
 	}
-	return a.party(h, newLedger(filter, false), seed)
+	return a.party(h, experiment.NewLedger(filter, false), seed)
 }
 
 func (a *auditor) party(h hypothesis, l *ledger.Memory, seed uint64) (*audit.Party, error) {
@@ -305,28 +306,23 @@ func (a *auditor) drive(attacked agent.Algorithm, g audit.Gate, _ uint64, done f
 			agents[i] = sim.Agent{Algorithm: alg, Gate: audit.Silent()}
 		}
 	}
-	w := &world{agents: agents, watch: new(stopwatch), seed: e.NoiseSeed()}
-	err := e.startRuntime(w, 1)
-	for err == nil && !done() && w.sim.Round() < e.File.Steps {
-		err = w.sim.Run(context.Background(), w.sim.Round()+1)
+	run, err := e.Runtime(agents, e.NoiseSeed(), 1)
+	for err == nil && !done() && run.Round() < e.File.Steps {
+		err = run.Run(context.Background(), run.Round()+1)
 	}
 	return err
 }
 
 // account is audit.Target.Account.
 func (a *auditor) account(l ledger.Ledger) (float64, error) {
-	h, err := historyOf(l)
-	if err != nil {
-		return 0, err
-	}
-	i, err := a.e.newAccounts(1).figure(h, false)
+	i, err := a.e.Spent(l)
 	return i.Upper, err
 }
 
 // members is audit.Target.Members: a gate without noise over records whose gradients
 // differ, with the run's own sampler.
 func (a *auditor) members(seed uint64, q *agent.Query) (audit.Gate, []tensor.Vec, error) {
-	d := a.e.canaryRows(auditMembers, rng.Public(a.e.File.Run.Seed, "canaries"))
+	d := canaryRows(a.e, auditMembers, rng.Public(a.e.File.Run.Seed, "canaries"))
 	all := make([]int32, auditMembers)
 	var each []tensor.Vec
 	for i := range all {

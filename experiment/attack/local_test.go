@@ -1,10 +1,11 @@
-package experiment
+package attack
 
 import (
 	"context"
 	"math"
 	"testing"
 
+	"sotto/experiment"
 	"sotto/privacy"
 	"sotto/privacy/audit"
 )
@@ -17,14 +18,14 @@ import (
 func TestAuditOfPerturbedRecords(t *testing.T) {
 	for _, c := range []struct {
 		canary string
-		faulty func(e *Experiment) error
+		faulty func(e *experiment.Experiment) error
 	}{
-		{"gradient", func(e *Experiment) (err error) {
-			e.Task.Local.features, err = privacy.NewMechanism("gaussian", e.Plans[0].Noise/2)
+		{"gradient", func(e *experiment.Experiment) (err error) {
+			e.Task.Local.Features, err = privacy.NewMechanism("gaussian", e.Plans[0].Noise/2)
 			return err
 		}},
-		{"mislabelled", func(e *Experiment) (err error) {
-			e.Task.Local.labels, err = privacy.New("randomized-response", func(p any) error {
+		{"mislabelled", func(e *experiment.Experiment) (err error) {
+			e.Task.Local.Labels, err = privacy.New("randomized-response", func(p any) error {
 				r := p.(*privacy.RandomizedResponse)
 				r.Probability, r.Labels = .25/(1+math.Exp(.8)), 2
 				return nil
@@ -36,7 +37,7 @@ func TestAuditOfPerturbedRecords(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		target, err := e.AuditTarget(AuditOptions{Canary: c.canary})
+		target, err := Target(e, Options{Canary: c.canary})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -69,7 +70,7 @@ func TestAuditOfPerturbedRecords(t *testing.T) {
 		if err := c.faulty(e); err != nil {
 			t.Fatal(err)
 		}
-		faulty, err := e.AuditTarget(AuditOptions{Canary: c.canary})
+		faulty, err := Target(e, Options{Canary: c.canary})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -1,4 +1,4 @@
-package experiment
+package attack
 
 import (
 	"bytes"
@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"text/tabwriter"
 
+	"sotto/experiment"
 	"sotto/report"
 	"sotto/report/plot"
 )
@@ -32,7 +33,8 @@ func (r *InvertReport) Write(dir string) error {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return err
 	}
-	page := report.Page{Title: "An image from a gradient", Produced: "sotto, engine " + EngineVersion}
+	page := report.Page{Title: "An image from a gradient",
+		Produced: "sotto, engine " + experiment.EngineVersion}
 	section := report.Section{Title: fmt.Sprintf("%s, record %d of %s", r.Model, r.Record, r.Dataset),
 		Text: []string{
 			"One owner's image, and what an observer makes of the gradient in its first message of DP-DSGT. " +
@@ -71,7 +73,8 @@ func (r *InvertReport) Write(dir string) error {
 }
 
 func (row *Inverted) cells() []string {
-	return []string{fmt.Sprintf("%g", row.Noise), formatEpsilon(float64(row.Epsilon)), fmt.Sprint(row.Label),
+	return []string{fmt.Sprintf("%g", row.Noise), experiment.FormatEpsilon(float64(row.Epsilon)),
+		fmt.Sprint(row.Label),
 		fmt.Sprintf("%.4f", row.Correlation), fmt.Sprintf("%.4f", row.Error)}
 }
 

@@ -1,4 +1,4 @@
-package experiment
+package attack
 
 import (
 	"context"
@@ -79,12 +79,12 @@ func TestTrueEpsilonOfClaims(t *testing.T) {
 
 // At smoke scale observations refute every claim that releases something, and no bound
 // exceeds the truth. The latter happens by chance with probability 1e-3 a row.
-func TestAuditClaims(t *testing.T) {
+func TestClaims(t *testing.T) {
 	if testing.Short() {
 		t.Skip("many observations on one goroutine: the race detector, which asks for short, has nothing " +
 			"to find")
 	}
-	r, err := AuditClaims(context.Background(), "smoke", 1, 1e-3)
+	r, err := Claims(context.Background(), "smoke", 1, 1e-3)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,4 +1,4 @@
-package experiment
+package attack
 
 import (
 	"context"
@@ -9,6 +9,7 @@ import (
 	"sotto/agent"
 	"sotto/config"
 	"sotto/data"
+	"sotto/experiment"
 	"sotto/model"
 	"sotto/privacy/account"
 	"sotto/privacy/audit"
@@ -22,7 +23,7 @@ import (
 const auditMembers = 8
 
 // dataset is an empty data set of n rows that the run's model takes.
-func (e *Experiment) dataset(n int) *data.Dataset {
+func dataset(e *experiment.Experiment, n int) *data.Dataset {
 	d := *e.Task.Split.Train
 	d.X = tensor.NewMat(n, d.X.Cols)
 	d.Groups = nil
@@ -45,13 +46,13 @@ func setLabel(d *data.Dataset, row, k int) {
 
 // canaryRows are records with random features of size 30 and an outcome that the initial
 // model does not expect: their gradients differ and are long.
-func (e *Experiment) canaryRows(n int, s *rng.Stream) *data.Dataset {
-	d := e.dataset(n)
+func canaryRows(e *experiment.Experiment, n int, s *rng.Stream) *data.Dataset {
+	d := dataset(e, n)
 	for i := range n {
 		randomRow(d.X.Row(i), 30, s)
-		e.bound(d.X.Row(i))
+		bound(e, d.X.Row(i))
 		if k := int(s.Below(1 << 20)); d.Classes > 1 {
-			setLabel(d, i, e.likeliest(d, i)+1+k%(d.Classes-1))
+			setLabel(d, i, likeliest(e, d, i)+1+k%(d.Classes-1))
 		} else {
 			setLabel(d, i, k)
 		}
@@ -68,7 +69,7 @@ func randomRow(x tensor.Vec, size float64, s *rng.Stream) {
 }
 
 // bound keeps a row within the public bound that a claim rests on.
-func (e *Experiment) bound(x tensor.Vec) {
+func bound(e *experiment.Experiment, x tensor.Vec) {
 	if b := e.Task.Split.Train.RowNorm; b > 0 {
 		if n := x.Norm(); n > b {
 			x.Scale(b*(1-1e-6)/n, x)
@@ -82,8 +83,8 @@ func (a *auditor) choose(kind string) error {
 	case "", "gradient":
 		return a.strongest()
 	case "blank", "mislabelled":
-		d := a.e.dataset(2)
-		likeliest := a.e.likeliest(d, 0)
+		d := dataset(a.e, 2)
+		likeliest := likeliest(a.e, d, 0)
 		if train := a.e.Task.Split.Train; kind == "mislabelled" && train.Len() > 0 {
 			for i := range 2 {
 				copy(d.X.Row(i), train.X.Row(0))
@@ -101,7 +102,7 @@ func (a *auditor) choose(kind string) error {
 }
 
 // likeliest is the class that the initial model gives a row of d.
-func (e *Experiment) likeliest(d *data.Dataset, r int) int {
+func likeliest(e *experiment.Experiment, d *data.Dataset, r int) int {
 	if d.Labels == nil {
 		return 0
 	}
@@ -126,12 +127,12 @@ func (e *Experiment) likeliest(d *data.Dataset, r int) int {
 func (a *auditor) strongest() error {
 	const outcomes = 2
 	sizes := []float64{0, 1, 30, 1000}
-	d := a.e.dataset(2 * outcomes * len(sizes))
+	d := dataset(a.e, 2*outcomes*len(sizes))
 	s, row := rng.Public(a.e.File.Run.Seed, "canary"), 0
 	for _, size := range sizes {
 		x := make(tensor.Vec, d.X.Cols)
 		randomRow(x, size, s)
-		a.e.bound(x)
+		bound(a.e, x)
 		for _, sign := range []float64{1, -1} {
 			for k := range outcomes {
 				d.X.Row(row).Scale(sign, x)
@@ -151,7 +152,7 @@ func (a *auditor) strongest() error {
 	}
 	best := 0.
 	for i, v := range values {
-		if a.e.File.Privacy.adjacency != account.ReplaceOne {
+		if a.e.Setup.Target.Adjacency != account.ReplaceOne {
 			if n := v.Norm(); n > best {
 				best, a.record = n, int32(i)
 			}
@@ -178,17 +179,18 @@ func (a *auditor) strongest() error {
 func (a *auditor) train(w audit.World, seed uint64) (float64, error) {
 	d, part := a.trainingRows(w)
 	e := a.e
-	pop := population{train: d, parts: slices.Clone(e.Task.Parts), seed: trialSeed(e.File.Run.Seed, seed|1)}
-	pop.parts[a.agent] = part
-	world, err := e.start(pop, 1, nil)
+	pop := experiment.Population{Train: d, Parts: slices.Clone(e.Task.Parts),
+		Seed: experiment.TrialSeed(e.File.Run.Seed, seed|1)}
+	pop.Parts[a.agent] = part
+	world, err := e.Start(pop, 1, nil)
 	if err != nil {
 		return 0, err
 	}
-	if err := world.sim.Run(context.Background(), e.File.Steps); err != nil {
+	if err := world.Sim.Run(context.Background(), e.File.Steps); err != nil {
 		return 0, err
 	}
-	one := BatchOf(a.rows.Select([]int32{a.record}))
-	return -e.Task.Model.Loss(world.sim.Params(a.agent), one, new(model.Workspace)), nil
+	one := experiment.BatchOf(a.rows.Select([]int32{a.record}))
+	return -e.Task.Model.Loss(world.Sim.Params(a.agent), one, new(model.Workspace)), nil
 }
 
 // trainingRows are the training records with the attacked one and its replacement behind
@@ -196,19 +198,19 @@ func (a *auditor) train(w audit.World, seed uint64) (float64, error) {
 // it takes the place of the agent's first.
 func (a *auditor) trainingRows(w audit.World) (*data.Dataset, []int32) {
 	all := a.e.Task.Split.Train
-	d := a.e.dataset(all.Len() + 2)
+	d := dataset(a.e, all.Len()+2)
 	for r := range all.Len() {
 		copyRecord(d, r, all, r)
 	}
 	copyRecord(d, all.Len(), a.rows, int(a.record))
 	copyRecord(d, all.Len()+1, a.rows, int(a.other))
 	part := slices.Clone(a.e.Task.Parts[a.agent])
-	if a.e.File.Privacy.adjacency != account.AddRemove && len(part) > 0 {
+	if a.e.Setup.Target.Adjacency != account.AddRemove && len(part) > 0 {
 		part = part[1:]
 	}
 	if w == audit.In {
 		part = append(part, int32(all.Len()))
-	} else if a.e.File.Privacy.adjacency == account.ReplaceOne {
+	} else if a.e.Setup.Target.Adjacency == account.ReplaceOne {
 		part = append(part, int32(all.Len()+1))
 	}
 	return d, part
@@ -227,7 +229,7 @@ func copyRecord(d *data.Dataset, to int, from *data.Dataset, row int) {
 // canaries. The score of one is the sum of the inner products of its own contribution
 // with the answers.
 func (a *auditor) canaries(coins []bool, seed uint64) ([]float64, error) {
-	d := a.e.canaryRows(len(coins), rng.Public(seed, "canaries"))
+	d := canaryRows(a.e, len(coins), rng.Public(seed, "canaries"))
 	var there []int32
 	for i, in := range coins {
 		if in {

@@ -1,4 +1,4 @@
-package experiment
+package attack
 
 import (
 	"context"
@@ -6,6 +6,7 @@ import (
 	"math"
 	"slices"
 
+	"sotto/experiment"
 	"sotto/privacy"
 	"sotto/privacy/account"
 	"sotto/privacy/account/network"
@@ -231,7 +232,7 @@ func microBatchEpsilon(noise float64) (account.Interval, error) {
 // all five batches. The mu that is excluded is five times that of one copy, and composes
 // over the run by the law of the copies.
 func microBatches(ctx context.Context, n int, seed uint64, beta float64) (audit.Bound, error) {
-	f, err := Parse("micro-batches", []byte(microBatchRun), nil)
+	f, err := experiment.Parse("micro-batches", []byte(microBatchRun), nil)
 	if err != nil {
 		return audit.Bound{}, err
 	}
@@ -239,7 +240,7 @@ func microBatches(ctx context.Context, n int, seed uint64, beta float64) (audit.
 	if err != nil {
 		return audit.Bound{}, err
 	}
-	t, err := e.AuditTarget(AuditOptions{})
+	t, err := Target(e, Options{})
 	if err != nil {
 		return audit.Bound{}, err
 	}
@@ -279,7 +280,7 @@ func fullLaplacian(ctx context.Context, n int, seed uint64, beta float64) (audit
 
 func pairAttack(ctx context.Context, text []byte, set []string, o audit.PairwiseOptions,
 	claim string) (audit.Bound, error) {
-	f, err := Parse("average", text, set)
+	f, err := experiment.Parse("average", text, set)
 	if err != nil {
 		return audit.Bound{}, err
 	}
@@ -287,12 +288,12 @@ func pairAttack(ctx context.Context, text []byte, set []string, o audit.Pairwise
 	if err != nil {
 		return audit.Bound{}, err
 	}
-	a, err := e.Averaging()
+	a, err := Averaging(e)
 	if err != nil {
 		return audit.Bound{}, err
 	}
 	o.Adversary = network.Observer(0)
-	if o.Claim, err = e.PairClaim(claim, a, o.Adversary, o.Everywhere, o.Target); err != nil {
+	if o.Claim, err = PairClaim(e, claim, a, o.Adversary, o.Everywhere, o.Target); err != nil {
 		return audit.Bound{}, err
 	}
 	r, err := a.Pairwise(ctx, o)
