@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"sotto/config"
+	"sotto/experiment/rundir"
 )
 
 // Whatever an adversary sends, every owner's ledger is byte for byte the one of a run
@@ -17,7 +18,7 @@ import (
 func TestAdversariesChangeNoLedger(t *testing.T) {
 	set := []string{"topology.graph=complete", "rounds=4"}
 	honest := run(t, build(t, set...), Options{Workers: 1})
-	want := read(t, honest.Dir, ledgerFile)
+	want := read(t, honest.Dir, rundir.LedgerFile)
 	for _, attack := range []string{"sign-flip", "large-norm", "alie", "stale"} {
 		keys := append([]string{"faults.adversaries=[2]", "faults.attack=" + attack}, set...)
 		if attack == "large-norm" {
@@ -27,13 +28,13 @@ func TestAdversariesChangeNoLedger(t *testing.T) {
 		one, two := run(t, build(t, keys...), Options{Workers: 1}),
 			run(t, build(t, keys...), Options{Workers: 3})
 		sameFiles(t, one.Dir, two.Dir)
-		if !bytes.Equal(read(t, one.Dir, ledgerFile), want) {
+		if !bytes.Equal(read(t, one.Dir, rundir.LedgerFile), want) {
 			t.Errorf("%s: the ledgers are not those of a run among honest agents", attack)
 		}
-		if bytes.Equal(read(t, one.Dir, modelFile), read(t, honest.Dir, modelFile)) {
+		if bytes.Equal(read(t, one.Dir, rundir.ModelFile), read(t, honest.Dir, rundir.ModelFile)) {
 			t.Errorf("%s changes nothing", attack)
 		}
-		metrics := string(read(t, one.Dir, metricsFile))
+		metrics := string(read(t, one.Dir, rundir.MetricsFile))
 		if strings.Contains(metrics, ",2,accuracy,") || !strings.Contains(metrics, ",3,accuracy,") {
 			t.Errorf("%s: metrics of agent 2, or none of agent 3:\n%s", attack, metrics)
 		}

@@ -16,6 +16,7 @@ import (
 	"sotto/agent"
 	"sotto/config"
 	"sotto/data"
+	"sotto/experiment/rundir"
 	"sotto/model"
 	"sotto/oracle"
 	"sotto/privacy"
@@ -169,11 +170,11 @@ func TestArrival(t *testing.T) {
 			if _, err := ledger.VerifyRun(one.Dir); err != nil {
 				t.Error(err)
 			}
-			if bytes.Equal(read(t, one.Dir, modelFile), read(t, all.Dir, modelFile)) {
+			if bytes.Equal(read(t, one.Dir, rundir.ModelFile), read(t, all.Dir, rundir.ModelFile)) {
 				t.Error("arrival changes nothing")
 			}
-			if !bytes.Equal(read(t, one.Dir, ledgerFile), read(t, all.Dir, ledgerFile)) ||
-				!bytes.Equal(read(t, one.Dir, privacyFile), read(t, all.Dir, privacyFile)) {
+			if !bytes.Equal(read(t, one.Dir, rundir.LedgerFile), read(t, all.Dir, rundir.LedgerFile)) ||
+				!bytes.Equal(read(t, one.Dir, rundir.PrivacyFile), read(t, all.Dir, rundir.PrivacyFile)) {
 				t.Error("arrival changes a charge or a statement")
 			}
 			for i := range one.Summary.Privacy {

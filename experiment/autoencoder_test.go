@@ -6,6 +6,8 @@ import (
 	"math"
 	"strings"
 	"testing"
+
+	"sotto/experiment/rundir"
 )
 
 const tinyAutoencoder = `
@@ -61,9 +63,9 @@ func TestAutoencoderIsNoClassifier(t *testing.T) {
 			t.Fatal(err)
 		}
 		for name, text := range map[string]string{"the table": table.String(),
-			"metrics.csv":  string(read(t, res.Dir, metricsFile)),
-			"summary.json": string(read(t, res.Dir, summaryFile)),
-			"report.html":  string(read(t, res.Dir, reportFile))} {
+			"metrics.csv":  string(read(t, res.Dir, rundir.MetricsFile)),
+			"summary.json": string(read(t, res.Dir, rundir.SummaryFile)),
+			"report.html":  string(read(t, res.Dir, rundir.ReportFile))} {
 			if strings.Contains(strings.ToLower(text), "accuracy") {
 				t.Errorf("%s: %s speaks of accuracy", algorithm, name)
 			}

@@ -9,6 +9,7 @@ import (
 
 	"sotto/config"
 	"sotto/data"
+	"sotto/experiment/rundir"
 	"sotto/privacy"
 )
 
@@ -113,11 +114,11 @@ func TestDeltaMustBeBelowOneOverN(t *testing.T) {
 		t.Errorf("no warning about delta above 1/(10 n): %q", r.Summary.Notes)
 	}
 	r := run(t, build(t, "privacy.target_delta=0.01", `privacy.i_understand=["delta"]`), Options{})
-	if !strings.Contains(string(read(t, r.Dir, ledgerFile)), `"kind":"override"`) {
+	if !strings.Contains(string(read(t, r.Dir, rundir.LedgerFile)), `"kind":"override"`) {
 		t.Error("the override is not in the ledger")
 	}
 	if len(r.Summary.Privacy[0].Overrides) != 1 ||
-		!strings.Contains(string(read(t, r.Dir, privacyFile)), "not below 1/n") {
+		!strings.Contains(string(read(t, r.Dir, rundir.PrivacyFile)), "not below 1/n") {
 		t.Error("the override is not in summary and statement")
 	}
 	// Under add-remove n comes from public constants: 20 / 0.1 = 200.

@@ -103,7 +103,7 @@ func (f *File) build(dataDir string, cache *data.Cache) (*Experiment, error) {
 	if _, ok := data.Datasets[f.Data.Dataset]; !ok {
 		return nil, f.At("data", config.Bad("dataset", f.Data.Dataset, config.OneOf(data.Datasets)))
 	}
-	if e.Task.Split, err = f.load(dataDir, cache); err != nil {
+	if e.Task.Split, err = load(f, dataDir, cache); err != nil {
 		return nil, f.At("data", err)
 	}
 	if err := e.checkPrior(); err != nil {

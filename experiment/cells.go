@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"sotto/config"
+	"sotto/experiment/rundir"
 	"sotto/internal/rowfile"
 )
 
@@ -17,7 +18,7 @@ type CellRow struct {
 	Cell   int
 	Values []string // of the axes, in their order
 
-	Accuracy           Spread // over agents; NaN for a regression
+	Accuracy           rundir.Stats // over agents; NaN for a regression
 	Loss, Consensus    float64
 	RMSE               float64 // mean over agents, of runs that are asked for it; NaN for others
 	EpsilonLower       float64 // of the agent that spent most
@@ -31,19 +32,17 @@ type CellRow struct {
 	RunHash            string
 }
 
-// cellColumns follow the axes in cells.csv.
+// cellColumns follow the axes in cells.csv. The root mean squared error comes last, in
+// the cells of runs that are asked for it.
 var cellColumns = []string{"accuracy", "accuracy_min", "accuracy_max", "loss", "consensus_distance",
 	"epsilon_lower", "epsilon_upper",
 	"delta", "noise_multiplier", "charges", "bytes_sent", "config_digest", "engine", "arithmetic", "run_hash"}
-
-// rmseColumn comes last in the cells of runs with [evaluate] rmse.
-const rmseColumn = "rmse"
 
 // cellHeader is the first line of a cells file.
 func cellHeader(axes []string, rmse bool) []string {
 	h := append(append([]string{"cell"}, axes...), cellColumns...)
 	if rmse {
-		h = append(h, rmseColumn)
+		h = append(h, rundir.RMSE)
 	}
 	return h
 }
@@ -52,7 +51,7 @@ func cellHeader(axes []string, rmse bool) []string {
 // mean squared error; nil for another file.
 func axesOf(header []string) (axes []string, rmse bool) {
 	n := len(header) - len(cellColumns)
-	if n > 1 && header[len(header)-1] == rmseColumn {
+	if n > 1 && header[len(header)-1] == rundir.RMSE {
 		n, rmse = n-1, true
 	}
 	if n < 1 || !slices.Equal(header, cellHeader(header[1:n], rmse)) {
@@ -61,18 +60,16 @@ func axesOf(header []string) (axes []string, rmse bool) {
 	return header[1:n:n], rmse
 }
 
-func newCellRow(cell int, values []string, s *Summary) CellRow {
+func newCellRow(cell int, values []string, s *rundir.Summary) CellRow {
 	nan := math.NaN()
 	r := CellRow{
-		Cell:         cell,
-		Values:       values,
-		Accuracy:     Spread{nan, nan, nan},
-		Loss:         float64(s.Loss),
-		Consensus:    float64(s.ConsensusDistance),
-		RMSE:         nan,
-		EpsilonLower: math.Inf(-1),
-		EpsilonUpper: math.Inf(-1),
-		Delta:        s.Privacy[0].Delta,
+		Cell:      cell,
+		Values:    values,
+		Accuracy:  rundir.Stats{Mean: nan, Min: nan, Max: nan},
+		Loss:      float64(s.Loss),
+		Consensus: float64(s.ConsensusDistance),
+		RMSE:      nan,
+		Delta:     s.Privacy[0].Delta,
 
 		Noise:        float64(s.Privacy[0].Noise),
 		Charges:      s.Privacy[0].Charges,
@@ -83,16 +80,12 @@ func newCellRow(cell int, values []string, s *Summary) CellRow {
 		RunHash:      s.RunHash,
 	}
 	if s.Accuracy != nil {
-		r.Accuracy = Spread{float64(s.Accuracy.Mean), float64(s.Accuracy.Min), float64(s.Accuracy.Max)}
+		r.Accuracy = *s.Accuracy
 	}
 	if s.RMSE != nil {
-		r.RMSE = float64(s.RMSE.Mean)
+		r.RMSE = s.RMSE.Mean
 	}
-	for _, p := range s.Privacy {
-		if up := float64(p.Epsilon.Upper); up > r.EpsilonUpper {
-			r.EpsilonLower, r.EpsilonUpper = float64(p.Epsilon.Lower), up
-		}
-	}
+	r.EpsilonLower, r.EpsilonUpper = s.Worst()
 	return r
 }
 
@@ -133,7 +126,7 @@ func parseCell(f []string, axes int) (CellRow, error) {
 	r.ConfigDigest, r.Engine, r.Arithmetic, r.RunHash = f[11], f[12], f[13], f[14]
 	if len(f) > len(cellColumns) {
 		if r.RMSE, err = strconv.ParseFloat(f[15], 64); err != nil {
-			return r, config.Bad(rmseColumn, f[15], "a number")
+			return r, config.Bad(rundir.RMSE, f[15], "a number")
 		}
 	}
 	return r, nil

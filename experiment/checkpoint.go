@@ -12,7 +12,7 @@ import (
 	"time"
 
 	"sotto/agent"
-	"sotto/internal/atomicfile"
+	"sotto/experiment/rundir"
 	"sotto/privacy/ledger"
 	"sotto/tensor"
 )
@@ -66,7 +66,7 @@ func (r *running) checkpoint() error {
 	p := progress{Identity: r.e.Identity(), Elapsed: r.elapsed()}
 	for i, ev := range r.evaluations {
 		s := savedEvaluation{Round: ev.Round}
-		acc, has := Spread{}, 0.
+		acc, has := rundir.Stats{}, 0.
 		if ev.Accuracy != nil {
 			acc, has = *ev.Accuracy, 1
 		}
@@ -100,7 +100,7 @@ func (r *running) checkpoint() error {
 	at := len(b)
 	b = r.world.Sim.AppendState(binary.LittleEndian.AppendUint64(b, 0))
 	binary.LittleEndian.PutUint64(b[at:], uint64(len(b)-at-8))
-	err = r.dir.put(checkpointFile, b)
+	err = r.dir.Put(rundir.CheckpointFile, b)
 	r.saved = r.saved || err == nil
 	return err
 }
@@ -132,15 +132,25 @@ func (r *running) restore(p progress, state []byte) error {
 		for i, bits := range s.Bits {
 			f[i] = math.Float64frombits(bits)
 		}
-		ev := evaluation{Round: s.Round, Loss: Spread{f[4], f[5], f[6]}, Consensus: f[7], Epsilon: f[8]}
-		if f[0] == 1 {
-			ev.Accuracy = &Spread{f[1], f[2], f[3]}
+		ev := evaluation{
+			Round:     s.Round,
+			Loss:      rundir.Stats{Mean: f[4], Min: f[5], Max: f[6]},
+			Consensus: f[7],
+			Epsilon:   f[8],
 		}
-		var rows []Row
+		if f[0] == 1 {
+			ev.Accuracy = &rundir.Stats{Mean: f[1], Min: f[2], Max: f[3]}
+		}
+		var rows []rundir.Row
 		for _, row := range s.Rows {
-			rows = append(rows, Row{s.Round, row.Agent, row.Metric,
-				math.Float64frombits(row.Value), math.Float64frombits(row.Epsilon),
-				math.Float64frombits(row.Delta)})
+			rows = append(rows, rundir.Row{
+				Round:   s.Round,
+				Agent:   row.Agent,
+				Metric:  row.Metric,
+				Value:   math.Float64frombits(row.Value),
+				Epsilon: math.Float64frombits(row.Epsilon),
+				Delta:   math.Float64frombits(row.Delta),
+			})
 		}
 		r.evaluations, r.rows = append(r.evaluations, ev), append(r.rows, rows)
 	}
@@ -165,20 +175,20 @@ func decodeCheckpoint(b []byte) (p progress, state []byte, err error) {
 }
 
 // resumeDir reads an interrupted run's directory, whose name ends in .partial.
-func resumeDir(dir string) (*runDir, []byte, *File, error) {
+func resumeDir(dir string) (*rundir.Dir, []byte, *File, error) {
 	dir = filepath.Clean(dir)
-	base, ok := strings.CutSuffix(filepath.Base(dir), partialSuffix)
+	base, ok := strings.CutSuffix(filepath.Base(dir), rundir.PartialSuffix)
 	if !ok {
 		return nil, nil, nil, fmt.Errorf("%w: %s: an interrupted run's directory ends in %s", ErrCheckpoint,
-			dir, partialSuffix)
+			dir, rundir.PartialSuffix)
 	}
-	b, err := os.ReadFile(filepath.Join(dir, checkpointFile))
+	b, err := os.ReadFile(filepath.Join(dir, rundir.CheckpointFile))
 	if err != nil {
 		return nil, nil, nil, fmt.Errorf("%w: %w", ErrCheckpoint, err)
 	}
-	f, err := Read(filepath.Join(dir, configFile), nil)
+	f, err := Read(filepath.Join(dir, rundir.ConfigFile), nil)
 	if err != nil {
 		return nil, nil, nil, err
 	}
-	return &runDir{out: filepath.Dir(dir), name: base, path: dir, write: atomicfile.Write}, b, f, nil
+	return &rundir.Dir{Out: filepath.Dir(dir), Name: base, Path: dir}, b, f, nil
 }

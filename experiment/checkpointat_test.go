@@ -4,6 +4,8 @@ import (
 	"errors"
 	"testing"
 	"time"
+
+	"sotto/experiment/rundir"
 )
 
 // A checkpoint that took long is not made again before ten times as long has passed, but
@@ -16,7 +18,7 @@ func TestCheckpointAt(t *testing.T) {
 	if r.world, err = e.Start(e.Own(), 1, nil); err != nil {
 		t.Fatal(err)
 	}
-	r.dir = &runDir{path: t.TempDir(), write: func(string, []byte) error { made++; return nil }}
+	r.dir = &rundir.Dir{Path: t.TempDir(), Write: func(string, []byte) error { made++; return nil }}
 	now := time.Now()
 	for k, c := range []struct {
 		stored  time.Time
@@ -34,7 +36,7 @@ func TestCheckpointAt(t *testing.T) {
 		}
 	}
 	full := errors.New("disk full")
-	r.dir.write = func(string, []byte) error { return full }
+	r.dir.Write = func(string, []byte) error { return full }
 	if err := r.checkpointAt(true); !errors.Is(err, full) || r.saved != true {
 		t.Errorf("%v, saved %t", err, r.saved)
 	}

@@ -3,6 +3,8 @@ package experiment
 import (
 	"fmt"
 	"testing"
+
+	"sotto/experiment/rundir"
 )
 
 // TestClaim46: the public code's five trials draw one graph and one noise from one seed,
@@ -10,7 +12,7 @@ import (
 // trials are seeds; equal ones are the same run, bit for bit, and others have other
 // graphs, noise and results.
 func TestClaim46(t *testing.T) {
-	trial := func(seed int) Summary {
+	trial := func(seed int) rundir.Summary {
 		return run(t, averages(t, fmt.Sprintf("seed=%d", seed), "rounds=6", `topology.graph="er"`,
 			"topology.p=0.5"), Options{Workers: 1}).Summary
 	}

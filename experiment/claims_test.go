@@ -13,6 +13,7 @@ import (
 	"sotto/config"
 	"sotto/data"
 	"sotto/experiment/experimenttest"
+	"sotto/experiment/rundir"
 	"sotto/model"
 	"sotto/oracle"
 	"sotto/privacy"
@@ -394,13 +395,14 @@ func TestClaim10(t *testing.T) {
 			t.Fatal(err)
 		}
 		again := run(t, e, Options{}).Dir
-		runs, err := findRuns([]string{dir})
+		runs, err := rundir.Find([]string{dir})
 		if err != nil {
 			t.Fatal(err)
 		}
 		texts := func(dir string) string {
-			return strings.Join([]string{string(read(t, dir, summaryFile)), string(read(t, dir, privacyFile)),
-				string(read(t, dir, ledgerFile)), string(read(t, dir, reportFile))}, "\x00")
+			return strings.Join([]string{string(read(t, dir, rundir.SummaryFile)),
+				string(read(t, dir, rundir.PrivacyFile)),
+				string(read(t, dir, rundir.LedgerFile)), string(read(t, dir, rundir.ReportFile))}, "\x00")
 		}
 		return texts(again), texts(runs[0])
 	}

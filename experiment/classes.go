@@ -6,6 +6,7 @@ import (
 	"strconv"
 	"strings"
 
+	"sotto/experiment/rundir"
 	"sotto/report/plot"
 )
 
@@ -28,11 +29,11 @@ func (s *setting) classAccuracy() [][]float64 {
 	}
 	classes := 0
 	for _, r := range s.runs {
-		for _, row := range r.rows {
-			name, ok := strings.CutPrefix(row.Metric, classMetric)
+		for _, row := range r.Rows {
+			name, ok := strings.CutPrefix(row.Metric, rundir.ClassAccuracy)
 			c, errC := strconv.ParseUint(name, 10, 16)
 			i, errI := strconv.ParseUint(row.Agent, 10, 16)
-			if !ok || errC != nil || errI != nil || i >= manyAgents {
+			if !ok || errC != nil || errI != nil || i >= rundir.SummaryThreshold {
 				continue // another metric, or the mean over agents
 			}
 			add(&sum, int(i), int(c), row.Value)

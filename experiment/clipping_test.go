@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"sotto/config"
+	"sotto/experiment/rundir"
 	"sotto/privacy/account"
 )
 
@@ -60,7 +61,7 @@ func TestClipMetric(t *testing.T) {
 		set  []string
 		want float64
 	}{{[]string{"privacy.clipping=schedule", "privacy.clip_decay=0.9"}, math.Pow(.9, 4)}, {nil, 0}} {
-		rows, err := ReadMetrics(run(t, build(t, c.set...), Options{Workers: 1}).Dir)
+		rows, err := rundir.ReadMetrics(run(t, build(t, c.set...), Options{Workers: 1}).Dir)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"strings"
 
+	"sotto/experiment/rundir"
 	"sotto/report/plot"
 )
 
@@ -32,13 +33,13 @@ type measure struct {
 }
 
 // classification says that runs have an accuracy.
-func (r *finished) classification() bool { return r.summary.Accuracy != nil }
+func (r *finished) classification() bool { return r.Summary.Accuracy != nil }
 
 // over returns a metric's mean over agents with its range, by round.
 func over(metric string) func(r *finished) []plot.Point {
 	return func(r *finished) []plot.Point {
 		var points []plot.Point
-		for _, row := range r.rows {
+		for _, row := range r.Rows {
 			if row.Metric != metric {
 				continue
 			}
@@ -59,11 +60,11 @@ func over(metric string) func(r *finished) []plot.Point {
 
 // spentOver returns the worst agent's epsilon by round, nothing where it ends infinite.
 func spentOver(r *finished) []plot.Point {
-	if _, upper := r.summary.worst(); math.IsInf(upper, 1) {
+	if _, upper := r.Summary.Worst(); math.IsInf(upper, 1) {
 		return nil
 	}
 	var points []plot.Point
-	for _, row := range r.rows {
+	for _, row := range r.Rows {
 		if row.Metric == "consensus_distance" {
 			points = append(points, plot.Point{
 				X:    float64(row.Round),
@@ -79,7 +80,7 @@ func spentOver(r *finished) []plot.Point {
 var measures = []measure{
 	{"accuracy", "Test accuracy", "accuracy (%)", true, over("accuracy")},
 	{"loss", "Test loss", "loss", false, over("loss")},
-	{"rmse", "Test root mean squared error", "root mean squared error", false, over(rmseColumn)},
+	{"rmse", "Test root mean squared error", "root mean squared error", false, over(rundir.RMSE)},
 	{"clip", "Clip norm", "clip norm", false, over("clip")},
 	{"train-loss", "Loss of training records at the mean model", "loss", false, over("train_loss")},
 	{"gradient-norm", "Norm of the mean gradient at the mean model", "norm", false, over("gradient_norm")},
@@ -205,7 +206,7 @@ func (s *setting) finals() []float64 {
 	var xs []float64
 	for _, r := range s.runs {
 		if r.classification() {
-			xs = append(xs, float64(r.summary.Accuracy.Mean))
+			xs = append(xs, float64(r.Summary.Accuracy.Mean))
 		}
 	}
 	return xs
@@ -215,7 +216,7 @@ func (s *setting) finals() []float64 {
 func (s *setting) epsilon() float64 {
 	sum := 0.
 	for _, r := range s.runs {
-		_, upper := r.summary.worst()
+		_, upper := r.Summary.Worst()
 		sum += upper / float64(len(s.runs))
 	}
 	return sum
@@ -225,20 +226,9 @@ func (s *setting) epsilon() float64 {
 func (s *setting) fiedler() float64 {
 	sum := 0.
 	for _, r := range s.runs {
-		sum += float64(r.summary.Topology.Fiedler) / float64(len(s.runs))
+		sum += float64(r.Summary.Topology.Fiedler) / float64(len(s.runs))
 	}
 	return sum
-}
-
-// worst returns the epsilon of the agent that has spent most.
-func (s *Summary) worst() (lower, upper float64) {
-	lower, upper = math.Inf(-1), math.Inf(-1)
-	for _, p := range s.Privacy {
-		if up := float64(p.Epsilon.Upper); up > upper {
-			lower, upper = float64(p.Epsilon.Lower), up
-		}
-	}
-	return lower, upper
 }
 
 // against draws final accuracy over a property of settings, one curve for those that

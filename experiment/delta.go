@@ -3,6 +3,7 @@ package experiment
 import (
 	"fmt"
 	"math"
+
 	"sotto/config"
 	"sotto/experiment/plan"
 	"sotto/oracle"

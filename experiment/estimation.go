@@ -4,21 +4,11 @@ import (
 	"math"
 
 	"sotto/config"
+	"sotto/experiment/rundir"
 )
 
-// estimationMetric is the root mean square, over coordinates, of a model's distance from
-// the hidden vector that generated data were made with. Beside every agent's own stands,
-// as agent "all", that of the mean of all agents' models.
-const estimationMetric = "estimation_rmse"
-
-// Estimation is how far models are from the hidden vector at the end.
-type Estimation struct {
-	Range
-	MeanModel Figure `json:"mean_model"` // of the mean of all agents' models
-	// NoiseFree is that of the mean of the iterates without noise, which published
-	// replications put out.
-	NoiseFree *Figure `json:"noise_free,omitempty"`
-}
+// estimationMetric is the distance of models from the hidden vector.
+const estimationMetric = rundir.EstimationRMSE
 
 // checkEstimation refuses data and models without a hidden vector to compare with.
 func (e *Experiment) checkEstimation() error {

@@ -14,6 +14,7 @@ import (
 	"testing"
 
 	"sotto/experiment/experimenttest"
+	"sotto/experiment/rundir"
 	"sotto/internal/atomicfile"
 	"sotto/model"
 	"sotto/privacy/account"
@@ -61,7 +62,8 @@ func read(t *testing.T, dir, name string) []byte {
 }
 
 // deterministic are the files that must not depend on workers, interruptions or time.
-var deterministic = []string{metricsFile, modelFile, configFile, ledgerFile, privacyFile, topologyFile}
+var deterministic = []string{rundir.MetricsFile, rundir.ModelFile, rundir.ConfigFile, rundir.LedgerFile,
+	rundir.PrivacyFile, rundir.TopologyFile}
 
 func sameFiles(t *testing.T, a, b string) {
 	t.Helper()
@@ -102,15 +104,16 @@ func TestAugmentedRun(t *testing.T) {
 	a := run(t, build(t, set...), Options{Workers: 1})
 	b := run(t, build(t, set...), Options{Workers: 3})
 	sameFiles(t, a.Dir, b.Dir)
-	if plain := run(t, build(t, "rounds=4"), Options{Workers: 2}); bytes.Equal(read(t, plain.Dir, modelFile),
-		read(t, a.Dir, modelFile)) {
+	if plain := run(t, build(t, "rounds=4"), Options{Workers: 2}); bytes.Equal(
+		read(t, plain.Dir, rundir.ModelFile),
+		read(t, a.Dir, rundir.ModelFile)) {
 		t.Error("augmentation changes nothing")
 	}
 }
 
 func TestEffectiveConfigIsComplete(t *testing.T) {
 	one := run(t, build(t), Options{})
-	f, err := Parse("config.toml", read(t, one.Dir, configFile), nil)
+	f, err := Parse("config.toml", read(t, one.Dir, rundir.ConfigFile), nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -145,7 +148,7 @@ func TestInterruptAndResume(t *testing.T) {
 			t.Fatal(err)
 		}
 		sameFiles(t, whole.Dir, r.Dir)
-		if r.Summary.RunHash != whole.Summary.RunHash || strings.HasSuffix(r.Dir, partialSuffix) {
+		if r.Summary.RunHash != whole.Summary.RunHash || strings.HasSuffix(r.Dir, rundir.PartialSuffix) {
 			t.Errorf("resumed run in %s has hash %s", r.Dir, r.Summary.RunHash)
 		}
 		if _, err := os.Stat(halt.Dir); err == nil {
@@ -162,8 +165,8 @@ func TestResumeRefusesWhatItCannotContinue(t *testing.T) {
 	if !errors.As(err, &halt) {
 		t.Fatal(err)
 	}
-	good := read(t, halt.Dir, checkpointFile)
-	at := filepath.Join(halt.Dir, checkpointFile)
+	good := read(t, halt.Dir, rundir.CheckpointFile)
+	at := filepath.Join(halt.Dir, rundir.CheckpointFile)
 	resume := func(dir string) error {
 		_, err := Resume(context.Background(), dir, "", Options{})
 		return err
@@ -175,13 +178,13 @@ func TestResumeRefusesWhatItCannotContinue(t *testing.T) {
 		}
 	}
 	os.WriteFile(at, good, 0o644)
-	cfg := read(t, halt.Dir, configFile)
-	os.WriteFile(filepath.Join(halt.Dir, configFile),
+	cfg := read(t, halt.Dir, rundir.ConfigFile)
+	os.WriteFile(filepath.Join(halt.Dir, rundir.ConfigFile),
 		bytes.Replace(cfg, []byte("step_size = 0.5"), []byte("step_size = 0.25"), 1), 0o644)
 	if err := resume(halt.Dir); !errors.Is(err, ErrCheckpoint) {
 		t.Errorf("changed configuration: %v", err)
 	}
-	os.WriteFile(filepath.Join(halt.Dir, configFile), cfg, 0o644)
+	os.WriteFile(filepath.Join(halt.Dir, rundir.ConfigFile), cfg, 0o644)
 	if err := resume(filepath.Dir(halt.Dir)); !errors.Is(err, ErrCheckpoint) {
 		t.Errorf("a folder that is no run: %v", err)
 	}
@@ -229,18 +232,19 @@ func TestFullDisk(t *testing.T) {
 
 func TestRunDirectory(t *testing.T) {
 	r := run(t, build(t), Options{Command: "sotto run small.toml"})
-	for _, name := range append(deterministic, manifestFile, summaryFile, reportFile, "plots/accuracy.svg",
+	for _, name := range append(deterministic, rundir.ManifestFile, rundir.SummaryFile, rundir.ReportFile,
+		"plots/accuracy.svg",
 		"plots/loss.svg", "plots/consensus.svg", "plots/epsilon.svg", "plots/classes.svg", "plots/graph.svg",
 		"plots/accuracy.csv") {
 		if len(read(t, r.Dir, name)) == 0 {
 			t.Errorf("%s is empty", name)
 		}
 	}
-	if _, err := os.Stat(filepath.Join(r.Dir, checkpointFile)); err == nil {
+	if _, err := os.Stat(filepath.Join(r.Dir, rundir.CheckpointFile)); err == nil {
 		t.Error("a finished run still holds its checkpoint")
 	}
 	var s map[string]any
-	if err := json.Unmarshal(read(t, r.Dir, summaryFile), &s); err != nil {
+	if err := json.Unmarshal(read(t, r.Dir, rundir.SummaryFile), &s); err != nil {
 		t.Fatal(err)
 	}
 	for _, key := range []string{"run", "algorithm", "agents", "rounds", "accuracy", "loss",
@@ -252,8 +256,8 @@ func TestRunDirectory(t *testing.T) {
 	if s["noise"] != "simulated" {
 		t.Errorf("noise is %v", s["noise"])
 	}
-	var st []AgentStatement
-	if err := json.Unmarshal(read(t, r.Dir, privacyFile), &st); err != nil {
+	var st []rundir.AgentStatement
+	if err := json.Unmarshal(read(t, r.Dir, rundir.PrivacyFile), &st); err != nil {
 		t.Fatal(err)
 	}
 	for _, a := range st {
@@ -261,11 +265,11 @@ func TestRunDirectory(t *testing.T) {
 			t.Error("a simulation states an epsilon as a guarantee")
 		}
 	}
-	_, weights, err := model.DecodeSafetensors(read(t, r.Dir, modelFile))
+	_, weights, err := model.DecodeSafetensors(read(t, r.Dir, rundir.ModelFile))
 	if err != nil || len(weights) != 5 || len(weights[0].Vec) != 784*8+8+8*10+10 {
 		t.Errorf("model file: %d tensors, %v", len(weights), err)
 	}
-	page := string(read(t, r.Dir, reportFile))
+	page := string(read(t, r.Dir, rundir.ReportFile))
 	if !strings.Contains(page, "sotto run small.toml") || strings.Count(page, "<svg") != 6 {
 		t.Error("report.html lacks the command or a plot")
 	}
@@ -345,14 +349,15 @@ func TestExactNoise(t *testing.T) {
 			t.Errorf("agent %d: epsilon %g, target 6", p.Agent, up)
 		}
 	}
-	if text := string(read(t, one.Dir, privacyFile)); strings.Contains(text, "double-precision sampler") ||
+	text := string(read(t, one.Dir, rundir.PrivacyFile))
+	if strings.Contains(text, "double-precision sampler") ||
 		strings.Contains(text, "float32") {
 		t.Error("an exact run states a float assumption")
 	}
-	if !strings.Contains(string(read(t, one.Dir, ledgerFile)), `"type":"discrete_gaussian"`) {
+	if !strings.Contains(string(read(t, one.Dir, rundir.LedgerFile)), `"type":"discrete_gaussian"`) {
 		t.Error("the ledger does not hold discrete Gaussian charges")
 	}
-	if fast := run(t, build(t), Options{}); !strings.Contains(string(read(t, fast.Dir, privacyFile)),
+	if fast := run(t, build(t), Options{}); !strings.Contains(string(read(t, fast.Dir, rundir.PrivacyFile)),
 		"double-precision sampler") {
 		t.Error("a fast run states no assumption on its sampler")
 	}

@@ -2,12 +2,14 @@ package experiment
 
 import (
 	"bytes"
+	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
 	"fmt"
 	"runtime"
 
+	"sotto/experiment/rundir"
 	"sotto/model"
 	"sotto/privacy/account"
 	"sotto/privacy/ledger"
@@ -20,11 +22,11 @@ import (
 // rename the checkpoint stays, so that a full disk costs nothing but the writing.
 func (r *running) finish() (*Result, error) {
 	r.world.erase()
-	var rows []Row
+	var rows []rundir.Row
 	for _, part := range r.rows {
 		rows = append(rows, part...)
 	}
-	metrics := encodeMetrics(rows)
+	metrics := rundir.EncodeMetrics(rows)
 	weights, err := r.encodeModel()
 	if err != nil {
 		return nil, err
@@ -49,7 +51,7 @@ func (r *running) finish() (*Result, error) {
 		return nil, err
 	}
 	s.Walk = r.walk
-	s.Run = r.dir.out + "/" + r.dir.name
+	s.Run = r.dir.Out + "/" + r.dir.Name
 	h := sha256.New()
 	h.Write(metrics)
 	h.Write(weights)
@@ -59,21 +61,21 @@ func (r *running) finish() (*Result, error) {
 	if err != nil {
 		return nil, err
 	}
-	files := []madeFile{
-		{metricsFile, func() ([]byte, error) { return metrics, nil }},
-		{modelFile, func() ([]byte, error) { return weights, nil }},
-		{topologyFile, func() ([]byte, error) { return indent(graph) }},
-		{ledgerFile, r.encodeLedgers},
-		{privacyFile, r.encodeStatements},
-		{manifestFile, func() ([]byte, error) { return indent(r.manifest()) }},
+	files := []artifact{
+		{rundir.MetricsFile, func() ([]byte, error) { return metrics, nil }},
+		{rundir.ModelFile, func() ([]byte, error) { return weights, nil }},
+		{rundir.TopologyFile, func() ([]byte, error) { return indent(graph) }},
+		{rundir.LedgerFile, r.encodeLedgers},
+		{rundir.PrivacyFile, r.encodeStatements},
+		{rundir.ManifestFile, func() ([]byte, error) { return indent(r.manifest()) }},
 	}
 	if r.e.File.Clock.Record {
-		files = append(files, madeFile{wakesFile, r.encodeWakes})
+		files = append(files, artifact{rundir.WakesFile, r.encodeWakes})
 	}
 	for _, f := range files {
 		b, err := f.make()
 		if err == nil {
-			err = r.dir.put(f.name, b)
+			err = r.dir.Put(f.name, b)
 		}
 		if err != nil {
 			return nil, r.kept(err)
@@ -84,19 +86,19 @@ func (r *running) finish() (*Result, error) {
 	}
 	b, err := indent(s)
 	if err == nil {
-		err = r.dir.put(summaryFile, b)
+		err = r.dir.Put(rundir.SummaryFile, b)
 	}
 	if err != nil {
 		return nil, r.kept(err)
 	}
-	if s.Run, err = r.dir.finish(); err != nil {
+	if s.Run, err = r.dir.Finish(); err != nil {
 		return nil, r.kept(err)
 	}
 	return &Result{Dir: s.Run, Summary: s}, nil
 }
 
-// madeFile is a file of the run directory.
-type madeFile struct {
+// artifact is a file of the run directory and how its bytes are made.
+type artifact struct {
 	name string
 	make func() ([]byte, error)
 }
@@ -113,7 +115,7 @@ func (r *running) kept(err error) error {
 		return err
 	}
 	return fmt.Errorf("%w; the last checkpoint stands, go on from it with: sotto run --resume %s", err,
-		r.dir.path)
+		r.dir.Path)
 }
 
 func indent(v any) ([]byte, error) {
@@ -130,9 +132,9 @@ func (r *running) encodeModel() ([]byte, error) {
 	}
 	meta := map[string]string{"config_digest": r.e.Digest(), "engine": EngineVersion,
 		"model": r.e.File.Model.Name, "noise": "simulated",
-		"samples": FormatShape(r.e.SampleShape())}
+		"samples": rundir.FormatShape(r.e.SampleShape())}
 	var tensors []model.NamedVec
-	if n <= manyAgents {
+	if n <= rundir.SummaryThreshold {
 		for i := range n {
 			tensors = append(tensors, model.NamedVec{Name: fmt.Sprintf("%s.%d", whose, i),
 				Vec: r.e.Expand(r.world.Sim.Params(i))})
@@ -153,18 +155,11 @@ func (r *running) encodeModel() ([]byte, error) {
 	return model.EncodeSafetensors(meta, []model.NamedVec{{Name: "mean", Vec: r.e.Expand(mean)}})
 }
 
-// ledgerLine is one line of the simulator's ledger file: agents whose ledgers are equal.
-type ledgerLine struct {
-	Agents  string          `json:"agents"`
-	Head    string          `json:"head"`
-	Records []ledger.Record `json:"records"`
-}
-
 func (r *running) encodeLedgers() ([]byte, error) {
 	var b bytes.Buffer
 	enc := json.NewEncoder(&b)
 	err := r.byLedger(func(agents string, l *ledger.Memory) error {
-		line := ledgerLine{Agents: agents, Head: l.Head().String()}
+		line := rundir.LedgerLine{Agents: agents, Head: l.Head().String()}
 		for rec, err := range l.Records() {
 			if err != nil {
 				return err
@@ -190,43 +185,37 @@ func (r *running) manifest() map[string]any {
 }
 
 // writeReport writes the page and the plots as "sotto report" does for the finished run.
-func (r *running) writeReport(s Summary, rows []Row, graph *topology.Graph) error {
-	f := &finished{
-		dir:     s.Run,
-		command: r.opt.Command,
-		summary: s,
-		rows:    rows,
-		graph:   graph,
-		config:  r.e.effective,
-	}
-	if f.command == "" {
-		f.command = "sotto run " + shellWord(s.Run+"/"+configFile)
-	}
-	if err := f.readKeys(); err != nil {
-		return err
+func (r *running) writeReport(s rundir.Summary, rows []rundir.Row, graph *topology.Graph) error {
+	f := &rundir.Run{
+		Dir:     s.Run,
+		Command: cmp.Or(r.opt.Command, rundir.Again(s.Run+"/"+rundir.ConfigFile)),
+		Summary: s,
+		Rows:    rows,
+		Graph:   graph,
+		Config:  r.e.effective,
 	}
 	err := r.byLedger(func(agents string, l *ledger.Memory) error {
-		head := ledgerHead{agents: agents, head: l.Head().String()}
+		head := rundir.LedgerHead{Agents: agents, Head: l.Head().String()}
 		for _, err := range l.Records() {
 			if err != nil {
 				return err
 			}
-			head.records++
+			head.Records++
 		}
-		f.ledgers = append(f.ledgers, head)
+		f.Ledgers = append(f.Ledgers, head)
 		return nil
 	})
 	if err != nil {
 		return err
 	}
-	page, plots, err := reportOn([]*finished{f})
+	page, plots, err := reportOn([]*rundir.Run{f})
 	if err != nil {
 		return err
 	}
 	for _, p := range plots {
-		if err := r.dir.put("plots/"+p.Name, p.Bytes); err != nil {
+		if err := r.dir.Put("plots/"+p.Name, p.Bytes); err != nil {
 			return err
 		}
 	}
-	return r.dir.put(reportFile, page)
+	return r.dir.Put(rundir.ReportFile, page)
 }

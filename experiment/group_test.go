@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"sotto/data"
+	"sotto/experiment/rundir"
 	"sotto/experiment/runfile"
 )
 
@@ -45,23 +46,14 @@ on = "own"
 		r.Summary.Privacy[0].Members != 1200 || r.Summary.Privacy[0].Charges != 2 {
 		t.Errorf("privacy lines %+v", r.Summary.Privacy)
 	}
-	metrics := string(read(t, r.Dir, metricsFile))
+	metrics := string(read(t, r.Dir, rundir.MetricsFile))
 	// Three evaluations of mean, min and max of two metrics and of the consensus
 	// distance, after the last one mean, min and max of two classes, and a header.
 	if got := strings.Count(metrics, "\n"); got != 1+3*(2*3+1)+2*3 {
 		t.Errorf("metrics.csv has %d lines", got)
 	}
-	if got := strings.Count(string(read(t, r.Dir, ledgerFile)), "\n"); got != 1 {
+	if got := strings.Count(string(read(t, r.Dir, rundir.LedgerFile)), "\n"); got != 1 {
 		t.Errorf("the ledger file has %d lines", got)
-	}
-}
-
-func TestRanges(t *testing.T) {
-	for want, ids := range map[string][]int{"": nil, "4": {4}, "0-3,7": {0, 1, 2, 3, 7},
-		"1,3,5-6": {1, 3, 5, 6}} {
-		if got := ranges(ids); got != want {
-			t.Errorf("ranges(%v) = %q, want %q", ids, got, want)
-		}
 	}
 }
 

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"sotto/config"
+	"sotto/experiment/rundir"
 	"sotto/model"
 )
 
@@ -14,7 +15,7 @@ import (
 // the whole model, in which the rest is what init_from held.
 func TestTrainLayers(t *testing.T) {
 	first := run(t, build(t, "faults.drop=0"), Options{})
-	path := filepath.Join(first.Dir, modelFile)
+	path := filepath.Join(first.Dir, rundir.ModelFile)
 	whole := build(t, "model.init_from="+path)
 	e := build(t, "model.init_from="+path, "model.train_layers=1")
 	const head = 8*10 + 10
@@ -31,7 +32,7 @@ func TestTrainLayers(t *testing.T) {
 			t.Errorf("%s depends on the number of workers", name)
 		}
 	}
-	meta, agents, err := model.DecodeSafetensors(read(t, result.Dir, modelFile))
+	meta, agents, err := model.DecodeSafetensors(read(t, result.Dir, rundir.ModelFile))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -60,7 +61,7 @@ func TestTrainLayers(t *testing.T) {
 }
 
 func TestTrainLayersRefuses(t *testing.T) {
-	path := filepath.Join(run(t, build(t), Options{}).Dir, modelFile)
+	path := filepath.Join(run(t, build(t), Options{}).Dir, rundir.ModelFile)
 	for name, tc := range map[string]struct {
 		set []string
 		key string

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"sotto/experiment/rundir"
 	"sotto/privacy"
 	"sotto/privacy/ledger"
 )
@@ -146,7 +147,7 @@ func TestScoreIsReleasedAndCharged(t *testing.T) {
 		if _, err := ledger.VerifyRun(res.Dir); err != nil {
 			t.Error(err)
 		}
-		if rows := string(read(t, res.Dir, metricsFile)); strings.Contains(rows, "score") {
+		if rows := string(read(t, res.Dir, rundir.MetricsFile)); strings.Contains(rows, "score") {
 			t.Error("held-out figures without noise are in metrics.csv")
 		}
 	}

@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"sotto/config"
+	"sotto/experiment/rundir"
 	"sotto/model"
 	"sotto/tensor"
 )
@@ -61,9 +62,9 @@ func TestInitFrom(t *testing.T) {
 // run.
 func TestInitFromARun(t *testing.T) {
 	first := run(t, build(t), Options{Out: t.TempDir(), Workers: 2})
-	path := filepath.Join(first.Dir, modelFile)
+	path := filepath.Join(first.Dir, rundir.ModelFile)
 	e := build(t, "model.init_from="+path)
-	_, agents, err := model.DecodeSafetensors(read(t, first.Dir, modelFile))
+	_, agents, err := model.DecodeSafetensors(read(t, first.Dir, rundir.ModelFile))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -84,7 +85,7 @@ func TestInitFromARun(t *testing.T) {
 		"model.init_digest="+e.File.Model.InitDigest); again.Identity() != before {
 		t.Error("the stated digest makes another run")
 	}
-	b := read(t, first.Dir, modelFile)
+	b := read(t, first.Dir, rundir.ModelFile)
 	b[len(b)-1] ^= 1 // the sign-exponent byte of the last value: still finite
 	if err := os.WriteFile(path, b, 0o644); err != nil {
 		t.Fatal(err)

@@ -1,10 +1,7 @@
 package experiment
 
 import (
-	"fmt"
-	"math"
-	"strconv"
-
+	"sotto/experiment/rundir"
 	"sotto/privacy/account"
 	"sotto/privacy/account/network"
 )
@@ -12,28 +9,8 @@ import (
 // maxObservers bounds the agents of a run whose every observer's view is computed.
 const maxObservers = 256
 
-// NetworkFigures say what one agent's view of a private average tells of another's value:
-// less than its messages would alone, because most of what it sees is mixed already. It
-// is exact for values that are released once and then only averaged.
-type NetworkFigures struct {
-	Adversary   string   `json:"adversary"`
-	Rounds      int      `json:"rounds_of_averaging"`
-	Observer    int      `json:"worst_observer"`
-	Agent       int      `json:"worst_agent"` // whose value it learns most of
-	Leak        float64  `json:"worst_leak"`  // share of the local loss mu², in [0, 1]
-	Epsilon     Bounds   `json:"worst_epsilon"`
-	Local       Bounds   `json:"local_epsilon"` // against who sees every message
-	MeanLeak    float64  `json:"mean_leak"`
-	MeanEpsilon Figure   `json:"mean_epsilon"`
-	MeanLabel   string   `json:"mean_label"`
-	Delta       float64  `json:"delta"`
-	Method      string   `json:"method"`
-	Assumptions []string `json:"assumptions"`
-	Citations   []string `json:"citations"`
-}
-
 // networkFigures computes the views of all observers.
-func (e *Experiment) networkFigures() (*NetworkFigures, error) {
+func (e *Experiment) networkFigures() (*rundir.NetworkFigures, error) {
 	if !e.File.Evaluate.Network {
 		return nil, nil
 	}
@@ -51,7 +28,7 @@ func (e *Experiment) networkFigures() (*NetworkFigures, error) {
 	}
 	p := &e.File.Privacy
 	mu := account.ClipShift(p.adjacency) / e.Plans[0].Noise
-	n := &NetworkFigures{
+	n := &rundir.NetworkFigures{
 		Adversary:   "any one agent, with what it is sent",
 		Rounds:      len(g.Rounds),
 		Leak:        -1,
@@ -73,7 +50,7 @@ func (e *Experiment) networkFigures() (*NetworkFigures, error) {
 			mean += eps.Upper / pairs
 			if leak > n.Leak {
 				n.Leak, n.Observer, n.Agent, n.Epsilon = leak, v, u,
-					Bounds{Figure(eps.Lower), Figure(eps.Upper)}
+					rundir.NewBounds(eps.Lower, eps.Upper)
 			}
 		}
 	}
@@ -82,7 +59,7 @@ func (e *Experiment) networkFigures() (*NetworkFigures, error) {
 	}
 	n.MeanEpsilon = Figure(mean)
 	local := account.GaussianEpsilon(mu, p.TargetDelta)
-	n.Local = Bounds{Figure(local * (1 - 1e-12)), Figure(local * (1 + 1e-12))}
+	n.Local = rundir.NewBounds(local*(1-1e-12), local*(1+1e-12))
 	return n, nil
 }
 
@@ -126,13 +103,4 @@ func (e *Experiment) checkRecursion() error {
 			"plain where agents wake in pairs: the others are for one matrix")
 	}
 	return nil
-}
-
-// text is what a person reads.
-func (n *NetworkFigures) text() string {
-	return fmt.Sprintf("%s upper, against any one agent: the worst of all pairs, agent %d seen by %d, "+
-		"which learns %s of the local loss; mean %s (%s)", FormatEpsilon(float64(n.Epsilon.Upper)), n.Agent,
-		n.Observer,
-		strconv.FormatFloat(math.Round(1e4*n.Leak)/1e4, 'g', -1, 64), FormatEpsilon(float64(n.MeanEpsilon)),
-		"no guarantee for any single agent")
 }

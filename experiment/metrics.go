@@ -1,81 +1,67 @@
 package experiment
 
 import (
-	"bytes"
-	"encoding/csv"
 	"fmt"
 	"math"
 	"slices"
 	"strconv"
 
 	"sotto/agent"
+	"sotto/experiment/rundir"
 	"sotto/internal/parallel"
 	"sotto/model"
 	"sotto/tensor"
 )
 
-// Row is one line of metrics.csv. Agent is an agent's number, or one of mean, min, max,
-// all.
-type Row struct {
-	Round uint64 `json:"round"`
-	Agent string `json:"agent"`
-	// accuracy, loss, rmse, estimation_rmse, clip, consensus_distance, those of
-	// [evaluate] gradients; after the last round class_accuracy.<class> too
-	Metric  string  `json:"metric"`
-	Value   float64 `json:"value"`
-	Epsilon float64 `json:"epsilon"` // upper bound of what the agent (or the worst agent) has spent so far
-	Delta   float64 `json:"delta"`
-}
-
-var metricsHeader = []string{"round", "agent", "metric", "value", "epsilon", "delta"}
-
-// encodeMetrics writes rows as CSV with shortest round-trip floats.
-func encodeMetrics(rows []Row) []byte {
-	var b bytes.Buffer
-	w := csv.NewWriter(&b)
-	w.Write(metricsHeader)
-	for _, r := range rows {
-		w.Write([]string{strconv.FormatUint(r.Round, 10), r.Agent, r.Metric, number(r.Value),
-			number(r.Epsilon), number(r.Delta)})
-	}
-	w.Flush() // a bytes.Buffer takes everything
-	return b.Bytes()
-}
-
-func number(x float64) string { return strconv.FormatFloat(x, 'g', -1, 64) }
-
-// Spread is a figure over agents.
-type Spread struct {
-	Mean float64 `json:"mean"`
-	Min  float64 `json:"min"`
-	Max  float64 `json:"max"`
-}
-
-func spreadOf(xs []float64) Spread {
-	s := Spread{Min: math.Inf(1), Max: math.Inf(-1)}
-	for _, x := range xs {
-		s.Mean += x / float64(len(xs))
-		s.Min, s.Max = min(s.Min, x), max(s.Max, x)
-	}
-	return s
-}
-
 // evaluation is one look at all agents' models.
 type evaluation struct {
 	Round     uint64
-	Accuracy  *Spread // nil for regression
-	Loss      Spread
+	Accuracy  *rundir.Stats // nil for regression
+	Loss      rundir.Stats
 	Consensus float64
 	Epsilon   float64 // the worst agent's upper bound so far
 }
 
-// manyAgents is the number above which files hold summaries instead of one line for each
-// agent.
-const manyAgents = 1000
+// metricRows are the rows of one round.
+type metricRows struct {
+	round   uint64
+	worst   float64   // epsilon of the agent that has spent most
+	epsilon []float64 // by agent
+	delta   float64
+	each    bool // every agent has a row of its own
+	rows    []rundir.Row
+}
+
+func (m *metricRows) row(agent, metric string, value, epsilon float64) {
+	m.rows = append(m.rows, rundir.Row{
+		Round:   m.round,
+		Agent:   agent,
+		Metric:  metric,
+		Value:   value,
+		Epsilon: epsilon,
+		Delta:   m.delta,
+	})
+}
+
+// all enters a figure of all agents together.
+func (m *metricRows) all(metric string, value float64) { m.row("all", metric, value, m.worst) }
+
+// add enters the values of agents, and what they are in the mean and at most and least.
+func (m *metricRows) add(metric string, agents []int, values []float64) {
+	if m.each {
+		for k, i := range agents {
+			m.row(strconv.Itoa(i), metric, values[k], m.epsilon[i])
+		}
+	}
+	s := rundir.StatsOf(values)
+	m.row("mean", metric, s.Mean, m.worst)
+	m.row("min", metric, s.Min, m.worst)
+	m.row("max", metric, s.Max, m.worst)
+}
 
 // evaluate tests every honest agent's model on its test records and returns the rows of
 // this round.
-func (e *Experiment) evaluate(w *world, workers int, epsilon []float64) (evaluation, []Row) {
+func (e *Experiment) evaluate(w *world, workers int, epsilon []float64) (evaluation, []rundir.Row) {
 	n := len(e.Task.Tested)
 	acc, loss := make([]float64, n), make([]float64, n)
 	parallel.With(n, workers, func(k int, scratch *model.Workspace) error {
@@ -87,9 +73,9 @@ func (e *Experiment) evaluate(w *world, workers int, epsilon []float64) (evaluat
 	})
 	ev := evaluation{
 		Round:     w.Sim.Round(),
-		Loss:      spreadOf(loss),
+		Loss:      rundir.StatsOf(loss),
 		Consensus: e.consensus(w),
-		Epsilon:   spreadOf(epsilon).Max,
+		Epsilon:   rundir.StatsOf(epsilon).Max,
 	}
 	if e.File.Pacing == agent.PacingTokens { // a token has been at many agents: the worst one's
 		epsilon = slices.Repeat([]float64{ev.Epsilon}, n)
@@ -98,24 +84,12 @@ func (e *Experiment) evaluate(w *world, workers int, epsilon []float64) (evaluat
 	if !e.Private() {
 		delta = 0
 	}
-	var rows []Row
 	everyone := e.Task.Tested
-	add := func(metric string, agents []int, values []float64) {
-		s := spreadOf(values)
-		if n <= manyAgents {
-			for k, i := range agents {
-				rows = append(rows, Row{ev.Round, strconv.Itoa(i), metric, values[k], epsilon[i], delta})
-			}
-		}
-		for _, r := range []struct {
-			name  string
-			value float64
-		}{{"mean", s.Mean}, {"min", s.Min}, {"max", s.Max}} {
-			rows = append(rows, Row{ev.Round, r.name, metric, r.value, ev.Epsilon, delta})
-		}
-	}
+	out := metricRows{round: ev.Round, worst: ev.Epsilon, epsilon: epsilon, delta: delta,
+		each: n <= rundir.SummaryThreshold}
+	add, all := out.add, out.all
 	if e.Classifies() {
-		s := spreadOf(acc)
+		s := rundir.StatsOf(acc)
 		ev.Accuracy = &s
 		add("accuracy", everyone, acc)
 	}
@@ -124,7 +98,7 @@ func (e *Experiment) evaluate(w *world, workers int, epsilon []float64) (evaluat
 		for k := range loss {
 			loss[k] = math.Sqrt(loss[k])
 		}
-		add(rmseColumn, everyone, loss)
+		add(rundir.RMSE, everyone, loss)
 	}
 	if with, clips := w.clips(everyone); clips != nil {
 		add("clip", with, clips)
@@ -132,19 +106,19 @@ func (e *Experiment) evaluate(w *world, workers int, epsilon []float64) (evaluat
 	if e.File.Evaluate.Estimation {
 		own, mean := e.estimate(w)
 		add(estimationMetric, everyone, own)
-		rows = append(rows, Row{ev.Round, "all", estimationMetric, mean, ev.Epsilon, delta})
+		all(estimationMetric, mean)
 		if x, ok := e.noiseFree(w); ok {
-			rows = append(rows, Row{ev.Round, "all", noiseFreeMetric, x, ev.Epsilon, delta})
+			all(noiseFreeMetric, x)
 		}
 	}
-	rows = append(rows, Row{ev.Round, "all", "consensus_distance", ev.Consensus, ev.Epsilon, delta})
-	rows = append(rows, e.gradients(w, ev.Round, ev.Epsilon, delta)...)
+	all("consensus_distance", ev.Consensus)
+	out.rows = append(out.rows, e.gradients(w, ev.Round, ev.Epsilon, delta)...)
 	if e.File.Pacing == agent.PacingTokens {
-		rows = append(rows, Row{ev.Round, "all", "vectors_sent", w.Sim.Stats().Vectors, ev.Epsilon, delta})
+		all("vectors_sent", w.Sim.Stats().Vectors)
 	}
 	if e.File.Pacing.Clocked() {
-		rows = append(rows, Row{ev.Round, "all", "objective", e.objective(w, workers), ev.Epsilon, delta},
-			Row{ev.Round, "all", "vectors_sent", w.Sim.Stats().Vectors, ev.Epsilon, delta})
+		all("objective", e.objective(w, workers))
+		all("vectors_sent", w.Sim.Stats().Vectors)
 	}
 	if e.Classifies() && ev.Round == e.File.Steps {
 		for c, byAgent := range e.classAccuracies(w, workers) {
@@ -155,11 +129,11 @@ func (e *Experiment) evaluate(w *world, workers int, epsilon []float64) (evaluat
 				}
 			}
 			if len(with) > 0 {
-				add(classMetric+strconv.Itoa(c), with, slices.DeleteFunc(byAgent, math.IsNaN))
+				add(rundir.ClassAccuracy+strconv.Itoa(c), with, slices.DeleteFunc(byAgent, math.IsNaN))
 			}
 		}
 	}
-	return ev, rows
+	return ev, out.rows
 }
 
 // clips are the clips of those of the given agents whose clips change.
@@ -179,9 +153,6 @@ func (w *world) clips(agents []int) (with []int, clips []float64) {
 func (e *Experiment) Classifies() bool {
 	return e.Task.Split.Train.Classes > 0 && !model.Reconstructs(e.Task.Model)
 }
-
-// classMetric begins the metric of one class's accuracy; the class's number follows.
-const classMetric = "class_accuracy."
 
 // classAccuracies returns every tested agent's accuracy on its test records of each
 // class, by class and agent; NaN where it has none.
@@ -269,12 +240,7 @@ func (ev *evaluation) String() string {
 			100*ev.Accuracy.Max)
 	}
 	return fmt.Sprintf("%sloss %.4f  consensus %.4g  epsilon %s", acc, ev.Loss.Mean, ev.Consensus,
-		FormatEpsilon(ev.Epsilon))
+		rundir.FormatEpsilon(ev.Epsilon))
 }
 
-func FormatEpsilon(x float64) string {
-	if math.IsInf(x, 1) {
-		return "infinite"
-	}
-	return strconv.FormatFloat(x, 'f', 4, 64)
-}
+func number(x float64) string { return strconv.FormatFloat(x, 'g', -1, 64) }

@@ -12,6 +12,7 @@ import (
 
 	"sotto/config"
 	"sotto/data/datatest"
+	"sotto/experiment/rundir"
 	"sotto/privacy"
 	"sotto/privacy/ledger"
 )
@@ -202,11 +203,11 @@ func TestMovieLensRun(t *testing.T) {
 			t.Errorf("agent %d: epsilon %g of a budget of 1", p.Agent, up)
 		}
 	}
-	b, err := os.ReadFile(filepath.Join(res.Dir, metricsFile))
+	b, err := os.ReadFile(filepath.Join(res.Dir, rundir.MetricsFile))
 	if err != nil {
 		t.Fatal(err)
 	}
-	rows, err := decodeMetrics("metrics.csv", b)
+	rows, err := rundir.DecodeMetrics("metrics.csv", b)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -5,6 +5,7 @@ import (
 
 	"sotto/data"
 	"sotto/experiment/plan"
+	"sotto/experiment/rundir"
 )
 
 // Outlook is what one agent of a run will be asked and what that costs, before anything
@@ -17,30 +18,30 @@ type Outlook struct {
 	Noise   Figure  `json:"noise_multiplier"`
 	// NoiseToSignal is the expected length of an answer's noise over the longest mean of
 	// clipped gradients: z sqrt(d)/L.
-	NoiseToSignal Figure `json:"noise_to_signal"`
-	Queries       int    `json:"queries"` // that the algorithm asks
-	Charges       int    `json:"charges"` // that target_epsilon admits of them
-	First         Bounds `json:"first"`   // epsilon of one charge
-	Total         Bounds `json:"epsilon"` // of all charges
+	NoiseToSignal Figure        `json:"noise_to_signal"`
+	Queries       int           `json:"queries"` // that the algorithm asks
+	Charges       int           `json:"charges"` // that target_epsilon admits of them
+	First         rundir.Bounds `json:"first"`   // epsilon of one charge
+	Total         rundir.Bounds `json:"epsilon"` // of all charges
 }
 
 // Plan is what a simulation will do and cost.
 type Plan struct {
-	Name       string    `json:"name"`
-	Algorithm  string    `json:"algorithm"`
-	Dataset    string    `json:"dataset"`
-	Model      string    `json:"model"`
-	Parameters int       `json:"parameters"`
-	Rounds     uint64    `json:"rounds"`
-	Topology   Graph     `json:"topology"`
-	Agents     []Outlook `json:"agents"`
-	Delta      float64   `json:"delta"`
-	Adjacency  string    `json:"adjacency"`
-	Unit       string    `json:"unit"`
-	Accountant string    `json:"accountant"`
-	Warnings   []string  `json:"warnings,omitempty"`
+	Name       string       `json:"name"`
+	Algorithm  string       `json:"algorithm"`
+	Dataset    string       `json:"dataset"`
+	Model      string       `json:"model"`
+	Parameters int          `json:"parameters"`
+	Rounds     uint64       `json:"rounds"`
+	Topology   rundir.Graph `json:"topology"`
+	Agents     []Outlook    `json:"agents"`
+	Delta      float64      `json:"delta"`
+	Adjacency  string       `json:"adjacency"`
+	Unit       string       `json:"unit"`
+	Accountant string       `json:"accountant"`
+	Warnings   []string     `json:"warnings,omitempty"`
 	// Walk is what one agent learns that sees only the tokens it holds, where asked for.
-	Walk *WalkFigures `json:"walk,omitempty"`
+	Walk *rundir.WalkFigures `json:"walk,omitempty"`
 }
 
 // Plan returns what is planned. Runs are refused of which it cannot be said before they
@@ -122,8 +123,8 @@ func (e *Experiment) Outlook(i int) (Outlook, error) {
 		return o, err
 	}
 	total, err := e.Setup.Target.Cost(costs...)
-	o.First, o.Total = Bounds{Figure(first.Lower), Figure(first.Upper)},
-		Bounds{Figure(total.Lower), Figure(total.Upper)}
+	o.First, o.Total = rundir.NewBounds(first.Lower, first.Upper),
+		rundir.NewBounds(total.Lower, total.Upper)
 	return o, err
 }
 

@@ -2,6 +2,7 @@ package experiment
 
 import (
 	"bytes"
+	"encoding/json"
 	"fmt"
 	"math"
 	"path/filepath"
@@ -9,6 +10,8 @@ import (
 	"strconv"
 	"strings"
 
+	"sotto/experiment/rundir"
+	"sotto/experiment/runfile"
 	"sotto/report"
 	"sotto/report/plot"
 )
@@ -23,20 +26,26 @@ type ReportFile struct {
 // values as CSV. paths are run directories, sweep directories or folders of run
 // directories. The same runs give the same bytes.
 func Report(paths []string) (page []byte, plots []ReportFile, err error) {
-	dirs, err := findRuns(paths)
+	dirs, err := rundir.Find(paths)
 	if err != nil {
 		return nil, nil, err
 	}
-	runs := make([]*finished, len(dirs))
+	runs := make([]*rundir.Run, len(dirs))
 	for i, dir := range dirs {
-		if runs[i], err = readFinished(dir); err != nil {
+		if runs[i], err = rundir.Read(dir); err != nil {
 			return nil, nil, err
 		}
 	}
 	return reportOn(runs)
 }
 
-func reportOn(runs []*finished) (page []byte, plots []ReportFile, err error) {
+func reportOn(files []*rundir.Run) (page []byte, plots []ReportFile, err error) {
+	runs := make([]*finished, len(files))
+	for i, r := range files {
+		if runs[i], err = newFinished(r); err != nil {
+			return nil, nil, err
+		}
+	}
 	p, drawings, err := buildReport(runs)
 	if err != nil {
 		return nil, nil, err
@@ -55,6 +64,22 @@ func reportOn(runs []*finished) (page []byte, plots []ReportFile, err error) {
 	var b bytes.Buffer
 	err = report.WriteHTML(&b, p)
 	return b.Bytes(), plots, err
+}
+
+// finished is what a report shows of one run.
+type finished struct {
+	*rundir.Run
+	keys map[string]string // the configuration's dotted keys and values
+}
+
+func newFinished(r *rundir.Run) (*finished, error) {
+	doc, err := runfile.Parse(filepath.Join(r.Dir, rundir.ConfigFile), r.Config)
+	if err != nil {
+		return nil, err
+	}
+	f := &finished{Run: r, keys: doc.Values()}
+	f.keys["engine"] = r.Summary.Engine
+	return f, nil
 }
 
 // mostOnPage is the number of graphs and heat maps of a kind on a page; the others are
@@ -140,13 +165,13 @@ func notesOf(settings []*setting, repeated int) []string {
 	in := map[string]int{}
 	models, sets, engines := map[string]bool{}, map[string]bool{}, map[string]bool{}
 	for _, r := range runs {
-		for _, n := range r.summary.Notes {
+		for _, n := range r.Summary.Notes {
 			if in[n]++; in[n] == 1 {
 				notes = append(notes, n)
 			}
 		}
-		models[r.summary.Model+" "+strconv.Itoa(r.summary.Parameters)], sets[r.summary.Dataset] = true, true
-		if e := r.summary.Engine; e != EngineVersion && !engines[e] {
+		models[r.Summary.Model+" "+strconv.Itoa(r.Summary.Parameters)], sets[r.Summary.Dataset] = true, true
+		if e := r.Summary.Engine; e != EngineVersion && !engines[e] {
 			engines[e] = true
 			notes = append(notes,
 				fmt.Sprintf("other engine version: some runs were made by engine %s and this program is "+
@@ -178,9 +203,9 @@ func notesOf(settings []*setting, repeated int) []string {
 
 // oneRun fills in title and facts of a report on a single run.
 func oneRun(p *report.Page, r *finished) error {
-	p.Title = "sotto run " + r.summary.Name
+	p.Title = "sotto run " + r.Summary.Name
 	var text bytes.Buffer
-	if err := r.summary.WriteTable(&text); err != nil {
+	if err := r.Summary.WriteTable(&text); err != nil {
 		return err
 	}
 	for line := range strings.Lines(text.String()) {
@@ -188,7 +213,7 @@ func oneRun(p *report.Page, r *finished) error {
 			p.Facts = append(p.Facts, report.Fact{Name: name, Value: strings.TrimSpace(value)})
 		}
 	}
-	p.Facts = append(p.Facts, report.Fact{Name: "run hash", Value: r.summary.RunHash})
+	p.Facts = append(p.Facts, report.Fact{Name: "run hash", Value: r.Summary.RunHash})
 	return nil
 }
 
@@ -200,16 +225,17 @@ func summaryTable(settings []*setting) plot.Table {
 		var worst, loss, consensus, seconds []float64
 		for _, r := range s.runs {
 			if r.classification() {
-				worst = append(worst, float64(r.summary.Accuracy.Min))
+				worst = append(worst, float64(r.Summary.Accuracy.Min))
 			}
-			loss, consensus = append(loss, float64(r.summary.Loss)),
-				append(consensus, float64(r.summary.ConsensusDistance))
-			seconds = append(seconds, r.summary.Seconds)
+			loss, consensus = append(loss, float64(r.Summary.Loss)),
+				append(consensus, float64(r.Summary.ConsensusDistance))
+			seconds = append(seconds, r.Summary.Seconds)
 		}
 		t.Rows = append(t.Rows, []string{s.label, strconv.Itoa(len(s.runs)), spreadText(s.finals(), 100, 2),
 			spreadText(worst, 100, 2), spreadText(loss, 1, 3),
-			significant(consensus), FormatEpsilon(s.epsilon()), number(s.runs[0].summary.Privacy[0].Delta),
-			spreadText([]float64{s.fiedler()}, 1, 4), spreadText(seconds, 1, 1)})
+			significant(consensus), rundir.FormatEpsilon(s.epsilon()),
+			number(s.runs[0].Summary.Privacy[0].Delta), spreadText([]float64{s.fiedler()}, 1, 4),
+			spreadText(seconds, 1, 1)})
 	}
 	return t
 }
@@ -238,10 +264,10 @@ func graphsOf(settings []*setting) ([]plot.Drawing, error) {
 	seen := map[string]bool{}
 	for _, s := range settings {
 		for _, r := range s.runs {
-			if plot.Drawable(r.graph) != nil { // the other figures are shown all the same
+			if plot.Drawable(r.Graph) != nil { // the other figures are shown all the same
 				continue
 			}
-			b, err := indent(r.graph)
+			b, err := json.Marshal(r.Graph)
 			if err != nil {
 				return nil, err
 			}
@@ -253,131 +279,14 @@ func graphsOf(settings []*setting) ([]plot.Drawing, error) {
 			if len(out) > 0 {
 				name = fmt.Sprintf("graph-%d", len(out)+1)
 			}
-			g, err := plot.NewGraph(name, r.graph)
+			g, err := plot.NewGraph(name, r.Graph)
 			if err != nil {
 				return nil, err
 			}
 			g.Caption += fmt.Sprintf(" Spectral gap %.4f, normalized Fiedler value %.4f.",
-				float64(r.summary.Topology.SpectralGap), float64(r.summary.Topology.Fiedler))
+				float64(r.Summary.Topology.SpectralGap), float64(r.Summary.Topology.Fiedler))
 			out = append(out, g)
 		}
 	}
 	return out, nil
-}
-
-// privacySection lists what every agent has spent, agents with equal figures in one row.
-func privacySection(settings []*setting) report.Section {
-	t := plot.Table{Header: []string{"setting", "seed", "agents", "epsilon upper", "epsilon lower", "delta",
-		"adjacency", "unit", "accountant", "noise", "noise multiplier", "sample rate", "charges",
-		"claimed epsilon"}}
-	for _, s := range settings {
-		for _, r := range s.runs {
-			claimed := "none"
-			if r.summary.ClaimedEpsilon > 0 {
-				claimed = FormatEpsilon(float64(r.summary.ClaimedEpsilon)) + " (no guarantee)"
-			}
-			for _, p := range distinctLines(r.summary.Privacy, isSingle(settings)) {
-				t.Rows = append(t.Rows, []string{s.label, strconv.FormatUint(r.summary.Seed, 10), p.agents(),
-					FormatEpsilon(float64(p.Epsilon.Upper)), FormatEpsilon(float64(p.Epsilon.Lower)),
-					number(p.Delta), p.Adjacency, p.Unit, p.Accountant, r.summary.Noise, rangeText(p.noise),
-					rangeText(p.rate), strconv.FormatUint(p.Charges, 10), claimed})
-			}
-		}
-	}
-	return report.Section{Title: "Privacy", Tables: []plot.Table{t},
-		Text: []string{"The upper bound is the guarantee that the same run with secret noise would have; " +
-			"the exact value for these releases is not below the lower one. Statements in words are in " +
-			"privacy.json of every run."}}
-}
-
-// distinctLines joins agents whose epsilon is the same, with the range of their noise
-// multipliers and sampling rates. Agents stay apart where those differ when each is asked
-// for.
-func distinctLines(all []PrivacyLine, each bool) []privacyRow {
-	var rows []privacyRow
-	at := map[string]int{}
-	for _, p := range all {
-		key := fmt.Sprint(FormatEpsilon(float64(p.Epsilon.Upper)), FormatEpsilon(float64(p.Epsilon.Lower)),
-			p.Delta, p.Adjacency, p.Unit, p.Accountant, p.Charges, p.Group)
-		if each {
-			key += fmt.Sprint(p.Noise, p.SampleRate)
-		}
-		k, ok := at[key]
-		if !ok {
-			k, at[key] = len(rows), len(rows)
-			rows = append(rows, privacyRow{PrivacyLine: p})
-		}
-		r := &rows[k]
-		r.members, r.noise, r.rate = append(r.members, p.Agent), append(r.noise, float64(p.Noise)),
-			append(r.rate, p.SampleRate)
-	}
-	return rows
-}
-
-// privacyRow is a line of the privacy table and what its agents do not have in common.
-type privacyRow struct {
-	PrivacyLine
-	members     []int
-	noise, rate []float64
-}
-
-func (r *privacyRow) agents() string {
-	if r.Group != "" {
-		return r.Group
-	}
-	return ranges(r.members)
-}
-
-// rangeText prints the lowest and the highest value, once where they are the same.
-func rangeText(xs []float64) string {
-	low, high := strconv.FormatFloat(slices.Min(xs), 'g', 5, 64),
-		strconv.FormatFloat(slices.Max(xs), 'g', 5, 64)
-	if low == high {
-		return low
-	}
-	return low + " to " + high
-}
-
-// isSingle says that the report is on one run.
-func isSingle(settings []*setting) bool { return len(settings) == 1 && len(settings[0].runs) == 1 }
-
-// againSection holds what is needed to make the runs again and to compare the results.
-func againSection(settings []*setting) report.Section {
-	var commands, configs []report.Listing
-	hashes := plot.Table{Header: []string{"run", "engine", "run hash"}}
-	var lines []string
-	single := isSingle(settings)
-	for _, s := range settings {
-		for i, r := range s.runs {
-			lines = append(lines, r.command)
-			hashes.Rows = append(hashes.Rows,
-				[]string{filepath.Base(r.dir), r.summary.Engine, r.summary.RunHash})
-			if i == 0 {
-				title := "Configuration in force: " + s.label
-				if len(s.runs) > 1 {
-					title += fmt.Sprintf(", seed %d", r.summary.Seed)
-				}
-				if single {
-					title = "Configuration in force"
-				}
-				configs = append(configs, report.Listing{Title: title, Text: string(r.config)})
-			}
-		}
-	}
-	commands = []report.Listing{{Text: strings.Join(lines, "\n")}}
-	out := report.Section{
-		Title:    "Run it again",
-		Tables:   []plot.Table{hashes},
-		Listings: append(commands, configs...),
-		Text: []string{"The same engine on the same data gives the same run hash, whatever the number of " +
-			"workers. SOTTO_DATA or --data-dir names the folder of data sets."},
-	}
-	if single {
-		t := plot.Table{Header: []string{"ledger of agents", "records", "head"}}
-		for _, l := range settings[0].runs[0].ledgers {
-			t.Rows = append(t.Rows, []string{l.agents, strconv.Itoa(l.records), l.head})
-		}
-		out.Tables = append(out.Tables, t)
-	}
-	return out
 }

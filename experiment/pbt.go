@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"sotto/config"
+	"sotto/experiment/rundir"
 	"sotto/internal/atomicfile"
 	"sotto/rng"
 )
@@ -122,7 +123,7 @@ func (w *tuning) member(ctx context.Context, g, n int, m member) (TrialRow, erro
 	}
 	if row, ok := findTrial(w.table, g, n, m.from, e); ok {
 		later := g < w.t.generations() && w.generationBegun(g+1)
-		if later || exists(filepath.Join(w.memberDir(g, n), checkpointFile)) {
+		if later || exists(filepath.Join(w.memberDir(g, n), rundir.CheckpointFile)) {
 			w.count()
 			return row, nil
 		}
@@ -136,7 +137,7 @@ func (w *tuning) member(ctx context.Context, g, n int, m member) (TrialRow, erro
 		return TrialRow{}, err
 	}
 	ev, _ := e.evaluate(r.world, 1, make([]float64, len(e.Task.Tests)))
-	r.dir = &runDir{path: w.memberDir(g, n), write: atomicfile.Write}
+	r.dir = &rundir.Dir{Path: w.memberDir(g, n)}
 	if err := r.checkpoint(); err != nil {
 		return TrialRow{}, err
 	}
@@ -187,7 +188,7 @@ func (w *tuning) continued(e *Experiment, generation, from int) (*running, error
 		r.world, err = e.Start(e.Own(), 1, nil)
 		return r, err
 	}
-	path := filepath.Join(w.memberDir(generation, from), checkpointFile)
+	path := filepath.Join(w.memberDir(generation, from), rundir.CheckpointFile)
 	b, err := os.ReadFile(path)
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w; remove %s to search from the beginning", ErrCheckpoint, err, w.dir)
@@ -223,7 +224,7 @@ func (w *tuning) keepModel(best *TrialRow) error {
 	if err != nil {
 		return err
 	}
-	return atomicfile.Write(filepath.Join(w.dir, modelFile), b)
+	return atomicfile.Write(filepath.Join(w.dir, rundir.ModelFile), b)
 }
 
 // lineage tells the best member's history backwards through those that it copied, first

@@ -8,7 +8,7 @@ import (
 	"testing"
 
 	"sotto/data"
-	"sotto/internal/atomicfile"
+	"sotto/experiment/rundir"
 	"sotto/rng"
 )
 
@@ -149,7 +149,7 @@ func TestMembersGoOnFromWeights(t *testing.T) {
 		if err := r.world.Sim.Run(context.Background(), 5); err != nil {
 			t.Fatal(err)
 		}
-		r.dir = &runDir{path: w.memberDir(1, n), write: atomicfile.Write}
+		r.dir = &rundir.Dir{Path: w.memberDir(1, n)}
 		if err := r.checkpoint(); err != nil {
 			t.Fatal(err)
 		}

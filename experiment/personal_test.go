@@ -15,6 +15,7 @@ import (
 	"sotto/config"
 	"sotto/data"
 	"sotto/experiment/experimenttest"
+	"sotto/experiment/rundir"
 	"sotto/model"
 	"sotto/oracle"
 	"sotto/privacy"
@@ -196,12 +197,12 @@ func TestPersonalResumeAndReplay(t *testing.T) {
 		})
 	}
 	recorded := run(t, personalRun(t, "clock.record=true"), Options{})
-	list := filepath.Join(recorded.Dir, wakesFile)
+	list := filepath.Join(recorded.Dir, rundir.WakesFile)
 	again := run(t, personalRun(t, "clock.replay="+list, "seed=5"), Options{})
-	if !bytes.Equal(read(t, recorded.Dir, metricsFile), read(t, again.Dir, metricsFile)) {
+	if !bytes.Equal(read(t, recorded.Dir, rundir.MetricsFile), read(t, again.Dir, rundir.MetricsFile)) {
 		t.Error("the replayed run has other bytes")
 	}
-	if b := read(t, again.Dir, configFile); !bytes.Contains(b, []byte("replay_digest")) {
+	if b := read(t, again.Dir, rundir.ConfigFile); !bytes.Contains(b, []byte("replay_digest")) {
 		t.Error("the replayed list is not part of the configuration")
 	}
 	for key, set := range map[string][]string{
@@ -253,7 +254,7 @@ func TestPersonalModelsHelp(t *testing.T) {
 // metricOf returns a metric of all agents together, by evaluation.
 func metricOf(t *testing.T, dir, name string) (values []float64) {
 	t.Helper()
-	rows, err := decodeMetrics("metrics.csv", read(t, dir, metricsFile))
+	rows, err := rundir.DecodeMetrics("metrics.csv", read(t, dir, rundir.MetricsFile))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -8,11 +8,12 @@ import (
 	"strconv"
 	"strings"
 
+	"sotto/experiment/rundir"
 	"sotto/report/plot"
 )
 
 // isPersonal says that a run trained personal models by wakes.
-func (r *finished) isPersonal() bool { return r.summary.Pacing != "" && r.summary.Tokens == 0 }
+func (r *finished) isPersonal() bool { return r.Summary.Pacing != "" && r.Summary.Tokens == 0 }
 
 // quality is what an agent's model is judged by: rmse where it was asked for, accuracy
 // where there are classes, else loss.
@@ -24,8 +25,8 @@ type quality struct {
 
 func (r *finished) quality() quality {
 	switch {
-	case r.summary.RMSE != nil:
-		return quality{rmseColumn, "", 1, true}
+	case r.Summary.RMSE != nil:
+		return quality{rundir.RMSE, "", 1, true}
 	case r.classification():
 		return quality{"accuracy", "points", 100, false}
 	}
@@ -35,13 +36,13 @@ func (r *finished) quality() quality {
 // byAgent returns a metric's value for each agent after the last round, NaN for those
 // that have none.
 func (r *finished) byAgent(metric string) []float64 {
-	values := make([]float64, r.summary.Agents)
+	values := make([]float64, r.Summary.Agents)
 	for i := range values {
 		values[i] = math.NaN()
 	}
-	for _, row := range r.rows {
+	for _, row := range r.Rows {
 		if i, err := strconv.ParseUint(row.Agent, 10, 32); err == nil && int(i) < len(values) &&
-			row.Metric == metric && row.Round == r.summary.Rounds {
+			row.Metric == metric && row.Round == r.Summary.Rounds {
 			values[i] = row.Value
 		}
 	}
@@ -52,13 +53,13 @@ func (r *finished) byAgent(metric string) []float64 {
 // agents are grouped.
 func (r *finished) records() []int {
 	var n []int
-	for _, p := range r.summary.Privacy {
+	for _, p := range r.Summary.Privacy {
 		if p.Group != "" {
 			return nil
 		}
 		n = append(n, p.Records)
 	}
-	if len(n) != r.summary.Agents || slices.Max(n) == 0 {
+	if len(n) != r.Summary.Agents || slices.Max(n) == 0 {
 		return nil
 	}
 	return n
@@ -99,7 +100,7 @@ func (s *setting) gains(r *finished, settings []*setting) []float64 {
 	}
 	q := r.quality()
 	for _, other := range b.runs {
-		if other.summary.Seed != r.summary.Seed {
+		if other.Summary.Seed != r.Summary.Seed {
 			continue
 		}
 		gain := r.byAgent(q.metric)
@@ -183,7 +184,7 @@ func personalDrawings(settings []*setting) ([]plot.Drawing, error) {
 		if p := bins(s.pool(func(r *finished) []float64 { return s.gains(r, settings) })); len(p) > 0 {
 			gains = append(gains, plot.Curve{Name: s.label, Points: p})
 		}
-		if gain := s.gains(r, settings); gain != nil && plot.Drawable(r.graph) == nil {
+		if gain := s.gains(r, settings); gain != nil && plot.Drawable(r.Graph) == nil {
 			g, err := gainGraph(numbered("gain", k, len(settings)), s, r, gain)
 			if err != nil {
 				return nil, err
@@ -224,7 +225,7 @@ func personalDrawings(settings []*setting) ([]plot.Drawing, error) {
 
 // gainGraph is the graph of a run with its agents coloured by what they gained.
 func gainGraph(name string, s *setting, r *finished, gain []float64) (plot.Graph, error) {
-	g, err := plot.NewGraph(name, r.graph)
+	g, err := plot.NewGraph(name, r.Graph)
 	if err != nil {
 		return g, err
 	}
@@ -243,7 +244,7 @@ func gainGraph(name string, s *setting, r *finished, gain []float64) (plot.Graph
 		better = "a lower " + q.metric
 	}
 	g.Caption = fmt.Sprintf("Blue agents have %s than on their own (local-fit), vermilion ones the "+
-		"reverse; seed %d.", better, r.summary.Seed)
+		"reverse; seed %d.", better, r.Summary.Seed)
 	return g, nil
 }
 
@@ -324,12 +325,12 @@ func (s *setting) budgetRows() [][]string {
 	var rows [][]string
 	for _, r := range s.runs {
 		var order []string
-		of := map[string][]PrivacyLine{}
-		for _, p := range r.summary.Privacy {
+		of := map[string][]rundir.PrivacyLine{}
+		for _, p := range r.Summary.Privacy {
 			if p.Target == 0 {
 				continue
 			}
-			k := fmt.Sprint(p.Target, FormatEpsilon(float64(p.Epsilon.Upper)), p.Charges, p.Group)
+			k := fmt.Sprint(p.Target, rundir.FormatEpsilon(float64(p.Epsilon.Upper)), p.Charges, p.Group)
 			if of[k] == nil {
 				order = append(order, k)
 			}
@@ -337,11 +338,11 @@ func (s *setting) budgetRows() [][]string {
 		}
 		for n, k := range order {
 			if n == mostBudgets {
-				rows = append(rows, []string{s.label, strconv.FormatUint(r.summary.Seed, 10),
+				rows = append(rows, []string{s.label, strconv.FormatUint(r.Summary.Seed, 10),
 					fmt.Sprintf("%d more lines", len(order)-n), "", "", "", "", ""})
 				break
 			}
-			rows = append(rows, append([]string{s.label, strconv.FormatUint(r.summary.Seed, 10)},
+			rows = append(rows, append([]string{s.label, strconv.FormatUint(r.Summary.Seed, 10)},
 				budgetRow(of[k])...))
 		}
 	}
@@ -349,7 +350,7 @@ func (s *setting) budgetRows() [][]string {
 }
 
 // budgetRow is the line of agents with equal budgets and charges.
-func budgetRow(lines []PrivacyLine) []string {
+func budgetRow(lines []rundir.PrivacyLine) []string {
 	var ids []int
 	var records []float64
 	for _, p := range lines {
@@ -359,7 +360,7 @@ func budgetRow(lines []PrivacyLine) []string {
 		}
 	}
 	p := lines[0]
-	agents, count := ranges(ids), "–"
+	agents, count := rundir.Ranges(ids), "–"
 	if p.Group != "" {
 		agents = p.Group
 	}
@@ -368,8 +369,8 @@ func budgetRow(lines []PrivacyLine) []string {
 	}
 	rest := "none: no guarantee"
 	if up := float64(p.Epsilon.Upper); !math.IsInf(up, 1) {
-		rest = FormatEpsilon(max(0, float64(p.Target)-up))
+		rest = rundir.FormatEpsilon(max(0, float64(p.Target)-up))
 	}
-	return []string{agents, count, FormatEpsilon(float64(p.Target)), FormatEpsilon(float64(p.Epsilon.Upper)),
-		rest, strconv.FormatUint(p.Charges, 10)}
+	return []string{agents, count, rundir.FormatEpsilon(float64(p.Target)),
+		rundir.FormatEpsilon(float64(p.Epsilon.Upper)), rest, strconv.FormatUint(p.Charges, 10)}
 }

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"sotto/experiment/rundir"
 	"sotto/report/plot"
 )
 
@@ -32,6 +33,20 @@ func personalPage(t *testing.T) (together, alone []string) {
 		alone = append(alone, run(t, e, Options{}).Dir)
 	}
 	return together, alone
+}
+
+// readRun reads a finished run for a report.
+func readRun(t *testing.T, dir string) *finished {
+	t.Helper()
+	files, err := rundir.Read(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r, err := newFinished(files)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return r
 }
 
 // A report with a run of every agent alone has each agent's gain, which is the difference
@@ -78,12 +93,9 @@ func TestPersonalReport(t *testing.T) {
 		}
 	}
 
-	r, err := readFinished(together[0])
-	if err != nil {
-		t.Fatal(err)
-	}
+	r := readRun(t, together[0])
 	parts := personalRun(t, "seed=1").Task.Parts
-	for i, p := range r.summary.Privacy {
+	for i, p := range r.Summary.Privacy {
 		if p.Records != len(parts[i]) {
 			t.Errorf("agent %d has %d records, its summary says %d", i, len(parts[i]), p.Records)
 		}

@@ -3,6 +3,7 @@ package experiment
 import (
 	"math"
 
+	"sotto/experiment/rundir"
 	"sotto/model"
 	"sotto/tensor"
 )
@@ -30,7 +31,7 @@ func (e *Experiment) probe() []int32 {
 //	gradient_max   the largest ‖∇f(x̄; ξ)‖
 //
 // Records without a finite gradient are left out.
-func (e *Experiment) gradients(w *world, round uint64, epsilon, delta float64) []Row {
+func (e *Experiment) gradients(w *world, round uint64, epsilon, delta float64) []rundir.Row {
 	if e.File.Evaluate.Gradients == 0 {
 		return nil
 	}
@@ -67,13 +68,20 @@ func (e *Experiment) gradients(w *world, round uint64, epsilon, delta float64) [
 	for _, g := range sum {
 		norm += float64(g / n * (g / n))
 	}
-	var out []Row
+	var out []rundir.Row
 	for _, m := range []struct {
 		name  string
 		value float64
 	}{{"train_loss", loss / n}, {"gradient_norm", math.Sqrt(norm)}, {"gradient_rms", math.Sqrt(squares / n)},
 		{"gradient_max", most}} {
-		out = append(out, Row{round, "all", m.name, m.value, epsilon, delta})
+		out = append(out, rundir.Row{
+			Round:   round,
+			Agent:   "all",
+			Metric:  m.name,
+			Value:   m.value,
+			Epsilon: epsilon,
+			Delta:   delta,
+		})
 	}
 	return out
 }

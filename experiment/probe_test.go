@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"sotto/config"
+	"sotto/experiment/rundir"
 	"sotto/model"
 	"sotto/tensor"
 )
@@ -57,7 +58,7 @@ func TestOneRecordRefusals(t *testing.T) {
 func TestGradientFigures(t *testing.T) {
 	e := build(t, "evaluate.gradients=40", "evaluate.every=12", "model.activation=tanh")
 	res := run(t, e, Options{Workers: 1})
-	rows, err := ReadMetrics(res.Dir)
+	rows, err := rundir.ReadMetrics(res.Dir)
 	if err != nil {
 		t.Fatal(err)
 	}

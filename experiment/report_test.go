@@ -17,6 +17,7 @@ import (
 	"testing"
 
 	"sotto/config"
+	"sotto/experiment/rundir"
 )
 
 // table reads a CSV file as maps by column.
@@ -51,7 +52,7 @@ func parseNumber(t *testing.T, s string) float64 {
 func metric(t *testing.T, dir, name, round string) map[string]float64 {
 	t.Helper()
 	values := map[string]float64{}
-	for _, row := range table(t, read(t, dir, metricsFile)) {
+	for _, row := range table(t, read(t, dir, rundir.MetricsFile)) {
 		if row["metric"] == name && row["round"] == round {
 			values[row["agent"]] = parseNumber(t, row["value"])
 		}
@@ -274,12 +275,12 @@ func TestClassAccuraciesAddUp(t *testing.T) {
 func TestReportRefuses(t *testing.T) {
 	empty := t.TempDir()
 	broken := run(t, build(t), Options{}).Dir
-	if err := os.WriteFile(filepath.Join(broken, summaryFile), []byte(`{"rounds": "ten"}`), 0o644); err !=
-		nil {
+	err := os.WriteFile(filepath.Join(broken, rundir.SummaryFile), []byte(`{"rounds": "ten"}`), 0o644)
+	if err != nil {
 		t.Fatal(err)
 	}
 	metrics := run(t, build(t), Options{}).Dir
-	if err := os.WriteFile(filepath.Join(metrics, metricsFile),
+	if err := os.WriteFile(filepath.Join(metrics, rundir.MetricsFile),
 		[]byte("round,agent,metric,value,epsilon,delta\n0,mean,loss,much,0,0\n"), 0o644); err != nil {
 		t.Fatal(err)
 	}
@@ -304,13 +305,13 @@ func TestReportRefuses(t *testing.T) {
 func TestReportSaysWhatIsMixed(t *testing.T) {
 	a, b := run(t, build(t), Options{}).Dir, run(t, build(t, "model.hidden=[4]"), Options{}).Dir
 	var s map[string]any
-	if err := json.Unmarshal(read(t, b, summaryFile), &s); err != nil {
+	if err := json.Unmarshal(read(t, b, rundir.SummaryFile), &s); err != nil {
 		t.Fatal(err)
 	}
 	s["engine"] = "1"
 	changed, err := json.Marshal(s)
 	if err == nil {
-		err = os.WriteFile(filepath.Join(b, summaryFile), changed, 0o644)
+		err = os.WriteFile(filepath.Join(b, rundir.SummaryFile), changed, 0o644)
 	}
 	if err != nil {
 		t.Fatal(err)
@@ -325,35 +326,4 @@ func TestReportSaysWhatIsMixed(t *testing.T) {
 			t.Errorf("the page lacks %q", want)
 		}
 	}
-}
-
-func TestSummaryRoundTrip(t *testing.T) {
-	for _, x := range []float64{0, 1.5, math.Inf(1), math.Inf(-1), math.NaN()} {
-		b, err := json.Marshal(Range{Mean: Figure(x)})
-		if err != nil {
-			t.Fatal(err)
-		}
-		r := Range{Mean: 7}
-		if err := json.Unmarshal(b, &r); err != nil ||
-			math.Float64bits(float64(r.Mean)) != math.Float64bits(x) &&
-				!(math.IsNaN(x) && math.IsNaN(float64(r.Mean))) {
-			t.Errorf("%g came back as %g, %v", x, float64(r.Mean), err)
-		}
-	}
-}
-
-func FuzzDecodeMetrics(f *testing.F) {
-	f.Add(encodeMetrics([]Row{{1, "mean", "loss", .25, math.Inf(1), 1e-5},
-		{1, "0", "class_accuracy.3", math.NaN(), 0, 0}}))
-	f.Add([]byte("round,agent\n"))
-	f.Fuzz(func(t *testing.T, b []byte) {
-		rows, err := decodeMetrics("metrics.csv", b)
-		if err != nil {
-			return
-		}
-		again, err := decodeMetrics("metrics.csv", encodeMetrics(rows))
-		if err != nil || fmt.Sprint(again) != fmt.Sprint(rows) {
-			t.Errorf("%v came back as %v, %v", rows, again, err)
-		}
-	})
 }

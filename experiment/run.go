@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"time"
 
+	"sotto/experiment/rundir"
 	"sotto/privacy/account"
 )
 
@@ -24,7 +25,7 @@ type Options struct {
 // Result is a finished run.
 type Result struct {
 	Dir     string
-	Summary Summary
+	Summary rundir.Summary
 }
 
 // Interrupted is the error of a run whose context ended: nothing is lost, Resume goes on
@@ -45,19 +46,19 @@ func (e *Interrupted) Unwrap() error { return e.Cause }
 type running struct {
 	e           *Experiment
 	opt         Options
-	dir         *runDir
+	dir         *rundir.Dir
 	world       *world
 	accounts    *accounts
 	evaluations []evaluation
-	rows        [][]Row // by evaluation
+	rows        [][]rundir.Row // by evaluation
 	began       time.Time
 	before      time.Duration // spent before an interruption
 	spent       []account.Interval
 	charges     []uint64
-	walk        *WalkFigures  // of a finished walk, where asked for
-	saved       bool          // a checkpoint is on disk
-	stored      time.Time     // when it was begun
-	storing     time.Duration // what it took
+	walk        *rundir.WalkFigures // of a finished walk, where asked for
+	saved       bool                // a checkpoint is on disk
+	stored      time.Time           // when it was begun
+	storing     time.Duration       // what it took
 }
 
 // elapsed is for display and manifest only; no result depends on it.
@@ -71,13 +72,13 @@ func (e *Experiment) Run(ctx context.Context, opt Options) (*Result, error) {
 	if r.world, err = e.Start(e.Own(), opt.Workers, nil); err != nil {
 		return nil, err
 	}
-	if r.dir, err = newRunDir(opt.Out, e.Name()); err != nil {
+	if r.dir, err = rundir.New(opt.Out, e.Name()); err != nil {
 		return nil, err
 	}
 	if opt.write != nil {
-		r.dir.write = opt.write
+		r.dir.Write = opt.write
 	}
-	if err := r.dir.put(configFile, e.effective); err != nil {
+	if err := r.dir.Put(rundir.ConfigFile, e.effective); err != nil {
 		return nil, err
 	}
 	return r.run(ctx)
@@ -161,7 +162,7 @@ func (r *running) stopped(ctx context.Context, err error) error {
 	if err := r.checkpoint(); err != nil {
 		return r.kept(err)
 	}
-	return &Interrupted{Dir: r.dir.path, Round: r.world.Sim.Round(), Cause: err}
+	return &Interrupted{Dir: r.dir.Path, Round: r.world.Sim.Round(), Cause: err}
 }
 
 func (r *running) evaluate() error {

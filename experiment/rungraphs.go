@@ -5,6 +5,7 @@ import (
 	"path/filepath"
 
 	"sotto/algo"
+	"sotto/experiment/rundir"
 	"sotto/tensor"
 	"sotto/topology"
 )
@@ -28,12 +29,12 @@ func (f *File) Averaging() int {
 // ReadRunGraphs reads them from a run directory. Graphs that stay the same are in its
 // files; those that change are built again from the configuration.
 func ReadRunGraphs(dir string) (*RunGraphs, error) {
-	g, err := RunGraph(dir)
+	g, err := rundir.ReadGraph(dir)
 	if err != nil {
 		return nil, err
 	}
 	r := &RunGraphs{Schedule: topology.Static(g), Whole: g}
-	path := filepath.Join(dir, configFile)
+	path := filepath.Join(dir, rundir.ConfigFile)
 	b, err := os.ReadFile(path)
 	if err != nil {
 		return nil, err

@@ -22,7 +22,7 @@ type setting struct {
 func groupRuns(runs []*finished) (settings []*setting, repeated int) {
 	byKeys, seen := map[string]*setting{}, map[string]bool{}
 	for _, r := range runs {
-		same := r.summary.ConfigDigest + r.summary.Engine + r.summary.RunHash
+		same := r.Summary.ConfigDigest + r.Summary.Engine + r.Summary.RunHash
 		if seen[same] {
 			repeated++
 			continue
@@ -56,13 +56,13 @@ func groupRuns(runs []*finished) (settings []*setting, repeated int) {
 		s.named = named
 		s.label = s.describe(func(string) bool { return true })
 		if s.label == "" {
-			s.label = s.runs[0].summary.Name
+			s.label = s.runs[0].Summary.Name
 		}
 		if count[s.label]++; count[s.label] > 1 {
 			s.label = fmt.Sprintf("%s (%d)", s.label, count[s.label])
 		}
 		slices.SortStableFunc(s.runs, func(a, b *finished) int {
-			return cmp.Compare(a.summary.Seed, b.summary.Seed)
+			return cmp.Compare(a.Summary.Seed, b.Summary.Seed)
 		})
 	}
 	return settings, repeated
@@ -149,7 +149,7 @@ func (s *setting) baseline(settings []*setting) *setting {
 	var best *setting
 	most := -1
 	for _, b := range settings {
-		if b.private() || !s.private() || b.runs[0].summary.Agents != s.runs[0].summary.Agents {
+		if b.private() || !s.private() || b.runs[0].Summary.Agents != s.runs[0].Summary.Agents {
 			continue
 		}
 		same, fits := 0, true

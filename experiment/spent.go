@@ -7,6 +7,7 @@ import (
 	"strings"
 	"sync"
 
+	"sotto/experiment/rundir"
 	"sotto/internal/parallel"
 	"sotto/privacy"
 	"sotto/privacy/account"
@@ -171,10 +172,10 @@ func (a *accounts) spentBy(ledgers []*ledger.Memory, upperOnly bool) (eps []acco
 
 // encodeStatements writes privacy.json: one statement for each distinct ledger.
 func (r *running) encodeStatements() ([]byte, error) {
-	var out []AgentStatement
+	var out []rundir.AgentStatement
 	err := r.byLedger(func(agents string, l *ledger.Memory) error {
 		s, err := r.statement(l)
-		out = append(out, AgentStatement{agents, s, s.String()})
+		out = append(out, rundir.AgentStatement{Agents: agents, Statement: s, Text: s.String()})
 		return err
 	})
 	if err != nil {
@@ -211,7 +212,7 @@ func (r *running) statement(l *ledger.Memory) (account.Statement, error) {
 		s.NotCovered = append(s.NotCovered, t)
 	}
 	if r.walk != nil {
-		s.PerAdversary = append(s.PerAdversary, r.walk.statement())
+		s.PerAdversary = append(s.PerAdversary, walkStatement(r.walk))
 	}
 	assumed, err := r.e.assumptions()
 	s.Assumptions = append(s.Assumptions, assumed...)
@@ -249,7 +250,7 @@ func (r *running) byLedger(f func(agents string, l *ledger.Memory) error) error 
 		members[head] = append(members[head], i)
 	}
 	for _, head := range order {
-		if err := f(ranges(members[head]), r.world.ledgers[members[head][0]]); err != nil {
+		if err := f(rundir.Ranges(members[head]), r.world.ledgers[members[head][0]]); err != nil {
 			return err
 		}
 	}

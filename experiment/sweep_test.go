@@ -285,8 +285,8 @@ func TestReadCells(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := f.WriteString(strings.Join(later.fields(false), ",") + "\n"); err != nil ||
-		f.Close() != nil {
+	_, err = f.WriteString(strings.Join(later.fields(false), ",") + "\n")
+	if err != nil || f.Close() != nil {
 		t.Fatal(err)
 	}
 	if _, again, err := ReadCells(filepath.Join(res.Dir, "cells.csv")); err != nil ||

@@ -13,6 +13,7 @@ import (
 
 	"sotto/config"
 	"sotto/data"
+	"sotto/experiment/rundir"
 	"sotto/internal/rowfile"
 )
 
@@ -40,7 +41,7 @@ type SweepProgress struct {
 	Cell     string
 	Row      CellRow
 	Seconds  float64       // that the run took, on one core; an interrupted run's earlier processes included
-	Split    Split         // where they went
+	Split    rundir.Split  // where they went
 	Left     time.Duration // by the mean time of the cells that this process has finished
 }
 
@@ -127,7 +128,7 @@ func (w *sweeping) build(cell int) (*Experiment, error) {
 }
 
 // load returns the data set that the run file names, which other cells may have loaded.
-func (f *File) load(dataDir string, cache *data.Cache) (*data.Split, error) {
+func load(f *File, dataDir string, cache *data.Cache) (*data.Split, error) {
 	section, err := f.doc.Section("data")
 	if err != nil {
 		return nil, err
@@ -207,8 +208,8 @@ func (w *sweeping) cell(ctx context.Context, i int) error {
 // process has left one.
 func runIn(ctx context.Context, e *Experiment, dir, dataDir string) (*Result, error) {
 	opt := Options{Out: filepath.Join(dir, "runs"), Workers: 1, Command: "sotto run config.toml"}
-	left := filepath.Join(opt.Out, e.Name()+partialSuffix)
-	if _, err := os.Stat(filepath.Join(left, checkpointFile)); err == nil {
+	left := filepath.Join(opt.Out, e.Name()+rundir.PartialSuffix)
+	if _, err := os.Stat(filepath.Join(left, rundir.CheckpointFile)); err == nil {
 		res, err := Resume(ctx, left, dataDir, opt)
 		if err == nil || ctx.Err() != nil {
 			return res, err
@@ -220,7 +221,7 @@ func runIn(ctx context.Context, e *Experiment, dir, dataDir string) (*Result, er
 	return e.Run(ctx, opt)
 }
 
-func (w *sweeping) report(row CellRow, s *Summary) {
+func (w *sweeping) report(row CellRow, s *rundir.Summary) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.done++
@@ -238,4 +239,9 @@ func (w *sweeping) report(row CellRow, s *Summary) {
 		Split:   s.Split,
 		Left:    each * time.Duration(w.of-w.done),
 	})
+}
+
+func exists(path string) bool {
+	_, err := os.Stat(path)
+	return err == nil
 }

@@ -1,35 +1,17 @@
 package experiment
 
 import (
-	"fmt"
 	"runtime"
 	"sync/atomic"
 	"time"
 
 	"sotto/agent"
+	"sotto/experiment/rundir"
 	"sotto/privacy"
 	"sotto/rng"
 	"sotto/sim"
 	"sotto/tensor"
 )
-
-// Split says where the time of a run went, in seconds; what ran on several workers is
-// divided by their number. It is for display: no result depends on it.
-type Split struct {
-	Gradients float64 `json:"gradients"` // drawing batches, per-sample gradients, clipping
-	Noise     float64 `json:"noise"`     // noise and charges
-	// algorithms, messages, and workers waiting for the last of a round
-	Mixing     float64 `json:"mixing"`
-	Evaluation float64 `json:"evaluation"` // all agents' models on the test records
-	Rest       float64 `json:"rest"`       // checkpoints, accounting
-}
-
-func (s Split) text() string {
-	total := s.Gradients + s.Noise + s.Mixing + s.Evaluation + s.Rest
-	share := func(x float64) float64 { return 100 * x / max(total, 1e-9) }
-	return fmt.Sprintf("gradients %.0f %%, noise %.0f %%, mixing %.0f %%, evaluation %.0f %%, rest %.0f %%",
-		share(s.Gradients), share(s.Noise), share(s.Mixing), share(s.Evaluation), share(s.Rest))
-}
 
 // stopwatch adds up times, in nanoseconds, over workers.
 type stopwatch struct {
@@ -40,7 +22,7 @@ type stopwatch struct {
 // lap adds the time since began.
 func lap(to *atomic.Int64, began time.Time) { to.Add(int64(time.Since(began))) }
 
-func (w *stopwatch) split(agents, workers int, total time.Duration) Split {
+func (w *stopwatch) split(agents, workers int, total time.Duration) rundir.Split {
 	if workers == 0 {
 		workers = runtime.GOMAXPROCS(0)
 	}
@@ -48,7 +30,7 @@ func (w *stopwatch) split(agents, workers int, total time.Duration) Split {
 	s := func(ns int64) float64 { return float64(ns) / 1e9 }
 	oracle, gate, rounds, evaluation := s(w.oracle.Load()), s(w.gate.Load()), s(w.rounds.Load()),
 		s(w.evaluation.Load())
-	return Split{
+	return rundir.Split{
 		Gradients:  oracle / n,
 		Noise:      (gate - oracle) / n,
 		Mixing:     max(rounds-gate/n, 0),

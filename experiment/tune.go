@@ -10,8 +10,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/pelletier/go-toml/v2"
-
 	"sotto/config"
 	"sotto/experiment/runfile"
 	"sotto/privacy/account"
@@ -361,11 +359,9 @@ func (t *Tuning) trial(n uint64, values []string) (*File, error) {
 		return nil, err
 	}
 	if t.cost == costNotIncluded {
-		found, err := asTable(t.history(0))
-		if err != nil {
+		if err := stamp(doc, t.history(0)); err != nil {
 			return nil, err
 		}
-		doc.Put(tunedSection, found)
 	}
 	return decode(doc)
 }
@@ -373,15 +369,6 @@ func (t *Tuning) trial(n uint64, values []string) (*File, error) {
 // history is the [tuned] section of what the search finds.
 func (t *Tuning) history(score float64) *TunedParams {
 	return &TunedParams{Method: t.p.Method, Data: t.data, Metric: t.p.Metric, Score: score, Cost: t.cost}
-}
-
-func asTable(v any) (map[string]any, error) {
-	b, err := toml.Marshal(v)
-	if err != nil {
-		return nil, err
-	}
-	m := map[string]any{}
-	return m, toml.Unmarshal(b, &m)
 }
 
 // best is the run file with the values that were found, stamped with how.
@@ -396,11 +383,9 @@ func (t *Tuning) best(values []string, found *TunedParams, comment string) ([]by
 			return nil, err
 		}
 	}
-	table, err := asTable(found)
-	if err != nil {
+	if err := stamp(doc, found); err != nil {
 		return nil, err
 	}
-	doc.Put(tunedSection, table)
 	b, err := doc.Encode()
 	if err != nil {
 		return nil, err

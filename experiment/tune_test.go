@@ -10,6 +10,9 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"sotto/experiment/rundir"
+	"sotto/experiment/runfile"
 )
 
 const tinyTuning = `
@@ -76,7 +79,7 @@ var searches = map[string]struct {
 }{
 	methodRandom: {"trials = 5", 5, []string{trialsFile, "best.toml"}},
 	methodPBT: {"method = \"pbt\"\npopulation = 5\ninterval = 2", 15,
-		[]string{trialsFile, "best.toml", modelFile}},
+		[]string{trialsFile, "best.toml", rundir.ModelFile}},
 }
 
 // A search leaves the same files for any number of workers, and after any interruption,
@@ -176,16 +179,16 @@ func TestBestIsARunFile(t *testing.T) {
 // keyValue is what the effective configuration says.
 func (e *Experiment) keyValue(t *testing.T, key string) string {
 	t.Helper()
-	f := finished{config: e.effective}
-	if err := f.readKeys(); err != nil {
+	doc, err := runfile.Parse("config.toml", e.effective)
+	if err != nil {
 		t.Fatal(err)
 	}
-	return f.keys[key]
+	return doc.Values()[key]
 }
 
-func readSummary(t *testing.T, dir string) (s Summary) {
+func readSummary(t *testing.T, dir string) (s rundir.Summary) {
 	t.Helper()
-	if err := json.Unmarshal(read(t, dir, summaryFile), &s); err != nil {
+	if err := json.Unmarshal(read(t, dir, rundir.SummaryFile), &s); err != nil {
 		t.Fatal(err)
 	}
 	return s

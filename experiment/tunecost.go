@@ -10,7 +10,7 @@ import (
 	"strconv"
 	"strings"
 
-	"sotto/internal/atomicfile"
+	"sotto/experiment/rundir"
 	"sotto/privacy/account"
 	"sotto/privacy/ledger"
 )
@@ -21,9 +21,9 @@ type TuneCost struct {
 	// All is epsilon for one who sees every message of every trial, Chosen for one who
 	// sees all of the chosen trial, its score included, and nothing of the others or
 	// their number; absent where there is no trial.
-	All    Bounds  `json:"epsilon_all_trials"`
-	Chosen *Bounds `json:"epsilon_chosen_trial,omitempty"`
-	Delta  float64 `json:"delta"`
+	All    rundir.Bounds  `json:"epsilon_all_trials"`
+	Chosen *rundir.Bounds `json:"epsilon_chosen_trial,omitempty"`
+	Delta  float64        `json:"delta"`
 }
 
 // selectionAdversary says against whom the second figure holds.
@@ -42,7 +42,7 @@ func (w *tuning) spend(res *TuneResult, found *TunedParams) error {
 		e:        first,
 		accounts: first.newAccounts(w.opt.Workers),
 		world:    &world{},
-		dir:      &runDir{path: w.dir, write: atomicfile.Write},
+		dir:      &rundir.Dir{Path: w.dir},
 	}
 	one, err := w.joinLedgers(r.world, len(first.Task.Parts), res)
 	if err != nil {
@@ -50,7 +50,7 @@ func (w *tuning) spend(res *TuneResult, found *TunedParams) error {
 	}
 	delta := first.File.Privacy.TargetDelta
 	found.Delta = delta
-	var out []AgentStatement
+	var out []rundir.AgentStatement
 	err = r.byLedger(func(agents string, l *ledger.Memory) error {
 		s, err := r.statement(l)
 		if err != nil {
@@ -58,8 +58,11 @@ func (w *tuning) spend(res *TuneResult, found *TunedParams) error {
 		}
 		s.Assumptions = append(s.Assumptions,
 			"the number of trials is drawn from a law that was fixed before, and is secret")
-		c := TuneCost{Agents: agents, All: Bounds{Figure(s.WouldBeEpsilon.Lower),
-			Figure(s.WouldBeEpsilon.Upper)}, Delta: delta}
+		c := TuneCost{
+			Agents: agents,
+			All:    rundir.NewBounds(s.WouldBeEpsilon.Lower, s.WouldBeEpsilon.Upper),
+			Delta:  delta,
+		}
 		if res.Best != nil {
 			members, err := parseRanges(agents)
 			if err != nil {
@@ -70,11 +73,12 @@ func (w *tuning) spend(res *TuneResult, found *TunedParams) error {
 				return err
 			}
 			s.PerAdversary = append(s.PerAdversary, a)
-			c.Chosen = &Bounds{Figure(a.Epsilon.Lower), Figure(a.Epsilon.Upper)}
+			chosen := rundir.NewBounds(a.Epsilon.Lower, a.Epsilon.Upper)
+			c.Chosen = &chosen
 			found.Epsilon = math.Max(found.Epsilon, a.Epsilon.Upper)
 		}
 		res.Spent = append(res.Spent, c)
-		out = append(out, AgentStatement{agents, s, s.String()})
+		out = append(out, rundir.AgentStatement{Agents: agents, Statement: s, Text: s.String()})
 		return nil
 	})
 	if err != nil {
@@ -82,7 +86,7 @@ func (w *tuning) spend(res *TuneResult, found *TunedParams) error {
 	}
 	b, err := r.encodeLedgers()
 	if err == nil {
-		err = r.dir.put(ledgerFile, b)
+		err = r.dir.Put(rundir.LedgerFile, b)
 	}
 	if err != nil {
 		return err
@@ -90,7 +94,7 @@ func (w *tuning) spend(res *TuneResult, found *TunedParams) error {
 	if b, err = indent(out); err != nil {
 		return err
 	}
-	return r.dir.put(privacyFile, b)
+	return r.dir.Put(rundir.PrivacyFile, b)
 }
 
 // joinLedgers gives every agent a ledger with the charges of all its trials, in their
@@ -100,7 +104,8 @@ func (w *tuning) joinLedgers(to *world, agents int, res *TuneResult) (one []acco
 	joined, keys := make([][]ledger.Record, agents), make([]string, agents)
 	one = make([]account.Event, agents)
 	for k, row := range res.Rows {
-		trial, err := readRunLedgers(filepath.Join(w.dir, row.Run, filepath.FromSlash(ledgerFile)), agents)
+		path := filepath.Join(w.dir, row.Run, filepath.FromSlash(rundir.LedgerFile))
+		trial, err := readRunLedgers(path, agents)
 		if err != nil {
 			return nil, err
 		}
@@ -158,7 +163,7 @@ func readRunLedgers(path string, agents int) ([][]ledger.Record, error) {
 	records := make([][]ledger.Record, agents)
 	dec := json.NewDecoder(bytes.NewReader(b))
 	for dec.More() {
-		var line ledgerLine
+		var line rundir.LedgerLine
 		if err := dec.Decode(&line); err != nil {
 			return nil, fmt.Errorf("%s: %w", path, err)
 		}

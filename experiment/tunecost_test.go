@@ -16,6 +16,7 @@ import (
 	"testing"
 
 	"sotto/config"
+	"sotto/experiment/rundir"
 	"sotto/privacy"
 	"sotto/privacy/account"
 	"sotto/privacy/ledger"
@@ -140,7 +141,7 @@ func TestPrivateSelectionIsCharged(t *testing.T) {
 		if _, err := ledger.VerifyRun(res.Dir); err != nil {
 			t.Errorf("%s: %v", law, err)
 		}
-		stated, err := Statements(res.Dir)
+		stated, err := rundir.Statements(res.Dir)
 		if err != nil || len(stated[0].Statement.PerAdversary) != 1 ||
 			stated[0].Statement.Releases != 7*len(res.Rows) {
 			t.Fatalf("%s: %v, %+v", law, err, stated)
@@ -294,7 +295,7 @@ func TestChargedSearchResumes(t *testing.T) {
 		}
 		return s
 	}
-	files := []string{trialsFile, "best.toml", privacyFile, ledgerFile}
+	files := []string{trialsFile, "best.toml", rundir.PrivacyFile, rundir.LedgerFile}
 	want := found(t, search(t, parse(), TuneOptions{Workers: 2}).Dir, files...)
 	dir := t.TempDir()
 	ctx, cancel := context.WithCancel(context.Background())

@@ -4,7 +4,10 @@ import (
 	"fmt"
 	"math"
 
+	"github.com/pelletier/go-toml/v2"
+
 	"sotto/config"
+	"sotto/experiment/runfile"
 	"sotto/privacy"
 )
 
@@ -102,3 +105,15 @@ func publicFor(trials, run string) bool {
 
 // refuse makes a config.Error a privacy refusal.
 func refuse(err error) error { return fmt.Errorf("%w: %w", privacy.ErrRefused, err) }
+
+// stamp writes how the values of a run file were found into it.
+func stamp(doc *runfile.Document, found *TunedParams) error {
+	b, err := toml.Marshal(found)
+	if err != nil {
+		return err
+	}
+	table := map[string]any{}
+	err = toml.Unmarshal(b, &table)
+	doc.Put(tunedSection, table)
+	return err
+}

@@ -13,6 +13,7 @@ import (
 
 	"sotto/config"
 	"sotto/data"
+	"sotto/experiment/rundir"
 	"sotto/internal/atomicfile"
 	"sotto/internal/rowfile"
 )
@@ -249,7 +250,8 @@ func (w *tuning) trial(ctx context.Context, n int) (TrialRow, error) {
 			return fail(err)
 		}
 	}
-	if row, ok := findTrial(w.table, 1, n, 0, e); ok && exists(filepath.Join(w.dir, row.Run, summaryFile)) {
+	row, ok := findTrial(w.table, 1, n, 0, e)
+	if ok && exists(filepath.Join(w.dir, row.Run, rundir.SummaryFile)) {
 		w.count()
 		return row, nil
 	}
@@ -258,7 +260,7 @@ func (w *tuning) trial(ctx context.Context, n int) (TrialRow, error) {
 	if err != nil {
 		return fail(err)
 	}
-	row := w.row(n, values, e, res)
+	row = w.row(n, values, e, res)
 	if err := w.table.Add(row); err != nil {
 		return TrialRow{}, err
 	}
@@ -304,11 +306,6 @@ func (t *Tuning) larger(figure float64) float64 {
 		return -figure
 	}
 	return figure
-}
-
-func exists(path string) bool {
-	_, err := os.Stat(path)
-	return err == nil
 }
 
 func (w *tuning) count() {

@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"sotto/config"
+	"sotto/experiment/rundir"
 	"sotto/internal/rowfile"
 	"sotto/rng"
 )
@@ -244,7 +245,7 @@ func FuzzParseRanges(f *testing.F) {
 		if err != nil || len(ids) > 10_000 {
 			return
 		}
-		if again, err := parseRanges(ranges(ids)); err != nil || !slices.Equal(again, ids) {
+		if again, err := parseRanges(rundir.Ranges(ids)); err != nil || !slices.Equal(again, ids) {
 			t.Errorf("%q: %v, then %v, %v", s, ids, again, err)
 		}
 	})

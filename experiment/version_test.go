@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"sotto/config"
+	"sotto/experiment/rundir"
 	"sotto/model"
 )
 
@@ -23,8 +24,8 @@ func TestDirectoriesOfAnotherVersion(t *testing.T) {
 	if !errors.As(err, &halt) {
 		t.Fatal(err)
 	}
-	at := filepath.Join(halt.Dir, checkpointFile)
-	good := read(t, halt.Dir, checkpointFile)
+	at := filepath.Join(halt.Dir, rundir.CheckpointFile)
+	good := read(t, halt.Dir, rundir.CheckpointFile)
 	foreign := bytes.Replace(good, []byte(e.Identity()), []byte(strings.Repeat("0", len(e.Identity()))), 1)
 	if bytes.Equal(foreign, good) {
 		t.Fatal("a checkpoint does not say what run it is of")
@@ -40,8 +41,8 @@ func TestDirectoriesOfAnotherVersion(t *testing.T) {
 		!strings.Contains(err.Error(), halt.Dir) {
 		t.Errorf("a checkpoint of another form: %v", err)
 	}
-	cfg := read(t, halt.Dir, configFile)
-	os.WriteFile(filepath.Join(halt.Dir, configFile), append([]byte("rotations = 3\n"), cfg...), 0o644)
+	cfg := read(t, halt.Dir, rundir.ConfigFile)
+	os.WriteFile(filepath.Join(halt.Dir, rundir.ConfigFile), append([]byte("rotations = 3\n"), cfg...), 0o644)
 	os.WriteFile(at, good, 0o644)
 	var bad *config.Error
 	if _, err = Resume(context.Background(), halt.Dir, "", Options{}); !errors.As(err, &bad) ||
@@ -54,8 +55,8 @@ func TestDirectoriesOfAnotherVersion(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	os.WriteFile(filepath.Join(done, modelFile), weights, 0o644)
-	if _, err := Export(done, "0", "npz"); err == nil || !strings.Contains(err.Error(), modelFile) ||
+	os.WriteFile(filepath.Join(done, rundir.ModelFile), weights, 0o644)
+	if _, err := Export(done, "0", "npz"); err == nil || !strings.Contains(err.Error(), rundir.ModelFile) ||
 		!strings.Contains(err.Error(), "another version") {
 		t.Errorf("a model file of another version: %v", err)
 	}

@@ -7,6 +7,7 @@ import (
 
 	"sotto/agent"
 	"sotto/config"
+	"sotto/experiment/rundir"
 	"sotto/model"
 	"sotto/privacy"
 	"sotto/privacy/account"
@@ -23,50 +24,9 @@ const (
 	fewWalkers, someObservers, someObserved = 12, 2, 6
 )
 
-// WalkFigures say what an agent that sees a token only when it holds it learns of
-// another's contributions: less than who sees every message, because steps of others add
-// their noise in between. Upper ends, under the assumptions.
-type WalkFigures struct {
-	Adversary   string         `json:"adversary"`
-	Observers   []WalkObserver `json:"observers"`
-	Examined    string         `json:"examined"` // which pairs of an observer and an agent
-	Observer    int            `json:"worst_observer"`
-	Agent       int            `json:"worst_agent"`
-	Epsilon     Figure         `json:"worst_epsilon"`
-	MeanEpsilon Figure         `json:"mean_epsilon"`
-	MeanLabel   string         `json:"mean_label"`
-	Local       Bounds         `json:"local_epsilon"` // against who sees every message
-	Delta       float64        `json:"delta"`
-	Method      string         `json:"method"`
-	Provenance  string         `json:"provenance"`
-	Assumptions []string       `json:"assumptions"`
-	Citations   []string       `json:"citations"`
-	Printed     *WalkReference `json:"reference,omitempty"`
-	pairs       [][2]int       // of an agent and an observer
-	times       [][]float64    // by observer: how many agents each pair stands for
-}
-
-// WalkObserver is what one observer learns.
-type WalkObserver struct {
-	Observer int    `json:"observer"`
-	Agent    int    `json:"worst_agent"`
-	Worst    Figure `json:"worst_epsilon"`
-	Mean     Figure `json:"mean_epsilon"`
-}
-
-// WalkReference are figures by the published closed form, over all agents as seen by the
-// same observers.
-type WalkReference struct {
-	Worst      Figure `json:"worst_epsilon"`
-	Mean       Figure `json:"mean_epsilon"`
-	Label      string `json:"label"`
-	Provenance string `json:"provenance"`
-	Citation   string `json:"citation"`
-}
-
 // walkFigures computes what [token] accounting = "network" asks for, nil where it asks
 // for nothing.
-func (e *Experiment) walkFigures() (*WalkFigures, error) {
+func (e *Experiment) walkFigures() (*rundir.WalkFigures, error) {
 	f := e.File
 	if f.Token.Accounting != "network" || !f.Private() {
 		return nil, nil
@@ -90,21 +50,28 @@ func (e *Experiment) walkFigures() (*WalkFigures, error) {
 	return ExamineWalk(g, w, f.Privacy.TargetDelta, local)
 }
 
+// walkSurvey is what is looked at of a walk.
+type walkSurvey struct {
+	*rundir.WalkFigures
+	pairs [][2]int    // of an agent and an observer
+	times [][]float64 // by observer: how many agents each pair stands for
+}
+
 // ExamineWalk looks at a walk w on graph g. local is epsilon of all contributions of an
 // agent against who sees every message.
 func ExamineWalk(g *topology.Graph, w *network.WalkMixture, delta float64,
-	local account.Interval) (*WalkFigures, error) {
-	s := &WalkFigures{
+	local account.Interval) (*rundir.WalkFigures, error) {
+	s := &walkSurvey{WalkFigures: &rundir.WalkFigures{
 		Adversary: "any one agent, which sees the tokens that it holds",
 		Delta:     delta,
 		MeanLabel: network.MeanLabel,
-		Local:     Bounds{Figure(local.Lower), Figure(local.Upper)},
+		Local:     rundir.NewBounds(local.Lower, local.Upper),
 		Method:    network.WalkMethod,
 
 		Provenance:  network.Proved,
 		Assumptions: network.WalkAssumptions,
 		Citations:   []string{network.WalkCitation},
-	}
+	}}
 	s.examine(g)
 	upper, err := w.Pairs(s.pairs, delta)
 	if err != nil {
@@ -115,9 +82,9 @@ func ExamineWalk(g *topology.Graph, w *network.WalkMixture, delta float64,
 	}
 	s.fill(upper)
 	if !g.Symmetric() { // the closed form is for symmetric matrices
-		return s, nil
+		return s.WalkFigures, nil
 	}
-	return s, s.reference(w)
+	return s.WalkFigures, s.reference(w)
 }
 
 // mixture describes the run's walk to the accountant. Where owners' record counts differ,
@@ -156,7 +123,7 @@ func (e *Experiment) mixture(hops *network.Matrix) (*network.WalkMixture, error)
 
 // examine chooses pairs. On the complete graph all are alike and on the hypercube those
 // at one distance; small graphs are looked at whole.
-func (s *WalkFigures) examine(g *topology.Graph) {
+func (s *walkSurvey) examine(g *topology.Graph) {
 	n := g.Agents()
 	switch name := g.Name(); {
 	case name == "complete":
@@ -200,7 +167,7 @@ func (s *WalkFigures) examine(g *topology.Graph) {
 func bits(n int) int { return int(math.Round(math.Log2(float64(n)))) }
 
 // observe adds pairs of an observer, each of which stands for itself.
-func (s *WalkFigures) observe(v int, agents []int) {
+func (s *walkSurvey) observe(v int, agents []int) {
 	var times []float64
 	for _, u := range agents {
 		if u != v {
@@ -211,10 +178,10 @@ func (s *WalkFigures) observe(v int, agents []int) {
 }
 
 // fill takes the pairs' figures.
-func (s *WalkFigures) fill(upper []float64) {
+func (s *walkSurvey) fill(upper []float64) {
 	at, sum, all := 0, 0., 0.
 	for _, times := range s.times {
-		o := WalkObserver{Observer: s.pairs[at][1], Worst: -1}
+		o := rundir.WalkObserver{Observer: s.pairs[at][1], Worst: -1}
 		mine, count := 0., 0.
 		for _, stands := range times {
 			eps := upper[at]
@@ -235,8 +202,8 @@ func (s *WalkFigures) fill(upper []float64) {
 }
 
 // reference adds the published closed form where the graph mixes fast enough for it.
-func (s *WalkFigures) reference(w *network.WalkMixture) error {
-	r := &WalkReference{Label: "published closed form, not a bound here", Provenance: network.Claimed,
+func (s *walkSurvey) reference(w *network.WalkMixture) error {
+	r := &rundir.WalkReference{Label: "published closed form, not a bound here", Provenance: network.Claimed,
 		Citation: "Cyffers, Bellet, Upadhyay 2024, arXiv 2402.07471"}
 	sum, count := 0., 0
 	for _, o := range s.Observers {
@@ -258,27 +225,13 @@ func (s *WalkFigures) reference(w *network.WalkMixture) error {
 	return nil
 }
 
-// statement is the figure for a privacy statement: that of the worst pair, which covers
-// all that were looked at.
-func (s *WalkFigures) statement() account.AdversaryStatement {
+// walkStatement is the figure for a privacy statement: that of the worst pair, which
+// covers all that were looked at.
+func walkStatement(s *rundir.WalkFigures) account.AdversaryStatement {
 	return account.AdversaryStatement{Adversary: fmt.Sprintf("%s (pairs looked at: %s)", s.Adversary,
 		s.Examined),
 		Method:  fmt.Sprintf("%s (%s, %s)", s.Method, s.Provenance, s.Citations[0]),
 		Epsilon: account.StatedInterval{Upper: float64(s.Epsilon)}}
-}
-
-// Text is what a person reads.
-func (s *WalkFigures) Text() string {
-	return fmt.Sprintf("%s upper, %s: agent %d seen by %d, the worst pair of those looked at (%s); mean "+
-		"%s (no guarantee for any single agent)",
-		FormatEpsilon(float64(s.Epsilon)), s.Adversary, s.Agent, s.Observer, s.Examined,
-		FormatEpsilon(float64(s.MeanEpsilon)))
-}
-
-// Text is what a person reads.
-func (r *WalkReference) Text() string {
-	return fmt.Sprintf("%s for the worst pair, %s in the mean: %s (%s)", FormatEpsilon(float64(r.Worst)),
-		FormatEpsilon(float64(r.Mean)), r.Label, r.Provenance)
 }
 
 // checkAmplified refuses accounting "network" where nothing is proved for it.

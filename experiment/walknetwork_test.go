@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"sotto/config"
+	"sotto/experiment/rundir"
 	"sotto/privacy"
 )
 
@@ -88,7 +89,7 @@ func sixteen(t *testing.T, set ...string) *Experiment {
 // distance, is the same however the walk is looked at, and stands beside the published
 // form, which is labelled.
 func TestWalkNetwork(t *testing.T) {
-	figures := func(set ...string) *WalkFigures {
+	figures := func(set ...string) *rundir.WalkFigures {
 		t.Helper()
 		e := sixteen(t, set...)
 		e.Task.Split.Train.RowNorm = 1
@@ -125,14 +126,25 @@ func TestWalkNetwork(t *testing.T) {
 		t.Errorf("hypercube: %+v", cube)
 	}
 	sum := 0.
-	for _, times := range cube.times[0] {
+	pairs := func(graph string) *walkSurvey {
+		g, err := sixteen(t, graph).Graphs.Schedule.At(0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		s := &walkSurvey{WalkFigures: &rundir.WalkFigures{}}
+		s.examine(g)
+		return s
+	}
+	examined := pairs(`topology.graph="hypercube"`)
+	for _, times := range examined.times[0] {
 		sum += times
 	}
-	if sum != 15 || len(cube.pairs) != 4 {
-		t.Errorf("pairs of the hypercube %v stand for %v", cube.pairs, cube.times)
+	if sum != 15 || len(examined.pairs) != 4 {
+		t.Errorf("pairs of the hypercube %v stand for %v", examined.pairs, examined.times)
 	}
 	some := figures(`topology.graph="ring"`)
-	if len(some.Observers) != 2 || len(some.pairs) != 12 || !(some.Epsilon > cube.Epsilon) {
+	if len(some.Observers) != 2 || len(pairs(`topology.graph="ring"`).pairs) != 12 ||
+		!(some.Epsilon > cube.Epsilon) {
 		t.Errorf("ring: %+v", some)
 	}
 }
@@ -166,7 +178,7 @@ func TestWalkNetworkRun(t *testing.T) {
 		!(w.Epsilon < w.Local.Upper) || math.Abs(float64(w.Local.Upper)-8) > .01 {
 		t.Errorf("summary %+v, plan %+v", w, p.Walk)
 	}
-	stated, err := Statements(r.Dir)
+	stated, err := rundir.Statements(r.Dir)
 	if err != nil {
 		t.Fatal(err)
 	}

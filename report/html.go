@@ -1,5 +1,5 @@
-// Package report makes pages: one self-contained HTML file each, which needs no network and
-// no script.
+// Package report makes pages: one self-contained HTML file each, which needs no network
+// and no script.
 package report
 
 import (

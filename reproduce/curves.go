@@ -12,6 +12,7 @@ import (
 
 	"sotto/config"
 	"sotto/experiment"
+	"sotto/experiment/rundir"
 	"sotto/internal/rowfile"
 	"sotto/report/plot"
 )
@@ -25,19 +26,19 @@ import (
 var curveColumns = []string{"config_digest", "engine", "arithmetic", "round", "agent", "metric", "value"}
 
 // curves are the kept metrics of a study's runs.
-type curves map[timeKey][]experiment.Row
+type curves map[timeKey][]rundir.Row
 
 func curveKey(digest, engine, arithmetic string) timeKey {
 	return timeKey{digest[:min(16, len(digest))], engine, arithmetic}
 }
 
 // of returns the kept metrics of a row's run.
-func (c curves) of(r *experiment.CellRow) []experiment.Row {
+func (c curves) of(r *experiment.CellRow) []rundir.Row {
 	return c[curveKey(r.ConfigDigest, r.Engine, r.Arithmetic)]
 }
 
 // series returns a metric of a run by round, for one agent or "mean" or "all".
-func series(rows []experiment.Row, metric, agent string) (rounds []uint64, values []float64) {
+func series(rows []rundir.Row, metric, agent string) (rounds []uint64, values []float64) {
 	for _, r := range rows {
 		if r.Metric == metric && r.Agent == agent {
 			rounds, values = append(rounds, r.Round), append(values, r.Value)
@@ -95,7 +96,7 @@ var keptMetrics = []string{"accuracy", "objective", "vectors_sent", "train_loss"
 // curveRow is a line of a file of kept metrics.
 type curveRow struct {
 	run timeKey
-	experiment.Row
+	rundir.Row
 }
 
 // curveCodec is how kept metrics are written: in the order in which runs ended.
@@ -106,8 +107,7 @@ var curveCodec = rowfile.Codec[curveRow]{
 	},
 	Encode: func(r curveRow) []string {
 		return []string{r.run.digest, r.run.engine, r.run.arithmetic, strconv.FormatUint(r.Round, 10),
-			r.Agent,
-			r.Metric, strconv.FormatFloat(r.Value, 'g', 8, 64)}
+			r.Agent, r.Metric, strconv.FormatFloat(r.Value, 'g', 8, 64)}
 	},
 	Decode: parseCurve,
 	Row:    "metric",
@@ -116,7 +116,7 @@ var curveCodec = rowfile.Codec[curveRow]{
 
 // parseCurve reads a line of a file of kept metrics.
 func parseCurve(f []string) (curveRow, error) {
-	r := curveRow{curveKey(f[0], f[1], f[2]), experiment.Row{Agent: f[4], Metric: f[5]}}
+	r := curveRow{curveKey(f[0], f[1], f[2]), rundir.Row{Agent: f[4], Metric: f[5]}}
 	var err error
 	if r.Round, err = strconv.ParseUint(f[3], 10, 64); err != nil {
 		return r, &config.Error{Key: "round", Found: f[3], Allowed: "a whole number, at least 0"}
@@ -146,7 +146,7 @@ func newCurveFile(dir string, shard, shards int, agents bool) *curveFile {
 // keep appends what is kept of a finished run. It is written before the run's row: a run
 // of which the row is missing runs again, and what is kept twice is the same twice.
 func (c *curveFile) keep(row experiment.CellRow, dir string) error {
-	rows, err := experiment.ReadMetrics(dir)
+	rows, err := rundir.ReadMetrics(dir)
 	if err != nil {
 		return err
 	}
@@ -171,9 +171,9 @@ func (c *curveFile) keep(row experiment.CellRow, dir string) error {
 	return c.table.Add(kept...)
 }
 
-// close ends the file.
+// close ends the file; nil has none.
 func (c *curveFile) close() error {
-	if c.table == nil {
+	if c == nil || c.table == nil {
 		return nil
 	}
 	return c.table.Stop()

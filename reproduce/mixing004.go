@@ -9,6 +9,7 @@ import (
 	"sotto/agent"
 	"sotto/algo"
 	"sotto/experiment"
+	"sotto/experiment/rundir"
 	"sotto/privacy/account/network"
 	"sotto/topology"
 )
@@ -168,7 +169,7 @@ func spread004(g *topology.Graph, rounds [][3]float64) float64 {
 }
 
 // run004 runs a run file with settings in a directory that is removed.
-func run004(ctx context.Context, text string, set []string) (*experiment.Summary, error) {
+func run004(ctx context.Context, text string, set []string) (*rundir.Summary, error) {
 	dir, err := os.MkdirTemp("", "sotto-study-")
 	if err != nil {
 		return nil, err

@@ -293,11 +293,8 @@ func (s *Study) sweep(ctx context.Context, name string, opt Options) ([]experime
 		}
 	}
 	res, err := sweep.Run(ctx, opt.Sweep)
-	if stopErr := times.close(); err == nil {
-		err = stopErr
-	}
-	if kept != nil {
-		if stopErr := kept.close(); err == nil {
+	for _, stop := range []func() error{times.close, kept.close} {
+		if stopErr := stop(); err == nil {
 			err = stopErr
 		}
 	}

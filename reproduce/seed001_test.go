@@ -12,6 +12,7 @@ import (
 
 	"sotto/data"
 	"sotto/experiment"
+	"sotto/experiment/rundir"
 	"sotto/internal/rowfile"
 	"sotto/topology"
 )
@@ -278,9 +279,9 @@ func TestDocuments001(t *testing.T) {
 		k := curveKey(r.ConfigDigest, r.Engine, r.Arithmetic)
 		for _, w := range []uint64{0, 1500} {
 			f.curves[k] = append(f.curves[k],
-				experiment.Row{Round: w, Agent: "mean", Metric: "accuracy", Value: .6 + float64(w)/1e4},
-				experiment.Row{Round: w, Agent: "all", Metric: "objective", Value: 200},
-				experiment.Row{Round: w, Agent: "all", Metric: "vectors_sent", Value: float64(w)})
+				rundir.Row{Round: w, Agent: "mean", Metric: "accuracy", Value: .6 + float64(w)/1e4},
+				rundir.Row{Round: w, Agent: "all", Metric: "objective", Value: 200},
+				rundir.Row{Round: w, Agent: "all", Metric: "vectors_sent", Value: float64(w)})
 		}
 	}
 	d := s.report(f)

@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"sotto/experiment"
+	"sotto/experiment/rundir"
 )
 
 // Student's table: with 4 degrees of freedom t = 2.776 has a two-sided p of .05, t =
@@ -38,13 +38,13 @@ func TestBounds(t *testing.T) {
 	for i := range rows {
 		key := curveKey(rows[i].ConfigDigest, rows[i].Engine, rows[i].Arithmetic)
 		for k, square := range []float64{1, 3} {
-			f.curves[key] = append(f.curves[key], experiment.Row{
+			f.curves[key] = append(f.curves[key], rundir.Row{
 				Round:  uint64(2200 * k),
 				Agent:  "all",
 				Metric: "gradient_rms",
 				Value:  math.Sqrt(square),
 			},
-				experiment.Row{
+				rundir.Row{
 					Round:  uint64(2200 * k),
 					Agent:  "all",
 					Metric: "gradient_max",

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"sotto/experiment"
+	"sotto/experiment/rundir"
 	"sotto/report/plot"
 )
 
@@ -27,11 +28,11 @@ func TestIterationTables(t *testing.T) {
 		for i := range rows {
 			rows[i].ConfigDigest = fmt.Sprintf("%016x%048x", i, 0) // curves go by the first sixteen digits
 			k := curveKey(rows[i].ConfigDigest, rows[i].Engine, rows[i].Arithmetic)
-			kept[k] = []experiment.Row{{Round: 0, Agent: "all", Metric: "estimation_rmse", Value: 1},
+			kept[k] = []rundir.Row{{Round: 0, Agent: "all", Metric: "estimation_rmse", Value: 1},
 				{Round: 200, Agent: "all", Metric: "estimation_rmse", Value: .5}}
 			if rows[i].EpsilonUpper = .5; rows[i].Values[0] == "published" {
 				rows[i].EpsilonUpper = math.Inf(1)
-				kept[k] = append(kept[k], experiment.Row{
+				kept[k] = append(kept[k], rundir.Row{
 					Round:  200,
 					Agent:  "all",
 					Metric: "estimation_rmse_noise_free",

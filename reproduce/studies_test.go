@@ -13,6 +13,7 @@ import (
 
 	"sotto/config"
 	"sotto/experiment"
+	"sotto/experiment/rundir"
 	"sotto/internal/rowfile"
 )
 
@@ -62,7 +63,7 @@ func TestTable3(t *testing.T) {
 		if seconds > 0 {
 			f.times[timeKey{r.ConfigDigest, r.Engine, r.Arithmetic}] = runTime{
 				seconds: seconds,
-				split:   experiment.Split{Gradients: 7},
+				split:   rundir.Split{Gradients: 7},
 				cores:   2,
 				kernels: "avx512",
 			}
@@ -167,7 +168,7 @@ func TestTimes(t *testing.T) {
 	f := &timeFile{dir: dir, shards: 2, shard: 1}
 	row := experiment.CellRow{ConfigDigest: "a", Engine: "3", Arithmetic: "fma"}
 	for _, seconds := range []float64{9, 12.5} {
-		f.add(&experiment.SweepProgress{Row: row, Seconds: seconds, Split: experiment.Split{Noise: 2.25}})
+		f.add(&experiment.SweepProgress{Row: row, Seconds: seconds, Split: rundir.Split{Noise: 2.25}})
 	}
 	if f.err != nil {
 		t.Fatal(f.err)

@@ -9,6 +9,7 @@ import (
 
 	"sotto/config"
 	"sotto/experiment"
+	"sotto/experiment/rundir"
 	"sotto/internal/rowfile"
 	"sotto/tensor"
 )
@@ -21,7 +22,7 @@ type timeKey struct{ digest, engine, arithmetic string }
 // runTime is how long a run took, in seconds on one core, and on what.
 type runTime struct {
 	seconds float64
-	split   experiment.Split
+	split   rundir.Split
 	cores   int    // of the machine
 	kernels string // avx512, avx2 or portable
 }

@@ -12,7 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"sotto/config"
-	"sotto/experiment"
+	"sotto/experiment/rundir"
 	"sotto/privacy/account"
 	"sotto/report/plot"
 )
@@ -366,7 +366,7 @@ func newAccountStatement() *cobra.Command {
 			if err := checkOutput(output); err != nil {
 				return err
 			}
-			statements, err := experiment.Statements(args[0])
+			statements, err := rundir.Statements(args[0])
 			if err != nil {
 				return err
 			}

@@ -13,7 +13,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"sotto/config"
-	"sotto/experiment"
+	"sotto/experiment/rundir"
 	"sotto/report/plot"
 	"sotto/topology"
 )
@@ -154,7 +154,7 @@ func newTopologyDraw() *cobra.Command {
 				err error
 			)
 			if run != "" {
-				g, err = experiment.RunGraph(run)
+				g, err = rundir.ReadGraph(run)
 			} else {
 				_, g, err = f.build(args[0])
 			}

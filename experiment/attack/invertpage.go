@@ -9,6 +9,7 @@ import (
 	"text/tabwriter"
 
 	"sotto/experiment"
+	"sotto/experiment/rundir"
 	"sotto/report"
 	"sotto/report/plot"
 )
@@ -73,7 +74,7 @@ func (r *InvertReport) Write(dir string) error {
 }
 
 func (row *Inverted) cells() []string {
-	return []string{fmt.Sprintf("%g", row.Noise), experiment.FormatEpsilon(float64(row.Epsilon)),
+	return []string{fmt.Sprintf("%g", row.Noise), rundir.FormatEpsilon(float64(row.Epsilon)),
 		fmt.Sprint(row.Label),
 		fmt.Sprintf("%.4f", row.Correlation), fmt.Sprintf("%.4f", row.Error)}
 }

@@ -7,7 +7,7 @@ import (
 	"os"
 	"path/filepath"
 
-	"sotto/experiment"
+	"sotto/experiment/rundir"
 	"sotto/privacy/audit"
 	"sotto/privacy/ledger"
 )
@@ -38,7 +38,7 @@ func RunDir(dir string) (*audit.Report, error) {
 	case err != nil:
 		return nil, err
 	}
-	statements, err := experiment.Statements(dir)
+	statements, err := rundir.Statements(dir)
 	if err != nil {
 		return nil, err
 	}

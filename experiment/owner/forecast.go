@@ -2,9 +2,10 @@ package owner
 
 import (
 	"fmt"
+	"strings"
+
 	"sotto/experiment"
 	"sotto/privacy/account"
-	"strings"
 )
 
 // Outlook returns what the whole run comes to for the owner.

@@ -14,6 +14,7 @@ import (
 	"sotto/algo"
 	"sotto/experiment"
 	"sotto/experiment/plan"
+	"sotto/experiment/rundir"
 	"sotto/model"
 	"sotto/oracle"
 	"sotto/privacy"
@@ -241,6 +242,6 @@ func (o *Owner) EncodeModel(theta tensor.Vec, run string) ([]byte, error) {
 
 func (o *Owner) encode(run string, tensors []model.NamedVec) ([]byte, error) {
 	meta := map[string]string{"run": run, "engine": experiment.EngineVersion, "model": o.e.File.Model.Name,
-		"noise": o.e.File.Privacy.Noise, "samples": experiment.FormatShape(o.e.SampleShape())}
+		"noise": o.e.File.Privacy.Noise, "samples": rundir.FormatShape(o.e.SampleShape())}
 	return model.EncodeSafetensors(meta, tensors)
 }

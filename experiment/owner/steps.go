@@ -2,6 +2,7 @@ package owner
 
 import (
 	"math"
+
 	"sotto/agent"
 	"sotto/model"
 	"sotto/oracle"

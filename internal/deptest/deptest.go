@@ -22,7 +22,7 @@ var layers = [][]string{
 	{"agent", "privacy/account", "model", "experiment/runfile"},
 	{"topology", "data", "privacy/ledger", "privacy", "privacy/account/network"},
 	{"oracle", "algo", "sim", "node"},
-	{"experiment/plan", "node/p2p", "privacy/audit", "report/plot", "report"},
+	{"experiment/plan", "node/p2p", "privacy/audit", "report/plot", "experiment/rundir", "report"},
 	{"experiment/replication"},
 	{"experiment", "bench"},
 	{"experiment/owner", "experiment/attack"},
@@ -34,7 +34,7 @@ var edges = map[string][]string{
 	"privacy": {"privacy/ledger"},
 	"data":    {"model"},
 	"rng":     {"tensor"},
-	"report":  {"report/plot"},
+	"report":  {"report/plot", "experiment/rundir"},
 }
 
 // A rule forbids direct imports.

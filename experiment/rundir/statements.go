@@ -1,4 +1,4 @@
-package experiment
+package rundir
 
 import (
 	"encoding/json"
@@ -22,7 +22,7 @@ func Statements(dir string) ([]AgentStatement, error) {
 	if _, err := ledger.VerifyRun(dir); err != nil {
 		return nil, err
 	}
-	b, err := os.ReadFile(filepath.Join(dir, privacyFile))
+	b, err := os.ReadFile(filepath.Join(dir, PrivacyFile))
 	if err != nil {
 		return nil, err
 	}

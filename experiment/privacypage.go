@@ -1,0 +1,136 @@
+package experiment
+
+import (
+	"fmt"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+
+	"sotto/experiment/rundir"
+	"sotto/report"
+	"sotto/report/plot"
+)
+
+// privacySection lists what every agent has spent, agents with equal figures in one row.
+func privacySection(settings []*setting) report.Section {
+	t := plot.Table{Header: []string{"setting", "seed", "agents", "epsilon upper", "epsilon lower", "delta",
+		"adjacency", "unit", "accountant", "noise", "noise multiplier", "sample rate", "charges",
+		"claimed epsilon"}}
+	for _, s := range settings {
+		for _, r := range s.runs {
+			claimed := "none"
+			if r.Summary.ClaimedEpsilon > 0 {
+				claimed = rundir.FormatEpsilon(float64(r.Summary.ClaimedEpsilon)) + " (no guarantee)"
+			}
+			for _, p := range distinctLines(r.Summary.Privacy, isSingle(settings)) {
+				lower, upper := p.bounds()
+				t.Rows = append(t.Rows, []string{s.label, strconv.FormatUint(r.Summary.Seed, 10), p.agents(),
+					upper, lower, number(p.Delta), p.Adjacency, p.Unit, p.Accountant, r.Summary.Noise,
+					rangeText(p.noise), rangeText(p.rate), strconv.FormatUint(p.Charges, 10), claimed})
+			}
+		}
+	}
+	return report.Section{Title: "Privacy", Tables: []plot.Table{t},
+		Text: []string{"The upper bound is the guarantee that the same run with secret noise would have; " +
+			"the exact value for these releases is not below the lower one. Statements in words are in " +
+			"privacy.json of every run."}}
+}
+
+// distinctLines joins agents whose epsilon is the same, with the range of their noise
+// multipliers and sampling rates. Agents stay apart where those differ when each is asked
+// for.
+func distinctLines(all []rundir.PrivacyLine, each bool) []privacyRow {
+	var rows []privacyRow
+	at := map[string]int{}
+	for _, p := range all {
+		row := privacyRow{PrivacyLine: p}
+		lower, upper := row.bounds()
+		key := fmt.Sprint(upper, lower, p.Delta, p.Adjacency, p.Unit, p.Accountant, p.Charges, p.Group)
+		if each {
+			key += fmt.Sprint(p.Noise, p.SampleRate)
+		}
+		k, ok := at[key]
+		if !ok {
+			k, at[key] = len(rows), len(rows)
+			rows = append(rows, row)
+		}
+		r := &rows[k]
+		r.members, r.noise, r.rate = append(r.members, p.Agent), append(r.noise, float64(p.Noise)),
+			append(r.rate, p.SampleRate)
+	}
+	return rows
+}
+
+// privacyRow is a line of the privacy table and what its agents do not have in common.
+type privacyRow struct {
+	rundir.PrivacyLine
+	members     []int
+	noise, rate []float64
+}
+
+// bounds are those of epsilon as they are printed.
+func (r *privacyRow) bounds() (lower, upper string) {
+	return rundir.FormatEpsilon(float64(r.Epsilon.Lower)), rundir.FormatEpsilon(float64(r.Epsilon.Upper))
+}
+
+func (r *privacyRow) agents() string {
+	if r.Group != "" {
+		return r.Group
+	}
+	return rundir.Ranges(r.members)
+}
+
+// rangeText prints the lowest and the highest value, once where they are the same.
+func rangeText(xs []float64) string {
+	low, high := strconv.FormatFloat(slices.Min(xs), 'g', 5, 64),
+		strconv.FormatFloat(slices.Max(xs), 'g', 5, 64)
+	if low == high {
+		return low
+	}
+	return low + " to " + high
+}
+
+// isSingle says that the report is on one run.
+func isSingle(settings []*setting) bool { return len(settings) == 1 && len(settings[0].runs) == 1 }
+
+// againSection holds what is needed to make the runs again and to compare the results.
+func againSection(settings []*setting) report.Section {
+	var commands, configs []report.Listing
+	hashes := plot.Table{Header: []string{"run", "engine", "run hash"}}
+	var lines []string
+	single := isSingle(settings)
+	for _, s := range settings {
+		for i, r := range s.runs {
+			lines = append(lines, r.Command)
+			hashes.Rows = append(hashes.Rows,
+				[]string{filepath.Base(r.Dir), r.Summary.Engine, r.Summary.RunHash})
+			if i == 0 {
+				title := "Configuration in force: " + s.label
+				if len(s.runs) > 1 {
+					title += fmt.Sprintf(", seed %d", r.Summary.Seed)
+				}
+				if single {
+					title = "Configuration in force"
+				}
+				configs = append(configs, report.Listing{Title: title, Text: string(r.Config)})
+			}
+		}
+	}
+	commands = []report.Listing{{Text: strings.Join(lines, "\n")}}
+	out := report.Section{
+		Title:    "Run it again",
+		Tables:   []plot.Table{hashes},
+		Listings: append(commands, configs...),
+		Text: []string{"The same engine on the same data gives the same run hash, whatever the number of " +
+			"workers. SOTTO_DATA or --data-dir names the folder of data sets."},
+	}
+	if single {
+		t := plot.Table{Header: []string{"ledger of agents", "records", "head"}}
+		for _, l := range settings[0].runs[0].Ledgers {
+			t.Rows = append(t.Rows, []string{l.Agents, strconv.Itoa(l.Records), l.Head})
+		}
+		out.Tables = append(out.Tables, t)
+	}
+	return out
+}

@@ -1,0 +1,83 @@
+package rundir
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+
+	"sotto/config"
+	"sotto/model"
+	"sotto/tensor"
+)
+
+// ReadModel returns the parameters of an agent of a finished run, and the shape of the
+// samples that its model takes. agent is an agent's number, or "mean" for the mean of all
+// agents' models.
+func ReadModel(dir, agent string) (tensor.Vec, model.Shape, error) {
+	none := model.Shape{}
+	path := filepath.Join(dir, ModelFile)
+	b, err := os.ReadFile(path)
+	if err != nil {
+		return nil, none, err
+	}
+	meta, tensors, err := model.DecodeSafetensors(b)
+	if err != nil {
+		return nil, none, fmt.Errorf("%s: %w", path, err)
+	}
+	theta, err := choose(tensors, agent)
+	if err != nil {
+		return nil, none, err
+	}
+	shape, err := parseShape(meta)
+	if err != nil {
+		return nil, none, fmt.Errorf("%s: %w", path, err)
+	}
+	return theta, shape, nil
+}
+
+// choose returns the parameters of one agent, or the mean of all.
+func choose(tensors []model.NamedVec, agent string) (tensor.Vec, error) {
+	name := agent
+	if _, err := strconv.ParseUint(agent, 10, 32); err == nil && len(tensors) > 0 {
+		name = tensors[0].Name[:strings.IndexByte(tensors[0].Name, '.')+1] + agent
+	}
+	if i := slices.IndexFunc(tensors, func(t model.NamedVec) bool { return t.Name == name }); i >= 0 {
+		return tensors[i].Vec, nil
+	}
+	if name != "mean" || len(tensors) == 0 {
+		names := make([]string, len(tensors))
+		for i, t := range tensors {
+			names[i] = t.Name[strings.IndexByte(t.Name, '.')+1:]
+		}
+		return nil, config.Bad("agent", agent, "mean, or one of "+strings.Join(names, ", "))
+	}
+	weights, vectors := make([]float64, len(tensors)), make([]tensor.Vec, len(tensors))
+	for i, t := range tensors {
+		if len(t.Vec) != len(tensors[0].Vec) {
+			return nil, fmt.Errorf("tensor %s has %d values, %s has %d", t.Name, len(t.Vec), tensors[0].Name,
+				len(tensors[0].Vec))
+		}
+		weights[i], vectors[i] = 1/float64(len(tensors)), t.Vec
+	}
+	mean := make(tensor.Vec, len(tensors[0].Vec))
+	tensor.WeightedSum(mean, weights, vectors)
+	return mean, nil
+}
+
+// FormatShape is how a run's model file names the samples that its model takes.
+func FormatShape(s model.Shape) string {
+	return fmt.Sprintf("%dx%dx%d, %d classes", s.Height, s.Width, s.Channels, s.Classes)
+}
+
+func parseShape(meta map[string]string) (s model.Shape, err error) {
+	if _, err = fmt.Sscanf(meta["samples"], "%dx%dx%d, %d classes", &s.Height, &s.Width, &s.Channels,
+		&s.Classes); err != nil {
+		return s,
+			errors.New("it does not say which samples its model takes: it was written by another version")
+	}
+	return s, nil
+}

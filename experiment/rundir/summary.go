@@ -1,0 +1,192 @@
+package rundir
+
+import (
+	"encoding/json"
+	"math"
+
+	"sotto/internal/jsonfloat"
+	"sotto/sim"
+)
+
+// Bounds is an epsilon between its bounds; Upper is the guarantee.
+type Bounds struct {
+	Lower jsonfloat.Float `json:"lower"`
+	Upper jsonfloat.Float `json:"upper"`
+}
+
+// NewBounds are the bounds lower and upper.
+func NewBounds(lower, upper float64) Bounds {
+	return Bounds{jsonfloat.Float(lower), jsonfloat.Float(upper)}
+}
+
+// Stats are a figure over agents, of which a file may hold infinite and missing ones.
+type Stats struct{ Mean, Min, Max float64 }
+
+// StatsOf returns mean, least and largest value.
+func StatsOf(xs []float64) Stats {
+	s := Stats{Min: math.Inf(1), Max: math.Inf(-1)}
+	for _, x := range xs {
+		s.Mean += x / float64(len(xs))
+		s.Min, s.Max = min(s.Min, x), max(s.Max, x)
+	}
+	return s
+}
+
+// StatsIn finds a metric's mean, min and max over agents among the rows of one round.
+func StatsIn(rows []Row, metric string) Stats {
+	var s Stats
+	for _, r := range rows {
+		if to := map[string]*float64{"mean": &s.Mean, "min": &s.Min, "max": &s.Max}[r.Agent]; to != nil &&
+			r.Metric == metric {
+			*to = r.Value
+		}
+	}
+	return s
+}
+
+// statsForm is how Stats are written.
+type statsForm struct {
+	Mean jsonfloat.Float `json:"mean"`
+	Min  jsonfloat.Float `json:"min"`
+	Max  jsonfloat.Float `json:"max"`
+}
+
+func (s Stats) form() statsForm {
+	return statsForm{jsonfloat.Float(s.Mean), jsonfloat.Float(s.Min), jsonfloat.Float(s.Max)}
+}
+
+// MarshalJSON implements json.Marshaler.
+func (s Stats) MarshalJSON() ([]byte, error) { return json.Marshal(s.form()) }
+
+// UnmarshalJSON reads what MarshalJSON writes.
+func (s *Stats) UnmarshalJSON(b []byte) error {
+	form := s.form()
+	if err := json.Unmarshal(b, &form); err != nil {
+		return err
+	}
+	*s = Stats{float64(form.Mean), float64(form.Min), float64(form.Max)}
+	return nil
+}
+
+// Estimation is how far models are from the hidden vector at the end: mean, least and
+// largest distance over agents, and that of the mean of all agents' models.
+type Estimation struct {
+	Mean      jsonfloat.Float `json:"mean"`
+	Min       jsonfloat.Float `json:"min"`
+	Max       jsonfloat.Float `json:"max"`
+	MeanModel jsonfloat.Float `json:"mean_model"`
+	// NoiseFree is that of the mean of the iterates without noise, which published
+	// replications put out.
+	NoiseFree *jsonfloat.Float `json:"noise_free,omitempty"`
+}
+
+// NewEstimation takes the distances over agents from s.
+func NewEstimation(s Stats) *Estimation {
+	f := s.form()
+	return &Estimation{Mean: f.Mean, Min: f.Min, Max: f.Max}
+}
+
+// PrivacyLine is what one agent, or a group of agents with equal event histories, has
+// spent.
+type PrivacyLine struct {
+	Agent   int     `json:"agent"`             // of a group, its first
+	Group   string  `json:"group,omitempty"`   // numbers and ranges, such as "0-3,7"
+	Members int     `json:"members,omitempty"` // size of the group
+	Epsilon Bounds  `json:"epsilon"`
+	Delta   float64 `json:"delta"`
+	// the agent's own budget, of personal models
+	Target     jsonfloat.Float `json:"target_epsilon,omitempty"`
+	Adjacency  string          `json:"adjacency"`
+	Unit       string          `json:"unit"`
+	Accountant string          `json:"accountant"`
+	Charges    uint64          `json:"charges"`
+	Noise      jsonfloat.Float `json:"noise_multiplier"`
+	SampleRate float64         `json:"sample_rate"`
+	// the agent's public record count, of personal models
+	Records   int      `json:"records,omitempty"`
+	Overrides []string `json:"overrides,omitempty"`
+}
+
+// Graph is the communication graph's summary.
+type Graph struct {
+	Name        string          `json:"name"`
+	Links       int             `json:"links"`
+	SpectralGap jsonfloat.Float `json:"spectral_gap"`       // 1 - lambda_2(W)
+	Fiedler     jsonfloat.Float `json:"normalized_fiedler"` // lambda_2(Laplacian) / n
+}
+
+// Summary is summary.json, and what "sotto run --output json" prints.
+type Summary struct {
+	Run        string `json:"run"` // the run directory
+	Name       string `json:"name"`
+	Algorithm  string `json:"algorithm"`
+	Dataset    string `json:"dataset"`
+	Model      string `json:"model"`
+	Parameters int    `json:"parameters"`
+	Agents     int    `json:"agents"`
+	Topology   Graph  `json:"topology"`
+	Rounds     uint64 `json:"rounds"` // or wakes of all agents together:
+	// "wakes", "pairs" or "tokens" for algorithms without rounds
+	Pacing string `json:"pacing,omitempty"`
+	// that carry the models: figures over agents are over them
+	Tokens   int             `json:"tokens,omitempty"`
+	Seed     uint64          `json:"seed"`
+	Accuracy *Stats          `json:"accuracy,omitempty"` // absent for regression
+	Loss     jsonfloat.Float `json:"loss"`               // mean over agents, test records
+	// of the agents' root mean squared errors, where asked for
+	RMSE *Stats `json:"rmse,omitempty"`
+	// distances from the hidden vector of generated data, where asked for
+	Estimation        *Estimation     `json:"estimation_rmse,omitempty"`
+	ConsensusDistance jsonfloat.Float `json:"consensus_distance"`
+	// noisy accuracy or mean loss of held-out records, charged
+	Score *jsonfloat.Float `json:"score,omitempty"`
+	// how hyper-parameters were found, and what that cost
+	Tuned   string        `json:"tuned,omitempty"`
+	Privacy []PrivacyLine `json:"privacy"`
+	// what one agent's view tells, where asked for
+	Network *NetworkFigures `json:"network,omitempty"`
+	// the same of tokens that walk, where asked for
+	Walk *WalkFigures `json:"walk,omitempty"`
+	// "simulated": streams are seeded, nobody is protected
+	Noise           string    `json:"noise"`
+	BytesSent       uint64    `json:"bytes_sent"` // by the agent that sent most
+	BytesSentTotal  uint64    `json:"bytes_sent_total"`
+	Links           sim.Stats `json:"messages"`
+	Seconds         float64   `json:"seconds"`
+	SecondsPerRound float64   `json:"seconds_per_round"`
+	Split           Split     `json:"seconds_split"` // since the run began or was resumed
+	ConfigDigest    string    `json:"config_digest"`
+	RunHash         string    `json:"run_hash"` // SHA-256 over metrics.csv and model.safetensors
+	Engine          string    `json:"engine"`
+	// fma, portable or amx: results of each have their own last bits
+	Arithmetic string `json:"arithmetic"`
+	// who attacks how: figures over agents are of the others
+	Adversaries string `json:"adversaries,omitempty"`
+	// switches of [replication] that are on
+	Replication string `json:"replication,omitempty"`
+	// what a publication would claim: no guarantee
+	ClaimedEpsilon jsonfloat.Float `json:"claimed_epsilon,omitempty"`
+	Notes          []string        `json:"notes,omitempty"`
+}
+
+// Worst returns the epsilon of the agent that has spent most.
+func (s *Summary) Worst() (lower, upper float64) {
+	lower, upper = math.Inf(-1), math.Inf(-1)
+	for _, p := range s.Privacy {
+		if up := float64(p.Epsilon.Upper); up > upper {
+			lower, upper = float64(p.Epsilon.Lower), up
+		}
+	}
+	return lower, upper
+}
+
+// Split says where the time of a run went, in seconds; what ran on several workers is
+// divided by their number. It is for display: no result depends on it.
+type Split struct {
+	Gradients float64 `json:"gradients"` // drawing batches, per-sample gradients, clipping
+	Noise     float64 `json:"noise"`     // noise and charges
+	// algorithms, messages, and workers waiting for the last of a round
+	Mixing     float64 `json:"mixing"`
+	Evaluation float64 `json:"evaluation"` // all agents' models on the test records
+	Rest       float64 `json:"rest"`       // checkpoints, accounting
+}

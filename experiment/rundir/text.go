@@ -1,0 +1,175 @@
+package rundir
+
+import (
+	"fmt"
+	"io"
+	"math"
+	"strconv"
+	"strings"
+	"text/tabwriter"
+)
+
+// textTable writes names and what stands beside them.
+type textTable struct{ *tabwriter.Writer }
+
+func (t textTable) row(name, format string, args ...any) {
+	fmt.Fprintf(t, "%s\t%s\n", name, fmt.Sprintf(format, args...))
+}
+
+// WriteTable prints s for a person.
+func (s *Summary) WriteTable(w io.Writer) error {
+	t := textTable{tabwriter.NewWriter(w, 0, 4, 2, ' ', 0)}
+	t.row("run", "%s", s.Name)
+	t.row("algorithm", "%s, %s with %d parameters on %s", s.Algorithm, s.Model, s.Parameters, s.Dataset)
+	t.row("agents", "%d", s.Agents)
+	t.row("graph", "%s", s.Topology.Text())
+	switch {
+	case s.Pacing == "":
+		t.row("rounds", "%d", s.Rounds)
+	case s.Tokens > 0:
+		t.row("steps", "%d of each token, %d of them", s.Rounds, s.Tokens)
+	default:
+		t.row("wakes", "%d of all agents together", s.Rounds)
+	}
+	s.writeQuality(t)
+	s.writePrivacy(t)
+	t.row("sent per agent", "%s", bytesText(s.BytesSent))
+	if l := s.Links; l.Dropped+l.Late+l.OneSided > 0 {
+		t.row("links", "%d messages, %d dropped, %d late, %d stale, %d one-sided", l.Sent, l.Dropped, l.Late,
+			l.Stale, l.OneSided)
+	}
+	switch {
+	case s.Pacing == "":
+		t.row("time", "%.2f s, %.4f s per round", s.Seconds, s.SecondsPerRound)
+	case s.Tokens > 0:
+		t.row("time", "%.2f s, %.3g s per step", s.Seconds, s.SecondsPerRound)
+	default:
+		t.row("time", "%.2f s, %.3g s per wake", s.Seconds, s.SecondsPerRound)
+	}
+	t.row("time split", "%s", s.Split.Text())
+	t.row("run directory", "%s", s.Run)
+	if err := t.Flush(); err != nil {
+		return err
+	}
+	for _, n := range s.Notes {
+		if _, err := fmt.Fprintf(w, "note: %s\n", n); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// writeQuality says how good the models are.
+func (s *Summary) writeQuality(t textTable) {
+	if a := s.Accuracy; a != nil {
+		t.row("accuracy", "%.2f %% mean, %.2f min, %.2f max", 100*a.Mean, 100*a.Min, 100*a.Max)
+	}
+	t.row("loss", "%.4f", float64(s.Loss))
+	if s.RMSE != nil {
+		t.row("rmse", "%.4f mean over agents, %.4f min, %.4f max", s.RMSE.Mean, s.RMSE.Min, s.RMSE.Max)
+	}
+	if v := s.Estimation; v != nil {
+		t.row("estimation rmse", "%.4f of the mean model; %.4f mean over agents, %.4f min, %.4f max",
+			float64(v.MeanModel), float64(v.Mean), float64(v.Min), float64(v.Max))
+		if v.NoiseFree != nil {
+			t.row("", "%.4f of the mean iterate without noise, which the published form puts out",
+				float64(*v.NoiseFree))
+		}
+	}
+	if s.Score != nil {
+		t.row("score", "%.4f, noisy, of held-out records", float64(*s.Score))
+	}
+	if s.Adversaries != "" {
+		t.row("adversaries", "%s", s.Adversaries)
+	}
+	t.row("consensus distance", "%.4g", float64(s.ConsensusDistance))
+}
+
+// writePrivacy says what was spent, and what a publication would claim.
+func (s *Summary) writePrivacy(t textTable) {
+	low, high := math.Inf(1), math.Inf(-1)
+	for _, p := range s.Privacy {
+		low, high = min(low, float64(p.Epsilon.Lower)), max(high, float64(p.Epsilon.Upper))
+	}
+	p := s.Privacy[0]
+	t.row("epsilon", "%s upper, %s lower, at delta %g (%s, %s, accountant %s, noise %s)",
+		FormatEpsilon(high), FormatEpsilon(low), p.Delta, p.Adjacency, p.Unit, p.Accountant, s.Noise)
+	if s.Network != nil {
+		t.row("network epsilon", "%s", s.Network.Text())
+	}
+	if s.Walk != nil {
+		t.row("network epsilon", "%s", s.Walk.Text())
+		if s.Walk.Printed != nil {
+			t.row("for comparison", "%s", s.Walk.Printed.Text())
+		}
+	}
+	if !(s.ClaimedEpsilon > 0) {
+		return
+	}
+	how := "what RDP under add-remove gives for one release a round"
+	switch {
+	case s.Tokens > 0:
+		how = "a clip after the noise, and what was made from training records before the run, are not in it"
+	case s.Pacing != "":
+		how = "what was made from training records before the run is not in it"
+	case strings.Contains(s.Replication, "expectation of a sensitivity"):
+		how = "for the whole run, from the expectation of a sensitivity, and of an output without noise"
+	}
+	t.row("claimed epsilon", "%s: no guarantee, %s", FormatEpsilon(float64(s.ClaimedEpsilon)), how)
+}
+
+func bytesText(n uint64) string {
+	units := []string{"B", "kB", "MB", "GB", "TB"}
+	x, u := float64(n), 0
+	for ; x >= 1000 && u < len(units)-1; u++ {
+		x /= 1000
+	}
+	if u == 0 {
+		return fmt.Sprintf("%d B", n)
+	}
+	return fmt.Sprintf("%.1f %s", x, units[u])
+}
+
+// Text is the graph in words.
+func (g *Graph) Text() string {
+	s := fmt.Sprintf("%s, %d links, ", g.Name, g.Links)
+	if math.IsNaN(float64(g.SpectralGap)) {
+		return s + "spectrum not computed"
+	}
+	return s + fmt.Sprintf("spectral gap %.4f, normalized Fiedler value %.4f", float64(g.SpectralGap),
+		float64(g.Fiedler))
+}
+
+// Text is the split in words.
+func (s Split) Text() string {
+	total := s.Gradients + s.Noise + s.Mixing + s.Evaluation + s.Rest
+	share := func(x float64) float64 { return 100 * x / max(total, 1e-9) }
+	return fmt.Sprintf("gradients %.0f %%, noise %.0f %%, mixing %.0f %%, evaluation %.0f %%, rest %.0f %%",
+		share(s.Gradients), share(s.Noise), share(s.Mixing), share(s.Evaluation), share(s.Rest))
+}
+
+// Ranges writes ascending numbers as "0-3,7".
+func Ranges(ids []int) string {
+	var parts []string
+	for i := 0; i < len(ids); {
+		j := i
+		for j+1 < len(ids) && ids[j+1] == ids[j]+1 {
+			j++
+		}
+		if i == j {
+			parts = append(parts, fmt.Sprint(ids[i]))
+		} else {
+			parts = append(parts, fmt.Sprintf("%d-%d", ids[i], ids[j]))
+		}
+		i = j + 1
+	}
+	return strings.Join(parts, ",")
+}
+
+// FormatEpsilon prints an epsilon.
+func FormatEpsilon(x float64) string {
+	if math.IsInf(x, 1) {
+		return "infinite"
+	}
+	return strconv.FormatFloat(x, 'f', 4, 64)
+}

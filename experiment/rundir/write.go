@@ -1,0 +1,86 @@
+package rundir
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"syscall"
+
+	"sotto/internal/atomicfile"
+)
+
+// Dir is a run directory under construction: everything is written into NAME.partial,
+// which becomes NAME by one rename when the run is complete. A finished run is never
+// touched again.
+type Dir struct {
+	Out, Name string // the folder of run directories, and the name in it
+	Path      string // of the directory under construction
+	// Write puts a file on disk, as atomicfile.Write does where it is nil; tests replace
+	// it to fill the disk.
+	Write func(path string, b []byte) error
+}
+
+// New makes out/name.partial; where that or a finished run of that name exists,
+// name-2 and so on.
+func New(out, name string) (*Dir, error) {
+	if err := os.MkdirAll(out, 0o755); err != nil {
+		return nil, err
+	}
+	for i := 1; ; i++ {
+		d := &Dir{Out: out, Name: name}
+		if i > 1 {
+			d.Name = fmt.Sprintf("%s-%d", name, i)
+		}
+		if _, err := os.Lstat(filepath.Join(out, d.Name)); err == nil {
+			continue
+		}
+		d.Path = filepath.Join(out, d.Name+PartialSuffix)
+		err := os.Mkdir(d.Path, 0o755)
+		if err == nil {
+			return d, nil
+		}
+		if !errors.Is(err, fs.ErrExist) {
+			return nil, err
+		}
+	}
+}
+
+// Put writes one file of the run.
+func (d *Dir) Put(name string, b []byte) error {
+	path := filepath.Join(d.Path, filepath.FromSlash(name))
+	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+		return fmt.Errorf("run directory: %w", err)
+	}
+	write := d.Write
+	if write == nil {
+		write = atomicfile.Write
+	}
+	if err := write(path, b); err != nil {
+		return fmt.Errorf("run directory: %w", err)
+	}
+	return nil
+}
+
+// Finish drops the checkpoint and gives the directory its final name.
+func (d *Dir) Finish() (string, error) {
+	if err := os.Remove(filepath.Join(d.Path, CheckpointFile)); err != nil &&
+		!errors.Is(err, fs.ErrNotExist) {
+		return "", fmt.Errorf("run directory: %w", err)
+	}
+	base := d.Name
+	for i := 2; ; i++ {
+		final := filepath.Join(d.Out, d.Name)
+		if _, err := os.Lstat(final); errors.Is(err, fs.ErrNotExist) {
+			err := os.Rename(d.Path, final)
+			if err == nil {
+				return final, nil
+			}
+			if !errors.Is(err, fs.ErrExist) && !errors.Is(err, syscall.ENOTEMPTY) {
+				return "", fmt.Errorf("run directory: %w", err)
+			}
+		}
+		d.Name = fmt.Sprintf("%s-%d", base, i)
+	}
+}
