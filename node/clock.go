@@ -1,11 +1,9 @@
 package node
 
 import (
-	"context"
 	"math"
 	"time"
 
-	"sotto/agent"
 	"sotto/rng"
 )
 
@@ -46,81 +44,3 @@ func (c *clock) wait() time.Duration {
 
 // rung says that the next ring has come.
 func (c *clock) rung() { c.drawn = false }
-
-// ring waits for the clock and completes one wake with whatever has arrived.
-func (n *Node) ring(ctx context.Context) error {
-	timer := time.NewTimer(n.clock.wait())
-	defer timer.Stop()
-	select {
-	case <-ctx.Done():
-		return ctx.Err()
-	case <-timer.C:
-	}
-	n.clock.rung()
-	report := RoundReport{Round: n.check.Round, Woke: n.clock.next}
-	n.hear(&report)
-	return n.wake(&report)
-}
-
-// hear fills n.inbox with the newest message of every neighbor that was heard so far,
-// sorted by sender, and names those that have been silent for long. A neighbor that is
-// missing holds nobody up: its last message stands.
-func (n *Node) hear(r *RoundReport) {
-	silent := max(n.cfg.Deadline, 10*n.cfg.Interval)
-	n.inbox = n.inbox[:0]
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	for _, l := range n.order {
-		if l.mail == nil {
-			continue
-		}
-		if l.state != Gone && time.Since(l.last) > silent {
-			l.turn(n, Late)
-		}
-		l.mail.newest()
-		if s := &l.mail.now; s.full && len(s.msgs) > 0 {
-			n.inbox = append(n.inbox, s.msgs...)
-			r.Heard = append(r.Heard, Heard{From: l.id, Round: s.round})
-		}
-	}
-}
-
-// heard encodes what the last wake has taken in, for the checkpoint: who sent it may be
-// gone when this node is back. In pairs it is what this node has replied, which a
-// neighbor that is back asks for again.
-func (n *Node) heard() []byte {
-	if n.cfg.Pairs {
-		return n.replies()
-	}
-	b := []byte{}
-	for i := range n.inbox {
-		b = agent.AppendMessage(b, &n.inbox[i])
-	}
-	return b
-}
-
-// recall puts stored messages back where they were heard.
-func (n *Node) recall(b []byte) error {
-	for len(b) > 0 {
-		var m agent.Message
-		size, err := agent.DecodeMessage(b, n.maxValues, &m)
-		if err != nil {
-			return err
-		}
-		from := m.From
-		if n.cfg.Pairs {
-			from = m.To
-		}
-		l := n.links[from]
-		switch {
-		case l == nil || l.mail == nil:
-			return RefusedSender
-		case n.cfg.Pairs:
-			l.reply, l.met = b[:size:size], m.Round+1
-		default:
-			l.mail.now = slot{full: true, round: m.Round, msgs: []agent.Message{m}}
-		}
-		b = b[size:]
-	}
-	return nil
-}

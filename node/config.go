@@ -95,15 +95,15 @@ type Config struct {
 	// Spent, when not nil, says what the data have cost so far, for the status. It is
 	// called often.
 	Spent func() *Spent
-	// Claim, when not nil, is asked once, at the end, what to tell the neighbors about
-	// the owner's ledger. Keys are the members' public keys, by number; nil: their claims
-	// are not looked at. Claims are those that earlier processes have heard, by number,
-	// nil for none; OnClaim, when not nil, gets every new one, in a goroutine of the
-	// transport's.
-	Claim   func() *Claim
-	Keys    []ed25519.PublicKey
-	Claims  []*Claim
-	OnClaim func(from agent.ID, c *Claim)
+	// Attest, when not nil, is asked once, at the end, what to tell the neighbors about
+	// the owner's ledger. Keys are the members' public keys, by number; nil: what they
+	// attest is not looked at. Attestations are those that earlier processes have heard,
+	// by number, nil for none; OnAttestation, when not nil, gets every new one, in a
+	// goroutine of the transport's.
+	Attest        func() *Attestation
+	Keys          []ed25519.PublicKey
+	Attestations  []*Attestation
+	OnAttestation func(from agent.ID, a *Attestation)
 	// OnRound, when not nil, is called after every completed round, when it is stored. It
 	// may call Params and Status.
 	OnRound func(RoundReport)

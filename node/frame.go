@@ -21,7 +21,7 @@ const (
 	// frames of that round and later ones.
 	Hello
 	// Finished says that the sender has completed all rounds and needs nothing more. It
-	// may bring the sender's Claim.
+	// may bring the sender's Attestation.
 	Finished
 	// Ask wants the receiver's consent to meeting number Round of the sender's.
 	Ask
@@ -52,8 +52,9 @@ const (
 //	bytes 52-55  length of the payload
 //	bytes 56-59  CRC-32C of the payload
 //	bytes 60-63  CRC-32C of the bytes before
-//	then         the payload: of Messages, Offer, Reply and Token, messages in the form of agent.AppendMessage; of Finished a Claim
-//	             or nothing; of Hello, Ask, Progress and Taken nothing
+//	then         the payload: of Messages, Offer, Reply and Token, messages in the form
+//	             of agent.AppendMessage; of Finished an Attestation or nothing; of
+//	             Hello, Ask, Progress and Taken nothing
 //
 // Checksums find broken machines; authenticity and secrecy are the transport's.
 type Frame struct {
@@ -144,7 +145,7 @@ func DecodeFrame(b []byte, maxPayload int) (Frame, error) {
 		return Frame{}, fmt.Errorf("%w: the payload's checksum does not fit", ErrFrame)
 	}
 	most := map[FrameKind]int{Messages: maxPayload, Offer: maxPayload, Reply: maxPayload, Token: maxPayload,
-		Finished: maxClaim}[f.Kind]
+		Finished: maxAttestation}[f.Kind]
 	if len(f.Payload) > most {
 		return Frame{}, fmt.Errorf("%w: kind %d with a payload of %d bytes, allowed: %d", ErrFrame, f.Kind,
 			len(f.Payload), most)

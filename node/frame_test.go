@@ -75,7 +75,7 @@ func TestBadFramesAreRefused(t *testing.T) {
 		"cut":           {good[:len(good)-1], "the header says"},
 		"longer":        {append(bytes.Clone(good), 0), "the header says"},
 		"hello + bytes": {AppendFrame(nil, &Frame{Kind: Hello, Payload: []byte{1}}), "kind 2 with a payload"},
-		"long claim": {AppendFrame(nil, &Frame{Kind: Finished, Payload: make([]byte, maxClaim+1)}),
+		"long claim": {AppendFrame(nil, &Frame{Kind: Finished, Payload: make([]byte, maxAttestation+1)}),
 			"payload"},
 	} {
 		_, err := DecodeFrame(tc.b, limit)

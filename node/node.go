@@ -3,12 +3,10 @@ package node
 import (
 	"context"
 	"fmt"
-	"log/slog"
 	"sync"
 	"time"
 
 	"sotto/agent"
-	"sotto/config"
 	"sotto/privacy/ledger"
 	"sotto/tensor"
 )
@@ -23,49 +21,40 @@ const (
 // MaxPayload is the largest payload of a frame in a run whose model has dim parameters;
 // transports are made with it.
 func MaxPayload(dim int) int {
-	return max(maxClaim, messagesPerFrame*agent.MessageSize(0)+4*messageValues*dim)
+	return max(maxAttestation, messagesPerFrame*agent.MessageSize(0)+4*messageValues*dim)
 }
 
 // Node is a running peer. Run drives it; Status may be called from any goroutine.
 type Node struct {
-	cfg        Config
-	log        *slog.Logger
-	maxPayload int
-	maxValues  int
-	events     chan struct{} // capacity 1: something has changed
+	cfg    Config
+	limits limits
+	events chan struct{} // capacity 1: something has changed
+	pace   pacer
+	stepper
 
-	mu        sync.Mutex
-	check     Checkpoint // Round and Counts are current, the rest as stored
-	kept      [keptRounds]sent
-	links     map[agent.ID]*link
-	order     []*link // by number
-	began     time.Time
-	rounds    time.Duration // that this process has spent in rounds
-	completed uint64        // by this process
-	failure   string
-	strangers bool
+	mu    sync.Mutex
+	check Checkpoint // Round and Counts are current, the rest as stored
+	peers
+	process
+}
 
-	graphs recent // of Config.Graphs
-	// neighbors are told the round by frames of their own, and waited for, see
-	// Config.Graphs
-	marks    bool
-	sparse   bool        // rounds without a neighbor are passed, see chance.go
-	asked    bool        // there was a query since the last round that was stored
-	turns    *turns      // nil but for recorded wakes
-	clock    *clock      // nil but for a clock
-	walks    *walks      // nil but for tokens
-	pending  meeting     // that the stored offer is of
-	undo     []byte      // the algorithm's state before the meeting in progress
-	table    table       // in pairs
-	replying *link       // whose offer is answered, while the reply is being stored
-	newest   []byte      // that reply
-	values   int         // of each message that the algorithm sends; 0: it sends none
-	in       agent.Input // of the goroutine in Run
-	out      agent.Output
-	answer   tensor.Vec
-	present  []agent.Neighbor
-	inbox    []agent.Message
-	resuming bool
+// limits are what a frame may hold.
+type limits struct{ payload, values int }
+
+// peers are the neighbors in either direction.
+type peers struct {
+	links   map[agent.ID]*link
+	order   []*link // by number
+	unknown bool    // a member that is no neighbor has sent something
+}
+
+// process is what this process has seen of the run, in contrast to those before it.
+type process struct {
+	resumed  bool // it goes on from a checkpoint
+	began    time.Time
+	stepping time.Duration // that it has spent in rounds
+	steps    uint64        // that it has completed
+	failure  string
 }
 
 // New makes a node that goes on from what its store holds, or starts. ErrState: the store
@@ -75,26 +64,12 @@ func New(cfg Config) (*Node, error) {
 	if err := cfg.fill(); err != nil {
 		return nil, err
 	}
-	n := &Node{cfg: cfg, log: cfg.Log, maxPayload: MaxPayload(cfg.Dim), maxValues: messageValues * cfg.Dim,
-		events: make(chan struct{}, 1), links: map[agent.ID]*link{}, answer: make(tensor.Vec, cfg.Dim)}
-	n.graphs.from, n.sparse = cfg.Graphs, cfg.sparse()
-	n.marks = cfg.oneWay() && !n.sparse && cfg.Wakes == nil && cfg.Interval == 0
+	n := &Node{cfg: cfg, limits: limits{MaxPayload(cfg.Dim), messageValues * cfg.Dim},
+		events: make(chan struct{}, 1), stepper: stepper{answer: make(tensor.Vec, cfg.Dim)}}
 	n.connect()
-	if cfg.Wakes != nil {
-		t, err := newTurns(cfg.Wakes, cfg.Graph, cfg.Self)
-		if err == nil && t.own != cfg.Rounds {
-			err = config.Bad("rounds", cfg.Rounds, fmt.Sprintf("%d, this agent's wakes in the list", t.own))
-		}
-		if err != nil {
-			return nil, err
-		}
-		n.turns = t
-	}
-	if cfg.Interval > 0 {
-		n.clock = newClock(cfg.Interval)
-	}
-	if cfg.Holders != nil {
-		n.walks = newWalks(&n.cfg)
+	var err error
+	if n.pace, err = newPacer(n); err != nil {
+		return nil, err
 	}
 	c, err := cfg.Store.Load()
 	if err != nil {
@@ -114,6 +89,7 @@ func New(cfg Config) (*Node, error) {
 
 // connect makes a link for each neighbor in either direction, in order.
 func (n *Node) connect() {
+	n.links = map[agent.ID]*link{}
 	in, out := n.cfg.Graph.In(n.cfg.Self), n.cfg.Graph.Out(n.cfg.Self)
 	for i := range agent.ID(n.cfg.Graph.Agents()) {
 		hears := len(in) > 0 && in[0].ID == i
@@ -121,15 +97,15 @@ func (n *Node) connect() {
 		if !hears && !heard {
 			continue
 		}
-		l := &link{id: i, out: heard, poke: make(chan struct{}, 1)}
+		l := &link{id: i, out: heard, line: line{poke: make(chan struct{}, 1)}}
 		if hears {
 			l.mail, in = new(mailbox), in[1:]
 		}
 		if heard {
 			out = out[1:]
 		}
-		if int(i) < len(n.cfg.Claims) {
-			l.claim = n.cfg.Claims[i]
+		if int(i) < len(n.cfg.Attestations) {
+			l.attestation = n.cfg.Attestations[i]
 		}
 		n.links[i], n.order = l, append(n.order, l)
 	}
@@ -137,10 +113,11 @@ func (n *Node) connect() {
 
 // resume takes over a stored checkpoint.
 func (n *Node) resume(c *Checkpoint) error {
+	_, total, known := n.pace.counts()
 	switch {
 	case c.Run != n.cfg.Run:
 		return fmt.Errorf("%w: it follows roster %x, this node %x", ErrState, c.Run[:4], n.cfg.Run[:4])
-	case c.Self != n.cfg.Self || c.Round > n.cfg.Rounds && n.walks == nil:
+	case c.Self != n.cfg.Self || known && c.Round > total:
 		return fmt.Errorf("%w: member %d at round %d, allowed: member %d and at most %d rounds", ErrState,
 			c.Self, c.Round, n.cfg.Self, n.cfg.Rounds)
 	}
@@ -153,38 +130,67 @@ func (n *Node) resume(c *Checkpoint) error {
 	if err := n.cfg.Algorithm.LoadState(c.State); err != nil {
 		return fmt.Errorf("%w: %w", ErrState, err)
 	}
-	n.check = *c
-	if n.walks != nil {
-		n.resuming, n.check.State, n.check.Outbox = true, nil, nil
-		return n.walks.decode(c.Outbox, c.Self, n.cfg.Graph.Agents(), n.cfg.Dim)
-	}
-	if c.Round > 0 {
-		n.kept[0] = sent{round: c.Round - 1, messages: c.Before}
-	}
-	if n.sparse {
-		n.kept[0].round = n.previous(c.Sent)
-	}
-	n.kept[1] = sent{round: c.Sent, messages: c.Outbox}
-	if n.values = bodyLength(c.Outbox); n.values == 0 {
-		n.values = bodyLength(c.Before)
-	}
-	if err := n.recall(c.Heard); err != nil {
-		return fmt.Errorf("%w: %w", ErrState, err)
-	}
-	if len(c.Undo) > 0 {
-		to, _, err := agent.MessageHead(c.Outbox)
-		if err != nil || n.links[to] == nil {
-			return fmt.Errorf("%w: a meeting without an offer", ErrState)
+	n.check, n.resumed = *c, true
+	n.check.State, n.check.Heard = nil, nil // made anew when the next checkpoint is
+	return n.pace.resume(c)
+}
+
+// recall reads stored messages, and hands each to put with its encoded form; false: it is
+// nobody's here.
+func (n *Node) recall(b []byte, put func(m agent.Message, encoded []byte) bool) error {
+	for len(b) > 0 {
+		var m agent.Message
+		size, err := agent.DecodeMessage(b, n.limits.values, &m)
+		if err == nil && !put(m, b[:size:size]) {
+			err = RefusedSender
 		}
-		n.pending = meeting{to, c.Sent}
-		n.table.awaits, n.table.busy = &n.pending, true
+		if err != nil {
+			return fmt.Errorf("%w: %w", ErrState, err)
+		}
+		b = b[size:]
 	}
-	n.check.State, n.check.Heard = nil, nil
-	n.resuming = true
 	return nil
 }
 
 func (n *Node) name(i agent.ID) string { return n.cfg.Names[i] }
+
+// save makes c the checkpoint, durably, with the algorithm's state, the ledger's head
+// and, when the node has just finished, what it attests of its ledger.
+func (n *Node) save(c *Checkpoint) (finished bool, err error) {
+	c.State = n.cfg.Algorithm.AppendState(n.check.State[:0])
+	if n.cfg.Head != nil {
+		c.Head = n.cfg.Head()
+	}
+	if finished = c.Finished && !n.check.Finished; finished && n.cfg.Attest != nil {
+		if c.Attestation, err = n.cfg.Attest().encode(); err != nil {
+			return finished, err
+		}
+	}
+	if err := n.cfg.Store.Save(c); err != nil {
+		return finished, fmt.Errorf("storing the state: %w", err)
+	}
+	return finished, nil
+}
+
+// current makes a stored checkpoint the present one. Node.mu is held.
+func (n *Node) current(c *Checkpoint) {
+	c.Counts = n.check.Counts // handlers have counted on
+	n.check = *c
+}
+
+// finish queues the word that this node has finished, if it has. Node.mu is held.
+func (n *Node) finish(l *link) {
+	if n.check.Finished {
+		l.push(n.frame(Finished, n.check.Round, n.check.Attestation))
+	}
+}
+
+// report calls Config.OnRound.
+func (n *Node) report(r *RoundReport) {
+	if n.cfg.OnRound != nil {
+		n.cfg.OnRound(*r)
+	}
+}
 
 // signal tells the goroutine in Run that something has changed.
 func (n *Node) signal() {
@@ -207,7 +213,7 @@ func (n *Node) Run(ctx context.Context) error {
 		n.mu.Lock()
 		n.failure = err.Error()
 		n.mu.Unlock()
-		n.log.Error("stopped", "error", err)
+		n.cfg.Log.Error("stopped", "error", err)
 	}
 	return err
 }
@@ -219,18 +225,18 @@ func (n *Node) run(ctx context.Context) error {
 		l.since, l.last = n.began, n.began
 	}
 	n.mu.Unlock()
-	if !n.resuming {
-		if err := n.start(); err != nil {
+	if !n.resumed {
+		if err := n.pace.start(); err != nil {
 			return err
 		}
 	} else {
-		n.log.Info("goes on from its stored state", "round", n.check.Round)
+		n.cfg.Log.Info("goes on from its stored state", "round", n.check.Round)
 	}
 	n.cfg.Transport.Serve(n.receive)
 	n.mu.Lock()
 	for _, l := range n.order {
-		l.push(n.parcel(Hello, n.check.Round, nil))
-		n.enqueue(l, 0)
+		l.push(n.frame(Hello, n.check.Round, nil))
+		n.pace.resend(l, false)
 	}
 	n.mu.Unlock()
 
@@ -249,12 +255,12 @@ func (n *Node) run(ctx context.Context) error {
 func (n *Node) rest(ctx context.Context) error {
 	for !n.check.Finished {
 		began, from := time.Now(), n.check.Round
-		if err := n.round(ctx); err != nil {
+		if err := n.pace.next(ctx); err != nil {
 			return err
 		}
 		n.mu.Lock()
-		n.rounds += time.Since(began)
-		n.completed += n.check.Round - from
+		n.stepping += time.Since(began)
+		n.steps += n.check.Round - from
 		n.mu.Unlock()
 	}
 	return n.linger(ctx)
@@ -270,7 +276,7 @@ func (n *Node) linger(ctx context.Context) error {
 	timer := time.NewTimer(n.cfg.Linger)
 	defer timer.Stop()
 	for {
-		if came, err := n.answerOffer(); err != nil {
+		if came, err := n.pace.attend(); err != nil {
 			return err
 		} else if came { // neighbors still meet this node
 			continue
@@ -290,7 +296,7 @@ func (n *Node) linger(ctx context.Context) error {
 		case <-ctx.Done():
 			return ctx.Err()
 		case <-timer.C:
-			n.log.Warn("leaves although not every neighbor has finished", "neighbors", waiting)
+			n.cfg.Log.Warn("leaves although not every neighbor has finished", "neighbors", waiting)
 			return nil
 		case <-n.events:
 		}

@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"sotto/agent"
+	"sotto/topology"
 )
 
 // keptRounds is for how many rounds a node keeps what it sent: a neighbor at the barrier
@@ -50,38 +51,44 @@ func (s *sent) frame(n *Node, to agent.ID) []byte {
 	return b
 }
 
-// pack encodes what the algorithm sends for a round; nothing after the last one, unless
-// others wake later.
-func (n *Node) pack(outbox []agent.Message, round uint64) (sent, error) {
-	out := sent{round: round}
-	if round >= n.cfg.Rounds && n.turns == nil && n.clock == nil {
-		return out, nil
-	}
-	// nobody hears it; how long messages are is known from the first
-	if n.sparse && round > 0 && n.graph(round).Degree(n.cfg.Self) == 0 {
-		return out, nil
-	}
+// pack encodes what the algorithm sends for a round whose graph is g.
+func (m *mailing) pack(g *topology.Graph, outbox []agent.Message, round uint64) (sent, error) {
+	n, out := m.n, sent{round: round}
 	values := 0
 	for i := range outbox {
 		values += len(outbox[i].Body)
 	}
 	b := make([]byte, 0, len(outbox)*agent.MessageSize(0)+4*values)
 	values = 0
-	for _, m := range outbox {
-		if m.To != agent.Broadcast && (int(m.To) >= n.cfg.Graph.Agents() ||
-			n.graph(round).Weight(m.To, n.cfg.Self) == 0) {
-			return out, fmt.Errorf("round %d: message to %d, which does not hear this node", round, m.To)
+	for _, msg := range outbox {
+		if to := msg.To; to != agent.Broadcast && (int(to) >= g.Agents() || g.Weight(to, n.cfg.Self) == 0) {
+			return out, fmt.Errorf("round %d: message to %d, which does not hear this node", round, to)
 		}
-		if values += len(m.Body); values > n.maxValues || !m.Body.Finite() {
+		if values += len(msg.Body); values > n.limits.values || !msg.Body.Finite() {
 			return out,
 				fmt.Errorf("round %d: the algorithm sends %d values, allowed: at most %d, finite ones", round,
-					values, n.maxValues)
+					values, n.limits.values)
 		}
-		m.From, m.Round = n.cfg.Self, round
-		b = n.encode(b, &m)
+		msg.From, msg.Round = n.cfg.Self, round
+		b = n.encode(b, &msg)
 	}
 	out.messages = b
 	return out, nil
+}
+
+// resent returns what was sent last as the messages of another round.
+func (m *mailing) resent(round uint64) sent {
+	n, messages := m.n, []byte{}
+	for b := m.last().messages; len(b) > 0; {
+		var msg agent.Message
+		size, err := agent.DecodeMessage(b, n.limits.values, &msg)
+		if err != nil {
+			panic("node: a stored outbox does not decode: " + err.Error()) // its checksum fits
+		}
+		msg.Round = round
+		messages, b = n.encode(messages, &msg), b[size:]
+	}
+	return sent{round: round, messages: messages}
 }
 
 // encode appends a message in the run's format.

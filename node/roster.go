@@ -6,7 +6,6 @@ import (
 	"crypto/sha256"
 	"encoding/binary"
 	"encoding/hex"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"math"
@@ -14,20 +13,13 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
-	"slices"
 	"strconv"
 	"strings"
 
 	"github.com/pelletier/go-toml/v2"
 
-	"sotto/agent"
 	"sotto/config"
-	"sotto/topology"
 )
-
-// ErrUnsigned says that a roster is not signed by all of its members, and hence binds
-// nobody.
-var ErrUnsigned = errors.New("node: roster is not signed by every member")
 
 const (
 	rosterVersion = 1
@@ -259,123 +251,6 @@ func (r *Roster) Seed() uint64 {
 }
 
 func seedOf(sum []byte) uint64 { return binary.LittleEndian.Uint64(sum) >> 1 }
-
-// Weigh writes the rows of g, which has as many agents as the roster members, into the
-// members. All signatures fall.
-func (r *Roster) Weigh(g *topology.Graph) {
-	if g.Agents() != len(r.Members) {
-		panic(fmt.Sprintf("node: a graph of %d agents for %d members", g.Agents(), len(r.Members)))
-	}
-	r.Graph = g.Name()
-	for i := range r.Members {
-		m := &r.Members[i]
-		m.SelfWeight, m.Weights, m.Signature = g.SelfWeight(agent.ID(i)), map[string]float64{}, ""
-		for _, nb := range g.In(agent.ID(i)) {
-			m.Weights[r.Members[nb.ID].Name] = nb.Weight
-		}
-	}
-}
-
-// Topology returns the graph of the weights. It must be connected, and doubly stochastic
-// or, where nobody has a weight on itself, of an objective that draws neighbors' models
-// together (symmetric), or for push-sum such that columns sum to 1.
-func (r *Roster) Topology() (*topology.Graph, error) {
-	if !r.Complete() {
-		return nil, config.Bad("member", len(r.Members),
-			fmt.Sprintf("%d, the size of the experiment", r.Size))
-	}
-	number := map[string]agent.ID{}
-	for i := range r.Members {
-		number[r.Members[i].Name] = agent.ID(i)
-	}
-	self, rows := make([]float64, r.Size), make([][]agent.Neighbor, r.Size)
-	for i := range r.Members {
-		self[i] = r.Members[i].SelfWeight
-		for name, w := range r.Members[i].Weights {
-			j, ok := number[name]
-			if !ok {
-				return nil, config.Bad(fmt.Sprintf("member[%d].weights", i), name, "names of members")
-			}
-			rows[i] = append(rows[i], agent.Neighbor{ID: j, Weight: w})
-		}
-	}
-	g, err := topology.FromRows(r.Graph, self, rows)
-	if err != nil {
-		return nil, err
-	}
-	err = topology.Validate(g, topology.Claims{Connected: true, DoublyStochastic: true})
-	for _, other := range []topology.Claims{{Connected: true, Objective: true},
-		{Connected: true, ColumnStochastic: true}} {
-		if err != nil && topology.Validate(g, other) == nil {
-			err = nil
-		}
-	}
-	return g, err
-}
-
-// Digest identifies the roster: the SHA-256 of its canonical JSON without signatures.
-// Layout and comments of the file do not count, every value does.
-func (r *Roster) Digest() [sha256.Size]byte {
-	b, err := json.Marshal(r)
-	if err != nil {
-		panic("node: a valid roster does not marshal: " + err.Error())
-	}
-	return sha256.Sum256(b)
-}
-
-func (r *Roster) message() []byte {
-	d := r.Digest()
-	return append([]byte("sotto roster\n"), d[:]...)
-}
-
-// Find returns the number of the member with a key.
-func (r *Roster) Find(key ed25519.PublicKey) (agent.ID, error) {
-	i := slices.IndexFunc(r.Members, func(m Member) bool { return m.ID == PeerID(key) })
-	if i < 0 {
-		return 0, config.Bad("key", PeerID(key), "the key of a member of the roster")
-	}
-	return agent.ID(i), nil
-}
-
-// Sign adds the signature of the member with a key, to a roster that is complete and has
-// a valid graph.
-func (r *Roster) Sign(key ed25519.PrivateKey) (agent.ID, error) {
-	if _, err := r.Topology(); err != nil {
-		return 0, err
-	}
-	i, err := r.Find(public(key))
-	if err != nil {
-		return 0, err
-	}
-	r.Members[i].Signature = hex.EncodeToString(ed25519.Sign(key, r.message()))
-	return i, nil
-}
-
-// Unsigned lists the members whose signature is missing or does not fit.
-func (r *Roster) Unsigned() (names []string) {
-	message := r.message()
-	for i := range r.Members {
-		m := &r.Members[i]
-		key, err1 := ParsePeerID(m.ID)
-		signature, err2 := hex.DecodeString(m.Signature)
-		if err1 != nil || err2 != nil || !ed25519.Verify(key, message, signature) {
-			names = append(names, m.Name)
-		}
-	}
-	return names
-}
-
-// Verify accepts a roster that is complete, has a valid graph and is signed by every
-// member: ErrUnsigned names those who have not.
-func (r *Roster) Verify() error {
-	if _, err := r.Topology(); err != nil {
-		return err
-	}
-	if names := r.Unsigned(); names != nil {
-		return fmt.Errorf("%w: no valid signature of %s", ErrUnsigned, strings.Join(names, ", "))
-	}
-	return nil
-}
 
 // Keys returns the members' public keys, in order.
 func (r *Roster) Keys() []ed25519.PublicKey {

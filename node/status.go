@@ -67,10 +67,11 @@ func (s *PeerState) UnmarshalText(b []byte) error {
 type PeerStatus struct {
 	Name  string    `json:"name"`
 	State PeerState `json:"state"`
-	Since time.Time `json:"since"`           // of the state
-	Round uint64    `json:"round"`           // the latest that it has shown
-	Claim *Claim    `json:"claim,omitempty"` // of its own ledger, when it has finished
-	Fault string    `json:"fault,omitempty"` // the last one, until it is heard again
+	Since time.Time `json:"since"` // of the state
+	Round uint64    `json:"round"` // the latest that it has shown
+	// of its own ledger, when it has finished
+	Attestation *Attestation `json:"claim,omitempty"`
+	Fault       string       `json:"fault,omitempty"` // the last one, until it is heard again
 }
 
 // Status is what a node tells its owner. All of it is public, and no time in it is that
@@ -100,16 +101,6 @@ const (
 	InVisits = "visits" // steps with a token
 )
 
-func (n *Node) pace() string {
-	if n.walks != nil {
-		return InVisits
-	}
-	if n.turns != nil || n.clock != nil {
-		return InWakes
-	}
-	return InRounds
-}
-
 // Spent is what an owner's data have cost so far, over all runs.
 type Spent struct {
 	Epsilon  float64 `json:"epsilon"` // upper bound
@@ -130,11 +121,12 @@ func (n *Node) Status() Status {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	c := &n.check
+	unit, total, known := n.pace.counts()
 	s := Status{
 		Name:      n.name(n.cfg.Self),
-		Pace:      n.pace(),
+		Pace:      unit,
 		Round:     c.Round,
-		Rounds:    n.cfg.Rounds,
+		Rounds:    total,
 		Exhausted: c.Exhausted,
 		Finished:  c.Finished,
 		Failure:   n.failure,
@@ -143,20 +135,18 @@ func (n *Node) Status() Status {
 		Charges:   c.Head.Seq,
 		Privacy:   spent,
 	}
-	if n.walks != nil {
-		s.Rounds = 0
-	} else if n.completed > 0 && !c.Finished {
-		s.Left = Seconds((n.rounds / time.Duration(n.completed) *
-			time.Duration(n.cfg.Rounds-c.Round)).Round(time.Second).Seconds())
+	if known && n.steps > 0 && !c.Finished {
+		s.Left = Seconds((n.stepping / time.Duration(n.steps) *
+			time.Duration(total-c.Round)).Round(time.Second).Seconds())
 	}
 	for _, l := range n.order {
 		s.Peers = append(s.Peers, PeerStatus{
-			Name:  n.name(l.id),
-			State: l.state,
-			Since: l.since,
-			Round: l.round,
-			Claim: l.claim,
-			Fault: l.fault,
+			Name:        n.name(l.id),
+			State:       l.state,
+			Since:       l.since,
+			Round:       l.round,
+			Attestation: l.attestation,
+			Fault:       l.fault,
 		})
 	}
 	return s

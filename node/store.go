@@ -49,7 +49,8 @@ type Checkpoint struct {
 	Before []byte
 	Outbox []byte // messages of round Sent
 	Sent   uint64 // Round, or by a clock the last wake that has sent anything
-	Claim  []byte // what this node says about its ledger; nothing before it has finished
+	// what this node says about its ledger; nothing before it has finished
+	Attestation []byte
 	// by a clock: the newest message of every neighbor that the last wake took in; in
 	// pairs: the last reply to each
 	Heard []byte
@@ -109,7 +110,7 @@ func (c *Checkpoint) encode(b []byte) []byte {
 	for _, v := range c.Counts.fields() {
 		b = u64(b, *v)
 	}
-	for _, block := range [][]byte{c.State, before, c.Outbox, c.Claim, c.Heard, c.Undo} {
+	for _, block := range [][]byte{c.State, before, c.Outbox, c.Attestation, c.Heard, c.Undo} {
 		b = append(u64(b, uint64(len(block))), block...)
 	}
 	sum := sha256.Sum256(b[at:])
@@ -142,7 +143,7 @@ func (c *Checkpoint) decode(b []byte) error {
 	for _, v := range c.Counts.fields() {
 		*v = s.Uint64()
 	}
-	c.State, c.Before, c.Outbox, c.Claim, c.Heard, c.Undo = s.Block(), s.Block(), s.Block(), s.Block(),
+	c.State, c.Before, c.Outbox, c.Attestation, c.Heard, c.Undo = s.Block(), s.Block(), s.Block(), s.Block(),
 		s.Block(), s.Block()
 	if err := s.Close(); err != nil {
 		return fmt.Errorf("%w: %w", ErrState, err)

@@ -26,7 +26,7 @@ const headsFile = "heads.json"
 type peerClaim struct {
 	Name       string     `json:"name"`
 	Provenance string     `json:"provenance"`
-	Claim      node.Claim `json:"claim"`
+	Claim      node.Attestation `json:"claim"`
 }
 
 const claimed = "claimed by the member: the head is signed, the epsilon is not checked"
@@ -47,13 +47,13 @@ func readHeads(path string) ([]peerClaim, error) {
 }
 
 // readClaims returns the claims that the state directory holds, by member.
-func (p *peer) readClaims() ([]*node.Claim, error) {
+func (p *peer) readClaims() ([]*node.Attestation, error) {
 	var err error
 	if p.claims, err = readHeads(filepath.Join(p.f.state, headsFile)); err != nil &&
 		!errors.Is(err, fs.ErrNotExist) {
 		return nil, err
 	}
-	of := make([]*node.Claim, len(p.roster.Members))
+	of := make([]*node.Attestation, len(p.roster.Members))
 	for k := range p.claims {
 		c := &p.claims[k]
 		if i := slices.IndexFunc(p.roster.Members, func(m node.Member) bool {
@@ -66,7 +66,7 @@ func (p *peer) readClaims() ([]*node.Claim, error) {
 }
 
 // keepClaim stores what a member has said.
-func (p *peer) keepClaim(from agent.ID, c *node.Claim) {
+func (p *peer) keepClaim(from agent.ID, c *node.Attestation) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	name := p.roster.Members[from].Name
@@ -85,8 +85,8 @@ func (p *peer) keepClaim(from agent.ID, c *node.Claim) {
 }
 
 // claim is what this node tells its neighbors about its ledger when it has finished.
-func (p *peer) claim() *node.Claim {
-	c := &node.Claim{Head: p.ledger.SignedHead()}
+func (p *peer) claim() *node.Attestation {
+	c := &node.Attestation{Head: p.ledger.SignedHead()}
 	if s, err := p.ledger.Spent(); err == nil {
 		c.Epsilon, c.Delta = s.Epsilon.Upper, s.Delta
 	}

@@ -306,8 +306,8 @@ func (p *peer) takePart(ctx context.Context, w io.Writer) (err error) {
 	p.padded = &node.Padded{Gate: gate, Pad: p.f.pad}
 	p.config.Gate, p.config.Head, p.config.Store, p.config.OnRound = p.padded, p.ledger.Head, p.store,
 		p.record
-	p.config.Claim, p.config.OnClaim, p.config.Keys = p.claim, p.keepClaim, p.roster.Keys()
-	if p.config.Claims, err = p.readClaims(); err != nil {
+	p.config.Attest, p.config.OnAttestation, p.config.Keys = p.claim, p.keepClaim, p.roster.Keys()
+	if p.config.Attestations, err = p.readClaims(); err != nil {
 		return err
 	}
 	if p.config.Transport, err = p.network(); err != nil {

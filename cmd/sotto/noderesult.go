@@ -319,7 +319,7 @@ func sayStatus(w io.Writer, s *node.Status) error {
 		if p.Fault != "" {
 			text += ": " + p.Fault
 		}
-		if c := p.Claim; c != nil {
+		if c := p.Attestation; c != nil {
 			text += fmt.Sprintf("; it claims epsilon %s at delta %g, %d ledger records",
 				epsilonText(c.Epsilon), c.Delta, c.Head.Seq)
 		}

@@ -1,9 +1,7 @@
 package nodetest
 
 import (
-	"bytes"
 	"context"
-	"crypto/ed25519"
 	"fmt"
 	"slices"
 	"testing"
@@ -11,12 +9,8 @@ import (
 
 	"sotto/agent"
 	"sotto/node"
-	"sotto/oracle"
-	"sotto/privacy"
-	"sotto/privacy/account"
 	"sotto/privacy/ledger"
 	"sotto/privacy/ledger/ledgertest"
-	"sotto/rng"
 	"sotto/sim"
 	"sotto/tensor"
 	"sotto/topology"
@@ -155,243 +149,12 @@ func (w *World) initial() tensor.Vec {
 	return init
 }
 
-// Gate makes agent i's gate over a ledger, with seeded noise.
-func (w *World) Gate(i int, l ledger.Ledger) *privacy.Gate {
-	return w.gateOn(i, l, iterate(i, w.initial()))
-}
-
-func (w *World) gateOn(i int, l ledger.Ledger, own *oracle.KMStateful) *privacy.Gate {
-	o := records{i, w.o.Count}
-	m := privacy.Gaussian{NoiseMultiplier: Noise}
-	if w.o.Count {
-		m.PartNoise = map[string]float64{countPart: 1}
-	}
-	switch {
-	case w.o.Shared:
-		return w.seeded(i, l, o, own, w.shared(i))
-	case w.o.Plain:
-		return w.seeded(i, l, o, own, privacy.None{})
-	}
-	return w.seeded(i, l, o, own, m)
-}
-
-func (w *World) seeded(i int, l ledger.Ledger, o records, own *oracle.KMStateful,
-	m privacy.Mechanism) *privacy.Gate {
-	g := privacy.NewSimulatedGate(l, m,
-		map[string]privacy.Oracle{"grad": o, "grad-full": o, "user-grad": o, "fit": o, "km": o, "value": o,
-			oracle.KMStatefulName: own}, 77, agent.ID(i))
-	g.Imitate("zero", "user-grad")
-	return g
-}
-
-// hopSeed is that of the tokens' hops.
-const hopSeed = 78
-
-// holders says where tokens start in package sim: with the number that nobody has, each
-// by its own.
-func (w *World) holders() []agent.ID {
-	if w.o.Tokens == 0 {
-		return nil
-	}
-	all := make([]agent.ID, w.o.Tokens)
-	for k := range all {
-		all[k] = agent.ID(choice(^agent.ID(0), uint64(k)).Below(uint64(w.o.Agents)))
-	}
-	return all
-}
-
-// choice is the stream of a simulated agent's visit.
-func choice(i agent.ID, visit uint64) *rng.Stream {
-	key := rng.Simulated(hopSeed, uint32(i), visit)
-	return rng.NewStream(&key, rng.Choice)
-}
-
-// Key is that of agent i in all runs of the suite.
-func Key(i agent.ID) ed25519.PrivateKey {
-	return ed25519.NewKeyFromSeed(bytes.Repeat([]byte{byte(i) + 1}, ed25519.SeedSize))
-}
-
-// shared is noise of the agent's own and, for each neighbor, three times as much that the
-// neighbor subtracts.
-func (w *World) shared(i int) privacy.Mechanism {
-	var near []agent.ID
-	for _, n := range w.Graph.In(agent.ID(i)) {
-		near = append(near, n.ID)
-	}
-	m, err := privacy.NewDecor(privacy.Decor{
-		NoiseMultiplier: Noise,
-		Pair:            3 * Noise,
-		Effective:       Noise,
-		Self:            agent.ID(i),
-		Neighbors:       near,
-		Secret: func(j agent.ID) []byte {
-			return node.PairSecret(Key(agent.ID(i)), Key(j).Public().(ed25519.PublicKey), w.Run)
-		},
-	})
-	if err != nil {
-		panic(err) // constants of this package
-	}
-	return m
-}
-
 // dim is the length of answers.
 func (w *World) dim() int {
 	if w.o.Count {
 		return Dim + 1
 	}
 	return Dim
-}
-
-// Filter is the budget of the run's options.
-func (w *World) Filter(t testing.TB) account.Filter {
-	if w.o.Limit == 0 {
-		return nil
-	}
-	g := w.Gate(0, ledger.NewMemory(nil))
-	_, ev, err := g.Describe(&agent.Query{Oracle: "grad", At: make(tensor.Vec, Dim)})
-	if err != nil {
-		t.Fatal(err)
-	}
-	f, err := account.NewCountFilter(ev, w.o.Limit)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return f
-}
-
-// Clip is the clip norm of queries that name none, Noise that over it, Scale what answers
-// are multiplied by.
-const (
-	Clip      = 4
-	Noise     = .5
-	Scale     = .25
-	countPart = "count"
-)
-
-// records is the oracle of one agent. As oracle.Gradient's do, its releases under other
-// clips are one event.
-type records struct {
-	agent int
-	count bool
-}
-
-func (r records) clip(q *agent.Query) float64 {
-	if q.Clip > 0 {
-		return q.Clip
-	}
-	return Clip
-}
-
-// Describe implements privacy.Oracle.
-func (r records) Describe(q *agent.Query) (account.Release, error) {
-	parts := []account.Part{{Name: "gradient", Clip: Clip, Shift: 1, Norm: account.L2, Dim: Dim}}
-	if r.count {
-		parts = append(parts, account.Part{Name: countPart, Clip: .5, Shift: 1, Norm: account.L2, Dim: 1})
-	}
-	return account.Release{Oracle: "grad", Adjacency: account.ZeroOut, Unit: account.Record(),
-		Sampler: account.Sampler{Kind: account.Poisson, Rate: .5}, Parts: parts,
-		Scale: Scale * r.clip(q) / Clip}, nil
-}
-
-// Evaluate implements privacy.Oracle.
-func (r records) Evaluate(dst *privacy.Value, q *agent.Query, sample *rng.Stream) {
-	bound := float32(r.clip(q) / Clip)
-	for k := range 3 {
-		if sample.Float64() < .5 {
-			continue
-		}
-		within := float32(.5)
-		for i, x := range q.At {
-			v := .5 * (x - float32(r.agent+k)/4)
-			if v < -bound || v > bound {
-				within = -.5
-			}
-			dst.Float[i] += max(-bound, min(bound, v)) / bound
-		}
-		if r.count {
-			dst.Float[Dim] += within
-		}
-	}
-}
-
-// Simulate returns every agent's parameters and number of charges after the run in
-// package sim.
-func (w *World) Simulate(t testing.TB) (params []tensor.Vec, charges []uint64) {
-	t.Helper()
-	var (
-		ledgers []*ledger.Memory
-		agents  []sim.Agent
-	)
-	for i := range w.o.Agents {
-		l := ledger.NewMemory(w.Filter(t))
-		ledgers = append(ledgers, l)
-		agents = append(agents, sim.Agent{Algorithm: w.Algorithm(t, i), Gate: w.Gate(i, l)})
-	}
-	var s interface {
-		Run(ctx context.Context, until uint64) error
-		Params(i int) tensor.Vec
-	}
-	var err error
-	if w.o.Tokens > 0 {
-		return w.simulateTokens(t, agents, ledgers)
-	}
-	if w.o.Wakes > 0 {
-		s, err = sim.NewAsync(sim.AsyncConfig{
-			Agents:  agents,
-			Graph:   w.Graph,
-			Dim:     Dim,
-			Wakes:   w.o.Wakes,
-			Workers: 1,
-			Replay:  w.wakes,
-		})
-	} else {
-		s, err = sim.New(sim.Config{
-			Agents:   agents,
-			Schedule: w.Graphs,
-			Dim:      w.dim(),
-			Rounds:   w.o.Rounds,
-			Workers:  1,
-		})
-	}
-	if err == nil {
-		err = s.Run(context.Background(), max(w.o.Rounds, w.o.Wakes))
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
-	for i := range w.o.Agents {
-		params = append(params, slices.Clone(s.Params(i)))
-		charges = append(charges, ledgers[i].Head().Seq)
-	}
-	return params, charges
-}
-
-// simulateTokens returns the parameters as they left each agent last.
-func (w *World) simulateTokens(t testing.TB, agents []sim.Agent,
-	ledgers []*ledger.Memory) (params []tensor.Vec, charges []uint64) {
-	t.Helper()
-	s, err := sim.NewTokens(sim.TokenConfig{
-		Agents:  agents,
-		Graph:   w.Graph,
-		Dim:     Dim,
-		Init:    w.initial(),
-		Tokens:  w.o.Tokens,
-		Steps:   w.o.Rounds,
-		Workers: 1,
-		Secret:  hopSeed,
-		Faults:  sim.DefaultFaults(),
-	})
-	if err == nil {
-		err = s.Run(context.Background(), w.o.Rounds)
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
-	for i := range agents {
-		params = append(params, slices.Clone(agents[i].Algorithm.Params()))
-		charges = append(charges, ledgers[i].Head().Seq)
-	}
-	return params, charges
 }
 
 // Node makes agent i's node on a transport, with its state in fsys.

@@ -3,10 +3,8 @@ package node
 import (
 	"context"
 	"fmt"
-	"sync"
 
 	"sotto/agent"
-	"sotto/topology"
 )
 
 // Where chance draws the links of every round, from the public seed, each in both
@@ -22,54 +20,66 @@ import (
 // at either end loses nothing. Nobody waits for another in a circle, because each round
 // waits for what is said after an earlier one.
 
-// recentGraphs is of how many rounds a node remembers the graph: the present one, the one
-// before whose frames it keeps, and those that frames are of.
-const recentGraphs = 4
+// sparse is for such graphs.
+type sparse struct{ twoWay }
 
-// recent remembers the graphs of the rounds that were asked for last.
-type recent struct {
-	from topology.Schedule
-
-	mu     sync.Mutex
-	rounds [recentGraphs]uint64
-	graphs [recentGraphs]*topology.Graph
-	next   int // to be forgotten
+func (t sparse) behind(l *link) bool {
+	k := &t.p.kept[0]
+	return k.messages != nil && l.round <= k.round && t.p.hears(l, k.round)
 }
 
-func (r *recent) at(round uint64) *topology.Graph {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	for k, g := range r.graphs {
-		if g != nil && r.rounds[k] == round {
-			return g
+func (t sparse) judge(m *mailbox, round, present uint64) verdict { return m.nearest(round, present) }
+
+// Somebody hears the first messages, as far as the node is concerned: how long messages
+// are is known from them.
+func (t sparse) heard(round uint64) bool {
+	return round == 0 || t.p.graphs.at(round).Degree(t.p.n.cfg.Self) > 0
+}
+
+// What was sent before is kept until somebody hears something newer.
+func (t sparse) keep(c *Checkpoint, kept [keptRounds]sent, out sent) (before, last sent) {
+	if out.messages == nil {
+		return kept[0], kept[1]
+	}
+	c.barrier = true
+	return sent{round: kept[1].round, messages: kept[1].messages}, out
+}
+
+// previous is the last round in which somebody hears the node, or the first of all.
+func (t sparse) previous(c *Checkpoint) uint64 {
+	round := c.Sent
+	for round > 0 {
+		if round--; t.p.graphs.make(round).Degree(t.p.n.cfg.Self) > 0 {
+			break
 		}
 	}
-	g := r.make(round)
-	r.rounds[r.next], r.graphs[r.next] = round, g
-	r.next = (r.next + 1) % recentGraphs
-	return g
+	return round
 }
 
-// make is at for rounds that are asked for once.
-func (r *recent) make(round uint64) *topology.Graph {
-	g, err := r.from.At(round)
-	if err != nil {
-		panic("node: no graph of a round: " + err.Error()) // see Config.Graphs
+// Only those who were heard in the round wait for the word.
+func (t sparse) stored(l *link, was uint64) {
+	if t.p.n.check.Round > was && t.p.graphs.at(was).Weight(t.p.n.cfg.Self, l.id) != 0 {
+		t.p.n.mark(l)
 	}
-	return g
 }
 
-// sitOut steps the algorithm through the rounds from round on in which it has no
-// neighbor, up to the first query, whose charge makes the round one to be stored. It
-// returns the round that comes next, and adds to reports where there was a query.
-func (n *Node) sitOut(ctx context.Context, round uint64, reports []RoundReport) (uint64, []RoundReport,
+func (t sparse) hello(l *link) { t.p.n.mark(l) }
+
+// pass goes through the rounds in which the node has no neighbor, up to the first query,
+// whose charge makes the round one to be stored. Only rounds with a neighbor or a query
+// are reported.
+func (t sparse) pass(ctx context.Context, round uint64, reports []RoundReport) (uint64, []RoundReport,
 	error) {
-	i := n.cfg.Self
-	for n.sparse && !n.asked && round < n.cfg.Rounds {
+	n, i := t.p.n, t.p.n.cfg.Self
+	// after an answer, in a round without a neighbor
+	if !n.asked && t.p.graphs.at(round-1).Degree(i) == 0 {
+		reports = nil
+	}
+	for !n.asked && round < n.cfg.Rounds {
 		if err := ctx.Err(); err != nil {
 			return round, reports, err
 		}
-		g := n.graphs.make(round)
+		g := t.p.graphs.make(round)
 		if g.Degree(i) > 0 {
 			break
 		}
@@ -87,17 +97,6 @@ func (n *Node) sitOut(ctx context.Context, round uint64, reports []RoundReport) 
 	return round, reports, nil
 }
 
-// previous returns the round for which a node sent before round: the last one in which
-// somebody hears it, or the first of all.
-func (n *Node) previous(round uint64) uint64 {
-	for round > 0 {
-		if round--; n.graphs.make(round).Degree(n.cfg.Self) > 0 {
-			break
-		}
-	}
-	return round
-}
-
 // nearest says what becomes of a frame where members are far apart: of later rounds the
 // first one counts, because frames of a link come in order, and others are to be sent
 // again.
@@ -106,7 +105,7 @@ func (m *mailbox) nearest(round, present uint64) verdict {
 	case round < present:
 		return stale
 	case round == present && m.now.full, m.later.full && m.later.round == round:
-		return replay
+		return replayed
 	case round > present && m.later.full && round > m.later.round:
 		return ahead
 	}

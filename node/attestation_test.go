@@ -20,7 +20,7 @@ import (
 
 // claimOf makes a ledger of one owner with so many charges and returns what its node
 // claims.
-func claimOf(t testing.TB, key ed25519.PrivateKey, charges int) (*ledger.File, *node.Claim) {
+func claimOf(t testing.TB, key ed25519.PrivateKey, charges int) (*ledger.File, *node.Attestation) {
 	t.Helper()
 	l, err := ledger.Create(filepath.Join(t.TempDir(), "ledger"), ledger.Genesis{
 		Adjacency:  account.ZeroOut,
@@ -38,7 +38,7 @@ func claimOf(t testing.TB, key ed25519.PrivateKey, charges int) (*ledger.File, *
 			t.Fatal(err)
 		}
 	}
-	return l, &node.Claim{Head: l.SignedHead(), Epsilon: 1.5, Delta: 1e-5}
+	return l, &node.Attestation{Head: l.SignedHead(), Epsilon: 1.5, Delta: 1e-5}
 }
 
 // Members that have finished hold the signed heads of their neighbors' ledgers; a claim
@@ -49,7 +49,7 @@ func TestClaims(t *testing.T) {
 		const members = 4
 		var keys []ed25519.PrivateKey
 		var public []ed25519.PublicKey
-		var claims []*node.Claim
+		var claims []*node.Attestation
 		for i := range members {
 			p, k, _ := ed25519.GenerateKey(nil)
 			_, c := claimOf(t, k, i)
@@ -61,14 +61,14 @@ func TestClaims(t *testing.T) {
 		var mu sync.Mutex
 		heard := map[agent.ID][]agent.ID{}
 		r := start(t, nodetest.Options{Factory: factory(t, "dsgd"), Change: func(i int, c *node.Config) {
-			c.Keys, c.Claim = public, func() *node.Claim { return claims[i] }
-			c.OnClaim = func(from agent.ID, _ *node.Claim) {
+			c.Keys, c.Attest = public, func() *node.Attestation { return claims[i] }
+			c.OnAttestation = func(from agent.ID, _ *node.Attestation) {
 				mu.Lock()
 				defer mu.Unlock()
 				heard[agent.ID(i)] = append(heard[agent.ID(i)], from)
 			}
 			if i == 1 { // an earlier process has heard of more records of 2
-				c.Claims = []*node.Claim{nil, nil, longer, nil}
+				c.Attestations = []*node.Attestation{nil, nil, longer, nil}
 			}
 		}}, openMemory)
 		r.wait(t)
@@ -80,11 +80,11 @@ func TestClaims(t *testing.T) {
 					t.Errorf("agent %d: %+v", i, p)
 				case p.Name == "agent 3", i == 1 && p.Name == "agent 2":
 					// the fault goes with the next frame
-					if n.Status().Counts.Refused == 0 || p.Claim != nil && p.Claim != longer {
-						t.Errorf("agent %d holds %+v of %s, %d frames refused", i, p.Claim, p.Name,
+					if n.Status().Counts.Refused == 0 || p.Attestation != nil && p.Attestation != longer {
+						t.Errorf("agent %d holds %+v of %s, %d frames refused", i, p.Attestation, p.Name,
 							n.Status().Counts.Refused)
 					}
-				case p.Claim == nil || p.Claim.Epsilon != 1.5:
+				case p.Attestation == nil || p.Attestation.Epsilon != 1.5:
 					t.Errorf("agent %d holds no claim of %s", i, p.Name)
 				}
 			}
@@ -102,7 +102,7 @@ func TestBadClaimsAreRefused(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got, err := node.ParseClaim(good, public, nil); err != nil || *got != *c {
+	if got, err := node.ParseAttestation(good, public, nil); err != nil || *got != *c {
 		t.Fatalf("got %+v, %v", got, err)
 	}
 	text := string(good)
@@ -118,21 +118,21 @@ func TestBadClaimsAreRefused(t *testing.T) {
 		if b == text {
 			t.Fatalf("%s: the same text %s", name, text)
 		}
-		if _, err := node.ParseClaim([]byte(b), public, nil); err == nil ||
+		if _, err := node.ParseAttestation([]byte(b), public, nil); err == nil ||
 			name != "edited" && !errors.Is(err, node.ErrFrame) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
 }
 
-func FuzzParseClaim(f *testing.F) {
+func FuzzParseAttestation(f *testing.F) {
 	public, key, _ := ed25519.GenerateKey(nil)
 	_, c := claimOf(f, key, 1)
 	good, _ := json.Marshal(c)
 	f.Add(good)
 	f.Add([]byte(`{"head":{},"epsilon":1,"delta":0}`))
 	f.Fuzz(func(t *testing.T, b []byte) {
-		if got, err := node.ParseClaim(b, public, nil); err == nil && got.Head != c.Head {
+		if got, err := node.ParseAttestation(b, public, nil); err == nil && got.Head != c.Head {
 			t.Errorf("a head that the owner did not sign: %+v", got)
 		}
 	})

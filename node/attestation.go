@@ -12,35 +12,36 @@ import (
 	"sotto/privacy/ledger"
 )
 
-// Claim is what a member says about its own ledger when it has finished. The head is
-// signed: a statement of the same ledger that knows of fewer records was made without
+// Attestation is what a member says about its own ledger when it has finished. The head
+// is signed: a statement of the same ledger that knows of fewer records was made without
 // some of them (ledger.SignedStatement.Follows). Epsilon is the member's word, over all
 // runs on its data; nobody else can recompute it.
-type Claim struct {
+type Attestation struct {
 	Head    ledger.SignedHead `json:"head"`
 	Epsilon float64           `json:"epsilon"` // upper bound
 	Delta   float64           `json:"delta"`
 }
 
-// maxClaim bounds an encoded claim, in bytes; one has about 450.
-const maxClaim = 1024
+// maxAttestation bounds an encoded one, in bytes; it has about 450.
+const maxAttestation = 1024
 
-func (c *Claim) encode() ([]byte, error) {
+func (c *Attestation) encode() ([]byte, error) {
 	b, err := json.Marshal(c)
-	if err == nil && len(b) > maxClaim {
-		err = fmt.Errorf("%w: a claim of %d bytes, allowed: at most %d", ErrFrame, len(b), maxClaim)
+	if err == nil && len(b) > maxAttestation {
+		err = fmt.Errorf("%w: a claim of %d bytes, allowed: at most %d", ErrFrame, len(b), maxAttestation)
 	}
 	return b, err
 }
 
-// ParseClaim reads a claim and checks that owner has signed its head, and that it does
-// not go back behind last, the claim held before; nil for the first one. Errors wrap
+// ParseAttestation reads one and checks that owner has signed its head, and that it does
+// not go back behind last, the one held before; nil for the first one. Errors wrap
 // ErrFrame, or are those of ledger.SignedHead.Verify.
-func ParseClaim(b []byte, owner ed25519.PublicKey, last *Claim) (*Claim, error) {
-	if len(b) > maxClaim {
-		return nil, fmt.Errorf("%w: a claim of %d bytes, allowed: at most %d", ErrFrame, len(b), maxClaim)
+func ParseAttestation(b []byte, owner ed25519.PublicKey, last *Attestation) (*Attestation, error) {
+	if len(b) > maxAttestation {
+		return nil, fmt.Errorf("%w: a claim of %d bytes, allowed: at most %d", ErrFrame, len(b),
+			maxAttestation)
 	}
-	c := new(Claim)
+	c := new(Attestation)
 	d := json.NewDecoder(bytes.NewReader(b))
 	d.DisallowUnknownFields()
 	if err := d.Decode(c); err != nil {
@@ -60,24 +61,24 @@ func ParseClaim(b []byte, owner ed25519.PublicKey, last *Claim) (*Claim, error) 
 	return c, c.Head.Verify(owner, head)
 }
 
-// file takes in the claim of a neighbor that has finished. One that does not hold is
+// file takes in the attestation of a neighbor that has finished. One that does not hold is
 // refused and named; what was held before stands.
 func (n *Node) file(l *link, f *Frame) error {
 	if len(f.Payload) == 0 || n.cfg.Keys == nil {
 		return nil
 	}
 	n.mu.Lock()
-	last := l.claim
+	last := l.attestation
 	n.mu.Unlock()
-	c, err := ParseClaim(f.Payload, n.cfg.Keys[l.id], last) // frames of one sender come one at a time
+	c, err := ParseAttestation(f.Payload, n.cfg.Keys[l.id], last) // frames of one sender come one at a time
 	if err != nil {
 		return fmt.Errorf("%w: %w", RefusedFrame, err)
 	}
 	n.mu.Lock()
-	l.claim = c
+	l.attestation = c
 	n.mu.Unlock()
-	if n.cfg.OnClaim != nil {
-		n.cfg.OnClaim(l.id, c)
+	if n.cfg.OnAttestation != nil {
+		n.cfg.OnAttestation(l.id, c)
 	}
 	return nil
 }

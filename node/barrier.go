@@ -1,0 +1,276 @@
+package node
+
+import (
+	"context"
+	"fmt"
+
+	"sotto/agent"
+)
+
+// barrier drives a node in rounds. A round waits for the frames of all in-neighbors, or
+// for the deadline; then the algorithm steps, what came of it is stored, and sent.
+type barrier struct {
+	mailing
+	graphs  graphs
+	ties    ties
+	present []agent.Neighbor // in the present round
+}
+
+var _ pacer = (*barrier)(nil)
+
+func newBarrier(n *Node) *barrier {
+	c := &n.cfg
+	p := &barrier{mailing: mailing{n: n}, graphs: graphs{one: c.Graph, from: c.Graphs, last: c.Rounds}}
+	p.ties = twoWay{p}
+	switch {
+	case c.sparse():
+		p.ties = sparse{twoWay{p}}
+	case c.oneWay():
+		p.ties = oneWay{twoWay{p}}
+	}
+	return p
+}
+
+func (p *barrier) start() error {
+	if err := p.begin(p.graphs.at(0)); err != nil {
+		return err
+	}
+	return p.commit(0)
+}
+
+func (p *barrier) resume(c *Checkpoint) error {
+	err := p.mailing.resume(c)
+	if c.Round > 0 {
+		p.kept[0].round = p.ties.previous(c)
+	}
+	return err
+}
+
+func (p *barrier) counts() (unit string, total uint64, known bool) {
+	return InRounds, p.n.cfg.Rounds, true
+}
+
+// next completes one round, and those after it that need no neighbor and no answer.
+func (p *barrier) next(ctx context.Context) error {
+	n, jump := p.n, uint64(0)
+	err := p.collect(ctx, func(deadlines int) bool {
+		waiting := p.waiting(deadlines)
+		jump = p.passed()
+		return waiting == 0 || jump > 0
+	}, func(l *link) bool {
+		return l.mail != nil && !l.mail.now.full && !p.silent(l) || p.ties.behind(l)
+	})
+	if err != nil {
+		return err
+	}
+	k := n.check.Round
+	if jump > k {
+		return p.skip(jump)
+	}
+	reports := []RoundReport{{Round: k}}
+	view := p.view(&reports[0])
+	n.cfg.Gate.Begin(k, view.In)
+	n.in, n.asked = agent.Input{Kind: agent.Round, Round: k, View: view, Inbox: p.inbox}, false
+	if err := n.settle(&reports[0]); err != nil {
+		return fmt.Errorf("round %d: %w", k, err)
+	}
+	next, reports, err := p.ties.pass(ctx, k+1, reports)
+	if err != nil {
+		return err
+	}
+	if err := p.commit(next); err != nil {
+		return fmt.Errorf("round %d: %w", next-1, err)
+	}
+	for i := range reports {
+		n.report(&reports[i])
+	}
+	return nil
+}
+
+// waiting counts the neighbors whose frame of the present round is still waited for after
+// so many deadlines, and those who are behind. Under Proceed a neighbor that has taken
+// this node's frame of the round is given a second one, because it may itself be waiting
+// for somebody; and one that was missing before and has sent nothing since is not waited
+// for, unless nobody else is there. Node.mu is held.
+func (p *barrier) waiting(deadlines int) int {
+	n := p.n
+	missing, waitable, there := 0, 0, 0
+	for _, l := range n.order {
+		if p.ties.behind(l) {
+			missing++
+		}
+		switch {
+		case l.mail == nil || p.silent(l):
+		case l.mail.now.full:
+			there++
+		default:
+			missing++
+			if !l.absent && (deadlines == 0 || deadlines == 1 && l.taken > n.check.Round) {
+				waitable++
+			}
+		}
+	}
+	if n.cfg.Missing == Wait || deadlines == 0 && there == 0 {
+		return missing
+	}
+	return waitable
+}
+
+// silent reports whether the neighbor sends nothing to this node in the present round,
+// whose graph lacks that link. Node.mu is held.
+func (p *barrier) silent(l *link) bool { return !p.hearsFrom(l.id, p.n.check.Round) }
+
+// hearsFrom reports whether this node takes in an in-neighbor's messages of a round.
+func (p *barrier) hearsFrom(i agent.ID, round uint64) bool {
+	return p.graphs.hears(p.n.cfg.Self, i, round)
+}
+
+// hears reports whether the neighbor takes in this node's messages of a round.
+func (p *barrier) hears(l *link, round uint64) bool {
+	return p.graphs.hears(l.id, p.n.cfg.Self, round)
+}
+
+// passed finds the round to skip to: 0 unless every neighbor has left the present one
+// behind. Node.mu is held.
+func (p *barrier) passed() (jump uint64) {
+	n := p.n
+	if n.cfg.Missing == Wait {
+		return 0
+	}
+	for _, l := range n.order {
+		if l.mail == nil || l.absent {
+			continue
+		}
+		// A frame of the next round may come while that of this one is still on its way;
+		// later ones cannot.
+		later := &l.mail.later
+		if l.mail.now.full || !later.full || later.round <= n.check.Round+1 {
+			return 0
+		}
+		if jump == 0 || later.round < jump {
+			jump = later.round
+		}
+	}
+	return min(jump, n.cfg.Rounds)
+}
+
+// view is the row of the mixing matrix that holds in this round: the weight of missing
+// neighbors is on self. It fills the inbox.
+func (p *barrier) view(r *RoundReport) *agent.View {
+	n, i := p.n, p.n.cfg.Self
+	g := p.graphs.at(n.check.Round)
+	v := &agent.View{SelfWeight: g.SelfWeight(i), Out: g.Out(i)}
+	p.inbox, p.present = p.inbox[:0], p.present[:0]
+	lost := 0.
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	for _, nb := range g.In(i) {
+		l := n.links[nb.ID]
+		before := len(p.inbox)
+		if l.mail.now.full {
+			p.inbox = append(p.inbox, l.mail.now.msgs...)
+		}
+		if len(p.inbox) > before {
+			p.present = append(p.present, nb)
+			continue
+		}
+		lost += nb.Weight
+		v.Missing++
+		if l.mail.now.full { // it came and holds nothing
+			continue
+		}
+		r.Missing = append(r.Missing, nb.ID)
+		l.absent = true
+		n.check.Counts.Missing++
+		if l.out && l.taken > r.Round {
+			r.OneSided++
+			n.check.Counts.OneSided++
+		}
+	}
+	v.In = p.present
+	if v.Missing > 0 {
+		v.SelfWeight += lost
+	}
+	return v
+}
+
+// commit stores what the steps so far have led to, and then sends it: round is the next
+// one. Nothing is sent after the last one, nor where nobody hears it.
+func (p *barrier) commit(round uint64) error {
+	out, err := sent{round: round}, error(nil)
+	if round < p.n.cfg.Rounds && p.ties.heard(round) {
+		if out, err = p.pack(p.graphs.at(round), p.n.out.Outbox, round); err != nil {
+			return err
+		}
+	}
+	return p.keep(round, out)
+}
+
+// skip goes on with a later round, without a step: the models of the rounds between are
+// gone, and a gradient that nobody mixes is not worth its charge. What was sent last is
+// sent as this round's.
+func (p *barrier) skip(to uint64) error {
+	n, from := p.n, p.n.check.Round
+	n.cfg.Log.Warn("the neighbors have moved on", "round", from, "to", to)
+	out := sent{round: to}
+	if to < n.cfg.Rounds {
+		out = p.resent(to)
+	}
+	n.mu.Lock()
+	n.check.Counts.Skipped += to - from
+	n.mu.Unlock()
+	if err := p.keep(to, out); err != nil {
+		return err
+	}
+	for k := from; k < to; k++ {
+		n.report(&RoundReport{Round: k, Skipped: true})
+	}
+	return nil
+}
+
+// keep stores the node's state at the beginning of round with the messages that it sends
+// for it, and queues them.
+func (p *barrier) keep(round uint64, out sent) error {
+	n := p.n
+	n.mu.Lock()
+	c, kept := n.check, p.kept
+	n.mu.Unlock()
+	was := c.Round
+	c.Round, c.Finished, c.barrier = round, round == n.cfg.Rounds, false
+	before, out := p.ties.keep(&c, kept, out)
+	return p.store(&c, before, out, func(l *link) {
+		if l.mail != nil {
+			l.mail.advance(round)
+		}
+		p.queue(l, round, p.hears)
+		n.finish(l)
+		p.ties.stored(l, was)
+	})
+}
+
+func (p *barrier) resend(l *link, hello bool) {
+	p.queue(l, 0, p.hears)
+	p.n.finish(l)
+	if hello {
+		p.ties.hello(l)
+	}
+}
+
+// take takes in a frame of messages that the round's graph has a link for.
+func (p *barrier) take(l *link, f *Frame) error {
+	switch {
+	case f.Kind != Messages:
+		return otherPace(f)
+	case p.graphs.from != nil && f.Round >= p.n.cfg.Rounds:
+		return verdictError(ahead, f)
+	case !p.hearsFrom(l.id, f.Round):
+		return fmt.Errorf("%w: round %d has no link from it", RefusedSender, f.Round)
+	}
+	return p.read(l, f, p)
+}
+
+func (p *barrier) expected(_ *link, round uint64) uint64 { return round }
+
+func (p *barrier) judge(m *mailbox, round, present uint64) verdict {
+	return p.ties.judge(m, round, present)
+}
