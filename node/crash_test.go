@@ -173,6 +173,7 @@ func TestCrashes(t *testing.T) {
 		"push, dropout":  {Factory: factory(t, "sgp"), Push: true, Graph: "exp-directed", Dropout: .2},
 	} {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			synctest.Test(t, func(t *testing.T) { crash(t, o) })
 		})
 	}

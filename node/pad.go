@@ -11,18 +11,18 @@ import (
 // MaxPad bounds the length of padded answers.
 const MaxPad = time.Hour
 
-// Padded is a gate whose answers all take equally long, so that when a message leaves
-// does not tell how many records were drawn for it. An answer that takes longer than Pad
-// is padded to the next multiple of it: a pad has to be long enough for the largest batch
-// that may come, on a busy machine too.
-type Padded struct {
+// ConstantTimeGate is a gate whose answers all take equally long, so that when a message
+// leaves does not tell how many records were drawn for it. An answer that takes longer
+// than Pad is padded to the next multiple of it: a pad has to be long enough for the
+// largest batch that may come, on a busy machine too.
+type ConstantTimeGate struct {
 	Gate
 	Pad  time.Duration // 0: none
 	over atomic.Uint64
 }
 
 // Answer implements Gate. The time of a refusal is padded as well.
-func (p *Padded) Answer(q *agent.Query, dst tensor.Vec) error {
+func (p *ConstantTimeGate) Answer(q *agent.Query, dst tensor.Vec) error {
 	if p.Pad <= 0 {
 		return p.Gate.Answer(q, dst)
 	}
@@ -39,4 +39,4 @@ func (p *Padded) Answer(q *agent.Query, dst tensor.Vec) error {
 
 // Over returns how many answers of this process have taken longer than Pad. It depends on
 // private data: it is for the owner alone.
-func (p *Padded) Over() uint64 { return p.over.Load() }
+func (p *ConstantTimeGate) Over() uint64 { return p.over.Load() }

@@ -38,7 +38,7 @@ func TestPaddedAnswers(t *testing.T) {
 			{999 * time.Millisecond, time.Second, 0}, {1001 * time.Millisecond, 2 * time.Second, 1},
 			{5500 * time.Millisecond, 6 * time.Second, 1}} {
 			for _, err := range []error{nil, privacy.ErrExhausted} {
-				p := &node.Padded{Gate: &batches{takes: []time.Duration{tc.takes}, err: err},
+				p := &node.ConstantTimeGate{Gate: &batches{takes: []time.Duration{tc.takes}, err: err},
 					Pad: time.Second}
 				began := time.Now()
 				if got := p.Answer(nil, nil); !errors.Is(got, err) {
@@ -50,7 +50,7 @@ func TestPaddedAnswers(t *testing.T) {
 				}
 			}
 		}
-		p := &node.Padded{Gate: &batches{takes: []time.Duration{time.Millisecond}}}
+		p := &node.ConstantTimeGate{Gate: &batches{takes: []time.Duration{time.Millisecond}}}
 		began := time.Now()
 		if p.Answer(nil, nil); time.Since(began) != time.Millisecond || p.Over() != 0 {
 			t.Error("a gate without a pad was padded")
@@ -81,7 +81,7 @@ func TestPadHidesTheBatch(t *testing.T) {
 			var at []time.Time
 			r := start(t, nodetest.Options{Factory: factory(t, "dsgd"), Change: func(i int, c *node.Config) {
 				if i == 1 {
-					c.Gate = &node.Padded{Gate: slowGate{c.Gate, most}, Pad: time.Second}
+					c.Gate = &node.ConstantTimeGate{Gate: slowGate{c.Gate, most}, Pad: time.Second}
 					c.Transport = ear{c.Transport, &at}
 				}
 			}}, openMemory)

@@ -171,50 +171,30 @@ func TestCrashesInPairs(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		sent := map[string]bool{}
 		key := func(from agent.ID, body tensor.Vec) string {
 			return string(agent.AppendMessage(nil, &agent.Message{From: from, Body: body}))
 		}
+		sent := map[string]bool{}
 		for i := range members {
-			alg := c.w.Algorithm(t, i)
-			var out agent.Output
-			for _, s := range books[i].steps {
-				out.Reset()
-				in := s.in
-				if in.Kind == agent.Start {
-					g := c.w.Graph
-					in.View = &agent.View{In: g.In(agent.ID(i)), Out: g.Out(agent.ID(i))}
-				}
-				if err := alg.Step(&in, &out); err != nil {
-					t.Fatal(err)
-				}
-				for _, m := range out.Outbox {
-					sent[key(agent.ID(i), m.Body)] = true
-				}
-			}
-			if !slices.Equal(alg.Params(), c.params[i]) {
-				t.Errorf("agent %d: a replay ends at %v, the node at %v", i, alg.Params(), c.params[i])
+			for _, body := range c.replayDiary(t, i, books[i]) {
+				sent[key(agent.ID(i), body)] = true
 			}
 		}
 		meetings, foreign := 0, 0
 		for i := range members {
+			answers := uint64(0)
 			for _, s := range books[i].steps {
-				if s.in.Kind == agent.Exchange {
+				switch s.in.Kind {
+				case agent.Answer:
+					answers++
+				case agent.Exchange:
 					if meetings++; !sent[key(s.in.Inbox[0].From, s.in.Inbox[0].Body)] {
 						foreign++ // of a meeting that the sender has given up
 					}
 				}
 			}
-			c.steps[i] = books[i].steps
-			opt := ledger.Options{FS: c.disks[i], PublicKey: keys[i].Public().(ed25519.PublicKey),
-				Accountant: "rdp"}
-			report, err := ledger.Verify("/ledger", opt)
-			answers := uint64(0)
-			for _, s := range books[i].steps {
-				if s.in.Kind == agent.Answer {
-					answers++
-				}
-			}
+			report, err := ledger.Verify("/ledger", ledger.Options{FS: c.disks[i],
+				PublicKey: keys[i].Public().(ed25519.PublicKey), Accountant: "rdp"})
 			if err != nil || report.Charges < answers {
 				t.Errorf("agent %d: %d charges for %d answers in use, %v", i, report.Charges, answers, err)
 			}
@@ -227,6 +207,31 @@ func TestCrashesInPairs(t *testing.T) {
 			t.Errorf("%d halves of meetings, %d of them one-sided", meetings, foreign)
 		}
 	})
+}
+
+// replayDiary steps a fresh algorithm with what was recorded, wants the node's
+// parameters, and returns what it sends.
+func (c *crashing) replayDiary(t *testing.T, i int, book *entries) (sent []tensor.Vec) {
+	alg := c.w.Algorithm(t, i)
+	var out agent.Output
+	for _, s := range book.steps {
+		out.Reset()
+		in := s.in
+		if in.Kind == agent.Start {
+			g := c.w.Graph
+			in.View = &agent.View{In: g.In(agent.ID(i)), Out: g.Out(agent.ID(i))}
+		}
+		if err := alg.Step(&in, &out); err != nil {
+			t.Fatal(err)
+		}
+		for _, m := range out.Outbox {
+			sent = append(sent, slices.Clone(m.Body))
+		}
+	}
+	if !slices.Equal(alg.Params(), c.params[i]) {
+		t.Errorf("agent %d: a replay ends at %v, the node at %v", i, alg.Params(), c.params[i])
+	}
+	return sent
 }
 
 // A neighbor that consents and then falls silent costs the charges of one meeting: the

@@ -140,7 +140,7 @@ type peer struct {
 	config node.Config
 	ledger *ledger.File
 	store  *node.Store
-	padded *node.Padded
+	padded *node.ConstantTimeGate
 
 	mu     sync.Mutex
 	claims []peerClaim
@@ -303,7 +303,7 @@ func (p *peer) takePart(ctx context.Context, w io.Writer) (err error) {
 	}
 	defer p.owner.Erase()
 	p.config.Recover = func(resumed bool) error { return p.owner.Recover(p.ledger, p.run(), resumed) }
-	p.padded = &node.Padded{Gate: gate, Pad: p.f.pad}
+	p.padded = &node.ConstantTimeGate{Gate: gate, Pad: p.f.pad}
 	p.config.Gate, p.config.Head, p.config.Store, p.config.OnRound = p.padded, p.ledger.Head, p.store,
 		p.record
 	p.config.Attest, p.config.OnAttestation, p.config.Keys = p.claim, p.keepClaim, p.roster.Keys()

@@ -13,6 +13,7 @@ import (
 	"net"
 	"os"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -167,20 +168,25 @@ func TestPlainTextIsRefused(t *testing.T) {
 	defer b.Close()
 	a.Serve(func(from agent.ID, _ []byte) error { return nil })
 	b.Serve(nobody(t))
+	var strangers sync.WaitGroup
 	for _, text := range []string{"GET / HTTP/1.1\r\n\r\n", "\x13/multistream/1.0.0\n\x07/plain\n",
 		strings.Repeat("\xff", 1<<16)} {
-		c, err := net.Dial("tcp", l.members[0].Address)
-		if err != nil {
-			t.Fatal(err)
-		}
-		go io.WriteString(c, text)
-		c.SetReadDeadline(time.Now().Add(30 * time.Second))
-		answer, err := io.ReadAll(io.LimitReader(c, 1<<12))
-		if errors.Is(err, os.ErrDeadlineExceeded) || strings.Contains(string(answer), "/plain") {
-			t.Errorf("%q: answer %q, %v; want the connection to end", text[:5], answer, err)
-		}
-		c.Close()
+		strangers.Go(func() { // beside each other: two wait for the end of a handshake
+			c, err := net.Dial("tcp", l.members[0].Address)
+			if err != nil {
+				t.Error(err)
+				return
+			}
+			defer c.Close()
+			go io.WriteString(c, text)
+			c.SetReadDeadline(time.Now().Add(30 * time.Second))
+			answer, err := io.ReadAll(io.LimitReader(c, 1<<12))
+			if errors.Is(err, os.ErrDeadlineExceeded) || strings.Contains(string(answer), "/plain") {
+				t.Errorf("%q: answer %q, %v; want the connection to end", text[:5], answer, err)
+			}
+		})
 	}
+	strangers.Wait()
 	if err := send(b, 0); err != nil {
 		t.Errorf("a member after strangers: %v", err)
 	}
