@@ -9,6 +9,7 @@ import (
 // TestNoise: published calibrations (Poisson, add-remove, delta 1e-5), and that the
 // answer is the least at its 6 digits.
 func TestNoise(t *testing.T) {
+	t.Parallel()
 	for _, c := range []struct {
 		accountant string
 		q          float64
@@ -70,6 +71,7 @@ func TestNoiseEdges(t *testing.T) {
 // TestSteps: the answer fits and one more does not, for steps counted one by one and in
 // epochs.
 func TestSteps(t *testing.T) {
+	t.Parallel()
 	for _, perPeriod := range []int{1, 7} {
 		p := DPSGD(AddRemove, 0.02, perPeriod)
 		p.NoiseMultiplier = 1.5
@@ -98,6 +100,7 @@ func TestSteps(t *testing.T) {
 }
 
 func TestRate(t *testing.T) {
+	t.Parallel()
 	p := DPSGD(AddRemove, 0, 1000)
 	p.NoiseMultiplier = 1.41469
 	r, err := Rate(p, Budget{1, 1e-5})

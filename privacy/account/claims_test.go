@@ -45,6 +45,7 @@ func accumulated(t *testing.T, draws int, rate, noise float64) Event {
 // TestClaim01: five Poisson micro-batches of rate 0.01 under one noise draw, charged as
 // one step and claimed (10, 1e-5), cost 82.2 (25,000 steps) and 81.5 (20,000 steps).
 func TestClaim01(t *testing.T) {
+	t.Parallel()
 	if e := pldEpsilon(t, AddRemove, accumulated(t, 5, 0.01, 1.0724), 25000); e < 82 || e > 82.6 {
 		t.Errorf("true epsilon %v, want 82 to 82.6", e)
 	}
@@ -78,6 +79,7 @@ func TestClaim02(t *testing.T) {
 // 0.4782, costs 43.6 for a claimed 10: columns of one table compare different true
 // epsilons.
 func TestClaim03(t *testing.T) {
+	t.Parallel()
 	within(t, "25,000 steps", pldEpsilon(t, AddRemove, accumulated(t, 5, 0.001, 0.4782), 25000), 43.6, 0.1)
 }
 
@@ -85,6 +87,7 @@ func TestClaim03(t *testing.T) {
 // 0.5, 1, 10 are 0.964, 1.934, 17.46 under replace-one, where the sum moves by twice the
 // clip.
 func TestClaim04(t *testing.T) {
+	t.Parallel()
 	for _, c := range []struct {
 		noise, addRemove, replace float64
 	}{{14.38, 0.454, 0.964}, {7.656, 0.908, 1.934}, {1.218, 9.24, 17.46}} {
@@ -412,6 +415,7 @@ func TestClaim51(t *testing.T) {
 // TestClaim53: printed (alpha, q^2 alpha/(2 s^2))-RDP for a fraction q, and its epsilon,
 // against the exact divergence and PLD.
 func TestClaim53(t *testing.T) {
+	t.Parallel()
 	printed := func(a, q, s float64) float64 { return q * q * a / (2 * s * s) }
 	within(t, "order 2", sampledGaussianRDP(0.01, 1, 2), 1.718e-4, 1e-7)
 	within(t, "order 2 printed", printed(2, 0.01, 1), 1e-4, 1e-12)

@@ -3,6 +3,7 @@ package account
 import (
 	"fmt"
 	"math"
+	"sync"
 
 	"gonum.org/v1/gonum/dsp/fourier"
 )
@@ -128,6 +129,33 @@ type composed struct {
 	tight bool
 }
 
+// transform is a Fourier transform of n cells with the arrays that a composition needs
+// besides its answer.
+type transform struct {
+	n       int
+	fft     *fourier.FFT
+	x       []float64
+	z, logs []complex128
+}
+
+// transforms keeps what compositions have used: a search for noise composes dozens of
+// times on as many cells, and the sines of a transform cost as much as a tenth of it.
+var transforms sync.Pool
+
+// transformOf returns a transform of n cells; its arrays hold anything.
+func transformOf(n int) *transform {
+	if w, ok := transforms.Get().(*transform); ok && w.n == n {
+		return w
+	}
+	return &transform{
+		n:    n,
+		fft:  fourier.NewFFT(n),
+		x:    make([]float64, n),
+		z:    make([]complex128, n/2+1),
+		logs: make([]complex128, n/2+1),
+	}
+}
+
 // vanished is the logarithm below which a spectral value is dropped: 1e-26.
 const vanished = -60
 
@@ -147,9 +175,10 @@ func compose(ds []losses, lam, nats float64) (composed, error) {
 	n := fftSize(int(cells))
 	origin := 0 // grid point of index 0 of the circular arrays
 	c := composed{h: h, start: start, lam: lam, wrap: 2 * math.Exp(-nats), tight: true}
-	fft := fourier.NewFFT(n)
-	x, z := make([]float64, n), make([]complex128, n/2+1)
-	logs := make([]complex128, n/2+1)
+	w := transformOf(n)
+	defer transforms.Put(w)
+	x, z, logs := w.x, w.z, w.logs
+	clear(logs)
 	counts, noise := 0.0, 1.0
 	for i := range ds {
 		d := &ds[i]
@@ -164,7 +193,7 @@ func compose(ds []losses, lam, nats float64) (composed, error) {
 		centre, less := d.place(x, lam, k)
 		origin = (origin + int(d.count)%n*(centre%n)) % n
 		noise += d.count * norm2(x)
-		fft.Coefficients(z, x)
+		w.fft.Coefficients(z, x)
 		addLogs(logs, z, d.count, less)
 	}
 	for j, v := range logs {
@@ -175,7 +204,7 @@ func compose(ds []losses, lam, nats float64) (composed, error) {
 			z[j] = complex(e*co, e*s)
 		}
 	}
-	fft.Sequence(x, z)
+	w.fft.Sequence(x, z)
 	c.y = rotate(x, start-origin)
 	c.tau = math.Exp(c.k - lam*b - nats)
 	c.inf = infinite(ds)

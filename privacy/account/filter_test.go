@@ -31,6 +31,7 @@ func TestCountFilter(t *testing.T) {
 
 // TestPlanFilter: the plan's quota fits the budget and no larger one does.
 func TestPlanFilter(t *testing.T) {
+	t.Parallel()
 	p := DPSGD(AddRemove, 0.02, 1)
 	p.NoiseMultiplier = 1.5
 	n, err := Steps(p, Budget{2, 1e-6})
@@ -141,6 +142,7 @@ func TestRDPFilterOrder(t *testing.T) {
 // TestOdometer: running figures do not fall, bound the exact figure at every time and
 // stay within the cost of one doubling.
 func TestOdometer(t *testing.T) {
+	t.Parallel()
 	p := DPSGD(AddRemove, 0.02, 1)
 	p.NoiseMultiplier = 1.5
 	o, err := NewOdometer(p, 1e-5)

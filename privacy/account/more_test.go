@@ -23,6 +23,7 @@ func roundTrip(t *testing.T, s Statement) Statement {
 // TestKOVAgainstGrids: the exact formula against the pair on a grid, with the error the
 // grid admits, and the grid against the heterogeneous sum rule at its ends.
 func TestKOVAgainstGrids(t *testing.T) {
+	t.Parallel()
 	for _, c := range []struct {
 		e, d  float64
 		n     int
@@ -66,6 +67,7 @@ func TestKOVAgainstGrids(t *testing.T) {
 
 // TestBounded: the least standard deviations of truncated noise, from the exact profile.
 func TestBounded(t *testing.T) {
+	t.Parallel()
 	for _, c := range []struct{ eps, delta, gauss, laplace float64 }{
 		{0.5, 1e-3, 4.6144, 2.7285}, {0.1, 1e-3, 17.409, 12.438}, {1, 1e-3, 2.5774, 1.3896},
 		{0.5, 1e-5, 7.0402, 2.8256},
@@ -174,6 +176,7 @@ func TestProfileReadOuts(t *testing.T) {
 // TestDirections: the two directions of a sampled Gaussian, and that the guarantee is
 // their maximum.
 func TestDirections(t *testing.T) {
+	t.Parallel()
 	d := newPLD(t, AddRemove, Record())
 	if err := d.Compose(sampledGaussian(t, 0.1, 0.5, 1), 10); err != nil {
 		t.Fatal(err)
@@ -192,6 +195,7 @@ func TestDirections(t *testing.T) {
 // TestDeltaTooSmall: what round-off cannot resolve is refused with a figure; pure
 // mechanisms answer at any delta.
 func TestDeltaTooSmall(t *testing.T) {
+	t.Parallel()
 	d := newPLD(t, AddRemove, Record())
 	if err := d.Compose(sampledGaussian(t, 0.01, 1, 1), 100); err != nil {
 		t.Fatal(err)
@@ -214,6 +218,7 @@ func TestDeltaTooSmall(t *testing.T) {
 // TestTruncatedPoisson: truncation that never binds is Poisson sampling; a tighter cap
 // costs more.
 func TestTruncatedPoisson(t *testing.T) {
+	t.Parallel()
 	g := must(t)(Gaussian(1.1, 1))
 	at := func(ev Event) float64 { return upper(t, newPLD(t, AddRemove, Record()), ev, 100, 1e-5) }
 	plain := at(sampledGaussian(t, 0.01, 1.1, 1))

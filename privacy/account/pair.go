@@ -138,14 +138,14 @@ func discreteGaussianPair(s, d float64) pair {
 // poissonPair is (1-q)Q + qP against Q, exact for add-remove sampling of any mechanism
 // with dominating pair (P, Q) (Zhu, Dong, Wang 2022, Theorem 11): L' = ln(1-q+q e^L).
 func poissonPair(q float64, in pair) pair {
-	low := math.Log1p(-q)
+	low, lnQ := math.Log1p(-q), math.Log(q)
 	return pair{func() func(float64) tails {
 		at := in.scan()
 		return func(t float64) tails {
 			if t <= low {
 				return tails{1, 1, 0, 0}
 			}
-			u := t - math.Log(q)
+			u := t - lnQ
 			if t < 40 {
 				u = math.Log1p(math.Expm1(t) / q)
 			}

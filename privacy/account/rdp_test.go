@@ -163,6 +163,7 @@ func TestSelection(t *testing.T) {
 // finite and not below the exact epsilon of one Gaussian release at delta over the
 // probability that a step draws the record, since what a step draws is not seen.
 func TestFixedSizeOfLittleNoise(t *testing.T) {
+	t.Parallel()
 	const population, delta = 500, 1e-5
 	for _, s := range []float64{.02, .004, .001, 1e-4} {
 		g, err := Gaussian(s, 1)

@@ -3,6 +3,7 @@ package account
 import (
 	"math"
 	"math/big"
+	"sync"
 )
 
 // sampledGaussianRDP is the Renyi divergence of order a > 1 of the Poisson-sampled
@@ -147,11 +148,12 @@ func fixedSizeCurve(q, s float64) curve {
 	if q == 1 || math.IsInf(s, 1) {
 		return gaussianCurve(1 / s)
 	}
-	diff := lnForwardDifferences(s)
+	// Only who reads the curve needs them; that an event is supported is asked more often.
+	diff := sync.OnceValue(func() []float64 { return lnForwardDifferences(s) })
 	cache := map[int]float64{1: 0}
 	at := func(a int) float64 {
 		if _, ok := cache[a]; !ok {
-			cache[a] = fixedSizeInteger(q, s, a, diff)
+			cache[a] = fixedSizeInteger(q, s, a, diff())
 		}
 		return cache[a]
 	}

@@ -8,6 +8,7 @@ import (
 // TestSteepLosses: where e^eps overflows, bounds stay bounds: a Gaussian sent through the
 // grids and through the exact profile never falls below the closed form.
 func TestSteepLosses(t *testing.T) {
+	t.Parallel()
 	for _, mu := range []float64{30, 36, 38, 45} { // losses around mu^2/2, 450 to 1,000
 		mix := must(t)(MixtureGaussian(1/mu, []float64{1}, []float64{1}))
 		exact := GaussianEpsilon(mu, 1e-5)
