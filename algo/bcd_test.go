@@ -74,7 +74,7 @@ func TestPersonalModelsReachTheMinimiser(t *testing.T) {
 	near(t, "bcd", s, solution(t, .7, false), 2e-6)
 
 	admm := set(func(p *algo.GossipADMMParams) { p.Mu, p.Smoothness, p.LocalSteps = .7, .7, 30 })
-	s, _ = personal(t, "gossip-admm", 20_000, admm)
+	s, _ = personal(t, "gossip-admm", 5_000, admm)
 	near(t, "gossip-admm", s, solution(t, .7, false), 1e-5)
 
 	s, _ = personal(t, "model-propagation", 20_000, set(func(p *algo.FitParams) { p.Mu = .7 }))

@@ -2,6 +2,7 @@ package model_test
 
 import (
 	"math"
+	"slices"
 
 	"sotto/model"
 )
@@ -133,16 +134,23 @@ func (r *reader) convolution(x picture, filters, k, stride, padding int, bias, s
 	w := append([]float64(nil), r.take(k*k*x.c*filters)...)
 	if standard {
 		n := float64(k * k * x.c)
-		for f := range filters {
-			var mean, variance float64
-			for i := f; i < len(w); i += filters {
-				mean += w[i] / n
+		mean, variance := make([]float64, filters), make([]float64, filters)
+		for row := range slices.Chunk(w, filters) {
+			for f, v := range row {
+				mean[f] += v / n
 			}
-			for i := f; i < len(w); i += filters {
-				variance += (w[i] - mean) * (w[i] - mean) / n
+		}
+		for row := range slices.Chunk(w, filters) {
+			for f, v := range row {
+				variance[f] += (v - mean[f]) * (v - mean[f]) / n
 			}
-			for i := f; i < len(w); i += filters {
-				w[i] = (w[i] - mean) / math.Sqrt(variance+1e-5)
+		}
+		for f, v := range variance {
+			variance[f] = math.Sqrt(v + 1e-5)
+		}
+		for row := range slices.Chunk(w, filters) {
+			for f, v := range row {
+				row[f] = (v - mean[f]) / variance[f]
 			}
 		}
 	}
@@ -158,6 +166,9 @@ func (r *reader) convolution(x picture, filters, k, stride, padding int, bias, s
 				for dj := range k {
 					for ch := range x.c {
 						v := x.at(i*stride+di-padding, j*stride+dj-padding, ch)
+						if v == 0 { // padding, which is most of a small image
+							continue
+						}
 						for f, u := range w[((di*k+dj)*x.c+ch)*filters:][:filters] {
 							sums[f] += v * u
 						}

@@ -208,23 +208,26 @@ func reference(k task) []spec {
 func TestResidualNetworks(t *testing.T) {
 	for _, k := range []task{{kind: "dpresnet9", shape: image(8, 8, 3, 5)},
 		{kind: "resnet18", shape: image(8, 8, 3, 4)}} {
-		m, batch := k.build(t), k.batch(3, 3)
-		theta := start(m, 4)
-		p := model.LayersParams{Layers: reference(k), Delta: 1}
-		listed := task{kind: "layers", shape: k.shape, params: p}
-		if same := listed.build(t); same.Dim() != m.Dim() {
-			t.Fatalf("%s: %d parameters, want %d", k.kind, m.Dim(), same.Dim())
-		}
-		var w model.Workspace
-		z, wide := tensor.NewMat(3, m.Outputs()), widen(theta)
-		m.Predict(z, theta, batch.X, &w)
-		for j, want := range listed.outputs(wide, widen(batch.X.Row(0))) {
-			if got := float64(z.Row(0)[j]); math.Abs(got-want) > 1e-4 {
-				t.Errorf("%s: output %d is %v, want %v", k.kind, j, got, want)
+		t.Run(k.kind, func(t *testing.T) {
+			t.Parallel()
+			m, batch := k.build(t), k.batch(3, 3)
+			theta := start(m, 4)
+			p := model.LayersParams{Layers: reference(k), Delta: 1}
+			listed := task{kind: "layers", shape: k.shape, params: p}
+			if same := listed.build(t); same.Dim() != m.Dim() {
+				t.Fatalf("%s: %d parameters, want %d", k.kind, m.Dim(), same.Dim())
 			}
-		}
-		checkDirections(t, k.kind, listed, m, batch, theta, wide)
-		checkAgainstSingles(t, k.kind, m, batch, theta)
+			var w model.Workspace
+			z, wide := tensor.NewMat(3, m.Outputs()), widen(theta)
+			m.Predict(z, theta, batch.X, &w)
+			for j, want := range listed.outputs(wide, widen(batch.X.Row(0))) {
+				if got := float64(z.Row(0)[j]); math.Abs(got-want) > 1e-4 {
+					t.Errorf("%s: output %d is %v, want %v", k.kind, j, got, want)
+				}
+			}
+			checkDirections(t, k.kind, listed, m, batch, theta, wide)
+			checkAgainstSingles(t, k.kind, m, batch, theta)
+		})
 	}
 }
 

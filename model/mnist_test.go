@@ -54,26 +54,29 @@ func TestNetworksLearnMNIST(t *testing.T) {
 	train, test := mnist(t, filepath.Join(dir, "mnist"), "train"),
 		mnist(t, filepath.Join(dir, "mnist"), "t10k")
 	for _, kind := range []string{"convnet", "cnn"} {
-		m := task{kind: kind, shape: model.Shape{Height: 28, Width: 28, Channels: 1, Classes: 10}}.build(t)
-		theta, sum := start(m, 1), make(tensor.Vec, m.Dim())
-		r := modeltest.Source(2)
-		batch := &model.Batch{X: tensor.NewMat(256, 784), Labels: make([]int32, 256)}
-		chosen := make([]int, 256)
-		var w model.Workspace
-		for range 200 {
-			for i := range chosen {
-				chosen[i] = int(r.Uint64() % uint64(train.Len()))
-				batch.Labels[i] = train.Labels[chosen[i]]
+		t.Run(kind, func(t *testing.T) {
+			t.Parallel()
+			m := task{kind: kind, shape: model.Shape{Height: 28, Width: 28, Channels: 1, Classes: 10}}.build(t)
+			theta, sum := start(m, 1), make(tensor.Vec, m.Dim())
+			r := modeltest.Source(2)
+			batch := &model.Batch{X: tensor.NewMat(256, 784), Labels: make([]int32, 256)}
+			chosen := make([]int, 256)
+			var w model.Workspace
+			for range 200 {
+				for i := range chosen {
+					chosen[i] = int(r.Uint64() % uint64(train.Len()))
+					batch.Labels[i] = train.Labels[chosen[i]]
+				}
+				tensor.GatherRows(batch.X, train.X, chosen)
+				sum.Zero()
+				m.ClippedGradientSum(sum, theta, batch, 10, &w)
+				theta.AddScaled(-0.1/256, sum)
 			}
-			tensor.GatherRows(batch.X, train.X, chosen)
-			sum.Zero()
-			m.ClippedGradientSum(sum, theta, batch, 10, &w)
-			theta.AddScaled(-0.1/256, sum)
-		}
-		e := model.Evaluate(m, theta, test, &w)
-		t.Logf("%s: %d of %d correct, loss %.3f", kind, e.Correct, e.Samples, e.Loss)
-		if e.Accuracy() < 0.88 {
-			t.Errorf("%s: accuracy %.3f, want at least .88", kind, e.Accuracy())
-		}
+			e := model.Evaluate(m, theta, test, &w)
+			t.Logf("%s: %d of %d correct, loss %.3f", kind, e.Correct, e.Samples, e.Loss)
+			if e.Accuracy() < 0.88 {
+				t.Errorf("%s: accuracy %.3f, want at least .88", kind, e.Accuracy())
+			}
+		})
 	}
 }

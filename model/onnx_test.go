@@ -26,6 +26,7 @@ func TestONNX(t *testing.T) {
 	}
 	for _, k := range slices.Concat([]task{mlp64, convnet}, tasks, layerTasks, whole) {
 		t.Run(k.name, func(t *testing.T) {
+			t.Parallel()
 			m := k.build(t)
 			theta, batch := k.start(m, 5), k.batch(2, 6)
 			if unevenPools[k.name] {

@@ -294,15 +294,18 @@ func compareGradient(t *testing.T, k task, samples int, coordinates []int) {
 
 func TestGradientOfEveryParameter(t *testing.T) {
 	for _, k := range slices.Concat(tasks, layerTasks) {
-		every, dim := 1, k.build(t).Dim()
-		if k.kind == "cnn" || k.name == "conv2d-slices" {
-			every = 37 // the reference is slow
-		}
-		var coordinates []int
-		for j := 0; j < dim; j += every {
-			coordinates = append(coordinates, j)
-		}
-		compareGradient(t, k, 3, append(coordinates, dim-1))
+		t.Run(k.name, func(t *testing.T) {
+			t.Parallel()
+			every, dim := 1, k.build(t).Dim()
+			if k.kind == "cnn" || k.name == "conv2d-slices" {
+				every = 37 // the reference is slow
+			}
+			var coordinates []int
+			for j := 0; j < dim; j += every {
+				coordinates = append(coordinates, j)
+			}
+			compareGradient(t, k, 3, append(coordinates, dim-1))
+		})
 	}
 }
 

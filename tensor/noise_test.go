@@ -5,6 +5,8 @@ import (
 	"math"
 	"math/big"
 	"testing"
+
+	"sotto/internal/long"
 )
 
 // precision is the precision of the references below, in bits.
@@ -88,9 +90,18 @@ func testWords(n int) []uint64 {
 	return w
 }
 
+// boundWords are what error bounds are measured on: the edges and 2,000 words together,
+// 8,000 with the tag long. References of 160 bits take a tenth of a millisecond each.
+func boundWords() []uint64 {
+	if long.Tests {
+		return testWords(8_000)
+	}
+	return testWords(2_000)
+}
+
 func TestLogarithmBound(t *testing.T) {
 	worst := 0.
-	for _, a := range testWords(8_000) {
+	for _, a := range boundWords() {
 		u := exact(float64(a) + .5) // rounded: u = 2^-64 times this
 		u.SetMantExp(u, -64)
 		e := relative(lnUniform(a), bigLn(u))
@@ -109,7 +120,7 @@ func TestSincosBound(t *testing.T) {
 		t.Fatal(err)
 	}
 	worst := 0.
-	for _, b := range testWords(8_000) {
+	for _, b := range boundWords() {
 		z := new(big.Float).SetPrec(precision).SetInt64(int64(b << 2))
 		z.SetMantExp(z.Mul(z, pi), -65)
 		wantSin, wantCos := bigSincos(z)

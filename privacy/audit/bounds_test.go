@@ -23,6 +23,7 @@ func deterministic(n int, mu float64) *Scores {
 // TestTightness is the published table, to three digits after the point. The source's
 // values are of google-deepmind/jax_privacy.
 func TestTightness(t *testing.T) {
+	t.Parallel()
 	const beta, delta = .05, 1e-5
 	for _, c := range []struct {
 		mu              float64
@@ -54,6 +55,7 @@ func TestTightness(t *testing.T) {
 // TestVectors checks the golden rows that belong to this package, and that there are as
 // many as package account leaves to it.
 func TestVectors(t *testing.T) {
+	t.Parallel()
 	f, err := os.Open("../account/testdata/accounting_vectors.csv")
 	if err != nil {
 		t.Fatal(err)

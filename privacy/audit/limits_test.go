@@ -110,6 +110,7 @@ func TestHull(t *testing.T) {
 // mu = 1, epsilon 4.377 at delta 1e-5, mu-GDP with mu
 // 1. With beta .05 and 400 repetitions 40 or more excesses have a probability below 3e-5 for each of the bounds.
 func TestProvenBoundsHold(t *testing.T) {
+	t.Parallel()
 	const repetitions, n, beta, delta, truth = 400, 100, .05, 1e-5, 4.377178095681133
 	s := rng.Public(2, "coverage")
 	excess := map[string]int{}

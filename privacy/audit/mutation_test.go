@@ -240,6 +240,7 @@ func clipConfusion(s *system) {
 func TestMutations(t *testing.T) {
 	for _, m := range mutations {
 		t.Run(m.name, func(t *testing.T) {
+			t.Parallel()
 			s := newSystem()
 			m.plant(s)
 			for _, mode := range modes {
@@ -267,6 +268,7 @@ func TestMutations(t *testing.T) {
 // of each of the four modes show two or more alarms with a probability below 8e-4; the
 // file with build tag audit makes 200 of each.
 func TestNoFalseAlarms(t *testing.T) {
+	t.Parallel()
 	alarms(t, 10, 1)
 }
 

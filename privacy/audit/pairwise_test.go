@@ -138,6 +138,7 @@ func TestPairwiseMeasuresTheLeak(t *testing.T) {
 	} {
 		t.Run(fmt.Sprintf("%s %d, %d seen by %d", c.graph, c.agents, c.target, c.observer),
 			func(t *testing.T) {
+				t.Parallel()
 				a := averaging(t, c.graph, c.agents, c.rounds, 1, c.set)
 				who := network.Observer(c.observer)
 				leak, err := a.Gossip.View(who)
@@ -237,6 +238,7 @@ func decorAveraging(t *testing.T, agents int, own, pair float64) *Averaging {
 // are published: 4.1188 and 7.0714 are c, of which mu = sqrt(2c), at own noise .25 and
 // pair noise 1.
 func TestPairwiseDecorWithOneCuriousNode(t *testing.T) {
+	t.Parallel()
 	a := decorAveraging(t, 16, .25, 1)
 	claims := map[string]float64{"the full Laplacian": math.Sqrt(2 * 4.1188),
 		"the Laplacian of the honest agents": math.Sqrt(2 * 7.0714)}

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"testing"
 
+	"sotto/internal/long"
 	"sotto/privacy/account"
 	"sotto/privacy/ledger"
 	"sotto/privacy/ledger/ledgertest"
@@ -148,11 +149,17 @@ func crashMany(t testing.TB, crashes int, seed uint64, lie bool) error {
 	return nil
 }
 
-// 10,000 crashes at random changes of the disk; whatever survives of the unsynced ones,
-// no answer lacks its charge and no number is given out twice.
+// 2,000 crashes at random changes of the disk, 10,000 with the tag long; whatever survives
+// of the unsynced ones, no answer lacks its charge and no number is given out twice. A
+// disk whose syncs do nothing is found within 1,000, and TestCrashAtEveryChange leaves no
+// change to chance.
 func TestCrashes(t *testing.T) {
-	crashes := 10_000
-	if testing.Short() {
+	t.Parallel()
+	crashes := 2000
+	switch {
+	case long.Tests:
+		crashes = 10_000
+	case testing.Short():
 		crashes = 1000
 	}
 	if err := crashMany(t, crashes, 1, false); err != nil {
@@ -162,6 +169,7 @@ func TestCrashes(t *testing.T) {
 
 // The harness finds a disk whose syncs do nothing.
 func TestCrashesFindLyingDisk(t *testing.T) {
+	t.Parallel()
 	if err := crashMany(t, 1000, 2, true); err == nil {
 		t.Error("1000 crashes of a disk that never syncs went unnoticed")
 	} else {
@@ -171,6 +179,7 @@ func TestCrashesFindLyingDisk(t *testing.T) {
 
 // Every change of one fixed history crashes in turn, with every kind of survival.
 func TestCrashAtEveryChange(t *testing.T) {
+	t.Parallel()
 	events, data := crashEvents(t)
 	for seed := range uint64(6) {
 		for at := 1; ; at++ {
@@ -205,6 +214,7 @@ func TestCrashAtEveryChange(t *testing.T) {
 // A disk error poisons the ledger: nothing is written any more, and a new Open finds all
 // that was answered.
 func TestDiskErrorPoisons(t *testing.T) {
+	t.Parallel()
 	events, _ := crashEvents(t)
 	for at := 1; at <= 40; at++ {
 		disk := ledgertest.NewCrashFS()
@@ -249,6 +259,7 @@ func TestDiskErrorPoisons(t *testing.T) {
 // A disk error at any change of creating, opening, charging and closing is survived by
 // the next process.
 func TestDiskErrorThenRestart(t *testing.T) {
+	t.Parallel()
 	events, data := crashEvents(t)
 	for at := 1; at <= 120; at++ {
 		l := newLife()

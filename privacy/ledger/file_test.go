@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 
 	"sotto/config"
@@ -22,8 +23,18 @@ import (
 var local = ledger.OS{AllowVolatile: true}
 
 func key(n byte) ed25519.PrivateKey {
+	if n == 1 {
+		return firstKey()
+	}
+	return newKey(n)
+}
+
+func newKey(n byte) ed25519.PrivateKey {
 	return ed25519.NewKeyFromSeed(bytes.Repeat([]byte{n}, ed25519.SeedSize))
 }
+
+// firstKey is the key of nearly all ledgers here, made once.
+var firstKey = sync.OnceValue(func() ed25519.PrivateKey { return newKey(1) })
 
 func genesis() ledger.Genesis {
 	return ledger.Genesis{
