@@ -14,7 +14,8 @@ import (
 // The planned release is the executed one: whatever a run of any algorithm charges is an
 // event of its plan, and it charges as often as the plan says.
 func TestRunsChargeWhatIsPlanned(t *testing.T) {
-	few := []string{"data.train=120", "rounds=4", "model.hidden=[2]", "faults.drop=0", "topology.agents=4", "privacy.batch_size=10"}
+	few := []string{"data.train=120", "rounds=4", "model.hidden=[2]", "faults.drop=0", "topology.agents=4",
+		"privacy.batch_size=10"}
 	glyphs := func(set ...string) []string { return slices.Concat(few, set) }
 	noSteps := strings.Replace(experimenttest.Personal, "updates = 6\n", "", 1)
 	cases := map[string]struct {
@@ -29,11 +30,12 @@ func TestRunsChargeWhatIsPlanned(t *testing.T) {
 		"sgp":        {experimenttest.Small, glyphs("algorithm.name=sgp", "topology.graph=exp-directed")},
 		"central": {experimenttest.Small, glyphs("algorithm.name=central", "topology.agents=1",
 			"topology.graph=complete")},
-		"local":             {experimenttest.Small, glyphs("algorithm.name=local")},
-		"km":                {experimenttest.KM, []string{"rounds=6"}},
-		"gossip-average":    {experimenttest.Average, nil},
-		"bcd":               {experimenttest.Personal, nil},
-		"gossip-admm":       {strings.Replace(experimenttest.Personal, "updates = 6", "local_steps = 2", 1), nil},
+		"local":          {experimenttest.Small, glyphs("algorithm.name=local")},
+		"km":             {experimenttest.KM, []string{"rounds=6"}},
+		"gossip-average": {experimenttest.Average, nil},
+		"bcd":            {experimenttest.Personal, nil},
+		"gossip-admm": {strings.Replace(experimenttest.Personal, "updates = 6", "local_steps = 2", 1),
+			nil},
 		"local-fit":         {noSteps, nil},
 		"model-propagation": {noSteps, nil},
 		"walk":              {experimenttest.Walk, nil},

@@ -24,8 +24,8 @@ const headsFile = "heads.json"
 
 // peerClaim is one member's claim, as a file keeps it.
 type peerClaim struct {
-	Name       string     `json:"name"`
-	Provenance string     `json:"provenance"`
+	Name       string           `json:"name"`
+	Provenance string           `json:"provenance"`
 	Claim      node.Attestation `json:"claim"`
 }
 

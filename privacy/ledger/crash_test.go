@@ -149,10 +149,10 @@ func crashMany(t testing.TB, crashes int, seed uint64, lie bool) error {
 	return nil
 }
 
-// 2,000 crashes at random changes of the disk, 10,000 with the tag long; whatever survives
-// of the unsynced ones, no answer lacks its charge and no number is given out twice. A
-// disk whose syncs do nothing is found within 1,000, and TestCrashAtEveryChange leaves no
-// change to chance.
+// 2,000 crashes at random changes of the disk, 10,000 with the tag long; whatever
+// survives of the unsynced ones, no answer lacks its charge and no number is given out
+// twice. A disk whose syncs do nothing is found within 1,000, and TestCrashAtEveryChange
+// leaves no change to chance.
 func TestCrashes(t *testing.T) {
 	t.Parallel()
 	crashes := 2000
