@@ -1,3 +1,15 @@
+// Package experiment makes agents from a run file.
+//
+// A [File] is a run file whose sections are decoded and fit together: the table features
+// says what does not. Build loads the data and lets every package decode its parameters;
+// an [Experiment] is what comes of it. Its Setup and Plans are public: what every agent is
+// going to ask of its data, and at which noise (package plan). Its Task holds the records.
+//
+// [Experiment.Party] makes one agent of it, for a [Seat]: in a simulation, as a daemon
+// (package owner), under audit (package attack). There is no other way to an agent, so
+// that what is planned is what is asked, charged and answered.
+//
+// The package also runs experiments, sweeps and searches, and writes what they leave.
 package experiment
 
 import (
