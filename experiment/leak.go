@@ -1,6 +1,7 @@
 package experiment
 
 import (
+	"sotto/experiment/exposure"
 	"sotto/experiment/rundir"
 	"sotto/privacy/account"
 	"sotto/privacy/account/network"
@@ -18,55 +19,14 @@ func (e *Experiment) networkFigures() (*rundir.NetworkFigures, error) {
 	if err != nil {
 		return nil, err
 	}
-	all := make([]network.Adversary, g.Agents)
-	for v := range all {
-		all[v] = network.Observer(v)
-	}
-	views, err := g.Views(all)
-	if err != nil {
-		return nil, err
-	}
-	p := &e.File.Privacy
-	mu := account.ClipShift(p.adjacency) / e.Plans[0].Noise
-	n := &rundir.NetworkFigures{
-		Adversary:   "any one agent, with what it is sent",
-		Rounds:      len(g.Rounds),
-		Leak:        -1,
-		Delta:       p.TargetDelta,
-		MeanLabel:   network.MeanLabel,
-		Method:      network.ViewMethod,
-		Assumptions: network.Assumptions,
-		Citations:   network.Citations,
-	}
-	mean := 0.
-	for v, view := range views {
-		for u, leak := range view.Leak {
-			if u == v {
-				continue
-			}
-			pairs := float64(g.Agents * (g.Agents - 1))
-			n.MeanLeak += leak / pairs
-			eps := view.Epsilon(u, mu, p.TargetDelta)
-			mean += eps.Upper / pairs
-			if leak > n.Leak {
-				n.Leak, n.Observer, n.Agent, n.Epsilon = leak, v, u,
-					rundir.NewBounds(eps.Lower, eps.Upper)
-			}
-		}
-	}
-	if g.Agents == 1 {
-		n.Leak = 0
-	}
-	n.MeanEpsilon = Figure(mean)
-	local := account.GaussianEpsilon(mu, p.TargetDelta)
-	n.Local = rundir.NewBounds(local*(1-1e-12), local*(1+1e-12))
-	return n, nil
+	mu := account.ClipShift(e.Setup.Target.Adjacency) / e.Plans[0].Noise
+	return exposure.Averaging(g, mu, e.Setup.Target.Delta)
 }
 
 // Gossip describes the run to the network accountant. Every owner's noise is in units of
 // the clip over its normaliser.
 func (e *Experiment) Gossip() (*network.Gossip, error) {
-	matrices, err := Mixing(e.Graphs.Schedule, int(e.File.Steps))
+	matrices, err := exposure.Mixing(e.Graphs.Schedule, int(e.File.Steps))
 	if err != nil {
 		return nil, err
 	}

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"sync"
 
+	"sotto/experiment/exposure"
 	"sotto/experiment/rundir"
 	"sotto/internal/parallel"
 	"sotto/privacy"
@@ -212,7 +213,7 @@ func (r *running) statement(l *ledger.Memory) (account.Statement, error) {
 		s.NotCovered = append(s.NotCovered, t)
 	}
 	if r.walk != nil {
-		s.PerAdversary = append(s.PerAdversary, walkStatement(r.walk))
+		s.PerAdversary = append(s.PerAdversary, exposure.WalkStatement(r.walk))
 	}
 	assumed, err := r.e.assumptions()
 	s.Assumptions = append(s.Assumptions, assumed...)

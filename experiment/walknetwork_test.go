@@ -125,26 +125,8 @@ func TestWalkNetwork(t *testing.T) {
 	if cube.Agent != 1 || !(cube.MeanEpsilon < cube.Epsilon) || !(cube.Epsilon > whole.Epsilon) {
 		t.Errorf("hypercube: %+v", cube)
 	}
-	sum := 0.
-	pairs := func(graph string) *walkSurvey {
-		g, err := sixteen(t, graph).Graphs.Schedule.At(0)
-		if err != nil {
-			t.Fatal(err)
-		}
-		s := &walkSurvey{WalkFigures: &rundir.WalkFigures{}}
-		s.examine(g)
-		return s
-	}
-	examined := pairs(`topology.graph="hypercube"`)
-	for _, times := range examined.times[0] {
-		sum += times
-	}
-	if sum != 15 || len(examined.pairs) != 4 {
-		t.Errorf("pairs of the hypercube %v stand for %v", examined.pairs, examined.times)
-	}
 	some := figures(`topology.graph="ring"`)
-	if len(some.Observers) != 2 || len(pairs(`topology.graph="ring"`).pairs) != 12 ||
-		!(some.Epsilon > cube.Epsilon) {
+	if len(some.Observers) != 2 || !(some.Epsilon > cube.Epsilon) {
 		t.Errorf("ring: %+v", some)
 	}
 }

@@ -6,7 +6,7 @@ import (
 	"math"
 	"slices"
 
-	"sotto/experiment"
+	"sotto/experiment/exposure"
 	"sotto/privacy/account/network"
 	"sotto/report/plot"
 	"sotto/topology"
@@ -165,7 +165,7 @@ func (size gdSize) gossip(seed uint64) (*network.Gossip, error) {
 	if err != nil {
 		return nil, err
 	}
-	mixing, err := experiment.Mixing(s, rounds)
+	mixing, err := exposure.Mixing(s, rounds)
 	return &network.Gossip{Agents: size.agents, Rounds: mixing}, err
 }
 

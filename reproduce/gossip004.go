@@ -6,7 +6,7 @@ import (
 	"math"
 
 	"sotto/agent"
-	"sotto/experiment"
+	"sotto/experiment/exposure"
 	"sotto/privacy/account/network"
 	"sotto/report/plot"
 	"sotto/topology"
@@ -138,7 +138,7 @@ func (d *Document) addGossip(ctx context.Context, fig *plot.Figure, c *observed,
 	if err != nil {
 		return err
 	}
-	mixing, err := experiment.Mixing(topology.Static(g), rounds)
+	mixing, err := exposure.Mixing(topology.Static(g), rounds)
 	if err != nil {
 		return err
 	}

@@ -9,6 +9,7 @@ import (
 	"sotto/agent"
 	"sotto/algo"
 	"sotto/experiment"
+	"sotto/experiment/exposure"
 	"sotto/experiment/rundir"
 	"sotto/privacy/account/network"
 	"sotto/topology"
@@ -87,7 +88,7 @@ func (a *averager004) measure(ctx context.Context, agents int) error {
 	if a.rounds, err = rounds004(g, 1); err != nil {
 		return err
 	}
-	mixing, err := experiment.Mixing(s, a.rounds)
+	mixing, err := exposure.Mixing(s, a.rounds)
 	if err != nil {
 		return err
 	}

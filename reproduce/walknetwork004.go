@@ -5,7 +5,7 @@ import (
 	"math"
 	"sync"
 
-	"sotto/experiment"
+	"sotto/experiment/exposure"
 	"sotto/privacy/account"
 	"sotto/privacy/account/network"
 	"sotto/topology"
@@ -39,7 +39,7 @@ func (w walker004) network(noise float64, small bool) ([]string, error) {
 		return nil, err
 	}
 	local := account.GaussianEpsilon(math.Sqrt(walk004Most)/noise, walk004Delta) * (1 + 1e-12)
-	f, err := experiment.ExamineWalk(g, &network.WalkMixture{
+	f, err := exposure.Walk(g, &network.WalkMixture{
 		Agents:      w.agents,
 		Hops:        hops,
 		Steps:       w.steps,
@@ -75,7 +75,7 @@ func (w walker004) hops(small bool) (*topology.Graph, *network.Matrix, error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	m, err := experiment.Mixing(s, 1)
+	m, err := exposure.Mixing(s, 1)
 	if err != nil {
 		return nil, nil, err
 	}

@@ -5,6 +5,7 @@ import (
 	"io/fs"
 
 	"sotto/experiment"
+	"sotto/experiment/exposure"
 	"sotto/node"
 	"sotto/privacy/account/network"
 	"sotto/topology"
@@ -131,7 +132,7 @@ func (s *source) admit() error {
 
 // mixing are the matrices of so many rounds.
 func (s *source) mixing(rounds int) ([]*network.Matrix, error) {
-	all, err := experiment.Mixing(s.schedule, s.first+rounds)
+	all, err := exposure.Mixing(s.schedule, s.first+rounds)
 	if err != nil {
 		return nil, err
 	}

@@ -36,6 +36,7 @@ func TestPlantedImportsAreFound(t *testing.T) {
 		{"oracle", "math/rand", "porous"},
 		{"experiment/plan", "example.org/x/data", "a plan is public"},
 		{"experiment/replication", "example.org/x/data", "a plan is public"},
+		{"experiment/exposure", "example.org/x/data", "public facts alone"},
 		{"experiment", "example.org/x/node", "must not link the network"},
 		{"node", "github.com/libp2p/go-libp2p", "one package"},
 		{"node", "github.com/hashicorp/mdns", "one package"},

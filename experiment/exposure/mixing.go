@@ -1,4 +1,6 @@
-package experiment
+// Package exposure says who learns what about whom, by the network accountant, from
+// public facts alone: graphs, noise and numbers of releases. It sees no records.
+package exposure
 
 import (
 	"math"
