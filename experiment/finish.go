@@ -13,6 +13,7 @@ import (
 	"sotto/model"
 	"sotto/privacy/account"
 	"sotto/privacy/ledger"
+	"sotto/report"
 	"sotto/sim"
 	"sotto/tensor"
 	"sotto/topology"
@@ -208,7 +209,7 @@ func (r *running) writeReport(s rundir.Summary, rows []rundir.Row, graph *topolo
 	if err != nil {
 		return err
 	}
-	page, plots, err := reportOn([]*rundir.Run{f})
+	page, plots, err := report.Make(EngineVersion, []*rundir.Run{f})
 	if err != nil {
 		return err
 	}

@@ -8,7 +8,7 @@ import (
 	"testing"
 
 	"sotto/experiment/rundir"
-	"sotto/report/plot"
+	"sotto/report"
 )
 
 // personalPage runs bcd with unequal budgets and local-fit on the same data, for two
@@ -35,26 +35,12 @@ func personalPage(t *testing.T) (together, alone []string) {
 	return together, alone
 }
 
-// readRun reads a finished run for a report.
-func readRun(t *testing.T, dir string) *finished {
-	t.Helper()
-	files, err := rundir.Read(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
-	r, err := newFinished(files)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return r
-}
-
 // A report with a run of every agent alone has each agent's gain, which is the difference
 // of both metrics.csv, over its number of records, which is that of the data; what is
 // left of a budget is the budget less what was spent.
 func TestPersonalReport(t *testing.T) {
 	together, alone := personalPage(t)
-	page, plots, err := Report(append(slices.Clone(together), alone...))
+	page, plots, err := report.Read(EngineVersion, append(slices.Clone(together), alone...))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -80,7 +66,7 @@ func TestPersonalReport(t *testing.T) {
 			t.Errorf("the page lacks %q", want)
 		}
 	}
-	i := slices.IndexFunc(plots, func(f ReportFile) bool {
+	i := slices.IndexFunc(plots, func(f report.File) bool {
 		return strings.HasPrefix(f.Name, "gain") && strings.HasSuffix(f.Name, ".csv")
 	})
 	if i < 0 {
@@ -93,28 +79,18 @@ func TestPersonalReport(t *testing.T) {
 		}
 	}
 
-	r := readRun(t, together[0])
+	r, err := rundir.Read(together[0])
+	if err != nil {
+		t.Fatal(err)
+	}
 	parts := personalRun(t, "seed=1").Task.Parts
 	for i, p := range r.Summary.Privacy {
 		if p.Records != len(parts[i]) {
 			t.Errorf("agent %d has %d records, its summary says %d", i, len(parts[i]), p.Records)
 		}
 	}
-	rows := (&setting{label: "x", runs: []*finished{r}}).budgetRows()
-	for _, row := range rows {
-		if left := parseNumber(t, row[4]) - parseNumber(t, row[5]); math.Abs(left-parseNumber(t, row[6])) >
-			2e-4 || left < 0 {
-			t.Errorf("%q: left %g", row, left)
-		}
-	}
-	if len(rows) < 2 || rows[0][4] != "1.0000" || !slices.ContainsFunc(rows, func(r []string) bool {
-		return r[4] == "20.0000"
-	}) {
-		t.Errorf("budgets: %q", rows)
-	}
-
 	// Of a run by itself there is no gain, but what it reached over numbers of records.
-	_, plots, err = Report(together[:1])
+	_, plots, err = report.Read(EngineVersion, together[:1])
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -123,34 +99,7 @@ func TestPersonalReport(t *testing.T) {
 			t.Errorf("%s of a single run", f.Name)
 		}
 	}
-	if rows := table(t, plotted(t, plots, "records.csv")); len(rows) < 2 || len(rows) > mostBins {
+	if rows := table(t, plotted(t, plots, "records.csv")); len(rows) < 2 || len(rows) > 8 {
 		t.Errorf("%d groups of agents", len(rows))
-	}
-}
-
-// Groups hold about an eighth of the agents each, and agents with equally many records
-// are together.
-func TestBins(t *testing.T) {
-	var all []sized
-	for i := range 16 {
-		all = append(all, sized{10 + i/5, float64(i)}) // 5 of 10, 5 of 11, 5 of 12, one of 13
-	}
-	want := []plot.Point{{X: 10, Y: 2}, {X: 11, Y: 7}, {X: 12, Y: 12}, {X: 13, Y: 15}}
-	got := bins(all)
-	if len(got) != len(want) {
-		t.Fatalf("%v", got)
-	}
-	for k, p := range got {
-		sd := math.Sqrt(2.5) // of five consecutive numbers
-		if k == 3 {
-			sd = 0
-		}
-		if p.X != want[k].X || math.Abs(p.Y-want[k].Y) > 1e-12 || math.Abs(p.High-p.Y-sd) > 1e-12 ||
-			math.Abs(p.Y-p.Low-sd) > 1e-12 {
-			t.Errorf("group %d: %v, want %v with sd %g", k, p, want[k], sd)
-		}
-	}
-	if bins(nil) != nil {
-		t.Error("groups of nobody")
 	}
 }

@@ -18,6 +18,7 @@ import (
 
 	"sotto/config"
 	"sotto/experiment/rundir"
+	"sotto/report"
 )
 
 // table reads a CSV file as maps by column.
@@ -60,9 +61,9 @@ func metric(t *testing.T, dir, name, round string) map[string]float64 {
 	return values
 }
 
-func plotted(t *testing.T, plots []ReportFile, name string) []byte {
+func plotted(t *testing.T, plots []report.File, name string) []byte {
 	t.Helper()
-	i := slices.IndexFunc(plots, func(f ReportFile) bool { return f.Name == name })
+	i := slices.IndexFunc(plots, func(f report.File) bool { return f.Name == name })
 	if i < 0 {
 		t.Fatalf("no plot %s", name)
 	}
@@ -96,16 +97,17 @@ func study(t *testing.T) (dir string, private, free []string) {
 
 func TestReport(t *testing.T) {
 	dir, private, free := study(t)
-	page, plots, err := Report(private)
+	page, plots, err := report.Read(EngineVersion, private)
 	if err != nil {
 		t.Fatal(err)
 	}
-	again, _, err := Report([]string{dir}) // as a sweep's directory, whose runs are read by name
+	// As a sweep's directory, whose runs are read by name.
+	again, _, err := report.Read(EngineVersion, []string{dir})
 	if err != nil || !bytes.Equal(page, again) {
 		t.Errorf("a folder of runs gives another page than its runs, %v", err)
 	}
 	t.Run("repeatable", func(t *testing.T) {
-		again, plotsAgain, err := Report(private)
+		again, plotsAgain, err := report.Read(EngineVersion, private)
 		if err != nil || !bytes.Equal(page, again) {
 			t.Errorf("another page of the same runs, %v", err)
 		}
@@ -157,7 +159,7 @@ func TestReport(t *testing.T) {
 
 // The learning curves are the mean and the sample standard deviation, over three seeds,
 // of the mean over agents in metrics.csv.
-func checkBands(t *testing.T, plots []ReportFile, runs []string) {
+func checkBands(t *testing.T, plots []report.File, runs []string) {
 	curves := map[string]int{}
 	for _, row := range table(t, plotted(t, plots, "accuracy.csv")) {
 		curves[row["curve"]]++
@@ -195,7 +197,7 @@ func checkBands(t *testing.T, plots []ReportFile, runs []string) {
 // Privacy's loss is the difference of class accuracies of metrics.csv, and the page names
 // the class that loses most.
 func checkLoss(t *testing.T, private, free []string) {
-	page, plots, err := Report([]string{private[0], free[0]})
+	page, plots, err := report.Read(EngineVersion, []string{private[0], free[0]})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -227,7 +229,7 @@ func checkLoss(t *testing.T, private, free []string) {
 }
 
 // lossNumber is the number in the name of the only plot of losses.
-func lossNumber(plots []ReportFile) string {
+func lossNumber(plots []report.File) string {
 	for _, f := range plots {
 		if n, ok := strings.CutPrefix(f.Name, "privacy-loss-"); ok {
 			return strings.TrimSuffix(n, ".svg")
@@ -290,13 +292,14 @@ func TestReportRefuses(t *testing.T) {
 	}
 	for dir, want := range map[string]string{empty: "no summary.json", broken: "cannot be read",
 		metrics: `metrics.csv:2: value: found "much"`, discarded: "--discard-runs"} {
-		_, _, err := Report([]string{dir})
+		_, _, err := report.Read(EngineVersion, []string{dir})
 		var bad *config.Error
 		if !errors.As(err, &bad) || !strings.Contains(err.Error(), want) {
 			t.Errorf("found error %v, want %q", err, want)
 		}
 	}
-	if _, _, err := Report([]string{filepath.Join(empty, "nowhere")}); !errors.Is(err, os.ErrNotExist) {
+	_, _, err = report.Read(EngineVersion, []string{filepath.Join(empty, "nowhere")})
+	if !errors.Is(err, os.ErrNotExist) {
 		t.Error(err)
 	}
 }
@@ -316,7 +319,7 @@ func TestReportSaysWhatIsMixed(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	page, _, err := Report([]string{a, b, a})
+	page, _, err := report.Read(EngineVersion, []string{a, b, a})
 	if err != nil {
 		t.Fatal(err)
 	}

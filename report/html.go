@@ -1,5 +1,3 @@
-// Package report makes pages: one self-contained HTML file each, which needs no network
-// and no script.
 package report
 
 import (

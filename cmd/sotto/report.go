@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"sotto/experiment"
+	"sotto/report"
 )
 
 func newReport() *cobra.Command {
@@ -34,7 +35,7 @@ what privacy's loss by class and agent is measured against.`,
 			if plots == "" {
 				plots = strings.TrimSuffix(out, filepath.Ext(out)) + "-plots"
 			}
-			page, files, err := experiment.Report(args)
+			page, files, err := report.Read(experiment.EngineVersion, args)
 			if err != nil {
 				return err
 			}

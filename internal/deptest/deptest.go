@@ -22,8 +22,8 @@ var layers = [][]string{
 	{"agent", "privacy/account", "model", "experiment/runfile"},
 	{"topology", "data", "privacy/ledger", "privacy", "privacy/account/network"},
 	{"oracle", "algo", "sim", "node"},
-	{"experiment/plan", "node/p2p", "privacy/audit", "report/plot", "experiment/rundir", "report"},
-	{"experiment/replication", "experiment/exposure"},
+	{"experiment/plan", "node/p2p", "privacy/audit", "report/plot", "experiment/rundir"},
+	{"experiment/replication", "experiment/exposure", "report"},
 	{"experiment", "bench"},
 	{"experiment/owner", "experiment/attack"},
 	{"reproduce"},
@@ -34,7 +34,6 @@ var edges = map[string][]string{
 	"privacy": {"privacy/ledger"},
 	"data":    {"model"},
 	"rng":     {"tensor"},
-	"report":  {"report/plot", "experiment/rundir"},
 }
 
 // A rule forbids direct imports.

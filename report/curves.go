@@ -1,4 +1,4 @@
-package experiment
+package report
 
 import (
 	"cmp"
@@ -29,15 +29,15 @@ func plotsOf(curves []plot.Curve) [][]plot.Curve {
 type measure struct {
 	name, title, unit string
 	percent           bool
-	of                func(r *finished) []plot.Point
+	of                func(r *run) []plot.Point
 }
 
 // classification says that runs have an accuracy.
-func (r *finished) classification() bool { return r.Summary.Accuracy != nil }
+func (r *run) classification() bool { return r.Summary.Accuracy != nil }
 
 // over returns a metric's mean over agents with its range, by round.
-func over(metric string) func(r *finished) []plot.Point {
-	return func(r *finished) []plot.Point {
+func over(metric string) func(r *run) []plot.Point {
+	return func(r *run) []plot.Point {
 		var points []plot.Point
 		for _, row := range r.Rows {
 			if row.Metric != metric {
@@ -59,7 +59,7 @@ func over(metric string) func(r *finished) []plot.Point {
 }
 
 // spentOver returns the worst agent's epsilon by round, nothing where it ends infinite.
-func spentOver(r *finished) []plot.Point {
+func spentOver(r *run) []plot.Point {
 	if _, upper := r.Summary.Worst(); math.IsInf(upper, 1) {
 		return nil
 	}
@@ -85,7 +85,7 @@ var measures = []measure{
 	{"train-loss", "Loss of training records at the mean model", "loss", false, over("train_loss")},
 	{"gradient-norm", "Norm of the mean gradient at the mean model", "norm", false, over("gradient_norm")},
 	{"estimation", "Distance from the hidden vector", "root mean square over coordinates", false,
-		over(estimationMetric)},
+		over(rundir.EstimationRMSE)},
 	{"objective", "Objective of personal models", "objective", false, over("objective")},
 	{"consensus", "Consensus distance", "consensus distance", false, over("consensus_distance")},
 	{"epsilon", "Epsilon spent, worst agent", "epsilon", false, spentOver},
@@ -93,7 +93,7 @@ var measures = []measure{
 
 // curve is one run's mean over agents with its range; of several runs the mean of these
 // means, with a standard deviation on either side.
-func (s *setting) curve(m measure) plot.Curve {
+func (s *group) curve(m measure) plot.Curve {
 	c := plot.Curve{Name: s.label, Points: m.of(s.runs[0])}
 	if len(s.runs) == 1 {
 		return c
@@ -126,9 +126,9 @@ func meanSD(xs []float64) (mean, sd float64) {
 }
 
 // learning draws every measure over rounds.
-func learning(settings []*setting) []plot.Drawing {
+func learning(groups []*group) []plot.Drawing {
 	single, several := 0, 0
-	for _, s := range settings {
+	for _, s := range groups {
 		if len(s.runs) > 1 {
 			several++
 		} else {
@@ -146,7 +146,7 @@ func learning(settings []*setting) []plot.Drawing {
 	var out []plot.Drawing
 	for _, m := range measures {
 		var curves []plot.Curve // empty ones too, so that a setting has its colour in every plot
-		for _, s := range settings {
+		for _, s := range groups {
 			curves = append(curves, s.curve(m))
 		}
 		parts := plotsOf(curves)
@@ -157,7 +157,7 @@ func learning(settings []*setting) []plot.Drawing {
 			f := plot.Figure{
 				Name:    m.name,
 				Title:   m.title,
-				XLabel:  roundName(settings),
+				XLabel:  roundName(groups),
 				YLabel:  m.unit,
 				Percent: m.percent,
 				Curves:  part,
@@ -185,9 +185,9 @@ func learning(settings []*setting) []plot.Drawing {
 }
 
 // roundName is what runs count.
-func roundName(settings []*setting) string {
+func roundName(groups []*group) string {
 	wakes := 0
-	for _, s := range settings {
+	for _, s := range groups {
 		if s.runs[0].isPersonal() {
 			wakes++
 		}
@@ -195,25 +195,25 @@ func roundName(settings []*setting) string {
 	switch wakes {
 	case 0:
 		return "round"
-	case len(settings):
+	case len(groups):
 		return "wakes of all agents"
 	}
 	return "round, or wakes of all agents"
 }
 
 // finals returns the last accuracy of each run, the mean over agents.
-func (s *setting) finals() []float64 {
+func (s *group) finals() []float64 {
 	var xs []float64
 	for _, r := range s.runs {
 		if r.classification() {
-			xs = append(xs, float64(r.Summary.Accuracy.Mean))
+			xs = append(xs, r.Summary.Accuracy.Mean)
 		}
 	}
 	return xs
 }
 
 // epsilon is the mean over runs of the worst agent's upper bound.
-func (s *setting) epsilon() float64 {
+func (s *group) epsilon() float64 {
 	sum := 0.
 	for _, r := range s.runs {
 		_, upper := r.Summary.Worst()
@@ -223,7 +223,7 @@ func (s *setting) epsilon() float64 {
 }
 
 // fiedler is the mean over runs of the normalised Fiedler value.
-func (s *setting) fiedler() float64 {
+func (s *group) fiedler() float64 {
 	sum := 0.
 	for _, r := range s.runs {
 		sum += float64(r.Summary.Topology.Fiedler) / float64(len(s.runs))
@@ -234,11 +234,11 @@ func (s *setting) fiedler() float64 {
 // against draws final accuracy over a property of settings, one curve for those that
 // differ in nothing else. It returns no drawing where the property has less than two
 // values.
-func against(settings []*setting, f plot.Figure, x func(*setting) float64,
+func against(groups []*group, f plot.Figure, x func(*group) float64,
 	apart func(key string) bool) []plot.Drawing {
 	values := map[string]bool{}
 	at := map[string]int{}
-	for _, s := range settings {
+	for _, s := range groups {
 		acc := s.finals()
 		if v := x(s); len(acc) > 0 && !math.IsNaN(v) && !math.IsInf(v, 0) && (v > 0 || !f.LogX) {
 			values[strconv.FormatFloat(v, 'g', 6, 64)] = true
@@ -275,7 +275,7 @@ func against(settings []*setting, f plot.Figure, x func(*setting) float64,
 
 const overSeeds = "Mean over agents and seeds; bars: one standard deviation over seeds."
 
-func accuracyAgainstEpsilon(settings []*setting) []plot.Drawing {
+func accuracyAgainstEpsilon(groups []*group) []plot.Drawing {
 	f := plot.Figure{
 		Name:    "accuracy-epsilon",
 		Title:   "Accuracy against epsilon",
@@ -283,7 +283,7 @@ func accuracyAgainstEpsilon(settings []*setting) []plot.Drawing {
 		LogX:    true,
 		Caption: overSeeds,
 	}
-	figs := against(settings, f, (*setting).epsilon, func(k string) bool {
+	figs := against(groups, f, (*group).epsilon, func(k string) bool {
 		return strings.HasPrefix(k, "privacy.") || strings.HasPrefix(k, "algorithm.step")
 	})
 	for i, d := range figs {
@@ -292,7 +292,7 @@ func accuracyAgainstEpsilon(settings []*setting) []plot.Drawing {
 		for _, c := range g.Curves {
 			low, high = min(low, c.Points[0].X), max(high, c.Points[len(c.Points)-1].X)
 		}
-		for _, s := range settings {
+		for _, s := range groups {
 			if mean, _ := meanSD(s.finals()); math.IsInf(s.epsilon(), 1) && len(s.finals()) > 0 &&
 				len(g.Curves) < 2*mostCurves {
 				g.Caption = overSeeds + " Dashed: without privacy."
@@ -306,14 +306,14 @@ func accuracyAgainstEpsilon(settings []*setting) []plot.Drawing {
 	return figs
 }
 
-func accuracyAgainstFiedler(settings []*setting) []plot.Drawing {
+func accuracyAgainstFiedler(groups []*group) []plot.Drawing {
 	f := plot.Figure{
 		Name:    "accuracy-fiedler",
 		Title:   "Accuracy against connectivity",
 		XLabel:  "normalized Fiedler value of the graph (1: complete)",
 		Caption: overSeeds,
 	}
-	return against(settings, f, (*setting).fiedler, func(k string) bool {
+	return against(groups, f, (*group).fiedler, func(k string) bool {
 		return strings.HasPrefix(k, "topology.")
 	})
 }

@@ -1,4 +1,4 @@
-package experiment
+package report
 
 import (
 	"fmt"
@@ -8,22 +8,21 @@ import (
 	"strings"
 
 	"sotto/experiment/rundir"
-	"sotto/report"
 	"sotto/report/plot"
 )
 
 // privacySection lists what every agent has spent, agents with equal figures in one row.
-func privacySection(settings []*setting) report.Section {
+func privacySection(groups []*group) Section {
 	t := plot.Table{Header: []string{"setting", "seed", "agents", "epsilon upper", "epsilon lower", "delta",
 		"adjacency", "unit", "accountant", "noise", "noise multiplier", "sample rate", "charges",
 		"claimed epsilon"}}
-	for _, s := range settings {
+	for _, s := range groups {
 		for _, r := range s.runs {
 			claimed := "none"
 			if r.Summary.ClaimedEpsilon > 0 {
 				claimed = rundir.FormatEpsilon(float64(r.Summary.ClaimedEpsilon)) + " (no guarantee)"
 			}
-			for _, p := range distinctLines(r.Summary.Privacy, isSingle(settings)) {
+			for _, p := range distinctLines(r.Summary.Privacy, isSingle(groups)) {
 				lower, upper := p.bounds()
 				t.Rows = append(t.Rows, []string{s.label, strconv.FormatUint(r.Summary.Seed, 10), p.agents(),
 					upper, lower, number(p.Delta), p.Adjacency, p.Unit, p.Accountant, r.Summary.Noise,
@@ -31,7 +30,7 @@ func privacySection(settings []*setting) report.Section {
 			}
 		}
 	}
-	return report.Section{Title: "Privacy", Tables: []plot.Table{t},
+	return Section{Title: "Privacy", Tables: []plot.Table{t},
 		Text: []string{"The upper bound is the guarantee that the same run with secret noise would have; " +
 			"the exact value for these releases is not below the lower one. Statements in words are in " +
 			"privacy.json of every run."}}
@@ -92,15 +91,15 @@ func rangeText(xs []float64) string {
 }
 
 // isSingle says that the report is on one run.
-func isSingle(settings []*setting) bool { return len(settings) == 1 && len(settings[0].runs) == 1 }
+func isSingle(groups []*group) bool { return len(groups) == 1 && len(groups[0].runs) == 1 }
 
 // againSection holds what is needed to make the runs again and to compare the results.
-func againSection(settings []*setting) report.Section {
-	var commands, configs []report.Listing
+func againSection(groups []*group) Section {
+	var commands, configs []Listing
 	hashes := plot.Table{Header: []string{"run", "engine", "run hash"}}
 	var lines []string
-	single := isSingle(settings)
-	for _, s := range settings {
+	single := isSingle(groups)
+	for _, s := range groups {
 		for i, r := range s.runs {
 			lines = append(lines, r.Command)
 			hashes.Rows = append(hashes.Rows,
@@ -113,12 +112,12 @@ func againSection(settings []*setting) report.Section {
 				if single {
 					title = "Configuration in force"
 				}
-				configs = append(configs, report.Listing{Title: title, Text: string(r.Config)})
+				configs = append(configs, Listing{Title: title, Text: string(r.Config)})
 			}
 		}
 	}
-	commands = []report.Listing{{Text: strings.Join(lines, "\n")}}
-	out := report.Section{
+	commands = []Listing{{Text: strings.Join(lines, "\n")}}
+	out := Section{
 		Title:    "Run it again",
 		Tables:   []plot.Table{hashes},
 		Listings: append(commands, configs...),
@@ -127,7 +126,7 @@ func againSection(settings []*setting) report.Section {
 	}
 	if single {
 		t := plot.Table{Header: []string{"ledger of agents", "records", "head"}}
-		for _, l := range settings[0].runs[0].Ledgers {
+		for _, l := range groups[0].runs[0].Ledgers {
 			t.Rows = append(t.Rows, []string{l.Agents, strconv.Itoa(l.Records), l.Head})
 		}
 		out.Tables = append(out.Tables, t)

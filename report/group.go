@@ -1,4 +1,4 @@
-package experiment
+package report
 
 import (
 	"cmp"
@@ -10,17 +10,17 @@ import (
 )
 
 // setting is a group of runs that differ in nothing but the seed.
-type setting struct {
+type group struct {
 	label string
 	keys  map[string]string // the configuration without the seed
 	named []string          // keys that the label is made of
-	runs  []*finished
+	runs  []*run
 }
 
 // groupRuns puts runs into settings, ordered by what they vary; of runs with the same
 // bits it keeps the first and counts the others.
-func groupRuns(runs []*finished) (settings []*setting, repeated int) {
-	byKeys, seen := map[string]*setting{}, map[string]bool{}
+func groupRuns(runs []*run) (groups []*group, repeated int) {
+	byKeys, seen := map[string]*group{}, map[string]bool{}
 	for _, r := range runs {
 		same := r.Summary.ConfigDigest + r.Summary.Engine + r.Summary.RunHash
 		if seen[same] {
@@ -36,14 +36,14 @@ func groupRuns(runs []*finished) (settings []*setting, repeated int) {
 		}
 		s := byKeys[key]
 		if s == nil {
-			s = &setting{keys: keys}
+			s = &group{keys: keys}
 			byKeys[key] = s
-			settings = append(settings, s)
+			groups = append(groups, s)
 		}
 		s.runs = append(s.runs, r)
 	}
-	named := distinguishing(settings)
-	slices.SortStableFunc(settings, func(a, b *setting) int {
+	named := distinguishing(groups)
+	slices.SortStableFunc(groups, func(a, b *group) int {
 		for _, k := range named {
 			if c := compareValues(a.keys[k], b.keys[k]); c != 0 {
 				return c
@@ -52,7 +52,7 @@ func groupRuns(runs []*finished) (settings []*setting, repeated int) {
 		return 0
 	})
 	count := map[string]int{}
-	for _, s := range settings {
+	for _, s := range groups {
 		s.named = named
 		s.label = s.describe(func(string) bool { return true })
 		if s.label == "" {
@@ -61,11 +61,11 @@ func groupRuns(runs []*finished) (settings []*setting, repeated int) {
 		if count[s.label]++; count[s.label] > 1 {
 			s.label = fmt.Sprintf("%s (%d)", s.label, count[s.label])
 		}
-		slices.SortStableFunc(s.runs, func(a, b *finished) int {
+		slices.SortStableFunc(s.runs, func(a, b *run) int {
 			return cmp.Compare(a.Summary.Seed, b.Summary.Seed)
 		})
 	}
-	return settings, repeated
+	return groups, repeated
 }
 
 // compareValues orders numbers by value and before other texts.
@@ -86,9 +86,9 @@ var firstKeys = []string{"data.dataset", "algorithm.name", "topology.graph", "to
 
 // distinguishing returns keys that together tell all settings apart, without those that
 // would add nothing to the ones before, such as a step size that follows from epsilon.
-func distinguishing(settings []*setting) []string {
+func distinguishing(groups []*group) []string {
 	all := map[string]bool{}
-	for _, s := range settings {
+	for _, s := range groups {
 		for k := range s.keys {
 			all[k] = true
 		}
@@ -100,11 +100,11 @@ func distinguishing(settings []*setting) []string {
 		}
 	}
 	var named []string
-	values := make([]string, len(settings))
+	values := make([]string, len(groups))
 	distinct := 1
 	for _, k := range append(order, "name") {
-		next, seen := make([]string, len(settings)), map[string]bool{}
-		for i, s := range settings {
+		next, seen := make([]string, len(groups)), map[string]bool{}
+		for i, s := range groups {
 			next[i] = fmt.Sprintf("%s%q", values[i], s.keys[k])
 			seen[next[i]] = true
 		}
@@ -116,7 +116,7 @@ func distinguishing(settings []*setting) []string {
 }
 
 // describe names the setting by those of its distinguishing keys that are asked for.
-func (s *setting) describe(asked func(key string) bool) string {
+func (s *group) describe(asked func(key string) bool) string {
 	var parts []string
 	for _, k := range s.named {
 		v := s.keys[k]
@@ -140,15 +140,15 @@ func (s *setting) describe(asked func(key string) bool) string {
 }
 
 // private says that noise was added.
-func (s *setting) private() bool { return s.keys["privacy.mechanism"] != "none" }
+func (s *group) private() bool { return s.keys["privacy.mechanism"] != "none" }
 
 // baseline is the setting without privacy to compare s with: the same agents, data, graph
 // and algorithm, or nil. Step sizes and batches may differ, as they do between the
 // published runs.
-func (s *setting) baseline(settings []*setting) *setting {
-	var best *setting
+func (s *group) baseline(groups []*group) *group {
+	var best *group
 	most := -1
-	for _, b := range settings {
+	for _, b := range groups {
 		if b.private() || !s.private() || b.runs[0].Summary.Agents != s.runs[0].Summary.Agents {
 			continue
 		}

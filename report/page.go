@@ -1,86 +1,17 @@
-package experiment
+package report
 
 import (
 	"bytes"
 	"encoding/json"
 	"fmt"
 	"math"
-	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
 
 	"sotto/experiment/rundir"
-	"sotto/experiment/runfile"
-	"sotto/report"
 	"sotto/report/plot"
 )
-
-// ReportFile is one file of a report.
-type ReportFile struct {
-	Name  string
-	Bytes []byte
-}
-
-// Report makes a report of finished runs: the HTML page, and every plot as SVG with its
-// values as CSV. paths are run directories, sweep directories or folders of run
-// directories. The same runs give the same bytes.
-func Report(paths []string) (page []byte, plots []ReportFile, err error) {
-	dirs, err := rundir.Find(paths)
-	if err != nil {
-		return nil, nil, err
-	}
-	runs := make([]*rundir.Run, len(dirs))
-	for i, dir := range dirs {
-		if runs[i], err = rundir.Read(dir); err != nil {
-			return nil, nil, err
-		}
-	}
-	return reportOn(runs)
-}
-
-func reportOn(files []*rundir.Run) (page []byte, plots []ReportFile, err error) {
-	runs := make([]*finished, len(files))
-	for i, r := range files {
-		if runs[i], err = newFinished(r); err != nil {
-			return nil, nil, err
-		}
-	}
-	p, drawings, err := buildReport(runs)
-	if err != nil {
-		return nil, nil, err
-	}
-	for _, d := range drawings {
-		var svg, values bytes.Buffer
-		if err := plot.WriteSVG(&svg, d); err != nil {
-			return nil, nil, err
-		}
-		if err := plot.WriteCSV(&values, d); err != nil {
-			return nil, nil, err
-		}
-		plots = append(plots, ReportFile{d.FileName() + ".svg", svg.Bytes()},
-			ReportFile{d.FileName() + ".csv", values.Bytes()})
-	}
-	var b bytes.Buffer
-	err = report.WriteHTML(&b, p)
-	return b.Bytes(), plots, err
-}
-
-// finished is what a report shows of one run.
-type finished struct {
-	*rundir.Run
-	keys map[string]string // the configuration's dotted keys and values
-}
-
-func newFinished(r *rundir.Run) (*finished, error) {
-	doc, err := runfile.Parse(filepath.Join(r.Dir, rundir.ConfigFile), r.Config)
-	if err != nil {
-		return nil, err
-	}
-	f := &finished{Run: r, keys: doc.Values()}
-	f.keys["engine"] = r.Summary.Engine
-	return f, nil
-}
 
 // mostOnPage is the number of graphs and heat maps of a kind on a page; the others are
 // written as files only.
@@ -89,25 +20,25 @@ const mostOnPage = 12
 const overRounds = "Over rounds"
 
 // buildReport returns the page and all drawings, those that the page leaves out included.
-func buildReport(runs []*finished) (report.Page, []plot.Drawing, error) {
-	settings, repeated := groupRuns(runs)
-	p := report.Page{Notes: notesOf(settings, repeated),
-		Produced: "Made by sotto, engine " + EngineVersion + "."}
+func buildReport(engine string, runs []*run) (Page, []plot.Drawing, error) {
+	groups, repeated := groupRuns(runs)
+	p := Page{Notes: notesOf(engine, groups, repeated),
+		Produced: "Made by sotto, engine " + engine + "."}
 	if len(runs) == 1 {
 		if err := oneRun(&p, runs[0]); err != nil {
 			return p, nil, err
 		}
 	} else {
 		p.Title = fmt.Sprintf("sotto report: %s in %s", count(len(runs)-repeated, "run"),
-			count(len(settings), "setting"))
-		p.Summary = summaryTable(settings)
+			count(len(groups), "setting"))
+		p.Summary = summaryTable(groups)
 	}
-	graphs, err := graphsOf(settings)
+	graphs, err := graphsOf(groups)
 	if err != nil {
 		return p, nil, err
 	}
-	losses, worst := lossMaps(settings)
-	personal, err := personalDrawings(settings)
+	losses, worst := lossMaps(groups)
+	personal, err := personalDrawings(groups)
 	if err != nil {
 		return p, nil, err
 	}
@@ -118,17 +49,17 @@ func buildReport(runs []*finished) (report.Page, []plot.Drawing, error) {
 		drawings []plot.Drawing
 	}{
 		{"What privacy and connectivity cost", nil,
-			slices.Concat(accuracyAgainstEpsilon(settings), accuracyAgainstFiedler(settings))},
-		{overRounds, nil, learning(settings)},
-		{"Personal models", personalTables(settings), personal},
-		{"Accuracy by class and agent", nil, classMaps(settings)},
+			slices.Concat(accuracyAgainstEpsilon(groups), accuracyAgainstFiedler(groups))},
+		{overRounds, nil, learning(groups)},
+		{"Personal models", personalTables(groups), personal},
+		{"Accuracy by class and agent", nil, classMaps(groups)},
 		{"Privacy's loss by class and agent", []plot.Table{worst}, losses},
 		{"Graphs", nil, graphs},
 	} {
 		if len(s.drawings) == 0 && (s.title != "Personal models" || len(s.tables) == 0) {
 			continue
 		}
-		section := report.Section{Title: s.title, Tables: s.tables}
+		section := Section{Title: s.title, Tables: s.tables}
 		shown := s.drawings
 		if s.title != overRounds && len(shown) > mostOnPage {
 			shown = shown[:mostOnPage]
@@ -142,7 +73,7 @@ func buildReport(runs []*finished) (report.Page, []plot.Drawing, error) {
 		p.Sections = append(p.Sections, section)
 		all = append(all, s.drawings...)
 	}
-	p.Sections = append(p.Sections, privacySection(settings), againSection(settings))
+	p.Sections = append(p.Sections, privacySection(groups), againSection(groups))
 	return p, all, nil
 }
 
@@ -154,12 +85,12 @@ func count(n int, what string) string {
 }
 
 // notesOf says what must be known before the figures are believed.
-func notesOf(settings []*setting, repeated int) []string {
+func notesOf(engine string, groups []*group, repeated int) []string {
 	var (
 		notes []string
-		runs  []*finished
+		runs  []*run
 	)
-	for _, s := range settings {
+	for _, s := range groups {
 		runs = append(runs, s.runs...)
 	}
 	in := map[string]int{}
@@ -171,12 +102,12 @@ func notesOf(settings []*setting, repeated int) []string {
 			}
 		}
 		models[r.Summary.Model+" "+strconv.Itoa(r.Summary.Parameters)], sets[r.Summary.Dataset] = true, true
-		if e := r.Summary.Engine; e != EngineVersion && !engines[e] {
+		if e := r.Summary.Engine; e != engine && !engines[e] {
 			engines[e] = true
 			notes = append(notes,
 				fmt.Sprintf("other engine version: some runs were made by engine %s and this program is "+
 					"engine %s; running them again gives other bits, and figures they did not record are "+
-					"missing", e, EngineVersion))
+					"missing", e, engine))
 		}
 	}
 	for i, n := range notes {
@@ -202,7 +133,7 @@ func notesOf(settings []*setting, repeated int) []string {
 }
 
 // oneRun fills in title and facts of a report on a single run.
-func oneRun(p *report.Page, r *finished) error {
+func oneRun(p *Page, r *run) error {
 	p.Title = "sotto run " + r.Summary.Name
 	var text bytes.Buffer
 	if err := r.Summary.WriteTable(&text); err != nil {
@@ -210,22 +141,22 @@ func oneRun(p *report.Page, r *finished) error {
 	}
 	for line := range strings.Lines(text.String()) {
 		if name, value, ok := strings.Cut(strings.TrimSpace(line), "  "); ok {
-			p.Facts = append(p.Facts, report.Fact{Name: name, Value: strings.TrimSpace(value)})
+			p.Facts = append(p.Facts, Fact{Name: name, Value: strings.TrimSpace(value)})
 		}
 	}
-	p.Facts = append(p.Facts, report.Fact{Name: "run hash", Value: r.Summary.RunHash})
+	p.Facts = append(p.Facts, Fact{Name: "run hash", Value: r.Summary.RunHash})
 	return nil
 }
 
 // summaryTable has a row for each setting.
-func summaryTable(settings []*setting) plot.Table {
+func summaryTable(groups []*group) plot.Table {
 	t := plot.Table{Header: []string{"setting", "runs", "accuracy (%)", "worst agent (%)", "loss",
 		"consensus distance", "epsilon, upper", "delta", "Fiedler value", "seconds a run"}}
-	for _, s := range settings {
+	for _, s := range groups {
 		var worst, loss, consensus, seconds []float64
 		for _, r := range s.runs {
 			if r.classification() {
-				worst = append(worst, float64(r.Summary.Accuracy.Min))
+				worst = append(worst, r.Summary.Accuracy.Min)
 			}
 			loss, consensus = append(loss, float64(r.Summary.Loss)),
 				append(consensus, float64(r.Summary.ConsensusDistance))
@@ -259,10 +190,10 @@ func significant(xs []float64) string {
 }
 
 // graphsOf draws each distinct graph once.
-func graphsOf(settings []*setting) ([]plot.Drawing, error) {
+func graphsOf(groups []*group) ([]plot.Drawing, error) {
 	var out []plot.Drawing
 	seen := map[string]bool{}
-	for _, s := range settings {
+	for _, s := range groups {
 		for _, r := range s.runs {
 			if plot.Drawable(r.Graph) != nil { // the other figures are shown all the same
 				continue

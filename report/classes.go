@@ -1,4 +1,4 @@
-package experiment
+package report
 
 import (
 	"fmt"
@@ -15,8 +15,8 @@ const mostRows = 200
 
 // classAccuracy returns final accuracy by agent and class, the mean over the setting's
 // runs; NaN where an agent has no test record of a class. It is empty for regressions,
-// runs of earlier engines and more than manyAgents agents.
-func (s *setting) classAccuracy() [][]float64 {
+// runs of earlier engines and more agents than have rows of their own.
+func (s *group) classAccuracy() [][]float64 {
 	var sum, count [][]float64
 	add := func(m *[][]float64, i, c int, v float64) {
 		for len(*m) <= i {
@@ -76,15 +76,15 @@ func heatMap(name, title, caption string, values [][]float64, signed bool) plot.
 }
 
 // classMaps draws each setting's accuracy by class and agent.
-func classMaps(settings []*setting) []plot.Drawing {
+func classMaps(groups []*group) []plot.Drawing {
 	var out []plot.Drawing
-	for k, s := range settings {
+	for k, s := range groups {
 		if acc := s.classAccuracy(); len(acc) > 0 {
 			caption := "Accuracy (%) of every agent's final model on the test records of each class"
 			if len(s.runs) > 1 {
 				caption += fmt.Sprintf(", mean of %d seeds", len(s.runs))
 			}
-			out = append(out, heatMap(numbered("classes", k, len(settings)), s.label, caption+".", acc,
+			out = append(out, heatMap(numbered("classes", k, len(groups)), s.label, caption+".", acc,
 				false))
 		}
 	}
@@ -101,11 +101,11 @@ func numbered(name string, k, of int) string {
 
 // lossMaps draws what privacy costs each class at each agent, beside the run without
 // privacy where there is one, and lists where it costs most.
-func lossMaps(settings []*setting) (maps []plot.Drawing, worst plot.Table) {
+func lossMaps(groups []*group) (maps []plot.Drawing, worst plot.Table) {
 	worst.Header = []string{"setting", "compared with", "worst class", "points lost, mean over agents",
 		"worst agent", "points lost, mean over classes", "most at one place", "points lost"}
-	for k, s := range settings {
-		b := s.baseline(settings)
+	for k, s := range groups {
+		b := s.baseline(groups)
 		if b == nil {
 			continue
 		}
@@ -113,7 +113,7 @@ func lossMaps(settings []*setting) (maps []plot.Drawing, worst plot.Table) {
 		if len(loss) == 0 {
 			continue
 		}
-		maps = append(maps, heatMap(numbered("privacy-loss", k, len(settings)), s.label,
+		maps = append(maps, heatMap(numbered("privacy-loss", k, len(groups)), s.label,
 			fmt.Sprintf("Accuracy lost to privacy, in points: accuracy of “%s” less that of this setting.",
 				b.label), loss, true))
 		worst.Rows = append(worst.Rows, append([]string{s.label, b.label}, worstLoss(loss)...))

@@ -1,4 +1,4 @@
-package experiment
+package report
 
 import (
 	"cmp"
@@ -13,7 +13,7 @@ import (
 )
 
 // isPersonal says that a run trained personal models by wakes.
-func (r *finished) isPersonal() bool { return r.Summary.Pacing != "" && r.Summary.Tokens == 0 }
+func (r *run) isPersonal() bool { return r.Summary.Pacing != "" && r.Summary.Tokens == 0 }
 
 // quality is what an agent's model is judged by: rmse where it was asked for, accuracy
 // where there are classes, else loss.
@@ -23,7 +23,7 @@ type quality struct {
 	less         bool    // the lower the better
 }
 
-func (r *finished) quality() quality {
+func (r *run) quality() quality {
 	switch {
 	case r.Summary.RMSE != nil:
 		return quality{rundir.RMSE, "", 1, true}
@@ -35,7 +35,7 @@ func (r *finished) quality() quality {
 
 // byAgent returns a metric's value for each agent after the last round, NaN for those
 // that have none.
-func (r *finished) byAgent(metric string) []float64 {
+func (r *run) byAgent(metric string) []float64 {
 	values := make([]float64, r.Summary.Agents)
 	for i := range values {
 		values[i] = math.NaN()
@@ -51,7 +51,7 @@ func (r *finished) byAgent(metric string) []float64 {
 
 // records returns each agent's public number of records; nil where it is private or
 // agents are grouped.
-func (r *finished) records() []int {
+func (r *run) records() []int {
 	var n []int
 	for _, p := range r.Summary.Privacy {
 		if p.Group != "" {
@@ -67,7 +67,7 @@ func (r *finished) records() []int {
 
 // alone is the setting of agents on their own, algorithm local-fit, with the data and
 // model of s; nil where there is none.
-func (s *setting) alone(settings []*setting) *setting {
+func (s *group) alone(groups []*group) *group {
 	same := func(k string) bool {
 		return strings.HasPrefix(k, "data.") && !strings.HasPrefix(k, "data.arrival") ||
 			strings.HasPrefix(k, "model.") ||
@@ -82,7 +82,7 @@ func (s *setting) alone(settings []*setting) *setting {
 		}
 		return true
 	}
-	for _, b := range settings {
+	for _, b := range groups {
 		if b != s && b.keys["algorithm.name"] == "local-fit" && equal(s.keys, b.keys) &&
 			equal(b.keys, s.keys) {
 			return b
@@ -93,8 +93,8 @@ func (s *setting) alone(settings []*setting) *setting {
 
 // gains returns what each agent of run r has gained over itself alone with the same seed;
 // nil where that was not run.
-func (s *setting) gains(r *finished, settings []*setting) []float64 {
-	b := s.alone(settings)
+func (s *group) gains(r *run, groups []*group) []float64 {
+	b := s.alone(groups)
 	if b == nil || s.keys["algorithm.name"] == "local-fit" {
 		return nil
 	}
@@ -122,7 +122,7 @@ type sized struct {
 
 // pool joins the agents of a setting's runs, by number of records; those without a value
 // or a public number are left out.
-func (s *setting) pool(of func(r *finished) []float64) []sized {
+func (s *group) pool(of func(r *run) []float64) []sized {
 	var all []sized
 	for _, r := range s.runs {
 		records, values := r.records(), of(r)
@@ -166,26 +166,26 @@ func bins(all []sized) []plot.Point {
 
 // personalDrawings are plots of what agents have and gain over their number of records,
 // and every setting's graph coloured by gain.
-func personalDrawings(settings []*setting) ([]plot.Drawing, error) {
+func personalDrawings(groups []*group) ([]plot.Drawing, error) {
 	const caption = "Agents are grouped by their number of training records; bars: one standard deviation " +
 		"over the agents of a group."
 	var values, gains []plot.Curve
 	var graphs []plot.Drawing
 	var q quality
-	for k, s := range settings {
+	for k, s := range groups {
 		r := s.runs[0]
 		if !r.isPersonal() || q.metric != "" && r.quality() != q {
 			continue // one plot has one measure, that of the first setting
 		}
 		q = r.quality()
-		if p := bins(s.pool(func(r *finished) []float64 { return r.byAgent(q.metric) })); len(p) > 0 {
+		if p := bins(s.pool(func(r *run) []float64 { return r.byAgent(q.metric) })); len(p) > 0 {
 			values = append(values, plot.Curve{Name: s.label, Points: p})
 		}
-		if p := bins(s.pool(func(r *finished) []float64 { return s.gains(r, settings) })); len(p) > 0 {
+		if p := bins(s.pool(func(r *run) []float64 { return s.gains(r, groups) })); len(p) > 0 {
 			gains = append(gains, plot.Curve{Name: s.label, Points: p})
 		}
-		if gain := s.gains(r, settings); gain != nil && plot.Drawable(r.Graph) == nil {
-			g, err := gainGraph(numbered("gain", k, len(settings)), s, r, gain)
+		if gain := s.gains(r, groups); gain != nil && plot.Drawable(r.Graph) == nil {
+			g, err := gainGraph(numbered("gain", k, len(groups)), s, r, gain)
 			if err != nil {
 				return nil, err
 			}
@@ -224,7 +224,7 @@ func personalDrawings(settings []*setting) ([]plot.Drawing, error) {
 }
 
 // gainGraph is the graph of a run with its agents coloured by what they gained.
-func gainGraph(name string, s *setting, r *finished, gain []float64) (plot.Graph, error) {
+func gainGraph(name string, s *group, r *run, gain []float64) (plot.Graph, error) {
 	g, err := plot.NewGraph(name, r.Graph)
 	if err != nil {
 		return g, err
@@ -249,17 +249,17 @@ func gainGraph(name string, s *setting, r *finished, gain []float64) (plot.Graph
 }
 
 // personalTables list who gains, and what every agent has left of its budget.
-func personalTables(settings []*setting) []plot.Table {
+func personalTables(groups []*group) []plot.Table {
 	gain := plot.Table{Header: []string{"setting", "compared with", "measure", "gain, mean over agents",
 		"agents that gain", "most lost by an agent", "gain, third with least records", "third with most"}}
 	left := plot.Table{Header: []string{"setting", "seed", "agents", "records", "budget", "spent, upper",
 		"left", "charges"}}
-	for _, s := range settings {
+	for _, s := range groups {
 		if !s.runs[0].isPersonal() {
 			continue
 		}
-		if b := s.alone(settings); b != nil {
-			if row := s.gainRow(settings); row != nil {
+		if b := s.alone(groups); b != nil {
+			if row := s.gainRow(groups); row != nil {
 				gain.Rows = append(gain.Rows, append([]string{s.label, b.label}, row...))
 			}
 		}
@@ -274,10 +274,10 @@ func personalTables(settings []*setting) []plot.Table {
 	return out
 }
 
-func (s *setting) gainRow(settings []*setting) []string {
+func (s *group) gainRow(groups []*group) []string {
 	var all []float64
 	for _, r := range s.runs {
-		all = append(all, s.gains(r, settings)...)
+		all = append(all, s.gains(r, groups)...)
 	}
 	all = slices.DeleteFunc(all, math.IsNaN)
 	if len(all) == 0 {
@@ -303,7 +303,7 @@ func (s *setting) gainRow(settings []*setting) []string {
 		lost = text(worst)
 	}
 	thirds := []string{"–", "–"}
-	if by := s.pool(func(r *finished) []float64 { return s.gains(r, settings) }); len(by) >= 3 {
+	if by := s.pool(func(r *run) []float64 { return s.gains(r, groups) }); len(by) >= 3 {
 		for k, part := range [][]sized{by[:len(by)/3], by[len(by)-len(by)/3:]} {
 			var values []float64
 			for _, a := range part {
@@ -321,7 +321,7 @@ func (s *setting) gainRow(settings []*setting) []string {
 const mostBudgets = 40
 
 // budgetRows have one line for agents of a run whose budgets and charges are equal.
-func (s *setting) budgetRows() [][]string {
+func (s *group) budgetRows() [][]string {
 	var rows [][]string
 	for _, r := range s.runs {
 		var order []string

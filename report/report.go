@@ -1,0 +1,84 @@
+// Package report makes pages and plots of finished runs, from their files alone: it
+// trains nothing and reads no data. A page is one HTML file that needs no network and no
+// script.
+package report
+
+import (
+	"bytes"
+	"path/filepath"
+	"strconv"
+
+	"sotto/experiment/rundir"
+	"sotto/experiment/runfile"
+	"sotto/report/plot"
+)
+
+// File is one file of a report.
+type File struct {
+	Name  string
+	Bytes []byte
+}
+
+// run is what a report shows of one run.
+type run struct {
+	*rundir.Run
+	keys map[string]string // the configuration's dotted keys and values
+}
+
+func newRun(r *rundir.Run) (*run, error) {
+	doc, err := runfile.Parse(filepath.Join(r.Dir, rundir.ConfigFile), r.Config)
+	if err != nil {
+		return nil, err
+	}
+	keys := doc.Values()
+	keys["engine"] = r.Summary.Engine
+	return &run{Run: r, keys: keys}, nil
+}
+
+// Read makes a report of finished runs: the HTML page, and every plot as SVG with its
+// values as CSV. paths are run directories, sweep directories or folders of run
+// directories; engine is the version of this program, whose runs others are told from.
+// The same runs give the same bytes.
+func Read(engine string, paths []string) (page []byte, plots []File, err error) {
+	dirs, err := rundir.Find(paths)
+	if err != nil {
+		return nil, nil, err
+	}
+	runs := make([]*rundir.Run, len(dirs))
+	for i, dir := range dirs {
+		if runs[i], err = rundir.Read(dir); err != nil {
+			return nil, nil, err
+		}
+	}
+	return Make(engine, runs)
+}
+
+// Make is [Read] of runs that are in memory.
+func Make(engine string, finished []*rundir.Run) (page []byte, plots []File, err error) {
+	runs := make([]*run, len(finished))
+	for i, r := range finished {
+		if runs[i], err = newRun(r); err != nil {
+			return nil, nil, err
+		}
+	}
+	p, drawings, err := buildReport(engine, runs)
+	if err != nil {
+		return nil, nil, err
+	}
+	for _, d := range drawings {
+		var svg, values bytes.Buffer
+		if err := plot.WriteSVG(&svg, d); err != nil {
+			return nil, nil, err
+		}
+		if err := plot.WriteCSV(&values, d); err != nil {
+			return nil, nil, err
+		}
+		plots = append(plots, File{d.FileName() + ".svg", svg.Bytes()},
+			File{d.FileName() + ".csv", values.Bytes()})
+	}
+	var b bytes.Buffer
+	err = WriteHTML(&b, p)
+	return b.Bytes(), plots, err
+}
+
+func number(x float64) string { return strconv.FormatFloat(x, 'g', -1, 64) }

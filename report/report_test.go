@@ -1,0 +1,74 @@
+package report_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"strings"
+	"testing"
+
+	"sotto/experiment/rundir"
+	"sotto/report"
+	"sotto/topology"
+)
+
+// small is a run as its files tell of it, with one epsilon.
+func small(t *testing.T, seed uint64, config string, accuracy, epsilon float64) *rundir.Run {
+	t.Helper()
+	g := new(topology.Graph)
+	const ring = `{"agents":2,"graph":"pair","symmetric":true,"edges":[[0,1,0.5]],"self":[0.5,0.5]}`
+	if err := json.Unmarshal([]byte(ring), g); err != nil {
+		t.Fatal(err)
+	}
+	s := rundir.Summary{Name: "small", Seed: seed, Agents: 2, Rounds: 1, Engine: "3", RunHash: config,
+		Accuracy: &rundir.Stats{Mean: accuracy, Min: accuracy, Max: accuracy},
+		Privacy:  []rundir.PrivacyLine{{Epsilon: rundir.NewBounds(0, epsilon), Delta: 1e-5}},
+		Notes:    []string{"noise is simulated"}}
+	return &rundir.Run{
+		Dir:     "runs/small",
+		Command: rundir.Again("runs/small/config.toml"),
+		Summary: s,
+		Graph:   g,
+		Config:  []byte(config),
+		Rows: []rundir.Row{{Agent: "mean", Metric: "accuracy", Value: .1},
+			{Round: 1, Agent: "mean", Metric: "accuracy", Value: accuracy}},
+	}
+}
+
+// A page needs no more than the values of runs, and says what they are.
+func TestPageOfValues(t *testing.T) {
+	runs := []*rundir.Run{small(t, 1, "seed = 1\n[privacy]\ntarget_epsilon = 1.0\n", .5, 1),
+		small(t, 2, "seed = 2\n[privacy]\ntarget_epsilon = 1.0\n", .7, 1),
+		small(t, 1, "seed = 1\n[privacy]\ntarget_epsilon = 4.0\n", .8, 4)}
+	page, plots, err := report.Make("3", runs)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{"3 runs in 2 settings", "epsilon 1", "epsilon 4", "Noise is simulated.",
+		"Made by sotto, engine 3.", "60.00\u00a0±\u00a014.14"} {
+		if !strings.Contains(string(page), want) {
+			t.Errorf("the page lacks %q", want)
+		}
+	}
+	names := map[string]bool{}
+	for _, f := range plots {
+		names[f.Name] = true
+	}
+	for _, want := range []string{"accuracy.svg", "accuracy.csv", "accuracy-epsilon.csv", "graph.svg"} {
+		if !names[want] {
+			t.Errorf("no plot %s among %v", want, names)
+		}
+	}
+	again, _, err := report.Make("3", runs)
+	if err != nil || !bytes.Equal(page, again) {
+		t.Errorf("the same runs give another page, %v", err)
+	}
+	if page, _, err = report.Make("4", runs[:1]); err != nil ||
+		!strings.Contains(string(page), "made by engine 3 and this program is engine 4") {
+		t.Errorf("an old run is taken for a new one, %v", err)
+	}
+	runs[0].Config = []byte("seed = ")
+	if _, _, err := report.Make("3", runs); err == nil ||
+		!strings.HasPrefix(err.Error(), "runs/small/config.toml:1: not valid TOML") {
+		t.Error(err)
+	}
+}
