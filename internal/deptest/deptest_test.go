@@ -37,6 +37,14 @@ func TestPlantedImportsAreFound(t *testing.T) {
 		{"experiment/plan", "example.org/x/data", "a plan is public"},
 		{"experiment/replication", "example.org/x/data", "a plan is public"},
 		{"experiment/exposure", "example.org/x/data", "public facts alone"},
+		{"experiment/runfile", "example.org/x/tensor", "text with places"},
+		{"internal/rowfile", "example.org/x/tensor", "rows of text"},
+		{"internal/rowfile", "math/rand/v2", "porous"},
+		{"experiment/rundir", "example.org/x/experiment", "without the program that trains"},
+		{"experiment/rundir", "example.org/x/report", "goes up"},
+		{"report", "example.org/x/experiment", "from files alone"},
+		{"report", "example.org/x/data", "from files alone"},
+		{"report", "example.org/x/model", "from files alone"},
 		{"experiment", "example.org/x/node", "must not link the network"},
 		{"node", "github.com/libp2p/go-libp2p", "one package"},
 		{"node", "github.com/hashicorp/mdns", "one package"},
@@ -63,7 +71,8 @@ func TestPlantedImportsAreFound(t *testing.T) {
 		}
 	}
 	for _, tc := range [][2]string{{"algo", "sotto/agent"}, {"rng", "math/rand/v2"},
-		{"privacy", "sotto/privacy/ledger"}, {"oracle", "sotto/data"}} {
+		{"privacy", "sotto/privacy/ledger"}, {"oracle", "sotto/data"}, {"report", "sotto/experiment/rundir"},
+		{"experiment/runfile", "sotto/config"}, {"internal/rowfile", "sotto/internal/atomicfile"}} {
 		if why := forbidden(tc[0], tc[1], "sotto"); why != "" {
 			t.Errorf("%s may import %s, found: %s", tc[0], tc[1], why)
 		}
