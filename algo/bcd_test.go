@@ -46,10 +46,10 @@ func solution(t *testing.T, mu float64, prop bool) []float64 {
 	return x.RawVector().Data
 }
 
-func near(t *testing.T, what string, s *sim.Async, want []float64, tolerance float64) {
+func near(t *testing.T, what string, s sim.Runtime, want []float64, tolerance float64) {
 	t.Helper()
 	for i, w := range want {
-		for k, x := range s.Params(i) {
+		for k, x := range s.Model(i) {
 			if d := math.Abs(float64(x) - w*float64(k+1)); d > tolerance*float64(k+1) {
 				t.Errorf("%s: agent %d coordinate %d is %g, the linear system gives %g", what, i, k, x,
 					w*float64(k+1))
@@ -85,14 +85,14 @@ func TestPersonalModelsReachTheMinimiser(t *testing.T) {
 func TestMuRangesFromLocalToCommon(t *testing.T) {
 	local, _ := personal(t, "bcd", 20_000, bcd(func(p *algo.BCDParams) { p.Mu, p.Lambda = 1e6, 1e-9 }))
 	for i := range personalAgents {
-		if d := math.Abs(float64(local.Params(i)[0]) - math.Sin(float64(i))); d > 1e-4 {
+		if d := math.Abs(float64(local.Model(i)[0]) - math.Sin(float64(i))); d > 1e-4 {
 			t.Errorf("μ = 1e6: agent %d is %g away from its own minimiser", i, d)
 		}
 	}
 	common, _ := personal(t, "bcd", 40_000, bcd(func(p *algo.BCDParams) { p.Mu = 1e-4 }))
 	lo, hi := math.Inf(1), math.Inf(-1)
 	for i := range personalAgents {
-		lo, hi = min(lo, float64(common.Params(i)[0])), max(hi, float64(common.Params(i)[0]))
+		lo, hi = min(lo, float64(common.Model(i)[0])), max(hi, float64(common.Model(i)[0]))
 	}
 	if hi-lo > 1e-3 {
 		t.Errorf("μ = 1e-4: models lie %g apart", hi-lo)
@@ -129,7 +129,7 @@ func TestObjectiveFallsOnEveryWake(t *testing.T) {
 		for range wakes {
 			w, _ := clock.Next()
 			before, i := objectiveOf(x, mu), int(w.Agent)
-			advance(t, s, s.Round()+1)
+			advance(t, s, s.Done()+1)
 			d, pull := 0., 0.
 			for j := range personalAgents {
 				if j != i {
@@ -141,7 +141,7 @@ func TestObjectiveFallsOnEveryWake(t *testing.T) {
 			gradient := d*(x[i]+mu*c*(h*(x[i]-math.Sin(float64(i)))+2*lambda*x[i])) - pull
 			b := d * (1 + mu*c*(smoothness+2*lambda))
 			want := x[i] - gradient/b
-			x[i] = float64(s.Params(i)[0])
+			x[i] = float64(s.Model(i)[0])
 			if math.Abs(x[i]-want) > 1e-6*max(1, math.Abs(want)) {
 				t.Fatalf("agent %d went to %g, a gradient step to %g", i, x[i], want)
 			}
@@ -223,7 +223,7 @@ func TestUpdatesEnd(t *testing.T) {
 	s = newAsync(t, cfg)
 	advance(t, s, 2000)
 	for i, b := range bowls {
-		if b.asked["grad-full"] != 4 || !s.Params(i).Finite() {
+		if b.asked["grad-full"] != 4 || !s.Model(i).Finite() {
 			t.Errorf("agent %d got %d answers of 4", i, b.asked["grad-full"])
 		}
 	}
@@ -310,7 +310,7 @@ func TestPersonalCheckpoints(t *testing.T) {
 		"gossip-admm":       set(func(p *algo.GossipADMMParams) { p.Start = "fit" }),
 		"model-propagation": func(any) error { return nil },
 	} {
-		start := func() *sim.Async {
+		start := func() sim.Runtime {
 			cfg, _ := personalConfig(t, name, 90, decode)
 			cfg.Faults = sim.Faults{Drop: .2, Churn: .3, ChurnPeriod: 2}
 			return newAsync(t, cfg)
@@ -391,7 +391,7 @@ func finalError(t *testing.T, seed, wakes uint64, noise float64, alloc string, u
 	lists := make([][]uint64, personalAgents)
 	for clock := sim.NewClock(seed, personalAgents, nil); wakes > 0; wakes-- {
 		w, _ := clock.Next()
-		lists[w.Agent] = append(lists[w.Agent], cfg.Wakes-wakes)
+		lists[w.Agent] = append(lists[w.Agent], cfg.Steps-wakes)
 	}
 	f := factory(t, "bcd", decode)
 	for i := range cfg.Agents {
@@ -401,7 +401,7 @@ func finalError(t *testing.T, seed, wakes uint64, noise float64, alloc string, u
 			Dim:         personalDim,
 			Records:     records(i),
 			MostRecords: mostRecords,
-			Rounds:      cfg.Wakes,
+			Rounds:      cfg.Steps,
 			Wakes:       lists[i],
 			Init:        tensor.Vec{0, 0},
 		})
@@ -412,7 +412,7 @@ func finalError(t *testing.T, seed, wakes uint64, noise float64, alloc string, u
 		if alloc != "equal" {
 			al, n, sum := algo.Allocation{Alloc: alloc, Contraction: contraction, Root: 4},
 				min(updates, len(lists[i])), 0.
-			for _, x := range al.Factors(n, lists[i], personalAgents, cfg.Wakes) {
+			for _, x := range al.Factors(n, lists[i], personalAgents, cfg.Steps) {
 				sum += 1 / (x * x)
 			}
 			scale *= math.Sqrt(sum / float64(n))
@@ -421,10 +421,10 @@ func finalError(t *testing.T, seed, wakes uint64, noise float64, alloc string, u
 			Gate: &noisy{bowls[i], scale, rng.Public(seed, "noise of a test", uint64(i))}}
 	}
 	s := newAsync(t, cfg)
-	advance(t, s, cfg.Wakes)
+	advance(t, s, cfg.Steps)
 	x := make([]float64, personalAgents)
 	for i := range x {
-		x[i] = float64(s.Params(i)[0])
+		x[i] = float64(s.Model(i)[0])
 	}
 	return objectiveOf(x, .7) - objectiveOf(solution(t, .7, false), .7)
 }

@@ -77,17 +77,17 @@ func records(i int) int { return 10 + 3*i }
 const mostRecords = 10 + 3*(personalAgents-1)
 
 // personalConfig is an algorithm's agents, each with a bowl.
-func personalConfig(t *testing.T, name string, wakes uint64, decode func(any) error) (sim.AsyncConfig,
+func personalConfig(t *testing.T, name string, wakes uint64, decode func(any) error) (sim.Config,
 	[]*bowl) {
 	t.Helper()
 	f := factory(t, name, decode)
-	cfg := sim.AsyncConfig{
-		Graph:   personalGraph(t),
-		Dim:     personalDim,
-		Wakes:   wakes,
-		Workers: 1,
-		Seed:    3,
-		Pairs:   algo.Algorithms[name].Pacing == agent.PacingPairs,
+	cfg := sim.Config{
+		Schedule: topology.Static(personalGraph(t)),
+		Dim:      personalDim,
+		Pacing:   algo.Algorithms[name].Pacing,
+		Steps:    wakes,
+		Workers:  1,
+		Seed:     3,
 	}
 	var bowls []*bowl
 	for i := range personalAgents {
@@ -110,16 +110,16 @@ func personalConfig(t *testing.T, name string, wakes uint64, decode func(any) er
 	return cfg, bowls
 }
 
-func newAsync(t *testing.T, cfg sim.AsyncConfig) *sim.Async {
+func newAsync(t *testing.T, cfg sim.Config) sim.Runtime {
 	t.Helper()
-	s, err := sim.NewAsync(cfg)
+	s, err := sim.New(cfg)
 	if err != nil {
 		t.Fatal(err)
 	}
 	return s
 }
 
-func advance(t *testing.T, s *sim.Async, until uint64) {
+func advance(t *testing.T, s sim.Runtime, until uint64) {
 	t.Helper()
 	if err := s.Run(context.Background(), until); err != nil {
 		t.Fatal(err)
@@ -127,7 +127,7 @@ func advance(t *testing.T, s *sim.Async, until uint64) {
 }
 
 // personal runs an algorithm to its end.
-func personal(t *testing.T, name string, wakes uint64, decode func(any) error) (*sim.Async, []*bowl) {
+func personal(t *testing.T, name string, wakes uint64, decode func(any) error) (sim.Runtime, []*bowl) {
 	t.Helper()
 	cfg, bowls := personalConfig(t, name, wakes, decode)
 	s := newAsync(t, cfg)

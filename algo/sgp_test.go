@@ -157,7 +157,7 @@ func (w network) run(t *testing.T, name string, decode func(any) error, rounds u
 	if err != nil {
 		t.Fatal(err)
 	}
-	cfg := sim.Config{Schedule: schedule, Dim: 1, Rounds: rounds, Seed: 4, Faults: w.faults}
+	cfg := sim.Config{Schedule: schedule, Dim: 1, Steps: rounds, Seed: 4, Faults: w.faults}
 	f := factory(t, name, decode)
 	var algs []agent.Algorithm
 	for i := range 5 {
@@ -187,7 +187,7 @@ func (w network) run(t *testing.T, name string, decode func(any) error, rounds u
 	}
 	x := make([]float64, 5)
 	for i := range x {
-		x[i] = float64(s.Params(i)[0])
+		x[i] = float64(s.Model(i)[0])
 	}
 	return x
 }

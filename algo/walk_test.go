@@ -56,30 +56,28 @@ func (p *targetGate) Answer(q *agent.Query, dst tensor.Vec) error {
 	return nil
 }
 
+// visitsOf is how many tokens an agent has held.
+func visitsOf(s sim.Runtime, i int) uint64 { return s.(interface{ Visits(int) uint64 }).Visits(i) }
+
 // quadratics runs tokens over a complete graph of agents with these targets; it returns
 // the simulation and the gates.
 func walkOnQuadratics(t *testing.T, targets []tensor.Vec, steps uint64, tokens, budget int,
-	edit func(*algo.WalkParams)) (*sim.Tokens, []*targetGate) {
+	edit func(*algo.WalkParams)) (sim.Runtime, []*targetGate) {
 	t.Helper()
 	n := len(targets)
 	schedule, err := topology.New("complete", "metropolis", n, 1, func(any) error { return nil })
 	if err != nil {
 		t.Fatal(err)
 	}
-	g, err := schedule.At(0)
-	if err != nil {
-		t.Fatal(err)
-	}
 	f := factory(t, "walk", set(edit))
-	cfg := sim.TokenConfig{
-		Graph:   g,
-		Dim:     len(targets[0]),
-		Init:    make(tensor.Vec, len(targets[0])),
-		Tokens:  tokens,
-		Steps:   steps,
-		Workers: 1,
-		Seed:    1,
-		Secret:  2,
+	cfg := sim.Config{
+		Schedule: schedule,
+		Dim:      len(targets[0]),
+		Pacing:   agent.PacingTokens,
+		Steps:    steps,
+		Workers:  1,
+		Seed:     1,
+		Tokens:   sim.TokenOptions{Count: tokens, Init: make(tensor.Vec, len(targets[0])), Secret: 2},
 	}
 	var gates []*targetGate
 	for i := range n {
@@ -89,7 +87,7 @@ func walkOnQuadratics(t *testing.T, targets []tensor.Vec, steps uint64, tokens, 
 			Dim:    cfg.Dim,
 			Rounds: steps,
 			Tokens: tokens,
-			Init:   cfg.Init,
+			Init:   cfg.Tokens.Init,
 		})
 		if err != nil {
 			t.Fatal(err)
@@ -98,7 +96,7 @@ func walkOnQuadratics(t *testing.T, targets []tensor.Vec, steps uint64, tokens, 
 		gates = append(gates, gate)
 		cfg.Agents = append(cfg.Agents, sim.Agent{Algorithm: a, Gate: gate})
 	}
-	s, err := sim.NewTokens(cfg)
+	s, err := sim.New(cfg)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -116,7 +114,7 @@ func TestWalkOfOneAgentIsSGD(t *testing.T) {
 	})
 	for i, a := range []float64{3, -2} {
 		want := a * (1 - math.Pow(1-gamma, steps))
-		if got := float64(s.Params(0)[i]); math.Abs(got-want) > 5e-6*math.Abs(want) {
+		if got := float64(s.Model(0)[i]); math.Abs(got-want) > 5e-6*math.Abs(want) {
 			t.Errorf("coordinate %d is %g, want %g", i, got, want)
 		}
 	}
@@ -139,10 +137,10 @@ func TestWalkConverges(t *testing.T) {
 	sd := math.Sqrt(21. / 4)
 	mean, all := 0., 0
 	for k := range 3 {
-		if got := float64(s.Params(k)[0]); math.Abs(got-3.5) > 5*sd/math.Sqrt(steps) {
+		if got := float64(s.Model(k)[0]); math.Abs(got-3.5) > 5*sd/math.Sqrt(steps) {
 			t.Errorf("token %d ends at %g, the minimiser is 3.5", k, got)
 		}
-		mean += float64(s.Params(k)[0]) / 3
+		mean += float64(s.Model(k)[0]) / 3
 	}
 	want := 0.
 	for i, g := range gates {
@@ -169,13 +167,13 @@ func TestWalkContributions(t *testing.T) {
 				if budget > 0 {
 					want = budget
 				}
-				blank := int(s.Visits(i)) - want
+				blank := int(visitsOf(s, i)) - want
 				if after == "nothing" {
 					blank = 0
 				}
 				if g.given != want || g.blank != blank {
 					t.Errorf("after %s, budget %d, agent %d: %d answers and %d of noise alone in %d visits",
-						after, budget, i, g.given, g.blank, s.Visits(i))
+						after, budget, i, g.given, g.blank, visitsOf(s, i))
 				}
 			}
 		}
@@ -198,13 +196,13 @@ func TestWalkBounds(t *testing.T) {
 	s, _ := walkOnQuadratics(t, far, 50, 1, -1, func(p *algo.WalkParams) {
 		p.Radius, p.Contributions = 2, 50
 	})
-	if got := s.Params(0); math.Abs(float64(got[0])-1.2) > 1e-5 || math.Abs(float64(got[1])-1.6) > 1e-5 {
+	if got := s.Model(0); math.Abs(float64(got[0])-1.2) > 1e-5 || math.Abs(float64(got[1])-1.6) > 1e-5 {
 		t.Errorf("the projection of (300, 400) onto the ball of radius 2 is %v, want (1.2, 1.6)", got)
 	}
 	s, _ = walkOnQuadratics(t, far, 50, 1, -1, func(p *algo.WalkParams) {
 		p.AnswerClip, p.Contributions = .4, 50
 	})
-	if got := s.Params(0).Norm(); math.Abs(got-50*.1*.4) > 1e-5 {
+	if got := s.Model(0).Norm(); math.Abs(got-50*.1*.4) > 1e-5 {
 		t.Errorf("50 steps of .1 with answers of norm .4 came to %g, want 2", got)
 	}
 }

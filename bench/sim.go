@@ -107,12 +107,12 @@ func (c SimCase) measure(seconds float64, workers int) (SimReport, error) {
 	r.AgentBytes = (float64(heap()) - float64(loaded)) / float64(c.Agents)
 
 	run := func(limit time.Duration, most uint64) (wakes uint64, took, cpu time.Duration, err error) {
-		began, spent, first := time.Now(), processorTime(), s.Round()
-		for took < limit && s.Round()-first < most && err == nil {
-			err = s.Run(context.Background(), s.Round()+4096)
+		began, spent, first := time.Now(), processorTime(), s.Done()
+		for took < limit && s.Done()-first < most && err == nil {
+			err = s.Run(context.Background(), s.Done()+4096)
 			took = time.Since(began)
 		}
-		return s.Round() - first, took, processorTime() - spent, err
+		return s.Done() - first, took, processorTime() - spent, err
 	}
 	limit := time.Duration(seconds * float64(time.Second))
 	if _, _, _, err := run(limit/4, uint64(c.Agents)); err != nil {
@@ -131,11 +131,9 @@ func (c SimCase) measure(seconds float64, workers int) (SimReport, error) {
 	return r, nil
 }
 
-func (c SimCase) build(r *SimReport, split *data.Split, parts [][]int32, workers int) (*sim.Async, error) {
+func (c SimCase) build(r *SimReport, split *data.Split, parts [][]int32, workers int) (sim.Runtime, error) {
 	schedule, err := topology.Build(topology.Spec{Graph: "knn", Agents: c.Agents, Vectors: split.Hidden},
-		func(any) error {
-			return nil
-		})
+		func(any) error { return nil })
 	if err != nil {
 		return nil, err
 	}
@@ -203,13 +201,14 @@ func (c SimCase) build(r *SimReport, split *data.Split, parts [][]int32, workers
 			map[string]privacy.Oracle{oracle.GradFull: full}, 1, id)
 		agents[i] = sim.Agent{Algorithm: alg, Gate: gate}
 	}
-	return sim.NewAsync(sim.AsyncConfig{
-		Agents:  agents,
-		Graph:   g,
-		Dim:     c.Dim,
-		Wakes:   1 << 40,
-		Workers: workers,
-		Seed:    1,
+	return sim.New(sim.Config{
+		Agents:   agents,
+		Schedule: schedule,
+		Dim:      c.Dim,
+		Pacing:   agent.PacingWakes,
+		Steps:    1 << 40,
+		Workers:  workers,
+		Seed:     1,
 	})
 }
 

@@ -88,7 +88,7 @@ func TestArrivalByHand(t *testing.T) {
 			sum += 2 * x(r) * (x(r)*theta - 3*x(r))
 		}
 		theta -= .1 * sum / 4
-		if got := float64(w.Sim.Params(0)[0]); math.Abs(got-theta) > 2e-6*math.Abs(theta) {
+		if got := float64(w.Sim.Model(0)[0]); math.Abs(got-theta) > 2e-6*math.Abs(theta) {
 			t.Errorf("after round %d: %g, by hand %g", round, got, theta)
 		}
 	}

@@ -40,7 +40,7 @@ func (l linearGate) Answer(q *agent.Query, dst tensor.Vec) error {
 // vectors, so that coordinate j of an agent's model is the weight that agent j's start
 // has in it.
 func mixed(t *testing.T, name string, spec topology.Spec, rounds uint64, gaussSeidel bool,
-	gate sim.Gate) *sim.Sim {
+	gate sim.Gate) sim.Runtime {
 	t.Helper()
 	spec.Agents = 10
 	schedule, err := topology.Build(spec, func(any) error { return nil })
@@ -51,7 +51,7 @@ func mixed(t *testing.T, name string, spec topology.Spec, rounds uint64, gaussSe
 	if err != nil {
 		t.Fatal(err)
 	}
-	cfg := sim.Config{Schedule: schedule, Dim: 10, Rounds: rounds, GaussSeidel: gaussSeidel}
+	cfg := sim.Config{Schedule: schedule, Dim: 10, Steps: rounds, GaussSeidel: gaussSeidel}
 	for i := range 10 {
 		start := make(tensor.Vec, 10)
 		start[i] = 1
@@ -78,7 +78,7 @@ func TestClaim05(t *testing.T) {
 	s := mixed(t, "dsgd", topology.Spec{Graph: "star", Weights: "uniform", AllowUnbalanced: true}, 400, false,
 		linearGate{})
 	for i := range 10 {
-		for j, w := range s.Params(i) {
+		for j, w := range s.Model(i) {
 			want := .714
 			if j == 0 {
 				want = 3.571
@@ -110,12 +110,12 @@ func TestClaim05(t *testing.T) {
 func TestClaim06(t *testing.T) {
 	complete := topology.Spec{Graph: "complete"}
 	s := mixed(t, "dsgd", complete, 60, true, linearGate{})
-	for j, w := range s.Params(9) {
+	for j, w := range s.Model(9) {
 		if want := 2 * float64(j+1) / 11; math.Abs(10*float64(w)-want) > 1e-5 {
 			t.Errorf("agent %d's start has weight %.5f/10, want %.5f/10", j, 10*float64(w), want)
 		}
 	}
-	for j, w := range mixed(t, "dsgd", complete, 60, false, linearGate{}).Params(9) {
+	for j, w := range mixed(t, "dsgd", complete, 60, false, linearGate{}).Model(9) {
 		if math.Abs(10*float64(w)-1) > 1e-5 {
 			t.Errorf("simultaneous mixing: agent %d's start has weight %.5f/10, want 1/10", j, 10*float64(w))
 		}
@@ -125,7 +125,7 @@ func TestClaim06(t *testing.T) {
 	const rounds = 50
 	for inPlace, exact := range map[bool]bool{false: true, true: false} {
 		s := mixed(t, "dsgt", complete, rounds, inPlace, linearGate{g: -1})
-		if got, want := float64(s.Params(9)[0]), .1-.1*(rounds-1); (math.Abs(got-want) < 1e-4) != exact {
+		if got, want := float64(s.Model(9)[0]), .1-.1*(rounds-1); (math.Abs(got-want) < 1e-4) != exact {
 			t.Errorf("mixing in place %v: DSGT ends at %g, the sum of gradients gives %g", inPlace, got, want)
 		}
 	}
@@ -197,7 +197,7 @@ func floor(t *testing.T, d int, sigma float64, rounds uint64) float64 {
 	if err != nil {
 		t.Fatal(err)
 	}
-	cfg := sim.Config{Schedule: schedule, Dim: d, Rounds: rounds, Workers: 1}
+	cfg := sim.Config{Schedule: schedule, Dim: d, Steps: rounds, Workers: 1}
 	for i := range n {
 		a, err := factory(agent.Env{
 			Self:   agent.ID(i),
@@ -224,7 +224,7 @@ func floor(t *testing.T, d int, sigma float64, rounds uint64) float64 {
 		if k < 100 {
 			continue
 		}
-		squares += s.Params(0).Dot(s.Params(0))
+		squares += s.Model(0).Dot(s.Model(0))
 	}
 	return math.Sqrt(squares / float64(rounds-100))
 }

@@ -29,7 +29,7 @@ func (e *Experiment) estimate(w *world) (own []float64, mean float64) {
 	truth := widened(e.Task.Split.Hidden.Row(0))
 	d := float64(len(truth))
 	for _, i := range e.Task.Tested {
-		own = append(own, math.Sqrt(distance2(w.Sim.Params(i), truth)/d))
+		own = append(own, math.Sqrt(distance2(w.Sim.Model(i), truth)/d))
 	}
 	for k, x := range e.meanModel(w) {
 		mean += (x - truth[k]) * (x - truth[k])

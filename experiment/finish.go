@@ -138,14 +138,14 @@ func (r *running) encodeModel() ([]byte, error) {
 	if n <= rundir.SummaryThreshold {
 		for i := range n {
 			tensors = append(tensors, model.NamedVec{Name: fmt.Sprintf("%s.%d", whose, i),
-				Vec: r.e.Expand(r.world.Sim.Params(i))})
+				Vec: r.e.Expand(r.world.Sim.Model(i))})
 		}
 		return model.EncodeSafetensors(meta, tensors)
 	}
 	sum := make([]float64, r.e.Task.Model.Dim())
 	agents := r.e.Honest()
 	for _, i := range agents {
-		for k, x := range r.world.Sim.Params(i) {
+		for k, x := range r.world.Sim.Model(i) {
 			sum[k] += float64(x)
 		}
 	}

@@ -172,7 +172,7 @@ func (f *scoreFilter) Admit(ev account.Event, times int) error {
 func (r *running) score() (float64, error) {
 	sum, answer := 0., tensor.Vec{0}
 	for i, g := range r.world.scorers {
-		if err := g.Answer(&agent.Query{Oracle: "score", At: r.world.Sim.Params(i)}, answer); err != nil {
+		if err := g.Answer(&agent.Query{Oracle: "score", At: r.world.Sim.Model(i)}, answer); err != nil {
 			return 0, fmt.Errorf("score of agent %d: %w", i, err)
 		}
 		sum += float64(answer[0])

@@ -132,7 +132,7 @@ func TestScoreIsReleasedAndCharged(t *testing.T) {
 			for _, r := range e.Task.HeldOut[i] {
 				z := 0.
 				for k, x := range e.Task.Split.Train.X.Row(int(r)) {
-					z += float64(x) * float64(w.Sim.Params(i)[k])
+					z += float64(x) * float64(w.Sim.Model(i)[k])
 				}
 				if (z > 0) == (e.Task.Split.Train.Labels[r] == 1) {
 					right++

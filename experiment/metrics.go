@@ -66,13 +66,13 @@ func (e *Experiment) evaluate(w *world, workers int, epsilon []float64) (evaluat
 	acc, loss := make([]float64, n), make([]float64, n)
 	parallel.With(n, workers, func(k int, scratch *model.Workspace) error {
 		i := e.Task.Tested[k]
-		ev := model.Evaluate(e.Task.Model, w.Sim.Params(i), e.Task.Tests[i], scratch)
+		ev := model.Evaluate(e.Task.Model, w.Sim.Model(i), e.Task.Tests[i], scratch)
 		acc[k] = float64(ev.Correct) / float64(max(1, ev.Samples))
 		loss[k] = ev.Loss
 		return nil
 	})
 	ev := evaluation{
-		Round:     w.Sim.Round(),
+		Round:     w.Sim.Done(),
 		Loss:      rundir.StatsOf(loss),
 		Consensus: e.consensus(w),
 		Epsilon:   rundir.StatsOf(epsilon).Max,
@@ -166,7 +166,7 @@ func (e *Experiment) classAccuracies(w *world, workers int) [][]float64 {
 		i := e.Task.Tested[k]
 		tests := e.Task.Tests[i]
 		out := tensor.NewMat(tests.Len(), e.Task.Model.Outputs())
-		e.Task.Model.Predict(out, w.Sim.Params(i), tests.X, scratch)
+		e.Task.Model.Predict(out, w.Sim.Model(i), tests.X, scratch)
 		right, all := make([]int, classes), make([]int, classes)
 		for s, label := range tests.Labels {
 			all[label]++
@@ -203,7 +203,7 @@ func (e *Experiment) consensus(w *world) float64 {
 	agents, mean := e.Honest(), e.meanModel(w)
 	sum := 0.
 	for _, i := range agents {
-		sum += distance2(w.Sim.Params(i), mean)
+		sum += distance2(w.Sim.Model(i), mean)
 	}
 	return math.Sqrt(sum / float64(len(agents)))
 }
@@ -214,7 +214,7 @@ func (e *Experiment) meanModel(w *world) []float64 {
 	n := len(agents)
 	mean := make([]float64, e.Task.Model.Dim())
 	for _, i := range agents {
-		for k, x := range w.Sim.Params(i) {
+		for k, x := range w.Sim.Model(i) {
 			mean[k] += float64(x)
 		}
 	}

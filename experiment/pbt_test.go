@@ -160,7 +160,7 @@ func TestMembersGoOnFromWeights(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if r.world.Sim.Round() != 5 || !bytes.Equal(r.world.Sim.AppendState(nil), states[donor-1]) {
+	if r.world.Sim.Done() != 5 || !bytes.Equal(r.world.Sim.AppendState(nil), states[donor-1]) {
 		t.Error("the copy does not have the whole state of the member it copies")
 	}
 	if n := r.world.ledgers[0].Head().Seq; n != 5 {

@@ -207,12 +207,12 @@ func (e *Experiment) objective(w *world, workers int) float64 {
 	}
 	terms := make([]float64, len(e.Task.Parts))
 	parallel.With(len(terms), workers, func(i int, scratch *model.Workspace) error {
-		theta := w.Sim.Params(i)
+		theta := w.Sim.Model(i)
 		degree, apart := 0., 0.
 		for _, nb := range g.In(agent.ID(i)) {
 			degree += nb.Weight
 			s := 0.
-			for k, x := range w.Sim.Params(int(nb.ID)) {
+			for k, x := range w.Sim.Model(int(nb.ID)) {
 				d := float64(theta[k]) - float64(x)
 				s += d * d
 			}

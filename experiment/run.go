@@ -120,7 +120,7 @@ func (r *running) run(ctx context.Context) (*Result, error) {
 			return nil, err
 		}
 	}
-	for r.world.Sim.Round() < rounds {
+	for r.world.Sim.Done() < rounds {
 		began := time.Now()
 		err := r.world.Sim.Run(ctx, r.next())
 		lap(&r.world.watch.rounds, began)
@@ -128,7 +128,7 @@ func (r *running) run(ctx context.Context) (*Result, error) {
 			return nil, r.stopped(ctx, err)
 		}
 		said := ""
-		if k := r.world.Sim.Round(); k%every == 0 || k == rounds {
+		if k := r.world.Sim.Done(); k%every == 0 || k == rounds {
 			if err := r.evaluate(); err != nil {
 				return nil, err
 			}
@@ -138,7 +138,7 @@ func (r *running) run(ctx context.Context) (*Result, error) {
 			}
 		}
 		if r.opt.Progress != nil {
-			r.opt.Progress(r.world.Sim.Round(), rounds, said)
+			r.opt.Progress(r.world.Sim.Done(), rounds, said)
 		}
 	}
 	return r.finish()
@@ -147,7 +147,7 @@ func (r *running) run(ctx context.Context) (*Result, error) {
 // next is where the run stops for a moment: after one round, or at the next evaluation,
 // because wakes are many.
 func (r *running) next() uint64 {
-	at, every := r.world.Sim.Round(), r.e.File.Evaluate.Every
+	at, every := r.world.Sim.Done(), r.e.File.Evaluate.Every
 	if r.e.File.InRounds() {
 		return at + 1
 	}
@@ -162,7 +162,7 @@ func (r *running) stopped(ctx context.Context, err error) error {
 	if err := r.checkpoint(); err != nil {
 		return r.kept(err)
 	}
-	return &Interrupted{Dir: r.dir.Path, Round: r.world.Sim.Round(), Cause: err}
+	return &Interrupted{Dir: r.dir.Path, Round: r.world.Sim.Done(), Cause: err}
 }
 
 func (r *running) evaluate() error {

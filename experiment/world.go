@@ -1,7 +1,6 @@
 package experiment
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"runtime"
@@ -17,20 +16,9 @@ import (
 	"sotto/tensor"
 )
 
-// Runtime is a simulation, in rounds or in wakes.
-type Runtime interface {
-	Round() uint64 // rounds or wakes that are complete
-	Run(ctx context.Context, until uint64) error
-	Params(i int) tensor.Vec
-	BytesSent(i int) uint64
-	Stats() sim.Stats
-	AppendState(b []byte) []byte
-	LoadState(b []byte) error
-}
-
 // world is the running part of an experiment.
 type world struct {
-	Sim     Runtime
+	Sim     sim.Runtime
 	ledgers []*ledger.Memory
 	scorers []*privacy.Gate // of the agents, where a score is asked for
 	watch   *stopwatch
@@ -166,53 +154,24 @@ func SimulatedSecret(seed uint64, i agent.ID) func(agent.ID) []byte {
 }
 
 // Runtime starts the simulation of agents whose own streams come from a seed.
-func (e *Experiment) Runtime(agents []sim.Agent, seed uint64, workers int) (run Runtime, err error) {
+func (e *Experiment) Runtime(agents []sim.Agent, seed uint64, workers int) (sim.Runtime, error) {
 	f := e.File
-	g, err := e.Graphs.Schedule.At(0)
-	if err != nil {
-		return nil, err
-	}
-	switch {
-	case f.InTokens():
-		run, err = sim.NewTokens(sim.TokenConfig{
-			Agents:  agents,
-			Graph:   g,
-			Dim:     e.Task.Model.Dim(),
-			Init:    e.Task.Init,
-			Tokens:  f.Token.Count,
-			Steps:   f.Steps,
-			Workers: workers,
-			Seed:    f.Run.Seed,
-			Secret:  seed,
-			Public:  f.Token.Hops == "public",
-			Faults:  f.Faults,
-		})
-	case f.Clocked():
-		run, err = sim.NewAsync(sim.AsyncConfig{
-			Agents:  agents,
-			Graph:   g,
-			Dim:     e.Task.Model.Dim(),
-			Wakes:   f.Steps,
-			Pairs:   f.Pacing == agent.PacingPairs,
-			Workers: workers,
-			Seed:    f.Run.Seed,
-			Faults:  f.Faults,
-			Replay:  e.Clock.Replay,
-		})
-	default:
-		run, err = sim.New(sim.Config{
-			Agents:      agents,
-			Schedule:    e.Graphs.Schedule,
-			Dim:         e.Task.Model.Dim() + f.Privacy.Extra(),
-			Rounds:      f.Steps,
-			Workers:     workers,
-			Seed:        f.Run.Seed,
-			Faults:      f.Faults,
-			GaussSeidel: e.Setup.GaussSeidel,
-			MessageSize: f.Algorithm.MessageSize,
-		})
-	}
-	return run, f.At("faults", err)
+	s, err := sim.New(sim.Config{
+		Agents:      agents,
+		Schedule:    e.Graphs.Schedule,
+		Dim:         e.Task.Model.Dim() + f.Privacy.Extra(),
+		Pacing:      f.Pacing,
+		Steps:       f.Steps,
+		Workers:     workers,
+		Seed:        f.Run.Seed,
+		Faults:      f.Faults,
+		GaussSeidel: e.Setup.GaussSeidel,
+		MessageSize: f.Algorithm.MessageSize,
+		Replay:      e.Clock.Replay,
+		Tokens: sim.TokenOptions{Count: f.Token.Count, Init: e.Task.Init, Secret: seed,
+			Public: f.Token.Hops == "public"},
+	})
+	return s, f.At("faults", err)
 }
 
 // errDrawn says why a run cannot be resumed.

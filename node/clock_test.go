@@ -19,6 +19,7 @@ import (
 	"sotto/rng"
 	"sotto/sim"
 	"sotto/tensor"
+	"sotto/topology"
 )
 
 // exact is a gate that answers with the gradient of |θ - center|²/2 and, if spread is
@@ -168,13 +169,14 @@ func TestClocksEqualTheSimulatorInDistribution(t *testing.T) {
 				order = append(order, wake)
 			}
 		}
-		s, err := sim.NewAsync(sim.AsyncConfig{
-			Agents:  all,
-			Graph:   w.Graph,
-			Dim:     nodetest.Dim,
-			Wakes:   agents * rounds,
-			Workers: 1,
-			Replay:  order,
+		s, err := sim.New(sim.Config{
+			Agents:   all,
+			Schedule: topology.Static(w.Graph),
+			Dim:      nodetest.Dim,
+			Pacing:   agent.PacingWakes,
+			Steps:    agents * rounds,
+			Workers:  1,
+			Replay:   order,
 		})
 		if err == nil {
 			err = s.Run(context.Background(), agents*rounds)
@@ -182,7 +184,7 @@ func TestClocksEqualTheSimulatorInDistribution(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		q := objective(w, s.Params)
+		q := objective(w, s.Model)
 		low, high = min(low, q), max(high, q)
 	}
 	var got []float64

@@ -56,6 +56,11 @@ type Checkpoint struct {
 	Heard []byte
 	Undo  []byte // in a meeting that Outbox is the offer of: the algorithm's state before it
 
+	placement
+}
+
+// placement is what decides where a checkpoint is written, and what of it.
+type placement struct {
 	serial uint64 // one more with every checkpoint
 	// barrier: whoever hears this node had all of Before's messages before it completed
 	// round Round. Before need not outlive that, and is left out where the other file has

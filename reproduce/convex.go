@@ -234,7 +234,7 @@ func (s *simulation) distances(ctx context.Context) ([]float64, error) {
 }
 
 // start puts every agent behind its gate, on a ring with Metropolis weights.
-func (s *simulation) start() (*sim.Sim, error) {
+func (s *simulation) start() (sim.Runtime, error) {
 	schedule, err := topology.New("ring", "", ringAgents, s.seed, func(any) error { return nil })
 	if err != nil {
 		return nil, err
@@ -252,7 +252,7 @@ func (s *simulation) start() (*sim.Sim, error) {
 	if err != nil {
 		return nil, err
 	}
-	cfg := sim.Config{Schedule: schedule, Dim: dim, Rounds: uint64(s.rounds), Workers: 1, Seed: s.seed}
+	cfg := sim.Config{Schedule: schedule, Dim: dim, Steps: uint64(s.rounds), Workers: 1, Seed: s.seed}
 	pool := oracle.NewPool()
 	for i := range ringAgents {
 		grad := &oracle.Gradient{
@@ -282,10 +282,10 @@ func (s *simulation) start() (*sim.Sim, error) {
 	return sim.New(cfg)
 }
 
-func (s *simulation) distance(run *sim.Sim) float64 {
+func (s *simulation) distance(run sim.Runtime) float64 {
 	sum := 0.
 	for i := range ringAgents {
-		for r, x := range run.Params(i) {
+		for r, x := range run.Model(i) {
 			e := float64(x) - s.p.optimum[r]
 			sum += e * e
 		}

@@ -299,7 +299,7 @@ func (a *attacked) run(ctx context.Context, with, followed bool, seed uint64) (t
 		return t, err
 	}
 	n, dim := a.agents(), a.model.Dim()
-	cfg := sim.Config{Schedule: a.schedule, Dim: dim, Rounds: a.rounds, Workers: 1, Seed: seed}
+	cfg := sim.Config{Schedule: a.schedule, Dim: dim, Steps: a.rounds, Workers: 1, Seed: seed}
 	var follow follower
 	for i := range n {
 		env := agent.Env{
@@ -344,7 +344,7 @@ func (a *attacked) run(ctx context.Context, with, followed bool, seed uint64) (t
 		return t, err
 	}
 	t.likelihood = follow.ratio
-	t.loss = a.model.Loss(s.Params(0), a.blank(), new(model.Workspace))
+	t.loss = a.model.Loss(s.Model(0), a.blank(), new(model.Workspace))
 	if math.IsNaN(t.loss) {
 		t.loss = math.MaxFloat64 // worse than any
 	}

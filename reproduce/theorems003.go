@@ -145,7 +145,7 @@ func (n *network003) mean(ctx context.Context) ([]float64, error) {
 		return nil, err
 	}
 	dim := n.model.Dim()
-	cfg := sim.Config{Schedule: n.schedule, Dim: dim, Rounds: uint64(n.rounds), Workers: 1, Seed: n.seed}
+	cfg := sim.Config{Schedule: n.schedule, Dim: dim, Steps: uint64(n.rounds), Workers: 1, Seed: n.seed}
 	for i := range theoremAgents {
 		env := agent.Env{
 			Self:   agent.ID(i),
@@ -175,7 +175,7 @@ func (n *network003) mean(ctx context.Context) ([]float64, error) {
 	}
 	mean := make([]float64, dim)
 	for i := range theoremAgents {
-		for c, x := range s.Params(i) {
+		for c, x := range s.Model(i) {
 			mean[c] += float64(x) / theoremAgents
 		}
 	}

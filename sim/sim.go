@@ -1,5 +1,7 @@
 // Package sim runs many agents of an algorithm in one process: the same state machines
-// that a daemon runs, on links that lose and delay messages by a seeded schedule. Results
+// that a daemon runs, on links that lose and delay messages by a seeded schedule. New
+// chooses between three drivers by the algorithm's pacing: rounds, wakes by clocks, and
+// tokens that walk. Results
 // do not depend on the number of workers: agents are independent within a round, and
 // nothing is ordered by time.
 package sim
@@ -9,12 +11,12 @@ import (
 	"errors"
 	"fmt"
 	"runtime"
-	"sync"
-	"sync/atomic"
 
 	"sotto/agent"
 	"sotto/config"
+	"sotto/internal/parallel"
 	"sotto/privacy"
+	"sotto/rng"
 	"sotto/tensor"
 	"sotto/topology"
 )
@@ -37,22 +39,103 @@ type Agent struct {
 	Silent bool
 }
 
-// Config describes a synchronous simulation.
+// Config describes a simulation.
 type Config struct {
-	Agents   []Agent
-	Schedule topology.Schedule // one graph a round, with as many agents
-	Dim      int               // length of answers
-	Rounds   uint64
-	Workers  int    // goroutines; 0 means one for each processor
-	Seed     uint64 // of the fault schedule
-	Faults   Faults
-	// GaussSeidel steps agents one after the other; each receives what agents of lower
-	// number have sent in this very round. It replicates implementations that mix in
-	// place: the mean of all models is not preserved.
+	Agents []Agent
+	// Schedule has one graph a round, with as many agents; where there are no rounds its
+	// first one counts.
+	Schedule topology.Schedule
+	Dim      int          // length of answers
+	Pacing   agent.Pacing // of the algorithm
+	// Steps are the rounds, the wakes of all agents together, or the ticks, in each of
+	// which every token makes a step.
+	Steps   uint64
+	Workers int    // goroutines; 0 means one for each processor
+	Seed    uint64 // of faults, wakes and public hops
+	Faults  Faults
+	// GaussSeidel, in rounds, steps agents one after the other; each receives what agents
+	// of lower number have sent in this very round. It replicates implementations that
+	// mix in place: the mean of all models is not preserved.
 	GaussSeidel bool
-	// MessageSize is the length in bytes of a message whose body has dim values, for what
-	// is counted as sent; nil: agent.MessageSize.
+	// MessageSize, in rounds, is the length in bytes of a message whose body has dim
+	// values, for what is counted as sent; nil: agent.MessageSize.
 	MessageSize func(dim int) int
+	// Replay, with wakes, is a recorded list in place of drawn ones; nil draws them.
+	Replay []Wake
+	Tokens TokenOptions
+}
+
+// TokenOptions describe the tokens of a run in which models walk.
+type TokenOptions struct {
+	Count  int
+	Init   tensor.Vec // what every token holds at the start
+	Secret uint64     // of the agents' own streams, from which secret hops are drawn
+	Public bool       // hops follow from Config.Seed, for all to compute
+}
+
+// Runtime is a running simulation.
+type Runtime interface {
+	// Run completes rounds, wakes or ticks until the given number, at most Config.Steps.
+	// It stops between two of them with ctx's error when ctx is done; the simulation can
+	// then be saved and goes on where it stopped.
+	Run(ctx context.Context, until uint64) error
+	Done() uint64 // rounds, wakes or ticks that are complete
+	// Models is how many models there are: one for each agent, or for each token.
+	Models() int
+	// Model returns a current model; it is valid until the next Run.
+	Model(i int) tensor.Vec
+	// BytesSent is what an agent has put on its links, counting each receiver, in wire
+	// format.
+	BytesSent(agent int) uint64
+	Stats() Stats // over all agents so far
+	// AppendState appends a checkpoint taken between two calls of Run. Gates and ledgers
+	// are not in it; who restores a run restores those first.
+	AppendState(b []byte) []byte
+	// LoadState restores a checkpoint into a simulation built from the same Config.
+	LoadState(b []byte) error
+}
+
+// New checks cfg and starts every algorithm that is there from the beginning.
+func New(cfg Config) (Runtime, error) {
+	if len(cfg.Agents) == 0 {
+		return nil, config.Bad("agents", len(cfg.Agents), "at least 1")
+	}
+	if cfg.Workers < 0 {
+		return nil, config.Bad("workers", cfg.Workers, "at least 0")
+	}
+	if cfg.Workers == 0 {
+		cfg.Workers = runtime.GOMAXPROCS(0)
+	}
+	switch cfg.Pacing {
+	case agent.PacingRounds:
+		return orError(newRounds(cfg))
+	case agent.PacingWakes, agent.PacingPairs:
+		return orError(newWakes(cfg))
+	case agent.PacingTokens:
+		return orError(newTokens(cfg))
+	}
+	return nil, config.Bad("pacing", cfg.Pacing, "rounds, wakes, pairs or tokens")
+}
+
+// orError keeps the driver of a failed start out of the interface.
+func orError[D Runtime](d D, err error) (Runtime, error) {
+	if err != nil {
+		return nil, err
+	}
+	return d, nil
+}
+
+// graph is that of a round, or of all wakes or ticks.
+func (c *Config) graph(round uint64) (*topology.Graph, error) {
+	g, err := c.Schedule.At(round)
+	if err != nil {
+		return nil, fmt.Errorf("graph of round %d: %w", round, err)
+	}
+	if g.Agents() != len(c.Agents) {
+		return nil, fmt.Errorf("graph of round %d: %w", round,
+			config.Bad("agents", g.Agents(), fmt.Sprint(len(c.Agents))))
+	}
+	return g, nil
 }
 
 // Stats counts what happened on the links and at the gates, over all agents.
@@ -84,178 +167,42 @@ func (s *Stats) add(t *Stats) {
 	s.Absent += t.Absent
 }
 
+// traffic is what every driver counts for each agent.
+type traffic struct {
+	bytes uint64 // sent so far, one count for each receiver
+	stats Stats
+}
+
 // ErrSent says that a silent agent tried to send.
 var ErrSent = errors.New("sim: an agent whose answers carry no noise tried to send a message")
 
-// Sim is a running simulation.
-type Sim struct {
-	cfg    Config
-	faults *schedule
-	round  uint64
-	peers  []peer
+// workers is the pool that steps agents.
+type workers = parallel.Crew[worker]
+
+// newWorkers makes the pool; least is how many steps are worth a goroutine, batch how
+// many one takes at a time where there are many.
+func newWorkers(cfg *Config, least, batch int) workers {
+	dim := cfg.Dim
+	return workers{Workers: cfg.Workers, Least: least, Batch: batch,
+		Scratch: func() *worker { return &worker{answer: make(tensor.Vec, dim)} }}
 }
 
-// peer is what the runtime keeps for one agent. During a round only the worker that steps
-// the agent writes it; sent is read by others, next is written.
-type peer struct {
-	sent    []agent.Message // to be delivered in the current round
-	next    []agent.Message // being filled for the coming round
-	pending []late          // messages on slow links, by arrival
-	bytes   uint64          // sent so far, one count for each receiver
-	stats   Stats
+// worker is one goroutine's scratch; everything in it is valid for one agent's step.
+type worker struct {
+	in       agent.Input
+	out      agent.Output
+	answer   tensor.Vec
+	view     agent.View
+	present  []agent.Neighbor
+	inbox    []agent.Message
+	returned []agent.Message
+	bodies   [2]tensor.Vec // of the two messages of a pairwise wake
+	hops     rng.Stream    // of one visit of a token
 }
 
-type late struct {
-	arrives uint64
-	msg     agent.Message
-}
-
-// New checks cfg and starts every algorithm, so that round 0 has messages to deliver.
-func New(cfg Config) (*Sim, error) {
-	n := len(cfg.Agents)
-	if n == 0 {
-		return nil, config.Bad("agents", n, "at least 1")
-	}
-	if cfg.Workers < 0 {
-		return nil, config.Bad("workers", cfg.Workers, "at least 0")
-	}
-	if cfg.GaussSeidel {
-		cfg.Workers = 1
-	}
-	if cfg.Workers == 0 {
-		cfg.Workers = runtime.GOMAXPROCS(0)
-	}
-	if cfg.MessageSize == nil {
-		cfg.MessageSize = agent.MessageSize
-	}
-	f, err := newSchedule(cfg.Faults, cfg.Seed)
-	if err != nil {
-		return nil, err
-	}
-	s := &Sim{cfg: cfg, faults: f, peers: make([]peer, n)}
-	g, err := s.graph(0)
-	if err != nil {
-		return nil, err
-	}
-	err = s.parallel(func(w *worker, i int) error {
-		w.in = agent.Input{Kind: agent.Start, View: w.fullView(g, agent.ID(i))}
-		return s.step(w, i, g, 0)
-	})
-	if err != nil {
-		return nil, err
-	}
-	s.swap()
-	return s, nil
-}
-
-// Round returns the number of rounds that are complete.
-func (s *Sim) Round() uint64 { return s.round }
-
-// Params returns agent i's current model; it is valid until the next round.
-func (s *Sim) Params(i int) tensor.Vec { return s.cfg.Agents[i].Algorithm.Params() }
-
-// BytesSent returns what agent i has put on its links, counting each receiver, in wire
-// format.
-func (s *Sim) BytesSent(i int) uint64 { return s.peers[i].bytes }
-
-// Stats returns the counts over all agents so far.
-func (s *Sim) Stats() Stats {
-	var t Stats
-	for i := range s.peers {
-		t.add(&s.peers[i].stats)
-	}
-	return t
-}
-
-// Run completes rounds until the given round, at most Config.Rounds. It stops between two
-// rounds with ctx's error when ctx is done; the simulation can then be saved and goes on
-// where it stopped.
-func (s *Sim) Run(ctx context.Context, until uint64) error {
-	for s.round < min(until, s.cfg.Rounds) {
-		if err := ctx.Err(); err != nil {
-			return err
-		}
-		g, err := s.graph(s.round)
-		if err != nil {
-			return err
-		}
-		if err := s.parallel(func(w *worker, i int) error { return s.stepRound(w, i, g) }); err != nil {
-			return err
-		}
-		s.swap()
-		s.round++
-	}
-	return nil
-}
-
-func (s *Sim) graph(round uint64) (*topology.Graph, error) {
-	g, err := s.cfg.Schedule.At(round)
-	if err != nil {
-		return nil, fmt.Errorf("graph of round %d: %w", round, err)
-	}
-	if g.Agents() != len(s.cfg.Agents) {
-		return nil, fmt.Errorf("graph of round %d: %w", round,
-			config.Bad("agents", g.Agents(), fmt.Sprint(len(s.cfg.Agents))))
-	}
-	return g, nil
-}
-
-func (s *Sim) swap() {
-	for i := range s.peers {
-		p := &s.peers[i]
-		p.sent, p.next = p.next, p.sent[:0]
-	}
-}
-
-// parallel calls f for every agent on Config.Workers goroutines. Of several errors the
-// one of the lowest agent is returned, so that a failure too does not depend on the
-// worker count.
-func (s *Sim) parallel(f func(w *worker, i int) error) error {
-	var (
-		next   atomic.Int64
-		wg     sync.WaitGroup
-		mu     sync.Mutex
-		first  error
-		failed = len(s.peers)
-	)
-	const batch = 16 // agents taken at once, where there are many
-	take := int64(max(1, min(batch, len(s.peers)/(8*s.cfg.Workers))))
-	work := func() {
-		defer wg.Done()
-		w := &worker{answer: make(tensor.Vec, s.cfg.Dim)}
-		for {
-			lo := int(next.Add(take) - take)
-			if lo >= len(s.peers) {
-				return
-			}
-			for i := lo; i < min(lo+int(take), len(s.peers)); i++ {
-				if err := f(w, i); err != nil {
-					mu.Lock()
-					if i < failed {
-						failed, first = i, err
-					}
-					mu.Unlock()
-				}
-			}
-		}
-	}
-	workers := min(s.cfg.Workers, len(s.peers))
-	wg.Add(workers)
-	for range workers - 1 {
-		go work()
-	}
-	work()
-	wg.Wait()
-	return first
-}
-
-// step runs one agent until it has no query left and stores what it sends for round.
-func (s *Sim) step(w *worker, i int, g *topology.Graph, round uint64) error {
-	a, p := &s.cfg.Agents[i], &s.peers[i]
-	if err := w.settle(a, &p.stats); err != nil {
-		return fmt.Errorf("agent %d, round %d: %w", i, s.round, err)
-	}
-	return s.post(p, agent.ID(i), g, round, w.out.Outbox)
+func (w *worker) fullView(g *topology.Graph, i agent.ID) *agent.View {
+	w.view = agent.View{SelfWeight: g.SelfWeight(i), In: g.In(i), Out: g.Out(i)}
+	return &w.view
 }
 
 // settle steps an agent with w.in, and with the answers to its queries until it has none
@@ -280,32 +227,6 @@ func (w *worker) settle(a *Agent, stats *Stats) error {
 	}
 	if a.Silent && len(w.out.Outbox) > 0 {
 		return ErrSent
-	}
-	return nil
-}
-
-// post copies an outbox into the sender's buffers for the given round. What would be
-// delivered after the last round is not sent.
-func (s *Sim) post(p *peer, id agent.ID, g *topology.Graph, round uint64, outbox []agent.Message) error {
-	if round >= s.cfg.Rounds && !s.cfg.GaussSeidel {
-		return nil
-	}
-	for k, m := range outbox {
-		if len(p.next) < cap(p.next) {
-			p.next = p.next[:k+1]
-		} else {
-			p.next = append(p.next, agent.Message{})
-		}
-		receivers := uint64(1)
-		if m.To == agent.Broadcast {
-			receivers = uint64(len(g.Out(id)))
-		} else if int(m.To) >= len(s.peers) || g.Weight(m.To, id) == 0 {
-			return fmt.Errorf("agent %d, round %d: message to %d, which does not hear it", id, s.round, m.To)
-		}
-		m.From, m.Round, m.Body = id, round, append(p.next[k].Body[:0], m.Body...)
-		p.next[k] = m
-		p.stats.Sent += receivers
-		p.bytes += receivers * uint64(s.cfg.MessageSize(len(m.Body)))
 	}
 	return nil
 }

@@ -47,7 +47,7 @@ type options struct {
 	seed    uint64
 }
 
-func build(t testing.TB, o options) *sim.Sim {
+func build(t testing.TB, o options) sim.Runtime {
 	t.Helper()
 	s, err := start(o)
 	if err != nil {
@@ -56,7 +56,7 @@ func build(t testing.TB, o options) *sim.Sim {
 	return s
 }
 
-func start(o options) (*sim.Sim, error) {
+func start(o options) (sim.Runtime, error) {
 	schedule, err := topology.New(o.graph, "", o.agents, 1, func(any) error { return nil })
 	if err != nil {
 		return nil, err
@@ -71,7 +71,7 @@ func start(o options) (*sim.Sim, error) {
 	cfg := sim.Config{
 		Schedule: schedule,
 		Dim:      3,
-		Rounds:   o.rounds,
+		Steps:    o.rounds,
 		Workers:  o.workers,
 		Faults:   o.faults,
 		Seed:     o.seed,
@@ -93,16 +93,16 @@ func start(o options) (*sim.Sim, error) {
 	return sim.New(cfg)
 }
 
-func run(t testing.TB, s *sim.Sim, until uint64) {
+func run(t testing.TB, s sim.Runtime, until uint64) {
 	t.Helper()
 	if err := s.Run(context.Background(), until); err != nil {
 		t.Fatal(err)
 	}
 }
 
-func params(s *sim.Sim, agents int) (out []float32) {
+func params(s sim.Runtime, agents int) (out []float32) {
 	for i := range agents {
-		out = append(out, s.Params(i)...)
+		out = append(out, s.Model(i)...)
 	}
 	return out
 }
@@ -129,7 +129,7 @@ func TestMixingIsPowersOfW(t *testing.T) {
 		x = y
 	}
 	for i := range x {
-		if got := float64(s.Params(i)[0]); math.Abs(got-x[i]) > 5e-6*(1+math.Abs(x[i])) {
+		if got := float64(s.Model(i)[0]); math.Abs(got-x[i]) > 5e-6*(1+math.Abs(x[i])) {
 			t.Errorf("agent %d: %g, want %g", i, got, x[i])
 		}
 	}
@@ -189,8 +189,8 @@ func TestResume(t *testing.T) {
 	if err := again.LoadState(state); err != nil {
 		t.Fatal(err)
 	}
-	if again.Round() != 13 {
-		t.Fatalf("resumed at round %d", again.Round())
+	if again.Done() != 13 {
+		t.Fatalf("resumed at round %d", again.Done())
 	}
 	run(t, again, 30)
 	if !slices.Equal(params(again, 8), params(whole, 8)) || again.Stats() != whole.Stats() ||
@@ -218,7 +218,7 @@ func TestLosses(t *testing.T) {
 		})
 		mean := func() (m float64) {
 			for i := range 10 {
-				m += float64(s.Params(i)[0]) / 10
+				m += float64(s.Model(i)[0]) / 10
 			}
 			return m
 		}
@@ -236,7 +236,7 @@ func TestLosses(t *testing.T) {
 			t.Errorf("one-sided losses: mean moved by %g, %d counted", off, st.OneSided)
 		}
 		for i := range 10 {
-			if x := s.Params(i)[0]; x < 0 || x > 9 {
+			if x := s.Model(i)[0]; x < 0 || x > 9 {
 				t.Errorf("agent %d at %g left the hull of the start", i, x)
 			}
 		}
@@ -254,7 +254,7 @@ func TestTotalLossIsLocalTraining(t *testing.T) {
 	})
 	run(t, s, 200)
 	for i := range 3 {
-		if got := float64(s.Params(i)[0]); math.Abs(got-float64(i)) > 1e-5 {
+		if got := float64(s.Model(i)[0]); math.Abs(got-float64(i)) > 1e-5 {
 			t.Errorf("agent %d: %g, own minimum %d", i, got, i)
 		}
 	}
@@ -271,7 +271,7 @@ func TestLateMessages(t *testing.T) {
 		}
 		spread := 0.
 		for i := range 4 {
-			spread = max(spread, math.Abs(float64(s.Params(i)[0])-float64(s.Params(0)[0])))
+			spread = max(spread, math.Abs(float64(s.Model(i)[0])-float64(s.Model(0)[0])))
 		}
 		// Every message is one round late. Discarded, nobody ever hears anything; used,
 		// they agree.
@@ -298,7 +298,7 @@ func (l loud) Step(in *agent.Input, out *agent.Output) error {
 func TestWhatMayNotBeSent(t *testing.T) {
 	schedule, _ := topology.New("path", "", 3, 1, func(any) error { return nil })
 	make := func(a sim.Agent) error {
-		_, err := sim.New(sim.Config{Agents: []sim.Agent{a, a, a}, Schedule: schedule, Dim: 1, Rounds: 1})
+		_, err := sim.New(sim.Config{Agents: []sim.Agent{a, a, a}, Schedule: schedule, Dim: 1, Steps: 1})
 		return err
 	}
 	if err := make(sim.Agent{Algorithm: loud{to: agent.Broadcast}, Silent: true}); !errors.Is(err,
@@ -334,15 +334,15 @@ func TestInterruptBetweenRounds(t *testing.T) {
 	s := build(t, options{graph: "ring", agents: 4, rounds: 9, limit: 99, step: .1})
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
-	if err := s.Run(ctx, 9); !errors.Is(err, context.Canceled) || s.Round() != 0 {
-		t.Errorf("round %d, %v", s.Round(), err)
+	if err := s.Run(ctx, 9); !errors.Is(err, context.Canceled) || s.Done() != 0 {
+		t.Errorf("round %d, %v", s.Done(), err)
 	}
 }
 
-func ExampleSim_Run() {
+func ExampleNew() {
 	s, _ := start(options{graph: "complete", agents: 4, rounds: 1, limit: 0, step: 1})
 	s.Run(context.Background(), 1)
-	fmt.Println(s.Params(0)) // everyone holds the mean
+	fmt.Println(s.Model(0)) // everyone holds the mean
 	// Output: [1.5 1 -3.5]
 }
 

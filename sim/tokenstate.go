@@ -7,12 +7,11 @@ import (
 	"sotto/agent"
 )
 
-const tokenTag = "sim-token/1"
+const tokensTag = "sim-token/1"
 
-// AppendState appends a checkpoint taken between two ticks: tokens, algorithms, counters.
-// Gates and ledgers are not in it; who restores a run restores those first.
-func (s *Tokens) AppendState(b []byte) []byte {
-	b = agent.AppendTag(b, tokenTag)
+// AppendState appends tokens, algorithms and counters.
+func (s *tokens) AppendState(b []byte) []byte {
+	b = agent.AppendTag(b, tokensTag)
 	b = u64(b, s.tick, uint64(len(s.tokens)), uint64(len(s.nodes)))
 	b = u64(b, s.waits.Absent, s.waits.Dropped)
 	for k := range s.tokens {
@@ -27,9 +26,9 @@ func (s *Tokens) AppendState(b []byte) []byte {
 	return b
 }
 
-// LoadState restores a checkpoint into a simulation built from the same TokenConfig.
-func (s *Tokens) LoadState(b []byte) error {
-	r := agent.ReadState(b, tokenTag)
+// LoadState implements Runtime.
+func (s *tokens) LoadState(b []byte) error {
+	r := agent.ReadState(b, tokensTag)
 	tick, tokens, n := r.Uint64(), r.Uint64(), r.Uint64()
 	if err := r.Err(); err != nil {
 		return fmt.Errorf("simulation checkpoint: %w", err)
@@ -53,10 +52,8 @@ func (s *Tokens) LoadState(b []byte) error {
 	}
 	for i := range s.nodes {
 		nd := &s.nodes[i]
-		if alg := r.Block(); r.Err() == nil {
-			if err := s.cfg.Agents[i].Algorithm.LoadState(alg); err != nil {
-				return fmt.Errorf("simulation checkpoint, agent %d: %w", i, err)
-			}
+		if err := s.cfg.Agents[i].load(r); err != nil {
+			return fmt.Errorf("simulation checkpoint, agent %d: %w", i, err)
 		}
 		nd.visits, nd.bytes, nd.stats.Sent, nd.stats.Exhausted = r.Uint64(), r.Uint64(), r.Uint64(),
 			r.Uint64()

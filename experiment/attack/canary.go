@@ -190,7 +190,7 @@ func (a *auditor) train(w audit.World, seed uint64) (float64, error) {
 		return 0, err
 	}
 	one := experiment.BatchOf(a.rows.Select([]int32{a.record}))
-	return -e.Task.Model.Loss(world.Sim.Params(a.agent), one, new(model.Workspace)), nil
+	return -e.Task.Model.Loss(world.Sim.Model(a.agent), one, new(model.Workspace)), nil
 }
 
 // trainingRows are the training records with the attacked one and its replacement behind

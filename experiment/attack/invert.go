@@ -150,7 +150,7 @@ func sentGradient(ctx context.Context, m model.Model, theta tensor.Vec, d *data.
 	if err := grad.Validate(); err != nil {
 		return nil, err
 	}
-	cfg := sim.Config{Schedule: schedule, Dim: m.Dim(), Rounds: 2, Workers: 1, Seed: o.Seed}
+	cfg := sim.Config{Schedule: schedule, Dim: m.Dim(), Steps: 2, Workers: 1, Seed: o.Seed}
 	var owner *wiretap
 	for i := range 2 {
 		alg, err := factory(agent.Env{

@@ -307,8 +307,8 @@ func (a *auditor) drive(attacked agent.Algorithm, g audit.Gate, _ uint64, done f
 		}
 	}
 	run, err := e.Runtime(agents, e.NoiseSeed(), 1)
-	for err == nil && !done() && run.Round() < e.File.Steps {
-		err = run.Run(context.Background(), run.Round()+1)
+	for err == nil && !done() && run.Done() < e.File.Steps {
+		err = run.Run(context.Background(), run.Done()+1)
 	}
 	return err
 }

@@ -1,9 +1,11 @@
 // Package parallel is the one bounded parallel loop: n calls on a number of goroutines,
-// each with scratch memory of its own.
+// each with scratch memory of its own. [For] and [With] are for few long calls, a [Crew]
+// is for many short ones.
 package parallel
 
 import (
 	"runtime"
+	"sync"
 	"sync/atomic"
 
 	"golang.org/x/sync/errgroup"
@@ -41,4 +43,73 @@ func With[S any](n, workers int, f func(i int, scratch *S) error) error {
 		}
 	}
 	return nil
+}
+
+// Crew is for loops that run often and whose calls may be short: a goroutine takes
+// several calls at a time, few calls get few goroutines, and scratch memory is kept from
+// loop to loop. What For asks of f, and says of errors, holds here too.
+type Crew[S any] struct {
+	Workers int       // goroutines at most; 0: one for each processor
+	Least   int       // calls that are worth a goroutine, at least 1
+	Batch   int       // calls that a goroutine takes at a time, at most
+	Scratch func() *S // makes scratch memory
+	idle    sync.Pool
+}
+
+// Do calls f for 0 .. n-1.
+func (c *Crew[S]) Do(n int, f func(i int, scratch *S) error) error {
+	workers := c.Workers
+	if workers <= 0 {
+		workers = runtime.GOMAXPROCS(0)
+	}
+	if workers = min(workers, (n+c.Least-1)/c.Least); workers <= 1 {
+		s := c.scratch()
+		defer c.idle.Put(s)
+		for i := range n {
+			if err := f(i, s); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+	var (
+		next   atomic.Int64
+		wg     sync.WaitGroup
+		mu     sync.Mutex
+		first  error
+		failed = n
+	)
+	take := max(1, min(c.Batch, n/(8*workers)))
+	work := func() {
+		s := c.scratch()
+		defer c.idle.Put(s)
+		for {
+			low := int(next.Add(int64(take))) - take
+			if low >= n {
+				return
+			}
+			for i := low; i < min(low+take, n); i++ {
+				if err := f(i, s); err != nil {
+					mu.Lock()
+					if i < failed {
+						failed, first = i, err
+					}
+					mu.Unlock()
+				}
+			}
+		}
+	}
+	for range workers - 1 {
+		wg.Go(work)
+	}
+	work()
+	wg.Wait()
+	return first
+}
+
+func (c *Crew[S]) scratch() *S {
+	if s, ok := c.idle.Get().(*S); ok {
+		return s
+	}
+	return c.Scratch()
 }

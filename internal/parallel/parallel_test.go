@@ -51,3 +51,43 @@ func TestScratchIsNotSharedAtOnce(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+func TestACrewMakesEveryCallOnceWithScratchOfItsOwn(t *testing.T) {
+	type scratch struct{ in bool }
+	for _, workers := range []int{0, 1, 3} {
+		c := Crew[scratch]{Workers: workers, Least: 2, Batch: 4, Scratch: func() *scratch {
+			return new(scratch)
+		}}
+		counts := make([]int, 203)
+		for range 3 {
+			if err := c.Do(len(counts), func(i int, s *scratch) error {
+				if s.in {
+					return errors.New("two calls have the same scratch memory")
+				}
+				s.in = true
+				counts[i]++
+				s.in = false
+				return nil
+			}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		for i, n := range counts {
+			if n != 3 {
+				t.Errorf("%d workers: call %d was made %d times in 3 loops", workers, i, n)
+			}
+		}
+		err := c.Do(40, func(i int, _ *scratch) error {
+			if i%7 == 3 {
+				return fmt.Errorf("call %d", i)
+			}
+			return nil
+		})
+		if err == nil || err.Error() != "call 3" {
+			t.Errorf("%d workers: found %v, want the error of call 3", workers, err)
+		}
+		if err := c.Do(0, func(int, *scratch) error { return errors.New("no call") }); err != nil {
+			t.Errorf("an empty loop returned %v", err)
+		}
+	}
+}

@@ -47,67 +47,29 @@ func (w *World) Simulate(t testing.TB) (params []tensor.Vec, charges []uint64) {
 		ledgers = append(ledgers, l)
 		agents = append(agents, sim.Agent{Algorithm: w.Algorithm(t, i), Gate: w.Gate(i, l)})
 	}
-	var s interface {
-		Run(ctx context.Context, until uint64) error
-		Params(i int) tensor.Vec
+	cfg := sim.Config{
+		Agents:   agents,
+		Schedule: w.Graphs,
+		Dim:      w.dim(),
+		Steps:    w.o.Rounds,
+		Workers:  1,
+		Faults:   sim.DefaultFaults(),
 	}
-	var err error
-	if w.o.Tokens > 0 {
-		return w.simulateTokens(t, agents, ledgers)
+	switch {
+	case w.o.Tokens > 0:
+		cfg.Pacing = agent.PacingTokens
+		cfg.Tokens = sim.TokenOptions{Count: w.o.Tokens, Init: w.initial(), Secret: hopSeed}
+	case w.o.Wakes > 0:
+		cfg.Pacing, cfg.Steps, cfg.Replay = agent.PacingWakes, w.o.Wakes, w.wakes
 	}
-	if w.o.Wakes > 0 {
-		s, err = sim.NewAsync(sim.AsyncConfig{
-			Agents:  agents,
-			Graph:   w.Graph,
-			Dim:     Dim,
-			Wakes:   w.o.Wakes,
-			Workers: 1,
-			Replay:  w.wakes,
-		})
-	} else {
-		s, err = sim.New(sim.Config{
-			Agents:   agents,
-			Schedule: w.Graphs,
-			Dim:      w.dim(),
-			Rounds:   w.o.Rounds,
-			Workers:  1,
-		})
-	}
+	s, err := sim.New(cfg)
 	if err == nil {
-		err = s.Run(context.Background(), max(w.o.Rounds, w.o.Wakes))
+		err = s.Run(context.Background(), cfg.Steps)
 	}
 	if err != nil {
 		t.Fatal(err)
 	}
-	for i := range w.o.Agents {
-		params = append(params, slices.Clone(s.Params(i)))
-		charges = append(charges, ledgers[i].Head().Seq)
-	}
-	return params, charges
-}
-
-// simulateTokens returns the parameters as they left each agent last.
-func (w *World) simulateTokens(t testing.TB, agents []sim.Agent,
-	ledgers []*ledger.Memory) (params []tensor.Vec, charges []uint64) {
-	t.Helper()
-	s, err := sim.NewTokens(sim.TokenConfig{
-		Agents:  agents,
-		Graph:   w.Graph,
-		Dim:     Dim,
-		Init:    w.initial(),
-		Tokens:  w.o.Tokens,
-		Steps:   w.o.Rounds,
-		Workers: 1,
-		Secret:  hopSeed,
-		Faults:  sim.DefaultFaults(),
-	})
-	if err == nil {
-		err = s.Run(context.Background(), w.o.Rounds)
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
-	for i := range agents {
+	for i := range agents { // where tokens walk: as they left each agent last
 		params = append(params, slices.Clone(agents[i].Algorithm.Params()))
 		charges = append(charges, ledgers[i].Head().Seq)
 	}

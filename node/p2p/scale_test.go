@@ -179,7 +179,7 @@ func (s *scale) simulate(t *testing.T) time.Duration {
 		Agents:   agents,
 		Schedule: topology.Static(s.graph),
 		Dim:      s.model.Dim(),
-		Rounds:   s.rounds,
+		Steps:    s.rounds,
 	})
 	if err != nil {
 		t.Fatal(err)

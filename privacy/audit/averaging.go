@@ -100,7 +100,7 @@ func (a *Averaging) run(ctx context.Context, values []float64, listens []bool, m
 	cfg := sim.Config{
 		Schedule: a.Schedule,
 		Dim:      1,
-		Rounds:   uint64(len(a.Gossip.Rounds) + 1),
+		Steps:    uint64(len(a.Gossip.Rounds) + 1),
 		Workers:  1,
 		Seed:     seed,
 	}
@@ -119,7 +119,7 @@ func (a *Averaging) run(ctx context.Context, values []float64, listens []bool, m
 	}
 	s, err := sim.New(cfg)
 	if err == nil {
-		err = s.Run(ctx, cfg.Rounds)
+		err = s.Run(ctx, cfg.Steps)
 	}
 	if err != nil {
 		return nil, nil, err

@@ -203,12 +203,12 @@ func (s *system) drive(a agent.Algorithm, g Gate, seed uint64, done func() bool)
 		Agents:   []sim.Agent{{Algorithm: a, Gate: g}, {Algorithm: other, Gate: Silent()}},
 		Schedule: pairSchedule,
 		Dim:      s.dim,
-		Rounds:   40,
+		Steps:    40,
 		Workers:  1,
 		Seed:     seed,
 	})
-	for err == nil && !done() && run.Round() < 40 {
-		err = run.Run(context.Background(), run.Round()+1)
+	for err == nil && !done() && run.Done() < 40 {
+		err = run.Run(context.Background(), run.Done()+1)
 	}
 	return err
 }

@@ -64,8 +64,8 @@ func (d *diary) Params() tensor.Vec          { return tensor.Vec{d.value, float3
 func (d *diary) AppendState(b []byte) []byte { return agent.AppendVec(b, d.Params()) }
 func (d *diary) LoadState([]byte) error      { return errors.New("not here") }
 func newDiary(i int, pairs bool) *diary      { return &diary{self: agent.ID(i), pairs: pairs} }
-func stateOf(s *sim.Async) string            { return string(s.AppendState(nil)) }
-func runAsync(t *testing.T, s *sim.Async, until uint64) {
+func stateOf(s sim.Runtime) string           { return string(s.AppendState(nil)) }
+func runAsync(t *testing.T, s sim.Runtime, until uint64) {
 	t.Helper()
 	if err := s.Run(context.Background(), until); err != nil {
 		t.Fatal(err)
@@ -88,18 +88,26 @@ func asyncGraph(t testing.TB, agents int) *topology.Graph {
 	return g
 }
 
-func diaries(t testing.TB, agents int, wakes uint64, edit func(*sim.AsyncConfig)) (*sim.Async, []*diary) {
+func pacing(pairs bool) agent.Pacing {
+	if pairs {
+		return agent.PacingPairs
+	}
+	return agent.PacingWakes
+}
+
+func diaries(t testing.TB, agents int, wakes uint64, edit func(*sim.Config)) (sim.Runtime, []*diary) {
 	t.Helper()
-	cfg := sim.AsyncConfig{Graph: asyncGraph(t, agents), Dim: 2, Wakes: wakes, Seed: 11, Workers: 1}
+	cfg := sim.Config{Schedule: topology.Static(asyncGraph(t, agents)), Dim: 2, Pacing: agent.PacingWakes,
+		Steps: wakes, Seed: 11, Workers: 1}
 	if edit != nil {
 		edit(&cfg)
 	}
 	var all []*diary
 	for i := range agents {
-		d := newDiary(i, cfg.Pairs)
+		d := newDiary(i, cfg.Pacing == agent.PacingPairs)
 		all, cfg.Agents = append(all, d), append(cfg.Agents, sim.Agent{Algorithm: d})
 	}
-	s, err := sim.NewAsync(cfg)
+	s, err := sim.New(cfg)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -117,8 +125,8 @@ func TestAsyncBitsDoNotDependOnWorkers(t *testing.T) {
 			}
 			var want string
 			for _, workers := range []int{1, 2, 7} {
-				s, _ := diaries(t, 60, 9000, func(c *sim.AsyncConfig) {
-					c.Workers, c.Faults, c.Pairs = workers, f, pairs
+				s, _ := diaries(t, 60, 9000, func(c *sim.Config) {
+					c.Workers, c.Faults, c.Pacing = workers, f, pacing(pairs)
 				})
 				runAsync(t, s, 5000)
 				runAsync(t, s, 9000)
@@ -180,7 +188,7 @@ func TestClock(t *testing.T) {
 func TestAsyncDelivery(t *testing.T) {
 	const n, wakes = 20, 600
 	for _, f := range []sim.Faults{{}, {Latency: 3}, {Drop: .4}, {Drop: .3, Latency: 1}} {
-		s, all := diaries(t, n, wakes, func(c *sim.AsyncConfig) { c.Faults = f })
+		s, all := diaries(t, n, wakes, func(c *sim.Config) { c.Faults = f })
 		runAsync(t, s, wakes)
 		g, clock := asyncGraph(t, n), sim.NewClock(11, n, nil)
 		sentAt := make([][]float64, n) // times of each agent's messages
@@ -241,7 +249,7 @@ func TestAsyncDelivery(t *testing.T) {
 // Who is away neither wakes nor hears; who joins late gets one Start with its neighbors'
 // vectors.
 func TestChurn(t *testing.T) {
-	s, all := diaries(t, 60, 6000, func(c *sim.AsyncConfig) {
+	s, all := diaries(t, 60, 6000, func(c *sim.Config) {
 		c.Faults = sim.Faults{Churn: .4, ChurnPeriod: 5}
 	})
 	runAsync(t, s, 6000)
@@ -290,16 +298,16 @@ func TestReplay(t *testing.T) {
 		if !slices.Equal(read, list) {
 			t.Fatal("the list read is not the list written")
 		}
-		drawn, _ := diaries(t, 30, 500, func(c *sim.AsyncConfig) { c.Pairs = pairs; c.Faults.Drop = .1 })
-		again, _ := diaries(t, 30, 500, func(c *sim.AsyncConfig) {
-			c.Pairs, c.Seed, c.Replay = pairs, 11, read
+		drawn, _ := diaries(t, 30, 500, func(c *sim.Config) { c.Pacing = pacing(pairs); c.Faults.Drop = .1 })
+		again, _ := diaries(t, 30, 500, func(c *sim.Config) {
+			c.Pacing, c.Seed, c.Replay = pacing(pairs), 11, read
 			c.Faults.Drop = .1
 		})
-		other, _ := diaries(t, 30, 500, func(c *sim.AsyncConfig) {
-			c.Pairs, c.Seed = pairs, 12
+		other, _ := diaries(t, 30, 500, func(c *sim.Config) {
+			c.Pacing, c.Seed = pacing(pairs), 12
 			c.Faults.Drop = .1
 		})
-		for _, s := range []*sim.Async{drawn, again, other} {
+		for _, s := range []sim.Runtime{drawn, again, other} {
 			runAsync(t, s, 500)
 		}
 		if stateOf(drawn) != stateOf(again) {
@@ -312,31 +320,31 @@ func TestReplay(t *testing.T) {
 }
 
 func TestAsyncRefuses(t *testing.T) {
-	good := func() sim.AsyncConfig {
-		return sim.AsyncConfig{
+	good := func() sim.Config {
+		return sim.Config{
 			Agents: []sim.Agent{{Algorithm: newDiary(0, false)}, {Algorithm: newDiary(1, false)},
 				{Algorithm: newDiary(2, false)},
 				{Algorithm: newDiary(3, false)}, {Algorithm: newDiary(4, false)}},
-			Graph: asyncGraph(t,
-				5),
-			Dim:     2,
-			Wakes:   10,
-			Workers: 1,
+			Schedule: topology.Static(asyncGraph(t, 5)),
+			Dim:      2,
+			Pacing:   agent.PacingWakes,
+			Steps:    10,
+			Workers:  1,
 		}
 	}
-	for key, edit := range map[string]func(*sim.AsyncConfig){
-		"agents":       func(c *sim.AsyncConfig) { c.Agents = c.Agents[:4] },
-		"workers":      func(c *sim.AsyncConfig) { c.Workers = -1 },
-		"drop":         func(c *sim.AsyncConfig) { c.Faults.Drop = 1.1 },
-		"delay":        func(c *sim.AsyncConfig) { c.Faults.Delay = .1 },
-		"latency":      func(c *sim.AsyncConfig) { c.Faults.Latency = math.NaN() },
-		"churn":        func(c *sim.AsyncConfig) { c.Faults.Churn = 1 },
-		"churn_period": func(c *sim.AsyncConfig) { c.Faults.ChurnPeriod = -1 },
-		"wakes":        func(c *sim.AsyncConfig) { c.Replay = []sim.Wake{} },
+	for key, edit := range map[string]func(*sim.Config){
+		"agents":       func(c *sim.Config) { c.Agents = c.Agents[:4] },
+		"workers":      func(c *sim.Config) { c.Workers = -1 },
+		"drop":         func(c *sim.Config) { c.Faults.Drop = 1.1 },
+		"delay":        func(c *sim.Config) { c.Faults.Delay = .1 },
+		"latency":      func(c *sim.Config) { c.Faults.Latency = math.NaN() },
+		"churn":        func(c *sim.Config) { c.Faults.Churn = 1 },
+		"churn_period": func(c *sim.Config) { c.Faults.ChurnPeriod = -1 },
+		"wakes":        func(c *sim.Config) { c.Replay = []sim.Wake{} },
 	} {
 		cfg := good()
 		edit(&cfg)
-		_, err := sim.NewAsync(cfg)
+		_, err := sim.New(cfg)
 		var bad *config.Error
 		if !errors.As(err, &bad) || bad.Key != key {
 			t.Errorf("%s: %v", key, err)
@@ -344,7 +352,7 @@ func TestAsyncRefuses(t *testing.T) {
 	}
 	cfg := good()
 	cfg.Agents[2].Silent = true
-	if _, err := sim.NewAsync(cfg); !errors.Is(err, sim.ErrSent) {
+	if _, err := sim.New(cfg); !errors.Is(err, sim.ErrSent) {
 		t.Errorf("a silent agent sent: %v", err)
 	}
 	if _, err := sim.New(sim.Config{Agents: cfg.Agents, Faults: sim.Faults{Latency: 1}}); err == nil {
@@ -408,8 +416,8 @@ func TestAsyncEnds(t *testing.T) {
 	}
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
-	if err := s.Run(ctx, 100); !errors.Is(err, context.Canceled) || s.Round() != 0 {
-		t.Errorf("%v after %d wakes", err, s.Round())
+	if err := s.Run(ctx, 100); !errors.Is(err, context.Canceled) || s.Done() != 0 {
+		t.Errorf("%v after %d wakes", err, s.Done())
 	}
 	runAsync(t, s, 1<<62)
 	for i, d := range all {
@@ -417,9 +425,9 @@ func TestAsyncEnds(t *testing.T) {
 			t.Errorf("agent %d was stepped %d times, want 5", i, d.wakes)
 		}
 	}
-	if st := s.Stats(); s.Round() != 20_000 || st.Idle != 20_000-50 || st.Sent != 10*6*4 ||
+	if st := s.Stats(); s.Done() != 20_000 || st.Idle != 20_000-50 || st.Sent != 10*6*4 ||
 		st.Vectors != 240 {
-		t.Errorf("%d wakes, %+v", s.Round(), st)
+		t.Errorf("%d wakes, %+v", s.Done(), st)
 	}
 	if n := s.BytesSent(3); n != 6*4*uint64(agent.MessageSize(2)) {
 		t.Errorf("agent 3 sent %d bytes", n)

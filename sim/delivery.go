@@ -4,31 +4,11 @@ import (
 	"slices"
 
 	"sotto/agent"
-	"sotto/rng"
-	"sotto/tensor"
 	"sotto/topology"
 )
 
-// worker is one goroutine's scratch; everything in it is valid for one agent's round.
-type worker struct {
-	in       agent.Input
-	out      agent.Output
-	answer   tensor.Vec
-	view     agent.View
-	present  []agent.Neighbor
-	inbox    []agent.Message
-	returned []agent.Message
-	bodies   [2]tensor.Vec // of the two messages of a pairwise wake
-	hops     rng.Stream    // of one visit of a token
-}
-
-func (w *worker) fullView(g *topology.Graph, i agent.ID) *agent.View {
-	w.view = agent.View{SelfWeight: g.SelfWeight(i), In: g.In(i), Out: g.Out(i)}
-	return &w.view
-}
-
 // stepRound delivers the messages of the current round to agent i and steps it.
-func (s *Sim) stepRound(w *worker, i int, g *topology.Graph) error {
+func (s *rounds) stepRound(w *worker, i int, g *topology.Graph) error {
 	id := agent.ID(i)
 	s.receive(w, id, g)
 	s.giveBack(w, id, g)
@@ -46,7 +26,7 @@ func (s *Sim) stepRound(w *worker, i int, g *topology.Graph) error {
 }
 
 // from returns what agent j has sent to be delivered to agent i now.
-func (s *Sim) from(j, i agent.ID) []agent.Message {
+func (s *rounds) from(j, i agent.ID) []agent.Message {
 	if s.cfg.GaussSeidel && j < i {
 		return s.peers[j].next
 	}
@@ -54,7 +34,7 @@ func (s *Sim) from(j, i agent.ID) []agent.Message {
 }
 
 // receive fills w.inbox, sorted by sender, and w.present with the senders in it.
-func (s *Sim) receive(w *worker, id agent.ID, g *topology.Graph) {
+func (s *rounds) receive(w *worker, id agent.ID, g *topology.Graph) {
 	p := &s.peers[id]
 	w.inbox, w.present = w.inbox[:0], w.present[:0]
 	for _, nb := range g.In(id) {
@@ -95,7 +75,7 @@ func (s *Sim) receive(w *worker, id agent.ID, g *topology.Graph) {
 	})
 }
 
-func (s *Sim) reverseArrives(g *topology.Graph, from, to agent.ID) bool {
+func (s *rounds) reverseArrives(g *topology.Graph, from, to agent.ID) bool {
 	if g.Weight(to, from) == 0 {
 		return false
 	}
@@ -105,7 +85,7 @@ func (s *Sim) reverseArrives(g *topology.Graph, from, to agent.ID) bool {
 
 // takeLate removes one sender's late messages that are due. The newest is delivered when
 // late messages are in use and no message of this round came; the others are stale.
-func (s *Sim) takeLate(w *worker, p *peer, from agent.ID, fresh bool) {
+func (s *rounds) takeLate(w *worker, p *peer, from agent.ID, fresh bool) {
 	due := func(l late) bool { return l.msg.From == from && l.arrives <= s.round }
 	newest, any := uint64(0), false
 	for _, l := range p.pending {
@@ -128,7 +108,7 @@ func (s *Sim) takeLate(w *worker, p *peer, from agent.ID, fresh bool) {
 }
 
 // giveBack lists the agent's own messages of this round that the link lost.
-func (s *Sim) giveBack(w *worker, id agent.ID, g *topology.Graph) {
+func (s *rounds) giveBack(w *worker, id agent.ID, g *topology.Graph) {
 	w.returned = w.returned[:0]
 	if s.faults == nil {
 		return

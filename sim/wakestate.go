@@ -7,13 +7,12 @@ import (
 	"sotto/agent"
 )
 
-const asyncTag = "sim-async/1"
+const wakesTag = "sim-async/1"
 
-// AppendState appends a checkpoint taken between two wakes: the clock, algorithms,
-// broadcasts that are still of use, counters. Gates and ledgers are not in it; who
-// restores a run restores those first.
-func (s *Async) AppendState(b []byte) []byte {
-	b = agent.AppendTag(b, asyncTag)
+// AppendState appends the clock, algorithms, broadcasts that are still of use, and
+// counters.
+func (s *wakes) AppendState(b []byte) []byte {
+	b = agent.AppendTag(b, wakesTag)
 	b = u64(b, s.clock.number, math.Float64bits(s.clock.now), uint64(len(s.nodes)))
 	for i := range s.nodes {
 		nd := &s.nodes[i]
@@ -30,7 +29,7 @@ func (s *Async) AppendState(b []byte) []byte {
 		for k := range nd.sent {
 			p := &nd.sent[k]
 			b = u64(b, p.seq, math.Float64bits(p.time))
-			b = block(b, func(b []byte) []byte { return agent.AppendMessage(b, &p.msg) })
+			b = appendMessage(b, &p.msg)
 		}
 	}
 	return b
@@ -41,24 +40,17 @@ func (s *Stats) counters() []*uint64 {
 	return []*uint64{&s.Sent, &s.Dropped, &s.Exhausted, &s.Idle, &s.Absent}
 }
 
-func flag(on bool) uint64 {
-	if on {
-		return 1
-	}
-	return 0
-}
-
-// LoadState restores a checkpoint into a simulation built from the same AsyncConfig.
-func (s *Async) LoadState(b []byte) error {
-	r := agent.ReadState(b, asyncTag)
+// LoadState implements Runtime.
+func (s *wakes) LoadState(b []byte) error {
+	r := agent.ReadState(b, wakesTag)
 	number, now, n := r.Uint64(), math.Float64frombits(r.Uint64()), r.Uint64()
 	if err := r.Err(); err != nil {
 		return fmt.Errorf("simulation checkpoint: %w", err)
 	}
-	if n != uint64(len(s.nodes)) || number > s.cfg.Wakes || !(now >= 0) {
+	if n != uint64(len(s.nodes)) || number > s.cfg.Steps || !(now >= 0) {
 		return fmt.Errorf(
 			"simulation checkpoint: %w: %d agents at wake %d, this run has %d agents and %d wakes",
-			agent.ErrState, n, number, len(s.nodes), s.cfg.Wakes)
+			agent.ErrState, n, number, len(s.nodes), s.cfg.Steps)
 	}
 	for i := range s.nodes {
 		if err := s.loadNode(r, i); err != nil {
@@ -72,12 +64,10 @@ func (s *Async) LoadState(b []byte) error {
 	return nil
 }
 
-func (s *Async) loadNode(r *agent.State, i int) error {
+func (s *wakes) loadNode(r *agent.State, i int) error {
 	nd := &s.nodes[i]
-	if alg := r.Block(); r.Err() == nil {
-		if err := s.cfg.Agents[i].Algorithm.LoadState(alg); err != nil {
-			return err
-		}
+	if err := s.cfg.Agents[i].load(r); err != nil {
+		return err
 	}
 	nd.seq, nd.wakes, nd.bytes = r.Uint64(), r.Uint64(), r.Uint64()
 	nd.done, nd.joined = r.Uint64() == 1, r.Uint64() == 1

@@ -3,10 +3,6 @@ package sim
 import (
 	"context"
 	"fmt"
-	"math"
-	"runtime"
-	"sync"
-	"sync/atomic"
 
 	"sotto/agent"
 	"sotto/config"
@@ -14,28 +10,17 @@ import (
 	"sotto/topology"
 )
 
-// AsyncConfig describes an asynchronous simulation.
-type AsyncConfig struct {
-	Agents  []Agent
-	Graph   *topology.Graph // as many agents; does not change
-	Dim     int             // length of answers
-	Wakes   uint64          // of all agents together
-	Pairs   bool            // wakes are pairwise: both ends step and exchange one message
-	Workers int             // goroutines; 0 means one for each processor
-	Seed    uint64          // of wakes and faults
-	Faults  Faults
-	Replay  []Wake // a recorded list in place of drawn wakes; nil draws them
-}
-
-// Async is a running asynchronous simulation: agents wake by their own clocks, one after
-// the other in time. Wakes that cannot touch each other run in parallel; the result has
-// the bits of the sequence.
-type Async struct {
-	cfg    AsyncConfig
-	links  *links
-	clock  *Clock
-	nodes  []node
-	levels levels
+// wakes drives agents that wake by their own clocks, one after the other in time. Wakes
+// that cannot touch each other run in parallel; the result has the bits of the sequence.
+type wakes struct {
+	cfg     Config
+	graph   *topology.Graph
+	pairs   bool // both ends of a wake step and exchange one message
+	workers workers
+	links   *links
+	clock   *Clock
+	nodes   []node
+	levels  levels
 
 	// Without faults everybody has an agent's last broadcast at once. Nothing but that
 	// broadcast is then kept, close together, because with many agents a wake costs what
@@ -50,49 +35,40 @@ type node struct {
 	sent   []posted // broadcasts that receivers may still have as the newest, in order
 	seq    uint64   // broadcasts so far
 	wakes  uint64   // in which it stepped
-	bytes  uint64
 	done   bool
 	joined bool
-	stats  Stats
+	traffic
 }
 
-// NewAsync checks cfg and starts every algorithm that is there from the beginning.
-func NewAsync(cfg AsyncConfig) (*Async, error) {
+func newWakes(cfg Config) (*wakes, error) {
 	n := len(cfg.Agents)
-	if n == 0 {
-		return nil, config.Bad("agents", n, "at least 1")
-	}
-	if cfg.Graph.Agents() != n {
-		return nil, config.Bad("agents", cfg.Graph.Agents(), fmt.Sprint(n))
-	}
-	if cfg.Workers < 0 {
-		return nil, config.Bad("workers", cfg.Workers, "at least 0")
-	}
-	if cfg.Replay != nil && uint64(len(cfg.Replay)) < cfg.Wakes {
-		return nil, config.Bad("wakes", cfg.Wakes,
-			fmt.Sprintf("at most %d, the length of the recorded list", len(cfg.Replay)))
-	}
-	if cfg.Workers == 0 {
-		cfg.Workers = runtime.GOMAXPROCS(0)
-	}
-	l, err := newLinks(cfg.Faults, cfg.Seed, cfg.Pairs)
+	g, err := cfg.graph(0)
 	if err != nil {
 		return nil, err
 	}
-	s := &Async{
-		cfg:    cfg,
-		links:  l,
-		clock:  NewClock(cfg.Seed, n, pairGraph(&cfg)),
-		nodes:  make([]node, n),
-		levels: newLevels(n),
+	if cfg.Replay != nil && uint64(len(cfg.Replay)) < cfg.Steps {
+		return nil, config.Bad("wakes", cfg.Steps,
+			fmt.Sprintf("at most %d, the length of the recorded list", len(cfg.Replay)))
 	}
-	if cfg.Replay != nil {
+	pairs := cfg.Pacing == agent.PacingPairs
+	l, err := newLinks(cfg.Faults, cfg.Seed, pairs)
+	if err != nil {
+		return nil, err
+	}
+	s := &wakes{cfg: cfg, graph: g, pairs: pairs, links: l, nodes: make([]node, n), levels: newLevels(n)}
+	s.workers = newWorkers(&s.cfg, 8, 64)
+	switch {
+	case cfg.Replay != nil:
 		s.clock = Replay(cfg.Replay)
+	case pairs:
+		s.clock = NewClock(cfg.Seed, n, g)
+	default:
+		s.clock = NewClock(cfg.Seed, n, nil)
 	}
-	if l == nil && !cfg.Pairs {
+	if l == nil && !pairs {
 		s.counts, s.bodies = make([]uint32, n), make(tensor.Vec, n*cfg.Dim)
 	}
-	return s, s.each(n, func(w *worker, i int) error {
+	return s, s.workers.Do(n, func(i int, w *worker) error {
 		if l.away(agent.ID(i), 0) {
 			return nil
 		}
@@ -100,25 +76,12 @@ func NewAsync(cfg AsyncConfig) (*Async, error) {
 	})
 }
 
-func pairGraph(cfg *AsyncConfig) *topology.Graph {
-	if cfg.Pairs {
-		return cfg.Graph
-	}
-	return nil
-}
+func (s *wakes) Done() uint64           { return s.clock.number }
+func (s *wakes) Models() int            { return len(s.nodes) }
+func (s *wakes) Model(i int) tensor.Vec { return s.cfg.Agents[i].Algorithm.Params() }
+func (s *wakes) BytesSent(i int) uint64 { return s.nodes[i].bytes }
 
-// Round returns the number of wakes that are complete.
-func (s *Async) Round() uint64 { return s.clock.number }
-
-// Params returns agent i's current model; it is valid until the next Run.
-func (s *Async) Params(i int) tensor.Vec { return s.cfg.Agents[i].Algorithm.Params() }
-
-// BytesSent returns what agent i has put on its links, counting each receiver, in wire
-// format.
-func (s *Async) BytesSent(i int) uint64 { return s.nodes[i].bytes }
-
-// Stats returns the counts over all agents so far.
-func (s *Async) Stats() Stats {
+func (s *wakes) Stats() Stats {
 	var t Stats
 	for i := range s.nodes {
 		t.add(&s.nodes[i].stats)
@@ -129,10 +92,10 @@ func (s *Async) Stats() Stats {
 // batch is the number of wakes that are ordered at a time.
 const batch = 4096
 
-// Run completes wakes until the given number, at most AsyncConfig.Wakes. It stops between
+// Run completes wakes until the given number, at most Config.Steps. It stops between
 // two batches with ctx's error when ctx is done.
-func (s *Async) Run(ctx context.Context, until uint64) error {
-	until = min(until, s.cfg.Wakes)
+func (s *wakes) Run(ctx context.Context, until uint64) error {
+	until = min(until, s.cfg.Steps)
 	wakes := make([]Wake, 0, batch)
 	for s.clock.number < until {
 		if err := ctx.Err(); err != nil {
@@ -141,7 +104,7 @@ func (s *Async) Run(ctx context.Context, until uint64) error {
 		first := s.clock.number
 		wakes = wakes[:0]
 		for len(wakes) < batch && s.clock.number < until {
-			w, _ := s.clock.Next() // NewAsync has checked the length of a replayed list
+			w, _ := s.clock.Next() // newWakes has checked the length of a replayed list
 			wakes = append(wakes, w)
 		}
 		if err := s.run(first, wakes); err != nil {
@@ -152,23 +115,22 @@ func (s *Async) Run(ctx context.Context, until uint64) error {
 }
 
 // run takes wakes level by level: what is in one level can run in any order.
-func (s *Async) run(first uint64, wakes []Wake) error {
-	one := func(w *worker, k int) error {
+func (s *wakes) run(first uint64, wakes []Wake) error {
+	one := func(k int, w *worker) error {
 		if err := s.wake(w, wakes[k]); err != nil {
 			return fmt.Errorf("agent %d, wake %d: %w", wakes[k].Agent, first+uint64(k), err)
 		}
 		return nil
 	}
-	if s.cfg.Workers == 1 {
-		return s.each(len(wakes), one)
+	if s.workers.Workers == 1 {
+		return s.workers.Do(len(wakes), one)
 	}
-	order, ends := s.levels.sort(wakes, s.cfg.Graph)
+	order, ends := s.levels.sort(wakes, s.graph)
 	lo := 0
 	for _, hi := range ends {
 		level := order[lo:hi]
-		if err := s.each(len(level), func(w *worker, k int) error {
-			return one(w, int(level[k]))
-		}); err != nil {
+		err := s.workers.Do(len(level), func(k int, w *worker) error { return one(int(level[k]), w) })
+		if err != nil {
 			return err
 		}
 		lo = hi
@@ -176,82 +138,17 @@ func (s *Async) run(first uint64, wakes []Wake) error {
 	return nil
 }
 
-func (s *Async) each(n int, f func(w *worker, k int) error) error {
-	return each(s.cfg.Workers, s.cfg.Dim, n, f)
-}
-
-// each calls f for 0 .. n-1 on the workers; of several errors the one of the lowest
-// number is returned.
-func each(workers, dim, n int, f func(w *worker, k int) error) error {
-	const least = 8 // calls that are worth a goroutine
-	workers = min(workers, (n+least-1)/least)
-	if workers <= 1 {
-		w := pooled(dim)
-		defer pool.Put(w)
-		for k := range n {
-			if err := f(w, k); err != nil {
-				return err
-			}
-		}
-		return nil
-	}
-	var (
-		next   atomic.Int64
-		wg     sync.WaitGroup
-		mu     sync.Mutex
-		first  error
-		failed = math.MaxInt
-	)
-	take := int64(max(1, min(64, n/(4*workers))))
-	work := func() {
-		w := pooled(dim)
-		defer pool.Put(w)
-		for {
-			lo := int(next.Add(take) - take)
-			if lo >= n {
-				return
-			}
-			for k := lo; k < min(lo+int(take), n); k++ {
-				if err := f(w, k); err != nil {
-					mu.Lock()
-					if k < failed {
-						failed, first = k, err
-					}
-					mu.Unlock()
-				}
-			}
-		}
-	}
-	for range workers - 1 {
-		wg.Go(work)
-	}
-	work()
-	wg.Wait()
-	return first
-}
-
-var pool = sync.Pool{New: func() any { return new(worker) }}
-
-func pooled(dim int) *worker {
-	w := pool.Get().(*worker)
-	if cap(w.answer) < dim {
-		w.answer = make(tensor.Vec, dim)
-	}
-	w.answer = w.answer[:dim]
-	return w
-}
-
 // wake steps the agents of one wake.
-func (s *Async) wake(w *worker, k Wake) error {
+func (s *wakes) wake(w *worker, k Wake) error {
 	i, nd := k.Agent, &s.nodes[k.Agent]
 	switch {
 	case s.links.away(i, k.Time):
 		nd.stats.Absent++
 		return nil
-	case s.cfg.Pairs && k.Peer == agent.Broadcast:
+	case s.pairs && k.Peer == agent.Broadcast:
 		nd.stats.Idle++
 		return nil
-	case s.cfg.Pairs:
+	case s.pairs:
 		return s.pair(w, k)
 	}
 	if nd.done {
@@ -265,7 +162,7 @@ func (s *Async) wake(w *worker, k Wake) error {
 	w.in = agent.Input{
 		Kind:  agent.Wake,
 		Round: nd.wakes,
-		View:  w.fullView(s.cfg.Graph, i),
+		View:  w.fullView(s.graph, i),
 		Peer:  agent.Broadcast,
 		Inbox: w.inbox,
 	}
@@ -273,17 +170,17 @@ func (s *Async) wake(w *worker, k Wake) error {
 }
 
 // begin gives Start to an agent that joins.
-func (s *Async) begin(w *worker, i agent.ID, now float64, inbox []agent.Message) error {
+func (s *wakes) begin(w *worker, i agent.ID, now float64, inbox []agent.Message) error {
 	s.nodes[i].joined = true
-	w.in = agent.Input{Kind: agent.Start, View: w.fullView(s.cfg.Graph, i), Inbox: inbox}
+	w.in = agent.Input{Kind: agent.Start, View: w.fullView(s.graph, i), Inbox: inbox}
 	return s.stepOne(w, i, now)
 }
 
 // hear fills w.inbox with the newest message of every agent that i hears.
-func (s *Async) hear(w *worker, i agent.ID, now float64) {
+func (s *wakes) hear(w *worker, i agent.ID, now float64) {
 	w.inbox = w.inbox[:0]
 	if s.links == nil {
-		for _, nb := range s.cfg.Graph.In(i) {
+		for _, nb := range s.graph.In(i) {
 			if c := s.counts[nb.ID]; c > 0 {
 				w.inbox = append(w.inbox, agent.Message{
 					From:  nb.ID,
@@ -295,7 +192,7 @@ func (s *Async) hear(w *worker, i agent.ID, now float64) {
 		}
 		return
 	}
-	for _, nb := range s.cfg.Graph.In(i) {
+	for _, nb := range s.graph.In(i) {
 		if m := s.links.newest(s.nodes[nb.ID].sent, nb.ID, i, now); m != nil {
 			w.inbox = append(w.inbox, *m)
 		}
@@ -303,7 +200,7 @@ func (s *Async) hear(w *worker, i agent.ID, now float64) {
 }
 
 // stepOne steps one agent with w.in and sends what it broadcasts.
-func (s *Async) stepOne(w *worker, i agent.ID, now float64) error {
+func (s *wakes) stepOne(w *worker, i agent.ID, now float64) error {
 	a, nd := &s.cfg.Agents[i], &s.nodes[i]
 	if a.Gate != nil {
 		a.Gate.Begin(nd.wakes, w.in.View.In)
@@ -317,8 +214,8 @@ func (s *Async) stepOne(w *worker, i agent.ID, now float64) error {
 	}
 	nd.done = w.out.Done
 	for k := range w.out.Outbox {
-		if m := &w.out.Outbox[k]; m.To != agent.Broadcast || s.cfg.Pairs {
-			if s.cfg.Pairs && kind == agent.Start {
+		if m := &w.out.Outbox[k]; m.To != agent.Broadcast || s.pairs {
+			if s.pairs && kind == agent.Start {
 				continue // pairs exchange when they wake
 			}
 			return fmt.Errorf("message to %d in a wake that is for a broadcast", m.To)
@@ -331,17 +228,17 @@ func (s *Async) stepOne(w *worker, i agent.ID, now float64) error {
 }
 
 // body is agent i's last broadcast where there are no faults.
-func (s *Async) body(i agent.ID) tensor.Vec {
+func (s *wakes) body(i agent.ID) tensor.Vec {
 	lo, hi := int(i)*s.cfg.Dim, (int(i)+1)*s.cfg.Dim
 	return s.bodies[lo:hi:hi]
 }
 
-func (s *Async) broadcast(nd *node, i agent.ID, now float64, m *agent.Message) error {
+func (s *wakes) broadcast(nd *node, i agent.ID, now float64, m *agent.Message) error {
 	if len(m.Body) != s.cfg.Dim || m.Mass != 0 {
 		return fmt.Errorf("a broadcast of %d values and mass %g in a run whose models have %d values",
 			len(m.Body), m.Mass, s.cfg.Dim)
 	}
-	receivers := s.cfg.Graph.Out(i)
+	receivers := s.graph.Out(i)
 	nd.stats.Sent += uint64(len(receivers))
 	nd.stats.Vectors += float64(len(receivers))
 	nd.bytes += uint64(len(receivers)) * uint64(agent.MessageSize(len(m.Body)))
@@ -367,14 +264,14 @@ func (s *Async) broadcast(nd *node, i agent.ID, now float64, m *agent.Message) e
 	p.seq, p.time = seq, now
 	p.msg = agent.Message{From: i, To: agent.Broadcast, Round: seq, Body: append(p.msg.Body[:0], m.Body...)}
 	if len(nd.sent) > 1 {
-		nd.sent = s.links.forget(nd.sent, s.cfg.Graph, i, now)
+		nd.sent = s.links.forget(nd.sent, s.graph, i, now)
 	}
 	return nil
 }
 
 // pair steps both ends of a pairwise wake and exchanges their messages, all at once. A
 // lost message undoes the meeting before it begins.
-func (s *Async) pair(w *worker, k Wake) error {
+func (s *wakes) pair(w *worker, k Wake) error {
 	ends := [2]agent.ID{k.Agent, k.Peer}
 	a, b := &s.nodes[ends[0]], &s.nodes[ends[1]]
 	switch {
@@ -397,7 +294,7 @@ func (s *Async) pair(w *worker, k Wake) error {
 		w.in = agent.Input{
 			Kind:  agent.Wake,
 			Round: nd.wakes,
-			View:  w.fullView(s.cfg.Graph, i),
+			View:  w.fullView(s.graph, i),
 			Peer:  ends[1-e],
 		}
 		if g := s.cfg.Agents[i].Gate; g != nil {
@@ -424,7 +321,7 @@ func (s *Async) pair(w *worker, k Wake) error {
 		w.in = agent.Input{
 			Kind:  agent.Exchange,
 			Round: s.nodes[i].wakes,
-			View:  w.fullView(s.cfg.Graph, i),
+			View:  w.fullView(s.graph, i),
 			Peer:  ends[1-e],
 			Inbox: w.inbox,
 		}

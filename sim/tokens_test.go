@@ -64,17 +64,16 @@ func (s *stamp) LoadState(b []byte) error {
 	return r.Close()
 }
 
-func walkers(t testing.TB, g *topology.Graph, edit func(*sim.TokenConfig)) (*sim.Tokens, []*stamp) {
+func walkers(t testing.TB, g *topology.Graph, edit func(*sim.Config)) (sim.Runtime, []*stamp) {
 	t.Helper()
-	cfg := sim.TokenConfig{
-		Graph:   g,
-		Dim:     2,
-		Init:    tensor.Vec{1, 0},
-		Tokens:  9,
-		Steps:   600,
-		Workers: 1,
-		Seed:    4,
-		Secret:  5,
+	cfg := sim.Config{
+		Schedule: topology.Static(g),
+		Dim:      2,
+		Pacing:   agent.PacingTokens,
+		Steps:    600,
+		Workers:  1,
+		Seed:     4,
+		Tokens:   sim.TokenOptions{Count: 9, Init: tensor.Vec{1, 0}, Secret: 5},
 	}
 	if edit != nil {
 		edit(&cfg)
@@ -84,14 +83,17 @@ func walkers(t testing.TB, g *topology.Graph, edit func(*sim.TokenConfig)) (*sim
 		s := &stamp{self: agent.ID(i)}
 		all, cfg.Agents = append(all, s), append(cfg.Agents, sim.Agent{Algorithm: s})
 	}
-	s, err := sim.NewTokens(cfg)
+	s, err := sim.New(cfg)
 	if err != nil {
 		t.Fatal(err)
 	}
 	return s, all
 }
 
-func walk(t testing.TB, s *sim.Tokens, until uint64) {
+// visitsOf is how many tokens an agent has held.
+func visitsOf(s sim.Runtime, i int) uint64 { return s.(interface{ Visits(int) uint64 }).Visits(i) }
+
+func walk(t testing.TB, s sim.Runtime, until uint64) {
 	t.Helper()
 	if err := s.Run(context.Background(), until); err != nil {
 		t.Fatal(err)
@@ -105,9 +107,9 @@ var tokenFaults = map[string]sim.Faults{"none": {}, "loss": {Drop: .3}, "churn":
 func TestTokenBits(t *testing.T) {
 	for name, f := range tokenFaults {
 		for _, public := range []bool{false, true} {
-			make := func(workers int) *sim.Tokens {
-				s, _ := walkers(t, asyncGraph(t, 12), func(c *sim.TokenConfig) {
-					c.Workers, c.Faults, c.Public = workers, f, public
+			make := func(workers int) sim.Runtime {
+				s, _ := walkers(t, asyncGraph(t, 12), func(c *sim.Config) {
+					c.Workers, c.Faults, c.Tokens.Public = workers, f, public
 				})
 				return s
 			}
@@ -143,17 +145,17 @@ func TestTokenBits(t *testing.T) {
 // fewer, and the rest was counted as waiting.
 func TestTokenSteps(t *testing.T) {
 	for name, f := range tokenFaults {
-		s, all := walkers(t, asyncGraph(t, 12), func(c *sim.TokenConfig) { c.Faults = f })
+		s, all := walkers(t, asyncGraph(t, 12), func(c *sim.Config) { c.Faults = f })
 		walk(t, s, 600)
 		visits, carried := 0, 0.
 		for i, a := range all {
 			visits += len(a.visits)
-			if uint64(len(a.visits)) != s.Visits(i) {
-				t.Errorf("agent %d saw %d tokens, %d were counted", i, len(a.visits), s.Visits(i))
+			if uint64(len(a.visits)) != visitsOf(s, i) {
+				t.Errorf("agent %d saw %d tokens, %d were counted", i, len(a.visits), visitsOf(s, i))
 			}
 		}
 		for k := range 9 {
-			carried += float64(s.Params(k)[1])
+			carried += float64(s.Model(k)[1])
 		}
 		st := s.Stats()
 		if float64(visits) != carried || uint64(visits)+st.Dropped+st.Absent != 9*600 ||
@@ -170,7 +172,9 @@ func TestTokenSteps(t *testing.T) {
 func TestHopsFollowW(t *testing.T) {
 	g := weighted(t)
 	for _, public := range []bool{false, true} {
-		s, all := walkers(t, g, func(c *sim.TokenConfig) { c.Steps, c.Tokens, c.Public = 3000, 8, public })
+		s, all := walkers(t, g, func(c *sim.Config) {
+			c.Steps, c.Tokens.Count, c.Tokens.Public = 3000, 8, public
+		})
 		walk(t, s, 3000)
 		chi, free := 0., 0
 		for i, a := range all {
@@ -195,8 +199,8 @@ func TestHopsFollowW(t *testing.T) {
 		if p := (distuv.ChiSquared{K: float64(free)}).Survival(chi); p < 1e-6 {
 			t.Errorf("public %v: chi-square %g with %d degrees of freedom", public, chi, free)
 		}
-		other, _ := walkers(t, g, func(c *sim.TokenConfig) {
-			c.Steps, c.Tokens, c.Public, c.Secret = 3000, 8, public, 6
+		other, _ := walkers(t, g, func(c *sim.Config) {
+			c.Steps, c.Tokens.Count, c.Tokens.Public, c.Tokens.Secret = 3000, 8, public, 6
 		})
 		walk(t, other, 3000)
 		if same := string(other.AppendState(nil)) == string(s.AppendState(nil)); same != public {
@@ -221,30 +225,32 @@ func weighted(t testing.TB) *topology.Graph {
 
 func TestTokensRefuse(t *testing.T) {
 	g := weighted(t)
-	for key, edit := range map[string]func(*sim.TokenConfig){
-		"agents":  func(c *sim.TokenConfig) { c.Agents = c.Agents[:4] },
-		"workers": func(c *sim.TokenConfig) { c.Workers = -1 },
-		"tokens":  func(c *sim.TokenConfig) { c.Tokens = 0 },
-		"drop":    func(c *sim.TokenConfig) { c.Faults.Drop = math.NaN() },
-		"latency": func(c *sim.TokenConfig) { c.Faults.Latency = 1 },
-		"delay":   func(c *sim.TokenConfig) { c.Faults.Delay = .1 },
+	for key, edit := range map[string]func(*sim.Config){
+		"agents":  func(c *sim.Config) { c.Agents = c.Agents[:4] },
+		"workers": func(c *sim.Config) { c.Workers = -1 },
+		"tokens":  func(c *sim.Config) { c.Tokens.Count = 0 },
+		"drop":    func(c *sim.Config) { c.Faults.Drop = math.NaN() },
+		"latency": func(c *sim.Config) { c.Faults.Latency = 1 },
+		"delay":   func(c *sim.Config) { c.Faults.Delay = .1 },
 	} {
-		cfg := sim.TokenConfig{Graph: g, Dim: 2, Tokens: 1, Steps: 10}
+		cfg := sim.Config{Schedule: topology.Static(g), Dim: 2, Pacing: agent.PacingTokens, Steps: 10,
+			Tokens: sim.TokenOptions{Count: 1}}
 		for i := range g.Agents() {
 			cfg.Agents = append(cfg.Agents, sim.Agent{Algorithm: &stamp{self: agent.ID(i)}})
 		}
 		edit(&cfg)
-		_, err := sim.NewTokens(cfg)
+		_, err := sim.New(cfg)
 		var bad *config.Error
 		if !errors.As(err, &bad) || bad.Key != key {
 			t.Errorf("%s: %v", key, err)
 		}
 	}
-	cfg := sim.TokenConfig{Graph: g, Dim: 2, Tokens: 1, Steps: 10}
+	cfg := sim.Config{Schedule: topology.Static(g), Dim: 2, Pacing: agent.PacingTokens, Steps: 10,
+		Tokens: sim.TokenOptions{Count: 1}}
 	for i := range g.Agents() {
 		cfg.Agents = append(cfg.Agents, sim.Agent{Algorithm: &stamp{self: agent.ID(i), stray: i == 3}})
 	}
-	if _, err := sim.NewTokens(cfg); err == nil {
+	if _, err := sim.New(cfg); err == nil {
 		t.Error("a message at the start was taken")
 	}
 }
