@@ -28,6 +28,7 @@ type line struct {
 	poke   chan struct{}
 	taken  uint64 // 1 + the last round whose frame the neighbor has taken
 	failed int    // attempts to send since the last that arrived
+	hellos int    // that the neighbor has said to this process
 }
 
 // presence is what a neighbor has shown of itself.
@@ -155,6 +156,7 @@ func (l *link) run(ctx context.Context, n *Node) {
 		if len(l.queue) > 0 {
 			p = l.queue[0]
 		}
+		hellos := l.hellos
 		n.mu.Unlock()
 		if p.frame == nil {
 			select {
@@ -165,7 +167,7 @@ func (l *link) run(ctx context.Context, n *Node) {
 			wait = n.cfg.Retry
 			continue
 		}
-		if l.send(ctx, n, p) {
+		if l.send(ctx, n, p, hellos) {
 			wait = n.cfg.Retry
 			continue
 		}
@@ -182,8 +184,10 @@ func (l *link) run(ctx context.Context, n *Node) {
 	}
 }
 
-// send tries once and reports whether the neighbor has taken the frame.
-func (l *link) send(ctx context.Context, n *Node, p queued) bool {
+// send tries once and reports whether the neighbor has taken the frame. hellos is how
+// many the neighbor had said when the frame was chosen: after another one whoever took the
+// frame may be gone, without having stored it, and the frame stays in the queue.
+func (l *link) send(ctx context.Context, n *Node, p queued, hellos int) bool {
 	sending, cancel := context.WithTimeout(ctx, n.cfg.SendTimeout)
 	err := n.cfg.Transport.Send(sending, l.id, p.frame)
 	cancel()
@@ -198,9 +202,11 @@ func (l *link) send(ctx context.Context, n *Node, p queued) bool {
 	switch {
 	case err == nil:
 		l.failed = 0
-		l.queue = slices.DeleteFunc(l.queue, func(q queued) bool {
-			return q.kind == p.kind && q.round == p.round
-		})
+		if hellos == l.hellos || p.kind == Hello {
+			l.queue = slices.DeleteFunc(l.queue, func(q queued) bool {
+				return q.kind == p.kind && q.round == p.round
+			})
+		}
 		n.check.Counts.Bytes += uint64(len(p.frame))
 		if p.kind == Messages {
 			l.taken = max(l.taken, p.round+1)

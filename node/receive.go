@@ -91,6 +91,7 @@ func (n *Node) greet(l *link, f *Frame) {
 		l.turn(n, Done)
 		n.signal()
 	} else {
+		l.hellos++
 		n.pace.resend(l, true) // what it does not lack it drops
 	}
 	l.wake()
