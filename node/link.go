@@ -185,8 +185,8 @@ func (l *link) run(ctx context.Context, n *Node) {
 }
 
 // send tries once and reports whether the neighbor has taken the frame. hellos is how
-// many the neighbor had said when the frame was chosen: after another one whoever took the
-// frame may be gone, without having stored it, and the frame stays in the queue.
+// many the neighbor had said when the frame was chosen: after another one, whoever took
+// the frame may be gone without having stored it, and the frame stays in the queue.
 func (l *link) send(ctx context.Context, n *Node, p queued, hellos int) bool {
 	sending, cancel := context.WithTimeout(ctx, n.cfg.SendTimeout)
 	err := n.cfg.Transport.Send(sending, l.id, p.frame)
