@@ -79,15 +79,13 @@ var Algorithms = map[string]Spec{
 	"km":      {New: NewKM, Asks: []string{"km", "km-stateful"}, Traits: FixedGraph},
 	"central": {New: NewCentral, Asks: gradients, Traits: Central | ClipFromAnswer},
 	"local":   {New: NewLocal, Asks: gradients, Traits: Silent | ClipFromAnswer},
-
-	"bcd": {New: NewBCD, Pacing: agent.PacingWakes, Asks: personal, Traits: OwnModels},
+	"bcd":     {New: NewBCD, Pacing: agent.PacingWakes, Asks: personal, Traits: OwnModels},
 	"gossip-admm": {New: NewGossipADMM, Pacing: agent.PacingPairs, Asks: personal,
 		Traits: OwnModels},
 	"local-fit": {New: NewLocalFit, Pacing: agent.PacingWakes, Asks: personal,
 		Traits: OwnModels | Silent},
 	"model-propagation": {New: NewModelPropagation, Pacing: agent.PacingWakes, Asks: personal,
 		Traits: OwnModels},
-
 	"walk": {New: NewWalk, Pacing: agent.PacingTokens, Asks: []string{"user-grad", "grad-full"},
 		Traits: OwnerUnit},
 }

@@ -63,14 +63,13 @@ func axesOf(header []string) (axes []string, rmse bool) {
 func newCellRow(cell int, values []string, s *rundir.Summary) CellRow {
 	nan := math.NaN()
 	r := CellRow{
-		Cell:      cell,
-		Values:    values,
-		Accuracy:  rundir.Stats{Mean: nan, Min: nan, Max: nan},
-		Loss:      float64(s.Loss),
-		Consensus: float64(s.ConsensusDistance),
-		RMSE:      nan,
-		Delta:     s.Privacy[0].Delta,
-
+		Cell:         cell,
+		Values:       values,
+		Accuracy:     rundir.Stats{Mean: nan, Min: nan, Max: nan},
+		Loss:         float64(s.Loss),
+		Consensus:    float64(s.ConsensusDistance),
+		RMSE:         nan,
+		Delta:        s.Privacy[0].Delta,
 		Noise:        float64(s.Privacy[0].Noise),
 		Charges:      s.Privacy[0].Charges,
 		BytesSent:    s.BytesSent,

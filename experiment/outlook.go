@@ -58,7 +58,6 @@ func (e *Experiment) Plan() (Plan, error) {
 		Topology:   e.GraphSummary(),
 		Delta:      f.Privacy.TargetDelta,
 		Adjacency:  f.Privacy.adjacency.String(),
-
 		Unit:       f.Privacy.unit.String(),
 		Accountant: f.Privacy.Accountant,
 		Warnings:   e.Notes.Warnings,

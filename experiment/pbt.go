@@ -153,8 +153,7 @@ func (w *tuning) member(ctx context.Context, g, n int, m member) (TrialRow, erro
 		ConfigDigest: e.Digest(),
 		Engine:       EngineVersion,
 		Arithmetic:   e.Arithmetic(),
-
-		RunHash: hex.EncodeToString(sum[:]),
+		RunHash:      hex.EncodeToString(sum[:]),
 	}
 	row.Score = w.t.larger(row.Loss)
 	if ev.Accuracy != nil {

@@ -284,8 +284,7 @@ func (w *tuning) row(n int, values []string, e *Experiment, res *Result) TrialRo
 		Engine:       c.Engine,
 		Arithmetic:   c.Arithmetic,
 		RunHash:      c.RunHash,
-
-		Run: "runs/" + filepath.Base(res.Dir),
+		Run:          "runs/" + filepath.Base(res.Dir),
 	}
 	switch {
 	case s.Score != nil:

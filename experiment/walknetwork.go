@@ -62,15 +62,14 @@ func (e *Experiment) mixture(hops *network.Matrix) (*network.WalkMixture, error)
 	glm, _ := model.Linear(e.Task.Model)
 	size := e.Lifted(e.Task.Split.Train.RowNorm)
 	return &network.WalkMixture{
-		Agents:     f.Topology.Agents,
-		Hops:       hops,
-		Steps:      int(f.Steps),
-		Visits:     visits,
-		Mu:         shift / noise,
-		Convex:     true,
-		Smoothness: glm.Curvature * size * size,
-		StepSize:   walk.LargestStep(),
-
+		Agents:      f.Topology.Agents,
+		Hops:        hops,
+		Steps:       int(f.Steps),
+		Visits:      visits,
+		Mu:          shift / noise,
+		Convex:      true,
+		Smoothness:  glm.Curvature * size * size,
+		StepSize:    walk.LargestStep(),
 		SecretHops:  f.Token.Hops == "secret",
 		Contraction: 1,
 		LocalSteps:  1,

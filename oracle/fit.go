@@ -94,8 +94,7 @@ func (f *Fit) Describe(q *agent.Query) (account.Release, error) {
 		Unit:      f.Unit,
 		Sampler:   account.Sampler{Kind: account.FullBatch},
 		Parts:     []account.Part{{Name: "model", Clip: clip, Shift: s, Norm: account.L2, Dim: f.Dim}},
-
-		Scale: 1,
+		Scale:     1,
 	}, nil
 }
 

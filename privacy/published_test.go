@@ -56,8 +56,7 @@ func TestPublishedNoiseLaws(t *testing.T) {
 			Unit:      account.Record(),
 			Sampler:   account.Sampler{Kind: account.FullBatch},
 			Parts:     []account.Part{{Name: "residual", Clip: clip, Shift: 2, Norm: account.L2, Dim: n}},
-
-			Scale: 1,
+			Scale:     1,
 		}
 		v := privacy.Value{Float: make(tensor.Vec, n)}
 		k := rng.Simulated(3, 0, 1)

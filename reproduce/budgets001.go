@@ -136,7 +136,6 @@ func figure2c(f *found) *Document {
 			LogX:    true,
 			Percent: true,
 			Markers: true,
-
 			Caption: "Mean over problem instances; bars: one standard deviation. Dashed: without noise.",
 		}
 		for _, n := range names {
@@ -223,7 +222,6 @@ func figure3(f *found) *Document {
 			XLabel:  "records of the agent",
 			YLabel:  "gain in accuracy (points)",
 			Markers: true,
-
 			Caption: "Mean over agents of a class of sizes and five instances; bars: one standard error.",
 		}
 		for _, t := range sizeTasks(dim) {
@@ -326,7 +324,6 @@ func figure4of001(f *found) *Document {
 		LogX:    true,
 		Percent: true,
 		Markers: true,
-
 		Caption: "Mean over problem instances; bars: one standard deviation.",
 	}
 	for _, dim := range dims001 {

@@ -372,8 +372,7 @@ func claimedAndTrue(method string, rounds int) (claim, truth, noise float64, err
 		Scale:     1,
 		Draws:     cifar100Draws,
 		Sampler:   account.Sampler{Kind: account.Poisson, Rate: rate},
-
-		Parts: []account.Part{{Name: "gradient", Clip: 1, Shift: 1, Norm: account.L2, Dim: 1}},
+		Parts:     []account.Part{{Name: "gradient", Clip: 1, Shift: 1, Norm: account.L2, Dim: 1}},
 	}
 	if method == "dinno" {
 		release.Draws, rounds = 1, 2*rounds

@@ -81,7 +81,6 @@ func figureB004(ctx context.Context, scale Scale, dir string) (*Document, error)
 		YLabel:  "share of the local loss",
 		LogY:    true,
 		Markers: true,
-
 		Caption: "Mean over pairs, which is no guarantee for any. Dashed: the published formula, which is " +
 			"not a bound.",
 	}

@@ -38,7 +38,6 @@ func gd004(ctx context.Context, scale Scale, _ int) (*Document, error) {
 		LogX:    true,
 		Percent: true,
 		Markers: true,
-
 		Caption: "Iterations added up as if each stood alone: an estimate, not a guarantee. Dashed: the " +
 			"published formula, which is not a bound.",
 	}

@@ -84,7 +84,6 @@ func figureA004(ctx context.Context, scale Scale, _ int) (*Document, error) {
 		YLabel:  "share of the local loss",
 		LogY:    true,
 		Markers: true,
-
 		Caption: "Mean over pairs, which is no guarantee for any. Dashed: the published formula, which is " +
 			"not a bound.",
 	}

@@ -163,12 +163,11 @@ func theorem2(f *found) *Document {
 		"corrected bound", "published bound", "corrected holds", "published holds"}}
 	for _, dim := range boundDims {
 		fig := plot.Figure{
-			Name:   fmt.Sprintf("theorem2-p%d", dim),
-			Title:  fmt.Sprintf("Distance from the least objective, p = %d", dim),
-			XLabel: "wakes of all agents together",
-			YLabel: "E[Q(T) - Q*]",
-			LogY:   true,
-
+			Name:    fmt.Sprintf("theorem2-p%d", dim),
+			Title:   fmt.Sprintf("Distance from the least objective, p = %d", dim),
+			XLabel:  "wakes of all agents together",
+			YLabel:  "E[Q(T) - Q*]",
+			LogY:    true,
 			Caption: "Mean over problem instances; band: one standard deviation. Dashed: corrected bound.",
 		}
 		optimum := r.last(boundTask("none", dim, "optimum"), "objective", "all")

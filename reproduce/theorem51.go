@@ -162,7 +162,6 @@ func (d *Document) addFits(size floorSize, kind, against string, expected float6
 		LogX:    true,
 		LogY:    true,
 		Markers: true,
-
 		Caption: "Mean over seeds; bars: one standard deviation. Dashed: predicted.",
 	}
 	for _, m := range methods {

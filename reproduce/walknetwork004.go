@@ -50,8 +50,7 @@ func (w walker004) network(noise float64, small bool) ([]string, error) {
 		StepSize:    steps004[w.budget].sound,
 		SecretHops:  true,
 		Contraction: 1,
-
-		LocalSteps: 1,
+		LocalSteps:  1,
 	}, walk004Delta, account.Interval{Upper: local})
 	if err != nil {
 		return nil, err

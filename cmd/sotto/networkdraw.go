@@ -125,7 +125,6 @@ func (r *networkResult) coalitionPlot(title string) (plot.Drawing, error) {
 		YLabel:  "leak",
 		Curves:  []plot.Curve{most, mean},
 		Markers: true,
-
 		Caption: "Share of the local privacy loss that a growing coalition gets of the agents outside it.",
 	}, nil
 }

@@ -110,25 +110,23 @@ func (r *networkResult) worst() (u, i int, ok bool) {
 func (f *networkFlags) figures(r *networkResult) networkFigures {
 	g := r.gossip
 	out := networkFigures{
-		Topology:  r.graph.Name(),
-		Agents:    g.Agents,
-		Rounds:    len(g.Rounds),
-		Method:    g.Method.Name,
-		SecureSum: g.SecureSum,
-		Dropout:   f.graph.dropout,
-		Noise:     r.noise,
-		Delta:     f.delta,
-		Adjacency: r.adjacency.String(),
-
+		Topology:     r.graph.Name(),
+		Agents:       g.Agents,
+		Rounds:       len(g.Rounds),
+		Method:       g.Method.Name,
+		SecureSum:    g.SecureSum,
+		Dropout:      f.graph.dropout,
+		Noise:        r.noise,
+		Delta:        f.delta,
+		Adjacency:    r.adjacency.String(),
 		Unit:         "one agent's value, released once",
 		LocalEpsilon: account.StatedInterval(r.local),
 		MeanLabel:    network.MeanLabel,
 		Provenance:   network.Proved,
 		Accounting:   network.ViewMethod,
-
-		Assumptions: network.Assumptions,
-		NotCovered:  network.NotCovered,
-		Notes:       r.notes,
+		Assumptions:  network.Assumptions,
+		NotCovered:   network.NotCovered,
+		Notes:        r.notes,
 	}
 	for i, a := range r.adversaries {
 		v := r.views[i]

@@ -213,8 +213,7 @@ func (f *nodeFlags) load(stderr io.Writer) (*peer, error) {
 		Self:       p.roster.Keys()[p.self],
 		Provenance: p.facts.Provenance,
 		Curious:    p.facts.Curious,
-
-		Events: events,
+		Events:     events,
 	})
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", f.policy, err)
@@ -236,8 +235,7 @@ func (f *nodeFlags) load(stderr io.Writer) (*peer, error) {
 		Linger:      f.linger,
 		SendTimeout: f.send,
 		Log:         p.log,
-
-		Spent: p.spending,
+		Spent:       p.spending,
 	}
 	if len(topology.Period(graphs)) != 1 {
 		p.config.Graphs = graphs

@@ -28,8 +28,7 @@ func (g given) Describe(*agent.Query) (account.Release, error) {
 		Unit:      account.Record(),
 		Sampler:   account.Sampler{Kind: account.FullBatch},
 		Parts:     []account.Part{{Name: "given", Clip: 1, Shift: 1, Norm: g.norm, Dim: len(g.value)}},
-
-		Scale: 1,
+		Scale:     1,
 	}, nil
 }
 

@@ -28,12 +28,11 @@ type walkSurvey struct {
 func Walk(g *topology.Graph, w *network.WalkMixture, delta float64,
 	local account.Interval) (*rundir.WalkFigures, error) {
 	s := &walkSurvey{WalkFigures: &rundir.WalkFigures{
-		Adversary: "any one agent, which sees the tokens that it holds",
-		Delta:     delta,
-		MeanLabel: network.MeanLabel,
-		Local:     rundir.NewBounds(local.Lower, local.Upper),
-		Method:    network.WalkMethod,
-
+		Adversary:   "any one agent, which sees the tokens that it holds",
+		Delta:       delta,
+		MeanLabel:   network.MeanLabel,
+		Local:       rundir.NewBounds(local.Lower, local.Upper),
+		Method:      network.WalkMethod,
 		Provenance:  network.Proved,
 		Assumptions: network.WalkAssumptions,
 		Citations:   []string{network.WalkCitation},

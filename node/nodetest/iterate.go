@@ -42,10 +42,9 @@ func iterate(i int, start tensor.Vec) *oracle.KMStateful {
 		Clip:          math.Sqrt(Dim),
 		Rate:          1,
 		ExpectedBatch: iterateRecords,
-
-		Adjacency: account.ZeroOut,
-		Unit:      account.Record(),
-		Dim:       Dim,
+		Adjacency:     account.ZeroOut,
+		Unit:          account.Record(),
+		Dim:           Dim,
 	}}
 	if err := k.Validate(); err != nil {
 		panic(err)

@@ -179,8 +179,7 @@ func (w *World) Node(t testing.TB, i int, tr node.Transport, fsys ledger.FS, l l
 		BF16:      w.o.BF16,
 		Transport: tr,
 		Store:     store,
-
-		Interval: w.o.Interval,
+		Interval:  w.o.Interval,
 	}
 	if w.o.Tokens > 0 {
 		c.Holders, c.Hop = w.holders(), func(visit uint64) float64 {

@@ -60,8 +60,7 @@ func limits(members int) (network.ResourceManager, error) {
 			Streams:         16*n + 64,
 			StreamsInbound:  8*n + 32,
 			StreamsOutbound: 8*n + 32,
-
-			Memory: rcmgr.LimitVal64(members+1) * 2 * window,
+			Memory:          rcmgr.LimitVal64(members+1) * 2 * window,
 		},
 		Transient: rcmgr.ResourceLimits{
 			Conns:           n + 32,

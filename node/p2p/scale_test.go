@@ -159,8 +159,7 @@ func (s *scale) oracle(t *testing.T, i int) map[string]privacy.Oracle {
 		Clip:          1,
 		Adjacency:     account.ZeroOut,
 		Unit:          account.Record(),
-
-		Pool: oracle.NewPool(),
+		Pool:          oracle.NewPool(),
 	}
 	if err := g.Validate(); err != nil {
 		t.Fatal(err)
@@ -202,10 +201,9 @@ func (s *scale) train(t *testing.T) time.Duration {
 	for i := range s.nodes {
 		fsys := timedFS{ledger.OS{AllowVolatile: true}, &s.spent.sync}
 		own, err := ledger.Create(filepath.Join(dir, fmt.Sprint("ledger", i)), ledger.Genesis{
-			Adjacency: account.ZeroOut,
-			Unit:      account.Record(),
-			Budget:    account.Budget{Epsilon: 1e6, Delta: 1e-5},
-
+			Adjacency:  account.ZeroOut,
+			Unit:       account.Record(),
+			Budget:     account.Budget{Epsilon: 1e6, Delta: 1e-5},
 			MinRecords: 100,
 		}, ledger.Options{Key: l.keys[i], FS: fsys, Accountant: "rdp"})
 		if err != nil {
@@ -227,7 +225,6 @@ func (s *scale) train(t *testing.T) time.Duration {
 			Dim:       s.model.Dim(),
 			Transport: tr,
 			Store:     store,
-
 			OnRound: func(r node.RoundReport) {
 				if r.Round == s.rounds-1 {
 					ended <- time.Now()

@@ -66,15 +66,13 @@ func loadVectors(t testing.TB) []vector {
 			noise:      num("noise_multiplier"),
 			shift:      num("sensitivity"),
 			order:      num("order"),
-
-			delta: num("delta"),
-			eps:   num("eps"),
-			n:     whole("n"),
-			batch: whole("batch"),
-			steps: whole("steps"),
-			lo:    num("accept_lo"),
-
-			hi: num("accept_hi"),
+			delta:      num("delta"),
+			eps:        num("eps"),
+			n:          whole("n"),
+			batch:      whole("batch"),
+			steps:      whole("steps"),
+			lo:         num("accept_lo"),
+			hi:         num("accept_hi"),
 		}
 		v.adjacency = account.AddRemove
 		if a := r[col["adjacency"]]; a != "any" {

@@ -30,8 +30,7 @@ func (o scalarOracle) Describe(*agent.Query) (account.Release, error) {
 		Unit:      account.Owner(),
 		Sampler:   account.Sampler{Kind: account.FullBatch},
 		Parts:     []account.Part{{Name: "value", Clip: o.clip, Shift: 2, Norm: account.L2, Dim: 1}},
-
-		Scale: 1,
+		Scale:     1,
 	}, nil
 }
 
