@@ -64,13 +64,13 @@ func accuracy(t *testing.T, s *data.Split, hidden, epochs int) float64 {
 	if hidden > 0 {
 		kind, step = "mlp", .01
 	}
-	m, err := model.New(kind, model.Shape{Height: 28, Width: 28, Channels: 1, Classes: 10},
-		func(p any) error {
-			if mlp, ok := p.(*model.MLPParams); ok {
-				mlp.Hidden, mlp.Activation = []int{hidden}, "relu"
-			}
-			return nil
-		})
+	image := model.Shape{Height: 28, Width: 28, Channels: 1, Classes: 10}
+	m, err := model.New(kind, image, func(p any) error {
+		if mlp, ok := p.(*model.MLPParams); ok {
+			mlp.Hidden, mlp.Activation = []int{hidden}, "relu"
+		}
+		return nil
+	})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -56,8 +56,8 @@ func TestNetworksLearnMNIST(t *testing.T) {
 	for _, kind := range []string{"convnet", "cnn"} {
 		t.Run(kind, func(t *testing.T) {
 			t.Parallel()
-			m := task{kind: kind, shape: model.Shape{Height: 28, Width: 28, Channels: 1,
-				Classes: 10}}.build(t)
+			image := model.Shape{Height: 28, Width: 28, Channels: 1, Classes: 10}
+			m := task{kind: kind, shape: image}.build(t)
 			theta, sum := start(m, 1), make(tensor.Vec, m.Dim())
 			r := modeltest.Source(2)
 			batch := &model.Batch{X: tensor.NewMat(256, 784), Labels: make([]int32, 256)}

@@ -111,11 +111,11 @@ func (b Budget) validate() error {
 }
 
 // unsupported wraps ErrUnsupported with what was asked and what would be accepted.
-func unsupported(b *body, accountant string, a Adjacency, u Unit, supported string) error {
-	name := string(b.typ)
+func (r relation) unsupported(b *body, accountant, supported string) error {
+	name := string(b.kind.typ)
 	if b.event != nil {
-		name += " of " + string(b.event.typ)
+		name += " of " + string(b.event.kind.typ)
 	}
-	return fmt.Errorf("%w: %s under %v, unit %v, by accountant %s; supported: %s", ErrUnsupported, name, a, u,
-		accountant, supported)
+	return fmt.Errorf("%w: %s under %v, unit %v, by accountant %s; supported: %s", ErrUnsupported, name,
+		r.adjacency, r.unit, accountant, supported)
 }

@@ -1,117 +1,133 @@
 package account
 
 import (
-	"fmt"
 	"math"
 
 	"gonum.org/v1/gonum/mathext"
+
+	"sotto/config"
 )
 
-// BoundedDesign is bounded noise calibrated on its exact profile.
-type BoundedDesign struct {
-	Event      Event
-	Scale      float64 // relative to the sensitivity, as Truncation and Std
-	Truncation float64
-	Std        float64 // standard deviation of the truncated noise
-	Delta      float64 // exact delta at the target epsilon
+var boundedKind = kind{
+	typ: TypeBoundedNoise,
+	fields: func(b *body) []field {
+		return []field{{"family", &b.family, rule{}}, {"scale", &b.scale, rule{}},
+			{"truncation", &b.truncation, rule{}}, {"beta", &b.beta, rule{def: 0.0}}, {"dim", &b.dim, rule{}},
+			{"norm", &b.norm, rule{}}}
+	},
+	normalise: leaf((*body).checkBounded),
+	pair:      alonePair(boundedPair),
 }
 
-// Bounded finds the scale and truncation of least standard deviation whose exact profile
-// at target.Epsilon is at most target.Delta, for one scalar release. For every scale the
-// truncation is the least feasible one. Truncating Laplace noise gains a few percent over
-// pure Laplace noise; truncating Gaussian noise gains nothing and the search pushes the
-// truncation outwards, up to 12 scales. beta is used by the generalized family only, 0
-// otherwise.
-func Bounded(family string, beta float64, target Budget) (BoundedDesign, error) {
-	if err := first(target.validate(), bad(target.Delta > 0, "target_delta", target.Delta, "above 0")); err !=
-		nil {
-		return BoundedDesign{}, err
-	}
-	if _, err := BoundedNoise(family, 1, 1, beta); err != nil {
-		return BoundedDesign{}, err
-	}
-	best := BoundedDesign{Std: math.Inf(1)}
-	at := func(lnScale float64) float64 {
-		d := boundedAt(family, beta, math.Exp(lnScale), target)
-		if d.Std < best.Std {
-			best = d
-		}
-		return d.Std
-	}
-	// The standard deviation falls towards the best scale from both sides; a coarse
-	// search brackets it.
-	where, least := 0.0, math.Inf(1)
-	const step = 0.05
-	for x := math.Log(1e-3); x < math.Log(1e5); x += step {
-		if v := at(x); v < least {
-			where, least = x, v
-		} else if v > 4*least {
-			break
-		}
-	}
-	if math.IsInf(least, 1) {
-		return best, fmt.Errorf("%w: no scale up to 1e5 sensitivities gives (%g, %g)", ErrInfeasible,
-			target.Epsilon, target.Delta)
-	}
-	lo, hi := where-step, where+step
-	for range 50 {
-		a, b := lo+(hi-lo)/3, hi-(hi-lo)/3
-		if at(a) <= at(b) {
-			hi = b
-		} else {
-			lo = a
-		}
-	}
-	return best, nil
+// Families of BoundedNoise.
+const (
+	BoundedLaplace     = "laplace"     // density proportional to exp(-|x|/scale)
+	BoundedGaussian    = "gaussian"    // exp(-x^2/(2 scale^2))
+	BoundedGeneralized = "generalized" // exp(-(|x|/scale)^beta)
+)
+
+// BoundedNoise is scalar noise with density of the family on [-truncation, truncation];
+// scale and truncation are relative to the sensitivity, and beta (0 unless the family is
+// generalized) is at least 1.
+func BoundedNoise(family string, scale, truncation, beta float64) (Event, error) {
+	return newEvent(&body{
+		kind:       &boundedKind,
+		family:     family,
+		scale:      scale,
+		truncation: truncation,
+		beta:       beta,
+		dim:        1,
+		norm:       L2.String(),
+	})
 }
 
-// boundedAt is the design of one scale, Std +Inf where no truncation is feasible.
-func boundedAt(family string, beta, scale float64, target Budget) BoundedDesign {
-	delta := func(a float64) float64 {
-		return profileOf(boundedPair(&body{family: family, scale: scale, truncation: a, beta: beta}), false,
-			target.Epsilon)
+func (b *body) checkBounded() error {
+	if b.family != BoundedLaplace && b.family != BoundedGaussian && b.family != BoundedGeneralized {
+		return config.Bad("family", b.family, "laplace, gaussian or generalized")
 	}
-	hi := 12 * scale
-	if family == BoundedLaplace {
-		hi = 60 * scale
-	}
-	if !(delta(hi) <= target.Delta) {
-		return BoundedDesign{Std: math.Inf(1)}
-	}
-	lo := 0.0
-	for range 60 {
-		mid := (lo + hi) / 2
-		if delta(mid) <= target.Delta {
-			hi = mid
-		} else {
-			lo = mid
+	if b.family == BoundedGeneralized {
+		if !(b.beta >= 1 && b.beta <= 64) {
+			return config.Bad("beta", b.beta, "1 to 64")
 		}
+	} else if b.beta != 0 {
+		return config.Bad("beta", b.beta, "absent unless the family is generalized")
 	}
-	ev, err := BoundedNoise(family, scale, hi, beta)
-	if err != nil {
-		return BoundedDesign{Std: math.Inf(1)}
-	}
-	return BoundedDesign{
-		Event:      ev,
-		Scale:      scale,
-		Truncation: hi,
-		Std:        boundedStd(family, scale, hi, beta),
-		Delta:      delta(hi),
-	}
+	return first(bad(positive(b.scale), "scale", b.scale, "a finite number > 0"),
+		bad(positive(b.truncation), "truncation", b.truncation, "a finite number > 0"),
+		bad(b.dim == 1, "dim", b.dim, "1: vectors of bounded noise have no known worst case"),
+		bad(b.norm == L1.String() || b.norm == L2.String(), "norm", b.norm, "l1 or l2"))
 }
 
-// boundedStd is the standard deviation of density exp(-(|x|/w)^beta) on [-a, a]:
-// w^2 Gamma(3/beta) P(3/beta, x)/(Gamma(1/beta) P(1/beta, x)) with x = (a/w)^beta.
-func boundedStd(family string, scale, a, beta float64) float64 {
-	w := scale
-	switch family {
+// boundedPair is scalar noise of the family on [-A, A] around 0 against the same around
+// 1. Outcomes in the end strip of width 1 are impossible under the neighbour: an infinity
+// atom that no scale removes. On the overlap the loss g(|z-1|) - g(|z|) falls with z
+// because g is convex.
+func boundedPair(b *body) pair {
+	f, edge := boundedLaw(b)
+	a := b.truncation
+	clamp := func(z float64) float64 { return math.Min(a, math.Max(-a, z)) }
+	return pair{stateless(func(t float64) tails {
+		z := edge(t) // loss > t exactly for z below the edge
+		z = math.Max(1-a, math.Min(a, z))
+		if a < 1-a { // disjoint supports
+			z = a
+		}
+		// P and Q-probabilities of (-Inf, z): the strip below 1-A has loss +Inf and is in
+		// pUp, that above A has -Inf.
+		p, q := f(clamp(z)), f(clamp(z-1))
+		return tails{p, q, f(clamp(-z)), f(clamp(1 - z))}
+	}), true, true}
+}
+
+// boundedLaw returns the distribution function on [-A, A], and the z below which the loss
+// exceeds t.
+func boundedLaw(b *body) (cdf func(z float64) float64, edge func(t float64) float64) {
+	s, a := b.scale, b.truncation
+	switch b.family {
 	case BoundedLaplace:
-		beta = 1
+		norm := -2 * math.Expm1(-a/s)
+		cdf = func(z float64) float64 {
+			if z < 0 {
+				return (math.Exp(z/s) - math.Exp(-a/s)) / norm
+			}
+			return 0.5 - math.Expm1(-z/s)/norm
+		}
+		edge = func(t float64) float64 {
+			switch {
+			case t >= 1/s:
+				return math.Inf(-1)
+			case t < -1/s:
+				return math.Inf(1)
+			}
+			return (1 - t*s) / 2
+		}
 	case BoundedGaussian:
-		beta, w = 2, scale*math.Sqrt2
+		lo := upperTail(a / s)
+		norm := math.Erf(a / s / math.Sqrt2)
+		cdf = func(z float64) float64 { return (upperTail(-z/s) - lo) / norm }
+		edge = func(t float64) float64 { return 0.5 - t*s*s }
+	default:
+		g := func(z float64) float64 { return math.Pow(math.Abs(z)/s, b.beta) }
+		norm := mathext.GammaIncReg(1/b.beta, g(a))
+		cdf = func(z float64) float64 {
+			half := mathext.GammaIncReg(1/b.beta, g(z)) / norm / 2
+			if z < 0 {
+				return 0.5 - half
+			}
+			return 0.5 + half
+		}
+		edge = func(t float64) float64 {
+			lo, hi := -a-1, a+1
+			for range 80 {
+				z := (lo + hi) / 2
+				if g(z-1)-g(z) > t {
+					lo = z
+				} else {
+					hi = z
+				}
+			}
+			return lo
+		}
 	}
-	x := math.Pow(a/w, beta)
-	g3, _ := math.Lgamma(3 / beta)
-	g1, _ := math.Lgamma(1 / beta)
-	return w * math.Sqrt(math.Exp(g3-g1)*mathext.GammaIncReg(3/beta, x)/mathext.GammaIncReg(1/beta, x))
+	return cdf, edge
 }

@@ -136,7 +136,7 @@ func TestClaim15(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if e := pureEpsilon(ev.body, ReplaceOne, Record()); math.Abs(e-worst(-9)) > 1e-9 {
+	if e := pureEpsilon(ev.body, relation{ReplaceOne, Record()}); math.Abs(e-worst(-9)) > 1e-9 {
 		t.Errorf("charged in L1: %v, want %v", e, worst(-9))
 	}
 }

@@ -57,8 +57,6 @@
 //	fixed size, no replacing  refused            rdp            refused
 //	shuffled, cyclic          no amplification   the same       the same
 //
-// A central-limit figure such as [CentralLimitMu] is for comparison only.
-//
 // # Edge cases
 //
 // Nothing composed costs 0; no-ops are free. Non-private events and absent noise cost

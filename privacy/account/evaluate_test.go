@@ -27,18 +27,6 @@ func (v vector) evaluate() (float64, error) {
 		return v.atOrder()
 	case "rdp_repeat_select":
 		return v.selected()
-	case "kov_advanced":
-		var es, ds []float64
-		for range v.steps {
-			es, ds = append(es, v.number("eps0")), append(ds, v.number("delta0"))
-		}
-		b, err := account.KOVAdvanced(es, ds, v.number("delta_slack"))
-		if math.Abs(b.Delta-v.delta) > 1e-8*v.delta { // the row's figure was formed by subtraction from 1
-			return 0, fmt.Errorf("total delta %v, want %v", b.Delta, v.delta)
-		}
-		return b.Epsilon, err
-	case "gdp_clt":
-		return v.centralLimit()
 	case "pld_tpr", "pld_gdp_mu":
 		return v.readOut()
 	case "hockey_stick":
@@ -154,9 +142,6 @@ func (v vector) atOrder() (float64, error) {
 	if err != nil {
 		return 0, err
 	}
-	if v.mechanism == "exponential_mechanism" {
-		return account.ExponentialKL(v.number("eps0")), nil
-	}
 	ev, err := v.event(v.noise)
 	if err != nil {
 		return 0, err
@@ -193,24 +178,6 @@ func (v vector) selected() (float64, error) {
 		Steps:      []account.PlanStep{account.Fixed(ev, 1)},
 	}, v.delta)
 	return i.Upper, err
-}
-
-func (v vector) centralLimit() (float64, error) {
-	f := func(s float64) float64 {
-		return account.GaussianEpsilon(account.CentralLimitMu(v.q, s, v.steps), v.delta)
-	}
-	if v.kind != "sigma" {
-		return f(v.noise), nil
-	}
-	lo, hi := 0.1, 10.0
-	for range 100 {
-		if mid := (lo + hi) / 2; f(mid) > v.eps {
-			lo = mid
-		} else {
-			hi = mid
-		}
-	}
-	return hi, nil
 }
 
 func (v vector) readOut() (float64, error) {

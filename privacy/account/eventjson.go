@@ -10,98 +10,59 @@ import (
 	"sotto/config"
 )
 
+// maxDepth bounds the nesting of what is read.
+const maxDepth = 64
+
 // field is one JSON member of a body; ptr points to where it lives.
 type field struct {
 	name string
 	ptr  any
-	def  any // value that is left out of the canonical form; nil: always written and required
+	rule
 }
 
-// schema lists the members that belong to b.typ, apart from children; ok is false for an
-// unknown type.
-func (b *body) schema() (fields []field, ok bool) {
-	f := func(name string, ptr any) field { return field{name, ptr, nil} }
-	switch b.typ {
-	case TypeNoOp, TypeCompose, TypeParallel:
-		return nil, true
-	case TypeNonPrivate:
-		return []field{f("reason", &b.reason)}, true
-	case TypeGaussian:
-		return []field{f("noise_multiplier", &b.noise), {"shift", &b.shift, 1.0}}, true
-	case TypeDiscreteGaussian:
-		return []field{f("sigma_grid", &b.sigmaGrid), f("l2_grid", &b.l2Grid), f("linf_grid", &b.linfGrid),
-			f("dim", &b.dim)}, true
-	case TypeLaplace:
-		return []field{f("scale", &b.scale)}, true
-	case TypeDiscreteLaplace:
-		return []field{f("a", &b.a), f("l1_grid", &b.l1Grid)}, true
-	case TypeBoundedNoise:
-		return []field{f("family", &b.family), f("scale", &b.scale), f("truncation", &b.truncation),
-			{"beta", &b.beta, 0.0}, f("dim", &b.dim), f("norm", &b.norm)}, true
-	case TypeRandomizedResponse:
-		return []field{f("p", &b.p), f("k", &b.k)}, true
-	case TypeEpsDelta:
-		return []field{f("epsilon", &b.epsilon), f("delta", &b.delta)}, true
-	case TypeZCDP:
-		return []field{f("rho", &b.rho), f("xi", &b.xi)}, true
-	case TypeGDP:
-		return []field{f("mu", &b.mu)}, true
-	case TypeRDP:
-		return []field{f("orders", &b.orders), f("values", &b.values)}, true
-	case TypePoisson:
-		return []field{f("rate", &b.rate)}, true
-	case TypePoissonTruncated:
-		return []field{f("rate", &b.rate), f("max_batch", &b.maxBatch), f("population", &b.population)}, true
-	case TypeFixedSize:
-		return []field{f("population", &b.population), f("batch", &b.batch)}, true
-	case TypeCyclic:
-		return []field{f("period", &b.period)}, true
-	case TypeMixtureGaussian:
-		return []field{f("noise_multiplier", &b.noise), f("shifts", &b.shifts), f("probs", &b.probs)}, true
-	case TypeTree:
-		return []field{f("noise_multiplier", &b.noise), f("steps", &b.steps), f("restarts", &b.restarts)},
-			true
-	case TypeRepeatSelect:
-		return []field{f("mean", &b.mean), f("shape", &b.shape)}, true
-	case TypeRepeat:
-		return []field{f("count", &b.count)}, true
+// rule is what a number must be; what has none is checked with its kind.
+type rule struct {
+	holds   func(x float64) bool
+	allowed string
+	def     any // value that is left out of the canonical form; nil: always written and required
+}
+
+var (
+	aboveZero   = rule{positive, "a finite number > 0", nil}
+	nonNegative = rule{atLeast0, "a finite number >= 0", nil}
+	probability = rule{inUnit, "0 to 1", nil}
+)
+
+// integers are those of at least n.
+func integers(n int) rule {
+	return rule{func(x float64) bool { return x >= float64(n) }, fmt.Sprintf("an integer >= %d", n), nil}
+}
+
+// or gives a rule a default.
+func (r rule) or(def float64) rule { return rule{r.holds, r.allowed, def} }
+
+func (f *field) check() error {
+	switch p := f.ptr.(type) {
+	case *float64:
+		return bad(f.holds == nil || f.holds(*p), f.name, *p, f.allowed)
+	case *int:
+		return bad(f.holds == nil || f.holds(float64(*p)), f.name, *p, f.allowed)
 	}
-	return nil, false
+	return nil
 }
 
-func (b *body) hasChild() bool {
-	switch b.typ {
-	case TypePoisson, TypePoissonTruncated, TypeFixedSize, TypeCyclic, TypeRepeatSelect, TypeRepeat:
-		return true
-	}
-	return false
-}
-
-func (b *body) hasChildren() bool { return b.typ == TypeCompose || b.typ == TypeParallel }
-
-// MarshalJSON writes a number, or "poisson".
-func (s shape) MarshalJSON() ([]byte, error) {
-	if s.poisson {
-		return []byte(`"poisson"`), nil
-	}
-	return json.Marshal(s.eta)
-}
-
-// UnmarshalJSON reads what MarshalJSON writes.
-func (s *shape) UnmarshalJSON(b []byte) error {
-	if string(b) == `"poisson"` {
-		*s = shape{poisson: true}
+// fields are the members of b's JSON form, apart from children.
+func (b *body) fields() []field {
+	if b.kind.fields == nil {
 		return nil
 	}
-	*s = shape{}
-	return json.Unmarshal(b, &s.eta)
+	return b.kind.fields(b)
 }
 
 // tree returns b as a map that encoding/json writes with sorted keys and shortest floats.
 func (b *body) tree() map[string]any {
-	m := map[string]any{"type": b.typ}
-	fields, _ := b.schema()
-	for _, f := range fields {
+	m := map[string]any{"type": b.kind.typ}
+	for _, f := range b.fields() {
 		switch p := f.ptr.(type) {
 		case *float64:
 			if f.def == nil || *p != f.def {
@@ -111,10 +72,10 @@ func (b *body) tree() map[string]any {
 			m[f.name] = p
 		}
 	}
-	if b.hasChild() {
+	if b.kind.is(holdsOne) {
 		m["event"] = b.event.tree()
 	}
-	if b.hasChildren() {
+	if b.kind.is(holdsMany) {
 		children := make([]any, len(b.events))
 		for i, c := range b.events {
 			children[i] = c.tree()
@@ -189,8 +150,9 @@ func (e *Event) UnmarshalJSON(data []byte) error {
 		return config.Bad("v", v, "1")
 	}
 	var out Event
-	for _, f := range []field{{"adjacency", &out.Adjacency, 0}, {"unit", &out.Unit, 0},
-		{"clip", &out.Clip, 0}, {"oracle", &out.Oracle, 0}, {"sampler", &out.Sampler, 0}} {
+	for _, f := range []field{{name: "adjacency", ptr: &out.Adjacency}, {name: "unit", ptr: &out.Unit},
+		{name: "clip", ptr: &out.Clip}, {name: "oracle", ptr: &out.Oracle},
+		{name: "sampler", ptr: &out.Sampler}} {
 		if _, there := raw[f.name]; !there {
 			continue
 		}
@@ -218,15 +180,15 @@ func readBody(raw map[string]json.RawMessage, depth int) (*body, error) {
 	if depth > maxDepth {
 		return nil, config.Bad("event", "nested too deeply", "at most 64 levels")
 	}
-	b := &body{}
-	if err := take(raw, "type", &b.typ); err != nil {
+	var typ Type
+	if err := take(raw, "type", &typ); err != nil {
 		return nil, err
 	}
-	fields, ok := b.schema()
-	if !ok {
-		return nil, config.Bad("type", string(b.typ), "a known event type")
+	b := &body{kind: kinds[typ]}
+	if b.kind == nil {
+		return nil, config.Bad("type", string(typ), "a known event type")
 	}
-	for _, f := range fields {
+	for _, f := range b.fields() {
 		if _, there := raw[f.name]; !there && f.def != nil {
 			*f.ptr.(*float64) = f.def.(float64)
 			continue
@@ -239,21 +201,21 @@ func readBody(raw map[string]json.RawMessage, depth int) (*body, error) {
 		return nil, err
 	}
 	for k := range raw {
-		return nil, config.Bad(k, "unknown key", "the keys of a "+string(b.typ)+" event")
+		return nil, config.Bad(k, "unknown key", "the keys of a "+string(typ)+" event")
 	}
-	return normalise(b, depth)
+	return normalise(b)
 }
 
 func (b *body) readChildren(raw map[string]json.RawMessage, depth int) error {
 	var children []map[string]json.RawMessage
-	if b.hasChild() {
+	if b.kind.is(holdsOne) {
 		var c map[string]json.RawMessage
 		if err := take(raw, "event", &c); err != nil {
 			return err
 		}
 		children = append(children, c)
 	}
-	if b.hasChildren() {
+	if b.kind.is(holdsMany) {
 		if err := take(raw, "events", &children); err != nil {
 			return err
 		}
@@ -265,7 +227,7 @@ func (b *body) readChildren(raw map[string]json.RawMessage, depth int) error {
 		}
 		b.events = append(b.events, n)
 	}
-	if b.hasChild() {
+	if b.kind.is(holdsOne) {
 		b.event, b.events = b.events[0], nil
 	}
 	return nil

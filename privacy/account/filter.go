@@ -171,11 +171,10 @@ func (f *additive) admit(ev Event, times int) error {
 // coordinate.
 func (f *additive) price(ev Event) ([]float64, error) {
 	t := tally{
-		name:      f.t.name,
-		adjacency: f.t.adjacency,
-		unit:      f.t.unit,
-		supports:  f.t.supports,
-		lists:     make([][]entry, 1),
+		relation: f.t.relation,
+		name:     f.t.name,
+		supports: f.t.supports,
+		lists:    make([][]entry, 1),
 	}
 	if ev.body.contains(TypeCyclic) {
 		return nil, fmt.Errorf("%w: cyclic events by an adaptive filter; supported: a CountFilter",
@@ -234,12 +233,13 @@ func NewRDPFilter(a Adjacency, u Unit, budget Budget, orders ...float64) (*RDPFi
 		f.limit = append(f.limit, budget.Epsilon-math.Log1p(-1/o)+(math.Log(budget.Delta)+math.Log(o))/(o-1))
 	}
 	f.spent = make([]float64, len(orders))
-	f.t = tally{name: "rdp", adjacency: a, unit: u, supports: func(b *body) error {
-		_, err := rdpCurve(b, a, u)
+	r := relation{a, u}
+	f.t = tally{relation: r, name: "rdp", supports: func(b *body) error {
+		_, err := rdpCurve(b, r)
 		return err
 	}}
 	f.cost = func(b *body) ([]float64, error) {
-		c, err := rdpCurve(b, a, u)
+		c, err := rdpCurve(b, r)
 		if err != nil {
 			return nil, err
 		}
@@ -267,12 +267,12 @@ func NewGDPFilter(a Adjacency, u Unit, budget Budget) (*GDPFilter, error) {
 		return nil, err
 	}
 	mu := GaussianMu(budget.Epsilon, budget.Delta)
-	g := &ExactGaussian{tally{adjacency: a, unit: u}}
+	r := relation{a, u}
+	g := &ExactGaussian{tally{relation: r}}
 	f := &GDPFilter{additive{limit: []float64{mu * mu}, spent: []float64{0}}}
-	f.t = tally{name: "gdp", adjacency: a, unit: u, supports: g.check}
+	f.t = tally{relation: r, name: "gdp", supports: g.check}
 	f.cost = func(b *body) ([]float64, error) {
-		m, _ := gaussianMu(b)
-		m *= float64(u.members())
+		m, _ := r.mu(b)
 		return []float64{m * m}, nil
 	}
 	return f, nil

@@ -1,10 +1,6 @@
 package account
 
-import (
-	"math"
-
-	"sotto/config"
-)
+import "math"
 
 // KOV composes (epsilon, delta) black boxes optimally ("kov"; Kairouz, Oh, Viswanath
 // 2015; Murtagh, Vadhan 2016). Equal boxes compose by the exact formula; unequal ones,
@@ -26,21 +22,12 @@ func NewKOV(a Adjacency, u Unit) (*KOV, error) {
 
 // box reads one event as an (epsilon, delta) box; epsilon is +Inf without noise.
 func (k *KOV) box(b *body) (eps, delta float64, err error) {
-	if b.typ == TypeEpsDelta && k.unit.members() == 1 {
-		return b.epsilon, b.delta, nil
-	}
-	switch b.typ {
-	case TypeLaplace, TypeDiscreteLaplace, TypeRandomizedResponse:
-		if b.typ == TypeRandomizedResponse && (k.adjacency == AddRemove || k.unit.members() > 1) {
-			break
-		}
-		return pureEpsilon(b, k.adjacency, k.unit), 0, nil
-	case TypePoisson:
-		if e := pureEpsilon(b, k.adjacency, k.unit); !math.IsInf(e, 1) && k.unit.Kind == UnitRecord {
-			return e, 0, nil
+	if b.kind.box != nil {
+		if eps, delta, ok := b.kind.box(b, k.relation); ok {
+			return eps, delta, nil
 		}
 	}
-	return 0, 0, unsupported(b, "kov", k.adjacency, k.unit,
+	return 0, 0, k.unsupported(b, "kov",
 		"eps_delta (unit record or owner), laplace and discrete_laplace, randomized_response "+
 			"(replace-one, zero-out), poisson of pure mechanisms (add-remove, zero-out)")
 }
@@ -50,19 +37,10 @@ func (k *KOV) Epsilon(delta float64) (Interval, error) {
 	if err := checkDelta(delta); err != nil {
 		return Interval{}, err
 	}
-	all, nonPrivate := k.branches()
-	if nonPrivate {
-		return Interval{math.Inf(1), math.Inf(1)}, nil
-	}
-	worst := 0.0
-	for _, l := range all {
+	return k.worst(anyEpsilon, func(l []entry) (Interval, error) {
 		e, err := k.boxes(l).epsilon(delta)
-		if err != nil {
-			return Interval{}, err
-		}
-		worst = math.Max(worst, e)
-	}
-	return Interval{0, worst}, nil
+		return Interval{0, e}, err
+	})
 }
 
 // Delta returns {0, upper}.
@@ -70,29 +48,17 @@ func (k *KOV) Delta(epsilon float64) (Interval, error) {
 	if err := checkEpsilon(epsilon); err != nil {
 		return Interval{}, err
 	}
-	all, nonPrivate := k.branches()
-	if nonPrivate {
-		return Interval{1, 1}, nil
-	}
-	worst := 0.0
-	for _, l := range all {
+	return k.worst(anyDelta, func(l []entry) (Interval, error) {
 		b := k.boxes(l)
-		d := 0.0
 		switch {
 		case b.w.noNoise:
-			d = 1
+			return Interval{0, 1}, nil
 		case b.exact():
-			d = KOVDelta(b.e0, b.d0, b.count, epsilon)
-		default:
-			i, err := b.w.delta(epsilon)
-			if err != nil {
-				return Interval{}, err
-			}
-			d = i.Upper
+			return Interval{0, KOVDelta(b.e0, b.d0, b.count, epsilon)}, nil
 		}
-		worst = math.Max(worst, d)
-	}
-	return Interval{0, worst}, nil
+		i, err := b.w.delta(epsilon)
+		return Interval{0, i.Upper}, err
+	})
 }
 
 // boxes are the entries of one branch: count equal ones (e0, d0), or a workload of
@@ -204,36 +170,4 @@ func KOVEpsilon(e0, d0 float64, count int, delta float64) float64 {
 		}
 	}
 	return hi
-}
-
-// KOVAdvanced is the closed form of the heterogeneous theorem of Kairouz, Oh, Viswanath
-// as used by Bellet, Guerraoui, Taziki, Tommasi 2018: total delta 1-(1-slack)
-// prod(1-deltas[t]) and the least of three epsilons. It is valid, and looser than the kov
-// and pld accountants, which replace it outside of reproductions. slack in [0, 1); 0
-// leaves the plain sum.
-func KOVAdvanced(epsilons, deltas []float64, slack float64) (Budget, error) {
-	if len(epsilons) != len(deltas) {
-		return Budget{}, config.Bad("deltas", len(deltas), "as many as epsilons")
-	}
-	if err := bad(slack >= 0 && slack < 1, "slack", slack, "0 to below 1"); err != nil {
-		return Budget{}, err
-	}
-	var plain, drift, square float64
-	keep := math.Log1p(-slack)
-	for t, e := range epsilons {
-		if err := first(bad(atLeast0(e), "epsilons", e, "finite numbers >= 0"),
-			bad(inUnit(deltas[t]), "deltas", deltas[t], "0 to 1")); err != nil {
-			return Budget{}, err
-		}
-		plain += e
-		drift += e * math.Tanh(e/2) // e (exp(e)-1)/(exp(e)+1)
-		square += e * e
-		keep += math.Log1p(-deltas[t])
-	}
-	eps := plain
-	if slack > 0 {
-		eps = math.Min(eps, drift+math.Sqrt(2*square*math.Log(math.E+math.Sqrt(square)/slack)))
-		eps = math.Min(eps, drift+math.Sqrt(2*square*math.Log(1/slack)))
-	}
-	return Budget{Epsilon: eps, Delta: -math.Expm1(keep)}, nil
 }

@@ -56,52 +56,6 @@ func TestKOVAgainstGrids(t *testing.T) {
 	if e := KOVEpsilon(0.5, 1e-3, 10, 1e-3); !math.IsInf(e, 1) {
 		t.Errorf("ten boxes of delta 1e-3 at 1e-3: %v", e)
 	}
-	b, err := KOVAdvanced([]float64{0.1, 0.2}, []float64{0, 0}, 0)
-	if err != nil || math.Abs(b.Epsilon-0.3) > 1e-12 || b.Delta != 0 {
-		t.Errorf("without slack: %+v, %v", b, err)
-	}
-	if _, err := KOVAdvanced([]float64{1}, nil, 0); err == nil {
-		t.Error("lengths may differ")
-	}
-}
-
-// TestBounded: the least standard deviations of truncated noise, from the exact profile.
-func TestBounded(t *testing.T) {
-	t.Parallel()
-	for _, c := range []struct{ eps, delta, gauss, laplace float64 }{
-		{0.5, 1e-3, 4.6144, 2.7285}, {0.1, 1e-3, 17.409, 12.438}, {1, 1e-3, 2.5774, 1.3896},
-		{0.5, 1e-5, 7.0402, 2.8256},
-	} {
-		for family, want := range map[string]float64{BoundedGaussian: c.gauss, BoundedLaplace: c.laplace} {
-			d, err := Bounded(family, 0, Budget{c.eps, c.delta})
-			if err != nil {
-				t.Fatal(err)
-			}
-			// Truncating a Gaussian only loses: its best lies between the untruncated
-			// noise and the published figure.
-			if family == BoundedGaussian &&
-				(d.Std > want*(1+1e-4) || d.Std < 0.999/GaussianMu(c.eps, c.delta)) ||
-				family == BoundedLaplace && math.Abs(d.Std-want) > 1e-4*want {
-				t.Errorf("%s %+v: %+v, want %v", family, c, d, want)
-			}
-			if d.Delta > c.delta || profileOf(boundedPair(d.Event.body), true, c.eps) > c.delta*(1+1e-9) {
-				t.Errorf("%s %+v: delta %v", family, c, d.Delta)
-			}
-		}
-	}
-	one, err1 := Bounded(BoundedGeneralized, 1, Budget{1, 1e-3})
-	two, err2 := Bounded(BoundedGeneralized, 2, Budget{1, 1e-3})
-	if err1 != nil || err2 != nil {
-		t.Fatal(err1, err2)
-	}
-	within(t, "generalized 1 is Laplace", one.Std, 1.3896, 2e-4)
-	within(t, "generalized 2 is Gaussian", two.Std, 2.5760, 2e-3)
-	if _, err := Bounded("cauchy", 0, Budget{1, 1e-3}); err == nil {
-		t.Error("unknown family was accepted")
-	}
-	if _, err := Bounded(BoundedLaplace, 0, Budget{1, 0}); err == nil {
-		t.Error("delta 0 was accepted")
-	}
 }
 
 // TestBoundedProfiles compares profiles of truncated noise with quadrature of both

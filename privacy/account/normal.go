@@ -120,10 +120,3 @@ func GaussianMu(epsilon, delta float64) float64 {
 	}
 	return lo
 }
-
-// CentralLimitMu is the central-limit GDP parameter q sqrt(T (exp(1/s^2)-1)) of T
-// Poisson-sampled Gaussian events. It is a reference figure for comparison with the
-// literature, not a bound: the true epsilon is larger.
-func CentralLimitMu(rate, noise float64, steps int) float64 {
-	return rate * math.Sqrt(float64(steps)*math.Expm1(1/(noise*noise)))
-}

@@ -5,8 +5,6 @@ import (
 	"fmt"
 	"math"
 
-	"gonum.org/v1/gonum/mathext"
-
 	"sotto/config"
 )
 
@@ -32,7 +30,7 @@ func NewPLD(a Adjacency, u Unit, mesh ...float64) (*PrivacyLoss, error) {
 	}
 	var err error
 	d.tally, err = newTally("pld", a, u, func(b *body) error {
-		_, _, err := d.pairFor(b)
+		_, err := d.pairOf(b)
 		return err
 	})
 	return d, err
@@ -46,194 +44,62 @@ const pldSupported = "gaussian, gdp, discrete_gaussian (dim 1 or sigma_grid >= 3
 	"(add-remove, replace-one) and poisson of any of " +
 	"these (add-remove, zero-out)"
 
-// pairFor returns the dominating pair of one event other than an unsampled Gaussian;
-// bounded is false where noise is 0, so that there is no pair and epsilon is infinite.
-func (d *PrivacyLoss) pairFor(b *body) (p pair, bounded bool, err error) {
-	refused := unsupportedBy{b, d}
-	k := d.unit.members()
-	if mu, ok := gaussianMu(b); ok {
-		if b.typ == TypeTree && k > 1 {
-			return pair{}, false, refused.err()
-		}
-		return gaussianPair(mu * float64(k)), !math.IsInf(mu, 1), nil
-	}
-	switch b.typ {
-	case TypeLaplace:
-		return laplacePair(float64(k) / b.scale), b.scale > 0, nil
-	case TypePoisson:
-		return d.poissonFor(b)
-	case TypeMixtureGaussian:
-		if d.unit.Kind != UnitRecord {
-			return pair{}, false, refused.err()
-		}
-		return d.mixtureFor(b.noise, b.shifts, b.probs), b.noise > 0, nil
-	case TypePoissonTruncated:
-		return d.truncatedFor(b)
-	}
-	if k > 1 {
-		return pair{}, false, refused.err()
-	}
-	switch b.typ {
-	case TypeDiscreteGaussian:
-		if b.dim == 1 && b.l2Grid <= 1<<16 {
-			return discreteGaussianPair(b.sigmaGrid, b.l2Grid), true, nil
-		}
-	case TypeDiscreteLaplace:
-		return discreteLaplacePair(b.a, float64(b.l1Grid)), true, nil
-	case TypeBoundedNoise:
-		return boundedPair(b), true, nil
-	case TypeEpsDelta:
-		return epsDeltaPair(b.epsilon, b.delta), true, nil
-	case TypeRandomizedResponse:
-		if d.adjacency != AddRemove {
-			return responsePair(b.p, b.k, d.adjacency == ZeroOut), true, nil
-		}
-	}
-	return pair{}, false, refused.err()
-}
+// noPair is that of an event without noise, whose epsilon is infinite.
+var noPair pair
 
-type unsupportedBy struct {
-	b *body
-	d *PrivacyLoss
-}
-
-func (u unsupportedBy) err() error {
-	return unsupported(u.b, "pld", u.d.adjacency, u.d.unit, pldSupported)
-}
-
-func (d *PrivacyLoss) poissonFor(b *body) (pair, bool, error) {
-	k := d.unit.members()
-	if mu, ok := gaussianMu(b.event); ok {
-		switch {
-		case math.IsInf(mu, 1):
-			return pair{}, false, nil
-		case k > 1: // the aligned group is the worst one, by the argument of antipodalPair
-			var w, c []float64
-			for j := 0; j <= k; j++ {
-				if p := binomialPMF(k, j, b.rate); p > 0 {
-					w, c = append(w, p), append(c, float64(j)*mu)
-				}
-			}
-			return d.mixtureFor(1, c, w), true, nil
-		case d.adjacency == ReplaceOne:
-			return antipodalPair(b.rate, mu/2), true, nil
+// pairOf returns the dominating pair of one event.
+func (r relation) pairOf(b *body) (pair, error) {
+	p, err := noPair, errNoProof
+	if mu, ok := r.mu(b); ok {
+		if math.IsInf(mu, 1) {
+			return noPair, nil
 		}
-		return poissonPair(b.rate, gaussianPair(mu)), true, nil
+		return gaussianPair(mu), nil
 	}
-	if d.adjacency == ReplaceOne || d.unit.Kind != UnitRecord {
-		return pair{}, false, unsupportedBy{b, d}.err()
+	if b.kind.pair != nil {
+		p, err = b.kind.pair(b, r)
 	}
-	in, bounded, err := d.pairFor(b.event)
-	if err != nil || !bounded {
-		return pair{}, false, err
+	if err == errNoProof {
+		err = r.unsupported(b, "pld", pldSupported)
 	}
-	return poissonPair(b.rate, in), true, nil
-}
-
-// mixtureFor is the pair of a random number of hits; under replace-one each contribution
-// lies within half the shift.
-func (d *PrivacyLoss) mixtureFor(noise float64, shifts, probs []float64) pair {
-	if noise == 0 {
-		return pair{}
-	}
-	half := 1.0
-	if d.adjacency == ReplaceOne {
-		half = 0.5
-	}
-	var w, c []float64
-	for j, p := range probs {
-		if p > 0 {
-			w, c = append(w, p), append(c, half*shifts[j]/noise)
-		}
-	}
-	return mixturePair(w, c, d.adjacency == ReplaceOne)
-}
-
-// truncatedFor is the upper bound for a batch capped at B of n records: with probability
-// w = P[Bin(n-1,q) >= B] the cap binds for a sampled record, and then the record also
-// displaces another one: the replace-one pair at twice the shift, at rate P[Bin(n,q) > B]
-// B/(n w). Otherwise the plain Poisson pair.
-func (d *PrivacyLoss) truncatedFor(b *body) (pair, bool, error) {
-	mu, ok := gaussianMu(b.event)
-	if !ok || d.adjacency == ZeroOut || d.unit.Kind != UnitRecord {
-		return pair{}, false, unsupportedBy{b, d}.err()
-	}
-	if math.IsInf(mu, 1) {
-		return pair{}, false, nil
-	}
-	plain, m := poissonPair(b.rate, gaussianPair(mu)), mu
-	if d.adjacency == ReplaceOne {
-		plain, m = antipodalPair(b.rate, mu/2), mu/2
-	}
-	w := binomialTail(b.population-1, b.maxBatch, b.rate)
-	rate := 0.0
-	if w > 0 {
-		rate = math.Min(1, binomialTail(b.population, b.maxBatch+1, b.rate)*float64(b.maxBatch)/
-			(float64(b.population)*w))
-	}
-	if w == 0 || rate == 0 {
-		plain.tight = false
-		return plain, true, nil
-	}
-	p := blendPair(w, plain, antipodalPair(rate, 2*m))
-	p.tight = false
-	return p, true, nil
-}
-
-// binomialTail is P[Bin(n,q) >= k].
-func binomialTail(n, k int, q float64) float64 {
-	if k <= 0 {
-		return 1
-	}
-	if k > n {
-		return 0
-	}
-	return mathext.RegIncBeta(float64(k), float64(n-k+1), q)
+	return p, err
 }
 
 // Epsilon returns an interval that holds epsilon at delta.
 func (d *PrivacyLoss) Epsilon(delta float64) (Interval, error) {
-	return d.worst(delta, true, bothWays)
+	return d.epsilon(delta, true, bothWays)
 }
 
 // UpperEpsilon returns the upper end only, in less time.
 func (d *PrivacyLoss) UpperEpsilon(delta float64) (float64, error) {
-	i, err := d.worst(delta, false, bothWays)
+	i, err := d.epsilon(delta, false, bothWays)
 	return i.Upper, err
 }
 
 // Remove returns epsilon of the direction (with the unit, without it), Add that of the
 // other one; the guarantee is their maximum, Epsilon. They differ for sampled events.
 func (d *PrivacyLoss) Remove(delta float64) (Interval, error) {
-	return d.worst(delta, true, []bool{false})
+	return d.epsilon(delta, true, []bool{false})
 }
 
 // Add is described at Remove.
-func (d *PrivacyLoss) Add(delta float64) (Interval, error) { return d.worst(delta, true, []bool{true}) }
+func (d *PrivacyLoss) Add(delta float64) (Interval, error) {
+	return d.epsilon(delta, true, []bool{true})
+}
 
 var bothWays = []bool{false, true}
 
-func (d *PrivacyLoss) worst(delta float64, lower bool, ways []bool) (Interval, error) {
+func (d *PrivacyLoss) epsilon(delta float64, lower bool, ways []bool) (Interval, error) {
 	if err := checkDelta(delta); err != nil {
 		return Interval{}, err
 	}
-	all, nonPrivate := d.branches()
-	if nonPrivate {
-		return Interval{math.Inf(1), math.Inf(1)}, nil
-	}
-	var worst Interval
-	for _, l := range all {
+	return d.worst(anyEpsilon, func(l []entry) (Interval, error) {
 		w, err := d.load(l)
 		if err != nil {
 			return Interval{}, err
 		}
-		i, err := w.epsilon(delta, lower, ways)
-		if err != nil {
-			return Interval{}, err
-		}
-		worst = Interval{math.Max(worst.Lower, i.Lower), math.Max(worst.Upper, i.Upper)}
-	}
-	return worst, nil
+		return w.epsilon(delta, lower, ways)
+	})
 }
 
 // Delta returns an interval that holds delta at epsilon >= 0.
@@ -241,23 +107,13 @@ func (d *PrivacyLoss) Delta(epsilon float64) (Interval, error) {
 	if err := checkEpsilon(epsilon); err != nil {
 		return Interval{}, err
 	}
-	all, nonPrivate := d.branches()
-	if nonPrivate {
-		return Interval{1, 1}, nil
-	}
-	var worst Interval
-	for _, l := range all {
+	return d.worst(anyDelta, func(l []entry) (Interval, error) {
 		w, err := d.load(l)
 		if err != nil {
 			return Interval{}, err
 		}
-		i, err := w.delta(epsilon)
-		if err != nil {
-			return Interval{}, err
-		}
-		worst = Interval{math.Max(worst.Lower, i.Lower), math.Max(worst.Upper, i.Upper)}
-	}
-	return worst, nil
+		return w.delta(epsilon)
+	})
 }
 
 // Describe implements Accountant.

@@ -22,7 +22,7 @@ func NewRDP(a Adjacency, u Unit, orders ...float64) (*RenyiDP, error) {
 	}
 	var err error
 	r.tally, err = newTally("rdp", a, u, func(b *body) error {
-		_, err := rdpCurve(b, a, u)
+		_, err := rdpCurve(b, r.relation)
 		return err
 	})
 	return r, err
@@ -45,15 +45,10 @@ func (r *RenyiDP) AtOrder(a float64) (float64, error) {
 	if err := bad(a > 1, "order", a, "above 1"); err != nil {
 		return 0, err
 	}
-	all, nonPrivate := r.branches()
-	if nonPrivate {
-		return math.Inf(1), nil
-	}
-	var worst float64
-	for _, l := range all {
-		worst = math.Max(worst, sumCurve(l, r.adjacency, r.unit)(a))
-	}
-	return worst, nil
+	i, err := r.worst(anyEpsilon, func(l []entry) (Interval, error) {
+		return Interval{0, sumCurve(l, r.relation)(a)}, nil
+	})
+	return i.Upper, err
 }
 
 // Epsilon returns {0, upper}.
@@ -61,23 +56,17 @@ func (r *RenyiDP) Epsilon(delta float64) (Interval, error) {
 	if err := checkDelta(delta); err != nil {
 		return Interval{}, err
 	}
-	all, nonPrivate := r.branches()
-	if nonPrivate {
-		return Interval{math.Inf(1), math.Inf(1)}, nil
-	}
-	var worst float64
-	for _, l := range all {
-		e := pureTotal(l, r.adjacency, r.unit)
+	return r.worst(anyEpsilon, func(l []entry) (Interval, error) {
+		e := pureTotal(l, r.relation)
 		if delta > 0 && e > 0 {
-			c := sumCurve(l, r.adjacency, r.unit)
+			c := sumCurve(l, r.relation)
 			if delta == 1 || smallEnough(c, delta) {
-				continue
+				return Interval{}, nil
 			}
 			e = math.Min(e, r.minimise(c, func(a, x float64) float64 { return epsilonAt(a, x, delta) }))
 		}
-		worst = math.Max(worst, e)
-	}
-	return Interval{0, worst}, nil
+		return Interval{0, e}, nil
+	})
 }
 
 // Delta returns {0, upper}.
@@ -85,20 +74,14 @@ func (r *RenyiDP) Delta(epsilon float64) (Interval, error) {
 	if err := checkEpsilon(epsilon); err != nil {
 		return Interval{}, err
 	}
-	all, nonPrivate := r.branches()
-	if nonPrivate {
-		return Interval{1, 1}, nil
-	}
-	worst := 0.0
-	for _, l := range all {
-		ln := r.minimise(sumCurve(l, r.adjacency, r.unit), func(a, x float64) float64 {
-			return lnDelta(a, x, epsilon)
-		})
-		if pureTotal(l, r.adjacency, r.unit) > epsilon {
-			worst = math.Max(worst, math.Exp(math.Min(0, ln)))
+	return r.worst(anyDelta, func(l []entry) (Interval, error) {
+		if !(pureTotal(l, r.relation) > epsilon) {
+			return Interval{}, nil
 		}
-	}
-	return Interval{0, worst}, nil
+		c := sumCurve(l, r.relation)
+		ln := r.minimise(c, func(a, x float64) float64 { return lnDelta(a, x, epsilon) })
+		return Interval{0, math.Exp(math.Min(0, ln))}, nil
+	})
 }
 
 // smallEnough: total variation is at most sqrt(1-exp(-KL)) (Bretagnolle, Huber 1979) and
@@ -174,45 +157,18 @@ func lnDelta(a, x, eps float64) float64 {
 
 // pureEpsilon is the smallest e for which the event is e-DP with delta 0, +Inf if there
 // is none.
-func pureEpsilon(b *body, adj Adjacency, u Unit) float64 {
-	k := float64(u.members())
-	switch b.typ {
-	case TypeLaplace:
-		return k / b.scale
-	case TypeDiscreteLaplace:
-		return k * b.a * float64(b.l1Grid)
-	case TypeEpsDelta:
-		if b.delta == 0 && k == 1 {
-			return b.epsilon
-		}
-	case TypeRandomizedResponse:
-		hi, lo := 1-b.p+b.p/float64(b.k), b.p/float64(b.k)
-		if adj == ReplaceOne && k == 1 {
-			return math.Log(hi / lo)
-		}
-		if adj == ZeroOut && k == 1 {
-			return math.Max(math.Log(hi*float64(b.k)), -math.Log(lo*float64(b.k)))
-		}
-	case TypePoisson: // e^eps' = 1 + q (e^eps - 1), both directions
-		if e := pureEpsilon(b.event, adj, u); adj != ReplaceOne && k == 1 {
-			if e > 700 {
-				return e
-			}
-			return math.Log1p(b.rate * math.Expm1(e))
-		}
-	case TypeGaussian, TypeGDP, TypeTree:
-		if mu, _ := gaussianMu(b); mu == 0 {
-			return 0
-		}
+func pureEpsilon(b *body, r relation) float64 {
+	if b.kind.pure == nil {
+		return math.Inf(1)
 	}
-	return math.Inf(1)
+	return b.kind.pure(b, r)
 }
 
 // pureTotal is the sum of pure epsilons, which no composition exceeds.
-func pureTotal(l []entry, adj Adjacency, u Unit) float64 {
+func pureTotal(l []entry, r relation) float64 {
 	var sum float64
 	for _, e := range l {
-		sum += float64(e.count) * pureEpsilon(e.body, adj, u)
+		sum += float64(e.count) * pureEpsilon(e.body, r)
 	}
 	return sum
 }
@@ -223,4 +179,72 @@ func (r *RenyiDP) Describe() Description {
 		"Mironov 2017, arXiv 1702.07476", "Mironov, Talwar, Zhang 2019, arXiv 1908.10530",
 		"Wang, Balle, Kasiviswanathan 2019, arXiv 1808.00087",
 		"Canonne, Kamath, Steinke 2020, arXiv 2004.00010", "Papernot, Steinke 2022, arXiv 2110.03620"}}
+}
+
+// curve is a Renyi divergence as a function of the order a > 1; +Inf where nothing is
+// known.
+type curve func(a float64) float64
+
+// rdpCurve returns the curve of one event, scaled to the unit, or ErrUnsupported.
+func rdpCurve(b *body, r relation) (curve, error) {
+	c, err := curve(nil), errNoProof
+	if b.kind.rdp != nil {
+		c, err = b.kind.rdp(b, r)
+	}
+	if err == errNoProof {
+		return nil, r.unsupported(b, "rdp", rdpSupported)
+	}
+	return c, err
+}
+
+const rdpSupported = "gaussian, discrete_gaussian, gdp and laplace for any unit; for unit record or owner " +
+	"also tree, discrete_laplace, " +
+	"eps_delta with delta 0, zcdp, rdp, repeat_select of these, randomized_response (replace-one, " +
+	"zero-out), poisson of Gaussian events " +
+	"(add-remove, zero-out) and fixed_size of Gaussian events (replace-one)"
+
+// rdpSequence is the curve of an event that may be a sequence.
+func rdpSequence(b *body, r relation) (curve, error) {
+	t := tally{relation: r, lists: make([][]entry, 1), supports: func(b *body) error {
+		_, err := rdpCurve(b, r)
+		return err
+	}}
+	if err := t.Compose(Event{body: b}, 1); err != nil {
+		return nil, err
+	}
+	all, nonPrivate := t.branches()
+	if nonPrivate {
+		return func(float64) float64 { return math.Inf(1) }, nil
+	}
+	return sumCurve(all[0], r), nil
+}
+
+// sumCurve adds the curves of supported entries.
+func sumCurve(l []entry, r relation) curve {
+	curves := make([]curve, len(l))
+	for i, e := range l {
+		curves[i], _ = rdpCurve(e.body, r)
+	}
+	return func(a float64) float64 {
+		var sum float64
+		for i, e := range l {
+			sum += float64(e.count) * curves[i](a)
+		}
+		return sum
+	}
+}
+
+func logSumExp(xs ...float64) float64 {
+	m := math.Inf(-1)
+	for _, x := range xs {
+		m = math.Max(m, x)
+	}
+	if math.IsInf(m, 0) {
+		return m
+	}
+	var sum float64
+	for _, x := range xs {
+		sum += math.Exp(x - m)
+	}
+	return m + math.Log(sum)
 }

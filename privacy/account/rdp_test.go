@@ -38,7 +38,7 @@ func TestCurvesAreConvex(t *testing.T) {
 		"response":   {ok(RandomizedResponse(0.4, 5)), ReplaceOne},
 		"response 0": {ok(RandomizedResponse(0.4, 5)), ZeroOut},
 	} {
-		f, err := rdpCurve(c.ev.body, c.adj, Record())
+		f, err := rdpCurve(c.ev.body, relation{c.adj, Record()})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -148,8 +148,7 @@ func fixedSizeCurve(q, s float64) curve {
 	if q == 1 || math.IsInf(s, 1) {
 		return gaussianCurve(1 / s)
 	}
-	// Only who reads the curve needs them; that an event is supported is asked more
-	// often.
+	// Only a reader of the curve needs them; whether there is one is asked more often.
 	diff := sync.OnceValue(func() []float64 { return lnForwardDifferences(s) })
 	cache := map[int]float64{1: 0}
 	at := func(a int) float64 {

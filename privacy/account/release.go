@@ -171,65 +171,6 @@ func (r Release) wrapSampler(inner Event) (Event, error) {
 		"full, poisson, truncated-poisson, fixed-size, shuffled or cyclic")
 }
 
-// binomialMixture is the event of draws Poisson micro-batches under one Gaussian noise
-// draw.
-func binomialMixture(inner Event, draws int, rate float64) (Event, error) {
-	if err := bad(inUnit(rate), "rate", rate, "0 to 1"); err != nil {
-		return Event{}, err
-	}
-	if inner.body.typ == TypeNonPrivate || inner.body.typ == TypeNoOp {
-		return inner, nil
-	}
-	mu, ok := gaussianMu(inner.body)
-	if !ok {
-		return Event{}, fmt.Errorf("%w: micro-batches summed before a %s mechanism; supported: gaussian",
-			ErrUnsupported, inner.body.typ)
-	}
-	if rate == 0 {
-		inner.body = &body{typ: TypeNoOp}
-		return inner, nil
-	}
-	b := &body{typ: TypeMixtureGaussian, noise: 1 / mu}
-	unit := 1.0
-	if inner.body.typ == TypeGaussian { // keep the figures that the mechanism stated
-		b.noise, unit = inner.body.noise, inner.body.shift
-	}
-	for j := 0; j <= draws; j++ {
-		if p := binomialPMF(draws, j, rate); p > 0 {
-			b.shifts = append(b.shifts, float64(j)*unit)
-			b.probs = append(b.probs, p)
-		}
-	}
-	n, err := normalise(b, 0)
-	inner.body = n
-	return inner, err
-}
-
-// binomialPMF is P[Bin(n,q) = j].
-func binomialPMF(n, j int, q float64) float64 {
-	switch {
-	case q == 0:
-		return boolTo(j == 0)
-	case q == 1:
-		return boolTo(j == n)
-	}
-	return math.Exp(lnChoose(float64(n), float64(j)) + float64(j)*math.Log(q) + float64(n-j)*math.Log1p(-q))
-}
-
-func boolTo(b bool) float64 {
-	if b {
-		return 1
-	}
-	return 0
-}
-
-func lnChoose(n, k float64) float64 {
-	a, _ := math.Lgamma(n + 1)
-	b, _ := math.Lgamma(k + 1)
-	c, _ := math.Lgamma(n - k + 1)
-	return a - b - c
-}
-
 // JointGaussian is one Gaussian event for several vectors released together from one
 // batch: part k with noise noise[k] (noise standard deviation over its clip) and
 // sensitivity shift[k] clips. Their joint effective multiplier s has 1/s^2 = sum_k

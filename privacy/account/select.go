@@ -1,6 +1,78 @@
 package account
 
-import "math"
+import (
+	"encoding/json"
+	"math"
+
+	"sotto/config"
+)
+
+var selectKind = kind{
+	typ:    TypeRepeatSelect,
+	traits: holdsOne | bare,
+	fields: func(b *body) []field {
+		return []field{{"mean", &b.mean, rule{}}, {"shape", &b.shape, rule{}}}
+	},
+	normalise: leaf((*body).checkSelect),
+	rdp: func(b *body, r relation) (curve, error) {
+		if !r.alone() {
+			return nil, errNoProof
+		}
+		inner, err := rdpSequence(b.event, r)
+		if err != nil {
+			return nil, err
+		}
+		return selectCurve(inner, b.mean, b.shape), nil
+	},
+}
+
+// shape of the distribution of the number of runs in private selection: truncated
+// negative binomial with parameter eta >= 0, or Poisson.
+type shape struct {
+	eta     float64
+	poisson bool
+}
+
+// RepeatSelect runs ev a random number of times and publishes the best run (Papernot,
+// Steinke 2022). The number of runs has the given mean and a truncated negative binomial
+// law of parameter eta (0 logarithmic, 1 geometric).
+func RepeatSelect(mean, eta float64, ev Event) (Event, error) {
+	return ev.wrap(&body{kind: &selectKind, mean: mean, shape: shape{eta: eta}})
+}
+
+// RepeatSelectPoisson is RepeatSelect with a Poisson number of runs.
+func RepeatSelectPoisson(mean float64, ev Event) (Event, error) {
+	return ev.wrap(&body{kind: &selectKind, mean: mean, shape: shape{poisson: true}})
+}
+
+func (b *body) checkSelect() error {
+	if t := b.event.kind.typ; t == TypeRepeatSelect || t == TypeParallel {
+		return config.Bad("event", string(t), "a mechanism or a sequence")
+	}
+	if b.shape.poisson {
+		return bad(positive(b.mean), "mean", b.mean, "a finite number > 0")
+	}
+	return first(bad(atLeast0(b.shape.eta), "shape", b.shape.eta, "a finite number >= 0 or \"poisson\""),
+		bad(positive(b.mean) && b.mean > 1, "mean", b.mean, "a finite number > 1"))
+}
+
+// MarshalJSON writes a number, or "poisson".
+func (s shape) MarshalJSON() ([]byte, error) {
+	if s.poisson {
+		return []byte(`"poisson"`), nil
+	}
+	return json.Marshal(s.eta)
+}
+
+// UnmarshalJSON reads what MarshalJSON writes.
+func (s *shape) UnmarshalJSON(b []byte) error {
+	if string(b) == `"poisson"` {
+		*s = shape{poisson: true}
+		return nil
+	}
+	*s = shape{}
+	return json.Unmarshal(b, &s.eta)
+}
 
 // selectCurve is the curve of publishing the best of a random number of runs, each with
 // curve r (Papernot, Steinke 2022). Truncated negative binomial (Theorem 2), parameter g:

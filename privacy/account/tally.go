@@ -3,6 +3,7 @@ package account
 import (
 	"encoding/json"
 	"fmt"
+	"math"
 	"sort"
 
 	"sotto/config"
@@ -19,20 +20,18 @@ type entry struct {
 // of parallel events, lists[1+i] belongs to branch i. Lists are sorted by key, so that no
 // answer depends on the order of charges.
 type tally struct {
-	name      string
-	adjacency Adjacency
-	unit      Unit
-	supports  func(*body) error
-	lists     [][]entry
+	relation
+	name     string
+	supports func(*body) error
+	lists    [][]entry
 }
 
 func newTally(name string, a Adjacency, u Unit, supports func(*body) error) (tally, error) {
 	return tally{
-		name:      name,
-		adjacency: a,
-		unit:      u,
-		supports:  supports,
-		lists:     make([][]entry, 1),
+		relation: relation{a, u},
+		name:     name,
+		supports: supports,
+		lists:    make([][]entry, 1),
 	}, checkPair(a, u)
 }
 
@@ -108,51 +107,23 @@ func find(l []entry, e *entry) (int, bool) {
 
 // expand flattens sequences, repeats and branches, and asks supports about the rest.
 func (t *tally) expand(dst []addition, list int, b *body, n int) ([]addition, error) {
-	if n == 0 || b.typ == TypeNoOp {
+	switch {
+	case n == 0:
 		return dst, nil
+	case b.kind.is(sampler) && t.unit.Kind == UnitOwner:
+		return nil, t.unsupported(b, t.name, "full batches; sampling records hides no owner")
+	case b.kind.expand != nil:
+		return b.kind.expand(b, t, dst, list, n)
 	}
-	var err error
-	if t.unit.Kind == UnitOwner && (b.typ == TypeCyclic || b.typ == TypePoisson ||
-		b.typ == TypePoissonTruncated || b.typ == TypeFixedSize) {
-		return nil, unsupported(b, t.name, t.adjacency, t.unit,
-			"full batches; sampling records hides no owner")
+	if err := t.supports(b); err != nil {
+		return nil, err
 	}
-	switch b.typ {
-	case TypeRepeat:
-		m, ok := mulCount(n, b.count)
-		if !ok || m > maxCount {
-			return nil, config.Bad("times", n, "a total below 2^53")
-		}
-		return t.expand(dst, list, b.event, m)
-	case TypeCompose:
-		for _, c := range b.events {
-			if dst, err = t.expand(dst, list, c, n); err != nil {
-				return nil, err
-			}
-		}
-		return dst, nil
-	case TypeParallel:
-		if list != 0 || len(t.lists) > 1 && len(t.lists) != 1+len(b.events) {
-			return nil, config.Bad("events", len(b.events),
-				fmt.Sprintf("%d branches, as in the parallel events before", len(t.lists)-1))
-		}
-		for i, c := range b.events {
-			if dst, err = t.expand(dst, 1+i, c, n); err != nil {
-				return nil, err
-			}
-		}
-		return dst, nil
-	case TypeNonPrivate:
-	case TypeCyclic:
-		if _, err = t.expand(nil, list, b.event, 1); err != nil {
-			return nil, err
-		}
-	default:
-		if err = t.supports(b); err != nil {
-			return nil, err
-		}
-	}
-	return append(dst, addition{list, entry{body: b, count: n}}), nil
+	return t.keep(dst, list, b, n), nil
+}
+
+// keep is what is added for an event that stays as it is.
+func (t *tally) keep(dst []addition, list int, b *body, n int) []addition {
+	return append(dst, addition{list, entry{body: b, count: n}})
 }
 
 // branches returns, for every branch, the mechanisms that one unit can meet: shared ones
@@ -163,10 +134,10 @@ func (t *tally) branches() (all [][]entry, nonPrivate bool) {
 		merged := tally{supports: func(*body) error { return nil }, lists: make([][]entry, 1)}
 		for _, l := range [][]entry{t.lists[0], t.lists[i]} {
 			for _, e := range l {
-				if e.body.typ == TypeNonPrivate {
+				if e.body.kind.typ == TypeNonPrivate {
 					return nil, true
 				}
-				if e.body.typ == TypeCyclic {
+				if e.body.kind.typ == TypeCyclic {
 					adds, _ := merged.expand(nil, 0, e.body.event, (e.count+e.body.period-1)/e.body.period)
 					for k := range adds {
 						merged.add(&adds[k])
@@ -183,6 +154,29 @@ func (t *tally) branches() (all [][]entry, nonPrivate bool) {
 	}
 	return all, false
 }
+
+// worst is the largest of each branch's answer, or what a branch without guarantee has.
+func (t *tally) worst(unbounded Interval, of func(l []entry) (Interval, error)) (Interval, error) {
+	all, nonPrivate := t.branches()
+	if nonPrivate {
+		return unbounded, nil
+	}
+	var worst Interval
+	for _, l := range all {
+		i, err := of(l)
+		if err != nil {
+			return Interval{}, err
+		}
+		worst = Interval{math.Max(worst.Lower, i.Lower), math.Max(worst.Upper, i.Upper)}
+	}
+	return worst, nil
+}
+
+// What an event without any guarantee has.
+var (
+	anyEpsilon = Interval{math.Inf(1), math.Inf(1)}
+	anyDelta   = Interval{1, 1}
+)
 
 // snapshot is the saved form of an accountant.
 type snapshot struct {

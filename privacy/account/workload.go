@@ -13,18 +13,18 @@ type workload struct {
 }
 
 func (d *PrivacyLoss) load(l []entry) (workload, error) {
-	w := workload{mesh: d.mesh, pure: pureTotal(l, d.adjacency, d.unit)}
+	w := workload{mesh: d.mesh, pure: pureTotal(l, d.relation)}
 	var gauss []entry
 	for _, e := range l {
 		if _, ok := gaussianMu(e.body); ok {
 			gauss = append(gauss, e)
 			continue
 		}
-		p, bounded, err := d.pairFor(e.body)
+		p, err := d.pairOf(e.body)
 		if err != nil {
 			return w, err
 		}
-		if !bounded {
+		if !p.noisy() {
 			w.noNoise = true
 			continue
 		}

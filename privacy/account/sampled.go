@@ -1,0 +1,295 @@
+package account
+
+import (
+	"math"
+
+	"gonum.org/v1/gonum/mathext"
+
+	"sotto/config"
+)
+
+var poissonKind = kind{
+	typ:       TypePoisson,
+	traits:    holdsOne | sampler,
+	fields:    func(b *body) []field { return []field{{"rate", &b.rate, probability}} },
+	normalise: normalisePoisson,
+	pair:      poissonFor,
+	rdp: func(b *body, r relation) (curve, error) {
+		mu, ok := gaussianMu(b.event)
+		if !ok || !r.alone() || r.adjacency == ReplaceOne {
+			return nil, errNoProof
+		}
+		return func(a float64) float64 { return sampledGaussianRDP(b.rate, 1/mu, a) }, nil
+	},
+	pure: func(b *body, r relation) float64 { // e^eps' = 1 + q (e^eps - 1), both directions
+		e := pureEpsilon(b.event, r)
+		switch {
+		case !r.alone() || r.adjacency == ReplaceOne:
+			return math.Inf(1)
+		case e > 700:
+			return e
+		}
+		return math.Log1p(b.rate * math.Expm1(e))
+	},
+	box: func(b *body, r relation) (eps, delta float64, ok bool) {
+		e := pureEpsilon(b, r)
+		return e, 0, !math.IsInf(e, 1) && r.unit.Kind == UnitRecord
+	},
+}
+
+var truncatedKind = kind{
+	typ:    TypePoissonTruncated,
+	traits: holdsOne | sampler,
+	fields: func(b *body) []field {
+		return []field{{"rate", &b.rate, rule{}}, {"max_batch", &b.maxBatch, rule{}},
+			{"population", &b.population, rule{}}}
+	},
+	normalise: sampled(func(b *body) error {
+		return first(bad(b.rate > 0 && b.rate < 1, "rate", b.rate, "above 0 and below 1"),
+			bad(b.population >= 1, "population", b.population, "an integer >= 1"),
+			bad(b.maxBatch >= 1 && b.maxBatch <= b.population, "max_batch", b.maxBatch, "1 to population"))
+	}),
+	pair: truncatedFor,
+}
+
+var fixedSizeKind = kind{
+	typ:    TypeFixedSize,
+	traits: holdsOne | sampler,
+	fields: func(b *body) []field {
+		return []field{{"population", &b.population, integers(1)}, {"batch", &b.batch, rule{}}}
+	},
+	normalise: sampled(func(b *body) error {
+		return bad(b.batch >= 1 && b.batch <= b.population, "batch", b.batch, "1 to population")
+	}),
+	rdp: func(b *body, r relation) (curve, error) {
+		mu, ok := gaussianMu(b.event)
+		if !ok || !r.alone() || r.adjacency != ReplaceOne {
+			return nil, errNoProof
+		}
+		return fixedSizeCurve(float64(b.batch)/float64(b.population), 1/mu), nil
+	},
+}
+
+var cyclicKind = kind{
+	typ:    TypeCyclic,
+	traits: holdsOne | sampler,
+	fields: func(b *body) []field { return []field{{"period", &b.period, integers(1)}} },
+	normalise: func(b *body) (*body, error) {
+		n, err := simplifySampler(b)
+		if err == nil && b.period == 1 {
+			return b.event, nil
+		}
+		return n, err
+	},
+	// How many copies count is known at the end; here the event alone is asked about.
+	expand: func(b *body, t *tally, dst []addition, list, n int) ([]addition, error) {
+		if _, err := t.expand(nil, list, b.event, 1); err != nil {
+			return nil, err
+		}
+		return t.keep(dst, list, b, n), nil
+	},
+}
+
+// PoissonSampled keeps each record independently with probability rate before ev. Rate 1
+// is ev, rate 0 is NoOp, and Poisson sampling of Poisson sampling multiplies the rates;
+// other nested samplers are refused.
+func PoissonSampled(rate float64, ev Event) (Event, error) {
+	return ev.wrap(&body{kind: &poissonKind, rate: rate})
+}
+
+// TruncatedPoissonSampled is Poisson sampling from a public number of records whose
+// surplus over maxBatch is dropped uniformly at random.
+func TruncatedPoissonSampled(rate float64, population, maxBatch int, ev Event) (Event, error) {
+	return ev.wrap(&body{kind: &truncatedKind, rate: rate, population: population, maxBatch: maxBatch})
+}
+
+// FixedSizeSampled draws batch of population records without replacement. population is
+// public, so an event marked AddRemove is refused.
+func FixedSizeSampled(population, batch int, ev Event) (Event, error) {
+	if ev.Adjacency == AddRemove {
+		return Event{}, config.Bad("population", population,
+			"none under add-remove: the number of records is private")
+	}
+	return ev.wrap(&body{kind: &fixedSizeKind, population: population, batch: batch})
+}
+
+// CyclicSampled lets each record take part in exactly one of every period consecutive
+// events. Accountants count ceil(n/period) copies of ev for n of them: no amplification.
+// A sampler that starts a new cycle early must first charge the rest of the old one.
+func CyclicSampled(period int, ev Event) (Event, error) {
+	return ev.wrap(&body{kind: &cyclicKind, period: period})
+}
+
+// simplifySampler: what releases nothing, or everything, needs no sampler; any other
+// event has only one.
+func simplifySampler(b *body) (*body, error) {
+	e := b.event
+	if e.kind.typ == TypeNoOp || e.kind.typ == TypeNonPrivate {
+		return e, nil
+	}
+	if e.has(func(k *kind) bool { return k.is(sampler) }) {
+		return nil, config.Bad("event", string(e.kind.typ), "an event without a sampler of its own")
+	}
+	if e.has(func(k *kind) bool { return k.is(bare) }) {
+		return nil, config.Bad("event", string(e.kind.typ), "a mechanism or a sequence of mechanisms")
+	}
+	return b, nil
+}
+
+// sampled is how samplers without laws of their own are normalised.
+func sampled(check func(b *body) error) func(b *body) (*body, error) {
+	return func(b *body) (*body, error) {
+		if err := check(b); err != nil {
+			return nil, err
+		}
+		return simplifySampler(b)
+	}
+}
+
+// normalisePoisson also multiplies nested rates.
+func normalisePoisson(b *body) (*body, error) {
+	if e := b.event; e.kind == b.kind {
+		b = &body{kind: b.kind, rate: b.rate * e.rate, event: e.event}
+	}
+	n, err := simplifySampler(b)
+	switch e := b.event; {
+	case e.kind.typ == TypeNonPrivate:
+		return e, nil
+	case b.rate == 0:
+		return noOp, nil
+	case b.rate == 1:
+		return e, nil
+	}
+	return n, err
+}
+
+func poissonFor(b *body, r relation) (pair, error) {
+	k := r.members()
+	if mu, ok := gaussianMu(b.event); ok {
+		switch {
+		case math.IsInf(mu, 1):
+			return noPair, nil
+		case k > 1: // the aligned group is the worst one, by the argument of antipodalPair
+			var w, c []float64
+			for j := 0; j <= k; j++ {
+				if p := binomialPMF(k, j, b.rate); p > 0 {
+					w, c = append(w, p), append(c, float64(j)*mu)
+				}
+			}
+			return r.mixture(1, c, w), nil
+		case r.adjacency == ReplaceOne:
+			return antipodalPair(b.rate, mu/2), nil
+		}
+		return poissonPair(b.rate, gaussianPair(mu)), nil
+	}
+	if r.adjacency == ReplaceOne || r.unit.Kind != UnitRecord {
+		return noPair, errNoProof
+	}
+	in, err := r.pairOf(b.event)
+	if err != nil || !in.noisy() {
+		return noPair, err
+	}
+	return poissonPair(b.rate, in), nil
+}
+
+// truncatedFor is the upper bound for a batch capped at B of n records: with probability
+// w = P[Bin(n-1,q) >= B] the cap binds for a sampled record, and then the record also
+// displaces another one: the replace-one pair at twice the shift, at rate P[Bin(n,q) > B]
+// B/(n w). Otherwise the plain Poisson pair.
+func truncatedFor(b *body, r relation) (pair, error) {
+	mu, ok := gaussianMu(b.event)
+	if !ok || r.adjacency == ZeroOut || r.unit.Kind != UnitRecord {
+		return noPair, errNoProof
+	}
+	if math.IsInf(mu, 1) {
+		return noPair, nil
+	}
+	plain, m := poissonPair(b.rate, gaussianPair(mu)), mu
+	if r.adjacency == ReplaceOne {
+		plain, m = antipodalPair(b.rate, mu/2), mu/2
+	}
+	w := binomialTail(b.population-1, b.maxBatch, b.rate)
+	rate := 0.0
+	if w > 0 {
+		rate = math.Min(1, binomialTail(b.population, b.maxBatch+1, b.rate)*float64(b.maxBatch)/
+			(float64(b.population)*w))
+	}
+	if w == 0 || rate == 0 {
+		plain.tight = false
+		return plain, nil
+	}
+	p := blendPair(w, plain, antipodalPair(rate, 2*m))
+	p.tight = false
+	return p, nil
+}
+
+// binomialTail is P[Bin(n,q) >= k].
+func binomialTail(n, k int, q float64) float64 {
+	if k <= 0 {
+		return 1
+	}
+	if k > n {
+		return 0
+	}
+	return mathext.RegIncBeta(float64(k), float64(n-k+1), q)
+}
+
+// poissonPair is (1-q)Q + qP against Q, exact for add-remove sampling of any mechanism
+// with dominating pair (P, Q) (Zhu, Dong, Wang 2022, Theorem 11): L' = ln(1-q+q e^L).
+func poissonPair(q float64, in pair) pair {
+	low, lnQ := math.Log1p(-q), math.Log(q)
+	return pair{func() func(float64) tails {
+		at := in.scan()
+		return func(t float64) tails {
+			if t <= low {
+				return tails{1, 1, 0, 0}
+			}
+			u := t - lnQ
+			if t < 40 {
+				u = math.Log1p(math.Expm1(t) / q)
+			}
+			if math.IsNaN(u) || math.IsInf(u, -1) { // t is low up to round-off
+				return tails{1, 1, 0, 0}
+			}
+			v := at(u)
+			return tails{(1-q)*v.qUp + q*v.pUp, v.qUp, (1-q)*v.qLo + q*v.pLo, v.qLo}
+		}
+	}, false, in.tight}
+}
+
+// antipodalPair is (1-q)N(0) + qN(m) against (1-q)N(0) + qN(-m), unit variance: Poisson
+// sampling of a Gaussian of sensitivity 2m under replace-one. It dominates all pairs of
+// contributions of norm at most m: with the other records fixed, H_a is E f(U,V), f
+// convex of a linear form in which the log-normal U and V of the two records have
+// opposite signs, so that by Gaussian interpolation it grows with both variances and
+// falls with the covariance; the extreme is the antipodal pair. It is not the add-remove
+// curve at half the noise.
+func antipodalPair(q, m float64) pair {
+	lnC := math.Log(q) - m*m/2
+	at := func(t float64) tails {
+		// With u = e^{m x}: c u^2 + (1-q)(1-e^t) u - c e^t = 0, solved for t >= 0; x(-t)
+		// = -x(t).
+		a := math.Abs(t)
+		v := (1 - q) * -math.Expm1(-a)
+		lnU := a - math.Ln2 - lnC + math.Log(v+math.Hypot(v, 2*math.Exp(lnC-a/2)))
+		x := math.Copysign(lnU/m, t)
+		up, lo := upperTail(x), upperTail(-x)
+		near, far := upperTail(x-m), upperTail(x+m)
+		return tails{(1-q)*up + q*near, (1-q)*up + q*far, (1-q)*lo + q*upperTail(m-x),
+			(1-q)*lo + q*upperTail(-m-x)}
+	}
+	return pair{stateless(at), true, true}
+}
+
+// blendPair is a public coin between two pairs: its profile is the weighted sum of
+// theirs.
+func blendPair(w float64, a, b pair) pair {
+	return pair{func() func(float64) tails {
+		x, y := a.scan(), b.scan()
+		return func(t float64) tails {
+			u, v := x(t), y(t)
+			return tails{(1-w)*u.pUp + w*v.pUp, (1-w)*u.qUp + w*v.qUp, (1-w)*u.pLo + w*v.pLo,
+				(1-w)*u.qLo + w*v.qLo}
+		}
+	}, a.symmetric && b.symmetric, a.tight && b.tight}
+}
