@@ -308,13 +308,17 @@ func (c *calibrator) equalize() {
 func (c *calibrator) price() error {
 	type alike struct {
 		kind  string
+		asks  *Ask // with operators, from which clips follow too
 		noise float64
 		batch float64
 	}
 	made := map[alike][]account.Event{}
 	for i := range c.agents {
 		a := &c.agents[i]
-		id := alike{c.kinds[i], a.Noise, a.Public.ExpectedBatch}
+		id := alike{kind: c.kinds[i], noise: a.Noise, batch: a.Public.ExpectedBatch}
+		if len(a.Asks) > 0 {
+			id.asks = &a.Asks[0]
+		}
 		events, ok := made[id]
 		for k := 0; !ok && k < len(a.Asks); k++ {
 			r, err := a.Release(k)
