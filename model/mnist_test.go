@@ -67,8 +67,8 @@ func TestNetworksLearnMNIST(t *testing.T) {
 				for i := range chosen {
 					chosen[i] = int(r.Uint64() % uint64(train.Len()))
 					batch.Labels[i] = train.Labels[chosen[i]]
+					copy(batch.X.Row(i), train.X.Row(chosen[i]))
 				}
-				tensor.GatherRows(batch.X, train.X, chosen)
 				sum.Zero()
 				m.ClippedGradientSum(sum, theta, batch, 10, &w)
 				theta.AddScaled(-0.1/256, sum)

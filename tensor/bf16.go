@@ -23,11 +23,6 @@ type MatBF16 struct {
 	Data               []uint16
 }
 
-// NewMatBF16 returns a zero matrix with Stride equal to cols.
-func NewMatBF16(rows, cols int) MatBF16 {
-	return MatBF16{Rows: rows, Cols: cols, Stride: cols, Data: make([]uint16, rows*cols)}
-}
-
 // Row returns row i; it shares memory with m.
 func (m MatBF16) Row(i int) []uint16 {
 	return m.Data[i*m.Stride : i*m.Stride+m.Cols : i*m.Stride+m.Cols]

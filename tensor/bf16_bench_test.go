@@ -37,12 +37,12 @@ func BenchmarkMul16(b *testing.B) {
 	} {
 		eachBF16(func(kind string) {
 			b.Run(fmt.Sprintf("%s/%dx%dx%d/%s", s.name, s.m, s.k, s.n, kind), func(b *testing.B) {
-				x, y, dst := NewMatBF16(s.m, s.k), NewMatBF16(s.k, s.n), NewMat(s.m, s.n)
+				x, y, dst := newMatBF16(s.m, s.k), newMatBF16(s.k, s.n), NewMat(s.m, s.n)
 				if s.ta {
-					x = NewMatBF16(s.k, s.m)
+					x = newMatBF16(s.k, s.m)
 				}
 				if s.tb {
-					y = NewMatBF16(s.n, s.k)
+					y = newMatBF16(s.n, s.k)
 				}
 				top := peakBF16()
 				for b.Loop() {

@@ -21,6 +21,10 @@ func eachBF16(f func(name string)) {
 	})
 }
 
+func newMatBF16(rows, cols int) MatBF16 {
+	return MatBF16{Rows: rows, Cols: cols, Stride: cols, Data: make([]uint16, rows*cols)}
+}
+
 func needAMX(t *testing.T) {
 	if supported() != avx512 || !tiles() {
 		t.Skip("no AMX with bf16 on this machine, or the system does not permit it")
@@ -115,14 +119,14 @@ func TestRoundBF16Edges(t *testing.T) {
 
 // drawBF16 returns a rows x cols matrix inside a larger allocation.
 func drawBF16(t *rapid.T, rows, cols int, name string) MatBF16 {
-	m := NewMatBF16(rows, cols+rapid.IntRange(0, 3).Draw(t, name+" padding"))
+	m := newMatBF16(rows, cols+rapid.IntRange(0, 3).Draw(t, name+" padding"))
 	RoundBF16(m.Data, numbers(t, len(m.Data), 1, name))
 	m.Cols = cols
 	return m
 }
 
 func transposeBF16(m MatBF16) MatBF16 {
-	out := NewMatBF16(m.Cols, m.Rows)
+	out := newMatBF16(m.Cols, m.Rows)
 	for i := range m.Rows {
 		for j, v := range m.Row(i) {
 			out.Row(j)[i] = v
@@ -237,7 +241,7 @@ func FuzzProductsBF16(f *testing.F) {
 func TestLargeProductsBF16(t *testing.T) {
 	for _, s := range [][3]int{{40, 1100, 300}, {65, 512, 32}, {70, 1025, 257}, {300, 33, 290}} {
 		matrix := func(rows, cols int, seed uint64) MatBF16 {
-			m, x := NewMatBF16(rows, cols), make([]float32, rows*cols)
+			m, x := newMatBF16(rows, cols), make([]float32, rows*cols)
 			for i := range x {
 				seed = seed*6364136223846793005 + 1442695040888963407
 				x[i] = float32(int32(seed>>32)) / (1 << 31)
@@ -253,7 +257,7 @@ func TestLargeProductsBF16(t *testing.T) {
 // not.
 func TestSubnormalBF16(t *testing.T) {
 	needAMX(t)
-	a, b, dst := NewMatBF16(1, 2), NewMatBF16(2, 1), NewMat(1, 1)
+	a, b, dst := newMatBF16(1, 2), newMatBF16(2, 1), NewMat(1, 1)
 	RoundBF16(a.Data, []float32{0x1p-130, 0x1p-100})
 	RoundBF16(b.Data, []float32{1, 0x1p-30})
 	eachBF16(func(name string) {
@@ -299,7 +303,7 @@ func TestTilesUnderPreemption(t *testing.T) {
 	was := active
 	active = avx512
 	defer func() { active = was }()
-	a, b, want := NewMatBF16(64, 1152), NewMatBF16(1152, 96), NewMat(64, 96)
+	a, b, want := newMatBF16(64, 1152), newMatBF16(1152, 96), NewMat(64, 96)
 	for i := range a.Data {
 		a.Data[i] = 0x3f80 + uint16(i*7%128)
 	}
@@ -336,7 +340,7 @@ func TestTilesUnderPreemption(t *testing.T) {
 }
 
 func TestBF16DoesNotAllocate(t *testing.T) {
-	a, b, dst, x := NewMatBF16(40, 70), NewMatBF16(70, 50), NewMat(40, 50), make([]float32, 40*70)
+	a, b, dst, x := newMatBF16(40, 70), newMatBF16(70, 50), NewMat(40, 50), make([]float32, 40*70)
 	eachBF16(func(name string) {
 		if n := testing.AllocsPerRun(5, func() {
 			RoundBF16(a.Data, x)
@@ -350,12 +354,12 @@ func TestBF16DoesNotAllocate(t *testing.T) {
 
 func TestBF16RefusesWrongShapes(t *testing.T) {
 	for name, bad := range map[string]func(){
-		"NN": func() { MulNN16(NewMat(2, 3), NewMatBF16(2, 4), NewMatBF16(5, 3), false) },
-		"TN": func() { MulTN16(NewMat(2, 3), NewMatBF16(2, 4), NewMatBF16(2, 3), false) },
-		"NT": func() { MulNT16(NewMat(2, 3), NewMatBF16(2, 4), NewMatBF16(4, 3), false) },
+		"NN": func() { MulNN16(NewMat(2, 3), newMatBF16(2, 4), newMatBF16(5, 3), false) },
+		"TN": func() { MulTN16(NewMat(2, 3), newMatBF16(2, 4), newMatBF16(2, 3), false) },
+		"NT": func() { MulNT16(NewMat(2, 3), newMatBF16(2, 4), newMatBF16(4, 3), false) },
 		"short": func() {
 			MulNN16(NewMat(2, 2), MatBF16{Rows: 2, Cols: 2, Stride: 2, Data: make([]uint16, 3)},
-				NewMatBF16(2, 2), false)
+				newMatBF16(2, 2), false)
 		},
 	} {
 		func() {

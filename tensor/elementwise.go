@@ -136,14 +136,3 @@ func ScaleRowsToward(m Mat, f []float64) {
 		}
 	}
 }
-
-// GatherRows copies row rows[i] of src to row i of dst. It panics when dst has another
-// number of rows or columns, or an index is out of range.
-func GatherRows[I ~int | ~int32 | ~uint32](dst, src Mat, rows []I) {
-	if dst.Rows != len(rows) || dst.Cols != src.Cols {
-		panic("tensor: GatherRows needs one destination row for each index, of the same width")
-	}
-	for i, r := range rows {
-		copy(dst.Row(i), src.Row(int(r)))
-	}
-}

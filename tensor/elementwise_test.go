@@ -135,18 +135,6 @@ func TestScaleRowsToward(t *testing.T) {
 	}
 }
 
-func TestGatherRows(t *testing.T) {
-	src := Mat{Rows: 3, Cols: 2, Stride: 3, Data: []float32{0, 1, 9, 10, 11, 9, 20, 21, 9}}
-	dst := NewMat(4, 2)
-	GatherRows(dst, src, []int32{2, 0, 2, 1})
-	want := []float32{20, 21, 0, 1, 20, 21, 10, 11}
-	for i, w := range want {
-		if dst.Data[i] != w {
-			t.Fatalf("GatherRows gave %v, want %v", dst.Data, want)
-		}
-	}
-}
-
 func BenchmarkMish(b *testing.B) {
 	x := NewMat(1, 1024).Data
 	for i := range x {

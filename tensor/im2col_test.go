@@ -111,7 +111,7 @@ func patches16(t *rapid.T) {
 		image[i] = uint16(i + 1)
 	}
 	each(func(l level) {
-		dst, runs := NewMatBF16(rows, stride), NewMatBF16(rows, stride)
+		dst, runs := newMatBF16(rows, stride), newMatBF16(rows, stride)
 		dst.Cols = cols
 		w.Patches16(dst, image, first, lo)
 		CopyRuns16(runs.Data, stride, image[lo:], from, min(rows, (len(image)-lo-cols)/from+1), cols)

@@ -388,8 +388,8 @@ func checkGrid(t *testing.T, s *subject) {
 // Take returns a copy of the given samples of b.
 func Take(b *model.Batch, samples ...int) *model.Batch {
 	out := &model.Batch{X: tensor.NewMat(len(samples), b.X.Cols)}
-	tensor.GatherRows(out.X, b.X, samples)
-	for _, i := range samples {
+	for k, i := range samples {
+		copy(out.X.Row(k), b.X.Row(i))
 		if b.Labels != nil {
 			out.Labels = append(out.Labels, b.Labels[i])
 		}

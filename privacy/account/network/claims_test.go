@@ -123,14 +123,14 @@ func TestClaim42(t *testing.T) {
 	const order = 2.
 	for _, eps := range []float64{1, 5, .2} {
 		coded, right := math.Sqrt(order/2*eps), math.Sqrt(order/(2*eps))
-		if d := network.Coefficient(right, 1) * order; math.Abs(d-eps) > 1e-12 {
+		if d := coefficient(right, 1) * order; math.Abs(d-eps) > 1e-12 {
 			t.Errorf("divergence %v at noise %v, want %v", d, right, eps)
 		}
 		if math.Abs(coded/right-eps) > 1e-12 {
 			t.Errorf("the coded noise is %v times the right one at epsilon %v", coded/right, eps)
 		}
 	}
-	if d := network.Coefficient(math.Sqrt(order/2*.2), 1) * order; d < 4.9 {
+	if d := coefficient(math.Sqrt(order/2*.2), 1) * order; d < 4.9 {
 		t.Errorf("divergence %v for a claimed .2, want 5", d)
 	}
 }

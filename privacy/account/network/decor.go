@@ -3,12 +3,10 @@ package network
 import (
 	"fmt"
 	"math"
-	"slices"
 
 	"gonum.org/v1/gonum/mat"
 
 	"sotto/config"
-	"sotto/privacy/account"
 )
 
 // Decor is one round of correlated noise (Allouah, Koloskova, El Firdoussi, Jaggi,
@@ -155,40 +153,4 @@ func (d Decor) AgainstAnyOne() ([]float64, error) {
 		}
 	}
 	return least, nil
-}
-
-// Worst returns the least multiplier of those who are not curious, 0 if all are.
-func (d Decor) Worst(curious []int) (float64, error) {
-	all, err := d.Multipliers(curious)
-	if err != nil {
-		return 0, err
-	}
-	least := math.Inf(1)
-	for i, s := range all {
-		if !slices.Contains(curious, i) {
-			least = math.Min(least, s)
-		}
-	}
-	if math.IsInf(least, 1) {
-		return 0, nil
-	}
-	return least, nil
-}
-
-// Coefficient is c of RDP(a) = a c for one round of the worst agent, from its multiplier:
-// shift^2/(2 multiplier^2), where shift is sensitivity over clip (2 under replace-one);
-// mu^2 = 2c.
-func Coefficient(multiplier, shift float64) float64 {
-	return shift * shift / (2 * multiplier * multiplier)
-}
-
-// DecorEvent is the event of one round at a multiplier of [Decor.Multipliers], against
-// who sees every message: a Gaussian event, and with a rate below 1 that of records
-// sampled with that probability.
-func DecorEvent(multiplier, rate float64, a account.Adjacency) (account.Event, error) {
-	e, err := account.Gaussian(multiplier, account.ClipShift(a))
-	if err != nil || rate == 1 {
-		return e, err
-	}
-	return account.PoissonSampled(rate, e)
 }

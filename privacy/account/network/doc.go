@@ -29,9 +29,9 @@
 // # Other computations
 //
 // Pairwise noise that cancels in the sum: [Decor]. A token that walks from agent to
-// agent: [WalkMixture], with its conditions; the printed closed forms are [WalkPrinted],
-// [WalkPrintedObserver] and [WalkCompletePrinted]. Which values an adversary gets exactly
-// where there is no noise: [Reconstruct].
+// agent: [WalkMixture], with its conditions; the printed closed form is
+// [WalkPrintedObserver]. Which values an adversary gets exactly where there is no noise:
+// [Reconstruct].
 //
 // In training over many rounds other agents react to an agent's update through messages
 // that a partial observer never sees, so the figures of this package do not apply to it:

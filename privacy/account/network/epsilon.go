@@ -1,7 +1,6 @@
 package network
 
 import (
-	"fmt"
 	"math"
 
 	"sotto/privacy/account"
@@ -51,20 +50,6 @@ func (v *View) Epsilon(u int, mu, delta float64) account.Interval {
 	}
 	return account.Interval{Lower: at(math.Max(0, leak-margin)) * (1 - 1e-12),
 		Upper: at(math.Min(1, leak+margin)) * (1 + 1e-12)}
-}
-
-// Statement is the figure of agent u against the view, for a privacy statement.
-func (v *View) Statement(u int, mu, delta float64) account.AdversaryStatement {
-	who := "agent " + v.Adversary.String()
-	switch {
-	case v.Adversary.kind != members:
-		who = v.Adversary.String()
-	case len(v.Adversary.members) > 1:
-		who = "coalition " + v.Adversary.String()
-	}
-	return account.AdversaryStatement{Adversary: who,
-		Method:  fmt.Sprintf("%s (%s, %s)", ViewMethod, Proved, v.Decided),
-		Epsilon: account.StatedInterval(v.Epsilon(u, mu, delta))}
 }
 
 // Mean returns the mean leak over the agents that do not belong to the adversary: rank

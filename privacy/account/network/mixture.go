@@ -128,17 +128,6 @@ func (w *WalkMixture) loss(t int) float64 {
 // one.
 const grain = 1.03
 
-// Epsilon returns epsilon at delta of u's contributions against v, u != v. Each is a
-// mixture of Gaussian mechanisms over the time until v sees it, which v may be told (see
-// FirstHits); Visits of them are composed. The lower end is 0.
-func (w *WalkMixture) Epsilon(u, v int, delta float64) (account.Interval, error) {
-	if err := w.check(u, v); err != nil {
-		return account.Interval{}, err
-	}
-	weights, mus := w.mixture(u, v)
-	return w.compose(weights, mus, delta)
-}
-
 // mixture is that of one contribution of u against v.
 func (w *WalkMixture) mixture(u, v int) (weights, mus []float64) {
 	hits, rest := w.FirstHits(u, v)
@@ -163,8 +152,10 @@ func (w *WalkMixture) compose(weights, mus []float64, delta float64) (account.In
 	return account.Interval{Upper: math.Min(i.Upper, local)}, err
 }
 
-// Pairs is Epsilon's upper end for pairs of an agent and an observer; mixtures that are
-// alike are composed once.
+// Pairs returns epsilon at delta, for pairs {u, v} of u != v, of u's contributions against
+// v. Each is a mixture of Gaussian mechanisms over the time until v sees it, which v may
+// be told (see FirstHits); Visits of them are composed. Mixtures that are alike are
+// composed once.
 func (w *WalkMixture) Pairs(pairs [][2]int, delta float64) ([]float64, error) {
 	type composed struct{ weights, mus []float64 }
 	var known []composed
@@ -214,11 +205,3 @@ var WalkAssumptions = []string{"losses are convex and smooth, with steps of at m
 	"hops come from the holders' secret streams, and the observer does not learn who sent the token",
 	"no step but the last is shown: the observer sees a token when it holds it, and is not told the model " +
 		"that the walk ends with"}
-
-// Statement is the figure of u's contributions against v, for a privacy statement.
-func (w *WalkMixture) Statement(u, v int, delta float64) (account.AdversaryStatement, error) {
-	i, err := w.Epsilon(u, v, delta)
-	return account.AdversaryStatement{Adversary: "agent " + Observer(v).String(),
-		Method:  fmt.Sprintf("%s (%s, %s)", WalkMethod, Proved, WalkCitation),
-		Epsilon: account.StatedInterval(i)}, err
-}

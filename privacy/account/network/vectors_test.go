@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"math"
 	"os"
+	"slices"
 	"strconv"
 	"testing"
 
@@ -104,20 +105,36 @@ func printedRow(t testing.TB, p params, _ []string) float64 {
 
 func decorRow(t testing.TB, p params, _ []string) float64 {
 	n, l := named(t, p.Graph)
-	s, err := network.Decor{Agents: n, Links: l, Own: p.Own, Pair: p.Pair}.Worst(p.Curious)
+	return coefficient(worst(t, network.Decor{Agents: n, Links: l, Own: p.Own, Pair: p.Pair}, p.Curious), 2)
+}
+
+// worst is the least multiplier of those who are not curious.
+func worst(t testing.TB, d network.Decor, curious []int) float64 {
+	all, err := d.Multipliers(curious)
 	if err != nil {
 		t.Fatal(err)
 	}
-	return network.Coefficient(s, 2)
+	least := math.Inf(1)
+	for i, s := range all {
+		if !slices.Contains(curious, i) {
+			least = math.Min(least, s)
+		}
+	}
+	return least
+}
+
+// coefficient is c of RDP(a) = a c for one round at a multiplier.
+func coefficient(multiplier, shift float64) float64 {
+	return shift * shift / (2 * multiplier * multiplier)
 }
 
 func walkRow(t testing.TB, p params, _ []string) float64 {
 	n, l := named(t, p.Graph)
-	f, err := network.WalkPrinted(metropolis(t, n, l), n, 2, 10, 1600, false)
-	if err != nil {
-		t.Fatal(err)
+	c, ok, err := network.WalkPrintedObserver(metropolis(t, n, l), n, p.V, 10, 1600)
+	if err != nil || !ok {
+		t.Fatal(ok, err)
 	}
-	return f[p.U][p.V]
+	return 2 * c[p.U]
 }
 
 // fixtures are the tables of exact leaks beside the printed formula: the worst pair at a
@@ -202,26 +219,5 @@ func TestWalkPrinted(t *testing.T) {
 		if got := walkRow(t, params{Graph: tc.graph, V: tc.v}, nil); math.Abs(got-tc.want) > 5e-5 {
 			t.Errorf("%s to %d: %v, want %v", tc.graph, tc.v, got, tc.want)
 		}
-	}
-	n, l := named(t, "ring(16)")
-	known, err := network.WalkPrinted(metropolis(t, n, l), n, 2, 10, 1600, true)
-	if err != nil {
-		t.Fatal(err)
-	}
-	// Who knows the sender learns what the better placed of its two neighbors would.
-	if got, want := known[0][2], walkRow(t, params{Graph: "ring(16)", V: 1}, nil); math.Abs(got-want) > 1e-9 {
-		t.Errorf("sender known: %v, want %v", got, want)
-	}
-	// n = 2,000, T = 20,000, delta 1e-6: 12 contributions, one of them at the local
-	// price.
-	c, err := network.WalkCompletePrinted(2000, 20000, 3.0675, 1e-6)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if c.Contributions != 12 || c.Spotted != 1 {
-		t.Errorf("%v contributions, %d spotted, want 12 and 1", c.Contributions, c.Spotted)
-	}
-	if a := c.LargestOrder; math.Abs(math.Sqrt(2*a*(a-1))-3.0675) > 1e-9 {
-		t.Errorf("largest order %v does not meet its condition", a)
 	}
 }
