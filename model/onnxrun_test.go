@@ -6,6 +6,8 @@ import (
 	"math"
 
 	"google.golang.org/protobuf/encoding/protowire"
+
+	"gonum.org/v1/gonum/stat"
 )
 
 // This file reads and executes ONNX files, independently of the code that writes them:
@@ -416,23 +418,13 @@ func normalize(x array, groups int, epsilon float64, scale, bias array) array {
 	size := c / groups * area
 	for g := range x.dims[0] * groups {
 		part := x.v[g*size : (g+1)*size]
-		mean, variance := moments(part)
+		mean, variance := stat.PopMeanVariance(part, nil)
 		for k, v := range part {
 			ch := (g*size + k) / area % c
 			y.v[g*size+k] = (v-mean)/math.Sqrt(variance+epsilon)*scale.v[ch] + bias.v[ch]
 		}
 	}
 	return y
-}
-
-func moments(x []float64) (mean, variance float64) {
-	for _, v := range x {
-		mean += v / float64(len(x))
-	}
-	for _, v := range x {
-		variance += (v - mean) * (v - mean) / float64(len(x))
-	}
-	return mean, variance
 }
 
 // layerNorm normalizes over the axes from axis on.
@@ -444,7 +436,7 @@ func (n *node) layerNorm(in []array) array {
 	}
 	y := newArray(x.dims...)
 	for lo := 0; lo < len(x.v); lo += size {
-		mean, variance := moments(x.v[lo : lo+size])
+		mean, variance := stat.PopMeanVariance(x.v[lo:lo+size], nil)
 		for k := range size {
 			y.v[lo+k] = (x.v[lo+k]-mean)/math.Sqrt(variance+n.floats["epsilon"])*in[1].v[k] + in[2].v[k]
 		}

@@ -5,6 +5,8 @@ import (
 	"math"
 	"testing"
 
+	"gonum.org/v1/gonum/stat/distuv"
+
 	"sotto/agent"
 	"sotto/privacy"
 	"sotto/privacy/account"
@@ -43,9 +45,7 @@ func chain(t *testing.T, n int, own, pair float64) []privacy.Mechanism {
 func TestDecorConformance(t *testing.T) {
 	alone := chain(t, 1, 3, 0)[0]
 	half := chain(t, 1, 1.5, 0)[0]
-	privacytest.Run(t, privacytest.Options{Mechanism: alone, Half: half, CDF: func(x float64) float64 {
-		return math.Erfc(-x/3/math.Sqrt2) / 2
-	}, Std: 3,
+	privacytest.Run(t, privacytest.Options{Mechanism: alone, Half: half, CDF: distuv.Normal{Sigma: 3}.CDF, Std: 3,
 		Epsilon: func(e float64) bool { return e > 0 && e < math.Inf(1) }})
 }
 

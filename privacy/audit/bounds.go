@@ -91,7 +91,7 @@ func gdp(t *tally, level, delta float64) float64 {
 
 func quantile(p float64) float64 { return distuv.UnitNormal.Quantile(p) }
 
-func normal(x float64) float64 { return .5 * math.Erfc(-x/math.Sqrt2) }
+func normal(x float64) float64 { return distuv.UnitNormal.CDF(x) }
 
 const (
 	anyMechanism = "any mechanism; observations are independent given the world"

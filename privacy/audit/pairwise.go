@@ -9,6 +9,7 @@ import (
 	"text/tabwriter"
 
 	"gonum.org/v1/gonum/mat"
+	"gonum.org/v1/gonum/stat"
 	"gonum.org/v1/gonum/stat/distuv"
 
 	"sotto/config"
@@ -300,22 +301,11 @@ func (r *PairwiseReport) judge(s *Scores, o *PairwiseOptions) error {
 // asymptotic law of the estimate: variance 2/n + mu²/(4(n-1)) for n scores in each world.
 func (m *Measured) measure(s *Scores, beta float64) {
 	n := float64(len(s.In))
-	meanIn, sumIn := moments(s.In)
-	meanOut, sumOut := moments(s.Out)
-	mu := (meanIn - meanOut) / math.Sqrt((sumIn+sumOut)/(2*n-2))
+	meanIn, varianceIn := stat.MeanVariance(s.In, nil)
+	meanOut, varianceOut := stat.MeanVariance(s.Out, nil)
+	mu := (meanIn - meanOut) / math.Sqrt((varianceIn+varianceOut)/2)
 	half := distuv.UnitNormal.Quantile(1-beta/2) * math.Sqrt(2/n+mu*mu/(4*(n-1)))
 	m.Mu, m.Lower, m.Upper = Figure(mu), Figure(mu-half), Figure(mu+half)
-}
-
-// moments are the mean and the sum of squared distances from it.
-func moments(x []float64) (mean, sum float64) {
-	for _, v := range x {
-		mean += v / float64(len(x))
-	}
-	for _, v := range x {
-		sum += (v - mean) * (v - mean)
-	}
-	return mean, sum
 }
 
 // trialSeedOf is the seed of one run of a mode that has worlds or parts.

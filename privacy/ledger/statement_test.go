@@ -7,6 +7,8 @@ import (
 	"strings"
 	"testing"
 
+	"gonum.org/v1/gonum/stat/distuv"
+
 	"sotto/privacy/account"
 	"sotto/privacy/ledger"
 	"sotto/privacy/ledger/ledgertest"
@@ -36,7 +38,7 @@ func TestStatement(t *testing.T) {
 	mu, lo, hi := math.Sqrt2/20, 0.0, 1.0
 	for range 60 {
 		mid := (lo + hi) / 2
-		phi := func(x float64) float64 { return math.Erfc(-x/math.Sqrt2) / 2 }
+		phi := distuv.UnitNormal.CDF
 		if phi(mu/2-mid/mu)-math.Exp(mid)*phi(-mu/2-mid/mu) > 1e-6 {
 			lo = mid
 		} else {
