@@ -242,15 +242,15 @@ func checkDirections(t *testing.T, name string, k task, m model.Model, batch *mo
 	moved := make([]float64, len(wide))
 	for range 2 {
 		const h = 1e-7
-		direction := make([]float64, len(wide))
+		direction := make([]int8, len(wide)) // there are eleven million
 		var want float64
 		for j := range direction {
-			direction[j] = float64(r.Uint64()>>63)*2 - 1
-			want += direction[j] * float64(g[j])
+			direction[j] = int8(r.Uint64()>>63)*2 - 1
+			want += float64(direction[j]) * float64(g[j])
 		}
 		at := func(h float64) float64 {
 			for j, v := range wide {
-				moved[j] = v + h*direction[j]
+				moved[j] = v + h*float64(direction[j])
 			}
 			return k.value(moved, batch, 0)
 		}

@@ -351,32 +351,39 @@ func (n *node) conv(in []array) array {
 	h, wd, c := x.dims[2], x.dims[3], x.dims[1]
 	g := n.window(h, wd, w.dims[2:])
 	y := newArray(x.dims[0], w.dims[0], g.rows, g.cols)
-	i := 0
 	for s := range x.dims[0] {
 		for m := range w.dims[0] {
-			for r := range g.rows {
-				for q := range g.cols {
-					var sum float64
-					if len(in) > 2 {
-						sum = in[2].v[m]
-					}
-					for ch := range c {
-						for a := range g.kh {
-							for b := range g.kw {
-								row, col := r*g.sh+a-g.top, q*g.sw+b-g.left
-								if row >= 0 && row < h && col >= 0 && col < wd {
-									sum += x.v[((s*c+ch)*h+row)*wd+col] * w.v[((m*c+ch)*g.kh+a)*g.kw+b]
-								}
-							}
-						}
-					}
-					y.v[i] = sum
-					i++
+			out := y.v[(s*w.dims[0]+m)*g.rows*g.cols:][:g.rows*g.cols]
+			if len(in) > 2 {
+				for i := range out {
+					out[i] = in[2].v[m]
+				}
+			}
+			for ch := range c {
+				plane, filter := x.v[(s*c+ch)*h*wd:][:h*wd], w.v[(m*c+ch)*g.kh*g.kw:]
+				for tap, u := range filter[:g.kh*g.kw] {
+					g.add(out, plane, u, tap/g.kw-g.top, tap%g.kw-g.left, wd)
 				}
 			}
 		}
 	}
 	return y
+}
+
+// add adds u times the plane, of rows of wd, moved by a tap's place in the window.
+func (g *window) add(out, plane []float64, u float64, down, right, wd int) {
+	h := len(plane) / wd
+	for r := range g.rows {
+		row := r*g.sh + down
+		if row < 0 || row >= h {
+			continue
+		}
+		for q := range g.cols {
+			if col := q*g.sw + right; col >= 0 && col < wd {
+				out[r*g.cols+q] += plane[row*wd+col] * u
+			}
+		}
+	}
 }
 
 func (n *node) pool(x array) array {

@@ -81,7 +81,7 @@ func (d discrete) pair() pair {
 // with exact arithmetic and compares delta(eps) with the interval of the grids, both
 // directions.
 func TestBruteForceComposition(t *testing.T) {
-	fewer(t, 15)
+	fewer(t, 6)
 	rapid.Check(t, func(t *rapid.T) {
 		one, two := drawDiscrete(t, 0), drawDiscrete(t, 1)
 		m, n := rapid.IntRange(1, 3).Draw(t, "m"), rapid.IntRange(0, 2).Draw(t, "n")

@@ -51,7 +51,7 @@ func drawEvent(t *rapid.T) Event {
 // accepts them gives a valid interval, and no proven lower bound exceeds another
 // accountant's upper bound.
 func TestAccountantsAgree(t *testing.T) {
-	fewer(t, 10)
+	fewer(t, 4)
 	rapid.Check(t, func(t *rapid.T) {
 		adj := rapid.SampledFrom([]Adjacency{AddRemove, ReplaceOne, ZeroOut}).Draw(t, "adjacency")
 		ev := drawEvent(t)

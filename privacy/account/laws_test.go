@@ -47,9 +47,12 @@ func sampledGaussian(t interface{ Fatal(...any) }, q, s, shift float64) Event {
 	return ev
 }
 
-// fewer lowers the number of rapid checks of an expensive test, unless the command line
-// asks for another one.
+// fewer lowers the number of rapid checks of an expensive test to n, with the tag long to
+// more than twice n, unless the command line asks for another one.
 func fewer(t *testing.T, n int) {
+	if long.Tests {
+		n = 5 * n / 2
+	}
 	f := flag.Lookup("rapid.checks")
 	if f.Value.String() != f.DefValue {
 		return
@@ -68,7 +71,7 @@ func fewer(t *testing.T, n int) {
 // noise or delta shrink; PLD is at most RDP, and the interval of the true value is at
 // most 1% wide.
 func TestMonotone(t *testing.T) {
-	fewer(t, 6)
+	fewer(t, 4)
 	rapid.Check(t, func(t *rapid.T) {
 		q := math.Exp(rapid.Float64Range(-6, -0.7).Draw(t, "ln q"))
 		s := math.Exp(rapid.Float64Range(-0.3, 1.5).Draw(t, "ln s"))

@@ -7,6 +7,8 @@ import (
 	"os"
 	"strconv"
 	"testing"
+
+	"sotto/internal/long"
 )
 
 // deterministic are the scores of the tightness table: the quantiles PhiInv((i + 1/2)/n),
@@ -86,6 +88,9 @@ func TestVectors(t *testing.T) {
 		}
 		if err := json.Unmarshal([]byte(r[col["params"]]), &p); err != nil {
 			t.Fatal(err)
+		}
+		if r[0] == "v295" && !long.Tests {
+			continue // half a second, and v297 has as many scores
 		}
 		number := func(name string) float64 {
 			x, err := strconv.ParseFloat(r[col[name]], 64)

@@ -249,7 +249,7 @@ func TestMutations(t *testing.T) {
 				}
 				o := Options{Observations: mode.observations, Beta: smokeBeta, Seed: 1}
 				if m.name == "L2 clip under Laplace" {
-					o.Observations = 5000
+					o.Observations = 3000
 				}
 				r, err := mode.run(s.target(), context.Background(), o)
 				if err != nil {

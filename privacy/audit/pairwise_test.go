@@ -243,7 +243,7 @@ func TestPairwiseDecorWithOneCuriousNode(t *testing.T) {
 		"the Laplacian of the honest agents": math.Sqrt(2 * 7.0714)}
 	for name, mu := range claims {
 		r, err := a.Pairwise(context.Background(), PairwiseOptions{
-			Options:    Options{Observations: 1500, Beta: 1e-3, Seed: 6},
+			Options:    Options{Observations: 600, Beta: 1e-3, Seed: 6},
 			Adversary:  network.Observer(0),
 			Everywhere: true,
 			Target:     1,
