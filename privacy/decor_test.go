@@ -45,8 +45,13 @@ func chain(t *testing.T, n int, own, pair float64) []privacy.Mechanism {
 func TestDecorConformance(t *testing.T) {
 	alone := chain(t, 1, 3, 0)[0]
 	half := chain(t, 1, 1.5, 0)[0]
-	privacytest.Run(t, privacytest.Options{Mechanism: alone, Half: half, CDF: distuv.Normal{Sigma: 3}.CDF, Std: 3,
-		Epsilon: func(e float64) bool { return e > 0 && e < math.Inf(1) }})
+	privacytest.Run(t, privacytest.Options{
+		Mechanism: alone,
+		Half:      half,
+		CDF:       distuv.Normal{Sigma: 3}.CDF,
+		Std:       3,
+		Epsilon:   func(e float64) bool { return e > 0 && e < math.Inf(1) },
+	})
 }
 
 // The noise of three agents in a row has the covariance own² I + pair² L, round by round
