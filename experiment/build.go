@@ -2,8 +2,9 @@
 //
 // A [File] is a run file whose sections are decoded and fit together: the table features
 // says what does not. Build loads the data and lets every package decode its parameters;
-// an [Experiment] is what comes of it. Its Setup and Plans are public: what every agent is
-// going to ask of its data, and at which noise (package plan). Its Task holds the records.
+// an [Experiment] is what comes of it. Its Setup and Plans are public: what every agent
+// is going to ask of its data, and at which noise (package plan). Its Task holds the
+// records.
 //
 // [Experiment.Party] makes one agent of it, for a [Seat]: in a simulation, as a daemon
 // (package owner), under audit (package attack). There is no other way to an agent, so
@@ -20,8 +21,10 @@ import (
 	"sotto/agent"
 	"sotto/config"
 	"sotto/data"
+	"sotto/experiment/metric"
 	"sotto/experiment/plan"
 	"sotto/model"
+	"sotto/oracle"
 	"sotto/sim"
 	"sotto/tensor"
 	"sotto/topology"
@@ -44,7 +47,8 @@ type Experiment struct {
 	Notes Notes
 	Seats Seats
 
-	effective []byte
+	// Effective is the complete configuration in force, a run file.
+	Effective []byte
 }
 
 // Seats are the agents that this process plans and seats: all of them in a simulation,
@@ -80,6 +84,11 @@ type Task struct {
 	Local  localNoise     // of records that are perturbed once
 }
 
+// Classifies says that the model's outputs stand for classes, so that it has an accuracy.
+func (t *Task) Classifies() bool {
+	return t.Split.Train.Classes > 0 && !model.Reconstructs(t.Model)
+}
+
 // Activations are public facts of agents that wake by their own clocks.
 type Activations struct {
 	Replay     []sim.Wake // recorded; nil: drawn
@@ -95,9 +104,10 @@ type Notes struct {
 
 // Build loads the data and lets every package decode its parameters. dataDir is the data
 // folder.
-func (f *File) Build(dataDir string) (*Experiment, error) { return f.build(dataDir, nil) }
+func (f *File) Build(dataDir string) (*Experiment, error) { return f.BuildWith(dataDir, nil) }
 
-func (f *File) build(dataDir string, cache *data.Cache) (*Experiment, error) {
+// BuildWith is Build with data sets that other runs may have loaded.
+func (f *File) BuildWith(dataDir string, cache *data.Cache) (*Experiment, error) {
 	e := &Experiment{File: f}
 	if err := e.prepare(); err != nil {
 		return nil, err
@@ -121,64 +131,85 @@ func (f *File) build(dataDir string, cache *data.Cache) (*Experiment, error) {
 	if err := e.checkPrior(); err != nil {
 		return nil, err
 	}
-	train := e.Task.Split.Train
-	if e.Task.Parts, err = data.Partition(f.Data.Partition, train, f.Topology.Agents, f.Run.Seed,
-		f.Section("data")); err != nil {
-		return nil, f.At("data", err)
-	}
-	if err = e.drawArrivals(); err != nil {
+	if err := e.buildTask(similar); err != nil {
 		return nil, err
 	}
-	if err = e.holdOut(); err != nil {
-		return nil, f.At("evaluate", err)
-	}
-	if similar {
-		vectors, err := e.vectors()
-		if err != nil {
-			return nil, err
-		}
-		if err := e.buildGraph(vectors); err != nil {
-			return nil, err
-		}
-	}
-	if e.Task.Model, err = model.New(f.Model.Name, e.shape(), f.Section("model")); err != nil {
-		return nil, f.At("model", err)
-	}
-	if err := f.Data.Augmentation.Validate(train.Shape, e.Task.Model); err != nil {
-		return nil, f.At("data", err)
-	}
-	if p := f.Model.Precision; p != "" {
-		if e.Task.Model, err = model.WithPrecision(e.Task.Model, p); err != nil {
-			return nil, f.At("model", err)
-		}
-	}
-	if err := f.doc.Finish(); err != nil {
+	if err := e.ready(); err != nil {
 		return nil, err
-	}
-	if err := e.analyze(); err != nil {
-		return nil, f.At("topology", err)
-	}
-	if err := e.initialise(); err != nil {
-		return nil, f.At("model", err)
-	}
-	if f.Model.TrainLayers != 0 {
-		if err := e.trainHead(); err != nil {
-			return nil, err
-		}
 	}
 	if err := e.makePlans(); err != nil {
 		return nil, f.At("privacy", err)
 	}
-	if err := e.checkEstimation(); err != nil {
+	if err := f.At("evaluate", f.Evaluate.CheckHidden(e.Task.Split.Hidden, e.Task.Model.Dim())); err != nil {
 		return nil, err
 	}
-	if f.Tuned.Cost == costNotIncluded {
-		e.Notes.Overrides = append(e.Notes.Overrides, stampNotIncluded)
+	if f.Tuned.Cost == CostNotIncluded {
+		e.Notes.Overrides = append(e.Notes.Overrides, StampNotIncluded)
 	}
-	if e.effective, err = f.Effective(); err != nil {
+	if e.Effective, err = f.Effective(); err != nil {
 		return nil, err
 	}
 	return e, e.buildTests()
+}
+
+// buildTask deals the records to the agents, and makes the model and, where it compares
+// records, the graph. All sections of the run file are then read.
+func (e *Experiment) buildTask(similar bool) error {
+	f, err := e.File, error(nil)
+	train := e.Task.Split.Train
+	if e.Task.Parts, err = data.Partition(f.Data.Partition, train, f.Topology.Agents, f.Run.Seed,
+		f.Section("data")); err != nil {
+		return f.At("data", err)
+	}
+	if err = e.drawArrivals(); err != nil {
+		return err
+	}
+	if err = e.holdOut(); err != nil {
+		return f.At("evaluate", err)
+	}
+	if similar {
+		vectors, err := e.vectors()
+		if err != nil {
+			return err
+		}
+		if err := e.buildGraph(vectors); err != nil {
+			return err
+		}
+	}
+	if err := e.newModel(); err != nil {
+		return err
+	}
+	return f.doc.Finish()
+}
+
+// newModel makes the model for the records.
+func (e *Experiment) newModel() error {
+	f, err := e.File, error(nil)
+	if e.Task.Model, err = model.New(f.Model.Name, e.shape(), f.Section("model")); err != nil {
+		return f.At("model", err)
+	}
+	if err := f.Data.Augmentation.Validate(e.Task.Split.Train.Shape, e.Task.Model); err != nil {
+		return f.At("data", err)
+	}
+	if p := f.Model.Precision; p != "" {
+		e.Task.Model, err = model.WithPrecision(e.Task.Model, p)
+	}
+	return f.At("model", err)
+}
+
+// ready looks at the graph and sets the parameters that all agents start from.
+func (e *Experiment) ready() error {
+	f := e.File
+	if err := e.analyze(); err != nil {
+		return f.At("topology", err)
+	}
+	if err := e.initialise(); err != nil {
+		return f.At("model", err)
+	}
+	if f.Model.TrainLayers != 0 {
+		return e.trainHead()
+	}
+	return nil
 }
 
 func (e *Experiment) buildGraph(vectors tensor.Mat) error {
@@ -285,11 +316,11 @@ func (e *Experiment) buildTests() error {
 	e.Task.Tested = e.Honest()
 	all := e.Task.Tested
 	e.Task.Tested = make([]int, 0, len(all))
-	for _, k := range evenly(len(all), min(e.File.Evaluate.Agents, len(all))) {
+	for _, k := range metric.Evenly(len(all), min(e.File.Evaluate.Agents, len(all))) {
 		e.Task.Tested = append(e.Task.Tested, all[k])
 	}
 	if e.File.Evaluate.On != "own" {
-		all := BatchOf(test)
+		all := oracle.BatchOf(test)
 		all.X.Rows = limit
 		all.Labels, all.Targets = first(all.Labels, limit), first(all.Targets, limit)
 		for i := range e.Task.Tests {
@@ -312,25 +343,9 @@ func (e *Experiment) buildTests() error {
 			return e.File.At("evaluate",
 				config.Bad("on", "own", fmt.Sprintf("all: agent %d has no test records", i)))
 		}
-		e.Task.Tests[i] = BatchOf(test.Select(rows[i]))
+		e.Task.Tests[i] = oracle.BatchOf(test.Select(rows[i]))
 	}
 	return nil
-}
-
-// evenly returns k of 0 .. n-1 with even gaps; all of them for k = 0.
-func evenly(n, k int) []int {
-	if k == 0 {
-		k = n
-	}
-	at := make([]int, k)
-	for j := range at {
-		at[j] = j * n / k
-	}
-	return at
-}
-
-func BatchOf(d *data.Dataset) *model.Batch {
-	return &model.Batch{X: d.X, Labels: d.Labels, Targets: d.Targets}
 }
 
 func first[T any](s []T, n int) []T {
@@ -342,7 +357,7 @@ func first[T any](s []T, n int) []T {
 
 // Digest identifies the configuration: the SHA-256 of the effective run file.
 func (e *Experiment) Digest() string {
-	sum := sha256.Sum256(e.effective)
+	sum := sha256.Sum256(e.Effective)
 	return hex.EncodeToString(sum[:])
 }
 
@@ -366,4 +381,17 @@ func (e *Experiment) Identity() string {
 		e.Task.Split.Train.Digest,
 		e.Task.Split.Test.Digest)
 	return hex.EncodeToString(h.Sum(nil))
+}
+
+// load returns the data set that the run file names, which other cells may have loaded.
+func load(f *File, dataDir string, cache *data.Cache) (*data.Split, error) {
+	section, err := f.doc.Section("data")
+	if err != nil {
+		return nil, err
+	}
+	params, err := section.Encode()
+	if err != nil {
+		return nil, err
+	}
+	return cache.Load(f.Data.Dataset, dataDir, f.Run.Seed, string(params), section.Decode)
 }

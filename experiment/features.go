@@ -283,6 +283,9 @@ var unplannable = []refusal{
 		func(f *File) bool { return f.Evaluate.Score != "" }, "nothing: a score is charged on top"},
 }
 
+// CheckPlannable refuses runs of which it cannot be said beforehand what they cost.
+func (f *File) CheckPlannable() error { return f.Check(unplannable) }
+
 // Faultless reports whether mixing is what was planned.
 func (f *File) Faultless() bool { return f.Faults == sim.DefaultFaults() && f.Adversaries.Text() == "" }
 

@@ -9,6 +9,7 @@ import (
 	"sotto/agent"
 	"sotto/algo"
 	"sotto/config"
+	"sotto/experiment/metric"
 	"sotto/experiment/replication"
 	"sotto/experiment/runfile"
 	"sotto/oracle"
@@ -45,6 +46,12 @@ type File struct {
 
 	mech Mechanism
 }
+
+// Sections of a run file that single runs refuse: packages sweep and tune read them.
+const (
+	SweepSection = "sweep"
+	TuneSection  = "tune"
+)
 
 type RunParams struct {
 	Name   string `toml:"name"`
@@ -111,20 +118,12 @@ type EvaluateParams struct {
 	ScoreNoise float64 `toml:"score_noise_multiplier,omitempty"`
 	// largest loss that one record counts; 1 for accuracy
 	ScoreClip float64 `toml:"score_clip,omitempty"`
-	// RMSE adds the root of every agent's mean squared error, of model least-squares.
-	RMSE bool `toml:"rmse,omitempty"`
-	// Gradients is the number of training records of all agents together whose losses and
-	// gradients are looked at, at the mean of the models; 0: none. The simulation sees
-	// them, no agent does.
-	Gradients int `toml:"gradients,omitempty"`
-	// Estimation adds the root mean square distance of every agent's model, and of the
-	// mean of all models, from the hidden vector of generated data.
-	Estimation bool `toml:"estimation,omitempty"`
 	// Network adds what any one agent learns of another's value, exactly, of algorithm
 	// gossip-average.
 	Network bool `toml:"network,omitempty"`
 	// Agents is the number of agents whose models are tested, evenly spaced; 0: all.
 	Agents int `toml:"agents,omitempty"`
+	metric.Params
 }
 
 // Read reads the run file at path, or the built-in task for "", applies "key=value"
@@ -148,8 +147,8 @@ func Parse(file string, b []byte, set []string) (*File, error) {
 	if err != nil {
 		return nil, err
 	}
-	if doc.Has(sweepSection) {
-		return nil, doc.Locate("", config.Bad(sweepSection, "a sweep",
+	if doc.Has(SweepSection) {
+		return nil, doc.Locate("", config.Bad(SweepSection, "a sweep",
 			"no section [sweep] in a single run: sotto sweep runs all its cells"))
 	}
 	for _, s := range set {
@@ -157,14 +156,14 @@ func Parse(file string, b []byte, set []string) (*File, error) {
 			return nil, err
 		}
 	}
-	return decode(doc)
+	return Decode(doc)
 }
 
-// decode reads the sections of a run file.
-func decode(doc *runfile.Document) (*File, error) {
-	if doc.Has(tuneSection) {
+// Decode reads the sections of a run file.
+func Decode(doc *runfile.Document) (*File, error) {
+	if doc.Has(TuneSection) {
 		return nil,
-			doc.Locate("", config.Bad(tuneSection, "a search", "no section [tune] here: sotto tune searches"))
+			doc.Locate("", config.Bad(TuneSection, "a search", "no section [tune] here: sotto tune searches"))
 	}
 	f := &File{
 		doc:       doc,
@@ -325,10 +324,8 @@ func (p *EvaluateParams) validate(agents int) error {
 		return config.Bad("limit", p.Limit, "at least 0 (0: the whole test set)")
 	case p.Agents < 0 || p.Agents > agents:
 		return config.Bad("agents", p.Agents, "0 (all) to the number of agents")
-	case p.Gradients < 0:
-		return config.Bad("gradients", p.Gradients, "0, or the number of training records")
 	}
-	return nil
+	return p.Params.Validate()
 }
 
 // pairWake is randomised pairwise gossip.

@@ -1,18 +1,14 @@
 package experiment
 
 import (
-	"fmt"
 	"math"
 
 	"sotto/agent"
 	"sotto/config"
-	"sotto/data"
-	"sotto/internal/parallel"
 	"sotto/oracle"
 	"sotto/privacy"
 	"sotto/privacy/account"
 	"sotto/privacy/ledger"
-	"sotto/tensor"
 )
 
 // Mechanism local-dp perturbs every record once, before training: local differential
@@ -111,21 +107,6 @@ func (e *Experiment) localReleases(i int) (features, labels account.Release, err
 	return features, labels, err
 }
 
-// perturb makes the public data set that training reads, and the charges of every agent
-// for it.
-func (e *Experiment) perturb(pop Population, workers int) (*data.Dataset, [][]ledger.Record, error) {
-	public := oracle.Perturbed(pop.Train)
-	charges := make([][]ledger.Record, len(pop.Parts))
-	err := parallel.For(len(pop.Parts), workers, func(i int) error {
-		var err error
-		if charges[i], err = e.perturbAgent(i, pop, public); err != nil {
-			return fmt.Errorf("agent %d: %w", i, err)
-		}
-		return nil
-	})
-	return public, charges, err
-}
-
 // LocalGate answers for records, once each.
 func (e *Experiment) LocalGate(i int, r oracle.Records, l ledger.Ledger, keys privacy.Keys) *privacy.Gate {
 	f, y := e.LocalOracles(r)
@@ -133,30 +114,4 @@ func (e *Experiment) LocalGate(i int, r oracle.Records, l ledger.Ledger, keys pr
 		map[string]privacy.Oracle{oracle.FeaturesName: f, oracle.LabelsName: y}, keys, agent.ID(i))
 	gate.Use(oracle.LabelsName, e.Task.Local.Labels)
 	return gate
-}
-
-func (e *Experiment) perturbAgent(i int, pop Population, public *data.Dataset) ([]ledger.Record, error) {
-	part := pop.Parts[i]
-	if len(part) == 0 {
-		return nil, nil
-	}
-	l := ledger.NewMemory(nil)
-	gate := e.LocalGate(i, oracle.Records{Data: pop.Train, Index: part}, l,
-		privacy.SimulatedKeys(e.File.Run.Seed))
-	features, labels := make(tensor.Vec, len(part)*public.X.Cols), make(tensor.Vec, len(part))
-	if err := gate.Answer(&agent.Query{Oracle: oracle.FeaturesName}, features); err != nil {
-		return nil, err
-	}
-	if err := gate.Answer(&agent.Query{Oracle: oracle.LabelsName}, labels); err != nil {
-		return nil, err
-	}
-	oracle.Fill(public, part, features, labels)
-	var records []ledger.Record
-	for r, err := range l.Records() {
-		if err != nil {
-			return nil, err
-		}
-		records = append(records, r)
-	}
-	return records, nil
 }

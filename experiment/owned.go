@@ -167,17 +167,8 @@ func (f *File) Join(m Member) (*Experiment, [][]byte, error) {
 // ownModel builds model and initial parameters, which are the same for all members.
 func (e *Experiment) ownModel() error {
 	f := e.File
-	var err error
-	if e.Task.Model, err = model.New(f.Model.Name, e.shape(), f.Section("model")); err != nil {
-		return f.At("model", err)
-	}
-	if err := f.Data.Augmentation.Validate(e.Task.Split.Train.Shape, e.Task.Model); err != nil {
-		return f.At("data", err)
-	}
-	if p := f.Model.Precision; p != "" {
-		if e.Task.Model, err = model.WithPrecision(e.Task.Model, p); err != nil {
-			return f.At("model", err)
-		}
+	if err := e.newModel(); err != nil {
+		return err
 	}
 	whole := f.graphSpec(0)
 	whole.Dropout, whole.Window = 0, 0
@@ -187,14 +178,5 @@ func (e *Experiment) ownModel() error {
 	if err := f.doc.Finish(); err != nil {
 		return err
 	}
-	if err := e.analyze(); err != nil {
-		return f.At("topology", err)
-	}
-	if err := e.initialise(); err != nil {
-		return f.At("model", err)
-	}
-	if f.Model.TrainLayers != 0 {
-		return e.trainHead()
-	}
-	return nil
+	return e.ready()
 }

@@ -45,7 +45,7 @@ type Party struct {
 	Plan      *plan.Agent
 	Oracles   map[string]privacy.Oracle
 
-	bare agent.Algorithm // without what is around it
+	Bare agent.Algorithm // without what is around it
 }
 
 // replayer is implemented by algorithms whose oracle has a state of its own: Asked yields
@@ -56,7 +56,7 @@ type replayer interface {
 
 // Recover brings the state behind the gate to where the loaded algorithm is. What has no
 // such state has nothing to recover.
-func (p *Party) Recover() error { return RecoverFrom(p.Gate, p.bare) }
+func (p *Party) Recover() error { return RecoverFrom(p.Gate, p.Bare) }
 
 func RecoverFrom(g *privacy.Gate, bare agent.Algorithm) error {
 	return g.Recover(func(yield func(*agent.Query)) {
@@ -82,7 +82,7 @@ func (e *Experiment) Party(s Seat) (*Party, error) {
 			return nil, err
 		}
 	}
-	p.Algorithm, p.bare, err = e.Algorithm(s.Self)
+	p.Algorithm, p.Bare, err = e.Algorithm(s.Self)
 	return p, err
 }
 
@@ -212,3 +212,7 @@ func (p *AlgorithmParams) MessageSize(dim int) int {
 	}
 	return agent.MessageSize(dim)
 }
+
+// Sealed says that answers carry no noise because nothing leaves an agent: the local-only
+// baseline.
+func (e *Experiment) Sealed() bool { return e.File.Has(algo.Silent) && !e.File.Private() }

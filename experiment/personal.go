@@ -6,14 +6,11 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
-	"math"
 	"os"
 	"strings"
 
 	"sotto/agent"
 	"sotto/config"
-	"sotto/internal/parallel"
-	"sotto/model"
 	"sotto/sim"
 	"sotto/tensor"
 	"sotto/topology"
@@ -146,8 +143,8 @@ func (e *Experiment) clock() (*sim.Clock, error) {
 	return sim.NewClock(e.File.Run.Seed, e.File.Topology.Agents, pairs), err
 }
 
-// wakes lists the run's wakes.
-func (e *Experiment) wakes() ([]sim.Wake, error) {
+// Wakes lists the run's wakes.
+func (e *Experiment) Wakes() ([]sim.Wake, error) {
 	c, err := e.clock()
 	if err != nil {
 		return nil, err
@@ -195,64 +192,4 @@ func (e *Experiment) countWakes() ([]uint64, error) {
 		}
 	}
 	return counts, nil
-}
-
-// objective is Q over all agents: half the weighted squared distances of neighbors'
-// models, and every agent's own loss on its training records. It is a figure for whoever
-// sees all data, as the simulation does: nobody is told of it.
-func (e *Experiment) objective(w *world, workers int) float64 {
-	g, err := e.Graphs.Schedule.At(0)
-	if err != nil {
-		return math.NaN()
-	}
-	terms := make([]float64, len(e.Task.Parts))
-	parallel.With(len(terms), workers, func(i int, scratch *model.Workspace) error {
-		theta := w.Sim.Model(i)
-		degree, apart := 0., 0.
-		for _, nb := range g.In(agent.ID(i)) {
-			degree += nb.Weight
-			s := 0.
-			for k, x := range w.Sim.Model(int(nb.ID)) {
-				d := float64(theta[k]) - float64(x)
-				s += d * d
-			}
-			apart += nb.Weight * s
-		}
-		weight, lambda := w.parties[i].bare.(personal).Objective()
-		loss := lambda * theta.Dot(theta)
-		if rows := e.Task.Parts[i]; len(rows) > 0 {
-			loss += e.Task.Model.Loss(theta, e.TrainBatch(rows), scratch)
-		}
-		terms[i] = apart/4 + degree*weight*loss // each pair is met from both ends
-		return nil
-	})
-	sum := 0.
-	for _, t := range terms {
-		sum += t
-	}
-	return sum
-}
-
-// personal is an algorithm of personal models.
-type personal interface {
-	Objective() (weight, lambda float64) // μ c_i and λ_i
-}
-
-func (e *Experiment) TrainBatch(rows []int32) *model.Batch {
-	if lo, n := int(rows[0]), len(rows); int(rows[n-1])-lo == n-1 {
-		d := e.Task.Split.Train
-		b := &model.Batch{X: tensor.Mat{
-			Rows:   n,
-			Cols:   d.X.Cols,
-			Stride: d.X.Stride,
-			Data:   d.X.Data[lo*d.X.Stride : (lo+n-1)*d.X.Stride+d.X.Cols],
-		}}
-		if d.Labels != nil {
-			b.Labels = d.Labels[lo : lo+n]
-		} else {
-			b.Targets = d.Targets[lo : lo+n]
-		}
-		return b
-	}
-	return BatchOf(e.Task.Split.Train.Select(rows))
 }

@@ -12,7 +12,7 @@ type TokenParams struct {
 	Hops string `toml:"hops"`
 	// Accounting "local" (default) is epsilon against who sees every message. "network"
 	// asks for a figure against one agent that sees only the tokens which visit it; see
-	// amplified for what it needs.
+	// Amplified for what it needs.
 	Accounting string `toml:"accounting"`
 }
 

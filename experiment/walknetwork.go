@@ -2,96 +2,33 @@ package experiment
 
 import (
 	"fmt"
-	"math"
 
 	"sotto/config"
-	"sotto/experiment/exposure"
-	"sotto/experiment/rundir"
 	"sotto/model"
 	"sotto/privacy"
 	"sotto/privacy/account"
-	"sotto/privacy/account/network"
 )
 
 // maxWalkers bounds the agents of a run whose walk is looked at, by the links of a
 // complete graph.
 const maxWalkers = 4096
 
-// walkFigures computes what [token] accounting = "network" asks for, nil where it asks
-// for nothing.
-func (e *Experiment) walkFigures() (*rundir.WalkFigures, error) {
-	f := e.File
-	if f.Token.Accounting != "network" || !f.Private() {
-		return nil, nil
-	}
-	g, err := e.Graphs.Schedule.At(0)
-	if err != nil {
-		return nil, err
-	}
-	hops, err := exposure.Mixing(e.Graphs.Schedule, 1)
-	if err != nil {
-		return nil, err
-	}
-	w, err := e.mixture(hops[0])
-	if err != nil {
-		return nil, err
-	}
-	local, err := e.Plans[0].Cost(&e.Setup.Target, e.Plans[0].Charges())
-	if err != nil {
-		return nil, err
-	}
-	return exposure.Walk(g, w, f.Privacy.TargetDelta, local)
-}
-
-// mixture describes the run's walk to the accountant. Where owners' record counts differ,
-// and with them sensitivity and noise, it is that of the largest sensitivity among the
-// least noise.
-func (e *Experiment) mixture(hops *network.Matrix) (*network.WalkMixture, error) {
-	f := e.File
-	walk, err := e.Walking()
-	if err != nil {
-		return nil, err
-	}
-	shift, noise, visits := 0., math.Inf(1), 0
-	for i := range e.Plans {
-		p := &e.Plans[i]
-		shift = max(shift, account.ClipShift(f.Privacy.adjacency)/p.Public.ExpectedBatch)
-		noise = min(noise, p.Noise/p.Public.ExpectedBatch)
-		visits = max(visits, p.Charges())
-	}
-	glm, _ := model.Linear(e.Task.Model)
-	size := e.Lifted(e.Task.Split.Train.RowNorm)
-	return &network.WalkMixture{
-		Agents:      f.Topology.Agents,
-		Hops:        hops,
-		Steps:       int(f.Steps),
-		Visits:      visits,
-		Mu:          shift / noise,
-		Convex:      true,
-		Smoothness:  glm.Curvature * size * size,
-		StepSize:    walk.LargestStep(),
-		SecretHops:  f.Token.Hops == "secret",
-		Contraction: 1,
-		LocalSteps:  1,
-	}, nil
-}
-
 // checkAmplified refuses accounting "network" where nothing is proved for it.
 func (e *Experiment) checkAmplified() error {
 	if e.File.Token.Accounting != "network" {
 		return nil
 	}
-	if err := e.amplified(); err != nil {
+	if err := e.Amplified(); err != nil {
 		return fmt.Errorf("%w: %w", privacy.ErrRefused, err)
 	}
 	return nil
 }
 
-// amplified names the first thing that the run lacks of what amplification by iteration
+// Amplified names the first thing that the run lacks of what amplification by iteration
 // on a hidden walk is proved under (Cyffers, Bellet 2022; Feldman, Mironov, Talwar,
 // Thakurta 2018): every step is a contraction with noise, all of one size, and no
 // observer knows who held the token before.
-func (e *Experiment) amplified() error {
+func (e *Experiment) Amplified() error {
 	f := e.File
 	glm, linear := model.Linear(e.Task.Model)
 	x := e.Task.Split.Train.RowNorm

@@ -54,6 +54,11 @@ type Records struct {
 	Index []int32
 }
 
+// BatchOf is a whole data set as a batch; nothing is copied.
+func BatchOf(d *data.Dataset) *model.Batch {
+	return &model.Batch{X: d.X, Labels: d.Labels, Targets: d.Targets}
+}
+
 // chunk is the number of rows that are gathered at a time, a multiple of the model's own
 // chunk; with views, as many whole records as fit. Poisson batches of 256 expected
 // records have no more in all but one of 20,000 rounds, and then need the model only

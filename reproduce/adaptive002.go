@@ -4,9 +4,9 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"sotto/experiment/sweep"
 	"strings"
 
-	"sotto/experiment"
 	"sotto/report/plot"
 )
 
@@ -95,7 +95,7 @@ func adaptiveGroups() []adaptiveGroup {
 }
 
 // adaptiveCells have five seeds that the search did not see.
-func adaptiveCells(scale Scale) []experiment.Cell {
+func adaptiveCells(scale Scale) []sweep.Cell {
 	var list []push
 	for _, g := range adaptiveGroups() {
 		if scale == Smoke {

@@ -2,15 +2,14 @@ package reproduce
 
 import (
 	"slices"
+	"sotto/experiment/sweep"
 	"strings"
 	"testing"
-
-	"sotto/experiment"
 )
 
 // The settings in choices002 are those that the published rows of the search say.
 func TestChoices002(t *testing.T) {
-	axes, rows, err := experiment.ReadCells("../docs/results/seed002-search/cells.csv")
+	axes, rows, err := sweep.ReadRows("../docs/results/seed002-search/cells.csv")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -3,6 +3,7 @@ package reproduce
 import (
 	"fmt"
 	"slices"
+	"sotto/experiment/sweep"
 	"strings"
 
 	"sotto/config"
@@ -14,7 +15,7 @@ import (
 // the row's digest. axes are the file's; dataDir is the data folder. Rows of another
 // engine, or that were computed with other arithmetic than this machine's, have other
 // last bits: they give a *config.Error.
-func Row(axes []string, row *experiment.CellRow, dataDir string) (*experiment.Experiment, error) {
+func Row(axes []string, row *sweep.Row, dataDir string) (*experiment.Experiment, error) {
 	if row.Engine != experiment.EngineVersion {
 		return nil, config.Bad("engine", row.Engine, experiment.EngineVersion+", the version of this program")
 	}
@@ -45,15 +46,15 @@ func Row(axes []string, row *experiment.CellRow, dataDir string) (*experiment.Ex
 
 // withDigest builds the study's runs with the row's values until one has its digest; nil
 // where none has. tried are the settings that had another.
-func (s *Study) withDigest(name string, scale Scale, row *experiment.CellRow, dataDir string,
+func (s *Study) withDigest(name string, scale Scale, row *sweep.Row, dataDir string,
 	tried map[string]bool) (*experiment.Experiment, error) {
-	cells := slices.DeleteFunc(s.cells(scale), func(c experiment.Cell) bool {
+	cells := slices.DeleteFunc(s.cells(scale), func(c sweep.Cell) bool {
 		return !slices.Equal(c.Values, row.Values) || tried[s.base+strings.Join(c.Set, "\n")]
 	})
 	if len(cells) == 0 {
 		return nil, nil
 	}
-	sweep, err := experiment.NewSweep(name, []byte(s.base), s.axes, cells)
+	sweep, err := sweep.New(name, []byte(s.base), s.axes, cells)
 	if err != nil {
 		return nil, err
 	}

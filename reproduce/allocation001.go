@@ -3,12 +3,12 @@ package reproduce
 import (
 	"fmt"
 	"math"
+	"sotto/experiment/sweep"
 	"strconv"
 
 	"gonum.org/v1/gonum/stat/distuv"
 
 	"sotto/algo"
-	"sotto/experiment"
 	"sotto/sim"
 )
 
@@ -85,8 +85,8 @@ func allocationSeeds(small bool) []int {
 	return seeds
 }
 
-func allocationCells(small bool) []experiment.Cell {
-	var cells []experiment.Cell
+func allocationCells(small bool) []sweep.Cell {
+	var cells []sweep.Cell
 	for _, alloc := range append([]string{"optimum"}, allocs...) {
 		for _, seed := range allocationSeeds(small) {
 			t := allocTask(alloc)
@@ -100,7 +100,7 @@ func allocationCells(small bool) []experiment.Cell {
 // predictedRatio is Σ C^(T-1-t) s_t² over the updates of all agents of an instance,
 // relative to an equal split of the same Gaussian budgets: Σ_t 1/s_t² of each agent is
 // the same.
-func predictedRatio(alloc string, row *experiment.CellRow) (float64, error) {
+func predictedRatio(alloc string, row *sweep.Row) (float64, error) {
 	seed, err := strconv.ParseUint(row.Values[len(row.Values)-1], 10, 64)
 	if err != nil {
 		return 0, err

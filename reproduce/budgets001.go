@@ -3,11 +3,11 @@ package reproduce
 import (
 	"fmt"
 	"math"
+	"sotto/experiment/sweep"
 	"strconv"
 
 	"gonum.org/v1/gonum/stat/distuv"
 
-	"sotto/experiment"
 	"sotto/report/plot"
 )
 
@@ -53,7 +53,7 @@ func openTask(dim int) task {
 	return task{method: "cd", dim: dim, budget: "none"}.tuned().inCube()
 }
 
-func figure2cCells(small bool) []experiment.Cell {
+func figure2cCells(small bool) []sweep.Cell {
 	var tasks []task
 	for _, dim := range dims001 {
 		if small && dim != 2 {
@@ -194,7 +194,7 @@ func sizeTasks(dim int) []named {
 
 var sizeDims = []int{20, 100}
 
-func figure3Cells(small bool) []experiment.Cell {
+func figure3Cells(small bool) []sweep.Cell {
 	var tasks []task
 	for _, dim := range sizeDims {
 		if small && dim == 100 {
@@ -273,7 +273,7 @@ func figure3(f *found) *Document {
 }
 
 // byAgent are the last accuracies of a run's agents.
-func (r rows001) byAgent(row *experiment.CellRow) []float64 {
+func (r rows001) byAgent(row *sweep.Row) []float64 {
 	var xs []float64
 	for _, k := range r.curves.of(row) {
 		if _, err := strconv.Atoi(k.Agent); err == nil && k.Metric == "accuracy" {
@@ -301,7 +301,7 @@ func figure4Tasks(dim int) []named {
 	return list
 }
 
-func figure4Cells001(small bool) []experiment.Cell {
+func figure4Cells001(small bool) []sweep.Cell {
 	var tasks []task
 	for _, dim := range dims001 {
 		if !small || dim == 2 {

@@ -3,8 +3,8 @@ package reproduce
 import (
 	"fmt"
 	"slices"
+	"sotto/experiment/sweep"
 
-	"sotto/experiment"
 	"sotto/privacy/account"
 )
 
@@ -86,8 +86,8 @@ var cifar100Rates = map[string]struct{ sound, charged float64 }{
 type imageRun struct{ mode, overlap, method, budget string }
 
 // cell writes r as settings of cifar100Base.
-func (r imageRun) cell(seed int, scale Scale) experiment.Cell {
-	c := experiment.Cell{Values: []string{r.mode, r.overlap, r.method, r.budget, fmt.Sprint(seed)}}
+func (r imageRun) cell(seed int, scale Scale) sweep.Cell {
+	c := sweep.Cell{Values: []string{r.mode, r.overlap, r.method, r.budget, fmt.Sprint(seed)}}
 	set := func(format string, args ...any) { c.Set = append(c.Set, fmt.Sprintf(format, args...)) }
 	s := cifar100Steps[r.method][slices.Index(cifar100Budgets, r.budget)]
 	set("seed=%d", seed)
@@ -163,12 +163,12 @@ func (r imageRun) setPrivacy(set func(format string, args ...any)) {
 // table4Cells are sound runs at both budgets and replicated ones at epsilon 10, of every
 // method and overlap. The short size has one trial, and of the overlaps the first and
 // last; the smallest has private runs alone.
-func table4Cells(scale Scale) []experiment.Cell {
+func table4Cells(scale Scale) []sweep.Cell {
 	seeds := trials(scale != Full)
 	if scale == Full {
 		seeds = seeds[:cifar100Trials]
 	}
-	var cells []experiment.Cell
+	var cells []sweep.Cell
 	add := func(r imageRun) {
 		for _, seed := range seeds {
 			cells = append(cells, r.cell(seed, scale))

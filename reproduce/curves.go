@@ -7,11 +7,11 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"sotto/experiment/sweep"
 	"strconv"
 	"sync"
 
 	"sotto/config"
-	"sotto/experiment"
 	"sotto/experiment/rundir"
 	"sotto/internal/rowfile"
 	"sotto/report/plot"
@@ -33,7 +33,7 @@ func curveKey(digest, engine, arithmetic string) timeKey {
 }
 
 // of returns the kept metrics of a row's run.
-func (c curves) of(r *experiment.CellRow) []rundir.Row {
+func (c curves) of(r *sweep.Row) []rundir.Row {
 	return c[curveKey(r.ConfigDigest, r.Engine, r.Arithmetic)]
 }
 
@@ -49,7 +49,7 @@ func series(rows []rundir.Row, metric, agent string) (rounds []uint64, values []
 
 // over is a metric of equal runs against rounds, or against vectors transmitted: mean and
 // standard deviation over seeds.
-func (c curves) over(runs []experiment.CellRow, metric, agent string, vectors bool) []plot.Point {
+func (c curves) over(runs []sweep.Row, metric, agent string, vectors bool) []plot.Point {
 	var xs, ys []sample
 	for i := range runs {
 		kept := c.of(&runs[i])
@@ -78,7 +78,7 @@ func (c curves) over(runs []experiment.CellRow, metric, agent string, vectors bo
 }
 
 // last is a metric's value at the end of each run.
-func (c curves) last(runs []experiment.CellRow, metric, agent string) sample {
+func (c curves) last(runs []sweep.Row, metric, agent string) sample {
 	var s sample
 	for i := range runs {
 		if _, values := series(c.of(&runs[i]), metric, agent); len(values) > 0 {
@@ -145,7 +145,7 @@ func newCurveFile(dir string, shard, shards int, agents bool) *curveFile {
 
 // keep appends what is kept of a finished run. It is written before the run's row: a run
 // of which the row is missing runs again, and what is kept twice is the same twice.
-func (c *curveFile) keep(row experiment.CellRow, dir string) error {
+func (c *curveFile) keep(row sweep.Row, dir string) error {
 	rows, err := rundir.ReadMetrics(dir)
 	if err != nil {
 		return err
@@ -205,7 +205,7 @@ func (c curves) add(rows []curveRow) {
 
 // tidyCurves writes the kept metrics of a whole study in the order of its rows, so that
 // their order does not depend on which run ended first.
-func tidyCurves(dir string, rows []experiment.CellRow, all curves) error {
+func tidyCurves(dir string, rows []sweep.Row, all curves) error {
 	path := filepath.Join(dir, "curves.csv")
 	if _, err := os.Stat(path); errors.Is(err, fs.ErrNotExist) {
 		return nil

@@ -2,15 +2,15 @@ package reproduce
 
 import (
 	"fmt"
+	"sotto/experiment/sweep"
 	"strconv"
 
-	"sotto/experiment"
 	"sotto/report/plot"
 )
 
 // overSeeds are the cells of every task with every seed of the results.
-func overSeeds(small bool, tasks []task) []experiment.Cell {
-	var cells []experiment.Cell
+func overSeeds(small bool, tasks []task) []sweep.Cell {
+	var cells []sweep.Cell
 	for _, t := range tasks {
 		for _, seed := range seeds001(small) {
 			t.seed = seed
@@ -105,7 +105,7 @@ func figure1Tasks() []named {
 	return list
 }
 
-func figure1Cells001(small bool) []experiment.Cell {
+func figure1Cells001(small bool) []sweep.Cell {
 	var tasks []task
 	for _, t := range figure1Tasks() {
 		tasks = append(tasks, t.task)
@@ -201,8 +201,8 @@ func figure2Tasks(other string) []named {
 	return list
 }
 
-func figure2Cells(other string) func(bool) []experiment.Cell {
-	return func(small bool) []experiment.Cell {
+func figure2Cells(other string) func(bool) []sweep.Cell {
+	return func(small bool) []sweep.Cell {
 		var tasks []task
 		for _, t := range figure2Tasks(other) {
 			tasks = append(tasks, t.task)
@@ -281,7 +281,7 @@ func churnTasks() []named {
 	return list
 }
 
-func churnCells(small bool) []experiment.Cell {
+func churnCells(small bool) []sweep.Cell {
 	var tasks []task
 	for _, t := range churnTasks() {
 		tasks = append(tasks, t.task)

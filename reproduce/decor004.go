@@ -4,10 +4,10 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"sotto/experiment/sweep"
 	"strconv"
 
 	"sotto/agent"
-	"sotto/experiment"
 	"sotto/privacy/account"
 	"sotto/privacy/account/network"
 	"sotto/topology"
@@ -52,7 +52,7 @@ var (
 	decor004Budgets = []string{"0.3", "1"}
 )
 
-func decor004Cells(small bool) (cells []experiment.Cell) {
+func decor004Cells(small bool) (cells []sweep.Cell) {
 	for _, method := range decor004Methods {
 		for _, graph := range decor004Graphs {
 			if method == "central" && graph != decor004Graphs[0] {
@@ -68,11 +68,11 @@ func decor004Cells(small bool) (cells []experiment.Cell) {
 	return cells
 }
 
-func decor004Cell(method, graph, budget string, seed int, small bool) experiment.Cell {
+func decor004Cell(method, graph, budget string, seed int, small bool) sweep.Cell {
 	if method == "central" {
 		graph = ""
 	}
-	c := experiment.Cell{Values: []string{method, graph, budget, strconv.Itoa(seed)}}
+	c := sweep.Cell{Values: []string{method, graph, budget, strconv.Itoa(seed)}}
 	set := func(format string, args ...any) { c.Set = append(c.Set, fmt.Sprintf(format, args...)) }
 	steps := map[bool]int{true: 3, false: decor004Steps}[small]
 	set("seed=%d", seed)
@@ -109,7 +109,7 @@ func decor004Cell(method, graph, budget string, seed int, small bool) experiment
 }
 
 // decor004 is the table.
-func decor004(rows []experiment.CellRow, small bool) *Document {
+func decor004(rows []sweep.Row, small bool) *Document {
 	d := &Document{Header: []string{"method", "graph", "epsilon", "own noise/clip", "accuracy (%)",
 		"against central", "epsilon, nobody curious", "one curious agent", "all neighbors curious"},
 		Notes: []string{

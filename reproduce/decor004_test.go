@@ -4,9 +4,8 @@ import (
 	"context"
 	"math"
 	"os"
+	"sotto/experiment/sweep"
 	"testing"
-
-	"sotto/experiment"
 )
 
 // The smoke size runs in seconds. Every method spends what it is calibrated for against
@@ -18,7 +17,7 @@ func TestDecorStudy(t *testing.T) {
 		t.Skip("SOTTO_DATA not set: needs mnist")
 	}
 	d, err := Run(context.Background(), "seed004-decor",
-		Options{Dir: t.TempDir(), Scale: Smoke, Sweep: experiment.SweepOptions{DataDir: dir, Workers: 1}})
+		Options{Dir: t.TempDir(), Scale: Smoke, Sweep: sweep.Options{DataDir: dir, Workers: 1}})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -11,6 +11,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"sotto/experiment/sweep"
 	"strings"
 	"testing"
 
@@ -234,11 +235,11 @@ func TestDigestsOfStudies(t *testing.T) {
 
 // check returns how many rows a file has, and says which ones no study has a run of.
 func (d *digests) check(t *testing.T, path string) (rows int, wrong []string) {
-	axes, all, err := experiment.ReadCells(path)
+	axes, all, err := sweep.ReadRows(path)
 	if err != nil {
 		t.Fatal(err)
 	}
-	missing := map[string][]experiment.CellRow{} // rows that have not been made again, by values
+	missing := map[string][]sweep.Row{} // rows that have not been made again, by values
 	for _, r := range all {
 		v := strings.Join(r.Values, ",")
 		missing[v] = append(missing[v], r)
@@ -259,7 +260,7 @@ func (d *digests) check(t *testing.T, path string) (rows int, wrong []string) {
 				if err != nil {
 					t.Fatalf("%s, run %d at %s: %v", name, i, scale, err)
 				}
-				missing[v] = slices.DeleteFunc(missing[v], func(r experiment.CellRow) bool {
+				missing[v] = slices.DeleteFunc(missing[v], func(r sweep.Row) bool {
 					return r.ConfigDigest == got
 				})
 			}

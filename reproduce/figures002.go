@@ -4,9 +4,9 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"sotto/experiment/sweep"
 	"strconv"
 
-	"sotto/experiment"
 	"sotto/privacy/account"
 	"sotto/report/plot"
 )
@@ -77,8 +77,8 @@ func figure4Pushes() []push {
 
 // pushCells makes the cells of a study from its runs; the smallest size has the first two
 // and the last two.
-func pushCells(runs func() []push) func(Scale) []experiment.Cell {
-	return func(scale Scale) []experiment.Cell {
+func pushCells(runs func() []push) func(Scale) []sweep.Cell {
+	return func(scale Scale) []sweep.Cell {
 		list := runs()
 		if scale == Smoke && len(list) > 4 {
 			list = append(list[:2:2], list[len(list)-2:]...)
@@ -335,7 +335,7 @@ func boundsReport(f *found) *Document {
 }
 
 // largest is the largest gradient norm of each run at any evaluation.
-func (r rows002) largest(rows []experiment.CellRow) sample {
+func (r rows002) largest(rows []sweep.Row) sample {
 	var s sample
 	for i := range rows {
 		_, values := series(r.curves.of(&rows[i]), "gradient_max", "all")

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math"
 	"os"
+	runs "sotto/experiment/run"
 
 	"sotto/agent"
 	"sotto/algo"
@@ -184,7 +185,7 @@ func run004(ctx context.Context, text string, set []string) (*rundir.Summary, er
 	if err != nil {
 		return nil, err
 	}
-	r, err := e.Run(ctx, experiment.Options{Out: dir, Workers: 1})
+	r, err := runs.Run(ctx, e, runs.Options{Out: dir, Workers: 1})
 	if err != nil {
 		return nil, err
 	}

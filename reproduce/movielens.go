@@ -2,8 +2,7 @@ package reproduce
 
 import (
 	"fmt"
-
-	"sotto/experiment"
+	"sotto/experiment/sweep"
 )
 
 // movieLensAxes are the axes of the study of MovieLens-100K ("Personalized and Private
@@ -59,10 +58,10 @@ var publishedMovieLens = []struct{ method, budget, rmse string }{
 	{"bcd", "0.1", "0.9855"},
 }
 
-func movieLensCells(small bool) []experiment.Cell { return movieLensCrowd.cells(small) }
+func movieLensCells(small bool) []sweep.Cell { return movieLensCrowd.cells(small) }
 
-func (w crowd) cells(small bool) []experiment.Cell {
-	var cells []experiment.Cell
+func (w crowd) cells(small bool) []sweep.Cell {
+	var cells []sweep.Cell
 	seeds := []int{1, 2, 3, 4, 5}
 	if small {
 		seeds = seeds[:1]
@@ -85,8 +84,8 @@ func (w crowd) cells(small bool) []experiment.Cell {
 // each user's level learned with the rest through charged gradients. Replication:
 // features, means and graph from everybody's ratings, Laplace noise for gradients of L1
 // norm at most 10.
-func (w crowd) cell(mode, method, budget string, seed int, small bool) experiment.Cell {
-	c := experiment.Cell{Values: []string{mode, method, budget, fmt.Sprint(seed)}}
+func (w crowd) cell(mode, method, budget string, seed int, small bool) sweep.Cell {
+	c := sweep.Cell{Values: []string{mode, method, budget, fmt.Sprint(seed)}}
 	set := func(format string, args ...any) { c.Set = append(c.Set, fmt.Sprintf(format, args...)) }
 	set("seed=%d", seed)
 	set("algorithm.name=%q", method)
@@ -147,7 +146,7 @@ func movieLensUpdates(mode, budget string) int {
 	return 40
 }
 
-func movieLens(rows []experiment.CellRow, small bool) *Document {
+func movieLens(rows []sweep.Row, small bool) *Document {
 	type found struct {
 		rmse    sample
 		epsilon float64

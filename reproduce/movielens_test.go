@@ -6,21 +6,21 @@ import (
 	"math"
 	"os"
 	"path/filepath"
+	"sotto/experiment/sweep"
 	"strings"
 	"testing"
 
 	"sotto/data"
 	"sotto/data/datatest"
-	"sotto/experiment"
 )
 
 // Rows find their place: two seeds of the sound run at epsilon 1, with errors 1 and 1.2
 // (mean 1.1, sd .1414), beside the published .9527; replicated ones at an infinite
 // epsilon.
 func TestMovieLensTable(t *testing.T) {
-	var rows []experiment.CellRow
+	var rows []sweep.Row
 	for _, c := range movieLensCells(false) {
-		r := experiment.CellRow{Values: c.Values, RMSE: .9, EpsilonUpper: .99}
+		r := sweep.Row{Values: c.Values, RMSE: .9, EpsilonUpper: .99}
 		if c.Values[0] == "replication" {
 			r.EpsilonUpper = math.Inf(1)
 		} else if c.Values[2] == "1" && c.Values[3] == "2" {
@@ -49,7 +49,7 @@ func TestMovieLensTable(t *testing.T) {
 func TestMovieLensMissing(t *testing.T) {
 	_, err := Run(context.Background(), "seed001-movielens",
 		Options{Dir: t.TempDir(), Scale: Smoke,
-			Sweep: experiment.SweepOptions{DataDir: t.TempDir(), Workers: 1}})
+			Sweep: sweep.Options{DataDir: t.TempDir(), Workers: 1}})
 	if !errors.Is(err, data.ErrMissing) || strings.Count(err.Error(), "u.data") != 1 ||
 		!strings.Contains(err.Error(), "grouplens.org") {
 		t.Errorf("%v", err)
@@ -66,19 +66,19 @@ func TestMovieLensPipeline(t *testing.T) {
 			0o644)); err != nil {
 		t.Fatal(err)
 	}
-	var cells []experiment.Cell
+	var cells []sweep.Cell
 	for _, c := range w.cells(false) {
 		if c.Values[3] == "1" && c.Values[2] != "0.5" && c.Values[2] != "0.1" {
 			cells = append(cells, c)
 		}
 	}
 	base := strings.Replace(movieLensBase, "[model]", "als_lambda = 1\n\n[model]", 1) // for few ratings
-	sweep, err := experiment.NewSweep("movielens", []byte(base), movieLensAxes, cells)
+	short, err := sweep.New("movielens", []byte(base), movieLensAxes, cells)
 	if err != nil {
 		t.Fatal(err)
 	}
-	res, err := sweep.Run(context.Background(),
-		experiment.SweepOptions{Dir: t.TempDir(), DataDir: dir, Workers: 1, Discard: true})
+	res, err := short.Run(context.Background(),
+		sweep.Options{Dir: t.TempDir(), DataDir: dir, Workers: 1, Discard: true})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -3,8 +3,7 @@ package reproduce
 import (
 	"fmt"
 	"slices"
-
-	"sotto/experiment"
+	"sotto/experiment/sweep"
 )
 
 // The recipe: a small convolutional network that was trained on public images turns the
@@ -67,8 +66,8 @@ type recipeRun struct {
 
 const untrained = "untrained"
 
-func (r recipeRun) cell(small bool) experiment.Cell {
-	c := experiment.Cell{Values: []string{r.features, r.fiedler, r.budget, fmt.Sprint(r.seed)}}
+func (r recipeRun) cell(small bool) sweep.Cell {
+	c := sweep.Cell{Values: []string{r.features, r.fiedler, r.budget, fmt.Sprint(r.seed)}}
 	set := func(format string, args ...any) { c.Set = append(c.Set, fmt.Sprintf(format, args...)) }
 	set("seed=%d", r.seed)
 	set("model.init_from=%q", "builtin:"+r.features)
@@ -96,8 +95,8 @@ func (r recipeRun) cell(small bool) experiment.Cell {
 // recipeCells are the recipe on every graph with the features of glyphs for the three
 // smallest budgets, on the complete one for all, and on the best and the worst connected
 // one with those of Fashion-MNIST, which know nothing of digits.
-func recipeCells(small bool) []experiment.Cell {
-	var cells []experiment.Cell
+func recipeCells(small bool) []sweep.Cell {
+	var cells []sweep.Cell
 	for _, features := range []string{"glyphs", "fashion-mnist"} {
 		cells = append(cells, recipeRun{features, "1", untrained, 1331}.cell(small))
 		for _, f := range fiedlers {
@@ -119,7 +118,7 @@ func recipeCells(small bool) []experiment.Cell {
 
 // recipe sets the recipe beside the best published decentralized cell of its graph and
 // budget, and beside Central.
-func recipe(rows []experiment.CellRow, small bool) *Document {
+func recipe(rows []sweep.Row, small bool) *Document {
 	found, spent := map[[3]string]sample{}, map[[3]string]float64{}
 	for _, r := range rows {
 		k := [3]string(r.Values[:3])

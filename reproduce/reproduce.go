@@ -15,6 +15,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"sotto/experiment/sweep"
 
 	"sotto/config"
 	"sotto/experiment"
@@ -39,7 +40,7 @@ type Study struct {
 
 	// cells returns the runs of a study that is a sweep over axes, and report reads what
 	// they have left.
-	cells  func(Scale) []experiment.Cell
+	cells  func(Scale) []sweep.Cell
 	axes   []string
 	base   string
 	report func(*found) *Document
@@ -56,7 +57,7 @@ type Study struct {
 
 // found is what the runs of a study have left.
 type found struct {
-	rows   []experiment.CellRow
+	rows   []sweep.Row
 	times  map[timeKey]runTime
 	curves curves
 	scale  Scale
@@ -178,12 +179,12 @@ var Studies = map[string]Study{
 }
 
 // twoSizes are the cells of a study that has no short size.
-func twoSizes(cells func(small bool) []experiment.Cell) func(Scale) []experiment.Cell {
-	return func(s Scale) []experiment.Cell { return cells(s == Smoke) }
+func twoSizes(cells func(small bool) []sweep.Cell) func(Scale) []sweep.Cell {
+	return func(s Scale) []sweep.Cell { return cells(s == Smoke) }
 }
 
 // rowsOnly is a report that needs no times.
-func rowsOnly(report func(rows []experiment.CellRow, small bool) *Document) func(*found) *Document {
+func rowsOnly(report func(rows []sweep.Row, small bool) *Document) func(*found) *Document {
 	return func(f *found) *Document { return report(f.rows, f.scale == Smoke) }
 }
 
@@ -208,7 +209,7 @@ type Options struct {
 	Scale Scale
 	// Finished reports on the runs that cells.csv has, and runs none.
 	Finished bool
-	Sweep    experiment.SweepOptions // Out and Dir are set from Dir
+	Sweep    sweep.Options // Out and Dir are set from Dir
 }
 
 // Run runs what is missing of the named study and returns its document, which is also
@@ -273,8 +274,8 @@ func (s *Study) document(ctx context.Context, name string, opt Options) (*Docume
 }
 
 // sweep runs the cells that have no row yet, and notes how long each took.
-func (s *Study) sweep(ctx context.Context, name string, opt Options) ([]experiment.CellRow, error) {
-	sweep, err := experiment.NewSweep(name, []byte(s.base), s.axes, s.cells(opt.Scale))
+func (s *Study) sweep(ctx context.Context, name string, opt Options) ([]sweep.Row, error) {
+	cells, err := sweep.New(name, []byte(s.base), s.axes, s.cells(opt.Scale))
 	if err != nil {
 		return nil, err
 	}
@@ -286,13 +287,13 @@ func (s *Study) sweep(ctx context.Context, name string, opt Options) ([]experime
 		kept = newCurveFile(opt.Dir, opt.Sweep.Shard, opt.Sweep.Shards, s.agents)
 		opt.Sweep.Keep = kept.keep
 	}
-	opt.Sweep.Progress = func(p experiment.SweepProgress) {
+	opt.Sweep.Progress = func(p sweep.Progress) {
 		times.add(&p)
 		if progress != nil {
 			progress(p)
 		}
 	}
-	res, err := sweep.Run(ctx, opt.Sweep)
+	res, err := cells.Run(ctx, opt.Sweep)
 	for _, stop := range []func() error{times.close, kept.close} {
 		if stopErr := stop(); err == nil {
 			err = stopErr
@@ -306,9 +307,9 @@ func (s *Study) sweep(ctx context.Context, name string, opt Options) ([]experime
 
 // finished reads the rows that are there. Rows of other settings than the study's, and of
 // other engines, are left out.
-func (s *Study) finished(opt Options) ([]experiment.CellRow, error) {
+func (s *Study) finished(opt Options) ([]sweep.Row, error) {
 	path := filepath.Join(opt.Dir, "cells.csv")
-	axes, rows, err := experiment.ReadCells(path)
+	axes, rows, err := sweep.ReadRows(path)
 	if err != nil {
 		return nil, err
 	}
@@ -321,7 +322,7 @@ func (s *Study) finished(opt Options) ([]experiment.CellRow, error) {
 		}
 	}
 	cells := s.cells(opt.Scale)
-	return slices.DeleteFunc(rows, func(r experiment.CellRow) bool {
+	return slices.DeleteFunc(rows, func(r sweep.Row) bool {
 		return r.Cell >= len(cells) || !slices.Equal(r.Values, cells[r.Cell].Values) ||
 			r.Engine != experiment.EngineVersion
 	}), nil

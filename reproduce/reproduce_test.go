@@ -5,11 +5,11 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"sotto/experiment/sweep"
 	"strings"
 	"testing"
 
 	"sotto/config"
-	"sotto/experiment"
 	"sotto/report/plot"
 )
 
@@ -23,7 +23,7 @@ func TestStudiesDecode(t *testing.T) {
 				continue
 			}
 			cells := s.cells(scale)
-			sweep, err := experiment.NewSweep(name, []byte(s.base), s.axes, cells)
+			sweep, err := sweep.New(name, []byte(s.base), s.axes, cells)
 			if err != nil {
 				t.Fatalf("%s: %v", name, err)
 			}
@@ -54,10 +54,10 @@ func TestStudiesDecode(t *testing.T) {
 }
 
 // rowsOf makes a row for each cell with the given accuracy.
-func rowsOf(cells []experiment.Cell, accuracy func(v []string) float64) []experiment.CellRow {
-	var rows []experiment.CellRow
+func rowsOf(cells []sweep.Cell, accuracy func(v []string) float64) []sweep.Row {
+	var rows []sweep.Row
 	for i, c := range cells {
-		r := experiment.CellRow{Cell: i, Values: c.Values, EpsilonUpper: 9.99}
+		r := sweep.Row{Cell: i, Values: c.Values, EpsilonUpper: 9.99}
 		r.Accuracy.Mean = accuracy(c.Values)
 		rows = append(rows, r)
 	}

@@ -6,9 +6,8 @@ import (
 	"encoding/hex"
 	"math"
 	"slices"
+	"sotto/experiment/sweep"
 	"testing"
-
-	"sotto/experiment"
 )
 
 // The hash is that of the IEEE 754 bits, written out by hand here: 1 is 3ff0000000000000,
@@ -39,7 +38,7 @@ func TestRowsOfSimulations(t *testing.T) {
 		for k := range tables {
 			d, err := Run(context.Background(), name,
 				Options{Dir: t.TempDir(), Scale: Smoke,
-					Sweep: experiment.SweepOptions{Workers: 1 + k, DataDir: t.TempDir()}})
+					Sweep: sweep.Options{Workers: 1 + k, DataDir: t.TempDir()}})
 			if err != nil {
 				t.Fatal(err)
 			}

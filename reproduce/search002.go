@@ -3,9 +3,8 @@ package reproduce
 import (
 	"fmt"
 	"slices"
+	"sotto/experiment/sweep"
 	"strings"
-
-	"sotto/experiment"
 )
 
 // budgets002 are true epsilons, at delta 1e-5 under add-remove, at which clips that adapt
@@ -77,12 +76,12 @@ func (p push) withStep() push {
 }
 
 // searchCells have one seed at every size: they choose, they are no result.
-func searchCells(scale Scale) []experiment.Cell {
+func searchCells(scale Scale) []sweep.Cell {
 	list := searchPushes()
 	if scale == Smoke {
 		list = append(list[:2:2], list[len(list)-2:]...)
 	}
-	var cells []experiment.Cell
+	var cells []sweep.Cell
 	for _, p := range list {
 		p.seed = 101
 		cells = append(cells, p.cell(scale))

@@ -3,8 +3,7 @@ package reproduce
 import (
 	"fmt"
 	"slices"
-
-	"sotto/experiment"
+	"sotto/experiment/sweep"
 )
 
 // seed000Axes are the axes of every sweep over the paper's MNIST experiments.
@@ -51,12 +50,12 @@ type run struct {
 // budget is what RDP under add-remove claims for a guarantee under replace-one. DP-DiNNO
 // has no mixing matrix, and its duals sum to zero only in simultaneous rounds: in place
 // it diverges.
-func (r run) cell(small bool) experiment.Cell {
+func (r run) cell(small bool) sweep.Cell {
 	s := r.step
 	if s == (step{}) {
 		s = stepOf(r.mode, r.method, slices.Index(budgets, r.budget))
 	}
-	c := experiment.Cell{Values: []string{r.mode, r.fiedler, r.overlap, r.method, r.budget,
+	c := sweep.Cell{Values: []string{r.mode, r.fiedler, r.overlap, r.method, r.budget,
 		fmt.Sprintf("%g", s.first), fmt.Sprint(r.seed)}}
 	set := func(format string, args ...any) { c.Set = append(c.Set, fmt.Sprintf(format, args...)) }
 	set("seed=%d", r.seed)
@@ -161,7 +160,7 @@ func (g groups) of(r run) *group {
 	return &group{}
 }
 
-func collect(rows []experiment.CellRow) groups {
+func collect(rows []sweep.Row) groups {
 	g := groups{}
 	for _, r := range rows {
 		v := r.Values

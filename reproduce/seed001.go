@@ -3,10 +3,9 @@ package reproduce
 import (
 	"fmt"
 	"math"
+	"sotto/experiment/sweep"
 	"strconv"
 	"strings"
-
-	"sotto/experiment"
 )
 
 // seed001Axes are the axes of every sweep over the linear tasks of "Fast and
@@ -88,12 +87,12 @@ var others001 = map[string][]string{
 }
 
 // cell writes t as settings of seed001Base.
-func (t task) cell(small bool) experiment.Cell {
+func (t task) cell(small bool) sweep.Cell {
 	updates := ""
 	if t.updates > 0 {
 		updates = strconv.Itoa(t.updates)
 	}
-	c := experiment.Cell{Values: []string{t.mode, t.method, t.points, strconv.Itoa(t.dim), t.budget, updates,
+	c := sweep.Cell{Values: []string{t.mode, t.method, t.points, strconv.Itoa(t.dim), t.budget, updates,
 		exactly(t.knob), t.other, strconv.Itoa(t.seed)}}
 	set := func(format string, args ...any) { c.Set = append(c.Set, fmt.Sprintf(format, args...)) }
 	if small {
@@ -201,14 +200,14 @@ func exactly(x float64) string { return strconv.FormatFloat(x, 'g', -1, 64) }
 
 // rows001 finds the rows of a task's runs, over seeds.
 type rows001 struct {
-	rows   map[string][]experiment.CellRow
+	rows   map[string][]sweep.Row
 	curves curves
 }
 
 func taskKey(values []string) string { return fmt.Sprint(values[:len(values)-1]) }
 
 func collectTasks(f *found) rows001 {
-	r := rows001{map[string][]experiment.CellRow{}, f.curves}
+	r := rows001{map[string][]sweep.Row{}, f.curves}
 	for _, row := range f.rows {
 		k := taskKey(row.Values)
 		r.rows[k] = append(r.rows[k], row)
@@ -217,7 +216,7 @@ func collectTasks(f *found) rows001 {
 }
 
 // of returns the rows of t with any seed, in the order of cells.
-func (r rows001) of(t task) []experiment.CellRow { return r.rows[taskKey(t.cell(false).Values)] }
+func (r rows001) of(t task) []sweep.Row { return r.rows[taskKey(t.cell(false).Values)] }
 
 // accuracy is that of t's runs, in percent.
 func (r rows001) accuracy(t task) sample {

@@ -7,27 +7,27 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"sotto/experiment/sweep"
 	"strings"
 	"testing"
 
 	"sotto/data"
-	"sotto/experiment"
 	"sotto/experiment/rundir"
 	"sotto/internal/rowfile"
 	"sotto/topology"
 )
 
-func runTasks(t *testing.T, dir string, keep *curveFile, tasks ...task) []experiment.CellRow {
+func runTasks(t *testing.T, dir string, keep *curveFile, tasks ...task) []sweep.Row {
 	t.Helper()
-	var cells []experiment.Cell
+	var cells []sweep.Cell
 	for _, x := range tasks {
 		cells = append(cells, x.cell(false))
 	}
-	s, err := experiment.NewSweep("test", []byte(seed001Base), seed001Axes, cells)
+	s, err := sweep.New("test", []byte(seed001Base), seed001Axes, cells)
 	if err != nil {
 		t.Fatal(err)
 	}
-	opt := experiment.SweepOptions{Dir: dir, Discard: true}
+	opt := sweep.Options{Dir: dir, Discard: true}
 	if keep != nil {
 		opt.Keep = keep.keep
 	}
@@ -214,7 +214,7 @@ func TestPairedGain(t *testing.T) {
 // An equal split is itself; late allocations have the less weighted noise and published
 // ones the more, as C17 says.
 func TestPredictedRatio(t *testing.T) {
-	row := experiment.CellRow{Values: []string{"3"}}
+	row := sweep.Row{Values: []string{"3"}}
 	ratios := map[string]float64{}
 	for _, alloc := range allocs {
 		x, err := predictedRatio(alloc, &row)
@@ -232,7 +232,7 @@ func TestPredictedRatio(t *testing.T) {
 // Every setting of the figures was searched, with the choice that the committed search
 // shows.
 func TestChoices(t *testing.T) {
-	axes, rows, err := experiment.ReadCells("../docs/results/seed001-tuning/cells.csv")
+	axes, rows, err := sweep.ReadRows("../docs/results/seed001-tuning/cells.csv")
 	if err != nil {
 		t.Fatal(err)
 	}

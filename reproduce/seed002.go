@@ -4,11 +4,10 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"sotto/experiment/sweep"
 	"strings"
 
 	"gonum.org/v1/gonum/stat/distuv"
-
-	"sotto/experiment"
 )
 
 // seed002Axes are the axes of every sweep of "Sensitivity-Aware Differentially Private
@@ -121,8 +120,8 @@ var forms002 = map[string][]string{
 }
 
 // cell writes p as settings of seed002Base.
-func (p push) cell(scale Scale) experiment.Cell {
-	c := experiment.Cell{Values: []string{p.mode, p.data, p.method, p.noise, exactly(p.step.first),
+func (p push) cell(scale Scale) sweep.Cell {
+	c := sweep.Cell{Values: []string{p.mode, p.data, p.method, p.noise, exactly(p.step.first),
 		exactly(p.clip), p.form, fmt.Sprint(p.seed)}}
 	set := func(format string, args ...any) { c.Set = append(c.Set, fmt.Sprintf(format, args...)) }
 	pr := setups002[p.data]
@@ -214,24 +213,24 @@ func (p push) sound(size size002, set func(format string, args ...any)) {
 
 // rows002 finds the rows of runs, over seeds.
 type rows002 struct {
-	rows   map[string][]experiment.CellRow
+	rows   map[string][]sweep.Row
 	curves curves
 }
 
 func collectPush(f *found) rows002 {
-	r := rows002{map[string][]experiment.CellRow{}, f.curves}
+	r := rows002{map[string][]sweep.Row{}, f.curves}
 	for _, row := range f.rows {
 		k := taskKey(row.Values)
 		r.rows[k] = append(r.rows[k], row)
 	}
 	for _, rows := range r.rows { // seeds in order, so that runs of two methods are pairs
-		slices.SortFunc(rows, func(a, b experiment.CellRow) int { return a.Cell - b.Cell })
+		slices.SortFunc(rows, func(a, b sweep.Row) int { return a.Cell - b.Cell })
 	}
 	return r
 }
 
 // of returns the rows of p with any seed.
-func (r rows002) of(p push) []experiment.CellRow { return r.rows[taskKey(p.cell(Full).Values)] }
+func (r rows002) of(p push) []sweep.Row { return r.rows[taskKey(p.cell(Full).Values)] }
 
 // accuracy is that of p's runs, in percent.
 func (r rows002) accuracy(p push) sample {
@@ -263,8 +262,8 @@ func seeds002(scale Scale, data string) []int {
 }
 
 // overTrials are the cells of runs with every seed.
-func overTrials(scale Scale, runs []push) []experiment.Cell {
-	var cells []experiment.Cell
+func overTrials(scale Scale, runs []push) []sweep.Cell {
+	var cells []sweep.Cell
 	for _, p := range runs {
 		for _, seed := range seeds002(scale, p.data) {
 			p.seed = seed

@@ -4,9 +4,9 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"sotto/experiment/sweep"
 	"strconv"
 
-	"sotto/experiment"
 	"sotto/report/plot"
 )
 
@@ -68,11 +68,11 @@ var steps003 = map[[2]string]struct{ published, sound, clip float64 }{
 }
 
 // cell writes i as settings of seed003Base.
-func (i iteration) cell(small bool) experiment.Cell {
+func (i iteration) cell(small bool) sweep.Cell {
 	if small {
 		i.rounds = min(i.rounds, 20)
 	}
-	c := experiment.Cell{Values: []string{i.form, i.noise, i.loss, i.method, i.graph, strconv.Itoa(i.agents),
+	c := sweep.Cell{Values: []string{i.form, i.noise, i.loss, i.method, i.graph, strconv.Itoa(i.agents),
 		i.epsilon, i.delta, strconv.Itoa(i.rounds), strconv.Itoa(i.seed)}}
 	set := func(format string, args ...any) { c.Set = append(c.Set, fmt.Sprintf(format, args...)) }
 	step := steps003[[2]string{i.loss, i.method}]
@@ -190,9 +190,9 @@ var iterations = map[string]func() []iteration{
 }
 
 // iterationCells are the cells of a study, each different run once for every seed.
-func iterationCells(study string) func(small bool) []experiment.Cell {
-	return func(small bool) []experiment.Cell {
-		var cells []experiment.Cell
+func iterationCells(study string) func(small bool) []sweep.Cell {
+	return func(small bool) []sweep.Cell {
+		var cells []sweep.Cell
 		seen := map[iteration]bool{}
 		for _, i := range iterations[study]() {
 			if seen[i] {
@@ -210,9 +210,9 @@ func iterationCells(study string) func(small bool) []experiment.Cell {
 }
 
 // distinctCells drops cells that a smoke run makes equal.
-func distinctCells(cells []experiment.Cell) []experiment.Cell {
+func distinctCells(cells []sweep.Cell) []sweep.Cell {
 	seen := map[string]bool{}
-	return slices.DeleteFunc(cells, func(c experiment.Cell) bool {
+	return slices.DeleteFunc(cells, func(c sweep.Cell) bool {
 		k := fmt.Sprint(c.Values)
 		again := seen[k]
 		seen[k] = true
@@ -222,13 +222,13 @@ func distinctCells(cells []experiment.Cell) []experiment.Cell {
 
 // iterated finds the rows of an iteration's runs.
 type iterated struct {
-	rows  map[string][]experiment.CellRow
+	rows  map[string][]sweep.Row
 	f     *found
 	small bool
 }
 
 func collectIterations(f *found) iterated {
-	r := iterated{map[string][]experiment.CellRow{}, f, f.scale == Smoke}
+	r := iterated{map[string][]sweep.Row{}, f, f.scale == Smoke}
 	for _, row := range f.rows {
 		k := taskKey(row.Values)
 		r.rows[k] = append(r.rows[k], row)
@@ -236,7 +236,7 @@ func collectIterations(f *found) iterated {
 	return r
 }
 
-func (r iterated) of(i iteration) []experiment.CellRow {
+func (r iterated) of(i iteration) []sweep.Row {
 	return r.rows[taskKey(i.cell(r.small).Values)]
 }
 

@@ -5,10 +5,10 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"sotto/experiment/sweep"
 	"strings"
 	"testing"
 
-	"sotto/experiment"
 	"sotto/experiment/rundir"
 	"sotto/report/plot"
 )
@@ -67,13 +67,13 @@ func TestIterationRuns(t *testing.T) {
 	base := iteration{loss: "logistic", method: "SPGD", graph: "complete", agents: 3}
 	for _, i := range versions(base, "3", "1e-3") {
 		i.rounds, i.seed = 2, 1
-		s, err := experiment.NewSweep("test", []byte(seed003Base), seed003Axes,
-			[]experiment.Cell{i.cell(false)})
+		s, err := sweep.New("test", []byte(seed003Base), seed003Axes,
+			[]sweep.Cell{i.cell(false)})
 		if err != nil {
 			t.Fatal(err)
 		}
 		res, err := s.Run(context.Background(),
-			experiment.SweepOptions{Dir: t.TempDir(), Discard: true, Workers: 1})
+			sweep.Options{Dir: t.TempDir(), Discard: true, Workers: 1})
 		if err != nil {
 			t.Fatalf("%s: %v", i.name(), err)
 		}

@@ -5,12 +5,12 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"sotto/experiment/sweep"
 	"strconv"
 	"strings"
 	"testing"
 
 	"sotto/config"
-	"sotto/experiment"
 )
 
 // cellNumber reads a cell of a table.
@@ -30,7 +30,7 @@ func cellNumber(t *testing.T, s string) float64 {
 func TestGossipStudies(t *testing.T) {
 	for _, name := range []string{"seed004-figa", "seed004-figb"} {
 		d, err := Run(context.Background(), name,
-			Options{Dir: t.TempDir(), Scale: Smoke, Sweep: experiment.SweepOptions{Workers: 1}})
+			Options{Dir: t.TempDir(), Scale: Smoke, Sweep: sweep.Options{Workers: 1}})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -56,7 +56,7 @@ func TestGossipStudies(t *testing.T) {
 // neighbor loses everything in every iteration. The mean is not.
 func TestGDStudy(t *testing.T) {
 	d, err := Run(context.Background(), "seed004-gd",
-		Options{Dir: t.TempDir(), Scale: Smoke, Sweep: experiment.SweepOptions{Workers: 1}})
+		Options{Dir: t.TempDir(), Scale: Smoke, Sweep: sweep.Options{Workers: 1}})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"sotto/experiment/sweep"
 	"strings"
 	"testing"
 
@@ -36,7 +37,7 @@ func TestClaimedAndTrueCIFAR100(t *testing.T) {
 }
 
 // rowsFor makes a row for each cell, with a digest of its own.
-func rowsFor(cells []experiment.Cell, accuracy func(v []string) float64) []experiment.CellRow {
+func rowsFor(cells []sweep.Cell, accuracy func(v []string) float64) []sweep.Row {
 	rows := rowsOf(cells, accuracy)
 	for i := range rows {
 		rows[i].ConfigDigest, rows[i].Engine, rows[i].Arithmetic = fmt.Sprintf("%064x", i),
@@ -166,9 +167,9 @@ func TestFigure1Plots(t *testing.T) {
 func TestTimes(t *testing.T) {
 	dir := t.TempDir()
 	f := &timeFile{dir: dir, shards: 2, shard: 1}
-	row := experiment.CellRow{ConfigDigest: "a", Engine: "3", Arithmetic: "fma"}
+	row := sweep.Row{ConfigDigest: "a", Engine: "3", Arithmetic: "fma"}
 	for _, seconds := range []float64{9, 12.5} {
-		f.add(&experiment.SweepProgress{Row: row, Seconds: seconds, Split: rundir.Split{Noise: 2.25}})
+		f.add(&sweep.Progress{Row: row, Seconds: seconds, Split: rundir.Split{Noise: 2.25}})
 	}
 	if f.err != nil {
 		t.Fatal(f.err)
@@ -216,12 +217,12 @@ func FuzzTimes(f *testing.F) {
 // A row is found among all studies by its digest, and refused where its bits are another
 // engine's, another arithmetic's or nobody's.
 func TestRow(t *testing.T) {
-	axes, rows, err := experiment.ReadCells("../docs/results/seed000/cells.csv")
+	axes, rows, err := sweep.ReadRows("../docs/results/seed000/cells.csv")
 	if err != nil {
 		t.Fatal(err)
 	}
 	row := rows[len(rows)-1]
-	refused := func(key, dir string, r experiment.CellRow) {
+	refused := func(key, dir string, r sweep.Row) {
 		t.Helper()
 		var bad *config.Error
 		if _, err := Row(axes, &r, dir); !errors.As(err, &bad) || bad.Key != key {
@@ -270,7 +271,7 @@ func TestRun(t *testing.T) {
 		}
 	}
 	again, err := Run(context.Background(), "seed000-convergence",
-		Options{Dir: dir, Scale: Smoke, Sweep: experiment.SweepOptions{Workers: 1}})
+		Options{Dir: dir, Scale: Smoke, Sweep: sweep.Options{Workers: 1}})
 	if err != nil || string(again.CSV()) != string(d.CSV()) {
 		t.Errorf("one worker gives another table (%v)", err)
 	}

@@ -3,16 +3,15 @@ package reproduce
 import (
 	"context"
 	"math"
+	"sotto/experiment/sweep"
 	"strings"
 	"testing"
-
-	"sotto/experiment"
 )
 
 func study004(t *testing.T, name string) *Document {
 	t.Helper()
 	d, err := Run(context.Background(), name,
-		Options{Dir: t.TempDir(), Scale: Smoke, Sweep: experiment.SweepOptions{Workers: 1}})
+		Options{Dir: t.TempDir(), Scale: Smoke, Sweep: sweep.Options{Workers: 1}})
 	if err != nil {
 		t.Fatal(err)
 	}

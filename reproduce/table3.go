@@ -3,8 +3,7 @@ package reproduce
 import (
 	"fmt"
 	"slices"
-
-	"sotto/experiment"
+	"sotto/experiment/sweep"
 )
 
 // publishedHours is the MNIST half of Table 3, hours on four GeForce RTX 2080 cards: not
@@ -15,8 +14,8 @@ var publishedHours = map[string][2]float64{"central": {.07, .1}, "dsgd": {1.1, 1
 var withCentral = append([]string{centralRow}, methods...)
 
 // table3Cells are sound runs on the complete graph, not private and at epsilon 1.
-func table3Cells(small bool) []experiment.Cell {
-	var cells []experiment.Cell
+func table3Cells(small bool) []sweep.Cell {
+	var cells []sweep.Cell
 	for _, m := range withCentral {
 		for _, b := range []string{"none", "1"} {
 			for _, seed := range trials(small) {

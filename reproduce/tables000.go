@@ -3,16 +3,15 @@ package reproduce
 import (
 	"fmt"
 	"slices"
-
-	"sotto/experiment"
+	"sotto/experiment/sweep"
 )
 
 const centralRow = "central"
 
 // table1Cells are sound and replicated runs of every graph, method and budget, and the
 // central ones.
-func table1Cells(small bool) []experiment.Cell {
-	var cells []experiment.Cell
+func table1Cells(small bool) []sweep.Cell {
+	var cells []sweep.Cell
 	for _, mode := range modes {
 		for _, b := range of(budgets, small) {
 			if mode == "replication" && b == "none" {
@@ -71,7 +70,7 @@ func accuracyRow(g groups, r run, p published, central sample) []string {
 		again.accuracy.String(), again.accuracy.deviations(p), claim, again.truth()}
 }
 
-func table1(rows []experiment.CellRow, small bool) *Document {
+func table1(rows []sweep.Row, small bool) *Document {
 	g := collect(rows)
 	d := &Document{Header: append([]string{"λ2/n"}, accuracyHeader...), Notes: seed000Notes(small)}
 	central := map[string]sample{}
@@ -92,8 +91,8 @@ func table1(rows []experiment.CellRow, small bool) *Document {
 }
 
 // table2Cells vary the overlap at the lowest connectivity, for two budgets.
-func table2Cells(small bool) []experiment.Cell {
-	var cells []experiment.Cell
+func table2Cells(small bool) []sweep.Cell {
+	var cells []sweep.Cell
 	for _, mode := range modes {
 		for _, b := range []string{"0.5", "10"} {
 			for _, t := range of(overlaps, small) {
@@ -117,7 +116,7 @@ func table2Cells(small bool) []experiment.Cell {
 	return cells
 }
 
-func table2(rows []experiment.CellRow, small bool) *Document {
+func table2(rows []sweep.Row, small bool) *Document {
 	g := collect(rows)
 	d := &Document{Header: append([]string{"overlap t"}, accuracyHeader...), Notes: seed000Notes(small)}
 	for _, b := range []string{"0.5", "10"} {
@@ -138,7 +137,7 @@ func table2(rows []experiment.CellRow, small bool) *Document {
 
 // figure1 reads table 1 by method: accuracy over connectivity, and the range over graphs,
 // which is small where a method is as invariant as claimed.
-func figure1(rows []experiment.CellRow, small bool) *Document {
+func figure1(rows []sweep.Row, small bool) *Document {
 	g := collect(rows)
 	d := &Document{Header: []string{"method", "epsilon", "λ2/n 1", "0.7", "0.39", "0.06", "range",
 		"published range", "sd over trials"}, Notes: seed000Notes(small)}
@@ -203,8 +202,8 @@ func stepRuns() []run {
 	return runs
 }
 
-func stepCells(small bool) []experiment.Cell {
-	var cells []experiment.Cell
+func stepCells(small bool) []sweep.Cell {
+	var cells []sweep.Cell
 	for _, r := range stepRuns() {
 		for _, r.seed = range trials(small) {
 			cells = append(cells, r.cell(small))
@@ -213,7 +212,7 @@ func stepCells(small bool) []experiment.Cell {
 	return cells
 }
 
-func stepSizes(rows []experiment.CellRow, small bool) *Document {
+func stepSizes(rows []sweep.Row, small bool) *Document {
 	g := collect(rows)
 	d := &Document{Header: []string{"method", "step size", "times published", "accuracy", "true epsilon"},
 		Notes: seed000Notes(small)}

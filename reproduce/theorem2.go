@@ -3,10 +3,10 @@ package reproduce
 import (
 	"fmt"
 	"math"
+	"sotto/experiment/sweep"
 	"strconv"
 
 	"sotto/data"
-	"sotto/experiment"
 	"sotto/report/plot"
 )
 
@@ -86,7 +86,7 @@ func boundTasks(dim int) []task {
 	return list
 }
 
-func theorem2Cells(small bool) []experiment.Cell {
+func theorem2Cells(small bool) []sweep.Cell {
 	var tasks []task
 	for _, dim := range boundDims {
 		tasks = append(tasks, boundTasks(dim)...)
@@ -125,7 +125,7 @@ func newLinearProblem(seed uint64) (*linearProblem, error) {
 }
 
 // linearSizes are the record counts of the agents of a row's instance.
-func linearSizes(row *experiment.CellRow) ([]int, error) {
+func linearSizes(row *sweep.Row) ([]int, error) {
 	seed, err := strconv.ParseUint(row.Values[len(row.Values)-1], 10, 64)
 	if err != nil {
 		return nil, err

@@ -5,10 +5,10 @@ import (
 	"fmt"
 	"path/filepath"
 	"runtime"
+	"sotto/experiment/sweep"
 	"strconv"
 
 	"sotto/config"
-	"sotto/experiment"
 	"sotto/experiment/rundir"
 	"sotto/internal/rowfile"
 	"sotto/tensor"
@@ -87,7 +87,7 @@ func (t *timeFile) path() string {
 }
 
 // add appends a finished run.
-func (t *timeFile) add(p *experiment.SweepProgress) {
+func (t *timeFile) add(p *sweep.Progress) {
 	if t.err != nil {
 		return
 	}
@@ -129,7 +129,7 @@ func readTimes(dir string) (map[timeKey]runTime, error) {
 }
 
 // time returns the time of a row's run.
-func (f *found) time(r *experiment.CellRow) (runTime, bool) {
+func (f *found) time(r *sweep.Row) (runTime, bool) {
 	t, ok := f.times[timeKey{r.ConfigDigest, r.Engine, r.Arithmetic}]
 	return t, ok
 }

@@ -3,9 +3,8 @@ package reproduce
 import (
 	"fmt"
 	"slices"
+	"sotto/experiment/sweep"
 	"strconv"
-
-	"sotto/experiment"
 )
 
 // The knobs of every method are chosen on problem instances of other seeds than those of
@@ -83,8 +82,8 @@ func searchTasks(seed int, small bool, each func(t task)) {
 	}
 }
 
-func tuningCells(small bool) []experiment.Cell {
-	var cells []experiment.Cell
+func tuningCells(small bool) []sweep.Cell {
+	var cells []sweep.Cell
 	seeds := validationSeeds
 	if small {
 		seeds = seeds[:1]
@@ -109,7 +108,7 @@ type settingKey struct {
 
 // best finds the settings of the highest mean accuracy over validation seeds; of equal
 // ones the first of the search.
-func best(rows []experiment.CellRow) (map[settingKey]chosen, map[settingKey]sample) {
+func best(rows []sweep.Row) (map[settingKey]chosen, map[settingKey]sample) {
 	r := collectTasks(&found{rows: rows})
 	found, scores := map[settingKey]chosen{}, map[settingKey]sample{}
 	searchTasks(validationSeeds[0], false, func(t task) {
@@ -122,7 +121,7 @@ func best(rows []experiment.CellRow) (map[settingKey]chosen, map[settingKey]samp
 }
 
 // tuning lists what was chosen.
-func tuning(rows []experiment.CellRow, small bool) *Document {
+func tuning(rows []sweep.Row, small bool) *Document {
 	found, scores := best(rows)
 	d := &Document{Header: []string{"method", "setting", "p", "epsilon", "updates of an agent", "μ or κ",
 		"accuracy, validation instances"}}

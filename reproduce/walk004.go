@@ -3,9 +3,9 @@ package reproduce
 import (
 	"fmt"
 	"math"
+	"sotto/experiment/sweep"
 	"strconv"
 
-	"sotto/experiment"
 	"sotto/report/plot"
 )
 
@@ -122,11 +122,11 @@ func hiddenWalkers004() (list []walker004) {
 }
 
 // cell writes w as settings of walk004Base.
-func (w walker004) cell(small bool) experiment.Cell {
+func (w walker004) cell(small bool) sweep.Cell {
 	if small {
 		w.agents, w.steps = 64, 100
 	}
-	c := experiment.Cell{Values: []string{w.mode, w.budget, w.target, w.graph, strconv.Itoa(w.agents),
+	c := sweep.Cell{Values: []string{w.mode, w.budget, w.target, w.graph, strconv.Itoa(w.agents),
 		strconv.Itoa(w.steps), strconv.Itoa(w.seed)}}
 	set := func(format string, args ...any) { c.Set = append(c.Set, fmt.Sprintf(format, args...)) }
 	set("seed=%d", w.seed)
@@ -171,8 +171,8 @@ func (w walker004) cell(small bool) experiment.Cell {
 	return c
 }
 
-func walk004Cells(small bool) []experiment.Cell {
-	var cells []experiment.Cell
+func walk004Cells(small bool) []sweep.Cell {
+	var cells []sweep.Cell
 	for _, w := range walkers004() {
 		if small && w.target == "value" {
 			continue
@@ -187,7 +187,7 @@ func walk004Cells(small bool) []experiment.Cell {
 // walk004 is the table, and accuracy over steps.
 func walk004(f *found) *Document {
 	small := f.scale == Smoke
-	rows := map[string][]experiment.CellRow{}
+	rows := map[string][]sweep.Row{}
 	for _, row := range f.rows {
 		k := taskKey(row.Values)
 		rows[k] = append(rows[k], row)
@@ -264,7 +264,7 @@ func walk004(f *found) *Document {
 }
 
 // row is the line of one run over its seeds.
-func (w walker004) row(of []experiment.CellRow, small bool) ([]string, error) {
+func (w walker004) row(of []sweep.Row, small bool) ([]string, error) {
 	var accuracy, loss sample
 	worst := 0.
 	for _, r := range of {

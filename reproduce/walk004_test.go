@@ -4,10 +4,10 @@ import (
 	"context"
 	"math"
 	"os"
+	"sotto/experiment/sweep"
 	"strconv"
 	"testing"
 
-	"sotto/experiment"
 	"sotto/privacy/account"
 )
 
@@ -54,7 +54,7 @@ func TestWalkSmoke(t *testing.T) {
 		t.Skip("SOTTO_DATA not set: needs california-housing")
 	}
 	d, err := Run(context.Background(), "seed004-walk",
-		Options{Dir: t.TempDir(), Scale: Smoke, Sweep: experiment.SweepOptions{DataDir: dir, Workers: 1}})
+		Options{Dir: t.TempDir(), Scale: Smoke, Sweep: sweep.Options{DataDir: dir, Workers: 1}})
 	if err != nil {
 		t.Fatal(err)
 	}

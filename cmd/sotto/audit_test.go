@@ -29,7 +29,7 @@ func TestAuditOfExamples(t *testing.T) {
 				args = append(args, "../../examples/"+file.path)
 			}
 			var out, errs bytes.Buffer
-			if code := run(args, &out, &errs); code != 0 {
+			if code := execute(args, &out, &errs); code != 0 {
 				t.Fatalf("exit code %d: %s%s", code, errs.String(), out.String())
 			}
 			for _, mode := range []string{"step", "noise", "ledger"} {

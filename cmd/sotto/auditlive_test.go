@@ -79,7 +79,7 @@ func TestAuditAmongNodesOfEveryAlgorithm(t *testing.T) {
 		for _, s := range set {
 			args = append(args, "--set", s)
 		}
-		if code := run(args, &out, &errs); code != 2 || !strings.Contains(errs.String(), key) {
+		if code := execute(args, &out, &errs); code != 2 || !strings.Contains(errs.String(), key) {
 			t.Errorf("%s among nodes: code %d, %s", key, code, errs.String())
 		}
 	}

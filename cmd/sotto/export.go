@@ -1,9 +1,9 @@
 package main
 
 import (
-	"github.com/spf13/cobra"
+	"sotto/experiment/run"
 
-	"sotto/experiment"
+	"github.com/spf13/cobra"
 )
 
 func newExport() *cobra.Command {
@@ -19,7 +19,7 @@ The file of a simulated run holds what the run's note says: models trained with 
 			"runs/mnist-dsgd-1a2b3c4d --agent 3 --format npz --out agent3.npz",
 		Args: exactly(1, "one RUN"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			b, err := experiment.Export(args[0], agent, format)
+			b, err := run.Export(args[0], agent, format)
 			if err != nil {
 				return err
 			}

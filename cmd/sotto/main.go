@@ -32,10 +32,10 @@ const (
 	exitData    = 4 // data missing or altered
 )
 
-func main() { os.Exit(run(os.Args[1:], os.Stdout, os.Stderr)) }
+func main() { os.Exit(execute(os.Args[1:], os.Stdout, os.Stderr)) }
 
-// run is main without the process: one command line to its exit code.
-func run(args []string, stdout, stderr io.Writer) int {
+// execute is main without the process: one command line to its exit code.
+func execute(args []string, stdout, stderr io.Writer) int {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	root := newRoot()

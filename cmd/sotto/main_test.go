@@ -102,7 +102,7 @@ func TestExitCodes(t *testing.T) {
 }
 
 func Example() {
-	run([]string{"topology", "show", "star", "--agents", "10"}, os.Stdout, os.Stderr)
+	execute([]string{"topology", "show", "star", "--agents", "10"}, os.Stdout, os.Stderr)
 	// Output:
 	// graph              star, 10 agents, 9 links
 	// degree             1 min, 1.8 mean, 9 max

@@ -4,8 +4,8 @@ import (
 	"errors"
 	"io/fs"
 
-	"sotto/experiment"
 	"sotto/experiment/exposure"
+	"sotto/experiment/forecast"
 	"sotto/node"
 	"sotto/privacy/account/network"
 	"sotto/topology"
@@ -63,7 +63,7 @@ func (f *networkFlags) ofFamily() (*source, error) {
 // ofRun has the graphs of all rounds of a run, and its own number of rounds where it
 // averages.
 func (f *networkFlags) ofRun() (*source, error) {
-	r, err := experiment.ReadRunGraphs(f.run)
+	r, err := forecast.ReadGraphs(f.run)
 	if err != nil {
 		return nil, err
 	}

@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"sotto/experiment"
+	"sotto/experiment/forecast"
 )
 
 func newDataPartition() *cobra.Command {
@@ -41,7 +42,7 @@ training and test; they take run files with partition = "natural" only.`,
 			if err != nil {
 				return err
 			}
-			plan, err := e.Plan()
+			plan, err := forecast.Of(e)
 			if err != nil {
 				return err
 			}

@@ -14,6 +14,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"sotto/experiment"
+	"sotto/experiment/forecast"
 	"sotto/node"
 	"sotto/privacy/account"
 	"sotto/privacy/ledger"
@@ -109,7 +110,7 @@ func (f *planFlags) simulation(cmd *cobra.Command, args []string) error {
 	if err != nil {
 		return err
 	}
-	plan, err := e.Plan()
+	plan, err := forecast.Of(e)
 	if err != nil {
 		return err
 	}
@@ -127,7 +128,7 @@ func rows(w io.Writer) (row func(what, format string, args ...any), flush func()
 	}, t.Flush
 }
 
-func writePlan(w io.Writer, p *experiment.Plan) error {
+func writePlan(w io.Writer, p *forecast.Forecast) error {
 	row, flush := rows(w)
 	row("run", "%s, %d rounds", p.Name, p.Rounds)
 	row("algorithm", "%s, %s with %d parameters on %s", p.Algorithm, p.Model, p.Parameters, p.Dataset)
@@ -152,7 +153,7 @@ func writePlan(w io.Writer, p *experiment.Plan) error {
 const mostRows = 50
 
 // writeOutlooks lists what agents are asked and what that costs.
-func writeOutlooks(w io.Writer, agents []experiment.Outlook) error {
+func writeOutlooks(w io.Writer, agents []forecast.Agent) error {
 	t := tabwriter.NewWriter(w, 0, 4, 2, ' ', tabwriter.AlignRight)
 	fmt.Fprintln(t, "agent\trecords\tbatch\trate\tnoise\tnoise/signal\tcharges\tepsilon of one\tepsilon\t")
 	for _, o := range agents[:min(len(agents), mostRows)] {

@@ -10,7 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"sotto/experiment"
+	"sotto/experiment/sweep"
 	"sotto/reproduce"
 )
 
@@ -49,8 +49,8 @@ convergence, are no sweeps: they are made whole each time, and the rows of their
 				dir = filepath.Join("reproductions", args[0]+"-"+scale)
 			}
 			opt := reproduce.Options{Dir: dir, Scale: reproduce.Scale(scale), Finished: finished}
-			opt.Sweep = experiment.SweepOptions{DataDir: f.dataDir, Workers: f.workers,
-				Progress: func(p experiment.SweepProgress) {
+			opt.Sweep = sweep.Options{DataDir: f.dataDir, Workers: f.workers,
+				Progress: func(p sweep.Progress) {
 					fmt.Fprintf(cmd.ErrOrStderr(), "run %d of %d  %s  %s  epsilon %.4g  %.1f s  left %s\n",
 						p.Done, p.Of, p.Cell, quality(p.Row), p.Row.EpsilonUpper, p.Seconds,
 						p.Left.Round(time.Second))

@@ -13,6 +13,7 @@ import (
 	"golang.org/x/term"
 
 	"sotto/experiment"
+	"sotto/experiment/run"
 )
 
 type runFlags struct {
@@ -63,7 +64,7 @@ func (f *runFlags) run(cmd *cobra.Command, args []string) error {
 	if err := f.check(args); err != nil {
 		return err
 	}
-	opt := experiment.Options{Out: f.out, Workers: f.workers, Command: f.commandLine(args)}
+	opt := run.Options{Out: f.out, Workers: f.workers, Command: f.commandLine(args)}
 	if f.output == "text" {
 		p := newProgress(cmd.ErrOrStderr())
 		defer p.close()
@@ -100,10 +101,10 @@ func (f *runFlags) check(args []string) error {
 	return nil
 }
 
-func (f *runFlags) start(cmd *cobra.Command, args []string, opt experiment.Options) (*experiment.Result,
+func (f *runFlags) start(cmd *cobra.Command, args []string, opt run.Options) (*run.Result,
 	error) {
 	if f.resume != "" {
-		return experiment.Resume(cmd.Context(), f.resume, f.dataDir, opt)
+		return run.Resume(cmd.Context(), f.resume, f.dataDir, opt)
 	}
 	path := ""
 	if len(args) == 1 {
@@ -117,7 +118,7 @@ func (f *runFlags) start(cmd *cobra.Command, args []string, opt experiment.Optio
 	if err != nil {
 		return nil, err
 	}
-	return e.Run(cmd.Context(), opt)
+	return run.Run(cmd.Context(), e, opt)
 }
 
 // settings are all changes to the run file that the flags ask for.

@@ -6,14 +6,13 @@ import (
 	"io"
 	"math"
 	"os"
+	"sotto/experiment/sweep"
 	"strconv"
 	"strings"
 	"text/tabwriter"
 	"time"
 
 	"github.com/spf13/cobra"
-
-	"sotto/experiment"
 )
 
 type sweepFlags struct {
@@ -63,16 +62,16 @@ func (f *sweepFlags) run(cmd *cobra.Command, path string) error {
 	if err := checkOutput(f.output); err != nil {
 		return err
 	}
-	opt := experiment.SweepOptions{Out: f.out, DataDir: f.dataDir, Workers: f.workers, Discard: f.discard}
+	opt := sweep.Options{Out: f.out, DataDir: f.dataDir, Workers: f.workers, Discard: f.discard}
 	var err error
 	if opt.Shard, opt.Shards, err = f.part(os.Getenv); err != nil {
 		return err
 	}
-	s, err := experiment.ReadSweep(path, f.set, f.axes)
+	s, err := sweep.Read(path, f.set, f.axes)
 	if err != nil {
 		return err
 	}
-	opt.Progress = func(p experiment.SweepProgress) {
+	opt.Progress = func(p sweep.Progress) {
 		fmt.Fprintf(cmd.ErrOrStderr(), "cell %d of %d  %s  %s  epsilon %.4g  %.1f s  left %s\n",
 			p.Done, p.Of, p.Cell, quality(p.Row), p.Row.EpsilonUpper, p.Seconds, p.Left.Round(time.Second))
 	}
@@ -122,7 +121,7 @@ func (f *sweepFlags) part(env func(string) string) (shard, shards int, err error
 	return 0, 1, nil
 }
 
-func writeCells(w io.Writer, s *experiment.Sweep, res *experiment.SweepResult) error {
+func writeCells(w io.Writer, s *sweep.Sweep, res *sweep.Result) error {
 	t := tabwriter.NewWriter(w, 0, 4, 2, ' ', 0)
 	for _, a := range s.Axes {
 		fmt.Fprintf(t, "%s\t", a)
@@ -152,7 +151,7 @@ func writeCells(w io.Writer, s *experiment.Sweep, res *experiment.SweepResult) e
 
 // quality is a cell's accuracy, or where there are no classes its root mean squared error
 // or loss.
-func quality(r experiment.CellRow) string {
+func quality(r sweep.Row) string {
 	if !math.IsNaN(r.RMSE) {
 		return fmt.Sprintf("rmse %.4f", r.RMSE)
 	}
@@ -170,7 +169,7 @@ func newSweepMerge() *cobra.Command {
 		Example: "  sotto sweep merge sweeps/name-sweep-1a2b3c4d/cells-*-of-4.csv --out cells.csv",
 		Args:    cobra.MinimumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			b, err := experiment.MergeCells(args)
+			b, err := sweep.Merge(args)
 			if err != nil {
 				return err
 			}

@@ -6,12 +6,11 @@ import (
 	"io"
 	"math"
 	"path/filepath"
+	"sotto/experiment/tune"
 	"strings"
 	"text/tabwriter"
 
 	"github.com/spf13/cobra"
-
-	"sotto/experiment"
 )
 
 type tuneFlags struct {
@@ -91,15 +90,15 @@ func (f *tuneFlags) run(cmd *cobra.Command, path string) error {
 	if f.notPrivate {
 		set = append(set, "tune.accept_cost_not_included=true")
 	}
-	t, err := experiment.ReadTuning(path, set, f.space)
+	t, err := tune.Read(path, set, f.space)
 	if err != nil {
 		return err
 	}
-	res, err := t.Run(cmd.Context(), experiment.TuneOptions{
+	res, err := t.Run(cmd.Context(), tune.Options{
 		Out:      f.out,
 		DataDir:  f.dataDir,
 		Workers:  f.workers,
-		Progress: func(p experiment.TuneProgress) { tuneLine(cmd.ErrOrStderr(), p) },
+		Progress: func(p tune.Progress) { tuneLine(cmd.ErrOrStderr(), p) },
 	})
 	if err != nil {
 		return err
@@ -110,7 +109,7 @@ func (f *tuneFlags) run(cmd *cobra.Command, path string) error {
 	return writeTuning(cmd.OutOrStdout(), res)
 }
 
-func tuneLine(w io.Writer, p experiment.TuneProgress) {
+func tuneLine(w io.Writer, p tune.Progress) {
 	if p.Of == 0 { // their number and scores are secret
 		fmt.Fprintf(w, "trial %d  %s  %.1f s\n", p.Row.Trial, p.Trial, p.Seconds)
 		return
@@ -120,7 +119,7 @@ func tuneLine(w io.Writer, p experiment.TuneProgress) {
 
 // writeTuning prints the last generation's trials, the best first; of a charged search
 // the chosen one only.
-func writeTuning(w io.Writer, res *experiment.TuneResult) error {
+func writeTuning(w io.Writer, res *tune.Result) error {
 	t := tabwriter.NewWriter(w, 0, 4, 2, ' ', 0)
 	fmt.Fprint(t, "trial\t")
 	for _, k := range res.Keys {
@@ -151,7 +150,7 @@ func writeTuning(w io.Writer, res *experiment.TuneResult) error {
 }
 
 // writeSpent prints what the owner who spent most has spent.
-func writeSpent(w io.Writer, spent []experiment.TuneCost) {
+func writeSpent(w io.Writer, spent []tune.Cost) {
 	all, chosen := math.Inf(-1), math.Inf(-1)
 	for _, c := range spent {
 		all = math.Max(all, float64(c.All.Upper))

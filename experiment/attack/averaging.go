@@ -9,6 +9,8 @@ import (
 	"sotto/config"
 	"sotto/data"
 	"sotto/experiment"
+	"sotto/experiment/forecast"
+	"sotto/experiment/run"
 	"sotto/oracle"
 	"sotto/privacy"
 	"sotto/privacy/account"
@@ -68,7 +70,7 @@ func Averaging(e *experiment.Experiment) (*audit.Averaging, error) {
 	case !f.Faultless() || f.Topology.Dropout != 0:
 		return nil, f.Refuse("faults", "faults or attacks", "none: mixing must be what was planned")
 	}
-	g, err := e.Gossip()
+	g, err := forecast.Gossip(e)
 	if err != nil {
 		return nil, err
 	}
@@ -139,7 +141,7 @@ func sharedNoise(e *experiment.Experiment, a *audit.Averaging) {
 // the seed.
 func valueGate(e *experiment.Experiment, i int, x, clip float64, seed uint64) (sim.Gate, error) {
 	id := agent.ID(i)
-	m, err := e.Setup.Scheme.Mechanism(id, e.Plans[i].Noise, experiment.SimulatedSecret(seed, id))
+	m, err := e.Setup.Scheme.Mechanism(id, e.Plans[i].Noise, run.SimulatedSecret(seed, id))
 	if err != nil {
 		return nil, err
 	}

@@ -10,7 +10,9 @@ import (
 	"sotto/config"
 	"sotto/data"
 	"sotto/experiment"
+	"sotto/experiment/run"
 	"sotto/model"
+	"sotto/oracle"
 	"sotto/privacy/account"
 	"sotto/privacy/audit"
 	"sotto/privacy/ledger"
@@ -179,17 +181,17 @@ func (a *auditor) strongest() error {
 func (a *auditor) train(w audit.World, seed uint64) (float64, error) {
 	d, part := a.trainingRows(w)
 	e := a.e
-	pop := experiment.Population{Train: d, Parts: slices.Clone(e.Task.Parts),
+	pop := run.Population{Train: d, Parts: slices.Clone(e.Task.Parts),
 		Seed: experiment.TrialSeed(e.File.Run.Seed, seed|1)}
 	pop.Parts[a.agent] = part
-	world, err := e.Start(pop, 1, nil)
+	world, err := run.Start(e, pop, 1, nil)
 	if err != nil {
 		return 0, err
 	}
 	if err := world.Sim.Run(context.Background(), e.File.Steps); err != nil {
 		return 0, err
 	}
-	one := experiment.BatchOf(a.rows.Select([]int32{a.record}))
+	one := oracle.BatchOf(a.rows.Select([]int32{a.record}))
 	return -e.Task.Model.Loss(world.Sim.Model(a.agent), one, new(model.Workspace)), nil
 }
 

@@ -9,7 +9,7 @@ import (
 	"sotto/algo"
 	"sotto/config"
 	"sotto/data"
-	"sotto/experiment"
+	"sotto/internal/jsonfloat"
 	"sotto/model"
 	"sotto/oracle"
 	"sotto/privacy"
@@ -35,11 +35,11 @@ type InvertOptions struct {
 type Inverted struct {
 	Noise float64 `json:"noise_multiplier"`
 	// of the one release, at delta 1e-5, when a record is added
-	Epsilon     experiment.Figure `json:"epsilon"`
-	Label       int               `json:"label"` // as the observer reads it
-	Correlation float64           `json:"correlation"`
-	Error       float64           `json:"rms_error"` // of pixels, over their range
-	Image       []float64         `json:"-"`         // pixels from 0 to 1, row by row
+	Epsilon     jsonfloat.Float `json:"epsilon"`
+	Label       int             `json:"label"` // as the observer reads it
+	Correlation float64         `json:"correlation"`
+	Error       float64         `json:"rms_error"` // of pixels, over their range
+	Image       []float64       `json:"-"`         // pixels from 0 to 1, row by row
 }
 
 // InvertReport is the demonstration: images before and after noise.
@@ -104,12 +104,12 @@ func Invert(ctx context.Context, o InvertOptions) (*InvertReport, error) {
 		}
 		row := Inverted{
 			Noise:   noise,
-			Epsilon: experiment.Figure(math.Inf(1)),
+			Epsilon: jsonfloat.Float(math.Inf(1)),
 			Label:   v.label(sent),
 			Image:   v.pixels(v.image(sent)),
 		}
 		if noise > 0 {
-			row.Epsilon = experiment.Figure(account.GaussianEpsilon(1/noise, invertDelta))
+			row.Epsilon = jsonfloat.Float(account.GaussianEpsilon(1/noise, invertDelta))
 		}
 		row.Correlation, row.Error = likeness(r.Original, row.Image)
 		r.Rows = append(r.Rows, row)

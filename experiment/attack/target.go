@@ -10,6 +10,7 @@ import (
 	"sotto/config"
 	"sotto/data"
 	"sotto/experiment"
+	"sotto/experiment/run"
 	"sotto/oracle"
 	"sotto/privacy"
 	"sotto/privacy/account"
@@ -148,7 +149,7 @@ func Target(e *experiment.Experiment, o Options) (*audit.Target, error) {
 func (a *auditor) applies() error {
 	f := a.e.File
 	switch {
-	case !a.e.Private():
+	case !a.e.File.Private():
 		return f.At("privacy", config.Bad("mechanism", f.Privacy.Mechanism,
 			"one with noise: without it there is no claim to audit"))
 	case a.e.Setup.NoiseFree:
@@ -173,7 +174,7 @@ func (a *auditor) seat(h hypothesis, l ledger.Ledger, keys privacy.Keys) experim
 		Records: oracle.Records{Data: h.train, Index: h.rows},
 		Ledger:  l,
 		Keys:    keys,
-		Secret:  experiment.SimulatedSecret(a.e.NoiseSeed(), id),
+		Secret:  run.SimulatedSecret(a.e.NoiseSeed(), id),
 		Pool:    a.pool,
 		Adjust:  h.adjust,
 	}
@@ -215,7 +216,7 @@ func (a *auditor) open(w audit.World, seed uint64, drawn bool) (*audit.Party, er
 			return nil, err
 		}
 	}
-	return a.party(h, experiment.NewLedger(filter, false), seed)
+	return a.party(h, run.NewLedger(filter, false), seed)
 }
 
 func (a *auditor) party(h hypothesis, l *ledger.Memory, seed uint64) (*audit.Party, error) {
@@ -306,7 +307,7 @@ func (a *auditor) drive(attacked agent.Algorithm, g audit.Gate, _ uint64, done f
 			agents[i] = sim.Agent{Algorithm: alg, Gate: audit.Silent()}
 		}
 	}
-	run, err := e.Runtime(agents, e.NoiseSeed(), 1)
+	run, err := run.NewRuntime(e, agents, e.NoiseSeed(), 1)
 	for err == nil && !done() && run.Done() < e.File.Steps {
 		err = run.Run(context.Background(), run.Done()+1)
 	}
@@ -315,7 +316,7 @@ func (a *auditor) drive(attacked agent.Algorithm, g audit.Gate, _ uint64, done f
 
 // account is audit.Target.Account.
 func (a *auditor) account(l ledger.Ledger) (float64, error) {
-	i, err := a.e.Spent(l)
+	i, err := run.Spent(a.e, l)
 	return i.Upper, err
 }
 

@@ -199,3 +199,23 @@ target_delta = 1e-5
 batch_size = %d
 %s
 `
+
+// Autoencoder is a run whose model has no classes: a format of rounds, agents, graph,
+// algorithm, step size, keys of privacy and clip.
+const Autoencoder = `
+rounds = %d
+topology.agents = %d
+topology.graph = "%s"
+data.train = 300
+data.test = 60
+algorithm.name = "%s"
+algorithm.step_size = %g
+[model]
+name = "autoencoder"
+hidden = [12, 5]
+[privacy]
+%s
+max_grad_norm = %g
+batch_size = 20
+target_delta = 1e-3
+`

@@ -18,7 +18,7 @@ import (
 // sent to nobody.
 func (o *Owner) Accuracy(theta tensor.Vec) (value float64, metric string) {
 	ev := model.Evaluate(o.e.Task.Model, theta, o.tests, new(model.Workspace))
-	if !o.e.Classifies() {
+	if !o.e.Task.Classifies() {
 		return ev.Loss, "loss"
 	}
 	return float64(ev.Correct) / float64(max(1, ev.Samples)), "accuracy"

@@ -4,12 +4,12 @@ import (
 	"fmt"
 	"strings"
 
-	"sotto/experiment"
+	"sotto/experiment/forecast"
 	"sotto/privacy/account"
 )
 
 // Outlook returns what the whole run comes to for the owner.
-func (o *Owner) Outlook() (experiment.Outlook, error) { return o.e.Outlook(0) }
+func (o *Owner) Outlook() (forecast.Agent, error) { return forecast.OfAgent(o.e, 0) }
 
 // Admits returns how many of the run's charges, in the order of [Owner.Facts], a ledger
 // with this budget admits in which nothing is charged yet, run after run: it is asked of

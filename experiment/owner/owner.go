@@ -39,7 +39,7 @@ func New(f *experiment.File, opt Options) (*Owner, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Owner{e: e, self: opt.Self, records: records, tests: experiment.BatchOf(e.Task.Split.Test),
+	return &Owner{e: e, self: opt.Self, records: records, tests: oracle.BatchOf(e.Task.Split.Test),
 		secret: opt.Secret}, nil
 }
 

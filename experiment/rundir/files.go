@@ -3,7 +3,11 @@
 // knows nothing of how a run comes about.
 package rundir
 
-import "sotto/privacy/ledger"
+import (
+	"encoding/json"
+	"os"
+	"sotto/privacy/ledger"
+)
 
 // Names of the files in a run directory.
 const (
@@ -32,4 +36,16 @@ type LedgerLine struct {
 	Agents  string          `json:"agents"`
 	Head    string          `json:"head"`
 	Records []ledger.Record `json:"records"`
+}
+
+// Indent is the JSON of a file of a run.
+func Indent(v any) ([]byte, error) {
+	b, err := json.MarshalIndent(v, "", "  ")
+	return append(b, '\n'), err
+}
+
+// Stands reports whether a file of a run is there.
+func Stands(path string) bool {
+	_, err := os.Stat(path)
+	return err == nil
 }

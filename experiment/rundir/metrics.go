@@ -46,8 +46,8 @@ func EncodeMetrics(rows []Row) []byte {
 	w := csv.NewWriter(&b)
 	w.Write(metricsHeader)
 	for _, r := range rows {
-		w.Write([]string{strconv.FormatUint(r.Round, 10), r.Agent, r.Metric, number(r.Value),
-			number(r.Epsilon), number(r.Delta)})
+		w.Write([]string{strconv.FormatUint(r.Round, 10), r.Agent, r.Metric, Number(r.Value),
+			Number(r.Epsilon), Number(r.Delta)})
 	}
 	w.Flush() // a bytes.Buffer takes everything
 	return b.Bytes()
@@ -105,4 +105,5 @@ func DecodeMetrics(name string, b []byte) ([]Row, error) {
 	return rows, nil
 }
 
-func number(x float64) string { return strconv.FormatFloat(x, 'g', -1, 64) }
+// Number is the shortest text that reads back as x.
+func Number(x float64) string { return strconv.FormatFloat(x, 'g', -1, 64) }

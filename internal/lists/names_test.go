@@ -13,6 +13,7 @@ import (
 	"reflect"
 	"regexp"
 	"slices"
+	"sotto/experiment/run"
 	"strconv"
 	"strings"
 	"testing"
@@ -195,7 +196,7 @@ func runs(out string, settings ...string) (config map[string]any, written []stri
 	if err != nil || toml.Unmarshal(b, &config) != nil || out == "" {
 		return config, nil, err
 	}
-	if _, err := e.Run(context.Background(), experiment.Options{Out: out, Workers: 1}); err != nil {
+	if _, err := run.Run(context.Background(), e, run.Options{Out: out, Workers: 1}); err != nil {
 		return nil, nil, err
 	}
 	written, err = contents(out)

@@ -4,6 +4,7 @@
 package parallel
 
 import (
+	"context"
 	"runtime"
 	"sync"
 	"sync/atomic"
@@ -43,6 +44,27 @@ func With[S any](n, workers int, f func(i int, scratch *S) error) error {
 		}
 	}
 	return nil
+}
+
+// Until is For with calls that take long: the first error, or the end of ctx, ends the
+// context of the calls that run and begins no other.
+func Until(ctx context.Context, n, workers int, f func(ctx context.Context, i int) error) error {
+	if workers <= 0 {
+		workers = runtime.GOMAXPROCS(0)
+	}
+	var next atomic.Int64
+	g, ctx := errgroup.WithContext(ctx)
+	for range min(workers, n) {
+		g.Go(func() error {
+			for i := int(next.Add(1) - 1); i < n && ctx.Err() == nil; i = int(next.Add(1) - 1) {
+				if err := f(ctx, i); err != nil {
+					return err
+				}
+			}
+			return ctx.Err()
+		})
+	}
+	return g.Wait()
 }
 
 // Crew is for loops that run often and whose calls may be short: a goroutine takes

@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"sotto/experiment/run"
+	"sotto/experiment/sweep"
 
 	"sotto/experiment"
 	"sotto/reproduce"
@@ -19,7 +21,7 @@ const studyTables = "docs/results/*/cells.csv"
 type cell struct {
 	folder string // of the table
 	axes   []string
-	row    experiment.CellRow
+	row    sweep.Row
 }
 
 func (c *cell) name() string { return fmt.Sprintf("%s/%d", c.folder, c.row.Cell) }
@@ -32,7 +34,7 @@ func readCells() ([]cell, error) {
 	}
 	var cells []cell
 	for _, path := range paths {
-		axes, rows, err := experiment.ReadCells(path)
+		axes, rows, err := sweep.ReadRows(path)
 		if err != nil {
 			return nil, err
 		}
@@ -66,7 +68,7 @@ func (c *cell) again() error {
 		return err
 	}
 	defer os.RemoveAll(out)
-	res, err := e.Run(context.Background(), experiment.Options{Out: out})
+	res, err := run.Run(context.Background(), e, run.Options{Out: out})
 	if err != nil {
 		return fmt.Errorf("%s: %w", c.name(), err)
 	}

@@ -152,7 +152,7 @@ func (r recorded) again() error {
 			config.Bad("arch", r[colArch], machine()+", what this program computes with"))
 	}
 	fmt.Printf("running %s again: sotto %s\n", r.name(), r[colCommand])
-	s, err := run(strings.Fields(r[colCommand]))
+	s, err := train(strings.Fields(r[colCommand]))
 	if err != nil {
 		return err
 	}
@@ -190,7 +190,7 @@ type summary struct {
 	RunHash      string  `json:"run_hash"`
 }
 
-func run(args []string) (*summary, error) {
+func train(args []string) (*summary, error) {
 	out, err := os.MkdirTemp("", "sotto-results-")
 	if err != nil {
 		return nil, err
@@ -217,7 +217,7 @@ func store(name string, args []string) error {
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
-	s, err := run(args)
+	s, err := train(args)
 	if err != nil {
 		return err
 	}

@@ -1,0 +1,15 @@
+package experiment
+
+import "sotto/data"
+
+// Deal deals the records of the run's data set, training and test together, to its
+// agents: see data.Deal.
+func (e *Experiment) Deal(dataDir string) (files [][]byte, records []int, err error) {
+	f := e.File
+	files, records, err = data.Deal(f.Data.Dataset, dataDir, f.Data.Partition, f.Topology.Agents, f.Run.Seed,
+		f.Section("data"))
+	return files, records, f.At("data", err)
+}
+
+// Partition is the run's.
+func (e *Experiment) Partition() string { return e.File.Data.Partition }

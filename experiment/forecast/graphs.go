@@ -1,0 +1,48 @@
+package forecast
+
+import (
+	"os"
+	"path/filepath"
+
+	"sotto/experiment"
+	"sotto/experiment/rundir"
+	"sotto/topology"
+)
+
+// Graphs are the graphs of a finished run.
+type Graphs struct {
+	Schedule  topology.Schedule
+	Whole     *topology.Graph // with all links that may be missing from a round
+	Averaging int             // rounds of averaging of a run that does nothing else; 0: another
+}
+
+// ReadGraphs reads them from a run directory. Graphs that stay the same are in its
+// files; those that change are built again from the configuration.
+func ReadGraphs(dir string) (*Graphs, error) {
+	g, err := rundir.ReadGraph(dir)
+	if err != nil {
+		return nil, err
+	}
+	r := &Graphs{Schedule: topology.Static(g), Whole: g}
+	path := filepath.Join(dir, rundir.ConfigFile)
+	b, err := os.ReadFile(path)
+	if err != nil {
+		return nil, err
+	}
+	f, err := experiment.Parse(path, b, nil)
+	if err != nil {
+		return nil, err
+	}
+	r.Averaging = f.Averaging()
+	if f.Topology.Dropout == 0 && f.Topology.Wake == "" && !f.Directed() {
+		return r, nil
+	}
+	if r.Schedule, err = f.Graphs(); err != nil {
+		return nil, err
+	}
+	if f.Topology.Dropout == 0 {
+		return r, nil
+	}
+	r.Whole, err = topology.Whole(r.Schedule)
+	return r, err
+}

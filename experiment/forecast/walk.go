@@ -1,0 +1,70 @@
+package forecast
+
+import (
+	"math"
+	"sotto/experiment"
+	"sotto/experiment/exposure"
+	"sotto/experiment/rundir"
+	"sotto/model"
+	"sotto/privacy/account"
+	"sotto/privacy/account/network"
+)
+
+// Walk computes what [token] accounting = "network" asks for, nil where it asks
+// for nothing.
+func Walk(e *experiment.Experiment) (*rundir.WalkFigures, error) {
+	f := e.File
+	if f.Token.Accounting != "network" || !f.Private() {
+		return nil, nil
+	}
+	g, err := e.Graphs.Schedule.At(0)
+	if err != nil {
+		return nil, err
+	}
+	hops, err := exposure.Mixing(e.Graphs.Schedule, 1)
+	if err != nil {
+		return nil, err
+	}
+	w, err := mixture(e, hops[0])
+	if err != nil {
+		return nil, err
+	}
+	local, err := e.Plans[0].Cost(&e.Setup.Target, e.Plans[0].Charges())
+	if err != nil {
+		return nil, err
+	}
+	return exposure.Walk(g, w, f.Privacy.TargetDelta, local)
+}
+
+// mixture describes the run's walk to the accountant. Where owners' record counts differ,
+// and with them sensitivity and noise, it is that of the largest sensitivity among the
+// least noise.
+func mixture(e *experiment.Experiment, hops *network.Matrix) (*network.WalkMixture, error) {
+	f := e.File
+	walk, err := e.Walking()
+	if err != nil {
+		return nil, err
+	}
+	shift, noise, visits := 0., math.Inf(1), 0
+	for i := range e.Plans {
+		p := &e.Plans[i]
+		shift = max(shift, account.ClipShift(e.Setup.Target.Adjacency)/p.Public.ExpectedBatch)
+		noise = min(noise, p.Noise/p.Public.ExpectedBatch)
+		visits = max(visits, p.Charges())
+	}
+	glm, _ := model.Linear(e.Task.Model)
+	size := e.Lifted(e.Task.Split.Train.RowNorm)
+	return &network.WalkMixture{
+		Agents:      f.Topology.Agents,
+		Hops:        hops,
+		Steps:       int(f.Steps),
+		Visits:      visits,
+		Mu:          shift / noise,
+		Convex:      true,
+		Smoothness:  glm.Curvature * size * size,
+		StepSize:    walk.LargestStep(),
+		SecretHops:  f.Token.Hops == "secret",
+		Contraction: 1,
+		LocalSteps:  1,
+	}, nil
+}

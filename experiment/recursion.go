@@ -1,0 +1,54 @@
+package experiment
+
+import (
+	"sotto/algo"
+	"sotto/privacy/account/network"
+	"sotto/tensor"
+	"sotto/topology"
+)
+
+// averager is an algorithm that releases one value and then averages.
+type averager interface{ Coefficients(rounds int) [][3]float64 }
+
+// Recursion is how the algorithm averages what is released once.
+func (e *Experiment) Recursion() (network.Method, error) {
+	alg, err := e.Factory(e.Env(0))
+	if err != nil {
+		return network.Method{}, err
+	}
+	return network.Averaging(e.File.Algorithm.Name, alg.(averager).Coefficients(int(e.File.Steps))), nil
+}
+
+// checkRecursion refuses recursions for one matrix where agents meet in pairs.
+func (e *Experiment) checkRecursion() error {
+	if e.File.Topology.Wake != pairWake {
+		return nil
+	}
+	if m, err := e.Recursion(); err == nil && m.Name != network.Plain().Name {
+		return e.File.Refuse("algorithm.acceleration", "an accelerated one",
+			"plain where agents wake in pairs: the others are for one matrix")
+	}
+	return nil
+}
+
+// maxObservers bounds the agents of a run whose every observer's view is computed.
+const maxObservers = 256
+
+// Averaging returns for how many rounds the run averages values, where it does nothing
+// else; 0: it does.
+func (f *File) Averaging() int {
+	if f.Has(algo.OneRelease) {
+		return int(f.Steps) - 1
+	}
+	return 0
+}
+
+// Graphs builds the graphs of a run whose graph needs no data.
+func (f *File) Graphs() (topology.Schedule, error) {
+	e := &Experiment{File: f}
+	if err := e.prepare(); err != nil {
+		return nil, err
+	}
+	err := e.buildGraph(tensor.Mat{})
+	return e.Graphs.Schedule, err
+}

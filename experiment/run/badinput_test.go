@@ -1,0 +1,156 @@
+package run
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"sotto/config"
+	"sotto/data"
+	"sotto/experiment"
+	"sotto/experiment/rundir"
+	"sotto/privacy"
+)
+
+func TestBadRunFiles(t *testing.T) {
+	for name, tc := range map[string]struct {
+		file string // replaces "old" by "new" in small
+		set  []string
+		want []string
+	}{
+		"unknown key": {"rounds = 12|rounds = 12\nround = 9", nil,
+			[]string{"small.toml:4", "round", "unknown key", "rounds"}},
+		"unknown section": {"[faults]|[fault]", nil,
+			[]string{"small.toml:32", "fault", "unknown key", "[faults]"}},
+		"key of other": {`graph = "ring"|graph = "ring"` + "\np = 0.5", nil,
+			[]string{"small.toml:7", "topology.p", "unknown key"}},
+		"wrong type": {"agents = 5|agents = \"five\"", nil,
+			[]string{"small.toml:7", "topology.agents", "five", "whole number"}},
+		"fraction": {"rounds = 12|rounds = 1.5", nil,
+			[]string{"small.toml:3", "rounds", "1.5", "whole number"}},
+		"syntax": {"agents = 5|agents = = 5", nil, []string{"small.toml:7", "not valid TOML"}},
+		"out of range": {"step_size = 0.5|step_size = -1", nil,
+			[]string{"small.toml:20", "algorithm.step_size", "-1", "above 0"}},
+		"drop": {"drop = 0.1|drop = 1.5", nil,
+			[]string{"small.toml:33", "faults.drop", "1.5", "0 to 1"}},
+		"graph": {`"ring"|"rings"`, nil,
+			[]string{"small.toml:6", "topology.graph", "rings", "ring"}},
+		"dataset": {`"glyphs"|"glyph"`, nil,
+			[]string{"small.toml:10", "data.dataset", "glyph", "mnist"}},
+		"model": {`name = "mlp"|name = "mpl"`, nil,
+			[]string{"small.toml:15", "model.name", "mpl", "logistic"}},
+		"algorithm": {`name = "dsgd"|name = "sgdd"`, nil,
+			[]string{"small.toml:19", "algorithm.name", "sgdd", "dsgd"}},
+		"disconnected": {"agents = 5|agents = 5\np = 0.01", []string{"topology.graph=er"},
+			[]string{"topology", "connected"}},
+		"empty agent": {"train = 500|train = 100",
+			[]string{"topology.agents=101", "topology.graph=ring"},
+			[]string{"without records", "allow_empty"}},
+		"not balanced": {"", []string{"topology.graph=star", "topology.weights=uniform"},
+			[]string{"topology.weights", "doubly stochastic"}},
+		"rate above 1": {"batch_size = 20|batch_size = 200", nil,
+			[]string{"small.toml:26", "privacy.batch_size", "200", "sample rate"}},
+		"min_records": {"", []string{"privacy.min_records=50"},
+			[]string{"privacy.min_records", "50", "only under add-remove"}},
+		"noise path": {"", []string{"privacy.noise=slow"},
+			[]string{"privacy.noise", "slow", "fast or exact"}},
+		"equal views": {"test = 100|test = 100\naugmentations = 4", nil,
+			[]string{"small.toml:13", "data.augmentations", "4", "all views would be equal"}},
+		"no noise": {"target_epsilon = 6|", nil,
+			[]string{"privacy.target_epsilon", "noise_multiplier"}},
+		"add-remove": {"", []string{"privacy.adjacency=add-remove"},
+			[]string{"privacy.sample_rate", "public rate"}},
+		"add-remove L": {"batch_size = 20|sample_rate = 0.1", []string{"privacy.adjacency=add-remove"},
+			[]string{"privacy.batch_size", "public expected batch size"}},
+		"central agents": {"", []string{"algorithm.name=central"},
+			[]string{"topology.agents", "1 with algorithm central"}},
+		"own test":          {"", []string{"evaluate.on=own"}, []string{"evaluate.on", "all"}},
+		"set without value": {"", []string{"rounds"}, []string{"--set", "key=value"}},
+		"set unknown": {"", []string{"privacy.epsilon=3"},
+			[]string{"--set", "privacy.epsilon", "target_epsilon"}},
+		"set bad": {"", []string{"rounds=0"}, []string{"--set", "rounds", "1 to"}},
+		"name":    {"", []string{"name=../x"}, []string{"name", "../x"}},
+	} {
+		text := small
+		if old, new, ok := strings.Cut(tc.file, "|"); ok {
+			if !strings.Contains(text, old) {
+				t.Fatalf("%s: %q is not in the file", name, old)
+			}
+			text = strings.Replace(text, old, new, 1)
+		}
+		f, err := experiment.Parse("small.toml", []byte(text), tc.set)
+		var e *experiment.Experiment
+		if err == nil {
+			if e, err = f.Build(""); err == nil {
+				_, err = Start(e, Own(e), 1, nil)
+			}
+		}
+		if err == nil {
+			t.Errorf("%s: accepted", name)
+			continue
+		}
+		for _, want := range tc.want {
+			if !strings.Contains(err.Error(), want) {
+				t.Errorf("%s: %q does not say %q", name, err, want)
+			}
+		}
+	}
+}
+
+func TestDeltaMustBeBelowOneOverN(t *testing.T) {
+	// Five agents with 100 records each.
+	_, err := parse(t, "privacy.target_delta=0.01").Build("")
+	var bad *config.Error
+	if !errors.Is(err, privacy.ErrRefused) || !errors.As(err, &bad) || bad.Key != "privacy.target_delta" {
+		t.Fatalf("delta = 1/n: %v", err)
+	}
+	if _, err := parse(t, "privacy.target_delta=0.0099").Build(""); err != nil {
+		t.Errorf("delta below 1/n: %v", err)
+	}
+	if r := train(t, build(t, "privacy.target_delta=0.005"),
+		Options{}); !strings.Contains(strings.Join(r.Summary.Notes, "\n"),
+		"warning: delta 0.005 is above 1/(10 n) = 0.001") {
+		t.Errorf("no warning about delta above 1/(10 n): %q", r.Summary.Notes)
+	}
+	r := train(t, build(t, "privacy.target_delta=0.01", `privacy.i_understand=["delta"]`), Options{})
+	if !strings.Contains(string(read(t, r.Dir, rundir.LedgerFile)), `"kind":"override"`) {
+		t.Error("the override is not in the ledger")
+	}
+	if len(r.Summary.Privacy[0].Overrides) != 1 ||
+		!strings.Contains(string(read(t, r.Dir, rundir.PrivacyFile)), "not below 1/n") {
+		t.Error("the override is not in summary and statement")
+	}
+	// Under add-remove n comes from public constants: 20 / 0.1 = 200.
+	add := []string{"privacy.adjacency=add-remove", "privacy.sample_rate=0.1"}
+	if _, err := parse(t, append(add, "privacy.target_delta=0.005")...).Build(""); !errors.Is(err,
+		privacy.ErrRefused) {
+		t.Errorf("add-remove, delta = 1/200: %v", err)
+	}
+	if _, err := parse(t, append(add, "privacy.target_delta=0.004")...).Build(""); err != nil {
+		t.Errorf("add-remove, delta below 1/200: %v", err)
+	}
+}
+
+func TestMissingAndAlteredData(t *testing.T) {
+	dir := t.TempDir()
+	set := []string{"data.dataset=mnist"}
+	text := strings.NewReplacer("train = 500\n", "", "test = 100\n", "").Replace(small)
+	load := func() error {
+		f, err := experiment.Parse("m.toml", []byte(text), set)
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, err = f.Build(dir)
+		return err
+	}
+	if err := load(); !errors.Is(err, data.ErrMissing) {
+		t.Errorf("no files: %v", err)
+	}
+	os.MkdirAll(filepath.Join(dir, "mnist"), 0o755)
+	os.WriteFile(filepath.Join(dir, "mnist", "train-images-idx3-ubyte.gz"), []byte("cut"), 0o644)
+	if err := load(); !errors.Is(err, data.ErrAltered) {
+		t.Errorf("truncated file: %v", err)
+	}
+}

@@ -1,0 +1,101 @@
+package run
+
+import (
+	"math"
+	"sotto/experiment"
+	"strings"
+	"testing"
+)
+
+const decorSet = `privacy.mechanism="decor"`
+
+// On a ring of 16 with own noise .25 and shared noise 4 times that, against an
+// eavesdropper, one round has coefficient 4.1188 under replace-one, and 7.0714 with one
+// curious agent (spec privacy.md 10.5, C = 1): mu² = 2c.
+func TestDecorRun(t *testing.T) {
+	ring := []string{decorSet, "topology.agents=16", "data.agents=16", "privacy.noise_multiplier=0.25",
+		"privacy.pair_noise_ratio=4"}
+	for curious, c := range map[string]float64{"none": 4.1188, "one": 7.0714, "neighbors": 32} {
+		e := averages(t, append(ring, `privacy.curious="`+curious+`"`)...)
+		s := train(t, e, Options{Workers: 2}).Summary
+		mu := math.Sqrt(2 * c)
+		delta := func(e float64) float64 { return phi(mu/2-e/mu) - math.Exp(e)*phi(-mu/2-e/mu) }
+		for _, p := range s.Privacy {
+			// c is printed to five digits: epsilon to about as many.
+			if u := float64(p.Epsilon.Upper); !(delta(u*1.0002) < 1e-3 && delta(u*.999) > 1e-3) ||
+				p.Charges != 1 {
+				t.Errorf("curious %s: epsilon %v, delta there is %g; %d charges", curious, u, delta(u),
+					p.Charges)
+			}
+		}
+	}
+}
+
+// Shared noise cancels in the mean of all agents: what is left is that of own noise.
+func TestDecorCancels(t *testing.T) {
+	squares := func(set ...string) (sum float64) {
+		for _, seed := range []string{"1", "2", "3", "4", "5", "6", "7", "8", "9", "10"} {
+			e := averages(t, append(set, "seed="+seed, "rounds=120")...)
+			s := train(t, e, Options{Workers: 2}).Summary
+			sum += math.Pow(float64(s.Estimation.MeanModel), 2) / 10
+		}
+		return sum
+	}
+	decor := squares(decorSet, "privacy.noise_multiplier=0.25", "privacy.pair_noise_ratio=4",
+		`privacy.curious="none"`)
+	// 12/.0625 times the mean of 30 squares is that of chi square over 30: 5.5 standard
+	// deviations, skewed, false reject below 1e-5.
+	if ratio := decor * 12 / .0625; math.Abs(ratio-1) > 5.5*math.Sqrt(2./30) {
+		t.Errorf("squared error is %.3f of what own noise gives", ratio)
+	}
+}
+
+// A target is met by every agent: own noise is the same for all, so that those with more
+// neighbors spend less.
+func TestDecorTarget(t *testing.T) {
+	e := averages(t, decorSet, "privacy.noise_multiplier=0", "privacy.target_epsilon=2",
+		"privacy.pair_noise_ratio=3", `privacy.curious="none"`, `topology.graph="star"`,
+		`topology.weights="metropolis"`)
+	s := train(t, e, Options{Workers: 1}).Summary
+	least, most := math.Inf(1), 0.
+	for _, p := range s.Privacy {
+		least, most = min(least, float64(p.Epsilon.Upper)), max(most, float64(p.Epsilon.Upper))
+	}
+	if !(most <= 2 && most > 1.99) || !(least < 1.9) {
+		t.Errorf("epsilons from %v to %v, target 2", least, most)
+	}
+}
+
+// The same noise trains: gradients of one batch a round, all agents with their own
+// blocks.
+func TestDecorTraining(t *testing.T) {
+	for _, algorithm := range []string{"dsgd", "dsgt", "dinno", "gossip-sgd"} {
+		s := train(t, build(t, `algorithm.name="`+algorithm+`"`, decorSet, "rounds=6",
+			"privacy.pair_noise_ratio=2", `privacy.curious="one"`), Options{Workers: 2}).Summary
+		if len(s.Privacy) == 0 || !(float64(s.Privacy[0].Epsilon.Upper) > 0) ||
+			math.IsInf(float64(s.Privacy[0].Epsilon.Upper), 1) {
+			t.Errorf("%s: %+v", algorithm, s.Privacy)
+		}
+	}
+}
+
+func TestDecorBadInput(t *testing.T) {
+	good := []string{decorSet, "privacy.pair_noise_ratio=2"}
+	for key, set := range map[string][]string{
+		"privacy.pair_noise_ratio": {decorSet},
+		"privacy.curious":          append(good, `privacy.curious="two"`),
+		"privacy.mechanism":        append(good, `algorithm.name="km"`, `privacy.unit="record"`),
+		"replication":              append(good, "replication.zero_start=true"),
+		"topology.graph": append(good, `topology.graph="exp-directed"`,
+			`algorithm.acceleration="plain"`),
+		"pair_noise_ratio": {"privacy.pair_noise_ratio=2"},
+	} {
+		f, err := experiment.Parse("decor.toml", []byte(averageFile), set)
+		if err == nil {
+			_, err = f.Build("")
+		}
+		if err == nil || !strings.Contains(err.Error(), key) {
+			t.Errorf("%s: %v", key, err)
+		}
+	}
+}

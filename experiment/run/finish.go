@@ -1,0 +1,202 @@
+package run
+
+import (
+	"cmp"
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"runtime"
+
+	"sotto/experiment"
+	"sotto/experiment/forecast"
+	"sotto/experiment/rundir"
+	"sotto/internal/jsonfloat"
+	"sotto/model"
+	"sotto/privacy/account"
+	"sotto/privacy/ledger"
+	"sotto/report"
+	"sotto/sim"
+	"sotto/tensor"
+	"sotto/topology"
+)
+
+// finish writes every file of the run and gives the directory its final name. Until that
+// rename the checkpoint stays, so that a full disk costs nothing but the writing.
+func (r *Training) finish() (*Result, error) {
+	r.world.erase()
+	var rows []rundir.Row
+	for _, part := range r.rows {
+		rows = append(rows, part...)
+	}
+	metrics := rundir.EncodeMetrics(rows)
+	weights, err := r.EncodeModel()
+	if err != nil {
+		return nil, err
+	}
+	var score *jsonfloat.Float
+	if len(r.world.scorers) > 0 {
+		v, err := r.score()
+		if err != nil {
+			return nil, err
+		}
+		score = (*jsonfloat.Float)(&v)
+	}
+	if r.spent, r.charges, err = r.accounts.spentBy(r.Ledgers, false); err != nil {
+		return nil, err
+	}
+	s := r.summarize()
+	s.Score = score
+	if s.Network, err = forecast.Network(r.e); err != nil {
+		return nil, err
+	}
+	if r.walk, err = forecast.Walk(r.e); err != nil {
+		return nil, err
+	}
+	s.Walk = r.walk
+	s.Run = r.dir.Out + "/" + r.dir.Name
+	h := sha256.New()
+	h.Write(metrics)
+	h.Write(weights)
+	s.RunHash = hex.EncodeToString(h.Sum(nil))
+
+	graph, err := r.e.Graphs.Schedule.At(0)
+	if err != nil {
+		return nil, err
+	}
+	files := []artifact{
+		{rundir.MetricsFile, func() ([]byte, error) { return metrics, nil }},
+		{rundir.ModelFile, func() ([]byte, error) { return weights, nil }},
+		{rundir.TopologyFile, func() ([]byte, error) { return rundir.Indent(graph) }},
+		{rundir.LedgerFile, r.EncodeLedgers},
+		{rundir.PrivacyFile, r.encodeStatements},
+		{rundir.ManifestFile, func() ([]byte, error) { return rundir.Indent(r.manifest()) }},
+	}
+	if r.e.File.Clock.Record {
+		files = append(files, artifact{rundir.WakesFile, r.encodeWakes})
+	}
+	for _, f := range files {
+		b, err := f.make()
+		if err == nil {
+			err = r.dir.Put(f.name, b)
+		}
+		if err != nil {
+			return nil, r.kept(err)
+		}
+	}
+	if err := r.writeReport(s, rows, graph); err != nil {
+		return nil, r.kept(err)
+	}
+	b, err := rundir.Indent(s)
+	if err == nil {
+		err = r.dir.Put(rundir.SummaryFile, b)
+	}
+	if err != nil {
+		return nil, r.kept(err)
+	}
+	if s.Run, err = r.dir.Finish(); err != nil {
+		return nil, r.kept(err)
+	}
+	return &Result{Dir: s.Run, Summary: s}, nil
+}
+
+// artifact is a file of the run directory and how its bytes are made.
+type artifact struct {
+	name string
+	make func() ([]byte, error)
+}
+
+// encodeWakes writes the run's wakes, for clock.replay.
+func (r *Training) encodeWakes() ([]byte, error) {
+	list, err := r.e.Wakes()
+	return sim.AppendWakes(nil, list), err
+}
+
+// kept says how to go on after a file could not be written.
+func (r *Training) kept(err error) error {
+	if !r.saved {
+		return err
+	}
+	return fmt.Errorf("%w; the last checkpoint stands, go on from it with: sotto run --resume %s", err,
+		r.dir.Path)
+}
+
+// EncodeModel writes every agent's parameters, above manyAgents the mean of the honest
+// ones.
+func (r *Training) EncodeModel() ([]byte, error) {
+	n, whose := r.e.File.Topology.Agents, "agent"
+	if t := r.e.File.Token.Count; t > 0 {
+		n, whose = t, "token"
+	}
+	meta := map[string]string{"config_digest": r.e.Digest(), "engine": experiment.EngineVersion,
+		"model": r.e.File.Model.Name, "noise": "simulated",
+		"samples": rundir.FormatShape(r.e.SampleShape())}
+	var tensors []model.NamedVec
+	if n <= rundir.SummaryThreshold {
+		for i := range n {
+			tensors = append(tensors, model.NamedVec{Name: fmt.Sprintf("%s.%d", whose, i),
+				Vec: r.e.Expand(r.world.Sim.Model(i))})
+		}
+		return model.EncodeSafetensors(meta, tensors)
+	}
+	sum := make([]float64, r.e.Task.Model.Dim())
+	agents := r.e.Honest()
+	for _, i := range agents {
+		for k, x := range r.world.Sim.Model(i) {
+			sum[k] += float64(x)
+		}
+	}
+	mean := make(tensor.Vec, len(sum))
+	for k := range mean {
+		mean[k] = float32(sum[k] / float64(len(agents)))
+	}
+	return model.EncodeSafetensors(meta, []model.NamedVec{{Name: "mean", Vec: r.e.Expand(mean)}})
+}
+
+func (r *Training) manifest() map[string]any {
+	return map[string]any{
+		"engine": experiment.EngineVersion, "accountant": account.Version, "config_digest": r.e.Digest(),
+		"identity": r.e.Identity(),
+		"seed":     r.e.File.Run.Seed, "train_digest": r.e.Task.Split.Train.Digest,
+		"test_digest": r.e.Task.Split.Test.Digest,
+		"go":          runtime.Version(), "os": runtime.GOOS, "arch": runtime.GOARCH,
+		"kernels":      tensor.Kernels(),
+		"processors":   runtime.NumCPU(),
+		"wall_seconds": r.elapsed().Seconds(),
+	}
+}
+
+// writeReport writes the page and the plots as "sotto report" does for the finished run.
+func (r *Training) writeReport(s rundir.Summary, rows []rundir.Row, graph *topology.Graph) error {
+	f := &rundir.Run{
+		Dir:     s.Run,
+		Command: cmp.Or(r.opt.Command, rundir.Again(s.Run+"/"+rundir.ConfigFile)),
+		Summary: s,
+		Rows:    rows,
+		Graph:   graph,
+		Config:  r.e.Effective,
+	}
+	err := r.ByLedger(func(agents string, l *ledger.Memory) error {
+		head := rundir.LedgerHead{Agents: agents, Head: l.Head().String()}
+		for _, err := range l.Records() {
+			if err != nil {
+				return err
+			}
+			head.Records++
+		}
+		f.Ledgers = append(f.Ledgers, head)
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	page, plots, err := report.Make(experiment.EngineVersion, []*rundir.Run{f})
+	if err != nil {
+		return err
+	}
+	for _, p := range plots {
+		if err := r.dir.Put("plots/"+p.Name, p.Bytes); err != nil {
+			return err
+		}
+	}
+	return r.dir.Put(rundir.ReportFile, page)
+}

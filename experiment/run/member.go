@@ -1,0 +1,63 @@
+package run
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+
+	"sotto/config"
+	"sotto/experiment"
+	"sotto/experiment/rundir"
+)
+
+// A search trains in pieces: a member of a population goes on from the checkpoint of
+// another, whose configuration may differ from its own.
+
+// Begin starts a run that leaves nothing behind but checkpoints.
+func Begin(e *experiment.Experiment) (*Training, error) { return begin(e, Options{Workers: 1}, nil) }
+
+// Continue is Begin from the state of a checkpoint in dir.
+func Continue(e *experiment.Experiment, dir string) (*Training, error) {
+	path := filepath.Join(dir, rundir.CheckpointFile)
+	b, err := os.ReadFile(path)
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrCheckpoint, err)
+	}
+	p, state, err := decodeCheckpoint(b)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", path, err)
+	}
+	if len(p.Ledgers) != len(e.Task.Parts) {
+		return nil, config.Bad("topology.agents", len(e.Task.Parts),
+			fmt.Sprintf("%d, as in %s", len(p.Ledgers), path))
+	}
+	r, err := begin(e, Options{Workers: 1}, p.Ledgers)
+	if err != nil {
+		return nil, err
+	}
+	return r, r.world.Sim.LoadState(state)
+}
+
+// Advance trains until a round.
+func (r *Training) Advance(ctx context.Context, to uint64) error { return r.world.Sim.Run(ctx, to) }
+
+// Look tests the models as they are: their mean accuracy, nil where they do not classify,
+// and loss.
+func (r *Training) Look() (accuracy *rundir.Stats, loss rundir.Stats, err error) {
+	scene, err := r.world.Scene(r.opt.Workers)
+	if err != nil {
+		return nil, loss, err
+	}
+	ev := evaluationOf(scene.Measure(make([]float64, len(r.e.Task.Tests))))
+	return ev.Accuracy, ev.Loss, nil
+}
+
+// Save writes a checkpoint into dir.
+func (r *Training) Save(dir string) error {
+	r.dir = &rundir.Dir{Path: dir}
+	return r.checkpoint()
+}
+
+// State is that of all agents and messages, in bytes.
+func (r *Training) State() []byte { return r.world.Sim.AppendState(nil) }

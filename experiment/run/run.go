@@ -1,0 +1,216 @@
+package run
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"time"
+
+	"sotto/experiment"
+	"sotto/experiment/rundir"
+	"sotto/privacy/account"
+	"sotto/privacy/ledger"
+)
+
+// Options say how to run; they change no result.
+type Options struct {
+	Out     string // folder of run directories
+	Workers int    // goroutines; 0: one for each processor
+	Command string // the command line, for the report
+	// Progress, when not nil, is called after every round, with an evaluation in words
+	// where there was one.
+	Progress func(round, rounds uint64, evaluation string)
+
+	write func(path string, b []byte) error // tests: a disk that fails
+}
+
+// Result is a finished run.
+type Result struct {
+	Dir     string
+	Summary rundir.Summary
+}
+
+// Interrupted is the error of a run whose context ended: nothing is lost, Resume goes on
+// from Dir.
+type Interrupted struct {
+	Dir   string
+	Round uint64
+	Cause error
+}
+
+func (e *Interrupted) Error() string {
+	return fmt.Sprintf("interrupted after round %d; go on with: sotto run --resume %s", e.Round, e.Dir)
+}
+
+func (e *Interrupted) Unwrap() error { return e.Cause }
+
+// Training is a run in progress.
+type Training struct {
+	*Accounting
+	opt         Options
+	dir         *rundir.Dir
+	world       *Simulation
+	evaluations []evaluation
+	rows        [][]rundir.Row // by evaluation
+	began       time.Time
+	before      time.Duration // spent before an interruption
+	spent       []account.Interval
+	charges     []uint64
+	saved       bool          // a checkpoint is on disk
+	stored      time.Time     // when it was begun
+	storing     time.Duration // what it took
+}
+
+// elapsed is for display and manifest only; no result depends on it.
+func (r *Training) elapsed() time.Duration { return r.before + time.Since(r.began) }
+
+// Run trains, and leaves a run directory below opt.Out. When ctx ends first it leaves a
+// resumable directory and returns *Interrupted.
+func Run(ctx context.Context, e *experiment.Experiment, opt Options) (*Result, error) {
+	r, err := begin(e, opt, nil)
+	if err != nil {
+		return nil, err
+	}
+	if r.dir, err = rundir.New(opt.Out, Name(e)); err != nil {
+		return nil, err
+	}
+	if opt.write != nil {
+		r.dir.Write = opt.write
+	}
+	if err := r.dir.Put(rundir.ConfigFile, e.Effective); err != nil {
+		return nil, err
+	}
+	return r.run(ctx)
+}
+
+// begin starts all agents.
+func begin(e *experiment.Experiment, opt Options, restored [][]ledger.Record) (*Training, error) {
+	began := time.Now()
+	w, err := Start(e, Own(e), opt.Workers, restored)
+	if err != nil {
+		return nil, err
+	}
+	return &Training{Accounting: NewAccounting(e, opt.Workers, w.ledgers), opt: opt, world: w,
+		began: began}, nil
+}
+
+// Name is that of the run directory.
+func Name(e *experiment.Experiment) string { return e.File.Run.Name + "-" + e.Identity()[:8] }
+
+// Resume goes on with the interrupted run in dir. The run directory that results is the
+// one an uninterrupted run would have left, but for wall times.
+func Resume(ctx context.Context, dir, dataDir string, opt Options) (*Result, error) {
+	d, b, f, err := resumeDir(dir)
+	if err != nil {
+		return nil, err
+	}
+	e, err := f.Build(dataDir)
+	if err != nil {
+		return nil, err
+	}
+	p, state, err := readCheckpoint(e, b)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", dir, err)
+	}
+	r, err := begin(e, opt, p.Ledgers)
+	if err != nil {
+		return nil, err
+	}
+	r.dir, r.saved = d, true
+	if err := r.restore(p, state); err != nil {
+		return nil, fmt.Errorf("%s: %w", dir, err)
+	}
+	return r.run(ctx)
+}
+
+func (r *Training) run(ctx context.Context) (*Result, error) {
+	rounds, every := r.e.File.Steps, r.e.File.Evaluate.Every
+	if len(r.evaluations) == 0 {
+		if err := r.evaluate(); err != nil {
+			return nil, err
+		}
+	}
+	for r.world.Sim.Done() < rounds {
+		began := time.Now()
+		err := r.world.Sim.Run(ctx, r.next())
+		lap(&r.world.watch.rounds, began)
+		if err != nil {
+			return nil, r.stopped(ctx, err)
+		}
+		said := ""
+		if k := r.world.Sim.Done(); k%every == 0 || k == rounds {
+			if err := r.evaluate(); err != nil {
+				return nil, err
+			}
+			said = r.evaluations[len(r.evaluations)-1].String()
+			if err := r.checkpointAt(k == rounds); err != nil {
+				return nil, r.kept(err)
+			}
+		}
+		if r.opt.Progress != nil {
+			r.opt.Progress(r.world.Sim.Done(), rounds, said)
+		}
+	}
+	return r.finish()
+}
+
+// next is where the run stops for a moment: after one round, or at the next evaluation,
+// because wakes are many.
+func (r *Training) next() uint64 {
+	at, every := r.world.Sim.Done(), r.e.File.Evaluate.Every
+	if r.e.File.InRounds() {
+		return at + 1
+	}
+	return min(r.e.File.Steps, (at/every+1)*every)
+}
+
+// stopped keeps an interrupted run resumable.
+func (r *Training) stopped(ctx context.Context, err error) error {
+	if ctx.Err() == nil || !errors.Is(err, ctx.Err()) {
+		return err
+	}
+	if err := r.checkpoint(); err != nil {
+		return r.kept(err)
+	}
+	return &Interrupted{Dir: r.dir.Path, Round: r.world.Sim.Done(), Cause: err}
+}
+
+func (r *Training) evaluate() error {
+	spent, _, err := r.accounts.spentBy(r.Ledgers, true)
+	if err != nil {
+		return err
+	}
+	upper := make([]float64, len(spent))
+	for i, s := range spent {
+		upper[i] = s.Upper
+	}
+	defer lap(&r.world.watch.evaluation, time.Now())
+	scene, err := r.world.Scene(r.opt.Workers)
+	if err != nil {
+		return err
+	}
+	rows := scene.Measure(upper)
+	r.evaluations = append(r.evaluations, evaluationOf(rows))
+	r.rows = append(r.rows, rows.Rows)
+	return nil
+}
+
+// Below runs one cell or trial below dir, from its checkpoint where an interrupted
+// process has left one.
+func Below(ctx context.Context, e *experiment.Experiment, dir, dataDir string) (*Result, error) {
+	opt := Options{Out: filepath.Join(dir, "runs"), Workers: 1, Command: "sotto run config.toml"}
+	left := filepath.Join(opt.Out, Name(e)+rundir.PartialSuffix)
+	if rundir.Stands(filepath.Join(left, rundir.CheckpointFile)) {
+		res, err := Resume(ctx, left, dataDir, opt)
+		if err == nil || ctx.Err() != nil {
+			return res, err
+		}
+	}
+	if err := os.RemoveAll(left); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return nil, err
+	}
+	return Run(ctx, e, opt)
+}

@@ -1,0 +1,74 @@
+package run
+
+import (
+	"fmt"
+
+	"sotto/experiment/metric"
+	"sotto/experiment/rundir"
+)
+
+// Scene is the simulation as it is now, for whoever may see all of it.
+func (w *Simulation) Scene(workers int) (*metric.Scene, error) {
+	e := w.e
+	t, f := &e.Task, e.File
+	g, err := e.Graphs.Schedule.At(0)
+	if err != nil {
+		return nil, err
+	}
+	s := &metric.Scene{
+		Run: metric.Run{Pacing: f.Pacing, Steps: f.Steps, Delta: f.Privacy.TargetDelta,
+			NoiseFree: e.Setup.NoiseFree},
+		Params:  &f.Evaluate.Params,
+		Sim:     w.Sim,
+		Model:   t.Model,
+		Init:    t.Init,
+		Records: metric.Records{Split: t.Split, Trained: w.trained, Parts: t.Parts},
+		Tests: metric.Tests{Batches: t.Tests, Tested: t.Tested, Honest: e.Honest(),
+			Classify: t.Classifies()},
+		Graph:   g,
+		Workers: workers,
+	}
+	if !f.Private() {
+		s.Run.Delta = 0
+	}
+	for _, p := range w.parties {
+		s.Agents = append(s.Agents, metric.Agent{Algorithm: p.Algorithm, Bare: p.Bare, Oracles: p.Oracles})
+	}
+	return s, nil
+}
+
+// evaluation is one look at all agents' models.
+type evaluation struct {
+	Round     uint64
+	Accuracy  *rundir.Stats // nil for regression
+	Loss      rundir.Stats
+	Consensus float64
+	Epsilon   float64 // the worst agent's upper bound so far
+}
+
+// evaluationOf finds what every run has among the rows of one look.
+func evaluationOf(m *metric.Rows) evaluation {
+	ev := evaluation{Round: m.Round, Loss: rundir.StatsIn(m.Rows, metric.Loss), Epsilon: m.Worst}
+	for _, row := range m.Rows {
+		switch row.Metric {
+		case metric.Consensus:
+			ev.Consensus = row.Value
+		case metric.Accuracy:
+			if ev.Accuracy == nil {
+				s := rundir.StatsIn(m.Rows, metric.Accuracy)
+				ev.Accuracy = &s
+			}
+		}
+	}
+	return ev
+}
+
+func (ev *evaluation) String() string {
+	acc := ""
+	if ev.Accuracy != nil {
+		acc = fmt.Sprintf("accuracy %.2f %% (%.2f to %.2f)  ", 100*ev.Accuracy.Mean, 100*ev.Accuracy.Min,
+			100*ev.Accuracy.Max)
+	}
+	return fmt.Sprintf("%sloss %.4f  consensus %.4g  epsilon %s", acc, ev.Loss.Mean, ev.Consensus,
+		rundir.FormatEpsilon(ev.Epsilon))
+}

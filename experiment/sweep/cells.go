@@ -1,0 +1,229 @@
+package sweep
+
+import (
+	"fmt"
+	"math"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+
+	"sotto/config"
+	"sotto/experiment"
+	"sotto/experiment/rundir"
+	"sotto/internal/rowfile"
+)
+
+// Row is one finished cell of a sweep.
+type Row struct {
+	Cell   int
+	Values []string // of the axes, in their order
+
+	Accuracy           rundir.Stats // over agents; NaN for a regression
+	Loss, Consensus    float64
+	RMSE               float64 // mean over agents, of runs that are asked for it; NaN for others
+	EpsilonLower       float64 // of the agent that spent most
+	EpsilonUpper       float64
+	Delta              float64
+	Noise              float64 // noise multiplier of the first agent
+	Charges            uint64  // of the first agent
+	BytesSent          uint64  // by the agent that sent most
+	ConfigDigest       string
+	Engine, Arithmetic string
+	RunHash            string
+}
+
+// cellColumns follow the axes in cells.csv. The root mean squared error comes last, in
+// the cells of runs that are asked for it.
+var cellColumns = []string{"accuracy", "accuracy_min", "accuracy_max", "loss", "consensus_distance",
+	"epsilon_lower", "epsilon_upper",
+	"delta", "noise_multiplier", "charges", "bytes_sent", "config_digest", "engine", "arithmetic", "run_hash"}
+
+// cellHeader is the first line of a cells file.
+func cellHeader(axes []string, rmse bool) []string {
+	h := append(append([]string{"cell"}, axes...), cellColumns...)
+	if rmse {
+		h = append(h, rundir.RMSE)
+	}
+	return h
+}
+
+// axesOf returns the axes of a cells file by its first line, and whether it has the root
+// mean squared error; nil for another file.
+func axesOf(header []string) (axes []string, rmse bool) {
+	n := len(header) - len(cellColumns)
+	if n > 1 && header[len(header)-1] == rundir.RMSE {
+		n, rmse = n-1, true
+	}
+	if n < 1 || !slices.Equal(header, cellHeader(header[1:n], rmse)) {
+		return nil, false
+	}
+	return header[1:n:n], rmse
+}
+
+func newRow(cell int, values []string, s *rundir.Summary) Row {
+	nan := math.NaN()
+	r := Row{
+		Cell:         cell,
+		Values:       values,
+		Accuracy:     rundir.Stats{Mean: nan, Min: nan, Max: nan},
+		Loss:         float64(s.Loss),
+		Consensus:    float64(s.ConsensusDistance),
+		RMSE:         nan,
+		Delta:        s.Privacy[0].Delta,
+		Noise:        float64(s.Privacy[0].Noise),
+		Charges:      s.Privacy[0].Charges,
+		BytesSent:    s.BytesSent,
+		ConfigDigest: s.ConfigDigest,
+		Engine:       s.Engine,
+		Arithmetic:   s.Arithmetic,
+		RunHash:      s.RunHash,
+	}
+	if s.Accuracy != nil {
+		r.Accuracy = *s.Accuracy
+	}
+	if s.RMSE != nil {
+		r.RMSE = s.RMSE.Mean
+	}
+	r.EpsilonLower, r.EpsilonUpper = s.Worst()
+	return r
+}
+
+func (r *Row) fields(rmse bool) []string {
+	f := append([]string{strconv.Itoa(r.Cell)}, r.Values...)
+	for _, x := range []float64{r.Accuracy.Mean, r.Accuracy.Min, r.Accuracy.Max, r.Loss, r.Consensus,
+		r.EpsilonLower, r.EpsilonUpper, r.Delta, r.Noise} {
+		f = append(f, strconv.FormatFloat(x, 'g', -1, 64))
+	}
+	f = append(f, strconv.FormatUint(r.Charges, 10), strconv.FormatUint(r.BytesSent, 10), r.ConfigDigest,
+		r.Engine, r.Arithmetic, r.RunHash)
+	if rmse {
+		f = append(f, strconv.FormatFloat(r.RMSE, 'g', -1, 64))
+	}
+	return f
+}
+
+// parseCell reads what fields writes.
+func parseCell(f []string, axes int) (Row, error) {
+	r := Row{RMSE: math.NaN()}
+	var err error
+	if r.Cell, err = strconv.Atoi(f[0]); err != nil || r.Cell < 0 {
+		return r, config.Bad("cell", f[0], "a whole number, at least 0")
+	}
+	r.Values = f[1 : 1+axes]
+	f = f[1+axes:]
+	for k, dst := range []*float64{&r.Accuracy.Mean, &r.Accuracy.Min, &r.Accuracy.Max, &r.Loss, &r.Consensus,
+		&r.EpsilonLower, &r.EpsilonUpper, &r.Delta, &r.Noise} {
+		if *dst, err = strconv.ParseFloat(f[k], 64); err != nil {
+			return r, config.Bad(cellColumns[k], f[k], "a number")
+		}
+	}
+	for k, dst := range []*uint64{&r.Charges, &r.BytesSent} {
+		if *dst, err = strconv.ParseUint(f[9+k], 10, 64); err != nil {
+			return r, config.Bad(cellColumns[9+k], f[9+k], "a whole number, at least 0")
+		}
+	}
+	r.ConfigDigest, r.Engine, r.Arithmetic, r.RunHash = f[11], f[12], f[13], f[14]
+	if len(f) > len(cellColumns) {
+		if r.RMSE, err = strconv.ParseFloat(f[15], 64); err != nil {
+			return r, config.Bad(rundir.RMSE, f[15], "a number")
+		}
+	}
+	return r, nil
+}
+
+// cellCodec is how the cells of a sweep with this header are written.
+func cellCodec(header []string) rowfile.Codec[Row] {
+	axes, rmse := axesOf(header)
+	return rowfile.Codec[Row]{
+		Header:  header,
+		Key:     func(r Row) string { return strconv.Itoa(r.Cell) },
+		Encode:  func(r Row) []string { return r.fields(rmse) },
+		Decode:  func(f []string) (Row, error) { return parseCell(f, len(axes)) },
+		Compare: func(a, b Row) int { return a.Cell - b.Cell },
+		Row:     "cell",
+		Table:   "sweep",
+		Columns: "the axes of this sweep: ",
+		Foreign: foreignCells,
+	}
+}
+
+// foreignCells says what the header of a cells file is, where this one is of another
+// file.
+func foreignCells(header []string) string {
+	if axes, _ := axesOf(header); axes != nil {
+		return ""
+	}
+	return "cell, the axes, " + strings.Join(cellColumns, ", ")
+}
+
+// readCellCodec is the codec of the cells file at path by its header, which is nil where
+// the file is empty.
+func readCellCodec(path string) (rowfile.Codec[Row], error) {
+	header, err := rowfile.Header(path)
+	if err != nil || header == nil {
+		return rowfile.Codec[Row]{}, err
+	}
+	if kind := foreignCells(header); kind != "" {
+		return rowfile.Codec[Row]{},
+			&config.Error{File: path, Line: 1, Found: strings.Join(header, ","), Allowed: kind}
+	}
+	return cellCodec(header), nil
+}
+
+// ReadRows reads a cells file: the axes of its sweep, and its rows in the order of
+// cells. Of several rows of a cell, which a stopped sweep leaves whose settings have
+// changed, the last counts.
+func ReadRows(path string) (axes []string, rows []Row, err error) {
+	codec, err := readCellCodec(path)
+	if err != nil || codec.Header == nil {
+		return nil, nil, err
+	}
+	if rows, err = rowfile.Read(path, codec); err != nil {
+		return nil, nil, err
+	}
+	axes, _ = axesOf(codec.Header)
+	return axes, rows, nil
+}
+
+func cellsName(shard, shards int) string {
+	if shards == 1 {
+		return "cells.csv"
+	}
+	return fmt.Sprintf("cells-%d-of-%d.csv", shard, shards)
+}
+
+// openCells reads what earlier processes have finished and opens the file for more.
+func openCells(dir string, s *Sweep, shard, shards int) (*rowfile.Table[Row], error) {
+	return rowfile.Open(filepath.Join(dir, cellsName(shard, shards)), cellCodec(cellHeader(s.Axes, s.rmse)))
+}
+
+// hasCell reports whether a row of this configuration, engine and arithmetic is there. A
+// row of another one is superseded by the next that is added.
+func hasCell(t *rowfile.Table[Row], cell int, e *experiment.Experiment) bool {
+	r, ok := t.Find(strconv.Itoa(cell))
+	return ok && r.ConfigDigest == e.Digest() && r.Engine == experiment.EngineVersion &&
+		r.Arithmetic == e.Arithmetic()
+}
+
+// Merge joins the cells files of a sweep's shards. Files must have the same axes;
+// rows of one cell must agree, and no cell below the highest may be missing.
+func Merge(paths []string) ([]byte, error) {
+	if len(paths) == 0 {
+		return nil, nil
+	}
+	codec, err := readCellCodec(paths[0])
+	if err != nil {
+		return nil, err
+	}
+	rows, err := rowfile.Merge(paths, codec)
+	if err != nil {
+		return nil, err
+	}
+	for i, r := range rows {
+		if r.Cell != i {
+			return nil, config.Bad("cell", fmt.Sprintf("no row of cell %d", i), "all shards of the sweep")
+		}
+	}
+	return rowfile.Encode(rows, codec), nil
+}

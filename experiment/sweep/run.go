@@ -1,0 +1,190 @@
+package sweep
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"runtime"
+	"sync"
+	"time"
+
+	"sotto/config"
+	"sotto/data"
+	"sotto/experiment"
+	"sotto/experiment/run"
+	"sotto/experiment/rundir"
+	"sotto/internal/parallel"
+	"sotto/internal/rowfile"
+)
+
+// Options say how to run a sweep; they change no result.
+type Options struct {
+	Out     string // folder of sweep directories
+	Dir     string // this directory itself, in place of one in Out
+	DataDir string
+	Workers int // cells at the same time; 0: one for each processor. Each cell then runs on one.
+	Shard   int // this process runs the cells i with i mod Shards = Shard
+	Shards  int // 0 means 1
+	Discard bool
+	// Keep, when not nil, is called with the directory of every finished run before its
+	// row is written and the directory is discarded, by as many goroutines as there are
+	// workers.
+	Keep func(row Row, dir string) error
+	// Progress, when not nil, is called after every cell, one call at a time. Rows that
+	// an earlier process has left are not reported.
+	Progress func(Progress)
+}
+
+// Progress says how far a sweep is.
+type Progress struct {
+	Done, Of int // cells of this shard, those of earlier processes included
+	Cell     string
+	Row      Row
+	Seconds  float64       // that the run took, on one core; an interrupted run's earlier processes included
+	Split    rundir.Split  // where they went
+	Left     time.Duration // by the mean time of the cells that this process has finished
+}
+
+// Result is a finished shard of a sweep.
+type Result struct {
+	Dir  string
+	Rows []Row // in the order of cells
+}
+
+func (o *Options) validate() error {
+	if o.Shards == 0 {
+		o.Shards = 1
+	}
+	switch {
+	case o.Workers < 0:
+		return config.Bad("workers", o.Workers, "at least 0")
+	case o.Shards < 1:
+		return config.Bad("shards", o.Shards, "at least 1")
+	case o.Shard < 0 || o.Shard >= o.Shards:
+		return config.Bad("shard", o.Shard, fmt.Sprintf("0 to %d", o.Shards-1))
+	}
+	if o.Workers == 0 {
+		o.Workers = runtime.GOMAXPROCS(0)
+	}
+	return nil
+}
+
+// sweeping is a sweep in progress.
+type sweeping struct {
+	s     *Sweep
+	opt   Options
+	dir   string
+	table *rowfile.Table[Row]
+	cache *data.Cache
+
+	mu      sync.Mutex
+	done    int
+	of      int
+	began   time.Time
+	counted int // cells this process has finished
+}
+
+// Run runs the cells of a shard, as many at a time as there are workers. Finished cells
+// are rows of cells.csv in the sweep's directory, written one by one: a sweep that was
+// stopped goes on when it is run again, and ends with the same file. A cell that was
+// interrupted goes on from its checkpoint.
+func (s *Sweep) Run(ctx context.Context, opt Options) (*Result, error) {
+	if err := opt.validate(); err != nil {
+		return nil, err
+	}
+	w := &sweeping{s: s, opt: opt, cache: data.NewCache(), began: time.Now()}
+	first, err := w.build(opt.Shard % s.Cells()) // bad settings fail before anything is written
+	if err != nil {
+		return nil, err
+	}
+	w.dir = filepath.Join(opt.Out, first.File.Run.Name+"-sweep-"+s.digest()[:8])
+	if opt.Dir != "" {
+		w.dir = opt.Dir
+	}
+	if err := os.MkdirAll(w.dir, 0o755); err != nil {
+		return nil, err
+	}
+	if w.table, err = openCells(w.dir, s, opt.Shard, opt.Shards); err != nil {
+		return nil, err
+	}
+	defer w.table.Stop()
+	if err := w.all(ctx); err != nil {
+		if ctx.Err() != nil {
+			return nil, fmt.Errorf("%w: %d of %d cells are done; the same command goes on", ctx.Err(), w.done,
+				w.of)
+		}
+		return nil, err
+	}
+	rows, err := w.table.Close()
+	return &Result{Dir: w.dir, Rows: rows}, err
+}
+
+func (w *sweeping) build(cell int) (*experiment.Experiment, error) {
+	f, err := w.s.Cell(cell)
+	if err != nil {
+		return nil, err
+	}
+	return f.BuildWith(w.opt.DataDir, w.cache)
+}
+
+// all runs every cell of the shard that has no row yet.
+func (w *sweeping) all(ctx context.Context) error {
+	w.of = (w.s.Cells() - w.opt.Shard + w.opt.Shards - 1) / w.opt.Shards
+	return parallel.Until(ctx, w.of, w.opt.Workers, func(ctx context.Context, k int) error {
+		return w.cell(ctx, w.opt.Shard+k*w.opt.Shards)
+	})
+}
+
+func (w *sweeping) cell(ctx context.Context, i int) error {
+	e, err := w.build(i)
+	if err != nil {
+		return fmt.Errorf("cell %d (%s): %w", i, w.s.describe(i), err)
+	}
+	if hasCell(w.table, i, e) {
+		w.mu.Lock()
+		w.done++
+		w.mu.Unlock()
+		return nil
+	}
+	res, err := run.Below(ctx, e, w.dir, w.opt.DataDir)
+	if err != nil {
+		return fmt.Errorf("cell %d (%s): %w", i, w.s.describe(i), err)
+	}
+	row := newRow(i, w.s.cells[i].Values, &res.Summary)
+	if w.opt.Keep != nil {
+		if err := w.opt.Keep(row, res.Dir); err != nil {
+			return err
+		}
+	}
+	if err := w.table.Add(row); err != nil {
+		return err
+	}
+	if w.opt.Discard {
+		if err := os.RemoveAll(res.Dir); err != nil {
+			return err
+		}
+	}
+	w.report(row, &res.Summary)
+	return nil
+}
+
+func (w *sweeping) report(row Row, s *rundir.Summary) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.done++
+	w.counted++
+	if w.opt.Progress == nil {
+		return
+	}
+	each := time.Since(w.began) / time.Duration(w.counted)
+	w.opt.Progress(Progress{
+		Done:    w.done,
+		Of:      w.of,
+		Cell:    w.s.describe(row.Cell),
+		Row:     row,
+		Seconds: s.Seconds,
+		Split:   s.Split,
+		Left:    each * time.Duration(w.of-w.done),
+	})
+}

@@ -1,0 +1,227 @@
+// Package sweep runs an experiment in many cells, each with some keys of its own, and
+// keeps one row of each.
+package sweep
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"maps"
+	"os"
+	"slices"
+	"strings"
+
+	"github.com/pelletier/go-toml/v2"
+
+	"sotto/config"
+	"sotto/experiment"
+	"sotto/experiment/runfile"
+)
+
+const maxCells = 1_000_000
+
+// Cell is one run of a sweep: its place on each axis, for people, and the settings that
+// make it so, "section.key=value" with TOML values.
+type Cell struct {
+	Values []string
+	Set    []string
+}
+
+// Sweep is a run file and the cells that vary it.
+type Sweep struct {
+	file  string
+	base  []byte
+	set   []string
+	Axes  []string // names of what Values hold
+	cells []Cell
+	rmse  bool // their rows have the root mean squared error
+}
+
+// New returns a sweep over the given cells, each with one value for every axis. file
+// names base in errors.
+func New(file string, base []byte, axes []string, cells []Cell) (*Sweep, error) {
+	s := &Sweep{file: file, base: base, Axes: axes, cells: cells}
+	if len(cells) == 0 || len(cells) > maxCells {
+		return nil, config.Bad("cells", len(cells), fmt.Sprintf("1 to %d", maxCells))
+	}
+	for i, c := range cells {
+		if len(c.Values) != len(axes) {
+			return nil, config.Bad("cells", fmt.Sprintf("cell %d with %d values", i, len(c.Values)),
+				fmt.Sprintf("%d values", len(axes)))
+		}
+	}
+	return s, s.check()
+}
+
+// check decodes the first cell.
+func (s *Sweep) check() error {
+	f, err := s.Cell(0)
+	if err == nil {
+		s.rmse = f.Evaluate.RMSE
+	}
+	return err
+}
+
+// Read reads the run file at path, whose section [sweep] names keys and lists of
+// values:
+//
+//	[sweep]
+//	topology.graph = ["ring", "complete"]
+//	seed = [1, 2, 3]
+//
+// Cells are all combinations of values, keys in alphabetical order with the seed last,
+// the last one fastest. set changes keys as for Read; axes are further "key=a,b,c", in
+// place of those of the file with the same key.
+func Read(path string, set, axes []string) (*Sweep, error) {
+	b, err := os.ReadFile(path)
+	if err != nil {
+		return nil, err
+	}
+	return Parse(path, b, set, axes)
+}
+
+// Parse is Read on bytes; file names them in errors.
+func Parse(file string, b []byte, set, axes []string) (*Sweep, error) {
+	doc, err := runfile.Parse(file, b)
+	if err != nil {
+		return nil, err
+	}
+	lists := map[string][]string{}
+	section, ok := doc.Raw(experiment.SweepSection).(map[string]any)
+	if !ok && doc.Raw(experiment.SweepSection) != nil {
+		return nil, doc.Locate("", config.Bad(experiment.SweepSection, doc.Raw(experiment.SweepSection),
+			"a section [sweep]"))
+	}
+	if err := flatten(lists, "", section); err != nil {
+		return nil, doc.Locate(experiment.SweepSection, err)
+	}
+	for _, a := range axes {
+		key, list, ok := strings.Cut(a, "=")
+		if !ok || key == "" || list == "" {
+			return nil, &config.Error{File: "--sweep", Found: fmt.Sprintf("%q", a),
+				Allowed: "key=value,value,..."}
+		}
+		lists[key] = strings.Split(list, ",")
+	}
+	if len(lists) == 0 {
+		return nil, doc.Locate("", config.Bad(experiment.SweepSection, "nothing to vary",
+			"a section [sweep] with lists of values, or --sweep key=a,b"))
+	}
+	keys := slices.SortedFunc(maps.Keys(lists), func(a, b string) int {
+		if (a == "seed") != (b == "seed") {
+			if a == "seed" {
+				return 1
+			}
+			return -1
+		}
+		return strings.Compare(a, b)
+	})
+	s := &Sweep{file: file, base: b, set: set, Axes: keys, cells: []Cell{{}}}
+	for _, k := range keys {
+		if len(s.cells)*len(lists[k]) > maxCells {
+			return nil, doc.Locate(experiment.SweepSection,
+				config.Bad(k, fmt.Sprintf("%d values after %d cells", len(lists[k]), len(s.cells)),
+					fmt.Sprintf("at most %d cells", maxCells)))
+		}
+		s.cells = product(s.cells, k, lists[k])
+	}
+	return s, s.check()
+}
+
+// product gives every cell every value of a key, the values fastest.
+func product(cells []Cell, key string, values []string) []Cell {
+	var out []Cell
+	for _, c := range cells {
+		for _, v := range values {
+			out = append(out, Cell{
+				// strings without the quotes of TOML
+				Values: append(slices.Clone(c.Values), strings.Trim(v, `"'`)),
+				Set:    append(slices.Clone(c.Set), key+"="+v),
+			})
+		}
+	}
+	return out
+}
+
+// flatten collects the lists of a [sweep] section, in which "a.b = [...]" is a table a
+// with a key b.
+func flatten(lists map[string][]string, prefix string, m map[string]any) error {
+	for _, key := range slices.Sorted(maps.Keys(m)) {
+		full := runfile.Dotted(prefix, key)
+		switch v := m[key].(type) {
+		case map[string]any:
+			if err := flatten(lists, full, v); err != nil {
+				return err
+			}
+		case []any:
+			if len(v) == 0 {
+				return config.Bad(full, "an empty list", "one value or more")
+			}
+			for _, x := range v {
+				b, err := toml.Marshal(map[string]any{"v": x})
+				if err != nil {
+					return config.Bad(full, x, "a TOML value")
+				}
+				lists[full] = append(lists[full], strings.TrimSpace(strings.TrimPrefix(string(b), "v = ")))
+			}
+		default:
+			return config.Bad(full, v, "a list of values")
+		}
+	}
+	return nil
+}
+
+// Cells returns the number of cells.
+func (s *Sweep) Cells() int { return len(s.cells) }
+
+// Cell returns the run file of cell i.
+func (s *Sweep) Cell(i int) (*experiment.File, error) {
+	doc, err := runfile.Parse(s.file, s.base)
+	if err != nil {
+		return nil, err
+	}
+	doc.Drop(experiment.SweepSection)
+	for _, v := range s.set {
+		if err := doc.Set("--set", v); err != nil {
+			return nil, err
+		}
+	}
+	for _, v := range s.cells[i].Set {
+		if err := doc.Set("["+experiment.SweepSection+"]", v); err != nil {
+			return nil, err
+		}
+	}
+	return experiment.Decode(doc)
+}
+
+// Warning says what nobody has paid for where runs of private data may be chosen among by
+// their results; "" where that costs nothing.
+func (s *Sweep) Warning() (string, error) {
+	for i := range s.Cells() {
+		f, err := s.Cell(i)
+		if err != nil {
+			return "", err
+		}
+		if s.Cells() > 1 && f.Privacy.Mechanism != "none" && !experiment.Generated(f.Data.Dataset) {
+			return "selection not accounted: epsilon is that of one run; to choose among runs by what " +
+				"they gave costs more on private data (sotto tune charges it)", nil
+		}
+	}
+	return "", nil
+}
+
+// describe is what cell i varies, for people.
+func (s *Sweep) describe(i int) string {
+	var parts []string
+	for k, v := range s.cells[i].Values {
+		parts = append(parts, s.Axes[k]+"="+v)
+	}
+	return strings.Join(parts, " ")
+}
+
+// digest identifies the sweep: the run file, settings and axes.
+func (s *Sweep) digest() string {
+	h := sha256.New()
+	fmt.Fprintf(h, "%q %q %q %q", s.base, s.set, s.Axes, s.cells)
+	return hex.EncodeToString(h.Sum(nil))
+}

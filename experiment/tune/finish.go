@@ -1,0 +1,104 @@
+package tune
+
+import (
+	"fmt"
+	"path/filepath"
+	"sotto/experiment"
+	"sotto/experiment/rundir"
+	"sotto/internal/atomicfile"
+	"sotto/internal/jsonfloat"
+	"strings"
+)
+
+// finish writes best.toml, what the search cost, and its summary.
+func (w *searching) finish(best *Trial) (*Result, error) {
+	rows, err := w.table.Close()
+	if err != nil {
+		return nil, err
+	}
+	t := w.t
+	res := &Result{
+		Dir:    w.dir,
+		Method: t.p.Method,
+		Data:   t.data,
+		Metric: t.p.Metric,
+		Best:   best,
+		Cost:   t.cost,
+		Rows:   rows,
+	}
+	for _, d := range t.space {
+		res.Keys = append(res.Keys, d.key)
+	}
+	found := t.history(0)
+	if t.cost == experiment.CostCharged {
+		if err := w.spend(res, found); err != nil {
+			return nil, err
+		}
+	}
+	res.Notes = t.notes(found)
+	if best != nil {
+		figure := t.larger(best.Score)
+		res.Values, res.Score, found.Score = t.settings(best.Values), (*jsonfloat.Float)(&figure), figure
+		b, err := t.best(best.Values, found, t.comment(res, rows))
+		if err != nil {
+			return nil, err
+		}
+		if err := atomicfile.Write(filepath.Join(w.dir, "best.toml"), b); err != nil {
+			return nil, err
+		}
+	}
+	b, err := rundir.Indent(res)
+	if err != nil {
+		return nil, err
+	}
+	return res, atomicfile.Write(filepath.Join(w.dir, "tune.json"), b)
+}
+
+// settings are "key=value" for values.
+func (t *Search) settings(values []string) []string {
+	var list []string
+	for i, v := range values {
+		list = append(list, t.space[i].key+"="+v)
+	}
+	return list
+}
+
+// notes say what must be known before the result is believed.
+func (t *Search) notes(found *experiment.TunedParams) []string {
+	n := []string{fmt.Sprintf("scores are of %g of every agent's training records, held out; test records "+
+		"play no part", t.p.Validation)}
+	if text := found.Text(); text != "" {
+		n = append(n, text)
+	}
+	switch t.cost {
+	case experiment.CostCharged:
+		n = append(n,
+			"the number of trials, trials.csv, privacy.json, ledger/ and the runs that were not chosen "+
+				"are secret: against those who see them only the epsilon of all trials holds",
+			"the search is a simulation: its noise and its number of trials are derived from seeds, so "+
+				"that it protects nobody; epsilon is what the same search with secret ones would cost")
+	case experiment.CostNone:
+		if t.p.AcceptCost {
+			n = append(n, "accept_cost_not_included had nothing to accept")
+		}
+	}
+	return n
+}
+
+// comment heads best.toml.
+func (t *Search) comment(res *Result, rows []Trial) string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "# Found by sotto tune, %s search on %s, by %s of held-out records.\n", t.p.Method,
+		t.data, t.p.Metric)
+	for _, n := range res.Notes {
+		fmt.Fprintf(&b, "# %s\n", n)
+	}
+	if t.p.Method == methodPBT {
+		b.WriteString("# Values of a population change during a run. These are the last of the best " +
+			"member; model.safetensors has its models.\n# Its history, from round to round:\n")
+		for _, line := range t.lineage(rows, *res.Best) {
+			fmt.Fprintf(&b, "#   %s\n", line)
+		}
+	}
+	return b.String()
+}

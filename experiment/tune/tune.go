@@ -1,0 +1,332 @@
+// Package tune searches for hyper-parameters, at random or by population-based training,
+// and charges what a search on private data costs its owners.
+package tune
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"maps"
+	"math"
+	"os"
+	"slices"
+	"strings"
+
+	"sotto/config"
+	"sotto/experiment"
+	"sotto/experiment/metric"
+	"sotto/experiment/runfile"
+	"sotto/privacy/account"
+	"sotto/rng"
+)
+
+// Methods of a search.
+const (
+	methodRandom = "random"
+	methodPBT    = "pbt"
+)
+
+const maxTrials = 100_000
+
+// tuneParams is the [tune] section, but for its table of keys, [tune.space].
+type tuneParams struct {
+	Method     string   `toml:"method"`
+	Metric     string   `toml:"metric"`     // accuracy, or loss
+	Validation float64  `toml:"validation"` // share of every agent's training records that scores trials
+	Seed       uint64   `toml:"seed"`       // of candidates and perturbations
+	Set        []string `toml:"set,omitempty"`
+
+	Trials int    `toml:"trials"` // of random search; where the search is charged, their expected number
+	Law    string `toml:"law"`    // of that number
+
+	Population int     `toml:"population"`
+	Interval   uint64  `toml:"interval"` // rounds between perturbations; 0: a tenth of the run
+	Quantile   float64 `toml:"quantile"`
+	Resample   float64 `toml:"resample"`
+
+	ScoreNoise float64 `toml:"score_noise_multiplier"`
+	ScoreClip  float64 `toml:"score_clip,omitempty"`
+	// AcceptCost lets trials run on private data without a charge; every result carries
+	// the stamp.
+	AcceptCost bool `toml:"accept_cost_not_included,omitempty"`
+}
+
+// onlyOf lists the keys that one method alone reads.
+var onlyOf = map[string][]string{
+	methodRandom: {"trials", "law"},
+	methodPBT:    {"population", "interval", "quantile", "resample"},
+}
+
+// laws are those of the number of trials of a charged search (Papernot, Steinke 2022), by
+// the parameter eta of the truncated negative binomial law; NaN is the Poisson law.
+var laws = map[string]float64{"geometric": 1, "logarithmic": 0, "poisson": math.NaN()}
+
+// Search is a run file and a search over some of its keys.
+type Search struct {
+	file   string
+	base   []byte
+	set    []string
+	p      tuneParams
+	space  []dimension // by key
+	cost   string      // experiment.CostNone, experiment.CostCharged or experiment.CostNotIncluded
+	rounds uint64      // of a trial
+	data   string      // data set of the trials
+	runs   int         // trials of random search
+}
+
+// Read reads the run file at path, whose section [tune] says how to search, and
+// [tune.space] over what:
+//
+//	[tune]
+//	method = "random"     # or "pbt"
+//	trials = 20
+//	[tune.space]
+//	algorithm.step_size = { log = [0.01, 1.0] }
+//	privacy.max_grad_norm = { uniform = [0.1, 2.0] }
+//	model.hidden = { choice = [[16], [32, 16]] }
+//
+// set changes keys as for Read, those of [tune] included; space are further keys,
+// "key=log:0.01:1" or "key=a,b,c", in place of those of the file. Trials that would spend
+// the privacy of the run's data are charged by private selection, or refused.
+func Read(path string, set, space []string) (*Search, error) {
+	b, err := os.ReadFile(path)
+	if err != nil {
+		return nil, err
+	}
+	return Parse(path, b, set, space)
+}
+
+// Parse is Read on bytes; file names them in errors.
+func Parse(file string, b []byte, set, space []string) (*Search, error) {
+	t := &Search{
+		file: file,
+		base: b,
+		set:  set,
+		p: tuneParams{Method: methodRandom, Metric: metric.Accuracy, Validation: .1, Seed: 1,
+			Trials: 16, Law: "geometric", Population: 8, Quantile: .25, Resample: .25, ScoreNoise: 10},
+	}
+	doc, err := t.document()
+	if err != nil {
+		return nil, err
+	}
+	if doc.Has(experiment.SweepSection) {
+		return nil,
+			doc.Locate("", config.Bad(experiment.SweepSection, "a sweep", "no section [sweep] in a search"))
+	}
+	s, err := doc.Section(experiment.TuneSection)
+	if err != nil {
+		return nil, err
+	}
+	if err := s.Decode(&t.p); err != nil {
+		return nil, err
+	}
+	s.Know("space")
+	if err := doc.Finish(); err != nil {
+		return nil, err
+	}
+	if err := doc.Locate(experiment.TuneSection, t.p.validate(s.Raw())); err != nil {
+		return nil, err
+	}
+	if err := t.readSpace(doc, s.Raw()["space"], space); err != nil {
+		return nil, err
+	}
+	return t, t.settle(doc)
+}
+
+// document is the run file with the settings that the command line makes.
+func (t *Search) document() (*runfile.Document, error) {
+	doc, err := runfile.Parse(t.file, t.base)
+	if err != nil {
+		return nil, err
+	}
+	for _, v := range t.set {
+		if err := doc.Set("--set", v); err != nil {
+			return nil, err
+		}
+	}
+	return doc, nil
+}
+
+func (p *tuneParams) validate(given map[string]any) error {
+	if p.Method != methodRandom && p.Method != methodPBT {
+		return config.Bad("method", p.Method, "one of pbt, random")
+	}
+	for _, method := range []string{methodRandom, methodPBT} {
+		for _, key := range onlyOf[method] {
+			if v, ok := given[key]; ok && p.Method != method {
+				return config.Bad(key, v, "nothing with method "+p.Method+": only "+method+" reads it")
+			}
+		}
+	}
+	_, law := laws[p.Law]
+	switch {
+	case p.Metric != metric.Accuracy && p.Metric != metric.Loss:
+		return config.Bad("metric", p.Metric, "one of accuracy, loss")
+	case !(p.Validation > 0 && p.Validation < 1):
+		return config.Bad("validation", p.Validation, "above 0 and below 1")
+	case p.Trials < 1 || p.Trials > maxTrials:
+		return config.Bad("trials", p.Trials, fmt.Sprintf("1 to %d", maxTrials))
+	case !law:
+		return config.Bad("law", p.Law, config.OneOf(laws))
+	case p.Population < 2 || p.Population > maxTrials:
+		return config.Bad("population", p.Population, fmt.Sprintf("2 to %d", maxTrials))
+	case !(p.Quantile > 0 && p.Quantile <= .5):
+		return config.Bad("quantile", p.Quantile, "above 0 and at most 0.5")
+	case !(p.Resample >= 0 && p.Resample <= 1):
+		return config.Bad("resample", p.Resample, "0 to 1")
+	}
+	return nil
+}
+
+// readSpace joins the keys of the file and of flags.
+func (t *Search) readSpace(doc *runfile.Document, table any, flags []string) error {
+	space := map[string]dimension{}
+	m, ok := table.(map[string]any)
+	if !ok && table != nil {
+		return doc.Locate(experiment.TuneSection, config.Bad("space", table, "a table [tune.space]"))
+	}
+	if err := doc.Locate(experiment.TuneSection+".space", readSpace(space, "", m)); err != nil {
+		return err
+	}
+	for _, f := range flags {
+		d, err := parseSpaceFlag(f)
+		if err != nil {
+			return fromFlag("--tune", err)
+		}
+		space[d.key] = d
+	}
+	if len(space) == 0 {
+		return doc.Locate(experiment.TuneSection,
+			config.Bad("space", "nothing to search", "a table [tune.space], or --tune key=log:low:high"))
+	}
+	for _, key := range slices.Sorted(maps.Keys(space)) {
+		t.space = append(t.space, space[key])
+	}
+	return nil
+}
+
+// fromFlag names the flag in an error that has no place yet.
+func fromFlag(flag string, err error) error {
+	if e, ok := err.(*config.Error); ok && e.File == "" {
+		e.File = flag
+	}
+	return err
+}
+
+// settle finds out what the search costs and how many trials it has, and refuses what
+// nothing can account for.
+func (t *Search) settle(doc *runfile.Document) error {
+	target, err := t.target()
+	if err != nil {
+		return err
+	}
+	first, err := t.trial(1, t.candidate(1))
+	if err != nil {
+		return err
+	}
+	t.data, t.rounds, t.runs = first.Data.Dataset, first.Run.Rounds, t.p.Trials
+	at := func(err error) error { return doc.Locate(experiment.TuneSection, err) }
+	switch {
+	case t.p.Method == methodPBT && t.p.Interval == 0:
+		t.p.Interval = max(1, t.rounds/10)
+	case t.p.Interval > t.rounds:
+		return at(config.Bad("interval", t.p.Interval,
+			fmt.Sprintf("at most the %d rounds of a trial", t.rounds)))
+	}
+	if publicFor(t.data, target.Data.Dataset) {
+		t.cost = experiment.CostNone
+		return at(t.checkKeys())
+	}
+	const other = "; set = [\"data.dataset=...\"] searches on public or generated data, " +
+		"accept_cost_not_included = true (--not-private) on these without a charge and stamps every result"
+	switch {
+	case t.p.AcceptCost:
+		t.cost = experiment.CostNotIncluded
+	case t.p.Method == methodPBT:
+		return refuse(at(config.Bad("method", t.p.Method, "random on private data ("+t.data+
+			"): no theorem accounts for a population that copies its best members"+other)))
+	case first.Privacy.Mechanism == "none":
+		return refuse(at(config.Bad("method", t.p.Method, "nothing on private data ("+t.data+
+			") with mechanism none: such trials have no finite cost"+other)))
+	case t.p.Metric == metric.Loss && t.p.ScoreClip == 0:
+		return at(config.Bad("score_clip", "nothing",
+			"above 0: with metric loss on private data the largest loss that one record counts"))
+	default:
+		t.cost = experiment.CostCharged
+		if t.runs, err = t.drawRuns(); err != nil {
+			return at(err)
+		}
+	}
+	return at(t.checkKeys())
+}
+
+// target is the run file without the search.
+func (t *Search) target() (*experiment.File, error) {
+	plain, err := t.document()
+	if err != nil {
+		return nil, err
+	}
+	plain.Drop(experiment.TuneSection)
+	return experiment.Decode(plain)
+}
+
+// reserved are keys that no search may vary, and those that a search of one kind may not,
+// with the reason.
+func (t *Search) reserved(key string) string {
+	section, _, _ := strings.Cut(key, ".")
+	switch {
+	case key == "seed" || key == "name" || key == "trial" || section == "evaluate" ||
+		section == experiment.TunedSection || section == experiment.TuneSection ||
+		section == experiment.SweepSection:
+		return "it is no hyper-parameter of training"
+	case section == "data" && key != "data.augmentations" && !strings.HasPrefix(key, "data.augment_"):
+		return "all trials score the same held-out records"
+	case t.p.Method == methodPBT && (section == "model" || section == "data" || key == "rounds" ||
+		key == "topology.agents" || key == "algorithm.name" || key == "algorithm.optimizer"):
+		return "members of a population go on from each other's weights, so that it may not change within " +
+			"a run"
+	case t.cost == experiment.CostCharged &&
+		(section == "replication" || key == "rounds" || key == "topology.agents" ||
+			section == "privacy" && key != "privacy.max_grad_norm"):
+		return "private selection needs candidates that cost the same"
+	}
+	return ""
+}
+
+func (t *Search) checkKeys() error {
+	for _, d := range t.space {
+		if why := t.reserved(d.key); why != "" {
+			return config.Bad("space."+d.key, d.key, "other keys: "+why)
+		}
+	}
+	return nil
+}
+
+// drawRuns draws the secret number of trials of a charged search. (The search is a
+// simulation like its runs: the seed tells it.)
+func (t *Search) drawRuns() (int, error) {
+	u, eta := unit(rng.Public(t.p.Seed, "number of trials")), laws[t.p.Law]
+	if math.IsNaN(eta) {
+		return account.SelectionRunsPoisson(float64(t.p.Trials), u)
+	}
+	if t.p.Trials < 2 {
+		return 0, config.Bad("trials", t.p.Trials, "2 or more expected trials with law "+t.p.Law)
+	}
+	return account.SelectionRuns(float64(t.p.Trials), eta, u)
+}
+
+// describe names values, for people.
+func (t *Search) describe(values []string) string {
+	var parts []string
+	for i, v := range values {
+		parts = append(parts, t.space[i].key+"="+strings.Trim(v, `"'`))
+	}
+	return strings.Join(parts, " ")
+}
+
+// digest identifies the search: the run file, settings and keys.
+func (t *Search) digest() string {
+	h := sha256.New()
+	fmt.Fprintf(h, "%q %q %+v", t.base, t.set, t.space)
+	return hex.EncodeToString(h.Sum(nil))
+}
