@@ -26,19 +26,20 @@ import (
 var curveColumns = []string{"config_digest", "engine", "arithmetic", "round", "agent", "metric", "value"}
 
 // curves are the kept metrics of a study's runs.
-type curves map[timeKey][]rundir.Row
+type Curves map[RunKey][]rundir.Row
 
-func curveKey(digest, engine, arithmetic string) timeKey {
-	return timeKey{digest[:min(16, len(digest))], engine, arithmetic}
+// CurveKey names the run of a row in a file of kept metrics.
+func CurveKey(r *sweep.Row) RunKey {
+	return RunKey{r.ConfigDigest[:min(16, len(r.ConfigDigest))], r.Engine, r.Arithmetic}
 }
 
-// of returns the kept metrics of a row's run.
-func (c curves) of(r *sweep.Row) []rundir.Row {
-	return c[curveKey(r.ConfigDigest, r.Engine, r.Arithmetic)]
+// Of returns the kept metrics of a row's run.
+func (c Curves) Of(r *sweep.Row) []rundir.Row {
+	return c[CurveKey(r)]
 }
 
 // series returns a metric of a run by round, for one agent or "mean" or "all".
-func series(rows []rundir.Row, metric, agent string) (rounds []uint64, values []float64) {
+func Series(rows []rundir.Row, metric, agent string) (rounds []uint64, values []float64) {
 	for _, r := range rows {
 		if r.Metric == metric && r.Agent == agent {
 			rounds, values = append(rounds, r.Round), append(values, r.Value)
@@ -47,14 +48,14 @@ func series(rows []rundir.Row, metric, agent string) (rounds []uint64, values []
 	return rounds, values
 }
 
-// over is a metric of equal runs against rounds, or against vectors transmitted: mean and
+// Over is a metric of equal runs against rounds, or against vectors transmitted: mean and
 // standard deviation over seeds.
-func (c curves) over(runs []sweep.Row, metric, agent string, vectors bool) []plot.Point {
-	var xs, ys []sample
+func (c Curves) Over(runs []sweep.Row, metric, agent string, vectors bool) []plot.Point {
+	var xs, ys []Sample
 	for i := range runs {
-		kept := c.of(&runs[i])
-		rounds, values := series(kept, metric, agent)
-		_, sent := series(kept, "vectors_sent", "all")
+		kept := c.Of(&runs[i])
+		rounds, values := Series(kept, metric, agent)
+		_, sent := Series(kept, "vectors_sent", "all")
 		for k, y := range values {
 			x := float64(rounds[k])
 			if vectors {
@@ -68,20 +69,20 @@ func (c curves) over(runs []sweep.Row, metric, agent string, vectors bool) []plo
 	}
 	points := make([]plot.Point, len(xs))
 	for k := range points {
-		y, sd := ys[k].mean(), 0.
+		y, sd := ys[k].Mean(), 0.
 		if len(ys[k]) > 1 {
-			sd = ys[k].sd()
+			sd = ys[k].SD()
 		}
-		points[k] = plot.Point{X: xs[k].mean(), Y: y, Low: y - sd, High: y + sd}
+		points[k] = plot.Point{X: xs[k].Mean(), Y: y, Low: y - sd, High: y + sd}
 	}
 	return points
 }
 
-// last is a metric's value at the end of each run.
-func (c curves) last(runs []sweep.Row, metric, agent string) sample {
-	var s sample
+// Last is a metric's value at the end of each run.
+func (c Curves) Last(runs []sweep.Row, metric, agent string) Sample {
+	var s Sample
 	for i := range runs {
-		if _, values := series(c.of(&runs[i]), metric, agent); len(values) > 0 {
+		if _, values := Series(c.Of(&runs[i]), metric, agent); len(values) > 0 {
 			s = append(s, values[len(values)-1])
 		}
 	}
@@ -95,7 +96,7 @@ var keptMetrics = []string{"accuracy", "objective", "vectors_sent", "train_loss"
 
 // curveRow is a line of a file of kept metrics.
 type curveRow struct {
-	run timeKey
+	run RunKey
 	rundir.Row
 }
 
@@ -116,7 +117,7 @@ var curveCodec = rowfile.Codec[curveRow]{
 
 // parseCurve reads a line of a file of kept metrics.
 func parseCurve(f []string) (curveRow, error) {
-	r := curveRow{curveKey(f[0], f[1], f[2]), rundir.Row{Agent: f[4], Metric: f[5]}}
+	r := curveRow{RunKey{f[0][:min(16, len(f[0]))], f[1], f[2]}, rundir.Row{Agent: f[4], Metric: f[5]}}
 	var err error
 	if r.Round, err = strconv.ParseUint(f[3], 10, 64); err != nil {
 		return r, &config.Error{Key: "round", Found: f[3], Allowed: "a whole number, at least 0"}
@@ -151,7 +152,7 @@ func (c *curveFile) keep(row sweep.Row, dir string) error {
 		return err
 	}
 	last := rows[len(rows)-1].Round
-	k := curveKey(row.ConfigDigest, row.Engine, row.Arithmetic)
+	k := CurveKey(&row)
 	var kept []curveRow
 	for _, r := range rows {
 		whole := slices.Contains([]string{"mean", "all"}, r.Agent) && slices.Contains(keptMetrics, r.Metric)
@@ -180,12 +181,12 @@ func (c *curveFile) close() error {
 }
 
 // readCurves reads all kept metrics of a study's directory.
-func readCurves(dir string) (curves, error) {
+func readCurves(dir string) (Curves, error) {
 	paths, err := filepath.Glob(filepath.Join(dir, "curves*.csv"))
 	if err != nil {
 		return nil, err
 	}
-	all := curves{}
+	all := Curves{}
 	for _, path := range paths {
 		rows, err := rowfile.Read(path, curveCodec)
 		if err != nil {
@@ -197,7 +198,7 @@ func readCurves(dir string) (curves, error) {
 }
 
 // add enters rows by their runs.
-func (c curves) add(rows []curveRow) {
+func (c Curves) add(rows []curveRow) {
 	for _, r := range rows {
 		c[r.run] = append(c[r.run], r.Row)
 	}
@@ -205,14 +206,14 @@ func (c curves) add(rows []curveRow) {
 
 // tidyCurves writes the kept metrics of a whole study in the order of its rows, so that
 // their order does not depend on which run ended first.
-func tidyCurves(dir string, rows []sweep.Row, all curves) error {
+func tidyCurves(dir string, rows []sweep.Row, all Curves) error {
 	path := filepath.Join(dir, "curves.csv")
 	if _, err := os.Stat(path); errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}
 	var kept []curveRow
 	for i := range rows {
-		k := curveKey(rows[i].ConfigDigest, rows[i].Engine, rows[i].Arithmetic)
+		k := CurveKey(&rows[i])
 		for _, r := range all[k] {
 			kept = append(kept, curveRow{k, r})
 		}

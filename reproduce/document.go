@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"encoding/csv"
 	"fmt"
-	"math"
 	"strings"
 	"text/tabwriter"
 
@@ -90,54 +89,4 @@ func (d *Document) LaTeX() []byte {
 	}
 	b.WriteString("\\hline\n\\end{tabular}\n")
 	return bytes.ReplaceAll(b.Bytes(), []byte{0}, []byte(" & "))
-}
-
-// sample is a set of figures of equal runs.
-type sample []float64
-
-func (s sample) mean() float64 {
-	sum := 0.
-	for _, x := range s {
-		sum += x
-	}
-	return sum / float64(len(s))
-}
-
-// sd is the sample standard deviation; NaN for fewer than two.
-func (s sample) sd() float64 {
-	m, sum := s.mean(), 0.
-	for _, x := range s {
-		sum += (x - m) * (x - m)
-	}
-	return math.Sqrt(sum / float64(len(s)-1))
-}
-
-// String is "mean ± sd", in percent points where the figures are.
-func (s sample) String() string {
-	switch len(s) {
-	case 0:
-		return ""
-	case 1:
-		return fmt.Sprintf("%.2f", s[0])
-	}
-	return fmt.Sprintf("%.2f ± %.2f", s.mean(), s.sd())
-}
-
-// published is a figure of a publication, in percent; a zero sd means that none is
-// printed.
-type published struct{ mean, sd float64 }
-
-func (p published) String() string {
-	if p == (published{}) {
-		return ""
-	}
-	return fmt.Sprintf("%.2f ± %.2f", p.mean, p.sd)
-}
-
-// deviations says how many published standard deviations s is above p.
-func (s sample) deviations(p published) string {
-	if len(s) == 0 || p.sd == 0 {
-		return ""
-	}
-	return fmt.Sprintf("%+.1f", (s.mean()-p.mean)/p.sd)
 }

@@ -16,15 +16,18 @@ import (
 
 // Wall times are kept apart from cells.csv, whose rows are the same bits each time.
 
-// timeKey names a run as its row in cells.csv does.
-type timeKey struct{ digest, engine, arithmetic string }
+// RunKey names a run as its row in cells.csv does.
+type RunKey struct{ digest, engine, arithmetic string }
 
-// runTime is how long a run took, in seconds on one core, and on what.
-type runTime struct {
-	seconds float64
-	split   rundir.Split
-	cores   int    // of the machine
-	kernels string // avx512, avx2 or portable
+// TimeKey names the run of a row.
+func TimeKey(r *sweep.Row) RunKey { return RunKey{r.ConfigDigest, r.Engine, r.Arithmetic} }
+
+// RunTime is how long a run took, in seconds on one core, and on what.
+type RunTime struct {
+	Seconds float64
+	Split   rundir.Split
+	Cores   int    // of the machine
+	Kernels string // avx512, avx2 or portable
 }
 
 var timeColumns = []string{"config_digest", "engine", "arithmetic", "seconds", "gradients", "noise", "mixing",
@@ -32,8 +35,8 @@ var timeColumns = []string{"config_digest", "engine", "arithmetic", "seconds", "
 
 // timeRow is a line of a file of times.
 type timeRow struct {
-	key  timeKey
-	time runTime
+	key  RunKey
+	time RunTime
 }
 
 // timeCodec is how times are written: in the order in which runs ended.
@@ -42,11 +45,11 @@ var timeCodec = rowfile.Codec[timeRow]{
 	Key:    func(r timeRow) string { return fmt.Sprintf("%q", r.key) },
 	Encode: func(r timeRow) []string {
 		line := []string{r.key.digest, r.key.engine, r.key.arithmetic}
-		s := &r.time.split
-		for _, x := range []float64{r.time.seconds, s.Gradients, s.Noise, s.Mixing, s.Evaluation, s.Rest} {
+		s := &r.time.Split
+		for _, x := range []float64{r.time.Seconds, s.Gradients, s.Noise, s.Mixing, s.Evaluation, s.Rest} {
 			line = append(line, strconv.FormatFloat(x, 'f', 3, 64))
 		}
-		return append(line, strconv.Itoa(r.time.cores), r.time.kernels)
+		return append(line, strconv.Itoa(r.time.Cores), r.time.Kernels)
 	},
 	Decode: parseTime,
 	Row:    "run",
@@ -55,19 +58,19 @@ var timeCodec = rowfile.Codec[timeRow]{
 
 // parseTime reads a line of a file of times.
 func parseTime(f []string) (timeRow, error) {
-	r := timeRow{key: timeKey{f[0], f[1], f[2]}}
-	s := &r.time.split
+	r := timeRow{key: RunKey{f[0], f[1], f[2]}}
+	s := &r.time.Split
 	var err error
-	for k, dst := range []*float64{&r.time.seconds, &s.Gradients, &s.Noise, &s.Mixing, &s.Evaluation,
+	for k, dst := range []*float64{&r.time.Seconds, &s.Gradients, &s.Noise, &s.Mixing, &s.Evaluation,
 		&s.Rest} {
 		if *dst, err = strconv.ParseFloat(f[3+k], 64); err != nil || !(*dst >= 0) {
 			return r, &config.Error{Key: timeColumns[3+k], Found: f[3+k], Allowed: "seconds, at least 0"}
 		}
 	}
-	if r.time.cores, err = strconv.Atoi(f[9]); err != nil || r.time.cores < 1 {
+	if r.time.Cores, err = strconv.Atoi(f[9]); err != nil || r.time.Cores < 1 {
 		return r, &config.Error{Key: "cores", Found: f[9], Allowed: "a whole number, at least 1"}
 	}
-	r.time.kernels = f[10]
+	r.time.Kernels = f[10]
 	return r, nil
 }
 
@@ -96,8 +99,8 @@ func (t *timeFile) add(p *sweep.Progress) {
 			return
 		}
 	}
-	t.err = t.table.Add(timeRow{timeKey{p.Row.ConfigDigest, p.Row.Engine, p.Row.Arithmetic},
-		runTime{p.Seconds, p.Split, runtime.NumCPU(), tensor.Kernels()}})
+	t.err = t.table.Add(timeRow{TimeKey(&p.Row),
+		RunTime{p.Seconds, p.Split, runtime.NumCPU(), tensor.Kernels()}})
 }
 
 // close ends the file, and returns what went wrong first.
@@ -110,12 +113,12 @@ func (t *timeFile) close() error {
 
 // readTimes reads all time files of a study's directory; of several times of a run the
 // last in a file counts.
-func readTimes(dir string) (map[timeKey]runTime, error) {
+func readTimes(dir string) (map[RunKey]RunTime, error) {
 	paths, err := filepath.Glob(filepath.Join(dir, "times*.csv"))
 	if err != nil {
 		return nil, err
 	}
-	times := map[timeKey]runTime{}
+	times := map[RunKey]RunTime{}
 	for _, path := range paths {
 		rows, err := rowfile.Read(path, timeCodec)
 		if err != nil {
@@ -128,8 +131,8 @@ func readTimes(dir string) (map[timeKey]runTime, error) {
 	return times, nil
 }
 
-// time returns the time of a row's run.
-func (f *found) time(r *sweep.Row) (runTime, bool) {
-	t, ok := f.times[timeKey{r.ConfigDigest, r.Engine, r.Arithmetic}]
+// Time returns the time of a row's run.
+func (f *Results) Time(r *sweep.Row) (RunTime, bool) {
+	t, ok := f.Times[TimeKey(r)]
 	return t, ok
 }

@@ -12,6 +12,7 @@ import (
 
 	"sotto/experiment/sweep"
 	"sotto/reproduce"
+	"sotto/reproduce/papers"
 )
 
 func newReproduce() *cobra.Command {
@@ -59,7 +60,7 @@ convergence, are no sweeps: they are made whole each time, and the rows of their
 			if opt.Sweep.Shard, opt.Sweep.Shards, err = f.part(os.Getenv); err != nil {
 				return err
 			}
-			d, err := reproduce.Run(cmd.Context(), args[0], opt)
+			d, err := papers.All.Run(cmd.Context(), args[0], opt)
 			if err != nil {
 				return err
 			}
@@ -84,8 +85,9 @@ convergence, are no sweeps: they are made whole each time, and the rows of their
 		Args:  noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			t := tabwriter.NewWriter(cmd.OutOrStdout(), 0, 4, 2, ' ', 0)
-			for _, name := range reproduce.Names() {
-				fmt.Fprintf(t, "%s\t%s\n", name, reproduce.Studies[name].Title)
+			all := papers.All.Studies()
+			for _, name := range papers.All.Names() {
+				fmt.Fprintf(t, "%s\t%s\n", name, all[name].Title)
 			}
 			return t.Flush()
 		},

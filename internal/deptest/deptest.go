@@ -29,6 +29,9 @@ var layers = [][]string{
 	{"experiment/owner", "experiment/run"},
 	{"experiment/sweep", "experiment/tune", "experiment/attack"},
 	{"reproduce"},
+	{"reproduce/dpdl2023", "reproduce/bellet2018", "reproduce/adad2p", "reproduce/dkm",
+		"reproduce/muffliato2022"},
+	{"reproduce/papers"},
 	{"cmd/sotto"},
 }
 
@@ -73,13 +76,17 @@ var rules = []rule{
 		why: "its generator is predictable and its normals are porous: noise and sampling come from rng"},
 	{in: []string{"experiment/plan", "experiment/replication"}, path: "sotto/data",
 		why: "a plan is public: it may not see a data set"},
-	{in: []string{"experiment/exposure"}, path: "sotto/data", why: "who learns what follows from public facts alone"},
+	{in: []string{"experiment/exposure"}, path: "sotto/data",
+		why: "who learns what follows from public facts alone"},
 	{in: []string{"experiment/rundir"}, path: "sotto/experiment",
 		why: "the files of a run are read without the program that trains"},
 	{in: []string{"node", "node/p2p", "experiment/owner"}, path: "sotto/experiment/metric",
 		why: "an observer sees all records: nobody in a real run does"},
 	{in: []string{"experiment", "experiment/owner"}, path: "sotto/report",
 		why: "pages are made by whoever has finished a run"},
+	{in: []string{"reproduce"}, path: "sotto/reproduce/...",
+		why: "how a study is run knows no paper: a paper is added beside the others, and to the list in " +
+			"papers"},
 	{in: []string{"experiment"}, path: "sotto/node", why: "who embeds the library must not link the network"},
 	{in: []string{"*"}, except: []string{"node/p2p"}, path: "github.com/libp2p/...",
 		why: "one package speaks libp2p"},

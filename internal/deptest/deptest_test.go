@@ -50,6 +50,8 @@ func TestPlantedImportsAreFound(t *testing.T) {
 		{"experiment", "example.org/x/experiment/run", "goes up"},
 		{"experiment/owner", "example.org/x/experiment/metric", "an observer sees all records"},
 		{"node", "example.org/x/experiment/metric", "an observer sees all records"},
+		{"reproduce", "example.org/x/reproduce/dkm", "knows no paper"},
+		{"reproduce/dkm", "example.org/x/reproduce/adad2p", "one layer"},
 		{"node", "github.com/libp2p/go-libp2p", "one package"},
 		{"node", "github.com/hashicorp/mdns", "one package"},
 		{"tensor", "example.org/x/agent", "goes up"},

@@ -27,7 +27,7 @@ import (
 	"sotto/oracle"
 	"sotto/privacy"
 	"sotto/privacy/account"
-	"sotto/reproduce"
+	"sotto/reproduce/papers"
 	"sotto/topology"
 )
 
@@ -108,7 +108,7 @@ func registries() map[string][]string {
 		"mechanism":  sorted(privacy.Mechanisms),
 		"accountant": sorted(account.Accountants),
 		"operator":   sorted(oracle.Operators),
-		"study":      reproduce.Names(),
+		"study":      papers.All.Names(),
 		"adjacency":  {account.AddRemove.String(), account.ReplaceOne.String(), account.ZeroOut.String()},
 		"unit":       {account.Record().String(), account.Owner().String()},
 	}

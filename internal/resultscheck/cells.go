@@ -10,7 +10,7 @@ import (
 	"sotto/experiment/sweep"
 
 	"sotto/experiment"
-	"sotto/reproduce"
+	"sotto/reproduce/papers"
 	"sotto/tensor"
 )
 
@@ -59,7 +59,7 @@ func (c *cell) here() bool {
 // compares.
 func (c *cell) again() error {
 	fmt.Printf("running %s again: %v = %v\n", c.name(), c.axes, c.row.Values)
-	e, err := reproduce.Row(c.axes, &c.row, cmp.Or(os.Getenv("SOTTO_DATA"), "data"))
+	e, err := papers.All.Row(c.axes, &c.row, cmp.Or(os.Getenv("SOTTO_DATA"), "data"))
 	if err != nil {
 		return fmt.Errorf("%s: %w", c.name(), err)
 	}

@@ -13,6 +13,8 @@ import (
 
 	"sotto/config"
 	"sotto/reproduce"
+	"sotto/reproduce/dpdl2023"
+	"sotto/reproduce/papers"
 )
 
 // simulationTables are the tables of studies that are no sweeps, among others.
@@ -46,9 +48,10 @@ func readSimulations() ([]simulated, error) {
 		return nil, err
 	}
 	var all []simulated
+	studies := papers.All.Studies()
 	for _, path := range paths {
 		name := strings.TrimSuffix(filepath.Base(path), ".csv")
-		if s, ok := reproduce.Studies[name]; !ok || s.Sweep() {
+		if s, ok := studies[name]; !ok || s.Sweep() {
 			continue
 		}
 		rows, err := readSimulation(name, path)
@@ -72,7 +75,7 @@ func readSimulation(study, path string) ([]simulated, error) {
 	}
 	hash := reproduce.HashColumn
 	if study == table5 {
-		hash = reproduce.FirstHashColumn
+		hash = dpdl2023.FirstHashColumn
 	}
 	var at []int
 	for _, column := range []string{reproduce.DigestColumn, hash, reproduce.EngineColumn} {
@@ -118,7 +121,7 @@ func (s *simulated) again() error {
 	dataDir := cmp.Or(os.Getenv("SOTTO_DATA"), "data")
 	if s.study == table5 {
 		fmt.Printf("running %s again: the first models of %s\n", s.name(), s.method)
-		digest, hash, err := reproduce.FirstModels(context.Background(), s.method, dataDir)
+		digest, hash, err := dpdl2023.FirstModels(context.Background(), s.method, dataDir)
 		if err != nil {
 			return fmt.Errorf("%s: %w", s.name(), err)
 		}
@@ -132,7 +135,7 @@ func (s *simulated) again() error {
 	defer os.RemoveAll(dir)
 	opt := reproduce.Options{Dir: dir, Scale: reproduce.Full}
 	opt.Sweep.DataDir = dataDir
-	if _, err := reproduce.Run(context.Background(), s.study, opt); err != nil {
+	if _, err := papers.All.Run(context.Background(), s.study, opt); err != nil {
 		return fmt.Errorf("%s: %w", s.name(), err)
 	}
 	made, err := readSimulation(s.study, filepath.Join(dir, s.study+".csv"))

@@ -12,6 +12,8 @@ import (
 
 	"sotto/config"
 	"sotto/reproduce"
+	"sotto/reproduce/dpdl2023"
+	"sotto/reproduce/papers"
 )
 
 // Tables of studies that are no sweeps are found by their name and have what their rows
@@ -22,9 +24,9 @@ func TestReadSimulations(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, study := range reproduce.Names() {
+	for _, study := range papers.All.Names() {
 		path := filepath.Join("docs", "results", study, study+".csv")
-		s := reproduce.Studies[study]
+		s := papers.All.Studies()[study]
 		if _, err := os.Stat(path); err != nil || s.Sweep() {
 			continue
 		}
@@ -50,7 +52,7 @@ func TestReadSimulations(t *testing.T) {
 // digest, of a row that is not there, or of another engine is found.
 func TestSimulationAgain(t *testing.T) {
 	dir := t.TempDir()
-	if _, err := reproduce.Run(context.Background(), "seed003-theorems",
+	if _, err := papers.All.Run(context.Background(), "seed003-theorems",
 		reproduce.Options{Dir: dir, Scale: reproduce.Smoke}); err != nil {
 		t.Fatal(err)
 	}
@@ -110,7 +112,7 @@ func TestReadSimulation(t *testing.T) {
 			t.Errorf("%s: %v", path, err)
 		}
 	}
-	if _, _, err := reproduce.FirstModels(context.Background(), "DP-SGX", t.TempDir()); err == nil ||
+	if _, _, err := dpdl2023.FirstModels(context.Background(), "DP-SGX", t.TempDir()); err == nil ||
 		!strings.Contains(err.Error(), `"DP-SGX"`) {
 		t.Errorf("an unknown method: %v", err)
 	}

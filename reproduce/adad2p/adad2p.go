@@ -1,0 +1,35 @@
+// Package adad2p reproduces "Sensitivity-Aware Differentially Private Decentralized
+// Learning with Adaptive Noise", whose algorithm is AdaD2P.
+package adad2p
+
+import "sotto/reproduce"
+
+// Paper has its studies.
+var Paper = reproduce.Paper{
+	Name: "adad2p",
+	Key:  "seed002",
+	Studies: map[string]reproduce.Study{
+		"adaptive": {Title: "sound adaptive forms against constant clips at equal true epsilon, MNIST",
+			Axes: pushAxes, Base: pushBase, Cells: adaptiveCells, Report: adaptive, Curves: true},
+		"bounds": {
+			Title: "the noise terms of (11) and (13) on the runs' own gradient norms (the rows of figure 4)",
+			Axes:  pushAxes, Base: pushBase, Cells: pushCells(figure4Pushes), Report: boundsReport,
+			Curves: true},
+		"figure1": {Title: "gradient norms of AdaD2P, ConstD2P and ClipD2P, ResNet-18, CIFAR-10",
+			Axes: pushAxes, Base: pushBase, Cells: pushCells(figure1Pushes),
+			Report: pushReport("figure1", figure1Pushes), Short: true, Curves: true},
+		"figure2": {Title: "AdaD2P, ConstD2P and ClipD2P at equal noise scales, ResNet-18, CIFAR-10",
+			Axes: pushAxes, Base: pushBase, Cells: pushCells(figure2Pushes),
+			Report: pushReport("figure2", figure2Pushes), Short: true, Curves: true},
+		"figure3": {
+			Title: "AdaD2P over noise scales, and all methods at the least, ResNet-18, CIFAR-10",
+			Axes:  pushAxes, Base: pushBase, Cells: pushCells(figure3Pushes), Report: scaleReport,
+			Short: true, Curves: true},
+		"figure4": {
+			Title: "AdaD2P, ConstD2P and ClipD2P at equal noise scales, two-layer network, MNIST",
+			Axes:  pushAxes, Base: pushBase, Cells: pushCells(figure4Pushes),
+			Report: pushReport("figure4", figure4Pushes), Curves: true},
+		"search": {Title: "clips and steps of sound adaptive forms, chosen on Fashion-MNIST",
+			Axes: pushAxes, Base: pushBase, Cells: searchCells, Report: search, Curves: true},
+	},
+}

@@ -1,0 +1,351 @@
+package adad2p
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"sotto/experiment/sweep"
+	"strconv"
+
+	"sotto/privacy/account"
+	"sotto/report/plot"
+	"sotto/reproduce"
+)
+
+// compared are SGP without noise and the three methods of the paper at noise scales:
+// ConstD2P with the authors' G, and with what single records reach where that is known,
+// ClipD2P at every clip.
+func compared(data, form string, sigmas []string) []push {
+	s := setups[data]
+	base := push{mode: "replication", data: data, form: form, step: s.step}
+	with := func(method, noise string, clip float64) push {
+		p := base
+		p.method, p.noise, p.clip = method, noise, clip
+		return p
+	}
+	list := []push{with("sgp", "none", 0)}
+	for _, sigma := range sigmas {
+		noise := "sigma " + sigma
+		list = append(list, with("adad2p", noise, 0), with("constd2p", noise, s.bound))
+		if form == "" && s.seen > 0 {
+			list = append(list, with("constd2p", noise, s.seen))
+		}
+		for _, c := range s.clips {
+			list = append(list, with("clipd2p", noise, c))
+		}
+	}
+	return list
+}
+
+// name is p in plots and tables.
+func (p push) name() string {
+	switch p.method {
+	case "clipd2p":
+		return fmt.Sprintf("%s, C = %g", methodNames[p.method], p.clip)
+	case "constd2p":
+		return fmt.Sprintf("%s, G = %g", methodNames[p.method], p.clip)
+	}
+	return methodNames[p.method]
+}
+
+// figure1Pushes are the three methods of figure 1, at figure 2's smaller noise scale: the
+// paper does not state figure 1's.
+func figure1Pushes() []push { return compared("cifar-10", "", []string{"0.002"}) }
+
+func figure2Pushes() []push { return compared("cifar-10", "", []string{"0.002", "0.04"}) }
+
+// figure3Pushes are AdaD2P at every noise scale, and all methods at the least.
+func figure3Pushes() []push {
+	s := setups["cifar-10"]
+	list := compared("cifar-10", "", s.sigmas[:1])
+	for _, sigma := range s.sigmas[1:] {
+		list = append(list, push{
+			mode:   "replication",
+			data:   "cifar-10",
+			method: "adad2p",
+			noise:  "sigma " + sigma,
+			step:   s.step,
+		})
+	}
+	return list
+}
+
+// figure4Pushes are the methods with one record a round, then with batches.
+func figure4Pushes() []push {
+	sigmas := setups["mnist"].sigmas
+	return append(compared("mnist", "", sigmas), compared("mnist", batched, sigmas)...)
+}
+
+// pushCells makes the cells of a study from its runs; the smallest size has the first two
+// and the last two.
+func pushCells(runs func() []push) func(reproduce.Scale) []sweep.Cell {
+	return func(scale reproduce.Scale) []sweep.Cell {
+		list := runs()
+		if scale == reproduce.Smoke && len(list) > 4 {
+			list = append(list[:2:2], list[len(list)-2:]...)
+		}
+		return overTrials(scale, list)
+	}
+}
+
+// pushReport tables the runs of a study with claimed and true epsilon, and draws gradient
+// norm, training loss and accuracy for each noise scale.
+func pushReport(figure string, runs func() []push) func(*reproduce.Results) *reproduce.Document {
+	return func(f *reproduce.Results) *reproduce.Document {
+		r := collectPush(f)
+		d := &reproduce.Document{Header: []string{"records a round", "noise scale", "method", "accuracy",
+			"training loss", "norm of the mean gradient", "root mean square norm of a record's gradient",
+			"claimed epsilon", "true epsilon"}}
+		scales := map[string][]push{}
+		var order []string
+		for _, p := range runs() {
+			rows := r.of(p)
+			if len(rows) == 0 {
+				continue
+			}
+			last := func(metric string) string { return three(r.curves.Last(rows, metric, "all")) }
+			d.Rows = append(d.Rows, []string{p.records(), p.noise, p.name(), r.accuracy(p).String(),
+				last("train_loss"), last("gradient_norm"), last("gradient_rms"), p.claim(f.Scale),
+				r.epsilon(p)})
+			key := p.noise + p.form
+			if p.noise != "none" && scales[key] == nil {
+				order = append(order, key)
+			}
+			scales[key] = append(scales[key], p)
+		}
+		for _, key := range order {
+			list := scales[key]
+			plain := scales["none"+list[0].form]
+			d.Figures = append(d.Figures, r.drawn(figure, append(plain[:len(plain):len(plain)], list...))...)
+			d.Notes = append(d.Notes, r.comparisons(list)...)
+		}
+		batches := ""
+		if slices.ContainsFunc(runs(), func(p push) bool { return p.form == batched }) {
+			batches = ", or Poisson batches of 64, for which its G of 3.5 would be a measured one"
+		}
+		d.Notes = append(d.Notes,
+			"one uniform record of each agent in a round, as in the paper's Algorithm 1"+batches+
+				"; norms and training loss are of training records of all agents at the mean of their models",
+			"the paper states no epsilon for these runs and leaves the constants of its Proposition 2 "+
+				"open; claimed: of the accountant that its proof refers to, for Gaussian noise of this "+
+				"scale at rate 1/J. True: of the ledger, under replace-one with delta 1e-5; the noise of "+
+				"AdaD2P and ConstD2P follows private gradients that nothing bounds, which has no epsilon")
+		if f.Scale == reproduce.Short { // of CIFAR-10 alone
+			p := setups["cifar-10"]
+			n := p.size(reproduce.Short, "cifar-10")
+			d.Notes = append(d.Notes,
+				fmt.Sprintf("scale short: %d of %d rounds and one of five files of images, one seed; %d "+
+					"test images, models of %d agents; published: 3,500 rounds, 50,000 images", n.rounds,
+					p.rounds, n.limit, n.agents))
+		}
+		return d
+	}
+}
+
+// claim is what the accountant that the paper's proof refers to gives for Gaussian noise
+// of p's scale: RDP under add-remove at the rate of p's batches, as if the mean gradient
+// had sensitivity 1/batch of what σ multiplies.
+func (p push) claim(scale reproduce.Scale) string {
+	if p.noise == "none" {
+		return ""
+	}
+	batch := 1.
+	if p.form == batched {
+		batch = batchSize
+	}
+	s := setups[p.data]
+	plan := account.DPSGD(account.AddRemove, batch/s.records, s.size(scale, p.data).rounds)
+	plan.Accountant, plan.NoiseMultiplier = "rdp", batch*reproduce.Number(p.noise[len("sigma "):])
+	e, err := account.Epsilon(plan, 1e-5)
+	if err != nil {
+		panic(err) // of constants of this package
+	}
+	return reproduce.Epsilon(e.Upper)
+}
+
+// records is what a round of p takes from an agent.
+func (p push) records() string {
+	if p.form == batched {
+		return "64, Poisson"
+	}
+	return "1"
+}
+
+// three writes a mean with three digits behind the point, and its deviation over several
+// runs.
+func three(s reproduce.Sample) string {
+	switch len(s) {
+	case 0:
+		return ""
+	case 1:
+		return fmt.Sprintf("%.3f", s[0])
+	}
+	return fmt.Sprintf("%.3f ± %.3f", s.Mean(), s.SD())
+}
+
+// drawn are the three plots of a noise scale.
+func (r pushRows) drawn(figure string, list []push) []plot.Figure {
+	one := list[len(list)-1]
+	sigma, title := one.noise[len("sigma "):], "noise scale "+one.noise[len("sigma "):]
+	file := sigma
+	if one.form == batched {
+		file, title = sigma+"-batch", title+", batches of 64"
+	}
+	var out []plot.Figure
+	for _, m := range []struct{ metric, agent, title, unit string }{
+		{"gradient_norm", "all", "Norm of the mean gradient", "norm"},
+		{"train_loss", "all", "Training loss", "loss"},
+		{"accuracy", "mean", "Test accuracy", "mean accuracy of the agents (%)"},
+	} {
+		f := plot.Figure{
+			Name:    figure + "-" + m.metric + "-" + file,
+			Title:   m.title + ", " + title,
+			XLabel:  "round",
+			YLabel:  m.unit,
+			Percent: m.metric == "accuracy",
+			Caption: "Mean over seeds; band: one standard deviation.",
+		}
+		f.LogY = m.metric == "train_loss"
+		for _, p := range list {
+			f.Curves = append(f.Curves, plot.Curve{Name: p.name(),
+				Points: r.curves.Over(r.of(p), m.metric, m.agent, false)})
+		}
+		out = append(out, f)
+	}
+	return out
+}
+
+// comparisons are paired tests of the published methods' accuracies at one noise scale.
+func (r pushRows) comparisons(list []push) []string {
+	var notes []string
+	for i, p := range list {
+		for _, q := range list[i+1:] {
+			if diff, prob, ok := paired(r.accuracy(p), r.accuracy(q)); ok {
+				notes = append(notes,
+					fmt.Sprintf("%s, %s a round: %s less %s is %+.2f ± %.2f points over %d seeds, "+
+						"two-sided p %.2g of a paired t test", p.noise,
+						map[bool]string{true: "64 records", false: "1 record"}[p.form == batched], p.name(),
+						q.name(), diff.Mean(), diff.SD(), len(diff), prob))
+			}
+		}
+	}
+	return notes
+}
+
+// scaleReport is figure 3: AdaD2P over noise scales, then all methods at the least.
+func scaleReport(f *reproduce.Results) *reproduce.Document {
+	d := pushReport("figure3", figure3Pushes)(f)
+	d.Figures = nil
+	r := collectPush(f)
+	least := "sigma " + setups["cifar-10"].sigmas[0]
+	var over, all []push
+	for _, p := range figure3Pushes() {
+		if p.method == "adad2p" {
+			over = append(over, p)
+		}
+		if p.noise == least || p.noise == "none" {
+			all = append(all, p)
+		}
+	}
+	for _, m := range []struct{ metric, agent, title, unit string }{
+		{"train_loss", "all", "AdaD2P: training loss", "loss"},
+		{"accuracy", "mean", "AdaD2P: test accuracy", "mean accuracy of the agents (%)"},
+	} {
+		fig := plot.Figure{
+			Name:    "figure3-scales-" + m.metric,
+			Title:   m.title,
+			XLabel:  "round",
+			YLabel:  m.unit,
+			Percent: m.metric == "accuracy",
+		}
+		for _, p := range over {
+			fig.Curves = append(fig.Curves, plot.Curve{Name: "noise scale " + p.noise[len("sigma "):],
+				Points: r.curves.Over(r.of(p), m.metric, m.agent, false)})
+		}
+		d.Figures = append(d.Figures, fig)
+	}
+	d.Figures = append(d.Figures, r.drawn("figure3", all)...)
+	return d
+}
+
+// boundsReport sets the noise terms of the paper's bounds beside each other: those of
+// (11), (13) and of ClipD2P have the common factor 12γ²L²C²β/(1-q)² + 2γLβ/n with β =
+// dσ²/K, times Σ_k of the mean squared gradient norm of (11), of G² in (13), and of C².
+// So the variance that they add in a round is dσ² times the last three.
+func boundsReport(f *reproduce.Results) *reproduce.Document {
+	r := collectPush(f)
+	d := &reproduce.Document{Header: []string{"run", "noise scale", "dσ² mean ‖∇f_i(z; ξ)‖² of (11)",
+		"dσ² G² of (13)",
+		"dσ² C² of ClipD2P", "(11) over (13)", "(11) over ClipD2P", "largest gradient norm seen"}}
+	s := setups["mnist"]
+	fig := plot.Figure{
+		Name:    "bounds-norms",
+		Title:   "Squared norms that set the noise",
+		XLabel:  "round",
+		YLabel:  "squared norm",
+		LogY:    true,
+		Caption: "Mean over seeds. The noise of a round has this times dσ² as variance.",
+	}
+	for _, p := range figure4Pushes() {
+		rows := r.of(p)
+		if len(rows) == 0 || p.form != "" || p.method != "adad2p" && p.method != "sgp" {
+			continue
+		}
+		points := r.curves.Over(rows, "gradient_rms", "all", false)
+		squares, name := 0., p.name()
+		for k := range points {
+			points[k].Y *= points[k].Y
+			points[k].Low, points[k].High = points[k].Y, points[k].Y
+			squares += points[k].Y / float64(len(points))
+		}
+		sigma, scaled := "none", func(x float64) string { return "" }
+		if p.noise != "none" {
+			sigma = p.noise[len("sigma "):]
+			name += ", noise scale " + sigma
+			variance := s.dim * reproduce.Number(sigma) * reproduce.Number(sigma)
+			scaled = func(x float64) string { return fmt.Sprintf("%.4g", variance*x) }
+		}
+		g2, c2 := s.bound*s.bound, s.clips[0]*s.clips[0]
+		d.Rows = append(d.Rows, []string{p.name(), sigma, scaled(squares), scaled(g2), scaled(c2),
+			fmt.Sprintf("%.3f", squares/g2), fmt.Sprintf("%.3f", squares/c2), three(r.largest(rows))})
+		fig.Curves = append(fig.Curves, plot.Curve{Name: name, Points: points})
+	}
+	for _, level := range []struct {
+		name  string
+		value float64
+	}{{"G² = " + strconv.FormatFloat(s.bound*s.bound, 'g', 4, 64), s.bound * s.bound}, {"C² = 1", 1}} {
+		if len(fig.Curves) == 0 {
+			break
+		}
+		ends := fig.Curves[0].Points
+		flat := func(x float64) plot.Point {
+			return plot.Point{X: x, Y: level.value, Low: level.value, High: level.value}
+		}
+		fig.Curves = append(fig.Curves, plot.Curve{Name: level.name,
+			Points: []plot.Point{flat(ends[0].X), flat(ends[len(ends)-1].X)}, Dashed: true})
+	}
+	d.Figures = []plot.Figure{fig}
+	d.Notes = []string{
+		"the factor in front, 12γ²L²C²β/(1-q)² + 2γLβ/n, is the same for both bounds and depends on " +
+			"constants of the loss and the graphs that the paper does not evaluate; it cancels in the ratios",
+		"what (11) gains is what has no guarantee: noise in proportion to the private gradient. A ratio " +
+			"below 1 says that less noise is added, not that equal privacy costs less",
+		"norms are of records at the mean model at evaluations, the paper's are of the records that were " +
+			"drawn; the largest seen is no bound",
+	}
+	return d
+}
+
+// largest is the largest gradient norm of each run at any evaluation.
+func (r pushRows) largest(rows []sweep.Row) reproduce.Sample {
+	var s reproduce.Sample
+	for i := range rows {
+		_, values := reproduce.Series(r.curves.Of(&rows[i]), "gradient_max", "all")
+		most := math.Inf(-1)
+		for _, v := range values {
+			most = max(most, v)
+		}
+		s = append(s, most)
+	}
+	return s
+}

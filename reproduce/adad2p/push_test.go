@@ -1,0 +1,91 @@
+package adad2p
+
+import (
+	"fmt"
+	"math"
+	"strings"
+	"testing"
+
+	"sotto/experiment/rundir"
+	"sotto/reproduce"
+	"sotto/reproduce/reproducetest"
+)
+
+// Student's table: with 4 degrees of freedom t = 2.776 has a two-sided p of .05, t =
+// 4.604 of .01.
+func TestPaired(t *testing.T) {
+	for _, c := range []struct{ t, p float64 }{{2.776, .05}, {4.604, .01}, {-2.776, .05}} {
+		shape := reproduce.Sample{-2, -1, 0, 1, 2} // sd √2.5
+		a, b := make(reproduce.Sample, 5), make(reproduce.Sample, 5)
+		for i, x := range shape {
+			b[i] = float64(7 * i)
+			a[i] = b[i] + x + c.t*math.Sqrt(2.5/5)
+		}
+		diff, p, ok := paired(a, b)
+		if !ok || math.Abs(p-c.p) > 1e-4 || math.Abs(diff.SD()-math.Sqrt(2.5)) > 1e-9 {
+			t.Errorf("t = %v: p = %v, difference %v, want %v", c.t, p, diff, c.p)
+		}
+	}
+	if _, _, ok := paired(reproduce.Sample{1}, reproduce.Sample{2}); ok {
+		t.Error("one pair was compared")
+	}
+}
+
+// Runs whose squared record norms are 1 at the first and 3 at the last evaluation, with G
+// = 3.5, C = 1 and d = 79,510: mean 2, times dσ² 63.608 at σ = .02 and 397.55 at .05;
+// over G² = 12.25: .163, over C²: 2.
+func TestBounds(t *testing.T) {
+	rows := reproducetest.Runs(pushCells(figure4Pushes)(reproduce.Full), func([]string) float64 { return .5 })
+	f := &reproduce.Results{Rows: rows, Curves: reproduce.Curves{}, Scale: reproduce.Full}
+	for i := range rows {
+		key := reproduce.CurveKey(&rows[i])
+		for k, square := range []float64{1, 3} {
+			f.Curves[key] = append(f.Curves[key], rundir.Row{
+				Round:  uint64(2200 * k),
+				Agent:  "all",
+				Metric: "gradient_rms",
+				Value:  math.Sqrt(square),
+			},
+				rundir.Row{
+					Round:  uint64(2200 * k),
+					Agent:  "all",
+					Metric: "gradient_max",
+					Value:  float64(9 - k),
+				})
+		}
+	}
+	d := boundsReport(f)
+	want := [][]string{
+		{"SGP without noise", "none", "", "", "", "0.163", "2.000", "9.000 ± 0.000"},
+		{"AdaD2P", "0.02", "63.61", "389.6", "31.8", "0.163", "2.000", "9.000 ± 0.000"},
+		{"AdaD2P", "0.05", "397.6", "2435", "198.8", "0.163", "2.000", "9.000 ± 0.000"},
+	}
+	if len(d.Rows) != len(want) {
+		t.Fatalf("%d rows, want %d", len(d.Rows), len(want))
+	}
+	for i := range want {
+		if fmt.Sprint(d.Rows[i]) != fmt.Sprint(want[i]) {
+			t.Errorf("row %d: %q, want %q", i, d.Rows[i], want[i])
+		}
+	}
+}
+
+// Methods are compared in pairs of seeds at each noise scale, with the published claim
+// that AdaD2P is the best as a difference.
+func TestFigure4(t *testing.T) {
+	rows := reproducetest.Runs(pushCells(figure4Pushes)(reproduce.Full), func(v []string) float64 {
+		return map[string]float64{"sgp": .9, "adad2p": .8, "constd2p": .7, "clipd2p": .6}[v[2]] +
+			reproduce.Number(v[7])/100*map[string]float64{"adad2p": 2}[v[2]]
+	})
+	d := pushReport("figure4", figure4Pushes)(&reproduce.Results{Rows: rows, Curves: reproduce.Curves{},
+		Scale: reproduce.Full})
+	notes := strings.Join(d.Notes, "\n")
+	if len(d.Rows) != len(figure4Pushes()) || len(d.Figures) != 12 {
+		t.Errorf("%d rows, %d plots", len(d.Rows), len(d.Figures))
+	}
+	// AdaD2P has .82 to .90 over seeds, the others the same each time
+	if want :=
+		"sigma 0.02, 1 record a round: AdaD2P less ClipD2P, C = 1 is +26.00 ± 3.16 points over 5 seeds"; !strings.Contains(notes, want) {
+		t.Errorf("no %q in\n%s", want, notes)
+	}
+}

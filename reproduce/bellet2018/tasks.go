@@ -1,0 +1,248 @@
+package bellet2018
+
+import (
+	"fmt"
+	"math"
+	"sotto/experiment/sweep"
+	"strconv"
+	"strings"
+
+	"sotto/reproduce"
+)
+
+// taskAxes are the axes of every sweep over the linear tasks of "Fast and
+// Differentially Private Algorithms for Decentralized Collaborative Machine Learning"
+// (arXiv 1705.08435). knob is μ, or κ of the methods that smooth; other holds "key value"
+// pairs.
+var taskAxes = []string{"mode", "method", "points", "dim", "budget", "updates", "knob", "other", "seed"}
+
+// taskBase holds what all its runs share: a hundred agents with a hidden linear rule
+// each, on the oracle's graph of similar rules.
+const taskBase = `
+name = "seed001"
+
+[topology]
+graph = "similarity"
+agents = 100
+
+[data]
+dataset = "linear-tasks"
+partition = "natural"
+
+[model]
+name = "logistic"
+
+[evaluate]
+on = "own"
+`
+
+// paperDelta is the δ of all private experiments of the paper, exp(-5). Here it is below
+// 1/m, since no agent has more than 100 records.
+var paperDelta = math.Exp(-5)
+
+// task is one run on the linear tasks.
+type task struct {
+	mode, method string // methodNames
+	// cube: in [-1, 1]^p, all labels of the test part right; sphere: on the unit sphere,
+	// wrong labels there too
+	points       string
+	dim          int
+	budget       string // total epsilon, or "none"
+	updates      int    // of each agent; 0: one in each wake
+	knob         float64
+	other        string // one of others, or nothing
+	seed         int
+	wakes, every int
+}
+
+// methodNames are the methods by name, as documents describe them.
+var methodNames = map[string]string{
+	"local":           "local-only",
+	"cd":              "coordinate descent without privacy",
+	"admm":            "gossip ADMM without privacy",
+	"published":       "coordinate descent with the published noise",
+	"cd-gaussian":     "coordinate descent, Gaussian",
+	"cd-laplace":      "coordinate descent, L1 clip and Laplace",
+	"smooth-gaussian": "one answer, smoothed, Gaussian",
+	"smooth-laplace":  "one answer, smoothed, Laplace",
+	"local-dp":        "records perturbed, then coordinate descent",
+}
+
+// The smoothing methods are ours: every agent asks for one noisy gradient, at zero, and
+// coordinate descent goes on with that answer, which costs nothing more: it solves Q with
+// linear losses. λ and μ are 1 in κ = 2 μ λ, which says how far an agent's own answer
+// outweighs its neighbors'; c_i = (m_i/max m)² weighs answers by the precision of their
+// noise.
+
+// others are the settings behind the axis "other".
+var others = map[string][]string{
+	"": nil,
+	"warm": {`algorithm.start="fit"`, "algorithm.fit_lambda=0.5", "algorithm.propagate=5",
+		"privacy.warm_epsilon=0.05"},
+	"zero-out": {`privacy.adjacency="zero-out"`},
+	"rho .01":  {"algorithm.rho=0.01"},
+	"rho .1":   {"algorithm.rho=0.1"},
+	"rho 10":   {"algorithm.rho=10.0"},
+	"churn .1": {"faults.churn=0.1"},
+	"churn .3": {"faults.churn=0.3"},
+	"churn .5": {"faults.churn=0.5"},
+}
+
+// cell writes t as settings of taskBase.
+func (t task) cell(small bool) sweep.Cell {
+	updates := ""
+	if t.updates > 0 {
+		updates = strconv.Itoa(t.updates)
+	}
+	c := sweep.Cell{Values: []string{t.mode, t.method, t.points, strconv.Itoa(t.dim), t.budget, updates,
+		reproduce.Exactly(t.knob), t.other, strconv.Itoa(t.seed)}}
+	set := func(format string, args ...any) { c.Set = append(c.Set, fmt.Sprintf(format, args...)) }
+	if small {
+		t.wakes, t.every = min(t.wakes, 200), min(t.every, 100)
+		if t.budget == "optimum" {
+			t.wakes = 400
+		}
+	}
+	set("seed=%d", t.seed)
+	set("clock.wakes=%d", t.wakes)
+	set("evaluate.every=%d", t.every)
+	set("data.dim=%d", t.dim)
+	smoothness := .25
+	if t.points == "cube" {
+		set(`data.points="cube"`)
+		set("data.test_flip=0.0")
+		smoothness = float64(t.dim) / 4
+	}
+	if method, special := specials[strings.SplitN(t.method, "-", 2)[0]]; special {
+		method(t, set)
+		return c
+	}
+	switch t.method {
+	case "local":
+		set(`algorithm.name="local-fit"`)
+	case "admm":
+		set(`algorithm.name="gossip-admm"`)
+		set(`algorithm.start="fit"`)
+		set("algorithm.mu=%g", t.knob)
+		set("algorithm.smoothness=%g", smoothness)
+	case "smooth-gaussian", "smooth-laplace":
+		set(`algorithm.name="bcd"`)
+		set("algorithm.mu=1.0")
+		set("algorithm.lambda=%g", t.knob/2)
+		set("algorithm.smoothness=1e-9") // the linear losses have no curvature
+		set("algorithm.confidence_power=2.0")
+		set(`algorithm.after="average"`)
+		set("algorithm.updates=1")
+	default:
+		set(`algorithm.name="bcd"`)
+		set("algorithm.mu=%g", t.knob)
+		set("algorithm.smoothness=%g", smoothness)
+		if t.method == "cd" && t.updates == 0 || t.method == "local-dp" {
+			set(`algorithm.start="fit"`)
+		}
+		if t.updates > 0 {
+			set("algorithm.updates=%d", t.updates)
+		}
+	}
+	t.noise(set)
+	c.Set = append(c.Set, others[t.other]...)
+	return c
+}
+
+// specials write the settings of methods by the first part of their names.
+var specials = map[string]func(t task, set func(format string, args ...any)){"bound": task.bounded,
+	"alloc": task.allocated}
+
+// noise writes the privacy of t.
+func (t task) noise(set func(format string, args ...any)) {
+	set("privacy.target_delta=%s", reproduce.Exactly(paperDelta))
+	switch t.method {
+	case "local", "cd", "admm":
+		set(`privacy.mechanism="none"`)
+		return
+	case "local-dp":
+		set(`privacy.mechanism="local-dp"`)
+		set(`privacy.adjacency="replace-one"`)
+		set("privacy.target_epsilon=%s", t.budget)
+		return
+	}
+	set(`privacy.adjacency="replace-one"`)
+	switch t.method {
+	case "published":
+		// Scale 2 L0/(ε_t m) on each coordinate with L0 = 1, and no clipping: right if
+		// gradients were bounded by 1 in L1. In the cube they are bounded by p: a clip to
+		// p does nothing, and relative to it the scale is 2/(ε_t p).
+		total, err := strconv.ParseFloat(t.budget, 64)
+		if err != nil {
+			panic(err) // written in this package
+		}
+		set(`privacy.mechanism="laplace"`)
+		set(`privacy.accountant="pld"`)
+		set(`algorithm.norm="l1"`)
+		set("privacy.max_grad_norm=%d.0", t.dim)
+		set("privacy.noise_multiplier=%s", reproduce.Exactly(2*float64(t.updates)/(total*float64(t.dim))))
+	case "cd-laplace", "smooth-laplace":
+		set(`privacy.mechanism="laplace"`)
+		set(`privacy.accountant="pld"`)
+		set(`algorithm.norm="l1"`)
+		// half of a usual gradient at zero in the cube
+		set("privacy.max_grad_norm=%s", reproduce.Exactly(float64(t.dim)/8))
+		set("privacy.target_epsilon=%s", t.budget)
+	case "cd-gaussian", "smooth-gaussian":
+		set(`privacy.mechanism="gaussian"`)
+		set(`privacy.accountant="gdp"`)
+		// half of a usual gradient at zero in the cube
+		set("privacy.max_grad_norm=%s", reproduce.Exactly(math.Sqrt(float64(t.dim)/48)))
+		set("privacy.target_epsilon=%s", t.budget)
+	}
+}
+
+// taskRows finds the rows of a task's runs, over seeds.
+type taskRows struct {
+	rows   map[string][]sweep.Row
+	curves reproduce.Curves
+}
+
+func collectTasks(f *reproduce.Results) taskRows {
+	r := taskRows{map[string][]sweep.Row{}, f.Curves}
+	for _, row := range f.Rows {
+		k := reproduce.SettingsKey(row.Values)
+		r.rows[k] = append(r.rows[k], row)
+	}
+	return r
+}
+
+// of returns the rows of t with any seed, in the order of cells.
+func (r taskRows) of(t task) []sweep.Row {
+	return r.rows[reproduce.SettingsKey(t.cell(false).Values)]
+}
+
+// accuracy is that of t's runs, in percent.
+func (r taskRows) accuracy(t task) reproduce.Sample {
+	var s reproduce.Sample
+	for _, row := range r.of(t) {
+		s = append(s, 100*row.Accuracy.Mean)
+	}
+	return s
+}
+
+// epsilon is the largest of t's runs.
+func (r taskRows) epsilon(t task) string {
+	worst := math.Inf(-1)
+	for _, row := range r.of(t) {
+		worst = max(worst, row.EpsilonUpper)
+	}
+	if math.IsInf(worst, -1) {
+		return ""
+	}
+	return reproduce.Epsilon(worst)
+}
+
+// resultSeeds are the problem instances of the results; the first scores of searches are
+// of validationSeeds.
+func resultSeeds(small bool) []int {
+	if small {
+		return []int{1}
+	}
+	return []int{1, 2, 3, 4, 5}
+}

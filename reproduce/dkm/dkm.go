@@ -1,0 +1,29 @@
+// Package dkm reproduces "A General Differentially Private Learning Framework for
+// Decentralized Data", whose algorithm is a private Krasnosel'skiĭ-Mann iteration.
+package dkm
+
+import "sotto/reproduce"
+
+// Paper has its studies.
+var Paper = reproduce.Paper{
+	Name: "dkm",
+	Key:  "seed003",
+	Studies: map[string]reproduce.Study{
+		"figure1": {Title: "noise families over budgets, least squares, five agents, complete graph",
+			Axes: iterationAxes, Base: iterationBase,
+			Cells:  reproduce.TwoSizes(iterationCells("seed003-figure1")),
+			Report: iterationTable("seed003-figure1"), Curves: true},
+		"figure2": {Title: "error over rounds by graph, loss and method, epsilon .5, delta 1e-3",
+			Axes: iterationAxes, Base: iterationBase,
+			Cells:  reproduce.TwoSizes(iterationCells("seed003-figure2")),
+			Report: iterationTable("seed003-figure2"), Curves: true},
+		"figure3": {
+			Title: "error over the number of agents by graph and loss, epsilon .5, delta 1e-3",
+			Axes:  iterationAxes,
+			Base:  iterationBase, Cells: reproduce.TwoSizes(iterationCells("seed003-figure3")),
+			Report: iterationTable("seed003-figure3"), Curves: true},
+		"theorems": {
+			Title:    "Theorems 1, 2, 3 and 5 beside measured sensitivity, generalisation gap and error",
+			Simulate: theorems},
+	},
+}

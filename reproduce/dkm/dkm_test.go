@@ -1,0 +1,117 @@
+package dkm
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"slices"
+	"sotto/experiment/sweep"
+	"strings"
+	"testing"
+
+	"sotto/experiment/rundir"
+	"sotto/report/plot"
+	"sotto/reproduce"
+	"sotto/reproduce/reproducetest"
+)
+
+// Every iteration finds its own rows: errors of .5 for what is sent and .25 for what is
+// put out are in its line, infinity beside the claim of published forms alone, and the
+// panels have a curve for each run.
+func TestIterationTables(t *testing.T) {
+	for study, lines := range map[string]int{"seed003-figure1": 1 + 8*6, "seed003-figure2": 3*7 + 9*8,
+		"seed003-figure3": 12*7 + 12*8} {
+		s := Paper.Studies[strings.TrimPrefix(study, "seed003-")]
+		rows := reproducetest.Runs(s.Cells(reproduce.Full), func([]string) float64 { return 0 })
+		if len(rows) != 3*lines {
+			t.Errorf("%s: %d runs, want 3 times %d", study, len(rows), lines)
+		}
+		kept := reproduce.Curves{}
+		for i := range rows {
+			rows[i].ConfigDigest = fmt.Sprintf("%016x%048x", i, 0) // curves go by the first sixteen digits
+			k := reproduce.CurveKey(&rows[i])
+			kept[k] = []rundir.Row{{Round: 0, Agent: "all", Metric: "estimation_rmse", Value: 1},
+				{Round: 200, Agent: "all", Metric: "estimation_rmse", Value: .5}}
+			if rows[i].EpsilonUpper = .5; rows[i].Values[0] == "published" {
+				rows[i].EpsilonUpper = math.Inf(1)
+				kept[k] = append(kept[k], rundir.Row{
+					Round:  200,
+					Agent:  "all",
+					Metric: "estimation_rmse_noise_free",
+					Value:  .25,
+				})
+			}
+		}
+		d := s.Report(&reproduce.Results{Rows: rows, Curves: kept, Scale: reproduce.Full})
+		if len(d.Rows) != lines {
+			t.Errorf("%s: %d lines, want %d", study, len(d.Rows), lines)
+		}
+		for _, r := range d.Rows {
+			published, none := strings.HasPrefix(r[4], "published"), r[4] == "no noise"
+			if (r[6] != "") != published || (r[8] == "∞") != (published || none) ||
+				!strings.HasPrefix(r[10], "0.5") || (r[11] != "") != (published || none) {
+				t.Errorf("%s: %q", study, r)
+			}
+		}
+		for _, f := range d.Figures {
+			if !slices.ContainsFunc(f.Curves, func(c plot.Curve) bool {
+				return strings.HasPrefix(c.Name, "published")
+			}) {
+				t.Errorf("%s: %s has no published curve", study, f.Name)
+			}
+		}
+	}
+}
+
+// One round of each form runs: the published one claims what it does not keep, the sound
+// one keeps it.
+func TestIterationRuns(t *testing.T) {
+	base := iteration{loss: "logistic", method: "SPGD", graph: "complete", agents: 3}
+	for _, i := range versions(base, "3", "1e-3") {
+		i.rounds, i.seed = 2, 1
+		s, err := sweep.New("test", []byte(iterationBase), iterationAxes,
+			[]sweep.Cell{i.cell(false)})
+		if err != nil {
+			t.Fatal(err)
+		}
+		res, err := s.Run(context.Background(),
+			sweep.Options{Dir: t.TempDir(), Discard: true, Workers: 1})
+		if err != nil {
+			t.Fatalf("%s: %v", i.name(), err)
+		}
+		if eps := res.Rows[0].EpsilonUpper; math.IsInf(eps, 1) != (i.form == "published") ||
+			i.form != "published" && math.Abs(eps-3) > .01 {
+			t.Errorf("%s: epsilon %v", i.name(), eps)
+		}
+	}
+}
+
+// Theorem 1 misses the largest distance at K = 1 by the number of records; Theorem 5 the
+// part of the mean: on the complete graph the noise's mean alone is p M = 50, where it
+// allows 2·10·(4λ² + 1) = 20 (measured mean of 200 draws, sd about .8).
+func TestTheorems(t *testing.T) {
+	d, err := theorems(context.Background(), reproduce.Smoke, 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	holds := map[string]string{}
+	for _, r := range d.Rows {
+		holds[strings.Join(r[:3], " ")] = r[6]
+		if r[0] == "1" && r[1] == "ring, K = 1" && r[2] == "largest distance" {
+			if got, bound := reproduce.Number(r[3]), reproduce.Number(r[4]); math.Abs(got/bound-20) > .01 {
+				t.Errorf("largest distance %v, bound %v, want 20 times that", got, bound)
+			}
+		}
+	}
+	for what, want := range map[string]string{
+		"1 ring, K = 1 largest distance":                                 "no",
+		"1 ring, K = 5 largest distance":                                 "yes",
+		"5 complete, μ = 1 squared norm after mixing":                    "no",
+		"5 complete, μ = 0 squared norm after mixing":                    "yes",
+		"2 memoriser, ε = 0, δ = 1e-3, M = 1, R = 10 generalisation gap": "no",
+	} {
+		if holds[what] != want {
+			t.Errorf("%s: %q, want %q", what, holds[what], want)
+		}
+	}
+}

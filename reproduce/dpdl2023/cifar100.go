@@ -1,0 +1,420 @@
+package dpdl2023
+
+import (
+	"fmt"
+	"slices"
+	"sotto/experiment/sweep"
+
+	"sotto/privacy/account"
+	"sotto/reproduce"
+)
+
+// publishedTable4 is Table 4, by budget, then central and the methods, then overlap t.
+// The central row is the same for every t.
+var publishedTable4 = map[string][4][5]published{
+	"10": {
+		{{32.3, .14}, {32.3, .14}, {32.3, .14}, {32.3, .14}, {32.3, .14}},
+		{{24.76, .47}, {24.67, .6}, {23.37, .15}, {22.15, .14}, {21.25, .16}},
+		{{28.29, .3}, {27.55, .49}, {27.69, .24}, {27.82, .14}, {27.14, .14}},
+		{{20.06, .7}, {19.62, .35}, {19.66, .12}, {19.24, .35}, {16.62, .5}},
+	},
+	"none": {
+		{{62.08, .37}, {62.08, .37}, {62.08, .37}, {62.08, .37}, {62.08, .37}},
+		{{50.57, 1.61}, {49.9, 1.22}, {49.54, 2.14}, {50.7, .66}, {49.32, .39}},
+		{{56.6, .11}, {56.35, 1.26}, {56.9, .77}, {56.71, .86}, {57.92, .08}},
+		{{52.01, .7}, {51.76, .67}, {52.16, .75}, {51.54, .48}, {48.73, 2.3}},
+	},
+}
+
+var (
+	cifar100Axes    = []string{"mode", "overlap", "method", "budget", "seed"}
+	cifar100Budgets = []string{"none", "10"}
+)
+
+// cifar100Base holds what the CIFAR-100 runs share: ten agents on the complete graph,
+// DPResNet9, 25,000 rounds as in the paper's code (its text says 20,000).
+const cifar100Base = `
+name = "seed000-cifar100"
+rounds = 25000
+
+[topology]
+agents = 10
+graph = "complete"
+
+[data]
+dataset = "cifar-100"
+partition = "a"
+
+[model]
+name = "dpresnet9"
+
+[privacy]
+target_delta = 1e-5
+
+[evaluate]
+every = 2500
+`
+
+const (
+	cifar100Rounds  = 25_000
+	cifar100Draws   = 5 // micro-batches that the paper sums before it adds noise
+	cifar100Trials  = 3
+	smokeRounds     = 2 // DP-DSGT asks for nothing in its last one
+	shortRounds     = 4
+	shortTestImages = 50
+)
+
+// cifar100Steps are the learning rates of the paper's code, not private and at epsilon
+// 10.
+var cifar100Steps = map[string][2]step{
+	"central": {{.05, .005}, {.05, .01}},
+	"dsgd":    {{.5, .05}, {.005, .0005}},
+	"dsgt":    {{.0792, .05}, {.174, .05}},
+	"dinno":   {{.005, .0005}, {.0075, .0005}},
+}
+
+// cifar100Rates are sampling rates: of the batch of a sound private step, and of the
+// batches that the paper's code charges for. Its DP-DiNNO takes one batch for each of its
+// two primal steps.
+var cifar100Rates = map[string]struct{ sound, charged float64 }{
+	"central": {.005, .001},
+	"dsgd":    {.05, .01},
+	"dsgt":    {.05, .01},
+	"dinno":   {.01, .01},
+}
+
+// imageRun is one run of the CIFAR-100 experiments.
+type imageRun struct{ mode, overlap, method, budget string }
+
+// cell writes r as settings of cifar100Base.
+func (r imageRun) cell(seed int, scale reproduce.Scale) sweep.Cell {
+	c := sweep.Cell{Values: []string{r.mode, r.overlap, r.method, r.budget, fmt.Sprint(seed)}}
+	set := func(format string, args ...any) { c.Set = append(c.Set, fmt.Sprintf(format, args...)) }
+	s := cifar100Steps[r.method][slices.Index(cifar100Budgets, r.budget)]
+	set("seed=%d", seed)
+	set("algorithm.name=%q", r.method)
+	set("algorithm.schedule=\"geometric\"")
+	set("algorithm.step_size=%g", s.first)
+	set("algorithm.step_size_final=%g", s.final)
+	switch r.method {
+	case centralRow:
+		set("topology.agents=1")
+		set("data.partition=\"iid\"")
+		set("algorithm.momentum=0.9")
+	case "dinno":
+		set("algorithm.rho_scale=1.0003")
+		set("algorithm.primal_steps=2")
+	}
+	if r.method != centralRow {
+		set("data.t=%s", r.overlap)
+	}
+	r.setPrivacy(set)
+	switch scale {
+	case reproduce.Smoke:
+		set("rounds=%d", cifar100RoundsAt(reproduce.Smoke))
+		set("data.limit=200")
+		if r.method != centralRow {
+			set("topology.agents=2")
+		}
+		set("evaluate.limit=4")
+	case reproduce.Short:
+		set("rounds=%d", shortRounds)
+		set("evaluate.every=%d", shortRounds)
+		set("evaluate.limit=%d", shortTestImages)
+	}
+	return c
+}
+
+// setPrivacy sets batches and noise. In mode replication five batches share a noise draw
+// that is calibrated as if there were one, DP-DiNNO's second step is not charged for, and
+// models are mixed as in replicated runs on MNIST.
+func (r imageRun) setPrivacy(set func(format string, args ...any)) {
+	rate := cifar100Rates[r.method]
+	if r.budget == "none" {
+		set("privacy.mechanism=\"none\"")
+		if r.method == "dinno" {
+			rate.sound = .08 // 400 of 5,000 images
+		}
+		set("privacy.sample_rate=%g", rate.sound)
+		return
+	}
+	clip := 10
+	if r.method == centralRow {
+		clip = 1
+	}
+	set("privacy.target_epsilon=%s", r.budget)
+	set("privacy.max_grad_norm=%d", clip)
+	if r.mode == "sound" {
+		set("privacy.sample_rate=%g", rate.sound)
+		return
+	}
+	set("privacy.sample_rate=%g", rate.charged)
+	set("replication.claim=true")
+	if r.method != "dinno" {
+		set("replication.microbatches=%d", cifar100Draws)
+	}
+	if r.method == "dsgd" || r.method == "dsgt" {
+		set("replication.mix=\"gauss-seidel\"")
+	}
+	if r.method == "dsgd" {
+		set("algorithm.order=\"mix-then-grad\"")
+	}
+}
+
+// table4Cells are sound runs at both budgets and replicated ones at epsilon 10, of every
+// method and overlap. The short size has one trial, and of the overlaps the first and
+// last; the smallest has private runs alone.
+func table4Cells(scale reproduce.Scale) []sweep.Cell {
+	seeds := trials(scale != reproduce.Full)
+	if scale == reproduce.Full {
+		seeds = seeds[:cifar100Trials]
+	}
+	var cells []sweep.Cell
+	add := func(r imageRun) {
+		for _, seed := range seeds {
+			cells = append(cells, r.cell(seed, scale))
+		}
+	}
+	for _, m := range withCentral {
+		for _, kind := range []imageRun{{mode: "sound", budget: "none"}, {mode: "sound", budget: "10"},
+			{mode: "replication", budget: "10"}} {
+			if scale == reproduce.Smoke && (kind.budget == "none" || kind.mode == "replication" &&
+				m != "dsgd") {
+				continue
+			}
+			ts := overlaps
+			switch {
+			case m == centralRow:
+				ts = []string{""}
+			case scale == reproduce.Smoke:
+				ts = ts[:1]
+			case scale == reproduce.Short && kind.budget == "none":
+				ts = []string{"0"}
+			case scale == reproduce.Short && kind.mode == "replication":
+				ts = []string{"1"}
+			case scale == reproduce.Short:
+				ts = []string{"0", "1"}
+			}
+			for _, t := range ts {
+				add(imageRun{kind.mode, t, m, kind.budget})
+			}
+		}
+	}
+	return cells
+}
+
+// imageGroup is what the runs of a row have left.
+type imageGroup struct {
+	group
+	seconds reproduce.Sample // a round
+}
+
+func collectImages(f *reproduce.Results) map[imageRun]*imageGroup {
+	g := map[imageRun]*imageGroup{}
+	for i := range f.Rows {
+		r := &f.Rows[i]
+		k := imageRun{r.Values[0], r.Values[1], r.Values[2], r.Values[3]}
+		if g[k] == nil {
+			g[k] = &imageGroup{}
+		}
+		g[k].accuracy = append(g[k].accuracy, 100*r.Accuracy.Mean)
+		g[k].epsilon = max(g[k].epsilon, r.EpsilonUpper)
+		if t, ok := f.Time(r); ok {
+			busy := t.Split.Gradients + t.Split.Noise + t.Split.Mixing
+			g[k].seconds = append(g[k].seconds, busy/float64(cifar100RoundsAt(f.Scale)))
+		}
+	}
+	return g
+}
+
+func cifar100RoundsAt(scale reproduce.Scale) int {
+	return map[reproduce.Scale]int{reproduce.Smoke: smokeRounds, reproduce.Short: shortRounds,
+		reproduce.Full: cifar100Rounds}[scale]
+}
+
+func at(g map[imageRun]*imageGroup, r imageRun) *imageGroup {
+	if r.method == centralRow {
+		r.overlap = ""
+	}
+	if x := g[r]; x != nil {
+		return x
+	}
+	return &imageGroup{}
+}
+
+// table4 sets sound and replicated runs beside the published figures, with claimed and
+// true epsilon.
+func table4(f *reproduce.Results) *reproduce.Document {
+	g := collectImages(f)
+	d := &reproduce.Document{Header: append(append([]string{"overlap t"}, accuracyHeader...),
+		"seconds a round, sound"),
+		Notes: cifar100Notes(f.Scale)}
+	addTable4(d, g)
+	d.Notes = append(append(d.Notes, duration(g)...), fullAccounting()...)
+	return d
+}
+
+// addTable4 appends a row for everything that has been run.
+func addTable4(d *reproduce.Document, g map[imageRun]*imageGroup) {
+	for _, b := range cifar100Budgets {
+		for j, m := range withCentral {
+			for k, t := range overlaps {
+				if m == centralRow {
+					if k > 0 {
+						break
+					}
+					t = ""
+				}
+				r := imageRun{"sound", t, m, b}
+				central := at(g, imageRun{"sound", "", centralRow, b})
+				if m == centralRow {
+					central = &imageGroup{}
+				}
+				addImages(d, g, r, publishedTable4[b][j][k], central.accuracy)
+			}
+		}
+	}
+}
+
+func addImages(d *reproduce.Document, g map[imageRun]*imageGroup, r imageRun, p published,
+	central reproduce.Sample) {
+	sound := at(g, r)
+	r.mode = "replication"
+	again := at(g, r)
+	if len(sound.accuracy)+len(again.accuracy) == 0 {
+		return
+	}
+	gap, claim, seconds := "", "", ""
+	if len(sound.accuracy) > 0 && len(central) > 0 {
+		gap = fmt.Sprintf("%.2f", central.Mean()-sound.accuracy.Mean())
+	}
+	if len(again.accuracy) > 0 {
+		claim = r.budget
+	}
+	if len(sound.seconds) > 0 {
+		seconds = fmt.Sprintf("%.2f", sound.seconds.Mean())
+	}
+	d.Rows = append(d.Rows, []string{r.overlap, r.method, r.budget, p.String(), sound.accuracy.String(),
+		p.deviations(sound.accuracy), gap, sound.truth(),
+		again.accuracy.String(), p.deviations(again.accuracy), claim, again.truth(), seconds})
+}
+
+func cifar100Notes(scale reproduce.Scale) []string {
+	n := []string{
+		"accuracy in percent: mean over the ten agents' own models after the last round, then mean and sd " +
+			"over seeds; published: Bayrooti, Gao, Prorok 2023 (arXiv 2306.13892), Table 4, three trials; " +
+			"its rows at epsilon 10 are printed with the paper's claim, which does not hold",
+		"sound: one Poisson batch under each noise draw (250 of 5,000 images; DP-DiNNO 50 for each of its " +
+			"two primal steps, both charged), noise and epsilon by PLD under zero-out at delta 1e-5",
+		"replication: five Poisson micro-batches under one noise draw, charged as one of them; DP-DiNNO's " +
+			"second primal step not charged; mixing in place, gradients after mixing (DP-DSGD); noise by " +
+			"RDP as the paper's code; the true epsilon is the ledgers', by PLD under zero-out",
+		"data: the stratified subset of CIFAR-100 with 5,000 training and 2,000 test images, 500 for each " +
+			"agent at the paper's sampling rates; complete graph; from t below 1 to t = 1 the assignment " +
+			"of classes changes from striding to runs of ten",
+	}
+	switch scale {
+	case reproduce.Smoke:
+		n = append(n,
+			"scale smoke: two rounds, two agents, 200 images; the figures show only that everything runs")
+	case reproduce.Short:
+		n = append(n,
+			fmt.Sprintf("scale short: %d of 25,000 rounds, one trial, %d test images: too few for any "+
+				"accuracy but chance, 1 %%; epsilons are exact for the rounds that were run", shortRounds,
+				shortTestImages))
+	}
+	return n
+}
+
+// duration says how long the paper's size would take.
+func duration(g map[imageRun]*imageGroup) []string {
+	var n []string
+	for _, m := range withCentral {
+		if s := at(g, imageRun{"sound", "0", m, "10"}).seconds; len(s) > 0 {
+			n = append(n,
+				fmt.Sprintf("full size, %s: %.3g s a round on one core x 25,000 rounds = %.3g days a run, "+
+					"evaluation apart", methodNames[m], s.Mean(), s.Mean()*cifar100Rounds/86400))
+		}
+	}
+	return n
+}
+
+// fullAccounting says what the replicated runs claim and cost at the paper's size.
+func fullAccounting() []string {
+	var n []string
+	for _, m := range []string{centralRow, "dsgd", "dinno"} {
+		claim, truth, noise, err := claimedAndTrue(m, cifar100Rounds)
+		name := methodNames[m]
+		if m == "dsgd" {
+			name += " and DP-DSGT" // which asks for one gradient less
+		}
+		if err != nil {
+			n = append(n, fmt.Sprintf("replication at full size, %s: epsilon not computed: %v", name, err))
+			continue
+		}
+		n = append(n,
+			fmt.Sprintf("replication at full size, %s: noise multiplier %.4g, claimed epsilon %.4g, true "+
+				"epsilon %.4g", name, noise, claim, truth))
+	}
+	return n
+}
+
+// claimedAndTrue plans a replicated run at epsilon 10 and returns what the publication
+// claims for it, and what it costs.
+func claimedAndTrue(method string, rounds int) (claim, truth, noise float64, err error) {
+	const delta = 1e-5
+	rate := cifar100Rates[method].charged
+	plan := account.DPSGD(account.AddRemove, rate, rounds)
+	plan.Accountant = "rdp"
+	res, err := account.Noise(plan, account.Budget{Epsilon: 10, Delta: delta})
+	if err != nil {
+		return 0, 0, 0, err
+	}
+	release := account.Release{
+		Oracle:    "grad",
+		Adjacency: account.ZeroOut,
+		Unit:      account.Record(),
+		Scale:     1,
+		Draws:     cifar100Draws,
+		Sampler:   account.Sampler{Kind: account.Poisson, Rate: rate},
+		Parts:     []account.Part{{Name: "gradient", Clip: 1, Shift: 1, Norm: account.L2, Dim: 1}},
+	}
+	if method == "dinno" {
+		release.Draws, rounds = 1, 2*rounds
+	}
+	spent, err := account.Epsilon(account.Plan{
+		Adjacency:       account.ZeroOut,
+		Unit:            account.Record(),
+		Rate:            rate,
+		NoiseMultiplier: res.NoiseMultiplier,
+		Steps:           []account.PlanStep{account.GaussianStep(release, rounds)},
+	}, delta)
+	return 10, spent.Upper, res.NoiseMultiplier, err
+}
+
+// figure2 reads table 4 by method: accuracy over the overlap, and its range, which is
+// small where a method is as invariant as claimed.
+func figure2(f *reproduce.Results) *reproduce.Document {
+	g := collectImages(f)
+	d := &reproduce.Document{Header: []string{"method", "epsilon", "t 0", "0.25", "0.5", "0.75", "1", "range",
+		"published range"}, Notes: cifar100Notes(f.Scale)}
+	for _, b := range cifar100Budgets {
+		for j, m := range withCentral[1:] {
+			line := []string{m, b}
+			var means, was reproduce.Sample
+			for k, t := range overlaps {
+				s := at(g, imageRun{"sound", t, m, b}).accuracy
+				line = append(line, s.String())
+				was = append(was, publishedTable4[b][j+1][k].mean)
+				if len(s) > 0 {
+					means = append(means, s.Mean())
+				}
+			}
+			if len(means) > 0 {
+				d.Rows = append(d.Rows, append(line, extent(means), extent(was)))
+			}
+		}
+	}
+	d.Figures = overlapFigures(g)
+	return d
+}

@@ -1,0 +1,46 @@
+// Package dpdl2023 reproduces "Differentially Private Decentralized Deep Learning with
+// Consensus Algorithms" (Bayrooti, Gao, Prorok 2023, arXiv 2306.13892).
+package dpdl2023
+
+import "sotto/reproduce"
+
+// Paper has its studies.
+var Paper = reproduce.Paper{
+	Name: "dpdl2023",
+	Key:  "seed000",
+	Studies: map[string]reproduce.Study{
+		"convergence": {
+			Title:    "the bound (23) beside the measured distance to the optimum, strongly convex problems",
+			Simulate: convergence},
+		"figure1": {Title: "accuracy over the normalised Fiedler value (the rows of table 1)",
+			Axes: mnistAxes, Base: mnistBase, Cells: reproduce.TwoSizes(table1Cells),
+			Report: reproduce.RowsOnly(figure1)},
+		"figure2": {
+			Title: "range of accuracy over the overlap of the agents' data (the rows of table 4)",
+			Axes:  cifar100Axes, Base: cifar100Base, Cells: table4Cells, Report: figure2, Short: true},
+		"lr": {
+			Title: "accuracy over step sizes, three algorithms, MNIST, complete graph, epsilon 1",
+			Axes:  mnistAxes, Base: mnistBase, Cells: reproduce.TwoSizes(stepCells),
+			Report: reproduce.RowsOnly(stepSizes)},
+		"recipe": {
+			Title: "a recipe beside the best published cell of table 1, MNIST, one digit an agent",
+			Axes:  recipeAxes, Base: recipeBase, Cells: reproduce.TwoSizes(recipeCells),
+			Report: reproduce.RowsOnly(recipe)},
+		"table1": {Title: "accuracy over graphs, algorithms and budgets, MNIST, one digit an agent",
+			Axes: mnistAxes, Base: mnistBase, Cells: reproduce.TwoSizes(table1Cells),
+			Report: reproduce.RowsOnly(table1)},
+		"table2": {Title: "accuracy over the overlap of the agents' data, MNIST, Fiedler value .06",
+			Axes: mnistAxes, Base: mnistBase, Cells: reproduce.TwoSizes(table2Cells),
+			Report: reproduce.RowsOnly(table2)},
+		"table3": {Title: "seconds a run, private and not, MNIST", Axes: mnistAxes,
+			Base: mnistBase, Cells: reproduce.TwoSizes(table3Cells), Report: table3},
+		"table4": {Title: "accuracy over the overlap of the agents' data, CIFAR-100, DPResNet9",
+			Axes: cifar100Axes, Base: cifar100Base, Cells: table4Cells, Report: table4, Short: true},
+		"table5": {
+			Title: "membership inference on a blank image, digits 0 to 2, three agents, epsilon 1, " +
+				"delta 1e-2",
+			Compute: table5},
+		"theorem51": {Title: "the error floor over noise and dimension, strongly convex problems",
+			Simulate: theorem51},
+	},
+}

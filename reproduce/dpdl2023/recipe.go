@@ -1,0 +1,183 @@
+package dpdl2023
+
+import (
+	"fmt"
+	"slices"
+	"sotto/experiment/sweep"
+
+	"sotto/reproduce"
+)
+
+// The recipe: a small convolutional network that was trained on public images turns the
+// agents' images into features, and the agents train a linear classifier of them by
+// gossip SGD: 200 private steps on all records of an agent, with ten rounds of
+// accelerated averaging after each. Its hyper-parameters were chosen on Fashion-MNIST
+// with the features of "glyphs", none on MNIST.
+
+var recipeAxes = []string{"features", "fiedler", "budget", "seed"}
+
+// recipeSteps are step sizes by budget.
+var recipeSteps = map[string]float64{"none": 1, "100": 30, "10": 30, "1": 10, "0.5": 5}
+
+const recipeBase = `
+name = "seed000-recipe"
+rounds = 2001
+
+[topology]
+agents = 10
+graph = "er-fiedler"
+
+[data]
+dataset = "mnist"
+partition = "a"
+
+[model]
+name = "layers"
+train_layers = 1
+layers = [
+  {kind = "conv2d", filters = 16, kernel = 5, stride = 2, padding = 2}, {kind = "groupnorm", groups = 4}, {kind = "relu"},
+  {kind = "conv2d", filters = 32, kernel = 3, padding = 1}, {kind = "groupnorm", groups = 4}, {kind = "relu"},
+  {kind = "maxpool", kernel = 2},
+  {kind = "conv2d", filters = 64, kernel = 3, padding = 1}, {kind = "groupnorm", groups = 8}, {kind = "relu"},
+  {kind = "adaptive-avgpool", size = 3}, {kind = "flatten"}, {kind = "layernorm"},
+  {kind = "linear", units = 10},
+]
+
+[algorithm]
+name = "gossip-sgd"
+gossip = 10
+acceleration = "chebyshev-ns"
+schedule = "cosine"
+step_size_final = 0.01
+
+[privacy]
+adjacency = "add-remove"
+sample_rate = 1.0
+batch_size = 6000
+target_delta = 1e-5
+
+[evaluate]
+every = 500
+`
+
+// recipeRun is one run of the recipe; budget untrained takes no step.
+type recipeRun struct {
+	features, fiedler, budget string
+	seed                      int
+}
+
+const untrained = "untrained"
+
+func (r recipeRun) cell(small bool) sweep.Cell {
+	c := sweep.Cell{Values: []string{r.features, r.fiedler, r.budget, fmt.Sprint(r.seed)}}
+	set := func(format string, args ...any) { c.Set = append(c.Set, fmt.Sprintf(format, args...)) }
+	set("seed=%d", r.seed)
+	set("model.init_from=%q", "builtin:"+r.features)
+	set("topology.target=%s", r.fiedler)
+	set("algorithm.step_size=%g", max(recipeSteps[r.budget], .01))
+	switch r.budget {
+	case untrained: // the last round asks nothing
+		set("rounds=1")
+		set("privacy.mechanism=\"none\"")
+	case "none":
+		set("privacy.mechanism=\"none\"")
+	default:
+		set("privacy.target_epsilon=%s", r.budget)
+		set("privacy.max_grad_norm=1.0")
+	}
+	if small {
+		if r.budget != untrained {
+			set("rounds=11")
+		}
+		set("evaluate.limit=500")
+	}
+	return c
+}
+
+// recipeCells are the recipe on every graph with the features of glyphs for the three
+// smallest budgets, on the complete one for all, and on the best and the worst connected
+// one with those of Fashion-MNIST, which know nothing of digits.
+func recipeCells(small bool) []sweep.Cell {
+	var cells []sweep.Cell
+	for _, features := range []string{"glyphs", "fashion-mnist"} {
+		cells = append(cells, recipeRun{features, "1", untrained, 1331}.cell(small))
+		for _, f := range fiedlers {
+			if (small || features != "glyphs") && f != "1" && f != "0.06" {
+				continue
+			}
+			for _, b := range reproduce.Ends(budgets, small) {
+				if (features != "glyphs" || f != "1") && (b == "none" || b == "100") {
+					continue // what little privacy costs is seen on the complete graph
+				}
+				for _, seed := range trials(small) {
+					cells = append(cells, recipeRun{features, f, b, seed}.cell(small))
+				}
+			}
+		}
+	}
+	return cells
+}
+
+// recipe sets the recipe beside the best published decentralized cell of its graph and
+// budget, and beside Central.
+func recipe(rows []sweep.Row, small bool) *reproduce.Document {
+	found, spent := map[[3]string]reproduce.Sample{}, map[[3]string]float64{}
+	for _, r := range rows {
+		k := [3]string(r.Values[:3])
+		found[k] = append(found[k], 100*r.Accuracy.Mean)
+		spent[k] = max(spent[k], r.EpsilonUpper)
+	}
+	d := &reproduce.Document{Header: []string{"features from", "λ2/n", "epsilon", "best published", "method",
+		"recipe",
+		"points above", "published central", "points above", "true epsilon"}}
+	for _, features := range []string{"glyphs", "fashion-mnist"} {
+		if s := found[[3]string{features, "1", untrained}]; len(s) > 0 {
+			d.Rows = append(d.Rows, []string{features, "", untrained, "", "", s.String(), "", "", "", "0"})
+		}
+		for i, f := range fiedlers {
+			for j, b := range budgets {
+				k := [3]string{features, f, b}
+				s := found[k]
+				if len(s) == 0 {
+					continue
+				}
+				m := bestMethod(i, j)
+				best, central := publishedTable1[i][m][j], publishedCentral[j]
+				d.Rows = append(d.Rows, []string{features, f, b, best.String(), methodNames[methods[m]],
+					s.String(),
+					fmt.Sprintf("%+.2f", s.Mean()-best.mean), central.String(),
+					fmt.Sprintf("%+.2f", s.Mean()-central.mean), reproduce.Epsilon(spent[k])})
+			}
+		}
+	}
+	d.Notes = []string{
+		"accuracy in percent: mean over the ten agents' own models on the MNIST test images after the " +
+			"last round, then mean and sd over seeds; published: Bayrooti, Gao, Prorok 2023 (arXiv " +
+			"2306.13892), Table 1, one digit an agent",
+		"epsilon is the PLD upper end under add-remove at delta 1e-5, from the ledgers: 200 steps on all " +
+			"records of an agent, clip norm 1, sum divided by the public constant 6000",
+		"features: what the last layer of a network of 30,698 parameters is given, which was trained on " +
+			"public images (examples/pretrain-glyphs.toml, pretrain-fashion-mnist.toml) and is not " +
+			"changed; the 5,770 parameters of that layer are trained and sent, from their public values on",
+		"glyphs is a generator of digits: untrained, its network classifies MNIST as the first row says, " +
+			"without any of the agents' data. Fashion-MNIST shows clothes: its features know nothing of " +
+			"digits",
+		"hyper-parameters (clip norm, step sizes by budget, 200 steps, 10 rounds of averaging) were " +
+			"chosen on Fashion-MNIST with the features of glyphs, none on MNIST; graphs are drawn anew " +
+			"for each seed",
+	}
+	if small {
+		d.Notes = append(d.Notes,
+			"scale smoke: ten rounds and 500 test images; the figures show only that everything runs")
+	}
+	return d
+}
+
+// bestMethod is the method with the highest published mean of a graph and budget.
+func bestMethod(graph, budget int) int {
+	means := make([]float64, len(methods))
+	for m := range methods {
+		means[m] = publishedTable1[graph][m][budget].mean
+	}
+	return slices.Index(means, slices.Max(means))
+}

@@ -1,0 +1,193 @@
+package muffliato2022
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"os"
+	"sotto/experiment/run"
+
+	"sotto/agent"
+	"sotto/algo"
+	"sotto/experiment"
+	"sotto/experiment/exposure"
+	"sotto/experiment/rundir"
+	"sotto/privacy/account/network"
+	"sotto/topology"
+)
+
+// averager is a graph with the published number of rounds of accelerated averaging,
+// and what they cost and do.
+type averager struct {
+	name           string // as published
+	family, params string // of topology, and settings of a run file
+	alike          bool   // all agents are: one observer stands for all
+	agents, degree int
+	gap            float64 // 1 - λ_2
+	rounds         int
+	// Mean losses over all agents but the observer, divided by n, of the worst observer,
+	// in units of αΔ²/(2s²).
+	formula, exact float64
+	worst          float64 // largest exact loss of a pair
+	spread         float64 // ‖P‖_F² of the matrix P that the rounds amount to: 1 if averages are exact
+}
+
+// averagers are the graphs of the published table; an expander is a random 4-regular
+// graph.
+func averagers(agents int) []averager {
+	return []averager{
+		{name: "complete", family: "complete", alike: true},
+		{name: "expander", family: "regular", params: "topology.degree=4"},
+		{name: "hypercube", family: "hypercube", alike: true},
+		{name: "arbitrary", family: "geometric",
+			params: fmt.Sprintf("topology.radius=%g",
+				math.Round(100*math.Sqrt(3*math.Log(float64(agents))/(math.Pi*float64(agents))))/100)},
+		{name: "ring", family: "ring", alike: true},
+	}
+}
+
+// settings are those of the graph in a run file.
+func (a *averager) settings() []string {
+	set := []string{fmt.Sprintf("topology.graph=%q", a.family), fmt.Sprintf("topology.agents=%d", a.agents),
+		fmt.Sprintf("data.agents=%d", a.agents)}
+	if a.params != "" {
+		set = append(set, a.params)
+	}
+	return set
+}
+
+// measure looks at the graph with every agent as the observer, or one where all are
+// alike.
+func (a *averager) measure(ctx context.Context, agents int) error {
+	a.agents = agents
+	var radius float64
+	fmt.Sscanf(a.params, "topology.radius=%g", &radius)
+	s, err := topology.New(a.family, "", agents, 1, func(p any) error {
+		switch p := p.(type) {
+		case *topology.RegularParams:
+			p.Degree = 4
+		case *topology.GeometricParams:
+			p.Radius = radius
+		}
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	g, err := s.At(0)
+	if err != nil {
+		return err
+	}
+	info, err := topology.Analyze(g)
+	if err != nil {
+		return err
+	}
+	a.gap = info.Gap
+	for i := range agent.ID(agents) {
+		a.degree = max(a.degree, g.Degree(i))
+	}
+	if a.rounds, err = publishedRounds(g, 1); err != nil {
+		return err
+	}
+	mixing, err := exposure.Mixing(s, a.rounds)
+	if err != nil {
+		return err
+	}
+	if err := a.losses(ctx, &network.Gossip{Agents: agents, Rounds: mixing}); err != nil {
+		return err
+	}
+	rounds, err := algo.Recursion{Acceleration: "paper"}.Coefficients(agent.Env{Second: info.Lambda2},
+		a.rounds)
+	a.spread = spreadOf(g, rounds)
+	return err
+}
+
+// losses are those of all pairs.
+func (a *averager) losses(ctx context.Context, g *network.Gossip) error {
+	all := make([]network.Adversary, map[bool]int{true: 1, false: a.agents}[a.alike])
+	for v := range all {
+		all[v] = network.Observer(v)
+	}
+	views, err := g.Views(all)
+	if err != nil {
+		return err
+	}
+	for v, view := range views {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		printed, err := g.MuffliatoPrinted(v)
+		if err != nil {
+			return err
+		}
+		formula, exact := 0., 0.
+		for u, leak := range view.Leak {
+			if u != v {
+				formula, exact, a.worst = formula+printed[u], exact+leak, max(a.worst, leak)
+			}
+		}
+		a.formula, a.exact = max(a.formula, formula/float64(a.agents)), max(a.exact, exact/float64(a.agents))
+	}
+	return nil
+}
+
+// spreadOf is ‖P‖_F² of rounds of averaging with these coefficients.
+func spreadOf(g *topology.Graph, rounds [][3]float64) float64 {
+	n := g.Agents()
+	square := func() [][]float64 {
+		rows := make([][]float64, n)
+		for i := range rows {
+			rows[i] = make([]float64, n)
+		}
+		return rows
+	}
+	now, before := square(), square()
+	for i := range now {
+		now[i][i] = 1
+	}
+	for _, coefficients := range rounds {
+		a, b, c := coefficients[0], coefficients[1], coefficients[2]
+		next := square()
+		for i, row := range next {
+			own := a*g.SelfWeight(agent.ID(i)) + b
+			for u := range row {
+				row[u] = own*now[i][u] - c*before[i][u]
+			}
+			for _, nb := range g.In(agent.ID(i)) {
+				for u, x := range now[nb.ID] {
+					row[u] += a * nb.Weight * x
+				}
+			}
+		}
+		now, before = next, now
+	}
+	sum := 0.
+	for _, row := range now {
+		for _, x := range row {
+			sum += x * x
+		}
+	}
+	return sum
+}
+
+// runOnce runs a run file with settings in a directory that is removed.
+func runOnce(ctx context.Context, text string, set []string) (*rundir.Summary, error) {
+	dir, err := os.MkdirTemp("", "sotto-study-")
+	if err != nil {
+		return nil, err
+	}
+	defer os.RemoveAll(dir)
+	f, err := experiment.Parse("study", []byte(text), set)
+	if err != nil {
+		return nil, err
+	}
+	e, err := f.Build("")
+	if err != nil {
+		return nil, err
+	}
+	r, err := run.Run(ctx, e, run.Options{Out: dir, Workers: 1})
+	if err != nil {
+		return nil, err
+	}
+	return &r.Summary, nil
+}

@@ -1,0 +1,180 @@
+package papers
+
+import (
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+	"slices"
+	"sotto/experiment/sweep"
+	"strings"
+	"testing"
+
+	"sotto/config"
+	"sotto/reproduce"
+	"sotto/reproduce/reproducetest"
+)
+
+// A row is found among all studies by its digest, and refused where its bits are another
+// engine's, another arithmetic's or nobody's.
+func TestRow(t *testing.T) {
+	axes, rows, err := sweep.ReadRows("../../docs/results/seed000/cells.csv")
+	if err != nil {
+		t.Fatal(err)
+	}
+	row := rows[len(rows)-1]
+	refused := func(key, dir string, r sweep.Row) {
+		t.Helper()
+		var bad *config.Error
+		if _, err := All.Row(axes, &r, dir); !errors.As(err, &bad) || bad.Key != key {
+			t.Errorf("%s: %v", key, err)
+		}
+	}
+	old := row
+	old.Engine = "0"
+	refused("engine", "", old)
+	unknown := row
+	unknown.Values = slices.Clone(row.Values)
+	unknown.Values[0] = "neither"
+	refused("config_digest", "", unknown)
+	dir := os.Getenv("SOTTO_DATA")
+	if dir == "" {
+		t.Skip("SOTTO_DATA not set: needs mnist")
+	}
+	e, err := All.Row(axes, &row, dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if e.Digest() != row.ConfigDigest {
+		t.Errorf("found %s, want %s", e.Digest(), row.ConfigDigest)
+	}
+	other := row
+	other.Arithmetic = "another"
+	refused("arithmetic", dir, other)
+	altered := row
+	altered.ConfigDigest = strings.Repeat("0", 64)
+	refused("config_digest", dir, altered)
+}
+
+// A simulated study leaves its table and plots; sizes, sweeps' options and directories
+// that do not fit are refused.
+func TestRun(t *testing.T) {
+	dir := t.TempDir()
+	d, err := All.Run(context.Background(), "seed000-convergence",
+		reproduce.Options{Dir: dir, Scale: reproduce.Smoke})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range []string{"seed000-convergence.csv", "seed000-convergence.md",
+		"seed000-convergence.tex", "convergence-quadratic.svg", "convergence-quadratic.csv"} {
+		if info, err := os.Stat(filepath.Join(dir, name)); err != nil || info.Size() == 0 ||
+			info.Size() > 100_000 {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	again, err := All.Run(context.Background(), "seed000-convergence",
+		reproduce.Options{Dir: dir, Scale: reproduce.Smoke, Sweep: sweep.Options{Workers: 1}})
+	if err != nil || string(again.CSV()) != string(d.CSV()) {
+		t.Errorf("one worker gives another table (%v)", err)
+	}
+	if err := os.WriteFile(filepath.Join(dir, "cells.csv"), []byte("cell,x,accuracy\n"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	for key, c := range map[string]struct {
+		name string
+		opt  reproduce.Options
+	}{
+		"scale": {"seed000-table1", reproduce.Options{Dir: dir, Scale: reproduce.Short}},
+		"study": {"seed000-theorem51", reproduce.Options{Dir: dir, Scale: reproduce.Smoke, Finished: true}},
+		"":      {"seed000-table1", reproduce.Options{Dir: dir, Scale: reproduce.Full, Finished: true}},
+	} {
+		var bad *config.Error
+		if _, err := All.Run(context.Background(), c.name, c.opt); !errors.As(err, &bad) || bad.Key != key {
+			t.Errorf("%s: %v", c.name, err)
+		}
+	}
+}
+
+// Reports on finished runs read the committed rows without running any.
+func TestFinished(t *testing.T) {
+	dir := t.TempDir()
+	b, err := os.ReadFile("../../docs/results/seed000/cells.csv")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(dir, "cells.csv"), b, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	d, err := All.Run(context.Background(), "seed000-figure1",
+		reproduce.Options{Dir: dir, Scale: reproduce.Full, Finished: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(d.Rows) == 0 || len(d.Figures) == 0 {
+		t.Errorf("%d rows and %d plots", len(d.Rows), len(d.Figures))
+	}
+}
+
+// Every run of every study, small and full, is a run file that decodes, and no two are
+// the same.
+func TestStudiesDecode(t *testing.T) {
+	for _, name := range All.Names() {
+		s := All.Studies()[name]
+		for _, scale := range s.Sizes() {
+			if s.Cells == nil {
+				continue
+			}
+			cells := s.Cells(scale)
+			study, err := sweep.New(name, []byte(s.Base), s.Axes, cells)
+			if err != nil {
+				t.Fatalf("%s: %v", name, err)
+			}
+			seen := map[string]bool{}
+			for i, c := range cells {
+				if _, err := study.Cell(i); err != nil {
+					t.Fatalf("%s, run %d: %v", name, i, err)
+				}
+				settings := strings.Join(c.Set, " ")
+				if seen[settings] {
+					t.Errorf("%s, run %d occurs twice: %s", name, i, settings)
+				}
+				seen[settings] = true
+			}
+		}
+	}
+	// Four graphs, three methods, five budgets and five trials are 300 runs a mode, of
+	// which replication has 20 less, of DP-DiNNO without noise; the central row has 25
+	// sound ones, and 20 replicated ones with a budget.
+	if got := len(All.Studies()["seed000-table1"].Cells(reproduce.Full)); got != 300+280+25+20 {
+		t.Errorf("table 1 has %d runs, want 625", got)
+	}
+	var bad *config.Error
+	if _, err := All.Run(context.Background(), "seed009-table1", reproduce.Options{}); !errors.As(err,
+		&bad) ||
+		bad.Key != "study" {
+		t.Errorf("unknown study: %v", err)
+	}
+}
+
+// Every table that is made whole ends with the columns of addRow, no two rows have the
+// same settings, and another number of workers gives the same bits.
+func TestRowsOfSimulations(t *testing.T) {
+	for _, name := range All.Names() {
+		// these take long: see TestTable5 and TestRowsOfTheorem51
+		if s := All.Studies()[name]; s.Cells != nil || name == "seed000-table5" ||
+			name == "seed000-theorem51" {
+			continue
+		}
+		var tables [2]*reproduce.Document
+		for k := range tables {
+			d, err := All.Run(context.Background(), name,
+				reproduce.Options{Dir: t.TempDir(), Scale: reproduce.Smoke,
+					Sweep: sweep.Options{Workers: 1 + k, DataDir: t.TempDir()}})
+			if err != nil {
+				t.Fatal(err)
+			}
+			tables[k] = d
+		}
+		reproducetest.CheckRows(t, name, tables)
+	}
+}

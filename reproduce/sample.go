@@ -1,0 +1,63 @@
+package reproduce
+
+import (
+	"fmt"
+	"math"
+
+	"sotto/report/plot"
+)
+
+// Sample is a set of figures of equal runs.
+type Sample []float64
+
+func (s Sample) Mean() float64 {
+	sum := 0.
+	for _, x := range s {
+		sum += x
+	}
+	return sum / float64(len(s))
+}
+
+// SD is the sample standard deviation; NaN for fewer than two.
+func (s Sample) SD() float64 {
+	m, sum := s.Mean(), 0.
+	for _, x := range s {
+		sum += (x - m) * (x - m)
+	}
+	return math.Sqrt(sum / float64(len(s)-1))
+}
+
+// String is "mean ± sd", in percent points where the figures are.
+func (s Sample) String() string {
+	switch len(s) {
+	case 0:
+		return ""
+	case 1:
+		return fmt.Sprintf("%.2f", s[0])
+	}
+	return fmt.Sprintf("%.2f ± %.2f", s.Mean(), s.SD())
+}
+
+// Significant is "mean ± sd" to three digits: errors span many orders.
+func (s Sample) Significant() string {
+	switch len(s) {
+	case 0:
+		return ""
+	case 1:
+		return fmt.Sprintf("%.3g", s[0])
+	}
+	return fmt.Sprintf("%.3g ± %.2g", s.Mean(), s.SD())
+}
+
+// Fraction is a mean with one sd on either side, as a fraction; ok is false without
+// figures.
+func (s Sample) Fraction(x float64) (p plot.Point, ok bool) {
+	if len(s) == 0 {
+		return p, false
+	}
+	mean, sd := s.Mean()/100, 0.
+	if len(s) > 1 {
+		sd = s.SD() / 100
+	}
+	return plot.Point{X: x, Y: mean, Low: mean - sd, High: mean + sd}, true
+}
