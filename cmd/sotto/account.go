@@ -49,7 +49,8 @@ func newAccountEpsilon() *cobra.Command {
 				}
 				return m.print(cmd.OutOrStdout(), figures{account.StatedInterval(i), delta, name,
 					plan.Adjacency.String(), plan.Unit.String()},
-					"epsilon %s upper, %s lower, at delta %g\n", epsilonText(i.Upper), epsilonText(i.Lower),
+					"epsilon %s upper, %s lower, at delta %g\n", rundir.FormatFine(i.Upper),
+					rundir.FormatFine(i.Lower),
 					delta)
 			})
 		},
@@ -129,7 +130,7 @@ func newAccountNoise() *cobra.Command {
 					"delta": target.Delta, "accountant": name, "adjacency": plan.Adjacency.String()}
 				return m.print(cmd.OutOrStdout(), v, "%s %.6g: epsilon %s upper, %s lower, at delta %g\n",
 					key, noise,
-					epsilonText(res.Epsilon.Upper), epsilonText(res.Epsilon.Lower), target.Delta)
+					rundir.FormatFine(res.Epsilon.Upper), rundir.FormatFine(res.Epsilon.Lower), target.Delta)
 			})
 		},
 	}
@@ -241,7 +242,8 @@ func newAccountCompose() *cobra.Command {
 				}
 				return m.print(cmd.OutOrStdout(),
 					figures{account.StatedInterval(e), delta, name, a.String(), unit.String()},
-					"epsilon %s upper, %s lower, at delta %g\n", epsilonText(e.Upper), epsilonText(e.Lower),
+					"epsilon %s upper, %s lower, at delta %g\n", rundir.FormatFine(e.Upper),
+					rundir.FormatFine(e.Lower),
 					delta)
 			})
 		},
@@ -348,13 +350,6 @@ func writeCurve(w io.Writer, acc account.Accountant, name string, top float64, p
 }
 
 func plain(x float64) string { return strconv.FormatFloat(x, 'g', -1, 64) }
-
-func epsilonText(x float64) string {
-	if math.IsInf(x, 1) {
-		return "infinite"
-	}
-	return strconv.FormatFloat(x, 'f', 6, 64)
-}
 
 func newAccountStatement() *cobra.Command {
 	var output string

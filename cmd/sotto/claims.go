@@ -15,6 +15,7 @@ import (
 
 	"sotto/agent"
 	"sotto/config"
+	"sotto/experiment/rundir"
 	"sotto/node"
 	"sotto/privacy/ledger"
 )
@@ -136,7 +137,7 @@ func verifyStatement(w io.Writer, path, heads string, owner ed25519.PublicKey) e
 			return err
 		}
 		row("head", "of %s: record %d, which the statement knows of", all[i].Name, h.Seq)
-		row("then", "epsilon %s at delta %g, %s", epsilonText(all[i].Claim.Epsilon), all[i].Claim.Delta,
+		row("then", "epsilon %s at delta %g, %s", rundir.FormatFine(all[i].Claim.Epsilon), all[i].Claim.Delta,
 			claimed)
 	}
 	if err := s.Verify(owner); err != nil {
@@ -146,7 +147,7 @@ func verifyStatement(w io.Writer, path, heads string, owner ed25519.PublicKey) e
 		s.Statement.Ledger.LastSeq)
 	if e := s.Statement.Epsilon; e != nil {
 		row("epsilon", "%s upper at delta %g: the member's, which its ledger alone can prove",
-			epsilonText(float64(e.Upper)), s.Statement.Delta)
+			rundir.FormatFine(float64(e.Upper)), s.Statement.Delta)
 	}
 	return t.Flush()
 }

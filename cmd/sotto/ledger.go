@@ -15,6 +15,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"sotto/experiment/rundir"
 	"sotto/privacy/ledger"
 )
 
@@ -95,7 +96,7 @@ member's ledger had when its node finished.`,
 				_, err = fmt.Fprintf(cmd.OutOrStdout(),
 					"simulated run: %d distinct ledgers, %d charges, epsilon %s upper: statements follow "+
 						"from ledgers\n",
-					r.Ledgers, r.Charges, epsilonText(r.Epsilon.Upper))
+					r.Ledgers, r.Charges, rundir.FormatFine(r.Epsilon.Upper))
 				return err
 			}
 			r, err := ledger.Verify(args[0], o)
@@ -127,8 +128,8 @@ func writeLedgerReport(w io.Writer, r ledger.Report) error {
 	row("charges", "%d", r.Charges)
 	row("budget", "epsilon %g at delta %g (%v, %v, at least %d records)", r.Genesis.Budget.Epsilon,
 		r.Genesis.Budget.Delta, r.Genesis.Adjacency, r.Genesis.Unit, r.Genesis.MinRecords)
-	row("spent", "epsilon %s upper, %s lower, accountant %s", epsilonText(r.Spent.Epsilon.Upper),
-		epsilonText(r.Spent.Epsilon.Lower), r.Spent.Accountant)
+	row("spent", "epsilon %s upper, %s lower, accountant %s", rundir.FormatFine(r.Spent.Epsilon.Upper),
+		rundir.FormatFine(r.Spent.Epsilon.Lower), r.Spent.Accountant)
 	row("checked", "%d signatures, %d recorded epsilons", r.Signatures, r.Claims)
 	if r.Torn > 0 {
 		row("torn", "%d bytes of a charge that was interrupted; the next opening cuts them", r.Torn)
@@ -183,7 +184,8 @@ func showRecords(w io.Writer, dir string, o ledger.Options, last int) error {
 		case r.Event != nil:
 			line += fmt.Sprintf("\t%s\t(charged %d times so far)", r.Event.Key(), r.Total)
 		case r.Claim != nil:
-			line += fmt.Sprintf("\tepsilon %s at delta %g, accountant %s", epsilonText(r.Claim.Epsilon.Upper),
+			line += fmt.Sprintf("\tepsilon %s at delta %g, accountant %s",
+				rundir.FormatFine(r.Claim.Epsilon.Upper),
 				r.Claim.Delta, r.Claim.Accountant)
 		}
 		if r.Note != "" {

@@ -1,34 +1,38 @@
 package main
 
 import (
+	"cmp"
+	"encoding/json"
 	"errors"
 	"fmt"
-	"math"
+	"io"
+	"io/fs"
 	"slices"
+	"sotto/experiment/forecast"
+	"strings"
 
 	"github.com/spf13/cobra"
 
-	"sotto/agent"
-	"sotto/algo"
 	"sotto/config"
-	"sotto/privacy/account"
-	"sotto/privacy/account/network"
-	"sotto/topology"
+	"sotto/experiment/exposure"
+	"sotto/node"
+	"sotto/report/plot"
 )
 
 // networkFlags describe one private averaging and who looks at it.
 type networkFlags struct {
-	graph                      graphFlags
-	family, run, roster        string
-	rounds                     int
-	given                      bool // --rounds
-	steps                      int
-	adversary, method          string
-	dimension                  float64
-	noise, epsilon, delta      float64
-	adjacency, output, drawing string
-	secureSum, reference       bool
-	reconstruct                bool
+	exposure.Settings
+	source          sourceFlags
+	steps           int
+	output, drawing string
+	reference       bool
+	reconstruct     bool
+}
+
+// sourceFlags say what is averaged over.
+type sourceFlags struct {
+	graph               graphFlags
+	family, run, roster string
 }
 
 func newAccountNetwork() *cobra.Command {
@@ -47,48 +51,54 @@ rounds, where other agents react to an agent's update.`,
 			"  sotto account network --roster roster.toml --rounds 5 --adversary {0,3} --epsilon 1",
 		Args: noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			f.given = cmd.Flags().Changed("rounds")
-			if f.steps != 1 {
-				if err := f.checkTraining(); err != nil {
-					return err
-				}
-				return f.writeTraining(cmd.OutOrStdout())
+			if err := f.check(); err != nil {
+				return err
 			}
-			r, err := f.compute()
+			src, err := f.source.open()
 			if err != nil {
 				return err
 			}
-			return f.write(cmd.OutOrStdout(), r)
+			if src.Rounds > 0 && !cmd.Flags().Changed("rounds") {
+				f.Rounds = src.Rounds
+			}
+			c, err := exposure.NewCase(src, &f.Settings)
+			if err != nil {
+				return ofFlag(err)
+			}
+			if f.steps != 1 {
+				return f.writeTraining(cmd.OutOrStdout(), c)
+			}
+			return f.writeViews(cmd.OutOrStdout(), c)
 		},
 	}
 	fl := c.Flags()
-	fl.StringVar(&f.family, "topology", "", "graph family, see sotto topology show")
-	fl.StringVar(&f.run, "run", "",
+	fl.StringVar(&f.source.family, "topology", "", "graph family, see sotto topology show")
+	fl.StringVar(&f.source.run, "run", "",
 		"the graphs of this run directory, in place of --topology; a run that averages has its own number "+
 			"of rounds")
-	fl.StringVar(&f.roster, "roster", "", "the graphs of this roster, in place of --topology")
-	fl.IntVar(&f.graph.agents, "agents", 10, "number of agents")
-	fl.StringVar(&f.graph.weights, "weights", "",
+	fl.StringVar(&f.source.roster, "roster", "", "the graphs of this roster, in place of --topology")
+	fl.IntVar(&f.source.graph.agents, "agents", 10, "number of agents")
+	fl.StringVar(&f.source.graph.weights, "weights", "",
 		"metropolis, uniform, lazy, max-degree, or column for push-sum")
-	fl.Uint64Var(&f.graph.seed, "graph-seed", 1, "seed of random graphs")
-	fl.Float64Var(&f.graph.dropout, "dropout", 0, "probability that a link is missing from a round")
-	fl.BoolVar(&f.graph.pairs, "pairs", false,
+	fl.Uint64Var(&f.source.graph.seed, "graph-seed", 1, "seed of random graphs")
+	fl.Float64Var(&f.source.graph.dropout, "dropout", 0, "probability that a link is missing from a round")
+	fl.BoolVar(&f.source.graph.pairs, "pairs", false,
 		"in every round one random agent averages with one random neighbor, and the others wait")
-	fl.StringArrayVar(&f.graph.set, "set", nil, "parameter of the graph, key=value (repeatable)")
-	fl.IntVar(&f.rounds, "rounds", 10, "rounds of averaging, 0 to 100000")
+	fl.StringArrayVar(&f.source.graph.set, "set", nil, "parameter of the graph, key=value (repeatable)")
+	fl.IntVar(&f.Rounds, "rounds", 10, "rounds of averaging, 0 to 100000")
 	fl.IntVar(&f.steps, "steps", 1,
 		"releases of each agent, with the rounds of averaging after each: what a partial view tells of "+
 			"training is an estimate, never a guarantee")
-	fl.StringVar(&f.adversary, "adversary", "all",
+	fl.StringVar(&f.Adversary, "adversary", "all",
 		"an agent (3), a coalition ({3,7}), all (every agent for itself), all-messages or eavesdropper")
-	fl.StringVar(&f.method, "method", "plain", "plain, chebyshev, chebyshev-ns, jacobi or paper")
-	fl.Float64Var(&f.dimension, "dimension", 2, "jacobi: spectral dimension of the graph, 1 for rings")
-	fl.Float64Var(&f.noise, "noise-multiplier", 0, "noise standard deviation over the clip; default 1")
-	fl.Float64Var(&f.epsilon, "epsilon", 0,
+	fl.StringVar(&f.Method, "method", "plain", "plain, chebyshev, chebyshev-ns, jacobi or paper")
+	fl.Float64Var(&f.Dimension, "dimension", 2, "jacobi: spectral dimension of the graph, 1 for rings")
+	fl.Float64Var(&f.Noise, "noise-multiplier", 0, "noise standard deviation over the clip; default 1")
+	fl.Float64Var(&f.Epsilon, "epsilon", 0,
 		"in place of --noise-multiplier: the local epsilon, against everyone, that sets the noise")
-	fl.Float64Var(&f.delta, "delta", 1e-5, "delta, above 0 and below 1")
-	fl.StringVar(&f.adjacency, "adjacency", "add-remove", "add-remove, replace-one or zero-out")
-	fl.BoolVar(&f.secureSum, "secure-sum", false,
+	fl.Float64Var(&f.Delta, "delta", 1e-5, "delta, above 0 and below 1")
+	fl.StringVar(&f.Adjacency, "adjacency", "add-remove", "add-remove, replace-one or zero-out")
+	fl.BoolVar(&f.SecureSum, "secure-sum", false,
 		"every agent gets only the weighted sum of a round's messages to it")
 	fl.BoolVar(&f.reference, "reference", false,
 		"print the published per-message formula beside the exact figures; it is not a bound")
@@ -100,178 +110,135 @@ rounds, where other agents react to an agent's update.`,
 	return c
 }
 
-// networkResult is what the figures of an averaging are made from.
-type networkResult struct {
-	graph       *topology.Graph // of the first round, with all its links
-	adversaries []network.Adversary
-	views       []*network.View
-	formula     [][]float64 // by adversary; nil: not asked for, or no single observer
-	determined  []*network.Reconstruction
-	gossip      network.Gossip
-	adjacency   account.Adjacency
-	noise, mu   float64
-	local       account.Interval
-	notes       []string
-}
-
+// check refuses flags before anything is read.
 func (f *networkFlags) check() error {
 	switch {
+	case f.steps < 1:
+		return config.Bad("--steps", f.steps, "at least 1")
+	case f.steps > 1 && f.output != "table" && f.output != "json":
+		return config.Bad("--output", f.output, "table or json with --steps")
+	case f.steps > 1 && (f.reference || f.reconstruct):
+		return config.Bad("--steps", f.steps, "1 with --reference or --reconstruct")
 	case !slices.Contains([]string{"table", "json", "csv", "svg"}, f.output):
 		return usageError{fmt.Errorf("--output: found %q, allowed: table, json, csv, svg", f.output)}
-	case !slices.Contains([]string{"", "heatmap", "distance", "coalition", "graph"}, f.drawing):
-		return usageError{fmt.Errorf("--draw: found %q, allowed: heatmap, distance, coalition, graph",
-			f.drawing)}
-	case f.noise != 0 && f.epsilon != 0:
+	case f.drawing != "" && !slices.Contains(exposure.Drawings, f.drawing):
+		return usageError{fmt.Errorf("--draw: found %q, allowed: %s", f.drawing,
+			strings.Join(exposure.Drawings, ", "))}
+	case f.Noise != 0 && f.Epsilon != 0:
 		return usageError{errors.New("--epsilon sets the noise: no --noise-multiplier beside it")}
-	case !(f.noise >= 0) || math.IsInf(f.noise, 1):
-		return config.Bad("--noise-multiplier", f.noise, "finite numbers above 0")
-	case !(f.epsilon >= 0) || f.epsilon > 1000:
-		return config.Bad("--epsilon", f.epsilon, "above 0 and at most 1000")
-	case !(f.delta > 0 && f.delta < 1):
-		return config.Bad("--delta", f.delta, "above 0 and below 1")
-	case f.rounds < 0 || f.rounds > 100_000:
-		return config.Bad("--rounds", f.rounds, "0 to 100000")
 	}
-	return nil
+	return ofFlag(f.Check())
 }
 
-// described reads the averaging and who looks at it.
-func (f *networkFlags) described() (*networkResult, error) {
-	if err := f.check(); err != nil {
-		return nil, err
-	}
-	src, err := f.source()
-	if err != nil {
-		return nil, err
-	}
-	base := src.whole
-	if src.rounds > 0 && !f.given {
-		f.rounds = src.rounds
-	}
-	r := &networkResult{graph: base, notes: src.notes}
-	if r.adjacency, err = account.ParseAdjacency(f.adjacency); err != nil {
-		return nil, err
-	}
-	shift := account.ClipShift(r.adjacency)
-	switch {
-	case f.epsilon > 0:
-		r.noise = shift / account.GaussianMu(f.epsilon, f.delta)
-	case f.noise > 0:
-		r.noise = f.noise
-	default:
-		r.noise = 1
-	}
-	r.mu = shift / r.noise
-	e := account.GaussianEpsilon(r.mu, f.delta)
-	r.local = account.Interval{Lower: e * (1 - 1e-12), Upper: e * (1 + 1e-12)}
-	r.gossip = network.Gossip{Agents: base.Agents(), SecureSum: f.secureSum}
-	if r.gossip.Rounds, err = src.mixing(f.rounds); err != nil {
-		return nil, err
-	}
-	if r.gossip.Method, err = f.averaging(base, len(r.gossip.Rounds)); err != nil {
-		return nil, err
-	}
-	if r.adversaries, err = f.adversaries(base.Agents()); err != nil {
-		return nil, err
-	}
-	return r, nil
-}
-
-func (f *networkFlags) compute() (*networkResult, error) {
-	r, err := f.described()
-	if err != nil {
-		return nil, err
-	}
-	if r.views, err = r.gossip.Views(r.adversaries); err != nil {
-		return nil, err
-	}
-	if f.reconstruct {
-		for _, a := range r.adversaries {
-			d, err := r.gossip.Reconstruct(a)
-			if err != nil {
-				return nil, err
-			}
-			r.determined = append(r.determined, d)
-		}
-	}
-	return r, f.printed(r)
-}
-
-// averaging is the method with the eigenvalues of the graph.
-func (f *networkFlags) averaging(g *topology.Graph, rounds int) (network.Method, error) {
-	r, env := algo.Recursion{Acceleration: f.method}, agent.Env{}
-	switch f.method {
-	case "jacobi":
-		r.Dimension = f.dimension
-	case "chebyshev", "chebyshev-ns", "paper":
-		info, err := topology.Analyze(g)
-		if err != nil {
-			return network.Method{}, err
-		}
-		if !info.Computed {
-			return network.Method{}, config.Bad("--method", f.method,
-				"plain or jacobi where the eigenvalues are not computed: "+info.NotComputed)
-		}
-		env.Rho, env.Second = 1-info.AbsoluteGap, info.Lambda2
-	}
-	steps, err := r.Coefficients(env, rounds)
+// ofFlag names the flag in place of the setting that an error is about.
+func ofFlag(err error) error {
 	var bad *config.Error
 	if errors.As(err, &bad) {
-		bad.Key = map[string]string{"acceleration": "--method", "spectral_dimension": "--dimension"}[bad.Key]
+		bad.Key = cmp.Or(map[string]string{
+			"noise_multiplier":   "--noise-multiplier",
+			"epsilon":            "--epsilon",
+			"delta":              "--delta",
+			"rounds":             "--rounds",
+			"agents":             "--agents",
+			"acceleration":       "--method",
+			"spectral_dimension": "--dimension",
+		}[bad.Key], bad.Key)
 	}
-	return network.Averaging(f.method, steps), err
+	return err
 }
 
-func (f *networkFlags) adversaries(agents int) ([]network.Adversary, error) {
-	if f.adversary != "all" {
-		a, err := network.ParseAdversary(f.adversary)
-		return []network.Adversary{a}, err
-	}
-	out := make([]network.Adversary, agents)
-	for v := range out {
-		out[v] = network.Observer(v)
-	}
-	return out, nil
-}
-
-// printed fills in the published formula.
-func (f *networkFlags) printed(r *networkResult) error {
-	if !f.reference {
-		return nil
-	}
-	r.formula = make([][]float64, len(r.adversaries))
-	for i, a := range r.adversaries {
-		if m := a.Members(); len(m) == 1 {
-			var err error
-			if r.formula[i], err = r.gossip.MuffliatoPrinted(m[0]); err != nil {
-				return err
-			}
+// open reads the graphs of a family, a run or a roster.
+func (f *sourceFlags) open() (*exposure.Source, error) {
+	sources := 0
+	for _, s := range []string{f.family, f.run, f.roster} {
+		if s != "" {
+			sources++
 		}
 	}
-	return nil
+	switch {
+	case sources != 1:
+		return nil, usageError{errors.New("account network takes one of --topology, --run and --roster")}
+	case f.family != "":
+		return f.ofFamily()
+	case f.graph.dropout != 0 || len(f.graph.set) > 0 || f.graph.weights != "" || f.graph.pairs:
+		return nil, usageError{errors.New("--dropout, --pairs, --set and --weights go with --topology")}
+	case f.run != "":
+		r, err := forecast.ReadGraphs(f.run)
+		if err != nil {
+			return nil, err
+		}
+		return exposure.OfRun(r.Schedule, r.Whole, r.Averaging)
+	}
+	return f.ofRoster()
 }
 
-// distances are the least numbers of links from any member of a to each agent, -1 for
-// those who listen from outside.
-func (r *networkResult) distances(a network.Adversary) []int {
-	d := make([]int, r.graph.Agents())
-	for i := range d {
-		d[i] = -1
+func (f *sourceFlags) ofFamily() (*exposure.Source, error) {
+	schedule, base, err := f.graph.build(f.family)
+	s := &exposure.Source{Schedule: schedule, Whole: base, Dropout: f.graph.dropout}
+	if f.graph.pairs {
+		s.First = 1
 	}
-	queue := a.Members()
-	for _, m := range queue {
-		d[m] = 0
+	if err != nil || f.graph.dropout == 0 {
+		return s, err
 	}
-	for at := 0; at < len(queue); at++ {
-		i := agent.ID(queue[at])
-		for _, nbs := range [][]agent.Neighbor{r.graph.In(i), r.graph.Out(i)} {
-			for _, nb := range nbs {
-				if d[nb.ID] < 0 {
-					d[nb.ID] = d[i] + 1
-					queue = append(queue, int(nb.ID))
-				}
-			}
+	whole := f.graph
+	whole.dropout = 0
+	_, s.Whole, err = whole.build(f.family)
+	return s, err
+}
+
+// ofRoster has the graphs of all rounds where the run file lies beside the roster, and
+// else the weights that the roster states.
+func (f *sourceFlags) ofRoster() (*exposure.Source, error) {
+	flags := rosterFlags{roster: f.roster}
+	r, file, err := flags.read()
+	if err == nil {
+		whole, schedule, err := checkGraph(r, file)
+		if err != nil {
+			return nil, err
 		}
+		return exposure.OfRun(schedule, whole, file.Averaging())
 	}
-	return d
+	if !errors.Is(err, fs.ErrNotExist) {
+		return nil, err
+	}
+	if r, err = node.ReadRoster(f.roster); err != nil {
+		return nil, err
+	}
+	g, err := r.Topology()
+	if err != nil {
+		return nil, err
+	}
+	return exposure.OfWeights(g)
+}
+
+func (f *networkFlags) writeViews(w io.Writer, c *exposure.Case) error {
+	r, err := c.Views(f.reference, f.reconstruct)
+	if err != nil {
+		return err
+	}
+	switch f.output {
+	case "json":
+		return json.NewEncoder(w).Encode(r.Figures())
+	case "csv":
+		return r.WriteCSV(w)
+	case "svg":
+		d, err := r.Draw(f.drawing)
+		if err != nil {
+			return ofFlag(err)
+		}
+		return plot.WriteSVG(w, d)
+	}
+	return r.WriteText(w)
+}
+
+func (f *networkFlags) writeTraining(w io.Writer, c *exposure.Case) error {
+	x, err := c.Training(f.steps)
+	if err != nil {
+		return err
+	}
+	if f.output == "json" {
+		return json.NewEncoder(w).Encode(x)
+	}
+	return x.WriteText(w)
 }

@@ -16,6 +16,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"sotto/experiment/rundir"
 	"sotto/node"
 )
 
@@ -236,7 +237,8 @@ func (p *peer) say(w io.Writer, r *ownResult, s node.Status) error {
 		row("rounds", "%d, %d frames missing, %d of them one-sided, %d rounds skipped", s.Round,
 			s.Counts.Missing, s.Counts.OneSided, s.Counts.Skipped)
 	}
-	row("epsilon", "%s at delta %g over all runs on these data, %d charges", epsilonText(r.Epsilon), r.Delta,
+	row("epsilon", "%s at delta %g over all runs on these data, %d charges", rundir.FormatFine(r.Epsilon),
+		r.Delta,
 		r.Charges)
 	row(r.Metric, "%.4g on %d own test records", r.Value, r.Tests)
 	if r.Over > 0 {
@@ -304,7 +306,8 @@ func sayStatus(w io.Writer, s *node.Status) error {
 		row("state", "the privacy budget is spent: mixes only")
 	}
 	if p := s.Privacy; p != nil {
-		row("privacy", "epsilon %s of %g at delta %g, %d ledger records", epsilonText(p.Epsilon), p.Lifetime,
+		row("privacy", "epsilon %s of %g at delta %g, %d ledger records", rundir.FormatFine(p.Epsilon),
+			p.Lifetime,
 			p.Delta, p.Records)
 	}
 	c := &s.Counts
@@ -321,7 +324,7 @@ func sayStatus(w io.Writer, s *node.Status) error {
 		}
 		if c := p.Attestation; c != nil {
 			text += fmt.Sprintf("; it claims epsilon %s at delta %g, %d ledger records",
-				epsilonText(c.Epsilon), c.Delta, c.Head.Seq)
+				rundir.FormatFine(c.Epsilon), c.Delta, c.Head.Seq)
 		}
 		row(p.Name, "%s", text)
 	}

@@ -8,13 +8,14 @@ import (
 	"net"
 	"os"
 	"path/filepath"
+	"sotto/experiment/forecast"
 	"text/tabwriter"
 	"time"
 
 	"github.com/spf13/cobra"
 
 	"sotto/experiment"
-	"sotto/experiment/forecast"
+	"sotto/experiment/rundir"
 	"sotto/node"
 	"sotto/privacy/account"
 	"sotto/privacy/ledger"
@@ -166,8 +167,8 @@ func writeOutlooks(w io.Writer, agents []forecast.Agent) error {
 		}
 		fmt.Fprintf(t, "%d\t%s\t%.4g\t%.4g\t%.4g\t%.3g\t%s\t%s\t%s\t\n", o.Agent, records, o.Batch, o.Rate,
 			float64(o.Noise),
-			float64(o.NoiseToSignal), charges, epsilonText(float64(o.First.Upper)),
-			epsilonText(float64(o.Total.Upper)))
+			float64(o.NoiseToSignal), charges, rundir.FormatFine(float64(o.First.Upper)),
+			rundir.FormatFine(float64(o.Total.Upper)))
 	}
 	if err := t.Flush(); err != nil || len(agents) <= mostRows {
 		return err
@@ -206,8 +207,8 @@ func (p *peer) preflight(w io.Writer) error {
 		"%s, multiplier %.6g; deviation of the mean gradient %.3g of the clip norm in each parameter, "+
 			"%.3g in length", x.NoiseKind, x.Noise, x.Noise/x.Batch, float64(look.NoiseToSignal))
 	row("cost", "%d charges, epsilon %s at delta %g (%v, %v)", look.Charges,
-		epsilonText(float64(look.Total.Upper)), x.Delta, x.Adjacency, x.Unit)
-	row("one charge", "epsilon %s alone", epsilonText(float64(look.First.Upper)))
+		rundir.FormatFine(float64(look.Total.Upper)), x.Delta, x.Adjacency, x.Unit)
+	row("one charge", "epsilon %s alone", rundir.FormatFine(float64(look.First.Upper)))
 	row("budget", "epsilon %g at delta %g over the life of %s, by the policy", life.Epsilon, life.Delta,
 		p.budget.Name)
 	row("it lasts", "%s", lastsText(admits, look.Charges, x.Rounds, step))

@@ -3,18 +3,13 @@ package exposure
 import (
 	"sotto/experiment/rundir"
 	"sotto/internal/jsonfloat"
-	"sotto/privacy/account"
 	"sotto/privacy/account/network"
 )
 
 // Averaging computes the views of all observers of values that are released once and then
 // averaged. mu is the GDP parameter of one release against who sees it.
 func Averaging(g *network.Gossip, mu, delta float64) (*rundir.NetworkFigures, error) {
-	all := make([]network.Adversary, g.Agents)
-	for v := range all {
-		all[v] = network.Observer(v)
-	}
-	views, err := g.Views(all)
+	views, err := g.Views(observers(g.Agents))
 	if err != nil {
 		return nil, err
 	}
@@ -48,7 +43,7 @@ func Averaging(g *network.Gossip, mu, delta float64) (*rundir.NetworkFigures, er
 		n.Leak = 0
 	}
 	n.MeanEpsilon = jsonfloat.Float(mean)
-	local := account.GaussianEpsilon(mu, delta)
-	n.Local = rundir.NewBounds(local*(1-1e-12), local*(1+1e-12))
+	against := local(mu, delta)
+	n.Local = rundir.NewBounds(against.Lower, against.Upper)
 	return n, nil
 }

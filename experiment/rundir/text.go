@@ -167,9 +167,14 @@ func Ranges(ids []int) string {
 }
 
 // FormatEpsilon prints an epsilon.
-func FormatEpsilon(x float64) string {
+func FormatEpsilon(x float64) string { return formatEpsilon(x, 4) }
+
+// FormatFine prints an epsilon with the decimals of a calculator.
+func FormatFine(x float64) string { return formatEpsilon(x, 6) }
+
+func formatEpsilon(x float64, decimals int) string {
 	if math.IsInf(x, 1) {
 		return "infinite"
 	}
-	return strconv.FormatFloat(x, 'f', 4, 64)
+	return strconv.FormatFloat(x, 'f', decimals, 64)
 }

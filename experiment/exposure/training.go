@@ -1,19 +1,19 @@
-package main
+package exposure
 
 import (
-	"encoding/json"
 	"fmt"
 	"io"
 	"math"
 	"text/tabwriter"
 
-	"sotto/config"
+	"sotto/experiment/rundir"
+	"sotto/internal/jsonfloat"
 	"sotto/privacy/account"
 	"sotto/privacy/account/network"
 )
 
-// trainingFigures are what adversaries would learn of training, in JSON.
-type trainingFigures struct {
+// TrainingFigures are what adversaries would learn of training, in JSON.
+type TrainingFigures struct {
 	Topology  string  `json:"topology"`
 	Agents    int     `json:"agents"`
 	Steps     int     `json:"steps"`
@@ -34,33 +34,27 @@ type trainingAdversary struct {
 	Provenance string    `json:"provenance"`
 	Label      string    `json:"label,omitempty"`
 	Share      []float64 `json:"share"`
-	Epsilon    []any     `json:"epsilon"`
+	Epsilon    []any     `json:"epsilon"` // nil: a member
 }
 
-// writeTraining says what adversaries would learn of several steps: estimates, but for
-// who sees all messages.
-func (f *networkFlags) writeTraining(w io.Writer) error {
-	r, err := f.described()
-	if err != nil {
-		return err
+// Training says what adversaries would learn of several steps: estimates, but for who
+// sees all messages.
+func (c *Case) Training(steps int) (*TrainingFigures, error) {
+	out := &TrainingFigures{
+		Topology:     c.Graph.Name(),
+		Agents:       c.Gossip.Agents,
+		Steps:        steps,
+		Rounds:       len(c.Gossip.Rounds),
+		Noise:        c.Noise,
+		Delta:        c.Delta,
+		Adjacency:    c.Adjacency.String(),
+		LocalEpsilon: account.StatedInterval(local(c.Mu*math.Sqrt(float64(steps)), c.Delta)),
+		Notes:        c.Notes,
 	}
-	local := account.GaussianEpsilon(r.mu*math.Sqrt(float64(f.steps)), f.delta)
-	out := trainingFigures{
-		Topology:  r.graph.Name(),
-		Agents:    r.gossip.Agents,
-		Steps:     f.steps,
-		Rounds:    len(r.gossip.Rounds),
-		Noise:     r.noise,
-		Delta:     f.delta,
-		Adjacency: r.adjacency.String(),
-		LocalEpsilon: account.StatedInterval{Lower: local * (1 - 1e-12),
-			Upper: local * (1 + 1e-12)},
-		Notes: r.notes,
-	}
-	for _, a := range r.adversaries {
-		v, err := (&network.Training{Gossip: r.gossip, Steps: f.steps}).View(a)
+	for _, a := range c.Adversaries {
+		v, err := (&network.Training{Gossip: c.Gossip, Steps: steps}).View(a)
 		if err != nil {
-			return err
+			return nil, err
 		}
 		x := trainingAdversary{
 			Adversary:  a.String(),
@@ -70,38 +64,23 @@ func (f *networkFlags) writeTraining(w io.Writer) error {
 		}
 		for u, share := range v.Share {
 			var eps any
-			if !r.isMember(u, a) {
-				eps = finiteOrInf(account.GaussianEpsilon(r.mu*math.Sqrt(share), f.delta))
+			if !isMember(u, a) {
+				eps = jsonfloat.Float(account.GaussianEpsilon(c.Mu*math.Sqrt(share), c.Delta))
 			}
 			x.Epsilon = append(x.Epsilon, eps)
 		}
 		out.Adversaries = append(out.Adversaries, x)
 	}
-	if f.output == "json" {
-		return json.NewEncoder(w).Encode(out)
-	}
-	return out.write(w)
+	return out, nil
 }
 
-// checkTraining refuses what training has no figures for.
-func (f *networkFlags) checkTraining() error {
-	switch {
-	case f.steps < 1:
-		return config.Bad("--steps", f.steps, "at least 1")
-	case f.output != "table" && f.output != "json":
-		return config.Bad("--output", f.output, "table or json with --steps")
-	case f.reference || f.reconstruct:
-		return config.Bad("--steps", f.steps, "1 with --reference or --reconstruct")
-	}
-	return nil
-}
-
-func (x *trainingFigures) write(w io.Writer) error {
+// WriteText writes what a person reads: the worst agent of each adversary.
+func (x *TrainingFigures) WriteText(w io.Writer) error {
 	fmt.Fprintf(w,
 		"%s, %d agents, %d steps of one release each with %d rounds of averaging after it, at noise "+
 			"multiplier %.6g\n", x.Topology, x.Agents, x.Steps, x.Rounds, x.Noise)
 	fmt.Fprintf(w, "against everyone: epsilon %s at delta %g (%s): the guarantee\n",
-		epsilonText(x.LocalEpsilon.Upper), x.Delta, x.Adjacency)
+		rundir.FormatFine(x.LocalEpsilon.Upper), x.Delta, x.Adjacency)
 	t := tabwriter.NewWriter(w, 0, 4, 2, ' ', 0)
 	fmt.Fprintln(t, "adversary\tworst agent\tits loss in steps\tepsilon\twhat it is")
 	for _, a := range x.Adversaries {
@@ -118,8 +97,8 @@ func (x *trainingFigures) write(w io.Writer) error {
 		if what == "" {
 			what = a.Provenance
 		}
-		fmt.Fprintf(t, "%s\t%d\t%.6g of %d\t%v\t%s\n", a.Adversary, worst, a.Share[worst], x.Steps,
-			shortEpsilon(a.Epsilon[worst]), what)
+		fmt.Fprintf(t, "%s\t%d\t%.6g of %d\t%s\t%s\n", a.Adversary, worst, a.Share[worst], x.Steps,
+			rundir.FormatFine(float64(a.Epsilon[worst].(jsonfloat.Float))), what)
 	}
 	if err := t.Flush(); err != nil {
 		return err
@@ -132,11 +111,4 @@ func (x *trainingFigures) write(w io.Writer) error {
 			"agent's through messages that the adversary does not see: the guarantee is the figure "+
 			"against everyone.")
 	return err
-}
-
-func shortEpsilon(x any) string {
-	if eps, ok := x.(float64); ok {
-		return epsilonText(eps)
-	}
-	return fmt.Sprint(x)
 }

@@ -1,4 +1,4 @@
-package main
+package exposure
 
 import (
 	"fmt"
@@ -17,16 +17,18 @@ const (
 	mostColluders = 16
 )
 
-// draw makes the drawing that was asked for.
-func (f *networkFlags) draw(r *networkResult) (plot.Drawing, error) {
-	kind := f.drawing
+// Drawings are the kinds that [Views.Draw] makes.
+var Drawings = []string{"heatmap", "distance", "coalition", "graph"}
+
+// Draw makes a drawing; "": a heat map of several adversaries, the graph of one.
+func (r *Views) Draw(kind string) (plot.Drawing, error) {
 	if kind == "" {
 		kind = "graph"
 		if len(r.views) > 1 {
 			kind = "heatmap"
 		}
 	}
-	title := fmt.Sprintf("%s, %d agents, %d rounds", r.graph.Name(), r.gossip.Agents, len(r.gossip.Rounds))
+	title := fmt.Sprintf("%s, %d agents, %d rounds", r.Graph.Name(), r.Gossip.Agents, len(r.Gossip.Rounds))
 	switch kind {
 	case "heatmap":
 		return r.heatMap(title)
@@ -38,9 +40,9 @@ func (f *networkFlags) draw(r *networkResult) (plot.Drawing, error) {
 	return r.colouredGraph()
 }
 
-func (r *networkResult) heatMap(title string) (plot.Drawing, error) {
-	if n := r.gossip.Agents; n > mostDrawn {
-		return nil, config.Bad("--agents", n, fmt.Sprintf("at most %d in a heat map", mostDrawn))
+func (r *Views) heatMap(title string) (plot.Drawing, error) {
+	if n := r.Gossip.Agents; n > mostDrawn {
+		return nil, config.Bad("agents", n, fmt.Sprintf("at most %d in a heat map", mostDrawn))
 	}
 	h := plot.HeatMap{
 		Name:   "leak",
@@ -50,10 +52,10 @@ func (r *networkResult) heatMap(title string) (plot.Drawing, error) {
 		Caption: "Share of the local privacy loss of each agent that an adversary gets. Grey: its own " +
 			"members.",
 	}
-	for _, a := range r.adversaries {
+	for _, a := range r.Adversaries {
 		h.Columns = append(h.Columns, a.String())
 	}
-	for u := range r.gossip.Agents {
+	for u := range r.Gossip.Agents {
 		h.Rows = append(h.Rows, fmt.Sprint(u))
 		row := make([]float64, len(r.views))
 		for i, v := range r.views {
@@ -66,7 +68,7 @@ func (r *networkResult) heatMap(title string) (plot.Drawing, error) {
 	return h, nil
 }
 
-func (r *networkResult) distancePlot(title string) plot.Drawing {
+func (r *Views) distancePlot(title string) plot.Drawing {
 	most, mean := plot.Curve{Name: "largest"}, plot.Curve{Name: "mean (not a guarantee)"}
 	for _, s := range r.byDistance() {
 		x := float64(s.distance)
@@ -86,13 +88,13 @@ func (r *networkResult) distancePlot(title string) plot.Drawing {
 
 // coalitionPlot lets the first member of the adversary, or agent 0, be joined by the
 // agents next to it, nearest first.
-func (r *networkResult) coalitionPlot(title string) (plot.Drawing, error) {
+func (r *Views) coalitionPlot(title string) (plot.Drawing, error) {
 	first := network.Observer(0)
-	if m := r.adversaries[0].Members(); len(m) > 0 {
+	if m := r.Adversaries[0].Members(); len(m) > 0 {
 		first = network.Observer(m[0])
 	}
 	d := r.distances(first)
-	order := make([]int, r.gossip.Agents)
+	order := make([]int, r.Gossip.Agents)
 	for u := range order {
 		order[u] = u
 	}
@@ -107,7 +109,7 @@ func (r *networkResult) coalitionPlot(title string) (plot.Drawing, error) {
 	for k := 1; k < len(order) && k <= mostColluders; k++ {
 		grown = append(grown, network.Coalition(order[:k]...))
 	}
-	views, err := r.gossip.Views(grown)
+	views, err := r.Gossip.Views(grown)
 	if err != nil {
 		return nil, err
 	}
@@ -130,12 +132,12 @@ func (r *networkResult) coalitionPlot(title string) (plot.Drawing, error) {
 }
 
 // colouredGraph shows what the first adversary learns about each agent.
-func (r *networkResult) colouredGraph() (plot.Drawing, error) {
-	g, err := plot.NewGraph("observed", r.graph)
+func (r *Views) colouredGraph() (plot.Drawing, error) {
+	g, err := plot.NewGraph("observed", r.Graph)
 	if err != nil {
 		return nil, err
 	}
-	g.Title = fmt.Sprintf("What adversary %s learns, %d rounds", r.adversaries[0], len(r.gossip.Rounds))
+	g.Title = fmt.Sprintf("What adversary %s learns, %d rounds", r.Adversaries[0], len(r.Gossip.Rounds))
 	g.ValueLabel, g.Caption = "leak",
 		"Colour: share of the local privacy loss that the adversary gets, violet none to yellow all; "+
 			"grey: its own members."
