@@ -46,7 +46,6 @@ type auditFlags struct {
 	set             []string
 	dataDir, output string
 	scale           string
-	live            bool
 }
 
 func newAudit() *cobra.Command {
@@ -111,7 +110,7 @@ func newAuditMode(m auditMode) *cobra.Command {
 	if m.name == "step" {
 		c.Flags().BoolVar(&f.options.Sampled, "sampled", false,
 			"leave the sampler in place: the record is drawn as the run draws it")
-		c.Flags().BoolVar(&f.live, "live", false,
+		c.Flags().BoolVar(&f.of.Live, "live", false,
 			"observe real nodes in one process, with keys of the operating system: their frames, not the "+
 				"simulator's messages")
 	}
@@ -171,9 +170,6 @@ func (f *auditFlags) target(args []string) (*audit.Target, error) {
 	e, err := file.Build(f.dataDir)
 	if err != nil {
 		return nil, err
-	}
-	if f.live {
-		f.of.Live = liveNodes(nil)
 	}
 	return attack.Target(e, f.of)
 }

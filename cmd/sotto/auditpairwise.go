@@ -11,7 +11,6 @@ import (
 	"sotto/config"
 	"sotto/experiment"
 	"sotto/experiment/attack"
-	"sotto/privacy/account/network"
 	"sotto/privacy/audit"
 )
 
@@ -92,10 +91,9 @@ func conclude(cmd *cobra.Command, output string, r finding) error {
 
 func newAuditPairwise() *cobra.Command {
 	var (
-		f          averagingFlags
-		o          audit.PairwiseOptions
-		claim      string
-		everywhere bool
+		f     averagingFlags
+		o     audit.PairwiseOptions
+		claim string
 	)
 	c := &cobra.Command{
 		Use: "pairwise [FILE]",
@@ -118,21 +116,8 @@ values apart is set beside what the network accountant (or --claim) says. Exit c
 			if err != nil {
 				return err
 			}
-			if o.Adversary, err = network.ParseAdversary(f.observer); err != nil {
-				return err
-			}
-			a, err := attack.Averaging(e)
-			if err != nil {
-				return err
-			}
-			o.Seed, o.Everywhere = f.seed, everywhere
-			if err := a.CheckPair(&o); err != nil {
-				return err
-			}
-			if o.Claim, err = attack.PairClaim(e, claim, a, o.Adversary, everywhere, o.Target); err != nil {
-				return err
-			}
-			r, err := a.Pairwise(cmd.Context(), o)
+			o.Seed = f.seed
+			r, err := attack.Pairwise(cmd.Context(), e, f.observer, claim, o)
 			if err != nil {
 				return err
 			}
@@ -142,7 +127,7 @@ values apart is set beside what the network accountant (or --claim) says. Exit c
 	f.add(c)
 	fl := c.Flags()
 	fl.IntVar(&o.Target, "target", 1, "the agent whose value is attacked")
-	fl.BoolVar(&everywhere, "everywhere", false, "the observer hears the messages on all links")
+	fl.BoolVar(&o.Everywhere, "everywhere", false, "the observer hears the messages on all links")
 	fl.StringVar(&claim, "claim", attack.ExactClaim,
 		"exact, local, printed (the published per-message formula), or laplacian (shared noise with the "+
 			"curious node's links counted)")
@@ -169,15 +154,7 @@ the auditor's own making, shows that they can be solved for. For every other age
 			if err != nil {
 				return err
 			}
-			who, err := network.ParseAdversary(f.observer)
-			if err != nil {
-				return err
-			}
-			a, err := attack.Noiseless(e)
-			if err != nil {
-				return err
-			}
-			r, err := a.Reconstruct(cmd.Context(), who, f.seed)
+			r, err := attack.Reconstruct(cmd.Context(), e, f.observer, f.seed)
 			if err != nil {
 				return err
 			}

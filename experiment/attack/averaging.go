@@ -1,6 +1,7 @@
 package attack
 
 import (
+	"context"
 	"fmt"
 	"math"
 
@@ -106,8 +107,43 @@ func Averaging(e *experiment.Experiment) (*audit.Averaging, error) {
 	return a, nil
 }
 
-// Noiseless is the average with gates that add nothing.
-func Noiseless(e *experiment.Experiment) (*audit.Averaging, error) {
+// Pairwise measures what observer, as in [network.ParseAdversary], learns of one agent's
+// value in the run's private average, beside a claim: exact, local, printed or laplacian.
+func Pairwise(ctx context.Context, e *experiment.Experiment, observer, claim string,
+	o audit.PairwiseOptions) (*audit.PairwiseReport, error) {
+	var err error
+	if o.Adversary, err = network.ParseAdversary(observer); err != nil {
+		return nil, err
+	}
+	a, err := Averaging(e)
+	if err != nil {
+		return nil, err
+	}
+	if err := a.CheckPair(&o); err != nil {
+		return nil, err
+	}
+	if o.Claim, err = pairClaim(e, claim, a, o.Adversary, o.Everywhere, o.Target); err != nil {
+		return nil, err
+	}
+	return a.AttackPair(ctx, o)
+}
+
+// Reconstruct solves for the values that observer gets exactly where nothing is noised.
+func Reconstruct(ctx context.Context, e *experiment.Experiment, observer string,
+	seed uint64) (*audit.ReconstructReport, error) {
+	who, err := network.ParseAdversary(observer)
+	if err != nil {
+		return nil, err
+	}
+	a, err := noiseless(e)
+	if err != nil {
+		return nil, err
+	}
+	return a.Reconstruct(ctx, who, seed)
+}
+
+// noiseless is the average with gates that add nothing.
+func noiseless(e *experiment.Experiment) (*audit.Averaging, error) {
 	a, err := Averaging(e)
 	if err != nil {
 		return nil, err
@@ -176,9 +212,9 @@ const (
 	LaplacianClaim = "laplacian" // DECOR with the Laplacian of the whole graph, curious nodes included
 )
 
-// PairClaim is what is claimed of agent target against who. everywhere: it hears all
+// pairClaim is what is claimed of agent target against who. everywhere: it hears all
 // links.
-func PairClaim(e *experiment.Experiment, name string, a *audit.Averaging, who network.Adversary,
+func pairClaim(e *experiment.Experiment, name string, a *audit.Averaging, who network.Adversary,
 	everywhere bool,
 	target int) (audit.Claimed, error) {
 	if target < 0 || target >= len(a.Clip) {

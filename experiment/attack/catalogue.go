@@ -293,10 +293,10 @@ func pairAttack(ctx context.Context, text []byte, set []string, o audit.Pairwise
 		return audit.Bound{}, err
 	}
 	o.Adversary = network.Observer(0)
-	if o.Claim, err = PairClaim(e, claim, a, o.Adversary, o.Everywhere, o.Target); err != nil {
+	if o.Claim, err = pairClaim(e, claim, a, o.Adversary, o.Everywhere, o.Target); err != nil {
 		return audit.Bound{}, err
 	}
-	r, err := a.Pairwise(ctx, o)
+	r, err := a.AttackPair(ctx, o)
 	if err != nil {
 		return audit.Bound{}, err
 	}

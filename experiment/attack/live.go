@@ -5,30 +5,26 @@ import (
 	"sotto/algo"
 	"sotto/config"
 	"sotto/privacy/audit"
+	"sotto/privacy/ledger"
 	"sotto/topology"
 )
 
-// LiveRun is a run among nodes that an auditor drives. All but the attacked member know
+// liveRun is a run among nodes that an auditor drives. All but the attacked member know
 // nothing private.
-type LiveRun struct {
-	Attacked agent.ID
-	Graph    *topology.Graph   // of all rounds, or the mean of Graphs
-	Graphs   topology.Schedule // nil where all rounds have one
-	Rounds   uint64
-	Dim      int // length of answers
-	Push     bool
-	BF16     bool
-	Member   func(i int) (agent.Algorithm, error) // the state machine of another member
+type liveRun struct {
+	attacked agent.ID
+	graph    *topology.Graph   // of all rounds, or the mean of graphs
+	graphs   topology.Schedule // nil where all rounds have one
+	rounds   uint64
+	dim      int // length of answers
+	push     bool
+	bf16     bool
+	member   func(i int) (agent.Algorithm, error) // the state machine of another member
+	files    ledger.FS                            // for checkpoints; nil: the operating system's
 }
 
-// LiveDrive runs attacked as the node of member r.Attacked among nodes of the others. It
-// returns what that node has sent to one neighbor with the step after which done is true.
-// Package experiment does not link the network, so that its caller brings this.
-type LiveDrive func(r LiveRun, attacked agent.Algorithm, g audit.Gate, done func() bool) ([]agent.Message,
-	error)
-
 // live is audit.Target.Live.
-func (a *auditor) live(drive LiveDrive,
+func (a *auditor) live(files ledger.FS,
 	dim int) (func(agent.Algorithm, audit.Gate, func() bool) ([]agent.Message, error), error) {
 	e, f := a.e, a.e.File
 	switch {
@@ -46,22 +42,21 @@ func (a *auditor) live(drive LiveDrive,
 		return nil, f.At("topology", config.Bad("wake", f.Topology.Wake,
 			"nothing for an audit among nodes: nobody may hear the step that is attacked"))
 	}
-	r := LiveRun{
-		Attacked: agent.ID(a.agent),
-		Rounds:   f.Steps,
-		Dim:      dim,
-		Push:     f.Has(algo.Mass),
-		BF16:     f.Algorithm.Short(),
-		Member:   a.stateMachine,
+	r := &liveRun{
+		attacked: agent.ID(a.agent),
+		rounds:   f.Steps,
+		dim:      dim,
+		push:     f.Has(algo.Mass),
+		bf16:     f.Algorithm.Short(),
+		member:   a.stateMachine,
+		files:    files,
 	}
 	var err error
-	if r.Graph, err = topology.Whole(e.Graphs.Schedule); err != nil {
+	if r.graph, err = topology.Whole(e.Graphs.Schedule); err != nil {
 		return nil, f.At("topology", err)
 	}
 	if len(topology.Period(e.Graphs.Schedule)) != 1 {
-		r.Graphs = e.Graphs.Schedule
+		r.graphs = e.Graphs.Schedule
 	}
-	return func(attacked agent.Algorithm, g audit.Gate, done func() bool) ([]agent.Message, error) {
-		return drive(r, attacked, g, done)
-	}, nil
+	return r.observe, nil
 }

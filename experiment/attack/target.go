@@ -73,9 +73,11 @@ type Options struct {
 	// among many that were tried, "blank" has all features 0 and a label that is not the
 	// likeliest, "mislabelled" is a record of the data set with another label.
 	Canary string
-	// Live, when not nil, runs what Step observes among nodes. Gates then draw their keys
-	// from the operating system, so that no two audits are alike.
-	Live LiveDrive
+	// Live runs what Step observes among nodes, whose checkpoints are in Files; nil:
+	// those of the operating system. Gates then draw their keys from it, so that no two
+	// audits are alike.
+	Live  bool
+	Files ledger.FS
 }
 
 // Target returns the run as a system under audit. Figures of an audit come from
@@ -115,9 +117,9 @@ func Target(e *experiment.Experiment, o Options) (*audit.Target, error) {
 		}
 	}
 	var err error
-	if o.Live != nil {
+	if o.Live {
 		a.fresh = true
-		if t.Live, err = a.live(o.Live, t.Dim); err != nil {
+		if t.Live, err = a.live(o.Files, t.Dim); err != nil {
 			return nil, err
 		}
 	}

@@ -24,7 +24,7 @@ func TestNoFalseAlarmsAtTheClaim(t *testing.T) {
 	for name, mode := range map[string]func(o Options) (bool, error){
 		"pairwise": func(o Options) (bool, error) {
 			o.Observations = 300
-			r, err := a.Pairwise(context.Background(), PairwiseOptions{
+			r, err := a.AttackPair(context.Background(), PairwiseOptions{
 				Options:   o,
 				Adversary: network.Observer(0),
 				Target:    2,

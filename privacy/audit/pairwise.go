@@ -58,7 +58,7 @@ type PairwiseReport struct {
 	LocalMu  Figure   `json:"mu_local"` // against who sees the noised value itself
 }
 
-// Pairwise plays an adversary who tells two values of one agent apart by the messages
+// AttackPair plays an adversary who tells two values of one agent apart by the messages
 // that it really receives. Its score is the best linear one, B⁺e_u for equal noise: with
 // M the column of the attacked value in its view and N the map of the noise that it does
 // not know, w = (N Nᵀ)⁺ M, which is the likelihood ratio of two normal laws. It knows all
@@ -67,7 +67,7 @@ type PairwiseReport struct {
 //
 // A claim is refuted by the GDP bound at the threshold halfway, which is fixed
 // beforehand. The interval of the measured mu takes the scores for normal.
-func (a *Averaging) Pairwise(ctx context.Context, o PairwiseOptions) (*PairwiseReport, error) {
+func (a *Averaging) AttackPair(ctx context.Context, o PairwiseOptions) (*PairwiseReport, error) {
 	if err := a.CheckPair(&o); err != nil {
 		return nil, err
 	}

@@ -145,7 +145,7 @@ func TestPairwiseMeasuresTheLeak(t *testing.T) {
 					t.Fatal(err)
 				}
 				mu := 2 * math.Sqrt(leak.Leak[c.target])
-				r, err := a.Pairwise(context.Background(), PairwiseOptions{
+				r, err := a.AttackPair(context.Background(), PairwiseOptions{
 					Options:   Options{Observations: c.trials, Beta: 1e-6, Seed: 3},
 					Adversary: who,
 					Target:    c.target,
@@ -185,7 +185,7 @@ func TestPairwiseCatchesThePrintedFormula(t *testing.T) {
 	if math.Abs(printed[2]-1./3) > 1e-12 {
 		t.Fatalf("the printed formula gives %v, published 1/3", printed[2])
 	}
-	r, err := a.Pairwise(context.Background(), PairwiseOptions{
+	r, err := a.AttackPair(context.Background(), PairwiseOptions{
 		Options:   Options{Observations: 1500, Beta: 1e-3, Seed: 4},
 		Adversary: network.Observer(0),
 		Target:    2,
@@ -242,7 +242,7 @@ func TestPairwiseDecorWithOneCuriousNode(t *testing.T) {
 	claims := map[string]float64{"the full Laplacian": math.Sqrt(2 * 4.1188),
 		"the Laplacian of the honest agents": math.Sqrt(2 * 7.0714)}
 	for name, mu := range claims {
-		r, err := a.Pairwise(context.Background(), PairwiseOptions{
+		r, err := a.AttackPair(context.Background(), PairwiseOptions{
 			Options:    Options{Observations: 600, Beta: 1e-3, Seed: 6},
 			Adversary:  network.Observer(0),
 			Everywhere: true,
@@ -278,7 +278,7 @@ func TestPairwiseRefuses(t *testing.T) {
 	} {
 		o := good
 		edit(&o)
-		_, err := a.Pairwise(context.Background(), o)
+		_, err := a.AttackPair(context.Background(), o)
 		if bad, ok := err.(*config.Error); !ok || bad.Key != name {
 			t.Errorf("%s: %v", name, err)
 		}

@@ -1,4 +1,4 @@
-package main
+package attack
 
 import (
 	"bytes"
@@ -10,25 +10,15 @@ import (
 	"sync"
 
 	"sotto/agent"
-	"sotto/experiment/attack"
 	"sotto/node"
 	"sotto/privacy/audit"
-	"sotto/privacy/ledger"
 )
 
-// liveNodes drives nodes whose checkpoints are in files of fsys; nil: the operating
-// system's.
-func liveNodes(fsys ledger.FS) attack.LiveDrive {
-	return func(r attack.LiveRun, attacked agent.Algorithm, g audit.Gate,
-		done func() bool) ([]agent.Message, error) {
-		return observeLive(fsys, r, attacked, g, done)
-	}
-}
-
-// observeLive runs one observation of an audit among nodes of one process: their own
-// round barrier, stored checkpoints and frames, over a network in memory. It ends with
-// the frame that the attacked node hands to its transport after the attacked step.
-func observeLive(fsys ledger.FS, r attack.LiveRun, attacked agent.Algorithm, g audit.Gate,
+// observe runs one observation among nodes of one process: their own round barrier,
+// stored checkpoints and frames, over a network in memory. It ends with the frame that
+// the attacked node hands to its transport after the attacked step, which is the first
+// after which done is true.
+func (r *liveRun) observe(attacked agent.Algorithm, g audit.Gate,
 	done func() bool) ([]agent.Message, error) {
 	dir, err := os.MkdirTemp("", "sotto-audit-")
 	if err != nil {
@@ -37,31 +27,31 @@ func observeLive(fsys ledger.FS, r attack.LiveRun, attacked agent.Algorithm, g a
 	defer os.RemoveAll(dir)
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
-	net := node.NewMemory(r.Graph.Agents(), node.MaxPayload(r.Dim))
+	net := node.NewMemory(r.graph.Agents(), node.MaxPayload(r.dim))
 	wire := &tap{of: r, done: done, stop: cancel}
 	var wg sync.WaitGroup
-	errs := make([]error, r.Graph.Agents())
+	errs := make([]error, r.graph.Agents())
 	for i := range errs {
 		self := agent.ID(i)
 		cfg := node.Config{
 			Self:      self,
-			Graph:     r.Graph,
-			Graphs:    r.Graphs,
-			Rounds:    r.Rounds,
-			Dim:       r.Dim,
-			Mass:      r.Push,
-			BF16:      r.BF16,
+			Graph:     r.graph,
+			Graphs:    r.graphs,
+			Rounds:    r.rounds,
+			Dim:       r.dim,
+			Mass:      r.push,
+			BF16:      r.bf16,
 			Gate:      audit.Silent(),
 			Transport: net.Open(self),
 		}
 		defer cfg.Transport.Close()
-		if self == r.Attacked {
+		if self == r.attacked {
 			wire.Algorithm = attacked
 			cfg.Algorithm, cfg.Gate, cfg.Transport = wire, g, node.NewCaptured(cfg.Transport, wire)
-		} else if cfg.Algorithm, err = r.Member(i); err != nil {
+		} else if cfg.Algorithm, err = r.member(i); err != nil {
 			return nil, err
 		}
-		if cfg.Store, err = node.OpenStore(filepath.Join(dir, strconv.Itoa(i)), fsys); err != nil {
+		if cfg.Store, err = node.OpenStore(filepath.Join(dir, strconv.Itoa(i)), r.files); err != nil {
 			return nil, err
 		}
 		defer cfg.Store.Close()
@@ -88,7 +78,7 @@ func observeLive(fsys ledger.FS, r attack.LiveRun, attacked agent.Algorithm, g a
 // to, and what its transport's frames are written to.
 type tap struct {
 	agent.Algorithm
-	of   attack.LiveRun
+	of   *liveRun
 	done func() bool
 	stop func()
 
@@ -125,7 +115,7 @@ func (t *tap) Write(b []byte) (int, error) {
 			return nil
 		}
 		var err error
-		if t.sent, err = s.Messages(node.MaxPayload(t.of.Dim)); err == nil {
+		if t.sent, err = s.Messages(node.MaxPayload(t.of.dim)); err == nil {
 			for k := range t.sent {
 				t.sent[k].To = s.To
 			}

@@ -1,12 +1,12 @@
-package main
+package attack
 
 import (
 	"context"
-	"strings"
+	"errors"
 	"testing"
 
+	"sotto/config"
 	"sotto/experiment"
-	"sotto/experiment/attack"
 	"sotto/privacy/account"
 	"sotto/privacy/audit"
 	"sotto/privacy/ledger/ledgertest"
@@ -14,6 +14,15 @@ import (
 
 // liveTarget is a small run under audit among nodes.
 func liveTarget(t *testing.T, set ...string) *audit.Target {
+	t.Helper()
+	target, err := tryLive(t, set...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return target
+}
+
+func tryLive(t *testing.T, set ...string) (*audit.Target, error) {
 	t.Helper()
 	f, err := experiment.Read("",
 		append([]string{"topology.agents=3", "topology.graph=complete", "rounds=3", "data.train=60",
@@ -28,11 +37,7 @@ func liveTarget(t *testing.T, set ...string) *audit.Target {
 	if err != nil {
 		t.Fatal(err)
 	}
-	target, err := attack.Target(e, attack.Options{Live: liveNodes(ledgertest.NewCrashFS())})
-	if err != nil {
-		t.Fatal(err)
-	}
-	return target
+	return Target(e, Options{Live: true, Files: ledgertest.NewCrashFS()})
 }
 
 // Frames of real nodes say what the claim says: with the multiplier .5, of mu 2, eighty
@@ -74,13 +79,9 @@ func TestAuditAmongNodesOfEveryAlgorithm(t *testing.T) {
 		"topology.agents":  {"topology.agents=1", "topology.graph=complete", "algorithm.name=central"},
 		"topology.dropout": {"topology.agents=4", "topology.graph=complete", "topology.dropout=0.1"},
 	} {
-		var out, errs strings.Builder
-		args := []string{"audit", "step", "--live", "--set", "data.classes=10"}
-		for _, s := range set {
-			args = append(args, "--set", s)
-		}
-		if code := execute(args, &out, &errs); code != 2 || !strings.Contains(errs.String(), key) {
-			t.Errorf("%s among nodes: code %d, %s", key, code, errs.String())
+		var bad *config.Error
+		if _, err := tryLive(t, set...); !errors.As(err, &bad) || bad.Key != key {
+			t.Errorf("%s among nodes: %v", key, err)
 		}
 	}
 }
