@@ -2,13 +2,10 @@ package main
 
 import (
 	"fmt"
-	"os"
 
 	"github.com/spf13/cobra"
 
-	"sotto/node"
-	"sotto/privacy/audit"
-	"sotto/privacy/ledger"
+	"sotto/experiment/attack"
 )
 
 func newAuditWire() *cobra.Command {
@@ -31,10 +28,7 @@ ledger itself is verified first. Exit code 3 when something does not hold.`,
 			if answers < 0 {
 				return usageError{fmt.Errorf("--answers: found %d, allowed: 0 or more", answers)}
 			}
-			if _, err := ledger.Verify(args[1], ledger.Options{}); err != nil {
-				return err
-			}
-			r, err := auditWire(args[0], args[1], answers)
+			r, err := attack.Wire(args[0], args[1], answers)
 			if err != nil {
 				return err
 			}
@@ -45,44 +39,4 @@ ledger itself is verified first. Exit code 3 when something does not hold.`,
 		"that the algorithm asks for in a round; 0: look for messages in two versions only")
 	outputFlag(c, &f.output)
 	return c
-}
-
-// auditWire reads a capture, which is of one run, and that run's charges.
-func auditWire(capture, dir string, answers int) (*audit.Report, error) {
-	file, err := os.Open(capture)
-	if err != nil {
-		return nil, err
-	}
-	defer file.Close()
-	w := &audit.Wire{Answers: answers}
-	run, frames := "", 0
-	err = node.ReadCapture(file, func(s node.Sent) error {
-		of := fmt.Sprintf("%x", s.Frame.Run[:16])
-		if frames++; run != "" && of != run {
-			return fmt.Errorf("frame %d: of run %s, the frames before are of %s: capture every run to a "+
-				"file of its own", frames-1, of, run)
-		}
-		run = of
-		switch s.Frame.Kind {
-		case node.Token, node.Offer, node.Reply: // their numbers are not those of the charges' rounds
-			w.Answers = 0
-		case node.Messages:
-		default:
-			return nil
-		}
-		w.Sent(uint8(s.Frame.Kind), s.To, s.Frame.Round, s.Frame.Payload)
-		return nil
-	})
-	if err != nil {
-		return nil, fmt.Errorf("%s: %w", capture, err)
-	}
-	for r, err := range ledger.History(dir, ledger.Options{}) {
-		if err != nil {
-			return nil, err
-		}
-		if r.Kind == ledger.Charge && r.Run == run {
-			w.Charged(r.Round, int(r.Count))
-		}
-	}
-	return w.Report("run " + run), nil
 }
