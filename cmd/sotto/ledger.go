@@ -11,10 +11,10 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"text/tabwriter"
 
 	"github.com/spf13/cobra"
 
+	"sotto/experiment/owner"
 	"sotto/experiment/rundir"
 	"sotto/privacy/ledger"
 )
@@ -119,10 +119,7 @@ member's ledger had when its node finished.`,
 }
 
 func writeLedgerReport(w io.Writer, r ledger.Report) error {
-	t := tabwriter.NewWriter(w, 0, 4, 2, ' ', 0)
-	row := func(what, format string, args ...any) {
-		fmt.Fprintf(t, "%s\t%s\n", what, fmt.Sprintf(format, args...))
-	}
+	row, flush := rows(w)
 	row("ledger", "%s, owner key %s", r.Genesis.ID, r.Genesis.PublicKey)
 	row("records", "%d in %d segments, last number %d, head %s", r.Records, r.Segments, r.LastSeq, r.Head)
 	row("charges", "%d", r.Charges)
@@ -143,7 +140,29 @@ func writeLedgerReport(w io.Writer, r ledger.Report) error {
 	if r.Overspent {
 		row("WARNING", "more is spent than the budget allows")
 	}
-	return t.Flush()
+	return flush()
+}
+
+// verifyStatement checks a member's signed statement by itself and, with a file of heads,
+// against the head that its node sent.
+func verifyStatement(w io.Writer, path, heads string, key ed25519.PublicKey) error {
+	s, head, err := owner.VerifyStatement(path, heads, key)
+	if err != nil {
+		return err
+	}
+	row, flush := rows(w)
+	if head != nil {
+		row("head", "of %s: record %d, which the statement knows of", head.Name, head.Claim.Head.Seq)
+		row("then", "epsilon %s at delta %g, %s", rundir.FormatFine(head.Claim.Epsilon), head.Claim.Delta,
+			owner.Claimed)
+	}
+	row("statement", "signed by %s, of ledger %s to record %d", s.PublicKey, s.LedgerID,
+		s.Statement.Ledger.LastSeq)
+	if e := s.Statement.Epsilon; e != nil {
+		row("epsilon", "%s upper at delta %g: the member's, which its ledger alone can prove",
+			rundir.FormatFine(float64(e.Upper)), s.Statement.Delta)
+	}
+	return flush()
 }
 
 func newLedgerShow() *cobra.Command {

@@ -3,6 +3,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -77,6 +78,15 @@ func exitCode(err error) int {
 		return exitUsage
 	}
 	return exitFailed
+}
+
+// ofFlag puts flags in place of the settings that an error in one is about.
+func ofFlag(err error, flags map[string]string) error {
+	var bad *config.Error
+	if errors.As(err, &bad) {
+		bad.Key = cmp.Or(flags[bad.Key], bad.Key)
+	}
+	return err
 }
 
 func isAny(err error, targets ...error) bool {

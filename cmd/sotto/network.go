@@ -1,7 +1,6 @@
 package main
 
 import (
-	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -15,6 +14,7 @@ import (
 
 	"sotto/config"
 	"sotto/experiment/exposure"
+	"sotto/experiment/owner"
 	"sotto/node"
 	"sotto/report/plot"
 )
@@ -63,7 +63,7 @@ rounds, where other agents react to an agent's update.`,
 			}
 			c, err := exposure.NewCase(src, &f.Settings)
 			if err != nil {
-				return ofFlag(err)
+				return ofFlag(err, networkFlagOf)
 			}
 			if f.steps != 1 {
 				return f.writeTraining(cmd.OutOrStdout(), c)
@@ -127,24 +127,18 @@ func (f *networkFlags) check() error {
 	case f.Noise != 0 && f.Epsilon != 0:
 		return usageError{errors.New("--epsilon sets the noise: no --noise-multiplier beside it")}
 	}
-	return ofFlag(f.Check())
+	return ofFlag(f.Check(), networkFlagOf)
 }
 
-// ofFlag names the flag in place of the setting that an error is about.
-func ofFlag(err error) error {
-	var bad *config.Error
-	if errors.As(err, &bad) {
-		bad.Key = cmp.Or(map[string]string{
-			"noise_multiplier":   "--noise-multiplier",
-			"epsilon":            "--epsilon",
-			"delta":              "--delta",
-			"rounds":             "--rounds",
-			"agents":             "--agents",
-			"acceleration":       "--method",
-			"spectral_dimension": "--dimension",
-		}[bad.Key], bad.Key)
-	}
-	return err
+// networkFlagOf has the flags that stand for settings.
+var networkFlagOf = map[string]string{
+	"noise_multiplier":   "--noise-multiplier",
+	"epsilon":            "--epsilon",
+	"delta":              "--delta",
+	"rounds":             "--rounds",
+	"agents":             "--agents",
+	"acceleration":       "--method",
+	"spectral_dimension": "--dimension",
 }
 
 // open reads the graphs of a family, a run or a roster.
@@ -190,10 +184,9 @@ func (f *sourceFlags) ofFamily() (*exposure.Source, error) {
 // ofRoster has the graphs of all rounds where the run file lies beside the roster, and
 // else the weights that the roster states.
 func (f *sourceFlags) ofRoster() (*exposure.Source, error) {
-	flags := rosterFlags{roster: f.roster}
-	r, file, err := flags.read()
+	r, file, err := owner.ReadRoster(f.roster, "")
 	if err == nil {
-		whole, schedule, err := checkGraph(r, file)
+		whole, schedule, err := owner.AgreedGraph(r, file)
 		if err != nil {
 			return nil, err
 		}
@@ -225,7 +218,7 @@ func (f *networkFlags) writeViews(w io.Writer, c *exposure.Case) error {
 	case "svg":
 		d, err := r.Draw(f.drawing)
 		if err != nil {
-			return ofFlag(err)
+			return ofFlag(err, networkFlagOf)
 		}
 		return plot.WriteSVG(w, d)
 	}

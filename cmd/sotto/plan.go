@@ -15,8 +15,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"sotto/experiment"
+	"sotto/experiment/owner"
 	"sotto/experiment/rundir"
-	"sotto/node"
 	"sotto/privacy/account"
 	"sotto/privacy/ledger"
 )
@@ -28,7 +28,7 @@ type planFlags struct {
 }
 
 func newPlan() *cobra.Command {
-	f := planFlags{node: nodeFlags{check: true, unsigned: true, missing: node.Wait}}
+	f := planFlags{node: nodeFlags{files: owner.Files{Unsigned: true}}}
 	c := &cobra.Command{
 		Use:   "plan [FILE | --roster FILE --data FILE --policy FILE]",
 		Short: "Preflight: what a run will ask of the data and what that costs, before it is started",
@@ -59,15 +59,15 @@ charged. Lines that begin with FAULT say what would stop the node.`,
 		},
 	}
 	n := &f.node
-	n.registerBoth(c)
+	registerRoster(c, &n.files)
 	fl := c.Flags()
-	fl.StringVar(&n.data, "data", "", "the owner's records")
-	fl.StringVar(&n.policy, "policy", "", "what the owner allows")
-	fl.StringVar(&n.key, "key", "", "the member's key file")
-	fl.StringVar(&n.member, "member", "",
+	fl.StringVar(&n.files.Data, "data", "", "the owner's records")
+	fl.StringVar(&n.files.Policy, "policy", "", "what the owner allows")
+	fl.StringVar(&n.files.Key, "key", "", "the member's key file")
+	fl.StringVar(&n.files.Name, "member", "",
 		"name of the member, in place of a key; default: the one that the policy does not list among the "+
 			"peers")
-	fl.StringVar(&n.state, "state", "",
+	fl.StringVar(&n.daemon.State, "state", "",
 		"directory that the node is going to keep its state in, to look at its disk")
 	fl.StringVar(&n.listen, "listen", "",
 		"host:port that the node is going to listen on; default: the member's address of the roster")
@@ -85,16 +85,16 @@ func (f *planFlags) member(cmd *cobra.Command, args []string) error {
 	case len(args) > 0 || len(f.set) > 0 || f.output != "text":
 		return usageError{fmt.Errorf("sotto plan with --data and --policy takes the roster's run file as " +
 			"it is, and gives text: no FILE, --set or --output")}
-	case n.data == "":
+	case n.files.Data == "":
 		return usageError{fmt.Errorf("--data: found nothing, allowed: a path")}
-	case n.policy == "":
+	case n.files.Policy == "":
 		return usageError{fmt.Errorf("--policy: found nothing, allowed: a path")}
 	}
-	p, err := n.load(io.Discard)
+	m, err := n.join(io.Discard)
 	if err != nil {
 		return err
 	}
-	return p.preflight(cmd.OutOrStdout())
+	return n.preflight(cmd.OutOrStdout(), m)
 }
 
 // simulation plans a run of a run file.
@@ -178,20 +178,20 @@ func writeOutlooks(w io.Writer, agents []forecast.Agent) error {
 }
 
 // preflight says what taking part would ask and cost, and looks at what the node needs.
-func (p *peer) preflight(w io.Writer) error {
-	x := &p.facts
-	look, err := p.owner.Outlook()
+func (f *nodeFlags) preflight(w io.Writer, m *owner.Membership) error {
+	x := &m.Terms
+	look, err := m.Outlook()
 	if err != nil {
 		return err
 	}
-	life := account.Budget{Epsilon: p.budget.LifetimeEpsilon, Delta: p.budget.LifetimeDelta}
-	admits, err := p.owner.Admits(life)
+	life := account.Budget{Epsilon: m.Budget.LifetimeEpsilon, Delta: m.Budget.LifetimeDelta}
+	admits, err := m.Admits(life)
 	if err != nil {
 		return err
 	}
 	row, flush := rows(w)
-	row("member", "%s, number %d of %d", p.roster.Members[p.self].Name, p.self, p.roster.Size)
-	if err := p.roster.Verify(); err != nil {
+	row("member", "%s, number %d of %d", m.Name(), m.Self, m.Roster.Size)
+	if err := m.Roster.Verify(); err != nil {
 		row("roster", "to be signed: %v", err)
 	}
 	length, step := fmt.Sprintf("%d rounds", x.Rounds), "round"
@@ -199,9 +199,9 @@ func (p *peer) preflight(w io.Writer) error {
 		length, step = fmt.Sprintf("%d own wakes, one in %v on average", x.Rounds, x.Interval), "wake"
 	}
 	row("experiment", "%s on %s, %s, %d parameters", x.Algorithm, x.Dataset, length, x.Dim)
-	row("hears", "%d members on graph %s", p.config.Graph.Degree(p.self), p.roster.Graph)
-	row("data", "%s; %d records for training, %d for the owner's own tests", p.owner.Schema(), x.Records,
-		p.owner.TestRecords())
+	row("hears", "%d members on graph %s", m.Node.Graph.Degree(m.Self), m.Roster.Graph)
+	row("data", "%s; %d records for training, %d for the owner's own tests", m.Schema(), x.Records,
+		m.TestRecords())
 	row("batches", "%.4g records expected, each drawn with probability %.4g", x.Batch, x.Rate)
 	row("noise",
 		"%s, multiplier %.6g; deviation of the mean gradient %.3g of the clip norm in each parameter, "+
@@ -210,9 +210,9 @@ func (p *peer) preflight(w io.Writer) error {
 		rundir.FormatFine(float64(look.Total.Upper)), x.Delta, x.Adjacency, x.Unit)
 	row("one charge", "epsilon %s alone", rundir.FormatFine(float64(look.First.Upper)))
 	row("budget", "epsilon %g at delta %g over the life of %s, by the policy", life.Epsilon, life.Delta,
-		p.budget.Name)
+		m.Budget.Name)
 	row("it lasts", "%s", lastsText(admits, look.Charges, x.Rounds, step))
-	row("ledger", "%s", ledgerText(p.policy.Ledger))
+	row("ledger", "%s", ledgerText(m.Policy.Ledger))
 	for _, warning := range x.Warnings {
 		row("warning", "%s", warning)
 	}
@@ -220,12 +220,12 @@ func (p *peer) preflight(w io.Writer) error {
 		row("warning",
 			"the lifetime budget ends before the run does: the node then mixes on without its data")
 	}
-	row("port", "%s", portText(cmp.Or(p.f.listen, p.roster.Members[p.self].Address)))
+	row("port", "%s", portText(cmp.Or(f.listen, m.Roster.Members[m.Self].Address)))
 	row("clock", "%s", clockText(time.Now()))
-	row("disk", "%s", diskText(p.policy.Ledger))
-	if p.f.state != "" {
-		row("disk", "%s; a checkpoint takes about %d kB", diskText(p.f.state),
-			1+(len(p.config.Algorithm.AppendState(nil))+x.Queries*x.Grows)/1000)
+	row("disk", "%s", diskText(m.Policy.Ledger))
+	if f.daemon.State != "" {
+		row("disk", "%s; a checkpoint takes about %d kB", diskText(f.daemon.State),
+			1+(len(m.Node.Algorithm.AppendState(nil))+x.Queries*x.Grows)/1000)
 	}
 	return flush()
 }

@@ -5,15 +5,12 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"slices"
 
 	"github.com/spf13/cobra"
 
-	"sotto/agent"
-	"sotto/config"
 	"sotto/experiment"
+	"sotto/experiment/owner"
 	"sotto/node"
-	"sotto/topology"
 )
 
 func newKeygen() *cobra.Command {
@@ -47,76 +44,26 @@ func newRoster() *cobra.Command {
 		newRosterNew(), newRosterAdd(), newRosterSign(), newRosterVerify())
 }
 
-// rosterFlags name the files of all roster commands.
-type rosterFlags struct {
-	roster     string
-	experiment string
-}
-
-func (f *rosterFlags) register(c *cobra.Command) {
-	c.Flags().StringVar(&f.roster, "roster", "roster.toml", "roster file")
-}
-
-func (f *rosterFlags) registerBoth(c *cobra.Command) {
-	f.register(c)
-	c.Flags().StringVar(&f.experiment, "experiment", "",
+// registerRoster adds the flags that name the files of a roster.
+func registerRoster(c *cobra.Command, f *owner.Files) {
+	registerRosterFile(c, f)
+	c.Flags().StringVar(&f.RunFile, "experiment", "",
 		"run file; default: the one that the roster names, beside the roster")
 }
 
-// read reads the roster and the run file that it is about.
-func (f *rosterFlags) read() (*node.Roster, *experiment.File, error) {
-	r, err := node.ReadRoster(f.roster)
-	if err != nil {
-		return nil, nil, err
-	}
-	path := f.experiment
-	if path == "" {
-		path = filepath.Join(filepath.Dir(f.roster), r.RunFile)
-	}
-	e, b, err := experiment.ReadBytes(path)
-	if err != nil {
-		return nil, nil, err
-	}
-	if d := experiment.FileDigest(b); d != r.Experiment {
-		return nil, nil, &config.Error{File: path, Found: "SHA-256 " + d,
-			Allowed: r.Experiment + ", the experiment of " + f.roster}
-	}
-	return r, e, nil
-}
-
-// checkGraph wants the roster's weights to be those of the run file's graph, and returns
-// it with the graphs of the rounds that it is the whole of.
-func checkGraph(r *node.Roster, e *experiment.File) (*topology.Graph, topology.Schedule, error) {
-	g, err := r.Topology()
-	if err != nil {
-		return nil, nil, err
-	}
-	s, err := e.ScheduleFor(r.MembersSeed())
-	if err != nil {
-		return nil, nil, err
-	}
-	want, err := topology.Whole(s)
-	if err != nil {
-		return nil, nil, err
-	}
-	for i := range agent.ID(want.Agents()) {
-		if g.SelfWeight(i) != want.SelfWeight(i) || !slices.Equal(g.In(i), want.In(i)) {
-			return nil, nil, config.Bad(fmt.Sprintf("member[%d].weights", i), r.Members[i].Weights,
-				"the weights of the run file's graph "+want.Name())
-		}
-	}
-	return want, s, nil
+func registerRosterFile(c *cobra.Command, f *owner.Files) {
+	c.Flags().StringVar(&f.Roster, "roster", "roster.toml", "roster file")
 }
 
 func newRosterNew() *cobra.Command {
-	var f rosterFlags
+	var f owner.Files
 	c := &cobra.Command{
 		Use:   "new EXPERIMENT.toml",
 		Short: "Begin a roster for an experiment",
 		Args:  exactly(1, "one EXPERIMENT.toml"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if _, err := os.Stat(f.roster); err == nil {
-				return usageError{fmt.Errorf("--roster: %s exists; choose a new file", f.roster)}
+			if _, err := os.Stat(f.Roster); err == nil {
+				return usageError{fmt.Errorf("--roster: %s exists; choose a new file", f.Roster)}
 			}
 			e, b, err := experiment.ReadBytes(args[0])
 			if err != nil {
@@ -129,20 +76,20 @@ func newRosterNew() *cobra.Command {
 			if _, err := e.GraphFor(0); err != nil {
 				return err
 			}
-			if err := r.Write(f.roster); err != nil {
+			if err := r.Write(f.Roster); err != nil {
 				return err
 			}
-			_, err = fmt.Fprintf(cmd.OutOrStdout(), "%s: experiment %s of %d members, none yet\n", f.roster,
+			_, err = fmt.Fprintf(cmd.OutOrStdout(), "%s: experiment %s of %d members, none yet\n", f.Roster,
 				r.Experiment, r.Size)
 			return err
 		},
 	}
-	f.register(c)
+	registerRosterFile(c, &f)
 	return c
 }
 
 func newRosterAdd() *cobra.Command {
-	var f rosterFlags
+	var f owner.Files
 	var name, id, address string
 	c := &cobra.Command{
 		Use:     "add --name NAME --peer ID --addr HOST:PORT",
@@ -150,7 +97,7 @@ func newRosterAdd() *cobra.Command {
 		Example: "  sotto roster add --name hospital-a --peer 3f5c... --addr hospital-a.example:4001",
 		Args:    noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			r, e, err := f.read()
+			r, e, err := owner.ReadRoster(f.Roster, f.RunFile)
 			if err != nil {
 				return err
 			}
@@ -164,15 +111,15 @@ func newRosterAdd() *cobra.Command {
 				}
 				r.Weigh(g)
 			}
-			if err := r.Write(f.roster); err != nil {
+			if err := r.Write(f.Roster); err != nil {
 				return err
 			}
-			_, err = fmt.Fprintf(cmd.OutOrStdout(), "%s: %d of %d members%s\n", f.roster, len(r.Members),
+			_, err = fmt.Fprintf(cmd.OutOrStdout(), "%s: %d of %d members%s\n", f.Roster, len(r.Members),
 				r.Size, completeText(r))
 			return err
 		},
 	}
-	f.registerBoth(c)
+	registerRoster(c, &f)
 	c.Flags().StringVar(&name, "name", "", "name of the member")
 	c.Flags().StringVar(&id, "peer", "", "peer id that sotto keygen printed")
 	c.Flags().StringVar(&address, "addr", "", "host:port where the other members reach it")
@@ -187,14 +134,14 @@ func completeText(r *node.Roster) string {
 }
 
 func newRosterSign() *cobra.Command {
-	var f rosterFlags
+	var f owner.Files
 	var key string
 	c := &cobra.Command{
 		Use:   "sign --key FILE",
 		Short: "Sign the complete roster as the member that the key belongs to",
 		Args:  noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			r, e, err := f.read()
+			r, e, err := owner.ReadRoster(f.Roster, f.RunFile)
 			if err != nil {
 				return err
 			}
@@ -202,14 +149,14 @@ func newRosterSign() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			if _, _, err := checkGraph(r, e); err != nil {
-				return fmt.Errorf("%s: %w", f.roster, err)
+			if _, _, err := owner.AgreedGraph(r, e); err != nil {
+				return fmt.Errorf("%s: %w", f.Roster, err)
 			}
 			i, err := r.Sign(k)
 			if err != nil {
 				return err
 			}
-			if err := r.Write(f.roster); err != nil {
+			if err := r.Write(f.Roster); err != nil {
 				return err
 			}
 			_, err = fmt.Fprintf(cmd.OutOrStdout(), "signed by %s: digest %x, %d signatures to come\n",
@@ -217,33 +164,33 @@ func newRosterSign() *cobra.Command {
 			return err
 		},
 	}
-	f.registerBoth(c)
+	registerRoster(c, &f)
 	c.Flags().StringVar(&key, "key", "", "the member's key file")
 	return c
 }
 
 func newRosterVerify() *cobra.Command {
-	var f rosterFlags
+	var f owner.Files
 	c := &cobra.Command{
 		Use:   "verify",
 		Short: "Check run file, graph and all signatures; exit code 3 when one is missing",
 		Args:  noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			r, e, err := f.read()
+			r, e, err := owner.ReadRoster(f.Roster, f.RunFile)
 			if err != nil {
 				return err
 			}
-			if _, _, err := checkGraph(r, e); err != nil {
-				return fmt.Errorf("%s: %w", f.roster, err)
+			if _, _, err := owner.AgreedGraph(r, e); err != nil {
+				return fmt.Errorf("%s: %w", f.Roster, err)
 			}
 			if err := r.Verify(); err != nil {
-				return fmt.Errorf("%s: %w", f.roster, err)
+				return fmt.Errorf("%s: %w", f.Roster, err)
 			}
 			_, err = fmt.Fprintf(cmd.OutOrStdout(), "signed by all %d members: digest %x\n", r.Size,
 				r.Digest())
 			return err
 		},
 	}
-	f.registerBoth(c)
+	registerRoster(c, &f)
 	return c
 }

@@ -7,7 +7,6 @@ import (
 	"math"
 	"os"
 	"strings"
-	"text/tabwriter"
 
 	"github.com/pelletier/go-toml/v2"
 	"github.com/spf13/cobra"
@@ -183,10 +182,7 @@ func newTopologyDraw() *cobra.Command {
 }
 
 func writeInfo(cmd *cobra.Command, name string, info shownGraph) error {
-	t := tabwriter.NewWriter(cmd.OutOrStdout(), 0, 4, 2, ' ', 0)
-	row := func(what, format string, args ...any) {
-		fmt.Fprintf(t, "%s\t%s\n", what, fmt.Sprintf(format, args...))
-	}
+	row, flush := rows(cmd.OutOrStdout())
 	row("graph", "%s, %d agents, %d links", name, info.Agents, info.Links)
 	row("degree", "%d min, %.4g mean, %d max", info.DegreeMin, info.DegreeMean, info.DegreeMax)
 	row("doubly stochastic", "%v", info.DoublyStochastic)
@@ -201,7 +197,7 @@ func writeInfo(cmd *cobra.Command, name string, info shownGraph) error {
 	}
 	if !info.Computed {
 		row("spectrum", "not computed: %s", info.NotComputed)
-		return t.Flush()
+		return flush()
 	}
 	row("Fiedler value", "%.6g (divided by agents: %.4f)", info.Fiedler, info.NormalizedFiedler)
 	row("lambda_2(W)", "%.4f", info.Lambda2)
@@ -212,7 +208,7 @@ func writeInfo(cmd *cobra.Command, name string, info shownGraph) error {
 	} else {
 		row("mixing time", "never: disagreement does not shrink")
 	}
-	return t.Flush()
+	return flush()
 }
 
 // decodeSettings decodes "key=value" flags into parameter structs, strictly: each key

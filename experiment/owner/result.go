@@ -1,0 +1,113 @@
+package owner
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+
+	"sotto/node"
+	"sotto/tensor"
+)
+
+// Result is what the owner alone may see: statistics of its private records.
+type Result struct {
+	Name    string   `json:"name"`
+	Metric  string   `json:"metric"`
+	Value   float64  `json:"together"`
+	Alone   *float64 `json:"alone,omitempty"`
+	Tests   int      `json:"test_records"`
+	Epsilon float64  `json:"epsilon"` // upper bound, over all runs on these data
+	Delta   float64  `json:"delta"`
+	Charges int      `json:"charges"`
+	Over    uint64   `json:"answers_longer_than_pad,omitempty"` // of the last process
+	Note    string   `json:"note"`
+}
+
+// finish leaves model, signed statement and the owner's own figures.
+func (p *process) finish(n *node.Node) (*Result, error) {
+	tokens := n.Tokens()
+	b, err := p.EncodeModel(n.Params(), p.run())
+	if tokens != nil {
+		b, err = p.EncodeTokens(tokens, p.run())
+	}
+	if err == nil {
+		err = p.write(ModelFile, b)
+	}
+	if err != nil {
+		return nil, err
+	}
+	if err := p.writeStatement(); err != nil {
+		return nil, err
+	}
+	r, err := p.figures(n.Params(), tokens)
+	if err != nil {
+		return nil, err
+	}
+	if b, err = json.MarshalIndent(r, "", "  "); err != nil {
+		return nil, err
+	}
+	return r, p.write(resultFile, append(b, '\n'))
+}
+
+// writeStatement writes the signed statement, once.
+func (p *process) writeStatement() error {
+	if _, err := os.Stat(filepath.Join(p.State, StatementFile)); !errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	s, err := p.ledger.Statement(p.Terms.NoiseKind, p.timing())
+	if err != nil {
+		return err
+	}
+	b, err := json.MarshalIndent(s, "", "  ")
+	if err != nil {
+		return err
+	}
+	return p.write(StatementFile, append(b, '\n'))
+}
+
+// timing is what a statement says that it does not cover. It does not depend on private
+// data: whether a pad was long enough does.
+func (p *process) timing() string {
+	if p.Pad > 0 {
+		return fmt.Sprintf("timing of replies that took longer than their pad of %v, and of those that "+
+			"were made without it", p.Pad)
+	}
+	return "timing of replies: it depends a little on the sizes of private batches"
+}
+
+// figures are of the final model, or of all tokens.
+func (p *process) figures(theta tensor.Vec, tokens []tensor.Vec) (*Result, error) {
+	r := &Result{Name: p.Name(), Tests: p.TestRecords(),
+		Note: "statistics of private records: for the owner alone"}
+	if r.Value, r.Metric = p.Accuracy(theta); tokens != nil { // the mean of theirs
+		r.Value = 0
+		for _, v := range tokens {
+			value, _ := p.Accuracy(v)
+			r.Value += value / float64(len(tokens))
+		}
+	}
+	if p.Baseline {
+		alone, err := p.Alone()
+		if err != nil {
+			return nil, err
+		}
+		r.Alone = &alone
+	}
+	c, err := p.ledger.Spent()
+	if err != nil {
+		return nil, err
+	}
+	for record, err := range p.ledger.Records() {
+		if err != nil {
+			return nil, err
+		}
+		if record.Event != nil {
+			r.Charges += int(record.Count)
+		}
+	}
+	r.Epsilon, r.Delta, r.Over = c.Epsilon.Upper, c.Delta, p.padded.Over()
+	return r, nil
+}

@@ -1,0 +1,125 @@
+package owner
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"net"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"time"
+
+	"sotto/node"
+)
+
+// Files of a state directory beside the checkpoint.
+const (
+	StatusFile    = "status.json"
+	ModelFile     = "model.safetensors"
+	StatementFile = "privacy.json"
+	roundsFile    = "rounds.csv"
+	wakesFile     = "wakes.csv"
+	resultFile    = "own.json"
+	headsFile     = "heads.json"
+)
+
+// record appends who took part in a round.
+func (p *process) record(r node.RoundReport) {
+	if p.Node.Interval > 0 {
+		p.recordWake(r)
+		return
+	}
+	var names []string
+	for _, i := range r.Missing {
+		names = append(names, p.Roster.Members[i].Name)
+	}
+	p.line(roundsFile, "round,missing,one_sided,skipped,exhausted",
+		fmt.Sprintf("%d,%s,%d,%t,%t", r.Round, strings.Join(names, " "), r.OneSided, r.Skipped, r.Exhausted))
+}
+
+// recordWake appends when the clock rang and which broadcast of whom the wake took in:
+// NAME:NUMBER, number 0 being that of the sender's start.
+func (p *process) recordWake(r node.RoundReport) {
+	var heard []string
+	for _, h := range r.Heard {
+		heard = append(heard, fmt.Sprintf("%s:%d", p.Roster.Members[h.From].Name, h.Round))
+	}
+	woke := ""
+	if !r.Called { // else it was a neighbor's clock that rang
+		woke = r.Woke.UTC().Format(time.RFC3339Nano)
+	}
+	p.line(wakesFile, "wake,time,heard,exhausted",
+		fmt.Sprintf("%d,%s,%s,%t", r.Round, woke, strings.Join(heard, " "), r.Exhausted))
+}
+
+// line appends to a file of the state directory, below its header.
+func (p *process) line(name, header, text string) {
+	f, err := os.OpenFile(filepath.Join(p.State, name), os.O_WRONLY|os.O_APPEND|os.O_CREATE, 0o600)
+	if err != nil {
+		p.Node.Log.Error("a step is not recorded", "error", err)
+		return
+	}
+	defer f.Close()
+	if at, err := f.Seek(0, io.SeekEnd); err == nil && at == 0 {
+		fmt.Fprintln(f, header)
+	}
+	fmt.Fprintln(f, text)
+}
+
+// report keeps the status file current and answers HTTP, until done is called.
+func (p *process) report(n *node.Node) (done func(), err error) {
+	var l net.Listener
+	if p.HTTP != "" {
+		if l, err = node.ListenLocal(p.HTTP); err != nil {
+			return nil, err
+		}
+	}
+	var all sync.WaitGroup
+	if l != nil {
+		p.Node.Log.Info("status", "address", "http://"+l.Addr().String())
+		all.Go(func() { node.Serve(l, n.Status) })
+	}
+	stop := make(chan struct{})
+	all.Go(func() {
+		for {
+			p.writeStatus(n)
+			select {
+			case <-stop:
+				return
+			case <-time.After(time.Second):
+			}
+		}
+	})
+	return func() {
+		close(stop)
+		if l != nil {
+			l.Close()
+		}
+		all.Wait()
+		p.mu.Lock()
+		p.asked = time.Time{} // what is written last is exact
+		p.mu.Unlock()
+		p.writeStatus(n)
+	}, nil
+}
+
+func (p *process) writeStatus(n *node.Node) {
+	b, err := json.MarshalIndent(n.Status(), "", "  ")
+	if err == nil {
+		err = p.write(StatusFile, b)
+	}
+	if err != nil {
+		p.Node.Log.Warn("no status", "error", err)
+	}
+}
+
+// write replaces a file of the state directory at once.
+func (p *process) write(name string, b []byte) error {
+	path := filepath.Join(p.State, name)
+	if err := os.WriteFile(path+".tmp", b, 0o600); err != nil {
+		return err
+	}
+	return os.Rename(path+".tmp", path)
+}
