@@ -112,6 +112,6 @@ func (e *Experiment) LocalGate(i int, r oracle.Records, l ledger.Ledger, keys pr
 	f, y := e.LocalOracles(r)
 	gate := privacy.Open(l, e.Task.Local.Features,
 		map[string]privacy.Oracle{oracle.FeaturesName: f, oracle.LabelsName: y}, keys, agent.ID(i))
-	gate.Use(oracle.LabelsName, e.Task.Local.Labels)
+	gate.SetMechanism(oracle.LabelsName, e.Task.Local.Labels)
 	return gate
 }

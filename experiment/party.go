@@ -102,11 +102,11 @@ func (e *Experiment) Gate(s *Seat) (*privacy.Gate, map[string]privacy.Oracle, er
 	g := privacy.Open(s.Ledger, m, oracles, s.Keys, s.Self)
 	if e.File.InTokens() {
 		for name := range oracles {
-			g.Imitate(noiseQuery, name)
+			g.NoiseOnly(noiseQuery, name)
 		}
 	}
 	for name, m := range a.Own {
-		g.Use(name, m)
+		g.SetMechanism(name, m)
 	}
 	return g, oracles, nil
 }

@@ -27,10 +27,10 @@ type Gate struct {
 	keys      keySource
 	simulated bool
 
-	byOracle map[string]Mechanism // instead of mechanism, see Use
-	rounds   []beginner           // oracles whose records change with the round
-	imitated map[string]string    // oracle by the name of a query for its noise alone, see Imitate
-	blanks   uint64               // such answers since Begin
+	byOracle       map[string]Mechanism // instead of mechanism, see Use
+	rounds         []beginner           // oracles whose records change with the round
+	noiseOnly      map[string]string    // oracle by the name of a query for its noise alone, see NoiseOnly
+	noiseOnlyCount uint64               // such answers since Begin
 
 	round uint64
 	live  []agent.Neighbor
@@ -103,23 +103,23 @@ func (g *Gate) stateful(f func(Stateful)) bool {
 	return any
 }
 
-// Use makes m the mechanism of one oracle's answers, in place of the gate's. It is called
-// before the first answer.
-func (g *Gate) Use(oracle string, m Mechanism) {
+// SetMechanism makes m the mechanism of one oracle's answers, in place of the gate's. It
+// is called before the first answer.
+func (g *Gate) SetMechanism(oracle string, m Mechanism) {
 	if g.byOracle == nil {
 		g.byOracle = map[string]Mechanism{}
 	}
 	g.byOracle[oracle] = m
 }
 
-// Imitate has queries of the given name answered with the noise of that oracle's answers
+// NoiseOnly has queries of the given name answered with the noise of that oracle's answers
 // alone, around zero, with a fresh key. They read no data, so that nothing is charged. It
 // is called before the first answer.
-func (g *Gate) Imitate(name, oracle string) {
-	if g.imitated == nil {
-		g.imitated = map[string]string{}
+func (g *Gate) NoiseOnly(name, oracle string) {
+	if g.noiseOnly == nil {
+		g.noiseOnly = map[string]string{}
 	}
-	g.imitated[name] = oracle
+	g.noiseOnly[name] = oracle
 }
 
 // Keys says where a gate's streams come from. The zero Keys are secret: a fresh key of
@@ -171,7 +171,7 @@ func (g *Gate) Simulated() bool { return g.simulated }
 // Begin tells the gate which round it is and whose messages arrived in it. The slice is
 // valid until the next Begin.
 func (g *Gate) Begin(round uint64, live []agent.Neighbor) {
-	g.round, g.live, g.blanks = round, live, 0
+	g.round, g.live, g.noiseOnlyCount = round, live, 0
 	for _, o := range g.rounds {
 		o.Begin(round)
 	}
@@ -258,8 +258,8 @@ func needsGrid(m Mechanism) bool {
 // returns ErrExhausted nothing was charged or read; after any other error of the ledger
 // nothing was read.
 func (g *Gate) Answer(q *agent.Query, dst tensor.Vec) error {
-	name, blank := g.imitated[q.Oracle]
-	if blank {
+	name, noiseOnly := g.noiseOnly[q.Oracle]
+	if noiseOnly {
 		like := *q
 		like.Oracle, q = name, &like
 	}
@@ -277,8 +277,8 @@ func (g *Gate) Answer(q *agent.Query, dst tensor.Vec) error {
 			total, len(dst))
 	}
 	var seq uint64
-	if blank {
-		seq = g.blankNumber()
+	if noiseOnly {
+		seq = g.noiseOnlySeq()
 	} else if seq, err = g.ledger.Charge(ev); err != nil {
 		return err
 	}
@@ -289,7 +289,7 @@ func (g *Gate) Answer(q *agent.Query, dst tensor.Vec) error {
 	key.Erase()
 
 	v := &u.value
-	if g.size(v, len(dst), needsGrid(m), r); !blank {
+	if g.size(v, len(dst), needsGrid(m), r); !noiseOnly {
 		g.evaluate(u, q, needsGrid(m))
 	}
 	m.Perturb(v, r, Charge{Seq: seq, Round: g.round, Live: g.live, Noise: &u.noise})
@@ -313,12 +313,12 @@ type scratch struct {
 // used are those of finished answers, erased; what a panic interrupts is never put back.
 var used = sync.Pool{New: func() any { return new(scratch) }}
 
-// blankNumber numbers answers of noise alone where a charge has its sequence number: with
+// noiseOnlySeq numbers answers of noise alone where a charge has its sequence number: with
 // the round and their count in it, from 2^63 on, which no charge reaches. A simulated
 // gate derives the key from it, so that a resumed run draws the same noise.
-func (g *Gate) blankNumber() uint64 {
-	g.blanks++
-	return 1<<63 | g.round<<16 | g.blanks
+func (g *Gate) noiseOnlySeq() uint64 {
+	g.noiseOnlyCount++
+	return 1<<63 | g.round<<16 | g.noiseOnlyCount
 }
 
 // size makes v the value zero, in exact integers where the mechanism asks for them.

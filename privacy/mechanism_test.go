@@ -98,7 +98,7 @@ func TestMechanisms(t *testing.T) {
 		}})
 	})
 	t.Run("sealed", func(t *testing.T) {
-		privacytest.Run(t, privacytest.Options{Mechanism: privacy.Sealed{}, Epsilon: func(e float64) bool {
+		privacytest.Run(t, privacytest.Options{Mechanism: privacy.Withheld{}, Epsilon: func(e float64) bool {
 			return e == 0
 		}})
 	})

@@ -17,11 +17,11 @@ var Mechanisms = map[string]func(decode func(params any) error) (Mechanism, erro
 	"k-norm":              newKNorm,
 	"laplace":             newLaplace,
 	"none":                func(func(any) error) (Mechanism, error) { return None{}, nil },
-	"proportional":        newProportional,
-	"published":           newPublished,
+	"proportional":        newDataDependent,
+	"published":           newPaperNoise,
 	"randomized-response": newRandomizedResponse,
-	"released":            func(func(any) error) (Mechanism, error) { return Released{}, nil },
-	"sealed":              func(func(any) error) (Mechanism, error) { return Sealed{}, nil },
+	"released":            func(func(any) error) (Mechanism, error) { return PostProcessed{}, nil },
+	"sealed":              func(func(any) error) (Mechanism, error) { return Withheld{}, nil },
 	"truncated-gaussian":  newTruncatedGaussian,
 	"truncated-laplace":   newTruncatedLaplace,
 }
@@ -66,7 +66,7 @@ func Scaled(m Mechanism, factor float64) (Mechanism, error) {
 	case KNorm:
 		m.Scale *= factor
 		return m, nil
-	case None, Sealed, Released:
+	case None, Withheld, PostProcessed:
 		return m, nil
 	}
 	return nil, fmt.Errorf("%w: the noise of mechanism %T has no scale that a query may change", ErrQuery, m)

@@ -4,8 +4,8 @@ import "sotto/privacy/account"
 
 var (
 	_ Mechanism = None{}
-	_ Mechanism = Sealed{}
-	_ Mechanism = Released{}
+	_ Mechanism = Withheld{}
+	_ Mechanism = PostProcessed{}
 )
 
 // None adds no noise: every release costs an infinite epsilon. It is for runs that are
@@ -28,27 +28,27 @@ func (None) Assumptions() []string { return nil }
 
 func (None) sealed() {}
 
-// Sealed adds no noise and charges nothing, because nothing leaves: it is for agents
+// Withheld adds no noise and charges nothing, because nothing leaves: it is for agents
 // whose runtime treats every message as an error (sim.Agent.Silent). Towards other agents
 // such a run is perfectly private. Its model holds un-noised data: who publishes it needs
 // another mechanism.
-type Sealed struct{}
+type Withheld struct{}
 
 // Event is the no-op event.
-func (Sealed) Event(account.Release) (account.Event, error) { return account.NoOp(), nil }
+func (Withheld) Event(account.Release) (account.Event, error) { return account.NoOp(), nil }
 
 // Perturb leaves the value as it is.
-func (Sealed) Perturb(v *Value, r account.Release, _ Charge) { exact(v, r) }
+func (Withheld) Perturb(v *Value, r account.Release, _ Charge) { exact(v, r) }
 
 // Provenance is Proved: an empty transcript depends on nothing.
-func (Sealed) Provenance() Provenance { return Proved }
+func (Withheld) Provenance() Provenance { return Proved }
 
 // Assumptions names what the charge of nothing rests on.
-func (Sealed) Assumptions() []string {
+func (Withheld) Assumptions() []string {
 	return []string{"no message of this agent and no version of its model leaves it"}
 }
 
-func (Sealed) sealed() {}
+func (Withheld) sealed() {}
 
 // exact converts an integer value to its float form.
 func exact(v *Value, r account.Release) {
@@ -68,23 +68,23 @@ func exact(v *Value, r account.Release) {
 	}
 }
 
-// Released adds no noise and charges nothing, because the oracle's data are an earlier
+// PostProcessed adds no noise and charges nothing, because the oracle's data are an earlier
 // release of the same ledger: what is computed from them is post-processing.
-type Released struct{}
+type PostProcessed struct{}
 
 // Event is the no-op event.
-func (Released) Event(account.Release) (account.Event, error) { return account.NoOp(), nil }
+func (PostProcessed) Event(account.Release) (account.Event, error) { return account.NoOp(), nil }
 
 // Perturb leaves the value as it is.
-func (Released) Perturb(v *Value, r account.Release, _ Charge) { exact(v, r) }
+func (PostProcessed) Perturb(v *Value, r account.Release, _ Charge) { exact(v, r) }
 
 // Provenance is Proved: differential privacy is closed under post-processing.
-func (Released) Provenance() Provenance { return Proved }
+func (PostProcessed) Provenance() Provenance { return Proved }
 
 // Assumptions names what the charge of nothing rests on.
-func (Released) Assumptions() []string {
+func (PostProcessed) Assumptions() []string {
 	return []string{
 		"training reads nothing but the perturbed records that the first charges of this ledger released"}
 }
 
-func (Released) sealed() {}
+func (PostProcessed) sealed() {}

@@ -14,8 +14,8 @@
 //	truncated-laplace    --  bounded noise on one value
 //	truncated-gaussian   --  bounded noise on one value
 //	randomized-response  L1  uniform answers among labels
-//	proportional         --  noise in proportion to the private value, for replication: epsilon is infinite
-//	published            --  one noise for every coordinate as published for DP-dKM, for replication: epsilon is infinite
+//	proportional         --  in proportion to the private value, for replication: epsilon infinite
+//	published            --  of DP-dKM as published, for replication: epsilon infinite
 //	none, sealed         --  no noise: epsilon is infinite, or nothing leaves
 //
 // Mechanisms with integer noise take integers from a [GridOracle], where each record's

@@ -204,11 +204,11 @@ func ExampleGate_Answer() {
 // An imitated oracle is answered with noise alone: nothing is charged or read, also when
 // the budget is spent, the law is that of the oracle's own noise (Kolmogorov-Smirnov,
 // false-reject rate 1e-6), and a gate of the same seed and rounds draws the same.
-func TestGateImitates(t *testing.T) {
+func TestGateNoiseOnly(t *testing.T) {
 	g, l := newGate(t, 0, 3)
-	g.Imitate("zero", "sum")
+	g.NoiseOnly("zero", "sum")
 	same, _ := newGate(t, 0, 3)
-	same.Imitate("zero", "sum")
+	same.NoiseOnly("zero", "sum")
 	const n = 3000
 	x := make([]float64, 0, n)
 	dst, again := make(tensor.Vec, 1), make(tensor.Vec, 1)

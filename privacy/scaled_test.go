@@ -125,7 +125,7 @@ func TestOraclesOfOneDescription(t *testing.T) {
 	}
 	g := privacy.NewSimulatedGate(ledger.NewMemory(nil), quiet,
 		map[string]privacy.Oracle{"a": zeros{"v", account.L2, 1}, "v": zeros{"v", account.L2, 1}}, 1, 0)
-	g.Use("v", loud)
+	g.SetMechanism("v", loud)
 	var events [4]account.Event
 	for k, name := range []string{"a", "v", "a", "v"} {
 		if err := g.Answer(&agent.Query{Oracle: name}, make(tensor.Vec, 1)); err != nil {
@@ -156,7 +156,7 @@ func TestOraclesWithTheirOwnMechanism(t *testing.T) {
 	l := ledger.NewMemory(nil)
 	g := privacy.NewSimulatedGate(l, gaussian,
 		map[string]privacy.Oracle{"a": zeros{"a", account.L2, 3}, "b": zeros{"b", account.L2, 3}}, 1, 0)
-	g.Use("b", knorm)
+	g.SetMechanism("b", knorm)
 	dst := make(tensor.Vec, 3)
 	for _, name := range []string{"a", "b", "b", "a", "b"} {
 		if err := g.Answer(&agent.Query{Oracle: name}, dst); err != nil {

@@ -66,7 +66,7 @@ func (s Independent) At(z float64) (Mechanism, error) {
 		})
 	case s.Norm > 0:
 		return New(s.Name, func(params any) error {
-			m, ok := params.(*Proportional)
+			m, ok := params.(*DataDependent)
 			if !ok {
 				return config.Bad("norm", s.Norm, "0 with mechanism "+s.Name)
 			}

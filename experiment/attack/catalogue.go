@@ -147,16 +147,16 @@ func boundedTruth(family string, eps, delta, shift float64) func() (float64, err
 	}
 }
 
-func publishedMechanism(family string, eps, delta, sensitivity float64) (privacy.Published, error) {
+func publishedMechanism(family string, eps, delta, sensitivity float64) (privacy.PaperNoise, error) {
 	m, err := privacy.New("published", func(p any) error {
-		q := p.(*privacy.Published)
+		q := p.(*privacy.PaperNoise)
 		q.Family, q.Epsilon, q.Delta, q.Sensitivity = family, eps, delta, sensitivity
 		return nil
 	})
 	if err != nil {
-		return privacy.Published{}, err
+		return privacy.PaperNoise{}, err
 	}
-	return m.(privacy.Published), nil
+	return m.(privacy.PaperNoise), nil
 }
 
 // microBatchRun is the run of C1 on generated records.

@@ -51,9 +51,9 @@ func TestClaimsCoverAllSwitches(t *testing.T) {
 // claimable fills in parameters of the mechanisms for replication.
 func claimable(p any) error {
 	switch p := p.(type) {
-	case *privacy.Proportional:
+	case *privacy.DataDependent:
 		p.NoiseMultiplier = 1
-	case *privacy.Published:
+	case *privacy.PaperNoise:
 		p.Family, p.Epsilon, p.Delta, p.Sensitivity = "laplace", 1, 1e-3, 1
 	}
 	return nil

@@ -215,7 +215,7 @@ func impossible(here, there, bound float64) float64 {
 func proportional(norm float64) claimAttack {
 	return func(ctx context.Context, n int, seed uint64, beta float64) (audit.Bound, error) {
 		m, err := privacy.New("proportional", func(p any) error {
-			q := p.(*privacy.Proportional)
+			q := p.(*privacy.DataDependent)
 			q.NoiseMultiplier, q.Norm = .05, norm
 			return nil
 		})

@@ -139,7 +139,7 @@ func planExpected(p *Params, s *plan.Setup, agents []plan.Agent) error {
 	}
 	b, alpha := r.Parts[0].Clip, ask.Query.Step
 	m, err := privacy.New("published", func(params any) error {
-		m := params.(*privacy.Published)
+		m := params.(*privacy.PaperNoise)
 		m.Family, m.Epsilon, m.Delta = p.Noise, t.Epsilon, t.Delta
 		m.Sensitivity = Theorem1(b, alpha, s.Steps, s.SLEM, records, len(agents)) / (alpha * b)
 		return nil
@@ -147,7 +147,7 @@ func planExpected(p *Params, s *plan.Setup, agents []plan.Agent) error {
 	if err != nil {
 		return err
 	}
-	std, ok := m.(privacy.Published)
+	std, ok := m.(privacy.PaperNoise)
 	if !ok {
 		return errors.New("replication: mechanism published is of another type")
 	}

@@ -40,7 +40,7 @@ func (w *World) seeded(i int, l ledger.Ledger, o records, own *oracle.KMStateful
 	g := privacy.NewSimulatedGate(l, m,
 		map[string]privacy.Oracle{"grad": o, "grad-full": o, "user-grad": o, "fit": o, "km": o, "value": o,
 			oracle.KMStatefulName: own}, 77, agent.ID(i))
-	g.Imitate("zero", "user-grad")
+	g.NoiseOnly("zero", "user-grad")
 	return g
 }
 

@@ -147,7 +147,7 @@ var mutations = []struct {
 	{"noise scale from the private norm", "noise", func(s *system) {
 		s.mechanism = perturbing{s.mechanism,
 			func(_ privacy.Mechanism, v *privacy.Value, r account.Release, c privacy.Charge) {
-				privacy.Proportional{NoiseMultiplier: testNoise}.Perturb(v, r, c)
+				privacy.DataDependent{NoiseMultiplier: testNoise}.Perturb(v, r, c)
 			}}
 	}},
 	{"published truncated Gaussian", "step", truncatedGaussian},

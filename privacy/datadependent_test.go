@@ -98,7 +98,7 @@ func TestProportionalNoise(t *testing.T) {
 	v.Float[0] -= 2
 	w := privacy.Value{Float: make(tensor.Vec, n)}
 	k = rng.Simulated(3, 0, 1)
-	privacy.Proportional{NoiseMultiplier: sigma, Norm: 2}.Perturb(&w, oneGradient,
+	privacy.DataDependent{NoiseMultiplier: sigma, Norm: 2}.Perturb(&w, oneGradient,
 		privacy.Charge{Noise: rng.NewStream(&k, rng.Noise)})
 	for i, x := range w.Float { // the same noise under a norm of 2 that is given
 		if d := math.Abs(float64(x - v.Float[i])); d > 1e-6 {

@@ -7,14 +7,14 @@ import (
 	"sotto/privacy/account"
 )
 
-var _ Mechanism = Proportional{}
+var _ Mechanism = DataDependent{}
 
-// Proportional adds normal noise of standard deviation NoiseMultiplier times the L2 norm
+// DataDependent adds normal noise of standard deviation NoiseMultiplier times the L2 norm
 // of the private value to every coordinate, as AdaD2P of "Sensitivity-Aware
 // Differentially Private Decentralized Learning with Adaptive Noise" does with gradients
 // that are not clipped. It is for replication: the noise tells the norm, and a value of 0
 // leaves as it is, so that there is no guarantee at any epsilon.
-type Proportional struct {
+type DataDependent struct {
 	// noise standard deviation over the norm of the value, > 0
 	NoiseMultiplier float64 `toml:"noise_multiplier"`
 	// Norm > 0 takes the place of that norm, as G does in ConstD2P: the largest gradient
@@ -23,10 +23,10 @@ type Proportional struct {
 	Norm float64 `toml:"norm,omitempty"`
 }
 
-func (m *Proportional) setScale(z float64) { m.NoiseMultiplier = z }
+func (m *DataDependent) setScale(z float64) { m.NoiseMultiplier = z }
 
-func newProportional(decode func(params any) error) (Mechanism, error) {
-	var m Proportional
+func newDataDependent(decode func(params any) error) (Mechanism, error) {
+	var m DataDependent
 	if err := decode(&m); err != nil {
 		return nil, err
 	}
@@ -37,7 +37,7 @@ func newProportional(decode func(params any) error) (Mechanism, error) {
 }
 
 // Event is non-private whatever the release.
-func (m Proportional) Event(account.Release) (account.Event, error) {
+func (m DataDependent) Event(account.Release) (account.Event, error) {
 	if m.Norm > 0 {
 		return account.NonPrivate("noise in proportion to a gradient norm that was measured, not enforced"),
 			nil
@@ -46,7 +46,7 @@ func (m Proportional) Event(account.Release) (account.Event, error) {
 }
 
 // Perturb adds the noise.
-func (m Proportional) Perturb(v *Value, r account.Release, c Charge) {
+func (m DataDependent) Perturb(v *Value, r account.Release, c Charge) {
 	exact(v, r)
 	s := m.NoiseMultiplier * m.Norm
 	if m.Norm == 0 {
@@ -65,11 +65,11 @@ func (m Proportional) Perturb(v *Value, r account.Release, c Charge) {
 }
 
 // Provenance is Claimed: the published guarantee is false.
-func (Proportional) Provenance() Provenance { return Claimed }
+func (DataDependent) Provenance() Provenance { return Claimed }
 
 // Assumptions names what is wrong with the claim.
-func (Proportional) Assumptions() []string {
+func (DataDependent) Assumptions() []string {
 	return []string{"none would help: what the noise follows is no bound of one record's contribution"}
 }
 
-func (Proportional) sealed() {}
+func (DataDependent) sealed() {}

@@ -8,9 +8,9 @@ import (
 	"sotto/rng"
 )
 
-var _ Mechanism = Published{}
+var _ Mechanism = PaperNoise{}
 
-// Published adds independent noise of one family to every coordinate, with the scale that
+// PaperNoise adds independent noise of one family to every coordinate, with the scale that
 // "A General Differentially Private Learning Framework for Decentralized Data" gives for
 // (ε, δ) and a sensitivity Δ. It is for replication: Δ is the bound of an expectation
 // (Theorem 1), one coordinate stands for all, one (ε, δ) for all rounds, and the run's
@@ -19,8 +19,9 @@ var _ Mechanism = Published{}
 //	laplace             scale Δ/ε
 //	gaussian            standard deviation Δ sqrt(2 ln(1.25/δ))/ε, of the baselines
 //	truncated-laplace   scale Δ/ε on [-A, A], A = (Δ/ε) ln(1 + (e^ε - 1)/(2δ)) (Definition 6)
-//	truncated-gaussian  density ∝ exp(-(z/s)²) on [-A, A], s² = Δ²/ε, A from the mass δ of [A-Δ, A] (Theorem 6)
-type Published struct {
+//	truncated-gaussian  density ∝ exp(-(z/s)²) on [-A, A], s² = Δ²/ε,
+//	                    A from the mass δ of [A-Δ, A] (Theorem 6)
+type PaperNoise struct {
 	Family      string  `toml:"family"`
 	Epsilon     float64 `toml:"epsilon"`
 	Delta       float64 `toml:"delta"`
@@ -29,24 +30,24 @@ type Published struct {
 	bound       float64 // A over the clip; +Inf: none
 }
 
-// published are the families by name, as functions that set scale and bound.
-var published = map[string]func(m *Published){
-	"laplace": func(m *Published) { m.scale = m.Sensitivity / m.Epsilon },
-	"gaussian": func(m *Published) {
+// paperFamilies are the families by name, as functions that set scale and bound.
+var paperFamilies = map[string]func(m *PaperNoise){
+	"laplace": func(m *PaperNoise) { m.scale = m.Sensitivity / m.Epsilon },
+	"gaussian": func(m *PaperNoise) {
 		m.scale = m.Sensitivity * math.Sqrt(2*math.Log(1.25/m.Delta)) / m.Epsilon
 	},
-	"truncated-laplace": func(m *Published) {
+	"truncated-laplace": func(m *PaperNoise) {
 		m.scale = m.Sensitivity / m.Epsilon
 		m.bound = m.scale * math.Log1p(math.Expm1(m.Epsilon)/(2*m.Delta))
 	},
-	"truncated-gaussian": func(m *Published) {
+	"truncated-gaussian": func(m *PaperNoise) {
 		m.scale = m.Sensitivity / math.Sqrt(m.Epsilon)
-		m.bound = m.Sensitivity * publishedBound(m.Epsilon, m.Delta)
+		m.bound = m.Sensitivity * paperBound(m.Epsilon, m.Delta)
 	},
 }
 
-// publishedBound solves Theorem 6 for A/Δ: the mass of [A-Δ, A] falls with A.
-func publishedBound(epsilon, delta float64) float64 {
+// paperBound solves Theorem 6 for A/Δ: the mass of [A-Δ, A] falls with A.
+func paperBound(epsilon, delta float64) float64 {
 	root := math.Sqrt(epsilon)
 	mass := func(a float64) float64 {
 		return (math.Erfc((a-1)*root) - math.Erfc(a*root)) / (2 * math.Erf(a*root))
@@ -65,15 +66,15 @@ func publishedBound(epsilon, delta float64) float64 {
 	return high
 }
 
-func newPublished(decode func(any) error) (Mechanism, error) {
-	m := Published{}
+func newPaperNoise(decode func(any) error) (Mechanism, error) {
+	m := PaperNoise{}
 	if err := decode(&m); err != nil {
 		return nil, err
 	}
-	fit, ok := published[m.Family]
+	fit, ok := paperFamilies[m.Family]
 	switch {
 	case !ok:
-		return nil, config.Bad("family", m.Family, config.OneOf(published))
+		return nil, config.Bad("family", m.Family, config.OneOf(paperFamilies))
 	case !positive(m.Epsilon):
 		return nil, config.Bad("epsilon", m.Epsilon, "above 0 and finite")
 	case !(m.Delta > 0 && m.Delta < .5):
@@ -87,13 +88,13 @@ func newPublished(decode func(any) error) (Mechanism, error) {
 }
 
 // Event is non-private whatever the release.
-func (m Published) Event(account.Release) (account.Event, error) {
+func (m PaperNoise) Event(account.Release) (account.Event, error) {
 	return account.NonPrivate(
 		"noise fitted to the expectation of a sensitivity, before an output without noise"), nil
 }
 
 // Perturb adds the noise.
-func (m Published) Perturb(v *Value, r account.Release, c Charge) {
+func (m PaperNoise) Perturb(v *Value, r account.Release, c Charge) {
 	exact(v, r)
 	at := 0
 	for _, p := range r.Parts {
@@ -106,7 +107,7 @@ func (m Published) Perturb(v *Value, r account.Release, c Charge) {
 }
 
 // draw is the noise of one coordinate, over the clip.
-func (m Published) draw(s *rng.Stream) float64 {
+func (m PaperNoise) draw(s *rng.Stream) float64 {
 	if m.Family == "laplace" || m.Family == "truncated-laplace" {
 		u := s.Float64()
 		size := -m.scale * math.Log1p(u*math.Expm1(-m.bound/m.scale)) // of the part below A
@@ -129,7 +130,7 @@ func (m Published) draw(s *rng.Stream) float64 {
 }
 
 // Std is the standard deviation of the noise over the clip, without the truncation.
-func (m Published) Std() float64 {
+func (m PaperNoise) Std() float64 {
 	switch m.Family {
 	case "laplace", "truncated-laplace":
 		return m.scale * math.Sqrt2
@@ -140,17 +141,17 @@ func (m Published) Std() float64 {
 }
 
 // Provenance is Claimed: the published guarantee is false.
-func (Published) Provenance() Provenance { return Claimed }
+func (PaperNoise) Provenance() Provenance { return Claimed }
 
 // Assumptions names what is wrong with the claim.
-func (Published) Assumptions() []string {
+func (PaperNoise) Assumptions() []string {
 	return []string{
 		"none would help: the sensitivity is that of an expectation, and what is put out has no noise"}
 }
 
-func (Published) sealed() {}
+func (PaperNoise) sealed() {}
 
 // Law returns the scale of the family, as the type's comment has it, and the largest
 // magnitude of the noise, both over the clip: what an adversary knows who scores a
 // release.
-func (m Published) Law() (scale, bound float64) { return m.scale, m.bound }
+func (m PaperNoise) Law() (scale, bound float64) { return m.scale, m.bound }

@@ -13,10 +13,10 @@ import (
 	"sotto/tensor"
 )
 
-func publishedNoise(t *testing.T, family string, epsilon, delta, sensitivity float64) privacy.Mechanism {
+func paperNoise(t *testing.T, family string, epsilon, delta, sensitivity float64) privacy.Mechanism {
 	t.Helper()
 	m, err := privacy.New("published", func(p any) error {
-		*p.(*privacy.Published) = privacy.Published{Family: family, Epsilon: epsilon, Delta: delta,
+		*p.(*privacy.PaperNoise) = privacy.PaperNoise{Family: family, Epsilon: epsilon, Delta: delta,
 			Sensitivity: sensitivity}
 		return nil
 	})
@@ -49,7 +49,7 @@ func TestPublishedNoiseLaws(t *testing.T) {
 		"truncated-laplace":  {func(x float64) float64 { return laplaceIn(x, laplaceA, 2) }, laplaceA},
 		"truncated-gaussian": {func(x float64) float64 { return erfIn(x, 4.084, math.Sqrt2) }, 4.0845},
 	} {
-		m := publishedNoise(t, family, .5, 1e-3, 1)
+		m := paperNoise(t, family, .5, 1e-3, 1)
 		r := account.Release{
 			Oracle:    "km-stateful",
 			Adjacency: account.ReplaceOne,
@@ -88,11 +88,11 @@ func TestPublishedNoiseLaws(t *testing.T) {
 			t.Errorf("%s: epsilon %v, %v; want infinity", family, eps, err)
 		}
 	}
-	for key, p := range map[string]privacy.Published{
+	for key, p := range map[string]privacy.PaperNoise{
 		"family": {}, "epsilon": {Family: "laplace"}, "delta": {Family: "laplace", Epsilon: 1},
 		"sensitivity": {Family: "laplace", Epsilon: 1, Delta: .1},
 	} {
-		_, err := privacy.New("published", func(q any) error { *q.(*privacy.Published) = p; return nil })
+		_, err := privacy.New("published", func(q any) error { *q.(*privacy.PaperNoise) = p; return nil })
 		var bad *config.Error
 		if !errors.As(err, &bad) || bad.Key != key {
 			t.Errorf("%+v: %v, want a config.Error on %s", p, err, key)
