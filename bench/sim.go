@@ -164,7 +164,7 @@ func (c SimCase) build(r *SimReport, split *data.Split, parts [][]int32, workers
 			Model:      m,
 			Records:    oracle.Records{Data: split.Train, Index: parts[i]},
 			Normaliser: float64(n),
-			Clip:       1,
+			ClipNorm:   1,
 			Norm:       account.L2,
 			Adjacency:  account.ReplaceOne,
 			Unit:       account.Record(),

@@ -104,15 +104,15 @@ func (l *workload) owners(count int, m privacy.Mechanism, exact bool) chan *owne
 			query: agent.Query{Oracle: "grad", At: l.theta}}
 		if m != nil {
 			grad := &oracle.Gradient{
-				Model:         counted{l.model, &o.samples},
-				Records:       oracle.Records{Data: l.data, Index: o.index},
-				Rate:          batchSize / float64(len(o.index)),
-				ExpectedBatch: batchSize,
-				Clip:          1,
-				Adjacency:     account.AddRemove,
-				Unit:          account.Record(),
-				Pool:          l.pool,
-				Exact:         exact,
+				Model:             counted{l.model, &o.samples},
+				Records:           oracle.Records{Data: l.data, Index: o.index},
+				SampleRate:        batchSize / float64(len(o.index)),
+				ExpectedBatchSize: batchSize,
+				ClipNorm:          1,
+				Adjacency:         account.AddRemove,
+				Unit:              account.Record(),
+				Pool:              l.pool,
+				Exact:             exact,
 			}
 			o.gate = privacy.NewGate(ledger.NewMemory(nil), m, map[string]privacy.Oracle{"grad": grad})
 		}

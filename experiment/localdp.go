@@ -80,7 +80,7 @@ func (e *Experiment) calibrateLocal() error {
 		Accountant: p.Accountant,
 		Adjacency:  p.adjacency,
 		Unit:       account.Record(),
-		Rate:       1,
+		SampleRate: 1,
 		Steps: []account.PlanStep{account.Fixed(flip, 1),
 			privacy.PlanStep(gaussian, features, 1)},
 	}, account.Budget{Epsilon: p.TargetEpsilon, Delta: p.TargetDelta})

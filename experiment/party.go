@@ -125,7 +125,7 @@ func (e *Experiment) Algorithm(self agent.ID) (around, bare agent.Algorithm, err
 // Clipped lets an algorithm ask with the run's clips.
 func (e *Experiment) Clipped(bare agent.Algorithm, self agent.ID) agent.Algorithm {
 	p, a := &e.File.Privacy, e.PlanOf(self)
-	return p.Clipped(bare, p.MaxGradNorm, a.Noise/a.Public.ExpectedBatch, e.Task.Model.Dim())
+	return p.Clipped(bare, p.MaxGradNorm, a.Noise/a.Public.ExpectedBatchSize, e.Task.Model.Dim())
 }
 
 // Bind makes the oracles that the agent's plan names.

@@ -105,8 +105,8 @@ func (e *Experiment) fillPublic() {
 	f, p := e.File, &e.Setup.Public
 	priv := &f.Privacy
 	p.Model, p.Adjacency, p.Unit = e.Task.Model, priv.adjacency, priv.unit
-	if p.Clip == 0 {
-		p.Clip = priv.MaxGradNorm
+	if p.ClipNorm == 0 {
+		p.ClipNorm = priv.MaxGradNorm
 	}
 	p.Exact, p.Rescale, p.Count = priv.Noise == exactNoise, priv.Adaptive(), priv.Extra() > 0
 	p.Augment = f.Data.Augmentation
@@ -140,17 +140,17 @@ func (e *Experiment) fillAgent(i int, n *counter) error {
 	var err error
 	switch {
 	case !k.Record:
-		a.Public.SampleRate, a.Public.ExpectedBatch = 1, 1
+		a.Public.SampleRate, a.Public.ExpectedBatchSize = 1, 1
 	case k.Batches == oracle.Mean && p.unit == account.Owner():
-		a.Public.SampleRate, a.Public.ExpectedBatch = 1, 1
+		a.Public.SampleRate, a.Public.ExpectedBatchSize = 1, 1
 	case k.Batches != oracle.Sampled && public:
-		a.Public.SampleRate, a.Public.ExpectedBatch = 1, float64(max(1, m))
+		a.Public.SampleRate, a.Public.ExpectedBatchSize = 1, float64(max(1, m))
 	case k.Batches != oracle.Sampled:
-		a.Public.SampleRate, a.Public.ExpectedBatch = 1, p.BatchSize
+		a.Public.SampleRate, a.Public.ExpectedBatchSize = 1, p.BatchSize
 	case !public:
-		a.Public.SampleRate, a.Public.ExpectedBatch = p.SampleRate, p.BatchSize
+		a.Public.SampleRate, a.Public.ExpectedBatchSize = p.SampleRate, p.BatchSize
 	default:
-		a.Public.SampleRate, a.Public.ExpectedBatch, err = p.sampling(float64(m), max(1, a.Public.Draws))
+		a.Public.SampleRate, a.Public.ExpectedBatchSize, err = p.sampling(float64(m), max(1, a.Public.Draws))
 	}
 	owned := m
 	if e.Task.HeldOut != nil {
@@ -306,7 +306,7 @@ func (e *Experiment) warn() error {
 	}
 	p := &e.File.Privacy
 	noise := p.MaxGradNorm * smallest.Noise * math.Sqrt(float64(e.Task.Model.Dim()))
-	if p.FollowsAnswers() && noise > p.MaxGradNorm*smallest.Public.ExpectedBatch {
+	if p.FollowsAnswers() && noise > p.MaxGradNorm*smallest.Public.ExpectedBatchSize {
 		e.Notes.Warnings = append(e.Notes.Warnings,
 			"clipping released: the noise of an answer is longer than the "+
 				"longest mean of clipped gradients, so that the clip follows the noise")

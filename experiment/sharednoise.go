@@ -105,7 +105,7 @@ func sharedNoise(e *Experiment) (privacy.Scheme, error) {
 // warnUnequal says where shared noise does not cancel.
 func (e *Experiment) warnUnequal() {
 	for i := range e.Plans {
-		if e.Plans[i].Public.ExpectedBatch != e.Plans[0].Public.ExpectedBatch {
+		if e.Plans[i].Public.ExpectedBatchSize != e.Plans[0].Public.ExpectedBatchSize {
 			e.Notes.Warnings = append(e.Notes.Warnings,
 				"mechanism decor: agents' batch sizes differ, so that the noise "+
 					"of pairs does not cancel in the mean")

@@ -125,11 +125,11 @@ func suspects(curious string) int {
 
 // Request is what an experiment asks of an owner.
 type Request struct {
-	Algorithm string
-	Dataset   string
-	Batch     float64 // expected batch size
-	Members   []ed25519.PublicKey
-	Self      ed25519.PublicKey
+	Algorithm         string
+	Dataset           string
+	ExpectedBatchSize float64 // expected batch size
+	Members           []ed25519.PublicKey
+	Self              ed25519.PublicKey
 	// Provenance of the mechanism: a daemon runs none whose guarantee is only claimed.
 	Provenance privacy.Provenance
 	// whom an experiment whose members share noise allows for, see Policy; "": they share
@@ -151,8 +151,8 @@ func (p *Policy) Allow(r Request) (DatasetPolicy, error) {
 		return refuse("algorithms", r.Algorithm, strings.Join(p.Algorithms, ", "))
 	case i < 0:
 		return refuse("dataset", r.Dataset, "a data set with a lifetime budget in the policy")
-	case !(r.Batch >= p.MinimumBatch):
-		return refuse("minimum_batch", r.Batch,
+	case !(r.ExpectedBatchSize >= p.MinimumBatch):
+		return refuse("minimum_batch", r.ExpectedBatchSize,
 			fmt.Sprintf("an expected batch of at least %g", p.MinimumBatch))
 	case r.Provenance != privacy.Proved:
 		return refuse("mechanism", r.Provenance, "a mechanism whose guarantee is proved")

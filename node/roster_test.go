@@ -251,14 +251,14 @@ func TestPolicyOverridesTheExperiment(t *testing.T) {
 	event := func(noise float64) account.Event {
 		m := privacy.Gaussian{NoiseMultiplier: noise}
 		ev, err := m.Event(account.Release{Oracle: "grad", Adjacency: account.ZeroOut, Unit: account.Record(),
-			Sampler: account.Sampler{Kind: account.Poisson, Rate: .1},
+			Sampler: account.Sampler{Kind: account.Poisson, SampleRate: .1},
 			Parts:   []account.Part{{Name: "g", Clip: 1, Shift: 1, Norm: account.L2, Dim: 3}}, Scale: 1})
 		if err != nil {
 			t.Fatal(err)
 		}
 		return ev
 	}
-	ask := Request{Algorithm: "dsgd", Dataset: "heart-disease", Batch: 16, Self: public(keys[0]),
+	ask := Request{Algorithm: "dsgd", Dataset: "heart-disease", ExpectedBatchSize: 16, Self: public(keys[0]),
 		Members: []ed25519.PublicKey{public(keys[0]), public(keys[1])}, Provenance: privacy.Proved,
 		Events: []account.Event{event(2)}}
 	if d, err := p.Allow(ask); err != nil || d.LifetimeEpsilon != 2 || d.MinRecords != 200 {
@@ -267,7 +267,7 @@ func TestPolicyOverridesTheExperiment(t *testing.T) {
 	for name, change := range map[string]func(r *Request){
 		"algorithms":    func(r *Request) { r.Algorithm = "dsgt" },
 		"dataset":       func(r *Request) { r.Dataset = "mnist" },
-		"minimum_batch": func(r *Request) { r.Batch = 15 },
+		"minimum_batch": func(r *Request) { r.ExpectedBatchSize = 15 },
 		"peers":         func(r *Request) { r.Members = append(slices.Clone(r.Members), public(keys[2])) },
 		"mechanism":     func(r *Request) { r.Provenance = privacy.Claimed },
 		// of a policy that does not say: all neighbors

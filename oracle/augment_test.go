@@ -42,15 +42,15 @@ func imageOracle(t *testing.T, d *data.Dataset, a Augmentation, clip float64) *G
 		t.Fatal(err)
 	}
 	g := &Gradient{
-		Model:         m,
-		Records:       Records{Data: d},
-		Rate:          1,
-		ExpectedBatch: 4,
-		Clip:          clip,
-		Adjacency:     account.AddRemove,
-		Unit:          account.Record(),
-		Pool:          NewPool(),
-		Augment:       a,
+		Model:             m,
+		Records:           Records{Data: d},
+		SampleRate:        1,
+		ExpectedBatchSize: 4,
+		ClipNorm:          clip,
+		Adjacency:         account.AddRemove,
+		Unit:              account.Record(),
+		Pool:              NewPool(),
+		Augment:           a,
 	}
 	for i := range d.Len() {
 		g.Records.Index = append(g.Records.Index, int32(i))

@@ -24,7 +24,7 @@ type Full struct {
 	Model      model.Model
 	Records    Records
 	Normaliser float64 // public, > 0: the record count under replace-one and zero-out
-	Clip       float64 // C > 0; +Inf switches clipping off, for runs that are not private
+	ClipNorm   float64 // C > 0; +Inf switches clipping off, for runs that are not private
 	Norm       account.Norm
 	Adjacency  account.Adjacency
 	Unit       account.Unit
@@ -46,14 +46,14 @@ func (g *Full) Validate() error {
 		return err
 	}
 	switch {
-	case !(g.Clip > 0):
-		return config.Bad("max_grad_norm", g.Clip, "above 0")
+	case !(g.ClipNorm > 0):
+		return config.Bad("max_grad_norm", g.ClipNorm, "above 0")
 	case g.Norm != account.L1 && g.Norm != account.L2:
 		return config.Bad("norm", g.Norm, "l1 or l2")
 	case g.Unit != account.Record():
 		return config.Bad("unit", g.Unit, "record: per-record clipping bounds the contribution of one record")
 	}
-	g.described = g.release(g.Clip)
+	g.described = g.release(g.ClipNorm)
 	return nil
 }
 
@@ -90,7 +90,7 @@ func (g *Full) clip(q *agent.Query) float64 {
 	if q.Clip > 0 {
 		return q.Clip
 	}
-	return g.Clip
+	return g.ClipNorm
 }
 
 // Evaluate adds the clipped gradients of all records.

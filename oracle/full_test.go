@@ -56,7 +56,7 @@ func full(t *testing.T, d *data.Dataset, index []int32, norm account.Norm, clip 
 		Model:      logisticModel(t, d.X.Cols),
 		Records:    oracle.Records{Data: d, Index: index},
 		Normaliser: 10,
-		Clip:       clip,
+		ClipNorm:   clip,
 		Norm:       norm,
 		Adjacency:  account.ReplaceOne,
 		Unit:       account.Record(),

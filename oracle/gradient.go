@@ -22,23 +22,24 @@ var _ privacy.GridOracle = (*Gradient)(nil)
 // records is private, so neither may be derived from it; the drawn batch size never
 // enters.
 type Gradient struct {
-	Model         model.Model
-	Records       Records
-	Rate          float64 // q in (0, 1]: each record is drawn independently
-	ExpectedBatch float64 // L > 0
-	Clip          float64 // C > 0; +Inf switches clipping off, for runs that are not private
-	Adjacency     account.Adjacency
-	Unit          account.Unit
-	Pool          *Pool
-	Exact         bool // the gate is going to ask for exact integers
-	Draws         int  // Poisson batches that are summed before one noise draw; 0 means 1
+	Model             model.Model
+	Records           Records
+	SampleRate        float64 // q in (0, 1]: each record is drawn independently
+	ExpectedBatchSize float64 // L > 0
+	ClipNorm          float64 // C > 0; +Inf switches clipping off, for runs that are not private
+	Adjacency         account.Adjacency
+	Unit              account.Unit
+	Pool              *Pool
+	Exact             bool // the gate is going to ask for exact integers
+	Draws             int  // Poisson batches that are summed before one noise draw; 0 means 1
 	// One > 0 makes the batch one record, drawn uniformly from a number of records that
-	// is public and must be One; Rate is not used. Under add-remove no event covers that.
+	// is public and must be One; SampleRate is not used. Under add-remove no event covers
+	// that.
 	One     int
 	Augment Augmentation
-	// Rescale releases gradients that a query's own clip C bounds times Clip/C, and
-	// multiplies the answer by C/Clip: the noise is that of clip C, and all releases of a
-	// run are one event, whatever the clips.
+	// Rescale releases gradients that a query's own clip C bounds times ClipNorm/C, and
+	// multiplies the answer by C/ClipNorm: the noise is that of clip C, and all releases
+	// of a run are one event, whatever the clips.
 	Rescale bool
 	// Count releases beside the gradient, from the same batch and as part "count", the
 	// number of drawn records whose gradient is within the clip less half of all drawn;
@@ -53,14 +54,14 @@ const CountPart = "count"
 // Validate names the first field that cannot be used. It looks at the shape of the
 // records, not at the records.
 func (g *Gradient) Validate() error {
-	if err := checkRate(g.Rate); err != nil {
+	if err := checkRate(g.SampleRate); err != nil {
 		return err
 	}
-	if err := checkPositive("batch_size", g.ExpectedBatch); err != nil {
+	if err := checkPositive("batch_size", g.ExpectedBatchSize); err != nil {
 		return err
 	}
-	if !(g.Clip > 0) {
-		return config.Bad("max_grad_norm", g.Clip, "above 0")
+	if !(g.ClipNorm > 0) {
+		return config.Bad("max_grad_norm", g.ClipNorm, "above 0")
 	}
 	if _, ok := g.Model.(model.GridModel); g.Exact && !ok {
 		return config.Bad("noise", "exact", "fast: this model has no exact integer gradients")
@@ -87,9 +88,9 @@ func (g *Gradient) Describe(q *agent.Query) (account.Release, error) {
 	if len(q.At) != g.Model.Dim() {
 		return account.Release{}, config.Bad("point", len(q.At), "as many values as the model has parameters")
 	}
-	clip, scale := g.clip(q), 1/g.ExpectedBatch
+	clip, scale := g.clip(q), 1/g.ExpectedBatchSize
 	if g.Rescale {
-		clip, scale = g.Clip, scale*(clip/g.Clip)
+		clip, scale = g.ClipNorm, scale*(clip/g.ClipNorm)
 	}
 	parts := []account.Part{{
 		Name: "gradient", Clip: clip, Shift: shift(g.Adjacency), Norm: account.L2, Dim: g.Model.Dim(),
@@ -116,16 +117,16 @@ func (g *Gradient) Describe(q *agent.Query) (account.Release, error) {
 
 func (g *Gradient) sampler() account.Sampler {
 	if g.One > 0 {
-		return account.Sampler{Kind: account.FixedSize, Population: g.One, Batch: 1}
+		return account.Sampler{Kind: account.FixedSize, Population: g.One, BatchSize: 1}
 	}
-	return account.Sampler{Kind: account.Poisson, Rate: g.Rate}
+	return account.Sampler{Kind: account.Poisson, SampleRate: g.SampleRate}
 }
 
 func (g *Gradient) clip(q *agent.Query) float64 {
 	if q.Clip > 0 {
 		return q.Clip
 	}
-	return g.Clip
+	return g.ClipNorm
 }
 
 // Evaluate draws the batch, one Bernoulli variable for each record, and adds the clipped
@@ -143,8 +144,8 @@ func (g *Gradient) Evaluate(dst *privacy.Value, q *agent.Query, sample *rng.Stre
 			}
 		}
 	}
-	if g.Rescale && clip != g.Clip {
-		sum.Scale(g.Clip/clip, sum)
+	if g.Rescale && clip != g.ClipNorm {
+		sum.Scale(g.ClipNorm/clip, sum)
 	}
 	if g.Count {
 		dst.Float[d] += float32(halves) / 2
@@ -183,7 +184,7 @@ func (g *Gradient) batches(sample *rng.Stream, f func(b *model.Batch, w *model.W
 		s.rows = append(s.rows, g.Records.Index[sample.Below(uint64(g.One))])
 	} else {
 		for range max(1, g.Draws) {
-			s.rows = poisson(s.rows, g.Records.Index, g.Rate, sample)
+			s.rows = poisson(s.rows, g.Records.Index, g.SampleRate, sample)
 		}
 	}
 	size := chunk / g.Augment.views()

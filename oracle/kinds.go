@@ -18,13 +18,13 @@ import (
 // takes part in it or attacks it makes its oracles from the same Public: the planned
 // release is then the executed one.
 type Public struct {
-	Model         model.Model
-	SampleRate    float64 // q in (0, 1]
-	ExpectedBatch float64 // L > 0, the normaliser of a sum
-	Clip          float64 // C > 0; +Inf: none
-	Records       int     // the agent's public record count; 0 where it is private
-	Adjacency     account.Adjacency
-	Unit          account.Unit
+	Model             model.Model
+	SampleRate        float64 // q in (0, 1]
+	ExpectedBatchSize float64 // L > 0, the normaliser of a sum
+	ClipNorm          float64 // C > 0; +Inf: none
+	Records           int     // the agent's public record count; 0 where it is private
+	Adjacency         account.Adjacency
+	Unit              account.Unit
 
 	Exact        bool // integers throughout
 	Rescale      bool // see Gradient
@@ -82,7 +82,7 @@ var Kinds = map[string]Kind{
 	GradFullL1: {New: newFull(account.L1), Batches: FullBatch, Record: true, Exact: true,
 		Arrives: true},
 	FitName:        {New: newFit, Batches: FullBatch, Record: true, Arrives: true},
-	UserGradName:   {New: newUser, Batches: FullBatch, Owner: true, Exact: true},
+	OwnerGradName:  {New: newOwnerGradient, Batches: FullBatch, Owner: true, Exact: true},
 	ValueName:      {New: newValue, Batches: Mean, Owner: true, Record: true},
 	KMName:         {New: newKM, Record: true},
 	KMStatefulName: {New: newKMStateful, Record: true, Private: true},
@@ -111,17 +111,17 @@ func Describe(p *Public, q *agent.Query) (account.Release, error) {
 
 func newGradient(p *Public, _ agent.Operator) (Oracle, error) {
 	g := &Gradient{
-		Model:         p.Model,
-		Rate:          p.SampleRate,
-		ExpectedBatch: p.ExpectedBatch,
-		Clip:          p.Clip,
-		Adjacency:     p.Adjacency,
-		Unit:          p.Unit,
-		Exact:         p.Exact,
-		Draws:         p.Draws,
-		Augment:       p.Augment,
-		Rescale:       p.Rescale,
-		Count:         p.Count,
+		Model:             p.Model,
+		SampleRate:        p.SampleRate,
+		ExpectedBatchSize: p.ExpectedBatchSize,
+		ClipNorm:          p.ClipNorm,
+		Adjacency:         p.Adjacency,
+		Unit:              p.Unit,
+		Exact:             p.Exact,
+		Draws:             p.Draws,
+		Augment:           p.Augment,
+		Rescale:           p.Rescale,
+		Count:             p.Count,
 	}
 	if p.SingleRecord {
 		g.One = p.Records
@@ -139,8 +139,8 @@ func newFull(norm account.Norm) func(*Public, agent.Operator) (Oracle, error) {
 	return func(p *Public, _ agent.Operator) (Oracle, error) {
 		g := &Full{
 			Model:      p.Model,
-			Normaliser: p.ExpectedBatch,
-			Clip:       p.Clip,
+			Normaliser: p.ExpectedBatchSize,
+			ClipNorm:   p.ClipNorm,
 			Norm:       norm,
 			Adjacency:  p.Adjacency,
 			Unit:       p.Unit,
@@ -155,21 +155,21 @@ func (g *Full) Bind(r Records, pool *Pool) error {
 	return g.Validate()
 }
 
-func newUser(p *Public, _ agent.Operator) (Oracle, error) {
-	g := &User{Model: p.Model, Clip: p.Clip, Adjacency: p.Adjacency}
+func newOwnerGradient(p *Public, _ agent.Operator) (Oracle, error) {
+	g := &OwnerGradient{Model: p.Model, ClipNorm: p.ClipNorm, Adjacency: p.Adjacency}
 	return g, g.Validate()
 }
 
 // Bind implements Oracle.
-func (g *User) Bind(r Records, pool *Pool) error {
+func (g *OwnerGradient) Bind(r Records, pool *Pool) error {
 	g.Records, g.Pool = r, pool
 	return g.Validate()
 }
 
 func newValue(p *Public, _ agent.Operator) (Oracle, error) {
 	v := &Value{
-		Clip:       p.Clip,
-		Normaliser: p.ExpectedBatch,
+		ClipNorm:   p.ClipNorm,
+		Normaliser: p.ExpectedBatchSize,
 		Adjacency:  p.Adjacency,
 		Unit:       p.Unit,
 		Dim:        p.Model.Dim(),
@@ -190,7 +190,7 @@ func newFit(p *Public, op agent.Operator) (Oracle, error) {
 	}
 	f := &Fit{
 		GLM:        glm,
-		Normaliser: p.ExpectedBatch,
+		Normaliser: p.ExpectedBatchSize,
 		Lambda:     op.Lambda,
 		Radius:     p.FeatureNorm,
 		Adjacency:  p.Adjacency,
@@ -212,17 +212,17 @@ func residuals(p *Public, op agent.Operator) (*KM, error) {
 		return nil, ErrNotLinear
 	}
 	return &KM{
-		GLM:           glm,
-		Operator:      op.Name,
-		Gamma:         op.Gamma,
-		L1:            op.L1,
-		Residual:      cmp.Or(op.Bound, p.Residual),
-		Clip:          p.Clip,
-		Rate:          p.SampleRate,
-		ExpectedBatch: p.ExpectedBatch,
-		Adjacency:     p.Adjacency,
-		Unit:          p.Unit,
-		Dim:           p.Model.Dim(),
+		GLM:               glm,
+		Operator:          op.Name,
+		Gamma:             op.Gamma,
+		L1:                op.L1,
+		Residual:          cmp.Or(op.Bound, p.Residual),
+		ClipNorm:          p.ClipNorm,
+		SampleRate:        p.SampleRate,
+		ExpectedBatchSize: p.ExpectedBatchSize,
+		Adjacency:         p.Adjacency,
+		Unit:              p.Unit,
+		Dim:               p.Model.Dim(),
 	}, nil
 }
 
@@ -247,7 +247,7 @@ func newKMStateful(p *Public, op agent.Operator) (Oracle, error) {
 	}
 	s := &KMStateful{KM: *k, Start: p.Init, Published: p.Published, OneRecord: p.OneRecord}
 	if s.Published {
-		s.Clip = math.Inf(1)
+		s.ClipNorm = math.Inf(1)
 	}
 	return s, s.Validate()
 }

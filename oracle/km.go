@@ -30,18 +30,18 @@ const KMName = "km"
 // operators on Poisson batches, and where it says less, the residual's own bound B does:
 // T(x) lies within B of x, so that a record moves it by 2B, whatever it is.
 type KM struct {
-	GLM           model.GLM
-	Records       Records
-	Operator      string  // a key of Operators
-	Gamma         float64 // γ > 0
-	L1            float64 // λ >= 0
-	Residual      float64 // B > 0; +Inf: none, for runs that are not private
-	Clip          float64 // G > 0; +Inf: none, where B bounds all there is
-	Rate          float64 // q in (0, 1]
-	ExpectedBatch float64 // L > 0
-	Adjacency     account.Adjacency
-	Unit          account.Unit
-	Dim           int
+	GLM               model.GLM
+	Records           Records
+	Operator          string  // a key of Operators
+	Gamma             float64 // γ > 0
+	L1                float64 // λ >= 0
+	Residual          float64 // B > 0; +Inf: none, for runs that are not private
+	ClipNorm          float64 // G > 0; +Inf: none, where B bounds all there is
+	SampleRate        float64 // q in (0, 1]
+	ExpectedBatchSize float64 // L > 0
+	Adjacency         account.Adjacency
+	Unit              account.Unit
+	Dim               int
 
 	bounded   bool // features are scaled under forward operators too, as km-stateful needs
 	anywhere  bool // no point is too far, where nothing is guaranteed
@@ -56,13 +56,13 @@ const farthest = 1 << 16
 
 // Validate names the first field that cannot be used. It reads no records.
 func (k *KM) Validate() error {
-	if err := checkRate(k.Rate); err != nil {
+	if err := checkRate(k.SampleRate); err != nil {
 		return err
 	}
 	for _, p := range []struct {
 		key   string
 		value float64
-	}{{"batch_size", k.ExpectedBatch}, {"gamma", k.Gamma}} {
+	}{{"batch_size", k.ExpectedBatchSize}, {"gamma", k.Gamma}} {
 		if err := checkPositive(p.key, p.value); err != nil {
 			return err
 		}
@@ -76,10 +76,10 @@ func (k *KM) Validate() error {
 		return config.Bad("l1", k.L1, "0 with operator "+k.Operator+", which has no regulariser")
 	case !(k.Residual > 0):
 		return config.Bad("residual_clip", k.Residual, "above 0")
-	case !(k.Clip > 0):
-		return config.Bad("max_grad_norm", k.Clip, "above 0")
+	case !(k.ClipNorm > 0):
+		return config.Bad("max_grad_norm", k.ClipNorm, "above 0")
 	case (!k.forward() || k.bounded) && !math.IsInf(k.radius(), 1) && !(k.radius() > 0):
-		return config.Bad("max_grad_norm", k.Clip,
+		return config.Bad("max_grad_norm", k.ClipNorm,
 			"above the slope of the loss: with an intercept no record has a smaller bound")
 	case k.Unit != account.Record():
 		return config.Bad("unit", k.Unit, "record: the sensitivity of an operator is that of one record")
@@ -94,10 +94,10 @@ func (k *KM) forward() bool { return k.Operator == Forward || k.Operator == Forw
 // gradient by G whatever the model; +Inf where gradients are clipped instead, or nothing
 // bounds them.
 func (k *KM) radius() float64 {
-	if k.forward() && !k.bounded || math.IsInf(k.GLM.Slope, 1) || math.IsInf(k.Clip, 1) {
+	if k.forward() && !k.bounded || math.IsInf(k.GLM.Slope, 1) || math.IsInf(k.ClipNorm, 1) {
 		return math.Inf(1)
 	}
-	r := k.Clip / k.GLM.Slope
+	r := k.ClipNorm / k.GLM.Slope
 	if !k.GLM.Intercept {
 		return r
 	}
@@ -106,10 +106,10 @@ func (k *KM) radius() float64 {
 
 // proven says that γG/L bounds what one record does.
 func (k *KM) proven() bool {
-	if math.IsInf(k.Clip, 1) {
+	if math.IsInf(k.ClipNorm, 1) {
 		return false
 	}
-	return k.forward() && !k.bounded || k.Rate == 1 && !math.IsInf(k.GLM.Slope, 1)
+	return k.forward() && !k.bounded || k.SampleRate == 1 && !math.IsInf(k.GLM.Slope, 1)
 }
 
 // release chooses the smaller of the two bounds. The shift has room for the rounding of
@@ -118,8 +118,8 @@ func (k *KM) proven() bool {
 func (k *KM) release() account.Release {
 	sampler := account.Sampler{Kind: account.FullBatch}
 	whole := shift(k.Adjacency) // of the residual bound, in units of 2B
-	if k.Rate < 1 {
-		sampler = account.Sampler{Kind: account.Poisson, Rate: k.Rate}
+	if k.SampleRate < 1 {
+		sampler = account.Sampler{Kind: account.Poisson, SampleRate: k.SampleRate}
 	} else {
 		whole = 1
 	}
@@ -132,14 +132,14 @@ func (k *KM) release() account.Release {
 		Dim:   k.Dim,
 	}
 	scale := 1.
-	if size := math.Exp2(math.Ceil(math.Log2(k.ExpectedBatch))); k.proven() {
+	if size := math.Exp2(math.Ceil(math.Log2(k.ExpectedBatchSize))); k.proven() {
 		s := shift(k.Adjacency)
-		slack := rounding * k.Residual * size / (k.Gamma * k.Clip)
+		slack := rounding * k.Residual * size / (k.Gamma * k.ClipNorm)
 		if !k.forward() {
 			slack += 2 * Tolerance * size
 		}
-		if (s+slack*s)*k.Gamma*k.Clip/k.ExpectedBatch <= p.Shift*k.Residual {
-			p.Clip, p.Shift, scale = k.Clip, s+slack*s, k.Gamma/k.ExpectedBatch
+		if (s+slack*s)*k.Gamma*k.ClipNorm/k.ExpectedBatchSize <= p.Shift*k.Residual {
+			p.Clip, p.Shift, scale = k.ClipNorm, s+slack*s, k.Gamma/k.ExpectedBatchSize
 		}
 	}
 	return account.Release{
@@ -170,10 +170,10 @@ func (k *KM) Describe(q *agent.Query) (account.Release, error) {
 // Evaluate computes the residual in double precision.
 func (k *KM) Evaluate(dst *privacy.Value, q *agent.Query, sample *rng.Stream) {
 	f := k.whole
-	if f == nil || k.Rate < 1 {
+	if f == nil || k.SampleRate < 1 {
 		f = k.mean(sample)
 	}
-	if k.Rate == 1 {
+	if k.SampleRate == 1 {
 		k.whole = f
 	} else {
 		defer f.erase()
@@ -188,14 +188,14 @@ func (k *KM) Evaluate(dst *privacy.Value, q *agent.Query, sample *rng.Stream) {
 // mean gathers the batch.
 func (k *KM) mean(sample *rng.Stream) *meanLoss {
 	drawn := k.Records
-	if k.Rate < 1 {
-		drawn.Index = poisson(nil, k.Records.Index, k.Rate, sample)
+	if k.SampleRate < 1 {
+		drawn.Index = poisson(nil, k.Records.Index, k.SampleRate, sample)
 	}
-	f := &meanLoss{glm: k.GLM, normaliser: k.ExpectedBatch, clip: math.Inf(1), tolerance: Tolerance}
+	f := &meanLoss{glm: k.GLM, normaliser: k.ExpectedBatchSize, clip: math.Inf(1), tolerance: Tolerance}
 	if k.forward() {
-		f.clip = k.Clip
-	} else if !math.IsInf(k.Clip, 1) {
-		f.tolerance *= k.Clip
+		f.clip = k.ClipNorm
+	} else if !math.IsInf(k.ClipNorm, 1) {
+		f.tolerance *= k.ClipNorm
 	}
 	f.x, f.y = gatherRows(&drawn, k.GLM.Intercept, k.radius())
 	return f

@@ -42,17 +42,17 @@ func owner(name string, n, d int, scale float64, r *rng.Stream) *Records {
 func kmOf(t *testing.T, name, operator string, r *Records, change func(*KM)) *KM {
 	t.Helper()
 	k := &KM{
-		GLM:           glmOf(t, name),
-		Records:       *r,
-		Operator:      operator,
-		Gamma:         .6,
-		Residual:      1,
-		Clip:          1,
-		Rate:          1,
-		ExpectedBatch: float64(len(r.Index)),
-		Adjacency:     account.ReplaceOne,
-		Unit:          account.Record(),
-		Dim:           r.Data.X.Cols,
+		GLM:               glmOf(t, name),
+		Records:           *r,
+		Operator:          operator,
+		Gamma:             .6,
+		Residual:          1,
+		ClipNorm:          1,
+		SampleRate:        1,
+		ExpectedBatchSize: float64(len(r.Index)),
+		Adjacency:         account.ReplaceOne,
+		Unit:              account.Record(),
+		Dim:               r.Data.X.Cols,
 	}
 	if operator == ForwardBackward || operator == DouglasRachford {
 		k.L1 = .05
@@ -160,7 +160,7 @@ func TestKMDescribesBatches(t *testing.T) {
 		{Backward, account.AddRemove, 1, 2, 1}, {DouglasRachford, account.ReplaceOne, 1, 4, 1},
 	} {
 		k := kmOf(t, "logistic", c.operator, r, func(k *KM) {
-			k.Rate, k.ExpectedBatch, k.Adjacency = .4, 4, c.adjacency
+			k.SampleRate, k.ExpectedBatchSize, k.Adjacency = .4, 4, c.adjacency
 		})
 		got, err := k.Describe(&agent.Query{At: make(tensor.Vec, 3)})
 		if err != nil {
@@ -168,7 +168,7 @@ func TestKMDescribesBatches(t *testing.T) {
 		}
 		p := got.Parts[0]
 		if p.Clip != c.clip || math.Abs(p.Shift-c.shift) > 1e-5 || got.Scale != c.size ||
-			got.Sampler.Kind != account.Poisson || got.Sampler.Rate != .4 {
+			got.Sampler.Kind != account.Poisson || got.Sampler.SampleRate != .4 {
 			t.Errorf("%s, %v: %+v, want clip %g, shift %g, scale %g at rate .4", c.operator, c.adjacency, got,
 				c.clip, c.shift, c.size)
 		}
@@ -182,9 +182,9 @@ func TestKMRefuses(t *testing.T) {
 		"gamma":         func(k *KM) { k.Gamma = 0 },
 		"l1":            func(k *KM) { k.L1 = .1 },
 		"residual_clip": func(k *KM) { k.Residual = 0 },
-		"max_grad_norm": func(k *KM) { k.Operator, k.GLM.Intercept, k.Clip = Backward, true, .9 },
-		"sample_rate":   func(k *KM) { k.Rate = 0 },
-		"batch_size":    func(k *KM) { k.ExpectedBatch = math.Inf(1) },
+		"max_grad_norm": func(k *KM) { k.Operator, k.GLM.Intercept, k.ClipNorm = Backward, true, .9 },
+		"sample_rate":   func(k *KM) { k.SampleRate = 0 },
+		"batch_size":    func(k *KM) { k.ExpectedBatchSize = math.Inf(1) },
 		"unit":          func(k *KM) { k.Unit = account.Unit{} },
 	} {
 		k := kmOf(t, "logistic", Forward, r, nil)

@@ -60,8 +60,8 @@ func (k *KMStateful) Validate() error {
 		return err
 	}
 	switch {
-	case k.Rate != 1:
-		return config.Bad("sample_rate", k.Rate,
+	case k.SampleRate != 1:
+		return config.Bad("sample_rate", k.SampleRate,
 			"1 with own_state: a state that lasts ties the batches together")
 	case len(k.Start) != k.Dim:
 		return config.Bad("start", len(k.Start), "as many values as the model has parameters")
@@ -71,8 +71,8 @@ func (k *KMStateful) Validate() error {
 	case k.proven() && k.forward() && k.Adjacency == account.AddRemove:
 		return config.Bad("adjacency", k.Adjacency, "replace-one or zero-out with own_state and operator "+
 			k.Operator+": the smoothness of the mean loss follows from the number of records")
-	case k.proven() && k.forward() && float64(len(k.Records.Index)) > k.ExpectedBatch:
-		return config.Bad("batch_size", k.ExpectedBatch, "at least the number of records with own_state")
+	case k.proven() && k.forward() && float64(len(k.Records.Index)) > k.ExpectedBatchSize:
+		return config.Bad("batch_size", k.ExpectedBatchSize, "at least the number of records with own_state")
 	case k.proven() && k.forward() && !(k.Gamma*k.smoothness() <= 2):
 		return config.Bad("gamma", k.Gamma,
 			fmt.Sprintf("at most %.6g with own_state: 2 over the smoothness %.6g of a loss whose "+

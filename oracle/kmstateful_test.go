@@ -69,7 +69,7 @@ func TestStatefulSensitivity(t *testing.T) {
 				other.Labels, other.Targets = slices.Clone(one.Data.Labels), slices.Clone(one.Data.Targets)
 				a, b := stateful(t, name, operator, one, nil),
 					stateful(t, name, operator, &Records{&other, one.Index}, nil)
-				tau := 2 * a.Gamma * a.Clip / n
+				tau := 2 * a.Gamma * a.ClipNorm / n
 				for k, q := range walk(rounds, d, alpha, uint64(try)) {
 					x, bound := next(t, a, q)
 					y, _ := next(t, b, q)
@@ -171,10 +171,10 @@ func TestStatefulReplay(t *testing.T) {
 func TestStatefulRefuses(t *testing.T) {
 	r := owner("logistic", 4, 2, 1, rng.Public(8, "refused"))
 	for key, change := range map[string]func(*KMStateful){
-		"sample_rate": func(k *KMStateful) { k.Rate = .5 },
+		"sample_rate": func(k *KMStateful) { k.SampleRate = .5 },
 		"start":       func(k *KMStateful) { k.Start = nil },
 		"adjacency":   func(k *KMStateful) { k.Adjacency = account.AddRemove },
-		"batch_size":  func(k *KMStateful) { k.ExpectedBatch = 3 },
+		"batch_size":  func(k *KMStateful) { k.ExpectedBatchSize = 3 },
 		"gamma":       func(k *KMStateful) { k.Gamma = 8.001 }, // smoothness 1/4
 	} {
 		k := stateful(t, "logistic", Forward, r, nil)
@@ -194,7 +194,7 @@ func TestClaim50(t *testing.T) {
 	for _, a := range []float32{.25, -.75} {
 		r := owner("least-squares", 1, 1, 1, rng.Public(1, "one"))
 		r.Data.X.Data[0], r.Data.Targets[0] = float32(math.Sqrt(.5)), float32(math.Sqrt(.5))*a
-		k := stateful(t, "least-squares", Forward, r, func(k *KMStateful) { k.Gamma, k.Clip = gamma, 10 })
+		k := stateful(t, "least-squares", Forward, r, func(k *KMStateful) { k.Gamma, k.ClipNorm = gamma, 10 })
 		k.advance(&agent.Query{At: tensor.Vec{0}, Step: alpha})
 		if want := alpha * gamma * float64(a); math.Abs(k.state[0]-want) > 1e-7 {
 			t.Errorf("a = %g: puts out %g, want %g", a, k.state[0], want)
@@ -216,7 +216,7 @@ func TestClaim31(t *testing.T) {
 			r := owner("least-squares", n, 1, 1, rng.Public(2, "records"))
 			r.Data.X.Data[0], r.Data.Targets[0] = 1, []float32{1e3, -1e3}[side]
 			k := stateful(t, "least-squares", Forward, r, func(k *KMStateful) {
-				k.Clip, k.Published, k.OneRecord = 1e6, true, true
+				k.ClipNorm, k.Published, k.OneRecord = 1e6, true, true
 			})
 			k.Records.Index = r.Index[hit : hit+1] // the draw hits this one
 			k.draw(rng.Public(1, "draw"))

@@ -17,7 +17,7 @@ import (
 // deviations of 1,000 (false rejects below 3e-6).
 func TestOneRecord(t *testing.T) {
 	g := newGradient(line(.1, .2, .3, .4))
-	g.One, g.Adjacency, g.ExpectedBatch = 4, account.ReplaceOne, 1
+	g.One, g.Adjacency, g.ExpectedBatchSize = 4, account.ReplaceOne, 1
 	counts := map[int]int{}
 	for seq := range uint64(4000) {
 		x := math.Sqrt(-evaluate(g, 1, 0, seq) / 2)

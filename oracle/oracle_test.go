@@ -35,8 +35,16 @@ func newGradient(d *data.Dataset) *oracle.Gradient {
 	if err != nil {
 		panic(err) // a fixed model
 	}
-	g := &oracle.Gradient{Model: m, Records: oracle.Records{Data: d}, Rate: 1, ExpectedBatch: 2, Clip: 1,
-		Adjacency: account.ZeroOut, Unit: account.Record(), Pool: oracle.NewPool()}
+	g := &oracle.Gradient{
+		Model:             m,
+		Records:           oracle.Records{Data: d},
+		SampleRate:        1,
+		ExpectedBatchSize: 2,
+		ClipNorm:          1,
+		Adjacency:         account.ZeroOut,
+		Unit:              account.Record(),
+		Pool:              oracle.NewPool(),
+	}
 	for i := range d.Len() {
 		g.Records.Index = append(g.Records.Index, int32(i))
 	}
@@ -117,7 +125,7 @@ func TestEmptyOwnerIsTotal(t *testing.T) {
 func TestPoissonSampling(t *testing.T) {
 	const rate, n = .2, 40_000
 	g := newGradient(line(.1, .2)) // gradients -.02 and -.08 at θ = 1
-	g.Rate = rate
+	g.SampleRate = rate
 	var a, b, both float64
 	for seq := range uint64(n) {
 		v := evaluate(g, 1, 0, seq)
@@ -141,7 +149,7 @@ func TestPoissonSampling(t *testing.T) {
 
 func TestDescribe(t *testing.T) {
 	g := newGradient(line(1))
-	g.Rate = .25
+	g.SampleRate = .25
 	for a, shift := range map[account.Adjacency]float64{account.AddRemove: 1, account.ZeroOut: 1,
 		account.ReplaceOne: 2} {
 		g.Adjacency = a
@@ -150,7 +158,7 @@ func TestDescribe(t *testing.T) {
 			t.Fatal(err)
 		}
 		p := r.Parts[0]
-		if p.Shift != shift || p.Clip != 7 || r.Scale != .5 || r.Sampler.Rate != .25 ||
+		if p.Shift != shift || p.Clip != 7 || r.Scale != .5 || r.Sampler.SampleRate != .25 ||
 			r.Sampler.Kind != account.Poisson || r.Adjacency != a {
 			t.Errorf("%v: %+v", a, r)
 		}
@@ -165,9 +173,9 @@ func TestDescribe(t *testing.T) {
 
 func TestValidate(t *testing.T) {
 	for key, edit := range map[string]func(*oracle.Gradient){
-		"sample_rate":   func(g *oracle.Gradient) { g.Rate = 1.01 },
-		"batch_size":    func(g *oracle.Gradient) { g.ExpectedBatch = 0 },
-		"max_grad_norm": func(g *oracle.Gradient) { g.Clip = math.NaN() },
+		"sample_rate":   func(g *oracle.Gradient) { g.SampleRate = 1.01 },
+		"batch_size":    func(g *oracle.Gradient) { g.ExpectedBatchSize = 0 },
+		"max_grad_norm": func(g *oracle.Gradient) { g.ClipNorm = math.NaN() },
 		"unit":          func(g *oracle.Gradient) { g.Unit = account.Owner() },
 	} {
 		g := newGradient(line(1))

@@ -22,18 +22,18 @@ type Score struct {
 	Model     model.Model
 	Records   Records // held out from training
 	Loss      bool
-	Clip      float64 // of one record's loss, above 0 and finite; a correct class counts 1 and has clip 1
+	ClipNorm  float64 // of one record's loss, above 0 and finite; a correct class counts 1 and has clip 1
 	Adjacency account.Adjacency
 	Pool      *Pool
 }
 
 // Validate names the first field that cannot be used.
 func (o *Score) Validate() error {
-	if err := checkPositive("score_clip", o.Clip); err != nil {
+	if err := checkPositive("score_clip", o.ClipNorm); err != nil {
 		return err
 	}
-	if !o.Loss && o.Clip != 1 {
-		return config.Bad("score_clip", o.Clip, "1 for score accuracy: a record is right or not")
+	if !o.Loss && o.ClipNorm != 1 {
+		return config.Bad("score_clip", o.ClipNorm, "1 for score accuracy: a record is right or not")
 	}
 	return nil
 }
@@ -46,7 +46,8 @@ func (o *Score) Describe(q *agent.Query) (account.Release, error) {
 	return account.Release{
 		Oracle: "score", Adjacency: o.Adjacency, Unit: account.Record(),
 		Sampler: account.Sampler{Kind: account.FullBatch},
-		Parts:   []account.Part{{Name: "score", Clip: o.Clip, Shift: 1, Norm: account.L2, Dim: 1}}, Scale: 1,
+		Parts:   []account.Part{{Name: "score", Clip: o.ClipNorm, Shift: 1, Norm: account.L2, Dim: 1}},
+		Scale:   1,
 	}, nil
 }
 
@@ -66,10 +67,10 @@ func (o *Score) Evaluate(dst *privacy.Value, q *agent.Query, _ *rng.Stream) {
 		switch {
 		case !o.Loss:
 			sum += float64(e.Correct)
-		case e.Loss >= 0 && e.Loss <= o.Clip:
+		case e.Loss >= 0 && e.Loss <= o.ClipNorm:
 			sum += e.Loss
 		case !(e.Loss < 0):
-			sum += o.Clip
+			sum += o.ClipNorm
 		}
 	}
 	dst.Float[0] = float32(math.Min(sum, math.MaxFloat32))

@@ -23,7 +23,7 @@ func scoreOf(t *testing.T, d *data.Dataset, loss bool, clip float64) float64 {
 		Model:     m,
 		Records:   Records{Data: d},
 		Loss:      loss,
-		Clip:      clip,
+		ClipNorm:  clip,
 		Adjacency: account.ReplaceOne,
 		Pool:      NewPool(),
 	}
@@ -97,8 +97,9 @@ func TestScoreSensitivity(t *testing.T) {
 }
 
 func TestScoreRefuses(t *testing.T) {
-	for _, o := range []Score{{Clip: 0, Loss: true}, {Clip: math.Inf(1), Loss: true}, {Clip: math.NaN()},
-		{Clip: 2}} {
+	for _, o := range []Score{{ClipNorm: 0, Loss: true}, {ClipNorm: math.Inf(1), Loss: true},
+		{ClipNorm: math.NaN()},
+		{ClipNorm: 2}} {
 		var bad *config.Error
 		if err := o.Validate(); !errors.As(err, &bad) || bad.Key != "score_clip" {
 			t.Errorf("%+v: %v", o, err)

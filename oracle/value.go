@@ -24,7 +24,7 @@ const ValueName = "value"
 // records. An owner without records has the value 0.
 type Value struct {
 	Records    Records
-	Clip       float64 // C > 0; +Inf: none, for runs that are not private
+	ClipNorm   float64 // C > 0; +Inf: none, for runs that are not private
 	Normaliser float64 // public number of records, > 0, where the unit is one record; 1 where it is the owner
 	Adjacency  account.Adjacency
 	Unit       account.Unit
@@ -34,8 +34,8 @@ type Value struct {
 // Validate names the first field that cannot be used. It reads no records.
 func (v *Value) Validate() error {
 	switch {
-	case !(v.Clip > 0):
-		return config.Bad("max_grad_norm", v.Clip, "above 0")
+	case !(v.ClipNorm > 0):
+		return config.Bad("max_grad_norm", v.ClipNorm, "above 0")
 	case v.Adjacency == account.AddRemove:
 		return config.Bad("adjacency", v.Adjacency.String(),
 			"replace-one or zero-out: the number of owners, and of records in a mean, is public")
@@ -55,7 +55,7 @@ func (v *Value) Describe(*agent.Query) (account.Release, error) {
 	return account.Release{
 		Oracle: ValueName, Adjacency: v.Adjacency, Unit: v.Unit,
 		Sampler: account.Sampler{Kind: account.FullBatch},
-		Parts: []account.Part{{Name: ValueName, Clip: v.Clip, Shift: shift(v.Adjacency), Norm: account.L2,
+		Parts: []account.Part{{Name: ValueName, Clip: v.ClipNorm, Shift: shift(v.Adjacency), Norm: account.L2,
 			Dim: v.Dim}}, Scale: 1 / v.Normaliser,
 	}, nil
 }
@@ -64,7 +64,7 @@ func (v *Value) Describe(*agent.Query) (account.Release, error) {
 func (v *Value) Evaluate(dst *privacy.Value, _ *agent.Query, _ *rng.Stream) {
 	limit := math.Inf(1)
 	if v.Unit == account.Record() {
-		limit = v.Clip
+		limit = v.ClipNorm
 	}
 	sum := make([]float64, v.Dim)
 	for _, r := range v.Records.Index {
@@ -80,7 +80,7 @@ func (v *Value) Evaluate(dst *privacy.Value, _ *agent.Query, _ *rng.Stream) {
 		for c := range sum {
 			sum[c] /= float64(max(1, len(v.Records.Index)))
 		}
-		f, _ = v.factor(norm(sum), v.Clip) // a mean of float32 is finite in float64
+		f, _ = v.factor(norm(sum), v.ClipNorm) // a mean of float32 is finite in float64
 	}
 	out := tensor.Vec(dst.Float)
 	for c, x := range sum {

@@ -29,8 +29,8 @@ func valueOf(v Value, rows [][]float32) []float64 {
 
 func TestValue(t *testing.T) {
 	rows := [][]float32{{3, 4}, {0, .5}, {float32(math.NaN()), 1}, {float32(math.Inf(1)), 0}}
-	owner := Value{Clip: 1, Normaliser: 1, Adjacency: account.ReplaceOne, Unit: account.Owner(), Dim: 2}
-	record := Value{Clip: 1, Normaliser: 4, Adjacency: account.ZeroOut, Unit: account.Record(), Dim: 2}
+	owner := Value{ClipNorm: 1, Normaliser: 1, Adjacency: account.ReplaceOne, Unit: account.Owner(), Dim: 2}
+	record := Value{ClipNorm: 1, Normaliser: 4, Adjacency: account.ZeroOut, Unit: account.Record(), Dim: 2}
 	for _, c := range []struct {
 		v    Value
 		want [2]float64
@@ -40,7 +40,7 @@ func TestValue(t *testing.T) {
 		// (3, 4)/5 and (0, .5)
 		{record, [2]float64{.6, .8 + .5}},
 		{Value{
-			Clip:       math.Inf(1),
+			ClipNorm:   math.Inf(1),
 			Normaliser: 1,
 			Adjacency:  account.ReplaceOne,
 			Unit:       account.Owner(),
@@ -50,7 +50,7 @@ func TestValue(t *testing.T) {
 		got := valueOf(c.v, rows)
 		for k := range got {
 			if math.Abs(got[k]-c.want[k]) > 5e-6 {
-				t.Errorf("unit %v, clip %g: value %v, want %v", c.v.Unit, c.v.Clip, got, c.want)
+				t.Errorf("unit %v, clip %g: value %v, want %v", c.v.Unit, c.v.ClipNorm, got, c.want)
 			}
 		}
 	}
@@ -98,7 +98,7 @@ func TestValueSensitivity(t *testing.T) {
 			{account.Owner(), account.ReplaceOne, b}, {account.Owner(), account.ZeroOut, nothing},
 			{account.Record(), account.ReplaceOne, one}, {account.Record(), account.ZeroOut, nulled},
 		} {
-			v := Value{Clip: clip, Normaliser: 1, Adjacency: c.adjacency, Unit: c.unit, Dim: 3}
+			v := Value{ClipNorm: clip, Normaliser: 1, Adjacency: c.adjacency, Unit: c.unit, Dim: 3}
 			if c.unit == account.Record() {
 				v.Normaliser = float64(n)
 			}
@@ -121,9 +121,9 @@ func TestValueSensitivity(t *testing.T) {
 func TestValueRefuses(t *testing.T) {
 	for key, v := range map[string]Value{
 		"max_grad_norm": {Normaliser: 1, Adjacency: account.ZeroOut, Unit: account.Owner()},
-		"adjacency":     {Clip: 1, Normaliser: 1, Adjacency: account.AddRemove, Unit: account.Owner()},
-		"batch_size":    {Clip: 1, Normaliser: 3, Adjacency: account.ZeroOut, Unit: account.Owner()},
-		"unit":          {Clip: 1, Normaliser: 3, Adjacency: account.ZeroOut, Unit: account.Group(2)},
+		"adjacency":     {ClipNorm: 1, Normaliser: 1, Adjacency: account.AddRemove, Unit: account.Owner()},
+		"batch_size":    {ClipNorm: 1, Normaliser: 3, Adjacency: account.ZeroOut, Unit: account.Owner()},
+		"unit":          {ClipNorm: 1, Normaliser: 3, Adjacency: account.ZeroOut, Unit: account.Group(2)},
 	} {
 		var e *config.Error
 		if err := v.Validate(); !errors.As(err, &e) || e.Key != key || e.Allowed == "" {

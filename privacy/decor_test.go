@@ -120,7 +120,7 @@ func TestDecorCovariance(t *testing.T) {
 // The event is Gaussian at the effective multiplier, and samples as every Gaussian event.
 func TestDecorEvent(t *testing.T) {
 	r := privacytest.Release(3, 1)
-	r.Sampler = account.Sampler{Kind: account.Poisson, Rate: .1}
+	r.Sampler = account.Sampler{Kind: account.Poisson, SampleRate: .1}
 	m, err := privacy.NewDecor(privacy.Decor{NoiseMultiplier: .25, Pair: 1, Effective: 1.4, Curious: "none"})
 	if err != nil {
 		t.Fatal(err)

@@ -112,9 +112,9 @@ func (g *Gate) SetMechanism(oracle string, m Mechanism) {
 	g.byOracle[oracle] = m
 }
 
-// NoiseOnly has queries of the given name answered with the noise of that oracle's answers
-// alone, around zero, with a fresh key. They read no data, so that nothing is charged. It
-// is called before the first answer.
+// NoiseOnly has queries of the given name answered with the noise of that oracle's
+// answers alone, around zero, with a fresh key. They read no data, so that nothing is
+// charged. It is called before the first answer.
 func (g *Gate) NoiseOnly(name, oracle string) {
 	if g.noiseOnly == nil {
 		g.noiseOnly = map[string]string{}
@@ -313,9 +313,9 @@ type scratch struct {
 // used are those of finished answers, erased; what a panic interrupts is never put back.
 var used = sync.Pool{New: func() any { return new(scratch) }}
 
-// noiseOnlySeq numbers answers of noise alone where a charge has its sequence number: with
-// the round and their count in it, from 2^63 on, which no charge reaches. A simulated
-// gate derives the key from it, so that a resumed run draws the same noise.
+// noiseOnlySeq numbers answers of noise alone where a charge has its sequence number:
+// with the round and their count in it, from 2^63 on, which no charge reaches. A
+// simulated gate derives the key from it, so that a resumed run draws the same noise.
 func (g *Gate) noiseOnlySeq() uint64 {
 	g.noiseOnlyCount++
 	return 1<<63 | g.round<<16 | g.noiseOnlyCount

@@ -285,7 +285,7 @@ func TestSampledEvents(t *testing.T) {
 			t.Fatal(err)
 		}
 		r := privacytest.Release(1, 1)
-		r.Sampler = account.Sampler{Kind: account.Poisson, Rate: .1}
+		r.Sampler = account.Sampler{Kind: account.Poisson, SampleRate: .1}
 		if name == "laplace" {
 			r.Parts[0].Norm = account.L1
 		}
@@ -400,7 +400,7 @@ func TestNewMechanismKeepsItsName(t *testing.T) {
 // Gaussian plan, and what the rounding of a quantised vector adds.
 func TestPlanStep(t *testing.T) {
 	r := privacytest.Release(10_000, 1)
-	r.Sampler = account.Sampler{Kind: account.Poisson, Rate: .5}
+	r.Sampler = account.Sampler{Kind: account.Poisson, SampleRate: .5}
 	target := account.Budget{Epsilon: 2, Delta: 1e-5}
 	noise := map[string]float64{}
 	for _, name := range []string{"gaussian", "discrete-gaussian"} {
@@ -409,7 +409,7 @@ func TestPlanStep(t *testing.T) {
 			Accountant: "rdp",
 			Adjacency:  r.Adjacency,
 			Unit:       r.Unit,
-			Rate:       .02,
+			SampleRate: .02,
 			Steps:      []account.PlanStep{privacy.PlanStep(build, r, 100)},
 		}
 		res, err := account.Noise(plan, target)

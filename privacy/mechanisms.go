@@ -100,7 +100,7 @@ func PlanStep(build func(scale float64) (Mechanism, error), r account.Release, t
 		}
 		q := r
 		if q.Sampler.Kind == account.Poisson || q.Sampler.Kind == account.TruncatedPoisson {
-			q.Sampler.Rate = rate
+			q.Sampler.SampleRate = rate
 		}
 		return m.Event(q)
 	}}

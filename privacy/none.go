@@ -68,8 +68,8 @@ func exact(v *Value, r account.Release) {
 	}
 }
 
-// PostProcessed adds no noise and charges nothing, because the oracle's data are an earlier
-// release of the same ledger: what is computed from them is post-processing.
+// PostProcessed adds no noise and charges nothing, because the oracle's data are an
+// earlier release of the same ledger: what is computed from them is post-processing.
 type PostProcessed struct{}
 
 // Event is the no-op event.

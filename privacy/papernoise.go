@@ -10,15 +10,16 @@ import (
 
 var _ Mechanism = PaperNoise{}
 
-// PaperNoise adds independent noise of one family to every coordinate, with the scale that
-// "A General Differentially Private Learning Framework for Decentralized Data" gives for
-// (ε, δ) and a sensitivity Δ. It is for replication: Δ is the bound of an expectation
+// PaperNoise adds independent noise of one family to every coordinate, with the scale
+// that "A General Differentially Private Learning Framework for Decentralized Data" gives
+// for (ε, δ) and a sensitivity Δ. It is for replication: Δ is the bound of an expectation
 // (Theorem 1), one coordinate stands for all, one (ε, δ) for all rounds, and the run's
 // output has no noise.
 //
 //	laplace             scale Δ/ε
 //	gaussian            standard deviation Δ sqrt(2 ln(1.25/δ))/ε, of the baselines
-//	truncated-laplace   scale Δ/ε on [-A, A], A = (Δ/ε) ln(1 + (e^ε - 1)/(2δ)) (Definition 6)
+//	truncated-laplace   scale Δ/ε on [-A, A],
+//	                    A = (Δ/ε) ln(1 + (e^ε - 1)/(2δ)) (Definition 6)
 //	truncated-gaussian  density ∝ exp(-(z/s)²) on [-A, A], s² = Δ²/ε,
 //	                    A from the mass δ of [A-Δ, A] (Theorem 6)
 type PaperNoise struct {

@@ -14,8 +14,8 @@
 //	truncated-laplace    --  bounded noise on one value
 //	truncated-gaussian   --  bounded noise on one value
 //	randomized-response  L1  uniform answers among labels
-//	proportional         --  in proportion to the private value, for replication: epsilon infinite
-//	published            --  of DP-dKM as published, for replication: epsilon infinite
+//	proportional         --  in proportion to the value, for replication: epsilon is infinite
+//	published            --  of DP-dKM as published, for replication: epsilon is infinite
 //	none, sealed         --  no noise: epsilon is infinite, or nothing leaves
 //
 // Mechanisms with integer noise take integers from a [GridOracle], where each record's

@@ -27,7 +27,7 @@ func (j joint) Describe(q *agent.Query) (account.Release, error) {
 		shift = q.Clip / 2
 	}
 	return account.Release{Oracle: "joint", Adjacency: account.AddRemove, Unit: account.Record(),
-		Sampler: account.Sampler{Kind: account.Poisson, Rate: .1},
+		Sampler: account.Sampler{Kind: account.Poisson, SampleRate: .1},
 		Parts: []account.Part{
 			{Name: "gradient", Clip: 2, Shift: shift, Norm: account.L2, Dim: j.dim},
 			{Name: "count", Clip: .5, Shift: 1, Norm: account.L2, Dim: j.dim}, // many of them, for statistics

@@ -187,13 +187,13 @@ func newAccountRate() *cobra.Command {
 				if err != nil {
 					return err
 				}
-				v := map[string]any{"sample_rate": res.Rate, "delta": target.Delta, "accountant": name,
+				v := map[string]any{"sample_rate": res.SampleRate, "delta": target.Delta, "accountant": name,
 					"adjacency": plan.Adjacency.String()}
-				text := fmt.Sprintf("sample rate %.6g", res.Rate)
+				text := fmt.Sprintf("sample rate %.6g", res.SampleRate)
 				if records > 0 {
-					v["batch_size"] = math.Floor(res.Rate * records)
+					v["batch_size"] = math.Floor(res.SampleRate * records)
 					text += fmt.Sprintf(", expected batch size %.0f of %.0f records",
-						math.Floor(res.Rate*records), records)
+						math.Floor(res.SampleRate*records), records)
 				}
 				return m.print(cmd.OutOrStdout(), v, "%s\n", text)
 			})

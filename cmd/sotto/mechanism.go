@@ -156,12 +156,12 @@ func (m *mechanismFlags) samplerAt(rate float64) (account.Sampler, error) {
 		return account.Sampler{}, config.Bad("--sample-rate", m.rate, "above 0 and at most 1")
 	}
 	return account.Sampler{
-		Kind:       kind,
-		Rate:       rate,
-		Population: m.population,
-		Batch:      m.batch,
-		MaxBatch:   m.maxBatch,
-		Period:     m.period,
+		Kind:         kind,
+		SampleRate:   rate,
+		Population:   m.population,
+		BatchSize:    m.batch,
+		MaxBatchSize: m.maxBatch,
+		Period:       m.period,
 	}, nil
 }
 
@@ -214,7 +214,7 @@ func (m *mechanismFlags) plan(accountant string) (account.Plan, error) {
 		Adjacency:       a,
 		Unit:            unit,
 		NoiseMultiplier: noise,
-		Rate:            m.rate,
+		SampleRate:      m.rate,
 		Steps:           []account.PlanStep{{Event: step, Times: m.steps}},
 	}, nil
 }
@@ -225,7 +225,7 @@ func (m *mechanismFlags) composed(p account.Plan) (account.Accountant, error) {
 	if err != nil {
 		return nil, err
 	}
-	ev, err := p.Steps[0].Event(p.NoiseMultiplier, p.Rate)
+	ev, err := p.Steps[0].Event(p.NoiseMultiplier, p.SampleRate)
 	if err != nil {
 		return nil, err
 	}

@@ -83,7 +83,7 @@ func Averaging(e *experiment.Experiment) (*audit.Averaging, error) {
 	}
 	for i := range e.Plans {
 		pl := &e.Plans[i]
-		clip := f.Privacy.MaxGradNorm / pl.Public.ExpectedBatch
+		clip := f.Privacy.MaxGradNorm / pl.Public.ExpectedBatchSize
 		if !(clip > 0) || math.IsInf(clip, 1) {
 			clip = 1 // of a run without noise
 		}
@@ -194,7 +194,7 @@ func recordGate(m privacy.Mechanism, a account.Adjacency, i int, x, clip float64
 		Shape: [3]int{1, 1, 1}, Targets: []float32{0}}
 	v := &oracle.Value{
 		Records:    oracle.Records{Data: record, Index: []int32{0}},
-		Clip:       clip,
+		ClipNorm:   clip,
 		Normaliser: 1,
 		Adjacency:  a,
 		Unit:       account.Owner(),

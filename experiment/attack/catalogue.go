@@ -215,7 +215,7 @@ func microBatchEpsilon(noise float64) (account.Interval, error) {
 		Oracle:    "grad",
 		Adjacency: account.ZeroOut,
 		Unit:      account.Record(),
-		Sampler:   account.Sampler{Kind: account.Poisson, Rate: .01},
+		Sampler:   account.Sampler{Kind: account.Poisson, SampleRate: .01},
 		Draws:     5,
 		Parts:     []account.Part{{Name: "grad", Clip: 1, Shift: 1, Norm: account.L2, Dim: 1}},
 		Scale:     1,

@@ -138,14 +138,14 @@ func sentGradient(ctx context.Context, m model.Model, theta tensor.Vec, d *data.
 		return nil, err
 	}
 	grad := &oracle.Gradient{
-		Model:         m,
-		Records:       oracle.Records{Data: d, Index: []int32{int32(o.Record)}},
-		Rate:          1,
-		ExpectedBatch: 1,
-		Clip:          1,
-		Adjacency:     account.AddRemove,
-		Unit:          account.Record(),
-		Pool:          oracle.NewPool(),
+		Model:             m,
+		Records:           oracle.Records{Data: d, Index: []int32{int32(o.Record)}},
+		SampleRate:        1,
+		ExpectedBatchSize: 1,
+		ClipNorm:          1,
+		Adjacency:         account.AddRemove,
+		Unit:              account.Record(),
+		Pool:              oracle.NewPool(),
 	}
 	if err := grad.Validate(); err != nil {
 		return nil, err

@@ -79,7 +79,7 @@ func Of(e *experiment.Experiment) (Forecast, error) {
 	seen := map[kind]Agent{}
 	for i := range e.Plans {
 		pl := &e.Plans[i]
-		k := kind{pl.Public.SampleRate, pl.Public.ExpectedBatch, pl.Noise, pl.Charges()}
+		k := kind{pl.Public.SampleRate, pl.Public.ExpectedBatchSize, pl.Noise, pl.Charges()}
 		o, ok := seen[k]
 		if !ok {
 			var err error
@@ -106,7 +106,7 @@ func OfAgent(e *experiment.Experiment, i int) (Agent, error) {
 	o := Agent{
 		Agent:         int(e.Seats.Self) + i,
 		Records:       p.Public.Records,
-		Batch:         p.Public.ExpectedBatch,
+		Batch:         p.Public.ExpectedBatchSize,
 		Rate:          p.Public.SampleRate,
 		Noise:         jsonfloat.Float(p.Noise),
 		Queries:       p.Queries(),

@@ -37,7 +37,7 @@ func Gossip(e *experiment.Experiment) (*network.Gossip, error) {
 		return nil, err
 	}
 	for i := range e.Plans {
-		g.Noise = append(g.Noise, 1/e.Plans[i].Public.ExpectedBatch)
+		g.Noise = append(g.Noise, 1/e.Plans[i].Public.ExpectedBatchSize)
 	}
 	return g, nil
 }

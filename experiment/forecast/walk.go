@@ -48,8 +48,8 @@ func mixture(e *experiment.Experiment, hops *network.Matrix) (*network.WalkMixtu
 	shift, noise, visits := 0., math.Inf(1), 0
 	for i := range e.Plans {
 		p := &e.Plans[i]
-		shift = max(shift, account.ClipShift(e.Setup.Target.Adjacency)/p.Public.ExpectedBatch)
-		noise = min(noise, p.Noise/p.Public.ExpectedBatch)
+		shift = max(shift, account.ClipShift(e.Setup.Target.Adjacency)/p.Public.ExpectedBatchSize)
+		noise = min(noise, p.Noise/p.Public.ExpectedBatchSize)
 		visits = max(visits, p.Charges())
 	}
 	glm, _ := model.Linear(e.Task.Model)

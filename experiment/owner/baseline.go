@@ -83,7 +83,7 @@ func (o *Owner) Alone() (value float64, err error) {
 func (o *Owner) aloneTask(batch float64) (agent.Factory, *privacy.Gate, error) {
 	f, public := o.e.File, o.plan().Public
 	public.Exact, public.Rescale, public.Count = false, false, false
-	public.ExpectedBatch, public.Clip, public.Unit = batch, f.Privacy.MaxGradNorm, account.Record()
+	public.ExpectedBatchSize, public.ClipNorm, public.Unit = batch, f.Privacy.MaxGradNorm, account.Record()
 	q := &agent.Query{Oracle: "grad"}
 	name, own := "local", func(any) {}
 	if f.Has(algo.FixedGraph) { // whose iteration, without the others, is the owner's own
@@ -94,7 +94,7 @@ func (o *Owner) aloneTask(batch float64) (agent.Factory, *privacy.Gate, error) {
 			}
 		}
 		public.Residual, public.SampleRate = math.Inf(1), 1
-		public.ExpectedBatch = float64(max(1, len(o.e.Task.Parts[0])))
+		public.ExpectedBatchSize = float64(max(1, len(o.e.Task.Parts[0])))
 		*q = o.plan().Asks[0].Query
 		q.Oracle, q.Operator.Bound = oracle.KMName, math.Inf(1)
 	}
@@ -131,7 +131,7 @@ func (o *Owner) sealedGate(public *oracle.Public, q *agent.Query) (*privacy.Gate
 func (o *Owner) mean() tensor.Vec {
 	v := oracle.Value{
 		Records:    oracle.Records{Data: o.e.Task.Split.Train, Index: o.e.Task.Parts[0]},
-		Clip:       math.Inf(1),
+		ClipNorm:   math.Inf(1),
 		Normaliser: 1,
 		Unit:       account.Owner(),
 		Dim:        o.e.Task.Model.Dim(),

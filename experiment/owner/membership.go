@@ -131,7 +131,7 @@ func (m *Membership) request() node.Request {
 	return node.Request{
 		Algorithm:  m.Terms.Algorithm,
 		Dataset:    m.Terms.Dataset,
-		Batch:      m.Terms.Batch,
+		ExpectedBatchSize:      m.Terms.Batch,
 		Members:    m.Roster.Keys(),
 		Self:       m.Roster.Keys()[m.Self],
 		Provenance: m.Terms.Provenance,

@@ -117,7 +117,7 @@ func (o *Owner) Facts() (Facts, error) {
 		Dim:        o.e.Task.Model.Dim(),
 		Extra:      f.Privacy.Extra(),
 		Records:    p.Public.Records,
-		Batch:      p.Public.ExpectedBatch,
+		Batch:      p.Public.ExpectedBatchSize,
 		Rate:       p.Public.SampleRate,
 		Queries:    p.Queries(),
 		Grows:      grows,

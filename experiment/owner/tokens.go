@@ -37,7 +37,7 @@ func (o *Owner) EncodeTokens(tokens []tensor.Vec, run string) ([]byte, error) {
 func (o *Owner) aloneSteps() (steps uint64, batch float64) {
 	f, p := o.e.File, o.plan()
 	if !f.InTokens() {
-		return f.Steps, p.Public.ExpectedBatch
+		return f.Steps, p.Public.ExpectedBatchSize
 	}
 	n := uint64(f.Topology.Agents)
 	return (f.Steps*uint64(f.Token.Count) + n - 1) / n, float64(max(1, len(o.e.Task.Parts[0])))

@@ -101,7 +101,7 @@ func (c *calibrator) group() error {
 	c.kinds = make([]string, len(c.agents))
 	for i := range c.agents {
 		a := &c.agents[i]
-		p := public{rate: a.Public.SampleRate, batch: a.Public.ExpectedBatch, epsilon: a.Epsilon,
+		p := public{rate: a.Public.SampleRate, batch: a.Public.ExpectedBatchSize, epsilon: a.Epsilon,
 			more: c.counts(i)}
 		if a.Public.SingleRecord {
 			p.records = a.Public.Records
@@ -197,7 +197,7 @@ func (c *calibrator) solve(i int) (outcome, error) {
 		return out, nil
 	}
 	run := account.Plan{Accountant: t.Accountant, Adjacency: t.Adjacency, Unit: t.Unit,
-		Rate: a.Public.SampleRate, NoiseMultiplier: out.noise}
+		SampleRate: a.Public.SampleRate, NoiseMultiplier: out.noise}
 	for k, ask := range a.Asks {
 		r, err := a.Release(k)
 		if err != nil {
@@ -206,7 +206,7 @@ func (c *calibrator) solve(i int) (outcome, error) {
 		run.Steps = append(run.Steps, account.PlanStep{Times: ask.Times,
 			Event: func(noise, rate float64) (account.Event, error) {
 				if r.Sampler.Kind == account.Poisson || r.Sampler.Kind == account.TruncatedPoisson {
-					r.Sampler.Rate = rate
+					r.Sampler.SampleRate = rate
 				}
 				return c.event(own, &ask, r, noise)
 			}})
@@ -266,7 +266,7 @@ func (s *Share) mechanism(t *Target, r account.Release) (privacy.Mechanism, erro
 		return privacy.NewMechanism("gaussian", scale)
 	}
 	res, err := account.Noise(account.Plan{Accountant: t.Accountant, Adjacency: t.Adjacency, Unit: t.Unit,
-		Rate: 1, Steps: []account.PlanStep{privacy.PlanStep(gaussian, r, 1)}},
+		SampleRate: 1, Steps: []account.PlanStep{privacy.PlanStep(gaussian, r, 1)}},
 		account.Budget{Epsilon: s.Epsilon, Delta: t.Delta})
 	if err != nil {
 		return nil, err
@@ -315,7 +315,7 @@ func (c *calibrator) price() error {
 	made := map[alike][]account.Event{}
 	for i := range c.agents {
 		a := &c.agents[i]
-		id := alike{kind: c.kinds[i], noise: a.Noise, batch: a.Public.ExpectedBatch}
+		id := alike{kind: c.kinds[i], noise: a.Noise, batch: a.Public.ExpectedBatchSize}
 		if len(a.Asks) > 0 {
 			id.asks = &a.Asks[0]
 		}

@@ -20,7 +20,7 @@ func TestEventsHaveTheClipOfTheirRelease(t *testing.T) {
 	var agents []Agent
 	for _, lambda := range []float64{.1, .5} {
 		agents = append(agents, Agent{
-			Public: oracle.Public{Model: m, SampleRate: 1, ExpectedBatch: 10, Clip: 1, Records: 10,
+			Public: oracle.Public{Model: m, SampleRate: 1, ExpectedBatchSize: 10, ClipNorm: 1, Records: 10,
 				Adjacency: account.ReplaceOne, Unit: account.Record(), FeatureNorm: 1},
 			Asks: []Ask{{Query: agent.Query{Oracle: oracle.FitName,
 				Operator: agent.Operator{Lambda: lambda}}, Times: 1}},

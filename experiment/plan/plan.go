@@ -155,5 +155,5 @@ func (a *Agent) Cost(t *Target, charges int) (account.Interval, error) {
 // NoiseToSignal is the expected length of an answer's noise over the longest mean of
 // clipped gradients, z sqrt(d)/L, where a value's noise has the standard deviation z.
 func (a *Agent) NoiseToSignal() float64 {
-	return a.Noise * math.Sqrt(float64(a.Public.Model.Dim())) / a.Public.ExpectedBatch
+	return a.Noise * math.Sqrt(float64(a.Public.Model.Dim())) / a.Public.ExpectedBatchSize
 }

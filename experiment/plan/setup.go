@@ -20,7 +20,7 @@ type Setup struct {
 	Steps  uint64  // rounds, wakes of all agents together, or steps of each token
 	SLEM   float64 // max(|λ_2|, |λ_n|) of the first round's mixing matrix, 1 where it is not known
 	// MaxGradNorm is the clip that noise multipliers are stated over. It differs from
-	// Public.Clip where a deviation clips elsewhere.
+	// Public.ClipNorm where a deviation clips elsewhere.
 	MaxGradNorm float64
 	// GradientBound is the largest norm of a mean gradient that the model and a public
 	// bound of the rows allow. An error says what the run lacks for one.

@@ -154,7 +154,7 @@ var gradientNoise = deviation{
 		if p.Noise == "constd2p" {
 			scheme.Norm = s.MaxGradNorm
 		}
-		s.Scheme, s.Public.Clip = scheme, math.Inf(1)
+		s.Scheme, s.Public.ClipNorm = scheme, math.Inf(1)
 		return nil
 	},
 }
@@ -186,7 +186,7 @@ var clipAfter = deviation{
 			return err
 		}
 		for i := range agents {
-			agents[i].Public.Clip = bound
+			agents[i].Public.ClipNorm = bound
 		}
 		s.Scheme = privacy.Independent{Name: "gaussian", Stated: s.MaxGradNorm, Bound: bound}
 		return nil
@@ -207,7 +207,7 @@ func (clippedBefore) Claim(a *plan.Agent, t *plan.Target) (noise, epsilon float6
 	claimed := func(noise, _ float64) (account.Event, error) {
 		return account.Gaussian(noise, account.ClipShift(t.Adjacency))
 	}
-	run := account.Plan{Accountant: t.Accountant, Adjacency: t.Adjacency, Unit: t.Unit, Rate: 1,
+	run := account.Plan{Accountant: t.Accountant, Adjacency: t.Adjacency, Unit: t.Unit, SampleRate: 1,
 		NoiseMultiplier: t.Noise, Steps: []account.PlanStep{{Times: a.Queries(), Event: claimed}}}
 	if t.Noise == 0 {
 		found, err := account.Noise(run, account.Budget{Epsilon: t.Epsilon, Delta: t.Delta})

@@ -68,9 +68,9 @@ func TestArrivalByHand(t *testing.T) {
 		t.Fatal(err)
 	}
 	if n := e.Task.Split.Train.Len(); n != 4 || len(e.Task.Arrivals) != 4 ||
-		e.Plans[0].Public.ExpectedBatch != 4 {
+		e.Plans[0].Public.ExpectedBatchSize != 4 {
 		t.Fatalf("%d records, %d arrivals, normaliser %g", n, len(e.Task.Arrivals),
-			e.Plans[0].Public.ExpectedBatch)
+			e.Plans[0].Public.ExpectedBatchSize)
 	}
 	e.Task.Arrivals = []uint32{1, 0, 3, 3}
 	e.Task.Init[0] = .5
@@ -235,11 +235,11 @@ func TestArrivalSensitivity(t *testing.T) {
 			t.Fatal(err)
 		}
 		full, err := oracle.New(&oracle.Public{
-			Model:         logistic,
-			ExpectedBatch: m,
-			Clip:          clip,
-			Adjacency:     account.ReplaceOne,
-			Unit:          account.Record(),
+			Model:             logistic,
+			ExpectedBatchSize: m,
+			ClipNorm:          clip,
+			Adjacency:         account.ReplaceOne,
+			Unit:              account.Record(),
 		}, &agent.Query{Oracle: oracle.GradFull})
 		if err != nil {
 			t.Fatal(err)

@@ -144,14 +144,14 @@ func TestClaim08(t *testing.T) {
 	}
 	for clip, want := range map[float64]float64{.1: .05, math.Inf(1): 1} {
 		g := &oracle.Gradient{
-			Model:         m,
-			Records:       oracle.Records{Data: d, Index: []int32{0, 1, 2}},
-			Rate:          1,
-			ExpectedBatch: 3,
-			Clip:          clip,
-			Adjacency:     account.ZeroOut,
-			Unit:          account.Record(),
-			Pool:          oracle.NewPool(),
+			Model:             m,
+			Records:           oracle.Records{Data: d, Index: []int32{0, 1, 2}},
+			SampleRate:        1,
+			ExpectedBatchSize: 3,
+			ClipNorm:          clip,
+			Adjacency:         account.ZeroOut,
+			Unit:              account.Record(),
+			Pool:              oracle.NewPool(),
 		}
 		k := rng.Simulated(1, 0, 0)
 		theta := tensor.Vec{2}

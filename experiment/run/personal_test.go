@@ -379,7 +379,7 @@ func TestClaim20(t *testing.T) {
 			Model:      lsq,
 			Records:    oracle.Records{Data: d, Index: index},
 			Normaliser: m,
-			Clip:       clip,
+			ClipNorm:   clip,
 			Norm:       account.L2,
 			Adjacency:  account.ReplaceOne,
 			Unit:       account.Record(),

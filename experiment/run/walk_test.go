@@ -190,10 +190,10 @@ func TestClaim39(t *testing.T) {
 	}
 	var gradients [2]tensor.Vec
 	for k := range gradients {
-		u := &oracle.User{
+		u := &oracle.OwnerGradient{
 			Model:     m,
 			Records:   oracle.Records{Data: d, Index: []int32{int32(k)}},
-			Clip:      math.Sqrt2,
+			ClipNorm:  math.Sqrt2,
 			Adjacency: account.ReplaceOne,
 			Pool:      oracle.NewPool(),
 		}

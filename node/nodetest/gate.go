@@ -119,7 +119,7 @@ func (r records) Describe(q *agent.Query) (account.Release, error) {
 		parts = append(parts, account.Part{Name: countPart, Clip: .5, Shift: 1, Norm: account.L2, Dim: 1})
 	}
 	return account.Release{Oracle: "grad", Adjacency: account.ZeroOut, Unit: account.Record(),
-		Sampler: account.Sampler{Kind: account.Poisson, Rate: .5}, Parts: parts,
+		Sampler: account.Sampler{Kind: account.Poisson, SampleRate: .5}, Parts: parts,
 		Scale: Scale * r.clip(q) / Clip}, nil
 }
 

@@ -34,17 +34,17 @@ func iterate(i int, start tensor.Vec) *oracle.KMStateful {
 		set.Targets, rows[k] = append(set.Targets, float32(normals[Dim])), int32(k)
 	}
 	k := &oracle.KMStateful{Start: start, KM: oracle.KM{
-		GLM:           glm,
-		Records:       oracle.Records{Data: set, Index: rows},
-		Operator:      oracle.Backward,
-		Gamma:         2,
-		Residual:      10,
-		Clip:          math.Sqrt(Dim),
-		Rate:          1,
-		ExpectedBatch: iterateRecords,
-		Adjacency:     account.ZeroOut,
-		Unit:          account.Record(),
-		Dim:           Dim,
+		GLM:               glm,
+		Records:           oracle.Records{Data: set, Index: rows},
+		Operator:          oracle.Backward,
+		Gamma:             2,
+		Residual:          10,
+		ClipNorm:          math.Sqrt(Dim),
+		SampleRate:        1,
+		ExpectedBatchSize: iterateRecords,
+		Adjacency:         account.ZeroOut,
+		Unit:              account.Record(),
+		Dim:               Dim,
 	}}
 	if err := k.Validate(); err != nil {
 		panic(err)

@@ -152,14 +152,14 @@ func (s *scale) oracle(t *testing.T, i int) map[string]privacy.Oracle {
 		rows[k] = int32(k)
 	}
 	g := &oracle.Gradient{
-		Model:         s.model,
-		Records:       oracle.Records{Data: s.data[i], Index: rows},
-		Rate:          scaleBatch / scaleRecords,
-		ExpectedBatch: scaleBatch,
-		Clip:          1,
-		Adjacency:     account.ZeroOut,
-		Unit:          account.Record(),
-		Pool:          oracle.NewPool(),
+		Model:             s.model,
+		Records:           oracle.Records{Data: s.data[i], Index: rows},
+		SampleRate:        scaleBatch / scaleRecords,
+		ExpectedBatchSize: scaleBatch,
+		ClipNorm:          1,
+		Adjacency:         account.ZeroOut,
+		Unit:              account.Record(),
+		Pool:              oracle.NewPool(),
 	}
 	if err := g.Validate(); err != nil {
 		t.Fatal(err)

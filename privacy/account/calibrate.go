@@ -1,6 +1,7 @@
 package account
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"math"
@@ -10,7 +11,7 @@ import (
 // Result is a calibrated parameter and what it achieves.
 type Result struct {
 	NoiseMultiplier float64
-	Rate            float64
+	SampleRate      float64
 	Epsilon         Interval
 	Delta           float64
 	Accountant      string
@@ -43,14 +44,14 @@ func Noise(p Plan, target Budget) (Result, error) {
 		if e, err := upper(0); err == nil && e <= target.Epsilon {
 			hi = 0
 		}
-		return p.result(target, hi, p.Rate)
+		return p.result(target, hi, p.SampleRate)
 	}
 	if hi, err = shrink(upper, target.Epsilon, lo, hi); err != nil {
 		return Result{}, err
 	}
 	for range 20 {
 		hi = roundUp(hi)
-		r, err := p.result(target, hi, p.Rate)
+		r, err := p.result(target, hi, p.SampleRate)
 		if err != nil || r.Epsilon.Upper <= target.Epsilon {
 			return r, err
 		}
@@ -163,13 +164,15 @@ func roundDown(x float64) float64 {
 }
 
 func (p Plan) result(target Budget, noise, rate float64) (Result, error) {
-	p.NoiseMultiplier, p.Rate = noise, rate
+	p.NoiseMultiplier, p.SampleRate = noise, rate
 	i, err := p.epsilonAfter(1, target.Delta)
-	name := p.Accountant
-	if name == "" {
-		name = Default
-	}
-	return Result{NoiseMultiplier: noise, Rate: rate, Epsilon: i, Delta: target.Delta, Accountant: name}, err
+	return Result{
+		NoiseMultiplier: noise,
+		SampleRate:      rate,
+		Epsilon:         i,
+		Delta:           target.Delta,
+		Accountant:      cmp.Or(p.Accountant, Default),
+	}, err
 }
 
 // Steps returns the largest number of periods of the plan that provably meets target. A
@@ -238,7 +241,7 @@ func Rate(p Plan, target Budget) (Result, error) {
 	}
 	upper := func(inverse float64) (float64, error) { // non-increasing in 1/rate
 		q := p
-		q.Rate = 1 / inverse
+		q.SampleRate = 1 / inverse
 		return q.upperAfter(1, target.Delta)
 	}
 	e, err := upper(1)

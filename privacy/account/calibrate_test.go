@@ -91,7 +91,7 @@ func TestSteps(t *testing.T) {
 		Unit:            Record(),
 		NoiseMultiplier: 10,
 		Steps:           DPSGD(AddRemove, 1, 1).Steps,
-		Rate:            1,
+		SampleRate:      1,
 	}
 	n, err := Steps(g, Budget{1, 1e-5})
 	if mu := GaussianMu(1, 1e-5); err != nil || n != int(mu*mu*100) {
@@ -107,12 +107,12 @@ func TestRate(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	within(t, "rate", r.Rate, 0.01, 1e-6) // inverse of the first row of TestNoise
+	within(t, "rate", r.SampleRate, 0.01, 1e-6) // inverse of the first row of TestNoise
 	if r.Epsilon.Upper > 1 {
 		t.Errorf("%+v", r)
 	}
 	p.NoiseMultiplier = 1000
-	if r, err = Rate(p, Budget{1, 1e-5}); err != nil || r.Rate != 1 {
+	if r, err = Rate(p, Budget{1, 1e-5}); err != nil || r.SampleRate != 1 {
 		t.Errorf("much noise: %+v, %v", r, err)
 	}
 	p.NoiseMultiplier = 0

@@ -33,7 +33,7 @@ func within(t *testing.T, what string, got, want, tol float64) {
 func accumulated(t *testing.T, draws int, rate, noise float64) Event {
 	t.Helper()
 	r := Release{Oracle: "gradient", Adjacency: AddRemove, Unit: Record(), Draws: draws, Scale: 1,
-		Sampler: Sampler{Kind: Poisson, Rate: rate},
+		Sampler: Sampler{Kind: Poisson, SampleRate: rate},
 		Parts:   []Part{{Name: "gradient", Clip: 1, Shift: 1, Norm: L2, Dim: 10}}}
 	ev, err := GaussianStep(r, 1).Event(noise, rate)
 	if err != nil {

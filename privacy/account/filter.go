@@ -53,7 +53,7 @@ func NewPlanFilter(p Plan, target Budget) (*CountFilter, error) {
 	}
 	f := &CountFilter{}
 	for _, s := range p.Steps {
-		ev, err := s.Event(p.NoiseMultiplier, p.Rate)
+		ev, err := s.Event(p.NoiseMultiplier, p.SampleRate)
 		if err != nil {
 			return nil, err
 		}

@@ -38,7 +38,7 @@ func TestPlanFilter(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	ev, err := p.Steps[0].Event(p.NoiseMultiplier, p.Rate)
+	ev, err := p.Steps[0].Event(p.NoiseMultiplier, p.SampleRate)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -227,12 +227,12 @@ func TestReleaseSampled(t *testing.T) {
 		}
 		return r.Sampled(g)
 	}
-	ev := must(t)(with(Sampler{Kind: Poisson, Rate: 0.02}, nil))
+	ev := must(t)(with(Sampler{Kind: Poisson, SampleRate: 0.02}, nil))
 	if ev.Adjacency != AddRemove || ev.Unit != Record() || ev.Clip != 2 || ev.Oracle != "gradient" ||
 		ev.Sampler != "poisson/1" || ev.Type() != TypePoisson {
 		t.Errorf("root fields: %s", ev.Key())
 	}
-	mix := must(t)(with(Sampler{Kind: Poisson, Rate: 0.5}, func(r *Release) { r.Draws = 2 }))
+	mix := must(t)(with(Sampler{Kind: Poisson, SampleRate: 0.5}, func(r *Release) { r.Draws = 2 }))
 	if mix.Type() != TypeMixtureGaussian || mix.body.shifts[2] != 2 ||
 		math.Abs(mix.body.probs[1]-0.5) > 1e-12 {
 		t.Errorf("two draws: %s", mix.Key())
@@ -245,10 +245,10 @@ func TestReleaseSampled(t *testing.T) {
 	}
 	for name, f := range map[string]func() (Event, error){
 		"fixed size under add-remove": func() (Event, error) {
-			return with(Sampler{Kind: FixedSize, Population: 10, Batch: 2}, nil)
+			return with(Sampler{Kind: FixedSize, Population: 10, BatchSize: 2}, nil)
 		},
 		"owner": func() (Event, error) {
-			return with(Sampler{Kind: Poisson, Rate: 0.1}, func(r *Release) { r.Unit = Owner() })
+			return with(Sampler{Kind: Poisson, SampleRate: 0.1}, func(r *Release) { r.Unit = Owner() })
 		},
 		"draws of full batches": func() (Event, error) {
 			return with(Sampler{Kind: FullBatch}, func(r *Release) { r.Draws = 3 })
@@ -267,7 +267,7 @@ func TestReleaseSampled(t *testing.T) {
 		"sampler":   func(r *Release) { r.Sampler.Kind = 0 },
 		"draws":     func(r *Release) { r.Draws = -1 },
 	} {
-		if _, err := with(Sampler{Kind: Poisson, Rate: 0.1}, change); err == nil {
+		if _, err := with(Sampler{Kind: Poisson, SampleRate: 0.1}, change); err == nil {
 			t.Errorf("%s: accepted", name)
 		}
 	}
@@ -304,7 +304,7 @@ func TestWarnings(t *testing.T) {
 		Adjacency: AddRemove,
 		Unit:      Record(),
 		Scale:     0.01,
-		Sampler:   Sampler{Kind: Poisson, Rate: 0.1},
+		Sampler:   Sampler{Kind: Poisson, SampleRate: 0.1},
 	}
 	if w := Warnings(r, 1, 1e-5, 1000); w != nil {
 		t.Errorf("a sound plan: %q", w)

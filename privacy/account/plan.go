@@ -12,7 +12,7 @@ type Plan struct {
 	Adjacency       Adjacency
 	Unit            Unit
 	NoiseMultiplier float64 // given to every PlanStep.Event; Noise searches for it
-	Rate            float64 // likewise; Rate searches for it
+	SampleRate      float64 // likewise; Rate searches for it
 	Steps           []PlanStep
 }
 
@@ -29,7 +29,7 @@ type PlanStep struct {
 // Gaussian noise: shift 1, or 2 under ReplaceOne. Set NoiseMultiplier (not for Noise)
 // and, if wanted, Accountant.
 func DPSGD(a Adjacency, rate float64, steps int) Plan {
-	return Plan{Adjacency: a, Unit: Record(), Rate: rate, Steps: []PlanStep{{
+	return Plan{Adjacency: a, Unit: Record(), SampleRate: rate, Steps: []PlanStep{{
 		Times: steps,
 		Event: func(noise, rate float64) (Event, error) {
 			g, err := Gaussian(noise, ClipShift(a))
@@ -65,7 +65,7 @@ func GaussianStep(r Release, times int) PlanStep {
 		}
 		q := r
 		if q.Sampler.Kind == Poisson || q.Sampler.Kind == TruncatedPoisson {
-			q.Sampler.Rate = rate
+			q.Sampler.SampleRate = rate
 		}
 		return q.Sampled(inner)
 	}}
@@ -103,7 +103,7 @@ func (p Plan) compose(periods int) (Accountant, error) {
 		if !ok {
 			return nil, config.Bad("steps.times", s.Times, "a total below 2^53")
 		}
-		ev, err := s.Event(p.NoiseMultiplier, p.Rate)
+		ev, err := s.Event(p.NoiseMultiplier, p.SampleRate)
 		if err != nil {
 			return nil, err
 		}
@@ -138,5 +138,5 @@ func (p Plan) upperAfter(periods int, delta float64) (float64, error) {
 	return i.Upper, err
 }
 
-// Epsilon predicts the epsilon of the plan at its NoiseMultiplier and Rate.
+// Epsilon predicts the epsilon of the plan at its NoiseMultiplier and SampleRate.
 func Epsilon(p Plan, delta float64) (Interval, error) { return p.epsilonAfter(1, delta) }

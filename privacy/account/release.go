@@ -12,9 +12,9 @@ type SamplerKind uint8
 
 const (
 	FullBatch        SamplerKind = iota + 1 // every record, every time
-	Poisson                                 // each record independently with probability Rate
-	TruncatedPoisson                        // Poisson, surplus over MaxBatch dropped uniformly
-	FixedSize                               // Batch of Population without replacement
+	Poisson                                 // each record independently with probability SampleRate
+	TruncatedPoisson                        // Poisson, surplus over MaxBatchSize dropped uniformly
+	FixedSize                               // BatchSize of Population without replacement
 	// epochs of Period releases in random order: accounted without amplification
 	Shuffled
 	Cyclic // each record in exactly one of every Period releases
@@ -55,12 +55,12 @@ func ParseSampler(s string) (SamplerKind, error) {
 // by Poisson and TruncatedPoisson, Population by TruncatedPoisson and FixedSize, Batch by
 // FixedSize, MaxBatch by TruncatedPoisson, Period by Shuffled and Cyclic.
 type Sampler struct {
-	Kind       SamplerKind
-	Rate       float64
-	Population int
-	Batch      int
-	MaxBatch   int
-	Period     int
+	Kind         SamplerKind
+	SampleRate   float64
+	Population   int
+	BatchSize    int
+	MaxBatchSize int
+	Period       int
 }
 
 // String names the sampler and the version of its drawing procedure, for instance
@@ -152,18 +152,18 @@ func (r Release) wrapSampler(inner Event) (Event, error) {
 		return inner, nil
 	case Poisson:
 		if r.Draws > 1 {
-			return binomialMixture(inner, r.Draws, s.Rate)
+			return binomialMixture(inner, r.Draws, s.SampleRate)
 		}
-		return PoissonSampled(s.Rate, inner)
+		return PoissonSampled(s.SampleRate, inner)
 	case TruncatedPoisson:
-		return TruncatedPoissonSampled(s.Rate, s.Population, s.MaxBatch, inner)
+		return TruncatedPoissonSampled(s.SampleRate, s.Population, s.MaxBatchSize, inner)
 	case FixedSize:
 		if r.Adjacency == AddRemove {
 			return Event{},
 				fmt.Errorf("%w: fixed-size sampling under add-remove, where the number of records is "+
 					"private; supported: replace-one", ErrUnsupported)
 		}
-		return FixedSizeSampled(s.Population, s.Batch, inner)
+		return FixedSizeSampled(s.Population, s.BatchSize, inner)
 	case Shuffled, Cyclic:
 		return CyclicSampled(s.Period, inner)
 	}

@@ -22,7 +22,7 @@ func Warnings(r Release, noise, delta float64, records int) []string {
 			delta, records)
 		say(delta >= 0.1/n && delta < 1/n,
 			"delta %.3g is above 1/(10 n) = %.3g for the smallest owner of %d records", delta, 0.1/n, records)
-		expected := r.Sampler.Rate * n
+		expected := r.Sampler.SampleRate * n
 		say(r.Sampler.Kind == Poisson && r.Scale > 0 && math.Abs(r.Scale*expected-1) > 0.05,
 			"sums are scaled by %.3g but the expected batch is %.4g of %d records", r.Scale, expected,
 			records)

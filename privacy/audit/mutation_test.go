@@ -99,9 +99,9 @@ var mutations = []struct {
 			return &changed{Oracle: g, evaluate: func(dst *privacy.Value, q *agent.Query,
 				sample *rng.Stream) {
 				some := *g
-				some.Rate, some.Records.Index = 1, nil
+				some.SampleRate, some.Records.Index = 1, nil
 				left := append([]int32(nil), g.Records.Index...)
-				for range int(math.Round(g.Rate * float64(len(left)))) {
+				for range int(math.Round(g.SampleRate * float64(len(left)))) {
 					k := int(sample.Below(uint64(len(left))))
 					some.Records.Index = append(some.Records.Index, left[k])
 					left = append(left[:k], left[k+1:]...)
@@ -134,7 +134,7 @@ var mutations = []struct {
 			return &changed{Oracle: g, evaluate: func(dst *privacy.Value, q *agent.Query,
 				sample *rng.Stream) {
 				g.Evaluate(dst, q, sample)
-				drawn = g.Rate * float64(len(g.Records.Index))
+				drawn = g.SampleRate * float64(len(g.Records.Index))
 			}}
 		}
 		s.mechanism = perturbing{s.mechanism,

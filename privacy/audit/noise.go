@@ -269,10 +269,10 @@ func counts(runs [2][][]int, c *Claim) []count {
 	q, pair, s := 1., 1., &c.Sampler
 	switch s.Kind {
 	case account.Poisson:
-		q = 1 - math.Pow(1-s.Rate, float64(max(1, c.Draws)))
+		q = 1 - math.Pow(1-s.SampleRate, float64(max(1, c.Draws)))
 		pair = q * q
 	case account.FixedSize:
-		n, b := float64(s.Population), float64(s.Batch)
+		n, b := float64(s.Population), float64(s.BatchSize)
 		q, pair = b/n, b*(b-1)/(n*max(1, n-1))
 	}
 	marginal := count{"inclusion", "a record in a batch", 0, 0, q}

@@ -92,14 +92,14 @@ func (s *system) model() model.Model {
 
 func (s *system) gradient(rec oracle.Records, rate float64) *oracle.Gradient {
 	return &oracle.Gradient{
-		Model:         s.model(),
-		Records:       rec,
-		Rate:          rate,
-		ExpectedBatch: testBatch,
-		Clip:          testClip,
-		Adjacency:     account.AddRemove,
-		Unit:          account.Record(),
-		Pool:          s.pool,
+		Model:             s.model(),
+		Records:           rec,
+		SampleRate:        rate,
+		ExpectedBatchSize: testBatch,
+		ClipNorm:          testClip,
+		Adjacency:         account.AddRemove,
+		Unit:              account.Record(),
+		Pool:              s.pool,
 	}
 }
 
@@ -268,7 +268,7 @@ func (s *system) target() *Target {
 	z := testNoise * testClip / testBatch
 	t.Claim = Claim{
 		Delta:   testDelta,
-		Sampler: account.Sampler{Kind: account.Poisson, Rate: testRate},
+		Sampler: account.Sampler{Kind: account.Poisson, SampleRate: testRate},
 		Mu:      1 / testNoise,
 		Epsilon: account.GaussianEpsilon(1/testNoise, testDelta),
 		Total:   claimedTotal(),
@@ -361,6 +361,6 @@ func toLength(v tensor.Vec, clip float64) {
 
 func unclipped(g *oracle.Gradient) *oracle.Gradient {
 	free := *g
-	free.Clip = math.Inf(1)
+	free.ClipNorm = math.Inf(1)
 	return &free
 }

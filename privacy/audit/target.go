@@ -104,9 +104,9 @@ type Claim struct {
 func (c *Claim) Rate() float64 {
 	switch s := c.Sampler; s.Kind {
 	case account.Poisson:
-		return s.Rate
+		return s.SampleRate
 	case account.FixedSize:
-		return float64(s.Batch) / float64(s.Population)
+		return float64(s.BatchSize) / float64(s.Population)
 	}
 	return 1
 }

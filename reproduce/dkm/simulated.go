@@ -109,8 +109,8 @@ func (n *simulated) oracles(i int, f agent.Factory, env agent.Env) (map[string]p
 	o, err := oracle.New(&oracle.Public{
 		Model:         n.model,
 		SampleRate:    1,
-		ExpectedBatch: float64(n.records),
-		Clip:          n.clip,
+		ExpectedBatchSize: float64(n.records),
+		ClipNorm:          n.clip,
 		Adjacency:     account.ReplaceOne,
 		Unit:          account.Record(),
 		Residual:      1,

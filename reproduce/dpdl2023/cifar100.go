@@ -376,7 +376,7 @@ func claimedAndTrue(method string, rounds int) (claim, truth, noise float64, err
 		Unit:      account.Record(),
 		Scale:     1,
 		Draws:     cifar100Draws,
-		Sampler:   account.Sampler{Kind: account.Poisson, Rate: rate},
+		Sampler:   account.Sampler{Kind: account.Poisson, SampleRate: rate},
 		Parts:     []account.Part{{Name: "gradient", Clip: 1, Shift: 1, Norm: account.L2, Dim: 1}},
 	}
 	if method == "dinno" {
@@ -385,7 +385,7 @@ func claimedAndTrue(method string, rounds int) (claim, truth, noise float64, err
 	spent, err := account.Epsilon(account.Plan{
 		Adjacency:       account.ZeroOut,
 		Unit:            account.Record(),
-		Rate:            rate,
+		SampleRate:      rate,
 		NoiseMultiplier: res.NoiseMultiplier,
 		Steps:           []account.PlanStep{account.GaussianStep(release, rounds)},
 	}, delta)

@@ -256,14 +256,14 @@ func (s *simulation) start() (sim.Runtime, error) {
 	pool := oracle.NewPool()
 	for i := range ringAgents {
 		grad := &oracle.Gradient{
-			Model:         s.p.model,
-			Records:       oracle.Records{Data: s.p.data, Index: s.p.parts[i]},
-			Rate:          1,
-			ExpectedBatch: m,
-			Clip:          clip,
-			Adjacency:     account.ZeroOut,
-			Unit:          account.Record(),
-			Pool:          pool,
+			Model:             s.p.model,
+			Records:           oracle.Records{Data: s.p.data, Index: s.p.parts[i]},
+			SampleRate:        1,
+			ExpectedBatchSize: m,
+			ClipNorm:          clip,
+			Adjacency:         account.ZeroOut,
+			Unit:              account.Record(),
+			Pool:              pool,
 		}
 		gate := privacy.NewSimulatedGate(ledger.NewMemory(nil), mechanism,
 			map[string]privacy.Oracle{"grad": grad}, s.seed, agent.ID(i))

@@ -371,14 +371,14 @@ func (a *attacked) batch() float64 {
 // agent 0.
 func (a *attacked) oracle(i int, with bool) *oracle.Gradient {
 	g := &oracle.Gradient{
-		Model:         a.model,
-		Records:       oracle.Records{Data: a.train},
-		Rate:          attackRate,
-		ExpectedBatch: a.batch(),
-		Clip:          attackClip,
-		Adjacency:     account.AddRemove,
-		Unit:          account.Record(),
-		Pool:          a.pool,
+		Model:             a.model,
+		Records:           oracle.Records{Data: a.train},
+		SampleRate:        attackRate,
+		ExpectedBatchSize: a.batch(),
+		ClipNorm:          attackClip,
+		Adjacency:         account.AddRemove,
+		Unit:              account.Record(),
+		Pool:              a.pool,
 	}
 	first, last := 100*i, 100*(i+1)
 	if a.method == "central" {

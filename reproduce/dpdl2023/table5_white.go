@@ -77,7 +77,7 @@ type canary struct {
 func (c canary) Evaluate(dst *privacy.Value, q *agent.Query, sample *rng.Stream) {
 	c.Gradient.Evaluate(dst, q, sample)
 	if c.there {
-		dst.Float[0] += float32(c.Clip * (1 - 1e-5))
+		dst.Float[0] += float32(c.ClipNorm * (1 - 1e-5))
 	}
 }
 
@@ -113,7 +113,7 @@ func (a *attacked) answer(o canary, seed uint64) (float64, error) {
 		seed, 0)
 	out := make(tensor.Vec, a.model.Dim())
 	err := g.Answer(&agent.Query{Oracle: "grad", At: a.init}, out)
-	return float64(out[0]) * o.ExpectedBatch / o.Clip, err
+	return float64(out[0]) * o.ExpectedBatchSize / o.ClipNorm, err
 }
 
 // histogramCells is the number of cells of a histogram, over the middle 99 % of both

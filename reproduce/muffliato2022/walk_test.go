@@ -88,7 +88,7 @@ func TestCuratorNoise(t *testing.T) {
 		Accountant:      "rdp",
 		Adjacency:       account.ReplaceOne,
 		Unit:            account.Record(),
-		Rate:            1,
+		SampleRate:      1,
 		NoiseMultiplier: curatorNoise,
 		Steps: []account.PlanStep{{Times: 20000, Event: func(z, _ float64) (account.Event, error) {
 			g, err := account.Gaussian(z, 2)

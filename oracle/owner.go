@@ -12,20 +12,20 @@ import (
 	"sotto/tensor"
 )
 
-var _ privacy.GridOracle = (*User)(nil)
+var _ privacy.GridOracle = (*OwnerGradient)(nil)
 
-// UserGradName is the name of the oracle User.
-const UserGradName = "user-grad"
+// OwnerGradName is the name of the oracle OwnerGradient.
+const OwnerGradName = "user-grad"
 
-// User is the oracle "user-grad": the mean gradient of the loss over all of the owner's
-// records, scaled to L2 norm at most Clip as a whole. What it protects is the owner: all
-// records may change at once, so that the value moves by 2 Clip under replace-one and by
-// Clip under zero-out and add-remove. An owner without records answers zero. Nothing is
-// divided by a private number after the clip.
-type User struct {
+// OwnerGradient is the oracle "user-grad": the mean gradient of the loss over all of the
+// owner's records, scaled to L2 norm at most Clip as a whole. What it protects is the
+// owner: all records may change at once, so that the value moves by 2 Clip under
+// replace-one and by Clip under zero-out and add-remove. An owner without records answers
+// zero. Nothing is divided by a private number after the clip.
+type OwnerGradient struct {
 	Model     model.Model
 	Records   Records
-	Clip      float64 // C > 0; +Inf switches clipping off, for runs that are not private
+	ClipNorm  float64 // C > 0; +Inf switches clipping off, for runs that are not private
 	Adjacency account.Adjacency
 	Pool      *Pool
 
@@ -33,17 +33,17 @@ type User struct {
 }
 
 // Validate names the first field that cannot be used. It reads no records.
-func (g *User) Validate() error {
-	if !(g.Clip > 0) {
-		return config.Bad("max_grad_norm", g.Clip, "above 0")
+func (g *OwnerGradient) Validate() error {
+	if !(g.ClipNorm > 0) {
+		return config.Bad("max_grad_norm", g.ClipNorm, "above 0")
 	}
-	g.described = g.release(g.Clip)
+	g.described = g.release(g.ClipNorm)
 	return nil
 }
 
-func (g *User) release(clip float64) account.Release {
+func (g *OwnerGradient) release(clip float64) account.Release {
 	return account.Release{
-		Oracle: UserGradName, Adjacency: g.Adjacency, Unit: account.Owner(),
+		Oracle: OwnerGradName, Adjacency: g.Adjacency, Unit: account.Owner(),
 		Sampler: account.Sampler{Kind: account.FullBatch},
 		Parts: []account.Part{{Name: "gradient", Clip: clip, Shift: shift(g.Adjacency), Norm: account.L2,
 			Dim: g.Model.Dim()}},
@@ -53,7 +53,7 @@ func (g *User) release(clip float64) account.Release {
 
 // Describe states the release. A query's own public clip takes the place of Clip. The
 // parts must not be changed.
-func (g *User) Describe(q *agent.Query) (account.Release, error) {
+func (g *OwnerGradient) Describe(q *agent.Query) (account.Release, error) {
 	if len(q.At) != g.Model.Dim() {
 		return account.Release{}, config.Bad("point", len(q.At), "as many values as the model has parameters")
 	}
@@ -63,15 +63,15 @@ func (g *User) Describe(q *agent.Query) (account.Release, error) {
 	return g.described, nil
 }
 
-func (g *User) clip(q *agent.Query) float64 {
+func (g *OwnerGradient) clip(q *agent.Query) float64 {
 	if q.Clip > 0 {
 		return q.Clip
 	}
-	return g.Clip
+	return g.ClipNorm
 }
 
 // Evaluate writes the clipped mean.
-func (g *User) Evaluate(dst *privacy.Value, q *agent.Query, _ *rng.Stream) {
+func (g *OwnerGradient) Evaluate(dst *privacy.Value, q *agent.Query, _ *rng.Stream) {
 	g.sum(dst.Float, q)
 	f := g.factor(dst.Float, g.clip(q))
 	for i, x := range dst.Float {
@@ -81,7 +81,7 @@ func (g *User) Evaluate(dst *privacy.Value, q *agent.Query, _ *rng.Stream) {
 
 // EvaluateGrid is Evaluate in integers: the clipped mean is truncated toward zero, which
 // does not lengthen it.
-func (g *User) EvaluateGrid(dst []int64, q *agent.Query, _ *rng.Stream) {
+func (g *OwnerGradient) EvaluateGrid(dst []int64, q *agent.Query, _ *rng.Stream) {
 	s := g.Pool.p.Get().(*scratch)
 	if cap(s.gradient) < len(dst) {
 		s.gradient = make(tensor.Vec, len(dst))
@@ -99,7 +99,7 @@ func (g *User) EvaluateGrid(dst []int64, q *agent.Query, _ *rng.Stream) {
 }
 
 // sum adds the gradients of all records; a record without a finite gradient adds zero.
-func (g *User) sum(dst tensor.Vec, q *agent.Query) {
+func (g *OwnerGradient) sum(dst tensor.Vec, q *agent.Query) {
 	s := g.Pool.p.Get().(*scratch)
 	s.blocks(&g.Records, func(b *model.Batch) {
 		g.Model.ClippedGradientSum(dst, q.At, b, math.Inf(1), &s.work)
@@ -110,7 +110,7 @@ func (g *User) sum(dst tensor.Vec, q *agent.Query) {
 
 // factor makes the clipped mean of a finite sum: 1/m and the clip in one, with room for
 // the rounding of the norm and of every product.
-func (g *User) factor(sum tensor.Vec, clip float64) float64 {
+func (g *OwnerGradient) factor(sum tensor.Vec, clip float64) float64 {
 	if len(g.Records.Index) == 0 {
 		return 0
 	}

@@ -14,12 +14,13 @@ import (
 	"sotto/tensor"
 )
 
-func user(t *testing.T, d *data.Dataset, index []int32, clip float64, a account.Adjacency) *oracle.User {
+func user(t *testing.T, d *data.Dataset, index []int32, clip float64,
+	a account.Adjacency) *oracle.OwnerGradient {
 	t.Helper()
-	u := &oracle.User{
+	u := &oracle.OwnerGradient{
 		Model:     logisticModel(t, d.X.Cols),
 		Records:   oracle.Records{Data: d, Index: index},
-		Clip:      clip,
+		ClipNorm:  clip,
 		Adjacency: a,
 		Pool:      oracle.NewPool(),
 	}
@@ -29,11 +30,11 @@ func user(t *testing.T, d *data.Dataset, index []int32, clip float64, a account.
 	return u
 }
 
-func userAnswer(u *oracle.User, theta tensor.Vec) (tensor.Vec, []int64) {
+func userAnswer(u *oracle.OwnerGradient, theta tensor.Vec) (tensor.Vec, []int64) {
 	v := privacy.Value{Float: make(tensor.Vec, len(theta))}
 	u.Evaluate(&v, &agent.Query{At: theta}, nil)
 	grid := make([]int64, len(theta))
-	if !math.IsInf(u.Clip, 1) {
+	if !math.IsInf(u.ClipNorm, 1) {
 		u.EvaluateGrid(grid, &agent.Query{At: theta}, nil)
 	}
 	return v.Float, grid
@@ -41,7 +42,7 @@ func userAnswer(u *oracle.User, theta tensor.Vec) (tensor.Vec, []int64) {
 
 // The answer is the mean of all gradients, clipped as a whole, beside a double-precision
 // reference; in integers it is that, truncated.
-func TestUserGradient(t *testing.T) {
+func TestOwnerGradient(t *testing.T) {
 	const n, dim = 400, 13
 	d := points(n, dim)
 	theta := make(tensor.Vec, dim)
@@ -80,7 +81,7 @@ func TestUserGradient(t *testing.T) {
 
 // Whatever the records hold, the answer is no longer than the clip, in either form: also
 // where gradients are not finite or overflow.
-func TestUserGradientIsBounded(t *testing.T) {
+func TestOwnerGradientIsBounded(t *testing.T) {
 	const dim = 50
 	d := points(6, dim)
 	for k := range dim {
@@ -129,7 +130,7 @@ func TestUserDescribe(t *testing.T) {
 	if _, err := u.Describe(&agent.Query{At: make(tensor.Vec, 5)}); !errors.As(err, &bad) {
 		t.Errorf("a point of another length: %v", err)
 	}
-	u.Clip = 0
+	u.ClipNorm = 0
 	if err := u.Validate(); !errors.As(err, &bad) || bad.Key != "max_grad_norm" {
 		t.Errorf("clip 0: %v", err)
 	}
