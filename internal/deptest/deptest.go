@@ -18,7 +18,7 @@ import (
 // layers lists packages from the lowest; imports go down. Packages of one line may import
 // each other only where edges says so.
 var layers = [][]string{
-	{"config", "tensor", "rng", "model/onnx"},
+	{"config", "tensor", "rng", "model/onnx", "privacy/account/loss"},
 	{"agent", "privacy/account", "model", "experiment/runfile"},
 	{"topology", "data", "privacy/ledger", "privacy", "privacy/account/network"},
 	{"oracle", "algo", "sim", "node"},
@@ -62,11 +62,14 @@ var rules = []rule{
 		path: "sotto/data", why: "the gate holds oracles as an interface and never sees records"},
 	{in: []string{"privacy", "privacy/account", "privacy/account/network", "privacy/ledger"},
 		path: "sotto/model", why: "the gate holds oracles as an interface and never sees models"},
-	{in: []string{"algo", "agent", "privacy/account", "privacy/account/network", "topology", "tensor", "rng",
+	{in: []string{"algo", "agent", "privacy/account", "privacy/account/loss", "privacy/account/network",
+		"topology", "tensor", "rng",
 		"config"}, path: "net/...", why: "no I/O in what must be deterministic"},
-	{in: []string{"algo", "agent", "privacy/account", "privacy/account/network", "tensor", "rng", "config",
+	{in: []string{"algo", "agent", "privacy/account", "privacy/account/loss", "privacy/account/network",
+		"tensor", "rng", "config",
 		"oracle", "sim"}, path: "os", why: "no I/O in what must be deterministic"},
-	{in: []string{"algo", "agent", "privacy/account", "privacy/account/network", "privacy", "tensor", "rng",
+	{in: []string{"algo", "agent", "privacy/account", "privacy/account/loss", "privacy/account/network",
+		"privacy", "tensor", "rng",
 		"config", "oracle", "sim", "model",
 		"topology"}, path: "time", why: "rounds are numbers: no clock in what must be deterministic, and " +
 		"no timing of private data"},
@@ -107,6 +110,8 @@ type door struct {
 var doors = []door{
 	{in: []string{"experiment/runfile"}, may: []string{"config"},
 		why: "a run file is text with places, whatever it configures"},
+	{in: []string{"privacy/account/loss"},
+		why: "losses are numbers, whatever has them"},
 	{in: []string{"internal/rowfile"}, may: []string{"config"},
 		why: "a table is rows of text, whatever they are of"},
 	{in: []string{"report"},

@@ -1,16 +1,9 @@
 package account
 
-import "math"
-
-// losses is a privacy loss distribution on the grid h*(off+i): p[i] under P, inf the mass
-// at +Inf, composed count times.
-type losses struct {
-	h     float64
-	off   int
-	p     []float64
-	inf   float64
-	count float64
-}
+import (
+	"math"
+	"sotto/privacy/account/loss"
+)
 
 // table holds the tails of one event on the grid h*(lo+i).
 type table struct {
@@ -99,93 +92,43 @@ func (tab *table) cell(i int) (p, q float64) {
 // loss is rounded at random by at most h with an upward drift below h^2/8 e^h, which
 // gives the lower bounds. Mass above the grid goes to infinity, mass below it moves up to
 // the first point. mirrored builds the pair (Q, P).
-func (tab *table) connect(mirrored bool, count int) losses {
+func (tab *table) connect(mirrored bool, count int) loss.Law {
 	n := len(tab.at)
-	out := losses{h: tab.h, off: tab.lo, p: make([]float64, n), count: float64(count)}
+	out := loss.Law{H: tab.h, Off: tab.lo, P: make([]float64, n), Count: float64(count)}
 	first, last := &tab.at[0], &tab.at[n-1]
 	up := -math.Expm1(-tab.h)
 	if !mirrored {
-		out.inf, out.p[0] = last.pUp, first.pLo
+		out.Inf, out.P[0] = last.pUp, first.pLo
 		for i := 0; i+1 < n; i++ {
 			p, q := tab.cell(i)
 			if p == 0 {
 				continue
 			}
 			high := upperShare(p, q, tab.h*float64(tab.lo+i), up)
-			out.p[i] += p - high
-			out.p[i+1] += high
+			out.P[i] += p - high
+			out.P[i+1] += high
 		}
-		return out.trim()
+		return out.Trim()
 	}
-	out.off = -(tab.lo + n - 1)
-	out.inf, out.p[0] = first.qLo, last.qUp
+	out.Off = -(tab.lo + n - 1)
+	out.Inf, out.P[0] = first.qLo, last.qUp
 	for i := 0; i+1 < n; i++ { // cell [-t_{i+1}, -t_i) of the mirrored loss, indices n-2-i and n-1-i
 		p, q := tab.cell(i)
 		if q == 0 {
 			continue
 		}
 		high := upperShare(q, p, -tab.h*float64(tab.lo+i+1), up)
-		out.p[n-2-i] += q - high
-		out.p[n-1-i] += high
+		out.P[n-2-i] += q - high
+		out.P[n-1-i] += high
 	}
-	return out.trim()
+	return out.Trim()
 }
 
 // upperShare is the part of a cell's probability p that goes to its upper end, for lower
 // end l and up = 1-e^-h; all of it where q has no digits.
 func upperShare(p, q, l, up float64) float64 {
-	if q <= 0 || l > steepLoss {
+	if q <= 0 || l > loss.Steep {
 		return p
 	}
 	return math.Min(p, math.Max(0, (p-math.Exp(l)*q)/up))
-}
-
-// trim drops zeros at both ends; at least one cell stays.
-func (d losses) trim() losses {
-	lo, hi := 0, len(d.p)
-	for lo+1 < hi && d.p[lo] == 0 {
-		lo++
-	}
-	for hi > lo+1 && d.p[hi-1] == 0 {
-		hi--
-	}
-	d.p, d.off = d.p[lo:hi], d.off+lo
-	return d
-}
-
-// infinite is the probability that some loss of the composition is +Inf.
-func infinite(ds []losses) float64 {
-	var lnFinite float64
-	for i := range ds {
-		lnFinite += ds[i].count * math.Log1p(-math.Min(1, ds[i].inf))
-	}
-	return -math.Expm1(lnFinite)
-}
-
-// cumulants returns ln sum_i p_i e^(lam t_i) and its first two derivatives in lam, of a
-// single copy.
-func (d *losses) cumulants(lam float64) (k, k1, k2 float64) {
-	const block = 64
-	ref := d.h * float64(d.off)
-	if lam > 0 {
-		ref = d.h * float64(d.off+len(d.p)-1)
-	}
-	ratio := math.Exp(lam * d.h)
-	var s0, s1, s2 float64
-	for lo := 0; lo < len(d.p); lo += block {
-		t := d.h * float64(d.off+lo)
-		e := math.Exp(lam * (t - ref))
-		for _, p := range d.p[lo:min(lo+block, len(d.p))] {
-			if p != 0 {
-				w := p * e
-				s0 += w
-				s1 += w * t
-				s2 += w * t * t
-			}
-			e *= ratio
-			t += d.h
-		}
-	}
-	k1 = s1 / s0
-	return lam*ref + math.Log(s0), k1, math.Max(0, s2/s0-k1*k1)
 }

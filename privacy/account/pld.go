@@ -6,6 +6,7 @@ import (
 	"math"
 
 	"sotto/config"
+	"sotto/privacy/account/loss"
 )
 
 // PrivacyLoss is the primary accountant ("pld"): it composes privacy loss distributions
@@ -132,7 +133,7 @@ func tooSmall(delta, works float64) error {
 }
 
 func isTooWide(err error) (float64, bool) {
-	var w errTooWide
+	var w loss.TooWide
 	ok := errors.As(err, &w)
-	return w.factor, ok
+	return w.Factor, ok
 }

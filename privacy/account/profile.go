@@ -1,6 +1,9 @@
 package account
 
-import "math"
+import (
+	"math"
+	"sotto/privacy/account/loss"
+)
 
 // Profile is the whole privacy profile of a composition: an upper bound of delta for
 // every epsilon. Unlike PrivacyLoss.Epsilon, which resolves any delta, its values are
@@ -52,13 +55,13 @@ func (w *workload) profile() ([]func(float64) float64, error) {
 			if err != nil {
 				break
 			}
-			var c composed
-			if infinite(ds) > 1-1e-12 {
+			var c loss.Sum
+			if loss.Infinite(ds) > 1-1e-12 {
 				out = append(out, func(float64) float64 { return 1 })
 				continue
 			}
-			if c, err = compose(ds, 0, 37); err == nil {
-				out = append(out, c.reader())
+			if c, err = loss.Convolve(ds, 0, 37); err == nil {
+				out = append(out, c.Reader())
 			}
 		}
 		if f, wide := isTooWide(err); wide {
@@ -68,30 +71,6 @@ func (w *workload) profile() ([]func(float64) float64, error) {
 		return out, err
 	}
 	return []func(float64) float64{func(float64) float64 { return 1 }}, nil
-}
-
-// reader returns deltaAt with suffix sums, for an untilted composition. Below the window
-// it is the bound 1.
-func (c *composed) reader() func(eps float64) float64 {
-	n := len(c.y)
-	s1, s2 := make([]float64, n+1), make([]float64, n+1) // sums over i.. of y and of y e^(l_(i-1) - l)
-	decay := math.Exp(-c.h)
-	for i := n - 1; i >= 0; i-- {
-		s1[i] = s1[i+1] + c.y[i]
-		s2[i] = (s2[i+1] + c.y[i]) * decay
-	}
-	base := c.inf + c.tau + c.err
-	return func(eps float64) float64 {
-		i := int(math.Floor(eps/c.h)) - c.start + 1 // first cell above eps
-		if i >= n {
-			return math.Min(1, base)
-		}
-		if i < 0 {
-			return 1
-		}
-		below := c.h * float64(c.start+i-1)
-		return math.Min(1, base+math.Max(0, s1[i]-math.Exp(eps-below)*s2[i])*(1+c.round))
-	}
 }
 
 // Delta is an upper bound of delta at any real epsilon, the larger of both directions.

@@ -4,6 +4,7 @@ import (
 	"math"
 	"slices"
 	"sort"
+	"sotto/privacy/account/loss"
 )
 
 const (
@@ -158,13 +159,13 @@ func tauFor(delta float64) float64 { return math.Min(1e-15, 1e-6*delta) }
 
 // grids discretises every pair, once for each of ways (false: the pair, true: its mirror
 // image).
-func grids(h float64, pairs []pair, counts []int, delta float64, ways []bool) ([][]losses, error) {
+func grids(h float64, pairs []pair, counts []int, delta float64, ways []bool) ([][]loss.Law, error) {
 	mass := gridMass(delta, counts)
-	out := make([][]losses, len(ways))
+	out := make([][]loss.Law, len(ways))
 	for k, p := range pairs {
 		t0, t1 := p.support(mass)
 		if cells := (t1 - t0) / h; cells > 1.1*cellsFor(pairs) {
-			return nil, errTooWide{cells / cellsFor(pairs)}
+			return nil, loss.TooWide{Factor: cells / cellsFor(pairs)}
 		}
 		tab := p.tabulate(h, t0, t1)
 		for i, mirrored := range ways {
@@ -189,13 +190,13 @@ func (q *query) on(h float64, ways []bool) ([]onGrid, error) {
 			return nil, err
 		}
 		// in the tail, lam times the variance of rounding adds to its drift
-		g := onGrid{Interval: Interval{0, up}, mirrored: ways[i], drift: (1 + c.lam) * c.drift}
+		g := onGrid{Interval: Interval{0, up}, mirrored: ways[i], drift: (1 + c.Lam) * c.Drift}
 		if q.w.tight() {
 			// Given the true losses, the grid's sum exceeds theirs by more than t with
 			// probability at most eta, so delta(eps) >= profile(eps + t) - eta - tau.
 			eta := 1e-3 * q.delta
-			g.slack = c.slack(eta)
-			g.Lower = math.Max(0, c.lowerEpsilon(q.delta+eta+tauFor(q.delta))-g.slack)
+			g.slack = c.Slack(eta)
+			g.Lower = math.Max(0, c.LowerEpsilon(q.delta+eta+tauFor(q.delta))-g.slack)
 		}
 		out[i] = g
 	}
@@ -204,40 +205,36 @@ func (q *query) on(h float64, ways []bool) ([]onGrid, error) {
 
 // composeFor composes with the tilt that resolves the tail at delta. A bounded loss may
 // have no tail of that size; then smaller tilts, the last of them none, resolve it.
-func composeFor(ds []losses, delta float64) (c composed, eps float64, err error) {
-	inf := infinite(ds)
+func composeFor(ds []loss.Law, delta float64) (c loss.Sum, eps float64, err error) {
+	inf := loss.Infinite(ds)
 	if inf > 1-1e-12 {
-		return composed{inf: inf}, math.Inf(1), nil
+		return loss.Sum{Inf: inf}, math.Inf(1), nil
 	}
 	finite := math.Max(delta-inf, 1e-3*delta)
 	works := 0.0
 	for _, f := range []float64{1, 0.25, 0.05, 0} {
 		lam, nats := 0.0, windowNats-(1-f)*math.Log(delta) // the smaller the tilt, the wider the window
 		if f > 0 {
-			lam, _ = chernoff(ds, -f*math.Log(finite))
-			if k, _, _ := total(ds, lam); k <= math.Log(delta-inf) {
-				return composed{}, 0, nil // P[loss > 0] <= delta
+			lam = loss.Chernoff(ds, -f*math.Log(finite))
+			if k, _, _ := loss.Total(ds, lam); k <= math.Log(delta-inf) {
+				return loss.Sum{}, 0, nil // P[loss > 0] <= delta
 			}
 		}
-		if c, err = compose(ds, lam, nats); err != nil {
+		if c, err = loss.Convolve(ds, lam, nats); err != nil {
 			if f < 1 {
 				break // a wider window than the tail needs
 			}
 			return c, 0, err
 		}
 		var ok bool
-		if eps, ok = c.upperEpsilon(delta); ok {
+		if eps, ok = c.UpperEpsilon(delta); ok {
 			return c, eps, nil
 		}
-		works = math.Max(works, 20*c.err)
+		works = math.Max(works, 20*c.Err)
 	}
 	if inf < delta/2 { // a sum of bounded losses does not exceed its largest value
-		var top float64
-		for i := range ds {
-			top += ds[i].count * ds[i].h * float64(ds[i].off+len(ds[i].p)-1)
-		}
-		if top <= loosestTop {
-			return composed{}, math.Max(0, top), nil
+		if top := loss.Largest(ds); top <= loosestTop {
+			return loss.Sum{}, math.Max(0, top), nil
 		}
 	}
 	return c, 0, tooSmall(delta, math.Max(works, 10*delta))

@@ -1,6 +1,9 @@
 package account
 
-import "math"
+import (
+	"math"
+	"sotto/privacy/account/loss"
+)
 
 // workload is what one unit meets, as pairs with counts.
 type workload struct {
@@ -79,7 +82,7 @@ func (w *workload) trivial(delta float64, ways []bool) (Interval, bool) {
 			return profileOf(w.pairs[0], m, eps)
 		}, delta))
 	}
-	i := Interval{math.Min(steepLoss, e*(1-1e-9)), math.Min(w.pure, e*(1+1e-9))}
+	i := Interval{math.Min(loss.Steep, e*(1-1e-9)), math.Min(w.pure, e*(1+1e-9))}
 	if !w.tight() {
 		i.Lower = 0
 	}
@@ -98,7 +101,7 @@ func profileOf(p pair, mirrored bool, eps float64) float64 {
 		v := at(eps)
 		up, other = v.pUp, v.qUp
 	}
-	if eps > steepLoss || other == 0 {
+	if eps > loss.Steep || other == 0 {
 		return up
 	}
 	return math.Max(0, up-math.Exp(eps)*other)
@@ -145,7 +148,7 @@ func (w *workload) delta(eps float64) (Interval, error) {
 	case w.exact():
 		d := math.Max(profileOf(w.pairs[0], false, eps), profileOf(w.pairs[0], true, eps))
 		lower := d * (1 - 1e-9)
-		if !w.tight() || eps > steepLoss {
+		if !w.tight() || eps > loss.Steep {
 			lower = 0
 		}
 		return Interval{lower, math.Min(1, d*(1+1e-9))}, nil
@@ -173,26 +176,23 @@ func (w *workload) deltaOn(h float64, pairs []pair, counts []int, eps float64) (
 		return i, err
 	}
 	for _, ds := range all {
-		if inf := infinite(ds); inf > 1-1e-12 {
+		if inf := loss.Infinite(ds); inf > 1-1e-12 {
 			return Interval{i.Lower, 1}, nil
 		}
-		lam := tiltAt(ds, eps)
+		lam := loss.TiltAt(ds, eps)
 		nats := float64(windowNats)
 		if lam == 0 {
 			nats = 37
 		}
-		c, err := compose(ds, lam, nats)
+		c, err := loss.Convolve(ds, lam, nats)
 		if err != nil {
 			return i, err
 		}
-		up := c.deltaAt(eps)
+		up := c.Delta(eps)
 		eta := 1e-3 * up
-		t := c.slack(eta)
-		at := eps + t
-		lo := (c.deltaAt(at)-c.tau)*(1-2*c.round) - (2*c.err+c.wrap)*math.Exp(c.k-c.lam*at) - eta
 		i.Upper = math.Max(i.Upper, up)
 		if w.tight() {
-			i.Lower = math.Max(i.Lower, lo)
+			i.Lower = math.Max(i.Lower, c.LowerDelta(eps, eta))
 		}
 	}
 	return i, nil
