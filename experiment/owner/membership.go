@@ -129,14 +129,14 @@ func (m *Membership) request() node.Request {
 		events = append(events, c.Event)
 	}
 	return node.Request{
-		Algorithm:  m.Terms.Algorithm,
-		Dataset:    m.Terms.Dataset,
-		ExpectedBatchSize:      m.Terms.Batch,
-		Members:    m.Roster.Keys(),
-		Self:       m.Roster.Keys()[m.Self],
-		Provenance: m.Terms.Provenance,
-		Curious:    m.Terms.Curious,
-		Events:     events,
+		Algorithm:         m.Terms.Algorithm,
+		Dataset:           m.Terms.Dataset,
+		ExpectedBatchSize: m.Terms.Batch,
+		Members:           m.Roster.Keys(),
+		Self:              m.Roster.Keys()[m.Self],
+		Provenance:        m.Terms.Provenance,
+		Curious:           m.Terms.Curious,
+		Events:            events,
 	}
 }
 

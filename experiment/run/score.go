@@ -25,7 +25,7 @@ func scorer(e *experiment.Experiment, i int, l ledger.Ledger, pool *oracle.Pool,
 		Model:     e.Task.Model,
 		Records:   oracle.Records{Data: e.Task.Split.Train, Index: e.Task.HeldOut[i]},
 		Loss:      p.Score == metric.Loss,
-		ClipNorm:      p.ScoreClip,
+		ClipNorm:  p.ScoreClip,
 		Adjacency: e.Setup.Target.Adjacency,
 		Pool:      pool,
 	}

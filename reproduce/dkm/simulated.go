@@ -107,16 +107,16 @@ func (n *simulated) oracles(i int, f agent.Factory, env agent.Env) (map[string]p
 		return nil, err
 	}
 	o, err := oracle.New(&oracle.Public{
-		Model:         n.model,
-		SampleRate:    1,
+		Model:             n.model,
+		SampleRate:        1,
 		ExpectedBatchSize: float64(n.records),
 		ClipNorm:          n.clip,
-		Adjacency:     account.ReplaceOne,
-		Unit:          account.Record(),
-		Residual:      1,
-		Init:          make(tensor.Vec, n.model.Dim()),
-		Published:     n.published,
-		OneRecord:     n.published,
+		Adjacency:         account.ReplaceOne,
+		Unit:              account.Record(),
+		Residual:          1,
+		Init:              make(tensor.Vec, n.model.Dim()),
+		Published:         n.published,
+		OneRecord:         n.published,
 	}, &asks[0].Query)
 	if err != nil {
 		return nil, err
