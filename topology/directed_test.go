@@ -192,6 +192,12 @@ func TestJointlyConnected(t *testing.T) {
 	if err == nil || !strings.Contains(err.Error(), "in rounds 1 to 2 agent 0 reaches 3 of 7 agents") {
 		t.Errorf("rounds of even hops: %v", err)
 	}
+	if w := topology.ConnectedWindow(s, 1, 100); w != 3 {
+		t.Errorf("%d rounds connect all, want 3", w)
+	}
+	if w := topology.ConnectedWindow(s, 1, 2); w != 0 {
+		t.Errorf("%d rounds of at most 2 connect all", w)
+	}
 	if _, err = topology.Build(topology.Spec{Graph: "exp-directed", Agents: 8, Window: 2}, params("")); err ==
 		nil || !strings.Contains(err.Error(), "in rounds 1 to 2") {
 		t.Errorf("a window of 2 rounds: %v", err)

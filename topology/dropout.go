@@ -121,6 +121,17 @@ func JointlyConnected(s Schedule, from, window uint64) error {
 	return nil
 }
 
+// ConnectedWindow returns the least number of rounds, from on, whose links together
+// connect all agents as [JointlyConnected] says; 0: more than most.
+func ConnectedWindow(s Schedule, from, most uint64) uint64 {
+	for w := uint64(1); w <= most; w++ {
+		if JointlyConnected(s, from, w) == nil {
+			return w
+		}
+	}
+	return 0
+}
+
 // reached counts the agents, 0 among them, that agent 0 gets to over the links of all
 // graphs.
 func reached(graphs []*Graph, n int, side func(*Graph, agent.ID) []agent.Neighbor) int {

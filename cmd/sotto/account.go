@@ -176,12 +176,12 @@ func newAccountRate() *cobra.Command {
 			"expected batch size)",
 		Args: noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			if cmd.Flags().Changed("sample-rate") || m.sampler != "" && m.sampler != "poisson" {
+			if cmd.Flags().Changed("sample-rate") || m.samplerName != "" && m.samplerName != "poisson" {
 				return usageError{
 					errors.New("account rate searches for the Poisson sample rate: no --sample-rate or " +
 						"other --sampler beside it")}
 			}
-			m.rate, m.sampler = .5, "poisson"
+			m.sampler.SampleRate, m.samplerName = .5, "poisson"
 			return m.withPlan(func(name string, plan account.Plan) error {
 				res, err := account.Rate(plan, target)
 				if err != nil {

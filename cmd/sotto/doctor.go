@@ -5,13 +5,11 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
-	"text/tabwriter"
 
 	"github.com/spf13/cobra"
 
+	"sotto/bench"
 	"sotto/data"
-	"sotto/rng"
-	"sotto/tensor"
 )
 
 func newDoctor() *cobra.Command {
@@ -21,24 +19,21 @@ func newDoctor() *cobra.Command {
 		Short: "Check what a run needs on this machine",
 		Args:  noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			t := tabwriter.NewWriter(cmd.OutOrStdout(), 0, 4, 2, ' ', 0)
-			row := func(what, format string, args ...any) {
-				fmt.Fprintf(t, "%s\t%s\n", what, fmt.Sprintf(format, args...))
-			}
+			row, flush := rows(cmd.OutOrStdout())
+			machine := bench.Look()
 			row("program", "%s on %s/%s, %s", version(), runtime.GOOS, runtime.GOARCH, runtime.Version())
 			row("processors", "%d, %d in use", runtime.NumCPU(), runtime.GOMAXPROCS(0))
-			row("kernels", "%s", kernels(os.Getenv("SOTTO_CPU")))
-			if tensor.HasAMX() {
+			row("kernels", "%s", kernels(machine.Kernels, os.Getenv("SOTTO_CPU")))
+			if machine.AMX {
 				row("bf16", "AMX tiles, for precision = \"bf16\"")
 			} else {
 				row("bf16", "no AMX in use: precision = \"bf16\" works, at the speed of float32 or less")
 			}
-			a, b := rng.NewKey(), rng.NewKey()
-			row("random keys", "%s", okay(a != b && a != rng.Key{}, "operating system generator",
+			row("random keys", "%s", okay(machine.Random, "operating system generator",
 				"the operating system gives equal keys"))
 			row("run folder", "%s", writable(out))
 			dataRows(dataDir, row)
-			return t.Flush()
+			return flush()
 		},
 	}
 	c.Flags().StringVar(&out, "out", "runs", "folder of run directories")
@@ -46,9 +41,8 @@ func newDoctor() *cobra.Command {
 	return c
 }
 
-// kernels names the kernels in use; forced is what SOTTO_CPU asks for.
-func kernels(forced string) string {
-	k := tensor.Kernels()
+// kernels names the kernels k in use; forced is what SOTTO_CPU asks for.
+func kernels(k, forced string) string {
 	return okay(forced == "" || forced == k, k+" (SOTTO_CPU forces avx512, avx2 or portable)",
 		fmt.Sprintf("SOTTO_CPU asks for %q, this machine has no such kernels; in use: %s", forced, k))
 }

@@ -15,16 +15,24 @@ import (
 
 // mechanismFlags describe a run of equal releases on the command line.
 type mechanismFlags struct {
-	mechanism, sampler           string
-	adjacency, unit, accountant  string
-	noise, scale, sensitivity    float64
-	bound, probability           float64
-	stepEpsilon, stepDelta       float64
-	rate                         float64
-	steps, group                 int
-	population, batch, maxBatch  int
-	period, draws, dim, category int
-	output                       string
+	noiseFlags
+	samplerName     string
+	sampler         account.Sampler
+	adjacency, unit string
+	group           int
+	accountant      string
+	draws, steps    int
+	output          string
+}
+
+// noiseFlags describe the noise of one release.
+type noiseFlags struct {
+	mechanism              string
+	noise                  float64 // multiplier
+	scale, sensitivity     float64
+	bound, probability     float64
+	stepEpsilon, stepDelta float64
+	dim, category          int
 }
 
 func (m *mechanismFlags) registerPair(c *cobra.Command) {
@@ -53,15 +61,15 @@ func (m *mechanismFlags) register(c *cobra.Command) {
 	f.Float64Var(&m.stepEpsilon, "step-epsilon", 0, "eps-delta: epsilon of one step")
 	f.Float64Var(&m.stepDelta, "step-delta", 0, "eps-delta: delta of one step")
 	f.IntVar(&m.dim, "dim", 1, "discrete Gaussian: number of coordinates")
-	f.StringVar(&m.sampler, "sampler", "",
+	f.StringVar(&m.samplerName, "sampler", "",
 		"poisson, fixed-size, truncated-poisson, shuffled, cyclic or none; default: poisson with "+
 			"--sample-rate, else none")
-	f.Float64Var(&m.rate, "sample-rate", 0,
+	f.Float64Var(&m.sampler.SampleRate, "sample-rate", 0,
 		"poisson: probability that a record is in a step, above 0 and at most 1")
-	f.IntVar(&m.population, "population", 0, "fixed-size and truncated-poisson: public number of records")
-	f.IntVar(&m.batch, "batch-size", 0, "fixed-size: records in a step")
-	f.IntVar(&m.maxBatch, "max-batch", 0, "truncated-poisson: largest batch")
-	f.IntVar(&m.period, "period", 0, "shuffled and cyclic: steps in an epoch")
+	f.IntVar(&m.sampler.Population, "population", 0, "fixed-size and truncated-poisson: public number of records")
+	f.IntVar(&m.sampler.BatchSize, "batch-size", 0, "fixed-size: records in a step")
+	f.IntVar(&m.sampler.MaxBatchSize, "max-batch", 0, "truncated-poisson: largest batch")
+	f.IntVar(&m.sampler.Period, "period", 0, "shuffled and cyclic: steps in an epoch")
 	f.IntVar(&m.draws, "micro-batches", 1, "Poisson micro-batches summed before one noise draw")
 	f.IntVar(&m.steps, "steps", 1, "number of releases")
 	m.registerPair(c)
@@ -116,7 +124,7 @@ func (m *mechanismFlags) withPlan(f func(name string, plan account.Plan) error) 
 
 // inner is the event of one release on a fixed batch, at a noise scale over the clip or
 // sensitivity.
-func (m *mechanismFlags) inner(noise float64, a account.Adjacency) (account.Event, error) {
+func (m *noiseFlags) inner(noise float64, a account.Adjacency) (account.Event, error) {
 	relative := m.scale / m.sensitivity
 	switch m.mechanism {
 	case "gaussian":
@@ -142,9 +150,9 @@ func (m *mechanismFlags) inner(noise float64, a account.Adjacency) (account.Even
 }
 
 func (m *mechanismFlags) samplerAt(rate float64) (account.Sampler, error) {
-	name := m.sampler
+	name := m.samplerName
 	if name == "" {
-		if name = "none"; m.rate != 0 {
+		if name = "none"; m.sampler.SampleRate != 0 {
 			name = "poisson"
 		}
 	}
@@ -152,17 +160,12 @@ func (m *mechanismFlags) samplerAt(rate float64) (account.Sampler, error) {
 	if err != nil {
 		return account.Sampler{}, err
 	}
-	if kind == account.Poisson && !(m.rate > 0 && m.rate <= 1) {
-		return account.Sampler{}, config.Bad("--sample-rate", m.rate, "above 0 and at most 1")
+	if kind == account.Poisson && !(m.sampler.SampleRate > 0 && m.sampler.SampleRate <= 1) {
+		return account.Sampler{}, config.Bad("--sample-rate", m.sampler.SampleRate, "above 0 and at most 1")
 	}
-	return account.Sampler{
-		Kind:         kind,
-		SampleRate:   rate,
-		Population:   m.population,
-		BatchSize:    m.batch,
-		MaxBatchSize: m.maxBatch,
-		Period:       m.period,
-	}, nil
+	s := m.sampler
+	s.Kind, s.SampleRate = kind, rate
+	return s, nil
 }
 
 // plan is the run that the flags describe.
@@ -171,7 +174,7 @@ func (m *mechanismFlags) plan(accountant string) (account.Plan, error) {
 	if err != nil {
 		return account.Plan{}, err
 	}
-	if _, err := m.samplerAt(m.rate); err != nil {
+	if _, err := m.samplerAt(m.sampler.SampleRate); err != nil {
 		return account.Plan{}, err
 	}
 	if !(m.sensitivity > 0) || math.IsInf(m.sensitivity, 1) {
@@ -214,7 +217,7 @@ func (m *mechanismFlags) plan(accountant string) (account.Plan, error) {
 		Adjacency:       a,
 		Unit:            unit,
 		NoiseMultiplier: noise,
-		SampleRate:      m.rate,
+		SampleRate:      m.sampler.SampleRate,
 		Steps:           []account.PlanStep{{Event: step, Times: m.steps}},
 	}, nil
 }

@@ -48,7 +48,7 @@ func newTopologyShow() *cobra.Command {
 				Info:             info,
 				Round:            f.round,
 				ColumnStochastic: topology.Validate(g, topology.Claims{ColumnStochastic: true}) == nil,
-				Window:           connectedWindow(schedule, f.round),
+				Window:           topology.ConnectedWindow(schedule, f.round, mostWindow),
 			}
 			if output == "json" {
 				return json.NewEncoder(cmd.OutOrStdout()).Encode(shown)
@@ -61,6 +61,9 @@ func newTopologyShow() *cobra.Command {
 	return c
 }
 
+// mostWindow ends the search for the Window of a shownGraph.
+const mostWindow = 100
+
 // shownGraph is the graph of one round.
 type shownGraph struct {
 	topology.Info
@@ -69,16 +72,6 @@ type shownGraph struct {
 	// Window is the least number of rounds, from Round on, whose links together connect
 	// all agents; 0: more than 100.
 	Window uint64 `json:"window"`
-}
-
-// connectedWindow is the Window of a shownGraph.
-func connectedWindow(s topology.Schedule, from uint64) uint64 {
-	for w := range uint64(100) {
-		if topology.JointlyConnected(s, from, w+1) == nil {
-			return w + 1
-		}
-	}
-	return 0
 }
 
 // graphFlags say which graph of a family to build.
