@@ -33,13 +33,13 @@ func CurveKey(r *sweep.Row) RunKey {
 	return RunKey{r.ConfigDigest[:min(16, len(r.ConfigDigest))], r.Engine, r.Arithmetic}
 }
 
-// Of returns the kept metrics of a row's run.
-func (c Curves) Of(r *sweep.Row) []rundir.Row {
+// of returns the kept metrics of a row's run.
+func (c Curves) of(r *sweep.Row) []rundir.Row {
 	return c[CurveKey(r)]
 }
 
 // series returns a metric of a run by round, for one agent or "mean" or "all".
-func Series(rows []rundir.Row, metric, agent string) (rounds []uint64, values []float64) {
+func series(rows []rundir.Row, metric, agent string) (rounds []uint64, values []float64) {
 	for _, r := range rows {
 		if r.Metric == metric && r.Agent == agent {
 			rounds, values = append(rounds, r.Round), append(values, r.Value)
@@ -48,14 +48,14 @@ func Series(rows []rundir.Row, metric, agent string) (rounds []uint64, values []
 	return rounds, values
 }
 
-// Over is a metric of equal runs against rounds, or against vectors transmitted: mean and
+// over is a metric of equal runs against rounds, or against vectors transmitted: mean and
 // standard deviation over seeds.
-func (c Curves) Over(runs []sweep.Row, metric, agent string, vectors bool) []plot.Point {
+func (c Curves) over(runs []sweep.Row, metric, agent string, vectors bool) []plot.Point {
 	var xs, ys []Sample
 	for i := range runs {
-		kept := c.Of(&runs[i])
-		rounds, values := Series(kept, metric, agent)
-		_, sent := Series(kept, "vectors_sent", "all")
+		kept := c.of(&runs[i])
+		rounds, values := series(kept, metric, agent)
+		_, sent := series(kept, "vectors_sent", "all")
 		for k, y := range values {
 			x := float64(rounds[k])
 			if vectors {
@@ -69,20 +69,16 @@ func (c Curves) Over(runs []sweep.Row, metric, agent string, vectors bool) []plo
 	}
 	points := make([]plot.Point, len(xs))
 	for k := range points {
-		y, sd := ys[k].Mean(), 0.
-		if len(ys[k]) > 1 {
-			sd = ys[k].SD()
-		}
-		points[k] = plot.Point{X: xs[k].Mean(), Y: y, Low: y - sd, High: y + sd}
+		points[k] = ys[k].Band(xs[k].Mean())
 	}
 	return points
 }
 
-// Last is a metric's value at the end of each run.
-func (c Curves) Last(runs []sweep.Row, metric, agent string) Sample {
+// last is a metric's value at the end of each run.
+func (c Curves) last(runs []sweep.Row, metric, agent string) Sample {
 	var s Sample
 	for i := range runs {
-		if _, values := Series(c.Of(&runs[i]), metric, agent); len(values) > 0 {
+		if _, values := series(c.of(&runs[i]), metric, agent); len(values) > 0 {
 			s = append(s, values[len(values)-1])
 		}
 	}

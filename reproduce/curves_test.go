@@ -79,14 +79,14 @@ func TestCurves(t *testing.T) {
 		}
 		all.add(kept)
 		for k := range rows {
-			rounds, values := Series(all.Of(&rows[k]), "accuracy", "mean")
+			rounds, values := series(all.of(&rows[k]), "accuracy", "mean")
 			if !slices.Equal(rounds, []uint64{0, 100, 200, 300}) ||
 				math.Abs(values[3]-rows[k].Accuracy.Mean) > 1e-7 {
 				t.Errorf("%s: accuracies %v in rounds %v, the row has %v", name, values, rounds,
 					rows[k].Accuracy.Mean)
 			}
 			var own Sample
-			for _, r := range all.Of(&rows[k]) {
+			for _, r := range all.of(&rows[k]) {
 				if _, err := strconv.Atoi(r.Agent); err == nil {
 					own = append(own, r.Value)
 				}

@@ -19,6 +19,22 @@ type Document struct {
 	Figures     []plot.Figure
 }
 
+// Add appends a row to the table.
+func (d *Document) Add(cells ...any) { d.Rows = append(d.Rows, Cells(cells...)) }
+
+// Cells are figures as text: fractional ones with four digits, samples as mean ± sd.
+func Cells(cells ...any) []string {
+	row := make([]string, len(cells))
+	for i, c := range cells {
+		if x, ok := c.(float64); ok {
+			row[i] = fmt.Sprintf("%.4g", x)
+		} else {
+			row[i] = fmt.Sprint(c)
+		}
+	}
+	return row
+}
+
 // Text aligns the table for a terminal.
 func (d *Document) Text() []byte {
 	var b bytes.Buffer

@@ -67,11 +67,6 @@ func TwoSizes(cells func(small bool) []sweep.Cell) func(Scale) []sweep.Cell {
 	return func(s Scale) []sweep.Cell { return cells(s == Smoke) }
 }
 
-// RowsOnly is a report that needs no times.
-func RowsOnly(report func(rows []sweep.Row, small bool) *Document) func(*Results) *Document {
-	return func(f *Results) *Document { return report(f.Rows, f.Scale == Smoke) }
-}
-
 // Sweep says that the study is a sweep of runs, which cells.csv has; the others are made
 // whole each time.
 func (s Study) Sweep() bool { return s.Cells != nil }

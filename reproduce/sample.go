@@ -3,8 +3,6 @@ package reproduce
 import (
 	"fmt"
 	"math"
-
-	"sotto/report/plot"
 )
 
 // Sample is a set of figures of equal runs.
@@ -47,17 +45,4 @@ func (s Sample) Significant() string {
 		return fmt.Sprintf("%.3g", s[0])
 	}
 	return fmt.Sprintf("%.3g ± %.2g", s.Mean(), s.SD())
-}
-
-// Fraction is a mean with one sd on either side, as a fraction; ok is false without
-// figures.
-func (s Sample) Fraction(x float64) (p plot.Point, ok bool) {
-	if len(s) == 0 {
-		return p, false
-	}
-	mean, sd := s.Mean()/100, 0.
-	if len(s) > 1 {
-		sd = s.SD() / 100
-	}
-	return plot.Point{X: x, Y: mean, Low: mean - sd, High: mean + sd}, true
 }

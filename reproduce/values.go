@@ -36,10 +36,6 @@ func Ends(list []string, small bool) []string {
 // Exactly writes x so that it reads back the same.
 func Exactly(x float64) string { return strconv.FormatFloat(x, 'g', -1, 64) }
 
-// SettingsKey names the settings of a run that equal runs share: the values of all axes
-// but the last, which is the seed.
-func SettingsKey(values []string) string { return fmt.Sprint(values[:len(values)-1]) }
-
 // Distinct drops cells that a smoke run makes equal.
 func Distinct(cells []sweep.Cell) []sweep.Cell {
 	seen := map[string]bool{}
@@ -49,4 +45,9 @@ func Distinct(cells []sweep.Cell) []sweep.Cell {
 		seen[k] = true
 		return again
 	})
+}
+
+// Setter returns what writes settings of a run into c, as fmt.Sprintf does.
+func Setter(c *sweep.Cell) func(format string, args ...any) {
+	return func(format string, args ...any) { c.Set = append(c.Set, fmt.Sprintf(format, args...)) }
 }

@@ -45,11 +45,11 @@ func chooseAdaptive(r pushRows) []adaptiveChoice {
 	best := map[[2]string]int{}
 	most := map[[2]string]float64{}
 	for _, p := range searchPushes() {
-		if len(r.of(p)) == 0 {
+		if len(r.Of(p)) == 0 {
 			continue
 		}
 		budget := strings.TrimPrefix(p.noise, "epsilon ")
-		key, accuracy := [2]string{budget, family(p.form)}, r.accuracy(p).Mean()
+		key, accuracy := [2]string{budget, family(p.form)}, r.Accuracy(p).Mean()
 		c := adaptiveChoice{budget, p.form, p.clip, math.Round(p.step.first*p.clip*1e6) / 1e6}
 		if at, ok := best[key]; !ok {
 			best[key], most[key] = len(list), accuracy
@@ -125,21 +125,21 @@ func adaptive(f *reproduce.Results) *reproduce.Document {
 			Percent: true,
 			Caption: "Mean over seeds; band: one standard deviation.",
 		}
-		constant := r.accuracy(g.runs[0])
+		constant := r.Accuracy(g.runs[0])
 		for k, p := range g.runs {
-			rows := r.of(p)
+			rows := r.Of(p)
 			if len(rows) == 0 {
 				continue
 			}
 			less, prob := "", ""
-			if diff, x, ok := paired(r.accuracy(p), constant); ok && k > 0 {
+			if diff, x, ok := paired(r.Accuracy(p), constant); ok && k > 0 {
 				less, prob = fmt.Sprintf("%+.2f ± %.2f", diff.Mean(), diff.SD()), fmt.Sprintf("%.2g", x)
 			}
-			d.Rows = append(d.Rows, []string{g.algorithm, r.epsilon(p), formName(p.form),
+			d.Add(g.algorithm, r.Epsilon(p), formName(p.form),
 				reproduce.Exactly(p.clip),
-				fmt.Sprintf("%.4g", p.step.first), r.accuracy(p).String(), less, prob})
+				p.step.first, r.Accuracy(p), less, prob)
 			fig.Curves = append(fig.Curves,
-				plot.Curve{Name: formName(p.form), Points: r.curves.Over(rows, "accuracy", "mean", false)})
+				plot.Curve{Name: formName(p.form), Points: r.Over(p, "accuracy", "mean", false)})
 		}
 		if len(fig.Curves) > 0 {
 			d.Figures = append(d.Figures, fig)

@@ -2,7 +2,6 @@ package adad2p
 
 import (
 	"fmt"
-	"math"
 	"slices"
 	"sotto/experiment/sweep"
 	"strconv"
@@ -99,14 +98,14 @@ func pushReport(figure string, runs func() []push) func(*reproduce.Results) *rep
 		scales := map[string][]push{}
 		var order []string
 		for _, p := range runs() {
-			rows := r.of(p)
+			rows := r.Of(p)
 			if len(rows) == 0 {
 				continue
 			}
-			last := func(metric string) string { return three(r.curves.Last(rows, metric, "all")) }
-			d.Rows = append(d.Rows, []string{p.records(), p.noise, p.name(), r.accuracy(p).String(),
+			last := func(metric string) string { return three(r.Last(p, metric, "all")) }
+			d.Add(p.records(), p.noise, p.name(), r.Accuracy(p),
 				last("train_loss"), last("gradient_norm"), last("gradient_rms"), p.claim(f.Scale),
-				r.epsilon(p)})
+				r.Epsilon(p))
 			key := p.noise + p.form
 			if p.noise != "none" && scales[key] == nil {
 				order = append(order, key)
@@ -208,7 +207,7 @@ func (r pushRows) drawn(figure string, list []push) []plot.Figure {
 		f.LogY = m.metric == "train_loss"
 		for _, p := range list {
 			f.Curves = append(f.Curves, plot.Curve{Name: p.name(),
-				Points: r.curves.Over(r.of(p), m.metric, m.agent, false)})
+				Points: r.Over(p, m.metric, m.agent, false)})
 		}
 		out = append(out, f)
 	}
@@ -220,7 +219,7 @@ func (r pushRows) comparisons(list []push) []string {
 	var notes []string
 	for i, p := range list {
 		for _, q := range list[i+1:] {
-			if diff, prob, ok := paired(r.accuracy(p), r.accuracy(q)); ok {
+			if diff, prob, ok := paired(r.Accuracy(p), r.Accuracy(q)); ok {
 				notes = append(notes,
 					fmt.Sprintf("%s, %s a round: %s less %s is %+.2f ± %.2f points over %d seeds, "+
 						"two-sided p %.2g of a paired t test", p.noise,
@@ -260,7 +259,7 @@ func scaleReport(f *reproduce.Results) *reproduce.Document {
 		}
 		for _, p := range over {
 			fig.Curves = append(fig.Curves, plot.Curve{Name: "noise scale " + p.noise[len("sigma "):],
-				Points: r.curves.Over(r.of(p), m.metric, m.agent, false)})
+				Points: r.Over(p, m.metric, m.agent, false)})
 		}
 		d.Figures = append(d.Figures, fig)
 	}
@@ -287,11 +286,11 @@ func boundsReport(f *reproduce.Results) *reproduce.Document {
 		Caption: "Mean over seeds. The noise of a round has this times dσ² as variance.",
 	}
 	for _, p := range figure4Pushes() {
-		rows := r.of(p)
+		rows := r.Of(p)
 		if len(rows) == 0 || p.form != "" || p.method != "adad2p" && p.method != "sgp" {
 			continue
 		}
-		points := r.curves.Over(rows, "gradient_rms", "all", false)
+		points := r.Over(p, "gradient_rms", "all", false)
 		squares, name := 0., p.name()
 		for k := range points {
 			points[k].Y *= points[k].Y
@@ -306,8 +305,8 @@ func boundsReport(f *reproduce.Results) *reproduce.Document {
 			scaled = func(x float64) string { return fmt.Sprintf("%.4g", variance*x) }
 		}
 		g2, c2 := s.bound*s.bound, s.clips[0]*s.clips[0]
-		d.Rows = append(d.Rows, []string{p.name(), sigma, scaled(squares), scaled(g2), scaled(c2),
-			fmt.Sprintf("%.3f", squares/g2), fmt.Sprintf("%.3f", squares/c2), three(r.largest(rows))})
+		d.Add(p.name(), sigma, scaled(squares), scaled(g2), scaled(c2),
+			fmt.Sprintf("%.3f", squares/g2), fmt.Sprintf("%.3f", squares/c2), three(r.largest(p)))
 		fig.Curves = append(fig.Curves, plot.Curve{Name: name, Points: points})
 	}
 	for _, level := range []struct {
@@ -319,7 +318,7 @@ func boundsReport(f *reproduce.Results) *reproduce.Document {
 		}
 		ends := fig.Curves[0].Points
 		flat := func(x float64) plot.Point {
-			return plot.Point{X: x, Y: level.value, Low: level.value, High: level.value}
+			return reproduce.At(x, level.value)
 		}
 		fig.Curves = append(fig.Curves, plot.Curve{Name: level.name,
 			Points: []plot.Point{flat(ends[0].X), flat(ends[len(ends)-1].X)}, Dashed: true})
@@ -337,15 +336,9 @@ func boundsReport(f *reproduce.Results) *reproduce.Document {
 }
 
 // largest is the largest gradient norm of each run at any evaluation.
-func (r pushRows) largest(rows []sweep.Row) reproduce.Sample {
-	var s reproduce.Sample
-	for i := range rows {
-		_, values := reproduce.Series(r.curves.Of(&rows[i]), "gradient_max", "all")
-		most := math.Inf(-1)
-		for _, v := range values {
-			most = max(most, v)
-		}
-		s = append(s, most)
-	}
-	return s
+func (r pushRows) largest(p push) reproduce.Sample {
+	return r.Sample(p, func(row *sweep.Row) float64 {
+		_, values := r.Series(row, "gradient_max", "all")
+		return slices.Max(values)
+	})
 }

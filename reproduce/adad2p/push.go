@@ -3,7 +3,6 @@ package adad2p
 import (
 	"fmt"
 	"math"
-	"slices"
 	"sotto/experiment/sweep"
 	"strings"
 
@@ -125,11 +124,16 @@ var forms = map[string][]string{
 	"released": {`privacy.clipping="released"`},
 }
 
+// values are those of pushAxes.
+func (p push) values() []string {
+	return []string{p.mode, p.data, p.method, p.noise, reproduce.Exactly(p.step.first),
+		reproduce.Exactly(p.clip), p.form, fmt.Sprint(p.seed)}
+}
+
 // cell writes p as settings of pushBase.
 func (p push) cell(scale reproduce.Scale) sweep.Cell {
-	c := sweep.Cell{Values: []string{p.mode, p.data, p.method, p.noise, reproduce.Exactly(p.step.first),
-		reproduce.Exactly(p.clip), p.form, fmt.Sprint(p.seed)}}
-	set := func(format string, args ...any) { c.Set = append(c.Set, fmt.Sprintf(format, args...)) }
+	c := sweep.Cell{Values: p.values()}
+	set := reproduce.Setter(&c)
 	pr := setups[p.data]
 	size := pr.size(scale, p.data)
 	set("seed=%d", p.seed)
@@ -219,48 +223,9 @@ func (p push) sound(size runSize, set func(format string, args ...any)) {
 }
 
 // pushRows finds the rows of runs, over seeds.
-type pushRows struct {
-	rows   map[string][]sweep.Row
-	curves reproduce.Curves
-}
+type pushRows struct{ *reproduce.Groups[push] }
 
-func collectPush(f *reproduce.Results) pushRows {
-	r := pushRows{map[string][]sweep.Row{}, f.Curves}
-	for _, row := range f.Rows {
-		k := reproduce.SettingsKey(row.Values)
-		r.rows[k] = append(r.rows[k], row)
-	}
-	for _, rows := range r.rows { // seeds in order, so that runs of two methods are pairs
-		slices.SortFunc(rows, func(a, b sweep.Row) int { return a.Cell - b.Cell })
-	}
-	return r
-}
-
-// of returns the rows of p with any seed.
-func (r pushRows) of(p push) []sweep.Row {
-	return r.rows[reproduce.SettingsKey(p.cell(reproduce.Full).Values)]
-}
-
-// accuracy is that of p's runs, in percent.
-func (r pushRows) accuracy(p push) reproduce.Sample {
-	var s reproduce.Sample
-	for _, row := range r.of(p) {
-		s = append(s, 100*row.Accuracy.Mean)
-	}
-	return s
-}
-
-// epsilon is the largest of p's runs.
-func (r pushRows) epsilon(p push) string {
-	worst := math.Inf(-1)
-	for _, row := range r.of(p) {
-		worst = max(worst, row.EpsilonUpper)
-	}
-	if math.IsInf(worst, -1) {
-		return ""
-	}
-	return reproduce.Epsilon(worst)
-}
+func collectPush(f *reproduce.Results) pushRows { return pushRows{reproduce.Group(f, push.values)} }
 
 // trialSeeds are the trials of a size.
 func trialSeeds(scale reproduce.Scale, data string) []int {

@@ -100,7 +100,7 @@ func search(f *reproduce.Results) *reproduce.Document {
 	var order []string
 	for _, p := range searchPushes() {
 		key := p.noise + p.form
-		if len(r.of(p)) == 0 {
+		if len(r.Of(p)) == 0 {
 			continue
 		}
 		if groups[key] == nil {
@@ -111,7 +111,7 @@ func search(f *reproduce.Results) *reproduce.Document {
 	for _, key := range order {
 		list := groups[key]
 		slices.SortStableFunc(list, func(a, b push) int {
-			switch x, y := r.accuracy(a).Mean(), r.accuracy(b).Mean(); {
+			switch x, y := r.Accuracy(a).Mean(), r.Accuracy(b).Mean(); {
 			case x > y:
 				return -1
 			case x < y:
@@ -121,12 +121,12 @@ func search(f *reproduce.Results) *reproduce.Document {
 		})
 		best, second := list[0], ""
 		if len(list) > 1 {
-			second = r.accuracy(list[1]).String()
+			second = r.Accuracy(list[1]).String()
 		}
-		d.Rows = append(d.Rows, []string{best.noise[len("epsilon "):], formName(best.form),
-			reproduce.Exactly(best.clip), fmt.Sprintf("%.4g", best.step.first), r.accuracy(best).String(),
+		d.Add(best.noise[len("epsilon "):], formName(best.form),
+			reproduce.Exactly(best.clip), best.step.first, r.Accuracy(best),
 			second,
-			r.epsilon(best)})
+			r.Epsilon(best))
 	}
 	d.Notes = []string{fmt.Sprintf("Fashion-MNIST, seed 101, stochastic gradient push over the directed "+
 		"exponential graph, 2,200 rounds, Poisson batches of %d of 3,000 records; clips %v, steps of %v "+

@@ -133,10 +133,10 @@ func allocation(f *reproduce.Results) *reproduce.Document {
 	r := collectTasks(f)
 	d := &reproduce.Document{Header: []string{"allocation", "seeds", "mean of Q(T) - Q*", "relative to equal",
 		"predicted", "seeds on which it is lower", "p-value, paired t-test, one-sided"}}
-	optimum := r.last(allocTask("optimum"), "objective", "all")
+	optimum := r.Last(allocTask("optimum"), "objective", "all")
 	gaps := func(alloc string) reproduce.Sample {
 		var s reproduce.Sample
-		for k, q := range r.last(allocTask(alloc), "objective", "all") {
+		for k, q := range r.Last(allocTask(alloc), "objective", "all") {
 			if k < len(optimum) {
 				s = append(s, q-optimum[k])
 			}
@@ -154,7 +154,7 @@ func allocation(f *reproduce.Results) *reproduce.Document {
 		if alloc != "equal" {
 			var ratios, diff reproduce.Sample
 			lower := 0
-			for k, cell := range r.of(allocTask(alloc)) {
+			for k, cell := range r.Of(allocTask(alloc)) {
 				if x, err := predictedRatio(alloc, &cell); err == nil {
 					ratios = append(ratios, x)
 				}

@@ -35,12 +35,12 @@ var Paper = reproduce.Paper{
 		"movielens": {
 			Title: "root mean squared error of personal models, MovieLens-100K (which you supply)",
 			Axes:  movieLensAxes, Base: movieLensBase, Cells: reproduce.TwoSizes(movieLensCells),
-			Report: reproduce.RowsOnly(movieLens)},
+			Report: movieLens},
 		"theorem2": {Title: "the bound of Theorem 2, corrected, beside the measured error",
 			Axes: taskAxes, Base: taskBase, Cells: reproduce.TwoSizes(theorem2Cells), Report: theorem2,
 			Curves: true},
 		"tuning": {Title: "the search for hyper-parameters, linear tasks, validation instances",
 			Axes: taskAxes, Base: taskBase, Cells: reproduce.TwoSizes(tuningCells),
-			Report: reproduce.RowsOnly(tuning)},
+			Report: tuning},
 	},
 }

@@ -70,81 +70,45 @@ func figure2cCells(small bool) []sweep.Cell {
 	return overSeeds(small, tasks)
 }
 
+// figure2cTasks are all methods at one dimension and budget, first those without noise.
+func figure2cTasks(dim int, budget string) []named {
+	return append([]named{{methodNames["local"], localTask(dim)}, {methodNames["cd"], openTask(dim)}},
+		budgetTasks(dim, budget)...)
+}
+
 func figure2c(f *reproduce.Results) *reproduce.Document {
 	r := collectTasks(f)
 	d := &reproduce.Document{Header: []string{"p", "claimed epsilon", "method", "accuracy", "published",
 		"gain over local-only", "95 % interval", "true epsilon"}}
-	curves := map[string]map[string]*plot.Curve{}
 	for _, dim := range dims {
-		local := r.accuracy(localTask(dim))
+		local := r.Accuracy(localTask(dim))
 		if len(local) == 0 {
 			continue
 		}
-		add := func(name, budget, said string, t task) {
-			s := r.accuracy(t)
-			if len(s) == 0 {
-				return
-			}
-			gain, interval := "", ""
-			if t.method != "local" {
-				gain, interval = pairedGain(s, local)
-			}
-			d.Rows = append(d.Rows, []string{strconv.Itoa(dim), budget, name, s.String(), said, gain,
-				interval, r.epsilon(t)})
-			sd := 0.
-			if len(s) > 1 {
-				sd = s.SD() / 100
-			}
-			m := s.Mean() / 100
-			budgets := []string{budget}
-			if budget == "" {
-				budgets = claimedBudgets
-			}
-			for _, b := range budgets {
-				if curves[b] == nil {
-					curves[b] = map[string]*plot.Curve{}
+		for i, b := range claimedBudgets {
+			for k, t := range figure2cTasks(dim, b) {
+				s := r.Accuracy(t.task)
+				open := k < 2 // no noise: the same at every budget
+				if len(s) == 0 || open && i > 0 {
+					continue
 				}
-				if curves[b][name] == nil {
-					curves[b][name] = &plot.Curve{Name: name, Dashed: t.method == "local" ||
-						t.method == "cd"}
-				}
-				curves[b][name].Points = append(curves[b][name].Points,
-					plot.Point{X: float64(dim), Y: m, Low: m - sd, High: m + sd})
-			}
-		}
-		add(methodNames["local"], "", published2c[dim]["local"], localTask(dim))
-		add(methodNames["cd"], "", published2c[dim]["cd"], openTask(dim))
-		for _, b := range claimedBudgets {
-			for _, t := range budgetTasks(dim, b) {
-				said := ""
-				if t.method == "published" {
+				gain, interval := pairedGain(s, local)
+				budget, said := b, ""
+				switch {
+				case open:
+					budget, said = "", published2c[dim][t.method]
+				case t.method == "published":
 					said = published2c[dim][b]
 				}
-				add(t.name, b, said, t.task)
+				if t.method == "local" {
+					gain, interval = "", ""
+				}
+				d.Add(dim, budget, t.name, s, said, gain, interval, r.Epsilon(t.task))
 			}
 		}
-	}
-	names := []string{methodNames["local"], methodNames["cd"]}
-	for _, t := range budgetTasks(2, claimedBudgets[0]) {
-		names = append(names, t.name)
 	}
 	for _, b := range claimedBudgets {
-		fig := plot.Figure{
-			Name:    "figure2c-epsilon-" + b,
-			Title:   "Accuracy over the dimension, epsilon " + b,
-			XLabel:  "features p",
-			YLabel:  "mean accuracy of the agents (%)",
-			LogX:    true,
-			Percent: true,
-			Markers: true,
-			Caption: "Mean over problem instances; bars: one standard deviation. Dashed: without noise.",
-		}
-		for _, n := range names {
-			if c := curves[b][n]; c != nil {
-				fig.Curves = append(fig.Curves, *c)
-			}
-		}
-		d.Figures = append(d.Figures, fig)
+		d.Figures = append(d.Figures, r.overDims(b))
 	}
 	d.Notes = []string{
 		fmt.Sprintf("replace-one adjacency (zero-out where it is said), delta exp(-5) = %.4f in total as "+
@@ -158,6 +122,33 @@ func figure2c(f *reproduce.Results) *reproduce.Document {
 			"for gradients of L1 norm p, the bound in the cube",
 	}
 	return d
+}
+
+// overDims plots the accuracy of all methods at one budget.
+func (r taskRows) overDims(budget string) plot.Figure {
+	fig := plot.Figure{
+		Name:    "figure2c-epsilon-" + budget,
+		Title:   "Accuracy over the dimension, epsilon " + budget,
+		XLabel:  "features p",
+		YLabel:  "mean accuracy of the agents (%)",
+		LogX:    true,
+		Percent: true,
+		Markers: true,
+		Caption: "Mean over problem instances; bars: one standard deviation. Dashed: without noise.",
+	}
+	for k, t := range figure2cTasks(dims[0], budget) {
+		c := plot.Curve{Name: t.name, Dashed: k < 2}
+		for _, dim := range dims {
+			s := r.Accuracy(figure2cTasks(dim, budget)[k].task)
+			if len(s) > 0 && len(r.Of(localTask(dim))) > 0 {
+				c.Points = append(c.Points, s.Percent(float64(dim)))
+			}
+		}
+		if len(c.Points) > 0 {
+			fig.Curves = append(fig.Curves, c)
+		}
+	}
+	return fig
 }
 
 // pairedGain is the mean difference of two samples over the same instances, and its 95 %
@@ -215,7 +206,7 @@ func figure3(f *reproduce.Results) *reproduce.Document {
 		"accuracy",
 		"gain over local-only", "agents that gain"}}
 	for _, dim := range sizeDims {
-		if len(r.of(localTask(dim))) == 0 {
+		if len(r.Of(localTask(dim))) == 0 {
 			continue
 		}
 		fig := plot.Figure{
@@ -231,7 +222,7 @@ func figure3(f *reproduce.Results) *reproduce.Document {
 			for _, bin := range recordBins {
 				var local, own, gain reproduce.Sample
 				wins := 0
-				mine, alone := r.of(t.task), r.of(localTask(dim))
+				mine, alone := r.Of(t.task), r.Of(localTask(dim))
 				for k := range mine {
 					sizes, err := linearSizes(&mine[k])
 					if err != nil || k >= len(alone) {
@@ -252,11 +243,11 @@ func figure3(f *reproduce.Results) *reproduce.Document {
 				if len(gain) < 2 {
 					continue
 				}
-				d.Rows = append(d.Rows, []string{strconv.Itoa(dim), t.name,
-					fmt.Sprintf("%d to %d", bin[0], bin[1]), strconv.Itoa(len(gain)),
+				d.Add(dim, t.name,
+					fmt.Sprintf("%d to %d", bin[0], bin[1]), len(gain),
 					fmt.Sprintf("%.2f", local.Mean()), fmt.Sprintf("%.2f", own.Mean()),
 					fmt.Sprintf("%+.2f", gain.Mean()),
-					fmt.Sprintf("%.0f %%", 100*float64(wins)/float64(len(gain)))})
+					fmt.Sprintf("%.0f %%", 100*float64(wins)/float64(len(gain))))
 				se := gain.SD() / math.Sqrt(float64(len(gain)))
 				c.Points = append(c.Points, plot.Point{
 					X:    float64(bin[0]+bin[1]) / 2,
@@ -277,7 +268,7 @@ func figure3(f *reproduce.Results) *reproduce.Document {
 // byAgent are the last accuracies of a run's agents.
 func (r taskRows) byAgent(row *sweep.Row) []float64 {
 	var xs []float64
-	for _, k := range r.curves.Of(row) {
+	for _, k := range r.Kept(row) {
 		if _, err := strconv.Atoi(k.Agent); err == nil && k.Metric == "accuracy" {
 			xs = append(xs, k.Value)
 		}
@@ -331,21 +322,17 @@ func figure4(f *reproduce.Results) *reproduce.Document {
 	for _, dim := range dims {
 		c := plot.Curve{Name: fmt.Sprintf("p = %d", dim)}
 		for _, t := range figure4Tasks(dim) {
-			s := r.accuracy(t.task)
+			s := r.Accuracy(t.task)
 			if len(s) == 0 {
 				continue
 			}
 			said := ""
-			if x, _ := strconv.ParseFloat(t.budget, 64); x <= 1.05 {
+			x := reproduce.Number(t.budget)
+			if x <= 1.05 {
 				said = "50 to 55"
 			}
-			d.Rows = append(d.Rows, []string{strconv.Itoa(dim), t.budget, s.String(), said})
-			m, sd, x := s.Mean()/100, 0., 0.
-			if len(s) > 1 {
-				sd = s.SD() / 100
-			}
-			x, _ = strconv.ParseFloat(t.budget, 64)
-			c.Points = append(c.Points, plot.Point{X: x, Y: m, Low: m - sd, High: m + sd})
+			d.Add(dim, t.budget, s, said)
+			c.Points = append(c.Points, s.Percent(x))
 		}
 		fig.Curves = append(fig.Curves, c)
 	}

@@ -21,20 +21,9 @@ func overSeeds(small bool, tasks []task) []sweep.Cell {
 	return cells
 }
 
-// curve is a metric of t's runs against wakes, or against vectors transmitted.
-func (r taskRows) curve(t task, metric string, vectors bool) []plot.Point {
-	return r.curves.Over(r.of(t), metric, map[string]string{"accuracy": "mean", "objective": "all"}[metric],
-		vectors)
-}
-
-// last is a metric's value at the end of each of t's runs.
-func (r taskRows) last(t task, metric, agent string) reproduce.Sample {
-	return r.curves.Last(r.of(t), metric, agent)
-}
-
 // objective is Q over the number of agents at the end.
 func (r taskRows) objective(t task) reproduce.Sample {
-	s := r.last(t, "objective", "all")
+	s := r.Last(t, "objective", "all")
 	for k := range s {
 		s[k] /= taskAgents
 	}
@@ -65,8 +54,9 @@ func (r taskRows) overWakes(file, title, metric string, vectors bool, tasks []na
 	if metric == "objective" {
 		f.YLabel, f.LogY = "objective Q", true
 	}
+	agent := map[string]string{"accuracy": "mean", "objective": "all"}[metric]
 	for _, t := range tasks {
-		f.Curves = append(f.Curves, plot.Curve{Name: t.name, Points: r.curve(t.task, metric, vectors)})
+		f.Curves = append(f.Curves, plot.Curve{Name: t.name, Points: r.Over(t.task, metric, agent, vectors)})
 	}
 	return f
 }
@@ -121,12 +111,12 @@ func figure1(f *reproduce.Results) *reproduce.Document {
 		"published", "vectors transmitted", "Q/n, 1,500 wakes"}}
 	plots := map[string][]named{}
 	for _, t := range figure1Tasks() {
-		if len(r.of(t.task)) == 0 {
+		if len(r.Of(t.task)) == 0 {
 			continue
 		}
 		start := reproduce.Sample{}
-		for _, row := range r.of(t.task) {
-			_, values := reproduce.Series(r.curves.Of(&row), "accuracy", "mean")
+		for _, row := range r.Of(t.task) {
+			_, values := r.Series(&row, "accuracy", "mean")
 			start = append(start, 100*values[0])
 		}
 		said := "87 to 88, from 66"
@@ -136,8 +126,8 @@ func figure1(f *reproduce.Results) *reproduce.Document {
 		if t.knob != .04 {
 			said = ""
 		}
-		d.Rows = append(d.Rows, []string{t.points, t.name, start.String(), r.accuracy(t.task).String(), said,
-			fmt.Sprintf("%.0f", r.last(t.task, "vectors_sent", "all").Mean()), r.objective(t.task).String()})
+		d.Add(t.points, t.name, start, r.Accuracy(t.task), said,
+			fmt.Sprintf("%.0f", r.Last(t.task, "vectors_sent", "all").Mean()), r.objective(t.task))
 		plots[t.points] = append(plots[t.points], t)
 	}
 	for _, points := range []string{"cube", "sphere"} {
@@ -225,7 +215,7 @@ func figure2(other string) func(f *reproduce.Results) *reproduce.Document {
 		}
 		plots := map[string][]named{}
 		for _, t := range figure2Tasks(other) {
-			if len(r.of(t.task)) == 0 {
+			if len(r.Of(t.task)) == 0 {
 				continue
 			}
 			claim, published := "", ""
@@ -235,9 +225,9 @@ func figure2(other string) func(f *reproduce.Results) *reproduce.Document {
 			if other == "warm" {
 				published = said[t.updates]
 			}
-			d.Rows = append(d.Rows, []string{t.mode, methodNames[t.method], strconv.Itoa(t.updates),
-				r.accuracy(t.task).String(), published, r.objective(t.task).String(), claim,
-				r.epsilon(t.task)})
+			d.Add(t.mode, methodNames[t.method], t.updates,
+				r.Accuracy(t.task), published, r.objective(t.task), claim,
+				r.Epsilon(t.task))
 			plots[t.method] = append(plots[t.method], t)
 		}
 		for _, method := range figure2Methods[other] {
@@ -299,11 +289,11 @@ func churn(f *reproduce.Results) *reproduce.Document {
 		"true epsilon"}}
 	plots := map[string][]named{}
 	for _, t := range churnTasks() {
-		if len(r.of(t.task)) == 0 {
+		if len(r.Of(t.task)) == 0 {
 			continue
 		}
-		d.Rows = append(d.Rows, []string{methodNames[t.method], t.name, r.accuracy(t.task).String(),
-			fmt.Sprintf("%.0f", r.last(t.task, "vectors_sent", "all").Mean()), r.epsilon(t.task)})
+		d.Add(methodNames[t.method], t.name, r.Accuracy(t.task),
+			fmt.Sprintf("%.0f", r.Last(t.task, "vectors_sent", "all").Mean()), r.Epsilon(t.task))
 		plots[t.method] = append(plots[t.method], t)
 	}
 	for _, method := range []string{"cd", "smooth-gaussian"} {

@@ -90,7 +90,7 @@ func (w crowd) cells(small bool) []sweep.Cell {
 // norm at most 10.
 func (w crowd) cell(mode, method, budget string, seed int, small bool) sweep.Cell {
 	c := sweep.Cell{Values: []string{mode, method, budget, fmt.Sprint(seed)}}
-	set := func(format string, args ...any) { c.Set = append(c.Set, fmt.Sprintf(format, args...)) }
+	set := reproduce.Setter(&c)
 	set("seed=%d", seed)
 	set("algorithm.name=%q", method)
 	agents, each := w.users, movieLensWakes
@@ -150,37 +150,23 @@ func movieLensUpdates(mode, budget string) int {
 	return 40
 }
 
-func movieLens(rows []sweep.Row, small bool) *reproduce.Document {
-	type found struct {
-		rmse    reproduce.Sample
-		epsilon float64
-	}
-	of := map[string]*found{}
-	for _, r := range rows {
-		k := r.Values[0] + r.Values[1] + r.Values[2]
-		if of[k] == nil {
-			of[k] = &found{}
-		}
-		of[k].rmse, of[k].epsilon = append(of[k].rmse, r.RMSE), max(of[k].epsilon, r.EpsilonUpper)
-	}
+// ratingRun is one run without its seed.
+type ratingRun struct{ mode, method, budget string }
+
+func (r ratingRun) values() []string { return []string{r.mode, r.method, r.budget, ""} }
+
+func movieLens(f *reproduce.Results) *reproduce.Document {
+	r := reproduce.Group(f, ratingRun.values)
 	d := &reproduce.Document{Header: []string{"method", "epsilon", "published", "sound", "true epsilon",
-		"replication",
-		"claimed epsilon", "true epsilon"}, Notes: movieLensNotes(small)}
+		"replication", "claimed epsilon", "true epsilon"}, Notes: movieLensNotes(f.Scale == reproduce.Smoke)}
 	for _, p := range publishedMovieLens {
-		line, any := []string{p.method, p.budget, p.rmse}, false
-		for _, mode := range movieLensModes {
-			cells := []string{"", ""}
-			if f := of[mode+p.method+p.budget]; f != nil {
-				any = true
-				cells = []string{fourDigits(f.rmse), reproduce.Epsilon(f.epsilon)}
-			}
-			if mode == "replication" {
-				cells = []string{cells[0], p.budget, cells[1]}
-			}
-			line = append(line, cells...)
+		sound, again := ratingRun{"sound", p.method, p.budget}, ratingRun{"replication", p.method, p.budget}
+		rmse := func(run ratingRun) string {
+			return fourDigits(r.Sample(run, func(c *sweep.Row) float64 { return c.RMSE }))
 		}
-		if any {
-			d.Rows = append(d.Rows, line)
+		if len(r.Of(sound))+len(r.Of(again)) > 0 {
+			d.Add(p.method, p.budget, p.rmse, rmse(sound), r.Epsilon(sound), rmse(again), p.budget,
+				r.Epsilon(again))
 		}
 	}
 	return d
@@ -188,7 +174,10 @@ func movieLens(rows []sweep.Row, small bool) *reproduce.Document {
 
 // fourDigits is sample.String for stars.
 func fourDigits(s reproduce.Sample) string {
-	if len(s) == 1 {
+	switch len(s) {
+	case 0:
+		return ""
+	case 1:
 		return fmt.Sprintf("%.4f", s[0])
 	}
 	return fmt.Sprintf("%.4f ± %.4f", s.Mean(), s.SD())

@@ -33,7 +33,7 @@ func TestMovieLensTable(t *testing.T) {
 			rows = append(rows, r)
 		}
 	}
-	d := movieLens(rows, false)
+	d := movieLens(&reproduce.Results{Rows: rows})
 	if len(d.Rows) != 5 {
 		t.Fatalf("%d rows", len(d.Rows))
 	}
@@ -98,7 +98,7 @@ func TestMovieLensPipeline(t *testing.T) {
 		rmse["replicationlocal-fitnone"]; !(together < .95*alone) {
 		t.Errorf("rmse %g together, %g alone", together, alone)
 	}
-	if d := movieLens(res.Rows, false); len(d.Rows) != 3 ||
+	if d := movieLens(&reproduce.Results{Rows: res.Rows}); len(d.Rows) != 3 ||
 		strings.Contains(strings.Join(d.Rows[2], " "), "NaN") {
 		t.Errorf("%q", d.Rows)
 	}

@@ -1,7 +1,6 @@
 package bellet2018
 
 import (
-	"fmt"
 	"math"
 	"sotto/experiment/sweep"
 	"strconv"
@@ -88,15 +87,20 @@ var others = map[string][]string{
 	"churn .5": {"faults.churn=0.5"},
 }
 
-// cell writes t as settings of taskBase.
-func (t task) cell(small bool) sweep.Cell {
+// values are those of taskAxes.
+func (t task) values() []string {
 	updates := ""
 	if t.updates > 0 {
 		updates = strconv.Itoa(t.updates)
 	}
-	c := sweep.Cell{Values: []string{t.mode, t.method, t.points, strconv.Itoa(t.dim), t.budget, updates,
-		reproduce.Exactly(t.knob), t.other, strconv.Itoa(t.seed)}}
-	set := func(format string, args ...any) { c.Set = append(c.Set, fmt.Sprintf(format, args...)) }
+	return []string{t.mode, t.method, t.points, strconv.Itoa(t.dim), t.budget, updates,
+		reproduce.Exactly(t.knob), t.other, strconv.Itoa(t.seed)}
+}
+
+// cell writes t as settings of taskBase.
+func (t task) cell(small bool) sweep.Cell {
+	c := sweep.Cell{Values: t.values()}
+	set := reproduce.Setter(&c)
 	if small {
 		t.wakes, t.every = min(t.wakes, 200), min(t.every, 100)
 		if t.budget == "optimum" {
@@ -198,45 +202,9 @@ func (t task) noise(set func(format string, args ...any)) {
 }
 
 // taskRows finds the rows of a task's runs, over seeds.
-type taskRows struct {
-	rows   map[string][]sweep.Row
-	curves reproduce.Curves
-}
+type taskRows struct{ *reproduce.Groups[task] }
 
-func collectTasks(f *reproduce.Results) taskRows {
-	r := taskRows{map[string][]sweep.Row{}, f.Curves}
-	for _, row := range f.Rows {
-		k := reproduce.SettingsKey(row.Values)
-		r.rows[k] = append(r.rows[k], row)
-	}
-	return r
-}
-
-// of returns the rows of t with any seed, in the order of cells.
-func (r taskRows) of(t task) []sweep.Row {
-	return r.rows[reproduce.SettingsKey(t.cell(false).Values)]
-}
-
-// accuracy is that of t's runs, in percent.
-func (r taskRows) accuracy(t task) reproduce.Sample {
-	var s reproduce.Sample
-	for _, row := range r.of(t) {
-		s = append(s, 100*row.Accuracy.Mean)
-	}
-	return s
-}
-
-// epsilon is the largest of t's runs.
-func (r taskRows) epsilon(t task) string {
-	worst := math.Inf(-1)
-	for _, row := range r.of(t) {
-		worst = max(worst, row.EpsilonUpper)
-	}
-	if math.IsInf(worst, -1) {
-		return ""
-	}
-	return reproduce.Epsilon(worst)
-}
+func collectTasks(f *reproduce.Results) taskRows { return taskRows{reproduce.Group(f, task.values)} }
 
 // resultSeeds are the problem instances of the results; the first scores of searches are
 // of validationSeeds.

@@ -162,7 +162,7 @@ func TestChoices(t *testing.T) {
 	if !slices.Equal(axes, taskAxes) {
 		t.Fatalf("axes %v", axes)
 	}
-	found, _ := best(rows)
+	found, _ := best(&reproduce.Results{Rows: rows})
 	if len(found) != len(choices) {
 		t.Errorf("%d settings were searched, %d are chosen", len(found), len(choices))
 	}

@@ -172,9 +172,9 @@ func theorem2(f *reproduce.Results) *reproduce.Document {
 			LogY:    true,
 			Caption: "Mean over problem instances; band: one standard deviation. Dashed: corrected bound.",
 		}
-		optimum := r.last(boundTask("none", dim, "optimum"), "objective", "all")
+		optimum := r.Last(boundTask("none", dim, "optimum"), "objective", "all")
 		for _, t := range boundTasks(dim)[1:] {
-			rows := r.of(t)
+			rows := r.Of(t)
 			if len(rows) == 0 || len(rows) != len(optimum) {
 				continue
 			}
@@ -186,7 +186,7 @@ func theorem2(f *reproduce.Results) *reproduce.Document {
 			}
 			measured, bound := plot.Curve{Name: name},
 				plot.Curve{Name: name + " bound", Dashed: true, Like: name}
-			wakes, _ := reproduce.Series(r.curves.Of(&rows[0]), "objective", "all")
+			wakes, _ := r.Series(&rows[0], "objective", "all")
 			for k, wake := range wakes {
 				var gap, corrected, published reproduce.Sample
 				for j := range rows {
@@ -194,7 +194,7 @@ func theorem2(f *reproduce.Results) *reproduce.Document {
 					if err != nil {
 						continue // its parameters are written above
 					}
-					_, q := reproduce.Series(r.curves.Of(&rows[j]), "objective", "all")
+					_, q := r.Series(&rows[j], "objective", "all")
 					contraction, noise := problem.terms(dim, scale)
 					power := math.Pow(contraction, float64(wake))
 					first, second := power*(q[0]-optimum[j]), factor*noise*(1-power)/(1-contraction)
@@ -203,21 +203,16 @@ func theorem2(f *reproduce.Results) *reproduce.Document {
 						append(published, first+second/float64(dim))
 				}
 				m, b, said := gap.Mean(), corrected.Mean(), published.Mean()
-				sd := 0.
-				if len(gap) > 1 {
-					sd = gap.SD()
-				}
-				measured.Points = append(measured.Points,
-					plot.Point{X: float64(wake), Y: m, Low: m - sd, High: m + sd})
-				bound.Points = append(bound.Points, plot.Point{X: float64(wake), Y: b, Low: b, High: b})
+				measured.Points = append(measured.Points, gap.Band(float64(wake)))
+				bound.Points = append(bound.Points, reproduce.At(float64(wake), b))
 				if wake == 100 || wake == 500 || k == len(wakes)-1 {
 					kind := t.method[len("bound-"):]
 					if scale == 0 {
 						kind = "none"
 					}
-					d.Rows = append(d.Rows, []string{strconv.Itoa(dim), kind, t.budget,
-						strconv.FormatUint(wake, 10), fmt.Sprintf("%.4g", m), fmt.Sprintf("%.4g", b),
-						fmt.Sprintf("%.4g", said), yes(m <= b), yes(m <= said)})
+					d.Add(dim, kind, t.budget,
+						wake, m, b,
+						said, yes(m <= b), yes(m <= said))
 				}
 			}
 			fig.Curves = append(fig.Curves, measured, bound)

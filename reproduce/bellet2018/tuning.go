@@ -110,12 +110,12 @@ type settingKey struct {
 
 // best finds the settings of the highest mean accuracy over validation seeds; of equal
 // ones the first of the search.
-func best(rows []sweep.Row) (map[settingKey]chosen, map[settingKey]reproduce.Sample) {
-	r := collectTasks(&reproduce.Results{Rows: rows})
+func best(f *reproduce.Results) (map[settingKey]chosen, map[settingKey]reproduce.Sample) {
+	r := collectTasks(f)
 	found, scores := map[settingKey]chosen{}, map[settingKey]reproduce.Sample{}
 	searchTasks(validationSeeds[0], false, func(t task) {
 		k := settingKey{t.method, t.other, t.dim, t.budget}
-		if s := r.accuracy(t); len(s) > 0 && (len(scores[k]) == 0 || s.Mean() > scores[k].Mean()) {
+		if s := r.Accuracy(t); len(s) > 0 && (len(scores[k]) == 0 || s.Mean() > scores[k].Mean()) {
 			found[k], scores[k] = chosen{t.updates, t.knob}, s
 		}
 	})
@@ -123,8 +123,8 @@ func best(rows []sweep.Row) (map[settingKey]chosen, map[settingKey]reproduce.Sam
 }
 
 // tuning lists what was chosen.
-func tuning(rows []sweep.Row, small bool) *reproduce.Document {
-	found, scores := best(rows)
+func tuning(f *reproduce.Results) *reproduce.Document {
+	found, scores := best(f)
 	d := &reproduce.Document{Header: []string{"method", "setting", "p", "epsilon", "updates of an agent",
 		"μ or κ",
 		"accuracy, validation instances"}}
@@ -138,8 +138,8 @@ func tuning(rows []sweep.Row, small bool) *reproduce.Document {
 						if c.updates == 0 {
 							updates = "each wake"
 						}
-						d.Rows = append(d.Rows, []string{methodNames[s.method], other, strconv.Itoa(dim), b,
-							updates, reproduce.Exactly(c.knob), scores[k].String()})
+						d.Add(methodNames[s.method], other, dim, b,
+							updates, reproduce.Exactly(c.knob), scores[k])
 					}
 				}
 			}
@@ -147,7 +147,7 @@ func tuning(rows []sweep.Row, small bool) *reproduce.Document {
 	}
 	d.Notes = []string{fmt.Sprintf("problem instances of seeds %v; the results are those of seeds %v, "+
 		"other rules, points and noise", validationSeeds, resultSeeds(false))}
-	if small {
+	if f.Scale == reproduce.Smoke {
 		d.Notes = append(d.Notes, "scale smoke: 200 wakes, one instance")
 	}
 	return d

@@ -2,7 +2,6 @@ package dkm
 
 import (
 	"fmt"
-	"math"
 	"sotto/experiment/sweep"
 	"strconv"
 
@@ -68,14 +67,25 @@ var steps = map[[2]string]struct{ published, sound, clip float64 }{
 	{"logistic", "ADMM"}: {.2, .5, 4},
 }
 
+// smokeRounds are the most of the smallest size.
+const smokeRounds = 20
+
+// values are those of iterationAxes.
+func (i iteration) values(small bool) []string {
+	if small {
+		i.rounds = min(i.rounds, smokeRounds)
+	}
+	return []string{i.form, i.noise, i.loss, i.method, i.graph, strconv.Itoa(i.agents),
+		i.epsilon, i.delta, strconv.Itoa(i.rounds), strconv.Itoa(i.seed)}
+}
+
 // cell writes i as settings of iterationBase.
 func (i iteration) cell(small bool) sweep.Cell {
 	if small {
-		i.rounds = min(i.rounds, 20)
+		i.rounds = min(i.rounds, smokeRounds)
 	}
-	c := sweep.Cell{Values: []string{i.form, i.noise, i.loss, i.method, i.graph, strconv.Itoa(i.agents),
-		i.epsilon, i.delta, strconv.Itoa(i.rounds), strconv.Itoa(i.seed)}}
-	set := func(format string, args ...any) { c.Set = append(c.Set, fmt.Sprintf(format, args...)) }
+	c := sweep.Cell{Values: i.values(small)}
+	set := reproduce.Setter(&c)
 	step := steps[[2]string{i.loss, i.method}]
 	set("seed=%d", i.seed)
 	set("rounds=%d", i.rounds)
@@ -217,55 +227,22 @@ func iterationCells(study string) func(small bool) []sweep.Cell {
 
 // iterated finds the rows of an iteration's runs.
 type iterated struct {
-	rows  map[string][]sweep.Row
-	f     *reproduce.Results
+	*reproduce.Groups[iteration]
 	small bool
 }
 
 func collectIterations(f *reproduce.Results) iterated {
-	r := iterated{map[string][]sweep.Row{}, f, f.Scale == reproduce.Smoke}
-	for _, row := range f.Rows {
-		k := reproduce.SettingsKey(row.Values)
-		r.rows[k] = append(r.rows[k], row)
-	}
-	return r
-}
-
-func (r iterated) of(i iteration) []sweep.Row {
-	return r.rows[reproduce.SettingsKey(i.cell(r.small).Values)]
+	small := f.Scale == reproduce.Smoke
+	return iterated{reproduce.Group(f, func(i iteration) []string { return i.values(small) }), small}
 }
 
 // over is a metric of the mean model by round, over seeds.
 func (r iterated) over(i iteration, metric string) []plot.Point {
-	var points []plot.Point
-	var all []reproduce.Sample
-	for _, row := range r.of(i) {
-		rounds, values := reproduce.Series(r.f.Curves.Of(&row), metric, "all")
-		for k, y := range values {
-			if k == len(points) {
-				points, all = append(points, plot.Point{X: float64(rounds[k])}), append(all, nil)
-			}
-			all[k] = append(all[k], y)
-		}
-	}
-	for k, s := range all {
-		y, sd := s.Mean(), 0.
-		if len(s) > 1 {
-			sd = s.SD()
-		}
-		points[k].Y, points[k].Low, points[k].High = y, max(y-sd, y/10), y+sd
+	points := r.Over(i, metric, "all", false)
+	for k := range points {
+		points[k].Low = max(points[k].Low, points[k].Y/10) // the axis is logarithmic
 	}
 	return points
-}
-
-// last is a metric's value at the end of each run.
-func (r iterated) last(i iteration, metric string) (s reproduce.Sample) {
-	for _, row := range r.of(i) {
-		if _, values := reproduce.Series(r.f.Curves.Of(&row), metric, "all"); len(values) > 0 {
-			s = append(s, values[len(values)-1])
-		}
-	}
-	return s
 }
 
 // name says what a run is, for plots.
@@ -290,25 +267,21 @@ func iterationTable(study string) func(f *reproduce.Results) *reproduce.Document
 			"error of what is put out"}}
 		seen := map[iteration]bool{}
 		for _, i := range iterations[study]() {
-			rows := r.of(i)
+			rows := r.Of(i)
 			if seen[i] || len(rows) == 0 {
 				continue
 			}
 			seen[i] = true
-			worst, noise, claimed := math.Inf(-1), "", ""
-			for _, row := range rows {
-				worst = max(worst, row.EpsilonUpper)
-				noise = fmt.Sprintf("%.3g", row.Noise)
-			}
+			noise, claimed := fmt.Sprintf("%.3g", rows[len(rows)-1].Noise), ""
 			if i.noise == "none" {
 				noise = ""
 			} else if i.form == "published" {
 				claimed = i.epsilon
 			}
-			out := r.last(i, "estimation_rmse_noise_free").Significant()
-			d.Rows = append(d.Rows, []string{i.loss, i.method, i.graph, strconv.Itoa(i.agents), i.name(),
-				rows[0].Values[8], claimed, i.delta, reproduce.Epsilon(worst), noise,
-				r.last(i, "estimation_rmse").Significant(), out})
+			d.Add(i.loss, i.method, i.graph, i.agents, i.name(),
+				rows[0].Values[8], claimed, i.delta, r.Epsilon(i), noise,
+				r.Last(i, "estimation_rmse", "all").Significant(),
+				r.Last(i, "estimation_rmse_noise_free", "all").Significant())
 		}
 		d.Notes = append(d.Notes,
 			"error: root mean square over coordinates of the distance of the mean of all agents' models "+

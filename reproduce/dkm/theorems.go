@@ -92,8 +92,8 @@ func addBound(d *reproduce.Document, size theoremsSize, b statement) {
 	if b.measured > b.published*(1+1e-9) {
 		holds = "no"
 	}
-	d.AddRow([]string{b.theorem, b.setting, b.what, fmt.Sprintf("%.4g", b.measured),
-		fmt.Sprintf("%.4g", b.published), text, holds}, b.seed, b.settings(size), figures...)
+	d.AddRow(reproduce.Cells(b.theorem, b.setting, b.what, b.measured,
+		b.published, text, holds), b.seed, b.settings(size), figures...)
 }
 
 // theorem1 measures how far one record moves the mean iterate.
@@ -228,9 +228,9 @@ func theorems23(ctx context.Context, d *reproduce.Document, size theoremsSize) e
 		if within < (eps-bound)/(eps+1) {
 			holds = "no"
 		}
-		d.AddRow([]string{third.theorem, setting, third.what, fmt.Sprintf("%.3g", within),
+		d.AddRow(reproduce.Cells(third.theorem, setting, third.what, fmt.Sprintf("%.3g", within),
 			fmt.Sprintf("at least %.4g", third.published), "",
-			holds}, third.seed, third.settings(size), within, third.published)
+			holds), third.seed, third.settings(size), within, third.published)
 	}
 	addBound(d, size, statement{"2", "memoriser, ε = 0, δ = 1e-3, M = 1, R = 10", "generalisation gap", "",
 		.01,

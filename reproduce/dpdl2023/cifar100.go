@@ -86,10 +86,18 @@ var cifar100Rates = map[string]struct{ sound, charged float64 }{
 // imageRun is one run of the CIFAR-100 experiments.
 type imageRun struct{ mode, overlap, method, budget string }
 
+// values are those of cifar100Axes, less the seed. Central runs know no overlap.
+func (r imageRun) values() []string {
+	if r.method == centralRow {
+		r.overlap = ""
+	}
+	return []string{r.mode, r.overlap, r.method, r.budget, ""}
+}
+
 // cell writes r as settings of cifar100Base.
 func (r imageRun) cell(seed int, scale reproduce.Scale) sweep.Cell {
 	c := sweep.Cell{Values: []string{r.mode, r.overlap, r.method, r.budget, fmt.Sprint(seed)}}
-	set := func(format string, args ...any) { c.Set = append(c.Set, fmt.Sprintf(format, args...)) }
+	set := reproduce.Setter(&c)
 	s := cifar100Steps[r.method][slices.Index(cifar100Budgets, r.budget)]
 	set("seed=%d", seed)
 	set("algorithm.name=%q", r.method)
@@ -203,43 +211,31 @@ func table4Cells(scale reproduce.Scale) []sweep.Cell {
 	return cells
 }
 
-// imageGroup is what the runs of a row have left.
-type imageGroup struct {
-	group
-	seconds reproduce.Sample // a round
+// images finds the rows of runs.
+type images struct {
+	*reproduce.Groups[imageRun]
+	f *reproduce.Results
 }
 
-func collectImages(f *reproduce.Results) map[imageRun]*imageGroup {
-	g := map[imageRun]*imageGroup{}
-	for i := range f.Rows {
-		r := &f.Rows[i]
-		k := imageRun{r.Values[0], r.Values[1], r.Values[2], r.Values[3]}
-		if g[k] == nil {
-			g[k] = &imageGroup{}
-		}
-		g[k].accuracy = append(g[k].accuracy, 100*r.Accuracy.Mean)
-		g[k].epsilon = max(g[k].epsilon, r.EpsilonUpper)
-		if t, ok := f.Time(r); ok {
+func collectImages(f *reproduce.Results) images {
+	return images{reproduce.Group(f, imageRun.values), f}
+}
+
+// seconds are those of a round of the runs whose time is known, evaluation apart.
+func (g images) seconds(run imageRun) (s reproduce.Sample) {
+	rows := g.Of(run)
+	for i := range rows {
+		if t, ok := g.f.Time(&rows[i]); ok {
 			busy := t.Split.Gradients + t.Split.Noise + t.Split.Mixing
-			g[k].seconds = append(g[k].seconds, busy/float64(cifar100RoundsAt(f.Scale)))
+			s = append(s, busy/float64(cifar100RoundsAt(g.f.Scale)))
 		}
 	}
-	return g
+	return s
 }
 
 func cifar100RoundsAt(scale reproduce.Scale) int {
 	return map[reproduce.Scale]int{reproduce.Smoke: smokeRounds, reproduce.Short: shortRounds,
 		reproduce.Full: cifar100Rounds}[scale]
-}
-
-func at(g map[imageRun]*imageGroup, r imageRun) *imageGroup {
-	if r.method == centralRow {
-		r.overlap = ""
-	}
-	if x := g[r]; x != nil {
-		return x
-	}
-	return &imageGroup{}
 }
 
 // table4 sets sound and replicated runs beside the published figures, with claimed and
@@ -255,48 +251,29 @@ func table4(f *reproduce.Results) *reproduce.Document {
 }
 
 // addTable4 appends a row for everything that has been run.
-func addTable4(d *reproduce.Document, g map[imageRun]*imageGroup) {
+func addTable4(d *reproduce.Document, g images) {
 	for _, b := range cifar100Budgets {
-		for j, m := range withCentral {
+		central := g.Accuracy(imageRun{"sound", "", centralRow, b})
+		addImages(d, g, imageRun{"sound", "", centralRow, b}, publishedTable4[b][0][0], nil)
+		for j, m := range methods {
 			for k, t := range overlaps {
-				if m == centralRow {
-					if k > 0 {
-						break
-					}
-					t = ""
-				}
-				r := imageRun{"sound", t, m, b}
-				central := at(g, imageRun{"sound", "", centralRow, b})
-				if m == centralRow {
-					central = &imageGroup{}
-				}
-				addImages(d, g, r, publishedTable4[b][j][k], central.accuracy)
+				addImages(d, g, imageRun{"sound", t, m, b}, publishedTable4[b][j+1][k], central)
 			}
 		}
 	}
 }
 
-func addImages(d *reproduce.Document, g map[imageRun]*imageGroup, r imageRun, p published,
-	central reproduce.Sample) {
-	sound := at(g, r)
-	r.mode = "replication"
-	again := at(g, r)
-	if len(sound.accuracy)+len(again.accuracy) == 0 {
+func addImages(d *reproduce.Document, g images, r imageRun, p published, central reproduce.Sample) {
+	again, seconds := r, ""
+	again.mode = "replication"
+	row := compared(g.Groups, r, again, r.budget, p, central)
+	if row == nil {
 		return
 	}
-	gap, claim, seconds := "", "", ""
-	if len(sound.accuracy) > 0 && len(central) > 0 {
-		gap = fmt.Sprintf("%.2f", central.Mean()-sound.accuracy.Mean())
+	if s := g.seconds(r); len(s) > 0 {
+		seconds = fmt.Sprintf("%.2f", s.Mean())
 	}
-	if len(again.accuracy) > 0 {
-		claim = r.budget
-	}
-	if len(sound.seconds) > 0 {
-		seconds = fmt.Sprintf("%.2f", sound.seconds.Mean())
-	}
-	d.Rows = append(d.Rows, []string{r.overlap, r.method, r.budget, p.String(), sound.accuracy.String(),
-		p.deviations(sound.accuracy), gap, sound.truth(),
-		again.accuracy.String(), p.deviations(again.accuracy), claim, again.truth(), seconds})
+	d.Rows = append(d.Rows, append(append([]string{r.overlap, r.method, r.budget}, row...), seconds))
 }
 
 func cifar100Notes(scale reproduce.Scale) []string {
@@ -327,10 +304,10 @@ func cifar100Notes(scale reproduce.Scale) []string {
 }
 
 // duration says how long the paper's size would take.
-func duration(g map[imageRun]*imageGroup) []string {
+func duration(g images) []string {
 	var n []string
 	for _, m := range withCentral {
-		if s := at(g, imageRun{"sound", "0", m, "10"}).seconds; len(s) > 0 {
+		if s := g.seconds(imageRun{"sound", "0", m, "10"}); len(s) > 0 {
 			n = append(n,
 				fmt.Sprintf("full size, %s: %.3g s a round on one core x 25,000 rounds = %.3g days a run, "+
 					"evaluation apart", methodNames[m], s.Mean(), s.Mean()*cifar100Rounds/86400))
@@ -403,7 +380,7 @@ func figure2(f *reproduce.Results) *reproduce.Document {
 			line := []string{m, b}
 			var means, was reproduce.Sample
 			for k, t := range overlaps {
-				s := at(g, imageRun{"sound", t, m, b}).accuracy
+				s := g.Accuracy(imageRun{"sound", t, m, b})
 				line = append(line, s.String())
 				was = append(was, publishedTable4[b][j+1][k].mean)
 				if len(s) > 0 {

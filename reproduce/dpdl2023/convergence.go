@@ -122,7 +122,7 @@ func addConvergence(ctx context.Context, d *reproduce.Document, p *problem, size
 					High: s.Mean() + s.SD(),
 				})
 				b := p.bound23(k, trials[0][0], norm)
-				bound.Points = append(bound.Points, plot.Point{X: float64(k), Y: b, Low: b, High: b})
+				bound.Points = append(bound.Points, reproduce.At(float64(k), b))
 			}
 			if !slices.Contains(size.at, k) {
 				continue

@@ -11,7 +11,7 @@ import (
 const seedBars = "Mean over agents and seeds; bars: one standard deviation over seeds. Dashed: published."
 
 func (p published) point(x float64) plot.Point {
-	return plot.Point{X: x, Y: p.mean / 100, Low: p.mean / 100, High: p.mean / 100}
+	return reproduce.At(x, p.mean/100)
 }
 
 // budgetName is a budget for people.
@@ -37,7 +37,7 @@ func against(f *plot.Figure, name string, ours, theirs []plot.Point) {
 
 // connectivityFigures draw table 1 over the Fiedler value, one plot for each method as in
 // the paper's Figure 1.
-func connectivityFigures(g groups) []plot.Figure {
+func connectivityFigures(g *reproduce.Groups[run]) []plot.Figure {
 	var out []plot.Figure
 	for j, m := range methods {
 		f := plot.Figure{
@@ -53,9 +53,9 @@ func connectivityFigures(g groups) []plot.Figure {
 			var ours, theirs []plot.Point
 			for i := len(fiedlers) - 1; i >= 0; i-- { // from sparse to complete
 				x := reproduce.Number(fiedlers[i])
-				if p, ok := g.of(run{mode: "sound", fiedler: fiedlers[i], overlap: "1", method: m,
-					budget: b}).accuracy.Fraction(x); ok {
-					ours = append(ours, p)
+				if s := g.Accuracy(run{mode: "sound", fiedler: fiedlers[i], overlap: "1", method: m,
+					budget: b}); len(s) > 0 {
+					ours = append(ours, s.Percent(x))
 				}
 				theirs = append(theirs, publishedTable1[i][j][k].point(x))
 			}
@@ -69,7 +69,7 @@ func connectivityFigures(g groups) []plot.Figure {
 }
 
 // budgetFigures draw table 1 over epsilon, one plot for each graph.
-func budgetFigures(g groups) []plot.Figure {
+func budgetFigures(g *reproduce.Groups[run]) []plot.Figure {
 	var out []plot.Figure
 	for i, fiedler := range fiedlers {
 		f := plot.Figure{
@@ -86,8 +86,8 @@ func budgetFigures(g groups) []plot.Figure {
 			var ours, theirs []plot.Point
 			for k := len(budgets) - 1; k > 0; k-- { // rising, without the one that is not private
 				r.mode, r.method, r.budget = "sound", m, budgets[k]
-				if p, ok := g.of(r).accuracy.Fraction(reproduce.Number(budgets[k])); ok {
-					ours = append(ours, p)
+				if s := g.Accuracy(r); len(s) > 0 {
+					ours = append(ours, s.Percent(reproduce.Number(budgets[k])))
 				}
 				theirs = append(theirs, was(k).point(reproduce.Number(budgets[k])))
 			}
@@ -108,7 +108,7 @@ func budgetFigures(g groups) []plot.Figure {
 
 // overlapFigures draw table 4 over the overlap, one plot for each budget as in the
 // paper's Figure 2, central as a level.
-func overlapFigures(g map[imageRun]*imageGroup) []plot.Figure {
+func overlapFigures(g images) []plot.Figure {
 	var out []plot.Figure
 	for _, b := range cifar100Budgets {
 		if f := overlapFigure(g, b); len(f.Curves) > 0 {
@@ -118,7 +118,7 @@ func overlapFigures(g map[imageRun]*imageGroup) []plot.Figure {
 	return out
 }
 
-func overlapFigure(g map[imageRun]*imageGroup, budget string) plot.Figure {
+func overlapFigure(g images, budget string) plot.Figure {
 	title := map[string]string{"none": "Not private", "10": "Private, epsilon 10"}[budget]
 	fig := plot.Figure{
 		Name:    "figure2-" + map[string]string{"none": "not-private", "10": "private"}[budget],
@@ -132,8 +132,8 @@ func overlapFigure(g map[imageRun]*imageGroup, budget string) plot.Figure {
 	for j, m := range withCentral {
 		var ours, theirs []plot.Point
 		for k, t := range overlaps {
-			if p, ok := at(g, imageRun{"sound", t, m, budget}).accuracy.Fraction(reproduce.Number(t)); ok {
-				ours = append(ours, p)
+			if s := g.Accuracy(imageRun{"sound", t, m, budget}); len(s) > 0 {
+				ours = append(ours, s.Percent(reproduce.Number(t)))
 			}
 			theirs = append(theirs, publishedTable4[budget][j][k].point(reproduce.Number(t)))
 		}

@@ -47,19 +47,29 @@ type run struct {
 	seed    int
 }
 
+// steps are the run's own, or what stepOf says.
+func (r run) steps() step {
+	if r.step != (step{}) {
+		return r.step
+	}
+	return stepOf(r.mode, r.method, slices.Index(budgets, r.budget))
+}
+
+// values are those of mnistAxes.
+func (r run) values() []string {
+	return []string{r.mode, r.fiedler, r.overlap, r.method, r.budget, fmt.Sprintf("%g", r.steps().first),
+		fmt.Sprint(r.seed)}
+}
+
 // cell writes r as settings of mnistBase. In mode replication DP-DSGD and DP-DSGT mix
 // in place and with row-normalised weights, DP-DSGD takes gradients after mixing, and the
 // budget is what RDP under add-remove claims for a guarantee under replace-one. DP-DiNNO
 // has no mixing matrix, and its duals sum to zero only in simultaneous rounds: in place
 // it diverges.
 func (r run) cell(small bool) sweep.Cell {
-	s := r.step
-	if s == (step{}) {
-		s = stepOf(r.mode, r.method, slices.Index(budgets, r.budget))
-	}
-	c := sweep.Cell{Values: []string{r.mode, r.fiedler, r.overlap, r.method, r.budget,
-		fmt.Sprintf("%g", s.first), fmt.Sprint(r.seed)}}
-	set := func(format string, args ...any) { c.Set = append(c.Set, fmt.Sprintf(format, args...)) }
+	s := r.steps()
+	c := sweep.Cell{Values: r.values()}
+	set := reproduce.Setter(&c)
 	set("seed=%d", r.seed)
 	set("algorithm.name=%q", r.method)
 	set("algorithm.step_size=%g", s.first)
@@ -130,47 +140,5 @@ func trials(small bool) []int {
 
 var modes = []string{"sound", "replication"}
 
-// groups collects the accuracies, in percent, and epsilons of equal runs over seeds.
-type groups map[string]*group
-
-type group struct {
-	accuracy reproduce.Sample
-	epsilon  float64 // the largest
-}
-
-func key(mode, fiedler, overlap, method, budget, step string) string {
-	return fmt.Sprintf("%s %s %s %s %s %s", mode, fiedler, overlap, method, budget, step)
-}
-
-// of returns the runs of a row.
-func (g groups) of(r run) *group {
-	s := r.step
-	if s == (step{}) {
-		s = stepOf(r.mode, r.method, slices.Index(budgets, r.budget))
-	}
-	if found, ok := g[key(r.mode, r.fiedler, r.overlap, r.method, r.budget, fmt.Sprintf("%g", s.first))]; ok {
-		return found
-	}
-	return &group{}
-}
-
-func collect(rows []sweep.Row) groups {
-	g := groups{}
-	for _, r := range rows {
-		v := r.Values
-		k := key(v[0], v[1], v[2], v[3], v[4], v[5])
-		if g[k] == nil {
-			g[k] = &group{}
-		}
-		g[k].accuracy = append(g[k].accuracy, 100*r.Accuracy.Mean)
-		g[k].epsilon = max(g[k].epsilon, r.EpsilonUpper)
-	}
-	return g
-}
-
-func (g *group) truth() string {
-	if len(g.accuracy) == 0 {
-		return ""
-	}
-	return reproduce.Epsilon(g.epsilon)
-}
+// collect finds the rows of runs.
+func collect(f *reproduce.Results) *reproduce.Groups[run] { return reproduce.Group(f, run.values) }

@@ -68,9 +68,14 @@ type recipeRun struct {
 
 const untrained = "untrained"
 
+// values are those of recipeAxes.
+func (r recipeRun) values() []string {
+	return []string{r.features, r.fiedler, r.budget, fmt.Sprint(r.seed)}
+}
+
 func (r recipeRun) cell(small bool) sweep.Cell {
-	c := sweep.Cell{Values: []string{r.features, r.fiedler, r.budget, fmt.Sprint(r.seed)}}
-	set := func(format string, args ...any) { c.Set = append(c.Set, fmt.Sprintf(format, args...)) }
+	c := sweep.Cell{Values: r.values()}
+	set := reproduce.Setter(&c)
 	set("seed=%d", r.seed)
 	set("model.init_from=%q", "builtin:"+r.features)
 	set("topology.target=%s", r.fiedler)
@@ -120,33 +125,26 @@ func recipeCells(small bool) []sweep.Cell {
 
 // recipe sets the recipe beside the best published decentralized cell of its graph and
 // budget, and beside Central.
-func recipe(rows []sweep.Row, small bool) *reproduce.Document {
-	found, spent := map[[3]string]reproduce.Sample{}, map[[3]string]float64{}
-	for _, r := range rows {
-		k := [3]string(r.Values[:3])
-		found[k] = append(found[k], 100*r.Accuracy.Mean)
-		spent[k] = max(spent[k], r.EpsilonUpper)
-	}
+func recipe(f *reproduce.Results) *reproduce.Document {
+	g := reproduce.Group(f, recipeRun.values)
 	d := &reproduce.Document{Header: []string{"features from", "λ2/n", "epsilon", "best published", "method",
-		"recipe",
-		"points above", "published central", "points above", "true epsilon"}}
+		"recipe", "points above", "published central", "points above", "true epsilon"}}
 	for _, features := range []string{"glyphs", "fashion-mnist"} {
-		if s := found[[3]string{features, "1", untrained}]; len(s) > 0 {
-			d.Rows = append(d.Rows, []string{features, "", untrained, "", "", s.String(), "", "", "", "0"})
+		if s := g.Accuracy(recipeRun{features, "1", untrained, 0}); len(s) > 0 {
+			d.Add(features, "", untrained, "", "", s, "", "", "", "0")
 		}
-		for i, f := range fiedlers {
+		for i, fiedler := range fiedlers {
 			for j, b := range budgets {
-				k := [3]string{features, f, b}
-				s := found[k]
+				r := recipeRun{features, fiedler, b, 0}
+				s := g.Accuracy(r)
 				if len(s) == 0 {
 					continue
 				}
 				m := bestMethod(i, j)
 				best, central := publishedTable1[i][m][j], publishedCentral[j]
-				d.Rows = append(d.Rows, []string{features, f, b, best.String(), methodNames[methods[m]],
-					s.String(),
-					fmt.Sprintf("%+.2f", s.Mean()-best.mean), central.String(),
-					fmt.Sprintf("%+.2f", s.Mean()-central.mean), reproduce.Epsilon(spent[k])})
+				d.Add(features, fiedler, b, best, methodNames[methods[m]], s,
+					fmt.Sprintf("%+.2f", s.Mean()-best.mean), central,
+					fmt.Sprintf("%+.2f", s.Mean()-central.mean), g.Epsilon(r))
 			}
 		}
 	}
@@ -166,7 +164,7 @@ func recipe(rows []sweep.Row, small bool) *reproduce.Document {
 			"chosen on Fashion-MNIST with the features of glyphs, none on MNIST; graphs are drawn anew " +
 			"for each seed",
 	}
-	if small {
+	if f.Scale == reproduce.Smoke {
 		d.Notes = append(d.Notes,
 			"scale smoke: ten rounds and 500 test images; the figures show only that everything runs")
 	}

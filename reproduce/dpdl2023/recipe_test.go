@@ -4,6 +4,7 @@ import (
 	"strings"
 	"testing"
 
+	"sotto/reproduce"
 	"sotto/reproduce/reproducetest"
 )
 
@@ -18,7 +19,7 @@ func TestRecipe(t *testing.T) {
 		}
 		return .5
 	})
-	d := recipe(rows, false)
+	d := recipe(&reproduce.Results{Rows: rows, Scale: reproduce.Full})
 	if want := 2 + 4*3 + 2 + 2*3; len(d.Rows) != want {
 		t.Errorf("%d rows, want %d", len(d.Rows), want)
 	}

@@ -52,15 +52,15 @@ func (a *attacked) row(ctx context.Context, d *reproduce.Document, size attackSi
 	if err != nil {
 		return err
 	}
-	d.Rows = append(d.Rows, []string{methodNames[a.method], fmt.Sprintf("%g", attackEpsilon),
+	d.Add(methodNames[a.method], fmt.Sprintf("%g", attackEpsilon),
 		fmt.Sprintf("%.3f", publishedTable5[a.method]), fmt.Sprintf("%.3f", b.Epsilon),
-		fmt.Sprintf("%.4g", -b.Threshold),
+		-b.Threshold,
 		fmt.Sprintf("%g", 1-attackBeta), fmt.Sprintf("%d + %d", size.models, size.models),
 		fmt.Sprintf("%.3f", answers.Epsilon), fmt.Sprintf("%.3f", white),
 		fmt.Sprintf("%.4f to %.4f", truth.Lower, truth.Upper),
-		fmt.Sprintf("%g", a.step), fmt.Sprint(a.answers), fmt.Sprintf("%.4f", a.noise),
-		fmt.Sprint(attackSeed), reproduce.HashText(a.settings()), hashScores(s, size.models),
-		hashScores(s, checkedModels)})
+		fmt.Sprintf("%g", a.step), a.answers, fmt.Sprintf("%.4f", a.noise),
+		attackSeed, reproduce.HashText(a.settings()), hashScores(s, size.models),
+		hashScores(s, checkedModels))
 	d.Figures = append(d.Figures, histogram("figure3-"+a.method, methodNames[a.method]+", epsilon 1",
 		&s.loss))
 	return nil

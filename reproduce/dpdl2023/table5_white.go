@@ -12,6 +12,7 @@ import (
 	"sotto/privacy/audit"
 	"sotto/privacy/ledger"
 	"sotto/report/plot"
+	"sotto/reproduce"
 	"sotto/rng"
 	"sotto/sim"
 	"sotto/tensor"
@@ -151,7 +152,7 @@ func histogram(name, title string, s *audit.Scores) plot.Figure {
 		}
 		for k, n := range counts {
 			y := float64(n) / float64(len(w.scores))
-			c.Points = append(c.Points, plot.Point{X: least + (float64(k)+.5)*width, Y: y, Low: y, High: y})
+			c.Points = append(c.Points, reproduce.At(least+(float64(k)+.5)*width, y))
 		}
 		f.Curves = append(f.Curves, c)
 	}

@@ -45,47 +45,52 @@ var accuracyHeader = []string{"method", "epsilon", "published", "sound", "differ
 	"true epsilon", "replication", "difference in sd", "claimed epsilon", "true epsilon"}
 
 // addAccuracies appends a row of accuracies unless nothing has been run for it.
-func addAccuracies(d *reproduce.Document, first string, row []string) {
-	if row[3] != "" || row[7] != "" {
-		d.Rows = append(d.Rows, append([]string{first}, row...))
+func addAccuracies(d *reproduce.Document, first string, g *reproduce.Groups[run], r run, p published,
+	central reproduce.Sample) {
+	sound, again := r, r
+	sound.mode, again.mode = "sound", "replication"
+	if row := compared(g, sound, again, r.budget, p, central); row != nil {
+		d.Rows = append(d.Rows, append([]string{first, r.method, r.budget}, row...))
 	}
 }
 
-// accuracyRow sets a sound and a replicated run beside the published figure.
-func accuracyRow(g groups, r run, p published, central reproduce.Sample) []string {
-	r.mode = "sound"
-	sound := g.of(r)
-	r.mode = "replication"
-	again := g.of(r)
-	gap, claim := "", ""
-	if len(sound.accuracy) > 0 && len(central) > 0 {
-		gap = fmt.Sprintf("%.2f", central.Mean()-sound.accuracy.Mean())
+// compared sets a sound and a replicated run beside the published figure; nil if neither
+// has been run.
+func compared[T any](g *reproduce.Groups[T], sound, again T, budget string, p published,
+	central reproduce.Sample) []string {
+	ours, theirs := g.Accuracy(sound), g.Accuracy(again)
+	if len(ours)+len(theirs) == 0 {
+		return nil
 	}
-	if len(again.accuracy) > 0 {
-		claim = r.budget
-		if r.budget == "none" {
+	gap, claim := "", ""
+	if len(ours) > 0 && len(central) > 0 {
+		gap = fmt.Sprintf("%.2f", central.Mean()-ours.Mean())
+	}
+	if len(theirs) > 0 {
+		claim = budget
+		if budget == "none" {
 			claim = "∞"
 		}
 	}
-	return []string{r.method, r.budget, p.String(), sound.accuracy.String(), p.deviations(sound.accuracy),
-		gap, sound.truth(),
-		again.accuracy.String(), p.deviations(again.accuracy), claim, again.truth()}
+	return reproduce.Cells(p, ours, p.deviations(ours), gap, g.Epsilon(sound), theirs, p.deviations(theirs),
+		claim, g.Epsilon(again))
 }
 
-func table1(rows []sweep.Row, small bool) *reproduce.Document {
-	g := collect(rows)
-	d := &reproduce.Document{Header: append([]string{"λ2/n"}, accuracyHeader...), Notes: mnistNotes(small)}
+func table1(f *reproduce.Results) *reproduce.Document {
+	g := collect(f)
+	d := &reproduce.Document{Header: append([]string{"λ2/n"}, accuracyHeader...),
+		Notes: mnistNotes(f.Scale == reproduce.Smoke)}
 	central := map[string]reproduce.Sample{}
 	for i, b := range budgets {
 		r := run{mode: "sound", method: centralRow, budget: b}
-		central[b] = g.of(r).accuracy
-		addAccuracies(d, "", accuracyRow(g, r, publishedCentral[i], nil))
+		central[b] = g.Accuracy(r)
+		addAccuracies(d, "", g, r, publishedCentral[i], nil)
 	}
-	for i, f := range fiedlers {
+	for i, fiedler := range fiedlers {
 		for j, m := range methods {
 			for k, b := range budgets {
-				r := run{fiedler: f, overlap: "1", method: m, budget: b}
-				addAccuracies(d, f, accuracyRow(g, r, publishedTable1[i][j][k], central[b]))
+				r := run{fiedler: fiedler, overlap: "1", method: m, budget: b}
+				addAccuracies(d, fiedler, g, r, publishedTable1[i][j][k], central[b])
 			}
 		}
 	}
@@ -118,18 +123,18 @@ func table2Cells(small bool) []sweep.Cell {
 	return cells
 }
 
-func table2(rows []sweep.Row, small bool) *reproduce.Document {
-	g := collect(rows)
+func table2(f *reproduce.Results) *reproduce.Document {
+	g := collect(f)
 	d := &reproduce.Document{Header: append([]string{"overlap t"}, accuracyHeader...),
-		Notes: mnistNotes(small)}
+		Notes: mnistNotes(f.Scale == reproduce.Smoke)}
 	for _, b := range []string{"0.5", "10"} {
 		r := run{mode: "sound", method: centralRow, budget: b}
-		central := g.of(r).accuracy
-		addAccuracies(d, "", accuracyRow(g, r, publishedCentral[slices.Index(budgets, b)], nil))
+		central := g.Accuracy(r)
+		addAccuracies(d, "", g, r, publishedCentral[slices.Index(budgets, b)], nil)
 		for j, m := range methods {
 			for k, t := range overlaps {
 				r := run{fiedler: "0.06", overlap: t, method: m, budget: b}
-				addAccuracies(d, t, accuracyRow(g, r, publishedTable2[b][j][k], central))
+				addAccuracies(d, t, g, r, publishedTable2[b][j][k], central)
 			}
 		}
 	}
@@ -140,16 +145,16 @@ func table2(rows []sweep.Row, small bool) *reproduce.Document {
 
 // figure1 reads table 1 by method: accuracy over connectivity, and the range over graphs,
 // which is small where a method is as invariant as claimed.
-func figure1(rows []sweep.Row, small bool) *reproduce.Document {
-	g := collect(rows)
+func figure1(f *reproduce.Results) *reproduce.Document {
+	g := collect(f)
 	d := &reproduce.Document{Header: []string{"method", "epsilon", "λ2/n 1", "0.7", "0.39", "0.06", "range",
-		"published range", "sd over trials"}, Notes: mnistNotes(small)}
+		"published range", "sd over trials"}, Notes: mnistNotes(f.Scale == reproduce.Smoke)}
 	for j, m := range methods {
 		for k, b := range budgets {
 			line := []string{m, b}
 			var means, was, spread reproduce.Sample
-			for i, f := range fiedlers {
-				s := g.of(run{mode: "sound", fiedler: f, overlap: "1", method: m, budget: b}).accuracy
+			for i, fiedler := range fiedlers {
+				s := g.Accuracy(run{mode: "sound", fiedler: fiedler, overlap: "1", method: m, budget: b})
 				line = append(line, s.String())
 				was = append(was, publishedTable1[i][j][k].mean)
 				if len(s) > 0 {
@@ -215,16 +220,15 @@ func stepCells(small bool) []sweep.Cell {
 	return cells
 }
 
-func stepSizes(rows []sweep.Row, small bool) *reproduce.Document {
-	g := collect(rows)
+func stepSizes(f *reproduce.Results) *reproduce.Document {
+	g := collect(f)
 	d := &reproduce.Document{Header: []string{"method", "step size", "times published", "accuracy",
 		"true epsilon"},
-		Notes: mnistNotes(small)}
+		Notes: mnistNotes(f.Scale == reproduce.Smoke)}
 	for i, r := range stepRuns() {
-		found := g.of(r)
-		d.Rows = append(d.Rows, []string{r.method, fmt.Sprintf("%g to %g", r.step.first, r.step.final),
+		d.Add(r.method, fmt.Sprintf("%g to %g", r.step.first, r.step.final),
 			fmt.Sprintf("%g", stepGrid[i%len(stepGrid)]),
-			found.accuracy.String(), found.truth()})
+			g.Accuracy(r), g.Epsilon(r))
 	}
 	d.Notes = append(d.Notes,
 		"step sizes are compared on the test set, as in the paper: the best of them is no estimate of "+

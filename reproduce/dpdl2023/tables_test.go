@@ -120,7 +120,7 @@ func TestTable4(t *testing.T) {
 // study that has begun has what it can draw.
 func TestFigure1Plots(t *testing.T) {
 	rows := reproducetest.Rows(table1Cells(false), func(v []string) float64 { return .9 })
-	whole := figure1(rows, false).Figures
+	whole := figure1(&reproduce.Results{Rows: rows, Scale: reproduce.Full}).Figures
 	var names []string
 	for _, f := range whole {
 		names = append(names, f.Name)
@@ -143,7 +143,7 @@ func TestFigure1Plots(t *testing.T) {
 		got.Low != got.Y || got.High != got.Y {
 		t.Errorf("DP-DSGD at epsilon 10 and Fiedler value .06: %v, published 84.12", got)
 	}
-	if some := figure1(rows[:25], false).Figures; len(some) != 0 {
+	if some := figure1(&reproduce.Results{Rows: rows[:25], Scale: reproduce.Full}).Figures; len(some) != 0 {
 		t.Errorf("%d plots of central runs alone", len(some))
 	}
 }
@@ -160,7 +160,7 @@ func TestTable1(t *testing.T) {
 		}
 		return .8
 	})
-	d := table1(rows, false)
+	d := table1(&reproduce.Results{Rows: rows, Scale: reproduce.Full})
 	if len(d.Rows) != 65 {
 		t.Errorf("%d rows, want 60 and 5 central ones", len(d.Rows))
 	}
@@ -173,15 +173,16 @@ func TestTable1(t *testing.T) {
 			}
 		}
 	}
-	if d := table1(rows[:3], true); len(d.Rows) != 1 {
+	if d := table1(&reproduce.Results{Rows: rows[:3], Scale: reproduce.Smoke}); len(d.Rows) != 1 {
 		t.Errorf("%d rows from three central runs, want 1", len(d.Rows))
 	}
 }
 
 func TestFigure1(t *testing.T) {
-	d := figure1(reproducetest.Rows(table1Cells(false), func(v []string) float64 {
-		return map[string]float64{"1": .9, "0.7": .91, "0.39": .89, "0.06": .8}[v[1]]
-	}), false)
+	d := figure1(&reproduce.Results{Scale: reproduce.Full,
+		Rows: reproducetest.Rows(table1Cells(false), func(v []string) float64 {
+			return map[string]float64{"1": .9, "0.7": .91, "0.39": .89, "0.06": .8}[v[1]]
+		})})
 	if len(d.Rows) != 15 {
 		t.Fatalf("%d rows, want 15", len(d.Rows))
 	}

@@ -197,14 +197,14 @@ func addFits(d *reproduce.Document, size floorSize, kind, against string, expect
 			mean, sd := p.floors.Mean(), p.floors.SD()
 			ours.Points = append(ours.Points, plot.Point{X: x(p), Y: mean, Low: mean - sd, High: mean + sd})
 			theirs.Points = append(theirs.Points,
-				plot.Point{X: x(p), Y: p.exact, Low: p.exact, High: p.exact})
+				reproduce.At(x(p), p.exact))
 		}
 		slope, half := fitSlope(xs, ys)
-		d.AddRow([]string{kind, m, against, fmt.Sprintf("%g", x(first)), fmt.Sprintf("%g", x(last)),
+		d.AddRow(reproduce.Cells(kind, m, against, fmt.Sprintf("%g", x(first)), fmt.Sprintf("%g", x(last)),
 			fmt.Sprintf("%.4f", slope),
 			fmt.Sprintf("%.4f to %.4f", slope-half, slope+half), fmt.Sprintf("%g", expected),
-			fmt.Sprintf("%.4g", first.floors.Mean()), fmt.Sprintf("%.4g", last.floors.Mean()),
-			figureOrNothing(first.exact), figureOrNothing(last.exact)},
+			first.floors.Mean(), last.floors.Mean(),
+			figureOrNothing(first.exact), figureOrNothing(last.exact)),
 			fmt.Sprintf("%d to %d", first.seed, last.seed+uint64(size.trials-1)), settings,
 			append(figures, slope, half)...)
 		fig.Curves = append(fig.Curves, ours)

@@ -53,15 +53,26 @@ var (
 	decorBudgets = []string{"0.3", "1"}
 )
 
+// decorRun is one run without its seed.
+type decorRun struct{ method, graph, budget string }
+
+// values are those of decorAxes.
+func (r decorRun) values() []string { return []string{r.method, r.graph, r.budget, ""} }
+
+// decorGraphsOf are the graphs that a method is run on: none of a central one.
+func decorGraphsOf(method string) []string {
+	if method == "central" {
+		return []string{""}
+	}
+	return decorGraphs
+}
+
 func decorCells(small bool) (cells []sweep.Cell) {
 	for _, method := range decorMethods {
-		for _, graph := range decorGraphs {
-			if method == "central" && graph != decorGraphs[0] {
-				continue
-			}
+		for _, graph := range decorGraphsOf(method) {
 			for _, budget := range reproduce.Ends(decorBudgets, small) {
 				for _, seed := range map[bool][]int{true: {1}, false: {1, 2, 3}}[small] {
-					cells = append(cells, decorCell(method, graph, budget, seed, small))
+					cells = append(cells, decorRun{method, graph, budget}.cell(seed, small))
 				}
 			}
 		}
@@ -69,21 +80,19 @@ func decorCells(small bool) (cells []sweep.Cell) {
 	return cells
 }
 
-func decorCell(method, graph, budget string, seed int, small bool) sweep.Cell {
-	if method == "central" {
-		graph = ""
-	}
-	c := sweep.Cell{Values: []string{method, graph, budget, strconv.Itoa(seed)}}
-	set := func(format string, args ...any) { c.Set = append(c.Set, fmt.Sprintf(format, args...)) }
+// cell writes r as settings of decorBase.
+func (r decorRun) cell(seed int, small bool) sweep.Cell {
+	c := sweep.Cell{Values: []string{r.method, r.graph, r.budget, strconv.Itoa(seed)}}
+	set := reproduce.Setter(&c)
 	steps := map[bool]int{true: 3, false: decorSteps}[small]
 	set("seed=%d", seed)
-	set("privacy.target_epsilon=%s", budget)
+	set("privacy.target_epsilon=%s", r.budget)
 	set("algorithm.step_size=2")
 	if small {
 		set("data.limit=1600")
 		set("evaluate.limit=500")
 	}
-	if method == "central" {
+	if r.method == "central" {
 		set(`algorithm.name="central"`)
 		set("topology.agents=1")
 		set(`topology.graph="complete"`)
@@ -95,22 +104,22 @@ func decorCell(method, graph, budget string, seed int, small bool) sweep.Cell {
 	set("algorithm.gossip=%d", decorRounds)
 	set(`algorithm.acceleration="chebyshev-ns"`)
 	set("topology.agents=%d", decorAgents)
-	set("topology.graph=%q", graph)
-	if graph == "regular" {
+	set("topology.graph=%q", r.graph)
+	if r.graph == "regular" {
 		set("topology.degree=4")
 	}
 	set("rounds=%d", steps*decorRounds+1)
 	set("evaluate.every=%d", steps*decorRounds+1)
-	if method != "local" {
+	if r.method != "local" {
 		set(`privacy.mechanism="decor"`)
 		set("privacy.pair_noise_ratio=%d", decorRatio)
-		set("privacy.curious=%q", map[string]string{"decor": "none", "decor-one": "one"}[method])
+		set("privacy.curious=%q", map[string]string{"decor": "none", "decor-one": "one"}[r.method])
 	}
 	return c
 }
 
 // decorTable is the table.
-func decorTable(rows []sweep.Row, small bool) *reproduce.Document {
+func decorTable(f *reproduce.Results) *reproduce.Document {
 	d := &reproduce.Document{Header: []string{"method", "graph", "epsilon", "own noise/clip", "accuracy (%)",
 		"against central", "epsilon, nobody curious", "one curious agent", "all neighbors curious"},
 		Notes: []string{
@@ -124,52 +133,42 @@ func decorTable(rows []sweep.Row, small bool) *reproduce.Document {
 			"accuracy is the mean over agents of their own models; against central: the difference of " +
 				"means in points, at the same epsilon",
 		}}
-	if small {
+	if f.Scale == reproduce.Smoke {
 		d.Notes = append(d.Notes, "scale smoke: 3 steps, 100 records an agent")
 	}
-	accuracy := map[string]reproduce.Sample{}
-	noise, steps := map[string]float64{}, map[string]int{}
-	key := func(v []string) string { return fmt.Sprint(v[:3]) }
-	for _, r := range rows {
-		k := key(r.Values)
-		accuracy[k] = append(accuracy[k], 100*r.Accuracy.Mean)
-		if r.Values[3] == "1" { // random graphs are others with every seed
-			noise[k], steps[k] = r.Noise, int(r.Charges)
-		}
-	}
+	rows := reproduce.Group(f, decorRun.values)
 	for _, budget := range decorBudgets {
-		central := accuracy[key([]string{"central", "", budget})]
+		central := decorRun{"central", "", budget}
+		addDecor(d, rows, central, nil)
 		for _, graph := range decorGraphs {
-			for _, method := range decorMethods {
-				if method == "central" && graph != decorGraphs[0] {
-					continue
-				}
-				shown := graph
-				if method == "central" {
-					shown = ""
-				}
-				k := key([]string{method, shown, budget})
-				if len(accuracy[k]) == 0 {
-					continue
-				}
-				line := []string{method, shown, budget, "", accuracy[k].String(), "", "", "", ""}
-				if len(central) > 0 && method != "central" {
-					line[5] = fmt.Sprintf("%+.2f", accuracy[k].Mean()-central.Mean())
-				}
-				own, figures, err := decorEpsilons(method, graph, noise[k], steps[k])
-				if err != nil {
-					d.Notes = append(d.Notes, err.Error())
-					continue
-				}
-				line[3] = fmt.Sprintf("%.4g", own)
-				for c, eps := range figures {
-					line[6+c] = fmt.Sprintf("%.4f", eps)
-				}
-				d.Rows = append(d.Rows, line)
+			for _, method := range decorMethods[1:] {
+				addDecor(d, rows, decorRun{method, graph, budget}, rows.Accuracy(central))
 			}
 		}
 	}
 	return d
+}
+
+// addDecor appends the line of a run, if there is one.
+func addDecor(d *reproduce.Document, rows *reproduce.Groups[decorRun], r decorRun, central reproduce.Sample) {
+	accuracy := rows.Accuracy(r)
+	if len(accuracy) == 0 {
+		return
+	}
+	first := rows.Of(r)[0] // random graphs are others with every seed
+	own, figures, err := decorEpsilons(r.method, r.graph, first.Noise, int(first.Charges))
+	if err != nil {
+		d.Notes = append(d.Notes, err.Error())
+		return
+	}
+	line := reproduce.Cells(r.method, r.graph, r.budget, own, accuracy, "", "", "", "")
+	if len(central) > 0 {
+		line[5] = fmt.Sprintf("%+.2f", accuracy.Mean()-central.Mean())
+	}
+	for c, eps := range figures {
+		line[6+c] = fmt.Sprintf("%.4f", eps)
+	}
+	d.Rows = append(d.Rows, line)
 }
 
 // decorEpsilons are an agent's own noise, and epsilon of the worst agent with nobody,

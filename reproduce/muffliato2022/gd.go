@@ -63,7 +63,7 @@ func gradientDescent(ctx context.Context, scale reproduce.Scale, _ int) (*reprod
 			}
 			shares := cumulative(losses)
 			for b, x := range fractions {
-				c.Points = append(c.Points, plot.Point{X: x, Y: shares[b], Low: shares[b], High: shares[b]})
+				c.Points = append(c.Points, reproduce.At(x, shares[b]))
 			}
 			fig.Curves = append(fig.Curves, c)
 			columns, most, mean = append(columns, shares), append(most, slices.Max(losses)),

@@ -176,17 +176,12 @@ func addGossip(ctx context.Context, d *reproduce.Document, fig *plot.Figure, c *
 		}
 		x, pairs := float64(k+1), float64(l.pairs)
 		exact.Points = append(exact.Points,
-			plot.Point{X: x, Y: l.exact / pairs, Low: l.exact / pairs, High: l.exact / pairs})
-		printed.Points = append(printed.Points, plot.Point{
-			X:    x,
-			Y:    l.formula / pairs,
-			Low:  l.formula / pairs,
-			High: l.formula / pairs,
-		})
-		d.AddRow([]string{c.name, fmt.Sprint(g.Agents()), fmt.Sprint(rounds), fmt.Sprint(k + 1),
-			fmt.Sprint(l.pairs),
-			fmt.Sprintf("%.4g", l.formula/pairs), fmt.Sprintf("%.4g", l.exact/pairs),
-			fmt.Sprintf("%.4g", l.most), fmt.Sprintf("%d of %d", l.above, l.pairs)},
+			reproduce.At(x, l.exact/pairs))
+		printed.Points = append(printed.Points, reproduce.At(x, l.formula/pairs))
+		d.AddRow(reproduce.Cells(c.name, g.Agents(), rounds, k+1,
+			l.pairs,
+			l.formula/pairs, l.exact/pairs,
+			l.most, fmt.Sprintf("%d of %d", l.above, l.pairs)),
 			c.seed, fmt.Sprintf("private gossip averaging %s agents %d observers %d noise %g distance %d",
 				c.settings, g.Agents(), c.observers, noise, k+1),
 			float64(rounds), pairs, l.formula/pairs, l.exact/pairs, l.most, float64(l.above))

@@ -14,7 +14,7 @@ var Paper = reproduce.Paper{
 		"decor": {
 			Title: "noise that neighbors share beside central and own noise at one epsilon, MNIST, ring and" +
 				" 4-regular graph", Axes: decorAxes, Base: decorBase, Cells: reproduce.TwoSizes(decorCells),
-			Report: reproduce.RowsOnly(decorTable)},
+			Report: decorTable},
 		"figa": {
 			Title: "private gossip averaging: the published pairwise loss beside the exact one, over " +
 				"distance",

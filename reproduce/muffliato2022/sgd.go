@@ -161,11 +161,7 @@ func (size sgdSize) line(ctx context.Context, d *reproduce.Document, a *averager
 	settings := fmt.Sprintf("seed004-sgd order %g loss %g agents %d steps %d noise by %s %s %s", renyiOrder,
 		renyiLoss, size.agents, size.steps, by, graph, sgdBase)
 	d.AddRow(row, reproduce.Seeds(size.seeds), settings, append(figures, order)...)
-	p := plot.Point{X: square, Y: excess.Mean(), Low: excess.Mean(), High: excess.Mean()}
-	if size.seeds > 1 {
-		p.Low, p.High = max(p.Y-excess.SD(), p.Y/10), p.Y+excess.SD()
-	}
-	return p, nil
+	return excess.LogBand(square), nil
 }
 
 // predicted is the noise's part of the excess with noise of a variance on the mean

@@ -78,7 +78,7 @@ func averageTable(ctx context.Context, scale reproduce.Scale, _ int) (*reproduce
 				return nil, err
 			}
 			x := float64(n)
-			point := func(y float64) plot.Point { return plot.Point{X: x, Y: y, Low: y, High: y} }
+			point := func(y float64) plot.Point { return reproduce.At(x, y) }
 			exact.Points, formula.Points = append(exact.Points, point(c.ratio(c.exact))),
 				append(formula.Points, point(c.ratio(c.formula)))
 		}

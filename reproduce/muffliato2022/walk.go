@@ -122,14 +122,25 @@ func hiddenWalkers() (list []walker) {
 	return list
 }
 
-// cell writes w as settings of walkBase.
-func (w walker) cell(small bool) sweep.Cell {
+// sized is the run at its size.
+func (w walker) sized(small bool) walker {
 	if small {
 		w.agents, w.steps = 64, 100
 	}
-	c := sweep.Cell{Values: []string{w.mode, w.budget, w.target, w.graph, strconv.Itoa(w.agents),
-		strconv.Itoa(w.steps), strconv.Itoa(w.seed)}}
-	set := func(format string, args ...any) { c.Set = append(c.Set, fmt.Sprintf(format, args...)) }
+	return w
+}
+
+// values are those of walkAxes.
+func (w walker) values() []string {
+	return []string{w.mode, w.budget, w.target, w.graph, strconv.Itoa(w.agents), strconv.Itoa(w.steps),
+		strconv.Itoa(w.seed)}
+}
+
+// cell writes w as settings of walkBase.
+func (w walker) cell(small bool) sweep.Cell {
+	w = w.sized(small)
+	c := sweep.Cell{Values: w.values()}
+	set := reproduce.Setter(&c)
 	set("seed=%d", w.seed)
 	set("rounds=%d", w.steps)
 	set("evaluate.every=%d", w.steps/map[bool]int{true: 2, false: 20}[small])
@@ -188,11 +199,7 @@ func walkCells(small bool) []sweep.Cell {
 // walkTable is the table, and accuracy over steps.
 func walkTable(f *reproduce.Results) *reproduce.Document {
 	small := f.Scale == reproduce.Smoke
-	rows := map[string][]sweep.Row{}
-	for _, row := range f.Rows {
-		k := reproduce.SettingsKey(row.Values)
-		rows[k] = append(rows[k], row)
-	}
+	rows := reproduce.Group(f, func(w walker) []string { return w.sized(small).values() })
 	d := &reproduce.Document{Header: []string{"mode", "noise for", "target", "graph", "agents", "noise/clip",
 		"accuracy (%)", "published", "objective", "published", "epsilon claimed",
 		"epsilon against all, upper",
@@ -235,15 +242,13 @@ func walkTable(f *reproduce.Results) *reproduce.Document {
 		Caption: "Mean over runs; band: one standard deviation. Target longitude; published and sound " +
 			"noise as in the table.",
 	}
-	seen := map[string]bool{}
+	seen := map[walker]bool{}
 	for _, w := range walkers() {
-		key := reproduce.SettingsKey(w.cell(small).Values)
-		of := rows[key]
-		if len(of) == 0 || seen[key] {
+		if len(rows.Of(w)) == 0 || seen[w.sized(small)] {
 			continue
 		}
-		seen[key] = true
-		row, err := w.row(of, small)
+		seen[w.sized(small)] = true
+		row, err := w.row(rows, small)
 		if err != nil {
 			d.Notes = append(d.Notes, err.Error())
 			continue
@@ -252,7 +257,7 @@ func walkTable(f *reproduce.Results) *reproduce.Document {
 		if w.target != "longitude" || w.mode == "after-noise" {
 			continue
 		}
-		if points := f.Curves.Over(of, "accuracy", "mean", false); len(points) > 0 {
+		if points := rows.Over(w, "accuracy", "mean", false); len(points) > 0 {
 			figure.Curves = append(figure.Curves,
 				plot.Curve{Name: fmt.Sprintf("%s, %s, %s of %d", w.mode, w.budget, w.graph, w.agents),
 					Points: points})
@@ -265,11 +270,10 @@ func walkTable(f *reproduce.Results) *reproduce.Document {
 }
 
 // row is the line of one run over its seeds.
-func (w walker) row(of []sweep.Row, small bool) ([]string, error) {
-	var accuracy, loss reproduce.Sample
+func (w walker) row(rows *reproduce.Groups[walker], small bool) ([]string, error) {
+	of := rows.Of(w)
 	worst := 0.
 	for _, r := range of {
-		accuracy, loss = append(accuracy, 100*r.Accuracy.Mean), append(loss, r.Loss)
 		worst = max(worst, r.EpsilonUpper)
 	}
 	claimed := "10"
@@ -280,10 +284,10 @@ func (w walker) row(of []sweep.Row, small bool) ([]string, error) {
 	if !math.IsInf(worst, 1) {
 		epsilon = fmt.Sprintf("%.3f", worst)
 	}
+	loss := rows.Sample(w, func(r *sweep.Row) float64 { return r.Loss })
 	p := readOff[w.budget]
-	cells := []string{w.mode, w.budget, w.target, w.graph, strconv.Itoa(w.agents),
-		fmt.Sprintf("%.4g", of[0].Noise), accuracy.String(), p.accuracy, loss.Significant(), p.objective,
-		claimed, epsilon}
+	cells := reproduce.Cells(w.mode, w.budget, w.target, w.graph, w.agents, of[0].Noise, rows.Accuracy(w),
+		p.accuracy, loss.Significant(), p.objective, claimed, epsilon)
 	seen, err := w.network(of[0].Noise, small)
 	return append(cells, seen...), err
 }

@@ -20,9 +20,7 @@ func (w walker) network(noise float64, small bool) ([]string, error) {
 	if w.budget == "central" {
 		return []string{"", "", ""}, nil
 	}
-	if small {
-		w.agents, w.steps = 64, 100
-	}
+	w = w.sized(small)
 	worst, ok, err := w.printed(noise, small)
 	if err != nil {
 		return nil, err

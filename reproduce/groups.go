@@ -1,0 +1,84 @@
+package reproduce
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"sotto/experiment/sweep"
+
+	"sotto/experiment/rundir"
+	"sotto/report/plot"
+)
+
+// Groups are the rows of a study by their settings, seeds apart. T says what a run is.
+type Groups[T any] struct {
+	rows   map[string][]sweep.Row
+	values func(T) []string
+	curves Curves
+}
+
+// Group collects what runs have left. values are a run's on the axes of the study, of
+// which the last is the seed.
+func Group[T any](f *Results, values func(run T) []string) *Groups[T] {
+	g := &Groups[T]{map[string][]sweep.Row{}, values, f.Curves}
+	for _, row := range f.Rows {
+		k := settings(row.Values)
+		g.rows[k] = append(g.rows[k], row)
+	}
+	for _, rows := range g.rows { // seeds in order, so that two kinds of runs are pairs
+		slices.SortStableFunc(rows, func(a, b sweep.Row) int { return a.Cell - b.Cell })
+	}
+	return g
+}
+
+// settings names a run without its seed.
+func settings(values []string) string { return fmt.Sprint(values[:len(values)-1]) }
+
+// Of returns the rows of a run with any seed, in the order of cells.
+func (g *Groups[T]) Of(run T) []sweep.Row { return g.rows[settings(g.values(run))] }
+
+// Sample is a figure of each row.
+func (g *Groups[T]) Sample(run T, figure func(*sweep.Row) float64) Sample {
+	var s Sample
+	rows := g.Of(run)
+	for i := range rows {
+		s = append(s, figure(&rows[i]))
+	}
+	return s
+}
+
+// Accuracy is in percent.
+func (g *Groups[T]) Accuracy(run T) Sample {
+	return g.Sample(run, func(r *sweep.Row) float64 { return 100 * r.Accuracy.Mean })
+}
+
+// Epsilon is the largest of the rows; nothing without rows.
+func (g *Groups[T]) Epsilon(run T) string {
+	worst := math.Inf(-1)
+	for _, row := range g.Of(run) {
+		worst = max(worst, row.EpsilonUpper)
+	}
+	if math.IsInf(worst, -1) {
+		return ""
+	}
+	return Epsilon(worst)
+}
+
+// Last is a kept metric's value at the end of each run.
+func (g *Groups[T]) Last(run T, metric, agent string) Sample {
+	return g.curves.last(g.Of(run), metric, agent)
+}
+
+// Over is a kept metric against rounds, or against vectors transmitted: mean and standard
+// deviation over seeds.
+func (g *Groups[T]) Over(run T, metric, agent string, vectors bool) []plot.Point {
+	return g.curves.over(g.Of(run), metric, agent, vectors)
+}
+
+// Series is a kept metric of a row's run by round, for one agent or "mean" or "all".
+func (g *Groups[T]) Series(r *sweep.Row, metric, agent string) (rounds []uint64, values []float64) {
+	return series(g.Kept(r), metric, agent)
+}
+
+// Kept are all kept metrics of a row's run.
+func (g *Groups[T]) Kept(r *sweep.Row) []rundir.Row { return g.curves.of(r) }
