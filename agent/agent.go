@@ -98,25 +98,28 @@ type Factory func(Env) (Algorithm, error)
 
 // Env is what an algorithm knows at birth. All of it is public.
 type Env struct {
-	Self    ID
-	Agents  int        // number of agents in the experiment
-	Dim     int        // length of the parameter vector
-	Records int        // the PUBLIC record count of this agent; 0 where the count is private
-	Rounds  uint64     // planned communication rounds, wakes of all agents together, or steps of each token
-	Init    tensor.Vec // common initial parameters, length Dim; copy, do not keep
-	Rho     float64    // max(|λ_2|, |λ_n|) of the first round's mixing matrix; 1 where it is not known
-	Second  float64    // λ_2 of that matrix; 1 where it is not known
-	// a lower bound of λ_n, the smallest eigenvalue of the first round's mixing matrix,
-	// in [-1, 1]
-	Lowest float64
-
-	// fewest neighbors that any agent hears in the first round; 0 where that is not known
-	Neighbors   int
-	MostRecords int // largest PUBLIC record count of any agent; 0 where counts are private
-	Tokens      int // tokens that walk; 0 where none do
+	Self       ID
+	Agents     int // number of agents in the experiment
+	Dim        int // length of the parameter vector
+	Records    int // the PUBLIC record count of this agent; 0 where the count is private
+	MaxRecords int // largest PUBLIC record count of any agent; 0 where counts are private
+	// planned communication rounds, wakes of all agents together, or steps of each token
+	Rounds uint64
+	Init   tensor.Vec // common initial parameters, length Dim; copy, do not keep
+	Graph  Graph
+	Tokens int // tokens that walk; 0 where none do
 	// numbers of this agent's wakes among those of all agents, where they are known
 	// beforehand
 	Wakes []uint64
+}
+
+// Graph is what is known beforehand of the graph of the first round and of its mixing
+// matrix with eigenvalues 1 = λ_1 >= λ_2 >= ... >= λ_n.
+type Graph struct {
+	SLEM         float64 // second largest eigenvalue modulus max(|λ_2|, |λ_n|); 1 where it is not known
+	Lambda2      float64 // λ_2; 1 where it is not known
+	LambdaMin    float64 // a lower bound of λ_n, in [-1, 1]
+	MinNeighbors int     // fewest neighbors that any agent hears; 0 where that is not known
 }
 
 // Input is one step's argument. Only the fields that Kind names are set.

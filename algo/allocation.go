@@ -50,9 +50,9 @@ func (a *Allocation) validate() error {
 	return nil
 }
 
-// mostSpread bounds the largest factor over the smallest: beyond it a share of the budget
+// maxSpread bounds the largest factor over the smallest: beyond it a share of the budget
 // buys nothing.
-const mostSpread = 1e6
+const maxSpread = 1e6
 
 // Factors returns the noise of each of an agent's updates relative to its quietest one:
 // at least 1. wakes are the numbers of the agent's updating wakes where they are known, n
@@ -77,7 +77,7 @@ func (a *Allocation) Factors(updates int, wakes []uint64, n int, total uint64) [
 		quiet = min(quiet, f[r])
 	}
 	for r := range f {
-		f[r] = min(mostSpread, math.Pow(a.Contraction, -(f[r]-quiet)/max(a.Root, 1)))
+		f[r] = min(maxSpread, math.Pow(a.Contraction, -(f[r]-quiet)/max(a.Root, 1)))
 		if a.Alloc == "equal" {
 			f[r] = 1
 		}

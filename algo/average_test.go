@@ -188,7 +188,8 @@ func TestClaim40(t *testing.T) {
 // round keeps the mean.
 func TestRecursionCoefficients(t *testing.T) {
 	for _, second := range []float64{0, -1e-17} {
-		all, err := algo.Recursion{Acceleration: "paper"}.Coefficients(agent.Env{Second: second}, 3)
+		all, err := algo.Recursion{Acceleration: "paper"}.Coefficients(
+			agent.Env{Graph: agent.Graph{Lambda2: second}}, 3)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -205,7 +206,7 @@ func TestRecursionCoefficients(t *testing.T) {
 		if name == "jacobi" {
 			r.Dimension = 1.5
 		}
-		all, err := r.Coefficients(agent.Env{Rho: .9, Second: .8}, 6)
+		all, err := r.Coefficients(agent.Env{Graph: agent.Graph{SLEM: .9, Lambda2: .8}}, 6)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -215,7 +216,7 @@ func TestRecursionCoefficients(t *testing.T) {
 			}
 		}
 		f := average(t, func(p *algo.AverageParams) { p.Acceleration, p.Dimension = name, r.Dimension })
-		a, err := f(agent.Env{Dim: 1, Init: tensor.Vec{0}, Rho: .9, Second: .8})
+		a, err := f(agent.Env{Dim: 1, Init: tensor.Vec{0}, Graph: agent.Graph{SLEM: .9, Lambda2: .8}})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -246,7 +247,8 @@ func TestAverageBadParameters(t *testing.T) {
 	}
 	f := average(t, func(p *algo.AverageParams) { p.Acceleration = "paper" })
 	var e *config.Error
-	if _, err := f(agent.Env{Dim: 1, Init: tensor.Vec{0}, Rho: 1, Second: 1}); !errors.As(err, &e) ||
+	if _, err := f(agent.Env{Dim: 1, Init: tensor.Vec{0},
+		Graph: agent.Graph{SLEM: 1, Lambda2: 1}}); !errors.As(err, &e) ||
 		e.Key != "acceleration" {
 		t.Errorf("acceleration without a spectrum: %v", err)
 	}

@@ -29,7 +29,7 @@ func solution(t *testing.T, mu float64, prop bool) []float64 {
 		if prop {
 			h, lambda = 1, 0
 		}
-		c, d := float64(records(i))/mostRecords, 0.
+		c, d := float64(records(i))/maxRecords, 0.
 		for j := range personalAgents {
 			if i != j {
 				a.Set(i, j, -weights(i, j))
@@ -110,7 +110,7 @@ func objectiveOf(x []float64, mu float64) float64 {
 				q += weights(i, j) * (x[i] - x[j]) * (x[i] - x[j]) / 4
 			}
 		}
-		h, lambda, c := .1+float64(i%4)/5, 1/float64(records(i)), float64(records(i))/mostRecords
+		h, lambda, c := .1+float64(i%4)/5, 1/float64(records(i)), float64(records(i))/maxRecords
 		q += mu * d * c * (h/2*(x[i]-math.Sin(float64(i)))*(x[i]-math.Sin(float64(i))) + lambda*x[i]*x[i])
 	}
 	return q
@@ -137,7 +137,7 @@ func TestObjectiveFallsOnEveryWake(t *testing.T) {
 					pull += weights(i, j) * x[j]
 				}
 			}
-			h, lambda, c := .1+float64(i%4)/5, 1/float64(records(i)), float64(records(i))/mostRecords
+			h, lambda, c := .1+float64(i%4)/5, 1/float64(records(i)), float64(records(i))/maxRecords
 			gradient := d*(x[i]+mu*c*(h*(x[i]-math.Sin(float64(i)))+2*lambda*x[i])) - pull
 			b := d * (1 + mu*c*(smoothness+2*lambda))
 			want := x[i] - gradient/b
@@ -161,12 +161,12 @@ func TestObjectiveFallsOnEveryWake(t *testing.T) {
 	if n := func() int {
 		f := factory(t, "bcd", bcd(func(p *algo.BCDParams) { p.Mu, p.Smoothness = 50, 1e-3 }))
 		a, err := f(agent.Env{
-			Agents:      2,
-			Dim:         1,
-			Records:     1000,
-			MostRecords: 1000,
-			Rounds:      9,
-			Init:        tensor.Vec{0},
+			Agents:     2,
+			Dim:        1,
+			Records:    1000,
+			MaxRecords: 1000,
+			Rounds:     9,
+			Init:       tensor.Vec{0},
 		})
 		if err != nil {
 			t.Fatal(err)
@@ -368,7 +368,7 @@ func constants(mu, smoothness float64) (sigma, largest float64) {
 				d += weights(i, j)
 			}
 		}
-		h, lambda, c := .1+float64(i%4)/5, 1/float64(records(i)), float64(records(i))/mostRecords
+		h, lambda, c := .1+float64(i%4)/5, 1/float64(records(i)), float64(records(i))/maxRecords
 		sigma = min(sigma, mu*d*c*(h+2*lambda))
 		largest = max(largest, d*(1+mu*c*(smoothness+2*lambda)))
 	}
@@ -396,14 +396,14 @@ func finalError(t *testing.T, seed, wakes uint64, noise float64, alloc string, u
 	f := factory(t, "bcd", decode)
 	for i := range cfg.Agents {
 		a, err := f(agent.Env{
-			Self:        agent.ID(i),
-			Agents:      personalAgents,
-			Dim:         personalDim,
-			Records:     records(i),
-			MostRecords: mostRecords,
-			Rounds:      cfg.Steps,
-			Wakes:       lists[i],
-			Init:        tensor.Vec{0, 0},
+			Self:       agent.ID(i),
+			Agents:     personalAgents,
+			Dim:        personalDim,
+			Records:    records(i),
+			MaxRecords: maxRecords,
+			Rounds:     cfg.Steps,
+			Wakes:      lists[i],
+			Init:       tensor.Vec{0, 0},
 		})
 		if err != nil {
 			t.Fatal(err)

@@ -18,7 +18,7 @@ func TestAnswersAreUsedAgain(t *testing.T) {
 	s, bowls := personal(t, "bcd", 60_000, bcd(again))
 	a, y := mat.NewDense(personalAgents, personalAgents, nil), mat.NewVecDense(personalAgents, nil)
 	for i := range personalAgents {
-		c, d := math.Pow(float64(records(i))/mostRecords, 2), 0.
+		c, d := math.Pow(float64(records(i))/maxRecords, 2), 0.
 		for j := range personalAgents {
 			if i != j {
 				a.Set(i, j, -weights(i, j))

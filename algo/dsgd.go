@@ -59,7 +59,7 @@ func NewDSGD(decode func(any) error) (agent.Factory, error) {
 	if err := p.complete(&p.Momentum); err != nil {
 		return nil, err
 	}
-	if err := p.Mixing.settle(); err != nil {
+	if err := p.Mixing.checkMixing(); err != nil {
 		return nil, err
 	}
 	if p.Order != "grad-then-mix" && p.Order != "mix-then-grad" {
@@ -69,7 +69,7 @@ func NewDSGD(decode func(any) error) (agent.Factory, error) {
 		return nil, config.Bad("weight_decay", p.WeightDecay, "at least 0 and finite")
 	}
 	return func(env agent.Env) (agent.Algorithm, error) {
-		if err := p.fits(env.Neighbors); err != nil {
+		if err := p.fits(env.Graph.MinNeighbors); err != nil {
 			return nil, err
 		}
 		a := &DSGD{

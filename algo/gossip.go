@@ -63,7 +63,7 @@ func NewGossipSGD(decode func(any) error) (agent.Factory, error) {
 	if err := p.complete(&p.Momentum); err != nil {
 		return nil, err
 	}
-	if err := p.Mixing.settle(); err != nil {
+	if err := p.Mixing.checkMixing(); err != nil {
 		return nil, err
 	}
 	switch {
@@ -79,7 +79,7 @@ func NewGossipSGD(decode func(any) error) (agent.Factory, error) {
 		return nil, err
 	}
 	return func(env agent.Env) (agent.Algorithm, error) {
-		if err := p.fits(env.Neighbors); err != nil {
+		if err := p.fits(env.Graph.MinNeighbors); err != nil {
 			return nil, err
 		}
 		a := &GossipSGD{

@@ -199,7 +199,8 @@ func TestGossipBadParameters(t *testing.T) {
 	}
 	f := gossip(t, func(p *algo.GossipParams) { p.Acceleration = "chebyshev" })
 	var e *config.Error
-	if _, err := f(agent.Env{Dim: 1, Init: tensor.Vec{0}, Rho: 1}); !errors.As(err, &e) ||
+	if _, err := f(agent.Env{Dim: 1, Init: tensor.Vec{0}, Graph: agent.Graph{SLEM: 1}}); !errors.As(err,
+		&e) ||
 		e.Key != "acceleration" {
 		t.Errorf("acceleration without a spectrum: %v", err)
 	}

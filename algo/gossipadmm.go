@@ -143,7 +143,7 @@ func (a *GossipADMM) Step(in *agent.Input, out *agent.Output) error {
 		if len(in.Inbox) != 1 || len(in.Inbox[0].Body) != len(a.u) || a.active < 0 {
 			return fmt.Errorf("gossip-admm: an exchange without the peer's two vectors")
 		}
-		a.settle(in.Inbox[0].Body)
+		a.finishExchange(in.Inbox[0].Body)
 	case agent.Stop:
 	default:
 		return fmt.Errorf("gossip-admm: %w: %v", agent.ErrKind, in.Kind)
@@ -216,8 +216,8 @@ func (a *GossipADMM) propose(out *agent.Output) {
 	out.Outbox = append(out.Outbox, agent.Message{To: e.id, Body: a.u})
 }
 
-// settle ends the active edge's exchange with the peer's u.
-func (a *GossipADMM) settle(peer tensor.Vec) {
+// finishExchange ends the active edge's exchange with the peer's u.
+func (a *GossipADMM) finishExchange(peer tensor.Vec) {
 	e := &a.edges[a.active]
 	own, other := a.order(e)
 	d, rho := len(a.x), a.p.Rho

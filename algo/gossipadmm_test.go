@@ -24,12 +24,12 @@ func TestGossipADMMEdgesAgree(t *testing.T) {
 	for i := range ends {
 		var err error
 		if ends[i], err = f(agent.Env{
-			Self:        agent.ID(i),
-			Agents:      2,
-			Dim:         1,
-			Records:     5,
-			MostRecords: 5,
-			Init:        tensor.Vec{0},
+			Self:       agent.ID(i),
+			Agents:     2,
+			Dim:        1,
+			Records:    5,
+			MaxRecords: 5,
+			Init:       tensor.Vec{0},
 		}); err != nil {
 			t.Fatal(err)
 		}

@@ -37,9 +37,9 @@ type KMParams struct {
 	// "const" (default): α_k = α_0; "inverse": α_k = α_0/(1 + k/alpha_tau)
 	Schedule string  `toml:"alpha_schedule"`
 	AlphaTau float64 `toml:"alpha_tau,omitempty"` // inverse only: rounds until α is halved, > 0
-	// OwnState has every agent's data side go on with its own iterate without the noise,
-	// as published (oracle "km-stateful").
-	OwnState bool `toml:"own_state,omitempty"`
+	// PrivateIterate has every agent's data side go on with its own iterate without the
+	// noise, as published (oracle "km-stateful").
+	PrivateIterate bool `toml:"own_state,omitempty"`
 	// Unsafe admits an α_0 above the bound, where the iteration may diverge. It is no key
 	// of a run file's [algorithm].
 	Unsafe bool `toml:"-"`
@@ -124,7 +124,7 @@ func (p *KMParams) validate() error {
 func (p *KMParams) Set(s Setting) { p.Unsafe = s.UnsafeAlpha }
 
 // Stateless leaves out the iterate without noise, for whoever has no noise.
-func (p *KMParams) Stateless() { p.OwnState = false }
+func (p *KMParams) Stateless() { p.PrivateIterate = false }
 
 // NewKM decodes KMParams and returns their factory.
 func NewKM(decode func(any) error) (agent.Factory, error) {
@@ -137,7 +137,7 @@ func NewKM(decode func(any) error) (agent.Factory, error) {
 	}
 	return func(env agent.Env) (agent.Algorithm, error) {
 		a := &KM{p: p, alpha: p.Alpha}
-		bound := (1 + env.Lowest) / 2
+		bound := (1 + env.Graph.LambdaMin) / 2
 		switch {
 		case p.Alpha == 0 && !(bound > 0):
 			return nil, config.Bad("alpha", "nothing",
@@ -148,7 +148,7 @@ func NewKM(decode func(any) error) (agent.Factory, error) {
 		case p.Alpha > bound && !p.Unsafe:
 			return nil, config.Bad("alpha", p.Alpha,
 				fmt.Sprintf("at most (1+λ_n)/2 = %.6g for the smallest eigenvalue %.6g of the mixing "+
-					"matrix; beyond it the iteration may diverge", bound, env.Lowest))
+					"matrix; beyond it the iteration may diverge", bound, env.Graph.LambdaMin))
 		}
 		a.x, a.next, a.model = make(tensor.Vec, env.Dim), make(tensor.Vec, env.Dim), make(tensor.Vec, env.Dim)
 		copy(a.x, env.Init)
@@ -177,7 +177,7 @@ func (a *KM) Step(in *agent.Input, out *agent.Output) error {
 		return nil
 	case agent.Round:
 		a.mix.sum(a.next, in.View, a.x, in.Inbox)
-		if a.p.OwnState {
+		if a.p.PrivateIterate {
 			out.Ask("km-stateful", a.next)
 			out.Query.Step = a.At(in.Round)
 		} else {
@@ -186,7 +186,7 @@ func (a *KM) Step(in *agent.Input, out *agent.Output) error {
 		out.Query.Operator = a.p.operator()
 		return nil
 	case agent.Answer:
-		if a.p.OwnState {
+		if a.p.PrivateIterate {
 			a.asked = append(a.asked, askedAt{in.Round, slices.Clone(a.next)})
 		}
 		a.next.AddScaled(a.At(in.Round), in.Answer)
@@ -235,7 +235,7 @@ const (
 )
 
 func (a *KM) tag() string {
-	if a.p.OwnState {
+	if a.p.PrivateIterate {
 		return kmOwnTag
 	}
 	return kmTag
@@ -263,7 +263,7 @@ func (a *KM) LoadState(b []byte) error {
 	s.Vec(a.next)
 	a.asked = nil
 	n := s.Uint64()
-	if each := uint64(8 + 4*len(a.x)); n > uint64(len(b))/each || n > 0 && !a.p.OwnState {
+	if each := uint64(8 + 4*len(a.x)); n > uint64(len(b))/each || n > 0 && !a.p.PrivateIterate {
 		return fmt.Errorf("%w: %d points", agent.ErrState, n)
 	}
 	for k := range n {

@@ -17,7 +17,9 @@ import (
 func TestKMConformance(t *testing.T) {
 	for _, operator := range []string{"forward", "douglas-rachford"} {
 		for _, own := range []bool{false, true} {
-			f := factory(t, "km", set(func(p *algo.KMParams) { p.Operator, p.OwnState = operator, own }))
+			f := factory(t, "km", set(func(p *algo.KMParams) {
+				p.Operator, p.PrivateIterate = operator, own
+			}))
 			agenttest.Run(t, agenttest.Options{Factory: f})
 		}
 	}
@@ -49,7 +51,7 @@ func kmWorld(t *testing.T, n, rounds int, start func(i int) float32, lowest floa
 			Agents: n,
 			Dim:    1,
 			Init:   tensor.Vec{start(i)},
-			Lowest: lowest,
+			Graph:  agent.Graph{LambdaMin: lowest},
 		})
 		if err != nil {
 			t.Fatal(err)
@@ -101,12 +103,12 @@ func TestKMAlphaBound(t *testing.T) {
 			}
 		}
 	}
-	env := agent.Env{Agents: 4, Dim: 1, Init: tensor.Vec{0}, Lowest: -1. / 3}
+	env := agent.Env{Agents: 4, Dim: 1, Init: tensor.Vec{0}, Graph: agent.Graph{LambdaMin: -1. / 3}}
 	if _, err := factory(t, "km", set(func(p *algo.KMParams) { p.Alpha = 1. / 3 }))(env); err != nil {
 		t.Errorf("at the bound: %v", err)
 	}
 	for _, c := range []struct{ alpha, lowest float64 }{{.334, -1. / 3}, {0, -1}} {
-		env.Lowest = c.lowest
+		env.Graph.LambdaMin = c.lowest
 		_, err := factory(t, "km", set(func(p *algo.KMParams) { p.Alpha = c.alpha }))(env)
 		var bad *config.Error
 		if !errors.As(err, &bad) || bad.Key != "alpha" {

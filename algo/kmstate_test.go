@@ -18,12 +18,12 @@ import (
 func ownKM(t testing.TB) *algo.KM {
 	t.Helper()
 	f, err := algo.New("km", set(func(p *algo.KMParams) {
-		p.OwnState, p.Alpha, p.Schedule, p.AlphaTau = true, .4, "inverse", 5
+		p.PrivateIterate, p.Alpha, p.Schedule, p.AlphaTau = true, .4, "inverse", 5
 	}))
 	if err != nil {
 		t.Fatal(err)
 	}
-	a, err := f(agent.Env{Dim: 2, Init: tensor.Vec{1, 2}, Lowest: .5})
+	a, err := f(agent.Env{Dim: 2, Init: tensor.Vec{1, 2}, Graph: agent.Graph{LambdaMin: .5}})
 	if err != nil {
 		t.Fatal(err)
 	}

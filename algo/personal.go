@@ -61,15 +61,15 @@ type objective struct {
 func (p *Personal) of(env agent.Env) (objective, error) {
 	o := objective{lambda: p.Lambda}
 	c := p.Confidence
-	if env.MostRecords == 0 && (p.Lambda == 0 || c == 0) {
+	if env.MaxRecords == 0 && (p.Lambda == 0 || c == 0) {
 		return o, config.Bad("lambda", p.Lambda,
 			"lambda and confidence above 0 where record counts are private or those of others not known, "+
 				"or all 0: m_i may not enter them")
 	}
 	if c == 0 {
-		c = float64(env.Records) / float64(env.MostRecords)
+		c = float64(env.Records) / float64(env.MaxRecords)
 		if env.Records == 0 {
-			c = 1 / (10 * float64(env.MostRecords))
+			c = 1 / (10 * float64(env.MaxRecords))
 		}
 		if p.ConfidencePower > 0 {
 			c = math.Pow(c, p.ConfidencePower)

@@ -74,7 +74,7 @@ func personalGraph(t *testing.T) *topology.Graph {
 
 func records(i int) int { return 10 + 3*i }
 
-const mostRecords = 10 + 3*(personalAgents-1)
+const maxRecords = 10 + 3*(personalAgents-1)
 
 // personalConfig is an algorithm's agents, each with a bowl.
 func personalConfig(t *testing.T, name string, wakes uint64, decode func(any) error) (sim.Config,
@@ -92,13 +92,13 @@ func personalConfig(t *testing.T, name string, wakes uint64, decode func(any) er
 	var bowls []*bowl
 	for i := range personalAgents {
 		a, err := f(agent.Env{
-			Self:        agent.ID(i),
-			Agents:      personalAgents,
-			Dim:         personalDim,
-			Records:     records(i),
-			MostRecords: mostRecords,
-			Rounds:      wakes,
-			Init:        tensor.Vec{.5, -1},
+			Self:       agent.ID(i),
+			Agents:     personalAgents,
+			Dim:        personalDim,
+			Records:    records(i),
+			MaxRecords: maxRecords,
+			Rounds:     wakes,
+			Init:       tensor.Vec{.5, -1},
 		})
 		if err != nil {
 			t.Fatal(err)

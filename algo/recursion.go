@@ -74,8 +74,8 @@ func (r *Recursion) spectral() bool {
 // fill takes ρ from the graph where none is given.
 func (r *Recursion) fill(env agent.Env) error {
 	if r.Rho == 0 {
-		if r.Rho = env.Rho; r.Acceleration == "paper" {
-			r.Rho = env.Second
+		if r.Rho = env.Graph.SLEM; r.Acceleration == "paper" {
+			r.Rho = env.Graph.Lambda2
 		}
 	}
 	least := 0.

@@ -31,8 +31,9 @@ type Mixing struct {
 	Trim int `toml:"mixing_trim,omitempty"`
 }
 
-// settle checks m. Plain mixing has one form, so that naming the default is the same run.
-func (m *Mixing) settle() error {
+// checkMixing checks m. Plain mixing has one form, so that naming the default is the same
+// run.
+func (m *Mixing) checkMixing() error {
 	if m.Mixing == "plain" {
 		m.Mixing = ""
 	}
@@ -89,7 +90,7 @@ func (m *Mixing) onlyPlain(algorithm, why string) error {
 	if m.Mixing != "" && m.Mixing != "plain" {
 		return config.Bad("mixing", m.Mixing, "plain with algorithm "+algorithm+": "+why)
 	}
-	return m.settle()
+	return m.checkMixing()
 }
 
 // clip turns the weights of vectors that are further than τ from the first, own one into

@@ -221,7 +221,7 @@ func TestBadMixing(t *testing.T) {
 			t.Errorf("%s: got %v, want key %s", name, err, c.key)
 		}
 	}
-	env := agent.Env{Agents: 9, Dim: 1, Init: tensor.Vec{0}, Neighbors: 2}
+	env := agent.Env{Agents: 9, Dim: 1, Init: tensor.Vec{0}, Graph: agent.Graph{MinNeighbors: 2}}
 	for name, c := range map[string]struct {
 		rule    algo.Mixing
 		refused bool

@@ -132,7 +132,7 @@ func (c SimCase) measure(seconds float64, workers int) (SimReport, error) {
 }
 
 func (c SimCase) build(r *SimReport, split *data.Split, parts [][]int32, workers int) (sim.Runtime, error) {
-	schedule, err := topology.Build(topology.Spec{Graph: "knn", Agents: c.Agents, Vectors: split.Hidden},
+	schedule, err := topology.Build(topology.Spec{Graph: "knn", Agents: c.Agents, Vectors: split.GroundTruth},
 		func(any) error { return nil })
 	if err != nil {
 		return nil, err
@@ -173,7 +173,7 @@ func (c SimCase) build(r *SimReport, split *data.Split, parts [][]int32, workers
 		if err := full.Validate(); err != nil {
 			return nil, err
 		}
-		release, err := full.Describe(&agent.Query{Oracle: oracle.GradFull, At: init})
+		release, err := full.Describe(&agent.Query{Oracle: oracle.FullName, At: init})
 		if err != nil {
 			return nil, err
 		}
@@ -186,19 +186,19 @@ func (c SimCase) build(r *SimReport, split *data.Split, parts [][]int32, workers
 			return nil, err
 		}
 		alg, err := factory(agent.Env{
-			Self:        id,
-			Agents:      c.Agents,
-			Dim:         c.Dim,
-			Records:     n,
-			MostRecords: 100,
-			Rounds:      1 << 40,
-			Init:        init,
+			Self:       id,
+			Agents:     c.Agents,
+			Dim:        c.Dim,
+			Records:    n,
+			MaxRecords: 100,
+			Rounds:     1 << 40,
+			Init:       init,
 		})
 		if err != nil {
 			return nil, err
 		}
 		gate := privacy.NewSimulatedGate(ledger.NewMemory(filter), mechanism,
-			map[string]privacy.Oracle{oracle.GradFull: full}, 1, id)
+			map[string]privacy.Oracle{oracle.FullName: full}, 1, id)
 		agents[i] = sim.Agent{Algorithm: alg, Gate: gate}
 	}
 	return sim.New(sim.Config{

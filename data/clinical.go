@@ -264,15 +264,15 @@ func recordings(t *Table, p ParkinsonsParams) (*Dataset, error) {
 		unit = updrsMax[p.Target]
 	}
 	for _, row := range keep {
-		who := person.Numbers[row]
-		if who != float64(int32(who)) || who < 1 || who > 42 {
-			return nil, t.bad(row, "subject#", fmt.Sprint(who), "1 to 42")
+		subject := person.Numbers[row]
+		if subject != float64(int32(subject)) || subject < 1 || subject > 42 {
+			return nil, t.bad(row, "subject#", fmt.Sprint(subject), "1 to 42")
 		}
-		d.Groups = append(d.Groups, int32(who)-1)
+		d.Groups = append(d.Groups, int32(subject)-1)
 		d.Targets = append(d.Targets, float32(score.Numbers[row]/unit))
 	}
-	for who := 1; who <= 42; who++ {
-		d.GroupNames = append(d.GroupNames, "person "+strconv.Itoa(who))
+	for subject := 1; subject <= 42; subject++ {
+		d.GroupNames = append(d.GroupNames, "person "+strconv.Itoa(subject))
 	}
 	return d, nil
 }

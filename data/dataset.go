@@ -93,11 +93,11 @@ func (d *Dataset) head(n int) *Dataset {
 // Split is a data set with its held-out part.
 type Split struct {
 	Train, Test *Dataset
-	// Hidden holds, for the generators linear-tasks and least-squares, the vector behind
-	// the labels of each group (one row each) or of all records (one row), for quadratics
-	// the minimiser, for values the mean (one row); no rows otherwise. Only oracle
-	// baselines may use it.
-	Hidden tensor.Mat
+	// GroundTruth holds, for the generators linear-tasks and least-squares, the vector
+	// behind the labels of each group (one row each) or of all records (one row), for
+	// quadratics the minimiser, for values the mean (one row); no rows otherwise. Only
+	// oracle baselines may use it.
+	GroundTruth tensor.Mat
 	// Vectors holds, for movielens, each group's training records as one vector (one row
 	// each): what a graph from training records compares. No rows otherwise.
 	Vectors tensor.Mat

@@ -52,7 +52,7 @@ func (p *QuadraticsParams) Curvature(r int) float64 {
 //
 // with b_ir = c_r + spread·N(0, 1) and c_r uniform in [-1, 1]. All agents have the
 // Hessian diag(h): the mean of the f_i is strongly convex with curvature_min, smooth with
-// curvature_max and minimal at the mean of the b_i, which is Split.Hidden. The test
+// curvature_max and minimal at the mean of the b_i, which is Split.GroundTruth. The test
 // records are such that the loss on them is its value above the minimum.
 func quadratics(decode func(any) error, src Source) (*Split, error) {
 	p := QuadraticsParams{Agents: 10, Dim: 10, CurvatureMin: 1, CurvatureMax: 1}
@@ -80,10 +80,10 @@ func quadratics(decode func(any) error, src Source) (*Split, error) {
 	}
 	test := flat("quadratics", tensor.NewMat(p.Dim, p.Dim))
 	test.Targets = make([]float32, p.Dim)
-	split := &Split{Train: train, Test: test, Hidden: tensor.NewMat(1, p.Dim)}
+	split := &Split{Train: train, Test: test, GroundTruth: tensor.NewMat(1, p.Dim)}
 	for c, b := range optimum {
 		p.record(test, c, c, b)
-		split.Hidden.Data[c] = float32(b)
+		split.GroundTruth.Data[c] = float32(b)
 	}
 	return split.seal(p, src.Seed, nil), nil
 }

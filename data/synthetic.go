@@ -87,10 +87,10 @@ func affordable(key string, found, records, dim, most int) error {
 // linearTasks draws a linear classification task for each agent (Bellet, Guerraoui,
 // Taziki, Tommasi 2018): hidden vectors whose first two entries are N(0, 1) and the
 // others 0, points uniform on the unit sphere (the paper says "uniformly around the
-// origin"; the sphere is our reading), labels by the side of the hidden vector, each
-// flipped with probability flip in both parts. In the cube, another reading of the paper,
-// the public bound on a point's norm is sqrt(dim). Groups are the agents; Split.Hidden
-// has the hidden vector of each.
+// origin"; the sphere is our reading), labels by the side of the true parameter vector,
+// each flipped with probability flip in both parts. In the cube, another reading of the
+// paper, the public bound on a point's norm is sqrt(dim). Groups are the agents;
+// Split.GroundTruth has the true parameter vector of each.
 func linearTasks(decode func(any) error, src Source) (*Split, error) {
 	p := LinearTasksParams{Agents: 100, Dim: 100, MinRecords: 10, MaxRecords: 100, Flip: .05, Test: 100}
 	if err := decode(&p); err != nil {
@@ -104,11 +104,11 @@ func linearTasks(decode func(any) error, src Source) (*Split, error) {
 		tested = p.Agents
 	}
 	r := rand.New(rand.NewPCG(src.Seed, 0x6c696e656172))
-	hidden := tensor.NewMat(p.Agents, p.Dim)
+	truth := tensor.NewMat(p.Agents, p.Dim)
 	sizes := make([]int, p.Agents)
 	tests := make([]int, p.Agents)
 	for i := range p.Agents {
-		hidden.Row(i)[0], hidden.Row(i)[1] = float32(r.NormFloat64()), float32(r.NormFloat64())
+		truth.Row(i)[0], truth.Row(i)[1] = float32(r.NormFloat64()), float32(r.NormFloat64())
 		sizes[i] = p.MinRecords + r.IntN(p.MaxRecords-p.MinRecords+1)
 	}
 	for k := range tested {
@@ -122,8 +122,8 @@ func linearTasks(decode func(any) error, src Source) (*Split, error) {
 	if p.Points == "cube" {
 		draw = inCube
 	}
-	split := &Split{Train: sided(r, draw, hidden, sizes, p.Flip), Test: sided(r, draw, hidden, tests, wrong),
-		Hidden: hidden}
+	split := &Split{Train: sided(r, draw, truth, sizes, p.Flip), Test: sided(r, draw, truth, tests, wrong),
+		GroundTruth: truth}
 	return split.seal(p, src.Seed, nil), nil
 }
 
@@ -142,14 +142,14 @@ func inCube(r *rand.Rand, x tensor.Vec) {
 	}
 }
 
-// sided draws sizes[i] points for each hidden vector, with labels by its side.
-func sided(r *rand.Rand, draw func(*rand.Rand, tensor.Vec), hidden tensor.Mat, sizes []int,
+// sided draws sizes[i] points for each true parameter vector, with labels by its side.
+func sided(r *rand.Rand, draw func(*rand.Rand, tensor.Vec), truth tensor.Mat, sizes []int,
 	flip float64) *Dataset {
 	n := 0
 	for _, m := range sizes {
 		n += m
 	}
-	d := flat("linear-tasks", tensor.NewMat(n, hidden.Cols))
+	d := flat("linear-tasks", tensor.NewMat(n, truth.Cols))
 	d.Labels, d.Groups = make([]int32, n), make([]int32, n)
 	d.Classes, d.ClassNames = 2, []string{"-1", "+1"}
 	d.GroupNames = numberedNames("agent ", len(sizes))
@@ -158,7 +158,7 @@ func sided(r *rand.Rand, draw func(*rand.Rand, tensor.Vec), hidden tensor.Mat, s
 		for range m {
 			x := d.X.Row(k)
 			draw(r, x)
-			if (x.Dot(hidden.Row(i)) > 0) != (r.Float64() < flip) {
+			if (x.Dot(truth.Row(i)) > 0) != (r.Float64() < flip) {
 				d.Labels[k] = 1
 			}
 			d.Groups[k] = int32(i)
@@ -183,7 +183,7 @@ type LeastSquaresParams struct {
 	Dim     int     `toml:"dim"`     // 1 to 10,000; default 10
 	Noise   float64 `toml:"noise"`   // standard deviation added to targets, 0 to 100; default 0
 	Test    int     `toml:"test"`    // test records in all; default 1000
-	// entries of the hidden vector that are 0, the last ones; 0 to dim
+	// entries of the true parameter vector that are 0, the last ones; 0 to dim
 	Zeros int `toml:"zeros,omitempty"`
 }
 
@@ -215,11 +215,11 @@ func (p *LeastSquaresParams) validate() error {
 	return affordable("agents", p.Agents, max(p.Agents*p.Records, p.Test), p.Dim, maxCells)
 }
 
-// leastSquares draws a common regression task: features and the hidden vector N(0, 1),
-// targets their inner product plus noise. Groups are the agents; the test part has none.
-// Split.Hidden has the hidden vector. The sizes of "A General Differentially Private
-// Learning Framework for Decentralized Data" are the defaults; it states no dimension (10
-// is our choice) and no noise.
+// leastSquares draws a common regression task: features and the true parameter vector
+// N(0, 1), targets their inner product plus noise. Groups are the agents; the test part
+// has none. Split.GroundTruth has the true parameter vector. The sizes of "A General
+// Differentially Private Learning Framework for Decentralized Data" are the defaults; it
+// states no dimension (10 is our choice) and no noise.
 func leastSquares(decode func(any) error, src Source) (*Split, error) {
 	p := LeastSquaresParams{Agents: 5, Records: 100, Dim: 10, Test: 1000}
 	if err := decode(&p); err != nil {
@@ -229,20 +229,20 @@ func leastSquares(decode func(any) error, src Source) (*Split, error) {
 		return nil, err
 	}
 	r := rand.New(rand.NewPCG(src.Seed, 0x73717561726573))
-	hidden := p.hidden(r)
-	split := &Split{Train: regression(r, hidden.Row(0), p.Agents*p.Records, p.Noise),
-		Test: regression(r, hidden.Row(0), p.Test, p.Noise), Hidden: hidden}
+	truth := p.groundTruth(r)
+	split := &Split{Train: regression(r, truth.Row(0), p.Agents*p.Records, p.Noise),
+		Test: regression(r, truth.Row(0), p.Test, p.Noise), GroundTruth: truth}
 	p.group(split.Train)
 	return split.seal(p, src.Seed, nil), nil
 }
 
-// hidden draws the hidden vector.
-func (p *LeastSquaresParams) hidden(r *rand.Rand) tensor.Mat {
-	hidden := tensor.NewMat(1, p.Dim)
+// groundTruth draws the true parameter vector.
+func (p *LeastSquaresParams) groundTruth(r *rand.Rand) tensor.Mat {
+	truth := tensor.NewMat(1, p.Dim)
 	for c := range p.Dim - p.Zeros {
-		hidden.Data[c] = float32(r.NormFloat64())
+		truth.Data[c] = float32(r.NormFloat64())
 	}
-	return hidden
+	return truth
 }
 
 // group gives each agent as many records in a row.
@@ -254,15 +254,15 @@ func (p *LeastSquaresParams) group(d *Dataset) {
 	d.GroupNames = numberedNames("agent ", p.Agents)
 }
 
-func regression(r *rand.Rand, hidden tensor.Vec, n int, noise float64) *Dataset {
-	d := flat("least-squares", tensor.NewMat(n, len(hidden)))
+func regression(r *rand.Rand, truth tensor.Vec, n int, noise float64) *Dataset {
+	d := flat("least-squares", tensor.NewMat(n, len(truth)))
 	d.Targets = make([]float32, n)
 	for i := range n {
 		x := d.X.Row(i)
 		for c := range x {
 			x[c] = float32(r.NormFloat64())
 		}
-		y := x.Dot(hidden)
+		y := x.Dot(truth)
 		if noise > 0 {
 			y += noise * r.NormFloat64()
 		}

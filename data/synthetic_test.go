@@ -15,8 +15,9 @@ import (
 func TestLinearTasks(t *testing.T) {
 	for dim, norm1 := range map[int]float64{100: 8.0, 20: 3.6} {
 		s := load(t, "linear-tasks", "", fmt.Sprintf("dim = %d", dim))
-		if len(s.Train.GroupNames) != 100 || s.Hidden.Rows != 100 || s.Test.Len() != 10_000 {
-			t.Errorf("%d groups, %d hidden vectors, %d test records", len(s.Train.GroupNames), s.Hidden.Rows,
+		if len(s.Train.GroupNames) != 100 || s.GroundTruth.Rows != 100 || s.Test.Len() != 10_000 {
+			t.Errorf("%d groups, %d hidden vectors, %d test records", len(s.Train.GroupNames),
+				s.GroundTruth.Rows,
 				s.Test.Len())
 		}
 		for g, n := range data.Inspect(s.Train).Groups {
@@ -34,7 +35,7 @@ func TestLinearTasks(t *testing.T) {
 				for _, v := range x {
 					sum += math.Abs(float64(v))
 				}
-				if (x.Dot(s.Hidden.Row(int(d.Groups[i]))) > 0) != (d.Labels[i] == 1) {
+				if (x.Dot(s.GroundTruth.Row(int(d.Groups[i]))) > 0) != (d.Labels[i] == 1) {
 					wrong++
 				}
 			}
@@ -47,7 +48,7 @@ func TestLinearTasks(t *testing.T) {
 			}
 		}
 		for i := range 100 {
-			if h := s.Hidden.Row(i); h[0] == 0 || h[1] == 0 || slices.Max(h[2:]) != 0 ||
+			if h := s.GroundTruth.Row(i); h[0] == 0 || h[1] == 0 || slices.Max(h[2:]) != 0 ||
 				slices.Min(h[2:]) != 0 {
 				t.Errorf("hidden vector %d: %v", i, h[:4])
 			}
@@ -57,8 +58,9 @@ func TestLinearTasks(t *testing.T) {
 
 func TestLeastSquares(t *testing.T) {
 	s := load(t, "least-squares", "", "")
-	if !slices.Equal(data.Inspect(s.Train).Groups, []int{100, 100, 100, 100, 100}) || s.Hidden.Cols != 10 {
-		t.Errorf("%v, %d columns", data.Inspect(s.Train).Groups, s.Hidden.Cols)
+	if !slices.Equal(data.Inspect(s.Train).Groups, []int{100, 100, 100, 100, 100}) ||
+		s.GroundTruth.Cols != 10 {
+		t.Errorf("%v, %d columns", data.Inspect(s.Train).Groups, s.GroundTruth.Cols)
 	}
 	if r := residual(s, s.Train); r > 1e-5 {
 		t.Errorf("residual %v without noise", r)
@@ -74,7 +76,7 @@ func TestLeastSquares(t *testing.T) {
 func residual(s *data.Split, d *data.Dataset) float64 {
 	var sum float64
 	for i := range d.Len() {
-		e := d.X.Row(i).Dot(s.Hidden.Row(0)) - float64(d.Targets[i])
+		e := d.X.Row(i).Dot(s.GroundTruth.Row(0)) - float64(d.Targets[i])
 		sum += e * e
 	}
 	return math.Sqrt(sum / float64(d.Len()))
@@ -96,7 +98,7 @@ func TestLinearTasksInTheCube(t *testing.T) {
 		t.Errorf("mean square %v, want 1/3", sum/n)
 	}
 	for i := range s.Test.Len() {
-		if (s.Test.X.Row(i).Dot(s.Hidden.Row(int(s.Test.Groups[i]))) > 0) != (s.Test.Labels[i] == 1) {
+		if (s.Test.X.Row(i).Dot(s.GroundTruth.Row(int(s.Test.Groups[i]))) > 0) != (s.Test.Labels[i] == 1) {
 			t.Fatalf("test label %d is wrong", i)
 		}
 	}
@@ -236,7 +238,7 @@ func TestQuadratics(t *testing.T) {
 			t.Errorf("agent %d: loss %g, want %g", i, got, want)
 		}
 	}
-	for c, x := range s.Hidden.Row(0) {
+	for c, x := range s.GroundTruth.Row(0) {
 		if math.Abs(float64(x)-centre[c]) > 1e-6 {
 			t.Errorf("the optimum's coordinate %d is %g, want %g", c, x, centre[c])
 		}
@@ -252,12 +254,13 @@ func TestQuadratics(t *testing.T) {
 // vector are 0 where asked for, under both data sets.
 func TestLogisticRegression(t *testing.T) {
 	s := load(t, "logistic-regression", "", "agents = 20\nrecords = 1000\nzeros = 4")
-	if len(s.Train.GroupNames) != 20 || s.Train.Len() != 20_000 || s.Hidden.Cols != 10 {
-		t.Errorf("%d groups, %d records, %d columns", len(s.Train.GroupNames), s.Train.Len(), s.Hidden.Cols)
+	if len(s.Train.GroupNames) != 20 || s.Train.Len() != 20_000 || s.GroundTruth.Cols != 10 {
+		t.Errorf("%d groups, %d records, %d columns", len(s.Train.GroupNames), s.Train.Len(),
+			s.GroundTruth.Cols)
 	}
 	sum, along, squares := 0., 0., 0.
 	for i, label := range s.Train.Labels {
-		z := s.Train.X.Row(i).Dot(s.Hidden.Row(0))
+		z := s.Train.X.Row(i).Dot(s.GroundTruth.Row(0))
 		off := float64(label) - 1/(1+math.Exp(-z))
 		sum, along, squares = sum+off, along+off*z, squares+z*z/4
 	}
@@ -265,7 +268,7 @@ func TestLogisticRegression(t *testing.T) {
 		t.Errorf("labels are %v off in sum, %v along the rule", sum, along)
 	}
 	for _, name := range []string{"logistic-regression", "least-squares"} {
-		h := load(t, name, "", "zeros = 4").Hidden.Row(0)
+		h := load(t, name, "", "zeros = 4").GroundTruth.Row(0)
 		for c, v := range h {
 			if (v == 0) != (c >= 6) {
 				t.Errorf("%s: entry %d of the hidden vector is %v", name, c, v)
@@ -290,8 +293,8 @@ func TestValues(t *testing.T) {
 		}
 	}
 	for c, x := range mean {
-		if math.Abs(x-float64(s.Hidden.Data[c])) > 1e-7 || s.Test.X.Data[c] != s.Hidden.Data[c] {
-			t.Errorf("element %d: the mean is %g, Hidden has %g", c, x, s.Hidden.Data[c])
+		if math.Abs(x-float64(s.GroundTruth.Data[c])) > 1e-7 || s.Test.X.Data[c] != s.GroundTruth.Data[c] {
+			t.Errorf("element %d: the mean is %g, GroundTruth has %g", c, x, s.GroundTruth.Data[c])
 		}
 	}
 	// Uniform in a cube of side 1: the mean of 200 centre elements is within 6 standard

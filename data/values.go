@@ -33,9 +33,9 @@ func (p *ValuesParams) validate() error {
 }
 
 // values makes vectors to average: agent i has a centre, uniform in the cube of side
-// 2/sqrt(dim) around 0 and hence of norm at most 1, and records around it. Split.Hidden
-// is the mean of all records, which is that of the agents' means, and the one test
-// record.
+// 2/sqrt(dim) around 0 and hence of norm at most 1, and records around it.
+// Split.GroundTruth is the mean of all records, which is that of the agents' means, and
+// the one test record.
 func values(decode func(any) error, src Source) (*Split, error) {
 	p := ValuesParams{Agents: 10, Dim: 10, Records: 1}
 	if err := decode(&p); err != nil {
@@ -69,9 +69,9 @@ func values(decode func(any) error, src Source) (*Split, error) {
 	}
 	test := flat("values", tensor.NewMat(1, p.Dim))
 	test.Targets = make([]float32, 1)
-	split := &Split{Train: train, Test: test, Hidden: tensor.NewMat(1, p.Dim)}
+	split := &Split{Train: train, Test: test, GroundTruth: tensor.NewMat(1, p.Dim)}
 	for c, x := range mean {
-		split.Hidden.Data[c], test.X.Data[c] = float32(x), float32(x)
+		split.GroundTruth.Data[c], test.X.Data[c] = float32(x), float32(x)
 	}
 	return split.seal(p, src.Seed, nil), nil
 }

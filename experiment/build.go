@@ -140,7 +140,7 @@ func (f *File) BuildWith(dataDir string, cache *data.Cache) (*Experiment, error)
 	if err := e.makePlans(); err != nil {
 		return nil, f.At("privacy", err)
 	}
-	if err := f.At("evaluate", f.Evaluate.CheckHidden(e.Task.Split.Hidden, e.Task.Model.Dim())); err != nil {
+	if err := f.At("evaluate", f.Evaluate.CheckHidden(e.Task.Split.GroundTruth, e.Task.Model.Dim())); err != nil {
 		return nil, err
 	}
 	if f.Tuned.Cost == CostNotIncluded {
@@ -282,21 +282,13 @@ func (e *Experiment) Honest() []int {
 	return agents
 }
 
-// rho is max(|λ_2|, |λ_n|) of the first round's mixing matrix, 1 where it was not
-// computed.
-func (e *Experiment) rho() float64 {
-	if !e.Graphs.Spectrum.Computed {
-		return 1
+// known is what agents know of the first round's graph.
+func (g *Graphs) known() agent.Graph {
+	k := agent.Graph{SLEM: 1, Lambda2: 1, LambdaMin: g.LambdaMin, MinNeighbors: g.MinNeighbors}
+	if g.Spectrum.Computed {
+		k.SLEM, k.Lambda2 = 1-g.Spectrum.AbsoluteGap, g.Spectrum.Lambda2
 	}
-	return 1 - e.Graphs.Spectrum.AbsoluteGap
-}
-
-// second is λ_2 of the first round's mixing matrix, 1 where it was not computed.
-func (e *Experiment) second() float64 {
-	if !e.Graphs.Spectrum.Computed {
-		return 1
-	}
-	return e.Graphs.Spectrum.Lambda2
+	return k
 }
 
 // buildTests gives every agent its test records.

@@ -6,7 +6,7 @@ import "sotto/data"
 // agents: see data.Deal.
 func (e *Experiment) Deal(dataDir string) (files [][]byte, records []int, err error) {
 	f := e.File
-	files, records, err = data.Deal(f.Data.Dataset, dataDir, f.Data.Partition, f.Topology.Agents, f.Run.Seed,
+	files, records, err = data.Shard(f.Data.Dataset, dataDir, f.Data.Partition, f.Topology.Agents, f.Run.Seed,
 		f.Section("data"))
 	return files, records, f.At("data", err)
 }

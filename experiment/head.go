@@ -38,7 +38,8 @@ func (e *Experiment) trainHead() error {
 	at := body.Dim()
 	e.Task.Backbone = &backbone{shape: e.shape(), body: e.Task.Init[:at:at]}
 	e.Task.Split = &data.Split{Train: bodyOutputs(e.Task.Split.Train, body, e.Task.Backbone.body),
-		Test: bodyOutputs(e.Task.Split.Test, body, e.Task.Backbone.body), Hidden: e.Task.Split.Hidden}
+		Test:        bodyOutputs(e.Task.Split.Test, body, e.Task.Backbone.body),
+		GroundTruth: e.Task.Split.GroundTruth}
 	if e.Task.Validation != nil {
 		e.Task.Validation = bodyOutputs(e.Task.Validation, body, e.Task.Backbone.body)
 	}

@@ -58,7 +58,7 @@ func (f *File) GraphFor(seed uint64) (*topology.Graph, error) {
 	if err != nil {
 		return nil, err
 	}
-	return topology.Whole(s)
+	return topology.Union(s)
 }
 
 // WakesEach is how often each agent wakes where daemons run: its share of the run's

@@ -118,7 +118,7 @@ func (e *Experiment) fillPublic() {
 		}
 	}
 	p.Init = e.Task.Init
-	e.Setup.SLEM = e.rho()
+	e.Setup.SLEM = e.Graphs.known().SLEM
 }
 
 // fillAgent sets agent i's public constants.
@@ -188,8 +188,8 @@ func (e *Experiment) rehearse() error {
 		return e.rehearseWakes()
 	}
 	life := plan.Life{Pacing: f.Pacing, Steps: f.Steps, View: &agent.View{SelfWeight: 1}}
-	env := agent.Env{Agents: f.Topology.Agents, Records: 1, Rounds: f.Steps, Rho: e.rho(),
-		Second: e.second(), Lowest: e.Graphs.LambdaMin, Neighbors: e.Graphs.MinNeighbors}
+	env := agent.Env{Agents: f.Topology.Agents, Records: 1, Rounds: f.Steps,
+		Graph: e.Graphs.known()}
 	if f.InTokens() {
 		life.Steps *= uint64(f.Token.Count)
 		life.Free = FreeQueries
@@ -329,18 +329,15 @@ const noiseQuery = "zero"
 // Env is what agent i knows at birth.
 func (e *Experiment) Env(i int) agent.Env {
 	env := agent.Env{
-		Self:        e.Seats.Self + agent.ID(i),
-		Agents:      e.File.Topology.Agents,
-		Dim:         e.Task.Model.Dim(),
-		Records:     e.Plans[i].Public.Records,
-		Rounds:      e.File.Steps,
-		Init:        e.Task.Init,
-		Rho:         e.rho(),
-		Second:      e.second(),
-		Lowest:      e.Graphs.LambdaMin,
-		Neighbors:   e.Graphs.MinNeighbors,
-		MostRecords: e.Clock.MaxRecords,
-		Tokens:      e.File.Token.Count,
+		Self:       e.Seats.Self + agent.ID(i),
+		Agents:     e.File.Topology.Agents,
+		Dim:        e.Task.Model.Dim(),
+		Records:    e.Plans[i].Public.Records,
+		Rounds:     e.File.Steps,
+		Init:       e.Task.Init,
+		Graph:      e.Graphs.known(),
+		MaxRecords: e.Clock.MaxRecords,
+		Tokens:     e.File.Token.Count,
 	}
 	if e.Clock.WakesOf != nil {
 		env.Wakes = e.Clock.WakesOf[i]

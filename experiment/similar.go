@@ -62,7 +62,7 @@ func (e *Experiment) priorEvents() []account.Event {
 func (e *Experiment) vectors() (tensor.Mat, error) {
 	f := e.File
 	if f.Topology.Vectors != "data" {
-		return e.Task.Split.Hidden, nil
+		return e.Task.Split.GroundTruth, nil
 	}
 	if v := e.Task.Split.Vectors; v.Rows > 0 && f.Data.Partition == "natural" {
 		if v.Rows != f.Topology.Agents {

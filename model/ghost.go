@@ -24,7 +24,7 @@ import (
 const (
 	// Squared lengths between which no dot product overflows, and what underflows is far
 	// below clipShrink of any clip norm.
-	leastSquares, mostPatch, mostGradient = 1e-25, 1e8, 1e25
+	leastSquares, maxPatch, maxGradient = 1e-25, 1e8, 1e25
 )
 
 // gamma bounds the relative error of a dot product of n elements.
@@ -62,7 +62,7 @@ func (c *conv2d) gramNorm(p *pass, r int) float64 {
 	}
 	apart := &p.scratch.Row(r * p.views)[0]
 	*apart = 0
-	a, b := spread(a2, mostPatch), spread(b2, mostGradient)
+	a, b := spread(a2, maxPatch), spread(b2, maxGradient)
 	switch {
 	case a < 0 || b < 0:
 	case a == 0 || b == 0:

@@ -71,7 +71,7 @@ func (p *barrier) next(ctx context.Context) error {
 	view := p.view(&reports[0])
 	n.cfg.Gate.Begin(k, view.In)
 	n.in, n.asked = agent.Input{Kind: agent.Round, Round: k, View: view, Inbox: p.inbox}, false
-	if err := n.settle(&reports[0]); err != nil {
+	if err := n.stepUntilDone(&reports[0]); err != nil {
 		return fmt.Errorf("round %d: %w", k, err)
 	}
 	next, reports, err := p.ties.pass(ctx, k+1, reports)

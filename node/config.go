@@ -41,7 +41,7 @@ type Config struct {
 	Names []string // of the members, for logs and status; nil: their numbers
 	Graph *topology.Graph
 	// Graphs, when not nil, are those of the rounds, and Graph has all their links
-	// (topology.Whole). Every round before Rounds has one. Where links have one direction
+	// (topology.Union). Every round before Rounds has one. Where links have one direction
 	// or change, nodes tell those whom they hear which round they have reached, and
 	// nobody runs ahead of somebody who hears it; where chance draws links of both
 	// directions, nobody runs ahead of who hears it in that round, and rounds without

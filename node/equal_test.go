@@ -55,7 +55,7 @@ func ownState(t testing.TB) agent.Factory {
 	t.Helper()
 	f, err := algo.New("km", func(p any) error {
 		k := p.(*algo.KMParams)
-		k.OwnState, k.Alpha, k.Schedule, k.AlphaTau = true, .4, "inverse", 5
+		k.PrivateIterate, k.Alpha, k.Schedule, k.AlphaTau = true, .4, "inverse", 5
 		return nil
 	})
 	if err != nil {

@@ -30,7 +30,7 @@ type window interface {
 func (m *mailing) begin(g *topology.Graph) error {
 	m.n.in = agent.Input{Kind: agent.Start, View: m.n.row(g)}
 	var r RoundReport
-	if err := m.n.settle(&r); err != nil {
+	if err := m.n.stepUntilDone(&r); err != nil {
 		return err
 	}
 	if out := m.n.out.Outbox; len(out) > 0 {
@@ -108,7 +108,7 @@ func (m *mailing) wake(report *RoundReport, standing func(round uint64) sent,
 	g, k := n.cfg.Graph, n.check.Round
 	n.in = agent.Input{Kind: agent.Wake, Round: k, Peer: agent.Broadcast, Inbox: m.inbox, View: n.row(g)}
 	n.cfg.Gate.Begin(k, g.In(n.cfg.Self))
-	if err := n.settle(report); err != nil {
+	if err := n.stepUntilDone(report); err != nil {
 		return fmt.Errorf("wake %d: %w", k, err)
 	}
 	n.check.Done = n.out.Done // of this goroutine alone

@@ -17,23 +17,23 @@ const MaxPad = time.Hour
 // largest batch that may come, on a busy machine too.
 type ConstantTimeGate struct {
 	Gate
-	Pad  time.Duration // 0: none
-	over atomic.Uint64
+	MinAnswerTime time.Duration // 0: none
+	over          atomic.Uint64
 }
 
 // Answer implements Gate. The time of a refusal is padded as well.
 func (p *ConstantTimeGate) Answer(q *agent.Query, dst tensor.Vec) error {
-	if p.Pad <= 0 {
+	if p.MinAnswerTime <= 0 {
 		return p.Gate.Answer(q, dst)
 	}
 	began := time.Now()
 	err := p.Gate.Answer(q, dst)
 	took := time.Since(began)
-	pads := max(1, (took+p.Pad-1)/p.Pad)
+	pads := max(1, (took+p.MinAnswerTime-1)/p.MinAnswerTime)
 	if pads > 1 {
 		p.over.Add(1)
 	}
-	time.Sleep(pads*p.Pad - took)
+	time.Sleep(pads*p.MinAnswerTime - took)
 	return err
 }
 

@@ -39,7 +39,7 @@ func TestPaddedAnswers(t *testing.T) {
 			{5500 * time.Millisecond, 6 * time.Second, 1}} {
 			for _, err := range []error{nil, privacy.ErrExhausted} {
 				p := &node.ConstantTimeGate{Gate: &batches{takes: []time.Duration{tc.takes}, err: err},
-					Pad: time.Second}
+					MinAnswerTime: time.Second}
 				began := time.Now()
 				if got := p.Answer(nil, nil); !errors.Is(got, err) {
 					t.Errorf("%v, want %v", got, err)
@@ -81,7 +81,7 @@ func TestPadHidesTheBatch(t *testing.T) {
 			var at []time.Time
 			r := start(t, nodetest.Options{Factory: factory(t, "dsgd"), Change: func(i int, c *node.Config) {
 				if i == 1 {
-					c.Gate = &node.ConstantTimeGate{Gate: slowGate{c.Gate, most}, Pad: time.Second}
+					c.Gate = &node.ConstantTimeGate{Gate: slowGate{c.Gate, most}, MinAnswerTime: time.Second}
 					c.Transport = ear{c.Transport, &at}
 				}
 			}}, openMemory)

@@ -79,7 +79,7 @@ func (p *pairing) start() error {
 	n.cfg.Gate.Begin(0, g.In(n.cfg.Self))
 	n.in = agent.Input{Kind: agent.Start, View: n.row(g)}
 	var r RoundReport
-	if err := n.settle(&r); err != nil {
+	if err := n.stepUntilDone(&r); err != nil {
 		return err
 	}
 	if out := n.out.Outbox; len(out) > 0 {
@@ -267,7 +267,7 @@ func (p *pairing) propose(m meeting, report *RoundReport) ([]byte, error) {
 	p.undo = n.cfg.Algorithm.AppendState(p.undo[:0])
 	n.in = agent.Input{Kind: agent.Wake, Round: n.check.Round, Peer: m.with, View: n.row(n.cfg.Graph)}
 	n.cfg.Gate.Begin(n.check.Round, nil)
-	if err := n.settle(report); err != nil {
+	if err := n.stepUntilDone(report); err != nil {
 		return nil, err
 	}
 	if len(n.out.Outbox) != 1 || n.out.Outbox[0].To != m.with {
@@ -290,7 +290,7 @@ func (p *pairing) exchange(m meeting, inbox []agent.Message, report *RoundReport
 	n.in = agent.Input{Kind: agent.Exchange, Round: n.check.Round, Peer: m.with, Inbox: inbox,
 		View: n.row(n.cfg.Graph)}
 	report.Heard = []Heard{{From: m.with, Round: m.number}}
-	return n.settle(report)
+	return n.stepUntilDone(report)
 }
 
 // offer steps, stores and sends this node's part of a meeting, and sees it through.

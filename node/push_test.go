@@ -234,7 +234,7 @@ func TestRosterOfADigraph(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		g, err := topology.Whole(s)
+		g, err := topology.Union(s)
 		if err != nil {
 			t.Fatal(err)
 		}

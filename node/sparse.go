@@ -86,7 +86,7 @@ func (t sparse) pass(ctx context.Context, round uint64, reports []RoundReport) (
 		report := RoundReport{Round: round}
 		n.cfg.Gate.Begin(round, nil)
 		n.in = agent.Input{Kind: agent.Round, Round: round, View: &agent.View{SelfWeight: g.SelfWeight(i)}}
-		if err := n.settle(&report); err != nil {
+		if err := n.stepUntilDone(&report); err != nil {
 			return round, reports, fmt.Errorf("round %d: %w", round, err)
 		}
 		if n.asked {

@@ -24,9 +24,9 @@ func (n *Node) row(g *topology.Graph) *agent.View {
 	return &agent.View{SelfWeight: g.SelfWeight(i), In: g.In(i), Out: g.Out(i)}
 }
 
-// settle steps the algorithm with n.in and with the answers to its queries until it has
-// none left. When the budget is spent the gate is not asked again.
-func (n *Node) settle(r *RoundReport) error {
+// stepUntilDone steps the algorithm with n.in and with the answers to its queries until
+// it has none left. When the budget is spent the gate is not asked again.
+func (n *Node) stepUntilDone(r *RoundReport) error {
 	return n.step(r, false)
 }
 

@@ -197,13 +197,13 @@ func TestFloodsTakeNoMemory(t *testing.T) {
 					Change: func(_ int, c *node.Config) {
 						c.Dim, c.Gate = dim, spent{}
 						a, err := factory(t, "bcd")(agent.Env{
-							Agents:      2,
-							Dim:         dim,
-							Records:     3,
-							MostRecords: 3,
-							Rounds:      100,
-							Init:        make(tensor.Vec, dim),
-							Rho:         1,
+							Agents:     2,
+							Dim:        dim,
+							Records:    3,
+							MaxRecords: 3,
+							Rounds:     100,
+							Init:       make(tensor.Vec, dim),
+							Graph:      agent.Graph{SLEM: 1},
 						})
 						if err != nil {
 							t.Fatal(err)

@@ -268,11 +268,11 @@ func (p *visits) keep(visits uint64, h *hop) error {
 
 // hand queues the tokens on their way to a neighbor, also those that were queued before
 // if again. Node.mu is held.
-func (p *visits) hand(l *link, again bool) {
+func (p *visits) hand(l *link, resend bool) {
 	n := p.n
 	for i := range p.out {
 		h := &p.out[i]
-		if h.to != l.id || l.finished || h.sent && !again {
+		if h.to != l.id || l.finished || h.sent && !resend {
 			continue
 		}
 		h.sent = true

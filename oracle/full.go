@@ -35,8 +35,8 @@ type Full struct {
 
 // Names of the oracles.
 const (
-	GradFull   = "grad-full"
-	GradFullL1 = "grad-full-l1"
+	FullName   = "grad-full"
+	FullL1Name = "grad-full-l1"
 	FitName    = "fit"
 )
 
@@ -59,9 +59,9 @@ func (g *Full) Validate() error {
 
 func (g *Full) name() string {
 	if g.Norm == account.L1 {
-		return GradFullL1
+		return FullL1Name
 	}
-	return GradFull
+	return FullName
 }
 
 func (g *Full) release(clip float64) account.Release {

@@ -37,8 +37,8 @@ type Public struct {
 	Residual    float64 // bound of residuals where a query has none of its own; +Inf: none
 
 	Init      tensor.Vec // where an oracle with a state of its own starts
-	Published bool       // of such an oracle: see KMStateful
-	OneRecord bool       // of such an oracle: see KMStateful
+	Published bool       // of such an oracle: see StatefulResidual
+	OneRecord bool       // of such an oracle: see StatefulResidual
 }
 
 // Oracle is a privacy.Oracle without records, or with those it was bound to last.
@@ -77,15 +77,15 @@ type Kind struct {
 // Kinds lists the oracles that algorithms ask, by name.
 var Kinds = map[string]Kind{
 	"grad": {New: newGradient, Record: true, Exact: true, Arrives: true, Augment: true},
-	GradFull: {New: newFull(account.L2), Batches: FullBatch, Record: true, Exact: true,
+	FullName: {New: newFull(account.L2), Batches: FullBatch, Record: true, Exact: true,
 		Arrives: true},
-	GradFullL1: {New: newFull(account.L1), Batches: FullBatch, Record: true, Exact: true,
+	FullL1Name: {New: newFull(account.L1), Batches: FullBatch, Record: true, Exact: true,
 		Arrives: true},
-	FitName:        {New: newFit, Batches: FullBatch, Record: true, Arrives: true},
-	OwnerGradName:  {New: newOwnerGradient, Batches: FullBatch, Owner: true, Exact: true},
-	ValueName:      {New: newValue, Batches: Mean, Owner: true, Record: true},
-	KMName:         {New: newKM, Record: true},
-	KMStatefulName: {New: newKMStateful, Record: true, Private: true},
+	FitName:              {New: newFit, Batches: FullBatch, Record: true, Arrives: true},
+	OwnerGradName:        {New: newOwnerGradient, Batches: FullBatch, Owner: true, Exact: true},
+	ValueName:            {New: newValue, Batches: Mean, Owner: true, Record: true},
+	KMName:               {New: newKM, Record: true},
+	StatefulResidualName: {New: newStatefulResidual, Record: true, Private: true},
 }
 
 // New makes the oracle that q names, without records.
@@ -240,12 +240,12 @@ func (k *KM) Bind(r Records, _ *Pool) error {
 	return k.Validate()
 }
 
-func newKMStateful(p *Public, op agent.Operator) (Oracle, error) {
+func newStatefulResidual(p *Public, op agent.Operator) (Oracle, error) {
 	k, err := residuals(p, op)
 	if err != nil {
 		return nil, err
 	}
-	s := &KMStateful{KM: *k, Start: p.Init, Published: p.Published, OneRecord: p.OneRecord}
+	s := &StatefulResidual{KM: *k, Start: p.Init, Published: p.Published, OneRecord: p.OneRecord}
 	if s.Published {
 		s.ClipNorm = math.Inf(1)
 	}
@@ -253,7 +253,7 @@ func newKMStateful(p *Public, op agent.Operator) (Oracle, error) {
 }
 
 // Bind implements Oracle.
-func (k *KMStateful) Bind(r Records, _ *Pool) error {
+func (k *StatefulResidual) Bind(r Records, _ *Pool) error {
 	k.Records = r
 	return k.Validate()
 }

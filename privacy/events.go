@@ -53,9 +53,9 @@ var (
 	eventsCount atomic.Int64
 )
 
-// mostEvents bounds what is remembered: a run with a clip of its own for every query has
+// maxEvents bounds what is remembered: a run with a clip of its own for every query has
 // as many events.
-const mostEvents = 1 << 14
+const maxEvents = 1 << 14
 
 // eventOf is m.Event(r), shared by the gates of agents that release alike.
 func eventOf(m Mechanism, r account.Release) (account.Event, error) {
@@ -70,7 +70,7 @@ func eventOf(m Mechanism, r account.Release) (account.Event, error) {
 		return ev, err
 	}
 	ev = account.Shared(ev)
-	if ok && eventsCount.Load() < mostEvents {
+	if ok && eventsCount.Load() < maxEvents {
 		if _, found := events.LoadOrStore(k, ev); !found {
 			eventsCount.Add(1)
 		}

@@ -46,15 +46,15 @@ const (
 	delayed
 )
 
-// schedule decides the fate of every (round, sender, receiver) by hashing it with the
+// faultPlan decides the fate of every (round, sender, receiver) by hashing it with the
 // seed, so that fates do not depend on the order in which they are asked for. A nil
 // schedule has no faults.
-type schedule struct {
+type faultPlan struct {
 	Faults
 	seed uint64
 }
 
-func newSchedule(f Faults, seed uint64) (*schedule, error) {
+func newFaultPlan(f Faults, seed uint64) (*faultPlan, error) {
 	if f.Late == "" {
 		f.Late = "discard"
 	}
@@ -75,10 +75,10 @@ func newSchedule(f Faults, seed uint64) (*schedule, error) {
 	case f.Drop == 0 && f.Delay == 0:
 		return nil, nil
 	}
-	return &schedule{f, seed}, nil
+	return &faultPlan{f, seed}, nil
 }
 
-func (s *schedule) fate(round uint64, from, to agent.ID) (fate, uint64) {
+func (s *faultPlan) fate(round uint64, from, to agent.ID) (fate, uint64) {
 	if s == nil {
 		return arrives, 0
 	}

@@ -14,7 +14,7 @@ import (
 type rounds struct {
 	cfg     Config
 	workers workers
-	faults  *schedule
+	faults  *faultPlan
 	round   uint64
 	peers   []peer
 }
@@ -42,7 +42,7 @@ func newRounds(cfg Config) (*rounds, error) {
 	if cfg.MessageSize == nil {
 		cfg.MessageSize = agent.MessageSize
 	}
-	f, err := newSchedule(cfg.Faults, cfg.Seed)
+	f, err := newFaultPlan(cfg.Faults, cfg.Seed)
 	if err != nil {
 		return nil, err
 	}
@@ -105,7 +105,7 @@ func (s *rounds) swap() {
 // step runs one agent until it has no query left and stores what it sends for round.
 func (s *rounds) step(w *worker, i int, g *topology.Graph, round uint64) error {
 	a, p := &s.cfg.Agents[i], &s.peers[i]
-	if err := w.settle(a, &p.stats); err != nil {
+	if err := w.stepUntilDone(a, &p.stats); err != nil {
 		return fmt.Errorf("agent %d, round %d: %w", i, s.round, err)
 	}
 	return s.post(p, agent.ID(i), g, round, w.out.Outbox)

@@ -205,9 +205,9 @@ func (w *worker) fullView(g *topology.Graph, i agent.ID) *agent.View {
 	return &w.view
 }
 
-// settle steps an agent with w.in, and with the answers to its queries until it has none
-// left; w.out then holds what it sends.
-func (w *worker) settle(a *Agent, stats *Stats) error {
+// stepUntilDone steps an agent with w.in, and with the answers to its queries until it
+// has none left; w.out then holds what it sends.
+func (w *worker) stepUntilDone(a *Agent, stats *Stats) error {
 	for {
 		w.out.Reset()
 		if err := a.Algorithm.Step(&w.in, &w.out); err != nil {

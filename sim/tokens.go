@@ -83,7 +83,7 @@ func newTokens(cfg Config) (*tokens, error) {
 	}
 	return s, s.workers.Do(n, func(i int, w *worker) error {
 		w.in = agent.Input{Kind: agent.Start, View: w.fullView(g, agent.ID(i))}
-		if err := w.settle(&cfg.Agents[i], &s.nodes[i].stats); err != nil {
+		if err := w.stepUntilDone(&cfg.Agents[i], &s.nodes[i].stats); err != nil {
 			return fmt.Errorf("agent %d: %w", i, err)
 		}
 		if len(w.out.Outbox) > 0 {
@@ -183,7 +183,7 @@ func (s *tokens) visit(w *worker, i agent.ID, k int) error {
 	if a.Gate != nil {
 		a.Gate.Begin(nd.visits, nil)
 	}
-	if err := w.settle(a, &nd.stats); err != nil {
+	if err := w.stepUntilDone(a, &nd.stats); err != nil {
 		return err
 	}
 	if len(w.out.Outbox) != 1 || w.out.Outbox[0].To != hop || len(w.out.Outbox[0].Body) != s.cfg.Dim {

@@ -206,7 +206,7 @@ func (s *wakes) stepOne(w *worker, i agent.ID, now float64) error {
 		a.Gate.Begin(nd.wakes, w.in.View.In)
 	}
 	kind := w.in.Kind
-	if err := w.settle(a, &nd.stats); err != nil {
+	if err := w.stepUntilDone(a, &nd.stats); err != nil {
 		return err
 	}
 	if kind == agent.Wake {
@@ -300,7 +300,7 @@ func (s *wakes) pair(w *worker, k Wake) error {
 		if g := s.cfg.Agents[i].Gate; g != nil {
 			g.Begin(nd.wakes, nil)
 		}
-		if err := w.settle(&s.cfg.Agents[i], &nd.stats); err != nil {
+		if err := w.stepUntilDone(&s.cfg.Agents[i], &nd.stats); err != nil {
 			return err
 		}
 		nd.wakes++
@@ -325,7 +325,7 @@ func (s *wakes) pair(w *worker, k Wake) error {
 			Peer:  ends[1-e],
 			Inbox: w.inbox,
 		}
-		if err := w.settle(&s.cfg.Agents[i], &s.nodes[i].stats); err != nil {
+		if err := w.stepUntilDone(&s.cfg.Agents[i], &s.nodes[i].stats); err != nil {
 			return err
 		}
 	}

@@ -25,14 +25,14 @@ type wire struct {
 // Complete graphs of these numbers of agents are written by their one weight.
 const (
 	fewestCompact = 65
-	mostCompact   = 4096
+	maxCompact    = 4096
 )
 
 // everyPair is the one weight of all pairs of a complete graph; 0 where there are
 // several, or too few or too many agents.
 func (g *Graph) everyPair() float64 {
 	n := g.Agents()
-	if n < fewestCompact || n > mostCompact || len(g.in) != n*(n-1) {
+	if n < fewestCompact || n > maxCompact || len(g.in) != n*(n-1) {
 		return 0
 	}
 	for _, nb := range g.in {
@@ -74,9 +74,9 @@ func (g *Graph) UnmarshalJSON(b []byte) error {
 	}
 	rows := make([][]agent.Neighbor, w.Agents)
 	if w.EveryPair != 0 {
-		if w.Agents > mostCompact || len(w.Edges) > 0 || !w.Symmetric {
+		if w.Agents > maxCompact || len(w.Edges) > 0 || !w.Symmetric {
 			return config.Bad("every_pair", w.EveryPair,
-				fmt.Sprintf("0, or a symmetric graph of at most %d agents without edges", mostCompact))
+				fmt.Sprintf("0, or a symmetric graph of at most %d agents without edges", maxCompact))
 		}
 		for i := range rows {
 			for j := range rows {

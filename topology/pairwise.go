@@ -15,7 +15,7 @@ import (
 // was sent, has the whole graph. Who asks for a round again gets equal graphs; the last
 // one is kept.
 type pairwise struct {
-	whole *Graph
+	union *Graph
 	seed  uint64
 
 	mu    sync.Mutex
@@ -42,7 +42,7 @@ func (spec *Spec) checkPairwise() error {
 // At implements Schedule.
 func (p *pairwise) At(round uint64) (*Graph, error) {
 	if round == 0 {
-		return p.whole, nil
+		return p.union, nil
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -53,10 +53,10 @@ func (p *pairwise) At(round uint64) (*Graph, error) {
 	binary.LittleEndian.PutUint64(key[:], p.seed)
 	binary.LittleEndian.PutUint64(key[8:], round)
 	r := rand.New(rand.NewChaCha8(key))
-	n := p.whole.Agents()
+	n := p.union.Agents()
 	i := agent.ID(r.IntN(n))
-	near := p.whole.In(i)
-	j := near[r.IntN(len(near))].ID // the whole graph is connected
+	neighbors := p.union.In(i)
+	j := neighbors[r.IntN(len(neighbors))].ID // the whole graph is connected
 	g := p.pair(min(i, j), max(i, j))
 	p.at, p.graph = round, g
 	return g, nil
@@ -64,9 +64,9 @@ func (p *pairwise) At(round uint64) (*Graph, error) {
 
 // pair is the graph of one link: FromRows without what it looks for.
 func (p *pairwise) pair(i, j agent.ID) *Graph {
-	n := p.whole.Agents()
+	n := p.union.Agents()
 	g := &Graph{
-		name:      p.whole.name,
+		name:      p.union.name,
 		self:      make([]float64, n),
 		start:     make([]int, n+1),
 		in:        []agent.Neighbor{{ID: j, Weight: .5}, {ID: i, Weight: .5}},

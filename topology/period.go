@@ -30,16 +30,16 @@ func Mutual(s Schedule) bool {
 	return !slices.ContainsFunc(Period(s), (*Graph).Directed)
 }
 
-// Whole returns the graph with all links of a schedule that [Build] made: who hears whom
+// Union returns the graph with all links of a schedule that [Build] made: who hears whom
 // in some round. Where rounds repeat its weights are the means over them, which is the
 // graph itself where that stays the same; means of matrices whose columns, or rows, sum
 // to 1 are such matrices. Where chance draws the links of a round it is that of all links
 // that may be drawn, with the weights that they have together.
-func Whole(s Schedule) (*Graph, error) {
+func Union(s Schedule) (*Graph, error) {
 	rounds := Period(s)
 	switch s := s.(type) {
 	case *pairwise:
-		return s.whole, nil
+		return s.union, nil
 	case *dropout:
 		for _, links := range s.rounds {
 			g, err := s.build(links)

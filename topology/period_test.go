@@ -13,7 +13,7 @@ import (
 // Six agents of exp-directed have three rounds with hops of 1, 2 and 4, and half of each
 // agent's mass goes each time: the mean gives 1/6 to each hop and keeps 1/2. It is doubly
 // stochastic.
-func TestWholeOfAPeriod(t *testing.T) {
+func TestUnionOfAPeriod(t *testing.T) {
 	s, err := topology.Build(topology.Spec{Graph: "exp-directed", Agents: 6}, params(""))
 	if err != nil {
 		t.Fatal(err)
@@ -21,7 +21,7 @@ func TestWholeOfAPeriod(t *testing.T) {
 	if n := len(topology.Period(s)); n != 3 {
 		t.Fatalf("a period of %d rounds, want 3", n)
 	}
-	g, err := topology.Whole(s)
+	g, err := topology.Union(s)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -41,14 +41,14 @@ func TestWholeOfAPeriod(t *testing.T) {
 // A static schedule is its own whole. Where chance draws links, the whole has all of
 // them: a ring of five has Metropolis weights 1/3 on them, whether they drop out or wake
 // in pairs, and of six agents of exp-directed each sends over three hops and its whole is
-// the mean of TestWholeOfAPeriod.
-func TestWholeOfOthers(t *testing.T) {
+// the mean of TestUnionOfAPeriod.
+func TestUnionOfOthers(t *testing.T) {
 	s, err := topology.New("ring", "", 5, 1, params(""))
 	if err != nil {
 		t.Fatal(err)
 	}
 	want, _ := s.At(0)
-	if g, err := topology.Whole(s); err != nil || g != want {
+	if g, err := topology.Union(s); err != nil || g != want {
 		t.Errorf("%v, %v; want the ring itself", g, err)
 	}
 	for name, c := range map[string]struct {
@@ -75,7 +75,7 @@ func TestWholeOfOthers(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		g, err := topology.Whole(s)
+		g, err := topology.Union(s)
 		if err != nil {
 			t.Fatalf("%s: %v", name, err)
 		}

@@ -153,7 +153,7 @@ func Build(spec Spec, decode func(params any) error) (Schedule, error) {
 		return nil, err
 	}
 	if spec.Pairwise {
-		return &pairwise{whole: g, seed: spec.Seed}, nil
+		return &pairwise{union: g, seed: spec.Seed}, nil
 	}
 	return Static(g), nil
 }

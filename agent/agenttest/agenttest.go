@@ -139,7 +139,7 @@ func build(t *testing.T, o Options, rounds uint64) *world {
 			Records: 100,
 			Rounds:  rounds,
 			Init:    slices.Clone(init),
-			Lowest:  -.21,
+			Graph:   agent.Graph{LambdaMin: -.21},
 		})
 		if err != nil {
 			t.Fatalf("agent %d: %v", i, err)

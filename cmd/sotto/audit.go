@@ -27,7 +27,8 @@ type auditMode struct {
 var auditModes = []auditMode{
 	{"step", "Attack single releases, in the bytes that leave an agent: the record is there or not",
 		(*audit.Target).Step, 10000, 400},
-	{"onerun", "Attack one run with many canaries, each there by a fair coin", (*audit.Target).Once, 1000, 0},
+	{"onerun", "Attack one run with many canaries, each there by a fair coin", (*audit.Target).OneRun, 1000,
+		0},
 	{"runs", "Attack whole runs by the loss of the last model: many models with and without a record",
 		(*audit.Target).Runs, 100, 0},
 	{"noise",
@@ -36,7 +37,7 @@ var auditModes = []auditMode{
 	{"sampler", "Test who falls into a batch, against the claimed sampler", (*audit.Target).Sampler, 2000,
 		300},
 	{"ledger", "Watch gate, ledger and messages of a run, or verify a finished run's directory",
-		(*audit.Target).Books, 100, 20},
+		(*audit.Target).Ledger, 100, 20},
 }
 
 // auditFlags are what all modes take.

@@ -66,7 +66,8 @@ func (m *mechanismFlags) register(c *cobra.Command) {
 			"--sample-rate, else none")
 	f.Float64Var(&m.sampler.SampleRate, "sample-rate", 0,
 		"poisson: probability that a record is in a step, above 0 and at most 1")
-	f.IntVar(&m.sampler.Population, "population", 0, "fixed-size and truncated-poisson: public number of records")
+	f.IntVar(&m.sampler.Population, "population", 0,
+		"fixed-size and truncated-poisson: public number of records")
 	f.IntVar(&m.sampler.BatchSize, "batch-size", 0, "fixed-size: records in a step")
 	f.IntVar(&m.sampler.MaxBatchSize, "max-batch", 0, "truncated-poisson: largest batch")
 	f.IntVar(&m.sampler.Period, "period", 0, "shuffled and cyclic: steps in an epoch")

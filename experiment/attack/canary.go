@@ -178,7 +178,7 @@ func (a *auditor) strongest() error {
 // train is audit.Target.Train: the whole run on all agents' data, with the attacked
 // record among its owner's or not; the score is the negative loss of the owner's last
 // model on that record.
-func (a *auditor) train(w audit.World, seed uint64) (float64, error) {
+func (a *auditor) train(w audit.Hypothesis, seed uint64) (float64, error) {
 	d, part := a.trainingRows(w)
 	e := a.e
 	pop := run.Population{Train: d, Parts: slices.Clone(e.Task.Parts),
@@ -198,7 +198,7 @@ func (a *auditor) train(w audit.World, seed uint64) (float64, error) {
 // trainingRows are the training records with the attacked one and its replacement behind
 // them, and the attacked agent's part: under add-remove the record is one more, elsewhere
 // it takes the place of the agent's first.
-func (a *auditor) trainingRows(w audit.World) (*data.Dataset, []int32) {
+func (a *auditor) trainingRows(w audit.Hypothesis) (*data.Dataset, []int32) {
 	all := a.e.Task.Split.Train
 	d := dataset(a.e, all.Len()+2)
 	for r := range all.Len() {

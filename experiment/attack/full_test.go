@@ -30,7 +30,7 @@ func TestNoFalseAlarmsOfWholeRuns(t *testing.T) {
 		name string
 		mode func(*audit.Target, context.Context, audit.Options) (*audit.Report, error)
 		n    int
-	}{{"runs", (*audit.Target).Runs, 20}, {"onerun", (*audit.Target).Once, 100}} {
+	}{{"runs", (*audit.Target).Runs, 20}, {"onerun", (*audit.Target).OneRun, 100}} {
 		alarms := 0
 		for k := range uint64(200) {
 			r, err := m.mode(target, context.Background(),

@@ -154,15 +154,12 @@ func sentGradient(ctx context.Context, m model.Model, theta tensor.Vec, d *data.
 	var owner *wiretap
 	for i := range 2 {
 		alg, err := factory(agent.Env{
-			Self:      agent.ID(i),
-			Agents:    2,
-			Dim:       m.Dim(),
-			Rounds:    2,
-			Init:      theta,
-			Rho:       0,
-			Second:    0,
-			Lowest:    0,
-			Neighbors: 1,
+			Self:   agent.ID(i),
+			Agents: 2,
+			Dim:    m.Dim(),
+			Rounds: 2,
+			Init:   theta,
+			Graph:  agent.Graph{MinNeighbors: 1},
 		})
 		if err != nil {
 			return nil, err

@@ -52,7 +52,7 @@ func (a *auditor) live(files ledger.FS,
 		files:    files,
 	}
 	var err error
-	if r.graph, err = topology.Whole(e.Graphs.Schedule); err != nil {
+	if r.graph, err = topology.Union(e.Graphs.Schedule); err != nil {
 		return nil, f.At("topology", err)
 	}
 	if len(topology.Period(e.Graphs.Schedule)) != 1 {

@@ -60,7 +60,7 @@ func TestAuditOfPerturbedRecords(t *testing.T) {
 			t.Errorf("features: mu at least %v of %v, epsilon %v of it", mu, claim.Mu, r.Ratio)
 		}
 		for name, mode := range map[string]func(*audit.Target, context.Context, audit.Options) (*audit.Report,
-			error){"noise": (*audit.Target).Noise, "ledger": (*audit.Target).Books} {
+			error){"noise": (*audit.Target).Noise, "ledger": (*audit.Target).Ledger} {
 			if r, err := mode(target, context.Background(),
 				audit.Options{Observations: 20, Beta: 1e-6,
 					Seed: 2}); err != nil || r.Violated || name == "ledger" && r.Observations != 2 {

@@ -135,7 +135,7 @@ func Target(e *experiment.Experiment, o Options) (*audit.Target, error) {
 		return nil, err
 	}
 	if k := t.Claim.Sampler.Kind; k != account.FullBatch && t.Claim.Rate() < 1 {
-		t.Members = a.members
+		t.Population = a.members
 	}
 	if !e.File.InTokens() {
 		t.Train = a.train
@@ -209,7 +209,7 @@ func (a *auditor) oracles(h hypothesis) (map[string]privacy.Oracle, error) {
 }
 
 // open is audit.Target.Open. A ledger without drawn has the run's own limit.
-func (a *auditor) open(w audit.World, seed uint64, drawn bool) (*audit.Party, error) {
+func (a *auditor) open(w audit.Hypothesis, seed uint64, drawn bool) (*audit.Party, error) {
 	h := a.worlds[w].with(drawn, false)
 	var filter *account.CountFilter
 	if !drawn && !a.e.File.Clocked() {
@@ -247,7 +247,7 @@ func recordsIn(l *ledger.Memory) func(yield func(ledger.Record) bool) {
 }
 
 // value is audit.Target.Value.
-func (a *auditor) value(w audit.World, q *agent.Query) (tensor.Vec, error) {
+func (a *auditor) value(w audit.Hypothesis, q *agent.Query) (tensor.Vec, error) {
 	k := &a.known[w]
 	if k.value != nil && slices.Equal(k.at, q.At) {
 		return k.value, nil
@@ -322,7 +322,7 @@ func (a *auditor) account(l ledger.Ledger) (float64, error) {
 	return i.Upper, err
 }
 
-// members is audit.Target.Members: a gate without noise over records whose gradients
+// members is audit.Target.Population: a gate without noise over records whose gradients
 // differ, with the run's own sampler.
 func (a *auditor) members(seed uint64, q *agent.Query) (audit.Gate, []tensor.Vec, error) {
 	d := canaryRows(a.e, auditMembers, rng.Public(a.e.File.Run.Seed, "canaries"))

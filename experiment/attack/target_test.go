@@ -114,7 +114,7 @@ func TestAuditOfEveryAlgorithm(t *testing.T) {
 		run  func(*audit.Target, context.Context, audit.Options) (*audit.Report, error)
 		n    int
 	}{{"step", (*audit.Target).Step, 60}, {"noise", (*audit.Target).Noise, 12},
-		{"sampler", (*audit.Target).Sampler, 60}, {"ledger", (*audit.Target).Books, 12}}
+		{"sampler", (*audit.Target).Sampler, 60}, {"ledger", (*audit.Target).Ledger, 12}}
 	for name, make := range audited {
 		t.Run(name, func(t *testing.T) {
 			e, err := make()

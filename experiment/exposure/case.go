@@ -125,7 +125,7 @@ func (s *Settings) averaging(g *topology.Graph) (network.Method, error) {
 			return network.Method{}, config.Bad("acceleration", s.Method,
 				"plain or jacobi where the eigenvalues are not computed: "+info.NotComputed)
 		}
-		env.Rho, env.Second = 1-info.AbsoluteGap, info.Lambda2
+		env.Graph.SLEM, env.Graph.Lambda2 = 1-info.AbsoluteGap, info.Lambda2
 	}
 	steps, err := r.Coefficients(env, s.Rounds)
 	return network.Averaging(s.Method, steps), err

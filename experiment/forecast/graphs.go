@@ -43,6 +43,6 @@ func ReadGraphs(dir string) (*Graphs, error) {
 	if f.Topology.Dropout == 0 {
 		return r, nil
 	}
-	r.Whole, err = topology.Whole(r.Schedule)
+	r.Whole, err = topology.Union(r.Schedule)
 	return r, err
 }

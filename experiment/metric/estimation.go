@@ -47,7 +47,7 @@ var estimation = probe{
 	},
 }
 
-func (s *Scene) truth() []float64 { return widened(s.Records.Split.Hidden.Row(0)) }
+func (s *Scene) truth() []float64 { return widened(s.Records.Split.GroundTruth.Row(0)) }
 
 // noiseFree is the distance of what the published form puts out.
 func (s *Scene) noiseFree(truth []float64) float64 {

@@ -50,7 +50,7 @@ func (o *Owner) Alone() (value float64, err error) {
 		return 0, err
 	}
 	env := o.e.Env(0)
-	env.Self, env.Agents, env.Lowest = 0, 1, 1
+	env.Self, env.Agents, env.Graph.LambdaMin = 0, 1, 1
 	a, err := factory(env)
 	if err != nil {
 		return 0, err

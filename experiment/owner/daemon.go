@@ -64,7 +64,7 @@ func (d *Daemon) Run(ctx context.Context) (out *Outcome, err error) {
 		return nil, err
 	}
 	defer d.Erase()
-	p.padded = &node.ConstantTimeGate{Gate: gate, Pad: d.Pad}
+	p.padded = &node.ConstantTimeGate{Gate: gate, MinAnswerTime: d.Pad}
 	c.Gate, c.Head = p.padded, p.ledger.Head
 	c.Recover = func(resumed bool) error { return d.Recover(p.ledger, d.run(), resumed) }
 	c.OnRound, c.Spent = p.record, p.spending

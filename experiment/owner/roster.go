@@ -44,7 +44,7 @@ func AgreedGraph(r *node.Roster, f *experiment.File) (*topology.Graph, topology.
 	if err != nil {
 		return nil, nil, err
 	}
-	want, err := topology.Whole(s)
+	want, err := topology.Union(s)
 	if err != nil {
 		return nil, nil, err
 	}

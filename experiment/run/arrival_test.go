@@ -240,7 +240,7 @@ func TestArrivalSensitivity(t *testing.T) {
 			ClipNorm:          clip,
 			Adjacency:         account.ReplaceOne,
 			Unit:              account.Record(),
-		}, &agent.Query{Oracle: oracle.GradFull})
+		}, &agent.Query{Oracle: oracle.FullName})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -88,7 +88,7 @@ func TestAverageFromZero(t *testing.T) {
 	}
 	e := averages(t, append(same, "replication.zero_start=true")...)
 	s := train(t, e, Options{Workers: 1}).Summary
-	norm := e.Task.Split.Hidden.Row(0).Norm() / math.Sqrt(3)
+	norm := e.Task.Split.GroundTruth.Row(0).Norm() / math.Sqrt(3)
 	if got := float64(s.Estimation.MeanModel) / norm; math.Abs(got-.647) > 1e-3 {
 		t.Errorf("the mean is %.4f of itself off, want .647 (multiplied by 1.647 at a gap of .2)", got)
 	}

@@ -202,8 +202,8 @@ func TestKMOwnState(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	last, err := w.parties[0].Oracles[oracle.KMStatefulName].Describe(
-		&agent.Query{Oracle: oracle.KMStatefulName, At: make(tensor.Vec, 4),
+	last, err := w.parties[0].Oracles[oracle.StatefulResidualName].Describe(
+		&agent.Query{Oracle: oracle.StatefulResidualName, At: make(tensor.Vec, 4),
 			Step: .35})
 	if err != nil {
 		t.Fatal(err)

@@ -11,24 +11,24 @@ import (
 
 // Bounds of the rules.
 const (
-	mostColumns  = 110 // of code; a tab is four
-	mostComment  = 90  // of a line that is a comment
-	mostFunction = 80
-	mostFile     = 400
-	mostTestFile = 600
-	mostPackage  = 6000 // lines without tests
-	mostMethods  = 25
-	mostFields   = 10
+	maxColumns  = 110 // of code; a tab is four
+	maxComment  = 90  // of a line that is a comment
+	maxFunction = 80
+	maxFile     = 400
+	maxTestFile = 600
+	maxPackage  = 6000 // lines without tests
+	maxMethods  = 25
+	maxFields   = 10
 )
 
 // rules say what is allowed, by name.
 var rules = map[string]string{
-	"columns":   fmt.Sprintf("no line above %d columns, no comment above %d", mostColumns, mostComment),
-	"functions": fmt.Sprintf("%d lines", mostFunction),
-	"files":     fmt.Sprintf("%d lines, %d of a test", mostFile, mostTestFile),
-	"packages":  fmt.Sprintf("%d lines without tests", mostPackage),
-	"methods":   fmt.Sprintf("%d methods of a type", mostMethods),
-	"fields":    fmt.Sprintf("%d fields of a struct", mostFields),
+	"columns":   fmt.Sprintf("no line above %d columns, no comment above %d", maxColumns, maxComment),
+	"functions": fmt.Sprintf("%d lines", maxFunction),
+	"files":     fmt.Sprintf("%d lines, %d of a test", maxFile, maxTestFile),
+	"packages":  fmt.Sprintf("%d lines without tests", maxPackage),
+	"methods":   fmt.Sprintf("%d methods of a type", maxMethods),
+	"fields":    fmt.Sprintf("%d fields of a struct", maxFields),
 	"features":  "the number of lines that ask for a feature by name",
 }
 
@@ -43,9 +43,9 @@ func measure(files *source.Files) sizes {
 		}
 		lines := f.Lines()
 		all.over("columns", f.Path, long(lines), 0)
-		most := mostFile
+		most := maxFile
 		if f.Test {
-			most = mostTestFile
+			most = maxTestFile
 		}
 		all.over("files", f.Path, len(lines), most)
 		all.declarations(files, f)
@@ -54,7 +54,7 @@ func measure(files *source.Files) sizes {
 		}
 	}
 	for k, n := range all {
-		if k.rule == "packages" && n <= mostPackage || k.rule == "methods" && n <= mostMethods {
+		if k.rule == "packages" && n <= maxPackage || k.rule == "methods" && n <= maxMethods {
 			delete(all, k)
 		}
 	}
@@ -83,7 +83,7 @@ func long(lines []string) (n int) {
 			inside = !strings.Contains(text, "*/")
 		}
 		columns := utf8.RuneCountInString(l) + 3*strings.Count(l, "\t")
-		if columns > mostColumns || comment && columns > mostComment {
+		if columns > maxColumns || comment && columns > maxComment {
 			n++
 		}
 	}
@@ -103,11 +103,11 @@ func (s sizes) declarations(files *source.Files, f *source.File) {
 				}
 			}
 			lines := files.Fset.Position(d.End()).Line - files.Fset.Position(d.Pos()).Line + 1
-			s.over("functions", f.Path+":"+name, lines, mostFunction)
+			s.over("functions", f.Path+":"+name, lines, maxFunction)
 		case *ast.GenDecl:
 			for _, spec := range d.Specs {
 				if t, ok := spec.(*ast.TypeSpec); ok && !f.Test {
-					s.over("fields", f.Dir+"."+t.Name.Name, fields(t), mostFields)
+					s.over("fields", f.Dir+"."+t.Name.Name, fields(t), maxFields)
 				}
 			}
 		}

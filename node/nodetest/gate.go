@@ -20,7 +20,7 @@ func (w *World) Gate(i int, l ledger.Ledger) *privacy.Gate {
 	return w.gateOn(i, l, iterate(i, w.initial()))
 }
 
-func (w *World) gateOn(i int, l ledger.Ledger, own *oracle.KMStateful) *privacy.Gate {
+func (w *World) gateOn(i int, l ledger.Ledger, own *oracle.StatefulResidual) *privacy.Gate {
 	o := records{i, w.o.Count}
 	m := privacy.Gaussian{NoiseMultiplier: Noise}
 	if w.o.Count {
@@ -35,11 +35,11 @@ func (w *World) gateOn(i int, l ledger.Ledger, own *oracle.KMStateful) *privacy.
 	return w.seeded(i, l, o, own, m)
 }
 
-func (w *World) seeded(i int, l ledger.Ledger, o records, own *oracle.KMStateful,
+func (w *World) seeded(i int, l ledger.Ledger, o records, own *oracle.StatefulResidual,
 	m privacy.Mechanism) *privacy.Gate {
 	g := privacy.NewSimulatedGate(l, m,
 		map[string]privacy.Oracle{"grad": o, "grad-full": o, "user-grad": o, "fit": o, "km": o, "value": o,
-			oracle.KMStatefulName: own}, 77, agent.ID(i))
+			oracle.StatefulResidualName: own}, 77, agent.ID(i))
 	g.NoiseOnly("zero", "user-grad")
 	return g
 }
@@ -52,16 +52,16 @@ func Key(i agent.ID) ed25519.PrivateKey {
 // shared is noise of the agent's own and, for each neighbor, three times as much that the
 // neighbor subtracts.
 func (w *World) shared(i int) privacy.Mechanism {
-	var near []agent.ID
+	var neighbors []agent.ID
 	for _, n := range w.Graph.In(agent.ID(i)) {
-		near = append(near, n.ID)
+		neighbors = append(neighbors, n.ID)
 	}
 	m, err := privacy.NewDecor(privacy.Decor{
 		NoiseMultiplier: Noise,
 		Pair:            3 * Noise,
 		Effective:       Noise,
 		Self:            agent.ID(i),
-		Neighbors:       near,
+		Neighbors:       neighbors,
 		Secret: func(j agent.ID) []byte {
 			return node.PairSecret(Key(agent.ID(i)), Key(j).Public().(ed25519.PublicKey), w.Run)
 		},

@@ -18,7 +18,7 @@ const iterateRecords = 6
 
 // iterate is agent i's oracle of algorithm km with an iterate of its own: backward steps
 // of Huber's loss on normal records.
-func iterate(i int, start tensor.Vec) *oracle.KMStateful {
+func iterate(i int, start tensor.Vec) *oracle.StatefulResidual {
 	m, err := model.New("huber", model.Shape{Height: 1, Width: Dim, Channels: 1}, nil)
 	if err != nil {
 		panic(err) // constants of this package, here and below
@@ -33,7 +33,7 @@ func iterate(i int, start tensor.Vec) *oracle.KMStateful {
 		}
 		set.Targets, rows[k] = append(set.Targets, float32(normals[Dim])), int32(k)
 	}
-	k := &oracle.KMStateful{Start: start, KM: oracle.KM{
+	k := &oracle.StatefulResidual{Start: start, KM: oracle.KM{
 		GLM:               glm,
 		Records:           oracle.Records{Data: set, Index: rows},
 		Operator:          oracle.Backward,
@@ -54,7 +54,7 @@ func iterate(i int, start tensor.Vec) *oracle.KMStateful {
 
 // recovery recovers a private iterate from the queries in the algorithm's state, as
 // experiment.Owner does; nil for algorithms that have none.
-func recovery(a agent.Algorithm, o *oracle.KMStateful) func(resumed bool) error {
+func recovery(a agent.Algorithm, o *oracle.StatefulResidual) func(resumed bool) error {
 	k, ok := a.(*algo.KM)
 	if !ok {
 		return nil

@@ -93,7 +93,7 @@ func NewWorld(t testing.TB, o Options) *World {
 	if err != nil {
 		t.Fatal(err)
 	}
-	g, err := topology.Whole(s)
+	g, err := topology.Union(s)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -125,15 +125,15 @@ func (w *World) Algorithm(t testing.TB, i int) agent.Algorithm {
 	t.Helper()
 	init := w.initial()
 	a, err := w.o.Factory(agent.Env{
-		Self:        agent.ID(i),
-		Agents:      w.o.Agents,
-		Dim:         Dim,
-		Records:     3,
-		MostRecords: 3,
-		Rounds:      max(w.o.Rounds, w.o.Wakes),
-		Tokens:      w.o.Tokens,
-		Init:        init,
-		Rho:         1,
+		Self:       agent.ID(i),
+		Agents:     w.o.Agents,
+		Dim:        Dim,
+		Records:    3,
+		MaxRecords: 3,
+		Rounds:     max(w.o.Rounds, w.o.Wakes),
+		Tokens:     w.o.Tokens,
+		Init:       init,
+		Graph:      agent.Graph{SLEM: 1},
 	})
 	if err != nil {
 		t.Fatal(err)

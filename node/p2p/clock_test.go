@@ -56,9 +56,9 @@ func TestClocksOnLoopback(t *testing.T) {
 				t.Fatal(err)
 			}
 			const members = 4
-			rounds, interval, near := uint64(80), 10*time.Millisecond, 1e-3
+			rounds, interval, tolerance := uint64(80), 10*time.Millisecond, 1e-3
 			if name == "gossip-admm" { // on a busy machine many neighbors are in another meeting
-				rounds, interval, near = 30, 40*time.Millisecond, .05
+				rounds, interval, tolerance = 30, 40*time.Millisecond, .05
 			}
 			w := nodetest.NewWorld(t, nodetest.Options{
 				Factory:  f,
@@ -93,7 +93,7 @@ func TestClocksOnLoopback(t *testing.T) {
 			}
 			for i, n := range nodes {
 				want := mean + slope*(float64(i)-1.5)
-				if got := float64(n.Params()[0]); math.Abs(got-want) > near {
+				if got := float64(n.Params()[0]); math.Abs(got-want) > tolerance {
 					t.Errorf("agent %d ends at %g, the minimiser is %g: %+v", i, got, want, n.Status().Counts)
 				}
 			}

@@ -309,11 +309,11 @@ func (t *Transport) dial(ctx context.Context, id peer.ID, at []ma.Multiaddr) err
 // Close implements node.Transport.
 func (t *Transport) Close() error {
 	t.mu.Lock()
-	again := t.closed
+	closed := t.closed
 	t.closed = true
 	t.mu.Unlock()
 	t.running.Wait()
-	if again {
+	if closed {
 		return nil
 	}
 	return errors.Join(t.local.close(), t.swarm.Close(), t.rcmgr.Close(), t.store.Close())

@@ -138,7 +138,7 @@ func (s *scale) algorithm(t *testing.T, i int) agent.Algorithm {
 		Records: scaleRecords,
 		Rounds:  s.rounds,
 		Init:    s.init,
-		Rho:     1,
+		Graph:   agent.Graph{SLEM: 1},
 	})
 	if err != nil {
 		t.Fatal(err)

@@ -12,9 +12,9 @@ var (
 	sharedCount atomic.Int64
 )
 
-// mostShared bounds what is remembered: runs with a clip or noise of its own for every
+// maxShared bounds what is remembered: runs with a clip or noise of its own for every
 // query have as many events.
-const mostShared = 1 << 14
+const maxShared = 1 << 14
 
 // Shared returns an event that is equal to ev and the same for all equal ones, as far as
 // it remembers them: comparing two is then comparing pointers, and a million agents that
@@ -27,7 +27,7 @@ func Shared(ev Event) Event {
 	if v, ok := shared.Load(key); ok && key != "" {
 		return v.(Event)
 	}
-	if sharedCount.Load() >= mostShared {
+	if sharedCount.Load() >= maxShared {
 		return ev
 	}
 	v, loaded := shared.LoadOrStore(key, ev)

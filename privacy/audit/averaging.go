@@ -81,12 +81,12 @@ func (t *tap) Step(in *agent.Input, out *agent.Output) error {
 
 // listeners says who hears for the adversary: its members, or everyone where it listens
 // to all links.
-func (a *Averaging) listeners(who network.Adversary, everywhere bool) []bool {
+func (a *Averaging) listeners(adversary network.Adversary, everywhere bool) []bool {
 	on := make([]bool, a.Gossip.Agents)
 	for i := range on {
 		on[i] = everywhere
 	}
-	for _, m := range who.Members() {
+	for _, m := range adversary.Members() {
 		on[m] = true
 	}
 	return on

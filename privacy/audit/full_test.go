@@ -40,7 +40,7 @@ func TestNoFalseAlarmsAtTheClaim(t *testing.T) {
 		},
 		"onerun": func(o Options) (bool, error) {
 			o.Observations = 1000
-			r, err := whole.Once(context.Background(), o)
+			r, err := whole.OneRun(context.Background(), o)
 			return err == nil && r.Violated, err
 		},
 	} {

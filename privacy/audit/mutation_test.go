@@ -20,7 +20,7 @@ var modes = []struct {
 	observations int
 }{
 	{"step", (*Target).Step, 1000}, {"noise", (*Target).Noise, 200}, {"sampler", (*Target).Sampler, 300},
-	{"ledger", (*Target).Books, 30},
+	{"ledger", (*Target).Ledger, 30},
 }
 
 const smokeBeta = 1e-3
@@ -42,12 +42,12 @@ var mutations = []struct {
 			}}
 	}},
 	{"clip off", "step", func(s *system) {
-		s.oracle = func(_ World, g *oracle.Gradient) privacy.Oracle {
+		s.oracle = func(_ Hypothesis, g *oracle.Gradient) privacy.Oracle {
 			return &changed{Oracle: g, evaluate: unclipped(g).Evaluate}
 		}
 	}},
 	{"clip of the batch mean", "step", func(s *system) {
-		s.oracle = func(_ World, g *oracle.Gradient) privacy.Oracle {
+		s.oracle = func(_ Hypothesis, g *oracle.Gradient) privacy.Oracle {
 			return &changed{Oracle: g, evaluate: func(dst *privacy.Value, q *agent.Query,
 				sample *rng.Stream) {
 				unclipped(g).Evaluate(dst, q, sample)
@@ -58,7 +58,7 @@ var mutations = []struct {
 		}
 	}},
 	{"clip after noise", "step", func(s *system) {
-		s.oracle = func(_ World, g *oracle.Gradient) privacy.Oracle {
+		s.oracle = func(_ Hypothesis, g *oracle.Gradient) privacy.Oracle {
 			return &changed{Oracle: g, evaluate: unclipped(g).Evaluate}
 		}
 		s.mechanism = perturbing{s.mechanism,
@@ -68,7 +68,7 @@ var mutations = []struct {
 			}}
 	}},
 	{"noise once for five micro-batches", "step", func(s *system) {
-		s.oracle = func(_ World, g *oracle.Gradient) privacy.Oracle {
+		s.oracle = func(_ Hypothesis, g *oracle.Gradient) privacy.Oracle {
 			g.Draws = 5
 			return &changed{Oracle: g, describe: drawnOnce(g).Describe}
 		}
@@ -95,7 +95,7 @@ var mutations = []struct {
 	}},
 	{"replayed stream after crash", "noise", func(s *system) { s.forgets = true }},
 	{"fixed-size sampler under a Poisson claim", "sampler", func(s *system) {
-		s.oracle = func(_ World, g *oracle.Gradient) privacy.Oracle {
+		s.oracle = func(_ Hypothesis, g *oracle.Gradient) privacy.Oracle {
 			return &changed{Oracle: g, evaluate: func(dst *privacy.Value, q *agent.Query,
 				sample *rng.Stream) {
 				some := *g
@@ -111,7 +111,7 @@ var mutations = []struct {
 		}
 	}},
 	{"sampler seeded by the round", "sampler", func(s *system) {
-		s.oracle = func(_ World, g *oracle.Gradient) privacy.Oracle {
+		s.oracle = func(_ Hypothesis, g *oracle.Gradient) privacy.Oracle {
 			var round uint64
 			return &changed{Oracle: g, evaluate: func(dst *privacy.Value, q *agent.Query, _ *rng.Stream) {
 				round++
@@ -120,7 +120,7 @@ var mutations = []struct {
 		}
 	}},
 	{"normaliser floor(q n)", "noise", func(s *system) {
-		s.oracle = func(_ World, g *oracle.Gradient) privacy.Oracle {
+		s.oracle = func(_ Hypothesis, g *oracle.Gradient) privacy.Oracle {
 			return &changed{Oracle: g, describe: func(q *agent.Query) (account.Release, error) {
 				r, err := g.Describe(q)
 				r.Scale = 1 / math.Floor(testRate*float64(len(g.Records.Index)))
@@ -130,7 +130,7 @@ var mutations = []struct {
 	}},
 	{"normaliser of the drawn size", "noise", func(s *system) {
 		drawn := 1.
-		s.oracle = func(_ World, g *oracle.Gradient) privacy.Oracle {
+		s.oracle = func(_ Hypothesis, g *oracle.Gradient) privacy.Oracle {
 			return &changed{Oracle: g, evaluate: func(dst *privacy.Value, q *agent.Query,
 				sample *rng.Stream) {
 				g.Evaluate(dst, q, sample)
@@ -178,7 +178,7 @@ var mutations = []struct {
 		}
 	}},
 	{"NaN sample propagates", "noise", func(s *system) {
-		s.oracle = func(w World, g *oracle.Gradient) privacy.Oracle {
+		s.oracle = func(w Hypothesis, g *oracle.Gradient) privacy.Oracle {
 			return &changed{Oracle: g, evaluate: func(dst *privacy.Value, q *agent.Query,
 				sample *rng.Stream) {
 				g.Evaluate(dst, q, sample)

@@ -12,8 +12,8 @@ import (
 	"sotto/tensor"
 )
 
-// mostValues is how many values of noise a test looks at.
-const mostValues = 1 << 20
+// maxValues is how many values of noise a test looks at.
+const maxValues = 1 << 20
 
 // errNotApplicable says that a mode has nothing to test.
 var errNotApplicable = errors.New("audit: the mode does not apply")
@@ -33,9 +33,9 @@ func (t *Target) Noise(ctx context.Context, o Options) (*Report, error) {
 	if err != nil {
 		return nil, err
 	}
-	charges := min(o.Observations, max(10, mostValues/max(1, t.Dim)))
+	charges := min(o.Observations, max(10, maxValues/max(1, t.Dim)))
 	level := o.Beta / 2 // by world
-	for _, w := range []World{Out, In} {
+	for _, w := range []Hypothesis{Out, In} {
 		answers, reopened, err := t.answers(ctx, w, &p, o.Seed, charges)
 		if err != nil {
 			return nil, err
@@ -64,7 +64,8 @@ func (t *Target) Noise(ctx context.Context, o Options) (*Report, error) {
 }
 
 // answers asks the same query again and again; from the returned place on after a crash.
-func (t *Target) answers(ctx context.Context, w World, p *probe, seed uint64, charges int) (all []tensor.Vec,
+func (t *Target) answers(ctx context.Context, w Hypothesis, p *probe, seed uint64,
+	charges int) (all []tensor.Vec,
 	reopened int, err error) {
 	party, err := t.Open(w, trialSeed(seed, w, 0), true)
 	if err != nil {
@@ -91,7 +92,7 @@ func (t *Target) answers(ctx context.Context, w World, p *probe, seed uint64, ch
 	return all, reopened, nil
 }
 
-func finiteCheck(w World, answers []tensor.Vec) Check {
+func finiteCheck(w Hypothesis, answers []tensor.Vec) Check {
 	c := Check{Name: "finite", Text: fmt.Sprintf("answers with a value that is not finite, world %v", w)}
 	for _, a := range answers {
 		if !a.Finite() {
@@ -103,18 +104,18 @@ func finiteCheck(w World, answers []tensor.Vec) Check {
 
 // law tests every declared part: its distribution by the inequality of Dvoretzky, Kiefer,
 // Wolfowitz and Massart, which holds for any number of values and any law, and its grid.
-func (t *Target) law(r *Report, w World, answers []tensor.Vec, value tensor.Vec, level float64) {
+func (t *Target) law(r *Report, w Hypothesis, answers []tensor.Vec, value tensor.Vec, level float64) {
 	at := 0
 	for k, n := range t.Claim.Noise {
 		var x []float64
-		off, near := 0, 0
+		off, close := 0, 0
 		for _, a := range answers {
 			for i := at; i < at+n.Dim; i++ {
 				if n.Scale > 0 {
 					x = append(x, (float64(a[i])-float64(value[i]))/n.Scale)
 				}
 				if g := float64(a[i]) / n.Grid; n.Grid > 0 && math.Abs(g) < 1<<18 {
-					near++
+					close++
 					if math.Abs(g-math.Round(g)) > .1 {
 						off++
 					}
@@ -133,7 +134,7 @@ func (t *Target) law(r *Report, w World, answers []tensor.Vec, value tensor.Vec,
 		if n.Grid > 0 {
 			r.check(Check{Name: "grid", Statistic: Figure(off),
 				Text: fmt.Sprintf("values off the declared grid, of %d that are small enough to tell, %s",
-					near, where)})
+					close, where)})
 		}
 		at += n.Dim
 	}
@@ -157,7 +158,7 @@ func distance(x []float64, cdf func(float64) float64) float64 {
 // first values. The same noise on the same data is the same answer; independent noise
 // repeats a value of a grid of a million steps now and then, three of them together
 // never.
-func repeats(w World, answers []tensor.Vec, reopened int) Check {
+func repeats(w Hypothesis, answers []tensor.Vec, reopened int) Check {
 	c := Check{Name: "fresh noise", Text: fmt.Sprintf("pairs of %d charges with one noise, world %v",
 		len(answers), w)}
 	if reopened < len(answers) {
@@ -182,7 +183,7 @@ func repeats(w World, answers []tensor.Vec, reopened int) Check {
 // sampler has it, batch sizes, and batches of one round that do not follow those of
 // another, nor of another run.
 func (t *Target) Sampler(ctx context.Context, o Options) (*Report, error) {
-	if t.Members == nil {
+	if t.Population == nil {
 		return nil, errNotApplicable
 	}
 	p, err := t.scout()
@@ -192,7 +193,7 @@ func (t *Target) Sampler(ctx context.Context, o Options) (*Report, error) {
 	r := t.report("sampler", o)
 	var runs [2][][]int
 	for k := range runs {
-		gate, members, err := t.Members(trialSeed(o.Seed, In, k), &p.query)
+		gate, members, err := t.Population(trialSeed(o.Seed, In, k), &p.query)
 		if err != nil {
 			return nil, err
 		}

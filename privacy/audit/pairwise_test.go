@@ -68,9 +68,7 @@ func averaging(t *testing.T, graph string, agents, rounds int, noise float64,
 			Dim:    1,
 			Rounds: uint64(rounds + 1),
 			Init:   make([]float32, 1),
-			Rho:    1,
-			Second: 1,
-			Lowest: -1,
+			Graph:  agent.Graph{SLEM: 1, Lambda2: 1, LambdaMin: -1},
 		})
 	}
 	a.Gate = func(i int, x float64, seed uint64) (sim.Gate, error) {
@@ -139,15 +137,15 @@ func TestPairwiseMeasuresTheLeak(t *testing.T) {
 			func(t *testing.T) {
 				t.Parallel()
 				a := averaging(t, c.graph, c.agents, c.rounds, 1, c.set)
-				who := network.Observer(c.observer)
-				leak, err := a.Gossip.View(who)
+				adversary := network.Observer(c.observer)
+				leak, err := a.Gossip.View(adversary)
 				if err != nil {
 					t.Fatal(err)
 				}
 				mu := 2 * math.Sqrt(leak.Leak[c.target])
 				r, err := a.AttackPair(context.Background(), PairwiseOptions{
 					Options:   Options{Observations: c.trials, Beta: 1e-6, Seed: 3},
-					Adversary: who,
+					Adversary: adversary,
 					Target:    c.target,
 					Delta:     1e-5,
 					Claim:     Claimed{"the exact leak", mu},
@@ -216,14 +214,14 @@ func decorAveraging(t *testing.T, agents int, own, pair float64) *Averaging {
 		})
 	}
 	a.Gate = func(i int, x float64, seed uint64) (sim.Gate, error) {
-		near := []agent.ID{agent.ID((i + 1) % agents), agent.ID((i + agents - 1) % agents)}
-		slices.Sort(near)
+		neighbors := []agent.ID{agent.ID((i + 1) % agents), agent.ID((i + agents - 1) % agents)}
+		slices.Sort(neighbors)
 		m, err := privacy.NewDecor(privacy.Decor{
 			NoiseMultiplier: own,
 			Pair:            pair,
 			Effective:       own,
 			Self:            agent.ID(i),
-			Neighbors:       near,
+			Neighbors:       neighbors,
 			Secret:          func(j agent.ID) []byte { return secret(seed, agent.ID(i), j) },
 		})
 		return privacy.NewSimulatedGate(ledger.NewMemory(nil), m,

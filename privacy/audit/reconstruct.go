@@ -48,21 +48,22 @@ type ReconstructReport struct {
 //
 // Values that rounding to float32 hides count as determined: the exact algebra decides,
 // and Limit says what the numbers can show.
-func (a *Averaging) Reconstruct(ctx context.Context, who network.Adversary, seed uint64) (*ReconstructReport,
+func (a *Averaging) Reconstruct(ctx context.Context, adversary network.Adversary,
+	seed uint64) (*ReconstructReport,
 	error) {
-	members := who.Members()
+	members := adversary.Members()
 	switch {
 	case len(members) == 0:
-		return nil, config.Bad("observer", who.String(), "an agent or a coalition")
+		return nil, config.Bad("observer", adversary.String(), "an agent or a coalition")
 	case len(a.Gossip.Rounds) == 0:
 		return nil, config.Bad("rounds", 0, "at least one round of averaging")
 	}
-	exact, err := a.Gossip.Reconstruct(who)
+	exact, err := a.Gossip.Reconstruct(adversary)
 	if err != nil {
 		return nil, err
 	}
 	none := Figure(math.NaN())
-	r := &ReconstructReport{Observer: who.String(), Arithmetic: exact.Arithmetic}
+	r := &ReconstructReport{Observer: adversary.String(), Arithmetic: exact.Arithmetic}
 	r.Report = Report{
 		Mode:         "reconstruct",
 		Target:       a.Name,
@@ -73,7 +74,7 @@ func (a *Averaging) Reconstruct(ctx context.Context, who network.Adversary, seed
 		Valid: []string{"nothing is noised: with noise the adversary gets the noised value of a " +
 			"determined agent, at the full local loss"},
 	}
-	values, listens := a.publicValues(seed), a.listeners(who, false)
+	values, listens := a.publicValues(seed), a.listeners(adversary, false)
 	for i := range values {
 		values[i] = float64(float32(values[i] / 2)) // room for other values that nothing shows
 	}

@@ -46,10 +46,10 @@ func (t *Target) bounded(r *Report, lower float64) {
 	}
 }
 
-// Once makes one run with o.Observations canaries, each of which is there by a fair coin,
-// and guesses "there" for the tenth of them with the largest scores: the number of
+// OneRun makes one run with o.Observations canaries, each of which is there by a fair
+// coin, and guesses "there" for the tenth of them with the largest scores: the number of
 // guesses is fixed beforehand, whatever the scores are.
-func (t *Target) Once(ctx context.Context, o Options) (*Report, error) {
+func (t *Target) OneRun(ctx context.Context, o Options) (*Report, error) {
 	if t.Canaries == nil {
 		return nil, errNotApplicable
 	}

@@ -26,7 +26,7 @@ func gaussianRuns(mu, claimed float64) *Target {
 		Total:   account.GaussianEpsilon(claimed, delta),
 		Sampler: account.Sampler{Kind: account.FullBatch},
 	}}
-	t.Train = func(w World, seed uint64) (float64, error) { return float64(w)*mu + normalAt(seed), nil }
+	t.Train = func(w Hypothesis, seed uint64) (float64, error) { return float64(w)*mu + normalAt(seed), nil }
 	t.Canaries = func(coins []bool, seed uint64) ([]float64, error) {
 		scores := make([]float64, len(coins))
 		for i, in := range coins {
@@ -43,7 +43,7 @@ func gaussianRuns(mu, claimed float64) *Target {
 // noise does not.
 func TestWholeRuns(t *testing.T) {
 	for name, mode := range map[string]func(*Target, context.Context, Options) (*Report,
-		error){"runs": (*Target).Runs, "onerun": (*Target).Once} {
+		error){"runs": (*Target).Runs, "onerun": (*Target).OneRun} {
 		for _, c := range []struct {
 			mu, claimed float64
 			violated    bool

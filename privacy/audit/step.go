@@ -93,11 +93,11 @@ func (t *Target) gaussian(r *Report, s *Scores, beta float64, sampled bool) erro
 	if b.Mu > c.Mu {
 		r.refute("a release that draws the record is no better than mu = %.4g, claimed %.4g", b.Mu, c.Mu)
 	}
-	total, said := 0., ""
+	total, basis := 0., ""
 	switch {
 	case sampled && c.Releases > 0:
 		fnr, fpr := at.limits(beta)
-		total, said = guessed(1-fnr, fpr, c.Releases, c.Delta),
+		total, basis = guessed(1-fnr, fpr, c.Releases, c.Delta),
 			"what guesses at one threshold, one a release, prove of all releases, under any mechanism"
 	case !sampled && c.TotalOf != nil && c.Draws <= 1:
 		var err error
@@ -107,19 +107,19 @@ func (t *Target) gaussian(r *Report, s *Scores, beta float64, sampled bool) erro
 		if err != nil {
 			return err
 		}
-		said = "the excluded mu composed over all releases by the accountant; it holds where noise is " +
+		basis = "the excluded mu composed over all releases by the accountant; it holds where noise is " +
 			"Gaussian"
 	}
 	b.Mu = min(b.Mu, math.MaxFloat64)
 	r.Bounds = append(r.Bounds, b)
-	if said == "" {
+	if basis == "" {
 		return nil
 	}
 	if total > c.Total*(1+1e-9) {
 		r.refute("the run has epsilon at least %.4g, claimed %.4g", total, c.Total)
 	}
 	r.compare(total, c.Total)
-	r.Valid[len(r.Valid)-1] = "epsilon_lower and epsilon_claimed are those of the whole run: " + said
+	r.Valid[len(r.Valid)-1] = "epsilon_lower and epsilon_claimed are those of the whole run: " + basis
 	return nil
 }
 
@@ -203,7 +203,7 @@ func (t *Target) scores(ctx context.Context, o Options) (along, length *Scores, 
 		if err := ctx.Err(); err != nil {
 			return nil, nil, err
 		}
-		for _, w := range []World{Out, In} {
+		for _, w := range []Hypothesis{Out, In} {
 			s, err := t.trial(w, &p, trialSeed(o.Seed, w, k), !o.Sampled)
 			if err != nil {
 				return nil, nil, err
@@ -218,12 +218,12 @@ func (t *Target) scores(ctx context.Context, o Options) (along, length *Scores, 
 	return along, length, nil
 }
 
-func trialSeed(seed uint64, w World, k int) uint64 {
+func trialSeed(seed uint64, w Hypothesis, k int) uint64 {
 	return rng.Public(seed, "audit", uint64(w), uint64(k)).Uint64()
 }
 
 // trial is one observation.
-func (t *Target) trial(w World, p *probe, seed uint64, drawn bool) (*shadow, error) {
+func (t *Target) trial(w Hypothesis, p *probe, seed uint64, drawn bool) (*shadow, error) {
 	party, err := t.Open(w, seed, drawn)
 	if err != nil {
 		return nil, err
@@ -313,7 +313,7 @@ func (s *shadow) Step(in *agent.Input, out *agent.Output) error {
 // aim finds what both worlds answer to q.
 func (s *shadow) aim(q *agent.Query) (err error) {
 	for w := range s.values {
-		if s.values[w], err = s.target.Value(World(w), q); err != nil {
+		if s.values[w], err = s.target.Value(Hypothesis(w), q); err != nil {
 			return err
 		}
 	}

@@ -28,7 +28,7 @@ type system struct {
 	features  []float32 // of the attacked record; its target is 1000
 	replaced  bool      // world Out has the opposite record in its place
 	mechanism privacy.Mechanism
-	oracle    func(w World, g *oracle.Gradient) privacy.Oracle
+	oracle    func(w Hypothesis, g *oracle.Gradient) privacy.Oracle
 	ledger    func(l ledger.Ledger) ledger.Ledger // as the gate sees it
 	gate      func(g *privacy.Gate, l ledger.Ledger) Gate
 	forgets   bool // a crash loses the ledger
@@ -103,7 +103,7 @@ func (s *system) gradient(rec oracle.Records, rate float64) *oracle.Gradient {
 	}
 }
 
-func (s *system) ask(w World, drawn bool) privacy.Oracle {
+func (s *system) ask(w Hypothesis, drawn bool) privacy.Oracle {
 	rate := testRate
 	if drawn {
 		rate = 1
@@ -124,12 +124,12 @@ func (s *system) ask(w World, drawn bool) privacy.Oracle {
 	return g
 }
 
-func (s *system) open(w World, seed uint64, drawn bool) (*Party, error) {
+func (s *system) open(w Hypothesis, seed uint64, drawn bool) (*Party, error) {
 	m := ledger.NewMemory(nil)
 	return s.reopen(w, seed, drawn, m), nil
 }
 
-func (s *system) reopen(w World, seed uint64, drawn bool, m ledger.Ledger) *Party {
+func (s *system) reopen(w Hypothesis, seed uint64, drawn bool, m ledger.Ledger) *Party {
 	seen := m
 	if s.ledger != nil {
 		seen = s.ledger(m)
@@ -159,7 +159,7 @@ func (s *system) reopen(w World, seed uint64, drawn bool, m ledger.Ledger) *Part
 	return p
 }
 
-func (s *system) value(w World, q *agent.Query) (tensor.Vec, error) {
+func (s *system) value(w Hypothesis, q *agent.Query) (tensor.Vec, error) {
 	v := privacy.Value{Float: make(tensor.Vec, s.dim)}
 	k := rng.Simulated(0, 0, 1)
 	o := s.ask(w, true)
@@ -257,13 +257,13 @@ var claimedTotal = sync.OnceValue(func() float64 {
 
 func (s *system) target() *Target {
 	t := &Target{
-		Name:      "system",
-		Dim:       s.dim,
-		Open:      s.open,
-		Value:     s.value,
-		Algorithm: s.algorithm,
-		Drive:     s.drive,
-		Members:   s.members,
+		Name:       "system",
+		Dim:        s.dim,
+		Open:       s.open,
+		Value:      s.value,
+		Algorithm:  s.algorithm,
+		Drive:      s.drive,
+		Population: s.members,
 	}
 	z := testNoise * testClip / testBatch
 	t.Claim = Claim{

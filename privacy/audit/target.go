@@ -9,16 +9,16 @@ import (
 	"sotto/tensor"
 )
 
-// World says which of two neighboring data sets the attacked owner has.
-type World int
+// Hypothesis says which of two neighboring data sets the attacked owner has.
+type Hypothesis int
 
 // The two worlds.
 const (
-	Out World = iota // without the attacked record, or with its replacement
-	In               // with it
+	Out Hypothesis = iota // without the attacked record, or with its replacement
+	In                    // with it
 )
 
-func (w World) String() string { return [...]string{"out", "in"}[w] }
+func (w Hypothesis) String() string { return [...]string{"out", "in"}[w] }
 
 // Gate answers an owner's queries; *privacy.Gate is one.
 type Gate interface {
@@ -47,11 +47,11 @@ type Target struct {
 	// Open gives the owner of a world fresh keys, which follow from the seed, and a
 	// ledger without a limit. With drawn the attacked record falls into every batch;
 	// otherwise the system's own sampler decides.
-	Open func(w World, seed uint64, drawn bool) (*Party, error)
+	Open func(w Hypothesis, seed uint64, drawn bool) (*Party, error)
 	// Value is what the data of a world answer to q before noise, in units of the answer,
 	// with the attacked record drawn once. An auditor knows it, because it has made both
 	// data sets.
-	Value func(w World, q *agent.Query) (tensor.Vec, error)
+	Value func(w Hypothesis, q *agent.Query) (tensor.Vec, error)
 	// Algorithm makes the owner's state machine.
 	Algorithm func() (agent.Algorithm, error)
 	// Drive runs a as the owner's, with g's answers, among others who ask nothing of any
@@ -61,12 +61,12 @@ type Target struct {
 	// others, and what is returned are the messages that its node has sent with the step
 	// after which done is true to one neighbor, which To names.
 	Live func(a agent.Algorithm, g Gate, done func() bool) ([]agent.Message, error)
-	// Members is a gate without noise over several records, with the system's own sampler
-	// and keys from the seed, and what each record adds to its answer to q.
-	Members func(seed uint64, q *agent.Query) (Gate, []tensor.Vec, error)
+	// Population is a gate without noise over several records, with the system's own
+	// sampler and keys from the seed, and what each record adds to its answer to q.
+	Population func(seed uint64, q *agent.Query) (Gate, []tensor.Vec, error)
 	// Train makes one whole run in a world and scores the attacked record; larger speaks
 	// for its presence.
-	Train func(w World, seed uint64) (float64, error)
+	Train func(w Hypothesis, seed uint64) (float64, error)
 	// Canaries makes one whole run with the canaries whose coin is true and returns every
 	// canary's score.
 	Canaries func(coins []bool, seed uint64) ([]float64, error)

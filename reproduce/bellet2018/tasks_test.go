@@ -98,7 +98,7 @@ func TestLinearProblem(t *testing.T) {
 	if !slices.Equal(p.sizes, data.Inspect(split.Train).Groups) {
 		t.Error("sizes depend on the dimension")
 	}
-	a, err := topology.Similarities["similarity"](func(any) error { return nil }, split.Hidden)
+	a, err := topology.Similarities["similarity"](func(any) error { return nil }, split.GroundTruth)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -116,7 +116,7 @@ func newLinearProblem(seed uint64) (*linearProblem, error) {
 	p.degrees = make([]float64, n)
 	for i := range n {
 		for j := range n {
-			a, b := split.Hidden.Row(i), split.Hidden.Row(j)
+			a, b := split.GroundTruth.Row(i), split.GroundTruth.Row(j)
 			if w := math.Exp((a.Dot(b)/(a.Norm()*b.Norm()) - 1) / .1); i != j && w >= 1e-3 {
 				p.degrees[i] += w
 			}

@@ -71,7 +71,7 @@ func (n *simulated) mean(ctx context.Context) ([]float64, error) {
 			Dim:    dim,
 			Rounds: uint64(n.rounds),
 			Init:   make(tensor.Vec, dim),
-			Lowest: n.info.LambdaN,
+			Graph:  agent.Graph{LambdaMin: n.info.LambdaN},
 		}
 		a, err := factory(env)
 		if err != nil {

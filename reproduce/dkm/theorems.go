@@ -108,7 +108,7 @@ func theorem1(ctx context.Context, d *reproduce.Document, size theoremsSize) err
 			return err
 		}
 		n.published, n.records = true, size.records
-		n.edit = func(p *algo.KMParams) { p.OwnState, p.Gamma, p.Alpha = true, .03, theoremAlpha }
+		n.edit = func(p *algo.KMParams) { p.PrivateIterate, p.Gamma, p.Alpha = true, .03, theoremAlpha }
 		for _, rounds := range size.rounds {
 			n.rounds = rounds
 			setting := fmt.Sprintf("%s, K = %d", graph, rounds)

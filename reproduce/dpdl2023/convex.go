@@ -65,7 +65,7 @@ func newQuadratic(dim int, low, high, spread float64, seed uint64) (*problem, er
 	}
 	p := &problem{name: "quadratic", data: split.Train, mu: low, l: high}
 	for r := range dim {
-		p.optimum = append(p.optimum, float64(split.Hidden.Data[r]))
+		p.optimum = append(p.optimum, float64(split.GroundTruth.Data[r]))
 		p.hessian = append(p.hessian, params.Curvature(r))
 	}
 	p.parts = make([][]int32, ringAgents)

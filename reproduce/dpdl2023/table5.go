@@ -306,15 +306,13 @@ func (a *attacked) run(ctx context.Context, with, followed bool, seed uint64) (t
 	var follow follower
 	for i := range n {
 		env := agent.Env{
-			Self:      agent.ID(i),
-			Agents:    n,
-			Dim:       dim,
-			Rounds:    a.rounds,
-			Init:      a.init,
-			Rho:       1 - a.rho.AbsoluteGap,
-			Second:    a.rho.Lambda2,
-			Lowest:    a.rho.LambdaN,
-			Neighbors: n - 1,
+			Self:   agent.ID(i),
+			Agents: n,
+			Dim:    dim,
+			Rounds: a.rounds,
+			Init:   a.init,
+			Graph: agent.Graph{SLEM: 1 - a.rho.AbsoluteGap, Lambda2: a.rho.Lambda2, LambdaMin: a.rho.LambdaN,
+				MinNeighbors: n - 1},
 		}
 		alg, err := factory(env)
 		if err != nil {

@@ -96,7 +96,8 @@ func (a *averager) measure(ctx context.Context, agents int) error {
 	if err := a.losses(ctx, &network.Gossip{Agents: agents, Rounds: mixing}); err != nil {
 		return err
 	}
-	rounds, err := algo.Recursion{Acceleration: "paper"}.Coefficients(agent.Env{Second: info.Lambda2},
+	rounds, err := algo.Recursion{Acceleration: "paper"}.Coefficients(
+		agent.Env{Graph: agent.Graph{Lambda2: info.Lambda2}},
 		a.rounds)
 	a.spread = spreadOf(g, rounds)
 	return err

@@ -94,7 +94,8 @@ func TestClaim41(t *testing.T) {
 		return now
 	}
 	share := func(x []float64, u int) float64 { return x[u] * x[u] / floats.Dot(x, x) }
-	rounds, err := algo.Recursion{Acceleration: "chebyshev"}.Coefficients(agent.Env{Rho: .8047}, 3)
+	rounds, err := algo.Recursion{Acceleration: "chebyshev"}.Coefficients(
+		agent.Env{Graph: agent.Graph{SLEM: .8047}}, 3)
 	if err != nil {
 		t.Fatal(err)
 	}

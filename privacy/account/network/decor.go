@@ -71,9 +71,9 @@ func (d Decor) Multipliers(curious []int) ([]float64, error) {
 // components lists the agents that are not curious by connected component of the links
 // among them.
 func (d Decor) components(curious []int) [][]int {
-	near := make([][]int, d.Agents)
+	neighbors := make([][]int, d.Agents)
 	for _, l := range d.Links {
-		near[l[0]], near[l[1]] = append(near[l[0]], l[1]), append(near[l[1]], l[0])
+		neighbors[l[0]], neighbors[l[1]] = append(neighbors[l[0]], l[1]), append(neighbors[l[1]], l[0])
 	}
 	seen := make([]bool, d.Agents)
 	for _, c := range curious {
@@ -87,7 +87,7 @@ func (d Decor) components(curious []int) [][]int {
 		seen[i] = true
 		part := []int{i}
 		for at := 0; at < len(part); at++ {
-			for _, j := range near[part[at]] {
+			for _, j := range neighbors[part[at]] {
 				if !seen[j] {
 					seen[j] = true
 					part = append(part, j)

@@ -163,20 +163,20 @@ func rowsOf(x ...int64) [][]*big.Int {
 // twoCycles is a random graph with four links an agent.
 func twoCycles(t *testing.T, r *rand.Rand, n int) *Matrix {
 	for {
-		near := make([]map[int]bool, n)
-		for i := range near {
-			near[i] = map[int]bool{}
+		neighbors := make([]map[int]bool, n)
+		for i := range neighbors {
+			neighbors[i] = map[int]bool{}
 		}
 		for range 2 {
 			p := r.Perm(n)
 			for k, i := range p {
 				j := p[(k+1)%n]
-				near[i][j], near[j][i] = true, true
+				neighbors[i][j], neighbors[j][i] = true, true
 			}
 		}
 		fifth := Fraction(1, 5)
 		var rows []Row
-		for i, js := range near {
+		for i, js := range neighbors {
 			row := Row{Agent: i, Self: fifth}
 			for j := range n {
 				if js[j] {

@@ -178,8 +178,8 @@ func TestLeakLaws(t *testing.T) {
 		if rapid.Bool().Draw(rt, "changing") {
 			all = apart(t, n, l, rounds)
 		}
-		see := func(g network.Gossip, who ...int) *network.View {
-			v, err := g.View(network.Coalition(who...))
+		see := func(g network.Gossip, observers ...int) *network.View {
+			v, err := g.View(network.Coalition(observers...))
 			if err != nil {
 				rt.Fatal(err)
 			}
@@ -188,7 +188,7 @@ func TestLeakLaws(t *testing.T) {
 				if !(x >= 0 && x <= 1) {
 					rt.Fatalf("leak of %d is %v", u, x)
 				}
-				if !slices.Contains(who, u) {
+				if !slices.Contains(observers, u) {
 					sum += x
 				}
 			}
@@ -261,7 +261,7 @@ func TestLeakInvariances(t *testing.T) {
 			if name == "jacobi" {
 				recursion.Dimension = 2
 			}
-			steps, err := recursion.Coefficients(agent.Env{Rho: .6, Second: .6}, rounds)
+			steps, err := recursion.Coefficients(agent.Env{Graph: agent.Graph{SLEM: .6, Lambda2: .6}}, rounds)
 			if err != nil {
 				rt.Fatal(err)
 			}

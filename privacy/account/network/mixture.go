@@ -96,7 +96,7 @@ func (w *WalkMixture) FirstHits(u, v int) (hits []float64, rest float64) {
 		}
 	}
 	rest = 1
-	for steps := min(w.Steps, max(1, mostWork/size)); len(hits) < steps && rest > 1e-12; {
+	for steps := min(w.Steps, max(1, maxWork/size)); len(hits) < steps && rest > 1e-12; {
 		hits = append(hits, p[classOfU])
 		rest = math.Max(0, rest-p[classOfU])
 		next := make([]float64, len(q))

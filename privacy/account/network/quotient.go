@@ -19,8 +19,8 @@ const (
 	classOfOthers
 )
 
-// mostWork bounds the multiplications spent on one pair.
-const mostWork = 5e7
+// maxWork bounds the multiplications spent on one pair.
+const maxWork = 5e7
 
 // quotient is the walk over classes of agents that go to each class with the same
 // probability, the coarsest in which u and v are alone (colour refinement): three classes

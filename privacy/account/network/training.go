@@ -35,8 +35,8 @@ type TrainingView struct {
 	Label      string // EstimateLabel where it is claimed
 }
 
-// mostUpdates bounds agents times steps.
-const mostUpdates = 4096
+// maxUpdates bounds agents times steps.
+const maxUpdates = 4096
 
 // View stacks what the adversary receives over all steps. With P the projector on the
 // space of these rows, in units of the noise, and P_u its block of one agent's updates,
@@ -55,9 +55,9 @@ func (t *Training) View(a Adversary) (*TrainingView, error) {
 	if err := a.validate(g.Agents); err != nil {
 		return nil, err
 	}
-	if t.Steps < 1 || t.Steps*g.Agents > mostUpdates {
+	if t.Steps < 1 || t.Steps*g.Agents > maxUpdates {
 		return nil, config.Bad("steps", t.Steps,
-			fmt.Sprintf("1 to %d for %d agents", mostUpdates/g.Agents, g.Agents))
+			fmt.Sprintf("1 to %d for %d agents", maxUpdates/g.Agents, g.Agents))
 	}
 	b := t.stack(a)
 	v := &TrainingView{

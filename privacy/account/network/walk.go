@@ -37,7 +37,7 @@ func WalkPrintedObserver(m *Matrix, agents, v int, noise float64, steps int) (c 
 		x[i] -= 1 / n
 	}
 	c = make([]float64, agents) // -ln(I - W + 11'/n) = sum over k >= 1 of (W^k - 11'/n)/k
-	for k := 1; k <= mostTerms; k++ {
+	for k := 1; k <= maxTerms; k++ {
 		x = o.apply(x)
 		floats.AddScaled(c, 1/float64(k), x)
 		if floats.Norm(x, math.Inf(1)) < 1e-15 {
@@ -53,8 +53,8 @@ func WalkPrintedObserver(m *Matrix, agents, v int, noise float64, steps int) (c 
 	return nil, false, nil
 }
 
-// mostTerms bounds the power series.
-const mostTerms = 20_000
+// maxTerms bounds the power series.
+const maxTerms = 20_000
 
 // PrintedEpsilon is epsilon at delta by RDP(a) = a c, the conversion that goes with
 // printed formulas: c + 2 sqrt(c ln(1/delta)).

@@ -25,7 +25,7 @@ func store(t *testing.T, b []byte) string {
 
 // The parts of a CSV file hold every complete line of it once, under its header, and an
 // owner reads them as its own.
-func TestDealCSV(t *testing.T) {
+func TestShardCSV(t *testing.T) {
 	text := "\n" + `x;y;"the owner";c` + "\r\n"
 	var want []string
 	for i := range 40 {
@@ -46,7 +46,7 @@ func TestDealCSV(t *testing.T) {
 		return nil
 	}
 	for partition, agents := range map[string]int{"iid": 3, "natural": 2} {
-		files, records, err := data.Deal("csv", "", partition, agents, 5, params)
+		files, records, err := data.Shard("csv", "", partition, agents, 5, params)
 		if err != nil || len(files) != agents {
 			t.Fatalf("%s: %d files, %v", partition, len(files), err)
 		}
@@ -77,7 +77,7 @@ func TestDealCSV(t *testing.T) {
 	}
 }
 
-func TestDealRefuses(t *testing.T) {
+func TestShardRefuses(t *testing.T) {
 	for name, c := range map[string]struct {
 		dataset, text string
 		change        func(*data.CSVParams)
@@ -94,7 +94,7 @@ func TestDealRefuses(t *testing.T) {
 		"empty": {"csv", "x,c\n1,a\n2,b\n", nil, "allow_empty"},
 	} {
 		path := store(t, []byte(c.text))
-		_, _, err := data.Deal(c.dataset, "", "iid", 3, 1, func(p any) error {
+		_, _, err := data.Shard(c.dataset, "", "iid", 3, 1, func(p any) error {
 			if csv, ok := p.(*data.CSVParams); ok {
 				csv.Path, csv.Label, csv.Classes = path, "c", []string{"a", "b"}
 				if c.change != nil {
@@ -112,12 +112,12 @@ func TestDealRefuses(t *testing.T) {
 
 // By hospital, the four parts have the sizes of the published description (FLamby), and
 // are what each hospital's own file gives.
-func TestDealHospitals(t *testing.T) {
+func TestShardHospitals(t *testing.T) {
 	dir := os.Getenv("SOTTO_DATA")
 	if dir == "" {
 		t.Skip("SOTTO_DATA not set: needs heart-disease")
 	}
-	files, records, err := data.Deal("heart-disease", dir, "natural", 4, 1, defaults)
+	files, records, err := data.Shard("heart-disease", dir, "natural", 4, 1, defaults)
 	if err != nil {
 		t.Fatal(err)
 	}

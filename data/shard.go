@@ -16,18 +16,18 @@ type joint struct {
 	lines  [][]byte
 }
 
-// joints names the data sets that Deal deals: those of owners.
+// joints names the data sets that Shard cuts: those of owners.
 var joints = map[string]func(decode func(any) error, src Source) (*joint, error){
 	"csv":           jointCSV,
 	"heart-disease": jointHospitals,
 }
 
-// Deal deals the complete records of a data set of owners, training and test together, to
+// Shard cuts the complete records of a data set of owners, training and test together, to
 // agents by a partition, and returns for each agent the file that LoadOwn would read, in
 // the form of the original, with its number of records. Files hold the original lines and
 // are as private as those. decode fills the parameters of data set and partition from one
 // section. An agent without records is an error unless the partition allows it.
-func Deal(name, dir, partition string, agents int, seed uint64,
+func Shard(name, dir, partition string, agents int, seed uint64,
 	decode func(params any) error) (files [][]byte, records []int, err error) {
 	load, ok := joints[name]
 	if !ok {

@@ -9,11 +9,11 @@ import (
 	"sotto/tensor"
 )
 
-// Books runs the system with its own sampler and watches ledger, gate and wire: every
+// Ledger runs the system with its own sampler and watches ledger, gate and wire: every
 // answer was charged once, and before the message that follows from it; the epsilon
 // recomputed from the ledger is not above the claim. Observations is the number of
 // messages after which the run is stopped.
-func (t *Target) Books(ctx context.Context, o Options) (*Report, error) {
+func (t *Target) Ledger(ctx context.Context, o Options) (*Report, error) {
 	r := t.report("ledger", o)
 	party, err := t.Open(In, o.Seed, false)
 	if err != nil {

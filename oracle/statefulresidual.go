@@ -12,17 +12,17 @@ import (
 	"sotto/tensor"
 )
 
-var _ privacy.Stateful = (*KMStateful)(nil)
+var _ privacy.Stateful = (*StatefulResidual)(nil)
 
-// KMStatefulName is the oracle "km-stateful".
-const KMStatefulName = "km-stateful"
+// StatefulResidualName is the oracle "km-stateful".
+const StatefulResidualName = "km-stateful"
 
-// KMStateful is the oracle "km-stateful": DP-dKM as published, whose agents go on with an
-// iterate that has no noise. That iterate is private and stays here. The query's point is
-// the public mix m of what all agents have released, its step α; the answer is the
-// residual r(x) = T(x) - x at the private x, scaled to norm at most B, and x becomes m +
-// α r(x). What the algorithm then has, m plus α times the noisy answer, is the private
-// iterate plus noise.
+// StatefulResidual is the oracle "km-stateful": DP-dKM as published, whose agents go on
+// with an iterate that has no noise. That iterate is private and stays here. The query's
+// point is the public mix m of what all agents have released, its step α; the answer is
+// the residual r(x) = T(x) - x at the private x, scaled to norm at most B, and x becomes
+// m + α r(x). What the algorithm then has, m plus α times the noisy answer, is the
+// private iterate plus noise.
 //
 // Release k hides one record if its noise fits S_k, the most by which the record moves
 // the answer while all former answers are equal. T is nonexpansive and moves by τ with
@@ -38,7 +38,7 @@ const KMStatefulName = "km-stateful"
 // smoothness is at most 2. For a loss whose slope is not bounded only 2B is left.
 //
 // The state follows from the queries alone, so that Replay recovers it.
-type KMStateful struct {
+type StatefulResidual struct {
 	KM
 	Start tensor.Vec // x_0, public
 	// Published is for replication, under a mechanism that claims nothing: sensitivities
@@ -54,7 +54,7 @@ type KMStateful struct {
 
 // Validate names the first field that cannot be used. It looks at the number of records,
 // not at them.
-func (k *KMStateful) Validate() error {
+func (k *StatefulResidual) Validate() error {
 	k.bounded, k.anywhere = !k.Published, k.Published
 	if err := k.KM.Validate(); err != nil {
 		return err
@@ -78,13 +78,13 @@ func (k *KMStateful) Validate() error {
 			fmt.Sprintf("at most %.6g with own_state: 2 over the smoothness %.6g of a loss whose "+
 				"gradients are at most max_grad_norm long", 2/k.smoothness(), k.smoothness()))
 	}
-	k.described.Oracle = KMStatefulName
+	k.described.Oracle = StatefulResidualName
 	k.growth = 1
 	return nil
 }
 
 // smoothness bounds Λ of the mean loss over at most L records.
-func (k *KMStateful) smoothness() float64 {
+func (k *StatefulResidual) smoothness() float64 {
 	x := k.radius()
 	if k.GLM.Intercept {
 		x = math.Hypot(x, 1)
@@ -93,7 +93,7 @@ func (k *KMStateful) smoothness() float64 {
 }
 
 // Describe states the release: the scale alone changes from one to the next.
-func (k *KMStateful) Describe(q *agent.Query) (account.Release, error) {
+func (k *StatefulResidual) Describe(q *agent.Query) (account.Release, error) {
 	if !(q.Step > 0 && q.Step <= 1) {
 		return account.Release{}, config.Bad("step", q.Step, "above 0 and at most 1")
 	}
@@ -103,7 +103,7 @@ func (k *KMStateful) Describe(q *agent.Query) (account.Release, error) {
 }
 
 // Evaluate answers with the residual at the state, and moves the state.
-func (k *KMStateful) Evaluate(dst *privacy.Value, q *agent.Query, sample *rng.Stream) {
+func (k *StatefulResidual) Evaluate(dst *privacy.Value, q *agent.Query, sample *rng.Stream) {
 	scale := k.described.Scale * k.growth
 	if k.OneRecord {
 		k.draw(sample)
@@ -114,7 +114,7 @@ func (k *KMStateful) Evaluate(dst *privacy.Value, q *agent.Query, sample *rng.St
 }
 
 // advance moves the state by one query and returns the residual.
-func (k *KMStateful) advance(q *agent.Query) []float64 {
+func (k *StatefulResidual) advance(q *agent.Query) []float64 {
 	if k.whole == nil {
 		k.whole = k.mean(nil)
 	}
@@ -132,7 +132,7 @@ func (k *KMStateful) advance(q *agent.Query) []float64 {
 }
 
 // draw makes the mean loss that of one record.
-func (k *KMStateful) draw(sample *rng.Stream) {
+func (k *StatefulResidual) draw(sample *rng.Stream) {
 	if k.whole != nil {
 		k.whole.erase()
 	}
@@ -147,7 +147,7 @@ func (k *KMStateful) draw(sample *rng.Stream) {
 }
 
 // Iterate is the private iterate of the published form, which puts it out; nil of others.
-func (k *KMStateful) Iterate() []float64 {
+func (k *StatefulResidual) Iterate() []float64 {
 	if !k.Published {
 		return nil
 	}
@@ -156,21 +156,21 @@ func (k *KMStateful) Iterate() []float64 {
 
 // most is 2B over τ, both with room for rounding; 1 where 2B is all that bounds a
 // release.
-func (k *KMStateful) most() float64 {
+func (k *StatefulResidual) most() float64 {
 	p := k.described.Parts[0]
 	return max(1, 2*(1+0x1p-23)*k.Residual/(p.Clip*p.Shift*k.described.Scale))
 }
 
 // Replay recovers the state from the queries that were answered before, in order. Nothing
 // is released. What was drawn of OneRecord is not recovered.
-func (k *KMStateful) Replay(q *agent.Query) { clear(k.advance(q)) }
+func (k *StatefulResidual) Replay(q *agent.Query) { clear(k.advance(q)) }
 
 // Drawn reports OneRecord, whose state depends on the records drawn.
-func (k *KMStateful) Drawn() bool { return k.OneRecord }
+func (k *StatefulResidual) Drawn() bool { return k.OneRecord }
 
 // Erase clears the state and what was made from the records. What comes after begins
 // anew, at Start.
-func (k *KMStateful) Erase() {
+func (k *StatefulResidual) Erase() {
 	clear(k.state)
 	k.state, k.growth = nil, 1
 	if k.whole != nil {

@@ -12,9 +12,10 @@ import (
 	"sotto/tensor"
 )
 
-func stateful(t *testing.T, name, operator string, r *Records, change func(*KMStateful)) *KMStateful {
+func stateful(t *testing.T, name, operator string, r *Records,
+	change func(*StatefulResidual)) *StatefulResidual {
 	t.Helper()
-	k := &KMStateful{KM: *kmOf(t, name, operator, r, nil), Start: make(tensor.Vec, r.Data.X.Cols)}
+	k := &StatefulResidual{KM: *kmOf(t, name, operator, r, nil), Start: make(tensor.Vec, r.Data.X.Cols)}
 	if change != nil {
 		change(k)
 	}
@@ -26,7 +27,7 @@ func stateful(t *testing.T, name, operator string, r *Records, change func(*KMSt
 
 // next answers a query without noise and returns the answer, and the sensitivity that its
 // charge states.
-func next(t *testing.T, k *KMStateful, q *agent.Query) (tensor.Vec, float64) {
+func next(t *testing.T, k *StatefulResidual, q *agent.Query) (tensor.Vec, float64) {
 	t.Helper()
 	r, err := k.Describe(q)
 	if err != nil {
@@ -47,7 +48,7 @@ func walk(rounds, d int, alpha float64, seed uint64) []*agent.Query {
 		for i := range at {
 			at[i] = float32(.3 * (r.Float64() - .5))
 		}
-		qs = append(qs, &agent.Query{Oracle: KMStatefulName, At: at, Step: alpha})
+		qs = append(qs, &agent.Query{Oracle: StatefulResidualName, At: at, Step: alpha})
 	}
 	return qs
 }
@@ -106,7 +107,7 @@ func TestStatefulSensitivity(t *testing.T) {
 // second answer is ατ(1 + (8/9)α), above that after the first, τ = γ/N.
 func TestStatefulIteratesGrowApart(t *testing.T) {
 	const alpha = .4
-	var sides [2]*KMStateful
+	var sides [2]*StatefulResidual
 	for side := range sides {
 		r := owner("huber", 9, 1, 1, rng.Public(1, "pulled"))
 		for i := range 9 {
@@ -116,7 +117,7 @@ func TestStatefulIteratesGrowApart(t *testing.T) {
 		if side == 1 {
 			r.Data.Targets[8] = float32(math.NaN())
 		}
-		sides[side] = stateful(t, "huber", Forward, r, func(k *KMStateful) {
+		sides[side] = stateful(t, "huber", Forward, r, func(k *StatefulResidual) {
 			k.Gamma, k.Residual, k.Adjacency, k.Start = 2, 10, account.ZeroOut, tensor.Vec{3}
 		})
 	}
@@ -170,18 +171,18 @@ func TestStatefulReplay(t *testing.T) {
 
 func TestStatefulRefuses(t *testing.T) {
 	r := owner("logistic", 4, 2, 1, rng.Public(8, "refused"))
-	for key, change := range map[string]func(*KMStateful){
-		"sample_rate": func(k *KMStateful) { k.SampleRate = .5 },
-		"start":       func(k *KMStateful) { k.Start = nil },
-		"adjacency":   func(k *KMStateful) { k.Adjacency = account.AddRemove },
-		"batch_size":  func(k *KMStateful) { k.ExpectedBatchSize = 3 },
-		"gamma":       func(k *KMStateful) { k.Gamma = 8.001 }, // smoothness 1/4
+	for key, change := range map[string]func(*StatefulResidual){
+		"sample_rate": func(k *StatefulResidual) { k.SampleRate = .5 },
+		"start":       func(k *StatefulResidual) { k.Start = nil },
+		"adjacency":   func(k *StatefulResidual) { k.Adjacency = account.AddRemove },
+		"batch_size":  func(k *StatefulResidual) { k.ExpectedBatchSize = 3 },
+		"gamma":       func(k *StatefulResidual) { k.Gamma = 8.001 }, // smoothness 1/4
 	} {
 		k := stateful(t, "logistic", Forward, r, nil)
 		change(k)
 		wantBad(t, key, k.Validate())
 	}
-	k := stateful(t, "logistic", Forward, r, func(k *KMStateful) { k.Gamma = 7.999 })
+	k := stateful(t, "logistic", Forward, r, func(k *StatefulResidual) { k.Gamma = 7.999 })
 	_, err := k.Describe(&agent.Query{At: make(tensor.Vec, 2)})
 	wantBad(t, "step", err)
 }
@@ -194,7 +195,9 @@ func TestClaim50(t *testing.T) {
 	for _, a := range []float32{.25, -.75} {
 		r := owner("least-squares", 1, 1, 1, rng.Public(1, "one"))
 		r.Data.X.Data[0], r.Data.Targets[0] = float32(math.Sqrt(.5)), float32(math.Sqrt(.5))*a
-		k := stateful(t, "least-squares", Forward, r, func(k *KMStateful) { k.Gamma, k.ClipNorm = gamma, 10 })
+		k := stateful(t, "least-squares", Forward, r, func(k *StatefulResidual) {
+			k.Gamma, k.ClipNorm = gamma, 10
+		})
 		k.advance(&agent.Query{At: tensor.Vec{0}, Step: alpha})
 		if want := alpha * gamma * float64(a); math.Abs(k.state[0]-want) > 1e-7 {
 			t.Errorf("a = %g: puts out %g, want %g", a, k.state[0], want)
@@ -215,7 +218,7 @@ func TestClaim31(t *testing.T) {
 		for side := range x {
 			r := owner("least-squares", n, 1, 1, rng.Public(2, "records"))
 			r.Data.X.Data[0], r.Data.Targets[0] = 1, []float32{1e3, -1e3}[side]
-			k := stateful(t, "least-squares", Forward, r, func(k *KMStateful) {
+			k := stateful(t, "least-squares", Forward, r, func(k *StatefulResidual) {
 				k.ClipNorm, k.Published, k.OneRecord = 1e6, true, true
 			})
 			k.Records.Index = r.Index[hit : hit+1] // the draw hits this one
