@@ -78,9 +78,6 @@ func (f *Fit) tolerance() float64 {
 // is added. A loss whose gradient has no bound has an infinite one, which every mechanism
 // with noise refuses.
 func (f *Fit) Describe(q *agent.Query) (account.Release, error) {
-	if len(q.At) != f.Dim {
-		return account.Release{}, config.Bad("point", len(q.At), "as many values as the model has parameters")
-	}
 	clip, s := f.bound()/(f.Normaliser*2*f.Lambda), shift(f.Adjacency)
 	// for the next power of two, so that owners of about the same size have one
 	// sensitivity
@@ -88,14 +85,8 @@ func (f *Fit) Describe(q *agent.Query) (account.Release, error) {
 		s += (2*f.tolerance()/f.bound() + 0x1p-23) * math.Exp2(math.Ceil(math.Log2(f.Normaliser))) *
 			(1 + 1e-12)
 	}
-	return account.Release{
-		Oracle:    FitName,
-		Adjacency: f.Adjacency,
-		Unit:      f.Unit,
-		Sampler:   account.Sampler{Kind: account.FullBatch},
-		Parts:     []account.Part{{Name: "model", Clip: clip, Shift: s, Norm: account.L2, Dim: f.Dim}},
-		Scale:     1,
-	}, nil
+	part := account.Part{Name: "model", Clip: clip, Shift: s, Norm: account.L2, Dim: f.Dim}
+	return fullBatch(FitName, f.Adjacency, f.Unit, part, 1), checkPoint(q, f.Dim)
 }
 
 // Evaluate minimises. The query's point does not matter: the minimiser is unique.

@@ -45,9 +45,10 @@ func (g *Full) Validate() error {
 	if err := checkPositive("batch_size", g.Normaliser); err != nil {
 		return err
 	}
+	if err := checkClip(g.ClipNorm); err != nil {
+		return err
+	}
 	switch {
-	case !(g.ClipNorm > 0):
-		return config.Bad("max_grad_norm", g.ClipNorm, "above 0")
 	case g.Norm != account.L1 && g.Norm != account.L2:
 		return config.Bad("norm", g.Norm, "l1 or l2")
 	case g.Unit != account.Record():
@@ -65,37 +66,23 @@ func (g *Full) name() string {
 }
 
 func (g *Full) release(clip float64) account.Release {
-	return account.Release{
-		Oracle: g.name(), Adjacency: g.Adjacency, Unit: g.Unit,
-		Sampler: account.Sampler{Kind: account.FullBatch},
-		Parts: []account.Part{{Name: "gradient", Clip: clip, Shift: shift(g.Adjacency), Norm: g.Norm,
-			Dim: g.Model.Dim()}},
-		Scale: 1 / g.Normaliser,
-	}
+	part := account.Part{Name: "gradient", Clip: clip, Shift: shift(g.Adjacency), Norm: g.Norm,
+		Dim: g.Model.Dim()}
+	return fullBatch(g.name(), g.Adjacency, g.Unit, part, 1/g.Normaliser)
 }
 
 // Describe states the release. A query's own public clip takes the place of Clip. The
 // parts must not be changed.
 func (g *Full) Describe(q *agent.Query) (account.Release, error) {
-	if len(q.At) != g.Model.Dim() {
-		return account.Release{}, config.Bad("point", len(q.At), "as many values as the model has parameters")
-	}
 	if q.Clip > 0 {
-		return g.release(q.Clip), nil
+		return g.release(q.Clip), checkPoint(q, g.Model.Dim())
 	}
-	return g.described, nil
-}
-
-func (g *Full) clip(q *agent.Query) float64 {
-	if q.Clip > 0 {
-		return q.Clip
-	}
-	return g.ClipNorm
+	return g.described, checkPoint(q, g.Model.Dim())
 }
 
 // Evaluate adds the clipped gradients of all records.
 func (g *Full) Evaluate(dst *privacy.Value, q *agent.Query, _ *rng.Stream) {
-	clip := g.clip(q)
+	clip := clipNorm(q, g.ClipNorm)
 	if g.Norm == account.L1 {
 		sum := make([]float64, len(dst.Float))
 		g.each(q.At, func(gradient tensor.Vec) {
@@ -109,13 +96,17 @@ func (g *Full) Evaluate(dst *privacy.Value, q *agent.Query, _ *rng.Stream) {
 		}
 		clear(sum)
 	} else {
-		s := g.Pool.p.Get().(*scratch)
-		s.blocks(&g.Records, func(b *model.Batch) {
-			g.Model.ClippedGradientSum(dst.Float, q.At, b, clip, &s.work)
-		})
-		g.Pool.p.Put(s)
+		g.Pool.sum(g.Model, &g.Records, dst.Float, q.At, clip)
 	}
 	finite(dst.Float, clip)
+}
+
+// sum adds the gradients of all records at a point, each scaled to norm at most clip; one
+// that is not finite adds zero.
+func (p *Pool) sum(m model.Model, r *Records, dst, at tensor.Vec, clip float64) {
+	s := p.p.Get().(*scratch)
+	s.blocks(r, func(b *model.Batch) { m.ClippedGradientSum(dst, at, b, clip, &s.work) })
+	p.p.Put(s)
 }
 
 // finite bounds a sum that overflowed, which only a clip beyond 1e20 allows.
@@ -133,7 +124,7 @@ func finite(v tensor.Vec, clip float64) {
 // EvaluateGrid is Evaluate in exact integers: each clipped gradient is truncated to the
 // grid on its own.
 func (g *Full) EvaluateGrid(dst []int64, q *agent.Query, _ *rng.Stream) {
-	clip := g.clip(q)
+	clip := clipNorm(q, g.ClipNorm)
 	step := privacy.GridStep(clip)
 	if g.Norm == account.L1 {
 		g.each(q.At, func(gradient tensor.Vec) {
@@ -175,10 +166,7 @@ func clipL1(gradient tensor.Vec, clip float64) float64 {
 func (g *Full) each(theta tensor.Vec, f func(gradient tensor.Vec)) {
 	s := g.Pool.p.Get().(*scratch)
 	defer g.Pool.p.Put(s)
-	if cap(s.gradient) < len(theta) {
-		s.gradient = make(tensor.Vec, len(theta))
-	}
-	v := s.gradient[:len(theta)]
+	v := s.vector(len(theta))
 	for k := range g.Records.Index {
 		one := Records{Data: g.Records.Data, Index: g.Records.Index[k : k+1]}
 		s.blocks(&one, func(b *model.Batch) {

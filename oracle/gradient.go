@@ -1,8 +1,6 @@
 package oracle
 
 import (
-	"math"
-
 	"sotto/agent"
 	"sotto/config"
 	"sotto/model"
@@ -60,8 +58,8 @@ func (g *Gradient) Validate() error {
 	if err := checkPositive("batch_size", g.ExpectedBatchSize); err != nil {
 		return err
 	}
-	if !(g.ClipNorm > 0) {
-		return config.Bad("max_grad_norm", g.ClipNorm, "above 0")
+	if err := checkClip(g.ClipNorm); err != nil {
+		return err
 	}
 	if _, ok := g.Model.(model.GridModel); g.Exact && !ok {
 		return config.Bad("noise", "exact", "fast: this model has no exact integer gradients")
@@ -85,10 +83,10 @@ func (g *Gradient) Validate() error {
 
 // Describe states the release. A query's own public clip takes the place of Clip.
 func (g *Gradient) Describe(q *agent.Query) (account.Release, error) {
-	if len(q.At) != g.Model.Dim() {
-		return account.Release{}, config.Bad("point", len(q.At), "as many values as the model has parameters")
+	if err := checkPoint(q, g.Model.Dim()); err != nil {
+		return account.Release{}, err
 	}
-	clip, scale := g.clip(q), 1/g.ExpectedBatchSize
+	clip, scale := clipNorm(q, g.ClipNorm), 1/g.ExpectedBatchSize
 	if g.Rescale {
 		clip, scale = g.ClipNorm, scale*(clip/g.ClipNorm)
 	}
@@ -122,28 +120,15 @@ func (g *Gradient) sampler() account.Sampler {
 	return account.Sampler{Kind: account.Poisson, SampleRate: g.SampleRate}
 }
 
-func (g *Gradient) clip(q *agent.Query) float64 {
-	if q.Clip > 0 {
-		return q.Clip
-	}
-	return g.ClipNorm
-}
-
 // Evaluate draws the batch, one Bernoulli variable for each record, and adds the clipped
 // gradients.
 func (g *Gradient) Evaluate(dst *privacy.Value, q *agent.Query, sample *rng.Stream) {
 	d := g.Model.Dim()
-	sum, clip, halves := dst.Float[:d], g.clip(q), 0
+	sum, clip, halves := dst.Float[:d], clipNorm(q, g.ClipNorm), 0
 	g.batches(sample, func(b *model.Batch, w *model.Workspace) {
 		halves += within(g.Model.ClippedGradientSum(sum, q.At, b, clip, w))
 	})
-	if clip > 1e20 && !sum.Finite() { // no number of smaller terms overflows
-		for i, x := range sum {
-			if x-x != 0 {
-				sum[i] = float32(math.Copysign(math.MaxFloat32, float64(x)))
-			}
-		}
-	}
+	finite(sum, clip)
 	if g.Rescale && clip != g.ClipNorm {
 		sum.Scale(g.ClipNorm/clip, sum)
 	}
@@ -166,7 +151,7 @@ func (g *Gradient) EvaluateGrid(dst []int64, q *agent.Query, sample *rng.Stream)
 		return
 	}
 	d := g.Model.Dim()
-	clip, halves := g.clip(q), 0
+	clip, halves := clipNorm(q, g.ClipNorm), 0
 	g.batches(sample, func(b *model.Batch, w *model.Workspace) {
 		halves += within(m.ClippedGradientGrid(dst[:d], q.At, b, clip, privacy.GridStep(clip), w))
 	})

@@ -155,9 +155,10 @@ func (k *KM) release() account.Release {
 // Describe states the release. Far from zero the residual is lost in rounding; a point
 // there is refused where B is finite.
 func (k *KM) Describe(q *agent.Query) (account.Release, error) {
+	if err := checkPoint(q, k.Dim); err != nil {
+		return account.Release{}, err
+	}
 	switch {
-	case len(q.At) != k.Dim:
-		return account.Release{}, config.Bad("point", len(q.At), "as many values as the model has parameters")
 	case q.Clip != 0:
 		return account.Release{}, config.Bad("clip", q.Clip, "0: oracle km has the clips of its run")
 	case !k.anywhere && !(q.At.Norm() <= farthest*k.Residual):

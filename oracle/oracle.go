@@ -9,6 +9,7 @@ import (
 	"math"
 	"sync"
 
+	"sotto/agent"
 	"sotto/config"
 	"sotto/data"
 	"sotto/model"
@@ -95,6 +96,35 @@ func (s *scratch) gather(d *data.Dataset, rows []int32, a *Augmentation, sample 
 	return b
 }
 
+// vector is scratch memory of n values, whatever they are.
+func (s *scratch) vector(n int) tensor.Vec {
+	if cap(s.gradient) < n {
+		s.gradient = make(tensor.Vec, n)
+	}
+	return s.gradient[:n]
+}
+
+// clipNorm is the query's own public clip, or that of the run.
+func clipNorm(q *agent.Query, run float64) float64 {
+	if q.Clip > 0 {
+		return q.Clip
+	}
+	return run
+}
+
+// fullBatch is a release of one vector that reads all of an owner's records.
+func fullBatch(oracle string, a account.Adjacency, u account.Unit, p account.Part, scale float64,
+) account.Release {
+	return account.Release{
+		Oracle:    oracle,
+		Adjacency: a,
+		Unit:      u,
+		Sampler:   account.Sampler{Kind: account.FullBatch},
+		Parts:     []account.Part{p},
+		Scale:     scale,
+	}
+}
+
 // shift is the sensitivity of a clipped sum over the clip (Opacus' convention is that of
 // add-remove).
 func shift(a account.Adjacency) float64 {
@@ -107,6 +137,20 @@ func shift(a account.Adjacency) float64 {
 func checkRate(q float64) error {
 	if !(q > 0 && q <= 1) {
 		return config.Bad("sample_rate", q, "above 0 and at most 1")
+	}
+	return nil
+}
+
+func checkClip(c float64) error {
+	if !(c > 0) {
+		return config.Bad("max_grad_norm", c, "above 0")
+	}
+	return nil
+}
+
+func checkPoint(q *agent.Query, dim int) error {
+	if len(q.At) != dim {
+		return config.Bad("point", len(q.At), "as many values as the model has parameters")
 	}
 	return nil
 }

@@ -4,7 +4,6 @@ import (
 	"math"
 
 	"sotto/agent"
-	"sotto/config"
 	"sotto/model"
 	"sotto/privacy"
 	"sotto/privacy/account"
@@ -34,46 +33,29 @@ type OwnerGradient struct {
 
 // Validate names the first field that cannot be used. It reads no records.
 func (g *OwnerGradient) Validate() error {
-	if !(g.ClipNorm > 0) {
-		return config.Bad("max_grad_norm", g.ClipNorm, "above 0")
-	}
 	g.described = g.release(g.ClipNorm)
-	return nil
+	return checkClip(g.ClipNorm)
 }
 
 func (g *OwnerGradient) release(clip float64) account.Release {
-	return account.Release{
-		Oracle: OwnerGradName, Adjacency: g.Adjacency, Unit: account.Owner(),
-		Sampler: account.Sampler{Kind: account.FullBatch},
-		Parts: []account.Part{{Name: "gradient", Clip: clip, Shift: shift(g.Adjacency), Norm: account.L2,
-			Dim: g.Model.Dim()}},
-		Scale: 1,
-	}
+	part := account.Part{Name: "gradient", Clip: clip, Shift: shift(g.Adjacency), Norm: account.L2,
+		Dim: g.Model.Dim()}
+	return fullBatch(OwnerGradName, g.Adjacency, account.Owner(), part, 1)
 }
 
 // Describe states the release. A query's own public clip takes the place of Clip. The
 // parts must not be changed.
 func (g *OwnerGradient) Describe(q *agent.Query) (account.Release, error) {
-	if len(q.At) != g.Model.Dim() {
-		return account.Release{}, config.Bad("point", len(q.At), "as many values as the model has parameters")
-	}
 	if q.Clip > 0 {
-		return g.release(q.Clip), nil
+		return g.release(q.Clip), checkPoint(q, g.Model.Dim())
 	}
-	return g.described, nil
-}
-
-func (g *OwnerGradient) clip(q *agent.Query) float64 {
-	if q.Clip > 0 {
-		return q.Clip
-	}
-	return g.ClipNorm
+	return g.described, checkPoint(q, g.Model.Dim())
 }
 
 // Evaluate writes the clipped mean.
 func (g *OwnerGradient) Evaluate(dst *privacy.Value, q *agent.Query, _ *rng.Stream) {
 	g.sum(dst.Float, q)
-	f := g.factor(dst.Float, g.clip(q))
+	f := g.factor(dst.Float, clipNorm(q, g.ClipNorm))
 	for i, x := range dst.Float {
 		dst.Float[i] = float32(f * float64(x))
 	}
@@ -83,13 +65,10 @@ func (g *OwnerGradient) Evaluate(dst *privacy.Value, q *agent.Query, _ *rng.Stre
 // does not lengthen it.
 func (g *OwnerGradient) EvaluateGrid(dst []int64, q *agent.Query, _ *rng.Stream) {
 	s := g.Pool.p.Get().(*scratch)
-	if cap(s.gradient) < len(dst) {
-		s.gradient = make(tensor.Vec, len(dst))
-	}
-	v := s.gradient[:len(dst)]
+	v := s.vector(len(dst))
 	v.Zero()
 	g.sum(v, q)
-	clip := g.clip(q)
+	clip := clipNorm(q, g.ClipNorm)
 	f := g.factor(v, clip) / privacy.GridStep(clip)
 	for i, x := range v {
 		dst[i] = int64(f * float64(x))
@@ -100,11 +79,7 @@ func (g *OwnerGradient) EvaluateGrid(dst []int64, q *agent.Query, _ *rng.Stream)
 
 // sum adds the gradients of all records; a record without a finite gradient adds zero.
 func (g *OwnerGradient) sum(dst tensor.Vec, q *agent.Query) {
-	s := g.Pool.p.Get().(*scratch)
-	s.blocks(&g.Records, func(b *model.Batch) {
-		g.Model.ClippedGradientSum(dst, q.At, b, math.Inf(1), &s.work)
-	})
-	g.Pool.p.Put(s)
+	g.Pool.sum(g.Model, &g.Records, dst, q.At, math.Inf(1))
 	finite(dst, math.Inf(1))
 }
 

@@ -50,14 +50,8 @@ func (l *Labels) Describe(*agent.Query) (account.Release, error) {
 }
 
 func recordsRelease(name string, clip, shift float64, norm account.Norm, dim int) (account.Release, error) {
-	return account.Release{
-		Oracle:    name,
-		Adjacency: account.ReplaceOne,
-		Unit:      account.Record(),
-		Sampler:   account.Sampler{Kind: account.FullBatch},
-		Parts:     []account.Part{{Name: name, Clip: clip, Shift: shift, Norm: norm, Dim: dim}},
-		Scale:     1,
-	}, nil
+	part := account.Part{Name: name, Clip: clip, Shift: shift, Norm: norm, Dim: dim}
+	return fullBatch(name, account.ReplaceOne, account.Record(), part, 1), nil
 }
 
 // Evaluate copies the records. One that is not finite counts as zero.

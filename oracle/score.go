@@ -40,15 +40,8 @@ func (o *Score) Validate() error {
 
 // Describe states the release: one number of a full batch.
 func (o *Score) Describe(q *agent.Query) (account.Release, error) {
-	if len(q.At) != o.Model.Dim() {
-		return account.Release{}, config.Bad("point", len(q.At), "as many values as the model has parameters")
-	}
-	return account.Release{
-		Oracle: "score", Adjacency: o.Adjacency, Unit: account.Record(),
-		Sampler: account.Sampler{Kind: account.FullBatch},
-		Parts:   []account.Part{{Name: "score", Clip: o.ClipNorm, Shift: 1, Norm: account.L2, Dim: 1}},
-		Scale:   1,
-	}, nil
+	part := account.Part{Name: "score", Clip: o.ClipNorm, Shift: 1, Norm: account.L2, Dim: 1}
+	return fullBatch("score", o.Adjacency, account.Record(), part, 1), checkPoint(q, o.Model.Dim())
 }
 
 // Evaluate sums over the held-out records. A loss that is not a number counts as Clip.

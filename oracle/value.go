@@ -52,12 +52,9 @@ func (v *Value) Describe(*agent.Query) (account.Release, error) {
 	if err := v.Validate(); err != nil {
 		return account.Release{}, err
 	}
-	return account.Release{
-		Oracle: ValueName, Adjacency: v.Adjacency, Unit: v.Unit,
-		Sampler: account.Sampler{Kind: account.FullBatch},
-		Parts: []account.Part{{Name: ValueName, Clip: v.ClipNorm, Shift: shift(v.Adjacency), Norm: account.L2,
-			Dim: v.Dim}}, Scale: 1 / v.Normaliser,
-	}, nil
+	part := account.Part{Name: ValueName, Clip: v.ClipNorm, Shift: shift(v.Adjacency), Norm: account.L2,
+		Dim: v.Dim}
+	return fullBatch(ValueName, v.Adjacency, v.Unit, part, 1/v.Normaliser), nil
 }
 
 // Evaluate writes the value. Records that are not finite count as 0.
