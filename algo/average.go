@@ -1,9 +1,7 @@
 package algo
 
 import (
-	"encoding/binary"
 	"fmt"
-	"math"
 
 	"sotto/agent"
 	"sotto/tensor"
@@ -96,21 +94,14 @@ const averageTag = "gossip-average/1"
 
 // AppendState writes the number of rounds, ω and the vectors.
 func (a *GossipAverage) AppendState(b []byte) []byte {
-	b = binary.LittleEndian.AppendUint64(agent.AppendTag(b, averageTag), uint64(len(a.y)))
-	b = binary.LittleEndian.AppendUint64(b, a.averaged)
-	b = binary.LittleEndian.AppendUint64(b, math.Float64bits(a.omega))
-	return agent.AppendVec(agent.AppendVec(b, a.y), a.previous)
+	return appendState(b, averageTag, len(a.y), a.parts)
 }
 
 // LoadState reads AppendState's bytes.
-func (a *GossipAverage) LoadState(b []byte) error {
-	s := agent.ReadState(b, averageTag)
-	if d := s.Uint64(); d != uint64(len(a.y)) {
-		return fmt.Errorf("%w: dimension %d, this run has %d", agent.ErrState, d, len(a.y))
-	}
-	a.averaged = s.Uint64()
-	a.omega = math.Float64frombits(s.Uint64())
-	s.Vec(a.y)
-	s.Vec(a.previous)
-	return s.Close()
+func (a *GossipAverage) LoadState(b []byte) error { return loadState(b, averageTag, len(a.y), a.parts) }
+
+func (a *GossipAverage) parts(s *state) {
+	s.uint(&a.averaged)
+	s.float(&a.omega)
+	s.vecs(a.y, a.previous)
 }

@@ -319,8 +319,8 @@ func (a *BCD) AppendState(b []byte) []byte {
 // LoadState reads AppendState's bytes.
 func (a *BCD) LoadState(b []byte) error {
 	s := agent.ReadState(b, a.name+"/2")
-	if d := s.Uint64(); d != uint64(len(a.theta)) {
-		return fmt.Errorf("%w: dimension %d, this run has %d", agent.ErrState, d, len(a.theta))
+	if err := checkDim(s, len(a.theta)); err != nil {
+		return err
 	}
 	a.wakes, a.done, a.updates = s.Uint64(), s.Uint64(), s.Uint64()
 	n := s.Uint64()

@@ -1,7 +1,6 @@
 package algo
 
 import (
-	"encoding/binary"
 	"fmt"
 
 	"sotto/agent"
@@ -98,18 +97,12 @@ func (a *SGD) Step(in *agent.Input, out *agent.Output) error {
 func (a *SGD) Params() tensor.Vec { return a.update.params(a.theta) }
 
 // AppendState writes θ and the optimizer's state.
-func (a *SGD) AppendState(b []byte) []byte {
-	b = binary.LittleEndian.AppendUint64(agent.AppendTag(b, a.name+"/2"), uint64(len(a.theta)))
-	return a.update.appendState(agent.AppendVec(b, a.theta))
-}
+func (a *SGD) AppendState(b []byte) []byte { return appendState(b, a.name+"/2", len(a.theta), a.parts) }
 
 // LoadState reads AppendState's bytes.
-func (a *SGD) LoadState(b []byte) error {
-	s := agent.ReadState(b, a.name+"/2")
-	if d := s.Uint64(); d != uint64(len(a.theta)) {
-		return fmt.Errorf("%w: dimension %d, this run has %d", agent.ErrState, d, len(a.theta))
-	}
-	s.Vec(a.theta)
-	a.update.loadState(s)
-	return s.Close()
+func (a *SGD) LoadState(b []byte) error { return loadState(b, a.name+"/2", len(a.theta), a.parts) }
+
+func (a *SGD) parts(s *state) {
+	s.vecs(a.theta)
+	a.update.parts(s)
 }

@@ -1,7 +1,6 @@
 package algo
 
 import (
-	"encoding/binary"
 	"fmt"
 	"math"
 
@@ -195,21 +194,13 @@ func (a *DiNNO) Params() tensor.Vec { return a.update.params(a.theta) }
 const dinnoTag = "dinno/1"
 
 // AppendState writes θ_i, p_i, ρ and the optimizer's state.
-func (a *DiNNO) AppendState(b []byte) []byte {
-	b = binary.LittleEndian.AppendUint64(agent.AppendTag(b, dinnoTag), uint64(len(a.theta)))
-	b = binary.LittleEndian.AppendUint64(b, math.Float64bits(a.rho))
-	return a.update.appendState(agent.AppendVec(agent.AppendVec(b, a.theta), a.dual))
-}
+func (a *DiNNO) AppendState(b []byte) []byte { return appendState(b, dinnoTag, len(a.theta), a.parts) }
 
 // LoadState reads AppendState's bytes.
-func (a *DiNNO) LoadState(b []byte) error {
-	s := agent.ReadState(b, dinnoTag)
-	if d := s.Uint64(); d != uint64(len(a.theta)) {
-		return fmt.Errorf("%w: dimension %d, this run has %d", agent.ErrState, d, len(a.theta))
-	}
-	a.rho = math.Float64frombits(s.Uint64())
-	s.Vec(a.theta)
-	s.Vec(a.dual)
-	a.update.loadState(s)
-	return s.Close()
+func (a *DiNNO) LoadState(b []byte) error { return loadState(b, dinnoTag, len(a.theta), a.parts) }
+
+func (a *DiNNO) parts(s *state) {
+	s.float(&a.rho)
+	s.vecs(a.theta, a.dual)
+	a.update.parts(s)
 }

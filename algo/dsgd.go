@@ -1,7 +1,6 @@
 package algo
 
 import (
-	"encoding/binary"
 	"fmt"
 
 	"sotto/agent"
@@ -122,19 +121,12 @@ func (a *DSGD) Params() tensor.Vec { return a.update.params(a.theta) }
 const dsgdTag = "dsgd/2"
 
 // AppendState writes θ_i, the mixed vector and the optimizer's state.
-func (a *DSGD) AppendState(b []byte) []byte {
-	b = binary.LittleEndian.AppendUint64(agent.AppendTag(b, dsgdTag), uint64(len(a.theta)))
-	return a.update.appendState(agent.AppendVec(agent.AppendVec(b, a.theta), a.next))
-}
+func (a *DSGD) AppendState(b []byte) []byte { return appendState(b, dsgdTag, len(a.theta), a.parts) }
 
 // LoadState reads AppendState's bytes.
-func (a *DSGD) LoadState(b []byte) error {
-	s := agent.ReadState(b, dsgdTag)
-	if d := s.Uint64(); d != uint64(len(a.theta)) {
-		return fmt.Errorf("%w: dimension %d, this run has %d", agent.ErrState, d, len(a.theta))
-	}
-	s.Vec(a.theta)
-	s.Vec(a.next)
-	a.update.loadState(s)
-	return s.Close()
+func (a *DSGD) LoadState(b []byte) error { return loadState(b, dsgdTag, len(a.theta), a.parts) }
+
+func (a *DSGD) parts(s *state) {
+	s.vecs(a.theta, a.next)
+	a.update.parts(s)
 }

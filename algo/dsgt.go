@@ -1,7 +1,6 @@
 package algo
 
 import (
-	"encoding/binary"
 	"fmt"
 
 	"sotto/agent"
@@ -100,19 +99,9 @@ func (a *DSGT) Params() tensor.Vec { return a.state[:len(a.grad)] }
 const dsgtTag = "dsgt/1"
 
 // AppendState writes θ_i, y_i, G̃_i and the mixed vectors.
-func (a *DSGT) AppendState(b []byte) []byte {
-	b = binary.LittleEndian.AppendUint64(agent.AppendTag(b, dsgtTag), uint64(len(a.grad)))
-	return agent.AppendVec(agent.AppendVec(agent.AppendVec(b, a.state), a.next), a.grad)
-}
+func (a *DSGT) AppendState(b []byte) []byte { return appendState(b, dsgtTag, len(a.grad), a.parts) }
 
 // LoadState reads AppendState's bytes.
-func (a *DSGT) LoadState(b []byte) error {
-	s := agent.ReadState(b, dsgtTag)
-	if d := s.Uint64(); d != uint64(len(a.grad)) {
-		return fmt.Errorf("%w: dimension %d, this run has %d", agent.ErrState, d, len(a.grad))
-	}
-	s.Vec(a.state)
-	s.Vec(a.next)
-	s.Vec(a.grad)
-	return s.Close()
-}
+func (a *DSGT) LoadState(b []byte) error { return loadState(b, dsgtTag, len(a.grad), a.parts) }
+
+func (a *DSGT) parts(s *state) { s.vecs(a.state, a.next, a.grad) }

@@ -1,9 +1,7 @@
 package algo
 
 import (
-	"encoding/binary"
 	"fmt"
-	"math"
 
 	"sotto/agent"
 	"sotto/config"
@@ -154,28 +152,15 @@ const gossipTag = "gossip-sgd/1"
 
 // AppendState writes ω, the vectors and the optimizer's state.
 func (a *GossipSGD) AppendState(b []byte) []byte {
-	b = binary.LittleEndian.AppendUint64(agent.AppendTag(b, gossipTag), uint64(len(a.theta)))
-	b = binary.LittleEndian.AppendUint64(b, math.Float64bits(a.omega))
-	stepped := uint64(0)
-	if a.stepped {
-		stepped = 1
-	}
-	b = binary.LittleEndian.AppendUint64(b, stepped)
-	return a.update.appendState(agent.AppendVec(agent.AppendVec(agent.AppendVec(b, a.theta), a.next),
-		a.previous))
+	return appendState(b, gossipTag, len(a.theta), a.parts)
 }
 
 // LoadState reads AppendState's bytes.
-func (a *GossipSGD) LoadState(b []byte) error {
-	s := agent.ReadState(b, gossipTag)
-	if d := s.Uint64(); d != uint64(len(a.theta)) {
-		return fmt.Errorf("%w: dimension %d, this run has %d", agent.ErrState, d, len(a.theta))
-	}
-	a.omega = math.Float64frombits(s.Uint64())
-	a.stepped = s.Uint64() == 1
-	s.Vec(a.theta)
-	s.Vec(a.next)
-	s.Vec(a.previous)
-	a.update.loadState(s)
-	return s.Close()
+func (a *GossipSGD) LoadState(b []byte) error { return loadState(b, gossipTag, len(a.theta), a.parts) }
+
+func (a *GossipSGD) parts(s *state) {
+	s.float(&a.omega)
+	s.bool(&a.stepped)
+	s.vecs(a.theta, a.next, a.previous)
+	a.update.parts(s)
 }

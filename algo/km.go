@@ -256,8 +256,8 @@ func (a *KM) AppendState(b []byte) []byte {
 // since a private iterate is recovered from them.
 func (a *KM) LoadState(b []byte) error {
 	s := agent.ReadState(b, a.tag())
-	if d := s.Uint64(); d != uint64(len(a.x)) {
-		return fmt.Errorf("%w: dimension %d, this run has %d", agent.ErrState, d, len(a.x))
+	if err := checkDim(s, len(a.x)); err != nil {
+		return err
 	}
 	s.Vec(a.x)
 	s.Vec(a.next)

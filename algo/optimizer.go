@@ -1,7 +1,6 @@
 package algo
 
 import (
-	"encoding/binary"
 	"math"
 
 	"sotto/agent"
@@ -165,18 +164,8 @@ func (u *updater) params(theta tensor.Vec) tensor.Vec {
 	return theta
 }
 
-// appendState writes the number of answers and the vectors that u holds.
-func (u *updater) appendState(b []byte) []byte {
-	b = binary.LittleEndian.AppendUint64(b, u.steps)
-	for _, v := range []tensor.Vec{u.first, u.second, u.mean} {
-		b = agent.AppendVec(b, v)
-	}
-	return b
-}
-
-func (u *updater) loadState(s *agent.State) {
-	u.steps = s.Uint64()
-	for _, v := range []tensor.Vec{u.first, u.second, u.mean} {
-		s.Vec(v)
-	}
+// parts lists the number of answers and the vectors that u holds.
+func (u *updater) parts(s *state) {
+	s.uint(&u.steps)
+	s.vecs(u.first, u.second, u.mean)
 }

@@ -1,10 +1,8 @@
 package algo
 
 import (
-	"encoding/binary"
 	"errors"
 	"fmt"
-	"math"
 
 	"sotto/agent"
 	"sotto/config"
@@ -158,21 +156,13 @@ func (a *SGP) Mass() float64 { return a.w }
 const sgpTag = "sgp/1"
 
 // AppendState writes w_i, x_i, z_i and the optimizer's state.
-func (a *SGP) AppendState(b []byte) []byte {
-	b = binary.LittleEndian.AppendUint64(agent.AppendTag(b, sgpTag), uint64(len(a.x)))
-	b = binary.LittleEndian.AppendUint64(b, math.Float64bits(a.w))
-	return a.update.appendState(agent.AppendVec(agent.AppendVec(b, a.x), a.z))
-}
+func (a *SGP) AppendState(b []byte) []byte { return appendState(b, sgpTag, len(a.x), a.parts) }
 
 // LoadState reads AppendState's bytes.
-func (a *SGP) LoadState(b []byte) error {
-	s := agent.ReadState(b, sgpTag)
-	if d := s.Uint64(); d != uint64(len(a.x)) {
-		return fmt.Errorf("%w: dimension %d, this run has %d", agent.ErrState, d, len(a.x))
-	}
-	a.w = math.Float64frombits(s.Uint64())
-	s.Vec(a.x)
-	s.Vec(a.z)
-	a.update.loadState(s)
-	return s.Close()
+func (a *SGP) LoadState(b []byte) error { return loadState(b, sgpTag, len(a.x), a.parts) }
+
+func (a *SGP) parts(s *state) {
+	s.float(&a.w)
+	s.vecs(a.x, a.z)
+	a.update.parts(s)
 }

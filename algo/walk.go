@@ -1,7 +1,6 @@
 package algo
 
 import (
-	"encoding/binary"
 	"fmt"
 	"math"
 
@@ -186,21 +185,13 @@ func (a *Walk) Params() tensor.Vec { return a.theta }
 const walkTag = "walk/1"
 
 // AppendState writes the counts and θ.
-func (a *Walk) AppendState(b []byte) []byte {
-	b = agent.AppendTag(b, walkTag)
-	for _, v := range []uint64{uint64(len(a.theta)), a.given, a.most} {
-		b = binary.LittleEndian.AppendUint64(b, v)
-	}
-	return agent.AppendVec(b, a.theta)
-}
+func (a *Walk) AppendState(b []byte) []byte { return appendState(b, walkTag, len(a.theta), a.parts) }
 
 // LoadState reads AppendState's bytes.
-func (a *Walk) LoadState(b []byte) error {
-	s := agent.ReadState(b, walkTag)
-	if d := s.Uint64(); d != uint64(len(a.theta)) {
-		return fmt.Errorf("%w: dimension %d, this run has %d", agent.ErrState, d, len(a.theta))
-	}
-	a.given, a.most = s.Uint64(), s.Uint64()
-	s.Vec(a.theta)
-	return s.Close()
+func (a *Walk) LoadState(b []byte) error { return loadState(b, walkTag, len(a.theta), a.parts) }
+
+func (a *Walk) parts(s *state) {
+	s.uint(&a.given)
+	s.uint(&a.most)
+	s.vecs(a.theta)
 }
