@@ -5,9 +5,6 @@
 package agenttest
 
 import (
-	"bytes"
-	"errors"
-	"math"
 	"slices"
 	"strings"
 	"testing"
@@ -43,47 +40,12 @@ func Run(t *testing.T, o Options) {
 	if o.Tolerance == 0 {
 		o.Tolerance = 1e-2
 	}
-	t.Run("deterministic", func(t *testing.T) {
-		a, b := build(t, o, 20), build(t, o, 20)
-		a.run(t, 20)
-		b.run(t, 20)
-		equal(t, a, b)
-	})
-	t.Run("keeps nothing of its input", func(t *testing.T) {
-		a, b := build(t, o, 20), build(t, o, 20)
-		b.scribble = true
-		a.run(t, 20)
-		b.run(t, 20)
-		equal(t, a, b)
-	})
-	t.Run("checkpoint", func(t *testing.T) { checkpoint(t, o) })
+	common(t, func(t *testing.T, rounds uint64) runtime { return build(t, o, rounds) })
 	t.Run("lost messages", func(t *testing.T) {
 		a := build(t, o, 60)
 		a.drop = .4
 		a.run(t, 60)
-		for i, alg := range a.algs {
-			if !alg.Params().Finite() {
-				t.Errorf("agent %d is not finite after losses", i)
-			}
-		}
-	})
-	t.Run("exhausted budget", func(t *testing.T) {
-		a := build(t, o, 40)
-		a.run(t, 10)
-		a.exhausted = true
-		a.run(t, 30)
-		for i, alg := range a.algs {
-			if !alg.Params().Finite() {
-				t.Errorf("agent %d is not finite after its budget ended", i)
-			}
-		}
-	})
-	t.Run("foreign kind", func(t *testing.T) {
-		a := build(t, o, 1)
-		var out agent.Output
-		if err := a.algs[0].Step(&agent.Input{Kind: 0}, &out); !errors.Is(err, agent.ErrKind) {
-			t.Errorf("the zero kind gave %v, want agent.ErrKind", err)
-		}
+		finite(t, a, "losses")
 	})
 	t.Run("quadratic", func(t *testing.T) {
 		a := build(t, o, 400)
@@ -107,15 +69,26 @@ func Run(t *testing.T, o Options) {
 // world is a minimal runtime: a ring (or complete graph below 3 agents), private gradient
 // h_i θ.
 type world struct {
-	o         Options
-	algs      []agent.Algorithm
-	round     uint64
-	inbox     [][]agent.Message // what the coming round delivers, by receiver
-	scribble  bool
-	exhausted bool
-	drop      float64
-	returned  [][]agent.Message // lost ones, by sender, which the coming round tells it
-	faults    *rng.Stream
+	agents
+	o        Options
+	round    uint64
+	inbox    [][]agent.Message // what the coming round delivers, by receiver
+	drop     float64
+	returned [][]agent.Message // lost ones, by sender, which the coming round tells it
+	faults   *rng.Stream
+}
+
+func (w *world) models() []tensor.Vec {
+	var all []tensor.Vec
+	for _, alg := range w.algs {
+		all = append(all, alg.Params())
+	}
+	return all
+}
+
+func (w *world) resume(from runtime) {
+	f := from.(*world)
+	w.round, w.inbox = f.round, f.inbox
 }
 
 func build(t *testing.T, o Options, rounds uint64) *world {
@@ -126,29 +99,9 @@ func build(t *testing.T, o Options, rounds uint64) *world {
 		returned: make([][]agent.Message, o.Agents),
 		faults:   rng.Public(1, "agenttest"),
 	}
-	init := make(tensor.Vec, dim)
-	for i := range init {
-		init[i] = float32(i+1) / 4
-	}
-	for i := range o.Agents {
-		// ring of five: (1+2cos 144°)/3
-		alg, err := o.Factory(agent.Env{
-			Self:    agent.ID(i),
-			Agents:  o.Agents,
-			Dim:     dim,
-			Records: 100,
-			Rounds:  rounds,
-			Init:    slices.Clone(init),
-			Graph:   agent.Graph{LambdaMin: -.21},
-		})
-		if err != nil {
-			t.Fatalf("agent %d: %v", i, err)
-		}
-		if !slices.Equal(alg.Params(), init) {
-			t.Fatalf("agent %d does not start at Env.Init", i)
-		}
-		w.algs = append(w.algs, alg)
-	}
+	// ring of five: (1+2cos 144°)/3
+	env := agent.Env{Agents: o.Agents, Rounds: rounds, Graph: agent.Graph{LambdaMin: -.21}}
+	w.make(t, o.Factory, env)
 	return w
 }
 
@@ -266,58 +219,4 @@ func deliver(w *world, i int, kind agent.Kind, out *agent.Output, next [][]agent
 		}
 	}
 	return len(out.Outbox) > 0
-}
-
-// scribble overwrites all that a step's input pointed to.
-func scribble(in *agent.Input) {
-	for i := range in.Answer {
-		in.Answer[i] = float32(math.NaN())
-	}
-	for i := range in.Returned {
-		in.Returned[i] = agent.Message{To: 999}
-	}
-	for i := range in.Inbox {
-		for j := range in.Inbox[i].Body {
-			in.Inbox[i].Body[j] = float32(math.NaN())
-		}
-		in.Inbox[i] = agent.Message{From: 999}
-	}
-	if in.View != nil {
-		clear(in.View.In)
-		clear(in.View.Out)
-		in.View.SelfWeight = math.NaN()
-	}
-}
-
-func checkpoint(t *testing.T, o Options) {
-	a, b := build(t, o, 30), build(t, o, 30)
-	a.run(t, 30)
-	b.run(t, 11)
-	c := build(t, o, 30)
-	for i := range c.algs {
-		state := b.algs[i].AppendState([]byte("prefix"))[len("prefix"):]
-		if err := c.algs[i].LoadState(state); err != nil {
-			t.Fatal(err)
-		}
-		for _, cut := range []int{0, len(state) / 2, len(state) - 1} {
-			if err := build(t, o, 30).algs[i].LoadState(state[:cut]); !errors.Is(err, agent.ErrState) {
-				t.Errorf("checkpoint cut at %d of %d: %v, want agent.ErrState", cut, len(state), err)
-			}
-		}
-	}
-	c.round, c.inbox = b.round, b.inbox
-	c.run(t, 19)
-	equal(t, a, c)
-}
-
-func equal(t *testing.T, a, b *world) {
-	t.Helper()
-	for i := range a.algs {
-		if !slices.Equal(a.algs[i].Params(), b.algs[i].Params()) {
-			t.Errorf("agent %d: parameters differ: %v, %v", i, a.algs[i].Params(), b.algs[i].Params())
-		}
-		if !bytes.Equal(a.algs[i].AppendState(nil), b.algs[i].AppendState(nil)) {
-			t.Errorf("agent %d: checkpoints differ", i)
-		}
-	}
 }

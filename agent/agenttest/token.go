@@ -1,8 +1,6 @@
 package agenttest
 
 import (
-	"bytes"
-	"errors"
 	"slices"
 	"testing"
 
@@ -29,62 +27,12 @@ func RunTokens(t *testing.T, o TokenOptions) {
 	if o.Tolerance == 0 {
 		o.Tolerance = 1e-2
 	}
-	t.Run("deterministic", func(t *testing.T) {
-		a, b := buildTokens(t, o, 60), buildTokens(t, o, 60)
-		a.run(t, 60)
-		b.run(t, 60)
-		equalTokens(t, a, b)
-	})
-	t.Run("keeps nothing of its input", func(t *testing.T) {
-		a, b := buildTokens(t, o, 60), buildTokens(t, o, 60)
-		b.scribble = true
-		a.run(t, 60)
-		b.run(t, 60)
-		equalTokens(t, a, b)
-	})
-	t.Run("checkpoint", func(t *testing.T) {
-		a, b, c := buildTokens(t, o, 60), buildTokens(t, o, 60), buildTokens(t, o, 60)
-		a.run(t, 60)
-		b.run(t, 23)
-		for i := range c.algs {
-			state := b.algs[i].AppendState([]byte("prefix"))[len("prefix"):]
-			if err := c.algs[i].LoadState(state); err != nil {
-				t.Fatal(err)
-			}
-			for _, cut := range []int{0, len(state) / 2, len(state) - 1} {
-				if err := buildTokens(t, o, 60).algs[i].LoadState(state[:cut]); !errors.Is(err,
-					agent.ErrState) {
-					t.Errorf("checkpoint cut at %d of %d: %v, want agent.ErrState", cut, len(state), err)
-				}
-			}
-		}
-		c.tokens, c.step = b.tokens, b.step
-		c.run(t, 37)
-		equalTokens(t, a, c)
-	})
-	t.Run("exhausted budget", func(t *testing.T) {
-		a := buildTokens(t, o, 60)
-		a.run(t, 20)
-		a.exhausted = true
-		a.run(t, 40)
-		for k := range a.tokens {
-			if !a.tokens[k].body.Finite() {
-				t.Errorf("token %d is not finite after the budget ended", k)
-			}
-		}
-	})
-	t.Run("foreign kind", func(t *testing.T) {
-		var out agent.Output
-		if err := buildTokens(t, o, 1).algs[0].Step(&agent.Input{Kind: 0}, &out); !errors.Is(err,
-			agent.ErrKind) {
-			t.Errorf("the zero kind gave %v, want agent.ErrKind", err)
-		}
-	})
+	common(t, func(t *testing.T, steps uint64) runtime { return buildTokens(t, o, steps) })
 	t.Run("quadratic", func(t *testing.T) {
 		a := buildTokens(t, o, 400)
 		a.run(t, 400)
-		for k := range a.tokens {
-			if n := a.tokens[k].body.Norm(); n > o.Tolerance {
+		for k, m := range a.models() {
+			if n := m.Norm(); n > o.Tolerance {
 				t.Errorf("token %d is %g away from the minimiser after 400 steps", k, n)
 			}
 		}
@@ -94,11 +42,16 @@ func RunTokens(t *testing.T, o TokenOptions) {
 // walkers is a minimal runtime of two tokens on a complete graph, private gradient h_i θ,
 // noise 0.
 type walkers struct {
-	algs      []agent.Algorithm
-	tokens    [2]walker
-	step      uint64
-	scribble  bool
-	exhausted bool // answers of private data are refused; those of noise alone never are
+	agents
+	tokens [2]walker
+	step   uint64
+}
+
+func (w *walkers) models() []tensor.Vec { return []tensor.Vec{w.tokens[0].body, w.tokens[1].body} }
+
+func (w *walkers) resume(from runtime) {
+	f := from.(*walkers)
+	w.tokens, w.step = f.tokens, f.step
 }
 
 type walker struct {
@@ -109,27 +62,8 @@ type walker struct {
 func buildTokens(t *testing.T, o TokenOptions, steps uint64) *walkers {
 	t.Helper()
 	w := new(walkers)
-	init := make(tensor.Vec, dim)
-	for i := range init {
-		init[i] = float32(i+1) / 4
-	}
-	for i := range o.Agents {
-		alg, err := o.Factory(agent.Env{
-			Self:    agent.ID(i),
-			Agents:  o.Agents,
-			Dim:     dim,
-			Records: 100,
-			Rounds:  steps,
-			Tokens:  len(w.tokens),
-			Init:    slices.Clone(init),
-		})
-		if err != nil {
-			t.Fatalf("agent %d: %v", i, err)
-		}
-		if !slices.Equal(alg.Params(), init) {
-			t.Fatalf("agent %d does not start at Env.Init", i)
-		}
-		w.algs = append(w.algs, alg)
+	init := w.make(t, o.Factory, agent.Env{Agents: o.Agents, Rounds: steps, Tokens: len(w.tokens)})
+	for i := range w.algs {
 		w.visit(t, i, agent.Input{Kind: agent.Start})
 	}
 	for k := range w.tokens {
@@ -175,8 +109,8 @@ func (w *walkers) visit(t *testing.T, i int, in agent.Input) []agent.Message {
 		}
 		q := out.Query
 		answer := make(tensor.Vec, dim)
-		blank := q != nil && q.Oracle == "zero"
-		if q != nil && !blank {
+		noiseOnly := q != nil && q.Oracle == "zero"
+		if q != nil && !noiseOnly {
 			answer.Scale(1+.2*float64(i), q.At)
 		}
 		if w.scribble {
@@ -192,22 +126,8 @@ func (w *walkers) visit(t *testing.T, i int, in agent.Input) []agent.Message {
 			Peer:   peer,
 			Answer: answer,
 		}
-		if w.exhausted && !blank {
+		if w.exhausted && !noiseOnly {
 			in.Kind, in.Answer = agent.Exhausted, nil
-		}
-	}
-}
-
-func equalTokens(t *testing.T, a, b *walkers) {
-	t.Helper()
-	for k := range a.tokens {
-		if !slices.Equal(a.tokens[k].body, b.tokens[k].body) {
-			t.Errorf("token %d: %v, %v", k, a.tokens[k].body, b.tokens[k].body)
-		}
-	}
-	for i := range a.algs {
-		if !bytes.Equal(a.algs[i].AppendState(nil), b.algs[i].AppendState(nil)) {
-			t.Errorf("agent %d: checkpoints differ", i)
 		}
 	}
 }
