@@ -88,6 +88,17 @@ type FileStatus struct {
 	Err error
 }
 
+// State is "ok", "missing" or "altered".
+func (s FileStatus) State() string {
+	switch {
+	case s.Err == nil:
+		return "ok"
+	case errors.Is(s.Err, ErrMissing):
+		return "missing"
+	}
+	return "altered"
+}
+
 // Verify compares every published file below dir with its size and SHA-256.
 func Verify(dir string) []FileStatus {
 	var all []FileStatus

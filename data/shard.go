@@ -2,7 +2,10 @@ package data
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
+	"io/fs"
+	"os"
 	"path/filepath"
 
 	"sotto/config"
@@ -166,4 +169,35 @@ func headerLine(b []byte, path string) ([]byte, error) {
 		return line, nil
 	}
 	panic(fmt.Sprintf("data: %s was read and is empty", path))
+}
+
+// DealtPath is agent i's file below the folder of [WriteDealt].
+func DealtPath(dir string, i int) string {
+	return filepath.Join(dir, fmt.Sprintf("agent-%d", i), "records.csv")
+}
+
+// WriteDealt makes dir with the files of [Deal], readable by their owner alone, or nothing.
+func WriteDealt(dir string, files [][]byte) (err error) {
+	if _, err := os.Lstat(dir); err == nil {
+		return &fs.PathError{Op: "make", Path: dir, Err: fs.ErrExist}
+	}
+	partial, err := os.MkdirTemp(filepath.Dir(dir), filepath.Base(dir)+".partial-*") // mode 0700
+	if err != nil {
+		return err
+	}
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, os.RemoveAll(partial))
+		}
+	}()
+	for i, b := range files {
+		path := DealtPath(partial, i)
+		if err := os.Mkdir(filepath.Dir(path), 0o700); err != nil {
+			return err
+		}
+		if err := os.WriteFile(path, b, 0o600); err != nil {
+			return err
+		}
+	}
+	return os.Rename(partial, dir)
 }

@@ -3,6 +3,7 @@ package data_test
 import (
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
@@ -74,6 +75,25 @@ func TestShardCSV(t *testing.T) {
 		if !slices.Equal(got, want) {
 			t.Errorf("%s: the parts hold\n%q\nwant\n%q", partition, got, want)
 		}
+	}
+}
+
+// The files of owners are written together, each readable by its owner alone, over
+// nothing that is there.
+func TestWriteDealt(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "dealt")
+	if err := data.WriteDealt(dir, [][]byte{[]byte("a"), []byte("b")}); err != nil {
+		t.Fatal(err)
+	}
+	b, err := os.ReadFile(data.DealtPath(dir, 1))
+	if err != nil || string(b) != "b" {
+		t.Errorf("agent 1 has %q, %v", b, err)
+	}
+	if info, err := os.Stat(data.DealtPath(dir, 0)); err != nil || info.Mode().Perm() != 0o600 {
+		t.Errorf("the file of agent 0: %v, %v", info, err)
+	}
+	if err := data.WriteDealt(dir, nil); !errors.Is(err, fs.ErrExist) {
+		t.Errorf("over a folder that is there: %v", err)
 	}
 }
 

@@ -11,7 +11,6 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"sotto/experiment"
 	"sotto/experiment/attack"
 	"sotto/privacy/audit"
 )
@@ -73,10 +72,11 @@ func (f *auditFlags) register(c *cobra.Command) {
 	dataDirFlag(c, &f.dataDir)
 }
 
-const auditLong = `
+var auditLong = unwrap(`
 
-The run's own algorithm, mechanism and messages are used, on records that the auditor makes. A lower bound above the claim is a
-violation and gives exit code 3; a bound below it proves nothing. See docs/audit.md.`
+The run's own algorithm, mechanism and messages are used, on records that the auditor makes. A lower bound \
+above the claim is a
+violation and gives exit code 3; a bound below it proves nothing. See docs/audit.md.`)
 
 func newAuditMode(m auditMode) *cobra.Command {
 	var f auditFlags
@@ -124,8 +124,9 @@ func newAuditAll() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "all [FILE]",
 		Short: "All modes that apply, at smoke or full scale",
-		Long:  "All modes that apply, at smoke or full scale; smoke leaves out those that train many models." + auditLong,
-		Args:  atMostOne("FILE"),
+		Long: "All modes that apply, at smoke or full scale; smoke leaves out those that train many models." +
+			auditLong,
+		Args: atMostOne("FILE"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if err := checkOutput(f.output); err != nil {
 				return err
@@ -149,26 +150,8 @@ func newAuditAll() *cobra.Command {
 	return c
 }
 
-func atMostOne(what string) cobra.PositionalArgs {
-	return func(cmd *cobra.Command, args []string) error {
-		if len(args) > 1 {
-			return usageError{fmt.Errorf("%s takes at most one %s, found %d", cmd.CommandPath(), what,
-				len(args))}
-		}
-		return nil
-	}
-}
-
 func (f *auditFlags) target(args []string) (*audit.Target, error) {
-	path := ""
-	if len(args) == 1 {
-		path = args[0]
-	}
-	file, err := experiment.Read(path, f.set)
-	if err != nil {
-		return nil, err
-	}
-	e, err := file.Build(f.dataDir)
+	e, err := build(args, f.set, f.dataDir)
 	if err != nil {
 		return nil, err
 	}

@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
-	"os"
 
 	"github.com/spf13/cobra"
 
@@ -44,23 +43,16 @@ func (f *averagingFlags) build(args []string) (*experiment.Experiment, error) {
 	if (f.graph == "") == (len(args) == 0) {
 		return nil, usageError{fmt.Errorf("an audit of averaging takes a FILE or --topology")}
 	}
-	var name string
-	var text []byte
-	var err error
-	if f.graph != "" {
-		switch {
-		case f.rounds < 1 || f.rounds > 10_000:
-			return nil, config.Bad("--rounds", f.rounds, "1 to 10000")
-		case f.agents < 2 || f.agents > 10_000:
-			return nil, config.Bad("--agents", f.agents, "2 to 10000")
-		}
-		name, text = "--topology", attack.AveragingFile(f.graph, f.agents, f.rounds)
-	} else if name = args[0]; true {
-		if text, err = os.ReadFile(name); err != nil {
-			return nil, err
-		}
+	if f.graph == "" {
+		return build(args, f.set, f.dataDir)
 	}
-	file, err := experiment.Parse(name, text, f.set)
+	switch {
+	case f.rounds < 1 || f.rounds > 10_000:
+		return nil, config.Bad("--rounds", f.rounds, "1 to 10000")
+	case f.agents < 2 || f.agents > 10_000:
+		return nil, config.Bad("--agents", f.agents, "2 to 10000")
+	}
+	file, err := experiment.Parse("--topology", attack.AveragingFile(f.graph, f.agents, f.rounds), f.set)
 	if err != nil {
 		return nil, err
 	}
@@ -99,11 +91,15 @@ func newAuditPairwise() *cobra.Command {
 		Use: "pairwise [FILE]",
 		Short: "Measure what an observer of a private average learns of one agent's value, from the " +
 			"messages it really receives",
-		Long: `Measure what an observer of a private average learns of one agent's value, from the messages it really receives.
+		Long: unwrap(`Measure what an observer of a private average learns of one agent's value, from the \
+messages it really receives.
 
-The average is run many times in the simulator with values of the auditor's own making: the target's is one of two that are as far apart
-as its clip allows, everyone else's are known to the observer. The observer computes the best linear score from its own inbox. What tells the two
-values apart is set beside what the network accountant (or --claim) says. Exit code 3: the claim is too small.`,
+The average is run many times in the simulator with values of the auditor's own making: the target's is one \
+of two that are as far apart
+as its clip allows, everyone else's are known to the observer. The observer computes the best linear score \
+from its own inbox. What tells the two
+values apart is set beside what the network accountant (or --claim) says. Exit code 3: the claim is too \
+small.`),
 		Example: "  sotto audit pairwise --topology ring --agents 8 --rounds 4 --observer 0 --target 4\n  " +
 			"sotto audit pairwise --topology ring --agents 8 --rounds 2 --observer 0 --target 2 --claim " +
 			"printed\n" +
@@ -142,10 +138,12 @@ func newAuditReconstruct() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "reconstruct [FILE]",
 		Short: "Solve for the values that an observer of an average without noise gets exactly",
-		Long: `Solve for the values that an observer of an average without noise gets exactly.
+		Long: unwrap(`Solve for the values that an observer of an average without noise gets exactly.
 
-Exact algebra over fractions says whose values the observer's messages determine; one run in the simulator, without noise and with values of
-the auditor's own making, shows that they can be solved for. For every other agent a second run with other values gives the same messages.`,
+Exact algebra over fractions says whose values the observer's messages determine; one run in the simulator, \
+without noise and with values of
+the auditor's own making, shows that they can be solved for. For every other agent a second run with other \
+values gives the same messages.`),
 		Example: "  sotto audit reconstruct --topology ring --agents 8 --rounds 4 --observer 0\n  sotto " +
 			"audit reconstruct --topology hypercube --agents 16 --rounds 3 --observer {0,1} --output json",
 		Args: atMostOne("FILE"),

@@ -27,11 +27,13 @@ func newBench() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "bench",
 		Short: "Measure the engine on this machine: peak, products, private and non-private training, noise",
-		Long: `Measures, in one run: what the processor and its memory can do, matrix products, the samples a second of each model
-with clipping and noise and without either, the price of privacy as their ratio (median and range over alternating
+		Long: unwrap(`Measures, in one run: what the processor and its memory can do, matrix products, the \
+samples a second of each model
+with clipping and noise and without either, the price of privacy as their ratio (median and range over \
+alternating
 turns), the integer path of noise = "exact", noise for each coordinate, and mixing. Data are random numbers.
 
-Models: ` + strings.Join(names, ", ") + `.`,
+Models: `) + strings.Join(names, ", ") + `.`,
 		Example: "  sotto bench\n  sotto bench --models convnet --explain\n  sotto bench --seconds 5 " +
 			"--output json",
 		Args: noArgs,

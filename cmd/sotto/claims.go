@@ -17,11 +17,14 @@ func newClaims() *cobra.Command {
 		Use: "claims",
 		Short: "Audit published guarantees: every switch of [replication] and every mechanism that is " +
 			"only claimed",
-		Long: `Audit published guarantees: every switch of [replication] and every mechanism that is only claimed.
+		Long: unwrap(`Audit published guarantees: every switch of [replication] and every mechanism that is \
+only claimed.
 
-Each row has the published epsilon, the true one by the accountant, a lower bound from observations of this program's own mechanisms,
-gates and messages, and a verdict. A refuted publication is no failure; exit code 3 says that a lower bound is above what the
-accountant calls true.`,
+Each row has the published epsilon, the true one by the accountant, a lower bound from observations of this \
+program's own mechanisms,
+gates and messages, and a verdict. A refuted publication is no failure; exit code 3 says that a lower bound \
+is above what the
+accountant calls true.`),
 		Example: "  sotto audit claims\n  sotto audit claims --scale full --output json",
 		Args:    noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {

@@ -95,12 +95,9 @@ func verify(dir string, named []string) ([]fileLine, error) {
 		if len(named) > 0 && !slices.Contains(named, s.Dataset) {
 			continue
 		}
-		l := fileLine{Dataset: s.Dataset, File: s.Path, State: "ok"}
-		switch {
-		case errors.Is(s.Err, data.ErrMissing):
-			l.State = "missing"
-		case s.Err != nil:
-			l.State, l.Detail = "altered", s.Err.Error()
+		l := fileLine{Dataset: s.Dataset, File: s.Path, State: s.State()}
+		if l.State == "altered" {
+			l.Detail = s.Err.Error()
 		}
 		if first == nil && (l.State == "altered" || l.State == "missing" && len(named) > 0) {
 			first = s.Err
@@ -152,10 +149,8 @@ func newDataInspect() *cobra.Command {
 }
 
 func writeSummary(cmd *cobra.Command, s data.Summary) error {
-	t := tabwriter.NewWriter(cmd.OutOrStdout(), 0, 4, 2, ' ', 0)
-	row := func(what, format string, args ...any) {
-		fmt.Fprintf(t, "  %s\t%s\n", what, fmt.Sprintf(format, args...))
-	}
+	line, flush := rows(cmd.OutOrStdout())
+	row := func(what, format string, args ...any) { line("  "+what, format, args...) }
 	row("records", "%d", s.Records)
 	row("shape", "%d x %d x %d", s.Shape[0], s.Shape[1], s.Shape[2])
 	row("features", "%.4g to %.4g, mean %.5g, sd %.5g", s.Features.Min, s.Features.Max, s.Features.Mean,
@@ -183,7 +178,7 @@ func writeSummary(cmd *cobra.Command, s data.Summary) error {
 		row("groups", "%s", counts(s.GroupNames, s.Groups))
 	}
 	row("digest", "%s", s.Digest)
-	return t.Flush()
+	return flush()
 }
 
 func newDataFetch() *cobra.Command {

@@ -96,9 +96,10 @@ func dataRows(dir string, row func(what, format string, args ...any)) {
 			order = append(order, s.Dataset)
 		}
 		c.all++
-		if s.Err == nil {
+		switch s.State() {
+		case "ok":
 			c.good++
-		} else if _, err := os.Stat(filepath.Join(dir, filepath.FromSlash(s.Path))); err == nil {
+		case "altered":
 			c.bad++
 		}
 	}

@@ -11,10 +11,12 @@ func newExport() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "export RUN",
 		Short: "Write a run's model as ONNX, NPZ or safetensors",
-		Long: `Write the model of a finished run for other programs: as an ONNX graph (operator set 21; input x, one flattened sample
+		Long: unwrap(`Write the model of a finished run for other programs: as an ONNX graph (operator set \
+21; input x, one flattened sample
 a row, output y), or its parameters as one vector in an NPZ archive or a safetensors file.
 
-The file of a simulated run holds what the run's note says: models trained with simulated noise protect nobody.`,
+The file of a simulated run holds what the run's note says: models trained with simulated noise protect \
+nobody.`),
 		Example: "  sotto export runs/mnist-dsgd-1a2b3c4d --out model.onnx\n  sotto export " +
 			"runs/mnist-dsgd-1a2b3c4d --agent 3 --format npz --out agent3.npz",
 		Args: exactly(1, "one RUN"),

@@ -15,11 +15,13 @@ func newAuditInvert() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "invert",
 		Short: "Make an owner's image from the gradient that it sends, without noise and with",
-		Long: `Make an owner's image from the gradient that it sends, without noise and with.
+		Long: unwrap(`Make an owner's image from the gradient that it sends, without noise and with.
 
-The owner has one image and takes one step of DP-DSGT; the observer reads the gradient in its message. In the first linear layer the
-quotient of two gradients is the layer's input exactly; for the convnet an image that gives this input is found by descent. Images before and
-after noise are written as PNG, and side by side on a page.`,
+The owner has one image and takes one step of DP-DSGT; the observer reads the gradient in its message. In \
+the first linear layer the
+quotient of two gradients is the layer's input exactly; for the convnet an image that gives this input is \
+found by descent. Images before and
+after noise are written as PNG, and side by side on a page.`),
 		Example: "  sotto audit invert\n  sotto audit invert --dataset mnist --record 7 --noise 0,0.01,1 " +
 			"--out demo",
 		Args: noArgs,

@@ -66,10 +66,12 @@ func newLedgerVerify() *cobra.Command {
 		Use: "verify DIR|STATEMENT.json",
 		Short: "Recompute chain, signatures, counts and every epsilon; exit code 3 when something does " +
 			"not follow",
-		Long: `Recompute chain, signatures, counts and every epsilon of a ledger; exit code 3 when something does not follow.
+		Long: unwrap(`Recompute chain, signatures, counts and every epsilon of a ledger; exit code 3 when \
+something does not follow.
 
-A file is another member's signed privacy statement: its signature is checked and, with --heads, that it knows of all records that the
-member's ledger had when its node finished.`,
+A file is another member's signed privacy statement: its signature is checked and, with --heads, that it \
+knows of all records that the
+member's ledger had when its node finished.`),
 		Args: exactly(1, "one DIR or STATEMENT.json"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if err := checkOutput(l.output); err != nil {

@@ -11,12 +11,14 @@ import (
 	"io/fs"
 	"os"
 	"os/signal"
+	"strings"
 	"syscall"
 
 	"github.com/spf13/cobra"
 
 	"sotto/config"
 	"sotto/data"
+	"sotto/experiment"
 	"sotto/node"
 	"sotto/privacy"
 	"sotto/privacy/account"
@@ -114,6 +116,10 @@ func newRoot() *cobra.Command {
 	return root
 }
 
+// unwrap joins lines that end in a backslash with the next: help texts have wider lines
+// than source files.
+func unwrap(s string) string { return strings.ReplaceAll(s, "\\\n", "") }
+
 // group makes a command that only holds others.
 func group(use, short string, subs ...*cobra.Command) *cobra.Command {
 	c := &cobra.Command{
@@ -144,6 +150,29 @@ func exactly(n int, what string) cobra.PositionalArgs {
 		}
 		return nil
 	}
+}
+
+func atMostOne(what string) cobra.PositionalArgs {
+	return func(cmd *cobra.Command, args []string) error {
+		if len(args) > 1 {
+			return usageError{fmt.Errorf("%s takes at most one %s, found %d", cmd.CommandPath(), what,
+				len(args))}
+		}
+		return nil
+	}
+}
+
+// build makes the experiment of the run file that args name, or of the built-in one.
+func build(args, set []string, dataDir string) (*experiment.Experiment, error) {
+	path := ""
+	if len(args) == 1 {
+		path = args[0]
+	}
+	f, err := experiment.Read(path, set)
+	if err != nil {
+		return nil, err
+	}
+	return f.Build(dataDir)
 }
 
 // dataDirFlag adds --data-dir, whose default is the environment's SOTTO_DATA.

@@ -41,10 +41,13 @@ func newAccountNetwork() *cobra.Command {
 		Use: "network",
 		Short: "Who learns what about whom when values are released once, with noise, and averaged over a " +
 			"graph",
-		Long: `Every agent releases one value with Gaussian noise and the network averages for some rounds. The figures say how much of an agent's local
-privacy loss an observer, a coalition or a listener gets: leak 1 is all of it, 0 nothing, and epsilon follows by the exact Gaussian
-formula. They stand beside the local guarantee against everyone and do not replace it. They hold for averaging, not for training over many
-rounds, where other agents react to an agent's update.`,
+		Long: unwrap(`Every agent releases one value with Gaussian noise and the network averages for some \
+rounds. The figures say how much of an agent's local
+privacy loss an observer, a coalition or a listener gets: leak 1 is all of it, 0 nothing, and epsilon \
+follows by the exact Gaussian
+formula. They stand beside the local guarantee against everyone and do not replace it. They hold for \
+averaging, not for training over many
+rounds, where other agents react to an agent's update.`),
 		Example: "  sotto account network --topology path --agents 3 --rounds 2 --adversary 2\n  sotto " +
 			"account network --topology hypercube --agents 256 --rounds 10 --adversary all --output svg > " +
 			"heat.svg\n" +

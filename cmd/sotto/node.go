@@ -38,12 +38,17 @@ func newNode() *cobra.Command {
 		Use: "node --key FILE --data FILE --policy FILE --state DIR",
 		Short: "Take part in an experiment as one member of a signed roster, with your own data, key and " +
 			"ledger",
-		Long: `Take part in an experiment as one member of a signed roster, with your own data, key and ledger.
+		Long: unwrap(`Take part in an experiment as one member of a signed roster, with your own data, key \
+and ledger.
 
-What the policy does not allow is refused. Every answer of the data is charged to the owner's durable ledger before it is
-computed. A node that was stopped, killed or cut off goes on from its state directory when it is started again.`,
-		Example: `  sotto node --roster roster.toml --key hospital-a.key --data a.csv --policy policy.toml --state state --check
-  sotto node --roster roster.toml --key hospital-a.key --data a.csv --policy policy.toml --state state --http 127.0.0.1:7070`,
+What the policy does not allow is refused. Every answer of the data is charged to the owner's durable \
+ledger before it is
+computed. A node that was stopped, killed or cut off goes on from its state directory when it is started \
+again.`),
+		Example: unwrap(`  sotto node --roster roster.toml --key hospital-a.key --data a.csv --policy \
+policy.toml --state state --check
+  sotto node --roster roster.toml --key hospital-a.key --data a.csv --policy policy.toml --state state \
+--http 127.0.0.1:7070`),
 		Args: noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return f.run(cmd) },
 	}

@@ -3,12 +3,12 @@ package main
 import (
 	"errors"
 	"fmt"
-	"os"
+	"io/fs"
 	"path/filepath"
+	"sotto/data"
 
 	"github.com/spf13/cobra"
 
-	"sotto/experiment"
 	"sotto/experiment/forecast"
 )
 
@@ -20,12 +20,15 @@ func newDataPartition() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "partition FILE --out DIR",
 		Short: "Deal a run file's data set to its agents, a folder each, to rehearse with nodes",
-		Long: `Deal the records of a run file's data set, training and test together, to its agents by the file's partition. Each gets a folder
-agent-N with a file in the form of the original, which sotto node reads as an owner's own. Records that are not complete are left
+		Long: unwrap(`Deal the records of a run file's data set, training and test together, to its agents \
+by the file's partition. Each gets a folder
+agent-N with a file in the form of the original, which sotto node reads as an owner's own. Records that are \
+not complete are left
 out. The files are as private as the original. Data sets: csv, heart-disease.
 
-The table is that of sotto plan. Nodes hold their test records out of their own files, which may move a record or two between
-training and test; they take run files with partition = "natural" only.`,
+The table is that of sotto plan. Nodes hold their test records out of their own files, which may move a \
+record or two between
+training and test; they take run files with partition = "natural" only.`),
 		Example: "  sotto data partition examples/hospitals/heart.toml --out rehearsal",
 		Args:    exactly(1, "one FILE"),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -34,11 +37,7 @@ training and test; they take run files with partition = "natural" only.`,
 					fmt.Errorf("--out: found nothing, allowed: a folder that does not exist yet")}
 			}
 			out = filepath.Clean(out)
-			file, err := experiment.Read(args[0], set)
-			if err != nil {
-				return err
-			}
-			e, err := file.Build(dir)
+			e, err := build(args, set, dir)
 			if err != nil {
 				return err
 			}
@@ -50,12 +49,16 @@ training and test; they take run files with partition = "natural" only.`,
 			if err != nil {
 				return err
 			}
-			if err := writeParts(out, files); err != nil {
+			err = data.WriteDealt(out, files)
+			if errors.Is(err, fs.ErrExist) {
+				return usageError{fmt.Errorf("--out: %s exists; nothing is overwritten", out)}
+			}
+			if err != nil {
 				return err
 			}
 			w := cmd.OutOrStdout()
 			for i, n := range records {
-				fmt.Fprintf(w, "%s\t%d records\n", partPath(out, i), n)
+				fmt.Fprintf(w, "%s\t%d records\n", data.DealtPath(out, i), n)
 			}
 			if e.Partition() != "natural" {
 				fmt.Fprintf(w, "nodes read these files under partition = \"natural\", this run file has %q\n",
@@ -69,35 +72,4 @@ training and test; they take run files with partition = "natural" only.`,
 		"change one key of the run file, section.key=value (repeatable)")
 	dataDirFlag(c, &dir)
 	return c
-}
-
-// partPath is agent i's file below dir.
-func partPath(dir string, i int) string {
-	return filepath.Join(dir, fmt.Sprintf("agent-%d", i), "records.csv")
-}
-
-// writeParts makes dir with all files in it, readable by their owner alone, or nothing.
-func writeParts(dir string, files [][]byte) (err error) {
-	if _, err := os.Lstat(dir); err == nil {
-		return usageError{fmt.Errorf("--out: %s exists; nothing is overwritten", dir)}
-	}
-	partial, err := os.MkdirTemp(filepath.Dir(dir), filepath.Base(dir)+".partial-*") // mode 0700
-	if err != nil {
-		return err
-	}
-	defer func() {
-		if err != nil {
-			err = errors.Join(err, os.RemoveAll(partial))
-		}
-	}()
-	for i, b := range files {
-		path := partPath(partial, i)
-		if err := os.Mkdir(filepath.Dir(path), 0o700); err != nil {
-			return err
-		}
-		if err := os.WriteFile(path, b, 0o600); err != nil {
-			return err
-		}
-	}
-	return os.Rename(partial, dir)
 }

@@ -14,7 +14,6 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"sotto/experiment"
 	"sotto/experiment/owner"
 	"sotto/experiment/rundir"
 	"sotto/privacy/account"
@@ -32,19 +31,16 @@ func newPlan() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "plan [FILE | --roster FILE --data FILE --policy FILE]",
 		Short: "Preflight: what a run will ask of the data and what that costs, before it is started",
-		Long: `Say what a run will ask of the data and what that costs, before it is started.
+		Long: unwrap(`Say what a run will ask of the data and what that costs, before it is started.
 
-With FILE, of a simulation: every agent's batches, noise and epsilon. With --data and --policy, on an owner's own data, of taking
-part as one member of a roster, which need not be signed yet: what "sotto node --check" says. Nothing leaves, and nothing is
-charged. Lines that begin with FAULT say what would stop the node.`,
+With FILE, of a simulation: every agent's batches, noise and epsilon. With --data and --policy, on an \
+owner's own data, of taking
+part as one member of a roster, which need not be signed yet: what "sotto node --check" says. Nothing \
+leaves, and nothing is
+charged. Lines that begin with FAULT say what would stop the node.`),
 		Example: `  sotto plan examples/hospitals/heart.toml
   sotto plan --roster roster.toml --data a.csv --policy policy.toml --state state`,
-		Args: func(cmd *cobra.Command, args []string) error {
-			if len(args) > 1 {
-				return usageError{fmt.Errorf("sotto plan takes at most one FILE, found %d", len(args))}
-			}
-			return nil
-		},
+		Args: atMostOne("FILE"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if err := checkOutput(f.output); err != nil {
 				return err
@@ -99,15 +95,7 @@ func (f *planFlags) member(cmd *cobra.Command, args []string) error {
 
 // simulation plans a run of a run file.
 func (f *planFlags) simulation(cmd *cobra.Command, args []string) error {
-	path := ""
-	if len(args) == 1 {
-		path = args[0]
-	}
-	file, err := experiment.Read(path, f.set)
-	if err != nil {
-		return err
-	}
-	e, err := file.Build(f.dataDir)
+	e, err := build(args, f.set, f.dataDir)
 	if err != nil {
 		return err
 	}

@@ -17,11 +17,14 @@ func newReport() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "report RUN...",
 		Short: "Make one HTML page, SVG plots and CSV values from finished runs",
-		Long: `Make one self-contained HTML page from finished runs, and beside it a folder with every plot as SVG and its values as CSV.
+		Long: unwrap(`Make one self-contained HTML page from finished runs, and beside it a folder with \
+every plot as SVG and its values as CSV.
 
-RUN is a run directory, a sweep directory, or a folder of run directories. Runs that differ only in their seed are drawn as one
-curve with its standard deviation; runs of one setting show the range over agents. A run without privacy among the others is
-what privacy's loss by class and agent is measured against.`,
+RUN is a run directory, a sweep directory, or a folder of run directories. Runs that differ only in their \
+seed are drawn as one
+curve with its standard deviation; runs of one setting show the range over agents. A run without privacy \
+among the others is
+what privacy's loss by class and agent is measured against.`),
 		Example: "  sotto report runs/mnist-dsgd-1a2b3c4d\n  sotto report runs/ring-* runs/complete-* " +
 			"--out graphs.html\n  sotto report sweeps/sweep-sweep-1a2b3c4d --out sweep.html --plots plots",
 		Args: func(cmd *cobra.Command, args []string) error {

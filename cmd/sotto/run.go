@@ -12,7 +12,6 @@ import (
 	"github.com/spf13/cobra"
 	"golang.org/x/term"
 
-	"sotto/experiment"
 	"sotto/experiment/run"
 )
 
@@ -32,18 +31,14 @@ func newRun() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "run [FILE]",
 		Short: "Simulate one experiment; without FILE a built-in task that needs no data",
-		Long: `Simulate one experiment and leave a run directory with its metrics, model, ledger and privacy statement.
+		Long: unwrap(`Simulate one experiment and leave a run directory with its metrics, model, ledger and \
+privacy statement.
 
-Without FILE a built-in task runs on generated data. An interrupted run (Ctrl-C) can be resumed.`,
+Without FILE a built-in task runs on generated data. An interrupted run (Ctrl-C) can be resumed.`),
 		Example: `  sotto run
   sotto run examples/mnist-dsgd.toml --set topology.graph=ring --set privacy.target_epsilon=1
   sotto run --resume runs/mnist-dsgd-1a2b3c4d.partial`,
-		Args: func(cmd *cobra.Command, args []string) error {
-			if len(args) > 1 {
-				return usageError{fmt.Errorf("sotto run takes at most one FILE, found %d", len(args))}
-			}
-			return nil
-		},
+		Args: atMostOne("FILE"),
 		RunE: func(cmd *cobra.Command, args []string) error { return f.run(cmd, args) },
 	}
 	fl := c.Flags()
@@ -106,15 +101,7 @@ func (f *runFlags) start(cmd *cobra.Command, args []string, opt run.Options) (*r
 	if f.resume != "" {
 		return run.Resume(cmd.Context(), f.resume, f.dataDir, opt)
 	}
-	path := ""
-	if len(args) == 1 {
-		path = args[0]
-	}
-	file, err := experiment.Read(path, f.settings())
-	if err != nil {
-		return nil, err
-	}
-	e, err := file.Build(f.dataDir)
+	e, err := build(args, f.settings(), f.dataDir)
 	if err != nil {
 		return nil, err
 	}

@@ -31,11 +31,14 @@ func newSweep() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "sweep FILE",
 		Short: "Run all combinations of a run file's [sweep] lists",
-		Long: `Run all combinations of the lists in a run file's section [sweep], as many at a time as there are processors.
+		Long: unwrap(`Run all combinations of the lists in a run file's section [sweep], as many at a time \
+as there are processors.
 
-Every finished cell is one row of cells.csv in the sweep's directory. A sweep that was stopped goes on with the same
-command and ends with the same file. Shards split a sweep over machines; "sotto sweep merge" joins their files. With
---shards N the shard's number comes from JOB_COMPLETION_INDEX or SLURM_ARRAY_TASK_ID, counted from 0.`,
+Every finished cell is one row of cells.csv in the sweep's directory. A sweep that was stopped goes on with \
+the same
+command and ends with the same file. Shards split a sweep over machines; "sotto sweep merge" joins their \
+files. With
+--shards N the shard's number comes from JOB_COMPLETION_INDEX or SLURM_ARRAY_TASK_ID, counted from 0.`),
 		Example: `  sotto sweep examples/sweep.toml
   sotto sweep examples/mnist-dsgd.toml --sweep topology.graph=ring,complete --sweep seed=1,2,3
   sotto sweep examples/sweep.toml --shard 0/4`,

@@ -27,7 +27,7 @@ func newTune() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "tune FILE",
 		Short: "Search for hyper-parameters: random search, population-based training",
-		Long: `Search over any keys of a run file, by its sections [tune] and [tune.space] or by flags:
+		Long: unwrap(`Search over any keys of a run file, by its sections [tune] and [tune.space] or by flags:
 
   [tune]
   method = "random"        # or "pbt", population-based training
@@ -37,7 +37,8 @@ func newTune() *cobra.Command {
   set = ["data.dataset=glyphs", "rounds=100"]   # holds in the trials only
   trials = 16              # random: their number; where the search is charged, the expected number
   law = "geometric"        # random, charged: law of that number; or "logarithmic", "poisson"
-  score_noise_multiplier = 10.0                 # random, charged: noise of the score over what one record adds
+  score_noise_multiplier = 10.0                 # random, charged: noise of the score over what one record \
+adds
   score_clip = 5.0         # random, charged, metric loss: the largest loss that one record counts
   population = 8           # pbt: members
   interval = 20            # pbt: rounds between perturbations; 0: a tenth of the run
@@ -51,15 +52,20 @@ func newTune() *cobra.Command {
   rounds = { integer = [50, 200] }
   model.hidden = { choice = [[16], [32, 16]] }
 
-Privacy. Trials on generated data (glyphs, linear-tasks, least-squares), or on a published data set that is not the run's own, cost
-nobody anything. Random search on the run's own data, or on files of yours, is charged: each trial trains privately, its score is
-a noisy release, and the number of trials is drawn from a law. What the search cost is printed twice: for those who see
-every message of all trials, and for those who see the chosen trial only (private selection). Population-based training and trials
+Privacy. Trials on generated data (glyphs, linear-tasks, least-squares), or on a published data set that is \
+not the run's own, cost
+nobody anything. Random search on the run's own data, or on files of yours, is charged: each trial trains \
+privately, its score is
+a noisy release, and the number of trials is drawn from a law. What the search cost is printed twice: for \
+those who see
+every message of all trials, and for those who see the chosen trial only (private selection). \
+Population-based training and trials
 without noise are refused on such data. --not-private lifts that: nothing is charged, and every result carries
 "tuned on private data, cost not included".
 
-The search's directory has trials.csv, best.toml (the run file with the values found), tune.json, and where it is charged
-privacy.json and ledger/. A search that was stopped goes on with the same command.`,
+The search's directory has trials.csv, best.toml (the run file with the values found), tune.json, and where \
+it is charged
+privacy.json and ledger/. A search that was stopped goes on with the same command.`),
 		Example: `  sotto tune examples/tune.toml
   sotto tune examples/mnist-dsgd.toml --set 'tune.set=["data.dataset=fashion-mnist", "rounds=200"]' \
       --tune algorithm.step_size=log:0.01:1 --tune privacy.max_grad_norm=1,3,10

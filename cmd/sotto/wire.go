@@ -14,10 +14,12 @@ func newAuditWire() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "wire CAPTURE LEDGERDIR",
 		Short: "Compare what has left a live node with what its ledger was charged for",
-		Long: `Compare what has left a live node (sotto node --capture FILE) with what its ledger was charged for.
+		Long: unwrap(`Compare what has left a live node (sotto node --capture FILE) with what its ledger \
+was charged for.
 
-No message may leave in two versions, and none for a round whose answers were not charged; after the last charge a node only mixes. The
-ledger itself is verified first. Exit code 3 when something does not hold.`,
+No message may leave in two versions, and none for a round whose answers were not charged; after the last \
+charge a node only mixes. The
+ledger itself is verified first. Exit code 3 when something does not hold.`),
 		Example: "  sotto node --roster roster.toml --key a.key --data a.csv --policy policy.toml --state " +
 			"a --capture a.wire\n  sotto audit wire a.wire ledger/4f1d",
 		Args: exactly(2, "CAPTURE and LEDGERDIR"),
