@@ -176,7 +176,8 @@ func DealtPath(dir string, i int) string {
 	return filepath.Join(dir, fmt.Sprintf("agent-%d", i), "records.csv")
 }
 
-// WriteDealt makes dir with the files of [Deal], readable by their owner alone, or nothing.
+// WriteDealt makes dir with the files of [Deal], readable by their owner alone, or
+// nothing.
 func WriteDealt(dir string, files [][]byte) (err error) {
 	if _, err := os.Lstat(dir); err == nil {
 		return &fs.PathError{Op: "make", Path: dir, Err: fs.ErrExist}

@@ -213,7 +213,7 @@ func (f *nodeFlags) preflight(w io.Writer, m *owner.Membership) error {
 	row("disk", "%s", diskText(m.Policy.Ledger))
 	if f.daemon.State != "" {
 		row("disk", "%s; a checkpoint takes about %d kB", diskText(f.daemon.State),
-			1+(len(m.Node.Algorithm.AppendState(nil))+x.Queries*x.Grows)/1000)
+			1+(len(m.Node.Algorithm.AppendState(nil))+x.Charges*x.CheckpointGrowth)/1000)
 	}
 	return flush()
 }

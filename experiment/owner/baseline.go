@@ -27,25 +27,25 @@ func (o *Owner) Accuracy(theta tensor.Vec) (value float64, metric string) {
 // TestRecords returns how many records Accuracy counts.
 func (o *Owner) TestRecords() int { return o.tests.X.Rows }
 
-// Alone trains a model on the owner's own records, without noise and with the first clip
-// norm, and returns what Accuracy says about it. Nothing leaves: it is what taking part
-// has to be compared with.
-func (o *Owner) Alone() (value float64, err error) {
+// LocalBaseline trains a model on the owner's own records, without noise and with the
+// first clip norm, and returns what Accuracy says about it. Nothing leaves: it is what
+// taking part has to be compared with.
+func (o *Owner) LocalBaseline() (value float64, err error) {
 	f := o.e.File
 	switch {
 	case f.Has(algo.OneRelease):
 		value, _ = o.Accuracy(o.mean())
 		return value, nil
 	case f.Clocked():
-		theta, err := o.aloneFit()
+		theta, err := o.baselineFit()
 		if err != nil {
 			return 0, err
 		}
 		value, _ = o.Accuracy(theta)
 		return value, nil
 	}
-	steps, batch := o.aloneSteps()
-	factory, gate, err := o.aloneTask(batch)
+	steps, batch := o.baselineSteps()
+	factory, gate, err := o.baselineTask(batch)
 	if err != nil {
 		return 0, err
 	}
@@ -77,10 +77,10 @@ func (o *Owner) Alone() (value float64, err error) {
 	return value, nil
 }
 
-// aloneTask is what the owner's own model is trained by: plain gradient steps, or the
+// baselineTask is what the owner's own model is trained by: plain gradient steps, or the
 // residuals of a fixed-point iteration, which are then not bounded and of which all
 // records are seen.
-func (o *Owner) aloneTask(batch float64) (agent.Factory, *privacy.Gate, error) {
+func (o *Owner) baselineTask(batch float64) (agent.Factory, *privacy.Gate, error) {
 	f, public := o.e.File, o.plan().Public
 	public.Exact, public.Rescale, public.Count = false, false, false
 	public.ExpectedBatchSize, public.ClipNorm, public.Unit = batch, f.Privacy.MaxGradNorm, account.Record()

@@ -43,7 +43,7 @@ func TestOwnerWithAdaptiveClips(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	base, err := constant.Facts()
+	base, err := constant.Terms()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -57,7 +57,7 @@ func TestOwnerWithAdaptiveClips(t *testing.T) {
 			if err != nil {
 				t.Fatalf("%s %s: %v", algorithm, kind, err)
 			}
-			x, err := o.Facts()
+			x, err := o.Terms()
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -66,15 +66,15 @@ func TestOwnerWithAdaptiveClips(t *testing.T) {
 				sigma := 2. * 20 / 20
 				want, extra = 1/math.Sqrt(1/(want*want)-1/(sigma*sigma)), 1
 			}
-			if math.Abs(x.Noise-want) > 2e-3*want || x.Queries != 6 || x.Dim != 2 || x.Extra != extra ||
+			if math.Abs(x.Noise-want) > 2e-3*want || x.Charges != 6 || x.Dim != 2 || x.Extra != extra ||
 				x.Push != (algorithm == "sgp") || x.NoiseKind != "exact" {
-				t.Errorf("%s %s: facts %+v, want noise %v", algorithm, kind, x, want)
+				t.Errorf("%s %s: terms %+v, want noise %v", algorithm, kind, x, want)
 			}
 			if look, err := o.Outlook(); err != nil || !(look.Total.Upper <= 2 && look.Total.Upper > 1.9) {
 				t.Errorf("%s %s: outlook %+v, %v; want an epsilon just below 2", algorithm, kind, look, err)
 			}
 			follow(t, o, &x, algorithm+" "+kind)
-			if alone, err := o.Alone(); err != nil || alone < .8 {
+			if alone, err := o.LocalBaseline(); err != nil || alone < .8 {
 				t.Errorf("%s %s: alone %g, %v", algorithm, kind, alone, err)
 			}
 		}
@@ -82,7 +82,7 @@ func TestOwnerWithAdaptiveClips(t *testing.T) {
 }
 
 // follow runs the owner's agent until its ledger refuses.
-func follow(t *testing.T, o *owner.Owner, x *owner.Facts, name string) {
+func follow(t *testing.T, o *owner.Owner, x *owner.Terms, name string) {
 	t.Helper()
 	gate := gateOf(t, o, x)
 	a, err := o.Algorithm()
@@ -141,8 +141,8 @@ func TestOwnersSendBF16(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if x, err := o.Facts(); err != nil || !x.BF16 {
-		t.Errorf("facts %+v, %v", x, err)
+	if x, err := o.Terms(); err != nil || !x.BF16 {
+		t.Errorf("terms %+v, %v", x, err)
 	}
 	a, err := o.Algorithm()
 	if err != nil {

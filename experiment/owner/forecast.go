@@ -11,7 +11,7 @@ import (
 // Outlook returns what the whole run comes to for the owner.
 func (o *Owner) Outlook() (forecast.Agent, error) { return forecast.OfAgent(o.e, 0) }
 
-// Admits returns how many of the run's charges, in the order of [Owner.Facts], a ledger
+// Admits returns how many of the run's charges, in the order of [Owner.Terms], a ledger
 // with this budget admits in which nothing is charged yet, run after run: it is asked of
 // the filter that durable ledgers have.
 func (o *Owner) Admits(b account.Budget) (int, error) {

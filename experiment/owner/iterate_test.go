@@ -39,7 +39,7 @@ func born(t *testing.T, path, dir string, key ed25519.PrivateKey, state []byte, 
 		t.Fatal(err)
 	}
 	l := &life{owner: o}
-	x, err := o.Facts()
+	x, err := o.Terms()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -153,9 +153,10 @@ func TestOwnersRecoverTheirIterate(t *testing.T) {
 		a, s := l.round(t, k)
 		same(k, a, s)
 		states = append(states, l.alg.AppendState(nil))
-		if x, err := l.owner.Facts(); err != nil || k > 0 && len(states[k+1])-len(states[k]) != x.Grows {
+		if x, err := l.owner.Terms(); err != nil || k > 0 &&
+			len(states[k+1])-len(states[k]) != x.CheckpointGrowth {
 			t.Errorf("round %d: states of %d and %d bytes grow by %d, %v", k, len(states[k]),
-				len(states[k+1]), x.Grows, err)
+				len(states[k+1]), x.CheckpointGrowth, err)
 		}
 		if k == 3 {
 			again(states[k+1], true)
@@ -201,7 +202,7 @@ func TestOwnersWithoutTheirStateAreRefused(t *testing.T) {
 	if err := l.owner.Recover(l.file, "another run", false); err != nil {
 		t.Errorf("another run: %v", err)
 	}
-	if alone, err := l.owner.Alone(); err != nil || alone < .7 {
+	if alone, err := l.owner.LocalBaseline(); err != nil || alone < .7 {
 		t.Errorf("alone %g, %v; want most of 30 separable test records", alone, err)
 	}
 	l.owner.Erase()

@@ -33,7 +33,7 @@ type Membership struct {
 	Self   agent.ID
 	Policy *node.Policy
 	Budget node.DatasetPolicy // of the owner's data set, by the policy
-	Terms  Facts
+	Terms  Terms
 	Node   node.Config // what is known before state, ledger and network are opened
 	key    ed25519.PrivateKey
 }
@@ -68,7 +68,7 @@ func Join(from Files, base node.Config) (*Membership, error) {
 	}); err != nil {
 		return nil, err
 	}
-	if m.Terms, err = m.Facts(); err != nil {
+	if m.Terms, err = m.Owner.Terms(); err != nil {
 		return nil, err
 	}
 	if m.Budget, err = m.Policy.Allow(m.request()); err != nil {

@@ -1,17 +1,18 @@
-// Package owner is one seat of an experiment with an owner's own file: what a daemon
-// runs. It says what taking part asks and costs, makes the agent and its gate, and trains
-// the model that taking part has to be compared with. What it computes from records stays
-// with the owner; only the gate's answers leave.
+// Package owner is one seat of an experiment with an owner's own file. It says what
+// taking part asks and costs, makes the agent and its gate, and trains the model that
+// taking part has to be compared with. What it computes from records stays with the
+// owner; only the gate's answers leave.
+//
+// Join makes of an owner's files a member of a signed roster whose policy allows taking
+// part, and a Daemon takes part: node, durable ledger, state directory and results.
 package owner
 
 import (
 	"fmt"
 	"iter"
 	"slices"
-	"time"
 
 	"sotto/agent"
-	"sotto/algo"
 	"sotto/experiment"
 	"sotto/experiment/plan"
 	"sotto/experiment/rundir"
@@ -45,7 +46,7 @@ func New(f *experiment.File, opt Options) (*Owner, error) {
 
 // Owner is one agent of an experiment with an owner's own data: what a daemon runs. Its
 // gate draws secret keys. Only its Gate reads the training records; what Accuracy and
-// Alone return is private and stays with the owner.
+// LocalBaseline return is private and stays with the owner.
 type Owner struct {
 	e       *experiment.Experiment
 	self    agent.ID
@@ -58,82 +59,6 @@ type Owner struct {
 
 // plan is the owner's.
 func (o *Owner) plan() *plan.Agent { return &o.e.Plans[0] }
-
-// Facts are what an owner's policy is asked about, and what a plan shows. All of it is
-// public.
-type Facts struct {
-	Algorithm string
-	Dataset   string
-	Rounds    uint64        // rounds, steps of every token, or the owner's own wakes
-	Holders   []agent.ID    // where each token starts; nil where models do not walk
-	Interval  time.Duration // mean time between two wakes; 0 in rounds
-	Pairs     bool          // two agents meet at a wake
-	Push      bool          // messages carry the mass of push-sum, which must not get lost
-	BF16      bool          // messages have bfloat16 values
-	Dim       int
-	Extra     int // values of an answer behind the Dim of the model: 1 for a noisy count, else 0
-	Records   int // for training; the adjacencies of owners' runs make it public, 0 where it is not
-	Batch     float64
-	Rate      float64
-	Queries   int // charges of the whole run
-	// bytes by which every answer makes checkpoints longer, from which a private iterate
-	// is recovered
-	Grows     int
-	Noise     float64
-	NoiseKind string
-	// of mechanism decor, whose secrets its figures allow an adversary to have:
-	// neighbors, one or none
-	Curious    string
-	Costs      []plan.Cost // of all answers
-	Adjacency  account.Adjacency
-	Unit       account.Unit
-	Delta      float64
-	Target     float64 // epsilon that the run may spend; 0: no limit but the policy's
-	Accountant string
-	Provenance privacy.Provenance
-	Warnings   []string
-}
-
-// Facts returns what is planned.
-func (o *Owner) Facts() (Facts, error) {
-	f, p, t := o.e.File, o.plan(), &o.e.Setup.Target
-	m, err := o.e.Setup.Scheme.Mechanism(o.self, p.Noise, o.secret)
-	if err != nil {
-		return Facts{}, f.At("privacy", err)
-	}
-	grows := 0
-	if o.remembers() {
-		grows = 8 + 4*o.e.Task.Model.Dim()
-	}
-	return Facts{
-		Algorithm:  f.Algorithm.Name,
-		Dataset:    f.Data.Dataset,
-		Rounds:     o.steps(),
-		Holders:    o.holders(),
-		Interval:   f.Interval(),
-		Pairs:      f.Pacing == agent.PacingPairs,
-		Push:       f.Has(algo.Mass),
-		BF16:       f.Algorithm.Short(),
-		Dim:        o.e.Task.Model.Dim(),
-		Extra:      f.Privacy.Extra(),
-		Records:    p.Public.Records,
-		Batch:      p.Public.ExpectedBatchSize,
-		Rate:       p.Public.SampleRate,
-		Queries:    p.Queries(),
-		Grows:      grows,
-		Noise:      p.Noise,
-		NoiseKind:  o.e.File.Privacy.Noise,
-		Curious:    f.Privacy.Curious,
-		Costs:      p.Costs(),
-		Adjacency:  t.Adjacency,
-		Unit:       t.Unit,
-		Delta:      t.Delta,
-		Target:     t.Epsilon,
-		Accountant: t.Accountant,
-		Provenance: m.Provenance(),
-		Warnings:   o.e.Notes.Warnings,
-	}, nil
-}
 
 // remembers reports whether what the owner's data side goes on with follows from all
 // answers.

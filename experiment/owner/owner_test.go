@@ -90,13 +90,13 @@ func TestOwner(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	x, err := o.Facts()
+	x, err := o.Terms()
 	if err != nil {
 		t.Fatal(err)
 	}
-	if x.Records != 90 || x.Queries != 6 || x.NoiseKind != "exact" || x.Rate != 20./90 ||
+	if x.Records != 90 || x.Charges != 6 || x.NoiseKind != "exact" || x.Rate != 20./90 ||
 		x.Provenance != privacy.Proved || x.Dim != 2 {
-		t.Errorf("facts %+v", x)
+		t.Errorf("terms %+v", x)
 	}
 	look, err := o.Outlook()
 	if eps := look.Total.Upper; err != nil || eps > 2 || eps < 1.9 || look.Charges != 6 || look.Agent != 1 ||
@@ -191,7 +191,7 @@ func TestOwner(t *testing.T) {
 	if err := l.Close(); err != nil {
 		t.Fatal(err)
 	}
-	if alone, err := o.Alone(); err != nil || alone < .8 {
+	if alone, err := o.LocalBaseline(); err != nil || alone < .8 {
 		t.Errorf("alone %g, %v; want most of 30 separable test records", alone, err)
 	}
 }
@@ -265,7 +265,7 @@ func TestOwnersRehearseWithAdversaries(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		x, err := o.Facts()
+		x, err := o.Terms()
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -349,10 +349,10 @@ func TestOwnerOfAPersonalModel(t *testing.T) {
 		if err != nil {
 			t.Fatalf("%s: %v", name, err)
 		}
-		x, err := o.Facts()
-		if err != nil || x.Rounds != 17 || x.Interval != 250*time.Millisecond || x.Queries != 3 ||
+		x, err := o.Terms()
+		if err != nil || x.Rounds != 17 || x.Interval != 250*time.Millisecond || x.Charges != 3 ||
 			x.Batch != 90 || x.Provenance != privacy.Proved {
-			t.Fatalf("%s: facts %+v, %v", name, x, err)
+			t.Fatalf("%s: terms %+v, %v", name, x, err)
 		}
 		look, err := o.Outlook()
 		if eps := float64(look.Total.Upper); err != nil || look.Charges != 3 ||
@@ -395,7 +395,7 @@ func TestOwnerOfAPersonalModel(t *testing.T) {
 		if err := l.Close(); err != nil {
 			t.Fatal(err)
 		}
-		if alone, err := o.Alone(); err != nil || alone < .7 {
+		if alone, err := o.LocalBaseline(); err != nil || alone < .7 {
 			t.Errorf("%s: alone %g, %v; want most of 30 separable test records", name, alone, err)
 		}
 	}
@@ -411,9 +411,9 @@ func TestOwnerPlansForMeetings(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	x, err := o.Facts()
-	if err != nil || !x.Pairs || x.Rounds != 17 || x.Queries != (17+17)*2 {
-		t.Errorf("facts %+v, %v", x, err)
+	x, err := o.Terms()
+	if err != nil || !x.Pairs || x.Rounds != 17 || x.Charges != (17+17)*2 {
+		t.Errorf("terms %+v, %v", x, err)
 	}
 	if look, err := o.Outlook(); err != nil || !(look.Total.Upper <= 2 && look.Total.Upper > 1.9) {
 		t.Errorf("outlook %+v, %v; want an epsilon just below 2", look, err)
@@ -461,13 +461,13 @@ func TestOwnerKM(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	x, err := o.Facts()
+	x, err := o.Terms()
 	if err != nil {
 		t.Fatal(err)
 	}
-	if x.Records != 90 || x.Queries != 6 || x.NoiseKind != "fast" || x.Rate != 1 ||
+	if x.Records != 90 || x.Charges != 6 || x.NoiseKind != "fast" || x.Rate != 1 ||
 		x.Provenance != privacy.Proved {
-		t.Errorf("facts %+v", x)
+		t.Errorf("terms %+v", x)
 	}
 	if look, err := o.Outlook(); err != nil || !(look.Total.Upper <= 2 && look.Total.Upper > 1.9) {
 		t.Errorf("outlook %+v, %v; want an epsilon just below 2", look, err)
@@ -483,7 +483,7 @@ func TestOwnerKM(t *testing.T) {
 }
 
 // gateOf is the owner's gate over a ledger with a large budget, which ends with the test.
-func gateOf(t *testing.T, o *owner.Owner, x *owner.Facts) *privacy.Gate {
+func gateOf(t *testing.T, o *owner.Owner, x *owner.Terms) *privacy.Gate {
 	t.Helper()
 	gate, err := o.Gate(ledgerOf(t, x, 50), "this run")
 	if err != nil {
@@ -493,7 +493,7 @@ func gateOf(t *testing.T, o *owner.Owner, x *owner.Facts) *privacy.Gate {
 }
 
 // ledgerOf is a fresh durable ledger with a budget.
-func ledgerOf(t *testing.T, x *owner.Facts, epsilon float64) *ledger.File {
+func ledgerOf(t *testing.T, x *owner.Terms, epsilon float64) *ledger.File {
 	t.Helper()
 	_, key, _ := ed25519.GenerateKey(nil)
 	l, err := ledger.Create(filepath.Join(t.TempDir(), "ledger"), ledger.Genesis{

@@ -90,7 +90,7 @@ func (p *process) figures(theta tensor.Vec, tokens []tensor.Vec) (*Result, error
 		}
 	}
 	if p.Baseline {
-		alone, err := p.Alone()
+		alone, err := p.LocalBaseline()
 		if err != nil {
 			return nil, err
 		}

@@ -48,13 +48,13 @@ func TestOwnersAverage(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	x, err := o.Facts()
+	x, err := o.Terms()
 	if err != nil {
 		t.Fatal(err)
 	}
-	if x.Unit != account.Owner() || x.Adjacency != account.ReplaceOne || x.Queries != 1 || x.Batch != 1 ||
+	if x.Unit != account.Owner() || x.Adjacency != account.ReplaceOne || x.Charges != 1 || x.Batch != 1 ||
 		x.NoiseKind != "fast" || x.Dim != 2 || x.Curious != "" {
-		t.Errorf("facts %+v", x)
+		t.Errorf("terms %+v", x)
 	}
 	gate, err := o.Gate(ledgerOf(t, &x, 1e7), "this run")
 	if err != nil {
@@ -65,7 +65,7 @@ func TestOwnersAverage(t *testing.T) {
 	if err := gate.Answer(&agent.Query{Oracle: "value", At: empty}, answer); err != nil {
 		t.Fatal(err)
 	}
-	own, err := o.Alone()
+	own, err := o.LocalBaseline()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -114,9 +114,9 @@ func TestOwnersAverageInPairs(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	x, err := o.Facts()
-	if err != nil || x.Queries != 1 {
-		t.Errorf("facts %+v, %v", x, err)
+	x, err := o.Terms()
+	if err != nil || x.Charges != 1 {
+		t.Errorf("terms %+v, %v", x, err)
 	}
 	want := account.GaussianEpsilon(2./4, 1e-3)
 	if look, err := o.Outlook(); err != nil || look.Charges != 1 ||
@@ -169,13 +169,13 @@ func TestOwnersShareNoise(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		x, err := o.Facts()
+		x, err := o.Terms()
 		if err != nil {
 			t.Fatal(err)
 		}
-		if x.Curious != curious || x.NoiseKind != "fast" || x.Queries != 6 || !(x.Noise > last) ||
+		if x.Curious != curious || x.NoiseKind != "fast" || x.Charges != 6 || !(x.Noise > last) ||
 			curious == "neighbors" && x.Noise != 2 {
-			t.Errorf("curious %s: facts %+v", curious, x)
+			t.Errorf("curious %s: terms %+v", curious, x)
 		}
 		last = x.Noise
 	}
@@ -193,7 +193,7 @@ func TestSharedNoiseServesOnce(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	x, err := o.Facts()
+	x, err := o.Terms()
 	if err != nil {
 		t.Fatal(err)
 	}

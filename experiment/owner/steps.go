@@ -17,9 +17,9 @@ func (o *Owner) steps() uint64 {
 	return o.e.File.WakesEach()
 }
 
-// aloneFit is the minimiser of the owner's own loss: what an algorithm of personal models
-// starts from.
-func (o *Owner) aloneFit() (tensor.Vec, error) {
+// baselineFit is the minimiser of the owner's own loss: what an algorithm of personal
+// models starts from.
+func (o *Owner) baselineFit() (tensor.Vec, error) {
 	e := o.e
 	if _, linear := model.Linear(e.Task.Model); !linear {
 		return nil, e.File.Refuse("model.name", e.File.Model.Name,

@@ -27,13 +27,13 @@ func TestOwnersWalk(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	x, err := o.Facts()
+	x, err := o.Terms()
 	if err != nil {
 		t.Fatal(err)
 	}
-	if x.Unit != account.Owner() || x.Queries != 4 || x.Rounds != 6 || x.Interval != 0 ||
+	if x.Unit != account.Owner() || x.Charges != 4 || x.Rounds != 6 || x.Interval != 0 ||
 		len(x.Holders) != 2 || slices.Max(x.Holders) > 2 {
-		t.Errorf("facts %+v", x)
+		t.Errorf("terms %+v", x)
 	}
 	l := ledgerOf(t, &x, 50)
 	gate, err := o.Gate(l, "this run")
@@ -76,14 +76,14 @@ func TestOwnersWalk(t *testing.T) {
 			t.Errorf("after visit %d there are %d charges, want %d", visit, got, want)
 		}
 	}
-	if alone, err := o.Alone(); err != nil || alone < .7 {
+	if alone, err := o.LocalBaseline(); err != nil || alone < .7 {
 		t.Errorf("alone %g, %v", alone, err)
 	}
 	other, err := ownerOf(t, run, path)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if y, err := other.Facts(); err != nil || !slices.Equal(y.Holders, x.Holders) {
+	if y, err := other.Terms(); err != nil || !slices.Equal(y.Holders, x.Holders) {
 		t.Errorf("tokens start at %v, another member says %v", x.Holders, y.Holders)
 	}
 	for key, set := range map[string]string{"hops": "count = 2\nhops = \"public\"",

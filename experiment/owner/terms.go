@@ -1,0 +1,108 @@
+package owner
+
+import (
+	"time"
+
+	"sotto/agent"
+	"sotto/algo"
+	"sotto/experiment/plan"
+	"sotto/privacy"
+	"sotto/privacy/account"
+)
+
+// Terms of taking part are what an owner's policy is asked about, and what a plan shows.
+// All of it is public.
+type Terms struct {
+	Protocol
+	Queries
+	Price
+	Warnings []string
+}
+
+// Protocol says what is run, and what goes over the network.
+type Protocol struct {
+	Algorithm string
+	Dataset   string
+	Rounds    uint64        // rounds, steps of every token, or the owner's own wakes
+	Holders   []agent.ID    // where each token starts; nil where models do not walk
+	Interval  time.Duration // mean time between two wakes; 0 in rounds
+	Pairs     bool          // two agents meet at a wake
+	Push      bool          // messages carry the mass of push-sum, which must not get lost
+	BF16      bool          // messages have bfloat16 values
+	Dim       int
+	Extra     int // values of an answer behind the Dim of the model: 1 for a noisy count, else 0
+}
+
+// Queries say what is asked of the data, and with what noise it is answered.
+type Queries struct {
+	Records int // for training; the adjacencies of owners' runs make it public, 0 where it is not
+	Batch   float64
+	Rate    float64
+	Charges int // of the whole run
+	// CheckpointGrowth is by how many bytes every answer makes checkpoints longer, from
+	// which a private iterate is recovered.
+	CheckpointGrowth int
+	Noise            float64
+	NoiseKind        string
+	// Curious, of mechanism decor, is whose secrets its figures allow an adversary to
+	// have: neighbors, one or none.
+	Curious    string
+	Provenance privacy.Provenance
+}
+
+// Price says what that costs.
+type Price struct {
+	Costs      []plan.Cost // of all answers
+	Adjacency  account.Adjacency
+	Unit       account.Unit
+	Delta      float64
+	Target     float64 // epsilon that the run may spend; 0: no limit but the policy's
+	Accountant string
+}
+
+// Terms returns what is planned.
+func (o *Owner) Terms() (Terms, error) {
+	f, p, t := o.e.File, o.plan(), &o.e.Setup.Target
+	m, err := o.e.Setup.Scheme.Mechanism(o.self, p.Noise, o.secret)
+	if err != nil {
+		return Terms{}, f.At("privacy", err)
+	}
+	growth := 0
+	if o.remembers() {
+		growth = 8 + 4*o.e.Task.Model.Dim()
+	}
+	return Terms{
+		Protocol: Protocol{
+			Algorithm: f.Algorithm.Name,
+			Dataset:   f.Data.Dataset,
+			Rounds:    o.steps(),
+			Holders:   o.holders(),
+			Interval:  f.Interval(),
+			Pairs:     f.Pacing == agent.PacingPairs,
+			Push:      f.Has(algo.Mass),
+			BF16:      f.Algorithm.Short(),
+			Dim:       o.e.Task.Model.Dim(),
+			Extra:     f.Privacy.Extra(),
+		},
+		Queries: Queries{
+			Records:          p.Public.Records,
+			Batch:            p.Public.ExpectedBatchSize,
+			Rate:             p.Public.SampleRate,
+			Charges:          p.Queries(),
+			CheckpointGrowth: growth,
+			Noise:            p.Noise,
+			NoiseKind:        f.Privacy.Noise,
+			Curious:          f.Privacy.Curious,
+			Provenance:       m.Provenance(),
+		},
+		Price: Price{
+			Costs:      p.Costs(),
+			Adjacency:  t.Adjacency,
+			Unit:       t.Unit,
+			Delta:      t.Delta,
+			Target:     t.Epsilon,
+			Accountant: t.Accountant,
+		},
+		Warnings: o.e.Notes.Warnings,
+	}, nil
+}
