@@ -56,9 +56,9 @@ max_grad_norm = 1.0
 `, graph+"-"+fmt.Sprint(agents), rounds+1, graph, agents, agents)
 }
 
-// Averaging is the file's private average for an auditor, who brings values of its own.
+// averagingOf is the file's private average for an auditor, who brings values of its own.
 // Everything else is the run's: graph, algorithm, mechanism, noise, gate and oracle.
-func Averaging(e *experiment.Experiment) (*audit.Averaging, error) {
+func averagingOf(e *experiment.Experiment) (*audit.Averaging, error) {
 	f := e.File
 	m := f.Mechanism()
 	switch {
@@ -115,7 +115,7 @@ func Pairwise(ctx context.Context, e *experiment.Experiment, observer, claim str
 	if o.Adversary, err = network.ParseAdversary(observer); err != nil {
 		return nil, err
 	}
-	a, err := Averaging(e)
+	a, err := averagingOf(e)
 	if err != nil {
 		return nil, err
 	}
@@ -144,7 +144,7 @@ func Reconstruct(ctx context.Context, e *experiment.Experiment, observer string,
 
 // noiseless is the average with gates that add nothing.
 func noiseless(e *experiment.Experiment) (*audit.Averaging, error) {
-	a, err := Averaging(e)
+	a, err := averagingOf(e)
 	if err != nil {
 		return nil, err
 	}

@@ -288,7 +288,7 @@ func pairAttack(ctx context.Context, text []byte, set []string, o audit.Pairwise
 	if err != nil {
 		return audit.Bound{}, err
 	}
-	a, err := Averaging(e)
+	a, err := averagingOf(e)
 	if err != nil {
 		return audit.Bound{}, err
 	}
