@@ -56,10 +56,9 @@ func (p *process) readClaims() ([]*node.Attestation, error) {
 		return nil, err
 	}
 	of := make([]*node.Attestation, len(p.Roster.Members))
-	for k := range p.heads {
-		h := &p.heads[k]
+	for _, h := range p.heads {
 		if i := slices.Index(p.Roster.Names(), h.Name); i >= 0 {
-			of[i] = &h.Claim
+			of[i] = &h.Claim // a copy: the list is edited while the node reads this
 		}
 	}
 	return of, nil
