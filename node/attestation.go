@@ -63,7 +63,7 @@ func ParseAttestation(b []byte, owner ed25519.PublicKey, last *Attestation) (*At
 
 // file takes in the attestation of a neighbor that has finished. One that does not hold is
 // refused and named; what was held before stands.
-func (n *Node) file(l *link, f *Frame) error {
+func (l *link) file(n *Node, f *Frame) error {
 	if len(f.Payload) == 0 || n.cfg.Keys == nil {
 		return nil
 	}

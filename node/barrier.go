@@ -19,15 +19,8 @@ type barrier struct {
 var _ pacer = (*barrier)(nil)
 
 func newBarrier(n *Node) *barrier {
-	c := &n.cfg
-	p := &barrier{mailing: mailing{n: n}, graphs: graphs{one: c.Graph, from: c.Graphs, last: c.Rounds}}
-	p.ties = twoWay{p}
-	switch {
-	case c.sparse():
-		p.ties = sparse{twoWay{p}}
-	case c.oneWay():
-		p.ties = oneWay{twoWay{p}}
-	}
+	p := &barrier{mailing: mailing{n: n}, graphs: newGraphs(&n.cfg)}
+	p.ties = newTies(p)
 	return p
 }
 
@@ -243,14 +236,14 @@ func (p *barrier) keep(round uint64, out sent) error {
 			l.mail.advance(round)
 		}
 		p.queue(l, round, p.hears)
-		n.finish(l)
+		l.finish(n)
 		p.ties.stored(l, was)
 	})
 }
 
 func (p *barrier) resend(l *link, hello bool) {
 	p.queue(l, 0, p.hears)
-	p.n.finish(l)
+	l.finish(p.n)
 	if hello {
 		p.ties.hello(l)
 	}

@@ -1,9 +1,11 @@
 package node
 
 import (
+	"fmt"
 	"math"
 	"time"
 
+	"sotto/config"
 	"sotto/rng"
 )
 
@@ -44,3 +46,17 @@ func (c *clock) wait() time.Duration {
 
 // rung says that the next ring has come.
 func (c *clock) rung() { c.drawn = false }
+
+// checkClock refuses intervals beside another pace, and what only rounds have.
+func (c *Config) checkClock() error {
+	switch {
+	case c.Interval < 0 || c.Interval > maxInterval:
+		return config.Bad("interval", c.Interval, fmt.Sprintf("0 to %v", maxInterval))
+	case c.Interval > 0 && (c.Wakes != nil || c.Missing != Wait):
+		return config.Bad("interval", c.Interval,
+			"0 with recorded wakes and with missing proceed: a node that wakes by its clock waits for nobody")
+	case c.BF16 && c.byWakes():
+		return config.Bad("bf16", c.BF16, "false, where agents wake by a clock or a list")
+	}
+	return nil
+}

@@ -36,9 +36,47 @@ const (
 
 // Config is what a node is handed.
 type Config struct {
+	Identity
+	Learner
+	Pace
+	Timing
+	Ledgers
+	Transport Transport
+	Store     *Store
+	Log       *slog.Logger // default: none
+	// OnRound, when not nil, is called after every completed round, when it is stored. It
+	// may call Params and Status.
+	OnRound func(RoundReport)
+}
+
+// Identity says who the node is among the members of a run.
+type Identity struct {
 	Self  agent.ID
-	Run   [32]byte // digest of the signed roster
-	Names []string // of the members, for logs and status; nil: their numbers
+	Run   [32]byte            // digest of the signed roster
+	Names []string            // of the members, for logs and status; nil: their numbers
+	Keys  []ed25519.PublicKey // of the members; nil: what they attest is not looked at
+}
+
+// Learner is what the node drives, and what its messages hold.
+type Learner struct {
+	Algorithm agent.Algorithm // as its factory made it
+	Gate      Gate
+	Dim       int // length of answers
+	// Recover, when not nil, is called by New, once the algorithm has its stored state:
+	// it brings what the gate keeps of former answers to where that state is. resumed:
+	// there was one. After an error nothing is asked and nothing sent.
+	Recover func(resumed bool) error
+	// Mass: messages carry the mass of push-sum. Lost messages take theirs with them, so
+	// that Missing is Wait.
+	Mass bool
+	// BF16: messages have bfloat16 values, two bytes each, as those of algo.Rounded. No
+	// other ones are taken. For runs in rounds.
+	BF16 bool
+}
+
+// Pace says whom the node hears and when its algorithm steps: in rounds, unless Wakes,
+// Interval or Holders say otherwise.
+type Pace struct {
 	Graph *topology.Graph
 	// Graphs, when not nil, are those of the rounds, and Graph has all their links
 	// (topology.Union). Every round before Rounds has one. Where links have one direction
@@ -46,24 +84,9 @@ type Config struct {
 	// nobody runs ahead of somebody who hears it; where chance draws links of both
 	// directions, nobody runs ahead of who hears it in that round, and rounds without
 	// neighbor and query are not reported. Missing is then Wait.
-	Graphs    topology.Schedule
-	Algorithm agent.Algorithm // as its factory made it
-	Gate      Gate
-	Head      func() ledger.Head // of the gate's ledger; nil: nothing is charged
-	// Recover, when not nil, is called by New, once the algorithm has its stored state:
-	// it brings what the gate keeps of former answers to where that state is. resumed:
-	// there was one. After an error nothing is asked and nothing sent.
-	Recover func(resumed bool) error
+	Graphs  topology.Schedule
 	Rounds  uint64
-	Dim     int // length of answers
-	// Mass: messages carry the mass of push-sum. Lost messages take theirs with them, so
-	// that Missing is Wait.
-	Mass bool
-	// BF16: messages have bfloat16 values, two bytes each, as those of algo.Rounded. No
-	// other ones are taken. For runs in rounds.
-	BF16      bool
-	Transport Transport
-	Store     *Store
+	Missing string // Wait, also for "", or Proceed
 	// Wakes, when not nil, is who wakes, in order, in place of rounds: every agent steps
 	// at its places in the list, with the newest broadcasts as of these. Rounds is then
 	// the number of this agent's wakes, and Missing is Wait.
@@ -77,36 +100,35 @@ type Config struct {
 	// step and exchange one message. A neighbor that is in another meeting, or does not
 	// answer by the deadline, is not met at that wake. For undirected graphs.
 	Pairs bool
-
 	// Holders, when not nil, says where each token of a run starts whose models walk, in
 	// place of rounds. Rounds is then the number of steps of every token, and the graph
 	// has links in both directions. Hop, when not nil, is the number in [0, 1) from which
 	// the next holder of the visit with the given number is drawn; nil: a secret one.
 	Holders []agent.ID
 	Hop     func(visit uint64) float64
+}
 
-	Missing     string        // Wait, also for "", or Proceed
+// Timing is how long a node waits; 0 stands for the default.
+type Timing struct {
 	Deadline    time.Duration // of a round; default 1 minute
 	Linger      time.Duration // how long to serve neighbors after the last round; default 10 minutes
 	Retry       time.Duration // between two attempts to send, at first; default 100 ms
 	RetryMax    time.Duration // and at last; default 10 s
 	SendTimeout time.Duration // of one attempt; default 1 minute
-	Log         *slog.Logger  // default: none
-	// Spent, when not nil, says what the data have cost so far, for the status. It is
-	// called often.
+}
+
+// Ledgers are what the node is told of its owner's ledger, and tells of it and hears of
+// others'. All of it may be nil.
+type Ledgers struct {
+	Head func() ledger.Head // of the gate's ledger; nil: nothing is charged
+	// Spent says what the data have cost so far, for the status. It is called often.
 	Spent func() *Spent
-	// Attest, when not nil, is asked once, at the end, what to tell the neighbors about
-	// the owner's ledger. Keys are the members' public keys, by number; nil: what they
-	// attest is not looked at. Attestations are those that earlier processes have heard,
-	// by number, nil for none; OnAttestation, when not nil, gets every new one, in a
-	// goroutine of the transport's.
+	// Attest is asked once, at the end, what to tell the neighbors about the owner's
+	// ledger. Attestations are those that earlier processes have heard, by number, nil
+	// for none; OnAttestation gets every new one, in a goroutine of the transport's.
 	Attest        func() *Attestation
-	Keys          []ed25519.PublicKey
 	Attestations  []*Attestation
 	OnAttestation func(from agent.ID, a *Attestation)
-	// OnRound, when not nil, is called after every completed round, when it is stored. It
-	// may call Params and Status.
-	OnRound func(RoundReport)
 }
 
 // Check refuses what New would refuse before it reads anything.
@@ -117,36 +139,14 @@ func (c *Config) fill() error {
 	if c.Missing == "" {
 		c.Missing = Wait
 	}
-	switch {
-	case int(c.Self) >= n:
+	if int(c.Self) >= n {
 		return config.Bad("self", c.Self, fmt.Sprintf("0 to %d", n-1))
-	case c.Missing == Proceed && c.Mass:
-		return config.Bad("missing", c.Missing,
-			"wait, with push-sum: who goes on without a message cannot know whether it is lost, and with "+
-				"it goes its mass")
-	case c.Missing == Proceed && c.oneWay():
-		return config.Bad("missing", c.Missing,
-			"wait, where links have one direction or change: who is left out cannot be told to catch up")
-	case c.Graphs != nil && (c.Wakes != nil || c.Interval > 0):
-		return config.Bad("graphs", "graphs of rounds", "none, where agents wake by a clock or a list")
-	case c.Missing != Wait && c.Missing != Proceed:
-		return config.Bad("missing", c.Missing, "wait or proceed")
-	case c.Wakes != nil && c.Missing != Wait:
-		return config.Bad("missing", c.Missing, "wait, where wakes are recorded")
-	case c.Interval < 0 || c.Interval > maxInterval:
-		return config.Bad("interval", c.Interval, fmt.Sprintf("0 to %v", maxInterval))
-	case c.Interval > 0 && (c.Wakes != nil || c.Missing != Wait):
-		return config.Bad("interval", c.Interval,
-			"0 with recorded wakes and with missing proceed: a node that wakes by its clock waits for nobody")
-	case c.BF16 && (c.Wakes != nil || c.Interval > 0):
-		return config.Bad("bf16", c.BF16, "false, where agents wake by a clock or a list")
-	case c.Pairs && c.Interval == 0:
-		return config.Bad("interval", c.Interval, "above 0 with wakes in pairs")
-	case c.Pairs && c.Graph.Directed():
-		return config.Bad("graph", c.Graph.Name(), "links in both directions, with wakes in pairs")
 	}
-	if err := c.checkHolders(); err != nil {
-		return err
+	for _, check := range []func() error{c.checkMissing, c.checkGraphs, c.checkWakes, c.checkClock,
+		c.checkPairs, c.checkHolders} {
+		if err := check(); err != nil {
+			return err
+		}
 	}
 	for _, d := range []struct {
 		key   string
@@ -181,14 +181,18 @@ func (c *Config) fill() error {
 	return nil
 }
 
-// oneWay reports whether links have one direction or change. Frames of messages then do
-// not tell both ends how far the other is.
-func (c *Config) oneWay() bool {
-	return c.Graphs != nil && len(topology.Period(c.Graphs)) != 1 || c.Graph.Directed()
-}
-
-// sparse reports whether chance draws the links of every round, in both directions: see
-// chance.go.
-func (c *Config) sparse() bool {
-	return c.Graphs != nil && topology.Period(c.Graphs) == nil && topology.Mutual(c.Graphs)
+// checkMissing refuses to go on without peers where they could not catch up.
+func (c *Config) checkMissing() error {
+	switch {
+	case c.Missing == Proceed && c.Mass:
+		return config.Bad("missing", c.Missing,
+			"wait, with push-sum: who goes on without a message cannot know whether it is lost, and with "+
+				"it goes its mass")
+	case c.Missing == Proceed && c.oneWay():
+		return config.Bad("missing", c.Missing,
+			"wait, where links have one direction or change: who is left out cannot be told to catch up")
+	case c.Missing != Wait && c.Missing != Proceed:
+		return config.Bad("missing", c.Missing, "wait or proceed")
+	}
+	return nil
 }

@@ -5,6 +5,7 @@ import (
 	"sync"
 
 	"sotto/agent"
+	"sotto/config"
 	"sotto/topology"
 )
 
@@ -25,6 +26,25 @@ type graphs struct {
 	recent [recentGraphs]*topology.Graph
 	next   int // to be forgotten
 }
+
+// changing reports whether the graph is not one for all rounds.
+func (c *Config) changing() bool { return c.Graphs != nil }
+
+// checkGraphs refuses graphs of rounds where there are none.
+func (c *Config) checkGraphs() error {
+	if c.changing() && c.byWakes() {
+		return config.Bad("graphs", "graphs of rounds", "none, where agents wake by a clock or a list")
+	}
+	return nil
+}
+
+// oneWay reports whether links have one direction or change. Frames of messages then do
+// not tell both ends how far the other is.
+func (c *Config) oneWay() bool {
+	return c.Graphs != nil && len(topology.Period(c.Graphs)) != 1 || c.Graph.Directed()
+}
+
+func newGraphs(c *Config) graphs { return graphs{one: c.Graph, from: c.Graphs, last: c.Rounds} }
 
 // at is the graph of a round.
 func (r *graphs) at(round uint64) *topology.Graph {
@@ -85,7 +105,16 @@ type ties interface {
 	pass(ctx context.Context, round uint64, reports []RoundReport) (uint64, []RoundReport, error)
 }
 
-var _, _, _ ties = twoWay{}, oneWay{}, sparse{}
+// newTies chooses those of the run's graphs.
+func newTies(p *barrier) ties {
+	switch c := &p.n.cfg; {
+	case c.sparse():
+		return sparse{twoWay{p}}
+	case c.oneWay():
+		return oneWay{twoWay{p}}
+	}
+	return twoWay{p}
+}
 
 // twoWay: every link has both directions in every round. A frame of the next round says
 // that the neighbor has this node's of the present one.
@@ -121,10 +150,10 @@ type oneWay struct{ twoWay }
 
 func (t oneWay) behind(l *link) bool      { return l.out && l.round < t.p.n.check.Round }
 func (t oneWay) stored(l *link, _ uint64) { t.hello(l) }
-func (t oneWay) hello(l *link)            { t.p.n.mark(l) }
+func (t oneWay) hello(l *link)            { l.mark(t.p.n) }
 
 // mark tells a neighbor that this node hears which round it has reached. Node.mu is held.
-func (n *Node) mark(l *link) {
+func (l *link) mark(n *Node) {
 	if l.mail != nil {
 		l.drop(Progress)
 		l.push(n.frame(Progress, n.check.Round, nil))

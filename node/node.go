@@ -179,7 +179,7 @@ func (n *Node) current(c *Checkpoint) {
 }
 
 // finish queues the word that this node has finished, if it has. Node.mu is held.
-func (n *Node) finish(l *link) {
+func (l *link) finish(n *Node) {
 	if n.check.Finished {
 		l.push(n.frame(Finished, n.check.Round, n.check.Attestation))
 	}

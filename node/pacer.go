@@ -46,6 +46,9 @@ type pacer interface {
 	resume(c *Checkpoint) error
 }
 
+// byWakes reports whether agents wake by a clock or a list.
+func (c *Config) byWakes() bool { return c.Wakes != nil || c.Interval > 0 }
+
 // newPacer chooses the way that the configuration asks for.
 func newPacer(n *Node) (pacer, error) {
 	switch c := &n.cfg; {

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"sotto/agent"
+	"sotto/config"
 )
 
 // A pairwise wake between nodes. Whose clock rings draws a neighbor and asks it; a
@@ -60,6 +61,17 @@ type table struct {
 	awaits   *meeting        // the reply that is waited for
 	reply    []agent.Message
 	stepping bool // the offer is being answered
+}
+
+// checkPairs refuses what has no meetings.
+func (c *Config) checkPairs() error {
+	switch {
+	case c.Pairs && c.Interval == 0:
+		return config.Bad("interval", c.Interval, "above 0 with wakes in pairs")
+	case c.Pairs && c.Graph.Directed():
+		return config.Bad("graph", c.Graph.Name(), "links in both directions, with wakes in pairs")
+	}
+	return nil
 }
 
 // leased reports whether another node has this one's consent.
@@ -241,7 +253,7 @@ func (p *pairing) keep(round uint64, offer []byte, to *partner, reply []byte) er
 	n.current(&c)
 	if finished {
 		for _, l := range n.order {
-			n.finish(l)
+			l.finish(n)
 		}
 	}
 	return nil
@@ -250,7 +262,7 @@ func (p *pairing) keep(round uint64, offer []byte, to *partner, reply []byte) er
 func (p *pairing) resend(l *link, _ bool) {
 	p.invite(l)
 	p.answered(l)
-	p.n.finish(l)
+	l.finish(p.n)
 }
 
 // invite queues this node's stored offer, if it is for the neighbor. Node.mu is held.

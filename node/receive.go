@@ -19,7 +19,7 @@ func (n *Node) receive(from agent.ID, b []byte) error {
 		n.refuse(from, err)
 	}
 	if hello != nil { // last: a node that waits for this word alone leaves on it
-		n.greet(n.links[from], hello)
+		n.links[from].greet(n, hello)
 	}
 	return err
 }
@@ -59,10 +59,10 @@ func (n *Node) take(from agent.ID, b []byte) (hello *Frame, err error) {
 	}
 	switch f.Kind {
 	case Progress:
-		n.reached(l, f.Round)
+		l.reached(n, f.Round)
 		return nil, nil
 	case Hello, Finished:
-		return &f, n.file(l, &f)
+		return &f, l.file(n, &f)
 	}
 	return nil, n.pace.take(l, &f)
 }
@@ -72,7 +72,7 @@ func (n *Node) take(from agent.ID, b []byte) (hello *Frame, err error) {
 func fromAll(k FrameKind) bool { return k == Hello || k == Finished || k == Progress }
 
 // reached notes how far a neighbor is that hears this node.
-func (n *Node) reached(l *link, round uint64) {
+func (l *link) reached(n *Node, round uint64) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	before := l.round
@@ -83,7 +83,7 @@ func (n *Node) reached(l *link, round uint64) {
 
 // greet answers a hello with the frames that the neighbor may lack, and notes a neighbor
 // that has finished. Node.mu is held.
-func (n *Node) greet(l *link, f *Frame) {
+func (l *link) greet(n *Node, f *Frame) {
 	l.there(f.Round)
 	if f.Kind == Finished {
 		l.finished = true

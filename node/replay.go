@@ -19,6 +19,14 @@ type replay struct {
 
 var _ pacer = (*replay)(nil)
 
+// checkWakes refuses to go on without a peer whose place in the list has come.
+func (c *Config) checkWakes() error {
+	if c.Wakes != nil && c.Missing != Wait {
+		return config.Bad("missing", c.Missing, "wait, where wakes are recorded")
+	}
+	return nil
+}
+
 func newReplay(n *Node) (*replay, error) {
 	r, err := newRecording(n.cfg.Wakes, n.cfg.Graph, n.cfg.Self)
 	if err == nil && r.own != n.cfg.Rounds {
@@ -85,13 +93,13 @@ func (p *replay) keep(round uint64, out sent) error {
 			l.mail.advance(p.expected(l, round))
 		}
 		p.queue(l, round, p.hears)
-		n.finish(l)
+		l.finish(n)
 	})
 }
 
 func (p *replay) resend(l *link, _ bool) {
 	p.queue(l, 0, p.hears)
-	p.n.finish(l)
+	l.finish(p.n)
 }
 
 func (p *replay) take(l *link, f *Frame) error {

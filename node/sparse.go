@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"sotto/agent"
+	"sotto/topology"
 )
 
 // Where chance draws the links of every round, from the public seed, each in both
@@ -19,6 +20,11 @@ import (
 // completes the later one when all who hear it in the earlier one have said so: a crash
 // at either end loses nothing. Nobody waits for another in a circle, because each round
 // waits for what is said after an earlier one.
+
+// sparse reports whether chance draws the links of every round, in both directions.
+func (c *Config) sparse() bool {
+	return c.Graphs != nil && topology.Period(c.Graphs) == nil && topology.Mutual(c.Graphs)
+}
 
 // sparse is for such graphs.
 type sparse struct{ twoWay }
@@ -59,11 +65,11 @@ func (t sparse) previous(c *Checkpoint) uint64 {
 // Only those who were heard in the round wait for the word.
 func (t sparse) stored(l *link, was uint64) {
 	if t.p.n.check.Round > was && t.p.graphs.at(was).Weight(t.p.n.cfg.Self, l.id) != 0 {
-		t.p.n.mark(l)
+		l.mark(t.p.n)
 	}
 }
 
-func (t sparse) hello(l *link) { t.p.n.mark(l) }
+func (t sparse) hello(l *link) { l.mark(t.p.n) }
 
 // pass goes through the rounds in which the node has no neighbor, up to the first query,
 // whose charge makes the round one to be stored. Only rounds with a neighbor or a query

@@ -92,7 +92,7 @@ func (p *ticker) keep(round uint64, out sent) error {
 	}
 	return p.store(&c, sent{round: round - 1}, out, func(l *link) {
 		p.queue(l, round)
-		n.finish(l)
+		l.finish(n)
 	})
 }
 
@@ -124,7 +124,7 @@ func (p *ticker) queue(l *link, from uint64) {
 
 func (p *ticker) resend(l *link, _ bool) {
 	p.queue(l, 0)
-	p.n.finish(l)
+	l.finish(p.n)
 }
 
 func (p *ticker) take(l *link, f *Frame) error {

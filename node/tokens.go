@@ -19,7 +19,7 @@ func (c *Config) checkHolders() error {
 		return nil
 	case len(c.Holders) > maxTokens:
 		return config.Bad("holders", len(c.Holders), fmt.Sprintf("at most %d tokens", maxTokens))
-	case c.Wakes != nil || c.Interval > 0 || c.Graphs != nil || c.Mass || c.BF16 || c.Missing == Proceed:
+	case c.byWakes() || c.changing() || c.Mass || c.BF16 || c.Missing == Proceed:
 		return config.Bad("holders", len(c.Holders),
 			"no tokens with wakes, clocks, graphs that change, masses, bfloat16 values or missing proceed")
 	case c.oneWay():

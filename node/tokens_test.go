@@ -191,8 +191,10 @@ func TestHostileTokens(t *testing.T) {
 		r.halt(0)
 		other.Close()
 	})
-	if _, err := node.New(node.Config{Graph: nodetest.NewWorld(t, nodetest.Options{Agents: 3}).Graph,
-		Holders: []agent.ID{3}}); err == nil {
+	if _, err := node.New(node.Config{Pace: node.Pace{
+		Graph:   nodetest.NewWorld(t, nodetest.Options{Agents: 3}).Graph,
+		Holders: []agent.ID{3},
+	}}); err == nil {
 		t.Error("a token starts at nobody")
 	}
 }

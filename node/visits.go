@@ -86,7 +86,7 @@ func (p *visits) counts() (unit string, total uint64, known bool) { return InVis
 
 func (p *visits) resend(l *link, _ bool) {
 	p.hand(l, true)
-	p.n.finish(l)
+	l.finish(p.n)
 }
 
 // resume takes over the tokens of a checkpoint, which are made anew for the next one.
@@ -261,7 +261,7 @@ func (p *visits) keep(visits uint64, h *hop) error {
 	}
 	for _, l := range n.order {
 		p.hand(l, false)
-		n.finish(l)
+		l.finish(n)
 	}
 	return nil
 }

@@ -34,14 +34,9 @@ func (r *liveRun) observe(attacked agent.Algorithm, g audit.Gate,
 	for i := range errs {
 		self := agent.ID(i)
 		cfg := node.Config{
-			Self:      self,
-			Graph:     r.graph,
-			Graphs:    r.graphs,
-			Rounds:    r.rounds,
-			Dim:       r.dim,
-			Mass:      r.push,
-			BF16:      r.bf16,
-			Gate:      audit.Silent(),
+			Identity:  node.Identity{Self: self},
+			Pace:      node.Pace{Graph: r.graph, Graphs: r.graphs, Rounds: r.rounds},
+			Learner:   node.Learner{Gate: audit.Silent(), Dim: r.dim, Mass: r.push, BF16: r.bf16},
 			Transport: net.Open(self),
 		}
 		defer cfg.Transport.Close()

@@ -75,7 +75,7 @@ min_records = 50
 
 // chosen is what every owner chooses of a node here.
 func chosen() node.Config {
-	return node.Config{Missing: node.Wait, Log: slog.New(slog.DiscardHandler)}
+	return node.Config{Pace: node.Pace{Missing: node.Wait}, Log: slog.New(slog.DiscardHandler)}
 }
 
 // Three owners with nothing but their files train one model: each has the status, the

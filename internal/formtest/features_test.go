@@ -60,14 +60,14 @@ var runFeatures = []feature{
 	{"optional method", pattern(`\.\(interface ?\{`, `\.\(\*?algo\.`), nil},
 }
 
+// pacer.go is the one place where paces meet by intent.
 var nodeFeatures = []feature{
-	{"tokens", pattern(`\.walks\b`), pattern(`^tokens$`)},
-	{"clock", pattern(`\.clock\b`), pattern(`^clock$`)},
-	{"recorded wakes", pattern(`\.turns\b`), pattern(`^wakes$`)},
-	{"sparse graphs", pattern(`\.sparse\b`), pattern(`^chance$`)},
-	{"meetings", pattern(`\.Pairs\b`), pattern(`^meet$`)},
-	{"changing graphs", pattern(`\.Graphs\b`), nil},
-	{"marks", pattern(`\.marks\b`), nil},
+	{"tokens", pattern(`\.Holders\b`), pattern(`^(tokens|visits|pacer)$`)},
+	{"clock", pattern(`\.Interval\b`), pattern(`^(clock|ticker|pairing|pacer)$`)},
+	{"recorded wakes", pattern(`\.Wakes\b`), pattern(`^(replay|pacer)$`)},
+	{"meetings", pattern(`\.Pairs\b`), pattern(`^(pairing|pacer)$`)},
+	{"changing graphs", pattern(`\.Graphs\b`), pattern(`^(graphs|sparse)$`)},
+	{"sparse graphs", pattern(`\.sparse\b`), pattern(`^(graphs|sparse)$`)},
 }
 
 // featuresOf are what is counted in a package; new packages below experiment are its

@@ -166,20 +166,19 @@ func (w *World) Node(t testing.TB, i int, tr node.Transport, fsys ledger.FS, l l
 	}
 	a, own := w.Algorithm(t, i), iterate(i, w.initial())
 	c := node.Config{
-		Self:      agent.ID(i),
-		Run:       w.Run,
-		Graph:     w.Graph,
-		Algorithm: a,
-		Gate:      w.gateOn(i, l, own),
-		Head:      l.Head,
-		Recover:   recovery(a, own),
-		Rounds:    w.Rounds(i),
-		Dim:       w.dim(),
-		Mass:      w.o.Push,
-		BF16:      w.o.BF16,
+		Identity: node.Identity{Self: agent.ID(i), Run: w.Run},
+		Pace:     node.Pace{Graph: w.Graph, Rounds: w.Rounds(i), Interval: w.o.Interval},
+		Learner: node.Learner{
+			Algorithm: a,
+			Gate:      w.gateOn(i, l, own),
+			Recover:   recovery(a, own),
+			Dim:       w.dim(),
+			Mass:      w.o.Push,
+			BF16:      w.o.BF16,
+		},
+		Ledgers:   node.Ledgers{Head: l.Head},
 		Transport: tr,
 		Store:     store,
-		Interval:  w.o.Interval,
 	}
 	if w.o.Tokens > 0 {
 		c.Holders, c.Hop = w.holders(), func(visit uint64) float64 {

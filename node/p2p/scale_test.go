@@ -216,13 +216,10 @@ func (s *scale) train(t *testing.T) time.Duration {
 		tr := timedTransport{l.Open(t, agent.ID(i)), &s.spent.send}
 		gate := privacy.NewGate(own, privacy.Gaussian{NoiseMultiplier: 1}, s.oracle(t, i))
 		ready[i], err = node.New(node.Config{
-			Self:      agent.ID(i),
-			Graph:     s.graph,
-			Algorithm: s.algorithm(t, i),
-			Gate:      gate,
-			Head:      own.Head,
-			Rounds:    s.rounds,
-			Dim:       s.model.Dim(),
+			Identity:  node.Identity{Self: agent.ID(i)},
+			Pace:      node.Pace{Graph: s.graph, Rounds: s.rounds},
+			Learner:   node.Learner{Algorithm: s.algorithm(t, i), Gate: gate, Dim: s.model.Dim()},
+			Ledgers:   node.Ledgers{Head: own.Head},
 			Transport: tr,
 			Store:     store,
 			OnRound: func(r node.RoundReport) {
