@@ -25,13 +25,11 @@ func TestHTTP(t *testing.T) {
 	}
 	var mu sync.Mutex
 	s := Status{
-		Name:      "a",
-		Round:     3,
-		Rounds:    9,
-		Exhausted: true,
-		Counts:    Counts{Missing: 4},
-		Privacy:   &Spent{Epsilon: 1.5, Lifetime: 2, Records: 3},
-		Peers:     []PeerStatus{{Name: "b", State: Late, Round: 2}},
+		Name:    "a",
+		Advance: Advance{Round: 3, Rounds: 9, Exhausted: true},
+		Counts:  Counts{Missing: 4},
+		Privacy: &Spent{Epsilon: 1.5, Lifetime: 2, Records: 3},
+		Peers:   []PeerStatus{{Name: "b", State: Late, Round: 2}},
 	}
 	done := make(chan error)
 	go func() {

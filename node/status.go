@@ -77,21 +77,31 @@ type PeerStatus struct {
 // Status is what a node tells its owner. All of it is public, and no time in it is that
 // of a single step.
 type Status struct {
-	Name      string    `json:"name"`
-	Pace      string    `json:"pace"`   // InRounds, InWakes or InVisits
-	Round     uint64    `json:"round"`  // rounds, own wakes or visits of tokens that are complete
-	Rounds    uint64    `json:"rounds"` // of the run; 0 for visits, which nobody knows before
-	Exhausted bool      `json:"exhausted"`
-	Finished  bool      `json:"finished"`
-	Failure   string    `json:"failure,omitempty"`
-	Began     time.Time `json:"began"` // of this process
-	// expected, from the mean of this process's rounds; 0: not known
-	Left   Seconds `json:"seconds_left"`
-	Counts Counts  `json:"counts"`
+	Name string `json:"name"`
+	Advance
+	Process
+	Counts Counts `json:"counts"`
 	// number of the last record of the ledger that is stored
 	Charges uint64       `json:"last_ledger_record"`
 	Peers   []PeerStatus `json:"peers"`
 	Privacy *Spent       `json:"privacy,omitempty"` // of the owner's ledger, as Config.Spent gives it
+}
+
+// Advance is how far a node has come.
+type Advance struct {
+	Pace      string `json:"pace"`   // InRounds, InWakes or InVisits
+	Round     uint64 `json:"round"`  // rounds, own wakes or visits of tokens that are complete
+	Rounds    uint64 `json:"rounds"` // of the run; 0 for visits, which nobody knows before
+	Exhausted bool   `json:"exhausted"`
+	Finished  bool   `json:"finished"`
+}
+
+// Process is what a node says about this process of it.
+type Process struct {
+	Failure string    `json:"failure,omitempty"`
+	Began   time.Time `json:"began"`
+	// expected, from the mean of its rounds; 0: not known
+	Left Seconds `json:"seconds_left"`
 }
 
 // What a node counts.
@@ -123,17 +133,12 @@ func (n *Node) Status() Status {
 	c := &n.check
 	unit, total, known := n.pace.counts()
 	s := Status{
-		Name:      n.name(n.cfg.Self),
-		Pace:      unit,
-		Round:     c.Round,
-		Rounds:    total,
-		Exhausted: c.Exhausted,
-		Finished:  c.Finished,
-		Failure:   n.failure,
-		Began:     n.began,
-		Counts:    c.Counts,
-		Charges:   c.Head.Seq,
-		Privacy:   spent,
+		Name:    n.name(n.cfg.Self),
+		Advance: Advance{unit, c.Round, total, c.Exhausted, c.Finished},
+		Process: Process{Failure: n.failure, Began: n.began},
+		Counts:  c.Counts,
+		Charges: c.Head.Seq,
+		Privacy: spent,
 	}
 	if known && n.steps > 0 && !c.Finished {
 		s.Left = Seconds((n.stepping / time.Duration(n.steps) *

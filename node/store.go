@@ -38,25 +38,35 @@ type Checkpoint struct {
 	Self  agent.ID
 	Round uint64 // rounds, or own wakes, that are complete
 	// of the owner's ledger, after the last charge: ledger.Options.KnownSeq and KnownHead
-	Head      ledger.Head
+	Head ledger.Head
+	Ends
+	Counts Counts
+	State  []byte // of the algorithm
+	Underway
+	// what this node says about its ledger; nothing before it has finished
+	Attestation []byte
+
+	placement
+}
+
+// Ends is what has come to its end.
+type Ends struct {
 	Exhausted bool // the budget is spent
 	Done      bool // the algorithm needs no further steps
-	Finished  bool
-	Counts    Counts
-	State     []byte // of the algorithm
+	Finished  bool // the run, for this node
+}
+
+// Underway is what neighbors may still lack, or this node of theirs.
+type Underway struct {
 	// messages of the round for which it sent before Outbox, which is Round-1 unless
 	// chance draws links; nil: that was skipped, or there is none
 	Before []byte
 	Outbox []byte // messages of round Sent
 	Sent   uint64 // Round, or by a clock the last wake that has sent anything
-	// what this node says about its ledger; nothing before it has finished
-	Attestation []byte
 	// by a clock: the newest message of every neighbor that the last wake took in; in
 	// pairs: the last reply to each
 	Heard []byte
 	Undo  []byte // in a meeting that Outbox is the offer of: the algorithm's state before it
-
-	placement
 }
 
 // placement is what decides where a checkpoint is written, and what of it.

@@ -32,16 +32,14 @@ func TestStoreIsLocked(t *testing.T) {
 		t.Errorf("an empty store holds %v, %v", c, err)
 	}
 	want := node.Checkpoint{
-		Run:       [32]byte{1},
-		Self:      2,
-		Round:     3,
-		Head:      ledger.Head{Seq: 4, Hash: [32]byte{5}},
-		Exhausted: true,
-		Done:      true,
-		Finished:  true,
-		Counts:    node.Counts{Missing: 6, Bytes: 7},
-		State:     []byte("state"),
-		Outbox:    []byte("outbox"),
+		Run:      [32]byte{1},
+		Self:     2,
+		Round:    3,
+		Head:     ledger.Head{Seq: 4, Hash: [32]byte{5}},
+		Ends:     node.Ends{Exhausted: true, Done: true, Finished: true},
+		Counts:   node.Counts{Missing: 6, Bytes: 7},
+		State:    []byte("state"),
+		Underway: node.Underway{Outbox: []byte("outbox")},
 	}
 	if err := s.Save(&want); err != nil {
 		t.Fatal(err)
@@ -91,8 +89,8 @@ func BenchmarkDurable(b *testing.B) {
 		b.Fatal(err)
 	}
 	defer s.Close()
-	c := &node.Checkpoint{State: make([]byte, 8*38424), Before: make([]byte, 4*38424),
-		Outbox: make([]byte, 4*38424)}
+	c := &node.Checkpoint{State: make([]byte, 8*38424),
+		Underway: node.Underway{Before: make([]byte, 4*38424), Outbox: make([]byte, 4*38424)}}
 	b.Run("checkpoint", func(b *testing.B) {
 		for b.Loop() {
 			if err := s.Save(c); err != nil {
