@@ -20,10 +20,8 @@ import (
 // and every reader checks the next record against it. Its size grows with the number of
 // distinct events, not with that of records.
 type chain struct {
-	genesis   Genesis
-	origin    [sha256.Size]byte // hash of the genesis
-	prev      [sha256.Size]byte // hash of the last record, or of the genesis
-	next      uint64            // number of the next record
+	genesis Genesis
+	links
 	records   uint64
 	charges   uint64
 	dataset   string
@@ -31,6 +29,13 @@ type chain struct {
 	events    map[string]*tally // by canonical JSON
 	order     []*tally          // as first charged
 	pending   *tally            // of the last event looked up, if it was never charged
+}
+
+// links are what ties records together.
+type links struct {
+	origin [sha256.Size]byte // hash of the genesis
+	prev   [sha256.Size]byte // hash of the last record, or of the genesis
+	next   uint64            // number of the next record
 }
 
 // tally is one event and how often it was charged.
@@ -41,7 +46,7 @@ type tally struct {
 }
 
 func newChain(g Genesis, hash [sha256.Size]byte) *chain {
-	return &chain{genesis: g, origin: hash, prev: hash, next: 1, events: map[string]*tally{}}
+	return &chain{genesis: g, links: links{hash, hash, 1}, events: map[string]*tally{}}
 }
 
 func (c *chain) head() Head { return Head{Seq: c.next - 1, Hash: c.prev} }

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"iter"
-	"path/filepath"
 	"sync"
 	"unicode/utf8"
 
@@ -88,22 +87,32 @@ func (o *Options) needKey() error {
 // File is a durable ledger, made by Create, Open or OpenFor. It is safe for concurrent
 // use; one lock orders all calls, so a Charge waits for those before it.
 type File struct {
-	dir  string
+	folder
 	opt  Options
 	lock io.Closer
 
-	mu        sync.Mutex
-	chain     *chain
+	mu    sync.Mutex
+	chain *chain
+	admission
+	tail
+	round  uint64
+	poison error
+	closed bool
+}
+
+// admission is what decides whether an answer is charged.
+type admission struct {
 	filter    account.Filter
 	exhausted bool
-	dataless  bool // the data set in use is not known
-	round     uint64
-	seg       Appender
-	at        end
+	dataless  bool   // the data set in use is not known
 	last      *tally // of the last charge
-	buf       []byte
-	poison    error
-	closed    bool
+}
+
+// tail is where the next record goes.
+type tail struct {
+	seg Appender
+	at  end
+	buf []byte
 }
 
 var _ Ledger = (*File)(nil)
@@ -238,10 +247,6 @@ func (f *File) rotate() error {
 	e := f.chain.entry(Rotated)
 	e.Round, e.Run, e.Agent = f.round, f.opt.Run, f.opt.Agent
 	return f.commit(&e, nil)
-}
-
-func (f *File) segmentPath(n int) string {
-	return filepath.Join(f.dir, fmt.Sprintf(segmentName, n))
 }
 
 // Records implements Ledger: it reads, and checks again, what is on the disk. An error

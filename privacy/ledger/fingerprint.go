@@ -193,12 +193,6 @@ func readFingerprint(fsys FS, name string) (*Fingerprint, error) {
 	return parseFingerprint(b)
 }
 
-// storeFingerprint writes p beside the ledger and returns its tag.
-func (f *File) storeFingerprint(p *Fingerprint) (string, error) {
-	tag := p.Tag()
-	return tag, f.put(fingerprintName(tag), p.encode())
-}
-
 // matchData compares the data set in use with those charged before. One that shares no
 // record is refused; one that has grown or changed is stored together with all former
 // records, which stay charged.
@@ -231,23 +225,4 @@ func (f *File) matchData() (tag string, err error) {
 		return tag, nil
 	}
 	return f.storeFingerprint(all)
-}
-
-// tidy removes what an earlier process left: half-written files, and the fingerprints
-// that the one named by tag contains.
-func (f *File) tidy(tag string) error {
-	names, err := f.opt.FS.List(f.dir)
-	if err != nil {
-		return err
-	}
-	for _, n := range names {
-		contained := f.opt.Fingerprint != nil && strings.HasPrefix(n, fingerprintPrefix) &&
-			n != fingerprintName(tag)
-		if contained || strings.HasSuffix(n, tempSuffix) {
-			if err := f.opt.FS.Remove(filepath.Join(f.dir, n)); err != nil {
-				return err
-			}
-		}
-	}
-	return nil
 }

@@ -3,10 +3,7 @@ package ledger
 import (
 	"errors"
 	"fmt"
-	"io/fs"
 	"path/filepath"
-	"slices"
-	"strings"
 
 	"sotto/privacy/account"
 )
@@ -50,7 +47,7 @@ func take(dir string, o Options, begin func(f *File) error) (*File, error) {
 	if err != nil {
 		return nil, err
 	}
-	f := &File{dir: dir, opt: o, lock: lock}
+	f := &File{folder: folder{o.FS, dir}, opt: o, lock: lock}
 	if err := begin(f); err != nil {
 		return nil, errors.Join(err, f.release())
 	}
@@ -127,91 +124,6 @@ func (f *File) begin(tag, note string) error {
 	return err
 }
 
-// put writes a whole file so that it is there entirely or not at all.
-func (f *File) put(name string, content []byte) error {
-	path := filepath.Join(f.dir, name)
-	if err := f.opt.FS.Remove(path + tempSuffix); err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return err
-	}
-	w, err := f.opt.FS.Create(path + tempSuffix)
-	if err != nil {
-		return err
-	}
-	_, err = w.Write(content)
-	if err == nil {
-		err = w.Sync()
-	}
-	if err = errors.Join(err, w.Close()); err != nil {
-		return err
-	}
-	if err := f.opt.FS.Rename(path+tempSuffix, path); err != nil {
-		return err
-	}
-	return f.opt.FS.SyncDir(f.dir)
-}
-
-// clear removes what an interrupted create left.
-func (f *File) clear() error {
-	born, left, err := leftovers(f.opt.FS, f.dir)
-	if err != nil {
-		return err
-	}
-	if born {
-		return fmt.Errorf("ledger: %s: %w", f.dir, fs.ErrExist)
-	}
-	for _, n := range left {
-		if err := f.opt.FS.Remove(filepath.Join(f.dir, n)); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// leftovers reports whether dir holds a ledger and, if not, what an interrupted create
-// left there. Segments that hold charges but have no genesis are an error: then it was
-// not yet to come but was lost.
-func leftovers(fsys FS, dir string) (born bool, left []string, err error) {
-	names, err := fsys.List(dir)
-	if err != nil {
-		return false, nil, err
-	}
-	if slices.Contains(names, genesisFile) {
-		return true, nil, nil
-	}
-	for _, n := range names {
-		switch {
-		case n == fmt.Sprintf(segmentName, 1):
-			if err := checkUnborn(fsys, filepath.Join(dir, n)); err != nil {
-				return false, nil, err
-			}
-			left = append(left, n)
-		case strings.HasSuffix(n, ".log"):
-			return false, nil, fmt.Errorf("%w: %s holds %s but no %s", ErrCorrupt, dir, n, genesisFile)
-		case strings.HasSuffix(n, tempSuffix) || strings.HasPrefix(n, fingerprintPrefix):
-			left = append(left, n)
-		}
-	}
-	return false, left, nil
-}
-
-func checkUnborn(fsys FS, name string) error {
-	b, err := readAll(fsys, name, 2*maxFrame)
-	if err != nil {
-		return err
-	}
-	var e entry
-	for {
-		payload, ok := cutFrame(b)
-		if !ok {
-			return nil
-		}
-		if err := e.parse(payload); err != nil || e.Kind == Charge {
-			return fmt.Errorf("%w: %s holds charges but there is no %s", ErrCorrupt, name, genesisFile)
-		}
-		b = b[frameHeader+len(payload):]
-	}
-}
-
 // open reads the ledger and takes it up where it ends.
 func (f *File) open() error {
 	f.opt.PublicKey = publicKey(f.opt.Key)
@@ -241,7 +153,7 @@ func (f *File) open() error {
 	if err := f.begin(tag, note); err != nil {
 		return err
 	}
-	return f.tidy(tag)
+	return f.tidy(tag, f.opt.Fingerprint != nil)
 }
 
 // resume opens the last segment for writing and cuts what is torn.
