@@ -56,17 +56,22 @@ type BCDParams struct {
 //
 //	Θ_i <- (Σ_j W_ij/D_ii Θ_j + μ c_i θ̂_i) / (1 + μ c_i).
 type BCD struct {
-	p         *BCDParams // shared by all agents
-	name      string
-	propagate uint64 // wakes of model propagation
-	updates   uint64 // T_i
+	p    *BCDParams // shared by all agents
+	name string
+	quota
 	objective
 	factors []float64 // noise of each update relative to the quietest; nil: all the same
 
-	wakes, done uint64 // own wakes, updates among them
-	theta, mix  tensor.Vec
-	fit         tensor.Vec // θ̂_i, nil without
-	mean        tensor.Vec // of the answers; nil unless they are used again
+	theta, mix tensor.Vec
+	fit        tensor.Vec // θ̂_i, nil without
+	mean       tensor.Vec // of the answers; nil unless they are used again
+}
+
+// quota is what an agent does at its wakes.
+type quota struct {
+	propagate   uint64 // wakes of model propagation, the first ones
+	updates     uint64 // T_i, after those
+	wakes, done uint64 // own wakes, updates among them, so far
 }
 
 // mixers are shared by the agents of one worker: a million agents need not keep one each.
@@ -136,7 +141,7 @@ func (p *BCDParams) factory(name string) agent.Factory {
 		if err != nil {
 			return nil, err
 		}
-		a := &BCD{p: p, name: name, objective: o, propagate: p.Propagate, updates: unlimited,
+		a := &BCD{p: p, name: name, objective: o, quota: quota{propagate: p.Propagate, updates: unlimited},
 			theta: make(tensor.Vec, env.Dim), mix: make(tensor.Vec, env.Dim)}
 		if n := len(p.AgentUpdates); n > 0 {
 			a.updates = uint64(p.AgentUpdates[int(env.Self)%n])

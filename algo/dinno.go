@@ -59,13 +59,18 @@ type DiNNO struct {
 	dual  tensor.Vec // p_i
 	rho   float64
 
+	descent
+	mix    mixer
+	update updater
+}
+
+// descent is the minimisation of one round.
+type descent struct {
 	psi      tensor.Vec
 	sum      tensor.Vec // Σ_j θ_j^k over the round's neighbors
 	count    int        // |N(i)|
-	taken    int        // primal steps of this round
+	taken    int        // primal steps so far
 	gradient tensor.Vec
-	mix      mixer
-	update   updater
 }
 
 // NewDiNNO decodes DiNNOParams and returns their factory.

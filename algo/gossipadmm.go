@@ -42,12 +42,17 @@ type GossipADMM struct {
 	self agent.ID
 	objective
 	agents int // in the run
-	step   int // gradient steps taken in this wake
 
 	degree float64 // Σ_h W_lh
 	x      tensor.Vec
 	edges  []admmEdge // by neighbor, ascending
-	active int        // of the wake in progress
+	meeting
+}
+
+// meeting is the wake in progress.
+type meeting struct {
+	step   int // gradient steps taken
+	active int // the edge; below 0: there is no meeting
 	u, g   tensor.Vec
 }
 
@@ -89,10 +94,8 @@ func NewGossipADMM(decode func(any) error) (agent.Factory, error) {
 			self:      env.Self,
 			objective: o,
 			agents:    env.Agents,
-			active:    -1,
 			x:         make(tensor.Vec, env.Dim),
-			u:         make(tensor.Vec, 2*env.Dim),
-			g:         make(tensor.Vec, env.Dim),
+			meeting:   meeting{active: -1, u: make(tensor.Vec, 2*env.Dim), g: make(tensor.Vec, env.Dim)},
 		}
 		if p.Start == "init" {
 			copy(a.x, env.Init)

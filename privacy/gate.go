@@ -24,13 +24,10 @@ type Gate struct {
 	ledger    ledger.Ledger
 	oracles   map[string]Oracle
 	mechanism Mechanism
-	keys      keySource
-	simulated bool
-
-	byOracle       map[string]Mechanism // instead of mechanism, see Use
-	rounds         []beginner           // oracles whose records change with the round
-	noiseOnly      map[string]string    // oracle by the name of a query for its noise alone, see NoiseOnly
-	noiseOnlyCount uint64               // such answers since Begin
+	byOracle  map[string]Mechanism // instead of mechanism, see SetMechanism
+	streams
+	rounds    []beginner // oracles whose records change with the round
+	noiseOnly noiseOnly
 
 	round uint64
 	live  []agent.Neighbor
@@ -41,6 +38,18 @@ type Gate struct {
 		mechanism Mechanism
 		event     account.Event
 	}
+}
+
+// streams are where keys come from.
+type streams struct {
+	keys      keySource
+	simulated bool
+}
+
+// noiseOnly are queries for the noise of an oracle alone, see Gate.NoiseOnly.
+type noiseOnly struct {
+	oracle map[string]string // by the name of the query
+	count  uint64            // of such answers since Begin
 }
 
 // beginner is implemented by oracles whose records change with the round.
@@ -116,10 +125,10 @@ func (g *Gate) SetMechanism(oracle string, m Mechanism) {
 // answers alone, around zero, with a fresh key. They read no data, so that nothing is
 // charged. It is called before the first answer.
 func (g *Gate) NoiseOnly(name, oracle string) {
-	if g.noiseOnly == nil {
-		g.noiseOnly = map[string]string{}
+	if g.noiseOnly.oracle == nil {
+		g.noiseOnly.oracle = map[string]string{}
 	}
-	g.noiseOnly[name] = oracle
+	g.noiseOnly.oracle[name] = oracle
 }
 
 // Keys says where a gate's streams come from. The zero Keys are secret: a fresh key of
@@ -137,8 +146,8 @@ func (k Keys) Simulated() bool { return k.simulated }
 
 // Open returns the gate of agent self over its oracles.
 func Open(l ledger.Ledger, m Mechanism, oracles map[string]Oracle, keys Keys, self agent.ID) *Gate {
-	g := &Gate{ledger: l, mechanism: m, oracles: oracles, simulated: keys.simulated,
-		keys: func(uint64) rng.Key { return rng.NewKey() }}
+	g := &Gate{ledger: l, mechanism: m, oracles: oracles, streams: streams{simulated: keys.simulated,
+		keys: func(uint64) rng.Key { return rng.NewKey() }}}
 	if keys.simulated {
 		g.keys = func(seq uint64) rng.Key { return rng.Simulated(keys.seed, uint32(self), seq) }
 	}
@@ -171,7 +180,7 @@ func (g *Gate) Simulated() bool { return g.simulated }
 // Begin tells the gate which round it is and whose messages arrived in it. The slice is
 // valid until the next Begin.
 func (g *Gate) Begin(round uint64, live []agent.Neighbor) {
-	g.round, g.live, g.noiseOnlyCount = round, live, 0
+	g.round, g.live, g.noiseOnly.count = round, live, 0
 	for _, o := range g.rounds {
 		o.Begin(round)
 	}
@@ -258,7 +267,7 @@ func needsGrid(m Mechanism) bool {
 // returns ErrExhausted nothing was charged or read; after any other error of the ledger
 // nothing was read.
 func (g *Gate) Answer(q *agent.Query, dst tensor.Vec) error {
-	name, noiseOnly := g.noiseOnly[q.Oracle]
+	name, noiseOnly := g.noiseOnly.oracle[q.Oracle]
 	if noiseOnly {
 		like := *q
 		like.Oracle, q = name, &like
@@ -317,8 +326,8 @@ var used = sync.Pool{New: func() any { return new(scratch) }}
 // with the round and their count in it, from 2^63 on, which no charge reaches. A
 // simulated gate derives the key from it, so that a resumed run draws the same noise.
 func (g *Gate) noiseOnlySeq() uint64 {
-	g.noiseOnlyCount++
-	return 1<<63 | g.round<<16 | g.noiseOnlyCount
+	g.noiseOnly.count++
+	return 1<<63 | g.round<<16 | g.noiseOnly.count
 }
 
 // size makes v the value zero, in exact integers where the mechanism asks for them.

@@ -25,7 +25,11 @@ type Info struct {
 	DoublyStochastic bool    `json:"doubly_stochastic"`
 	Connected        bool    `json:"connected"`
 	Draws            int     `json:"draws"` // see [Graph.Draws]
+	Spectrum
+}
 
+// Spectrum is what the eigenvalues of the mixing matrix W and of the graph say.
+type Spectrum struct {
 	// Computed says whether the fields below hold; if not, NotComputed says why and they
 	// are 0.
 	Computed    bool   `json:"spectrum_computed"`

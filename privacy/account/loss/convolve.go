@@ -16,8 +16,8 @@ func (e TooWide) Error() string {
 	return fmt.Sprintf("loss: window is %.3g times larger than the %d cells allowed", e.Factor, maxCells)
 }
 
-// Sum is the law of the summed loss on a window, tilted by exp(lam l - k): y[i] at
-// grid point start+i.
+// Sum is the law of the summed loss on a window, tilted by exp(Lam l - k): y[i] at grid
+// point start+i.
 type Sum struct {
 	h     float64
 	start int
@@ -25,16 +25,20 @@ type Sum struct {
 	Lam   float64
 	k     float64
 	Inf   float64 // probability of +Inf
-	tau   float64 // bound of the mass above the window
-	wrap  float64 // bound of the tilted mass that wrapped around, which only raises the profile
-	Err   float64 // bound of round-off in delta, relative to exp(k - lam eps)
+	errors
+}
+
+// errors bound what a sum lacks or has too much.
+type errors struct {
+	tau   float64 // the mass above the window
+	wrap  float64 // the tilted mass that wrapped around, which only raises the profile
+	Err   float64 // round-off in delta, relative to exp(k - Lam eps)
+	round float64 // relative round-off of the profiles
 	Drift float64 // upward drift of rounding, in nats
 	vari  float64 // sum of count h^2/2: the exponent of the rounding bound
 	// where some loss exceeds Steep: sum of count h, how far rounding can move the
 	// sum at most; else 0
 	worst float64
-	round float64 // relative round-off of the profiles
-	tight bool
 }
 
 // vanished is the logarithm below which a spectral value is dropped: 1e-26.
@@ -55,7 +59,7 @@ func Convolve(ds []Law, lam, nats float64) (Sum, error) {
 	}
 	n := fftSize(int(cells))
 	origin := 0 // grid point of index 0 of the circular arrays
-	c := Sum{h: h, start: start, Lam: lam, wrap: 2 * math.Exp(-nats), tight: true}
+	c := Sum{h: h, start: start, Lam: lam, errors: errors{wrap: 2 * math.Exp(-nats)}}
 	w := transformOf(n)
 	defer transforms.Put(w)
 	x, z, logs := w.x, w.z, w.logs

@@ -229,10 +229,10 @@ func (g *Gossip) modularDetermined(a Adversary) func(u int) bool {
 	for _, p := range g.primes() {
 		if g.static() {
 			e := newEchelon(p, g.Agents, a.members)
-			g.modularKrylov(a, e)
+			e.krylov(g, a)
 			spaces = append(spaces, e)
 		} else {
-			spaces = append(spaces, g.modularRunning(p, []Adversary{a})...)
+			spaces = append(spaces, p.running(g, []Adversary{a})...)
 		}
 	}
 	return func(u int) bool {

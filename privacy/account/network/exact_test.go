@@ -88,7 +88,7 @@ func TestArithmeticsAgree(t *testing.T) {
 			}
 		}
 		for _, p := range g.primes() {
-			if rank := g.modularRanks(p, []Adversary{a})[0]; rank != e.rank {
+			if rank := p.ranks(&g, []Adversary{a})[0]; rank != e.rank {
 				t.Fatalf("trial %d: rank %d modulo %d, want %d", trial, rank, p.p, e.rank)
 			}
 		}
@@ -212,7 +212,7 @@ func TestNoDirectionDrowns(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if rank := g.modularRanks(g.primes()[0], []Adversary{a})[0]; v.Rank != 80 || rank != 80 {
+	if rank := g.primes()[0].ranks(&g, []Adversary{a})[0]; v.Rank != 80 || rank != 80 {
 		t.Errorf("rank %d, modulo a prime %d, want 80", v.Rank, rank)
 	}
 	// The same round by round, where there is no Krylov space.

@@ -194,7 +194,7 @@ func (g *Gossip) check(views []*View, doubtful []int) {
 	}
 	ranks := make([]int, len(doubtful))
 	for _, p := range g.primes() {
-		for k, rank := range g.modularRanks(p, asked) {
+		for k, rank := range p.ranks(g, asked) {
 			ranks[k] = max(ranks[k], rank)
 		}
 	}

@@ -19,14 +19,14 @@ func (r reduced) weight(w Weight) uint64 {
 	return v
 }
 
-// modularRanks returns the rank of each adversary's view modulo p, without what members
+// ranks returns the rank of each adversary's view modulo p, without what members
 // know themselves. It is never above the true rank.
-func (g *Gossip) modularRanks(p modulus, adversaries []Adversary) []int {
+func (p modulus) ranks(g *Gossip, adversaries []Adversary) []int {
 	ranks := make([]int, len(adversaries))
 	if g.static() {
 		for i, a := range adversaries {
 			e := newEchelon(p, g.Agents, a.members)
-			g.modularKrylov(a, e)
+			e.krylov(g, a)
 			ranks[i] = e.rank - len(a.members)
 		}
 		return ranks
@@ -35,15 +35,15 @@ func (g *Gossip) modularRanks(p modulus, adversaries []Adversary) []int {
 	most := max(1, 1<<26/(g.Agents*g.Agents))
 	for from := 0; from < len(adversaries); from += most {
 		part := adversaries[from:min(len(adversaries), from+most)]
-		for i, e := range g.modularRunning(p, part) {
+		for i, e := range p.running(g, part) {
 			ranks[from+i] = e.rank - len(part[i].members)
 		}
 	}
 	return ranks
 }
 
-// modularKrylov is krylov modulo p.
-func (g *Gossip) modularKrylov(a Adversary, e *echelon) {
+// krylov is Gossip.krylov modulo p.
+func (e *echelon) krylov(g *Gossip, a Adversary) {
 	if len(g.Rounds) == 0 {
 		return
 	}
@@ -117,9 +117,9 @@ func (o *reducedOperator) apply(x []uint64) []uint64 {
 	return y
 }
 
-// modularRunning forms the running product modulo p and each adversary's rows of it.
+// running forms the running product modulo p and each adversary's rows of it.
 // Methods other than plain are not exact and do not come here.
-func (g *Gossip) modularRunning(p modulus, adversaries []Adversary) []*echelon {
+func (p modulus) running(g *Gossip, adversaries []Adversary) []*echelon {
 	out := make([]*echelon, len(adversaries))
 	for i, a := range adversaries {
 		out[i] = newEchelon(p, g.Agents, a.members)

@@ -28,15 +28,15 @@ func (g *Gossip) MuffliatoPrinted(v int) ([]float64, error) {
 		}
 	}
 	if g.static() {
-		plain.printedStatic(a, message)
+		printedStatic(&plain, a, message)
 	} else {
-		plain.printedRunning(a, message)
+		printedRunning(&plain, a, message)
 	}
 	return sum, nil
 }
 
 // printedStatic calls f with the rows of powers of W that the observer receives.
-func (g *Gossip) printedStatic(a Adversary, f func(x []float64)) {
+func printedStatic(g *Gossip, a Adversary, f func(x []float64)) {
 	if len(g.Rounds) == 0 {
 		return
 	}
@@ -52,7 +52,7 @@ func (g *Gossip) printedStatic(a Adversary, f func(x []float64)) {
 }
 
 // printedRunning calls f with the rows of the running product that the observer receives.
-func (g *Gossip) printedRunning(a Adversary, f func(x []float64)) {
+func printedRunning(g *Gossip, a Adversary, f func(x []float64)) {
 	r := g.unlearned(make([]bool, g.Agents), Plain())
 	for k, m := range g.Rounds {
 		g.observed(a, k, func(sum []Link) { f(r.now[sum[0].From]) })
