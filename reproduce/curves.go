@@ -9,7 +9,6 @@ import (
 	"slices"
 	"sotto/experiment/sweep"
 	"strconv"
-	"sync"
 
 	"sotto/config"
 	"sotto/experiment/rundir"
@@ -25,7 +24,7 @@ import (
 // configuration's digest), and by what metrics.csv says of it.
 var curveColumns = []string{"config_digest", "engine", "arithmetic", "round", "agent", "metric", "value"}
 
-// curves are the kept metrics of a study's runs.
+// Curves are the kept metrics of a study's runs.
 type Curves map[RunKey][]rundir.Row
 
 // CurveKey names the run of a row in a file of kept metrics.
@@ -124,73 +123,32 @@ func parseCurve(f []string) (curveRow, error) {
 	return r, nil
 }
 
-// curveFile appends to a shard's kept metrics. The file is made with its first rows.
-type curveFile struct {
-	path   string
-	agents bool // the last accuracy of every agent too
-	mu     sync.Mutex
-	table  *rowfile.Table[curveRow]
-}
-
-func newCurveFile(dir string, shard, shards int, agents bool) *curveFile {
-	name := "curves.csv"
-	if shards > 1 {
-		name = fmt.Sprintf("curves-%d-of-%d.csv", shard, shards)
-	}
-	return &curveFile{path: filepath.Join(dir, name), agents: agents}
-}
-
-// keep appends what is kept of a finished run. It is written before the run's row: a run
-// of which the row is missing runs again, and what is kept twice is the same twice.
-func (c *curveFile) keep(row sweep.Row, dir string) error {
+// keptOf is what a study keeps of a finished run, from its directory: with agents the
+// last accuracy of every agent too.
+func keptOf(row *sweep.Row, dir string, agents bool) ([]curveRow, error) {
 	rows, err := rundir.ReadMetrics(dir)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	last := rows[len(rows)-1].Round
-	k := CurveKey(&row)
 	var kept []curveRow
 	for _, r := range rows {
 		whole := slices.Contains([]string{"mean", "all"}, r.Agent) && slices.Contains(keptMetrics, r.Metric)
-		own := c.agents && r.Round == last && r.Metric == "accuracy" &&
+		own := agents && r.Round == last && r.Metric == "accuracy" &&
 			!slices.Contains([]string{"mean", "min", "max"}, r.Agent)
 		if whole || own {
-			kept = append(kept, curveRow{k, r})
+			kept = append(kept, curveRow{CurveKey(row), r})
 		}
 	}
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if c.table == nil {
-		if c.table, err = rowfile.Open(c.path, curveCodec); err != nil {
-			return err
-		}
-	}
-	return c.table.Add(kept...)
-}
-
-// close ends the file; nil has none.
-func (c *curveFile) close() error {
-	if c == nil || c.table == nil {
-		return nil
-	}
-	return c.table.Stop()
+	return kept, nil
 }
 
 // readCurves reads all kept metrics of a study's directory.
 func readCurves(dir string) (Curves, error) {
-	paths, err := filepath.Glob(filepath.Join(dir, "curves*.csv"))
-	if err != nil {
-		return nil, err
-	}
+	rows, err := readBeside(dir, "curves", curveCodec)
 	all := Curves{}
-	for _, path := range paths {
-		rows, err := rowfile.Read(path, curveCodec)
-		if err != nil {
-			return nil, err
-		}
-		all.add(rows)
-	}
-	return all, nil
+	all.add(rows)
+	return all, err
 }
 
 // add enters rows by their runs.

@@ -8,6 +8,7 @@ package reproduce
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -37,8 +38,8 @@ var Scales = []Scale{Smoke, Short, Full}
 type Study struct {
 	Title string
 
-	// cells returns the runs of a study that is a sweep over axes, and report reads what
-	// they have left.
+	// Cells returns the runs of a study that is a sweep over Axes, as settings beside
+	// those of Base, and Report reads what they have left.
 	Cells  func(Scale) []sweep.Cell
 	Axes   []string
 	Base   string
@@ -47,14 +48,11 @@ type Study struct {
 	Curves bool // keeps metrics over time
 	Agents bool // and the last accuracy of every agent
 
-	// simulate makes the document of a study that is no sweep, on as many goroutines as
-	// there are workers.
-	Simulate func(ctx context.Context, scale Scale, workers int) (*Document, error)
-	// compute is simulate for a study of files in the data folder.
-	Compute func(ctx context.Context, scale Scale, dataDir string) (*Document, error)
+	// Make makes the document of a study that is no sweep.
+	Make func(context.Context, Options) (*Document, error)
 }
 
-// found is what the runs of a study have left.
+// Results are what the runs of a study have left.
 type Results struct {
 	Rows   []sweep.Row
 	Times  map[RunKey]RunTime
@@ -95,10 +93,7 @@ func (s *Study) document(ctx context.Context, name string, opt Options) (*Docume
 			return nil, config.Bad("study", name,
 				"a study that is a sweep of runs: this one is a simulation, made whole each time")
 		}
-		if s.Compute != nil {
-			return s.Compute(ctx, opt.Scale, opt.Sweep.DataDir)
-		}
-		return s.Simulate(ctx, opt.Scale, opt.Sweep.Workers)
+		return s.Make(ctx, opt)
 	}
 	f := &Results{Scale: opt.Scale}
 	var err error
@@ -136,26 +131,29 @@ func (s *Study) sweep(ctx context.Context, name string, opt Options) ([]sweep.Ro
 	if err != nil {
 		return nil, err
 	}
-	times := &timeFile{dir: opt.Dir, shard: opt.Sweep.Shard, shards: opt.Sweep.Shards}
+	times, curves := newBeside("times", &opt, timeCodec), newBeside("curves", &opt, curveCodec)
 	progress := opt.Sweep.Progress
 	opt.Sweep.Dir, opt.Sweep.Discard = opt.Dir, true
-	var kept *curveFile
-	if s.Curves {
-		kept = newCurveFile(opt.Dir, opt.Sweep.Shard, opt.Sweep.Shards, s.Agents)
-		opt.Sweep.Keep = kept.keep
+	if s.Curves { // written before the row: a run without a row runs again, and is kept the same twice
+		opt.Sweep.Keep = func(row sweep.Row, dir string) error {
+			kept, err := keptOf(&row, dir, s.Agents)
+			if err != nil {
+				return err
+			}
+			return curves.add(kept...)
+		}
 	}
+	var timing error // the first
 	opt.Sweep.Progress = func(p sweep.Progress) {
-		times.add(&p)
+		if timing == nil {
+			timing = times.add(timeOf(&p))
+		}
 		if progress != nil {
 			progress(p)
 		}
 	}
 	res, err := study.Run(ctx, opt.Sweep)
-	for _, stop := range []func() error{times.close, kept.close} {
-		if stopErr := stop(); err == nil {
-			err = stopErr
-		}
-	}
+	err = cmp.Or(err, timing, times.close(), curves.close())
 	if err != nil {
 		return nil, err
 	}

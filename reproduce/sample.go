@@ -8,6 +8,7 @@ import (
 // Sample is a set of figures of equal runs.
 type Sample []float64
 
+// Mean is NaN without figures.
 func (s Sample) Mean() float64 {
 	sum := 0.
 	for _, x := range s {

@@ -40,7 +40,7 @@ func NewTable(columns ...string) *Document {
 	return &Document{Header: append(columns, SeedColumn, EngineColumn, DigestColumn, HashColumn)}
 }
 
-// addRow appends a row of a table that NewTable began. settings are all that its figures
+// AddRow appends a row of a table that NewTable began. settings are all that its figures
 // follow from besides the engine and the seed; figures are those figures before rounding.
 func (d *Document) AddRow(cells []string, seed, settings string, figures ...float64) {
 	d.Rows = append(d.Rows, append(cells, seed, Engine(),
@@ -66,7 +66,7 @@ func HashFigures(lists ...[]float64) string {
 	return hex.EncodeToString(h.Sum(nil))
 }
 
-// seeds names those from 1 to n.
+// Seeds names those from 1 to n.
 func Seeds(n int) string {
 	if n == 1 {
 		return "1"

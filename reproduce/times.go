@@ -1,9 +1,7 @@
 package reproduce
 
 import (
-	"errors"
 	"fmt"
-	"path/filepath"
 	"runtime"
 	"sotto/experiment/sweep"
 	"strconv"
@@ -74,61 +72,20 @@ func parseTime(f []string) (timeRow, error) {
 	return r, nil
 }
 
-// timeFile appends to a shard's times. The file is made with its first row.
-type timeFile struct {
-	dir           string
-	shard, shards int
-	table         *rowfile.Table[timeRow]
-	err           error // the first
+// timeOf is the line of a run that has just ended.
+func timeOf(p *sweep.Progress) timeRow {
+	return timeRow{TimeKey(&p.Row), RunTime{p.Seconds, p.Split, runtime.NumCPU(), tensor.Kernels()}}
 }
 
-func (t *timeFile) path() string {
-	if t.shards <= 1 {
-		return filepath.Join(t.dir, "times.csv")
-	}
-	return filepath.Join(t.dir, fmt.Sprintf("times-%d-of-%d.csv", t.shard, t.shards))
-}
-
-// add appends a finished run.
-func (t *timeFile) add(p *sweep.Progress) {
-	if t.err != nil {
-		return
-	}
-	if t.table == nil {
-		if t.table, t.err = rowfile.Open(t.path(), timeCodec); t.err != nil {
-			return
-		}
-	}
-	t.err = t.table.Add(timeRow{TimeKey(&p.Row),
-		RunTime{p.Seconds, p.Split, runtime.NumCPU(), tensor.Kernels()}})
-}
-
-// close ends the file, and returns what went wrong first.
-func (t *timeFile) close() error {
-	if t.table != nil {
-		t.err = errors.Join(t.err, t.table.Stop())
-	}
-	return t.err
-}
-
-// readTimes reads all time files of a study's directory; of several times of a run the
-// last in a file counts.
+// readTimes reads all times of a study's directory; of several times of a run the last in
+// a file counts.
 func readTimes(dir string) (map[RunKey]RunTime, error) {
-	paths, err := filepath.Glob(filepath.Join(dir, "times*.csv"))
-	if err != nil {
-		return nil, err
-	}
+	rows, err := readBeside(dir, "times", timeCodec)
 	times := map[RunKey]RunTime{}
-	for _, path := range paths {
-		rows, err := rowfile.Read(path, timeCodec)
-		if err != nil {
-			return nil, err
-		}
-		for _, r := range rows {
-			times[r.key] = r.time
-		}
+	for _, r := range rows {
+		times[r.key] = r.time
 	}
-	return times, nil
+	return times, err
 }
 
 // Time returns the time of a row's run.

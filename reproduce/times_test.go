@@ -15,13 +15,14 @@ import (
 
 func TestTimes(t *testing.T) {
 	dir := t.TempDir()
-	f := &timeFile{dir: dir, shards: 2, shard: 1}
+	f := newBeside("times", &Options{Dir: dir, Sweep: sweep.Options{Shard: 1, Shards: 2}},
+		timeCodec)
 	row := sweep.Row{ConfigDigest: "a", Engine: "3", Arithmetic: "fma"}
 	for _, seconds := range []float64{9, 12.5} {
-		f.add(&sweep.Progress{Row: row, Seconds: seconds, Split: rundir.Split{Noise: 2.25}})
-	}
-	if f.err != nil {
-		t.Fatal(f.err)
+		p := sweep.Progress{Row: row, Seconds: seconds, Split: rundir.Split{Noise: 2.25}}
+		if err := f.add(timeOf(&p)); err != nil {
+			t.Fatal(err)
+		}
 	}
 	path := filepath.Join(dir, "times-1-of-2.csv")
 	b, err := os.ReadFile(path)

@@ -23,7 +23,7 @@ var Paper = reproduce.Paper{
 			Base:  iterationBase, Cells: reproduce.TwoSizes(iterationCells("seed003-figure3")),
 			Report: iterationTable("seed003-figure3"), Curves: true},
 		"theorems": {
-			Title:    "Theorems 1, 2, 3 and 5 beside measured sensitivity, generalisation gap and error",
-			Simulate: theorems},
+			Title: "Theorems 1, 2, 3 and 5 beside measured sensitivity, generalisation gap and error",
+			Make:  theorems},
 	},
 }

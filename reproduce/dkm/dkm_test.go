@@ -90,7 +90,7 @@ func TestIterationRuns(t *testing.T) {
 // part of the mean: on the complete graph the noise's mean alone is p M = 50, where it
 // allows 2·10·(4λ² + 1) = 20 (measured mean of 200 draws, sd about .8).
 func TestTheorems(t *testing.T) {
-	d, err := theorems(context.Background(), reproduce.Smoke, 1)
+	d, err := theorems(context.Background(), reproduce.Options{Scale: reproduce.Smoke})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -6,8 +6,8 @@ import (
 	"math"
 
 	"sotto/agent"
-	"sotto/algo"
 	"sotto/data"
+	"sotto/experiment"
 	"sotto/experiment/replication"
 	"sotto/model"
 	"sotto/privacy/account"
@@ -34,8 +34,8 @@ const (
 )
 
 // theorems sets Theorems 1, 2, 3 and 5 beside what is measured.
-func theorems(ctx context.Context, scale reproduce.Scale, _ int) (*reproduce.Document, error) {
-	size := theoremsSizes[scale]
+func theorems(ctx context.Context, opt reproduce.Options) (*reproduce.Document, error) {
+	size := theoremsSizes[opt.Scale]
 	d := reproduce.NewTable("theorem", "setting", "what is bounded", "measured", "published bound",
 		"sound bound",
 		"published bound holds")
@@ -63,7 +63,7 @@ func theorems(ctx context.Context, scale reproduce.Scale, _ int) (*reproduce.Doc
 		"seed: of records, draws and noise; theorem 5 takes all its draws from one stream",
 		reproduce.RowNote,
 	}
-	if scale == reproduce.Smoke {
+	if opt.Scale == reproduce.Smoke {
 		d.Notes = append(d.Notes, "scale smoke: few draws and instances")
 	}
 	return d, nil
@@ -99,36 +99,34 @@ func addBound(d *reproduce.Document, size theoremsSize, b statement) {
 // theorem1 measures how far one record moves the mean iterate.
 func theorem1(ctx context.Context, d *reproduce.Document, size theoremsSize) error {
 	for _, graph := range []string{"ring", "complete"} {
-		n, err := newNetwork(graph)
+		_, lambda, err := mixing(graph)
 		if err != nil {
 			return err
 		}
-		if n.model, err = model.New("least-squares", model.Shape{Height: 1, Width: theoremDim, Channels: 1},
-			nil); err != nil {
-			return err
-		}
-		n.published, n.records = true, size.records
-		n.edit = func(p *algo.KMParams) { p.PrivateIterate, p.Gamma, p.Alpha = true, .03, theoremAlpha }
 		for _, rounds := range size.rounds {
-			n.rounds = rounds
+			e, err := size.build(1, rounds, fmt.Sprintf("topology.graph=%q", graph),
+				`model.name="least-squares"`,
+				`data.dataset="least-squares"`, "algorithm.gamma=0.03", "algorithm.own_state=true",
+				"algorithm.residual_clip=1.0", fmt.Sprintf("algorithm.alpha=%g", theoremAlpha),
+				"replication.one_record=true", `privacy.mechanism="none"`)
+			if err != nil {
+				return err
+			}
 			setting := fmt.Sprintf("%s, K = %d", graph, rounds)
-			lambda := max(math.Abs(n.info.Lambda2), math.Abs(n.info.LambdaN))
 			bound := replication.Theorem1(1, theoremAlpha, uint64(rounds), lambda, size.records,
 				theoremAgents)
 			expected := 0.
-			n.only = false
 			for draw := range size.draws {
-				x, err := n.apart(ctx, size, uint64(draw+1))
+				x, err := apart(ctx, e, uint64(draw+1), false)
 				if err != nil {
 					return err
 				}
 				expected += x / float64(size.draws)
 			}
 			addBound(d, size, statement{"1", setting, "expected distance", reproduce.Seeds(size.draws),
-				expected, bound,
-				math.NaN()})
-			n.only = true
-			largest, err := n.apart(ctx, size, 1)
+				expected,
+				bound, math.NaN()})
+			largest, err := apart(ctx, e, 1, true)
 			if err != nil {
 				return err
 			}
@@ -139,17 +137,12 @@ func theorem1(ctx context.Context, d *reproduce.Document, size theoremsSize) err
 }
 
 // apart is the distance of the mean iterates of two neighbors with the same draws.
-func (n simulated) apart(ctx context.Context, size theoremsSize, seed uint64) (float64, error) {
+func apart(ctx context.Context, e *experiment.Experiment, seed uint64, only bool) (float64, error) {
 	var sides [2][]float64
-	n.seed = seed
 	for side := range sides {
-		split, err := generated("least-squares", size, 1)
-		if err != nil {
-			return 0, err
-		}
-		n.train = split.Train
-		n.train.Targets[0] = []float32{1e4, -1e4}[side]
-		if sides[side], err = n.mean(ctx); err != nil {
+		e.Task.Split.Train.Targets[0] = []float32{1e4, -1e4}[side]
+		var err error
+		if sides[side], err = mean(ctx, e, seed, only); err != nil {
 			return 0, err
 		}
 	}
@@ -163,22 +156,12 @@ func (n simulated) apart(ctx context.Context, size theoremsSize, seed uint64) (f
 // theorems23 measures the generalisation gap of the sound form.
 func theorems23(ctx context.Context, d *reproduce.Document, size theoremsSize) error {
 	const rounds, delta, clip, gamma = 20, 1e-3, 4., .5
-	n, err := newNetwork("complete")
-	if err != nil {
-		return err
-	}
-	if n.model, err = model.New("logistic",
-		model.Shape{Height: 1, Width: theoremDim, Channels: 1, Classes: 2}, nil); err != nil {
-		return err
-	}
-	n.rounds, n.records, n.clip = rounds, size.records, clip
-	n.edit = func(p *algo.KMParams) { p.Gamma = gamma }
 	for _, eps := range []float64{.1, .5, 1, 3} {
 		plan := account.Plan{
 			Accountant: "gdp",
 			Adjacency:  account.ReplaceOne,
 			Unit:       account.Record(),
-			SampleRate: 1,
+			SampleRate:       1,
 			Steps: []account.PlanStep{{Times: rounds,
 				// .01: room for rounding
 				Event: func(noise, _ float64) (account.Event, error) {
@@ -189,15 +172,17 @@ func theorems23(ctx context.Context, d *reproduce.Document, size theoremsSize) e
 		if err != nil {
 			return err
 		}
-		n.noise = found.NoiseMultiplier
 		gap, within := 0., 0.
 		for trial := range size.trials {
-			split, err := generated("logistic-regression", size, uint64(trial+1))
+			e, err := size.build(uint64(trial+1), rounds, `topology.graph="complete"`,
+				`model.name="logistic"`,
+				`data.dataset="logistic-regression"`, fmt.Sprintf("algorithm.gamma=%g", gamma),
+				fmt.Sprintf("privacy.max_grad_norm=%g", clip),
+				"privacy.noise_multiplier="+reproduce.Exactly(found.NoiseMultiplier))
 			if err != nil {
 				return err
 			}
-			n.train, n.seed = split.Train, uint64(trial+1)
-			mean, err := n.mean(ctx)
+			mean, err := mean(ctx, e, uint64(trial+1), false)
 			if err != nil {
 				return err
 			}
@@ -206,11 +191,11 @@ func theorems23(ctx context.Context, d *reproduce.Document, size theoremsSize) e
 				theta[c] = float32(x)
 			}
 			rate := func(s *data.Dataset) float64 {
-				e := model.Evaluate(n.model, theta, &model.Batch{X: s.X, Labels: s.Labels},
+				e := model.Evaluate(e.Task.Model, theta, &model.Batch{X: s.X, Labels: s.Labels},
 					new(model.Workspace))
 				return 1 - float64(e.Correct)/float64(e.Samples)
 			}
-			g := rate(split.Test) - rate(split.Train)
+			g := rate(e.Task.Split.Test) - rate(e.Task.Split.Train)
 			gap += g / float64(size.trials)
 			if g <= eps {
 				within += 1 / float64(size.trials)
@@ -242,15 +227,10 @@ func theorems23(ctx context.Context, d *reproduce.Document, size theoremsSize) e
 func theorem5(_ context.Context, d *reproduce.Document, size theoremsSize) error {
 	stream := rng.Public(1, "theorem 5")
 	for _, graph := range []string{"ring", "star", "complete"} {
-		n, err := newNetwork(graph)
+		g, lambda, err := mixing(graph)
 		if err != nil {
 			return err
 		}
-		g, err := n.schedule.At(0)
-		if err != nil {
-			return err
-		}
-		lambda := max(math.Abs(n.info.Lambda2), math.Abs(n.info.LambdaN))
 		bracket := (theoremAgents-1)*lambda*lambda + 1
 		for _, mu := range []float64{0, 1} {
 			sum := 0.

@@ -32,8 +32,8 @@ const convergenceNoise = .5
 //	E‖θ^k - θ*‖ <= ρ^k ‖θ^0 - θ*‖ + η s/(1-ρ) E‖ξ‖,  ξ ~ N(0, I) in n·d dimensions,
 //
 // K = 1, C_η = η and C_σ = s. The proof writes D = E‖ξ‖ = O(σ), which hides √(nd).
-func convergence(ctx context.Context, scale reproduce.Scale, workers int) (*reproduce.Document, error) {
-	size := convergenceSizes[scale]
+func convergence(ctx context.Context, opt reproduce.Options) (*reproduce.Document, error) {
+	size := convergenceSizes[opt.Scale]
 	quadratic, err := newQuadratic(size.dim, .5, 1, 0, 1)
 	if err != nil {
 		return nil, err
@@ -50,7 +50,7 @@ func convergence(ctx context.Context, scale reproduce.Scale, workers int) (*repr
 		"measured / bound",
 		"bound with D = 1")
 	for _, p := range []*problem{quadratic, logistic} {
-		if err := addConvergence(ctx, d, p, size, workers); err != nil {
+		if err := addConvergence(ctx, d, p, size, opt.Sweep.Workers); err != nil {
 			return nil, err
 		}
 	}
@@ -67,10 +67,10 @@ func convergence(ctx context.Context, scale reproduce.Scale, workers int) (*repr
 			"O(σ) hides it: with D = 1, σ being in C_σ, the last column is what would have to hold, and "+
 			"in enough dimensions does not", normalNorm(ringAgents*size.dim), ringAgents*size.dim))
 	d.Notes = append(d.Notes, reproduce.RowNote)
-	if err := addPremise(ctx, d, quadratic, apart, size, workers); err != nil {
+	if err := addPremise(ctx, d, quadratic, apart, size, opt.Sweep.Workers); err != nil {
 		return nil, err
 	}
-	if scale == reproduce.Smoke {
+	if opt.Scale == reproduce.Smoke {
 		d.Notes = append(d.Notes, "scale smoke: few rounds and trials")
 	}
 	return d, nil

@@ -4,22 +4,22 @@ import (
 	"context"
 	"fmt"
 	"math"
-	"runtime"
-	"sync"
+	"slices"
+	"sotto/experiment/run"
+	"sotto/experiment/sweep"
 
 	"gonum.org/v1/gonum/mat"
 
 	"sotto/agent"
-	"sotto/algo"
 	"sotto/data"
-	"sotto/model"
+	"sotto/experiment"
+	"sotto/internal/parallel"
 	"sotto/oracle"
 	"sotto/privacy"
-	"sotto/privacy/account"
 	"sotto/privacy/ledger"
+	"sotto/reproduce"
 	"sotto/sim"
 	"sotto/tensor"
-	"sotto/topology"
 )
 
 // Strongly convex problems, and simulations of the learning algorithms on them: the same
@@ -35,15 +35,16 @@ const (
 // problem is a sum of one strongly convex function for each of ringAgents agents, with
 // constants that are known.
 type problem struct {
-	name    string
-	data    *data.Dataset
-	parts   [][]int32 // records of each agent, equally many
-	model   model.Model
-	decay   float64 // λ: every agent's function has a public term λ/2‖θ‖²
-	clip    float64 // above every record's gradient, so that clipping does nothing
-	optimum []float64
-	mu, l   float64   // strong convexity and smoothness of every agent's function
-	hessian []float64 // h_r of a quadratic; nil for others
+	name string
+	// settings of a run file: the model and data of as many records
+	settings []string
+	data     *data.Dataset
+	parts    [][]int32 // records of each agent, equally many
+	decay    float64   // λ: every agent's function has a public term λ/2‖θ‖²
+	clip     float64   // above every record's gradient, so that clipping does nothing
+	optimum  []float64
+	mu, l    float64   // strong convexity and smoothness of every agent's function
+	hessian  []float64 // h_r of a quadratic; nil for others
 }
 
 // newQuadratic returns Σ_r h_r/2 (θ_r - b_ir)² at agent i, h from low to high (data set
@@ -74,8 +75,9 @@ func newQuadratic(dim int, low, high, spread float64, seed uint64) (*problem, er
 	}
 	const reach = 16 // |θ_r - b_ir| is below: minimisers are in [-1, 1], or four times as far with spread 1
 	p.clip = reach * float64(dim) * high
-	p.model, err = model.New("least-squares", model.Shape{Height: 1, Width: dim, Channels: 1}, nil)
-	return p, err
+	p.settings = []string{`model.name="least-squares"`, `data.dataset="quadratics"`,
+		fmt.Sprintf("data.dim=%d", dim)}
+	return p, nil
 }
 
 // newLogistic returns a logistic regression with λ = .1 that is the same at every agent:
@@ -108,10 +110,9 @@ func newLogistic(dim int, seed uint64) (*problem, error) {
 	for range ringAgents {
 		p.parts = append(p.parts, all)
 	}
-	if p.model, err = model.New("logistic", model.Shape{Height: 1, Width: dim, Channels: 1, Classes: 2},
-		nil); err != nil {
-		return nil, err
-	}
+	p.settings = []string{`model.name="logistic"`, `data.dataset="linear-tasks"`,
+		fmt.Sprintf("data.agents=%d", ringAgents), fmt.Sprintf("data.dim=%d", dim), "data.test=1",
+		fmt.Sprintf("data.records_min=%d", records), fmt.Sprintf("data.records_max=%d", records)}
 	return p, p.solveLogistic()
 }
 
@@ -201,21 +202,6 @@ func (g regularised) Answer(q *agent.Query, dst tensor.Vec) error {
 	return nil
 }
 
-// convexParams sets the algorithms' parameters. DP-DiNNO takes plain gradient steps: with
-// the Adam of the publication, which forgets its moments, a step is the sign of the
-// gradient, and there is no rate.
-func convexParams(params any) error {
-	switch p := params.(type) {
-	case *algo.DSGDParams:
-		p.StepSize.StepSize = convexStep
-	case *algo.DSGTParams:
-		p.StepSize.StepSize = convexStep
-	case *algo.DiNNOParams:
-		p.StepSize.StepSize, p.Optimizer.Optimizer, p.Rho = convexStep, "sgd", dinnoRho
-	}
-	return nil
-}
-
 // distances runs the simulation and returns, for each round from 0 on, ‖θ - 1⊗θ*‖ over
 // all agents' models.
 func (s *simulation) distances(ctx context.Context) ([]float64, error) {
@@ -233,53 +219,74 @@ func (s *simulation) distances(ctx context.Context) ([]float64, error) {
 	return out, nil
 }
 
-// start puts every agent behind its gate, on a ring with Metropolis weights.
-func (s *simulation) start() (sim.Runtime, error) {
-	schedule, err := topology.New("ring", "", ringAgents, s.seed, func(any) error { return nil })
-	if err != nil {
-		return nil, err
+// convexBase are whole data sets for batches on a ring with Metropolis weights. DP-DiNNO
+// takes plain gradient steps: with the Adam of the publication, which forgets its
+// moments, a step is the sign of the gradient, and there is no rate.
+const convexBase = `
+name = "convex"
+
+[topology]
+graph = "ring"
+
+[data]
+partition = "natural"
+
+[privacy]
+adjacency = "zero-out"
+sample_rate = 1.0
+target_delta = 1e-5
+`
+
+// experiment is the simulation as a run file. Its records are those of the problem where
+// agents share them, see start.
+func (s *simulation) experiment() (*experiment.Experiment, error) {
+	c := sweep.Cell{Set: slices.Clone(s.p.settings)}
+	set := reproduce.Setter(&c)
+	set("seed=%d", s.seed)
+	set("rounds=%d", s.rounds)
+	set("topology.agents=%d", ringAgents)
+	set("algorithm.name=%q", s.algorithm)
+	set("algorithm.step_size=%g", convexStep)
+	if s.algorithm == "dinno" {
+		set(`algorithm.optimizer="sgd"`)
+		set("algorithm.rho=%g", dinnoRho)
 	}
-	factory, err := algo.New(s.algorithm, convexParams)
-	if err != nil {
-		return nil, err
-	}
-	dim, m := len(s.p.optimum), float64(len(s.p.parts[0]))
-	name, clip := "gaussian", s.p.clip
 	if s.noise == 0 {
-		name, clip = "none", math.Inf(1)
+		set(`privacy.mechanism="none"`)
+	} else {
+		set("privacy.max_grad_norm=%s", reproduce.Exactly(s.p.clip))
+		set("privacy.noise_multiplier=%s", reproduce.Exactly(s.noise*float64(len(s.p.parts[0]))/s.p.clip))
 	}
-	mechanism, err := privacy.NewMechanism(name, s.noise*m/s.p.clip)
+	f, err := experiment.Parse("convex", []byte(convexBase), c.Set)
 	if err != nil {
 		return nil, err
 	}
-	cfg := sim.Config{Schedule: schedule, Dim: dim, Steps: uint64(s.rounds), Workers: 1, Seed: s.seed}
+	return f.Build("")
+}
+
+// start seats every agent over the problem's records, at zero.
+func (s *simulation) start() (sim.Runtime, error) {
+	e, err := s.experiment()
+	if err != nil {
+		return nil, err
+	}
+	clear(e.Task.Init)
+	var agents []sim.Agent
 	pool := oracle.NewPool()
 	for i := range ringAgents {
-		grad := &oracle.Gradient{
-			Model:             s.p.model,
-			Records:           oracle.Records{Data: s.p.data, Index: s.p.parts[i]},
-			SampleRate:        1,
-			ExpectedBatchSize: m,
-			ClipNorm:          clip,
-			Adjacency:         account.ZeroOut,
-			Unit:              account.Record(),
-			Pool:              pool,
-		}
-		gate := privacy.NewSimulatedGate(ledger.NewMemory(nil), mechanism,
-			map[string]privacy.Oracle{"grad": grad}, s.seed, agent.ID(i))
-		a, err := factory(agent.Env{
-			Self:   agent.ID(i),
-			Agents: ringAgents,
-			Dim:    dim,
-			Rounds: uint64(s.rounds),
-			Init:   make(tensor.Vec, dim),
+		p, err := e.Party(experiment.Seat{
+			Self:    agent.ID(i),
+			Records: oracle.Records{Data: s.p.data, Index: s.p.parts[i]},
+			Ledger:  ledger.NewMemory(nil),
+			Keys:    privacy.SimulatedKeys(s.seed),
+			Pool:    pool,
 		})
 		if err != nil {
 			return nil, err
 		}
-		cfg.Agents = append(cfg.Agents, sim.Agent{Algorithm: a, Gate: regularised{gate, s.p.decay}})
+		agents = append(agents, sim.Agent{Algorithm: p.Algorithm, Gate: regularised{p.Gate, s.p.decay}})
 	}
-	return sim.New(cfg)
+	return run.NewRuntime(e, agents, s.seed, 1)
 }
 
 func (s *simulation) distance(run sim.Runtime) float64 {
@@ -296,28 +303,10 @@ func (s *simulation) distance(run sim.Runtime) float64 {
 // simulateAll runs simulations on as many goroutines as there are workers, 0 for one for
 // each processor, and returns their distances in order.
 func simulateAll(ctx context.Context, runs []simulation, workers int) ([][]float64, error) {
-	if workers <= 0 {
-		workers = runtime.GOMAXPROCS(0)
-	}
-	out, errs := make([][]float64, len(runs)), make([]error, len(runs))
-	next := make(chan int)
-	var wg sync.WaitGroup
-	for range min(workers, len(runs)) {
-		wg.Go(func() {
-			for i := range next {
-				out[i], errs[i] = runs[i].distances(ctx)
-			}
-		})
-	}
-	for i := range runs {
-		next <- i
-	}
-	close(next)
-	wg.Wait()
-	for _, err := range errs {
-		if err != nil {
-			return nil, err
-		}
-	}
-	return out, nil
+	out := make([][]float64, len(runs))
+	err := parallel.For(len(runs), workers, func(i int) (err error) {
+		out[i], err = runs[i].distances(ctx)
+		return err
+	})
+	return out, err
 }

@@ -10,8 +10,8 @@ var Paper = reproduce.Paper{
 	Key:  "seed000",
 	Studies: map[string]reproduce.Study{
 		"convergence": {
-			Title:    "the bound (23) beside the measured distance to the optimum, strongly convex problems",
-			Simulate: convergence},
+			Title: "the bound (23) beside the measured distance to the optimum, strongly convex problems",
+			Make:  convergence},
 		"figure1": {Title: "accuracy over the normalised Fiedler value (the rows of table 1)",
 			Axes: mnistAxes, Base: mnistBase, Cells: reproduce.TwoSizes(table1Cells),
 			Report: figure1},
@@ -39,8 +39,8 @@ var Paper = reproduce.Paper{
 		"table5": {
 			Title: "membership inference on a blank image, digits 0 to 2, three agents, epsilon 1, " +
 				"delta 1e-2",
-			Compute: table5},
+			Make: table5},
 		"theorem51": {Title: "the error floor over noise and dimension, strongly convex problems",
-			Simulate: theorem51},
+			Make: theorem51},
 	},
 }

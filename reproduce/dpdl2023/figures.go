@@ -37,7 +37,7 @@ func against(f *plot.Figure, name string, ours, theirs []plot.Point) {
 
 // connectivityFigures draw table 1 over the Fiedler value, one plot for each method as in
 // the paper's Figure 1.
-func connectivityFigures(g *reproduce.Groups[run]) []plot.Figure {
+func connectivityFigures(g *reproduce.Groups[mnistRun]) []plot.Figure {
 	var out []plot.Figure
 	for j, m := range methods {
 		f := plot.Figure{
@@ -53,7 +53,7 @@ func connectivityFigures(g *reproduce.Groups[run]) []plot.Figure {
 			var ours, theirs []plot.Point
 			for i := len(fiedlers) - 1; i >= 0; i-- { // from sparse to complete
 				x := reproduce.Number(fiedlers[i])
-				if s := g.Accuracy(run{mode: "sound", fiedler: fiedlers[i], overlap: "1", method: m,
+				if s := g.Accuracy(mnistRun{mode: "sound", fiedler: fiedlers[i], overlap: "1", method: m,
 					budget: b}); len(s) > 0 {
 					ours = append(ours, s.Percent(x))
 				}
@@ -69,7 +69,7 @@ func connectivityFigures(g *reproduce.Groups[run]) []plot.Figure {
 }
 
 // budgetFigures draw table 1 over epsilon, one plot for each graph.
-func budgetFigures(g *reproduce.Groups[run]) []plot.Figure {
+func budgetFigures(g *reproduce.Groups[mnistRun]) []plot.Figure {
 	var out []plot.Figure
 	for i, fiedler := range fiedlers {
 		f := plot.Figure{
@@ -82,7 +82,7 @@ func budgetFigures(g *reproduce.Groups[run]) []plot.Figure {
 			LogX:    true,
 			Caption: seedBars,
 		}
-		draw := func(m string, was func(k int) published, r run) {
+		draw := func(m string, was func(k int) published, r mnistRun) {
 			var ours, theirs []plot.Point
 			for k := len(budgets) - 1; k > 0; k-- { // rising, without the one that is not private
 				r.mode, r.method, r.budget = "sound", m, budgets[k]
@@ -93,11 +93,11 @@ func budgetFigures(g *reproduce.Groups[run]) []plot.Figure {
 			}
 			against(&f, methodNames[m], ours, theirs)
 		}
-		draw(centralRow, func(k int) published { return publishedCentral[k] }, run{})
+		draw(centralRow, func(k int) published { return publishedCentral[k] }, mnistRun{})
 		for j, m := range methods {
 			draw(m, func(k int) published {
 				return publishedTable1[i][j][k]
-			}, run{fiedler: fiedler, overlap: "1"})
+			}, mnistRun{fiedler: fiedler, overlap: "1"})
 		}
 		if len(f.Curves) > 2 { // more than the central row
 			out = append(out, f)

@@ -36,8 +36,8 @@ target_delta = 1e-5
 every = 200
 `
 
-// run is one run of the paper's MNIST experiments.
-type run struct {
+// mnistRun is one run of the paper's MNIST experiments.
+type mnistRun struct {
 	mode    string // sound or replication
 	fiedler string
 	overlap string
@@ -48,7 +48,7 @@ type run struct {
 }
 
 // steps are the run's own, or what stepOf says.
-func (r run) steps() step {
+func (r mnistRun) steps() step {
 	if r.step != (step{}) {
 		return r.step
 	}
@@ -56,7 +56,7 @@ func (r run) steps() step {
 }
 
 // values are those of mnistAxes.
-func (r run) values() []string {
+func (r mnistRun) values() []string {
 	return []string{r.mode, r.fiedler, r.overlap, r.method, r.budget, fmt.Sprintf("%g", r.steps().first),
 		fmt.Sprint(r.seed)}
 }
@@ -66,7 +66,7 @@ func (r run) values() []string {
 // budget is what RDP under add-remove claims for a guarantee under replace-one. DP-DiNNO
 // has no mixing matrix, and its duals sum to zero only in simultaneous rounds: in place
 // it diverges.
-func (r run) cell(small bool) sweep.Cell {
+func (r mnistRun) cell(small bool) sweep.Cell {
 	s := r.steps()
 	c := sweep.Cell{Values: r.values()}
 	set := reproduce.Setter(&c)
@@ -141,4 +141,4 @@ func trials(small bool) []int {
 var modes = []string{"sound", "replication"}
 
 // collect finds the rows of runs.
-func collect(f *reproduce.Results) *reproduce.Groups[run] { return reproduce.Group(f, run.values) }
+func collect(f *reproduce.Results) *reproduce.Groups[mnistRun] { return reproduce.Group(f, mnistRun.values) }

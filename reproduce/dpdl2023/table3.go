@@ -28,11 +28,11 @@ func table3Cells(small bool) []sweep.Cell {
 	return cells
 }
 
-func timedRun(method, budget string, seed int) run {
+func timedRun(method, budget string, seed int) mnistRun {
 	if method == centralRow {
-		return run{mode: "sound", method: method, budget: budget, seed: seed}
+		return mnistRun{mode: "sound", method: method, budget: budget, seed: seed}
 	}
-	return run{mode: "sound", fiedler: "1", overlap: "1", method: method, budget: budget, seed: seed}
+	return mnistRun{mode: "sound", fiedler: "1", overlap: "1", method: method, budget: budget, seed: seed}
 }
 
 // table3 sets seconds a run beside the published hours.

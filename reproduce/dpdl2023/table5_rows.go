@@ -84,11 +84,7 @@ func FirstModels(ctx context.Context, method, dataDir string) (digest, hash stri
 		return "", "", config.Bad("method", method,
 			"one of "+strings.Join(slices.Sorted(maps.Values(methodNames)), ", "))
 	}
-	train, err := loadAttacked(dataDir)
-	if err != nil {
-		return "", "", err
-	}
-	a, err := newAttacked(withCentral[k], attackStep, train)
+	a, err := newAttacked(withCentral[k], attackStep, attackImages, dataDir)
 	if err != nil {
 		return "", "", err
 	}

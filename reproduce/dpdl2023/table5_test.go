@@ -14,6 +14,10 @@ import (
 	"sotto/tensor"
 )
 
+// handSettings are those of handImages in a run file.
+var handSettings = []string{`data.dataset="glyphs"`, "data.train=1500", "data.test=10",
+	"data.normalize=true", "data.resize=8"}
+
 // handImages are 120 drawn images of each of ten digits.
 func handImages(t *testing.T) *data.Dataset {
 	t.Helper()
@@ -71,19 +75,19 @@ func (g fixedGate) Answer(_ *agent.Query, dst tensor.Vec) error {
 // Of all starts that were looked at, none has a longer gradient of the blank image than
 // the one that is taken.
 func TestStart(t *testing.T) {
-	a, err := newAttacked("dsgd", .1, handImages(t))
+	a, err := newAttacked("dsgd", .1, handSettings, "")
 	if err != nil {
 		t.Fatal(err)
 	}
 	var w model.Workspace
 	length := func(at tensor.Vec) float64 {
 		g := make(tensor.Vec, len(at))
-		a.model.ClippedGradientSum(g, at, a.blank(), math.Inf(1), &w)
+		a.e.Task.Model.ClippedGradientSum(g, at, a.blank(), math.Inf(1), &w)
 		return math.Sqrt(g.Dot(g))
 	}
-	taken, other, shorter := length(a.init), make(tensor.Vec, len(a.init)), 0
+	taken, other, shorter := length(a.e.Task.Init), make(tensor.Vec, len(a.e.Task.Init)), 0
 	for k := range uint64(attackStarts) {
-		a.model.Init(other, rng.Public(attackSeed, "init", k))
+		a.e.Task.Model.Init(other, rng.Public(attackSeed, "init", k))
 		switch l := length(other); {
 		case l > taken:
 			t.Errorf("start %d has %g, the one taken %g", k, l, taken)
@@ -100,16 +104,16 @@ func TestStart(t *testing.T) {
 // 1)), one that has the blank image's gradient more by ln(1 + q(e^{m²/2} - 1)), m being
 // its length over the noise.
 func TestFollower(t *testing.T) {
-	a, err := newAttacked("dsgd", .1, handImages(t))
+	a, err := newAttacked("dsgd", .1, handSettings, "")
 	if err != nil {
 		t.Fatal(err)
 	}
 	a.noise = .05
-	dim := a.model.Dim()
+	dim := a.e.Task.Model.Dim()
 	own, others := make(tensor.Vec, dim), make(tensor.Vec, dim)
 	var w model.Workspace
-	a.model.ClippedGradientSum(own, a.init, a.blank(), attackClip, &w)
-	a.model.ClippedGradientSum(others, a.init,
+	a.e.Task.Model.ClippedGradientSum(own, a.e.Task.Init, a.blank(), attackClip, &w)
+	a.e.Task.Model.ClippedGradientSum(others, a.e.Task.Init,
 		&model.Batch{X: a.train.X.Slice(0, 100), Labels: a.train.Labels[:100]}, attackClip, &w)
 	m := math.Sqrt(own.Dot(own)) / (.05 * attackClip)
 	for there, want := range map[float32]float64{0: math.Log1p(.25 * math.Expm1(-m*m/2)),
@@ -119,7 +123,8 @@ func TestFollower(t *testing.T) {
 			answer[i] = (.25*others[i] + there*own[i]) / 25
 		}
 		f := a.follower(fixedGate(answer))
-		if err := f.Answer(&agent.Query{Oracle: "grad", At: a.init}, make(tensor.Vec, dim)); err != nil {
+		if err := f.Answer(&agent.Query{Oracle: "grad", At: a.e.Task.Init}, make(tensor.Vec, dim)); err !=
+			nil {
 			t.Fatal(err)
 		}
 		if math.Abs(f.ratio-want) > 1e-4*math.Abs(want) {
@@ -132,13 +137,12 @@ func TestFollower(t *testing.T) {
 // algorithm gives the nominal epsilon, and the white-box bound stays below it (false
 // alarm: 5 % by the bound's own level; seeds are fixed).
 func TestTable5(t *testing.T) {
-	train := handImages(t)
 	for _, m := range withCentral {
-		a, err := newAttacked(m, .02, train)
+		a, err := newAttacked(m, .02, handSettings, "")
 		if err != nil {
 			t.Fatal(err)
 		}
-		a.rounds = 4
+		a.e.File.Steps = 4
 		if err := a.calibrate(context.Background()); err != nil {
 			t.Fatal(err)
 		}
@@ -177,11 +181,11 @@ func TestTable5(t *testing.T) {
 // The hash that is checked is that of the first models alone, however many follow, and
 // training them again gives it; a last bit changes it.
 func TestFirstModels(t *testing.T) {
-	a, err := newAttacked("central", .02, handImages(t))
+	a, err := newAttacked("central", .02, handSettings, "")
 	if err != nil {
 		t.Fatal(err)
 	}
-	a.rounds = 2
+	a.e.File.Steps = 2
 	if err := a.calibrate(context.Background()); err != nil {
 		t.Fatal(err)
 	}
@@ -190,11 +194,11 @@ func TestFirstModels(t *testing.T) {
 		attackSize{models: checkedModels + 1, followed: checkedModels + 1, releases: 400}); err != nil {
 		t.Fatal(err)
 	}
-	again, err := newAttacked("central", .02, a.train)
+	again, err := newAttacked("central", .02, handSettings, "")
 	if err != nil {
 		t.Fatal(err)
 	}
-	again.rounds = 2
+	again.e.File.Steps = 2
 	digest, hash, err := again.firstModels(context.Background())
 	if r := d.Rows[0]; err != nil || digest != r[14] || hash != r[16] || hash == r[15] {
 		t.Errorf("digest %s and hash %s (%v), the row is %q", digest, hash, err, r)

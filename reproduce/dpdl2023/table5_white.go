@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"sotto/agent"
+	"sotto/experiment"
 	"sotto/model"
 	"sotto/oracle"
 	"sotto/privacy"
@@ -36,7 +37,7 @@ func (a *attacked) follower(g sim.Gate) follower {
 	if a.method == "central" {
 		last = 300
 	}
-	dim := a.model.Dim()
+	dim := a.e.Task.Model.Dim()
 	return follower{
 		Gate:     g,
 		attacked: a,
@@ -54,8 +55,8 @@ func (f *follower) Answer(q *agent.Query, dst tensor.Vec) error {
 	a := f.attacked
 	f.own.Zero()
 	f.known.Zero()
-	a.model.ClippedGradientSum(f.own, q.At, a.blank(), attackClip, &f.work)
-	a.model.ClippedGradientSum(f.known, q.At, f.others, attackClip, &f.work)
+	a.e.Task.Model.ClippedGradientSum(f.own, q.At, a.blank(), attackClip, &f.work)
+	a.e.Task.Model.ClippedGradientSum(f.known, q.At, f.others, attackClip, &f.work)
 	length := math.Sqrt(f.own.Dot(f.own))
 	if !(length > 0) {
 		return nil
@@ -70,15 +71,15 @@ func (f *follower) Answer(q *agent.Query, dst tensor.Vec) error {
 // canary answers as the oracle does over no records, and adds the clip on one coordinate
 // where the record is there: what the worst record would, in every batch.
 type canary struct {
-	*oracle.Gradient
+	privacy.Oracle
 	there bool
 }
 
 // Evaluate implements privacy.Oracle.
 func (c canary) Evaluate(dst *privacy.Value, q *agent.Query, sample *rng.Stream) {
-	c.Gradient.Evaluate(dst, q, sample)
+	c.Oracle.Evaluate(dst, q, sample)
 	if c.there {
-		dst.Float[0] += float32(c.ClipNorm * (1 - 1e-5))
+		dst.Float[0] += float32(attackClip * (1 - 1e-5))
 	}
 }
 
@@ -87,13 +88,12 @@ func (c canary) Evaluate(dst *privacy.Value, q *agent.Query, sample *rng.Stream)
 func (a *attacked) whiteBox(plan account.Plan, size attackSize) (float64, error) {
 	s := &audit.Scores{}
 	for k := range 2 * size.releases {
-		o := canary{a.oracle(0, false), k%2 == 1}
-		o.Records.Index = nil
-		x, err := a.answer(o, rng.Public(attackSeed, "white box "+a.method, uint64(k)).Uint64())
+		there := k%2 == 1
+		x, err := a.answer(there, rng.Public(attackSeed, "white box "+a.method, uint64(k)).Uint64())
 		if err != nil {
 			return 0, err
 		}
-		if o.there {
+		if there {
 			s.In = append(s.In, x)
 		} else {
 			s.Out = append(s.Out, x)
@@ -109,12 +109,21 @@ func (a *attacked) whiteBox(plan account.Plan, size attackSize) (float64, error)
 }
 
 // answer is one release's score: 0 on average without the canary, 1 with it.
-func (a *attacked) answer(o canary, seed uint64) (float64, error) {
-	g := privacy.NewSimulatedGate(ledger.NewMemory(nil), a.mechanism, map[string]privacy.Oracle{"grad": o},
-		seed, 0)
-	out := make(tensor.Vec, a.model.Dim())
-	err := g.Answer(&agent.Query{Oracle: "grad", At: a.init}, out)
-	return float64(out[0]) * o.ExpectedBatchSize / o.ClipNorm, err
+func (a *attacked) answer(there bool, seed uint64) (float64, error) {
+	g, _, err := a.e.Gate(&experiment.Seat{
+		Records:   oracle.Records{Data: a.train},
+		Ledger:    ledger.NewMemory(nil),
+		Keys:      privacy.SimulatedKeys(seed),
+		Mechanism: a.mechanism,
+		Pool:      a.pool,
+		Wrap:      func(o privacy.Oracle) privacy.Oracle { return canary{o, there} },
+	})
+	if err != nil {
+		return 0, err
+	}
+	out := make(tensor.Vec, a.e.Task.Model.Dim())
+	err = g.Answer(&agent.Query{Oracle: "grad", At: a.e.Task.Init}, out)
+	return float64(out[0]) * a.batch() / attackClip, err
 }
 
 // histogramCells is the number of cells of a histogram, over the middle 99 % of both

@@ -20,7 +20,7 @@ func table1Cells(small bool) []sweep.Cell {
 				continue // nothing is unsound about it
 			}
 			for _, seed := range trials(small) {
-				cells = append(cells, run{mode: mode, fiedler: "", method: centralRow, budget: b,
+				cells = append(cells, mnistRun{mode: mode, fiedler: "", method: centralRow, budget: b,
 					seed: seed}.cell(small))
 			}
 		}
@@ -31,7 +31,7 @@ func table1Cells(small bool) []sweep.Cell {
 						continue // nothing is unsound about it: it has no mixing matrix
 					}
 					for _, seed := range trials(small) {
-						cells = append(cells, run{mode: mode, fiedler: f, overlap: "1", method: m, budget: b,
+						cells = append(cells, mnistRun{mode: mode, fiedler: f, overlap: "1", method: m, budget: b,
 							seed: seed}.cell(small))
 					}
 				}
@@ -45,7 +45,7 @@ var accuracyHeader = []string{"method", "epsilon", "published", "sound", "differ
 	"true epsilon", "replication", "difference in sd", "claimed epsilon", "true epsilon"}
 
 // addAccuracies appends a row of accuracies unless nothing has been run for it.
-func addAccuracies(d *reproduce.Document, first string, g *reproduce.Groups[run], r run, p published,
+func addAccuracies(d *reproduce.Document, first string, g *reproduce.Groups[mnistRun], r mnistRun, p published,
 	central reproduce.Sample) {
 	sound, again := r, r
 	sound.mode, again.mode = "sound", "replication"
@@ -82,14 +82,14 @@ func table1(f *reproduce.Results) *reproduce.Document {
 		Notes: mnistNotes(f.Scale == reproduce.Smoke)}
 	central := map[string]reproduce.Sample{}
 	for i, b := range budgets {
-		r := run{mode: "sound", method: centralRow, budget: b}
+		r := mnistRun{mode: "sound", method: centralRow, budget: b}
 		central[b] = g.Accuracy(r)
 		addAccuracies(d, "", g, r, publishedCentral[i], nil)
 	}
 	for i, fiedler := range fiedlers {
 		for j, m := range methods {
 			for k, b := range budgets {
-				r := run{fiedler: fiedler, overlap: "1", method: m, budget: b}
+				r := mnistRun{fiedler: fiedler, overlap: "1", method: m, budget: b}
 				addAccuracies(d, fiedler, g, r, publishedTable1[i][j][k], central[b])
 			}
 		}
@@ -105,7 +105,7 @@ func table2Cells(small bool) []sweep.Cell {
 			for _, t := range reproduce.Ends(overlaps, small) {
 				for _, m := range methods {
 					for _, seed := range trials(small) {
-						cells = append(cells, run{mode: mode, fiedler: "0.06", overlap: t, method: m,
+						cells = append(cells, mnistRun{mode: mode, fiedler: "0.06", overlap: t, method: m,
 							budget: b, seed: seed}.cell(small))
 					}
 				}
@@ -115,7 +115,7 @@ func table2Cells(small bool) []sweep.Cell {
 	for _, mode := range modes { // central runs, which know no overlap, are those of table 1
 		for _, b := range []string{"0.5", "10"} {
 			for _, seed := range trials(small) {
-				cells = append(cells, run{mode: mode, fiedler: "", method: centralRow, budget: b,
+				cells = append(cells, mnistRun{mode: mode, fiedler: "", method: centralRow, budget: b,
 					seed: seed}.cell(small))
 			}
 		}
@@ -128,12 +128,12 @@ func table2(f *reproduce.Results) *reproduce.Document {
 	d := &reproduce.Document{Header: append([]string{"overlap t"}, accuracyHeader...),
 		Notes: mnistNotes(f.Scale == reproduce.Smoke)}
 	for _, b := range []string{"0.5", "10"} {
-		r := run{mode: "sound", method: centralRow, budget: b}
+		r := mnistRun{mode: "sound", method: centralRow, budget: b}
 		central := g.Accuracy(r)
 		addAccuracies(d, "", g, r, publishedCentral[slices.Index(budgets, b)], nil)
 		for j, m := range methods {
 			for k, t := range overlaps {
-				r := run{fiedler: "0.06", overlap: t, method: m, budget: b}
+				r := mnistRun{fiedler: "0.06", overlap: t, method: m, budget: b}
 				addAccuracies(d, t, g, r, publishedTable2[b][j][k], central)
 			}
 		}
@@ -154,7 +154,7 @@ func figure1(f *reproduce.Results) *reproduce.Document {
 			line := []string{m, b}
 			var means, was, spread reproduce.Sample
 			for i, fiedler := range fiedlers {
-				s := g.Accuracy(run{mode: "sound", fiedler: fiedler, overlap: "1", method: m, budget: b})
+				s := g.Accuracy(mnistRun{mode: "sound", fiedler: fiedler, overlap: "1", method: m, budget: b})
 				line = append(line, s.String())
 				was = append(was, publishedTable1[i][j][k].mean)
 				if len(s) > 0 {
@@ -192,12 +192,12 @@ func extent(s reproduce.Sample) string {
 // stepGrid multiplies the published learning rates.
 var stepGrid = []float64{.25, .5, 1, 2, 4}
 
-func stepRuns() []run {
-	var runs []run
+func stepRuns() []mnistRun {
+	var runs []mnistRun
 	for _, m := range methods {
 		s := publishedSteps[m][3]
 		for _, f := range stepGrid {
-			runs = append(runs, run{
+			runs = append(runs, mnistRun{
 				mode:    "sound",
 				fiedler: "1",
 				overlap: "1",

@@ -44,17 +44,17 @@ type floorPoint struct {
 // theorem51 measures where the algorithms' error ends on strongly convex problems: by
 // Theorem 5.1 in a neighborhood of order σ. Slopes of ln(floor) over ln(σ), and over
 // ln(d) at fixed σ, with the interval of a linear regression over all trials.
-func theorem51(ctx context.Context, scale reproduce.Scale, workers int) (*reproduce.Document, error) {
-	size := floorSizes[scale]
+func theorem51(ctx context.Context, opt reproduce.Options) (*reproduce.Document, error) {
+	size := floorSizes[opt.Scale]
 	d := reproduce.NewTable("problem", "algorithm", "against", "from", "to", "slope", "95 % interval",
 		"expected",
 		"floor, first", "floor, last", "predicted, first", "predicted, last")
 	for _, kind := range []string{"quadratic", "logistic"} {
-		overNoise, err := size.floors(ctx, kind, workers, size.noises, []int{size.dim})
+		overNoise, err := size.floors(ctx, kind, opt.Sweep.Workers, size.noises, []int{size.dim})
 		if err != nil {
 			return nil, err
 		}
-		overDim, err := size.floors(ctx, kind, workers, []float64{size.noise}, size.dims)
+		overDim, err := size.floors(ctx, kind, opt.Sweep.Workers, []float64{size.noise}, size.dims)
 		if err != nil {
 			return nil, err
 		}
@@ -81,7 +81,7 @@ func theorem51(ctx context.Context, scale reproduce.Scale, workers int) (*reprod
 		fmt.Sprintf("seeds: the first %d of each hundred, one hundred for each point", size.trials),
 		reproduce.RowNote,
 	}
-	if scale == reproduce.Smoke {
+	if opt.Scale == reproduce.Smoke {
 		d.Notes = append(d.Notes, "scale smoke: few points, rounds and trials")
 	}
 	return d, nil

@@ -70,8 +70,8 @@ func socialGraphs(scale reproduce.Scale, dir string) ([]observed, error) {
 
 // figureB is figureA on the largest component of a social graph, and on a generated
 // small world, which needs no file.
-func figureB(ctx context.Context, scale reproduce.Scale, dir string) (*reproduce.Document, error) {
-	graphs, err := socialGraphs(scale, dir)
+func figureB(ctx context.Context, opt reproduce.Options) (*reproduce.Document, error) {
+	graphs, err := socialGraphs(opt.Scale, opt.Sweep.DataDir)
 	if err != nil {
 		return nil, err
 	}
@@ -93,10 +93,10 @@ func figureB(ctx context.Context, scale reproduce.Scale, dir string) (*reproduce
 	}
 	d.Figures = append(d.Figures, fig)
 	d.Notes = append(gossipNotes(1), "small-world: generated (Watts and Strogatz), "+
-		smallWorld(scale).settings+
+		smallWorld(opt.Scale).settings+
 		"; at full scale about as large and as dense as the published graph, without its communities")
 	switch {
-	case scale == reproduce.Smoke:
+	case opt.Scale == reproduce.Smoke:
 		d.Notes = append(d.Notes, "scale smoke: 60 agents, without the social graph")
 	case len(graphs) == 1:
 		d.Notes = append(d.Notes, "the published graph is missing: "+egoFile+

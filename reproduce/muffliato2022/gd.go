@@ -27,8 +27,8 @@ var fractions = []float64{.001, .003, .01, .03, .1, .3, 1}
 // gradientDescent sets the losses of pairs over the iterations of gossip gradient descent
 // side by side, on one graph and on a graph that is drawn anew after every local step,
 // which the publication says makes them concentrate.
-func gradientDescent(ctx context.Context, scale reproduce.Scale, _ int) (*reproduce.Document, error) {
-	size := gdSizes[scale]
+func gradientDescent(ctx context.Context, opt reproduce.Options) (*reproduce.Document, error) {
+	size := gdSizes[opt.Scale]
 	d := reproduce.NewTable("share of the local loss up to", "pairs, one graph, formula",
 		"fresh graphs, formula",
 		"one graph, estimate", "fresh graphs, estimate")
@@ -97,7 +97,7 @@ func gradientDescent(ctx context.Context, scale reproduce.Scale, _ int) (*reprod
 		"formula: claimed, above 1 in places where the local loss cannot be",
 		reproduce.RowNote,
 	}
-	if scale == reproduce.Smoke {
+	if opt.Scale == reproduce.Smoke {
 		d.Notes = append(d.Notes, "scale smoke: few agents, iterations and observers")
 	}
 	return d, nil

@@ -76,7 +76,7 @@ func gossipTable() *reproduce.Document {
 
 // figureA sets the published pairwise loss of private gossip averaging beside the
 // exact one, over the distance of two agents.
-func figureA(ctx context.Context, scale reproduce.Scale, _ int) (*reproduce.Document, error) {
+func figureA(ctx context.Context, opt reproduce.Options) (*reproduce.Document, error) {
 	d := gossipTable()
 	fig := plot.Figure{
 		Name:    "figa",
@@ -88,7 +88,7 @@ func figureA(ctx context.Context, scale reproduce.Scale, _ int) (*reproduce.Docu
 		Caption: "Mean over pairs, which is no guarantee for any. Dashed: the published formula, which is " +
 			"not a bound.",
 	}
-	for _, c := range gossipGraphs(scale) {
+	for _, c := range gossipGraphs(opt.Scale) {
 		o, err := c.observe()
 		if err != nil {
 			return nil, err

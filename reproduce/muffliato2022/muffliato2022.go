@@ -18,18 +18,18 @@ var Paper = reproduce.Paper{
 		"figa": {
 			Title: "private gossip averaging: the published pairwise loss beside the exact one, over " +
 				"distance",
-			Simulate: figureA},
+			Make: figureA},
 		"figb": {Title: "the same on a social graph (SNAP ego-Facebook 1912, which you supply)",
-			Compute: figureB},
+			Make: figureB},
 		"gd": {Title: "gossip gradient descent: losses of pairs on one graph and on fresh ones",
-			Simulate: gradientDescent},
+			Make: gradientDescent},
 		"sgd": {
 			Title: "strongly convex gossip SGD beside its theorem, noise by the published formula and by " +
-				"exact leaks", Simulate: gossipSGD},
+				"exact leaks", Make: gossipSGD},
 		"table": {
 			Title: "utility of private averages on complete graph, expander, arbitrary graph and ring " +
 				"against " +
-				"central and local noise", Simulate: averageTable},
+				"central and local noise", Make: averageTable},
 		"walk": {
 			Title: "random-walk SGD on houses: central, network and local noise, complete, hypercube, " +
 				"geometric graph", Axes: walkAxes, Base: walkBase, Cells: reproduce.TwoSizes(walkCells),

@@ -57,8 +57,8 @@ accountant = "gdp"
 
 // gossipSGD sets strongly convex gossip SGD beside its theorem, and beside what the same
 // noise costs by the published formula and by exact leaks.
-func gossipSGD(ctx context.Context, scale reproduce.Scale, _ int) (*reproduce.Document, error) {
-	size := sgdSizes[scale]
+func gossipSGD(ctx context.Context, opt reproduce.Options) (*reproduce.Document, error) {
+	size := sgdSizes[opt.Scale]
 	d := reproduce.NewTable("graph", "noise by", "degree", "gap", "rounds", "noise²",
 		"mean loss, formula (not a bound)", "exact (estimate)", "against everyone", "excess",
 		"exact averages", "theorem, order", "excess/order")
@@ -113,7 +113,7 @@ func gossipSGD(ctx context.Context, scale reproduce.Scale, _ int) (*reproduce.Do
 			"constants and logarithms: αpΔ²d/(n²με√gap), for central without d/√gap",
 		reproduce.RowNote,
 	}
-	if scale == reproduce.Smoke {
+	if opt.Scale == reproduce.Smoke {
 		d.Notes = append(d.Notes, "scale smoke: 16 agents, few steps, one seed")
 	}
 	return d, nil

@@ -48,7 +48,7 @@ estimation = true
 // averageTable is the published table of mean squared errors with figures: noise is such
 // that the worst observer's mean loss is ε, by the published formula and by the exact
 // leak.
-func averageTable(ctx context.Context, scale reproduce.Scale, _ int) (*reproduce.Document, error) {
+func averageTable(ctx context.Context, opt reproduce.Options) (*reproduce.Document, error) {
 	d := reproduce.NewTable("graph", "agents", "degree", "gap", "rounds", "mean loss, formula (not a bound)",
 		"exact (not a guarantee)", "noise², formula", "exact", "MSE/central, published order", "formula",
 		"exact", "measured, exact",
@@ -67,7 +67,7 @@ func averageTable(ctx context.Context, scale reproduce.Scale, _ int) (*reproduce
 	for _, a := range averagers(0) {
 		exact, formula := plot.Curve{Name: a.name},
 			plot.Curve{Name: a.name + ", formula", Like: a.name, Dashed: true}
-		for _, n := range tableSizes[scale] {
+		for _, n := range tableSizes[opt.Scale] {
 			c := averagers(n)[slices.IndexFunc(averagers(n), func(x averager) bool {
 				return x.name == a.name
 			})]
@@ -103,7 +103,7 @@ func averageTable(ctx context.Context, scale reproduce.Scale, _ int) (*reproduce
 			"is released",
 		reproduce.RowNote,
 	}
-	if scale == reproduce.Smoke {
+	if opt.Scale == reproduce.Smoke {
 		d.Notes = append(d.Notes, "scale smoke: 16 agents")
 	}
 	return d, nil
