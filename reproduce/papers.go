@@ -50,6 +50,16 @@ func (p Papers) Find(name string) (string, Study, error) {
 	return "", Study{}, config.Bad("study", name, config.OneOf(p.Studies()))
 }
 
+// Citation is the other name of a study's rows.
+func (p Papers) Citation(name string) string {
+	for _, paper := range p {
+		if rest, ok := strings.CutPrefix(name, paper.Key+"-"); ok {
+			return paper.Name + "-" + rest
+		}
+	}
+	return name
+}
+
 // Run runs what is missing of the named study and returns its document, which is also
 // written to Dir as CSV, Markdown and LaTeX, its plots as SVG and CSV. A sweep that was
 // stopped goes on when it is called again.

@@ -5,26 +5,15 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"sotto/experiment/sweep"
 	"text/tabwriter"
 	"time"
 
 	"github.com/spf13/cobra"
 
-	"sotto/experiment/sweep"
 	"sotto/reproduce"
 	"sotto/reproduce/papers"
 )
-
-var reproduceLong = unwrap(`Run a published table or figure again and set it beside the published one.
-
-Finished runs are rows of cells.csv in the study's directory, their wall times of times.csv; a study that \
-was stopped goes on
-with the same command. The table is printed and written there as CSV, Markdown and LaTeX, plots as SVG. \
---finished
-makes them from the rows that are there and runs nothing. "sotto reproduce list" names the studies; some, \
-as those of
-convergence, are no sweeps: they are made whole each time, and the rows of their tables carry seed, config \
-digest and run hash.`)
 
 func newReproduce() *cobra.Command {
 	var (
@@ -35,7 +24,13 @@ func newReproduce() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "reproduce STUDY",
 		Short: "Run a published table or figure again and set it beside the published one",
-		Long:  reproduceLong,
+		Long: `Run a published table or figure again and set it beside the published one.
+
+Finished runs are rows of cells.csv in the study's directory, their wall times of times.csv; a study that was stopped goes on
+with the same command. The table is printed and written there as CSV, Markdown and LaTeX, plots as SVG. --finished
+makes them from the rows that are there and runs nothing. "sotto reproduce list" names the studies, each by two names:
+seed000-table1, which what it writes has, and dpdl2023-table1, by citation. Some, as those of convergence, are no sweeps:
+they are made whole each time, and the rows of their tables carry seed, config digest and run hash.`,
 		Example: "  sotto reproduce list\n  sotto reproduce seed000-table1 --scale smoke\n  sotto " +
 			"reproduce seed000-table1 --scale full --dir docs/results/seed000\n  sotto reproduce " +
 			"seed000-figure1 --scale full --dir docs/results/seed000 --finished\n  sotto reproduce " +
@@ -93,7 +88,7 @@ func newReproduce() *cobra.Command {
 			t := tabwriter.NewWriter(cmd.OutOrStdout(), 0, 4, 2, ' ', 0)
 			all := papers.All.Studies()
 			for _, name := range papers.All.Names() {
-				fmt.Fprintf(t, "%s\t%s\n", name, all[name].Title)
+				fmt.Fprintf(t, "%s\t%s\t%s\n", name, papers.All.Citation(name), all[name].Title)
 			}
 			return t.Flush()
 		},

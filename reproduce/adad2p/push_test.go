@@ -84,8 +84,8 @@ func TestFigure4(t *testing.T) {
 		t.Errorf("%d rows, %d plots", len(d.Rows), len(d.Figures))
 	}
 	// AdaD2P has .82 to .90 over seeds, the others the same each time
-	if want :=
-		"sigma 0.02, 1 record a round: AdaD2P less ClipD2P, C = 1 is +26.00 ± 3.16 points over 5 seeds"; !strings.Contains(notes, want) {
+	want := "sigma 0.02, 1 record a round: AdaD2P less ClipD2P, C = 1 is +26.00 ± 3.16 points over 5 seeds"
+	if !strings.Contains(notes, want) {
 		t.Errorf("no %q in\n%s", want, notes)
 	}
 }

@@ -36,8 +36,7 @@ func allocTask(alloc string) task {
 		updates: allocUpdates,
 		knob:    5,
 		other:   alloc,
-		wakes:   allocWakes,
-		every:   allocWakes,
+		span:    span{allocWakes, allocWakes},
 	}
 	switch alloc {
 	case "paper":

@@ -78,8 +78,7 @@ func figure1Tasks() []named {
 				budget: "none",
 				knob:   mu,
 				other:  other,
-				wakes:  1500,
-				every:  50,
+				span:   span{1500, 50},
 			}})
 		}
 		add("coordinate descent, μ = .04", "cd", .04, "")
@@ -185,8 +184,7 @@ func figure2Tasks(other string) []named {
 				updates: updates,
 				knob:    .04,
 				other:   other,
-				wakes:   2000,
-				every:   100,
+				span:    span{2000, 100},
 			}})
 		}
 	}

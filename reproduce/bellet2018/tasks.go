@@ -44,15 +44,18 @@ type task struct {
 	mode, method string // methodNames
 	// cube: in [-1, 1]^p, all labels of the test part right; sphere: on the unit sphere,
 	// wrong labels there too
-	points       string
-	dim          int
-	budget       string // total epsilon, or "none"
-	updates      int    // of each agent; 0: one in each wake
-	knob         float64
-	other        string // one of others, or nothing
-	seed         int
-	wakes, every int
+	points  string
+	dim     int
+	budget  string // total epsilon, or "none"
+	updates int    // of each agent; 0: one in each wake
+	knob    float64
+	other   string // one of others, or nothing
+	seed    int
+	span
 }
+
+// span is how many wakes a run has, and after how many it is evaluated.
+type span struct{ wakes, every int }
 
 // methodNames are the methods by name, as documents describe them.
 var methodNames = map[string]string{

@@ -46,8 +46,7 @@ func TestPublishedNoise(t *testing.T) {
 		updates: 1,
 		knob:    .04,
 		seed:    1,
-		wakes:   1000,
-		every:   1000,
+		span:    span{1000, 1000},
 	}
 	rows := runTasks(t, t.TempDir(), x)
 	if got, want := rows[0].EpsilonUpper, 1+2*math.Log(1-math.Exp(-5)); math.Abs(got-want) > 1e-3 {

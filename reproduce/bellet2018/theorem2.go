@@ -15,9 +15,10 @@ import (
 // s_i. Corrected (algorithms.md 7, C16 and C18), with C = 1 - σ/(n B_max), σ = 2 μ min
 // D_ii c_i λ_i and B_i = D_ii (1 + μ c_i Λ_i):
 //
-//	C^T (Q(0) - Q*) + p/(n B_min) Σ_t C^(T-1-t) Σ_i (μ D_ii c_i s_i)²       Laplace noise of scale s_i
+//	C^T (Q(0) - Q*) + p/(n B_min) Σ_t C^(T-1-t) Σ_i (μ D_ii c_i s_i)²
 //
-// and half of the second term for normal noise of deviation s_i. The paper has 1 for p,
+// for Laplace noise of scale s_i, and half of the second term for normal noise of
+// deviation s_i. The paper has 1 for p,
 // since it takes E|η|² to be that of one coordinate. Points are on the unit sphere, where
 // Λ_i = 1/4 + 2 λ_i and no gradient is longer than 1, so that clips to 1 and √p do
 // nothing.
@@ -39,8 +40,7 @@ func boundTask(noise string, dim int, scale string) task {
 		dim:    dim,
 		budget: scale,
 		knob:   boundMu,
-		wakes:  2000,
-		every:  100,
+		span:   span{2000, 100},
 	}
 	if scale == "optimum" {
 		t.wakes, t.every = 150_000, 150_000

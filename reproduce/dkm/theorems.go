@@ -161,7 +161,7 @@ func theorems23(ctx context.Context, d *reproduce.Document, size theoremsSize) e
 			Accountant: "gdp",
 			Adjacency:  account.ReplaceOne,
 			Unit:       account.Record(),
-			SampleRate:       1,
+			SampleRate: 1,
 			Steps: []account.PlanStep{{Times: rounds,
 				// .01: room for rounding
 				Event: func(noise, _ float64) (account.Event, error) {

@@ -141,4 +141,6 @@ func trials(small bool) []int {
 var modes = []string{"sound", "replication"}
 
 // collect finds the rows of runs.
-func collect(f *reproduce.Results) *reproduce.Groups[mnistRun] { return reproduce.Group(f, mnistRun.values) }
+func collect(f *reproduce.Results) *reproduce.Groups[mnistRun] {
+	return reproduce.Group(f, mnistRun.values)
+}

@@ -35,11 +35,19 @@ partition = "a"
 name = "layers"
 train_layers = 1
 layers = [
-  {kind = "conv2d", filters = 16, kernel = 5, stride = 2, padding = 2}, {kind = "groupnorm", groups = 4}, {kind = "relu"},
-  {kind = "conv2d", filters = 32, kernel = 3, padding = 1}, {kind = "groupnorm", groups = 4}, {kind = "relu"},
+  {kind = "conv2d", filters = 16, kernel = 5, stride = 2, padding = 2},
+  {kind = "groupnorm", groups = 4},
+  {kind = "relu"},
+  {kind = "conv2d", filters = 32, kernel = 3, padding = 1},
+  {kind = "groupnorm", groups = 4},
+  {kind = "relu"},
   {kind = "maxpool", kernel = 2},
-  {kind = "conv2d", filters = 64, kernel = 3, padding = 1}, {kind = "groupnorm", groups = 8}, {kind = "relu"},
-  {kind = "adaptive-avgpool", size = 3}, {kind = "flatten"}, {kind = "layernorm"},
+  {kind = "conv2d", filters = 64, kernel = 3, padding = 1},
+  {kind = "groupnorm", groups = 8},
+  {kind = "relu"},
+  {kind = "adaptive-avgpool", size = 3},
+  {kind = "flatten"},
+  {kind = "layernorm"},
   {kind = "linear", units = 10},
 ]
 

@@ -16,15 +16,20 @@ import (
 	"sotto/topology"
 )
 
-// averager is a graph with the published number of rounds of accelerated averaging,
-// and what they cost and do.
+// averager is a graph with the published number of rounds of accelerated averaging.
 type averager struct {
 	name           string // as published
 	family, params string // of topology, and settings of a run file
 	alike          bool   // all agents are: one observer stands for all
-	agents, degree int
-	gap            float64 // 1 - λ_2
-	rounds         int
+	agents         int
+	averaging
+}
+
+// averaging is what the rounds cost and do.
+type averaging struct {
+	degree int
+	gap    float64 // 1 - λ_2
+	rounds int
 	// Mean losses over all agents but the observer, divided by n, of the worst observer,
 	// in units of αΔ²/(2s²).
 	formula, exact float64

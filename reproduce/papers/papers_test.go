@@ -178,3 +178,23 @@ func TestRowsOfSimulations(t *testing.T) {
 		reproducetest.CheckRows(t, name, tables)
 	}
 }
+
+// A study is found by either name, and has the older one in what it writes.
+func TestNames(t *testing.T) {
+	for cited, name := range map[string]string{"dpdl2023-table5": "seed000-table5",
+		"bellet2018-figure2c": "seed001-figure2c", "adad2p-search": "seed002-search",
+		"dkm-theorems": "seed003-theorems", "muffliato2022-walk": "seed004-walk"} {
+		for _, n := range []string{cited, name} {
+			found, s, err := All.Find(n)
+			if err != nil || found != name || s.Title == "" {
+				t.Errorf("%s: found %q, %v", n, found, err)
+			}
+		}
+		if got := All.Citation(name); got != cited {
+			t.Errorf("%s is cited as %s, want %s", name, got, cited)
+		}
+	}
+	if _, _, err := All.Find("dpdl2023"); err == nil {
+		t.Error("a paper is no study")
+	}
+}
