@@ -162,13 +162,18 @@ func TestChoices(t *testing.T) {
 		t.Fatalf("axes %v", axes)
 	}
 	found, _ := best(&reproduce.Results{Rows: rows})
-	if len(found) != len(choices) {
-		t.Errorf("%d settings were searched, %d are chosen", len(found), len(choices))
-	}
-	for _, c := range choices {
-		if found[c.settingKey] != c.chosen {
-			t.Errorf("%v: %v was chosen, the search found %v", c.settingKey, c.chosen, found[c.settingKey])
+	settings := 0
+	for s, list := range choices {
+		for i, c := range list {
+			key := settingKey{s, budgetsOf(s.method)[i]}
+			if found[key] != c {
+				t.Errorf("%v: %v was chosen, the search found %v", key, c, found[key])
+			}
+			settings++
 		}
+	}
+	if len(found) != settings {
+		t.Errorf("%d settings were searched, %d are chosen", len(found), settings)
 	}
 }
 

@@ -102,10 +102,15 @@ type chosen struct {
 	knob    float64
 }
 
-type settingKey struct {
+// setting is what knobs are chosen for, and settingKey at which budget.
+type setting struct {
 	method, other string
 	dim           int
-	budget        string
+}
+
+type settingKey struct {
+	setting
+	budget string
 }
 
 // best finds the settings of the highest mean accuracy over validation seeds; of equal
@@ -114,7 +119,7 @@ func best(f *reproduce.Results) (map[settingKey]chosen, map[settingKey]reproduce
 	r := collectTasks(f)
 	found, scores := map[settingKey]chosen{}, map[settingKey]reproduce.Sample{}
 	searchTasks(validationSeeds[0], false, func(t task) {
-		k := settingKey{t.method, t.other, t.dim, t.budget}
+		k := settingKey{setting{t.method, t.other, t.dim}, t.budget}
 		if s := r.Accuracy(t); len(s) > 0 && (len(scores[k]) == 0 || s.Mean() > scores[k].Mean()) {
 			found[k], scores[k] = chosen{t.updates, t.knob}, s
 		}
@@ -132,7 +137,7 @@ func tuning(f *reproduce.Results) *reproduce.Document {
 		for _, other := range s.others {
 			for _, dim := range dims {
 				for _, b := range budgetsOf(s.method) {
-					k := settingKey{s.method, other, dim, b}
+					k := settingKey{setting{s.method, other, dim}, b}
 					if c, ok := found[k]; ok {
 						updates := strconv.Itoa(c.updates)
 						if c.updates == 0 {
@@ -155,18 +160,11 @@ func tuning(f *reproduce.Results) *reproduce.Document {
 
 // tuned applies what the search found.
 func (t task) tuned() task {
-	i := slices.IndexFunc(choices, func(c choice) bool {
-		return c.settingKey == settingKey{t.method, t.other, t.dim, t.budget}
-	})
-	if i < 0 {
+	found := choices[setting{t.method, t.other, t.dim}]
+	i := slices.Index(budgetsOf(t.method), t.budget)
+	if i < 0 || i >= len(found) {
 		panic(fmt.Sprintf("nothing was chosen for %v", t)) // a mistake in this package
 	}
-	t.updates, t.knob = choices[i].updates, choices[i].knob
+	t.updates, t.knob = found[i].updates, found[i].knob
 	return t.length()
-}
-
-// choice is a line of choices.
-type choice struct {
-	settingKey
-	chosen
 }

@@ -61,25 +61,35 @@ func (a *averager) settings() []string {
 	return set
 }
 
+// drawGraph draws one graph of a family with Metropolis weights. edit changes the family's
+// parameters; nil changes nothing.
+func drawGraph(family string, agents int, seed uint64, edit func(params any)) (*topology.Graph, error) {
+	s, err := topology.New(family, "", agents, seed, func(p any) error {
+		if edit != nil {
+			edit(p)
+		}
+		return nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	return s.At(0)
+}
+
 // measure looks at the graph with every agent as the observer, or one where all are
 // alike.
 func (a *averager) measure(ctx context.Context, agents int) error {
 	a.agents = agents
 	var radius float64
 	fmt.Sscanf(a.params, "topology.radius=%g", &radius)
-	s, err := topology.New(a.family, "", agents, 1, func(p any) error {
+	g, err := drawGraph(a.family, agents, 1, func(p any) {
 		switch p := p.(type) {
 		case *topology.RegularParams:
 			p.Degree = 4
 		case *topology.GeometricParams:
 			p.Radius = radius
 		}
-		return nil
 	})
-	if err != nil {
-		return err
-	}
-	g, err := s.At(0)
 	if err != nil {
 		return err
 	}
@@ -94,7 +104,7 @@ func (a *averager) measure(ctx context.Context, agents int) error {
 	if a.rounds, err = publishedRounds(g, 1); err != nil {
 		return err
 	}
-	mixing, err := exposure.Mixing(s, a.rounds)
+	mixing, err := exposure.Mixing(topology.Static(g), a.rounds)
 	if err != nil {
 		return err
 	}

@@ -218,16 +218,11 @@ func decorEpsilons(method, graph string, noise float64, steps int) (own float64,
 
 // decorModel is the graph of the first seed with own noise 1.
 func decorModel(graph string) (*network.Decor, error) {
-	s, err := topology.New(graph, "", decorAgents, 1, func(p any) error {
+	g, err := drawGraph(graph, decorAgents, 1, func(p any) {
 		if r, ok := p.(*topology.RegularParams); ok {
 			r.Degree = 4
 		}
-		return nil
 	})
-	if err != nil {
-		return nil, err
-	}
-	g, err := s.At(0)
 	if err != nil {
 		return nil, err
 	}

@@ -16,7 +16,6 @@ import (
 
 	"sotto/agent"
 	"sotto/config"
-	"sotto/report/plot"
 	"sotto/reproduce"
 	"sotto/topology"
 )
@@ -32,9 +31,8 @@ func smallWorld(scale reproduce.Scale) gossipGraph {
 	if scale == reproduce.Smoke {
 		people, params.K = 60, 6
 	}
-	return gossipGraph{"small-world", people, func(p any) error {
+	return gossipGraph{"small-world", people, func(p any) {
 		*p.(*topology.SmallWorldParams) = params
-		return nil
 	}, fmt.Sprintf("k %d beta %g", params.K, params.Beta), 20}
 }
 
@@ -76,16 +74,7 @@ func figureB(ctx context.Context, opt reproduce.Options) (*reproduce.Document, e
 		return nil, err
 	}
 	d := gossipTable()
-	fig := plot.Figure{
-		Name:    "figb",
-		Title:   "Privacy loss over distance, social graph (dashed: published formula)",
-		XLabel:  "links between the two agents",
-		YLabel:  "share of the local loss",
-		LogY:    true,
-		Markers: true,
-		Caption: "Mean over pairs, which is no guarantee for any. Dashed: the published formula, which is " +
-			"not a bound.",
-	}
+	fig := gossipFigure("figb", "Privacy loss over distance, social graph (dashed: published formula)")
 	for _, c := range graphs {
 		if err := addGossip(ctx, d, &fig, &c, 1); err != nil {
 			return nil, err

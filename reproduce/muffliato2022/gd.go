@@ -151,14 +151,7 @@ func (size gdSize) losses(ctx context.Context, fresh bool) (formula, estimate []
 
 func (size gdSize) gossip(seed uint64) (*network.Gossip, error) {
 	n := float64(size.agents)
-	s, err := topology.New("er", "", size.agents, seed, func(p any) error {
-		p.(*topology.ERParams).P = math.Log(n) / n
-		return nil
-	})
-	if err != nil {
-		return nil, err
-	}
-	g, err := s.At(0)
+	g, err := drawGraph("er", size.agents, seed, func(p any) { p.(*topology.ERParams).P = math.Log(n) / n })
 	if err != nil {
 		return nil, err
 	}
@@ -166,7 +159,7 @@ func (size gdSize) gossip(seed uint64) (*network.Gossip, error) {
 	if err != nil {
 		return nil, err
 	}
-	mixing, err := exposure.Mixing(s, rounds)
+	mixing, err := exposure.Mixing(topology.Static(g), rounds)
 	return &network.Gossip{Agents: size.agents, Rounds: mixing}, err
 }
 

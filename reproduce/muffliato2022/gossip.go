@@ -17,7 +17,7 @@ import (
 type gossipGraph struct {
 	name      string
 	agents    int
-	params    func(any) error
+	params    func(any)
 	settings  string // params as text
 	observers int    // spread evenly over the agents
 }
@@ -30,18 +30,15 @@ func gossipGraphs(scale reproduce.Scale) []gossipGraph {
 	if scale == reproduce.Smoke {
 		n, side, observers, radius = 64, 8, 1, .3
 	}
-	none := func(any) error { return nil }
 	return []gossipGraph{
-		{"hypercube", n, none, "", 1}, // all agents are alike
-		{"er", n, func(p any) error {
+		{"hypercube", n, nil, "", 1}, // all agents are alike
+		{"er", n, func(p any) {
 			p.(*topology.ERParams).P = math.Log(float64(n)) / float64(n)
-			return nil
 		}, "p ln(n)/n", observers},
-		{"geometric", n, func(p any) error {
+		{"geometric", n, func(p any) {
 			p.(*topology.GeometricParams).Radius = radius
-			return nil
 		}, fmt.Sprintf("radius %g", radius), observers},
-		{"grid", side * side, none, "", observers},
+		{"grid", side * side, nil, "", observers},
 	}
 }
 
@@ -54,17 +51,13 @@ type observed struct {
 
 // observe draws the graph.
 func (c *gossipGraph) observe() (o observed, err error) {
-	s, err := topology.New(c.name, "", c.agents, 1, c.params)
-	if err != nil {
-		return o, err
-	}
 	o = observed{
 		name:      c.name,
 		seed:      "1",
 		settings:  fmt.Sprintf("graph %s %s", c.name, c.settings),
 		observers: c.observers,
 	}
-	o.graph, err = s.At(0)
+	o.graph, err = drawGraph(c.name, c.agents, 1, c.params)
 	return o, err
 }
 
@@ -74,13 +67,11 @@ func gossipTable() *reproduce.Document {
 		"exact, mean (not a guarantee)", "exact, largest", "exact above formula")
 }
 
-// figureA sets the published pairwise loss of private gossip averaging beside the
-// exact one, over the distance of two agents.
-func figureA(ctx context.Context, opt reproduce.Options) (*reproduce.Document, error) {
-	d := gossipTable()
-	fig := plot.Figure{
-		Name:    "figa",
-		Title:   "Privacy loss over distance (dashed: published formula)",
+// gossipFigure is a plot of losses over distance.
+func gossipFigure(name, title string) plot.Figure {
+	return plot.Figure{
+		Name:    name,
+		Title:   title,
 		XLabel:  "links between the two agents",
 		YLabel:  "share of the local loss",
 		LogY:    true,
@@ -88,6 +79,13 @@ func figureA(ctx context.Context, opt reproduce.Options) (*reproduce.Document, e
 		Caption: "Mean over pairs, which is no guarantee for any. Dashed: the published formula, which is " +
 			"not a bound.",
 	}
+}
+
+// figureA sets the published pairwise loss of private gossip averaging beside the
+// exact one, over the distance of two agents.
+func figureA(ctx context.Context, opt reproduce.Options) (*reproduce.Document, error) {
+	d := gossipTable()
+	fig := gossipFigure("figa", "Privacy loss over distance (dashed: published formula)")
 	for _, c := range gossipGraphs(opt.Scale) {
 		o, err := c.observe()
 		if err != nil {

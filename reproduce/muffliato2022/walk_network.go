@@ -59,20 +59,15 @@ func (w walker) network(noise float64, small bool) ([]string, error) {
 
 // hops is the graph of the first seed and its matrix.
 func (w walker) hops(small bool) (*topology.Graph, *network.Matrix, error) {
-	s, err := topology.New(w.graph, "", w.agents, 1, func(p any) error {
+	g, err := drawGraph(w.graph, w.agents, 1, func(p any) {
 		if r, ok := p.(*topology.GeometricParams); ok {
 			r.Radius = map[bool]float64{true: .4, false: .07}[small]
 		}
-		return nil
 	})
 	if err != nil {
 		return nil, nil, err
 	}
-	g, err := s.At(0)
-	if err != nil {
-		return nil, nil, err
-	}
-	m, err := exposure.Mixing(s, 1)
+	m, err := exposure.Mixing(topology.Static(g), 1)
 	if err != nil {
 		return nil, nil, err
 	}
