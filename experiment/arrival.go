@@ -3,9 +3,9 @@ package experiment
 import (
 	"fmt"
 
-	"sotto/agent"
 	"sotto/config"
 	"sotto/rng"
+	"sotto/sim"
 )
 
 // Arrivals are the keys of [data] for records that come during the run. A record that has
@@ -32,14 +32,8 @@ type Arrivals struct {
 
 // validateArrival checks the keys and fills in arrival_rounds. It runs when the length of
 // the run is known.
-func (f *File) validateArrival() error {
-	p, most := &f.Data.Arrivals, f.Steps
-	if f.Pacing != agent.PacingRounds {
-		most /= uint64(max(1, f.Topology.Agents))
-	}
-	if f.Pacing == agent.PacingPairs {
-		most *= 2 // both ends wake
-	}
+func validateArrival(f *File) error {
+	p, most := &f.Data.Arrivals, f.Pace.each(f)
 	switch {
 	case p.Arrival == "" && (p.ArrivalStart != 0 || p.ArrivalRounds != 0):
 		return config.Bad("arrival", "nothing", "uniform with arrival_start or arrival_rounds")
@@ -65,7 +59,7 @@ func (f *File) validateArrival() error {
 // drawArrivals draws the round before which each training record comes. Every record has
 // coins of its own, which depend on the seed and its place in the data set only, so that
 // no record moves another's arrival.
-func (e *Experiment) drawArrivals() error {
+func (e builder) drawArrivals() error {
 	p := &e.File.Data.Arrivals
 	if p.Arrival == "" {
 		return nil
@@ -84,4 +78,12 @@ func (e *Experiment) drawArrivals() error {
 		}
 	}
 	return nil
+}
+
+func arrivalsRemark(e *Experiment, _ sim.Stats) string {
+	if e.Task.Arrivals == nil {
+		return ""
+	}
+	return "records arrive during the run: one that has not come counts as a null record, and epsilon " +
+		"is that of a record that was there from the start"
 }

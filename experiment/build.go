@@ -25,7 +25,6 @@ import (
 	"sotto/experiment/plan"
 	"sotto/model"
 	"sotto/oracle"
-	"sotto/sim"
 	"sotto/tensor"
 	"sotto/topology"
 )
@@ -58,6 +57,12 @@ type Seats struct {
 	Owned bool     // there is one, which does not know the others' records
 }
 
+// ID is the number of the agent at a place among those of this process.
+func (s Seats) ID(place int) agent.ID { return s.Self + agent.ID(place) }
+
+// place is where an agent stands among them.
+func (s Seats) place(id agent.ID) int { return int(id - s.Self) }
+
 // Graphs are those of the run, and constants of the first round's.
 type Graphs struct {
 	Schedule     topology.Schedule
@@ -89,18 +94,16 @@ func (t *Task) Classifies() bool {
 	return t.Split.Train.Classes > 0 && !model.Reconstructs(t.Model)
 }
 
-// Activations are public facts of agents that wake by their own clocks.
-type Activations struct {
-	Replay     []sim.Wake // recorded; nil: drawn
-	WakesOf    [][]uint64 // by agent, where an algorithm is told beforehand
-	MaxRecords int        // largest public record count
-}
-
 // Notes are what a reader must know of a run before it has begun.
 type Notes struct {
 	Overrides []string // of refusals; they stand in every ledger
 	Warnings  []string // about settings that weaken or waste privacy
 }
+
+// builder makes an Experiment, step by step.
+type builder struct{ *Experiment }
+
+func (e builder) planner() planner { return planner{e.Experiment} }
 
 // Build loads the data and lets every package decode its parameters. dataDir is the data
 // folder.
@@ -108,8 +111,8 @@ func (f *File) Build(dataDir string) (*Experiment, error) { return f.BuildWith(d
 
 // BuildWith is Build with data sets that other runs may have loaded.
 func (f *File) BuildWith(dataDir string, cache *data.Cache) (*Experiment, error) {
-	e := &Experiment{File: f}
-	if err := e.prepare(); err != nil {
+	e := builder{&Experiment{File: f}}
+	if err := e.planner().prepare(); err != nil {
 		return nil, err
 	}
 	var err error
@@ -119,7 +122,7 @@ func (f *File) BuildWith(dataDir string, cache *data.Cache) (*Experiment, error)
 			return nil, err
 		}
 	}
-	if err = e.newFactory(); err != nil {
+	if err = e.planner().newFactory(); err != nil {
 		return nil, err
 	}
 	if _, ok := data.Datasets[f.Data.Dataset]; !ok {
@@ -137,7 +140,7 @@ func (f *File) BuildWith(dataDir string, cache *data.Cache) (*Experiment, error)
 	if err := e.ready(); err != nil {
 		return nil, err
 	}
-	if err := e.makePlans(); err != nil {
+	if err := e.planner().makePlans(); err != nil {
 		return nil, f.At("privacy", err)
 	}
 	if err := f.At("evaluate", f.Evaluate.CheckHidden(e.Task.Split.GroundTruth, e.Task.Model.Dim())); err != nil {
@@ -149,12 +152,12 @@ func (f *File) BuildWith(dataDir string, cache *data.Cache) (*Experiment, error)
 	if e.Effective, err = f.Effective(); err != nil {
 		return nil, err
 	}
-	return e, e.buildTests()
+	return e.Experiment, e.buildTests()
 }
 
 // buildTask deals the records to the agents, and makes the model and, where it compares
 // records, the graph. All sections of the run file are then read.
-func (e *Experiment) buildTask(similar bool) error {
+func (e builder) buildTask(similar bool) error {
 	f, err := e.File, error(nil)
 	train := e.Task.Split.Train
 	if e.Task.Parts, err = data.Partition(f.Data.Partition, train, f.Topology.Agents, f.Run.Seed,
@@ -183,9 +186,9 @@ func (e *Experiment) buildTask(similar bool) error {
 }
 
 // newModel makes the model for the records.
-func (e *Experiment) newModel() error {
+func (e builder) newModel() error {
 	f, err := e.File, error(nil)
-	if e.Task.Model, err = model.New(f.Model.Name, e.shape(), f.Section("model")); err != nil {
+	if e.Task.Model, err = model.New(f.Model.Name, e.Task.shape(), f.Section("model")); err != nil {
 		return f.At("model", err)
 	}
 	if err := f.Data.Augmentation.Validate(e.Task.Split.Train.Shape, e.Task.Model); err != nil {
@@ -198,7 +201,7 @@ func (e *Experiment) newModel() error {
 }
 
 // ready looks at the graph and sets the parameters that all agents start from.
-func (e *Experiment) ready() error {
+func (e builder) ready() error {
 	f := e.File
 	if err := e.analyze(); err != nil {
 		return f.At("topology", err)
@@ -212,21 +215,21 @@ func (e *Experiment) ready() error {
 	return nil
 }
 
-func (e *Experiment) buildGraph(vectors tensor.Mat) error {
+func (e builder) buildGraph(vectors tensor.Mat) error {
 	f := e.File
-	spec, err := f.graphSpec(f.Run.Seed), error(nil)
+	spec, err := graphSpec(f, f.Run.Seed), error(nil)
 	spec.Vectors, spec.AllowUnbalanced = vectors, e.Setup.UnbalancedWeights
 	e.Graphs.Schedule, err = topology.Build(spec, f.Section("topology"))
 	return f.At("topology", err)
 }
 
 // shape is what the model is built for.
-func (e *Experiment) shape() model.Shape {
-	d := e.Task.Split.Train
+func (t *Task) shape() model.Shape {
+	d := t.Split.Train
 	return model.Shape{Height: d.Shape[0], Width: d.Shape[1], Channels: d.Shape[2], Classes: d.Classes}
 }
 
-func (e *Experiment) analyze() error {
+func (e builder) analyze() error {
 	g, err := e.Graphs.Schedule.At(0)
 	if err != nil {
 		return err
@@ -251,29 +254,13 @@ func lowest(g *topology.Graph, info *topology.Info) float64 {
 	return max(-1, 2*least-1)
 }
 
-// countNeighbors finds the fewest neighbors that an agent hears in the first round.
-func (e *Experiment) countNeighbors() error {
-	g, err := e.Graphs.Schedule.At(0)
-	if err != nil {
-		return err
-	}
-	e.Graphs.MinNeighbors = g.Agents()
-	for i := range agent.ID(g.Agents()) {
-		e.Graphs.MinNeighbors = min(e.Graphs.MinNeighbors, len(g.In(i)))
-	}
-	return nil
-}
-
 // Honest lists the agents that are no adversaries, ascending; where tokens walk, which
 // carry the models, the tokens.
 func (e *Experiment) Honest() []int {
+	if e.File.Pace.Walking {
+		return metric.Evenly(e.File.Token.Count, 0)
+	}
 	var agents []int
-	for k := range e.File.Token.Count {
-		agents = append(agents, k)
-	}
-	if agents != nil {
-		return agents
-	}
 	for i := range e.File.Topology.Agents {
 		if !e.File.Adversaries.Has(i) {
 			agents = append(agents, i)
@@ -292,7 +279,7 @@ func (g *Graphs) known() agent.Graph {
 }
 
 // buildTests gives every agent its test records.
-func (e *Experiment) buildTests() error {
+func (e builder) buildTests() error {
 	test, n := e.Task.Split.Test, e.File.Topology.Agents
 	if e.File.Evaluate.On == "validation" {
 		test = e.Task.Validation

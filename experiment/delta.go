@@ -14,22 +14,22 @@ import (
 // counter finds the public count that delta is compared with: of an owner's records, or
 // of owners where each is a unit.
 type counter struct {
-	f    *File
-	n    float64
-	whom string
+	f     *File
+	n     float64
+	whom  string
+	worse func(n, count float64) float64 // of two counts the one that delta is compared with
 }
 
 func newCounter(f *File) *counter {
-	c := &counter{f: f, n: math.Inf(1), whom: "smallest owner"}
+	c := f.Pace.counter
+	c.f = f
 	switch k := f.Kind(); {
-	case f.Clocked():
-		c.n, c.whom = 0, "largest owner"
 	case f.Privacy.unit == account.Owner() && k.Record:
 		c.n, c.whom = float64(f.Topology.Agents), "set of owners, each of which is a unit"
 	case f.Privacy.unit == account.Owner():
 		c.n, c.whom = float64(f.Topology.Agents), "run, which counts owners"
 	}
-	return c
+	return &c
 }
 
 // add takes an agent's count, with the records that it holds out.
@@ -50,24 +50,17 @@ func (c *counter) add(owned int, a *plan.Agent) {
 		count = float64(a.Public.Records)
 	}
 	switch {
-	case c.f.Clocked():
-		c.n = max(c.n, count)
 	case count > 0:
-		c.n = min(c.n, count)
+		c.n = c.worse(c.n, count)
 	case c.f.Kind().Batches == oracle.Mean: // the mean of no records counts as that of one
-		c.n = min(c.n, 1)
+		c.n = c.worse(c.n, 1)
 	}
 }
 
-func (c *counter) least() (n float64, whom string) {
-	if c.f.Clocked() {
-		return max(1, c.n), c.whom
-	}
-	return c.n, c.whom
-}
+func (c *counter) least() (n float64, whom string) { return c.n, c.whom }
 
 // checkDelta refuses a delta at which a mechanism may publish a whole record.
-func (e *Experiment) checkDelta(n float64, whom string) error {
+func (e planner) checkDelta(n float64, whom string) error {
 	p := &e.File.Privacy
 	if p.TargetDelta < 1/n {
 		return nil

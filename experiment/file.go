@@ -42,6 +42,7 @@ type File struct {
 
 	Spec   algo.Spec // of the algorithm
 	Pacing agent.Pacing
+	Pace   *Pace
 	Steps  uint64 // rounds, wakes of all agents together, or ticks of tokens
 
 	mech Mechanism
@@ -195,23 +196,16 @@ func Decode(doc *runfile.Document) (*File, error) {
 			return nil, err
 		}
 	}
-	if err := f.readTuned(); err != nil {
+	if err := readTuned(f); err != nil {
 		return nil, err
 	}
 	var err error
 	if f.Spec, err = algo.Find(f.Algorithm.Name); err != nil {
 		return nil, f.At("algorithm", err)
 	}
-	switch f.Pacing = f.Spec.Pacing; {
-	case f.Clocked():
-		if err := doc.Read("clock", &f.Clock); err != nil {
-			return nil, err
-		}
-	case f.InTokens():
-		f.Token = TokenParams{Count: 1, Hops: "secret", Accounting: "local"}
-		if err := doc.Read("token", &f.Token); err != nil {
-			return nil, err
-		}
+	f.Pacing, f.Pace = f.Spec.Pacing, paces[f.Spec.Pacing]
+	if err := f.Pace.read(f); err != nil {
+		return nil, err
 	}
 	return f, f.validate()
 }
@@ -243,9 +237,8 @@ func (f *File) validate() error {
 	}{
 		{"algorithm", f.Algorithm.validate},
 		{"evaluate", func() error { return f.Evaluate.validate(f.Topology.Agents) }},
-		{"clock", f.Clock.validate},
-		{"token", f.validateToken},
-		{"data", f.validateArrival},
+		{f.Pace.section, func() error { return f.Pace.check(f) }},
+		{"data", func() error { return validateArrival(f) }},
 		{"faults", func() error { return f.Adversaries.Complete(f.Topology.Agents) }},
 		{"privacy", func() error { return f.Privacy.parse(f.Has(algo.OwnerUnit)) }},
 	} {
@@ -256,10 +249,10 @@ func (f *File) validate() error {
 	if err := f.Check(features); err != nil {
 		return err
 	}
-	if err := f.At("replication", f.Replication.Validate(f.replicated())); err != nil {
+	if err := f.At("replication", f.Replication.Validate(replicated(f))); err != nil {
 		return err
 	}
-	if err := f.At("privacy", f.validatePrivacy()); err != nil {
+	if err := f.At("privacy", validatePrivacy(f)); err != nil {
 		return err
 	}
 	return f.At("evaluate", f.Evaluate.validateHeldOut(f.Private()))
@@ -271,14 +264,8 @@ func (f *File) complete() error {
 	if f.mech, ok = mechanisms[f.Privacy.Mechanism]; !ok {
 		return f.Refuse("privacy.mechanism", f.Privacy.Mechanism, config.OneOf(mechanisms))
 	}
-	f.Steps = f.Run.Rounds
-	if f.Clocked() {
-		if f.Steps = f.Clock.Wakes; f.Steps == 0 {
-			f.Steps = f.Run.Rounds * uint64(max(1, f.Topology.Agents))
-		}
-		if f.Steps > maxWakes {
-			return f.Refuse("clock.wakes", f.Steps, "1 to 2^40")
-		}
+	if f.Steps = f.Pace.steps(f); f.Steps > maxWakes {
+		return f.Refuse("clock.wakes", f.Steps, "1 to 2^40")
 	}
 	if f.Has(algo.OwnModels) && f.Topology.Weights == "" {
 		f.Topology.Weights = objectiveWeights
@@ -289,15 +276,8 @@ func (f *File) complete() error {
 	return nil
 }
 
-func (f *File) validateToken() error {
-	if !f.InTokens() {
-		return nil
-	}
-	return f.Token.validate()
-}
-
 // replicated is what deviations of publications may depend on.
-func (f *File) replicated() *replication.Run {
+func replicated(f *File) *replication.Run {
 	p, m := &f.Privacy, f.Mechanism()
 	return &replication.Run{
 		Algorithm:  f.Algorithm.Name,
@@ -330,9 +310,6 @@ func (p *EvaluateParams) validate(agents int) error {
 
 // pairWake is randomised pairwise gossip.
 const pairWake = "pair"
-
-// Name is the run's name.
-func (f *File) Name() string { return f.Run.Name }
 
 // Effective returns the complete configuration in force, sorted and with all defaults. It
 // is complete only after Build, when every package has decoded its parameters.

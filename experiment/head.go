@@ -21,7 +21,7 @@ type backbone struct {
 // before make of them. These have the public parameters of init_from, so that the
 // features of a record depend on that record alone: adjacency, clipping and charges are
 // those of a run on the features.
-func (e *Experiment) trainHead() error {
+func (e builder) trainHead() error {
 	p := &e.File.Model
 	if p.InitFrom == "" {
 		return e.File.At("model", config.Bad("train_layers", p.TrainLayers,
@@ -36,7 +36,7 @@ func (e *Experiment) trainHead() error {
 		return e.File.At("model", err)
 	}
 	at := body.Dim()
-	e.Task.Backbone = &backbone{shape: e.shape(), body: e.Task.Init[:at:at]}
+	e.Task.Backbone = &backbone{shape: e.Task.shape(), body: e.Task.Init[:at:at]}
 	e.Task.Split = &data.Split{Train: bodyOutputs(e.Task.Split.Train, body, e.Task.Backbone.body),
 		Test:        bodyOutputs(e.Task.Split.Test, body, e.Task.Backbone.body),
 		GroundTruth: e.Task.Split.GroundTruth}
@@ -68,17 +68,17 @@ func bodyOutputs(d *data.Dataset, body *model.Body, theta tensor.Vec) *data.Data
 }
 
 // SampleShape is the shape of a record of the data set.
-func (e *Experiment) SampleShape() model.Shape {
-	if e.Task.Backbone != nil {
-		return e.Task.Backbone.shape
+func (t *Task) SampleShape() model.Shape {
+	if t.Backbone != nil {
+		return t.Backbone.shape
 	}
-	return e.shape()
+	return t.shape()
 }
 
 // Expand puts the parameters that stay before those that are trained.
-func (e *Experiment) Expand(theta tensor.Vec) tensor.Vec {
-	if e.Task.Backbone == nil {
+func (t *Task) Expand(theta tensor.Vec) tensor.Vec {
+	if t.Backbone == nil {
 		return theta
 	}
-	return slices.Concat(e.Task.Backbone.body, theta)
+	return slices.Concat(t.Backbone.body, theta)
 }

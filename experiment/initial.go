@@ -14,7 +14,7 @@ import (
 
 // initialise sets the parameters that all agents start from: those of init_from, or
 // random ones from the seed.
-func (e *Experiment) initialise() error {
+func (e builder) initialise() error {
 	p := &e.File.Model
 	e.Task.Init = make(tensor.Vec, e.Task.Model.Dim())
 	if p.InitFrom == "" {

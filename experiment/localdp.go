@@ -49,7 +49,7 @@ func (p *PrivacyParams) unbounded() {
 
 // calibrateLocal finds the noise of records: randomized response first, normal noise for
 // what is left.
-func (e *Experiment) calibrateLocal() error {
+func (e planner) calibrateLocal() error {
 	p, d := &e.File.Privacy, e.Task.Split.Train
 	if d.Classes != 2 {
 		return e.File.At("data", config.Bad("dataset", e.File.Data.Dataset,
@@ -99,7 +99,7 @@ func (e *Experiment) LocalOracles(r oracle.Records) (*oracle.Features, *oracle.L
 	return &oracle.Features{Records: r, Radius: e.File.Privacy.featureNorm()}, &oracle.Labels{Records: r}
 }
 
-func (e *Experiment) localReleases(i int) (features, labels account.Release, err error) {
+func (e planner) localReleases(i int) (features, labels account.Release, err error) {
 	f, l := e.LocalOracles(oracle.Records{Data: e.Task.Split.Train, Index: e.Task.Parts[i]})
 	if features, err = f.Describe(nil); err == nil {
 		labels, err = l.Describe(nil)

@@ -83,8 +83,8 @@ func releasedRecords(*Experiment) (privacy.Scheme, error) {
 	return privacy.Fixed{Answers: m}, err
 }
 
-// target is what the run's plans are calibrated to.
-func (f *File) target() plan.Target {
+// targetOf is what the run's plans are calibrated to.
+func targetOf(f *File) plan.Target {
 	p := &f.Privacy
 	t := plan.Target{Accountant: p.Accountant, Adjacency: p.adjacency, Unit: p.unit,
 		Delta: p.TargetDelta, Epsilon: p.TargetEpsilon, Noise: p.NoiseMultiplier}

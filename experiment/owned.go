@@ -4,8 +4,6 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
-	"math"
-	"time"
 
 	"sotto/agent"
 	"sotto/algo"
@@ -22,9 +20,6 @@ func FileDigest(b []byte) string {
 	return hex.EncodeToString(sum[:])
 }
 
-// Agents returns how many agents the run file asks for.
-func (f *File) Agents() int { return f.Topology.Agents }
-
 // ScheduleFor builds the graphs of the run file with a public seed in place of the
 // file's.
 func (f *File) ScheduleFor(seed uint64) (topology.Schedule, error) {
@@ -32,12 +27,12 @@ func (f *File) ScheduleFor(seed uint64) (topology.Schedule, error) {
 		return nil, f.At("topology", config.Bad("graph", f.Topology.Graph,
 			config.OneOf(topology.Graphs)+": the graphs of similar agents compare data"))
 	}
-	s, err := topology.Build(f.graphSpec(seed), f.Section("topology"))
+	s, err := topology.Build(graphSpec(f, seed), f.Section("topology"))
 	return s, f.At("topology", err)
 }
 
 // graphSpec describes the graphs of [topology].
-func (f *File) graphSpec(seed uint64) topology.Spec {
+func graphSpec(f *File, seed uint64) topology.Spec {
 	return topology.Spec{
 		Graph:    f.Topology.Graph,
 		Weights:  f.Topology.Weights,
@@ -59,44 +54,6 @@ func (f *File) GraphFor(seed uint64) (*topology.Graph, error) {
 		return nil, err
 	}
 	return topology.Union(s)
-}
-
-// WakesEach is how often each agent wakes where daemons run: its share of the run's
-// wakes, since every node counts its own.
-func (f *File) WakesEach() uint64 {
-	n := uint64(max(1, f.Topology.Agents))
-	return (f.Steps + n - 1) / n
-}
-
-// ownWakes is how often the owner's agent steps: at its own wakes and, in pairs, those of
-// its neighbors at which they draw it, as many as are to be expected. What comes beyond
-// is refused by the run's filter: the agent goes on without answers.
-func (e *Experiment) ownWakes() (uint64, error) {
-	each := e.File.WakesEach()
-	if e.File.Pacing != agent.PacingPairs {
-		return each, nil
-	}
-	g, err := e.Graphs.Schedule.At(0)
-	if err != nil {
-		return 0, err
-	}
-	called := 0.
-	for _, nb := range g.In(e.Seats.Self) {
-		called += float64(each) / float64(len(g.In(nb.ID)))
-	}
-	return each + uint64(math.Ceil(called)), nil
-}
-
-// Interval is the mean time between two wakes of a daemon's agent; 0 for algorithms of
-// rounds.
-func (f *File) Interval() time.Duration {
-	switch {
-	case !f.Clocked():
-		return 0
-	case f.Clock.Interval == 0:
-		return time.Second
-	}
-	return time.Duration(f.Clock.Interval * float64(time.Second))
 }
 
 // Member names one agent of an experiment among others that this process does not know.
@@ -129,12 +86,12 @@ func (f *File) Join(m Member) (*Experiment, [][]byte, error) {
 	if err != nil {
 		return nil, nil, f.At("data", err)
 	}
-	e := &Experiment{File: f, Seats: Seats{Self: m.Self, Owned: true}}
+	e := builder{&Experiment{File: f, Seats: Seats{Self: m.Self, Owned: true}}}
 	e.Task.Split, e.Graphs.Schedule = own.Split, m.Graphs
-	if err = e.prepare(); err != nil {
+	if err = e.planner().prepare(); err != nil {
 		return nil, nil, err
 	}
-	if err = e.newFactory(); err != nil {
+	if err = e.planner().newFactory(); err != nil {
 		return nil, nil, err
 	}
 	rows := make([]int32, own.Split.Train.Len())
@@ -148,29 +105,29 @@ func (f *File) Join(m Member) (*Experiment, [][]byte, error) {
 	if f.Privacy.Noise == "" {
 		f.Privacy.Noise = fastNoise
 		_, integers := e.Task.Model.(model.GridModel)
-		if integers && f.InRounds() && f.Kind().Exact && f.Mechanism().Integers {
+		if integers && f.Pace.ExactNoise && f.Kind().Exact && f.Mechanism().Integers {
 			// Nobody waits for a daemon: its noise is the one that rests on fewer
 			// assumptions.
 			f.Privacy.Noise = exactNoise
 		}
 	}
-	if err := e.makePlans(); err != nil {
+	if err := e.planner().makePlans(); err != nil {
 		return nil, nil, f.At("privacy", err)
 	}
 	if who := f.Adversaries.Text(); who != "" {
 		e.Notes.Warnings = append(e.Notes.Warnings,
 			"this experiment has members who attack, to rehearse with: "+who)
 	}
-	return e, own.Records, nil
+	return e.Experiment, own.Records, nil
 }
 
 // ownModel builds model and initial parameters, which are the same for all members.
-func (e *Experiment) ownModel() error {
+func (e builder) ownModel() error {
 	f := e.File
 	if err := e.newModel(); err != nil {
 		return err
 	}
-	whole := f.graphSpec(0)
+	whole := graphSpec(f, 0)
 	whole.Dropout, whole.Window = 0, 0
 	if _, err := topology.Build(whole, f.Section("topology")); err != nil { // its keys are known now
 		return f.At("topology", err)
@@ -180,3 +137,7 @@ func (e *Experiment) ownModel() error {
 	}
 	return e.ready()
 }
+
+// OwnSteps is how many rounds a daemon's agent takes part in, or how often it wakes by
+// its own clock, or how many steps every token makes.
+func (f *File) OwnSteps() uint64 { return f.Pace.own(f) }

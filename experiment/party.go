@@ -67,7 +67,7 @@ func RecoverFrom(g *privacy.Gate, bare agent.Algorithm) error {
 }
 
 // PlanOf is the plan of an agent. An owner knows its own alone.
-func (e *Experiment) PlanOf(i agent.ID) *plan.Agent { return &e.Plans[i-e.Seats.Self] }
+func (e *Experiment) PlanOf(i agent.ID) *plan.Agent { return &e.Plans[e.Seats.place(i)] }
 
 // Party makes one agent of the experiment. Everywhere an agent is needed it comes from
 // here, so that what was planned is what is asked, charged and answered.
@@ -115,7 +115,7 @@ func (e *Experiment) Gate(s *Seat) (*privacy.Gate, map[string]privacy.Oracle, er
 // adversary does and the format of messages around it.
 func (e *Experiment) Algorithm(self agent.ID) (around, bare agent.Algorithm, err error) {
 	f := e.File
-	if bare, err = e.Factory(e.Env(int(self - e.Seats.Self))); err != nil {
+	if bare, err = e.Factory(e.Env(e.Seats.place(self))); err != nil {
 		return nil, nil, f.At("algorithm", err)
 	}
 	around = e.Clipped(bare, self)

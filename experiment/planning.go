@@ -12,17 +12,19 @@ import (
 	"sotto/model"
 	"sotto/oracle"
 	"sotto/privacy/account"
-	"sotto/tensor"
 )
+
+// planner makes the plans of an experiment's agents.
+type planner struct{ *Experiment }
 
 // prepare starts what the run's agents are going to be planned from, and lets the
 // deviations of [replication] edit it.
-func (e *Experiment) prepare() error {
+func (e planner) prepare() error {
 	f := e.File
 	e.Setup = plan.Setup{
 		Spec:          f.Spec,
 		Setting:       algo.Setting{PerRecord: f.Privacy.unit == account.Record()},
-		Target:        f.target(),
+		Target:        targetOf(f),
 		Agents:        f.Topology.Agents,
 		Steps:         f.Steps,
 		MaxGradNorm:   f.Privacy.MaxGradNorm,
@@ -32,7 +34,7 @@ func (e *Experiment) prepare() error {
 }
 
 // newFactory makes the factory of the run's algorithm.
-func (e *Experiment) newFactory() error {
+func (e planner) newFactory() error {
 	f := e.File
 	decode := f.Section("algorithm")
 	var err error
@@ -48,12 +50,10 @@ func (e *Experiment) newFactory() error {
 
 // makePlans fixes every agent's public constants, queries and noise before any data are
 // read by an oracle.
-func (e *Experiment) makePlans() error {
+func (e planner) makePlans() error {
 	f := e.File
-	if f.Clocked() {
-		if err := f.At("clock", e.readReplay()); err != nil {
-			return err
-		}
+	if err := f.Pace.facts(e); err != nil {
+		return err
 	}
 	if err := e.countNeighbors(); err != nil {
 		return err
@@ -66,7 +66,7 @@ func (e *Experiment) makePlans() error {
 			return fmt.Errorf("agent %d with %d records: %w", i, len(e.Task.Parts[i]), err)
 		}
 	}
-	if err := e.rehearse(); err != nil {
+	if err := f.Pace.rehearse(e); err != nil {
 		return f.At("algorithm", err)
 	}
 	if err := e.checkQueries(); err != nil {
@@ -80,7 +80,7 @@ func (e *Experiment) makePlans() error {
 	}
 	if e.Setup.Scheme == nil {
 		var err error
-		if e.Setup.Scheme, err = f.Mechanism().scheme(e); err != nil {
+		if e.Setup.Scheme, err = f.Mechanism().scheme(e.Experiment); err != nil {
 			return err
 		}
 	}
@@ -101,7 +101,7 @@ func (e *Experiment) makePlans() error {
 
 // fillPublic completes what all agents' oracles have in common, where no deviation has
 // set it.
-func (e *Experiment) fillPublic() {
+func (e planner) fillPublic() {
 	f, p := e.File, &e.Setup.Public
 	priv := &f.Privacy
 	p.Model, p.Adjacency, p.Unit = e.Task.Model, priv.adjacency, priv.unit
@@ -122,18 +122,18 @@ func (e *Experiment) fillPublic() {
 }
 
 // fillAgent sets agent i's public constants.
-func (e *Experiment) fillAgent(i int, n *counter) error {
+func (e planner) fillAgent(i int, n *counter) error {
 	f, a := e.File, &e.Plans[i]
 	p, k, m := &f.Privacy, f.Kind(), len(e.Task.Parts[i])
 	a.Public = e.Setup.Public
 	a.Epsilon, a.Before = p.TargetEpsilon, e.priorEvents()
 	if b := p.AgentEpsilon; len(b) > 0 {
-		a.Epsilon = b[(int(e.Seats.Self)+i)%len(b)]
+		a.Epsilon = b[int(e.Seats.ID(i))%len(b)]
 	}
 	public := p.adjacency != account.AddRemove
 	if public {
 		a.Public.Records = m
-		if f.Clocked() && !e.Seats.Owned { // an owner knows its own count alone
+		if !e.Seats.Owned { // an owner knows its own count alone
 			e.Clock.MaxRecords = max(e.Clock.MaxRecords, m)
 		}
 	}
@@ -181,59 +181,8 @@ func (p *PrivacyParams) sampling(m float64, draws int) (rate, batch float64, err
 	return rate, batch, nil
 }
 
-// rehearse notes what every agent is going to ask.
-func (e *Experiment) rehearse() error {
-	f := e.File
-	if f.Clocked() {
-		return e.rehearseWakes()
-	}
-	life := plan.Life{Pacing: f.Pacing, Steps: f.Steps, View: &agent.View{SelfWeight: 1}}
-	env := agent.Env{Agents: f.Topology.Agents, Records: 1, Rounds: f.Steps,
-		Graph: e.Graphs.known()}
-	if f.InTokens() {
-		life.Steps *= uint64(f.Token.Count)
-		life.Free = FreeQueries
-		env.Tokens = f.Token.Count
-	}
-	asks, err := plan.Rehearse(e.Factory, env, life)
-	if err != nil {
-		return err
-	}
-	for i := range e.Plans {
-		e.Plans[i].Asks = asks
-	}
-	return nil
-}
-
-// rehearseWakes is rehearse for agents whose numbers of wakes differ.
-func (e *Experiment) rehearseWakes() error {
-	counts, err := e.countWakes()
-	if err != nil {
-		return err
-	}
-	g, err := e.Graphs.Schedule.At(0)
-	if err != nil {
-		return err
-	}
-	known := map[string][]plan.Ask{}
-	for i := range e.Plans {
-		id := e.Seats.Self + agent.ID(i)
-		asks, err := plan.Rehearse(e.Factory, e.Env(i), plan.Life{Pacing: e.File.Pacing, Steps: counts[i],
-			View: &agent.View{In: g.In(id), Out: g.Out(id)}})
-		if err != nil {
-			return err
-		}
-		key := fmt.Sprint(asks)
-		if _, ok := known[key]; !ok {
-			known[key] = asks
-		}
-		e.Plans[i].Asks = known[key]
-	}
-	return nil
-}
-
 // checkQueries refuses queries that the run's model has no answer to.
-func (e *Experiment) checkQueries() error {
+func (e planner) checkQueries() error {
 	a := &e.Plans[0]
 	for k := range a.Asks {
 		_, err := oracle.New(&a.Public, &a.Asks[k].Query)
@@ -247,7 +196,7 @@ func (e *Experiment) checkQueries() error {
 
 // calibrate finds every agent's noise, and what is claimed without what the run's ledgers
 // are charged before it.
-func (e *Experiment) calibrate() error {
+func (e planner) calibrate() error {
 	f := e.File
 	if f.Mechanism().Pairwise {
 		e.warnUnequal()
@@ -256,40 +205,18 @@ func (e *Experiment) calibrate() error {
 		return err
 	}
 	if e.Setup.Uncharged {
-		if err := e.claimWithoutPrior(); err != nil {
+		if err := f.Pace.claim(e); err != nil {
 			return err
 		}
 	}
-	if f.Clocked() || e.Setup.Unjudged {
+	if e.Setup.Unjudged {
 		return nil
 	}
-	return e.warn()
-}
-
-// claimWithoutPrior claims what the run would cost if what was made from training records
-// before it were public.
-func (e *Experiment) claimWithoutPrior() error {
-	for i := range e.Plans {
-		a := &e.Plans[i]
-		if a.Claim = a.Epsilon; e.File.Clocked() || i > 0 {
-			continue
-		}
-		i, err := a.Cost(&e.Setup.Target, a.Charges())
-		if err != nil {
-			return err
-		}
-		a.Claim = i.Upper
-	}
-	if !e.File.Clocked() {
-		for i := range e.Plans {
-			e.Plans[i].Claim = e.Plans[0].Claim
-		}
-	}
-	return nil
+	return f.Pace.judge(e)
 }
 
 // warn notes what the settings of the smallest owner should be asked about.
-func (e *Experiment) warn() error {
+func (e planner) warn() error {
 	smallest := &e.Plans[0]
 	for i := range e.Plans {
 		least := smallest.Public.Records
@@ -320,16 +247,10 @@ func (e *Experiment) warn() error {
 	return nil
 }
 
-// FreeQueries ask for noise alone: they read no data.
-var FreeQueries = map[string]bool{noiseQuery: true}
-
-// noiseQuery is the name under which tokens' algorithms ask for it.
-const noiseQuery = "zero"
-
 // Env is what agent i knows at birth.
 func (e *Experiment) Env(i int) agent.Env {
 	env := agent.Env{
-		Self:       e.Seats.Self + agent.ID(i),
+		Self:       e.Seats.ID(i),
 		Agents:     e.File.Topology.Agents,
 		Dim:        e.Task.Model.Dim(),
 		Records:    e.Plans[i].Public.Records,
@@ -347,7 +268,7 @@ func (e *Experiment) Env(i int) agent.Env {
 
 // gradientBound is the largest norm of an owner's mean gradient that the model and the
 // data set's public bound of its rows allow.
-func (e *Experiment) gradientBound() (float64, error) {
+func (e planner) gradientBound() (float64, error) {
 	glm, linear := model.Linear(e.Task.Model)
 	switch x := e.Task.Split.Train.RowNorm; {
 	case !linear || math.IsInf(glm.Slope, 1):
@@ -357,20 +278,27 @@ func (e *Experiment) gradientBound() (float64, error) {
 		return 0, e.File.Refuse("data.dataset", e.File.Data.Dataset,
 			"one whose rows have a public bound, such as houses")
 	default:
-		return glm.Slope * e.Lifted(x), nil
+		return glm.Slope * e.Task.Lifted(x), nil
 	}
+}
+
+// countNeighbors finds the fewest neighbors that an agent hears in the first round.
+func (e planner) countNeighbors() error {
+	g, err := e.Graphs.Schedule.At(0)
+	if err != nil {
+		return err
+	}
+	e.Graphs.MinNeighbors = g.Agents()
+	for i := range agent.ID(g.Agents()) {
+		e.Graphs.MinNeighbors = min(e.Graphs.MinNeighbors, len(g.In(i)))
+	}
+	return nil
 }
 
 // Lifted is the norm of a row with the constant of an intercept.
-func (e *Experiment) Lifted(x float64) float64 {
-	if glm, _ := model.Linear(e.Task.Model); glm.Intercept {
+func (t *Task) Lifted(x float64) float64 {
+	if glm, _ := model.Linear(t.Model); glm.Intercept {
 		return math.Hypot(x, 1)
 	}
 	return x
-}
-
-// oneDimensional is an agent of the run in dimension 1, for its public constants.
-func (e *Experiment) oneDimensional() (agent.Algorithm, error) {
-	return e.Factory(agent.Env{Agents: e.File.Topology.Agents, Dim: 1, Rounds: e.File.Steps,
-		Tokens: e.File.Token.Count, Init: tensor.Vec{0}})
 }

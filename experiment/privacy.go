@@ -81,12 +81,12 @@ func (p *PrivacyParams) parse(owners bool) error {
 
 // validatePrivacy checks the section's values; what its mechanism needs is checked by the
 // mechanism's own row.
-func (f *File) validatePrivacy() error {
+func validatePrivacy(f *File) error {
 	p, m := &f.Privacy, f.Mechanism()
 	if p.Noise != "" && (!m.Integers || p.Noise != fastNoise && p.Noise != exactNoise) {
 		return config.Bad("noise", p.Noise, "fast or exact, with mechanism gaussian")
 	}
-	if err := p.PersonalPrivacy.validate(p, m.Noisy, f.Clocked()); err != nil {
+	if err := p.PersonalPrivacy.validate(p, m.Noisy, f.Pace.OwnPlans); err != nil {
 		return err
 	}
 	if err := p.CorrelatedNoise.validate(p, m.Pairwise); err != nil {
@@ -98,7 +98,7 @@ func (f *File) validatePrivacy() error {
 	if !(p.MaxGradNorm > 0) {
 		return config.Bad("max_grad_norm", p.MaxGradNorm, "above 0")
 	}
-	if err := f.validateBatches(); err != nil || !f.InRounds() {
+	if err := validateBatches(f); err != nil {
 		return err
 	}
 	batch := p.BatchSize
@@ -135,7 +135,7 @@ func (p *PrivacyParams) validateNoise() error {
 
 // validateBatches keeps every sampling constant public. Which keys there may be follows
 // from how the run's queries read their records.
-func (f *File) validateBatches() error {
+func validateBatches(f *File) error {
 	p, k := &f.Privacy, f.Kind()
 	switch {
 	case k.Batches == oracle.Mean:

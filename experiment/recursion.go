@@ -20,7 +20,7 @@ func (e *Experiment) Recursion() (network.Method, error) {
 }
 
 // checkRecursion refuses recursions for one matrix where agents meet in pairs.
-func (e *Experiment) checkRecursion() error {
+func (e planner) checkRecursion() error {
 	if e.File.Topology.Wake != pairWake {
 		return nil
 	}
@@ -45,8 +45,8 @@ func (f *File) Averaging() int {
 
 // Graphs builds the graphs of a run whose graph needs no data.
 func (f *File) Graphs() (topology.Schedule, error) {
-	e := &Experiment{File: f}
-	if err := e.prepare(); err != nil {
+	e := builder{&Experiment{File: f}}
+	if err := e.planner().prepare(); err != nil {
 		return nil, err
 	}
 	err := e.buildGraph(tensor.Mat{})

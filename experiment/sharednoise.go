@@ -52,7 +52,7 @@ func (q *CorrelatedNoise) validate(p *PrivacyParams, pairwise bool) error {
 
 // linked are the agents' neighbors in the first round's graph, with whom they share noise
 // in every round.
-func (e *Experiment) linked() ([][]agent.ID, error) {
+func linked(e *Experiment) ([][]agent.ID, error) {
 	g, err := e.Graphs.Schedule.At(0)
 	if err != nil {
 		return nil, err
@@ -73,7 +73,7 @@ func (e *Experiment) linked() ([][]agent.ID, error) {
 
 // sharedNoise is the scheme of mechanism decor.
 func sharedNoise(e *Experiment) (privacy.Scheme, error) {
-	with, err := e.linked()
+	with, err := linked(e)
 	if err != nil {
 		return nil, err
 	}
@@ -103,7 +103,7 @@ func sharedNoise(e *Experiment) (privacy.Scheme, error) {
 }
 
 // warnUnequal says where shared noise does not cancel.
-func (e *Experiment) warnUnequal() {
+func (e planner) warnUnequal() {
 	for i := range e.Plans {
 		if e.Plans[i].Public.ExpectedBatchSize != e.Plans[0].Public.ExpectedBatchSize {
 			e.Notes.Warnings = append(e.Notes.Warnings,

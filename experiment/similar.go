@@ -13,7 +13,7 @@ import (
 
 // derived names what is made from training records before the run for all to see: no
 // charge of the run covers it (claim C20). "" where there is nothing.
-func (e *Experiment) derived() string {
+func derived(e *Experiment) string {
 	var parts []string
 	if d := e.Task.Split.Derived; d != "" {
 		parts = append(parts, d)
@@ -27,8 +27,8 @@ func (e *Experiment) derived() string {
 
 // checkPrior refuses a run with noise whose guarantee would not cover what all agents
 // see from the start.
-func (e *Experiment) checkPrior() error {
-	f, what := e.File, e.derived()
+func (e builder) checkPrior() error {
+	f, what := e.File, derived(e.Experiment)
 	switch {
 	case !f.Private() || what != "" && e.Setup.Uncharged:
 		return nil
@@ -50,16 +50,16 @@ func (e *Experiment) checkPrior() error {
 }
 
 // priorEvents are charged in every ledger before the run; nil where nothing is.
-func (e *Experiment) priorEvents() []account.Event {
+func (e planner) priorEvents() []account.Event {
 	if !e.Setup.Uncharged {
 		return nil
 	}
 	return []account.Event{account.Shared(account.NonPrivate("made from training records without noise: " +
-		e.derived()))}
+		derived(e.Experiment)))}
 }
 
 // vectors are what a graph of similar agents compares.
-func (e *Experiment) vectors() (tensor.Mat, error) {
+func (e builder) vectors() (tensor.Mat, error) {
 	f := e.File
 	if f.Topology.Vectors != "data" {
 		return e.Task.Split.GroundTruth, nil

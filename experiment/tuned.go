@@ -35,7 +35,7 @@ type TunedParams struct {
 }
 
 // readTuned decodes the section where there is one.
-func (f *File) readTuned() error {
+func readTuned(f *File) error {
 	if !f.doc.Has(TunedSection) {
 		return nil
 	}

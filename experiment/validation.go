@@ -9,13 +9,14 @@ import (
 	"sotto/config"
 	"sotto/experiment/metric"
 	"sotto/rng"
+	"sotto/sim"
 )
 
 // holdOut takes the share [evaluate] validation of every agent's records out of training.
 // Each record has a coin of its own, which depends on the seed and its place in the data
 // set only: whether one record takes part never moves another, so that the parts stay
 // disjoint on neighbouring data sets too. Test records are never among them.
-func (e *Experiment) holdOut() error {
+func (e builder) holdOut() error {
 	share := e.File.Evaluate.Validation
 	if share == 0 {
 		return nil
@@ -106,3 +107,10 @@ func (e *Experiment) NoiseSeed() uint64 {
 
 // TrialSeed is that of a trial, from 1.
 func TrialSeed(seed, trial uint64) uint64 { return rng.Public(seed, "trial", trial).Uint64() }
+
+func validationRemark(e *Experiment, _ sim.Stats) string {
+	if e.File.Evaluate.On == "validation" {
+		return "accuracy and loss are of records held out from training, not of the test set"
+	}
+	return ""
+}

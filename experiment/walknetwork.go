@@ -14,7 +14,7 @@ import (
 const maxWalkers = 4096
 
 // checkAmplified refuses accounting "network" where nothing is proved for it.
-func (e *Experiment) checkAmplified() error {
+func (e planner) checkAmplified() error {
 	if e.File.Token.Accounting != "network" {
 		return nil
 	}
@@ -66,7 +66,7 @@ func (e *Experiment) Amplified() error {
 		return f.At("algorithm", config.Bad("after", "nothing",
 			"noise with accounting network: every step has to add noise"))
 	}
-	size := e.Lifted(x)
+	size := e.Task.Lifted(x)
 	if slope := glm.Slope * size; f.Privacy.unit == account.Owner() && f.Privacy.MaxGradNorm < slope {
 		return f.At("privacy", config.Bad("max_grad_norm", f.Privacy.MaxGradNorm,
 			fmt.Sprintf("at least %.6g with accounting network: the clip of a mean of several gradients "+

@@ -69,7 +69,7 @@ func newRosterNew() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			r, err := node.NewRoster(filepath.Base(args[0]), b, e.Agents())
+			r, err := node.NewRoster(filepath.Base(args[0]), b, e.Topology.Agents)
 			if err != nil {
 				return err
 			}

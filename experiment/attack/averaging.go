@@ -76,7 +76,7 @@ func averagingOf(e *experiment.Experiment) (*audit.Averaging, error) {
 		return nil, err
 	}
 	a := &audit.Averaging{
-		Name:     f.Name(),
+		Name:     f.Run.Name,
 		Schedule: e.Graphs.Schedule,
 		Gossip:   *g,
 		Shift:    account.ClipShift(e.Setup.Target.Adjacency),

@@ -33,7 +33,7 @@ func (a *auditor) claim() (audit.Claim, error) {
 		return audit.Claim{}, err
 	}
 	c := audit.Claim{Delta: e.File.Privacy.TargetDelta, Sampler: real.Sampler, Draws: real.Draws}
-	if !e.File.Clocked() {
+	if !e.File.Pace.OwnPlans {
 		c.Releases = pl.Charges()
 	}
 	if pl.Public.SingleRecord { // of the records that the sampler is tested on
@@ -73,7 +73,7 @@ func (a *auditor) epsilon(steps ...account.PlanStep) (float64, error) {
 // total fills in the claim of the whole run.
 func (a *auditor) total(c *audit.Claim, r account.Release) error {
 	e, pl := a.e, &a.e.Plans[a.agent]
-	if e.File.Clocked() {
+	if e.File.Pace.OwnPlans {
 		return a.personalTotal(c)
 	}
 	i, err := pl.Cost(&e.Setup.Target, pl.Charges())

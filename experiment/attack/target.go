@@ -99,10 +99,7 @@ func Target(e *experiment.Experiment, o Options) (*audit.Target, error) {
 		Open:      a.open,
 		Value:     a.value,
 		Account:   a.account,
-		Free:      map[string]bool{},
-	}
-	if e.File.InTokens() {
-		t.Free = experiment.FreeQueries
+		Free:      experiment.FreeQueries,
 	}
 	local := e.File.Mechanism().Perturbs
 	if local {
@@ -137,7 +134,7 @@ func Target(e *experiment.Experiment, o Options) (*audit.Target, error) {
 	if k := t.Claim.Sampler.Kind; k != account.FullBatch && t.Claim.Rate() < 1 {
 		t.Population = a.members
 	}
-	if !e.File.InTokens() {
+	if !e.File.Pace.Walking {
 		t.Train = a.train
 	}
 	if !local {
@@ -212,7 +209,7 @@ func (a *auditor) oracles(h hypothesis) (map[string]privacy.Oracle, error) {
 func (a *auditor) open(w audit.Hypothesis, seed uint64, drawn bool) (*audit.Party, error) {
 	h := a.worlds[w].with(drawn, false)
 	var filter *account.CountFilter
-	if !drawn && !a.e.File.Clocked() {
+	if !drawn && !a.e.File.Pace.OwnPlans {
 		var err error
 		if filter, err = a.e.Plans[a.agent].Filter(); err != nil {
 			return nil, err

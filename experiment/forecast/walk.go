@@ -53,7 +53,7 @@ func mixture(e *experiment.Experiment, hops *network.Matrix) (*network.WalkMixtu
 		visits = max(visits, p.Charges())
 	}
 	glm, _ := model.Linear(e.Task.Model)
-	size := e.Lifted(e.Task.Split.Train.RowNorm)
+	size := e.Task.Lifted(e.Task.Split.Train.RowNorm)
 	return &network.WalkMixture{
 		Agents:      f.Topology.Agents,
 		Hops:        hops,

@@ -97,6 +97,7 @@ type Scene struct {
 // Run is what probes may depend on beside the agents.
 type Run struct {
 	Pacing    agent.Pacing
+	Walking   bool   // models go from agent to agent
 	Steps     uint64 // of the whole run
 	Delta     float64
 	NoiseFree bool // a replication puts out iterates without noise
@@ -167,7 +168,7 @@ func (s *Scene) Measure(epsilon []float64) *Rows {
 	n := len(s.Tests.Tested)
 	out := &Rows{Round: s.Sim.Done(), Worst: rundir.StatsOf(epsilon).Max, epsilon: epsilon,
 		delta: s.Run.Delta, each: n <= rundir.SummaryThreshold}
-	if s.Run.Pacing == agent.PacingTokens { // a token has been at many agents: the worst one's
+	if s.Run.Walking { // what a model has cost is what the agent has spent that spent most
 		out.epsilon = slices.Repeat([]float64{out.Worst}, n)
 	}
 	for k := range probes {

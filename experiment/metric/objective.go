@@ -17,7 +17,10 @@ type personal interface {
 // models, and every agent's own loss on its training records.
 var objective = probe{
 	name: "objective",
-	on:   func(s *Scene) bool { return s.Run.Pacing.Clocked() },
+	on: func(s *Scene) bool {
+		_, ok := s.Agents[0].Bare.(personal)
+		return ok
+	},
 	measure: func(s *Scene, out *Rows) {
 		terms := make([]float64, len(s.Records.Parts))
 		parallel.With(len(terms), s.Workers, func(i int, scratch *model.Workspace) error {
@@ -72,11 +75,4 @@ func (s *Scene) trainBatch(rows []int32) *model.Batch {
 		b.Targets = d.Targets[lo : lo+n]
 	}
 	return b
-}
-
-// vectors is how many vectors have been sent where there are no rounds to count.
-var vectors = probe{
-	name:    "vectors_sent",
-	on:      func(s *Scene) bool { return s.Run.Pacing != agent.PacingRounds },
-	measure: func(s *Scene, out *Rows) { out.all("vectors_sent", s.Sim.Stats().Vectors) },
 }

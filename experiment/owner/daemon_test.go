@@ -36,7 +36,7 @@ func team(t *testing.T) [3]owner.Files {
 	check(os.WriteFile(at("run.toml"), []byte(ownerRun), 0o600))
 	f, b, err := experiment.ReadBytes(at("run.toml"))
 	check(err)
-	r, err := node.NewRoster("run.toml", b, f.Agents())
+	r, err := node.NewRoster("run.toml", b, f.Topology.Agents)
 	check(err)
 	var members [3]owner.Files
 	var keys [3]ed25519.PrivateKey

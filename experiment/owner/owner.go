@@ -104,7 +104,7 @@ func (o *Owner) Gate(l *ledger.File, run string) (*privacy.Gate, error) {
 // alone.
 func (o *Owner) limit(l *ledger.File, run string) (*runLedger, error) {
 	limited, p := &runLedger{File: l}, o.plan()
-	if p.Limited || o.e.File.Clocked() {
+	if p.Limited || o.e.File.Pace.OwnPlans {
 		var err error
 		if limited.filter, err = p.Quota(); err != nil {
 			return nil, err
@@ -162,11 +162,11 @@ func (r *runLedger) Charge(ev account.Event) (uint64, error) {
 // EncodeModel returns a model as a safetensors file.
 func (o *Owner) EncodeModel(theta tensor.Vec, run string) ([]byte, error) {
 	return o.encode(run,
-		[]model.NamedVec{{Name: fmt.Sprintf("agent.%d", o.self), Vec: o.e.Expand(theta)}})
+		[]model.NamedVec{{Name: fmt.Sprintf("agent.%d", o.self), Vec: o.e.Task.Expand(theta)}})
 }
 
 func (o *Owner) encode(run string, tensors []model.NamedVec) ([]byte, error) {
 	meta := map[string]string{"run": run, "engine": experiment.EngineVersion, "model": o.e.File.Model.Name,
-		"noise": o.e.File.Privacy.Noise, "samples": rundir.FormatShape(o.e.SampleShape())}
+		"noise": o.e.File.Privacy.Noise, "samples": rundir.FormatShape(o.e.Task.SampleShape())}
 	return model.EncodeSafetensors(meta, tensors)
 }

@@ -9,14 +9,6 @@ import (
 	"sotto/tensor"
 )
 
-// steps is the number of rounds, of steps of every token, or of the owner's own wakes.
-func (o *Owner) steps() uint64 {
-	if !o.e.File.Clocked() {
-		return o.e.File.Steps
-	}
-	return o.e.File.WakesEach()
-}
-
 // baselineFit is the minimiser of the owner's own loss: what an algorithm of personal
 // models starts from.
 func (o *Owner) baselineFit() (tensor.Vec, error) {

@@ -75,7 +75,7 @@ func (o *Owner) Terms() (Terms, error) {
 		Protocol: Protocol{
 			Algorithm: f.Algorithm.Name,
 			Dataset:   f.Data.Dataset,
-			Rounds:    o.steps(),
+			Rounds:    f.OwnSteps(),
 			Holders:   o.holders(),
 			Interval:  f.Interval(),
 			Pairs:     f.Pacing == agent.PacingPairs,

@@ -13,7 +13,7 @@ import (
 // public seed. Nothing that is printed of their privacy rests on it.
 func (o *Owner) holders() []agent.ID {
 	f := o.e.File
-	if !f.InTokens() {
+	if f.Token.Count == 0 {
 		return nil
 	}
 	all := make([]agent.ID, f.Token.Count)
@@ -27,7 +27,7 @@ func (o *Owner) holders() []agent.ID {
 func (o *Owner) EncodeTokens(tokens []tensor.Vec, run string) ([]byte, error) {
 	var tensors []model.NamedVec
 	for k, v := range tokens {
-		tensors = append(tensors, model.NamedVec{Name: fmt.Sprintf("token.%d", k), Vec: o.e.Expand(v)})
+		tensors = append(tensors, model.NamedVec{Name: fmt.Sprintf("token.%d", k), Vec: o.e.Task.Expand(v)})
 	}
 	return o.encode(run, tensors)
 }
@@ -36,7 +36,7 @@ func (o *Owner) EncodeTokens(tokens []tensor.Vec, run string) ([]byte, error) {
 // as are taken with its records if tokens visit all members alike, each with all of them.
 func (o *Owner) baselineSteps() (steps uint64, batch float64) {
 	f, p := o.e.File, o.plan()
-	if !f.InTokens() {
+	if f.Token.Count == 0 {
 		return f.Steps, p.Public.ExpectedBatchSize
 	}
 	n := uint64(f.Topology.Agents)

@@ -123,18 +123,15 @@ func (r *Training) kept(err error) error {
 // EncodeModel writes every agent's parameters, above manyAgents the mean of the honest
 // ones.
 func (r *Training) EncodeModel() ([]byte, error) {
-	n, whose := r.e.File.Topology.Agents, "agent"
-	if t := r.e.File.Token.Count; t > 0 {
-		n, whose = t, "token"
-	}
+	n, holder := r.e.File.Models()
 	meta := map[string]string{"config_digest": r.e.Digest(), "engine": experiment.EngineVersion,
 		"model": r.e.File.Model.Name, "noise": "simulated",
-		"samples": rundir.FormatShape(r.e.SampleShape())}
+		"samples": rundir.FormatShape(r.e.Task.SampleShape())}
 	var tensors []model.NamedVec
 	if n <= rundir.SummaryThreshold {
 		for i := range n {
-			tensors = append(tensors, model.NamedVec{Name: fmt.Sprintf("%s.%d", whose, i),
-				Vec: r.e.Expand(r.world.Sim.Model(i))})
+			tensors = append(tensors, model.NamedVec{Name: fmt.Sprintf("%s.%d", holder, i),
+				Vec: r.e.Task.Expand(r.world.Sim.Model(i))})
 		}
 		return model.EncodeSafetensors(meta, tensors)
 	}
@@ -149,7 +146,7 @@ func (r *Training) EncodeModel() ([]byte, error) {
 	for k := range mean {
 		mean[k] = float32(sum[k] / float64(len(agents)))
 	}
-	return model.EncodeSafetensors(meta, []model.NamedVec{{Name: "mean", Vec: r.e.Expand(mean)}})
+	return model.EncodeSafetensors(meta, []model.NamedVec{{Name: "mean", Vec: r.e.Task.Expand(mean)}})
 }
 
 func (r *Training) manifest() map[string]any {

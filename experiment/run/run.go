@@ -161,7 +161,7 @@ func (r *Training) run(ctx context.Context) (*Result, error) {
 // because wakes are many.
 func (r *Training) next() uint64 {
 	at, every := r.world.Sim.Done(), r.e.File.Evaluate.Every
-	if r.e.File.InRounds() {
+	if r.e.File.Pace.EveryStep {
 		return at + 1
 	}
 	return min(r.e.File.Steps, (at/every+1)*every)

@@ -1,10 +1,8 @@
 package run
 
 import (
-	"fmt"
 	"time"
 
-	"sotto/algo"
 	"sotto/experiment"
 	"sotto/experiment/forecast"
 	"sotto/experiment/metric"
@@ -25,7 +23,7 @@ func (r *Training) summarize() rundir.Summary {
 		Loss: jsonfloat.Float(last.Loss.Mean), ConsensusDistance: jsonfloat.Float(last.Consensus),
 		Privacy: r.privacyLines(), Noise: "simulated", Links: r.world.Sim.Stats(),
 		ConfigDigest: e.Digest(), Engine: experiment.EngineVersion, Arithmetic: e.Arithmetic(),
-		Notes: r.notes(),
+		Notes: r.e.Remarks(r.world.Sim.Stats()),
 	}
 	if e.File.Evaluate.RMSE {
 		of := rundir.StatsIn(r.rows[len(r.rows)-1], rundir.RMSE)
@@ -44,10 +42,7 @@ func (r *Training) summarize() rundir.Summary {
 	}
 	s.Adversaries = e.File.Adversaries.Text()
 	s.Replication, s.Tuned = e.File.Replication.String(), e.File.Tuned.Text()
-	if !e.File.InRounds() {
-		s.Pacing = e.File.Pacing.String()
-	}
-	s.Tokens = e.File.Token.Count
+	s.Pacing, s.Tokens = e.File.Pace.Word, e.File.Token.Count
 	for i := range e.Plans {
 		s.ClaimedEpsilon = max(s.ClaimedEpsilon, jsonfloat.Float(e.Plans[i].Claim))
 	}
@@ -78,8 +73,8 @@ func (r *Training) privacyLines() []rundir.PrivacyLine {
 			Noise:   jsonfloat.Float(r.e.Plans[i].Noise), SampleRate: r.e.Plans[i].Public.SampleRate,
 			Overrides: r.e.Notes.Overrides,
 		}
-		if r.e.File.Clocked() {
-			l.Target = jsonfloat.Float(r.e.Plans[i].Epsilon)
+		if r.e.File.Pace.OwnPlans {
+			l.Target, l.Records = jsonfloat.Float(r.e.Plans[i].Epsilon), r.e.Plans[i].Public.Records
 		}
 		return l
 	}
@@ -88,9 +83,6 @@ func (r *Training) privacyLines() []rundir.PrivacyLine {
 		for i := range lines {
 			lines[i] = line(i)
 			lines[i].Agent = i
-			if r.e.File.Clocked() {
-				lines[i].Records = r.e.Plans[i].Public.Records
-			}
 		}
 		return lines
 	}
@@ -113,65 +105,8 @@ func (r *Training) privacyLines() []rundir.PrivacyLine {
 	for _, k := range order {
 		l := line(groups[k][0])
 		l.Agent, l.Group, l.Members = groups[k][0], rundir.Ranges(groups[k]), len(groups[k])
+		l.Records = 0 // they may differ
 		lines = append(lines, l)
 	}
 	return lines
-}
-
-// notes says what a reader must know before believing the figures.
-func (r *Training) notes() []string {
-	n := []string{"noise is simulated: its streams are derived from the seed, so this run protects " +
-		"nobody; epsilon is what the same run with secret noise would cost"}
-	switch {
-	case r.e.Sealed():
-		n = append(n,
-			"no message leaves an agent, so nothing is charged; the models themselves are trained without "+
-				"noise and must not be published")
-	case !r.e.File.Private():
-		n = append(n, "not private: no noise is added")
-	}
-	if r.e.File.Has(algo.Central) {
-		n = append(n, "central, not decentralized: one trusted site holds all data")
-	}
-	if on := r.e.File.Replication.String(); on != "" {
-		n = append(n, "replication of a published procedure that is not sound: "+on)
-	}
-	if who := r.e.File.Adversaries.Text(); who != "" {
-		n = append(n, "adversaries to rehearse with, "+who+
-			": accuracy, loss and consensus distance are of the other agents; epsilon covers all")
-	}
-	if t := r.e.File.Token.Count; t > 0 {
-		n = append(n,
-			fmt.Sprintf("%d tokens carry the models: accuracy and loss are of what they hold, epsilon is "+
-				"each agent's, against who sees all messages", t))
-	}
-	if r.e.File.Pacing.Clocked() && r.e.File.Private() {
-		n = append(n,
-			"metric objective is computed from training records without noise: the simulation sees it, no "+
-				"agent does")
-	}
-	if r.e.Task.Arrivals != nil {
-		n = append(n,
-			"records arrive during the run: one that has not come counts as a null record, and epsilon is "+
-				"that of a record that was there from the start")
-	}
-	if s := r.world.Sim.Stats(); s.OneSided > 0 {
-		n = append(n,
-			fmt.Sprintf(
-				"%d links lost one direction of a round: the mean of all models is then not preserved",
-				s.OneSided))
-	}
-	if r.e.File.Evaluate.On == "validation" {
-		n = append(n, "accuracy and loss are of records held out from training, not of the test set")
-	}
-	if t := r.e.File.Tuned.Text(); t != "" {
-		n = append(n, t)
-	}
-	for _, w := range r.e.Notes.Warnings {
-		n = append(n, "warning: "+w)
-	}
-	for _, o := range r.e.Notes.Overrides {
-		n = append(n, "override: "+o)
-	}
-	return n
 }
