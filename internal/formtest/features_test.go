@@ -15,8 +15,8 @@ import (
 
 // A feature is something that one run has and another has not: a pace, a mechanism, a
 // switch of a replication. Its own files may know it. Lines elsewhere that ask whether a
-// run has it are what the next feature has to be written between; they are to become
-// fewer.
+// run has it, and do something else then, are what the next feature has to be written
+// between; they are to become fewer. Lines that only hand a value on ask nothing.
 
 // A feature is how lines ask for it, and which files are its own.
 type feature struct {
@@ -28,31 +28,37 @@ type feature struct {
 // pattern matches what one of the parts does.
 func pattern(parts ...string) *regexp.Regexp { return regexp.MustCompile(strings.Join(parts, "|")) }
 
-// features.go is the one place where features meet by intent: its rows are not counted.
+// branches matches lines that do one thing or another.
+var branches = regexp.MustCompile(`\b(if|case|switch|for)\b|&&|\|\||[!=]=|` +
+	`return .*\b(Has|Lacks|Clocked|InRounds|InTokens)\(`)
+
+// The tables features.go of run files and deviations.go of replications are where
+// features meet by intent: their rows are not counted.
 var runFeatures = []feature{
 	{"pace", pattern(`\b[pP]acing\b *[!=]=`, `\bClocked\(\)`, `\bIn(Rounds|Tokens)\(\)`,
-		`switch .*\b[pP]acing\b`, `case agent\.Pacing`), pattern(`^features$`)},
+		`switch .*\b[pP]acing\b`, `case agent\.Pacing`, `\.(OwnPlans|EveryStep|Walking|ExactNoise)\b`),
+		pattern(`^(features|deviations|pace|clock|tokens)$`)},
 	{"algorithm", pattern(`\b(alg|Algorithm)\.Name *[!=]=`, `switch .*(alg|Algorithm)\.Name`,
-		`\b(Has|Lacks|has|lacks)\(algo\.`), pattern(`^features$`)},
+		`\b(Has|Lacks|has|lacks)\(algo\.`), pattern(`^(features|deviations)$`)},
 	{"shared noise", pattern(`\.Pairwise\b`, `\.Shared\(\)`, `\bsharedNoise\(`),
 		pattern(`^(sharednoise|features)$`)},
 	{"local noise", pattern(`\.Perturbs\b`, `\bTask\.Local\b`, `\bperturb\(`),
-		pattern(`^(localdp|local|features)$`)},
+		pattern(`^(localdp|local|perturb|features)$`)},
 	{"replication", pattern(`\bReplication\.(On|Stated)\b`, `\.(NoiseFree|Unjudged|Uncharged|GaussSeidel)\b`,
 		`\.UnbalancedWeights\b`, `\bClaimer\b`),
 		pattern(`^(replication|deviations|residuals|features)$`)},
 	{"personal models", pattern(`\.\(personal\)`, `\bAgentEpsilon\b`, `\bWarm(Epsilon|Mechanism)\b`),
-		pattern(`^personal$`)},
+		pattern(`^(personal|objective)$`)},
 	{"private iterate", pattern(`\bCheckpointGrowth\b`, `\.Recover\(`, `\.Erase\(`, `\brecover\(`,
 		`\berase\(`,
-		`\bKind.*\.Private\b`, `\bremembers\(\)`), pattern(`^recover$`)},
-	{"tokens", pattern(`\bToken\.Count\b`), pattern(`^(walk|tokens|walknetwork)$`)},
+		`\bKind.*\.Private\b`, `\bremembers\(\)`), pattern(`^(recover|residuals)$`)},
+	{"tokens", pattern(`\bToken\.Count\b`), pattern(`^(tokens|walknetwork)$`)},
 	{"prior release", pattern(`\.Before\b`, `\bpriorEvents\(`), pattern(`^similar$`)},
-	{"arrivals", pattern(`\.Arrivals?\b`), pattern(`^arrival$`)},
+	{"arrivals", pattern(`\.Arrivals?\b`), pattern(`^(arrival|features)$`)},
 	{"held-out records", pattern(`\.HeldOut\b`, `Task\.Validation\b`, `\bscorers?\b`, `\bscoreFilter\b`),
-		pattern(`^heldout$`)},
+		pattern(`^(validation|score)$`)},
 	{"owner", pattern(`\bSeats\.(Owned|Self)\b`, `\bMaxRecords\b`, `\bWakesOf\b`, `Clock\.Replay\b`),
-		pattern(`^owned$`)},
+		pattern(`^(owned|clock|features)$`)},
 	{"sealed gate", pattern(`\bSealed\(\)`), nil},
 	{"count and clips", pattern(`\.Extra\(\)`, `\.Adaptive\(\)`, `\bPartNoise\b`, `\.clip\(\)`),
 		pattern(`^features$`)},
@@ -96,7 +102,7 @@ func features(files *source.Files) map[string]int {
 		}
 		base := strings.TrimSuffix(path.Base(f.Path), ".go")
 		for _, line := range code(f) {
-			if slices.ContainsFunc(of, func(x feature) bool {
+			if branches.MatchString(line) && slices.ContainsFunc(of, func(x feature) bool {
 				return (x.own == nil || !x.own.MatchString(base)) && x.asks.MatchString(line)
 			}) {
 				count[f.Path]++
