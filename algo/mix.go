@@ -9,7 +9,7 @@ import (
 // mean in its place. Element sums run in float64, own term first, then senders in
 // ascending order, and are rounded once. It keeps its scratch, no vectors.
 type mixer struct {
-	rule    Mixing // settled
+	rule    Mixing // checked
 	weights []float64
 	bodies  []tensor.Vec
 

@@ -30,7 +30,7 @@ func (n *Node) stepUntilDone(r *RoundReport) error {
 	return n.step(r, false)
 }
 
-// step is settle. always: the gate is asked also when the budget is spent.
+// step is stepUntilDone. always: the gate is asked also when the budget is spent.
 func (n *Node) step(r *RoundReport, always bool) error {
 	for {
 		n.out.Reset()

@@ -17,129 +17,133 @@ import (
 	"sotto/tensor"
 )
 
+// clockWakes is how often each agent wakes in the test of its clock's troubles.
+const clockWakes = 60
+
+// slowClocks are agents that wake every 10 s on average, and step for 1 s.
+func slowClocks(t *testing.T, change func(i int, c *node.Config)) nodetest.Options {
+	return nodetest.Options{
+		Factory:  factory(t, "bcd"),
+		Rounds:   clockWakes,
+		Interval: 10 * time.Second,
+		Change: func(i int, c *node.Config) {
+			c.Gate = slowGate{c.Gate, time.Second}
+			if change != nil {
+				change(i, c)
+			}
+		},
+	}
+}
+
+// endInTime waits for all agents but one. A node needs 60 exponential times of mean 10 s
+// and 60 s for its steps. It takes twice that with probability below 1e-9 (Chernoff:
+// exp(-60 (1.1 - ln 2.1)) for a sum of 2.1 times its mean).
+func endInTime(t *testing.T, r *running, began time.Time, but int) {
+	t.Helper()
+	const most = 2 * clockWakes * 11 * time.Second
+	for i := range r.nodes {
+		if i == but {
+			continue
+		}
+		for r.nodes[i].Status().Round < clockWakes {
+			if time.Since(began) > most {
+				t.Fatalf("agent %d is at wake %d after %v", i, r.nodes[i].Status().Round,
+					time.Since(began))
+			}
+			time.Sleep(time.Second)
+		}
+	}
+}
+
+// statusOf is what agent i knows of a neighbor.
+func statusOf(r *running, i int, name string) node.PeerStatus {
+	for _, p := range r.nodes[i].Status().Peers {
+		if p.Name == name {
+			return p
+		}
+	}
+	return node.PeerStatus{}
+}
+
+// inBubble is a subtest in time of its own.
+func inBubble(t *testing.T, name string, f func(t *testing.T)) {
+	t.Run(name, func(t *testing.T) { synctest.Test(t, f) })
+}
+
 // What holds up a barrier holds nobody up where nodes wake by clocks: a link that is down
 // for six minutes, a member that takes 20 times as long, one that starts late, one that
 // errs once. Each is named, the others keep their pace, and who was held up ends its run.
 func TestNoTroubleHoldsUpClocks(t *testing.T) {
-	const rounds = 60
-	opt := func(t *testing.T, change func(i int, c *node.Config)) nodetest.Options {
-		return nodetest.Options{
-			Factory:  factory(t, "bcd"),
-			Rounds:   rounds,
-			Interval: 10 * time.Second,
-			Change: func(i int, c *node.Config) {
-				c.Gate = slowGate{c.Gate, time.Second}
-				if change != nil {
-					change(i, c)
-				}
-			},
+	inBubble(t, "link loss", func(t *testing.T) {
+		began := time.Now()
+		r := start(t, slowClocks(t, nil), openFaulty(func(f *nodetest.Faulty, i agent.ID) {
+			f.Down = func(to agent.ID) bool {
+				passed := time.Since(began)
+				return i+to == 1 && passed > 3*time.Second && passed < 6*time.Minute // between 0 and 1
+			}
+		}))
+		time.Sleep(4 * time.Minute)
+		if p := statusOf(r, 0, "agent 1"); p.State != node.Gone || p.Fault == "" {
+			t.Errorf("across the lost link: %+v", p)
 		}
-	}
-	// A node needs 60 exponential times of mean 10 s and 60 s for its steps. It takes
-	// twice that with probability below 1e-9 (Chernoff: exp(-60 (1.1 - ln 2.1)) for a sum
-	// of 2.1 times its mean).
-	const most = 2 * rounds * 11 * time.Second
-	ends := func(t *testing.T, r *running, began time.Time, but int) {
-		t.Helper()
-		for i := range r.nodes {
-			if i == but {
-				continue
-			}
-			for r.nodes[i].Status().Round < rounds {
-				if time.Since(began) > most {
-					t.Fatalf("agent %d is at wake %d after %v", i, r.nodes[i].Status().Round,
-						time.Since(began))
-				}
-				time.Sleep(time.Second)
-			}
+		endInTime(t, r, began, -1)
+		r.wait(t)
+		if p := statusOf(r, 0, "agent 1"); p.Round != clockWakes {
+			t.Errorf("after the loss: %+v", p)
 		}
-	}
-	peer := func(r *running, i int, name string) node.PeerStatus {
-		for _, p := range r.nodes[i].Status().Peers {
-			if p.Name == name {
-				return p
+	})
+	inBubble(t, "slow", func(t *testing.T) {
+		began := time.Now()
+		r := start(t, slowClocks(t, func(i int, c *node.Config) {
+			if i == 2 {
+				c.Gate = slowGate{c.Gate, 200 * time.Second}
 			}
+			c.Linger = 24 * time.Hour
+		}), openMemory)
+		time.Sleep(150 * time.Second)
+		if p := statusOf(r, 1, "agent 2"); p.State != node.Late {
+			t.Errorf("a slow member: %+v", p)
 		}
-		return node.PeerStatus{}
-	}
-	t.Run("link loss", func(t *testing.T) {
-		synctest.Test(t, func(t *testing.T) {
-			began := time.Now()
-			r := start(t, opt(t, nil), openFaulty(func(f *nodetest.Faulty, i agent.ID) {
-				f.Down = func(to agent.ID) bool {
-					passed := time.Since(began)
-					return i+to == 1 && passed > 3*time.Second && passed < 6*time.Minute // between 0 and 1
-				}
-			}))
-			time.Sleep(4 * time.Minute)
-			if p := peer(r, 0, "agent 1"); p.State != node.Gone || p.Fault == "" {
-				t.Errorf("across the lost link: %+v", p)
-			}
-			ends(t, r, began, -1)
-			r.wait(t)
-			if p := peer(r, 0, "agent 1"); p.Round != rounds {
-				t.Errorf("after the loss: %+v", p)
-			}
-		})
+		endInTime(t, r, began, 2)
+		if s := r.nodes[2].Status(); s.Round > 10 {
+			t.Errorf("the slow member is at wake %d", s.Round)
+		}
+		r.wait(t)
+		if s := r.nodes[2].Status(); s.Round != clockWakes {
+			t.Errorf("the slow member ends with %+v", s)
+		}
 	})
-	t.Run("slow", func(t *testing.T) {
-		synctest.Test(t, func(t *testing.T) {
-			began := time.Now()
-			r := start(t, opt(t, func(i int, c *node.Config) {
-				if i == 2 {
-					c.Gate = slowGate{c.Gate, 200 * time.Second}
-				}
-				c.Linger = 24 * time.Hour
-			}), openMemory)
-			time.Sleep(150 * time.Second)
-			if p := peer(r, 1, "agent 2"); p.State != node.Late {
-				t.Errorf("a slow member: %+v", p)
-			}
-			ends(t, r, began, 2)
-			if s := r.nodes[2].Status(); s.Round > 10 {
-				t.Errorf("the slow member is at wake %d", s.Round)
-			}
-			r.wait(t)
-			if s := r.nodes[2].Status(); s.Round != rounds {
-				t.Errorf("the slow member ends with %+v", s)
-			}
-		})
+	inBubble(t, "late start", func(t *testing.T) {
+		began := time.Now()
+		r := prepare(t, slowClocks(t, nil), openMemory)
+		for _, i := range []int{0, 1, 2} {
+			r.start(t, i)
+		}
+		time.Sleep(6 * time.Second)
+		if p := statusOf(r, 0, "agent 3"); p.State != node.Gone {
+			t.Errorf("a member that is not there: %+v", p)
+		}
+		r.start(t, 3)
+		endInTime(t, r, began, -1)
+		r.wait(t)
 	})
-	t.Run("late start", func(t *testing.T) {
-		synctest.Test(t, func(t *testing.T) {
-			began := time.Now()
-			r := prepare(t, opt(t, nil), openMemory)
-			for _, i := range []int{0, 1, 2} {
-				r.start(t, i)
+	inBubble(t, "an error", func(t *testing.T) {
+		began, once := time.Now(), false
+		r := start(t, slowClocks(t, func(i int, c *node.Config) {
+			if i == 1 {
+				c.Gate = &failing{Gate: c.Gate, at: 5, once: &once}
 			}
-			time.Sleep(6 * time.Second)
-			if p := peer(r, 0, "agent 3"); p.State != node.Gone {
-				t.Errorf("a member that is not there: %+v", p)
-			}
-			r.start(t, 3)
-			ends(t, r, began, -1)
-			r.wait(t)
-		})
-	})
-	t.Run("an error", func(t *testing.T) {
-		synctest.Test(t, func(t *testing.T) {
-			began, once := time.Now(), false
-			r := start(t, opt(t, func(i int, c *node.Config) {
-				if i == 1 {
-					c.Gate = &failing{Gate: c.Gate, at: 5, once: &once}
-				}
-				c.Linger = 24 * time.Hour
-			}), openMemory)
-			if err := <-r.done[1]; !errors.Is(err, errDisk) || !strings.Contains(err.Error(), "wake 5") {
-				t.Fatalf("got %v", err)
-			}
-			ends(t, r, began, 1)
-			r.start(t, 1)
-			r.wait(t)
-			if s := r.nodes[1].Status(); s.Round != rounds || r.led[1].Head().Seq != rounds {
-				t.Errorf("the member ends with %+v after %d charges", s, r.led[1].Head().Seq)
-			}
-		})
+			c.Linger = 24 * time.Hour
+		}), openMemory)
+		if err := <-r.done[1]; !errors.Is(err, errDisk) || !strings.Contains(err.Error(), "wake 5") {
+			t.Fatalf("got %v", err)
+		}
+		endInTime(t, r, began, 1)
+		r.start(t, 1)
+		r.wait(t)
+		if s := r.nodes[1].Status(); s.Round != clockWakes || r.led[1].Head().Seq != clockWakes {
+			t.Errorf("the member ends with %+v after %d charges", s, r.led[1].Head().Seq)
+		}
 	})
 }
 

@@ -240,6 +240,44 @@ func ringW(n int) *mat.Dense {
 	return w
 }
 
+// forwardEnd solves for where x = Wx + α r(x) ends, of forward steps with αγ = step, and
+// for the minimiser of the mean loss.
+func forwardEnd(t *testing.T, parts []*meanLoss, w mat.Matrix, d int, step float64) (want,
+	minimiser mat.VecDense) {
+	t.Helper()
+	n := len(parts)
+	whole, right := mat.NewDense(n*d, n*d, nil), mat.NewVecDense(n*d, nil)
+	common, b := mat.NewDense(d, d, nil), mat.NewVecDense(d, nil)
+	for i, f := range parts {
+		x := mat.NewDense(12, d, f.x)
+		var h, xy mat.Dense
+		h.Mul(x.T(), x)
+		xy.Mul(x.T(), mat.NewDense(12, 1, f.y))
+		for r := range d {
+			right.SetVec(i*d+r, step*2/12*xy.At(r, 0))
+			b.SetVec(r, b.AtVec(r)+xy.At(r, 0))
+			for c := range d {
+				whole.Set(i*d+r, i*d+c, step*2/12*h.At(r, c))
+				common.Set(r, c, common.At(r, c)+h.At(r, c))
+			}
+			for j := range n {
+				same := 0.
+				if i == j {
+					same = 1
+				}
+				whole.Set(i*d+r, j*d+r, whole.At(i*d+r, j*d+r)+same-w.At(i, j))
+			}
+		}
+	}
+	if err := want.SolveVec(whole, right); err != nil {
+		t.Fatal(err)
+	}
+	if err := minimiser.SolveVec(common, b); err != nil {
+		t.Fatal(err)
+	}
+	return want, minimiser
+}
+
 // Without noise the agents' forward iteration on quadratics ends where ((I-W)⊗I + αγH) x
 // = αγb, H and b those of the agents, which gonum solves. There the residuals sum to 0,
 // and disagreement and the distance of the mean from the common minimiser are of order α:
@@ -251,42 +289,9 @@ func TestForwardFixedPoint(t *testing.T) {
 	for i := range n {
 		parts = append(parts, task(t, "least-squares", 12, d, uint64(10+i)))
 	}
-	whole, right := mat.NewDense(n*d, n*d, nil), mat.NewVecDense(n*d, nil)
-	common, b := mat.NewDense(d, d, nil), mat.NewVecDense(d, nil)
 	var spreads, errors []float64
 	for _, alpha := range []float64{.3, .03, .003} {
-		whole.Zero()
-		right.Zero()
-		common.Zero()
-		b.Zero()
-		for i, f := range parts {
-			x := mat.NewDense(12, d, f.x)
-			var h, xy mat.Dense
-			h.Mul(x.T(), x)
-			xy.Mul(x.T(), mat.NewDense(12, 1, f.y))
-			for r := range d {
-				right.SetVec(i*d+r, alpha*gamma*2/12*xy.At(r, 0))
-				b.SetVec(r, b.AtVec(r)+xy.At(r, 0))
-				for c := range d {
-					whole.Set(i*d+r, i*d+c, alpha*gamma*2/12*h.At(r, c))
-					common.Set(r, c, common.At(r, c)+h.At(r, c))
-				}
-				for j := range n {
-					same := 0.
-					if i == j {
-						same = 1
-					}
-					whole.Set(i*d+r, j*d+r, whole.At(i*d+r, j*d+r)+same-w.At(i, j))
-				}
-			}
-		}
-		var want, minimiser mat.VecDense
-		if err := want.SolveVec(whole, right); err != nil {
-			t.Fatal(err)
-		}
-		if err := minimiser.SolveVec(common, b); err != nil {
-			t.Fatal(err)
-		}
+		want, minimiser := forwardEnd(t, parts, w, d, alpha*gamma)
 		x := mat.NewDense(n, d, nil)
 		residuals := mat.NewDense(n, d, nil)
 		for range int(300 / alpha) {

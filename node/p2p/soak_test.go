@@ -24,6 +24,42 @@ import (
 	"sotto/rng"
 )
 
+func soakTime(t *testing.T) time.Duration {
+	v := os.Getenv("SOTTO_SOAK")
+	if v == "" {
+		return 10 * time.Second
+	}
+	soak, err := time.ParseDuration(v)
+	if err != nil || soak <= 0 {
+		t.Fatalf("SOTTO_SOAK: found %q, allowed: a duration above 0", v)
+	}
+	return soak
+}
+
+// fuzz sends frames to member 0 that are wrong in many ways, and counts them.
+func fuzz(ctx context.Context, from node.Transport, run [32]byte, count *atomic.Uint64) {
+	chance := rng.Public(uint64(time.Now().UnixNano()), "fuzzed frames")
+	for ctx.Err() == nil {
+		from.Send(ctx, 0, fuzzed(chance, run))
+		count.Add(1)
+	}
+}
+
+// dial sends bytes to an address that know nothing of the run, and counts connections.
+func dial(ctx context.Context, address string, count *atomic.Uint64) {
+	chance := rng.Public(uint64(time.Now().UnixNano()), "strangers")
+	for ctx.Err() == nil {
+		if c, err := net.Dial("tcp", address); err == nil {
+			b := make([]byte, 1+chance.Below(1<<12))
+			fill(chance, b)
+			c.Write(b)
+			c.Close()
+			count.Add(1)
+		}
+		time.Sleep(20 * time.Millisecond)
+	}
+}
+
 // TestSoak feeds a node over TLS on loopback, for a time, with frames that a malicious
 // member makes up, and its port with bytes of strangers. The node must neither end nor
 // grow, have refused frames, and stop when it is told to. Among millions of frames some
@@ -32,13 +68,7 @@ import (
 //
 //	SOTTO_SOAK=10m go test -tags soak -run Soak -v -timeout 30m ./node/p2p
 func TestSoak(t *testing.T) {
-	soak := 10 * time.Second
-	if v := os.Getenv("SOTTO_SOAK"); v != "" {
-		var err error
-		if soak, err = time.ParseDuration(v); err != nil || soak <= 0 {
-			t.Fatalf("SOTTO_SOAK: found %q, allowed: a duration above 0", v)
-		}
-	}
+	soak := soakTime(t)
 	f, err := algo.New("dsgd", func(any) error { return nil })
 	if err != nil {
 		t.Fatal(err)
@@ -78,25 +108,11 @@ func TestSoak(t *testing.T) {
 	var frames, strangers atomic.Uint64
 	quiet := make(chan bool)
 	go func() {
-		chance := rng.Public(uint64(time.Now().UnixNano()), "fuzzed frames")
-		for ctx.Err() == nil {
-			bad.Send(ctx, 0, fuzzed(chance, w.Run))
-			frames.Add(1)
-		}
+		fuzz(ctx, bad, w.Run, &frames)
 		quiet <- true
 	}()
 	go func() {
-		chance := rng.Public(uint64(time.Now().UnixNano()), "strangers")
-		for ctx.Err() == nil {
-			if c, err := net.Dial("tcp", l.members[0].Address); err == nil {
-				b := make([]byte, 1+chance.Below(1<<12))
-				fill(chance, b)
-				c.Write(b)
-				c.Close()
-				strangers.Add(1)
-			}
-			time.Sleep(20 * time.Millisecond)
-		}
+		dial(ctx, l.members[0].Address, &strangers)
 		quiet <- true
 	}()
 	first := 0.
@@ -120,10 +136,8 @@ func TestSoak(t *testing.T) {
 	<-quiet
 	<-quiet
 	bad.Close()
-	counts := victim.Status().Counts
-	t.Logf("%+v", counts)
-	if counts.Refused == 0 {
-		t.Error("no frame was refused")
+	if counts := victim.Status().Counts; counts.Refused == 0 {
+		t.Errorf("no frame was refused: %+v", counts)
 	}
 	end()
 	for range 2 {

@@ -16,6 +16,21 @@ import (
 
 func owner(n byte) ed25519.PublicKey { return key(n).Public().(ed25519.PublicKey) }
 
+// gaussianEpsilon is epsilon below 1 at delta of a mu-GDP mechanism, by the definition.
+func gaussianEpsilon(mu, delta float64) float64 {
+	lo, hi := 0., 1.
+	for range 60 {
+		mid := (lo + hi) / 2
+		phi := distuv.UnitNormal.CDF
+		if phi(mu/2-mid/mu)-math.Exp(mid)*phi(-mu/2-mid/mu) > delta {
+			lo = mid
+		} else {
+			hi = mid
+		}
+	}
+	return lo
+}
+
 // A statement says what the charges cost: two Gaussian answers of multiplier 20 are
 // 0.0707-GDP, and epsilon at delta 1e-6 of that is the root of the Gaussian profile
 // (Balle, Wang 2018, Theorem 8), by bisection here.
@@ -35,19 +50,10 @@ func TestStatement(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	mu, lo, hi := math.Sqrt2/20, 0.0, 1.0
-	for range 60 {
-		mid := (lo + hi) / 2
-		phi := distuv.UnitNormal.CDF
-		if phi(mu/2-mid/mu)-math.Exp(mid)*phi(-mu/2-mid/mu) > 1e-6 {
-			lo = mid
-		} else {
-			hi = mid
-		}
-	}
 	st := s.Statement
-	if st.Epsilon == nil || math.Abs(st.Epsilon.Upper-lo) > 1e-9 {
-		t.Errorf("epsilon %v, want %g", st.Epsilon, lo)
+	if want := gaussianEpsilon(math.Sqrt2/20, 1e-6); st.Epsilon == nil ||
+		math.Abs(st.Epsilon.Upper-want) > 1e-9 {
+		t.Errorf("epsilon %v, want %g", st.Epsilon, want)
 	}
 	if st.Releases != 2 || st.Sampler != "full/1" || st.Delta != 1e-6 ||
 		st.Ledger != (account.LedgerRange{FirstSeq: 1, LastSeq: last, Head: head.String()}) ||

@@ -14,17 +14,57 @@ import (
 	"sotto/privacy/account/network"
 )
 
+// num is a number of 300 bits.
+func num(x float64) *big.Float { return new(big.Float).SetPrec(300).SetFloat64(x) }
+
+// bigBasis are orthonormal rows of that precision.
+type bigBasis [][]*big.Float
+
+func bigDot(a, b []*big.Float) *big.Float {
+	s := num(0)
+	for i := range a {
+		s.Add(s, num(0).Mul(a[i], b[i]))
+	}
+	return s
+}
+
+// add orthogonalises a row with the noise of its columns, but for those of members.
+func (basis *bigBasis) add(row []*big.Float, members []int, noise []float64) {
+	x := make([]*big.Float, len(row))
+	for u := range x {
+		x[u] = num(0).Mul(row[u], num(noise[u]))
+		if slices.Contains(members, u) {
+			x[u] = num(0)
+		}
+	}
+	before := bigDot(x, x)
+	for range 2 {
+		for _, q := range *basis {
+			c := bigDot(q, x)
+			for u := range x {
+				x[u].Sub(x[u], num(0).Mul(c, q[u]))
+			}
+		}
+	}
+	left := bigDot(x, x)
+	if left.Sign() == 0 || num(0).Quo(left, before).Cmp(num(1e-120)) < 0 {
+		return
+	}
+	s := num(0).Sqrt(left)
+	for u := range x {
+		x[u].Quo(x[u], s)
+	}
+	*basis = append(*basis, x)
+}
+
 // reference is the definition: the rows that members receive, from dense powers of W in
 // 300 bits, and e_u' B^+ B e_u by Gram-Schmidt at that precision.
 func reference(n, rounds int, m *mat.Dense, members []int, noise []float64) (leak []float64, rank int) {
-	const digits = 300
-	num := func(x float64) *big.Float { return new(big.Float).SetPrec(digits).SetFloat64(x) }
-	one := num(1)
 	exact := func(i, j int) *big.Float { // weights are fractions with small denominators
 		x := m.At(i, j)
 		for q := 1.; ; q++ {
 			if p := math.Round(x * q); math.Abs(p/q-x) < 1e-14 {
-				return new(big.Float).SetPrec(digits).Quo(num(p), num(q))
+				return num(0).Quo(num(p), num(q))
 			}
 		}
 	}
@@ -35,48 +75,14 @@ func reference(n, rounds int, m *mat.Dense, members []int, noise []float64) (lea
 		for j := range w[i] {
 			w[i][j], power[i][j] = exact(i, j), num(0)
 		}
-		power[i][i] = one
+		power[i][i] = num(1)
 	}
-	var basis [][]*big.Float
-	dot := func(a, b []*big.Float) *big.Float {
-		s := num(0)
-		for i := range a {
-			s.Add(s, num(0).Mul(a[i], b[i]))
-		}
-		return s
-	}
-	add := func(row []*big.Float) {
-		x := make([]*big.Float, n)
-		for u := range x {
-			x[u] = num(0).Mul(row[u], num(noise[u]))
-			if slices.Contains(members, u) {
-				x[u] = num(0)
-			}
-		}
-		before := dot(x, x)
-		for range 2 {
-			for _, q := range basis {
-				c := dot(q, x)
-				for u := range x {
-					x[u].Sub(x[u], num(0).Mul(c, q[u]))
-				}
-			}
-		}
-		left := dot(x, x)
-		if left.Sign() == 0 || num(0).Quo(left, before).Cmp(num(1e-120)) < 0 {
-			return
-		}
-		s := num(0).Sqrt(left)
-		for u := range x {
-			x[u].Quo(x[u], s)
-		}
-		basis = append(basis, x)
-	}
+	var basis bigBasis
 	for range rounds {
 		for _, a := range members {
 			for s := range n {
 				if s != a && m.At(a, s) != 0 && !slices.Contains(members, s) {
-					add(power[s])
+					basis.add(power[s], members, noise)
 				}
 			}
 		}
