@@ -35,9 +35,9 @@ func (g given) Describe(*agent.Query) (account.Release, error) {
 // Evaluate implements privacy.Oracle.
 func (g given) Evaluate(dst *privacy.Value, _ *agent.Query, _ *rng.Stream) { copy(dst.Float, g.value) }
 
-// duel observes releases of two values by a mechanism of this program, through a gate,
-// and scores them. answers releases make one score.
-type duel struct {
+// distinguisher observes releases of two values by a mechanism of this program, through a
+// gate, and scores them. answers releases make one score.
+type distinguisher struct {
 	mechanism privacy.Mechanism
 	in, out   tensor.Vec
 	norm      account.Norm
@@ -45,7 +45,7 @@ type duel struct {
 	score     func(released []tensor.Vec) float64
 }
 
-func (d *duel) observe(ctx context.Context, n int, seed uint64) (*audit.Scores, error) {
+func (d *distinguisher) observe(ctx context.Context, n int, seed uint64) (*audit.Scores, error) {
 	s := &audit.Scores{In: make([]float64, n), Out: make([]float64, n)}
 	released := make([]tensor.Vec, max(1, d.answers))
 	for k := range released {
@@ -74,7 +74,8 @@ func (d *duel) observe(ctx context.Context, n int, seed uint64) (*audit.Scores, 
 
 // anyBound is the Clopper-Pearson bound at a threshold that a fifth of the observations
 // choose.
-func (d *duel) anyBound(ctx context.Context, n int, seed uint64, beta, delta float64) (audit.Bound, error) {
+func (d *distinguisher) anyBound(ctx context.Context, n int, seed uint64, beta, delta float64) (audit.Bound,
+	error) {
 	s, err := d.observe(ctx, n, seed)
 	if err != nil {
 		return audit.Bound{}, err
@@ -100,10 +101,10 @@ func sum(released []tensor.Vec) float64 {
 	return x
 }
 
-// gaussianDuel releases two values on a line.
-func gaussianDuel(noise, in, out float64, answers int) (*duel, error) {
+// gaussianDistinguisher releases two values on a line.
+func gaussianDistinguisher(noise, in, out float64, answers int) (*distinguisher, error) {
 	m, err := privacy.NewGaussian(noise)
-	return &duel{
+	return &distinguisher{
 		mechanism: m,
 		in:        tensor.Vec{float32(in)},
 		out:       tensor.Vec{float32(out)},
@@ -115,24 +116,24 @@ func gaussianDuel(noise, in, out float64, answers int) (*duel, error) {
 
 // twoAnswers are both gradients of a round: scores are 0 or 2 in the mean, of noise √2
 // times that of one.
-func twoAnswers(noise float64) func() (*duel, float64, error) {
-	return func() (*duel, float64, error) {
-		d, err := gaussianDuel(noise, 1, 0, 2)
+func twoAnswers(noise float64) func() (*distinguisher, float64, error) {
+	return func() (*distinguisher, float64, error) {
+		d, err := gaussianDistinguisher(noise, 1, 0, 2)
 		return d, 1, err
 	}
 }
 
 // replaced has the record's gradient against its opposite, both of norm clip.
-func replaced(noise float64) func() (*duel, float64, error) {
-	return func() (*duel, float64, error) {
-		d, err := gaussianDuel(noise, 1, -1, 1)
+func replaced(noise float64) func() (*distinguisher, float64, error) {
+	return func() (*distinguisher, float64, error) {
+		d, err := gaussianDistinguisher(noise, 1, -1, 1)
 		return d, 0, err
 	}
 }
 
 // composedBound excludes a mu of one release at the threshold halfway, fixed beforehand,
 // and composes it over the run by PLD.
-func composedBound(make func() (*duel, float64, error), a account.Adjacency, rate float64, steps int,
+func composedBound(make func() (*distinguisher, float64, error), a account.Adjacency, rate float64, steps int,
 	delta float64) claimAttack {
 	return func(ctx context.Context, n int, seed uint64, beta float64) (audit.Bound, error) {
 		d, halfway, err := make()
@@ -182,7 +183,7 @@ func l1l2(ctx context.Context, n int, seed uint64, beta float64) (audit.Bound, e
 	if err != nil {
 		return audit.Bound{}, err
 	}
-	d := &duel{mechanism: m, in: unitVector(100, 1), out: unitVector(100, 0), norm: account.L1}
+	d := &distinguisher{mechanism: m, in: unitVector(100, 1), out: unitVector(100, 0), norm: account.L1}
 	d.score = func(r []tensor.Vec) float64 { return laplaceRatio(r[0], d.in, math.Inf(1)) }
 	return d.anyBound(ctx, n, seed, beta, 0)
 }
@@ -222,7 +223,12 @@ func proportional(norm float64) claimAttack {
 		if err != nil {
 			return audit.Bound{}, err
 		}
-		d := &duel{mechanism: m, in: tensor.Vec{10, 0, 0, 0}, out: tensor.Vec{0, 0, 0, 0}, norm: account.L2}
+		d := &distinguisher{
+			mechanism: m,
+			in:        tensor.Vec{10, 0, 0, 0},
+			out:       tensor.Vec{0, 0, 0, 0},
+			norm:      account.L2,
+		}
 		d.score = func(r []tensor.Vec) float64 {
 			if r[0].Norm() == 0 {
 				return -1 // no noise at all
@@ -242,7 +248,12 @@ func iteration(family string, eps, delta, shift float64, dim int) claimAttack {
 			return audit.Bound{}, err
 		}
 		scale, bound := m.Law()
-		d := &duel{mechanism: m, in: make(tensor.Vec, dim), out: make(tensor.Vec, dim), norm: account.L2}
+		d := &distinguisher{
+			mechanism: m,
+			in:        make(tensor.Vec, dim),
+			out:       make(tensor.Vec, dim),
+			norm:      account.L2,
+		}
 		for i := range d.in {
 			d.in[i] = float32(shift)
 		}
@@ -268,7 +279,13 @@ func iteration(family string, eps, delta, shift float64, dim int) claimAttack {
 
 // exposed puts two values out as they are.
 func exposed(ctx context.Context, n int, seed uint64, beta float64) (audit.Bound, error) {
-	d := &duel{mechanism: privacy.None{}, in: tensor.Vec{1}, out: tensor.Vec{0}, norm: account.L2, score: sum}
+	d := &distinguisher{
+		mechanism: privacy.None{},
+		in:        tensor.Vec{1},
+		out:       tensor.Vec{0},
+		norm:      account.L2,
+		score:     sum,
+	}
 	return d.anyBound(ctx, n, seed, beta, 1e-3)
 }
 
@@ -278,7 +295,7 @@ func clippedAfterNoise(ctx context.Context, n int, seed uint64, beta float64) (a
 	if err != nil {
 		return audit.Bound{}, err
 	}
-	d := &duel{mechanism: m, in: make(tensor.Vec, 9), out: make(tensor.Vec, 9), norm: account.L2}
+	d := &distinguisher{mechanism: m, in: make(tensor.Vec, 9), out: make(tensor.Vec, 9), norm: account.L2}
 	d.in[0], d.out[0] = math.Sqrt2, -math.Sqrt2
 	d.score = func(r []tensor.Vec) float64 {
 		x := r[0]

@@ -7,13 +7,13 @@ import (
 	"sotto/tensor"
 )
 
-// inversion makes a sample from the gradient of one record. In a linear layer with
-// biases, y = W'h + b, the gradients are h δ' and δ: their quotient is the layer's input
-// h exactly, whatever factor a clip has put on both (Phong, Aono, Hayashi, Wang, Moriai
-// 2018, "Privacy-Preserving Deep Learning via Additively Homomorphic Encryption"). In an
-// mlp that is the sample. In the convnet it is what the convolution gives, and the sample
-// that gives the same is found by descent.
-type inversion struct {
+// gradientInversion makes a sample from the gradient of one record. In a linear layer
+// with biases, y = W'h + b, the gradients are h δ' and δ: their quotient is the layer's
+// input h exactly, whatever factor a clip has put on both (Phong, Aono, Hayashi, Wang,
+// Moriai 2018, "Privacy-Preserving Deep Learning via Additively Homomorphic Encryption").
+// In an mlp that is the sample. In the convnet it is what the convolution gives, and the
+// sample that gives the same is found by descent.
+type gradientInversion struct {
 	theta         []float64
 	height, width int
 	low, high     float64 // range of pixels, public
@@ -33,8 +33,8 @@ const (
 	invertSmooth = .03
 )
 
-func newInversion(name string, theta tensor.Vec, d *data.Dataset) *inversion {
-	v := &inversion{
+func newGradientInversion(name string, theta tensor.Vec, d *data.Dataset) *gradientInversion {
+	v := &gradientInversion{
 		theta:       widened(theta),
 		height:      d.Shape[0],
 		width:       d.Shape[1],
@@ -50,7 +50,7 @@ func newInversion(name string, theta tensor.Vec, d *data.Dataset) *inversion {
 	return v
 }
 
-func (v *inversion) method() string {
+func (v *gradientInversion) method() string {
 	if v.convolution {
 		return "input of the first linear layer by division of its gradients, exact without noise; image " +
 			"by descent on the distance of what the convolution gives"
@@ -59,7 +59,7 @@ func (v *inversion) method() string {
 }
 
 // pixels maps a sample to 0 to 1.
-func (v *inversion) pixels(x []float64) []float64 {
+func (v *gradientInversion) pixels(x []float64) []float64 {
 	out := make([]float64, len(x))
 	for i, p := range x {
 		out[i] = max(0, min(1, (p-v.low)/(v.high-v.low)))
@@ -69,7 +69,7 @@ func (v *inversion) pixels(x []float64) []float64 {
 
 // label is the class whose bias of the last layer the gradient pushes up the most: its
 // gradient is the probability less 1.
-func (v *inversion) label(gradient tensor.Vec) int {
+func (v *gradientInversion) label(gradient tensor.Vec) int {
 	last := gradient[len(gradient)-v.classes:]
 	least := 0
 	for c, g := range last {
@@ -81,24 +81,24 @@ func (v *inversion) label(gradient tensor.Vec) int {
 }
 
 // image is the sample that the gradient belongs to.
-func (v *inversion) image(gradient tensor.Vec) []float64 {
+func (v *gradientInversion) image(gradient tensor.Vec) []float64 {
 	if !v.convolution {
 		return v.divide(gradient, v.height*v.width)
 	}
 	return v.descend(v.divide(gradient[v.filters():], v.cells()))
 }
 
-func (v *inversion) filters() int { return (invertSide*invertSide + 1) * invertFilters }
+func (v *gradientInversion) filters() int { return (invertSide*invertSide + 1) * invertFilters }
 
-func (v *inversion) cells() int { return v.rows() * v.columns() * invertFilters }
+func (v *gradientInversion) cells() int { return v.rows() * v.columns() * invertFilters }
 
-func (v *inversion) rows() int { return (v.height - invertSide + 1) / 2 }
+func (v *gradientInversion) rows() int { return (v.height - invertSide + 1) / 2 }
 
-func (v *inversion) columns() int { return (v.width - invertSide + 1) / 2 }
+func (v *gradientInversion) columns() int { return (v.width - invertSide + 1) / 2 }
 
 // divide is the input of a linear layer whose gradients begin there: the least-squares
 // quotient of weights' by biases'.
-func (v *inversion) divide(gradient tensor.Vec, in int) []float64 {
+func (v *gradientInversion) divide(gradient tensor.Vec, in int) []float64 {
 	biases := gradient[in*v.hidden:][:v.hidden]
 	length := biases.Dot(biases)
 	h := make([]float64, in)
@@ -112,7 +112,7 @@ func (v *inversion) divide(gradient tensor.Vec, in int) []float64 {
 
 // descend finds an image for which convolution, Mish and pooling give the target, by Adam
 // (Kingma, Ba 2015) from grey.
-func (v *inversion) descend(target []float64) []float64 {
+func (v *gradientInversion) descend(target []float64) []float64 {
 	n := v.height * v.width
 	x, g, m1, m2 := make([]float64, n), make([]float64, n), make([]float64, n), make([]float64, n)
 	for i := range x {
@@ -133,7 +133,7 @@ func (v *inversion) descend(target []float64) []float64 {
 }
 
 // slope is the gradient of half the squared distance from the target plus the smoothness.
-func (v *inversion) slope(g, x, target []float64) {
+func (v *gradientInversion) slope(g, x, target []float64) {
 	clear(g)
 	for r := range v.height {
 		for c := range v.width {
@@ -165,7 +165,7 @@ func (v *inversion) slope(g, x, target []float64) {
 
 // cell is one output of the pooled convolution, its derivative in the pre-activation that
 // it comes from, and where that one's patch begins.
-func (v *inversion) cell(x []float64, r, c, f int) (y, slope float64, corner int) {
+func (v *gradientInversion) cell(x []float64, r, c, f int) (y, slope float64, corner int) {
 	y = math.Inf(-1)
 	for k := range 4 {
 		at := (2*r+k/2)*v.width + 2*c + k%2

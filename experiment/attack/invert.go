@@ -31,8 +31,8 @@ type InvertOptions struct {
 	Seed             uint64
 }
 
-// Inverted is what an observer makes of one message.
-type Inverted struct {
+// Reconstruction is what an observer makes of one message.
+type Reconstruction struct {
 	Noise float64 `json:"noise_multiplier"`
 	// of the one release, at delta 1e-5, when a record is added
 	Epsilon     jsonfloat.Float `json:"epsilon"`
@@ -44,15 +44,15 @@ type Inverted struct {
 
 // InvertReport is the demonstration: images before and after noise.
 type InvertReport struct {
-	Model    string     `json:"model"`
-	Dataset  string     `json:"dataset"`
-	Record   int        `json:"record"`
-	Label    int        `json:"true_label"`
-	Height   int        `json:"height"`
-	Width    int        `json:"width"`
-	Original []float64  `json:"-"`
-	Rows     []Inverted `json:"rows"`
-	Method   string     `json:"method"`
+	Model    string           `json:"model"`
+	Dataset  string           `json:"dataset"`
+	Record   int              `json:"record"`
+	Label    int              `json:"true_label"`
+	Height   int              `json:"height"`
+	Width    int              `json:"width"`
+	Original []float64        `json:"-"`
+	Rows     []Reconstruction `json:"rows"`
+	Method   string           `json:"method"`
 }
 
 const invertDelta = 1e-5
@@ -92,7 +92,7 @@ func Invert(ctx context.Context, o InvertOptions) (*InvertReport, error) {
 		Height:  d.Shape[0],
 		Width:   d.Shape[1],
 	}
-	v := newInversion(o.Model, theta, d)
+	v := newGradientInversion(o.Model, theta, d)
 	r.Method, r.Original = v.method(), v.pixels(widened(d.X.Row(o.Record)))
 	for _, noise := range o.Noise {
 		if err := ctx.Err(); err != nil {
@@ -102,7 +102,7 @@ func Invert(ctx context.Context, o InvertOptions) (*InvertReport, error) {
 		if err != nil {
 			return nil, err
 		}
-		row := Inverted{
+		row := Reconstruction{
 			Noise:   noise,
 			Epsilon: jsonfloat.Float(math.Inf(1)),
 			Label:   v.label(sent),
@@ -111,7 +111,7 @@ func Invert(ctx context.Context, o InvertOptions) (*InvertReport, error) {
 		if noise > 0 {
 			row.Epsilon = jsonfloat.Float(account.GaussianEpsilon(1/noise, invertDelta))
 		}
-		row.Correlation, row.Error = likeness(r.Original, row.Image)
+		row.Correlation, row.Error = correlation(r.Original, row.Image), rmse(r.Original, row.Image)
 		r.Rows = append(r.Rows, row)
 	}
 	return r, nil
@@ -151,7 +151,7 @@ func sentGradient(ctx context.Context, m model.Model, theta tensor.Vec, d *data.
 		return nil, err
 	}
 	cfg := sim.Config{Schedule: schedule, Dim: m.Dim(), Steps: 2, Workers: 1, Seed: o.Seed}
-	var owner *wiretap
+	var owner *sentRecorder
 	for i := range 2 {
 		alg, err := factory(agent.Env{
 			Self:   agent.ID(i),
@@ -166,7 +166,7 @@ func sentGradient(ctx context.Context, m model.Model, theta tensor.Vec, d *data.
 		}
 		a := sim.Agent{Algorithm: alg, Gate: audit.Silent()}
 		if i == 0 {
-			owner = &wiretap{Algorithm: alg}
+			owner = &sentRecorder{Algorithm: alg}
 			a = sim.Agent{Algorithm: owner, Gate: privacy.NewSimulatedGate(ledger.NewMemory(nil), mechanism,
 				map[string]privacy.Oracle{"grad": grad}, o.Seed, 0)}
 		}
@@ -182,14 +182,14 @@ func sentGradient(ctx context.Context, m model.Model, theta tensor.Vec, d *data.
 	return owner.sent[m.Dim():], nil
 }
 
-// wiretap keeps what an algorithm sends after its first answer, as its bytes say.
-type wiretap struct {
+// sentRecorder keeps what an algorithm sends after its first answer, as its bytes say.
+type sentRecorder struct {
 	agent.Algorithm
 	sent tensor.Vec
 }
 
 // Step is the algorithm's.
-func (w *wiretap) Step(in *agent.Input, out *agent.Output) error {
+func (w *sentRecorder) Step(in *agent.Input, out *agent.Output) error {
 	if err := w.Algorithm.Step(in, out); err != nil || w.sent != nil || in.Kind != agent.Answer {
 		return err
 	}
@@ -199,9 +199,8 @@ func (w *wiretap) Step(in *agent.Input, out *agent.Output) error {
 	return err
 }
 
-// likeness is the correlation of two images and the root mean square difference of their
-// pixels; 0 for an image of one grey.
-func likeness(a, b []float64) (correlation, rms float64) {
+// correlation is that of the pixels of two images; 0 where one has a single grey.
+func correlation(a, b []float64) float64 {
 	n := float64(len(a))
 	ma, mb, aa, bb, ab := 0., 0., 0., 0., 0.
 	for i := range a {
@@ -212,12 +211,20 @@ func likeness(a, b []float64) (correlation, rms float64) {
 		aa += (a[i] - ma) * (a[i] - ma)
 		bb += (b[i] - mb) * (b[i] - mb)
 		ab += (a[i] - ma) * (b[i] - mb)
-		rms += (a[i] - b[i]) * (a[i] - b[i]) / n
 	}
 	if aa > 0 && bb > 0 {
-		correlation = ab / math.Sqrt(aa*bb)
+		return ab / math.Sqrt(aa*bb)
 	}
-	return correlation, math.Sqrt(rms)
+	return 0
+}
+
+// rmse is the root mean square difference of the pixels of two images.
+func rmse(a, b []float64) float64 {
+	sum := 0.
+	for i := range a {
+		sum += (a[i] - b[i]) * (a[i] - b[i]) / float64(len(a))
+	}
+	return math.Sqrt(sum)
 }
 
 func widened(v []float32) []float64 {

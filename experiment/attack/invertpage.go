@@ -73,7 +73,7 @@ func (r *InvertReport) Write(dir string) error {
 	return os.WriteFile(filepath.Join(dir, "invert.html"), b.Bytes(), 0o644)
 }
 
-func (row *Inverted) cells() []string {
+func (row *Reconstruction) cells() []string {
 	return []string{fmt.Sprintf("%g", row.Noise), rundir.FormatEpsilon(float64(row.Epsilon)),
 		fmt.Sprint(row.Label),
 		fmt.Sprintf("%.4f", row.Correlation), fmt.Sprintf("%.4f", row.Error)}
