@@ -58,7 +58,7 @@ max_grad_norm = 1.0
 
 // averagingOf is the file's private average for an auditor, who brings values of its own.
 // Everything else is the run's: graph, algorithm, mechanism, noise, gate and oracle.
-func averagingOf(e *experiment.Experiment) (*audit.Averaging, error) {
+func averagingOf(e *experiment.Experiment) (*audit.AveragingTarget, error) {
 	f := e.File
 	m := f.Mechanism()
 	switch {
@@ -75,7 +75,7 @@ func averagingOf(e *experiment.Experiment) (*audit.Averaging, error) {
 	if err != nil {
 		return nil, err
 	}
-	a := &audit.Averaging{
+	a := &audit.AveragingTarget{
 		Name:     f.Run.Name,
 		Schedule: e.Graphs.Schedule,
 		Gossip:   *g,
@@ -143,7 +143,7 @@ func Reconstruct(ctx context.Context, e *experiment.Experiment, observer string,
 }
 
 // noiseless is the average with gates that add nothing.
-func noiseless(e *experiment.Experiment) (*audit.Averaging, error) {
+func noiseless(e *experiment.Experiment) (*audit.AveragingTarget, error) {
 	a, err := averagingOf(e)
 	if err != nil {
 		return nil, err
@@ -156,7 +156,7 @@ func noiseless(e *experiment.Experiment) (*audit.Averaging, error) {
 }
 
 // sharedNoise lists what neighbors share.
-func sharedNoise(e *experiment.Experiment, a *audit.Averaging) {
+func sharedNoise(e *experiment.Experiment, a *audit.AveragingTarget) {
 	for i := range e.Plans {
 		for _, j := range e.Setup.Scheme.Neighbors(agent.ID(i)) {
 			if agent.ID(i) < j {
@@ -214,7 +214,7 @@ const (
 
 // pairClaim is what is claimed of agent target against who. everywhere: it hears all
 // links.
-func pairClaim(e *experiment.Experiment, name string, a *audit.Averaging, who network.Adversary,
+func pairClaim(e *experiment.Experiment, name string, a *audit.AveragingTarget, who network.Adversary,
 	everywhere bool,
 	target int) (audit.Claimed, error) {
 	if target < 0 || target >= len(a.Clip) {
@@ -249,7 +249,7 @@ func pairClaim(e *experiment.Experiment, name string, a *audit.Averaging, who ne
 }
 
 // decorClaim is shift over the effective multiplier.
-func decorClaim(e *experiment.Experiment, a *audit.Averaging, curious []int, target int,
+func decorClaim(e *experiment.Experiment, a *audit.AveragingTarget, curious []int, target int,
 	name string) (audit.Claimed,
 	error) {
 	d := network.Decor{Agents: len(a.Clip), Own: a.Noise[target] / a.Clip[target],

@@ -132,7 +132,7 @@ func Target(e *experiment.Experiment, o Options) (*audit.Target, error) {
 		return nil, err
 	}
 	if k := t.Claim.Sampler.Kind; k != account.FullBatch && t.Claim.Rate() < 1 {
-		t.Population = a.members
+		t.Population = a.population
 	}
 	if !e.File.Pace.Walking {
 		t.Train = a.train
@@ -319,9 +319,9 @@ func (a *auditor) account(l ledger.Ledger) (float64, error) {
 	return i.Upper, err
 }
 
-// members is audit.Target.Population: a gate without noise over records whose gradients
-// differ, with the run's own sampler.
-func (a *auditor) members(seed uint64, q *agent.Query) (audit.Gate, []tensor.Vec, error) {
+// population is audit.Target.Population: a gate without noise over records whose
+// gradients differ, with the run's own sampler.
+func (a *auditor) population(seed uint64, q *agent.Query) (audit.Gate, []tensor.Vec, error) {
 	d := canaryRows(a.e, auditMembers, rng.Public(a.e.File.Run.Seed, "canaries"))
 	all := make([]int32, auditMembers)
 	var each []tensor.Vec

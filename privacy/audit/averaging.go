@@ -12,10 +12,10 @@ import (
 	"sotto/topology"
 )
 
-// Averaging is one private release of every agent's value and the averaging that follows,
-// as an auditor runs it: with values of its own making, of dimension 1, and the system's
-// own gates, algorithm and simulator. All functions are deterministic.
-type Averaging struct {
+// AveragingTarget is one private release of every agent's value and the averaging that
+// follows, as an auditor runs it: with values of its own making, of dimension 1, and the
+// system's own gates, algorithm and simulator. All functions are deterministic.
+type AveragingTarget struct {
 	Name     string
 	Schedule topology.Schedule
 	// Gossip says the same to the network accountant. Its Rounds are those of averaging,
@@ -81,7 +81,7 @@ func (t *tap) Step(in *agent.Input, out *agent.Output) error {
 
 // listeners says who hears for the adversary: its members, or everyone where it listens
 // to all links.
-func (a *Averaging) listeners(adversary network.Adversary, everywhere bool) []bool {
+func (a *AveragingTarget) listeners(adversary network.Adversary, everywhere bool) []bool {
 	on := make([]bool, a.Gossip.Agents)
 	for i := range on {
 		on[i] = everywhere
@@ -94,7 +94,7 @@ func (a *Averaging) listeners(adversary network.Adversary, everywhere bool) []bo
 
 // run makes one run with the given values and returns what the listeners heard, each
 // message once, by round and sender, and what the members' own noised values were.
-func (a *Averaging) run(ctx context.Context, values []float64, listens []bool, members []int,
+func (a *AveragingTarget) run(ctx context.Context, values []float64, listens []bool, members []int,
 	seed uint64) ([]heard, map[int]float64, error) {
 	n := a.Gossip.Agents
 	cfg := sim.Config{
@@ -145,7 +145,7 @@ func (a *Averaging) run(ctx context.Context, values []float64, listens []bool, m
 
 // products are the rows of y^k as functions of y^0, by the recursion on the graphs' own
 // weights: what the network accountant computes from fractions is not used.
-func (a *Averaging) products() ([][][]float64, error) {
+func (a *AveragingTarget) products() ([][][]float64, error) {
 	n, k := a.Gossip.Agents, len(a.Gossip.Rounds)
 	step := a.Gossip.Method.Step
 	if step == nil {
@@ -189,7 +189,7 @@ func (a *Averaging) products() ([][][]float64, error) {
 
 // publicValues are what the auditor gives the agents whose values the adversary knows, or
 // solves for: uniform on (-clip, clip).
-func (a *Averaging) publicValues(seed uint64) []float64 {
+func (a *AveragingTarget) publicValues(seed uint64) []float64 {
 	s := rng.Public(seed, "audit values")
 	x := make([]float64, a.Gossip.Agents)
 	for i := range x {

@@ -10,7 +10,10 @@
 // Bounds (spec section 16.2):
 //
 //	clopper-pearson  any mechanism: exact limits of both error rates at a threshold
-//	gdp              the claim "mu-GDP": the same limits, read through the Gaussian trade-off function
-//	one-run          m canaries with independent coins in one run (Steinke, Nasr, Jagielski 2023, arXiv 2305.08846)
-//	one-run-fdp      the same for a Gaussian trade-off function (Mahloujifar, Melis, Chaudhuri 2024, arXiv 2410.22235)
+//	gdp              the claim "mu-GDP": the same limits, read through the Gaussian
+//	                 trade-off function
+//	one-run          m canaries with independent coins in one run (Steinke, Nasr,
+//	                 Jagielski 2023, arXiv 2305.08846)
+//	one-run-fdp      the same for a Gaussian trade-off function (Mahloujifar, Melis,
+//	                 Chaudhuri 2024, arXiv 2410.22235)
 package audit

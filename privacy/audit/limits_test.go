@@ -107,8 +107,8 @@ func TestHull(t *testing.T) {
 }
 
 // A bound that is proven exceeds the truth in at most beta of all repetitions: scores of
-// mu = 1, epsilon 4.377 at delta 1e-5, mu-GDP with mu
-// 1. With beta .05 and 400 repetitions 40 or more excesses have a probability below 3e-5 for each of the bounds.
+// mu = 1, epsilon 4.377 at delta 1e-5, mu-GDP with mu = 1. With beta .05 and 400
+// repetitions 40 or more excesses have a probability below 3e-5 for each of the bounds.
 func TestProvenBoundsHold(t *testing.T) {
 	t.Parallel()
 	const repetitions, n, beta, delta, truth = 400, 100, .05, 1e-5, 4.377178095681133

@@ -67,7 +67,7 @@ type PairwiseReport struct {
 //
 // A claim is refuted by the GDP bound at the threshold halfway, which is fixed
 // beforehand. The interval of the measured mu takes the scores for normal.
-func (a *Averaging) AttackPair(ctx context.Context, o PairwiseOptions) (*PairwiseReport, error) {
+func (a *AveragingTarget) AttackPair(ctx context.Context, o PairwiseOptions) (*PairwiseReport, error) {
 	if err := a.CheckPair(&o); err != nil {
 		return nil, err
 	}
@@ -110,7 +110,7 @@ func (a *Averaging) AttackPair(ctx context.Context, o PairwiseOptions) (*Pairwis
 }
 
 // CheckPair names the first option that cannot be used.
-func (a *Averaging) CheckPair(o *PairwiseOptions) error {
+func (a *AveragingTarget) CheckPair(o *PairwiseOptions) error {
 	if err := o.Validate(); err != nil {
 		return err
 	}
@@ -137,7 +137,7 @@ func (a *Averaging) CheckPair(o *PairwiseOptions) error {
 }
 
 // distance is how far apart the two values of an agent are.
-func (a *Averaging) distance(u int) float64 { return a.Shift * a.Clip[u] * (1 - 1e-5) }
+func (a *AveragingTarget) distance(u int) float64 { return a.Shift * a.Clip[u] * (1 - 1e-5) }
 
 // linearView is an adversary's view of one agent's value.
 type linearView struct {
@@ -148,7 +148,7 @@ type linearView struct {
 }
 
 // view finds the best score against messages like those of first.
-func (a *Averaging) view(first []heard, members []int, target int) (*linearView, error) {
+func (a *AveragingTarget) view(first []heard, members []int, target int) (*linearView, error) {
 	powers, err := a.products()
 	if err != nil {
 		return nil, err
@@ -194,7 +194,7 @@ func (a *Averaging) view(first []heard, members []int, target int) (*linearView,
 
 // unknownNoise is N: one row a message, one column for each independent draw that the
 // adversary does not know, in absolute units.
-func (a *Averaging) unknownNoise(weight [][]float64, members []int) *mat.Dense {
+func (a *AveragingTarget) unknownNoise(weight [][]float64, members []int) *mat.Dense {
 	var columns [][]float64
 	column := func(f func(row []float64) float64) {
 		c := make([]float64, len(weight))
@@ -224,7 +224,7 @@ func (a *Averaging) unknownNoise(weight [][]float64, members []int) *mat.Dense {
 
 // pairScores makes the trials of both worlds: in world out the target's value is clip
 // times 1 less the shift, in world in the clip.
-func (a *Averaging) pairScores(ctx context.Context, o *PairwiseOptions, v *linearView, known []float64,
+func (a *AveragingTarget) pairScores(ctx context.Context, o *PairwiseOptions, v *linearView, known []float64,
 	listens []bool, members []int) (*Scores, error) {
 	s := &Scores{In: make([]float64, o.Observations), Out: make([]float64, o.Observations)}
 	values := slices.Clone(known)
@@ -247,7 +247,8 @@ func (a *Averaging) pairScores(ctx context.Context, o *PairwiseOptions, v *linea
 
 // scoreOf is the score of one run: an estimate of the target's value less its value in
 // world out.
-func (a *Averaging) scoreOf(v *linearView, all []heard, own map[int]float64, values []float64, base float64,
+func (a *AveragingTarget) scoreOf(v *linearView, all []heard, own map[int]float64, values []float64,
+	base float64,
 	target int, members []int, seed uint64) float64 {
 	known := slices.Clone(values) // of y^0, what the adversary knows
 	known[target] = base

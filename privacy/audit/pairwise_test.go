@@ -41,7 +41,7 @@ func (o scalarOracle) Evaluate(dst *privacy.Value, _ *agent.Query, _ *rng.Stream
 // averaging is gossip-average on a graph with Metropolis weights, clip 1 and noise of the
 // given multiplier; 0: none.
 func averaging(t *testing.T, graph string, agents, rounds int, noise float64,
-	set map[string]float64) *Averaging {
+	set map[string]float64) *AveragingTarget {
 	t.Helper()
 	schedule, err := topology.New(graph, "", agents, 5, func(p any) error { return degree(p, set) })
 	if err != nil {
@@ -55,7 +55,7 @@ func averaging(t *testing.T, graph string, agents, rounds int, noise float64,
 	if err != nil {
 		t.Fatal(err)
 	}
-	a := &Averaging{Name: fmt.Sprintf("%s %d", graph, agents), Schedule: schedule, Shift: 2}
+	a := &AveragingTarget{Name: fmt.Sprintf("%s %d", graph, agents), Schedule: schedule, Shift: 2}
 	a.Gossip = network.Gossip{Agents: agents,
 		Rounds: slices.Repeat([]*network.Matrix{matrixOf(t, g)}, rounds)}
 	for range agents {
@@ -199,7 +199,7 @@ func TestPairwiseCatchesThePrintedFormula(t *testing.T) {
 }
 
 // decorAveraging is averaging with noise that neighbors share.
-func decorAveraging(t *testing.T, agents int, own, pair float64) *Averaging {
+func decorAveraging(t *testing.T, agents int, own, pair float64) *AveragingTarget {
 	a := averaging(t, "ring", agents, 1, own, nil)
 	secret := func(seed uint64, i, j agent.ID) []byte { return rng.SimulatedPair(seed, uint32(i), uint32(j)) }
 	for i := range agents {

@@ -48,7 +48,7 @@ type ReconstructReport struct {
 //
 // Values that rounding to float32 hides count as determined: the exact algebra decides,
 // and Limit says what the numbers can show.
-func (a *Averaging) Reconstruct(ctx context.Context, adversary network.Adversary,
+func (a *AveragingTarget) Reconstruct(ctx context.Context, adversary network.Adversary,
 	seed uint64) (*ReconstructReport,
 	error) {
 	members := adversary.Members()
@@ -127,7 +127,7 @@ type equations struct {
 
 // solve takes a view apart. Directions below 1e-9 of the largest are left out: rounding
 // of messages hides them, or they are rounding.
-func (a *Averaging) solve(all []heard, values []float64, members []int) (*equations, error) {
+func (a *AveragingTarget) solve(all []heard, values []float64, members []int) (*equations, error) {
 	powers, err := a.products()
 	if err != nil {
 		return nil, err
@@ -198,7 +198,7 @@ func (s *equations) hidden(u int) []float64 {
 }
 
 // confuse runs once more, with values that differ where no message shows it.
-func (a *Averaging) confuse(ctx context.Context, g *Solved, s *equations, all []heard, values []float64,
+func (a *AveragingTarget) confuse(ctx context.Context, g *Solved, s *equations, all []heard, values []float64,
 	listens []bool, members []int, seed uint64) error {
 	other, room := slices.Clone(values), slices.Min(a.Clip)/2
 	for k, d := range s.hidden(g.Agent) {

@@ -218,8 +218,8 @@ type none struct{ privacy.Mechanism }
 
 func (none) Perturb(*privacy.Value, account.Release, privacy.Charge) {}
 
-// members has as many records as dimensions, each with a gradient of its own.
-func (s *system) members(seed uint64, q *agent.Query) (Gate, []tensor.Vec, error) {
+// population has as many records as dimensions, each with a gradient of its own.
+func (s *system) population(seed uint64, q *agent.Query) (Gate, []tensor.Vec, error) {
 	var rows [][]float32
 	var each []tensor.Vec
 	for i := range s.dim {
@@ -263,7 +263,7 @@ func (s *system) target() *Target {
 		Value:      s.value,
 		Algorithm:  s.algorithm,
 		Drive:      s.drive,
-		Population: s.members,
+		Population: s.population,
 	}
 	z := testNoise * testClip / testBatch
 	t.Claim = Claim{
