@@ -23,9 +23,11 @@ type Adversaries struct {
 	// Attack is what they all send in place of a vector x:
 	//
 	//	sign-flip   -s x
-	//	large-norm  s times a vector of signs, drawn from the public seed, the same in every round
-	//	alie        mean - s sd, by coordinate, of x and of what it received this round: "A Little Is Enough" (Baruch,
-	//	            Baruch, Goldberg 2019), without the paper's knowledge of all honest vectors
+	//	large-norm  s times a vector of signs, drawn from the public seed,
+	//	            the same in every round
+	//	alie        mean - s sd, by coordinate, of x and of what it received this round:
+	//	            "A Little Is Enough" (Baruch, Baruch, Goldberg 2019), without the
+	//	            paper's knowledge of all honest vectors
 	//	stale       its first message, again and again
 	Attack string `toml:"attack,omitempty"`
 	// Scale is s > 0; 0 means 1 for sign-flip, 1000 for large-norm and 1.5 for alie.

@@ -16,7 +16,8 @@ import (
 //	equal     the same noise each time
 //	late      the best, for agents that know the numbers of their wakes beforehand
 //	expected  the same at the expected number n r of the agent's own wake r
-//	paper     epsilon proportional to C^(t/3): Proposition 2 as published, the wrong way round (replication)
+//	paper     epsilon proportional to C^(t/3): Proposition 2 as published,
+//	          the wrong way round (replication)
 type Allocation struct {
 	Alloc       string  `toml:"alloc"`
 	Contraction float64 `toml:"contraction,omitempty"` // C in (0, 1), not for equal

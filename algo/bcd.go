@@ -41,7 +41,8 @@ type BCDParams struct {
 // Guerraoui, Taziki, Tommasi, "Personalized and Private Peer-to-Peer Machine Learning"
 // (arXiv 1705.08435), eqs. 4 and 6. On each wake
 //
-//	Θ_i <- (1 - α_i) Θ_i + α_i (Σ_j W_ij/D_ii Θ_j - μ c_i (g̃_i + 2 λ_i Θ_i)),  α_i = 1/(1 + μ c_i Λ_i)
+//	Θ_i <- (1 - α_i) Θ_i + α_i (Σ_j W_ij/D_ii Θ_j - μ c_i (g̃_i + 2 λ_i Θ_i)),
+//	α_i = 1/(1 + μ c_i Λ_i)
 //
 // and Θ_i (p values) goes to all neighbors: a gradient step of length 1/B_i on block i.
 // g̃_i is one answer of "grad-full" or "grad-full-l1", one charge; the regulariser is

@@ -17,10 +17,12 @@ import (
 //
 //	constant  C_k = C_0
 //	schedule  C_k = max(C_min, C_0 r^k)
-//	quantile  C_{k+1} = clamp(C_k exp(-η_C (b̃_k - γ)), C_min, C_max), b̃_k a released noisy share of records with
-//	          gradients within C_k, of the same batch and charged with it (Andrew, Thakkar, McMahan, Ramaswamy 2021)
-//	released  C_{k+1} = clamp(κ E_k, C_min, C_0), E_k a running mean of r_k = sqrt(max(0, ‖g̃_k‖² - d s_k²)), s_k the noise
-//	          of the answer g̃_k: free, and of no use where d s_k² dominates
+//	quantile  C_{k+1} = clamp(C_k exp(-η_C (b̃_k - γ)), C_min, C_max),
+//	          b̃_k a released noisy share of records with gradients within C_k, of the
+//	          same batch and charged with it (Andrew, Thakkar, McMahan, Ramaswamy 2021)
+//	released  C_{k+1} = clamp(κ E_k, C_min, C_0), E_k a running mean of
+//	          r_k = sqrt(max(0, ‖g̃_k‖² - d s_k²)), s_k the noise of the answer g̃_k:
+//	          free, and of no use where d s_k² dominates
 //
 // They are the sound forms of what "Sensitivity-Aware Differentially Private
 // Decentralized Learning with Adaptive Noise" intends; its own noise follows the private

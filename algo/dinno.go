@@ -37,7 +37,8 @@ type DiNNOParams struct {
 // (arXiv 2306.13892), Algorithm 3, after Yu, Vincent, Schwager 2022 (DiNNO, IEEE RA-L).
 // Round k at agent i, with neighbors N(i) without i:
 //
-//	ρ <- min(ρ rho_scale, rho_max),  p_i <- p_i + ρ Σ_j (θ_i^k - θ_j^k),  ψ = θ_i^k, then T times
+//	ρ <- min(ρ rho_scale, rho_max),  p_i <- p_i + ρ Σ_j (θ_i^k - θ_j^k),  ψ = θ_i^k,
+//	then T times
 //	g = G̃(ψ) + p_i + 2ρ Σ_j (ψ - (θ_i^k + θ_j^k)/2),  ψ <- ψ - step(g, η_k)
 //
 // and θ_i^{k+1} = ψ. T "grad" queries and T charges a round. Messages are θ_i^k, d

@@ -31,7 +31,8 @@ type GossipADMMParams struct {
 //
 // When the edge (i, j) wakes, both ends take LocalSteps gradient steps on
 //
-//	1/4 Σ_h W_lh |x - y_h|² + μ D_ll c_l L_l(x) + Σ_h [ Λ_h^l·(x - Z_h^l) + ρ/2 |x - Z_h^l|² + Λ_h^h·(y_h - Z_h^h) + ρ/2 |y_h - Z_h^h|² ]
+//	1/4 Σ_h W_lh |x - y_h|² + μ D_ll c_l L_l(x) + Σ_h [ Λ_h^l·(x - Z_h^l)
+//	    + ρ/2 |x - Z_h^l|² + Λ_h^h·(y_h - Z_h^h) + ρ/2 |y_h - Z_h^h|² ]
 //
 // with the copies y_h at their closed-form minimisers, one "grad-full" query and charge
 // for each; exchange u^a = Θ^a + Λ^a/ρ for both models a of the edge (2p values each

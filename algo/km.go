@@ -49,7 +49,8 @@ type KMParams struct {
 // all-noisy form: "A General Differentially Private Learning Framework for Decentralized
 // Data", Definition 2 and Algorithm 1, with the noise inside the residual:
 //
-//	x_i^{k+1} = Σ_j w_ij x_j^k + α_k r̃(x_i^k),  r(x) = T(x) - x, scaled to norm at most B
+//	x_i^{k+1} = Σ_j w_ij x_j^k + α_k r̃(x_i^k),
+//	r(x) = T(x) - x, scaled to norm at most B
 //
 // One "km" query and one charge a round, at x_i^k, which is what was sent: everything
 // here is post-processing of answers. A message is x_i (d values), to all neighbors. With

@@ -13,9 +13,10 @@ import (
 // direction that η_k multiplies.
 //
 //	sgd       d = g
-//	momentum  m <- β m + g, d = m                                       (Polyak 1964)
+//	momentum  m <- β m + g, d = m  (Polyak 1964)
 //	adam      m <- β1 m + (1-β1) g, v <- β2 v + (1-β2) g²,
-//	          d = m/(1-β1^t) / (sqrt(v/(1-β2^t)) + adam_epsilon)        (Kingma, Ba 2015, Algorithm 1)
+//	          d = m/(1-β1^t) / (sqrt(v/(1-β2^t)) + adam_epsilon)
+//	          (Kingma, Ba 2015, Algorithm 1)
 //
 // t counts answers. Adam's v holds the variance of the noise beside that of the gradient:
 // where noise dominates, its steps become those of momentum with a smaller step size.

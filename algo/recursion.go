@@ -16,11 +16,15 @@ import (
 //
 //	plain         a = 1, b = c = 0
 //	chebyshev     a_0 = 1; then a = ω, c = ω-1,  ω = 2/(1 + sqrt(1-ρ²))
-//	chebyshev-ns  a_0 = 1; then a_k = ω_k, c_k = ω_k - 1,  ω_1 = 1/(1-ρ²/2),  ω_{k+1} = 1/(1-ρ²ω_k/4)  (Golub, Varga 1961)
-//	paper         a_0 = 1; then a = ω, c = ω-1,  ω = 2(1 - sqrt(L(1-L/4)))/(1-L/2)²,  L = 1-λ_2
+//	chebyshev-ns  a_0 = 1; then a_k = ω_k, c_k = ω_k - 1,  ω_1 = 1/(1-ρ²/2),
+//	              ω_{k+1} = 1/(1-ρ²ω_k/4)  (Golub, Varga 1961)
+//	paper         a_0 = 1; then a = ω, c = ω-1,  ω = 2(1 - sqrt(L(1-L/4)))/(1-L/2)²,
+//	              L = 1-λ_2
 //	jacobi        a_0 = (D+4)/(2(D+2)), b_0 = D/(2(D+2)), and for k >= 1
-//	              a_k = (2k+D/2+1)(2k+D/2+2)/(2(k+1+D/2)²),  b_k = D²(2k+D/2+1)/(8(k+1+D/2)²(2k+D/2)),
-//	              c_k = k²(2k+D/2+2)/((k+1+D/2)²(2k+D/2))    (Berthier, Bach, Gaillard 2020, D the spectral dimension)
+//	              a_k = (2k+D/2+1)(2k+D/2+2)/(2(k+1+D/2)²),
+//	              b_k = D²(2k+D/2+1)/(8(k+1+D/2)²(2k+D/2)),
+//	              c_k = k²(2k+D/2+2)/((k+1+D/2)²(2k+D/2))
+//	              (Berthier, Bach, Gaillard 2020, D the spectral dimension)
 //
 // paper is the acceleration of Cyffers, Even, Bellet, Massoulié (2022), which is the best
 // one for (I+W)/2: slower than chebyshev.

@@ -17,8 +17,9 @@ type Mixing struct {
 	// neighbor that sends anything moves the result by a bounded amount only:
 	//
 	//	clipped  x_i + Σ_j w_ij c_j (x_j - x_i),  c_j = min(1, τ/‖x_j - x_i‖)
-	//	trimmed  by coordinate, without the f largest and f smallest values of neighbors; weights of the others,
-	//	         x_i's own among them, are scaled to sum to what all did
+	//	trimmed  by coordinate, without the f largest and f smallest values of
+	//	         neighbors; weights of the others, x_i's own among them, are scaled
+	//	         to sum to what all did
 	//
 	// clipped is ClippedGossip of He, Karimireddy, Jaggi, "Byzantine-Robust Decentralized
 	// Learning via ClippedGossip" (arXiv 2202.01545). A vector that is not finite counts

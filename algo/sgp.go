@@ -33,7 +33,8 @@ type SGPParams struct {
 // graphs whose columns sum to 1, P^k_ij the share of j's mass that i gets:
 //
 //	x_i^{k+1/2} = x_i^k - η_k (G̃(z_i^k) + wd z_i^k)
-//	x_i^{k+1} = Σ_j P^k_ij x_j^{k+1/2},  w_i^{k+1} = Σ_j P^k_ij w_j^k,  z_i^{k+1} = x_i^{k+1} / w_i^{k+1},  w^0 = 1
+//	x_i^{k+1} = Σ_j P^k_ij x_j^{k+1/2},  w_i^{k+1} = Σ_j P^k_ij w_j^k,  w^0 = 1,
+//	z_i^{k+1} = x_i^{k+1} / w_i^{k+1}
 //
 // Every round mixes first and then asks: one "grad" query and one charge a round, at z_i.
 // A message is x_i (d values) with the push weight w_i as its mass, to all out-neighbors.

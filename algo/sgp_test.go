@@ -40,7 +40,8 @@ func pusher(t *testing.T, init float32) agent.Algorithm {
 // Two agents by hand, P = [[3/4, 1/2], [1/4, 1/2]], step size 1/2, answers 1 and 2: from
 // x = (4, 8), w = (1, 1)
 //
-//	x = (3+4, 1+4) = (7, 5),  w = (5/4, 3/4),  z = (5.6, 6.6667),  x - G/2 = (6.5, 4),  z = (5.2, 5.3333)
+//	x = (3+4, 1+4) = (7, 5),  w = (5/4, 3/4),  z = (5.6, 6.6667),
+//	x - G/2 = (6.5, 4),  z = (5.2, 5.3333)
 //
 // and then, with the message 0 -> 1 lost and given back,
 //

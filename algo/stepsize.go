@@ -10,9 +10,11 @@ import (
 // of algorithms.
 //
 //	const      η_k = step_size
-//	geometric  η_k = step_size (step_size_final / step_size)^(k/(K-1)), a logarithmic sweep
+//	geometric  η_k = step_size (step_size_final / step_size)^(k/(K-1)),
+//	           a logarithmic sweep
 //	inverse    η_k = step_size / (1 + k/step_size_tau)
-//	cosine     η_k = step_size_final + (step_size - step_size_final) (1 + cos(π k/(K-1)))/2
+//	cosine     η_k = step_size_final + (step_size - step_size_final)
+//	           (1 + cos(π k/(K-1)))/2
 //
 // warmup = w multiplies the first w of them by (k+1)/w, whatever the schedule.
 type StepSize struct {

@@ -45,9 +45,11 @@ func (p *WalkParams) Set(s Setting) {
 // graph Cyffers, Bellet, Upadhyay (arXiv 2402.07471). A token (θ, t) goes from agent to
 // agent; at the agent that holds it
 //
-//	fewer than N_max answers so far   θ <- Π(θ - γ_t g̃(θ)),  one private answer g̃, one charge
-//	after = "noise"                   θ <- Π(θ - γ_t ζ),     ζ noise of the same law around zero, no charge
-//	after = "nothing"                 θ stays
+//	fewer than N_max answers so far  θ <- Π(θ - γ_t g̃(θ)), one private answer g̃,
+//	                                 one charge
+//	after = "noise"                  θ <- Π(θ - γ_t ζ), ζ noise of the same law around
+//	                                 zero, no charge
+//	after = "nothing"                θ stays
 //
 // and is sent to the next hop, which the runtime draws. Queries: "user-grad" (or
 // "grad-full") up to N_max times, then "zero". A message is θ (d values) with its Round,

@@ -13,7 +13,8 @@ import (
 // least squares (Zhou, Wilkinson, Schreiber, Pan 2008, here with a regularisation that
 // does not count ratings),
 //
-//	Σ_(u,j) (r_uj - m_u - U_u·V_j)² + λ (Σ_u |U_u|² + Σ_j |V_j|²),  m_u the mean of u's ratings,
+//	Σ_(u,j) (r_uj - m_u - U_u·V_j)² + λ (Σ_u |U_u|² + Σ_j |V_j|²),
+//	m_u the mean of u's ratings,
 //
 // in float64 from seeded normal numbers, items solved last. Items without ratings get
 // zeros. Whose ratings are in, has released them.

@@ -22,7 +22,8 @@ func TestSafetensorsLayout(t *testing.T) {
 	n := binary.LittleEndian.Uint64(b)
 	header := strings.TrimRight(string(b[8:8+n]), " ")
 	want :=
-		`{"__metadata__":{"k":"v"},"a":{"dtype":"F32","shape":[1],"data_offsets":[0,4]},"b":{"dtype":"F32","shape":[2],"data_offsets":[4,12]}}`
+		`{"__metadata__":{"k":"v"},"a":{"dtype":"F32","shape":[1],"data_offsets":[0,4]},` +
+			`"b":{"dtype":"F32","shape":[2],"data_offsets":[4,12]}}`
 	if header != want || n%8 != 0 {
 		t.Errorf("header %s (%d bytes)", header, n)
 	}

@@ -61,8 +61,8 @@ func ParseAttestation(b []byte, owner ed25519.PublicKey, last *Attestation) (*At
 	return c, c.Head.Verify(owner, head)
 }
 
-// file takes in the attestation of a neighbor that has finished. One that does not hold is
-// refused and named; what was held before stands.
+// file takes in the attestation of a neighbor that has finished. One that does not hold
+// is refused and named; what was held before stands.
 func (l *link) file(n *Node, f *Frame) error {
 	if len(f.Payload) == 0 || n.cfg.Keys == nil {
 		return nil

@@ -8,7 +8,7 @@
 //
 //	wait for the frames of all in-neighbors for this round, or for the deadline
 //	Step(Round), gate: charge (durable), evaluate, add noise, Step(Answer)
-//	store algorithm state, outbox, and number and hash of the ledger's head in one file, durably
+//	store algorithm state, outbox, and number and hash of the ledger's head, durably
 //	send the stored bytes until every out-neighbor has taken them
 //
 // After a crash the node goes on from the stored file. Neighbors hear a hello with its

@@ -11,10 +11,12 @@ import (
 // loss: "A General Differentially Private Learning Framework for Decentralized Data",
 // Table 1 of the appendix, and for Douglas-Rachford the z-form.
 //
-//	forward           T(x) = x - γ∇f(x)                                  λ = 0
-//	forward-backward  T(x) = S(x - γ∇f(x))                               S = prox_{γλ|.|₁}, the soft threshold γλ
-//	backward          T(x) = prox_{γf}(x)                                λ = 0
-//	douglas-rachford  T(z) = z + prox_{γf}(2 S(z) - z) - S(z)            the model is S(z)
+//	forward           T(x) = x - γ∇f(x)                        λ = 0
+//	forward-backward  T(x) = S(x - γ∇f(x))
+//	backward          T(x) = prox_{γf}(x)                      λ = 0
+//	douglas-rachford  T(z) = z + prox_{γf}(2 S(z) - z) - S(z)  the model is S(z)
+//
+// S = prox_{γλ|.|₁} is the soft threshold γλ.
 //
 // prox_{γf}(v) minimises f(u) + |u - v|²/(2γ). Each is nonexpansive, the first two for γ
 // at most 2/Λ with Λ the smoothness of f.

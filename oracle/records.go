@@ -81,8 +81,8 @@ func (l *Labels) Evaluate(dst *privacy.Value, _ *agent.Query, _ *rng.Stream) {
 	}
 }
 
-// Perturbed returns the data set that the answers of both oracles make, with the rows of d
-// that they do not cover left zero.
+// Perturbed returns the data set that the answers of both oracles make, with the rows of
+// d that they do not cover left zero.
 func Perturbed(d *data.Dataset) *data.Dataset {
 	p := *d
 	p.X.Data = make([]float32, len(d.X.Data))

@@ -14,9 +14,11 @@
 //	truncated-laplace    --  bounded noise on one value
 //	truncated-gaussian   --  bounded noise on one value
 //	randomized-response  L1  uniform answers among labels
-//	proportional         --  in proportion to the value, for replication: epsilon is infinite
-//	published            --  of DP-dKM as published, for replication: epsilon is infinite
+//	proportional         --  in proportion to the value; epsilon is infinite
+//	published            --  of DP-dKM as published; epsilon is infinite
 //	none, sealed         --  no noise: epsilon is infinite, or nothing leaves
+//
+// proportional and published noise are for replication.
 //
 // Mechanisms with integer noise take integers from a [GridOracle], where each record's
 // contribution becomes integers before it is added to another's, or round the values of

@@ -1,12 +1,13 @@
 // Package rng gives every random bit that sotto uses. A [Stream] is the AES-256-CTR key
 // stream of one key and one domain; who made the key decides what the stream is good for:
 //
-//   - [NewKey] draws a key from the operating system. One key serves one privacy charge and is
-//     overwritten afterwards: noise and subsampling of a release come from nowhere else.
-//   - [Public] derives a key from public values (run, purpose, indices). Everybody can recompute it:
-//     initial models, fault schedules, wake-ups.
-//   - [Simulated] derives a key from a seed, an agent and a charge number. Only the simulator uses it,
-//     and every result made with it is stamped "simulated".
+//   - [NewKey] draws a key from the operating system. One key serves one privacy charge
+//     and is overwritten afterwards: noise and subsampling of a release come from nowhere
+//     else.
+//   - [Public] derives a key from public values (run, purpose, indices). Everybody can
+//     recompute it: initial models, fault schedules, wake-ups.
+//   - [Simulated] derives a key from a seed, an agent and a charge number. Only the
+//     simulator uses it, and every result made with it is stamped "simulated".
 //
 // [DiscreteGaussian], [Stream.DiscreteLaplace] and [Stream.BernoulliExp] sample by
 // integer arithmetic alone; [Stream.Normals] is in double precision.

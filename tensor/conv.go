@@ -6,7 +6,8 @@ import "math"
 // number of rows of n positions, n even. Even rows go to top and odd ones to bottom, as
 // pooling wants them, each with 3 planes of rows/2 x n. Row i is
 //
-//	bias[f] + sum over channel, r, c of x[channel*area+(i+r)*width+j+c] * filter[((channel*5+r)*5+c)*3+f]
+//	bias[f] + sum over channel, r, c of x[channel*area+(i+r)*width+j+c] *
+//	    filter[((channel*5+r)*5+c)*3+f]
 //
 // in one chain in that order. x holds channels >= 1 planes of area elements in rows of
 // width. The biases follow the filters. It panics when a slice is too short.

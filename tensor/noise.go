@@ -9,8 +9,11 @@ import (
 // values, two words (a, b) into dst[2i] and dst[2i+1]. It panics unless len(dst) is even
 // and words holds 8 bytes for each.
 //
-//	u = (a + 1/2)/2^64, r = sqrt(-2 ln u)     u in (0, 1], so that values end at 9.49 standard deviations
-//	z = 2 pi c/2^64, c the lower 62 bits of b, signed     an eighth of a turn to either side of an axis, which the upper two choose
+//	u = (a + 1/2)/2^64, r = sqrt(-2 ln u)
+//	z = 2 pi c/2^64, c the lower 62 bits of b, signed
+//
+// u lies in (0, 1], so that values end at 9.49 standard deviations; z is up to an eighth
+// of a turn to either side of an axis, which the upper two bits choose.
 //
 // All is in double precision: 2^53 values of u above a half, more below, 2^62 values of z
 // rounded to double precision, with ln and sin of relative error below 2^-50, cos too.

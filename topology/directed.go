@@ -22,7 +22,8 @@ type Arcs struct {
 // Digraphs names every family of directed graphs, static or periodic:
 //
 //	directed-ring   agent r sends to r + 1 mod n
-//	exp-directed    in round k agent r sends to r + 2^(k mod M) mod n, M = floor(log2(n-1)) + 1 (Assran et al. 2019)
+//	exp-directed    in round k agent r sends to r + 2^(k mod M) mod n,
+//	                M = floor(log2(n-1)) + 1 (Assran et al. 2019)
 //	exp-directed-2  and also to r - 2^(k mod M) mod n
 //	directed-file   the arcs of a file
 //

@@ -401,7 +401,8 @@ func TestJSONOfAsymmetricGraph(t *testing.T) {
 		t.Fatal(err)
 	}
 	want :=
-		`{"agents":4,"graph":"star","symmetric":false,"edges":[[0,1,0.25],[0,2,0.25],[0,3,0.25],[1,0,0.5],[2,0,0.5],[3,0,0.5]],"self":[0.25,0.5,0.5,0.5]}`
+		`{"agents":4,"graph":"star","symmetric":false,"edges":[[0,1,0.25],[0,2,0.25],[0,3,0.25],[1,0,` +
+			`0.5],[2,0,0.5],[3,0,0.5]],"self":[0.25,0.5,0.5,0.5]}`
 	if string(b) != want {
 		t.Errorf("got %s\nwant %s", b, want)
 	}

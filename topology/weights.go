@@ -13,10 +13,12 @@ type Weighting func(a *Adjacency, degree []int) (func(i, j agent.ID, given float
 
 // Weights names every rule that puts weights on a graph's links:
 //
-//	metropolis  w_ij = 1/(1 + max(deg i, deg j)); symmetric and doubly stochastic on every graph
+//	metropolis  w_ij = 1/(1 + max(deg i, deg j)); symmetric and doubly stochastic on
+//	            every graph
 //	lazy        half of metropolis off the diagonal, (I + W)/2: no negative eigenvalues
 //	max-degree  w_ij = 1/(1 + max deg); symmetric and doubly stochastic
-//	uniform     w_ij = 1/(1 + deg i), rows of A + I scaled to 1; doubly stochastic on regular graphs only
+//	uniform     w_ij = 1/(1 + deg i), rows of A + I scaled to 1;
+//	            doubly stochastic on regular graphs only
 //	file        the weights of the edge list; w_ii is what remains of 1
 //
 // Metropolis weights: Xiao, Boyd, Lall 2005.

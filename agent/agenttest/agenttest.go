@@ -1,7 +1,9 @@
 // Package agenttest is the conformance suite of agent.Algorithm for synchronous
 // algorithms. One call from an algorithm's test checks what every runtime relies on:
 //
-//	func TestConformance(t *testing.T) { agenttest.Run(t, agenttest.Options{Factory: f}) }
+//	func TestConformance(t *testing.T) {
+//		agenttest.Run(t, agenttest.Options{Factory: f})
+//	}
 package agenttest
 
 import (

@@ -13,7 +13,8 @@ import (
 // Ratings writes u.data as MovieLens does, in an order without meaning, with ratings that
 // have a structure to be found: users belong to as many kinds as there are kinds, and
 //
-//	rating of movie j by a user of kind k = 3.2 + level of the user + level of the movie + taste_k·movie_j + N(0, .3²)
+//	rating of movie j by a user of kind k = 3.2 + level of the user + level of the movie
+//	    + taste_k·movie_j + N(0, .3²)
 //
 // in a space of rank dimensions, rounded to 1 .. 5, with levels of standard deviation .4
 // and .6. Every user rates least .. most movies. Equal arguments give equal bytes.

@@ -6,10 +6,14 @@
 // reproduce). A row of Table 5 is compared by its first models.
 //
 //	go run ./internal/resultscheck              a random row of all tables
-//	go run ./internal/resultscheck -row NAME    that row: a name in runs.csv, FOLDER/CELL such as seed000/17, or STUDY/ROW such as
-//	                                            seed003-theorems/4, rows counted from 0
-//	go run ./internal/resultscheck -seconds 30  a random row of runs.csv among those that took at most that long
-//	go run ./internal/resultscheck -record NAME -- run FILE --set a.b=c   adds or replaces a row
+//	go run ./internal/resultscheck -row NAME    that row: a name in runs.csv,
+//	                                            FOLDER/CELL such as seed000/17, or
+//	                                            STUDY/ROW such as seed003-theorems/4,
+//	                                            rows counted from 0
+//	go run ./internal/resultscheck -seconds 30  a random row of runs.csv among those
+//	                                            that took at most that long
+//	go run ./internal/resultscheck -record NAME -- run FILE --set a.b=c
+//	                                            adds or replaces a row
 //
 // Hashes hold for one architecture and for kernels with fused multiply-add, or for those
 // without: rows of another kind are left out; a named one is refused.

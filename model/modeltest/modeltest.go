@@ -2,7 +2,9 @@
 // relies on. A model outside this module runs the same suite as the built-in ones.
 //
 //	func TestMine(t *testing.T) {
-//		modeltest.Run(t, func() (model.Model, *model.Batch) { return newMine(), someBatch() })
+//		modeltest.Run(t, func() (model.Model, *model.Batch) {
+//			return newMine(), someBatch()
+//		})
 //	}
 package modeltest
 

@@ -33,7 +33,8 @@ import (
 // on the disk of TMPDIR, with the simulator on the same machine in the same run: DP-DSGD
 // of the ConvNet on rings and 8-regular graphs.
 //
-//	SOTTO_NODES=50 SOTTO_ROUNDS=20 go test -tags scale -run Scale -v -timeout 1h ./node/p2p
+//	SOTTO_NODES=50 SOTTO_ROUNDS=20 \
+//		go test -tags scale -run Scale -v -timeout 1h ./node/p2p
 //
 // It prints figures and checks none: they are those of the machine. Shares are means over
 // nodes, of times that overlap: compute is drawing and clipping, fsync the syncs of

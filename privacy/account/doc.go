@@ -6,17 +6,18 @@
 // One epoch after another of clipped gradient sums over Poisson-sampled batches, with
 // normal noise:
 //
-//	plan := account.DPSGD(account.AddRemove, 0.01, 1000) // rate q, steps T; unit: one record
-//	plan.NoiseMultiplier = 1                              // noise standard deviation over max_grad_norm
-//	eps, err := account.Epsilon(plan, 1e-5)               // [1.8185, 1.8282]
-//	fit, err := account.Noise(plan, account.Budget{Epsilon: 1, Delta: 1e-5}) // noise multiplier 1.41463
+//	plan := account.DPSGD(account.AddRemove, 0.01, 1000) // rate q, steps T; one record
+//	plan.NoiseMultiplier = 1 // noise standard deviation over max_grad_norm
+//	eps, err := account.Epsilon(plan, 1e-5) // [1.8185, 1.8282]
+//	// noise multiplier 1.41463
+//	fit, err := account.Noise(plan, account.Budget{Epsilon: 1, Delta: 1e-5})
 //
 // [Steps] and [Rate] solve for the other two parameters (Steps counts periods of the
 // plan: build it with one step). A run that really happens is not a plan: it feeds an
 // [Accountant], or a ledger that does, one [Event] per noisy answer:
 //
 //	acc, err := account.New(account.Default, account.AddRemove, account.Record())
-//	g, err := account.Gaussian(1, 1)           // noise multiplier, sensitivity over clip
+//	g, err := account.Gaussian(1, 1) // noise multiplier, sensitivity over clip
 //	step, err := account.PoissonSampled(0.01, g)
 //	err = acc.Compose(step, 1000)
 //	i, err := acc.Epsilon(1e-5)
@@ -39,13 +40,18 @@
 //
 // # Accountants
 //
-//	name        holds                                                lower bound   sources
-//	pld         privacy loss distributions, any mechanism with a     yes           Doroshenko et al. 2022; Gopi, Lee,
-//	            dominating pair; the default                                       Wutschitz 2021; Zhu, Dong, Wang 2022
-//	rdp         Renyi divergences; also fixed-size batches,          0             Mironov 2017; Mironov, Talwar, Zhang 2019;
-//	            private selection, zCDP and RDP black boxes                        Wang, Balle, Kasiviswanathan 2019
-//	gdp, exact  unsampled Gaussian mechanisms, exactly               exact         Balle, Wang 2018; Dong, Roth, Su 2022
-//	kov         (epsilon, delta) black boxes, optimally              0             Kairouz, Oh, Viswanath 2015
+//	name        holds                                                 lower bound
+//	pld         privacy loss distributions, any mechanism with a      yes
+//	            dominating pair; the default
+//	rdp         Renyi divergences; also fixed-size batches, private   0
+//	            selection, zCDP and RDP black boxes
+//	gdp, exact  unsampled Gaussian mechanisms, exactly                exact
+//	kov         (epsilon, delta) black boxes, optimally               0
+//
+// Sources: Doroshenko et al. 2022, Gopi, Lee, Wutschitz 2021 and Zhu, Dong, Wang 2022
+// (pld); Mironov 2017, Mironov, Talwar, Zhang 2019 and Wang, Balle, Kasiviswanathan 2019
+// (rdp); Balle, Wang 2018 and Dong, Roth, Su 2022 (gdp); Kairouz, Oh, Viswanath 2015
+// (kov).
 //
 // Every answer is an [Interval]; its Upper is the guarantee and every error term is on
 // its side. What has no proof here is [ErrUnsupported], never an approximation:

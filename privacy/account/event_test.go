@@ -65,7 +65,9 @@ func TestEventJSON(t *testing.T) {
 	ev := ok(PoissonSampled(0.01, ok(Gaussian(1.1, 1))))
 	ev.Adjacency, ev.Unit, ev.Clip, ev.Oracle, ev.Sampler = AddRemove, Record(), 1, "gradient", "poisson/1"
 	// The form that ledgers hold, with keys sorted and shift 1 left out.
-	const want = `{"adjacency":"add_remove","clip":1,"event":{"noise_multiplier":1.1,"type":"gaussian"},"oracle":"gradient","rate":0.01,"sampler":"poisson/1","type":"poisson","unit":{"kind":"record"},"v":1}`
+	const want = `{"adjacency":"add_remove","clip":1,"event":{"noise_multiplier":1.1,` +
+		`"type":"gaussian"},"oracle":"gradient","rate":0.01,"sampler":"poisson/1","type":"poisson",` +
+		`"unit":{"kind":"record"},"v":1}`
 	if ev.Key() != want {
 		t.Errorf("got  %s\nwant %s", ev.Key(), want)
 	}
@@ -88,7 +90,8 @@ func TestEventJSONStrict(t *testing.T) {
 		`{"v":1,"type":"noop","adjacency":"remove"}`,
 		`{"v":1,"type":"noop","unit":{"kind":"group","size":1}}`,
 		`{"v":1,"type":"noop","unit":{"kind":"record","x":1}}`,
-		`{"v":1,"type":"fixed_size","population":10,"batch":2,"event":{"type":"laplace","scale":1},"adjacency":"add_remove"}`,
+		`{"v":1,"type":"fixed_size","population":10,"batch":2,"event":{"type":"laplace","scale":1},` +
+			`"adjacency":"add_remove"}`,
 		strings.Repeat(`{"v":1,"type":"compose","events":[`, 100),
 	} {
 		var ev Event
@@ -106,7 +109,8 @@ func FuzzEventJSON(f *testing.F) {
 	}
 	f.Add(
 		[]byte(
-			`{"v":1,"type":"repeat","count":3,"event":{"type":"repeat","count":0,"event":{"type":"gaussian","noise_multiplier":1}}}`))
+			`{"v":1,"type":"repeat","count":3,"event":{"type":"repeat","count":0,` +
+				`"event":{"type":"gaussian","noise_multiplier":1}}}`))
 	f.Fuzz(func(t *testing.T, data []byte) {
 		var ev, back Event
 		if json.Unmarshal(data, &ev) != nil {
@@ -132,7 +136,9 @@ func FuzzEventJSON(f *testing.F) {
 // FuzzRestore: a saved state is refused or restored, never a panic.
 func FuzzRestore(f *testing.F) {
 	for _, s := range []string{
-		`{"v":1,"accountant":"rdp","adjacency":"add-remove","unit":{"kind":"record"},"branches":0,"events":[{"branch":0,"count":2,"event":{"v":1,"type":"laplace","scale":2}}]}`, `{}`, `{"v":1,"accountant":"x"}`} {
+		`{"v":1,"accountant":"rdp","adjacency":"add-remove","unit":{"kind":"record"},"branches":0,` +
+			`"events":[{"branch":0,"count":2,"event":{"v":1,"type":"laplace","scale":2}}]}`,
+		`{}`, `{"v":1,"accountant":"x"}`} {
 		f.Add([]byte(s))
 	}
 	f.Fuzz(func(t *testing.T, data []byte) {

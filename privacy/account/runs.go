@@ -10,7 +10,8 @@ import (
 // in [0, 1): the inverse of the distribution function of the truncated negative binomial
 // law with that mean and parameter eta (Papernot, Steinke 2022, Definition 1),
 //
-//	P(K = k+1) / P(K = k) = (1-g) (k+eta) / (k+1),  P(K = 1) = eta (1-g) / (g^-eta - 1), or (1-g)/ln(1/g) at eta = 0.
+//	P(K = k+1) / P(K = k) = (1-g) (k+eta) / (k+1),
+//	P(K = 1) = eta (1-g) / (g^-eta - 1), or (1-g)/ln(1/g) at eta = 0.
 func SelectionRuns(mean, eta, u float64) (int, error) {
 	if _, err := RepeatSelect(mean, eta, NoOp()); err != nil {
 		return 0, err

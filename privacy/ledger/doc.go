@@ -13,12 +13,15 @@
 // reads data after that, never before. Hence, whatever crashes when:
 //
 //   - An answer that anybody has seen is charged on the disk: charges >= releases.
-//   - A number is given out once. It is the last one plus one, under an exclusive lock of the directory (flock; the
-//     file "lock" also names process and boot). The open record, which every Open appends, takes a number as well.
-//   - A crash between charge and answer leaves a charge without a release. That is safe, and never taken back.
-//   - After a failed write or sync nobody knows what is on the disk. The File is poisoned: it writes nothing more,
-//     and every call says so. Open finds out what was kept. Should a disk show it a record that a failed sync did
-//     not store, and lose it later, the ledger is found corrupt then; it never counts less than was answered.
+//   - A number is given out once. It is the last one plus one, under an exclusive lock of
+//     the directory (flock; the file "lock" also names process and boot). The open
+//     record, which every Open appends, takes a number as well.
+//   - A crash between charge and answer leaves a charge without a release. That is safe,
+//     and never taken back.
+//   - After a failed write or sync nobody knows what is on the disk. The File is
+//     poisoned: it writes nothing more, and every call says so. Open finds out what was
+//     kept. Should a disk show it a record that a failed sync did not store, and lose it
+//     later, the ledger is found corrupt then; it never counts less than was answered.
 //
 // A record that a crash left half written is cut by the next Open, which notes it in its
 // open record, if it is the last one of the last segment, no intact record follows it,
@@ -40,7 +43,8 @@
 //
 // # Files
 //
-//	genesis.json         what is protected, the budget, the owner's key and signature; canonical JSON and a line end
+//	genesis.json         what is protected, the budget, the owner's key and signature;
+//	                     canonical JSON and a line end
 //	000001.log, ...      records; a new segment follows when one has reached 64 MiB
 //	dataset-TAG.fp       the fingerprint of all records charged so far
 //	lock                 process id and boot id of the holder
@@ -60,19 +64,23 @@
 //
 //	adjacency    of the ledger, on every record
 //	agent        who charged, see Options
-//	claim        close, statement: {"accountant","delta","epsilon":{"lower","upper"},"version"}
+//	claim        close, statement:
+//	             {"accountant","delta","epsilon":{"lower","upper"},"version"}
 //	count        how many charges; this package writes 1
 //	dataset      tag of the fingerprint, "" without; changes at open records only
 //	digest       statement: SHA-256 of the JSON that was signed, see SignedStatement
 //	event        charge: canonical JSON of the account.Event
-//	kind         open, charge, override, close, rotate, statement; the first record is an open
+//	kind         open, charge, override, close, rotate, statement;
+//	             the first record is an open
 //	note         override: what was accepted; open: what was cut
 //	overrides    how many override records so far, this one included
-//	prev         SHA-256 of the payload before; of the first: of the genesis without its line end
+//	prev         SHA-256 of the payload before; of the first:
+//	             of the genesis without its line end
 //	round        coarse time; no clock is ever written
 //	run          see Options
 //	seq          number of the record; the next one has seq + count
-//	signature    close, statement: Ed25519 over "sotto ledger record\n" and the object without this key
+//	signature    close, statement: Ed25519 over "sotto ledger record\n" and the object
+//	             without this key
 //	total        charge: how often this event was charged so far, this record included
 //	unit         of the ledger, on every record
 //	v            1

@@ -37,10 +37,12 @@ func candidates(t *testing.T) map[string]account.Event {
 // Run checks the contract of account.Accountant on accountants made by newAccountant,
 // which must be empty and of one adjacency and unit:
 //
-//   - nothing and no-ops cost 0, non-private events and absent noise cost +Inf, never NaN;
+//   - nothing and no-ops cost 0, non-private events and absent noise cost +Inf, never
+//     NaN;
 //   - unsupported, invalid and negative input is an error and changes nothing;
 //   - epsilon does not fall with the count nor rise with delta, and Lower <= Upper;
-//   - n at once are n one by one, in any order, bit for bit, and so is a saved and restored accountant;
+//   - n at once are n one by one, in any order, bit for bit, and so is a saved and
+//     restored accountant;
 //   - epsilon and delta, where offered, are inverse;
 //   - disjoint branches cost their maximum.
 func Run(t *testing.T, newAccountant func() account.Accountant) {

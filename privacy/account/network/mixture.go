@@ -152,10 +152,10 @@ func (w *WalkMixture) compose(weights, mus []float64, delta float64) (account.In
 	return account.Interval{Upper: math.Min(i.Upper, local)}, err
 }
 
-// Pairs returns epsilon at delta, for pairs {u, v} of u != v, of u's contributions against
-// v. Each is a mixture of Gaussian mechanisms over the time until v sees it, which v may
-// be told (see FirstHits); Visits of them are composed. Mixtures that are alike are
-// composed once.
+// Pairs returns epsilon at delta, for pairs {u, v} of u != v, of u's contributions
+// against v. Each is a mixture of Gaussian mechanisms over the time until v sees it,
+// which v may be told (see FirstHits); Visits of them are composed. Mixtures that are
+// alike are composed once.
 func (w *WalkMixture) Pairs(pairs [][2]int, delta float64) ([]float64, error) {
 	type composed struct{ weights, mus []float64 }
 	var known []composed
