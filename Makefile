@@ -47,7 +47,7 @@ module:
 
 # Make one random row of docs/results/runs.csv, of the studies' cells.csv or of a study that is no sweep again and compare it bit for bit.
 results-check:
-	$(GO) run ./internal/resultscheck
+	$(GO) run ./internal/verifyresults
 
 # Train the models that come with the program again (some minutes) and compare them bit for bit.
 pretrained-check: build

@@ -355,7 +355,7 @@ func TestDigestsOfBuilds(t *testing.T) {
 
 // The settings of a study that is no sweep are known when it is made. One of them takes
 // seconds: all its rows have the recorded digests. The other studies' 222 rows, which
-// take minutes to make, are checked by internal/resultscheck one at a time.
+// take minutes to make, are checked by internal/verifyresults one at a time.
 func TestDigestsOfSimulations(t *testing.T) {
 	const name = "seed003-theorems"
 	b, err := os.ReadFile(filepath.Join("../../docs/results", name, name+".csv"))

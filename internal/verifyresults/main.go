@@ -1,19 +1,19 @@
-// Command resultscheck re-runs a row of docs/results/runs.csv, of a study's
+// Command verifyresults re-runs a row of docs/results/runs.csv, of a study's
 // docs/results/FOLDER/cells.csv, or of the table docs/results/FOLDER/STUDY.csv of a study
 // that is no sweep, and compares it bit for bit. The run hash of a run covers metrics.csv
 // and model.safetensors. Settings of a study's row are the study's own: a sweep's are
 // found by the row's configuration digest, other studies are made whole (package
 // reproduce). A row of Table 5 is compared by its first models.
 //
-//	go run ./internal/resultscheck              a random row of all tables
-//	go run ./internal/resultscheck -row NAME    that row: a name in runs.csv,
-//	                                            FOLDER/CELL such as seed000/17, or
-//	                                            STUDY/ROW such as seed003-theorems/4,
-//	                                            rows counted from 0
-//	go run ./internal/resultscheck -seconds 30  a random row of runs.csv among those
-//	                                            that took at most that long
-//	go run ./internal/resultscheck -record NAME -- run FILE --set a.b=c
-//	                                            adds or replaces a row
+//	go run ./internal/verifyresults              a random row of all tables
+//	go run ./internal/verifyresults -row NAME    that row: a name in runs.csv,
+//	                                             FOLDER/CELL such as seed000/17, or
+//	                                             STUDY/ROW such as seed003-theorems/4,
+//	                                             rows counted from 0
+//	go run ./internal/verifyresults -seconds 30  a random row of runs.csv among those
+//	                                             that took at most that long
+//	go run ./internal/verifyresults -record NAME -- run FILE --set a.b=c
+//	                                             adds or replaces a row
 //
 // Hashes hold for one architecture and for kernels with fused multiply-add, or for those
 // without: rows of another kind are left out; a named one is refused.
@@ -73,7 +73,7 @@ func main() {
 		err = check(*row, *seconds)
 	}
 	if err != nil {
-		fmt.Fprintln(os.Stderr, "resultscheck:", err)
+		fmt.Fprintln(os.Stderr, "verifyresults:", err)
 		os.Exit(1)
 	}
 }
