@@ -55,15 +55,17 @@ func mixture(e *experiment.Experiment, hops *network.Matrix) (*network.WalkMixtu
 	glm, _ := model.Linear(e.Task.Model)
 	size := e.Task.Lifted(e.Task.Split.Train.RowNorm)
 	return &network.WalkMixture{
-		Agents:      f.Topology.Agents,
-		Hops:        hops,
-		Steps:       int(f.Steps),
-		Visits:      visits,
-		Mu:          shift / noise,
-		Convex:      true,
-		Smoothness:  glm.Curvature * size * size,
-		StepSize:    walk.LargestStep(),
-		SecretHops:  f.Token.Hops == "secret",
+		Agents: f.Topology.Agents,
+		Hops:   hops,
+		Steps:  int(f.Steps),
+		Visits: visits,
+		Mu:     shift / noise,
+		Conditions: network.Conditions{
+			Convex:     true,
+			Smoothness: glm.Curvature * size * size,
+			StepSize:   walk.LargestStep(),
+			SecretHops: f.Token.Hops == "secret",
+		},
 		Contraction: 1,
 		LocalSteps:  1,
 	}, nil

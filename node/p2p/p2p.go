@@ -70,19 +70,29 @@ type Config struct {
 
 // Transport is a node.Transport over libp2p.
 type Transport struct {
-	cfg      Config
-	self     agent.ID
-	log      *slog.Logger
-	swarm    *swarm.Swarm
-	rcmgr    network.ResourceManager
-	store    peerstore.Peerstore
+	cfg  Config
+	self agent.ID
+	log  *slog.Logger
+	host
 	peers    []peer.ID
 	numbers  map[peer.ID]agent.ID
 	incoming []incoming // by agent
 	idle     []idle     // by agent
-	local    *local     // nil: no multicast DNS
 
-	mu      sync.Mutex
+	mu sync.Mutex
+	serving
+}
+
+// host is what libp2p gives.
+type host struct {
+	swarm *swarm.Swarm
+	rcmgr network.ResourceManager
+	store peerstore.Peerstore
+	local *local // nil: no multicast DNS
+}
+
+// serving is what takes frames in.
+type serving struct {
 	handler node.Handler
 	closed  bool
 	running sync.WaitGroup

@@ -269,17 +269,25 @@ func (t *Target) live(s *shadow, g Gate) error {
 // world. What the three then send says how much of the record is in the real message.
 type shadow struct {
 	agent.Algorithm
-	still, moved agent.Algorithm
-	target       *Target
-	ordinal      int
-	model        bool // the model is what is seen
+	twins
+	target  *Target
+	ordinal int
+	model   bool // the model is what is seen
 
-	asked         int
-	values        [2]tensor.Vec // answers without noise, by world
-	out           [2]agent.Output
-	done          bool
-	along, length float64
+	asked  int
+	values [2]tensor.Vec // answers without noise, by world
+	out    [2]agent.Output
+	done   bool
+	seenShift
 }
+
+// twins are the copies: still gets what the world without the record answers, moved what
+// the other one does.
+type twins struct{ still, moved agent.Algorithm }
+
+// seenShift says where the real message lies, from still's and in units of the difference
+// of both copies': its part along that difference, and its distance.
+type seenShift struct{ along, length float64 }
 
 // Step is the algorithm's.
 func (s *shadow) Step(in *agent.Input, out *agent.Output) error {

@@ -258,11 +258,10 @@ var claimedTotal = sync.OnceValue(func() float64 {
 func (s *system) target() *Target {
 	t := &Target{
 		Name:       "system",
-		Dim:        s.dim,
+		Answers:    Answers{Dim: s.dim},
+		Machine:    Machine{Algorithm: s.algorithm, Drive: s.drive},
 		Open:       s.open,
 		Value:      s.value,
-		Algorithm:  s.algorithm,
-		Drive:      s.drive,
 		Population: s.population,
 	}
 	z := testNoise * testClip / testBatch

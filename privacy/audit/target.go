@@ -41,8 +41,10 @@ type Party struct {
 // apply.
 type Target struct {
 	Name  string
-	Dim   int // length of answers
 	Claim Claim
+	Answers
+	Machine
+	Training
 
 	// Open gives the owner of a world fresh keys, which follow from the seed, and a
 	// ledger without a limit. With drawn the attacked record falls into every batch;
@@ -52,6 +54,25 @@ type Target struct {
 	// with the attacked record drawn once. An auditor knows it, because it has made both
 	// data sets.
 	Value func(w Hypothesis, q *agent.Query) (tensor.Vec, error)
+	// Population is a gate without noise over several records, with the system's own
+	// sampler and keys from the seed, and what each record adds to its answer to q.
+	Population func(seed uint64, q *agent.Query) (Gate, []tensor.Vec, error)
+	// Account is the epsilon, upper end, of a ledger's charges at Claim.Delta.
+	Account func(l ledger.Ledger) (float64, error)
+}
+
+// Answers is what is public about a target's answers.
+type Answers struct {
+	Dim int // length of answers
+	// Discrete says that answers take few values, so that two equal ones say nothing
+	// about their noise.
+	Discrete bool
+	// Free are queries that read no data, which are answered without a charge.
+	Free map[string]bool
+}
+
+// Machine is how the owner's algorithm is made and run.
+type Machine struct {
 	// Algorithm makes the owner's state machine.
 	Algorithm func() (agent.Algorithm, error)
 	// Drive runs a as the owner's, with g's answers, among others who ask nothing of any
@@ -61,22 +82,16 @@ type Target struct {
 	// others, and what is returned are the messages that its node has sent with the step
 	// after which done is true to one neighbor, which To names.
 	Live func(a agent.Algorithm, g Gate, done func() bool) ([]agent.Message, error)
-	// Population is a gate without noise over several records, with the system's own
-	// sampler and keys from the seed, and what each record adds to its answer to q.
-	Population func(seed uint64, q *agent.Query) (Gate, []tensor.Vec, error)
+}
+
+// Training is whole runs of the target.
+type Training struct {
 	// Train makes one whole run in a world and scores the attacked record; larger speaks
 	// for its presence.
 	Train func(w Hypothesis, seed uint64) (float64, error)
 	// Canaries makes one whole run with the canaries whose coin is true and returns every
 	// canary's score.
 	Canaries func(coins []bool, seed uint64) ([]float64, error)
-	// Account is the epsilon, upper end, of a ledger's charges at Claim.Delta.
-	Account func(l ledger.Ledger) (float64, error)
-	// Discrete says that answers take few values, so that two equal ones say nothing
-	// about their noise.
-	Discrete bool
-	// Free are queries that read no data, which are answered without a charge.
-	Free map[string]bool
 }
 
 // Claim is what the system says of itself.

@@ -38,15 +38,17 @@ func (w walker) network(noise float64, small bool) ([]string, error) {
 	}
 	local := account.GaussianEpsilon(math.Sqrt(walkMost)/noise, walkDelta) * (1 + 1e-12)
 	f, err := exposure.Walk(g, &network.WalkMixture{
-		Agents:      w.agents,
-		Hops:        hops,
-		Steps:       w.steps,
-		Visits:      walkMost,
-		Mu:          1 / noise,
-		Convex:      true,
-		Smoothness:  .5,
-		StepSize:    walkSteps[w.budget].sound,
-		SecretHops:  true,
+		Agents: w.agents,
+		Hops:   hops,
+		Steps:  w.steps,
+		Visits: walkMost,
+		Mu:     1 / noise,
+		Conditions: network.Conditions{
+			Convex:     true,
+			Smoothness: .5,
+			StepSize:   walkSteps[w.budget].sound,
+			SecretHops: true,
+		},
 		Contraction: 1,
 		LocalSteps:  1,
 	}, walkDelta, account.Interval{Upper: local})

@@ -24,13 +24,17 @@ type WalkMixture struct {
 	Visits int
 	Mu     float64 // sensitivity of one update over its noise, in (0, inf)
 
-	// Conditions.
-	Convex      bool    // every loss is convex
-	Smoothness  float64 // and has gradients of this Lipschitz constant
-	StepSize    float64 // at most 2/Smoothness
-	SecretHops  bool    // each hop is drawn from a secret stream of the holder
+	Conditions
 	Contraction float64 // c in (0, 1] of one update: 1 where losses are convex only
 	LocalSteps  int     // J updates a visit, at least 1
+}
+
+// Conditions are what a mixture rests on.
+type Conditions struct {
+	Convex     bool    // every loss is convex
+	Smoothness float64 // and has gradients of this Lipschitz constant
+	StepSize   float64 // at most 2/Smoothness
+	SecretHops bool    // each hop is drawn from a secret stream of the holder
 }
 
 func (w *WalkMixture) validate() error {

@@ -91,15 +91,17 @@ func walk(t *testing.T, n int, l links, uniform bool) *network.WalkMixture {
 		m = weighted(t, n, l, func(_, _ int) (int64, int64) { return 1, int64(n) })
 	}
 	return &network.WalkMixture{
-		Agents:      n,
-		Hops:        m,
-		Steps:       400,
-		Visits:      5,
-		Mu:          .5,
-		Convex:      true,
-		Smoothness:  1,
-		StepSize:    1,
-		SecretHops:  true,
+		Agents: n,
+		Hops:   m,
+		Steps:  400,
+		Visits: 5,
+		Mu:     .5,
+		Conditions: network.Conditions{
+			Convex:     true,
+			Smoothness: 1,
+			StepSize:   1,
+			SecretHops: true,
+		},
 		Contraction: 1,
 		LocalSteps:  1,
 	}
@@ -206,15 +208,17 @@ func TestWalkMixtureReturns(t *testing.T) {
 		t.Fatal(err)
 	}
 	w := &network.WalkMixture{
-		Agents:      2,
-		Hops:        m,
-		Steps:       400,
-		Visits:      2,
-		Mu:          .5,
-		Convex:      true,
-		Smoothness:  1,
-		StepSize:    1,
-		SecretHops:  true,
+		Agents: 2,
+		Hops:   m,
+		Steps:  400,
+		Visits: 2,
+		Mu:     .5,
+		Conditions: network.Conditions{
+			Convex:     true,
+			Smoothness: 1,
+			StepSize:   1,
+			SecretHops: true,
+		},
 		Contraction: 1,
 		LocalSteps:  1,
 	}
