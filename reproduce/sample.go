@@ -3,6 +3,8 @@ package reproduce
 import (
 	"fmt"
 	"math"
+
+	"gonum.org/v1/gonum/stat/distuv"
 )
 
 // Sample is a set of figures of equal runs.
@@ -26,24 +28,36 @@ func (s Sample) SD() float64 {
 	return math.Sqrt(sum / float64(len(s)-1))
 }
 
-// String is "mean ± sd", in percent points where the figures are.
-func (s Sample) String() string {
-	switch len(s) {
-	case 0:
-		return ""
-	case 1:
-		return fmt.Sprintf("%.2f", s[0])
-	}
-	return fmt.Sprintf("%.2f ± %.2f", s.Mean(), s.SD())
-}
+// String is "mean ± sd" with two digits behind the point, as accuracies in percent have.
+func (s Sample) String() string { return s.Format("%.2f", "%.2f") }
 
 // Significant is "mean ± sd" to three digits: errors span many orders.
-func (s Sample) Significant() string {
+func (s Sample) Significant() string { return s.Format("%.3g", "%.2g") }
+
+// Format is "mean ± sd" by these verbs, the mean alone of one figure, nothing of none.
+func (s Sample) Format(mean, sd string) string {
 	switch len(s) {
 	case 0:
 		return ""
 	case 1:
-		return fmt.Sprintf("%.3g", s[0])
+		return fmt.Sprintf(mean, s[0])
 	}
-	return fmt.Sprintf("%.3g ± %.2g", s.Mean(), s.SD())
+	return fmt.Sprintf(mean+" ± "+sd, s.Mean(), s.SD())
+}
+
+// Less is s less another sample of the same seeds; nothing where they are no pairs.
+func (s Sample) Less(other Sample) (difference Sample) {
+	for i := range s {
+		if len(s) == len(other) {
+			difference = append(difference, s[i]-other[i])
+		}
+	}
+	return difference
+}
+
+// Student is the standard error of the mean of two figures or more, and the law of the
+// mean over it if figures are normal around zero.
+func (s Sample) Student() (standardError float64, law distuv.StudentsT) {
+	n := float64(len(s))
+	return s.SD() / math.Sqrt(n), distuv.StudentsT{Mu: 0, Sigma: 1, Nu: n - 1}
 }

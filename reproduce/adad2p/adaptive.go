@@ -135,9 +135,8 @@ func adaptive(f *reproduce.Results) *reproduce.Document {
 			if diff, x, ok := paired(r.Accuracy(p), constant); ok && k > 0 {
 				less, prob = fmt.Sprintf("%+.2f ± %.2f", diff.Mean(), diff.SD()), fmt.Sprintf("%.2g", x)
 			}
-			d.Add(g.algorithm, r.Epsilon(p), formName(p.form),
-				reproduce.Exactly(p.clip),
-				p.step.first, r.Accuracy(p), less, prob)
+			d.Add(g.algorithm, r.Epsilon(p), formName(p.form), reproduce.Exactly(p.clip), p.step.first,
+				r.Accuracy(p), less, prob)
 			fig.Curves = append(fig.Curves,
 				plot.Curve{Name: formName(p.form), Points: r.Over(p, "accuracy", "mean", false)})
 		}

@@ -103,9 +103,8 @@ func pushReport(figure string, runs func() []push) func(*reproduce.Results) *rep
 				continue
 			}
 			last := func(metric string) string { return three(r.Last(p, metric, "all")) }
-			d.Add(p.records(), p.noise, p.name(), r.Accuracy(p),
-				last("train_loss"), last("gradient_norm"), last("gradient_rms"), p.claim(f.Scale),
-				r.Epsilon(p))
+			d.Add(p.records(), p.noise, p.name(), r.Accuracy(p), last("train_loss"), last("gradient_norm"),
+				last("gradient_rms"), p.claim(f.Scale), r.Epsilon(p))
 			key := p.noise + p.form
 			if p.noise != "none" && scales[key] == nil {
 				order = append(order, key)
@@ -170,17 +169,8 @@ func (p push) records() string {
 	return "1"
 }
 
-// three writes a mean with three digits behind the point, and its deviation over several
-// runs.
-func three(s reproduce.Sample) string {
-	switch len(s) {
-	case 0:
-		return ""
-	case 1:
-		return fmt.Sprintf("%.3f", s[0])
-	}
-	return fmt.Sprintf("%.3f ± %.3f", s.Mean(), s.SD())
-}
+// three writes a sample with three digits behind the point.
+func three(s reproduce.Sample) string { return s.Format("%.3f", "%.3f") }
 
 // drawn are the three plots of a noise scale.
 func (r pushRows) drawn(figure string, list []push) []plot.Figure {
@@ -274,8 +264,8 @@ func scaleReport(f *reproduce.Results) *reproduce.Document {
 func boundsReport(f *reproduce.Results) *reproduce.Document {
 	r := collectPush(f)
 	d := &reproduce.Document{Header: []string{"run", "noise scale", "dσ² mean ‖∇f_i(z; ξ)‖² of (11)",
-		"dσ² G² of (13)",
-		"dσ² C² of ClipD2P", "(11) over (13)", "(11) over ClipD2P", "largest gradient norm seen"}}
+		"dσ² G² of (13)", "dσ² C² of ClipD2P", "(11) over (13)", "(11) over ClipD2P",
+		"largest gradient norm seen"}}
 	s := setups["mnist"]
 	fig := plot.Figure{
 		Name:    "bounds-norms",
@@ -305,8 +295,8 @@ func boundsReport(f *reproduce.Results) *reproduce.Document {
 			scaled = func(x float64) string { return fmt.Sprintf("%.4g", variance*x) }
 		}
 		g2, c2 := s.bound*s.bound, s.clips[0]*s.clips[0]
-		d.Add(p.name(), sigma, scaled(squares), scaled(g2), scaled(c2),
-			fmt.Sprintf("%.3f", squares/g2), fmt.Sprintf("%.3f", squares/c2), three(r.largest(p)))
+		d.Add(p.name(), sigma, scaled(squares), scaled(g2), scaled(c2), fmt.Sprintf("%.3f", squares/g2),
+			fmt.Sprintf("%.3f", squares/c2), three(r.largest(p)))
 		fig.Curves = append(fig.Curves, plot.Curve{Name: name, Points: points})
 	}
 	for _, level := range []struct {

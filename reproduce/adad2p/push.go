@@ -6,8 +6,6 @@ import (
 	"sotto/experiment/sweep"
 	"strings"
 
-	"gonum.org/v1/gonum/stat/distuv"
-
 	"sotto/reproduce"
 )
 
@@ -247,17 +245,13 @@ func overTrials(scale reproduce.Scale, runs []push) []sweep.Cell {
 	return cells
 }
 
-// paired compares two methods run with the same seeds: the mean difference, its standard
-// deviation and the two-sided p-value of Student's t test. ok is false for fewer than two
-// pairs.
+// paired compares two methods run with the same seeds: the differences, and the two-sided
+// p-value of Student's t test. ok is false for fewer than two pairs.
 func paired(a, b reproduce.Sample) (difference reproduce.Sample, p float64, ok bool) {
-	if len(a) != len(b) || len(a) < 2 {
+	difference = a.Less(b)
+	if len(difference) < 2 {
 		return nil, 0, false
 	}
-	for i := range a {
-		difference = append(difference, a[i]-b[i])
-	}
-	n := float64(len(a))
-	t := difference.Mean() / (difference.SD() / math.Sqrt(n))
-	return difference, 2 * distuv.StudentsT{Mu: 0, Sigma: 1, Nu: n - 1}.Survival(math.Abs(t)), true
+	se, law := difference.Student()
+	return difference, 2 * law.Survival(math.Abs(difference.Mean()/se)), true
 }

@@ -123,10 +123,8 @@ func search(f *reproduce.Results) *reproduce.Document {
 		if len(list) > 1 {
 			second = r.Accuracy(list[1]).String()
 		}
-		d.Add(best.noise[len("epsilon "):], formName(best.form),
-			reproduce.Exactly(best.clip), best.step.first, r.Accuracy(best),
-			second,
-			r.Epsilon(best))
+		d.Add(best.noise[len("epsilon "):], formName(best.form), reproduce.Exactly(best.clip),
+			best.step.first, r.Accuracy(best), second, r.Epsilon(best))
 	}
 	d.Notes = []string{fmt.Sprintf("Fashion-MNIST, seed 101, stochastic gradient push over the directed "+
 		"exponential graph, 2,200 rounds, Poisson batches of %d of 3,000 records; clips %v, steps of %v "+

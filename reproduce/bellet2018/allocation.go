@@ -6,8 +6,6 @@ import (
 	"sotto/experiment/sweep"
 	"strconv"
 
-	"gonum.org/v1/gonum/stat/distuv"
-
 	"sotto/algo"
 	"sotto/reproduce"
 	"sotto/sim"
@@ -134,13 +132,9 @@ func allocation(f *reproduce.Results) *reproduce.Document {
 		"predicted", "seeds on which it is lower", "p-value, paired t-test, one-sided"}}
 	optimum := r.Last(allocTask("optimum"), "objective", "all")
 	gaps := func(alloc string) reproduce.Sample {
-		var s reproduce.Sample
-		for k, q := range r.Last(allocTask(alloc), "objective", "all") {
-			if k < len(optimum) {
-				s = append(s, q-optimum[k])
-			}
-		}
-		return s
+		ends := r.Last(allocTask(alloc), "objective", "all")
+		n := min(len(ends), len(optimum))
+		return ends[:n].Less(optimum[:n])
 	}
 	equal := gaps("equal")
 	for _, alloc := range allocs {
@@ -148,25 +142,24 @@ func allocation(f *reproduce.Results) *reproduce.Document {
 		if len(s) == 0 || len(s) != len(equal) {
 			continue
 		}
-		row := []string{alloc, fmt.Sprint(len(s)), fmt.Sprintf("%.4g", s.Mean()),
-			fmt.Sprintf("%.3f", s.Mean()/equal.Mean()), "1", "", ""}
+		row := reproduce.Cells(alloc, len(s), s.Mean(), fmt.Sprintf("%.3f", s.Mean()/equal.Mean()), 1, "", "")
 		if alloc != "equal" {
-			var ratios, diff reproduce.Sample
-			lower := 0
-			for k, cell := range r.Of(allocTask(alloc)) {
+			var ratios reproduce.Sample
+			for _, cell := range r.Of(allocTask(alloc)) {
 				if x, err := predictedRatio(alloc, &cell); err == nil {
 					ratios = append(ratios, x)
 				}
-				diff = append(diff, equal[k]-s[k])
-				if s[k] < equal[k] {
+			}
+			diff, lower := equal.Less(s), 0
+			for _, x := range diff {
+				if x > 0 {
 					lower++
 				}
 			}
 			row[4], row[5] = fmt.Sprintf("%.3f", ratios.Mean()), fmt.Sprintf("%d of %d", lower, len(s))
 			if len(diff) > 2 {
-				score := diff.Mean() / (diff.SD() / math.Sqrt(float64(len(diff))))
-				row[6] = fmt.Sprintf("%.2g",
-					1-distuv.StudentsT{Sigma: 1, Nu: float64(len(diff) - 1)}.CDF(score))
+				se, law := diff.Student()
+				row[6] = fmt.Sprintf("%.2g", 1-law.CDF(diff.Mean()/se))
 			}
 		}
 		d.Rows = append(d.Rows, row)

@@ -6,8 +6,6 @@ import (
 	"sotto/experiment/sweep"
 	"strconv"
 
-	"gonum.org/v1/gonum/stat/distuv"
-
 	"sotto/report/plot"
 	"sotto/reproduce"
 )
@@ -154,19 +152,16 @@ func (r taskRows) overDims(budget string) plot.Figure {
 // pairedGain is the mean difference of two samples over the same instances, and its 95 %
 // interval by Student's t.
 func pairedGain(a, b reproduce.Sample) (gain, interval string) {
-	if len(a) != len(b) {
+	diff := a.Less(b)
+	if len(diff) == 0 {
 		return "", ""
-	}
-	var diff reproduce.Sample
-	for k := range a {
-		diff = append(diff, a[k]-b[k])
 	}
 	m := diff.Mean()
 	if len(diff) < 2 {
 		return fmt.Sprintf("%+.2f", m), ""
 	}
-	half := distuv.StudentsT{Sigma: 1, Nu: float64(len(diff) - 1)}.Quantile(.975) * diff.SD() /
-		math.Sqrt(float64(len(diff)))
+	se, law := diff.Student()
+	half := law.Quantile(.975) * se
 	return fmt.Sprintf("%+.2f", m), fmt.Sprintf("%+.2f to %+.2f", m-half, m+half)
 }
 
@@ -203,8 +198,7 @@ func figure3Cells(small bool) []sweep.Cell {
 func figure3(f *reproduce.Results) *reproduce.Document {
 	r := collectTasks(f)
 	d := &reproduce.Document{Header: []string{"p", "method", "records of the agent", "agents", "local-only",
-		"accuracy",
-		"gain over local-only", "agents that gain"}}
+		"accuracy", "gain over local-only", "agents that gain"}}
 	for _, dim := range sizeDims {
 		if len(r.Of(localTask(dim))) == 0 {
 			continue
@@ -243,8 +237,7 @@ func figure3(f *reproduce.Results) *reproduce.Document {
 				if len(gain) < 2 {
 					continue
 				}
-				d.Add(dim, t.name,
-					fmt.Sprintf("%d to %d", bin[0], bin[1]), len(gain),
+				d.Add(dim, t.name, fmt.Sprintf("%d to %d", bin[0], bin[1]), len(gain),
 					fmt.Sprintf("%.2f", local.Mean()), fmt.Sprintf("%.2f", own.Mean()),
 					fmt.Sprintf("%+.2f", gain.Mean()),
 					fmt.Sprintf("%.0f %%", 100*float64(wins)/float64(len(gain))))

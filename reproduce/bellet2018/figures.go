@@ -106,8 +106,7 @@ func figure1Cells(small bool) []sweep.Cell {
 func figure1(f *reproduce.Results) *reproduce.Document {
 	r := collectTasks(f)
 	d := &reproduce.Document{Header: []string{"points", "algorithm", "accuracy at the start",
-		"accuracy, 1,500 wakes",
-		"published", "vectors transmitted", "Q/n, 1,500 wakes"}}
+		"accuracy, 1,500 wakes", "published", "vectors transmitted", "Q/n, 1,500 wakes"}}
 	plots := map[string][]named{}
 	for _, t := range figure1Tasks() {
 		if len(r.Of(t.task)) == 0 {
@@ -205,8 +204,7 @@ func figure2(other string) func(f *reproduce.Results) *reproduce.Document {
 	return func(f *reproduce.Results) *reproduce.Document {
 		r := collectTasks(f)
 		d := &reproduce.Document{Header: []string{"mode", "method", "updates of an agent", "accuracy",
-			"published",
-			"Q/n", "claimed epsilon", "true epsilon"}}
+			"published", "Q/n", "claimed epsilon", "true epsilon"}}
 		name, said := "figure2a", map[int]string{4: "75, the best", 8: "the objective diverges"}
 		if other == "warm" {
 			name, said = "figure2b", map[int]string{4: "80 to 81", 8: "80 to 81"}
@@ -223,9 +221,8 @@ func figure2(other string) func(f *reproduce.Results) *reproduce.Document {
 			if other == "warm" {
 				published = said[t.updates]
 			}
-			d.Add(t.mode, methodNames[t.method], t.updates,
-				r.Accuracy(t.task), published, r.objective(t.task), claim,
-				r.Epsilon(t.task))
+			d.Add(t.mode, methodNames[t.method], t.updates, r.Accuracy(t.task), published,
+				r.objective(t.task), claim, r.Epsilon(t.task))
 			plots[t.method] = append(plots[t.method], t)
 		}
 		for _, method := range figure2Methods[other] {

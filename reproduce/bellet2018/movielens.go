@@ -162,7 +162,8 @@ func movieLens(f *reproduce.Results) *reproduce.Document {
 	for _, p := range publishedMovieLens {
 		sound, again := ratingRun{"sound", p.method, p.budget}, ratingRun{"replication", p.method, p.budget}
 		rmse := func(run ratingRun) string {
-			return fourDigits(r.Sample(run, func(c *sweep.Row) float64 { return c.RMSE }))
+			s := r.Sample(run, func(c *sweep.Row) float64 { return c.RMSE })
+			return s.Format("%.4f", "%.4f")
 		}
 		if len(r.Of(sound))+len(r.Of(again)) > 0 {
 			d.Add(p.method, p.budget, p.rmse, rmse(sound), r.Epsilon(sound), rmse(again), p.budget,
@@ -170,17 +171,6 @@ func movieLens(f *reproduce.Results) *reproduce.Document {
 		}
 	}
 	return d
-}
-
-// fourDigits is sample.String for stars.
-func fourDigits(s reproduce.Sample) string {
-	switch len(s) {
-	case 0:
-		return ""
-	case 1:
-		return fmt.Sprintf("%.4f", s[0])
-	}
-	return fmt.Sprintf("%.4f ± %.4f", s.Mean(), s.SD())
 }
 
 func movieLensNotes(small bool) []string {

@@ -161,8 +161,7 @@ func (p *linearProblem) terms(dim int, scale float64) (contraction, noise float6
 func theorem2(f *reproduce.Results) *reproduce.Document {
 	r := collectTasks(f)
 	d := &reproduce.Document{Header: []string{"p", "noise", "scale s_i times m_i", "wakes T",
-		"measured E[Q(T) - Q*]",
-		"corrected bound", "published bound", "corrected holds", "published holds"}}
+		"measured E[Q(T) - Q*]", "corrected bound", "published bound", "corrected holds", "published holds"}}
 	for _, dim := range boundDims {
 		fig := plot.Figure{
 			Name:    fmt.Sprintf("theorem2-p%d", dim),
@@ -210,9 +209,7 @@ func theorem2(f *reproduce.Results) *reproduce.Document {
 					if scale == 0 {
 						kind = "none"
 					}
-					d.Add(dim, kind, t.budget,
-						wake, m, b,
-						said, yes(m <= b), yes(m <= said))
+					d.Add(dim, kind, t.budget, wake, m, b, said, yes(m <= b), yes(m <= said))
 				}
 			}
 			fig.Curves = append(fig.Curves, measured, bound)

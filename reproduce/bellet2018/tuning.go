@@ -131,8 +131,7 @@ func best(f *reproduce.Results) (map[settingKey]chosen, map[settingKey]reproduce
 func tuning(f *reproduce.Results) *reproduce.Document {
 	found, scores := best(f)
 	d := &reproduce.Document{Header: []string{"method", "setting", "p", "epsilon", "updates of an agent",
-		"μ or κ",
-		"accuracy, validation instances"}}
+		"μ or κ", "accuracy, validation instances"}}
 	for _, s := range searched {
 		for _, other := range s.others {
 			for _, dim := range dims {
@@ -143,8 +142,8 @@ func tuning(f *reproduce.Results) *reproduce.Document {
 						if c.updates == 0 {
 							updates = "each wake"
 						}
-						d.Add(methodNames[s.method], other, dim, b,
-							updates, reproduce.Exactly(c.knob), scores[k])
+						d.Add(methodNames[s.method], other, dim, b, updates, reproduce.Exactly(c.knob),
+							scores[k])
 					}
 				}
 			}

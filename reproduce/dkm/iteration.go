@@ -278,9 +278,8 @@ func iterationTable(study string) func(f *reproduce.Results) *reproduce.Document
 			} else if i.form == "published" {
 				claimed = i.epsilon
 			}
-			d.Add(i.loss, i.method, i.graph, i.agents, i.name(),
-				rows[0].Values[8], claimed, i.delta, r.Epsilon(i), noise,
-				r.Last(i, "estimation_rmse", "all").Significant(),
+			d.Add(i.loss, i.method, i.graph, i.agents, i.name(), rows[0].Values[8], claimed, i.delta,
+				r.Epsilon(i), noise, r.Last(i, "estimation_rmse", "all").Significant(),
 				r.Last(i, "estimation_rmse_noise_free", "all").Significant())
 		}
 		d.Notes = append(d.Notes,

@@ -37,8 +37,7 @@ const (
 func theorems(ctx context.Context, opt reproduce.Options) (*reproduce.Document, error) {
 	size := theoremsSizes[opt.Scale]
 	d := reproduce.NewTable("theorem", "setting", "what is bounded", "measured", "published bound",
-		"sound bound",
-		"published bound holds")
+		"sound bound", "published bound holds")
 	for _, part := range []func(context.Context, *reproduce.Document, theoremsSize) error{theorem1,
 		theorems23, theorem5} {
 		if err := part(ctx, d, size); err != nil {
@@ -92,8 +91,8 @@ func addBound(d *reproduce.Document, size theoremsSize, b statement) {
 	if b.measured > b.published*(1+1e-9) {
 		holds = "no"
 	}
-	d.AddRow(reproduce.Cells(b.theorem, b.setting, b.what, b.measured,
-		b.published, text, holds), b.seed, b.settings(size), figures...)
+	d.AddRow(reproduce.Cells(b.theorem, b.setting, b.what, b.measured, b.published, text, holds), b.seed,
+		b.settings(size), figures...)
 }
 
 // theorem1 measures how far one record moves the mean iterate.

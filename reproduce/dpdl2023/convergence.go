@@ -47,8 +47,7 @@ func convergence(ctx context.Context, opt reproduce.Options) (*reproduce.Documen
 		return nil, err
 	}
 	d := reproduce.NewTable("problem", "algorithm", "round", "measured", "predicted", "bound (23)",
-		"measured / bound",
-		"bound with D = 1")
+		"measured / bound", "bound with D = 1")
 	for _, p := range []*problem{quadratic, logistic} {
 		if err := addConvergence(ctx, d, p, size, opt.Sweep.Workers); err != nil {
 			return nil, err

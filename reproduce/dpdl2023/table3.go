@@ -38,8 +38,7 @@ func timedRun(method, budget string, seed int) mnistRun {
 // table3 sets seconds a run beside the published hours.
 func table3(f *reproduce.Results) *reproduce.Document {
 	d := &reproduce.Document{Header: []string{"method", "epsilon", "seconds a run", "gradients", "noise",
-		"mixing",
-		"evaluation", "rest", "private / not", "published hours", "published private / not"}}
+		"mixing", "evaluation", "rest", "private / not", "published hours", "published private / not"}}
 	machines := map[string]bool{}
 	missing := 0
 	for _, m := range withCentral {

@@ -61,10 +61,9 @@ var publishedTable5 = map[string]float64{"central": .230, "dsgd": .173, "dsgt": 
 func table5(ctx context.Context, opt reproduce.Options) (*reproduce.Document, error) {
 	size := attackSizes[opt.Scale]
 	d := &reproduce.Document{Header: []string{"method", "nominal epsilon", "published bound", "bound",
-		"threshold",
-		"confidence", "models", "bound by answers", "white-box bound", "true epsilon", "step size", "answers",
-		"noise multiplier", reproduce.SeedColumn, reproduce.DigestColumn, reproduce.HashColumn,
-		FirstHashColumn}}
+		"threshold", "confidence", "models", "bound by answers", "white-box bound", "true epsilon",
+		"step size", "answers", "noise multiplier", reproduce.SeedColumn, reproduce.DigestColumn,
+		reproduce.HashColumn, FirstHashColumn}}
 	for _, m := range withCentral {
 		a, err := newAttacked(m, attackStep, attackImages, opt.Sweep.DataDir)
 		if err != nil {

@@ -53,14 +53,12 @@ func (a *attacked) row(ctx context.Context, d *reproduce.Document, size attackSi
 		return err
 	}
 	d.Add(methodNames[a.method], fmt.Sprintf("%g", attackEpsilon),
-		fmt.Sprintf("%.3f", publishedTable5[a.method]), fmt.Sprintf("%.3f", b.Epsilon),
-		-b.Threshold,
+		fmt.Sprintf("%.3f", publishedTable5[a.method]), fmt.Sprintf("%.3f", b.Epsilon), -b.Threshold,
 		fmt.Sprintf("%g", 1-attackBeta), fmt.Sprintf("%d + %d", size.models, size.models),
 		fmt.Sprintf("%.3f", answers.Epsilon), fmt.Sprintf("%.3f", white),
-		fmt.Sprintf("%.4f to %.4f", truth.Lower, truth.Upper),
-		fmt.Sprintf("%g", a.step), a.answers, fmt.Sprintf("%.4f", a.noise),
-		attackSeed, reproduce.HashText(a.settings()), hashScores(s, size.models),
-		hashScores(s, checkedModels))
+		fmt.Sprintf("%.4f to %.4f", truth.Lower, truth.Upper), fmt.Sprintf("%g", a.step), a.answers,
+		fmt.Sprintf("%.4f", a.noise), attackSeed, reproduce.HashText(a.settings()),
+		hashScores(s, size.models), hashScores(s, checkedModels))
 	d.Figures = append(d.Figures, histogram("figure3-"+a.method, methodNames[a.method]+", epsilon 1",
 		&s.loss))
 	return nil

@@ -227,8 +227,7 @@ func stepSizes(f *reproduce.Results) *reproduce.Document {
 		Notes: mnistNotes(f.Scale == reproduce.Smoke)}
 	for i, r := range stepRuns() {
 		d.Add(r.method, fmt.Sprintf("%g to %g", r.step.first, r.step.final),
-			fmt.Sprintf("%g", stepGrid[i%len(stepGrid)]),
-			g.Accuracy(r), g.Epsilon(r))
+			fmt.Sprintf("%g", stepGrid[i%len(stepGrid)]), g.Accuracy(r), g.Epsilon(r))
 	}
 	d.Notes = append(d.Notes,
 		"step sizes are compared on the test set, as in the paper: the best of them is no estimate of "+

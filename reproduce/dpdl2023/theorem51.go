@@ -47,8 +47,7 @@ type floorPoint struct {
 func theorem51(ctx context.Context, opt reproduce.Options) (*reproduce.Document, error) {
 	size := floorSizes[opt.Scale]
 	d := reproduce.NewTable("problem", "algorithm", "against", "from", "to", "slope", "95 % interval",
-		"expected",
-		"floor, first", "floor, last", "predicted, first", "predicted, last")
+		"expected", "floor, first", "floor, last", "predicted, first", "predicted, last")
 	for _, kind := range []string{"quadratic", "logistic"} {
 		overNoise, err := size.floors(ctx, kind, opt.Sweep.Workers, size.noises, []int{size.dim})
 		if err != nil {
@@ -201,9 +200,8 @@ func addFits(d *reproduce.Document, size floorSize, kind, against string, expect
 		}
 		slope, half := fitSlope(xs, ys)
 		d.AddRow(reproduce.Cells(kind, m, against, fmt.Sprintf("%g", x(first)), fmt.Sprintf("%g", x(last)),
-			fmt.Sprintf("%.4f", slope),
-			fmt.Sprintf("%.4f to %.4f", slope-half, slope+half), fmt.Sprintf("%g", expected),
-			first.floors.Mean(), last.floors.Mean(),
+			fmt.Sprintf("%.4f", slope), fmt.Sprintf("%.4f to %.4f", slope-half, slope+half),
+			fmt.Sprintf("%g", expected), first.floors.Mean(), last.floors.Mean(),
 			figureOrNothing(first.exact), figureOrNothing(last.exact)),
 			fmt.Sprintf("%d to %d", first.seed, last.seed+uint64(size.trials-1)), settings,
 			append(figures, slope, half)...)

@@ -61,8 +61,8 @@ func (a *averager) settings() []string {
 	return set
 }
 
-// drawGraph draws one graph of a family with Metropolis weights. edit changes the family's
-// parameters; nil changes nothing.
+// drawGraph draws one graph of a family with Metropolis weights. edit changes the
+// family's parameters; nil changes nothing.
 func drawGraph(family string, agents int, seed uint64, edit func(params any)) (*topology.Graph, error) {
 	s, err := topology.New(family, "", agents, seed, func(p any) error {
 		if edit != nil {

@@ -30,8 +30,7 @@ var fractions = []float64{.001, .003, .01, .03, .1, .3, 1}
 func gradientDescent(ctx context.Context, opt reproduce.Options) (*reproduce.Document, error) {
 	size := gdSizes[opt.Scale]
 	d := reproduce.NewTable("share of the local loss up to", "pairs, one graph, formula",
-		"fresh graphs, formula",
-		"one graph, estimate", "fresh graphs, estimate")
+		"fresh graphs, formula", "one graph, estimate", "fresh graphs, estimate")
 	fig := plot.Figure{
 		Name:    "gd",
 		Title:   "Losses of pairs over iterations (dashed: published formula)",

@@ -176,9 +176,7 @@ func addGossip(ctx context.Context, d *reproduce.Document, fig *plot.Figure, c *
 		exact.Points = append(exact.Points,
 			reproduce.At(x, l.exact/pairs))
 		printed.Points = append(printed.Points, reproduce.At(x, l.formula/pairs))
-		d.AddRow(reproduce.Cells(c.name, g.Agents(), rounds, k+1,
-			l.pairs,
-			l.formula/pairs, l.exact/pairs,
+		d.AddRow(reproduce.Cells(c.name, g.Agents(), rounds, k+1, l.pairs, l.formula/pairs, l.exact/pairs,
 			l.most, fmt.Sprintf("%d of %d", l.above, l.pairs)),
 			c.seed, fmt.Sprintf("private gossip averaging %s agents %d observers %d noise %g distance %d",
 				c.settings, g.Agents(), c.observers, noise, k+1),

@@ -51,8 +51,8 @@ estimation = true
 func averageTable(ctx context.Context, opt reproduce.Options) (*reproduce.Document, error) {
 	d := reproduce.NewTable("graph", "agents", "degree", "gap", "rounds", "mean loss, formula (not a bound)",
 		"exact (not a guarantee)", "noise², formula", "exact", "MSE/central, published order", "formula",
-		"exact", "measured, exact",
-		"epsilon by the exact mean at the formula's noise", "worst pair at the exact noise")
+		"exact", "measured, exact", "epsilon by the exact mean at the formula's noise",
+		"worst pair at the exact noise")
 	fig := plot.Figure{
 		Name:    "table",
 		Title:   "Mean squared error over that of central noise (dashed: noise by the formula)",

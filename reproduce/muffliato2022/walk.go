@@ -202,9 +202,8 @@ func walkTable(f *reproduce.Results) *reproduce.Document {
 	rows := reproduce.Group(f, func(w walker) []string { return w.sized(small).values() })
 	d := &reproduce.Document{Header: []string{"mode", "noise for", "target", "graph", "agents", "noise/clip",
 		"accuracy (%)", "published", "objective", "published", "epsilon claimed",
-		"epsilon against all, upper",
-		"network epsilon, printed (claimed)", "network epsilon, mixture, worst (proved)",
-		"mean (no guarantee)"},
+		"epsilon against all, upper", "network epsilon, printed (claimed)",
+		"network epsilon, mixture, worst (proved)", "mean (no guarantee)"},
 		Notes: []string{
 			"published: clip after the noise, features scaled by the mean and deviation of all records " +
 				"(nobody pays for them, hence epsilon ∞), published noise and steps; after-noise: the " +
