@@ -3,7 +3,10 @@ package reproduce
 import (
 	"bytes"
 	"encoding/csv"
+	"errors"
 	"fmt"
+	"os"
+	"path/filepath"
 	"strings"
 	"text/tabwriter"
 
@@ -105,4 +108,27 @@ func (d *Document) LaTeX() []byte {
 	}
 	b.WriteString("\\hline\n\\end{tabular}\n")
 	return bytes.ReplaceAll(b.Bytes(), []byte{0}, []byte(" & "))
+}
+
+// write puts the document into dir: its table in three forms, and its plots as SVG with
+// their values as CSV.
+func (d *Document) write(dir string) error {
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return err
+	}
+	files := map[string][]byte{d.Name + ".csv": d.CSV(), d.Name + ".md": d.Markdown(),
+		d.Name + ".tex": d.LaTeX()}
+	for _, f := range d.Figures {
+		var picture, values bytes.Buffer
+		if err := errors.Join(plot.WriteSVG(&picture, f), plot.WriteCSV(&values, f)); err != nil {
+			return fmt.Errorf("%s: %w", d.Name, err)
+		}
+		files[f.Name+".svg"], files[f.Name+".csv"] = picture.Bytes(), values.Bytes()
+	}
+	for name, b := range files {
+		if err := os.WriteFile(filepath.Join(dir, name), b, 0o644); err != nil {
+			return fmt.Errorf("%s: %w", d.Name, err)
+		}
+	}
+	return nil
 }

@@ -7,19 +7,15 @@
 package reproduce
 
 import (
-	"bytes"
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
-	"os"
 	"path/filepath"
 	"slices"
 	"sotto/experiment/sweep"
 
 	"sotto/config"
 	"sotto/experiment"
-	"sotto/report/plot"
 )
 
 // Scale is the size of a study.
@@ -181,27 +177,4 @@ func (s *Study) finished(opt Options) ([]sweep.Row, error) {
 		return r.Cell >= len(cells) || !slices.Equal(r.Values, cells[r.Cell].Values) ||
 			r.Engine != experiment.EngineVersion
 	}), nil
-}
-
-// write puts the document into dir: its table in three forms, and its plots as SVG with
-// their values as CSV.
-func (d *Document) write(dir string) error {
-	if err := os.MkdirAll(dir, 0o755); err != nil {
-		return err
-	}
-	files := map[string][]byte{d.Name + ".csv": d.CSV(), d.Name + ".md": d.Markdown(),
-		d.Name + ".tex": d.LaTeX()}
-	for _, f := range d.Figures {
-		var picture, values bytes.Buffer
-		if err := errors.Join(plot.WriteSVG(&picture, f), plot.WriteCSV(&values, f)); err != nil {
-			return fmt.Errorf("%s: %w", d.Name, err)
-		}
-		files[f.Name+".svg"], files[f.Name+".csv"] = picture.Bytes(), values.Bytes()
-	}
-	for name, b := range files {
-		if err := os.WriteFile(filepath.Join(dir, name), b, 0o644); err != nil {
-			return fmt.Errorf("%s: %w", d.Name, err)
-		}
-	}
-	return nil
 }

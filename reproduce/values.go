@@ -6,6 +6,8 @@ import (
 	"slices"
 	"sotto/experiment/sweep"
 	"strconv"
+
+	"sotto/experiment"
 )
 
 // Number reads a value of an axis that is a number.
@@ -47,7 +49,16 @@ func Distinct(cells []sweep.Cell) []sweep.Cell {
 	})
 }
 
-// Setter returns what writes settings of a run into c, as fmt.Sprintf does.
-func Setter(c *sweep.Cell) func(format string, args ...any) {
-	return func(format string, args ...any) { c.Set = append(c.Set, fmt.Sprintf(format, args...)) }
+// Setter returns what adds to the settings of a run, as fmt.Sprintf writes them.
+func Setter(settings *[]string) func(format string, args ...any) {
+	return func(format string, args ...any) { *settings = append(*settings, fmt.Sprintf(format, args...)) }
+}
+
+// Build makes an experiment from a run file and settings that replace its own.
+func Build(base string, settings []string, dataDir string) (*experiment.Experiment, error) {
+	f, err := experiment.Parse("study", []byte(base), settings)
+	if err != nil {
+		return nil, err
+	}
+	return f.Build(dataDir)
 }

@@ -131,7 +131,7 @@ func (p push) values() []string {
 // cell writes p as settings of pushBase.
 func (p push) cell(scale reproduce.Scale) sweep.Cell {
 	c := sweep.Cell{Values: p.values()}
-	set := reproduce.Setter(&c)
+	set := reproduce.Setter(&c.Set)
 	pr := setups[p.data]
 	size := pr.size(scale, p.data)
 	set("seed=%d", p.seed)

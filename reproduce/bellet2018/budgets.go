@@ -53,16 +53,14 @@ func openTask(dim int) task {
 }
 
 func figure2cCells(small bool) []sweep.Cell {
-	var tasks []task
+	var tasks []named
 	for _, dim := range dims {
 		if small && dim != 2 {
 			continue
 		}
-		tasks = append(tasks, localTask(dim), openTask(dim))
+		tasks = append(tasks, unnamed(localTask(dim), openTask(dim))...)
 		for _, b := range reproduce.Ends(claimedBudgets, small) {
-			for _, t := range budgetTasks(dim, b) {
-				tasks = append(tasks, t.task)
-			}
+			tasks = append(tasks, budgetTasks(dim, b)...)
 		}
 	}
 	return overSeeds(small, tasks)
@@ -182,15 +180,13 @@ func sizeTasks(dim int) []named {
 var sizeDims = []int{20, 100}
 
 func figure3Cells(small bool) []sweep.Cell {
-	var tasks []task
+	var tasks []named
 	for _, dim := range sizeDims {
 		if small && dim == 100 {
 			continue
 		}
-		tasks = append(tasks, localTask(dim))
-		for _, t := range sizeTasks(dim) {
-			tasks = append(tasks, t.task)
-		}
+		tasks = append(tasks, unnamed(localTask(dim))...)
+		tasks = append(tasks, sizeTasks(dim)...)
 	}
 	return overSeeds(small, tasks)
 }
@@ -288,12 +284,10 @@ func figure4Tasks(dim int) []named {
 }
 
 func figure4Cells(small bool) []sweep.Cell {
-	var tasks []task
+	var tasks []named
 	for _, dim := range dims {
 		if !small || dim == 2 {
-			for _, t := range figure4Tasks(dim) {
-				tasks = append(tasks, t.task)
-			}
+			tasks = append(tasks, figure4Tasks(dim)...)
 		}
 	}
 	return overSeeds(small, tasks)

@@ -10,7 +10,7 @@ import (
 )
 
 // overSeeds are the cells of every task with every seed of the results.
-func overSeeds(small bool, tasks []task) []sweep.Cell {
+func overSeeds(small bool, tasks []named) []sweep.Cell {
 	var cells []sweep.Cell
 	for _, t := range tasks {
 		for _, seed := range resultSeeds(small) {
@@ -36,6 +36,14 @@ const taskAgents = 100
 type named struct {
 	name string
 	task
+}
+
+// unnamed are tasks without names.
+func unnamed(tasks ...task) (list []named) {
+	for _, t := range tasks {
+		list = append(list, named{task: t})
+	}
+	return list
 }
 
 // overWakes plots a metric of tasks.
@@ -96,11 +104,7 @@ func figure1Tasks() []named {
 }
 
 func figure1Cells(small bool) []sweep.Cell {
-	var tasks []task
-	for _, t := range figure1Tasks() {
-		tasks = append(tasks, t.task)
-	}
-	return overSeeds(small, tasks)
+	return overSeeds(small, figure1Tasks())
 }
 
 func figure1(f *reproduce.Results) *reproduce.Document {
@@ -192,11 +196,7 @@ func figure2Tasks(other string) []named {
 
 func figure2Cells(other string) func(bool) []sweep.Cell {
 	return func(small bool) []sweep.Cell {
-		var tasks []task
-		for _, t := range figure2Tasks(other) {
-			tasks = append(tasks, t.task)
-		}
-		return overSeeds(small, tasks)
+		return overSeeds(small, figure2Tasks(other))
 	}
 }
 
@@ -271,11 +271,7 @@ func churnTasks() []named {
 }
 
 func churnCells(small bool) []sweep.Cell {
-	var tasks []task
-	for _, t := range churnTasks() {
-		tasks = append(tasks, t.task)
-	}
-	return overSeeds(small, tasks)
+	return overSeeds(small, churnTasks())
 }
 
 func churn(f *reproduce.Results) *reproduce.Document {

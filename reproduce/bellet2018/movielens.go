@@ -90,7 +90,7 @@ func (w crowd) cells(small bool) []sweep.Cell {
 // norm at most 10.
 func (w crowd) cell(mode, method, budget string, seed int, small bool) sweep.Cell {
 	c := sweep.Cell{Values: []string{mode, method, budget, fmt.Sprint(seed)}}
-	set := reproduce.Setter(&c)
+	set := reproduce.Setter(&c.Set)
 	set("seed=%d", seed)
 	set("algorithm.name=%q", method)
 	agents, each := w.users, movieLensWakes

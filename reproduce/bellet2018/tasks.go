@@ -103,7 +103,7 @@ func (t task) values() []string {
 // cell writes t as settings of taskBase.
 func (t task) cell(small bool) sweep.Cell {
 	c := sweep.Cell{Values: t.values()}
-	set := reproduce.Setter(&c)
+	set := reproduce.Setter(&c.Set)
 	if small {
 		t.wakes, t.every = min(t.wakes, 200), min(t.every, 100)
 		if t.budget == "optimum" {

@@ -88,9 +88,9 @@ func boundTasks(dim int) []task {
 }
 
 func theorem2Cells(small bool) []sweep.Cell {
-	var tasks []task
+	var tasks []named
 	for _, dim := range boundDims {
-		tasks = append(tasks, boundTasks(dim)...)
+		tasks = append(tasks, unnamed(boundTasks(dim)...)...)
 	}
 	return overSeeds(small, tasks)
 }

@@ -85,7 +85,7 @@ func (i iteration) cell(small bool) sweep.Cell {
 		i.rounds = min(i.rounds, smokeRounds)
 	}
 	c := sweep.Cell{Values: i.values(small)}
-	set := reproduce.Setter(&c)
+	set := reproduce.Setter(&c.Set)
 	step := steps[[2]string{i.loss, i.method}]
 	set("seed=%d", i.seed)
 	set("rounds=%d", i.rounds)

@@ -4,7 +4,6 @@ import (
 	"context"
 	"math"
 	"sotto/experiment/run"
-	"sotto/experiment/sweep"
 
 	"sotto/agent"
 	"sotto/experiment"
@@ -34,8 +33,7 @@ accountant = "gdp"
 
 // build makes an experiment of theoremAgents agents from further settings.
 func (size theoremsSize) build(seed uint64, rounds int, settings ...string) (*experiment.Experiment, error) {
-	c := sweep.Cell{Set: settings}
-	set := reproduce.Setter(&c)
+	set := reproduce.Setter(&settings)
 	set("seed=%d", seed)
 	set("rounds=%d", rounds)
 	set("topology.agents=%d", theoremAgents)
@@ -43,11 +41,7 @@ func (size theoremsSize) build(seed uint64, rounds int, settings ...string) (*ex
 	set("data.records=%d", size.records)
 	set("data.dim=%d", theoremDim)
 	set("data.test=%d", 20*size.records)
-	f, err := experiment.Parse("theorems", []byte(theoremsBase), c.Set)
-	if err != nil {
-		return nil, err
-	}
-	return f.Build("")
+	return reproduce.Build(theoremsBase, settings, "")
 }
 
 // mean runs an experiment with draws and noise of a seed, and returns the mean of all

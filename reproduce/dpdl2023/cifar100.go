@@ -97,7 +97,7 @@ func (r imageRun) values() []string {
 // cell writes r as settings of cifar100Base.
 func (r imageRun) cell(seed int, scale reproduce.Scale) sweep.Cell {
 	c := sweep.Cell{Values: []string{r.mode, r.overlap, r.method, r.budget, fmt.Sprint(seed)}}
-	set := reproduce.Setter(&c)
+	set := reproduce.Setter(&c.Set)
 	s := cifar100Steps[r.method][slices.Index(cifar100Budgets, r.budget)]
 	set("seed=%d", seed)
 	set("algorithm.name=%q", r.method)

@@ -6,7 +6,6 @@ import (
 	"math"
 	"slices"
 	"sotto/experiment/run"
-	"sotto/experiment/sweep"
 
 	"gonum.org/v1/gonum/mat"
 
@@ -240,8 +239,8 @@ target_delta = 1e-5
 // experiment is the simulation as a run file. Its records are those of the problem where
 // agents share them, see start.
 func (s *simulation) experiment() (*experiment.Experiment, error) {
-	c := sweep.Cell{Set: slices.Clone(s.p.settings)}
-	set := reproduce.Setter(&c)
+	settings := slices.Clone(s.p.settings)
+	set := reproduce.Setter(&settings)
 	set("seed=%d", s.seed)
 	set("rounds=%d", s.rounds)
 	set("topology.agents=%d", ringAgents)
@@ -257,11 +256,7 @@ func (s *simulation) experiment() (*experiment.Experiment, error) {
 		set("privacy.max_grad_norm=%s", reproduce.Exactly(s.p.clip))
 		set("privacy.noise_multiplier=%s", reproduce.Exactly(s.noise*float64(len(s.p.parts[0]))/s.p.clip))
 	}
-	f, err := experiment.Parse("convex", []byte(convexBase), c.Set)
-	if err != nil {
-		return nil, err
-	}
-	return f.Build("")
+	return reproduce.Build(convexBase, settings, "")
 }
 
 // start seats every agent over the problem's records, at zero.

@@ -69,7 +69,7 @@ func (r mnistRun) values() []string {
 func (r mnistRun) cell(small bool) sweep.Cell {
 	s := r.steps()
 	c := sweep.Cell{Values: r.values()}
-	set := reproduce.Setter(&c)
+	set := reproduce.Setter(&c.Set)
 	set("seed=%d", r.seed)
 	set("algorithm.name=%q", r.method)
 	set("algorithm.step_size=%g", s.first)

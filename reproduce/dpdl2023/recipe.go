@@ -83,7 +83,7 @@ func (r recipeRun) values() []string {
 
 func (r recipeRun) cell(small bool) sweep.Cell {
 	c := sweep.Cell{Values: r.values()}
-	set := reproduce.Setter(&c)
+	set := reproduce.Setter(&c.Set)
 	set("seed=%d", r.seed)
 	set("model.init_from=%q", "builtin:"+r.features)
 	set("topology.target=%s", r.fiedler)

@@ -5,7 +5,6 @@ import (
 	"math"
 	"slices"
 	"sotto/experiment/run"
-	"sotto/experiment/sweep"
 
 	"sotto/agent"
 	"sotto/data"
@@ -63,8 +62,8 @@ type attacked struct {
 // newAttacked sets an algorithm up without noise.
 func newAttacked(method string, step float64, images []string, dataDir string) (*attacked, error) {
 	a := &attacked{method: method, step: step, pool: oracle.NewPool()}
-	c := sweep.Cell{Set: slices.Clone(images)}
-	set := reproduce.Setter(&c)
+	settings := slices.Clone(images)
+	set := reproduce.Setter(&settings)
 	set("seed=%d", attackSeed)
 	set("rounds=%d", attackRounds)
 	set("topology.agents=%d", a.agents())
@@ -80,11 +79,8 @@ func newAttacked(method string, step float64, images []string, dataDir string) (
 		set("algorithm.rho_scale=1.0003")
 		set(`algorithm.optimizer="sgd"`)
 	}
-	f, err := experiment.Parse("table5", []byte(attackBase), c.Set)
-	if err != nil {
-		return nil, err
-	}
-	if a.e, err = f.Build(dataDir); err != nil {
+	var err error
+	if a.e, err = reproduce.Build(attackBase, settings, dataDir); err != nil {
 		return nil, err
 	}
 	if a.train, err = attackData(a.e.Task.Split.Train); err != nil {

@@ -9,10 +9,10 @@ import (
 
 	"sotto/agent"
 	"sotto/algo"
-	"sotto/experiment"
 	"sotto/experiment/exposure"
 	"sotto/experiment/rundir"
 	"sotto/privacy/account/network"
+	"sotto/reproduce"
 	"sotto/topology"
 )
 
@@ -193,11 +193,7 @@ func runOnce(ctx context.Context, text string, set []string) (*rundir.Summary, e
 		return nil, err
 	}
 	defer os.RemoveAll(dir)
-	f, err := experiment.Parse("study", []byte(text), set)
-	if err != nil {
-		return nil, err
-	}
-	e, err := f.Build("")
+	e, err := reproduce.Build(text, set, "")
 	if err != nil {
 		return nil, err
 	}

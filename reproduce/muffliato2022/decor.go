@@ -83,7 +83,7 @@ func decorCells(small bool) (cells []sweep.Cell) {
 // cell writes r as settings of decorBase.
 func (r decorRun) cell(seed int, small bool) sweep.Cell {
 	c := sweep.Cell{Values: []string{r.method, r.graph, r.budget, strconv.Itoa(seed)}}
-	set := reproduce.Setter(&c)
+	set := reproduce.Setter(&c.Set)
 	steps := map[bool]int{true: 3, false: decorSteps}[small]
 	set("seed=%d", seed)
 	set("privacy.target_epsilon=%s", r.budget)

@@ -140,7 +140,7 @@ func (w walker) values() []string {
 func (w walker) cell(small bool) sweep.Cell {
 	w = w.sized(small)
 	c := sweep.Cell{Values: w.values()}
-	set := reproduce.Setter(&c)
+	set := reproduce.Setter(&c.Set)
 	set("seed=%d", w.seed)
 	set("rounds=%d", w.steps)
 	set("evaluate.every=%d", w.steps/map[bool]int{true: 2, false: 20}[small])
