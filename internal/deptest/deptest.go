@@ -29,6 +29,7 @@ var layers = [][]string{
 	{"experiment/owner", "experiment/run"},
 	{"experiment/sweep", "experiment/tune", "experiment/attack"},
 	{"reproduce"},
+	// one publication each: what two of them share belongs to reproduce
 	{"reproduce/dpdl2023", "reproduce/bellet2018", "reproduce/adad2p", "reproduce/dkm",
 		"reproduce/muffliato2022"},
 	{"reproduce/papers"},
