@@ -130,6 +130,16 @@ func (r mnistRun) cell(small bool) sweep.Cell {
 	return c
 }
 
+// overTrials are the cells of runs with every seed.
+func overTrials(small bool, runs []mnistRun) (cells []sweep.Cell) {
+	for _, r := range runs {
+		for _, r.seed = range trials(small) {
+			cells = append(cells, r.cell(small))
+		}
+	}
+	return cells
+}
+
 // trials are the seeds of five trials; the paper's configurations name 1331.
 func trials(small bool) []int {
 	if small {

@@ -13,16 +13,13 @@ const centralRow = "central"
 // table1Cells are sound and replicated runs of every graph, method and budget, and the
 // central ones.
 func table1Cells(small bool) []sweep.Cell {
-	var cells []sweep.Cell
+	var runs []mnistRun
 	for _, mode := range modes {
 		for _, b := range reproduce.Ends(budgets, small) {
 			if mode == "replication" && b == "none" {
 				continue // nothing is unsound about it
 			}
-			for _, seed := range trials(small) {
-				cells = append(cells, mnistRun{mode: mode, fiedler: "", method: centralRow, budget: b,
-					seed: seed}.cell(small))
-			}
+			runs = append(runs, mnistRun{mode: mode, fiedler: "", method: centralRow, budget: b})
 		}
 		for _, f := range reproduce.Ends(fiedlers, small) {
 			for _, m := range methods {
@@ -30,15 +27,12 @@ func table1Cells(small bool) []sweep.Cell {
 					if mode == "replication" && m == "dinno" && b == "none" {
 						continue // nothing is unsound about it: it has no mixing matrix
 					}
-					for _, seed := range trials(small) {
-						cells = append(cells, mnistRun{mode: mode, fiedler: f, overlap: "1", method: m, budget: b,
-							seed: seed}.cell(small))
-					}
+					runs = append(runs, mnistRun{mode: mode, fiedler: f, overlap: "1", method: m, budget: b})
 				}
 			}
 		}
 	}
-	return cells
+	return overTrials(small, runs)
 }
 
 var accuracyHeader = []string{"method", "epsilon", "published", "sound", "difference in sd", "gap to central",
@@ -99,28 +93,22 @@ func table1(f *reproduce.Results) *reproduce.Document {
 
 // table2Cells vary the overlap at the lowest connectivity, for two budgets.
 func table2Cells(small bool) []sweep.Cell {
-	var cells []sweep.Cell
+	var runs []mnistRun
 	for _, mode := range modes {
 		for _, b := range []string{"0.5", "10"} {
 			for _, t := range reproduce.Ends(overlaps, small) {
 				for _, m := range methods {
-					for _, seed := range trials(small) {
-						cells = append(cells, mnistRun{mode: mode, fiedler: "0.06", overlap: t, method: m,
-							budget: b, seed: seed}.cell(small))
-					}
+					runs = append(runs, mnistRun{mode: mode, fiedler: "0.06", overlap: t, method: m, budget: b})
 				}
 			}
 		}
 	}
 	for _, mode := range modes { // central runs, which know no overlap, are those of table 1
 		for _, b := range []string{"0.5", "10"} {
-			for _, seed := range trials(small) {
-				cells = append(cells, mnistRun{mode: mode, fiedler: "", method: centralRow, budget: b,
-					seed: seed}.cell(small))
-			}
+			runs = append(runs, mnistRun{mode: mode, fiedler: "", method: centralRow, budget: b})
 		}
 	}
-	return cells
+	return overTrials(small, runs)
 }
 
 func table2(f *reproduce.Results) *reproduce.Document {
@@ -210,15 +198,7 @@ func stepRuns() []mnistRun {
 	return runs
 }
 
-func stepCells(small bool) []sweep.Cell {
-	var cells []sweep.Cell
-	for _, r := range stepRuns() {
-		for _, r.seed = range trials(small) {
-			cells = append(cells, r.cell(small))
-		}
-	}
-	return cells
-}
+func stepCells(small bool) []sweep.Cell { return overTrials(small, stepRuns()) }
 
 func stepSizes(f *reproduce.Results) *reproduce.Document {
 	g := collect(f)
