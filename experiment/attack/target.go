@@ -92,8 +92,11 @@ func Target(e *experiment.Experiment, o Options) (*audit.Target, error) {
 		return nil, err
 	}
 	t := &audit.Target{
-		Name:    fmt.Sprintf("%s, agent %d", e.File.Run.Name, o.Agent),
-		Answers: audit.Answers{Dim: e.Task.Model.Dim() + e.File.Privacy.Extra(), Free: experiment.FreeQueries},
+		Name: fmt.Sprintf("%s, agent %d", e.File.Run.Name, o.Agent),
+		Answers: audit.Answers{
+			Dim:  e.Task.Model.Dim() + e.File.Privacy.Extra(),
+			Free: experiment.FreeQueries,
+		},
 		Machine: audit.Machine{Algorithm: a.algorithm, Drive: a.drive},
 		Open:    a.open,
 		Value:   a.value,
