@@ -33,7 +33,7 @@ type Arrivals struct {
 // validateArrival checks the keys and fills in arrival_rounds. It runs when the length of
 // the run is known.
 func validateArrival(f *File) error {
-	p, most := &f.Data.Arrivals, f.Pace.each(f)
+	p, most := &f.Data.Arrivals, f.Pace.length.each(f)
 	switch {
 	case p.Arrival == "" && (p.ArrivalStart != 0 || p.ArrivalRounds != 0):
 		return config.Bad("arrival", "nothing", "uniform with arrival_start or arrival_rounds")

@@ -23,34 +23,35 @@ func clocked(p agent.Pacing, steps uint64) *Pace {
 	return &Pace{
 		Word:     p.String(),
 		OwnPlans: true,
-		section:  "clock",
-		read:     func(f *File) error { return f.doc.Read("clock", &f.Clock) },
-		check:    func(f *File) error { return f.Clock.validate() },
-		steps: func(f *File) uint64 {
+		keys: paceKeys{"clock", func(f *File) error { return f.doc.Read("clock", &f.Clock) },
+			func(f *File) error { return f.Clock.validate() }},
+		length: paceLength{func(f *File) uint64 {
 			if f.Clock.Wakes == 0 {
 				return f.Run.Rounds * uint64(max(1, f.Topology.Agents))
 			}
 			return f.Clock.Wakes
-		},
-		each:    func(f *File) uint64 { return f.Steps / uint64(max(1, f.Topology.Agents)) * steps },
-		own:     wakesEach,
+		}, func(f *File) uint64 { return f.Steps / uint64(max(1, f.Topology.Agents)) * steps }, wakesEach},
+		plan: pacePlan{func(p planner) error { return p.File.At("clock", p.readReplay()) },
+			planner.rehearseWakes, planner.claimBudgets, nothing},
+		open:    onlyData,
 		counter: counter{n: 1, whom: "largest owner", worse: math.Max},
-		facts:   func(p planner) error { return p.File.At("clock", p.readReplay()) },
-		rehearse: func(p planner) error {
-			counts, err := p.countWakes()
-			if err != nil {
-				return err
-			}
-			return p.rehearseEach(counts)
-		},
-		claim: func(p planner) error {
-			for i := range p.Plans {
-				p.Plans[i].Claim = p.Plans[i].Epsilon
-			}
-			return nil
-		},
-		judge: nothing,
 	}
+}
+
+func (p planner) rehearseWakes() error {
+	counts, err := p.countWakes()
+	if err != nil {
+		return err
+	}
+	return p.rehearseEach(counts)
+}
+
+// claimBudgets claims for every agent its budget.
+func (p planner) claimBudgets() error {
+	for i := range p.Plans {
+		p.Plans[i].Claim = p.Plans[i].Epsilon
+	}
+	return nil
 }
 
 // ClockParams is the [clock] section of algorithms without rounds.
@@ -233,4 +234,12 @@ func objectiveRemark(e *Experiment, _ sim.Stats) string {
 			"it, no agent does"
 	}
 	return ""
+}
+
+// wakes are agent i's, where an algorithm is told of them beforehand.
+func (a *Activations) wakes(i int) []uint64 {
+	if a.WakesOf == nil {
+		return nil
+	}
+	return a.WakesOf[i]
 }

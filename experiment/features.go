@@ -13,13 +13,12 @@ import (
 	"sotto/privacy"
 	"sotto/privacy/account"
 	"sotto/sim"
-	"sotto/topology"
 )
 
-// A refusal is one row of the matrix of features: what a run file may not ask for
+// A Refusal is one row of the matrix of features: what a run file may not ask for
 // together. Rows look at traits of the algorithm, of its queries and of the mechanism, so
 // that a new one of these needs no row.
-type refusal struct {
+type Refusal struct {
 	key   string // section and key
 	found func(f *File) any
 	when  func(f *File) bool
@@ -28,7 +27,7 @@ type refusal struct {
 }
 
 // Check returns the first refusal that holds for the file.
-func (f *File) Check(rows []refusal) error {
+func (f *File) Check(rows []Refusal) error {
 	for _, r := range rows {
 		if r.when(f) {
 			return f.Refuse(r.key, r.found(f), r.allowed)
@@ -68,20 +67,12 @@ func (f *File) Kind() oracle.Kind {
 // rounds, clocked and tokens are the ways to be driven.
 func (f *File) InRounds() bool { return f.Pacing == agent.PacingRounds }
 func (f *File) Clocked() bool  { return f.Pacing.Clocked() }
-func (f *File) InTokens() bool { return f.Pacing == agent.PacingTokens }
 
 // Private reports whether the run has noise.
-func (f *File) Private() bool { return f.Mechanism().Noisy }
-
-func (f *File) Directed() bool {
-	_, ok := topology.Digraphs[f.Topology.Graph]
-	return ok
-}
-
-func (f *File) augmented() bool { return f.Data.Augmentation != (oracle.Augmentation{}) }
+func (f *File) Private() bool { return f.Mechanism().Noisy() }
 
 // features is the matrix.
-var features = []refusal{
+var features = []Refusal{
 	{"algorithm.messages", func(f *File) any { return f.Algorithm.Messages },
 		func(f *File) bool { return f.Algorithm.Short() && f.Lacks(algo.SendsModels) },
 		"float32 with algorithm {algorithm}: only algorithms that send models which are averaged may " +
@@ -109,7 +100,7 @@ var features = []refusal{
 				f.Topology.Vectors != "data"
 		}, "one of data, hidden"},
 	{"topology.graph", func(f *File) any { return f.Topology.Graph },
-		func(f *File) bool { return !f.InRounds() && (f.Directed() || f.Topology.Dropout != 0) },
+		func(f *File) bool { return !f.InRounds() && (f.Topology.Directed() || f.Topology.Dropout != 0) },
 		"an undirected graph without dropout for algorithm {algorithm}, which has no rounds"},
 	{"topology.wake", func(f *File) any { return f.Topology.Wake },
 		func(f *File) bool {
@@ -126,10 +117,10 @@ var features = []refusal{
 
 	// Data.
 	{"data.augmentations", func(f *File) any { return f.Data.Augmentation.Views },
-		func(f *File) bool { return f.augmented() && !f.Kind().Augment },
+		func(f *File) bool { return f.Data.augmented() && !f.Kind().Augment },
 		"none with algorithm {algorithm}"},
 	{"data.arrival", func(f *File) any { return f.Data.Arrival },
-		func(f *File) bool { return f.Data.Arrival != "" && (f.InTokens() || !f.Kind().Arrives) },
+		func(f *File) bool { return f.Data.Arrival != "" && (f.Pace.Walking || !f.Kind().Arrives) },
 		"nothing with algorithm {algorithm}"},
 	{"data.arrival", func(f *File) any { return f.Data.Arrival },
 		func(f *File) bool { return f.Data.Arrival != "" && f.Topology.Vectors == "data" },
@@ -154,11 +145,12 @@ var features = []refusal{
 
 	// Evaluation.
 	{"evaluate.on", func(f *File) any { return f.Evaluate.On },
-		func(f *File) bool { return f.InTokens() && f.Evaluate.On == "own" },
+		func(f *File) bool { return f.Pace.Walking && f.Evaluate.On == "own" },
 		"all or validation with algorithm {algorithm}, whose models are nobody's own"},
 	{"evaluate.agents", func(f *File) any { return f.Evaluate.Agents },
 		func(f *File) bool {
-			return f.InTokens() && (f.Evaluate.Agents != 0 || f.Evaluate.Score != "" || f.Evaluate.Estimation)
+			e := &f.Evaluate
+			return f.Pace.Walking && (e.Agents != 0 || e.Score != "" || e.Estimation)
 		},
 		"0, without score and estimation, with algorithm {algorithm}: its tokens are tested"},
 	{"evaluate.score", func(f *File) any { return f.Evaluate.Score },
@@ -209,14 +201,14 @@ var features = []refusal{
 }
 
 // undeployable is what a daemon does not run.
-var undeployable = []refusal{
+var undeployable = []Refusal{
 	{"algorithm.name", func(f *File) any { return f.Algorithm.Name },
 		func(f *File) bool { return f.Has(algo.Central) }, "an algorithm among agents"},
 	{"token.hops", func(f *File) any { return f.Token.Hops },
-		func(f *File) bool { return f.InTokens() && f.Token.Hops != "secret" },
+		func(f *File) bool { return f.Pace.Walking && f.Token.Hops != "secret" },
 		"secret: every daemon draws the hops of its own visits"},
 	{"token.accounting", func(f *File) any { return f.Token.Accounting },
-		func(f *File) bool { return f.InTokens() && f.Token.Accounting != "local" },
+		func(f *File) bool { return f.Pace.Walking && f.Token.Accounting != "local" },
 		"local: a daemon shows its final tokens to all members, who are no observers of single visits then"},
 	{"clock.replay", func(f *File) any { return f.Clock.Replay },
 		func(f *File) bool { return f.Clock.Replay != "" }, "nothing: daemons wake by their own clocks"},
@@ -246,7 +238,7 @@ var undeployable = []refusal{
 }
 
 // hollow is what a daemon refuses because a guarantee would be hollow or false.
-var hollow = []refusal{
+var hollow = []Refusal{
 	{"privacy.mechanism", func(f *File) any { return f.Privacy.Mechanism },
 		func(f *File) bool { return !f.Mechanism().Deployable },
 		"gaussian, decor, or laplace with an algorithm of personal models: a daemon releases nothing " +
@@ -269,8 +261,8 @@ func (f *File) CheckDeployable() error {
 	return f.Check(undeployable)
 }
 
-// unplannable is what has no plan of equal charges.
-var unplannable = []refusal{
+// Unplannable is what has no plan of equal charges.
+var Unplannable = []Refusal{
 	{"algorithm.name", func(f *File) any { return f.Algorithm.Name }, (*File).Clocked,
 		"an algorithm of synchronous rounds or tokens: budgets of wakes are planned by each run"},
 	{"privacy.mechanism", func(f *File) any { return f.Privacy.Mechanism },
@@ -283,8 +275,33 @@ var unplannable = []refusal{
 		func(f *File) bool { return f.Evaluate.Score != "" }, "nothing: a score is charged on top"},
 }
 
-// CheckPlannable refuses runs of which it cannot be said beforehand what they cost.
-func (f *File) CheckPlannable() error { return f.Check(unplannable) }
+// Unheard is what an audit among nodes does not run.
+var Unheard = []Refusal{
+	{"algorithm.name", func(f *File) any { return f.Algorithm.Name },
+		func(f *File) bool { return !f.InRounds() || f.Mechanism().Perturbs },
+		"an algorithm that works in rounds, for an audit among nodes"},
+	{"topology.agents", func(f *File) any { return f.Topology.Agents },
+		func(f *File) bool { return f.Topology.Agents < 2 }, "at least 2 for an audit among nodes"},
+	{"topology.dropout", func(f *File) any { return f.Topology.Dropout },
+		func(f *File) bool { return f.Topology.Dropout != 0 },
+		"0 for an audit among nodes: nobody may hear the step that is attacked"},
+	{"topology.wake", func(f *File) any { return f.Topology.Wake },
+		func(f *File) bool { return f.Topology.Wake != "" },
+		"nothing for an audit among nodes: nobody may hear the step that is attacked"},
+}
+
+// Inexact is what has no exact view of an average.
+var Inexact = []Refusal{
+	{"algorithm.name", func(f *File) any { return f.Algorithm.Name },
+		func(f *File) bool { return f.Lacks(algo.OneRelease) },
+		"gossip-average: only values that are released once and then averaged have an exact view"},
+	{"privacy.mechanism", func(f *File) any { return f.Privacy.Mechanism },
+		func(f *File) bool { m := f.Mechanism(); return !m.ExactView && !m.Pairwise && m.Noisy() },
+		"gaussian or decor: only normal noise has an exact view"},
+	{"faults", func(*File) any { return "faults or attacks" },
+		func(f *File) bool { return !f.Faultless() || f.Topology.Dropout != 0 },
+		"none: mixing must be what was planned"},
+}
 
 // Faultless reports whether mixing is what was planned.
 func (f *File) Faultless() bool { return f.Faults == sim.DefaultFaults() && f.Adversaries.Text() == "" }

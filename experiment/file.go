@@ -15,6 +15,7 @@ import (
 	"sotto/oracle"
 	"sotto/privacy/account"
 	"sotto/sim"
+	"sotto/topology"
 )
 
 // Builtin is the run file of the built-in task: generated data, no download.
@@ -45,7 +46,7 @@ type File struct {
 	Pace   *Pace
 	Steps  uint64 // rounds, wakes of all agents together, or ticks of tokens
 
-	mech Mechanism
+	mech *Mechanism
 }
 
 // Sections of a run file that single runs refuse: packages sweep and tune read them.
@@ -81,6 +82,12 @@ type TopologyParams struct {
 	Vectors string `toml:"vectors,omitempty"`
 }
 
+// Directed reports whether links have one direction.
+func (p *TopologyParams) Directed() bool {
+	_, ok := topology.Digraphs[p.Graph]
+	return ok
+}
+
 type DataParams struct {
 	Dataset    string `toml:"dataset"`
 	Partition  string `toml:"partition"`
@@ -88,6 +95,8 @@ type DataParams struct {
 	oracle.Augmentation
 	Arrivals
 }
+
+func (p *DataParams) augmented() bool { return p.Augmentation != (oracle.Augmentation{}) }
 
 type ModelParams struct {
 	Name      string `toml:"name"`
@@ -204,7 +213,7 @@ func Decode(doc *runfile.Document) (*File, error) {
 		return nil, f.At("algorithm", err)
 	}
 	f.Pacing, f.Pace = f.Spec.Pacing, paces[f.Spec.Pacing]
-	if err := f.Pace.read(f); err != nil {
+	if err := f.Pace.keys.read(f); err != nil {
 		return nil, err
 	}
 	return f, f.validate()
@@ -228,7 +237,7 @@ func (f *File) validate() error {
 	if f.Run.Rounds < 1 || f.Run.Rounds > 1<<32 {
 		return f.Refuse("rounds", f.Run.Rounds, "1 to 4294967296")
 	}
-	if err := f.complete(); err != nil {
+	if err := complete(f); err != nil {
 		return err
 	}
 	for _, part := range []struct {
@@ -237,7 +246,7 @@ func (f *File) validate() error {
 	}{
 		{"algorithm", f.Algorithm.validate},
 		{"evaluate", func() error { return f.Evaluate.validate(f.Topology.Agents) }},
-		{f.Pace.section, func() error { return f.Pace.check(f) }},
+		{f.Pace.keys.section, func() error { return f.Pace.keys.check(f) }},
 		{"data", func() error { return validateArrival(f) }},
 		{"faults", func() error { return f.Adversaries.Complete(f.Topology.Agents) }},
 		{"privacy", func() error { return f.Privacy.parse(f.Has(algo.OwnerUnit)) }},
@@ -259,12 +268,12 @@ func (f *File) validate() error {
 }
 
 // complete fills in what follows from other keys.
-func (f *File) complete() error {
+func complete(f *File) error {
 	var ok bool
 	if f.mech, ok = mechanisms[f.Privacy.Mechanism]; !ok {
 		return f.Refuse("privacy.mechanism", f.Privacy.Mechanism, config.OneOf(mechanisms))
 	}
-	if f.Steps = f.Pace.steps(f); f.Steps > maxWakes {
+	if f.Steps = f.Pace.length.steps(f); f.Steps > maxWakes {
 		return f.Refuse("clock.wakes", f.Steps, "1 to 2^40")
 	}
 	if f.Has(algo.OwnModels) && f.Topology.Weights == "" {
@@ -283,7 +292,7 @@ func replicated(f *File) *replication.Run {
 		Algorithm:  f.Algorithm.Name,
 		Spec:       f.Spec,
 		Mechanism:  p.Mechanism,
-		Private:    m.Noisy,
+		Private:    m.Noisy(),
 		Exact:      p.Noise == exactNoise,
 		Adaptive:   p.Adaptive(),
 		Pairwise:   m.Pairwise,

@@ -40,9 +40,7 @@ func (e builder) trainHead() error {
 	e.Task.Split = &data.Split{Train: bodyOutputs(e.Task.Split.Train, body, e.Task.Backbone.body),
 		Test:        bodyOutputs(e.Task.Split.Test, body, e.Task.Backbone.body),
 		GroundTruth: e.Task.Split.GroundTruth}
-	if e.Task.Validation != nil {
-		e.Task.Validation = bodyOutputs(e.Task.Validation, body, e.Task.Backbone.body)
-	}
+	e.Task.Validation = bodyOutputs(e.Task.Validation, body, e.Task.Backbone.body)
 	e.Task.Model, e.Task.Init = head, e.Task.Init[at:]
 	return nil
 }
@@ -50,6 +48,9 @@ func (e builder) trainHead() error {
 // bodyOutputs returns d with the body's outputs in place of its records. The digest is
 // that of the records: what was made of them follows from the configuration.
 func bodyOutputs(d *data.Dataset, body *model.Body, theta tensor.Vec) *data.Dataset {
+	if d == nil {
+		return nil
+	}
 	f := *d
 	f.X, f.Shape = tensor.NewMat(d.Len(), body.Features()), [3]int{1, 1, body.Features()}
 	const each = 512

@@ -30,7 +30,7 @@ func (p *PrivacyParams) validateLocal() error {
 	case !(p.TargetEpsilon > 0) || math.IsInf(p.TargetEpsilon, 1) || p.NoiseMultiplier != 0:
 		return config.Bad("target_epsilon", p.TargetEpsilon,
 			"above 0 and finite, without noise_multiplier, with mechanism "+p.Mechanism)
-	case len(p.AgentEpsilon) > 0 || p.WarmEpsilon > 0:
+	case p.given():
 		return config.Bad("agent_epsilon", p.AgentEpsilon,
 			"nothing with mechanism "+p.Mechanism+", nor warm_epsilon")
 	case !(p.TargetDelta > 0 && p.TargetDelta < 1):

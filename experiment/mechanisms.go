@@ -5,7 +5,6 @@ import (
 
 	"sotto/config"
 	"sotto/experiment/plan"
-	"sotto/oracle"
 	"sotto/privacy"
 )
 
@@ -16,8 +15,9 @@ type Mechanism struct {
 	// scheme builds the noise of all agents. It is called once, when graphs, models and
 	// the agents' constants are known.
 	scheme func(e *Experiment) (privacy.Scheme, error)
+	// calibrate finds the noise that budgets need; it is not called without noise.
+	calibrate func(p planner) error
 
-	Noisy      bool    // answers are charged
 	Clocked    bool    // for algorithms of personal models only
 	Integers   bool    // has a form in Integers: noise = "exact"
 	Deployable bool    // a daemon runs it
@@ -28,20 +28,27 @@ type Mechanism struct {
 }
 
 // mechanisms lists them by name.
-var mechanisms = map[string]Mechanism{
+var mechanisms = map[string]*Mechanism{
 	"none": {check: checkNone, scheme: noNoise},
-	"gaussian": {check: (*PrivacyParams).validateNoise, scheme: gaussianNoise, Noisy: true,
-		Integers: true, Deployable: true, ExactView: true},
-	"laplace": {check: (*PrivacyParams).validateNoise, scheme: laplaceNoise, Noisy: true, Clocked: true,
+	"gaussian": {check: (*PrivacyParams).validateNoise, scheme: gaussianNoise,
+		calibrate: planner.calibrate,
+		Integers:  true, Deployable: true, ExactView: true},
+	"laplace": {check: (*PrivacyParams).validateNoise, scheme: laplaceNoise,
+		calibrate: planner.calibrate, Clocked: true,
 		Deployable: true, Spread: math.Sqrt2},
-	"decor": {check: (*PrivacyParams).validateNoise, scheme: sharedNoise, Noisy: true, Deployable: true,
+	"decor": {check: (*PrivacyParams).validateNoise, scheme: sharedNoise,
+		calibrate: planner.calibrate, Deployable: true,
 		Pairwise: true},
-	"local-dp": {check: (*PrivacyParams).validateLocal, scheme: releasedRecords, Noisy: true, Clocked: true,
+	"local-dp": {check: (*PrivacyParams).validateLocal, scheme: releasedRecords,
+		calibrate: planner.calibrateLocal, Clocked: true,
 		Perturbs: true},
 }
 
+// Noisy reports whether answers are charged.
+func (m *Mechanism) Noisy() bool { return m.calibrate != nil }
+
 // Mechanism is the run's.
-func (f *File) Mechanism() Mechanism { return f.mech }
+func (f *File) Mechanism() *Mechanism { return f.mech }
 
 func checkNone(p *PrivacyParams) error {
 	if p.TargetEpsilon != 0 || p.NoiseMultiplier != 0 {
@@ -52,24 +59,12 @@ func checkNone(p *PrivacyParams) error {
 	return nil
 }
 
-// noNoise is sealed where nothing leaves an agent: the local-only baseline.
-func noNoise(e *Experiment) (privacy.Scheme, error) {
-	name := "none"
-	if e.Sealed() {
-		name = "sealed"
-	}
-	m, err := privacy.NewMechanism(name, 0)
-	return privacy.Fixed{Answers: m}, err
-}
-
 // gaussianNoise is every agent's own; exact noise is the discrete Gaussian on integer
 // gradients. A count beside the gradient has noise of its own, over its clip of 1/2.
 func gaussianNoise(e *Experiment) (privacy.Scheme, error) {
 	p := &e.File.Privacy
 	s := privacy.Independent{Name: p.Mechanism, Exact: p.Noise == exactNoise}
-	if p.Extra() > 0 {
-		s.PartNoise = map[string]float64{oracle.CountPart: 2 * p.Count}
-	}
+	s.PartNoise = partNoise(p)
 	return s, nil
 }
 
@@ -88,9 +83,6 @@ func targetOf(f *File) plan.Target {
 	p := &f.Privacy
 	t := plan.Target{Accountant: p.Accountant, Adjacency: p.adjacency, Unit: p.unit,
 		Delta: p.TargetDelta, Epsilon: p.TargetEpsilon, Noise: p.NoiseMultiplier}
-	if p.WarmEpsilon > 0 {
-		t.Shares = map[string]plan.Share{oracle.FitName: {Epsilon: p.WarmEpsilon,
-			Mechanism: p.WarmMechanism, Key: "warm_epsilon"}}
-	}
+	t.Shares = p.shares()
 	return t
 }

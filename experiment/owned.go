@@ -140,4 +140,12 @@ func (e builder) ownModel() error {
 
 // OwnSteps is how many rounds a daemon's agent takes part in, or how often it wakes by
 // its own clock, or how many steps every token makes.
-func (f *File) OwnSteps() uint64 { return f.Pace.own(f) }
+func (f *File) OwnSteps() uint64 { return f.Pace.length.own(f) }
+
+// others is a count that agents know of each other; an owner knows its own alone.
+func (s Seats) others(count int) int {
+	if s.Owned {
+		return 0
+	}
+	return count
+}

@@ -6,6 +6,7 @@ import (
 
 	"sotto/agent"
 	"sotto/experiment/plan"
+	"sotto/privacy"
 )
 
 // Pace is how the agents of a run are driven, and all that follows from it: one value
@@ -27,40 +28,54 @@ type Pace struct {
 	// ExactNoise says that a daemon's noise is exact unless its run file says otherwise.
 	ExactNoise bool
 
-	section  string // of a run file, for its own keys
-	read     func(f *File) error
-	check    func(f *File) error
-	steps    func(f *File) uint64  // of the run
-	each     func(f *File) uint64  // of one agent, at most
-	own      func(f *File) uint64  // of a daemon's agent, as a run file states them
-	counter  counter               // of what delta is compared with, where a record is a unit
+	keys   paceKeys
+	length paceLength
+	plan   pacePlan
+	// open has a gate answer what is asked beside the data.
+	open func(g *privacy.Gate, oracles map[string]privacy.Oracle)
+	// counter is of what delta is compared with, where a record is a unit.
+	counter counter
+}
+
+// paceKeys are a section of the run file, "" for none.
+type paceKeys struct {
+	section string
+	read    func(f *File) error
+	check   func(f *File) error
+}
+
+// paceLength says how many steps there are.
+type paceLength struct {
+	steps func(f *File) uint64 // of the run
+	each  func(f *File) uint64 // of one agent, at most
+	own   func(f *File) uint64 // of a daemon's agent, as a run file states them
+}
+
+// pacePlan is how agents are planned.
+type pacePlan struct {
 	facts    func(p planner) error // what of the run is public before plans
 	rehearse func(p planner) error // what every agent is going to ask
 	claim    func(p planner) error // what is claimed without what is charged before the run
 	judge    func(p planner) error // warnings about settings
 }
 
-func noKeys(*File) error        { return nil }
-func nothing(planner) error     { return nil }
-func everyRound(f *File) uint64 { return f.Run.Rounds }
-func allSteps(f *File) uint64   { return f.Steps }
+func noKeys(*File) error                                { return nil }
+func nothing(planner) error                             { return nil }
+func onlyData(*privacy.Gate, map[string]privacy.Oracle) {}
+func everyRound(f *File) uint64                         { return f.Run.Rounds }
+func allSteps(f *File) uint64                           { return f.Steps }
 
 // rounds is synchronous rounds: all agents ask alike.
 var rounds = Pace{
 	EveryStep:  true,
 	ExactNoise: true,
-	read:       noKeys,
-	check:      noKeys,
-	steps:      everyRound,
-	each:       allSteps,
-	own:        allSteps,
-	counter:    counter{n: math.Inf(1), whom: "smallest owner", worse: math.Min},
-	facts:      nothing,
-	rehearse: func(p planner) error {
+	keys:       paceKeys{"", noKeys, noKeys},
+	length:     paceLength{everyRound, allSteps, allSteps},
+	plan: pacePlan{nothing, func(p planner) error {
 		return p.rehearseAlike(plan.Life{Steps: p.File.Steps}, agent.Env{})
-	},
-	claim: planner.claimAlike,
-	judge: planner.warn,
+	}, planner.claimAlike, planner.warn},
+	open:    onlyData,
+	counter: counter{n: math.Inf(1), whom: "smallest owner", worse: math.Min},
 }
 
 // paces lists all of them.

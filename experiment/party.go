@@ -100,11 +100,7 @@ func (e *Experiment) Gate(s *Seat) (*privacy.Gate, map[string]privacy.Oracle, er
 		return nil, nil, e.File.At("privacy", err)
 	}
 	g := privacy.Open(s.Ledger, m, oracles, s.Keys, s.Self)
-	if e.File.InTokens() {
-		for name := range oracles {
-			g.NoiseOnly(noiseQuery, name)
-		}
-	}
+	e.File.Pace.open(g, oracles)
 	for name, m := range a.Own {
 		g.SetMechanism(name, m)
 	}
@@ -120,12 +116,6 @@ func (e *Experiment) Algorithm(self agent.ID) (around, bare agent.Algorithm, err
 	}
 	around = e.Clipped(bare, self)
 	return f.Algorithm.Rounded(f.Adversaries.Corrupt(around, self, f.Run.Seed)), bare, nil
-}
-
-// Clipped lets an algorithm ask with the run's clips.
-func (e *Experiment) Clipped(bare agent.Algorithm, self agent.ID) agent.Algorithm {
-	p, a := &e.File.Privacy, e.PlanOf(self)
-	return p.Clipped(bare, p.MaxGradNorm, a.Noise/a.Public.ExpectedBatchSize, e.Task.Model.Dim())
 }
 
 // Bind makes the oracles that the agent's plan names.
@@ -145,12 +135,7 @@ func (e *Experiment) Bind(s *Seat) (map[string]privacy.Oracle, error) {
 		if err != nil {
 			return nil, err
 		}
-		var bound privacy.Oracle = o
-		if s.Arrival != nil {
-			bound, err = oracle.Arrive(o, s.Records, s.Arrival, s.Pool)
-		} else {
-			err = o.Bind(s.Records, s.Pool)
-		}
+		bound, err := oracle.Arrive(o, s.Records, s.Arrival, s.Pool)
 		if err != nil {
 			return nil, err
 		}
@@ -212,7 +197,3 @@ func (p *AlgorithmParams) MessageSize(dim int) int {
 	}
 	return agent.MessageSize(dim)
 }
-
-// Sealed says that answers carry no noise because nothing leaves an agent: the local-only
-// baseline.
-func (e *Experiment) Sealed() bool { return e.File.Has(algo.Silent) && !e.File.Private() }

@@ -3,7 +3,10 @@ package experiment
 import (
 	"cmp"
 
+	"sotto/agent"
 	"sotto/config"
+	"sotto/experiment/plan"
+	"sotto/oracle"
 )
 
 // PersonalPrivacy are the keys of [privacy] that belong to algorithms which ask for full
@@ -54,3 +57,28 @@ func (q *PersonalPrivacy) featureNorm() float64 { return cmp.Or(q.FeatureNorm, 1
 
 // objectiveWeights are those of the objective of personal models, in place of mixing.
 const objectiveWeights = "objective"
+
+// given reports whether budgets of single agents, or of a warm start, are stated.
+func (q *PersonalPrivacy) given() bool { return len(q.AgentEpsilon) > 0 || q.WarmEpsilon > 0 }
+
+// budget is agent id's, or the one of all agents.
+func (p *PrivacyParams) budget(id agent.ID) float64 {
+	if b := p.AgentEpsilon; len(b) > 0 {
+		return b[int(id)%len(b)]
+	}
+	return p.TargetEpsilon
+}
+
+// stated reports whether something says how much noise there is to be.
+func (p *PrivacyParams) stated() bool {
+	return p.TargetEpsilon != 0 || p.NoiseMultiplier != 0 || len(p.AgentEpsilon) > 0
+}
+
+// shares is what a warm start may cost alone; nil: nothing is said of it.
+func (q *PersonalPrivacy) shares() map[string]plan.Share {
+	if q.WarmEpsilon == 0 {
+		return nil
+	}
+	return map[string]plan.Share{oracle.FitName: {Epsilon: q.WarmEpsilon, Mechanism: q.WarmMechanism,
+		Key: "warm_epsilon"}}
+}

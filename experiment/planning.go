@@ -52,7 +52,7 @@ func (e planner) newFactory() error {
 // read by an oracle.
 func (e planner) makePlans() error {
 	f := e.File
-	if err := f.Pace.facts(e); err != nil {
+	if err := f.Pace.plan.facts(e); err != nil {
 		return err
 	}
 	if err := e.countNeighbors(); err != nil {
@@ -66,7 +66,7 @@ func (e planner) makePlans() error {
 			return fmt.Errorf("agent %d with %d records: %w", i, len(e.Task.Parts[i]), err)
 		}
 	}
-	if err := f.Pace.rehearse(e); err != nil {
+	if err := f.Pace.plan.rehearse(e); err != nil {
 		return f.At("algorithm", err)
 	}
 	if err := e.checkQueries(); err != nil {
@@ -93,10 +93,7 @@ func (e planner) makePlans() error {
 	if err := e.checkAmplified(); err != nil {
 		return err
 	}
-	if f.Mechanism().Perturbs {
-		return e.calibrateLocal()
-	}
-	return e.calibrate()
+	return f.Mechanism().calibrate(e)
 }
 
 // fillPublic completes what all agents' oracles have in common, where no deviation has
@@ -108,7 +105,8 @@ func (e planner) fillPublic() {
 	if p.ClipNorm == 0 {
 		p.ClipNorm = priv.MaxGradNorm
 	}
-	p.Exact, p.Rescale, p.Count = priv.Noise == exactNoise, priv.Adaptive(), priv.Extra() > 0
+	p.Exact = priv.Noise == exactNoise
+	clips(priv, p)
 	p.Augment = f.Data.Augmentation
 	p.FeatureNorm, p.Residual = math.Inf(1), math.Inf(1)
 	if f.Private() {
@@ -126,16 +124,11 @@ func (e planner) fillAgent(i int, n *counter) error {
 	f, a := e.File, &e.Plans[i]
 	p, k, m := &f.Privacy, f.Kind(), len(e.Task.Parts[i])
 	a.Public = e.Setup.Public
-	a.Epsilon, a.Before = p.TargetEpsilon, e.priorEvents()
-	if b := p.AgentEpsilon; len(b) > 0 {
-		a.Epsilon = b[int(e.Seats.ID(i))%len(b)]
-	}
+	a.Epsilon, a.Before = p.budget(e.Seats.ID(i)), e.priorEvents()
 	public := p.adjacency != account.AddRemove
 	if public {
 		a.Public.Records = m
-		if !e.Seats.Owned { // an owner knows its own count alone
-			e.Clock.MaxRecords = max(e.Clock.MaxRecords, m)
-		}
+		e.Clock.MaxRecords = max(e.Clock.MaxRecords, e.Seats.others(m))
 	}
 	var err error
 	switch {
@@ -152,11 +145,7 @@ func (e planner) fillAgent(i int, n *counter) error {
 	default:
 		a.Public.SampleRate, a.Public.ExpectedBatchSize, err = p.sampling(float64(m), max(1, a.Public.Draws))
 	}
-	owned := m
-	if e.Task.HeldOut != nil {
-		owned += len(e.Task.HeldOut[i])
-	}
-	n.add(owned, a)
+	n.add(m+e.Task.heldOut(i), a)
 	return err
 }
 
@@ -198,21 +187,18 @@ func (e planner) checkQueries() error {
 // are charged before it.
 func (e planner) calibrate() error {
 	f := e.File
-	if f.Mechanism().Pairwise {
-		e.warnUnequal()
-	}
-	if err := plan.Calibrate(e.Plans, e.Seats.Self, e.Setup.Scheme, e.Setup.Target); err != nil {
+	if err := plan.Calibrate(e.Plans, e.Seats.ID(0), e.Setup.Scheme, e.Setup.Target); err != nil {
 		return err
 	}
 	if e.Setup.Uncharged {
-		if err := f.Pace.claim(e); err != nil {
+		if err := f.Pace.plan.claim(e); err != nil {
 			return err
 		}
 	}
 	if e.Setup.Unjudged {
 		return nil
 	}
-	return f.Pace.judge(e)
+	return f.Pace.plan.judge(e)
 }
 
 // warn notes what the settings of the smallest owner should be asked about.
@@ -260,9 +246,7 @@ func (e *Experiment) Env(i int) agent.Env {
 		MaxRecords: e.Clock.MaxRecords,
 		Tokens:     e.File.Token.Count,
 	}
-	if e.Clock.WakesOf != nil {
-		env.Wakes = e.Clock.WakesOf[i]
-	}
+	env.Wakes = e.Clock.wakes(i)
 	return env
 }
 

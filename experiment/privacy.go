@@ -86,7 +86,7 @@ func validatePrivacy(f *File) error {
 	if p.Noise != "" && (!m.Integers || p.Noise != fastNoise && p.Noise != exactNoise) {
 		return config.Bad("noise", p.Noise, "fast or exact, with mechanism gaussian")
 	}
-	if err := p.PersonalPrivacy.validate(p, m.Noisy, f.Pace.OwnPlans); err != nil {
+	if err := p.PersonalPrivacy.validate(p, m.Noisy(), f.Pace.OwnPlans); err != nil {
 		return err
 	}
 	if err := p.CorrelatedNoise.validate(p, m.Pairwise); err != nil {
@@ -120,7 +120,7 @@ func (p *PrivacyParams) validateNoise() error {
 	case math.IsInf(p.MaxGradNorm, 1):
 		return config.Bad("max_grad_norm", p.MaxGradNorm,
 			"above 0 and finite with mechanism "+p.Mechanism)
-	case p.TargetEpsilon == 0 && p.NoiseMultiplier == 0 && len(p.AgentEpsilon) == 0:
+	case !p.stated():
 		return config.Bad("target_epsilon", "nothing",
 			"target_epsilon or noise_multiplier with mechanism "+p.Mechanism)
 	case p.TargetEpsilon != 0 && !finiteAbove0(p.TargetEpsilon):

@@ -34,9 +34,9 @@ func (e planner) checkRecursion() error {
 // maxObservers bounds the agents of a run whose every observer's view is computed.
 const maxObservers = 256
 
-// Averaging returns for how many rounds the run averages values, where it does nothing
-// else; 0: it does.
-func (f *File) Averaging() int {
+// AveragingRounds returns for how many rounds the run averages values, where it does
+// nothing else; 0: it does.
+func AveragingRounds(f *File) int {
 	if f.Has(algo.OneRelease) {
 		return int(f.Steps) - 1
 	}

@@ -37,17 +37,6 @@ func simulatedRemark(*Experiment, sim.Stats) string {
 		"nobody; epsilon is what the same run with secret noise would cost"
 }
 
-func privateRemark(e *Experiment, _ sim.Stats) string {
-	switch {
-	case e.Sealed():
-		return "no message leaves an agent, so nothing is charged; the models themselves are trained " +
-			"without noise and must not be published"
-	case !e.File.Private():
-		return "not private: no noise is added"
-	}
-	return ""
-}
-
 func centralRemark(e *Experiment, _ sim.Stats) string {
 	if e.File.Has(algo.Central) {
 		return "central, not decentralized: one trusted site holds all data"

@@ -77,6 +77,7 @@ func sharedNoise(e *Experiment) (privacy.Scheme, error) {
 	if err != nil {
 		return nil, err
 	}
+	planner{e}.warnUnequal()
 	p := &e.File.Privacy
 	n := len(with)
 	noise := network.Decor{Agents: n, Own: 1, Pair: p.PairRatio}

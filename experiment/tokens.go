@@ -5,6 +5,7 @@ import (
 	"sotto/agent"
 	"sotto/config"
 	"sotto/experiment/plan"
+	"sotto/privacy"
 	"sotto/sim"
 	"sotto/tensor"
 )
@@ -65,24 +66,24 @@ const noiseQuery = "zero"
 var tokens = Pace{
 	Word:    agent.PacingTokens.String(),
 	Walking: true,
-	section: "token",
-	read: func(f *File) error {
+	keys: paceKeys{"token", func(f *File) error {
 		f.Token = TokenParams{Count: 1, Hops: "secret", Accounting: "local"}
 		return f.doc.Read("token", &f.Token)
-	},
-	check:   func(f *File) error { return f.Token.validate() },
-	steps:   everyRound,
-	each:    func(f *File) uint64 { return f.Steps / uint64(max(1, f.Topology.Agents)) },
-	own:     allSteps,
-	counter: rounds.counter,
-	facts:   nothing,
-	rehearse: func(p planner) error {
+	}, func(f *File) error { return f.Token.validate() }},
+	length: paceLength{everyRound, func(f *File) uint64 {
+		return f.Steps / uint64(max(1, f.Topology.Agents))
+	}, allSteps},
+	plan: pacePlan{nothing, func(p planner) error {
 		n := p.File.Token.Count
 		return p.rehearseAlike(plan.Life{Steps: p.File.Steps * uint64(n), Free: FreeQueries},
 			agent.Env{Tokens: n})
+	}, planner.claimAlike, planner.warn},
+	open: func(g *privacy.Gate, oracles map[string]privacy.Oracle) {
+		for name := range oracles {
+			g.NoiseOnly(noiseQuery, name)
+		}
 	},
-	claim: planner.claimAlike,
-	judge: planner.warn,
+	counter: rounds.counter,
 }
 
 // Models is how many models a run has, and what holds one: an agent or a token.

@@ -114,3 +114,11 @@ func validationRemark(e *Experiment, _ sim.Stats) string {
 	}
 	return ""
 }
+
+// heldOut is the number of agent i's records that are.
+func (t *Task) heldOut(i int) int {
+	if t.HeldOut == nil {
+		return 0
+	}
+	return len(t.HeldOut[i])
+}

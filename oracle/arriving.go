@@ -10,8 +10,11 @@ import (
 // round arrival[r] on. Whatever the oracle divides by is fixed for all of them, so that
 // one record, its time of arrival included, moves a sum by no more than the release
 // states. What the oracle sees is a function of the round alone, which the gate tells it,
-// so that a resumed run needs nothing of it.
+// so that a resumed run needs nothing of it. arrival nil: all are there from the start.
 func Arrive(o Oracle, r Records, arrival []uint32, pool *Pool) (privacy.Oracle, error) {
+	if arrival == nil {
+		return o, o.Bind(r, pool)
+	}
 	a := &arriving{Oracle: o, all: r, arrival: arrival, pool: pool}
 	if err := a.show(0); err != nil {
 		return nil, err

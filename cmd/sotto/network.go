@@ -7,6 +7,7 @@ import (
 	"io"
 	"io/fs"
 	"slices"
+	"sotto/experiment"
 	"sotto/experiment/forecast"
 	"strings"
 
@@ -193,7 +194,7 @@ func (f *sourceFlags) ofRoster() (*exposure.Source, error) {
 		if err != nil {
 			return nil, err
 		}
-		return exposure.OfRun(schedule, whole, file.Averaging())
+		return exposure.OfRun(schedule, whole, experiment.AveragingRounds(file))
 	}
 	if !errors.Is(err, fs.ErrNotExist) {
 		return nil, err

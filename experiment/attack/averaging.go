@@ -6,7 +6,6 @@ import (
 	"math"
 
 	"sotto/agent"
-	"sotto/algo"
 	"sotto/config"
 	"sotto/data"
 	"sotto/experiment"
@@ -60,16 +59,8 @@ max_grad_norm = 1.0
 // Everything else is the run's: graph, algorithm, mechanism, noise, gate and oracle.
 func averagingOf(e *experiment.Experiment) (*audit.AveragingTarget, error) {
 	f := e.File
-	m := f.Mechanism()
-	switch {
-	case f.Lacks(algo.OneRelease):
-		return nil, f.Refuse("algorithm.name", f.Algorithm.Name,
-			"gossip-average: only values that are released once and then averaged have an exact view")
-	case !m.ExactView && !m.Pairwise && m.Noisy:
-		return nil, f.Refuse("privacy.mechanism", f.Privacy.Mechanism,
-			"gaussian or decor: only normal noise has an exact view")
-	case !f.Faultless() || f.Topology.Dropout != 0:
-		return nil, f.Refuse("faults", "faults or attacks", "none: mixing must be what was planned")
+	if err := f.Check(experiment.Inexact); err != nil {
+		return nil, err
 	}
 	g, err := forecast.Gossip(e)
 	if err != nil {
@@ -88,12 +79,12 @@ func averagingOf(e *experiment.Experiment) (*audit.AveragingTarget, error) {
 			clip = 1 // of a run without noise
 		}
 		own := 0.
-		if m.Noisy {
+		if f.Private() {
 			own = pl.Noise / e.Setup.Scheme.Counts(agent.ID(i))
 		}
 		a.Clip, a.Noise = append(a.Clip, clip), append(a.Noise, own*clip)
 	}
-	if m.Pairwise {
+	if f.Mechanism().Pairwise {
 		sharedNoise(e, a)
 	}
 	a.Algorithm = func(i int) (agent.Algorithm, error) {

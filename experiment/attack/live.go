@@ -3,7 +3,7 @@ package attack
 import (
 	"sotto/agent"
 	"sotto/algo"
-	"sotto/config"
+	"sotto/experiment"
 	"sotto/privacy/audit"
 	"sotto/privacy/ledger"
 	"sotto/topology"
@@ -27,20 +27,8 @@ type liveRun struct {
 func (a *auditor) live(files ledger.FS,
 	dim int) (func(agent.Algorithm, audit.Gate, func() bool) ([]agent.Message, error), error) {
 	e, f := a.e, a.e.File
-	switch {
-	case !f.InRounds() || f.Mechanism().Perturbs:
-		return nil, f.At("algorithm",
-			config.Bad("name", f.Algorithm.Name,
-				"an algorithm that works in rounds, for an audit among nodes"))
-	case f.Topology.Agents < 2:
-		return nil,
-			f.At("topology", config.Bad("agents", f.Topology.Agents, "at least 2 for an audit among nodes"))
-	case f.Topology.Dropout != 0:
-		return nil, f.At("topology", config.Bad("dropout", f.Topology.Dropout,
-			"0 for an audit among nodes: nobody may hear the step that is attacked"))
-	case f.Topology.Wake != "":
-		return nil, f.At("topology", config.Bad("wake", f.Topology.Wake,
-			"nothing for an audit among nodes: nobody may hear the step that is attacked"))
+	if err := f.Check(experiment.Unheard); err != nil {
+		return nil, err
 	}
 	r := &liveRun{
 		attacked: agent.ID(a.agent),

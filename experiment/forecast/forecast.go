@@ -69,7 +69,7 @@ func Of(e *experiment.Experiment) (Forecast, error) {
 		p.Warnings = append(p.Warnings[:len(p.Warnings):len(p.Warnings)],
 			"adversaries to rehearse with, "+who)
 	}
-	if err := f.CheckPlannable(); err != nil {
+	if err := f.Check(experiment.Unplannable); err != nil {
 		return Forecast{}, err
 	}
 	type kind struct { // agents of one kind have one forecast

@@ -33,8 +33,8 @@ func ReadGraphs(dir string) (*Graphs, error) {
 	if err != nil {
 		return nil, err
 	}
-	r.Averaging = f.Averaging()
-	if f.Topology.Dropout == 0 && f.Topology.Wake == "" && !f.Directed() {
+	r.Averaging = experiment.AveragingRounds(f)
+	if f.Topology.Dropout == 0 && f.Topology.Wake == "" && !f.Topology.Directed() {
 		return r, nil
 	}
 	if r.Schedule, err = f.Graphs(); err != nil {

@@ -9,10 +9,6 @@ import (
 	"sotto/tensor"
 )
 
-// NoiseFree is rundir.EstimationRMSE of the mean of all agents' iterates without noise,
-// which a published form puts out.
-const NoiseFree = "estimation_rmse_noise_free"
-
 // CheckHidden refuses data and models without a hidden vector to compare with.
 func (p *Params) CheckHidden(hidden tensor.Mat, dim int) error {
 	if p.Estimation && (hidden.Rows != 1 || hidden.Cols != dim) {
@@ -42,7 +38,7 @@ var estimation = probe{
 		out.add(rundir.EstimationRMSE, s.Tests.Tested, own)
 		out.all(rundir.EstimationRMSE, math.Sqrt(mean/d))
 		if s.Run.NoiseFree {
-			out.all(NoiseFree, s.noiseFree(truth))
+			out.all(rundir.EstimationNoiseFree, s.noiseFree(truth))
 		}
 	},
 }

@@ -27,33 +27,53 @@ func (o *Owner) Accuracy(theta tensor.Vec) (value float64, metric string) {
 // TestRecords returns how many records Accuracy counts.
 func (o *Owner) TestRecords() int { return o.tests.X.Rows }
 
+// baselines is how an owner's model is made alone, by the first oracle that the run's
+// algorithm asks; by gradient steps for all others.
+var baselines = map[string]func(o alone) (tensor.Vec, error){
+	"value":         alone.mean,
+	oracle.KMName:   func(o alone) (tensor.Vec, error) { return o.train(o.iteration) },
+	oracle.FullName: alone.fit,
+}
+
 // LocalBaseline trains a model on the owner's own records, without noise and with the
 // first clip norm, and returns what Accuracy says about it. Nothing leaves: it is what
 // taking part has to be compared with.
 func (o *Owner) LocalBaseline() (value float64, err error) {
-	f := o.e.File
-	switch {
-	case f.Has(algo.OneRelease):
-		value, _ = o.Accuracy(o.mean())
-		return value, nil
-	case f.Clocked():
-		theta, err := o.baselineFit()
-		if err != nil {
-			return 0, err
-		}
-		value, _ = o.Accuracy(theta)
-		return value, nil
+	train, ok := baselines[o.e.File.Spec.Asks[0]]
+	if !ok {
+		train = func(o alone) (tensor.Vec, error) { return o.train(o.gradients) }
 	}
-	steps, batch := o.baselineSteps()
-	factory, gate, err := o.baselineTask(batch)
+	theta, err := train(alone{o})
 	if err != nil {
 		return 0, err
+	}
+	value, _ = o.Accuracy(theta)
+	return value, nil
+}
+
+// alone is an owner whose model nobody else has a part in.
+type alone struct{ *Owner }
+
+// baseline is what an owner's own model is trained by.
+type baseline struct {
+	algorithm string
+	params    func(params any) // changes them
+	public    oracle.Public
+	query     *agent.Query
+}
+
+// train makes the owner's model step by step.
+func (o alone) train(by func(b *baseline)) (tensor.Vec, error) {
+	steps, batch := o.steps()
+	factory, gate, err := o.task(batch, by)
+	if err != nil {
+		return nil, err
 	}
 	env := o.e.Env(0)
 	env.Self, env.Agents, env.Graph.LambdaMin = 0, 1, 1
 	a, err := factory(env)
 	if err != nil {
-		return 0, err
+		return nil, err
 	}
 	in, out, answer := agent.Input{}, agent.Output{}, make(tensor.Vec, o.e.Task.Model.Dim())
 	view := &agent.View{SelfWeight: 1}
@@ -62,56 +82,60 @@ func (o *Owner) LocalBaseline() (value float64, err error) {
 		for {
 			out.Reset()
 			if err := a.Step(&in, &out); err != nil {
-				return 0, err
+				return nil, err
 			}
 			if out.Query == nil {
 				break
 			}
 			if err := gate.Answer(out.Query, answer); err != nil {
-				return 0, err
+				return nil, err
 			}
 			in.Kind, in.Answer = agent.Answer, answer
 		}
 	}
-	value, _ = o.Accuracy(a.Params())
-	return value, nil
+	return a.Params(), nil
 }
 
-// baselineTask is what the owner's own model is trained by: plain gradient steps, or the
-// residuals of a fixed-point iteration, which are then not bounded and of which all
-// records are seen.
-func (o *Owner) baselineTask(batch float64) (agent.Factory, *privacy.Gate, error) {
-	f, public := o.e.File, o.plan().Public
-	public.Exact, public.Rescale, public.Count = false, false, false
-	public.ExpectedBatchSize, public.ClipNorm, public.Unit = batch, f.Privacy.MaxGradNorm, account.Record()
-	q := &agent.Query{Oracle: "grad"}
-	name, own := "local", func(any) {}
-	if f.Has(algo.FixedGraph) { // whose iteration, without the others, is the owner's own
-		name = f.Algorithm.Name
-		own = func(params any) {
-			if p, ok := params.(interface{ Stateless() }); ok {
-				p.Stateless()
-			}
+// gradients is plain gradient steps.
+func (o alone) gradients(b *baseline) { b.algorithm, b.query = "local", &agent.Query{Oracle: "grad"} }
+
+// iteration is the residuals of a fixed-point iteration, which are then not bounded and
+// of which all records are seen: without the others it is the owner's own.
+func (o alone) iteration(b *baseline) {
+	b.algorithm = o.e.File.Algorithm.Name
+	b.params = func(params any) {
+		if p, ok := params.(interface{ Stateless() }); ok {
+			p.Stateless()
 		}
-		public.Residual, public.SampleRate = math.Inf(1), 1
-		public.ExpectedBatchSize = float64(max(1, len(o.e.Task.Parts[0])))
-		*q = o.plan().Asks[0].Query
-		q.Oracle, q.Operator.Bound = oracle.KMName, math.Inf(1)
 	}
-	factory, err := algo.New(name, func(params any) error {
+	b.public.Residual, b.public.SampleRate = math.Inf(1), 1
+	b.public.ExpectedBatchSize = float64(max(1, len(o.e.Task.Parts[0])))
+	q := o.plan().Asks[0].Query
+	q.Oracle, q.Operator.Bound = oracle.KMName, math.Inf(1)
+	b.query = &q
+}
+
+// task makes the algorithm and the gate, without noise.
+func (o alone) task(batch float64, by func(b *baseline)) (agent.Factory, *privacy.Gate, error) {
+	f, b := o.e.File, baseline{public: o.plan().Public, params: func(any) {}}
+	b.public.Exact, b.public.Rescale, b.public.Count = false, false, false
+	b.public.ExpectedBatchSize, b.public.ClipNorm, b.public.Unit = batch, f.Privacy.MaxGradNorm,
+		account.Record()
+	by(&b)
+	factory, err := algo.New(b.algorithm, func(params any) error {
 		err := f.Section("algorithm")(params)
-		own(params)
+		b.params(params)
 		return err
 	})
 	if err != nil {
 		return nil, nil, f.At("algorithm", err)
 	}
-	gate, err := o.sealedGate(&public, q)
+	gate, err := o.sealedGate(&b.public, b.query)
 	return factory, gate, err
 }
 
 // sealedGate answers q about the owner's records without noise: nothing of it leaves.
-func (o *Owner) sealedGate(public *oracle.Public, q *agent.Query) (*privacy.Gate, error) {
+func (o alone) sealedGate(public *oracle.Public, q *agent.Query) (*privacy.Gate, error) {
 	bound, err := oracle.New(public, q)
 	if err == nil {
 		err = bound.Bind(o.ownRecords(), oracle.NewSplitPool(1))
@@ -128,7 +152,7 @@ func (o *Owner) sealedGate(public *oracle.Public, q *agent.Query) (*privacy.Gate
 }
 
 // mean is that of the owner's records, as they are.
-func (o *Owner) mean() tensor.Vec {
+func (o alone) mean() (tensor.Vec, error) {
 	v := oracle.Value{
 		Records:    oracle.Records{Data: o.e.Task.Split.Train, Index: o.e.Task.Parts[0]},
 		ClipNorm:   math.Inf(1),
@@ -138,5 +162,5 @@ func (o *Owner) mean() tensor.Vec {
 	}
 	mean := make(tensor.Vec, v.Dim)
 	v.Evaluate(&privacy.Value{Float: mean}, nil, nil)
-	return mean
+	return mean, nil
 }

@@ -60,17 +60,6 @@ type Owner struct {
 // plan is the owner's.
 func (o *Owner) plan() *plan.Agent { return &o.e.Plans[0] }
 
-// remembers reports whether what the owner's data side goes on with follows from all
-// answers.
-func (o *Owner) remembers() bool {
-	for _, a := range o.plan().Asks {
-		if oracle.Kinds[a.Query.Oracle].Private {
-			return true
-		}
-	}
-	return false
-}
-
 // Records yields the raw lines of the owner's file, for ledger.NewFingerprint.
 func (o *Owner) Records() iter.Seq[[]byte] { return slices.Values(o.records) }
 

@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"sotto/experiment"
+	"sotto/oracle"
 	"sotto/privacy"
 	"sotto/privacy/ledger"
 )
@@ -50,4 +51,23 @@ func (o *Owner) Erase() {
 	if o.gate != nil {
 		o.gate.Erase()
 	}
+}
+
+// remembers reports whether what the owner's data side goes on with follows from all
+// answers.
+func (o *Owner) remembers() bool {
+	for _, a := range o.plan().Asks {
+		if oracle.Kinds[a.Query.Oracle].Private {
+			return true
+		}
+	}
+	return false
+}
+
+// growth is by how many bytes every answer makes checkpoints longer.
+func (o *Owner) growth() int {
+	if !o.remembers() {
+		return 0
+	}
+	return 8 + 4*o.e.Task.Model.Dim()
 }

@@ -9,9 +9,9 @@ import (
 	"sotto/tensor"
 )
 
-// baselineFit is the minimiser of the owner's own loss: what an algorithm of personal
+// fit is the minimiser of the owner's own loss: what an algorithm of personal
 // models starts from.
-func (o *Owner) baselineFit() (tensor.Vec, error) {
+func (o alone) fit() (tensor.Vec, error) {
 	e := o.e
 	if _, linear := model.Linear(e.Task.Model); !linear {
 		return nil, e.File.Refuse("model.name", e.File.Model.Name,

@@ -67,10 +67,6 @@ func (o *Owner) Terms() (Terms, error) {
 	if err != nil {
 		return Terms{}, f.At("privacy", err)
 	}
-	growth := 0
-	if o.remembers() {
-		growth = 8 + 4*o.e.Task.Model.Dim()
-	}
 	return Terms{
 		Protocol: Protocol{
 			Algorithm: f.Algorithm.Name,
@@ -89,7 +85,7 @@ func (o *Owner) Terms() (Terms, error) {
 			Batch:            p.Public.ExpectedBatchSize,
 			Rate:             p.Public.SampleRate,
 			Charges:          p.Queries(),
-			CheckpointGrowth: growth,
+			CheckpointGrowth: o.growth(),
 			Noise:            p.Noise,
 			NoiseKind:        f.Privacy.Noise,
 			Curious:          f.Privacy.Curious,

@@ -32,9 +32,9 @@ func (o *Owner) EncodeTokens(tokens []tensor.Vec, run string) ([]byte, error) {
 	return o.encode(run, tensors)
 }
 
-// baselineSteps is how many steps the owner's own model makes, and of what batch: as many
+// steps is how many steps the owner's own model makes, and of what batch: as many
 // as are taken with its records if tokens visit all members alike, each with all of them.
-func (o *Owner) baselineSteps() (steps uint64, batch float64) {
+func (o alone) steps() (steps uint64, batch float64) {
 	f, p := o.e.File, o.plan()
 	if f.Token.Count == 0 {
 		return f.Steps, p.Public.ExpectedBatchSize

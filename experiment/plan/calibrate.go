@@ -37,18 +37,10 @@ type Share struct {
 	Key       string // of the run file, for errors
 }
 
-// Claimer is a publication's own accounting: the noise that it would take, and the
-// epsilon that it would claim. No guarantee follows from either; the ledger charges what
-// is released.
-type Claimer interface {
-	Claim(a *Agent, t *Target) (noise, epsilon float64, err error)
-	String() string // equal strings claim alike for equal agents
-}
-
 // Calibrate finds every agent's noise and the events of its answers. Agents with equal
 // plans share one search. first is the number of agents[0]; the others follow.
 func Calibrate(agents []Agent, first agent.ID, s privacy.Scheme, t Target) error {
-	c := &calibrator{agents: agents, first: first, scheme: s, target: &t, of: map[string]int{}}
+	c := &calibrator{agents: agents, first: first, scheme: s, target: &t, by: t.rule(), of: map[string]int{}}
 	if err := c.group(); err != nil {
 		return err
 	}
@@ -66,7 +58,7 @@ func Calibrate(agents []Agent, first agent.ID, s privacy.Scheme, t Target) error
 		a, lead := &agents[i], &agents[c.of[c.kinds[i]]]
 		a.Noise, a.Own, a.Admitted = lead.Noise, lead.Own, lead.Admitted
 		a.Limited = lead.Limited
-		if t.Claimer != nil {
+		if !c.by.binds() {
 			a.Claim = lead.Claim
 		}
 	}
@@ -82,6 +74,7 @@ type calibrator struct {
 	first  agent.ID
 	scheme privacy.Scheme
 	target *Target
+	by     rule
 	kinds  []string       // by agent: equal plans
 	of     map[string]int // first agent of a kind
 	leads  []int          // those, ascending
@@ -132,9 +125,7 @@ func (c *calibrator) kind(i int) (string, error) {
 	a, t := &c.agents[i], c.target
 	text := fmt.Sprintln(t.Accountant, t.Adjacency, t.Unit, t.Delta, t.Noise, t.Shares, a.Epsilon,
 		a.Public.SampleRate, c.counts(i), c.scheme)
-	if t.Claimer != nil {
-		text += t.Claimer.String()
-	}
+	text += c.by.String()
 	for k, ask := range a.Asks {
 		r, err := a.Release(k)
 		if err != nil {
@@ -162,18 +153,18 @@ type outcome struct {
 // answers that it admits.
 func (c *calibrator) search(i int, kind string) error {
 	a := &c.agents[i]
-	a.Limited = a.Epsilon > 0 && c.target.Claimer == nil
+	a.Limited = a.Epsilon > 0 && c.by.binds()
 	o, ok := found.Load(kind)
 	if !ok {
 		var err error
-		if o, err = c.solve(i); err != nil {
+		if o, err = c.by.solve(c, i); err != nil {
 			return err
 		}
 		found.Store(kind, o)
 	}
 	out := o.(outcome)
 	a.Noise, a.Own, a.Admitted = out.noise, out.own, out.admitted
-	if c.target.Claimer != nil {
+	if !c.by.binds() {
 		a.Claim = out.claim
 	}
 	if a.Noise == 0 { // no query, no cost
@@ -182,12 +173,15 @@ func (c *calibrator) search(i int, kind string) error {
 	return nil
 }
 
-func (c *calibrator) solve(i int) (outcome, error) {
+// budget sets the noise that an agent's epsilon needs.
+type budget struct{}
+
+func (budget) String() string { return "" }
+
+func (budget) binds() bool { return true }
+
+func (budget) solve(c *calibrator, i int) (outcome, error) {
 	a, t := &c.agents[i], c.target
-	if t.Claimer != nil {
-		noise, claim, err := t.Claimer.Claim(a, t)
-		return outcome{noise: noise, claim: claim, admitted: a.Queries()}, err
-	}
 	own, err := c.shares(a)
 	if err != nil {
 		return outcome{}, err

@@ -16,12 +16,6 @@ type Life struct {
 	Free map[string]bool
 }
 
-// asking is implemented by algorithms that ask on a known number of their first wakes,
-// however often they wake; false where they ask on every wake.
-type asking interface {
-	Asking() (wakes uint64, fixed bool)
-}
-
 // Rehearse steps one agent through its life in dimension 1, with answers and messages
 // that are zero, and lists what it asks. Every algorithm's queries depend on public facts
 // only. An algorithm with a fixed number of updates spreads its budget over all of them,
@@ -32,18 +26,13 @@ func Rehearse(f agent.Factory, env agent.Env, life Life) ([]Ask, error) {
 	if err != nil {
 		return nil, err
 	}
-	r := &rehearsal{alg: alg, life: &life}
-	if b, ok := alg.(asking); ok && life.Pacing.Clocked() {
-		if wakes, fixed := b.Asking(); fixed {
-			r.life.Steps = wakes
-		}
-	}
+	r, pace := &rehearsal{alg: alg, life: &life}, paces[life.Pacing]
 	if err := r.step(agent.Input{Kind: agent.Start, View: life.View}); err != nil {
 		return nil, err
 	}
-	r.over = life.Pacing.Clocked() && r.out.Done
+	pace.begin(r)
 	for k := uint64(0); k < r.life.Steps && !r.over; k++ {
-		if err := r.advance(k); err != nil {
+		if err := pace.advance(r, k); err != nil {
 			return nil, err
 		}
 	}
@@ -57,38 +46,6 @@ type rehearsal struct {
 	out  agent.Output
 	asks []Ask
 	over bool // nothing more is going to be asked
-}
-
-// advance makes step k of the agent's life.
-func (r *rehearsal) advance(k uint64) error {
-	view := r.life.View
-	switch r.life.Pacing {
-	case agent.PacingRounds:
-		return r.step(agent.Input{Kind: agent.Round, Round: k, View: view})
-	case agent.PacingTokens:
-		asked := r.count()
-		token := []agent.Message{{Body: tensor.Vec{0}}}
-		err := r.step(agent.Input{Kind: agent.Token, Round: k, View: view, Inbox: token})
-		r.over = r.count() == asked // it has given all that it gives
-		return err
-	}
-	wake := agent.Input{Kind: agent.Wake, Round: k, View: view, Peer: agent.Broadcast}
-	pairs := r.life.Pacing == agent.PacingPairs
-	if pairs {
-		wake.Peer = view.In[0].ID
-	}
-	if err := r.step(wake); err != nil {
-		return err
-	}
-	if pairs {
-		peer := []agent.Message{{From: wake.Peer, Body: tensor.Vec{0, 0}}}
-		met := agent.Input{Kind: agent.Exchange, View: view, Peer: wake.Peer, Inbox: peer}
-		if err := r.step(met); err != nil {
-			return err
-		}
-	}
-	r.over = r.out.Done
-	return nil
 }
 
 // step steps the agent until it has no query left.

@@ -10,7 +10,6 @@ import (
 	"sotto/experiment"
 	"sotto/experiment/forecast"
 	"sotto/experiment/rundir"
-	"sotto/internal/jsonfloat"
 	"sotto/model"
 	"sotto/privacy/account"
 	"sotto/privacy/ledger"
@@ -33,13 +32,9 @@ func (r *Training) finish() (*Result, error) {
 	if err != nil {
 		return nil, err
 	}
-	var score *jsonfloat.Float
-	if len(r.world.scorers) > 0 {
-		v, err := r.score()
-		if err != nil {
-			return nil, err
-		}
-		score = (*jsonfloat.Float)(&v)
+	score, err := r.score()
+	if err != nil {
+		return nil, err
 	}
 	if r.spent, r.charges, err = r.accounts.spentBy(r.Ledgers, false); err != nil {
 		return nil, err

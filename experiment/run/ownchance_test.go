@@ -61,8 +61,8 @@ func TestOwnersHaveTheGraphsOfTheSimulator(t *testing.T) {
 			topology.Validate(g, topology.Claims{Connected: true, DoublyStochastic: true}) != nil {
 			t.Errorf("%s: a roster would state %d links, want %d", name, g.Links(), c.links)
 		}
-		if f.Averaging() != 39 {
-			t.Errorf("%s: %d rounds of averaging, want 39", name, f.Averaging())
+		if experiment.AveragingRounds(f) != 39 {
+			t.Errorf("%s: %d rounds of averaging, want 39", name, experiment.AveragingRounds(f))
 		}
 	}
 }

@@ -54,3 +54,13 @@ func perturbAgent(e *experiment.Experiment, i int, pop Population, public *data.
 	}
 	return records, nil
 }
+
+// release is what training reads: the records themselves, or what was made of them and
+// the charges of every agent for it.
+func release(e *experiment.Experiment, pop Population, workers int) (*data.Dataset, [][]ledger.Record,
+	error) {
+	if !e.File.Mechanism().Perturbs {
+		return pop.Train, nil, nil
+	}
+	return perturb(e, pop, workers)
+}

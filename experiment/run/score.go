@@ -6,6 +6,7 @@ import (
 	"sotto/config"
 	"sotto/experiment"
 	"sotto/experiment/metric"
+	"sotto/internal/jsonfloat"
 	"sotto/oracle"
 	"sotto/privacy"
 	"sotto/privacy/account"
@@ -76,16 +77,20 @@ func (f *scoreFilter) Admit(ev account.Event, times int) error {
 
 // score has every agent release the score of its own model on its own held-out records,
 // and returns their sum over the public number of held-out records: an accuracy, or a
-// mean loss. The order of agents is fixed.
-func (r *Training) score() (float64, error) {
+// mean loss; nil where none is asked for. The order of agents is fixed.
+func (r *Training) score() (*jsonfloat.Float, error) {
+	if len(r.world.scorers) == 0 {
+		return nil, nil
+	}
 	sum, answer := 0., tensor.Vec{0}
 	for i, g := range r.world.scorers {
 		if err := g.Answer(&agent.Query{Oracle: "score", At: r.world.Sim.Model(i)}, answer); err != nil {
-			return 0, fmt.Errorf("score of agent %d: %w", i, err)
+			return nil, fmt.Errorf("score of agent %d: %w", i, err)
 		}
 		sum += float64(answer[0])
 	}
-	return sum / heldRecords(r.e), nil
+	v := jsonfloat.Float(sum / heldRecords(r.e))
+	return &v, nil
 }
 
 // heldRecords is the number of held-out records, from public constants where record

@@ -78,13 +78,10 @@ func Start(e *experiment.Experiment, pop Population, workers int,
 	if workers <= 0 {
 		workers = runtime.GOMAXPROCS(0)
 	}
-	w.trained = pop.Train
 	var released [][]ledger.Record
-	if e.File.Mechanism().Perturbs {
-		var err error
-		if w.trained, released, err = perturb(e, pop, workers); err != nil {
-			return nil, e.File.At("privacy", err)
-		}
+	var err error
+	if w.trained, released, err = release(e, pop, workers); err != nil {
+		return nil, e.File.At("privacy", err)
 	}
 	pool := oracle.NewSplitPool(workers / n) // more workers than agents share their batches
 	for i := range w.agents {
@@ -104,7 +101,6 @@ func Start(e *experiment.Experiment, pop Population, workers int,
 			return nil, err
 		}
 	}
-	var err error
 	w.Sim, err = NewRuntime(e, w.agents, pop.Seed, workers)
 	return w, err
 }

@@ -5,7 +5,6 @@ import (
 
 	"sotto/experiment"
 	"sotto/experiment/forecast"
-	"sotto/experiment/metric"
 	"sotto/experiment/rundir"
 	"sotto/internal/jsonfloat"
 	"sotto/privacy/account"
@@ -29,16 +28,14 @@ func (r *Training) summarize() rundir.Summary {
 		of := rundir.StatsIn(r.rows[len(r.rows)-1], rundir.RMSE)
 		s.RMSE = &of
 	}
-	if rows := r.rows[len(r.rows)-1]; e.File.Evaluate.Estimation {
-		s.Estimation = rundir.NewEstimation(rundir.StatsIn(rows, rundir.EstimationRMSE))
-		for _, row := range rows {
-			if row.Metric == rundir.EstimationRMSE && row.Agent == "all" {
-				s.Estimation.MeanModel = jsonfloat.Float(row.Value)
-			}
-			if row.Metric == metric.NoiseFree {
-				s.Estimation.NoiseFree = (*jsonfloat.Float)(&row.Value)
-			}
+	for _, name := range e.File.Evaluate.Metrics {
+		if s.Metrics == nil {
+			s.Metrics = map[string]rundir.Stats{}
 		}
+		s.Metrics[name] = rundir.StatsIn(r.rows[len(r.rows)-1], name)
+	}
+	if e.File.Evaluate.Estimation {
+		s.Estimation = rundir.EstimationIn(r.rows[len(r.rows)-1])
 	}
 	s.Adversaries = e.File.Adversaries.Text()
 	s.Replication, s.Tuned = e.File.Replication.String(), e.File.Tuned.Text()

@@ -20,6 +20,9 @@ const (
 	// from the hidden vector that generated data were made with. Beside every agent's
 	// own stands, as agent "all", that of the mean of all agents' models.
 	EstimationRMSE = "estimation_rmse"
+	// EstimationNoiseFree is EstimationRMSE of the mean of all agents' iterates without
+	// noise, which a published form puts out.
+	EstimationNoiseFree = "estimation_rmse_noise_free"
 	// ClassAccuracy begins the metric of one class's accuracy; the class's number
 	// follows.
 	ClassAccuracy = "class_accuracy."

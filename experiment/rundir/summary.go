@@ -80,10 +80,19 @@ type Estimation struct {
 	NoiseFree *jsonfloat.Float `json:"noise_free,omitempty"`
 }
 
-// NewEstimation takes the distances over agents from s.
-func NewEstimation(s Stats) *Estimation {
-	f := s.form()
-	return &Estimation{Mean: f.Mean, Min: f.Min, Max: f.Max}
+// EstimationIn finds them among the rows of one round.
+func EstimationIn(rows []Row) *Estimation {
+	f := StatsIn(rows, EstimationRMSE).form()
+	e := &Estimation{Mean: f.Mean, Min: f.Min, Max: f.Max}
+	for _, r := range rows {
+		switch {
+		case r.Metric == EstimationRMSE && r.Agent == "all":
+			e.MeanModel = jsonfloat.Float(r.Value)
+		case r.Metric == EstimationNoiseFree:
+			e.NoiseFree = (*jsonfloat.Float)(&r.Value)
+		}
+	}
+	return e
 }
 
 // PrivacyLine is what one agent, or a group of agents with equal event histories, has
@@ -138,6 +147,8 @@ type Summary struct {
 	// distances from the hidden vector of generated data, where asked for
 	Estimation        *Estimation     `json:"estimation_rmse,omitempty"`
 	ConsensusDistance jsonfloat.Float `json:"consensus_distance"`
+	// of the metrics that [evaluate] metrics names
+	Metrics map[string]Stats `json:"metrics,omitempty"`
 	// noisy accuracy or mean loss of held-out records, charged
 	Score *jsonfloat.Float `json:"score,omitempty"`
 	// how hyper-parameters were found, and what that cost

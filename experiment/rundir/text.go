@@ -3,7 +3,9 @@ package rundir
 import (
 	"fmt"
 	"io"
+	"maps"
 	"math"
+	"slices"
 	"strconv"
 	"strings"
 	"text/tabwriter"
@@ -16,6 +18,43 @@ func (t textTable) row(name, format string, args ...any) {
 	fmt.Fprintf(t, "%s\t%s\n", name, fmt.Sprintf(format, args...))
 }
 
+// stepWords are how the steps of a run are spoken of.
+type stepWords struct {
+	steps string
+	count func(s *Summary) string
+	each  string // format of the seconds of one
+	claim string // what a published claim is, or leaves out
+}
+
+var (
+	roundWords = stepWords{"rounds", func(s *Summary) string {
+		return fmt.Sprint(s.Rounds)
+	}, "%.4f s per round",
+		"what RDP under add-remove gives for one release a round"}
+	wakeWords = stepWords{"wakes",
+		func(s *Summary) string {
+			return fmt.Sprintf("%d of all agents together", s.Rounds)
+		}, "%.3g s per wake",
+		"what was made from training records before the run is not in it"}
+	tokenWords = stepWords{"steps",
+		func(s *Summary) string { return fmt.Sprintf("%d of each token, %d of them", s.Rounds, s.Tokens) },
+		"%.3g s per step",
+		"a clip after the noise, and what was made from training records before the run, are not in it"}
+)
+
+// paceWords are those by the pacing of a summary.
+var paceWords = map[string]*stepWords{"": &roundWords, "wakes": &wakeWords, "pairs": &wakeWords,
+	"tokens": &tokenWords}
+
+// words are those of the run; of a pacing that this program does not know, those of
+// rounds.
+func (s *Summary) words() *stepWords {
+	if w, ok := paceWords[s.Pacing]; ok {
+		return w
+	}
+	return &roundWords
+}
+
 // WriteTable prints s for a person.
 func (s *Summary) WriteTable(w io.Writer) error {
 	t := textTable{tabwriter.NewWriter(w, 0, 4, 2, ' ', 0)}
@@ -23,14 +62,8 @@ func (s *Summary) WriteTable(w io.Writer) error {
 	t.row("algorithm", "%s, %s with %d parameters on %s", s.Algorithm, s.Model, s.Parameters, s.Dataset)
 	t.row("agents", "%d", s.Agents)
 	t.row("graph", "%s", s.Topology.Text())
-	switch {
-	case s.Pacing == "":
-		t.row("rounds", "%d", s.Rounds)
-	case s.Tokens > 0:
-		t.row("steps", "%d of each token, %d of them", s.Rounds, s.Tokens)
-	default:
-		t.row("wakes", "%d of all agents together", s.Rounds)
-	}
+	words := s.words()
+	t.row(words.steps, "%s", words.count(s))
 	s.writeQuality(t)
 	s.writePrivacy(t)
 	t.row("sent per agent", "%s", bytesText(s.BytesSent))
@@ -38,14 +71,7 @@ func (s *Summary) WriteTable(w io.Writer) error {
 		t.row("links", "%d messages, %d dropped, %d late, %d stale, %d one-sided", l.Sent, l.Dropped, l.Late,
 			l.Stale, l.OneSided)
 	}
-	switch {
-	case s.Pacing == "":
-		t.row("time", "%.2f s, %.4f s per round", s.Seconds, s.SecondsPerRound)
-	case s.Tokens > 0:
-		t.row("time", "%.2f s, %.3g s per step", s.Seconds, s.SecondsPerRound)
-	default:
-		t.row("time", "%.2f s, %.3g s per wake", s.Seconds, s.SecondsPerRound)
-	}
+	t.row("time", "%.2f s, "+words.each, s.Seconds, s.SecondsPerRound)
 	t.row("time split", "%s", s.Split.Text())
 	t.row("run directory", "%s", s.Run)
 	if err := t.Flush(); err != nil {
@@ -75,6 +101,10 @@ func (s *Summary) writeQuality(t textTable) {
 			t.row("", "%.4f of the mean iterate without noise, which the published form puts out",
 				float64(*v.NoiseFree))
 		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(s.Metrics)) {
+		m := s.Metrics[name]
+		t.row(name, "%.4g mean over agents, %.4g min, %.4g max", m.Mean, m.Min, m.Max)
 	}
 	if s.Score != nil {
 		t.row("score", "%.4f, noisy, of held-out records", float64(*s.Score))
@@ -106,13 +136,8 @@ func (s *Summary) writePrivacy(t textTable) {
 	if !(s.ClaimedEpsilon > 0) {
 		return
 	}
-	how := "what RDP under add-remove gives for one release a round"
-	switch {
-	case s.Tokens > 0:
-		how = "a clip after the noise, and what was made from training records before the run, are not in it"
-	case s.Pacing != "":
-		how = "what was made from training records before the run is not in it"
-	case strings.Contains(s.Replication, "expectation of a sensitivity"):
+	how := s.words().claim
+	if strings.Contains(s.Replication, "expectation of a sensitivity") {
 		how = "for the whole run, from the expectation of a sensitivity, and of an output without noise"
 	}
 	t.row("claimed epsilon", "%s: no guarantee, %s", FormatEpsilon(float64(s.ClaimedEpsilon)), how)

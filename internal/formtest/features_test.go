@@ -29,7 +29,7 @@ type feature struct {
 func pattern(parts ...string) *regexp.Regexp { return regexp.MustCompile(strings.Join(parts, "|")) }
 
 // branches matches lines that do one thing or another.
-var branches = regexp.MustCompile(`\b(if|case|switch|for)\b|&&|\|\||[!=]=|` +
+var branches = regexp.MustCompile(`\b(if|case|switch)\b|&&|\|\||[!=]=|` +
 	`return .*\b(Has|Lacks|Clocked|InRounds|InTokens)\(`)
 
 // The tables features.go of run files and deviations.go of replications are where
@@ -39,14 +39,14 @@ var runFeatures = []feature{
 		`switch .*\b[pP]acing\b`, `case agent\.Pacing`, `\.(OwnPlans|EveryStep|Walking|ExactNoise)\b`),
 		pattern(`^(features|deviations|pace|clock|tokens)$`)},
 	{"algorithm", pattern(`\b(alg|Algorithm)\.Name *[!=]=`, `switch .*(alg|Algorithm)\.Name`,
-		`\b(Has|Lacks|has|lacks)\(algo\.`), pattern(`^(features|deviations)$`)},
+		`\b(Has|Lacks|has|lacks)\(algo\.`), pattern(`^(features|deviations|sealed)$`)},
 	{"shared noise", pattern(`\.Pairwise\b`, `\.Shared\(\)`, `\bsharedNoise\(`),
-		pattern(`^(sharednoise|features)$`)},
+		pattern(`^(sharednoise|features|deviations)$`)},
 	{"local noise", pattern(`\.Perturbs\b`, `\bTask\.Local\b`, `\bperturb\(`),
 		pattern(`^(localdp|local|perturb|features)$`)},
 	{"replication", pattern(`\bReplication\.(On|Stated)\b`, `\.(NoiseFree|Unjudged|Uncharged|GaussSeidel)\b`,
 		`\.UnbalancedWeights\b`, `\bClaimer\b`),
-		pattern(`^(replication|deviations|residuals|features)$`)},
+		pattern(`^(replication|deviations|residuals|claimer|similar|features)$`)},
 	{"personal models", pattern(`\.\(personal\)`, `\bAgentEpsilon\b`, `\bWarm(Epsilon|Mechanism)\b`),
 		pattern(`^(personal|objective)$`)},
 	{"private iterate", pattern(`\bCheckpointGrowth\b`, `\.Recover\(`, `\.Erase\(`, `\brecover\(`,
@@ -59,11 +59,11 @@ var runFeatures = []feature{
 		pattern(`^(validation|score)$`)},
 	{"owner", pattern(`\bSeats\.(Owned|Self)\b`, `\bMaxRecords\b`, `\bWakesOf\b`, `Clock\.Replay\b`),
 		pattern(`^(owned|clock|features)$`)},
-	{"sealed gate", pattern(`\bSealed\(\)`), nil},
+	{"sealed gate", pattern(`\bSealed\(\)`), pattern(`^sealed$`)},
 	{"count and clips", pattern(`\.Extra\(\)`, `\.Adaptive\(\)`, `\bPartNoise\b`, `\.clip\(\)`),
-		pattern(`^features$`)},
+		pattern(`^(clipping|features)$`)},
 	{"frozen layers", pattern(`\.Backbone\b`, `\bExpand\(`), pattern(`^head$`)},
-	{"optional method", pattern(`\.\(interface ?\{`, `\.\(\*?algo\.`), nil},
+	{"optional method", pattern(`\.\(interface ?\{`, `\.\(\*?algo\.`), pattern(`^(clips|estimation)$`)},
 }
 
 // pacer.go is the one place where paces meet by intent.

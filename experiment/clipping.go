@@ -1,0 +1,28 @@
+package experiment
+
+import (
+	"sotto/agent"
+	"sotto/oracle"
+)
+
+// Clips that change, and the noisy count that some follow.
+
+// Clipped lets an algorithm ask with the run's clips.
+func (e *Experiment) Clipped(bare agent.Algorithm, self agent.ID) agent.Algorithm {
+	p, a := &e.File.Privacy, e.PlanOf(self)
+	return p.Clipped(bare, p.MaxGradNorm, a.Noise/a.Public.ExpectedBatchSize, e.Task.Model.Dim())
+}
+
+// partNoise is the noise of a count beside the gradient, over its clip of 1/2; nil
+// without one.
+func partNoise(p *PrivacyParams) map[string]float64 {
+	if p.Extra() == 0 {
+		return nil
+	}
+	return map[string]float64{oracle.CountPart: 2 * p.Count}
+}
+
+// clips says what oracles have to do with clips.
+func clips(p *PrivacyParams, public *oracle.Public) {
+	public.Rescale, public.Count = p.Adaptive(), p.Extra() > 0
+}
