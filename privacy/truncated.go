@@ -15,7 +15,7 @@ var _ Mechanism = Truncated{}
 // [-Truncation clip, Truncation clip] (Geng, Ding, Guo, Kumar 2020, for Laplace).
 // Outcomes that only one of two neighbors can produce make delta positive whatever
 // epsilon is, and every release adds to it. Scale and truncation for a given epsilon and
-// delta come from account.Bounded, in units of the sensitivity; the closed form published
+// delta are the caller's to choose, in units of the sensitivity; the closed form published
 // for truncated normal noise is wrong by far (its loss on the overlap exceeds epsilon).
 //
 // The noise is sampled by one 64-bit draw against a table of integer weights, on a grid

@@ -1,3 +1,6 @@
+// Package run simulates an experiment: it steps all agents, measures them now and then,
+// keeps a checkpoint, and leaves a run directory. A run that was interrupted goes on from
+// its checkpoint to the same bytes.
 package run
 
 import (

@@ -4,8 +4,8 @@
 // epsilon that holds with a stated confidence. A lower bound above the claim is a bug, in
 // the code or in the claim; a lower bound below it proves nothing.
 //
-// It knows no algorithm and no data set: a [Target] is injected, which package experiment
-// builds from a run file and tests build with planted faults.
+// It knows no algorithm and no data set: a [Target] is injected, which package
+// experiment/attack builds from a run file and tests build with planted faults.
 //
 // Bounds (spec section 16.2):
 //
