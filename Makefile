@@ -4,7 +4,7 @@ export CGO_ENABLED = 0
 export SOTTO_DATA ?= $(CURDIR)/../shared/data
 STATICCHECK = honnef.co/go/tools/cmd/staticcheck@v0.8.2
 # Packages with goroutines, for the race detector (which needs cgo).
-RACE = ./node ./node/p2p ./sim ./bench ./experiment ./experiment/owner ./internal/parallel ./privacy ./privacy/ledger ./oracle ./topology ./cmd/...
+RACE = ./node ./node/p2p ./sim ./bench ./experiment/run ./experiment/sweep ./experiment/tune ./experiment/owner ./internal/parallel ./privacy ./privacy/ledger ./oracle ./topology ./cmd/...
 
 .PHONY: build check fmt vet staticcheck test race bench data module results-check pretrained-check studies
 

@@ -10,8 +10,8 @@
 // (package owner), under audit (package attack). There is no other way to an agent, so
 // that what is planned is what is asked, charged and answered.
 //
-// The package runs nothing. Simulations stand in experiment/run, sweeps and searches above
-// it, and a daemon's seat in experiment/owner.
+// The package runs nothing. Simulations stand in experiment/run, sweeps and searches
+// above it, and a daemon's seat in experiment/owner.
 package experiment
 
 import (

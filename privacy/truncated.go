@@ -15,8 +15,9 @@ var _ Mechanism = Truncated{}
 // [-Truncation clip, Truncation clip] (Geng, Ding, Guo, Kumar 2020, for Laplace).
 // Outcomes that only one of two neighbors can produce make delta positive whatever
 // epsilon is, and every release adds to it. Scale and truncation for a given epsilon and
-// delta are the caller's to choose, in units of the sensitivity; the closed form published
-// for truncated normal noise is wrong by far (its loss on the overlap exceeds epsilon).
+// delta are the caller's to choose, in units of the sensitivity; the closed form
+// published for truncated normal noise is wrong by far (its loss on the overlap exceeds
+// epsilon).
 //
 // The noise is sampled by one 64-bit draw against a table of integer weights, on a grid
 // that gives the table at most 2^15 cells; the value is rounded to the same grid. The law

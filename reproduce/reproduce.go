@@ -3,10 +3,11 @@
 // tables, figures and documents. Each paper is a package of its own below it, and package
 // papers lists them.
 //
-// Most tables and figures are a sweep of runs (package experiment/sweep) and a way to read
-// its rows; statements about convergence are simulations of problems whose constants are
-// known. Sound rows keep the promise that their epsilon states; rows of mode "replication"
-// do what the publication did, and show the epsilon that it claims beside the true one.
+// Most tables and figures are a sweep of runs (package experiment/sweep) and a way to
+// read its rows; statements about convergence are simulations of problems whose constants
+// are known. Sound rows keep the promise that their epsilon states; rows of mode
+// "replication" do what the publication did, and show the epsilon that it claims beside
+// the true one.
 package reproduce
 
 import (

@@ -1,7 +1,7 @@
 // Package attack makes runs the targets of the auditor (package privacy/audit). It plays
 // both worlds of an attacked agent by the very parties that simulations and daemons have,
-// in one process or among real nodes. It also holds the catalogue of published claims that
-// do not hold, and makes images from gradients.
+// in one process or among real nodes. It also holds the catalogue of published claims
+// that do not hold, and makes images from gradients.
 package attack
 
 import (

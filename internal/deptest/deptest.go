@@ -231,3 +231,9 @@ func matches(pattern, imp string) bool {
 func layerOf(pkg string) int {
 	return slices.IndexFunc(layers, func(l []string) bool { return slices.Contains(l, pkg) })
 }
+
+// Layers are the packages from the lowest layer to the highest.
+func Layers() [][]string { return layers }
+
+// Sealed are the packages that see public vectors alone.
+func Sealed() []string { return sealed }
