@@ -2,7 +2,6 @@ package adad2p
 
 import (
 	"fmt"
-	"math"
 	"slices"
 	"sotto/experiment/sweep"
 	"strings"
@@ -36,29 +35,6 @@ func (c adaptiveChoice) push(algorithm string) push {
 func family(form string) string {
 	name, _, _ := strings.Cut(form, " ")
 	return name
-}
-
-// chooseAdaptive returns the setting of the highest accuracy for each budget and family
-// of forms, of runs of searchPushes; of equal ones the first.
-func chooseAdaptive(r pushRows) []adaptiveChoice {
-	var list []adaptiveChoice
-	best := map[[2]string]int{}
-	most := map[[2]string]float64{}
-	for _, p := range searchPushes() {
-		if len(r.Of(p)) == 0 {
-			continue
-		}
-		budget := strings.TrimPrefix(p.noise, "epsilon ")
-		key, accuracy := [2]string{budget, family(p.form)}, r.Accuracy(p).Mean()
-		c := adaptiveChoice{budget, p.form, p.clip, math.Round(p.step.first*p.clip*1e6) / 1e6}
-		if at, ok := best[key]; !ok {
-			best[key], most[key] = len(list), accuracy
-			list = append(list, c)
-		} else if accuracy > most[key] {
-			list[at], most[key] = c, accuracy
-		}
-	}
-	return list
 }
 
 // adaptiveBudgets are the budgets of each algorithm and the families of forms that it is

@@ -1,6 +1,7 @@
 package adad2p
 
 import (
+	"math"
 	"slices"
 	"sotto/experiment/sweep"
 	"strings"
@@ -84,4 +85,27 @@ func TestAdaptive(t *testing.T) {
 			t.Errorf("%q has %d rows, want %d", form, seen[form], times[form])
 		}
 	}
+}
+
+// chooseAdaptive returns the setting of the highest accuracy for each budget and family
+// of forms, of runs of searchPushes; of equal ones the first.
+func chooseAdaptive(r pushRows) []adaptiveChoice {
+	var list []adaptiveChoice
+	best := map[[2]string]int{}
+	most := map[[2]string]float64{}
+	for _, p := range searchPushes() {
+		if len(r.Of(p)) == 0 {
+			continue
+		}
+		budget := strings.TrimPrefix(p.noise, "epsilon ")
+		key, accuracy := [2]string{budget, family(p.form)}, r.Accuracy(p).Mean()
+		c := adaptiveChoice{budget, p.form, p.clip, math.Round(p.step.first*p.clip*1e6) / 1e6}
+		if at, ok := best[key]; !ok {
+			best[key], most[key] = len(list), accuracy
+			list = append(list, c)
+		} else if accuracy > most[key] {
+			list[at], most[key] = c, accuracy
+		}
+	}
+	return list
 }
