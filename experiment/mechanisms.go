@@ -33,7 +33,7 @@ var mechanisms = map[string]*Mechanism{
 	"gaussian": {check: (*PrivacyParams).validateNoise, scheme: gaussianNoise,
 		calibrate: planner.calibrate,
 		Integers:  true, Deployable: true, ExactView: true},
-	"laplace": {check: (*PrivacyParams).validateNoise, scheme: laplaceNoise,
+	"laplace": {check: (*PrivacyParams).validateNoise, scheme: independentNoise,
 		calibrate: planner.calibrate, Clocked: true,
 		Deployable: true, Spread: math.Sqrt2},
 	"decor": {check: (*PrivacyParams).validateNoise, scheme: sharedNoise,
@@ -68,7 +68,8 @@ func gaussianNoise(e *Experiment) (privacy.Scheme, error) {
 	return s, nil
 }
 
-func laplaceNoise(e *Experiment) (privacy.Scheme, error) {
+// independentNoise is every agent's own, by a mechanism whose scale is over the clip.
+func independentNoise(e *Experiment) (privacy.Scheme, error) {
 	return privacy.Independent{Name: e.File.Privacy.Mechanism}, nil
 }
 
