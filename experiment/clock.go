@@ -23,16 +23,27 @@ func clocked(p agent.Pacing, steps uint64) *Pace {
 	return &Pace{
 		Word:     p.String(),
 		OwnPlans: true,
-		keys: paceKeys{"clock", func(f *File) error { return f.doc.Read("clock", &f.Clock) },
-			func(f *File) error { return f.Clock.validate() }},
-		length: paceLength{func(f *File) uint64 {
-			if f.Clock.Wakes == 0 {
-				return f.Run.Rounds * uint64(max(1, f.Topology.Agents))
-			}
-			return f.Clock.Wakes
-		}, func(f *File) uint64 { return f.Steps / uint64(max(1, f.Topology.Agents)) * steps }, wakesEach},
-		plan: pacePlan{func(p planner) error { return p.File.At("clock", p.readReplay()) },
-			planner.rehearseWakes, planner.claimBudgets, nothing},
+		keys: paceKeys{
+			section: "clock",
+			read:    func(f *File) error { return f.doc.Read("clock", &f.Clock) },
+			check:   func(f *File) error { return f.Clock.validate() },
+		},
+		length: paceLength{
+			steps: func(f *File) uint64 {
+				if f.Clock.Wakes == 0 {
+					return f.Run.Rounds * uint64(max(1, f.Topology.Agents))
+				}
+				return f.Clock.Wakes
+			},
+			each: func(f *File) uint64 { return evenShare(f) * steps },
+			own:  wakesEach,
+		},
+		plan: pacePlan{
+			facts:    func(p planner) error { return p.File.At("clock", p.readReplay()) },
+			rehearse: planner.rehearseWakes,
+			claim:    planner.claimBudgets,
+			judge:    nothing,
+		},
 		open:    onlyData,
 		counter: counter{n: 1, whom: "largest owner", worse: math.Max},
 	}

@@ -61,6 +61,7 @@ type pacePlan struct {
 
 func noKeys(*File) error                                { return nil }
 func nothing(planner) error                             { return nil }
+func evenShare(f *File) uint64                          { return f.Steps / uint64(max(1, f.Topology.Agents)) }
 func onlyData(*privacy.Gate, map[string]privacy.Oracle) {}
 func everyRound(f *File) uint64                         { return f.Run.Rounds }
 func allSteps(f *File) uint64                           { return f.Steps }
@@ -69,11 +70,16 @@ func allSteps(f *File) uint64                           { return f.Steps }
 var rounds = Pace{
 	EveryStep:  true,
 	ExactNoise: true,
-	keys:       paceKeys{"", noKeys, noKeys},
-	length:     paceLength{everyRound, allSteps, allSteps},
-	plan: pacePlan{nothing, func(p planner) error {
-		return p.rehearseAlike(plan.Life{Steps: p.File.Steps}, agent.Env{})
-	}, planner.claimAlike, planner.warn},
+	keys:       paceKeys{read: noKeys, check: noKeys},
+	length:     paceLength{steps: everyRound, each: allSteps, own: allSteps},
+	plan: pacePlan{
+		facts: nothing,
+		rehearse: func(p planner) error {
+			return p.rehearseAlike(plan.Life{Steps: p.File.Steps}, agent.Env{})
+		},
+		claim: planner.claimAlike,
+		judge: planner.warn,
+	},
 	open:    onlyData,
 	counter: counter{n: math.Inf(1), whom: "smallest owner", worse: math.Min},
 }

@@ -66,18 +66,25 @@ const noiseQuery = "zero"
 var tokens = Pace{
 	Word:    agent.PacingTokens.String(),
 	Walking: true,
-	keys: paceKeys{"token", func(f *File) error {
-		f.Token = TokenParams{Count: 1, Hops: "secret", Accounting: "local"}
-		return f.doc.Read("token", &f.Token)
-	}, func(f *File) error { return f.Token.validate() }},
-	length: paceLength{everyRound, func(f *File) uint64 {
-		return f.Steps / uint64(max(1, f.Topology.Agents))
-	}, allSteps},
-	plan: pacePlan{nothing, func(p planner) error {
-		n := p.File.Token.Count
-		return p.rehearseAlike(plan.Life{Steps: p.File.Steps * uint64(n), Free: FreeQueries},
-			agent.Env{Tokens: n})
-	}, planner.claimAlike, planner.warn},
+	keys: paceKeys{
+		section: "token",
+		read: func(f *File) error {
+			f.Token = TokenParams{Count: 1, Hops: "secret", Accounting: "local"}
+			return f.doc.Read("token", &f.Token)
+		},
+		check: func(f *File) error { return f.Token.validate() },
+	},
+	length: paceLength{steps: everyRound, each: evenShare, own: allSteps},
+	plan: pacePlan{
+		facts: nothing,
+		rehearse: func(p planner) error {
+			n := p.File.Token.Count
+			return p.rehearseAlike(plan.Life{Steps: p.File.Steps * uint64(n), Free: FreeQueries},
+				agent.Env{Tokens: n})
+		},
+		claim: planner.claimAlike,
+		judge: planner.warn,
+	},
 	open: func(g *privacy.Gate, oracles map[string]privacy.Oracle) {
 		for name := range oracles {
 			g.NoiseOnly(noiseQuery, name)
