@@ -43,6 +43,25 @@ func TestCommands(t *testing.T) {
 	}
 }
 
+func TestFlagAliases(t *testing.T) {
+	c, _, err := newRoot().Find([]string{"node"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := c.ParseFlags([]string{"--local-baseline", "--min-answer-time=3s"}); err != nil {
+		t.Fatal(err)
+	}
+	for name, want := range map[string]string{"alone": "true", "pad": "3s"} {
+		if f := c.Flags().Lookup(name); f == nil || f.Value.String() != want {
+			t.Errorf("--%s is %v, want %s", name, f, want)
+		}
+	}
+	if help := c.UsageString(); strings.Contains(help, "local-baseline") ||
+		!strings.Contains(help, "--alone") {
+		t.Error("help lists a second spelling, or not the first")
+	}
+}
+
 // describeCommands has a line for each command below c, each other name of one, and each
 // flag.
 func describeCommands(c *cobra.Command) []string {

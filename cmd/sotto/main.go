@@ -15,6 +15,7 @@ import (
 	"syscall"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"sotto/config"
 	"sotto/data"
@@ -100,6 +101,9 @@ func isAny(err error, targets ...error) bool {
 	return false
 }
 
+// flagAliases are second spellings of flags, which no help lists.
+var flagAliases = map[string]string{"local-baseline": "alone", "min-answer-time": "pad"}
+
 func newRoot() *cobra.Command {
 	root := &cobra.Command{
 		Use:           "sotto",
@@ -109,6 +113,9 @@ func newRoot() *cobra.Command {
 		Args:          noArgs,
 		RunE:          func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
+	root.SetGlobalNormalizationFunc(func(_ *pflag.FlagSet, name string) pflag.NormalizedName {
+		return pflag.NormalizedName(cmp.Or(flagAliases[name], name))
+	})
 	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return usageError{err} })
 	root.AddCommand(newRun(), newPlan(), newSweep(), newTune(), newReport(), newReproduce(), newExport(),
 		newData(), newTopology(), newAccount(), newLedger(), newAudit(), newKeygen(), newRoster(), newNode(),

@@ -23,6 +23,7 @@ type Document struct {
 	file string
 	raw  map[string]any
 	line map[string]int    // by dotted key
+	also map[string]int    // the line of a key that has its second spelling, under that spelling
 	from map[string]string // keys that did not come from the file: "--set", "sweep"
 	used map[string]*Section
 }
@@ -33,6 +34,7 @@ func Parse(file string, b []byte) (*Document, error) {
 		file: file,
 		raw:  map[string]any{},
 		line: map[string]int{},
+		also: map[string]int{},
 		from: map[string]string{},
 		used: map[string]*Section{},
 	}
@@ -46,6 +48,9 @@ func Parse(file string, b []byte) (*Document, error) {
 		return nil, fmt.Errorf("%s: not valid TOML: %w", file, err)
 	}
 	d.index(b)
+	if err := d.respell(); err != nil {
+		return nil, err
+	}
 	return d, nil
 }
 
@@ -70,6 +75,9 @@ func (d *Document) index(b []byte) {
 			table = key
 		} else {
 			key = Dotted(table, key)
+		}
+		if first := FirstSpelling(key); first != key {
+			d.also[key], key = row, first
 		}
 		d.line[key] = row
 	}
@@ -133,6 +141,7 @@ func (d *Document) Set(from, assignment string) error {
 	if err := toml.Unmarshal([]byte("v = "+text), &v); err != nil {
 		v.V = strings.TrimSpace(text)
 	}
+	key = FirstSpelling(key)
 	at := d.raw
 	parts := strings.Split(key, ".")
 	for i, part := range parts[:len(parts)-1] {
@@ -152,6 +161,10 @@ func (d *Document) Set(from, assignment string) error {
 	}
 	at[parts[len(parts)-1]] = v.V
 	d.from[key] = from
+	if err := d.respell(); err != nil { // the value may be a table
+		err.File, err.Line = from, 0
+		return err
+	}
 	return nil
 }
 

@@ -101,7 +101,7 @@ func Parse(file string, b []byte, set, axes []string) (*Sweep, error) {
 			return nil, &config.Error{File: "--sweep", Found: fmt.Sprintf("%q", a),
 				Allowed: "key=value,value,..."}
 		}
-		lists[key] = strings.Split(list, ",")
+		lists[runfile.FirstSpelling(key)] = strings.Split(list, ",")
 	}
 	if len(lists) == 0 {
 		return nil, doc.Locate("", config.Bad(experiment.SweepSection, "nothing to vary",
@@ -147,7 +147,7 @@ func product(cells []Cell, key string, values []string) []Cell {
 // with a key b.
 func flatten(lists map[string][]string, prefix string, m map[string]any) error {
 	for _, key := range slices.Sorted(maps.Keys(m)) {
-		full := runfile.Dotted(prefix, key)
+		full := runfile.FirstSpelling(runfile.Dotted(prefix, key))
 		switch v := m[key].(type) {
 		case map[string]any:
 			if err := flatten(lists, full, v); err != nil {
@@ -156,6 +156,9 @@ func flatten(lists map[string][]string, prefix string, m map[string]any) error {
 		case []any:
 			if len(v) == 0 {
 				return config.Bad(full, "an empty list", "one value or more")
+			}
+			if lists[full] != nil {
+				return config.Bad(full, "two lists", "one list, under one spelling of the key")
 			}
 			for _, x := range v {
 				b, err := toml.Marshal(map[string]any{"v": x})

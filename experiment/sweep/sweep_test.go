@@ -180,6 +180,30 @@ func TestSweepReplacesForeignRows(t *testing.T) {
 	}
 }
 
+// Axes of either spelling, of a file and of a flag, are one axis.
+func TestSweepOfSecondSpellings(t *testing.T) {
+	base := strings.Split(tinySweep, "[sweep]")[0]
+	var files []string
+	for _, tc := range []struct {
+		section string
+		axes    []string
+	}{
+		{"[sweep]\nevaluate.parameter_rmse = [false]", nil},
+		{"[sweep]\n\"evaluate.estimation\" = [false]", nil},
+		{"[sweep]\nevaluate.estimation = [true, false]", []string{"evaluate.parameter_rmse=false"}},
+	} {
+		s, err := Parse("f.toml", []byte(base+tc.section), nil, tc.axes)
+		if err != nil {
+			t.Fatal(err)
+		}
+		files = append(files, fmt.Sprint(s.Axes, s.cells))
+	}
+	if files[0] != files[1] || files[0] != files[2] ||
+		!strings.Contains(files[0], "evaluate.estimation=false") {
+		t.Error(files)
+	}
+}
+
 func TestBadSweeps(t *testing.T) {
 	base := strings.Split(tinySweep, "[sweep]")[0]
 	for name, tc := range map[string]struct {
@@ -193,6 +217,8 @@ func TestBadSweeps(t *testing.T) {
 		"not a section":   {"", []string{"seed"}, ""},
 		"too many cells": {"", []string{"seed=" + strings.Repeat("1,", 1200) + "1",
 			"rounds=" + strings.Repeat("1,", 1200) + "1"}, "sweep.seed"},
+		"two spellings": {"[sweep]\ntopology.activation = [\"pairwise\"]\ntopology.wake = [\"pair\"]", nil,
+			"sweep.topology.wake"},
 		"bad value": {"[sweep]\nrounds = [-1, 5]", nil, "rounds"},
 	} {
 		_, err := Parse("f.toml", []byte(base+tc.section), nil, tc.axes)

@@ -92,7 +92,7 @@ func (d *dimension) ends() []string {
 // readSpace reads a [tune.space] table, in which "a.b = {...}" is a table a with a key b.
 func readSpace(into map[string]dimension, prefix string, table map[string]any) error {
 	for _, key := range slices.Sorted(maps.Keys(table)) {
-		full := runfile.Dotted(prefix, key)
+		full := runfile.FirstSpelling(runfile.Dotted(prefix, key))
 		sub, ok := table[key].(map[string]any)
 		if !ok {
 			return config.Bad(full, table[key], "a table with one of "+kindList())
@@ -120,6 +120,9 @@ func readSpace(into map[string]dimension, prefix string, table map[string]any) e
 		d, err := newDimension(full, kind, texts)
 		if err != nil {
 			return err
+		}
+		if _, two := into[full]; two {
+			return config.Bad(full, "two tables", "one table, under one spelling of the key")
 		}
 		into[full] = d
 	}
@@ -200,6 +203,7 @@ func parseSpaceFlag(flag string) (dimension, error) {
 		return dimension{}, &config.Error{File: "--tune", Found: fmt.Sprintf("%q", flag),
 			Allowed: "key=log:low:high, key=uniform:low:high, key=integer:low:high or key=value,value,..."}
 	}
+	key = runfile.FirstSpelling(key)
 	kind, ends, ok := strings.Cut(text, ":")
 	if _, known := spaceKinds[kind]; ok && known && kind != "choice" {
 		return newDimension(key, kind, strings.Split(ends, ":"))
