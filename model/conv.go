@@ -13,12 +13,17 @@ const (
 // position. Patches are gathered in blocks of at most 256 positions, which are multiplied
 // with the weights.
 type conv2d struct {
+	geometry
 	name     string
-	window   tensor.Window // over the image with its padding
-	padding  int
-	filters  int
-	bias     bool
 	standard bool // weights are standardised before they are used: see standardize
+}
+
+// geometry is where the patches, weights and results of a convolution lie.
+type geometry struct {
+	window  tensor.Window // over the image with its padding
+	padding int
+	filters int
+	bias    bool
 }
 
 var (
@@ -26,16 +31,16 @@ var (
 	_ preparer = (*conv2d)(nil)
 )
 
-func (c *conv2d) height() int    { return c.window.Height - 2*c.padding }
-func (c *conv2d) width() int     { return c.window.Width - 2*c.padding }
-func (c *conv2d) taps() int      { return c.window.Taps() }
-func (c *conv2d) positions() int { return c.window.Positions() }
-func (c *conv2d) weights() int   { return c.taps() * c.filters }
+func (c *geometry) height() int    { return c.window.Height - 2*c.padding }
+func (c *geometry) width() int     { return c.window.Width - 2*c.padding }
+func (c *geometry) taps() int      { return c.window.Taps() }
+func (c *geometry) positions() int { return c.window.Positions() }
+func (c *geometry) weights() int   { return c.taps() * c.filters }
 
 // turned is the geometry of the input gradient of a convolution of stride 1: a
 // convolution of dy with the filters turned round. ok is false where the input gradient
 // is formed by adding patches instead.
-func (c *conv2d) turned() (window tensor.Window, padding int, ok bool) {
+func (c *geometry) turned() (window tensor.Window, padding int, ok bool) {
 	w := c.window
 	padding = w.Kernel - 1 - c.padding
 	return tensor.Window{
@@ -44,7 +49,7 @@ func (c *conv2d) turned() (window tensor.Window, padding int, ok bool) {
 	}, padding, w.Stride == 1 && padding >= 0
 }
 
-func (c *conv2d) params() int {
+func (c *geometry) params() int {
 	if c.bias {
 		return c.weights() + c.filters
 	}
@@ -220,24 +225,24 @@ func mulPanels(dst tensor.Mat, a operand, weights panels, lo, n, rows int, add b
 // Shared scratch holds the weights that forward uses in panels, then those of the input
 // gradient, then what standardize keeps.
 
-func (c *conv2d) forwardPanels(p *pass) []float32 {
+func (c *geometry) forwardPanels(p *pass) []float32 {
 	return p.shared[:panelled(c.taps(), c.filters)]
 }
 
 // turnedWeights are in panels where the input gradient is a convolution, else a filters x
 // taps matrix.
-func (c *conv2d) turnedWeights(p *pass) []float32 {
+func (c *geometry) turnedWeights(p *pass) []float32 {
 	return p.shared[panelled(c.taps(), c.filters):][:c.turnedSize()]
 }
 
-func (c *conv2d) turnedSize() int {
+func (c *geometry) turnedSize() int {
 	if w, _, ok := c.turned(); ok {
 		return panelled(w.Taps(), c.window.Channels)
 	}
 	return c.weights()
 }
 
-func (c *conv2d) standardRoom(p *pass) arena {
+func (c *geometry) standardRoom(p *pass) arena {
 	return arena{p.shared[panelled(c.taps(), c.filters)+c.turnedSize():]}
 }
 
@@ -270,7 +275,7 @@ func (c *conv2d) prepare(p *pass, gradient bool) {
 
 // halfWeights is the number of weights that are kept in bfloat16 as well: those in
 // panels.
-func (c *conv2d) halfWeights() int {
+func (c *geometry) halfWeights() int {
 	n := panelled(c.taps(), c.filters)
 	if _, _, ok := c.turned(); ok {
 		n += c.turnedSize()
@@ -279,7 +284,7 @@ func (c *conv2d) halfWeights() int {
 }
 
 // panels returns weights with their half-precision copies, which lie from at on.
-func (c *conv2d) panels(p *pass, full []float32, at int) panels {
+func (c *geometry) panels(p *pass, full []float32, at int) panels {
 	if p.half == nil {
 		return panels{full: full}
 	}
@@ -287,7 +292,7 @@ func (c *conv2d) panels(p *pass, full []float32, at int) panels {
 }
 
 // turn writes the weights of the input gradient.
-func (c *conv2d) turn(dst, weights []float32) {
+func (c *geometry) turn(dst, weights []float32) {
 	w, _, ok := c.turned()
 	channels, count := c.window.Channels, c.window.Kernel*c.window.Kernel
 	for tap := range count {

@@ -30,7 +30,7 @@ func (c *conv2d) norm() string {
 
 // ones is 1 where the bias goes with the slice of taps that begins at lo: its gradient is
 // that of a tap that is always 1.
-func (c *conv2d) ones(lo, n int) int {
+func (c *geometry) ones(lo, n int) int {
 	if c.bias && lo+n == c.taps() {
 		return 1
 	}
@@ -38,7 +38,7 @@ func (c *conv2d) ones(lo, n int) int {
 }
 
 // patches gathers a block; with the last slice a column of ones for the bias.
-func (c *conv2d) patches(p *pass, s span, data []float32, stride, lo, n int) tensor.Mat {
+func (c *geometry) patches(p *pass, s span, data []float32, stride, lo, n int) tensor.Mat {
 	one := c.ones(lo, n)
 	block := matrix(p.temp, 0, s.positions, n+one)
 	s.gather(block, data, stride, &c.window, lo, n)
@@ -51,7 +51,7 @@ func (c *conv2d) patches(p *pass, s span, data []float32, stride, lo, n int) ten
 }
 
 // patches16 is patches in bfloat16.
-func (c *conv2d) patches16(p *pass, s span, data bordered, lo, n int) tensor.MatBF16 {
+func (c *geometry) patches16(p *pass, s span, data bordered, lo, n int) tensor.MatBF16 {
 	one := c.ones(lo, n)
 	block := p.block16(s.positions, n+one)
 	s.gather16(block, data.half, data.stride, &c.window, lo, n)
@@ -65,7 +65,7 @@ func (c *conv2d) patches16(p *pass, s span, data bordered, lo, n int) tensor.Mat
 
 // room parts temp: behind the patches two slices of a gradient, two Gram matrices, and
 // padded images.
-func (c *conv2d) room(p *pass) (first, second, gram, images []float32) {
+func (c *geometry) room(p *pass) (first, second, gram, images []float32) {
 	n := slice(c.taps(), c.filters)
 	a := arena{p.temp[blockPositions*(n+1):]}
 	return a.take((n + 1) * c.filters), a.take((n + 1) * c.filters),
@@ -74,7 +74,7 @@ func (c *conv2d) room(p *pass) (first, second, gram, images []float32) {
 
 // sliceGradient sets dst to the gradient of the weights of taps lo to lo+n, and of the
 // bias with the last ones, summed over images count from row on. data holds these images.
-func (c *conv2d) sliceGradient(dst tensor.Mat, p *pass, row, count int, data bordered, lo, n int) {
+func (c *geometry) sliceGradient(dst tensor.Mat, p *pass, row, count int, data bordered, lo, n int) {
 	add := false
 	for s, ok := (span{}).next(&c.window, count); ok; s, ok = s.next(&c.window, count) {
 		c.blockGradient(dst, p, s, row, data, lo, n, add)
@@ -83,7 +83,7 @@ func (c *conv2d) sliceGradient(dst tensor.Mat, p *pass, row, count int, data bor
 }
 
 // blockGradient sets dst to the part of one block in that gradient, or adds it.
-func (c *conv2d) blockGradient(dst tensor.Mat, p *pass, s span, row int, data bordered, lo, n int, add bool) {
+func (c *geometry) blockGradient(dst tensor.Mat, p *pass, s span, row int, data bordered, lo, n int, add bool) {
 	at := (row+s.image)*c.positions() + s.first
 	if p.half == nil {
 		tensor.MulTN(dst, c.patches(p, s, data.full, data.stride, lo, n),

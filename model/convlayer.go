@@ -44,11 +44,8 @@ func (b *builder) conv(name string, p ConvParams, standard bool) error {
 		return config.Bad("kernel", p.Kernel, "filters of at least 2 weights, which have a variance")
 	}
 	b.layers = append(b.layers, &conv2d{
+		geometry: geometry{window: w, padding: p.Padding, filters: p.Filters, bias: p.Bias},
 		name:     name,
-		window:   w,
-		padding:  p.Padding,
-		filters:  p.Filters,
-		bias:     p.Bias,
 		standard: standard,
 	})
 	b.at = extent{w.Rows, w.Cols, p.Filters}

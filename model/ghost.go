@@ -99,7 +99,7 @@ func spread(squares []float64, most float64) float64 {
 }
 
 // bound is the formula above. blocks is the number of chains of a dot product of patches.
-func (c *conv2d) bound(ga, gb tensor.Mat, a2, b2 []float64, blocks int) float64 {
+func (c *geometry) bound(ga, gb tensor.Mat, a2, b2 []float64, blocks int) float64 {
 	var sum, s, sumA, sumB float64
 	for i := range a2 {
 		row := gb.Row(i)

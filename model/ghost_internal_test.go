@@ -18,8 +18,7 @@ type gramCase struct {
 
 func newGramCase(t *rapid.T, w *Workspace) gramCase {
 	channels, filters := rapid.IntRange(3, 400).Draw(t, "channels"), rapid.IntRange(8, 40).Draw(t, "filters")
-	c := &conv2d{
-		name: "conv2d",
+	c := &conv2d{name: "conv2d", geometry: geometry{
 		window: tensor.Window{
 			Height:   3,
 			Width:    2,
@@ -30,7 +29,7 @@ func newGramCase(t *rapid.T, w *Workspace) gramCase {
 			Cols:     1,
 		},
 		filters: filters, bias: rapid.Bool().Draw(t, "bias"),
-	}
+	}}
 	n := compose(softmaxCrossEntropy, false, c)
 	n.bind(w, make(tensor.Vec, n.dim), 1, true)
 	p := &w.passes[0]

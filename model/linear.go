@@ -53,10 +53,10 @@ func (l linear) forward(p *pass) {
 // sum is the layer as a convolution over one position: for records of several rows, which
 // share the weights as positions do.
 func (l linear) sum() conv2d {
-	return conv2d{
+	return conv2d{geometry: geometry{
 		window:  tensor.Window{Height: 1, Width: 1, Channels: l.in, Kernel: 1, Stride: 1, Rows: 1, Cols: 1},
 		filters: l.out, bias: l.bias,
-	}
+	}}
 }
 
 func (l linear) keeps(views int) bool {

@@ -28,22 +28,32 @@ const (
 // gradient (2^-24 for each element) and of its norm cannot lead above it.
 const clipShrink = 1e-5
 
-// network is a slice of layers with a loss on top. A layer's input is the output of the
-// one before, or of an earlier one where a residual block has two branches.
+// network is a stack of layers with a loss on top.
 type network struct {
+	stack
+	loss    loss
+	targets bool // the loss reads Targets, not Labels
+	inputs  bool // the loss reads neither: the target is the sample itself
+	glm     *GLM // of a generalized linear model
+}
+
+// stack is layers, where their parameters lie in a vector, and where what they compute
+// lies in a workspace. A layer's input is the output of the one before, or of an earlier
+// one where a residual block has two branches.
+type stack struct {
 	layers  []layer
 	wires   []wire
 	offsets []int // of each layer's parameters
 	dim     int
 	outputs int
-	loss    loss
-	targets bool // the loss reads Targets, not Labels
-	inputs  bool // the loss reads neither: the target is the sample itself
 	half    bool // products are in bfloat16: see WithPrecision
 	rows    int  // of a chunk
-	glm     *GLM // of a generalized linear model
+	scratch
+}
 
-	perRow, perCall, ints int // scratch: float32 for each row, for a call, int32 for each row
+// scratch is the memory that a stack needs.
+type scratch struct {
+	perRow, perCall, ints int // float32 for each row, for a call, int32 for each row
 	temp, tempRow         int
 	doubles               int
 }
@@ -72,7 +82,7 @@ func compose(l loss, targets bool, layers ...layer) *network {
 }
 
 // measure adds up what the layers need.
-func (n *network) measure() {
+func (n *stack) measure() {
 	for i, x := range n.layers {
 		s := x.size()
 		in := n.layers[0].size().in
@@ -96,7 +106,7 @@ func (n *network) measure() {
 	n.rows = n.chooseRows()
 }
 
-func (n *network) chooseRows() int {
+func (n *stack) chooseRows() int {
 	rows, each := chunkRows, n.perRow+n.tempRow
 	for n.dim <= cacheFloats && rows > cacheRows && rows*each > cacheFloats {
 		rows /= 2
@@ -109,7 +119,7 @@ func (n *network) chooseRows() int {
 
 // add appends layers that begin with the output of layer from; residual blocks as their
 // parts: fork, the inner layers, the projection if any, join.
-func (n *network) add(layers []layer, from int) {
+func (n *stack) add(layers []layer, from int) {
 	for _, l := range layers {
 		if b, ok := l.(residual); ok {
 			at := len(n.layers)
@@ -129,7 +139,7 @@ func (n *network) add(layers []layer, from int) {
 	}
 }
 
-func (n *network) put(l layer, from, skip int) {
+func (n *stack) put(l layer, from, skip int) {
 	n.layers = append(n.layers, l)
 	n.wires = append(n.wires, wire{from, skip})
 }
@@ -147,7 +157,7 @@ func (n *network) Init(dst tensor.Vec, r Source) {
 }
 
 // part returns the parameters of layer i in v.
-func (n *network) part(v tensor.Vec, i int) tensor.Vec {
+func (n *stack) part(v tensor.Vec, i int) tensor.Vec {
 	end := n.dim
 	if i+1 < len(n.offsets) {
 		end = n.offsets[i+1]
@@ -183,7 +193,7 @@ func (n *network) checkInput(x tensor.Mat) {
 }
 
 // chunk returns the number of rows of a chunk of records of the given number of rows.
-func (n *network) chunk(views int) int {
+func (n *stack) chunk(views int) int {
 	records, kept := max(1, n.rows/views), n.kept(views)
 	for records > 1 && records*kept > keptFloats {
 		records /= 2
@@ -192,7 +202,7 @@ func (n *network) chunk(views int) int {
 }
 
 // kept returns the elements that are kept for each record.
-func (n *network) kept(views int) (sum int) {
+func (n *stack) kept(views int) (sum int) {
 	for _, l := range n.layers {
 		if n.keeps(l, views) {
 			sum += l.size().params
@@ -202,7 +212,7 @@ func (n *network) kept(views int) (sum int) {
 }
 
 // bind lays the scratch of w out for this network. Without gradient, views is 1.
-func (n *network) bind(w *Workspace, theta tensor.Vec, views int, gradient bool) {
+func (n *stack) bind(w *Workspace, theta tensor.Vec, views int, gradient bool) {
 	checkLen("parameters", len(theta), n.dim)
 	capacity, kept := n.chunk(views), 0
 	if gradient {
@@ -249,7 +259,7 @@ func (n *network) bind(w *Workspace, theta tensor.Vec, views int, gradient bool)
 
 // branch wires the second outputs of forks and inputs of joins. A fork's own output is
 // its input, so that its y is free for the gradient that comes back from a projection.
-func (n *network) branch(w *Workspace) {
+func (n *stack) branch(w *Workspace) {
 	for i, l := range n.layers {
 		p, to := &w.passes[i], n.wires[i].skip
 		switch l.(type) {
@@ -269,7 +279,7 @@ func (n *network) branch(w *Workspace) {
 }
 
 // keeps says whether the network needs a gradient of each record for layer l.
-func (n *network) keeps(l layer, views int) bool {
+func (n *stack) keeps(l layer, views int) bool {
 	if v, ok := l.(viewed); ok {
 		return v.keeps(views)
 	}

@@ -47,7 +47,7 @@ func (linear) halfWeights() int { return 0 }
 
 // halfMemory returns memory for the weights of all layers, and for the inputs and output
 // gradients of a chunk.
-func (n *network) halfMemory(w *Workspace, rows int) []uint16 {
+func (n *stack) halfMemory(w *Workspace, rows int) []uint16 {
 	if !n.half {
 		return nil
 	}
