@@ -33,7 +33,7 @@ func tryLive(t *testing.T, set ...string) (*audit.Target, error) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	e, err := f.Build("")
+	e, err := f.BuildWith("", drawn)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"sotto/algo"
+	"sotto/data"
 	"sotto/experiment"
 	"sotto/experiment/experimenttest"
 	"sotto/privacy/account"
@@ -79,13 +80,17 @@ var localSet = []string{"privacy.mechanism=local-dp", "privacy.accountant=pld", 
 // few makes the small run smaller.
 var few = []string{"data.train=100", "data.test=10", "privacy.batch_size=5", "privacy.target_delta=1e-3"}
 
+// drawn holds generated data that tests have in common: what is drawn once is never
+// changed.
+var drawn = data.NewCache()
+
 func fileRun(name, text string, set ...string) func() (*experiment.Experiment, error) {
 	return func() (*experiment.Experiment, error) {
 		f, err := experiment.Parse(name, []byte(text), set)
 		if err != nil {
 			return nil, err
 		}
-		return f.Build("")
+		return f.BuildWith("", drawn)
 	}
 }
 
@@ -152,7 +157,7 @@ func TestClaim12(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	e, err := f.Build("")
+	e, err := f.BuildWith("", drawn)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -62,7 +62,7 @@ func TestRobustMixingSurvivesAnAdversary(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		e, err := f.Build("")
+		e, err := f.BuildWith("", drawn)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -103,7 +103,7 @@ func TestBadAdversaries(t *testing.T) {
 	} {
 		f, err := experiment.Parse("small.toml", []byte(small), c.set)
 		if err == nil {
-			_, err = f.Build("")
+			_, err = f.BuildWith("", drawn)
 		}
 		var e *config.Error
 		if !errors.As(err, &e) || e.Key != c.key || e.File == "" {

@@ -63,7 +63,7 @@ func TestArrivalByHand(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	e, err := f.Build("")
+	e, err := f.BuildWith("", drawn)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -150,7 +150,7 @@ func arrivalCases(t *testing.T, name string, set ...string) *experiment.Experime
 	if err != nil {
 		t.Fatal(err)
 	}
-	e, err := f.Build("")
+	e, err := f.BuildWith("", drawn)
 	if err != nil {
 		t.Fatalf("%s: %v", name, err)
 	}

@@ -20,7 +20,7 @@ func tinyEncoder(t *testing.T, rounds, agents int, graph, algorithm string, step
 	if err != nil {
 		t.Fatal(err)
 	}
-	e, err := f.Build("")
+	e, err := f.BuildWith("", drawn)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -19,7 +19,7 @@ func averages(t *testing.T, set ...string) *experiment.Experiment {
 	if err != nil {
 		t.Fatal(err)
 	}
-	e, err := f.Build("")
+	e, err := f.BuildWith("", drawn)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -190,7 +190,7 @@ func TestAverageBadInput(t *testing.T) {
 	} {
 		f, err := experiment.Parse("average.toml", []byte(averageFile), set)
 		if err == nil {
-			_, err = f.Build("")
+			_, err = f.BuildWith("", drawn)
 		}
 		if err == nil || !strings.Contains(err.Error(), strings.Fields(key)[0]) {
 			t.Errorf("%s: %v", key, err)

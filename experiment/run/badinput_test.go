@@ -86,7 +86,7 @@ func TestBadRunFiles(t *testing.T) {
 		f, err := experiment.Parse("small.toml", []byte(text), tc.set)
 		var e *experiment.Experiment
 		if err == nil {
-			if e, err = f.Build(""); err == nil {
+			if e, err = f.BuildWith("", drawn); err == nil {
 				_, err = Start(e, Own(e), 1, nil)
 			}
 		}
@@ -104,12 +104,12 @@ func TestBadRunFiles(t *testing.T) {
 
 func TestDeltaMustBeBelowOneOverN(t *testing.T) {
 	// Five agents with 100 records each.
-	_, err := parse(t, "privacy.target_delta=0.01").Build("")
+	_, err := parse(t, "privacy.target_delta=0.01").BuildWith("", drawn)
 	var bad *config.Error
 	if !errors.Is(err, privacy.ErrRefused) || !errors.As(err, &bad) || bad.Key != "privacy.target_delta" {
 		t.Fatalf("delta = 1/n: %v", err)
 	}
-	if _, err := parse(t, "privacy.target_delta=0.0099").Build(""); err != nil {
+	if _, err := parse(t, "privacy.target_delta=0.0099").BuildWith("", drawn); err != nil {
 		t.Errorf("delta below 1/n: %v", err)
 	}
 	if r := train(t, build(t, "privacy.target_delta=0.005"),
@@ -127,11 +127,11 @@ func TestDeltaMustBeBelowOneOverN(t *testing.T) {
 	}
 	// Under add-remove n comes from public constants: 20 / 0.1 = 200.
 	add := []string{"privacy.adjacency=add-remove", "privacy.sample_rate=0.1"}
-	if _, err := parse(t, append(add, "privacy.target_delta=0.005")...).Build(""); !errors.Is(err,
+	if _, err := parse(t, append(add, "privacy.target_delta=0.005")...).BuildWith("", drawn); !errors.Is(err,
 		privacy.ErrRefused) {
 		t.Errorf("add-remove, delta = 1/200: %v", err)
 	}
-	if _, err := parse(t, append(add, "privacy.target_delta=0.004")...).Build(""); err != nil {
+	if _, err := parse(t, append(add, "privacy.target_delta=0.004")...).BuildWith("", drawn); err != nil {
 		t.Errorf("add-remove, delta below 1/200: %v", err)
 	}
 }

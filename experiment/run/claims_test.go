@@ -94,7 +94,7 @@ func TestClaim05(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		_, err = f.Build("")
+		_, err = f.BuildWith("", drawn)
 		var bad *config.Error
 		if refused := errors.As(err, &bad) && bad.Key == "topology.weights"; refused == switched ||
 			switched && err != nil {
@@ -287,7 +287,7 @@ func TestClaimedAndTrueEpsilon(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		e, err := f.Build("")
+		e, err := f.BuildWith("", drawn)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -321,7 +321,7 @@ func TestMicroBatchesAreCharged(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	e, err := f.Build("")
+	e, err := f.BuildWith("", drawn)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -98,7 +98,7 @@ func TestPushRefusals(t *testing.T) {
 	} {
 		f, err := experiment.Parse("small.toml", []byte(small), set)
 		if err == nil {
-			_, err = f.Build("")
+			_, err = f.BuildWith("", drawn)
 		}
 		var bad *config.Error
 		if !errors.As(err, &bad) || bad.Key != key {

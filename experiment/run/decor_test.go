@@ -92,7 +92,7 @@ func TestDecorBadInput(t *testing.T) {
 	} {
 		f, err := experiment.Parse("decor.toml", []byte(averageFile), set)
 		if err == nil {
-			_, err = f.Build("")
+			_, err = f.BuildWith("", drawn)
 		}
 		if err == nil || !strings.Contains(err.Error(), key) {
 			t.Errorf("%s: %v", key, err)

@@ -38,7 +38,7 @@ on = "own"
 	if err != nil {
 		t.Fatal(err)
 	}
-	e, err := f.Build("")
+	e, err := f.BuildWith("", drawn)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -73,7 +73,7 @@ func TestTrainLayersRefuses(t *testing.T) {
 		"views": {[]string{"model.train_layers=1", "model.init_from=" + path, "data.augmentations=2",
 			"data.augment_shift=1"}, "data.augmentations"},
 	} {
-		_, err := parse(t, tc.set...).Build("")
+		_, err := parse(t, tc.set...).BuildWith("", drawn)
 		var e *config.Error
 		if !errors.As(err, &e) || e.Key != tc.key {
 			t.Errorf("%s: %v", name, err)

@@ -138,7 +138,7 @@ func TestScoreIsReleasedAndCharged(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		e, err := f.Build("")
+		e, err := f.BuildWith("", drawn)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -186,13 +186,13 @@ func TestScoreIsReleasedAndCharged(t *testing.T) {
 func TestDeltaCountsHeldOutRecords(t *testing.T) {
 	for delta, refused := range map[string]bool{"0.0101": true, "0.0099": false} { // 1/n is 0.01
 		_, err := parse(t, "privacy.target_epsilon=0", "privacy.noise_multiplier=2", "privacy.batch_size=5",
-			"evaluate.validation=0.8", "privacy.target_delta="+delta).Build("")
+			"evaluate.validation=0.8", "privacy.target_delta="+delta).BuildWith("", drawn)
 		if errors.Is(err, privacy.ErrRefused) != refused || !refused && err != nil {
 			t.Errorf("delta %s with 100 records of which 20 train: %v", delta, err)
 		}
 		_, err = parse(t, "privacy.target_epsilon=0", "privacy.noise_multiplier=2",
 			"privacy.adjacency=add-remove", "privacy.sample_rate=0.25", "privacy.batch_size=5",
-			"evaluate.validation=0.8", "privacy.target_delta="+delta).Build("")
+			"evaluate.validation=0.8", "privacy.target_delta="+delta).BuildWith("", drawn)
 		if errors.Is(err, privacy.ErrRefused) != refused || !refused && err != nil {
 			t.Errorf("add-remove, delta %s with 5/0.25 training records: %v", delta, err)
 		}

@@ -95,7 +95,7 @@ func TestInitFromARun(t *testing.T) {
 	}
 	var bad *config.Error
 	if _, err := parse(t, "model.init_from="+path, "model.init_digest="+
-		e.File.Model.InitDigest).Build(""); !errors.As(err, &bad) || bad.Key != "model.init_digest" {
+		e.File.Model.InitDigest).BuildWith("", drawn); !errors.As(err, &bad) || bad.Key != "model.init_digest" {
 		t.Errorf("a changed file against its digest: %v", err)
 	}
 }
@@ -117,19 +117,19 @@ func TestInitFromRefuses(t *testing.T) {
 			Vec: broken}): "not finite",
 		text: "header",
 	} {
-		_, err := parse(t, "model.init_from="+path).Build("")
+		_, err := parse(t, "model.init_from="+path).BuildWith("", drawn)
 		var bad *config.Error
 		if !errors.As(err, &bad) || bad.Key != "model.init_from" || !strings.Contains(err.Error(), path) ||
 			!strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v, want %q", path, err, want)
 		}
 	}
-	if _, err := parse(t, "model.init_from=nowhere.safetensors").Build(""); !errors.Is(err, fs.ErrNotExist) ||
+	if _, err := parse(t, "model.init_from=nowhere.safetensors").BuildWith("", drawn); !errors.Is(err, fs.ErrNotExist) ||
 		!strings.Contains(err.Error(), "nowhere.safetensors") {
 		t.Errorf("missing file: %v", err)
 	}
 	var bad *config.Error
-	if _, err := parse(t, "model.init_digest=00").Build(""); !errors.As(err, &bad) ||
+	if _, err := parse(t, "model.init_digest=00").BuildWith("", drawn); !errors.As(err, &bad) ||
 		bad.Key != "model.init_digest" {
 		t.Errorf("a digest without a file: %v", err)
 	}

@@ -27,7 +27,7 @@ func buildKM(t *testing.T, set ...string) (*experiment.Experiment, error) {
 	if err != nil {
 		return nil, err
 	}
-	return f.Build("")
+	return f.BuildWith("", drawn)
 }
 
 // gaussianDelta is the δ at ε of a release with noise 1 and sensitivity mu (Balle, Wang

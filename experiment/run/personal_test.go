@@ -84,7 +84,7 @@ func caseOf(t *testing.T, name string) *experiment.Experiment {
 	if err != nil {
 		t.Fatal(err)
 	}
-	e, err := f.Build("")
+	e, err := f.BuildWith("", drawn)
 	if err != nil {
 		t.Fatalf("%s: %v", name, err)
 	}
@@ -238,7 +238,7 @@ func TestPersonalModelsHelp(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	e, err := f.Build("")
+	e, err := f.BuildWith("", drawn)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -339,7 +339,7 @@ func TestPersonalRefuses(t *testing.T) {
 	}
 	if _, err := experiment.Parse("small.toml", []byte(small+"\n[clock]\nwakes = 3\n"), nil); err == nil {
 		f, _ := experiment.Parse("small.toml", []byte(small+"\n[clock]\nwakes = 3\n"), nil)
-		if _, err := f.Build(""); err == nil {
+		if _, err := f.BuildWith("", drawn); err == nil {
 			t.Error("an algorithm in rounds took a clock")
 		}
 	}

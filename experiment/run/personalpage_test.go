@@ -27,7 +27,7 @@ func personalPage(t *testing.T) (together, alone []string) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		e, err := f.Build("")
+		e, err := f.BuildWith("", drawn)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -66,7 +66,7 @@ func checkCharges(t *testing.T, text string, set []string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	e, err := f.Build("")
+	e, err := f.BuildWith("", drawn)
 	if err != nil {
 		t.Fatal(err)
 	}

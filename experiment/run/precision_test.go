@@ -20,7 +20,7 @@ func TestPrecision(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		e, err := f.Build("")
+		e, err := f.BuildWith("", drawn)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -40,7 +40,7 @@ func TestPrecision(t *testing.T) {
 	}
 	f, err := experiment.Read("", []string{"model.precision=fp8"})
 	if err == nil {
-		_, err = f.Build("")
+		_, err = f.BuildWith("", drawn)
 	}
 	var bad *config.Error
 	if !errors.As(err, &bad) || bad.Key != "model.precision" {
@@ -68,7 +68,7 @@ func TestWorkersShareOneAgentsBatch(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		e, err := f.Build("")
+		e, err := f.BuildWith("", drawn)
 		if err != nil {
 			t.Fatal(err)
 		}

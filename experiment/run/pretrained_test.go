@@ -45,7 +45,7 @@ func TestBuiltinModels(t *testing.T) {
 			}
 		})
 	}
-	_, err := parse(t, "model.init_from=builtin:mnist").Build("")
+	_, err := parse(t, "model.init_from=builtin:mnist").BuildWith("", drawn)
 	var bad *config.Error
 	if !errors.As(err, &bad) || bad.Key != "model.init_from" ||
 		!strings.Contains(bad.Allowed, "builtin:fashion-mnist, builtin:glyphs") {

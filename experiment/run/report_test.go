@@ -87,7 +87,7 @@ func study(t *testing.T) (dir string, private, free []string) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		e, err := f.Build("")
+		e, err := f.BuildWith("", drawn)
 		if err != nil {
 			t.Fatal(err)
 		}

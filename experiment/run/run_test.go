@@ -13,6 +13,7 @@ import (
 	"syscall"
 	"testing"
 
+	"sotto/data"
 	"sotto/experiment"
 	"sotto/experiment/experimenttest"
 	"sotto/experiment/rundir"
@@ -32,9 +33,13 @@ func parse(t *testing.T, set ...string) *experiment.File {
 	return f
 }
 
+// drawn holds generated data that tests have in common: what is drawn once is never
+// changed.
+var drawn = data.NewCache()
+
 func build(t *testing.T, set ...string) *experiment.Experiment {
 	t.Helper()
-	e, err := parse(t, set...).Build("")
+	e, err := parse(t, set...).BuildWith("", drawn)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -118,7 +123,7 @@ func TestEffectiveConfigIsComplete(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	e, err := f.Build("")
+	e, err := f.BuildWith("", drawn)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -394,7 +399,7 @@ func FuzzParse(f *testing.F) {
 
 func ExampleFile_Build() {
 	f, _ := experiment.Parse("tiny.toml", []byte(small), []string{"rounds=2", "privacy.target_epsilon=3"})
-	e, err := f.Build("")
+	e, err := f.BuildWith("", drawn)
 	fmt.Println(err, len(e.Task.Parts), "agents,", e.Plans[0].Queries(), "queries, sample rate",
 		e.Plans[0].Public.SampleRate)
 	// Output: <nil> 5 agents, 2 queries, sample rate 0.2

@@ -77,7 +77,7 @@ func TestImpossibleGraphsAndPartitions(t *testing.T) {
 		"overlap below 0": {[]string{"data.partition=a", "data.t=-0.25"},
 			[]string{"data.t", "-0.25", "[0, 1]"}},
 	} {
-		_, err := parse(t, tc.set...).Build("")
+		_, err := parse(t, tc.set...).BuildWith("", drawn)
 		var bad *config.Error
 		if !errors.As(err, &bad) || bad.File != "--set" {
 			t.Errorf("%s: %v, want a config.Error at --set", name, err)

@@ -31,7 +31,7 @@ func buildWalk(set ...string) (*experiment.Experiment, error) {
 	if err != nil {
 		return nil, err
 	}
-	return f.Build("")
+	return f.BuildWith("", drawn)
 }
 
 func walkRun(t *testing.T, set ...string) *experiment.Experiment {

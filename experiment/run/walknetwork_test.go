@@ -63,12 +63,12 @@ func TestClaim44(t *testing.T) {
 		t.Fatal(err)
 	}
 	var bad *config.Error
-	if _, err := f.Build(""); !errors.Is(err, privacy.ErrRefused) || !errors.As(err, &bad) ||
+	if _, err := f.BuildWith("", drawn); !errors.Is(err, privacy.ErrRefused) || !errors.As(err, &bad) ||
 		bad.Key != "model.name" {
 		t.Errorf("a network with a hidden layer: %v", err)
 	}
 	f, _ = experiment.Parse("walk.toml", []byte(text), nil)
-	if _, err := f.Build(""); err != nil { // the local figure holds for it
+	if _, err := f.BuildWith("", drawn); err != nil { // the local figure holds for it
 		t.Error(err)
 	}
 }
@@ -82,7 +82,7 @@ func sixteen(t *testing.T, set ...string) *experiment.Experiment {
 	if err != nil {
 		t.Fatal(err)
 	}
-	e, err := f.Build("")
+	e, err := f.BuildWith("", drawn)
 	if err != nil {
 		t.Fatal(err)
 	}
