@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"sotto/agent"
+	"sotto/internal/long"
 	"sotto/oracle"
 	"sotto/privacy"
 	"sotto/privacy/account"
@@ -264,12 +265,16 @@ func TestMutations(t *testing.T) {
 	}
 }
 
-// A right system is called violated in at most one of a thousand runs of a mode. Ten runs
-// of each of the four modes show two or more alarms with a probability below 8e-4; the
-// file with build tag audit makes 200 of each.
+// A right system is called violated in at most one of a thousand runs of a mode. Four
+// runs of each of the four modes, ten with the tag long, show two or more alarms with a
+// probability below 8e-4; the file with build tag audit makes 200 of each.
 func TestNoFalseAlarms(t *testing.T) {
 	t.Parallel()
-	alarms(t, 10, 1)
+	runs := 4
+	if long.Tests {
+		runs = 10
+	}
+	alarms(t, runs, 1)
 }
 
 // alarms runs every mode so often and allows so many alarms of each.

@@ -149,18 +149,15 @@ func crashMany(t testing.TB, crashes int, seed uint64, lie bool) error {
 	return nil
 }
 
-// 2,000 crashes at random changes of the disk, 10,000 with the tag long; whatever
+// 1,000 crashes at random changes of the disk, 10,000 with the tag long; whatever
 // survives of the unsynced ones, no answer lacks its charge and no number is given out
-// twice. A disk whose syncs do nothing is found within 1,000, and TestCrashAtEveryChange
-// leaves no change to chance.
+// twice. A disk whose syncs do nothing is found within as many, and
+// TestCrashAtEveryChange leaves no change to chance.
 func TestCrashes(t *testing.T) {
 	t.Parallel()
-	crashes := 2000
-	switch {
-	case long.Tests:
+	crashes := 1000
+	if long.Tests {
 		crashes = 10_000
-	case testing.Short():
-		crashes = 1000
 	}
 	if err := crashMany(t, crashes, 1, false); err != nil {
 		t.Error(err)

@@ -49,6 +49,9 @@ type runFile struct {
 // sections are the keys in force, by section; the root is "".
 type sections map[string]map[string]any
 
+// drawn holds generated data that builds have in common.
+var drawn = data.NewCache()
+
 // inForce returns a run's configuration as decoded before anything is built, and with a
 // data folder as it is after a build in it, and why that stopped. Nothing else here knows
 // how run files are read.
@@ -60,7 +63,7 @@ func (r *runFile) inForce(dir string) (decoded, built sections, stop, err error)
 	if decoded, err = sectionsOf(f); err != nil || dir == "" {
 		return decoded, nil, nil, err
 	}
-	_, stop = f.Build(dir)
+	_, stop = f.BuildWith(dir, drawn)
 	built, err = sectionsOf(f)
 	return decoded, built, stop, err
 }
