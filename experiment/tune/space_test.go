@@ -19,6 +19,74 @@ import (
 	"sotto/rng"
 )
 
+// oneKey is a space.
+const oneKey = "[tune.space]\nalgorithm.step_size = { log = [0.01, 1.0] }\n"
+
+// badSearches are sections with one thing wrong, and what the error says.
+var badSearches = map[string]struct {
+	section string
+	flags   []string
+	want    []string
+}{
+	"no space": {"[tune]\ntrials = 3", nil, []string{"tune.space", "nothing to search"}},
+	"unknown key": {"[tune]\ntrial = 3\n" + oneKey, nil,
+		[]string{"f.toml:16", "tune.trial", "an unknown key", "trials"}},
+	"method": {"[tune]\nmethod = \"grid\"\n" + oneKey, nil,
+		[]string{"tune.method", "grid", "pbt, random"}},
+	"metric": {"[tune]\nmetric = \"f1\"\n" + oneKey, nil,
+		[]string{"tune.metric", "f1", "accuracy, loss"}},
+	"validation": {"[tune]\nvalidation = 1.0\n" + oneKey, nil,
+		[]string{"tune.validation", "1", "below 1"}},
+	"trials": {"[tune]\ntrials = 0\n" + oneKey, nil, []string{"tune.trials", "0", "1 to"}},
+	"law": {"[tune]\nlaw = \"binomial\"\n" + oneKey, nil,
+		[]string{"tune.law", "binomial", "geometric"}},
+	"population": {"[tune]\nmethod = \"pbt\"\npopulation = 1\n" + oneKey, nil,
+		[]string{"tune.population", "1", "2 to"}},
+	"quantile": {"[tune]\nmethod = \"pbt\"\nquantile = 0.6\n" + oneKey, nil,
+		[]string{"tune.quantile", "0.6", "at most 0.5"}},
+	"resample": {"[tune]\nmethod = \"pbt\"\nresample = -1.0\n" + oneKey, nil,
+		[]string{"tune.resample", "-1", "0 to 1"}},
+	"interval": {"[tune]\nmethod = \"pbt\"\ninterval = 6\n" + oneKey, nil,
+		[]string{"tune.interval", "6", "at most the 5 rounds"}},
+	"key of other": {"[tune]\npopulation = 4\n" + oneKey, nil,
+		[]string{"tune.population", "only pbt reads it"}},
+	"not a table": {"[tune]\nspace = 3", nil, []string{"tune.space", "3", "a table"}},
+	"space list": {"[tune.space]\nrounds = [1, 2]", nil,
+		[]string{"f.toml:16", "tune.space.rounds", "choice = two values or more"}},
+	"space kind": {"[tune.space]\nalgorithm.step_size = { normal = [0, 1] }", nil,
+		[]string{"tune.space.algorithm.step_size", "normal", "uniform"}},
+	"two kinds": {"[tune.space]\nalgorithm.step_size = { log = [1, 2], uniform = [1, 2] }", nil,
+		[]string{"tune.space.algorithm.step_size", "log, uniform"}},
+	"turned": {"[tune.space]\nalgorithm.step_size = { uniform = [1.0, 0.5] }", nil,
+		[]string{"f.toml:16", "uniform = [1.0, 0.5]", "low < high"}},
+	"log of zero": {"[tune.space]\nalgorithm.step_size = { log = [0.0, 0.5] }", nil,
+		[]string{"log = [0.0, 0.5]", "0 < low"}},
+	"half": {"[tune.space]\nrounds = { integer = [0.5, 3] }", nil,
+		[]string{"integer = [0.5, 3]", "whole numbers"}},
+	"one end": {"[tune.space]\nalgorithm.step_size = { log = [1.0] }", nil,
+		[]string{"log = [1.0]", "[low, high]"}},
+	"infinite": {"[tune.space]\nalgorithm.step_size = { uniform = [1.0, inf] }", nil,
+		[]string{"uniform = [1.0, inf]", "[low, high]"}},
+	"one choice": {"[tune.space]\nalgorithm.step_size = { choice = [1.0] }", nil,
+		[]string{"choice = [1.0]", "two values"}},
+	"twice": {"[tune.space]\nalgorithm.step_size = { choice = [1.0, 1.0] }", nil,
+		[]string{"choice = [1.0, 1.0]", "differ"}},
+	"seed": {"", []string{"seed=1,2"}, []string{"tune.space.seed", "no hyper-parameter"}},
+	"data": {"", []string{"data.train=100,200"},
+		[]string{"tune.space.data.train", "the same held-out records"}},
+	"model of population": {"[tune]\nmethod = \"pbt\"", []string{"model.hidden=[4],[5]"},
+		[]string{"tune.space.model.hidden", "each other's weights"}},
+	"flag":       {"", []string{"rounds"}, []string{"--tune", "key=log:low:high"}},
+	"flag range": {"", []string{"rounds=log:3"}, []string{"--tune", "rounds", "log = [3]"}},
+	"unknown space key": {"", []string{"algorithm.stepsize=1,2"},
+		[]string{"[tune.space]", "algorithm.stepsize", "an unknown key"}},
+	"bad value": {"", []string{"rounds=0,-5"}, []string{"[tune.space]", "rounds"}},
+	"set": {"[tune]\nset = [\"rounds\"]\n" + oneKey, nil,
+		[]string{"[tune] set", "rounds", "key=value"}},
+	"with a sweep": {oneKey + "[sweep]\nseed = [1, 2]", nil,
+		[]string{"sweep", "no section [sweep]"}},
+}
+
 func TestSpaceOfTwoSpellings(t *testing.T) {
 	base, _, _ := strings.Cut(tinyTuning, "[tune]")
 	_, err := Parse("f.toml",
@@ -31,70 +99,7 @@ func TestSpaceOfTwoSpellings(t *testing.T) {
 
 func TestBadSearches(t *testing.T) {
 	base, _, _ := strings.Cut(tinyTuning, "[tune]")
-	const space = "[tune.space]\nalgorithm.step_size = { log = [0.01, 1.0] }\n"
-	for name, tc := range map[string]struct {
-		section string
-		flags   []string
-		want    []string
-	}{
-		"no space": {"[tune]\ntrials = 3", nil, []string{"tune.space", "nothing to search"}},
-		"unknown key": {"[tune]\ntrial = 3\n" + space, nil,
-			[]string{"f.toml:16", "tune.trial", "an unknown key", "trials"}},
-		"method": {"[tune]\nmethod = \"grid\"\n" + space, nil,
-			[]string{"tune.method", "grid", "pbt, random"}},
-		"metric": {"[tune]\nmetric = \"f1\"\n" + space, nil,
-			[]string{"tune.metric", "f1", "accuracy, loss"}},
-		"validation": {"[tune]\nvalidation = 1.0\n" + space, nil,
-			[]string{"tune.validation", "1", "below 1"}},
-		"trials": {"[tune]\ntrials = 0\n" + space, nil, []string{"tune.trials", "0", "1 to"}},
-		"law": {"[tune]\nlaw = \"binomial\"\n" + space, nil,
-			[]string{"tune.law", "binomial", "geometric"}},
-		"population": {"[tune]\nmethod = \"pbt\"\npopulation = 1\n" + space, nil,
-			[]string{"tune.population", "1", "2 to"}},
-		"quantile": {"[tune]\nmethod = \"pbt\"\nquantile = 0.6\n" + space, nil,
-			[]string{"tune.quantile", "0.6", "at most 0.5"}},
-		"resample": {"[tune]\nmethod = \"pbt\"\nresample = -1.0\n" + space, nil,
-			[]string{"tune.resample", "-1", "0 to 1"}},
-		"interval": {"[tune]\nmethod = \"pbt\"\ninterval = 6\n" + space, nil,
-			[]string{"tune.interval", "6", "at most the 5 rounds"}},
-		"key of other": {"[tune]\npopulation = 4\n" + space, nil,
-			[]string{"tune.population", "only pbt reads it"}},
-		"not a table": {"[tune]\nspace = 3", nil, []string{"tune.space", "3", "a table"}},
-		"space list": {"[tune.space]\nrounds = [1, 2]", nil,
-			[]string{"f.toml:16", "tune.space.rounds", "choice = two values or more"}},
-		"space kind": {"[tune.space]\nalgorithm.step_size = { normal = [0, 1] }", nil,
-			[]string{"tune.space.algorithm.step_size", "normal", "uniform"}},
-		"two kinds": {"[tune.space]\nalgorithm.step_size = { log = [1, 2], uniform = [1, 2] }", nil,
-			[]string{"tune.space.algorithm.step_size", "log, uniform"}},
-		"turned": {"[tune.space]\nalgorithm.step_size = { uniform = [1.0, 0.5] }", nil,
-			[]string{"f.toml:16", "uniform = [1.0, 0.5]", "low < high"}},
-		"log of zero": {"[tune.space]\nalgorithm.step_size = { log = [0.0, 0.5] }", nil,
-			[]string{"log = [0.0, 0.5]", "0 < low"}},
-		"half": {"[tune.space]\nrounds = { integer = [0.5, 3] }", nil,
-			[]string{"integer = [0.5, 3]", "whole numbers"}},
-		"one end": {"[tune.space]\nalgorithm.step_size = { log = [1.0] }", nil,
-			[]string{"log = [1.0]", "[low, high]"}},
-		"infinite": {"[tune.space]\nalgorithm.step_size = { uniform = [1.0, inf] }", nil,
-			[]string{"uniform = [1.0, inf]", "[low, high]"}},
-		"one choice": {"[tune.space]\nalgorithm.step_size = { choice = [1.0] }", nil,
-			[]string{"choice = [1.0]", "two values"}},
-		"twice": {"[tune.space]\nalgorithm.step_size = { choice = [1.0, 1.0] }", nil,
-			[]string{"choice = [1.0, 1.0]", "differ"}},
-		"seed": {"", []string{"seed=1,2"}, []string{"tune.space.seed", "no hyper-parameter"}},
-		"data": {"", []string{"data.train=100,200"},
-			[]string{"tune.space.data.train", "the same held-out records"}},
-		"model of population": {"[tune]\nmethod = \"pbt\"", []string{"model.hidden=[4],[5]"},
-			[]string{"tune.space.model.hidden", "each other's weights"}},
-		"flag":       {"", []string{"rounds"}, []string{"--tune", "key=log:low:high"}},
-		"flag range": {"", []string{"rounds=log:3"}, []string{"--tune", "rounds", "log = [3]"}},
-		"unknown space key": {"", []string{"algorithm.stepsize=1,2"},
-			[]string{"[tune.space]", "algorithm.stepsize", "an unknown key"}},
-		"bad value": {"", []string{"rounds=0,-5"}, []string{"[tune.space]", "rounds"}},
-		"set": {"[tune]\nset = [\"rounds\"]\n" + space, nil,
-			[]string{"[tune] set", "rounds", "key=value"}},
-		"with a sweep": {space + "[sweep]\nseed = [1, 2]", nil,
-			[]string{"sweep", "no section [sweep]"}},
-	} {
+	for name, tc := range badSearches {
 		s, err := Parse("f.toml", []byte(base+tc.section), nil, tc.flags)
 		if err == nil {
 			_, err = s.Run(context.Background(), Options{Out: t.TempDir()})
