@@ -83,7 +83,8 @@ func (c *geometry) sliceGradient(dst tensor.Mat, p *pass, row, count int, data b
 }
 
 // blockGradient sets dst to the part of one block in that gradient, or adds it.
-func (c *geometry) blockGradient(dst tensor.Mat, p *pass, s span, row int, data bordered, lo, n int, add bool) {
+func (c *geometry) blockGradient(dst tensor.Mat, p *pass, s span, row int, data bordered, lo, n int,
+	add bool) {
 	at := (row+s.image)*c.positions() + s.first
 	if p.half == nil {
 		tensor.MulTN(dst, c.patches(p, s, data.full, data.stride, lo, n),

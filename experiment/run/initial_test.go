@@ -95,7 +95,8 @@ func TestInitFromARun(t *testing.T) {
 	}
 	var bad *config.Error
 	if _, err := parse(t, "model.init_from="+path, "model.init_digest="+
-		e.File.Model.InitDigest).BuildWith("", drawn); !errors.As(err, &bad) || bad.Key != "model.init_digest" {
+		e.File.Model.InitDigest).BuildWith("", drawn); !errors.As(err,
+		&bad) || bad.Key != "model.init_digest" {
 		t.Errorf("a changed file against its digest: %v", err)
 	}
 }
@@ -124,7 +125,8 @@ func TestInitFromRefuses(t *testing.T) {
 			t.Errorf("%s: %v, want %q", path, err, want)
 		}
 	}
-	if _, err := parse(t, "model.init_from=nowhere.safetensors").BuildWith("", drawn); !errors.Is(err, fs.ErrNotExist) ||
+	if _, err := parse(t, "model.init_from=nowhere.safetensors").BuildWith("", drawn); !errors.Is(err,
+		fs.ErrNotExist) ||
 		!strings.Contains(err.Error(), "nowhere.safetensors") {
 		t.Errorf("missing file: %v", err)
 	}

@@ -15,7 +15,8 @@ import (
 func TestPrecision(t *testing.T) {
 	run := func(precision string) (*experiment.Experiment, float64) {
 		t.Helper()
-		f, err := experiment.Read("", []string{"rounds=40", "topology.agents=4", "data.train=2000", "data.test=500",
+		f, err := experiment.Read("", []string{"rounds=40", "topology.agents=4", "data.train=2000",
+			"data.test=500",
 			"model.precision=" + precision, "privacy.batch_size=64"})
 		if err != nil {
 			t.Fatal(err)
