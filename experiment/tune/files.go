@@ -3,19 +3,7 @@ package tune
 import (
 	"fmt"
 	"sotto/experiment"
-	"sotto/rng"
 )
-
-// candidate draws the values of trial n, counted from 1, each trial with a stream of its
-// own.
-func (t *Search) candidate(n uint64) []string {
-	r := rng.Public(t.p.Seed, "candidate", n)
-	values := make([]string, len(t.space))
-	for i := range t.space {
-		values[i] = t.space[i].draw(r)
-	}
-	return values
-}
 
 // trial is the run file of trial n with the given values of the space.
 func (t *Search) trial(n uint64, values []string) (*experiment.File, error) {
@@ -35,10 +23,8 @@ func (t *Search) trial(n uint64, values []string) (*experiment.File, error) {
 	if err := set("["+experiment.TuneSection+"] set", t.p.Set...); err != nil {
 		return nil, err
 	}
-	for i, v := range values {
-		if err := set("["+experiment.TuneSection+".space]", t.space[i].key+"="+v); err != nil {
-			return nil, err
-		}
+	if err := set("["+experiment.TuneSection+".space]", t.space.settings(values)...); err != nil {
+		return nil, err
 	}
 	own := []string{fmt.Sprintf("trial=%d", n), fmt.Sprintf("evaluate.validation=%v", t.p.Validation)}
 	if t.cost == experiment.CostCharged {
@@ -79,8 +65,8 @@ func (t *Search) best(values []string, found *experiment.TunedParams, comment st
 		return nil, err
 	}
 	doc.Drop(experiment.TuneSection)
-	for i, v := range values {
-		if err := doc.Set("["+experiment.TuneSection+".space]", t.space[i].key+"="+v); err != nil {
+	for _, v := range t.space.settings(values) {
+		if err := doc.Set("["+experiment.TuneSection+".space]", v); err != nil {
 			return nil, err
 		}
 	}

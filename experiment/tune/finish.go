@@ -38,7 +38,8 @@ func (w *searching) finish(best *Trial) (*Result, error) {
 	res.Notes = t.notes(found)
 	if best != nil {
 		figure := t.larger(best.Score)
-		res.Values, res.Score, found.Score = t.settings(best.Values), (*jsonfloat.Float)(&figure), figure
+		res.Values, res.Score, found.Score = t.space.settings(best.Values), (*jsonfloat.Float)(&figure),
+			figure
 		b, err := t.best(best.Values, found, t.comment(res, rows))
 		if err != nil {
 			return nil, err
@@ -52,15 +53,6 @@ func (w *searching) finish(best *Trial) (*Result, error) {
 		return nil, err
 	}
 	return res, atomicfile.Write(filepath.Join(w.dir, "tune.json"), b)
-}
-
-// settings are "key=value" for values.
-func (t *Search) settings(values []string) []string {
-	var list []string
-	for i, v := range values {
-		list = append(list, t.space[i].key+"="+v)
-	}
-	return list
 }
 
 // notes say what must be known before the result is believed.

@@ -53,14 +53,15 @@ func (w *searching) population(ctx context.Context) (*Trial, error) {
 	t := w.t
 	members := make([]member, t.p.Population)
 	for i := range members {
-		members[i].values = t.candidate(uint64(i + 1))
+		members[i].values = t.space.candidate(t.p.Seed, uint64(i+1))
 	}
 	for g := 1; ; g++ {
 		rows := make([]Trial, len(members))
 		err := parallel.Until(ctx, len(members), w.opt.Workers, func(ctx context.Context, i int) error {
 			var err error
 			if rows[i], err = w.member(ctx, g, i+1, members[i]); err != nil {
-				return fmt.Errorf("member %d, generation %d (%s): %w", i+1, g, t.describe(members[i].values),
+				return fmt.Errorf("member %d, generation %d (%s): %w", i+1, g,
+					t.space.describe(members[i].values),
 					err)
 			}
 			return nil
@@ -94,24 +95,11 @@ func (t *Search) evolve(g int, rows []Trial) []member {
 		if place >= len(order)-quantile {
 			r := rng.Public(t.p.Seed, "population", uint64(g), uint64(row.Trial))
 			donor := order[r.Below(uint64(quantile))]
-			m = member{donor.Trial, t.explore(donor.Values, r)}
+			m = member{donor.Trial, t.space.explore(donor.Values, t.p.Resample, r)}
 		}
 		next[row.Trial-1] = m
 	}
 	return next
-}
-
-// explore perturbs or redraws values.
-func (t *Search) explore(values []string, r source) []string {
-	values = slices.Clone(values)
-	for i := range t.space {
-		if unit(r) < t.p.Resample {
-			values[i] = t.space[i].draw(r)
-		} else {
-			values[i] = t.space[i].perturb(values[i], r)
-		}
-	}
-	return values
 }
 
 // memberDir holds the checkpoint of a member after a generation.
@@ -229,7 +217,8 @@ func (t *Search) lineage(rows []Trial, last Trial) []string {
 	var lines []string
 	for r := last; ; r = at[[2]int{r.Generation - 1, r.From}] {
 		end := min(uint64(r.Generation)*t.p.Interval, t.rounds)
-		lines = append(lines, fmt.Sprintf("to round %d: member %d, %s", end, r.Trial, t.describe(r.Values)))
+		lines = append(lines, fmt.Sprintf("to round %d: member %d, %s", end, r.Trial,
+			t.space.describe(r.Values)))
 		if r.From == 0 {
 			break
 		}

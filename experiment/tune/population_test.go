@@ -102,12 +102,13 @@ func TestPopulationRules(t *testing.T) {
 	pop := populationOf(.25, 0, "a=uniform:0.9:1.1", "b=x,y,z", "c=integer:1:100")
 	seen := map[string]bool{}
 	for g := range 200 {
-		v := pop.explore([]string{"1", "y", "10"}, rng.Public(11, "explore", uint64(g)))
+		v := pop.space.explore([]string{"1", "y", "10"}, pop.p.Resample, rng.Public(11, "explore", uint64(g)))
 		if v[0] != "0.9" && v[0] != "1.1" || v[1] != "x" && v[1] != "z" || v[2] != "8" && v[2] != "12" {
 			t.Fatalf("1, y, 10 becomes %v", v)
 		}
 		seen[v[1]] = true
-		if v := pop.explore([]string{"1", "x", "10"}, rng.Public(11, "explore", uint64(g))); v[1] != "x" &&
+		if v := pop.space.explore([]string{"1", "x", "10"}, pop.p.Resample,
+			rng.Public(11, "explore", uint64(g))); v[1] != "x" &&
 			v[1] != "y" {
 			t.Fatalf("x becomes %s", v[1])
 		}
@@ -120,7 +121,8 @@ func TestPopulationRules(t *testing.T) {
 	const n = 4000
 	fresh := 0
 	for g := range n {
-		if v := pop.explore([]string{"1000"}, rng.Public(11, "explore", uint64(g)))[0]; v != "1200" &&
+		if v := pop.space.explore([]string{"1000"}, pop.p.Resample,
+			rng.Public(11, "explore", uint64(g)))[0]; v != "1200" &&
 			v != "800" {
 			fresh++
 		}
@@ -192,7 +194,7 @@ func TestMembersGoOnFromWeights(t *testing.T) {
 	}
 	wider := *s
 	wider.set = append(slices.Clone(s.set), "model.hidden=[5]")
-	f, err := wider.trial(2, s.candidate(2))
+	f, err := wider.trial(2, s.space.candidate(s.p.Seed, 2))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -207,7 +209,7 @@ func TestMembersGoOnFromWeights(t *testing.T) {
 
 func (w *searching) mustBuild(t *testing.T, n int) *experiment.Experiment {
 	t.Helper()
-	e, err := w.build(n, w.t.candidate(uint64(n)))
+	e, err := w.build(n, w.t.space.candidate(w.t.p.Seed, uint64(n)))
 	if err != nil {
 		t.Fatal(err)
 	}

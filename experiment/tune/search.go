@@ -96,7 +96,7 @@ func (t *Search) Run(ctx context.Context, opt Options) (*Result, error) {
 		opt.Workers = runtime.GOMAXPROCS(0)
 	}
 	w := &searching{t: t, opt: opt, cache: data.NewCache()}
-	first, err := w.build(1, t.candidate(1)) // bad settings fail before anything is written
+	first, err := w.build(1, t.space.candidate(t.p.Seed, 1)) // bad settings fail before anything is written
 	if err != nil {
 		return nil, err
 	}
@@ -154,7 +154,7 @@ func (w *searching) check(first *experiment.Experiment) error {
 	if err := t.accountable(first); err != nil {
 		return err
 	}
-	values := t.candidate(1)
+	values := t.space.candidate(t.p.Seed, 1)
 	for i := range t.space {
 		for _, v := range t.space[i].ends() {
 			tried := slices.Clone(values)
@@ -206,18 +206,18 @@ func (w *searching) random(ctx context.Context) (*Trial, error) {
 
 // trial returns the row of trial n, which it runs if there is none.
 func (w *searching) trial(ctx context.Context, n int) (Trial, error) {
-	values := w.t.candidate(uint64(n))
+	values := w.t.space.candidate(w.t.p.Seed, uint64(n))
 	fail := func(err error) (Trial, error) {
-		return Trial{}, fmt.Errorf("trial %d (%s): %w", n, w.t.describe(values), err)
+		return Trial{}, fmt.Errorf("trial %d (%s): %w", n, w.t.space.describe(values), err)
 	}
 	e, err := w.build(n, values)
 	if err != nil {
 		return fail(err)
 	}
 	if w.t.cost == experiment.CostCharged {
-		first, err := w.build(1, w.t.candidate(1))
+		first, err := w.build(1, w.t.space.candidate(w.t.p.Seed, 1))
 		if err == nil {
-			err = w.t.sameCost(first, e, w.t.describe(values))
+			err = w.t.sameCost(first, e, w.t.space.describe(values))
 		}
 		if err != nil {
 			return fail(err)
@@ -300,7 +300,7 @@ func (w *searching) report(row Trial, seconds float64) {
 	p := Progress{
 		Done:    w.done,
 		Of:      w.t.total(),
-		Trial:   w.t.describe(row.Values),
+		Trial:   w.t.space.describe(row.Values),
 		Row:     row,
 		Seconds: seconds,
 	}

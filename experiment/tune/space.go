@@ -12,6 +12,7 @@ import (
 
 	"sotto/config"
 	"sotto/experiment/runfile"
+	"sotto/rng"
 )
 
 // dimension is one key of a search space and the values it may take.
@@ -87,6 +88,51 @@ func (d *dimension) ends() []string {
 		return d.values
 	}
 	return []string{d.number(d.lo), d.number(d.hi)}
+}
+
+// dimensions are a search space: values of it are in their order.
+type dimensions []dimension
+
+// candidate draws the values of trial n, counted from 1, each trial with a stream of its
+// own.
+func (s dimensions) candidate(seed, n uint64) []string {
+	r := rng.Public(seed, "candidate", n)
+	values := make([]string, len(s))
+	for i := range s {
+		values[i] = s[i].draw(r)
+	}
+	return values
+}
+
+// explore redraws each value with the given chance, and else perturbs it.
+func (s dimensions) explore(values []string, resample float64, r source) []string {
+	values = slices.Clone(values)
+	for i := range s {
+		if unit(r) < resample {
+			values[i] = s[i].draw(r)
+		} else {
+			values[i] = s[i].perturb(values[i], r)
+		}
+	}
+	return values
+}
+
+// settings are "key=value" for values.
+func (s dimensions) settings(values []string) []string {
+	var list []string
+	for i, v := range values {
+		list = append(list, s[i].key+"="+v)
+	}
+	return list
+}
+
+// describe names values, for people.
+func (s dimensions) describe(values []string) string {
+	var parts []string
+	for i, v := range values {
+		parts = append(parts, s[i].key+"="+strings.Trim(v, `"'`))
+	}
+	return strings.Join(parts, " ")
 }
 
 // readSpace reads a [tune.space] table, in which "a.b = {...}" is a table a with a key b.

@@ -67,11 +67,11 @@ type Search struct {
 	base   []byte
 	set    []string
 	p      tuneParams
-	space  []dimension // by key
-	cost   string      // experiment.CostNone, experiment.CostCharged or experiment.CostNotIncluded
-	rounds uint64      // of a trial
-	data   string      // data set of the trials
-	runs   int         // trials of random search
+	space  dimensions // by key
+	cost   string     // experiment.CostNone, experiment.CostCharged or experiment.CostNotIncluded
+	rounds uint64     // of a trial
+	data   string     // data set of the trials
+	runs   int        // trials of random search
 }
 
 // Read reads the run file at path, whose section [tune] says how to search, and
@@ -220,7 +220,7 @@ func (t *Search) settle(doc *runfile.Document) error {
 	if err != nil {
 		return err
 	}
-	first, err := t.trial(1, t.candidate(1))
+	first, err := t.trial(1, t.space.candidate(t.p.Seed, 1))
 	if err != nil {
 		return err
 	}
@@ -313,15 +313,6 @@ func (t *Search) drawRuns() (int, error) {
 		return 0, config.Bad("trials", t.p.Trials, "2 or more expected trials with law "+t.p.Law)
 	}
 	return account.SelectionRuns(float64(t.p.Trials), eta, u)
-}
-
-// describe names values, for people.
-func (t *Search) describe(values []string) string {
-	var parts []string
-	for i, v := range values {
-		parts = append(parts, t.space[i].key+"="+strings.Trim(v, `"'`))
-	}
-	return strings.Join(parts, " ")
 }
 
 // digest identifies the search: the run file, settings and keys.
