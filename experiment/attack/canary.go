@@ -79,15 +79,25 @@ func bound(e *experiment.Experiment, x tensor.Vec) {
 	}
 }
 
-// choose finds the attacked record.
-func (a *auditor) choose(kind string) error {
+// canary is the attacked record.
+type canary struct {
+	rows   *data.Dataset
+	record int32 // its row
+	other  int32 // the row that takes its place in world Out under replace-one
+}
+
+// answerer gives the answer to a query about a hypothesis.
+type answerer func(hypothesis, *agent.Query) (tensor.Vec, error)
+
+// choose finds the attacked record, for query q.
+func (c *canary) choose(e *experiment.Experiment, kind string, q *agent.Query, answer answerer) error {
 	switch kind {
 	case "", "gradient":
-		return a.strongest()
+		return c.strongest(e, q, answer)
 	case "blank", "mislabelled":
-		d := dataset(a.e, 2)
-		likeliest := likeliest(a.e, d, 0)
-		if train := a.e.Task.Split.Train; kind == "mislabelled" && train.Len() > 0 {
+		d := dataset(e, 2)
+		likeliest := likeliest(e, d, 0)
+		if train := e.Task.Split.Train; kind == "mislabelled" && train.Len() > 0 {
 			for i := range 2 {
 				copy(d.X.Row(i), train.X.Row(0))
 			}
@@ -97,7 +107,7 @@ func (a *auditor) choose(kind string) error {
 		}
 		setLabel(d, 0, likeliest+1)
 		setLabel(d, 1, likeliest)
-		a.rows, a.record, a.other = d, 0, 1
+		c.rows, c.record, c.other = d, 0, 1
 		return nil
 	}
 	return config.Bad("canary", kind, "one of blank, gradient, mislabelled")
@@ -126,15 +136,15 @@ func likeliest(e *experiment.Experiment, d *data.Dataset, r int) int {
 
 // strongest tries records of several sizes and outcomes and keeps the one, or under
 // replace-one the pair, that changes an answer the most.
-func (a *auditor) strongest() error {
+func (c *canary) strongest(e *experiment.Experiment, q *agent.Query, answer answerer) error {
 	const outcomes = 2
 	sizes := []float64{0, 1, 30, 1000}
-	d := dataset(a.e, 2*outcomes*len(sizes))
-	s, row := rng.Public(a.e.File.Run.Seed, "canary"), 0
+	d := dataset(e, 2*outcomes*len(sizes))
+	s, row := rng.Public(e.File.Run.Seed, "canary"), 0
 	for _, size := range sizes {
 		x := make(tensor.Vec, d.X.Cols)
 		randomRow(x, size, s)
-		bound(a.e, x)
+		bound(e, x)
 		for _, sign := range []float64{1, -1} {
 			for k := range outcomes {
 				d.X.Row(row).Scale(sign, x)
@@ -143,20 +153,20 @@ func (a *auditor) strongest() error {
 			}
 		}
 	}
-	a.rows = d
+	c.rows = d
 	values := make([]tensor.Vec, row)
 	for i := range values {
 		var err error
-		if values[i], err = a.answer(hypothesis{train: d, rows: []int32{int32(i)}, drawn: true},
-			a.query); err != nil {
+		if values[i], err = answer(hypothesis{train: d, rows: []int32{int32(i)}, drawn: true}, q); err !=
+			nil {
 			return err
 		}
 	}
 	best := 0.
 	for i, v := range values {
-		if a.e.Setup.Target.Adjacency != account.ReplaceOne {
+		if e.Setup.Target.Adjacency != account.ReplaceOne {
 			if n := v.Norm(); n > best {
-				best, a.record = n, int32(i)
+				best, c.record = n, int32(i)
 			}
 			continue
 		}
@@ -164,13 +174,12 @@ func (a *auditor) strongest() error {
 			apart := slices.Clone(v)
 			apart.AddScaled(-1, values[j])
 			if n := apart.Norm(); n > best {
-				best, a.record, a.other = n, int32(i), int32(j)
+				best, c.record, c.other = n, int32(i), int32(j)
 			}
 		}
 	}
 	if best == 0 || math.IsNaN(best) {
-		return fmt.Errorf("experiment: no record was found that changes an answer to oracle %q",
-			a.query.Oracle)
+		return fmt.Errorf("experiment: no record was found that changes an answer to oracle %q", q.Oracle)
 	}
 	return nil
 }
@@ -179,7 +188,7 @@ func (a *auditor) strongest() error {
 // record among its owner's or not; the score is the negative loss of the owner's last
 // model on that record.
 func (a *auditor) train(w audit.Hypothesis, seed uint64) (float64, error) {
-	d, part := a.trainingRows(w)
+	d, part := a.trainingRows(a.e, a.agent, w)
 	e := a.e
 	pop := run.Population{Train: d, Parts: slices.Clone(e.Task.Parts),
 		Seed: experiment.TrialSeed(e.File.Run.Seed, seed|1)}
@@ -198,21 +207,22 @@ func (a *auditor) train(w audit.Hypothesis, seed uint64) (float64, error) {
 // trainingRows are the training records with the attacked one and its replacement behind
 // them, and the attacked agent's part: under add-remove the record is one more, elsewhere
 // it takes the place of the agent's first.
-func (a *auditor) trainingRows(w audit.Hypothesis) (*data.Dataset, []int32) {
-	all := a.e.Task.Split.Train
-	d := dataset(a.e, all.Len()+2)
+func (c *canary) trainingRows(e *experiment.Experiment, agent int, w audit.Hypothesis) (*data.Dataset,
+	[]int32) {
+	all := e.Task.Split.Train
+	d := dataset(e, all.Len()+2)
 	for r := range all.Len() {
 		copyRecord(d, r, all, r)
 	}
-	copyRecord(d, all.Len(), a.rows, int(a.record))
-	copyRecord(d, all.Len()+1, a.rows, int(a.other))
-	part := slices.Clone(a.e.Task.Parts[a.agent])
-	if a.e.Setup.Target.Adjacency != account.AddRemove && len(part) > 0 {
+	copyRecord(d, all.Len(), c.rows, int(c.record))
+	copyRecord(d, all.Len()+1, c.rows, int(c.other))
+	part := slices.Clone(e.Task.Parts[agent])
+	if e.Setup.Target.Adjacency != account.AddRemove && len(part) > 0 {
 		part = part[1:]
 	}
 	if w == audit.In {
 		part = append(part, int32(all.Len()))
-	} else if a.e.Setup.Target.Adjacency == account.ReplaceOne {
+	} else if e.Setup.Target.Adjacency == account.ReplaceOne {
 		part = append(part, int32(all.Len()+1))
 	}
 	return d, part

@@ -38,8 +38,8 @@ func (r *InvertReport) Write(dir string) error {
 		Produced: "sotto, engine " + experiment.EngineVersion}
 	section := report.Section{Title: fmt.Sprintf("%s, record %d of %s", r.Model, r.Record, r.Dataset),
 		Text: []string{
-			"One owner's image, and what an observer makes of the gradient in its first message of DP-DSGT. " +
-				"All gradients are clipped to norm 1; clipping alone protects nothing.",
+			"One owner's image, and what an observer makes of the gradient in its first message of " +
+				"DP-DSGT. All gradients are clipped to norm 1; clipping alone protects nothing.",
 			"Method: " + r.Method + "."}}
 	table := plot.Table{Header: []string{"noise multiplier", "epsilon of one release, delta 1e-5", "label",
 		"correlation", "rms error of pixels"}}

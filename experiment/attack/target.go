@@ -27,14 +27,12 @@ import (
 
 // auditor makes the two worlds of a run in which one agent is attacked.
 type auditor struct {
-	e      *experiment.Experiment
-	agent  int
-	fresh  bool // gates have keys of the operating system
-	pool   *oracle.Pool
-	query  *agent.Query
-	record int32          // row of canaries that is attacked
-	other  int32          // row that takes its place in world Out under replace-one
-	rows   *data.Dataset  // canaries
+	e     *experiment.Experiment
+	agent int
+	fresh bool // gates have keys of the operating system
+	pool  *oracle.Pool
+	query *agent.Query
+	canary
 	known  [2]knownAnswer // the last ones that value has computed
 	worlds [2]hypothesis  // by world
 }
@@ -128,7 +126,7 @@ func Target(e *experiment.Experiment, o Options) (*audit.Target, error) {
 	if a.query, err = t.Query(); err != nil {
 		return nil, err
 	}
-	if err := a.choose(o.Canary); err != nil {
+	if err := a.choose(e, o.Canary, a.query, a.answer); err != nil {
 		return nil, err
 	}
 	a.worlds[audit.In] = hypothesis{train: a.rows, rows: []int32{a.record}}
