@@ -144,7 +144,8 @@ func (f *File) BuildWith(dataDir string, cache *data.Cache) (*Experiment, error)
 	if err := e.planner().makePlans(); err != nil {
 		return nil, f.At("privacy", err)
 	}
-	if err := f.At("evaluate", f.Evaluate.CheckHidden(e.Task.Split.GroundTruth, e.Task.Model.Dim())); err != nil {
+	if err := f.At("evaluate", f.Evaluate.CheckHidden(e.Task.Split.GroundTruth, e.Task.Model.Dim())); err !=
+		nil {
 		return nil, err
 	}
 	if f.Tuned.Cost == CostNotIncluded {

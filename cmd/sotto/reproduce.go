@@ -15,6 +15,18 @@ import (
 	"sotto/reproduce/papers"
 )
 
+var reproduceLong = unwrap(`Run a published table or figure again and set it beside the published one.
+
+Finished runs are rows of cells.csv in the study's directory, their wall times of times.csv; a \
+study that was stopped goes on
+with the same command. The table is printed and written there as CSV, Markdown and LaTeX, plots \
+as SVG. --finished
+makes them from the rows that are there and runs nothing. "sotto reproduce list" names the \
+studies, each by two names:
+seed000-table1, which what it writes has, and dpdl2023-table1, by citation. Some, as those of \
+convergence, are no sweeps:
+they are made whole each time, and the rows of their tables carry seed, config digest and run hash.`)
+
 func newReproduce() *cobra.Command {
 	var (
 		scale, dir, format string
@@ -24,13 +36,7 @@ func newReproduce() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "reproduce STUDY",
 		Short: "Run a published table or figure again and set it beside the published one",
-		Long: `Run a published table or figure again and set it beside the published one.
-
-Finished runs are rows of cells.csv in the study's directory, their wall times of times.csv; a study that was stopped goes on
-with the same command. The table is printed and written there as CSV, Markdown and LaTeX, plots as SVG. --finished
-makes them from the rows that are there and runs nothing. "sotto reproduce list" names the studies, each by two names:
-seed000-table1, which what it writes has, and dpdl2023-table1, by citation. Some, as those of convergence, are no sweeps:
-they are made whole each time, and the rows of their tables carry seed, config digest and run hash.`,
+		Long:  reproduceLong,
 		Example: "  sotto reproduce list\n  sotto reproduce seed000-table1 --scale smoke\n  sotto " +
 			"reproduce seed000-table1 --scale full --dir docs/results/seed000\n  sotto reproduce " +
 			"seed000-figure1 --scale full --dir docs/results/seed000 --finished\n  sotto reproduce " +

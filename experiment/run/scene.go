@@ -16,8 +16,13 @@ func (w *Simulation) Scene(workers int) (*metric.Scene, error) {
 		return nil, err
 	}
 	s := &metric.Scene{
-		Run: metric.Run{Pacing: f.Pacing, Walking: f.Pace.Walking, Steps: f.Steps, Delta: f.Privacy.TargetDelta,
-			NoiseFree: e.Setup.NoiseFree},
+		Run: metric.Run{
+			Pacing:    f.Pacing,
+			Walking:   f.Pace.Walking,
+			Steps:     f.Steps,
+			Delta:     f.Privacy.TargetDelta,
+			NoiseFree: e.Setup.NoiseFree,
+		},
 		Params:  &f.Evaluate.Params,
 		Sim:     w.Sim,
 		Model:   t.Model,

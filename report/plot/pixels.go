@@ -46,7 +46,8 @@ func (g Grey) Picture() (Picture, error) {
 	}
 	w, h := enlarged*g.Width, enlarged*g.Height
 	svg := fmt.Sprintf(
-		`<svg xmlns="http://www.w3.org/2000/svg" width="%d" height="%d" viewBox="0 0 %d %d"><image width="%d" height="%d" href="data:image/png;base64,%s"/></svg>`,
+		`<svg xmlns="http://www.w3.org/2000/svg" width="%d" height="%d" viewBox="0 0 %d %d">`+
+			`<image width="%d" height="%d" href="data:image/png;base64,%s"/></svg>`,
 		w, h, w, h, w, h, base64.StdEncoding.EncodeToString(b.Bytes()))
 	return Picture{SVG: template.HTML(svg), Caption: g.Caption}, nil
 }

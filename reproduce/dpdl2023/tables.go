@@ -39,7 +39,8 @@ var accuracyHeader = []string{"method", "epsilon", "published", "sound", "differ
 	"true epsilon", "replication", "difference in sd", "claimed epsilon", "true epsilon"}
 
 // addAccuracies appends a row of accuracies unless nothing has been run for it.
-func addAccuracies(d *reproduce.Document, first string, g *reproduce.Groups[mnistRun], r mnistRun, p published,
+func addAccuracies(d *reproduce.Document, first string, g *reproduce.Groups[mnistRun], r mnistRun,
+	p published,
 	central reproduce.Sample) {
 	sound, again := r, r
 	sound.mode, again.mode = "sound", "replication"
@@ -98,7 +99,8 @@ func table2Cells(small bool) []sweep.Cell {
 		for _, b := range []string{"0.5", "10"} {
 			for _, t := range reproduce.Ends(overlaps, small) {
 				for _, m := range methods {
-					runs = append(runs, mnistRun{mode: mode, fiedler: "0.06", overlap: t, method: m, budget: b})
+					runs = append(runs, mnistRun{mode: mode, fiedler: "0.06", overlap: t, method: m,
+						budget: b})
 				}
 			}
 		}
