@@ -104,7 +104,7 @@ type Notes struct {
 // builder makes an Experiment, step by step.
 type builder struct{ *Experiment }
 
-func (e builder) planner() planner { return planner{e.Experiment} }
+func (e builder) planner() planner { return planner(e) }
 
 // Build loads the data and lets every package decode its parameters. dataDir is the data
 // folder.
