@@ -80,8 +80,15 @@ func (s *shape) UnmarshalJSON(b []byte) error {
 //	R'(a) = R(a) + (1+eta) min_b [(1-1/b) R(b) + ln(1/g)/b] + ln(mean)/(a-1)
 //
 // Poisson (Theorem 6): R'(a) = R(a) + mean d(a) + ln(mean)/(a-1), d(a) the delta of one
-// run at ln(1+1/(a-1)). Renyi divergence does not fall with the order, so the least bound
-// at any larger order holds as well.
+// run at ln(1+1/(a-1)). The theorem leaves out that there may be no run, which has the
+// mass e^-mean on both sides: at means below 1 its bound is below the truth, and even
+// below 0. There this is used, which follows from the theorem's own proof when the mass is
+// kept:
+//
+//	e^((a-1) R'(a)) = mean e^((a-1) (R(a) + mean d(a))) + e^-mean
+//
+// Renyi divergence does not fall with the order, so the least bound at any larger order
+// holds as well.
 func selectCurve(r curve, mean float64, s shape) curve {
 	orders := DefaultOrders()
 	rs := make([]float64, len(orders))
@@ -89,7 +96,12 @@ func selectCurve(r curve, mean float64, s shape) curve {
 		rs[i] = r(a)
 	}
 	direct := func(a, ra float64) float64 {
-		return ra + mean*deltaAt(orders, rs, math.Log1p(1/(a-1))) + math.Log(mean)/(a-1)
+		x := ra + mean*deltaAt(orders, rs, math.Log1p(1/(a-1)))
+		if mean >= 1 {
+			return x + math.Log(mean)/(a-1)
+		}
+		some := math.Log(mean) + (a-1)*x // ln of what outcomes with a run have
+		return (math.Max(some, -mean) + math.Log1p(math.Exp(-math.Abs(some+mean)))) / (a - 1)
 	}
 	if !s.poisson {
 		lnInvG := -math.Log(negativeBinomialParameter(mean, s.eta))
