@@ -61,7 +61,7 @@
 //	Poisson                   pld, rdp           pld            pld, rdp
 //	truncated Poisson         pld, upper only    the same       refused
 //	fixed size, no replacing  refused            rdp            refused
-//	shuffled, cyclic          no amplification   the same       the same
+//	shuffled, cyclic          refused            all, once a period, without amplification
 //
 // # Edge cases
 //

@@ -247,7 +247,7 @@ func TestUnsupported(t *testing.T) {
 		TypePoisson:            {"pld": "arzG", "rdp": "az", "gdp": "", "kov": ""},
 		TypePoissonTruncated:   {"pld": "ar", "rdp": "", "gdp": "", "kov": ""},
 		TypeFixedSize:          {"pld": "", "rdp": "r", "gdp": "", "kov": ""},
-		TypeCyclic:             {"pld": "arzG", "rdp": "arzG", "gdp": "arzG", "kov": ""},
+		TypeCyclic:             {"pld": "rz", "rdp": "rz", "gdp": "rz", "kov": ""},
 		TypeMixtureGaussian:    {"pld": "arz", "rdp": "", "gdp": "", "kov": ""},
 		TypeTree:               {"pld": "arzO", "rdp": "arzO", "gdp": "arzO", "kov": ""},
 		TypeRepeatSelect:       {"pld": "", "rdp": "arzO", "gdp": "", "kov": ""},

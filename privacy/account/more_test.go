@@ -237,8 +237,14 @@ func TestReleaseSampled(t *testing.T) {
 		math.Abs(mix.body.probs[1]-0.5) > 1e-12 {
 		t.Errorf("two draws: %s", mix.Key())
 	}
-	if e := must(t)(with(Sampler{Kind: Shuffled, Period: 10}, nil)); e.Type() != TypeCyclic {
+	shuffled := func(a Adjacency) (Event, error) {
+		return with(Sampler{Kind: Shuffled, Period: 10}, func(r *Release) { r.Adjacency = a })
+	}
+	if e := must(t)(shuffled(ZeroOut)); e.Type() != TypeCyclic {
 		t.Errorf("shuffled: %s", e.Key())
+	}
+	if _, err := shuffled(AddRemove); !errors.Is(err, ErrUnsupported) {
+		t.Errorf("shuffled under add-remove: %v", err)
 	}
 	if e := must(t)(with(Sampler{Kind: FullBatch}, nil)); e.Type() != TypeGaussian {
 		t.Errorf("full: %s", e.Key())

@@ -165,6 +165,10 @@ func (r Release) wrapSampler(inner Event) (Event, error) {
 		}
 		return FixedSizeSampled(s.Population, s.BatchSize, inner)
 	case Shuffled, Cyclic:
+		if r.Adjacency == AddRemove {
+			return Event{}, fmt.Errorf("%w: %v sampling under add-remove; supported: %s", ErrUnsupported, s.Kind,
+				movesOthers)
+		}
 		return CyclicSampled(s.Period, inner)
 	}
 	return Event{}, config.Bad("sampler.kind", s.Kind,

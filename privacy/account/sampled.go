@@ -83,6 +83,9 @@ var cyclicKind = kind{
 	},
 	// How many copies count is known at the end; here the event alone is asked about.
 	expand: func(b *body, t *tally, dst []addition, list, n int) ([]addition, error) {
+		if t.adjacency == AddRemove {
+			return nil, t.unsupported(b, t.name, movesOthers)
+		}
 		if _, err := t.expand(nil, list, b.event, 1); err != nil {
 			return nil, err
 		}
@@ -113,10 +116,18 @@ func FixedSizeSampled(population, batch int, ev Event) (Event, error) {
 	return ev.wrap(&body{kind: &fixedSizeKind, population: population, batch: batch})
 }
 
+// movesOthers says where cyclic events hold.
+const movesOthers = "zero-out or replace-one: under add-remove one record more moves others between batches"
+
 // CyclicSampled lets each record take part in exactly one of every period consecutive
-// events. Accountants count ceil(n/period) copies of ev for n of them: no amplification.
-// A sampler that starts a new cycle early must first charge the rest of the old one.
+// events of this period, be they of one kind or of several. Accountants count
+// ceil(n/period) of n of them, the worst ones: no amplification. A sampler that starts a
+// new cycle early must first charge the rest of the old one. An event marked AddRemove is
+// refused: one record more moves others from batch to batch.
 func CyclicSampled(period int, ev Event) (Event, error) {
+	if ev.Adjacency == AddRemove {
+		return Event{}, config.Bad("period", period, "none under add-remove; allowed: "+movesOthers)
+	}
 	return ev.wrap(&body{kind: &cyclicKind, period: period})
 }
 

@@ -1,9 +1,11 @@
 package account
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"math"
+	"slices"
 	"sort"
 
 	"sotto/config"
@@ -127,21 +129,19 @@ func (t *tally) keep(dst []addition, list int, b *body, n int) []addition {
 }
 
 // branches returns, for every branch, the mechanisms that one unit can meet: shared ones
-// and the branch's own, with cyclic events already reduced to ceil(n/period) copies.
+// and the branch's own, with cyclic events already reduced to those it takes part in.
 // nonPrivate reports a branch without guarantee.
 func (t *tally) branches() (all [][]entry, nonPrivate bool) {
 	for i := min(1, len(t.lists)-1); i < len(t.lists); i++ {
 		merged := tally{supports: func(*body) error { return nil }, lists: make([][]entry, 1)}
+		cycles := map[int][]entry{} // by period
 		for _, l := range [][]entry{t.lists[0], t.lists[i]} {
 			for _, e := range l {
 				if e.body.kind.typ == TypeNonPrivate {
 					return nil, true
 				}
 				if e.body.kind.typ == TypeCyclic {
-					adds, _ := merged.expand(nil, 0, e.body.event, (e.count+e.body.period-1)/e.body.period)
-					for k := range adds {
-						merged.add(&adds[k])
-					}
+					cycles[e.body.period] = append(cycles[e.body.period], e)
 					continue
 				}
 				merged.add(&addition{0, e})
@@ -150,9 +150,45 @@ func (t *tally) branches() (all [][]entry, nonPrivate bool) {
 				break
 			}
 		}
+		for _, events := range cycles {
+			merged.takePart(events)
+		}
 		all = append(all, merged.lists[0])
 	}
 	return all, false
+}
+
+// takePart adds what one unit meets of the cyclic events of one period, which takes part
+// in one of every period of them, whatever their kinds: ceil(n/period) of n. Which ones is
+// not known, so that it is the worst: of Gaussian events those with the least noise, and
+// as many of every kind as there can be where kinds cannot be compared.
+func (t *tally) takePart(events []entry) {
+	total := 0
+	for _, e := range events {
+		total += e.count
+	}
+	period := events[0].body.period
+	most := (total + period - 1) / period
+	mus := map[*body]float64{}
+	for _, e := range events {
+		if mu, ok := gaussianMu(e.body.event); ok {
+			mus[e.body] = mu
+		}
+	}
+	left := most
+	if len(mus) == len(events) {
+		slices.SortStableFunc(events, func(a, b entry) int { return cmp.Compare(mus[b.body], mus[a.body]) })
+	}
+	for _, e := range events {
+		n := min(e.count, left)
+		if len(mus) == len(events) {
+			left -= n
+		}
+		adds, _ := t.expand(nil, 0, e.body.event, n)
+		for k := range adds {
+			t.add(&adds[k])
+		}
+	}
 }
 
 // worst is the largest of each branch's answer, or what a branch without guarantee has.
