@@ -1,6 +1,9 @@
 package account
 
-import "math"
+import (
+	"math"
+	"slices"
+)
 
 var discreteGaussianKind = kind{
 	typ: TypeDiscreteGaussian,
@@ -68,6 +71,19 @@ const minContinuous = 32
 // under one unit in the last place.
 func discreteGaussianMu(b *body) (mu float64, ok bool) {
 	return b.l2Grid / math.Sqrt(b.sigmaGrid*b.sigmaGrid-9), b.sigmaGrid >= minContinuous
+}
+
+// fineGrid is the sigma_grid from which that bound is also what the mechanism has, up to
+// 1e-11 of epsilon; below it nothing follows from it for a lower end.
+const fineGrid = 1 << 19
+
+// coarse reports whether some discrete Gaussian in b is bounded by a continuous one that
+// has visibly less noise.
+func (b *body) coarse() bool {
+	if b.kind.typ == TypeDiscreteGaussian {
+		return b.sigmaGrid >= minContinuous && b.sigmaGrid < fineGrid
+	}
+	return b.event != nil && b.event.coarse() || slices.ContainsFunc(b.events, (*body).coarse)
 }
 
 // discreteGaussianPair is integer Gaussian noise of parameter s at integer distance d, on

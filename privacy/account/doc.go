@@ -59,7 +59,7 @@
 //	sampler                   AddRemove          ReplaceOne     ZeroOut
 //	full batch                pld, gdp, rdp      the same       the same
 //	Poisson                   pld, rdp           pld            pld, rdp
-//	truncated Poisson         pld, upper only    the same       refused
+//	truncated Poisson         refused            pld, upper     refused
 //	fixed size, no replacing  refused            rdp            refused
 //	shuffled, cyclic          refused            all, once a period, without amplification
 //

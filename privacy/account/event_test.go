@@ -245,7 +245,7 @@ func TestUnsupported(t *testing.T) {
 		TypeGDP:                {"pld": "arzGO", "rdp": "arzGO", "gdp": "arzGO", "kov": ""},
 		TypeRDP:                {"pld": "", "rdp": "arzO", "gdp": "", "kov": ""},
 		TypePoisson:            {"pld": "arzG", "rdp": "az", "gdp": "", "kov": ""},
-		TypePoissonTruncated:   {"pld": "ar", "rdp": "", "gdp": "", "kov": ""},
+		TypePoissonTruncated:   {"pld": "r", "rdp": "", "gdp": "", "kov": ""},
 		TypeFixedSize:          {"pld": "", "rdp": "r", "gdp": "", "kov": ""},
 		TypeCyclic:             {"pld": "rz", "rdp": "rz", "gdp": "rz", "kov": ""},
 		TypeMixtureGaussian:    {"pld": "arz", "rdp": "", "gdp": "", "kov": ""},

@@ -171,6 +171,9 @@ func (e *Event) UnmarshalJSON(data []byte) error {
 		return config.Bad("population", "fixed_size",
 			"none under add-remove: the number of records is private")
 	}
+	if out.Adjacency == AddRemove && b.contains(TypePoissonTruncated) {
+		return config.Bad("population", "poisson_truncated", ofAllRecords)
+	}
 	if out.Adjacency == AddRemove && b.contains(TypeCyclic) {
 		return config.Bad("period", "cyclic", "none under add-remove; allowed: "+movesOthers)
 	}

@@ -1,6 +1,9 @@
 package account
 
-import "math"
+import (
+	"math"
+	"slices"
+)
 
 // ExactGaussian is the accountant of unsampled Gaussian events ("gdp" and "exact"): mu =
 // sqrt(sum_t (shift_t/noise_t)^2), converted exactly. Adaptive, heterogeneous composition
@@ -43,12 +46,17 @@ func totalMu(l []entry, u Unit) float64 {
 	return math.Sqrt(sum)
 }
 
-// Epsilon returns the exact epsilon at delta.
+// Epsilon returns the exact epsilon at delta; of discrete Gaussians with a coarse grid an
+// upper end alone.
 func (g *ExactGaussian) Epsilon(delta float64) (Interval, error) {
 	if err := checkDelta(delta); err != nil {
 		return Interval{}, err
 	}
-	return gaussianInterval(g.Mu(), delta), nil
+	i := gaussianInterval(g.Mu(), delta)
+	if g.coarse() {
+		i.Lower = 0
+	}
+	return i, nil
 }
 
 // gaussianInterval allows 1e-12 for the root and the error function.
@@ -57,17 +65,36 @@ func gaussianInterval(mu, delta float64) Interval {
 	return Interval{Lower: e * (1 - 5e-13), Upper: e * (1 + 5e-13)}
 }
 
-// Delta returns the exact delta at epsilon.
+// Delta returns the exact delta at epsilon, as Epsilon does.
 func (g *ExactGaussian) Delta(epsilon float64) (Interval, error) {
 	if err := checkEpsilon(epsilon); err != nil {
 		return Interval{}, err
 	}
 	d := GaussianDelta(g.Mu(), epsilon)
-	return Interval{Lower: d * (1 - 1e-12), Upper: math.Min(1, d*(1+1e-12))}, nil
+	i := Interval{Lower: d * (1 - 1e-12), Upper: math.Min(1, d*(1+1e-12))}
+	if g.coarse() {
+		i.Lower = 0
+	}
+	return i, nil
+}
+
+// coarse reports whether what was composed is bounded by Gaussian noise rather than equal
+// to it: discrete Gaussians of few grid steps.
+func (g *ExactGaussian) coarse() bool {
+	for _, l := range g.lists {
+		if slices.ContainsFunc(l, func(e entry) bool { return e.body.coarse() }) {
+			return true
+		}
+	}
+	return false
 }
 
 // Describe implements Accountant.
 func (g *ExactGaussian) Describe() Description {
-	return Description{Method: "exact Gaussian composition", Provenance: "proved",
+	method := "exact Gaussian composition"
+	if g.coarse() {
+		method = "Gaussian composition, of discrete Gaussians by a bound"
+	}
+	return Description{Method: method, Provenance: "proved",
 		Citations: []string{"Balle, Wang 2018, arXiv 1805.06530", "Dong, Roth, Su 2022, arXiv 1905.02383"}}
 }

@@ -42,7 +42,7 @@ const pldSupported = "gaussian, gdp, discrete_gaussian (dim 1 or sigma_grid >= 3
 	"for any adjacency, unit record or group; for unit record or owner tree, discrete_laplace, " +
 	"bounded_noise, eps_delta and randomized_response " +
 	"(replace-one, zero-out); for unit record mixture_gaussian, poisson_truncated of Gaussian events " +
-	"(add-remove, replace-one) and poisson of any of " +
+	"(replace-one) and poisson of any of " +
 	"these (add-remove, zero-out)"
 
 // noPair is that of an event without noise, whose epsilon is infinite.
@@ -50,6 +50,12 @@ var noPair pair
 
 // pairOf returns the dominating pair of one event.
 func (r relation) pairOf(b *body) (pair, error) {
+	p, err := r.dominating(b)
+	p.tight = p.tight && !b.coarse()
+	return p, err
+}
+
+func (r relation) dominating(b *body) (pair, error) {
 	p, err := noPair, errNoProof
 	if mu, ok := r.mu(b); ok {
 		if math.IsInf(mu, 1) {

@@ -156,6 +156,10 @@ func (r Release) wrapSampler(inner Event) (Event, error) {
 		}
 		return PoissonSampled(s.SampleRate, inner)
 	case TruncatedPoisson:
+		if r.Adjacency == AddRemove {
+			return Event{}, fmt.Errorf("%w: truncated Poisson sampling under add-remove; supported: replace-one: "+
+				"it draws from a public number of records", ErrUnsupported)
+		}
 		return TruncatedPoissonSampled(s.SampleRate, s.Population, s.MaxBatchSize, inner)
 	case FixedSize:
 		if r.Adjacency == AddRemove {

@@ -100,9 +100,16 @@ func PoissonSampled(rate float64, ev Event) (Event, error) {
 	return ev.wrap(&body{kind: &poissonKind, rate: rate})
 }
 
+// ofAllRecords says where what is drawn from a public number of records holds.
+const ofAllRecords = "none under add-remove, where the number of records is private; replace-one has one"
+
 // TruncatedPoissonSampled is Poisson sampling from a public number of records whose
-// surplus over maxBatch is dropped uniformly at random.
+// surplus over maxBatch is dropped uniformly at random. An event marked AddRemove is
+// refused.
 func TruncatedPoissonSampled(rate float64, population, maxBatch int, ev Event) (Event, error) {
+	if ev.Adjacency == AddRemove {
+		return Event{}, config.Bad("population", population, ofAllRecords)
+	}
 	return ev.wrap(&body{kind: &truncatedKind, rate: rate, population: population, maxBatch: maxBatch})
 }
 
@@ -206,19 +213,17 @@ func poissonFor(b *body, r relation) (pair, error) {
 // truncatedFor is the upper bound for a batch capped at B of n records: with probability
 // w = P[Bin(n-1,q) >= B] the cap binds for a sampled record, and then the record also
 // displaces another one: the replace-one pair at twice the shift, at rate P[Bin(n,q) > B]
-// B/(n w). Otherwise the plain Poisson pair.
+// B/(n w). Otherwise the plain Poisson pair. Under add-remove n differs between
+// neighboring data sets, and a bound of one is none of the other: refused.
 func truncatedFor(b *body, r relation) (pair, error) {
 	mu, ok := gaussianMu(b.event)
-	if !ok || r.adjacency == ZeroOut || r.unit.Kind != UnitRecord {
+	if !ok || r.adjacency != ReplaceOne || r.unit.Kind != UnitRecord {
 		return noPair, errNoProof
 	}
 	if math.IsInf(mu, 1) {
 		return noPair, nil
 	}
-	plain, m := poissonPair(b.rate, gaussianPair(mu)), mu
-	if r.adjacency == ReplaceOne {
-		plain, m = antipodalPair(b.rate, mu/2), mu/2
-	}
+	plain, m := antipodalPair(b.rate, mu/2), mu/2
 	w := binomialTail(b.population-1, b.maxBatch, b.rate)
 	rate := 0.0
 	if w > 0 {

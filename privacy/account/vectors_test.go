@@ -3,6 +3,7 @@ package account_test
 import (
 	"encoding/csv"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"math"
 	"os"
@@ -109,6 +110,10 @@ var notHere = map[string]int{
 // may lie.
 var looseReference = map[string]float64{"v137": 0.012, "v139": 0.012, "v144": 0.012, "v133": 0.04}
 
+// refusedRows are of what does not hold: a capped batch under add-remove, by another
+// program's figure (see TestTruncatedPoissonIsRefusedUnderAddRemove).
+var refusedRows = map[string]bool{"v064": true}
+
 // TestVectors checks every row of the golden file that concerns this package, and that
 // each would fail were its interval moved by its own width and a little. Rows of
 // calibrated noise are searched for with the tag long, and bracketed without; the longest
@@ -136,6 +141,12 @@ func TestVectors(t *testing.T) {
 				return
 			}
 			got, err := v.evaluate()
+			if refusedRows[v.id] {
+				if !errors.Is(err, account.ErrUnsupported) {
+					t.Errorf("%v, %v; want a refusal", got, err)
+				}
+				return
+			}
 			if err != nil {
 				t.Fatalf("%s %s: %v", v.accountant, v.mechanism, err)
 			}

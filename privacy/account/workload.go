@@ -9,6 +9,7 @@ import (
 type workload struct {
 	mesh    float64 // fixed grid step or 0
 	mu      float64 // unsampled Gaussian events, composed exactly
+	bound   bool    // of some of these mu is a bound only
 	pairs   []pair
 	counts  []int
 	noNoise bool    // some event has no noise
@@ -20,7 +21,7 @@ func (d *PrivacyLoss) load(l []entry) (workload, error) {
 	var gauss []entry
 	for _, e := range l {
 		if _, ok := gaussianMu(e.body); ok {
-			gauss = append(gauss, e)
+			gauss, w.bound = append(gauss, e), w.bound || e.body.coarse()
 			continue
 		}
 		p, err := d.pairOf(e.body)
@@ -51,6 +52,9 @@ func (w *workload) all() ([]pair, []int) {
 }
 
 func (w *workload) tight() bool {
+	if w.bound {
+		return false
+	}
 	for _, p := range w.pairs {
 		if !p.tight {
 			return false
@@ -70,7 +74,11 @@ func (w *workload) trivial(delta float64, ways []bool) (Interval, bool) {
 	case w.noNoise:
 		return Interval{0, inf}, true
 	case len(w.pairs) == 0:
-		return gaussianInterval(w.mu, delta), true
+		i := gaussianInterval(w.mu, delta)
+		if w.bound {
+			i.Lower = 0
+		}
+		return i, true
 	case delta == 0:
 		return Interval{0, w.pure}, true
 	case !w.exact():
