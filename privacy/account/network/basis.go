@@ -2,6 +2,7 @@ package network
 
 import (
 	"math"
+	"slices"
 
 	"gonum.org/v1/gonum/floats"
 )
@@ -69,6 +70,25 @@ func (b *basis) add(x []float64, scale float64) bool {
 	}
 	b.dropped++
 	return false
+}
+
+// holds reports whether x is in the space, up to the cut times scale.
+func (b *basis) holds(x []float64, scale float64) bool {
+	x = slices.Clone(x)
+	for u, k := range b.known {
+		if k {
+			x[u] = 0
+		}
+	}
+	before := floats.Norm(x, 2)
+	for before > independenceCut*scale {
+		after := b.project(x)
+		if after > .7*before {
+			return false
+		}
+		before = after
+	}
+	return true
 }
 
 // project removes from x its part in the rows and returns the length of what is left.

@@ -29,8 +29,11 @@ type TrainingView struct {
 	// Share is for each agent the loss mu^2 of all its updates over that of one update
 	// against everyone: 0 to Steps. For members it is Steps.
 	Share []float64
-	// Provenance is Proved for who sees all messages, whose view every update is a
-	// function of (Denisov et al. 2022), and else Claimed.
+	// Provenance is Proved for who sees all messages, and else Claimed. Where every
+	// release can be told from what is seen in its own step, every update is a function of
+	// the view (Denisov et al. 2022). Elsewhere, as with secure sums, an agent's later
+	// updates may show what its own model kept: Share is then Steps, which is what all
+	// updates cost in the open.
 	Provenance string
 	Label      string // EstimateLabel where it is claimed
 }
@@ -59,7 +62,7 @@ func (t *Training) View(a Adversary) (*TrainingView, error) {
 		return nil, config.Bad("steps", t.Steps,
 			fmt.Sprintf("1 to %d for %d agents", maxUpdates/g.Agents, g.Agents))
 	}
-	b := t.stack(a)
+	b, told := t.stack(a)
 	v := &TrainingView{
 		Adversary:  a,
 		Share:      make([]float64, g.Agents),
@@ -70,8 +73,12 @@ func (t *Training) View(a Adversary) (*TrainingView, error) {
 		v.Provenance, v.Label = Proved, ""
 	}
 	for u := range v.Share {
-		if v.Share[u] = float64(t.Steps); !a.has(u) && !b.full() {
-			v.Share[u] = math.Min(v.Share[u], t.block(b, u))
+		if v.Share[u] = float64(t.Steps); a.has(u) || b.full() {
+			continue
+		}
+		// what never leaves an agent tells nothing, whatever the others' updates react to
+		if share := t.block(b, u); a.kind == members || told || share == 0 {
+			v.Share[u] = math.Min(v.Share[u], share)
 		}
 	}
 	return v, nil
@@ -80,8 +87,9 @@ func (t *Training) View(a Adversary) (*TrainingView, error) {
 // column is that of agent u's update of a step.
 func (t *Training) column(u, step int) int { return u*t.Steps + step }
 
-// stack returns the space of all rows that the adversary receives.
-func (t *Training) stack(a Adversary) *basis {
+// stack returns the space of all rows that the adversary receives, and whether they tell
+// every release in its own step, but for the last, to which no update reacts.
+func (t *Training) stack(a Adversary) (b *basis, told bool) {
 	g := &t.Gossip
 	var own []int
 	for _, m := range a.members {
@@ -89,7 +97,7 @@ func (t *Training) stack(a Adversary) *basis {
 			own = append(own, t.column(m, s))
 		}
 	}
-	b := newBasis(g.Agents*t.Steps, own)
+	b, told = newBasis(g.Agents*t.Steps, own), true
 	now := make([][]float64, g.Agents)
 	for i := range now {
 		now[i] = make([]float64, len(b.known))
@@ -98,6 +106,10 @@ func (t *Training) stack(a Adversary) *basis {
 	for s := range t.Steps {
 		for i, x := range now {
 			x[t.column(i, s)] += g.noise(i)
+		}
+		released, longest := slices.Clone(now), 0.
+		for _, x := range now {
+			longest = math.Max(longest, floats.Norm(x, 2))
 		}
 		before := make([][]float64, g.Agents)
 		for i := range before {
@@ -118,8 +130,10 @@ func (t *Training) stack(a Adversary) *basis {
 			c1, c2, c3 := method.Step(k)
 			now, before = advanced(m, now, before, c1, c2, c3), now
 		}
+		told = told && (s == t.Steps-1 ||
+			!slices.ContainsFunc(released, func(x []float64) bool { return !b.holds(x, longest) }))
 	}
-	return b
+	return b, told
 }
 
 // advanced is a W now + b now - c before.
