@@ -125,9 +125,13 @@ func (f *CountFilter) Left(ev Event) int {
 	return 0
 }
 
-// additive is a filter over sums that do not exceed limits in at least one coordinate.
+// additive is a filter over sums of which one does not exceed its limit: the one that
+// admits most copies of the first event. Nothing has been answered when it is chosen, so
+// that the choice depends on no answer. A choice at the end among all of them would: by
+// events that follow from earlier answers it reaches twice the budget's delta.
 type additive struct {
 	limit, spent []float64
+	at           int // of the chosen sum, from 1; 0: none yet
 	cost         func(*body) ([]float64, error)
 	t            tally // expands sequences, knows the event's adjacency and unit
 	last         *body
@@ -149,15 +153,18 @@ func (f *additive) admit(ev Event, times int) error {
 		}
 		f.last, f.lastCost = ev.body, sum
 	}
-	fits := false
-	for i := range f.limit {
-		fits = fits || f.spent[i]+float64(times)*f.lastCost[i] <= f.limit[i]
-	}
 	if times == 0 {
 		return nil
 	}
-	if !fits {
+	at := f.at
+	if at == 0 {
+		at = 1 + f.roomiest()
+	}
+	if !(f.spent[at-1]+float64(times)*f.lastCost[at-1] <= f.limit[at-1]) {
 		return fmt.Errorf("%w: the next answer would exceed it", ErrExhausted)
+	}
+	if f.lastCost[at-1] > 0 {
+		f.at = at
 	}
 	for i := range f.spent {
 		// never down
@@ -165,6 +172,17 @@ func (f *additive) admit(ev Event, times int) error {
 			math.Inf(1))
 	}
 	return nil
+}
+
+// roomiest is the sum that admits most copies of the last event.
+func (f *additive) roomiest() int {
+	best := 0
+	for i := range f.limit {
+		if f.limit[i]*f.lastCost[best] > f.limit[best]*f.lastCost[i] || !(f.limit[best] > 0) {
+			best = i
+		}
+	}
+	return best
 }
 
 // price is the cost vector of one ev, the largest over parallel branches in every
@@ -208,10 +226,11 @@ func (f *additive) price(ev Event) ([]float64, error) {
 	return sum, nil
 }
 
-// RDPFilter admits events while, at one order at least, their summed Renyi divergences
-// convert to the budget (Feldman, Zrnic 2021; Lecuyer 2021). One filter runs per order
-// and an answer is refused when all of them refuse: the guarantee is that of the orders
-// never exceeded.
+// RDPFilter admits events while at one order their summed Renyi divergences convert to
+// the budget (Feldman, Zrnic 2021; Lecuyer 2021). The order is that of the given ones which
+// admits most copies of the first event: it is fixed before there is an answer, as the
+// theorem asks. Events of one kind are admitted as often as at the best order; others,
+// which prefer another order, less often.
 type RDPFilter struct{ additive }
 
 // NewRDPFilter uses the given orders, or 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64, 128
