@@ -61,7 +61,7 @@
 //	Poisson                   pld, rdp           pld            pld, rdp
 //	truncated Poisson         refused            pld, upper     refused
 //	fixed size, no replacing  refused            rdp            refused
-//	shuffled, cyclic          refused            all, once a period, without amplification
+//	shuffled, cyclic          refused            no amplification (also ZeroOut)
 //
 // # Edge cases
 //

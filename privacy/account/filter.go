@@ -227,10 +227,10 @@ func (f *additive) price(ev Event) ([]float64, error) {
 }
 
 // RDPFilter admits events while at one order their summed Renyi divergences convert to
-// the budget (Feldman, Zrnic 2021; Lecuyer 2021). The order is that of the given ones which
-// admits most copies of the first event: it is fixed before there is an answer, as the
-// theorem asks. Events of one kind are admitted as often as at the best order; others,
-// which prefer another order, less often.
+// the budget (Feldman, Zrnic 2021; Lecuyer 2021). The order is that of the given ones
+// which admits most copies of the first event: it is fixed before there is an answer, as
+// the theorem asks. Events of one kind are admitted as often as at the best order;
+// others, which prefer another order, less often.
 type RDPFilter struct{ additive }
 
 // NewRDPFilter uses the given orders, or 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64, 128

@@ -36,9 +36,10 @@ func exhausting(order, left float64) (all []twoPoint) {
 }
 
 // An adversary asks for one Gaussian release and then, by its outcome, for the two-point
-// mechanism that exhausts the budget at the order that suits best. Where the filter admits
-// each of them, the whole has twice the budget's delta; where the order is fixed before
-// the first answer, it does not exceed it. The delta of the whole is computed directly.
+// mechanism that exhausts the budget at the order that suits best. Where the filter
+// admits each of them, the whole has twice the budget's delta; where the order is fixed
+// before the first answer, it does not exceed it. The delta of the whole is computed
+// directly.
 func TestRDPFilterHoldsAgainstAdaptiveEvents(t *testing.T) {
 	orders := []float64{2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64, 128}
 	const mu = .1
@@ -73,7 +74,8 @@ func TestRDPFilterHoldsAgainstAdaptiveEvents(t *testing.T) {
 				kinds++
 			}
 		}
-		// the adversary takes, at every outcome, the mechanism with the largest delta left
+		// the adversary takes, at every outcome, the mechanism with the largest delta
+		// left
 		delta := 0.
 		const step = .01
 		for x := -8.; x < 8; x += step {
@@ -86,7 +88,8 @@ func TestRDPFilterHoldsAgainstAdaptiveEvents(t *testing.T) {
 			delta += step * distuv.UnitNormal.Prob(x) * worst
 		}
 		if delta > b.Delta || kinds == 0 {
-			t.Errorf("budget %v: %d orders' mechanisms are admitted, together delta %.3g, %.2f times the budget",
+			t.Errorf("budget %v: %d orders' mechanisms are admitted, together delta %.3g, %.2f times the "+
+				"budget",
 				b, kinds, delta, delta/b.Delta)
 		}
 	}

@@ -357,8 +357,8 @@ func TestCyclicKindsShareTheirCycle(t *testing.T) {
 }
 
 // Batches in a random order are refused under add-remove: a record more moves others from
-// batch to batch. Of +1, +1, -1 in batches of two against +1, -1 alone, one epoch at noise
-// 1 has delta 1.6e-2 at epsilon 4.377178, where one participation has 1e-5.
+// batch to batch. Of +1, +1, -1 in batches of two against +1, -1 alone, one epoch at
+// noise 1 has delta 1.6e-2 at epsilon 4.377178, where one participation has 1e-5.
 func TestShuffledBatchesMoveOthers(t *testing.T) {
 	const epsilon = 4.377178
 	density := func(x, y float64) float64 {

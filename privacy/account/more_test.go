@@ -188,9 +188,9 @@ func TestTruncatedPoisson(t *testing.T) {
 
 // A capped batch is refused under add-remove: which of two neighboring data sets has the
 // stated number of records matters. Of -1 and +1, each drawn with probability .9, at most
-// one stays, with equal chances where both are drawn, so that the new record displaces the
-// other: the truth at epsilon 4 is ninety times the delta of a population of one, whose cap
-// never binds.
+// one stays, with equal chances where both are drawn, so that the new record displaces
+// the other: the truth at epsilon 4 is ninety times the delta of a population of one,
+// whose cap never binds.
 func TestTruncatedPoissonIsRefusedUnderAddRemove(t *testing.T) {
 	const rate, epsilon = .9, 4.
 	density := func(law map[float64]float64, y float64) (d float64) {

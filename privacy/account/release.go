@@ -157,8 +157,9 @@ func (r Release) wrapSampler(inner Event) (Event, error) {
 		return PoissonSampled(s.SampleRate, inner)
 	case TruncatedPoisson:
 		if r.Adjacency == AddRemove {
-			return Event{}, fmt.Errorf("%w: truncated Poisson sampling under add-remove; supported: replace-one: "+
-				"it draws from a public number of records", ErrUnsupported)
+			return Event{},
+				fmt.Errorf("%w: truncated Poisson sampling under add-remove; supported: replace-one: "+
+					"it draws from a public number of records", ErrUnsupported)
 		}
 		return TruncatedPoissonSampled(s.SampleRate, s.Population, s.MaxBatchSize, inner)
 	case FixedSize:
@@ -170,7 +171,8 @@ func (r Release) wrapSampler(inner Event) (Event, error) {
 		return FixedSizeSampled(s.Population, s.BatchSize, inner)
 	case Shuffled, Cyclic:
 		if r.Adjacency == AddRemove {
-			return Event{}, fmt.Errorf("%w: %v sampling under add-remove; supported: %s", ErrUnsupported, s.Kind,
+			return Event{}, fmt.Errorf("%w: %v sampling under add-remove; supported: %s", ErrUnsupported,
+				s.Kind,
 				movesOthers)
 		}
 		return CyclicSampled(s.Period, inner)

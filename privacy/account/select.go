@@ -82,8 +82,8 @@ func (s *shape) UnmarshalJSON(b []byte) error {
 // Poisson (Theorem 6): R'(a) = R(a) + mean d(a) + ln(mean)/(a-1), d(a) the delta of one
 // run at ln(1+1/(a-1)). The theorem leaves out that there may be no run, which has the
 // mass e^-mean on both sides: at means below 1 its bound is below the truth, and even
-// below 0. There this is used, which follows from the theorem's own proof when the mass is
-// kept:
+// below 0. There this is used, which follows from the theorem's own proof when the mass
+// is kept:
 //
 //	e^((a-1) R'(a)) = mean e^((a-1) (R(a) + mean d(a))) + e^-mean
 //

@@ -8,9 +8,10 @@ import (
 )
 
 // bestOfPoisson is the delta at epsilon of publishing the largest of a Poisson number of
-// normals with mean 0 or 1/noise, or that there is none, by quadrature: with so many draws
-// in the mean the largest has the density mean φ(y) exp(-mean (1-Φ(y))). scored false: the
-// score is independent of the output, so that a run is published with its own law.
+// normals with mean 0 or 1/noise, or that there is none, by quadrature: with so many
+// draws in the mean the largest has the density mean φ(y) exp(-mean (1-Φ(y))). scored
+// false: the score is independent of the output, so that a run is published with its own
+// law.
 func bestOfPoisson(noise, mean, epsilon float64, scored bool) float64 {
 	density := func(y, at float64) float64 {
 		phi := distuv.UnitNormal.Prob(y - at)
@@ -33,8 +34,8 @@ func bestOfPoisson(noise, mean, epsilon float64, scored bool) float64 {
 }
 
 // Private selection with a Poisson number of runs is never below what the published best
-// tells, for means below 1 too: there the printed theorem, which leaves out that there may
-// be no run, gave epsilon 0 where the truth is 4.15.
+// tells, for means below 1 too: there the printed theorem, which leaves out that there
+// may be no run, gave epsilon 0 where the truth is 4.15.
 func TestPoissonSelectionIsNeverBelowTheTruth(t *testing.T) {
 	const delta = 1e-5
 	for _, noise := range []float64{1, 3, 10} {
@@ -61,7 +62,8 @@ func TestPoissonSelectionIsNeverBelowTheTruth(t *testing.T) {
 			}
 			for _, scored := range []bool{false, true} {
 				if d := bestOfPoisson(noise, mean, i.Upper, scored); d > delta*(1+1e-6) {
-					t.Errorf("noise %g, mean %g: epsilon %.6g has delta %.3g, claimed %g", noise, mean, i.Upper,
+					t.Errorf("noise %g, mean %g: epsilon %.6g has delta %.3g, claimed %g", noise, mean,
+						i.Upper,
 						d, delta)
 				}
 			}

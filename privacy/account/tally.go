@@ -159,9 +159,9 @@ func (t *tally) branches() (all [][]entry, nonPrivate bool) {
 }
 
 // takePart adds what one unit meets of the cyclic events of one period, which takes part
-// in one of every period of them, whatever their kinds: ceil(n/period) of n. Which ones is
-// not known, so that it is the worst: of Gaussian events those with the least noise, and
-// as many of every kind as there can be where kinds cannot be compared.
+// in one of every period of them, whatever their kinds: ceil(n/period) of n. Which ones
+// is not known, so that it is the worst: of Gaussian events those with the least noise,
+// and as many of every kind as there can be where kinds cannot be compared.
 func (t *tally) takePart(events []entry) {
 	total := 0
 	for _, e := range events {

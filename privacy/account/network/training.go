@@ -30,8 +30,8 @@ type TrainingView struct {
 	// against everyone: 0 to Steps. For members it is Steps.
 	Share []float64
 	// Provenance is Proved for who sees all messages, and else Claimed. Where every
-	// release can be told from what is seen in its own step, every update is a function of
-	// the view (Denisov et al. 2022). Elsewhere, as with secure sums, an agent's later
+	// release can be told from what is seen in its own step, every update is a function
+	// of the view (Denisov et al. 2022). Elsewhere, as with secure sums, an agent's later
 	// updates may show what its own model kept: Share is then Steps, which is what all
 	// updates cost in the open.
 	Provenance string

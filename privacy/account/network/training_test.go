@@ -79,9 +79,9 @@ func TestTrainingBadInput(t *testing.T) {
 }
 
 // leakOfGrowth is mu^2 of the record of agent 0 on a ring of four, of which each agent
-// hears the sum of its neighbors' models once a step, where agent 0's second update is the
-// record and growth times its own model: by the pseudoinverse, over eight noises and eight
-// sums.
+// hears the sum of its neighbors' models once a step, where agent 0's second update is
+// the record and growth times its own model: by the pseudoinverse, over eight noises and
+// eight sums.
 func leakOfGrowth(t *testing.T, growth float64) float64 {
 	t.Helper()
 	const n = 4
@@ -138,11 +138,12 @@ func leakOfGrowth(t *testing.T, growth float64) float64 {
 }
 
 // Who hears secure sums only does not know the models that later updates start from: an
-// update that is a multiple of an agent's own model tells more of it than the updates that
-// are given beforehand, which had been called proved. The truth reaches mu^2 = 1.5 where
-// the program said 1.
+// update that is a multiple of an agent's own model tells more of it than the updates
+// that are given beforehand, which had been called proved. The truth reaches mu^2 = 1.5
+// where the program said 1.
 func TestSecureSumsOfSeveralStepsTellMore(t *testing.T) {
-	for growth, want := range map[float64]float64{0: 1, 1: 1.162, 2: 1.3, 3: 1.4, 6: 1.5, 9: 1.462, 20: 1.275} {
+	for growth, want := range map[float64]float64{0: 1, 1: 1.162, 2: 1.3, 3: 1.4, 6: 1.5, 9: 1.462,
+		20: 1.275} {
 		if got := leakOfGrowth(t, growth); math.Abs(got-want) > 6e-4 {
 			t.Errorf("an update of %g times the own model: mu^2 %.4f, want %.3f", growth, got, want)
 		}
