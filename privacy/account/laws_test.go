@@ -318,9 +318,10 @@ func TestCyclic(t *testing.T) {
 	}
 }
 
-// Cyclic events of one period are one cycle, whatever their noise: of A, B, A, B with
+// Cyclic events of one period may be one cycle, whatever their noise: of A, B, A, B with
 // period 2 a record may be in both A. Counted apart they had epsilon 4.377 at noise 1 and
-// 100; the truth is 6.573.
+// 100; the truth is 6.573. They may be a cycle each as well: of one A and one B a record
+// may be in both, and no figure is below that.
 func TestCyclicKindsShareTheirCycle(t *testing.T) {
 	a, err := NewExactGaussian(ZeroOut, Record())
 	if err != nil {
@@ -332,6 +333,16 @@ func TestCyclicKindsShareTheirCycle(t *testing.T) {
 		}
 	}
 	within(t, "mu of two of four", a.Mu(), math.Sqrt2, 1e-12)
+	apart, err := NewExactGaussian(ZeroOut, Record())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, noise := range []float64{1, 2} {
+		if err := apart.Compose(must(t)(CyclicSampled(2, must(t)(Gaussian(noise, 1)))), 1); err != nil {
+			t.Fatal(err)
+		}
+	}
+	within(t, "mu of two cycles", apart.Mu(), math.Sqrt(1+.25), 1e-12)
 	// of events that are not comparable, as many of each as there can be
 	p, err := New("rdp", ZeroOut, Record())
 	if err != nil {

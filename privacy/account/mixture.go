@@ -82,7 +82,7 @@ func binomialMixture(inner Event, draws int, rate float64) (Event, error) {
 		return inner, nil
 	}
 	mu, ok := gaussianMu(inner.body)
-	if !ok {
+	if !ok || inner.body.coarse() { // of a coarse one mu is a bound, and the mixture has a lower end
 		return Event{}, fmt.Errorf("%w: micro-batches summed before a %s mechanism; supported: gaussian",
 			ErrUnsupported, inner.Type())
 	}

@@ -127,8 +127,9 @@ func FixedSizeSampled(population, batch int, ev Event) (Event, error) {
 const movesOthers = "zero-out or replace-one: under add-remove one record more moves others between batches"
 
 // CyclicSampled lets each record take part in exactly one of every period consecutive
-// events of this period, be they of one kind or of several. Accountants count
-// ceil(n/period) of n of them, the worst ones: no amplification. A sampler that starts a
+// events. Accountants count ceil(n/period) copies of ev for n of them: no amplification.
+// Events of one period but several kinds may make one cycle or one each: the sum of these
+// numbers is counted, of the worst kinds. A sampler that starts a
 // new cycle early must first charge the rest of the old one. An event marked AddRemove is
 // refused: one record more moves others from batch to batch.
 func CyclicSampled(period int, ev Event) (Event, error) {

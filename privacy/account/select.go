@@ -79,13 +79,13 @@ func (s *shape) UnmarshalJSON(b []byte) error {
 //
 //	R'(a) = R(a) + (1+eta) min_b [(1-1/b) R(b) + ln(1/g)/b] + ln(mean)/(a-1)
 //
-// Poisson (Theorem 6): R'(a) = R(a) + mean d(a) + ln(mean)/(a-1), d(a) the delta of one
-// run at ln(1+1/(a-1)). The theorem leaves out that there may be no run, which has the
-// mass e^-mean on both sides: at means below 1 its bound is below the truth, and even
-// below 0. There this is used, which follows from the theorem's own proof when the mass
-// is kept:
+// Poisson (Theorem 6), d(a) the delta of one run at ln(1+1/(a-1)):
 //
 //	e^((a-1) R'(a)) = mean e^((a-1) (R(a) + mean d(a))) + e^-mean
+//
+// The printed theorem leaves out the last term, the mass of no run on both sides, and is
+// then below the truth, and even below 0, at means below 1. With it the bound follows
+// from the theorem's own proof at any mean.
 //
 // Renyi divergence does not fall with the order, so the least bound at any larger order
 // holds as well.
@@ -97,9 +97,6 @@ func selectCurve(r curve, mean float64, s shape) curve {
 	}
 	direct := func(a, ra float64) float64 {
 		x := ra + mean*deltaAt(orders, rs, math.Log1p(1/(a-1)))
-		if mean >= 1 {
-			return x + math.Log(mean)/(a-1)
-		}
 		some := math.Log(mean) + (a-1)*x // ln of what outcomes with a run have
 		return (math.Max(some, -mean) + math.Log1p(math.Exp(-math.Abs(some+mean)))) / (a - 1)
 	}

@@ -158,31 +158,27 @@ func (t *tally) branches() (all [][]entry, nonPrivate bool) {
 	return all, false
 }
 
-// takePart adds what one unit meets of the cyclic events of one period, which takes part
-// in one of every period of them, whatever their kinds: ceil(n/period) of n. Which ones
-// is not known, so that it is the worst: of Gaussian events those with the least noise,
-// and as many of every kind as there can be where kinds cannot be compared.
+// takePart adds what one unit meets of the cyclic events of one period. Whether its kinds
+// make one cycle or one each is not said, so that both hold: as many as if each were a
+// cycle of its own, ceil(n/period) of n, which is no less than in one; and of these the
+// worst, since in one cycle all of them may be of one kind. Gaussian events are taken by
+// least noise, others as often as there can be of each kind.
 func (t *tally) takePart(events []entry) {
-	total := 0
+	most, mus := 0, map[*body]float64{}
 	for _, e := range events {
-		total += e.count
-	}
-	period := events[0].body.period
-	most := (total + period - 1) / period
-	mus := map[*body]float64{}
-	for _, e := range events {
+		most += (e.count + e.body.period - 1) / e.body.period
 		if mu, ok := gaussianMu(e.body.event); ok {
 			mus[e.body] = mu
 		}
 	}
-	left := most
-	if len(mus) == len(events) {
+	ordered := len(mus) == len(events)
+	if ordered {
 		slices.SortStableFunc(events, func(a, b entry) int { return cmp.Compare(mus[b.body], mus[a.body]) })
 	}
 	for _, e := range events {
-		n := min(e.count, left)
-		if len(mus) == len(events) {
-			left -= n
+		n := min(e.count, most)
+		if ordered {
+			most -= n
 		}
 		adds, _ := t.expand(nil, 0, e.body.event, n)
 		for k := range adds {
