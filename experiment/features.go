@@ -226,6 +226,8 @@ var undeployable = []Refusal{
 		"0, and no score: they are for simulations"},
 	{"evaluate.gradients", func(f *File) any { return f.Evaluate.Gradients },
 		func(f *File) bool { return f.Evaluate.Gradients != 0 }, "0: no owner sees the records of others"},
+	{"evaluate.metrics", func(f *File) any { return f.Evaluate.Metrics },
+		func(f *File) bool { return len(f.Evaluate.Metrics) > 0 }, "none: they are for simulations"},
 	{"evaluate.network", func(f *File) any { return true },
 		func(f *File) bool { return f.Evaluate.Network },
 		"false: it is for simulations, and for sotto account network --roster"},
