@@ -250,7 +250,8 @@ func TestOwnersRefuseWhatADaemonMayNotDo(t *testing.T) {
 		"dropout":     {"[topology]", "[topology]\ndropout = 1.0", "dropout", false},
 		"arrival":     {`"natural"`, "\"natural\"\narrival = \"uniform\"", "arrival", false},
 		"score":       {"[privacy]", "[evaluate]\nvalidation = 0.2\n[privacy]", "validation", false},
-		"metrics":     {"[privacy]", "[evaluate]\nmetrics = [\"parameter_norm\"]\n[privacy]", "metrics", false},
+		"metrics": {"[privacy]", "[evaluate]\nmetrics = [\"parameter_norm\"]\n[privacy]",
+			"metrics", false},
 	} {
 		run := strings.Replace(ownerRun, tc.old, tc.new, 1)
 		f, err := experiment.Parse("run.toml", []byte(run), nil)
