@@ -112,7 +112,7 @@ func (l *workload) owners(count int, m privacy.Mechanism, exact bool) chan *owne
 				Adjacency:         account.AddRemove,
 				Unit:              account.Record(),
 				Pool:              l.pool,
-				Exact:             exact,
+				Sums:              oracle.Sums{Exact: exact},
 			}
 			o.gate = privacy.NewGate(ledger.NewMemory(nil), m, map[string]privacy.Oracle{"grad": grad})
 		}

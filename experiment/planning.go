@@ -105,7 +105,7 @@ func (e planner) fillPublic() {
 	if p.ClipNorm == 0 {
 		p.ClipNorm = priv.MaxGradNorm
 	}
-	p.Exact = priv.Noise == exactNoise
+	p.Sums.Exact = priv.Noise == exactNoise
 	clips(priv, p)
 	p.Augment = f.Data.Augmentation
 	p.FeatureNorm, p.Residual = math.Inf(1), math.Inf(1)

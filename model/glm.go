@@ -13,6 +13,8 @@ type GLM struct {
 	Slope float64
 	// Curvature bounds the second derivative.
 	Curvature float64
+	// AtZero bounds the loss at z = 0; +Inf where targets have no bound.
+	AtZero float64
 	// Quadratic says that the second derivative is the same everywhere.
 	Quadratic bool
 }
@@ -72,6 +74,7 @@ func newHuber(decode func(params any) error, s Shape) (Model, error) {
 		return nil, err
 	}
 	n := compose(o.f, true, linear{s.Features(), 1, p.Intercept})
-	n.glm = &GLM{Intercept: p.Intercept, Loss: huberGLM(p.Delta), Slope: p.Delta, Curvature: 1}
+	n.glm = &GLM{Intercept: p.Intercept, Loss: huberGLM(p.Delta), Slope: p.Delta, Curvature: 1,
+		AtZero: math.Inf(1)}
 	return n, nil
 }

@@ -84,7 +84,7 @@ func newLogistic(decode func(params any) error, s Shape) (Model, error) {
 		return nil, config.Bad("classes", s.Classes, "2 or more for logistic")
 	case s.Classes == 2:
 		n := compose(logistic, false, linear{s.Features(), 1, p.Intercept})
-		n.glm = &GLM{Intercept: p.Intercept, Loss: logisticGLM, Slope: 1, Curvature: .25}
+		n.glm = &GLM{Intercept: p.Intercept, Loss: logisticGLM, Slope: 1, Curvature: .25, AtZero: math.Ln2}
 		return n, nil
 	}
 	if s.Classes > maxFeatures/s.Features() {
@@ -103,7 +103,8 @@ func newLeastSquares(decode func(params any) error, s Shape) (Model, error) {
 		return nil, config.Bad("classes", s.Classes, "0 (regression) for least-squares")
 	}
 	n := compose(squared, true, linear{s.Features(), 1, p.Intercept})
-	n.glm = &GLM{Intercept: p.Intercept, Loss: squaredGLM, Slope: math.Inf(1), Curvature: 2, Quadratic: true}
+	n.glm = &GLM{Intercept: p.Intercept, Loss: squaredGLM, Slope: math.Inf(1), Curvature: 2,
+		AtZero: math.Inf(1), Quadratic: true}
 	return n, nil
 }
 

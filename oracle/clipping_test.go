@@ -16,7 +16,7 @@ import (
 // query's own and the configured clip of 1.
 func adaptive(clip float64, xs ...float32) (*oracle.Gradient, *agent.Query, []float64, []float64) {
 	g := newGradient(line(xs...))
-	g.Rescale, g.Count, g.Exact = true, true, true
+	g.Rescale, g.Count, g.Sums.Exact = true, true, true
 	q := &agent.Query{Oracle: "grad", At: tensor.Vec{1}, Clip: clip}
 	k := rng.Simulated(1, 0, 1)
 	v := privacy.Value{Float: make(tensor.Vec, 2)}

@@ -20,10 +20,11 @@ var _ privacy.Oracle = (*Fit)(nil)
 // for a generalized linear model. With per-record gradients of norm at most G the
 // minimiser moves by at most 2G/(m̄ 2λ) when one record changes, half of that when one is
 // added, removed or nulled (strong convexity 2λ: Chaudhuri, Monteleoni, Sarwate 2011).
-// Newton's method runs until the gradient's norm is at most Tolerance, and 2
-// Tolerance/(2λ) is part of the sensitivity, as is the rounding of the answer to float32.
-// Features are scaled to norm at most Radius, which makes G a public constant, and the
-// answer to norm at most G/(2λ), where every minimiser over m̄ records lies.
+// Newton's method runs until the gradient's norm, its round-off included, is at most
+// Tolerance, and 2 Tolerance/(2λ) is part of the sensitivity, as is the rounding of the
+// answer to float32. Features are scaled to norm at most Radius, which makes G a public
+// constant, and the answer to norm at most G/(2λ), where every minimiser over m̄ records
+// lies.
 type Fit struct {
 	GLM        model.GLM
 	Records    Records
@@ -51,6 +52,9 @@ func (f *Fit) Validate() error {
 		return config.Bad("feature_norm", f.Radius, "above 0")
 	case f.Unit != account.Record():
 		return config.Bad("unit", f.Unit, "record: the sensitivity of a fit is that of one record")
+	case f.roundOff() > f.tolerance()/2:
+		return config.Bad("fit_lambda", f.Lambda, "larger: double precision does not resolve the gradient "+
+			"to the tolerance that the sensitivity counts with")
 	}
 	return nil
 }
@@ -74,6 +78,17 @@ func (f *Fit) tolerance() float64 {
 	return Tolerance
 }
 
+// roundOff bounds the error of a computed gradient; 0 where nothing bounds gradients, and
+// nothing is guaranteed.
+func (f *Fit) roundOff() float64 {
+	if math.IsInf(f.bound(), 1) {
+		return 0
+	}
+	// No iterate has a larger loss than 0, so that λ|θ|² is at most that.
+	theta := min(2*f.largest(), math.Sqrt(2*f.GLM.AtZero/f.Lambda))
+	return gradientError(f.GLM, f.Normaliser, f.Lambda, f.bound()/f.GLM.Slope, theta, 0, f.Dim)
+}
+
 // Describe states the release: its clip is what one record moves the minimiser by when it
 // is added. A loss whose gradient has no bound has an infinite one, which every mechanism
 // with noise refuses.
@@ -93,7 +108,7 @@ func (f *Fit) Describe(q *agent.Query) (account.Release, error) {
 func (f *Fit) Evaluate(dst *privacy.Value, _ *agent.Query, _ *rng.Stream) {
 	x, y := gatherRows(&f.Records, f.GLM.Intercept, f.Radius)
 	n := newNewton(f.GLM, x, y, f.Normaliser, f.Lambda, f.Dim)
-	n.run(f.tolerance())
+	n.run(f.tolerance() - f.roundOff())
 	scale := 1.
 	if size := norm(n.theta); size > f.largest() {
 		scale = f.largest() / size

@@ -29,6 +29,7 @@ type Full struct {
 	Adjacency  account.Adjacency
 	Unit       account.Unit
 	Pool       *Pool
+	Sums       Sums
 
 	described account.Release // without a clip of the query's own
 }
@@ -54,6 +55,9 @@ func (g *Full) Validate() error {
 	case g.Unit != account.Record():
 		return config.Bad("unit", g.Unit, "record: per-record clipping bounds the contribution of one record")
 	}
+	if err := g.Sums.check(g.Records); err != nil {
+		return err
+	}
 	g.described = g.release(g.ClipNorm)
 	return nil
 }
@@ -68,7 +72,22 @@ func (g *Full) name() string {
 func (g *Full) release(clip float64) account.Release {
 	part := account.Part{Name: "gradient", Clip: clip, Shift: shift(g.Adjacency), Norm: g.Norm,
 		Dim: g.Model.Dim()}
-	return fullBatch(g.name(), g.Adjacency, g.Unit, part, 1/g.Normaliser)
+	r := fullBatch(g.name(), g.Adjacency, g.Unit, part, 1/g.Normaliser)
+	g.Sums.charge(&r, func(records int) float64 { return g.SumError(clip, records) })
+	return r
+}
+
+// SumError bounds by how much more than the clip, over it, rounding lets one of so many
+// records move the sum. In L1 each coordinate is summed in float64 and rounded once.
+func (g *Full) SumError(clip float64, records int) float64 {
+	if g.Norm != account.L1 {
+		return 2 * model.SumError(g.Model, records, chunk, 1, clip)
+	}
+	if !(clip >= 1e-30 && clip <= 1e20) || records > 1<<40 {
+		return math.Inf(1)
+	}
+	n := float64(records)
+	return 2 * (1 + 1e-6) * (n*(0x1p-24+n*0x1p-53) + float64(g.Model.Dim())*0x1p-150/clip)
 }
 
 // Describe states the release. A query's own public clip takes the place of Clip. The

@@ -28,8 +28,8 @@ type Gradient struct {
 	Adjacency         account.Adjacency
 	Unit              account.Unit
 	Pool              *Pool
-	Exact             bool // the gate is going to ask for exact integers
-	Draws             int  // Poisson batches that are summed before one noise draw; 0 means 1
+	Sums              Sums
+	Draws             int // Poisson batches that are summed before one noise draw; 0 means 1
 	// One > 0 makes the batch one record, drawn uniformly from a number of records that
 	// is public and must be One; SampleRate is not used. Under add-remove no event covers
 	// that.
@@ -61,7 +61,7 @@ func (g *Gradient) Validate() error {
 	if err := checkClip(g.ClipNorm); err != nil {
 		return err
 	}
-	if _, ok := g.Model.(model.GridModel); g.Exact && !ok {
+	if _, ok := g.Model.(model.GridModel); g.Sums.Exact && !ok {
 		return config.Bad("noise", "exact", "fast: this model has no exact integer gradients")
 	}
 	if g.Draws < 0 {
@@ -78,7 +78,7 @@ func (g *Gradient) Validate() error {
 	if g.Unit != account.Record() {
 		return config.Bad("unit", g.Unit, "record: per-record clipping bounds the contribution of one record")
 	}
-	return nil
+	return g.Sums.check(g.Records)
 }
 
 // Describe states the release. A query's own public clip takes the place of Clip.
@@ -102,7 +102,7 @@ func (g *Gradient) Describe(q *agent.Query) (account.Release, error) {
 			Dim:   1,
 		})
 	}
-	return account.Release{
+	r := account.Release{
 		Oracle:    "grad",
 		Adjacency: g.Adjacency,
 		Unit:      g.Unit,
@@ -110,7 +110,25 @@ func (g *Gradient) Describe(q *agent.Query) (account.Release, error) {
 		Parts:     parts,
 		Scale:     scale,
 		Draws:     g.Draws,
-	}, nil
+	}
+	g.Sums.charge(&r, func(records int) float64 { return g.SumError(clipNorm(q, g.ClipNorm), records) })
+	return r, nil
+}
+
+// SumError bounds by how much more than the clip, over it, rounding in float32 lets one
+// record move the sum: while a batch has at most so many records, or each of several that
+// are summed before one noise draw.
+func (g *Gradient) SumError(clip float64, records int) float64 {
+	if g.One > 0 {
+		records = 1
+	}
+	records *= max(1, g.Draws)
+	views := g.Augment.views()
+	e := model.SumError(g.Model, records, chunk/views, views, clip)
+	if g.Rescale && clip != g.ClipNorm {
+		e += 0x1p-24 * (float64(records) + e) * (1 + 1e-9)
+	}
+	return 2 * e
 }
 
 func (g *Gradient) sampler() account.Sampler {

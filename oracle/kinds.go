@@ -26,7 +26,7 @@ type Public struct {
 	Adjacency         account.Adjacency
 	Unit              account.Unit
 
-	Exact        bool // integers throughout
+	Sums         Sums
 	Rescale      bool // see Gradient
 	Count        bool // see Gradient
 	Draws        int  // Poisson batches under one noise draw; 0 means 1
@@ -117,7 +117,7 @@ func newGradient(p *Public, _ agent.Operator) (Oracle, error) {
 		ClipNorm:          p.ClipNorm,
 		Adjacency:         p.Adjacency,
 		Unit:              p.Unit,
-		Exact:             p.Exact,
+		Sums:              p.Sums,
 		Draws:             p.Draws,
 		Augment:           p.Augment,
 		Rescale:           p.Rescale,
@@ -144,6 +144,7 @@ func newFull(norm account.Norm) func(*Public, agent.Operator) (Oracle, error) {
 			Norm:       norm,
 			Adjacency:  p.Adjacency,
 			Unit:       p.Unit,
+			Sums:       p.Sums,
 		}
 		return g, g.Validate()
 	}

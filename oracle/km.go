@@ -164,6 +164,9 @@ func (k *KM) Describe(q *agent.Query) (account.Release, error) {
 	case !k.anywhere && !(q.At.Norm() <= farthest*k.Residual):
 		return account.Release{}, config.Bad("point", q.At.Norm(),
 			"at most 65536 times residual_clip long: the iteration diverges")
+	case !k.anywhere && k.roundOff(q.At.Norm()) > k.tolerance()/2:
+		return account.Release{}, config.Bad("point", q.At.Norm(), "shorter, or a smaller gamma: double "+
+			"precision does not resolve the gradient to the tolerance that the sensitivity counts with")
 	}
 	return k.described, nil
 }
@@ -192,20 +195,37 @@ func (k *KM) mean(sample *rng.Stream) *meanLoss {
 	if k.SampleRate < 1 {
 		drawn.Index = poisson(nil, k.Records.Index, k.SampleRate, sample)
 	}
-	f := &meanLoss{glm: k.GLM, normaliser: k.ExpectedBatchSize, clip: math.Inf(1), tolerance: Tolerance}
+	f := &meanLoss{glm: k.GLM, normaliser: k.ExpectedBatchSize, clip: math.Inf(1)}
 	if k.forward() {
 		f.clip = k.ClipNorm
-	} else if !math.IsInf(k.ClipNorm, 1) {
-		f.tolerance *= k.ClipNorm
 	}
 	f.x, f.y = gatherRows(&drawn, k.GLM.Intercept, k.radius())
 	return f
+}
+
+// tolerance is that of a proximal operator.
+func (k *KM) tolerance() float64 {
+	if math.IsInf(k.ClipNorm, 1) {
+		return Tolerance
+	}
+	return Tolerance * k.ClipNorm
+}
+
+// roundOff bounds the error of a gradient that a proximal operator computes at a point of
+// norm at; 0 where nothing bounds gradients, so that the sensitivity does not rest on it.
+func (k *KM) roundOff(at float64) float64 {
+	if k.forward() || math.IsInf(k.ClipNorm, 1) || math.IsInf(k.GLM.Slope, 1) {
+		return 0
+	}
+	x := k.ClipNorm / k.GLM.Slope
+	return gradientError(k.GLM, k.ExpectedBatchSize, 1/(2*k.Gamma), x, 2*k.Gamma*k.ClipNorm, at, k.Dim)
 }
 
 // residual is T(x) - x, scaled to norm at most B. What is not finite, which only losses
 // without a bound give, is 0.
 func (k *KM) residual(f *meanLoss, at []float64) []float64 {
 	r := make([]float64, k.Dim)
+	f.tolerance = k.tolerance() - min(k.tolerance()/2, k.roundOff(norm(at)))
 	Operators[k.Operator](&splitting{f, k.Gamma, k.Gamma * k.L1}, r, at)
 	size := norm(r)
 	switch {

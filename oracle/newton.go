@@ -172,6 +172,17 @@ func (n *newton) descend(tol float64) {
 	}
 }
 
+// gradientError bounds what double precision adds to the norm of the gradient of up to 2
+// m̄ records with features no longer than x, while θ and the offset of z are no longer
+// than theta and offset over a record's features: of z = x·θ, which moves the slope by
+// its curvature, of the slope itself, of the sum over records, and of 2λθ and the norm.
+func gradientError(glm model.GLM, normaliser, lambda, x, theta, offset float64, d int) float64 {
+	const unit = 0x1p-53
+	n, dim := 2*normaliser, float64(d)
+	slopes := glm.Curvature*(dim+3)*x*(theta+offset) + (n+16)*glm.Slope
+	return unit * (2*x*slopes + (dim+8)*(2*x*glm.Slope+2*lambda*theta))
+}
+
 func norm(v []float64) float64 {
 	s := 0.
 	for _, x := range v {

@@ -87,7 +87,7 @@ func TestSensitivity(t *testing.T) {
 // at most 2^20 steps.
 func TestExactSum(t *testing.T) {
 	g := newGradient(line(.5, .1, 3))
-	g.Exact = true
+	g.Sums.Exact = true
 	if err := g.Validate(); err != nil {
 		t.Fatal(err)
 	}

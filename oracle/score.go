@@ -1,8 +1,6 @@
 package oracle
 
 import (
-	"math"
-
 	"sotto/agent"
 	"sotto/config"
 	"sotto/model"
@@ -22,7 +20,7 @@ type Score struct {
 	Model     model.Model
 	Records   Records // held out from training
 	Loss      bool
-	ClipNorm  float64 // of one record's loss, above 0 and finite; a correct class counts 1 and has clip 1
+	ClipNorm  float64 // of one record's loss, at least 1e-30 and finite; 1 for accuracy
 	Adjacency account.Adjacency
 	Pool      *Pool
 }
@@ -31,6 +29,9 @@ type Score struct {
 func (o *Score) Validate() error {
 	if err := checkPositive("score_clip", o.ClipNorm); err != nil {
 		return err
+	}
+	if o.ClipNorm < 1e-30 {
+		return config.Bad("score_clip", o.ClipNorm, "at least 1e-30: the sum is of steps of 2^-20 of it")
 	}
 	if !o.Loss && o.ClipNorm != 1 {
 		return config.Bad("score_clip", o.ClipNorm, "1 for score accuracy: a record is right or not")
@@ -44,7 +45,9 @@ func (o *Score) Describe(q *agent.Query) (account.Release, error) {
 	return fullBatch("score", o.Adjacency, account.Record(), part, 1), checkPoint(q, o.Model.Dim())
 }
 
-// Evaluate sums over the held-out records. A loss that is not a number counts as Clip.
+// Evaluate sums over the held-out records, in whole steps of the grid: a sum of integers
+// moves by no more than what a record adds. A loss is rounded down to a step; one that is
+// not a number counts as Clip.
 func (o *Score) Evaluate(dst *privacy.Value, q *agent.Query, _ *rng.Stream) {
 	s := o.Pool.p.Get().(*scratch)
 	defer o.Pool.p.Put(s)
@@ -52,19 +55,19 @@ func (o *Score) Evaluate(dst *privacy.Value, q *agent.Query, _ *rng.Stream) {
 	if o.Loss {
 		size = 1 // losses are cut one by one
 	}
-	sum := 0.
+	sum, step := int64(0), privacy.GridStep(o.ClipNorm)
 	for lo := 0; lo < len(o.Records.Index); lo += size {
 		b := s.gather(o.Records.Data, o.Records.Index[lo:min(lo+size, len(o.Records.Index))], &Augmentation{},
 			nil)
 		e := model.Evaluate(o.Model, q.At, b, &s.work)
 		switch {
 		case !o.Loss:
-			sum += float64(e.Correct)
+			sum += int64(e.Correct) * int64(1/step)
 		case e.Loss >= 0 && e.Loss <= o.ClipNorm:
-			sum += e.Loss
+			sum += int64(e.Loss / step)
 		case !(e.Loss < 0):
-			sum += o.ClipNorm
+			sum += int64(o.ClipNorm / step)
 		}
 	}
-	dst.Float[0] = float32(math.Min(sum, math.MaxFloat32))
+	dst.Grid, dst.Step = append(dst.Grid[:0], sum), step
 }

@@ -41,6 +41,9 @@ func (v *Value) Validate() error {
 			"replace-one or zero-out: the number of owners, and of records in a mean, is public")
 	case v.Unit == account.Owner() && v.Normaliser != 1:
 		return config.Bad("batch_size", v.Normaliser, "1 where the unit is the owner")
+	case v.Normaliser > mostSummed:
+		return config.Bad("batch_size", v.Normaliser,
+			"at most 4000000 where the unit is one record: a sum of more leaves single precision no room")
 	case v.Unit != account.Owner() && v.Unit != account.Record():
 		return config.Bad("unit", v.Unit.String(), "owner or record")
 	}
@@ -86,6 +89,10 @@ func (v *Value) Evaluate(dst *privacy.Value, _ *agent.Query, _ *rng.Stream) {
 	clear(sum)
 	finite(out, math.Inf(1))
 }
+
+// mostSummed is the number of records up to which factor leaves room: two sums of n of
+// them are off by at most 2n(2^-24 + n 2^-53) of the limit.
+const mostSummed = 4_000_000
 
 // factor scales a vector of the given norm to at most limit, less what rounding the sum
 // of all of them to float32 may add; false for one that is not finite.

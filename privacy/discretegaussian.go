@@ -1,6 +1,7 @@
 package privacy
 
 import (
+	"cmp"
 	"math"
 
 	"sotto/config"
@@ -69,7 +70,7 @@ func (m DiscreteGaussian) Event(r account.Release) (account.Event, error) {
 	if err := m.validate(); err != nil {
 		return account.Event{}, err
 	}
-	if err := checkParts(r, account.L2, "discrete-gaussian"); err != nil {
+	if err := cmp.Or(checkParts(r, account.L2, "discrete-gaussian"), m.checkSums(r)); err != nil {
 		return account.Event{}, err
 	}
 	if err := checkPartNoise(m.PartNoise, r); err != nil {

@@ -208,7 +208,7 @@ func (g *Gate) Describe(q *agent.Query) (account.Release, account.Event, error) 
 	if err != nil {
 		return none, account.Event{}, err
 	}
-	if needsGrid(m) {
+	if TakesIntegers(m) {
 		if _, ok := o.(GridOracle); !ok {
 			return none, account.Event{},
 				fmt.Errorf("%w: the mechanism adds integers and oracle %q gives none; quantise = true "+
@@ -256,8 +256,8 @@ func equalReleases(a, b *account.Release) bool {
 		a.Draws == b.Draws && a.Scale == b.Scale && slices.Equal(a.Parts, b.Parts)
 }
 
-// needsGrid reports whether values must be exact integers.
-func needsGrid(m Mechanism) bool {
+// TakesIntegers reports whether m is handed exact integers alone, by a GridOracle.
+func TakesIntegers(m Mechanism) bool {
 	i, ok := m.(integral)
 	return ok && i.integral()
 }
@@ -298,8 +298,8 @@ func (g *Gate) Answer(q *agent.Query, dst tensor.Vec) error {
 	key.Erase()
 
 	v := &u.value
-	if g.size(v, len(dst), needsGrid(m), r); !noiseOnly {
-		g.evaluate(u, q, needsGrid(m))
+	if g.size(v, len(dst), TakesIntegers(m), r); !noiseOnly {
+		g.evaluate(u, q, TakesIntegers(m))
 	}
 	m.Perturb(v, r, Charge{Seq: seq, Round: g.round, Live: g.live, Noise: &u.noise})
 	dst.Scale(r.Scale, v.Float)

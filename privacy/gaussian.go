@@ -1,6 +1,7 @@
 package privacy
 
 import (
+	"cmp"
 	"maps"
 	"math"
 	"slices"
@@ -20,8 +21,9 @@ var _ Mechanism = Gaussian{}
 // and the set of possible outputs is the same for every input, which the floating-point
 // attacks of Mironov 2012 need to differ. What remains is the distance of a
 // double-precision normal sampler and addition from the ideal ones, an assumption that
-// statements name. A value that arrives in float32 carries the rounding error of its own
-// summation beside; an oracle that must not, fills Value.Grid.
+// statements name. What rounding adds to a sum in float32 is part of the shift where the
+// release has a bound of it (account.Part.SumError); an oracle without that error fills
+// Value.Grid.
 type Gaussian struct {
 	NoiseMultiplier float64 `toml:"noise_multiplier"` // noise standard deviation over clip, > 0
 	// PartNoise replaces NoiseMultiplier for the named parts of a joint release, for
@@ -61,7 +63,7 @@ func checkMultipliers(noiseMultiplier float64, parts map[string]float64) error {
 // batch compose inside the event: their effective multipliers add as 1/s^2 = sum
 // (shift/noise)^2.
 func (m Gaussian) Event(r account.Release) (account.Event, error) {
-	if err := checkParts(r, account.L2, "gaussian"); err != nil {
+	if err := cmp.Or(checkParts(r, account.L2, "gaussian"), checkSums(r)); err != nil {
 		return account.Event{}, err
 	}
 	if err := checkPartNoise(m.PartNoise, r); err != nil {
@@ -78,13 +80,13 @@ func (m Gaussian) inner(r account.Release) (account.Event, error) {
 	if len(m.PartNoise) == 0 {
 		sum := 0.
 		for _, p := range r.Parts {
-			sum += p.Shift * p.Shift
+			sum += p.Movement() * p.Movement()
 		}
 		return account.Gaussian(m.NoiseMultiplier, math.Sqrt(sum))
 	}
 	noise, shift := make([]float64, len(r.Parts)), make([]float64, len(r.Parts))
 	for i, p := range r.Parts {
-		noise[i], shift[i] = noiseOf(p.Name, m.PartNoise, m.NoiseMultiplier), p.Shift
+		noise[i], shift[i] = noiseOf(p.Name, m.PartNoise, m.NoiseMultiplier), p.Movement()
 	}
 	return account.JointGaussian(noise, shift)
 }

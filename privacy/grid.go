@@ -47,13 +47,13 @@ type Gridding struct {
 	// the rounding as additional sensitivity, one grid step per coordinate. Without it
 	// such oracles are refused.
 	Quantise bool `toml:"quantise"`
-	// SummationError is the largest error of a floating-point sum over the clip that the
-	// owner assumes, in the norm of the sensitivity; the sensitivity is charged with it.
-	// It is used with Quantise only.
+	// SummationError is by how much the owner assumes that the rounding of a
+	// floating-point sum adds to the sensitivity, over the clip and in its norm; the
+	// sensitivity is charged with it, beside what the release itself has a bound of. It
+	// is used with Quantise only, and needed where a release leaves the rounding of its
+	// sums uncharged.
 	SummationError float64 `toml:"summation_error,omitempty"`
 }
-
-func (g *Gridding) gridding() *Gridding { return g }
 
 // integral reports whether values must come from a GridOracle.
 func (g Gridding) integral() bool { return !g.Quantise }
@@ -69,6 +69,38 @@ func (g Gridding) validate() error {
 	return nil
 }
 
+// checkSums refuses float sums whose rounding nobody has bounded.
+func (g Gridding) checkSums(r account.Release) error {
+	switch {
+	case !g.Quantise:
+		return nil
+	case r.SumsUncharged && g.SummationError == 0:
+		return config.Bad("summation_error", 0, "above 0: oracle "+r.Oracle+" adds in floating point; or "+
+			"take its integers, with quantise = false, or have it charge its rounding (max_records)")
+	}
+	return checkSums(r)
+}
+
+// checkSums refuses parts that round by an unknown amount.
+func checkSums(r account.Release) error {
+	for _, p := range r.Parts {
+		if math.IsInf(p.SumError, 1) {
+			return config.Bad("sum_error", p.SumError, "finite: nothing bounds the rounding of sums of part "+
+				p.Name+"; take integers (noise exact)")
+		}
+	}
+	return nil
+}
+
+// movement is the largest change of part p over its clip before it is rounded to the
+// grid.
+func (g Gridding) movement(p account.Part) float64 {
+	if !g.Quantise {
+		return p.Shift // integer sums are exact
+	}
+	return p.Movement() + g.SummationError
+}
+
 // sensitivity is that of part p in grid steps, with what rounding its coordinates can
 // add.
 func (g Gridding) sensitivity(p account.Part) float64 {
@@ -82,7 +114,7 @@ func (g Gridding) sensitivity(p account.Part) float64 {
 		rounding = math.Sqrt(rounding)
 	}
 	rounding *= 1.002
-	return math.Nextafter(math.Ldexp(p.Shift+g.SummationError, gridBits)+rounding, math.Inf(1))
+	return math.Nextafter(math.Ldexp(g.movement(p), gridBits)+rounding, math.Inf(1))
 }
 
 // coordinate is the largest change of one coordinate of part p, in grid steps.
@@ -90,11 +122,11 @@ func (g Gridding) coordinate(p account.Part) float64 {
 	if !g.Quantise {
 		return math.Ldexp(p.Shift, gridBits)
 	}
-	return math.Ldexp(p.Shift+g.SummationError, gridBits) + 2
+	return math.Ldexp(g.movement(p), gridBits) + 2
 }
 
 func (g Gridding) assumptions() []string {
-	if !g.Quantise {
+	if g.SummationError == 0 {
 		return nil
 	}
 	return []string{fmt.Sprintf("the error of floating-point sums is at most %g of the clip",

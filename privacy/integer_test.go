@@ -403,8 +403,13 @@ func TestPlanStep(t *testing.T) {
 	r.Sampler = account.Sampler{Kind: account.Poisson, SampleRate: .5}
 	target := account.Budget{Epsilon: 2, Delta: 1e-5}
 	noise := map[string]float64{}
-	for _, name := range []string{"gaussian", "discrete-gaussian"} {
-		build := func(z float64) (privacy.Mechanism, error) { return privacy.NewMechanism(name, z) }
+	for name, build := range map[string]func(z float64) (privacy.Mechanism, error){
+		"gaussian": privacy.NewGaussian,
+		"discrete-gaussian": func(z float64) (privacy.Mechanism, error) {
+			grid := privacy.Gridding{Quantise: true}
+			return privacy.DiscreteGaussian{NoiseMultiplier: z, Gridding: grid}, nil
+		},
+	} {
 		plan := account.Plan{
 			Accountant: "rdp",
 			Adjacency:  r.Adjacency,

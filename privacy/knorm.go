@@ -1,6 +1,7 @@
 package privacy
 
 import (
+	"cmp"
 	"math"
 
 	"sotto/config"
@@ -39,12 +40,12 @@ func newKNorm(decode func(params any) error) (Mechanism, error) {
 // Event is a pure epsilon, of which only the size is used. Parts released together are
 // one vector in units of their clips, whose L2 sensitivities add in squares.
 func (m KNorm) Event(r account.Release) (account.Event, error) {
-	if err := checkParts(r, account.L2, "k-norm"); err != nil {
+	if err := cmp.Or(checkParts(r, account.L2, "k-norm"), checkSums(r)); err != nil {
 		return account.Event{}, err
 	}
 	sum := 0.
 	for _, p := range r.Parts {
-		sum += p.Shift * p.Shift
+		sum += p.Movement() * p.Movement()
 	}
 	epsilon := math.Nextafter(math.Sqrt(sum)/m.Scale*(1+1e-15), math.Inf(1))
 	inner, err := account.EpsDelta(epsilon, 0)

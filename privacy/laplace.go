@@ -1,6 +1,7 @@
 package privacy
 
 import (
+	"cmp"
 	"math"
 
 	"sotto/config"
@@ -49,7 +50,7 @@ func (m Laplace) Event(r account.Release) (account.Event, error) {
 	if err := m.validate(); err != nil {
 		return account.Event{}, err
 	}
-	if err := checkParts(r, account.L1, "laplace"); err != nil {
+	if err := cmp.Or(checkParts(r, account.L1, "laplace"), m.checkSums(r)); err != nil {
 		return account.Event{}, err
 	}
 	sum := 0.

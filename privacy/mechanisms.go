@@ -73,16 +73,12 @@ func Scaled(m Mechanism, factor float64) (Mechanism, error) {
 }
 
 // NewMechanism returns the named mechanism with all parameters but its noise scale (over
-// the clip) at their defaults; mechanisms without noise ignore the scale. Float values
-// are put on the grid before integer noise (see Quantise of the mechanisms), so that any
-// oracle can be asked.
+// the clip) at their defaults; mechanisms without noise ignore the scale. Mechanisms with
+// integer noise ask for a GridOracle (see Quantise of the mechanisms).
 func NewMechanism(name string, scale float64) (Mechanism, error) {
 	return New(name, func(p any) error {
 		if s, ok := p.(scaled); ok {
 			s.setScale(scale)
-		}
-		if g, ok := p.(interface{ gridding() *Gridding }); ok {
-			g.gridding().Quantise = true
 		}
 		return nil
 	})

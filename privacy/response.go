@@ -53,7 +53,7 @@ func (m RandomizedResponse) Event(r account.Release) (account.Event, error) {
 	}
 	changed := 0
 	for _, p := range r.Parts {
-		changed += max(1, int(min(float64(p.Dim), math.Floor(p.Clip*p.Shift*(1+1e-12)))))
+		changed += max(1, int(min(float64(p.Dim), math.Floor(p.Clip*p.Movement()*(1+1e-12)))))
 	}
 	inner, err := account.RandomizedResponse(m.Probability, m.Labels)
 	if err != nil {

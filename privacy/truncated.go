@@ -149,7 +149,10 @@ func (m Truncated) Event(r account.Release) (account.Event, error) {
 	if err := checkParts(r, r.Parts[0].Norm, name); err != nil {
 		return account.Event{}, err
 	}
-	shift := math.Ceil(math.Ldexp(r.Parts[0].Shift+m.SummationError, m.bits))
+	if err := m.checkSums(r); err != nil {
+		return account.Event{}, err
+	}
+	shift := math.Ceil(math.Ldexp(m.movement(r.Parts[0]), m.bits))
 	if m.Quantise {
 		shift++
 	}

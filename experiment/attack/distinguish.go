@@ -179,10 +179,7 @@ func replacedOnce(noise float64) claimAttack {
 // l1l2 releases two vectors of p = 100 with an L2 distance of 1, and an L1 distance of
 // 10, under Laplace noise of scale 1.
 func l1l2(ctx context.Context, n int, seed uint64, beta float64) (audit.Bound, error) {
-	m, err := privacy.NewMechanism("laplace", 1)
-	if err != nil {
-		return audit.Bound{}, err
-	}
+	m := privacy.Laplace{Scale: 1, Gridding: privacy.Gridding{Quantise: true}}
 	d := &distinguisher{mechanism: m, in: unitVector(100, 1), out: unitVector(100, 0), norm: account.L1}
 	d.score = func(r []tensor.Vec) float64 { return laplaceRatio(r[0], d.in, math.Inf(1)) }
 	return d.anyBound(ctx, n, seed, beta, 0)

@@ -57,7 +57,11 @@ func (p *process) writeStatement() error {
 	if _, err := os.Stat(filepath.Join(p.State, StatementFile)); !errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}
-	s, err := p.ledger.Statement(p.Terms.NoiseKind, p.timing())
+	uncharged, err := p.plan().Uncharged(p.e.Setup.Scheme)
+	if err != nil {
+		return err
+	}
+	s, err := p.ledger.Statement(p.Terms.NoiseKind, append(uncharged, p.timing())...)
 	if err != nil {
 		return err
 	}

@@ -254,7 +254,7 @@ func (c *calibrator) shares(a *Agent) (map[string]privacy.Mechanism, error) {
 // mechanism is the one with which a release costs the share.
 func (s *Share) mechanism(t *Target, r account.Release) (privacy.Mechanism, error) {
 	if s.Mechanism == "k-norm" {
-		return privacy.NewMechanism("k-norm", r.Parts[0].Shift/s.Epsilon*(1+1e-12))
+		return privacy.NewMechanism("k-norm", r.Parts[0].Movement()/s.Epsilon*(1+1e-12))
 	}
 	gaussian := func(scale float64) (privacy.Mechanism, error) {
 		return privacy.NewMechanism("gaussian", scale)

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"slices"
 	"strings"
 	"sync"
 
@@ -228,9 +229,23 @@ func (r *Accounting) Statement(l *ledger.Memory) (account.Statement, error) {
 	if r.walk != nil {
 		s.PerAdversary = append(s.PerAdversary, exposure.WalkStatement(r.walk))
 	}
+	uncharged, err := r.uncharged(l)
+	if err != nil {
+		return account.Statement{}, err
+	}
+	s.NotCovered = append(s.NotCovered, uncharged...)
 	assumed, err := assumptions(r.e)
 	s.Assumptions = append(s.Assumptions, assumed...)
 	return s, err
+}
+
+// uncharged is what the figure of the ledger's first agent leaves out.
+func (r *Accounting) uncharged(l *ledger.Memory) ([]string, error) {
+	i := slices.Index(r.Ledgers, l)
+	if i < 0 || !r.e.File.Private() {
+		return nil, nil
+	}
+	return r.e.Plans[i].Uncharged(r.e.Setup.Scheme)
 }
 
 // assumptions are those of the run's mechanisms.
@@ -240,13 +255,8 @@ func assumptions(e *experiment.Experiment) ([]string, error) {
 		return nil, err
 	}
 	a := m.Assumptions()
-	if e.File.Private() && !e.Setup.Public.Exact {
-		a = append(a,
-			"the float32 round-off in the sum of clipped gradients, a few millionths of the clip, is not "+
-				"part of the sensitivity")
-	}
 	// of the score's noise, which is never exact
-	if e.File.Evaluate.Score != "" && e.Setup.Public.Exact {
+	if e.File.Evaluate.Score != "" && e.Setup.Public.Sums.Exact {
 		a = append(a, privacy.Gaussian{}.Assumptions()...)
 	}
 	return a, nil

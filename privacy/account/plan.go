@@ -73,11 +73,11 @@ func GaussianStep(r Release, times int) PlanStep {
 
 func gaussianParts(r Release, noise float64) (Event, error) {
 	if len(r.Parts) == 1 {
-		return Gaussian(noise, r.Parts[0].Shift)
+		return Gaussian(noise, r.Parts[0].Movement())
 	}
 	var noises, shifts []float64
 	for _, p := range r.Parts {
-		noises, shifts = append(noises, noise), append(shifts, p.Shift)
+		noises, shifts = append(noises, noise), append(shifts, p.Movement())
 	}
 	return JointGaussian(noises, shifts)
 }

@@ -72,8 +72,21 @@ type Part struct {
 	Name  string
 	Clip  float64 // public bound of one record's contribution, in Norm
 	Shift float64 // sensitivity over Clip under the release's adjacency
-	Norm  Norm
-	Dim   int
+	// SumError bounds what the rounding of floating-point sums adds to Shift, in Norm and
+	// over Clip; 0: sums are exact, or the release is SumsUncharged; +Inf: there is no
+	// bound, so that mechanisms which add noise to floating-point values refuse the part.
+	SumError float64
+	Norm     Norm
+	Dim      int
+}
+
+// Movement is the most by which one record moves the computed part, over Clip: Shift and
+// SumError, rounded up.
+func (p Part) Movement() float64 {
+	if p.SumError == 0 {
+		return p.Shift
+	}
+	return math.Nextafter(p.Shift+p.SumError, math.Inf(1))
 }
 
 // Release is what a query is going to release, known before any data are touched.
@@ -87,6 +100,10 @@ type Release struct {
 	// mean one
 	Draws int
 	Scale float64 // public factor applied to sum and noise alike, for instance 1/L; it costs nothing
+	// SumsUncharged says that a floating-point sum rounds and no part's SumError has it:
+	// what is charged is then below what one record does, by an amount that whoever
+	// states the guarantee has to name.
+	SumsUncharged bool
 }
 
 // Validate checks every field; the error names the field, the value and the range.
@@ -104,6 +121,7 @@ func (r Release) Validate() error {
 		key := fmt.Sprintf("parts[%d]", i)
 		err := first(bad(positive(p.Clip), key+".clip", p.Clip, "a finite number > 0"),
 			bad(positive(p.Shift), key+".shift", p.Shift, "a finite number > 0"),
+			bad(p.SumError >= 0, key+".sum_error", p.SumError, "a number >= 0"),
 			bad(p.Norm == L1 || p.Norm == L2, key+".norm", p.Norm, "l1 or l2"),
 			bad(p.Dim >= 1, key+".dim", p.Dim, "an integer >= 1"))
 		if err != nil {
