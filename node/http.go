@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"net"
 	"net/http"
+	"strings"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -31,6 +32,24 @@ func ListenLocal(address string) (net.Listener, error) {
 	return net.Listen("tcp", address)
 }
 
+// local refuses requests for another name than this machine's: a page from elsewhere that
+// a browser on this machine shows may have its own name lead here, and would read the
+// answer.
+func local(h http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		host, _, err := net.SplitHostPort(r.Host)
+		if err != nil {
+			host = r.Host
+		}
+		ip := net.ParseIP(strings.Trim(host, "[]"))
+		if host != "localhost" && (ip == nil || !ip.IsLoopback()) {
+			http.Error(w, "this address answers requests to localhost alone", http.StatusForbidden)
+			return
+		}
+		h.ServeHTTP(w, r)
+	})
+}
+
 // Serve answers GET /status (JSON), /metrics (Prometheus) and /healthz, which is 200
 // while the node works and 503 after a failure, until l is closed.
 func Serve(l net.Listener, status func() Status) error {
@@ -50,7 +69,7 @@ func Serve(l net.Listener, status func() Status) error {
 	r.MustRegister(collector{status})
 	mux.Handle("GET /metrics", promhttp.HandlerFor(r, promhttp.HandlerOpts{}))
 	s := &http.Server{
-		Handler:           mux,
+		Handler:           local(mux),
 		ReadHeaderTimeout: 5 * time.Second,
 		ReadTimeout:       10 * time.Second,
 		WriteTimeout:      30 * time.Second,

@@ -73,6 +73,21 @@ func TestHTTP(t *testing.T) {
 	if code, _ := get("/params"); code != 404 {
 		t.Errorf("an unknown path gives %d", code)
 	}
+	for host, want := range map[string]int{"localhost:7070": 200, "localhost": 200, "[::1]:7070": 200,
+		"127.0.0.1": 200, "attacker.example:7070": 403, "attacker.example": 403, "192.0.2.1:7070": 403} {
+		r, err := http.NewRequest("GET", "http://"+l.Addr().String()+"/status", nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		r.Host = host
+		got, err := http.DefaultClient.Do(r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got.Body.Close(); got.StatusCode != want {
+			t.Errorf("a request for host %s gives %d, want %d", host, got.StatusCode, want)
+		}
+	}
 	l.Close()
 	<-done
 	http.DefaultClient.CloseIdleConnections()

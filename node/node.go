@@ -52,8 +52,7 @@ type peers struct {
 type process struct {
 	resumed  bool // it goes on from a checkpoint
 	began    time.Time
-	stepping time.Duration // that it has spent in rounds
-	steps    uint64        // that it has completed
+	progress progress
 	failure  string
 }
 
@@ -259,8 +258,7 @@ func (n *Node) rest(ctx context.Context) error {
 			return err
 		}
 		n.mu.Lock()
-		n.stepping += time.Since(began)
-		n.steps += n.check.Round - from
+		n.progress.add(time.Since(began), n.check.Round-from)
 		n.mu.Unlock()
 	}
 	return n.linger(ctx)

@@ -100,7 +100,7 @@ type Advance struct {
 type Process struct {
 	Failure string    `json:"failure,omitempty"`
 	Began   time.Time `json:"began"`
-	// expected, from the mean of its rounds; 0: not known
+	// expected, from a mean over 16 rounds or more, to two digits; 0: not known
 	Left Seconds `json:"seconds_left"`
 }
 
@@ -140,9 +140,8 @@ func (n *Node) Status() Status {
 		Charges: c.Head.Seq,
 		Privacy: spent,
 	}
-	if known && n.steps > 0 && !c.Finished {
-		s.Left = Seconds((n.stepping / time.Duration(n.steps) *
-			time.Duration(total-c.Round)).Round(time.Second).Seconds())
+	if known && !c.Finished {
+		s.Left = n.progress.left(total - c.Round)
 	}
 	for _, l := range n.order {
 		s.Peers = append(s.Peers, PeerStatus{
