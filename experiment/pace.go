@@ -81,7 +81,7 @@ var rounds = Pace{
 		judge: planner.warn,
 	},
 	open:    onlyData,
-	counter: counter{n: math.Inf(1), whom: "smallest owner", worse: math.Min},
+	counter: counter{n: 1, whom: "largest owner", worse: math.Max},
 }
 
 // paces lists all of them.

@@ -201,19 +201,23 @@ func (e planner) calibrate() error {
 	return f.Pace.plan.judge(e)
 }
 
-// warn notes what the settings of the smallest owner should be asked about.
+// warn notes what the settings should be asked about: the noise at the smallest owner,
+// the delta at the largest.
 func (e planner) warn() error {
-	smallest := &e.Plans[0]
+	smallest, largest := &e.Plans[0], &e.Plans[0]
 	for i := range e.Plans {
 		least := smallest.Public.Records
 		if r := e.Plans[i].Public.Records; r > 0 && (least == 0 || r < least) {
 			smallest = &e.Plans[i]
 		}
+		if e.Plans[i].Public.Records > largest.Public.Records {
+			largest = &e.Plans[i]
+		}
 	}
-	if len(smallest.Asks) == 0 {
+	if len(largest.Asks) == 0 {
 		return nil
 	}
-	r, err := smallest.Release(0)
+	r, err := largest.Release(0)
 	if err != nil {
 		return err
 	}
@@ -224,11 +228,11 @@ func (e planner) warn() error {
 			"clipping released: the noise of an answer is longer than the "+
 				"longest mean of clipped gradients, so that the clip follows the noise")
 	}
-	records := smallest.Public.Records
+	records := largest.Public.Records
 	if p.unit == account.Owner() { // delta is not about records
 		records = 0
 	}
-	e.Notes.Warnings = append(account.Warnings(r, smallest.Noise, p.TargetDelta, records),
+	e.Notes.Warnings = append(account.Warnings(r, largest.Noise, p.TargetDelta, records),
 		e.Notes.Warnings...)
 	return nil
 }

@@ -149,7 +149,7 @@ func (c *conv2d) accumulate(dst tensor.Vec, p *pass, factors []float64) {
 				continue
 			}
 			for s := r * p.views; s < (r+1)*p.views; s++ {
-				p.scaleRow(s, f)
+				p.scaleNear(s, f)
 			}
 		}
 		c.chunkGradient(dst, p, factors)

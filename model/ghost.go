@@ -19,7 +19,8 @@ import (
 // gamma = N u/(1 - N u), u = 2^-24, with N = 257 plus the number of blocks (Higham 2002,
 // "Accuracy and Stability of Numerical Algorithms", section 3.1). The scaled sum later
 // rounds the elements of b_t toward zero, by at most 2^-23 of them each, which in sums
-// that cancel need not shorten: 2^-23 S is added to the norm.
+// that cancel need not shorten: 2^-23 S is added to the norm. Where products are in
+// bfloat16 they are rounded to nearest there, by at most 2^-8 more, and 2^-8 S is added.
 
 const (
 	// Squared lengths between which no dot product overflows, and what underflows is far
@@ -68,7 +69,11 @@ func (c *conv2d) gramNorm(p *pass, r int) float64 {
 	case a == 0 || b == 0:
 		return 0
 	default:
-		return c.bound(ga, gb, a2, b2, blocks)
+		rounding := 0x1p-23
+		if p.half != nil {
+			rounding = 0x1p-8 * (1 + 0x1p-10)
+		}
+		return c.bound(ga, gb, a2, b2, blocks, rounding)
 	}
 	*apart = 1
 	var squares float64
@@ -98,8 +103,9 @@ func spread(squares []float64, most float64) float64 {
 	return top
 }
 
-// bound is the formula above. blocks is the number of chains of a dot product of patches.
-func (c *geometry) bound(ga, gb tensor.Mat, a2, b2 []float64, blocks int) float64 {
+// bound is the formula above. blocks is the number of chains of a dot product of patches,
+// rounding what the scaled sum does to an element of b_t.
+func (c *geometry) bound(ga, gb tensor.Mat, a2, b2 []float64, blocks int, rounding float64) float64 {
 	var sum, s, sumA, sumB float64
 	for i := range a2 {
 		row := gb.Row(i)
@@ -115,6 +121,6 @@ func (c *geometry) bound(ga, gb tensor.Mat, a2, b2 []float64, blocks int) float6
 	tinyA, tinyB := float64(c.taps()+1)*0x1p-149, float64(c.filters)*0x1p-149
 	n := float64(len(a2))
 	squares := max(sum, 0) + (x+y+x*y)*s*s + tinyA*sumB*sumB + tinyB*sumA*sumA + tinyA*tinyB*n*n
-	norm := math.Sqrt(squares) + 0x1p-23*s
+	norm := math.Sqrt(squares) + rounding*s
 	return norm * norm * (1 + 1e-9)
 }

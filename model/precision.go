@@ -133,6 +133,18 @@ func (p *pass) scaleRow(s int, f float64) {
 	}
 }
 
+// scaleNear is scaleRow, but to nearest in bfloat16: for sums over positions, whose norm
+// has room for it.
+func (p *pass) scaleNear(s int, f float64) {
+	row := p.dy.Row(s)
+	tensor.ScaleToward(row, f)
+	if p.half != nil {
+		half := p.dy16.Row(s)
+		tensor.RoundBF16(half, row)
+		tensor.WidenBF16(row, half)
+	}
+}
+
 // round rounds m to nearest, into half and as float32 into full, which may be m.
 func round(full tensor.Mat, half tensor.MatBF16, m tensor.Mat) {
 	for s := range m.Rows {
