@@ -14,7 +14,8 @@ const MaxPad = time.Hour
 // ConstantTimeGate is a gate whose answers all take equally long, so that when a message
 // leaves does not tell how many records were drawn for it. An answer that takes longer
 // than Pad is padded to the next multiple of it: a pad has to be long enough for the
-// largest batch that may come, on a busy machine too.
+// largest batch that may come, on a busy machine too. Where no processor is free for this
+// process, the scheduler may still add to an answer by how much it has worked.
 type ConstantTimeGate struct {
 	Gate
 	MinAnswerTime time.Duration // 0: none
@@ -33,8 +34,28 @@ func (p *ConstantTimeGate) Answer(q *agent.Query, dst tensor.Vec) error {
 	if pads > 1 {
 		p.over.Add(1)
 	}
-	time.Sleep(pads*p.MinAnswerTime - took)
+	waitUntil(began.Add(pads * p.MinAnswerTime))
 	return err
+}
+
+// spin is the last part of a wait, which is not slept: a scheduler lets whoever has worked
+// longer wait longer for the processor after a sleep.
+const spin = time.Millisecond
+
+// waitUntil returns at the time, or shortly after it on a machine with no free processor.
+func waitUntil(at time.Time) {
+	time.Sleep(time.Until(at) - spin)
+	still := 0
+	for now := time.Now(); now.Before(at); {
+		next := time.Now()
+		if still++; next != now {
+			now, still = next, 0
+		}
+		if still == 1000 { // a clock that stands still while anybody works, as in tests
+			time.Sleep(at.Sub(now))
+			return
+		}
+	}
 }
 
 // Over returns how many answers of this process have taken longer than Pad. It depends on

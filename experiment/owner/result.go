@@ -76,8 +76,8 @@ func (p *process) writeStatement() error {
 // data: whether a pad was long enough does.
 func (p *process) timing() string {
 	if p.Pad > 0 {
-		return fmt.Sprintf("timing of replies that took longer than their pad of %v, and of those that "+
-			"were made without it", p.Pad)
+		return fmt.Sprintf("timing of replies that took longer than their pad of %v, of those that were "+
+			"made without it, and what the scheduler of a busy machine adds", p.Pad)
 	}
 	return "timing of replies: it depends a little on the sizes of private batches"
 }
