@@ -32,6 +32,9 @@ type TunedParams struct {
 	Cost    string  `toml:"cost"`
 	Epsilon float64 `toml:"epsilon,omitempty"` // of a charged search, for one who sees the chosen trial only
 	Delta   float64 `toml:"delta,omitempty"`
+	// Secret says of a charged search that its trials and their number followed from a
+	// secret. Otherwise they followed from a seed, and it protected nobody.
+	Secret bool `toml:"secret,omitempty"`
 }
 
 // readTuned decodes the section where there is one.
@@ -52,6 +55,8 @@ func readTuned(f *File) error {
 		err = config.Bad("epsilon", p.Epsilon, "above 0 and finite with cost charged, nothing otherwise")
 	case (p.Cost == CostCharged) != (p.Delta > 0) || p.Delta >= 1:
 		err = config.Bad("delta", p.Delta, "above 0 and below 1 with cost charged, nothing otherwise")
+	case p.Secret && p.Cost != CostCharged:
+		err = config.Bad("secret", p.Secret, "nothing with cost "+p.Cost)
 	}
 	return f.At(TunedSection, err)
 }
@@ -62,9 +67,13 @@ func (p *TunedParams) Text() string {
 	case CostNone:
 		return fmt.Sprintf("hyper-parameters were tuned on %s, which is public: no privacy cost", p.Data)
 	case CostCharged:
-		return fmt.Sprintf("hyper-parameters were tuned on %s by private selection, which cost its owners "+
+		text := fmt.Sprintf("hyper-parameters were tuned on %s by private selection, which cost its owners "+
 			"epsilon %.6g at delta %g by itself (who sees the chosen trial only); a further run on the "+
 			"same data comes on top", p.Data, p.Epsilon, p.Delta)
+		if !p.Secret {
+			text += "; the search was simulated: its trials follow from a seed, so that it protects nobody"
+		}
+		return text
 	case CostNotIncluded:
 		return StampNotIncluded
 	}

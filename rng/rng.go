@@ -249,6 +249,17 @@ func Public(seed uint64, purpose string, index ...uint64) *Stream {
 	return NewStream(&k, Choice)
 }
 
+// Derived returns the stream of a purpose and indices below a secret key that is kept:
+// choices that must be made again in the same way, and that nobody else can make.
+func Derived(secret *Key, purpose string, index ...uint64) *Stream {
+	var b []byte
+	for _, i := range index {
+		b = binary.BigEndian.AppendUint64(b, i)
+	}
+	k := derive("sotto derived 1", secret[:], []byte(purpose), b)
+	return NewStream(&k, Choice)
+}
+
 // Pair returns the key of one block of noise that two agents share, from what they alone
 // know: for each answer of each round another.
 func Pair(secret []byte, round, block uint64) Key {

@@ -336,3 +336,24 @@ func BenchmarkNormals(b *testing.B) {
 	}
 	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/4096, "ns/normal")
 }
+
+// A derived stream is the same each time, and another one for another secret, purpose or
+// index; indices do not run into each other.
+func TestDerived(t *testing.T) {
+	a, b := Key{1}, Key{2}
+	seen := map[uint64]string{}
+	for name, s := range map[string]*Stream{
+		"a": Derived(&a, "x"), "b": Derived(&b, "x"), "purpose": Derived(&a, "y"),
+		"1": Derived(&a, "x", 1), "2": Derived(&a, "x", 2), "1, 2": Derived(&a, "x", 1, 2),
+		"public": Public(1, "x", 1),
+	} {
+		v := s.Uint64()
+		if other, two := seen[v]; two {
+			t.Errorf("%s and %s are the same stream", name, other)
+		}
+		seen[v] = name
+	}
+	if Derived(&a, "x", 1).Uint64() != Derived(&a, "x", 1).Uint64() || a != (Key{1}) {
+		t.Error("a stream is not made again from its secret, or the secret was overwritten")
+	}
+}

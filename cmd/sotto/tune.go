@@ -6,6 +6,7 @@ import (
 	"io"
 	"math"
 	"path/filepath"
+	"sotto/experiment"
 	"sotto/experiment/tune"
 	"strings"
 	"text/tabwriter"
@@ -16,6 +17,7 @@ import (
 type tuneFlags struct {
 	set, space []string
 	notPrivate bool
+	simulated  bool
 	workers    int
 	out        string
 	dataDir    string
@@ -33,7 +35,7 @@ func newTune() *cobra.Command {
   method = "random"        # or "pbt", population-based training
   metric = "accuracy"      # or "loss", of records held out from training; test records play no part
   validation = 0.1         # share of every agent's training records that is held out
-  seed = 1
+  seed = 1                 # of candidates; where the search is charged, only with simulated
   set = ["data.dataset=glyphs", "rounds=100"]   # holds in the trials only
   trials = 16              # random: their number; where the search is charged, the expected number
   law = "geometric"        # random, charged: law of that number; or "logarithmic", "poisson"
@@ -44,6 +46,7 @@ adds
   interval = 20            # pbt: rounds between perturbations; 0: a tenth of the run
   quantile = 0.25          # pbt: the bottom share copies members of the top share, weights and all
   resample = 0.25          # pbt: probability of a new value in place of a factor 1.2 or 0.8
+  simulated = false        # random, charged: trials by the seed, for research; protects nobody
   accept_cost_not_included = false
 
   [tune.space]
@@ -56,16 +59,20 @@ Privacy. Trials on generated data (glyphs, linear-tasks, least-squares), or on a
 not the run's own, cost
 nobody anything. Random search on the run's own data, or on files of yours, is charged: each trial trains \
 privately, its score is
-a noisy release, and the number of trials is drawn from a law. What the search cost is printed twice: for \
-those who see
-every message of all trials, and for those who see the chosen trial only (private selection). \
-Population-based training and trials
+a noisy release, and the number of trials is drawn from a law. The theorem of private selection needs \
+trials that nobody can
+tell apart, so they and their number follow from a secret, drawn once and kept in the search's directory. \
+What the search cost
+against those who see the chosen trial only is printed; against those who see all trials it is in \
+privacy.json. --simulated makes
+such a search by its seed: it protects nobody, and best.toml says so. Population-based training and trials
 without noise are refused on such data. --not-private lifts that: nothing is charged, and every result carries
 "tuned on private data, cost not included".
 
 The search's directory has trials.csv, best.toml (the run file with the values found), tune.json, and where \
 it is charged
-privacy.json and ledger/. A search that was stopped goes on with the same command.`),
+privacy.json, ledger/ and secret.key; of that directory only best.toml and tune.json may then be shown. A \
+search that was stopped goes on with the same command.`),
 		Example: `  sotto tune examples/tune.toml
   sotto tune examples/mnist-dsgd.toml --set 'tune.set=["data.dataset=fashion-mnist", "rounds=200"]' \
       --tune algorithm.step_size=log:0.01:1 --tune privacy.max_grad_norm=1,3,10
@@ -80,6 +87,8 @@ privacy.json and ledger/. A search that was stopped goes on with the same comman
 		"search one key: key=log:low:high, uniform:low:high, integer:low:high or a,b,c (repeatable)")
 	fl.BoolVar(&f.notPrivate, "not-private", false,
 		"charge nothing for a search on private data; every result is stamped")
+	fl.BoolVar(&f.simulated, "simulated", false,
+		"make a charged search by its seed, for research; it protects nobody")
 	fl.IntVar(&f.workers, "workers", 0,
 		"trials at the same time; 0: one for each processor; changes no result")
 	fl.StringVar(&f.out, "out", "tunes", "folder of search directories")
@@ -95,6 +104,9 @@ func (f *tuneFlags) run(cmd *cobra.Command, path string) error {
 	set := f.set
 	if f.notPrivate {
 		set = append(set, "tune.accept_cost_not_included=true")
+	}
+	if f.simulated {
+		set = append(set, "tune.simulated=true")
 	}
 	t, err := tune.Read(path, set, f.space)
 	if err != nil {
@@ -116,8 +128,8 @@ func (f *tuneFlags) run(cmd *cobra.Command, path string) error {
 }
 
 func tuneLine(w io.Writer, p tune.Progress) {
-	if p.Of == 0 { // their number and scores are secret
-		fmt.Fprintf(w, "trial %d  %s  %.1f s\n", p.Row.Trial, p.Trial, p.Seconds)
+	if p.Of == 0 { // values, number and scores are secret
+		fmt.Fprintf(w, "one more trial is done  %.1f s\n", p.Seconds)
 		return
 	}
 	fmt.Fprintf(w, "trial %d of %d  %s  score %.4f  %.1f s\n", p.Done, p.Of, p.Trial, p.Row.Score, p.Seconds)
@@ -127,13 +139,18 @@ func tuneLine(w io.Writer, p tune.Progress) {
 // the chosen one only.
 func writeTuning(w io.Writer, res *tune.Result) error {
 	t := tabwriter.NewWriter(w, 0, 4, 2, ' ', 0)
-	fmt.Fprint(t, "trial\t")
+	numbered := res.Cost != experiment.CostCharged // which trial was chosen is secret
+	if numbered {
+		fmt.Fprint(t, "trial\t")
+	}
 	for _, k := range res.Keys {
 		fmt.Fprintf(t, "%s\t", k)
 	}
 	fmt.Fprintln(t, "score\taccuracy\tloss\tepsilon")
 	for _, r := range res.Ranking() {
-		fmt.Fprintf(t, "%d\t", r.Trial)
+		if numbered {
+			fmt.Fprintf(t, "%d\t", r.Trial)
+		}
 		for _, v := range r.Values {
 			fmt.Fprintf(t, "%s\t", strings.Trim(v, `"'`))
 		}
@@ -157,17 +174,11 @@ func writeTuning(w io.Writer, res *tune.Result) error {
 
 // writeSpent prints what the owner who spent most has spent.
 func writeSpent(w io.Writer, spent []tune.Cost) {
-	all, chosen := math.Inf(-1), math.Inf(-1)
+	chosen := math.Inf(-1)
 	for _, c := range spent {
-		all = math.Max(all, float64(c.All.Upper))
 		if c.Chosen != nil {
 			chosen = math.Max(chosen, float64(c.Chosen.Upper))
 		}
-	}
-	if len(spent) > 0 {
-		fmt.Fprintf(w,
-			"epsilon            %.4f at delta %g, against those who see every message of every trial "+
-				"(simulated noise)\n", all, spent[0].Delta)
 	}
 	if chosen >= 0 {
 		fmt.Fprintf(w,

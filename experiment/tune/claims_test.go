@@ -44,8 +44,8 @@ func TestClaim10(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	charged, err := (&Search{p: tuneParams{Trials: runs, Law: "geometric"}}).selection(one,
-		&plan.Target{Adjacency: account.ZeroOut, Delta: delta})
+	s := &Search{p: tuneParams{Trials: runs, chargeParams: chargeParams{Law: "geometric"}}}
+	charged, err := s.selection(one, &plan.Target{Adjacency: account.ZeroOut, Delta: delta})
 	if want := gaussianSelection(1/(2*sigma*sigma), runs, delta, "geometric"); err != nil ||
 		math.Abs(charged.Epsilon.Upper/want-1) > 2e-3 || want < 2.2 || want > 2.4 {
 		t.Errorf("charged as repetition: epsilon %g, the theorem gives %g (%v); want about 2.3",

@@ -21,10 +21,11 @@ import (
 // Cost is what a charged search costs some agents.
 type Cost struct {
 	Agents string `json:"agents"`
-	// All is epsilon for one who sees every message of every trial, Chosen for one who
-	// sees all of the chosen trial, its score included, and nothing of the others or
-	// their number; absent where there is no trial.
-	All    rundir.Bounds  `json:"epsilon_all_trials"`
+	// All is epsilon for one who sees all messages of all trials. It tells their number:
+	// privacy.json alone holds it.
+	All rundir.Bounds `json:"-"`
+	// Chosen is for one who sees all of the chosen trial, its score included, and nothing
+	// of the others or their number; absent where there is no trial.
 	Chosen *rundir.Bounds `json:"epsilon_chosen_trial,omitempty"`
 	Delta  float64        `json:"delta"`
 }
@@ -37,7 +38,7 @@ const selectionAdversary = "sees the chosen trial only: its messages, models and
 // and their statements: first epsilon for those who see all of it, then private
 // selection's for those who see the chosen trial only.
 func (w *searching) spend(res *Result, found *experiment.TunedParams) error {
-	first, err := w.build(1, w.t.space.candidate(w.t.p.Seed, 1))
+	first, err := w.build(1, w.t.candidate(1))
 	if err != nil {
 		return err
 	}

@@ -118,15 +118,16 @@ func gaussianSelection(rho, m, delta float64, law string) float64 {
 // exactly; and the ledger that both come from verifies.
 func TestPrivateSelectionIsCharged(t *testing.T) {
 	for _, law := range []string{"geometric", "logarithmic", "poisson"} {
-		s, err := privateSearch(t, fmt.Sprintf("trials = 4\nseed = 2\nlaw = %q", law))
+		s, err := privateSearch(t, fmt.Sprintf("trials = 4\nseed = 2\nsimulated = true\nlaw = %q", law))
 		if err != nil {
 			t.Fatal(err)
 		}
 		res := search(t, s, Options{})
-		if res.Cost != experiment.CostCharged || len(res.Spent) == 0 || res.Best == nil ||
-			len(res.Rows) != s.runs {
-			t.Fatalf("%s: cost %s, %d spent, %d of %d trials", law, res.Cost, len(res.Spent), len(res.Rows),
-				s.runs)
+		runs, err := s.drawRuns()
+		if err != nil || res.Cost != experiment.CostCharged || len(res.Spent) == 0 || res.Best == nil ||
+			len(res.Rows) != runs {
+			t.Fatalf("%s: cost %s, %d spent, %d of %d trials, %v", law, res.Cost, len(res.Spent),
+				len(res.Rows), runs, err)
 		}
 		const rho = 6./50 + 1./200
 		want := gaussianSelection(rho, 4, 1e-5, law)
@@ -209,7 +210,7 @@ func TestSelectionVectors(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		s := &Search{p: tuneParams{Trials: params.Mean, Law: law}}
+		s := &Search{p: tuneParams{Trials: params.Mean, chargeParams: chargeParams{Law: law}}}
 		a, err := s.selection(one, &plan.Target{Adjacency: account.ZeroOut, Delta: at("delta")})
 		if got := a.Epsilon.Upper; err != nil || got < at("accept_lo") || got > at("accept_hi") {
 			t.Errorf("%s: %s law, mean %d: %g, %v; want %g to %g", l[0], law, params.Mean, got, err,
@@ -289,7 +290,8 @@ func TestUnaccountedSearchesAreRefused(t *testing.T) {
 	}
 }
 
-// An interrupted charged search spends no more than one that was not interrupted.
+// An interrupted charged search spends no more than one with the same secret that was not
+// interrupted.
 func TestChargedSearchResumes(t *testing.T) {
 	file := privateData(t, "trials = 4\nseed = 4")
 	parse := func() *Search {
@@ -300,13 +302,20 @@ func TestChargedSearchResumes(t *testing.T) {
 		return s
 	}
 	files := []string{trialsFile, "best.toml", rundir.PrivacyFile, rundir.LedgerFile}
-	want := found(t, search(t, parse(), Options{Workers: 2}).Dir, files...)
-	dir := t.TempDir()
+	var whole *Result // one that can be interrupted: of a mean of 4, soon
+	for whole == nil || len(whole.Rows) < 2 {
+		whole = search(t, parse(), Options{Workers: 2})
+	}
+	want, dir := found(t, whole.Dir, files...), t.TempDir()
+	key := read(t, whole.Dir, secretFile)
+	if err := os.WriteFile(filepath.Join(dir, secretFile), key, 0o600); err != nil {
+		t.Fatal(err)
+	}
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
 	_, err := parse().Run(ctx, Options{Dir: dir, Workers: 1, Progress: func(p Progress) {
-		if p.Of != 0 || !math.IsNaN(p.Row.Score) {
-			t.Errorf("progress tells %d trials or the score %g of one", p.Of, p.Row.Score)
+		if p.Done != 0 || p.Of != 0 || p.Trial != "" || p.Row.Trial != 0 || !math.IsNaN(p.Row.Score) {
+			t.Errorf("progress tells of trials: %+v", p)
 		}
 		cancel()
 	}})

@@ -26,7 +26,10 @@ func (t *Search) trial(n uint64, values []string) (*experiment.File, error) {
 	if err := set("["+experiment.TuneSection+".space]", t.space.settings(values)...); err != nil {
 		return nil, err
 	}
-	own := []string{fmt.Sprintf("trial=%d", n), fmt.Sprintf("evaluate.validation=%v", t.p.Validation)}
+	own := []string{
+		fmt.Sprintf("trial=%d", t.draws.trialNumber(n)),
+		fmt.Sprintf("evaluate.validation=%v", t.p.Validation),
+	}
 	if t.cost == experiment.CostCharged {
 		own = append(own, "evaluate.score="+t.p.Metric,
 			fmt.Sprintf("evaluate.score_noise_multiplier=%v", t.p.ScoreNoise))
@@ -55,6 +58,7 @@ func (t *Search) history(score float64) *experiment.TunedParams {
 		Metric: t.p.Metric,
 		Score:  score,
 		Cost:   t.cost,
+		Secret: t.draws.secret != nil,
 	}
 }
 

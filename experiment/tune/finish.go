@@ -65,10 +65,18 @@ func (t *Search) notes(found *experiment.TunedParams) []string {
 	switch t.cost {
 	case experiment.CostCharged:
 		n = append(n,
-			"the number of trials, trials.csv, privacy.json, ledger/ and the runs that were not chosen "+
-				"are secret: against those who see them only the epsilon of all trials holds",
-			"the search is a simulation: its noise and its number of trials are derived from seeds, so "+
-				"that it protects nobody; epsilon is what the same search with secret ones would cost")
+			"best.toml and tune.json may be shown; all else in the search's directory is secret, and so is "+
+				"how long the search took: against those who see more only the epsilon of all trials holds, "+
+				"which is in privacy.json because it tells their number")
+		if t.p.Simulated {
+			n = append(n, "epsilon is what the same search would cost with a secret in the place of seeds")
+			break
+		}
+		n = append(n,
+			"trials, their number, batches and noise follow from "+secretFile+", which was drawn once; the "+
+				"seed plays no part, and a search in another directory costs the owners again",
+			"noise is the simulator's, from 63 secret bits a trial: epsilon is what the same search would "+
+				"cost with a node's noise")
 	case experiment.CostNone:
 		if t.p.AcceptCost {
 			n = append(n, "accept_cost_not_included had nothing to accept")

@@ -53,7 +53,7 @@ func (w *searching) population(ctx context.Context) (*Trial, error) {
 	t := w.t
 	members := make([]member, t.p.Population)
 	for i := range members {
-		members[i].values = t.space.candidate(t.p.Seed, uint64(i+1))
+		members[i].values = t.candidate(uint64(i + 1))
 	}
 	for g := 1; ; g++ {
 		rows := make([]Trial, len(members))

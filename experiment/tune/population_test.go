@@ -194,7 +194,7 @@ func TestMembersGoOnFromWeights(t *testing.T) {
 	}
 	wider := *s
 	wider.set = append(slices.Clone(s.set), "model.hidden=[5]")
-	f, err := wider.trial(2, s.space.candidate(s.p.Seed, 2))
+	f, err := wider.trial(2, s.candidate(2))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -209,7 +209,7 @@ func TestMembersGoOnFromWeights(t *testing.T) {
 
 func (w *searching) mustBuild(t *testing.T, n int) *experiment.Experiment {
 	t.Helper()
-	e, err := w.build(n, w.t.space.candidate(w.t.p.Seed, uint64(n)))
+	e, err := w.build(n, w.t.candidate(uint64(n)))
 	if err != nil {
 		t.Fatal(err)
 	}

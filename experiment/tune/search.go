@@ -34,7 +34,7 @@ type Options struct {
 
 // Progress says how far a search is.
 type Progress struct {
-	Done, Of int // Of is 0 where the number of trials is secret
+	Done, Of int // both 0, and the rest but Seconds empty, where trials are secret
 	Trial    string
 	Row      Trial
 	Seconds  float64
@@ -64,7 +64,9 @@ func (r *Result) Ranking() []Trial {
 	case r.Best == nil:
 		return nil
 	case r.Cost == experiment.CostCharged:
-		return []Trial{*r.Best}
+		b := r.Best
+		return []Trial{{Values: b.Values, Score: b.Score, Accuracy: b.Accuracy, Loss: b.Loss,
+			Epsilon: b.Epsilon}}
 	}
 	last := slices.DeleteFunc(slices.Clone(r.Rows), func(row Trial) bool {
 		return row.Generation != r.Best.Generation
@@ -86,8 +88,9 @@ type searching struct {
 
 // Run searches. Finished trials are rows of trials.csv in the search's directory, written
 // one by one: a search that was stopped goes on when it is run again, and ends with the
-// same files. They depend on the run file and its seeds only, not on the number of
-// workers. best.toml is the run file with the values that were found.
+// same files. They depend on the run file and its seeds only, those of a charged search
+// on the secret in its directory too, not on the number of workers. best.toml is the run
+// file with the values that were found.
 func (t *Search) Run(ctx context.Context, opt Options) (*Result, error) {
 	if opt.Workers < 0 {
 		return nil, config.Bad("workers", opt.Workers, "at least 0")
@@ -95,8 +98,10 @@ func (t *Search) Run(ctx context.Context, opt Options) (*Result, error) {
 	if opt.Workers == 0 {
 		opt.Workers = runtime.GOMAXPROCS(0)
 	}
+	own := *t // what is drawn below belongs to one directory
+	t = &own
 	w := &searching{t: t, opt: opt, cache: data.NewCache()}
-	first, err := w.build(1, t.space.candidate(t.p.Seed, 1)) // bad settings fail before anything is written
+	first, err := w.build(1, t.candidate(1)) // bad settings fail before anything is written
 	if err != nil {
 		return nil, err
 	}
@@ -114,12 +119,20 @@ func (t *Search) Run(ctx context.Context, opt Options) (*Result, error) {
 		return nil, err
 	}
 	defer w.table.Stop()
+	if t.cost == experiment.CostCharged {
+		if err := w.drawSecrets(); err != nil {
+			return nil, err
+		}
+	}
 	search := w.random
 	if t.p.Method == methodPBT {
 		search = w.population
 	}
 	best, err := search(ctx)
 	if err != nil {
+		if ctx.Err() != nil && t.cost == experiment.CostCharged {
+			return nil, fmt.Errorf("%w: the same command goes on", ctx.Err())
+		}
 		if ctx.Err() != nil {
 			return nil, fmt.Errorf("%w: %d trials are done; the same command goes on", ctx.Err(), w.done)
 		}
@@ -154,7 +167,7 @@ func (w *searching) check(first *experiment.Experiment) error {
 	if err := t.accountable(first); err != nil {
 		return err
 	}
-	values := t.space.candidate(t.p.Seed, 1)
+	values := t.candidate(1)
 	for i := range t.space {
 		for _, v := range t.space[i].ends() {
 			tried := slices.Clone(values)
@@ -206,7 +219,7 @@ func (w *searching) random(ctx context.Context) (*Trial, error) {
 
 // trial returns the row of trial n, which it runs if there is none.
 func (w *searching) trial(ctx context.Context, n int) (Trial, error) {
-	values := w.t.space.candidate(w.t.p.Seed, uint64(n))
+	values := w.t.candidate(uint64(n))
 	fail := func(err error) (Trial, error) {
 		return Trial{}, fmt.Errorf("trial %d (%s): %w", n, w.t.space.describe(values), err)
 	}
@@ -215,7 +228,7 @@ func (w *searching) trial(ctx context.Context, n int) (Trial, error) {
 		return fail(err)
 	}
 	if w.t.cost == experiment.CostCharged {
-		first, err := w.build(1, w.t.space.candidate(w.t.p.Seed, 1))
+		first, err := w.build(1, w.t.candidate(1))
 		if err == nil {
 			err = w.t.sameCost(first, e, w.t.space.describe(values))
 		}
@@ -288,7 +301,7 @@ func (w *searching) count() {
 	w.mu.Unlock()
 }
 
-// report tells how far the search is. A charged one keeps the number of its trials and
+// report tells how far the search is. A charged one keeps its trials, their number and
 // their scores to itself.
 func (w *searching) report(row Trial, seconds float64) {
 	w.mu.Lock()
@@ -305,7 +318,7 @@ func (w *searching) report(row Trial, seconds float64) {
 		Seconds: seconds,
 	}
 	if w.t.cost == experiment.CostCharged {
-		p.Of, p.Row = 0, Trial{Trial: row.Trial, Score: nan}
+		p = Progress{Row: Trial{Score: nan, Accuracy: nan, Loss: nan, Epsilon: nan}, Seconds: seconds}
 	}
 	w.opt.Progress(p)
 }

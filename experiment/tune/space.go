@@ -12,7 +12,6 @@ import (
 
 	"sotto/config"
 	"sotto/experiment/runfile"
-	"sotto/rng"
 )
 
 // dimension is one key of a search space and the values it may take.
@@ -93,10 +92,8 @@ func (d *dimension) ends() []string {
 // dimensions are a search space: values of it are in their order.
 type dimensions []dimension
 
-// candidate draws the values of trial n, counted from 1, each trial with a stream of its
-// own.
-func (s dimensions) candidate(seed, n uint64) []string {
-	r := rng.Public(seed, "candidate", n)
+// candidate draws values of all keys.
+func (s dimensions) candidate(r source) []string {
 	values := make([]string, len(s))
 	for i := range s {
 		values[i] = s[i].draw(r)

@@ -16,8 +16,6 @@ import (
 	"sotto/experiment"
 	"sotto/experiment/metric"
 	"sotto/experiment/runfile"
-	"sotto/privacy/account"
-	"sotto/rng"
 )
 
 // Methods of a search.
@@ -30,25 +28,34 @@ const maxTrials = 100_000
 
 // tuneParams is the [tune] section, but for its table of keys, [tune.space].
 type tuneParams struct {
-	Method     string   `toml:"method"`
-	Metric     string   `toml:"metric"`     // accuracy, or loss
-	Validation float64  `toml:"validation"` // share of every agent's training records that scores trials
-	Seed       uint64   `toml:"seed"`       // of candidates and perturbations
-	Set        []string `toml:"set,omitempty"`
+	Method     string  `toml:"method"`
+	Metric     string  `toml:"metric"`     // accuracy, or loss
+	Validation float64 `toml:"validation"` // share of every agent's training records that scores trials
+	// Seed is of candidates and perturbations. A search that is charged draws its trials
+	// from a secret, and reads the seed only where it is simulated.
+	Seed uint64   `toml:"seed"`
+	Set  []string `toml:"set,omitempty"`
 
-	Trials int    `toml:"trials"` // of random search; where the search is charged, their expected number
-	Law    string `toml:"law"`    // of that number
+	Trials int `toml:"trials"` // of random search; where the search is charged, their expected number
 
 	Population int     `toml:"population"`
 	Interval   uint64  `toml:"interval"` // rounds between perturbations; 0: a tenth of the run
 	Quantile   float64 `toml:"quantile"`
 	Resample   float64 `toml:"resample"`
 
-	ScoreNoise float64 `toml:"score_noise_multiplier"`
-	ScoreClip  float64 `toml:"score_clip,omitempty"`
+	chargeParams
 	// AcceptCost lets trials run on private data without a charge; every result carries
 	// the stamp.
 	AcceptCost bool `toml:"accept_cost_not_included,omitempty"`
+}
+
+// chargeParams are the keys of [tune] that a charged search alone reads.
+type chargeParams struct {
+	Law        string  `toml:"law"` // of the number of trials
+	ScoreNoise float64 `toml:"score_noise_multiplier"`
+	ScoreClip  float64 `toml:"score_clip,omitempty"`
+	// Simulated makes a charged search by its seed, for research: it protects nobody.
+	Simulated bool `toml:"simulated,omitempty"`
 }
 
 // onlyOf lists the keys that one method alone reads.
@@ -71,7 +78,8 @@ type Search struct {
 	cost   string     // experiment.CostNone, experiment.CostCharged or experiment.CostNotIncluded
 	rounds uint64     // of a trial
 	data   string     // data set of the trials
-	runs   int        // trials of random search
+	runs   int        // trials of random search; of a charged one known from Run on
+	draws  draws
 }
 
 // Read reads the run file at path, whose section [tune] says how to search, and
@@ -103,7 +111,8 @@ func Parse(file string, b []byte, set, space []string) (*Search, error) {
 		base: b,
 		set:  set,
 		p: tuneParams{Method: methodRandom, Metric: metric.Accuracy, Validation: .1, Seed: 1,
-			Trials: 16, Law: "geometric", Population: 8, Quantile: .25, Resample: .25, ScoreNoise: 10},
+			Trials: 16, Population: 8, Quantile: .25, Resample: .25,
+			chargeParams: chargeParams{Law: "geometric", ScoreNoise: 10}},
 	}
 	doc, err := t.document()
 	if err != nil {
@@ -220,7 +229,8 @@ func (t *Search) settle(doc *runfile.Document) error {
 	if err != nil {
 		return err
 	}
-	first, err := t.trial(1, t.space.candidate(t.p.Seed, 1))
+	t.draws.seed = t.p.Seed
+	first, err := t.trial(1, t.candidate(1))
 	if err != nil {
 		return err
 	}
@@ -253,7 +263,7 @@ func (t *Search) settle(doc *runfile.Document) error {
 			"above 0: with metric loss on private data the largest loss that one record counts"))
 	default:
 		t.cost = experiment.CostCharged
-		if t.runs, err = t.drawRuns(); err != nil {
+		if _, err = t.drawRuns(); err != nil { // by the seed, to see that it can be done
 			return at(err)
 		}
 	}
@@ -300,19 +310,6 @@ func (t *Search) checkKeys() error {
 		}
 	}
 	return nil
-}
-
-// drawRuns draws the secret number of trials of a charged search. (The search is a
-// simulation like its runs: the seed tells it.)
-func (t *Search) drawRuns() (int, error) {
-	u, eta := unit(rng.Public(t.p.Seed, "number of trials")), laws[t.p.Law]
-	if math.IsNaN(eta) {
-		return account.SelectionRunsPoisson(float64(t.p.Trials), u)
-	}
-	if t.p.Trials < 2 {
-		return 0, config.Bad("trials", t.p.Trials, "2 or more expected trials with law "+t.p.Law)
-	}
-	return account.SelectionRuns(float64(t.p.Trials), eta, u)
 }
 
 // digest identifies the search: the run file, settings and keys.

@@ -1,0 +1,137 @@
+package tune
+
+import (
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io/fs"
+	"math"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"sotto/config"
+	"sotto/privacy/account"
+	"sotto/rng"
+)
+
+// Private selection (Papernot, Steinke 2022, Theorems 2 and 6) is about runs of one law,
+// drawn independently, whose number nobody knows. Candidates of a public seed are not:
+// who reads the chosen values finds out which trial they belong to. So a charged search
+// draws candidates, their number, and each trial's batches and noise from a secret of its
+// directory.
+
+// secretFile holds the secret of a charged search: 64 hexadecimal digits. Who has it
+// knows every trial.
+const secretFile = "secret.key"
+
+// drawSecrets reads or draws the secret, and the number of trials that follows from it.
+func (w *searching) drawSecrets() (err error) {
+	if !w.t.p.Simulated {
+		if w.t.draws.secret, err = w.secret(); err != nil {
+			return err
+		}
+	}
+	w.t.runs, err = w.t.drawRuns()
+	return err
+}
+
+// secret returns the secret of the directory, which it draws where the search begins. It
+// is on disk before a trial follows from it. Nobody else may enter the directory.
+func (w *searching) secret() (*rng.Key, error) {
+	if err := os.Chmod(w.dir, 0o700); err != nil {
+		return nil, err
+	}
+	path := filepath.Join(w.dir, secretFile)
+	b, err := os.ReadFile(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		if len(w.table.Rows()) > 0 {
+			return nil, fmt.Errorf("%s is missing, which the trials in %s followed from; a search in "+
+				"another directory is a new one, and costs its owners again", path, trialsFile)
+		}
+		key := rng.NewKey()
+		if err := writeSecret(path, &key); err != nil {
+			return nil, err
+		}
+		b, err = os.ReadFile(path) // another process may have been first
+	}
+	if err != nil {
+		return nil, err
+	}
+	key, text := new(rng.Key), strings.TrimSpace(string(b))
+	if decoded, err := hex.DecodeString(text); err != nil || copy(key[:], decoded) != len(key) {
+		return nil, &config.Error{File: path, Found: fmt.Sprintf("%d bytes", len(b)),
+			Allowed: "64 hexadecimal digits, as the search wrote them"}
+	}
+	return key, nil
+}
+
+// writeSecret puts the key at path, for its owner's eyes, whole or not at all. A file
+// that is there stays.
+func writeSecret(path string, key *rng.Key) error {
+	dir := filepath.Dir(path)
+	f, err := os.CreateTemp(dir, ".secret-*") // mode 0600
+	if err != nil {
+		return err
+	}
+	defer os.Remove(f.Name())
+	_, err = fmt.Fprintf(f, "%x\n", key[:])
+	if err == nil {
+		err = f.Sync()
+	}
+	if cerr := f.Close(); err == nil {
+		err = cerr
+	}
+	if err == nil {
+		err = os.Link(f.Name(), path)
+	}
+	if err != nil && !errors.Is(err, fs.ErrExist) {
+		return err
+	}
+	d, err := os.Open(dir)
+	if err != nil {
+		return err
+	}
+	defer d.Close()
+	return d.Sync()
+}
+
+// draws are where a search's random choices come from.
+type draws struct {
+	seed   uint64
+	secret *rng.Key // in the place of the seed, where the search is charged and not simulated
+}
+
+// stream gives the random bits of one choice.
+func (d *draws) stream(purpose string, index ...uint64) *rng.Stream {
+	if d.secret != nil {
+		return rng.Derived(d.secret, purpose, index...)
+	}
+	return rng.Public(d.seed, purpose, index...)
+}
+
+// trialNumber seeds the batches and noise of trial n, and is what its configuration calls
+// it: n itself, or 63 secret bits.
+func (d *draws) trialNumber(n uint64) uint64 {
+	if d.secret != nil {
+		return max(1, d.stream("trial", n).Uint64()>>1)
+	}
+	return n
+}
+
+// candidate draws the values of trial n, counted from 1.
+func (t *Search) candidate(n uint64) []string {
+	return t.space.candidate(t.draws.stream("candidate", n))
+}
+
+// drawRuns draws the number of trials of a charged search.
+func (t *Search) drawRuns() (int, error) {
+	u, eta := unit(t.draws.stream("number of trials")), laws[t.p.Law]
+	if math.IsNaN(eta) {
+		return account.SelectionRunsPoisson(float64(t.p.Trials), u)
+	}
+	if t.p.Trials < 2 {
+		return 0, config.Bad("trials", t.p.Trials, "2 or more expected trials with law "+t.p.Law)
+	}
+	return account.SelectionRuns(float64(t.p.Trials), eta, u)
+}
