@@ -27,8 +27,8 @@ type DiNNOParams struct {
 	// SelfProx adds ρ‖θ-θ_i^k‖² to the primal objective: the paper's sum over neighbors
 	// includes i.
 	SelfProx bool `toml:"self_prox,omitempty"`
-	// Ascend moves along +G̃, as line 15 of the paper's Algorithm 3 is printed: it
-	// diverges on a quadratic.
+	// Ascend turns the sign of line 15 of the paper's Algorithm 3, as it is printed, with
+	// all that G̃ has there: loss, dual and penalty. It diverges on a quadratic.
 	Ascend bool `toml:"ascend,omitempty"`
 }
 
@@ -179,7 +179,8 @@ func (a *DiNNO) primal(eta float64, answer tensor.Vec) {
 	for i, g := range answer {
 		psi, theta := float64(a.psi[i]), float64(a.theta[i])
 		pull := float64(n*psi) - (float64(n*theta)+float64(a.sum[i]))/2 + float64(self*(psi-theta))
-		a.gradient[i] = float32(float64(sign*float64(g)) + float64(a.dual[i]) + float64(2*a.rho*pull))
+		full := float64(g) + float64(a.dual[i]) + float64(2*a.rho*pull)
+		a.gradient[i] = float32(sign * full)
 	}
 	a.update.apply(a.psi, eta, a.gradient, 0, a.psi)
 }

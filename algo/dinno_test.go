@@ -121,14 +121,15 @@ func TestDiNNODualsCancel(t *testing.T) {
 }
 
 // TestClaim11: line 15 of Algorithm 3 is printed as ψ + G̃. It ascends: on a quadratic
-// the agents leave, while the descending form meets at the minimiser.
+// the agents leave, while the descending form meets at the minimiser. Turning the loss
+// alone is another algorithm.
 func TestClaim11(t *testing.T) {
-	end := func(ascend bool) float64 {
+	end := func(ascend bool, rounds uint64) float64 {
 		l := newLockstep(t, dinno(t, func(p *algo.DiNNOParams) {
 			p.Ascend = ascend
-		}), ring(5), 300, 0, quadratic)
+		}), ring(5), rounds, 0, quadratic)
 		far := 0.
-		for k := range uint64(300) {
+		for k := range rounds {
 			l.round(t, k)
 		}
 		for _, x := range l.theta() {
@@ -136,8 +137,28 @@ func TestClaim11(t *testing.T) {
 		}
 		return far
 	}
-	if up, down := end(true), end(false); !(up > 1e6) || !(down < 2) {
+	if up, down := end(true, 40), end(false, 300); !(up > 1e6) || !(down < 2) {
 		t.Errorf("ascending ends at %g, descending at %g; want divergence and less than 2", up, down)
+	}
+	// The printed line has loss, dual and penalty in G̃. Two agents at ±1 with no loss, ρ
+	// = .5: the dual is ρ·2 = 1, the penalty's gradient at ψ = θ is 2ρ·1 = 1. Descending,
+	// both step η·2 towards each other, ascending away.
+	for ascend, want := range map[bool]float64{false: 1 - .1*2, true: 1 + .1*2} {
+		a := alone(t, dinno(t, func(p *algo.DiNNOParams) { p.Ascend = ascend }), 1)
+		view := &agent.View{SelfWeight: .5, In: []agent.Neighbor{{ID: 1, Weight: .5}}}
+		var out agent.Output
+		for _, in := range []agent.Input{
+			{Kind: agent.Round, View: view, Inbox: []agent.Message{{From: 1, Body: tensor.Vec{-1}}}},
+			{Kind: agent.Answer, View: view, Answer: tensor.Vec{0}},
+		} {
+			out.Reset()
+			if err := a.Step(&in, &out); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if got := float64(a.Params()[0]); math.Abs(got-want) > 1e-6 {
+			t.Errorf("ascend = %v, without a loss: the first step ends at %g, want %g", ascend, got, want)
+		}
 	}
 }
 
