@@ -36,8 +36,9 @@ const (
 	// Round carries all messages of one synchronous round in Inbox.
 	Round
 	// Wake says that the agent's own clock rang; Inbox has the newest message of every
-	// neighbor that was heard so far, new or not. In a pairwise wake Inbox is empty, Peer
-	// is the other end and the outbox may hold one message, to Peer.
+	// neighbor that was heard so far, new or not. In a pairwise wake Inbox has what those
+	// neighbors broadcast at their Start that were heard, Peer is the other end and the
+	// outbox may hold one message, to Peer.
 	Wake
 	// Exchange delivers the peer's message of a pairwise wake.
 	Exchange

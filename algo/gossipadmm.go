@@ -38,6 +38,10 @@ type GossipADMMParams struct {
 // for each; exchange u^a = Θ^a + Λ^a/ρ for both models a of the edge (2p values each
 // way); set Z^a to the mean of both ends' u^a and add ρ(Θ^a - Z^a) to Λ^a. Exhausted: the
 // loss's gradient counts as zero from then on.
+//
+// All begins at the start models: Z^a is that of agent a, duals are zero. With start
+// "fit" every agent broadcasts its own once, p values; where a neighbor's is not there
+// yet, or lost, the agent's own stands in until the edge wakes.
 type GossipADMM struct {
 	p    *GossipADMMParams
 	self agent.ID
@@ -62,6 +66,7 @@ type meeting struct {
 type admmEdge struct {
 	id       agent.ID
 	weight   float64
+	woken    bool       // both ends have exchanged u
 	copied   tensor.Vec // y_h
 	z, duals [2]tensor.Vec
 }
@@ -121,6 +126,8 @@ func (a *GossipADMM) Step(in *agent.Input, out *agent.Output) error {
 		if a.p.Start == "fit" {
 			out.Ask("fit", a.x)
 			out.Query.Operator.Lambda = a.FitLambda()
+		} else {
+			a.open()
 		}
 	case agent.Wake:
 		at, ok := slices.BinarySearchFunc(a.edges, in.Peer, func(e admmEdge, id agent.ID) int {
@@ -130,11 +137,14 @@ func (a *GossipADMM) Step(in *agent.Input, out *agent.Output) error {
 			return fmt.Errorf("gossip-admm: agent %d is no neighbor of %d", in.Peer, a.self)
 		}
 		a.active, a.step = at, 0
+		a.greet(in.Inbox)
 		a.copies()
 		out.Ask("grad-full", a.x)
 	case agent.Answer, agent.Exhausted:
 		if a.active < 0 {
 			copy(a.x, in.Answer)
+			a.open()
+			out.Broadcast(a.x)
 			return nil
 		}
 		a.descend(in.Answer)
@@ -165,6 +175,28 @@ func (a *GossipADMM) link(v *agent.View) {
 		e.copied = make(tensor.Vec, len(a.x))
 		for m := range e.z {
 			e.z[m], e.duals[m] = make(tensor.Vec, len(a.x)), make(tensor.Vec, len(a.x))
+		}
+	}
+}
+
+// open sets all Z to the agent's own start model.
+func (a *GossipADMM) open() {
+	for k := range a.edges {
+		for _, z := range a.edges[k].z {
+			copy(z, a.x)
+		}
+	}
+}
+
+// greet takes over the start models of neighbors that were heard, on edges that have not
+// woken.
+func (a *GossipADMM) greet(inbox []agent.Message) {
+	for _, m := range inbox {
+		at, ok := slices.BinarySearchFunc(a.edges, m.From, func(e admmEdge, id agent.ID) int {
+			return int(e.id) - int(id)
+		})
+		if ok && !a.edges[at].woken && len(m.Body) == len(a.x) {
+			copy(a.edges[at].z[1], m.Body)
 		}
 	}
 }
@@ -234,7 +266,7 @@ func (a *GossipADMM) finishExchange(peer tensor.Vec) {
 			[]tensor.Vec{a.u[at*d : (at+1)*d], peer[at*d : (at+1)*d]})
 		tensor.WeightedSum(e.duals[m], []float64{1, rho, -rho}, []tensor.Vec{e.duals[m], model, e.z[m]})
 	}
-	a.active = -1
+	e.woken, a.active = true, -1
 }
 
 // Params returns the agent's own model.
@@ -242,8 +274,8 @@ func (a *GossipADMM) Params() tensor.Vec { return a.x }
 
 // Tags of the state, between meetings and in one.
 const (
-	admmTag        = "gossip-admm/1"
-	admmMeetingTag = "gossip-admm meeting/1"
+	admmTag        = "gossip-admm/2"
+	admmMeetingTag = "gossip-admm meeting/2"
 )
 
 // AppendState writes x and, for every edge, its copy, secondary variables and duals;
@@ -260,6 +292,11 @@ func (a *GossipADMM) AppendState(b []byte) []byte {
 		e := &a.edges[k]
 		b = binary.LittleEndian.AppendUint64(b, uint64(e.id))
 		b = binary.LittleEndian.AppendUint64(b, math.Float64bits(e.weight))
+		woken := uint64(0)
+		if e.woken {
+			woken = 1
+		}
+		b = binary.LittleEndian.AppendUint64(b, woken)
 		for _, v := range e.vectors() {
 			b = agent.AppendVec(b, v)
 		}
@@ -283,12 +320,16 @@ func (a *GossipADMM) LoadState(b []byte) error {
 	}
 	s := agent.ReadState(b, tag)
 	d, n := s.Uint64(), s.Uint64()
+	if err := s.Err(); err != nil {
+		return err
+	}
 	if d != uint64(len(a.x)) || n >= uint64(a.agents) {
 		return fmt.Errorf("%w: dimension %d and %d neighbors, this run has %d and %d agents", agent.ErrState,
 			d, n, len(a.x), a.agents)
 	}
 	s.Vec(a.x)
 	view := agent.View{}
+	var woken []bool
 	var vectors [][5]tensor.Vec
 	for range n {
 		if s.Err() != nil {
@@ -296,6 +337,7 @@ func (a *GossipADMM) LoadState(b []byte) error {
 		}
 		view.In = append(view.In, agent.Neighbor{ID: agent.ID(s.Uint64()),
 			Weight: math.Float64frombits(s.Uint64())})
+		woken = append(woken, s.Uint64() == 1)
 		var vs [5]tensor.Vec
 		for k := range vs {
 			vs[k] = make(tensor.Vec, d)
@@ -316,6 +358,7 @@ func (a *GossipADMM) LoadState(b []byte) error {
 	}
 	a.link(&view)
 	for k := range a.edges {
+		a.edges[k].woken = woken[k]
 		for m, v := range a.edges[k].vectors() {
 			copy(v, vectors[k][m])
 		}

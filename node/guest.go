@@ -67,6 +67,8 @@ func (p *pairing) take(l *link, f *Frame) error {
 	switch f.Kind {
 	default:
 		return otherPace(f)
+	case Messages:
+		return p.said.take(l, f)
 	case Ask:
 	case Offer, Reply:
 		var err error

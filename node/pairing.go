@@ -33,6 +33,7 @@ type pairing struct {
 	table  table
 	// what was exchanged with each neighbor last; Node.mu guards what is in it
 	partners map[agent.ID]*partner
+	said     greetings
 }
 
 var _ pacer = (*pairing)(nil)
@@ -78,14 +79,15 @@ func (c *Config) checkPairs() error {
 func (t *table) leased() bool { return t.stepping || t.seat != nil || time.Now().Before(t.until) }
 
 func newPairing(n *Node) *pairing {
-	p := &pairing{n: n, bell: newClock(n.cfg.Interval), partners: map[agent.ID]*partner{}}
+	p := &pairing{n: n, bell: newClock(n.cfg.Interval), partners: map[agent.ID]*partner{},
+		said: greetings{n: n, heard: map[agent.ID]agent.Message{}}}
 	for i := range n.links {
 		p.partners[i] = &partner{}
 	}
 	return p
 }
 
-// start sends nothing: messages are exchanged at wakes.
+// start sends what the algorithm broadcasts at its start; all else is exchanged at wakes.
 func (p *pairing) start() error {
 	n, g := p.n, p.n.cfg.Graph
 	n.cfg.Gate.Begin(0, g.In(n.cfg.Self))
@@ -94,17 +96,26 @@ func (p *pairing) start() error {
 	if err := n.stepUntilDone(&r); err != nil {
 		return err
 	}
-	if out := n.out.Outbox; len(out) > 0 {
-		p.values = len(out[0].Body)
+	if err := p.said.introduce(n.out.Outbox); err != nil {
+		return err
 	}
-	return p.keep(0, nil, nil, nil)
+	if err := p.keep(0, nil, nil, nil); err != nil {
+		return err
+	}
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	for _, l := range n.order {
+		p.said.queue(l)
+	}
+	return nil
 }
 
 // resume puts back what was replied last to each neighbor, which one that is back asks
 // for again, and the meeting that a process before this one was in.
 func (p *pairing) resume(c *Checkpoint) error {
-	if p.values = bodyLength(c.Outbox); p.values == 0 {
-		p.values = bodyLength(c.Before)
+	p.values = bodyLength(c.Outbox)
+	if len(c.Before) > 0 {
+		p.said.own = c.Before
 	}
 	err := p.n.recall(c.Heard, func(m agent.Message, encoded []byte) bool {
 		with := p.partners[m.To]
@@ -243,7 +254,7 @@ func (p *pairing) keep(round uint64, offer []byte, to *partner, reply []byte) er
 	c := n.check
 	n.mu.Unlock()
 	c.Round, c.Finished, c.barrier = round, round == n.cfg.Rounds || c.Done, false
-	c.Before, c.Sent, c.Outbox, c.Heard = nil, round, offer, p.replies(to, reply)
+	c.Before, c.Sent, c.Outbox, c.Heard = p.said.own, round, offer, p.replies(to, reply)
 	finished, err := n.save(&c)
 	if err != nil {
 		return err
@@ -260,6 +271,7 @@ func (p *pairing) keep(round uint64, offer []byte, to *partner, reply []byte) er
 }
 
 func (p *pairing) resend(l *link, _ bool) {
+	p.said.queue(l)
 	p.invite(l)
 	p.answered(l)
 	l.finish(p.n)
@@ -277,7 +289,8 @@ func (p *pairing) invite(l *link) {
 func (p *pairing) propose(m meeting, report *RoundReport) ([]byte, error) {
 	n := p.n
 	p.undo = n.cfg.Algorithm.AppendState(p.undo[:0])
-	n.in = agent.Input{Kind: agent.Wake, Round: n.check.Round, Peer: m.with, View: n.row(n.cfg.Graph)}
+	n.in = agent.Input{Kind: agent.Wake, Round: n.check.Round, Peer: m.with, Inbox: p.said.inbox(),
+		View: n.row(n.cfg.Graph)}
 	n.cfg.Gate.Begin(n.check.Round, nil)
 	if err := n.stepUntilDone(report); err != nil {
 		return nil, err

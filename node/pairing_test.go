@@ -22,10 +22,13 @@ import (
 )
 
 // admm is gossip ADMM on the problems of pull.
-func admm(t testing.TB) agent.Factory {
+func admm(t testing.TB) agent.Factory { return admmFrom(t, "zero") }
+
+func admmFrom(t testing.TB, start string) agent.Factory {
 	t.Helper()
 	f, err := algo.New("gossip-admm", func(p any) error {
 		a := p.(*algo.GossipADMMParams)
+		a.Start = start
 		a.Mu, a.Lambda, a.Confidence, a.Smoothness = pullMu, pullLambda, 1, 1
 		return nil
 	})
@@ -138,6 +141,12 @@ func (d diary) LoadState(b []byte) error {
 // a message has it from the sender's replay, bit for bit; charges are at least the
 // answers in use, and every ledger verifies.
 func TestCrashesInPairs(t *testing.T) {
+	for _, from := range []string{"zero", "fit"} {
+		t.Run(from, func(t *testing.T) { crashInPairs(t, from) })
+	}
+}
+
+func crashInPairs(t *testing.T, from string) {
 	synctest.Test(t, func(t *testing.T) {
 		const members, rounds = 4, 30
 		c := &crashing{
@@ -151,7 +160,7 @@ func TestCrashesInPairs(t *testing.T) {
 			books[i] = new(entries)
 		}
 		c.w = nodetest.NewWorld(t, nodetest.Options{
-			Factory:  admm(t),
+			Factory:  admmFrom(t, from),
 			Rounds:   rounds,
 			Interval: 20 * time.Second,
 			Change: func(i int, cfg *node.Config) {
@@ -232,6 +241,55 @@ func (c *crashing) replayDiary(t *testing.T, i int, book *entries) (sent []tenso
 		t.Errorf("agent %d: a replay ends at %v, the node at %v", i, alg.Params(), c.params[i])
 	}
 	return sent
+}
+
+// What an agent broadcasts at its start reaches all its neighbors over bad links, and is
+// in the inbox of its later wakes: the start models, here the answers to "fit".
+func TestGreetingsInPairs(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const members = 4
+		books := make([]*entries, members)
+		r := start(t, nodetest.Options{
+			Factory:  admmFrom(t, "fit"),
+			Agents:   members,
+			Graph:    "path",
+			Rounds:   40,
+			Interval: 10 * time.Second,
+			Change: func(i int, c *node.Config) {
+				books[i] = new(entries)
+				c.Pairs, c.Deadline, c.Gate = true, 20*time.Second, exact{center: float32(i + 1)}
+				c.Algorithm = diary{c.Algorithm, books[i]}
+			},
+		}, openFaulty(func(f *nodetest.Faulty, _ agent.ID) {
+			f.Lose, f.Unsure, f.Repeat, f.Delay = .2, .2, .2, 100*time.Millisecond
+		}))
+		r.wait(t)
+		for i, book := range books {
+			var last []agent.Message
+			for _, s := range book.steps {
+				if s.in.Kind == agent.Wake {
+					last = s.in.Inbox
+				}
+			}
+			var from []agent.ID
+			for _, m := range last {
+				from = append(from, m.From)
+				if want := books[m.From].steps[1].in.Answer; !slices.Equal(m.Body, want) || want[0] == 0 {
+					t.Errorf("agent %d has %v from %d, which began with %v", i, m.Body, m.From, want)
+				}
+			}
+			want := []agent.ID{agent.ID(i - 1), agent.ID(i + 1)}
+			switch i {
+			case 0:
+				want = want[1:]
+			case members - 1:
+				want = want[:1]
+			}
+			if !slices.Equal(from, want) {
+				t.Errorf("agent %d has heard %v, its neighbors are %v", i, from, want)
+			}
+		}
+	})
 }
 
 // A neighbor that consents and then falls silent costs the charges of one meeting: the

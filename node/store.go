@@ -59,7 +59,8 @@ type Ends struct {
 // Underway is what neighbors may still lack, or this node of theirs.
 type Underway struct {
 	// messages of the round for which it sent before Outbox, which is Round-1 unless
-	// chance draws links; nil: that was skipped, or there is none
+	// chance draws links; nil: that was skipped, or there is none. In pairs: what it says
+	// to all before its first meeting
 	Before []byte
 	Outbox []byte // messages of round Sent
 	Sent   uint64 // Round, or by a clock the last wake that has sent anything

@@ -22,7 +22,8 @@ type wakes struct {
 	nodes   []node
 	levels  levels
 
-	// Without faults everybody has an agent's last broadcast at once. Nothing but that
+	// Without faults everybody has an agent's last broadcast at once. (Pairs broadcast at
+	// the start alone: counts is nil, and sent holds what they said.) Nothing but that
 	// broadcast is then kept, close together, because with many agents a wake costs what
 	// it has to fetch from memory.
 	counts []uint32   // broadcasts so far, by agent
@@ -176,10 +177,11 @@ func (s *wakes) begin(w *worker, i agent.ID, now float64, inbox []agent.Message)
 	return s.stepOne(w, i, now)
 }
 
-// hear fills w.inbox with the newest message of every agent that i hears.
+// hear fills w.inbox with the newest message of every agent that i hears; in pairs what
+// those that were there sent at the start.
 func (s *wakes) hear(w *worker, i agent.ID, now float64) {
 	w.inbox = w.inbox[:0]
-	if s.links == nil {
+	if s.counts != nil {
 		for _, nb := range s.graph.In(i) {
 			if c := s.counts[nb.ID]; c > 0 {
 				w.inbox = append(w.inbox, agent.Message{
@@ -214,10 +216,10 @@ func (s *wakes) stepOne(w *worker, i agent.ID, now float64) error {
 	}
 	nd.done = w.out.Done
 	for k := range w.out.Outbox {
-		if m := &w.out.Outbox[k]; m.To != agent.Broadcast || s.pairs {
-			if s.pairs && kind == agent.Start {
-				continue // pairs exchange when they wake
-			}
+		if s.pairs && now > 0 {
+			continue // whoever joins later is known from its meetings alone
+		}
+		if m := &w.out.Outbox[k]; m.To != agent.Broadcast {
 			return fmt.Errorf("message to %d in a wake that is for a broadcast", m.To)
 		}
 		if err := s.broadcast(nd, i, now, &w.out.Outbox[k]); err != nil {
@@ -244,7 +246,7 @@ func (s *wakes) broadcast(nd *node, i agent.ID, now float64, m *agent.Message) e
 	nd.bytes += uint64(len(receivers)) * uint64(agent.MessageSize(len(m.Body)))
 	seq := nd.seq
 	nd.seq++
-	if s.links == nil {
+	if s.counts != nil {
 		s.counts[i] = uint32(nd.seq)
 		copy(s.body(i), m.Body)
 		return nil
@@ -291,11 +293,13 @@ func (s *wakes) pair(w *worker, k Wake) error {
 				return err
 			}
 		}
+		s.hear(w, i, k.Time)
 		w.in = agent.Input{
 			Kind:  agent.Wake,
 			Round: nd.wakes,
 			View:  w.fullView(s.graph, i),
 			Peer:  ends[1-e],
+			Inbox: w.inbox,
 		}
 		if g := s.cfg.Agents[i].Gate; g != nil {
 			g.Begin(nd.wakes, nil)
