@@ -160,14 +160,24 @@ func TestTable1(t *testing.T) {
 		}
 		return .8
 	})
+	for i := range rows {
+		rows[i].Charges = 1
+	}
 	d := table1(&reproduce.Results{Rows: rows, Scale: reproduce.Full})
+	if len(d.Header) != 14 || strings.Contains(strings.Join(d.Notes, ""), "missing") {
+		t.Errorf("%q, %q", d.Header, d.Notes)
+	}
 	if len(d.Rows) != 65 {
 		t.Errorf("%d rows, want 60 and 5 central ones", len(d.Rows))
 	}
 	for _, r := range d.Rows {
 		if r[0] == "1" && r[1] == "dsgd" && r[2] == "10" {
-			want := []string{"1", "dsgd", "10", "91.27 ± 0.92", "92.00 ± 1.58", "+0.8", "-12.00", "9.99",
-				"80.00 ± 0.00", "-12.2", "10", "9.99"}
+			want := []string{"1", "dsgd", "10", "91.27 ± 0.92", "92.00 ± 1.58", "+0.8", "-12.00", "9.99", "",
+				"80.00 ± 0.00", "-12.2", "10", "", "9.99"}
+			if sound, again := reproduce.Number(r[8]), reproduce.Number(r[12]); !(sound > 10 && again < 10) {
+				t.Errorf("budgets of 10 cost %g under replace-one, by RDP %g under zero-out", sound, again)
+			}
+			r[8], r[12] = "", "" // TestOtherAdjacency has their values
 			if strings.Join(r, "|") != strings.Join(want, "|") {
 				t.Errorf("got  %q\nwant %q", r, want)
 			}
