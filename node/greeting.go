@@ -12,7 +12,7 @@ import (
 // alone. The algorithm finds in the inbox of each of its wakes what has come so far.
 type greetings struct {
 	n     *Node
-	own   []byte                     // encoded; nil: nothing is said
+	own   []byte                     // encoded; nil: nothing is said. Written once, under Node.mu
 	heard map[agent.ID]agent.Message // Node.mu guards it
 }
 
@@ -27,6 +27,8 @@ func (g *greetings) introduce(outbox []agent.Message) error {
 			"most %d, finite ones", len(outbox), len(m.Body), n.limits.values)
 	}
 	m.From, m.Round = n.cfg.Self, 0
+	n.mu.Lock() // neighbors may say hello already
+	defer n.mu.Unlock()
 	g.own = agent.AppendMessage(nil, &m)
 	return nil
 }

@@ -55,8 +55,7 @@ func (w *searching) spend(res *Result, found *experiment.TunedParams) error {
 		if err != nil {
 			return err
 		}
-		s.Assumptions = append(s.Assumptions,
-			"the number of trials is drawn from a law that was fixed before, and is secret")
+		s.Assumptions = append(s.Assumptions, w.t.draws.assumption())
 		c := Cost{
 			Agents: agents,
 			All:    rundir.NewBounds(s.WouldBeEpsilon.Lower, s.WouldBeEpsilon.Upper),

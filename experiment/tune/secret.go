@@ -110,6 +110,15 @@ func (d *draws) stream(purpose string, index ...uint64) *rng.Stream {
 	return rng.Public(d.seed, purpose, index...)
 }
 
+// assumption is what private selection's figure rests on.
+func (d *draws) assumption() string {
+	const law = "trials are drawn independently from one law, their number from another, both fixed before"
+	if d.secret != nil {
+		return law + ", and what was drawn is secret"
+	}
+	return law + ". What was drawn follows from a seed here, where it would have to be secret"
+}
+
 // trialNumber seeds the batches and noise of trial n, and is what its configuration calls
 // it: n itself, or 63 secret bits.
 func (d *draws) trialNumber(n uint64) uint64 {
