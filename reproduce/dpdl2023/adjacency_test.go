@@ -158,11 +158,13 @@ func TestSmallestAgentsOfCommittedRows(t *testing.T) {
 
 // No other agent costs more under the other adjacency.
 func TestSmallestAgentsCostMost(t *testing.T) {
-	overlaps, budgets := []string{"1"}, []string{"10"}
-	if long.Tests {
-		overlaps, budgets = []string{"0", "0.25", "0.5", "0.75", "1"}, []string{"0.5", "1", "10", "100"}
+	tables := map[string][]string{"1": {"10"}}
+	if long.Tests { // the budgets of both tables
+		both := []string{"0.5", "10"}
+		tables = map[string][]string{"0": both, "0.25": both, "0.5": both, "0.75": both,
+			"1": {"0.5", "1", "10", "100"}}
 	}
-	for _, overlap := range overlaps {
+	for overlap, budgets := range tables {
 		sizes, err := agentSizes(overlap)
 		if err != nil {
 			t.Fatal(err)
