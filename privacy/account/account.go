@@ -10,8 +10,9 @@ import (
 	"sotto/config"
 )
 
-// Version names the accounting rules; it changes when a figure changes.
-const Version = "sotto/account 1"
+// Version names the accounting rules; it changes when a figure changes. CHANGELOG.md says
+// which figures of "sotto/account 1" were false.
+const Version = "sotto/account 2"
 
 var (
 	// ErrUnsupported: no proof is implemented for this event, adjacency, unit and

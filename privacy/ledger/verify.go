@@ -44,8 +44,8 @@ const claimTolerance = 1e-6
 //
 // The error is the first thing wrong: ErrCorrupt, ErrVersion, ErrKey, ErrRollback, or
 // ErrClaim, which means that a record understates epsilon by more than 1e-6 relative, or
-// states another one under the same accountant version. An overstatement by an older
-// version is noted as tightened.
+// states another one under the same accountant version. An older version's interval that
+// is not today's, with an upper end no lower, is noted.
 func Verify(dir string, o Options) (Report, error) {
 	s, err := newScanner(dir, &o)
 	if err != nil {
@@ -150,8 +150,8 @@ func compareClaims(was, now *Claim) (note string, err error) {
 		return "", fmt.Errorf("%w: states %g to %g (%s, %s), recomputed %g to %g (%s)", ErrClaim, a.Lower,
 			a.Upper, was.Accountant, was.Version, b.Lower, b.Upper, now.Version)
 	}
-	return fmt.Sprintf("epsilon tightened from %g (%s) to %g (%s)", a.Upper, was.Version, b.Upper,
-		now.Version), nil
+	return fmt.Sprintf("epsilon %g to %g (%s) is %g to %g (%s)", a.Lower, a.Upper, was.Version, b.Lower,
+		b.Upper, now.Version), nil
 }
 
 func near(a, b float64) bool {
