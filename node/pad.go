@@ -38,8 +38,8 @@ func (p *ConstantTimeGate) Answer(q *agent.Query, dst tensor.Vec) error {
 	return err
 }
 
-// spin is the last part of a wait, which is not slept: a scheduler lets whoever has worked
-// longer wait longer for the processor after a sleep.
+// spin is the last part of a wait, which is not slept: a scheduler lets whoever has
+// worked longer wait longer for the processor after a sleep.
 const spin = time.Millisecond
 
 // waitUntil returns at the time, or shortly after it on a machine with no free processor.

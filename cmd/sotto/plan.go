@@ -196,6 +196,9 @@ func (f *nodeFlags) preflight(w io.Writer, m *owner.Membership) error {
 			"%.3g in length", x.NoiseKind, x.Noise, x.Noise/x.Batch, float64(look.NoiseToSignal))
 	row("cost", "%d charges, epsilon %s at delta %g (%v, %v)", look.Charges,
 		rundir.FormatFine(float64(look.Total.Upper)), x.Delta, x.Adjacency, x.Unit)
+	for _, left := range x.Uncharged {
+		row("not in it", "%s", left)
+	}
 	row("one charge", "epsilon %s alone", rundir.FormatFine(float64(look.First.Upper)))
 	row("budget", "epsilon %g at delta %g over the life of %s, by the policy", life.Epsilon, life.Delta,
 		m.Budget.Name)

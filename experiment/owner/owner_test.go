@@ -95,7 +95,7 @@ func TestOwner(t *testing.T) {
 		t.Fatal(err)
 	}
 	if x.Records != 90 || x.Charges != 6 || x.NoiseKind != "exact" || x.Rate != 20./90 ||
-		x.Provenance != privacy.Proved || x.Dim != 2 {
+		x.Provenance != privacy.Proved || x.Dim != 2 || x.Uncharged != nil {
 		t.Errorf("terms %+v", x)
 	}
 	look, err := o.Outlook()

@@ -57,11 +57,7 @@ func (p *process) writeStatement() error {
 	if _, err := os.Stat(filepath.Join(p.State, StatementFile)); !errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}
-	uncharged, err := p.plan().Uncharged(p.e.Setup.Scheme)
-	if err != nil {
-		return err
-	}
-	s, err := p.ledger.Statement(p.Terms.NoiseKind, append(uncharged, p.timing())...)
+	s, err := p.ledger.Statement(p.Terms.NoiseKind, append(p.Terms.Uncharged, p.timing())...)
 	if err != nil {
 		return err
 	}

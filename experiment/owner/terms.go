@@ -16,7 +16,8 @@ type Terms struct {
 	Protocol
 	Queries
 	Price
-	Warnings []string
+	Warnings  []string
+	Uncharged []string // what the figures leave out, see plan.Agent.Uncharged
 }
 
 // Protocol says what is run, and what goes over the network.
@@ -67,6 +68,10 @@ func (o *Owner) Terms() (Terms, error) {
 	if err != nil {
 		return Terms{}, f.At("privacy", err)
 	}
+	uncharged, err := p.Uncharged(o.e.Setup.Scheme)
+	if err != nil {
+		return Terms{}, f.At("privacy", err)
+	}
 	return Terms{
 		Protocol: Protocol{
 			Algorithm: f.Algorithm.Name,
@@ -99,6 +104,7 @@ func (o *Owner) Terms() (Terms, error) {
 			Target:     t.Epsilon,
 			Accountant: t.Accountant,
 		},
-		Warnings: o.e.Notes.Warnings,
+		Warnings:  o.e.Notes.Warnings,
+		Uncharged: uncharged,
 	}, nil
 }
