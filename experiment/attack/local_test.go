@@ -56,7 +56,7 @@ func TestAuditOfPerturbedRecords(t *testing.T) {
 				float64(r.EpsilonLower) < claim.Epsilon-.2 {
 				t.Errorf("a label: at least %v of %v, want .6 of .7985", r.EpsilonLower, claim.Epsilon)
 			}
-		} else if mu := r.Bounds[2].Mu; mu < .9*claim.Mu || r.Ratio < .8 {
+		} else if mu := r.Bounds[4].Mu; mu < .9*claim.Mu || r.Ratio < .8 {
 			t.Errorf("features: mu at least %v of %v, epsilon %v of it", mu, claim.Mu, r.Ratio)
 		}
 		for name, mode := range map[string]func(*audit.Target, context.Context, audit.Options) (*audit.Report,

@@ -54,7 +54,7 @@ func TestAuditStepAmongNodes(t *testing.T) {
 	if mu := target.Claim.Mu; mu != account.ClipShift(account.AddRemove)/.5 {
 		t.Errorf("mu %v is claimed, want 2", mu)
 	}
-	t.Logf("mu at least %v of %v", r.Bounds[2].Mu, target.Claim.Mu)
+	t.Logf("mu at least %v of %v", r.Bounds[4].Mu, target.Claim.Mu)
 	target.Claim.Mu = .2
 	if r, err = target.Step(context.Background(), o); err != nil || !r.Violated {
 		t.Errorf("with noise for mu 2 the claim .2 stands: %+v, %v", r, err)

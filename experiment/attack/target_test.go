@@ -200,9 +200,9 @@ func TestAdaptiveNoiseIsRefuted(t *testing.T) {
 		r, _ := attack(t, e, (*audit.Target).Step, audit.Options{Observations: n, Beta: .01, Seed: 1})
 		b := r.Bounds[1] // by the length of what is left
 		t.Logf("%d observations: epsilon of one release at least %.3f (%v)", n, b.Epsilon, r.Findings)
-		// With 4n/5 observations in each world, a third of beta and no error the limits
-		// are 1 - (beta/6)^(5/(4n)).
-		limit := 1 - math.Pow(.01/6, 5/(4*float64(n)))
+		// With 4n/5 observations in each world, .3 of beta and no error the limits
+		// are 1 - (.15 beta)^(5/(4n)).
+		limit := 1 - math.Pow(.15*.01, 5/(4*float64(n)))
 		if want := math.Log((1 - limit - e.File.Privacy.TargetDelta) / limit); math.Abs(b.Epsilon-want) >
 			1e-6 {
 			t.Errorf("%d observations: epsilon at least %g, want %g: the largest that so many can show", n,
@@ -246,7 +246,7 @@ func tight(t *testing.T, many, more int) {
 		}
 		r, _ := attack(t, e, (*audit.Target).Step, audit.Options{Observations: c.n, Beta: .05, Seed: 7})
 		t.Logf("epsilon %g: at least %v of %v, ratio %v, %d observations; mu at least %.4g of %.4g",
-			c.epsilon, r.EpsilonLower, r.Claimed, r.Ratio, r.Observations, r.Bounds[2].Mu,
+			c.epsilon, r.EpsilonLower, r.Claimed, r.Ratio, r.Observations, r.Bounds[4].Mu,
 			account.ClipShift(account.AddRemove)/e.Plans[0].Noise)
 		if !(r.Ratio >= .8) || r.Violated {
 			t.Errorf("epsilon %g: %+v", c.epsilon, r)

@@ -3,6 +3,7 @@ package audit
 import (
 	"context"
 	"math"
+	"slices"
 	"sync"
 
 	"sotto/agent"
@@ -362,4 +363,62 @@ func unclipped(g *oracle.Gradient) *oracle.Gradient {
 	free := *g
 	free.ClipNorm = math.Inf(1)
 	return &free
+}
+
+// plantNeighbor has the owner tell so many neighbors one by one what it had broadcast, and
+// the last of them without noise.
+func plantNeighbor(t *Target, neighbors int) {
+	machine, open := t.Algorithm, t.Open
+	world := Out
+	t.Open = func(w Hypothesis, seed uint64, drawn bool) (*Party, error) {
+		world = w
+		return open(w, seed, drawn)
+	}
+	made := 0 // one by the scout, and three a trial, of which the first is the real one
+	t.Algorithm = func() (agent.Algorithm, error) {
+		a, err := machine()
+		if err != nil {
+			return nil, err
+		}
+		twin, err := machine()
+		made++
+		return &telling{Algorithm: a, twin: twin, neighbors: neighbors, real: made%3 == 2,
+			value: func(q *agent.Query) (tensor.Vec, error) { return t.Value(world, q) }}, err
+	}
+}
+
+// telling sends messages one by one, the last that of a twin.
+type telling struct {
+	agent.Algorithm
+	twin      agent.Algorithm
+	neighbors int
+	real      bool
+	value     func(q *agent.Query) (tensor.Vec, error)
+	bare      tensor.Vec
+	out       agent.Output
+}
+
+func (a *telling) Step(in *agent.Input, out *agent.Output) (err error) {
+	if err := a.Algorithm.Step(in, out); err != nil {
+		return err
+	}
+	with := *in
+	if a.real && in.Kind == agent.Answer {
+		with.Answer = a.bare
+	}
+	a.out.Reset()
+	if err := a.twin.Step(&with, &a.out); err != nil {
+		return err
+	}
+	if out.Query != nil && a.real {
+		a.bare, err = a.value(out.Query)
+		return err
+	}
+	if len(out.Outbox) != 1 || in.Kind != agent.Answer {
+		return nil
+	}
+	all := slices.Repeat(out.Outbox, a.neighbors)
+	all[a.neighbors-1] = a.out.Outbox[0]
+	out.Outbox = all
+	return nil
 }

@@ -126,16 +126,6 @@ func (c *Claim) Rate() float64 {
 	return 1
 }
 
-// Noise is the declared law of Dim values of an answer, one after the other and
-// independent: Scale times a variable with distribution function CDF. Grid > 0 says that
-// answers are whole multiples of it.
-type Noise struct {
-	Dim   int
-	Scale float64
-	CDF   func(x float64) float64
-	Grid  float64
-}
-
 // probe asks what the first message that depends on an answer depends on.
 type probe struct {
 	ordinal int // the number, from 1, of the answer that it follows

@@ -1,0 +1,145 @@
+package audit
+
+import (
+	"context"
+	"fmt"
+	"math"
+
+	"sotto/agent"
+	"sotto/privacy/account"
+	"sotto/tensor"
+)
+
+// Sampler tests who falls into a batch: every record with the claimed rate, pairs as the
+// sampler has it, batch sizes, and batches of one round that do not follow those of
+// another, nor of another run.
+func (t *Target) Sampler(ctx context.Context, o Options) (*Report, error) {
+	if t.Population == nil {
+		return nil, errNotApplicable
+	}
+	p, err := t.scout()
+	if err != nil {
+		return nil, err
+	}
+	r := t.report("sampler", o)
+	var runs [2][][]int
+	for k := range runs {
+		gate, members, err := t.Population(trialSeed(o.Seed, In, k), &p.query)
+		if err != nil {
+			return nil, err
+		}
+		d, err := newDecoder(members)
+		if err != nil {
+			return nil, err
+		}
+		answer := make(tensor.Vec, t.Dim)
+		for round := range o.Observations {
+			if err := ctx.Err(); err != nil {
+				return nil, err
+			}
+			gate.Begin(uint64(round), []agent.Neighbor{})
+			if err := gate.Answer(&p.query, answer); err != nil {
+				return nil, err
+			}
+			batch, residual := d.decode(answer)
+			if residual > .01 {
+				return nil, fmt.Errorf("%w: an answer is no sum of the records' contributions (off by %.2g)",
+					errNotApplicable, residual)
+			}
+			runs[k] = append(runs[k], batch)
+		}
+		r.Observations += o.Observations
+	}
+	c := counts(runs, &t.Claim)
+	for _, k := range c {
+		r.check(k.check(o.Beta / float64(len(c))))
+	}
+	r.Valid = append(r.Valid,
+		"batches are read from answers without noise, with the system's own oracle and sampler")
+	return r, nil
+}
+
+// count is a number of events that is binomial under the claim.
+type count struct {
+	name, text string
+	k, n       int
+	p          float64
+}
+
+// check compares with exact limits, two-sided at the level: the statistic is how
+// improbable the count is, as -log10 of its tail.
+func (c count) check(level float64) Check {
+	tail := min(binomialTail(c.k, c.n, c.p), binomialTail(c.n-c.k, c.n, 1-c.p))
+	return Check{
+		Name:      c.name,
+		Statistic: Figure(-math.Log10(max(tail, 1e-300))),
+		Limit:     Figure(-math.Log10(level / 2)),
+		Text: fmt.Sprintf("-log10 of the probability of %d or further of %d %s, %.4g expected", c.k, c.n,
+			c.text, float64(c.n)*c.p),
+	}
+}
+
+// binomialTail is P[Bin(n, p) >= k].
+func binomialTail(k, n int, p float64) float64 {
+	if k <= 0 {
+		return 1
+	}
+	sum := 0.
+	for j := k; j <= n; j++ {
+		mass := binomialMass(n, j, p)
+		sum += mass
+		if float64(j) > float64(n)*p && mass < 1e-18*sum {
+			break
+		}
+	}
+	return min(1, sum)
+}
+
+// counts are those of inclusions in two runs of batches. Where several batches are under
+// one noise draw, a record is there that is in any.
+func counts(runs [2][][]int, c *Claim) []count {
+	q, pair, s := 1., 1., &c.Sampler
+	switch s.Kind {
+	case account.Poisson:
+		q = 1 - math.Pow(1-s.SampleRate, float64(max(1, c.Draws)))
+		pair = q * q
+	case account.FixedSize:
+		n, b := float64(s.Population), float64(s.BatchSize)
+		q, pair = b/n, b*(b-1)/(n*max(1, n-1))
+	}
+	marginal := count{"inclusion", "a record in a batch", 0, 0, q}
+	two := count{"pairs", "two records in one batch", 0, 0, pair}
+	next := count{"successive rounds", "a record in two batches in a row", 0, 0, q * q}
+	same := count{"two runs", "a record treated alike in a round of two runs", 0, 0, q*q + (1-q)*(1-q)}
+	empty := count{"empty batches", "a batch without records", 0, 0, 0}
+	for run, batches := range runs {
+		for t, b := range batches {
+			drawn := 0
+			for i, x := range b {
+				marginal.add(x > 0)
+				if i%2 == 1 {
+					two.add(x > 0 && b[i-1] > 0)
+				}
+				if t%2 == 1 {
+					next.add(x > 0 && batches[t-1][i] > 0)
+				}
+				if run == 1 {
+					same.add((x > 0) == (runs[0][t][i] > 0))
+				}
+				drawn += x
+			}
+			empty.add(drawn == 0)
+			if s.Kind == account.Poisson {
+				empty.p = math.Pow(1-q, float64(len(b)))
+			}
+		}
+	}
+	return []count{marginal, two, next, same, empty}
+}
+
+func (c *count) add(yes bool) {
+	c.n++
+	if yes {
+		c.k++
+	}
+}
