@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"os"
 	"slices"
 
 	"github.com/spf13/cobra"
@@ -31,12 +32,15 @@ var auditModes = []auditMode{
 	{"runs", "Attack whole runs by the loss of the last model: many models with and without a record",
 		(*audit.Target).Runs, 100, 0},
 	{"noise",
-		"Test that noise has the declared law and grid whatever the data, and that no two charges share it",
-		(*audit.Target).Noise, 1000, 40},
+		"Test that noise has the declared law and grid whatever the data, in every coordinate and charge, " +
+			"and that no two share it",
+		(*audit.Target).Noise, 1000, 64},
 	{"sampler", "Test who falls into a batch, against the claimed sampler", (*audit.Target).Sampler, 2000,
 		300},
 	{"ledger", "Watch gate, ledger and messages of a run, or verify a finished run's directory",
 		(*audit.Target).Ledger, 100, 20},
+	{"keys", "Compare keys that a daemon's gates draw in one moment, in this process and in two others",
+		(*audit.Target).Keys, 64, 16},
 }
 
 // auditFlags are what all modes take.
@@ -54,8 +58,31 @@ func newAudit() *cobra.Command {
 		c.AddCommand(newAuditMode(m))
 	}
 	c.AddCommand(newAuditAll(), newAuditPairwise(), newAuditReconstruct(), newClaims(), newAuditInvert(),
-		newAuditWire())
+		newAuditWire(), newAuditPrints())
 	return c
+}
+
+// printsCommand is a hidden one, by which a process draws keys for another's audit.
+var printsCommand = []string{"audit", "prints"}
+
+func newAuditPrints() *cobra.Command {
+	return &cobra.Command{
+		Use:    printsCommand[1],
+		Short:  "Draw keys as a daemon does, for audit keys of another process",
+		Hidden: true,
+		Args:   noArgs,
+		RunE:   func(cmd *cobra.Command, _ []string) error { return attack.WritePrints(cmd.OutOrStdout()) },
+	}
+}
+
+// self is the command line of a process that draws keys; empty where this program has no
+// file to be started from.
+func self() []string {
+	path, err := os.Executable()
+	if err != nil {
+		return nil
+	}
+	return append([]string{path}, printsCommand...)
 }
 
 func (f *auditFlags) register(c *cobra.Command) {
@@ -155,6 +182,7 @@ func (f *auditFlags) target(args []string) (*audit.Target, error) {
 	if err != nil {
 		return nil, err
 	}
+	f.of.Self = self()
 	return attack.Target(e, f.of)
 }
 

@@ -1,15 +1,19 @@
 package main
 
 import (
+	"context"
 	"fmt"
 	"os"
 	"path/filepath"
 	"runtime"
+	"strings"
 
 	"github.com/spf13/cobra"
 
 	"sotto/bench"
 	"sotto/data"
+	"sotto/experiment/attack"
+	"sotto/privacy/audit"
 )
 
 func newDoctor() *cobra.Command {
@@ -29,8 +33,7 @@ func newDoctor() *cobra.Command {
 			} else {
 				row("bf16", "no AMX in use: precision = \"bf16\" works, at the speed of float32 or less")
 			}
-			row("random keys", "%s", okay(machine.Random, "operating system generator",
-				"the operating system gives equal keys"))
+			row("random keys", "%s", keys(cmd.Context(), machine.Random))
 			row("run folder", "%s", writable(out))
 			dataRows(dataDir, row)
 			return flush()
@@ -39,6 +42,22 @@ func newDoctor() *cobra.Command {
 	c.Flags().StringVar(&out, "out", "runs", "folder of run directories")
 	dataDirFlag(c, &dataDir)
 	return c
+}
+
+// keys says what an audit of keys says, of this process and of two others at one time.
+func keys(ctx context.Context, random bool) string {
+	t := &audit.Target{Name: "machine", Keyring: attack.Keyring(self())}
+	r, err := t.Keys(ctx, audit.Options{Observations: 16, Beta: 1e-6})
+	switch {
+	case err != nil:
+		return "FAULT: " + err.Error()
+	case !random || r.Violated:
+		return "FAULT: the operating system gives equal keys" + strings.Join(append([]string{""},
+			r.Findings...), "; ")
+	case len(r.Checks) < 2:
+		return "operating system generator; no other process could be started to compare with"
+	}
+	return "operating system generator, none alike in three processes at one time"
 }
 
 // kernels names the kernels k in use; forced is what SOTTO_CPU asks for.

@@ -193,24 +193,8 @@ func gaussianMu(e *experiment.Experiment, ev account.Event) (float64, error) {
 // noise is the declared law of a release, in units of the answer; nil where single values
 // have none.
 func (a *auditor) noise(r account.Release) []audit.Noise {
-	e := a.e
-	if e.Setup.Scheme.Shared() {
-		return nil
-	}
-	m, err := e.Setup.Scheme.At(e.Plans[a.agent].Noise)
-	switch a.query.Oracle {
-	case oracle.FeaturesName:
-		m = e.Task.Local.Features
-	case oracle.LabelsName:
-		m = e.Task.Local.Labels
-	}
-	if a.query.Noise != 0 && err == nil {
-		m, err = privacy.Scaled(m, a.query.Noise)
-	}
+	m, err := a.mechanism()
 	if err != nil {
-		return nil
-	}
-	if _, own := e.Plans[a.agent].Own[a.query.Oracle]; own {
 		return nil
 	}
 	var law []audit.Noise
@@ -227,14 +211,39 @@ func (a *auditor) noise(r account.Release) []audit.Noise {
 			scale(m.NoiseMultiplier, m.PartNoise)
 		case privacy.DiscreteGaussian:
 			scale(m.NoiseMultiplier, m.PartNoise)
+		case privacy.Decor: // an auditor of one agent does not know what neighbors share
+			scale(math.Sqrt(m.NoiseMultiplier*m.NoiseMultiplier+
+				float64(len(m.Neighbors))*m.Pair*m.Pair), nil)
 		case privacy.Laplace:
 			n.Scale, n.CDF = m.Scale*p.Clip*r.Scale, laplaceCDF
+		case privacy.RandomizedResponse:
+			n.Keep, n.Grid = 1-m.Probability*(1-1/float64(m.Labels)), 0
 		default:
 			return nil
 		}
 		law = append(law, n)
 	}
 	return law
+}
+
+// mechanism is the one that answers the attacked query.
+func (a *auditor) mechanism() (privacy.Mechanism, error) {
+	e := a.e
+	s := a.seat(a.worlds[audit.In], nil, privacy.Keys{})
+	m, err := e.Setup.Scheme.Mechanism(s.Self, e.Plans[a.agent].Noise, s.Secret)
+	switch a.query.Oracle {
+	case oracle.FeaturesName:
+		m = e.Task.Local.Features
+	case oracle.LabelsName:
+		m = e.Task.Local.Labels
+	}
+	if own, ok := e.Plans[a.agent].Own[a.query.Oracle]; ok {
+		m = own
+	}
+	if a.query.Noise != 0 && err == nil {
+		m, err = privacy.Scaled(m, a.query.Noise)
+	}
+	return m, err
 }
 
 func normalCDF(x float64) float64 { return .5 * math.Erfc(-x/math.Sqrt2) }

@@ -80,6 +80,9 @@ type Options struct {
 	// audits are alike.
 	Live  bool
 	Files ledger.FS
+	// Self is the command line of another process that calls WritePrints, for an audit of
+	// keys; empty: none is started.
+	Self []string
 }
 
 // Target returns the run as a system under audit. Figures of an audit come from
@@ -103,6 +106,7 @@ func Target(e *experiment.Experiment, o Options) (*audit.Target, error) {
 		Open:    a.open,
 		Value:   a.value,
 		Account: a.account,
+		Keyring: Keyring(o.Self),
 	}
 	local := e.File.Mechanism().Perturbs
 	if local {

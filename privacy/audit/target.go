@@ -45,6 +45,7 @@ type Target struct {
 	Answers
 	Machine
 	Training
+	Keyring
 
 	// Open gives the owner of a world fresh keys, which follow from the seed, and a
 	// ledger without a limit. With drawn the attacked record falls into every batch;
