@@ -165,7 +165,7 @@ func (c *canary) strongest(e *experiment.Experiment, q *agent.Query, answer answ
 	best := 0.
 	for i, v := range values {
 		if e.Setup.Target.Adjacency != account.ReplaceOne {
-			if n := v.Norm(); n > best {
+			if n := length(v); n > best {
 				best, c.record = n, int32(i)
 			}
 			continue
@@ -173,15 +173,23 @@ func (c *canary) strongest(e *experiment.Experiment, q *agent.Query, answer answ
 		for j := range i {
 			apart := slices.Clone(v)
 			apart.AddScaled(-1, values[j])
-			if n := apart.Norm(); n > best {
+			if n := length(apart); n > best {
 				best, c.record, c.other = n, int32(i), int32(j)
 			}
 		}
 	}
-	if best == 0 || math.IsNaN(best) {
+	if best == 0 {
 		return fmt.Errorf("experiment: no record was found that changes an answer to oracle %q", q.Oracle)
 	}
 	return nil
+}
+
+// length is v's norm; that of what is not finite is infinite: such an answer tells all.
+func length(v tensor.Vec) float64 {
+	if n := v.Norm(); !math.IsNaN(n) {
+		return n
+	}
+	return math.Inf(1)
 }
 
 // train is audit.Target.Train: the whole run on all agents' data, with the attacked

@@ -193,7 +193,7 @@ func gaussianMu(e *experiment.Experiment, ev account.Event) (float64, error) {
 // noise is the declared law of a release, in units of the answer; nil where single values
 // have none.
 func (a *auditor) noise(r account.Release) []audit.Noise {
-	m, err := a.mechanism()
+	m, err := mechanismOf(a)
 	if err != nil {
 		return nil
 	}
@@ -226,10 +226,10 @@ func (a *auditor) noise(r account.Release) []audit.Noise {
 	return law
 }
 
-// mechanism is the one that answers the attacked query.
-func (a *auditor) mechanism() (privacy.Mechanism, error) {
+// mechanismOf is the one that answers the attacked query.
+func mechanismOf(a *auditor) (privacy.Mechanism, error) {
 	e := a.e
-	s := a.seat(a.worlds[audit.In], nil, privacy.Keys{})
+	s := a.seat(a.worlds[audit.In], nil, nil, privacy.Keys{})
 	m, err := e.Setup.Scheme.Mechanism(s.Self, e.Plans[a.agent].Noise, s.Secret)
 	switch a.query.Oracle {
 	case oracle.FeaturesName:

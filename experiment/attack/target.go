@@ -35,6 +35,9 @@ type auditor struct {
 	canary
 	known  [2]knownAnswer // the last ones that value has computed
 	worlds [2]hypothesis  // by world
+	// edit changes what the attacked agent is made of; nil: nothing. A right run has none:
+	// tests plant faults by it.
+	edit func(*experiment.Seat)
 }
 
 // hypothesis is a world of the attacked agent: what its records are, and how they are
@@ -89,10 +92,15 @@ type Options struct {
 // seeds, so that it can be repeated; the attacked owner has no records but those that the
 // auditor makes, and the others' data are left out: an adversary may know them.
 func Target(e *experiment.Experiment, o Options) (*audit.Target, error) {
+	return newTarget(e, o, nil)
+}
+
+// newTarget is Target of a run whose attacked seat is edited.
+func newTarget(e *experiment.Experiment, o Options, edit func(*experiment.Seat)) (*audit.Target, error) {
 	if o.Agent < 0 || o.Agent >= len(e.Plans) {
 		return nil, config.Bad("agent", o.Agent, fmt.Sprintf("0 to %d", len(e.Plans)-1))
 	}
-	a := &auditor{e: e, agent: o.Agent, pool: oracle.NewPool()}
+	a := &auditor{e: e, agent: o.Agent, pool: oracle.NewPool(), edit: edit}
 	if err := a.applies(); err != nil {
 		return nil, err
 	}
@@ -172,18 +180,23 @@ func (a *auditor) others() []int32 {
 	return nil
 }
 
-// seat is the attacked agent's under a hypothesis.
-func (a *auditor) seat(h hypothesis, l ledger.Ledger, keys privacy.Keys) experiment.Seat {
+// seat is the attacked agent's under a hypothesis; m nil: the run's mechanism.
+func (a *auditor) seat(h hypothesis, l ledger.Ledger, m privacy.Mechanism, keys privacy.Keys) experiment.Seat {
 	id := agent.ID(a.agent)
-	return experiment.Seat{
-		Self:    id,
-		Records: oracle.Records{Data: h.train, Index: h.rows},
-		Ledger:  l,
-		Keys:    keys,
-		Secret:  run.SimulatedSecret(a.e.NoiseSeed(), id),
-		Pool:    a.pool,
-		Adjust:  h.adjust,
+	s := experiment.Seat{
+		Self:      id,
+		Records:   oracle.Records{Data: h.train, Index: h.rows},
+		Ledger:    l,
+		Keys:      keys,
+		Secret:    run.SimulatedSecret(a.e.NoiseSeed(), id),
+		Pool:      a.pool,
+		Mechanism: m,
+		Adjust:    h.adjust,
 	}
+	if a.edit != nil {
+		a.edit(&s)
+	}
+	return s
 }
 
 // gate is the attacked agent's with keys from the seed; m nil: the run's mechanism.
@@ -193,18 +206,17 @@ func (a *auditor) gate(h hypothesis, l ledger.Ledger, m privacy.Mechanism, seed 
 	if a.fresh {
 		keys = privacy.Keys{}
 	}
-	s := a.seat(h, l, keys)
+	s := a.seat(h, l, m, keys)
 	if a.e.File.Mechanism().Perturbs {
 		return a.e.LocalGate(a.agent, s.Records, l, keys), nil
 	}
-	s.Mechanism = m
 	g, _, err := a.e.Gate(&s)
 	return g, err
 }
 
 // oracles are those of the attacked agent.
 func (a *auditor) oracles(h hypothesis) (map[string]privacy.Oracle, error) {
-	s := a.seat(h, nil, privacy.Keys{})
+	s := a.seat(h, nil, nil, privacy.Keys{})
 	if a.e.File.Mechanism().Perturbs {
 		f, y := a.e.LocalOracles(s.Records)
 		return map[string]privacy.Oracle{oracle.FeaturesName: f, oracle.LabelsName: y}, nil

@@ -13,8 +13,8 @@ import (
 // probability at most q, whatever those before it are; a run of m values does with
 // probability at most q^m, so that one of N runs comes again with probability at most
 // N^2/2 q^m. m is chosen such that this is below the level, and then none may come again.
-// Where answers are shorter, m is their length, and the number of answers that came before
-// is at most binomial with N draws of probability N q^m.
+// Where answers are shorter, m is their length, and the number of answers that came
+// before is at most binomial with N draws of probability N q^m.
 func (p *part) again(level float64) Check {
 	width := max(4*p.slack, 1e-12)
 	q := min(1, p.mass(width+p.slack))

@@ -62,7 +62,7 @@ func (c *coins) note(differ, n int, bias float64, format string, args ...any) {
 func (c *coins) check(name, what, where string, level float64) Check {
 	k := Check{
 		Name:      name,
-		Statistic: Figure(-math.Log10(max(c.worst, 1e-300))),
+		Statistic: Figure(0 - math.Log10(max(c.worst, 1e-300))),
 		Limit:     Figure(-math.Log10(level / float64(max(1, c.tests)))),
 		Text: fmt.Sprintf("-log10 of the probability of the least likely agreement of %s, of %d, %s", what,
 			c.tests/2, where),

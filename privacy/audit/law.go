@@ -40,12 +40,15 @@ type part struct {
 	cdf   func(float64) float64
 }
 
-// laws makes all checks of declared laws. A part has a seventh of the level for each of
-// the kinds of check; those that look at all parts together have one as well.
+// kinds is how many kinds of check share a level.
+const kinds = 8
+
+// laws makes all checks of declared laws. Each kind has an equal part of the level, which
+// the parts of an answer share where it looks at them one by one.
 func (t *Target) laws(r *Report, w Hypothesis, answers []tensor.Vec, value tensor.Vec, reopened int,
 	level float64) {
 	at := 0
-	share := level / 7
+	share := level / kinds
 	var parts []*part
 	for k := range t.Claim.Noise {
 		n := &t.Claim.Noise[k]
@@ -72,6 +75,7 @@ func (t *Target) laws(r *Report, w Hypothesis, answers []tensor.Vec, value tenso
 	}
 	s := standardise(parts)
 	where := fmt.Sprintf("world %v", w)
+	r.check(s.tails(where, share))
 	r.check(s.coordinates.check("coordinates", "coordinates", where, share))
 	r.check(s.charges.check("charges", "charges", where, share))
 	r.check(s.pairsOfCoordinates(where, share))

@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"sotto/agent"
+	"sotto/privacy/account"
 	"sotto/privacy/ledger"
 	"sotto/tensor"
 )
@@ -45,6 +46,11 @@ func (t *Target) Ledger(ctx context.Context, o Options) (*Report, error) {
 		Limit:     Figure(charges),
 		Text:      "answers that read data, of which every one needs a charge",
 	})
+	r.check(Check{
+		Name:      "events",
+		Statistic: Figure(w.other),
+		Text:      "answers after which the ledger's last charge is another event than the gate described",
+	})
 	r.check(Check{Name: "sends", Statistic: Figure(w.early),
 		Text: "messages that left before the charge of an answer that they follow from"})
 	r.Valid = append(r.Valid, "gate, ledger and messages of one agent of one run were watched")
@@ -81,6 +87,12 @@ type watched struct {
 
 	before, answers int
 	sends, early    int
+	other           int
+}
+
+// describer is a gate that says what an answer costs; *privacy.Gate is one.
+type describer interface {
+	Describe(q *agent.Query) (account.Release, account.Event, error)
 }
 
 // Begin implements Gate.
@@ -89,10 +101,31 @@ func (w *watched) Begin(round uint64, live []agent.Neighbor) { w.gate.Begin(roun
 // Answer implements Gate.
 func (w *watched) Answer(q *agent.Query, dst tensor.Vec) error {
 	err := w.gate.Answer(q, dst)
-	if err == nil && !w.free[q.Oracle] {
-		w.answers++
+	if err != nil || w.free[q.Oracle] {
+		return err
 	}
-	return err
+	w.answers++
+	if d, ok := w.gate.(describer); ok {
+		_, described, err := d.Describe(q)
+		if err != nil {
+			return err
+		}
+		if last := lastCharge(w.ledger); last == nil || !last.Equal(described) {
+			w.other++
+		}
+	}
+	return nil
+}
+
+// lastCharge is the event of a ledger's last charge, nil where it has none.
+func lastCharge(l ledger.Ledger) *account.Event {
+	var last *account.Event
+	for rec, err := range l.Records() {
+		if err == nil && rec.Kind == ledger.Charge {
+			last = rec.Event
+		}
+	}
+	return last
 }
 
 // Step is the algorithm's.

@@ -98,7 +98,7 @@ func (l *drawnLaw) checksOf(n, d int, level float64, s *rng.Stream,
 }
 
 // Every check of noise that has the declared law fails with the stated probability at
-// most: at 7 x .05, of which each check has .05, 25 or more of 200 have a probability
+// most: of 8 x .05 each check has .05, 25 or more of 200 have a probability
 // below 3e-5 for each of the checks.
 func TestNoiseChecksUnderTheLaw(t *testing.T) {
 	t.Parallel()
@@ -108,7 +108,7 @@ func TestNoiseChecksUnderTheLaw(t *testing.T) {
 			s := rng.Public(4, "under the law "+name, uint64(size[1]))
 			alarms := map[string]int{}
 			for range repetitions {
-				for _, c := range l.checksOf(size[0], size[1], 7*.05, s, nil) {
+				for _, c := range l.checksOf(size[0], size[1], kinds*.05, s, nil) {
 					if c.Violated() {
 						alarms[c.Name]++
 					}
@@ -175,6 +175,11 @@ func TestNoiseChecksFind(t *testing.T) {
 			}},
 		{"four values of another place", "fresh noise", 20, 600, func(_ int, x, _ []float64) {
 			copy(x[400:404], x[100:104])
+		}},
+		{"noise cut off at three", "tails", 20, 2000, func(_ int, x, _ []float64) {
+			for i := range x {
+				x[i] = max(-3, min(3, x[i]))
+			}
 		}},
 		{"correlated by .1", "lags", 60, 2000, func(_ int, x, _ []float64) {
 			for i := 1; i < len(x); i++ {

@@ -52,7 +52,7 @@ func (t *Target) Sampler(ctx context.Context, o Options) (*Report, error) {
 	}
 	c := counts(runs, &t.Claim)
 	for _, k := range c {
-		r.check(k.check(o.Beta / float64(len(c))))
+		r.check(leastLikely(k, o.Beta/float64(len(c))))
 	}
 	r.Valid = append(r.Valid,
 		"batches are read from answers without noise, with the system's own oracle and sampler")
@@ -72,7 +72,7 @@ func (c count) check(level float64) Check {
 	tail := min(binomialTail(c.k, c.n, c.p), binomialTail(c.n-c.k, c.n, 1-c.p))
 	return Check{
 		Name:      c.name,
-		Statistic: Figure(-math.Log10(max(tail, 1e-300))),
+		Statistic: Figure(0 - math.Log10(max(tail, 1e-300))),
 		Limit:     Figure(-math.Log10(level / 2)),
 		Text: fmt.Sprintf("-log10 of the probability of %d or further of %d %s, %.4g expected", c.k, c.n,
 			c.text, float64(c.n)*c.p),
@@ -95,9 +95,23 @@ func binomialTail(k, n int, p float64) float64 {
 	return min(1, sum)
 }
 
-// counts are those of inclusions in two runs of batches. Where several batches are under
+// leastLikely checks the least likely of some counts, and pays for all of them.
+func leastLikely(of []count, level float64) Check {
+	var least Check
+	for k, c := range of {
+		if now := c.check(level / float64(len(of))); k == 0 || now.Statistic > least.Statistic {
+			least = now
+		}
+	}
+	if len(of) > 1 {
+		least.Text += fmt.Sprintf(", the least likely of %d", len(of))
+	}
+	return least
+}
+
+// counts are those of inclusions in two runs of batches, by check. Where several batches are under
 // one noise draw, a record is there that is in any.
-func counts(runs [2][][]int, c *Claim) []count {
+func counts(runs [2][][]int, c *Claim) [][]count {
 	q, pair, s := 1., 1., &c.Sampler
 	switch s.Kind {
 	case account.Poisson:
@@ -109,19 +123,32 @@ func counts(runs [2][][]int, c *Claim) []count {
 	}
 	marginal := count{"inclusion", "a record in a batch", 0, 0, q}
 	two := count{"pairs", "two records in one batch", 0, 0, pair}
-	next := count{"successive rounds", "a record in two batches in a row", 0, 0, q * q}
 	same := count{"two runs", "a record treated alike in a round of two runs", 0, 0, q*q + (1-q)*(1-q)}
 	empty := count{"empty batches", "a batch without records", 0, 0, 0}
+	twice := count{"repeated records", "a record more often in a batch than there are draws", 0, 0, 0}
+	later := make([]count, mostApart)
+	for k := range later {
+		later[k] = count{"successive rounds",
+			fmt.Sprintf("a record in two batches %d apart", k+1), 0, 0, q * q}
+	}
+	var each []count
+	for i := range runs[0][0] {
+		each = append(each, count{"each record", fmt.Sprintf("record %d in a batch", i), 0, 0, q})
+	}
 	for run, batches := range runs {
 		for t, b := range batches {
 			drawn := 0
 			for i, x := range b {
 				marginal.add(x > 0)
+				each[i].add(x > 0)
+				twice.add(x < 0 || x > max(1, c.Draws))
 				if i%2 == 1 {
 					two.add(x > 0 && b[i-1] > 0)
 				}
-				if t%2 == 1 {
-					next.add(x > 0 && batches[t-1][i] > 0)
+				for k := range later { // of batches in pairs, each in one
+					if lag := k + 1; t/lag%2 == 1 {
+						later[k].add(x > 0 && batches[t-lag][i] > 0)
+					}
 				}
 				if run == 1 {
 					same.add((x > 0) == (runs[0][t][i] > 0))
@@ -134,8 +161,11 @@ func counts(runs [2][][]int, c *Claim) []count {
 			}
 		}
 	}
-	return []count{marginal, two, next, same, empty}
+	return [][]count{{marginal}, {two}, later, {same}, {empty}, {twice}, each}
 }
+
+// mostApart is how far batches are at most that are compared.
+const mostApart = 3
 
 func (c *count) add(yes bool) {
 	c.n++

@@ -96,8 +96,9 @@ func (s *shadow) score(sent tensor.Vec, ends []int, err error) error {
 		return err
 	}
 	moved, _, err := s.seen(s.moved, &s.out[1])
-	if err != nil {
-		return err
+	if err != nil { // nor the one with the record: this one is not that
+		s.along, s.length = 0, 0
+		return nil
 	}
 	if len(sent) != len(still) || len(sent) != len(moved) {
 		return fmt.Errorf("audit: a message has %d values, with another answer it has %d or %d", len(sent),

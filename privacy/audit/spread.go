@@ -18,7 +18,14 @@ type standard struct {
 	// by charge over coordinates.
 	byCoordinate, byCharge [2]bitRows
 	bias                   float64 // how far from 1/2 a bit's probability may be
+	// how many sizes are beyond some standard deviations, at least and at most
+	beyond [mostBeyond]struct{ low, high int }
 }
+
+const mostBeyond = 6
+
+// deviations are the sizes that tails looks beyond: 1, 1.75, ... 4.75.
+func deviations(b int) float64 { return 1 + .75*float64(b) }
 
 // medianSize is the median of the size of a standard normal variable.
 const medianSize = .6744897501960817
@@ -41,6 +48,14 @@ func standardise(parts []*part) *standard {
 				low, high := score(p.cdf, max(0, size-p.slack)), score(p.cdf, size+p.slack)
 				s.coordinates.add(at+i, low, high)
 				s.charges.add(k, low, high)
+				for b := range s.beyond {
+					if low > deviations(b) {
+						s.beyond[b].low++
+					}
+					if !(high <= deviations(b)) {
+						s.beyond[b].high++
+					}
+				}
 				for b, yes := range [2]bool{x > 0, score(p.cdf, size) > medianSize} {
 					if yes {
 						s.byCoordinate[b].set(at+i, k)
@@ -52,6 +67,26 @@ func standardise(parts []*part) *standard {
 		at += p.Dim
 	}
 	return s
+}
+
+// tails compares how many values are of a size beyond 1 to 4.75 with their binomial laws:
+// noise that is cut off has none where some are expected.
+func (s *standard) tails(where string, level float64) Check {
+	worst, at := 1., 0
+	for b, c := range s.beyond {
+		p, n := 2*normal(-deviations(b)), s.n*s.d
+		tail := min(binomialTail(c.low, n, p), binomialTail(n-c.high, n, 1-p))
+		if tail < worst {
+			worst, at = tail, b
+		}
+	}
+	return Check{
+		Name:      "tails",
+		Statistic: Figure(0 - math.Log10(max(worst, 1e-300))),
+		Limit:     Figure(-math.Log10(level / (2 * mostBeyond))),
+		Text: fmt.Sprintf("-log10 of the probability of %d of %d values beyond %v standard deviations, the "+
+			"least likely of %d sizes, %s", s.beyond[at].low, s.n*s.d, deviations(at), mostBeyond, where),
+	}
 }
 
 // spread tests the variance of rows of standard normal values, and of blocks of 2, 4, 8,
@@ -102,7 +137,7 @@ func (s *spread) check(name, rows, where string, level float64) Check {
 	}
 	return Check{
 		Name:      name,
-		Statistic: Figure(-math.Log10(max(worst, 1e-300))),
+		Statistic: Figure(0 - math.Log10(max(worst, 1e-300))),
 		Limit:     Figure(-math.Log10(level / float64(tests))),
 		Text: fmt.Sprintf("-log10 of the probability of the variance of %s %d to %d, the least likely of "+
 			"%d and their blocks, %s", rows, at, at+size-1, len(s.low), where),

@@ -365,8 +365,8 @@ func unclipped(g *oracle.Gradient) *oracle.Gradient {
 	return &free
 }
 
-// plantNeighbor has the owner tell so many neighbors one by one what it had broadcast, and
-// the last of them without noise.
+// plantNeighbor has the owner tell so many neighbors one by one what it had broadcast,
+// and the last of them without noise.
 func plantNeighbor(t *Target, neighbors int) {
 	machine, open := t.Algorithm, t.Open
 	world := Out
