@@ -4,8 +4,10 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"maps"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"sync"
 
@@ -15,9 +17,10 @@ import (
 )
 
 // observe runs one observation among nodes of one process: their own round barrier,
-// stored checkpoints and frames, over a network in memory. It ends with the frame that
+// stored checkpoints and frames, over a network in memory. It ends with the frames that
 // the attacked node hands to its transport after the attacked step, which is the first
-// after which done is true.
+// after which done is true: one for each neighbor, in the order of their numbers; over
+// changing graphs the first one alone.
 func (r *liveRun) observe(attacked agent.Algorithm, g audit.Gate,
 	done func() bool) ([]agent.Message, error) {
 	dir, err := os.MkdirTemp("", "sotto-audit-")
@@ -63,10 +66,14 @@ func (r *liveRun) observe(attacked agent.Algorithm, g audit.Gate,
 		})
 	}
 	wg.Wait()
-	if wire.sent == nil {
-		err = errors.Join(append(errs, wire.err)...)
+	if len(wire.sent) < wire.neighbors() {
+		return nil, errors.Join(append(errs, wire.err)...)
 	}
-	return wire.sent, err
+	var all []agent.Message
+	for _, to := range slices.Sorted(maps.Keys(wire.sent)) {
+		all = append(all, wire.sent[to]...)
+	}
+	return all, nil
 }
 
 // tap is the attacked node's algorithm, which learns what frame the attacked step leads
@@ -79,9 +86,17 @@ type tap struct {
 
 	mu    sync.Mutex
 	ready bool
-	next  uint64 // round of the frame that carries the present step's messages
-	sent  []agent.Message
+	next  uint64                       // round of the frames that carry the present step's messages
+	sent  map[agent.ID][]agent.Message // by receiver
 	err   error
+}
+
+// neighbors is how many frames are waited for.
+func (t *tap) neighbors() int {
+	if t.of.graphs != nil {
+		return 1
+	}
+	return max(1, len(t.of.graph.Out(t.of.attacked)))
 }
 
 // Step implements agent.Algorithm.
@@ -102,22 +117,27 @@ func (t *tap) Step(in *agent.Input, out *agent.Output) error {
 func (t *tap) Write(b []byte) (int, error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if !t.ready || t.sent != nil || t.err != nil {
+	if !t.ready || len(t.sent) == t.neighbors() || t.err != nil {
 		return len(b), nil
 	}
-	err := node.ReadCapture(bytes.NewReader(b), func(s node.Sent) error {
-		if s.Frame.Kind != node.Messages || s.Frame.Round != t.next {
+	t.err = node.ReadCapture(bytes.NewReader(b), func(s node.Sent) error {
+		if s.Frame.Kind != node.Messages || s.Frame.Round != t.next || t.sent[s.To] != nil {
 			return nil
 		}
-		var err error
-		if t.sent, err = s.Messages(node.MaxPayload(t.of.dim)); err == nil {
-			for k := range t.sent {
-				t.sent[k].To = s.To
-			}
+		sent, err := s.Messages(node.MaxPayload(t.of.dim))
+		if err != nil {
+			return err
 		}
-		return err
+		for k := range sent {
+			sent[k].To = s.To
+		}
+		if t.sent == nil {
+			t.sent = map[agent.ID][]agent.Message{}
+		}
+		t.sent[s.To] = sent
+		return nil
 	})
-	if t.err = err; err != nil || t.sent != nil {
+	if t.err != nil || len(t.sent) == t.neighbors() {
 		t.stop()
 	}
 	return len(b), nil

@@ -10,6 +10,7 @@ import (
 	"sotto/privacy/account"
 	"sotto/privacy/audit"
 	"sotto/privacy/ledger/ledgertest"
+	"sotto/tensor"
 )
 
 // liveTarget is a small run under audit among nodes.
@@ -58,6 +59,17 @@ func TestAuditStepAmongNodes(t *testing.T) {
 	target.Claim.Mu = .2
 	if r, err = target.Step(context.Background(), o); err != nil || !r.Violated {
 		t.Errorf("with noise for mu 2 the claim .2 stands: %+v, %v", r, err)
+	}
+}
+
+// A node that leaves the noise out of what it sends to its last neighbor is found in so
+// many frames as smoke scale has not.
+func TestAuditOfEveryNeighborAmongNodes(t *testing.T) {
+	target := liveTarget(t)
+	toNeighbors(1, 2, func(_, bare tensor.Vec) tensor.Vec { return bare })(target)
+	r, err := target.Step(context.Background(), audit.Options{Observations: 60, Beta: 1e-3})
+	if err != nil || !r.Violated {
+		t.Errorf("%+v, %v", r, err)
 	}
 }
 

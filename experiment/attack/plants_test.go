@@ -18,6 +18,13 @@ import (
 // What a fault is planted in: the run's own mechanism, oracle, ledger, gate or algorithm,
 // as package experiment makes them, with something of a test around them.
 
+type (
+	plant   = func(*experiment.Experiment, *experiment.Seat)
+	perturb = func(v *privacy.Value, r account.Release, c privacy.Charge)
+	change  = func(k int, z []float64, value tensor.Vec)
+	charge  = func(l ledger.Ledger, ev account.Event) (uint64, error)
+)
+
 // perturbing is the run's mechanism, with its event, that makes other noise.
 type perturbing struct {
 	privacy.Mechanism
@@ -29,8 +36,7 @@ func (p perturbing) Perturb(v *privacy.Value, r account.Release, c privacy.Charg
 }
 
 // mechanism plants a mechanism; make gets the right one, once for every gate.
-func mechanism(make func(right privacy.Mechanism) func(v *privacy.Value, r account.Release,
-	c privacy.Charge)) func(*experiment.Experiment, *experiment.Seat) {
+func mechanism(make func(right privacy.Mechanism) perturb) plant {
 	return func(e *experiment.Experiment, s *experiment.Seat) {
 		if s.Mechanism != nil { // the one without noise by which a sampler is tested
 			return
@@ -45,9 +51,8 @@ func mechanism(make func(right privacy.Mechanism) func(v *privacy.Value, r accou
 
 // noise plants what a function makes of the noise of each charge, in standard deviations,
 // of which there have been k. value is what the data answer.
-func noise(make func() func(k int, z []float64, value tensor.Vec)) func(*experiment.Experiment,
-	*experiment.Seat) {
-	return mechanism(func(right privacy.Mechanism) func(*privacy.Value, account.Release, privacy.Charge) {
+func noise(make func() change) plant {
+	return mechanism(func(right privacy.Mechanism) perturb {
 		k, change := 0, make()
 		return func(v *privacy.Value, r account.Release, c privacy.Charge) {
 			value := slices.Clone(v.Float)
@@ -70,14 +75,14 @@ func noise(make func() func(k int, z []float64, value tensor.Vec)) func(*experim
 func make64(n int) []float64 { return make([]float64, n) }
 
 // each plants noise without a memory.
-func each(change func(z []float64)) func(*experiment.Experiment, *experiment.Seat) {
-	return noise(func() func(int, []float64, tensor.Vec) {
-		return func(_ int, z []float64, _ tensor.Vec) { change(z) }
+func each(alter func(z []float64)) plant {
+	return noise(func() change {
+		return func(_ int, z []float64, _ tensor.Vec) { alter(z) }
 	})
 }
 
 // scaled plants noise of another size.
-func scaled(by float64) func(*experiment.Experiment, *experiment.Seat) {
+func scaled(by float64) plant {
 	return each(func(z []float64) {
 		for i := range z {
 			z[i] *= by
@@ -109,7 +114,7 @@ func (c *changed) Evaluate(dst *privacy.Value, q *agent.Query, sample *rng.Strea
 }
 
 // gradients plants another oracle of gradients.
-func gradients(make func(g *oracle.Gradient) *changed) func(*experiment.Experiment, *experiment.Seat) {
+func gradients(make func(g *oracle.Gradient) *changed) plant {
 	return func(_ *experiment.Experiment, s *experiment.Seat) {
 		s.Wrap = func(o privacy.Oracle) privacy.Oracle {
 			g := o.(*oracle.Gradient)
@@ -121,8 +126,7 @@ func gradients(make func(g *oracle.Gradient) *changed) func(*experiment.Experime
 }
 
 // evaluates plants what an oracle does.
-func evaluates(do func(g *oracle.Gradient, dst *privacy.Value, q *agent.Query,
-	sample *rng.Stream)) func(*experiment.Experiment, *experiment.Seat) {
+func evaluates(do func(g *oracle.Gradient, dst *privacy.Value, q *agent.Query, s *rng.Stream)) plant {
 	return gradients(func(g *oracle.Gradient) *changed {
 		return &changed{evaluate: func(dst *privacy.Value, q *agent.Query, sample *rng.Stream) {
 			do(g, dst, q, sample)
@@ -152,8 +156,7 @@ type charging struct {
 func (c *charging) Charge(ev account.Event) (uint64, error) { return c.charge(c.Ledger, ev) }
 
 // charges plants a ledger in front of the one that is watched.
-func charges(make func() func(l ledger.Ledger, ev account.Event) (uint64,
-	error)) func(*experiment.Experiment, *experiment.Seat) {
+func charges(make func() charge) plant {
 	return func(_ *experiment.Experiment, s *experiment.Seat) {
 		if s.Ledger != nil {
 			s.Ledger = &charging{s.Ledger, make()}
@@ -254,7 +257,7 @@ func uncharged(every int) func(t *audit.Target) {
 
 // toNeighbors plants a node that sends its message to two neighbors one by one, and to
 // the second what change makes of it and of the message without noise.
-func toNeighbors(change func(noisy, bare tensor.Vec) tensor.Vec) func(t *audit.Target) {
+func toNeighbors(one, other agent.ID, change func(noisy, bare tensor.Vec) tensor.Vec) func(*audit.Target) {
 	return func(t *audit.Target) {
 		machine, open := t.Algorithm, t.Open
 		world := audit.Out
@@ -270,7 +273,7 @@ func toNeighbors(change func(noisy, bare tensor.Vec) tensor.Vec) func(t *audit.T
 			}
 			twin, err := machine()
 			made++
-			return &telling{Algorithm: a, twin: twin, change: change, real: made%3 == 2,
+			return &telling{Algorithm: a, twin: twin, to: [2]agent.ID{one, other}, change: change, real: made%3 == 2,
 				value: func(q *agent.Query) (tensor.Vec, error) { return t.Value(world, q) }}, err
 		}
 	}
@@ -280,6 +283,7 @@ func toNeighbors(change func(noisy, bare tensor.Vec) tensor.Vec) func(t *audit.T
 type telling struct {
 	agent.Algorithm
 	twin   agent.Algorithm
+	to     [2]agent.ID
 	change func(noisy, bare tensor.Vec) tensor.Vec
 	real   bool
 	value  func(q *agent.Query) (tensor.Vec, error)
@@ -308,7 +312,7 @@ func (a *telling) Step(in *agent.Input, out *agent.Output) (err error) {
 	}
 	first, second := out.Outbox[0], out.Outbox[0]
 	second.Body = a.change(first.Body, a.out.Outbox[0].Body)
-	first.To, second.To = 1, 3
+	first.To, second.To = a.to[0], a.to[1]
 	out.Outbox = append(out.Outbox[:0], first, second)
 	return nil
 }

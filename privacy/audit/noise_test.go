@@ -250,7 +250,10 @@ func TestNoiseOfMechanisms(t *testing.T) {
 		"truncated-laplace": {1, account.L1, Noise{Scale: 1, CDF: func(x float64) float64 {
 			at := laplaceLaw(-4)
 			return min(1, max(0, (laplaceLaw(x)-at)/(1-2*at)))
-		}}, func(p any) { m := p.(*privacy.TruncatedParams); m.Scale, m.Truncation, m.Quantise = 1, 4, true }},
+		}}, func(p any) {
+			m := p.(*privacy.TruncatedParams)
+			m.Scale, m.Truncation, m.Quantise = 1, 4, true
+		}},
 	} {
 		m, err := privacy.New(name, func(p any) error { c.set(p); return nil })
 		if err != nil {

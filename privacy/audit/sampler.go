@@ -109,8 +109,8 @@ func leastLikely(of []count, level float64) Check {
 	return least
 }
 
-// counts are those of inclusions in two runs of batches, by check. Where several batches are under
-// one noise draw, a record is there that is in any.
+// counts are those of inclusions in two runs of batches, by check. Where several batches
+// are under one noise draw, a record is there that is in any.
 func counts(runs [2][][]int, c *Claim) [][]count {
 	q, pair, s := 1., 1., &c.Sampler
 	switch s.Kind {

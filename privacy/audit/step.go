@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"math"
-	"slices"
 
 	"sotto/agent"
 	"sotto/rng"
@@ -237,7 +236,7 @@ func (t *Target) trial(w Hypothesis, p *probe, seed uint64, drawn bool) (*shadow
 	return s, nil
 }
 
-// live scores what the owner's node has sent.
+// live scores what the owner's node has sent, to all neighbors.
 func (t *Target) live(s *shadow, g Gate) error {
 	sent, err := t.Live(s, g, func() bool { return s.done })
 	if err != nil {
@@ -246,11 +245,24 @@ func (t *Target) live(s *shadow, g Gate) error {
 	if !s.done || s.model || len(sent) == 0 {
 		return errNoMessage
 	}
-	to := sent[0].To
-	for k := range s.out { // of the copies' messages those that this neighbor gets
-		s.out[k].Outbox = slices.DeleteFunc(s.out[k].Outbox, func(m agent.Message) bool {
-			return m.To != agent.Broadcast && m.To != to
-		})
+	for k := range s.out { // the copies' messages, as each of these neighbors gets them
+		s.out[k].Outbox = received(s.out[k].Outbox, sent)
 	}
 	return s.score(onWire(sent))
+}
+
+// received are a step's messages as the receivers of sent get them, in that order.
+func received(outbox, sent []agent.Message) []agent.Message {
+	var all []agent.Message
+	for k := range sent {
+		if k > 0 && sent[k].To == sent[k-1].To {
+			continue
+		}
+		for _, m := range outbox {
+			if m.To == agent.Broadcast || m.To == sent[k].To {
+				all = append(all, m)
+			}
+		}
+	}
+	return all
 }

@@ -81,7 +81,7 @@ type Machine struct {
 	Drive func(a agent.Algorithm, g Gate, seed uint64, done func() bool) error
 	// Live, when not nil, takes Drive's place in Step: the owner is a real node among
 	// others, and what is returned are the messages that its node has sent with the step
-	// after which done is true to one neighbor, which To names.
+	// after which done is true, neighbor after neighbor, whom To names.
 	Live func(a agent.Algorithm, g Gate, done func() bool) ([]agent.Message, error)
 }
 
