@@ -107,8 +107,8 @@ func TestPlanted(t *testing.T) {
 }
 
 // The run without a fault is called violated at most once in four audits of a mode, with
-// the tag long in at most three of 200 of each: at beta 1e-3 more have a probability below
-// 6e-6 and 6e-5.
+// the tag long in at most three of 200 of each: at beta 1e-3 more have a probability
+// below 6e-6 and 6e-5.
 func TestPlantedFalseAlarms(t *testing.T) {
 	audits, allowed := 4, 1
 	if long.Tests {

@@ -220,16 +220,15 @@ func forgets(t *audit.Target) {
 	}
 }
 
-// overspends answers when the budget is spent, with what it answered last, as long as the
-// algorithm asks.
-type overspends struct {
+// passing lets every so many-th answer pass the gate.
+type passing struct {
 	audit.Gate
 	value func(q *agent.Query) (tensor.Vec, error)
 	every int
 	asked int
 }
 
-func (g *overspends) Answer(q *agent.Query, dst tensor.Vec) error {
+func (g *passing) Answer(q *agent.Query, dst tensor.Vec) error {
 	if g.asked++; g.asked%g.every != 0 {
 		return g.Gate.Answer(q, dst)
 	}
@@ -246,9 +245,8 @@ func uncharged(every int) func(t *audit.Target) {
 		t.Open = func(w audit.Hypothesis, seed uint64, drawn bool) (*audit.Party, error) {
 			p, err := open(w, seed, drawn)
 			if err == nil {
-				p.Gate = &overspends{Gate: p.Gate, every: every, value: func(q *agent.Query) (tensor.Vec, error) {
-					return t.Value(w, q)
-				}}
+				value := func(q *agent.Query) (tensor.Vec, error) { return t.Value(w, q) }
+				p.Gate = &passing{Gate: p.Gate, every: every, value: value}
 			}
 			return p, err
 		}
@@ -273,8 +271,8 @@ func toNeighbors(one, other agent.ID, change func(noisy, bare tensor.Vec) tensor
 			}
 			twin, err := machine()
 			made++
-			return &telling{Algorithm: a, twin: twin, to: [2]agent.ID{one, other}, change: change, real: made%3 == 2,
-				value: func(q *agent.Query) (tensor.Vec, error) { return t.Value(world, q) }}, err
+			return &telling{Algorithm: a, twin: twin, to: [2]agent.ID{one, other}, change: change,
+				real: made%3 == 2, value: func(q *agent.Query) (tensor.Vec, error) { return t.Value(world, q) }}, err
 		}
 	}
 }

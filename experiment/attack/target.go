@@ -35,8 +35,8 @@ type auditor struct {
 	canary
 	known  [2]knownAnswer // the last ones that value has computed
 	worlds [2]hypothesis  // by world
-	// edit changes what the attacked agent is made of; nil: nothing. A right run has none:
-	// tests plant faults by it.
+	// edit changes what the attacked agent is made of; nil: nothing. Tests plant faults
+	// by it.
 	edit func(*experiment.Seat)
 }
 
@@ -181,7 +181,8 @@ func (a *auditor) others() []int32 {
 }
 
 // seat is the attacked agent's under a hypothesis; m nil: the run's mechanism.
-func (a *auditor) seat(h hypothesis, l ledger.Ledger, m privacy.Mechanism, keys privacy.Keys) experiment.Seat {
+func (a *auditor) seat(h hypothesis, l ledger.Ledger, m privacy.Mechanism,
+	keys privacy.Keys) experiment.Seat {
 	id := agent.ID(a.agent)
 	s := experiment.Seat{
 		Self:      id,
