@@ -15,8 +15,8 @@ import (
 
 // plantedFaults are those of a review of this program, by its names, and others.
 func plantedFaults() []plantedFault {
-	return slices.Concat(sizeFaults(), sharedFaults(), lawFaults(), clipFaults(), batchFaults(), chargeFaults(),
-		messageFaults())
+	return slices.Concat(sizeFaults(), sharedFaults(), lawFaults(), clipFaults(), batchFaults(),
+		chargeFaults(), messageFaults())
 }
 
 // large are images of full size: small differences of all noise show in many values.
@@ -29,8 +29,8 @@ func sizeFaults() []plantedFault {
 		seat("noise std -5 %", "noise", scaled(.95), large...),
 		seat("noise std -2 %", "noise", scaled(.98), large...),
 		seat("last coordinate without any noise", "noise", each(func(z []float64) { z[len(z)-1] = 0 })),
-		seat("last coordinate without any noise, in the message", "step", each(func(z []float64) {
-			z[len(z)-1] = 0
+		seat("last biases without any noise, in the message", "step", each(func(z []float64) {
+			clear(z[len(z)-10:]) // the record moves two of them, not the last one
 		})),
 		seat("noise scaled by coordinate, its mean square right", "noise", each(func(z []float64) {
 			for i := range z {
@@ -61,7 +61,7 @@ func sizeFaults() []plantedFault {
 				}
 			}
 		})),
-		seat("count of an adaptive clip without noise", "noise", mechanism(func(right privacy.Mechanism) perturb {
+		seat("adaptive clip's count without noise", "noise", mechanism(func(right privacy.Mechanism) perturb {
 			return func(v *privacy.Value, r account.Release, c privacy.Charge) {
 				count := v.Float[len(v.Float)-1]
 				right.Perturb(v, r, c)
@@ -84,7 +84,9 @@ func sharedFaults() []plantedFault {
 				z[i] = z[i-1]
 			}
 		})),
-		seat("one coordinate repeats another far away", "noise", each(func(z []float64) { z[len(z)-7] = z[3] })),
+		seat("one coordinate repeats another far away", "noise", each(func(z []float64) {
+			z[len(z)-7] = z[3]
+		})),
 		seat("every second charge has the noise of the one before, with the other sign", "noise",
 			noise(func() change {
 				var before []float64
@@ -154,35 +156,35 @@ func lawFaults() []plantedFault {
 // clipFaults are contributions that are too long.
 func clipFaults() []plantedFault {
 	return []plantedFault{
-		seat("first layer times 2 after the clip", "step", evaluates(func(g *oracle.Gradient, dst *privacy.Value, q *agent.Query, s *rng.Stream) {
-			g.Evaluate(dst, q, s)
-			dst.Float[:len(dst.Float)-50].Scale(2, dst.Float[:len(dst.Float)-50])
+		seat("first layer times 2 after the clip", "step", evaluates(func(a ask) {
+			a.of(a.g)
+			a.dst.Float[:len(a.dst.Float)-50].Scale(2, a.dst.Float[:len(a.dst.Float)-50])
 		})),
-		seat("clip off", "step", evaluates(func(g *oracle.Gradient, dst *privacy.Value, q *agent.Query, s *rng.Stream) {
-			unclipped(g).Evaluate(dst, q, s)
+		seat("clip off", "step", evaluates(func(a ask) {
+			a.of(unclipped(a.g))
 		})),
-		seat("clip of the batch mean", "step", evaluates(func(g *oracle.Gradient, dst *privacy.Value, q *agent.Query, s *rng.Stream) {
-			unclipped(g).Evaluate(dst, q, s)
-			dst.Float.Scale(min(1, 1/dst.Float.Norm())*g.ExpectedBatchSize, dst.Float)
+		seat("clip of the batch mean", "step", evaluates(func(a ask) {
+			a.of(unclipped(a.g))
+			a.dst.Float.Scale(min(1, 1/a.dst.Float.Norm())*a.g.ExpectedBatchSize, a.dst.Float)
 		})),
-		seat("four augmented copies clipped one by one and added", "step", evaluates(func(g *oracle.Gradient, dst *privacy.Value, q *agent.Query, s *rng.Stream) {
+		seat("four augmented copies clipped one by one and added", "step", evaluates(func(a ask) {
 			for range 4 {
-				g.Evaluate(dst, q, s)
+				a.of(a.g)
 			}
 		})),
-		seat("two draws of the batch under one noise", "step", evaluates(func(g *oracle.Gradient, dst *privacy.Value, q *agent.Query, s *rng.Stream) {
-			g.Evaluate(dst, q, s)
-			g.Evaluate(dst, q, s)
+		seat("two draws of the batch under one noise", "step", evaluates(func(a ask) {
+			a.of(a.g)
+			a.of(a.g)
 		})),
 		seat("batch size read from the data", "noise", gradients(func(g *oracle.Gradient) *changed {
 			return &changed{describe: func(r *account.Release) {
 				r.Scale = 1 / float64(1+len(g.Records.Index))
 			}}
 		})),
-		seat("a gradient that is not finite passes", "noise", evaluates(func(g *oracle.Gradient, dst *privacy.Value, q *agent.Query, s *rng.Stream) {
-			g.Evaluate(dst, q, s)
-			if len(g.Records.Index) > 0 {
-				dst.Float[0] = float32(math.NaN())
+		seat("a gradient that is not finite passes", "noise", evaluates(func(a ask) {
+			a.of(a.g)
+			if len(a.g.Records.Index) > 0 {
+				a.dst.Float[0] = float32(math.NaN())
 			}
 		})),
 	}
@@ -192,56 +194,52 @@ func clipFaults() []plantedFault {
 func batchFaults() []plantedFault {
 	return []plantedFault{
 		seat("batch of every odd charge drawn again", "sampler", gradients(func(g *oracle.Gradient) *changed {
-			var last uint64
+			var n, seed uint64
 			return &changed{evaluate: func(dst *privacy.Value, q *agent.Query, s *rng.Stream) {
-				if now := s.Uint64(); last == 0 {
-					last = now
-				} else {
-					g.Evaluate(dst, q, rng.Public(last, "again"))
-					last = 0
-					return
+				if n++; n%2 == 1 {
+					seed = s.Uint64()
 				}
-				g.Evaluate(dst, q, rng.Public(last, "again"))
+				g.Evaluate(dst, q, rng.Public(seed, "again"))
 			}}
 		})),
-		seat("sampler that favors one record", "sampler", evaluates(func(g *oracle.Gradient, dst *privacy.Value, q *agent.Query, s *rng.Stream) {
-			if len(g.Records.Index) < 2 {
-				g.Evaluate(dst, q, s)
+		seat("sampler that favors one record", "sampler", evaluates(func(a ask) {
+			if len(a.g.Records.Index) < 2 {
+				a.of(a.g)
 				return
 			}
-			first, others := g.Records.Index[:1], g.Records.Index[1:]
-			rated(g, 2*g.SampleRate, first).Evaluate(dst, q, s)
-			rated(g, g.SampleRate*(1-1/float64(len(others))), others).Evaluate(dst, q, s)
+			first, others := a.g.Records.Index[:1], a.g.Records.Index[1:]
+			a.of(rated(a.g, 2*a.g.SampleRate, first))
+			a.of(rated(a.g, a.g.SampleRate*(1-1/float64(len(others))), others))
 		})),
-		seat("every record at twice the rate", "sampler", evaluates(func(g *oracle.Gradient, dst *privacy.Value, q *agent.Query, s *rng.Stream) {
-			rated(g, min(1, 2*g.SampleRate), g.Records.Index).Evaluate(dst, q, s)
+		seat("every record at twice the rate", "sampler", evaluates(func(a ask) {
+			a.of(rated(a.g, min(1, 2*a.g.SampleRate), a.g.Records.Index))
 		})),
-		seat("records drawn two by two", "sampler", evaluates(func(g *oracle.Gradient, dst *privacy.Value, q *agent.Query, s *rng.Stream) {
-			t, all := rng.Threshold(g.SampleRate)
-			for i := 0; i < len(g.Records.Index); i += 2 {
-				if s.Hit(t) || all {
-					rated(g, 1, g.Records.Index[i:min(i+2, len(g.Records.Index))]).Evaluate(dst, q, s)
+		seat("records drawn two by two", "sampler", evaluates(func(a ask) {
+			t, all := rng.Threshold(a.g.SampleRate)
+			for i := 0; i < len(a.g.Records.Index); i += 2 {
+				if a.s.Hit(t) || all {
+					a.of(rated(a.g, 1, a.g.Records.Index[i:min(i+2, len(a.g.Records.Index))]))
 				}
 			}
 		})),
-		seat("batches with replacement", "sampler", evaluates(func(g *oracle.Gradient, dst *privacy.Value, q *agent.Query, s *rng.Stream) {
-			half := g.SampleRate / 2
-			if g.SampleRate >= 1 { // all are asked for
+		seat("batches with replacement", "sampler", evaluates(func(a ask) {
+			half := a.g.SampleRate / 2
+			if a.g.SampleRate >= 1 { // all are asked for
 				half = 1
 			}
-			rated(g, half, g.Records.Index).Evaluate(dst, q, s)
+			a.of(rated(a.g, half, a.g.Records.Index))
 			if half < 1 {
-				rated(g, half, g.Records.Index).Evaluate(dst, q, s)
+				a.of(rated(a.g, half, a.g.Records.Index))
 			}
 		})),
-		seat("fixed-size batches under a Poisson claim", "sampler", evaluates(func(g *oracle.Gradient, dst *privacy.Value, q *agent.Query, s *rng.Stream) {
-			left := slices.Clone(g.Records.Index)
-			for range max(1, int(g.SampleRate*float64(len(left)))) {
+		seat("fixed-size batches under a Poisson claim", "sampler", evaluates(func(a ask) {
+			left := slices.Clone(a.g.Records.Index)
+			for range max(1, int(a.g.SampleRate*float64(len(left)))) {
 				if len(left) == 0 {
 					return
 				}
-				k := int(s.Below(uint64(len(left))))
-				rated(g, 1, left[k:k+1]).Evaluate(dst, q, s)
+				k := int(a.s.Below(uint64(len(left))))
+				a.of(rated(a.g, 1, left[k:k+1]))
 				left = slices.Delete(left, k, k+1)
 			}
 		})),

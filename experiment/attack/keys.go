@@ -49,7 +49,8 @@ func drawKeys() ([]audit.Print, error) {
 	if err != nil {
 		return nil, err
 	}
-	g := privacy.Open(ledger.NewMemory(nil), m, map[string]privacy.Oracle{"still": still{}}, privacy.Keys{}, 0)
+	oracles := map[string]privacy.Oracle{"still": still{}}
+	g := privacy.Open(ledger.NewMemory(nil), m, oracles, privacy.Keys{}, 0)
 	var prints []audit.Print
 	for k := range uint64(2) {
 		g.Begin(k, nil)

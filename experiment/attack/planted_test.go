@@ -91,6 +91,9 @@ func TestPlanted(t *testing.T) {
 				}
 				r, err := m.run(target, context.Background(),
 					audit.Options{Observations: m.n, Beta: smokeShare})
+				if audit.NotApplicable(err) && m.name != p.caught {
+					continue
+				}
 				if err != nil {
 					t.Fatalf("%s: %v", m.name, err)
 				}

@@ -125,11 +125,22 @@ func gradients(make func(g *oracle.Gradient) *changed) plant {
 	}
 }
 
+// ask is what an oracle of gradients is asked for.
+type ask struct {
+	g   *oracle.Gradient
+	dst *privacy.Value
+	q   *agent.Query
+	s   *rng.Stream
+}
+
+// of adds what another oracle would.
+func (a ask) of(g *oracle.Gradient) { g.Evaluate(a.dst, a.q, a.s) }
+
 // evaluates plants what an oracle does.
-func evaluates(do func(g *oracle.Gradient, dst *privacy.Value, q *agent.Query, s *rng.Stream)) plant {
+func evaluates(do func(ask)) plant {
 	return gradients(func(g *oracle.Gradient) *changed {
 		return &changed{evaluate: func(dst *privacy.Value, q *agent.Query, sample *rng.Stream) {
-			do(g, dst, q, sample)
+			do(ask{g, dst, q, sample})
 		}}
 	})
 }
@@ -272,7 +283,8 @@ func toNeighbors(one, other agent.ID, change func(noisy, bare tensor.Vec) tensor
 			twin, err := machine()
 			made++
 			return &telling{Algorithm: a, twin: twin, to: [2]agent.ID{one, other}, change: change,
-				real: made%3 == 2, value: func(q *agent.Query) (tensor.Vec, error) { return t.Value(world, q) }}, err
+				real:  made%3 == 2,
+				value: func(q *agent.Query) (tensor.Vec, error) { return t.Value(world, q) }}, err
 		}
 	}
 }
