@@ -166,10 +166,10 @@ func newAuditAll() *cobra.Command {
 				return err
 			}
 			reports, err := f.all(cmd.Context(), t, cmd.ErrOrStderr())
-			if err != nil {
+			if len(reports) == 0 {
 				return err
 			}
-			return f.write(cmd.OutOrStdout(), reports...)
+			return errors.Join(f.write(cmd.OutOrStdout(), reports...), err)
 		},
 	}
 	f.register(c)
@@ -196,7 +196,8 @@ func (f *auditFlags) apply(ctx context.Context, m auditMode, t *audit.Target, o 
 }
 
 // all runs every mode that applies to the target and says which do not. Together they
-// call a right system violated with probability beta at most.
+// call a right system violated with probability beta at most. Beside an error are the
+// reports of the modes before it.
 func (f *auditFlags) all(ctx context.Context, t *audit.Target, notes io.Writer) ([]*audit.Report, error) {
 	var reports []*audit.Report
 	o := f.options
@@ -215,7 +216,7 @@ func (f *auditFlags) all(ctx context.Context, t *audit.Target, notes io.Writer) 
 			continue
 		}
 		if err != nil {
-			return nil, fmt.Errorf("%s: %w", m.name, err)
+			return reports, fmt.Errorf("%s: %w", m.name, err)
 		}
 		reports = append(reports, r)
 	}

@@ -36,7 +36,8 @@ type contrast struct {
 // mostLags apart.
 const allPairs = 128
 
-// features are the coordinates and, behind them, the projections of the messages.
+// features are the coordinates and, behind them, the projections of the messages, with
+// noise of the size that single coordinates have.
 func (s *sight) features(of []float64) []float64 {
 	all := append([]float64(nil), of...)
 	from := 0
@@ -47,7 +48,7 @@ func (s *sight) features(of []float64) []float64 {
 			unit += float64(s.record[i] * s.record[i])
 		}
 		if unit > 0 {
-			sum /= unit
+			sum /= math.Sqrt(unit)
 		}
 		all, from = append(all, sum), to
 	}
