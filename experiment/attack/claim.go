@@ -212,8 +212,7 @@ func (a *auditor) noise(r account.Release) []audit.Noise {
 		case privacy.DiscreteGaussian:
 			scale(m.NoiseMultiplier, m.PartNoise)
 		case privacy.Decor: // an auditor of one agent does not know what neighbors share
-			scale(math.Sqrt(m.NoiseMultiplier*m.NoiseMultiplier+
-				float64(len(m.Neighbors))*m.Pair*m.Pair), nil)
+			scale(math.Hypot(m.NoiseMultiplier, m.Pair*math.Sqrt(float64(len(m.Neighbors)))), nil)
 		case privacy.Laplace:
 			n.Scale, n.CDF = m.Scale*p.Clip*r.Scale, laplaceCDF
 		case privacy.RandomizedResponse:

@@ -296,21 +296,23 @@ func chargeFaults() []plantedFault {
 // messageFaults are what neighbors get.
 func messageFaults() []plantedFault {
 	return []plantedFault{
-		{"one neighbor gets the un-noised step", "step", fault{target: toNeighbors(1, 3,
+		{"one neighbor gets the un-noised step", "step", fault{target: toNeighbors(1, 3, 1,
 			func(_, bare tensor.Vec) tensor.Vec { return bare })}, nil},
-		{"a second neighbor gets the step with the opposite noise", "step", fault{target: toNeighbors(1, 3,
+		{"a second neighbor gets the step with the opposite noise", "step", fault{target: toNeighbors(1, 3, 1,
 			func(noisy, bare tensor.Vec) tensor.Vec {
 				second := slices.Clone(bare)
 				second.Scale(2, second)
 				second.AddScaled(-1, noisy)
 				return second
 			})}, nil},
-		{"one neighbor's message is half as noisy", "step", fault{target: toNeighbors(1, 3,
+		{"one neighbor's message is half as noisy", "step", fault{target: toNeighbors(1, 3, 1,
 			func(noisy, bare tensor.Vec) tensor.Vec {
 				second := slices.Clone(bare)
 				second.Scale(.7, second)
 				second.AddScaled(.3, noisy)
 				return second
 			})}, nil},
+		{"one neighbor gets un-noised steps from the third message on", "", fault{target: toNeighbors(1, 3, 3,
+			func(_, bare tensor.Vec) tensor.Vec { return bare })}, nil},
 	}
 }

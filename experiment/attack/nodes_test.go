@@ -62,12 +62,12 @@ func TestAuditStepAmongNodes(t *testing.T) {
 	}
 }
 
-// A node that leaves the noise out of what it sends to its last neighbor is found in so
-// many frames as smoke scale has not.
+// A node that leaves the noise out of what it sends to its last neighbor is found in
+// fewer observations than smoke scale has: 96 without an error exclude mu 2.4.
 func TestAuditOfEveryNeighborAmongNodes(t *testing.T) {
 	target := liveTarget(t)
-	toNeighbors(1, 2, func(_, bare tensor.Vec) tensor.Vec { return bare })(target)
-	r, err := target.Step(context.Background(), audit.Options{Observations: 60, Beta: 1e-3})
+	toNeighbors(1, 2, 1, func(_, bare tensor.Vec) tensor.Vec { return bare })(target)
+	r, err := target.Step(context.Background(), audit.Options{Observations: 120, Beta: 1e-3})
 	if err != nil || !r.Violated {
 		t.Errorf("%+v, %v", r, err)
 	}

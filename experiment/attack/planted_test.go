@@ -19,7 +19,8 @@ type fault struct {
 	target func(t *audit.Target)
 }
 
-// A plantedFault is a fault and the mode that must find it at smoke scale.
+// A plantedFault is a fault and the mode that must find it at smoke scale; "": none does,
+// for a reason that docs/results/audit.md gives.
 type plantedFault struct {
 	name, caught string
 	fault        fault
@@ -86,7 +87,7 @@ func TestPlanted(t *testing.T) {
 			target := plantedTarget(t, &p)
 			var found []string
 			for _, m := range smokeModes {
-				if m.name != p.caught && !long.Tests {
+				if m.name != p.caught && p.caught != "" && !long.Tests {
 					continue
 				}
 				r, err := m.run(target, context.Background(),
@@ -100,8 +101,11 @@ func TestPlanted(t *testing.T) {
 				if r.Violated {
 					found = append(found, m.name+": "+strings.SplitN(r.Findings[0], " (", 2)[0])
 				}
-				if m.name == p.caught && !r.Violated {
+				switch {
+				case m.name == p.caught && !r.Violated:
 					t.Errorf("%s finds nothing: %+v", m.name, r)
+				case p.caught == "" && r.Violated:
+					t.Errorf("%s finds what docs/results/audit.md calls missed: %v", m.name, r.Findings)
 				}
 			}
 			t.Logf("| %s | %s | %.1f |", p.name, strings.Join(found, "; "), time.Since(began).Seconds())

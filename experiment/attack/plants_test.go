@@ -264,9 +264,11 @@ func uncharged(every int) func(t *audit.Target) {
 	}
 }
 
-// toNeighbors plants a node that sends its message to two neighbors one by one, and to
-// the second what change makes of it and of the message without noise.
-func toNeighbors(one, other agent.ID, change func(noisy, bare tensor.Vec) tensor.Vec) func(*audit.Target) {
+// toNeighbors plants a node that sends its messages to two neighbors one by one, and to
+// the second, from the answer of a number on, what change makes of the message and of the
+// one without noise.
+func toNeighbors(one, other agent.ID, from int,
+	change func(noisy, bare tensor.Vec) tensor.Vec) func(*audit.Target) {
 	return func(t *audit.Target) {
 		machine, open := t.Algorithm, t.Open
 		world := audit.Out
@@ -282,7 +284,7 @@ func toNeighbors(one, other agent.ID, change func(noisy, bare tensor.Vec) tensor
 			}
 			twin, err := machine()
 			made++
-			return &telling{Algorithm: a, twin: twin, to: [2]agent.ID{one, other}, change: change,
+			return &telling{Algorithm: a, twin: twin, to: [2]agent.ID{one, other}, from: from, change: change,
 				real:  made%3 == 2,
 				value: func(q *agent.Query) (tensor.Vec, error) { return t.Value(world, q) }}, err
 		}
@@ -294,6 +296,7 @@ type telling struct {
 	agent.Algorithm
 	twin   agent.Algorithm
 	to     [2]agent.ID
+	from   int
 	change func(noisy, bare tensor.Vec) tensor.Vec
 	real   bool
 	value  func(q *agent.Query) (tensor.Vec, error)
@@ -321,7 +324,9 @@ func (a *telling) Step(in *agent.Input, out *agent.Output) (err error) {
 		return nil
 	}
 	first, second := out.Outbox[0], out.Outbox[0]
-	second.Body = a.change(first.Body, a.out.Outbox[0].Body)
+	if a.from--; a.from <= 0 {
+		second.Body = a.change(first.Body, a.out.Outbox[0].Body)
+	}
 	first.To, second.To = a.to[0], a.to[1]
 	out.Outbox = append(out.Outbox[:0], first, second)
 	return nil

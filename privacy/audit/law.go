@@ -111,7 +111,7 @@ func (p *part) uncurl() {
 		x := p.x[k*p.Dim : (k+1)*p.Dim]
 		square := 0.
 		for _, v := range x {
-			square += v * v
+			square += float64(v * v)
 		}
 		length := math.Sqrt(square)
 		factor := 0.

@@ -105,8 +105,8 @@ func newSpread(rows, each int) spread {
 }
 
 func (s *spread) add(row int, low, high float64) {
-	s.low[row] += low * low
-	s.high[row] += high * high
+	s.low[row] += float64(low * low)
+	s.high[row] += float64(high * high)
 }
 
 // check pays for two tails of every block. Of blocks of one size the smallest and the
