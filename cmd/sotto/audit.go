@@ -138,6 +138,8 @@ func newAuditMode(m auditMode) *cobra.Command {
 	if m.name == "step" {
 		c.Flags().BoolVar(&f.options.Sampled, "sampled", false,
 			"leave the sampler in place: the record is drawn as the run draws it")
+		c.Flags().IntVar(&f.options.Message, "message", 1,
+			"which message is attacked, of those that follow from an answer")
 		c.Flags().BoolVar(&f.of.Live, "live", false,
 			"observe real nodes in one process, with keys of the operating system: their frames, not the "+
 				"simulator's messages")

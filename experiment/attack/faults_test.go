@@ -268,7 +268,7 @@ func chargeFaults() []plantedFault {
 				return min(seq, 10), err
 			}
 		})),
-		{"ledger lost in a crash, keys begin anew", "noise", fault{target: forgets}, nil},
+		{"ledger lost in a crash, keys begin anew", "noise", fault{target: forgets}, nil, 0},
 		seat("second answer on one charge", "ledger", charges(func() charge {
 			var n, last uint64
 			return func(l ledger.Ledger, ev account.Event) (uint64, error) {
@@ -287,9 +287,9 @@ func chargeFaults() []plantedFault {
 			}
 			return func(l ledger.Ledger, _ account.Event) (uint64, error) { return l.Charge(cheap) }
 		})),
-		{"ledger charged after the release", "ledger", chargedLate(), nil},
+		{"ledger charged after the release", "ledger", chargedLate(), nil, 0},
 		{"every third answer past the gate, without charge or noise", "ledger",
-			fault{target: uncharged(3)}, nil},
+			fault{target: uncharged(3)}, nil, 0},
 	}
 }
 
@@ -297,22 +297,24 @@ func chargeFaults() []plantedFault {
 func messageFaults() []plantedFault {
 	return []plantedFault{
 		{"one neighbor gets the un-noised step", "step", fault{target: toNeighbors(1, 3, 1,
-			func(_, bare tensor.Vec) tensor.Vec { return bare })}, nil},
+			func(_, bare tensor.Vec) tensor.Vec { return bare })}, nil, 0},
 		{"a second neighbor gets the step with the opposite noise", "step", fault{target: toNeighbors(1, 3, 1,
 			func(noisy, bare tensor.Vec) tensor.Vec {
 				second := slices.Clone(bare)
 				second.Scale(2, second)
 				second.AddScaled(-1, noisy)
 				return second
-			})}, nil},
+			})}, nil, 0},
 		{"one neighbor's message is half as noisy", "step", fault{target: toNeighbors(1, 3, 1,
 			func(noisy, bare tensor.Vec) tensor.Vec {
 				second := slices.Clone(bare)
 				second.Scale(.7, second)
 				second.AddScaled(.3, noisy)
 				return second
-			})}, nil},
+			})}, nil, 0},
 		{"one neighbor gets un-noised steps from the third message on", "", fault{target: toNeighbors(1, 3, 3,
-			func(_, bare tensor.Vec) tensor.Vec { return bare })}, nil},
+			func(_, bare tensor.Vec) tensor.Vec { return bare })}, nil, 0},
+		{"the same, by step --message 3", "step", fault{target: toNeighbors(1, 3, 3,
+			func(_, bare tensor.Vec) tensor.Vec { return bare })}, nil, 3},
 	}
 }

@@ -25,10 +25,11 @@ type plantedFault struct {
 	name, caught string
 	fault        fault
 	set          []string // other keys of the run file
+	message      int      // which step attacks; 0: the first
 }
 
 func seat(name, caught string, p plant, set ...string) plantedFault {
-	return plantedFault{name, caught, fault{seat: p}, set}
+	return plantedFault{name, caught, fault{seat: p}, set, 0}
 }
 
 // smokeModes are those of "sotto audit all --scale smoke", which a test in cmd/sotto
@@ -91,7 +92,7 @@ func TestPlanted(t *testing.T) {
 					continue
 				}
 				r, err := m.run(target, context.Background(),
-					audit.Options{Observations: m.n, Beta: smokeShare})
+					audit.Options{Observations: m.n, Beta: smokeShare, Message: p.message})
 				if err != nil && m.name != p.caught { // not applicable, or the run stops
 					continue
 				}

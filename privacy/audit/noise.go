@@ -35,7 +35,7 @@ func NotApplicable(err error) bool {
 // all that it looks at; see spread, coins and again.
 func (t *Target) Noise(ctx context.Context, o Options) (*Report, error) {
 	r := t.report("noise", o)
-	p, err := t.scout()
+	p, err := t.scout(1)
 	if err != nil {
 		return nil, err
 	}

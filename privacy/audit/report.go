@@ -157,6 +157,7 @@ type Options struct {
 	Beta    float64
 	Seed    uint64 // of all keys
 	Sampled bool   // step: leave the sampler in place
+	Message int    // step: which message that follows from an answer is attacked; 0: the first
 }
 
 // Validate names what cannot be used.
@@ -164,6 +165,8 @@ func (o *Options) Validate() error {
 	switch {
 	case o.Observations < 10 || o.Observations > 1e8:
 		return config.Bad("observations", o.Observations, "10 to 100000000")
+	case o.Message < 0:
+		return config.Bad("message", o.Message, "at least 0")
 	case !(o.Beta > 0 && o.Beta < .5):
 		return config.Bad("beta", o.Beta, "above 0 and below 0.5")
 	}

@@ -17,7 +17,7 @@ func (t *Target) Sampler(ctx context.Context, o Options) (*Report, error) {
 	if t.Population == nil {
 		return nil, errNotApplicable
 	}
-	p, err := t.scout()
+	p, err := t.scout(1)
 	if err != nil {
 		return nil, err
 	}

@@ -9,13 +9,13 @@ import (
 	"sotto/rng"
 )
 
-// Step attacks single releases: the record is there or not, and scores are what the
-// bytes of the first message that follows from an answer show of it. "along" is 0 on
-// average without the record and 1 with it, whatever public steps lie between answer and
-// message, as long as they are linear; where they are not the attack is weaker, not
-// wrong. "length" is how far the message is from what it would be without record and
-// noise: it finds noise that depends on the data. "whitened" and "contrast" look for
-// coordinates and messages with less noise than others: see type contrast.
+// Step attacks single releases: the record is there or not, and scores are what the bytes
+// of the first message that follows from an answer, or of number Options.Message, show of
+// it. "along" is 0 on average without the record and 1 with it, whatever public steps lie
+// between answer and message, as long as they are linear; where they are not the attack
+// is weaker, not wrong. "length" is how far the message is from what it would be without
+// record and noise: it finds noise that depends on the data. "whitened" and "contrast"
+// look for coordinates and messages with less noise than others: see type contrast.
 //
 // Any release is tested by Clopper-Pearson limits for each score, at a threshold that a
 // fifth of the observations choose or, where these have chosen the score, in the middle.
@@ -33,8 +33,8 @@ func (t *Target) Step(ctx context.Context, o Options) (*Report, error) {
 	c := &t.Claim
 	claimed := c.Epsilon
 	r.Valid = append(r.Valid,
-		"the adversary knows all data but the record, all public state, and reads the first message that "+
-			"follows from an answer")
+		"the adversary knows all data but the record, all public state, and reads the "+which(o.Message)+
+			" message that follows from an answer")
 	if o.Sampled {
 		claimed = c.Sampled
 		r.Valid = append(r.Valid, "the record is drawn by the system's own sampler")
@@ -77,6 +77,13 @@ func (t *Target) Step(ctx context.Context, o Options) (*Report, error) {
 		return r, nil
 	}
 	return r, t.gaussian(r, s, o)
+}
+
+func which(message int) string {
+	if message <= 1 {
+		return "first"
+	}
+	return fmt.Sprintf("%d.", message)
 }
 
 // Each of three bounds has the first part of beta, and each of four by learned scores,
@@ -170,7 +177,10 @@ func (s *Scores) add(w Hypothesis, score float64) {
 // scores makes the trials of both worlds. Every trial is a system of its own, with keys
 // that follow from the seed.
 func (t *Target) scores(ctx context.Context, o Options) (*stepScores, error) {
-	p, err := t.scout()
+	if o.Message > 1 && t.Claim.Releases == 0 {
+		return nil, fmt.Errorf("%w: the claim is that of the first message's answer alone", errNotApplicable)
+	}
+	p, err := t.scout(max(1, o.Message))
 	if err != nil {
 		return nil, err
 	}

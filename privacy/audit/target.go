@@ -127,7 +127,7 @@ func (c *Claim) Rate() float64 {
 	return 1
 }
 
-// probe asks what the first message that depends on an answer depends on.
+// probe asks what a message depends on that follows from an answer.
 type probe struct {
 	ordinal int // the number, from 1, of the answer that it follows
 	query   agent.Query
@@ -139,22 +139,23 @@ type probe struct {
 // Query is what the system asks of data before the first message that follows from an
 // answer, with zero answers before it.
 func (t *Target) Query() (*agent.Query, error) {
-	p, err := t.scout()
+	p, err := t.scout(1)
 	return &p.query, err
 }
 
-// scout runs the system with zero answers to find the answer that leads to the first
-// message. A system that never sends publishes its model.
-func (t *Target) scout() (probe, error) {
+// scout runs the system with zero answers to find the answer that leads to the message of
+// a number, counted from 1, that follows from one. A system that never sends publishes
+// its model.
+func (t *Target) scout(message int) (probe, error) {
 	a, err := t.Algorithm()
 	if err != nil {
 		return probe{}, err
 	}
-	s := &scouting{Algorithm: a}
+	s := &scouting{Algorithm: a, message: message}
 	if err := t.Drive(s, silent{}, 0, func() bool { return s.sent }); err != nil {
 		return probe{}, err
 	}
-	if !s.sent && s.first.ordinal == 0 {
+	if !s.sent && (s.first.ordinal == 0 || message > 1) {
 		return probe{}, errNoMessage
 	}
 	if !s.sent {
@@ -167,8 +168,9 @@ func (t *Target) scout() (probe, error) {
 type scouting struct {
 	agent.Algorithm
 	probe
-	sent  bool
-	first probe // of the first step that ends with an answer, with or without a message
+	message int // how many are still to come
+	sent    bool
+	first   probe // of the first step that ends with an answer, with or without a message
 }
 
 func (s *scouting) Step(in *agent.Input, out *agent.Output) error {
@@ -184,7 +186,10 @@ func (s *scouting) Step(in *agent.Input, out *agent.Output) error {
 	if in.Kind == agent.Answer && s.first.ordinal == 0 {
 		s.first = s.probe
 	}
-	s.sent = in.Kind == agent.Answer && len(out.Outbox) > 0
+	if in.Kind == agent.Answer && len(out.Outbox) > 0 {
+		s.message--
+	}
+	s.sent = s.message == 0
 	return nil
 }
 
