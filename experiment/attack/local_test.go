@@ -67,6 +67,10 @@ func TestAuditOfPerturbedRecords(t *testing.T) {
 				t.Errorf("%s, %s: %+v, %v", c.canary, name, r, err)
 			}
 		}
+		much := audit.Options{Observations: 400, Beta: 1e-5, Seed: 2}
+		if r, err = target.Noise(context.Background(), much); err != nil || r.Violated {
+			t.Errorf("%s: noise: %+v, %v", c.canary, r, err)
+		}
 		if err := c.faulty(e); err != nil {
 			t.Fatal(err)
 		}
@@ -78,6 +82,10 @@ func TestAuditOfPerturbedRecords(t *testing.T) {
 		if r, err = faulty.Step(context.Background(),
 			audit.Options{Observations: 3000, Beta: 1e-3, Seed: 2}); err != nil || !r.Violated {
 			t.Errorf("%s: a fault is not seen: %+v, %v", c.canary, r, err)
+		}
+		r, err = faulty.Noise(context.Background(), much)
+		if err != nil || !r.Violated {
+			t.Errorf("%s: noise has a fault: %+v, %v", c.canary, r, err)
 		}
 	}
 }
