@@ -17,6 +17,7 @@ type shadow struct {
 	target  *Target
 	ordinal int
 	model   bool // the model is what is seen
+	later   bool // the message is not the first one
 
 	asked  int
 	values [2]tensor.Vec // answers without noise, by world
@@ -110,6 +111,10 @@ func (s *shadow) score(sent tensor.Vec, ends []int, err error) error {
 		d, x := float64(moved[i])-float64(still[i]), float64(sent[i])-float64(still[i])
 		v.apart[i], v.record[i] = x, d
 		along, length, unit = along+float64(d*x), length+float64(x*x), unit+float64(d*d)
+	}
+	if unit == 0 && s.later { // at this point the record changes nothing: there is nothing to see
+		s.along, s.length = 0, 0
+		return nil
 	}
 	if unit == 0 {
 		return errNoMessage

@@ -131,6 +131,7 @@ func (c *Claim) Rate() float64 {
 type probe struct {
 	ordinal int // the number, from 1, of the answer that it follows
 	query   agent.Query
+	later   bool // it is not the first one
 	// nothing is ever sent, and the model is what is published: after the first step with
 	// an answer
 	model bool
@@ -162,6 +163,7 @@ func (t *Target) scout(message int) (probe, error) {
 		s.first.model = true
 		return s.first, nil
 	}
+	s.later = message > 1
 	return s.probe, nil
 }
 
