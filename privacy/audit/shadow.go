@@ -14,10 +14,8 @@ import (
 type shadow struct {
 	agent.Algorithm
 	twins
-	target  *Target
-	ordinal int
-	model   bool // the model is what is seen
-	later   bool // the message is not the first one
+	*probe
+	target *Target
 
 	asked  int
 	values [2]tensor.Vec // answers without noise, by world

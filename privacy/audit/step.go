@@ -228,7 +228,7 @@ func (t *Target) trial(w Hypothesis, p *probe, seed uint64, drawn bool) (*shadow
 	if err != nil {
 		return nil, err
 	}
-	s := &shadow{target: t, ordinal: p.ordinal, model: p.model, later: p.later}
+	s := &shadow{target: t, probe: p}
 	for _, a := range []*agent.Algorithm{&s.Algorithm, &s.still, &s.moved} {
 		if *a, err = t.Algorithm(); err != nil {
 			return nil, err
