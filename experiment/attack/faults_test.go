@@ -131,8 +131,9 @@ func lawFaults() []plantedFault {
 		})),
 		seat("noise in proportion to the private norm", "noise", noise(func() change {
 			return func(_ int, z []float64, value tensor.Vec) {
+				norm := value.Norm()
 				for i := range z {
-					z[i] *= value.Norm()
+					z[i] *= norm
 				}
 			}
 		})),

@@ -81,14 +81,19 @@ func (c count) check(level float64) Check {
 
 // binomialTail is P[Bin(n, p) >= k].
 func binomialTail(k, n int, p float64) float64 {
-	if k <= 0 {
+	switch {
+	case k <= 0:
 		return 1
+	case k > n:
+		return 0
+	case float64(k) <= float64(n)*p: // the sum of the shorter side
+		return 1 - binomialTail(n-k+1, n, 1-p)
 	}
 	sum := 0.
 	for j := k; j <= n; j++ {
 		mass := binomialMass(n, j, p)
 		sum += mass
-		if float64(j) > float64(n)*p && mass < 1e-18*sum {
+		if mass <= 1e-18*sum { // masses fall from the mean on
 			break
 		}
 	}
