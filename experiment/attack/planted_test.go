@@ -32,8 +32,8 @@ func seat(name, caught string, p plant, set ...string) plantedFault {
 	return plantedFault{name, caught, fault{seat: p}, set, 0}
 }
 
-// smokeModes are those of "sotto audit all --scale smoke", which a test in cmd/sotto
-// compares; keys are drawn in processes of their own, see TestPlantedKeys.
+// smokeModes have the sizes of "sotto audit all --scale smoke" (auditModes in cmd/sotto);
+// keys are drawn in processes of their own, see TestPlantedKeys.
 var smokeModes = []struct {
 	name string
 	run  func(*audit.Target, context.Context, audit.Options) (*audit.Report, error)
