@@ -20,42 +20,12 @@ func (p pair) support(mass float64) (t0, t1 float64) {
 	at := p.scan()
 	limit := at(1e6)
 	pInf, qInf := limit.pUp, at(-1e6).qLo
-	t1 = edgeOf(func(t float64) bool { v := p.scan()(t); return v.pUp-pInf <= mass && v.qUp <= mass })
-	t0 = -edgeOf(func(t float64) bool { v := p.scan()(-t); return v.qLo-qInf <= mass && v.pLo <= mass })
+	t1 = loss.Edge(func(t float64) bool { v := p.scan()(t); return v.pUp-pInf <= mass && v.qUp <= mass })
+	t0 = -loss.Edge(func(t float64) bool { v := p.scan()(-t); return v.qLo-qInf <= mass && v.pLo <= mass })
 	if t0 > t1 {
 		t0, t1 = t1, t0
 	}
 	return t0, t1
-}
-
-// edgeOf returns a t in [-1e6, 1e6] near the least at which the monotone done holds, to
-// 1e-3 relative.
-func edgeOf(done func(float64) bool) float64 {
-	lo, hi := -1e6, 1e6
-	if !done(hi) {
-		return hi
-	}
-	step := 1e-6
-	if done(0) {
-		for hi = 0; done(-step) && step < 1e6; step *= 2 {
-			hi = -step
-		}
-		lo = -step
-	} else {
-		for lo = 0; !done(step) && step < 1e6; step *= 2 {
-			lo = step
-		}
-		hi = step
-	}
-	for range 12 {
-		mid := (lo + hi) / 2
-		if done(mid) {
-			hi = mid
-		} else {
-			lo = mid
-		}
-	}
-	return hi
 }
 
 // tabulate evaluates the tails on the grid points that cover [t0, t1].
@@ -92,43 +62,34 @@ func (tab *table) cell(i int) (p, q float64) {
 // loss is rounded at random by at most h with an upward drift below h^2/8 e^h, which
 // gives the lower bounds. Mass above the grid goes to infinity, mass below it moves up to
 // the first point. mirrored builds the pair (Q, P).
-func (tab *table) connect(mirrored bool, count int) loss.Law {
+func (tab table) connect(mirrored bool, count int) loss.Law {
 	n := len(tab.at)
 	out := loss.Law{H: tab.h, Off: tab.lo, P: make([]float64, n), Count: float64(count)}
 	first, last := &tab.at[0], &tab.at[n-1]
 	up := -math.Expm1(-tab.h)
 	if !mirrored {
-		out.Inf, out.P[0] = last.pUp, first.pLo
+		out.Inf, out.InfQ, out.P[0] = last.pUp, last.qUp, first.pLo
 		for i := 0; i+1 < n; i++ {
 			p, q := tab.cell(i)
 			if p == 0 {
 				continue
 			}
-			high := upperShare(p, q, tab.h*float64(tab.lo+i), up)
+			high := loss.UpperShare(p, q, tab.h*float64(tab.lo+i), up)
 			out.P[i] += p - high
 			out.P[i+1] += high
 		}
 		return out.Trim()
 	}
 	out.Off = -(tab.lo + n - 1)
-	out.Inf, out.P[0] = first.qLo, last.qUp
+	out.Inf, out.InfQ, out.P[0] = first.qLo, first.pLo, last.qUp
 	for i := 0; i+1 < n; i++ { // cell [-t_{i+1}, -t_i) of the mirrored loss, indices n-2-i and n-1-i
 		p, q := tab.cell(i)
 		if q == 0 {
 			continue
 		}
-		high := upperShare(q, p, -tab.h*float64(tab.lo+i+1), up)
+		high := loss.UpperShare(q, p, -tab.h*float64(tab.lo+i+1), up)
 		out.P[n-2-i] += q - high
 		out.P[n-1-i] += high
 	}
 	return out.Trim()
-}
-
-// upperShare is the part of a cell's probability p that goes to its upper end, for lower
-// end l and up = 1-e^-h; all of it where q has no digits.
-func upperShare(p, q, l, up float64) float64 {
-	if q <= 0 || l > loss.Steep {
-		return p
-	}
-	return math.Min(p, math.Max(0, (p-math.Exp(l)*q)/up))
 }

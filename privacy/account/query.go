@@ -16,6 +16,7 @@ const (
 	tableCells = 1 << 21 // of one event
 	totalCells = 1 << 24 // of all events in both directions
 	passes     = 10
+	etaShare   = 1e-3 // of delta: how probably rounding moves the lower end too little
 )
 
 // epsilon composes on a coarse grid first, then on finer ones in the direction that
@@ -34,21 +35,32 @@ func (w *workload) epsilon(delta float64, lower bool, ways []bool) (Interval, er
 	}
 	h := w.firstMesh(q.pairs, q.counts, delta)
 	coarse, h, err := q.first(h, ways)
-	if err != nil {
-		return w.pureOr(err)
-	}
 	sort.SliceStable(coarse, func(i, j int) bool { return coarse[i].Upper > coarse[j].Upper })
-	var best Interval
+	best := onGrid{}
+	if q.upper = math.Inf(1); err == nil {
+		q.upper = coarse[0].Upper
+	}
 	for _, g := range coarse {
-		i := g.Interval
-		if i.Upper > best.Upper { // else already below the other direction
-			i = q.refine(g, h)
+		if g.Upper > best.Upper { // else already below the other direction
+			g = q.refine(g, h, ways)
 		}
-		best = Interval{math.Max(best.Lower, i.Lower), math.Max(best.Upper, i.Upper)}
+		if g.Upper >= best.Upper {
+			best.Upper, best.drift, best.cells = g.Upper, g.drift, g.cells
+		}
+		best.Lower = math.Max(best.Lower, g.Lower)
+	}
+	if err != nil {
+		best.Upper = math.Inf(1)
+	}
+	if q.wide(best) {
+		best.Interval = q.narrower(best.Interval, ways)
+	}
+	if err != nil && math.IsInf(best.Upper, 1) {
+		return w.pureOr(err)
 	}
 	best.Upper = math.Min(best.Upper, w.pure)
 	best.Lower = math.Min(best.Lower, best.Upper)
-	return best, nil
+	return best.Interval, nil
 }
 
 // query is one question about a workload.
@@ -57,7 +69,9 @@ type query struct {
 	pairs  []pair
 	counts []int
 	delta  float64
-	lower  bool // whether the lower end is wanted
+	lower  bool      // whether the lower end is wanted
+	upper  float64   // bound from the first grids
+	narrow *Interval // see narrowed, once asked for
 }
 
 // first answers on the finest grid of step at least h that fits.
@@ -74,8 +88,8 @@ func (q *query) first(h float64, ways []bool) ([]onGrid, float64, error) {
 }
 
 // refine repeats the query in the direction of g, answered at step h, with finer steps
-// while errors are large and grids fit.
-func (q *query) refine(g onGrid, h float64) Interval {
+// while errors are large and grids fit, unless none that fits has small ones.
+func (q *query) refine(g onGrid, h float64, ways []bool) onGrid {
 	best := g.Interval
 	for pass := 1; pass < passes; pass++ {
 		next := h * g.shrink(q.lower)
@@ -85,7 +99,11 @@ func (q *query) refine(g onGrid, h float64) Interval {
 		if q.w.mesh > 0 || next >= h || g.Upper == 0 || math.IsInf(g.Upper, 1) || h <= minMesh {
 			break
 		}
-		h = math.Max(minMesh, math.Max(1e-3*h, next))
+		next = math.Max(minMesh, math.Max(1e-3*h, next))
+		if g.cells*h/next > manyCells && q.hopeless(g, next, ways) {
+			break
+		}
+		h = next
 		all, err := q.on(h, []bool{g.mirrored})
 		if err != nil {
 			break // too many cells or too much round-off: the grid before was the finest
@@ -93,7 +111,8 @@ func (q *query) refine(g onGrid, h float64) Interval {
 		g = all[0]
 		best = Interval{math.Max(best.Lower, g.Lower), math.Min(best.Upper, g.Upper)}
 	}
-	return best
+	g.Interval = best
+	return g
 }
 
 // pureOr answers with the pure epsilon where grids cannot resolve delta.
@@ -110,6 +129,7 @@ type onGrid struct {
 	mirrored bool
 	drift    float64 // how far rounding may have moved the upper end
 	slack    float64 // how far below it the lower end lies because of rounding
+	cells    float64 // of the window
 }
 
 // shrink is the factor by which the grid step must fall to make the errors small, at
@@ -190,11 +210,12 @@ func (q *query) on(h float64, ways []bool) ([]onGrid, error) {
 			return nil, err
 		}
 		// in the tail, lam times the variance of rounding adds to its drift
-		g := onGrid{Interval: Interval{0, up}, mirrored: ways[i], drift: (1 + c.Lam) * c.Drift}
+		g := onGrid{Interval: Interval{0, up}, mirrored: ways[i], drift: (1 + c.Lam) * c.Drift,
+			cells: c.Cells()}
 		if q.w.tight() {
 			// Given the true losses, the grid's sum exceeds theirs by more than t with
 			// probability at most eta, so delta(eps) >= profile(eps + t) - eta - tau.
-			eta := 1e-3 * q.delta
+			eta := etaShare * q.delta
 			g.slack = c.Slack(eta)
 			g.Lower = math.Max(0, c.LowerEpsilon(q.delta+eta+tauFor(q.delta))-g.slack)
 		}

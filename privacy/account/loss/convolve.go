@@ -5,15 +5,15 @@ import (
 	"math"
 )
 
-// maxCells bounds every transform; a wider window makes the mesh coarser (still a bound).
+// MaxCells bounds every transform; a wider window makes the mesh coarser (still a bound).
 // The memory of a query stays below 512 MiB with it.
-const maxCells = 1 << 22
+const MaxCells = 1 << 22
 
-// TooWide says by which factor a window exceeds maxCells.
+// TooWide says by which factor a window exceeds MaxCells.
 type TooWide struct{ Factor float64 }
 
 func (e TooWide) Error() string {
-	return fmt.Sprintf("loss: window is %.3g times larger than the %d cells allowed", e.Factor, maxCells)
+	return fmt.Sprintf("loss: window is %.3g times larger than the %d cells allowed", e.Factor, MaxCells)
 }
 
 // Sum is the law of the summed loss on a window, tilted by exp(Lam l - k): y[i] at grid
@@ -25,6 +25,8 @@ type Sum struct {
 	Lam   float64
 	k     float64
 	Inf   float64 // probability of +Inf
+	// P- and Q-probability of one more outcome, whose loss is above the window
+	beyondP, beyondQ float64
 	errors
 }
 
@@ -32,6 +34,7 @@ type Sum struct {
 type errors struct {
 	tau   float64 // the mass above the window
 	wrap  float64 // the tilted mass that wrapped around, which only raises the profile
+	below float64 // raise of the profile by mass that wrapped around from below the window
 	Err   float64 // round-off in delta, relative to exp(k - Lam eps)
 	round float64 // relative round-off of the profiles
 	Drift float64 // upward drift of rounding, in nats
@@ -54,17 +57,28 @@ func Convolve(ds []Law, lam, nats float64) (Sum, error) {
 	a, b := window(ds, lam, nats)
 	start := int(math.Floor(a / h))
 	cells := math.Ceil(b/h) - float64(start) + 2
-	if !(cells <= maxCells) {
-		return Sum{}, TooWide{cells / maxCells}
+	if !(cells <= MaxCells) {
+		return Sum{}, TooWide{cells / MaxCells}
 	}
-	n := fftSize(int(cells))
+	c := circular(ds, lam, start, fftSize(int(cells)), false)
+	c.wrap = 2 * math.Exp(-nats)
+	c.tau = math.Exp(c.k - lam*b - nats)
+	c.Inf = Infinite(ds)
+	return c, nil
+}
+
+// circular convolves ds with tilt lam on n cells from start on. Err is as Convolve says,
+// or with norm the 2-norm of round-off over all cells; see roundOff.
+func circular(ds []Law, lam float64, start, n int, norm bool) (c Sum) {
+	h := ds[0].H
 	origin := 0 // grid point of index 0 of the circular arrays
-	c := Sum{h: h, start: start, Lam: lam, errors: errors{wrap: 2 * math.Exp(-nats)}}
+	c = Sum{h: h, start: start, Lam: lam}
 	w := transformOf(n)
 	defer transforms.Put(w)
 	x, z, logs := w.x, w.z, w.logs
 	clear(logs)
 	counts, noise := 0.0, 1.0
+	var norms [][2]float64
 	for i := range ds {
 		d := &ds[i]
 		k, _, _ := d.cumulants(lam)
@@ -77,7 +91,9 @@ func Convolve(ds []Law, lam, nats float64) (Sum, error) {
 		}
 		centre, less := d.place(x, lam, k)
 		origin = (origin + int(d.Count)%n*(centre%n)) % n
-		noise += d.Count * norm2(x)
+		one, two := norms12(x)
+		noise += d.Count * two
+		norms = append(norms, [2]float64{one, two})
 		w.fft.Coefficients(z, x)
 		addLogs(logs, z, d.Count, less)
 	}
@@ -89,15 +105,70 @@ func Convolve(ds []Law, lam, nats float64) (Sum, error) {
 			z[j] = complex(e*co, e*s)
 		}
 	}
+	c.Err = 8 * 0x1p-53 * math.Log2(float64(n)) * noise
+	if norm {
+		c.Err = roundOff(ds, norms, logs, n)
+	}
 	w.fft.Sequence(x, z)
 	c.y = rotate(x, start-origin)
-	c.tau = math.Exp(c.k - lam*b - nats)
-	c.Inf = Infinite(ds)
 	c.worst = math.Min(c.worst, h*counts)
-	c.Err = 8 * 0x1p-53 * math.Log2(float64(n)) * noise
 	c.round = counts * 0x1p-41
-	return c, nil
+	return c
 }
+
+// roundOff estimates the 2-norm of a composition's round-off, by Parseval that of its
+// spectrum over the square root of n: an error of 8 u log2(n) times the 2-norm in every
+// transform, and in the logarithm of a spectrum one of 8 u, or of that times the 1-norm
+// of what was transformed if it is below 1. The power of a law multiplies both by its
+// count, and by the modulus of the spectrum without one copy.
+func roundOff(ds []Law, norms [][2]float64, logs []complex128, n int) float64 {
+	rms := func(f float64) float64 {
+		var sum float64
+		for _, v := range logs {
+			sum += math.Exp(2 * f * math.Max(real(v), vanished))
+		}
+		return math.Sqrt(sum / float64(len(logs)))
+	}
+	all, depth := rms(1), math.Log2(float64(n))
+	err := depth * all
+	for i := range ds {
+		m := ds[i].Count
+		err += m * (depth*norms[i][1]*rms(1-1/m) + math.Min(1, norms[i][0])*all)
+	}
+	return 8 * 0x1p-53 * err
+}
+
+// reach is the 2-norm over the cells above 0, up to span, of what a profile at 0 takes of
+// them: exp(-lam l) (1 - exp(-l)), of which the latter is at most l.
+func reach(lam, span, h float64) float64 {
+	a := 2 * lam * span
+	if a < .01 {
+		return span * math.Sqrt(span/3/h)
+	}
+	return math.Sqrt((1 - math.Exp(-a)*(1+a+a*a/2)) / (4 * lam * lam * lam * h))
+}
+
+// convolveOn convolves ds as planned. What p leaves out or adds beside is not charged.
+func convolveOn(ds []Law, p *plan) Sum {
+	h := ds[0].H
+	start := int(math.Floor(p.start/h)) - 1
+	n := fftSize(int(math.Ceil(p.end/h)) - start + 1)
+	c := circular(ds, p.lam, start, n, true)
+	low, end := h*float64(start), h*float64(start+n)
+	up, _, _ := Total(ds, p.lam+p.up)
+	down, _, _ := Total(ds, -p.down)
+	c.wrap = math.Exp(up - c.k - p.up*end)
+	c.tau = math.Exp(up-(p.lam+p.up)*end) + p.high
+	// what wraps around m times from below is read with exp(-m lam h n) of its mass
+	c.below = math.Exp(math.Min(0, down+p.down*low) - p.lam*h*float64(n))
+	c.below /= -math.Expm1(-p.lam * h * float64(n))
+	c.beyondP, c.beyondQ = Infinite(ds), infiniteQ(ds)
+	c.Err *= reach(p.lam, end, h)
+	return c
+}
+
+// Cells is the length of the window.
+func (c *Sum) Cells() float64 { return float64(len(c.y)) }
 
 // Steep is where Q-probabilities of cells begin to underflow, so that losses are
 // rounded up instead of at random.
@@ -172,12 +243,12 @@ func (d *Law) tilted(lam, k float64, f func(i int, p float64)) {
 	}
 }
 
-func norm2(x []float64) float64 {
-	var sum float64
+func norms12(x []float64) (one, two float64) {
 	for _, v := range x {
-		sum += v * v
+		one += math.Abs(v)
+		two += v * v
 	}
-	return math.Sqrt(sum)
+	return one, math.Sqrt(two)
 }
 
 // addLogs adds count times the logarithm of the spectrum less + z. The phase is kept

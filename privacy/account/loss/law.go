@@ -13,6 +13,7 @@ type Law struct {
 	P     []float64
 	Inf   float64
 	Count float64
+	InfQ  float64 // Q-probability of the outcomes of Inf
 }
 
 // Trim drops zeros at both ends; at least one cell stays.
@@ -33,6 +34,15 @@ func Infinite(ds []Law) float64 {
 	var lnFinite float64
 	for i := range ds {
 		lnFinite += ds[i].Count * math.Log1p(-math.Min(1, ds[i].Inf))
+	}
+	return -math.Expm1(lnFinite)
+}
+
+// infiniteQ is the same under Q.
+func infiniteQ(ds []Law) float64 {
+	var lnFinite float64
+	for i := range ds {
+		lnFinite += ds[i].Count * math.Log1p(-math.Min(1, ds[i].InfQ))
 	}
 	return -math.Expm1(lnFinite)
 }
@@ -150,6 +160,9 @@ func TiltAt(ds []Law, x float64) float64 {
 	return l
 }
 
+// windowTilts are the tilts of these bounds over that which is best for a normal law.
+var windowTilts = [...]float64{0.25, 0.5, 0.7, 0.85, 1, 1.25, 1.75, 3}
+
 // window returns [a, b] such that the tilted sum lies outside on either side with
 // probability at most exp(-nats), by the best of a few Chernoff bounds.
 func window(ds []Law, lam, nats float64) (a, b float64) {
@@ -158,7 +171,7 @@ func window(ds []Law, lam, nats float64) (a, b float64) {
 		return mean - ds[0].H, mean + ds[0].H
 	}
 	a, b = math.Inf(-1), math.Inf(1)
-	for _, f := range []float64{0.25, 0.5, 0.7, 0.85, 1, 1.25, 1.75, 3} {
+	for _, f := range windowTilts {
 		nu := math.Min(f*math.Sqrt(2*nats/variance), maxTilt/ds[0].H)
 		up, _, _ := Total(ds, lam+nu)
 		down, _, _ := Total(ds, lam-nu)
@@ -166,4 +179,43 @@ func window(ds []Law, lam, nats float64) (a, b float64) {
 		a = math.Max(a, (down-k+nats)/-nu)
 	}
 	return a, b
+}
+
+// Edge returns a t in [-1e6, 1e6] near the least at which the monotone done holds, to
+// 1e-3 relative.
+func Edge(done func(float64) bool) float64 {
+	lo, hi := -1e6, 1e6
+	if !done(hi) {
+		return hi
+	}
+	step := 1e-6
+	if done(0) {
+		for hi = 0; done(-step) && step < 1e6; step *= 2 {
+			hi = -step
+		}
+		lo = -step
+	} else {
+		for lo = 0; !done(step) && step < 1e6; step *= 2 {
+			lo = step
+		}
+		hi = step
+	}
+	for range 12 {
+		mid := (lo + hi) / 2
+		if done(mid) {
+			hi = mid
+		} else {
+			lo = mid
+		}
+	}
+	return hi
+}
+
+// UpperShare is the part of a cell's probability p that goes to its upper end, for lower
+// end l and up = 1-e^-h; all of it where q has no digits.
+func UpperShare(p, q, l, up float64) float64 {
+	if q <= 0 || l > Steep {
+		return p
+	}
+	return math.Min(p, math.Max(0, (p-math.Exp(l)*q)/up))
 }

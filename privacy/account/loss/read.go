@@ -46,7 +46,7 @@ func (c *Sum) missing() float64 {
 // LowerEpsilon is the same for the profile with the error terms taken away.
 func (c *Sum) LowerEpsilon(target float64) float64 {
 	eps, _ := c.crossing(target, func(plain, weight float64) float64 {
-		return plain*(1-c.round) - (c.Err+c.wrap)*weight
+		return plain*(1-c.round) - (c.Err+c.wrap)*weight - c.below
 	})
 	return eps
 }
@@ -60,6 +60,9 @@ func (c *Sum) crossing(target float64, adjust func(plain, weight float64) float6
 	}
 	var s1, s2 float64 // sums over the cells above l of u and of u e^(l - their loss)
 	decay, grow := math.Exp(-c.h), math.Exp(c.Lam*c.h)
+	if top := len(c.y) - 1; c.beyondP > 0 {
+		s1, s2 = c.beyondP, c.beyondQ*math.Exp(c.h*float64(c.start+top))
+	}
 	weight := 0.0
 	for i := len(c.y) - 1; i >= 0; i-- {
 		l := c.h * float64(c.start+i)
@@ -72,7 +75,8 @@ func (c *Sum) crossing(target float64, adjust func(plain, weight float64) float6
 			if rest := s1 - (target - extra - c.Inf); s2 > 0 && rest > 0 {
 				eps = math.Min(l+c.h, math.Max(l, l+math.Log(rest/s2)))
 			}
-			return math.Max(0, eps), (c.Err+10*c.wrap)*weight <= target/10
+			inside := c.beyondP == 0 || i < len(c.y)-1
+			return math.Max(0, eps), inside && (c.Err+10*c.wrap)*weight <= target/10
 		}
 		if l <= 0 {
 			return 0, true
