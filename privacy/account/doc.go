@@ -87,7 +87,11 @@
 //	delta(eps) >= profile(eps + t) - eta,  t = T h^2/8 + h sqrt(T/2 ln(1/eta)).
 //
 // The grid is refined until rounding moves epsilon by less than 2e-5 relative and, for
-// intervals, until they are about 1% wide.
+// intervals, until they are about 1% wide. Where no grid that fits is so fine, because
+// losses are rare but large and the tilted law lies among them, the composition is made
+// anew: the outcomes B of which some loss is far above epsilon add P(B) - e^eps Q(B), and
+// little else, the others have the tilt of the narrowest window, round-off is charged by
+// its 2-norm, and t is smaller by a Chernoff bound on the sum near epsilon.
 //
 // # Filters
 //

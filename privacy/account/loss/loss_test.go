@@ -35,23 +35,49 @@ func TestFourierRoundOff(t *testing.T) {
 		}
 		exact = next
 	}
+	profile := func(eps float64) (want float64) {
+		for i, x := range exact {
+			l := h * float64(count*one.Off+i)
+			if v, _ := x.Float64(); l > eps {
+				want += v * -math.Expm1(eps-l)
+			}
+		}
+		return want
+	}
+	planned(t, one, profile)
 	for _, lam := range []float64{0, 1, 4} {
 		c, err := Convolve([]Law{one}, lam, 30)
 		if err != nil {
 			t.Fatal(err)
 		}
 		for _, eps := range []float64{1, 5, 10} {
-			var want float64
-			for i, x := range exact {
-				l := h * float64(count*one.Off+i)
-				if v, _ := x.Float64(); l > eps {
-					want += v * -math.Expm1(eps-l)
-				}
-			}
-			want += -math.Expm1(count * math.Log1p(-one.Inf))
+			want := profile(eps) - math.Expm1(count*math.Log1p(-one.Inf))
 			got, allowed := c.Delta(eps), (c.Err+2*c.wrap)*math.Exp(c.k-c.Lam*eps)+c.tau+2*c.round*want
 			if got < want || got > want+2*allowed+1e-14*want {
 				t.Errorf("lam %v eps %v: %v, exact %v, allowance %v", lam, eps, got, want, allowed)
+			}
+		}
+	}
+}
+
+// planned checks windows that let mass wrap around, and round-off by its norm, at tilts
+// that are and are not that of the tail.
+func planned(t *testing.T, one Law, profile func(eps float64) float64) {
+	t.Helper()
+	for _, f := range []frame{{.5, 2, .5, -8, 30}, {1, 3, 1, -2, 16}, {3, 2, 1, 3, 14}, {6, 4, 2, 4, 15}} {
+		c := convolveOn([]Law{one}, &plan{frame: f})
+		for _, eps := range []float64{4.5, 6, 10} {
+			var got float64
+			for i, y := range c.y {
+				if l := c.h * float64(c.start+i); l > eps {
+					got += y * math.Exp(c.k-c.Lam*l) * -math.Expm1(eps-l)
+				}
+			}
+			want, weight := profile(eps), math.Exp(c.k-c.Lam*eps)
+			low := want*(1-c.round) - c.tau - c.Err*weight
+			high := want*(1+c.round) + c.below + (c.wrap+c.Err)*weight
+			if got < low || got > high {
+				t.Errorf("%v eps %v: %v, exact %v, allowed %v to %v", f, eps, got, want, low, high)
 			}
 		}
 	}

@@ -14,6 +14,7 @@ type Side struct {
 	h            float64 // grid step of the next pass, at most; 0 before the first
 	nats         float64 // by which untilting may multiply round-off, over delta
 	left         int     // passes that may still help
+	cells        float64 // of all passes
 }
 
 // Question is what is asked of the larger epsilon of some sides.
@@ -29,6 +30,7 @@ const (
 	leastCells = 1 << 13
 	firstCells = 1 << 17 // of a first pass at most
 	mostCells  = 3 << 20
+	allCells   = 4 << 20 // after which there is no further pass
 	roundNats  = 18
 	narrowings = 8
 )
@@ -87,13 +89,11 @@ func (s *Side) pass(q *Question) {
 		slack = p.slack(&c, low, math.Log(eta))
 		s.lower = math.Max(s.lower, low-slack)
 	}
-	switch {
-	case up > p.most: // not a bound there
+	s.guess = up     // a bound whether ok or not: round-off is charged by its norm
+	if up > p.most { // but none there
 		s.guess = math.Min(s.upper, 2*p.most)
-	case ok:
-		s.upper, s.guess = up, up
-	default:
-		s.guess = up
+	} else {
+		s.upper = math.Min(s.upper, up)
 	}
 	finer := math.Sqrt(q.Drift * s.guess / ((1 + p.steep) * c.Drift))
 	fine := finer >= 1
@@ -103,9 +103,10 @@ func (s *Side) pass(q *Question) {
 	}
 	if !ok {
 		s.nats -= 3
-		finer = math.Max(finer, .25) // this plan was for another epsilon
+		finer = 1 // this plan was for another epsilon
 	}
-	if ok && (fine || largest && s.guess > .99*p.most) {
+	s.cells += c.Cells()
+	if ok && (fine || largest && s.guess > .99*p.most) || s.cells > allCells {
 		s.left = 0
 	}
 	s.h = c.h * math.Max(1e-3, math.Min(1, .9*finer))

@@ -24,7 +24,7 @@ type frame struct{ lam, up, down, start, end float64 }
 
 const (
 	spare       = 14   // nats by which each error of a window is planned to be below delta
-	shareBeyond = 1e-5 // of delta may be lost to losses below from, and to those above to
+	shareBeyond = 1e-4 // of delta may be lost to losses below from, and to those above to
 )
 
 // planned makes a plan for epsilons from lo to up.

@@ -29,9 +29,13 @@ func (c *Sum) allowance(eps float64) float64 { return c.Err * math.Exp(c.k-c.Lam
 // most target. ok is false where round-off exceeds a tenth of target or mass that wrapped
 // around a hundredth.
 func (c *Sum) UpperEpsilon(target float64) (eps float64, ok bool) {
-	return c.crossing(target, func(plain, weight float64) float64 {
+	eps, ok = c.crossing(target, func(plain, weight float64) float64 {
 		return (plain+c.tau)*(1+c.round) + c.Err*weight + c.missing()
 	})
+	if c.beyondP > 0 && eps >= c.h*float64(c.start+len(c.y)-1) {
+		return math.Inf(1), false // the outcome above the window is too probable
+	}
+	return eps, ok
 }
 
 // missing bounds the mass below an untilted window, 0 for a tilted one, whose readings
@@ -75,8 +79,7 @@ func (c *Sum) crossing(target float64, adjust func(plain, weight float64) float6
 			if rest := s1 - (target - extra - c.Inf); s2 > 0 && rest > 0 {
 				eps = math.Min(l+c.h, math.Max(l, l+math.Log(rest/s2)))
 			}
-			inside := c.beyondP == 0 || i < len(c.y)-1
-			return math.Max(0, eps), inside && (c.Err+10*c.wrap)*weight <= target/10
+			return math.Max(0, eps), (c.Err+10*c.wrap)*weight <= target/10
 		}
 		if l <= 0 {
 			return 0, true
