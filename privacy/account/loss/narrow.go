@@ -82,10 +82,10 @@ func (s *Side) pass(q *Question) {
 	}
 	c := convolveOn(ds, &p)
 	up, ok := c.UpperEpsilon(q.Delta)
-	slack := 0.0
+	low, slack := 0.0, 0.0
 	for _, share := range rounding {
 		eta := share * q.Delta
-		low := c.LowerEpsilon(q.Delta + eta + p.low)
+		low = c.LowerEpsilon(q.Delta + eta + p.low)
 		slack = p.slack(&c, low, math.Log(eta))
 		s.lower = math.Max(s.lower, low-slack)
 	}
@@ -101,8 +101,10 @@ func (s *Side) pass(q *Question) {
 		finer = math.Min(finer, q.Width/2*s.guess/slack)
 		fine = s.upper-s.lower <= q.Width*s.upper
 	}
+	if !ok || up-low > math.Max(q.Width/4, 10*q.Drift)*up {
+		s.nats -= 3 // round-off blurs
+	}
 	if !ok {
-		s.nats -= 3
 		finer = 1 // this plan was for another epsilon
 	}
 	s.cells += c.Cells()

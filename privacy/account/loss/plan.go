@@ -77,7 +77,8 @@ func (s *Sketch) planned(delta, lo, up, nats float64) plan {
 }
 
 // choose sets the tilt and the window for a grid of step h, or for a fine one: of those
-// by which untilting multiplies round-off by at most exp(nats) delta, the narrowest.
+// by which untilting multiplies round-off by at most exp(nats) delta, or by few nats more
+// than the best does, the narrowest.
 func (p *plan) choose(s *Sketch, delta, lo, h, nats float64) {
 	goal := spare - math.Log(delta)
 	// what rounding to the grid adds to a cumulant
@@ -99,7 +100,7 @@ func (p *plan) choose(s *Sketch, delta, lo, h, nats float64) {
 	}
 	best := math.Inf(1)
 	for i, lam := range p.tail.lam {
-		if weights[i] > math.Max(nats, least+6) {
+		if weights[i] > math.Max(nats, least+math.Max(.5, nats-roundNats+6)) {
 			continue
 		}
 		end, nu := math.Inf(1), 0.0
