@@ -57,10 +57,11 @@ func (q *query) narrowed(ways []bool) (i Interval) {
 	for _, mirrored := range ways {
 		sides = append(sides, q.side(mirrored))
 	}
-	i.Lower, i.Upper = loss.Question{Delta: q.delta, Upper: q.upper, Lower: q.lower && q.w.tight(),
-		Drift: closer, Width: widthShare}.Narrow(sides...)
-	if !q.w.tight() {
-		i.Lower = 0
+	ask := loss.Question{Delta: q.delta, Upper: q.upper, Drift: closer, Width: widthShare}
+	_, i.Upper = ask.Narrow(sides...)
+	if q.lower && q.w.tight() { // the upper end is then at most what it is alone
+		ask.Upper, ask.Lower = i.Upper, true
+		i.Lower, i.Upper = ask.Narrow(sides...)
 	}
 	return i
 }

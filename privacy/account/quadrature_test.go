@@ -500,7 +500,7 @@ func TestRareLargeLosses(t *testing.T) {
 			t.Errorf("%v: %v, %v; want %v within 1 %%", tc.fairCase, i, err, tc.truth)
 		}
 		up, err := d.UpperEpsilon(tc.delta)
-		if err != nil || up < tc.truth-off || up > 1.001*tc.truth+off {
+		if err != nil || up < tc.truth-off || up > 1.001*tc.truth+off || i.Upper > up*(1+1e-5) {
 			t.Errorf("%v: at most %v, %v; want %v", tc.fairCase, up, err, tc.truth)
 		}
 	}

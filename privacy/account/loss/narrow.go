@@ -11,7 +11,7 @@ type Side struct {
 
 	lower, upper float64 // bounds of epsilon so far
 	guess        float64 // a likely upper bound, no larger than upper
-	h            float64 // grid step of the next pass, at most; 0 before the first
+	h            float64 // grid step of the next pass, at most; 0 before any
 	nats         float64 // by which untilting may multiply round-off, over delta
 	left         int     // passes that may still help
 	cells        float64 // of all passes
@@ -44,12 +44,19 @@ var rounding = [...]float64{1e-5, 1e-3}
 // A loss of one event that is so large that every sum with it exceeds epsilon needs no
 // cell of its own: all of them are one outcome, of known P- and Q-probability. Of the
 // rest the tilt is taken that has the narrowest window, which where rare losses are large
-// is far below the tilt of the tail.
+// is far below the tilt of the tail. Sides that were asked before start from what they
+// have.
 func (q Question) Narrow(sides ...*Side) (lower, upper float64) {
 	for _, s := range sides {
-		s.upper = math.Min(q.Upper, s.Sketch.chernoff(q.Delta))
-		s.guess, s.nats, s.left = s.upper, roundNats, narrowings
-		s.pass(&q)
+		first := s.h == 0
+		if first {
+			s.upper, s.nats = s.Sketch.chernoff(q.Delta), roundNats
+		}
+		s.upper = math.Min(s.upper, q.Upper)
+		s.guess, s.left, s.cells = s.upper, narrowings, 0
+		if first {
+			s.pass(&q)
+		}
 	}
 	for {
 		worst := sides[0]
@@ -101,11 +108,12 @@ func (s *Side) pass(q *Question) {
 		finer = math.Min(finer, q.Width/2*s.guess/slack)
 		fine = s.upper-s.lower <= q.Width*s.upper
 	}
-	if !ok || up-low > math.Max(q.Width/4, 10*q.Drift)*up {
-		s.nats -= 3 // round-off blurs
-	}
-	if !ok {
+	switch {
+	case !ok:
+		s.nats -= 3
 		finer = 1 // this plan was for another epsilon
+	case up-low > math.Max(q.Width/4, 10*q.Drift)*up:
+		s.nats-- // round-off blurs
 	}
 	s.cells += c.Cells()
 	if ok && (fine || largest && s.guess > .99*p.most) || s.cells > allCells {
