@@ -505,3 +505,15 @@ func TestRareLargeLosses(t *testing.T) {
 		}
 	}
 }
+
+// TestNoiseOfRareLargeLosses: a search for noise ends there too, where upper ends of
+// intervals and upper ends alone had differed.
+func TestNoiseOfRareLargeLosses(t *testing.T) {
+	if !long.Tests {
+		t.Skip("takes seconds; go test -tags long")
+	}
+	r, err := Noise(DPSGD(AddRemove, 1e-4, 1e4), Budget{.3, 1e-5})
+	if err != nil || r.Epsilon.Upper > .3 || r.Epsilon.Lower < .99*.3 {
+		t.Errorf("noise %v for epsilon 0.3: %v, %v", r.NoiseMultiplier, r.Epsilon, err)
+	}
+}
