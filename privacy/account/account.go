@@ -10,8 +10,7 @@ import (
 	"sotto/config"
 )
 
-// Version names the accounting rules; it changes when a figure changes. CHANGELOG.md says
-// which figures of "sotto/account 1" were false.
+// Version names the accounting rules; it changes when a figure does (see CHANGELOG.md).
 const Version = "sotto/account 2"
 
 var (

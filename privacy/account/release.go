@@ -72,9 +72,8 @@ type Part struct {
 	Name  string
 	Clip  float64 // public bound of one record's contribution, in Norm
 	Shift float64 // sensitivity over Clip under the release's adjacency
-	// SumError bounds what the rounding of floating-point sums adds to Shift, in Norm and
-	// over Clip; 0: sums are exact, or the release is SumsUncharged; +Inf: there is no
-	// bound, so that mechanisms which add noise to floating-point values refuse the part.
+	// SumError bounds what rounding of sums adds to Shift; 0: nothing, or see
+	// SumsUncharged; +Inf: nothing is proven, and noise on floats refuses the part.
 	SumError float64
 	Norm     Norm
 	Dim      int
@@ -100,9 +99,8 @@ type Release struct {
 	// mean one
 	Draws int
 	Scale float64 // public factor applied to sum and noise alike, for instance 1/L; it costs nothing
-	// SumsUncharged says that a floating-point sum rounds and no part's SumError has it:
-	// what is charged is then below what one record does, by an amount that whoever
-	// states the guarantee has to name.
+	// SumsUncharged says that a floating-point sum rounds and no SumError has it: whoever
+	// states the guarantee has to name by how much it is too good.
 	SumsUncharged bool
 }
 
@@ -189,9 +187,8 @@ func (r Release) wrapSampler(inner Event) (Event, error) {
 		return FixedSizeSampled(s.Population, s.BatchSize, inner)
 	case Shuffled, Cyclic:
 		if r.Adjacency == AddRemove {
-			return Event{}, fmt.Errorf("%w: %v sampling under add-remove; supported: %s", ErrUnsupported,
-				s.Kind,
-				movesOthers)
+			return Event{}, fmt.Errorf("%w: %v sampling under add-remove; supported: %s",
+				ErrUnsupported, s.Kind, movesOthers)
 		}
 		return CyclicSampled(s.Period, inner)
 	}
