@@ -79,8 +79,7 @@ type Part struct {
 	Dim      int
 }
 
-// Movement is the most by which one record moves the computed part, over Clip: Shift and
-// SumError, rounded up.
+// Movement is Shift and SumError, rounded up: what mechanisms on floats charge.
 func (p Part) Movement() float64 {
 	if p.SumError == 0 {
 		return p.Shift
