@@ -81,8 +81,8 @@ var (
 // keeps no reference to in or to anything in points to. One goroutine at a time calls it.
 type Algorithm interface {
 	// Step consumes in and fills out, which the caller has Reset. Vectors in out stay
-	// valid until the next Step; the runtime copies or encodes them before that. An error
-	// is final.
+	// valid until the next Step; the runtime copies or encodes them before that, unless
+	// the algorithm is a Lender. An error is final.
 	Step(in *Input, out *Output) error
 	// Params is the agent's current model, of length Env.Dim; valid until the next Step.
 	Params() tensor.Vec
@@ -132,6 +132,7 @@ type Input struct {
 	Inbox    []Message  // sorted by sender, at most one message for each sender and channel
 	Returned []Message  // own messages known to be undelivered (push-sum takes their mass back)
 	Answer   tensor.Vec // reply to the last Query
+	Mixed    bool       // the sum of a Mixer is in its Mixed vector, and Inbox is empty
 }
 
 // Output is what one step returns.

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"math"
-	"slices"
 
 	"sotto/tensor"
 )
@@ -102,9 +101,7 @@ func DecodeMessage(b []byte, maxDim int, m *Message) (int, error) {
 	}
 	body = body[:dim]
 	if wide == 4 {
-		for i := range body {
-			body[i] = math.Float32frombits(binary.LittleEndian.Uint32(b[messageHeader+4*i:]))
-		}
+		body.SetBytes(b[messageHeader:size])
 	} else {
 		for i := range body {
 			body[i] = math.Float32frombits(uint32(binary.LittleEndian.Uint16(b[messageHeader+2*i:])) << 16)
@@ -139,14 +136,7 @@ func MessageHead(b []byte) (to ID, size int, err error) {
 }
 
 // AppendVec appends the elements of v, little-endian; checkpoints use it too.
-func AppendVec(b []byte, v tensor.Vec) []byte {
-	at := len(b)
-	b = slices.Grow(b, 4*len(v))[:at+4*len(v)]
-	for i, x := range v {
-		binary.LittleEndian.PutUint32(b[at+4*i:], math.Float32bits(x))
-	}
-	return b
-}
+func AppendVec(b []byte, v tensor.Vec) []byte { return v.AppendBytes(b) }
 
 // State reads a checkpoint that was written by AppendState. The first field that does not
 // fit makes all later reads return zero values and Err non-nil, so that a LoadState needs
@@ -188,9 +178,7 @@ func (s *State) take(n int) []byte {
 // Vec fills v.
 func (s *State) Vec(v tensor.Vec) {
 	if b := s.take(4 * len(v)); b != nil {
-		for i := range v {
-			v[i] = math.Float32frombits(binary.LittleEndian.Uint32(b[4*i:]))
-		}
+		v.SetBytes(b)
 	}
 }
 

@@ -7,7 +7,7 @@ import (
 	"sotto/tensor"
 )
 
-var _ agent.Algorithm = (*GossipAverage)(nil)
+var _ agent.Lender = (*GossipAverage)(nil)
 
 // AverageParams are the parameters of private gossip averaging.
 type AverageParams struct {
@@ -72,7 +72,8 @@ func (a *GossipAverage) Step(in *agent.Input, out *agent.Output) error {
 		a.averaged++
 		a.previous, a.y, a.next = a.y, a.next, a.previous
 	case agent.Answer:
-		copy(a.y, in.Answer)
+		copy(a.next, in.Answer)
+		a.y, a.next = a.next, a.y
 	case agent.Exhausted:
 	case agent.Stop:
 		return nil
@@ -89,6 +90,12 @@ func (a *GossipAverage) Params() tensor.Vec { return a.y }
 // Coefficients returns a, b and c of the first rounds of averaging (see [Recursion]); nil
 // where they are 1, 0 and 0 in all.
 func (a *GossipAverage) Coefficients(rounds int) [][3]float64 { return a.p.first(rounds) }
+
+// Lend implements agent.Lender: three vectors take turns.
+func (a *GossipAverage) Lend(out *agent.Output) bool {
+	out.Broadcast(a.y)
+	return true
+}
 
 const averageTag = "gossip-average/1"
 

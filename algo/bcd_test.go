@@ -318,16 +318,16 @@ func TestPersonalCheckpoints(t *testing.T) {
 		whole, half, again := start(), start(), start()
 		advance(t, whole, 90)
 		advance(t, half, 40)
-		state := half.AppendState(nil)
-		if err := again.LoadState(state); err != nil {
+		state := stateOf(t, half)
+		if err := again.ReadState(bytes.NewReader(state)); err != nil {
 			t.Fatalf("%s: %v", name, err)
 		}
 		advance(t, again, 90)
-		if !bytes.Equal(whole.AppendState(nil), again.AppendState(nil)) {
+		if !bytes.Equal(stateOf(t, whole), stateOf(t, again)) {
 			t.Errorf("%s: the restored run ends in another state", name)
 		}
 		for i := 0; i < len(state); i += 97 {
-			if err := start().LoadState(state[:i]); !errors.Is(err, agent.ErrState) &&
+			if err := start().ReadState(bytes.NewReader(state[:i])); !errors.Is(err, agent.ErrState) &&
 				!errors.Is(err, agent.ErrMessage) {
 				t.Errorf("%s: a checkpoint cut at %d gave %v", name, i, err)
 			}
@@ -467,4 +467,13 @@ func TestLateAllocationIsBetter(t *testing.T) {
 	}
 	lower("late", "equal")
 	lower("equal", "paper")
+}
+
+func stateOf(t *testing.T, s sim.Runtime) []byte {
+	t.Helper()
+	var b bytes.Buffer
+	if err := s.WriteState(&b); err != nil {
+		t.Fatal(err)
+	}
+	return b.Bytes()
 }

@@ -165,6 +165,20 @@ func (a *clipped) Step(in *agent.Input, out *agent.Output) error {
 	return nil
 }
 
+// Lend implements agent.Lender where the algorithm within does: messages are its own.
+func (a *clipped) Lend(out *agent.Output) bool {
+	l, ok := a.Algorithm.(agent.Lender)
+	return ok && l.Lend(out)
+}
+
+// Mixed implements agent.Mixer where the algorithm within does.
+func (a *clipped) Mixed() tensor.Vec {
+	if m, ok := a.Algorithm.(agent.Mixer); ok {
+		return m.Mixed()
+	}
+	return nil
+}
+
 // Clip returns C_k, the clip of the last query, or of the next one where an answer has
 // changed it. It is public.
 func (a *clipped) Clip() float64 { return a.clip }

@@ -9,7 +9,7 @@ import (
 	"sotto/tensor"
 )
 
-var _ agent.Algorithm = (*DiNNO)(nil)
+var _ agent.Lender = (*DiNNO)(nil)
 
 // DiNNOParams are the parameters of DP-DiNNO.
 type DiNNOParams struct {
@@ -67,11 +67,11 @@ type DiNNO struct {
 
 // descent is the minimisation of one round.
 type descent struct {
-	psi      tensor.Vec
+	psi      tensor.Vec // θ_i^{k+1} in the end
 	sum      tensor.Vec // Σ_j θ_j^k over the round's neighbors
 	count    int        // |N(i)|
 	taken    int        // primal steps so far
-	gradient tensor.Vec
+	gradient tensor.Vec // of a block
 }
 
 // NewDiNNO decodes DiNNOParams and returns their factory.
@@ -113,9 +113,10 @@ func NewDiNNO(decode func(any) error) (agent.Factory, error) {
 	}
 	return func(env agent.Env) (agent.Algorithm, error) {
 		a := &DiNNO{p: p, fresh: fresh, rounds: env.Rounds, rho: p.Rho}
-		for _, v := range []*tensor.Vec{&a.theta, &a.dual, &a.psi, &a.sum, &a.gradient} {
+		for _, v := range []*tensor.Vec{&a.theta, &a.dual, &a.psi, &a.sum} {
 			*v = make(tensor.Vec, env.Dim)
 		}
+		a.gradient = make(tensor.Vec, min(blockSize, env.Dim))
 		copy(a.theta, env.Init)
 		a.update = newUpdater(o, p.Momentum, env)
 		return a, nil
@@ -145,7 +146,7 @@ func (a *DiNNO) Step(in *agent.Input, out *agent.Output) error {
 	default:
 		return fmt.Errorf("dinno: %w: %v", agent.ErrKind, in.Kind)
 	}
-	copy(a.theta, a.psi)
+	a.theta, a.psi = a.psi, a.theta
 	a.update.average(a.theta)
 	out.Broadcast(a.theta)
 	return nil
@@ -176,13 +177,18 @@ func (a *DiNNO) primal(eta float64, answer tensor.Vec) {
 	if a.p.SelfProx {
 		self = 1
 	}
-	for i, g := range answer {
-		psi, theta := float64(a.psi[i]), float64(a.theta[i])
-		pull := float64(n*psi) - (float64(n*theta)+float64(a.sum[i]))/2 + float64(self*(psi-theta))
-		full := float64(g) + float64(a.dual[i]) + float64(2*a.rho*pull)
-		a.gradient[i] = float32(sign * full)
+	a.update.steps++
+	for lo := 0; lo < len(answer); lo += blockSize {
+		block := answer[lo:min(lo+blockSize, len(answer))]
+		full := a.gradient[:len(block)]
+		for k, g := range block {
+			i := lo + k
+			psi, theta := float64(a.psi[i]), float64(a.theta[i])
+			pull := float64(n*psi) - (float64(n*theta)+float64(a.sum[i]))/2 + float64(self*(psi-theta))
+			full[k] = float32(sign * (float64(g) + float64(a.dual[i]) + float64(2*a.rho*pull)))
+		}
+		a.update.block(lo, a.psi, eta, full, 0, a.psi)
 	}
-	a.update.apply(a.psi, eta, a.gradient, 0, a.psi)
 }
 
 // meet moves ψ to the mean of the midpoints to its neighbors.
@@ -198,7 +204,13 @@ func (a *DiNNO) meet() {
 // Params returns θ_i, or its average with ema.
 func (a *DiNNO) Params() tensor.Vec { return a.update.params(a.theta) }
 
-const dinnoTag = "dinno/1"
+// Lend implements agent.Lender.
+func (a *DiNNO) Lend(out *agent.Output) bool {
+	out.Broadcast(a.theta)
+	return true
+}
+
+const dinnoTag = "dinno/2"
 
 // AppendState writes θ_i, p_i, ρ and the optimizer's state.
 func (a *DiNNO) AppendState(b []byte) []byte { return appendState(b, dinnoTag, len(a.theta), a.parts) }
@@ -209,5 +221,9 @@ func (a *DiNNO) LoadState(b []byte) error { return loadState(b, dinnoTag, len(a.
 func (a *DiNNO) parts(s *state) {
 	s.float(&a.rho)
 	s.vecs(a.theta, a.dual)
+	if a.fresh { // moments begin anew
+		s.vecs(a.update.mean)
+		return
+	}
 	a.update.parts(s)
 }

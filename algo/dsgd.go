@@ -8,7 +8,7 @@ import (
 	"sotto/tensor"
 )
 
-var _ agent.Algorithm = (*DSGD)(nil)
+var _ agent.Mixer = (*DSGD)(nil)
 
 // DSGDParams are the parameters of DP-DSGD.
 type DSGDParams struct {
@@ -74,7 +74,7 @@ func NewDSGD(decode func(any) error) (agent.Factory, error) {
 		a := &DSGD{
 			p:      p,
 			rounds: env.Rounds,
-			mix:    mixer{rule: p.Mixing},
+			mix:    mixer{self: env.Self, rule: p.Mixing},
 			update: newUpdater(p.Optimizer, p.Momentum, env),
 		}
 		a.theta, a.next = make(tensor.Vec, env.Dim), make(tensor.Vec, env.Dim)
@@ -90,7 +90,9 @@ func (a *DSGD) Step(in *agent.Input, out *agent.Output) error {
 		out.Broadcast(a.theta)
 		return nil
 	case agent.Round:
-		a.mix.sum(a.next, in.View, a.theta, in.Inbox)
+		if !in.Mixed {
+			a.mix.sum(a.next, in.View, a.theta, in.Inbox)
+		}
 		out.Ask("grad", a.point())
 		return nil
 	case agent.Answer:
@@ -118,15 +120,24 @@ func (a *DSGD) point() tensor.Vec {
 // Params returns θ_i, or its average with ema.
 func (a *DSGD) Params() tensor.Vec { return a.update.params(a.theta) }
 
-const dsgdTag = "dsgd/2"
+// Lend implements agent.Lender: θ_i is broadcast, and the next model is another vector.
+func (a *DSGD) Lend(out *agent.Output) bool {
+	out.Broadcast(a.theta)
+	return true
+}
 
-// AppendState writes θ_i, the mixed vector and the optimizer's state.
+// Mixed implements agent.Mixer where mixing is plain.
+func (a *DSGD) Mixed() tensor.Vec { return a.mix.rule.room(a.next) }
+
+const dsgdTag = "dsgd/3"
+
+// AppendState writes θ_i and the optimizer's state.
 func (a *DSGD) AppendState(b []byte) []byte { return appendState(b, dsgdTag, len(a.theta), a.parts) }
 
 // LoadState reads AppendState's bytes.
 func (a *DSGD) LoadState(b []byte) error { return loadState(b, dsgdTag, len(a.theta), a.parts) }
 
 func (a *DSGD) parts(s *state) {
-	s.vecs(a.theta, a.next)
+	s.vecs(a.theta)
 	a.update.parts(s)
 }

@@ -7,7 +7,7 @@ import (
 	"sotto/tensor"
 )
 
-var _ agent.Algorithm = (*DSGT)(nil)
+var _ agent.Mixer = (*DSGT)(nil)
 
 // DSGTParams are the parameters of DP-DSGT.
 type DSGTParams struct {
@@ -55,7 +55,8 @@ func NewDSGT(decode func(any) error) (agent.Factory, error) {
 		return nil, err
 	}
 	return func(env agent.Env) (agent.Algorithm, error) {
-		a := &DSGT{p: p, rounds: env.Rounds, grad: make(tensor.Vec, env.Dim)}
+		a := &DSGT{p: p, rounds: env.Rounds, grad: make(tensor.Vec, env.Dim),
+			mix: mixer{self: env.Self}}
 		a.state, a.next = make(tensor.Vec, 2*env.Dim), make(tensor.Vec, 2*env.Dim)
 		copy(a.state, env.Init)
 		return a, nil
@@ -70,7 +71,9 @@ func (a *DSGT) Step(in *agent.Input, out *agent.Output) error {
 		out.Broadcast(a.state)
 		return nil
 	case agent.Round:
-		a.mix.sum(a.next, in.View, a.state, in.Inbox)
+		if !in.Mixed {
+			a.mix.sum(a.next, in.View, a.state, in.Inbox)
+		}
 		theta, y := a.next[:d], a.next[d:]
 		theta.AddScaled(-a.p.At(in.Round, a.rounds), y)
 		if in.Round+1 < a.rounds {
@@ -96,12 +99,21 @@ func (a *DSGT) Step(in *agent.Input, out *agent.Output) error {
 // Params returns θ_i.
 func (a *DSGT) Params() tensor.Vec { return a.state[:len(a.grad)] }
 
-const dsgtTag = "dsgt/1"
+// Lend implements agent.Lender.
+func (a *DSGT) Lend(out *agent.Output) bool {
+	out.Broadcast(a.state)
+	return true
+}
 
-// AppendState writes θ_i, y_i, G̃_i and the mixed vectors.
+// Mixed implements agent.Mixer.
+func (a *DSGT) Mixed() tensor.Vec { return a.next }
+
+const dsgtTag = "dsgt/2"
+
+// AppendState writes θ_i, y_i and G̃_i.
 func (a *DSGT) AppendState(b []byte) []byte { return appendState(b, dsgtTag, len(a.grad), a.parts) }
 
 // LoadState reads AppendState's bytes.
 func (a *DSGT) LoadState(b []byte) error { return loadState(b, dsgtTag, len(a.grad), a.parts) }
 
-func (a *DSGT) parts(s *state) { s.vecs(a.state, a.next, a.grad) }
+func (a *DSGT) parts(s *state) { s.vecs(a.state, a.grad) }

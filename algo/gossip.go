@@ -8,7 +8,7 @@ import (
 	"sotto/tensor"
 )
 
-var _ agent.Algorithm = (*GossipSGD)(nil)
+var _ agent.Mixer = (*GossipSGD)(nil)
 
 // GossipParams are the parameters of gossip SGD.
 type GossipParams struct {
@@ -83,7 +83,7 @@ func NewGossipSGD(decode func(any) error) (agent.Factory, error) {
 		a := &GossipSGD{
 			p:      p,
 			rounds: env.Rounds,
-			mix:    mixer{rule: p.Mixing},
+			mix:    mixer{self: env.Self, rule: p.Mixing},
 			update: newUpdater(p.Optimizer, p.Momentum, env),
 		}
 		if err := a.p.Recursion.fill(env); err != nil {
@@ -128,7 +128,9 @@ func (a *GossipSGD) Step(in *agent.Input, out *agent.Output) error {
 
 // average takes one round of averaging.
 func (a *GossipSGD) average(in *agent.Input, k uint64) {
-	a.mix.sum(a.next, in.View, a.theta, in.Inbox)
+	if !in.Mixed {
+		a.mix.sum(a.next, in.View, a.theta, in.Inbox)
+	}
 	if k == 0 && a.p.ZeroStart {
 		a.previous.Zero()
 	}
@@ -148,7 +150,16 @@ func (a *GossipSGD) Params() tensor.Vec {
 	return a.update.params(a.theta)
 }
 
-const gossipTag = "gossip-sgd/1"
+// Lend implements agent.Lender: three vectors take turns.
+func (a *GossipSGD) Lend(out *agent.Output) bool {
+	out.Broadcast(a.theta)
+	return true
+}
+
+// Mixed implements agent.Mixer where mixing is plain.
+func (a *GossipSGD) Mixed() tensor.Vec { return a.mix.rule.room(a.next) }
+
+const gossipTag = "gossip-sgd/2"
 
 // AppendState writes ω, the vectors and the optimizer's state.
 func (a *GossipSGD) AppendState(b []byte) []byte {
@@ -161,6 +172,9 @@ func (a *GossipSGD) LoadState(b []byte) error { return loadState(b, gossipTag, l
 func (a *GossipSGD) parts(s *state) {
 	s.float(&a.omega)
 	s.bool(&a.stepped)
-	s.vecs(a.theta, a.next, a.previous)
+	s.vecs(a.theta)
+	if a.stepped || a.p.Acceleration != "plain" { // otherwise nothing reads θ^t, or y^{k-1}, again
+		s.vecs(a.previous)
+	}
 	a.update.parts(s)
 }

@@ -11,7 +11,7 @@ import (
 	"sotto/tensor"
 )
 
-var _ agent.Algorithm = (*KM)(nil)
+var _ agent.Mixer = (*KM)(nil)
 
 // Splitting names the operator T whose residual the oracle "km" answers with, and its
 // constants. All of it is public.
@@ -71,7 +71,7 @@ type KM struct {
 
 	x     tensor.Vec // x_i^k
 	next  tensor.Vec // Σ_j w_ij x_j^k between Round and Answer
-	model tensor.Vec // what douglas-rachford reads out
+	model tensor.Vec // what douglas-rachford reads out; nil for others
 	mix   mixer
 	asked []askedAt // OwnState: of all answers so far
 }
@@ -137,7 +137,7 @@ func NewKM(decode func(any) error) (agent.Factory, error) {
 		return nil, err
 	}
 	return func(env agent.Env) (agent.Algorithm, error) {
-		a := &KM{p: p, alpha: p.Alpha}
+		a := &KM{p: p, alpha: p.Alpha, mix: mixer{self: env.Self}}
 		bound := (1 + env.Graph.LambdaMin) / 2
 		switch {
 		case p.Alpha == 0 && !(bound > 0):
@@ -151,7 +151,10 @@ func NewKM(decode func(any) error) (agent.Factory, error) {
 				fmt.Sprintf("at most (1+λ_n)/2 = %.6g for the smallest eigenvalue %.6g of the mixing "+
 					"matrix; beyond it the iteration may diverge", bound, env.Graph.LambdaMin))
 		}
-		a.x, a.next, a.model = make(tensor.Vec, env.Dim), make(tensor.Vec, env.Dim), make(tensor.Vec, env.Dim)
+		a.x, a.next = make(tensor.Vec, env.Dim), make(tensor.Vec, env.Dim)
+		if p.Operator == "douglas-rachford" {
+			a.model = make(tensor.Vec, env.Dim)
+		}
 		copy(a.x, env.Init)
 		return a, nil
 	}, nil
@@ -177,7 +180,9 @@ func (a *KM) Step(in *agent.Input, out *agent.Output) error {
 		out.Broadcast(a.x)
 		return nil
 	case agent.Round:
-		a.mix.sum(a.next, in.View, a.x, in.Inbox)
+		if !in.Mixed {
+			a.mix.sum(a.next, in.View, a.x, in.Inbox)
+		}
 		if a.p.PrivateIterate {
 			out.Ask("km-stateful", a.next)
 			out.Query.Step = a.At(in.Round)
@@ -210,6 +215,15 @@ func (a *KM) Asked(f func(q *agent.Query)) {
 	}
 }
 
+// Lend implements agent.Lender.
+func (a *KM) Lend(out *agent.Output) bool {
+	out.Broadcast(a.x)
+	return true
+}
+
+// Mixed implements agent.Mixer.
+func (a *KM) Mixed() tensor.Vec { return a.next }
+
 // Params returns x_i; with douglas-rachford its soft threshold γλ.
 func (a *KM) Params() tensor.Vec {
 	if a.p.Operator != "douglas-rachford" {
@@ -231,8 +245,8 @@ func (a *KM) ReadOut(x float64) float64 {
 
 // States of OwnState have a tag of their own.
 const (
-	kmTag    = "km/1"
-	kmOwnTag = "km own-state/1"
+	kmTag    = "km/2"
+	kmOwnTag = "km own-state/2"
 )
 
 func (a *KM) tag() string {
@@ -242,10 +256,10 @@ func (a *KM) tag() string {
 	return kmTag
 }
 
-// AppendState writes x_i, the mixed vector, and rounds and points of OwnState.
+// AppendState writes x_i, and rounds and points of OwnState.
 func (a *KM) AppendState(b []byte) []byte {
 	b = binary.LittleEndian.AppendUint64(agent.AppendTag(b, a.tag()), uint64(len(a.x)))
-	b = agent.AppendVec(agent.AppendVec(b, a.x), a.next)
+	b = agent.AppendVec(b, a.x)
 	b = binary.LittleEndian.AppendUint64(b, uint64(len(a.asked)))
 	for _, q := range a.asked {
 		b = agent.AppendVec(binary.LittleEndian.AppendUint64(b, q.round), q.at)
@@ -261,7 +275,6 @@ func (a *KM) LoadState(b []byte) error {
 		return err
 	}
 	s.Vec(a.x)
-	s.Vec(a.next)
 	a.asked = nil
 	n := s.Uint64()
 	if each := uint64(8 + 4*len(a.x)); n > uint64(len(b))/each || n > 0 && !a.p.PrivateIterate {

@@ -6,9 +6,12 @@ import (
 )
 
 // mixer forms Σ_j w_ij x_j from an agent's own vector and its inbox, or a robust rule's
-// mean in its place. Element sums run in float64, own term first, then senders in
-// ascending order, and are rounded once. It keeps its scratch, no vectors.
+// mean in its place. Element sums run in float64 over agents in ascending order, the own
+// one in its place, each product rounded before it is added, and are rounded once: where
+// all weights are one number, all agents of a complete graph have the same bits. It keeps
+// its scratch, no vectors.
 type mixer struct {
+	self    agent.ID
 	rule    Mixing // checked
 	weights []float64
 	bodies  []tensor.Vec
@@ -19,12 +22,16 @@ type mixer struct {
 
 // sum takes at most one message of each sender.
 func (m *mixer) sum(dst tensor.Vec, view *agent.View, own tensor.Vec, inbox []agent.Message) {
-	m.weights = append(m.weights[:0], view.SelfWeight)
-	m.bodies = append(m.bodies[:0], own)
-	for i := range inbox {
-		m.weights = append(m.weights, view.Weight(inbox[i].From))
-		m.bodies = append(m.bodies, inbox[i].Body)
+	m.weights, m.bodies = m.weights[:0], m.bodies[:0]
+	before := 0 // messages that come before the own vector
+	if m.rule.Mixing == "" {
+		for before < len(inbox) && inbox[before].From < m.self {
+			before++
+		}
 	}
+	m.take(view, inbox[:before])
+	m.weights, m.bodies = append(m.weights, view.SelfWeight), append(m.bodies, own)
+	m.take(view, inbox[before:])
 	switch m.rule.Mixing {
 	case "trimmed":
 		m.trim(dst)
@@ -35,6 +42,14 @@ func (m *mixer) sum(dst tensor.Vec, view *agent.View, own tensor.Vec, inbox []ag
 		tensor.WeightedSum(dst, m.weights, m.bodies)
 	}
 	clear(m.bodies)
+}
+
+// take appends messages, which are sorted by sender as the view is.
+func (m *mixer) take(view *agent.View, inbox []agent.Message) {
+	for i := range inbox {
+		m.weights = append(m.weights, view.Weight(inbox[i].From))
+		m.bodies = append(m.bodies, inbox[i].Body)
+	}
 }
 
 // recur forms a Σ_j w_ij x_j + b x_i - c previous in one sum, rounded once, of plain

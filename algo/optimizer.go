@@ -86,7 +86,7 @@ type updater struct {
 	steps  uint64     // answers so far
 	first  tensor.Vec // m
 	second tensor.Vec // v
-	step   tensor.Vec // adam's d
+	step   tensor.Vec // adam's d, of a block
 	mean   tensor.Vec // e
 }
 
@@ -96,7 +96,7 @@ func newUpdater(p Optimizer, momentum float64, env agent.Env) updater {
 		u.first = make(tensor.Vec, env.Dim)
 	}
 	if p.Optimizer == "adam" {
-		u.second, u.step = make(tensor.Vec, env.Dim), make(tensor.Vec, env.Dim)
+		u.second = make(tensor.Vec, env.Dim)
 	}
 	if p.EMA > 0 {
 		u.mean = make(tensor.Vec, env.Dim)
@@ -112,42 +112,60 @@ func (u *updater) restart() {
 	u.second.Zero()
 }
 
+// blockSize is how many coordinates are taken through all of a step at a time: what a
+// step reads several times then comes from the cache.
+const blockSize = 2048
+
 // apply takes the step of answer g from x, whose gradient was asked at the point at: x
 // may be at.
 func (u *updater) apply(x tensor.Vec, eta float64, g tensor.Vec, decay float64, at tensor.Vec) {
 	u.steps++
+	for lo := 0; lo < len(x); lo += blockSize {
+		u.block(lo, x, eta, g[lo:min(lo+blockSize, len(x))], decay, at)
+	}
+}
+
+// block is apply of the coordinates from lo on that g holds; the caller counts the step.
+func (u *updater) block(lo int, x tensor.Vec, eta float64, g tensor.Vec, decay float64, at tensor.Vec) {
+	hi := lo + len(g)
+	x, at = x[lo:hi], at[lo:hi]
 	if u.beta > 0 {
-		u.first.Scale(u.beta, u.first)
-		u.first.AddScaled(1, g)
+		first := u.first[lo:hi]
+		first.Scale(u.beta, first)
+		first.AddScaled(1, g)
 		if decay > 0 {
-			u.first.AddScaled(decay, at)
+			first.AddScaled(decay, at)
 		}
-		x.AddScaled(-eta, u.first)
+		x.AddScaled(-eta, first)
 		return
 	}
 	if decay > 0 {
 		x.AddScaled(-eta*decay, at)
 	}
 	if u.second != nil {
-		u.adam(g)
-		g = u.step
+		g = u.adam(lo, g)
 	}
 	x.AddScaled(-eta, g)
 }
 
-// adam advances both moments and leaves the direction in step. Arithmetic is in float64,
-// moments are stored in float32.
-func (u *updater) adam(g tensor.Vec) {
+// adam advances both moments and returns the direction, which is valid until the next
+// call. Arithmetic is in float64, moments are stored in float32.
+func (u *updater) adam(lo int, g tensor.Vec) tensor.Vec {
+	if u.step == nil {
+		u.step = make(tensor.Vec, min(blockSize, len(u.first)))
+	}
 	b1, b2 := u.p.Beta1, u.p.Beta2
 	first := 1 / (1 - math.Pow(b1, float64(u.steps)))
 	second := 1 / (1 - math.Pow(b2, float64(u.steps)))
+	ms, vs, step := u.first[lo:lo+len(g)], u.second[lo:lo+len(g)], u.step[:len(g)]
 	for i, x := range g {
 		x := float64(x)
-		m := float32(float64(b1*float64(u.first[i])) + float64((1-b1)*x))
-		v := float32(float64(b2*float64(u.second[i])) + float64((1-b2)*float64(x*x)))
-		u.first[i], u.second[i] = m, v
-		u.step[i] = float32(float64(m) * first / (math.Sqrt(float64(v)*second) + u.p.AdamEpsilon))
+		m := float32(float64(b1*float64(ms[i])) + float64((1-b1)*x))
+		v := float32(float64(b2*float64(vs[i])) + float64((1-b2)*float64(x*x)))
+		ms[i], vs[i] = m, v
+		step[i] = float32(float64(m) * first / (math.Sqrt(float64(v)*second) + u.p.AdamEpsilon))
 	}
+	return step
 }
 
 // average takes θ of a finished round into the mean.

@@ -32,6 +32,14 @@ type Mixing struct {
 	Trim int `toml:"mixing_trim,omitempty"`
 }
 
+// room is v where mixing is plain, so that a runtime may form the sum; otherwise nil.
+func (m *Mixing) room(v tensor.Vec) tensor.Vec {
+	if m.Mixing != "" {
+		return nil
+	}
+	return v
+}
+
 // checkMixing checks m. Plain mixing has one form, so that naming the default is the same
 // run.
 func (m *Mixing) checkMixing() error {

@@ -9,7 +9,7 @@ import (
 	"sotto/tensor"
 )
 
-var _ agent.Algorithm = (*SGP)(nil)
+var _ agent.Lender = (*SGP)(nil)
 
 // ErrMass says that nearly all of an agent's push weight is gone, as when messages get
 // lost without notice round after round.
@@ -77,7 +77,8 @@ func NewSGP(decode func(any) error) (agent.Factory, error) {
 		return nil, config.Bad("weight_decay", p.WeightDecay, "at least 0 and finite")
 	}
 	return func(env agent.Env) (agent.Algorithm, error) {
-		a := &SGP{p: p, rounds: env.Rounds, w: 1, update: newUpdater(p.Optimizer, p.Momentum, env)}
+		a := &SGP{p: p, rounds: env.Rounds, w: 1, mix: mixer{self: env.Self},
+			update: newUpdater(p.Optimizer, p.Momentum, env)}
 		a.x, a.z, a.next = make(tensor.Vec, env.Dim), make(tensor.Vec, env.Dim), make(tensor.Vec, env.Dim)
 		copy(a.x, env.Init)
 		copy(a.z, env.Init)
@@ -106,7 +107,7 @@ func (a *SGP) Step(in *agent.Input, out *agent.Output) error {
 	default:
 		return fmt.Errorf("sgp: %w: %v", agent.ErrKind, in.Kind)
 	}
-	out.Outbox = append(out.Outbox, agent.Message{To: agent.Broadcast, Mass: a.w, Body: a.x})
+	a.send(out)
 	return nil
 }
 
@@ -154,9 +155,19 @@ func (a *SGP) Params() tensor.Vec { return a.update.params(a.z) }
 // no message is lost without notice.
 func (a *SGP) Mass() float64 { return a.w }
 
-const sgpTag = "sgp/1"
+// Lend implements agent.Lender.
+func (a *SGP) Lend(out *agent.Output) bool {
+	a.send(out)
+	return true
+}
 
-// AppendState writes w_i, x_i, z_i and the optimizer's state.
+func (a *SGP) send(out *agent.Output) {
+	out.Outbox = append(out.Outbox, agent.Message{To: agent.Broadcast, Mass: a.w, Body: a.x})
+}
+
+const sgpTag = "sgp/2"
+
+// AppendState writes w_i, x_i and the optimizer's state.
 func (a *SGP) AppendState(b []byte) []byte { return appendState(b, sgpTag, len(a.x), a.parts) }
 
 // LoadState reads AppendState's bytes.
@@ -164,6 +175,9 @@ func (a *SGP) LoadState(b []byte) error { return loadState(b, sgpTag, len(a.x), 
 
 func (a *SGP) parts(s *state) {
 	s.float(&a.w)
-	s.vecs(a.x, a.z)
+	s.vecs(a.x)
+	if s.in != nil {
+		a.debias()
+	}
 	a.update.parts(s)
 }

@@ -54,8 +54,8 @@ type Product struct {
 // NoiseReport is the cost of noise on one core, in nanoseconds for each coordinate, key
 // stream and rounding included.
 type NoiseReport struct {
-	Fast  float64 `json:"fast"`
-	Exact float64 `json:"exact"`
+	Normal  float64 `json:"normal"`  // as runs use it
+	Integer float64 `json:"integer"` // the discrete Gaussian
 }
 
 // ModelReport is one model's samples a second, all workers together.
@@ -69,9 +69,9 @@ type ModelReport struct {
 	PriceMax   float64 `json:"price_max"`
 	Share      float64 `json:"share_of_peak"` // of the private step's multiply-adds
 	PlainShare float64 `json:"nonprivate_share_of_peak"`
-	// integer gradients and noise, where the model has them
-	Exact      float64 `json:"exact_samples_per_s,omitempty"`
-	ExactPrice float64 `json:"exact_price,omitempty"` // non-private over exact
+	// integer gradients and noise, which tests compare with, where the model has them
+	Integer      float64 `json:"integer_samples_per_s,omitempty"`
+	IntegerPrice float64 `json:"integer_price,omitempty"` // non-private over integer
 	// of all agents' private steps, besides the data
 	MemoryMB float64 `json:"memory_mb"`
 	DataMB   float64 `json:"data_mb"`
@@ -126,7 +126,7 @@ func Run(o Options, note func(what string)) (*Report, error) {
 	r.Noise = noise(slot / 2)
 	r.MixingGBs = mixing(o.Workers, slot/2)
 	for _, c := range cases {
-		note(c.Name)
+		note(c.announced(Look()))
 		m, err := c.measure(o, r.PeakGFLOPS)
 		if err != nil {
 			return nil, err

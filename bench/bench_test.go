@@ -49,7 +49,7 @@ func TestReport(t *testing.T) {
 	}
 	figures := map[string]float64{"peak": r.PeakGFLOPS, "peak of one": r.PeakGFLOPSOne,
 		"bandwidth": r.BandwidthGBs, "bandwidth of one": r.BandwidthGBsOne,
-		"fast noise": r.Noise.Fast, "exact noise": r.Noise.Exact, "mixing": r.MixingGBs,
+		"noise": r.Noise.Normal, "integer noise": r.Noise.Integer, "mixing": r.MixingGBs,
 		"memory": r.PeakMemoryMB, "seconds": r.MeasuredSeconds}
 	for _, p := range r.Products {
 		figures[p.Name], figures[p.Name+" share"] = p.GFLOPS, p.Share
@@ -58,8 +58,8 @@ func TestReport(t *testing.T) {
 		t.Fatalf("models %+v", r.Models)
 	}
 	for _, m := range r.Models {
-		figures[m.Name+" private"], figures[m.Name+" plain"], figures[m.Name+" exact"] = m.Private, m.Plain,
-			m.Exact
+		figures[m.Name+" private"], figures[m.Name+" plain"], figures[m.Name+" integer"] = m.Private, m.Plain,
+			m.Integer
 		figures[m.Name+" share"], figures[m.Name+" plain share"] = m.Share, m.PlainShare
 		if !(m.PriceMin <= m.Price && m.Price <= m.PriceMax) {
 			t.Errorf("%+v", m)
@@ -102,6 +102,21 @@ func TestRefusals(t *testing.T) {
 		var e *config.Error
 		if _, err := Run(o, nil); !errors.As(err, &e) || e.Key != key || e.Allowed == "" {
 			t.Errorf("%s: %v", key, err)
+		}
+	}
+}
+
+// A case in bfloat16 is announced as slow where the machine has no products for it.
+func TestAnnounced(t *testing.T) {
+	c := Case{Name: "net", Precision: "bf16"}
+	if got := c.announced(Machine{}); !strings.HasPrefix(got, "net, slower than float32") {
+		t.Errorf("announced as %q", got)
+	}
+	full := Case{Name: "net"}
+	for _, got := range []string{c.announced(Machine{AMX: true}), c.announced(Machine{Dot: true}),
+		full.announced(Machine{})} {
+		if got != "net" {
+			t.Errorf("announced as %q", got)
 		}
 	}
 }

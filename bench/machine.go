@@ -119,8 +119,8 @@ func noise(d time.Duration) NoiseReport {
 	}
 	float := make(tensor.Vec, vectorDim)
 	return NoiseReport{
-		Fast: cost(privacy.Gaussian{NoiseMultiplier: 1}, privacy.Value{Float: float}),
-		Exact: cost(privacy.DiscreteGaussian{NoiseMultiplier: 1},
+		Normal: cost(privacy.Gaussian{NoiseMultiplier: 1}, privacy.Value{Float: float}),
+		Integer: cost(privacy.DiscreteGaussian{NoiseMultiplier: 1},
 			privacy.Value{Float: float, Grid: make([]int64, vectorDim), Step: privacy.GridStep(1)}),
 	}
 }

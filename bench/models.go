@@ -81,3 +81,11 @@ func (c *Case) build() (model.Model, error) {
 	}
 	return m, nil
 }
+
+// announced is the case's name, with what its user should know before it is measured.
+func (c *Case) announced(m Machine) string {
+	if c.Precision == "bf16" && !m.AMX && !m.Dot {
+		return c.Name + ", slower than float32 here: no fast products of bfloat16"
+	}
+	return c.Name
+}

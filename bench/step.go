@@ -97,7 +97,7 @@ func (c *Case) workload() (*workload, error) {
 
 // owners returns a queue of count agents whose gates use the mechanism; none for steps
 // without one.
-func (l *workload) owners(count int, m privacy.Mechanism, exact bool) chan *owner {
+func (l *workload) owners(count int, m privacy.Mechanism, integers bool) chan *owner {
 	q := make(chan *owner, count)
 	for i := range count {
 		o := &owner{answer: make(tensor.Vec, l.model.Dim()), index: l.parts[i],
@@ -112,7 +112,7 @@ func (l *workload) owners(count int, m privacy.Mechanism, exact bool) chan *owne
 				Adjacency:         account.AddRemove,
 				Unit:              account.Record(),
 				Pool:              l.pool,
-				Sums:              oracle.Sums{Exact: exact},
+				Sums:              oracle.Sums{Exact: integers, Uncharged: true}, // counted hides the model
 			}
 			o.gate = privacy.NewGate(ledger.NewMemory(nil), m, map[string]privacy.Oracle{"grad": grad})
 		}
@@ -168,7 +168,7 @@ type measured struct {
 	peak float64
 }
 
-// measure takes private, non-private and exact slots in turn.
+// measure takes private, non-private and integer slots in turn.
 func (c *Case) measure(o Options, top float64) (*measured, error) {
 	l, err := c.workload()
 	if err != nil {
@@ -180,9 +180,9 @@ func (c *Case) measure(o Options, top float64) (*measured, error) {
 		r.Layers = model.Explain(l.model)
 	}
 	before := live()
-	fast := l.owners(agents, privacy.Gaussian{NoiseMultiplier: 1}, false)
+	noisy := l.owners(agents, privacy.Gaussian{NoiseMultiplier: 1}, false)
 	slot := time.Duration(o.Seconds / (3 * turns) * float64(time.Second))
-	step := func(int) float64 { return private(fast) }
+	step := func(int) float64 { return private(noisy) }
 	began := time.Now()
 	rate(o.Workers, slot, step)
 	slow := time.Since(began) > 5*slot
@@ -219,15 +219,15 @@ func (c *Case) measure(o Options, top float64) (*measured, error) {
 	}
 	r.Share, r.PlainShare = work*r.Private/(top*1e9), work*r.Plain/(top*1e9)
 	if _, ok := l.model.(model.GridModel); ok {
-		r.Exact = l.exact(o.Workers, slot, slow)
-		r.ExactPrice = r.Plain / r.Exact
+		r.Integer = l.integer(o.Workers, slot, slow)
+		r.IntegerPrice = r.Plain / r.Integer
 	}
 	return r, nil
 }
 
-// exact measures the integer path, with as many agents as workers: their integers take
+// integer measures the integer path, with as many agents as workers: their integers take
 // twice the memory.
-func (l *workload) exact(workers int, slot time.Duration, slow bool) float64 {
+func (l *workload) integer(workers int, slot time.Duration, slow bool) float64 {
 	q := l.owners(min(agents, workers), privacy.DiscreteGaussian{NoiseMultiplier: 1}, true)
 	step := func(int) float64 { return private(q) }
 	first := rate(workers, slot, step)

@@ -13,7 +13,8 @@ func (r *Report) WriteTable(w io.Writer) error {
 		r.Seconds, r.MeasuredSeconds)
 	fmt.Fprintf(t, "multiply-adds\t%.0f GFLOP/s, %.0f on one core\n", r.PeakGFLOPS, r.PeakGFLOPSOne)
 	fmt.Fprintf(t, "memory (triad)\t%.1f GB/s, %.1f on one core\n", r.BandwidthGBs, r.BandwidthGBsOne)
-	fmt.Fprintf(t, "noise\t%.2f ns a coordinate fast, %.0f ns exact, one core\n", r.Noise.Fast, r.Noise.Exact)
+	fmt.Fprintf(t, "noise\t%.2f ns a coordinate, %.0f ns in integers, one core\n", r.Noise.Normal,
+		r.Noise.Integer)
 	fmt.Fprintf(t, "mixing\t%.1f GB/s read and written\n", r.MixingGBs)
 	fmt.Fprintf(t, "memory used\t%.0f MB, benchmark data included\n", r.PeakMemoryMB)
 	fmt.Fprintf(t, "\nproduct, one core\tGFLOP/s\tof peak\n")
@@ -22,16 +23,16 @@ func (r *Report) WriteTable(w io.Writer) error {
 	}
 	fmt.Fprintf(t,
 		"\nsamples a second, %d agents, batch %d\tparameters\tprivate\tnot private\tprice\tits range\tof "+
-			"peak\texact\texact price\tmemory\n", r.Agents, r.BatchSize)
+			"peak\tin integers\tits price\tmemory\n", r.Agents, r.BatchSize)
 	for i := range r.Models {
 		m := &r.Models[i]
-		exact, price := "-", "-"
-		if m.Exact > 0 {
-			exact, price = count(m.Exact), fmt.Sprintf("%.2f", m.ExactPrice)
+		integer, price := "-", "-"
+		if m.Integer > 0 {
+			integer, price = count(m.Integer), fmt.Sprintf("%.2f", m.IntegerPrice)
 		}
 		fmt.Fprintf(t, "%s\t%d\t%s\t%s\t%.3f\t%.3f to %.3f\t%.0f %%\t%s\t%s\t%.0f MB\n", m.Name, m.Parameters,
 			count(m.Private), count(m.Plain),
-			m.Price, m.PriceMin, m.PriceMax, 100*m.Share, exact, price, m.MemoryMB)
+			m.Price, m.PriceMin, m.PriceMax, 100*m.Share, integer, price, m.MemoryMB)
 	}
 	for i := range r.Models {
 		m := &r.Models[i]

@@ -198,6 +198,9 @@ func (t *Table) append(k int, cell string, text bool, missing []string) error {
 
 // number parses a decimal number that is finite in float32.
 func number(s string) (float64, bool) {
+	if len(s) == 1 && '0' <= s[0] && s[0] <= '9' { // most of what is sparse
+		return float64(s[0] - '0'), true
+	}
 	if strings.ContainsAny(s, "xXpP_nNiI") { // hexadecimal, nan, inf
 		return 0, false
 	}

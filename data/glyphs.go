@@ -5,6 +5,7 @@ import (
 	"math/rand/v2"
 
 	"sotto/config"
+	"sotto/internal/parallel"
 )
 
 // GlyphParams are the parameters of the generator "glyphs".
@@ -43,15 +44,18 @@ func glyphs(decode func(any) error, src Source) (*Split, error) {
 	draw := func(part uint64, n int) *Dataset {
 		px := &Images{Height: glyphSide, Width: glyphSide, Channels: 1,
 			Pixels: make([]byte, n*glyphSide*glyphSide), Labels: make([]int32, n)}
-		pen := &canvas{}
-		state := rand.NewPCG(0, 0)
-		r := rand.New(state)
-		for i := range n {
-			state.Seed(src.Seed, part<<32|uint64(i))
-			px.Labels[i] = int32(r.IntN(10))
-			pen.glyph(int(px.Labels[i]), r)
-			pen.bytes(px.Pixels[i*glyphSide*glyphSide:(i+1)*glyphSide*glyphSide], r)
-		}
+		const few = 100 // records that one goroutine takes at a time
+		_ = parallel.With((n+few-1)/few, 0, func(k int, pen *canvas) error {
+			state := rand.NewPCG(0, 0)
+			r := rand.New(state)
+			for i := few * k; i < min(n, few*k+few); i++ {
+				state.Seed(src.Seed, part<<32|uint64(i))
+				px.Labels[i] = int32(r.IntN(10))
+				pen.glyph(int(px.Labels[i]), r)
+				pen.bytes(px.Pixels[i*glyphSide*glyphSide:(i+1)*glyphSide*glyphSide], r)
+			}
+			return nil
+		})
 		var mean, std []float64
 		if p.Normalize {
 			mean, std = []float64{glyphMean}, []float64{glyphStd}
@@ -195,6 +199,10 @@ func (c *canvas) segment(p, q point, radius, pressure float64) {
 	length2 := dx*dx + dy*dy
 	for y := bound(min(p.y, q.y) - reach); y <= bound(max(p.y, q.y)+reach); y++ {
 		for x := bound(min(p.x, q.x) - reach); x <= bound(max(p.x, q.x)+reach); x++ {
+			k := y*glyphSide + x
+			if c.ink[k] >= pressure {
+				continue // there can be no more of it
+			}
 			ex, ey := float64(x)+.5-p.x, float64(y)+.5-p.y
 			t := 0.
 			if length2 > 0 {
@@ -206,7 +214,6 @@ func (c *canvas) segment(p, q point, radius, pressure float64) {
 				continue
 			}
 			ink := pressure * min(1, reach-math.Sqrt(d2))
-			k := y*glyphSide + x
 			c.ink[k] = max(c.ink[k], ink)
 		}
 	}
@@ -217,6 +224,10 @@ func (c *canvas) bytes(dst []byte, r *rand.Rand) {
 	noise := .02 + .08*r.Float64()
 	for k, v := range c.ink {
 		v += noise * r.NormFloat64()
-		dst[k] = byte(math.Round(255 * min(max(v, 0), 1)))
+		v = 255 * min(max(v, 0), 1)
+		dst[k] = byte(v)
+		if v-float64(dst[k]) >= .5 {
+			dst[k]++
+		}
 	}
 }

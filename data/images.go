@@ -1,10 +1,19 @@
 package data
 
 import (
+	"bytes"
+	"compress/gzip"
+	"encoding/binary"
 	"fmt"
+	"hash/crc32"
+	"io"
 	"math"
+	"path/filepath"
+	"strings"
 
 	"sotto/config"
+	"sotto/internal/keep"
+	"sotto/internal/parallel"
 	"sotto/tensor"
 )
 
@@ -75,14 +84,28 @@ func (p *Images) dataset(name string, names []string, resize, limit int, mean, s
 		}
 	}
 	size := p.Height * p.Width * p.Channels
-	image := make([]float32, size)
 	rows, cols := newResampler(p.Height, h), newResampler(p.Width, w)
-	for i := range n {
-		for k, v := range p.Pixels[i*size : (i+1)*size] {
-			image[k] = table[k%p.Channels][v]
+	const few = 100 // images that one goroutine takes at a time
+	_ = parallel.With((n+few-1)/few, 0, func(k int, image *[]float32) error {
+		if *image == nil {
+			*image = make([]float32, size)
 		}
-		resample(d.X.Row(i), image, rows, cols, p.Width, p.Channels)
-	}
+		for i := few * k; i < min(n, few*k+few); i++ {
+			row := *image
+			if h == p.Height && w == p.Width {
+				row = d.X.Row(i)
+			}
+			for c := range table {
+				for k := c; k < size; k += p.Channels {
+					row[k] = table[c][p.Pixels[i*size+k]]
+				}
+			}
+			if h != p.Height || w != p.Width {
+				resample(d.X.Row(i), row, rows, cols, p.Width, p.Channels)
+			}
+		}
+		return nil
+	})
 	return d
 }
 
@@ -109,18 +132,35 @@ func newResampler(in, out int) resampler {
 
 // resample writes the image with width columns and the given channels to dst.
 func resample(dst tensor.Vec, image []float32, rows, cols resampler, width, channels int) {
-	k := 0
-	for y := range rows.lo {
-		top, bottom := image[rows.lo[y]*width*channels:], image[rows.hi[y]*width*channels:]
-		v := rows.weight[y]
-		for x := range cols.lo {
-			a, b, u := cols.lo[x]*channels, cols.hi[x]*channels, cols.weight[x]
+	wide := len(cols.lo) * channels
+	stretched := func(y int, out []float32) {
+		row, k := image[y*width*channels:][:width*channels], 0
+		for x, u := range cols.weight {
+			a, b := cols.lo[x]*channels, cols.hi[x]*channels
 			for c := range channels {
-				t := top[a+c] + float32(u*(top[b+c]-top[a+c]))
-				s := bottom[a+c] + float32(u*(bottom[b+c]-bottom[a+c]))
-				dst[k] = t + float32(v*(s-t))
+				t := row[a+c]
+				out[k] = t + float32(u*(row[b+c]-t))
 				k++
 			}
+		}
+	}
+	top, bottom := make([]float32, wide), make([]float32, wide)
+	at, below := -1, -1 // the rows that top and bottom are of
+	for y, v := range rows.weight {
+		if rows.lo[y] == below {
+			top, bottom, at, below = bottom, top, below, at
+		}
+		if rows.lo[y] != at {
+			at = rows.lo[y]
+			stretched(at, top)
+		}
+		if rows.hi[y] != below {
+			below = rows.hi[y]
+			stretched(below, bottom)
+		}
+		out := dst[y*wide:][:wide]
+		for k, t := range top {
+			out[k] = t + float32(v*(bottom[k]-t))
 		}
 	}
 }
@@ -179,11 +219,40 @@ func idxSet(name string, classes []string, mean, std float64, decode func(any) e
 	return split.seal(p, 0, st.sums), nil
 }
 
+// idx reads a published IDX file, from what was unpacked before where that is there.
 func (s *store) idx(set, name string) (*IDX, string, error) {
-	b, at, err := s.open(set + "/" + name)
+	at := filepath.Join(s.dir, set, name)
+	b, err := s.read(set + "/" + name)
 	if err != nil {
 		return nil, "", err
 	}
-	x, err := ReadIDX(b, at)
+	x, err := ReadIDX(bytes.NewReader(s.unpacked(published(set+"/"+name), b)), at)
 	return x, at, err
+}
+
+// unpacked returns what is in b, a published file that has been read, or b itself where
+// that is no .gz that is as published. What it unpacks it keeps in the folder for caches:
+// nothing else that is read from files is ever copied there.
+func (s *store) unpacked(f File, b []byte) []byte {
+	dir, ok := keep.Dir()
+	n := len(b) // of which the last 8 bytes are a checksum and the length of what is in it
+	if !ok || s.sums[len(s.sums)-1] != f.SHA256 || !strings.HasSuffix(f.Path, ".gz") || n < 8 {
+		return b
+	}
+	check, size := binary.LittleEndian.Uint32(b[n-8:]), binary.LittleEndian.Uint32(b[n-4:])
+	at, version := filepath.Join(dir, "data", f.SHA256), "unpacked "+f.SHA256
+	if raw, ok := keep.Read(at, version, maxBytes); ok && crc32.ChecksumIEEE(raw) == check &&
+		len(raw) == int(size) {
+		return raw
+	}
+	zr, err := gzip.NewReader(bytes.NewReader(b))
+	if err != nil {
+		return b
+	}
+	raw := make([]byte, size)
+	if _, err := io.ReadFull(zr, raw); err != nil || crc32.ChecksumIEEE(raw) != check {
+		return b
+	}
+	_ = keep.Write(at, version, raw) // it saves time the next time, and nothing depends on it
+	return raw
 }

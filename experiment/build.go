@@ -31,7 +31,7 @@ import (
 )
 
 // EngineVersion changes whenever the same configuration and seed give other results.
-const EngineVersion = "3"
+const EngineVersion = "4"
 
 // Experiment is a run file that every package has accepted, with its data loaded: ready
 // to run.
@@ -340,18 +340,6 @@ func first[T any](s []T, n int) []T {
 func (e *Experiment) Digest() string {
 	sum := sha256.Sum256(e.Effective)
 	return hex.EncodeToString(sum[:])
-}
-
-// Arithmetic names what the bits of results depend on beside the engine version: kernels
-// with and without fused multiply-add round differently.
-func (e *Experiment) Arithmetic() string {
-	if e.File.Model.Precision == "bf16" && tensor.HasAMX() {
-		return "amx"
-	}
-	if tensor.Kernels() == "portable" {
-		return "portable"
-	}
-	return "fma"
 }
 
 // Identity is what a run directory is named after: configuration, data, engine and

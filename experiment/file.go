@@ -293,7 +293,6 @@ func replicated(f *File) *replication.Run {
 		Spec:       f.Spec,
 		Mechanism:  p.Mechanism,
 		Private:    m.Noisy(),
-		Exact:      p.Noise == exactNoise,
 		Adaptive:   p.Adaptive(),
 		Pairwise:   m.Pairwise,
 		Local:      m.Perturbs,

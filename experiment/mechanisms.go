@@ -19,7 +19,7 @@ type Mechanism struct {
 	calibrate func(p planner) error
 
 	Clocked    bool    // for algorithms of personal models only
-	Integers   bool    // has a form in Integers: noise = "exact"
+	Exact      bool    // its noise rests on no assumption about floating point: has the key noise
 	Deployable bool    // a daemon runs it
 	ExactView  bool    // normal noise of each agent's own, whose sums are exact
 	Pairwise   bool    // neighbors share noise
@@ -32,7 +32,7 @@ var mechanisms = map[string]*Mechanism{
 	"none": {check: checkNone, scheme: noNoise},
 	"gaussian": {check: (*PrivacyParams).validateNoise, scheme: gaussianNoise,
 		calibrate: planner.calibrate,
-		Integers:  true, Deployable: true, ExactView: true},
+		Exact:     true, Deployable: true, ExactView: true},
 	"laplace": {check: (*PrivacyParams).validateNoise, scheme: independentNoise,
 		calibrate: planner.calibrate, Clocked: true,
 		Deployable: true, Spread: math.Sqrt2},
@@ -59,13 +59,11 @@ func checkNone(p *PrivacyParams) error {
 	return nil
 }
 
-// gaussianNoise is every agent's own; exact noise is the discrete Gaussian on integer
-// gradients. A count beside the gradient has noise of its own, over its clip of 1/2.
+// gaussianNoise is every agent's own. A count beside the gradient has noise of its own,
+// over its clip of 1/2.
 func gaussianNoise(e *Experiment) (privacy.Scheme, error) {
 	p := &e.File.Privacy
-	s := privacy.Independent{Name: p.Mechanism, Exact: p.Noise == exactNoise}
-	s.PartNoise = partNoise(p)
-	return s, nil
+	return privacy.Independent{Name: p.Mechanism, PartNoise: partNoise(p)}, nil
 }
 
 // independentNoise is every agent's own, by a mechanism whose scale is over the clip.

@@ -9,7 +9,6 @@ import (
 	"sotto/algo"
 	"sotto/config"
 	"sotto/data"
-	"sotto/model"
 	"sotto/topology"
 )
 
@@ -103,11 +102,7 @@ func (f *File) Join(m Member) (*Experiment, [][]byte, error) {
 		return nil, nil, err
 	}
 	if f.Privacy.Noise == "" {
-		f.Privacy.Noise = fastNoise
-		_, integers := e.Task.Model.(model.GridModel)
-		if integers && f.Pace.ExactNoise && f.Kind().Exact && f.Mechanism().Integers {
-			// Nobody waits for a daemon: its noise is the one that rests on fewer
-			// assumptions.
+		if f.Privacy.Noise = fastNoise; f.Mechanism().Exact {
 			f.Privacy.Noise = exactNoise
 		}
 	}

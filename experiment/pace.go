@@ -7,6 +7,7 @@ import (
 	"sotto/agent"
 	"sotto/experiment/plan"
 	"sotto/privacy"
+	"sotto/topology"
 )
 
 // Pace is how the agents of a run are driven, and all that follows from it: one value
@@ -24,9 +25,6 @@ type Pace struct {
 	// Walking says that models go from agent to agent and are nobody's own: what one has
 	// cost is what the agent has spent that spent most.
 	Walking bool
-
-	// ExactNoise says that a daemon's noise is exact unless its run file says otherwise.
-	ExactNoise bool
 
 	keys   paceKeys
 	length paceLength
@@ -68,10 +66,9 @@ func allSteps(f *File) uint64                           { return f.Steps }
 
 // rounds is synchronous rounds: all agents ask alike.
 var rounds = Pace{
-	EveryStep:  true,
-	ExactNoise: true,
-	keys:       paceKeys{read: noKeys, check: noKeys},
-	length:     paceLength{steps: everyRound, each: allSteps, own: allSteps},
+	EveryStep: true,
+	keys:      paceKeys{read: noKeys, check: noKeys},
+	length:    paceLength{steps: everyRound, each: allSteps, own: allSteps},
 	plan: pacePlan{
 		facts: nothing,
 		rehearse: func(p planner) error {
@@ -114,10 +111,11 @@ func (p planner) rehearseEach(counts []uint64) error {
 		return err
 	}
 	known := map[string][]plan.Ask{}
+	var rows topology.Rows
 	for i := range p.Plans {
 		id := p.Seats.ID(i)
 		asks, err := plan.Rehearse(p.Factory, p.Env(i), plan.Life{Pacing: p.File.Pacing, Steps: counts[i],
-			View: &agent.View{In: g.In(id), Out: g.Out(id)}})
+			View: &agent.View{In: rows.In(g, id), Out: rows.Out(g, id)}})
 		if err != nil {
 			return err
 		}

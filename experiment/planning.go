@@ -105,7 +105,7 @@ func (e planner) fillPublic() {
 	if p.ClipNorm == 0 {
 		p.ClipNorm = priv.MaxGradNorm
 	}
-	p.Sums.Exact = priv.Noise == exactNoise
+	p.Sums.Uncharged, p.Sums.Moving = priv.Noise == fastNoise, f.Data.Arrival != ""
 	clips(priv, p)
 	p.Augment = f.Data.Augmentation
 	p.FeatureNorm, p.Residual = math.Inf(1), math.Inf(1)
@@ -129,6 +129,9 @@ func (e planner) fillAgent(i int, n *counter) error {
 	if public {
 		a.Public.Records = m
 		e.Clock.MaxRecords = max(e.Clock.MaxRecords, e.Seats.others(m))
+		if n := m * max(1, a.Public.Draws); n > oracle.MaxRecords {
+			a.Public.Sums.MaxRecords = n
+		}
 	}
 	var err error
 	switch {
@@ -278,7 +281,7 @@ func (e planner) countNeighbors() error {
 	}
 	e.Graphs.MinNeighbors = g.Agents()
 	for i := range agent.ID(g.Agents()) {
-		e.Graphs.MinNeighbors = min(e.Graphs.MinNeighbors, len(g.In(i)))
+		e.Graphs.MinNeighbors = min(e.Graphs.MinNeighbors, g.Degree(i))
 	}
 	return nil
 }

@@ -18,7 +18,8 @@ type PrivacyParams struct {
 	TargetEpsilon   float64 `toml:"target_epsilon,omitempty"`
 	NoiseMultiplier float64 `toml:"noise_multiplier,omitempty"`
 	TargetDelta     float64 `toml:"target_delta"`
-	// "fast" (default): rounded normals; "exact": integers throughout
+	// "exact" (default): all rounding is charged; "fast": models are accepted whose
+	// sums round by an unknown amount, and statements say so
 	Noise       string   `toml:"noise,omitempty"`
 	MaxGradNorm float64  `toml:"max_grad_norm,omitempty"`
 	BatchSize   float64  `toml:"batch_size,omitempty"`
@@ -83,7 +84,7 @@ func (p *PrivacyParams) parse(owners bool) error {
 // mechanism's own row.
 func validatePrivacy(f *File) error {
 	p, m := &f.Privacy, f.Mechanism()
-	if p.Noise != "" && (!m.Integers || p.Noise != fastNoise && p.Noise != exactNoise) {
+	if p.Noise != "" && (!m.Exact || p.Noise != fastNoise && p.Noise != exactNoise) {
 		return config.Bad("noise", p.Noise, "fast or exact, with mechanism gaussian")
 	}
 	if err := p.PersonalPrivacy.validate(p, m.Noisy(), f.Pace.OwnPlans); err != nil {

@@ -55,10 +55,9 @@ func (e *Experiment) Amplified() error {
 	case f.Faults.Drop != 0 || f.Faults.Churn != 0:
 		return f.At("faults", config.Bad("drop", f.Faults.Drop,
 			"0, without churn, with accounting network: when a token comes late its way is known better"))
-	case !f.Mechanism().ExactView || f.Privacy.Noise == exactNoise:
-		return f.At("privacy", config.Bad("noise", f.Privacy.Noise,
-			"fast, with mechanism gaussian and accounting network: only sums of normal noise are as if of "+
-				"one draw"))
+	case !f.Mechanism().ExactView:
+		return f.At("privacy", config.Bad("mechanism", f.Privacy.Mechanism,
+			"gaussian with accounting network: only sums of normal noise are as if of one draw"))
 	case f.Topology.Agents > maxWalkers || f.Topology.Agents < 2:
 		return f.At("topology", config.Bad("agents", f.Topology.Agents,
 			fmt.Sprintf("2 to %d with accounting network", maxWalkers)))

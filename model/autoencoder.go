@@ -51,10 +51,11 @@ func reconstruction(z []float32, b *Batch, sample int, gradient []float32) float
 	scale := 2 / float32(len(z))
 	for j, v := range x {
 		r := z[j] - v
-		sum += float64(r) * float64(r)
 		if gradient != nil {
 			gradient[j] = scale * r
+			continue
 		}
+		sum += float64(r) * float64(r)
 	}
 	return sum / float64(len(z))
 }

@@ -160,6 +160,7 @@ func (s span) gather(dst tensor.Mat, data []float32, stride int, w *tensor.Windo
 type panels struct {
 	full []float32
 	half []uint16
+	row  int // above 0: full is no panels but rows of that length
 }
 
 // convolve sets each row of y to the products of the patches of the images in x with the
@@ -208,6 +209,11 @@ func panelAt(rows, row, column int) int {
 // mulPanels sets dst to a times rows lo to lo+n of a matrix of the given number of rows
 // in panels, or adds.
 func mulPanels(dst tensor.Mat, a operand, weights panels, lo, n, rows int, add bool) {
+	if row := weights.row; row > 0 {
+		b := tensor.Mat{Rows: n, Cols: dst.Cols, Stride: row, Data: weights.full[lo*row:]}
+		tensor.MulNN(dst, a.full, b, add)
+		return
+	}
 	for col := 0; col < dst.Cols; col += panelWidth {
 		width := min(panelWidth, dst.Cols-col)
 		part := tensor.Mat{Rows: dst.Rows, Cols: width, Stride: dst.Stride, Data: dst.Data[col:]}
@@ -251,26 +257,52 @@ func (c *conv2d) forward(p *pass) {
 	if c.bias {
 		bias = p.theta[c.weights():]
 	}
-	convolve(p, p.y, operand{p.x, p.x16}, &c.window, c.padding, c.filters, c.panels(p, c.forwardPanels(p), 0),
-		bias)
+	weights := panels{full: c.used(p), row: c.filters}
+	if p.half != nil || p.y.Rows*c.positions() > fewPositions {
+		if weights = c.panels(p, c.forwardPanels(p), 0); !p.laid {
+			c.lay(p)
+		}
+	}
+	convolve(p, p.y, operand{p.x, p.x16}, &c.window, c.padding, c.filters, weights, bias)
 }
 
-// prepare standardises the weights if it must, and lays them out for forward and for the
-// input gradient: filters turned round for stride 1, else transposed.
-func (c *conv2d) prepare(p *pass, gradient bool) {
-	weights := p.theta[:c.weights()]
+// fewPositions is up to how many positions of a chunk the weights are read where they
+// are: to lay them out for larger products takes as long as such a small one.
+const fewPositions = 256
+
+// used are the weights as they are multiplied: standardised where they must be.
+func (c *conv2d) used(p *pass) []float32 {
 	if c.standard {
-		weights = c.standardize(p)
+		a := c.standardRoom(p)
+		return a.take(c.weights())
 	}
-	panels := c.forwardPanels(p)
+	return p.theta[:c.weights()]
+}
+
+// prepare standardises the weights if it must. Those of half precision are laid out at
+// once, for forward and for the input gradient; others when they are first used.
+func (c *conv2d) prepare(p *pass, gradient bool) {
+	if c.standard {
+		c.standardize(p)
+	}
+	if p.half == nil {
+		return
+	}
+	c.lay(p)
+	if gradient && p.dx.Data != nil {
+		c.turn(p)
+	}
+	tensor.RoundBF16(p.weights, p.shared[:len(p.weights)])
+}
+
+// lay writes the panels of forward.
+func (c *conv2d) lay(p *pass) {
+	panels, weights := c.forwardPanels(p), c.used(p)
 	for f := 0; f < c.filters; f += panelWidth {
 		n := min(panelWidth, c.filters-f)
 		tensor.CopyRuns(panels[panelAt(c.taps(), 0, f):], panelWidth, weights[f:], c.filters, c.taps(), n)
 	}
-	if gradient && p.dx.Data != nil {
-		c.turn(c.turnedWeights(p), weights)
-	}
-	tensor.RoundBF16(p.weights, p.shared[:len(p.weights)])
+	p.laid = true
 }
 
 // halfWeights is the number of weights that are kept in bfloat16 as well: those in
@@ -288,29 +320,32 @@ func (c *geometry) panels(p *pass, full []float32, at int) panels {
 	if p.half == nil {
 		return panels{full: full}
 	}
-	return panels{full, p.weights[at:][:len(full)]}
+	return panels{full: full, half: p.weights[at:][:len(full)]}
 }
 
-// turn writes the weights of the input gradient.
-func (c *geometry) turn(dst, weights []float32) {
+// turn writes the weights of the input gradient: filters turned round for stride 1, else
+// transposed.
+func (c *conv2d) turn(p *pass) {
+	dst, weights := c.turnedWeights(p), c.used(p)
 	w, _, ok := c.turned()
 	channels, count := c.window.Channels, c.window.Kernel*c.window.Kernel
-	for tap := range count {
-		for ch := range channels {
-			row := weights[(tap*channels+ch)*c.filters:][:c.filters]
-			to, step := dst[tap*channels+ch:], c.taps()
-			if ok {
-				to, step = dst[panelAt(w.Taps(), (count-1-tap)*c.filters, ch):], panelWidth
-			}
-			for f, v := range row {
-				to[f*step] = v
-			}
+	if !ok {
+		tensor.Transpose(dst, c.taps(), weights, c.filters, c.taps(), c.filters)
+	}
+	for tap := 0; ok && tap < count; tap++ {
+		for ch := 0; ch < channels; ch += panelWidth {
+			tensor.Transpose(dst[panelAt(w.Taps(), (count-1-tap)*c.filters, ch):], panelWidth,
+				weights[(tap*channels+ch)*c.filters:], c.filters, min(panelWidth, channels-ch), c.filters)
 		}
 	}
+	p.turned = true
 }
 
 // inputGradient writes dx.
 func (c *conv2d) inputGradient(p *pass) {
+	if !p.turned {
+		c.turn(p)
+	}
 	turned := c.turnedWeights(p)
 	if w, padding, ok := c.turned(); ok {
 		convolve(p, p.dx, operand{p.dy, p.dy16}, &w, padding, c.window.Channels,

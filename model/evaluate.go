@@ -43,8 +43,12 @@ func (n *network) evaluate(theta tensor.Vec, batch *Batch, w *Workspace) Evaluat
 	for lo := 0; lo < batch.Len(); lo += chunk {
 		hi := min(lo+chunk, batch.Len())
 		z := n.forward(w, rows(batch.X, lo, hi))
-		for s := range z.Rows {
-			e.Loss += n.loss(z.Row(s), batch, lo+s, nil)
+		if n.total != nil {
+			e.Loss = n.total(e.Loss, z, batch, lo)
+		} else {
+			for s := range z.Rows {
+				e.Loss += n.loss(z.Row(s), batch, lo+s, nil)
+			}
 		}
 		if !n.inputs {
 			e.Correct += correct(z, batch, lo)

@@ -21,11 +21,18 @@ import (
 // rounds the elements of b_t toward zero, by at most 2^-23 of them each, which in sums
 // that cancel need not shorten: 2^-23 S is added to the norm. Where products are in
 // bfloat16 they are rounded to nearest there, by at most 2^-8 more, and 2^-8 S is added.
+//
+// The norm is also taken to be at least S/mostCancellation: what float32 loses in the sum
+// of all records is at most a share of S (SumError), which the clip then bounds too. S is
+// about the square root of the number of positions times the norm, so that this lengthens
+// no gradient that was seen in training.
 
 const (
 	// Squared lengths between which no dot product overflows, and what underflows is far
 	// below clipShrink of any clip norm.
 	leastSquares, maxPatch, maxGradient = 1e-25, 1e8, 1e25
+
+	mostCancellation = 16
 )
 
 // gamma bounds the relative error of a dot product of n elements.
@@ -121,6 +128,6 @@ func (c *geometry) bound(ga, gb tensor.Mat, a2, b2 []float64, blocks int, roundi
 	tinyA, tinyB := float64(c.taps()+1)*0x1p-149, float64(c.filters)*0x1p-149
 	n := float64(len(a2))
 	squares := max(sum, 0) + (x+y+x*y)*s*s + tinyA*sumB*sumB + tinyB*sumA*sumA + tinyA*tinyB*n*n
-	norm := math.Sqrt(squares) + rounding*s
+	norm := max(math.Sqrt(squares)+rounding*s, s/mostCancellation)
 	return norm * norm * (1 + 1e-9)
 }

@@ -122,7 +122,11 @@ func TestGramNormIsABound(t *testing.T) {
 		if !(got >= norm*(1-1e-9)-1e-14*s) {
 			t.Fatalf("bound %v is below the norm %v (S^2 = %v)", got, norm, s)
 		}
-		if most := math.Pow(math.Sqrt(norm+1e-4*s)+1e-6*math.Sqrt(s), 2); got > most+1e-80 {
+		most := math.Sqrt(norm+1e-4*s) + 1e-6*math.Sqrt(s)
+		if least := math.Sqrt(s) / mostCancellation; got < least*least {
+			t.Fatalf("bound %v lets the sum of lengths be %v, %d times as long at most", got, math.Sqrt(s),
+				mostCancellation)
+		} else if most = max(most, least*(1+1e-6)); got > most*most+1e-80 {
 			t.Fatalf("bound %v is far above the norm %v (S^2 = %v)", got, norm, s)
 		}
 	})

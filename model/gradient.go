@@ -32,16 +32,15 @@ func (n *network) forward(w *Workspace, x tensor.Mat) tensor.Mat {
 }
 
 // backward runs a chunk forward and backward; row lo of the batch is row 0. It leaves
-// losses, squared gradient norms and every layer's dy in w.
+// squared gradient norms and every layer's dy in w.
 func (n *network) backward(w *Workspace, batch *Batch, lo, hi int) {
 	z := n.forward(w, rows(batch.X, lo, hi))
 	dz := w.passes[len(w.passes)-1].dy
 	views := batch.rowsOfRecord()
 	norms := w.norms[:(hi-lo)/views]
 	clear(norms)
-	clear(w.losses[:])
 	for s := range hi - lo {
-		w.losses[s/views] += n.loss(z.Row(s), batch, lo+s, dz.Row(s)) / float64(views)
+		n.loss(z.Row(s), batch, lo+s, dz.Row(s))
 		if views > 1 {
 			dz.Row(s).Scale(1/float64(views), dz.Row(s)) // the record's gradient is the mean
 		}
@@ -105,7 +104,6 @@ func (w *Workspace) settle(count int, limit float64, stats *Stats) (dropped int)
 	if limit > math.MaxFloat32 {
 		longest = math.MaxFloat32 // elements that are not scaled must fit float32
 	}
-	var loss float64
 	for s := range count {
 		norm := math.Sqrt(w.norms[s])
 		w.dropped[s] = !(norm <= longest)
@@ -120,9 +118,7 @@ func (w *Workspace) settle(count int, limit float64, stats *Stats) (dropped int)
 		default:
 			w.factors[s] = 1
 		}
-		loss += w.losses[s]
 	}
-	stats.Loss += loss
 	stats.NonFinite += dropped
 	return dropped
 }
@@ -133,12 +129,14 @@ func (n *network) ClippedGradientSum(dst, theta tensor.Vec, batch *Batch, clip f
 	if len(w.others) > 0 && batch.Len() > n.chunk(batch.rowsOfRecord()) {
 		return n.splitSum(dst, theta, batch, clip, w)
 	}
-	return n.clippedSum(dst, theta, batch, clip, w).mean()
+	return n.clippedSum(dst, theta, batch, clip, w)
 }
 
-// clippedSum is ClippedGradientSum with the sum of losses for their mean, formed chunk by
-// chunk.
+// clippedSum is ClippedGradientSum by one worker, chunk by chunk.
 func (n *network) clippedSum(dst, theta tensor.Vec, batch *Batch, clip float64, w *Workspace) Stats {
+	if batch.Len() == 0 {
+		return Stats{}
+	}
 	views := batch.rowsOfRecord()
 	n.bind(w, theta, views, true)
 	stats := Stats{Samples: batch.Len() / views}
@@ -168,7 +166,6 @@ func (n *network) GradientSum(dst, theta tensor.Vec, batch *Batch, w *Workspace)
 	for i := range w.passes {
 		w.passes[i].plain = true
 	}
-	stats := Stats{Samples: batch.Len() / views}
 	for s := range w.factors {
 		w.factors[s] = 1
 	}
@@ -176,22 +173,9 @@ func (n *network) GradientSum(dst, theta tensor.Vec, batch *Batch, w *Workspace)
 	for lo := 0; lo < batch.Len(); lo += chunk {
 		hi := min(lo+chunk, batch.Len())
 		n.backward(w, batch, lo, hi)
-		var loss float64
-		for _, v := range w.losses[:(hi-lo)/views] {
-			loss += v
-		}
-		stats.Loss += loss
 		n.accumulate(dst, w, w.factors[:hi-lo])
 	}
-	return stats.mean()
-}
-
-// mean turns the sum of losses into their mean.
-func (s Stats) mean() Stats {
-	if finite := s.Samples - s.NonFinite; finite > 0 {
-		s.Loss /= float64(finite)
-	}
-	return s
+	return Stats{Samples: batch.Len() / views}
 }
 
 // drop writes zeros over the rows of records that are not finite: their factor 0 times

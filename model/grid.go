@@ -63,7 +63,7 @@ func (n *network) ClippedGradientGrid(dst []int64, theta tensor.Vec, batch *Batc
 			n.addOnGrid(dst, gradient, w, r, limit, step, &stats)
 		}
 	}
-	return stats.mean()
+	return stats
 }
 
 // addOnGrid adds the clipped gradient of record r of the chunk to dst. w.norms has the
@@ -94,7 +94,6 @@ func (n *network) addOnGrid(dst []int64, gradient tensor.Vec, w *Workspace, r in
 		stats.NonFinite++
 		return
 	}
-	stats.Loss += w.losses[r]
 	factor := 1 / step
 	if norm > limit {
 		stats.Clipped++

@@ -31,8 +31,8 @@ type pass struct {
 	index   []int32 // rows of size.index
 	temp    []float32
 	doubles []float64
-	plain   bool // norms are not used: backward may leave them out
-	views   int  // rows of one record
+	views   int // rows of one record
+	marks
 	// for layers that keep them: one gradient for each record of the chunk, and a spare
 	// row
 	kept tensor.Mat
@@ -45,6 +45,12 @@ type pass struct {
 
 	skip   tensor.Mat // of a join: its second input. Of a fork: the gradient of its second output
 	second tensor.Mat // of a join: the gradient of its second input; no Data: the fork reads dy
+}
+
+// marks are what has been said or done about a pass.
+type marks struct {
+	plain        bool // norms are not used: backward may leave them out
+	laid, turned bool // weights are laid out, for forward and for the input gradient
 }
 
 // records returns the number of records of the chunk.

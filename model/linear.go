@@ -46,6 +46,10 @@ func (l linear) forward(p *pass) {
 	}
 	b := p.theta[l.in*l.out:]
 	for s := range p.y.Rows {
+		if l.out == 1 { // without two calls
+			p.y.Data[s*p.y.Stride] += b[0]
+			continue
+		}
 		p.y.Row(s).AddScaled(1, b)
 	}
 }
@@ -131,6 +135,10 @@ func (l linear) accumulate(dst tensor.Vec, p *pass, factors []float64) {
 	sum := tensor.Vec(p.temp[:l.out])
 	sum.Zero()
 	for s := range p.dy.Rows {
+		if l.out == 1 { // without two calls
+			sum[0] += p.dy.Data[s*p.dy.Stride]
+			continue
+		}
 		sum.AddScaled(1, p.dy.Row(s))
 	}
 	dst[l.in*l.out:].AddScaled(1, sum)

@@ -9,7 +9,8 @@ import (
 )
 
 // loss is a function of one row of outputs and that sample's label or target. With a nil
-// gradient only the value is computed. A label out of range gives NaN in both.
+// gradient it returns the value; else it sets the gradient alone, which needs no
+// logarithm. A label out of range gives NaN in both.
 type loss func(z []float32, b *Batch, sample int, gradient []float32) float64
 
 // objective is a loss with the number of outputs it reads.
@@ -68,17 +69,18 @@ func softmaxCrossEntropy(z []float32, b *Batch, sample int, gradient []float32) 
 		for _, v := range z {
 			sum += float64(tensor.Exp(v - top))
 		}
-	} else {
-		for j, v := range z {
-			gradient[j] = tensor.Exp(v - top)
-			sum += float64(gradient[j])
-		}
-		for j, e := range gradient {
-			gradient[j] = float32(float64(e) / sum)
-		}
-		gradient[label] = float32(float64(tensor.Exp(z[label]-top))/sum - 1)
+		return math.Log(sum) - float64(z[label]-top)
 	}
-	return math.Log(sum) - float64(z[label]-top)
+	for j, v := range z {
+		gradient[j] = tensor.Exp(v - top)
+		sum += float64(gradient[j])
+	}
+	own := gradient[label]
+	for j, e := range gradient {
+		gradient[j] = float32(float64(e) / sum)
+	}
+	gradient[label] = float32(float64(own)/sum - 1)
+	return 0
 }
 
 // logistic is ln(1+e^{-y z}) with y = +1 for label 1 and -1 for label 0.
@@ -93,14 +95,40 @@ func logistic(z []float32, b *Batch, sample int, gradient []float32) float64 {
 	}
 	margin := y * z[0]
 	e := tensor.Exp(-max(margin, -margin)) // in [0, 1]
-	p := 1 / (1 + e)                       // 1/(1+e^margin), the probability of the other label
-	if margin > 0 {
-		p = e * p
-	}
 	if gradient != nil {
+		p := 1 / (1 + e) // 1/(1+e^margin), the probability of the other label
+		if margin > 0 {
+			p = e * p
+		}
 		gradient[0] = -y * p
+		return 0
 	}
 	return math.Log1p(float64(e)) + float64(max(-margin, 0))
+}
+
+// logisticTotal adds the logistic losses of a chunk to sum, whose logarithms are taken
+// many at a time.
+func logisticTotal(sum float64, z tensor.Mat, b *Batch, lo int) float64 {
+	var small, rest [64]float64 // e^-|margin|, then ln(1 + that), and what is added to it
+	for first := 0; first < z.Rows; first += len(small) {
+		n := min(len(small), z.Rows-first)
+		for i := range n {
+			margin := z.Row(first + i)[0]
+			switch b.Labels[lo+first+i] {
+			case 0:
+				margin = -margin
+			case 1:
+			default:
+				margin = float32(math.NaN())
+			}
+			small[i], rest[i] = float64(tensor.Exp(-max(margin, -margin))), float64(max(-margin, 0))
+		}
+		tensor.Log1p(small[:n], small[:n])
+		for i := range n {
+			sum += small[i] + rest[i]
+		}
+	}
+	return sum
 }
 
 // squared is (z-target)^2, without 1/2.
@@ -108,6 +136,7 @@ func squared(z []float32, b *Batch, sample int, gradient []float32) float64 {
 	r := z[0] - b.Targets[sample]
 	if gradient != nil {
 		gradient[0] = 2 * r
+		return 0
 	}
 	return float64(r) * float64(r)
 }
@@ -133,6 +162,7 @@ func hinge(z []float32, b *Batch, sample int, gradient []float32) float64 {
 		default:
 			gradient[0] = rest // NaN
 		}
+		return 0
 	}
 	return float64(max(rest, 0))
 }
@@ -144,6 +174,7 @@ func huber(delta float64) loss {
 		r := z[0] - b.Targets[sample]
 		if gradient != nil {
 			gradient[0] = min(max(r, float32(-delta)), float32(delta))
+			return 0
 		}
 		size := math.Abs(float64(r))
 		if size <= delta {

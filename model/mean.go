@@ -21,10 +21,11 @@ func halfSquare(z []float32, b *Batch, sample int, gradient []float32) float64 {
 	var sum float64
 	for j, x := range b.X.Row(sample) {
 		r := z[j] - x
-		sum += float64(float64(r) * float64(r))
 		if gradient != nil {
 			gradient[j] = r
+			continue
 		}
+		sum += float64(float64(r) * float64(r))
 	}
 	return sum / 2
 }

@@ -48,10 +48,9 @@ func rows(m tensor.Mat, lo, hi int) tensor.Mat { return m.Slice(lo, hi) }
 // Stats says what happened to the samples of one batch. It depends on private data: only
 // the observer of a simulation may read it.
 type Stats struct {
-	Samples   int     // samples in the batch: records, where each has several rows
-	Clipped   int     // samples whose gradient was longer than the clip norm
-	NonFinite int     // samples that contributed zero because their gradient has no finite norm
-	Loss      float64 // mean loss of the samples that are finite; 0 if there are none
+	Samples   int // samples in the batch: records, where each has several rows
+	Clipped   int // samples whose gradient was longer than the clip norm
+	NonFinite int // samples that contributed zero because their gradient has no finite norm
 }
 
 // Source gives the random bits of an initialisation. The streams of package rng are
@@ -94,8 +93,7 @@ type Model interface {
 // nothing bounds what one sample adds.
 type Plain interface {
 	// GradientSum ADDS to dst the sum of the batch's loss gradients at theta: no norms,
-	// no clipping, no test for NaN or Inf. Stats counts the samples and has their mean
-	// loss.
+	// no clipping, no test for NaN or Inf. Stats counts the samples.
 	GradientSum(dst, theta tensor.Vec, batch *Batch, w *Workspace) Stats
 }
 

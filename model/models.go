@@ -84,6 +84,7 @@ func newLogistic(decode func(params any) error, s Shape) (Model, error) {
 		return nil, config.Bad("classes", s.Classes, "2 or more for logistic")
 	case s.Classes == 2:
 		n := compose(logistic, false, linear{s.Features(), 1, p.Intercept})
+		n.total = logisticTotal
 		n.glm = &GLM{Intercept: p.Intercept, Loss: logisticGLM, Slope: 1, Curvature: .25, AtZero: math.Ln2}
 		return n, nil
 	}

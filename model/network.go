@@ -35,6 +35,9 @@ type network struct {
 	targets bool // the loss reads Targets, not Labels
 	inputs  bool // the loss reads neither: the target is the sample itself
 	glm     *GLM // of a generalized linear model
+	// total adds the losses of a chunk, whose first row is sample lo, to sum; nil: one by
+	// one
+	total func(sum float64, z tensor.Mat, b *Batch, lo int) float64
 }
 
 // stack is layers, where their parameters lie in a vector, and where what they compute

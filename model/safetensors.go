@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"math"
 	"slices"
 
@@ -29,10 +30,18 @@ type safetensor struct {
 	Offsets [2]uint64 `json:"data_offsets"`
 }
 
-// EncodeSafetensors returns the tensors in safetensors form: an 8-byte header length, a
-// JSON header padded to 8 bytes, then the values, little-endian, in the given order.
-// metadata may be nil. The bytes depend on the arguments alone.
+// EncodeSafetensors returns what WriteSafetensors writes.
 func EncodeSafetensors(metadata map[string]string, tensors []NamedVec) ([]byte, error) {
+	var b bytes.Buffer
+	err := WriteSafetensors(&b, metadata, tensors)
+	return b.Bytes(), err
+}
+
+// WriteSafetensors writes the tensors in safetensors form: an 8-byte header length, a
+// JSON header padded to 8 bytes, then the values, little-endian, in the given order.
+// metadata may be nil. The bytes depend on the arguments alone. Names that are empty or
+// come twice are refused before anything is written; other errors are the writer's.
+func WriteSafetensors(w io.Writer, metadata map[string]string, tensors []NamedVec) error {
 	header := map[string]any{}
 	if len(metadata) > 0 {
 		header["__metadata__"] = metadata
@@ -40,7 +49,7 @@ func EncodeSafetensors(metadata map[string]string, tensors []NamedVec) ([]byte, 
 	at := uint64(0)
 	for _, t := range tensors {
 		if _, dup := header[t.Name]; dup || t.Name == "" {
-			return nil, fmt.Errorf("model: tensor name %q is empty or occurs twice", t.Name)
+			return fmt.Errorf("model: tensor name %q is empty or occurs twice", t.Name)
 		}
 		end := at + 4*uint64(len(t.Vec))
 		header[t.Name] = safetensor{"F32", []int{len(t.Vec)}, [2]uint64{at, end}}
@@ -48,18 +57,24 @@ func EncodeSafetensors(metadata map[string]string, tensors []NamedVec) ([]byte, 
 	}
 	h, err := json.Marshal(header) // sorts keys
 	if err != nil {
-		return nil, err
+		return err
 	}
 	h = append(h, bytes.Repeat([]byte{' '}, (8-len(h)%8)%8)...)
-	b := make([]byte, 0, 8+uint64(len(h))+at)
-	b = binary.LittleEndian.AppendUint64(b, uint64(len(h)))
+	b := binary.LittleEndian.AppendUint64(make([]byte, 0, 1<<16), uint64(len(h)))
 	b = append(b, h...)
 	for _, t := range tensors {
 		for _, x := range t.Vec {
+			if len(b) >= 1<<16 {
+				if _, err := w.Write(b); err != nil {
+					return err
+				}
+				b = b[:0]
+			}
 			b = binary.LittleEndian.AppendUint32(b, math.Float32bits(x))
 		}
 	}
-	return b, nil
+	_, err = w.Write(b)
+	return err
 }
 
 // DecodeSafetensors reads F32 tensors, flattened, in the order of their data. Errors wrap

@@ -43,10 +43,9 @@ func (n *network) splitSum(dst, theta tensor.Vec, batch *Batch, clip float64, w 
 			total.Samples += s.Samples
 			total.Clipped += s.Clipped
 			total.NonFinite += s.NonFinite
-			total.Loss += s.Loss
 		}
 	}
-	return total.mean()
+	return total
 }
 
 // part returns rows lo to hi; it shares memory with b.

@@ -20,7 +20,6 @@ type Workspace struct {
 	clean   []float32          // for a copy of the chunk's input
 	norms   [chunkRows]float64 // squared gradient norms of the chunk's records
 	factors [chunkRows]float64
-	losses  [chunkRows]float64
 	dropped [chunkRows]bool // records without a finite gradient norm
 }
 

@@ -83,7 +83,9 @@ var ErrFrame = errors.New("node: malformed frame")
 var ErrFrameVersion = fmt.Errorf("%w: version", ErrFrame)
 
 // AppendFrame appends the wire form of f to b.
-func AppendFrame(b []byte, f *Frame) []byte {
+func AppendFrame(b []byte, f *Frame) []byte { return append(appendHeader(b, f), f.Payload...) }
+
+func appendHeader(b []byte, f *Frame) []byte {
 	at := len(b)
 	b = append(b, frameMagic...)
 	b = append(b, frameVersion, byte(f.Kind), 0, 0)
@@ -92,8 +94,7 @@ func AppendFrame(b []byte, f *Frame) []byte {
 	b = binary.LittleEndian.AppendUint64(b, f.Round)
 	b = binary.LittleEndian.AppendUint32(b, uint32(len(f.Payload)))
 	b = binary.LittleEndian.AppendUint32(b, crc32.Checksum(f.Payload, castagnoli))
-	b = binary.LittleEndian.AppendUint32(b, crc32.Checksum(b[at:], castagnoli))
-	return append(b, f.Payload...)
+	return binary.LittleEndian.AppendUint32(b, crc32.Checksum(b[at:], castagnoli))
 }
 
 // FrameSize checks the header at the front of b, at least FrameHeader bytes, and returns

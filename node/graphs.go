@@ -132,7 +132,7 @@ func (t twoWay) judge(m *mailbox, round, present uint64) verdict {
 func (t twoWay) keep(c *Checkpoint, kept [keptRounds]sent, out sent) (before, last sent) {
 	before, was := sent{round: out.round - 1}, &kept[keptRounds-1]
 	if out.round > 0 && was.round+1 == out.round {
-		before.messages, c.barrier = was.messages, t.p.n.cfg.Missing == Wait
+		before, c.barrier = *was, t.p.n.cfg.Missing == Wait
 	}
 	return before, out
 }

@@ -24,11 +24,12 @@ type link struct {
 type line struct {
 	// to be sent, in order; at most one hello, two rounds, one mark of progress and one
 	// finished
-	queue  []queued
-	poke   chan struct{}
-	taken  uint64 // 1 + the last round whose frame the neighbor has taken
-	failed int    // attempts to send since the last that arrived
-	hellos int    // that the neighbor has said to this process
+	queue   []queued
+	poke    chan struct{}
+	sending []byte // the frame that is on its way
+	taken   uint64 // 1 + the last round whose frame the neighbor has taken
+	failed  int    // attempts to send since the last that arrived
+	hellos  int    // that the neighbor has said to this process
 }
 
 // presence is what a neighbor has shown of itself.
@@ -156,6 +157,7 @@ func (l *link) run(ctx context.Context, n *Node) {
 		if len(l.queue) > 0 {
 			p = l.queue[0]
 		}
+		l.sending = p.frame
 		hellos := l.hellos
 		n.mu.Unlock()
 		if p.frame == nil {
@@ -193,6 +195,7 @@ func (l *link) send(ctx context.Context, n *Node, p queued, hellos int) bool {
 	cancel()
 	n.mu.Lock()
 	defer n.mu.Unlock()
+	l.sending = nil
 	var refused Refusal
 	if p.once != nil {
 		l.queue = slices.DeleteFunc(l.queue, func(q queued) bool { return q.once == p.once })

@@ -16,6 +16,7 @@ type mailing struct {
 	kept   [keptRounds]sent // of those sent last, in order; Node.mu guards it
 	values int              // of each message that the algorithm sends; 0: it sends none
 	inbox  []agent.Message  // of the next step, sorted by sender
+	spare  []byte           // a frame that is kept no longer; it may still be in a queue
 }
 
 // window says which frames of messages a pace has a use for.
@@ -143,6 +144,7 @@ func (m *mailing) store(c *Checkpoint, before, out sent, each func(l *link)) err
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	n.current(c)
+	m.retire(&before, &out)
 	m.kept = [keptRounds]sent{before, out}
 	for _, l := range n.order {
 		each(l)

@@ -2,6 +2,7 @@ package node
 
 import (
 	"fmt"
+	"slices"
 
 	"sotto/agent"
 	"sotto/topology"
@@ -17,7 +18,9 @@ type sent struct {
 	// agent.AppendMessage one after the other; not nil: the round was sent, maybe without
 	// a message
 	messages []byte
-	shared   []byte // the frame, where all neighbors get the same
+	// the frame, where all neighbors get the same; messages are then a part of it, unless
+	// they were stored by an earlier process
+	shared []byte
 }
 
 // frame is what goes to one neighbor. Frames that differ are made again when they are
@@ -54,12 +57,17 @@ func (s *sent) frame(n *Node, to agent.ID) []byte {
 // pack encodes what the algorithm sends for a round whose graph is g.
 func (m *mailing) pack(g *topology.Graph, outbox []agent.Message, round uint64) (sent, error) {
 	n, out := m.n, sent{round: round}
-	values := 0
+	values, all := 0, true
 	for i := range outbox {
 		values += len(outbox[i].Body)
+		all = all && outbox[i].To == agent.Broadcast
 	}
-	b := make([]byte, 0, len(outbox)*agent.MessageSize(0)+4*values)
-	values = 0
+	size := FrameHeader + len(outbox)*agent.MessageSize(0) + 4*values
+	if m.unused(); cap(m.spare) < size {
+		m.spare = make([]byte, 0, size)
+	}
+	b := m.spare[:FrameHeader] // which is filled in last
+	m.spare, values = nil, 0
 	for _, msg := range outbox {
 		if to := msg.To; to != agent.Broadcast && (int(to) >= g.Agents() || g.Weight(to, n.cfg.Self) == 0) {
 			return out, fmt.Errorf("round %d: message to %d, which does not hear this node", round, to)
@@ -72,9 +80,38 @@ func (m *mailing) pack(g *topology.Graph, outbox []agent.Message, round uint64) 
 		msg.From, msg.Round = n.cfg.Self, round
 		b = n.encode(b, &msg)
 	}
-	out.messages = b
+	if out.messages = b[FrameHeader:]; all {
+		f := Frame{Kind: Messages, Run: n.cfg.Run, Sender: n.cfg.Self, Round: round, Payload: out.messages}
+		appendHeader(b[:0], &f)
+		out.shared = b
+	}
 	return out, nil
 }
+
+// retire takes the memory of a frame that is kept no longer, when before and out take the
+// places of the kept ones. Node.mu is held.
+func (m *mailing) retire(before, out *sent) {
+	for i := range m.kept {
+		if b := m.kept[i].shared; b != nil && !same(b, before.shared) && !same(b, out.shared) {
+			m.spare = b
+		}
+	}
+}
+
+// unused lets go of the spare memory where it is still to be sent to somebody.
+func (m *mailing) unused() {
+	m.n.mu.Lock()
+	defer m.n.mu.Unlock()
+	for _, l := range m.n.order {
+		if same(m.spare, l.sending) ||
+			slices.ContainsFunc(l.queue, func(q queued) bool { return same(m.spare, q.frame) }) {
+			m.spare = nil
+		}
+	}
+}
+
+// same reports whether two frames are in one place.
+func same(a, b []byte) bool { return len(a) > 0 && len(b) > 0 && &a[0] == &b[0] }
 
 // resent returns what was sent last as the messages of another round.
 func (m *mailing) resent(round uint64) sent {

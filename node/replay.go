@@ -86,7 +86,7 @@ func (p *replay) keep(round uint64, out sent) error {
 	c.Round, c.Finished, c.barrier = round, round == n.cfg.Rounds, false
 	before := sent{round: round - 1}
 	if round > 0 && last.round+1 == round {
-		before.messages = last.messages
+		before = last
 	}
 	return p.store(&c, before, out, func(l *link) {
 		if l.mail != nil {

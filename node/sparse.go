@@ -48,7 +48,7 @@ func (t sparse) keep(c *Checkpoint, kept [keptRounds]sent, out sent) (before, la
 		return kept[0], kept[1]
 	}
 	c.barrier = true
-	return sent{round: kept[1].round, messages: kept[1].messages}, out
+	return kept[1], out
 }
 
 // previous is the last round in which somebody hears the node, or the first of all.

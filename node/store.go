@@ -21,7 +21,8 @@ var ErrState = errors.New("node: stored state does not fit")
 const (
 	stateTemp  = "checkpoint.tmp"
 	stateLock  = "lock"
-	checkTag   = "sotto node/3"
+	checkTag   = "sotto node/4"
+	wholeTag   = "sotto node/3" // is read as well: the outbox is written whole
 	oldTag     = "sotto node/2"
 	maxState   = 1 << 34
 	hashLength = sha256.Size
@@ -112,7 +113,8 @@ func flag(b bool) uint64 {
 	return 0
 }
 
-// encode appends tag, fixed part, blocks and the SHA-256 of all that.
+// encode appends tag, fixed part, blocks, the outbox without what the state holds as
+// well, and the SHA-256 of all that.
 func (c *Checkpoint) encode(b []byte) []byte {
 	at := len(b)
 	b = agent.AppendTag(b, checkTag)
@@ -126,14 +128,15 @@ func (c *Checkpoint) encode(b []byte) []byte {
 	for _, v := range c.Counts.fields() {
 		b = u64(b, *v)
 	}
-	for _, block := range [][]byte{c.State, before, c.Outbox, c.Attestation, c.Heard, c.Undo} {
+	for _, block := range [][]byte{c.State, before, c.Attestation, c.Heard, c.Undo} {
 		b = append(u64(b, uint64(len(block))), block...)
 	}
+	b = appendPieces(b, c.Outbox, c.State)
 	sum := sha256.Sum256(b[at:])
 	return append(b, sum[:]...)
 }
 
-// decode reads what encode writes; blocks stay parts of b.
+// decode reads what encode writes, or wrote before; blocks stay parts of b.
 func (c *Checkpoint) decode(b []byte) error {
 	if len(b) < hashLength {
 		return fmt.Errorf("%w: %d bytes", ErrState, len(b))
@@ -142,7 +145,11 @@ func (c *Checkpoint) decode(b []byte) error {
 	if sha256.Sum256(body) != [hashLength]byte(b[len(body):]) {
 		return fmt.Errorf("%w: the checksum does not fit", ErrState)
 	}
-	s := agent.ReadState(body, checkTag)
+	tag := checkTag
+	if bytes.HasPrefix(body, agent.AppendTag(nil, wholeTag)) {
+		tag = wholeTag
+	}
+	s := agent.ReadState(body, tag)
 	read32 := func() (h [32]byte) {
 		for i := 0; i < 32; i += 8 {
 			binary.LittleEndian.PutUint64(h[i:], s.Uint64())
@@ -159,8 +166,16 @@ func (c *Checkpoint) decode(b []byte) error {
 	for _, v := range c.Counts.fields() {
 		*v = s.Uint64()
 	}
-	c.State, c.Before, c.Outbox, c.Attestation, c.Heard, c.Undo = s.Block(), s.Block(), s.Block(), s.Block(),
-		s.Block(), s.Block()
+	if c.State, c.Before = s.Block(), s.Block(); tag == wholeTag {
+		c.Outbox = s.Block()
+	}
+	c.Attestation, c.Heard, c.Undo = s.Block(), s.Block(), s.Block()
+	if tag == checkTag {
+		var err error
+		if c.Outbox, err = readPieces(s, c.State); err != nil {
+			return err
+		}
+	}
 	if err := s.Close(); err != nil {
 		return fmt.Errorf("%w: %w", ErrState, err)
 	}
@@ -174,7 +189,8 @@ func (c *Checkpoint) decode(b []byte) error {
 // written over the one before the last, with one sync and no change of names, and the
 // last one stands until the new one is whole. Where the newer file is damaged the older
 // one is loaded, as after a crash in the middle of a write. An outbox is written once: at
-// the next round it is in the other file.
+// the next round it is in the other file. Of a vector that is sent and kept one copy is
+// written.
 type Store struct {
 	dir    string
 	fs     ledger.FS

@@ -3,6 +3,7 @@ package oracle
 import (
 	"slices"
 
+	"sotto/config"
 	"sotto/privacy"
 )
 
@@ -14,6 +15,10 @@ import (
 func Arrive(o Oracle, r Records, arrival []uint32, pool *Pool) (privacy.Oracle, error) {
 	if arrival == nil {
 		return o, o.Bind(r, pool)
+	}
+	if p, ok := o.(interface{ inPlaces() bool }); ok && p.inPlaces() {
+		return nil, config.Bad("arrival", "records that arrive",
+			"with sums whose bins are drawn (Sums.Moving): who arrives moves the places of others")
 	}
 	a := &arriving{Oracle: o, all: r, arrival: arrival, pool: pool}
 	if err := a.show(0); err != nil {

@@ -70,6 +70,7 @@ func sum(g *Gradient, seq uint64) (tensor.Vec, *rng.Stream) {
 	s := rng.NewStream(&k, rng.Sample)
 	v := privacy.Value{Float: make(tensor.Vec, len(theta))}
 	g.Evaluate(&v, &agent.Query{Oracle: "grad", At: theta}, s)
+	v.Narrow()
 	return v.Float, s
 }
 

@@ -21,6 +21,7 @@ func adaptive(clip float64, xs ...float32) (*oracle.Gradient, *agent.Query, []fl
 	k := rng.Simulated(1, 0, 1)
 	v := privacy.Value{Float: make(tensor.Vec, 2)}
 	g.Evaluate(&v, q, rng.NewStream(&k, rng.Sample))
+	v.Narrow()
 	k = rng.Simulated(1, 0, 1)
 	grid := make([]int64, 2)
 	g.EvaluateGrid(grid, q, rng.NewStream(&k, rng.Sample))

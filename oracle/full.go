@@ -55,7 +55,7 @@ func (g *Full) Validate() error {
 	case g.Unit != account.Record():
 		return config.Bad("unit", g.Unit, "record: per-record clipping bounds the contribution of one record")
 	}
-	if err := g.Sums.check(g.Records); err != nil {
+	if err := g.Sums.check(len(g.Records.Index)); err != nil {
 		return err
 	}
 	g.described = g.release(g.ClipNorm)
@@ -73,21 +73,29 @@ func (g *Full) release(clip float64) account.Release {
 	part := account.Part{Name: "gradient", Clip: clip, Shift: shift(g.Adjacency), Norm: g.Norm,
 		Dim: g.Model.Dim()}
 	r := fullBatch(g.name(), g.Adjacency, g.Unit, part, 1/g.Normaliser)
-	g.Sums.charge(&r, func(records int) float64 { return g.SumError(clip, records) })
+	if !g.Sums.Exact {
+		g.Sums.charge(&r, g.SumError(clip))
+	}
 	return r
 }
 
-// SumError bounds by how much more than the clip, over it, rounding lets one of so many
-// records move the sum. In L1 each coordinate is summed in float64 and rounded once.
-func (g *Full) SumError(clip float64, records int) float64 {
-	if g.Norm != account.L1 {
-		return 2 * model.SumError(g.Model, records, chunk, 1, clip)
+// layout is how the sum is cut.
+func (g *Full) layout() layout { return g.Sums.laidOut(g.cut) }
+
+func (g *Full) cut() layout {
+	public := g.Adjacency != account.AddRemove
+	return newLayout(g.Model, g.Normaliser, public, public && !g.Sums.Moving, 1, g.Sums)
+}
+
+func (g *Full) inPlaces() bool { return g.Norm == account.L2 && g.Sums.inPlaces(g.cut) }
+
+// SumError bounds by how much more than the clip, over it, rounding lets one record move
+// the sum. In L1 all is summed in double precision.
+func (g *Full) SumError(clip float64) float64 {
+	if g.Norm == account.L1 {
+		return 2 * g.Sums.wide()
 	}
-	if !(clip >= 1e-30 && clip <= 1e20) || records > 1<<40 {
-		return math.Inf(1)
-	}
-	n := float64(records)
-	return 2 * (1 + 1e-6) * (n*(0x1p-24+n*0x1p-53) + float64(g.Model.Dim())*0x1p-150/clip)
+	return g.Sums.sumError(g.layout(), g.Model, shift(g.Adjacency), clip)
 }
 
 // Describe states the release. A query's own public clip takes the place of Clip. The
@@ -100,30 +108,31 @@ func (g *Full) Describe(q *agent.Query) (account.Release, error) {
 }
 
 // Evaluate adds the clipped gradients of all records.
-func (g *Full) Evaluate(dst *privacy.Value, q *agent.Query, _ *rng.Stream) {
+func (g *Full) Evaluate(dst *privacy.Value, q *agent.Query, sample *rng.Stream) {
 	clip := clipNorm(q, g.ClipNorm)
 	if g.Norm == account.L1 {
-		sum := make([]float64, len(dst.Float))
+		sum := dst.Widen(len(dst.Float))
 		g.each(q.At, func(gradient tensor.Vec) {
 			f := clipL1(gradient, clip)
 			for i, x := range gradient {
 				sum[i] += float64(f * float64(x))
 			}
 		})
-		for i, x := range sum {
-			dst.Float[i] = float32(x)
-		}
-		clear(sum)
-	} else {
-		g.Pool.sum(g.Model, &g.Records, dst.Float, q.At, clip)
+		return
 	}
-	finite(dst.Float, clip)
+	s := g.Pool.p.Get()
+	a := adder{scratch: s, model: g.Model, at: q.At, clip: clip, stats: func(model.Stats) {},
+		batch: func(rows []int32) *model.Batch {
+			return s.gather(g.Records.Data, rows, &Augmentation{}, nil)
+		}}
+	a.add(dst, len(dst.Float), g.layout(), g.Records.Index, sample)
+	g.Pool.p.Put(s)
 }
 
 // sum adds the gradients of all records at a point, each scaled to norm at most clip; one
 // that is not finite adds zero.
 func (p *Pool) sum(m model.Model, r *Records, dst, at tensor.Vec, clip float64) {
-	s := p.p.Get().(*scratch)
+	s := p.p.Get()
 	s.blocks(r, func(b *model.Batch) { m.ClippedGradientSum(dst, at, b, clip, &s.work) })
 	p.p.Put(s)
 }
@@ -158,7 +167,7 @@ func (g *Full) EvaluateGrid(dst []int64, q *agent.Query, _ *rng.Stream) {
 	if !ok {
 		return
 	}
-	s := g.Pool.p.Get().(*scratch)
+	s := g.Pool.p.Get()
 	s.blocks(&g.Records, func(b *model.Batch) { m.ClippedGradientGrid(dst, q.At, b, clip, step, &s.work) })
 	g.Pool.p.Put(s)
 }
@@ -183,7 +192,7 @@ func clipL1(gradient tensor.Vec, clip float64) float64 {
 // each calls f with every record's own gradient, which is valid during the call. What has
 // no finite gradient gives zeros.
 func (g *Full) each(theta tensor.Vec, f func(gradient tensor.Vec)) {
-	s := g.Pool.p.Get().(*scratch)
+	s := g.Pool.p.Get()
 	defer g.Pool.p.Put(s)
 	v := s.vector(len(theta))
 	for k := range g.Records.Index {
@@ -197,30 +206,10 @@ func (g *Full) each(theta tensor.Vec, f func(gradient tensor.Vec)) {
 	v.Zero()
 }
 
-// blocks hands out all records: in place where they lie one after the other in the data
-// set, else gathered.
+// blocks hands out all records.
 func (s *scratch) blocks(r *Records, f func(b *model.Batch)) {
-	n := len(r.Index)
-	if n == 0 {
-		return
-	}
-	if lo := int(r.Index[0]); int(r.Index[n-1])-lo == n-1 { // rows of an owner are ascending, none twice
-		d, b := r.Data, &s.batch
-		b.X.Rows, b.X.Cols, b.X.Stride, b.X.Data = n, d.X.Cols, d.X.Stride,
-			d.X.Data[lo*d.X.Stride:(lo+n-1)*d.X.Stride+d.X.Cols]
-		labels, targets := b.Labels, b.Targets
-		b.Labels, b.Targets, b.Views = nil, nil, 0
-		if d.Labels != nil {
-			b.Labels = d.Labels[lo : lo+n]
-		} else {
-			b.Targets = d.Targets[lo : lo+n]
-		}
-		f(b)
-		b.X.Data, b.Labels, b.Targets = nil, labels, targets // the scratch keeps its own memory
-		return
-	}
-	for lo := 0; lo < n; lo += chunk {
-		f(s.gather(r.Data, r.Index[lo:min(lo+chunk, n)], &Augmentation{}, nil))
+	for lo := 0; lo < len(r.Index); lo += chunk {
+		f(s.gather(r.Data, r.Index[lo:min(lo+chunk, len(r.Index))], &Augmentation{}, nil))
 	}
 }
 

@@ -100,6 +100,7 @@ func reference(d *data.Dataset, index []int32, theta tensor.Vec, norm account.No
 func answer(f *oracle.Full, theta tensor.Vec) tensor.Vec {
 	v := privacy.Value{Float: make(tensor.Vec, len(theta))}
 	f.Evaluate(&v, &agent.Query{At: theta}, nil)
+	v.Narrow()
 	return v.Float
 }
 

@@ -78,7 +78,7 @@ func (g *Gradient) Validate() error {
 	if g.Unit != account.Record() {
 		return config.Bad("unit", g.Unit, "record: per-record clipping bounds the contribution of one record")
 	}
-	return g.Sums.check(g.Records)
+	return g.Sums.check(len(g.Records.Index) * max(1, g.Draws))
 }
 
 // Describe states the release. A query's own public clip takes the place of Clip.
@@ -111,24 +111,34 @@ func (g *Gradient) Describe(q *agent.Query) (account.Release, error) {
 		Scale:     scale,
 		Draws:     g.Draws,
 	}
-	g.Sums.charge(&r, func(records int) float64 { return g.SumError(clipNorm(q, g.ClipNorm), records) })
+	if !g.Sums.Exact {
+		g.Sums.charge(&r, g.SumError(clipNorm(q, g.ClipNorm)))
+	}
 	return r, nil
 }
 
-// SumError bounds by how much more than the clip, over it, rounding in float32 lets one
-// record move the sum: while a batch has at most so many records, or each of several that
-// are summed before one noise draw.
-func (g *Gradient) SumError(clip float64, records int) float64 {
+// layout is how the sum is cut.
+func (g *Gradient) layout() layout { return g.Sums.laidOut(g.cut) }
+
+func (g *Gradient) cut() layout {
 	if g.One > 0 {
-		records = 1
+		return newLayout(g.Model, 1, true, true, g.Augment.views(), Sums{MaxRecords: 1})
 	}
-	records *= max(1, g.Draws)
-	views := g.Augment.views()
-	e := model.SumError(g.Model, records, chunk/views, views, clip)
-	if g.Rescale && clip != g.ClipNorm {
-		e += 0x1p-24 * (float64(records) + e) * (1 + 1e-9)
+	all := g.SampleRate == 1 && g.Draws <= 1 && g.Adjacency != account.AddRemove
+	return newLayout(g.Model, g.ExpectedBatchSize, all, all && !g.Sums.Moving, g.Augment.views(), g.Sums)
+}
+
+func (g *Gradient) inPlaces() bool { return g.Sums.inPlaces(g.cut) }
+
+// SumError bounds by how much more than the clip, over it, rounding lets one record move
+// the sum.
+func (g *Gradient) SumError(clip float64) float64 {
+	l := g.layout()
+	e := g.Sums.sumError(l, g.Model, shift(g.Adjacency), clip)
+	if g.Rescale { // a sum in float32 is rounded once more
+		e += 0x1p-23 * (float64(l.most) + e) * (1 + 1e-9)
 	}
-	return 2 * e
+	return e
 }
 
 func (g *Gradient) sampler() account.Sampler {
@@ -141,17 +151,29 @@ func (g *Gradient) sampler() account.Sampler {
 // Evaluate draws the batch, one Bernoulli variable for each record, and adds the clipped
 // gradients.
 func (g *Gradient) Evaluate(dst *privacy.Value, q *agent.Query, sample *rng.Stream) {
-	d := g.Model.Dim()
-	sum, clip, halves := dst.Float[:d], clipNorm(q, g.ClipNorm), 0
-	g.batches(sample, func(b *model.Batch, w *model.Workspace) {
-		halves += within(g.Model.ClippedGradientSum(sum, q.At, b, clip, w))
-	})
-	finite(sum, clip)
-	if g.Rescale && clip != g.ClipNorm {
-		sum.Scale(g.ClipNorm/clip, sum)
-	}
+	d, n := g.Model.Dim(), g.Model.Dim()
 	if g.Count {
-		dst.Float[d] += float32(halves) / 2
+		n++
+	}
+	halves, clip := 0, clipNorm(q, g.ClipNorm)
+	s := g.Pool.p.Get()
+	defer g.Pool.p.Put(s)
+	s.draw(g, sample)
+	a := adder{scratch: s, model: g.Model, at: q.At, clip: clip,
+		batch: func(rows []int32) *model.Batch { return s.gather(g.Records.Data, rows, &g.Augment, sample) },
+		stats: func(t model.Stats) { halves += within(t) }}
+	a.add(dst, n, g.layout(), s.rows, sample)
+	if g.Rescale && clip != g.ClipNorm {
+		dst.Float[:d].Scale(g.ClipNorm/clip, dst.Float[:d])
+		for i := range dst.Wide[:min(d, len(dst.Wide))] {
+			dst.Wide[i] *= g.ClipNorm / clip
+		}
+	}
+	if !g.Count {
+		return
+	}
+	if dst.Float[d] += float32(halves) / 2; len(dst.Wide) > 0 {
+		dst.Wide[d] += float64(halves) / 2
 	}
 }
 
@@ -180,19 +202,24 @@ func (g *Gradient) EvaluateGrid(dst []int64, q *agent.Query, sample *rng.Stream)
 
 // batches draws the batch, or several that become one, and hands it out in chunks.
 func (g *Gradient) batches(sample *rng.Stream, f func(b *model.Batch, w *model.Workspace)) {
-	s := g.Pool.p.Get().(*scratch)
+	s := g.Pool.p.Get()
 	defer g.Pool.p.Put(s)
-	s.rows = s.rows[:0]
-	if g.One > 0 {
-		s.rows = append(s.rows, g.Records.Index[sample.Below(uint64(g.One))])
-	} else {
-		for range max(1, g.Draws) {
-			s.rows = poisson(s.rows, g.Records.Index, g.SampleRate, sample)
-		}
-	}
+	s.draw(g, sample)
 	size := chunk / g.Augment.views()
 	for lo := 0; lo < len(s.rows); lo += size {
 		f(s.gather(g.Records.Data, s.rows[lo:min(lo+size, len(s.rows))], &g.Augment, sample), &s.work)
+	}
+}
+
+// draw draws the rows of the batch.
+func (s *scratch) draw(g *Gradient, sample *rng.Stream) {
+	s.rows = s.rows[:0]
+	if g.One > 0 {
+		s.rows = append(s.rows, g.Records.Index[sample.Below(uint64(g.One))])
+		return
+	}
+	for range max(1, g.Draws) {
+		s.rows = poisson(s.rows, g.Records.Index, g.SampleRate, sample)
 	}
 }
 

@@ -47,7 +47,10 @@ func TestOneRecordEvent(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	inner, err := account.Gaussian(3, 2)
+	if e := r.Parts[0].SumError; !(e > 0 && e < 2e-5) {
+		t.Errorf("the rounding of one gradient is charged as %v", e)
+	}
+	inner, err := account.Gaussian(3, r.Parts[0].Movement())
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -7,11 +7,11 @@ package oracle
 
 import (
 	"math"
-	"sync"
 
 	"sotto/agent"
 	"sotto/config"
 	"sotto/data"
+	"sotto/internal/parallel"
 	"sotto/model"
 	"sotto/privacy/account"
 	"sotto/rng"
@@ -20,17 +20,22 @@ import (
 
 // Pool shares scratch memory between the oracles of one process. Its content never enters
 // a value.
-type Pool struct{ p sync.Pool }
+type Pool struct{ p parallel.Free[scratch] }
 
 // scratch is what one evaluation needs.
 type scratch struct {
 	work  model.Workspace
 	rows  []int32
-	batch model.Batch
+	batch model.Batch // copied rows
+	whole model.Batch // rows of a data set itself
 	x     []float32
 
 	columns  []int      // of one view
-	gradient tensor.Vec // of one record
+	gradient tensor.Vec // of one record, or the sum of a bin
+
+	dealt []int32  // rows by bins
+	bin   []uint32 // of each row
+	ends  []int    // of bins
 }
 
 // NewPool returns an empty pool.
@@ -40,7 +45,7 @@ func NewPool() *Pool { return NewSplitPool(1) }
 // among n goroutines, without a change of bits: for few agents with large networks
 // (model.Workspace.Split).
 func NewSplitPool(n int) *Pool {
-	return &Pool{sync.Pool{New: func() any {
+	return &Pool{parallel.Free[scratch]{New: func() *scratch {
 		s := new(scratch)
 		if n > 1 {
 			s.work.Split(n)
@@ -66,9 +71,14 @@ func BatchOf(d *data.Dataset) *model.Batch {
 // once.
 const chunk = 320
 
-// gather copies rows of the data set, or views of them, into the scratch batch.
+// gather copies rows of the data set, or views of them, into the scratch batch. Rows that
+// follow one another, as those of a full batch of an owner's own file do, stay where they
+// are: who gets the batch only reads.
 func (s *scratch) gather(d *data.Dataset, rows []int32, a *Augmentation, sample *rng.Stream) *model.Batch {
 	cols, views := d.X.Cols, a.views()
+	if !a.changes() && views == 1 && neighbors(rows) {
+		return s.inPlace(d, int(rows[0]), int(rows[0])+len(rows))
+	}
 	if cap(s.x) < chunk*cols {
 		s.x = make([]float32, chunk*cols)
 	}
@@ -92,6 +102,28 @@ func (s *scratch) gather(d *data.Dataset, rows []int32, a *Augmentation, sample 
 		} else {
 			b.Targets = append(b.Targets, d.Targets[r])
 		}
+	}
+	return b
+}
+
+// neighbors reports whether each row is the one after the row before it.
+func neighbors(rows []int32) bool {
+	for i, r := range rows {
+		if r != rows[0]+int32(i) {
+			return false
+		}
+	}
+	return len(rows) > 0
+}
+
+// inPlace is the batch of rows lo to hi of the data set itself.
+func (s *scratch) inPlace(d *data.Dataset, lo, hi int) *model.Batch {
+	b := &s.whole
+	b.X, b.Labels, b.Targets, b.Views = d.X.Slice(lo, hi), nil, nil, 1
+	if d.Labels != nil {
+		b.Labels = d.Labels[lo:hi:hi]
+	} else {
+		b.Targets = d.Targets[lo:hi:hi]
 	}
 	return b
 }

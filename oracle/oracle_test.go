@@ -56,6 +56,7 @@ func evaluate(g *oracle.Gradient, at, clip float64, seq uint64) float64 {
 	v := privacy.Value{Float: tensor.Vec{0}}
 	g.Evaluate(&v, &agent.Query{Oracle: "grad", At: tensor.Vec{float32(at)}, Clip: clip},
 		rng.NewStream(&k, rng.Sample))
+	v.Narrow()
 	return float64(v.Float[0])
 }
 

@@ -64,7 +64,7 @@ func (g *OwnerGradient) Evaluate(dst *privacy.Value, q *agent.Query, _ *rng.Stre
 // EvaluateGrid is Evaluate in integers: the clipped mean is truncated toward zero, which
 // does not lengthen it.
 func (g *OwnerGradient) EvaluateGrid(dst []int64, q *agent.Query, _ *rng.Stream) {
-	s := g.Pool.p.Get().(*scratch)
+	s := g.Pool.p.Get()
 	v := s.vector(len(dst))
 	v.Zero()
 	g.sum(v, q)

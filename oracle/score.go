@@ -49,7 +49,7 @@ func (o *Score) Describe(q *agent.Query) (account.Release, error) {
 // moves by no more than what a record adds. A loss is rounded down to a step; one that is
 // not a number counts as Clip.
 func (o *Score) Evaluate(dst *privacy.Value, q *agent.Query, _ *rng.Stream) {
-	s := o.Pool.p.Get().(*scratch)
+	s := o.Pool.p.Get()
 	defer o.Pool.p.Put(s)
 	size := chunk
 	if o.Loss {

@@ -8,7 +8,6 @@ import (
 	"sotto/config"
 	"sotto/privacy/account"
 	"sotto/rng"
-	"sotto/tensor"
 )
 
 var _ Mechanism = Decor{}
@@ -69,7 +68,6 @@ func (m Decor) Event(r account.Release) (account.Event, error) {
 // Perturb adds the agent's own noise and that of every neighbor: what the lower number of
 // a pair adds, the higher subtracts.
 func (m Decor) Perturb(v *Value, r account.Release, c Charge) {
-	exact(v, r)
 	if m.blocks.round != c.Round {
 		*m.blocks = blocks{round: c.Round}
 	}
@@ -84,7 +82,6 @@ func (m Decor) Perturb(v *Value, r account.Release, c Charge) {
 	var sum, normals [512]float64
 	at := 0
 	for _, p := range r.Parts {
-		step := GridStep(p.Clip)
 		sigma := math.Ldexp(m.NoiseMultiplier, gridBits)
 		for lo := at; lo < at+p.Dim; lo += len(sum) {
 			n := min(len(sum), at+p.Dim-lo)
@@ -99,7 +96,7 @@ func (m Decor) Perturb(v *Value, r account.Release, c Charge) {
 					sum[i] += float64(f * z)
 				}
 			}
-			tensor.AddNoise(v.Float[lo:], step, sigma, sum[:n])
+			v.addNoise(lo, p, r.Parts[0], sigma, sum[:n])
 		}
 		at += p.Dim
 	}

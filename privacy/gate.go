@@ -5,9 +5,9 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"sync"
 
 	"sotto/agent"
+	"sotto/internal/parallel"
 	"sotto/privacy/account"
 	"sotto/privacy/ledger"
 	"sotto/rng"
@@ -292,7 +292,7 @@ func (g *Gate) Answer(q *agent.Query, dst tensor.Vec) error {
 		return err
 	}
 	key := g.keys(seq)
-	u := used.Get().(*scratch)
+	u := used.Get()
 	u.sample.Rekey(&key, rng.Sample)
 	u.noise.Rekey(&key, rng.Noise)
 	key.Erase()
@@ -301,15 +301,27 @@ func (g *Gate) Answer(q *agent.Query, dst tensor.Vec) error {
 	if g.size(v, len(dst), TakesIntegers(m), r); !noiseOnly {
 		g.evaluate(u, q, TakesIntegers(m))
 	}
-	m.Perturb(v, r, Charge{Seq: seq, Round: g.round, Live: g.live, Noise: &u.noise})
-	dst.Scale(r.Scale, v.Float)
+	c := Charge{Seq: seq, Round: g.round, Live: g.live, Noise: &u.noise}
+	if f, ok := m.(releaser); ok {
+		f.release(dst, v, r, c)
+	} else {
+		m.Perturb(v, r, c)
+		dst.Scale(r.Scale, v.Float)
+		v.Float.Zero()
+	}
 
-	v.Float.Zero()
+	clear(v.Wide)
 	clear(v.Grid)
 	u.sample.Erase()
 	u.noise.Erase()
 	used.Put(u)
 	return nil
+}
+
+// releaser is a mechanism that writes the release in one pass over memory: Perturb, times
+// Release.Scale, to dst. It clears v.Float.
+type releaser interface {
+	release(dst tensor.Vec, v *Value, r account.Release, c Charge)
 }
 
 // scratch is what one answer needs. The gates of one worker share one, which stays in its
@@ -320,7 +332,7 @@ type scratch struct {
 }
 
 // used are those of finished answers, erased; what a panic interrupts is never put back.
-var used = sync.Pool{New: func() any { return new(scratch) }}
+var used = parallel.Free[scratch]{New: func() *scratch { return new(scratch) }}
 
 // noiseOnlySeq numbers answers of noise alone where a charge has its sequence number:
 // with the round and their count in it, from 2^63 on, which no charge reaches. A
@@ -335,7 +347,7 @@ func (g *Gate) size(v *Value, dim int, grid bool, r account.Release) {
 	if cap(v.Float) < dim {
 		v.Float = make(tensor.Vec, dim)
 	}
-	v.Float, v.Grid, v.Step = v.Float[:dim], v.Grid[:0], 0
+	v.Float, v.Wide, v.Grid, v.Step = v.Float[:dim], v.Wide[:0], v.Grid[:0], 0
 	if !grid {
 		return
 	}

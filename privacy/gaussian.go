@@ -2,6 +2,7 @@ package privacy
 
 import (
 	"cmp"
+	"fmt"
 	"maps"
 	"math"
 	"slices"
@@ -14,16 +15,14 @@ import (
 var _ Mechanism = Gaussian{}
 
 // Gaussian adds normal noise of standard deviation NoiseMultiplier x clip to every
-// coordinate (Dwork, Roth 2014, Appendix A; exact accounting Balle, Wang 2018).
+// coordinate (Dwork, Roth 2014, Appendix A; exact accounting Balle, Wang 2018), and
+// rounds the sum to a grid of at most a millionth of the noise.
 //
-// Value and noise are added in grid units of clip x 2^-20 and the sum is rounded to a
-// whole number of them. Rounding the sum is post-processing of the continuous mechanism,
-// and the set of possible outputs is the same for every input, which the floating-point
-// attacks of Mironov 2012 need to differ. What remains is the distance of a
-// double-precision normal sampler and addition from the ideal ones, an assumption that
-// statements name. What rounding adds to a sum in float32 is part of the shift where the
-// release has a bound of it (account.Part.SumError); an oracle without that error fills
-// Value.Grid.
+// The noise has the normal law itself and the rounding is that of the real sum
+// (rng.Stream.AddNormals), so that a release is post-processing of the ideal mechanism:
+// no assumption on floating-point arithmetic is left, and the floating-point attacks of
+// Mironov 2012 have nothing to find. What rounding adds to the value's own sum is part of
+// its sensitivity (account.Part.SumError). docs/exact.md has the proof.
 type Gaussian struct {
 	NoiseMultiplier float64 `toml:"noise_multiplier"` // noise standard deviation over clip, > 0
 	// PartNoise replaces NoiseMultiplier for the named parts of a joint release, for
@@ -40,6 +39,9 @@ func newGaussian(decode func(params any) error) (Mechanism, error) {
 	}
 	return m, checkMultipliers(m.NoiseMultiplier, m.PartNoise)
 }
+
+// Noise between these is far from where float32 and its squares end.
+const leastNoise, mostNoise = 1e-35, 1e35
 
 // NewGaussian refuses multipliers that are not positive and finite.
 func NewGaussian(noiseMultiplier float64) (Mechanism, error) {
@@ -66,8 +68,18 @@ func (m Gaussian) Event(r account.Release) (account.Event, error) {
 	if err := cmp.Or(checkParts(r, account.L2, "gaussian"), checkSums(r)); err != nil {
 		return account.Event{}, err
 	}
+	if err := tensor.Arithmetic(); err != nil {
+		return account.Event{}, fmt.Errorf("%w: %w", ErrRefused, err)
+	}
 	if err := checkPartNoise(m.PartNoise, r); err != nil {
 		return account.Event{}, err
+	}
+	for _, p := range r.Parts {
+		z := noiseOf(p.Name, m.PartNoise, m.NoiseMultiplier)
+		if noise := z * p.Clip; !(noise >= leastNoise && noise <= mostNoise) {
+			return account.Event{}, config.Bad("noise_multiplier", z, fmt.Sprintf("noise of deviation "+
+				"%g to %g: with clip %v of part %s it is %v", leastNoise, mostNoise, p.Clip, p.Name, noise))
+		}
 	}
 	inner, err := m.inner(r)
 	if err != nil {
@@ -93,31 +105,63 @@ func (m Gaussian) inner(r account.Release) (account.Event, error) {
 
 // Perturb adds the noise.
 func (m Gaussian) Perturb(v *Value, r account.Release, c Charge) {
-	var normals [512]float64
-	at := 0
-	for _, p := range r.Parts {
-		step := GridStep(p.Clip)
-		sigma := math.Ldexp(noiseOf(p.Name, m.PartNoise, m.NoiseMultiplier), gridBits)
-		for lo := at; lo < at+p.Dim; lo += len(normals) {
-			n := normals[:min(len(normals), at+p.Dim-lo)]
-			c.Noise.Normals(n)
-			if v.Step > 0 {
-				tensor.AddNoiseGrid(v.Float[lo:], v.Grid[lo:], v.Step/GridStep(r.Parts[0].Clip), step, sigma,
-					n)
-			} else {
-				tensor.AddNoise(v.Float[lo:], step, sigma, n)
-			}
-		}
-		at += p.Dim
-	}
-	clear(normals[:])
+	m.blocks(v, r, c, func(_, _ int) {})
 }
 
-// Provenance is Proved, under the stated assumption on the sampler.
+// release implements releaser.
+func (m Gaussian) release(dst tensor.Vec, v *Value, r account.Release, c Charge) {
+	m.blocks(v, r, c, func(lo, hi int) {
+		dst[lo:hi].Scale(r.Scale, v.Float[lo:hi])
+		v.Float[lo:hi].Zero()
+	})
+}
+
+// releaseBlock is how many coordinates have their noise before f is called: few enough to
+// stay in the processor's nearest cache.
+const releaseBlock = 2048
+
+// blocks adds the noise, and calls f with each block of coordinates that has it.
+func (m Gaussian) blocks(v *Value, r account.Release, c Charge, f func(lo, hi int)) {
+	if v.Step > 0 {
+		wide := v.Widen(len(v.Float))
+		for i, g := range v.Grid[:len(wide)] {
+			wide[i] = float64(g)
+		}
+	}
+	first, at := r.Parts[0].Clip, 0
+	for _, p := range r.Parts {
+		z := noiseOf(p.Name, m.PartNoise, m.NoiseMultiplier)
+		step, sigma := stepAndSigma(z, p.Clip)
+		ratio := 1 / step
+		if v.Step > 0 { // wide has integers
+			step, sigma = stepAndSigma(z, first/v.Step)
+			ratio, step = 1/step, step*v.Step*(p.Clip/first)
+		}
+		for end := at + p.Dim; at < end; at += min(releaseBlock, end-at) {
+			lo, hi := at, min(at+releaseBlock, end)
+			if len(v.Wide) > 0 {
+				c.Noise.AddNormalsWide(v.Float[lo:hi], v.Wide[lo:hi], ratio, step, sigma)
+			} else {
+				c.Noise.AddNormals(v.Float[lo:hi], step, sigma)
+			}
+			f(lo, hi)
+		}
+	}
+}
+
+// stepAndSigma is noise of standard deviation z clip, rounded up to a double, in steps of
+// a power of two, of which it has 2^20 to 2^21. The step follows from the noise alone,
+// not from the value.
+func stepAndSigma(z, clip float64) (step, sigma float64) {
+	fraction, exponent := math.Frexp(math.Nextafter(z*clip, math.Inf(1)))
+	return math.Ldexp(1, exponent-21), math.Ldexp(fraction, 21)
+}
+
+// Provenance is Proved.
 func (Gaussian) Provenance() Provenance { return Proved }
 
-// Assumptions names the double-precision sampler.
-func (Gaussian) Assumptions() []string { return []string{assumeNormals} }
+// Assumptions is empty.
+func (Gaussian) Assumptions() []string { return nil }
 
 // assumeNormals is what the double-precision normal sampler leaves unproved.
 const assumeNormals = "the double-precision sampler is indistinguishable from the normal law"

@@ -23,6 +23,16 @@ const gridBits = 20
 // 2^20 in any dimension.
 func GridStep(clip float64) float64 { return math.Ldexp(clip, -gridBits) }
 
+// ReleaseStep is the step of which every released value of part p is a multiple, before
+// Release.Scale, by mechanisms that round to a grid.
+func ReleaseStep(m Mechanism, p account.Part) float64 {
+	if g, ok := m.(Gaussian); ok {
+		step, _ := stepAndSigma(noiseOf(p.Name, g.PartNoise, g.NoiseMultiplier), p.Clip)
+		return step
+	}
+	return GridStep(p.Clip)
+}
+
 // GridOracle is an oracle that can also give its value in exact integers, which
 // mechanisms with integer noise ask for. An integer sum has exactly the sensitivity that
 // the release states: nothing is rounded in an order that depends on data (Casacuberta,
@@ -76,7 +86,7 @@ func (g Gridding) checkSums(r account.Release) error {
 		return nil
 	case r.SumsUncharged && g.SummationError == 0:
 		return config.Bad("summation_error", 0, "above 0: oracle "+r.Oracle+" adds in floating point; or "+
-			"take its integers, with quantise = false, or have it charge its rounding (max_records)")
+			"take its integers, with quantise = false, or a model whose sums have a proven bound")
 	}
 	return checkSums(r)
 }
@@ -85,8 +95,9 @@ func (g Gridding) checkSums(r account.Release) error {
 func checkSums(r account.Release) error {
 	for _, p := range r.Parts {
 		if math.IsInf(p.SumError, 1) {
-			return config.Bad("sum_error", p.SumError, "finite: nothing bounds the rounding of sums of part "+
-				p.Name+"; take integers (noise exact)")
+			return config.Bad("sum_error", p.SumError, "finite: nothing proven bounds the rounding "+
+				"of sums of part "+p.Name+" for this model and clip; noise = \"fast\" leaves it out and "+
+				"says so")
 		}
 	}
 	return nil
@@ -151,12 +162,32 @@ func (v *Value) integers(p, first account.Part, lo int) []int64 {
 	inv := 1 / GridStep(p.Clip)
 	for i := range out {
 		x := float64(v.Float[lo+i]) * inv
-		if v.Step > 0 {
+		switch {
+		case len(v.Wide) > 0:
+			x = v.Wide[lo+i] * inv
+		case v.Step > 0:
 			x = float64(out[i]) * (v.Step / GridStep(first.Clip))
 		}
 		out[i] = toInteger(x)
 	}
 	return out
+}
+
+// addNoise sets the coordinates of part p from lo on to what rounding the value plus
+// sigma z steps to the part's grid gives, in double precision. first is the first part.
+func (v *Value) addNoise(lo int, p, first account.Part, sigma float64, z []float64) {
+	step := GridStep(p.Clip)
+	switch {
+	case len(v.Wide) > 0:
+		for i, z := range z {
+			sum := math.FMA(sigma, z, v.Wide[lo+i]/step)
+			v.Float[lo+i] = float32(math.RoundToEven(sum) * step)
+		}
+	case v.Step > 0:
+		tensor.AddNoiseGrid(v.Float[lo:], v.Grid[lo:], v.Step/GridStep(first.Clip), step, sigma, z)
+	default:
+		tensor.AddNoise(v.Float[lo:], step, sigma, z)
+	}
 }
 
 // toInteger rounds x; what is not a number counts as 0.

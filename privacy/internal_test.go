@@ -80,7 +80,7 @@ func TestNothingIsLeftOfACharge(t *testing.T) {
 				}
 				// of this answer; under -race the pool forgets some, and this is a new
 				// one
-				u := used.Get().(*scratch)
+				u := used.Get()
 				for _, s := range []*rng.Stream{&u.noise, &u.sample} {
 					if !reflect.DeepEqual(*s, erased) && !reflect.DeepEqual(*s, rng.Stream{}) {
 						t.Fatal("a key stream is left after the answer")

@@ -7,7 +7,6 @@ import (
 	"sotto/config"
 	"sotto/privacy/account"
 	"sotto/rng"
-	"sotto/tensor"
 )
 
 var _ Mechanism = KNorm{}
@@ -71,13 +70,7 @@ func (m KNorm) Perturb(v *Value, r account.Release, c Charge) {
 	length := math.Ldexp(m.Scale, gridBits) * gamma(c.Noise, float64(dim)) / math.Sqrt(square)
 	at := 0
 	for _, p := range r.Parts {
-		n := noise[at : at+p.Dim]
-		if v.Step > 0 {
-			tensor.AddNoiseGrid(v.Float[at:], v.Grid[at:], v.Step/GridStep(r.Parts[0].Clip), GridStep(p.Clip),
-				length, n)
-		} else {
-			tensor.AddNoise(v.Float[at:], GridStep(p.Clip), length, n)
-		}
+		v.addNoise(at, p, r.Parts[0], length, noise[at:at+p.Dim])
 		at += p.Dim
 	}
 	clear(noise)

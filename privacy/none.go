@@ -50,8 +50,10 @@ func (Withheld) Assumptions() []string {
 
 func (Withheld) sealed() {}
 
-// exact converts an integer value to its float form.
+// exact converts a value to its float form: what a mechanism without a proof adds to, or
+// nothing at all.
 func exact(v *Value, r account.Release) {
+	v.Narrow()
 	if v.Step <= 0 {
 		return
 	}

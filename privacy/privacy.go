@@ -63,13 +63,34 @@ type Oracle interface {
 }
 
 // Value is an un-noised statistic; it never leaves the gate. An oracle fills Float, or
-// Grid and Step.
+// Wide, or Grid and Step.
 type Value struct {
 	Float tensor.Vec // in the units of the release's clip, before Release.Scale
+	Wide  []float64  // in double precision, see Widen; empty says that it is not in use
 	Grid  []int64    // exact integer value; the statistic is Grid times Step
 	// > 0 says that Grid is in use: the step of the first part, for the others in
 	// proportion to their clips
 	Step float64
+}
+
+// Widen makes v a value of n coordinates in double precision, zero, and returns them: for
+// statistics that lose more by float32 than the release's SumError.
+func (v *Value) Widen(n int) []float64 {
+	if cap(v.Wide) < n {
+		v.Wide = make([]float64, n)
+	}
+	v.Wide = v.Wide[:n]
+	clear(v.Wide)
+	return v.Wide
+}
+
+// Narrow rounds a value in double precision to float32.
+func (v *Value) Narrow() {
+	for i, x := range v.Wide {
+		v.Float[i] = float32(x)
+	}
+	clear(v.Wide)
+	v.Wide = v.Wide[:0]
 }
 
 // Charge names one entry of the ledger and carries the noise stream drawn for it.

@@ -35,8 +35,7 @@ type Scheme interface {
 
 // Independent is noise of every agent's own.
 type Independent struct {
-	Name  string // of a mechanism whose main parameter is a noise scale over the clip
-	Exact bool   // integers throughout: discrete-gaussian in place of gaussian
+	Name string // of a mechanism whose main parameter is a noise scale over the clip
 	// PartNoise is the noise of parts that have their own, over their clips; nil without.
 	PartNoise map[string]float64
 	// Stated is the clip that noise multipliers are stated over, where it is not that of
@@ -52,12 +51,6 @@ func (s Independent) At(z float64) (Mechanism, error) {
 		z = z * s.Stated / s.Bound
 	}
 	switch {
-	case s.Exact:
-		return New("discrete-gaussian", func(params any) error {
-			m := params.(*DiscreteGaussian)
-			m.NoiseMultiplier, m.PartNoise = z, s.PartNoise
-			return nil
-		})
 	case s.PartNoise != nil:
 		return New("gaussian", func(params any) error {
 			m := params.(*Gaussian)
@@ -101,7 +94,7 @@ func (s Independent) String() string {
 	for _, k := range slices.Sorted(maps.Keys(s.PartNoise)) {
 		parts += fmt.Sprintf(" %s=%v", k, s.PartNoise[k])
 	}
-	return fmt.Sprintf("%s exact=%v clip=%v/%v norm=%v%s", s.Name, s.Exact, s.Stated, s.Bound, s.Norm, parts)
+	return fmt.Sprintf("%s clip=%v/%v norm=%v%s", s.Name, s.Stated, s.Bound, s.Norm, parts)
 }
 
 func (Independent) scheme() {}

@@ -35,3 +35,15 @@ func BenchmarkSelect(b *testing.B) {
 	}
 	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/6000, "ns/record")
 }
+
+// BenchmarkShortStream draws 16 words below a fresh key: key expansion counts.
+func BenchmarkShortStream(b *testing.B) {
+	k := Simulated(1, 0, 0)
+	s := new(Stream)
+	for b.Loop() {
+		s.Rekey(&k, Sample)
+		for range 16 {
+			s.Uint64()
+		}
+	}
+}

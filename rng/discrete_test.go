@@ -69,16 +69,33 @@ func normalCells(n, k int, sigma float64) cells {
 func (c cells) p(x []int64, scale int64) float64 {
 	count := make([]float64, len(c.upto))
 	for _, v := range x {
-		lo, hi := 0, len(c.upto)-1
-		for v *= scale; lo < hi; {
-			if m := (lo + hi) / 2; v <= c.upto[m] {
-				hi = m
-			} else {
-				lo = m + 1
-			}
-		}
-		count[lo]++
+		count[c.cell(v*scale)]++
 	}
+	return c.pValue(count)
+}
+
+// cell is the cell of outcome v.
+func (c cells) cell(v int64) int {
+	lo, hi := 0, len(c.upto)-1
+	for lo < hi {
+		if m := (lo + hi) / 2; v <= c.upto[m] {
+			hi = m
+		} else {
+			lo = m + 1
+		}
+	}
+	return lo
+}
+
+// count adds outcomes to a histogram.
+func (c cells) count(x []int64, count []float64) {
+	for _, v := range x {
+		count[c.cell(v)]++
+	}
+}
+
+// pValue is the chi-square p-value of a histogram.
+func (c cells) pValue(count []float64) float64 {
 	chi := 0.
 	for i, e := range c.expected {
 		chi += (count[i] - e) * (count[i] - e) / e

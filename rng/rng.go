@@ -10,12 +10,11 @@
 //     simulator uses it, and every result made with it is stamped "simulated".
 //
 // [DiscreteGaussian], [Stream.DiscreteLaplace] and [Stream.BernoulliExp] sample by
-// integer arithmetic alone; [Stream.Normals] is in double precision.
+// integer arithmetic alone; [Stream.AddNormals] adds exact normal noise and rounds;
+// [Stream.Normals] is in double precision.
 package rng
 
 import (
-	"crypto/aes"
-	"crypto/cipher"
 	"crypto/rand"
 	"crypto/sha256"
 	"encoding/binary"
@@ -52,15 +51,14 @@ const bufferSize = 4096
 // Stream is a key stream. Its zero value is not usable; a Stream belongs to one
 // goroutine.
 type Stream struct {
-	ctr  cipher.Stream
+	keys keyStream
 	off  int // next unread byte of buf; len(filled) when empty
 	end  int
 	next int // size of the next refill: small first, so that short vectors stay cheap
 	buf  [bufferSize]byte
-	iv   [aes.BlockSize]byte // kept here, because what is passed to the cipher would be allocated
 
-	key    Key  // until the cipher is made
-	filled bool // buf holds key stream
+	filled bool   // buf holds key stream
+	drawn  uint64 // bytes of the key stream up to the end of buf
 }
 
 // NewStream returns the stream of key in domain.
@@ -70,46 +68,42 @@ func NewStream(key *Key, d Domain) *Stream {
 	return s
 }
 
-// Rekey restarts s as the stream of key in domain and forgets all that it held. The key
-// is expanded when the first bits are asked for: a release that draws no sample needs no
-// sampling stream.
+// Rekey restarts s as the stream of key in domain and forgets all that it held.
 func (s *Stream) Rekey(key *Key, d Domain) {
 	s.Erase()
-	s.key = *key
-	binary.BigEndian.PutUint64(s.iv[:8], uint64(d))
+	s.keys.rekey(key, d)
 }
 
-// expand makes the cipher.
-func (s *Stream) expand() {
-	block, err := aes.NewCipher(s.key[:])
-	if err != nil {
-		panic("rng: " + err.Error()) // only for a wrong key length, which the type excludes
-	}
-	s.key.Erase()
-	s.ctr = cipher.NewCTR(block, s.iv[:])
-}
-
-// Erase overwrites the buffered key stream and drops the cipher. The expanded key
-// schedule lies in the standard library's cipher object, which is released for collection
-// but cannot be overwritten.
+// Erase overwrites the buffered key stream, the key and its schedule. Where the standard
+// library makes the key stream (without AVX-512 and vector AES) the schedule lies in its
+// cipher object, which is released for collection but cannot be overwritten.
 func (s *Stream) Erase() {
 	if s.filled {
 		clear(s.buf[:])
 	}
 	s.filled = false
-	clear(s.iv[:])
-	s.key.Erase()
-	s.ctr, s.off, s.end, s.next = nil, 0, 0, 256
+	s.keys.erase()
+	s.off, s.end, s.next, s.drawn = 0, 0, keyUnit, 0
 }
 
 func (s *Stream) refill() {
-	if s.ctr == nil {
-		s.expand()
-	}
 	s.filled = true
-	clear(s.buf[:s.next])
-	s.ctr.XORKeyStream(s.buf[:s.next], s.buf[:s.next])
+	s.keys.fill(s.buf[:s.next])
+	s.drawn += uint64(s.next)
 	s.off, s.end, s.next = 0, s.next, bufferSize
+}
+
+// position is the byte of the key stream that is read next.
+func (s *Stream) position() uint64 { return s.drawn - uint64(s.end-s.off) }
+
+// beyond is the k-th further pair of words, k >= 1, of the pair at a byte of the key
+// stream: bits that nobody reads as part of a stream, whose domains are below 2^32.
+func (s *Stream) beyond(at uint64, k uint32) (a, b uint64) {
+	var block [keyBlock]byte
+	s.keys.block(&block, uint64(k)<<32|s.keys.domain, at)
+	a, b = binary.LittleEndian.Uint64(block[:8]), binary.LittleEndian.Uint64(block[8:])
+	clear(block[:])
+	return a, b
 }
 
 // Uint64 returns 64 uniform bits.

@@ -76,7 +76,7 @@ func TestEraseLeavesNothing(t *testing.T) {
 	s.Uint64()
 	s.Erase()
 	k.Erase()
-	if s.buf != [bufferSize]byte{} || s.ctr != nil || k != (Key{}) {
+	if s.buf != [bufferSize]byte{} || s.keys != (keyStream{}) || k != (Key{}) {
 		t.Fatal("key stream or key still in memory after Erase")
 	}
 }

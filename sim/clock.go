@@ -56,8 +56,8 @@ func (c *Clock) Next() (Wake, bool) {
 	h = mix64(h + 1)
 	w := Wake{Time: c.now, Agent: agent.ID(below(h, c.agents)), Peer: agent.Broadcast}
 	if c.pairs != nil {
-		if row := c.pairs.In(w.Agent); len(row) > 0 {
-			w.Peer = row[below(mix64(h+1), len(row))].ID
+		if d := c.pairs.Degree(w.Agent); d > 0 {
+			w.Peer = c.pairs.Neighbor(w.Agent, below(mix64(h+1), d)).ID
 		}
 	}
 	return w, true

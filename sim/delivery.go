@@ -10,18 +10,23 @@ import (
 // stepRound delivers the messages of the current round to agent i and steps it.
 func (s *rounds) stepRound(w *worker, i int, g *topology.Graph) error {
 	id := agent.ID(i)
-	s.receive(w, id, g)
-	s.giveBack(w, id, g)
 	view := w.fullView(g, id)
-	if len(w.present) < len(view.In) {
-		view.Missing = len(view.In) - len(w.present)
-		view.SelfWeight += missingWeight(view.In, w.present)
-		view.In = w.present
+	mixed := s.mixing.sums != nil && s.mixing.sums[i] != nil
+	w.inbox, w.returned = w.inbox[:0], w.returned[:0]
+	if !mixed {
+		s.receive(w, id, g, view.In)
+		s.giveBack(w, id, view.Out)
+		if len(w.present) < len(view.In) {
+			view.Missing = len(view.In) - len(w.present)
+			view.SelfWeight += missingWeight(view.In, w.present)
+			view.In = w.present
+		}
 	}
 	if gate := s.cfg.Agents[i].Gate; gate != nil {
 		gate.Begin(s.round, view.In)
 	}
-	w.in = agent.Input{Kind: agent.Round, Round: s.round, View: view, Inbox: w.inbox, Returned: w.returned}
+	w.in = agent.Input{Kind: agent.Round, Round: s.round, View: view, Inbox: w.inbox,
+		Returned: w.returned, Mixed: mixed}
 	return s.step(w, i, g, s.round+1)
 }
 
@@ -33,11 +38,12 @@ func (s *rounds) from(j, i agent.ID) []agent.Message {
 	return s.peers[j].sent
 }
 
-// receive fills w.inbox, sorted by sender, and w.present with the senders in it.
-func (s *rounds) receive(w *worker, id agent.ID, g *topology.Graph) {
+// receive fills w.inbox, sorted by sender, and w.present with the senders in it, of those
+// in row.
+func (s *rounds) receive(w *worker, id agent.ID, g *topology.Graph, row []agent.Neighbor) {
 	p := &s.peers[id]
-	w.inbox, w.present = w.inbox[:0], w.present[:0]
-	for _, nb := range g.In(id) {
+	w.present = w.present[:0]
+	for _, nb := range row {
 		before := len(w.inbox)
 		fate, delay := s.faults.fate(s.round, nb.ID, id)
 		for _, m := range s.from(nb.ID, id) {
@@ -108,13 +114,12 @@ func (s *rounds) takeLate(w *worker, p *peer, from agent.ID, fresh bool) {
 }
 
 // giveBack lists the agent's own messages of this round that the link lost.
-func (s *rounds) giveBack(w *worker, id agent.ID, g *topology.Graph) {
-	w.returned = w.returned[:0]
+func (s *rounds) giveBack(w *worker, id agent.ID, receivers []agent.Neighbor) {
 	if s.faults == nil {
 		return
 	}
 	for _, m := range s.peers[id].sent {
-		for _, nb := range g.Out(id) {
+		for _, nb := range receivers {
 			if m.To != agent.Broadcast && m.To != nb.ID {
 				continue
 			}

@@ -14,6 +14,7 @@ type levels struct {
 	top         uint64   // highest level so far
 	of          []uint64 // by wake of the batch
 	order       []int32
+	rows        topology.Rows
 	ends        []int
 }
 
@@ -32,7 +33,7 @@ func (l *levels) sort(wakes []Wake, g *topology.Graph) (order []int32, ends []in
 		if pair {
 			at = max(at, l.wrote[w.Peer], l.read[w.Peer])
 		} else {
-			for _, nb := range g.In(w.Agent) {
+			for _, nb := range l.rows.In(g, w.Agent) {
 				at = max(at, l.wrote[nb.ID])
 			}
 		}
@@ -41,7 +42,7 @@ func (l *levels) sort(wakes []Wake, g *topology.Graph) (order []int32, ends []in
 		if pair {
 			l.wrote[w.Peer] = at
 		} else {
-			for _, nb := range g.In(w.Agent) {
+			for _, nb := range l.rows.In(g, w.Agent) {
 				l.read[nb.ID] = max(l.read[nb.ID], at)
 			}
 		}

@@ -17,12 +17,14 @@ type rounds struct {
 	faults  *faultPlan
 	round   uint64
 	peers   []peer
+	mixing  mixing
 }
 
 // peer is what the runtime keeps for one agent. During a round only the worker that steps
 // the agent writes it; sent is read by others, next is written.
 type peer struct {
 	sent    []agent.Message // to be delivered in the current round
+	lends   bool            // bodies of sent and next belong to the algorithm
 	next    []agent.Message // being filled for the coming round
 	pending []late          // messages on slow links, by arrival
 	traffic
@@ -53,6 +55,10 @@ func newRounds(cfg Config) (*rounds, error) {
 		return nil, err
 	}
 	err = s.workers.Do(len(s.peers), func(i int, w *worker) error {
+		if l, ok := cfg.Agents[i].Algorithm.(agent.Lender); ok {
+			w.out.Reset()
+			s.peers[i].lends = l.Lend(&w.out)
+		}
 		w.in = agent.Input{Kind: agent.Start, View: w.fullView(g, agent.ID(i))}
 		return s.step(w, i, g, 0)
 	})
@@ -85,6 +91,9 @@ func (s *rounds) Run(ctx context.Context, until uint64) error {
 		if err != nil {
 			return err
 		}
+		if err := s.mix(g); err != nil {
+			return err
+		}
 		err = s.workers.Do(len(s.peers), func(i int, w *worker) error { return s.stepRound(w, i, g) })
 		if err != nil {
 			return err
@@ -111,8 +120,8 @@ func (s *rounds) step(w *worker, i int, g *topology.Graph, round uint64) error {
 	return s.post(p, agent.ID(i), g, round, w.out.Outbox)
 }
 
-// post copies an outbox into the sender's buffers for the given round. What would be
-// delivered after the last round is not sent.
+// post keeps an outbox for the given round, with copies of the bodies unless they are
+// lent. What would be delivered after the last round is not sent.
 func (s *rounds) post(p *peer, id agent.ID, g *topology.Graph, round uint64, outbox []agent.Message) error {
 	if round >= s.cfg.Steps && !s.cfg.GaussSeidel {
 		return nil
@@ -125,11 +134,14 @@ func (s *rounds) post(p *peer, id agent.ID, g *topology.Graph, round uint64, out
 		}
 		receivers := uint64(1)
 		if m.To == agent.Broadcast {
-			receivers = uint64(len(g.Out(id)))
+			receivers = uint64(g.OutDegree(id))
 		} else if int(m.To) >= len(s.peers) || g.Weight(m.To, id) == 0 {
 			return fmt.Errorf("agent %d, round %d: message to %d, which does not hear it", id, s.round, m.To)
 		}
-		m.From, m.Round, m.Body = id, round, append(p.next[k].Body[:0], m.Body...)
+		m.From, m.Round = id, round
+		if !p.lends {
+			m.Body = append(p.next[k].Body[:0], m.Body...)
+		}
 		p.next[k] = m
 		p.stats.Sent += receivers
 		p.bytes += receivers * uint64(s.cfg.MessageSize(len(m.Body)))

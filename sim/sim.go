@@ -10,6 +10,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"runtime"
 
 	"sotto/agent"
@@ -88,11 +89,14 @@ type Runtime interface {
 	// format.
 	BytesSent(agent int) uint64
 	Stats() Stats // over all agents so far
-	// AppendState appends a checkpoint taken between two calls of Run. Gates and ledgers
-	// are not in it; who restores a run restores those first.
-	AppendState(b []byte) []byte
-	// LoadState restores a checkpoint into a simulation built from the same Config.
-	LoadState(b []byte) error
+	// WriteState writes a checkpoint taken between two calls of Run. It holds the state
+	// of one agent at a time in memory. Gates and ledgers are not in it; who restores a
+	// run restores those first.
+	WriteState(to io.Writer) error
+	// ReadState restores a checkpoint, which ends where from ends, into a simulation
+	// built from the same Config. Errors wrap agent.ErrState or agent.ErrMessage; the
+	// simulation is then of no use.
+	ReadState(from io.Reader) error
 }
 
 // New checks cfg and starts every algorithm that is there from the beginning.
@@ -198,10 +202,11 @@ type worker struct {
 	returned []agent.Message
 	bodies   [2]tensor.Vec // of the two messages of a pairwise wake
 	hops     rng.Stream    // of one visit of a token
+	sums     summing
 }
 
 func (w *worker) fullView(g *topology.Graph, i agent.ID) *agent.View {
-	w.view = agent.View{SelfWeight: g.SelfWeight(i), In: g.In(i), Out: g.Out(i)}
+	w.view = agent.View{SelfWeight: g.SelfWeight(i), In: w.sums.rows.In(g, i), Out: w.sums.rows.Out(g, i)}
 	return &w.view
 }
 

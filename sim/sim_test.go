@@ -178,15 +178,15 @@ func TestResume(t *testing.T) {
 	run(t, whole, 30)
 	half := build(t, o)
 	run(t, half, 13)
-	state := half.AppendState([]byte("x"))[1:]
+	state := stateOf(half)
 	for i := 0; i < len(state); i += 97 {
-		if err := build(t, o).LoadState(state[:i]); !errors.Is(err, agent.ErrState) &&
+		if err := load(build(t, o), state[:i]); !errors.Is(err, agent.ErrState) &&
 			!errors.Is(err, agent.ErrMessage) {
 			t.Fatalf("checkpoint cut at %d of %d: %v", i, len(state), err)
 		}
 	}
 	again := build(t, o)
-	if err := again.LoadState(state); err != nil {
+	if err := load(again, state); err != nil {
 		t.Fatal(err)
 	}
 	if again.Done() != 13 {
@@ -198,7 +198,7 @@ func TestResume(t *testing.T) {
 		t.Error("the resumed run differs")
 	}
 	o.agents = 9
-	if err := build(t, o).LoadState(state); !errors.Is(err, agent.ErrState) {
+	if err := load(build(t, o), state); !errors.Is(err, agent.ErrState) {
 		t.Errorf("checkpoint of 8 agents into 9: %v", err)
 	}
 }

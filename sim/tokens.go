@@ -205,7 +205,8 @@ func (s *tokens) visit(w *worker, i agent.ID, k int) error {
 // hop is the agent that a uniform u stands for in the row of agent i: j with probability
 // w_ij, i itself with w_ii.
 func (s *tokens) hop(u float64, i agent.ID) agent.ID {
-	for _, nb := range s.graph.In(i) {
+	for k := range s.graph.Degree(i) {
+		nb := s.graph.Neighbor(i, k)
 		if u -= nb.Weight; u < 0 {
 			return nb.ID
 		}

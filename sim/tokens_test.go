@@ -115,25 +115,25 @@ func TestTokenBits(t *testing.T) {
 			}
 			one := make(1)
 			walk(t, one, 250)
-			state := one.AppendState(nil)
+			state := stateOf(one)
 			walk(t, one, 600)
-			want := string(one.AppendState(nil))
+			want := stateOf(one)
 			for _, workers := range []int{2, 5} {
 				s := make(workers)
 				walk(t, s, 600)
-				if string(s.AppendState(nil)) != want {
+				if stateOf(s) != want {
 					t.Errorf("faults %s, public %v: %d workers give other bits", name, public, workers)
 				}
 			}
 			again := make(2)
-			if err := again.LoadState(state); err != nil {
+			if err := load(again, state); err != nil {
 				t.Fatal(err)
 			}
-			if walk(t, again, 600); string(again.AppendState(nil)) != want {
+			if walk(t, again, 600); stateOf(again) != want {
 				t.Errorf("faults %s, public %v: a resumed run has other bits", name, public)
 			}
 			for cut := 0; cut < len(state); cut += 97 {
-				if err := make(1).LoadState(state[:cut]); !errors.Is(err, agent.ErrState) {
+				if err := load(make(1), state[:cut]); !errors.Is(err, agent.ErrState) {
 					t.Fatalf("a checkpoint cut at %d: %v", cut, err)
 				}
 			}
@@ -203,7 +203,7 @@ func TestHopsFollowW(t *testing.T) {
 			c.Steps, c.Tokens.Count, c.Tokens.Public, c.Tokens.Secret = 3000, 8, public, 6
 		})
 		walk(t, other, 3000)
-		if same := string(other.AppendState(nil)) == string(s.AppendState(nil)); same != public {
+		if same := stateOf(other) == stateOf(s); same != public {
 			t.Errorf("public %v: another secret gives the same run: %v", public, same)
 		}
 	}

@@ -182,7 +182,7 @@ func (s *wakes) begin(w *worker, i agent.ID, now float64, inbox []agent.Message)
 func (s *wakes) hear(w *worker, i agent.ID, now float64) {
 	w.inbox = w.inbox[:0]
 	if s.counts != nil {
-		for _, nb := range s.graph.In(i) {
+		for _, nb := range w.sums.rows.In(s.graph, i) {
 			if c := s.counts[nb.ID]; c > 0 {
 				w.inbox = append(w.inbox, agent.Message{
 					From:  nb.ID,
@@ -194,7 +194,7 @@ func (s *wakes) hear(w *worker, i agent.ID, now float64) {
 		}
 		return
 	}
-	for _, nb := range s.graph.In(i) {
+	for _, nb := range w.sums.rows.In(s.graph, i) {
 		if m := s.links.newest(s.nodes[nb.ID].sent, nb.ID, i, now); m != nil {
 			w.inbox = append(w.inbox, *m)
 		}
@@ -240,10 +240,10 @@ func (s *wakes) broadcast(nd *node, i agent.ID, now float64, m *agent.Message) e
 		return fmt.Errorf("a broadcast of %d values and mass %g in a run whose models have %d values",
 			len(m.Body), m.Mass, s.cfg.Dim)
 	}
-	receivers := s.graph.Out(i)
-	nd.stats.Sent += uint64(len(receivers))
-	nd.stats.Vectors += float64(len(receivers))
-	nd.bytes += uint64(len(receivers)) * uint64(agent.MessageSize(len(m.Body)))
+	receivers := s.graph.OutDegree(i)
+	nd.stats.Sent += uint64(receivers)
+	nd.stats.Vectors += float64(receivers)
+	nd.bytes += uint64(receivers) * uint64(agent.MessageSize(len(m.Body)))
 	seq := nd.seq
 	nd.seq++
 	if s.counts != nil {
@@ -251,7 +251,7 @@ func (s *wakes) broadcast(nd *node, i agent.ID, now float64, m *agent.Message) e
 		copy(s.body(i), m.Body)
 		return nil
 	}
-	for _, nb := range receivers {
+	for _, nb := range s.graph.Out(i) {
 		if s.links.lost(i, nb.ID, seq) {
 			nd.stats.Dropped++
 		}

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"strings"
 	"testing"
 
 	"gonum.org/v1/gonum/stat/distuv"
@@ -62,7 +63,17 @@ func (d *diary) Params() tensor.Vec          { return tensor.Vec{d.value, float3
 func (d *diary) AppendState(b []byte) []byte { return agent.AppendVec(b, d.Params()) }
 func (d *diary) LoadState([]byte) error      { return errors.New("not here") }
 func newDiary(i int, pairs bool) *diary      { return &diary{self: agent.ID(i), pairs: pairs} }
-func stateOf(s sim.Runtime) string           { return string(s.AppendState(nil)) }
+
+func stateOf(s sim.Runtime) string {
+	var b strings.Builder
+	if err := s.WriteState(&b); err != nil {
+		panic(err) // a Builder takes all
+	}
+	return b.String()
+}
+
+func load(s sim.Runtime, state string) error { return s.ReadState(strings.NewReader(state)) }
+
 func runAsync(t *testing.T, s sim.Runtime, until uint64) {
 	t.Helper()
 	if err := s.Run(context.Background(), until); err != nil {

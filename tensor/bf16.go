@@ -8,14 +8,20 @@ import (
 // Products of matrices rounded to bfloat16, the upper half of a float32: 8 bits of
 // precision, the same range. Sums are float32.
 //
-// With AMX (Intel's tile instructions, see [HasAMX]) sums go over even and odd inner
-// indices apart, each product and sum rounded to nearest, and subnormal operands,
-// products and sums count as 0. Elsewhere float32 products of the same operands do the
-// work. Both are off the exact product of the rounded operands by at most (K+2) 2^-24
-// times the sum of the products' absolute values, subnormal numbers aside; their last
-// bits differ, so results repeat bit for bit only where the same one is in use. As with
-// float32 products no element depends on the shape or position of the tile that computed
-// it.
+// There are three ways, of which a machine always uses the same one:
+//
+//   - AMX, Intel's tile instructions ([HasAMX]): sums go over even and odd inner indices
+//     apart, each product and sum rounded to nearest, and subnormal operands, products
+//     and sums count as 0.
+//   - The dot product of AVX512_BF16 ([HasDotBF16]): the chains of float32 products with
+//     fused multiply-add, in which subnormal operands and sums count as 0. Without
+//     subnormal numbers its bits are those of the third way.
+//   - Float32 products of the same operands, slower than those of float32 matrices.
+//
+// All are off the exact product of the rounded operands by at most (K+2) 2^-24 times the
+// sum of the products' absolute values, subnormal numbers aside; their last bits differ,
+// so results repeat bit for bit only where the same one is in use. As with float32
+// products no element depends on the shape or position of the tile that computed it.
 
 // MatBF16 is a row-major matrix of bfloat16: element (i, j) is Data[i*Stride+j].
 type MatBF16 struct {
@@ -131,6 +137,8 @@ func productBF16(dst Mat, a, b stridedBF16, inner int, add bool) {
 		product(dst, strided{row: 1, col: 1}, strided{row: 1, col: 1}, 0, add)
 	case HasAMX():
 		tileProduct(dst, a, b, inner, add)
+	case HasDotBF16():
+		dotProduct(dst, a, b, inner, add, dot512x14)
 	default:
 		widenedProduct(dst, a, b, inner, add)
 	}

@@ -43,11 +43,15 @@ func spinTiles(rounds int)
 
 // SpinBF16 is SpinFMA for bfloat16 products.
 func SpinBF16(rounds int) int {
-	if !HasAMX() {
-		return SpinFMA(rounds)
+	switch {
+	case HasAMX():
+		spinTiles(rounds)
+		return rounds * 4 * 16 * 16 * 32 * 2
+	case HasDotBF16():
+		spinDots(rounds)
+		return rounds * 24 * 16 * 4
 	}
-	spinTiles(rounds)
-	return rounds * 4 * 16 * 16 * 32 * 2
+	return SpinFMA(rounds)
 }
 
 func fastRoundBF16(dst []uint16, x []float32) int {

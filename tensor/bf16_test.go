@@ -9,13 +9,16 @@ import (
 	"pgregory.net/rapid"
 )
 
-// eachBF16 runs f for every way to compute bfloat16 products on this machine. AMX comes
-// with the AVX-512 kernels.
+// eachBF16 runs f for every way to compute bfloat16 products on this machine. AMX and dot
+// products come with the AVX-512 kernels.
 func eachBF16(f func(name string)) {
 	each(func(l level) {
-		if HasAMX() {
+		switch {
+		case HasAMX():
 			f("amx")
-		} else {
+		case HasDotBF16():
+			f("dot")
+		default:
 			f(levelNames[l])
 		}
 	})
@@ -136,7 +139,8 @@ func transposeBF16(m MatBF16) MatBF16 {
 }
 
 // checkBF16 compares the three products with float64 sums of the rounded operands'
-// products, of which it checks one in every. AMX takes subnormal operands for 0.
+// products, of which it checks one in every. AMX and dot products take subnormal operands
+// for 0.
 func checkBF16(fail func(string, ...any), start Mat, a, b MatBF16, add bool, every int) {
 	wide := func(m MatBF16, flush bool) Mat {
 		out := NewMat(m.Rows, m.Cols)
@@ -152,7 +156,8 @@ func checkBF16(fail func(string, ...any), start Mat, a, b MatBF16, add bool, eve
 	}
 	at, bt := transposeBF16(a), transposeBF16(b)
 	eachBF16(func(kind string) {
-		fa, fb := wide(a, kind == "amx"), wide(b, kind == "amx")
+		flushes := kind == "amx" || kind == "dot"
+		fa, fb := wide(a, flushes), wide(b, flushes)
 		for name, mul := range map[string]func(Mat){
 			"NN": func(d Mat) { MulNN16(d, a, b, add) },
 			"TN": func(d Mat) { MulTN16(d, at, b, add) },

@@ -16,3 +16,19 @@ func Gather(dst, src Mat, rows []int32) {
 		copy(to[done:], from[done:])
 	}
 }
+
+// Transpose sets dst[j*to+i] = src[i*from+j] for i < rows and j < cols.
+func Transpose(dst []float32, to int, src []float32, from, rows, cols int) {
+	if rows < 1 || cols < 1 {
+		return
+	}
+	dst, src = dst[:(cols-1)*to+rows], src[:(rows-1)*from+cols]
+	if fastTranspose(dst, to, src, from, rows, cols) {
+		return
+	}
+	for i := range rows {
+		for j, v := range src[i*from:][:cols] {
+			dst[j*to+i] = v
+		}
+	}
+}

@@ -108,3 +108,16 @@ func multiplyPlanes8(dst, src *float32, plane, blocks int)
 //
 //go:noescape
 func sumSquares16(lanes *float64, x *float32, blocks, more int) float64
+
+// transposeRows is how many rows are transposed at a time: a call takes microseconds.
+const transposeRows = 64
+
+func fastTranspose(dst []float32, to int, src []float32, from, rows, cols int) bool {
+	if active == portable {
+		return false
+	}
+	for i := 0; i < rows; i += transposeRows {
+		turnInto(dst[i:], to, src[i*from:], from, min(transposeRows, rows-i), cols, false)
+	}
+	return true
+}

@@ -38,12 +38,25 @@ func fastAddScaled(_, _ []float32, _ float32) int { return 0 }
 
 func fastWeightedSum(_ Vec, _ []float64, _ []Vec) int { return 0 }
 
+func fastWeightedSums(_, _ []Vec, _ []float64, _, _ int) int { return 0 }
+
+func fastTranspose(_ []float32, _ int, _ []float32, _, _, _ int) bool { return false }
+
 // SpinBF16 is SpinFMA for bfloat16 products.
 func SpinBF16(rounds int) int { return SpinFMA(rounds) }
 
 func tiles() bool { return false }
 
 func tileProduct(_ Mat, _, _ stridedBF16, _ int, _ bool) { panic("tensor: no tiles") }
+
+// HasDotBF16 reports whether bfloat16 products use a dot product of vectors.
+func HasDotBF16() bool { return false }
+
+type dotTile struct{}
+
+var dot512x14 dotTile
+
+func dotProduct(_ Mat, _, _ stridedBF16, _ int, _ bool, _ dotTile) { panic("tensor: no dot products") }
 
 func fastRoundBF16(_ []uint16, _ []float32) int { return 0 }
 

@@ -34,18 +34,28 @@ func fastProduct(dst Mat, a, b strided, inner int, add bool) bool {
 		dst = Mat{Rows: 1, Cols: dst.Rows, Stride: dst.Rows, Data: dst.Data}
 		a, b = strided{b.data, b.col, b.row}, strided{a.data, a.col, a.row}
 	}
+	_, width := grid()
+	few := b.col == 1 && dst.Cols < width && dst.Rows >= width
 	switch {
+	case few && a.row == 1:
+		thin(dst, a, b, inner, add)
+	case few && dst.Cols%(width/2) != 0:
+		swapped(dst, a, b, inner, add) // as full vectors, which pays for the transposed copy
+	case packsBoth(dst, a):
+		packed(dst, a, b, inner, packedN, true, add)
 	case b.col != 1 && dst.Rows >= 8 && dst.Rows < min(inner, blockK):
 		swapped(dst, a, b, inner, add)
 	case b.col != 1 || dst.Rows >= copyFrom && b.row%setRows == 0:
-		packed(dst, a, b, inner, add)
+		packed(dst, a, b, inner, blockN, false, add)
+	case packsRows(dst, a):
+		packedRows(dst, a, b, inner, add)
 	default:
-		_, width := grid()
 		for k := 0; k < inner; k += blockK {
 			depth := min(blockK, inner-k)
 			for n := 0; n < dst.Cols; n += blockN {
 				part := view(dst, 0, n, dst.Rows, min(blockN, dst.Cols-n))
-				sweep(part, a.from(0, k), panels{b.from(k, n).data, b.row, width}, depth, add || k > 0)
+				sweep(part, rows{strided: a.from(0, k)}, panels{b.from(k, n).data, b.row, width}, depth,
+					add || k > 0)
 			}
 		}
 	}
@@ -71,8 +81,9 @@ type panels struct {
 // scratch is the memory of one product: it is reused, because Go would clear it on a
 // stack, which takes longer than a small product.
 type scratch struct {
-	panels [blockN*blockK + setPad*blockN/16]float32
+	panels [packedN*blockK + setPad*packedN/16]float32
 	sums   [56 * swapRows]float32
+	rows   [fewTiles * packedTile]float32
 }
 
 // setPad keeps panels apart by a line of the cache, so that they do not fall on the same
@@ -81,16 +92,20 @@ const setPad = 16
 
 var scratches = sync.Pool{New: func() any { return new(scratch) }}
 
-// packed copies a block of b into panels, and all rows of a meet it.
-func packed(dst Mat, a, b strided, inner int, add bool) {
+// packed copies a block of b, at most wide columns, into panels, and all rows of a meet
+// it, copied too where both is true.
+func packed(dst Mat, a, b strided, inner, wide int, both, add bool) {
 	s := scratches.Get().(*scratch)
 	defer scratches.Put(s)
 	for k := 0; k < inner; k += blockK {
 		depth := min(blockK, inner-k)
-		for n := 0; n < dst.Cols; n += blockN {
-			cols := min(blockN, dst.Cols-n)
-			sweep(view(dst, 0, n, dst.Rows, cols), a.from(0, k), s.pack(b.from(k, n), depth, cols), depth,
-				add || k > 0)
+		r := rows{strided: a.from(0, k)}
+		if both {
+			r.copies = s.rows[:packedTile]
+		}
+		for n := 0; n < dst.Cols; n += wide {
+			cols := min(wide, dst.Cols-n)
+			sweep(view(dst, 0, n, dst.Rows, cols), r, s.pack(b.from(k, n), depth, cols), depth, add || k > 0)
 		}
 	}
 }
@@ -107,62 +122,99 @@ func (s *scratch) pack(b strided, depth, cols int) panels {
 		return p
 	}
 	for i := range depth {
-		from := b.data[i*b.row:]
-		for n := 0; n < cols; n += width {
+		from, n := b.data[i*b.row:], 0
+		if count := cols / 32; count > 0 && active == avx512 {
+			spreadRow(&p.data[i*32], 4*p.step, &from[0], count)
+			n = 32 * count
+		}
+		for ; n < cols; n += width {
 			copy(p.data[n/width*p.step+i*width:], from[n:min(n+width, cols)])
 		}
 	}
 	return p
 }
 
-// swapped computes a*bᵀ as the transpose of b*aᵀ, which copies a and dst instead of b.
+// swapped computes a*b as the transpose of bᵀ*aᵀ, which copies a and dst instead of b.
 func swapped(dst Mat, a, b strided, inner int, add bool) {
 	s := scratches.Get().(*scratch)
 	defer scratches.Put(s)
-	high, _ := grid()
-	step := len(s.sums) / swapRows / high &^ 3 * high // whole tiles, and whole blocks of 8 for the transpose
+	tile, _ := grid()
+	step := len(s.sums) / swapRows / tile &^ 3 * tile // whole tiles, and whole blocks of 8 for the transpose
 	turned := strided{b.data, b.col, b.row}
 	for k := 0; k < inner; k += blockK {
 		depth := min(blockK, inner-k)
 		for m := 0; m < dst.Rows; m += swapRows {
-			rows := min(swapRows, dst.Rows-m)
-			p := s.pack(strided{a.from(m, k).data, a.col, a.row}, depth, rows)
+			high := min(swapRows, dst.Rows-m)
+			p := s.pack(strided{a.from(m, k).data, a.col, a.row}, depth, high)
 			for n := 0; n < dst.Cols; n += step {
 				cols := min(step, dst.Cols-n)
-				sweep(Mat{Rows: cols, Cols: rows, Stride: swapRows, Data: s.sums[:]}, turned.from(n, k), p,
-					depth, false)
-				turnInto(dst.Data[m*dst.Stride+n:], dst.Stride, s.sums[:], swapRows, cols, rows, add || k > 0)
+				sweep(Mat{Rows: cols, Cols: high, Stride: swapRows, Data: s.sums[:]},
+					rows{strided: turned.from(n, k)}, p, depth, false)
+				turnInto(dst.Data[m*dst.Stride+n:], dst.Stride, s.sums[:], swapRows, cols, high, add || k > 0)
 			}
 		}
 	}
 }
 
-// sweep computes at most 256 columns of dst from depth <= 256 rows of b, in rows of tiles
+// thin computes aᵀ*b of few columns as the transpose of bᵀ*a: vectors along the rows of a
+// are full where those along the rows of b would not be, and serve more multiply-adds.
+func thin(dst Mat, a, b strided, inner int, add bool) {
+	s := scratches.Get().(*scratch)
+	defer scratches.Put(s)
+	_, width := grid()
+	step := len(s.sums) / dst.Cols &^ (width - 1)
+	for k := 0; k < inner; k += blockK {
+		depth := min(blockK, inner-k)
+		turned := strided{b.from(k, 0).data, 1, b.row}
+		for m := 0; m < dst.Rows; m += step {
+			cols := min(step, dst.Rows-m)
+			sweep(Mat{Rows: dst.Cols, Cols: cols, Stride: step, Data: s.sums[:]}, rows{strided: turned},
+				panels{a.from(m, k).data, a.col, width}, depth, false)
+			turnInto(dst.Data[m*dst.Stride:], dst.Stride, s.sums[:], step, dst.Cols, cols, add || k > 0)
+		}
+	}
+}
+
+// sweep computes a block of dst's columns from depth <= 256 rows of b, in rows of tiles
 // of nearly equal height. A row of tiles reads its rows of a from the first-level cache
 // after the first tile, and b from the second.
-func sweep(dst Mat, a strided, b panels, depth int, add bool) {
-	high, _ := grid()
-	tiles := (dst.Rows + high - 1) / high
-	low, more := dst.Rows/tiles, dst.Rows%tiles
-	for m := 0; m < dst.Rows; {
-		rows := low
-		if more > 0 {
-			rows++
-			more--
+func sweep(dst Mat, a rows, b panels, depth int, add bool) {
+	low, more := heights(dst.Rows)
+	for m, tile := 0, 0; m < dst.Rows; tile++ {
+		high := low
+		if tile < more {
+			high++
 		}
-		if part := view(dst, m, 0, rows, dst.Cols); active == avx512 {
-			rowTiles512(part, a.from(m, 0), b, depth, add)
+		from := a.strided
+		if a.copies != nil {
+			from = a.copied(m, tile, high, depth)
 		} else {
-			rowTiles256(part, a.from(m, 0), b, depth, add)
+			from.data = from.data[m*a.row:]
 		}
-		m += rows
+		if part := view(dst, m, 0, high, dst.Cols); active == avx512 {
+			rowTiles512(part, from, b, depth, add)
+		} else {
+			rowTiles256(part, from, b, depth, add)
+		}
+		m += high
 	}
+}
+
+// heights returns the rows of the tiles that share rows as equally as they can; the first
+// more have one more.
+func heights(rows int) (low, more int) {
+	high, _ := grid()
+	tiles := (rows + high - 1) / high
+	return rows / tiles, rows % tiles
 }
 
 func rowTiles512(dst Mat, a strided, b panels, depth int, add bool) {
 	c, x := 4*dst.Stride, &a.data[0]
 	count := dst.Cols / 32
-	if count > 0 {
+	switch {
+	case count > 0 && a.row == 1 && a.col == packedStep && b.row == 32 && dst.Rows >= packedLow:
+		packedTiles(dst, x, &b.data[0], depth, 4*b.step, add)
+	case count > 0:
 		tile512v2(dst.Rows, &dst.Data[0], c, x, 4*a.row, 4*a.col, &b.data[0], 4*b.row, depth, count, 4*b.step,
 			0, add)
 	}

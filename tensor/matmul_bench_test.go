@@ -58,6 +58,21 @@ func BenchmarkMul(b *testing.B) {
 		{"NT", MulNT, 64, 256, 2304, false, true},
 		{"NT", MulNT, 64, 512, 4608, false, true},
 		{"NT", MulNT, 256, 512, 4608, false, true},
+		{"NN", MulNN, 512, 512, 512, false, false}, // strides that fall on few sets of the cache
+		{"NN", MulNN, 1000, 1000, 1000, false, false},
+		{"NN", MulNN, 256, 1024, 1024, false, false},
+		{"NN", MulNN, 256, 2048, 1024, false, false},
+		{"NN", MulNN, 256, 2048, 2048, false, false},
+		{"NN", MulNN, 32, 1024, 1024, false, false},
+		{"NN", MulNN, 32, 2048, 2048, false, false},
+		{"NT", MulNT, 32, 1024, 1024, false, true},
+		{"NT", MulNT, 256, 1024, 1024, false, true},
+		{"NT", MulNT, 256, 2048, 2048, false, true},
+		{"TN", MulTN, 1024, 32, 1024, true, false},
+		{"TN", MulTN, 1024, 256, 1024, true, false},
+		{"TN", MulTN, 2048, 256, 2048, true, false},
+		{"TN", MulTN, 1024, 1024, 1024, true, false},
+		{"NT", MulNT, 1024, 1024, 1024, false, true},
 	} {
 		each(func(l level) {
 			b.Run(fmt.Sprintf("%s/%dx%dx%d/%s", s.name, s.m, s.k, s.n, levelNames[l]), func(b *testing.B) {

@@ -100,6 +100,74 @@ func AddNoiseGrid(x Vec, grid []int64, ratio, step, sigma float64, z []float64) 
 	}
 }
 
+// AddNormals sets x[i] = step round(x[i]/step + sigma z[i]) with the normal values z that
+// BoxMuller makes of words, where that is the rounding of the sum with an exact one:
+// where u has at least as many bits after those of its word as decide it, and so has the
+// angle. Other elements keep their value, and bit i%8 of undecided[i/8] is set; of words
+// that are uniform it is about one in 250,000. step is a power of two, sigma, in steps,
+// at most 2^21. Every set of kernels gives the same elements but for the choice of what
+// is undecided, which may differ. It panics unless x has an even length, words 8 bytes
+// for each element and undecided a bit.
+func AddNormals(x Vec, words []byte, step, sigma float64, undecided []byte) {
+	checkNormals(len(x), len(words), len(undecided))
+	inv := 1 / step
+	for i := fastAddNormals(x, words, undecided, inv, step, sigma); i < len(x); i += 2 {
+		z := certainPair(words[8*i:])
+		for k := i; k < i+2; k++ {
+			settle(&x[k], float64(x[k])*inv, step, sigma, z[k-i], undecided, k)
+		}
+	}
+}
+
+// AddNormalsWide sets x[i] = step round(ratio value[i] + sigma z[i]): AddNormals for
+// values in double precision, ratio being their unit over step, a power of two. It panics
+// if value is shorter than x.
+func AddNormalsWide(x Vec, value []float64, words []byte, ratio, step, sigma float64, undecided []byte) {
+	checkNormals(len(x), len(words), len(undecided))
+	value = value[:len(x)]
+	for i := fastAddNormalsWide(x, value, words, undecided, ratio, step, sigma); i < len(x); i += 2 {
+		z := certainPair(words[8*i:])
+		for k := i; k < i+2; k++ {
+			settle(&x[k], value[k]*ratio, step, sigma, z[k-i], undecided, k)
+		}
+	}
+}
+
+func checkNormals(n, words, undecided int) {
+	if n%2 != 0 || words != 8*n || 8*undecided < n {
+		panic("tensor: AddNormals needs 16 bytes and two bits for each pair")
+	}
+}
+
+// certainty is a half less what docs/exact.md proves the error of sigma z to be below.
+const certainty = .5 - 0x1p-20
+
+// certainPair is the pair of normal values of two words, not numbers where the radius is
+// not certain: u is too small for 64 bits, or too near 1 for double precision.
+func certainPair(words []byte) [2]float64 {
+	a := binary.LittleEndian.Uint64(words)
+	x, y := normalPair(a, binary.LittleEndian.Uint64(words[8:]))
+	if a+nearOneWords < leastRadiusWord+nearOneWords {
+		x, y = math.NaN(), math.NaN()
+	}
+	return [2]float64{x, y}
+}
+
+// settle sets x to the rounded sum where it is certain, else its bit.
+func settle(x *float32, value, step, sigma, z float64, undecided []byte, i int) {
+	whole := math.RoundToEven(value)
+	sum := math.FMA(sigma, z, value-whole)
+	rounded := math.RoundToEven(sum)
+	if i%8 == 0 {
+		undecided[i/8] = 0
+	}
+	if !(math.Abs(sum-rounded) <= certainty) {
+		undecided[i/8] |= 1 << (i % 8)
+		return
+	}
+	*x = float32((whole + rounded) * step)
+}
+
 func onGrid(value, step, sigma, z float64) float32 {
 	return float32(math.RoundToEven(math.FMA(sigma, z, value)) * step)
 }

@@ -5,6 +5,9 @@ package tensor
 const (
 	logOffset  = 0x3fe5555555555555
 	eighthTurn = 0x1.921fb54442d18p-64
+
+	leastRadiusWord = 1 << 42
+	nearOneWords    = 1 << 45
 )
 
 var logEven = [...]float64{

@@ -118,3 +118,80 @@ func BenchmarkVec(b *testing.B) {
 		}
 	})
 }
+
+// TestWeightedSums: rows that are formed together have the bits of one at a time.
+func TestWeightedSums(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		n := rapid.IntRange(0, 100).Draw(t, "n")
+		rows, terms := rapid.IntRange(1, SumRows).Draw(t, "rows"), rapid.IntRange(0, 40).Draw(t, "terms")
+		lo := rapid.IntRange(0, n).Draw(t, "lo")
+		hi := rapid.IntRange(lo, n).Draw(t, "hi")
+		xs := make([]Vec, terms)
+		weights := make([]float64, SumRows*terms)
+		for j := range xs {
+			xs[j] = numbers(t, n, 1, "x")
+			if rapid.IntRange(0, 5).Draw(t, "odd") == 0 && n > 0 {
+				xs[j][n/2] = math.Float32frombits(rapid.Uint32().Draw(t, "bits"))
+			}
+			for r := range rows {
+				weights[j*SumRows+r] = rapid.OneOf(rapid.Float64Range(-2, 2),
+					rapid.SampledFrom([]float64{0, 1})).Draw(t, "w")
+			}
+		}
+		each(func(l level) {
+			dsts := make([]Vec, rows)
+			for r := range dsts {
+				dsts[r] = slices.Repeat(Vec{7}, n)
+			}
+			WeightedSums(dsts, xs, weights, lo, hi)
+			for r, got := range dsts {
+				row, want := make([]float64, terms), slices.Repeat(Vec{7}, n)
+				for j := range row {
+					row[j] = weights[j*SumRows+r]
+				}
+				sum := make(Vec, n)
+				WeightedSum(sum, row, xs)
+				copy(want[lo:hi], sum[lo:hi])
+				for i := range got {
+					if !sameBits(got[i], want[i]) {
+						t.Fatalf("%s, row %d, element %d of %d: %v, want %v", levelNames[l], r, i, n, got[i],
+							want[i])
+					}
+				}
+			}
+		})
+	})
+}
+
+// BenchmarkWeightedSums is the mixing of 100 agents on a complete graph: a pair of agent
+// and neighbor is an op.
+func BenchmarkWeightedSums(b *testing.B) {
+	const n, dim, chunk = 100, 38424, 1024
+	xs, dsts := make([]Vec, n), make([]Vec, n)
+	weights, row := make([]float64, SumRows*n), make([]float64, n)
+	for j := range xs {
+		xs[j], dsts[j] = make(Vec, dim), make(Vec, dim)
+		row[j] = .01
+		for r := range SumRows {
+			weights[j*SumRows+r] = .01
+		}
+	}
+	each(func(l level) {
+		b.Run(levelNames[l]+"/one", func(b *testing.B) {
+			for k := 0; b.Loop(); k++ {
+				WeightedSum(dsts[k%n], row, xs)
+			}
+			b.ReportMetric(float64(b.Elapsed().Microseconds())/float64(b.N), "us/agent")
+		})
+		b.Run(levelNames[l]+"/eight", func(b *testing.B) {
+			for b.Loop() {
+				for lo := 0; lo < dim; lo += chunk {
+					for r := 0; r < n; r += SumRows {
+						WeightedSums(dsts[r:min(r+SumRows, n)], xs, weights, lo, min(lo+chunk, dim))
+					}
+				}
+			}
+			b.ReportMetric(float64(b.Elapsed().Microseconds())/float64(b.N)/n, "us/agent")
+		})
+	})
+}

@@ -130,7 +130,7 @@ func columns(name string, agents int, arcs []Edge, given bool) *Graph {
 		self:  make([]float64, agents),
 		start: make([]int, agents+1),
 		in:    make([]agent.Neighbor, len(arcs)),
-		draws: 1,
+		marks: marks{draws: 1},
 	}
 	out := make([]int, agents)
 	for _, e := range arcs {

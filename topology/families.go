@@ -53,8 +53,21 @@ func complete(decode func(any) error, agents int, _ uint64) (*Adjacency, error) 
 	if err := none(decode); err != nil {
 		return nil, err
 	}
+	if agents >= fewestImplicit {
+		return &Adjacency{Agents: agents, Complete: true, Tries: 1}, nil
+	}
+	a := &Adjacency{Agents: agents, Complete: true, Tries: 1}
+	return a, a.expand()
+}
+
+// expand writes out the links of a complete graph that has none.
+func (a *Adjacency) expand() error {
+	if !a.Complete {
+		return nil
+	}
+	agents := a.Agents
 	if err := bounded("agents", agents, float64(agents)*float64(agents-1)/2); err != nil {
-		return nil, err
+		return err
 	}
 	e := make(edges, 0, agents*(agents-1)/2)
 	for i := range agents {
@@ -62,7 +75,8 @@ func complete(decode func(any) error, agents int, _ uint64) (*Adjacency, error) 
 			e.add(i, j)
 		}
 	}
-	return e.adjacency(agents), nil
+	a.Edges, a.Complete = e, false
+	return nil
 }
 
 // ring links i and i+1 mod n.

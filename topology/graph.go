@@ -25,14 +25,23 @@ const (
 
 // Graph is an immutable communication graph with the weights of its mixing matrix. Row i
 // holds the agents that i hears. A Graph takes 16 bytes for each entry of W off the
-// diagonal and 16 bytes for each agent, twice that when W is not symmetric.
+// diagonal and 16 bytes for each agent, twice that when W is not symmetric. A complete
+// graph of 65 agents or more with one weight for all pairs takes 8 bytes for each agent.
 type Graph struct {
-	name      string
-	start     []int            // row i is in[start[i]:start[i+1]]
-	in        []agent.Neighbor // senders, sorted within a row
-	self      []float64
-	outStart  []int // columns, in the same form; shared with the rows when W is symmetric
-	out       []agent.Neighbor
+	name     string
+	start    []int            // row i is in[start[i]:start[i+1]]
+	in       []agent.Neighbor // senders, sorted within a row
+	self     []float64
+	outStart []int // columns, in the same form; shared with the rows when W is symmetric
+	out      []agent.Neighbor
+	// every is the weight of all pairs of a complete graph that has one, 0 for all other
+	// graphs. The rows and columns of many agents are then not kept.
+	every float64
+	marks
+}
+
+// marks are what is known of a graph.
+type marks struct {
 	symmetric bool
 	directed  bool
 	similar   bool // see Objective
@@ -46,8 +55,12 @@ func (g *Graph) Agents() int { return len(g.self) }
 func (g *Graph) Name() string { return g.name }
 
 // In returns the senders that agent i hears, sorted by ID, with weight w_ij; i itself is
-// not among them. The slice belongs to the graph and must not be changed.
+// not among them. The slice belongs to the graph and must not be changed. Complete graphs
+// make it at each call: who asks for many rows uses [Rows].
 func (g *Graph) In(i agent.ID) []agent.Neighbor {
+	if implicit(g) {
+		return wholeRow(g, i)
+	}
 	return g.in[g.start[i]:g.start[i+1]:g.start[i+1]]
 }
 
@@ -55,6 +68,9 @@ func (g *Graph) In(i agent.ID) []agent.Neighbor {
 // weight that the receiver j gives to i. The slice belongs to the graph and must not be
 // changed.
 func (g *Graph) Out(i agent.ID) []agent.Neighbor {
+	if implicit(g) {
+		return wholeRow(g, i)
+	}
 	return g.out[g.outStart[i]:g.outStart[i+1]:g.outStart[i+1]]
 }
 
@@ -62,12 +78,28 @@ func (g *Graph) Out(i agent.ID) []agent.Neighbor {
 func (g *Graph) SelfWeight(i agent.ID) float64 { return g.self[i] }
 
 // Degree returns the number of agents that i hears, without i.
-func (g *Graph) Degree(i agent.ID) int { return g.start[i+1] - g.start[i] }
+func (g *Graph) Degree(i agent.ID) int {
+	if implicit(g) {
+		return len(g.self) - 1
+	}
+	return g.start[i+1] - g.start[i]
+}
+
+// OutDegree returns the number of agents that hear i, without i.
+func (g *Graph) OutDegree(i agent.ID) int {
+	if implicit(g) {
+		return len(g.self) - 1
+	}
+	return g.outStart[i+1] - g.outStart[i]
+}
 
 // Weight returns w_ij, 0 where i does not hear j; w_ii for j = i.
 func (g *Graph) Weight(i, j agent.ID) float64 {
 	if i == j {
 		return g.self[i]
+	}
+	if implicit(g) {
+		return g.every
 	}
 	row := g.In(i)
 	k, ok := slices.BinarySearchFunc(row, j, func(nb agent.Neighbor, id agent.ID) int {
@@ -100,8 +132,9 @@ type Edge struct {
 // graph is [Graph.Symmetric], otherwise every entry of W off the diagonal.
 func (g *Graph) Edges() iter.Seq[Edge] {
 	return func(yield func(Edge) bool) {
+		var rows Rows
 		for i := range g.self {
-			for _, nb := range g.In(agent.ID(i)) {
+			for _, nb := range rows.In(g, agent.ID(i)) {
 				if g.symmetric && nb.ID < agent.ID(i) {
 					continue
 				}
@@ -117,14 +150,17 @@ func (g *Graph) Edges() iter.Seq[Edge] {
 // in a directed graph the number of arcs.
 func (g *Graph) Links() int {
 	if g.directed {
-		return len(g.in)
+		return entries(g)
 	}
-	return len(g.in) / 2
+	return entries(g) / 2
 }
 
 // Connected reports whether every agent's value reaches every other agent (strongly, if
 // directed).
 func (g *Graph) Connected() bool {
+	if implicit(g) {
+		return true
+	}
 	if !reachesAll(g.start, g.in) {
 		return false
 	}
@@ -192,6 +228,10 @@ func finite(x float64) bool { return !math.IsNaN(x) && !math.IsInf(x, 0) }
 
 // link fills the columns and the symmetric and directed marks from the rows.
 func (g *Graph) link() {
+	if complement(g); implicit(g) {
+		g.symmetric = true
+		return
+	}
 	n := len(g.self)
 	outStart := make([]int, n+1)
 	for _, nb := range g.in {

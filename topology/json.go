@@ -22,25 +22,17 @@ type wire struct {
 	Self      []float64 `json:"self"`
 }
 
-// Complete graphs of these numbers of agents are written by their one weight.
-const (
-	fewestCompact = 65
-	maxCompact    = 4096
-)
+// maxCompact is the largest number of agents of a complete graph that is written by its
+// one weight.
+const maxCompact = 1 << 20
 
 // everyPair is the one weight of all pairs of a complete graph; 0 where there are
 // several, or too few or too many agents.
-func (g *Graph) everyPair() float64 {
-	n := g.Agents()
-	if n < fewestCompact || n > maxCompact || len(g.in) != n*(n-1) {
+func everyPair(g *Graph) float64 {
+	if n := g.Agents(); n < fewestImplicit || n > maxCompact {
 		return 0
 	}
-	for _, nb := range g.in {
-		if nb.Weight != g.in[0].Weight {
-			return 0
-		}
-	}
-	return g.in[0].Weight
+	return g.every
 }
 
 // MarshalJSON writes the graph so that [Graph.UnmarshalJSON] gives back the same bits.
@@ -50,7 +42,7 @@ func (g *Graph) MarshalJSON() ([]byte, error) {
 		Graph:     g.name,
 		Symmetric: g.symmetric,
 		Edges:     [][3]float64{},
-		EveryPair: g.everyPair(),
+		EveryPair: everyPair(g),
 		Self:      g.self,
 	}
 	if w.EveryPair != 0 {
@@ -77,6 +69,10 @@ func (g *Graph) UnmarshalJSON(b []byte) error {
 		if w.Agents > maxCompact || len(w.Edges) > 0 || !w.Symmetric {
 			return config.Bad("every_pair", w.EveryPair,
 				fmt.Sprintf("0, or a symmetric graph of at most %d agents without edges", maxCompact))
+		}
+		if read := completeGraph(w.Graph, w.Self, w.EveryPair); len(w.Self) >= fewestImplicit {
+			*g = *read
+			return nil
 		}
 		for i := range rows {
 			for j := range rows {

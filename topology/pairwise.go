@@ -55,8 +55,7 @@ func (p *pairwise) At(round uint64) (*Graph, error) {
 	r := rand.New(rand.NewChaCha8(key))
 	n := p.union.Agents()
 	i := agent.ID(r.IntN(n))
-	neighbors := p.union.In(i)
-	j := neighbors[r.IntN(len(neighbors))].ID // the whole graph is connected
+	j := p.union.Neighbor(i, r.IntN(p.union.Degree(i))).ID // the whole graph is connected
 	g := p.pair(min(i, j), max(i, j))
 	p.at, p.graph = round, g
 	return g, nil
@@ -66,11 +65,11 @@ func (p *pairwise) At(round uint64) (*Graph, error) {
 func (p *pairwise) pair(i, j agent.ID) *Graph {
 	n := p.union.Agents()
 	g := &Graph{
-		name:      p.union.name,
-		self:      make([]float64, n),
-		start:     make([]int, n+1),
-		in:        []agent.Neighbor{{ID: j, Weight: .5}, {ID: i, Weight: .5}},
-		symmetric: true,
+		name:  p.union.name,
+		self:  make([]float64, n),
+		start: make([]int, n+1),
+		in:    []agent.Neighbor{{ID: j, Weight: .5}, {ID: i, Weight: .5}},
+		marks: marks{symmetric: true},
 	}
 	for k := range g.self {
 		g.self[k] = 1

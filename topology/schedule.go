@@ -27,6 +27,7 @@ func Static(g *Graph) Schedule { return static{g} }
 type Adjacency struct {
 	Agents   int
 	Edges    []Edge
+	Complete bool // every pair is linked, and Edges is empty
 	Weighted bool // Edge.Weight is set, as from an edge list file with weights
 	Tries    int  // draws of a random family until the graph was connected; 1 for the others
 }
@@ -112,6 +113,12 @@ func Build(spec Spec, decode func(params any) error) (Schedule, error) {
 	adj, err := links(spec, decode)
 	if err != nil {
 		return nil, err
+	}
+	if _, plain := Weights[spec.Weights]; spec.Dropout > 0 || spec.Weights == "file" ||
+		spec.Weights != "" && !plain {
+		if err := adj.expand(); err != nil {
+			return nil, err
+		}
 	}
 	if spec.Weights == columnWeights && spec.Push {
 		if spec.Dropout == 0 && !joined(adj.Agents, adj.Edges) {

@@ -237,7 +237,7 @@ func (g *Graph) Objective() bool { return g.similar }
 func (g *Graph) Walk() *Graph {
 	w := &Graph{
 		name:  g.name,
-		draws: g.draws,
+		marks: marks{draws: g.draws},
 		self:  make([]float64, len(g.self)),
 		start: g.start,
 		in:    slices.Clone(g.in),

@@ -3,6 +3,7 @@ package topology
 import (
 	"fmt"
 	"math"
+	"slices"
 
 	"gonum.org/v1/gonum/mat"
 
@@ -68,14 +69,13 @@ func Analyze(g *Graph) (Info, error) {
 	if g.similar {
 		if n > lanczosLimit { // nothing below would be computed either
 			g = &Graph{
-				name:      g.name,
-				start:     g.start,
-				in:        g.in,
-				self:      g.self,
-				outStart:  g.outStart,
-				out:       g.out,
-				symmetric: true,
-				draws:     g.draws,
+				name:     g.name,
+				start:    g.start,
+				in:       g.in,
+				self:     g.self,
+				outStart: g.outStart,
+				out:      g.out,
+				marks:    marks{symmetric: true, draws: g.draws},
 			}
 		} else {
 			g = g.Walk()
@@ -87,7 +87,7 @@ func Analyze(g *Graph) (Info, error) {
 		d := g.Degree(agent.ID(i))
 		info.DegreeMin, info.DegreeMax = min(info.DegreeMin, d), max(info.DegreeMax, d)
 	}
-	info.DegreeMean = float64(len(g.in)) / float64(n)
+	info.DegreeMean = float64(entries(g)) / float64(n)
 	pi, ok := Stationary(g)
 	switch {
 	case n == 1:
@@ -96,8 +96,14 @@ func Analyze(g *Graph) (Info, error) {
 		info.NotComputed = "the graph is disconnected"
 	case !ok:
 		info.NotComputed = "the matrix is not in detailed balance"
-	case info.DegreeMax <= 2 && g.evenlyWeighted():
+	case info.DegreeMax <= 2 && evenlyWeighted(g):
 		info.chain(g)
+	case implicit(g):
+		// the Laplacian is nI - 11', and W = I - w times that, but for its diagonal
+		info.Fiedler = float64(n)
+		info.Lambda2 = g.self[0] - g.every
+		info.LambdaN = info.Lambda2
+		info.derive()
 	case n > lanczosLimit:
 		info.NotComputed = fmt.Sprintf("more than %d agents", lanczosLimit)
 	case Validate(g, Claims{}) != nil:
@@ -143,7 +149,7 @@ func (info *Info) spectrum(g *Graph, pi []float64) error {
 
 // evenlyWeighted reports whether all links carry the same weight w, so that W = I -
 // w·Laplacian.
-func (g *Graph) evenlyWeighted() bool {
+func evenlyWeighted(g *Graph) bool {
 	for _, nb := range g.in {
 		if nb.Weight != g.in[0].Weight {
 			return false
@@ -194,6 +200,9 @@ func Stationary(g *Graph) ([]float64, bool) {
 		return nil, false
 	}
 	n := g.Agents()
+	if implicit(g) {
+		return slices.Repeat([]float64{1 / float64(n)}, n), true
+	}
 	pi := make([]float64, n)
 	pi[0] = 1
 	total := 1.0

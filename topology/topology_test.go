@@ -270,7 +270,7 @@ func TestBadInput(t *testing.T) {
 		{"star", "", 1, "", "agents"},
 		{"wheel", "", 3, "", "agents"},
 		{"hypercube", "", 12, "", "agents"},
-		{"complete", "", 100_000, "", "agents"},
+		{"complete", "column", 100_000, "", "agents"},
 		{"lattice", "", 4, "", "graph"},
 		{"ring", "hamilton", 4, "", "weights"},
 		{"ring", "file", 4, "", "weights"},

@@ -37,7 +37,7 @@ func Validate(g *Graph, claims Claims) error {
 			return config.Bad("weights", fmt.Sprintf("weight %v of agent %d on itself", g.self[i], i),
 				"weights of at least 0")
 		}
-		for _, nb := range g.In(id) {
+		for _, nb := range distinct(g, id) {
 			if nb.Weight <= 0 {
 				return config.Bad("weights", fmt.Sprintf("weight %v of agent %d on agent %d", nb.Weight, i,
 					nb.ID), "weights above 0 on links")
@@ -57,7 +57,7 @@ func Validate(g *Graph, claims Claims) error {
 			}
 			continue
 		}
-		if s := rowSum(g.In(id)) + g.self[i]; math.Abs(s-1) > rowTolerance {
+		if s := sumIn(g, id) + g.self[i]; math.Abs(s-1) > rowTolerance {
 			return config.Bad("weights", fmt.Sprintf("a sum of %v in the row of agent %d", s, i),
 				"rows that sum to 1 within 1e-12")
 		}
@@ -89,7 +89,7 @@ func Validate(g *Graph, claims Claims) error {
 // there is none.
 func (g *Graph) unbalanced() (int, float64) {
 	for i := range g.self {
-		if s := rowSum(g.Out(agent.ID(i))) + g.self[i]; math.Abs(s-1) > rowTolerance {
+		if s := sumOut(g, agent.ID(i)) + g.self[i]; math.Abs(s-1) > rowTolerance {
 			return i, s
 		}
 	}
@@ -103,7 +103,7 @@ func (g *Graph) DoublyStochastic() bool {
 		return false
 	}
 	for i := range g.self {
-		if s := rowSum(g.In(agent.ID(i))) + g.self[i]; math.Abs(s-1) > rowTolerance {
+		if s := sumIn(g, agent.ID(i)) + g.self[i]; math.Abs(s-1) > rowTolerance {
 			return false
 		}
 	}

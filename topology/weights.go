@@ -2,6 +2,7 @@ package topology
 
 import (
 	"math"
+	"slices"
 
 	"sotto/agent"
 	"sotto/config"
@@ -40,7 +41,10 @@ func Metropolis(g *Graph) (*Graph, error) {
 	if g.Directed() {
 		return nil, config.Bad("graph", g.Name(), "an undirected graph for metropolis weights")
 	}
-	adj := &Adjacency{Agents: g.Agents(), Tries: 1}
+	adj := &Adjacency{Agents: g.Agents(), Tries: 1, Complete: implicit(g)}
+	if adj.Complete {
+		return adj.weighted(g.Name(), metropolis)
+	}
 	for i := range agent.ID(g.Agents()) {
 		for _, nb := range g.In(i) {
 			if nb.ID > i {
@@ -80,6 +84,11 @@ func given(a *Adjacency, _ []int) (func(i, j agent.ID, given float64) float64, e
 func (a *Adjacency) weighted(name string, weigh Weighting) (*Graph, error) {
 	n := a.Agents
 	degree := make([]int, n)
+	if a.Complete {
+		for i := range degree {
+			degree[i] = n - 1
+		}
+	}
 	for _, e := range a.Edges {
 		degree[e.I]++
 		degree[e.J]++
@@ -87,6 +96,12 @@ func (a *Adjacency) weighted(name string, weigh Weighting) (*Graph, error) {
 	w, err := weigh(a, degree)
 	if err != nil {
 		return nil, err
+	}
+	if a.Complete {
+		every := w(0, 1, 0)
+		g := completeGraph(name, slices.Repeat([]float64{rest(n, every)}, n), every)
+		g.draws = a.Tries
+		return g, nil
 	}
 	g := a.rows(name, w)
 	for i := range n {
@@ -97,6 +112,11 @@ func (a *Adjacency) weighted(name string, weigh Weighting) (*Graph, error) {
 		g.self[i] = s
 	}
 	g.link()
+	if g.every != 0 {
+		for i := range g.self {
+			g.self[i] = rest(n, g.every)
+		}
+	}
 	return g, nil
 }
 
@@ -110,7 +130,7 @@ func (a *Adjacency) rows(name string, w func(i, j agent.ID, given float64) float
 	}
 	g := &Graph{
 		name:  name,
-		draws: a.Tries,
+		marks: marks{draws: a.Tries},
 		self:  make([]float64, a.Agents),
 		start: make([]int, a.Agents+1),
 		in:    make([]agent.Neighbor, 2*len(a.Edges)),

@@ -32,9 +32,9 @@ type Options struct {
 
 const dim = 7
 
-// Run checks determinism, checkpoints, that nothing of an input is retained, lost
-// messages, an exhausted budget, refusal of a foreign step kind, and convergence on a
-// quadratic.
+// Run checks determinism, checkpoints, that nothing of an input is retained, what an
+// agent.Lender or agent.Mixer promises, lost messages, an exhausted budget, refusal of a
+// foreign step kind, and convergence on a quadratic.
 func Run(t *testing.T, o Options) {
 	if o.Agents == 0 {
 		o.Agents = 5
@@ -43,6 +43,23 @@ func Run(t *testing.T, o Options) {
 		o.Tolerance = 1e-2
 	}
 	common(t, func(t *testing.T, rounds uint64) runtime { return build(t, o, rounds) })
+	t.Run("lent messages", func(t *testing.T) { lending(t, o) })
+	t.Run("sums of the runtime", func(t *testing.T) {
+		a, b := build(t, o, 60), build(t, o, 60)
+		b.mixes = true
+		a.run(t, 60)
+		b.run(t, 60)
+		equal(t, a, b)
+		want := 0
+		for _, alg := range b.algs {
+			if m, ok := alg.(agent.Mixer); ok && m.Mixed() != nil {
+				want += 60
+			}
+		}
+		if b.mixed != want {
+			t.Errorf("%d sums, want %d", b.mixed, want)
+		}
+	})
 	t.Run("lost messages", func(t *testing.T) {
 		a := build(t, o, 60)
 		a.drop = .4
@@ -78,6 +95,8 @@ type world struct {
 	drop     float64
 	returned [][]agent.Message // lost ones, by sender, which the coming round tells it
 	faults   *rng.Stream
+	mixes    bool // sums are formed for agents that are Mixers
+	mixed    int  // such sums
 }
 
 func (w *world) models() []tensor.Vec {
@@ -157,6 +176,7 @@ func (w *world) step(t *testing.T, i int, kind agent.Kind, inbox []agent.Message
 		Returned: w.returned[i],
 	}
 	w.returned[i] = nil
+	w.mix(i, &in)
 	var out agent.Output
 	for {
 		out.Reset()

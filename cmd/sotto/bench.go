@@ -31,7 +31,8 @@ func newBench() *cobra.Command {
 samples a second of each model
 with clipping and noise and without either, the price of privacy as their ratio (median and range over \
 alternating
-turns), the integer path of noise = "exact", noise for each coordinate, and mixing. Data are random numbers.
+turns), the integer path that tests compare with, noise for each coordinate, and mixing. Data are random \
+numbers.
 
 Models: `) + strings.Join(names, ", ") + `.`,
 		Example: "  sotto bench\n  sotto bench --models convnet --explain\n  sotto bench --seconds 5 " +

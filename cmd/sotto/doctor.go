@@ -13,6 +13,7 @@ import (
 	"sotto/bench"
 	"sotto/data"
 	"sotto/experiment/attack"
+	"sotto/internal/keep"
 	"sotto/privacy/audit"
 )
 
@@ -28,13 +29,17 @@ func newDoctor() *cobra.Command {
 			row("program", "%s on %s/%s, %s", version(), runtime.GOOS, runtime.GOARCH, runtime.Version())
 			row("processors", "%d, %d in use", runtime.NumCPU(), runtime.GOMAXPROCS(0))
 			row("kernels", "%s", kernels(machine.Kernels, os.Getenv("SOTTO_CPU")))
-			if machine.AMX {
+			switch {
+			case machine.AMX:
 				row("bf16", "AMX tiles, for precision = \"bf16\"")
-			} else {
-				row("bf16", "no AMX in use: precision = \"bf16\" works, at the speed of float32 or less")
+			case machine.Dot:
+				row("bf16", "dot products of AVX512_BF16, for precision = \"bf16\"")
+			default:
+				row("bf16", "no fast products in use: precision = \"bf16\" works, slower than float32")
 			}
 			row("random keys", "%s", keys(cmd.Context(), machine.Random))
 			row("run folder", "%s", writable(out))
+			row("cache", "%s", cacheFolder())
 			dataRows(dataDir, row)
 			return flush()
 		},
@@ -42,6 +47,15 @@ func newDoctor() *cobra.Command {
 	c.Flags().StringVar(&out, "out", "runs", "folder of run directories")
 	dataDirFlag(c, &dataDir)
 	return c
+}
+
+// cacheFolder says where work is kept that may be deleted.
+func cacheFolder() string {
+	dir, ok := keep.Dir()
+	if !ok {
+		return "off (" + keep.Variable + ")"
+	}
+	return dir + ", of figures of simulations; may be deleted (" + keep.Variable + ")"
 }
 
 // keys says what an audit of keys says, of this process and of two others at one time.

@@ -1,12 +1,17 @@
 package main
 
 import (
+	"bytes"
 	"crypto/ed25519"
+	"crypto/sha256"
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"io/fs"
+	"math"
 	"net"
 	"os"
+	"path/filepath"
 	"slices"
 	"testing"
 
@@ -14,6 +19,7 @@ import (
 
 	"sotto/config"
 	"sotto/data"
+	"sotto/internal/keep"
 	"sotto/node"
 	"sotto/privacy"
 	"sotto/privacy/account"
@@ -24,7 +30,11 @@ func TestMain(m *testing.M) {
 	if slices.Equal(os.Args[1:], printsCommand) { // started by an audit of keys of a test
 		main()
 	}
-	testscript.Main(m, map[string]func(){"sotto": main, "make-ledger": makeLedger})
+	if os.Getenv(keep.Variable) == "" {
+		os.Setenv(keep.Variable, "off") // a test leaves nothing in the user's folder
+	}
+	testscript.Main(m, map[string]func(){"sotto": main, "make-ledger": makeLedger,
+		"halve-figures": halveFigures})
 }
 
 // makeLedger makes a durable ledger with three charges in the directory that its argument
@@ -51,12 +61,40 @@ func makeLedger() {
 	check(l.Close())
 }
 
+// halveFigures changes every figure in the file of figures that its argument names, and
+// the file's sum.
+func halveFigures() {
+	path := os.Args[1]
+	b, err := os.ReadFile(path)
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
+	whole, magic := b[:len(b)-sha256.Size], bytes.IndexByte(b, '\n')+1
+	rest := whole[magic+4+int(binary.LittleEndian.Uint32(b[magic:])):]
+	for len(rest) > 0 {
+		n, size := binary.Uvarint(rest)
+		figures := rest[size+int(n):]
+		for k := range 2 {
+			f := math.Float64frombits(binary.LittleEndian.Uint64(figures[8*k:]))
+			binary.LittleEndian.PutUint64(figures[8*k:], math.Float64bits(f/2))
+		}
+		rest = figures[16:]
+	}
+	sum := sha256.Sum256(whole)
+	if err := os.WriteFile(path, append(whole, sum[:]...), 0o600); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
+}
+
 // TestScripts runs the command lines in testdata as a user would.
 func TestScripts(t *testing.T) {
 	testscript.Run(t, testscript.Params{
 		Dir: "testdata",
 		Setup: func(env *testscript.Env) error {
 			env.Setenv("SOTTO_REAL_DATA", os.Getenv("SOTTO_DATA"))
+			env.Setenv(keep.Variable, filepath.Join(env.WorkDir, "cache"))
 			for i := range 4 { // addresses for nodes
 				l, err := net.Listen("tcp", "127.0.0.1:0")
 				if err != nil {

@@ -51,7 +51,7 @@ charged. Lines that begin with FAULT say what would stop the node.`),
 					return f.member(cmd, args)
 				}
 			}
-			return f.simulation(cmd, args)
+			return rememberFigures(func() error { return f.simulation(cmd, args) })
 		},
 	}
 	n := &f.node

@@ -67,12 +67,14 @@ func newReproduce() *cobra.Command {
 			if opt.Sweep.Shard, opt.Sweep.Shards, err = f.part(os.Getenv); err != nil {
 				return err
 			}
-			d, err := papers.All.Run(cmd.Context(), args[0], opt)
-			if err != nil {
+			return rememberFigures(func() error {
+				d, err := papers.All.Run(cmd.Context(), args[0], opt)
+				if err != nil {
+					return err
+				}
+				_, err = cmd.OutOrStdout().Write(write(d))
 				return err
-			}
-			_, err = cmd.OutOrStdout().Write(write(d))
-			return err
+			})
 		},
 	}
 	fl := c.Flags()

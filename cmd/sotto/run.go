@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"runtime/debug"
 	"strconv"
 	"strings"
 
@@ -12,6 +13,8 @@ import (
 	"github.com/spf13/cobra"
 	"golang.org/x/term"
 
+	"sotto/experiment"
+	"sotto/experiment/figurecache"
 	"sotto/experiment/run"
 )
 
@@ -39,7 +42,9 @@ Without FILE a built-in task runs on generated data. An interrupted run (Ctrl-C)
   sotto run examples/mnist-dsgd.toml --set topology.graph=ring --set privacy.target_epsilon=1
   sotto run --resume runs/mnist-dsgd-1a2b3c4d.partial`,
 		Args: atMostOne("FILE"),
-		RunE: func(cmd *cobra.Command, args []string) error { return f.run(cmd, args) },
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return rememberFigures(func() error { return f.run(cmd, args) })
+		},
 	}
 	fl := c.Flags()
 	fl.StringArrayVar(&f.set, "set", nil, "change one key of the run file, section.key=value (repeatable)")
@@ -76,6 +81,15 @@ func (f *runFlags) run(cmd *cobra.Command, args []string) error {
 	return res.Summary.WriteTable(cmd.OutOrStdout())
 }
 
+// rememberFigures runs a simulation or its plan with the figures of those before. What is
+// run must state no guarantee: see figurecache.
+func rememberFigures(simulate func() error) error {
+	c := figurecache.Open()
+	err := simulate()
+	_ = c.Save() // it saves time the next time, and nothing depends on it
+	return err
+}
+
 func (f *runFlags) check(args []string) error {
 	if err := checkOutput(f.output); err != nil {
 		return err
@@ -104,6 +118,14 @@ func (f *runFlags) start(cmd *cobra.Command, args []string, opt run.Options) (*r
 	e, err := build(args, f.settings(), f.dataDir)
 	if err != nil {
 		return nil, err
+	}
+	if slow := experiment.Slow(e); slow != "" {
+		fmt.Fprintf(cmd.ErrOrStderr(), "warning: %s\n", slow)
+	}
+	if 4*e.Task.Model.Dim()*e.File.Topology.Agents > 256<<20 && os.Getenv("GOGC") == "" {
+		// A few large vectors: collecting them costs nothing, and waiting until there is
+		// as much garbage again takes that much memory.
+		debug.SetGCPercent(15)
 	}
 	return run.Run(cmd.Context(), e, opt)
 }

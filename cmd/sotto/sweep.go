@@ -43,7 +43,9 @@ files. With
   sotto sweep examples/mnist-dsgd.toml --sweep topology.graph=ring,complete --sweep seed=1,2,3
   sotto sweep examples/sweep.toml --shard 0/4`,
 		Args: exactly(1, "one FILE"),
-		RunE: func(cmd *cobra.Command, args []string) error { return f.run(cmd, args[0]) },
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return rememberFigures(func() error { return f.run(cmd, args[0]) })
+		},
 	}
 	fl := c.Flags()
 	fl.StringArrayVar(&f.set, "set", nil, "change one key of the run file, section.key=value (repeatable)")

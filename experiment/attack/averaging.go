@@ -70,10 +70,14 @@ func averagingOf(e *experiment.Experiment) (*audit.AveragingTarget, error) {
 		Name:     f.Run.Name,
 		Schedule: e.Graphs.Schedule,
 		Gossip:   *g,
-		Shift:    account.ClipShift(e.Setup.Target.Adjacency),
 	}
 	for i := range e.Plans {
 		pl := &e.Plans[i]
+		m, err := pl.Movement()
+		if err != nil {
+			return nil, err
+		}
+		a.Shift = max(a.Shift, m)
 		clip := f.Privacy.MaxGradNorm / pl.Public.ExpectedBatchSize
 		if !(clip > 0) || math.IsInf(clip, 1) {
 			clip = 1 // of a run without noise

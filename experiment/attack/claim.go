@@ -199,7 +199,7 @@ func (a *auditor) noise(r account.Release) []audit.Noise {
 	}
 	var law []audit.Noise
 	for _, p := range r.Parts {
-		n := audit.Noise{Dim: p.Dim, Grid: privacy.GridStep(p.Clip) * r.Scale}
+		n := audit.Noise{Dim: p.Dim, Grid: privacy.ReleaseStep(m, p) * r.Scale}
 		scale := func(z float64, parts map[string]float64) {
 			if own, ok := parts[p.Name]; ok {
 				z = own

@@ -96,7 +96,7 @@ func (t *tap) neighbors() int {
 	if t.of.graphs != nil {
 		return 1
 	}
-	return max(1, len(t.of.graph.Out(t.of.attacked)))
+	return max(1, t.of.graph.OutDegree(t.of.attacked))
 }
 
 // Step implements agent.Algorithm.

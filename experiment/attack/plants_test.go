@@ -64,7 +64,7 @@ func noise(make func() change) plant {
 			}
 			change(k, z, value)
 			k++
-			step := privacy.GridStep(r.Parts[0].Clip)
+			step := privacy.ReleaseStep(right, r.Parts[0])
 			for i := range z {
 				v.Float[i] = float32(math.Round((float64(value[i])+sigma*z[i])/step) * step)
 			}
@@ -108,6 +108,7 @@ func (c *changed) Describe(q *agent.Query) (account.Release, error) {
 func (c *changed) Evaluate(dst *privacy.Value, q *agent.Query, sample *rng.Stream) {
 	if c.evaluate == nil {
 		c.Oracle.Evaluate(dst, q, sample)
+		dst.Narrow()
 		return
 	}
 	c.evaluate(dst, q, sample)

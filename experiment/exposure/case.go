@@ -141,13 +141,14 @@ func (c *Case) distances(a network.Adversary) []int {
 	for i := range d {
 		d[i] = -1
 	}
+	var rows topology.Rows
 	queue := a.Members()
 	for _, m := range queue {
 		d[m] = 0
 	}
 	for at := 0; at < len(queue); at++ {
 		i := agent.ID(queue[at])
-		for _, nbs := range [][]agent.Neighbor{c.Graph.In(i), c.Graph.Out(i)} {
+		for _, nbs := range [][]agent.Neighbor{rows.In(c.Graph, i), rows.Out(c.Graph, i)} {
 			for _, nb := range nbs {
 				if d[nb.ID] < 0 {
 					d[nb.ID] = d[i] + 1

@@ -6,7 +6,6 @@ import (
 	"sotto/experiment/exposure"
 	"sotto/experiment/rundir"
 	"sotto/internal/jsonfloat"
-	"sotto/privacy/account"
 	"sotto/privacy/account/network"
 )
 
@@ -20,8 +19,15 @@ func Network(e *experiment.Experiment) (*rundir.NetworkFigures, error) {
 	if err != nil {
 		return nil, err
 	}
-	mu := account.ClipShift(e.Setup.Target.Adjacency) / e.Plans[0].Noise
-	return exposure.Averaging(g, mu, e.Setup.Target.Delta)
+	most := 0.
+	for i := range e.Plans {
+		m, err := e.Plans[i].Movement()
+		if err != nil {
+			return nil, err
+		}
+		most = max(most, m)
+	}
+	return exposure.Averaging(g, most/e.Plans[0].Noise, e.Setup.Target.Delta)
 }
 
 // Gossip describes the run to the network accountant. Every owner's noise is in units of

@@ -6,7 +6,6 @@ import (
 	"sotto/experiment/exposure"
 	"sotto/experiment/rundir"
 	"sotto/model"
-	"sotto/privacy/account"
 	"sotto/privacy/account/network"
 )
 
@@ -48,7 +47,11 @@ func mixture(e *experiment.Experiment, hops *network.Matrix) (*network.WalkMixtu
 	shift, noise, visits := 0., math.Inf(1), 0
 	for i := range e.Plans {
 		p := &e.Plans[i]
-		shift = max(shift, account.ClipShift(e.Setup.Target.Adjacency)/p.Public.ExpectedBatchSize)
+		m, err := p.Movement()
+		if err != nil {
+			return nil, err
+		}
+		shift = max(shift, m/p.Public.ExpectedBatchSize)
 		noise = min(noise, p.Noise/p.Public.ExpectedBatchSize)
 		visits = max(visits, p.Charges())
 	}

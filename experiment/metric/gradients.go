@@ -36,13 +36,13 @@ var gradients = probe{
 		rows := s.looked()
 		for k := range rows {
 			clear(one)
-			c := s.Model.ClippedGradientSum(one, center,
-				oracle.BatchOf(s.Records.Trained.Select(rows[k:k+1])), math.Inf(1), &scratch)
+			record := oracle.BatchOf(s.Records.Trained.Select(rows[k : k+1]))
+			c := s.Model.ClippedGradientSum(one, center, record, math.Inf(1), &scratch)
 			if c.NonFinite > 0 {
 				continue
 			}
 			count++
-			loss += c.Loss
+			loss += s.Model.Loss(center, record, &scratch)
 			norm := one.Norm()
 			squares, most = squares+float64(norm*norm), max(most, norm)
 			for j, g := range one {

@@ -118,7 +118,7 @@ func (o alone) iteration(b *baseline) {
 // task makes the algorithm and the gate, without noise.
 func (o alone) task(batch float64, by func(b *baseline)) (agent.Factory, *privacy.Gate, error) {
 	f, b := o.e.File, baseline{public: o.plan().Public, params: func(any) {}}
-	b.public.Sums.Exact, b.public.Rescale, b.public.Count = false, false, false
+	b.public.Sums.Uncharged, b.public.Rescale, b.public.Count = true, false, false
 	b.public.ExpectedBatchSize, b.public.ClipNorm, b.public.Unit = batch, f.Privacy.MaxGradNorm,
 		account.Record()
 	by(&b)

@@ -481,7 +481,7 @@ func TestOwnerKM(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if x.Records != 90 || x.Charges != 6 || x.NoiseKind != "fast" || x.Rate != 1 ||
+	if x.Records != 90 || x.Charges != 6 || x.NoiseKind != "exact" || x.Rate != 1 ||
 		x.Provenance != privacy.Proved {
 		t.Errorf("terms %+v", x)
 	}

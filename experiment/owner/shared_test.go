@@ -53,7 +53,7 @@ func TestOwnersAverage(t *testing.T) {
 		t.Fatal(err)
 	}
 	if x.Unit != account.Owner() || x.Adjacency != account.ReplaceOne || x.Charges != 1 || x.Batch != 1 ||
-		x.NoiseKind != "fast" || x.Dim != 2 || x.Curious != "" || x.Uncharged != nil {
+		x.NoiseKind != "exact" || x.Dim != 2 || x.Curious != "" || x.Uncharged != nil {
 		t.Errorf("terms %+v", x)
 	}
 	gate, err := o.Gate(ledgerOf(t, &x, 1e7), "this run")
@@ -174,7 +174,7 @@ func TestOwnersShareNoise(t *testing.T) {
 			t.Fatal(err)
 		}
 		if x.Curious != curious || x.NoiseKind != "fast" || x.Charges != 6 || !(x.Noise > last) ||
-			curious == "neighbors" && x.Noise != 2 || len(x.Uncharged) != 1 {
+			curious == "neighbors" && x.Noise != 2 || len(x.Uncharged) != 0 {
 			t.Errorf("curious %s: terms %+v", curious, x)
 		}
 		last = x.Noise

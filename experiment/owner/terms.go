@@ -68,7 +68,7 @@ func (o *Owner) Terms() (Terms, error) {
 	if err != nil {
 		return Terms{}, f.At("privacy", err)
 	}
-	uncharged, err := p.Uncharged(o.e.Setup.Scheme)
+	uncharged, err := p.Uncharged()
 	if err != nil {
 		return Terms{}, f.At("privacy", err)
 	}

@@ -82,6 +82,22 @@ func (a *Agent) Release(k int) (account.Release, error) {
 	return oracle.Describe(&a.Public, &q)
 }
 
+// Movement is the largest sensitivity of the agent's answers over their clips, with what
+// rounding adds.
+func (a *Agent) Movement() (float64, error) {
+	most := 0.
+	for k := range a.Asks {
+		r, err := a.Release(k)
+		if err != nil {
+			return 0, err
+		}
+		for _, p := range r.Parts {
+			most = max(most, p.Movement())
+		}
+	}
+	return most, nil
+}
+
 // Filter admits what the plan's budget pays for, beside what is charged Before; nil
 // without a budget, and where nothing is priced.
 func (a *Agent) Filter() (*account.CountFilter, error) {

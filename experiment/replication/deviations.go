@@ -141,7 +141,7 @@ var gradientNoise = deviation{
 	value: func(p *Params) any { return p.Noise },
 	fits: func(p *Params, r *Run) string {
 		switch {
-		case r.Mechanism != "gaussian" || r.Exact || r.Adaptive:
+		case r.Mechanism != "gaussian" || r.Adaptive:
 			return "nothing beside another mechanism than gaussian, exact noise or clipping"
 		case !p.Claim:
 			return "nothing without claim = true and a mechanism: the noise has no epsilon, only what is " +
@@ -170,7 +170,7 @@ var clipAfter = deviation{
 			return "nothing with algorithm " + r.Algorithm
 		case !r.Private:
 			return "nothing with mechanism none"
-		case !r.Owner || r.Exact:
+		case !r.Owner:
 			return "nothing with unit record or exact noise"
 		}
 		return ""

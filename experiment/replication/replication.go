@@ -73,7 +73,6 @@ type Run struct {
 	Spec      algo.Spec
 	Mechanism string
 	Private   bool // it has noise
-	Exact     bool // integers throughout
 	Adaptive  bool // clips change
 	Pairwise  bool // noise is shared among agents
 	Local     bool // records are perturbed once

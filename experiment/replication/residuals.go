@@ -31,7 +31,7 @@ var expected = deviation{
 		switch {
 		case !r.residuals():
 			return "adad2p or constd2p with algorithm " + r.Algorithm
-		case r.Mechanism != "gaussian" || r.Exact || r.Adaptive:
+		case r.Mechanism != "gaussian" || r.Adaptive:
 			return "nothing beside another mechanism than gaussian, exact noise or clipping"
 		case !p.Claim:
 			return "nothing without claim = true and a mechanism: the noise has no epsilon, only what is " +

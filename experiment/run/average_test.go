@@ -175,7 +175,6 @@ func TestAverageBadInput(t *testing.T) {
 		"privacy.adjacency":               {`privacy.adjacency="add-remove"`},
 		"privacy.batch_size":              {"privacy.batch_size=5"},
 		"privacy.sample_rate":             {"privacy.sample_rate=0.5"},
-		"privacy.noise":                   {`privacy.noise="exact"`},
 		"privacy.clipping":                {`privacy.clipping="schedule"`, "privacy.clip_decay=0.9"},
 		"privacy.target_delta":            {"privacy.target_delta=0.1"},
 		"model.name":                      {`model.name="least-squares"`},

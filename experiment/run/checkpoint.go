@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"math"
 	"os"
 	"path/filepath"
@@ -21,7 +22,9 @@ import (
 // ErrCheckpoint says that a directory holds no run that can be resumed by this program.
 var ErrCheckpoint = errors.New("experiment: not a resumable run")
 
-const checkpointTag = "sotto run checkpoint/1"
+// A checkpoint is the tag, the length of progress in JSON (u64), that, and the state of
+// the simulation to the end of the file.
+const checkpointTag = "sotto run checkpoint/2"
 
 // progress is what a run has to remember beside the simulation itself. No key and no
 // stream position is in it: streams are derived from seed, agent and charge number.
@@ -95,36 +98,73 @@ func (r *Training) checkpoint() error {
 	if err != nil {
 		return err
 	}
-	b := agent.AppendTag(nil, checkpointTag)
-	b = binary.LittleEndian.AppendUint64(b, uint64(len(head)))
-	b = append(b, head...)
-	at := len(b)
-	b = r.world.Sim.AppendState(binary.LittleEndian.AppendUint64(b, 0))
-	binary.LittleEndian.PutUint64(b[at:], uint64(len(b)-at-8))
-	err = r.dir.Put(rundir.CheckpointFile, b)
+	err = r.dir.Stream(rundir.CheckpointFile, func(w io.Writer) error {
+		b := binary.LittleEndian.AppendUint64(agent.AppendTag(nil, checkpointTag), uint64(len(head)))
+		if _, err := w.Write(append(b, head...)); err != nil {
+			return err
+		}
+		return r.world.Sim.WriteState(w)
+	})
 	r.saved = r.saved || err == nil
 	return err
 }
 
-// readCheckpoint checks that b belongs to the experiment and returns its parts.
-func readCheckpoint(e *experiment.Experiment, b []byte) (p progress, state []byte, err error) {
-	if p, state, err = decodeCheckpoint(b); err != nil {
-		return p, nil, err
+// saved is a checkpoint that is being read.
+type saved struct {
+	progress
+	state *os.File // at the state of the simulation
+}
+
+// openCheckpoint reads a checkpoint up to the state of the simulation.
+func openCheckpoint(path string) (*saved, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrCheckpoint, err)
 	}
-	if p.Identity != e.Identity() {
-		return p, nil,
-			fmt.Errorf("%w: it was made with another configuration, other data, another engine version "+
-				"than %s or other kernels than %s", ErrCheckpoint, experiment.EngineVersion, tensor.Kernels())
+	c := &saved{state: f}
+	if err := c.readHead(); err != nil {
+		f.Close()
+		return nil, fmt.Errorf("%w: %w", ErrCheckpoint, err)
 	}
-	if len(p.Ledgers) != e.File.Topology.Agents {
-		return p, nil, fmt.Errorf("%w: %d ledgers, this run has %d", ErrCheckpoint, len(p.Ledgers),
+	return c, nil
+}
+
+func (c *saved) readHead() error {
+	info, err := c.state.Stat()
+	if err != nil {
+		return err
+	}
+	want := agent.AppendTag(nil, checkpointTag)
+	b := make([]byte, len(want)+8)
+	if _, err := io.ReadFull(c.state, b); err != nil || string(b[:len(want)]) != string(want) {
+		return fmt.Errorf("it does not open with %q: another version has made it", checkpointTag)
+	}
+	length := binary.LittleEndian.Uint64(b[len(want):])
+	if length > uint64(info.Size()) {
+		return fmt.Errorf("it has %d bytes and names %d", info.Size(), length)
+	}
+	head := make([]byte, length)
+	if _, err := io.ReadFull(c.state, head); err != nil {
+		return err
+	}
+	return json.Unmarshal(head, &c.progress)
+}
+
+// belongs checks that a checkpoint is one of the experiment.
+func (c *saved) belongs(e *experiment.Experiment) error {
+	if c.Identity != e.Identity() {
+		return fmt.Errorf("%w: it was made with another configuration, other data, another engine version "+
+			"than %s or other kernels than %s", ErrCheckpoint, experiment.EngineVersion, tensor.Kernels())
+	}
+	if len(c.Ledgers) != e.File.Topology.Agents {
+		return fmt.Errorf("%w: %d ledgers, this run has %d", ErrCheckpoint, len(c.Ledgers),
 			e.File.Topology.Agents)
 	}
-	return p, state, nil
+	return nil
 }
 
 // restore puts a world whose ledgers are restored into the state of a checkpoint.
-func (r *Training) restore(p progress, state []byte) error {
+func (r *Training) restore(p *saved) error {
 	for _, s := range p.Evaluations {
 		if len(s.Bits) != 9 {
 			return fmt.Errorf("%w: an evaluation has %d figures", ErrCheckpoint, len(s.Bits))
@@ -156,40 +196,28 @@ func (r *Training) restore(p progress, state []byte) error {
 		r.evaluations, r.rows = append(r.evaluations, ev), append(r.rows, rows)
 	}
 	r.before = p.Elapsed
-	if err := r.world.Sim.LoadState(state); err != nil {
+	if err := r.world.Sim.ReadState(p.state); err != nil {
 		return fmt.Errorf("%w: %w", ErrCheckpoint, err)
 	}
 	return r.world.recover()
 }
 
-// decodeCheckpoint splits what checkpoint writes.
-func decodeCheckpoint(b []byte) (p progress, state []byte, err error) {
-	s := agent.ReadState(b, checkpointTag)
-	head, state := s.Block(), s.Block()
-	if err := s.Close(); err != nil {
-		return p, nil, fmt.Errorf("%w: %w", ErrCheckpoint, err)
-	}
-	if err := json.Unmarshal(head, &p); err != nil {
-		return p, nil, fmt.Errorf("%w: %w", ErrCheckpoint, err)
-	}
-	return p, state, nil
-}
-
 // resumeDir reads an interrupted run's directory, whose name ends in .partial.
-func resumeDir(dir string) (*rundir.Dir, []byte, *experiment.File, error) {
+func resumeDir(dir string) (*rundir.Dir, *saved, *experiment.File, error) {
 	dir = filepath.Clean(dir)
 	base, ok := strings.CutSuffix(filepath.Base(dir), rundir.PartialSuffix)
 	if !ok {
 		return nil, nil, nil, fmt.Errorf("%w: %s: an interrupted run's directory ends in %s", ErrCheckpoint,
 			dir, rundir.PartialSuffix)
 	}
-	b, err := os.ReadFile(filepath.Join(dir, rundir.CheckpointFile))
+	c, err := openCheckpoint(filepath.Join(dir, rundir.CheckpointFile))
 	if err != nil {
-		return nil, nil, nil, fmt.Errorf("%w: %w", ErrCheckpoint, err)
+		return nil, nil, nil, fmt.Errorf("%s: %w", dir, err)
 	}
 	f, err := experiment.Read(filepath.Join(dir, rundir.ConfigFile), nil)
 	if err != nil {
+		c.state.Close()
 		return nil, nil, nil, err
 	}
-	return &rundir.Dir{Out: filepath.Dir(dir), Name: base, Path: dir}, b, f, nil
+	return &rundir.Dir{Out: filepath.Dir(dir), Name: base, Path: dir}, c, f, nil
 }

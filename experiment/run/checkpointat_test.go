@@ -2,6 +2,7 @@ package run
 
 import (
 	"errors"
+	"io"
 	"testing"
 	"time"
 
@@ -17,7 +18,10 @@ func TestCheckpointAt(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	r.dir = &rundir.Dir{Path: t.TempDir(), Write: func(string, []byte) error { made++; return nil }}
+	r.dir = &rundir.Dir{Path: t.TempDir(), Write: func(string, func(io.Writer) error) error {
+		made++
+		return nil
+	}}
 	now := time.Now()
 	for k, c := range []struct {
 		stored  time.Time
@@ -35,7 +39,7 @@ func TestCheckpointAt(t *testing.T) {
 		}
 	}
 	full := errors.New("disk full")
-	r.dir.Write = func(string, []byte) error { return full }
+	r.dir.Write = func(string, func(io.Writer) error) error { return full }
 	if err := r.checkpointAt(true); !errors.Is(err, full) || r.saved != true {
 		t.Errorf("%v, saved %t", err, r.saved)
 	}

@@ -5,6 +5,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
+	"io"
 	"runtime"
 
 	"sotto/experiment"
@@ -28,10 +29,6 @@ func (r *Training) finish() (*Result, error) {
 		rows = append(rows, part...)
 	}
 	metrics := rundir.EncodeMetrics(rows)
-	weights, err := r.EncodeModel()
-	if err != nil {
-		return nil, err
-	}
 	score, err := r.score()
 	if err != nil {
 		return nil, err
@@ -51,7 +48,9 @@ func (r *Training) finish() (*Result, error) {
 	s.Run = r.dir.Out + "/" + r.dir.Name
 	h := sha256.New()
 	h.Write(metrics)
-	h.Write(weights)
+	if err := r.WriteModel(h); err != nil {
+		return nil, err
+	}
 	s.RunHash = hex.EncodeToString(h.Sum(nil))
 
 	graph, err := r.e.Graphs.Schedule.At(0)
@@ -60,7 +59,6 @@ func (r *Training) finish() (*Result, error) {
 	}
 	files := []artifact{
 		{rundir.MetricsFile, func() ([]byte, error) { return metrics, nil }},
-		{rundir.ModelFile, func() ([]byte, error) { return weights, nil }},
 		{rundir.TopologyFile, func() ([]byte, error) { return rundir.Indent(graph) }},
 		{rundir.LedgerFile, r.EncodeLedgers},
 		{rundir.PrivacyFile, r.encodeStatements},
@@ -68,6 +66,9 @@ func (r *Training) finish() (*Result, error) {
 	}
 	if r.e.File.Clock.Record {
 		files = append(files, artifact{rundir.WakesFile, r.encodeWakes})
+	}
+	if err := r.dir.Stream(rundir.ModelFile, r.WriteModel); err != nil {
+		return nil, r.kept(err)
 	}
 	for _, f := range files {
 		b, err := f.make()
@@ -115,9 +116,9 @@ func (r *Training) kept(err error) error {
 		r.dir.Path)
 }
 
-// EncodeModel writes every agent's parameters, above manyAgents the mean of the honest
+// WriteModel writes every agent's parameters, above manyAgents the mean of the honest
 // ones.
-func (r *Training) EncodeModel() ([]byte, error) {
+func (r *Training) WriteModel(w io.Writer) error {
 	n, holder := r.e.File.Models()
 	meta := map[string]string{"config_digest": r.e.Digest(), "engine": experiment.EngineVersion,
 		"model": r.e.File.Model.Name, "noise": "simulated",
@@ -128,7 +129,7 @@ func (r *Training) EncodeModel() ([]byte, error) {
 			tensors = append(tensors, model.NamedVec{Name: fmt.Sprintf("%s.%d", holder, i),
 				Vec: r.e.Task.Expand(r.world.Sim.Model(i))})
 		}
-		return model.EncodeSafetensors(meta, tensors)
+		return model.WriteSafetensors(w, meta, tensors)
 	}
 	sum := make([]float64, r.e.Task.Model.Dim())
 	agents := r.e.Honest()
@@ -141,7 +142,7 @@ func (r *Training) EncodeModel() ([]byte, error) {
 	for k := range mean {
 		mean[k] = float32(sum[k] / float64(len(agents)))
 	}
-	return model.EncodeSafetensors(meta, []model.NamedVec{{Name: "mean", Vec: r.e.Task.Expand(mean)}})
+	return model.WriteSafetensors(w, meta, []model.NamedVec{{Name: "mean", Vec: r.e.Task.Expand(mean)}})
 }
 
 func (r *Training) manifest() map[string]any {

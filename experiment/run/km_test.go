@@ -129,7 +129,6 @@ func TestKMFindsTheCentralSolution(t *testing.T) {
 
 func TestKMRunRefuses(t *testing.T) {
 	for key, set := range map[string][]string{
-		"privacy.noise":            {"privacy.noise=exact"},
 		"privacy.clipping":         {"privacy.clipping=released"},
 		"topology.dropout":         {"topology.dropout=0.1"},
 		"data.arrival":             {"data.arrival=uniform"},

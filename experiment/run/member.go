@@ -2,8 +2,8 @@ package run
 
 import (
 	"context"
+	"crypto/sha256"
 	"fmt"
-	"os"
 	"path/filepath"
 
 	"sotto/config"
@@ -20,23 +20,20 @@ func Begin(e *experiment.Experiment) (*Training, error) { return begin(e, Option
 // Continue is Begin from the state of a checkpoint in dir.
 func Continue(e *experiment.Experiment, dir string) (*Training, error) {
 	path := filepath.Join(dir, rundir.CheckpointFile)
-	b, err := os.ReadFile(path)
-	if err != nil {
-		return nil, fmt.Errorf("%w: %w", ErrCheckpoint, err)
-	}
-	p, state, err := decodeCheckpoint(b)
+	c, err := openCheckpoint(path)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", path, err)
 	}
-	if len(p.Ledgers) != len(e.Task.Parts) {
+	defer c.state.Close()
+	if len(c.Ledgers) != len(e.Task.Parts) {
 		return nil, config.Bad("topology.agents", len(e.Task.Parts),
-			fmt.Sprintf("%d, as in %s", len(p.Ledgers), path))
+			fmt.Sprintf("%d, as in %s", len(c.Ledgers), path))
 	}
-	r, err := begin(e, Options{Workers: 1}, p.Ledgers)
+	r, err := begin(e, Options{Workers: 1}, c.Ledgers)
 	if err != nil {
 		return nil, err
 	}
-	return r, r.world.Sim.LoadState(state)
+	return r, r.world.Sim.ReadState(c.state)
 }
 
 // Advance trains until a round.
@@ -59,5 +56,10 @@ func (r *Training) Save(dir string) error {
 	return r.checkpoint()
 }
 
-// State is that of all agents and messages, in bytes.
-func (r *Training) State() []byte { return r.world.Sim.AppendState(nil) }
+// Digest is the SHA-256 of the state of all agents and messages.
+func (r *Training) Digest() (sum [sha256.Size]byte) {
+	h := sha256.New()
+	r.world.Sim.WriteState(h) // a hash takes all that is written
+	h.Sum(sum[:0])
+	return sum
+}

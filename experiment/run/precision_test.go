@@ -17,7 +17,7 @@ func TestPrecision(t *testing.T) {
 		t.Helper()
 		f, err := experiment.Read("", []string{"rounds=40", "topology.agents=4", "data.train=2000",
 			"data.test=500",
-			"model.precision=" + precision, "privacy.batch_size=64"})
+			"model.precision=" + precision, "privacy.batch_size=64", "privacy.noise=fast"})
 		if err != nil {
 			t.Fatal(err)
 		}

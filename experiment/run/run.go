@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -27,7 +28,7 @@ type Options struct {
 	// where there was one.
 	Progress func(round, rounds uint64, evaluation string)
 
-	write func(path string, b []byte) error // tests: a disk that fails
+	write func(path string, fill func(w io.Writer) error) error // tests: a disk that fails
 }
 
 // Result is a finished run.
@@ -106,24 +107,24 @@ func Name(e *experiment.Experiment) string { return e.File.Run.Name + "-" + e.Id
 // Resume goes on with the interrupted run in dir. The run directory that results is the
 // one an uninterrupted run would have left, but for wall times.
 func Resume(ctx context.Context, dir, dataDir string, opt Options) (*Result, error) {
-	d, b, f, err := resumeDir(dir)
+	d, c, f, err := resumeDir(dir)
 	if err != nil {
 		return nil, err
 	}
+	defer c.state.Close()
 	e, err := f.Build(dataDir)
 	if err != nil {
 		return nil, err
 	}
-	p, state, err := readCheckpoint(e, b)
-	if err != nil {
+	if err := c.belongs(e); err != nil {
 		return nil, fmt.Errorf("%s: %w", dir, err)
 	}
-	r, err := begin(e, opt, p.Ledgers)
+	r, err := begin(e, opt, c.Ledgers)
 	if err != nil {
 		return nil, err
 	}
 	r.dir, r.saved = d, true
-	if err := r.restore(p, state); err != nil {
+	if err := r.restore(c); err != nil {
 		return nil, fmt.Errorf("%s: %w", dir, err)
 	}
 	return r.run(ctx)
@@ -182,7 +183,8 @@ func (r *Training) stopped(ctx context.Context, err error) error {
 }
 
 func (r *Training) evaluate() error {
-	spent, _, err := r.accounts.spentBy(r.Ledgers, true)
+	// The last figure is the one that the run's files state, upper end and lower.
+	spent, _, err := r.accounts.spentBy(r.Ledgers, r.world.Sim.Done() < r.e.File.Steps)
 	if err != nil {
 		return err
 	}

@@ -14,7 +14,6 @@ import (
 	"sotto/experiment/exposure"
 	"sotto/experiment/rundir"
 	"sotto/internal/parallel"
-	"sotto/privacy"
 	"sotto/privacy/account"
 	"sotto/privacy/ledger"
 )
@@ -44,19 +43,6 @@ type accounts struct {
 func newAccounts(e *experiment.Experiment, workers int) *accounts {
 	t := &e.Setup.Target
 	return &accounts{t.Accountant, t.Adjacency, t.Unit, t.Delta, workers}
-}
-
-// known holds every figure computed in this process: an epsilon depends on nothing but
-// its key.
-var known sync.Map // figureKey to account.Interval
-
-type figureKey struct {
-	accountant string
-	adjacency  account.Adjacency
-	unit       account.Unit
-	delta      float64
-	history    string
-	upperOnly  bool
 }
 
 // history is what a ledger lists: its charges, a text that is equal for equal ones, and
@@ -118,27 +104,18 @@ func (a *accounts) compose(h history) (account.Accountant, error) {
 // figure returns epsilon for a history; with upperOnly by the shorter way, where Lower is
 // 0.
 func (a *accounts) figure(h history, upperOnly bool) (account.Interval, error) {
-	key := figureKey{a.accountant, a.adjacency, a.unit, a.delta, h.key, upperOnly}
-	if v, ok := known.Load(key); ok {
-		return v.(account.Interval), nil
-	}
 	acc, err := a.compose(h)
 	if err != nil {
 		return account.Interval{}, err
 	}
-	var v account.Interval
 	quick, ok := acc.(interface {
 		UpperEpsilon(delta float64) (float64, error)
 	})
 	if upperOnly && ok {
-		v.Upper, err = quick.UpperEpsilon(a.delta)
-	} else {
-		v, err = acc.Epsilon(a.delta)
+		upper, err := quick.UpperEpsilon(a.delta)
+		return account.Interval{Upper: upper}, err
 	}
-	if err == nil {
-		known.Store(key, v)
-	}
-	return v, err
+	return acc.Epsilon(a.delta)
 }
 
 // Spent is what a ledger's charges cost by the run's accountant.
@@ -245,7 +222,7 @@ func (r *Accounting) uncharged(l *ledger.Memory) ([]string, error) {
 	if i < 0 || !r.e.File.Private() {
 		return nil, nil
 	}
-	return r.e.Plans[i].Uncharged(r.e.Setup.Scheme)
+	return r.e.Plans[i].Uncharged()
 }
 
 // assumptions are those of the run's mechanisms.
@@ -254,12 +231,7 @@ func assumptions(e *experiment.Experiment) ([]string, error) {
 	if err != nil {
 		return nil, err
 	}
-	a := m.Assumptions()
-	// of the score's noise, which is never exact
-	if e.File.Evaluate.Score != "" && e.Setup.Public.Sums.Exact {
-		a = append(a, privacy.Gaussian{}.Assumptions()...)
-	}
-	return a, nil
+	return m.Assumptions(), nil
 }
 
 // ByLedger calls f once for each distinct ledger, in order of its first agent.

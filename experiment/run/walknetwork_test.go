@@ -46,7 +46,6 @@ func TestClaim44(t *testing.T) {
 		"shorter steps": {[]string{"algorithm.schedule=inverse", "algorithm.step_size_tau=10"},
 			"algorithm.schedule"},
 		"warm-up":            {[]string{"algorithm.warmup=10"}, "algorithm.schedule"},
-		"integer noise":      {[]string{"privacy.noise=exact"}, "privacy.noise"},
 		"nothing is missing": {[]string{"algorithm.step_size=" + rundir.Number(1.99/beta)}, ""},
 		"record unit": {[]string{"privacy.unit=record", "privacy.target_delta=1e-3",
 			"privacy.max_grad_norm=0.1"}, ""},

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"io"
 	"math"
 	"os"
 	"path/filepath"
@@ -139,7 +140,7 @@ func TestNames(t *testing.T) {
 		t.Errorf("%q, want %q", names, want)
 	}
 	full := errors.New("no space")
-	d := &rundir.Dir{Path: out, Write: func(string, []byte) error { return full }}
+	d := &rundir.Dir{Path: out, Write: func(string, func(io.Writer) error) error { return full }}
 	if err := d.Put("a", nil); !errors.Is(err, full) || err.Error() != "run directory: no space" {
 		t.Error(err)
 	}

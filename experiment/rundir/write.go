@@ -3,6 +3,7 @@ package rundir
 import (
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -17,9 +18,9 @@ import (
 type Dir struct {
 	Out, Name string // the folder of run directories, and the name in it
 	Path      string // of the directory under construction
-	// Write puts a file on disk, as atomicfile.Write does where it is nil; tests replace
+	// Write puts a file on disk, as atomicfile.Stream does where it is nil; tests replace
 	// it to fill the disk.
-	Write func(path string, b []byte) error
+	Write func(path string, fill func(w io.Writer) error) error
 }
 
 // New makes out/name.partial; where that or a finished run of that name exists,
@@ -49,15 +50,23 @@ func New(out, name string) (*Dir, error) {
 
 // Put writes one file of the run.
 func (d *Dir) Put(name string, b []byte) error {
+	return d.Stream(name, func(w io.Writer) error {
+		_, err := w.Write(b)
+		return err
+	})
+}
+
+// Stream writes one file of the run with what fill writes.
+func (d *Dir) Stream(name string, fill func(w io.Writer) error) error {
 	path := filepath.Join(d.Path, filepath.FromSlash(name))
 	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
 		return fmt.Errorf("run directory: %w", err)
 	}
 	write := d.Write
 	if write == nil {
-		write = atomicfile.Write
+		write = atomicfile.Stream
 	}
-	if err := write(path, b); err != nil {
+	if err := write(path, fill); err != nil {
 		return fmt.Errorf("run directory: %w", err)
 	}
 	return nil

@@ -2,7 +2,6 @@ package tune
 
 import (
 	"context"
-	"crypto/sha256"
 	"encoding/hex"
 	"errors"
 	"fmt"
@@ -136,7 +135,7 @@ func (w *searching) member(ctx context.Context, g, n int, m member) (Trial, erro
 	if err := r.Save(w.memberDir(g, n)); err != nil {
 		return Trial{}, err
 	}
-	sum := sha256.Sum256(r.State())
+	sum := r.Digest()
 	row := Trial{
 		Generation:   g,
 		Trial:        n,
@@ -200,11 +199,7 @@ func (w *searching) keepModel(best *Trial) error {
 	if err != nil {
 		return err
 	}
-	b, err := r.EncodeModel()
-	if err != nil {
-		return err
-	}
-	return atomicfile.Write(filepath.Join(w.dir, rundir.ModelFile), b)
+	return atomicfile.Stream(filepath.Join(w.dir, rundir.ModelFile), r.WriteModel)
 }
 
 // lineage tells the best member's history backwards through those that it copied, first

@@ -1,7 +1,6 @@
 package tune
 
 import (
-	"bytes"
 	"context"
 	"math"
 	"slices"
@@ -142,7 +141,7 @@ func TestMembersGoOnFromWeights(t *testing.T) {
 		"rounds=10")
 	res := search(t, s, Options{Workers: 2})
 	w := &searching{t: s, dir: t.TempDir(), cache: data.NewCache()}
-	var states [][]byte
+	var states [][32]byte
 	for n := 1; n <= 3; n++ {
 		e := w.mustBuild(t, n)
 		r, err := w.continued(e, 0, 0)
@@ -155,14 +154,14 @@ func TestMembersGoOnFromWeights(t *testing.T) {
 		if err := r.Save(w.memberDir(1, n)); err != nil {
 			t.Fatal(err)
 		}
-		states = append(states, r.State())
+		states = append(states, r.Digest())
 	}
 	donor, copier := 1, 2
 	r, err := w.continued(w.mustBuild(t, copier), 1, donor)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if !bytes.Equal(r.State(), states[donor-1]) {
+	if r.Digest() != states[donor-1] {
 		t.Error("the copy does not have the whole state of the member it copies")
 	}
 	if n := r.Ledgers[0].Head().Seq; n != 5 {
@@ -178,7 +177,7 @@ func TestMembersGoOnFromWeights(t *testing.T) {
 	if err := own.Advance(context.Background(), 10); err != nil {
 		t.Fatal(err)
 	}
-	if bytes.Equal(r.State(), own.State()) {
+	if r.Digest() == own.Digest() {
 		t.Error("the copy goes on with the other member's values and noise")
 	}
 	for _, row := range res.Rows {

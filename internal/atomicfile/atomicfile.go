@@ -4,6 +4,7 @@ package atomicfile
 
 import (
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 )
@@ -11,12 +12,19 @@ import (
 // Write writes through a temporary file, so that path holds either all of b or what it
 // held before.
 func Write(path string, b []byte) error {
+	return Stream(path, func(w io.Writer) error {
+		_, err := w.Write(b)
+		return err
+	})
+}
+
+// Stream is Write of what fill writes, which need not be in memory at once.
+func Stream(path string, fill func(w io.Writer) error) error {
 	f, err := os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+"-*")
 	if err != nil {
 		return err
 	}
-	_, err = f.Write(b)
-	if err == nil {
+	if err = fill(f); err == nil {
 		err = f.Chmod(0o644)
 	}
 	if err == nil {

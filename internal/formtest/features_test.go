@@ -36,7 +36,7 @@ var branches = regexp.MustCompile(`\b(if|case|switch)\b|&&|\|\||[!=]=|` +
 // features meet by intent: their rows are not counted.
 var runFeatures = []feature{
 	{"pace", pattern(`\b[pP]acing\b *[!=]=`, `\bClocked\(\)`, `\bIn(Rounds|Tokens)\(\)`,
-		`switch .*\b[pP]acing\b`, `case agent\.Pacing`, `\.(OwnPlans|EveryStep|Walking|ExactNoise)\b`),
+		`switch .*\b[pP]acing\b`, `case agent\.Pacing`, `\.(OwnPlans|EveryStep|Walking)\b`),
 		pattern(`^(features|deviations|pace|clock|tokens)$`)},
 	{"algorithm", pattern(`\b(alg|Algorithm)\.Name *[!=]=`, `switch .*(alg|Algorithm)\.Name`,
 		`\b(Has|Lacks|has|lacks)\(algo\.`), pattern(`^(features|deviations|sealed)$`)},

@@ -11,7 +11,7 @@ import (
 
 // nodes are the members of testdata/node, and what their final models were when the
 // folder was made.
-var nodes = []struct{ name, model string }{{"a", "d7f660d417acfde1"}, {"b", "9cf0bf04caee8c43"}}
+var nodes = []struct{ name, model string }{{"a", "9bad434ec90f491f"}, {"b", "c40dcf31029499c3"}}
 
 // TestNodes starts two nodes whose states and ledgers an earlier program has left in the
 // middle of a run. Their noise was drawn before, so that the models at the end are fixed.

@@ -75,7 +75,9 @@ type Crew[S any] struct {
 	Least   int       // calls that are worth a goroutine, at least 1
 	Batch   int       // calls that a goroutine takes at a time, at most
 	Scratch func() *S // makes scratch memory
-	idle    sync.Pool
+
+	mu   sync.Mutex
+	idle []*S // kept for the life of the Crew: no garbage collection takes it away
 }
 
 // Do calls f for 0 .. n-1.
@@ -86,7 +88,7 @@ func (c *Crew[S]) Do(n int, f func(i int, scratch *S) error) error {
 	}
 	if workers = min(workers, (n+c.Least-1)/c.Least); workers <= 1 {
 		s := c.scratch()
-		defer c.idle.Put(s)
+		defer c.put(s)
 		for i := range n {
 			if err := f(i, s); err != nil {
 				return err
@@ -104,7 +106,7 @@ func (c *Crew[S]) Do(n int, f func(i int, scratch *S) error) error {
 	take := max(1, min(c.Batch, n/(8*workers)))
 	work := func() {
 		s := c.scratch()
-		defer c.idle.Put(s)
+		defer c.put(s)
 		for {
 			low := int(next.Add(int64(take))) - take
 			if low >= n {
@@ -130,8 +132,19 @@ func (c *Crew[S]) Do(n int, f func(i int, scratch *S) error) error {
 }
 
 func (c *Crew[S]) scratch() *S {
-	if s, ok := c.idle.Get().(*S); ok {
-		return s
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	k := len(c.idle) - 1
+	if k < 0 {
+		return c.Scratch()
 	}
-	return c.Scratch()
+	s := c.idle[k]
+	c.idle = c.idle[:k]
+	return s
+}
+
+func (c *Crew[S]) put(s *S) {
+	c.mu.Lock()
+	c.idle = append(c.idle, s)
+	c.mu.Unlock()
 }

@@ -52,7 +52,8 @@ func (c *cell) here() bool {
 		arithmetic = "portable"
 	}
 	return c.row.Engine == experiment.EngineVersion &&
-		(c.row.Arithmetic == arithmetic || c.row.Arithmetic == "amx" && tensor.HasAMX())
+		(c.row.Arithmetic == arithmetic || c.row.Arithmetic == "amx" && tensor.HasAMX() ||
+			c.row.Arithmetic == "dot" && tensor.HasDotBF16())
 }
 
 // again runs the study's run that the row is of, found by its configuration digest, and

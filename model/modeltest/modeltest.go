@@ -167,9 +167,6 @@ func checkDerivative(t *testing.T, s *subject) {
 	if norm == 0 {
 		t.Fatal("the gradient is zero: choose another batch")
 	}
-	if loss := s.m.Loss(s.theta, s.batch, s.w); math.Abs(loss-stats.Loss) > 1e-6*(1+math.Abs(loss)) {
-		t.Errorf("Stats.Loss %v, Loss %v", stats.Loss, loss)
-	}
 	along := func(direction tensor.Vec, h float64) float64 {
 		p, q := slices.Clone(s.theta), slices.Clone(s.theta)
 		p.AddScaled(h, direction)
@@ -275,8 +272,8 @@ func checkNotFinite(t *testing.T, s *subject) {
 		if x := float64(b.X.Row(3)[0]); x != v && !math.IsNaN(x) {
 			t.Errorf("%v: the call changed its batch", v)
 		}
-		if stats.NonFinite != 2 || math.IsNaN(stats.Loss) {
-			t.Errorf("%v: %+v, want 2 samples that are not finite and a finite loss", v, stats)
+		if stats.NonFinite != 2 {
+			t.Errorf("%v: %+v, want 2 samples that are not finite", v, stats)
 		}
 		if !near(got, want, 1e-6) {
 			t.Errorf("%v: samples that are not finite changed the sum", v)

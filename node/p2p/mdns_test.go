@@ -80,13 +80,13 @@ func TestAnswersOfStrangersAreDropped(t *testing.T) {
 // A member that is not at its roster's address is found where it says it is.
 func TestMembersAreFoundInTheLocalNetwork(t *testing.T) {
 	l := openLoopback(t, 2, 1000)
-	open := func(i int, listen string) *Transport {
+	open := func(i int) *Transport {
 		tr, err := New(Config{
 			Key:        l.keys[i],
 			Members:    l.members,
-			Listen:     listen,
 			MaxPayload: 1000,
 			MDNS:       true,
+			address:    l.address,
 		})
 		if err != nil {
 			t.Skipf("no multicast on this machine: %v", err)
@@ -94,7 +94,7 @@ func TestMembersAreFoundInTheLocalNetwork(t *testing.T) {
 		t.Cleanup(func() { tr.Close() })
 		return tr
 	}
-	a, b := open(0, ""), open(1, "127.0.0.1:0")
+	a, b := open(0), open(1)
 	came := make(chan agent.ID, 10)
 	a.Serve(nobody(t))
 	b.Serve(func(from agent.ID, _ []byte) error { came <- from; return nil })

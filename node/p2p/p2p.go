@@ -45,6 +45,10 @@ const (
 	dialTimeout = 15 * time.Second
 	// handshakeTimeout is how long whoever connects may take to show its key.
 	handshakeTimeout = 10 * time.Second
+	// courtesy is how long a member leaves it to one of a lower number to connect: two
+	// that start together would make two connections, and a handshake costs more
+	// processor time than a round.
+	courtesy = 500 * time.Millisecond
 )
 
 // Member is one entry of the roster.
@@ -64,8 +68,9 @@ type Config struct {
 	MDNS bool
 	Log  *slog.Logger // nil: none
 
-	security  string        // tests: "noise" alone, or "" for both
-	handshake time.Duration // tests: in place of handshakeTimeout
+	security  string                // tests: "noise" alone, or "" for both
+	handshake time.Duration         // tests: in place of handshakeTimeout
+	address   func(agent.ID) string // tests: where members listen, in place of their addresses
 }
 
 // Transport is a node.Transport over libp2p.
@@ -102,6 +107,7 @@ type serving struct {
 type idle struct {
 	mu     sync.Mutex
 	stream network.Stream
+	came   chan struct{} // capacity 1: the member has connected
 }
 
 // swap puts s in and returns what was there.
@@ -138,6 +144,7 @@ func New(cfg Config) (*Transport, error) {
 		}
 		t.peers = append(t.peers, id)
 		t.numbers[id] = agent.ID(i)
+		t.idle[i].came = make(chan struct{}, 1)
 	}
 	secret, err := crypto.UnmarshalEd25519PrivateKey(cfg.Key)
 	if err != nil {
@@ -154,6 +161,9 @@ func New(cfg Config) (*Transport, error) {
 	t.self = self
 	if t.cfg.Listen == "" {
 		t.cfg.Listen = cfg.Members[self].Address
+	}
+	if t.cfg.address == nil {
+		t.cfg.address = func(i agent.ID) string { return cfg.Members[i].Address }
 	}
 	return t, t.open(id, secret)
 }
@@ -215,6 +225,7 @@ func (t *Transport) open(id peer.ID, secret crypto.PrivKey) (err error) {
 		return err
 	}
 	t.swarm.SetStreamHandler(t.accept)
+	t.swarm.Notify(&network.NotifyBundle{ConnectedF: t.connected})
 	at, err := addresses(context.Background(), t.cfg.Listen)
 	if err != nil {
 		return err
@@ -288,12 +299,39 @@ func (t *Transport) send(ctx context.Context, id peer.ID, frame []byte) (code by
 	return answer[0], nil
 }
 
+// connected notes that a member has connected, or was connected to.
+func (t *Transport) connected(_ network.Network, c network.Conn) {
+	if i, ok := t.numbers[c.RemotePeer()]; ok {
+		select {
+		case t.idle[i].came <- struct{}{}:
+		default:
+		}
+	}
+}
+
+// await waits for a member of a lower number to connect, for a short time. What came
+// holds may be of a connection that has ended.
+func (t *Transport) await(ctx context.Context, id peer.ID) bool {
+	timer := time.NewTimer(courtesy)
+	defer timer.Stop()
+	for t.numbers[id] < t.self && t.swarm.Connectedness(id) != network.Connected {
+		select {
+		case <-ctx.Done():
+			return false
+		case <-timer.C:
+			return false
+		case <-t.idle[t.numbers[id]].came:
+		}
+	}
+	return t.swarm.Connectedness(id) == network.Connected
+}
+
 // connect dials the member's address unless there is a connection.
 func (t *Transport) connect(ctx context.Context, id peer.ID) error {
-	if t.swarm.Connectedness(id) == network.Connected {
+	if t.swarm.Connectedness(id) == network.Connected || t.await(ctx, id) {
 		return nil
 	}
-	at, err := addresses(ctx, t.cfg.Members[t.numbers[id]].Address)
+	at, err := addresses(ctx, t.cfg.address(t.numbers[id]))
 	if err == nil {
 		err = t.dial(ctx, id, at)
 	}

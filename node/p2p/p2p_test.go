@@ -7,7 +7,6 @@ import (
 	"crypto/tls"
 	"crypto/x509"
 	"errors"
-	"fmt"
 	"io"
 	"math/big"
 	"net"
@@ -17,6 +16,7 @@ import (
 	"testing"
 	"time"
 
+	manet "github.com/multiformats/go-multiaddr/net"
 	"go.uber.org/goleak"
 
 	"sotto/agent"
@@ -27,13 +27,19 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// loopback is a network of transports on free ports of this machine.
+// loopback is a network of transports on this machine. Each listens on a port that the
+// system gives it, and tells the others: a port that was free a moment ago may be taken.
 type loopback struct {
 	keys    []ed25519.PrivateKey
 	members []Member
 	max     int
 	noise   agent.ID // this member offers nothing but Noise; none for a number that nobody has
+	mu      sync.Mutex
+	at      []string // where each member listens
 }
+
+// anyPort is where members listen, and nobody where they are looked for before they do.
+const anyPort, nobodys = "127.0.0.1:0", "127.0.0.1:1"
 
 func openLoopback(t testing.TB, members, maxPayload int) *loopback {
 	t.Helper()
@@ -43,25 +49,35 @@ func openLoopback(t testing.TB, members, maxPayload int) *loopback {
 		if err != nil {
 			t.Fatal(err)
 		}
-		l.keys = append(l.keys, key)
-		l.members = append(l.members, Member{Key: public, Address: fmt.Sprint("127.0.0.1:", freePort(t))})
+		l.keys, l.at = append(l.keys, key), append(l.at, nobodys)
+		l.members = append(l.members, Member{Key: public, Address: anyPort})
 	}
 	return l
 }
 
-func freePort(t testing.TB) int {
+// address is where member i listens.
+func (l *loopback) address(i agent.ID) string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.at[i]
+}
+
+// listens makes a transport's port member i's.
+func (l *loopback) listens(t testing.TB, i agent.ID, tr *Transport) {
 	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
+	at, err := manet.ToNetAddr(tr.swarm.ListenAddresses()[0])
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer l.Close()
-	return l.Addr().(*net.TCPAddr).Port
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.at[i] = at.String()
 }
 
 func (l *loopback) Open(t testing.TB, i agent.ID) node.Transport {
 	t.Helper()
-	c := Config{Key: l.keys[i], Members: l.members, MaxPayload: l.max, handshake: time.Second}
+	c := Config{Key: l.keys[i], Members: l.members, MaxPayload: l.max, handshake: time.Second,
+		address: l.address}
 	if i == l.noise {
 		c.security = "noise"
 	}
@@ -69,6 +85,7 @@ func (l *loopback) Open(t testing.TB, i agent.ID) node.Transport {
 	if err != nil {
 		t.Fatal(err)
 	}
+	l.listens(t, i, tr)
 	return tr
 }
 
@@ -133,6 +150,40 @@ func TestSecurity(t *testing.T) {
 	}
 }
 
+// Members that start together share one connection for both directions; one whose peer of
+// a lower number does not connect makes it after a while.
+func TestOneConnectionForBothDirections(t *testing.T) {
+	const members = 4
+	l := openLoopback(t, members, 1000)
+	trs := make([]*Transport, members)
+	for i := range trs {
+		trs[i] = l.Open(t, agent.ID(i)).(*Transport)
+		defer trs[i].Close()
+		trs[i].Serve(func(agent.ID, []byte) error { return nil })
+	}
+	if err := send(trs[3], 2); err != nil { // 2 is silent
+		t.Fatal(err)
+	}
+	var senders sync.WaitGroup
+	for i := range trs {
+		for j := range trs {
+			if i != j {
+				senders.Go(func() {
+					if err := send(trs[i], agent.ID(j)); err != nil {
+						t.Error(err)
+					}
+				})
+			}
+		}
+	}
+	senders.Wait()
+	for i, tr := range trs {
+		if n := len(tr.swarm.Conns()); n != members-1 {
+			t.Errorf("member %d has %d connections, want one to each of %d", i, n, members-1)
+		}
+	}
+}
+
 // Whoever lacks a member's key gets no frame in and none out: a stranger that dials, and
 // one that sits at a member's address.
 func TestStrangersAreRefused(t *testing.T) {
@@ -142,11 +193,12 @@ func TestStrangersAreRefused(t *testing.T) {
 	a.Serve(nobody(t))
 
 	public, key, _ := ed25519.GenerateKey(nil)
-	others := []Member{l.members[0], {Key: public, Address: l.members[1].Address}}
-	stranger, err := New(Config{Key: key, Members: others, MaxPayload: 1000})
+	others := []Member{l.members[0], {Key: public, Address: anyPort}}
+	stranger, err := New(Config{Key: key, Members: others, MaxPayload: 1000, address: l.address})
 	if err != nil {
 		t.Fatal(err)
 	}
+	l.listens(t, 1, stranger)
 	defer stranger.Close()
 	stranger.Serve(nobody(t))
 	if err := send(stranger, 0); !errors.Is(err, node.ErrUnreachable) {
@@ -172,7 +224,7 @@ func TestPlainTextIsRefused(t *testing.T) {
 	for _, text := range []string{"GET / HTTP/1.1\r\n\r\n", "\x13/multistream/1.0.0\n\x07/plain\n",
 		strings.Repeat("\xff", 1<<16)} {
 		strangers.Go(func() { // beside each other: two wait for the end of a handshake
-			c, err := net.Dial("tcp", l.members[0].Address)
+			c, err := net.Dial("tcp", l.address(0))
 			if err != nil {
 				t.Error(err)
 				return

@@ -11,6 +11,7 @@ import (
 	"strconv"
 	"sync"
 	"sync/atomic"
+	"syscall"
 	"testing"
 	"time"
 
@@ -48,7 +49,9 @@ func TestScale(t *testing.T) {
 	}
 	for _, graph := range graphs {
 		s := newScale(t, graph, nodes, rounds)
+		began := processor(t)
 		simulated := s.simulate(t)
+		alone := processor(t) - began
 		s.spent.compute.Store(0)
 		took := s.train(t)
 		x := &s.spent
@@ -58,6 +61,12 @@ func TestScale(t *testing.T) {
 		t.Logf("%s of %d, %d rounds: a round takes %.1f ms in nodes and %.1f ms in the simulator, %.2f "+
 			"times as long", graph, nodes, rounds,
 			ms(took)/float64(rounds), ms(simulated)/float64(rounds), took.Seconds()/simulated.Seconds())
+		later := float64(x.processor.Load()-x.setup.Load()) / float64(rounds-1) * float64(rounds)
+		t.Logf("%s of %d: a node's round takes %.2f ms of processor time in nodes and %.2f ms in the "+
+			"simulator, %.2f times as much, %.2f times after the first round, until which connections are "+
+			"made; it writes %.1f kB to disk", graph, nodes, per(&x.processor),
+			ms(alone)/float64(rounds)/float64(nodes), float64(x.processor.Load())/float64(alone),
+			later/float64(alone), float64(x.written.Load())/1e3/float64(rounds)/float64(nodes))
 		t.Logf("%s of %d: per node and round compute %.2f ms, fsync %.2f ms, TLS %.2f ms; %.1f MB a node "+
 			"besides its data", graph, nodes,
 			per(&x.compute), per(&x.sync), per(&x.send), s.memory/float64(nodes)/(1<<20))
@@ -65,6 +74,15 @@ func TestScale(t *testing.T) {
 }
 
 func ms(d time.Duration) float64 { return float64(d) / 1e6 }
+
+// processor is the processor time of this process so far, in user and kernel mode.
+func processor(t *testing.T) time.Duration {
+	var u syscall.Rusage
+	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &u); err != nil {
+		t.Fatal(err)
+	}
+	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
+}
 
 func number(t *testing.T, name string, def int) int {
 	v := os.Getenv(name)
@@ -87,9 +105,12 @@ type scale struct {
 	data    []*data.Dataset
 	factory agent.Factory
 	init    tensor.Vec
-	spent   struct{ compute, sync, send atomic.Int64 }
+	spent   spent
 	memory  float64 // bytes of all nodes
 }
+
+// spent is what all nodes have taken together: times in ns, and bytes written to files.
+type spent struct{ compute, sync, send, processor, setup, written atomic.Int64 }
 
 const scaleRecords, scaleBatch = 1000, 64.
 
@@ -198,9 +219,13 @@ func (s *scale) train(t *testing.T) time.Duration {
 	before := heap()
 	dir := t.TempDir()
 	ready, ended := make([]*node.Node, s.nodes), make(chan time.Time, s.nodes)
-	var close []func()
+	var (
+		close []func()
+		first atomic.Int64  // nodes that have completed the first round
+		busy  time.Duration // processor time of what came before
+	)
 	for i := range s.nodes {
-		fsys := timedFS{ledger.OS{AllowVolatile: true}, &s.spent.sync}
+		fsys := timedFS{ledger.OS{AllowVolatile: true}, &s.spent}
 		own, err := ledger.Create(filepath.Join(dir, fmt.Sprint("ledger", i)), ledger.Genesis{
 			Adjacency:  account.ZeroOut,
 			Unit:       account.Record(),
@@ -224,7 +249,12 @@ func (s *scale) train(t *testing.T) time.Duration {
 			Transport: tr,
 			Store:     store,
 			OnRound: func(r node.RoundReport) {
-				if r.Round == s.rounds-1 {
+				switch r.Round {
+				case 0:
+					if first.Add(1) == int64(s.nodes) {
+						s.spent.setup.Store(int64(processor(t) - busy))
+					}
+				case s.rounds - 1:
 					ended <- time.Now()
 				}
 			},
@@ -235,6 +265,8 @@ func (s *scale) train(t *testing.T) time.Duration {
 		close = append(close, func() { tr.Close(); store.Close(); own.Close() })
 	}
 	began, last := time.Now(), time.Time{}
+	busy = processor(t)
+	s.spent.written.Store(0)
 	var all sync.WaitGroup
 	for i, n := range ready {
 		all.Go(func() {
@@ -246,6 +278,7 @@ func (s *scale) train(t *testing.T) time.Duration {
 	for range s.nodes {
 		last = <-ended
 	}
+	s.spent.processor.Store(int64(processor(t) - busy))
 	s.memory = heap() - before
 	all.Wait()
 	for _, f := range close {
@@ -284,10 +317,10 @@ func (t timedTransport) Send(ctx context.Context, to agent.ID, frame []byte) err
 	return t.Transport.Send(ctx, to, frame)
 }
 
-// timedFS measures syncs.
+// timedFS measures syncs and counts what is written.
 type timedFS struct {
 	ledger.FS
-	spent *atomic.Int64
+	spent *spent
 }
 
 func (f timedFS) Create(name string) (ledger.Appender, error) {
@@ -306,16 +339,21 @@ func (f timedFS) Rewrite(name string) (ledger.Appender, error) {
 }
 
 func (f timedFS) SyncDir(dir string) error {
-	defer lap(f.spent, time.Now())
+	defer lap(&f.spent.sync, time.Now())
 	return f.FS.SyncDir(dir)
 }
 
 type timedFile struct {
 	ledger.Appender
-	spent *atomic.Int64
+	spent *spent
+}
+
+func (f timedFile) Write(b []byte) (int, error) {
+	f.spent.written.Add(int64(len(b)))
+	return f.Appender.Write(b)
 }
 
 func (f timedFile) Sync() error {
-	defer lap(f.spent, time.Now())
+	defer lap(&f.spent.sync, time.Now())
 	return f.Appender.Sync()
 }

@@ -112,7 +112,7 @@ func TestSoak(t *testing.T) {
 		quiet <- true
 	}()
 	go func() {
-		dial(ctx, l.members[0].Address, &strangers)
+		dial(ctx, l.address(0), &strangers)
 		quiet <- true
 	}()
 	first := 0.

@@ -47,10 +47,12 @@ func TestAStrangerInAMembersPlace(t *testing.T) {
 		}()
 		return n
 	}
-	stranger, err := New(Config{Key: key, Members: theirs, MaxPayload: l.max, handshake: time.Second})
+	stranger, err := New(Config{Key: key, Members: theirs, MaxPayload: l.max, handshake: time.Second,
+		address: l.address})
 	if err != nil {
 		t.Fatal(err)
 	}
+	l.listens(t, 2, stranger)
 	ctx, stop := context.WithCancel(context.Background())
 	false2 := start(ctx, 2, stranger)
 	nodes := make([]*node.Node, 4)

@@ -12,6 +12,7 @@ func benchPlan(steps int) Plan {
 func BenchmarkPLDUpper(b *testing.B) {
 	p := benchPlan(10000)
 	for b.Loop() {
+		memo.Forget()
 		if _, err := p.upperAfter(1, 1e-5); err != nil {
 			b.Fatal(err)
 		}
@@ -22,6 +23,7 @@ func BenchmarkPLDUpper(b *testing.B) {
 func BenchmarkPLDInterval(b *testing.B) {
 	p := benchPlan(10000)
 	for b.Loop() {
+		memo.Forget()
 		if _, err := Epsilon(p, 1e-5); err != nil {
 			b.Fatal(err)
 		}
@@ -35,6 +37,7 @@ func BenchmarkPLDHeterogeneous(b *testing.B) {
 		events = append(events, sampledGaussian(b, 0.01+0.001*float64(i), 1+0.05*float64(i), 1))
 	}
 	for b.Loop() {
+		memo.Forget()
 		d := newPLD(b, AddRemove, Record())
 		for _, ev := range events {
 			if err := d.Compose(ev, 100); err != nil {
@@ -51,6 +54,7 @@ func BenchmarkPLDHeterogeneous(b *testing.B) {
 func BenchmarkNoisePLD(b *testing.B) {
 	p := benchPlan(1000)
 	for b.Loop() {
+		memo.Forget()
 		if _, err := Noise(p, Budget{1, 1e-5}); err != nil {
 			b.Fatal(err)
 		}
@@ -62,6 +66,7 @@ func BenchmarkRDP(b *testing.B) {
 	p := benchPlan(10000)
 	p.Accountant = "rdp"
 	for b.Loop() {
+		memo.Forget()
 		if _, err := Epsilon(p, 1e-5); err != nil {
 			b.Fatal(err)
 		}
@@ -72,6 +77,7 @@ func BenchmarkRDP(b *testing.B) {
 func BenchmarkGaussianEpsilon(b *testing.B) {
 	mu := 1.0
 	for b.Loop() {
+		memo.Forget()
 		mu = 1 + 1e-9*GaussianEpsilon(mu, 1e-5)
 	}
 }
@@ -85,6 +91,7 @@ func BenchmarkCountFilter(b *testing.B) {
 		b.Fatal(err)
 	}
 	for b.Loop() {
+		memo.Forget()
 		if err := f.Admit(ev, 1); err != nil {
 			b.Fatal(err)
 		}
@@ -99,6 +106,7 @@ func BenchmarkRDPFilter(b *testing.B) {
 		b.Fatal(err)
 	}
 	for b.Loop() {
+		memo.Forget()
 		if err := f.Admit(ev, 1); err != nil {
 			b.Fatal(err)
 		}

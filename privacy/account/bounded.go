@@ -6,6 +6,7 @@ import (
 	"gonum.org/v1/gonum/mathext"
 
 	"sotto/config"
+	"sotto/privacy/account/loss"
 )
 
 var boundedKind = kind{
@@ -66,7 +67,7 @@ func boundedPair(b *body) pair {
 	f, edge := boundedLaw(b)
 	a := b.truncation
 	clamp := func(z float64) float64 { return math.Min(a, math.Max(-a, z)) }
-	return pair{stateless(func(t float64) tails {
+	return pair{stateless(func(t float64) loss.Tails {
 		z := edge(t) // loss > t exactly for z below the edge
 		z = math.Max(1-a, math.Min(a, z))
 		if a < 1-a { // disjoint supports
@@ -75,7 +76,7 @@ func boundedPair(b *body) pair {
 		// P and Q-probabilities of (-Inf, z): the strip below 1-A has loss +Inf and is in
 		// pUp, that above A has -Inf.
 		p, q := f(clamp(z)), f(clamp(z-1))
-		return tails{p, q, f(clamp(-z)), f(clamp(1 - z))}
+		return loss.Tails{PUp: p, QUp: q, PLo: f(clamp(-z)), QLo: f(clamp(1 - z))}
 	}), true, true}
 }
 

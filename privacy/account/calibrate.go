@@ -94,9 +94,11 @@ func bracketNoise(upper func(float64) (float64, error), target float64) (lo, hi 
 }
 
 // shrink narrows a bracket of a non-increasing function to a relative width of 3e-7 and
-// returns its safe end. It alternates a secant in logarithms, which is nearly linear
-// here, with bisection when that does not halve the bracket.
+// returns its safe end. It takes secants in logarithms, where the function is nearly
+// linear, through the last two points, and lands a little beyond the root seen from the
+// nearer end, so that both ends move; bisection takes over where that fails.
 func shrink(upper func(float64) (float64, error), target, lo, hi float64) (float64, error) {
+	const pad = 1e-7
 	at := func(x float64) (float64, error) {
 		e, err := upper(x)
 		return math.Log(math.Max(e, 1e-300) / target), err
@@ -109,15 +111,20 @@ func shrink(upper func(float64) (float64, error), target, lo, hi float64) (float
 	if err != nil {
 		return 0, err
 	}
+	last, flast, before, fbefore := hi, fhi, lo, flo
 	for step := 0; hi/lo > 1+3e-7 && step < 100; step++ {
-		width := math.Log(hi / lo)
-		t := 0.5
-		if step%3 != 2 && !math.IsInf(flo, 1) && flo > fhi {
-			t = flo / (flo - fhi)
-			pad := math.Min(0.25, 1e-7/width) // land a little on the far side, so that both ends move
-			t = math.Min(1-pad, math.Max(pad, t+pad*sign(0.5-t)))
+		mid := math.Sqrt(lo) * math.Sqrt(hi)
+		if step < 8 || step%2 == 0 {
+			ln := flast * math.Log(last/before) / (fbefore - flast)
+			if -fhi < flo {
+				ln -= pad
+			} else {
+				ln += pad
+			}
+			if x := last * math.Exp(ln); x > lo*(1+pad/2) && x < hi*(1-pad/2) {
+				mid = x
+			}
 		}
-		mid := lo * math.Exp(t*width)
 		if mid <= lo || mid >= hi {
 			break
 		}
@@ -125,6 +132,7 @@ func shrink(upper func(float64) (float64, error), target, lo, hi float64) (float
 		if err != nil {
 			return 0, err
 		}
+		before, fbefore, last, flast = last, flast, mid, f
 		if f <= 0 {
 			hi, fhi = mid, f
 		} else {
@@ -132,13 +140,6 @@ func shrink(upper func(float64) (float64, error), target, lo, hi float64) (float
 		}
 	}
 	return hi, nil
-}
-
-func sign(x float64) float64 {
-	if x < 0 {
-		return -1
-	}
-	return 1
 }
 
 // sixDigits rounds to 6 significant decimal digits, to nearest.

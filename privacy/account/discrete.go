@@ -3,6 +3,8 @@ package account
 import (
 	"math"
 	"slices"
+
+	"sotto/privacy/account/loss"
 )
 
 var discreteGaussianKind = kind{
@@ -110,15 +112,15 @@ func discreteGaussianPair(s, d float64) pair {
 // a(d-2x) for outcomes 0 <= x <= d, and +-ad beyond.
 func discreteLaplacePair(a, d float64) pair {
 	r := math.Exp(-a)
-	return pair{stateless(func(t float64) tails {
+	return pair{stateless(func(t float64) loss.Tails {
 		switch {
 		case t >= a*d:
-			return tails{0, 0, 1, 1}
+			return loss.AllBelow
 		case t < -a*d:
-			return tails{1, 1, 0, 0}
+			return loss.AllAbove
 		}
 		x := math.Min(d-1, math.Max(0, math.Ceil((d-t/a)/2)-1)) // the loss is above t up to here
 		p, q := math.Exp(-a*(x+1))/(1+r), math.Exp(-a*(d-x))/(1+r)
-		return tails{1 - p, q, p, 1 - q}
+		return loss.Tails{PUp: 1 - p, QUp: q, PLo: p, QLo: 1 - q}
 	}), true, true}
 }

@@ -1,6 +1,10 @@
 package account
 
-import "math"
+import (
+	"math"
+
+	"sotto/privacy/account/loss"
+)
 
 var gaussianKind = kind{
 	typ: TypeGaussian,
@@ -57,9 +61,4 @@ func gaussianCurve(mu float64) curve {
 }
 
 // gaussianPair is N(mu, 1) against N(0, 1).
-func gaussianPair(mu float64) pair {
-	return pair{stateless(func(t float64) tails {
-		x := t/mu + mu/2
-		return tails{upperTail(x - mu), upperTail(x), upperTail(mu - x), upperTail(-x)}
-	}), true, true}
-}
+func gaussianPair(mu float64) pair { return pair{loss.Shifted(mu), true, true} }

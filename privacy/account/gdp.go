@@ -29,7 +29,7 @@ func (g *ExactGaussian) check(b *body) error {
 
 // Mu returns the GDP parameter of everything composed, +Inf for non-private events.
 func (g *ExactGaussian) Mu() float64 {
-	i, _ := g.worst(anyEpsilon, func(l []entry) (Interval, error) {
+	i, _ := g.worst("", anyEpsilon, func(l []entry) (Interval, error) {
 		return Interval{0, totalMu(l, g.unit)}, nil
 	})
 	return i.Upper

@@ -37,7 +37,7 @@ func (k *KOV) Epsilon(delta float64) (Interval, error) {
 	if err := checkDelta(delta); err != nil {
 		return Interval{}, err
 	}
-	return k.worst(anyEpsilon, func(l []entry) (Interval, error) {
+	return k.worst(ask("epsilon", delta), anyEpsilon, func(l []entry) (Interval, error) {
 		e, err := k.boxes(l).epsilon(delta)
 		return Interval{0, e}, err
 	})
@@ -48,7 +48,7 @@ func (k *KOV) Delta(epsilon float64) (Interval, error) {
 	if err := checkEpsilon(epsilon); err != nil {
 		return Interval{}, err
 	}
-	return k.worst(anyDelta, func(l []entry) (Interval, error) {
+	return k.worst(ask("delta", epsilon), anyDelta, func(l []entry) (Interval, error) {
 		b := k.boxes(l)
 		switch {
 		case b.w.noNoise:

@@ -1,6 +1,10 @@
 package account
 
-import "math"
+import (
+	"math"
+
+	"sotto/privacy/account/loss"
+)
 
 var laplaceKind = kind{
 	typ:    TypeLaplace,
@@ -38,14 +42,14 @@ func laplaceCurve(e float64) curve {
 // laplacePair has loss e with probability 1/2, -e with probability exp(-e)/2 and density
 // exp((l-e)/2)/4 between.
 func laplacePair(e float64) pair {
-	return pair{stateless(func(t float64) tails {
+	return pair{stateless(func(t float64) loss.Tails {
 		switch {
 		case t >= e:
-			return tails{0, 0, 1, 1}
+			return loss.AllBelow
 		case t < -e:
-			return tails{1, 1, 0, 0}
+			return loss.AllAbove
 		}
 		p, q := math.Exp((t-e)/2)/2, math.Exp(-(e+t)/2)/2
-		return tails{1 - p, q, p, 1 - q}
+		return loss.Tails{PUp: 1 - p, QUp: q, PLo: p, QLo: 1 - q}
 	}), true, true}
 }

@@ -5,6 +5,7 @@ import (
 	"math"
 
 	"sotto/config"
+	"sotto/privacy/account/loss"
 )
 
 var mixtureKind = kind{
@@ -132,7 +133,7 @@ func mixturePair(w, c []float64, antipodal bool) pair {
 	for j := range w {
 		lnW[j] = math.Log(w[j])
 	}
-	loss := func(x float64) (l, slope float64) {
+	at := func(x float64) (l, slope float64) {
 		l, slope = lnMixture(lnW, c, x)
 		if antipodal {
 			m, s := lnMixture(lnW, c, -x)
@@ -144,29 +145,29 @@ func mixturePair(w, c []float64, antipodal bool) pair {
 	if c[0] == 0 && !antipodal {
 		floor = lnW[0]
 	}
-	scan := func() func(float64) tails {
+	scan := func() loss.Scan {
 		x := 0.0
-		return func(t float64) tails {
+		return func(t float64) loss.Tails {
 			if t <= floor {
-				return tails{1, 1, 0, 0}
+				return loss.AllAbove
 			}
-			x = invertLoss(loss, t, x)
-			v := tails{qUp: upperTail(x), qLo: upperTail(-x)}
+			x = invertLoss(at, t, x)
+			v := loss.Tails{QUp: upperTail(x), QLo: upperTail(-x)}
 			if antipodal {
-				v.qUp, v.qLo = 0, 0
+				v.QUp, v.QLo = 0, 0
 			}
 			for j := range w {
-				v.pUp += w[j] * upperTail(x-c[j])
-				v.pLo += w[j] * upperTail(c[j]-x)
+				v.PUp += w[j] * upperTail(x-c[j])
+				v.PLo += w[j] * upperTail(c[j]-x)
 				if antipodal {
-					v.qUp += w[j] * upperTail(x+c[j])
-					v.qLo += w[j] * upperTail(-c[j]-x)
+					v.QUp += w[j] * upperTail(x+c[j])
+					v.QLo += w[j] * upperTail(-c[j]-x)
 				}
 			}
 			return v
 		}
 	}
-	return pair{scan, antipodal, true}
+	return pair{loss.Source{Scan: scan}, antipodal, true}
 }
 
 // lnMixture is ln sum_j w_j exp(c_j x - c_j^2/2) and its derivative.
@@ -184,13 +185,13 @@ func lnMixture(lnW, c []float64, x float64) (l, slope float64) {
 	return top + math.Log(s0), s1 / s0
 }
 
-// invertLoss solves loss(x) = t for increasing loss, starting near x; it stops at +-1e3,
+// invertLoss solves at(x) = t for an increasing loss, starting near x; it stops at +-1e3,
 // where every tail is 0 or 1.
-func invertLoss(loss func(float64) (float64, float64), t, x float64) float64 {
+func invertLoss(at func(float64) (float64, float64), t, x float64) float64 {
 	lo, hi := -1e3, 1e3
 	x = math.Min(hi, math.Max(lo, x))
 	for range 200 {
-		l, s := loss(x)
+		l, s := at(x)
 		if l > t {
 			hi = x
 		} else {

@@ -70,19 +70,17 @@ func (q *query) narrowed(ways []bool) (i Interval) {
 func (q *query) side(mirrored bool) *loss.Side {
 	reach := 0.0
 	for _, p := range q.pairs {
-		t0, t1 := p.support(gridMass(q.delta, q.counts))
+		t0, t1 := loss.Support(p.Scan, gridMass(q.delta, q.counts))
 		reach = math.Max(reach, math.Max(-t0, t1))
 	}
 	s := loss.NewSketch(reach)
 	for k, p := range q.pairs {
-		at := p.scan()
+		at := p.Scan()
 		s.Add(q.counts[k], func(t float64) loss.Tails {
 			if mirrored {
-				v := at(-t)
-				return loss.Tails{PUp: v.qLo, QUp: v.pLo, PLo: v.qUp, QLo: v.pUp}
+				return at(-t).Mirrored()
 			}
-			v := at(t)
-			return loss.Tails{PUp: v.pUp, QUp: v.qUp, PLo: v.pLo, QLo: v.qLo}
+			return at(t)
 		})
 	}
 	return &loss.Side{Sketch: s, Laws: func(h, from, to float64) (out []loss.Law, err error) {
@@ -90,12 +88,12 @@ func (q *query) side(mirrored bool) *loss.Side {
 			from, to = -to, -from
 		}
 		for k, p := range q.pairs {
-			t0, t1 := p.support(gridMass(q.delta, q.counts))
+			t0, t1 := loss.Support(p.Scan, gridMass(q.delta, q.counts))
 			t0, t1 = math.Max(t0, from), math.Min(t1, to)
 			if f := (t1 - t0) / h / cellsFor(q.pairs); !(f > 0 && f <= 1.1) {
 				return nil, loss.TooWide{Factor: f}
 			}
-			out = append(out, p.tabulate(h, t0, t1).connect(mirrored, q.counts[k]))
+			out = append(out, loss.Tabulate(p.Source, h, t0, t1).Connect(mirrored, q.counts[k]))
 		}
 		return out, nil
 	}}

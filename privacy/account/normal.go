@@ -1,10 +1,16 @@
 package account
 
-import "math"
+import (
+	"math"
 
-// upperTail is P[Z > x] for a standard normal Z, to a few units in the last place down to
-// 1e-308.
-func upperTail(x float64) float64 { return 0.5 * math.Erfc(x/math.Sqrt2) }
+	"sotto/tensor"
+)
+
+// upperTail is P[Z > x] for a standard normal Z, see [tensor.NormalTail].
+func upperTail(x float64) float64 {
+	up, _ := tensor.NormalTail(x)
+	return up
+}
 
 // density is the standard normal density.
 func density(x float64) float64 { return math.Exp(-0.5*x*x) / math.Sqrt(2*math.Pi) }

@@ -1,28 +1,25 @@
 package account
 
-import "sort"
+import (
+	"sort"
 
-// tails are the probabilities that the privacy loss L = ln(P/Q) lies above or not above
-// t, under P and under Q. A point that Q cannot reach has L = +Inf, one that P cannot
-// reach -Inf.
-type tails struct{ pUp, qUp, pLo, qLo float64 }
+	"sotto/privacy/account/loss"
+)
 
 // pair is a dominating pair (P, Q) of one event, P with the unit and Q without it
-// (replace-one: with another one in its place), given by its tails: delta(eps) = pUp -
-// e^eps qUp. The direction (Q, P) is read off the same tails.
+// (replace-one: with another one in its place), given by its tails: delta(eps) = PUp -
+// e^eps QUp. The direction (Q, P) is read off the same tails.
 type pair struct {
-	// scan returns a function that gives the tails; it may remember the last t, for
-	// ascending calls, and must not be shared.
-	scan      func() func(t float64) tails
+	loss.Source
 	symmetric bool // (Q, P) has the same losses
 	tight     bool // some neighbouring data sets attain it, so that a lower bound follows
 }
 
 // noisy reports a pair that is there; see noPair.
-func (p pair) noisy() bool { return p.scan != nil }
+func (p pair) noisy() bool { return p.Scan != nil }
 
-func stateless(at func(t float64) tails) func() func(float64) tails {
-	return func() func(float64) tails { return at }
+func stateless(at loss.Scan) loss.Source {
+	return loss.Source{Scan: func() loss.Scan { return at }}
 }
 
 // atom is one value of a discrete loss with its probabilities.
@@ -33,15 +30,15 @@ type atom struct{ loss, p, q float64 }
 func atomPair(atoms []atom, pInf, qInf float64, symmetric bool) pair {
 	sort.Slice(atoms, func(i, j int) bool { return atoms[i].loss < atoms[j].loss })
 	n := len(atoms)
-	cum := make([]tails, n+1) // cum[i]: the atoms from i on are above
-	cum[n].pUp, cum[0].qLo = pInf, qInf
+	cum := make([]loss.Tails, n+1) // cum[i]: the atoms from i on are above
+	cum[n].PUp, cum[0].QLo = pInf, qInf
 	for i := n - 1; i >= 0; i-- {
-		cum[i].pUp, cum[i].qUp = cum[i+1].pUp+atoms[i].p, cum[i+1].qUp+atoms[i].q
+		cum[i].PUp, cum[i].QUp = cum[i+1].PUp+atoms[i].p, cum[i+1].QUp+atoms[i].q
 	}
 	for i, a := range atoms {
-		cum[i+1].pLo, cum[i+1].qLo = cum[i].pLo+a.p, cum[i].qLo+a.q
+		cum[i+1].PLo, cum[i+1].QLo = cum[i].PLo+a.p, cum[i].QLo+a.q
 	}
-	return pair{stateless(func(t float64) tails {
+	return pair{stateless(func(t float64) loss.Tails {
 		return cum[sort.Search(n, func(i int) bool { return atoms[i].loss > t })]
 	}), symmetric, true}
 }

@@ -101,7 +101,7 @@ func (d *PrivacyLoss) epsilon(delta float64, lower bool, ways []bool) (Interval,
 	if err := checkDelta(delta); err != nil {
 		return Interval{}, err
 	}
-	return d.worst(anyEpsilon, func(l []entry) (Interval, error) {
+	return d.worst(ask("epsilon", delta, d.mesh, lower, ways), anyEpsilon, func(l []entry) (Interval, error) {
 		w, err := d.load(l)
 		if err != nil {
 			return Interval{}, err
@@ -115,7 +115,7 @@ func (d *PrivacyLoss) Delta(epsilon float64) (Interval, error) {
 	if err := checkEpsilon(epsilon); err != nil {
 		return Interval{}, err
 	}
-	return d.worst(anyDelta, func(l []entry) (Interval, error) {
+	return d.worst(ask("delta", epsilon, d.mesh), anyDelta, func(l []entry) (Interval, error) {
 		w, err := d.load(l)
 		if err != nil {
 			return Interval{}, err

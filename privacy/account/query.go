@@ -153,7 +153,7 @@ func (w *workload) firstMesh(pairs []pair, counts []int, delta float64) float64 
 	}
 	widest := 0.0
 	for _, p := range pairs {
-		t0, t1 := p.support(gridMass(delta, counts))
+		t0, t1 := loss.Support(p.Scan, gridMass(delta, counts))
 		widest = math.Max(widest, t1-t0)
 	}
 	return math.Max(widest/cellsFor(pairs), math.Min(coarseMesh, math.Max(minMesh, widest/256)))
@@ -183,13 +183,13 @@ func grids(h float64, pairs []pair, counts []int, delta float64, ways []bool) ([
 	mass := gridMass(delta, counts)
 	out := make([][]loss.Law, len(ways))
 	for k, p := range pairs {
-		t0, t1 := p.support(mass)
+		t0, t1 := loss.Support(p.Scan, mass)
 		if cells := (t1 - t0) / h; cells > 1.1*cellsFor(pairs) {
 			return nil, loss.TooWide{Factor: cells / cellsFor(pairs)}
 		}
-		tab := p.tabulate(h, t0, t1)
+		tab := loss.Tabulate(p.Source, h, t0, t1)
 		for i, mirrored := range ways {
-			out[i] = append(out[i], tab.connect(mirrored, counts[k]))
+			out[i] = append(out[i], tab.Connect(mirrored, counts[k]))
 		}
 	}
 	return out, nil

@@ -45,7 +45,7 @@ func (r *RenyiDP) AtOrder(a float64) (float64, error) {
 	if err := bad(a > 1, "order", a, "above 1"); err != nil {
 		return 0, err
 	}
-	i, err := r.worst(anyEpsilon, func(l []entry) (Interval, error) {
+	i, err := r.worst("", anyEpsilon, func(l []entry) (Interval, error) {
 		return Interval{0, sumCurve(l, r.relation)(a)}, nil
 	})
 	return i.Upper, err
@@ -56,7 +56,7 @@ func (r *RenyiDP) Epsilon(delta float64) (Interval, error) {
 	if err := checkDelta(delta); err != nil {
 		return Interval{}, err
 	}
-	return r.worst(anyEpsilon, func(l []entry) (Interval, error) {
+	return r.worst(ask("epsilon", delta, r.orders), anyEpsilon, func(l []entry) (Interval, error) {
 		e := pureTotal(l, r.relation)
 		if delta > 0 && e > 0 {
 			c := sumCurve(l, r.relation)
@@ -74,7 +74,7 @@ func (r *RenyiDP) Delta(epsilon float64) (Interval, error) {
 	if err := checkEpsilon(epsilon); err != nil {
 		return Interval{}, err
 	}
-	return r.worst(anyDelta, func(l []entry) (Interval, error) {
+	return r.worst(ask("delta", epsilon, r.orders), anyDelta, func(l []entry) (Interval, error) {
 		if !(pureTotal(l, r.relation) > epsilon) {
 			return Interval{}, nil
 		}

@@ -1,6 +1,10 @@
 package account
 
-import "math"
+import (
+	"math"
+
+	"sotto/privacy/account/loss"
+)
 
 // RevealedMixture returns epsilon at delta in [0, 1] of times >= 0 adaptive copies of a
 // mechanism that draws j with probability weights[j], independently of the data,
@@ -31,17 +35,17 @@ func RevealedMixture(weights, mus []float64, times int, delta float64) (Interval
 // revealedPair is a public choice between N(mu_j, 1) against N(0, 1); the rest has loss
 // 0.
 func revealedPair(weights, mus []float64, rest float64) pair {
-	return pair{stateless(func(t float64) tails {
-		v := tails{pLo: rest, qLo: rest}
+	return pair{stateless(func(t float64) loss.Tails {
+		v := loss.Tails{PLo: rest, QLo: rest}
 		if t < 0 {
-			v = tails{pUp: rest, qUp: rest}
+			v = loss.Tails{PUp: rest, QUp: rest}
 		}
 		for j, mu := range mus {
 			w, x := weights[j], t/mu+mu/2
-			v.pUp += w * upperTail(x-mu)
-			v.qUp += w * upperTail(x)
-			v.pLo += w * upperTail(mu-x)
-			v.qLo += w * upperTail(-x)
+			v.PUp += w * upperTail(x-mu)
+			v.QUp += w * upperTail(x)
+			v.PLo += w * upperTail(mu-x)
+			v.QLo += w * upperTail(-x)
 		}
 		return v
 	}), true, false}

@@ -6,6 +6,7 @@ import (
 	"gonum.org/v1/gonum/mathext"
 
 	"sotto/config"
+	"sotto/privacy/account/loss"
 )
 
 var poissonKind = kind{
@@ -251,28 +252,8 @@ func binomialTail(n, k int, q float64) float64 {
 	return mathext.RegIncBeta(float64(k), float64(n-k+1), q)
 }
 
-// poissonPair is (1-q)Q + qP against Q, exact for add-remove sampling of any mechanism
-// with dominating pair (P, Q) (Zhu, Dong, Wang 2022, Theorem 11): L' = ln(1-q+q e^L).
-func poissonPair(q float64, in pair) pair {
-	low, lnQ := math.Log1p(-q), math.Log(q)
-	return pair{func() func(float64) tails {
-		at := in.scan()
-		return func(t float64) tails {
-			if t <= low {
-				return tails{1, 1, 0, 0}
-			}
-			u := t - lnQ
-			if t < 40 {
-				u = math.Log1p(math.Expm1(t) / q)
-			}
-			if math.IsNaN(u) || math.IsInf(u, -1) { // t is low up to round-off
-				return tails{1, 1, 0, 0}
-			}
-			v := at(u)
-			return tails{(1-q)*v.qUp + q*v.pUp, v.qUp, (1-q)*v.qLo + q*v.pLo, v.qLo}
-		}
-	}, false, in.tight}
-}
+// poissonPair is add-remove sampling of a mechanism; see [loss.Sampled].
+func poissonPair(q float64, in pair) pair { return pair{loss.Sampled(q, in.Source), false, in.tight} }
 
 // antipodalPair is (1-q)N(0) + qN(m) against (1-q)N(0) + qN(-m), unit variance: Poisson
 // sampling of a Gaussian of sensitivity 2m under replace-one. It dominates all pairs of
@@ -281,32 +262,17 @@ func poissonPair(q float64, in pair) pair {
 // opposite signs, so that by Gaussian interpolation it grows with both variances and
 // falls with the covariance; the extreme is the antipodal pair. It is not the add-remove
 // curve at half the noise.
-func antipodalPair(q, m float64) pair {
-	lnC := math.Log(q) - m*m/2
-	at := func(t float64) tails {
-		// With u = e^{m x}: c u^2 + (1-q)(1-e^t) u - c e^t = 0, solved for t >= 0; x(-t)
-		// = -x(t).
-		a := math.Abs(t)
-		v := (1 - q) * -math.Expm1(-a)
-		lnU := a - math.Ln2 - lnC + math.Log(v+math.Hypot(v, 2*math.Exp(lnC-a/2)))
-		x := math.Copysign(lnU/m, t)
-		up, lo := upperTail(x), upperTail(-x)
-		near, far := upperTail(x-m), upperTail(x+m)
-		return tails{(1-q)*up + q*near, (1-q)*up + q*far, (1-q)*lo + q*upperTail(m-x),
-			(1-q)*lo + q*upperTail(-m-x)}
-	}
-	return pair{stateless(at), true, true}
-}
+func antipodalPair(q, m float64) pair { return pair{loss.Antipodal(q, m), true, true} }
 
 // blendPair is a public coin between two pairs: its profile is the weighted sum of
 // theirs.
 func blendPair(w float64, a, b pair) pair {
-	return pair{func() func(float64) tails {
-		x, y := a.scan(), b.scan()
-		return func(t float64) tails {
+	return pair{loss.Source{Scan: func() loss.Scan {
+		x, y := a.Scan(), b.Scan()
+		return func(t float64) loss.Tails {
 			u, v := x(t), y(t)
-			return tails{(1-w)*u.pUp + w*v.pUp, (1-w)*u.qUp + w*v.qUp, (1-w)*u.pLo + w*v.pLo,
-				(1-w)*u.qLo + w*v.qLo}
+			return loss.Tails{PUp: (1-w)*u.PUp + w*v.PUp, QUp: (1-w)*u.QUp + w*v.QUp,
+				PLo: (1-w)*u.PLo + w*v.PLo, QLo: (1-w)*u.QLo + w*v.QLo}
 		}
-	}, a.symmetric && b.symmetric, a.tight && b.tight}
+	}}, a.symmetric && b.symmetric, a.tight && b.tight}
 }

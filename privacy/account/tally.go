@@ -84,7 +84,7 @@ func (t *tally) add(a *addition) {
 	if !found {
 		l = append(l, entry{})
 		copy(l[at+1:], l[at:])
-		l[at] = entry{body: a.body, key: a.body.key()}
+		l[at] = entry{body: a.body, key: a.key} // which find has made
 	}
 	l[at].count += a.count
 	t.lists[a.list] = l
@@ -187,15 +187,17 @@ func (t *tally) takePart(events []entry) {
 	}
 }
 
-// worst is the largest of each branch's answer, or what a branch without guarantee has.
-func (t *tally) worst(unbounded Interval, of func(l []entry) (Interval, error)) (Interval, error) {
+// worst is the largest of each branch's answer to q, or what a branch without guarantee
+// has.
+func (t *tally) worst(q question, unbounded Interval, of func(l []entry) (Interval, error)) (Interval,
+	error) {
 	all, nonPrivate := t.branches()
 	if nonPrivate {
 		return unbounded, nil
 	}
 	var worst Interval
 	for _, l := range all {
-		i, err := of(l)
+		i, err := t.remembered(q, l, of)
 		if err != nil {
 			return Interval{}, err
 		}

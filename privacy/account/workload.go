@@ -100,14 +100,14 @@ func (w *workload) trivial(delta float64, ways []bool) (Interval, bool) {
 // profileOf is delta at eps of one pair or of its mirror image; where Q-probabilities
 // have no digits, the bound without them.
 func profileOf(p pair, mirrored bool, eps float64) float64 {
-	at := p.scan()
+	at := p.Scan()
 	var up, other float64
 	if mirrored {
 		v := at(-eps)
-		up, other = v.qLo, v.pLo
+		up, other = v.QLo, v.PLo
 	} else {
 		v := at(eps)
-		up, other = v.pUp, v.qUp
+		up, other = v.PUp, v.QUp
 	}
 	if eps > loss.Steep || other == 0 {
 		return up

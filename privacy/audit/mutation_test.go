@@ -183,6 +183,7 @@ var mutations = []struct {
 			return &changed{Oracle: g, evaluate: func(dst *privacy.Value, q *agent.Query,
 				sample *rng.Stream) {
 				g.Evaluate(dst, q, sample)
+				dst.Narrow()
 				if w == In {
 					dst.Float[1] = float32(math.NaN())
 				}

@@ -169,6 +169,7 @@ func (s *system) value(w Hypothesis, q *agent.Query) (tensor.Vec, error) {
 		return nil, err
 	}
 	o.Evaluate(&v, q, rng.NewStream(&k, rng.Sample))
+	v.Narrow()
 	v.Float.Scale(r.Scale, v.Float)
 	return v.Float, nil
 }
@@ -266,6 +267,7 @@ func (s *system) target() *Target {
 		Population: s.population,
 	}
 	z := testNoise * testClip / testBatch
+	grid := privacy.ReleaseStep(privacy.Gaussian{NoiseMultiplier: testNoise}, account.Part{Clip: testClip})
 	t.Claim = Claim{
 		Delta:   testDelta,
 		Sampler: account.Sampler{Kind: account.Poisson, SampleRate: testRate},
@@ -273,7 +275,7 @@ func (s *system) target() *Target {
 		Epsilon: account.GaussianEpsilon(1/testNoise, testDelta),
 		Total:   claimedTotal(),
 		TotalOf: totalOf,
-		Noise:   []Noise{{Dim: s.dim, Scale: z, CDF: normal, Grid: privacy.GridStep(testClip) / testBatch}},
+		Noise:   []Noise{{Dim: s.dim, Scale: z, CDF: normal, Grid: grid / testBatch}},
 	}
 	t.Claim.Sampled = t.Claim.Epsilon
 	t.Account = func(l ledger.Ledger) (float64, error) {
@@ -315,6 +317,7 @@ func (c *changed) Describe(q *agent.Query) (account.Release, error) {
 func (c *changed) Evaluate(dst *privacy.Value, q *agent.Query, sample *rng.Stream) {
 	if c.evaluate == nil {
 		c.Oracle.Evaluate(dst, q, sample)
+		dst.Narrow()
 		return
 	}
 	c.evaluate(dst, q, sample)

@@ -78,6 +78,7 @@ type canary struct {
 // Evaluate implements privacy.Oracle.
 func (c canary) Evaluate(dst *privacy.Value, q *agent.Query, sample *rng.Stream) {
 	c.Oracle.Evaluate(dst, q, sample)
+	dst.Narrow()
 	if c.there {
 		dst.Float[0] += float32(attackClip * (1 - 1e-5))
 	}

@@ -156,7 +156,7 @@ func addDecor(d *reproduce.Document, rows *reproduce.Groups[decorRun], r decorRu
 		return
 	}
 	first := rows.Of(r)[0] // random graphs are others with every seed
-	own, figures, err := decorEpsilons(r.method, r.graph, first.Noise, int(first.Charges))
+	own, figures, err := decorEpsilons(r.method, r.graph, first.Noise, first.EpsilonUpper)
 	if err != nil {
 		d.Notes = append(d.Notes, err.Error())
 		return
@@ -172,15 +172,11 @@ func addDecor(d *reproduce.Document, rows *reproduce.Groups[decorRun], r decorRu
 }
 
 // decorEpsilons are an agent's own noise, and epsilon of the worst agent with nobody,
-// one agent and all neighbors curious, of steps at the noise that counts.
-func decorEpsilons(method, graph string, noise float64, steps int) (own float64, figures []float64,
-	err error) {
-	epsilon := func(noise float64) float64 {
-		return account.GaussianEpsilon(math.Sqrt(float64(steps))/noise, decorDelta)
-	}
+// one agent and all neighbors curious: spent is that of the adversary that the run was
+// calibrated for, and the others follow from how much the own noise counts against them.
+func decorEpsilons(method, graph string, noise, spent float64) (own float64, figures []float64, err error) {
 	if method == "central" || method == "local" {
-		return noise, slices.Repeat([]float64{epsilon(noise)},
-			map[string]int{"central": 1, "local": 3}[method]), nil
+		return noise, slices.Repeat([]float64{spent}, map[string]int{"central": 1, "local": 3}[method]), nil
 	}
 	model, err := decorModel(graph)
 	if err != nil {
@@ -212,8 +208,13 @@ func decorEpsilons(method, graph string, noise float64, steps int) (own float64,
 			return 0, nil, err
 		}
 	}
-	own = noise / first[map[string]int{"decor": 0, "decor-one": 1}[method]]
-	return own, []float64{epsilon(own * least[0]), epsilon(own * least[1]), epsilon(own)}, nil
+	calibrated := map[string]int{"decor": 0, "decor-one": 1}[method]
+	// of the whole run, where own noise is all that counts
+	mu := account.GaussianMu(spent, decorDelta) * least[calibrated]
+	for _, counts := range []float64{least[0], least[1], 1} {
+		figures = append(figures, account.GaussianEpsilon(mu/counts, decorDelta))
+	}
+	return noise / first[calibrated], figures, nil
 }
 
 // decorModel is the graph of the first seed with own noise 1.

@@ -217,5 +217,5 @@ func UpperShare(p, q, l, up float64) float64 {
 	if q <= 0 || l > Steep {
 		return p
 	}
-	return math.Min(p, math.Max(0, (p-math.Exp(l)*q)/up))
+	return min(p, max(0, (p-math.Exp(l)*q)/up))
 }

@@ -2,10 +2,6 @@ package loss
 
 import "math"
 
-// Tails are the probabilities that a loss lies above or not above some t, under P and
-// under Q.
-type Tails struct{ PUp, QUp, PLo, QLo float64 }
-
 // Sketch has the laws of a composition on points that lie ever denser towards 0: coarse,
 // but exact enough at every scale to say where the mass is. The loss of each cell is
 // split between its ends so that its P- and Q-probabilities stay, so that expectations of
@@ -43,14 +39,14 @@ func NewSketch(reach float64) *Sketch {
 }
 
 // Add adds count copies of an event; at is called with ascending losses.
-func (s *Sketch) Add(count int, at func(t float64) Tails) {
+func (s *Sketch) Add(count int, at Scan) {
 	n := len(s.points)
 	o := outline{float64(count), make([]float64, n), make([]float64, n), make([]Tails, n)}
 	for i, t := range s.points {
 		o.tails[i] = at(t)
 	}
 	for i := range n - 1 {
-		p, q := between(o.tails[i], o.tails[i+1])
+		p, q := between(&o.tails[i], &o.tails[i+1])
 		if p == 0 {
 			continue
 		}
@@ -58,19 +54,6 @@ func (s *Sketch) Add(count int, at func(t float64) Tails) {
 		o.low[i], o.high[i+1] = p-high, high
 	}
 	s.parts = append(s.parts, o)
-}
-
-// between returns the probabilities of losses between two points by the tails that cancel
-// less.
-func between(a, b Tails) (p, q float64) {
-	p, q = a.PUp-b.PUp, a.QUp-b.QUp
-	if b.PLo < a.PUp {
-		p = b.PLo - a.PLo
-	}
-	if b.QLo < a.QUp {
-		q = b.QLo - a.QLo
-	}
-	return math.Max(0, p), math.Max(0, q)
 }
 
 // cumulant is ln E exp(lam L) of the composition, or of all but one of its events if that

@@ -34,6 +34,9 @@ func files() map[string][]byte {
 		"vec_amd64.s":        vecFile(),
 		"noise_amd64.s":      noiseFile(),
 		"noisepoly.go":       noiseConstants(),
+		"fourier_amd64.s":    fourierFile(),
+		"special_amd64.s":    specialFile(),
+		"specialpoly.go":     specialConstants(),
 		"scale_amd64.s":      scaleFile(),
 		"im2col_amd64.s":     im2colFile(),
 		"norm_amd64.s":       normFile(),
@@ -41,5 +44,8 @@ func files() map[string][]byte {
 		"maxpool_amd64.s":    maxPoolFile(),
 		"amx_amd64.s":        amxFile(),
 		"integer_amd64.s":    integerFile(),
+		"packed_amd64.s":     packedFile(),
+		"dot_amd64.s":        dotFile(),
+		"sums_amd64.s":       sumsFile(),
 	}
 }

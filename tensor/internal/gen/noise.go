@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"fmt"
 	"math"
+	"math/bits"
 )
 
 // noiseFile writes the Box-Muller transform and the addition of noise on a grid, in
@@ -11,12 +12,15 @@ import (
 // Go twin, in its order, so that all variants give the same bits.
 func noiseFile() []byte {
 	t := assembly()
-	c := &wordTable{at: map[uint64]int{}}
+	c := &wordTable{name: "noiseWords", at: map[uint64]int{}}
 	for _, m := range isas {
 		d := doubles{text: t, c: c, isa: m, lanes: m.bytes / 8}
 		d.boxMuller()
 		d.addNoise("addNoise", false)
 		d.addNoise("addNoiseGrid", true)
+		d.addNormals("addNormals", false)
+		d.addNormals("addNormalsWide", true)
+		d.addWide()
 	}
 	c.write(t)
 	return t.Bytes()
@@ -24,28 +28,29 @@ func noiseFile() []byte {
 
 // wordTable collects 64-bit words, each four times: an AVX2 operand.
 type wordTable struct {
+	name  string
 	at    map[uint64]int
 	words []uint64
 }
 
-func (c *wordTable) word(w uint64) int {
+func (c *wordTable) ref(w uint64) string {
 	i, ok := c.at[w]
 	if !ok {
 		i = len(c.words)
 		c.at[w] = i
 		c.words = append(c.words, w)
 	}
-	return 32 * i
+	return fmt.Sprintf("·%s+%d(SB)", c.name, 32*i)
 }
 
 func (c *wordTable) write(t *text) {
 	t.WriteByte('\n')
 	for i, w := range c.words {
 		for lane := range 4 {
-			fmt.Fprintf(t, "DATA ·noiseWords+%d(SB)/8, $%#x\n", 32*i+8*lane, w)
+			fmt.Fprintf(t, "DATA ·%s+%d(SB)/8, $%#x\n", c.name, 32*i+8*lane, w)
 		}
 	}
-	fmt.Fprintf(t, "GLOBL ·noiseWords(SB), RODATA|NOPTR, $%d\n", 32*len(c.words))
+	fmt.Fprintf(t, "GLOBL ·%s(SB), RODATA|NOPTR, $%d\n", c.name, 32*len(c.words))
 }
 
 // doubles writes operations on vectors of 4 or 8 doubles. Register numbers stand for Y or
@@ -70,7 +75,7 @@ func (d *doubles) with(name string, constant uint64, x, dst int) {
 	if d.wide() {
 		suffix = ".BCST"
 	}
-	d.op("%s%s ·noiseWords+%d(SB), %s, %s", name, suffix, d.c.word(constant), d.isa.reg(x), d.isa.reg(dst))
+	d.op("%s%s %s, %s, %s", name, suffix, d.c.ref(constant), d.isa.reg(x), d.isa.reg(dst))
 }
 
 func (d *doubles) withFloat(name string, constant float64, x, dst int) {
@@ -111,18 +116,24 @@ func (d *doubles) convert(signed bool, x, scratch int) {
 	d.op("VPSRLQ $32, Y%d, Y%d", x, scratch)
 	d.with("VPXOR", high, scratch, scratch)
 	d.withFloat("VSUBPD", offset, scratch, scratch)
-	d.op("VPBLENDD $0xaa, ·noiseWords+%d(SB), Y%d, Y%[2]d", d.c.word(magicLow), x)
+	d.op("VPBLENDD $0xaa, %s, Y%d, Y%[2]d", d.c.ref(magicLow), x)
 	d.do("VADDPD", x, scratch, x)
+}
+
+// constant fills a register.
+func (d *doubles) constant(x float64, dst int) {
+	ref := d.c.ref(math.Float64bits(x))
+	if d.wide() {
+		d.op("VBROADCASTSD %s, Z%d", ref, dst)
+		return
+	}
+	d.op("VMOVUPD %s, Y%d", ref, dst)
 }
 
 // horner leaves the polynomial with the given coefficients, lowest first, at x in dst.
 func (d *doubles) horner(coefficients []float64, x, dst int) {
 	last := len(coefficients) - 1
-	if d.wide() {
-		d.op("VBROADCASTSD ·noiseWords+%d(SB), Z%d", d.c.word(math.Float64bits(coefficients[last])), dst)
-	} else {
-		d.op("VMOVUPD ·noiseWords+%d(SB), Y%d", d.c.word(math.Float64bits(coefficients[last])), dst)
-	}
+	d.constant(coefficients[last], dst)
 	for i := last - 1; i >= 0; i-- {
 		d.withFloat("VFMADD213PD", coefficients[i], x, dst)
 	}
@@ -137,16 +148,7 @@ func (d *doubles) boxMuller() {
 		d.op("MOVQ %s", arg)
 	}
 	d.label("loop")
-	d.op("VMOVUPD (SI), %s", d.isa.reg(0))
-	d.op("VMOVUPD %d(SI), %s", d.isa.bytes, d.isa.reg(1))
-	d.do("VUNPCKLPD", 1, 0, 2) // words of the radius
-	d.do("VUNPCKHPD", 1, 0, 3) // words of the direction
-	d.radius()                 // to 7
-	d.direction()              // to 8, 9
-	d.do("VMULPD", 7, 8, 8)
-	d.do("VMULPD", 7, 9, 9)
-	d.do("VUNPCKLPD", 9, 8, 0)
-	d.do("VUNPCKHPD", 9, 8, 1)
+	d.normals(false)
 	d.op("VMOVUPD %s, (DI)", d.isa.reg(0))
 	d.op("VMOVUPD %s, %d(DI)", d.isa.reg(1), d.isa.bytes)
 	d.op("ADDQ $%d, SI", 2*d.isa.bytes)
@@ -154,6 +156,31 @@ func (d *doubles) boxMuller() {
 	d.op("DECQ CX")
 	d.op("JNZ loop")
 	d.end()
+}
+
+// normals turns the words at SI into normal values, in order in 0 and 1. With certain,
+// those whose radius is not certain are not numbers.
+func (d *doubles) normals(certain bool) {
+	d.op("VMOVUPD (SI), %s", d.isa.reg(0))
+	d.op("VMOVUPD %d(SI), %s", d.isa.bytes, d.isa.reg(1))
+	d.do("VUNPCKLPD", 1, 0, 2) // words of the radius
+	d.do("VUNPCKHPD", 1, 0, 3) // words of the direction
+	if certain {
+		d.extreme()
+	}
+	d.radius() // to 7
+	if certain {
+		if d.wide() {
+			d.op("VPORQ.BCST %s, Z7, K2, Z7", d.c.ref(1<<64-1))
+		} else {
+			d.do("VPOR", 11, 7, 7)
+		}
+	}
+	d.direction() // to 8, 9
+	d.do("VMULPD", 7, 8, 8)
+	d.do("VMULPD", 7, 9, 9)
+	d.do("VUNPCKLPD", 9, 8, 0)
+	d.do("VUNPCKHPD", 9, 8, 1)
 }
 
 // radius leaves sqrt(-2 ln u) in 7, of the words in 2.
@@ -190,11 +217,7 @@ func (d *doubles) direction() {
 	d.do("VFMADD213PD", 4, 6, 9) // sin z
 	d.do("VMULPD", 5, 5, 6)      // z^4
 	d.horner(cosPoly, 5, 8)
-	if d.wide() {
-		d.op("VBROADCASTSD ·noiseWords+%d(SB), Z10", d.c.word(math.Float64bits(1)))
-	} else {
-		d.op("VMOVUPD ·noiseWords+%d(SB), Y10", d.c.word(math.Float64bits(1)))
-	}
+	d.constant(1, 10)
 	d.withFloat("VFMADD231PD", -.5, 5, 10)
 	d.do("VFMADD213PD", 10, 6, 8) // cos z
 	d.op("VPSLLQ $1, %s, %s", d.isa.reg(3), d.isa.reg(4))
@@ -268,6 +291,9 @@ func (d *doubles) addNoise(name string, grid bool) {
 
 // Constants of the polynomials. They stand in the Go twin too, by noiseConstants.
 const (
+	leastRadiusWord = 1 << 42
+	nearOneWords    = 1 << 45
+
 	logOffset  = 0x3fe5555555555555      // the bits of 2/3: fractions lie in [2/3, 4/3)
 	eighthTurn = math.Pi / (1 << 62) / 8 // an angle in units of 2^-66 turns
 )
@@ -303,16 +329,10 @@ var (
 func noiseConstants() []byte {
 	var g bytes.Buffer
 	g.WriteString("// Code generated by sotto/tensor/internal/gen. DO NOT EDIT.\n\npackage tensor\n\n")
-	fmt.Fprintf(&g, "const (\n\tlogOffset  = %#x\n\teighthTurn = %x\n)\n", uint64(logOffset), eighthTurn)
-	for _, p := range []struct {
-		name string
-		c    []float64
-	}{{"logEven", logEven}, {"logOdd", logOdd}, {"sinPoly", sinPoly}, {"cosPoly", cosPoly}} {
-		fmt.Fprintf(&g, "\nvar %s = [...]float64{\n", p.name)
-		for _, x := range p.c {
-			fmt.Fprintf(&g, "\t%x,\n", x)
-		}
-		g.WriteString("}\n")
-	}
+	fmt.Fprintf(&g, "const (\n\tlogOffset  = %#x\n\teighthTurn = %x\n", uint64(logOffset), eighthTurn)
+	fmt.Fprintf(&g, "\n\tleastRadiusWord = 1 << %d\n\tnearOneWords    = 1 << %d\n)\n",
+		bits.TrailingZeros(leastRadiusWord), bits.TrailingZeros(nearOneWords))
+	writePolynomials(&g, polynomial{"logEven", logEven}, polynomial{"logOdd", logOdd},
+		polynomial{"sinPoly", sinPoly}, polynomial{"cosPoly", cosPoly})
 	return g.Bytes()
 }

@@ -107,7 +107,9 @@ func (m isa) tile(t *text, rows, vectors int) {
 		m.load(t, "DX", v, vectors, m.reg(m.first+v))
 	}
 	t.op("ADDQ R8, DX")
-	m.fetch(t, rows, vectors)
+	if vectors == 2 {
+		m.fetch(t, rows, vectors)
+	}
 	for r := range rows {
 		a := m.reg(m.first + 2 + r%2)
 		if m.prefix == "Y" {

@@ -1,0 +1,80 @@
+package node
+
+import (
+	"bytes"
+	"encoding/binary"
+	"fmt"
+
+	"sotto/agent"
+)
+
+// leastPiece is the length from which on bytes that are elsewhere are not written again.
+const leastPiece = 48
+
+// appendPieces appends b to dst without what state holds as well: the vector that an
+// algorithm sends is most often one of those that it keeps. Little-endian, eight bytes a
+// number: the length of b, and pieces until all of it is there, each
+//
+//	length of what is written, the bytes, place and length of what follows in state
+func appendPieces(dst, b, state []byte) []byte {
+	dst = u64(dst, uint64(len(b)))
+	for len(b) > 0 {
+		written, at, length := piece(b, state)
+		dst = append(u64(dst, uint64(written)), b[:written]...)
+		dst = u64(dst, uint64(at), uint64(length))
+		b = b[written+length:]
+	}
+	return dst
+}
+
+// piece finds the next bytes of b that state holds as well: at its front, where a message
+// holds several vectors, or behind the header of a message. Without any all is written.
+func piece(b, state []byte) (written, at, length int) {
+	for _, written := range []int{0, agent.MessageSize(0)} {
+		if len(b) < written+leastPiece {
+			break
+		}
+		rest := b[written:]
+		if at := bytes.Index(state, rest[:leastPiece]); at >= 0 {
+			return written, at, common(rest, state[at:])
+		}
+	}
+	return len(b), 0, 0
+}
+
+// common is the length of the longest prefix of both.
+func common(a, b []byte) int {
+	n := min(len(a), len(b))
+	i := 0
+	for i+8 <= n && binary.LittleEndian.Uint64(a[i:]) == binary.LittleEndian.Uint64(b[i:]) {
+		i += 8
+	}
+	for i < n && a[i] == b[i] {
+		i++
+	}
+	return i
+}
+
+// readPieces returns what appendPieces was given. An error wraps ErrState.
+func readPieces(packed *agent.State, state []byte) ([]byte, error) {
+	length := packed.Uint64()
+	if length > maxState {
+		return nil, fmt.Errorf("%w: a block of %d bytes, allowed: %d", ErrState, length, uint64(maxState))
+	}
+	b := []byte{}
+	for uint64(len(b)) < length && packed.Err() == nil {
+		b = append(b, packed.Block()...)
+		at, n := packed.Uint64(), packed.Uint64()
+		if at > uint64(len(state)) || n > uint64(len(state))-at || n > length {
+			return nil, fmt.Errorf("%w: %d bytes at %d of a state of %d", ErrState, n, at, len(state))
+		}
+		b = append(b, state[at:at+n]...)
+	}
+	if err := packed.Err(); err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrState, err)
+	}
+	if uint64(len(b)) != length {
+		return nil, fmt.Errorf("%w: pieces of %d bytes, the block has %d", ErrState, len(b), length)
+	}
+	return b, nil
+}

@@ -1,0 +1,168 @@
+#include "textflag.h"
+
+// EVEN makes the next round key of an even number in X0, from the one two before and the
+// assistant's word, ODD that of an odd number in X2 (FIPS 197, figure 11). X4 holds zeros
+// in its lower half.
+#define EVEN(constant, at) \
+	AESKEYGENASSIST $constant, X2, X1 \
+	PSHUFD $0xff, X1, X1 \
+	SHUFPS $0x10, X0, X4 \
+	PXOR X4, X0 \
+	SHUFPS $0x8c, X0, X4 \
+	PXOR X4, X0 \
+	PXOR X1, X0 \
+	MOVUPS X0, at(DI)
+
+#define ODD(at) \
+	AESKEYGENASSIST $0, X0, X1 \
+	PSHUFD $0xaa, X1, X1 \
+	SHUFPS $0x10, X2, X4 \
+	PXOR X4, X2 \
+	SHUFPS $0x8c, X2, X4 \
+	PXOR X4, X2 \
+	PXOR X1, X2 \
+	MOVUPS X2, at(DI)
+
+// func expandKey(schedule *[15 * 16]byte, key *Key)
+TEXT ·expandKey(SB), NOSPLIT, $0-16
+	MOVQ schedule+0(FP), DI
+	MOVQ key+8(FP), SI
+	MOVUPS (SI), X0
+	MOVUPS 16(SI), X2
+	MOVUPS X0, (DI)
+	MOVUPS X2, 16(DI)
+	PXOR X4, X4
+	EVEN(0x01, 32)
+	ODD(48)
+	EVEN(0x02, 64)
+	ODD(80)
+	EVEN(0x04, 96)
+	ODD(112)
+	EVEN(0x08, 128)
+	ODD(144)
+	EVEN(0x10, 160)
+	ODD(176)
+	EVEN(0x20, 192)
+	ODD(208)
+	EVEN(0x40, 224)
+	PXOR X0, X0
+	PXOR X1, X1
+	PXOR X2, X2
+	PXOR X4, X4
+	RET
+
+// ROUND does one round of 16 blocks.
+#define ROUND(key) \
+	VAESENC key, Z0, Z0 \
+	VAESENC key, Z1, Z1 \
+	VAESENC key, Z2, Z2 \
+	VAESENC key, Z3, Z3
+
+// Z0 to Z3 are the blocks, Z4 to Z7 their numbers with the lowest byte first, Z8 what is
+// added to those, Z9 the order of bytes; Z16 to Z30 are the round keys.
+//
+// func counterBlocks(dst *byte, units int, schedule *[15 * 16]byte, domain, next uint64)
+TEXT ·counterBlocks(SB), NOSPLIT, $0-40
+	MOVQ dst+0(FP), DI
+	MOVQ units+8(FP), CX
+	MOVQ schedule+16(FP), SI
+	VBROADCASTI32X4 0(SI), Z16
+	VBROADCASTI32X4 16(SI), Z17
+	VBROADCASTI32X4 32(SI), Z18
+	VBROADCASTI32X4 48(SI), Z19
+	VBROADCASTI32X4 64(SI), Z20
+	VBROADCASTI32X4 80(SI), Z21
+	VBROADCASTI32X4 96(SI), Z22
+	VBROADCASTI32X4 112(SI), Z23
+	VBROADCASTI32X4 128(SI), Z24
+	VBROADCASTI32X4 144(SI), Z25
+	VBROADCASTI32X4 160(SI), Z26
+	VBROADCASTI32X4 176(SI), Z27
+	VBROADCASTI32X4 192(SI), Z28
+	VBROADCASTI32X4 208(SI), Z29
+	VBROADCASTI32X4 224(SI), Z30
+	VMOVQ next+32(FP), X4
+	VMOVQ domain+24(FP), X5
+	VPUNPCKLQDQ X5, X4, X4
+	VSHUFI64X2 $0, Z4, Z4, Z4
+	VPADDQ ·firstBlocks+0(SB), Z4, Z4
+	VBROADCASTI32X4 ·fourBlocks+0(SB), Z8
+	VPADDQ Z8, Z4, Z5
+	VPADDQ Z8, Z5, Z6
+	VPADDQ Z8, Z6, Z7
+	VPADDQ Z8, Z8, Z8
+	VPADDQ Z8, Z8, Z8
+	VBROADCASTI32X4 ·reversed+0(SB), Z9
+
+loop:
+	VPSHUFB Z9, Z4, Z0
+	VPSHUFB Z9, Z5, Z1
+	VPSHUFB Z9, Z6, Z2
+	VPSHUFB Z9, Z7, Z3
+	VPADDQ Z8, Z4, Z4
+	VPADDQ Z8, Z5, Z5
+	VPADDQ Z8, Z6, Z6
+	VPADDQ Z8, Z7, Z7
+	VPXORQ Z16, Z0, Z0
+	VPXORQ Z16, Z1, Z1
+	VPXORQ Z16, Z2, Z2
+	VPXORQ Z16, Z3, Z3
+	ROUND(Z17)
+	ROUND(Z18)
+	ROUND(Z19)
+	ROUND(Z20)
+	ROUND(Z21)
+	ROUND(Z22)
+	ROUND(Z23)
+	ROUND(Z24)
+	ROUND(Z25)
+	ROUND(Z26)
+	ROUND(Z27)
+	ROUND(Z28)
+	ROUND(Z29)
+	VAESENCLAST Z30, Z0, Z0
+	VAESENCLAST Z30, Z1, Z1
+	VAESENCLAST Z30, Z2, Z2
+	VAESENCLAST Z30, Z3, Z3
+	VMOVDQU64 Z0, (DI)
+	VMOVDQU64 Z1, 64(DI)
+	VMOVDQU64 Z2, 128(DI)
+	VMOVDQU64 Z3, 192(DI)
+	ADDQ $256, DI
+	DECQ CX
+	JNZ loop
+	VZEROALL
+	VPXORQ Z16, Z16, Z16
+	VPXORQ Z17, Z17, Z17
+	VPXORQ Z18, Z18, Z18
+	VPXORQ Z19, Z19, Z19
+	VPXORQ Z20, Z20, Z20
+	VPXORQ Z21, Z21, Z21
+	VPXORQ Z22, Z22, Z22
+	VPXORQ Z23, Z23, Z23
+	VPXORQ Z24, Z24, Z24
+	VPXORQ Z25, Z25, Z25
+	VPXORQ Z26, Z26, Z26
+	VPXORQ Z27, Z27, Z27
+	VPXORQ Z28, Z28, Z28
+	VPXORQ Z29, Z29, Z29
+	VPXORQ Z30, Z30, Z30
+	RET
+
+DATA ·firstBlocks+0(SB)/8, $0
+DATA ·firstBlocks+8(SB)/8, $0
+DATA ·firstBlocks+16(SB)/8, $1
+DATA ·firstBlocks+24(SB)/8, $0
+DATA ·firstBlocks+32(SB)/8, $2
+DATA ·firstBlocks+40(SB)/8, $0
+DATA ·firstBlocks+48(SB)/8, $3
+DATA ·firstBlocks+56(SB)/8, $0
+GLOBL ·firstBlocks(SB), RODATA|NOPTR, $64
+
+DATA ·fourBlocks+0(SB)/8, $4
+DATA ·fourBlocks+8(SB)/8, $0
+GLOBL ·fourBlocks(SB), RODATA|NOPTR, $16
+
+DATA ·reversed+0(SB)/8, $0x08090a0b0c0d0e0f
+DATA ·reversed+8(SB)/8, $0x0001020304050607
+GLOBL ·reversed(SB), RODATA|NOPTR, $16
