@@ -96,11 +96,13 @@ func TestNoTroubleHoldsUpClocks(t *testing.T) {
 		began := time.Now()
 		r := start(t, slowClocks(t, func(i int, c *node.Config) {
 			if i == 2 {
-				c.Gate = slowGate{c.Gate, 200 * time.Second}
+				c.Gate = slowGate{c.Gate, 400 * time.Second}
 			}
 			c.Linger = 24 * time.Hour
 		}), openMemory)
-		time.Sleep(150 * time.Second)
+		// It is late after 100 s, which is seen at the next wake. No wake in 250 s, with
+		// pauses of 10 s on average and 1 s for a step, has probability below 1e-10.
+		time.Sleep(350 * time.Second)
 		if p := statusOf(r, 1, "agent 2"); p.State != node.Late {
 			t.Errorf("a slow member: %+v", p)
 		}
