@@ -5,11 +5,14 @@ import (
 	"encoding/csv"
 	"errors"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"text/tabwriter"
 
+	"sotto/internal/atomicfile"
 	"sotto/report/plot"
 )
 
@@ -125,8 +128,12 @@ func (d *Document) write(dir string) error {
 		}
 		files[f.Name+".svg"], files[f.Name+".csv"] = picture.Bytes(), values.Bytes()
 	}
-	for name, b := range files {
-		if err := os.WriteFile(filepath.Join(dir, name), b, 0o644); err != nil {
+	// shards of a study may write at the same time; the table comes last and says that
+	// all is there
+	last := d.Name + ".csv"
+	names := slices.DeleteFunc(slices.Sorted(maps.Keys(files)), func(n string) bool { return n == last })
+	for _, name := range append(names, last) {
+		if err := atomicfile.Write(filepath.Join(dir, name), files[name]); err != nil {
 			return fmt.Errorf("%s: %w", d.Name, err)
 		}
 	}

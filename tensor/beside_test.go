@@ -43,7 +43,8 @@ func TestBeside(t *testing.T) {
 		commands["torch"] = []string{"python3", "testdata/beside/product.py"}
 	}
 	program := filepath.Join(t.TempDir(), "product")
-	if b, err := exec.Command("cc", "-O2", "-o", program, "testdata/beside/product.c", "-ldnnl").CombinedOutput(); err != nil {
+	cc := exec.Command("cc", "-O2", "-o", program, "testdata/beside/product.c", "-ldnnl")
+	if b, err := cc.CombinedOutput(); err != nil {
 		t.Logf("no oneDNN: %v\n%s", err, b)
 	} else {
 		programs = append(programs, "oneDNN")
@@ -111,7 +112,8 @@ func measureHere(gonum bool, shape [3]int) float64 {
 		began := time.Now()
 		for range 8 {
 			if gonum {
-				blas32.Gemm(blas.NoTrans, blas.NoTrans, 1, general(a, m, k), general(b, k, n), 0, general(c, m, n))
+				blas32.Gemm(blas.NoTrans, blas.NoTrans, 1, general(a, m, k), general(b, k, n), 0,
+					general(c, m, n))
 			} else {
 				MulNN(Mat{m, n, n, c}, Mat{m, k, k, a}, Mat{k, n, n, b}, false)
 			}

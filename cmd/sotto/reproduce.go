@@ -88,7 +88,7 @@ func newReproduce() *cobra.Command {
 	fl.IntVar(&f.shards, "shards", 0, "n: as --shard i/n with i from the environment of an array job")
 	fl.IntVar(&f.workers, "workers", 0, "runs at the same time; 0: one for each processor; changes no result")
 	dataDirFlag(c, &f.dataDir)
-	c.AddCommand(&cobra.Command{
+	c.AddCommand(newCampaign(), &cobra.Command{
 		Use:   "list",
 		Short: "Name the studies",
 		Args:  noArgs,

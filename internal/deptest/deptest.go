@@ -34,7 +34,7 @@ var layers = [][]string{
 	// one publication each: what two of them share belongs to reproduce
 	{"reproduce/dpdl2023", "reproduce/bellet2018", "reproduce/adad2p", "reproduce/dkm",
 		"reproduce/muffliato2022"},
-	{"reproduce/papers"},
+	{"reproduce/papers", "reproduce/campaign"},
 	{"cmd/sotto"},
 }
 
