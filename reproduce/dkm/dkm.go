@@ -22,6 +22,10 @@ var Paper = reproduce.Paper{
 			Axes:  iterationAxes,
 			Base:  iterationBase, Cells: reproduce.TwoSizes(iterationCells("seed003-figure3")),
 			Report: iterationTable("seed003-figure3"), Curves: true},
+		"scan": {
+			Title: "figure 1 at epsilon .5 over step sizes α, rounds and λ, which the paper does not state",
+			Axes:  scanAxes, Base: iterationBase, Cells: reproduce.TwoSizes(scanCells), Report: scanTable,
+			Curves: true},
 		"theorems": {
 			Title: "Theorems 1, 2, 3 and 5 beside measured sensitivity, generalisation gap and error",
 			Make:  theorems},

@@ -23,8 +23,8 @@ func TestIterationTables(t *testing.T) {
 		"seed003-figure3": 12*7 + 12*8} {
 		s := Paper.Studies[strings.TrimPrefix(study, "seed003-")]
 		rows := reproducetest.Runs(s.Cells(reproduce.Full), func([]string) float64 { return 0 })
-		if len(rows) != 3*lines {
-			t.Errorf("%s: %d runs, want 3 times %d", study, len(rows), lines)
+		if len(rows) != 20*lines {
+			t.Errorf("%s: %d runs, want 20 times %d", study, len(rows), lines)
 		}
 		kept := reproduce.Curves{}
 		for i := range rows {
@@ -82,6 +82,35 @@ func TestIterationRuns(t *testing.T) {
 		if eps := res.Rows[0].EpsilonUpper; math.IsInf(eps, 1) != (i.form == "published") ||
 			i.form != "published" && math.Abs(eps-3) > .01 {
 			t.Errorf("%s: epsilon %v", i.name(), eps)
+		}
+	}
+}
+
+// Every choice of the scan has rows of its own, and its settings say what its axes do.
+func TestScan(t *testing.T) {
+	s := Paper.Studies["scan"]
+	cells := s.Cells(reproduce.Full)
+	rows := reproducetest.Runs(cells, func([]string) float64 { return 0 })
+	// 5 values of α at two lengths in 4 versions, 6 schedules, 5 values of λ in 2 versions of
+	// which one each is among the former
+	const lines = 40 + 6 + 8
+	if len(rows) != 20*lines {
+		t.Errorf("%d runs, want 20 times %d", len(rows), lines)
+	}
+	d := s.Report(&reproduce.Results{Rows: rows, Curves: reproduce.Curves{}, Scale: reproduce.Full})
+	if len(d.Rows) != lines {
+		t.Errorf("%d lines, want %d", len(d.Rows), lines)
+	}
+	for _, c := range cells {
+		if _, err := sweep.New("test", []byte(s.Base), s.Axes, []sweep.Cell{c}); err != nil {
+			t.Fatalf("%v: %v", c.Values, err)
+		}
+		want := []string{"algorithm.alpha=" + c.Values[9], "algorithm.l1=" + c.Values[11]}
+		if c.Values[10] != "" {
+			want = append(want, `algorithm.alpha_schedule="inverse"`, "algorithm.alpha_tau="+c.Values[10])
+		}
+		if got := c.Set[len(c.Set)-len(want):]; !slices.Equal(got, want) {
+			t.Fatalf("%v: %q, want %q", c.Values, got, want)
 		}
 	}
 }

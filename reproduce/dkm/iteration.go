@@ -133,7 +133,11 @@ func instances(small bool) []int {
 	if small {
 		return []int{1}
 	}
-	return []int{1, 2, 3}
+	all := make([]int, 20)
+	for i := range all {
+		all[i] = i + 1
+	}
+	return all
 }
 
 // versions are the runs of a problem at a budget: without noise, published, and the two

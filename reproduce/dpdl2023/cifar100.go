@@ -5,6 +5,8 @@ import (
 	"slices"
 	"sotto/experiment/sweep"
 
+	"gonum.org/v1/gonum/stat/distuv"
+
 	"sotto/privacy/account"
 	"sotto/reproduce"
 )
@@ -62,6 +64,7 @@ const (
 	smokeRounds     = 2 // DP-DSGT asks for nothing in its last one
 	shortRounds     = 4
 	shortTestImages = 50
+	smokeTestImages = 4
 )
 
 // cifar100Steps are the learning rates of the paper's code, not private and at epsilon
@@ -124,7 +127,7 @@ func (r imageRun) cell(seed int, scale reproduce.Scale) sweep.Cell {
 		if r.method != centralRow {
 			set("topology.agents=2")
 		}
-		set("evaluate.limit=4")
+		set("evaluate.limit=%d", smokeTestImages)
 	case reproduce.Short:
 		set("rounds=%d", shortRounds)
 		set("evaluate.every=%d", shortRounds)
@@ -245,30 +248,49 @@ func table4(f *reproduce.Results) *reproduce.Document {
 	d := &reproduce.Document{Header: append(append([]string{"overlap t"}, accuracyHeader...),
 		"seconds a round, sound"),
 		Notes: cifar100Notes(f.Scale)}
-	addTable4(d, g)
+	addTable4(d, g, chanceOf(f.Scale))
 	d.Notes = append(append(d.Notes, duration(g)...), fullAccounting()...)
 	return d
 }
 
+// chanceOf is the most accuracy, in percent, that guessing among a hundred classes gives
+// on the test images of a scale but once in a thousand times.
+func chanceOf(scale reproduce.Scale) float64 {
+	n := map[reproduce.Scale]float64{reproduce.Smoke: smokeTestImages, reproduce.Short: shortTestImages,
+		reproduce.Full: 2000}[scale]
+	hits := distuv.Binomial{N: n, P: .01}
+	k := 0.
+	for hits.CDF(k) < .999 {
+		k++
+	}
+	return 100 * k / n
+}
+
 // addTable4 appends a row for everything that has been run.
-func addTable4(d *reproduce.Document, g images) {
+func addTable4(d *reproduce.Document, g images, chance float64) {
 	for _, b := range cifar100Budgets {
 		central := g.Accuracy(imageRun{"sound", "", centralRow, b})
-		addImages(d, g, imageRun{"sound", "", centralRow, b}, publishedTable4[b][0][0], nil)
+		addImages(d, g, imageRun{"sound", "", centralRow, b}, publishedTable4[b][0][0], nil, chance)
 		for j, m := range methods {
 			for k, t := range overlaps {
-				addImages(d, g, imageRun{"sound", t, m, b}, publishedTable4[b][j+1][k], central)
+				addImages(d, g, imageRun{"sound", t, m, b}, publishedTable4[b][j+1][k], central, chance)
 			}
 		}
 	}
 }
 
-func addImages(d *reproduce.Document, g images, r imageRun, p published, central reproduce.Sample) {
+func addImages(d *reproduce.Document, g images, r imageRun, p published, central reproduce.Sample,
+	chance float64) {
 	again, seconds := r, ""
 	again.mode = "replication"
 	row := compared(g.Groups, r, again, r.budget, p, central)
 	if row == nil {
 		return
+	}
+	for at, of := range map[int]imageRun{2: r, 6: again} {
+		if s := g.Accuracy(of); len(s) > 0 && slices.Max(s) <= chance {
+			row[at] = "" // nothing has been learned: there is no difference to speak of
+		}
 	}
 	if s := g.seconds(r); len(s) > 0 {
 		seconds = fmt.Sprintf("%.2f", s.Mean())
@@ -297,7 +319,7 @@ func cifar100Notes(scale reproduce.Scale) []string {
 	case reproduce.Short:
 		n = append(n,
 			fmt.Sprintf("scale short: %d of 25,000 rounds, one trial, %d test images: too few for any "+
-				"accuracy but chance, 1 %%; epsilons are exact for the rounds that were run", shortRounds,
+				"accuracy but chance, 1 %%, and no difference in sd is given; epsilons are exact for the rounds that were run", shortRounds,
 				shortTestImages))
 	}
 	return n

@@ -94,7 +94,7 @@ func TestTable4(t *testing.T) {
 	r := f.Rows[0]
 	f.Times[reproduce.TimeKey(&r)] = reproduce.RunTime{Seconds: 1, Cores: 1}
 	d := new(reproduce.Document)
-	addTable4(d, collectImages(f))
+	addTable4(d, collectImages(f), chanceOf(f.Scale))
 	if len(d.Rows) != 2*(1+3*5) {
 		t.Errorf("%d rows, want 32", len(d.Rows))
 	}
@@ -102,6 +102,17 @@ func TestTable4(t *testing.T) {
 		"-15.3", "10", "82.24", ""}
 	if got := d.Rows[2*16-6]; !slices.Equal(got, want) {
 		t.Errorf("got  %q\nwant %q", got, want)
+	}
+	// Runs at chance differ from nothing: with 50 images 4 hits, 8 %, or more come once in
+	// 600 times, 5 once in 7,000 (1 - sum of C(50,k) .01^k .99^(50-k) for k to 3 is .0016, to 4 .00015).
+	if c := chanceOf(reproduce.Short); c != 8 {
+		t.Errorf("chance on 50 images reaches %v %%", c)
+	}
+	d = new(reproduce.Document)
+	addTable4(d, collectImages(f), 30)
+	want[5], want[9] = "", ""
+	if got := d.Rows[2*16-6]; !slices.Equal(got, want) {
+		t.Errorf("at chance: got  %q\nwant %q", got, want)
 	}
 	figure := figure2(f)
 	// DSGT at epsilon 10: 28.29 less 27.14
