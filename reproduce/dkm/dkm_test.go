@@ -91,8 +91,8 @@ func TestScan(t *testing.T) {
 	s := Paper.Studies["scan"]
 	cells := s.Cells(reproduce.Full)
 	rows := reproducetest.Runs(cells, func([]string) float64 { return 0 })
-	// 5 values of α at two lengths in 4 versions, 6 schedules, 5 values of λ in 2 versions of
-	// which one each is among the former
+	// 5 values of α at two lengths in 4 versions, 6 schedules, 5 values of λ in 2
+	// versions of which one each is among the former
 	const lines = 40 + 6 + 8
 	if len(rows) != 20*lines {
 		t.Errorf("%d runs, want 20 times %d", len(rows), lines)

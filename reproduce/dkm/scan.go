@@ -117,10 +117,11 @@ func scanTable(f *reproduce.Results) *reproduce.Document {
 			g.Last(s, "estimation_rmse_noise_free", "all").Significant())
 	}
 	d.Notes = append(d.Notes,
-		"error: root mean square over coordinates of the distance of the mean of all agents' models from the "+
-			"hidden vector, mean ± sd over problem instances; always guessing 0 has an error of about 1",
-		"published: Theorem 1's noise at B = 1 for the claimed epsilon and a constant α; the true epsilon is "+
-			"infinite, because iterates are put out without noise",
+		"error: root mean square over coordinates of the distance of the mean of all agents' models "+
+			"from the hidden vector, mean ± sd over problem instances; always guessing 0 has an error "+
+			"of about 1",
+		"published: Theorem 1's noise at B = 1 for the claimed epsilon and a constant α; the true "+
+			"epsilon is infinite, because iterates are put out without noise",
 		"nobody can choose the best line of a table without paying: it is chosen on the hidden vector",
 		fmt.Sprintf("least squares, five agents of 100 records, complete graph, delta 1e-3, %d problem "+
 			"instances", len(instances(small))))

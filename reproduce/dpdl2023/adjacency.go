@@ -13,8 +13,9 @@ import (
 	"sotto/tensor"
 )
 
-// A run's rows hold epsilon under the adjacency that it was charged under: zero-out for
-// sound runs, replace-one (the paper's Definition 4.1) for replicated ones. What it costs
+// A run's rows hold epsilon under the adjacency that it was charged under: replace-one
+// (the paper's Definition 4.1) for replicated runs and those of the mode of that name,
+// zero-out for the others. What it costs
 // under the other follows from the noise that its budget gives. Every agent has a rate
 // and a noise of its own; at one budget the agent with the fewest records, whose rate is
 // the highest, costs most under the other adjacency.
@@ -81,15 +82,19 @@ func (k *costKey) compute() (float64, error) {
 }
 
 // noiseOf is the noise multiplier of an agent with so many records: sound runs hold the
-// budget by PLD under zero-out, replicated ones claim it by RDP under add-remove.
+// budget by PLD under zero-out, or under replace-one in the mode of that name, replicated
+// ones claim it by RDP under add-remove.
 func noiseOf(mode, budget string, records int, steps uint64) (float64, error) {
 	target, err := strconv.ParseFloat(budget, 64)
 	if err != nil {
 		return 0, err
 	}
 	adjacency, accountant := account.ZeroOut, "pld"
-	if mode == "replication" {
+	switch mode {
+	case "replication":
 		adjacency, accountant = account.AddRemove, "rdp"
+	case underDefinition:
+		adjacency = account.ReplaceOne
 	}
 	plan := account.DPSGD(adjacency, expectedBatch/float64(records), int(steps))
 	plan.Accountant = accountant

@@ -75,6 +75,23 @@ func quadrature(a account.Adjacency, rate, noise float64, steps int, delta float
 	return max(of(with, other), of(other, with))
 }
 
+// Runs that hold their budget for replace-one do, by a quadrature of their own, and spend
+// less under zero-out.
+func TestUnderDefinition(t *testing.T) {
+	for _, budget := range []string{"0.5", "10"} {
+		noise, err := noiseOf(underDefinition, budget, 6131, 2000)
+		want := reproduce.Number(budget)
+		if got := quadrature(account.ReplaceOne, 256./6131, noise, 2000, 1e-5); err != nil ||
+			got > want*(1+1e-3) || got < want*(1-4e-3) {
+			t.Errorf("budget %s: noise %g costs %g (%v)", budget, noise, got, err)
+		}
+		k := costKey{account.ZeroOut, underDefinition, budget, 6131, 2000}
+		if got, err := k.compute(); err != nil || got > .8*want {
+			t.Errorf("budget %s: %g under zero-out (%v)", budget, got, err)
+		}
+	}
+}
+
 // At the paper's rate for an agent of 6,131 records the noise of sound runs costs about
 // twice its budget under replace-one, and more than that of replicated ones, which is
 // larger: 1.06, 2.13 and 18.7 for .5, 1 and 10. The noise is that of the rows.

@@ -67,7 +67,7 @@ var publishedSteps = map[string][5]step{
 	"dinno":   {{.005, .0005}, {.008, .0005}, {.0075, .0005}, {.01, .0005}, {.03, .0005}},
 }
 
-// soundSteps replace publishedSteps in mode sound. Those of DSGT were chosen by the
+// soundSteps replace publishedSteps in sound runs. Those of DSGT were chosen by the
 // authors for mixing in place; with simultaneous mixing they are too small. These were
 // chosen on Fashion-MNIST (Fiedler value .39, seed 1); without privacy the gradients are
 // clipped as at all other budgets, since large steps diverge on MNIST otherwise. DSGD's
@@ -80,7 +80,7 @@ var soundSteps = map[string][5]step{
 
 // stepOf is the learning rate of a run whose own is zero.
 func stepOf(mode, method string, budget int) step {
-	if s, ok := soundSteps[method]; ok && mode == "sound" {
+	if s, ok := soundSteps[method]; ok && mode != "replication" {
 		return s[budget]
 	}
 	return publishedSteps[method][budget]

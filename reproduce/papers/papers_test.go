@@ -161,9 +161,10 @@ func TestStudiesDecode(t *testing.T) {
 	}
 	// Four graphs, three methods, five budgets and five trials are 300 runs a mode, of
 	// which replication has 20 less, of DP-DiNNO without noise; the central row has 25
-	// sound ones, and 20 replicated ones with a budget.
-	if got := len(All.Studies()["seed000-table1"].Cells(reproduce.Full)); got != 300+280+25+20 {
-		t.Errorf("table 1 has %d runs, want 625", got)
+	// sound ones, and 20 replicated ones with a budget. Under replace-one there are the
+	// 240 and 20 with a budget.
+	if got := len(All.Studies()["seed000-table1"].Cells(reproduce.Full)); got != 300+280+25+20+240+20 {
+		t.Errorf("table 1 has %d runs, want 885", got)
 	}
 	var bad *config.Error
 	if _, err := All.Run(context.Background(), "seed009-table1", reproduce.Options{}); !errors.As(err,
