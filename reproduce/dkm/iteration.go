@@ -2,6 +2,7 @@ package dkm
 
 import (
 	"fmt"
+	"slices"
 	"sotto/experiment/sweep"
 	"strconv"
 
@@ -221,12 +222,21 @@ func iterationCells(study string) func(small bool) []sweep.Cell {
 			seen[i] = true
 			for _, seed := range instances(small) {
 				i.seed = seed
-				cells = append(cells, i.cell(small))
+				c := i.cell(small)
+				if study == "seed003-figure3" {
+					c.Set = append(c.Set, lastAlone(c.Values))
+				}
+				cells = append(cells, c)
 				i.seed = 0
 			}
 		}
 		return reproduce.Distinct(cells)
 	}
+}
+
+// lastAlone evaluates at the end of a run and not before: no curve is drawn of it.
+func lastAlone(values []string) string {
+	return "evaluate.every=" + values[slices.Index(iterationAxes, "rounds")]
 }
 
 // iterated finds the rows of an iteration's runs.

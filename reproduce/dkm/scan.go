@@ -72,6 +72,7 @@ func (s scan) cell(small bool) sweep.Cell {
 	c := s.iteration.cell(small)
 	c.Values = s.values(small)
 	set := reproduce.Setter(&c.Set)
+	c.Set = append(c.Set, lastAlone(c.Values))
 	set("algorithm.alpha=%s", s.alpha)
 	set("algorithm.l1=%s", s.lambda)
 	if s.tau > 0 {
