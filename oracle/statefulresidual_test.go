@@ -10,6 +10,7 @@ import (
 	"sotto/privacy/account"
 	"sotto/rng"
 	"sotto/tensor"
+	"sotto/topology"
 )
 
 func stateful(t *testing.T, name, operator string, r *Records,
@@ -241,15 +242,23 @@ func TestClaim31(t *testing.T) {
 // units of pμ², 5 against 2.16. The part of σ holds: it is ‖W‖², at most the bracket.
 func TestClaim34(t *testing.T) {
 	const m = 5
-	w := ringW(m)
+	schedule, err := topology.New("ring", "metropolis", m, 1, func(any) error { return nil })
+	if err != nil {
+		t.Fatal(err)
+	}
+	w, err := schedule.At(0)
+	if err != nil {
+		t.Fatal(err)
+	}
 	lambda := (1 + 2*math.Cos(2*math.Pi/m)) / 3
 	bracket := (m-1)*lambda*lambda + 1
 	mean, variance := 0., 0.
 	for i := range m {
 		row := 0.
 		for j := range m {
-			row += w.At(i, j)
-			variance += w.At(i, j) * w.At(i, j)
+			x := w.Weight(agent.ID(i), agent.ID(j))
+			row += x
+			variance += x * x
 		}
 		mean += row * row
 	}

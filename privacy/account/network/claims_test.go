@@ -248,6 +248,21 @@ func TestClaim47(t *testing.T) {
 	if got := divergence(1, 100, 100, code(1, 100, 1, 100)); math.Abs(got-50) > 1e-9 {
 		t.Errorf("divergence %v times the order, want 50", got)
 	}
+	// The accountant agrees: 100 releases of sensitivity .02 at deviation .02, over order 8.
+	ev, err := account.Gaussian(code(1, 100, 1, 100), 2./100)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r, err := account.NewRDP(account.ReplaceOne, account.Record())
+	if err == nil {
+		err = r.Compose(ev, 100)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got, err := r.AtOrder(8); err != nil || math.Abs(got/8-50) > 50e-9 {
+		t.Errorf("RDP at order 8: %v (%v), want 50 times 8", got, err)
+	}
 	least := 0. // E min of 100 normals = -∫ (1 - Φ(-x)^100 - Φ(x)^100) dx over x > 0, by the midpoint rule
 	for x := .0005; x < 10; x += .001 {
 		phi := math.Erfc(-x/math.Sqrt2) / 2
