@@ -248,7 +248,7 @@ func TestClaim47(t *testing.T) {
 	if got := divergence(1, 100, 100, code(1, 100, 1, 100)); math.Abs(got-50) > 1e-9 {
 		t.Errorf("divergence %v times the order, want 50", got)
 	}
-	// The accountant agrees: 100 releases of sensitivity .02 at deviation .02, over order 8.
+	// The accountant agrees: 100 releases of sensitivity .02 at deviation .02, order 8.
 	ev, err := account.Gaussian(code(1, 100, 1, 100), 2./100)
 	if err != nil {
 		t.Fatal(err)
