@@ -76,15 +76,24 @@ type CIFAR10Params struct {
 // cifar10 loads CIFAR-10: 50,000 and 10,000 images; normalised with the usual channel
 // constants, mean (.4914, .4822, .4465) and standard deviation (.2470, .2435, .2616).
 func cifar10(decode func(any) error, src Source) (*Split, error) {
-	p := CIFAR10Params{ImageParams{Normalize: true}, 5}
+	var p struct {
+		CIFAR10Params // what digests hold
+		FeatureParams
+	}
+	p.CIFAR10Params = CIFAR10Params{ImageParams{Normalize: true}, 5}
 	if err := decode(&p); err != nil {
 		return nil, err
 	}
-	if err := p.validate(); err != nil {
+	if err := p.check(&p.FeatureParams, 32, 3); err != nil {
 		return nil, err
 	}
 	if p.Batches < 1 || p.Batches > 5 {
 		return nil, config.Bad("batches", p.Batches, "1 to 5")
+	}
+	m := &imaging{name: "cifar-10", resize: p.Resize, FeatureParams: p.FeatureParams,
+		classes: strings.Fields("airplane automobile bird cat deer dog frog horse ship truck")}
+	if p.Normalize {
+		m.mean, m.std = []float64{.4914, .4822, .4465}, []float64{.2470, .2435, .2616}
 	}
 	st := &store{dir: src.Dir, any: p.AllowAltered}
 	var train *Images
@@ -104,14 +113,7 @@ func cifar10(decode func(any) error, src Source) (*Split, error) {
 	if err != nil {
 		return nil, err
 	}
-	names := strings.Fields("airplane automobile bird cat deer dog frog horse ship truck")
-	var mean, std []float64
-	if p.Normalize {
-		mean, std = []float64{.4914, .4822, .4465}, []float64{.2470, .2435, .2616}
-	}
-	split := &Split{Train: train.dataset("cifar-10", names, p.Resize, p.Limit, mean, std),
-		Test: test.dataset("cifar-10", names, p.Resize, p.TestLimit, mean, std)}
-	return split.seal(p, 0, st.sums), nil
+	return m.split(train, test, [2]int{p.Limit, p.TestLimit}, p.CIFAR10Params, st.sums)
 }
 
 // CIFAR100Params are the parameters of "cifar-100".
@@ -120,40 +122,56 @@ type CIFAR100Params struct {
 	Coarse bool `toml:"coarse"` // 20 superclasses instead of 100 classes
 }
 
+// FullParams say where the full CIFAR-100 is.
+type FullParams struct {
+	// Full is a folder with the train.bin and test.bin of the binary version, 50,000 and
+	// 10,000 images: absolute, or below the data folder. "" reads the subset.
+	Full string `toml:"full,omitempty"`
+}
+
 // cifar100 loads a stratified subset of CIFAR-100 in its binary form, 5,000 and 2,000
-// images; accuracies are not comparable with published ones. With allow_altered it reads
-// the full train.bin and test.bin in the same place. Normalised with mean (.5071, .4865,
-// .4409) and standard deviation (.2673, .2564, .2762).
+// images; accuracies are not comparable with published ones. With full it reads the whole
+// set, the records of which are checked in whatever order they are. Normalised with mean
+// (.5071, .4865, .4409) and standard deviation (.2673, .2564, .2762).
 func cifar100(decode func(any) error, src Source) (*Split, error) {
-	p := CIFAR100Params{ImageParams: ImageParams{Normalize: true}}
+	var p struct {
+		CIFAR100Params // what digests hold
+		FullParams
+		FeatureParams
+	}
+	p.Normalize = true
 	if err := decode(&p); err != nil {
 		return nil, err
 	}
-	if err := p.validate(); err != nil {
+	if err := p.check(&p.FeatureParams, 32, 3); err != nil {
 		return nil, err
 	}
-	names := strings.Fields(cifar100Fine)
+	m := &imaging{name: "cifar-100", resize: p.Resize, FeatureParams: p.FeatureParams,
+		classes: strings.Fields(cifar100Fine)}
 	if p.Coarse {
-		names = strings.Fields(cifar100Coarse)
+		m.classes = strings.Fields(cifar100Coarse)
 	}
-	var mean, std []float64
 	if p.Normalize {
-		mean, std = []float64{.5071, .4865, .4409}, []float64{.2673, .2564, .2762}
+		m.mean, m.std = []float64{.5071, .4865, .4409}, []float64{.2673, .2564, .2762}
 	}
 	st := &store{dir: src.Dir, any: p.AllowAltered}
-	var parts [2]*Dataset
-	for k, name := range []string{"train", "test"} {
-		px, err := st.cifar("cifar-100-binary-subset/"+name+".bin", ReadCIFAR100)
+	var parts [2]*Images
+	for k := range parts {
+		var err error
+		if p.Full != "" {
+			parts[k], err = st.fullCIFAR100(p.Full, k)
+		} else {
+			parts[k], err = st.cifar([]string{"cifar-100-binary-subset/train.bin",
+				"cifar-100-binary-subset/test.bin"}[k], ReadCIFAR100)
+		}
 		if err != nil {
 			return nil, err
 		}
 		if p.Coarse {
-			px.Labels = px.Coarse
+			parts[k].Labels = parts[k].Coarse
 		}
-		parts[k] = px.dataset("cifar-100", names, p.Resize, []int{p.Limit, p.TestLimit}[k], mean, std)
 	}
-	split := &Split{Train: parts[0], Test: parts[1]}
-	return split.seal(p, 0, st.sums), nil
+	return m.split(parts[0], parts[1], [2]int{p.Limit, p.TestLimit}, p.CIFAR100Params, st.sums)
 }
 
 func (s *store) cifar(path string, read func(io.Reader, string) (*Images, error)) (*Images, error) {

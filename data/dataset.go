@@ -104,6 +104,9 @@ type Split struct {
 	// Derived names what was made from training records for all to see and paid for by
 	// nobody: a guarantee does not cover it. "" for most.
 	Derived string
+	// Features names what records hold that was computed from images, each from its own
+	// alone: "scattering". "" for records as they were read.
+	Features string
 }
 
 // Source says where a constructor finds its bytes.

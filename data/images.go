@@ -39,6 +39,17 @@ func (p *ImageParams) validate() error {
 	return limits(p.Limit, p.TestLimit)
 }
 
+// check validates p and f for images that have the given side and channels as read.
+func (p *ImageParams) check(f *FeatureParams, side, channels int) error {
+	if err := p.validate(); err != nil {
+		return err
+	}
+	if p.Resize > 0 {
+		side = p.Resize
+	}
+	return f.validate(side, channels)
+}
+
 func limits(train, test int) error {
 	if train < 0 {
 		return config.Bad("limit", train, "0 (all) or more")
@@ -58,6 +69,9 @@ type Images struct {
 	Coarse                  []int32 // CIFAR-100: the superclass; nil elsewhere
 }
 
+// size is the number of bytes of an image.
+func (p *Images) size() int { return p.Height * p.Width * p.Channels }
+
 // dataset converts bytes to float32: divided by 255, resampled, then normalised by
 // channel with mean and std where these are not nil.
 func (p *Images) dataset(name string, names []string, resize, limit int, mean, std []float64) *Dataset {
@@ -65,48 +79,72 @@ func (p *Images) dataset(name string, names []string, resize, limit int, mean, s
 	if limit > 0 {
 		n = min(n, limit)
 	}
-	h, w := p.Height, p.Width
-	if resize > 0 {
-		h, w = resize, resize
-	}
-	d := &Dataset{Name: name, X: tensor.NewMat(n, h*w*p.Channels), Shape: [3]int{h, w, p.Channels},
+	r := p.render(resize, mean, std)
+	d := &Dataset{Name: name, X: tensor.NewMat(n, r.h*r.w*p.Channels), Shape: [3]int{r.h, r.w, p.Channels},
 		Labels: p.Labels[:n:n], Classes: len(names), ClassNames: names}
-	// One table of 256 values for each channel: normalisation is affine, and bilinear
-	// weights sum to 1, so that normalising before resampling gives the same image.
-	table := make([][256]float32, p.Channels)
-	for c := range table {
-		for v := range table[c] {
+	each(n, func(i int, raw *[]float32) {
+		if *raw == nil {
+			*raw = make([]float32, p.size())
+		}
+		r.image(d.X.Row(i), i, *raw)
+	})
+	return d
+}
+
+// each calls f for images 0 to n-1, with scratch memory of a goroutine.
+func each[S any](n int, f func(i int, scratch *S)) {
+	const few = 100 // images that one goroutine takes at a time
+	_ = parallel.With((n+few-1)/few, 0, func(k int, scratch *S) error {
+		for i := few * k; i < min(n, few*k+few); i++ {
+			f(i, scratch)
+		}
+		return nil
+	})
+}
+
+// renderer turns bytes into pixels of an image of h x w.
+type renderer struct {
+	*Images
+	h, w       int
+	table      [][256]float32 // by channel
+	rows, cols resampler
+}
+
+// render returns one with a table of 256 values for each channel: normalisation is
+// affine, and bilinear weights sum to 1, so that normalising before resampling gives the
+// same image.
+func (p *Images) render(resize int, mean, std []float64) *renderer {
+	r := &renderer{Images: p, h: p.Height, w: p.Width, table: make([][256]float32, p.Channels)}
+	if resize > 0 {
+		r.h, r.w = resize, resize
+	}
+	for c := range r.table {
+		for v := range r.table[c] {
 			x := float64(v) / 255
 			if mean != nil {
 				x = (x - mean[c]) / std[c]
 			}
-			table[c][v] = float32(x)
+			r.table[c][v] = float32(x)
 		}
 	}
-	size := p.Height * p.Width * p.Channels
-	rows, cols := newResampler(p.Height, h), newResampler(p.Width, w)
-	const few = 100 // images that one goroutine takes at a time
-	_ = parallel.With((n+few-1)/few, 0, func(k int, image *[]float32) error {
-		if *image == nil {
-			*image = make([]float32, size)
+	r.rows, r.cols = newResampler(p.Height, r.h), newResampler(p.Width, r.w)
+	return r
+}
+
+// image writes image i to dst; raw holds an image of the size that was read.
+func (r *renderer) image(dst tensor.Vec, i int, raw []float32) {
+	same, size := r.h == r.Height && r.w == r.Width, r.size()
+	if same {
+		raw = dst
+	}
+	for c := range r.table {
+		for k := c; k < size; k += r.Channels {
+			raw[k] = r.table[c][r.Pixels[i*size+k]]
 		}
-		for i := few * k; i < min(n, few*k+few); i++ {
-			row := *image
-			if h == p.Height && w == p.Width {
-				row = d.X.Row(i)
-			}
-			for c := range table {
-				for k := c; k < size; k += p.Channels {
-					row[k] = table[c][p.Pixels[i*size+k]]
-				}
-			}
-			if h != p.Height || w != p.Width {
-				resample(d.X.Row(i), row, rows, cols, p.Width, p.Channels)
-			}
-		}
-		return nil
-	})
-	return d
+	}
+	if !same {
+		resample(dst, raw, r.rows, r.cols, r.Width, r.Channels)
+	}
 }
 
 // resampler holds, for every output position, the two input positions it lies between and
@@ -181,17 +219,28 @@ func fashionMNIST(decode func(any) error, src Source) (*Split, error) {
 	return idxSet("fashion-mnist", classes, .2860, .3530, decode, src)
 }
 
+// idxParams are the parameters of image data sets in IDX files. Digests hold the first
+// part as it is.
+type idxParams struct {
+	ImageParams
+	FeatureParams
+}
+
 func idxSet(name string, classes []string, mean, std float64, decode func(any) error, src Source) (*Split,
 	error) {
-	p := ImageParams{Normalize: true}
+	p := idxParams{ImageParams: ImageParams{Normalize: true}}
 	if err := decode(&p); err != nil {
 		return nil, err
 	}
-	if err := p.validate(); err != nil {
+	if err := p.check(&p.FeatureParams, 28, 1); err != nil {
 		return nil, err
 	}
+	m := &imaging{name: name, classes: classes, resize: p.Resize, FeatureParams: p.FeatureParams}
+	if p.Normalize {
+		m.mean, m.std = []float64{mean}, []float64{std}
+	}
 	st := &store{dir: src.Dir, any: p.AllowAltered}
-	var parts [2]*Dataset
+	var parts [2]*Images
 	for k, prefix := range []string{"train", "t10k"} {
 		images, imageFile, err := st.idx(name, prefix+"-images-idx3-ubyte.gz")
 		if err != nil {
@@ -209,14 +258,9 @@ func idxSet(name string, classes []string, mean, std float64, decode func(any) e
 			return nil, badByte(imageFile, 8, fmt.Sprintf("%d x %d pixels", px.Height, px.Width),
 				"images of at least one pixel")
 		}
-		var m, s []float64
-		if p.Normalize {
-			m, s = []float64{mean}, []float64{std}
-		}
-		parts[k] = px.dataset(name, classes, p.Resize, []int{p.Limit, p.TestLimit}[k], m, s)
+		parts[k] = px
 	}
-	split := &Split{Train: parts[0], Test: parts[1]}
-	return split.seal(p, 0, st.sums), nil
+	return m.split(parts[0], parts[1], [2]int{p.Limit, p.TestLimit}, p.ImageParams, st.sums)
 }
 
 // idx reads a published IDX file, from what was unpacked before where that is there.

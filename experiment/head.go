@@ -53,6 +53,7 @@ func bodyOutputs(d *data.Dataset, body *model.Body, theta tensor.Vec) *data.Data
 	}
 	f := *d
 	f.X, f.Shape = tensor.NewMat(d.Len(), body.Features()), [3]int{1, 1, body.Features()}
+	f.RowNorm = 0 // a bound of the records is none of the outputs
 	const each = 512
 	var wait sync.WaitGroup
 	slots := make(chan struct{}, runtime.GOMAXPROCS(0))

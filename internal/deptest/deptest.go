@@ -20,7 +20,7 @@ import (
 var layers = [][]string{
 	{"config", "tensor", "rng", "model/onnx", "privacy/account/loss",
 		"privacy/account/figure"},
-	{"agent", "privacy/account", "model", "experiment/runfile"},
+	{"agent", "privacy/account", "model", "data/scattering", "experiment/runfile"},
 	{"topology", "data", "privacy/ledger", "privacy", "privacy/account/network"},
 	{"oracle", "algo", "sim", "node"},
 	{"experiment/plan", "node/p2p", "privacy/audit", "report/plot", "experiment/rundir",
@@ -126,6 +126,8 @@ type door struct {
 }
 
 var doors = []door{
+	{in: []string{"data/scattering"}, may: []string{"config", "tensor"},
+		why: "features are made of one image at a time"},
 	{in: []string{"experiment/runfile"}, may: []string{"config"},
 		why: "a run file is text with places, whatever it configures"},
 	{in: []string{"privacy/account/loss"}, may: []string{"tensor"},

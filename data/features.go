@@ -1,0 +1,131 @@
+package data
+
+import (
+	"fmt"
+	"math"
+
+	"sotto/config"
+	"sotto/data/scattering"
+	"sotto/tensor"
+)
+
+// FeatureParams say what an image data set's records hold.
+type FeatureParams struct {
+	// Features is "pixels", the default, or "scattering": what package scattering makes
+	// of the pixels. Those are a function of one record and of public constants, and cost
+	// no privacy.
+	Features string `toml:"features,omitempty"`
+	// Groups is the number of groups of channels that are normalised within a record, a
+	// divisor of the 81 channels of gray images or the 243 of others; 0 means 27.
+	Groups int `toml:"feature_groups,omitempty"`
+	// Norm is the L2 norm that every record is then scaled to, up to 1e6; with 0 it stays
+	// below the square root of the number of features.
+	Norm float64 `toml:"feature_norm,omitempty"`
+}
+
+func (p *FeatureParams) validate(side, channels int) error {
+	all := channels * scattering.Paths
+	switch {
+	case p.Features != "" && p.Features != "pixels" && p.Features != "scattering":
+		return config.Bad("features", p.Features, "pixels, scattering")
+	case !p.computed() && p.Groups != 0:
+		return config.Bad("feature_groups", p.Groups, "nothing without features = \"scattering\"")
+	case !p.computed() && p.Norm != 0:
+		return config.Bad("feature_norm", p.Norm, "nothing without features = \"scattering\"")
+	case p.Groups < 0 || all%p.groups() != 0:
+		return config.Bad("feature_groups", p.Groups,
+			fmt.Sprintf("0 (27) or a divisor of the %d channels of the features", all))
+	case !(p.Norm >= 0 && p.Norm <= 1e6):
+		return config.Bad("feature_norm", p.Norm, "0 (as it is) to 1e6")
+	case p.computed():
+		return scattering.Check(side, side)
+	default:
+		return nil
+	}
+}
+
+func (p *FeatureParams) computed() bool { return p.Features == "scattering" }
+
+func (p *FeatureParams) groups() int {
+	if p.Groups == 0 {
+		return 27
+	}
+	return p.Groups
+}
+
+// imaging is how the images of a data set become records.
+type imaging struct {
+	name      string
+	classes   []string
+	resize    int
+	mean, std []float64 // of channels; nil: pixels stay in [0, 1]
+	FeatureParams
+}
+
+// dataset converts the first limit images, or all with 0.
+func (m *imaging) dataset(p *Images, limit int) (*Dataset, error) {
+	if !m.computed() {
+		return p.dataset(m.name, m.classes, m.resize, limit, m.mean, m.std), nil
+	}
+	n := len(p.Labels)
+	if limit > 0 {
+		n = min(n, limit)
+	}
+	r := p.render(m.resize, m.mean, m.std)
+	t, err := scattering.New(r.h, r.w)
+	if err != nil {
+		return nil, err
+	}
+	const by = scattering.Reduce
+	d := &Dataset{Name: m.name, X: tensor.NewMat(n, t.Size(p.Channels)),
+		Shape:  [3]int{r.h / by, r.w / by, p.Channels * scattering.Paths},
+		Labels: p.Labels[:n:n], Classes: len(m.classes), ClassNames: m.classes,
+		RowNorm: m.bound(t.Size(p.Channels))}
+	type scratch struct {
+		raw, pixels []float32
+		scattering.Scratch
+	}
+	each(n, func(i int, s *scratch) {
+		if s.pixels == nil {
+			s.raw, s.pixels = make([]float32, p.size()), make([]float32, r.h*r.w*p.Channels)
+		}
+		r.image(s.pixels, i, s.raw)
+		row := d.X.Row(i)
+		t.Image(row, s.pixels, p.Channels, &s.Scratch)
+		m.normalize(row, p.Channels)
+	})
+	return d, nil
+}
+
+func (p *FeatureParams) normalize(row tensor.Vec, channels int) {
+	scattering.Normalize(row, channels, p.groups())
+	if p.Norm > 0 {
+		scattering.ScaleTo(row, p.Norm)
+	}
+}
+
+// bound is a bound of the L2 norm of rows of the given length.
+func (p *FeatureParams) bound(length int) float64 {
+	if p.Norm > 0 {
+		return p.Norm
+	}
+	return math.Sqrt(float64(length))
+}
+
+// split puts both parts together. The digest names features that are not pixels: their
+// version changes when their bits do.
+func (m *imaging) split(train, test *Images, limits [2]int, params any, sums []string) (*Split, error) {
+	var s Split
+	var err error
+	if s.Train, err = m.dataset(train, limits[0]); err != nil {
+		return nil, err
+	}
+	if s.Test, err = m.dataset(test, limits[1]); err != nil {
+		return nil, err
+	}
+	if m.computed() {
+		s.Features = m.Features
+		sums = append(sums, fmt.Sprintf("scattering 1, groups %d, norm %g", m.groups(), m.Norm))
+	}
+	return s.seal(params, 0, sums), nil
+}
