@@ -14,10 +14,10 @@ import (
 // fullCIFAR100Files are the parts of the binary version of CIFAR-100, in the order of
 // records that sortedSum sums.
 var fullCIFAR100Files = [2]File{
-	{"cifar-100", "train.bin", 153_700_000, "ff400af27a149d456a38c1612e8fa6ce1f3f5ea6fd117021b04a0f6ea1dfc0b4",
-		nil, ""},
-	{"cifar-100", "test.bin", 30_740_000, "e1ecae9c9ac502e54f6416a9a80cb7f52ec5272c09852d6109e6e2db0ddaf400",
-		nil, ""},
+	{"cifar-100", "train.bin", 153_700_000,
+		"ff400af27a149d456a38c1612e8fa6ce1f3f5ea6fd117021b04a0f6ea1dfc0b4", nil, ""},
+	{"cifar-100", "test.bin", 30_740_000,
+		"e1ecae9c9ac502e54f6416a9a80cb7f52ec5272c09852d6109e6e2db0ddaf400", nil, ""},
 }
 
 // fullCIFAR100 reads a part of the full CIFAR-100 from folder, which may be below the
@@ -40,8 +40,7 @@ func (s *store) fullCIFAR100(folder string, part int) (*Images, error) {
 	sum := hexSum(b)
 	if !s.any && sum != f.SHA256 {
 		if sorted := sortedSum(b, 2+cifarPixels); sorted != f.SHA256 {
-			return nil, fmt.Errorf("%w: %s: expected sha256 %s of the sorted records (%d bytes), found %s (%d bytes)",
-				ErrAltered, at, f.SHA256, f.Bytes, sorted, len(b))
+			return nil, fmt.Errorf("%w, its records sorted", altered(f, at, int64(len(b)), sorted))
 		}
 	}
 	s.sums = append(s.sums, sum)

@@ -10,16 +10,16 @@ import (
 // ready to use, for transforms of one size.
 type Scratch struct {
 	zero   []float32
-	plane  [4]tensor.Mat         // phases of the padded image
-	moduli [4]tensor.Mat         // and of what wavelets leave of it: by row, angle, column
-	hat    [4]tensor.Mat         // coefficients of the phases of the image
-	hats   [angles][4]tensor.Mat // and of the moduli, by angle
-	band   tensor.Mat            // coefficients of a phase after a wavelet
-	half   tensor.Mat            // after the transform of columns: by row, angle, part, column
-	full   tensor.Mat            // after that of rows: cosines above sines
-	parts  tensor.Mat            // real above imaginary parts, by row, angle, column
-	smooth [2]tensor.Mat         // after the low pass of rows, by parity of columns
-	low    tensor.Mat            // after that of columns: by row, angle, column
+	plane  [4]tensor.Mat // phases of the padded image
+	moduli [4]tensor.Mat // and of what wavelets leave of it: by row, angle, column
+	// hats are coefficients of phases: of the moduli, by angle, and last of the image.
+	hats   [angles + 1][4]tensor.Mat
+	band   tensor.Mat    // coefficients of a phase after a wavelet
+	half   tensor.Mat    // after the transform of columns: by row, angle, part, column
+	full   tensor.Mat    // after that of rows: cosines above sines
+	parts  tensor.Mat    // real above imaginary parts, by row, angle, column
+	smooth [2]tensor.Mat // after the low pass of rows, by parity of columns
+	low    tensor.Mat    // after that of columns: by row, angle, column
 }
 
 func (s *Scratch) fit(t *Transform) {
@@ -30,7 +30,6 @@ func (s *Scratch) fit(t *Transform) {
 	s.zero = make([]float32, 2*h*w)
 	for r := range 4 {
 		s.plane[r], s.moduli[r] = tensor.NewMat(h, w), tensor.NewMat(h, angles*w)
-		s.hat[r] = tensor.NewMat(h, 2*w)
 		for a := range s.hats {
 			s.hats[a][r] = tensor.NewMat(h, 2*w)
 		}
@@ -85,12 +84,12 @@ func reflect(i, n int) int {
 func (t *Transform) channel(dst []float32, stride int, s *Scratch) {
 	t.smoothed(dst, stride, s.plane[:], &t.even, s)
 	for r := range 4 {
-		t.transform(s.hat[r:r+1], s.plane[r], r, s)
+		t.transform(s.hats[angles][r:r+1], s.plane[r], r, s)
 	}
-	t.filtered(s.moduli[0], &s.hat, 1, 0, s)
+	t.filtered(s.moduli[0], &s.hats[angles], 1, 0, s)
 	t.smoothed(dst[1+angles:], stride, s.moduli[:1], &t.coarse, s)
 	for r := range 4 {
-		t.filtered(s.moduli[r], &s.hat, 0, r, s)
+		t.filtered(s.moduli[r], &s.hats[angles], 0, r, s)
 	}
 	t.smoothed(dst[1:], stride, s.moduli[:], &t.even, s)
 	var hats [angles]tensor.Mat
