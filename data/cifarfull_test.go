@@ -18,7 +18,8 @@ func TestSortedSum(t *testing.T) {
 		}
 	}
 	two := []byte("aabb")
-	if sortedSum(two, 2) != sortedSum([]byte("bbaa"), 2) || sortedSum(two, 2) == sortedSum([]byte("abab"), 2) {
+	if sum := sortedSum(two, 2); sum != sortedSum([]byte("bbaa"), 2) ||
+		sum == sortedSum([]byte("abab"), 2) {
 		t.Error("records of two bytes")
 	}
 	if sortedSum(two, 2) == sortedSum(bytes.Join([][]byte{two, {0}}, nil), 2) {
