@@ -3,6 +3,7 @@ package bellet2018
 import (
 	"fmt"
 	"math"
+	"slices"
 	"sotto/experiment/sweep"
 	"strconv"
 
@@ -71,22 +72,37 @@ func (t task) allocated(set func(format string, args ...any)) {
 	set("privacy.max_grad_norm=1.0")
 }
 
+// allocationSeed is the first seed that is tried.
+const allocationSeed = 1
+
 func allocationSeeds(small bool) []int {
-	n := 20
 	if small {
-		n = 2
+		return linkedSeeds(allocAgents, allocationSeed, 2)
 	}
+	return linkedSeeds(allocAgents, allocationSeed, 20)
+}
+
+// linkedSeeds are the first n seeds from first on whose instances leave no agent without
+// a neighbor: a run refuses others, which are not rare among few agents.
+func linkedSeeds(agents, first, n int) []int {
 	var seeds []int
-	for k := range n {
-		seeds = append(seeds, k+1)
+	for seed := first; len(seeds) < n; seed++ {
+		p, err := newLinearProblem(agents, uint64(seed))
+		if err != nil {
+			panic(err) // its parameters are written in this package
+		}
+		if !slices.Contains(p.degrees, 0) {
+			seeds = append(seeds, seed)
+		}
 	}
 	return seeds
 }
 
 func allocationCells(small bool) []sweep.Cell {
 	var cells []sweep.Cell
+	seeds := allocationSeeds(small)
 	for _, alloc := range append([]string{"optimum"}, allocs...) {
-		for _, seed := range allocationSeeds(small) {
+		for _, seed := range seeds {
 			t := allocTask(alloc)
 			t.seed = seed
 			cells = append(cells, t.cell(small))

@@ -83,7 +83,7 @@ func TestSmoothedAnswersGain(t *testing.T) {
 
 // An instance made again has the sizes of the run's, and the degrees of its graph.
 func TestLinearProblem(t *testing.T) {
-	p, err := newLinearProblem(4)
+	p, err := newLinearProblem(taskAgents, 4)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -221,5 +221,46 @@ func TestDocuments(t *testing.T) {
 	if c := d.Figures[1].Curves[0]; len(c.Points) != 2 || c.Points[1].X != 1500 ||
 		math.Abs(c.Points[1].Y-.75) > 1e-12 {
 		t.Errorf("%v", c.Points)
+	}
+}
+
+// Instances with an agent that has no neighbor are passed over, as the graph itself
+// finds them, and what stands in their place runs.
+func TestLinkedSeeds(t *testing.T) {
+	const agents, first, n = allocAgents, 7001, 20
+	alone := func(seed int) bool {
+		split, err := drawTasks(agents, 10, uint64(seed))
+		if err != nil {
+			t.Fatal(err)
+		}
+		a, err := topology.Similarities["similarity"](func(any) error { return nil }, split.GroundTruth)
+		if err != nil {
+			t.Fatal(err)
+		}
+		linked := map[int]bool{}
+		for _, e := range a.Edges {
+			linked[int(e.I)], linked[int(e.J)] = true, true
+		}
+		return len(linked) < agents
+	}
+	var want []int
+	skipped := 0
+	for seed := first; len(want) < n; seed++ {
+		if alone(seed) {
+			skipped = seed
+		} else {
+			want = append(want, seed)
+		}
+	}
+	if skipped == 0 {
+		t.Fatal("no instance has an agent alone: the test shows nothing")
+	}
+	if got := linkedSeeds(agents, first, n); !slices.Equal(got, want) {
+		t.Errorf("seeds %v, want %v", got, want)
+	}
+	x := allocTask("equal")
+	x.seed = want[n-1]
+	if rows := runTasks(t, t.TempDir(), x); len(rows) != 1 {
+		t.Errorf("%d rows", len(rows))
 	}
 }

@@ -98,31 +98,44 @@ func theorem2Cells(small bool) []sweep.Cell {
 // linearProblem are the constants of a problem instance.
 type linearProblem struct {
 	sizes   []int
-	degrees []float64 // D_ii
+	weights [][]float64 // W_ij
+	degrees []float64   // D_ii
 }
 
 // newLinearProblem makes the instance of a seed again. Rules and sizes are drawn before
 // all points, so that they do not depend on p.
-func newLinearProblem(seed uint64) (*linearProblem, error) {
-	split, err := data.Load("linear-tasks", "", seed, func(p any) error {
-		p.(*data.LinearTasksParams).Dim = 2
-		return nil
-	})
+func newLinearProblem(agents int, seed uint64) (*linearProblem, error) {
+	split, err := drawTasks(agents, 2, seed)
 	if err != nil {
 		return nil, err
 	}
+	return linked(split), nil
+}
+
+// drawTasks draws the tasks of a seed again, points on the unit sphere.
+func drawTasks(agents, dim int, seed uint64) (*data.Split, error) {
+	return data.Load("linear-tasks", "", seed, func(p any) error {
+		p.(*data.LinearTasksParams).Agents, p.(*data.LinearTasksParams).Dim = agents, dim
+		return nil
+	})
+}
+
+// linked weighs the links of tasks, as graph "similarity" does.
+func linked(split *data.Split) *linearProblem {
 	p := &linearProblem{sizes: data.Inspect(split.Train).Groups}
 	n := len(p.sizes)
-	p.degrees = make([]float64, n)
+	p.degrees, p.weights = make([]float64, n), make([][]float64, n)
 	for i := range n {
+		p.weights[i] = make([]float64, n)
 		for j := range n {
 			a, b := split.GroundTruth.Row(i), split.GroundTruth.Row(j)
 			if w := math.Exp((a.Dot(b)/(a.Norm()*b.Norm()) - 1) / .1); i != j && w >= 1e-3 {
+				p.weights[i][j] = w
 				p.degrees[i] += w
 			}
 		}
 	}
-	return p, nil
+	return p
 }
 
 // linearSizes are the record counts of the agents of a row's instance.
@@ -131,11 +144,16 @@ func linearSizes(row *sweep.Row) ([]int, error) {
 	if err != nil {
 		return nil, err
 	}
-	p, err := newLinearProblem(seed)
+	p, err := newLinearProblem(taskAgents, seed)
 	if err != nil {
 		return nil, err
 	}
 	return p.sizes, nil
+}
+
+// block is B_i, a Lipschitz constant of agent i's part of Q's gradient.
+func (p *linearProblem) block(i int, c, lambda float64) float64 {
+	return p.degrees[i] * (1 + boundMu*c*(.25+2*lambda))
 }
 
 // terms returns C, and the factor of the noise term: p/(n B_min) Σ_i (μ D_ii c_i s_i)²
@@ -149,7 +167,7 @@ func (p *linearProblem) terms(dim int, scale float64) (contraction, noise float6
 	sigma, low, high, sum := math.Inf(1), math.Inf(1), 0., 0.
 	for i, m := range p.sizes {
 		c, lambda := float64(m)/float64(most), 1/float64(m)
-		b := p.degrees[i] * (1 + boundMu*c*(.25+2*lambda))
+		b := p.block(i, c, lambda)
 		low, high = min(low, b), max(high, b)
 		sigma = min(sigma, 2*boundMu*p.degrees[i]*c*lambda)
 		x := boundMu * p.degrees[i] * c * scale / float64(m)
@@ -189,7 +207,7 @@ func theorem2(f *reproduce.Results) *reproduce.Document {
 			for k, wake := range wakes {
 				var gap, corrected, published reproduce.Sample
 				for j := range rows {
-					problem, err := newLinearProblem(uint64(resultSeeds(false)[j]))
+					problem, err := newLinearProblem(taskAgents, uint64(resultSeeds(false)[j]))
 					if err != nil {
 						continue // its parameters are written above
 					}
