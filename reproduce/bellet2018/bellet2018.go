@@ -36,6 +36,8 @@ var Paper = reproduce.Paper{
 			Title: "root mean squared error of personal models, MovieLens-100K (which you supply)",
 			Axes:  movieLensAxes, Base: movieLensBase, Cells: reproduce.TwoSizes(movieLensCells),
 			Report: movieLens},
+		"remark1": {Title: "the rate without strong convexity beside the O(1/t) bound", Axes: taskAxes,
+			Base: taskBase, Cells: reproduce.TwoSizes(remark1Cells), Report: remark1, Curves: true},
 		"theorem2": {Title: "the bound of Theorem 2, corrected, beside the measured error",
 			Axes: taskAxes, Base: taskBase, Cells: reproduce.TwoSizes(theorem2Cells), Report: theorem2,
 			Curves: true},

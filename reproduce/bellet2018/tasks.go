@@ -171,7 +171,7 @@ func (t task) cell(small bool) sweep.Cell {
 
 // specials write the settings of methods by the first part of their names.
 var specials = map[string]func(t task, set func(format string, args ...any)){"bound": task.bounded,
-	"alloc": task.allocated}
+	"alloc": task.allocated, "convex": task.convex}
 
 // noise writes the privacy of t.
 func (t task) noise(set func(format string, args ...any)) {
