@@ -5,14 +5,16 @@ import (
 	"fmt"
 	"math"
 	"slices"
-	"strings"
+
+	"gonum.org/v1/gonum/stat"
 
 	"sotto/report/plot"
 	"sotto/reproduce"
 )
 
 // tableSizes are the numbers of agents.
-var tableSizes = map[reproduce.Scale][]int{reproduce.Smoke: {16}, reproduce.Full: {64, 256}}
+var tableSizes = map[reproduce.Scale][]int{reproduce.Smoke: {16, 32},
+	reproduce.Full: {64, 128, 256, 512, 1024}}
 
 const (
 	renyiOrder = 2. // α
@@ -52,7 +54,7 @@ func averageTable(ctx context.Context, opt reproduce.Options) (*reproduce.Docume
 	d := reproduce.NewTable("graph", "agents", "degree", "gap", "rounds", "mean loss, formula (not a bound)",
 		"exact (not a guarantee)", "noise², formula", "exact", "MSE/central, published order", "formula",
 		"exact", "measured, exact", "epsilon by the exact mean at the formula's noise",
-		"worst pair at the exact noise")
+		"worst pair at the exact noise", "mean loss, second line (not a bound)")
 	fig := plot.Figure{
 		Name:    "table",
 		Title:   "Mean squared error over that of central noise (dashed: noise by the formula)",
@@ -67,21 +69,22 @@ func averageTable(ctx context.Context, opt reproduce.Options) (*reproduce.Docume
 	for _, a := range averagers(0) {
 		exact, formula := plot.Curve{Name: a.name},
 			plot.Curve{Name: a.name + ", formula", Like: a.name, Dashed: true}
+		var all [][]float64
 		for _, n := range tableSizes[opt.Scale] {
-			c := averagers(n)[slices.IndexFunc(averagers(n), func(x averager) bool {
-				return x.name == a.name
-			})]
+			c := averagerOf(a.name, n)
 			if err := c.measure(ctx, n); err != nil {
 				return nil, err
 			}
-			if err := c.row(ctx, d); err != nil {
+			figures, err := c.row(ctx, d)
+			if err != nil {
 				return nil, err
 			}
 			x := float64(n)
-			point := func(y float64) plot.Point { return reproduce.At(x, y) }
-			exact.Points, formula.Points = append(exact.Points, point(c.ratio(c.exact))),
-				append(formula.Points, point(c.ratio(c.formula)))
+			all = append(all, figures)
+			exact.Points = append(exact.Points, reproduce.At(x, c.ratio(c.exact)))
+			formula.Points = append(formula.Points, reproduce.At(x, c.ratio(c.formula)))
 		}
+		slopeRow(d, a.name, tableSizes[opt.Scale], all)
 		fig.Curves = append(fig.Curves, exact, formula)
 	}
 	d.Figures = append(d.Figures, fig)
@@ -101,10 +104,15 @@ func averageTable(ctx context.Context, opt reproduce.Options) (*reproduce.Docume
 		"the last two columns are multiples of the budget: what the exact mean loss is where the formula " +
 			"says 1, and what the worst pair loses where the exact mean is 1. A neighbor loses all that " +
 			"is released",
+		"second line: n max W^-2 times the sum of P(X^k = v | X^0 = u)^2, which bounds the formula and not " +
+			"the loss (TestClaim54)",
+		slopeNote + ". The theory hides logarithms: rounds grow with ln n",
+		fmt.Sprintf("expander and geometric graph of more than %d agents: %d observers, spread evenly; all "+
+			"otherwise, or one where all are alike", mostObservers, someObservers),
 		reproduce.RowNote,
 	}
 	if opt.Scale == reproduce.Smoke {
-		d.Notes = append(d.Notes, "scale smoke: 16 agents")
+		d.Notes = append(d.Notes, "scale smoke: 16 and 32 agents")
 	}
 	return d, nil
 }
@@ -123,27 +131,71 @@ func (a *averager) published() float64 {
 	return float64(a.degree) / math.Sqrt(a.gap)
 }
 
-// row appends the line of a graph that was measured.
-func (a *averager) row(ctx context.Context, d *reproduce.Document) error {
+// averagerOf is the averager of a name.
+func averagerOf(name string, agents int) averager {
+	all := averagers(agents)
+	return all[slices.IndexFunc(all, func(a averager) bool { return a.name == name })]
+}
+
+// slopeNote says what lines of slopeRow are.
+const slopeNote = "slope: exponent of n, by least squares through the logarithms of the lines above it"
+
+// slope is b of the line a + b ln n closest to ln y, with y above 0.
+func slope(n []int, y []float64) float64 {
+	x, z := make([]float64, len(n)), make([]float64, len(n))
+	for i := range n {
+		x[i], z[i] = math.Log(float64(n[i])), math.Log(y[i])
+	}
+	_, b := stat.LinearRegression(x, z, nil, false)
+	return b
+}
+
+// slopes are those of each column of rows of figures, one row for each n.
+func slopes(n []int, rows [][]float64) []float64 {
+	out := make([]float64, len(rows[0]))
+	for c := range out {
+		y := make([]float64, len(rows))
+		for i, r := range rows {
+			y[i] = r[c]
+		}
+		out[c] = slope(n, y)
+	}
+	return out
+}
+
+// slopeRow appends the exponents of n of a graph's lines, whose figures are in all.
+func slopeRow(d *reproduce.Document, name string, sizes []int, all [][]float64) {
+	of := slopes(sizes, all)
+	last := len(of) - 3 // rounds, degree, gap
+	cells := []string{name, fmt.Sprintf("slope, %d to %d", sizes[0], sizes[len(sizes)-1])}
+	for _, x := range append([]float64{of[last+1], of[last+2], of[last]}, of[:last]...) {
+		cells = append(cells, fmt.Sprintf("%.2f", x))
+	}
+	d.AddRow(cells, "1", fmt.Sprintf("seed004-table slopes of %s over %v agents", name, sizes), of...)
+}
+
+// row appends the line of a graph that was measured and returns its figures: those of the
+// table, and rounds, degree and gap.
+func (a *averager) row(ctx context.Context, d *reproduce.Document) ([]float64, error) {
 	unit := renyiOrder / (2 * renyiLoss) // αΔ²/(2ε)
 	set := append(a.settings(), fmt.Sprintf("rounds=%d", a.rounds+1),
 		fmt.Sprintf("privacy.noise_multiplier=%s", reproduce.Exactly(math.Sqrt(unit*a.exact)/1000)))
 	s, err := runOnce(ctx, tableBase, set)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	n := float64(a.agents)
 	measured := n * n * float64(s.Estimation.Mean) * float64(s.Estimation.Mean) / unit
 	cells := []string{a.name, fmt.Sprint(a.agents), fmt.Sprint(a.degree), fmt.Sprintf("%.4f", a.gap),
 		fmt.Sprint(a.rounds)}
 	figures := []float64{a.formula, a.exact, a.formula, a.exact, a.published(), a.ratio(a.formula),
-		a.ratio(a.exact), measured, a.exact / a.formula, a.worst / a.exact}
+		a.ratio(a.exact), measured, a.exact / a.formula, a.worst / a.exact, a.second}
 	for _, x := range figures {
 		cells = append(cells, fmt.Sprintf("%.4g", x))
 	}
 	settings := fmt.Sprintf("seed004-table order %g loss %g %s %s", renyiOrder, renyiLoss,
-		strings.Join(a.settings(), " "), tableBase)
-	d.AddRow(cells, fmt.Sprint(s.Seed), settings,
-		append(figures, float64(a.rounds), float64(a.degree), a.gap)...)
-	return nil
+		a.text(), tableBase)
+	figures = append(figures, float64(a.rounds), float64(a.degree), a.gap)
+	d.AddRow(cells, fmt.Sprint(s.Seed), settings, figures...)
+	return figures, nil
 }
