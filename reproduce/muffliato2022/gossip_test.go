@@ -3,6 +3,7 @@ package muffliato2022
 import (
 	"context"
 	"errors"
+	"math"
 	"os"
 	"path/filepath"
 	"sotto/experiment/sweep"
@@ -63,11 +64,11 @@ func TestGDStudy(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	last := d.Rows[len(d.Rows)-1]
-	if one, fresh := cellNumber(t, last[3]), cellNumber(t, last[4]); one != 1 || fresh > 1 {
+	last := d.Rows[len(d.Rows)-2]
+	if one, fresh := cellNumber(t, last[4]), cellNumber(t, last[5]); last[1] != "largest" || one != 1 || fresh > 1 {
 		t.Errorf("largest losses %v on one graph, %v on fresh ones", one, fresh)
 	}
-	for k := 1; k <= 4; k++ {
+	for k := 2; k <= 5; k++ {
 		before := 0.
 		for _, r := range d.Rows[:len(fractions)] {
 			x := cellNumber(t, r[k])
@@ -80,6 +81,23 @@ func TestGDStudy(t *testing.T) {
 	if text := strings.Join(d.Notes, "\n"); !strings.Contains(text, "estimate") ||
 		!strings.Contains(text, "composition against everyone") {
 		t.Errorf("notes without what they are: %s", text)
+	}
+}
+
+// On a ring of 10 after two rounds the closed form has 1 for two neighbors and 2 * 2 * 2/8
+// = 1 for seven others; on one of 100 three rounds have 12/98 for 97.
+func TestClosedForm(t *testing.T) {
+	for _, tc := range []struct {
+		agents, rounds int
+		want           float64
+	}{{10, 2, 1}, {100, 3, (2 + 97*12./98) / 99}, {10, 40, 1}} {
+		g, err := drawGraph("ring", tc.agents, 1, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := closedForm(g, tc.rounds); math.Abs(got-tc.want) > 1e-12 {
+			t.Errorf("%+v: %v", tc, got)
+		}
 	}
 }
 
