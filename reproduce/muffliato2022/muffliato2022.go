@@ -30,6 +30,8 @@ var Paper = reproduce.Paper{
 			Title: "utility of private averages on complete graph, expander, arbitrary graph and ring " +
 				"against " +
 				"central and local noise", Make: averageTable},
+		"walkn": {Title: "privacy of random-walk SGD over the number of agents: published figure, exact " +
+			"composition, mixture", Make: walkOverAgents},
 		"walk": {
 			Title: "random-walk SGD on houses: central, network and local noise, complete, hypercube, " +
 				"geometric graph", Axes: walkAxes, Base: walkBase, Cells: reproduce.TwoSizes(walkCells),
