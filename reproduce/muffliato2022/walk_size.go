@@ -54,8 +54,7 @@ func walkOverAgents(ctx context.Context, opt reproduce.Options) (*reproduce.Docu
 		LogY:    true,
 		Markers: true,
 		Caption: "Complete graph, 100 contributions of each agent. Against all: exact composition; network: " +
-			"the mixture, against one agent. Dashed: the published figure, bars from the least to the largest " +
-			"pair of drawn walks.",
+			"the mixture, against one agent. Dashed: as published, of the same colour the mean over drawn walks.",
 	}
 	for _, eps0 := range []float64{.1, .4} {
 		var curves [5]plot.Curve
