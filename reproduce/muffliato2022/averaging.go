@@ -222,12 +222,17 @@ func spreadOf(g *topology.Graph, rounds [][3]float64) float64 {
 
 // runOnce runs a run file with settings in a directory that is removed.
 func runOnce(ctx context.Context, text string, set []string) (*rundir.Summary, error) {
+	return runOnceOn(ctx, text, set, "")
+}
+
+// runOnceOn is runOnce with a folder of data sets.
+func runOnceOn(ctx context.Context, text string, set []string, data string) (*rundir.Summary, error) {
 	dir, err := os.MkdirTemp("", "sotto-study-")
 	if err != nil {
 		return nil, err
 	}
 	defer os.RemoveAll(dir)
-	e, err := reproduce.Build(text, set, "")
+	e, err := reproduce.Build(text, set, data)
 	if err != nil {
 		return nil, err
 	}
