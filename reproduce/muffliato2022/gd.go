@@ -134,8 +134,9 @@ func (size gdSize) row(d *reproduce.Document, name string, figures []float64) {
 
 func (size gdSize) figure() plot.Figure {
 	return plot.Figure{
-		Name:    fmt.Sprintf("gd-%d", size.agents),
-		Title:   fmt.Sprintf("Losses of pairs over iterations, %d agents (dashed: published formula)", size.agents),
+		Name: fmt.Sprintf("gd-%d", size.agents),
+		Title: fmt.Sprintf("Losses of pairs over iterations, %d agents (dashed: published formula)",
+			size.agents),
 		XLabel:  "share of the local loss",
 		YLabel:  "share of pairs with at most this (%)",
 		LogX:    true,

@@ -65,7 +65,8 @@ func TestGDStudy(t *testing.T) {
 		t.Fatal(err)
 	}
 	last := d.Rows[len(d.Rows)-2]
-	if one, fresh := cellNumber(t, last[4]), cellNumber(t, last[5]); last[1] != "largest" || one != 1 || fresh > 1 {
+	if one, fresh := cellNumber(t, last[4]), cellNumber(t, last[5]); last[1] != "largest" || one != 1 ||
+		fresh > 1 {
 		t.Errorf("largest losses %v on one graph, %v on fresh ones", one, fresh)
 	}
 	for k := 2; k <= 5; k++ {
@@ -84,8 +85,8 @@ func TestGDStudy(t *testing.T) {
 	}
 }
 
-// On a ring of 10 after two rounds the closed form has 1 for two neighbors and 2 * 2 * 2/8
-// = 1 for seven others; on one of 100 three rounds have 12/98 for 97.
+// On a ring of 10 after two rounds the closed form has 1 for two neighbors and 2 * 2 *
+// 2/8 = 1 for seven others; on one of 100 three rounds have 12/98 for 97.
 func TestClosedForm(t *testing.T) {
 	for _, tc := range []struct {
 		agents, rounds int

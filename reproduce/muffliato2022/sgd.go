@@ -65,8 +65,8 @@ func gossipSGD(ctx context.Context, opt reproduce.Options) (*reproduce.Document,
 		"mean loss, formula (not a bound)", "exact (estimate)", "against everyone", "excess",
 		"exact averages", "theorem, order", "excess/order")
 	noise := sgdFigure("sgd", "Excess loss over noise of a step", "noise² of a step",
-		"Each graph at the noise by exact leaks, by the published formula, and local noise. Mean over seeds; "+
-			"band: one standard deviation.")
+		"Each graph at the noise by exact leaks, by the published formula, and local noise. Mean over "+
+			"seeds; band: one standard deviation.")
 	orders := sgdFigure("sgd-order", "Excess loss over agents, noise by exact leaks", "agents",
 		"Dashed: the theorem's leading term, without constants and logarithms. Mean over seeds; band: one "+
 			"standard deviation.")
@@ -184,7 +184,8 @@ func sgdSlopes(d *reproduce.Document, fig *plot.Figure, name string, sizes []int
 		x := float64(sizes[i])
 		excess.Points = append(excess.Points, l.over(x))
 		order.Points = append(order.Points, reproduce.At(x, l.order))
-		all = append(all, []float64{l.noise, l.excess.Mean(), l.predicted, l.order, l.excess.Mean() / l.order})
+		mean := l.excess.Mean()
+		all = append(all, []float64{l.noise, mean, l.predicted, l.order, mean / l.order})
 	}
 	fig.Curves = append(fig.Curves, excess, order)
 	of := slopes(sizes, all)
@@ -225,7 +226,8 @@ func (size sgdSize) line(ctx context.Context, d *reproduce.Document, a *averager
 	order := renyiOrder * sgdDim / (n * n * sgdLow * renyiLoss)
 	predicted, graph := size.predicted(square/n), ""
 	figures := append(slices.Clone(excess), square, predicted)
-	row := []string{"", fmt.Sprint(size.agents), by, "", "", "", fmt.Sprintf("%.4g", square), "", "", "", excess.Significant(),
+	row := []string{"", fmt.Sprint(size.agents), by, "", "", "", fmt.Sprintf("%.4g", square), "", "", "",
+		excess.Significant(),
 		fmt.Sprintf("%.4g", predicted), "", ""}
 	if a != nil {
 		graph = a.text()

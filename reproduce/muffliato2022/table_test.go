@@ -96,8 +96,8 @@ func TestSGD(t *testing.T) {
 	seen := 0
 	for _, r := range d.Rows {
 		if strings.HasPrefix(r[1], "slope") {
-			// a curator's noise² is T/n, and the theorem's order 1/n²; what the recursion gives
-			// for exact averages is noise²/n times a constant
+			// a curator's noise² is T/n, and the theorem's order 1/n²; what the recursion
+			// gives for exact averages is noise²/n times a constant
 			if seen++; math.Abs(cellNumber(t, r[11])-cellNumber(t, r[6])+1) > .011 ||
 				r[2] == "central" && (r[6] != "-1.00" || r[12] != "-2.00") {
 				t.Errorf("%q", r)
@@ -111,7 +111,8 @@ func TestSGD(t *testing.T) {
 		if r[2] == "central" {
 			continue
 		}
-		if ratio := cellNumber(t, strings.Fields(r[10])[0]) / cellNumber(t, r[11]); !(ratio > .3 && ratio < 1.85) {
+		ratio := cellNumber(t, r[10]) / cellNumber(t, r[11])
+		if !(ratio > .3 && ratio < 1.85) {
 			t.Errorf("%q: excess is %v of the prediction", r, ratio)
 		}
 	}

@@ -42,7 +42,8 @@ type walkLoss struct {
 // of agents, and beside it what holds: exact composition and the mixture.
 func walkOverAgents(ctx context.Context, opt reproduce.Options) (*reproduce.Document, error) {
 	size := walkSizes[opt.Scale]
-	d := reproduce.NewTable("epsilon of one", "agents", "local, published (not exact)", "network, published mean (not a bound)",
+	d := reproduce.NewTable("epsilon of one", "agents", "local, published (not exact)",
+		"network, published mean (not a bound)",
 		"least", "largest", "network, published curve", "against all, exact",
 		"network, mixture (proved)", "mixture/exact")
 	fig := plot.Figure{
@@ -53,8 +54,9 @@ func walkOverAgents(ctx context.Context, opt reproduce.Options) (*reproduce.Docu
 		LogX:    true,
 		LogY:    true,
 		Markers: true,
-		Caption: "Complete graph, 100 contributions of each agent. Against all: exact composition; network: " +
-			"the mixture, against one agent. Dashed: as published, of the same colour the mean over drawn walks.",
+		Caption: "Complete graph, 100 contributions of each agent. Against all: exact composition; " +
+			"network: the mixture, against one agent. Dashed: as published, of the same colour the mean " +
+			"over drawn walks.",
 	}
 	for _, eps0 := range []float64{.1, .4} {
 		var curves [5]plot.Curve
@@ -94,23 +96,26 @@ func walkOverAgents(ctx context.Context, opt reproduce.Options) (*reproduce.Docu
 
 func walkSizeNotes(walks int) []string {
 	return []string{
-		fmt.Sprintf("complete graph, %d steps for each agent, every one noised so that it costs the epsilon of "+
-			"the first column at delta %g; hops to a uniform agent, which may be the same one", sizeVisits,
-			sizeDelta),
-		fmt.Sprintf("local, published: advanced composition of an agent's visits in %d drawn walks, mean", walks),
-		"network, published mean: Cyffers and Bellet's public figure over the same walks. Each time that the " +
-			"token comes back to an observer after m steps, another agent is charged epsilon_0/sqrt(m) if the " +
-			"observer had sent to it or receives from it, twice that if both, and otherwise the same after " +
-			"sampling with rate 1-(1-1/n)^m; charges are composed by Kairouz, Oh, Viswanath's formula. Mean, " +
-			"least and largest over pairs and walks. Claimed: epsilons are composed as if they were without " +
-			"delta, each with a delta of its own; a mean is no guarantee for any pair",
-		"network, published curve: the public code's 3 epsilon_0/sqrt(n) for each of 200 contributions, composed " +
-			"by the better of the plain and the advanced theorem (claimed)",
-		fmt.Sprintf("against all, exact: %d Gaussian releases, each of the epsilon of the first column at delta "+
-			"%g, at that delta in all; mixture: the same against one agent that does not know the path, at that "+
-			"delta in all (network.WalkMixture). It holds for convex, smooth losses, steps of at most 2 over the "+
-			"smoothness and secret hops, and an agent that stops after %d contributions", sizeVisits, sizeDelta,
-			sizeVisits),
+		fmt.Sprintf("complete graph, %d steps for each agent, every one noised so that it costs the "+
+			"epsilon of the first column at delta %g; hops to a uniform agent, which may be the same one",
+			sizeVisits, sizeDelta),
+		fmt.Sprintf("local, published: advanced composition of an agent's visits in %d drawn walks, mean",
+			walks),
+		"network, published mean: Cyffers and Bellet's public figure over the same walks. Each time that " +
+			"the token comes back to an observer after m steps, another agent is charged " +
+			"epsilon_0/sqrt(m) if the observer had sent to it or receives from it, twice that if both, " +
+			"and otherwise the same after sampling with rate 1-(1-1/n)^m; charges are composed by " +
+			"Kairouz, Oh, Viswanath's formula. Mean, least and largest over pairs and walks. Claimed: " +
+			"epsilons are composed as if they were without delta, each with a delta of its own; a mean " +
+			"is no guarantee for any pair",
+		"network, published curve: the public code's 3 epsilon_0/sqrt(n) for each of 200 contributions, " +
+			"composed by the better of the plain and the advanced theorem (claimed)",
+		fmt.Sprintf("against all, exact: %d Gaussian releases, each of the epsilon of the first column "+
+			"at delta %g, at that delta in all; mixture: the same against one agent that does not know "+
+			"the path, at that delta in all (network.WalkMixture). It holds for convex, smooth losses, "+
+			"steps of at most 2 over the smoothness and secret hops, and an agent that stops after %d "+
+			"contributions",
+			sizeVisits, sizeDelta, sizeVisits),
 		reproduce.RowNote,
 	}
 }
@@ -166,8 +171,8 @@ func (l *walkLoss) compute(walks int) error {
 
 // row appends the line.
 func (l *walkLoss) row(d *reproduce.Document, walks int) {
-	figures := []float64{l.local.Mean(), l.network.Mean(), slices.Min(l.network), slices.Max(l.network), l.theory,
-		l.all, l.mixture, l.mixture / l.all}
+	figures := []float64{l.local.Mean(), l.network.Mean(), slices.Min(l.network), slices.Max(l.network),
+		l.theory, l.all, l.mixture, l.mixture / l.all}
 	cells := reproduce.Cells(l.eps0, l.agents)
 	for _, x := range figures {
 		cells = append(cells, fmt.Sprintf("%.4g", x))

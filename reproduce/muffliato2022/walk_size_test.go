@@ -8,8 +8,8 @@ import (
 
 // The rule by hand, three agents, path 0 1 2 1: agent 1 is there after one step, from 0,
 // to whom everybody has sent before: 2 x .4 for agent 0, a sample of rate 1/3 for agent
-// 2. Then after two more, from 2, to whom it had sent: 2 x .4/sqrt 2 for agent 2, a sample
-// of rate 5/9 for agent 0. Agent 2 is there once, after two steps, from 1.
+// 2. Then after two more, from 2, to whom it had sent: 2 x .4/sqrt 2 for agent 2, a
+// sample of rate 5/9 for agent 0. Agent 2 is there once, after two steps, from 1.
 func TestCycleLosses(t *testing.T) {
 	losses, visits := cycleLosses(3, .4, []int{0, 1, 2, 1})
 	if visits[0] != 0 || visits[1] != 2 || visits[2] != 1 {
@@ -26,8 +26,8 @@ func TestCycleLosses(t *testing.T) {
 			t.Errorf("agent %d for observer %d: %v, want %v", tc.v, tc.o, got, tc.want)
 		}
 	}
-	// 400 charges of .01: (e^.01 - 1) .01/(e^.01 + 1) each, and sqrt(2 x .04 x L), L the less
-	// of ln(1/4e-5) and ln(e + .2/4e-5), which is 8.518
+	// 400 charges of .01: (e^.01 - 1) .01/(e^.01 + 1) each, and sqrt(2 x .04 x L), L the
+	// less of ln(1/4e-5) and ln(e + .2/4e-5), which is 8.518
 	var c charges
 	c.add(.01, 400)
 	want := 400*.01*math.Tanh(.005) + math.Sqrt(2*.04*math.Log(math.E+5000))

@@ -59,7 +59,8 @@ func TestSecondLineCountsPaths(t *testing.T) {
 		graph  string
 		most   int64
 		rounds int
-	}{{"path(3)", 2, 4}, {"path(6)", 2, 7}, {"ring(8)", 2, 8}, {"hypercube(3)", 3, 6}, {"complete(5)", 4, 5}} {
+	}{{"path(3)", 2, 4}, {"path(6)", 2, 7}, {"ring(8)", 2, 8}, {"hypercube(3)", 3, 6},
+		{"complete(5)", 4, 5}} {
 		g := params{Graph: tc.graph, Rounds: tc.rounds}.gossip(t)
 		n, l := named(t, tc.graph)
 		for v := range n {
@@ -79,8 +80,8 @@ func TestSecondLineCountsPaths(t *testing.T) {
 }
 
 // The same on a graph with unequal weights by walking: 400,000 walks of four hops from
-// each of two agents; 6 standard deviations of a frequency are at most 6 sqrt(1/4/400,000)
-// = .0048 (false reject rate below 1e-7).
+// each of two agents; 6 standard deviations of a frequency are at most 6
+// sqrt(1/4/400,000) = .0048 (false reject rate below 1e-7).
 func TestSecondLineByWalking(t *testing.T) {
 	const walks, rounds, v = 400_000, 4, 0
 	l := links{{0, 1}, {1, 2}, {2, 3}, {1, 3}, {3, 4}}
@@ -124,8 +125,8 @@ func TestClaim54(t *testing.T) {
 				first, second := printed(t, g, v), walkPrinted(t, g, v)
 				for u := range first {
 					if first[u] > second[u]*(1+1e-12) {
-						t.Errorf("%s, %d rounds, %d against %d: first %v, second %v", name, rounds, u, v, first[u],
-							second[u])
+						t.Errorf("%s, %d rounds, %d against %d: first %v, second %v", name, rounds, u, v,
+							first[u], second[u])
 					}
 				}
 			}
