@@ -224,7 +224,7 @@ func (size descent) sound(ctx context.Context, d *reproduce.Document, dir string
 			_, upper := s.Worst()
 			worst = max(worst, upper)
 		}
-		// what the run charges a record with full batches is a Gaussian release of the whole
+		// what the run charges a record with full batches is one Gaussian release
 		owner := account.GaussianEpsilon(each*account.GaussianMu(worst, descentDelta), descentDelta)
 		size.row(d, run.name, run.rounds, "", fmt.Sprintf("%.3f", owner), accuracy)
 	}
