@@ -6,13 +6,14 @@
 #
 # --chaos kills random nodes (kill -9) while they train; they are started again and go on. DIR is a new folder on a local disk,
 # hospitals-run by default. The data folder is SOTTO_DATA, the program SOTTO (built from this checkout if not set), the first
-# of four ports PORT.
+# of four ports PORT: below the range that the system gives to outgoing connections (32768 and up on Linux), lest one of
+# those holds a node's port when it starts again.
 set -eu
 here=$(cd "$(dirname "$0")" && pwd)
 chaos=
 [ "${1:-}" = --chaos ] && { chaos=yes; shift; }
 dir=${1:-hospitals-run}
-port=${PORT:-41700}
+port=${PORT:-21700}
 data=${SOTTO_DATA:?set SOTTO_DATA to the data folder}/heart-disease
 kills=${KILLS:-20}
 options=${OPTIONS:---linger 1m} # a node that was killed after its last round waits that long for those who have left
@@ -78,32 +79,36 @@ supervise() {
 		case $code in
 		0) break ;;
 		137) echo "$1 was killed, starts again" >>log ;;
-		*) echo "$1 stopped with exit code $code" >>log; cat "$1/log" >&2; break ;;
+		*) echo "$1 stopped with exit code $code" >>log; cat "$1/log" >&2; touch failed; break ;;
 		esac
 	done
 	rm -f "$1/pid"
 	touch "$1/ended"
 }
 
+ended() { [ "$(ls ./*/ended 2>/dev/null | wc -l)" -eq 4 ]; }
+
 echo "== training"
 touch log
-running=
 for h in $hospitals; do
 	supervise "$h" &
-	running="$running $!"
 done
 if [ $chaos ]; then
 	done=0
-	while [ $done -lt "$kills" ] && [ "$(ls ./*/ended 2>/dev/null | wc -l)" -lt 4 ]; do
+	while [ $done -lt "$kills" ] && [ ! -e failed ] && ! ended; do
 		sleep "0.$(awk -v seed="$done$$" 'BEGIN { srand(seed); print int(10 + 80 * rand()) }')"
 		victim=$(echo $hospitals | cut -d' ' -f$(awk -v seed="$$$done" 'BEGIN { srand(seed); print 1 + int(4 * rand()) }'))
 		pid=$(cat "$victim/pid" 2>/dev/null || true)
 		[ -n "$pid" ] && kill -9 "$pid" 2>/dev/null && done=$((done + 1)) || true
 	done
 fi
-for p in $running; do
-	wait "$p"
+until ended; do
+	sleep 0.1
+	[ ! -e failed ] || for h in $hospitals; do # the others would wait for it
+		kill "$(cat "$h/pid" 2>/dev/null)" 2>/dev/null || true
+	done
 done
+[ ! -e failed ] || { echo "run.sh: a node failed: $(cat log)" >&2; exit 1; }
 [ $chaos ] && echo "$(wc -l <log) kills were survived"
 
 echo "== every ledger is verified, and every statement's epsilon follows from it"
