@@ -161,6 +161,35 @@ func quadratic(i int, at float32) float32 {
 	return float32(curvature[i] * (float64(at) - minimum[i]))
 }
 
+// TestClaim49: the noise index of Lemma A.1 must run backwards. Agents that agree descend
+// on θ²/4 with step 1, so that each round halves the error, ρ = .5. The answer of round 0
+// has no noise and that of round 1 has 1: the error after two rounds is 1, where the
+// printed sum Σ ρ^i ‖ξ^i‖ says at most .5.
+func TestClaim49(t *testing.T) {
+	xi, rho := []float64{0, 1}, .5
+	for _, order := range []string{"grad-then-mix", "mix-then-grad"} {
+		f := factory(t, "dsgd", set(func(p *algo.DSGDParams) { p.Order, p.StepSize.StepSize = order, 1 }))
+		round := 0
+		l := newLockstep(t, f, ring(5), 2, 0, func(_ int, at float32) float32 {
+			return at*float32(1-rho) - float32(xi[round])
+		})
+		for ; round < len(xi); round++ {
+			l.round(t, uint64(round))
+		}
+		printed, reversed := 0., 0.
+		for i, x := range xi {
+			printed += math.Pow(rho, float64(i)) * x
+			reversed += math.Pow(rho, float64(len(xi)-1-i)) * x
+		}
+		for i, e := range l.theta() {
+			if math.Abs(e-reversed) > 1e-6 || e < 1.9*printed {
+				t.Errorf("%s, agent %d: error %g, printed bound %g, bound with the index k-i %g; want 1, "+
+					".5, 1", order, i, e, printed, reversed)
+			}
+		}
+	}
+}
+
 // With noise off and a constant step the fixed point of grad-then-mix solves (I-W)θ +
 // η(hθ - hb) = 0, that of mix-then-grad (θ = m - ηh(m-b), m = Wθ) solves (I - (I-ηH)W)θ =
 // ηHb.

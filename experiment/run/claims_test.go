@@ -258,23 +258,6 @@ func TestClaim14(t *testing.T) {
 	}
 }
 
-// TestClaim49: the noise index of Lemma A.1 must run backwards. ξ^0 = 0, ‖ξ^1‖ = 1, ρ =
-// .5, η = 1: the error after two steps of e <- ρe + ‖ξ‖ is 1, the printed sum Σ ρ^i ‖ξ^i‖
-// says at most .5.
-func TestClaim49(t *testing.T) {
-	xi, rho := []float64{0, 1}, .5
-	var e, printed, reversed float64
-	for i, x := range xi {
-		e = rho*e + x
-		printed += math.Pow(rho, float64(i)) * x
-		reversed += math.Pow(rho, float64(len(xi)-1-i)) * x
-	}
-	if e != 1 || printed != .5 || reversed != e {
-		t.Errorf("error %g, printed bound %g, bound with the index k-i %g; want 1, .5, 1", e, printed,
-			reversed)
-	}
-}
-
 const replicated = experimenttest.Replicated
 
 // A claim calibrates noise as the publication does (7.656 at q = 1/24, 2,000 rounds,
