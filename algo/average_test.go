@@ -186,8 +186,8 @@ func TestClaim40(t *testing.T) {
 
 // TestClaim45: the public code clips noisy values to [0, 1] before it averages them.
 // Values 0 with noise 1 then have the mean phi(0) - phi(1) + P[Z > 1] = .3156, and
-// averaging does not remove it. Here agents average what they are answered, as it is. Means
-// of 20,000 agents and 5 standard errors: a false reject has probability below 2e-6.
+// averaging does not remove it. Here agents average what they are answered, as it is.
+// Means of 20,000 agents, 5 standard errors: a false reject has probability below 2e-6.
 func TestClaim45(t *testing.T) {
 	const agents, rings = 50, 400
 	r := rand.New(rand.NewPCG(45, 1))
