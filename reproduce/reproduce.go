@@ -105,7 +105,7 @@ func (s *Study) document(ctx context.Context, name string, opt Options) (*Docume
 	if err != nil {
 		return nil, err
 	}
-	if f.Times, err = readTimes(opt.Dir); err != nil {
+	if f.Times, err = ReadTimes(opt.Dir); err != nil {
 		return nil, err
 	}
 	if f.Curves, err = readCurves(opt.Dir); err != nil {

@@ -16,6 +16,51 @@ import (
 // engine, or that were computed with other arithmetic than this machine's, have other
 // last bits: they give a *config.Error.
 func (p Papers) Row(axes []string, row *sweep.Row, dataDir string) (*experiment.Experiment, error) {
+	f, err := p.find(axes, row, dataDir)
+	if err != nil {
+		return nil, err
+	}
+	return f.experiment, nil
+}
+
+// WithSeed returns the run of the row, as Row finds it, with another seed. It gives a
+// *config.Error where the run's settings name no seed.
+func (p Papers) WithSeed(axes []string, row *sweep.Row, seed uint64, dataDir string) (
+	*experiment.Experiment, error) {
+	f, err := p.find(axes, row, dataDir)
+	if err != nil {
+		return nil, err
+	}
+	set := slices.Clone(f.cell.Set)
+	i := slices.IndexFunc(set, func(s string) bool { return strings.HasPrefix(s, "seed=") })
+	if i < 0 {
+		return nil, config.Bad("seed", "none", "a run whose settings have a seed")
+	}
+	set[i] = fmt.Sprintf("seed=%d", seed)
+	return f.build(sweep.Cell{Values: f.cell.Values, Set: set}, dataDir)
+}
+
+// found is a run of a study.
+type found struct {
+	name       string
+	study      *Study
+	cell       sweep.Cell
+	experiment *experiment.Experiment
+}
+
+func (f *found) build(c sweep.Cell, dataDir string) (*experiment.Experiment, error) {
+	one, err := sweep.New(f.name, []byte(f.study.Base), f.study.Axes, []sweep.Cell{c})
+	if err != nil {
+		return nil, err
+	}
+	file, err := one.Cell(0)
+	if err != nil {
+		return nil, err
+	}
+	return file.Build(dataDir)
+}
+
+func (p Papers) find(axes []string, row *sweep.Row, dataDir string) (*found, error) {
 	if row.Engine != experiment.EngineVersion {
 		return nil, config.Bad("engine", row.Engine, experiment.EngineVersion+", the version of this program")
 	}
@@ -27,51 +72,28 @@ func (p Papers) Row(axes []string, row *sweep.Row, dataDir string) (*experiment.
 			continue
 		}
 		for _, scale := range s.Sizes() {
-			e, err := s.withDigest(name, scale, row, dataDir, tried)
-			if err != nil {
-				return nil, err
+			for _, c := range s.Cells(scale) {
+				key := s.Base + strings.Join(c.Set, "\n")
+				if tried[key] || !slices.Equal(c.Values, row.Values) {
+					continue
+				}
+				tried[key] = true
+				f := &found{name: name, study: &s, cell: c}
+				e, err := f.build(c, dataDir)
+				switch {
+				case err != nil:
+					return nil, err
+				case e.Digest() != row.ConfigDigest:
+					continue
+				case e.Arithmetic() != row.Arithmetic:
+					return nil, config.Bad("arithmetic", row.Arithmetic,
+						e.Arithmetic()+", what this machine computes with")
+				}
+				f.experiment = e
+				return f, nil
 			}
-			if e == nil {
-				continue
-			}
-			if e.Arithmetic() != row.Arithmetic {
-				return nil, config.Bad("arithmetic", row.Arithmetic,
-					e.Arithmetic()+", what this machine computes with")
-			}
-			return e, nil
 		}
 	}
 	return nil, config.Bad("config_digest", row.ConfigDigest,
 		fmt.Sprintf("that of a study's run with the values %s", strings.Join(row.Values, ",")))
-}
-
-// withDigest builds the study's runs with the row's values until one has its digest; nil
-// where none has. tried are the settings that had another.
-func (s *Study) withDigest(name string, scale Scale, row *sweep.Row, dataDir string,
-	tried map[string]bool) (*experiment.Experiment, error) {
-	cells := slices.DeleteFunc(s.Cells(scale), func(c sweep.Cell) bool {
-		return !slices.Equal(c.Values, row.Values) || tried[s.Base+strings.Join(c.Set, "\n")]
-	})
-	if len(cells) == 0 {
-		return nil, nil
-	}
-	study, err := sweep.New(name, []byte(s.Base), s.Axes, cells)
-	if err != nil {
-		return nil, err
-	}
-	for i, c := range cells {
-		tried[s.Base+strings.Join(c.Set, "\n")] = true
-		f, err := study.Cell(i)
-		if err != nil {
-			return nil, err
-		}
-		e, err := f.Build(dataDir)
-		if err != nil {
-			return nil, err
-		}
-		if e.Digest() == row.ConfigDigest {
-			return e, nil
-		}
-	}
-	return nil, nil
 }

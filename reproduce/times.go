@@ -77,9 +77,9 @@ func timeOf(p *sweep.Progress) timeRow {
 	return timeRow{TimeKey(&p.Row), RunTime{p.Seconds, p.Split, runtime.NumCPU(), tensor.Kernels()}}
 }
 
-// readTimes reads all times of a study's directory; of several times of a run the last in
+// ReadTimes reads all times of a study's directory; of several times of a run the last in
 // a file counts.
-func readTimes(dir string) (map[RunKey]RunTime, error) {
+func ReadTimes(dir string) (map[RunKey]RunTime, error) {
 	rows, err := readBeside(dir, "times", timeCodec)
 	times := map[RunKey]RunTime{}
 	for _, r := range rows {

@@ -32,7 +32,7 @@ func TestTimes(t *testing.T) {
 	if err := os.WriteFile(path, append(b, "b,3,fma,1"...), 0o644); err != nil { // as a crash leaves it
 		t.Fatal(err)
 	}
-	times, err := readTimes(dir)
+	times, err := ReadTimes(dir)
 	if err != nil {
 		t.Fatal(err)
 	}

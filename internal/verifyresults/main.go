@@ -12,6 +12,8 @@
 //	                                             rows counted from 0
 //	go run ./internal/verifyresults -seconds 30  a random row of runs.csv among those
 //	                                             that took at most that long
+//	go run ./internal/verifyresults -fresh 10    ten random groups of rows with other seeds,
+//	                                             see fresh; rows that took at most -seconds
 //	go run ./internal/verifyresults -record NAME -- run FILE --set a.b=c
 //	                                             adds or replaces a row
 //
@@ -63,13 +65,17 @@ func machine() string {
 func main() {
 	row := flag.String("row", "", "name of the row to run again, FOLDER/CELL or STUDY/ROW")
 	seconds := flag.Float64("seconds", 0,
-		"only rows of runs.csv that took at most this long; 0: all rows of all tables")
+		"only rows of runs.csv (-fresh: of studies) that took at most this long; 0: all rows of all tables")
+	groups := flag.Int("fresh", 0, "run as many random groups of rows with seeds that no table has")
 	record := flag.String("record", "", "run the command line after -- and store it under this name")
 	flag.Parse()
 	var err error
-	if *record != "" {
+	switch {
+	case *record != "":
 		err = store(*record, flag.Args())
-	} else {
+	case *groups > 0:
+		err = fresh(*groups, *seconds)
+	default:
 		err = check(*row, *seconds)
 	}
 	if err != nil {
