@@ -21,6 +21,12 @@ type FeatureParams struct {
 	// Norm is the L2 norm that every record is then scaled to, up to 1e6; with 0 it stays
 	// below the square root of the number of features.
 	Norm float64 `toml:"feature_norm,omitempty"`
+	// Whiten is the power, from 0 to 1, of the standard deviation on drawn images that
+	// components of the features are divided by, and Size how many components are kept, 0
+	// for all: see [scattering.Whitening]. With both 0 features are not turned into
+	// components. They need Norm.
+	Whiten float64 `toml:"feature_whiten,omitempty"`
+	Size   int     `toml:"feature_size,omitempty"`
 }
 
 func (p *FeatureParams) validate(side, channels int) error {
@@ -32,6 +38,16 @@ func (p *FeatureParams) validate(side, channels int) error {
 		return config.Bad("feature_groups", p.Groups, "nothing without features = \"scattering\"")
 	case !p.computed() && p.Norm != 0:
 		return config.Bad("feature_norm", p.Norm, "nothing without features = \"scattering\"")
+	case !p.computed() && p.whitened():
+		return config.Bad("feature_whiten", p.Whiten, "nothing without features = \"scattering\"")
+	case !(p.Whiten >= 0 && p.Whiten <= 1):
+		return config.Bad("feature_whiten", p.Whiten, "0 to 1")
+	case p.Size < 0 || p.Size > all*(side/scattering.Reduce)*(side/scattering.Reduce):
+		return config.Bad("feature_size", p.Size, fmt.Sprintf("0 (all) to %d, the number of features",
+			all*(side/scattering.Reduce)*(side/scattering.Reduce)))
+	case p.whitened() && p.Norm == 0:
+		return config.Bad("feature_norm", p.Norm,
+			"above 0 with feature_whiten or feature_size: components have no public bound of their own")
 	case p.Groups < 0 || all%p.groups() != 0:
 		return config.Bad("feature_groups", p.Groups,
 			fmt.Sprintf("0 (27) or a divisor of the %d channels of the features", all))
@@ -45,6 +61,8 @@ func (p *FeatureParams) validate(side, channels int) error {
 }
 
 func (p *FeatureParams) computed() bool { return p.Features == "scattering" }
+
+func (p *FeatureParams) whitened() bool { return p.Whiten != 0 || p.Size != 0 }
 
 func (p *FeatureParams) groups() int {
 	if p.Groups == 0 {
@@ -60,6 +78,7 @@ type imaging struct {
 	resize    int
 	mean, std []float64 // of channels; nil: pixels stay in [0, 1]
 	FeatureParams
+	whitening *scattering.Whitening // nil until records need it
 }
 
 // dataset converts the first limit images, or all with 0.
@@ -77,13 +96,25 @@ func (m *imaging) dataset(p *Images, limit int) (*Dataset, error) {
 		return nil, err
 	}
 	const by = scattering.Reduce
-	d := &Dataset{Name: m.name, X: tensor.NewMat(n, t.Size(p.Channels)),
-		Shape:  [3]int{r.h / by, r.w / by, p.Channels * scattering.Paths},
+	shape := [3]int{r.h / by, r.w / by, p.Channels * scattering.Paths}
+	if m.whitened() && m.whitening == nil {
+		m.whitening, err = scattering.NewWhitening(t, scattering.Pixels{Channels: p.Channels, Mean: m.mean,
+			Std: m.std}, m.groups(), m.Whiten, m.Size)
+		if err != nil {
+			return nil, err
+		}
+	}
+	if m.whitening != nil {
+		shape = [3]int{1, 1, m.whitening.Size()}
+	}
+	length := shape[0] * shape[1] * shape[2]
+	d := &Dataset{Name: m.name, X: tensor.NewMat(n, length), Shape: shape,
 		Labels: p.Labels[:n:n], Classes: len(m.classes), ClassNames: m.classes,
-		RowNorm: m.bound(t.Size(p.Channels))}
+		RowNorm: m.bound(length)}
 	type scratch struct {
-		raw, pixels []float32
+		raw, pixels, features []float32
 		scattering.Scratch
+		scattering.WhiteningScratch
 	}
 	each(n, func(i int, s *scratch) {
 		if s.pixels == nil {
@@ -91,17 +122,23 @@ func (m *imaging) dataset(p *Images, limit int) (*Dataset, error) {
 		}
 		r.image(s.pixels, i, s.raw)
 		row := d.X.Row(i)
-		t.Image(row, s.pixels, p.Channels, &s.Scratch)
-		m.normalize(row, p.Channels)
+		all := row
+		if m.whitening != nil {
+			if s.features == nil {
+				s.features = make([]float32, t.Size(p.Channels))
+			}
+			all = s.features
+		}
+		t.Image(all, s.pixels, p.Channels, &s.Scratch)
+		scattering.Normalize(all, p.Channels, m.groups())
+		if m.whitening != nil {
+			m.whitening.Apply(row, all, &s.WhiteningScratch)
+		}
+		if m.Norm > 0 {
+			scattering.ScaleTo(row, m.Norm)
+		}
 	})
 	return d, nil
-}
-
-func (p *FeatureParams) normalize(row tensor.Vec, channels int) {
-	scattering.Normalize(row, channels, p.groups())
-	if p.Norm > 0 {
-		scattering.ScaleTo(row, p.Norm)
-	}
 }
 
 // bound is a bound of the L2 norm of rows of the given length.
@@ -126,6 +163,9 @@ func (m *imaging) split(train, test *Images, limits [2]int, params any, sums []s
 	if m.computed() {
 		s.Features = m.Features
 		sums = append(sums, fmt.Sprintf("scattering 1, groups %d, norm %g", m.groups(), m.Norm))
+		if m.whitened() {
+			sums = append(sums, fmt.Sprintf("whitening 1, power %g, size %d", m.Whiten, m.Size))
+		}
 	}
 	return s.seal(params, 0, sums), nil
 }

@@ -126,8 +126,8 @@ type door struct {
 }
 
 var doors = []door{
-	{in: []string{"data/scattering"}, may: []string{"config", "tensor"},
-		why: "features are made of one image at a time"},
+	{in: []string{"data/scattering"}, may: []string{"config", "rng", "tensor"},
+		why: "features are made of one image at a time and of public constants"},
 	{in: []string{"experiment/runfile"}, may: []string{"config"},
 		why: "a run file is text with places, whatever it configures"},
 	{in: []string{"privacy/account/loss"}, may: []string{"tensor"},
