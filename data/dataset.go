@@ -98,7 +98,7 @@ type Split struct {
 	// quadratics the minimiser, for values the mean (one row); no rows otherwise. Only
 	// oracle baselines may use it.
 	GroundTruth tensor.Mat
-	// Vectors holds, for movielens, each group's training records as one vector (one row
+	// Vectors holds, for movielens and made-ratings, each group's training records as one vector (one row
 	// each): what a graph from training records compares. No rows otherwise.
 	Vectors tensor.Mat
 	// Derived names what was made from training records for all to see and paid for by
@@ -140,6 +140,7 @@ var Datasets = map[string]Constructor{
 	"csv":                 csvFile,
 	"libsvm":              libsvmFile,
 	"movielens":           movieLens,
+	"made-ratings":        madeRatings,
 }
 
 // Load returns the data set called name from the data folder dir; generators need no

@@ -24,6 +24,8 @@ var entries = []Entry{
 		Terms: "CC BY 4.0 (UCI); cite Tsanas et al. 2009"},
 	{Name: "movielens", Records: "100,000 of 943 users", Shape: "20 (any)", Task: "rating",
 		Terms: "GroupLens: research, no redistribution; you supply u.data"},
+	{Name: "made-ratings", Records: "100,000 of 943 users", Shape: "20 (any)",
+		Task: "rating, in place of movielens", Terms: "generated"},
 	{Name: "linear-tasks", Records: "10 to 100 for each agent", Shape: "100 (any)",
 		Task: "one linear rule for each agent", Terms: "generated"},
 	{Name: "least-squares", Records: "100 for each agent", Shape: "10 (any)", Task: "linear regression",

@@ -14,7 +14,7 @@ import (
 	"sotto/tensor"
 )
 
-// MovieLensParams are the parameters of "movielens".
+// MovieLensParams are the parameters of "movielens" and "made-ratings".
 type MovieLensParams struct {
 	Path string `toml:"path"` // of u.data; "" is ml-100k/u.data below the data folder
 	// of u.item, which features genres needs; "" is ml-100k/u.item below the data folder
@@ -49,6 +49,19 @@ const (
 	genres      = "genres"
 	allUsers    = "all-users"
 )
+
+func movieLensDefaults() MovieLensParams {
+	return MovieLensParams{
+		TestFraction: .2,
+		Features:     publicUsers,
+		Dim:          20,
+		FeatureNorm:  1,
+		ALSLambda:    10,
+		ALSSweeps:    20,
+		PublicUsers:  100,
+		Center:       3,
+	}
+}
 
 func (p *MovieLensParams) validate() error {
 	switch {
@@ -98,16 +111,7 @@ const movieLensHint = "it may not be redistributed: accept its terms at " +
 // Split.Vectors has each user's training targets by movie, 0 where there is none: cosines
 // of ratings less their mean, not of ratings, which are all of one sign.
 func movieLens(decode func(any) error, src Source) (*Split, error) {
-	p := MovieLensParams{
-		TestFraction: .2,
-		Features:     publicUsers,
-		Dim:          20,
-		FeatureNorm:  1,
-		ALSLambda:    10,
-		ALSSweeps:    20,
-		PublicUsers:  100,
-		Center:       3,
-	}
+	p := movieLensDefaults()
 	if err := decode(&p); err != nil {
 		return nil, err
 	}
@@ -129,36 +133,47 @@ func movieLens(decode func(any) error, src Source) (*Split, error) {
 	if err != nil {
 		return nil, err
 	}
-	sums := []string{hexSum(b)}
-	t, err := newRatingTable(ratings, path, p.PublicUsers, src.Seed)
+	if p.Features != genres {
+		items = ""
+	}
+	p.Path, p.Items = "", items // where the files lie does not matter
+	return p.ratingSplit("movielens", ratings, path, src.Seed, []string{hexSum(b)})
+}
+
+// ratingSplit makes the data set called name of ratings, whose place errors name file;
+// Items is the path of the genres, where these are the features. sums are the files'.
+func (p MovieLensParams) ratingSplit(name string, ratings []Rating, file string, seed uint64,
+	sums []string) (*Split, error) {
+	t, err := newRatingTable(ratings, file, p.PublicUsers, seed)
 	if err != nil {
 		return nil, err
 	}
-	t.holdOut(p.TestFraction, src.Seed)
+	t.holdOut(p.TestFraction, seed)
 	var features tensor.Mat
 	if p.Features == genres {
-		if b, err = movieLensBytes(items); err != nil {
+		b, err := movieLensBytes(p.Items)
+		if err != nil {
 			return nil, err
 		}
 		sums = append(sums, hexSum(b))
-		if features, err = ReadGenres(bytes.NewReader(b), items); err != nil {
+		if features, err = ReadGenres(bytes.NewReader(b), p.Items); err != nil {
 			return nil, err
 		}
 		if features.Rows < t.items {
-			return nil, &config.Error{File: items, Found: fmt.Sprintf("%d movies", features.Rows),
-				Allowed: fmt.Sprintf("at least %d, the largest id in %s", t.items, path)}
+			return nil, &config.Error{File: p.Items, Found: fmt.Sprintf("%d movies", features.Rows),
+				Allowed: fmt.Sprintf("at least %d, the largest id in %s", t.items, file)}
 		}
 	} else {
 		features = factorise(t.learned(p.Features == allUsers), len(t.users)+p.PublicUsers, t.items, p.Dim,
-			p.ALSLambda, p.ALSSweeps, src.Seed)
+			p.ALSLambda, p.ALSSweeps, seed)
 	}
 	scaleRows(features, p.FeatureNorm)
-	split, err := t.split(&p, features)
+	split, err := t.split(name, &p, features)
 	if err != nil {
 		return nil, err
 	}
-	p.Path, p.Items = "", "" // where the files lie does not matter
-	return split.seal(p, src.Seed, sums), nil
+	p.Items = ""
+	return split.seal(p, seed, sums), nil
 }
 
 func movieLensBytes(path string) ([]byte, error) {

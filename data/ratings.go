@@ -100,7 +100,7 @@ func (t *ratingTable) learned(all bool) []Rating {
 }
 
 // split makes the parts.
-func (t *ratingTable) split(p *MovieLensParams, features tensor.Mat) (*Split, error) {
+func (t *ratingTable) split(name string, p *MovieLensParams, features tensor.Mat) (*Split, error) {
 	if len(t.test) == 0 {
 		return nil, config.Bad("test_fraction", p.TestFraction, "a value that leaves ratings to test")
 	}
@@ -120,7 +120,7 @@ func (t *ratingTable) split(p *MovieLensParams, features tensor.Mat) (*Split, er
 		names[u] = "user " + strconv.Itoa(int(id))
 	}
 	part := func(ratings []Rating) *Dataset {
-		d := flat("movielens", tensor.NewMat(len(ratings), features.Cols))
+		d := flat(name, tensor.NewMat(len(ratings), features.Cols))
 		d.Targets, d.Groups, d.GroupNames = make([]float32, len(ratings)), make([]int32, len(ratings)), names
 		for k, r := range ratings {
 			copy(d.X.Row(k), features.Row(int(r.Item)-1))

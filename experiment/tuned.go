@@ -95,7 +95,7 @@ func (p *TunedParams) NotCovered() string {
 
 // generatedData are made by this program: they are nobody's.
 var generatedData = map[string]bool{"glyphs": true, "linear-tasks": true, "least-squares": true,
-	"logistic-regression": true, "quadratics": true, "values": true}
+	"logistic-regression": true, "quadratics": true, "values": true, "made-ratings": true}
 
 // Generated reports whether a data set is made by this program: it is nobody's.
 func Generated(dataset string) bool { return generatedData[dataset] }

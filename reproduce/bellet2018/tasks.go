@@ -101,6 +101,24 @@ var others = map[string][]string{
 	"churn .1": {"faults.churn=0.1"},
 	"churn .3": {"faults.churn=0.3"},
 	"churn .5": {"faults.churn=0.5"},
+	// agents that differ, and records that come (unequal.go)
+	"budgets .15 1.05":     {"privacy.target_epsilon=0.0", "privacy.agent_epsilon=[0.15, 1.05]"},
+	"budgets .15 .55 1.05": {"privacy.target_epsilon=0.0", "privacy.agent_epsilon=[0.15, 0.55, 1.05]"},
+	"budgets .15 1.05, updates 4 16": {"privacy.target_epsilon=0.0",
+		"privacy.agent_epsilon=[0.15, 1.05]", "algorithm.agent_updates=[4, 16]"},
+	"arrival .5":              arriving("0.5"),
+	"arrival .25":             arriving("0.25"),
+	"arrival 0":               arriving("0.0"),
+	"answers 16":              {"algorithm.updates=16"},
+	"arrival .5, answers 16":  append(arriving("0.5"), "algorithm.updates=16"),
+	"arrival .25, answers 16": append(arriving("0.25"), "algorithm.updates=16"),
+	"arrival 0, answers 16":   append(arriving("0.0"), "algorithm.updates=16"),
+}
+
+// arriving has a share of the records there at the start and the others come during the
+// first 16 wakes of their agent.
+func arriving(start string) []string {
+	return []string{`data.arrival="uniform"`, "data.arrival_start=" + start, "data.arrival_rounds=16"}
 }
 
 // values are those of taskAxes.
