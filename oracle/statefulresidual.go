@@ -42,7 +42,9 @@ type StatefulResidual struct {
 	KM
 	Start tensor.Vec // x_0, public
 	// Published is for replication, under a mechanism that claims nothing: sensitivities
-	// do not grow and nothing is refused for them, and Iterate puts out x.
+	// do not grow and nothing is refused for them, and Iterate puts out x. The noise of
+	// the iterate is the same in every round, that of an answer α_0/α_k times the first
+	// one's.
 	Published bool
 	// OneRecord, of Published, has T see one record in every round, drawn uniformly, as
 	// if it were all (Definition 2).
@@ -50,6 +52,7 @@ type StatefulResidual struct {
 
 	state  []float64 // x; nil before the first answer
 	growth float64   // S_k/τ, for the release to come
+	first  float64   // Published: α_0; 0 before the first answer
 }
 
 // Validate names the first field that cannot be used. It looks at the number of records,
@@ -98,13 +101,21 @@ func (k *StatefulResidual) Describe(q *agent.Query) (account.Release, error) {
 		return account.Release{}, config.Bad("step", q.Step, "above 0 and at most 1")
 	}
 	r, err := k.KM.Describe(q)
-	r.Scale *= k.growth
+	r.Scale *= k.factor(q)
 	return r, err
+}
+
+// factor is the noise of the release to come over that of the first one.
+func (k *StatefulResidual) factor(q *agent.Query) float64 {
+	if k.Published && k.first > 0 {
+		return k.first / q.Step
+	}
+	return k.growth
 }
 
 // Evaluate answers with the residual at the state, and moves the state.
 func (k *StatefulResidual) Evaluate(dst *privacy.Value, q *agent.Query, sample *rng.Stream) {
-	scale := k.described.Scale * k.growth
+	scale := k.described.Scale * k.factor(q)
 	if k.OneRecord {
 		k.draw(sample)
 	}
@@ -127,6 +138,8 @@ func (k *StatefulResidual) advance(q *agent.Query) []float64 {
 	}
 	if !k.Published {
 		k.growth = min(1+2*q.Step*k.growth, k.most())
+	} else if k.first == 0 {
+		k.first = q.Step
 	}
 	return r
 }
@@ -172,7 +185,7 @@ func (k *StatefulResidual) Drawn() bool { return k.OneRecord }
 // anew, at Start.
 func (k *StatefulResidual) Erase() {
 	clear(k.state)
-	k.state, k.growth = nil, 1
+	k.state, k.growth, k.first = nil, 1, 0
 	if k.whole != nil {
 		k.whole.erase()
 		k.whole = nil

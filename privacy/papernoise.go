@@ -3,6 +3,8 @@ package privacy
 import (
 	"math"
 
+	"gonum.org/v1/gonum/mathext"
+
 	"sotto/config"
 	"sotto/privacy/account"
 	"sotto/rng"
@@ -22,13 +24,22 @@ var _ Mechanism = PaperNoise{}
 //	                    A = (Δ/ε) ln(1 + (e^ε - 1)/(2δ)) (Definition 6)
 //	truncated-gaussian  density ∝ exp(-(z/s)²) on [-A, A], s² = Δ²/ε,
 //	                    A from the mass δ of [A-Δ, A] (Theorem 6)
+//	truncated-generalized  density C exp(-(|z|/s)^b) on [-A, A] (Eq. 3),
+//	                    s = Δ ε^(-1/b), A from the mass δ of [A-Δ, A],
+//	                    1/C = 2s/b γ(1/b, (A/s)^b), γ the lower incomplete gamma function
+//
+// Eq. 3 comes without s and A. Those of truncated-generalized are the one rule of which
+// Definition 6 is the case b = 1 and Theorem 6 the case b = 2. For one value and b <= 1 it
+// keeps (ε, δ), since the loss is at most (Δ/s)^b = ε; for b above 1 it does not (C29).
 type PaperNoise struct {
 	Family      string  `toml:"family"`
+	Shape       float64 `toml:"shape,omitempty"` // b of truncated-generalized, .25 to 16; 0 for others
 	Epsilon     float64 `toml:"epsilon"`
 	Delta       float64 `toml:"delta"`
 	Sensitivity float64 `toml:"sensitivity"` // Δ over the clip
 	scale       float64 // of the family, over the clip
 	bound       float64 // A over the clip; +Inf: none
+	inside      float64 // generalized: the mass of [-A, A] before truncation
 }
 
 // paperFamilies are the families by name, as functions that set scale and bound.
@@ -45,14 +56,38 @@ var paperFamilies = map[string]func(m *PaperNoise){
 		m.scale = m.Sensitivity / math.Sqrt(m.Epsilon)
 		m.bound = m.Sensitivity * paperBound(m.Epsilon, m.Delta)
 	},
+	generalized: func(m *PaperNoise) {
+		m.scale = m.Sensitivity * math.Pow(m.Epsilon, -1/m.Shape)
+		m.bound = m.Sensitivity * generalizedBound(m.Epsilon, m.Delta, m.Shape)
+		m.inside = mathext.GammaIncReg(1/m.Shape, math.Pow(m.bound/m.scale, m.Shape))
+	},
 }
+
+const generalized = "truncated-generalized"
 
 // paperBound solves Theorem 6 for A/Δ: the mass of [A-Δ, A] falls with A.
 func paperBound(epsilon, delta float64) float64 {
 	root := math.Sqrt(epsilon)
-	mass := func(a float64) float64 {
+	return boundOf(delta, func(a float64) float64 {
 		return (math.Erfc((a-1)*root) - math.Erfc(a*root)) / (2 * math.Erf(a*root))
-	}
+	})
+}
+
+// generalizedBound is that of density exp(-ε|z|^b).
+func generalizedBound(epsilon, delta, b float64) float64 {
+	beyond := func(x float64) float64 { return mathext.GammaIncRegComp(1/b, epsilon*math.Pow(x, b)) }
+	const room = 1 - 1e-9 // for rounding: the strip holds no more than δ
+	return boundOf(room*delta, func(a float64) float64 {
+		strip := beyond(math.Abs(a-1)) - beyond(a)
+		if a < 1 {
+			strip = 2 - beyond(1-a) - beyond(a)
+		}
+		return strip / (2 * (1 - beyond(a)))
+	})
+}
+
+// boundOf is the A at which mass, which falls, is delta.
+func boundOf(delta float64, mass func(a float64) float64) float64 {
 	low, high := .5, 1.
 	for mass(high) > delta {
 		high *= 2
@@ -78,6 +113,10 @@ func newPaperNoise(decode func(any) error) (Mechanism, error) {
 		return nil, config.Bad("family", m.Family, config.OneOf(paperFamilies))
 	case !positive(m.Epsilon):
 		return nil, config.Bad("epsilon", m.Epsilon, "above 0 and finite")
+	case m.Family == generalized && !(m.Shape >= .25 && m.Shape <= 16):
+		return nil, config.Bad("shape", m.Shape, "0.25 to 16 with "+generalized)
+	case m.Family != generalized && m.Shape != 0:
+		return nil, config.Bad("shape", m.Shape, "0 with family "+m.Family)
 	case !(m.Delta > 0 && m.Delta < .5):
 		return nil, config.Bad("delta", m.Delta, "above 0 and below .5")
 	case !positive(m.Sensitivity):
@@ -117,6 +156,13 @@ func (m PaperNoise) draw(s *rng.Stream) float64 {
 		}
 		return size
 	}
+	if m.Family == generalized { // (|z|/s)^b follows a gamma law of shape 1/b
+		size := m.scale * math.Pow(mathext.GammaIncRegInv(1/m.Shape, s.Float64()*m.inside), 1/m.Shape)
+		if s.Uint64()&1 == 0 {
+			return -size
+		}
+		return size
+	}
 	scale := m.scale
 	if m.Family == "truncated-gaussian" {
 		scale /= math.Sqrt2 // the density is exp(-(z/s)²)
@@ -137,6 +183,8 @@ func (m PaperNoise) Std() float64 {
 		return m.scale * math.Sqrt2
 	case "truncated-gaussian":
 		return m.scale / math.Sqrt2
+	case generalized:
+		return m.scale * math.Sqrt(math.Gamma(3/m.Shape)/math.Gamma(1/m.Shape))
 	}
 	return m.scale
 }

@@ -58,25 +58,32 @@ func publishedClaims() []publishedClaim {
 // iterationClaims are those of [003] at its (.5, 1e-3).
 func iterationClaims() []publishedClaim {
 	const eps, delta = .5, 1e-3
+	noise := func(family string, shape float64) privacy.PaperNoise {
+		return privacy.PaperNoise{Family: family, Shape: shape, Epsilon: eps, Delta: delta, Sensitivity: 1}
+	}
 	unit := account.GaussianEpsilon(5*eps/math.Sqrt(2*math.Log(1.25/delta)), delta)
 	all := []publishedClaim{
 		{id: "C29", keys: []string{"noise=truncated-gaussian"}, family: "published",
 			what:    "[003] truncated normal noise with s² = Δ²/ε: one value that moves by Δ",
-			epsilon: eps, delta: delta, truth: boundedTruth("truncated-gaussian", eps, delta, 1),
-			attack: iteration("truncated-gaussian", eps, delta, 1, 1)},
+			epsilon: eps, delta: delta, truth: boundedTruth(noise("truncated-gaussian", 0)),
+			attack: iteration(noise("truncated-gaussian", 0), 1, 1)},
+		{id: "EQ3", keys: []string{"noise=truncated-generalized", "shape"}, family: "published",
+			what:    "[003] truncated noise of density exp(-ε(|z|/Δ)^b), b = 4: one value that moves by Δ",
+			epsilon: eps, delta: delta, truth: boundedTruth(noise("truncated-generalized", 4)),
+			attack: iteration(noise("truncated-generalized", 4), 1, 1)},
 		{id: "C30", keys: []string{"noise=truncated-laplace"}, family: "published",
 			what: "[003] truncated Laplace noise on each of 100 coordinates for an L2 sensitivity: one " +
 				"release; true: at delta 0 beside the cut",
 			epsilon: eps, delta: delta, truth: always(5),
-			attack: iteration("truncated-laplace", eps, delta, .1, 100)},
+			attack: iteration(noise("truncated-laplace", 0), .1, 100)},
 		{id: "C31", keys: []string{"noise=laplace"}, family: "published",
 			what: "[003] the sensitivity is an expectation over the drawn record, one of five: one " +
 				"value where the record is drawn",
 			epsilon: eps, delta: delta, truth: always(5 * eps),
-			attack: iteration("laplace", eps, delta, 5, 1)},
+			attack: iteration(noise("laplace", 0), 5, 1)},
 		{id: "C31", keys: []string{"noise=gaussian"}, family: "published",
 			what:    "[003] the same with normal noise",
-			epsilon: eps, delta: delta, truth: always(unit), attack: iteration("gaussian", eps, delta, 5, 1)},
+			epsilon: eps, delta: delta, truth: always(unit), attack: iteration(noise("gaussian", 0), 5, 1)},
 		{id: "C50", keys: []string{"one_record", "noise=gaussian"},
 			what:    "[003] the last iterate is put out without noise: two of them",
 			epsilon: eps, delta: delta, truth: always(math.Inf(1)), attack: exposed, verdict: everyFinite},
@@ -128,29 +135,32 @@ func otherClaims() []publishedClaim {
 	}
 }
 
-// boundedTruth is epsilon at delta of one value under published truncated noise, by the
-// accountant's exact profile.
-func boundedTruth(family string, eps, delta, shift float64) func() (float64, error) {
+// boundedTruth is epsilon at delta of one value under published truncated noise, normal
+// or generalized with a shape of at least 1, by the accountant's exact profile.
+func boundedTruth(n privacy.PaperNoise) func() (float64, error) {
 	return func() (float64, error) {
-		m, err := publishedMechanism(family, eps, delta, 1)
+		m, err := publishedMechanism(n)
 		if err != nil {
 			return 0, err
 		}
 		scale, bound := m.Law()
-		ev, err := account.BoundedNoise(account.BoundedGaussian, scale/math.Sqrt2/shift, bound/shift, 0)
+		family, beta := account.BoundedGeneralized, n.Shape
+		if n.Family == "truncated-gaussian" {
+			family, scale = account.BoundedGaussian, scale/math.Sqrt2
+		}
+		ev, err := account.BoundedNoise(family, scale, bound, beta)
 		if err != nil {
 			return 0, err
 		}
 		i, err := account.Epsilon(account.Plan{Adjacency: account.ReplaceOne, Unit: account.Record(),
-			Steps: []account.PlanStep{account.Fixed(ev, 1)}}, delta)
+			Steps: []account.PlanStep{account.Fixed(ev, 1)}}, n.Delta)
 		return i.Upper, err
 	}
 }
 
-func publishedMechanism(family string, eps, delta, sensitivity float64) (privacy.PaperNoise, error) {
+func publishedMechanism(n privacy.PaperNoise) (privacy.PaperNoise, error) {
 	m, err := privacy.New("published", func(p any) error {
-		q := p.(*privacy.PaperNoise)
-		q.Family, q.Epsilon, q.Delta, q.Sensitivity = family, eps, delta, sensitivity
+		*p.(*privacy.PaperNoise) = n
 		return nil
 	})
 	if err != nil {

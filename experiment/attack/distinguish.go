@@ -237,10 +237,10 @@ func proportional(norm float64) claimAttack {
 }
 
 // iteration releases vectors that differ by shift in each of dim coordinates under a
-// family of published noise for sensitivity 1.
-func iteration(family string, eps, delta, shift float64, dim int) claimAttack {
+// published noise for sensitivity 1.
+func iteration(noise privacy.PaperNoise, shift float64, dim int) claimAttack {
 	return func(ctx context.Context, n int, seed uint64, beta float64) (audit.Bound, error) {
-		m, err := publishedMechanism(family, eps, delta, 1)
+		m, err := publishedMechanism(noise)
 		if err != nil {
 			return audit.Bound{}, err
 		}
@@ -258,9 +258,12 @@ func iteration(family string, eps, delta, shift float64, dim int) claimAttack {
 			ratio := 0.
 			for i, v := range r[0] {
 				here, there := math.Abs(float64(v)), math.Abs(float64(v)-float64(d.in[i]))
-				if family == "laplace" || family == "truncated-laplace" {
+				switch noise.Family {
+				case "laplace", "truncated-laplace":
 					ratio += (here - there) / scale
-				} else {
+				case "truncated-generalized":
+					ratio += math.Pow(here/scale, noise.Shape) - math.Pow(there/scale, noise.Shape)
+				default:
 					ratio += here*here - there*there
 				}
 				ratio += impossible(here, there, bound)
@@ -270,7 +273,7 @@ func iteration(family string, eps, delta, shift float64, dim int) claimAttack {
 		if dim > 1 {
 			n *= 5 // many coordinates tell little each
 		}
-		return d.anyBound(ctx, n, seed, beta, delta)
+		return d.anyBound(ctx, n, seed, beta, noise.Delta)
 	}
 }
 

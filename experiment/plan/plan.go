@@ -19,9 +19,9 @@ import (
 
 // Ask is one kind of query that an agent is going to make.
 type Ask struct {
-	Query  agent.Query // but for its point; of the first one, where Step varies
-	Times  int
-	Varies bool // Step is not the same in all of them
+	Query agent.Query // but for its point; of the first one, where Step varies
+	Times int
+	Steps []float64 // of all of them in order, where Step is not the same; else nil
 }
 
 // Agent is what one agent is going to ask, and at which noise.

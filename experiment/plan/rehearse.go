@@ -1,6 +1,8 @@
 package plan
 
 import (
+	"slices"
+
 	"sotto/agent"
 	"sotto/tensor"
 )
@@ -68,8 +70,13 @@ func (r *rehearsal) add(q *agent.Query) {
 	for k := range r.asks {
 		a := &r.asks[k]
 		if a.Query.Oracle == q.Oracle && a.Query.Noise == q.Noise && a.Query.Operator == q.Operator {
+			if a.Steps == nil && a.Query.Step != q.Step {
+				a.Steps = slices.Repeat([]float64{a.Query.Step}, a.Times)
+			}
+			if a.Steps != nil {
+				a.Steps = append(a.Steps, q.Step)
+			}
 			a.Times++
-			a.Varies = a.Varies || a.Query.Step != q.Step
 			return
 		}
 	}

@@ -47,6 +47,8 @@ type Params struct {
 	// are, and the iterate without noise is put out beside the other. Epsilon is
 	// infinite.
 	Noise string `toml:"noise,omitempty"`
+	// Shape is b of noise "truncated-generalized", .25 to 16.
+	Shape float64 `toml:"shape,omitempty"`
 	// Sampling "one" makes every answer the gradient of one record, drawn uniformly, in
 	// place of a Poisson batch. Under replace-one the ledger charges sampling without
 	// replacement.
@@ -149,6 +151,10 @@ func (p *Params) Validate(r *Run) error {
 	case p.Noise != "" && !unclipped[p.Noise] && !families[p.Noise]:
 		return config.Bad("noise", p.Noise, "one of adad2p, constd2p, and with algorithm km "+
 			config.OneOf(families)[len("one of "):])
+	case p.Noise == generalized && !(p.Shape >= .25 && p.Shape <= 16):
+		return config.Bad("shape", p.Shape, "0.25 to 16 with noise "+generalized)
+	case p.Noise != generalized && p.Shape != 0:
+		return config.Bad("shape", p.Shape, "nothing without noise "+generalized)
 	case p.Clip != "" && p.Clip != "after-noise":
 		return config.Bad("clip", p.Clip, "after-noise, or nothing")
 	case p.Sampling != "" && p.Sampling != "one" && p.Sampling != "poisson":

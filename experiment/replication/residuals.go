@@ -3,6 +3,7 @@ package replication
 import (
 	"errors"
 	"math"
+	"slices"
 
 	"sotto/config"
 	"sotto/experiment/plan"
@@ -18,7 +19,10 @@ import (
 
 // families are those of published noise.
 var families = map[string]bool{"laplace": true, "gaussian": true, "truncated-laplace": true,
-	"truncated-gaussian": true}
+	"truncated-gaussian": true, generalized: true}
+
+// generalized is the family with a key of its own, shape.
+const generalized = "truncated-generalized"
 
 var expected = deviation{
 	key: "noise",
@@ -97,31 +101,31 @@ func private(agents []plan.Agent) bool {
 	return false
 }
 
-// Theorem1 is the published bound of the expected sensitivity after K rounds with
-// constant α, residuals of norm at most B, M agents of N records and a mixing matrix with
-// λ = max(|λ_2|, |λ_M|):
+// Theorem1 is the published bound of the expected sensitivity after K rounds with α_0 ..
+// α_{K-1}, residuals of norm at most B, M agents of N records and a mixing matrix with λ =
+// max(|λ_2|, |λ_M|):
 //
-//	2B Σ_k α/(NM) + 4B Σ_k (1+2α) Σ_{j<k} α λ^{k-1-j}
-func Theorem1(b, alpha float64, rounds uint64, lambda float64, records, agents int) float64 {
+//	2B Σ_k α_k/(NM) + 4B Σ_k (1+2α_k) Σ_{j<k} α_j λ^{k-1-j}
+//
+// It has the unit of B.
+func Theorem1(b float64, alphas []float64, lambda float64, records, agents int) float64 {
 	sum, inner := 0., 0.
-	for range rounds {
+	for _, alpha := range alphas {
 		sum += 2*alpha/(float64(records)*float64(agents)) + 4*(1+2*alpha)*inner
 		inner = lambda*inner + alpha
 	}
 	return b * sum
 }
 
-// planExpected sets the noise of Theorem 1. An answer's noise is 1/α times that of the
-// iterate.
+// planExpected sets the noise of Theorem 1. An answer's noise is 1/α_k times that of the
+// iterate, which is the same in every round: the first answer's is planned, and the
+// oracle scales those that follow.
 func planExpected(p *Params, s *plan.Setup, agents []plan.Agent) error {
 	t := &s.Target
 	ask := &agents[0].Asks[0]
 	switch {
 	case !private(agents):
 		return config.Bad("replication.noise", p.Noise, "nothing without [algorithm] own_state")
-	case ask.Varies:
-		return config.Bad("algorithm.alpha_schedule", "inverse",
-			"const with published noise, which is fitted to one alpha")
 	case t.Epsilon == 0 || t.Noise != 0:
 		return config.Bad("privacy.target_epsilon", t.Epsilon,
 			"above 0, without noise_multiplier, with published noise")
@@ -137,11 +141,15 @@ func planExpected(p *Params, s *plan.Setup, agents []plan.Agent) error {
 	if err != nil {
 		return err
 	}
-	b, alpha := r.Parts[0].Clip, ask.Query.Step
+	b, alphas := r.Parts[0].Clip, ask.Steps
+	if alphas == nil {
+		alphas = slices.Repeat([]float64{ask.Query.Step}, int(s.Steps))
+	}
 	m, err := privacy.New("published", func(params any) error {
 		m := params.(*privacy.PaperNoise)
 		m.Family, m.Epsilon, m.Delta = p.Noise, t.Epsilon, t.Delta
-		m.Sensitivity = Theorem1(b, alpha, s.Steps, s.SLEM, records, len(agents)) / (alpha * b)
+		m.Shape = p.Shape
+		m.Sensitivity = Theorem1(b, alphas, s.SLEM, records, len(agents)) / (alphas[0] * b)
 		return nil
 	})
 	if err != nil {

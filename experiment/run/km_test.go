@@ -16,6 +16,8 @@ import (
 	"sotto/experiment/experimenttest"
 	"sotto/experiment/replication"
 	"sotto/oracle"
+	"sotto/privacy"
+	"sotto/privacy/ledger"
 	"sotto/tensor"
 )
 
@@ -235,17 +237,77 @@ func TestClaim52(t *testing.T) {
 	}
 }
 
-// Theorem 1 by its double sum, at K = 3, α = .3, λ = .5, N = 4, M = 2, B = 2.
+// Theorem 1 by its double sum, at λ = .5, N = 4, M = 2, B = 2, for a constant α and for
+// α_k that fall and rise.
 func TestTheorem1(t *testing.T) {
-	want := 0.
-	for k := range 3 {
-		want += 2 * 2 * .3 / 8
-		for j := range k {
-			want += 4 * 2 * (1 + 2*.3) * .3 * math.Pow(.5, float64(k-1-j))
+	for _, alphas := range [][]float64{{.3, .3, .3}, {.4, .1, .25, .05}} {
+		want := 0.
+		for k, a := range alphas {
+			want += 2 * 2 * a / 8
+			for j, past := range alphas[:k] {
+				want += 4 * 2 * (1 + 2*a) * past * math.Pow(.5, float64(k-1-j))
+			}
+		}
+		if got := replication.Theorem1(2, alphas, .5, 4, 2); math.Abs(got/want-1) > 1e-12 {
+			t.Errorf("%v: %g, want %g", alphas, got, want)
 		}
 	}
-	if got := replication.Theorem1(2, .3, 3, .5, 4, 2); math.Abs(got/want-1) > 1e-12 {
-		t.Errorf("%g, want %g", got, want)
+}
+
+// halved are α_0/(1 + k/τ).
+func halved(alpha, tau float64, rounds int) (list []float64) {
+	for k := range rounds {
+		list = append(list, alpha/(1+float64(k)/tau))
+	}
+	return list
+}
+
+// Under a falling α_k the published noise is that of Theorem 1 for these α_k, and the
+// same for every iterate: 80 values of each of 4 rounds have it within the 1e-6 quantiles
+// of a chi-square law, though answers have α_0/α_k times that of the first.
+func TestKMPublishedSchedule(t *testing.T) {
+	alphas := halved(.39, 2, 4)
+	rho := (1 + 2*math.Cos(2*math.Pi/5)) / 3
+	want := replication.Theorem1(1e-3, alphas, rho, 40, 5) * math.Sqrt(2*math.Log(1.25e3)) / 3
+	e, err := buildKM(t, "algorithm.own_state=true", "algorithm.gamma=0.05", "algorithm.alpha=0.39",
+		"algorithm.alpha_schedule=inverse", "algorithm.alpha_tau=2", "algorithm.residual_clip=0.001",
+		"replication.claim=true", "replication.noise=gaussian", "rounds=4")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := e.Plans[0].Noise * 1e-3 * alphas[0]; math.Abs(got/want-1) > 1e-9 {
+		t.Errorf("an iterate has the noise %g, want %g", got, want)
+	}
+	squares, values := make([]float64, 4), 0
+	for seed := range 20 {
+		p, err := e.Party(experiment.Seat{Self: 0, Ledger: ledger.NewMemory(nil),
+			Records: oracle.Records{Data: e.Task.Split.Train, Index: e.Task.Parts[0]},
+			Keys:    privacy.SimulatedKeys(uint64(seed + 1))})
+		if err != nil {
+			t.Fatal(err)
+		}
+		values += e.Task.Model.Dim()
+		o := p.Oracles[oracle.StatefulResidualName].(*oracle.StatefulResidual)
+		at := make(tensor.Vec, e.Task.Model.Dim())
+		for k, a := range alphas {
+			q := agent.Query{Oracle: oracle.StatefulResidualName, At: at, Step: a,
+				Operator: e.Plans[0].Asks[0].Query.Operator}
+			answer := make(tensor.Vec, len(at))
+			if err := p.Gate.Answer(&q, answer); err != nil {
+				t.Fatal(err)
+			}
+			for i, x := range o.Iterate() { // what is sent less what is kept
+				off := float64(at[i]) + a*float64(answer[i]) - x
+				squares[k] += off * off / want / want
+			}
+		}
+	}
+	law := distuv.ChiSquared{K: float64(values)}
+	for k, x := range squares {
+		if x < law.Quantile(1e-6) || x > law.Quantile(1-1e-6) {
+			t.Errorf("round %d: squared noise %g of %d values, over the square of what is published", k, x,
+				values)
+		}
 	}
 }
 
@@ -264,7 +326,7 @@ func TestKMPublished(t *testing.T) {
 	s := train(t, e, Options{Workers: 1}).Summary
 	rho := (1 + 2*math.Cos(2*math.Pi/5)) / 3
 	for _, p := range s.Privacy {
-		want := math.Sqrt2 * replication.Theorem1(1, .3, 4, rho, 40, 5) / 3 / .3
+		want := math.Sqrt2 * replication.Theorem1(1, []float64{.3, .3, .3, .3}, rho, 40, 5) / 3 / .3
 		if !math.IsInf(float64(p.Epsilon.Upper), 1) || !math.IsInf(float64(p.Epsilon.Lower), 1) ||
 			math.Abs(float64(p.Noise)/want-1) > 1e-9 {
 			t.Errorf("epsilon %v, noise %v; want infinity, %v", p.Epsilon, p.Noise, want)
@@ -284,10 +346,10 @@ func TestKMPublished(t *testing.T) {
 			s.Estimation.MeanModel)
 	}
 	for key, more := range map[string][]string{
-		"replication.one_record":   {"replication.noise=", "replication.claim=false"},
-		"algorithm.alpha_schedule": {"algorithm.alpha_schedule=inverse", "algorithm.alpha_tau=3"},
-		"privacy.adjacency":        {"privacy.adjacency=add-remove", "privacy.batch_size=40"},
-		"replication.noise":        {"algorithm.own_state=false", "replication.one_record=false"},
+		"replication.one_record": {"replication.noise=", "replication.claim=false"},
+		"privacy.adjacency":      {"privacy.adjacency=add-remove", "privacy.batch_size=40"},
+		"replication.noise":      {"algorithm.own_state=false", "replication.one_record=false"},
+		"replication.shape":      {"replication.noise=truncated-generalized", "replication.shape=20.0"},
 	} {
 		_, err := buildKM(t, append(noisy, more...)...)
 		var bad *config.Error

@@ -22,6 +22,15 @@ var Paper = reproduce.Paper{
 			Axes:  iterationAxes,
 			Base:  iterationBase, Cells: reproduce.TwoSizes(iterationCells("seed003-figure3")),
 			Report: iterationTable("seed003-figure3"), Curves: true},
+		"heart": {Title: "DP-dKM beside DP-DSGD on the heart disease data of four hospitals",
+			Axes: heartAxes, Base: heartBase, Cells: reproduce.TwoSizes(heartCells), Report: heartTable},
+		"lambda": {
+			Title: "λ chosen by a grid search on other instances, beside the fixed one, epsilon .5",
+			Axes:  lambdaAxes, Base: iterationBase, Cells: reproduce.TwoSizes(lambdaCells),
+			Report: lambdaTable, Curves: true},
+		"shapes": {Title: "noise of the general shape b (Eq. 3), figure 1 at epsilon .5, delta 1e-3",
+			Axes: shapeAxes, Base: iterationBase, Cells: reproduce.TwoSizes(shapeCells), Report: shapeTable,
+			Curves: true},
 		"scan": {
 			Title: "figure 1 at epsilon .5 over step sizes α, rounds and λ, which the paper does not state",
 			Axes:  scanAxes, Base: iterationBase, Cells: reproduce.TwoSizes(scanCells), Report: scanTable,

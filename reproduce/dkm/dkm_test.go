@@ -92,8 +92,8 @@ func TestScan(t *testing.T) {
 	cells := s.Cells(reproduce.Full)
 	rows := reproducetest.Runs(cells, func([]string) float64 { return 0 })
 	// 5 values of α at two lengths in 4 versions, 6 schedules, 5 values of λ in 2
-	// versions of which one each is among the former
-	const lines = 40 + 6 + 8
+	// versions of which one each is among the former, 6 schedules of the published form
+	const lines = 40 + 6 + 8 + 18
 	if len(rows) != 20*lines {
 		t.Errorf("%d runs, want 20 times %d", len(rows), lines)
 	}
@@ -131,10 +131,32 @@ func TestTheorems(t *testing.T) {
 				t.Errorf("largest distance %v, bound %v, want 20 times that", got, bound)
 			}
 		}
+		// On the complete graph λ = 0: of the second sum only α_{k-1} is left. Where the record
+		// is drawn in every round and saturates B with either sign, the mean iterate moves by
+		// 2B α_k/M in each.
+		if r[0] == "1" && r[1] == "complete, K = 5, α_k = 0.3/(1 + k/5)" && r[2] == "largest distance" {
+			bound, apart := 0., 0.
+			for k := range 5 {
+				a := .3 / (1 + float64(k)/5)
+				apart += 2 * a / 5
+				bound += 2 * a / 100
+				if k > 0 {
+					bound += 4 * (1 + 2*a) * .3 / (1 + float64(k-1)/5)
+				}
+			}
+			if got := reproduce.Number(r[3]); math.Abs(got/apart-1) > .01 {
+				t.Errorf("largest distance %v, want %v", got, apart)
+			}
+			if got := reproduce.Number(r[4]); math.Abs(got/bound-1) > 1e-3 {
+				t.Errorf("bound %v, want %v", got, bound)
+			}
+		}
 	}
 	for what, want := range map[string]string{
 		"1 ring, K = 1 largest distance":                                 "no",
 		"1 ring, K = 5 largest distance":                                 "yes",
+		"1 ring, K = 5, α_k = 0.3/(1 + k/5) expected distance":           "yes",
+		"1 ring, K = 5, α_k = 0.3/(1 + k/5) largest distance":            "yes",
 		"5 complete, μ = 1 squared norm after mixing":                    "no",
 		"5 complete, μ = 0 squared norm after mixing":                    "yes",
 		"2 memoriser, ε = 0, δ = 1e-3, M = 1, R = 10 generalisation gap": "no",

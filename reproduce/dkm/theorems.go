@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"math"
+	"slices"
 
 	"sotto/agent"
 	"sotto/data"
@@ -30,6 +31,7 @@ var theoremsSizes = map[reproduce.Scale]theoremsSize{
 const (
 	theoremAgents = 5
 	theoremAlpha  = .3
+	theoremTau    = 5
 	theoremDim    = 10
 )
 
@@ -39,14 +41,14 @@ func theorems(ctx context.Context, opt reproduce.Options) (*reproduce.Document, 
 	d := reproduce.NewTable("theorem", "setting", "what is bounded", "measured", "published bound",
 		"sound bound", "published bound holds")
 	for _, part := range []func(context.Context, *reproduce.Document, theoremsSize) error{theorem1,
-		theorems23, theorem5} {
+		theorems23, theorem5, theorem1Falling} {
 		if err := part(ctx, d, size); err != nil {
 			return nil, err
 		}
 	}
 	d.Notes = []string{
 		fmt.Sprintf("Theorem 1: %d agents of %d records, least squares, forward operator on one drawn "+
-			"record, B = 1, α = %g, no noise; neighbors differ in one record of agent 0, which saturates "+
+			"record, B = 1, α = %g or falling from it, no noise; neighbors differ in one record of agent 0, which saturates "+
 			"B with either sign; the expectation is over %d sequences of draws that both share, the "+
 			"largest has the record drawn in every round, which a guarantee has to cover",
 			theoremAgents, size.records, theoremAlpha, size.draws),
@@ -98,40 +100,68 @@ func addBound(d *reproduce.Document, size theoremsSize, b statement) {
 // theorem1 measures how far one record moves the mean iterate.
 func theorem1(ctx context.Context, d *reproduce.Document, size theoremsSize) error {
 	for _, graph := range []string{"ring", "complete"} {
-		_, lambda, err := mixing(graph)
+		for _, rounds := range size.rounds {
+			if err := size.distances(ctx, d, graph, rounds, 0); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// theorem1Falling is theorem1 for α_k that fall to half in theoremTau rounds.
+func theorem1Falling(ctx context.Context, d *reproduce.Document, size theoremsSize) error {
+	for _, graph := range []string{"ring", "complete"} {
+		for _, rounds := range size.rounds[1:] {
+			if err := size.distances(ctx, d, graph, rounds, theoremTau); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// distances adds the expected and the largest distance after some rounds, with α_k =
+// α/(1 + k/τ), constant where tau is 0.
+func (size theoremsSize) distances(ctx context.Context, d *reproduce.Document, graph string,
+	rounds, tau int) error {
+	_, lambda, err := mixing(graph)
+	if err != nil {
+		return err
+	}
+	settings := []string{fmt.Sprintf("topology.graph=%q", graph), `model.name="least-squares"`,
+		`data.dataset="least-squares"`, "algorithm.gamma=0.03", "algorithm.own_state=true",
+		"algorithm.residual_clip=1.0", fmt.Sprintf("algorithm.alpha=%g", theoremAlpha),
+		"replication.one_record=true", `privacy.mechanism="none"`}
+	setting := fmt.Sprintf("%s, K = %d", graph, rounds)
+	alphas := slices.Repeat([]float64{theoremAlpha}, rounds)
+	if tau > 0 {
+		settings = append(settings, `algorithm.alpha_schedule="inverse"`, fmt.Sprint("algorithm.alpha_tau=", tau))
+		setting += fmt.Sprintf(", α_k = %g/(1 + k/%d)", theoremAlpha, tau)
+		for k := range alphas {
+			alphas[k] /= 1 + float64(k)/float64(tau)
+		}
+	}
+	e, err := size.build(1, rounds, settings...)
+	if err != nil {
+		return err
+	}
+	bound := replication.Theorem1(1, alphas, lambda, size.records, theoremAgents)
+	expected := 0.
+	for draw := range size.draws {
+		x, err := apart(ctx, e, uint64(draw+1), false)
 		if err != nil {
 			return err
 		}
-		for _, rounds := range size.rounds {
-			e, err := size.build(1, rounds, fmt.Sprintf("topology.graph=%q", graph),
-				`model.name="least-squares"`,
-				`data.dataset="least-squares"`, "algorithm.gamma=0.03", "algorithm.own_state=true",
-				"algorithm.residual_clip=1.0", fmt.Sprintf("algorithm.alpha=%g", theoremAlpha),
-				"replication.one_record=true", `privacy.mechanism="none"`)
-			if err != nil {
-				return err
-			}
-			setting := fmt.Sprintf("%s, K = %d", graph, rounds)
-			bound := replication.Theorem1(1, theoremAlpha, uint64(rounds), lambda, size.records,
-				theoremAgents)
-			expected := 0.
-			for draw := range size.draws {
-				x, err := apart(ctx, e, uint64(draw+1), false)
-				if err != nil {
-					return err
-				}
-				expected += x / float64(size.draws)
-			}
-			addBound(d, size, statement{"1", setting, "expected distance", reproduce.Seeds(size.draws),
-				expected,
-				bound, math.NaN()})
-			largest, err := apart(ctx, e, 1, true)
-			if err != nil {
-				return err
-			}
-			addBound(d, size, statement{"1", setting, "largest distance", "1", largest, bound, math.NaN()})
-		}
+		expected += x / float64(size.draws)
 	}
+	addBound(d, size, statement{"1", setting, "expected distance", reproduce.Seeds(size.draws), expected,
+		bound, math.NaN()})
+	largest, err := apart(ctx, e, 1, true)
+	if err != nil {
+		return err
+	}
+	addBound(d, size, statement{"1", setting, "largest distance", "1", largest, bound, math.NaN()})
 	return nil
 }
 
