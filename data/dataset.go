@@ -98,8 +98,9 @@ type Split struct {
 	// quadratics the minimiser, for values the mean (one row); no rows otherwise. Only
 	// oracle baselines may use it.
 	GroundTruth tensor.Mat
-	// Vectors holds, for movielens and made-ratings, each group's training records as one vector (one row
-	// each): what a graph from training records compares. No rows otherwise.
+	// Vectors holds, for movielens and made-ratings, each group's training records as one
+	// vector (one row each): what a graph from training records compares. No rows
+	// otherwise.
 	Vectors tensor.Mat
 	// Derived names what was made from training records for all to see and paid for by
 	// nobody: a guarantee does not cover it. "" for most.

@@ -24,7 +24,8 @@ func TestMadeRatingsAreOfTheSize(t *testing.T) {
 		}
 		slices.Sort(users)
 		slices.Sort(items)
-		got := []int{len(all), len(pairs), users[0], users[471], users[942], items[0], items[841], items[1681]}
+		got := []int{len(all), len(pairs), users[0], users[471], users[942], items[0], items[841],
+			items[1681]}
 		if want := []int{100_000, 100_000, 20, 65, 737, 1, 27, 583}; !slices.Equal(got, want) {
 			t.Errorf("seed %d: counts %v, want %v", seed, got, want)
 		}

@@ -26,11 +26,13 @@ var _ Mechanism = PaperNoise{}
 //	                    A from the mass δ of [A-Δ, A] (Theorem 6)
 //	truncated-generalized  density C exp(-(|z|/s)^b) on [-A, A] (Eq. 3),
 //	                    s = Δ ε^(-1/b), A from the mass δ of [A-Δ, A],
-//	                    1/C = 2s/b γ(1/b, (A/s)^b), γ the lower incomplete gamma function
+//	                    1/C = 2s/b γ(1/b, (A/s)^b), γ the lower incomplete gamma
+//	                    function
 //
 // Eq. 3 comes without s and A. Those of truncated-generalized are the one rule of which
-// Definition 6 is the case b = 1 and Theorem 6 the case b = 2. For one value and b <= 1 it
-// keeps (ε, δ), since the loss is at most (Δ/s)^b = ε; for b above 1 it does not (C29).
+// Definition 6 is the case b = 1 and Theorem 6 the case b = 2. For one value and b <= 1
+// it keeps (ε, δ), since the loss is at most (Δ/s)^b = ε; for b above 1 it does not
+// (C29).
 type PaperNoise struct {
 	Family      string  `toml:"family"`
 	Shape       float64 `toml:"shape,omitempty"` // b of truncated-generalized, .25 to 16; 0 for others

@@ -80,7 +80,9 @@ func TestGeneralizedNoiseLaw(t *testing.T) {
 			lo, hi := float64(i)/cells, float64(i+1)/cells
 			sums[i+1] = sums[i] + (density(lo)+4*density((lo+hi)/2)+density(hi))/6/cells
 		}
-		half := func(z float64) float64 { return sums[int(math.Round(cells*math.Cbrt(z/a)))] / sums[cells] / 2 }
+		half := func(z float64) float64 {
+			return sums[int(math.Round(cells*math.Cbrt(z/a)))] / sums[cells] / 2
+		}
 		if strip := .5 - half(math.Abs(a-2)); a > 2 && math.Abs(strip/delta-1) > .01 {
 			t.Errorf("b = %g: the strip of length Δ holds %g, want %g", b, strip, delta)
 		}

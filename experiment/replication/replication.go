@@ -39,16 +39,7 @@ type Params struct {
 	// calibrated, and epsilon claimed, as if it were public; every ledger is charged an
 	// answer without noise for it, which makes the true epsilon infinite.
 	Uncharged bool `toml:"uncharged,omitempty"`
-	// Noise "adad2p" adds noise of noise_multiplier times the norm of the private sum of
-	// gradients, "constd2p" of noise_multiplier times max_grad_norm, the published G;
-	// neither clips. Epsilon is infinite. Under algorithm km with own_state it is the
-	// family of the noise that is published for DP-dKM (expected), for target_epsilon and
-	// target_delta and the sensitivity of Theorem 1; gradients are not clipped, residuals
-	// are, and the iterate without noise is put out beside the other. Epsilon is
-	// infinite.
-	Noise string `toml:"noise,omitempty"`
-	// Shape is b of noise "truncated-generalized", .25 to 16.
-	Shape float64 `toml:"shape,omitempty"`
+	PublishedNoise
 	// Sampling "one" makes every answer the gradient of one record, drawn uniformly, in
 	// place of a Poisson batch. Under replace-one the ledger charges sampling without
 	// replacement.
@@ -67,6 +58,20 @@ type Params struct {
 	// or paper, with y^{-1} = 0 as the authors' code does, which multiplies every mean by
 	// about 1/(2-ω).
 	ZeroStart bool `toml:"zero_start,omitempty"`
+}
+
+// PublishedNoise are the keys of noise.
+type PublishedNoise struct {
+	// Noise "adad2p" adds noise of noise_multiplier times the norm of the private sum of
+	// gradients, "constd2p" of noise_multiplier times max_grad_norm, the published G;
+	// neither clips. Epsilon is infinite. Under algorithm km with own_state it is the
+	// family of the noise that is published for DP-dKM (expected), for target_epsilon and
+	// target_delta and the sensitivity of Theorem 1; gradients are not clipped, residuals
+	// are, and the iterate without noise is put out beside the other. Epsilon is
+	// infinite.
+	Noise string `toml:"noise,omitempty"`
+	// Shape is b of noise "truncated-generalized", .25 to 16.
+	Shape float64 `toml:"shape,omitempty"`
 }
 
 // Run is what a deviation may depend on, all of it in the run file.

@@ -102,8 +102,8 @@ func private(agents []plan.Agent) bool {
 }
 
 // Theorem1 is the published bound of the expected sensitivity after K rounds with α_0 ..
-// α_{K-1}, residuals of norm at most B, M agents of N records and a mixing matrix with λ =
-// max(|λ_2|, |λ_M|):
+// α_{K-1}, residuals of norm at most B, M agents of N records and a mixing matrix with
+// λ = max(|λ_2|, |λ_M|):
 //
 //	2B Σ_k α_k/(NM) + 4B Σ_k (1+2α_k) Σ_{j<k} α_j λ^{k-1-j}
 //

@@ -162,8 +162,8 @@ func ownBudgets(f *reproduce.Results) *reproduce.Document {
 // start; the others come before one of an agent's first 16 wakes.
 var arrivalStarts = []string{"", "arrival .5", "arrival .25", "arrival 0"}
 
-// averaged stands for the smoothing of the mean of 16 answers, behind the rest of the axis
-// other.
+// averaged stands for the smoothing of the mean of 16 answers, behind the rest of the
+// axis other.
 const averaged = "answers 16"
 
 func arrivalTasks() (list []named) {
@@ -196,8 +196,8 @@ func arrivalName(t task) string {
 
 func arrivalTable(f *reproduce.Results) *reproduce.Document {
 	r := collectTasks(f)
-	d := &reproduce.Document{Header: []string{"method", "records", "accuracy", "difference from all there at the start",
-		"95 % interval", "true epsilon (replace-one)"}}
+	d := &reproduce.Document{Header: []string{"method", "records", "accuracy",
+		"difference from all there at the start", "95 % interval", "true epsilon (replace-one)"}}
 	plots, order := map[string][]named{}, []string{}
 	var all reproduce.Sample
 	for _, t := range arrivalTasks() {

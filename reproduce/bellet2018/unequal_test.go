@@ -44,9 +44,9 @@ func TestOwnBudgetsTable(t *testing.T) {
 	}
 }
 
-// One answer at an agent's first wake knows nothing of records that come later: where none
-// is there at the start it guesses (51 ± 3 % in ten instances), where all are it does not
-// (87 ± 1).
+// One answer at an agent's first wake knows nothing of records that come later: where
+// none is there at the start it guesses (51 ± 3 % in ten instances), where all are it
+// does not (87 ± 1).
 func TestLateRecordsAreMissed(t *testing.T) {
 	late, all := unequalTask("smooth-gaussian", "arrival 0", 10_000, 10_000),
 		unequalTask("smooth-gaussian", "", 10_000, 10_000)

@@ -131,9 +131,9 @@ func TestTheorems(t *testing.T) {
 				t.Errorf("largest distance %v, bound %v, want 20 times that", got, bound)
 			}
 		}
-		// On the complete graph λ = 0: of the second sum only α_{k-1} is left. Where the record
-		// is drawn in every round and saturates B with either sign, the mean iterate moves by
-		// 2B α_k/M in each.
+		// On the complete graph λ = 0: of the second sum only α_{k-1} is left. Where the
+		// record is drawn in every round and saturates B with either sign, the mean
+		// iterate moves by 2B α_k/M in each.
 		if r[0] == "1" && r[1] == "complete, K = 5, α_k = 0.3/(1 + k/5)" && r[2] == "largest distance" {
 			bound, apart := 0., 0.
 			for k := range 5 {

@@ -145,10 +145,10 @@ func heartTable(f *reproduce.Results) *reproduce.Document {
 		d.Add(budget, title, h.rounds, h.step, s, gain, interval, g.Epsilon(h))
 	})
 	d.Notes = []string{
-		"heart-disease, four hospitals (Cleveland, Hungary, Switzerland, Long Beach) with their own records, " +
-			"logistic model, complete graph, every record in every round, Gaussian noise at delta 1e-3; " +
-			"step: that of DP-DSGD, αγ of the iteration with α = .49; a record's gradient is clipped to 1 " +
-			"(gradient steps), or its features scaled so that it is at most 2 (proximal operator)",
+		"heart-disease, four hospitals (Cleveland, Hungary, Switzerland, Long Beach) with their own " +
+			"records, logistic model, complete graph, every record in every round, Gaussian noise at delta " +
+			"1e-3; step: that of DP-DSGD, αγ of the iteration with α = .49; a record's gradient is clipped " +
+			"to 1 (gradient steps), or its features scaled so that it is at most 2 (proximal operator)",
 		fmt.Sprintf("accuracy on the held-out records of all hospitals, mean over the models of the four, "+
 			"mean ± sd over %d seeds, each with noise and held-out records of its own; differences are "+
 			"paired over seeds, in points, at the same budget, rounds and step", len(heartSeeds(small))),

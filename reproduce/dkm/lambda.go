@@ -13,7 +13,7 @@ import (
 
 var lambdaAxes = slices.Insert(slices.Clone(iterationAxes), len(iterationAxes)-1, "lambda")
 
-var lambdaGrid = []string{"0", "0.0003", "0.001", "0.003", "0.01", "0.03", "0.1", "0.3"}
+var lambdaGrid = []string{"0", "0.0003", "0.001", "0.003", "0.01", "0.03", "0.1", "0.3", "1"}
 
 // fixedLambda is that of all other tables.
 const fixedLambda = "0.003"
@@ -135,8 +135,8 @@ func lambdaTable(f *reproduce.Results) *reproduce.Document {
 	}
 	d.Notes = append(d.Notes,
 		fmt.Sprintf("grid of λ: %v; chosen for each line by the smallest mean error of what is sent on %d "+
-			"problem instances (seeds 101 to 110) that no table uses; errors are then on the %d instances of "+
-			"the other tables, mean ± sd, differences paired over these", lambdaGrid,
+			"problem instances (seeds 101 to 110) that no table uses; errors are then on the %d instances "+
+			"of the other tables, mean ± sd, differences paired over these", lambdaGrid,
 			len(searchInstances(small)), len(instances(small))),
 		"the search looks at the hidden vectors of its own, generated instances, so that it costs no "+
 			"privacy; nobody has such instances of a true problem; the paper states neither grid nor data",

@@ -48,9 +48,9 @@ func theorems(ctx context.Context, opt reproduce.Options) (*reproduce.Document, 
 	}
 	d.Notes = []string{
 		fmt.Sprintf("Theorem 1: %d agents of %d records, least squares, forward operator on one drawn "+
-			"record, B = 1, α = %g or falling from it, no noise; neighbors differ in one record of agent 0, which saturates "+
-			"B with either sign; the expectation is over %d sequences of draws that both share, the "+
-			"largest has the record drawn in every round, which a guarantee has to cover",
+			"record, B = 1, α = %g or falling from it, no noise; neighbors differ in one record of agent "+
+			"0, which saturates B with either sign; the expectation is over %d sequences of draws that both "+
+			"share, the largest has the record drawn in every round, which a guarantee has to cover",
 			theoremAgents, size.records, theoremAlpha, size.draws),
 		"the theorem's second sum grows with K whatever N is: at K = 1, where it is empty, the bound is " +
 			"missed by a factor N, later it is far above what one record can do",
@@ -136,7 +136,8 @@ func (size theoremsSize) distances(ctx context.Context, d *reproduce.Document, g
 	setting := fmt.Sprintf("%s, K = %d", graph, rounds)
 	alphas := slices.Repeat([]float64{theoremAlpha}, rounds)
 	if tau > 0 {
-		settings = append(settings, `algorithm.alpha_schedule="inverse"`, fmt.Sprint("algorithm.alpha_tau=", tau))
+		settings = append(settings, `algorithm.alpha_schedule="inverse"`,
+			fmt.Sprint("algorithm.alpha_tau=", tau))
 		setting += fmt.Sprintf(", α_k = %g/(1 + k/%d)", theoremAlpha, tau)
 		for k := range alphas {
 			alphas[k] /= 1 + float64(k)/float64(tau)
