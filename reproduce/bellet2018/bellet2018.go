@@ -44,8 +44,7 @@ var Paper = reproduce.Paper{
 			Report: movieLens},
 		"movielens-standin": {
 			Title: "the runs of seed001-movielens on a generated stand-in, which is not MovieLens",
-			Axes:  movieLensAxes, Base: standInBase, Cells: reproduce.TwoSizes(movieLensCells),
-			Report: standIn},
+			Axes:  standInAxes, Base: standInBase, Cells: reproduce.TwoSizes(standInCells), Report: standIn},
 		"remark1": {Title: "the rate without strong convexity beside the O(1/t) bound", Axes: taskAxes,
 			Base: taskBase, Cells: reproduce.TwoSizes(remark1Cells), Report: remark1, Curves: true},
 		"theorem2": {Title: "the bound of Theorem 2, corrected, beside the measured error",

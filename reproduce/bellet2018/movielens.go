@@ -2,6 +2,7 @@ package bellet2018
 
 import (
 	"fmt"
+	"slices"
 	"sotto/experiment/sweep"
 	"strings"
 
@@ -68,6 +69,18 @@ var publishedMovieLens = []struct{ method, budget, rmse string }{
 }
 
 func movieLensCells(small bool) []sweep.Cell { return movieLensCrowd.cells(small) }
+
+// standInAxes say of every row what data it has: it cannot be taken for one of
+// movieLensAxes.
+var standInAxes = append([]string{"data"}, movieLensAxes...)
+
+func standInCells(small bool) []sweep.Cell {
+	cells := movieLensCells(small)
+	for k := range cells {
+		cells[k].Values = append([]string{"made-ratings"}, cells[k].Values...)
+	}
+	return cells
+}
 
 func (w crowd) cells(small bool) []sweep.Cell {
 	var cells []sweep.Cell
@@ -166,7 +179,11 @@ func movieLens(f *reproduce.Results) *reproduce.Document {
 
 // standIn is the table of runs on made ratings.
 func standIn(f *reproduce.Results) *reproduce.Document {
-	d := ratingsTable(f, "published, on MovieLens-100K", append([]string{
+	rows := slices.Clone(f.Rows)
+	for k := range rows {
+		rows[k].Values = rows[k].Values[1:]
+	}
+	d := ratingsTable(&reproduce.Results{Rows: rows, Scale: f.Scale}, "published, on MovieLens-100K", append([]string{
 		"GENERATED STAND-IN: all runs are on data set made-ratings, drawn anew with every seed, not on " +
 			"MovieLens-100K, which may not be redistributed; only numbers of ratings and shares of their " +
 			"values are that data set's, so that columns compare with each other and not with the " +

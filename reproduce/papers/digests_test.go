@@ -149,6 +149,7 @@ var (
 	unknown = []string{"model.no_such_key=1"}
 	standIn = []string{`data.dataset="glyphs"`, "data.train=100", "data.test=10", "data.allow_empty=true",
 		"replication.uncharged=false", "privacy.target_delta=0.99"}
+	groupedStandIn = append([]string{`data.dataset="logistic-regression"`, "data.agents=4"}, standIn[3:]...)
 )
 
 // of returns the digest of a run.
@@ -166,13 +167,18 @@ func (d *digests) of(r runFile) (string, error) {
 	}
 	s.join(own.sections)
 	if own.files {
-		images, err := d.added(d.files, r, standIn, func(key string) bool {
+		as := standIn
+		if s["data"]["partition"] == "natural" { // which glyphs have not
+			as = groupedStandIn
+		}
+		images, err := d.added(d.files, r, as, func(key string) bool {
 			return strings.HasPrefix(key, "data.") || strings.HasPrefix(key, "model.")
 		})
 		if err != nil {
 			return "", err
 		}
-		for _, key := range []string{"train", "test", "normalize", "resize"} { // the stand-in's own
+		for _, key := range []string{"train", "test", "normalize", "resize", "agents", "records", "dim",
+			"zeros", "noise"} { // the stand-ins' own
 			delete(images.sections["data"], key)
 		}
 		s.join(sections{"data": images.sections["data"], "model": images.sections["model"]})
