@@ -183,7 +183,8 @@ func standIn(f *reproduce.Results) *reproduce.Document {
 	for k := range rows {
 		rows[k].Values = rows[k].Values[1:]
 	}
-	d := ratingsTable(&reproduce.Results{Rows: rows, Scale: f.Scale}, "published, on MovieLens-100K", append([]string{
+	made := &reproduce.Results{Rows: rows, Scale: f.Scale}
+	d := ratingsTable(made, "published, on MovieLens-100K", append([]string{
 		"GENERATED STAND-IN: all runs are on data set made-ratings, drawn anew with every seed, not on " +
 			"MovieLens-100K, which may not be redistributed; only numbers of ratings and shares of their " +
 			"values are that data set's, so that columns compare with each other and not with the " +
