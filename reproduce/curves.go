@@ -9,6 +9,7 @@ import (
 	"slices"
 	"sotto/experiment/sweep"
 	"strconv"
+	"strings"
 
 	"sotto/config"
 	"sotto/experiment/rundir"
@@ -17,8 +18,8 @@ import (
 )
 
 // Studies of how a run goes keep some of its metrics beside cells.csv: the figures over
-// all agents at every evaluation, and where a study needs them the agents' last
-// accuracies. The run hash in cells.csv covers all of them.
+// all agents at every evaluation, and where a study needs them the last accuracies of
+// agents and of classes. The run hash in cells.csv covers all of them.
 
 // curveColumns name a row by its run, as cells.csv does (the first 16 digits of the
 // configuration's digest), and by what metrics.csv says of it.
@@ -123,9 +124,9 @@ func parseCurve(f []string) (curveRow, error) {
 	return r, nil
 }
 
-// keptOf is what a study keeps of a finished run, from its directory: with agents the
-// last accuracy of every agent too.
-func keptOf(row *sweep.Row, dir string, agents bool) ([]curveRow, error) {
+// keptOf is what a study keeps of a finished run, from its directory: the last accuracies
+// of agents and of classes where it asks for them.
+func keptOf(row *sweep.Row, dir string, s *Study) ([]curveRow, error) {
 	rows, err := rundir.ReadMetrics(dir)
 	if err != nil {
 		return nil, err
@@ -134,9 +135,11 @@ func keptOf(row *sweep.Row, dir string, agents bool) ([]curveRow, error) {
 	var kept []curveRow
 	for _, r := range rows {
 		whole := slices.Contains([]string{"mean", "all"}, r.Agent) && slices.Contains(keptMetrics, r.Metric)
-		own := agents && r.Round == last && r.Metric == "accuracy" &&
+		own := s.Agents && r.Round == last && r.Metric == "accuracy" &&
 			!slices.Contains([]string{"mean", "min", "max"}, r.Agent)
-		if whole || own {
+		class := s.Classes && slices.Contains([]string{"mean", "min"}, r.Agent) &&
+			strings.HasPrefix(r.Metric, rundir.ClassAccuracy)
+		if whole || own || class {
 			kept = append(kept, curveRow{CurveKey(row), r})
 		}
 	}

@@ -47,6 +47,8 @@ type Study struct {
 	Short  bool // has a short size of its own
 	Curves bool // keeps metrics over time
 	Agents bool // and the last accuracy of every agent
+	// Classes keeps the last accuracy of every class too, mean and least over agents.
+	Classes bool
 
 	// Make makes the document of a study that is no sweep.
 	Make func(context.Context, Options) (*Document, error)
@@ -136,7 +138,7 @@ func (s *Study) sweep(ctx context.Context, name string, opt Options) ([]sweep.Ro
 	opt.Sweep.Dir, opt.Sweep.Discard = opt.Dir, true
 	if s.Curves { // written before the row: a run without a row runs again, and is kept the same twice
 		opt.Sweep.Keep = func(row sweep.Row, dir string) error {
-			kept, err := keptOf(&row, dir, s.Agents)
+			kept, err := keptOf(&row, dir, s)
 			if err != nil {
 				return err
 			}

@@ -12,6 +12,14 @@ var Paper = reproduce.Paper{
 		"convergence": {
 			Title: "the bound (23) beside the measured distance to the optimum, strongly convex problems",
 			Make:  convergence},
+		"fairness": {
+			Title: "accuracy by class and by agent over epsilon, MNIST, one digit an agent",
+			Axes:  mnistAxes, Base: mnistBase, Cells: reproduce.TwoSizes(fairCells),
+			Report: fairness, Curves: true, Agents: true, Classes: true},
+		"fairness-hospitals": {
+			Title: "accuracy by class and by hospital over epsilon, heart disease",
+			Axes:  hospitalAxes, Base: hospitalBase, Cells: reproduce.TwoSizes(hospitalCells),
+			Report: hospitals, Curves: true, Agents: true, Classes: true},
 		"figure1": {Title: "accuracy over the normalised Fiedler value (the rows of table 1)",
 			Axes: mnistAxes, Base: mnistBase, Cells: reproduce.TwoSizes(table1Cells),
 			Report: figure1},
