@@ -34,6 +34,9 @@ var Paper = reproduce.Paper{
 			Title: "a recipe beside the best published cell of table 1, MNIST, one digit an agent",
 			Axes:  recipeAxes, Base: recipeBase, Cells: reproduce.TwoSizes(recipeCells),
 			Report: recipe},
+		"representation": {
+			Title: "autoencoders of MNIST over epsilon: error and what a linear classifier of the code reaches",
+			Make:  representation},
 		"table1": {Title: "accuracy over graphs, algorithms and budgets, MNIST, one digit an agent",
 			Axes: mnistAxes, Base: mnistBase, Cells: reproduce.TwoSizes(table1Cells),
 			Report: table1},
@@ -44,6 +47,9 @@ var Paper = reproduce.Paper{
 			Base: mnistBase, Cells: reproduce.TwoSizes(table3Cells), Report: table3},
 		"table4": {Title: "accuracy over the overlap of the agents' data, CIFAR-100, DPResNet9",
 			Axes: cifar100Axes, Base: cifar100Base, Cells: table4Cells, Report: table4, Short: true},
+		"table4-cnn": {
+			Title: "accuracy over the overlap of the agents' data, whole CIFAR-100 (which you unpack), cnn",
+			Axes:  cifar100Axes, Base: cnnBase, Cells: cnnCells, Report: table4CNN, Short: true},
 		"table5": {
 			Title: "membership inference on a blank image, digits 0 to 2, three agents, epsilon 1, " +
 				"delta 1e-2",
