@@ -20,13 +20,6 @@ import (
 // simulationTables are the tables of studies that are no sweeps, among others.
 const simulationTables = "docs/results/*/*.csv"
 
-// table5 is the study whose rows are checked by their first models; its rows have the
-// engine in the digest alone, so that it is named here.
-const (
-	table5         = "seed000-table5"
-	engineOfTable5 = "3 amd64/fma"
-)
-
 // simulated is a row of the table of a study that is made whole, at full size.
 type simulated struct {
 	study        string
@@ -74,7 +67,7 @@ func readSimulation(study, path string) ([]simulated, error) {
 		return nil, fmt.Errorf("%s: %w", path, err)
 	}
 	hash := reproduce.HashColumn
-	if study == table5 {
+	if slices.Contains(dpdl2023.FirstModelsOf, study) {
 		hash = dpdl2023.FirstHashColumn
 	}
 	var at []int
@@ -83,7 +76,7 @@ func readSimulation(study, path string) ([]simulated, error) {
 		if len(rows) > 0 {
 			k = slices.Index(rows[0], column)
 		}
-		if k < 0 && !(study == table5 && column == reproduce.EngineColumn) {
+		if k < 0 {
 			return nil, &config.Error{
 				File:    path,
 				Line:    1,
@@ -96,18 +89,14 @@ func readSimulation(study, path string) ([]simulated, error) {
 	}
 	var all []simulated
 	for n, r := range rows[1:] {
-		s := simulated{
+		all = append(all, simulated{
 			study:  study,
 			number: n,
 			method: r[0],
-			engine: engineOfTable5,
+			engine: r[at[2]],
 			digest: r[at[0]],
 			hash:   r[at[1]],
-		}
-		if at[2] >= 0 {
-			s.engine = r[at[2]]
-		}
-		all = append(all, s)
+		})
 	}
 	return all, nil
 }
@@ -119,9 +108,9 @@ func (s *simulated) again() error {
 			reproduce.Engine()+", what this program computes with"))
 	}
 	dataDir := cmp.Or(os.Getenv("SOTTO_DATA"), "data")
-	if s.study == table5 {
+	if slices.Contains(dpdl2023.FirstModelsOf, s.study) {
 		fmt.Printf("running %s again: the first models of %s\n", s.name(), s.method)
-		digest, hash, err := dpdl2023.FirstModels(context.Background(), s.method, dataDir)
+		digest, hash, err := dpdl2023.FirstModels(context.Background(), s.study, s.method, dataDir)
 		if err != nil {
 			return fmt.Errorf("%s: %w", s.name(), err)
 		}

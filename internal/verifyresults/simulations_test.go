@@ -96,15 +96,18 @@ func TestReadSimulation(t *testing.T) {
 		}
 		return path
 	}
-	header := []string{"method", "bound", "seed", "config digest", "run hash", "hash of the first models"}
-	path := write(header, []string{"DP-DSGT", ".1", "1331", "d", "all", "first"})
+	const table5 = "seed000-table5"
+	header := []string{"method", "bound", "engine", "seed", "config digest", "run hash",
+		"hash of the first models"}
+	path := write(header, []string{"DP-DSGT", ".1", "3 amd64/fma", "1331", "d", "all", "first"})
 	rows, err := readSimulation(table5, path)
 	if err != nil || len(rows) != 1 ||
-		rows[0] != (simulated{table5, 0, "DP-DSGT", engineOfTable5, "d", "first"}) {
+		rows[0] != (simulated{table5, 0, "DP-DSGT", "3 amd64/fma", "d", "first"}) {
 		t.Errorf("%+v, %v", rows, err)
 	}
 	// the first lacks the engine
-	for _, path := range []string{path, write(header[:3], make([]string, 3)),
+	for _, path := range []string{write(slices.Delete(slices.Clone(header), 2, 3), make([]string, 6)),
+		write(header[:3], make([]string, 3)),
 		write([]string{"a"}, []string{"b"})} {
 		var bad *config.Error
 		if _, err := readSimulation("seed004-gd", path); !errors.As(err, &bad) || bad.Key != "columns" ||
@@ -112,7 +115,7 @@ func TestReadSimulation(t *testing.T) {
 			t.Errorf("%s: %v", path, err)
 		}
 	}
-	if _, _, err := dpdl2023.FirstModels(context.Background(), "DP-SGX", t.TempDir()); err == nil ||
+	if _, _, err := dpdl2023.FirstModels(context.Background(), table5, "DP-SGX", t.TempDir()); err == nil ||
 		!strings.Contains(err.Error(), `"DP-SGX"`) {
 		t.Errorf("an unknown method: %v", err)
 	}

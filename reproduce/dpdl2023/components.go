@@ -79,8 +79,8 @@ func (c *components) along(row []float32, v []float64) (sum float64) {
 	return sum
 }
 
-// loss is the mean squared error of an element when rows are made again from their first k
-// components.
+// loss is the mean squared error of an element when rows are made again from their first
+// k components.
 func (c *components) loss(x tensor.Mat, k int) float64 {
 	total := 0.
 	for i := range x.Rows {

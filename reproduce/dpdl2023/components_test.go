@@ -2,9 +2,13 @@ package dpdl2023
 
 import (
 	"math"
+	"os"
+	"sotto/experiment/sweep"
 	"testing"
 
 	"sotto/model"
+	"sotto/reproduce"
+	"sotto/reproduce/reproducetest"
 	"sotto/rng"
 	"sotto/tensor"
 )
@@ -29,8 +33,8 @@ func TestComponents(t *testing.T) {
 	}
 	code := c.code(x)
 	for i := range code.Rows {
-		if a, b := math.Abs(float64(code.Row(i)[0])), math.Abs(float64(code.Row(i)[1])); math.Abs(a-4) > 1e-5 ||
-			math.Abs(b-1) > 1e-5 {
+		a, b := math.Abs(float64(code.Row(i)[0])), math.Abs(float64(code.Row(i)[1]))
+		if math.Abs(a-4) > 1e-5 || math.Abs(b-1) > 1e-5 {
 			t.Errorf("row %d has components %g and %g, want 4 and 1 in size", i, a, b)
 		}
 	}
@@ -93,4 +97,23 @@ func TestEncoder(t *testing.T) {
 			t.Fatalf("element %d: %g, want %g", i, got.Data[i], want.Data[i])
 		}
 	}
+}
+
+// The table of autoencoders has the same bits for any number of workers.
+func TestRowsOfRepresentation(t *testing.T) {
+	dir := os.Getenv("SOTTO_DATA")
+	if dir == "" {
+		t.Skip("SOTTO_DATA not set: needs mnist")
+	}
+	var tables [2]*reproduce.Document
+	for k := range tables {
+		d, err := reproduce.Papers{Paper}.Run(t.Context(), "seed000-representation",
+			reproduce.Options{Dir: t.TempDir(), Scale: reproduce.Smoke,
+				Sweep: sweep.Options{Workers: 1 + k, DataDir: dir}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		tables[k] = d
+	}
+	reproducetest.CheckRows(t, "seed000-representation", tables)
 }

@@ -84,7 +84,8 @@ func fairRow(runs, plain []parted) []string {
 		}
 		low, high := slices.Min(r.classes), slices.Max(r.classes)
 		worst, best := slices.Min(r.agents), slices.Max(r.agents)
-		figures := []float64{r.accuracy, low, high, high - low, worst, best, best - worst, slices.Min(r.least)}
+		figures := []float64{r.accuracy, low, high, high - low, worst, best, best - worst,
+			slices.Min(r.least)}
 		if len(plain) == len(runs) && len(plain[i].classes) == len(r.classes) {
 			sum, most := 0., math.Inf(-1)
 			for c, was := range plain[i].classes {
@@ -150,8 +151,8 @@ func fairness(f *reproduce.Results) *reproduce.Document {
 func fairNotes() []string {
 	return []string{
 		"accuracy in percent after the last round, mean and sd over seeds of each run's figure; by class: " +
-			"mean over agents, then the worst and the best class of the run; by agent: over all of its test " +
-			"records; worst class of one agent: the least accuracy of any agent on any class",
+			"mean over agents, then the worst and the best class of the run; by agent: over all of its " +
+			"test records; worst class of one agent: the least accuracy of any agent on any class",
 		"lost to privacy: accuracy of the run without noise with the same seed less that of this run, in " +
 			"points; the mean of classes, and the class that loses most",
 		"epsilon, zero-out: the PLD upper end from the ledgers, the largest over agents and seeds",

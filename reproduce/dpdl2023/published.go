@@ -59,6 +59,14 @@ var publishedTable2 = map[string][3][5]published{
 // constant.
 type step struct{ first, final float64 }
 
+// text is a step for people.
+func (s step) text() string {
+	if s.final == 0 {
+		return fmt.Sprintf("%g", s.first)
+	}
+	return fmt.Sprintf("%g to %g", s.first, s.final)
+}
+
 // publishedSteps are the learning rates of the paper's code, by method and budget.
 var publishedSteps = map[string][5]step{
 	"central": {{.05, 0}, {.317, 0}, {.317, 0}, {.194, 0}, {.1, 0}},

@@ -72,8 +72,8 @@ type codeSize struct {
 }
 
 var codeSizes = map[reproduce.Scale]codeSize{
-	reproduce.Smoke: {seeds: 1, fit: 500, extra: []string{"rounds=3", "data.limit=1000", "data.test_limit=200",
-		"privacy.batch_size=32", "evaluate.every=3"}},
+	reproduce.Smoke: {seeds: 1, fit: 500, extra: []string{"rounds=3", "data.limit=1000",
+		"data.test_limit=200", "privacy.batch_size=32", "evaluate.every=3"}},
 	reproduce.Full: {seeds: 5, fit: 10_000},
 }
 
@@ -150,9 +150,9 @@ func codeNotes(fit int) []string {
 		"mean image and principal components: of the same images as the fit, not private; " +
 			"untrained: the start of the runs",
 		"settings: examples/autoencoder.toml with MNIST in place of generated images; runs without noise " +
-			"clip gradients too; central: one agent, batch 1,280; step sizes chosen on generated images with " +
-			"one seed, at epsilon 4 for no privacy and 10, at .5 for 1 and .5, of three or four for each " +
-			"method but of two for central and, at .5, one for DP-DiNNO",
+			"clip gradients too; central: one agent, batch 1,280; step sizes chosen on generated images " +
+			"with one seed, at epsilon 4 for no privacy and 10, at .5 for 1 and .5, of three or four for " +
+			"each method but of two for central and, at .5, one for DP-DiNNO",
 		"epsilon: the PLD upper end from the ledgers at delta 1e-5, the largest over agents and seeds; the " +
 			"normalisation of pixels and the number of records of each agent are public",
 	}
@@ -238,7 +238,8 @@ func (s *codes) baselines() error {
 		name, accuracy := "mean image", reproduce.Sample(nil)
 		if k > 0 {
 			name = fmt.Sprintf("%d principal components", k)
-			right, err := probe(p.code(fit), split.Train.Labels[:fit.Rows], p.code(split.Test.X), split.Test.Labels)
+			right, err := probe(p.code(fit), split.Train.Labels[:fit.Rows], p.code(split.Test.X),
+				split.Test.Labels)
 			if err != nil {
 				return err
 			}
@@ -280,8 +281,8 @@ func (s *codes) probe(e *experiment.Experiment, theta tensor.Vec) (float64, erro
 	return probe(code(fit), train.Labels[:fit.Rows], code(test.X), test.Labels)
 }
 
-// encoderOf is the first half of the autoencoder of codeBase: an MLP whose outputs are the
-// code, with the parameters that come first.
+// encoderOf is the first half of the autoencoder of codeBase: an MLP whose outputs are
+// the code, with the parameters that come first.
 func encoderOf(height, width, channels int) (model.Model, error) {
 	return model.New("mlp", model.Shape{Height: height, Width: width, Channels: channels, Classes: codeWidth},
 		func(params any) error {

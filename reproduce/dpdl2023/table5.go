@@ -49,6 +49,9 @@ const (
 	publicStep = .001
 )
 
+// tightAttack has the settings of our choice.
+var tightAttack = attack{step: step{first: attackStep}}
+
 // attackOverride is what every ledger of the study records: the published delta is above
 // 1/(10 records).
 const attackOverride = "delta"
@@ -61,11 +64,11 @@ var publishedTable5 = map[string]float64{"central": .230, "dsgd": .173, "dsgt": 
 func table5(ctx context.Context, opt reproduce.Options) (*reproduce.Document, error) {
 	size := attackSizes[opt.Scale]
 	d := &reproduce.Document{Header: []string{"method", "nominal epsilon", "published bound", "bound",
-		"threshold", "confidence", "models", "bound by answers", "white-box bound", "true epsilon",
-		"step size", "answers", "noise multiplier", reproduce.SeedColumn, reproduce.DigestColumn,
-		reproduce.HashColumn, FirstHashColumn}}
+		"threshold", "confidence", "models", "bound by answers", "white-box bound",
+		"true epsilon, add-remove", "step size", "answers", "noise multiplier", reproduce.SeedColumn, reproduce.EngineColumn,
+		reproduce.DigestColumn, reproduce.HashColumn, FirstHashColumn}}
 	for _, m := range withCentral {
-		a, err := newAttacked(m, attackStep, attackImages, opt.Sweep.DataDir)
+		a, err := newAttacked(m, tightAttack, attackImages, opt.Sweep.DataDir)
 		if err != nil {
 			return nil, err
 		}
@@ -113,8 +116,8 @@ func table5(ctx context.Context, opt reproduce.Options) (*reproduce.Document, er
 
 // attackData is 100 images of each of the digits 0, 1 and 2, in order of the file, and
 // after them a blank image labelled 0: a white page, all pixels as bright as the
-// brightest of the file's first image.
-func attackData(all *data.Dataset) (*data.Dataset, error) {
+// brightest of the file's first image, or a black one, as its darkest.
+func attackData(all *data.Dataset, black bool) (*data.Dataset, error) {
 	var rows []int32
 	for digit := range int32(3) {
 		for r, l := range all.Labels {
@@ -129,9 +132,12 @@ func attackData(all *data.Dataset) (*data.Dataset, error) {
 	}
 	d := all.Select(append(rows, 0))
 	blank := d.X.Row(300)
-	white := slices.Max(blank)
+	page := slices.Max(blank)
+	if black {
+		page = slices.Min(blank)
+	}
 	for i := range blank {
-		blank[i] = white
+		blank[i] = page
 	}
 	d.Labels[300] = 0
 	return d, nil
@@ -139,7 +145,7 @@ func attackData(all *data.Dataset) (*data.Dataset, error) {
 
 // publicHistogram is the left half of figure 3: central models without privacy.
 func publicHistogram(ctx context.Context, d *reproduce.Document, size attackSize, dataDir string) error {
-	public, err := newAttacked("central", publicStep, attackImages, dataDir)
+	public, err := newAttacked("central", attack{step: step{first: publicStep}}, attackImages, dataDir)
 	if err != nil {
 		return err
 	}

@@ -3,6 +3,7 @@ package dpdl2023
 import (
 	"context"
 	"math"
+	"slices"
 	"testing"
 
 	"sotto/agent"
@@ -28,7 +29,7 @@ func handImages(t *testing.T) *data.Dataset {
 	if err != nil {
 		t.Fatal(err)
 	}
-	d, err := attackData(split.Train)
+	d, err := attackData(split.Train, false)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -75,7 +76,7 @@ func (g fixedGate) Answer(_ *agent.Query, dst tensor.Vec) error {
 // Of all starts that were looked at, none has a longer gradient of the blank image than
 // the one that is taken.
 func TestStart(t *testing.T) {
-	a, err := newAttacked("dsgd", .1, handSettings, "")
+	a, err := newAttacked("dsgd", attack{step: step{first: .1}}, handSettings, "")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -104,7 +105,7 @@ func TestStart(t *testing.T) {
 // 1)), one that has the blank image's gradient more by ln(1 + q(e^{m²/2} - 1)), m being
 // its length over the noise.
 func TestFollower(t *testing.T) {
-	a, err := newAttacked("dsgd", .1, handSettings, "")
+	a, err := newAttacked("dsgd", attack{step: step{first: .1}}, handSettings, "")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -138,7 +139,7 @@ func TestFollower(t *testing.T) {
 // alarm: 5 % by the bound's own level; seeds are fixed).
 func TestTable5(t *testing.T) {
 	for _, m := range withCentral {
-		a, err := newAttacked(m, .02, handSettings, "")
+		a, err := newAttacked(m, attack{step: step{first: .02}}, handSettings, "")
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -181,7 +182,7 @@ func TestTable5(t *testing.T) {
 // The hash that is checked is that of the first models alone, however many follow, and
 // training them again gives it; a last bit changes it.
 func TestFirstModels(t *testing.T) {
-	a, err := newAttacked("central", .02, handSettings, "")
+	a, err := newAttacked("central", attack{step: step{first: .02}}, handSettings, "")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -194,13 +195,13 @@ func TestFirstModels(t *testing.T) {
 		attackSize{models: checkedModels + 1, followed: checkedModels + 1, releases: 400}); err != nil {
 		t.Fatal(err)
 	}
-	again, err := newAttacked("central", .02, handSettings, "")
+	again, err := newAttacked("central", attack{step: step{first: .02}}, handSettings, "")
 	if err != nil {
 		t.Fatal(err)
 	}
 	again.e.File.Steps = 2
 	digest, hash, err := again.firstModels(context.Background())
-	if r := d.Rows[0]; err != nil || digest != r[14] || hash != r[16] || hash == r[15] {
+	if r := d.Rows[0]; err != nil || digest != r[15] || hash != r[17] || hash == r[16] {
 		t.Errorf("digest %s and hash %s (%v), the row is %q", digest, hash, err, r)
 	}
 	s := &attacks{}
@@ -213,5 +214,53 @@ func TestFirstModels(t *testing.T) {
 	}
 	if s.loss.In[0] = math.SmallestNonzeroFloat64; hashScores(s, checkedModels) == before {
 		t.Error("a last bit does not")
+	}
+}
+
+// Trained as the paper's text implies: a black page, the first of all starts, steps that
+// fall, and primal steps of DP-DiNNO by Adam, which are as long as the step size in every
+// coordinate; other settings have another digest.
+func TestTable5Published(t *testing.T) {
+	for _, m := range withCentral {
+		a, err := newAttacked(m, publishedAttack(m), handSettings, "")
+		if err != nil {
+			t.Fatal(err)
+		}
+		tight, err := newAttacked(m, attack{step: a.step}, handSettings, "")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if a.settings() == tight.settings() || a.e.Digest() == tight.e.Digest() && m == "dinno" {
+			t.Errorf("%s: other settings, the same digest", m)
+		}
+		page := a.train.X.Row(300)
+		if slices.Max(page) != slices.Min(a.train.X.Data) {
+			t.Errorf("%s: the page is not black", m)
+		}
+		first := make(tensor.Vec, len(a.e.Task.Init))
+		a.e.Task.Model.Init(first, rng.Public(attackSeed, "init", 0))
+		if !slices.Equal(first, a.e.Task.Init) {
+			t.Errorf("%s: not the first start", m)
+		}
+		a.e.File.Steps = 2
+		if err := a.calibrate(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		d := &reproduce.Document{}
+		if err := a.publishedRow(t.Context(), d, checkedModels); err != nil {
+			t.Fatal(err)
+		}
+		again, err := newAttacked(m, publishedAttack(m), handSettings, "")
+		if err != nil {
+			t.Fatal(err)
+		}
+		again.e.File.Steps = 2
+		digest, hash, err := again.firstModels(t.Context())
+		if r := d.Rows[0]; err != nil || r[13] != digest || r[15] != hash || r[14] != hash {
+			t.Errorf("%s: %q, again %s and %s, %v", m, r, digest, hash, err)
+		}
+	}
+	if got := publishedAttack("dinno").step; got != (step{.01, .0005}) {
+		t.Errorf("DP-DiNNO's steps are %v", got)
 	}
 }
