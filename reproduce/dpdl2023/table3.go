@@ -63,7 +63,8 @@ type watched struct {
 
 // times are seconds of the runs of one method and budget, whose axes are column and the
 // next, and their parts.
-func (w *watched) times(column int, method, budget string) (total reproduce.Sample, split [5]reproduce.Sample) {
+func (w *watched) times(column int, method, budget string) (total reproduce.Sample,
+	split [5]reproduce.Sample) {
 	for i := range w.f.Rows {
 		r := &w.f.Rows[i]
 		if r.Values[column] != method || r.Values[column+1] != budget {
@@ -79,7 +80,8 @@ func (w *watched) times(column int, method, budget string) (total reproduce.Samp
 			t.Split.Rest} {
 			split[j] = append(split[j], x)
 		}
-		w.machines[fmt.Sprintf("%d cores, %s kernels, arithmetic %s", t.Cores, t.Kernels, r.Arithmetic)] = true
+		w.machines[fmt.Sprintf("%d cores, %s kernels, arithmetic %s", t.Cores, t.Kernels,
+			r.Arithmetic)] = true
 	}
 	return total, split
 }
@@ -134,7 +136,11 @@ func table3CNNCells(small bool) (cells []sweep.Cell) {
 	for _, m := range withCentral {
 		for _, b := range cifar100Budgets {
 			for _, seed := range trials(small) {
-				c := imageRun{"sound", map[bool]string{false: "1"}[m == centralRow], m, b}.cnnCell(seed, scale)
+				t := "1"
+				if m == centralRow {
+					t = ""
+				}
+				c := imageRun{"sound", t, m, b}.cnnCell(seed, scale)
 				set := reproduce.Setter(&c.Set)
 				set("rounds=%d", table3CNNRounds[scale])
 				set("evaluate.every=%d", table3CNNRounds[scale])
@@ -154,7 +160,8 @@ func table3CNN(f *reproduce.Results) *reproduce.Document {
 	})
 	d.Notes = append([]string{
 		fmt.Sprintf("seconds: wall time of a run of %d rounds on one core, evaluated at its start and end, "+
-			"mean and sd over seeds; then the mean time in its parts; runs at the same time share the machine",
+			"mean and sd over seeds; then the mean time in its parts; runs at the same time share the "+
+			"machine",
 			table3CNNRounds[f.Scale]),
 		"runs: those of seed000-table4-cnn at t = 1, not private and at epsilon 10 (zero-out); a run of " +
 			"25,000 rounds takes as much longer as it has more rounds, evaluation apart",

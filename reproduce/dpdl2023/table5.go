@@ -65,8 +65,8 @@ func table5(ctx context.Context, opt reproduce.Options) (*reproduce.Document, er
 	size := attackSizes[opt.Scale]
 	d := &reproduce.Document{Header: []string{"method", "nominal epsilon", "published bound", "bound",
 		"threshold", "confidence", "models", "bound by answers", "white-box bound",
-		"true epsilon, add-remove", "step size", "answers", "noise multiplier", reproduce.SeedColumn, reproduce.EngineColumn,
-		reproduce.DigestColumn, reproduce.HashColumn, FirstHashColumn}}
+		"true epsilon, add-remove", "step size", "answers", "noise multiplier", reproduce.SeedColumn,
+		reproduce.EngineColumn, reproduce.DigestColumn, reproduce.HashColumn, FirstHashColumn}}
 	for _, m := range withCentral {
 		a, err := newAttacked(m, tightAttack, attackImages, opt.Sweep.DataDir)
 		if err != nil {

@@ -50,11 +50,11 @@ var attackImages = []string{`data.dataset="mnist"`, "data.resize=32"}
 type attack struct {
 	step step // final 0: constant
 
-	// published: what the paper's text implies where it is silent about this experiment,
-	// namely its learning rates for MNIST at epsilon 1, a black page, the first random start
-	// and Adam in DP-DiNNO's primal steps. Otherwise a white page, the start where its
-	// gradient is longest, and primal steps along the gradient, with which attacks are
-	// tight.
+	// published: what the paper's text implies where it is silent about this
+	// experiment, namely its learning rates for MNIST at epsilon 1, a black page, the
+	// first random start and Adam in DP-DiNNO's primal steps. Otherwise a white page, the
+	// start where its gradient is longest, and primal steps along the gradient, with
+	// which attacks are tight.
 	published bool
 }
 

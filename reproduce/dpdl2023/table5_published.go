@@ -40,15 +40,15 @@ func table5Published(ctx context.Context, opt reproduce.Options) (*reproduce.Doc
 		}
 	}
 	d.Notes = []string{
-		fmt.Sprintf("as the paper's text implies where it is silent about this experiment: its learning rates "+
-			"for MNIST at epsilon 1, falling over the %d rounds, a black page for the blank image, the first "+
-			"random start for all models, Adam in DP-DiNNO's primal steps; the settings of seed000-table5 "+
-			"were chosen for tight attacks", attackRounds),
-		fmt.Sprintf("ours in both: expected batch %g an agent (central: %g), Metropolis weights on the complete "+
-			"graph of three agents, gradient before mixing, the first 100 images of each digit, add-remove, "+
-			"noise calibrated by PLD at delta %g", attackBatch, 3*attackBatch, attackDelta),
-		"bound: the first fifth of the models chooses the threshold of the loss, Clopper-Pearson limits on the " +
-			"others, the better of both directions",
+		fmt.Sprintf("as the paper's text implies where it is silent about this experiment: its learning "+
+			"rates for MNIST at epsilon 1, falling over the %d rounds, a black page for the blank image, "+
+			"the first random start for all models, Adam in DP-DiNNO's primal steps; the settings of "+
+			"seed000-table5 were chosen for tight attacks", attackRounds),
+		fmt.Sprintf("ours in both: expected batch %g an agent (central: %g), Metropolis weights on the "+
+			"complete graph of three agents, gradient before mixing, the first 100 images of each digit, "+
+			"add-remove, noise calibrated by PLD at delta %g", attackBatch, 3*attackBatch, attackDelta),
+		"bound: the first fifth of the models chooses the threshold of the loss, Clopper-Pearson limits on " +
+			"the others, the better of both directions",
 		fmt.Sprintf("the override %q is recorded in every ledger; config digest, run hash and hash of the "+
 			"first models as in seed000-table5", attackOverride),
 	}
@@ -78,6 +78,7 @@ func (a *attacked) publishedRow(ctx context.Context, d *reproduce.Document, mode
 		fmt.Sprintf("%.4f to %.4f", truth.Lower, truth.Upper), a.step.text(), a.answers,
 		fmt.Sprintf("%.4f", a.noise), attackSeed, reproduce.Engine(), reproduce.HashText(a.settings()),
 		hashScores(s, models), hashScores(s, checkedModels))
-	d.Figures = append(d.Figures, histogram("figure3-"+a.method, methodNames[a.method]+", epsilon 1", &s.loss))
+	d.Figures = append(d.Figures, histogram("figure3-"+a.method, methodNames[a.method]+", epsilon 1",
+		&s.loss))
 	return nil
 }
