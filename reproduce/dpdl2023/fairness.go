@@ -174,7 +174,6 @@ graph = "complete"
 
 [data]
 dataset = "heart-disease"
-missing = "fill"
 partition = "natural"
 
 [model]
