@@ -178,6 +178,7 @@ partition = "natural"
 
 [model]
 name = "logistic"
+intercept = false
 
 [privacy]
 batch_size = 24
