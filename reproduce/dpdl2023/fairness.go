@@ -178,7 +178,6 @@ partition = "natural"
 
 [model]
 name = "logistic"
-intercept = false
 
 [privacy]
 batch_size = 24
