@@ -25,11 +25,13 @@ type Arcs struct {
 //	exp-directed    in round k agent r sends to r + 2^(k mod M) mod n,
 //	                M = floor(log2(n-1)) + 1 (Assran et al. 2019)
 //	exp-directed-2  and also to r - 2^(k mod M) mod n
+//	exp-directed-hub
+//	                as exp-directed, and every other agent also sends to agent 0
 //	directed-file   the arcs of a file
 //
 // Their weights are "column", P_ij = 1/(1 + outdeg j), or those of the file: columns sum
 // to 1. Rows need not, and then only push-sum averages on them (see [Spec]). Those of the
-// first three do.
+// first three do; on exp-directed-hub agent 0 hears all others in every round.
 var Digraphs = map[string]func(decode func(any) error, agents int) (*Arcs, error){
 	"directed-ring": directedRing,
 	"exp-directed": func(decode func(any) error, n int) (*Arcs, error) {
@@ -38,7 +40,8 @@ var Digraphs = map[string]func(decode func(any) error, agents int) (*Arcs, error
 	"exp-directed-2": func(decode func(any) error, n int) (*Arcs, error) {
 		return exponential(decode, n, true)
 	},
-	"directed-file": arcsFromFile,
+	"exp-directed-hub": exponentialHub,
+	"directed-file":    arcsFromFile,
 }
 
 const columnWeights = "column"
@@ -81,6 +84,25 @@ func exponential(decode func(any) error, agents int, both bool) (*Arcs, error) {
 				}
 			}
 		})
+	}
+	return a, nil
+}
+
+// exponentialHub adds to every round of the exponential graph the arcs to agent 0 that it
+// lacks: all but that of the agent whose hop ends there. exponential allows twice its own
+// number of links.
+func exponentialHub(decode func(any) error, agents int) (*Arcs, error) {
+	a, err := exponential(decode, agents, false)
+	if err != nil {
+		return nil, err
+	}
+	for k := range a.Rounds {
+		for r := 1; r < agents; r++ {
+			if r+1<<k != agents {
+				a.Rounds[k] = append(a.Rounds[k], Edge{I: 0, J: agent.ID(r)})
+			}
+		}
+		slices.SortFunc(a.Rounds[k], compareEdges)
 	}
 	return a, nil
 }

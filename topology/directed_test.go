@@ -80,6 +80,34 @@ func TestExponentialGraphs(t *testing.T) {
 	}
 }
 
+// The exponential graph of 4 agents with agent 0 as a hub. Round 0, hops of 1: 0 and 3
+// have one receiver, 1 and 2 have two. Column weights by hand; the first row sums to
+// 1/2 + 1/3 + 1/3 + 1/2 and the third to 1/3 + 1/3. Plain averaging refuses it.
+func TestExponentialHub(t *testing.T) {
+	g := at(t, varying(t, topology.Spec{Graph: "exp-directed-hub", Agents: 4, Push: true}, ""), 0)
+	want := [4][4]float64{{1. / 2, 1. / 3, 1. / 3, 1. / 2}, {1. / 2, 1. / 3, 0, 0}, {0, 1. / 3, 1. / 3, 0},
+		{0, 0, 1. / 3, 1. / 2}}
+	for i := range want {
+		for j, w := range want[i] {
+			got := g.SelfWeight(agent.ID(i))
+			if i != j {
+				got = g.Weight(agent.ID(i), agent.ID(j))
+			}
+			if math.Abs(got-w) > 1e-15 {
+				t.Errorf("P_%d%d = %v, want %v", i, j, got, w)
+			}
+		}
+	}
+	if g.DoublyStochastic() {
+		t.Error("it is doubly stochastic")
+	}
+	var bad *config.Error
+	_, err := topology.Build(topology.Spec{Graph: "exp-directed-hub", Agents: 4}, params(""))
+	if !errors.As(err, &bad) || !strings.Contains(bad.Allowed, "sgp") {
+		t.Errorf("plain averaging on it: %v", err)
+	}
+}
+
 // Averages of one round after the other on the exponential graph, from e_0: 16 agents
 // average exactly in 4 rounds; of 20 the furthest is .01875 off after 5 (reference
 // figures of the algorithm's specification).

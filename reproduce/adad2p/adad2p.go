@@ -15,6 +15,10 @@ var Paper = reproduce.Paper{
 			Title: "the noise terms of (11) and (13) on the runs' own gradient norms (the rows of figure 4)",
 			Axes:  pushAxes, Base: pushBase, Cells: pushCells(figure4Pushes), Report: boundsReport,
 			Curves: true},
+		"directed": {
+			Title: "figure 4 with batches of 64 on a directed graph that is not doubly stochastic",
+			Axes:  directedAxes, Base: pushBase, Cells: directedCells, Report: directed, Curves: true,
+			Agents: true},
 		"figure1": {Title: "gradient norms of AdaD2P, ConstD2P and ClipD2P, ResNet-18, CIFAR-10",
 			Axes: pushAxes, Base: pushBase, Cells: pushCells(figure1Pushes),
 			Report: pushReport("figure1", figure1Pushes), Short: true, Curves: true},
