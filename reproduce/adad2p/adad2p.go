@@ -33,6 +33,8 @@ var Paper = reproduce.Paper{
 			Title: "AdaD2P, ConstD2P and ClipD2P at equal noise scales, two-layer network, MNIST",
 			Axes:  pushAxes, Base: pushBase, Cells: pushCells(figure4Pushes),
 			Report: pushReport("figure4", figure4Pushes), Curves: true},
+		"norms": {Title: "the procedure for G: the largest gradient norm of five runs without noise",
+			Make: norms},
 		"search": {Title: "clips and steps of sound adaptive forms, chosen on Fashion-MNIST",
 			Axes: pushAxes, Base: pushBase, Cells: searchCells, Report: search, Curves: true},
 	},

@@ -54,6 +54,7 @@ type step struct{ first, final float64 }
 // setup is a data set and a network with the paper's constants.
 type setup struct {
 	set     []string
+	network string
 	records float64 // J, of each agent
 	rounds  int
 	step    step
@@ -68,7 +69,7 @@ type setup struct {
 // 784-100-10 with rectifiers. Of CIFAR-10 the first file of five is used, 10,000 images:
 // 500 an agent in place of 2,500.
 var setups = map[string]setup{
-	"mnist": {set: []string{`data.dataset="mnist"`, `model.name="mlp"`, "model.hidden=[100]",
+	"mnist": {network: "two-layer network", set: []string{`data.dataset="mnist"`, `model.name="mlp"`, "model.hidden=[100]",
 		`model.activation="relu"`}, records: 3000, rounds: 2200, step: step{first: .03},
 		bound: 3.5, seen: 72.4, dim: 79510, sigmas: []string{"0.02", "0.05"}, clips: []float64{1}},
 	"fashion-mnist": {set: []string{`data.dataset="fashion-mnist"`, `model.name="mlp"`, "model.hidden=[100]",
@@ -76,6 +77,11 @@ var setups = map[string]setup{
 	"cifar-10": {set: []string{`data.dataset="cifar-10"`, "data.batches=1", `model.name="resnet18"`},
 		records: 500, rounds: 3500, step: step{first: .05},
 		bound: 8.5, dim: 11173962, sigmas: []string{"0.001", "0.002", "0.005", "0.01", "0.02", "0.03",
+			"0.04"}, clips: []float64{2, 3, 5}},
+	"cifar-10-cnn": {network: "cnn", set: []string{`data.dataset="cifar-10"`, "data.batches=1",
+		`model.name="cnn"`},
+		records: 500, rounds: 3500, step: step{first: .05},
+		bound: 8.5, dim: 37274, sigmas: []string{"0.001", "0.002", "0.005", "0.01", "0.02", "0.03",
 			"0.04"}, clips: []float64{2, 3, 5}},
 }
 
@@ -101,7 +107,7 @@ type runSize struct{ rounds, every, limit, gradients, agents int }
 
 func (p setup) size(scale reproduce.Scale, data string) runSize {
 	switch {
-	case scale == reproduce.Smoke && data == "cifar-10":
+	case scale == reproduce.Smoke && strings.HasPrefix(data, "cifar-10"):
 		return runSize{2, 2, 4, 2, 1}
 	case scale == reproduce.Smoke:
 		return runSize{10, 5, 200, 20, 2}
@@ -109,6 +115,8 @@ func (p setup) size(scale reproduce.Scale, data string) runSize {
 		return runSize{60, 6, 60, 20, 2}
 	case data == "cifar-10":
 		return runSize{p.rounds, 175, 0, 100, 4}
+	case data == "cifar-10-cnn":
+		return runSize{p.rounds, 175, 2000, 100, 4}
 	}
 	return runSize{p.rounds, 110, 0, 500, 0}
 }
@@ -140,7 +148,7 @@ func (p push) cell(scale reproduce.Scale) sweep.Cell {
 	set("evaluate.gradients=%d", size.gradients)
 	set("evaluate.limit=%d", size.limit)
 	set("evaluate.agents=%d", size.agents)
-	if scale == reproduce.Smoke && p.data == "cifar-10" {
+	if scale == reproduce.Smoke && strings.HasPrefix(p.data, "cifar-10") {
 		set("topology.agents=4")
 	}
 	c.Set = append(c.Set, pr.set...)

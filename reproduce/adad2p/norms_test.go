@@ -1,0 +1,31 @@
+package adad2p
+
+import (
+	"math"
+	"testing"
+
+	"sotto/reproduce"
+)
+
+// Single records whose gradients are cut to .05 have norms of .05, whatever the graph
+// mixes; without a cut they have others.
+func TestDrawnNorms(t *testing.T) {
+	set := []string{"seed=3", "rounds=4", "topology.agents=6", `data.dataset="glyphs"`, "data.train=120",
+		"data.test=10", `model.name="logistic"`, "algorithm.step_size=0.2", `privacy.mechanism="none"`,
+		`privacy.adjacency="replace-one"`, "privacy.batch_size=1", `replication.sampling="one"`}
+	for _, c := range []struct {
+		clip string
+		cut  bool
+	}{{"0.05", true}, {"1000", false}} {
+		drawn, err := drawnNorms(t.Context(), append(set, "privacy.max_grad_norm="+c.clip), .2,
+			reproduce.Options{})
+		if err != nil || len(drawn) != 4*6 {
+			t.Fatal(len(drawn), err)
+		}
+		for _, x := range drawn {
+			if c.cut != (math.Abs(x-.05) < 1e-4) {
+				t.Errorf("clip %s: a norm of %v", c.clip, x)
+			}
+		}
+	}
+}
