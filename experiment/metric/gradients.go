@@ -15,7 +15,7 @@ import (
 //	gradient_rms   root of the mean of ‖∇f(x̄; ξ)‖² over records ξ
 //	gradient_max   the largest ‖∇f(x̄; ξ)‖
 //
-// Records without a finite gradient are left out.
+// Records without a finite gradient are left out; where none has one all four are NaN.
 var gradients = probe{
 	name:  "gradients",
 	asked: func(p *Params) bool { return p.Gradients > 0 },
@@ -49,7 +49,10 @@ var gradients = probe{
 				sum[j] += float64(g)
 			}
 		}
-		n, norm := float64(max(1, count)), 0.
+		n, norm := float64(count), 0.
+		if count == 0 {
+			most = math.NaN()
+		}
 		for _, g := range sum {
 			norm += float64(g / n * (g / n))
 		}

@@ -15,6 +15,14 @@ var Paper = reproduce.Paper{
 			Title: "the noise terms of (11) and (13) on the runs' own gradient norms (the rows of figure 4)",
 			Axes:  pushAxes, Base: pushBase, Cells: pushCells(figure4Pushes), Report: boundsReport,
 			Curves: true},
+		"cnn": {
+			Title: "figures 1 to 3 with a small network in place of ResNet-18, single records, CIFAR-10",
+			Axes:  pushAxes, Base: pushBase, Cells: pushCells(cnnPushes),
+			Report: cnnReport("cnn", cnnPushes, cnnSigmas...), Curves: true},
+		"cnn64": {
+			Title: "figure 2 with a small network in place of ResNet-18, batches of 64, CIFAR-10",
+			Axes:  pushAxes, Base: pushBase, Cells: pushCells(cnnBatchPushes),
+			Report: cnnReport("cnn64", cnnBatchPushes, "0.04"), Curves: true},
 		"directed": {
 			Title: "figure 4 with batches of 64 on a directed graph that is not doubly stochastic",
 			Axes:  directedAxes, Base: pushBase, Cells: directedCells, Report: directed, Curves: true,
@@ -27,8 +35,8 @@ var Paper = reproduce.Paper{
 			Report: pushReport("figure2", figure2Pushes), Short: true, Curves: true},
 		"figure3": {
 			Title: "AdaD2P over noise scales, and all methods at the least, ResNet-18, CIFAR-10",
-			Axes:  pushAxes, Base: pushBase, Cells: pushCells(figure3Pushes), Report: scaleReport,
-			Short: true, Curves: true},
+			Axes:  pushAxes, Base: pushBase, Cells: pushCells(figure3Pushes),
+			Report: scaleReport("figure3", figure3Pushes, "0.001"), Short: true, Curves: true},
 		"figure4": {
 			Title: "AdaD2P, ConstD2P and ClipD2P at equal noise scales, two-layer network, MNIST",
 			Axes:  pushAxes, Base: pushBase, Cells: pushCells(figure4Pushes),

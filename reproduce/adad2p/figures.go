@@ -2,9 +2,7 @@ package adad2p
 
 import (
 	"fmt"
-	"slices"
 	"sotto/experiment/sweep"
-	"strconv"
 
 	"sotto/privacy/account"
 	"sotto/report/plot"
@@ -117,17 +115,13 @@ func pushReport(figure string, runs func() []push) func(*reproduce.Results) *rep
 			d.Figures = append(d.Figures, r.drawn(figure, append(plain[:len(plain):len(plain)], list...))...)
 			d.Notes = append(d.Notes, r.comparisons(list)...)
 		}
-		batches := ""
-		if slices.ContainsFunc(runs(), func(p push) bool { return p.form == batched }) {
-			batches = ", or Poisson batches of 64, for which its G of 3.5 would be a measured one"
-		}
 		d.Notes = append(d.Notes,
-			"one uniform record of each agent in a round, as in the paper's Algorithm 1"+batches+
-				"; norms and training loss are of training records of all agents at the mean of their models",
+			"1 record: one uniform record of each agent in a round, as in the paper's Algorithm 1; 64: "+
+				"Poisson batches; norms and training loss are of training records of all agents at the mean of their models",
 			"the paper states no epsilon for these runs and leaves the constants of its Proposition 2 "+
 				"open; claimed: of the accountant that its proof refers to, for Gaussian noise of this "+
-				"scale at rate 1/J. True: of the ledger, under replace-one with delta 1e-5; the noise of "+
-				"AdaD2P and ConstD2P follows private gradients that nothing bounds, which has no epsilon")
+				"scale at the rate of the batches, under add-remove. True: of the ledger, with delta 1e-5, "+
+				"under replace-one with 1 record and add-remove with batches; the noise of AdaD2P and ConstD2P follows private gradients that nothing bounds, which has no epsilon")
 		if f.Scale == reproduce.Short { // of CIFAR-10 alone
 			p := setups["cifar-10"]
 			n := p.size(reproduce.Short, "cifar-10")
@@ -221,114 +215,46 @@ func (r pushRows) comparisons(list []push) []string {
 	return notes
 }
 
-// scaleReport is figure 3: AdaD2P over noise scales, then all methods at the least.
-func scaleReport(f *reproduce.Results) *reproduce.Document {
-	d := pushReport("figure3", figure3Pushes)(f)
-	d.Figures = nil
-	r := collectPush(f)
-	least := "sigma " + setups["cifar-10"].sigmas[0]
-	var over, all []push
-	for _, p := range figure3Pushes() {
-		if p.method == "adad2p" {
-			over = append(over, p)
+// scaleReport draws AdaD2P over noise scales, then all methods at some of them, as in
+// figure 3.
+func scaleReport(figure string, runs func() []push, compared ...string) func(
+	*reproduce.Results) *reproduce.Document {
+	return func(f *reproduce.Results) *reproduce.Document {
+		d := pushReport(figure, runs)(f)
+		d.Figures = nil
+		r := collectPush(f)
+		var over []push
+		at := map[string][]push{}
+		for _, p := range runs() {
+			if p.method == "adad2p" {
+				over = append(over, p)
+			}
+			for _, sigma := range compared {
+				if p.noise == "none" || p.noise == "sigma "+sigma {
+					at[sigma] = append(at[sigma], p)
+				}
+			}
 		}
-		if p.noise == least || p.noise == "none" {
-			all = append(all, p)
+		for _, m := range []struct{ metric, agent, title, unit string }{
+			{"train_loss", "all", "AdaD2P: training loss", "loss"},
+			{"accuracy", "mean", "AdaD2P: test accuracy", "mean accuracy of the agents (%)"},
+		} {
+			fig := plot.Figure{
+				Name:    figure + "-scales-" + m.metric,
+				Title:   m.title,
+				XLabel:  "round",
+				YLabel:  m.unit,
+				Percent: m.metric == "accuracy",
+			}
+			for _, p := range over {
+				fig.Curves = append(fig.Curves, plot.Curve{Name: "noise scale " + p.noise[len("sigma "):],
+					Points: r.Over(p, m.metric, m.agent, false)})
+			}
+			d.Figures = append(d.Figures, fig)
 		}
+		for _, sigma := range compared {
+			d.Figures = append(d.Figures, r.drawn(figure, at[sigma])...)
+		}
+		return d
 	}
-	for _, m := range []struct{ metric, agent, title, unit string }{
-		{"train_loss", "all", "AdaD2P: training loss", "loss"},
-		{"accuracy", "mean", "AdaD2P: test accuracy", "mean accuracy of the agents (%)"},
-	} {
-		fig := plot.Figure{
-			Name:    "figure3-scales-" + m.metric,
-			Title:   m.title,
-			XLabel:  "round",
-			YLabel:  m.unit,
-			Percent: m.metric == "accuracy",
-		}
-		for _, p := range over {
-			fig.Curves = append(fig.Curves, plot.Curve{Name: "noise scale " + p.noise[len("sigma "):],
-				Points: r.Over(p, m.metric, m.agent, false)})
-		}
-		d.Figures = append(d.Figures, fig)
-	}
-	d.Figures = append(d.Figures, r.drawn("figure3", all)...)
-	return d
-}
-
-// boundsReport sets the noise terms of the paper's bounds beside each other: those of
-// (11), (13) and of ClipD2P have the common factor 12γ²L²C²β/(1-q)² + 2γLβ/n with β =
-// dσ²/K, times Σ_k of the mean squared gradient norm of (11), of G² in (13), and of C².
-// So the variance that they add in a round is dσ² times the last three.
-func boundsReport(f *reproduce.Results) *reproduce.Document {
-	r := collectPush(f)
-	d := &reproduce.Document{Header: []string{"run", "noise scale", "dσ² mean ‖∇f_i(z; ξ)‖² of (11)",
-		"dσ² G² of (13)", "dσ² C² of ClipD2P", "(11) over (13)", "(11) over ClipD2P",
-		"largest gradient norm seen"}}
-	s := setups["mnist"]
-	fig := plot.Figure{
-		Name:    "bounds-norms",
-		Title:   "Squared norms that set the noise",
-		XLabel:  "round",
-		YLabel:  "squared norm",
-		LogY:    true,
-		Caption: "Mean over seeds. The noise of a round has this times dσ² as variance.",
-	}
-	for _, p := range figure4Pushes() {
-		rows := r.Of(p)
-		if len(rows) == 0 || p.form != "" || p.method != "adad2p" && p.method != "sgp" {
-			continue
-		}
-		points := r.Over(p, "gradient_rms", "all", false)
-		squares, name := 0., p.name()
-		for k := range points {
-			points[k].Y *= points[k].Y
-			points[k].Low, points[k].High = points[k].Y, points[k].Y
-			squares += points[k].Y / float64(len(points))
-		}
-		sigma, scaled := "none", func(x float64) string { return "" }
-		if p.noise != "none" {
-			sigma = p.noise[len("sigma "):]
-			name += ", noise scale " + sigma
-			variance := s.dim * reproduce.Number(sigma) * reproduce.Number(sigma)
-			scaled = func(x float64) string { return fmt.Sprintf("%.4g", variance*x) }
-		}
-		g2, c2 := s.bound*s.bound, s.clips[0]*s.clips[0]
-		d.Add(p.name(), sigma, scaled(squares), scaled(g2), scaled(c2), fmt.Sprintf("%.3f", squares/g2),
-			fmt.Sprintf("%.3f", squares/c2), three(r.largest(p)))
-		fig.Curves = append(fig.Curves, plot.Curve{Name: name, Points: points})
-	}
-	for _, level := range []struct {
-		name  string
-		value float64
-	}{{"G² = " + strconv.FormatFloat(s.bound*s.bound, 'g', 4, 64), s.bound * s.bound}, {"C² = 1", 1}} {
-		if len(fig.Curves) == 0 {
-			break
-		}
-		ends := fig.Curves[0].Points
-		flat := func(x float64) plot.Point {
-			return reproduce.At(x, level.value)
-		}
-		fig.Curves = append(fig.Curves, plot.Curve{Name: level.name,
-			Points: []plot.Point{flat(ends[0].X), flat(ends[len(ends)-1].X)}, Dashed: true})
-	}
-	d.Figures = []plot.Figure{fig}
-	d.Notes = []string{
-		"the factor in front, 12γ²L²C²β/(1-q)² + 2γLβ/n, is the same for both bounds and depends on " +
-			"constants of the loss and the graphs that the paper does not evaluate; it cancels in the ratios",
-		"what (11) gains is what has no guarantee: noise in proportion to the private gradient. A ratio " +
-			"below 1 says that less noise is added, not that equal privacy costs less",
-		"norms are of records at the mean model at evaluations, the paper's are of the records that were " +
-			"drawn; the largest seen is no bound",
-	}
-	return d
-}
-
-// largest is the largest gradient norm of each run at any evaluation.
-func (r pushRows) largest(p push) reproduce.Sample {
-	return r.Sample(p, func(row *sweep.Row) float64 {
-		_, values := r.Series(row, "gradient_max", "all")
-		return slices.Max(values)
-	})
 }
