@@ -61,3 +61,25 @@ func (s Sample) Student() (standardError float64, law distuv.StudentsT) {
 	n := float64(len(s))
 	return s.SD() / math.Sqrt(n), distuv.StudentsT{Mu: 0, Sigma: 1, Nu: n - 1}
 }
+
+// FitSlope is the slope of a least-squares line through three points or more, and half
+// the width of its 95 % interval by Student's t; NaN for fewer points.
+func FitSlope(xs, ys []float64) (slope, half float64) {
+	if len(xs) < 3 {
+		return math.NaN(), math.NaN()
+	}
+	mx, my := Sample(xs).Mean(), Sample(ys).Mean()
+	var sxx, sxy float64
+	for i, x := range xs {
+		sxx += (x - mx) * (x - mx)
+		sxy += (x - mx) * (ys[i] - my)
+	}
+	slope = sxy / sxx
+	residual := 0.
+	for i, x := range xs {
+		r := ys[i] - my - slope*(x-mx)
+		residual += r * r
+	}
+	free := float64(len(xs) - 2)
+	return slope, distuv.StudentsT{Mu: 0, Sigma: 1, Nu: free}.Quantile(.975) * math.Sqrt(residual/free/sxx)
+}

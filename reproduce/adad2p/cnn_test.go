@@ -18,7 +18,7 @@ func TestCNN(t *testing.T) {
 	for _, p := range full {
 		count[p.method]++
 	}
-	if count["sgp"] != 1 || count["adad2p"] != 7 || count["clipd2p"] != 9 || count["constd2p"] < 3 {
+	if count["sgp"] != 1 || count["adad2p"] != 7 || count["clipd2p"] != 9 || count["constd2p"] != 6 {
 		t.Errorf("runs by method: %v", count)
 	}
 	if cells := pushCells(cnnPushes)(reproduce.Full); len(cells) != 5*len(full) {

@@ -1,7 +1,10 @@
 package adad2p
 
 import (
+	"encoding/csv"
 	"math"
+	"os"
+	"slices"
 	"testing"
 
 	"sotto/reproduce"
@@ -28,4 +31,27 @@ func TestDrawnNorms(t *testing.T) {
 			}
 		}
 	}
+}
+
+// cnnBound is what the published rows of the procedure say.
+func TestMeasuredBound(t *testing.T) {
+	f, err := os.Open("../../docs/results/seed002-norms/seed002-norms.csv")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	rows, err := csv.NewReader(f).ReadAll()
+	if err != nil {
+		t.Fatal(err)
+	}
+	column := slices.Index(rows[0], "G: the largest")
+	for _, row := range rows[1:] {
+		if row[0] == "cifar-10-cnn" {
+			if g := math.Ceil(reproduce.Number(row[column])); g != cnnBound {
+				t.Errorf("G is %v, the study has %v", g, cnnBound)
+			}
+			return
+		}
+	}
+	t.Error("no row of the network")
 }

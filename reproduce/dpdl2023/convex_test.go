@@ -22,17 +22,6 @@ func TestNormalNorm(t *testing.T) {
 	}
 }
 
-// Anscombe's first quartet: slope .5001 with standard error .1179, and t(.975, 9) =
-// 2.2622.
-func TestFitSlope(t *testing.T) {
-	xs := []float64{10, 8, 13, 9, 11, 14, 6, 4, 12, 7, 5}
-	ys := []float64{8.04, 6.95, 7.58, 8.81, 8.33, 9.96, 7.24, 4.26, 10.84, 4.82, 5.68}
-	slope, half := fitSlope(xs, ys)
-	if math.Abs(slope-.5001) > 1e-4 || math.Abs(half-2.2622*.1179) > 2e-4 {
-		t.Errorf("slope %.5f ± %.5f, want .5001 ± %.4f", slope, half, 2.2622*.1179)
-	}
-}
-
 // After many rounds the variance of a scalar recursion e <- a e + b ξ is b²/(1-a²):
 // DP-DSGD has one with a = w_j - ηh for every eigenvalue w_j of the weights; of DP-DSGT
 // the mean of the models is gradient descent on the tracked noise, with a = 1 - ηh.

@@ -6,8 +6,6 @@ import (
 	"math"
 	"strings"
 
-	"gonum.org/v1/gonum/stat/distuv"
-
 	"sotto/report/plot"
 	"sotto/reproduce"
 )
@@ -198,7 +196,7 @@ func addFits(d *reproduce.Document, size floorSize, kind, against string, expect
 			theirs.Points = append(theirs.Points,
 				reproduce.At(x(p), p.exact))
 		}
-		slope, half := fitSlope(xs, ys)
+		slope, half := reproduce.FitSlope(xs, ys)
 		d.AddRow(reproduce.Cells(kind, m, against, fmt.Sprintf("%g", x(first)), fmt.Sprintf("%g", x(last)),
 			fmt.Sprintf("%.4f", slope), fmt.Sprintf("%.4f to %.4f", slope-half, slope+half),
 			fmt.Sprintf("%g", expected), first.floors.Mean(), last.floors.Mean(),
@@ -218,23 +216,4 @@ func figureOrNothing(x float64) string {
 		return ""
 	}
 	return fmt.Sprintf("%.4g", x)
-}
-
-// fitSlope is the slope of a least-squares line through three points or more, and half
-// the width of its 95 % interval.
-func fitSlope(xs, ys []float64) (slope, half float64) {
-	mx, my := reproduce.Sample(xs).Mean(), reproduce.Sample(ys).Mean()
-	var sxx, sxy float64
-	for i, x := range xs {
-		sxx += (x - mx) * (x - mx)
-		sxy += (x - mx) * (ys[i] - my)
-	}
-	slope = sxy / sxx
-	residual := 0.
-	for i, x := range xs {
-		r := ys[i] - my - slope*(x-mx)
-		residual += r * r
-	}
-	free := float64(len(xs) - 2)
-	return slope, distuv.StudentsT{Mu: 0, Sigma: 1, Nu: free}.Quantile(.975) * math.Sqrt(residual/free/sxx)
 }
