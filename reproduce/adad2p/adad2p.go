@@ -12,7 +12,7 @@ var Paper = reproduce.Paper{
 		"adaptive": {Title: "sound adaptive forms against constant clips at equal true epsilon, MNIST",
 			Axes: pushAxes, Base: pushBase, Cells: adaptiveCells, Report: adaptive, Curves: true},
 		"bounds": {
-			Title: "the noise terms of (11) and (13) on the runs' own gradient norms (the rows of figure 4)",
+			Title: "the bounds (11) and (13) on the runs' own gradient norms (the rows of figure 4)",
 			Axes:  pushAxes, Base: pushBase, Cells: pushCells(figure4Pushes), Report: boundsReport,
 			Curves: true},
 		"cnn": {
@@ -46,6 +46,10 @@ var Paper = reproduce.Paper{
 		"orders": {Title: "Table 1: utility over agents and records",
 			Axes: ordersAxes, Base: ordersBase, Cells: reproduce.TwoSizes(ordersCells), Report: orders,
 			Curves: true},
+		"orders-bounds": {
+			Title: "the whole of (11) and (13) beside the measured gradient norm (the rows of orders)",
+			Axes:  ordersAxes, Base: ordersBase, Cells: reproduce.TwoSizes(ordersCells),
+			Report: ordersWhole, Curves: true},
 		"search": {Title: "clips and steps of sound adaptive forms, chosen on Fashion-MNIST",
 			Axes: pushAxes, Base: pushBase, Cells: searchCells, Report: search, Curves: true},
 	},

@@ -18,8 +18,13 @@ func boundsReport(f *reproduce.Results) *reproduce.Document {
 	r := collectPush(f)
 	d := &reproduce.Document{Header: []string{"run", "noise scale", "dσ² mean ‖∇f_i(z; ξ)‖² of (11)",
 		"dσ² G² of (13)", "dσ² C² of ClipD2P", "(11) over (13)", "(11) over ClipD2P",
-		"largest gradient norm seen"}}
+		"largest gradient norm seen", "measured mean ‖∇f(x̄)‖²", "at the start", "least L",
+		"largest step with it", "least of whole (11)", "least of whole (13)"}}
 	s := setups["mnist"]
+	m, err := contractionOf("exp-directed", 20)
+	if err != nil {
+		panic(err) // of constants of this package
+	}
 	fig := plot.Figure{
 		Name:    "bounds-norms",
 		Title:   "Squared norms that set the noise",
@@ -48,8 +53,9 @@ func boundsReport(f *reproduce.Results) *reproduce.Document {
 			scaled = func(x float64) string { return fmt.Sprintf("%.4g", variance*x) }
 		}
 		g2, c2 := s.bound*s.bound, s.clips[0]*s.clips[0]
-		d.Add(p.name(), sigma, scaled(squares), scaled(g2), scaled(c2), fmt.Sprintf("%.3f", squares/g2),
-			fmt.Sprintf("%.3f", squares/c2), three(r.largest(p)))
+		cells := []any{p.name(), sigma, scaled(squares), scaled(g2), scaled(c2),
+			fmt.Sprintf("%.3f", squares/g2), fmt.Sprintf("%.3f", squares/c2), three(r.largest(p))}
+		d.Add(append(cells, r.leastBounds(p, s, m)...)...)
 		fig.Curves = append(fig.Curves, plot.Curve{Name: name, Points: points})
 	}
 	for _, level := range []struct {
@@ -74,6 +80,12 @@ func boundsReport(f *reproduce.Results) *reproduce.Document {
 			"below 1 says that less noise is added, not that equal privacy costs less",
 		"norms are of records at the mean model at evaluations, the paper's are of the records that were " +
 			"drawn; the largest seen is no bound",
+		fmt.Sprintf("the whole bounds grow with L, ζ², b² and f(x̄^0) - f*, and their least is of values "+
+			"that these cannot be below: L is at least the largest ‖∇f(x̄)‖²/(2 f(x̄)) seen, ζ² + b² the "+
+			"largest mean square distance of a record's gradient from the mean one (all of it taken as ζ²), "+
+			"f(x̄^0) - f* the loss at the start less the least one, and what models at the start differ from "+
+			"0 is left out; all on the records that are looked at. C = %.4g and q = %g are of the mixing "+
+			"matrices, in spectral norm. Largest step: of Proposition 3, with that L", m.c, m.q),
 	}
 	return d
 }
@@ -84,4 +96,29 @@ func (r pushRows) largest(p push) reproduce.Sample {
 		_, values := r.Series(row, "gradient_max", "all")
 		return slices.Max(values)
 	})
+}
+
+// leastBounds are the last cells of a run's row: what is measured, and the least that the
+// whole bounds can say.
+func (r pushRows) leastBounds(p push, s setup, m contraction) []any {
+	var measured, start, smooth, step, adaptive, fixed reproduce.Sample
+	sigma := 0.
+	if p.noise != "none" {
+		sigma = reproduce.Number(p.noise[len("sigma "):])
+	}
+	for _, row := range r.Of(p) {
+		l := looksOf(func(metric, agent string) ([]uint64, []float64) {
+			return r.Series(&row, metric, agent)
+		})
+		b := wholeBound{step: s.step.first, rounds: float64(l.rounds[len(l.rounds)-1]), agents: 20,
+			smooth: l.leastSmooth(), gap: l.losses[0] - slices.Min(l.losses), within: l.spread(),
+			mixing: m.factor()}
+		measured, start = append(measured, l.meanSquare()), append(start, l.norms[0]*l.norms[0])
+		smooth, step = append(smooth, b.smooth), append(step, b.admissible())
+		variance := s.dim * sigma * sigma
+		adaptive = append(adaptive, b.standard()+b.noise(variance*l.meanRecord()))
+		fixed = append(fixed, b.standard()+b.noise(variance*s.bound*s.bound))
+	}
+	return []any{measured.Significant(), start.Significant(), smooth.Significant(), step.Significant(),
+		adaptive.Significant(), fixed.Significant()}
 }

@@ -157,16 +157,12 @@ func (r ordersRun) cell(seed int, small bool) sweep.Cell {
 // and ε.
 var ordersSigma = 1 / math.Sqrt(ordersDim)
 
-// utility is the mean of ‖∇f(x̄^k)‖² over the rounds of each run, by the trapezoid rule
-// between looks.
+// utility is the mean of ‖∇f(x̄^k)‖² over the rounds of each run.
 func utility(rows *reproduce.Groups[ordersRun], r ordersRun) reproduce.Sample {
 	return rows.Sample(r, func(row *sweep.Row) float64 {
-		rounds, norms := rows.Series(row, "gradient_norm", "all")
-		sum := 0.
-		for k := 1; k < len(norms); k++ {
-			sum += float64(rounds[k]-rounds[k-1]) * (norms[k]*norms[k] + norms[k-1]*norms[k-1]) / 2
-		}
-		return sum / float64(rounds[len(rounds)-1])
+		return looksOf(func(metric, agent string) ([]uint64, []float64) {
+			return rows.Series(row, metric, agent)
+		}).meanSquare()
 	})
 }
 

@@ -11,11 +11,11 @@ import (
 	"sotto/reproduce"
 )
 
-// Runs makes a row for each cell, with a digest of its own.
+// Runs makes a row for each cell, with a digest whose first digits are its own.
 func Runs(cells []sweep.Cell, accuracy func(v []string) float64) []sweep.Row {
 	rows := Rows(cells, accuracy)
 	for i := range rows {
-		rows[i].ConfigDigest, rows[i].Engine, rows[i].Arithmetic = fmt.Sprintf("%064x", i),
+		rows[i].ConfigDigest, rows[i].Engine, rows[i].Arithmetic = fmt.Sprintf("%016x%048d", i, 0),
 			experiment.EngineVersion, "fma"
 	}
 	return rows
