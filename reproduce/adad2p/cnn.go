@@ -66,17 +66,17 @@ func cnnReport(figure string, runs func() []push, compared ...string) func(
 		r := collectPush(f)
 		for _, p := range runs() {
 			if diverged := r.diverged(p); diverged > 0 {
-				d.Notes = append(d.Notes, fmt.Sprintf("%s, %s: %d of %d runs diverge: at the end the mean loss "+
-					"on test records is not finite. Records without a finite gradient then count as zero, and "+
-					"models stay as they are", p.noise, p.name(), diverged, len(r.Of(p))))
+				d.Notes = append(d.Notes, fmt.Sprintf("%s, %s: %d of %d runs diverge: at the end the mean "+
+					"loss on test records is not finite. Records without a finite gradient then count as "+
+					"zero, and models stay as they are", p.noise, p.name(), diverged, len(r.Of(p))))
 			}
 		}
 		s := setups["cifar-10-cnn"]
 		size := s.size(reproduce.Full, "cifar-10-cnn")
 		d.Notes = append(d.Notes,
 			fmt.Sprintf("a network of two convolutions and two linear layers with %.0f parameters (model "+
-				"cnn) in place of ResNet-18's 11.2 million; the first of CIFAR-10's five files, %.0f records "+
-				"an agent in place of 2,500; accuracy in percent of %d agents on the first %d test records",
+				"cnn) in place of ResNet-18's 11.2 million; the first of CIFAR-10's five files, %.0f "+
+				"records an agent in place of 2,500; accuracy in percent of %d agents on the first %d test records",
 				s.dim, s.records, size.agents, size.limit),
 			fmt.Sprintf("G = %g is the paper's, measured on ResNet-18. The further noise scales of the "+
 				"paper's appendix D are not in the text that was reproduced", s.bound))

@@ -117,11 +117,13 @@ func pushReport(figure string, runs func() []push) func(*reproduce.Results) *rep
 		}
 		d.Notes = append(d.Notes,
 			"1 record: one uniform record of each agent in a round, as in the paper's Algorithm 1; 64: "+
-				"Poisson batches; norms and training loss are of training records of all agents at the mean of their models",
+				"Poisson batches; norms and training loss are of training records of all agents at the "+
+				"mean of their models",
 			"the paper states no epsilon for these runs and leaves the constants of its Proposition 2 "+
 				"open; claimed: of the accountant that its proof refers to, for Gaussian noise of this "+
 				"scale at the rate of the batches, under add-remove. True: of the ledger, with delta 1e-5, "+
-				"under replace-one with 1 record and add-remove with batches; the noise of AdaD2P and ConstD2P follows private gradients that nothing bounds, which has no epsilon")
+				"under replace-one with 1 record and add-remove with batches; the noise of AdaD2P and "+
+				"ConstD2P follows private gradients that nothing bounds, which has no epsilon")
 		if f.Scale == reproduce.Short { // of CIFAR-10 alone
 			p := setups["cifar-10"]
 			n := p.size(reproduce.Short, "cifar-10")

@@ -6,9 +6,9 @@ import (
 )
 
 // On the exponential graph of 4 agents half goes to the next in even rounds, to the one
-// after in odd ones. By hand: an odd round leaves what alternates from agent to agent as it
-// is, two rounds together average. The largest singular values are 1, 1 and 0, so that C =
-// 1/q, and C/(1-q) is least at q = 1/2.
+// after in odd ones. By hand: an odd round leaves what alternates from agent to agent as
+// it is, two rounds together average. The largest singular values are 1, 1 and 0, so that
+// C = 1/q, and C/(1-q) is least at q = 1/2.
 func TestContraction(t *testing.T) {
 	got, err := contractionOf("exp-directed", 4)
 	if err != nil {

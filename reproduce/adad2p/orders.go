@@ -5,6 +5,7 @@ import (
 	"math"
 	"slices"
 	"strconv"
+	"sync"
 
 	"sotto/experiment/sweep"
 	"sotto/privacy/account"
@@ -16,8 +17,8 @@ import (
 // is n, records J.
 var ordersAxes = []string{"mode", "agents", "records", "seed"}
 
-// ordersBase is logistic regression in 20 dimensions with normal features, the same law at
-// all agents. Single records, as in Algorithm 1.
+// ordersBase is logistic regression in 20 dimensions with normal features, the same law
+// at all agents. Single records, as in Algorithm 1.
 const ordersBase = `
 name = "seed002-orders"
 
@@ -49,7 +50,7 @@ const (
 	ordersEpsilon = 1.
 	ordersDelta   = 1e-5
 	// ordersSmooth bounds the smoothness of every agent's loss: a quarter of the largest
-	// eigenvalue of its features' second moments. A test checks it on the data of all runs.
+	// eigenvalue of its features' second moments. A test checks it on all runs' data.
 	ordersSmooth = .41
 	ordersClip   = 2 // of sound runs, near the mean norm of a record's gradient at the start
 	ordersLooks  = 100
@@ -97,6 +98,21 @@ func (r ordersRun) step(mixing float64) float64 {
 	return 1 / (float64(r.records)*ordersEpsilon/root + 1/largestStep(ordersSmooth, mixing))
 }
 
+// ordersMixing are C and q of the graph by number of agents.
+var ordersMixing = sync.OnceValue(func() map[int]contraction {
+	all := map[int]contraction{}
+	for _, line := range ordersLines {
+		for _, r := range line.at {
+			m, err := contractionOf("exp-directed", r.agents)
+			if err != nil {
+				panic(err) // of constants of this package
+			}
+			all[r.agents] = m
+		}
+	}
+	return all
+})
+
 // ordersCells are the runs of both lines; small ones have a hundredth of the rounds.
 func ordersCells(small bool) (cells []sweep.Cell) {
 	for _, mode := range ordersModes {
@@ -125,16 +141,12 @@ func (r ordersRun) cell(seed int, small bool) sweep.Cell {
 	if small {
 		rounds, looks = math.Ceil(rounds/100), 2
 	}
-	mixing, err := contractionOf("exp-directed", r.agents)
-	if err != nil {
-		panic(err) // of constants of this package
-	}
 	set("seed=%d", seed)
 	set("rounds=%.0f", rounds)
 	set("topology.agents=%d", r.agents)
 	set("data.agents=%d", r.agents)
 	set("data.records=%d", r.records)
-	set("algorithm.step_size=%s", reproduce.Exactly(r.step(mixing.factor())))
+	set("algorithm.step_size=%s", reproduce.Exactly(r.step(ordersMixing()[r.agents].factor())))
 	set("evaluate.every=%.0f", math.Ceil(rounds/looks))
 	set("evaluate.gradients=%d", r.agents*r.records)
 	if r.mode == "replication" {
@@ -153,8 +165,8 @@ func (r ordersRun) cell(seed int, small bool) sweep.Cell {
 	return c
 }
 
-// ordersSigma is σ of Theorem 1: √(K log(1/δ))/(Jε), which at its K is 1/√d for every n, J
-// and ε.
+// ordersSigma is σ of Theorem 1: √(K log(1/δ))/(Jε), which at its K is 1/√d for every n,
+// J and ε.
 var ordersSigma = 1 / math.Sqrt(ordersDim)
 
 // utility is the mean of ‖∇f(x̄^k)‖² over the rounds of each run.
@@ -196,7 +208,8 @@ func orders(f *reproduce.Results) *reproduce.Document {
 					x, y = append(x, math.Log(line.x(r))), append(y, math.Log(v))
 				}
 				points = append(points, u.LogBand(line.x(r)))
-				d.Add(append([]any{ordersNames[mode], line.over, r.agents, r.records}, r.cells(rows, u)...)...)
+				cells := []any{ordersNames[mode], line.over, r.agents, r.records}
+				d.Add(append(cells, r.cells(rows, u)...)...)
 			}
 			if len(d.Rows) == first {
 				continue
@@ -220,16 +233,12 @@ var ordersNames = map[string]string{"replication": "AdaD2P", "sound": "ClipD2P, 
 
 // cells are a row's figures after n and J.
 func (r ordersRun) cells(rows *reproduce.Groups[ordersRun], u reproduce.Sample) []any {
-	mixing, err := contractionOf("exp-directed", r.agents)
-	if err != nil {
-		panic(err) // of constants of this package
-	}
 	row := rows.Of(r)[0]
 	claimed := ""
 	if r.mode == "replication" {
 		claimed = reproduce.Epsilon(r.claimed())
 	}
-	return []any{fmt.Sprintf("%.0f", r.rounds()), r.step(mixing.factor()), row.Noise,
+	return []any{fmt.Sprintf("%.0f", r.rounds()), r.step(ordersMixing()[r.agents].factor()), row.Noise,
 		u.Significant(), "", "", "", claimed, rows.Epsilon(r)}
 }
 

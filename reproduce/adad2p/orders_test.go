@@ -51,12 +51,11 @@ func TestOrdersSmooth(t *testing.T) {
 			for a := range r.agents {
 				moments := mat.NewSymDense(ordersDim, nil)
 				for k := range r.records {
-					x := s.Train.X.Row(a*r.records + k)
-					for i := range x {
-						for j := i; j < len(x); j++ {
-							moments.SetSym(i, j, moments.At(i, j)+float64(x[i])*float64(x[j])/float64(r.records))
-						}
+					x := mat.NewVecDense(ordersDim, nil)
+					for i, v := range s.Train.X.Row(a*r.records + k) {
+						x.SetVec(i, float64(v))
 					}
+					moments.SymRankOne(moments, 1/float64(r.records), x)
 				}
 				var e mat.EigenSym
 				if !e.Factorize(moments, false) {
@@ -103,8 +102,8 @@ func TestOrders(t *testing.T) {
 		t.Errorf("%d exponents, %d rows, %d plots", found, len(d.Rows), len(d.Figures))
 	}
 	for _, row := range ordersWhole(f).Rows {
-		// n = 4, J = 2,000: γ by Theorem 1, Ξ = 4 ln 2/(γK) + (2γL/4 + 12γ²L²·16)·ζ², noise
-		// of (13) 49 times the second factor
+		// n = 4, J = 2,000: γ by Theorem 1, Ξ = 4 ln 2/(γK) + (2γL/4 + 12γ²L²·16)·ζ²,
+		// noise of (13) 49 times the second factor
 		if row[0] != "4" || row[1] != "2000" {
 			continue
 		}

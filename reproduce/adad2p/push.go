@@ -69,8 +69,8 @@ type setup struct {
 // 784-100-10 with rectifiers. Of CIFAR-10 the first file of five is used, 10,000 images:
 // 500 an agent in place of 2,500.
 var setups = map[string]setup{
-	"mnist": {network: "two-layer network", set: []string{`data.dataset="mnist"`, `model.name="mlp"`, "model.hidden=[100]",
-		`model.activation="relu"`}, records: 3000, rounds: 2200, step: step{first: .03},
+	"mnist": {network: "two-layer network", set: []string{`data.dataset="mnist"`, `model.name="mlp"`,
+		"model.hidden=[100]", `model.activation="relu"`}, records: 3000, rounds: 2200, step: step{first: .03},
 		bound: 3.5, seen: 72.4, dim: 79510, sigmas: []string{"0.02", "0.05"}, clips: []float64{1}},
 	"fashion-mnist": {set: []string{`data.dataset="fashion-mnist"`, `model.name="mlp"`, "model.hidden=[100]",
 		`model.activation="relu"`}, records: 3000, rounds: 2200},

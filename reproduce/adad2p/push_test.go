@@ -66,10 +66,10 @@ func TestBounds(t *testing.T) {
 				})
 		}
 	}
-	// Norms of .5 with losses of 2 and 1 give L >= .125 and f(x̄^0) - f* >= 1; ζ² = 2.75. The
-	// factor in front is x = 12γ²L²·149.0 + 2γL/20 with γ = .03, C/(1-q) = 12.207: .02552.
-	// Ξ = 4/(.03·2,200) + 2.75x = .1308, and (11) adds 63.608x and 397.55x, (13) 6.125
-	// times that.
+	// Norms of .5 with losses of 2 and 1 give L >= .125 and f(x̄^0) - f* >= 1; ζ² = 2.75.
+	// The factor in front is x = 12γ²L²·149.0 + 2γL/20 with γ = .03, C/(1-q) = 12.207:
+	// .02552. Ξ = 4/(.03·2,200) + 2.75x = .1308, and (11) adds 63.608x and 397.55x, (13)
+	// 6.125 times that.
 	d := boundsReport(f)
 	want := [][]string{
 		{"SGP without noise", "none", "", "", "", "0.163", "2.000", "9.000 ± 0.000",

@@ -103,8 +103,8 @@ func trapezoid(rounds []uint64, values []float64, f func(float64) float64) float
 	return sum / float64(rounds[len(rounds)-1]-rounds[0])
 }
 
-// ordersWhole sets the whole right-hand sides of (11) and (13) beside the measured mean of
-// ‖∇f(x̄)‖², for the runs of AdaD2P whose loss has a proved L.
+// ordersWhole sets the whole right-hand sides of (11) and (13) beside the measured mean
+// of ‖∇f(x̄)‖², for the runs of AdaD2P whose loss has a proved L.
 func ordersWhole(f *reproduce.Results) *reproduce.Document {
 	rows := reproduce.Group(f, ordersRun.values)
 	d := &reproduce.Document{Header: []string{"n", "J", "C", "q", "step γ", "largest step allowed",
@@ -114,10 +114,7 @@ func ordersWhole(f *reproduce.Results) *reproduce.Document {
 		if len(rows.Of(r)) == 0 {
 			continue
 		}
-		m, err := contractionOf("exp-directed", r.agents)
-		if err != nil {
-			panic(err) // of constants of this package
-		}
+		m := ordersMixing()[r.agents]
 		b := wholeBound{step: r.step(m.factor()), rounds: r.rounds(), agents: float64(r.agents),
 			smooth: ordersSmooth, gap: math.Ln2, mixing: m.factor()}
 		figures := make([]reproduce.Sample, 9)
@@ -163,12 +160,12 @@ func wholeNotes() []string {
 	return []string{
 		"AdaD2P's runs of seed002-orders, for which dσ² = 1; mean and standard deviation over five seeds",
 		"C, q: ‖diag(w)^{-1} P^{s+m-1} ... P^s - 11ᵀ/n‖ <= C q^m in spectral norm for every start and " +
-			"length, of all such pairs the one with the least C/(1-q); that of the paper's Lemma 4 stands in " +
-			"the appendix that the text lacks",
+			"length, of all such pairs the one with the least C/(1-q); that of the paper's Lemma 4 stands " +
+			"in the appendix that the text lacks",
 		fmt.Sprintf("L = %g, above a quarter of the largest eigenvalue of every agent's second moments "+
 			"(checked on all data); f(x̄^0) - f* <= ln 2; models begin at 0", ordersSmooth),
 		"ζ² + b² is the largest mean square distance of a record's gradient from the mean one at 100 looks " +
-			"at the mean model, over all records, and all of it is taken as ζ²: the least that the bound can " +
-			"say. G is the largest norm of a record's gradient at these looks",
+			"at the mean model, over all records, and all of it is taken as ζ²: the least that the bound " +
+			"can say. G is the largest norm of a record's gradient at these looks",
 	}
 }
