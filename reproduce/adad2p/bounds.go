@@ -84,8 +84,8 @@ func boundsReport(f *reproduce.Results) *reproduce.Document {
 			"that these cannot be below: L is at least the largest ‖∇f(x̄)‖²/(2 f(x̄)) seen, ζ² + b² the "+
 			"largest mean square distance of a record's gradient from the mean one (all of it taken as ζ²), "+
 			"f(x̄^0) - f* the loss at the start less the least one, and what models at the start differ "+
-			"from 0 is left out; all on the records that are looked at. C = %.4g and q = %g are of the mixing "+
-			"matrices, in spectral norm. Largest step: of Proposition 3, with that L", m.c, m.q),
+			"from 0 is left out; all on the records that are looked at. C = %.4g and q = %g are of the "+
+			"mixing matrices, in spectral norm. Largest step: of Proposition 3, with that L", m.c, m.q),
 	}
 	return d
 }

@@ -76,7 +76,8 @@ func cnnReport(figure string, runs func() []push, compared ...string) func(
 		d.Notes = append(d.Notes,
 			fmt.Sprintf("a network of two convolutions and two linear layers with %.0f parameters (model "+
 				"cnn) in place of ResNet-18's 11.2 million; the first of CIFAR-10's five files, %.0f "+
-				"records an agent in place of 2,500; accuracy in percent of %d agents on the first %d test records",
+				"records an agent in place of 2,500; accuracy in percent of %d agents on the first %d "+
+				"test records",
 				s.dim, s.records, size.agents, size.limit),
 			fmt.Sprintf("G = %g is the paper's, measured on ResNet-18. The further noise scales of the "+
 				"paper's appendix D are not in the text that was reproduced", s.bound))

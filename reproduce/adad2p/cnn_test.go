@@ -10,8 +10,8 @@ import (
 )
 
 // Figures 1 to 3 have SGP, the three methods with the paper's clips at .001, .002 and
-// .04, and AdaD2P at the paper's seven scales, with five seeds each; batches at .04 alone.
-// Runs that end without a finite loss are counted.
+// .04, and AdaD2P at the paper's seven scales, with five seeds each; batches at .04
+// alone. Runs that end without a finite loss are counted.
 func TestCNN(t *testing.T) {
 	full := cnnPushes()
 	count := map[string]int{}
