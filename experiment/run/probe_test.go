@@ -101,3 +101,31 @@ func TestGradientFigures(t *testing.T) {
 			got["gradient_max"])
 	}
 }
+
+// Where no record has a finite gradient, as after steps that are far too long, there are no
+// figures: zeros would look like a model that has learned everything.
+func TestGradientFiguresOfNothing(t *testing.T) {
+	res := train(t, build(t, "evaluate.gradients=40", "algorithm.step_size=1e30"), Options{Workers: 1})
+	rows, err := rundir.ReadMetrics(res.Dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	last := rows[len(rows)-1].Round
+	found := 0
+	for _, r := range rows {
+		switch r.Metric {
+		case "train_loss", "gradient_norm", "gradient_rms", "gradient_max":
+			if r.Round == last {
+				found++
+				if !math.IsNaN(r.Value) {
+					t.Errorf("%s is %v at the end", r.Metric, r.Value)
+				}
+			} else if r.Round == 0 && math.IsNaN(r.Value) {
+				t.Errorf("%s is %v at the start", r.Metric, r.Value)
+			}
+		}
+	}
+	if found != 4 || last == 0 {
+		t.Errorf("%d figures at round %d", found, last)
+	}
+}
