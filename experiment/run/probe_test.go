@@ -102,8 +102,8 @@ func TestGradientFigures(t *testing.T) {
 	}
 }
 
-// Where no record has a finite gradient, as after steps that are far too long, there are no
-// figures: zeros would look like a model that has learned everything.
+// Where no record has a finite gradient, as after steps that are far too long, there are
+// no figures: zeros would look like a model that has learned everything.
 func TestGradientFiguresOfNothing(t *testing.T) {
 	res := train(t, build(t, "evaluate.gradients=40", "algorithm.step_size=1e30"), Options{Workers: 1})
 	rows, err := rundir.ReadMetrics(res.Dir)
