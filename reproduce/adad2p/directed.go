@@ -101,6 +101,17 @@ func directed(f *reproduce.Results) *reproduce.Document {
 			"the noise of AdaD2P and ConstD2P follows private gradients that nothing bounds, which has no " +
 			"epsilon",
 	}
+	list := directedPushes()
+	for i, p := range list {
+		for _, q := range list[i+1:] {
+			diff, prob, ok := paired(r.Accuracy(p), r.Accuracy(q))
+			if ok && p.graph == q.graph {
+				d.Notes = append(d.Notes, fmt.Sprintf("%s: %s less %s is %s points over %d seeds, "+
+					"two-sided p %.2g", p.graph, p.name(), q.name(), diff.Format("%+.2f", "%.2f"),
+					len(diff), prob))
+			}
+		}
+	}
 	if f.Scale == reproduce.Smoke {
 		d.Notes = append(d.Notes, "scale smoke: 10 rounds, one seed")
 	}
