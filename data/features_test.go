@@ -98,6 +98,47 @@ func TestScatteringFeatures(t *testing.T) {
 	}
 }
 
+// Whitened records are the components that package scattering makes of the features,
+// scaled, whatever the number of processors; a record's do not depend on its company.
+func TestWhitenedFeatures(t *testing.T) {
+	dir := t.TempDir()
+	const n, size = 120, 40
+	cifarFiles(t, filepath.Join(dir, "full"), n)
+	at := "full = \"full\"\nallow_altered = true\nfeatures = \"scattering\"\nfeature_norm = 2.0\n"
+	plain := load(t, "cifar-100", dir, at)
+	white := at + "feature_whiten = 0.5\nfeature_size = 40\n"
+	s := load(t, "cifar-100", dir, white)
+	d := s.Train
+	if d.Shape != [3]int{1, 1, size} || d.RowNorm != 2 || d.Digest == plain.Train.Digest {
+		t.Errorf("shape %v, norm %v", d.Shape, d.RowNorm)
+	}
+	tr, err := scattering.New(32, 32)
+	if err != nil {
+		t.Fatal(err)
+	}
+	w, err := scattering.NewWhitening(tr, scattering.Pixels{Channels: 3, Mean: []float64{.5071, .4865, .4409},
+		Std: []float64{.2673, .2564, .2762}}, 27, .5, size)
+	if err != nil {
+		t.Fatal(err)
+	}
+	pixels := load(t, "cifar-100", dir, "full = \"full\"\nallow_altered = true\n")
+	all, row := make(tensor.Vec, tr.Size(3)), make(tensor.Vec, size)
+	for i := range n {
+		tr.Image(all, pixels.Train.X.Row(i), 3, new(scattering.Scratch))
+		scattering.Normalize(all, 3, 27)
+		w.Apply(row, all, new(scattering.WhiteningScratch))
+		scattering.ScaleTo(row, 2)
+		if !slices.Equal(row, d.X.Row(i)) {
+			t.Fatalf("record %d differs", i)
+		}
+	}
+	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1))
+	if one := load(t, "cifar-100", dir, white+"limit = 7\n"); !slices.Equal(one.Train.X.Data,
+		d.X.Data[:7*size]) {
+		t.Error("the components depend on the number of processors or on other records")
+	}
+}
+
 func TestFeaturesRefused(t *testing.T) {
 	const scattered = "features = \"scattering\"\n"
 	for _, c := range []struct{ name, params, key string }{
@@ -110,6 +151,12 @@ func TestFeaturesRefused(t *testing.T) {
 		{"cifar-100", scattered + "feature_norm = -1.0", "feature_norm"},
 		{"cifar-10", scattered + "resize = 4", "resize"},
 		{"mnist", scattered + "resize = 30", "resize"},
+		{"mnist", "feature_whiten = 0.5", "feature_whiten"},
+		{"mnist", "feature_size = 100", "feature_whiten"},
+		{"mnist", scattered + "feature_norm = 1.0\nfeature_whiten = 1.5", "feature_whiten"},
+		{"mnist", scattered + "feature_norm = 1.0\nfeature_size = 3970", "feature_size"},
+		{"cifar-10", scattered + "feature_norm = 1.0\nfeature_size = -1", "feature_size"},
+		{"cifar-10", scattered + "feature_whiten = 0.5", "feature_norm"},
 	} {
 		_, err := data.Load(c.name, t.TempDir(), 1, params(c.params))
 		wantBad(t, c.name+" "+c.params, err, c.key)

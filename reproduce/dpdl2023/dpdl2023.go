@@ -20,6 +20,11 @@ var Paper = reproduce.Paper{
 			Title: "accuracy by class and by hospital over epsilon, heart disease",
 			Axes:  hospitalAxes, Base: hospitalBase, Cells: reproduce.TwoSizes(hospitalCells),
 			Report: hospitals, Curves: true, Agents: true, Classes: true},
+		"features": {
+			Title: "linear models of features that nobody trained, at true epsilons; CIFAR-100 is the whole " +
+				"set, which you unpack",
+			Axes: featureAxes, Base: featureBase, Cells: reproduce.TwoSizes(featureCells),
+			Report: features},
 		"figure1": {Title: "accuracy over the normalised Fiedler value (the rows of table 1)",
 			Axes: mnistAxes, Base: mnistBase, Cells: reproduce.TwoSizes(table1Cells),
 			Report: figure1},
