@@ -14,3 +14,15 @@ func BenchmarkImage(b *testing.B) {
 	}
 	b.ReportMetric(float64(b.N)/b.Elapsed().Seconds(), "images/s")
 }
+
+func BenchmarkWhitening(b *testing.B) {
+	t, err := New(32, 32)
+	if err != nil {
+		b.Fatal(err)
+	}
+	for range b.N {
+		if _, err := NewWhitening(t, Pixels{Channels: 3}, 27, 1, 1000); err != nil {
+			b.Fatal(err)
+		}
+	}
+}

@@ -17,10 +17,10 @@ import (
 const leaves = 2048
 
 // Whitening turns normalised features into components that would be uncorrelated if
-// records were dead-leaves images, divides each by a power of its variance there, and
-// keeps those of largest variance. It is a public constant: of images that were drawn, not
-// taken, so that it costs no privacy. A linear model with clipped, noisy gradients learns
-// the directions of large variance alone; whitening brings the others up to them.
+// records were dead-leaves images, divides each by a power of its standard deviation
+// there, and keeps those of largest variance. It is a public constant, of images that
+// were drawn, not taken, so that it costs no privacy. A linear model with clipped, noisy
+// gradients learns the directions of large variance; whitening brings others up to them.
 //
 // The covariance is taken for a product: of one matrix over the channels at a point and
 // one over the points of a channel, each an average over the images. Components are

@@ -8,10 +8,9 @@ import (
 	"sotto/rng"
 )
 
-// On the images that a whitening is made from, components of different eigenvectors of the
-// channels are uncorrelated, averaged over points, as those of different eigenvectors of
-// the points are, averaged over channels; and they come in falling order of what the
-// product form predicts.
+// On the images that a whitening is made from, components of different eigenvectors of
+// the channels are uncorrelated, averaged over points, as those of different eigenvectors
+// of the points are, averaged over channels; eigenvectors come in falling order.
 func TestWhitening(t *testing.T) {
 	const side, groups = 8, 27
 	tr, err := New(side, side)
@@ -65,7 +64,8 @@ func TestWhitening(t *testing.T) {
 			}
 		}
 		if a > 0 && channels[a][a] > 1.001*channels[a-1][a-1]+1e-6*channels[0][0] {
-			t.Errorf("channel %d varies more than the one before: %g, %g", a, channels[a][a], channels[a-1][a-1])
+			t.Errorf("channel %d varies more than the one before: %g, %g", a, channels[a][a],
+				channels[a-1][a-1])
 		}
 	}
 	for p := range at {

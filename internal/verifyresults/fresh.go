@@ -73,8 +73,8 @@ func spreadOut(groups []*group) []*group {
 	return groups
 }
 
-// readGroups reads the groups of three seeds and more whose rows can be had here, and, but
-// with 0, were made in at most that many seconds each.
+// readGroups reads the groups of three seeds and more whose rows can be had here, and,
+// but with 0, were made in at most that many seconds each.
 func readGroups(seconds float64) ([]*group, error) {
 	cells, err := readCells()
 	if err != nil {
@@ -121,8 +121,8 @@ func readGroups(seconds float64) ([]*group, error) {
 	return groups, nil
 }
 
-// again runs the group with other seeds, prints both means and returns their difference in
-// standard errors of a difference.
+// again runs the group with other seeds, prints both means and returns their difference
+// in standard errors of a difference.
 func (g *group) again() (float64, error) {
 	first := g.rows[0]
 	regression := math.IsNaN(first.row.Accuracy.Mean)

@@ -8,8 +8,8 @@ import (
 	"sotto/reproduce"
 )
 
-// With two values each of equal variance T has two degrees of freedom, whose law is closed:
-// P[|T| > t] = 1 - t/sqrt(t²+2).
+// With two values each of equal variance T has two degrees of freedom, whose law is
+// closed: P[|T| > t] = 1 - t/sqrt(t²+2).
 func TestWelch(t *testing.T) {
 	apart, p := welch(reproduce.Sample{0, 2}, reproduce.Sample{3, 5})
 	if want := 3 / math.Sqrt2; math.Abs(apart-want) > 1e-12 {

@@ -12,8 +12,8 @@
 //	                                             rows counted from 0
 //	go run ./internal/verifyresults -seconds 30  a random row of runs.csv among those
 //	                                             that took at most that long
-//	go run ./internal/verifyresults -fresh 10    ten random groups of rows with other seeds,
-//	                                             see fresh; rows that took at most -seconds
+//	go run ./internal/verifyresults -fresh 10    ten random groups of rows with other
+//	                                             seeds; rows that took at most -seconds
 //	go run ./internal/verifyresults -record NAME -- run FILE --set a.b=c
 //	                                             adds or replaces a row
 //

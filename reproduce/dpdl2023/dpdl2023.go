@@ -21,8 +21,8 @@ var Paper = reproduce.Paper{
 			Axes:  hospitalAxes, Base: hospitalBase, Cells: reproduce.TwoSizes(hospitalCells),
 			Report: hospitals, Curves: true, Agents: true, Classes: true},
 		"features": {
-			Title: "linear models of features that nobody trained, at true epsilons; CIFAR-100 is the whole " +
-				"set, which you unpack",
+			Title: "linear models of features that nobody trained, at true epsilons; the whole of " +
+				"CIFAR-100, which you unpack",
 			Axes: featureAxes, Base: featureBase, Cells: reproduce.TwoSizes(featureCells),
 			Report: features},
 		"figure1": {Title: "accuracy over the normalised Fiedler value (the rows of table 1)",

@@ -56,14 +56,14 @@ var (
 
 // featureSteps are first step sizes by data set and epsilon; the last is a hundredth.
 var featureSteps = map[string][4]float64{
-	"mnist":         {100, 150, 200, 300},
-	"fashion-mnist": {100, 150, 200, 300},
-	"cifar-10":      {25, 40, 60, 100},
-	"cifar-100":     {300, 500, 800, 1200},
+	"mnist":         {40, 70, 120, 200},
+	"fashion-mnist": {40, 70, 120, 200},
+	"cifar-10":      {8, 15, 60, 200},
+	"cifar-100":     {80, 180, 450, 1200},
 }
 
-// tramerBoneh are central figures at epsilon 3, delta 1e-5 (add-remove) of linear models of
-// scattering features and of small networks of them: Tramer and Boneh, ICLR 2021, the
+// tramerBoneh are central figures at epsilon 3, delta 1e-5 (add-remove) of linear models
+// of scattering features and of small networks of them: Tramer and Boneh, ICLR 2021, the
 // table of main results of their public code.
 var tramerBoneh = map[string]string{"mnist": "98.7, 98.7", "fashion-mnist": "89.7, 89.0",
 	"cifar-10": "67.0, 69.3 (50,000 images)"}
@@ -90,8 +90,12 @@ func (r featureRun) cell(seed int, small bool) sweep.Cell {
 		set("data.limit=200")
 		set("data.test_limit=100")
 		set("rounds=2")
+	case r.data == "cifar-10":
+		set("data.batches=1")
 	case r.data == "cifar-100":
 		set("data.full=%q", cnnFolder)
+	default:
+		set("rounds=100")
 	}
 	return c
 }
@@ -176,8 +180,8 @@ func wholeBatches(row *sweep.Row) (string, error) {
 // featureNotes say what was run and how settings were chosen.
 func featureNotes(scale reproduce.Scale) []string {
 	n := []string{
-		"accuracy in percent on the whole test part: mean over the owners' own models after 40 rounds, " +
-			"then mean and sd over seeds; every step has all records of an owner, clip norm 1",
+		"accuracy in percent on the whole test part: mean over the owners' own models after 100 rounds " +
+			"(CIFAR: 40), then mean and sd over seeds; every step has all records of an owner, clip norm 1",
 		"owners: 10 on the complete graph, records dealt at random, each with Gaussian noise of its own " +
 			"(DP-DSGD); 1: one curator with all records and one noise, the same settings",
 		"features: scattering coefficients, a function of one image and of public constants, scaled to " +
@@ -185,13 +189,14 @@ func featureNotes(scale reproduce.Scale) []string {
 			"1,000 of largest variance are kept. Nothing was trained on images",
 		"settings: rounds, whitening and step sizes were chosen on held-out tenths of the training records " +
 			"of the same data sets with one seed, which are public: no epsilon counts that",
-		"epsilons: PLD upper ends at delta 1e-5, zero-out from the ledgers, replace-one from the same noise " +
-			"and number of charges",
-		"published, decentralized: Bayrooti, Gao, Prorok 2023, Table 4, a claimed epsilon of 10 that is 82.3 " +
-			"for DP-DSGD and DP-DSGT and 43.6 for central (zero-out). Published, central, at epsilon 3: Tramer " +
-			"and Boneh 2021, a linear model of scattering features, then a small network of them (add-remove)",
-		"cifar-10: 10,000 of its 50,000 training images, the first of five files, so that Tramer and Boneh's " +
-			"figure is one of five times as many records; cifar-100: the whole set",
+		"epsilons: PLD upper ends at delta 1e-5, zero-out from the ledgers, replace-one from the same " +
+			"noise and number of charges",
+		"published, decentralized: Bayrooti, Gao, Prorok 2023, Table 4, a claimed epsilon of 10 that is " +
+			"82.3 for DP-DSGD and DP-DSGT and 43.6 for central (zero-out). Published, central, at epsilon " +
+			"3: Tramer and Boneh 2021, a linear model of scattering features, then a small network of them " +
+			"(add-remove)",
+		"cifar-10: 10,000 of its 50,000 training images, the first of five files, so that the figure of " +
+			"Tramer and Boneh is one of five times as many records; cifar-100: the whole set",
 	}
 	if scale == reproduce.Smoke {
 		n = append(n, "scale smoke: two rounds, 200 images; the figures show only that everything runs")

@@ -179,7 +179,7 @@ func TestStudiesDecode(t *testing.T) {
 func TestRowsOfSimulations(t *testing.T) {
 	for _, name := range All.Names() {
 		// these take long, or need data: see TestTable5, TestTable5Published,
-		// TestRowsOfRepresentation, TestRowsOfTheorem51, TestDrawnNorms and TestDescentStudy
+		// TestRowsOfRepresentation, TestRowsOfTheorem51, TestDrawnNorms, TestDescentStudy
 		if s := All.Studies()[name]; s.Cells != nil || strings.HasPrefix(name, "seed000-table5") ||
 			slices.Contains([]string{"seed000-representation", "seed000-theorem51", "seed002-norms",
 				"seed004-figc"}, name) {
