@@ -188,17 +188,3 @@ func TestClaim25(t *testing.T) {
 		t.Errorf("K/J² = %v", got)
 	}
 }
-
-// TestClaim27: the utility theorem asks for J >= n^1.5 c2 sqrt(d ln(1/δ))/ε, a million
-// records at ε = c2 = 1 where there are 2,500, and sets K = J²ε²/(d c2² ln(1/δ)), a
-// twentieth of a round.
-func TestClaim27(t *testing.T) {
-	const n, d, records = 20, 11.17e6, 2500.
-	root := d * math.Log(1e5)
-	if need := math.Pow(n, 1.5) * math.Sqrt(root); math.Abs(need-1.014e6) > 1e3 || need < 400*records {
-		t.Errorf("the theorem needs %v records", need)
-	}
-	if rounds := records * records / root; math.Abs(rounds-.0486) > 1e-4 {
-		t.Errorf("the theorem's K is %v", rounds)
-	}
-}

@@ -418,29 +418,6 @@ func TestClaim33(t *testing.T) {
 	within(t, "loss over five agents", largest, e0, 1e-12)
 }
 
-// TestClaim51: Theorem 2 bounds the generalisation gap by (1-e^-eps) R + e^-eps M delta.
-// With M = 1, epsilon 0, a loss in [0, R] and R = 10 a memoriser that puts out its data
-// with probability delta = 1e-3 has the gap .01 (over a universe of a million points),
-// and the bound is .001: the second term lacks a factor R. The sound form R (1-e^-eps) +
-// R e^-eps delta holds.
-func TestClaim51(t *testing.T) {
-	const r, d0, universe, records = 10.0, 1e-3, 1e6, 2
-	// The loss of the memorised data is 0 on its records and R on all others; of the null
-	// output it is 0 everywhere. The output's law moves by delta in total variation
-	// between any two data sets: (0, delta)-private.
-	population := d0 * r * (1 - records/universe)
-	empirical := 0.0
-	gap := population - empirical
-	within(t, "gap", gap, 0.01, 1e-7)
-	bound := func(eps, factor float64) float64 { return -math.Expm1(-eps)*r + math.Exp(-eps)*factor*d0 }
-	if published := bound(0, 1); gap < 9*published {
-		t.Errorf("gap %v, published bound %v", gap, published)
-	}
-	if sound := bound(0, r); gap > sound {
-		t.Errorf("gap %v above the sound bound %v", gap, sound)
-	}
-}
-
 // TestClaim53: printed (alpha, q^2 alpha/(2 s^2))-RDP for a fraction q, and its epsilon,
 // against the exact divergence and PLD.
 func TestClaim53(t *testing.T) {

@@ -73,6 +73,7 @@ func boundsReport(f *reproduce.Results) *reproduce.Document {
 			Points: []plot.Point{flat(ends[0].X), flat(ends[len(ends)-1].X)}, Dashed: true})
 	}
 	d.Figures = []plot.Figure{fig}
+	need, rounds := theorem1(20, s.dim, s.records)
 	d.Notes = []string{
 		"the factor in front, 12γ²L²C²β/(1-q)² + 2γLβ/n, is the same for both bounds and depends on " +
 			"constants of the loss and the graphs that the paper does not evaluate; it cancels in the ratios",
@@ -86,6 +87,8 @@ func boundsReport(f *reproduce.Results) *reproduce.Document {
 			"f(x̄^0) - f* the loss at the start less the least one, and what models at the start differ "+
 			"from 0 is left out; all on the records that are looked at. C = %.4g and q = %g are of the "+
 			"mixing matrices, in spectral norm. Largest step: of Proposition 3, with that L", m.c, m.q),
+		fmt.Sprintf("Theorem 1 at epsilon 1 and c2 = 1 asks for %.3g records an agent, where there are %g, "+
+			"and sets K to %.2g rounds of them (C27)", need, s.records, rounds),
 	}
 	return d
 }

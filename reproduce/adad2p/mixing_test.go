@@ -49,3 +49,22 @@ func TestWholeBound(t *testing.T) {
 		t.Errorf("largest step %v, want 1/24", x)
 	}
 }
+
+// TestClaim27: the utility theorem asks for J >= n^1.5 c2 sqrt(d ln(1/δ))/ε, a million
+// records at ε = c2 = 1 for ResNet-18 where there are 2,500, and sets K = J²ε²/(d c2²
+// ln(1/δ)), a twentieth of a round. The studies' own settings are no nearer.
+func TestClaim27(t *testing.T) {
+	need, rounds := theorem1(20, setups["cifar-10"].dim, 2500)
+	if math.Abs(need-1.014e6) > 1e3 || need < 400*2500 {
+		t.Errorf("the theorem needs %v records", need)
+	}
+	if math.Abs(rounds-.0486) > 1e-4 {
+		t.Errorf("the theorem's K is %v", rounds)
+	}
+	for _, name := range []string{"mnist", "cifar-10", "cifar-10-cnn"} {
+		s := setups[name]
+		if need, rounds := theorem1(20, s.dim, s.records); need < 20*s.records || rounds > 15 {
+			t.Errorf("%s: %v records of %v, %v rounds", name, need, s.records, rounds)
+		}
+	}
+}

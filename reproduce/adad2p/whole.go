@@ -43,6 +43,13 @@ func (b wholeBound) admissible() float64 { return largestStep(b.smooth, b.mixing
 // largestStep is min((1-q)/(6LC), 1/L).
 func largestStep(smooth, mixing float64) float64 { return min(1/(6*mixing), 1) / smooth }
 
+// theorem1 is what Theorem 1 asks for and sets at ε = c2 = 1 and delta 1e-5: at least
+// n^1.5 c2 √(d ln(1/δ))/ε records an agent, and J²ε²/(d c2² ln(1/δ)) rounds.
+func theorem1(agents, dim, records float64) (need, rounds float64) {
+	root := dim * math.Log(1e5)
+	return math.Pow(agents, 1.5) * math.Sqrt(root), records * records / root
+}
+
 // looks are a run's metrics at its evaluations, at the mean of the models.
 type looks struct {
 	rounds           []uint64

@@ -232,12 +232,11 @@ func theorems23(ctx context.Context, d *reproduce.Document, size theoremsSize) e
 				within += 1 / float64(size.trials)
 			}
 		}
-		first := -math.Expm1(-eps)
-		bound := first + math.Exp(-eps)*theoremAgents*delta
+		bound, sound := gapBounds(eps, delta, theoremAgents, 1)
 		setting := fmt.Sprintf("ε = %g, R = 1", eps)
 		addBound(d, size, statement{"2", setting, "generalisation gap", reproduce.Seeds(size.trials),
 			math.Abs(gaps.Mean()),
-			bound, first + math.Exp(-eps)*delta})
+			bound, sound})
 		if len(gaps) > 1 {
 			se, law := gaps.Student()
 			half := statement{theorem: "2", setting: setting, what: "half of the gap's 95 % interval",
@@ -255,11 +254,26 @@ func theorems23(ctx context.Context, d *reproduce.Document, size theoremsSize) e
 			fmt.Sprintf("at least %.4g", third.published), "",
 			holds), third.seed, third.settings(size), within, third.published)
 	}
+	const largest = 10
+	bound, sound := gapBounds(0, delta, 1, largest)
 	addBound(d, size, statement{"2", "memoriser, ε = 0, δ = 1e-3, M = 1, R = 10", "generalisation gap", "",
-		.01,
-		.001, .01})
+		memoriserGap(delta, largest), bound, sound})
 	return nil
 }
+
+// gapBounds are bounds of the generalisation gap of an (eps, delta)-private algorithm of
+// the given number of agents with a loss in [0, largest]: Theorem 2 as published, and with
+// the factor R that its second term lacks (C51).
+func gapBounds(eps, delta, agents, largest float64) (published, sound float64) {
+	first := -math.Expm1(-eps) * largest
+	return first + math.Exp(-eps)*agents*delta, first + math.Exp(-eps)*largest*delta
+}
+
+// memoriserGap is the gap of an algorithm that puts out its data with probability delta
+// and nothing otherwise, which is (0, delta)-private: the loss of what it has memorised is
+// 0 on those records and the largest on all others, of which there are infinitely many;
+// that of nothing is 0 everywhere.
+func memoriserGap(delta, largest float64) float64 { return delta * largest }
 
 // theorem5 measures what noise does after mixing.
 func theorem5(_ context.Context, d *reproduce.Document, size theoremsSize) error {
