@@ -16,7 +16,7 @@ import (
 // CIFAR-100 (Table 4) and the central ones of Tramer and Boneh for the same kind of
 // features.
 
-var featureAxes = []string{"data", "owners", "epsilon", "seed"}
+var featureAxes = []string{"data", "owners", "overlap", "epsilon", "seed"}
 
 const featureBase = `
 name = "seed000-features"
@@ -36,7 +36,7 @@ name = "logistic"
 
 [algorithm]
 name = "dsgd"
-order = "grad-then-mix"
+order = "mix-then-grad"
 schedule = "cosine"
 
 [privacy]
@@ -68,20 +68,25 @@ var featureSteps = map[string][4]float64{
 var tramerBoneh = map[string]string{"mnist": "98.7, 98.7", "fashion-mnist": "89.7, 89.0",
 	"cifar-10": "67.0, 69.3 (50,000 images)"}
 
-// featureRun is a run, seeds apart.
-type featureRun struct{ data, owners, epsilon string }
+// featureRun is a run, seeds apart. overlap is t of the paper's equation (8), for which
+// owners have classes of their own at 1; "" deals records at random.
+type featureRun struct{ data, owners, overlap, epsilon string }
 
 // values are those of featureAxes, less the seed.
-func (r featureRun) values() []string { return []string{r.data, r.owners, r.epsilon, ""} }
+func (r featureRun) values() []string { return []string{r.data, r.owners, r.overlap, r.epsilon, ""} }
 
 // cell writes r as settings of featureBase.
 func (r featureRun) cell(seed int, small bool) sweep.Cell {
-	c := sweep.Cell{Values: []string{r.data, r.owners, r.epsilon, fmt.Sprint(seed)}}
+	c := sweep.Cell{Values: []string{r.data, r.owners, r.overlap, r.epsilon, fmt.Sprint(seed)}}
 	set := reproduce.Setter(&c.Set)
 	first := featureSteps[r.data][slices.Index(featureEpsilons, r.epsilon)]
 	set("seed=%d", seed)
 	set("topology.agents=%s", r.owners)
 	set("data.dataset=%q", r.data)
+	if r.overlap != "" {
+		set("data.partition=\"a\"")
+		set("data.t=%s", r.overlap)
+	}
 	set("algorithm.step_size=%g", first)
 	set("algorithm.step_size_final=%g", first/100)
 	set("privacy.target_epsilon=%s", r.epsilon)
@@ -106,9 +111,12 @@ func featureRuns(small bool) []featureRun {
 	for _, d := range reproduce.Ends(featureData, small) {
 		for _, owners := range []string{"10", "1"} {
 			for _, e := range reproduce.Ends(featureEpsilons, small) {
-				runs = append(runs, featureRun{d, owners, e})
+				runs = append(runs, featureRun{d, owners, "", e})
 			}
 		}
+	}
+	for _, t := range []string{"0", "1"} {
+		runs = append(runs, featureRun{"cifar-100", "10", t, "10"})
 	}
 	return runs
 }
@@ -130,9 +138,8 @@ func featureCells(small bool) []sweep.Cell {
 // features sets the runs beside published ones.
 func features(f *reproduce.Results) *reproduce.Document {
 	g := reproduce.Group(f, featureRun.values)
-	d := &reproduce.Document{Header: []string{"data", "owners", "epsilon, zero-out", "accuracy",
-		"points below one curator", "epsilon, replace-one", "published, decentralized, t = 0; 1",
-		"published, central"}}
+	d := &reproduce.Document{Header: []string{"data", "owners", "overlap t", "epsilon, zero-out", "accuracy",
+		"points below one curator", "epsilon, replace-one", "published, decentralized", "published, central"}}
 	var failed error
 	for _, r := range featureRuns(f.Scale == reproduce.Smoke) {
 		s := g.Accuracy(r)
@@ -140,23 +147,22 @@ func features(f *reproduce.Results) *reproduce.Document {
 			continue
 		}
 		below, curator := "", r
-		curator.owners = "1"
+		curator.owners, curator.overlap = "1", ""
 		if c := g.Accuracy(curator); r != curator && len(c) > 0 {
 			below = fmt.Sprintf("%.2f", c.Mean()-s.Mean())
 		}
 		other, err := wholeBatches(&g.Of(r)[0])
 		failed = cmp.Or(failed, err)
 		decentralized, central := "", ""
-		if r.data == "cifar-100" && r.epsilon == "10" {
-			at := publishedTable4["10"]
-			decentralized = fmt.Sprintf("DP-DSGD %v; %v, DP-DSGT %v; %v, DP-DiNNO %v; %v",
-				at[1][0], at[1][4], at[2][0], at[2][4], at[3][0], at[3][4])
+		if at := publishedTable4["10"]; r.overlap != "" {
+			t := slices.Index(overlaps, r.overlap)
+			decentralized = fmt.Sprintf("DP-DSGD %v, DP-DSGT %v, DP-DiNNO %v", at[1][t], at[2][t], at[3][t])
 			central = fmt.Sprint(at[0][0])
 		}
 		if r.epsilon == "3" {
 			central = tramerBoneh[r.data]
 		}
-		d.Add(r.data, r.owners, g.Epsilon(r), s, below, other, decentralized, central)
+		d.Add(r.data, r.owners, r.overlap, g.Epsilon(r), s, below, other, decentralized, central)
 	}
 	d.Notes = featureNotes(f.Scale)
 	if failed != nil {
@@ -182,8 +188,9 @@ func featureNotes(scale reproduce.Scale) []string {
 	n := []string{
 		"accuracy in percent on the whole test part: mean over the owners' own models after 100 rounds " +
 			"(CIFAR: 40), then mean and sd over seeds; every step has all records of an owner, clip norm 1",
-		"owners: 10 on the complete graph, records dealt at random, each with Gaussian noise of its own " +
-			"(DP-DSGD); 1: one curator with all records and one noise, the same settings",
+		"owners: 10 on the complete graph, each with Gaussian noise of its own (DP-DSGD, gradients at the " +
+			"mean of the models); 1: one curator with all records and one noise, the same settings. Records " +
+			"are dealt at random, or by the paper's equation (8) with overlap t",
 		"features: scattering coefficients, a function of one image and of public constants, scaled to " +
 			"norm 1, whitened with power .66 by 2,048 drawn images of dead leaves, of whose components the " +
 			"1,000 of largest variance are kept. Nothing was trained on images",
