@@ -262,17 +262,17 @@ func theorems23(ctx context.Context, d *reproduce.Document, size theoremsSize) e
 }
 
 // gapBounds are bounds of the generalisation gap of an (eps, delta)-private algorithm of
-// the given number of agents with a loss in [0, largest]: Theorem 2 as published, and with
-// the factor R that its second term lacks (C51).
+// the given number of agents with a loss in [0, largest]: Theorem 2 as published, and
+// with the factor R that its second term lacks (C51).
 func gapBounds(eps, delta, agents, largest float64) (published, sound float64) {
 	first := -math.Expm1(-eps) * largest
 	return first + math.Exp(-eps)*agents*delta, first + math.Exp(-eps)*largest*delta
 }
 
 // memoriserGap is the gap of an algorithm that puts out its data with probability delta
-// and nothing otherwise, which is (0, delta)-private: the loss of what it has memorised is
-// 0 on those records and the largest on all others, of which there are infinitely many;
-// that of nothing is 0 everywhere.
+// and nothing otherwise, which is (0, delta)-private: the loss of what it has memorised
+// is 0 on those records and the largest on all others, of which there are infinitely
+// many; that of nothing is 0 everywhere.
 func memoriserGap(delta, largest float64) float64 { return delta * largest }
 
 // theorem5 measures what noise does after mixing.

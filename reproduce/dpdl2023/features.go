@@ -92,6 +92,9 @@ func (r featureRun) cell(seed int, small bool) sweep.Cell {
 	set("privacy.target_epsilon=%s", r.epsilon)
 	switch {
 	case small:
+		if r.overlap != "" { // 200 records are two of each class
+			set("topology.agents=2")
+		}
 		set("data.limit=200")
 		set("data.test_limit=100")
 		set("rounds=2")
@@ -189,8 +192,8 @@ func featureNotes(scale reproduce.Scale) []string {
 		"accuracy in percent on the whole test part: mean over the owners' own models after 100 rounds " +
 			"(CIFAR: 40), then mean and sd over seeds; every step has all records of an owner, clip norm 1",
 		"owners: 10 on the complete graph, each with Gaussian noise of its own (DP-DSGD, gradients at the " +
-			"mean of the models); 1: one curator with all records and one noise, the same settings. Records " +
-			"are dealt at random, or by the paper's equation (8) with overlap t",
+			"mean of the models); 1: one curator with all records and one noise, the same settings. " +
+			"Records are dealt at random, or by the paper's equation (8) with overlap t",
 		"features: scattering coefficients, a function of one image and of public constants, scaled to " +
 			"norm 1, whitened with power .66 by 2,048 drawn images of dead leaves, of whose components the " +
 			"1,000 of largest variance are kept. Nothing was trained on images",
