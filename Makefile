@@ -4,12 +4,22 @@ export CGO_ENABLED = 0
 export SOTTO_DATA ?= $(CURDIR)/../shared/data
 STATICCHECK = honnef.co/go/tools/cmd/staticcheck@v0.8.2
 # Packages with goroutines, for the race detector (which needs cgo).
-RACE = ./node ./node/p2p ./sim ./bench ./experiment/run ./experiment/sweep ./experiment/tune ./experiment/owner ./internal/parallel ./privacy ./privacy/ledger ./oracle ./topology ./cmd/...
+RACE = ./node ./node/p2p ./node/endpoint ./sim ./bench ./experiment/run ./experiment/sweep ./experiment/tune ./experiment/owner ./internal/parallel ./privacy ./privacy/ledger ./oracle ./topology ./cmd/...
 
-.PHONY: build check fmt vet staticcheck test race bench data module results-check pretrained-check studies
+.PHONY: release release-check build check fmt vet staticcheck test race bench data module results-check pretrained-check studies
 
 build:
-	$(GO) build -o bin/sotto ./cmd/sotto
+	$(GO) build -o bin/sotto -ldflags "-X main.releaseCommit=$$(git rev-parse HEAD 2>/dev/null)$$(git diff --quiet HEAD 2>/dev/null || echo -dirty)" ./cmd/sotto
+
+# Archives, bills of materials and SHA256SUMS in dist; VERSION=v1.2.3 names the release.
+release:
+	sh internal/release.sh dist
+
+# One platform, made twice: the same bytes.
+release-check:
+	@dir=$$(mktemp -d) && trap "rm -rf $$dir" EXIT && for k in 1 2; do \
+		PLATFORMS=$$($(GO) env GOOS)/$$($(GO) env GOARCH) sh internal/release.sh $$dir/$$k >/dev/null || exit 1; done && \
+		diff -r $$dir/1 $$dir/2 && (cd $$dir/1 && sha256sum -c --quiet SHA256SUMS) && echo "twice the same bytes: $$(ls $$dir/1 | wc -l) files"
 
 check: fmt vet staticcheck test race
 
@@ -19,6 +29,7 @@ fmt:
 vet:
 	$(GO) vet ./...
 	GOARCH=arm64 $(GO) vet ./...
+	$(GO) build -tags operator -o /dev/null ./cmd/sotto
 
 staticcheck:
 	$(GO) run $(STATICCHECK) ./...

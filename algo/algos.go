@@ -55,6 +55,9 @@ const (
 	// Recursive: averages by a recursion over two rounds, which has a state to start
 	// from.
 	Recursive
+	// Joinable: what an agent keeps beside its model begins at zero, so that all may
+	// begin anew from the models that they have, and a new one with the mean of theirs.
+	Joinable
 )
 
 // Has reports whether all given traits are there.
@@ -68,8 +71,8 @@ var (
 // Algorithms lists every algorithm by the name used in run files.
 var Algorithms = map[string]Spec{
 	"dsgd": {New: NewDSGD, Asks: gradients,
-		Traits: EqualAnswers | ClipFromAnswer | SendsModels},
-	"dsgt":  {New: NewDSGT, Asks: gradients, Traits: EqualAnswers | ClipFromAnswer},
+		Traits: EqualAnswers | ClipFromAnswer | SendsModels | Joinable},
+	"dsgt":  {New: NewDSGT, Asks: gradients, Traits: EqualAnswers | ClipFromAnswer | Joinable},
 	"dinno": {New: NewDiNNO, Asks: gradients, Traits: EqualAnswers | ClipFromAnswer},
 	"gossip-sgd": {New: NewGossipSGD, Asks: gradients,
 		Traits: EqualAnswers | ClipFromAnswer | SendsModels | Recursive},

@@ -36,6 +36,9 @@ func (e *Error) Error() string {
 	if e.Allowed != "" {
 		fmt.Fprintf(&b, ", allowed: %s", e.Allowed)
 	}
+	if meant := e.meant(); meant != "" {
+		fmt.Fprintf(&b, "; did you mean %s?", meant)
+	}
 	return b.String()
 }
 

@@ -154,7 +154,7 @@ func (o *CSVOptions) layout(cells []string, name string, line int) (t *Table, sk
 			}
 		}
 	}
-	mark := func(refs []string) ([]bool, error) {
+	mark := func(key string, refs []string) ([]bool, error) {
 		marked := make([]bool, len(cells))
 		for _, ref := range refs {
 			k := findColumn(t.Columns, ref)
@@ -162,20 +162,33 @@ func (o *CSVOptions) layout(cells []string, name string, line int) (t *Table, sk
 				return nil, &config.Error{
 					File:    name,
 					Line:    line,
-					Key:     "column",
+					Key:     key,
 					Found:   strconv.Quote(ref),
-					Allowed: columnNames(t.Columns),
+					Allowed: "columns of this file: " + columnNames(t.Columns) + o.delimited(cells),
 				}
 			}
 			marked[k] = true
 		}
 		return marked, nil
 	}
-	if skip, err = mark(o.Drop); err != nil {
+	if skip, err = mark("drop", o.Drop); err != nil {
 		return nil, nil, nil, err
 	}
-	text, err = mark(o.Text)
+	text, err = mark("column", o.Text)
 	return t, skip, text, err
+}
+
+// delimited names the delimiter that a first line of one cell seems to have.
+func (o *CSVOptions) delimited(cells []string) string {
+	if len(cells) != 1 {
+		return ""
+	}
+	for _, c := range []string{";", "\t", "|", ","} {
+		if strings.Contains(cells[0], c) {
+			return fmt.Sprintf("; line 1 is one cell: is the delimiter %q?", c)
+		}
+	}
+	return ""
 }
 
 func (t *Table) append(k int, cell string, text bool, missing []string) error {

@@ -65,7 +65,7 @@ func TestReadCSVRefuses(t *testing.T) {
 		{"a,b\n1,1_0\n", header, 2, "column b"},
 		{"a,b\n1,\"2\n", header, 2, ""},
 		{"1,?\n", data.CSVOptions{}, 1, "column 2"},
-		{"1,2\n", data.CSVOptions{Drop: []string{"3"}}, 1, "column"},
+		{"1,2\n", data.CSVOptions{Drop: []string{"3"}}, 1, "drop"},
 		{"a,b\n1,2\n", data.CSVOptions{Header: true, Text: []string{"c"}}, 1, "column"},
 	} {
 		_, err := data.ReadCSV(strings.NewReader(c.text), "f.csv", c.o)
@@ -249,6 +249,12 @@ func TestUserCSV(t *testing.T) {
 		"fraction":       {"path = 'x'\ntarget = 'a'\ntest_fraction = 1.0", "test_fraction"},
 		"class":          {strings.Replace(base, "'yes'", "'ja'", 1), "column ill"},
 		"group":          {strings.Replace(base, "['a', 'b']", "['a']", 1), "column site"},
+		"no such drop":   {strings.Replace(base, "drop = ['id']", "drop = ['ward']", 1), "drop"},
+		"label dropped":  {strings.Replace(base, "drop = ['id']", "drop = ['ill']", 1), "drop"},
+		"group dropped":  {strings.Replace(base, "drop = ['id']", "drop = ['site']", 1), "drop"},
+		"target dropped": {"path = 'x'\ntarget = 'a'\ndrop = ['a']", "drop"},
+		"value twice":    {strings.Replace(base, "['no', 'yes']", "['no', 'yes', 'no']", 1), "label_values"},
+		"group twice":    {strings.Replace(base, "['a', 'b']", "['a', 'b', 'a']", 1), "groups"},
 		"missing cell":   {strings.Replace(base, "missing = ['']", "", 1), "column age"},
 		"no test left": {"path = '" + path +
 			"'\ntarget = 'bmi'\ndrop = ['id', 'site', 'ill']\nmissing = ['']\ntest_fraction = 0.1",
@@ -282,5 +288,21 @@ func TestUserLibSVM(t *testing.T) {
 	} {
 		_, err := data.Load("libsvm", "", 1, params(c.params))
 		wantBad(t, what, err, c.key)
+	}
+}
+
+// Files that are written otherwise are told so in one line.
+func TestUserCSVWrittenOtherwise(t *testing.T) {
+	for text, want := range map[string]string{
+		"a;b\n1;2\n":                    `file: a;b; line 1 is one cell: is the delimiter ";"?`,
+		"a\tb\n1\t2\n":                  `is the delimiter "\t"?`,
+		"c,b\n1,2\n":                    `:1: drop: found "a", allowed: columns of this file: c, b`,
+		"\xff\xfea\x00,\x00b\x00\n\x00": ":1: found UTF-16 text, allowed: UTF-8",
+	} {
+		path := write(t, "o.csv", text)
+		_, err := data.Load("csv", "", 1, params("path = '"+path+"'\ntarget = 'b'\ndrop = ['a']"))
+		if err == nil || !strings.HasSuffix(err.Error(), want) {
+			t.Errorf("%q: %v, want %s", text, err, want)
+		}
 	}
 }

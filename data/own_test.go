@@ -4,6 +4,7 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -39,6 +40,36 @@ func TestOwnHospital(t *testing.T) {
 	}
 }
 
+// Columns that a run drops are in the sheet, and not used; cells that stand for missing
+// values are empty.
+func TestOwnSheet(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "own.csv")
+	os.WriteFile(path, []byte("id;x;c\np7; NA;a\np8;3.0;b\np9;4;a\np1;5;b\np2;6;a\n"), 0o600)
+	own, err := data.LoadOwn("csv", path, 1, func(p any) error {
+		c := p.(*data.CSVParams)
+		c.Path, c.Label, c.Classes, c.Delimiter = "joint.csv", "c", []string{"a", "b"}, ";"
+		c.Drop, c.Missing = []string{"id"}, []string{"NA"}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for range 2 { // it can be read again
+		n := 0
+		for row := range own.Rows {
+			if n++; n == 1 && strings.Join(row, "|") != "p7||a" {
+				t.Errorf("first row %q", row)
+			}
+		}
+		if n != 5 || len(own.Records) != 5 {
+			t.Errorf("%d rows and %d records, want 5", n, len(own.Records))
+		}
+	}
+	if !slices.Equal(own.Used, []bool{false, true, true}) {
+		t.Errorf("used %v of %q", own.Used, own.Columns)
+	}
+}
+
 func TestOwnCSV(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "own.csv")
 	os.WriteFile(path, []byte("x,y,c\r\n1,2,a\r\n3,4,b\r\n5,6,a\r\n7,8,b\r\n"), 0o600)
@@ -54,6 +85,13 @@ func TestOwnCSV(t *testing.T) {
 	if len(own.Records) != 4 || string(own.Records[1]) != "3,4,b" || own.Split.Train.Len() != 3 ||
 		own.Split.Test.Len() != 1 {
 		t.Errorf("%q, %d and %d records", own.Records, own.Split.Train.Len(), own.Split.Test.Len())
+	}
+	var cells []string
+	for row := range own.Rows {
+		cells = append(cells, strings.Join(row, "|"))
+	}
+	if strings.Join(own.Columns, "|") != "x|y|c" || strings.Join(cells, " ") != "1|2|a 3|4|b 5|6|a 7|8|b" {
+		t.Errorf("columns %q, cells %q", own.Columns, cells)
 	}
 	var bad *config.Error
 	if _, err := data.LoadOwn("mnist", path, 1, params); !errors.As(err, &bad) ||

@@ -222,13 +222,25 @@ func iid(decode func(any) error, ds *Dataset, agents int, seed uint64) ([][]int3
 	return nonEmpty(parts, p.AllowEmpty)
 }
 
+// groupCount is the number of groups, those without records included.
+func (d *Dataset) groupCount() int {
+	n := len(d.GroupNames)
+	for _, g := range d.Groups {
+		n = max(n, int(g)+1)
+	}
+	return n
+}
+
 // NaturalParams are the parameters of partition "natural".
 type NaturalParams struct {
 	AllowEmpty bool `toml:"allow_empty"`
+	// MergeGroups lets agents hold several groups each, where there are fewer agents.
+	MergeGroups bool `toml:"merge_groups,omitempty"`
 }
 
 // natural keeps the records of a group (hospital, person) on one agent: group g goes to
-// agent g mod agents. More agents than groups leave agents empty.
+// agent g mod agents. More agents than groups leave agents empty. Fewer, but more than
+// one, are refused unless the parameters let groups merge.
 func natural(decode func(any) error, ds *Dataset, agents int, _ uint64) ([][]int32, error) {
 	var p NaturalParams
 	if err := decode(&p); err != nil {
@@ -236,6 +248,11 @@ func natural(decode func(any) error, ds *Dataset, agents int, _ uint64) ([][]int
 	}
 	if ds.Groups == nil {
 		return nil, config.Bad("partition", ds.Name+" (no groups)", "a data set with groups")
+	}
+	if n := ds.groupCount(); n > agents && agents > 1 && !p.MergeGroups {
+		return nil, config.Bad("partition", fmt.Sprintf("natural: %d groups for %d agents", n, agents),
+			fmt.Sprintf("topology.agents = %d, or merge_groups = true: agent i then holds group i, i + %d "+
+				"and so on", n, agents))
 	}
 	parts := make([][]int32, agents)
 	for row, g := range ds.Groups {

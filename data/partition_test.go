@@ -55,7 +55,7 @@ func TestPartitionsCover(t *testing.T) {
 			"by-class":  fmt.Sprintf("classes = %d", k),
 			"dirichlet": "beta = 0.5\nmin_records = 0",
 			"iid":       "",
-			"natural":   "",
+			"natural":   "merge_groups = true",
 		} {
 			decode := params(p + "\nallow_empty = true")
 			parts, err := data.Partition(name, d, agents, seed, decode)
@@ -263,6 +263,7 @@ func TestPartitionRefuses(t *testing.T) {
 		{"dirichlet", labelled(60), 2, "beta = 0.0001\nmin_records = 30", "min_records"},
 		{"dirichlet", table, 2, "beta = 1.0\nmin_records = 0", "partition"},
 		{"natural", table, 2, "", "partition"},
+		{"natural", labelled(3, 3, 3, 3), 3, "", "partition"}, // two owners would be one
 		{"natural", d, 3, "", "partition"},
 	} {
 		_, err := data.Partition(c.name, c.d, c.agents, 1, params(c.text))

@@ -50,6 +50,16 @@ func (p *CSVParams) validate() error {
 		return config.Bad("delimiter", p.Delimiter, "one character other than a quote or line end")
 	case (p.Label == "") == (p.Target == ""):
 		return config.Bad("label", p.Label, "a column, with target empty; or empty, with target a column")
+	case slices.Contains(p.Drop, p.Label) && p.Label != "":
+		return config.Bad("drop", p.Label, "columns other than label: it is read")
+	case slices.Contains(p.Drop, p.Target) && p.Target != "":
+		return config.Bad("drop", p.Target, "columns other than target: it is read")
+	case slices.Contains(p.Drop, p.Group) && p.Group != "":
+		return config.Bad("drop", p.Group, "columns other than group: it is read")
+	case twice(p.Classes) != "":
+		return config.Bad("label_values", twice(p.Classes), "each value once")
+	case twice(p.Groups) != "":
+		return config.Bad("groups", twice(p.Groups), "each value once")
 	case p.Label != "" && len(p.Classes) < 2:
 		return config.Bad("label_values", len(p.Classes), "at least 2 values of the label")
 	case p.Group != "" && len(p.Groups) < 1:
@@ -62,6 +72,16 @@ func (p *CSVParams) validate() error {
 	}
 	t := TableParams{TestFraction: p.TestFraction, Limit: p.Limit, TestLimit: p.TestLimit}
 	return t.validate()
+}
+
+// twice is a value that is there again, "" where none is.
+func twice(values []string) string {
+	for k, v := range values {
+		if slices.Contains(values[:k], v) {
+			return v
+		}
+	}
+	return ""
 }
 
 // csvFile loads the user's file; see ReadCSV for its faults.
@@ -223,6 +243,9 @@ func userBytes(path string) ([]byte, error) {
 	}
 	if err != nil {
 		return nil, fmt.Errorf("data: %w", err)
+	}
+	if bytes.HasPrefix(b, []byte("\xff\xfe")) || bytes.HasPrefix(b, []byte("\xfe\xff")) {
+		return nil, &config.Error{File: path, Line: 1, Found: "UTF-16 text", Allowed: "UTF-8"}
 	}
 	return b, nil
 }

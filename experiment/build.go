@@ -132,6 +132,7 @@ func (f *File) BuildWith(dataDir string, cache *data.Cache) (*Experiment, error)
 	if e.Task.Split, err = load(f, dataDir, cache); err != nil {
 		return nil, f.At("data", err)
 	}
+	e.Notes.Warnings = append(e.Notes.Warnings, labelRemarks(e.Task.Split.Train)...)
 	if name := e.Task.Split.Features; name != "" && f.Data.augmented() {
 		return nil, f.At("data", config.Bad("augmentations", f.Data.Augmentation.Views,
 			"no augmentation with features = \""+name+"\", which are computed once for each record"))

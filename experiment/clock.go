@@ -7,13 +7,14 @@ import (
 	"fmt"
 	"math"
 	"os"
+	"strings"
+	"time"
+
 	"sotto/agent"
 	"sotto/config"
 	"sotto/sim"
 	"sotto/tensor"
 	"sotto/topology"
-	"strings"
-	"time"
 )
 
 // Agents that wake by their own clocks, and such as meet a neighbor then.

@@ -328,3 +328,17 @@ func (f *File) Placed(section string, err error) error {
 	}
 	return f.At(section, err)
 }
+
+// fixed is what keeps the members of a run from changing.
+var fixed = []Refusal{
+	{"algorithm.name", func(f *File) any { return f.Algorithm.Name },
+		func(f *File) bool { return f.Lacks(algo.Joinable) },
+		"an algorithm whose agents can go on from their models alone, where members change: dsgd, dsgt"},
+	{"privacy.mechanism", func(f *File) any { return f.Privacy.Mechanism },
+		func(f *File) bool { return !f.Mechanism().ExactView },
+		"gaussian, where members change: noise that members share ends with those who leave"},
+	{"topology.dropout", func(f *File) any { return f.Topology.Dropout },
+		func(f *File) bool { return f.Topology.Dropout != 0 }, "0, where members change"},
+	{"faults.adversaries", func(f *File) any { return f.Adversaries.Agents },
+		func(f *File) bool { return len(f.Adversaries.Agents) > 0 }, "none, where members change"},
+}

@@ -264,7 +264,10 @@ func (f *File) validate() error {
 	if err := f.At("privacy", validatePrivacy(f)); err != nil {
 		return err
 	}
-	return f.At("evaluate", f.Evaluate.validateHeldOut(f.Private()))
+	if err := f.At("evaluate", f.Evaluate.validateHeldOut(f.Private())); err != nil {
+		return err
+	}
+	return refuseZeros(f)
 }
 
 // complete fills in what follows from other keys.

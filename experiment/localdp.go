@@ -30,6 +30,8 @@ func (p *PrivacyParams) validateLocal() error {
 	case !(p.TargetEpsilon > 0) || math.IsInf(p.TargetEpsilon, 1) || p.NoiseMultiplier != 0:
 		return config.Bad("target_epsilon", p.TargetEpsilon,
 			"above 0 and finite, without noise_multiplier, with mechanism "+p.Mechanism)
+	case p.Reserve != 0:
+		return config.Bad("reserve", p.Reserve, "nothing with mechanism "+p.Mechanism)
 	case p.given():
 		return config.Bad("agent_epsilon", p.AgentEpsilon,
 			"nothing with mechanism "+p.Mechanism+", nor warm_epsilon")

@@ -81,7 +81,8 @@ func releasedRecords(*Experiment) (privacy.Scheme, error) {
 func targetOf(f *File) plan.Target {
 	p := &f.Privacy
 	t := plan.Target{Accountant: p.Accountant, Adjacency: p.adjacency, Unit: p.unit,
-		Delta: p.TargetDelta, Epsilon: p.TargetEpsilon, Noise: p.NoiseMultiplier}
+		Delta: p.TargetDelta, Epsilon: p.TargetEpsilon, Noise: p.NoiseMultiplier,
+		Reserve: p.Reserve}
 	t.Shares = p.shares()
 	return t
 }

@@ -66,9 +66,9 @@ type Member struct {
 }
 
 // Join builds the part of one member: its own records and plan, and nobody else's. It
-// returns the raw lines of the owner's file too. Runs without noise, and with switches of
+// returns the owner's file as it stands too. Runs without noise, and with switches of
 // [replication], are refused.
-func (f *File) Join(m Member) (*Experiment, [][]byte, error) {
+func (f *File) Join(m Member) (*Experiment, *data.Sheet, error) {
 	if err := f.CheckDeployable(); err != nil {
 		return nil, nil, err
 	}
@@ -113,7 +113,7 @@ func (f *File) Join(m Member) (*Experiment, [][]byte, error) {
 		e.Notes.Warnings = append(e.Notes.Warnings,
 			"this experiment has members who attack, to rehearse with: "+who)
 	}
-	return e.Experiment, own.Records, nil
+	return e.Experiment, &own.Sheet, nil
 }
 
 // ownModel builds model and initial parameters, which are the same for all members.

@@ -2,6 +2,7 @@ package experiment
 
 import (
 	"cmp"
+	"fmt"
 	"math"
 	"slices"
 
@@ -20,14 +21,14 @@ type PrivacyParams struct {
 	TargetDelta     float64 `toml:"target_delta"`
 	// "exact" (default): all rounding is charged; "fast": models are accepted whose
 	// sums round by an unknown amount, and statements say so
-	Noise       string   `toml:"noise,omitempty"`
-	MaxGradNorm float64  `toml:"max_grad_norm,omitempty"`
-	BatchSize   float64  `toml:"batch_size,omitempty"`
-	SampleRate  float64  `toml:"sample_rate,omitempty"`
-	Adjacency   string   `toml:"adjacency"`
-	Unit        string   `toml:"unit"`
-	Accountant  string   `toml:"accountant"`
-	MinRecords  int      `toml:"min_records,omitempty"`
+	Noise       string  `toml:"noise,omitempty"`
+	MaxGradNorm float64 `toml:"max_grad_norm,omitempty"`
+	BatchSize   float64 `toml:"batch_size,omitempty"`
+	SampleRate  float64 `toml:"sample_rate,omitempty"`
+	Adjacency   string  `toml:"adjacency"`
+	Unit        string  `toml:"unit"`
+	Accountant  string  `toml:"accountant"`
+	PlannedCounts
 	IUnderstand []string `toml:"i_understand,omitempty"`
 	PersonalPrivacy
 	CorrelatedNoise
@@ -35,6 +36,29 @@ type PrivacyParams struct {
 
 	adjacency account.Adjacency
 	unit      account.Unit
+}
+
+// PlannedCounts are public counts that noise is planned for.
+type PlannedCounts struct {
+	MinRecords int `toml:"min_records,omitempty"`
+	// Reserve is how many further charges of every kind of answer the noise is found for,
+	// and a node's quota admits: crashes lose answers that were charged.
+	Reserve int `toml:"reserve,omitempty"`
+}
+
+// maxReserve bounds a reserve: far more than crashes can lose.
+const maxReserve = 1 << 24
+
+// validateReserve refuses a reserve where no budget sets the noise.
+func (p *PrivacyParams) validateReserve(m *Mechanism) error {
+	switch {
+	case p.Reserve < 0 || p.Reserve > maxReserve:
+		return config.Bad("reserve", p.Reserve, fmt.Sprintf("0 to %d", maxReserve))
+	case p.Reserve > 0 && (!m.Noisy() || p.NoiseMultiplier != 0 || !p.stated()):
+		return config.Bad("reserve", p.Reserve,
+			"nothing, unless target_epsilon or agent_epsilon sets the noise of answers")
+	}
+	return nil
 }
 
 // Values of the key noise.
@@ -90,6 +114,9 @@ func validatePrivacy(f *File) error {
 	if err := p.PersonalPrivacy.validate(p, m.Noisy(), f.Pace.OwnPlans); err != nil {
 		return err
 	}
+	if err := p.validateReserve(m); err != nil {
+		return err
+	}
 	if err := p.CorrelatedNoise.validate(p, m.Pairwise); err != nil {
 		return err
 	}
@@ -122,8 +149,8 @@ func (p *PrivacyParams) validateNoise() error {
 		return config.Bad("max_grad_norm", p.MaxGradNorm,
 			"above 0 and finite with mechanism "+p.Mechanism)
 	case !p.stated():
-		return config.Bad("target_epsilon", "nothing",
-			"target_epsilon or noise_multiplier with mechanism "+p.Mechanism)
+		return config.Bad("target_epsilon", "nothing above 0", "target_epsilon or noise_multiplier with "+
+			"mechanism "+p.Mechanism+"; mechanism = \"none\" trains without noise")
 	case p.TargetEpsilon != 0 && !finiteAbove0(p.TargetEpsilon):
 		return config.Bad("target_epsilon", p.TargetEpsilon, "above 0 and finite")
 	case p.NoiseMultiplier != 0 && !finiteAbove0(p.NoiseMultiplier):

@@ -2,6 +2,7 @@ package experiment
 
 import (
 	"fmt"
+
 	"sotto/agent"
 	"sotto/config"
 	"sotto/experiment/plan"

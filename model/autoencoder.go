@@ -60,6 +60,13 @@ func reconstruction(z []float32, b *Batch, sample int, gradient []float32) float
 	return sum / float64(len(z))
 }
 
+// Ranks says whether the outputs of m, a classifier, only rank samples: a margin that the
+// hinge loss has made stands for no probability.
+func Ranks(m Model) bool {
+	n, ok := m.(*network)
+	return ok && n.ranks
+}
+
 // Reconstructs says whether the outputs of m are a sample again. They stand for no class
 // then, whatever labels the data have.
 func Reconstructs(m Model) bool {

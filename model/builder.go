@@ -176,5 +176,9 @@ func newLayers(decode func(params any) error, s Shape) (Model, error) {
 		return nil, config.Bad("layers", "an output of shape "+b.at.String(),
 			fmt.Sprintf("1x1x%d for loss %s", l.outputs, p.Loss))
 	}
-	return b.network(l.f, s.Classes == 0)
+	m, err := b.network(l.f, s.Classes == 0)
+	if n, ok := m.(*network); ok {
+		n.ranks = p.Loss == "hinge"
+	}
+	return m, err
 }

@@ -52,7 +52,8 @@ func SplitHead(m Model, layers int) (*Body, Model, error) {
 
 // between returns layers lo to hi as a network of their own.
 func (n *network) between(lo, hi int) *network {
-	c := &network{stack: stack{layers: n.layers[lo:hi:hi]}, loss: n.loss, targets: n.targets}
+	c := &network{stack: stack{layers: n.layers[lo:hi:hi]}, loss: n.loss, targets: n.targets,
+		ranks: n.ranks}
 	for _, w := range n.wires[lo:hi] {
 		w.from = max(w.from-lo, -1)
 		if w.skip >= 0 {

@@ -34,6 +34,7 @@ type network struct {
 	loss    loss
 	targets bool // the loss reads Targets, not Labels
 	inputs  bool // the loss reads neither: the target is the sample itself
+	ranks   bool // the outputs are margins: they stand for no probability
 	glm     *GLM // of a generalized linear model
 	// total adds the losses of a chunk, whose first row is sample lo, to sum; nil: one by
 	// one

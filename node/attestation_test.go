@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"path/filepath"
+	"reflect"
 	"strings"
 	"sync"
 	"testing"
@@ -12,6 +13,7 @@ import (
 
 	"sotto/agent"
 	"sotto/node"
+	"sotto/node/mark"
 	"sotto/node/nodetest"
 	"sotto/privacy/account"
 	"sotto/privacy/ledger"
@@ -20,7 +22,7 @@ import (
 
 // claimOf makes a ledger of one owner with so many charges and returns what its node
 // claims.
-func claimOf(t testing.TB, key ed25519.PrivateKey, charges int) (*ledger.File, *node.Attestation) {
+func claimOf(t testing.TB, key ed25519.PrivateKey, charges int) (*ledger.File, *mark.Attestation) {
 	t.Helper()
 	l, err := ledger.Create(filepath.Join(t.TempDir(), "ledger"), ledger.Genesis{
 		Adjacency:  account.ZeroOut,
@@ -38,7 +40,7 @@ func claimOf(t testing.TB, key ed25519.PrivateKey, charges int) (*ledger.File, *
 			t.Fatal(err)
 		}
 	}
-	return l, &node.Attestation{Head: l.SignedHead(), Epsilon: 1.5, Delta: 1e-5}
+	return l, &mark.Attestation{Head: l.SignedHead(), Epsilon: 1.5, Delta: 1e-5}
 }
 
 // Members that have finished hold the signed heads of their neighbors' ledgers; a claim
@@ -49,7 +51,7 @@ func TestClaims(t *testing.T) {
 		const members = 4
 		var keys []ed25519.PrivateKey
 		var public []ed25519.PublicKey
-		var claims []*node.Attestation
+		var claims []*mark.Attestation
 		for i := range members {
 			p, k, _ := ed25519.GenerateKey(nil)
 			_, c := claimOf(t, k, i)
@@ -61,14 +63,15 @@ func TestClaims(t *testing.T) {
 		var mu sync.Mutex
 		heard := map[agent.ID][]agent.ID{}
 		r := start(t, nodetest.Options{Factory: factory(t, "dsgd"), Change: func(i int, c *node.Config) {
-			c.Keys, c.Attest = public, func() *node.Attestation { return claims[i] }
-			c.OnAttestation = func(from agent.ID, _ *node.Attestation) {
+			c.Keys, c.Attest = public, func() *mark.Attestation { return claims[i] }
+			c.Sign = func(message []byte) []byte { return ed25519.Sign(keys[i], message) }
+			c.OnAttestation = func(from agent.ID, _ *mark.Attestation) {
 				mu.Lock()
 				defer mu.Unlock()
 				heard[agent.ID(i)] = append(heard[agent.ID(i)], from)
 			}
 			if i == 1 { // an earlier process has heard of more records of 2
-				c.Attestations = []*node.Attestation{nil, nil, longer, nil}
+				c.Attestations = []*mark.Attestation{nil, nil, longer, nil}
 			}
 		}}, openMemory)
 		r.wait(t)
@@ -102,7 +105,7 @@ func TestBadClaimsAreRefused(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got, err := node.ParseAttestation(good, public, nil); err != nil || *got != *c {
+	if got, err := mark.ParseAttestation(good, public, nil); err != nil || !reflect.DeepEqual(got, c) {
 		t.Fatalf("got %+v, %v", got, err)
 	}
 	text := string(good)
@@ -118,8 +121,8 @@ func TestBadClaimsAreRefused(t *testing.T) {
 		if b == text {
 			t.Fatalf("%s: the same text %s", name, text)
 		}
-		if _, err := node.ParseAttestation([]byte(b), public, nil); err == nil ||
-			name != "edited" && !errors.Is(err, node.ErrFrame) {
+		if _, err := mark.ParseAttestation([]byte(b), public, nil); err == nil ||
+			name != "edited" && !errors.Is(err, mark.ErrMark) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
@@ -132,7 +135,8 @@ func FuzzParseAttestation(f *testing.F) {
 	f.Add(good)
 	f.Add([]byte(`{"head":{},"epsilon":1,"delta":0}`))
 	f.Fuzz(func(t *testing.T, b []byte) {
-		if got, err := node.ParseAttestation(b, public, nil); err == nil && got.Head != c.Head {
+		got, err := mark.ParseAttestation(b, public, nil)
+		if err == nil && !reflect.DeepEqual(got.Head, c.Head) {
 			t.Errorf("a head that the owner did not sign: %+v", got)
 		}
 	})

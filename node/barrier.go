@@ -3,8 +3,10 @@ package node
 import (
 	"context"
 	"fmt"
+	"time"
 
 	"sotto/agent"
+	"sotto/node/checkpoint"
 )
 
 // barrier drives a node in rounds. A round waits for the frames of all in-neighbors, or
@@ -28,10 +30,13 @@ func (p *barrier) start() error {
 	if err := p.begin(p.graphs.at(0)); err != nil {
 		return err
 	}
+	if s := p.n.cfg.Since; s != nil {
+		return p.join(s.Round)
+	}
 	return p.commit(0)
 }
 
-func (p *barrier) resume(c *Checkpoint) error {
+func (p *barrier) resume(c *checkpoint.Checkpoint) error {
 	err := p.mailing.resume(c)
 	if c.Round > 0 {
 		p.kept[0].round = p.ties.previous(c)
@@ -93,7 +98,7 @@ func (p *barrier) waiting(deadlines int) int {
 			missing++
 		}
 		switch {
-		case l.mail == nil || p.silent(l):
+		case l.mail == nil || p.silent(l) || l.forgone && !l.mail.now.full:
 		case l.mail.now.full:
 			there++
 		default:
@@ -130,10 +135,14 @@ func (p *barrier) passed() (jump uint64) {
 	if n.cfg.Missing == Wait {
 		return 0
 	}
+	var witness *link // who says so, when nobody else does
+	count := 0
 	for _, l := range n.order {
 		if l.mail == nil || l.absent {
 			continue
 		}
+		witness = l
+		count++
 		// A frame of the next round may come while that of this one is still on its way;
 		// later ones cannot.
 		later := &l.mail.later
@@ -144,7 +153,38 @@ func (p *barrier) passed() (jump uint64) {
 			jump = later.round
 		}
 	}
+	if jump > 0 && count == 1 && !p.believes(witness, jump) {
+		return 0
+	}
 	return min(jump, n.cfg.Rounds)
+}
+
+// believes reports whether others bear out that everybody has reached a round which one
+// neighbor alone speaks of. Where nobody is about as far it asks others who hear that
+// neighbor, once a deadline. Node.mu is held.
+func (p *barrier) believes(l *link, round uint64) bool {
+	n := p.n
+	if !n.cfg.marks() || n.cfg.Graph.Agents() <= 2 {
+		return true // nobody else can say
+	}
+	for i := range n.known {
+		a := &n.known[i]
+		if id := agent.ID(i); id != l.id && id != n.cfg.Self && a.last.signed != nil &&
+			a.last.Round+witnessEvery >= round {
+			return true
+		}
+	}
+	if l.asked.IsZero() || time.Since(l.asked) >= n.cfg.Deadline {
+		l.asked = time.Now()
+		n.cfg.Log.Warn("a peer is far ahead, and nobody else is known to be", "peer", n.name(l.id), "round",
+			round)
+		for _, o := range n.cfg.Graph.Out(l.id) {
+			if o.ID != n.cfg.Self && o.ID != l.id {
+				n.testify(o.ID, nil, true)
+			}
+		}
+	}
+	return false
 }
 
 // view is the row of the mixing matrix that holds in this round: the weight of missing
@@ -184,6 +224,9 @@ func (p *barrier) view(r *RoundReport) *agent.View {
 	if v.Missing > 0 {
 		v.SelfWeight += lost
 	}
+	if n.cfg.joins(r.Round) {
+		adopt(v)
+	}
 	return v
 }
 
@@ -222,18 +265,26 @@ func (p *barrier) skip(to uint64) error {
 }
 
 // keep stores the node's state at the beginning of round with the messages that it sends
-// for it, and queues them.
+// for it, and queues them. Those of the round at which the members change are the next
+// roster's to send: nothing is claimed of them.
 func (p *barrier) keep(round uint64, out sent) error {
 	n := p.n
 	n.mu.Lock()
 	c, kept := n.check, p.kept
+	was, leaves := c.Round, n.leaves(round)
 	n.mu.Unlock()
-	was := c.Round
-	c.Round, c.Finished, c.barrier = round, round == n.cfg.Rounds, false
+	if leaves {
+		out.shared, out.claim = nil, n.claim
+	}
+	c.Round, c.Finished, c.Barrier = round, round == n.cfg.Rounds, false
 	before, out := p.ties.keep(&c, kept, out)
 	return p.store(&c, before, out, func(l *link) {
 		if l.mail != nil {
 			l.mail.advance(round)
+		}
+		if leaves {
+			p.last().messages = nil
+			l.mark(n)
 		}
 		p.queue(l, round, p.hears)
 		l.finish(n)
@@ -244,6 +295,9 @@ func (p *barrier) keep(round uint64, out sent) error {
 func (p *barrier) resend(l *link, hello bool) {
 	p.queue(l, 0, p.hears)
 	l.finish(p.n)
+	if p.n.leaves(p.n.check.Round) {
+		l.mark(p.n)
+	}
 	if hello {
 		p.ties.hello(l)
 	}
@@ -254,7 +308,7 @@ func (p *barrier) take(l *link, f *Frame) error {
 	switch {
 	case f.Kind != Messages:
 		return otherPace(f)
-	case p.graphs.from != nil && f.Round >= p.n.cfg.Rounds:
+	case f.Round >= p.n.cfg.Rounds:
 		return verdictError(ahead, f)
 	case !p.hearsFrom(l.id, f.Round):
 		return fmt.Errorf("%w: round %d has no link from it", RefusedSender, f.Round)

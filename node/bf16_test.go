@@ -10,6 +10,7 @@ import (
 	"sotto/agent"
 	"sotto/algo"
 	"sotto/node"
+	"sotto/node/mark"
 	"sotto/node/nodetest"
 	"sotto/tensor"
 )
@@ -59,7 +60,8 @@ func TestBF16FramesEqualTheSimulator(t *testing.T) {
 		}
 		t.Run(name, func(t *testing.T) { nodetest.Equal(t, o, openMemory) })
 	}
-	if want := node.FrameHeader + agent.MessageSize(0) + 2*nodetest.Dim; most.Load() != int64(want) {
+	want := node.FrameHeader + agent.MessageSize(0) + 2*nodetest.Dim + mark.Size
+	if most.Load() != int64(want) {
 		t.Errorf("frames of %d bytes, want %d", most.Load(), want)
 	}
 }
@@ -74,7 +76,7 @@ func TestBF16FramesAreRefused(t *testing.T) {
 			if half {
 				f = roundedFactory(f)
 			}
-			r := prepare(t, nodetest.Options{Factory: f, BF16: half}, openMemory)
+			r := prepare(t, nodetest.Options{Factory: f, BF16: half, Change: nodetest.Bare}, openMemory)
 			r.start(t, 0)
 			synctest.Wait()
 			bad := r.net.Open(t, 1)

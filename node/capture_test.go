@@ -4,12 +4,15 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"os"
+	"path/filepath"
 	"slices"
 	"testing"
 
 	"sotto/agent"
 	"sotto/node"
 	"sotto/node/nodetest"
+	"sotto/node/wire"
 )
 
 // What a node sends is in its capture, frame for frame, however often links make it send
@@ -19,7 +22,7 @@ func TestCapture(t *testing.T) {
 	r := prepare(t, nodetest.Options{Factory: factory(t, "dsgd"), Agents: 3,
 		Change: func(i int, c *node.Config) {
 			if i == 0 {
-				c.Transport = node.NewCaptured(c.Transport, &file)
+				c.Transport = wire.NewCaptured(c.Transport, &file)
 			}
 		}}, openMemory)
 	for i := range r.nodes {
@@ -30,7 +33,7 @@ func TestCapture(t *testing.T) {
 	var sent int
 	read := func(b []byte) (rounds map[agent.ID][]uint64, err error) {
 		rounds, sent = map[agent.ID][]uint64{}, 0
-		err = node.ReadCapture(bytes.NewReader(b), func(s node.Sent) error {
+		err = wire.ReadCapture(bytes.NewReader(b), func(s wire.Sent) error {
 			sent++
 			if s.Frame.Sender != 0 || s.Frame.Run != r.w.Run {
 				t.Errorf("a frame of %d, run %x", s.Frame.Sender, s.Frame.Run[:4])
@@ -66,13 +69,47 @@ func TestCapture(t *testing.T) {
 	}
 }
 
+// A capture that a killed process left torn, in the middle of any part of a frame, is
+// gone on with: every whole frame of both processes is read.
+func TestCaptureGoesOnAfterAKill(t *testing.T) {
+	frame := func(round uint64) []byte {
+		return append([]byte{1, 0, 0, 0}, node.AppendFrame(nil, &node.Frame{Kind: node.Messages,
+			Round: round, Payload: make([]byte, 50)})...)
+	}
+	path := filepath.Join(t.TempDir(), "capture")
+	for cut := range len(frame(2)) {
+		if err := os.WriteFile(path, append(frame(1), frame(2)[:cut]...), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		f, err := wire.AppendTo(path)
+		if err == nil {
+			_, err = f.Write(frame(3))
+		}
+		if err = errors.Join(err, f.Close()); err != nil {
+			t.Fatalf("%d bytes of a frame: %v", cut, err)
+		}
+		b, err := os.ReadFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var rounds []uint64
+		err = wire.ReadCapture(bytes.NewReader(b), func(s wire.Sent) error {
+			rounds = append(rounds, s.Frame.Round)
+			return nil
+		})
+		if err != nil || !slices.Equal(rounds, []uint64{1, 3}) {
+			t.Fatalf("%d bytes of a frame: rounds %v, %v", cut, rounds, err)
+		}
+	}
+}
+
 // A frame that the capture does not take is not sent.
 func TestCaptureComesFirst(t *testing.T) {
 	net := openMemory(t, 2)
 	one, two := net.Open(t, 0), net.Open(t, 1)
 	got := 0
 	two.Serve(func(agent.ID, []byte) error { got++; return nil })
-	c := node.NewCaptured(one, full{})
+	c := wire.NewCaptured(one, full{})
 	c.Serve(func(agent.ID, []byte) error { return nil })
 	if err := c.Send(context.Background(), 1,
 		node.AppendFrame(nil, &node.Frame{Kind: node.Hello})); !errors.Is(err,
@@ -96,7 +133,7 @@ func FuzzReadCapture(f *testing.F) {
 	f.Add([]byte{})
 	f.Fuzz(func(t *testing.T, b []byte) {
 		n := 0
-		err := node.ReadCapture(bytes.NewReader(b), func(s node.Sent) error {
+		err := wire.ReadCapture(bytes.NewReader(b), func(s wire.Sent) error {
 			n += node.FrameHeader + 4 + len(s.Frame.Payload)
 			return nil
 		})

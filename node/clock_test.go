@@ -14,6 +14,7 @@ import (
 	"sotto/config"
 	"sotto/node"
 	"sotto/node/nodetest"
+	"sotto/node/wire"
 	"sotto/privacy/ledger"
 	"sotto/privacy/ledger/ledgertest"
 	"sotto/rng"
@@ -279,7 +280,7 @@ func TestClocksRefuseOtherPaces(t *testing.T) {
 	} {
 		w := nodetest.NewWorld(t, nodetest.Options{Factory: factory(t, "bcd"), Interval: time.Second,
 			Change: func(_ int, c *node.Config) { change(c) }})
-		_, _, err := w.Node(t, 0, node.NewMemory(4, 1000).Open(0), ledgertest.NewCrashFS(),
+		_, _, err := w.Node(t, 0, wire.NewMemory(4, 1000).Open(0), ledgertest.NewCrashFS(),
 			ledger.NewMemory(nil))
 		var bad *config.Error
 		if !errors.As(err, &bad) || bad.Key != "interval" {

@@ -9,6 +9,9 @@ import (
 
 	"sotto/agent"
 	"sotto/config"
+	"sotto/node/checkpoint"
+	"sotto/node/mark"
+	"sotto/node/roster"
 	"sotto/privacy/ledger"
 	"sotto/tensor"
 	"sotto/topology"
@@ -26,12 +29,8 @@ type Gate interface {
 
 // What to do about peers whose frame has not come by the deadline of a round.
 const (
-	// Wait goes on waiting, for as long as it takes; the peer is named as late.
-	Wait = "wait"
-	// Proceed steps without them, with their weights on self, after at most twice the
-	// deadline. Models then drift apart where only one direction of a link fails; such
-	// losses are counted.
-	Proceed = "proceed"
+	Wait    = roster.Wait
+	Proceed = roster.Proceed
 )
 
 // Config is what a node is handed.
@@ -41,8 +40,9 @@ type Config struct {
 	Pace
 	Timing
 	Ledgers
+	Epochs
 	Transport Transport
-	Store     *Store
+	Store     *checkpoint.Store
 	Log       *slog.Logger // default: none
 	// OnRound, when not nil, is called after every completed round, when it is stored. It
 	// may call Params and Status.
@@ -55,6 +55,13 @@ type Identity struct {
 	Run   [32]byte            // digest of the signed roster
 	Names []string            // of the members, for logs and status; nil: their numbers
 	Keys  []ed25519.PublicKey // of the members; nil: what they attest is not looked at
+	// Sign signs a message with the member's key. With it and Keys, frames carry marks:
+	// see [mark.Mark]. nil: frames are of the first version, and nothing that members say
+	// of themselves is compared.
+	Sign func(message []byte) []byte
+	// SignedTerms: Missing stands in the signed roster. Frames without marks are refused.
+	SignedTerms bool
+	DropLiars   bool // who gave one round two contents is left out
 }
 
 // Learner is what the node drives, and what its messages hold.
@@ -66,9 +73,15 @@ type Learner struct {
 	// it brings what the gate keeps of former answers to where that state is. resumed:
 	// there was one. After an error nothing is asked and nothing sent.
 	Recover func(resumed bool) error
+	// Remembers: what the gate keeps follows from all answers, so that a round cannot be
+	// left out.
+	Remembers bool
 	// Mass: messages carry the mass of push-sum. Lost messages take theirs with them, so
 	// that Missing is Wait.
 	Mass bool
+	// Restart makes the algorithm anew, from a model: agents begin so when members have
+	// changed. nil: they cannot change.
+	Restart func(model tensor.Vec) (agent.Algorithm, error)
 	// BF16: messages have bfloat16 values, two bytes each, as those of algo.Rounded. No
 	// other ones are taken. For runs in rounds.
 	BF16 bool
@@ -115,6 +128,9 @@ type Timing struct {
 	Retry       time.Duration // between two attempts to send, at first; default 100 ms
 	RetryMax    time.Duration // and at last; default 10 s
 	SendTimeout time.Duration // of one attempt; default 1 minute
+	// Patience is how long no step may be made before Run ends with ErrStalled; default
+	// 24 hours.
+	Patience time.Duration
 }
 
 // Ledgers are what the node is told of its owner's ledger, and tells of it and hears of
@@ -126,9 +142,17 @@ type Ledgers struct {
 	// Attest is asked once, at the end, what to tell the neighbors about the owner's
 	// ledger. Attestations are those that earlier processes have heard, by number, nil
 	// for none; OnAttestation gets every new one, in a goroutine of the transport's.
-	Attest        func() *Attestation
-	Attestations  []*Attestation
-	OnAttestation func(from agent.ID, a *Attestation)
+	Attest        func() *mark.Attestation
+	Attestations  []*mark.Attestation
+	OnAttestation func(from agent.ID, a *mark.Attestation)
+	Book          func() mark.Book // what the ledger has come to; nil: nothing is charged
+	// OnRollback is called before a node that was rolled back goes on: with the furthest
+	// mark of its own that a neighbor holds. It brings the ledger to have what was
+	// charged.
+	OnRollback func(known *mark.Mark) error
+	// OnProof gets what shows that a member gave one round two contents, once for each
+	// member, in a goroutine of the transport's.
+	OnProof func(p *mark.Proof)
 }
 
 // Check refuses what New would refuse before it reads anything.
@@ -156,6 +180,7 @@ func (c *Config) fill() error {
 		{"deadline", &c.Deadline, time.Minute}, {"linger", &c.Linger, 10 * time.Minute},
 		{"retry", &c.Retry, 100 * time.Millisecond},
 		{"retry_max", &c.RetryMax, 10 * time.Second}, {"send_timeout", &c.SendTimeout, time.Minute},
+		{"patience", &c.Patience, 24 * time.Hour},
 	} {
 		if *d.value < 0 {
 			return config.Bad(d.key, *d.value, "above 0")

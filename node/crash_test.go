@@ -17,6 +17,7 @@ import (
 
 	"sotto/agent"
 	"sotto/node"
+	"sotto/node/checkpoint"
 	"sotto/node/nodetest"
 	"sotto/privacy/account"
 	"sotto/privacy/ledger"
@@ -74,7 +75,8 @@ func (r recorder) Step(in *agent.Input, out *agent.Output) error {
 type crashing struct {
 	w       *nodetest.World
 	net     nodetest.Network
-	crashes int // of each node
+	crashes int           // of each node
+	down    time.Duration // after a crash, at most; 0: 20 s
 	mu      sync.Mutex
 	steps   [][]step
 	params  []tensor.Vec
@@ -99,7 +101,7 @@ func (c *crashing) live(t *testing.T, i int, key ed25519.PrivateKey) error {
 			return fmt.Errorf("agent %d, %d crashes left: %w", i, left, err)
 		}
 		disk = disk.Recover(func(n int) int { return int(chance.Below(uint64(n))) })
-		time.Sleep(time.Duration(chance.Below(uint64(20 * time.Second))))
+		time.Sleep(time.Duration(chance.Below(uint64(cmp.Or(c.down, 20*time.Second)))))
 	}
 }
 
@@ -107,7 +109,7 @@ func (c *crashing) live(t *testing.T, i int, key ed25519.PrivateKey) error {
 func (c *crashing) once(t *testing.T, i int, key ed25519.PrivateKey, disk *ledgertest.CrashFS,
 	first bool) error {
 	opt := ledger.Options{Key: key, FS: disk, Filter: nothing{}, Accountant: "rdp"}
-	store, err := node.OpenStore(fmt.Sprint("/state", i), disk)
+	store, err := checkpoint.Open(fmt.Sprint("/state", i), disk)
 	if err != nil {
 		return err
 	}
@@ -321,10 +323,10 @@ func TestForeignStateIsRefused(t *testing.T) {
 		change func(c *node.Config)
 		want   error
 	}{
-		"roster":    {func(c *node.Config) { c.Run[0]++ }, node.ErrState},
-		"member":    {func(c *node.Config) { c.Self = 1 }, node.ErrState},
-		"rounds":    {func(c *node.Config) { c.Rounds = 2 }, node.ErrState},
-		"dimension": {func(c *node.Config) { c.Algorithm = other(t) }, node.ErrState},
+		"roster":    {func(c *node.Config) { c.Run[0]++ }, checkpoint.ErrState},
+		"member":    {func(c *node.Config) { c.Self = 1 }, checkpoint.ErrState},
+		"rounds":    {func(c *node.Config) { c.Rounds = 2 }, checkpoint.ErrState},
+		"dimension": {func(c *node.Config) { c.Algorithm = other(t) }, checkpoint.ErrState},
 		"ledger":    {func(c *node.Config) { c.Head = ledger.NewMemory(nil).Head }, ledger.ErrRollback},
 		"nothing":   {func(*node.Config) {}, nil},
 	} {
@@ -345,7 +347,7 @@ func TestForeignStateIsRefused(t *testing.T) {
 		for k, name := range []string{"/state0/checkpoint", "/state0/checkpoint.2"} {
 			damage(name, at)
 			if err := resume(func(*node.Config) {}); (err == nil) != (k == 0) ||
-				err != nil && !errors.Is(err, node.ErrState) {
+				err != nil && !errors.Is(err, checkpoint.ErrState) {
 				t.Errorf("a bit at %v of %d files: %v", at, k+1, err)
 			}
 		}
@@ -354,7 +356,7 @@ func TestForeignStateIsRefused(t *testing.T) {
 	}
 	r.fs[0].Put("/state0/checkpoint", agent.AppendTag(nil, "sotto node/2"))
 	r.fs[0].Put("/state0/checkpoint.2", nil)
-	if err := resume(func(*node.Config) {}); !errors.Is(err, node.ErrState) ||
+	if err := resume(func(*node.Config) {}); !errors.Is(err, checkpoint.ErrState) ||
 		!strings.Contains(err.Error(), "sotto node/2, allowed") {
 		t.Errorf("the state of an older version: %v", err)
 	}

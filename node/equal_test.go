@@ -11,6 +11,7 @@ import (
 	"sotto/algo"
 	"sotto/node"
 	"sotto/node/nodetest"
+	"sotto/node/wire"
 )
 
 // synchronous lists every algorithm that runs in rounds: a new one joins here.
@@ -65,7 +66,7 @@ func ownState(t testing.TB) agent.Factory {
 }
 
 func openMemory(_ testing.TB, members int) nodetest.Network {
-	return memory{node.NewMemory(members, node.MaxPayload(nodetest.Dim))}
+	return memory{wire.NewMemory(members, node.MaxPayload(nodetest.Dim))}
 }
 
 func TestNodesEqualTheSimulator(t *testing.T) {

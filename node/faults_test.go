@@ -13,6 +13,7 @@ import (
 	"sotto/agent"
 	"sotto/node"
 	"sotto/node/nodetest"
+	"sotto/node/wire"
 	"sotto/privacy"
 	"sotto/privacy/ledger"
 	"sotto/privacy/ledger/ledgertest"
@@ -24,7 +25,7 @@ import (
 
 // faulty opens a network in memory whose members' links are changed.
 type faulty struct {
-	net    *node.Memory
+	net    *wire.Memory
 	change func(f *nodetest.Faulty, i agent.ID)
 }
 
@@ -36,7 +37,7 @@ func (f faulty) Open(_ testing.TB, i agent.ID) node.Transport {
 
 func openFaulty(change func(f *nodetest.Faulty, i agent.ID)) func(testing.TB, int) nodetest.Network {
 	return func(_ testing.TB, members int) nodetest.Network {
-		return faulty{node.NewMemory(members, node.MaxPayload(nodetest.Dim)), change}
+		return faulty{wire.NewMemory(members, node.MaxPayload(nodetest.Dim)), change}
 	}
 }
 

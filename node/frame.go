@@ -8,6 +8,7 @@ import (
 	"io"
 
 	"sotto/agent"
+	"sotto/node/mark"
 )
 
 // FrameKind says what a frame is for. The zero kind is invalid.
@@ -38,12 +39,17 @@ const (
 	Token
 	// Taken says that the receiver's token of that round is with the sender, stored.
 	Taken
+	// Witness brings marks of members that the sender holds, the receiver's own first. It
+	// comes from any member, and answers a hello.
+	Witness
+	// Change carries an amendment: the roster that is to follow the present one.
+	Change
 )
 
 // Frame is what peers send each other. On the wire, little-endian:
 //
 //	bytes 0-3    magic "SOTF"
-//	byte  4      version, 1
+//	byte  4      version, 1 or 2
 //	byte  5      kind
 //	bytes 6-7    zero
 //	bytes 8-39   run: the digest of the roster, which covers the experiment's
@@ -54,20 +60,30 @@ const (
 //	bytes 60-63  CRC-32C of the bytes before
 //	then         the payload: of Messages, Offer, Reply and Token, messages in the form
 //	             of agent.AppendMessage; of Finished an Attestation or nothing; of
-//	             Hello, Ask, Progress and Taken nothing
+//	             Hello, in version 2, what appendTerms writes; of Witness what
+//	             appendTestimony writes; of Change a roster's text; of Ask,
+//	             Progress and Taken nothing
+//	then         in version 2, the sender's signed Mark
 //
-// Checksums find broken machines; authenticity and secrecy are the transport's.
+// Checksums find broken machines; authenticity and secrecy are the transport's. The mark
+// is for others: its signature holds before everybody.
 type Frame struct {
 	Kind    FrameKind
 	Run     [32]byte
 	Sender  agent.ID
 	Round   uint64
 	Payload []byte
+	Mark    []byte // signed; nil: the frame is of version 1
 }
 
+// Versions of the format that this package speaks.
 const (
-	frameMagic   = "SOTF"
-	frameVersion = 1
+	oldestFrame = 1
+	newestFrame = 2 // with marks
+)
+
+const (
+	frameMagic = "SOTF"
 	// FrameHeader is the length of a frame without its payload.
 	FrameHeader = 64
 )
@@ -83,12 +99,22 @@ var ErrFrame = errors.New("node: malformed frame")
 var ErrFrameVersion = fmt.Errorf("%w: version", ErrFrame)
 
 // AppendFrame appends the wire form of f to b.
-func AppendFrame(b []byte, f *Frame) []byte { return append(appendHeader(b, f), f.Payload...) }
+func AppendFrame(b []byte, f *Frame) []byte {
+	return append(append(appendHeader(b, f), f.Payload...), f.Mark...)
+}
+
+// version is that of the frame.
+func (f *Frame) version() byte {
+	if f.Mark == nil {
+		return oldestFrame
+	}
+	return newestFrame
+}
 
 func appendHeader(b []byte, f *Frame) []byte {
 	at := len(b)
 	b = append(b, frameMagic...)
-	b = append(b, frameVersion, byte(f.Kind), 0, 0)
+	b = append(b, f.version(), byte(f.Kind), 0, 0)
 	b = append(b, f.Run[:]...)
 	b = binary.LittleEndian.AppendUint32(b, uint32(f.Sender))
 	b = binary.LittleEndian.AppendUint64(b, f.Round)
@@ -107,14 +133,14 @@ func FrameSize(b []byte, maxPayload int) (int, error) {
 	if string(b[:4]) != frameMagic {
 		return 0, fmt.Errorf("%w: it opens with %q, allowed: %q", ErrFrame, b[:4], frameMagic)
 	}
-	if b[4] != frameVersion {
-		return 0, fmt.Errorf("%w %d, allowed: %d", ErrFrameVersion, b[4], frameVersion)
+	if b[4] < oldestFrame || b[4] > newestFrame {
+		return 0, fmt.Errorf("%w %d, allowed: %d to %d", ErrFrameVersion, b[4], oldestFrame, newestFrame)
 	}
 	if crc32.Checksum(b[:FrameHeader-4], castagnoli) != binary.LittleEndian.Uint32(b[FrameHeader-4:]) {
 		return 0, fmt.Errorf("%w: the header's checksum does not fit", ErrFrame)
 	}
-	if k := FrameKind(b[5]); k < Messages || k > Taken {
-		return 0, fmt.Errorf("%w: kind %d, allowed: %d to %d", ErrFrame, k, Messages, Taken)
+	if k := FrameKind(b[5]); k < Messages || k > Change {
+		return 0, fmt.Errorf("%w: kind %d, allowed: %d to %d", ErrFrame, k, Messages, Change)
 	}
 	if b[6] != 0 || b[7] != 0 {
 		return 0, fmt.Errorf("%w: bytes 6 and 7 are not zero", ErrFrame)
@@ -123,10 +149,13 @@ func FrameSize(b []byte, maxPayload int) (int, error) {
 	if uint64(n) > uint64(max(maxPayload, 0)) {
 		return 0, fmt.Errorf("%w: a payload of %d bytes, allowed: at most %d", ErrFrame, n, maxPayload)
 	}
+	if b[4] >= newestFrame {
+		return FrameHeader + int(n) + mark.Size, nil
+	}
 	return FrameHeader + int(n), nil
 }
 
-// DecodeFrame reads the frame that b is. Payload is a part of b.
+// DecodeFrame reads the frame that b is. Payload and Mark are parts of b.
 func DecodeFrame(b []byte, maxPayload int) (Frame, error) {
 	size, err := FrameSize(b, maxPayload)
 	if err != nil {
@@ -142,11 +171,18 @@ func DecodeFrame(b []byte, maxPayload int) (Frame, error) {
 		Round:   binary.LittleEndian.Uint64(b[44:]),
 		Payload: b[FrameHeader:],
 	}
+	if b[4] >= newestFrame {
+		end := len(f.Payload) - mark.Size
+		f.Payload, f.Mark = f.Payload[:end:end], f.Payload[end:]
+	}
 	if crc32.Checksum(f.Payload, castagnoli) != binary.LittleEndian.Uint32(b[56:]) {
 		return Frame{}, fmt.Errorf("%w: the payload's checksum does not fit", ErrFrame)
 	}
 	most := map[FrameKind]int{Messages: maxPayload, Offer: maxPayload, Reply: maxPayload, Token: maxPayload,
-		Finished: maxAttestation}[f.Kind]
+		Finished: mark.MaxAttestation, Witness: maxTestimony, Change: MaxAmendment}[f.Kind]
+	if f.Kind == Hello && f.Mark != nil {
+		most = termsSize
+	}
 	if len(f.Payload) > most {
 		return Frame{}, fmt.Errorf("%w: kind %d with a payload of %d bytes, allowed: %d", ErrFrame, f.Kind,
 			len(f.Payload), most)
@@ -182,10 +218,10 @@ func ReadFrame(r io.Reader, maxPayload int, buf []byte) ([]byte, error) {
 	return buf, nil
 }
 
-// decodeMessages reads the messages of a Messages frame into dst, whose bodies are used
+// DecodeMessages reads the messages of a Messages frame into dst, whose bodies are used
 // again. Each must be f's sender's, for f's round, and to self or to all. At most
 // maxValues values are taken over all messages, and none that is not finite.
-func decodeMessages(dst []agent.Message, f *Frame, self agent.ID, maxValues int) ([]agent.Message, error) {
+func DecodeMessages(dst []agent.Message, f *Frame, self agent.ID, maxValues int) ([]agent.Message, error) {
 	dst = dst[:0]
 	for b := f.Payload; len(b) > 0; {
 		if len(dst) < cap(dst) {
@@ -199,13 +235,25 @@ func decodeMessages(dst []agent.Message, f *Frame, self agent.ID, maxValues int)
 			return dst[:0], fmt.Errorf("%w: message %d of agent %d: %w", ErrFrame, len(dst)-1, f.Sender, err)
 		}
 		if m.From != f.Sender || m.Round != f.Round || m.To != self && m.To != agent.Broadcast {
-			return dst[:0],
-				fmt.Errorf(
-					"%w: message %d is from %d to %d for round %d, allowed: from %d to %d for round %d",
-					ErrFrame, len(dst)-1, m.From, m.To, m.Round, f.Sender, self, f.Round)
+			return dst[:0], fmt.Errorf("%w: message %d is from %d to %d for round %d, allowed: from %d to "+
+				"%d for round %d", ErrFrame, len(dst)-1, m.From, m.To, m.Round, f.Sender, self, f.Round)
 		}
 		maxValues -= len(m.Body)
 		b = b[n:]
 	}
 	return dst, nil
+}
+
+func u64(b []byte, vs ...uint64) []byte {
+	for _, v := range vs {
+		b = binary.LittleEndian.AppendUint64(b, v)
+	}
+	return b
+}
+
+func flag(b bool) uint64 {
+	if b {
+		return 1
+	}
+	return 0
 }

@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"sotto/agent"
+	"sotto/node/mark"
 	"sotto/tensor"
 )
 
@@ -66,8 +67,8 @@ func TestBadFramesAreRefused(t *testing.T) {
 	}{
 		"empty":         {nil, "0 bytes"},
 		"garbage":       {bytes.Repeat([]byte{0xa5}, 200), "allowed: \"SOTF\""},
-		"version":       {resum(edit(4, 2)), "version 2, allowed: 1"},
-		"kind":          {resum(edit(5, 10)), "kind 10, allowed: 1 to 9"},
+		"version":       {resum(edit(4, 3)), "version 3, allowed: 1 to 2"},
+		"kind":          {resum(edit(5, 12)), "kind 12, allowed: 1 to 11"},
 		"reserved":      {resum(edit(7, 1)), "bytes 6 and 7"},
 		"flipped bit":   {edit(44, 8), "header's checksum"},
 		"4 GB length":   {resum(edit(52, 255, 255, 255, 255)), "4294967295 bytes, allowed: at most"},
@@ -75,7 +76,7 @@ func TestBadFramesAreRefused(t *testing.T) {
 		"cut":           {good[:len(good)-1], "the header says"},
 		"longer":        {append(bytes.Clone(good), 0), "the header says"},
 		"hello + bytes": {AppendFrame(nil, &Frame{Kind: Hello, Payload: []byte{1}}), "kind 2 with a payload"},
-		"long claim": {AppendFrame(nil, &Frame{Kind: Finished, Payload: make([]byte, maxAttestation+1)}),
+		"long claim": {AppendFrame(nil, &Frame{Kind: Finished, Payload: make([]byte, mark.MaxAttestation+1)}),
 			"payload"},
 	} {
 		_, err := DecodeFrame(tc.b, limit)
@@ -83,7 +84,7 @@ func TestBadFramesAreRefused(t *testing.T) {
 			t.Errorf("%s: got %v, want ErrFrame with %q", name, err, tc.want)
 		}
 	}
-	if _, err := DecodeFrame(resum(edit(4, 2)), limit); !errors.Is(err, ErrFrameVersion) {
+	if _, err := DecodeFrame(resum(edit(4, 3)), limit); !errors.Is(err, ErrFrameVersion) {
 		t.Errorf("another version gave %v", err)
 	}
 	if _, err := DecodeFrame(good, limit-1); err == nil {
@@ -115,7 +116,7 @@ func TestMessagesOfAFrameAreChecked(t *testing.T) {
 		}), "body of 3 values, allowed: at most 2"},
 	} {
 		f := &Frame{Kind: Messages, Sender: 3, Round: 9, Payload: payload(tc.ms...)}
-		if _, err := decodeMessages(nil, f, 1, 4); !errors.Is(err, ErrFrame) ||
+		if _, err := DecodeMessages(nil, f, 1, 4); !errors.Is(err, ErrFrame) ||
 			!strings.Contains(err.Error(), tc.want) {
 			t.Errorf("%s: got %v, want ErrFrame with %q", name, err, tc.want)
 		}
@@ -123,7 +124,7 @@ func TestMessagesOfAFrameAreChecked(t *testing.T) {
 	f := &Frame{Kind: Messages, Sender: 3, Round: 9, Payload: payload(with(func(m *agent.Message) {
 		m.To = agent.Broadcast
 	})...)}
-	ms, err := decodeMessages(nil, f, 1, 4)
+	ms, err := DecodeMessages(nil, f, 1, 4)
 	if err != nil || len(ms) != 2 || ms[1].Body[1] != 2 {
 		t.Fatalf("got %v, %v", ms, err)
 	}
@@ -166,7 +167,7 @@ func FuzzDecodeFrame(f *testing.F) {
 		if !bytes.Equal(AppendFrame(nil, &fr), b) {
 			t.Fatal("a decoded frame does not encode to the same bytes")
 		}
-		ms, err := decodeMessages(nil, &fr, 1, 100)
+		ms, err := DecodeMessages(nil, &fr, 1, 100)
 		if err != nil && !errors.Is(err, ErrFrame) {
 			t.Fatalf("unnamed error %v", err)
 		}

@@ -6,6 +6,7 @@ import (
 
 	"sotto/agent"
 	"sotto/config"
+	"sotto/node/checkpoint"
 	"sotto/topology"
 )
 
@@ -91,9 +92,9 @@ type ties interface {
 	heard(round uint64) bool
 	// keep says what is kept when out is sent for a round: before, and last, which is out
 	// unless nobody hears it. It notes in c what becomes of before.
-	keep(c *Checkpoint, kept [keptRounds]sent, out sent) (before, last sent)
+	keep(c *checkpoint.Checkpoint, kept [checkpoint.Kept]sent, out sent) (before, last sent)
 	// previous is the round before c.Sent for which the node has sent.
-	previous(c *Checkpoint) uint64
+	previous(c *checkpoint.Checkpoint) uint64
 	// stored is called when the round was is complete and stored, and hello when a
 	// neighbor has said hello: where frames of messages do not tell the neighbor how far
 	// this node is, a mark of progress does. Node.mu is held.
@@ -129,15 +130,15 @@ func (t twoWay) judge(m *mailbox, round, present uint64) verdict {
 	return m.judge(round, present, t.p.n.cfg.Missing == Wait)
 }
 
-func (t twoWay) keep(c *Checkpoint, kept [keptRounds]sent, out sent) (before, last sent) {
-	before, was := sent{round: out.round - 1}, &kept[keptRounds-1]
+func (t twoWay) keep(c *checkpoint.Checkpoint, kept [checkpoint.Kept]sent, out sent) (before, last sent) {
+	before, was := sent{round: out.round - 1}, &kept[checkpoint.Kept-1]
 	if out.round > 0 && was.round+1 == out.round {
-		before, c.barrier = *was, t.p.n.cfg.Missing == Wait
+		before, c.Barrier = *was, t.p.n.cfg.Missing == Wait
 	}
 	return before, out
 }
 
-func (t twoWay) previous(c *Checkpoint) uint64 { return c.Round - 1 }
+func (t twoWay) previous(c *checkpoint.Checkpoint) uint64 { return c.Round - 1 }
 
 func (t twoWay) pass(_ context.Context, round uint64, reports []RoundReport) (uint64, []RoundReport,
 	error) {
@@ -159,3 +160,6 @@ func (l *link) mark(n *Node) {
 		l.push(n.frame(Progress, n.check.Round, nil))
 	}
 }
+
+// steady reports whether all rounds have the same links.
+func (c *Config) steady() bool { return c.Graphs == nil }

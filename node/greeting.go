@@ -43,7 +43,7 @@ func (g *greetings) queue(l *link) {
 // take takes in a neighbor's. The first one stands.
 func (g *greetings) take(l *link, f *Frame) error {
 	n := g.n
-	msgs, err := decodeMessages(nil, f, n.cfg.Self, n.limits.values)
+	msgs, err := DecodeMessages(nil, f, n.cfg.Self, n.limits.values)
 	if err != nil {
 		return fmt.Errorf("%w: %w", RefusedFrame, err)
 	}

@@ -72,7 +72,7 @@ func (p *pairing) take(l *link, f *Frame) error {
 	case Ask:
 	case Offer, Reply:
 		var err error
-		if msgs, err = decodeMessages(nil, f, n.cfg.Self, n.limits.values); err != nil {
+		if msgs, err = DecodeMessages(nil, f, n.cfg.Self, n.limits.values); err != nil {
 			return fmt.Errorf("%w: %w", RefusedFrame, err)
 		}
 		if len(msgs) != 1 {

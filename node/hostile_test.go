@@ -20,6 +20,7 @@ func TestHostileFrames(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var logs bytes.Buffer
 		r := prepare(t, nodetest.Options{Factory: factory(t, "dsgt"), Change: func(i int, c *node.Config) {
+			nodetest.Bare(i, c)
 			if i == 0 {
 				c.Log = logger(&logs)
 			}
@@ -37,7 +38,7 @@ func TestHostileFrames(t *testing.T) {
 		big := with(func(*node.Frame) {})
 		copy(big[52:], []byte{255, 255, 255, 255})
 		version := with(func(*node.Frame) {})
-		version[4] = 2
+		version[4] = 3
 		for name, tc := range map[string]struct {
 			frame []byte
 			want  node.Refusal

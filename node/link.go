@@ -2,11 +2,15 @@ package node
 
 import (
 	"context"
+	"encoding/binary"
 	"errors"
+	"fmt"
 	"slices"
 	"time"
 
 	"sotto/agent"
+	"sotto/node/checkpoint"
+	"sotto/node/mark"
 )
 
 // link is what a node keeps for one neighbor. Node.mu guards it, but for mail.spare,
@@ -17,7 +21,8 @@ type link struct {
 	out  bool     // the neighbor hears this node
 	line
 	presence
-	attestation *Attestation // about the neighbor's ledger; nil: none was heard
+	farewell
+	attestation *mark.Attestation // about the neighbor's ledger; nil: none was heard
 }
 
 // line is the way to a neighbor.
@@ -26,22 +31,32 @@ type line struct {
 	// finished
 	queue   []queued
 	poke    chan struct{}
-	sending []byte // the frame that is on its way
-	taken   uint64 // 1 + the last round whose frame the neighbor has taken
-	failed  int    // attempts to send since the last that arrived
-	hellos  int    // that the neighbor has said to this process
+	sending []byte    // the frame that is on its way
+	taken   uint64    // 1 + the last round whose frame the neighbor has taken
+	failed  int       // attempts to send since the last that arrived
+	hellos  int       // that the neighbor has said to this process
+	asked   time.Time // others were asked how far they are, when this one was far ahead
 }
 
 // presence is what a neighbor has shown of itself.
 type presence struct {
 	round    uint64    // the latest
 	finished bool      // it needs nothing more
+	word     bool      // it has said what it knows of this node
+	old      bool      // it takes frames of the first version alone
 	absent   bool      // a round went on without it, and it has sent nothing since
 	last     time.Time // that it sent a frame
 	state    PeerState
 	since    time.Time
 	fault    string // the last one, until the neighbor is heard again
 	faults   int    // frames that were refused, on either side
+}
+
+// farewell is what a change of members makes of a neighbor.
+type farewell struct {
+	onward  bool // it has gone on to the next roster
+	leaves  bool // it is not in the next roster
+	forgone bool // an amendment says that it is gone
 }
 
 // queued is a frame to be sent.
@@ -52,15 +67,52 @@ type queued struct {
 	once  chan error // not nil: it is sent once, and what came of it goes here
 }
 
-// frame makes a frame of this node's.
+// frame makes a frame of this node's. Node.mu is held.
 func (n *Node) frame(kind FrameKind, round uint64, payload []byte) queued {
-	return queued{kind: kind, round: round, frame: AppendFrame(nil, &Frame{
-		Kind:    kind,
-		Run:     n.cfg.Run,
-		Sender:  n.cfg.Self,
-		Round:   round,
-		Payload: payload,
-	})}
+	f := Frame{Kind: kind, Run: n.cfg.Run, Sender: n.cfg.Self, Round: round, Payload: payload,
+		Mark: n.mark(n.claim)}
+	return queued{kind: kind, round: round, frame: AppendFrame(nil, &f)}
+}
+
+// plain makes a frame of the first version of one of a later one; nil: there is none.
+func plain(frame []byte) []byte {
+	if frame[4] == oldestFrame {
+		return frame
+	}
+	f := Frame{Kind: FrameKind(frame[5]), Run: [32]byte(frame[8:40]),
+		Sender:  agent.ID(binary.LittleEndian.Uint32(frame[40:])),
+		Round:   binary.LittleEndian.Uint64(frame[44:]),
+		Payload: frame[FrameHeader : len(frame)-mark.Size]}
+	switch f.Kind {
+	case Witness:
+		return nil
+	case Hello:
+		f.Payload = nil
+	}
+	return AppendFrame(nil, &f)
+}
+
+// lower goes on with frames of the first version. Node.mu is held.
+func (l *link) lower() {
+	if l.old {
+		return
+	}
+	l.old, l.word = true, true
+	for i := range l.queue {
+		l.queue[i].frame = plain(l.queue[i].frame)
+	}
+	l.queue = slices.DeleteFunc(l.queue, func(q queued) bool { return q.frame == nil })
+	l.wake()
+}
+
+// renew goes on with frames of the newest version, all of them made anew. Node.mu is
+// held.
+func (l *link) renew(n *Node) {
+	l.old, l.queue = false, nil
+	l.hail(n)
+	if !n.greeting {
+		n.pace.resend(l, false)
+	}
 }
 
 // drop takes frames of a kind out of the queue.
@@ -72,6 +124,11 @@ func (l *link) drop(kind FrameKind) {
 // rounds the first is given up: a neighbor that is so far behind has been left out of
 // that round.
 func (l *link) push(p queued) {
+	if l.old {
+		if p.frame = plain(p.frame); p.frame == nil {
+			return
+		}
+	}
 	at, rounds, first := len(l.queue), 0, -1
 	for i, q := range l.queue {
 		if q.kind == p.kind && q.round == p.round {
@@ -88,17 +145,37 @@ func (l *link) push(p queued) {
 		}
 	}
 	l.queue = slices.Insert(l.queue, at, p)
-	if p.kind == Messages && rounds == keptRounds {
+	if p.kind == Messages && rounds == checkpoint.Kept {
 		first = min(first, at)
 		l.queue = slices.Delete(l.queue, first, first+1)
 	}
 	l.wake()
 }
 
+// urgent queues a frame ahead of all others.
+func (l *link) urgent(p queued) {
+	l.queue = slices.Insert(l.queue, 0, p)
+	l.wake()
+}
+
+// owes reports whether a frame of a kind is queued.
+func (l *link) owes(kind FrameKind) bool {
+	return slices.ContainsFunc(l.queue, func(q queued) bool { return q.kind == kind })
+}
+
 // wake makes the sender look again, at once.
 func (l *link) wake() {
 	select {
 	case l.poke <- struct{}{}:
+	default:
+	}
+}
+
+// rest forgets that somebody wanted the sender to look again: the next attempt waits for
+// its time.
+func (l *link) rest() {
+	select {
+	case <-l.poke:
 	default:
 	}
 }
@@ -191,8 +268,12 @@ func (l *link) run(ctx context.Context, n *Node) {
 // the frame may be gone without having stored it, and the frame stays in the queue.
 func (l *link) send(ctx context.Context, n *Node, p queued, hellos int) bool {
 	sending, cancel := context.WithTimeout(ctx, n.cfg.SendTimeout)
+	began := time.Now()
 	err := n.cfg.Transport.Send(sending, l.id, p.frame)
 	cancel()
+	if err == nil {
+		n.meter.answer.since(began)
+	}
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	l.sending = nil
@@ -207,7 +288,8 @@ func (l *link) send(ctx context.Context, n *Node, p queued, hellos int) bool {
 		l.failed = 0
 		if hellos == l.hellos || p.kind == Hello {
 			l.queue = slices.DeleteFunc(l.queue, func(q queued) bool {
-				return q.kind == p.kind && q.round == p.round
+				return q.kind == p.kind && q.round == p.round &&
+					(p.kind != Witness || same(q.frame, p.frame))
 			})
 		}
 		n.check.Counts.Bytes += uint64(len(p.frame))
@@ -224,12 +306,76 @@ func (l *link) send(ctx context.Context, n *Node, p queued, hellos int) bool {
 	case errors.Is(err, RefusedBusy):
 		l.heard(n)
 		return p.once != nil
+	case errors.Is(err, RefusedEpoch):
+		if p.kind == Change {
+			l.drop(Change) // it has it
+			return true
+		}
+		l.onward, l.queue = true, nil
+		n.signal()
+	case errors.Is(err, RefusedVersion) && p.frame[4] > oldestFrame && !n.cfg.SignedTerms &&
+		n.known[l.id].version <= oldestFrame:
+		n.cfg.Log.Warn("a peer takes frames of an older version", "peer", n.name(l.id))
+		n.known[l.id].version = oldestFrame
+		l.lower()
+		l.rest()
+		n.signal()
+	case errors.Is(err, RefusedVersion) && p.frame[4] == oldestFrame && n.cfg.marks():
+		l.complain(n, err)
+		l.renew(n) // it has been upgraded
+		l.rest()
 	case errors.As(err, &refused):
 		l.complain(n, err)
+		return l.turned(n, refused, p.kind)
 	default:
 		l.fault = err.Error()
 		l.turn(n, Gone)
 		n.signal()
 	}
 	return false
+}
+
+// turned notes why a frame of a kind was refused, and reports whether it is given up.
+// Node.mu is held.
+func (l *link) turned(n *Node, refused Refusal, kind FrameKind) bool {
+	if kind == Change { // it must not keep others from being sent
+		l.drop(Change)
+		return true
+	}
+	if refused == RefusedTwin && !n.started {
+		n.unlike = fmt.Errorf("%w: it goes on, as %s has seen, and this one stands at %d", ErrClone,
+			n.name(l.id), n.check.Round)
+		n.signal()
+	}
+	if refused == RefusedTerms {
+		l.drop(Hello)
+		if !n.started && !n.cfg.SignedTerms {
+			n.agree(l, ^n.cfg.terms())
+		}
+		n.signal()
+	}
+	return false
+}
+
+// file takes in the attestation of a neighbor that has finished. One that does not hold
+// is refused and named; what was held before stands.
+func (l *link) file(n *Node, f *Frame) error {
+	if len(f.Payload) == 0 || n.cfg.Keys == nil {
+		return nil
+	}
+	n.mu.Lock()
+	last := l.attestation
+	n.mu.Unlock()
+	// frames of one sender come one at a time
+	c, err := mark.ParseAttestation(f.Payload, n.cfg.Keys[l.id], last)
+	if err != nil {
+		return fmt.Errorf("%w: %w", RefusedFrame, err)
+	}
+	n.mu.Lock()
+	l.attestation = c
+	n.mu.Unlock()
+	if n.cfg.OnAttestation != nil {
+		n.cfg.OnAttestation(l.id, c)
+	}
+	return nil
 }

@@ -6,6 +6,8 @@ import (
 	"time"
 
 	"sotto/agent"
+	"sotto/node/checkpoint"
+	"sotto/node/mark"
 	"sotto/topology"
 )
 
@@ -13,10 +15,10 @@ import (
 // messages: rounds, recorded wakes and wakes by a clock.
 type mailing struct {
 	n      *Node
-	kept   [keptRounds]sent // of those sent last, in order; Node.mu guards it
-	values int              // of each message that the algorithm sends; 0: it sends none
-	inbox  []agent.Message  // of the next step, sorted by sender
-	spare  []byte           // a frame that is kept no longer; it may still be in a queue
+	kept   [checkpoint.Kept]sent // of those sent last, in order; Node.mu guards it
+	values int                   // of each message that the algorithm sends; 0: it sends none
+	inbox  []agent.Message       // of the next step, sorted by sender
+	spare  []byte                // a frame that is kept no longer; it may still be in a queue
 }
 
 // window says which frames of messages a pace has a use for.
@@ -41,15 +43,44 @@ func (m *mailing) begin(g *topology.Graph) error {
 }
 
 // resume takes over what was sent last.
-func (m *mailing) resume(c *Checkpoint) error {
+func (m *mailing) resume(c *checkpoint.Checkpoint) error {
 	if c.Round > 0 {
 		m.kept[0] = sent{round: c.Round - 1, messages: c.Before}
 	}
 	m.kept[1] = sent{round: c.Sent, messages: c.Outbox}
+	m.claims(c)
+	m.n.broadcasts.Store(broadcast(c.Outbox))
 	if m.values = bodyLength(c.Outbox); m.values == 0 {
 		m.values = bodyLength(c.Before)
 	}
 	return nil
+}
+
+// claims takes over those of what was sent last, or makes them where the checkpoint is of
+// a node that signed nothing.
+func (m *mailing) claims(c *checkpoint.Checkpoint) {
+	n := m.n
+	if !n.cfg.marks() {
+		return
+	}
+	if len(c.Marks) > 0 {
+		for i := range m.kept {
+			m.kept[i].claim = c.Claims[i]
+		}
+		if m.kept[0].claim.Sum == [32]byte{} {
+			m.kept[0].messages = nil
+		}
+		if m.kept[1].claim.Sent != c.Sent { // that of what was sent before
+			m.kept[1].messages = nil
+		}
+		return
+	}
+	for i := range m.kept {
+		if k := &m.kept[i]; len(k.messages) > 0 {
+			k.claim = n.claim.Next(k.round, k.messages)
+			n.claim = k.claim
+		}
+	}
 }
 
 func (m *mailing) release(*link)         {}
@@ -57,7 +88,7 @@ func (m *mailing) attend() (bool, error) { return false, nil }
 func (m *mailing) waits() bool           { return true }
 
 // last is what was sent last.
-func (m *mailing) last() *sent { return &m.kept[keptRounds-1] }
+func (m *mailing) last() *sent { return &m.kept[checkpoint.Kept-1] }
 
 // collect waits until ready, and names those who lag behind when the deadline has passed.
 // ready is called with the number of deadlines that have passed, and lags for every
@@ -72,9 +103,14 @@ func (m *mailing) collect(ctx context.Context, ready func(deadlines int) bool,
 			return err
 		}
 		n.mu.Lock()
-		done := ready(deadlines)
+		outrun, lost, done := n.outrun(), n.lost(), ready(deadlines)
 		n.mu.Unlock()
-		if done {
+		switch {
+		case outrun:
+			return errOnward
+		case lost:
+			return errLost
+		case done:
 			return nil
 		}
 		select {
@@ -135,21 +171,43 @@ func (m *mailing) wake(report *RoundReport, standing func(round uint64) sent,
 // store makes c the checkpoint, with what neighbors may still lack: before, and out which
 // they are sent now. Then each calls f, with Node.mu held. Nothing leaves before it is
 // stored, and the charges behind it were durable before that.
-func (m *mailing) store(c *Checkpoint, before, out sent, each func(l *link)) error {
+func (m *mailing) store(c *checkpoint.Checkpoint, before, out sent, each func(l *link)) error {
 	n := m.n
 	c.Before, c.Sent, c.Outbox = before.messages, out.round, out.messages
+	if n.cfg.marks() && out.messages != nil && out.claim == (mark.Claim{}) {
+		out.claim = n.claim.Next(out.round, out.messages)
+	}
+	c.Claims = [checkpoint.Kept]mark.Claim{before.claim, out.claim}
+	if out.messages == nil {
+		c.Claims[checkpoint.Kept-1] = n.claim
+	}
 	if _, err := n.save(c); err != nil {
 		return err
 	}
 	n.mu.Lock()
 	defer n.mu.Unlock()
+	n.claim = c.Claims[checkpoint.Kept-1]
 	n.current(c)
+	out.vouch(n)
 	m.retire(&before, &out)
-	m.kept = [keptRounds]sent{before, out}
+	m.kept = [checkpoint.Kept]sent{before, out}
 	for _, l := range n.order {
 		each(l)
 	}
+	n.exchange(c.Round)
 	return nil
+}
+
+// broadcast reports whether encoded messages are all for everybody.
+func broadcast(messages []byte) bool {
+	for len(messages) > 0 {
+		to, size, err := agent.MessageHead(messages)
+		if err != nil || to != agent.Broadcast {
+			return false
+		}
+		messages = messages[size:]
+	}
+	return true
 }
 
 // queue queues the kept frames of rounds from on that a neighbor takes in. Node.mu is
@@ -175,7 +233,7 @@ func (m *mailing) read(l *link, f *Frame, w window) error {
 	if len(f.Payload) > 0 && agent.IsBF16(f.Payload) != n.cfg.BF16 {
 		return fmt.Errorf("%w: %w: values of another format than the run's", RefusedFrame, ErrFrame)
 	}
-	msgs, err := decodeMessages(l.mail.spare, f, n.cfg.Self, n.limits.values)
+	msgs, err := DecodeMessages(l.mail.spare, f, n.cfg.Self, n.limits.values)
 	l.mail.spare = msgs
 	if err == nil {
 		err = m.fits(msgs)

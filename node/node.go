@@ -2,11 +2,14 @@ package node
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"sync"
 	"time"
 
 	"sotto/agent"
+	"sotto/node/checkpoint"
+	"sotto/node/mark"
 	"sotto/privacy/ledger"
 	"sotto/tensor"
 )
@@ -21,7 +24,7 @@ const (
 // MaxPayload is the largest payload of a frame in a run whose model has dim parameters;
 // transports are made with it.
 func MaxPayload(dim int) int {
-	return max(maxAttestation, messagesPerFrame*agent.MessageSize(0)+4*messageValues*dim)
+	return max(mark.MaxAttestation, MaxAmendment, messagesPerFrame*agent.MessageSize(0)+4*messageValues*dim)
 }
 
 // Node is a running peer. Run drives it; Status may be called from any goroutine.
@@ -33,9 +36,16 @@ type Node struct {
 	stepper
 
 	mu    sync.Mutex
-	check Checkpoint // Round and Counts are current, the rest as stored
+	check checkpoint.Checkpoint // Round and Counts are current, the rest as stored
 	peers
 	process
+	words
+}
+
+// words are what members say of themselves, and of each other.
+type words struct {
+	standing
+	witness
 }
 
 // limits are what a frame may hold.
@@ -51,34 +61,55 @@ type peers struct {
 // process is what this process has seen of the run, in contrast to those before it.
 type process struct {
 	resumed  bool // it goes on from a checkpoint
+	started  bool // it knows where it is, and steps
 	began    time.Time
 	progress progress
 	failure  string
+	last     time.Time // when the last step of this process was complete
+	meter    *meter
+	change
 }
 
-// New makes a node that goes on from what its store holds, or starts. ErrState: the store
-// belongs to another roster or member, or is damaged; ledger.ErrRollback: the ledger
-// lacks charges that the store knows of; or what Config.Recover returns.
+// New makes a node that goes on from what its store holds, or starts.
+// checkpoint.ErrState: the store belongs to another roster or member, or is damaged;
+// ledger.ErrRollback: the ledger lacks charges that the store knows of; or what
+// Config.Recover returns.
 func New(cfg Config) (*Node, error) {
 	if err := cfg.fill(); err != nil {
 		return nil, err
 	}
 	n := &Node{cfg: cfg, limits: limits{MaxPayload(cfg.Dim), messageValues * cfg.Dim},
 		events: make(chan struct{}, 1), stepper: stepper{answer: make(tensor.Vec, cfg.Dim)}}
+	n.standing.n, n.witness.n, n.change.n = n, n, n
+	n.known = make([]acquaintance, cfg.Graph.Agents())
+	n.claim = mark.Claim{Sent: mark.NoRound, Earlier: mark.NoRound}
+	n.nonce, n.courier = drawNonce(), make(courier, mostParcels)
 	n.connect()
+	n.meter = newMeter()
 	var err error
 	if n.pace, err = newPacer(n); err != nil {
 		return nil, err
+	}
+	if cfg.Since != nil || cfg.Next != nil {
+		if err := n.possible(); err != nil {
+			return nil, err
+		}
 	}
 	c, err := cfg.Store.Load()
 	if err != nil {
 		return nil, err
 	}
-	n.check = Checkpoint{Run: cfg.Run, Self: cfg.Self}
+	n.check = checkpoint.Checkpoint{Run: cfg.Run, Self: cfg.Self}
 	if c != nil {
 		if err := n.resume(c); err != nil {
 			return nil, err
 		}
+	}
+	if cfg.Book != nil {
+		n.book = cfg.Book()
+	}
+	if err := n.intend(cfg.Next); err != nil {
+		return nil, err
 	}
 	if cfg.Recover != nil {
 		return n, cfg.Recover(c != nil)
@@ -111,15 +142,28 @@ func (n *Node) connect() {
 }
 
 // resume takes over a stored checkpoint.
-func (n *Node) resume(c *Checkpoint) error {
+func (n *Node) resume(c *checkpoint.Checkpoint) error {
 	_, total, known := n.pace.counts()
 	switch {
+	case n.cfg.Since != nil && c.Run == n.cfg.Since.Previous:
+		return n.carry(c)
 	case c.Run != n.cfg.Run:
-		return fmt.Errorf("%w: it follows roster %x, this node %x", ErrState, c.Run[:4], n.cfg.Run[:4])
+		return fmt.Errorf("%w: it follows roster %x, this node %x", checkpoint.ErrState, c.Run[:4],
+			n.cfg.Run[:4])
 	case c.Self != n.cfg.Self || known && c.Round > total:
-		return fmt.Errorf("%w: member %d at round %d, allowed: member %d and at most %d rounds", ErrState,
-			c.Self, c.Round, n.cfg.Self, n.cfg.Rounds)
+		return fmt.Errorf("%w: member %d at round %d, allowed: member %d and at most %d rounds",
+			checkpoint.ErrState, c.Self, c.Round, n.cfg.Self, n.cfg.Rounds)
 	}
+	every := func(i uint64) (int, bool) { return int(i), i < uint64(len(n.known)) }
+	if err := n.restore(c, every); err != nil {
+		return err
+	}
+	return n.pace.resume(c)
+}
+
+// restore takes over what does not depend on the pace. place gives the present number of
+// a member of the roster that c is of; false: it has none.
+func (n *Node) restore(c *checkpoint.Checkpoint, place func(i uint64) (int, bool)) error {
 	if n.cfg.Head != nil {
 		if head := n.cfg.Head(); head.Seq < c.Head.Seq {
 			return fmt.Errorf("%w: record %d, the stored state knows of %d", ledger.ErrRollback, head.Seq,
@@ -127,11 +171,16 @@ func (n *Node) resume(c *Checkpoint) error {
 		}
 	}
 	if err := n.cfg.Algorithm.LoadState(c.State); err != nil {
-		return fmt.Errorf("%w: %w", ErrState, err)
+		return fmt.Errorf("%w: %w", checkpoint.ErrState, err)
 	}
 	n.check, n.resumed = *c, true
 	n.check.State, n.check.Heard = nil, nil // made anew when the next checkpoint is
-	return n.pace.resume(c)
+	var err error
+	if c.Claims, err = n.decodeMarks(c.Marks, place); err != nil {
+		return err
+	}
+	n.claim = c.Claims[checkpoint.Kept-1]
+	return nil
 }
 
 // recall reads stored messages, and hands each to put with its encoded form; false: it is
@@ -144,7 +193,7 @@ func (n *Node) recall(b []byte, put func(m agent.Message, encoded []byte) bool) 
 			err = RefusedSender
 		}
 		if err != nil {
-			return fmt.Errorf("%w: %w", ErrState, err)
+			return fmt.Errorf("%w: %w", checkpoint.ErrState, err)
 		}
 		b = b[size:]
 	}
@@ -155,16 +204,20 @@ func (n *Node) name(i agent.ID) string { return n.cfg.Names[i] }
 
 // save makes c the checkpoint, durably, with the algorithm's state, the ledger's head
 // and, when the node has just finished, what it attests of its ledger.
-func (n *Node) save(c *Checkpoint) (finished bool, err error) {
+func (n *Node) save(c *checkpoint.Checkpoint) (finished bool, err error) {
 	c.State = n.cfg.Algorithm.AppendState(n.check.State[:0])
 	if n.cfg.Head != nil {
 		c.Head = n.cfg.Head()
 	}
+	n.mu.Lock()
+	c.Marks = n.encodeMarks(c.Claims)
+	n.mu.Unlock()
 	if finished = c.Finished && !n.check.Finished; finished && n.cfg.Attest != nil {
-		if c.Attestation, err = n.cfg.Attest().encode(); err != nil {
+		if c.Attestation, err = n.cfg.Attest().Encode(); err != nil {
 			return finished, err
 		}
 	}
+	defer n.meter.store.since(time.Now())
 	if err := n.cfg.Store.Save(c); err != nil {
 		return finished, fmt.Errorf("storing the state: %w", err)
 	}
@@ -172,9 +225,12 @@ func (n *Node) save(c *Checkpoint) (finished bool, err error) {
 }
 
 // current makes a stored checkpoint the present one. Node.mu is held.
-func (n *Node) current(c *Checkpoint) {
+func (n *Node) current(c *checkpoint.Checkpoint) {
 	c.Counts = n.check.Counts // handlers have counted on
-	n.check = *c
+	n.check, n.signed = *c, nil
+	if n.cfg.Book != nil {
+		n.book = n.cfg.Book()
+	}
 }
 
 // finish queues the word that this node has finished, if it has. Node.mu is held.
@@ -208,7 +264,7 @@ func (n *Node) Params() tensor.Vec { return n.cfg.Algorithm.Params() }
 // process goes on from the store. The transport is the caller's to close.
 func (n *Node) Run(ctx context.Context) error {
 	err := n.run(ctx)
-	if err != nil && ctx.Err() == nil {
+	if err != nil && ctx.Err() == nil && !errors.Is(err, ErrChange) {
 		n.mu.Lock()
 		n.failure = err.Error()
 		n.mu.Unlock()
@@ -224,18 +280,22 @@ func (n *Node) run(ctx context.Context) error {
 		l.since, l.last = n.began, n.began
 	}
 	n.mu.Unlock()
-	if !n.resumed {
-		if err := n.pace.start(); err != nil {
+	if n.resumed {
+		n.cfg.Log.Info("goes on from its stored state", "round", n.check.Round)
+	} else if !n.cfg.marks() { // nobody will tell it that it was here before
+		if err := n.begin(); err != nil {
 			return err
 		}
-	} else {
-		n.cfg.Log.Info("goes on from its stored state", "round", n.check.Round)
 	}
+	n.greeting = !n.resumed && !n.started
 	n.cfg.Transport.Serve(n.receive)
 	n.mu.Lock()
 	for _, l := range n.order {
-		l.push(n.frame(Hello, n.check.Round, nil))
-		n.pace.resend(l, false)
+		l.hail(n)
+		l.announce(n)
+		if !n.greeting {
+			n.pace.resend(l, false)
+		}
 	}
 	n.mu.Unlock()
 
@@ -244,6 +304,7 @@ func (n *Node) run(ctx context.Context) error {
 	for _, l := range n.order {
 		senders.Go(func() { l.run(sending, n) })
 	}
+	senders.Go(func() { n.courier.run(sending, n.cfg.Transport) })
 	err := n.rest(ctx)
 	stop()
 	senders.Wait()
@@ -252,13 +313,38 @@ func (n *Node) run(ctx context.Context) error {
 
 // rest completes the rounds that are left and lets the neighbors finish.
 func (n *Node) rest(ctx context.Context) error {
-	for !n.check.Finished {
-		began, from := time.Now(), n.check.Round
-		if err := n.pace.next(ctx); err != nil {
-			return err
+	waiting, impatient := context.WithCancelCause(ctx)
+	defer impatient(nil)
+	timer := time.AfterFunc(n.cfg.Patience, func() { impatient(ErrStalled) })
+	defer timer.Stop()
+	why := func(err error) error {
+		if errors.Is(err, errOnward) {
+			return n.ends()
 		}
+		if ctx.Err() == nil && errors.Is(context.Cause(waiting), ErrStalled) {
+			return n.stalled()
+		}
+		return err
+	}
+	if err := n.orient(waiting); err != nil {
+		return why(err)
+	}
+	for !n.check.Finished {
+		if n.paused() {
+			return why(n.part(waiting))
+		}
+		began, from := time.Now(), n.check.Round
+		err := n.pace.next(waiting)
+		if errors.Is(err, errLost) {
+			err = n.rejoin()
+		}
+		if err != nil {
+			return why(err)
+		}
+		timer.Reset(n.cfg.Patience)
 		n.mu.Lock()
-		n.progress.add(time.Since(began), n.check.Round-from)
+		n.last = time.Now()
+		n.progress.add(n.last.Sub(began), n.check.Round-from)
 		n.mu.Unlock()
 	}
 	return n.linger(ctx)

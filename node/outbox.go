@@ -5,12 +5,9 @@ import (
 	"slices"
 
 	"sotto/agent"
+	"sotto/node/mark"
 	"sotto/topology"
 )
-
-// keptRounds is for how many rounds a node keeps what it sent: a neighbor at the barrier
-// is at most one round behind. Rounds in which nobody hears it are not among them.
-const keptRounds = 2
 
 // sent is one round's outbox, as it is stored.
 type sent struct {
@@ -21,15 +18,17 @@ type sent struct {
 	// the frame, where all neighbors get the same; messages are then a part of it, unless
 	// they were stored by an earlier process
 	shared []byte
+	claim  mark.Claim // zero: the messages were not stored yet, or there are none
 }
 
 // frame is what goes to one neighbor. Frames that differ are made again when they are
-// asked for.
+// asked for. Node.mu is held.
 func (s *sent) frame(n *Node, to agent.ID) []byte {
 	if s.shared != nil {
 		return s.shared
 	}
-	f := Frame{Kind: Messages, Run: n.cfg.Run, Sender: n.cfg.Self, Round: s.round, Payload: s.messages}
+	f := Frame{Kind: Messages, Run: n.cfg.Run, Sender: n.cfg.Self, Round: s.round, Payload: s.messages,
+		Mark: n.mark(s.claim)}
 	own, all := []byte(nil), true
 	for b := s.messages; len(b) > 0; {
 		receiver, size, err := agent.MessageHead(b)
@@ -47,7 +46,7 @@ func (s *sent) frame(n *Node, to agent.ID) []byte {
 	if !all {
 		f.Payload = own
 	}
-	b := AppendFrame(make([]byte, 0, FrameHeader+len(f.Payload)), &f)
+	b := AppendFrame(make([]byte, 0, FrameHeader+len(f.Payload)+len(f.Mark)), &f)
 	if all {
 		s.shared = b
 	}
@@ -62,7 +61,8 @@ func (m *mailing) pack(g *topology.Graph, outbox []agent.Message, round uint64) 
 		values += len(outbox[i].Body)
 		all = all && outbox[i].To == agent.Broadcast
 	}
-	size := FrameHeader + len(outbox)*agent.MessageSize(0) + 4*values
+	size := FrameHeader + len(outbox)*agent.MessageSize(0) + 4*values + mark.Size
+	n.broadcasts.Store(all)
 	if m.unused(); cap(m.spare) < size {
 		m.spare = make([]byte, 0, size)
 	}
@@ -73,19 +73,28 @@ func (m *mailing) pack(g *topology.Graph, outbox []agent.Message, round uint64) 
 			return out, fmt.Errorf("round %d: message to %d, which does not hear this node", round, to)
 		}
 		if values += len(msg.Body); values > n.limits.values || !msg.Body.Finite() {
-			return out,
-				fmt.Errorf("round %d: the algorithm sends %d values, allowed: at most %d, finite ones", round,
-					values, n.limits.values)
+			return out, fmt.Errorf("round %d: the algorithm sends %d values, allowed: at most %d, "+
+				"finite ones", round, values, n.limits.values)
 		}
 		msg.From, msg.Round = n.cfg.Self, round
 		b = n.encode(b, &msg)
 	}
 	if out.messages = b[FrameHeader:]; all {
 		f := Frame{Kind: Messages, Run: n.cfg.Run, Sender: n.cfg.Self, Round: round, Payload: out.messages}
+		if n.cfg.marks() {
+			f.Mark = []byte{} // it comes when all that it says is stored
+		}
 		appendHeader(b[:0], &f)
 		out.shared = b
 	}
 	return out, nil
+}
+
+// vouch adds the mark to a frame that was made before it was stored. Node.mu is held.
+func (s *sent) vouch(n *Node) {
+	if n.cfg.marks() && len(s.shared) == FrameHeader+len(s.messages) {
+		s.shared = append(s.shared, n.mark(s.claim)...)
+	}
 }
 
 // retire takes the memory of a frame that is kept no longer, when before and out take the
@@ -122,7 +131,7 @@ func (m *mailing) resent(round uint64) sent {
 		if err != nil {
 			panic("node: a stored outbox does not decode: " + err.Error()) // its checksum fits
 		}
-		msg.Round = round
+		msg.From, msg.Round = n.cfg.Self, round
 		messages, b = n.encode(messages, &msg), b[size:]
 	}
 	return sent{round: round, messages: messages}

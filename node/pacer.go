@@ -3,6 +3,8 @@ package node
 import (
 	"context"
 	"fmt"
+
+	"sotto/node/checkpoint"
 )
 
 // A pacer is how a node is driven: what makes it take its next step, what it takes in for
@@ -43,7 +45,7 @@ type pacer interface {
 	// known: it depends on chance.
 	counts() (unit string, total uint64, known bool)
 	// resume takes over the pacer's part of a checkpoint.
-	resume(c *Checkpoint) error
+	resume(c *checkpoint.Checkpoint) error
 }
 
 // byWakes reports whether agents wake by a clock or a list.

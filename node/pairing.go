@@ -9,6 +9,7 @@ import (
 
 	"sotto/agent"
 	"sotto/config"
+	"sotto/node/checkpoint"
 )
 
 // A pairwise wake between nodes. Whose clock rings draws a neighbor and asks it; a
@@ -112,7 +113,7 @@ func (p *pairing) start() error {
 
 // resume puts back what was replied last to each neighbor, which one that is back asks
 // for again, and the meeting that a process before this one was in.
-func (p *pairing) resume(c *Checkpoint) error {
+func (p *pairing) resume(c *checkpoint.Checkpoint) error {
 	p.values = bodyLength(c.Outbox)
 	if len(c.Before) > 0 {
 		p.said.own = c.Before
@@ -129,7 +130,7 @@ func (p *pairing) resume(c *Checkpoint) error {
 	}
 	to, _, err := agent.MessageHead(c.Outbox)
 	if err != nil || p.partners[to] == nil {
-		return fmt.Errorf("%w: a meeting without an offer", ErrState)
+		return fmt.Errorf("%w: a meeting without an offer", checkpoint.ErrState)
 	}
 	p.table.awaits, p.table.busy = &meeting{to, c.Sent}, true
 	return nil
@@ -195,9 +196,10 @@ func (p *pairing) ask(ctx context.Context) error {
 // consent asks once, and waits for the answer until the deadline.
 func (p *pairing) consent(ctx context.Context, m meeting) error {
 	n := p.n
-	l, f := n.links[m.with], n.frame(Ask, m.number, nil)
-	f.once = make(chan error, 1)
+	l := n.links[m.with]
 	n.mu.Lock()
+	f := n.frame(Ask, m.number, nil)
+	f.once = make(chan error, 1)
 	away := l.state == Gone && len(l.queue) > 0 // it is being tried already
 	if !away {
 		l.push(f)
@@ -253,7 +255,7 @@ func (p *pairing) keep(round uint64, offer []byte, to *partner, reply []byte) er
 	n.mu.Lock()
 	c := n.check
 	n.mu.Unlock()
-	c.Round, c.Finished, c.barrier = round, round == n.cfg.Rounds || c.Done, false
+	c.Round, c.Finished, c.Barrier = round, round == n.cfg.Rounds || c.Done, false
 	c.Before, c.Sent, c.Outbox, c.Heard = p.said.own, round, offer, p.replies(to, reply)
 	finished, err := n.save(&c)
 	if err != nil {

@@ -16,6 +16,7 @@ import (
 	"sotto/config"
 	"sotto/node"
 	"sotto/node/nodetest"
+	"sotto/node/wire"
 	"sotto/privacy/ledger"
 	"sotto/privacy/ledger/ledgertest"
 	"sotto/tensor"
@@ -87,10 +88,10 @@ type diary struct {
 type entries struct {
 	mu    sync.Mutex
 	steps []step
-	marks []mark
+	marks []landmark
 }
 
-type mark struct {
+type landmark struct {
 	state string
 	steps int
 }
@@ -118,7 +119,7 @@ func (d diary) Step(in *agent.Input, out *agent.Output) error {
 	}
 	e.steps = append(e.steps, s)
 	if out.Query == nil {
-		e.marks = append(e.marks, mark{string(d.Algorithm.AppendState(nil)), len(e.steps)})
+		e.marks = append(e.marks, landmark{string(d.Algorithm.AppendState(nil)), len(e.steps)})
 	}
 	return nil
 }
@@ -151,6 +152,7 @@ func crashInPairs(t *testing.T, from string) {
 		const members, rounds = 4, 30
 		c := &crashing{
 			crashes: 8,
+			down:    5 * time.Second,
 			steps:   make([][]step, members),
 			params:  make([]tensor.Vec, members),
 			disks:   make([]*ledgertest.CrashFS, members),
@@ -211,7 +213,7 @@ func crashInPairs(t *testing.T, from string) {
 		// Each of the 120 wakes meets somebody who is free more often than not. Crashes
 		// take some of that: in 417 runs the fewest halves were 72, half of the median. A
 		// meeting is given up only when a crash keeps a node away for longer than the
-		// deadline, which none of these does (at most 20 s of 60).
+		// deadline of 60 s, which not even all of its crashes in a row do (8 of 5 s).
 		if meetings < members*rounds/4 || foreign > 0 {
 			t.Errorf("%d halves of meetings, %d of them one-sided", meetings, foreign)
 		}
@@ -375,7 +377,7 @@ func TestPairsRefuseOtherPaces(t *testing.T) {
 	w := nodetest.NewWorld(t, nodetest.Options{Factory: admm(t), Change: func(_ int, c *node.Config) {
 		c.Pairs = true
 	}})
-	_, _, err := w.Node(t, 0, node.NewMemory(4, 1000).Open(0), ledgertest.NewCrashFS(), ledger.NewMemory(nil))
+	_, _, err := w.Node(t, 0, wire.NewMemory(4, 1000).Open(0), ledgertest.NewCrashFS(), ledger.NewMemory(nil))
 	var bad *config.Error
 	if !errors.As(err, &bad) || bad.Key != "interval" {
 		t.Errorf("pairs without a clock: %v", err)

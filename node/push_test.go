@@ -15,6 +15,7 @@ import (
 	"sotto/config"
 	"sotto/node"
 	"sotto/node/nodetest"
+	"sotto/node/roster"
 	"sotto/privacy/ledger"
 	"sotto/privacy/ledger/ledgertest"
 	"sotto/topology"
@@ -122,7 +123,8 @@ func TestHostileMass(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		for _, push := range []bool{true, false} {
 			name := map[bool]string{true: "sgp", false: "dsgd"}[push]
-			r := prepare(t, nodetest.Options{Factory: factory(t, name), Push: push, Graph: "exp-directed"},
+			r := prepare(t, nodetest.Options{Factory: factory(t, name), Push: push, Graph: "exp-directed",
+				Change: nodetest.Bare},
 				openMemory)
 			r.start(t, 0) // hears 3 in round 0 and 2 in round 1; 1 hears it in round 0
 			synctest.Wait()
@@ -238,7 +240,7 @@ func TestRosterOfADigraph(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		r, err := node.NewRoster("run.toml", []byte("x"), spec.Agents)
+		r, err := roster.New("run.toml", []byte("x"), spec.Agents, nil)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -253,7 +255,7 @@ func TestRosterOfADigraph(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		back, err := node.ParseRoster("roster.toml", b)
+		back, err := roster.Parse("roster.toml", b)
 		if err != nil {
 			t.Fatal(err)
 		}

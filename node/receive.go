@@ -1,6 +1,7 @@
 package node
 
 import (
+	"encoding/binary"
 	"errors"
 	"fmt"
 
@@ -17,6 +18,9 @@ func (n *Node) receive(from agent.ID, b []byte) error {
 	}
 	if err != nil {
 		n.refuse(from, err)
+		if errors.Is(err, RefusedBehind) || errors.Is(err, RefusedTerms) {
+			n.testify(from, nil, false) // so that it learns where it was
+		}
 	}
 	if hello != nil { // last: a node that waits for this word alone leaves on it
 		n.links[from].greet(n, hello)
@@ -26,8 +30,13 @@ func (n *Node) receive(from agent.ID, b []byte) error {
 
 // refuse counts a frame that was not taken. Node.mu is held.
 func (n *Node) refuse(from agent.ID, err error) {
+	if errors.Is(err, RefusedEpoch) {
+		return
+	}
 	if errors.Is(err, RefusedBusy) { // no fault of the sender's
-		n.check.Counts.Busy++
+		if !n.greeting {
+			n.check.Counts.Busy++
+		}
 		return
 	}
 	n.check.Counts.Refused++
@@ -49,11 +58,26 @@ func (n *Node) take(from agent.ID, b []byte) (hello *Frame, err error) {
 	case err != nil:
 		return nil, fmt.Errorf("%w: %w", RefusedFrame, err)
 	case f.Run != n.cfg.Run:
-		return nil, fmt.Errorf("%w: it follows roster %x, this node %x", RefusedRun, f.Run[:4], n.cfg.Run[:4])
+		return nil, n.other(from, &f)
 	case f.Sender != from:
 		return nil, fmt.Errorf("%w: the frame says agent %d", RefusedSender, f.Sender)
 	}
+	n.mu.Lock()
+	greeting := n.greeting
+	n.mu.Unlock()
+	if greeting && f.Kind != Hello && f.Kind != Witness && f.Kind != Finished && f.Kind != Change {
+		return nil, RefusedBusy
+	}
+	if err := n.examine(&f); err != nil {
+		return nil, err
+	}
 	l := n.links[from]
+	switch f.Kind {
+	case Witness:
+		return nil, n.hear(&f)
+	case Change:
+		return nil, n.amend(&f)
+	}
 	if l == nil || f.Kind == Progress && !l.out || !fromAll(f.Kind) && l.mail == nil {
 		return nil, RefusedSender
 	}
@@ -61,10 +85,31 @@ func (n *Node) take(from agent.ID, b []byte) (hello *Frame, err error) {
 	case Progress:
 		l.reached(n, f.Round)
 		return nil, nil
-	case Hello, Finished:
+	case Hello:
+		return &f, n.met(l, &f)
+	case Finished:
 		return &f, l.file(n, &f)
 	}
 	return nil, n.pace.take(l, &f)
+}
+
+// met refuses a neighbor that waits for others in another way than this node.
+func (w *witness) met(l *link, f *Frame) error {
+	n := w.n
+	if len(f.Payload) != termsSize || !n.cfg.marks() {
+		return nil
+	}
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	terms := binary.LittleEndian.Uint64(f.Payload)
+	if terms&proceeds == n.cfg.terms()&proceeds {
+		return nil
+	}
+	if !n.started && !n.cfg.SignedTerms {
+		n.agree(l, terms)
+		n.signal()
+	}
+	return fmt.Errorf("%w: this node is to %s", RefusedTerms, n.cfg.Missing)
 }
 
 // fromAll reports whether a kind of frame comes also from neighbors that this node does
@@ -92,7 +137,16 @@ func (l *link) greet(n *Node, f *Frame) {
 		n.signal()
 	} else {
 		l.hellos++
-		n.pace.resend(l, true) // what it does not lack it drops
+		if n.cfg.marks() {
+			if !l.word { // whoever took this node's hello may be gone
+				l.hail(n)
+			}
+			n.testify(l.id, nil, false)
+		}
+		l.announce(n) // it goes first
+		if !n.greeting {
+			n.pace.resend(l, true) // what it does not lack it drops
+		}
 	}
 	l.wake()
 }

@@ -9,6 +9,7 @@ import (
 
 	"sotto/agent"
 	"sotto/node"
+	"sotto/node/checkpoint"
 	"sotto/node/nodetest"
 	"sotto/privacy/ledger/ledgertest"
 	"sotto/rng"
@@ -55,13 +56,13 @@ func TestRecover(t *testing.T) {
 		bad[len(bad)/2] ^= 1
 		r.fs[0].Put(name, bad)
 	}
-	if err := again(never); !errors.Is(err, node.ErrState) {
+	if err := again(never); !errors.Is(err, checkpoint.ErrState) {
 		t.Errorf("both files are damaged: %v, want ErrState", err)
 	}
 	for k, name := range files { // cut, as when a crash left the half of it
 		r.fs[0].Put(name, before[k][:len(before[k])/2])
 	}
-	if err := again(never); !errors.Is(err, node.ErrState) {
+	if err := again(never); !errors.Is(err, checkpoint.ErrState) {
 		t.Errorf("both files are cut: %v, want ErrState", err)
 	}
 	for _, name := range files {

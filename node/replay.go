@@ -83,7 +83,7 @@ func (p *replay) keep(round uint64, out sent) error {
 	n.mu.Lock()
 	c, last := n.check, *p.last()
 	n.mu.Unlock()
-	c.Round, c.Finished, c.barrier = round, round == n.cfg.Rounds, false
+	c.Round, c.Finished, c.Barrier = round, round == n.cfg.Rounds, false
 	before := sent{round: round - 1}
 	if round > 0 && last.round+1 == round {
 		before = last

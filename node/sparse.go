@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"sotto/agent"
+	"sotto/node/checkpoint"
 	"sotto/topology"
 )
 
@@ -43,16 +44,16 @@ func (t sparse) heard(round uint64) bool {
 }
 
 // What was sent before is kept until somebody hears something newer.
-func (t sparse) keep(c *Checkpoint, kept [keptRounds]sent, out sent) (before, last sent) {
+func (t sparse) keep(c *checkpoint.Checkpoint, kept [checkpoint.Kept]sent, out sent) (before, last sent) {
 	if out.messages == nil {
 		return kept[0], kept[1]
 	}
-	c.barrier = true
+	c.Barrier = true
 	return kept[1], out
 }
 
 // previous is the last round in which somebody hears the node, or the first of all.
-func (t sparse) previous(c *Checkpoint) uint64 {
+func (t sparse) previous(c *checkpoint.Checkpoint) uint64 {
 	round := c.Sent
 	for round > 0 {
 		if round--; t.p.graphs.make(round).Degree(t.p.n.cfg.Self) > 0 {

@@ -227,6 +227,7 @@ func TestRoundsOfOthersArePassed(t *testing.T) {
 func TestHostileRoundsByChance(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := prepare(t, nodetest.Options{
+			Change:  nodetest.Bare,
 			Factory: factory(t, "gossip-average"),
 			Pairs:   true,
 			Graph:   "complete",

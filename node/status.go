@@ -7,6 +7,8 @@ import (
 
 	"sotto/agent"
 	"sotto/config"
+	"sotto/node/checkpoint"
+	"sotto/node/mark"
 )
 
 // RoundReport says who took part in a round, or what a wake took in.
@@ -46,18 +48,19 @@ const (
 	Done
 )
 
-var peerStates = [...]string{"unknown", "here", "late", "gone", "done"}
+// PeerStates are the names of the states, in order.
+var PeerStates = [...]string{"unknown", "here", "late", "gone", "done"}
 
-func (s PeerState) String() string { return peerStates[s] }
+func (s PeerState) String() string { return PeerStates[s] }
 
 // MarshalText implements encoding.TextMarshaler.
 func (s PeerState) MarshalText() ([]byte, error) { return []byte(s.String()), nil }
 
 // UnmarshalText implements encoding.TextUnmarshaler.
 func (s *PeerState) UnmarshalText(b []byte) error {
-	i := slices.Index(peerStates[:], string(b))
+	i := slices.Index(PeerStates[:], string(b))
 	if i < 0 {
-		return config.Bad("state", string(b), strings.Join(peerStates[:], ", "))
+		return config.Bad("state", string(b), strings.Join(PeerStates[:], ", "))
 	}
 	*s = PeerState(i)
 	return nil
@@ -70,17 +73,26 @@ type PeerStatus struct {
 	Since time.Time `json:"since"` // of the state
 	Round uint64    `json:"round"` // the latest that it has shown
 	// of its own ledger, when it has finished
-	Attestation *Attestation `json:"claim,omitempty"`
-	Fault       string       `json:"fault,omitempty"` // the last one, until it is heard again
+	Attestation *mark.Attestation `json:"claim,omitempty"`
+	Fault       string            `json:"fault,omitempty"` // the last one, until it is heard again
+	Doubts
 }
 
-// Status is what a node tells its owner. All of it is public, and no time in it is that
-// of a single step.
+// Doubts are what a member's own marks say against it.
+type Doubts struct {
+	RolledBack   uint64 `json:"rolled_back,omitempty"`   // times that it was, or said to be
+	TwoProcesses bool   `json:"two_processes,omitempty"` // take part with its key
+	TwoContents  bool   `json:"two_contents,omitempty"`  // of one round, for different members
+}
+
+// Status is what a node tells its owner. All of it is public, and no duration in it is
+// that of a single step.
 type Status struct {
 	Name string `json:"name"`
 	Advance
 	Process
-	Counts Counts `json:"counts"`
+	Readiness
+	Counts checkpoint.Counts `json:"counts"`
 	// number of the last record of the ledger that is stored
 	Charges uint64       `json:"last_ledger_record"`
 	Peers   []PeerStatus `json:"peers"`
@@ -94,12 +106,22 @@ type Advance struct {
 	Rounds    uint64 `json:"rounds"` // of the run; 0 for visits, which nobody knows before
 	Exhausted bool   `json:"exhausted"`
 	Finished  bool   `json:"finished"`
+	// Epoch is how often the members have changed, and Change the round after which they
+	// will again; 0: nothing is agreed.
+	Epoch  int    `json:"epoch,omitempty"`
+	Change uint64 `json:"members_change_after,omitempty"`
 }
 
 // Process is what a node says about this process of it.
 type Process struct {
 	Failure string    `json:"failure,omitempty"`
 	Began   time.Time `json:"began"`
+	// Last is when the last step of this process was complete, to a second; zero: none
+	// was.
+	Last time.Time `json:"last_step,omitzero"`
+	// Ended is when this process stopped taking part; zero: it has not. A process that
+	// was killed never says so.
+	Ended time.Time `json:"ended,omitzero"`
 	// expected, from a mean over 16 rounds or more, to two digits; 0: not known
 	Left Seconds `json:"seconds_left"`
 }
@@ -134,8 +156,8 @@ func (n *Node) Status() Status {
 	unit, total, known := n.pace.counts()
 	s := Status{
 		Name:    n.name(n.cfg.Self),
-		Advance: Advance{unit, c.Round, total, c.Exhausted, c.Finished},
-		Process: Process{Failure: n.failure, Began: n.began},
+		Advance: Advance{unit, c.Round, total, c.Exhausted, c.Finished, n.cfg.Number, n.until},
+		Process: Process{Failure: n.failure, Began: n.began, Last: n.last.Truncate(time.Second)},
 		Counts:  c.Counts,
 		Charges: c.Head.Seq,
 		Privacy: spent,
@@ -151,7 +173,9 @@ func (n *Node) Status() Status {
 			Round:       l.round,
 			Attestation: l.attestation,
 			Fault:       l.fault,
+			Doubts:      n.known[l.id].doubts(),
 		})
 	}
+	s.Readiness = readiness(n, &s, time.Now())
 	return s
 }

@@ -2,6 +2,7 @@ package node
 
 import (
 	"errors"
+	"time"
 
 	"sotto/agent"
 	"sotto/privacy"
@@ -44,7 +45,11 @@ func (n *Node) step(r *RoundReport, always bool) error {
 		n.in.Kind, n.in.Answer, n.in.Inbox = agent.Answer, n.answer, nil
 		err := privacy.ErrExhausted
 		if always || !n.check.Exhausted {
+			began := time.Now()
 			err = n.cfg.Gate.Answer(n.out.Query, n.answer)
+			if p, ok := n.cfg.Gate.(interface{ Padded() bool }); ok && p.Padded() {
+				n.meter.step.since(began)
+			}
 		}
 		switch {
 		// the algorithm does without, as when the budget is spent

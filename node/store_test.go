@@ -11,6 +11,7 @@ import (
 
 	"sotto/agent"
 	"sotto/node"
+	"sotto/node/checkpoint"
 	"sotto/node/nodetest"
 	"sotto/privacy/account"
 	"sotto/privacy/ledger"
@@ -21,25 +22,25 @@ import (
 func TestStoreIsLocked(t *testing.T) {
 	dir := t.TempDir()
 	fsys := ledger.OS{AllowVolatile: true}
-	s, err := node.OpenStore(dir, fsys)
+	s, err := checkpoint.Open(dir, fsys)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := node.OpenStore(dir, fsys); !errors.Is(err, ledger.ErrLocked) {
+	if _, err := checkpoint.Open(dir, fsys); !errors.Is(err, ledger.ErrLocked) {
 		t.Errorf("a second process: %v, want ErrLocked", err)
 	}
 	if c, err := s.Load(); c != nil || err != nil {
 		t.Errorf("an empty store holds %v, %v", c, err)
 	}
-	want := node.Checkpoint{
+	want := checkpoint.Checkpoint{
 		Run:      [32]byte{1},
 		Self:     2,
 		Round:    3,
 		Head:     ledger.Head{Seq: 4, Hash: [32]byte{5}},
-		Ends:     node.Ends{Exhausted: true, Done: true, Finished: true},
-		Counts:   node.Counts{Missing: 6, Bytes: 7},
+		Ends:     checkpoint.Ends{Exhausted: true, Done: true, Finished: true},
+		Counts:   checkpoint.Counts{Missing: 6, Bytes: 7},
 		State:    []byte("state"),
-		Underway: node.Underway{Outbox: []byte("outbox")},
+		Underway: checkpoint.Underway{Outbox: []byte("outbox")},
 	}
 	if err := s.Save(&want); err != nil {
 		t.Fatal(err)
@@ -47,7 +48,7 @@ func TestStoreIsLocked(t *testing.T) {
 	if err := s.Close(); err != nil {
 		t.Fatal(err)
 	}
-	if s, err = node.OpenStore(dir, fsys); err != nil {
+	if s, err = checkpoint.Open(dir, fsys); err != nil {
 		t.Fatal(err)
 	}
 	defer s.Close()
@@ -84,13 +85,13 @@ func BenchmarkDurable(b *testing.B) {
 			}
 		}
 	})
-	s, err := node.OpenStore(filepath.Join(b.TempDir(), "state"), fsys)
+	s, err := checkpoint.Open(filepath.Join(b.TempDir(), "state"), fsys)
 	if err != nil {
 		b.Fatal(err)
 	}
 	defer s.Close()
-	c := &node.Checkpoint{State: make([]byte, 8*38424),
-		Underway: node.Underway{Before: make([]byte, 4*38424), Outbox: make([]byte, 4*38424)}}
+	c := &checkpoint.Checkpoint{State: make([]byte, 8*38424),
+		Underway: checkpoint.Underway{Before: make([]byte, 4*38424), Outbox: make([]byte, 4*38424)}}
 	b.Run("checkpoint", func(b *testing.B) {
 		for b.Loop() {
 			if err := s.Save(c); err != nil {
@@ -106,7 +107,8 @@ func TestOutboxIsWrittenOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		long := func(missing string) (fs *ledgertest.CrashFS, bytes int) {
 			r := start(t, nodetest.Options{Factory: factory(t, "dsgd"), Rounds: 8,
-				Change: func(_ int, c *node.Config) {
+				Change: func(i int, c *node.Config) {
+					nodetest.Bare(i, c)
 					c.Missing = missing
 				}}, openMemory)
 			r.wait(t)
@@ -119,8 +121,8 @@ func TestOutboxIsWrittenOnce(t *testing.T) {
 			t.Errorf("checkpoints of %d and %d bytes, want a difference of %d, one message", once, twice,
 				message)
 		}
-		load := func() *node.Checkpoint {
-			s, err := node.OpenStore("/state0", fs)
+		load := func() *checkpoint.Checkpoint {
+			s, err := checkpoint.Open("/state0", fs)
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"sotto/agent"
+	"sotto/node/checkpoint"
 )
 
 // ticker drives a node by its own clock: it steps when the clock rings, with the newest
@@ -85,7 +86,7 @@ func (p *ticker) keep(round uint64, out sent) error {
 	n.mu.Lock()
 	c := n.check
 	n.mu.Unlock()
-	c.Round, c.Finished, c.barrier = round, round == n.cfg.Rounds || c.Done, false
+	c.Round, c.Finished, c.Barrier = round, round == n.cfg.Rounds || c.Done, false
 	c.Heard = []byte{}
 	for i := range p.inbox {
 		c.Heard = agent.AppendMessage(c.Heard, &p.inbox[i])
@@ -97,7 +98,7 @@ func (p *ticker) keep(round uint64, out sent) error {
 }
 
 // resume puts stored messages back where they were heard.
-func (p *ticker) resume(c *Checkpoint) error {
+func (p *ticker) resume(c *checkpoint.Checkpoint) error {
 	if err := p.mailing.resume(c); err != nil {
 		return err
 	}

@@ -6,6 +6,7 @@ import (
 
 	"sotto/agent"
 	"sotto/config"
+	"sotto/node/checkpoint"
 	"sotto/tensor"
 )
 
@@ -52,7 +53,7 @@ func (p *visits) take(l *link, f *Frame) error {
 		p.out = slices.DeleteFunc(p.out, func(o hop) bool { return o.to == l.id && p.number(&o) == f.Round })
 		return nil
 	}
-	msgs, err := decodeMessages(nil, f, n.cfg.Self, n.limits.values)
+	msgs, err := DecodeMessages(nil, f, n.cfg.Self, n.limits.values)
 	if err == nil && (len(msgs) != 1 || len(msgs[0].Body) != n.cfg.Dim) {
 		err = fmt.Errorf("%w: %d messages, allowed: one of %d values", ErrFrame, len(msgs), n.cfg.Dim)
 	}
@@ -133,7 +134,7 @@ func (p *visits) decode(b []byte, self agent.ID, agents, dim int) error {
 	s := agent.ReadState(b, tokensTag)
 	count := uint64(len(p.seen))
 	if c := s.Uint64(); c != count {
-		return fmt.Errorf("%w: %d tokens, allowed: %d", ErrState, c, count)
+		return fmt.Errorf("%w: %d tokens, allowed: %d", checkpoint.ErrState, c, count)
 	}
 	read := func() tensor.Vec {
 		v := make(tensor.Vec, dim)
@@ -148,25 +149,25 @@ func (p *visits) decode(b []byte, self agent.ID, agents, dim int) error {
 	}
 	left := s.Uint64()
 	if most := count * uint64(agents); left > most {
-		return fmt.Errorf("%w: %d tokens on their way, allowed: at most %d", ErrState, left, most)
+		return fmt.Errorf("%w: %d tokens on their way, allowed: at most %d", checkpoint.ErrState, left, most)
 	}
 	for range left {
 		to, number := s.Uint64(), s.Uint64()
 		h := hop{from: self, to: agent.ID(to), token: int(number % count), steps: number / count}
 		switch {
 		case to >= uint64(agents) || h.steps > p.steps:
-			return fmt.Errorf("%w: a token of %d steps for agent %d", ErrState, h.steps, to)
+			return fmt.Errorf("%w: a token of %d steps for agent %d", checkpoint.ErrState, h.steps, to)
 		case h.steps < p.steps:
 			h.body = read()
 		case p.final[h.token] == nil:
-			return fmt.Errorf("%w: token %d is final and missing", ErrState, h.token)
+			return fmt.Errorf("%w: token %d is final and missing", checkpoint.ErrState, h.token)
 		default:
 			h.body = p.final[h.token]
 		}
 		p.out = append(p.out, h)
 	}
 	if err := s.Close(); err != nil {
-		return fmt.Errorf("%w: %w", ErrState, err)
+		return fmt.Errorf("%w: %w", checkpoint.ErrState, err)
 	}
 	return nil
 }

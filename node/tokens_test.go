@@ -126,6 +126,7 @@ func TestHostileTokens(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const steps = 10
 		r := prepare(t, nodetest.Options{
+			Change:  nodetest.Bare,
 			Factory: walkFactory(t, "walk", "noise"),
 			Graph:   "complete",
 			Agents:  2,

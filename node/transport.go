@@ -51,10 +51,23 @@ const (
 	RefusedAhead
 	// RefusedBusy: the peer is in another meeting, or has consented to one.
 	RefusedBusy
+	// RefusedBehind: the sender was further than it says: it was rolled back.
+	RefusedBehind
+	// RefusedTerms: the peer waits for members in another way.
+	RefusedTerms
+	// RefusedLiar: the sender, or who holds its key, gave one round two contents, and the
+	// peer's owner does not take part with such a member.
+	RefusedLiar
+	// RefusedEpoch: the peer has gone on to the roster that follows this one.
+	RefusedEpoch
+	// RefusedTwin: since the sender's hello another process with its key has gone on.
+	RefusedTwin
 )
 
 var refusals = [...]string{"taken", "malformed frame", "another version of the frame format",
-	"another roster", "not a neighbor", "a round ahead of the peer's", "busy with another meeting"}
+	"another roster", "not a neighbor", "a round ahead of the peer's", "busy with another meeting",
+	"behind what it has seen of this member", "other terms of waiting", "one round with two contents",
+	"gone on to the next roster", "another process with this member's key goes on"}
 
 func (r Refusal) Error() string {
 	if int(r) < len(refusals) {

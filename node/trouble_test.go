@@ -12,6 +12,7 @@ import (
 	"sotto/agent"
 	"sotto/node"
 	"sotto/node/nodetest"
+	"sotto/node/wire"
 	"sotto/privacy/ledger"
 	"sotto/privacy/ledger/ledgertest"
 	"sotto/tensor"
@@ -158,7 +159,7 @@ type older struct {
 func (o older) Send(ctx context.Context, to agent.ID, frame []byte) error {
 	if time.Now().Before(o.until) {
 		frame = append([]byte(nil), frame...)
-		frame[4]++
+		frame[4] = 9
 	}
 	return o.Transport.Send(ctx, to, frame)
 }
@@ -175,7 +176,7 @@ func TestAnotherVersionIsNamedUntilUpgraded(t *testing.T) {
 		time.Sleep(30 * time.Minute)
 		for _, i := range []int{0, 2} { // the neighbors of 1
 			if s := r.nodes[i].Status(); s.Round > 1 || s.Counts.Refused == 0 ||
-				!strings.Contains(s.Peers[0].Fault+s.Peers[1].Fault, "version 2, allowed: 1") {
+				!strings.Contains(s.Peers[0].Fault+s.Peers[1].Fault, "version 9, allowed: 1 to 2") {
 				t.Errorf("agent %d: %+v", i, s)
 			}
 		}
@@ -194,13 +195,14 @@ func TestFloodsTakeNoMemory(t *testing.T) {
 	for name, interval := range map[string]time.Duration{"rounds": 0, "clock": time.Hour} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				net := node.NewMemory(2, node.MaxPayload(dim))
+				net := wire.NewMemory(2, node.MaxPayload(dim))
 				w := nodetest.NewWorld(t, nodetest.Options{
 					Factory:  factory(t, "bcd"),
 					Agents:   2,
 					Graph:    "path",
 					Interval: interval,
-					Change: func(_ int, c *node.Config) {
+					Change: func(i int, c *node.Config) {
+						nodetest.Bare(i, c)
 						c.Dim, c.Gate = dim, spent{}
 						a, err := factory(t, "bcd")(agent.Env{
 							Agents:     2,

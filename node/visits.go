@@ -8,6 +8,7 @@ import (
 	"slices"
 
 	"sotto/agent"
+	"sotto/node/checkpoint"
 	"sotto/tensor"
 )
 
@@ -71,8 +72,7 @@ func (p *visits) start() error {
 	}
 	for k, i := range n.cfg.Holders {
 		if i == n.cfg.Self {
-			p.out = append(p.out,
-				hop{from: i, to: i, token: k, body: slices.Clone(n.cfg.Algorithm.Params())})
+			p.out = append(p.out, hop{from: i, to: i, token: k, body: slices.Clone(n.cfg.Algorithm.Params())})
 		}
 	}
 	return p.keep(0, nil)
@@ -90,7 +90,7 @@ func (p *visits) resend(l *link, _ bool) {
 }
 
 // resume takes over the tokens of a checkpoint, which are made anew for the next one.
-func (p *visits) resume(c *Checkpoint) error {
+func (p *visits) resume(c *checkpoint.Checkpoint) error {
 	p.n.check.Outbox = nil
 	return p.decode(c.Outbox, c.Self, p.n.cfg.Graph.Agents(), p.n.cfg.Dim)
 }
@@ -154,13 +154,8 @@ func (p *visits) host(h *hop, report *RoundReport) error {
 	n := p.n
 	i, next := n.cfg.Self, p.draw(p.uniform())
 	n.cfg.Gate.Begin(n.check.Round, nil)
-	n.in = agent.Input{
-		Kind:  agent.Token,
-		Round: h.steps,
-		View:  n.row(n.cfg.Graph),
-		Peer:  next,
-		Inbox: []agent.Message{{From: h.from, To: i, Round: h.steps, Body: h.body}},
-	}
+	n.in = agent.Input{Kind: agent.Token, Round: h.steps, View: n.row(n.cfg.Graph), Peer: next,
+		Inbox: []agent.Message{{From: h.from, To: i, Round: h.steps, Body: h.body}}}
 	// who holds a token asks for noise alone from when the budget is spent
 	if err := n.step(report, true); err != nil {
 		return err
@@ -170,13 +165,8 @@ func (p *visits) host(h *hop, report *RoundReport) error {
 		return fmt.Errorf("%d messages after a visit, which needs one of %d finite values to agent %d",
 			len(out), n.cfg.Dim, next)
 	}
-	sent := hop{
-		from:  i,
-		to:    next,
-		token: h.token,
-		steps: h.steps + 1,
-		body:  slices.Clone(n.out.Outbox[0].Body),
-	}
+	sent := hop{from: i, to: next, token: h.token, steps: h.steps + 1,
+		body: slices.Clone(n.out.Outbox[0].Body)}
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	p.forget(h)

@@ -15,8 +15,9 @@ import (
 )
 
 func newData() *cobra.Command {
-	return group("data", "List, fetch, verify, inspect and partition data sets", newDataList(),
-		newDataFetch(), newDataVerify(), newDataInspect(), newDataPartition())
+	return group("data", "List, fetch, verify, inspect and partition data sets; agree on what a record is",
+		newDataList(), newDataFetch(), newDataVerify(), newDataInspect(), newDataPartition(),
+		newDataSchema())
 }
 
 func newDataList() *cobra.Command {

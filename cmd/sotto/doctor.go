@@ -1,10 +1,11 @@
+//go:build !operator
+
 package main
 
 import (
 	"context"
 	"fmt"
 	"os"
-	"path/filepath"
 	"runtime"
 	"strings"
 
@@ -26,7 +27,8 @@ func newDoctor() *cobra.Command {
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			row, flush := rows(cmd.OutOrStdout())
 			machine := bench.Look()
-			row("program", "%s on %s/%s, %s", version(), runtime.GOOS, runtime.GOARCH, runtime.Version())
+			version, _ := buildVersion()
+			row("program", "%s on %s/%s, %s", version, runtime.GOOS, runtime.GOARCH, runtime.Version())
 			row("processors", "%d, %d in use", runtime.NumCPU(), runtime.GOMAXPROCS(0))
 			row("kernels", "%s", kernels(machine.Kernels, os.Getenv("SOTTO_CPU")))
 			switch {
@@ -78,37 +80,6 @@ func keys(ctx context.Context, random bool) string {
 func kernels(k, forced string) string {
 	return okay(forced == "" || forced == k, k+" (SOTTO_CPU forces avx512, avx2 or portable)",
 		fmt.Sprintf("SOTTO_CPU asks for %q, this machine has no such kernels; in use: %s", forced, k))
-}
-
-func okay(ok bool, yes, no string) string {
-	if ok {
-		return yes
-	}
-	return "FAULT: " + no
-}
-
-// writable tries to make a file below dir, or below the nearest folder that exists.
-func writable(dir string) string {
-	at := filepath.Clean(dir)
-	for {
-		if info, err := os.Stat(at); err == nil && info.IsDir() {
-			break
-		}
-		up := filepath.Dir(at)
-		if up == at {
-			break
-		}
-		at = up
-	}
-	f, err := os.CreateTemp(at, ".sotto-doctor-*")
-	if err != nil {
-		return fmt.Sprintf("FAULT: %s: %v", dir, err)
-	}
-	f.Close()
-	if err := os.Remove(f.Name()); err != nil {
-		return fmt.Sprintf("FAULT: %s: %v", dir, err)
-	}
-	return dir + ", writable"
 }
 
 // dataRows says which published data sets lie in dir whole.

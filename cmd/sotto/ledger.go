@@ -11,6 +11,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -22,7 +23,7 @@ import (
 func newLedger() *cobra.Command {
 	return group("ledger",
 		"Read and verify privacy ledgers: an owner's durable one, or those of a simulated run",
-		newLedgerShow(), newLedgerVerify(), newLedgerExport())
+		newLedgerShow(), newLedgerVerify(), newLedgerExport(), newLedgerRekey())
 }
 
 // ledgerFlags say what a ledger must match.
@@ -35,7 +36,7 @@ type ledgerFlags struct {
 
 func (l *ledgerFlags) register(c *cobra.Command) {
 	c.Flags().StringVar(&l.publicKey, "public-key", "",
-		"the owner's Ed25519 public key in hexadecimal; default: the one in the ledger")
+		"the owner's present Ed25519 public key in hexadecimal; default: the one in the ledger")
 	c.Flags().Uint64Var(&l.knownSeq, "known-seq", 0,
 		"a record number that is known to exist, from a checkpoint or a peer")
 }
@@ -63,7 +64,7 @@ func newLedgerVerify() *cobra.Command {
 	var l ledgerFlags
 	var heads string
 	c := &cobra.Command{
-		Use: "verify DIR|STATEMENT.json",
+		Use: "verify DIR|STATEMENT.json|BACKUP.tar",
 		Short: "Recompute chain, signatures, counts and every epsilon; exit code 3 when something does " +
 			"not follow",
 		Long: unwrap(`Recompute chain, signatures, counts and every epsilon of a ledger; exit code 3 when \
@@ -71,8 +72,10 @@ something does not follow.
 
 A file is another member's signed privacy statement: its signature is checked and, with --heads, that it \
 knows of all records that the
-member's ledger had when its node finished.`),
-		Args: exactly(1, "one DIR or STATEMENT.json"),
+member's ledger had when its node finished. A file that ends in .tar is a backup of sotto node backup: its \
+digests are checked, and every
+ledger in it is verified.`),
+		Args: exactly(1, "one DIR, STATEMENT.json or BACKUP.tar"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if err := checkOutput(l.output); err != nil {
 				return err
@@ -82,10 +85,14 @@ member's ledger had when its node finished.`),
 				return err
 			}
 			if info, err := os.Stat(args[0]); err == nil && info.Mode().IsRegular() {
+				if strings.HasSuffix(args[0], ".tar") {
+					return verifyBackup(cmd.OutOrStdout(), args[0], o, &l)
+				}
 				return verifyStatement(cmd.OutOrStdout(), args[0], heads, o.PublicKey)
 			}
-			if heads != "" {
-				return usageError{fmt.Errorf("--heads: found %q, allowed: only with a statement", heads)}
+			if isRun(args[0]) && heads != "" {
+				return usageError{fmt.Errorf("--heads: found %q, allowed: only with a statement or an "+
+					"owner's ledger", heads)}
 			}
 			if isRun(args[0]) {
 				r, err := ledger.VerifyRun(args[0])
@@ -105,6 +112,11 @@ member's ledger had when its node finished.`),
 			if err != nil {
 				return err
 			}
+			if heads != "" {
+				if err := verifyLedger(cmd.OutOrStdout(), r, heads); err != nil {
+					return err
+				}
+			}
 			if l.output == "json" {
 				return json.NewEncoder(cmd.OutOrStdout()).Encode(r)
 			}
@@ -113,7 +125,7 @@ member's ledger had when its node finished.`),
 	}
 	l.register(c)
 	c.Flags().StringVar(&heads, "heads", "",
-		"the file heads.json of a state directory, to check a statement against")
+		"the file heads.json of a neighbor's state directory, to check a statement or ledger against")
 	c.Flags().StringVar(&l.accountant, "accountant", "",
 		"accountant for the present epsilon; default: pld, then rdp")
 	outputFlag(c, &l.output)
@@ -122,7 +134,11 @@ member's ledger had when its node finished.`),
 
 func writeLedgerReport(w io.Writer, r ledger.Report) error {
 	row, flush := rows(w)
-	row("ledger", "%s, owner key %s", r.Genesis.ID, r.Genesis.PublicKey)
+	row("ledger", "%s, owner key %s", r.Genesis.ID, r.Keys[len(r.Keys)-1].PublicKey)
+	sayKeys(row, r.Keys)
+	if name := r.Genesis.Population; name != "" {
+		row("population", "%s", name)
+	}
 	row("records", "%d in %d segments, last number %d, head %s", r.Records, r.Segments, r.LastSeq, r.Head)
 	row("charges", "%d", r.Charges)
 	row("budget", "epsilon %g at delta %g (%v, %v, at least %d records)", r.Genesis.Budget.Epsilon,
@@ -145,6 +161,47 @@ func writeLedgerReport(w io.Writer, r ledger.Report) error {
 	return flush()
 }
 
+// sayKeys says how a ledger came to its present key.
+func sayKeys(row func(string, string, ...any), keys []ledger.HeldKey) {
+	for i, k := range keys[1:] {
+		how := "both keys have signed"
+		if k.Note != "" {
+			how = k.Note
+		}
+		row("rotated", "at record %d from key %s to %s: %s", k.Seq, keys[i].PublicKey, k.PublicKey, how)
+	}
+}
+
+// verifyBackup checks a backup and every ledger in it.
+func verifyBackup(w io.Writer, path string, o ledger.Options, l *ledgerFlags) error {
+	_, err := owner.VerifyBackup(path, func(r ledger.Report) error {
+		if l.output == "json" {
+			return json.NewEncoder(w).Encode(r)
+		}
+		return writeLedgerReport(w, r)
+	}, o)
+	return err
+}
+
+// verifyLedger holds a ledger against what a neighbor has heard of it.
+func verifyLedger(w io.Writer, r ledger.Report, heads string) error {
+	head, err := owner.VerifyLedger(&r, heads)
+	if err != nil {
+		return err
+	}
+	row, flush := rows(w)
+	sayHead(row, head, "the ledger")
+	return flush()
+}
+
+// sayHead says what a neighbor holds of a ledger that has been found to fit.
+func sayHead(row func(string, string, ...any), head *owner.Head, knows string) {
+	row("head", "of %s: record %d, which %s knows of", head.Name, head.Seq(), knows)
+	if c := head.Claim; c != nil {
+		row("then", "epsilon %s at delta %g, %s", rundir.FormatFine(c.Epsilon), c.Delta, owner.Claimed)
+	}
+}
+
 // verifyStatement checks a member's signed statement by itself and, with a file of heads,
 // against the head that its node sent.
 func verifyStatement(w io.Writer, path, heads string, key ed25519.PublicKey) error {
@@ -154,12 +211,11 @@ func verifyStatement(w io.Writer, path, heads string, key ed25519.PublicKey) err
 	}
 	row, flush := rows(w)
 	if head != nil {
-		row("head", "of %s: record %d, which the statement knows of", head.Name, head.Claim.Head.Seq)
-		row("then", "epsilon %s at delta %g, %s", rundir.FormatFine(head.Claim.Epsilon), head.Claim.Delta,
-			owner.Claimed)
+		sayHead(row, head, "the statement")
 	}
 	row("statement", "signed by %s, of ledger %s to record %d", s.PublicKey, s.LedgerID,
 		s.Statement.Ledger.LastSeq)
+	sayKeys(row, s.Keys())
 	if e := s.Statement.Epsilon; e != nil {
 		row("epsilon", "%s upper at delta %g: the member's, which its ledger alone can prove",
 			rundir.FormatFine(float64(e.Upper)), s.Statement.Delta)
@@ -208,6 +264,8 @@ func showRecords(w io.Writer, dir string, o ledger.Options, last int) error {
 			line += fmt.Sprintf("\tepsilon %s at delta %g, accountant %s",
 				rundir.FormatFine(r.Claim.Epsilon.Upper),
 				r.Claim.Delta, r.Claim.Accountant)
+		case r.Rotation != nil:
+			line += fmt.Sprintf("\tkey %s to %s", r.Rotation.OldKey, r.Rotation.NewKey)
 		}
 		if r.Note != "" {
 			line += "\t" + r.Note

@@ -4,83 +4,32 @@ package main
 
 import (
 	"cmp"
-	"context"
 	"errors"
 	"fmt"
 	"io"
-	"io/fs"
 	"os"
-	"os/signal"
 	"strings"
-	"syscall"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
 	"sotto/config"
-	"sotto/data"
 	"sotto/experiment"
-	"sotto/node"
-	"sotto/privacy"
-	"sotto/privacy/account"
-	"sotto/privacy/audit"
-	"sotto/privacy/ledger"
-)
-
-// Exit codes.
-const (
-	exitDone    = 0
-	exitFailed  = 1
-	exitUsage   = 2 // a command line or file that cannot be used
-	exitPrivacy = 3 // refused because a guarantee would be exceeded, hollow or unproved
-	exitData    = 4 // data missing or altered
 )
 
 func main() { os.Exit(execute(os.Args[1:], os.Stdout, os.Stderr)) }
 
 // execute is main without the process: one command line to its exit code.
 func execute(args []string, stdout, stderr io.Writer) int {
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	defer stop()
 	root := newRoot()
 	root.SetArgs(args)
 	root.SetOut(stdout)
 	root.SetErr(stderr)
-	err := root.ExecuteContext(ctx)
+	err := underSignals(stderr, root.ExecuteContext)
 	if err != nil {
 		fmt.Fprintf(stderr, "sotto: %v\n", err)
 	}
 	return exitCode(err)
-}
-
-// usageError marks errors in the command line itself.
-type usageError struct{ error }
-
-func (e usageError) Unwrap() error { return e.error }
-
-// exitCode maps errors to exit codes; it is the only place that does.
-func exitCode(err error) int {
-	var (
-		usage usageError
-		bad   *config.Error
-		path  *fs.PathError
-	)
-	switch {
-	case err == nil:
-		return exitDone
-	case isAny(err, privacy.ErrRefused, audit.ErrViolated, account.ErrUnsupported, account.ErrInfeasible,
-		account.ErrDeltaTooSmall, account.ErrExhausted):
-		return exitPrivacy
-	case isAny(err, ledger.ErrCorrupt, ledger.ErrVersion, ledger.ErrDataset, ledger.ErrRollback,
-		ledger.ErrKey, ledger.ErrClaim, ledger.ErrPoisoned, ledger.ErrDurability, node.ErrUnsigned):
-		return exitPrivacy
-	case isAny(err, data.ErrMissing, data.ErrAltered):
-		return exitData
-	case errors.As(err, &usage), errors.As(err, &bad), errors.As(err, &path) &&
-		errors.Is(err, fs.ErrNotExist):
-		return exitUsage
-	}
-	return exitFailed
 }
 
 // ofFlag puts flags in place of the settings that an error in one is about.
@@ -90,15 +39,6 @@ func ofFlag(err error, flags map[string]string) error {
 		bad.Key = cmp.Or(flags[bad.Key], bad.Key)
 	}
 	return err
-}
-
-func isAny(err error, targets ...error) bool {
-	for _, t := range targets {
-		if errors.Is(err, t) {
-			return true
-		}
-	}
-	return false
 }
 
 // flagAliases are second spellings of flags, which no help lists.
@@ -116,11 +56,36 @@ func newRoot() *cobra.Command {
 	root.SetGlobalNormalizationFunc(func(_ *pflag.FlagSet, name string) pflag.NormalizedName {
 		return pflag.NormalizedName(cmp.Or(flagAliases[name], name))
 	})
-	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return usageError{err} })
-	root.AddCommand(newRun(), newPlan(), newSweep(), newTune(), newReport(), newReproduce(), newExport(),
-		newData(), newTopology(), newAccount(), newLedger(), newAudit(), newKeygen(), newRoster(), newNode(),
-		newStatus(), newBench(), newDoctor(), newVersion())
+	root.SetFlagErrorFunc(badFlag)
+	root.Version = versionLine(versions())
+	root.SetVersionTemplate("{{.Version}}\n")
+	root.AddCommand(
+		newPlan(),
+		newData(),
+		newLedger(),
+		newKeygen(),
+		newKey(),
+		newRoster(),
+		newNode(),
+		newRelay(),
+		newStatus(),
+		newVersion(),
+	)
+	root.AddCommand(studies()...)
 	return root
+}
+
+// badFlag names the flag that an unknown one was most likely meant to be.
+func badFlag(cmd *cobra.Command, err error) error {
+	var unknown *pflag.NotExistError
+	if errors.As(err, &unknown) {
+		var names []string
+		cmd.Flags().VisitAll(func(f *pflag.Flag) { names = append(names, f.Name) })
+		if name := config.Nearest(unknown.GetSpecifiedName(), names); name != "" {
+			err = fmt.Errorf("%w; did you mean --%s?", err, name)
+		}
+	}
+	return usageError{err}
 }
 
 // unwrap joins lines that end in a backslash with the next: help texts have wider lines
@@ -143,8 +108,18 @@ func group(use, short string, subs ...*cobra.Command) *cobra.Command {
 
 func noArgs(cmd *cobra.Command, args []string) error {
 	if len(args) > 0 {
-		return usageError{fmt.Errorf("unknown command or argument %q for %q; see %s --help", args[0],
-			cmd.CommandPath(), cmd.CommandPath())}
+		var names []string
+		for _, c := range cmd.Commands() {
+			if c.IsAvailableCommand() {
+				names = append(names, c.Name())
+			}
+		}
+		meant := ""
+		if name := config.Nearest(args[0], names); name != "" {
+			meant = "; did you mean " + cmd.CommandPath() + " " + name + "?"
+		}
+		return usageError{fmt.Errorf("unknown command or argument %q for %q%s; see %s --help", args[0],
+			cmd.CommandPath(), meant, cmd.CommandPath())}
 	}
 	return nil
 }

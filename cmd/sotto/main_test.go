@@ -13,6 +13,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"syscall"
 	"testing"
 
 	"github.com/rogpeppe/go-internal/testscript"
@@ -20,7 +21,9 @@ import (
 	"sotto/config"
 	"sotto/data"
 	"sotto/internal/keep"
-	"sotto/node"
+	"sotto/node/checkpoint"
+	"sotto/node/keyfile"
+	"sotto/node/roster"
 	"sotto/privacy"
 	"sotto/privacy/account"
 	"sotto/privacy/ledger"
@@ -38,7 +41,7 @@ func TestMain(m *testing.M) {
 }
 
 // makeLedger makes a durable ledger with three charges in the directory that its argument
-// names.
+// names, with the key in the file that a second one names, or a fresh key.
 func makeLedger() {
 	check := func(err error) {
 		if err != nil {
@@ -47,7 +50,10 @@ func makeLedger() {
 		}
 	}
 	_, key, err := ed25519.GenerateKey(nil)
-	check(err)
+	if check(err); len(os.Args) > 2 {
+		key, err = keyfile.Read(os.Args[2])
+		check(err)
+	}
 	l, err := ledger.Create(os.Args[1], ledger.Genesis{Adjacency: account.ZeroOut, Unit: account.Record(),
 		Budget: account.Budget{Epsilon: 8, Delta: 1e-5}, MinRecords: 1000},
 		ledger.Options{Key: key, FS: ledger.OS{AllowVolatile: true}})
@@ -95,7 +101,7 @@ func TestScripts(t *testing.T) {
 		Setup: func(env *testscript.Env) error {
 			env.Setenv("SOTTO_REAL_DATA", os.Getenv("SOTTO_DATA"))
 			env.Setenv(keep.Variable, filepath.Join(env.WorkDir, "cache"))
-			for i := range 4 { // addresses for nodes
+			for i := range 6 { // addresses for nodes
 				l, err := net.Listen("tcp", "127.0.0.1:0")
 				if err != nil {
 					return err
@@ -132,9 +138,16 @@ func TestExitCodes(t *testing.T) {
 		{wrap(privacy.ErrExhausted), 3},
 		{wrap(ledger.ErrCorrupt), 3},
 		{wrap(ledger.ErrRollback), 3},
-		{wrap(node.ErrUnsigned), 3},
+		{wrap(roster.ErrUnsigned), 3},
 		{wrap(ledger.ErrLocked), 1},
+		{wrap(ledger.ErrPoisoned), 5}, // was 3, which no supervisor starts again
+		{fmt.Errorf("storing the state: %w", &fs.PathError{Op: "write", Path: "x", Err: syscall.ENOSPC}), 5},
+		{wrap(checkpoint.ErrState), 3}, // was 1, which every supervisor starts again for good
+		{wrap(keyfile.ErrPassphrase), 2},
 		{wrap(data.ErrMissing), 4},
+		{stoppedError{errors.New("interrupted"), syscall.SIGINT}, 130},
+		{stoppedError{errors.New("interrupted"), syscall.SIGTERM}, 143},
+		{stoppedError{wrap(ledger.ErrCorrupt), syscall.SIGTERM}, 3}, // what a person must see
 		{wrap(data.ErrAltered), 4},
 	} {
 		if got := exitCode(tc.err); got != tc.want {

@@ -17,19 +17,25 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Two processes, each in a network namespace of its own, with a link between them that is
-// cut, or loses and delays packets:
-//
-//	go test -tags netns -run Namespaces ./cmd/sotto
-//
-// needs root, iproute2 and /dev/net/tun.
-func TestNamespaces(t *testing.T) {
+// rights skips where there can be no namespaces.
+func rights(t *testing.T) {
+	t.Helper()
 	if os.Getuid() != 0 {
 		t.Skip("network namespaces need root")
 	}
 	if _, err := exec.LookPath("ip"); err != nil {
 		t.Skip("network namespaces need iproute2: no ip")
 	}
+}
+
+// Two processes, each in a network namespace of its own, with a link between them that is
+// cut, or loses and delays packets:
+//
+//	go test -tags netns -run Namespaces -v ./cmd/sotto
+//
+// needs root, iproute2 and /dev/net/tun.
+func TestNamespaces(t *testing.T) {
+	rights(t)
 	for name, link := range map[string]func(t *testing.T) (left, right string){"cut": link, "lossy": lossy} {
 		t.Run(name, func(t *testing.T) {
 			left, right := link(t)
@@ -43,25 +49,26 @@ func TestNamespaces(t *testing.T) {
 	}
 }
 
-// namespaces makes two namespaces; run is ip with arguments.
-func namespaces(t *testing.T) (left, right string, run func(args string)) {
+// namespaces makes namespaces; run is ip with arguments.
+func namespaces(t *testing.T, label string, count int) (names []string, run func(args string)) {
 	t.Helper()
-	left, right = fmt.Sprint("sotto-a-", os.Getpid()), fmt.Sprint("sotto-b-", os.Getpid())
 	run = func(args string) {
 		t.Helper()
 		if out, err := exec.Command("ip", strings.Fields(args)...).CombinedOutput(); err != nil {
 			t.Skipf("no network namespaces here: ip %s: %s", args, strings.TrimSpace(string(out)))
 		}
 	}
-	for _, ns := range []string{left, right} {
+	for k := range count {
+		ns := fmt.Sprintf("sotto-%s%d-%d", label, k, os.Getpid())
 		run("netns add " + ns)
 		t.Cleanup(func() { exec.Command("ip", "netns", "del", ns).Run() })
+		names = append(names, ns)
 	}
-	return left, right, run
+	return names, run
 }
 
-// raise gives the devices "cable" of the namespaces the addresses 10.77.0.1 and
-// 10.77.0.2.
+// raise gives the devices "cable" of the namespaces the addresses 10.77.0.1, 10.77.0.2
+// and so on.
 func raise(run func(args string), namespaces ...string) {
 	for k, ns := range namespaces {
 		run(fmt.Sprintf("-n %s address add 10.77.0.%d/24 dev cable", ns, k+1))
@@ -73,7 +80,8 @@ func raise(run func(args string), namespaces ...string) {
 // link is a cable between two namespaces.
 func link(t *testing.T) (left, right string) {
 	t.Helper()
-	left, right, run := namespaces(t)
+	ns, run := namespaces(t, "cut", 2)
+	left, right = ns[0], ns[1]
 	run("link add cable netns " + left + " type veth peer name cable netns " + right)
 	raise(run, left, right)
 	return left, right
@@ -83,7 +91,8 @@ func link(t *testing.T) (left, right string) {
 // delays the others by 20 to 60 ms, so that some come out of order.
 func lossy(t *testing.T) (left, right string) {
 	t.Helper()
-	left, right, run := namespaces(t)
+	ns, run := namespaces(t, "lossy", 2)
+	left, right = ns[0], ns[1]
 	a, b := tunnel(t, left), tunnel(t, right)
 	raise(run, left, right)
 	var lost, carried atomic.Uint64
@@ -117,11 +126,9 @@ func lossy(t *testing.T) (left, right string) {
 	return left, right
 }
 
-// tunnel makes the device "cable" of a namespace, whose packets are read from and written
-// to the file. The thread that enters the namespace ends with its goroutine.
-func tunnel(t *testing.T, namespace string) *os.File {
-	t.Helper()
-	var f *os.File
+// within calls f in a thread that is in a namespace and ends with its goroutine. Sockets
+// that f makes stay there.
+func within(namespace string, f func() error) error {
 	failed := make(chan error)
 	go func() {
 		runtime.LockOSThread()
@@ -134,27 +141,37 @@ func tunnel(t *testing.T, namespace string) *os.File {
 			if err := unix.Setns(int(ns.Fd()), unix.CLONE_NEWNET); err != nil {
 				return err
 			}
-			fd, err := unix.Open("/dev/net/tun", unix.O_RDWR|unix.O_CLOEXEC, 0)
-			if err != nil {
-				return err
-			}
-			req, err := unix.NewIfreq("cable")
-			if err != nil {
-				return err
-			}
-			req.SetUint16(unix.IFF_TUN | unix.IFF_NO_PI)
-			if err := unix.IoctlIfreq(fd, unix.TUNSETIFF, req); err != nil {
-				return err
-			}
-			// only now: the poller does not take a device without a name
-			if err := unix.SetNonblock(fd, true); err != nil {
-				return err
-			}
-			f = os.NewFile(uintptr(fd), "cable")
-			return nil
+			return f()
 		}()
 	}()
-	if err := <-failed; err != nil {
+	return <-failed
+}
+
+// tunnel makes the device "cable" of a namespace, whose packets are read from and written
+// to the file.
+func tunnel(t *testing.T, namespace string) (f *os.File) {
+	t.Helper()
+	err := within(namespace, func() error {
+		fd, err := unix.Open("/dev/net/tun", unix.O_RDWR|unix.O_CLOEXEC, 0)
+		if err != nil {
+			return err
+		}
+		req, err := unix.NewIfreq("cable")
+		if err != nil {
+			return err
+		}
+		req.SetUint16(unix.IFF_TUN | unix.IFF_NO_PI)
+		if err := unix.IoctlIfreq(fd, unix.TUNSETIFF, req); err != nil {
+			return err
+		}
+		// only now: the poller does not take a device without a name
+		if err := unix.SetNonblock(fd, true); err != nil {
+			return err
+		}
+		f = os.NewFile(uintptr(fd), "cable")
+		return nil
+	})
+	if err != nil {
 		t.Skip("no tunnels here: ", err)
 	}
 	return f

@@ -1,3 +1,5 @@
+//go:build !operator
+
 package main
 
 import (
@@ -7,16 +9,17 @@ import (
 	"io"
 	"io/fs"
 	"slices"
+	"strings"
+
 	"sotto/experiment"
 	"sotto/experiment/forecast"
-	"strings"
+	"sotto/node/roster"
 
 	"github.com/spf13/cobra"
 
 	"sotto/config"
 	"sotto/experiment/exposure"
 	"sotto/experiment/owner"
-	"sotto/node"
 	"sotto/report/plot"
 )
 
@@ -199,7 +202,7 @@ func (f *sourceFlags) ofRoster() (*exposure.Source, error) {
 	if !errors.Is(err, fs.ErrNotExist) {
 		return nil, err
 	}
-	if r, err = node.ReadRoster(f.roster); err != nil {
+	if r, err = roster.Read(f.roster); err != nil {
 		return nil, err
 	}
 	g, err := r.Topology()

@@ -5,9 +5,12 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"log/slog"
+	"os"
+	"os/signal"
 	"path/filepath"
+	"slices"
 	"strings"
+	"syscall"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -15,22 +18,32 @@ import (
 	"sotto/experiment/owner"
 	"sotto/experiment/rundir"
 	"sotto/node"
+	"sotto/node/endpoint"
+	"sotto/node/keyfile"
 	"sotto/node/p2p"
+	"sotto/node/pad"
+	"sotto/node/roster"
 )
 
 type nodeFlags struct {
 	files       owner.Files
 	node        node.Config  // what the owner chooses of it
 	daemon      owner.Daemon // the same
-	listen      string
+	reach       reachFlags
 	iUnderstand []string
 	check       bool
-	quiet, mdns bool
+	log         logFlags
+	secrets     secretFiles
 }
 
-// overrideVolatile accepts a file system that may lose what was synced; the ledger
-// records it.
-const overrideVolatile = "volatile"
+// secretFiles hold what a daemon has to know and nobody else.
+type secretFiles struct{ passphrase, token string }
+
+// What --i-understand overrides; the ledger records it.
+const (
+	overrideVolatile = "volatile"       // a file system may lose what was synced
+	overrideAnew     = "new-population" // the people are others than those of a ledger of their population
+)
 
 func newNode() *cobra.Command {
 	var f nodeFlags
@@ -55,21 +68,28 @@ policy.toml --state state --check
 	registerRoster(c, &f.files)
 	fl := c.Flags()
 	fl.StringVar(&f.files.Key, "key", "", "the member's key file")
+	fl.StringVar(&f.files.FormerKey, "former-key", "",
+		"the key file that the member had in the roster before, until an amendment with the new one holds")
 	fl.StringVar(&f.files.Data, "data", "", "the owner's records")
 	fl.StringVar(&f.files.Policy, "policy", "", "what the owner allows")
+	fl.StringVar(&f.files.Population, "population", "", populationUsage)
 	fl.StringVar(&f.daemon.State, "state", "", "directory of this run's state and results, on a local disk")
-	fl.StringVar(&f.listen, "listen", "",
-		"host:port to listen on; default: the member's address of the roster")
-	fl.BoolVar(&f.mdns, "mdns", false,
-		"announce this node in the local network, and look there for members who are not at their "+
-			"roster's address")
+	f.reach.register(fl)
 	fl.StringVar(&f.daemon.HTTP, "http", "",
-		"loopback host:port for /status, /metrics and /healthz; default: none")
+		"loopback host:port, or unix:/PATH, for /livez, /readyz, /version, /metrics, /status; default: none")
+	fl.StringVar(&f.secrets.token, "http-token-file", "",
+		"file with the token that /status, and what metrics say of ledger and neighbors, is asked for with; "+
+			"default: over host:port nobody gets these")
+	passphraseFlag(c, &f.secrets.passphrase)
 	fl.StringVar(&f.daemon.Capture, "capture", "",
 		"append every frame to this file before it is sent, for sotto audit wire")
-	fl.StringVar(&f.node.Missing, "missing", node.Wait,
-		"peers that miss a round's deadline: wait for them, or proceed with their weight on self")
-	fl.DurationVar(&f.node.Deadline, "deadline", time.Minute, "of a round")
+	fl.StringVar(&f.node.Missing, "missing", "",
+		"peers that miss a round's deadline: wait for them, or proceed with their weight on self; default: "+
+			"as the roster says, or wait")
+	fl.DurationVar(&f.node.Deadline, "deadline", 0, "of a round; default: as the roster says, or 1m")
+	fl.DurationVar(&f.node.Patience, "patience", 0,
+		"how long nothing may go on before the node ends with the names of those it waits for; default: as "+
+			"the roster says, or 24h")
 	fl.DurationVar(&f.node.Linger, "linger", 10*time.Minute,
 		"how long to serve slower neighbors after the last round")
 	fl.DurationVar(&f.node.SendTimeout, "send-timeout", time.Minute,
@@ -78,12 +98,15 @@ policy.toml --state state --check
 		"how long every answer of the data takes at least, so that times of messages do not tell the "+
 			"sizes of batches; default: as long as it takes")
 	fl.StringSliceVar(&f.iUnderstand, "i-understand", nil,
-		"override a refusal, recorded in the ledger: volatile (a file system that may lose what was synced)")
+		"override a refusal, recorded in the ledger: volatile (a file system that may lose what was "+
+			"synced), new-population (these are other people than those of the population's ledger: begin a "+
+			"new one)")
 	fl.BoolVar(&f.daemon.Baseline, "alone", false,
 		"at the end, also train on the own records alone, without noise, to compare; nothing of it leaves")
 	fl.BoolVar(&f.check, "check", false,
 		"say what would happen and what it would cost, and stop; nothing leaves")
-	fl.BoolVar(&f.quiet, "quiet", false, "log warnings and errors only")
+	f.log.register(c)
+	c.AddCommand(newNodeBackup(), newNodeRestore())
 	return c
 }
 
@@ -96,19 +119,26 @@ func (f *nodeFlags) validate() error {
 		}
 	}
 	for _, o := range f.iUnderstand {
-		if o != overrideVolatile {
-			return usageError{fmt.Errorf("--i-understand: found %q, allowed: %s", o, overrideVolatile)}
+		if o != overrideVolatile && o != overrideAnew {
+			return usageError{fmt.Errorf("--i-understand: found %q, allowed: %s, %s", o, overrideVolatile,
+				overrideAnew)}
 		}
 	}
-	if f.node.Missing != node.Wait && f.node.Missing != node.Proceed {
+	if f.node.Missing != "" && f.node.Missing != node.Wait && f.node.Missing != node.Proceed {
 		return usageError{fmt.Errorf("--missing: found %q, allowed: %s, %s", f.node.Missing, node.Wait,
 			node.Proceed)}
 	}
-	if f.daemon.Pad < 0 || f.daemon.Pad > node.MaxPad {
-		return usageError{fmt.Errorf("--pad: found %v, allowed: 0 to %v", f.daemon.Pad, node.MaxPad)}
+	if f.daemon.Pad < 0 || f.daemon.Pad > pad.Longest {
+		return usageError{fmt.Errorf("--pad: found %v, allowed: 0 to %v", f.daemon.Pad, pad.Longest)}
+	}
+	if _, err := f.reach.ways(); err != nil {
+		return err
+	}
+	if f.secrets.token != "" && f.daemon.HTTP == "" {
+		return usageError{errors.New("--http-token-file: found without --http, allowed: with --http")}
 	}
 	if f.daemon.HTTP != "" {
-		return node.CheckLocal(f.daemon.HTTP)
+		return endpoint.CheckLocal(f.daemon.HTTP)
 	}
 	return nil
 }
@@ -117,6 +147,10 @@ func (f *nodeFlags) run(cmd *cobra.Command) error {
 	if err := f.validate(); err != nil {
 		return err
 	}
+	hangups := make(chan os.Signal, 1)
+	signal.Notify(hangups, syscall.SIGHUP) // from now on: by default it ends the process
+	defer signal.Stop(hangups)
+	f.daemon.Reload = owner.Reload{Asked: hangups, Level: &f.log.Level}
 	m, err := f.join(cmd.ErrOrStderr())
 	if err != nil {
 		return err
@@ -127,31 +161,57 @@ func (f *nodeFlags) run(cmd *cobra.Command) error {
 	for _, w := range m.Terms.Warnings {
 		m.Node.Log.Warn(w)
 	}
-	return f.takePart(cmd, m)
+	for {
+		err := f.takePart(cmd, m)
+		if !errors.Is(err, node.ErrChange) {
+			return err
+		}
+		f.files.Epoch = m.Roster.Number() + 1
+		if m, err = owner.Join(f.files, f.node); err != nil {
+			return err
+		}
+		f.log.know(m.Roster)
+	}
 }
 
 // join reads and checks everything that the owner was asked for, and asks the policy.
 func (f *nodeFlags) join(log io.Writer) (*owner.Membership, error) {
-	level := slog.LevelInfo
-	if f.quiet {
-		level = slog.LevelWarn
+	var err error
+	if f.node.Log, err = f.log.open(log); err != nil {
+		return nil, err
 	}
-	f.node.Log = slog.New(slog.NewTextHandler(log, &slog.HandlerOptions{Level: level}))
+	f.daemon.Endpoint.Version = versions()
+	if f.secrets.token != "" {
+		if f.daemon.Endpoint.Token, err = keyfile.ReadToken(f.secrets.token); err != nil {
+			return nil, err
+		}
+	}
+	f.files.Passphrase, f.files.State = passphrase(f.secrets.passphrase), f.daemon.State
 	m, err := owner.Join(f.files, f.node)
-	return m, ofFlag(err, map[string]string{"member": "--member"})
+	if err != nil {
+		return nil, ofFlag(err, map[string]string{"member": "--member", "population": "--population",
+			"missing": "--missing", "deadline": "--deadline", "patience": "--patience"})
+	}
+	f.log.know(m.Roster)
+	if level, err := roster.ParseLogLevel(m.Policy.LogLevel); err == nil {
+		f.log.Level.Set(level)
+	}
+	return m, nil
 }
 
 // takePart runs the node and says what it has come to.
 func (f *nodeFlags) takePart(cmd *cobra.Command, m *owner.Membership) error {
+	endsByContext(cmd.Context())
 	d := f.daemon
 	d.Membership = m
-	d.Volatile = len(f.iUnderstand) > 0
+	d.Volatile = slices.Contains(f.iUnderstand, overrideVolatile)
+	d.Anew = slices.Contains(f.iUnderstand, overrideAnew)
 	d.Dial = func(key ed25519.PrivateKey, maxPayload int) (node.Transport, error) {
-		c := p2p.Config{Key: key, Listen: f.listen, MaxPayload: maxPayload, MDNS: f.mdns, Log: m.Node.Log}
-		for i, key := range m.Roster.Keys() {
-			c.Members = append(c.Members, p2p.Member{Key: key, Address: m.Roster.Members[i].Address})
+		t, err := f.reach.dial(key, maxPayload, m.Roster, m.Node.Log)
+		if err != nil {
+			return nil, err
 		}
-		return p2p.New(c)
+		return p2p.Brief{Transport: t, Rename: f.log.rename}, nil
 	}
 	out, err := d.Run(cmd.Context())
 	if out == nil {
@@ -190,13 +250,10 @@ func sayResult(w io.Writer, d *owner.Daemon, r *owner.Result, s *node.Status, le
 	row("epsilon", "%s at delta %g over all runs on these data, %d charges", rundir.FormatFine(r.Epsilon),
 		r.Delta,
 		r.Charges)
-	row(r.Metric, "%.4g on %d own test records", r.Value, r.Tests)
 	if r.Over > 0 {
 		row("pad", "%d answers took longer than %v: choose a longer --pad", r.Over, d.Pad)
 	}
-	if r.Alone != nil {
-		row("alone", "%.4g, trained on the own records only, without noise", *r.Alone)
-	}
+	sayFigures(row, r)
 	row("model", "%s", filepath.Join(d.State, owner.ModelFile))
 	row("statement", "%s, signed; sotto ledger verify %s recomputes it",
 		filepath.Join(d.State, owner.StatementFile), ledger)

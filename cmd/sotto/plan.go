@@ -16,7 +16,6 @@ import (
 
 	"sotto/experiment/owner"
 	"sotto/experiment/rundir"
-	"sotto/privacy/account"
 	"sotto/privacy/ledger"
 )
 
@@ -45,8 +44,8 @@ charged. Lines that begin with FAULT say what would stop the node.`),
 			if err := checkOutput(f.output); err != nil {
 				return err
 			}
-			for _, name := range []string{"roster", "experiment", "data", "policy", "key", "member", "state",
-				"listen"} {
+			for _, name := range []string{"roster", "experiment", "data", "policy", "population", "key",
+				"member", "state", "listen"} {
 				if cmd.Flags().Changed(name) {
 					return f.member(cmd, args)
 				}
@@ -57,15 +56,17 @@ charged. Lines that begin with FAULT say what would stop the node.`),
 	n := &f.node
 	registerRoster(c, &n.files)
 	fl := c.Flags()
+	passphraseFlag(c, &n.secrets.passphrase)
 	fl.StringVar(&n.files.Data, "data", "", "the owner's records")
 	fl.StringVar(&n.files.Policy, "policy", "", "what the owner allows")
+	fl.StringVar(&n.files.Population, "population", "", populationUsage)
 	fl.StringVar(&n.files.Key, "key", "", "the member's key file")
 	fl.StringVar(&n.files.Name, "member", "",
 		"name of the member, in place of a key; default: the one that the policy does not list among the "+
 			"peers")
 	fl.StringVar(&n.daemon.State, "state", "",
 		"directory that the node is going to keep its state in, to look at its disk")
-	fl.StringVar(&n.listen, "listen", "",
+	fl.StringVar(&n.reach.listen, "listen", "",
 		"host:port that the node is going to listen on; default: the member's address of the roster")
 	fl.StringArrayVar(&f.set, "set", nil,
 		"of a simulation: change one key of the run file, section.key=value (repeatable)")
@@ -172,15 +173,13 @@ func (f *nodeFlags) preflight(w io.Writer, m *owner.Membership) error {
 	if err != nil {
 		return err
 	}
-	life := account.Budget{Epsilon: m.Budget.LifetimeEpsilon, Delta: m.Budget.LifetimeDelta}
-	admits, err := m.Admits(life)
-	if err != nil {
-		return err
-	}
 	row, flush := rows(w)
 	row("member", "%s, number %d of %d", m.Name(), m.Self, m.Roster.Size)
 	if err := m.Roster.Verify(); err != nil {
 		row("roster", "to be signed: %v", err)
+	}
+	if e := m.Roster.Epoch; e != nil {
+		row("epoch", "%d, from round %d on", e.Number, e.Round)
 	}
 	length, step := fmt.Sprintf("%d rounds", x.Rounds), "round"
 	if x.Interval > 0 {
@@ -196,22 +195,23 @@ func (f *nodeFlags) preflight(w io.Writer, m *owner.Membership) error {
 			"%.3g in length", x.NoiseKind, x.Noise, x.Noise/x.Batch, float64(look.NoiseToSignal))
 	row("cost", "%d charges, epsilon %s at delta %g (%v, %v)", look.Charges,
 		rundir.FormatFine(float64(look.Total.Upper)), x.Delta, x.Adjacency, x.Unit)
+	if x.Reserve > 0 {
+		all, err := m.WithReserve()
+		if err != nil {
+			return err
+		}
+		row("reserve", "%d further charges of every kind, for answers that crashes lose: with all of them "+
+			"epsilon %s", x.Reserve, rundir.FormatFine(all.Upper))
+	}
 	for _, left := range x.Uncharged {
 		row("not in it", "%s", left)
 	}
 	row("one charge", "epsilon %s alone", rundir.FormatFine(float64(look.First.Upper)))
-	row("budget", "epsilon %g at delta %g over the life of %s, by the policy", life.Epsilon, life.Delta,
-		m.Budget.Name)
-	row("it lasts", "%s", lastsText(admits, look.Charges, x.Rounds, step))
-	row("ledger", "%s", ledgerText(m.Policy.Ledger))
+	f.budgetRows(row, m, look.Charges, step)
 	for _, warning := range x.Warnings {
 		row("warning", "%s", warning)
 	}
-	if admits < look.Charges {
-		row("warning",
-			"the lifetime budget ends before the run does: the node then mixes on without its data")
-	}
-	row("port", "%s", portText(cmp.Or(f.listen, m.Roster.Members[m.Self].Address)))
+	row("port", "%s", portText(cmp.Or(f.reach.listen, m.Roster.Members[m.Self].Address)))
 	row("clock", "%s", clockText(time.Now()))
 	row("disk", "%s", diskText(m.Policy.Ledger))
 	if f.daemon.State != "" {
@@ -221,44 +221,11 @@ func (f *nodeFlags) preflight(w io.Writer, m *owner.Membership) error {
 	return flush()
 }
 
-// lastsText says how far a lifetime budget goes in a ledger without charges.
-func lastsText(admits, charges int, rounds uint64, step string) string {
-	if admits >= 1<<40-1 {
-		return "beyond any number of runs"
-	}
-	text := fmt.Sprintf("%d charges of this kind, of an unspent ledger", admits)
-	switch {
-	case charges == 0:
-	case admits >= charges:
-		text += fmt.Sprintf(": %d runs such as this", admits/charges)
-	default:
-		text += fmt.Sprintf(": until about %s %d of %d", step,
-			uint64(float64(rounds)*float64(admits)/float64(charges)), rounds)
-	}
-	return text
-}
-
-// ledgerText says what is in the folder of ledgers, without opening any.
-func ledgerText(dir string) string {
-	entries, err := os.ReadDir(dir)
-	if err != nil {
-		return dir + ", not made yet"
-	}
-	n := 0
-	for _, e := range entries {
-		if e.IsDir() {
-			n++
-		}
-	}
-	if n == 0 {
-		return dir + ", empty"
-	}
-	return fmt.Sprintf("%s, with %d ledgers: what these data have cost before counts too (sotto ledger show)",
-		dir, n)
-}
-
 // portText tries to listen for a moment; nothing is sent.
 func portText(address string) string {
+	if address == "none" {
+		return "none: the node connects to the others, by --relay, --proxy or --folder"
+	}
 	l, err := net.Listen("tcp", address)
 	if err != nil {
 		return fmt.Sprintf("FAULT: %s: %v; --listen names another address where the roster's is that of a "+

@@ -1,47 +1,23 @@
 package main
 
 import (
-	"crypto/ed25519"
 	"fmt"
 	"os"
 	"path/filepath"
+	"time"
 
 	"github.com/spf13/cobra"
 
 	"sotto/experiment"
 	"sotto/experiment/owner"
 	"sotto/node"
+	"sotto/node/keyfile"
+	"sotto/node/roster"
 )
-
-func newKeygen() *cobra.Command {
-	var out string
-	c := &cobra.Command{
-		Use:     "keygen --out FILE",
-		Short:   "Make an owner's Ed25519 key, readable by its owner alone, and print the peer id",
-		Example: "  sotto keygen --out hospital-a.key",
-		Args:    noArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			if out == "" {
-				return usageError{fmt.Errorf("--out: found nothing, allowed: a file that does not exist yet")}
-			}
-			key, err := node.NewKey(out)
-			if os.IsExist(err) {
-				return usageError{fmt.Errorf("--out: %s exists; a key is never replaced", out)}
-			}
-			if err != nil {
-				return err
-			}
-			_, err = fmt.Fprintln(cmd.OutOrStdout(), node.PeerID(key.Public().(ed25519.PublicKey)))
-			return err
-		},
-	}
-	c.Flags().StringVar(&out, "out", "", "file to write, which must not exist")
-	return c
-}
 
 func newRoster() *cobra.Command {
 	return group("roster", "Agree on who takes part in an experiment: every member signs one roster",
-		newRosterNew(), newRosterAdd(), newRosterSign(), newRosterVerify())
+		newRosterNew(), newRosterAdd(), newRosterAmend(), newRosterSign(), newRosterVerify())
 }
 
 // registerRoster adds the flags that name the files of a roster.
@@ -57,6 +33,8 @@ func registerRosterFile(c *cobra.Command, f *owner.Files) {
 
 func newRosterNew() *cobra.Command {
 	var f owner.Files
+	var missing string
+	var deadline, patience time.Duration
 	c := &cobra.Command{
 		Use:   "new EXPERIMENT.toml",
 		Short: "Begin a roster for an experiment",
@@ -69,7 +47,8 @@ func newRosterNew() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			r, err := node.NewRoster(filepath.Base(args[0]), b, e.Topology.Agents)
+			r, err := roster.New(filepath.Base(args[0]), b, e.Topology.Agents, &roster.Terms{
+				Missing: missing, Deadline: deadline.String(), Patience: patience.String()})
 			if err != nil {
 				return err
 			}
@@ -85,6 +64,11 @@ func newRosterNew() *cobra.Command {
 		},
 	}
 	registerRosterFile(c, &f)
+	c.Flags().StringVar(&missing, "missing", node.Wait,
+		"peers that miss a round's deadline: wait for them, or proceed with their weight on self")
+	c.Flags().DurationVar(&deadline, "deadline", time.Minute, "of a round")
+	c.Flags().DurationVar(&patience, "patience", 24*time.Hour,
+		"how long nothing may go on before a node ends with the names of those it waits for")
 	return c
 }
 
@@ -126,7 +110,7 @@ func newRosterAdd() *cobra.Command {
 	return c
 }
 
-func completeText(r *node.Roster) string {
+func completeText(r *roster.Roster) string {
 	if !r.Complete() {
 		return ""
 	}
@@ -135,7 +119,7 @@ func completeText(r *node.Roster) string {
 
 func newRosterSign() *cobra.Command {
 	var f owner.Files
-	var key string
+	var key, file string
 	c := &cobra.Command{
 		Use:   "sign --key FILE",
 		Short: "Sign the complete roster as the member that the key belongs to",
@@ -145,7 +129,7 @@ func newRosterSign() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			k, err := node.ReadKey(key)
+			k, err := keyfile.ReadWith(key, passphrase(file))
 			if err != nil {
 				return err
 			}
@@ -166,11 +150,13 @@ func newRosterSign() *cobra.Command {
 	}
 	registerRoster(c, &f)
 	c.Flags().StringVar(&key, "key", "", "the member's key file")
+	passphraseFlag(c, &file)
 	return c
 }
 
 func newRosterVerify() *cobra.Command {
 	var f owner.Files
+	var previous string
 	c := &cobra.Command{
 		Use:   "verify",
 		Short: "Check run file, graph and all signatures; exit code 3 when one is missing",
@@ -186,11 +172,22 @@ func newRosterVerify() *cobra.Command {
 			if err := r.Verify(); err != nil {
 				return fmt.Errorf("%s: %w", f.Roster, err)
 			}
+			if previous != "" {
+				p, err := roster.Read(previous)
+				if err == nil {
+					err = r.Follows(p)
+				}
+				if err != nil {
+					return fmt.Errorf("%s: %w", f.Roster, err)
+				}
+			}
 			_, err = fmt.Fprintf(cmd.OutOrStdout(), "signed by all %d members: digest %x\n", r.Size,
 				r.Digest())
 			return err
 		},
 	}
 	registerRoster(c, &f)
+	c.Flags().StringVar(&previous, "previous", "",
+		"the roster that this one amends; default: it is not looked at")
 	return c
 }

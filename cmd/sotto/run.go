@@ -1,20 +1,18 @@
+//go:build !operator
+
 package main
 
 import (
 	"encoding/json"
 	"fmt"
-	"io"
 	"os"
 	"runtime/debug"
 	"strconv"
 	"strings"
 
-	"github.com/schollz/progressbar/v3"
 	"github.com/spf13/cobra"
-	"golang.org/x/term"
 
 	"sotto/experiment"
-	"sotto/experiment/figurecache"
 	"sotto/experiment/run"
 )
 
@@ -81,15 +79,6 @@ func (f *runFlags) run(cmd *cobra.Command, args []string) error {
 	return res.Summary.WriteTable(cmd.OutOrStdout())
 }
 
-// rememberFigures runs a simulation or its plan with the figures of those before. What is
-// run must state no guarantee: see figurecache.
-func rememberFigures(simulate func() error) error {
-	c := figurecache.Open()
-	err := simulate()
-	_ = c.Save() // it saves time the next time, and nothing depends on it
-	return err
-}
-
 func (f *runFlags) check(args []string) error {
 	if err := checkOutput(f.output); err != nil {
 		return err
@@ -113,6 +102,7 @@ func (f *runFlags) check(args []string) error {
 func (f *runFlags) start(cmd *cobra.Command, args []string, opt run.Options) (*run.Result,
 	error) {
 	if f.resume != "" {
+		endsByContext(cmd.Context())
 		return run.Resume(cmd.Context(), f.resume, f.dataDir, opt)
 	}
 	e, err := build(args, f.settings(), f.dataDir)
@@ -127,6 +117,7 @@ func (f *runFlags) start(cmd *cobra.Command, args []string, opt run.Options) (*r
 		// as much garbage again takes that much memory.
 		debug.SetGCPercent(15)
 	}
+	endsByContext(cmd.Context())
 	return run.Run(cmd.Context(), e, opt)
 }
 
@@ -159,42 +150,4 @@ func (f *runFlags) commandLine(args []string) string {
 		words = append(words, "--resume", f.resume)
 	}
 	return strings.Join(words, " ")
-}
-
-// progress shows rounds: a bar on a terminal, a line for each evaluation elsewhere.
-type progress struct {
-	w   io.Writer
-	bar *progressbar.ProgressBar
-	tty bool
-}
-
-func newProgress(w io.Writer) *progress {
-	file, ok := w.(*os.File)
-	return &progress{w: w, tty: ok && term.IsTerminal(int(file.Fd()))}
-}
-
-func (p *progress) update(round, rounds uint64, evaluation string) {
-	if !p.tty {
-		if evaluation != "" {
-			fmt.Fprintf(p.w, "round %d of %d  %s\n", round, rounds, evaluation)
-		}
-		return
-	}
-	if p.bar == nil {
-		p.bar = progressbar.NewOptions64(int64(rounds), progressbar.OptionSetWriter(p.w),
-			progressbar.OptionShowCount(),
-			progressbar.OptionSetPredictTime(true), progressbar.OptionSetDescription("training"),
-			progressbar.OptionFullWidth(),
-			progressbar.OptionClearOnFinish())
-	}
-	if evaluation != "" {
-		p.bar.Describe(evaluation)
-	}
-	p.bar.Set64(int64(round))
-}
-
-func (p *progress) close() {
-	if p.bar != nil {
-		p.bar.Finish()
-	}
 }

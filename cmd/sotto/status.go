@@ -1,49 +1,77 @@
 package main
 
 import (
-	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
-	"os"
-	"path/filepath"
 	"sotto/experiment/owner"
 	"sotto/experiment/rundir"
-	"sotto/node"
 	"time"
 
 	"github.com/spf13/cobra"
 )
 
 func newStatus() *cobra.Command {
-	var output string
+	var output, probe string
 	c := &cobra.Command{
 		Use:   "status DIR",
 		Short: "What the node with this state directory is doing, or did last",
-		Args:  exactly(1, "one DIR"),
+		Long: unwrap(`What the node with this state directory is doing, or did last.
+
+Exit code 0: it goes on, or has finished. 7: its process runs and does not go on; the reason is said. 6: no \
+process runs, and it has not
+finished. With --probe live 7 counts as 0, as a node that waits for others is well; a process that has \
+written no status for long does
+not count as alive.`),
+		Args: exactly(1, "one DIR"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if err := checkOutput(output); err != nil {
 				return err
 			}
-			b, err := os.ReadFile(filepath.Join(args[0], owner.StatusFile))
+			if probe != probeReady && probe != probeLive {
+				return usageError{
+					fmt.Errorf("--probe: found %q, allowed: %s, %s", probe, probeReady, probeLive),
+				}
+			}
+			l, b, err := owner.ReadLiveness(args[0], time.Now())
 			if err != nil {
 				return err
 			}
 			if output == "json" {
-				_, err := cmd.OutOrStdout().Write(append(b, '\n'))
+				_, err = cmd.OutOrStdout().Write(append(b, '\n'))
+			} else {
+				err = sayStatus(cmd.OutOrStdout(), l)
+			}
+			if err != nil {
 				return err
 			}
-			var s node.Status
-			if err := json.Unmarshal(b, &s); err != nil {
-				return fmt.Errorf("%s: %w", owner.StatusFile, err)
-			}
-			return sayStatus(cmd.OutOrStdout(), &s)
+			return judge(l, probe)
 		},
 	}
 	outputFlag(c, &output)
+	c.Flags().StringVar(&probe, "probe", probeReady, "what the exit code is about: ready or live")
 	return c
 }
 
-func sayStatus(w io.Writer, s *node.Status) error {
+const (
+	probeReady = "ready"
+	probeLive  = "live"
+)
+
+// judge turns a liveness into an exit code.
+func judge(l *owner.Liveness, probe string) error {
+	why := l.Why()
+	switch {
+	case why == "", probe == probeLive && l.Running && !l.Stale && l.Status.Failure == "":
+		return nil
+	case l.Running && (probe == probeReady || !l.Stale):
+		return codeError{errors.New("not ready: " + why), exitNotReady}
+	}
+	return codeError{errors.New("not running: " + why), exitStopped}
+}
+
+func sayStatus(w io.Writer, l *owner.Liveness) error {
+	s := &l.Status
 	row, flush := rows(w)
 	row("member", "%s", s.Name)
 	left := ""
@@ -55,6 +83,12 @@ func sayStatus(w io.Writer, s *node.Status) error {
 	} else {
 		row(one(s.Pace), "%d of %d%s", s.Round, s.Rounds, left)
 	}
+	if s.Epoch > 0 {
+		row("epoch", "%d: the members have changed so often", s.Epoch)
+	}
+	if s.Change > 0 && s.Round <= s.Change && !s.Finished {
+		row("members", "change after %s %d", one(s.Pace), s.Change)
+	}
 	switch {
 	case s.Failure != "":
 		row("STOPPED", "%s", s.Failure)
@@ -62,6 +96,9 @@ func sayStatus(w io.Writer, s *node.Status) error {
 		row("state", "finished")
 	case s.Exhausted:
 		row("state", "the privacy budget is spent: mixes only")
+	}
+	if why := l.Why(); why != "" && s.Failure == "" {
+		row("NOT READY", "%s", why)
 	}
 	if p := s.Privacy; p != nil {
 		row("privacy", "epsilon %s of %g at delta %g, %d ledger records", rundir.FormatFine(p.Epsilon),

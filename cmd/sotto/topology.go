@@ -1,3 +1,5 @@
+//go:build !operator
+
 package main
 
 import (
@@ -6,12 +8,9 @@ import (
 	"fmt"
 	"math"
 	"os"
-	"strings"
 
-	"github.com/pelletier/go-toml/v2"
 	"github.com/spf13/cobra"
 
-	"sotto/config"
 	"sotto/experiment/rundir"
 	"sotto/report/plot"
 	"sotto/topology"
@@ -202,28 +201,4 @@ func writeInfo(cmd *cobra.Command, name string, info shownGraph) error {
 		row("mixing time", "never: disagreement does not shrink")
 	}
 	return flush()
-}
-
-// decodeSettings decodes "key=value" flags into parameter structs, strictly: each key
-// must be known to the first struct that is decoded.
-func decodeSettings(set []string) func(any) error {
-	return func(params any) error {
-		for _, s := range set {
-			key, value, ok := strings.Cut(s, "=")
-			if !ok {
-				return usageError{fmt.Errorf("--set: found %q, allowed: key=value", s)}
-			}
-			dec := func(v string) error {
-				d := toml.NewDecoder(strings.NewReader(key + " = " + v))
-				return d.DisallowUnknownFields().Decode(params)
-			}
-			if err := dec(value); err == nil {
-				continue
-			}
-			if err := dec(fmt.Sprintf("%q", value)); err != nil { // a bare string
-				return config.Bad(key, value, "a parameter of this graph or data set, of the right type")
-			}
-		}
-		return nil
-	}
 }

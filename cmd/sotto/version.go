@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"runtime"
@@ -22,14 +23,11 @@ func newVersion() *cobra.Command {
 			if err := checkOutput(output); err != nil {
 				return err
 			}
-			v := map[string]string{"version": version(), "engine": experiment.EngineVersion,
-				"accountant": account.Version,
-				"go":         runtime.Version(), "platform": runtime.GOOS + "/" + runtime.GOARCH}
+			v := versions()
 			if output == "json" {
 				return json.NewEncoder(cmd.OutOrStdout()).Encode(v)
 			}
-			_, err := fmt.Fprintf(cmd.OutOrStdout(), "sotto %s, engine %s, %s, %s %s\n", v["version"],
-				v["engine"], v["accountant"], v["go"], v["platform"])
+			_, err := fmt.Fprintln(cmd.OutOrStdout(), versionLine(v))
 			return err
 		},
 	}
@@ -37,20 +35,44 @@ func newVersion() *cobra.Command {
 	return c
 }
 
-// version is the module version that the Go tool built in, or "devel" with the revision
-// where it is known.
-func version() string {
-	info, ok := debug.ReadBuildInfo()
-	if !ok {
-		return "devel"
-	}
-	if v := info.Main.Version; v != "" && v != "(devel)" {
-		return v
-	}
-	for _, s := range info.Settings {
-		if s.Key == "vcs.revision" {
-			return "devel-" + s.Value[:min(12, len(s.Value))]
+// Set when a release is linked: make release has the values. Where the Go tool knows
+// them, as with go install, they are empty.
+var (
+	releaseVersion string // such as v1.2.0
+	releaseCommit  string // the full hash, with "-dirty" if files were changed
+)
+
+// versions are what the program says of itself.
+func versions() map[string]string {
+	v, commit := buildVersion()
+	return map[string]string{"version": v, "commit": commit, "engine": experiment.EngineVersion,
+		"accountant": account.Version, "go": runtime.Version(),
+		"platform": runtime.GOOS + "/" + runtime.GOARCH}
+}
+
+// versionLine says them in words.
+func versionLine(v map[string]string) string {
+	return fmt.Sprintf("sotto %s, engine %s, %s, %s %s, commit %s", v["version"], v["engine"],
+		v["accountant"], v["go"], v["platform"], v["commit"])
+}
+
+// buildVersion is the version and the commit that the linker or the Go tool has put in;
+// "devel" and "unknown" where neither has.
+func buildVersion() (version, commit string) {
+	version, commit = releaseVersion, releaseCommit
+	if info, ok := debug.ReadBuildInfo(); ok {
+		if v := info.Main.Version; version == "" && v != "(devel)" {
+			version = v
+		}
+		settings := map[string]string{}
+		for _, s := range info.Settings {
+			settings[s.Key] = s.Value
+		}
+		if commit == "" {
+			if commit = settings["vcs.revision"]; commit != "" && settings["vcs.modified"] == "true" {
+				commit += "-dirty"
+			}
 		}
 	}
-	return "devel"
+	return cmp.Or(version, "devel"), cmp.Or(commit, "unknown")
 }

@@ -1,3 +1,5 @@
+//go:build !operator
+
 package main
 
 import (
@@ -6,11 +8,13 @@ import (
 	"github.com/spf13/cobra"
 
 	"sotto/experiment/attack"
+	"sotto/node/roster"
 )
 
 func newAuditWire() *cobra.Command {
 	f := auditFlags{}
 	var answers int
+	var files []string
 	c := &cobra.Command{
 		Use:   "wire CAPTURE LEDGERDIR",
 		Short: "Compare what has left a live node with what its ledger was charged for",
@@ -18,8 +22,10 @@ func newAuditWire() *cobra.Command {
 was charged for.
 
 No message may leave in two versions, and none for a round whose answers were not charged; after the last \
-charge a node only mixes. The
-ledger itself is verified first. Exit code 3 when something does not hold.`),
+charge a node only mixes. Charges
+that were added because the ledger was rolled back count for the rounds between, and the report says how \
+many. The ledger itself is verified
+first. Exit code 3 when something does not hold.`),
 		Example: "  sotto node --roster roster.toml --key a.key --data a.csv --policy policy.toml --state " +
 			"a --capture a.wire\n  sotto audit wire a.wire ledger/4f1d",
 		Args: exactly(2, "CAPTURE and LEDGERDIR"),
@@ -30,7 +36,15 @@ ledger itself is verified first. Exit code 3 when something does not hold.`),
 			if answers < 0 {
 				return usageError{fmt.Errorf("--answers: found %d, allowed: 0 or more", answers)}
 			}
-			r, err := attack.Wire(args[0], args[1], answers)
+			var rosters []*roster.Roster
+			for _, file := range files {
+				r, err := roster.Read(file)
+				if err != nil {
+					return err
+				}
+				rosters = append(rosters, r)
+			}
+			r, err := attack.Wire(args[0], args[1], answers, rosters...)
 			if err != nil {
 				return err
 			}
@@ -39,6 +53,8 @@ ledger itself is verified first. Exit code 3 when something does not hold.`),
 	}
 	c.Flags().IntVar(&answers, "answers", 1,
 		"that the algorithm asks for in a round; 0: look for messages in two versions only")
+	c.Flags().StringArrayVar(&files, "roster", nil,
+		"an amended roster of the run, for a node that came with it; others stand in the capture")
 	outputFlag(c, &f.output)
 	return c
 }

@@ -13,6 +13,8 @@ import (
 
 	"sotto/agent"
 	"sotto/node"
+	"sotto/node/checkpoint"
+	"sotto/node/wire"
 	"sotto/privacy/audit"
 )
 
@@ -30,8 +32,8 @@ func (r *liveRun) observe(attacked agent.Algorithm, g audit.Gate,
 	defer os.RemoveAll(dir)
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
-	net := node.NewMemory(r.graph.Agents(), node.MaxPayload(r.dim))
-	wire := &tap{of: r, done: done, stop: cancel}
+	net := wire.NewMemory(r.graph.Agents(), node.MaxPayload(r.dim))
+	line := &tap{of: r, done: done, stop: cancel}
 	var wg sync.WaitGroup
 	errs := make([]error, r.graph.Agents())
 	for i := range errs {
@@ -44,12 +46,12 @@ func (r *liveRun) observe(attacked agent.Algorithm, g audit.Gate,
 		}
 		defer cfg.Transport.Close()
 		if self == r.attacked {
-			wire.Algorithm = attacked
-			cfg.Algorithm, cfg.Gate, cfg.Transport = wire, g, node.NewCaptured(cfg.Transport, wire)
+			line.Algorithm = attacked
+			cfg.Algorithm, cfg.Gate, cfg.Transport = line, g, wire.NewCaptured(cfg.Transport, line)
 		} else if cfg.Algorithm, err = r.member(i); err != nil {
 			return nil, err
 		}
-		if cfg.Store, err = node.OpenStore(filepath.Join(dir, strconv.Itoa(i)), r.files); err != nil {
+		if cfg.Store, err = checkpoint.Open(filepath.Join(dir, strconv.Itoa(i)), r.files); err != nil {
 			return nil, err
 		}
 		defer cfg.Store.Close()
@@ -66,12 +68,12 @@ func (r *liveRun) observe(attacked agent.Algorithm, g audit.Gate,
 		})
 	}
 	wg.Wait()
-	if len(wire.sent) < wire.neighbors() {
-		return nil, errors.Join(append(errs, wire.err)...)
+	if len(line.sent) < line.neighbors() {
+		return nil, errors.Join(append(errs, line.err)...)
 	}
 	var all []agent.Message
-	for _, to := range slices.Sorted(maps.Keys(wire.sent)) {
-		all = append(all, wire.sent[to]...)
+	for _, to := range slices.Sorted(maps.Keys(line.sent)) {
+		all = append(all, line.sent[to]...)
 	}
 	return all, nil
 }
@@ -113,14 +115,14 @@ func (t *tap) Step(in *agent.Input, out *agent.Output) error {
 	return err
 }
 
-// Write takes one frame of node.Captured.
+// Write takes one frame of a capture.
 func (t *tap) Write(b []byte) (int, error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if !t.ready || len(t.sent) == t.neighbors() || t.err != nil {
 		return len(b), nil
 	}
-	t.err = node.ReadCapture(bytes.NewReader(b), func(s node.Sent) error {
+	t.err = wire.ReadCapture(bytes.NewReader(b), func(s wire.Sent) error {
 		if s.Frame.Kind != node.Messages || s.Frame.Round != t.next || t.sent[s.To] != nil {
 			return nil
 		}

@@ -4,15 +4,22 @@ import (
 	"fmt"
 	"os"
 
+	"sotto/agent"
 	"sotto/node"
+	"sotto/node/mark"
+	"sotto/node/roster"
+	"sotto/node/wire"
 	"sotto/privacy/audit"
 	"sotto/privacy/ledger"
 )
 
 // Wire compares what has left a node, by the capture of one run, with what the ledger in
 // dir was charged for, after it has verified the ledger. The algorithm asks for so many
-// answers in a round; 0: messages in two versions are looked for alone.
-func Wire(capture, dir string, answers int) (*audit.Report, error) {
+// answers in a round; 0: messages in two versions are looked for alone. Charges that were
+// added because the ledger was rolled back count for the rounds that they stand for.
+// Where the run's members have changed the capture has frames of several rosters: those
+// that the node has sent to others are known, rosters are further ones.
+func Wire(capture, dir string, answers int, rosters ...*roster.Roster) (*audit.Report, error) {
 	if _, err := ledger.Verify(dir, ledger.Options{}); err != nil {
 		return nil, err
 	}
@@ -23,21 +30,46 @@ func Wire(capture, dir string, answers int) (*audit.Report, error) {
 	defer file.Close()
 	w := &audit.Wire{Answers: answers}
 	run, frames := "", 0
-	err = node.ReadCapture(file, func(s node.Sent) error {
-		of := fmt.Sprintf("%x", s.Frame.Run[:16])
+	first := map[[32]byte][32]byte{} // of a roster's digest: that of the first one of its run
+	for _, r := range rosters {
+		first[r.Digest()] = r.Run()
+	}
+	err = wire.ReadCapture(file, func(s wire.Sent) error {
+		if s.Frame.Kind == node.Change {
+			if r, err := roster.Parse("an amendment", s.Frame.Payload); err == nil {
+				first[r.Digest()] = r.Run()
+			}
+		}
+		origin, amended := first[s.Frame.Run]
+		if !amended {
+			origin = s.Frame.Run
+		}
+		of := fmt.Sprintf("%x", origin[:16])
 		if frames++; run != "" && of != run {
 			return fmt.Errorf("frame %d: of run %s, the frames before are of %s: capture every run to a "+
-				"file of its own", frames-1, of, run)
+				"file of its own, and name amended rosters", frames-1, of, run)
 		}
 		run = of
+		l := audit.Letter{Kind: uint8(s.Frame.Kind), To: s.To, Round: s.Frame.Round}
+		if s.Frame.Mark != nil {
+			l.Generation = mark.Read(s.Frame.Mark).Generation
+		}
+		what := s.Frame.Payload
 		switch s.Frame.Kind {
 		case node.Token, node.Offer, node.Reply: // their numbers are not those of the charges' rounds
 			w.Answers = 0
 		case node.Messages:
+			var err error
+			if what, err = unnumbered(&s); err != nil {
+				return fmt.Errorf("frame %d: %w", frames-1, err)
+			}
+			if len(what) == 0 { // as of a new member in its first round
+				return nil
+			}
 		default:
 			return nil
 		}
-		w.Sent(uint8(s.Frame.Kind), s.To, s.Frame.Round, s.Frame.Payload)
+		w.Sent(l, what)
 		return nil
 	})
 	if err != nil {
@@ -47,9 +79,32 @@ func Wire(capture, dir string, answers int) (*audit.Report, error) {
 		if err != nil {
 			return nil, err
 		}
-		if r.Kind == ledger.Charge && r.Run == run {
+		switch {
+		case r.Run != run:
+		case r.Kind == ledger.Charge:
 			w.Charged(r.Round, int(r.Count))
+		case r.Kind == ledger.Restored:
+			w.Restored(r.Round, lost(r.Lost))
 		}
 	}
 	return w.Report("run " + run), nil
+}
+
+// unnumbered is what the messages of a frame say, without their round.
+func unnumbered(s *wire.Sent) (all []byte, err error) {
+	messages, err := s.Messages(len(s.Frame.Payload))
+	for i := range messages {
+		messages[i].Round = 0
+		all = agent.AppendMessage(all, &messages[i])
+	}
+	return all, err
+}
+
+// lost is how many answers the charges of a rollback stand for. Nobody knows of which
+// kinds the missing ones were, so that all are charged as each kind.
+func lost(l *ledger.Lost) (answers int) {
+	for _, c := range l.Charges {
+		answers = max(answers, int(c.Count))
+	}
+	return answers
 }

@@ -69,6 +69,11 @@ func Of(e *experiment.Experiment) (Forecast, error) {
 		p.Warnings = append(p.Warnings[:len(p.Warnings):len(p.Warnings)],
 			"adversaries to rehearse with, "+who)
 	}
+	if r := f.Privacy.Reserve; r > 0 {
+		p.Warnings = append(p.Warnings[:len(p.Warnings):len(p.Warnings)], fmt.Sprintf(
+			"reserve: the noise is that of %d more charges of every kind, for answers that crashes of nodes "+
+				"lose; a simulation makes none of them", r))
+	}
 	if err := f.Check(experiment.Unplannable); err != nil {
 		return Forecast{}, err
 	}

@@ -39,16 +39,21 @@ var baselines = map[string]func(o alone) (tensor.Vec, error){
 // first clip norm, and returns what Accuracy says about it. Nothing leaves: it is what
 // taking part has to be compared with.
 func (o *Owner) LocalBaseline() (value float64, err error) {
-	train, ok := baselines[o.e.File.Spec.Asks[0]]
-	if !ok {
-		train = func(o alone) (tensor.Vec, error) { return o.train(o.gradients) }
-	}
-	theta, err := train(alone{o})
+	theta, err := alone{o}.model()
 	if err != nil {
 		return 0, err
 	}
 	value, _ = o.Accuracy(theta)
 	return value, nil
+}
+
+// model is what LocalBaseline trains.
+func (o alone) model() (tensor.Vec, error) {
+	train, ok := baselines[o.e.File.Spec.Asks[0]]
+	if !ok {
+		train = func(o alone) (tensor.Vec, error) { return o.train(o.gradients) }
+	}
+	return train(o)
 }
 
 // alone is an owner whose model nobody else has a part in.

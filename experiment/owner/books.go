@@ -7,27 +7,29 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"time"
 
 	"sotto/config"
 	"sotto/node"
+	"sotto/node/checkpoint"
 	"sotto/privacy/ledger"
 )
 
 // openLedger opens the ledger of the data set, in the folder that the policy names.
-func (p *process) openLedger(store *node.Store, fsys ledger.OS) error {
+func (p *process) openLedger(store *checkpoint.Store, fsys ledger.OS) error {
 	check, err := store.Load()
 	if err != nil {
 		return err
 	}
 	o := ledger.Options{
-		Key:        p.key,
+		Key:        p.keys.held,
 		Run:        p.run(),
 		Agent:      p.Name(),
 		FS:         fsys,
 		Accountant: p.Terms.Accountant,
 	}
-	if check != nil {
+	if p.fresh = check == nil; !p.fresh {
 		o.KnownSeq, o.KnownHead = check.Head.Seq, check.Head
 	}
 	dir := p.Policy.Ledger
@@ -38,16 +40,28 @@ func (p *process) openLedger(store *node.Store, fsys ledger.OS) error {
 	if err != nil {
 		return err
 	}
-	print, err := ledger.NewFingerprint(secret, p.Records())
+	print, err := p.Fingerprint(secret, p.Budget.KeyColumn)
 	if err != nil {
 		return err
 	}
-	g := ledger.Genesis{Adjacency: p.Terms.Adjacency, Unit: p.Terms.Unit, MinRecords: p.Budget.MinRecords}
-	g.Budget.Epsilon, g.Budget.Delta = p.Budget.LifetimeEpsilon, p.Budget.LifetimeDelta
-	if p.ledger, err = ledger.OpenFor(dir, print, g, o); err != nil {
+	g := p.genesis()
+	if err := p.rekey(dir, o); err != nil {
 		return err
 	}
-	if have := p.ledger.Genesis().Budget; have != g.Budget {
+	var found ledger.Found
+	if p.ledger, found, err = ledger.OpenFor(dir, print, g, p.Anew, o); errors.Is(err, ledger.ErrKey) &&
+		o.Key.Equal(p.keys.former) { // the next epoch had begun
+		o.Key = p.keys.newest
+		p.ledger, found, err = ledger.OpenFor(dir, print, g, p.Anew, o)
+	}
+	if err != nil {
+		return err
+	}
+	if w := found.Warning(); w != "" {
+		p.Node.Log.Warn(w)
+	}
+	p.tight.want(p.Budget)
+	if have := p.ledger.Genesis().Budget; g.Budget.Epsilon > have.Epsilon || g.Budget.Delta > have.Delta {
 		p.Node.Log.Warn("the ledger of these data keeps the budget that it was made with", "epsilon",
 			have.Epsilon, "delta", have.Delta)
 	}
@@ -57,7 +71,51 @@ func (p *process) openLedger(store *node.Store, fsys ledger.OS) error {
 			return err
 		}
 	}
-	return p.noteSharedNoise()
+	return errors.Join(p.noteRestored(), p.noteSharedNoise())
+}
+
+// genesis is that of a new ledger for the owner's population.
+func (m *Membership) genesis() ledger.Genesis {
+	g := ledger.Genesis{Adjacency: m.Terms.Adjacency, Unit: m.Terms.Unit, MinRecords: m.Budget.MinRecords,
+		Population: m.Budget.Population}
+	g.Budget.Epsilon, g.Budget.Delta = m.Budget.LifetimeEpsilon, m.Budget.LifetimeDelta
+	return g
+}
+
+// Left looks up, without a change of anything, which ledger the owner's data are going to
+// be charged to and what is left there. anew is as for ledger.OpenFor. known is how many
+// of the people whom the file names were charged before; it is private, like total.
+func (m *Membership) Left(anew bool) (left *Left, known, total int, err error) {
+	dir := m.Policy.Ledger
+	secret, err := readSecret(filepath.Join(dir, ".secret"))
+	if errors.Is(err, fs.ErrNotExist) { // nothing is digested yet, else no digest fits
+		secret, err = newSecret(), nil
+	}
+	if err != nil {
+		return nil, 0, 0, err
+	}
+	print, err := m.Fingerprint(secret, m.Budget.KeyColumn)
+	if err != nil {
+		return nil, 0, 0, err
+	}
+	o := ledger.Options{PublicKey: m.Roster.Keys()[m.Self], Accountant: m.Terms.Accountant}
+	g := m.genesis()
+	found, err := ledger.Find(dir, print, g, anew, o)
+	if err != nil {
+		return nil, 0, 0, err
+	}
+	var books *ledger.Books
+	if found.Charged != nil {
+		if books, err = ledger.Read(found.Dir, o); err != nil {
+			return nil, 0, 0, err
+		}
+	}
+	if left, err = leftOf(m.Owner, books, m.run(), g.Budget); err != nil {
+		return nil, 0, 0, err
+	}
+	left.Found = found
+	known, total = print.People(found.Charged)
+	return left, known, total, nil
 }
 
 // noteSharedNoise has the ledger, and so every later statement, say once whom the figures
@@ -67,30 +125,41 @@ func (p *process) noteSharedNoise() error {
 	if curious == "" || curious == "neighbors" {
 		return nil
 	}
-	note := "noise that members share counts as if of them at most these disclose their secrets: " + curious
-	for r, err := range p.ledger.Records() {
-		if err != nil {
-			return err
-		}
-		if r.Kind == ledger.Override && r.Note == note {
-			return nil
-		}
+	return p.noteOnce("noise that members share counts as if of them at most these disclose their secrets: " +
+		curious)
+}
+
+// noteOnce writes a note into the ledger that does not stand there yet.
+func (p *process) noteOnce(note string) error {
+	if slices.Contains(p.ledger.Overrides(), note) {
+		return nil
 	}
 	return p.ledger.Override(note)
+}
+
+// readSecret reads the secret that records are digested with.
+func readSecret(path string) ([]byte, error) {
+	b, err := os.ReadFile(path)
+	if err == nil && len(b) != 32 {
+		err = &config.Error{File: path, Found: fmt.Sprintf("%d bytes", len(b)), Allowed: "32"}
+	}
+	return b, err
+}
+
+func newSecret() []byte {
+	b := make([]byte, 32)
+	rand.Read(b) // never fails
+	return b
 }
 
 // digestSecret reads the secret that records are digested with, or makes it. It stays
 // with the ledgers for as long as they live.
 func digestSecret(path string) ([]byte, error) {
-	b, err := os.ReadFile(path)
+	b, err := readSecret(path)
 	if !errors.Is(err, fs.ErrNotExist) {
-		if err == nil && len(b) != 32 {
-			err = &config.Error{File: path, Found: fmt.Sprintf("%d bytes", len(b)), Allowed: "32"}
-		}
 		return b, err
 	}
-	b = make([]byte, 32)
-	rand.Read(b) // never fails
+	b = newSecret()
 	w, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
 	if err != nil {
 		return nil, err
@@ -122,7 +191,7 @@ func (p *process) spending() *node.Spent {
 	p.spent = &node.Spent{
 		Epsilon:  c.Epsilon.Upper,
 		Delta:    c.Delta,
-		Lifetime: g.Budget.Epsilon,
+		Lifetime: p.tight.lifetime(g.Budget.Epsilon),
 		Records:  p.ledger.Head().Seq,
 	}
 	return p.spent

@@ -4,23 +4,36 @@ import (
 	"context"
 	"crypto/ed25519"
 	"errors"
-	"os"
 	"sync"
 	"time"
 
 	"sotto/node"
+	"sotto/node/checkpoint"
+	"sotto/node/endpoint"
+	"sotto/node/pad"
+	"sotto/node/roster"
+	"sotto/node/wire"
 	"sotto/privacy/ledger"
 )
+
+// Overrides are what an owner accepts that would be refused; the ledger records it.
+type Overrides struct {
+	Volatile bool // file systems may lose what was synced
+	Anew     bool // the people are others than those of ledgers of their population, see ledger.OpenFor
+}
 
 // A Daemon takes part as a member.
 type Daemon struct {
 	*Membership
-	State   string // directory of this run's state and results
-	HTTP    string // loopback address for the status; "": none
-	Capture string // file that every frame is appended to before it is sent; "": none
+	State string // directory of this run's state and results
+	HTTP  string // loopback address, or unix: and a path, for the status; "": none
+	// Endpoint has the version and the token that HTTP answers with.
+	Endpoint endpoint.Endpoint
+	Reload   Reload
+	Capture  string // file that every frame is appended to before it is sent; "": none
 	// Pad is how long every answer of the data takes at least; 0: as long as it takes.
-	Pad      time.Duration
-	Volatile bool // file systems may lose what was synced, which the ledger records
+	Pad time.Duration
+	Overrides
 	Baseline bool // at the end, train on the own records alone too
 	// Dial opens the network as the member with this key, for payloads up to a size.
 	Dial func(key ed25519.PrivateKey, maxPayload int) (node.Transport, error)
@@ -37,21 +50,27 @@ type Outcome struct {
 type process struct {
 	*Daemon
 	ledger *ledger.File
-	padded *node.ConstantTimeGate
+	fresh  bool // nothing of this run is stored
+	asking sync.Once
+	padded *pad.Gate
 
 	mu    sync.Mutex
-	heads []Head
+	heads headBook
+	seen  memory
 	spent *node.Spent
 	asked time.Time
 }
 
 // Run opens state, ledger and network, and runs the node to its end or until ctx is done.
 // There may be an error beside an outcome, where something cannot be closed.
+// node.ErrChange: the members have changed; join again with the same files, and run that.
+// node.ErrRemoved comes with the outcome: the run goes on without this member.
 func (d *Daemon) Run(ctx context.Context) (out *Outcome, err error) {
 	p := &process{Daemon: d}
+	d.from.State = d.State
 	c := d.Node
 	fsys := ledger.OS{AllowVolatile: d.Volatile}
-	if c.Store, err = node.OpenStore(d.State, fsys); err != nil {
+	if c.Store, err = checkpoint.Open(d.State, fsys); err != nil {
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, c.Store.Close()) }()
@@ -59,34 +78,53 @@ func (d *Daemon) Run(ctx context.Context) (out *Outcome, err error) {
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, p.ledger.Close()) }()
+	if p.seen, err = readMemory(d.Policy.Ledger); err != nil {
+		return nil, err
+	}
 	gate, err := d.Gate(p.ledger, d.run())
 	if err != nil {
 		return nil, err
 	}
 	defer d.Erase()
-	p.padded = &node.ConstantTimeGate{Gate: gate, MinAnswerTime: d.Pad}
+	if p.fresh {
+		if err := d.limited.spentBefore(d.plan(), d.run()); err != nil {
+			return nil, err
+		}
+	}
+	p.padded = &pad.Gate{Gate: gate, MinAnswerTime: d.Pad}
 	c.Gate, c.Head = p.padded, p.ledger.Head
 	c.Recover = func(resumed bool) error { return d.Recover(p.ledger, d.run(), resumed) }
 	c.OnRound, c.Spent = p.record, p.spending
 	c.Attest, c.OnAttestation, c.Keys = p.claim, p.keepClaim, d.Roster.Keys()
+	c.Sign = func(message []byte) []byte { return ed25519.Sign(d.keys.held, message) }
+	c.Book, c.OnRollback, c.OnProof = p.book, p.rolledBack, p.keepProof
+	c.DropLiars, c.Remembers = d.Policy.Liars == roster.DropLiars, d.remembers()
 	if c.Attestations, err = p.readClaims(); err != nil {
 		return nil, err
 	}
-	if c.Transport, err = d.Dial(d.key, node.MaxPayload(c.Dim)); err != nil {
+	if err := p.epochs(&c); err != nil {
+		return nil, err
+	}
+	if c.Transport, err = d.Dial(d.keys.held, node.MaxPayload(c.Dim)); err != nil {
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, c.Transport.Close()) }()
 	if d.Capture != "" {
-		w, err := os.OpenFile(d.Capture, os.O_WRONLY|os.O_APPEND|os.O_CREATE, 0o600)
+		w, err := wire.AppendTo(d.Capture)
 		if err != nil {
 			return nil, err
 		}
 		defer w.Close()
-		c.Transport = node.NewCaptured(c.Transport, w)
+		c.Transport = wire.NewCaptured(c.Transport, w)
 	}
 	n, err := node.New(c)
 	if err != nil {
 		return nil, err
+	}
+	if p.history.given != nil {
+		if err := p.amend(n); err != nil {
+			return nil, err
+		}
 	}
 	return p.attend(ctx, n)
 }
@@ -97,17 +135,26 @@ func (p *process) attend(ctx context.Context, n *node.Node) (*Outcome, error) {
 	if err != nil {
 		return nil, err
 	}
-	err = n.Run(ctx)
-	done()
+	running, stop := context.WithCancelCause(ctx)
+	var obeys sync.WaitGroup
+	obeys.Go(func() { p.obey(running, n, stop) })
+	err = n.Run(running)
+	stop(nil)
+	obeys.Wait()
+	if why := context.Cause(running); err != nil && ctx.Err() == nil && !errors.Is(why, context.Canceled) {
+		err = why
+		p.Node.Log.Error("stopped", "error", err)
+	}
+	done(err)
 	out := &Outcome{Status: n.Status(), Ledger: p.ledger.Dir()}
 	if ctx.Err() != nil && errors.Is(err, ctx.Err()) {
 		return out, nil
 	}
-	if err != nil {
-		return nil, err
+	if removed := err; err == nil || errors.Is(err, node.ErrRemoved) {
+		if out.Result, err = p.finish(n); err != nil {
+			return nil, err
+		}
+		return out, removed
 	}
-	if out.Result, err = p.finish(n); err != nil {
-		return nil, err
-	}
-	return out, nil
+	return nil, err
 }

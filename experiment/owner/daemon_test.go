@@ -19,6 +19,9 @@ import (
 	"sotto/experiment"
 	"sotto/experiment/owner"
 	"sotto/node"
+	"sotto/node/keyfile"
+	"sotto/node/roster"
+	"sotto/node/wire"
 	"sotto/privacy/ledger"
 )
 
@@ -36,7 +39,8 @@ func team(t *testing.T) [3]owner.Files {
 	check(os.WriteFile(at("run.toml"), []byte(ownerRun), 0o600))
 	f, b, err := experiment.ReadBytes(at("run.toml"))
 	check(err)
-	r, err := node.NewRoster("run.toml", b, f.Topology.Agents)
+	r, err := roster.New("run.toml", b, f.Topology.Agents,
+		&roster.Terms{Missing: node.Wait, Deadline: "1m", Patience: "24h"})
 	check(err)
 	var members [3]owner.Files
 	var keys [3]ed25519.PrivateKey
@@ -44,9 +48,9 @@ func team(t *testing.T) [3]owner.Files {
 	for i := range members {
 		members[i] = owner.Files{Roster: at("roster.toml"), Key: at("%d.key", i), Data: ownTable(t),
 			Policy: at("%d.toml", i)}
-		keys[i], err = node.NewKey(members[i].Key)
+		keys[i], err = keyfile.New(members[i].Key)
 		check(err)
-		id := node.PeerID(keys[i].Public().(ed25519.PublicKey))
+		id := roster.PeerID(keys[i].Public().(ed25519.PublicKey))
 		peers = append(peers, fmt.Sprintf("%q", id))
 		check(r.Add(fmt.Sprint("m", i), id, fmt.Sprint("host:", i+1)))
 	}
@@ -84,7 +88,7 @@ func chosen() node.Config {
 func TestDaemons(t *testing.T) {
 	members := team(t)
 	states := t.TempDir()
-	var net *node.Memory
+	var net *wire.Memory
 	run := func() (outcomes [3]*owner.Outcome) {
 		net = nil
 		var daemons [3]owner.Daemon
@@ -94,11 +98,12 @@ func TestDaemons(t *testing.T) {
 				t.Fatal(err)
 			}
 			if net == nil {
-				net = node.NewMemory(3, node.MaxPayload(m.Node.Dim))
+				net = wire.NewMemory(3, node.MaxPayload(m.Node.Dim))
 			}
 			over := net
-			daemons[i] = owner.Daemon{Membership: m, State: filepath.Join(states, m.Name()), Volatile: true,
-				Baseline: i == 0,
+			daemons[i] = owner.Daemon{Membership: m, State: filepath.Join(states, m.Name()),
+				Overrides: owner.Overrides{Volatile: true},
+				Baseline:  i == 0,
 				Dial: func(ed25519.PrivateKey, int) (node.Transport, error) {
 					return over.Open(agent.ID(i)), nil
 				}}
@@ -188,7 +193,7 @@ func TestJoin(t *testing.T) {
 	if _, err := owner.Join(from, chosen()); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("no run file: %v", err)
 	}
-	r, err := node.ReadRoster(from.Roster)
+	r, err := roster.Read(from.Roster)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -196,7 +201,7 @@ func TestJoin(t *testing.T) {
 	if err := r.Write(from.Roster); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := owner.Join(members[1], chosen()); !errors.Is(err, node.ErrUnsigned) {
+	if _, err := owner.Join(members[1], chosen()); !errors.Is(err, roster.ErrUnsigned) {
 		t.Errorf("unsigned: %v", err)
 	}
 	from = members[1]

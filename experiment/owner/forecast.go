@@ -5,18 +5,39 @@ import (
 	"strings"
 
 	"sotto/experiment/forecast"
+	"sotto/experiment/plan"
 	"sotto/privacy/account"
 )
 
 // Outlook returns what the whole run comes to for the owner.
 func (o *Owner) Outlook() (forecast.Agent, error) { return forecast.OfAgent(o.e, 0) }
 
+// WithReserve returns the epsilon of the run's charges with all of its reserve.
+func (o *Owner) WithReserve() (account.Interval, error) {
+	t := &o.e.Setup.Target
+	costs := o.plan().Costs()
+	for k := range costs {
+		costs[k].Times += t.Reserve
+	}
+	return t.Cost(costs...)
+}
+
 // Admits returns how many of the run's charges, in the order of [Owner.Terms], a ledger
 // with this budget admits in which nothing is charged yet, run after run: it is asked of
 // the filter that durable ledgers have.
 func (o *Owner) Admits(b account.Budget) (int, error) {
+	t := &o.e.Setup.Target
+	return admits(o.plan().Costs(), func() (*account.RDPFilter, bool, error) {
+		filter, err := account.NewRDPFilter(t.Adjacency, t.Unit, b)
+		return filter, false, err
+	})
+}
+
+// admits returns how many charges, of costs in their order, run after run, a filter
+// admits that fill makes; exhausted: none.
+func admits(costs []plan.Cost, fill func() (filter *account.RDPFilter, exhausted bool, err error)) (int,
+	error) {
 	const most = 1 << 40
-	costs := o.plan().Costs()
 	run := 0
 	for _, c := range costs {
 		run += c.Times
@@ -25,8 +46,8 @@ func (o *Owner) Admits(b account.Budget) (int, error) {
 		return most - 1, nil
 	}
 	admits := func(n int) (bool, error) {
-		filter, err := account.NewRDPFilter(o.e.Setup.Target.Adjacency, o.e.Setup.Target.Unit, b)
-		if err != nil {
+		filter, exhausted, err := fill()
+		if err != nil || exhausted {
 			return false, err
 		}
 		rest := n % run

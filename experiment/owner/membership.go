@@ -1,7 +1,7 @@
 package owner
 
 import (
-	"crypto/ed25519"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -10,6 +10,9 @@ import (
 	"sotto/config"
 	"sotto/experiment"
 	"sotto/node"
+	"sotto/node/keyfile"
+	"sotto/node/roster"
+	"sotto/privacy"
 	"sotto/privacy/account"
 	"sotto/topology"
 )
@@ -21,46 +24,81 @@ type Files struct {
 	Data    string
 	Policy  string
 	Key     string // "": none, which is enough for a plan
-	Name    string // of the member, in place of a key; "": whom the policy does not list among the peers
+	// Population is the [[dataset]] of the policy that the data are of; "": the only one
+	// of the data set.
+	Population string
+	// Passphrase of an encrypted key; nil: there is none.
+	Passphrase keyfile.Passphrase
+	Name       string // of the member, in place of a key; "": whom the policy does not list among the peers
 	// Unsigned: the roster may lack signatures.
 	Unsigned bool
+	Succession
+}
+
+// Succession says which of a run's rosters holds, where its members change.
+type Succession struct {
+	// State is the directory of the run's state, which says how far the run is. "": none,
+	// the roster given holds.
+	State string
+	// Epoch is the number of the roster that holds at least: one more than that of a node
+	// that has ended with node.ErrChange.
+	Epoch int
+	// FormerKey is the file of the key that the owner's member had in a former roster;
+	// "": none.
+	FormerKey string
 }
 
 // A Membership is an owner as one member of a roster, whose policy allows taking part.
 type Membership struct {
 	*Owner
-	Roster *node.Roster
-	Self   agent.ID
-	Policy *node.Policy
-	Budget node.DatasetPolicy // of the owner's data set, by the policy
-	Terms  Terms
-	Node   node.Config // what is known before state, ledger and network are opened
-	key    ed25519.PrivateKey
+	Roster  *roster.Roster
+	Self    agent.ID
+	Policy  *roster.Policy
+	Budget  roster.DatasetPolicy // of the owner's data set, by the policy
+	Terms   Terms
+	Node    node.Config // what is known before state, ledger and network are opened
+	keys    keys
+	history lineage
+	from    Files
 }
 
 // Join reads and checks everything that an owner is asked for, and asks the policy. base
 // has what the owner chooses of a node: whom to wait for, times and the log.
 func Join(from Files, base node.Config) (*Membership, error) {
-	m := &Membership{Node: base}
-	var err error
-	var file *experiment.File
-	if m.Roster, file, err = ReadRoster(from.Roster, from.RunFile); err != nil {
+	m := &Membership{Node: base, from: from}
+	given, file, err := ReadRoster(from.Roster, from.RunFile)
+	if err != nil {
 		return nil, err
 	}
 	if !from.Unsigned {
-		if err := m.Roster.Verify(); err != nil {
+		if err := given.Verify(); err != nil {
 			return nil, fmt.Errorf("%s: %w", from.Roster, err)
 		}
+	}
+	if m.history, err = current(&from, given); err != nil {
+		return nil, err
+	}
+	if m.Roster = m.history.roster(); m.Roster.Size != file.Topology.Agents {
+		if err := experiment.Resize(file, m.Roster.Size); err != nil {
+			return nil, err
+		}
+	}
+	if err := m.Node.Agree(m.Roster.Terms); err != nil {
+		return nil, err
 	}
 	graph, graphs, err := AgreedGraph(m.Roster, file)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", from.Roster, err)
 	}
-	if m.Policy, err = node.ReadPolicy(from.Policy); err != nil {
+	if m.Policy, err = roster.ReadPolicy(from.Policy); err != nil {
 		return nil, err
 	}
 	if err := m.identify(&from); err != nil {
 		return nil, err
+	}
+	if _, err := m.Policy.Entry(file.Data.Dataset, from.Population); err != nil &&
+		!errors.Is(err, privacy.ErrRefused) {
+		return nil, err // what is refused is refused beside other reasons, below
 	}
 	if m.Owner, err = New(file, Options{
 		Member: experiment.Member{Self: m.Self, Data: from.Data, Graphs: graphs, Seed: m.Roster.Seed()},
@@ -71,8 +109,12 @@ func Join(from Files, base node.Config) (*Membership, error) {
 	if m.Terms, err = m.Owner.Terms(); err != nil {
 		return nil, err
 	}
-	if m.Budget, err = m.Policy.Allow(m.request()); err != nil {
+	if m.Budget, err = m.Policy.Allow(m.request(from.Population)); err != nil {
 		return nil, fmt.Errorf("%s: %w", from.Policy, err)
+	}
+	if key := m.Budget.KeyColumn; key != "" && !slices.Contains(m.sheet.Columns, key) {
+		return nil, &config.Error{File: from.Data, Key: "key_column", Found: "no column " + key,
+			Allowed: "the policy's key_column among " + strings.Join(m.sheet.Columns, ", ")}
 	}
 	m.describe(graph, graphs)
 	if err := m.Node.Check(); err != nil {
@@ -87,7 +129,7 @@ func (m *Membership) Name() string { return m.Roster.Members[m.Self].Name }
 
 // shared is what the owner shares with another member and nobody else.
 func (m *Membership) shared(member agent.ID) []byte {
-	return node.PairSecret(m.key, m.Roster.Keys()[member], m.Roster.Digest())
+	return roster.PairSecret(m.keys.held, m.Roster.Keys()[member], m.Roster.Digest())
 }
 
 // identify finds out which member the owner is: that of the key; without one, which only
@@ -95,10 +137,15 @@ func (m *Membership) shared(member agent.ID) []byte {
 // peers.
 func (m *Membership) identify(from *Files) (err error) {
 	if from.Key != "" {
-		if m.key, err = node.ReadKey(from.Key); err != nil {
+		if m.keys.newest, err = keyfile.ReadWith(from.Key, from.Passphrase); err != nil {
 			return err
 		}
-		if m.Self, err = m.Roster.Find(m.key.Public().(ed25519.PublicKey)); err != nil {
+		if from.FormerKey != "" {
+			if m.keys.former, err = keyfile.ReadWith(from.FormerKey, from.Passphrase); err != nil {
+				return err
+			}
+		}
+		if m.Self, err = m.keys.choose(m.Roster); err != nil {
 			return fmt.Errorf("%s: %w", from.Roster, err)
 		}
 		return nil
@@ -123,14 +170,15 @@ func (m *Membership) identify(from *Files) (err error) {
 }
 
 // request is what the policy is asked.
-func (m *Membership) request() node.Request {
+func (m *Membership) request(population string) roster.Request {
 	var events []account.Event
 	for _, c := range m.Terms.Costs {
 		events = append(events, c.Event)
 	}
-	return node.Request{
+	return roster.Request{
 		Algorithm:         m.Terms.Algorithm,
 		Dataset:           m.Terms.Dataset,
+		Population:        population,
 		ExpectedBatchSize: m.Terms.Batch,
 		Members:           m.Roster.Keys(),
 		Self:              m.Roster.Keys()[m.Self],
@@ -146,12 +194,15 @@ func (m *Membership) describe(graph *topology.Graph, graphs topology.Schedule) {
 	c.Self, c.Run, c.Names = m.Self, m.Roster.Digest(), m.Roster.Names()
 	c.Graph, c.Rounds = graph, x.Rounds
 	c.Holders, c.Interval, c.Pairs = x.Holders, x.Interval, x.Pairs
-	c.Mass, c.BF16 = x.Push, x.BF16
+	c.Mass, c.BF16, c.Restart = x.Push, x.BF16, m.restart
 	c.Dim = x.Dim + x.Extra
 	if len(topology.Period(graphs)) != 1 {
 		c.Graphs = graphs
 	}
 }
 
-// run names this experiment in the ledger.
-func (m *Membership) run() string { return fmt.Sprintf("%x", m.Node.Run[:16]) }
+// run names this experiment in the ledger, over all its rosters.
+func (m *Membership) run() string {
+	run := m.Roster.Run()
+	return fmt.Sprintf("%x", run[:16])
+}

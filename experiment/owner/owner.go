@@ -13,13 +13,13 @@ import (
 	"slices"
 
 	"sotto/agent"
+	"sotto/data"
 	"sotto/experiment"
 	"sotto/experiment/plan"
 	"sotto/experiment/rundir"
 	"sotto/model"
 	"sotto/oracle"
 	"sotto/privacy"
-	"sotto/privacy/account"
 	"sotto/privacy/ledger"
 	"sotto/tensor"
 )
@@ -36,11 +36,11 @@ type Options struct {
 // New builds the part of agent opt.Self. Runs without noise, with switches of
 // [replication] are refused.
 func New(f *experiment.File, opt Options) (*Owner, error) {
-	e, records, err := f.Join(opt.Member)
+	e, sheet, err := f.Join(opt.Member)
 	if err != nil {
 		return nil, err
 	}
-	return &Owner{e: e, self: opt.Self, records: records, tests: oracle.BatchOf(e.Task.Split.Test),
+	return &Owner{e: e, self: opt.Self, sheet: sheet, tests: oracle.BatchOf(e.Task.Split.Test),
 		secret: opt.Secret}, nil
 }
 
@@ -50,18 +50,27 @@ func New(f *experiment.File, opt Options) (*Owner, error) {
 type Owner struct {
 	e       *experiment.Experiment
 	self    agent.ID
-	records [][]byte
+	sheet   *data.Sheet
 	tests   *model.Batch
 	secret  func(agent.ID) []byte
 	bare    agent.Algorithm // the last one that Algorithm has made
 	gate    *privacy.Gate   // the last one that Gate has made
+	limited *runLedger      // of that gate
+	tight   allowance
 }
 
 // plan is the owner's.
 func (o *Owner) plan() *plan.Agent { return &o.e.Plans[0] }
 
-// Records yields the raw lines of the owner's file, for ledger.NewFingerprint.
-func (o *Owner) Records() iter.Seq[[]byte] { return slices.Values(o.records) }
+// Records yields the raw lines of the owner's file.
+func (o *Owner) Records() iter.Seq[[]byte] { return slices.Values(o.sheet.Records) }
+
+// Fingerprint is that of the owner's file, by its lines and by value. key names the
+// column of people's keys; "": none.
+func (o *Owner) Fingerprint(secret []byte, key string) (*ledger.Fingerprint, error) {
+	return ledger.NewTableFingerprint(secret, ledger.Table{Lines: o.Records(), Columns: o.sheet.Columns,
+		Used: o.sheet.Used, Rows: o.sheet.Rows, Key: key})
+}
 
 // Algorithm makes the owner's agent, which attacks if the run file says so.
 func (o *Owner) Algorithm() (agent.Algorithm, error) {
@@ -79,73 +88,13 @@ func (o *Owner) ownRecords() oracle.Records {
 // owner's durable one; run names this experiment in its records, so that the run's own
 // limit, target_epsilon, counts over restarts. Recover goes before the first answer.
 func (o *Owner) Gate(l *ledger.File, run string) (*privacy.Gate, error) {
-	limited, err := o.limit(l, run)
-	if err != nil {
+	var err error
+	if o.limited, err = o.limit(l, run); err != nil {
 		return nil, err
 	}
-	o.gate, _, err = o.e.Gate(&experiment.Seat{Self: o.self, Records: o.ownRecords(), Ledger: limited,
+	o.gate, _, err = o.e.Gate(&experiment.Seat{Self: o.self, Records: o.ownRecords(), Ledger: o.limited,
 		Secret: o.secret, Pool: oracle.NewSplitPool(1)})
 	return o.gate, err
-}
-
-// limit is the ledger as one run may use it, less what the run has charged before.
-// Without target_epsilon an algorithm of rounds is limited by the owner's lifetime budget
-// alone.
-func (o *Owner) limit(l *ledger.File, run string) (*runLedger, error) {
-	limited, p := &runLedger{File: l}, o.plan()
-	if p.Limited || o.e.File.Pace.OwnPlans {
-		var err error
-		if limited.filter, err = p.Quota(); err != nil {
-			return nil, err
-		}
-	}
-	shared := o.e.Setup.Scheme.Shared()
-	if limited.filter == nil && !shared {
-		return limited, nil
-	}
-	for r, err := range l.Records() {
-		if err == nil && r.Kind == ledger.Charge && r.Run == run {
-			if shared {
-				limited.from = max(limited.from, r.Round+1)
-			}
-			if limited.filter != nil {
-				err = limited.filter.Admit(*r.Event, int(r.Count))
-			}
-		}
-		if err != nil {
-			return nil, err
-		}
-	}
-	return limited, nil
-}
-
-// runLedger admits no more than one run may charge.
-type runLedger struct {
-	*ledger.File
-	filter *account.CountFilter // nil: what the ledger's own budget admits
-	round  uint64
-	// rounds before it have had answers in another process, or may have, whose shared
-	// noise must not serve again
-	from uint64
-}
-
-// SetRound notes the round of later charges.
-func (r *runLedger) SetRound(round uint64) {
-	r.round = round
-	r.File.SetRound(round)
-}
-
-// Charge implements ledger.Ledger.
-func (r *runLedger) Charge(ev account.Event) (uint64, error) {
-	if r.round < r.from {
-		return 0, fmt.Errorf("%w: round %d", privacy.ErrAbstain, r.round)
-	}
-	if r.filter != nil {
-		if err := r.filter.Admit(ev, 1); err != nil {
-			return 0, fmt.Errorf("what the run may charge: %w", err)
-		}
-	}
-	return r.File.Charge(ev)
 }
 
 // EncodeModel returns a model as a safetensors file.

@@ -32,16 +32,11 @@ func (o *Owner) Recover(l *ledger.File, run string, resumed bool) error {
 
 // unasked refuses to begin a run anew that has charges.
 func unasked(l *ledger.File, run string) error {
-	for r, err := range l.Records() {
-		if err != nil {
-			return err
-		}
-		if r.Kind == ledger.Charge && r.Run == run {
-			return fmt.Errorf("%w: own_state: the ledger has charges of this run from record %d on, and "+
-				"no stored state names the answers that the private iterate follows from; allowed: the "+
-				"state directory that the run began with, or a new roster",
-				privacy.ErrRefused, r.Seq)
-		}
+	if r := l.Run(run); r.Count > 0 {
+		return fmt.Errorf("%w: own_state: the ledger has charges of this run from record %d on, and "+
+			"no stored state names the answers that the private iterate follows from; allowed: the "+
+			"state directory that the run began with, or a new roster",
+			privacy.ErrRefused, r.First)
 	}
 	return nil
 }

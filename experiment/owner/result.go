@@ -8,22 +8,29 @@ import (
 	"os"
 	"path/filepath"
 
+	"sotto/internal/jsonfloat"
 	"sotto/node"
 	"sotto/tensor"
 )
 
 // Result is what the owner alone may see: statistics of its private records.
 type Result struct {
-	Name    string   `json:"name"`
-	Metric  string   `json:"metric"`
-	Value   float64  `json:"together"`
-	Alone   *float64 `json:"alone,omitempty"`
-	Tests   int      `json:"test_records"`
-	Epsilon float64  `json:"epsilon"` // upper bound, over all runs on these data
-	Delta   float64  `json:"delta"`
-	Charges int      `json:"charges"`
-	Over    uint64   `json:"answers_longer_than_pad,omitempty"` // of the last process
-	Note    string   `json:"note"`
+	Name   string           `json:"name"`
+	Metric string           `json:"metric"`
+	Value  jsonfloat.Float  `json:"together"`
+	Alone  *jsonfloat.Float `json:"alone,omitempty"`
+	Tests  int              `json:"test_records"`
+	Charged
+	Over   uint64  `json:"answers_longer_than_pad,omitempty"` // of the last process
+	Note   string  `json:"note"`
+	Scores *Scores `json:"scores,omitempty"` // nil: the model neither classifies nor has a target
+}
+
+// Charged is what all runs on these data have been charged.
+type Charged struct {
+	Epsilon float64 `json:"epsilon"` // upper bound
+	Delta   float64 `json:"delta"`
+	Charges int     `json:"charges"`
 }
 
 // finish leaves model, signed statement and the owner's own figures.
@@ -82,32 +89,34 @@ func (p *process) timing() string {
 func (p *process) figures(theta tensor.Vec, tokens []tensor.Vec) (*Result, error) {
 	r := &Result{Name: p.Name(), Tests: p.TestRecords(),
 		Note: "statistics of private records: for the owner alone"}
-	if r.Value, r.Metric = p.Accuracy(theta); tokens != nil { // the mean of theirs
-		r.Value = 0
-		for _, v := range tokens {
-			value, _ := p.Accuracy(v)
-			r.Value += value / float64(len(tokens))
-		}
+	models := tokens
+	if tokens == nil {
+		models = []tensor.Vec{theta}
 	}
+	for _, v := range models {
+		var value float64
+		value, r.Metric = p.Accuracy(v)
+		r.Value += jsonfloat.Float(value / float64(len(models)))
+	}
+	var local tensor.Vec
 	if p.Baseline {
-		alone, err := p.LocalBaseline()
-		if err != nil {
+		var err error
+		if local, err = (alone{p.Owner}).model(); err != nil {
 			return nil, err
 		}
-		r.Alone = &alone
+		value, _ := p.Accuracy(local)
+		r.Alone = (*jsonfloat.Float)(&value)
+	}
+	if scores, err := ScoresOf(p.Owner, models, local); err == nil {
+		r.Scores = scores
+	} else { // what is wrong with private records stands in no error
+		r.Note += "; the test records have no scores"
 	}
 	c, err := p.ledger.Spent()
 	if err != nil {
 		return nil, err
 	}
-	for record, err := range p.ledger.Records() {
-		if err != nil {
-			return nil, err
-		}
-		if record.Event != nil {
-			r.Charges += int(record.Count)
-		}
-	}
+	r.Charges = int(p.ledger.Total())
 	r.Epsilon, r.Delta, r.Over = c.Epsilon.Upper, c.Delta, p.padded.Over()
 	return r, nil
 }

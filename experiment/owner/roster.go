@@ -8,19 +8,19 @@ import (
 	"sotto/agent"
 	"sotto/config"
 	"sotto/experiment"
-	"sotto/node"
+	"sotto/node/roster"
 	"sotto/topology"
 )
 
 // ReadRoster reads a roster and the run file that it is about; runFile "": the one that
 // the roster names, beside it.
-func ReadRoster(roster, runFile string) (*node.Roster, *experiment.File, error) {
-	r, err := node.ReadRoster(roster)
+func ReadRoster(path, runFile string) (*roster.Roster, *experiment.File, error) {
+	r, err := roster.Read(path)
 	if err != nil {
 		return nil, nil, err
 	}
 	if runFile == "" {
-		runFile = filepath.Join(filepath.Dir(roster), r.RunFile)
+		runFile = filepath.Join(filepath.Dir(path), r.RunFile)
 	}
 	f, b, err := experiment.ReadBytes(runFile)
 	if err != nil {
@@ -28,14 +28,23 @@ func ReadRoster(roster, runFile string) (*node.Roster, *experiment.File, error) 
 	}
 	if d := experiment.FileDigest(b); d != r.Experiment {
 		return nil, nil, &config.Error{File: runFile, Found: "SHA-256 " + d,
-			Allowed: r.Experiment + ", the experiment of " + roster}
+			Allowed: r.Experiment + ", the experiment of " + path}
+	}
+	if r.Epoch != nil {
+		if err := experiment.Resize(f, r.Size); err != nil {
+			return nil, nil, err
+		}
+		if r.Epoch.Round >= f.Run.Rounds {
+			return nil, nil, &config.Error{File: path, Key: "epoch.round", Found: fmt.Sprint(r.Epoch.Round),
+				Allowed: fmt.Sprintf("below %d, the rounds of the run", f.Run.Rounds)}
+		}
 	}
 	return r, f, nil
 }
 
 // AgreedGraph wants the roster's weights to be those of the run file's graph, and returns
 // it with the graphs of the rounds that it is the whole of.
-func AgreedGraph(r *node.Roster, f *experiment.File) (*topology.Graph, topology.Schedule, error) {
+func AgreedGraph(r *roster.Roster, f *experiment.File) (*topology.Graph, topology.Schedule, error) {
 	g, err := r.Topology()
 	if err != nil {
 		return nil, nil, err

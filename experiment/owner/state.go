@@ -1,7 +1,9 @@
 package owner
 
 import (
+	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"net"
@@ -12,6 +14,8 @@ import (
 	"time"
 
 	"sotto/node"
+	"sotto/node/checkpoint"
+	"sotto/node/endpoint"
 )
 
 // Files of a state directory beside the checkpoint.
@@ -27,6 +31,9 @@ const (
 
 // record appends who took part in a round.
 func (p *process) record(r node.RoundReport) {
+	p.asking.Do(func() { // its neighbors have said where it was
+		os.Remove(filepath.Join(p.State, checkpoint.RestoredFile)) // mostly it is not there
+	})
 	if p.Node.Interval > 0 {
 		p.recordWake(r)
 		return
@@ -68,23 +75,27 @@ func (p *process) line(name, header, text string) {
 	fmt.Fprintln(f, text)
 }
 
-// report keeps the status file current and answers HTTP, until done is called.
-func (p *process) report(n *node.Node) (done func(), err error) {
+// report keeps the status file current and answers HTTP, until done is called with what
+// the node has ended with.
+func (p *process) report(n *node.Node) (done func(error), err error) {
 	var l net.Listener
 	if p.HTTP != "" {
-		if l, err = node.ListenLocal(p.HTTP); err != nil {
+		if l, err = endpoint.ListenLocal(p.HTTP); err != nil {
 			return nil, err
 		}
 	}
 	var all sync.WaitGroup
 	if l != nil {
-		p.Node.Log.Info("status", "address", "http://"+l.Addr().String())
-		all.Go(func() { node.Serve(l, n.Status) })
+		p.Node.Log.Info("status", "address", p.HTTP, "listens", l.Addr().String())
+		e := p.Endpoint
+		e.Status, e.Node = n.Status, n
+		all.Go(func() { e.Serve(l) })
 	}
 	stop := make(chan struct{})
 	all.Go(func() {
 		for {
-			p.writeStatus(n)
+			p.writeStatus(n.Status())
+			p.keepMarks(n.Marks())
 			select {
 			case <-stop:
 				return
@@ -92,7 +103,7 @@ func (p *process) report(n *node.Node) (done func(), err error) {
 			}
 		}
 	})
-	return func() {
+	return func(err error) {
 		close(stop)
 		if l != nil {
 			l.Close()
@@ -101,12 +112,18 @@ func (p *process) report(n *node.Node) (done func(), err error) {
 		p.mu.Lock()
 		p.asked = time.Time{} // what is written last is exact
 		p.mu.Unlock()
-		p.writeStatus(n)
+		s := n.Status()
+		if s.Ended = time.Now(); err != nil && !errors.Is(err, context.Canceled) {
+			s.Failure = err.Error()
+		}
+		p.writeStatus(s)
+		p.keepMarks(n.Marks())
 	}, nil
 }
 
-func (p *process) writeStatus(n *node.Node) {
-	b, err := json.MarshalIndent(n.Status(), "", "  ")
+// writeStatus replaces the status file.
+func (p *process) writeStatus(s node.Status) {
+	b, err := json.MarshalIndent(s, "", "  ")
 	if err == nil {
 		err = p.write(StatusFile, b)
 	}

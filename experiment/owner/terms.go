@@ -40,6 +40,7 @@ type Queries struct {
 	Batch   float64
 	Rate    float64
 	Charges int // of the whole run
+	Reserve int // further ones of every kind, for answers that crashes lose
 	// CheckpointGrowth is by how many bytes every answer makes checkpoints longer, from
 	// which a private iterate is recovered.
 	CheckpointGrowth int
@@ -90,6 +91,7 @@ func (o *Owner) Terms() (Terms, error) {
 			Batch:            p.Public.ExpectedBatchSize,
 			Rate:             p.Public.SampleRate,
 			Charges:          p.Queries(),
+			Reserve:          t.Reserve,
 			CheckpointGrowth: o.growth(),
 			Noise:            p.Noise,
 			NoiseKind:        f.Privacy.Noise,

@@ -26,6 +26,9 @@ type Target struct {
 	// Shares are what the answers of single oracles may cost alone, a part of the budget,
 	// with mechanisms of their own.
 	Shares map[string]Share
+	// Reserve is how many further charges of every kind of answer the noise is found for:
+	// those of answers that crashes lose. It counts where a budget sets the noise.
+	Reserve int
 	// Claimer, when not nil, sets the noise in place of the budget.
 	Claimer Claimer
 }
@@ -123,7 +126,7 @@ func (c *calibrator) group() error {
 // stated over them.
 func (c *calibrator) kind(i int) (string, error) {
 	a, t := &c.agents[i], c.target
-	text := fmt.Sprintln(t.Accountant, t.Adjacency, t.Unit, t.Delta, t.Noise, t.Shares, a.Epsilon,
+	text := fmt.Sprintln(t.Accountant, t.Adjacency, t.Unit, t.Delta, t.Noise, t.Shares, t.Reserve, a.Epsilon,
 		a.Public.SampleRate, c.counts(i), c.scheme)
 	text += c.by.String()
 	for k, ask := range a.Asks {
@@ -197,7 +200,7 @@ func (budget) solve(c *calibrator, i int) (outcome, error) {
 		if err != nil {
 			return outcome{}, err
 		}
-		run.Steps = append(run.Steps, account.PlanStep{Times: ask.Times,
+		run.Steps = append(run.Steps, account.PlanStep{Times: ask.Times + t.Reserve,
 			Event: func(noise, rate float64) (account.Event, error) {
 				if r.Sampler.Kind == account.Poisson || r.Sampler.Kind == account.TruncatedPoisson {
 					r.Sampler.SampleRate = rate

@@ -104,11 +104,12 @@ func (a *Agent) Filter() (*account.CountFilter, error) {
 	if !a.Limited || a.Events == nil {
 		return nil, nil
 	}
-	return a.Quota()
+	return a.Quota(0)
 }
 
-// Quota admits what is planned, and no more.
-func (a *Agent) Quota() (*account.CountFilter, error) {
+// Quota admits what is planned, and of every kind of answer reserve more, which
+// Target.Reserve has priced.
+func (a *Agent) Quota(reserve int) (*account.CountFilter, error) {
 	f := &account.CountFilter{}
 	for _, ev := range a.Before {
 		if err := f.Allow(ev, 1); err != nil {
@@ -120,7 +121,7 @@ func (a *Agent) Quota() (*account.CountFilter, error) {
 		if a.Limited && len(a.Asks) == 1 {
 			times = a.Admitted
 		}
-		if err := f.Allow(ev, times); err != nil {
+		if err := f.Allow(ev, times+reserve); err != nil {
 			return nil, err
 		}
 	}

@@ -72,6 +72,19 @@ var badRunFiles = map[string]struct {
 		[]string{"--set", "privacy.epsilon", "target_epsilon"}},
 	"set bad": {"", []string{"rounds=0"}, []string{"--set", "rounds", "1 to"}},
 	"name":    {"", []string{"name=../x"}, []string{"name", "../x"}},
+	"clip 0": {"max_grad_norm = 1|max_grad_norm = 0", nil,
+		[]string{"small.toml:25", "privacy.max_grad_norm", "found 0", "1 is in force without the key"}},
+	"clip 0 set": {"", []string{"privacy.max_grad_norm=0"},
+		[]string{"--set: privacy.max_grad_norm: found 0"}},
+	"epsilon 0": {"target_epsilon = 6|target_epsilon = 0", nil,
+		[]string{`target_epsilon: found "nothing above 0"`, "none"}},
+	"every 0":  {"every = 5|every = 0", nil, []string{"small.toml:30", "evaluate.every: found 0"}},
+	"window 0": {"", []string{"topology.window=0"}, []string{"topology.window: found 0", "1 or more"}},
+	"momentum 0": {"", []string{"algorithm.optimizer=momentum", "algorithm.momentum=0"},
+		[]string{"momentum: found 0"}},
+	"beta 0": {"", []string{"algorithm.optimizer=adam", "algorithm.beta1=0"}, []string{"beta1: found 0"}},
+	"clip_factor 0": {"", []string{"privacy.clipping=released", "privacy.clip_factor=0"},
+		[]string{"privacy.clip_factor: found 0", "2 is in force"}},
 }
 
 func TestBadRunFiles(t *testing.T) {

@@ -125,7 +125,8 @@ func TestUncharged(t *testing.T) {
 		{"replication.uncharged", published, false,
 			[]string{"replication.uncharged=true", "privacy.mechanism=local-dp"}},
 		{"replication.claim", ratingsFile, false, []string{"replication.claim=true"}},
-		{"topology.agents", published, false, []string{"topology.agents=29", "replication.uncharged=true"}},
+		{"topology.agents", published, false,
+			[]string{"topology.agents=29", "data.merge_groups=true", "replication.uncharged=true"}},
 		{"evaluate.rmse", ratingsFile, false, []string{"model.name=huber"}},
 	} {
 		_, err := buildRatings(dir, c.text, c.set...)

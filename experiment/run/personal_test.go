@@ -321,7 +321,7 @@ func TestPersonalRefuses(t *testing.T) {
 		"privacy.target_delta":  {"privacy.target_delta=0.0067379469990854671", "data.records_max=400"},
 		"topology.weights":      {"topology.weights=metropolis"},
 		"topology.vectors":      {"topology.vectors=labels"},
-		"topology.graph":        {"data.agents=25", "data.allow_empty=true"},
+		"topology.graph":        {"data.agents=25", "data.merge_groups=true"},
 		"evaluate.agents":       {"evaluate.agents=25"},
 		"faults.delay":          {"faults.delay=0.5"},
 		"model.name":            {"model.name=mlp", "algorithm.start=fit", "algorithm.fit_lambda=0.1"},

@@ -26,6 +26,8 @@ type Document struct {
 	also map[string]int    // the line of a key that has its second spelling, under that spelling
 	from map[string]string // keys that did not come from the file: "--set", "sweep"
 	used map[string]*Section
+	// keys whose 0 has a meaning of its own
+	meant map[string]bool
 }
 
 // Parse reads TOML; file names it in errors.
@@ -37,6 +39,8 @@ func Parse(file string, b []byte) (*Document, error) {
 		also: map[string]int{},
 		from: map[string]string{},
 		used: map[string]*Section{},
+
+		meant: map[string]bool{},
 	}
 	if err := toml.Unmarshal(b, &d.raw); err != nil {
 		var e *toml.DecodeError
@@ -127,7 +131,8 @@ func (d *Document) Values() map[string]string {
 }
 
 // Set applies one "a.b=value" that came from elsewhere than the file; from says where.
-// The value is TOML; what is not is taken as a string.
+// The value is TOML, in which .5 and 5. are numbers too; what is not is taken as a
+// string.
 func (d *Document) Set(from, assignment string) error {
 	key, text, ok := strings.Cut(assignment, "=")
 	key = strings.TrimSpace(key)
@@ -139,7 +144,9 @@ func (d *Document) Set(from, assignment string) error {
 		V any `toml:"v"`
 	}
 	if err := toml.Unmarshal([]byte("v = "+text), &v); err != nil {
-		v.V = strings.TrimSpace(text)
+		if err := toml.Unmarshal([]byte("v = "+WithZeros(text)), &v); err != nil {
+			v.V = strings.TrimSpace(text)
+		}
 	}
 	key = FirstSpelling(key)
 	at := d.raw
@@ -187,7 +194,8 @@ func (d *Document) Locate(section string, err error) error {
 	return &c
 }
 
-// Finish refuses every key and section that nothing has decoded.
+// Finish refuses every key and section that nothing has decoded, and what
+// [Document.RefuseReplaced] refuses.
 func (d *Document) Finish() error {
 	var bad []string
 	for name, s := range d.used {
@@ -198,7 +206,7 @@ func (d *Document) Finish() error {
 		}
 	}
 	if len(bad) == 0 {
-		return nil
+		return d.RefuseReplaced()
 	}
 	slices.SortFunc(bad, func(a, b string) int { return d.line[a] - d.line[b] })
 	key := bad[0]

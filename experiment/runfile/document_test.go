@@ -139,9 +139,10 @@ func TestErrorsSayWhereAndWhat(t *testing.T) {
 		{file, set("a."), `--set: found "a.", allowed: key=value or section.key=value`},
 		{file, set("a.=2"), `--set: found "a.=2", allowed: key=value or section.key=value`},
 		{strings.Replace(file, "size = 3", "\nsizes = 3", 1), all,
-			"run.toml:7: model.sizes: found an unknown key, allowed: bias, hidden, init, size"},
+			"run.toml:7: model.sizes: found an unknown key, allowed: bias, hidden, init, size; " +
+				"did you mean size?"},
 		{"round = 1\n" + file, all,
-			"run.toml:1: round: found an unknown key, allowed: [model], name, rounds"},
+			"run.toml:1: round: found an unknown key, allowed: [model], name, rounds; did you mean rounds?"},
 		{file, func(d *runfile.Document) error {
 			return d.Locate("model", fmt.Errorf("no: %w", config.Bad("size", 3, "1")))
 		}, "run.toml:6: model.size: found 3, allowed: 1"},
@@ -228,5 +229,68 @@ func ExampleDocument() {
 	fmt.Println(d.Finish())
 	// Output:
 	// <nil> 3
-	// run.toml:3: model.sise: found an unknown key, allowed: size
+	// run.toml:3: model.sise: found an unknown key, allowed: size; did you mean size?
+}
+
+// A zero that was given is in force, or refused: never taken for a key that is not there.
+func TestZerosAreUsedOrRefused(t *testing.T) {
+	const refused = "run.toml:2: model.size: found 0, allowed: another value; 3 is in force without the key"
+	for text, want := range map[string]string{
+		"[model]\nsize = 0\n":          refused,
+		"[model]\nsize = 0.0\n":        refused,
+		"[model]\nshare = 0\n":         "", // a pointer tells it from no key
+		"[model]\nhidden = [1]\n":      "",
+		"[model]\nsize = 2\n":          "",
+		"name = ''\nrounds = 0\n":      "",
+		"[model]\nbias = false\n":      "",
+		"[model.init]\nx = [0, ' ']\n": "",
+	} {
+		d := parse(t, text)
+		if _, _, err := read(d); err != nil {
+			t.Fatal(err)
+		}
+		m := &struct {
+			size
+			Share *int `toml:"share"`
+		}{}
+		if err := d.Read("model", m); err != nil {
+			t.Fatal(err)
+		}
+		if m.Size == 0 {
+			m.Size = 3 // what a package does with its default
+		}
+		got := ""
+		if err := d.RefuseReplaced(); err != nil {
+			got = err.Error()
+		}
+		if got != want {
+			t.Errorf("%q:\ngot  %s\nwant %s", text, got, want)
+		}
+		if d.ZeroMeant("model.size"); d.RefuseReplaced() != nil {
+			t.Errorf("%q: a zero with a meaning of its own is refused", text)
+		}
+	}
+	d := parse(t, file)
+	if v, ok := d.Given("model.init.law"); !ok || v != "normal" {
+		t.Errorf("model.init.law is %v, %v", v, ok)
+	}
+	for _, key := range []string{"model.init.none", "none.x", "name.x"} {
+		if v, ok := d.Given(key); ok {
+			t.Errorf("%s is %v", key, v)
+		}
+	}
+}
+
+func TestNumbersAsPeopleWriteThem(t *testing.T) {
+	for text, want := range map[string]string{
+		".5": "0.5", "-.5": "-0.5", "+.25": "0.25", "5.": "5", "1_000": "1000", "1_000.5": "1000.5",
+		"1e3": "1000", ".5e1": "5", "5.e-1": "0.5", "[.1, .2,3.]": "[0.1 0.2 3]", " .5 ": "0.5",
+		// and what is no number
+		".": ".", "..5": "..5", ".5/x": ".5/x", "v.5": "v.5", "1.2.3": "1.2.3", ".e5": ".e5",
+	} {
+		d := parse(t, "", "a.b="+text)
+		if got := d.Values()["a.b"]; got != want {
+			t.Errorf("%q is %q, want %q", text, got, want)
+		}
+	}
 }

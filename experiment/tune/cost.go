@@ -145,7 +145,7 @@ func composed(records []ledger.Record) (account.Event, error) {
 		if r.Kind != ledger.Charge {
 			continue
 		}
-		ev, err := account.Repeat(int(r.Count), *r.Event)
+		ev, err := account.Repeat(int(r.Count), unclipped(*r.Event))
 		if err != nil {
 			return account.Event{}, err
 		}

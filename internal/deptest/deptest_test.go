@@ -57,6 +57,8 @@ func TestPlantedImportsAreFound(t *testing.T) {
 		{"node", "example.org/x/experiment/figurecache", "computed by whoever states it"},
 		{"experiment/owner", "example.org/x/experiment/figurecache", "computed by whoever states it"},
 		{"privacy/account/figure", "example.org/x/config", "figures are numbers"},
+		{"model/score", "example.org/x/data", "whatever made them"},
+		{"model/score", "os", "no I/O"},
 		{"reproduce", "example.org/x/reproduce/dkm", "knows no paper"},
 		{"reproduce/dkm", "example.org/x/reproduce/adad2p", "one layer"},
 		{"node", "github.com/libp2p/go-libp2p", "one package"},

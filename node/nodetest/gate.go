@@ -6,7 +6,7 @@ import (
 	"testing"
 
 	"sotto/agent"
-	"sotto/node"
+	"sotto/node/roster"
 	"sotto/oracle"
 	"sotto/privacy"
 	"sotto/privacy/account"
@@ -63,7 +63,7 @@ func (w *World) shared(i int) privacy.Mechanism {
 		Self:            agent.ID(i),
 		Neighbors:       neighbors,
 		Secret: func(j agent.ID) []byte {
-			return node.PairSecret(Key(agent.ID(i)), Key(j).Public().(ed25519.PublicKey), w.Run)
+			return roster.PairSecret(Key(agent.ID(i)), Key(j).Public().(ed25519.PublicKey), w.Run)
 		},
 	})
 	if err != nil {

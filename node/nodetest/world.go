@@ -2,6 +2,7 @@ package nodetest
 
 import (
 	"context"
+	"crypto/ed25519"
 	"fmt"
 	"slices"
 	"testing"
@@ -9,6 +10,8 @@ import (
 
 	"sotto/agent"
 	"sotto/node"
+	"sotto/node/checkpoint"
+	"sotto/node/mark"
 	"sotto/privacy/ledger"
 	"sotto/privacy/ledger/ledgertest"
 	"sotto/sim"
@@ -123,8 +126,16 @@ func (w *World) Rounds(i int) uint64 {
 // Algorithm makes agent i's algorithm.
 func (w *World) Algorithm(t testing.TB, i int) agent.Algorithm {
 	t.Helper()
-	init := w.initial()
-	a, err := w.o.Factory(agent.Env{
+	a, err := w.From(i, w.initial())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return a
+}
+
+// From makes agent i's algorithm with another first model.
+func (w *World) From(i int, init tensor.Vec) (agent.Algorithm, error) {
+	return w.o.Factory(agent.Env{
 		Self:       agent.ID(i),
 		Agents:     w.o.Agents,
 		Dim:        Dim,
@@ -135,10 +146,6 @@ func (w *World) Algorithm(t testing.TB, i int) agent.Algorithm {
 		Init:       init,
 		Graph:      agent.Graph{SLEM: 1},
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	return a
 }
 
 func (w *World) initial() tensor.Vec {
@@ -159,14 +166,14 @@ func (w *World) dim() int {
 
 // Node makes agent i's node on a transport, with its state in fsys.
 func (w *World) Node(t testing.TB, i int, tr node.Transport, fsys ledger.FS, l ledger.Ledger) (*node.Node,
-	*node.Store, error) {
-	store, err := node.OpenStore(fmt.Sprint("/state", i), fsys)
+	*checkpoint.Store, error) {
+	store, err := checkpoint.Open(fmt.Sprint("/state", i), fsys)
 	if err != nil {
 		return nil, nil, err
 	}
 	a, own := w.Algorithm(t, i), iterate(i, w.initial())
 	c := node.Config{
-		Identity: node.Identity{Self: agent.ID(i), Run: w.Run},
+		Identity: w.identity(i),
 		Pace:     node.Pace{Graph: w.Graph, Rounds: w.Rounds(i), Interval: w.o.Interval},
 		Learner: node.Learner{
 			Algorithm: a,
@@ -176,7 +183,10 @@ func (w *World) Node(t testing.TB, i int, tr node.Transport, fsys ledger.FS, l l
 			Mass:      w.o.Push,
 			BF16:      w.o.BF16,
 		},
-		Ledgers:   node.Ledgers{Head: l.Head},
+		Ledgers: node.Ledgers{Head: l.Head, Book: func() mark.Book {
+			head := l.Head()
+			return mark.Book{Ledger: [16]byte{1, byte(i)}, Head: head, Charges: head.Seq}
+		}},
 		Transport: tr,
 		Store:     store,
 	}
@@ -191,6 +201,7 @@ func (w *World) Node(t testing.TB, i int, tr node.Transport, fsys ledger.FS, l l
 	for _, k := range w.wakes {
 		c.Wakes = append(c.Wakes, k.Agent)
 	}
+	c.Patience = 1000 * time.Hour
 	if w.o.Change != nil {
 		w.o.Change(i, &c)
 	}
@@ -200,6 +211,20 @@ func (w *World) Node(t testing.TB, i int, tr node.Transport, fsys ledger.FS, l l
 		return nil, nil, err
 	}
 	return n, store, nil
+}
+
+// Bare has a node's frames have no marks, in Options.Change.
+func Bare(_ int, c *node.Config) { c.Sign, c.Keys = nil, nil }
+
+// identity is agent i's, with its key.
+func (w *World) identity(i int) node.Identity {
+	id := node.Identity{Self: agent.ID(i), Run: w.Run, Sign: func(message []byte) []byte {
+		return ed25519.Sign(Key(agent.ID(i)), message)
+	}}
+	for k := range w.o.Agents {
+		id.Keys = append(id.Keys, Key(agent.ID(k)).Public().(ed25519.PublicKey))
+	}
+	return id
 }
 
 // Equal runs the algorithm in package sim and as nodes over a network, and wants every

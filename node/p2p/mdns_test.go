@@ -85,8 +85,8 @@ func TestMembersAreFoundInTheLocalNetwork(t *testing.T) {
 			Key:        l.keys[i],
 			Members:    l.members,
 			MaxPayload: 1000,
-			MDNS:       true,
-			address:    l.address,
+			Reach:      Reach{MDNS: true},
+			hooks:      hooks{address: l.address},
 		})
 		if err != nil {
 			t.Skipf("no multicast on this machine: %v", err)

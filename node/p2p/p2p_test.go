@@ -76,8 +76,8 @@ func (l *loopback) listens(t testing.TB, i agent.ID, tr *Transport) {
 
 func (l *loopback) Open(t testing.TB, i agent.ID) node.Transport {
 	t.Helper()
-	c := Config{Key: l.keys[i], Members: l.members, MaxPayload: l.max, handshake: time.Second,
-		address: l.address}
+	c := Config{Key: l.keys[i], Members: l.members, MaxPayload: l.max,
+		hooks: hooks{handshake: time.Second, address: l.address}}
 	if i == l.noise {
 		c.security = "noise"
 	}
@@ -194,7 +194,8 @@ func TestStrangersAreRefused(t *testing.T) {
 
 	public, key, _ := ed25519.GenerateKey(nil)
 	others := []Member{l.members[0], {Key: public, Address: anyPort}}
-	stranger, err := New(Config{Key: key, Members: others, MaxPayload: 1000, address: l.address})
+	stranger, err := New(Config{Key: key, Members: others, MaxPayload: 1000,
+		hooks: hooks{address: l.address}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -247,16 +248,16 @@ func TestPlainTextIsRefused(t *testing.T) {
 // A member that moves behind its name is found: names are looked up for every connection.
 // An address that is none fails with the reason.
 func TestAddresses(t *testing.T) {
-	at, err := addresses(context.Background(), "[::1]:4000")
+	at, err := resolve(context.Background(), "[::1]:4000")
 	if err != nil || len(at) != 1 || at[0].String() != "/ip6/::1/tcp/4000" {
 		t.Errorf("%v, %v", at, err)
 	}
-	at, err = addresses(context.Background(), "localhost:80")
+	at, err = resolve(context.Background(), "localhost:80")
 	if err != nil || len(at) == 0 || !strings.HasSuffix(at[0].String(), "/tcp/80") {
 		t.Errorf("%v, %v", at, err)
 	}
 	for _, bad := range []string{"nowhere", "1.2.3.4:x"} {
-		if _, err := addresses(context.Background(), bad); err == nil {
+		if _, err := resolve(context.Background(), bad); err == nil {
 			t.Errorf("%s was accepted", bad)
 		}
 	}

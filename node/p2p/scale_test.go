@@ -20,6 +20,7 @@ import (
 	"sotto/data"
 	"sotto/model"
 	"sotto/node"
+	"sotto/node/checkpoint"
 	"sotto/oracle"
 	"sotto/privacy"
 	"sotto/privacy/account"
@@ -235,7 +236,7 @@ func (s *scale) train(t *testing.T) time.Duration {
 		if err != nil {
 			t.Fatal(err)
 		}
-		store, err := node.OpenStore(filepath.Join(dir, fmt.Sprint("state", i)), fsys)
+		store, err := checkpoint.Open(filepath.Join(dir, fmt.Sprint("state", i)), fsys)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -47,8 +47,8 @@ func TestAStrangerInAMembersPlace(t *testing.T) {
 		}()
 		return n
 	}
-	stranger, err := New(Config{Key: key, Members: theirs, MaxPayload: l.max, handshake: time.Second,
-		address: l.address})
+	stranger, err := New(Config{Key: key, Members: theirs, MaxPayload: l.max,
+		hooks: hooks{handshake: time.Second, address: l.address}})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -2,7 +2,9 @@ package audit
 
 import (
 	"crypto/sha256"
+	"fmt"
 	"math"
+	"slices"
 
 	"sotto/agent"
 )
@@ -14,40 +16,70 @@ type Wire struct {
 	// looked at for repetitions.
 	Answers int
 
-	sent     map[letter][sha256.Size]byte
-	rounds   map[uint64]bool
+	sent     map[Letter][sha256.Size]byte
+	contents map[content]uint64 // the first generation that they left in
+	releases map[release]bool
 	charges  map[uint64]int
 	last     uint64 // the last round with a charge
-	messages int
+	restored []restored
 	altered  int
 }
 
-// letter is one message to one receiver.
-type letter struct {
-	kind  uint8
-	to    agent.ID
-	round uint64
+// Letter is one message to one receiver.
+type Letter struct {
+	Kind  uint8
+	To    agent.ID
+	Round uint64
+	// Generation is how often the sender has said that it was rolled back. In each
+	// generation a letter has one content.
+	Generation uint64
 }
 
-// Sent notes a message: of one kind, to one receiver in one round, the same bytes
-// whenever it is sent again.
-func (w *Wire) Sent(kind uint8, to agent.ID, round uint64, payload []byte) {
+// content is what a message says, whatever its round.
+type content struct {
+	kind uint8
+	to   agent.ID
+	sum  [sha256.Size]byte
+}
+
+// release is a round whose messages have left.
+type release struct{ round, generation uint64 }
+
+// restored are charges that were added because the ledger was rolled back. They are of
+// rounds from from to until-1.
+type restored struct {
+	from, until uint64
+	count       int
+}
+
+// Sent notes a message: the same content whenever it is sent again. The content is
+// without the round, so that one that is sent for a later round is known again.
+func (w *Wire) Sent(l Letter, payload []byte) {
 	if w.sent == nil {
-		w.sent, w.rounds = map[letter][sha256.Size]byte{}, map[uint64]bool{}
+		w.sent, w.releases = map[Letter][sha256.Size]byte{}, map[release]bool{}
+		w.contents = map[content]uint64{}
 	}
-	l, sum := letter{kind, to, round}, sha256.Sum256(payload)
-	before, again := w.sent[l]
-	switch {
-	case again && before != sum:
-		w.altered++
-	case !again:
-		w.messages++
-		w.sent[l] = sum
-		w.rounds[round] = true
+	sum := sha256.Sum256(payload)
+	if before, again := w.sent[l]; again {
+		if before != sum {
+			w.altered++
+		}
+		return
 	}
+	w.sent[l] = sum
+	// Who was rolled back says what it has said last for the rounds that others are in.
+	// That follows from charges of former rounds.
+	c := content{l.Kind, l.To, sum}
+	first, known := w.contents[c]
+	if !known {
+		w.contents[c] = l.Generation
+	} else if first < l.Generation {
+		return
+	}
+	w.releases[release{l.Round, l.Generation}] = true
 }
 
-// Charged notes charges of the run in a round.
+// Charged notes charges of the run in a round. It is called in the order of the ledger.
 func (w *Wire) Charged(round uint64, count int) {
 	if w.charges == nil {
 		w.charges = map[uint64]int{}
@@ -56,44 +88,89 @@ func (w *Wire) Charged(round uint64, count int) {
 	w.last = max(w.last, round)
 }
 
+// Restored notes that the ledger was rolled back, and that charges of count answers were
+// added: they stand for those of the rounds from the last one that Charged has named to
+// the one before round, which the node was in.
+func (w *Wire) Restored(round uint64, count int) {
+	w.restored = append(w.restored, restored{w.last, round, count})
+}
+
+// uncharged counts the rounds whose messages left without the charges of their answers.
+func (w *Wire) uncharged() (missing int) {
+	needed := map[uint64]int{} // answers, by round
+	for r := range w.releases {
+		if r.round > 0 {
+			needed[r.round-1] += w.Answers
+		}
+	}
+	if len(w.charges) == 0 && len(w.restored) == 0 { // nothing was charged for at all
+		return len(needed)
+	}
+	last, extra := w.last, slices.Clone(w.restored)
+	for _, r := range extra {
+		last = max(last, max(r.until, 1)-1)
+	}
+	var short []uint64
+	for round, n := range needed {
+		if round <= last && w.charges[round] < n {
+			short = append(short, round)
+		}
+	}
+	slices.Sort(short)
+	for _, round := range short {
+		lacks := needed[round] - w.charges[round]
+		for i := range extra {
+			if r := &extra[i]; r.from <= round && round < r.until {
+				n := min(lacks, r.count)
+				lacks, r.count = lacks-n, r.count-n
+			}
+		}
+		if lacks > 0 {
+			missing++
+		}
+	}
+	return missing
+}
+
 // Report says whether a message left in two versions, and whether one left for a round
 // whose answers the ledger lacks. Messages of round r follow from answers of round r-1.
-// After the last charge a node only mixes.
+// After the last charge a node only mixes. A node that was rolled back, and whose ledger
+// says so, may send what it has said before for other rounds; it has one more version of
+// rounds that it was in, for further charges.
 func (w *Wire) Report(name string) *Report {
 	t := Target{Name: name}
 	r := t.report("wire", Options{})
 	r.Confidence = 1
-	r.Observations = w.messages
+	r.Observations = len(w.sent)
 	r.check(Check{Name: "versions", Statistic: Figure(w.altered),
 		Text: "messages that left a second time with other bytes: both follow from the same charges"})
 	r.Valid = append(r.Valid,
 		"the capture is of all that the node has sent since the run began; the ledger is the one that it "+
 			"charges")
+	charges := 0
+	if len(w.restored) > 0 {
+		for _, s := range w.restored {
+			charges += s.count
+		}
+		r.Checks = append(r.Checks, Check{
+			Name:      "rolled back",
+			Statistic: Figure(charges),
+			Limit:     Figure(math.Inf(1)),
+			Text: fmt.Sprintf("answers that were charged for because the ledger was rolled back, times: %d",
+				len(w.restored)),
+		})
+	}
 	if w.Answers == 0 {
 		return r
-	}
-	missing, charges := 0, 0
-	for round := range w.rounds {
-		if round > 0 && round-1 <= w.last && w.charges[round-1] < w.Answers {
-			missing++
-		}
 	}
 	for _, n := range w.charges {
 		charges += n
 	}
-	if len(w.charges) == 0 { // nothing was charged for at all
-		missing = 0
-		for round := range w.rounds {
-			if round > 0 {
-				missing++
-			}
-		}
-	}
-	r.check(Check{Name: "charges", Statistic: Figure(missing),
+	r.check(Check{Name: "charges", Statistic: Figure(w.uncharged()),
 		Text: "rounds before the last charge whose messages left without the charges of their answers"})
 	r.Checks = append(r.Checks, Check{
 		Name:      "releases",
-		Statistic: Figure(len(w.rounds)),
+		Statistic: Figure(len(w.releases)),
 		Limit:     Figure(math.Inf(1)),
 		Text:      "rounds of which messages left",
 	},

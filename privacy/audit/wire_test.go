@@ -1,6 +1,7 @@
 package audit
 
 import (
+	"slices"
 	"testing"
 
 	"sotto/agent"
@@ -13,8 +14,8 @@ func TestWire(t *testing.T) {
 	honest := func(w *Wire, charge func(round uint64) int) {
 		for k := range uint64(10) {
 			for to := range agent.ID(2) {
-				w.Sent(1, to, k, []byte{byte(k), byte(to)})
-				w.Sent(1, to, k, []byte{byte(k), byte(to)})
+				w.Sent(Letter{Kind: 1, To: to, Round: k}, []byte{byte(k), byte(to)})
+				w.Sent(Letter{Kind: 1, To: to, Round: k}, []byte{byte(k), byte(to)})
 			}
 			if n := charge(k); n > 0 {
 				w.Charged(k, n)
@@ -30,8 +31,8 @@ func TestWire(t *testing.T) {
 		"honest":         {all, nil, false},
 		"budget ended":   {func(k uint64) int { return map[bool]int{true: 2}[k < 4] }, nil, false},
 		"more by crash":  {func(k uint64) int { return map[bool]int{true: 4, false: 2}[k == 3] }, nil, false},
-		"two versions":   {all, func(w *Wire) { w.Sent(1, 0, 5, []byte{9}) }, true},
-		"another kind":   {all, func(w *Wire) { w.Sent(2, 0, 5, []byte{9}) }, false},
+		"two versions":   {all, func(w *Wire) { w.Sent(Letter{Kind: 1, Round: 5}, []byte{9}) }, true},
+		"another kind":   {all, func(w *Wire) { w.Sent(Letter{Kind: 2, Round: 5}, []byte{9}) }, false},
 		"a round free":   {func(k uint64) int { return map[bool]int{false: 2}[k == 3] }, nil, true},
 		"half a round":   {func(k uint64) int { return map[bool]int{true: 1, false: 2}[k == 3] }, nil, true},
 		"nothing at all": {func(uint64) int { return 0 }, nil, true},
@@ -43,6 +44,61 @@ func TestWire(t *testing.T) {
 		}
 		if r := w.Report("node"); r.Violated != c.bad || r.Observations < 20 {
 			t.Errorf("%s: violated %v, want %v: %+v", name, r.Violated, c.bad, r)
+		}
+	}
+}
+
+// A node that was rolled back to round 4 when it was in round 9 says its message of round
+// 4 for rounds 8 and 9, and goes on. The charges that its ledger has added count for the
+// rounds between, and for no other.
+func TestWireAfterARollback(t *testing.T) {
+	for name, c := range map[string]struct {
+		hole  uint64 // a round without its charge
+		added int    // charges
+		fresh bool   // the message for round 9 is a new one
+		bad   bool
+	}{
+		"all that was lost":  {99, 5, false, false},
+		"one too few":        {99, 4, false, true},
+		"more than was lost": {99, 9, false, false},
+		"a hole before":      {2, 9, false, true},
+		"a hole after":       {11, 9, false, true},
+		"a free answer":      {99, 5, true, true},
+		"none":               {99, 0, false, true},
+	} {
+		w := &Wire{Answers: 1}
+		say := func(round, generation uint64, what byte) {
+			w.Sent(Letter{Kind: 1, To: 3, Round: round, Generation: generation}, []byte{what})
+		}
+		charge := func(from, until uint64) {
+			for k := from; k < until; k++ {
+				if k != c.hole {
+					w.Charged(k, 1)
+				}
+			}
+		}
+		for k := range uint64(10) {
+			say(k, 0, byte(k))
+		}
+		again := byte(4)
+		say(8, 1, again)
+		if c.fresh {
+			again = 77
+		}
+		say(9, 1, again)
+		for k := uint64(10); k < 14; k++ {
+			say(k, 1, byte(k))
+		}
+		charge(0, 4)
+		w.Restored(9, c.added)
+		charge(9, 13)
+		r := w.Report("node")
+		if r.Violated != c.bad {
+			t.Errorf("%s: violated %v, want %v: %+v", name, r.Violated, c.bad, r)
+		}
+		if k := slices.IndexFunc(r.Checks, func(c Check) bool { return c.Name == "rolled back" }); k < 0 ||
+			r.Checks[k].Statistic != Figure(c.added) {
+			t.Errorf("%s: the report does not say so: %+v", name, r.Checks)
 		}
 	}
 }

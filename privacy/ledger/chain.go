@@ -22,8 +22,8 @@ import (
 type chain struct {
 	genesis Genesis
 	links
-	records   uint64
-	charges   uint64
+	totals
+	keyring
 	dataset   string
 	overrides []string
 	events    map[string]*tally // by canonical JSON
@@ -46,7 +46,9 @@ type tally struct {
 }
 
 func newChain(g Genesis, hash [sha256.Size]byte) *chain {
-	return &chain{genesis: g, links: links{hash, hash, 1}, events: map[string]*tally{}}
+	return &chain{genesis: g, links: links{hash, hash, 1}, keyring: keyringOf(&g),
+		events: map[string]*tally{},
+		totals: totals{runs: map[string]*runTally{}, evidence: map[string]bool{}}}
 }
 
 func (c *chain) head() Head { return Head{Seq: c.next - 1, Hash: c.prev} }
@@ -56,7 +58,7 @@ func (c *chain) entry(kind Kind) entry {
 	e := entry{Record: Record{Seq: c.next, Kind: kind, Count: 1, Dataset: c.dataset},
 		adjacency: c.genesis.Adjacency.String(), unit: c.genesis.Unit.String(),
 		overrides: uint64(len(c.overrides)), prev: c.prev}
-	if kind == Override {
+	if kind == Override || kind == Restored {
 		e.overrides++
 	}
 	return e
@@ -93,12 +95,12 @@ func (c *chain) fits(ev account.Event) error {
 	return nil
 }
 
-// resolve finds or parses e's event.
-func (c *chain) resolve(e *entry) (*tally, error) {
-	if t, ok := c.events[string(e.event)]; ok {
+// find finds or parses an event of a record.
+func (c *chain) find(text []byte) (*tally, error) {
+	if t, ok := c.events[string(text)]; ok {
 		return t, nil
 	}
-	t := &tally{text: bytes.Clone(e.event)}
+	t := &tally{text: bytes.Clone(text)}
 	if err := json.Unmarshal(t.text, &t.event); err != nil {
 		return nil, err
 	}
@@ -111,6 +113,9 @@ func (c *chain) resolve(e *entry) (*tally, error) {
 // check says what is wrong with e as the next record, and fills its Event.
 func (c *chain) check(e *entry) error {
 	want := c.entry(e.Kind)
+	if e.Rotation != nil && e.Note != "" {
+		want.overrides++
+	}
 	switch {
 	case e.Seq != want.Seq:
 		return fmt.Errorf("number %d, allowed: %d", e.Seq, want.Seq)
@@ -132,9 +137,19 @@ func (c *chain) check(e *entry) error {
 // checkKind checks the parts that depend on the kind.
 func (c *chain) checkKind(e *entry) error {
 	signed, claims, notes := false, false, false
+	if e.Lost != nil && e.Kind != Restored || e.Rotation != nil && e.Kind != Rekeyed {
+		return fmt.Errorf("has not the parts of kind %q", e.Kind)
+	}
 	switch e.Kind {
 	case Charge:
 		return c.checkCharge(e)
+	case Restored:
+		if err := c.checkRestored(e); err != nil {
+			return err
+		}
+		return c.checkSignature(e)
+	case Rekeyed:
+		return c.checkRotation(e)
 	case Override:
 		notes = true
 	case Opened:
@@ -143,14 +158,22 @@ func (c *chain) checkKind(e *entry) error {
 		signed, claims = true, true
 	case Rotated:
 	default:
-		return fmt.Errorf("kind %q, allowed: charge, override, open, close, rotate or statement", e.Kind)
+		return fmt.Errorf("kind %q, allowed: charge, override, open, close, rotate, statement, "+
+			"rolled back or key", e.Kind)
 	}
 	if e.Count != 1 || e.event != nil || e.Total != 0 || (e.Claim != nil) != claims ||
 		(e.signature != nil) != signed ||
 		(e.Note != "") != notes || (e.Digest != "") != (e.Kind == Stated) {
 		return fmt.Errorf("has not the parts of kind %q", e.Kind)
 	}
-	if signed && !ed25519.Verify(c.genesis.key(), e.unsigned(), e.signature) {
+	if signed {
+		return c.checkSignature(e)
+	}
+	return nil
+}
+
+func (c *chain) checkSignature(e *entry) error {
+	if !ed25519.Verify(c.key, e.unsigned(), e.signature) {
 		return errors.New("the signature does not fit")
 	}
 	return nil
@@ -160,7 +183,7 @@ func (c *chain) checkCharge(e *entry) error {
 	if e.event == nil || e.Claim != nil || e.signature != nil || e.Note != "" || e.Digest != "" {
 		return errors.New("has not the parts of kind \"charge\"")
 	}
-	t, err := c.resolve(e)
+	t, err := c.find(e.event)
 	if err != nil {
 		return err
 	}
@@ -182,12 +205,25 @@ func (c *chain) add(e *entry, t *tally, payload []byte) {
 	case Override:
 		c.overrides = append(c.overrides, e.Note)
 	case Charge:
-		if t.total == 0 {
-			c.events[string(t.text)] = t
-			c.order = append(c.order, t)
-		}
+		c.enter(t)
 		t.total = e.Total
 		c.charges += e.Count
+		c.count(e, t, e.Count)
+	case Restored:
+		c.restore(e)
+	case Rekeyed:
+		c.keyring.take(*e.Rotation)
+		if e.Note != "" {
+			c.overrides = append(c.overrides, e.Note)
+		}
+	}
+}
+
+// enter takes an event into the chain that is charged for the first time.
+func (c *chain) enter(t *tally) {
+	if t.total == 0 {
+		c.events[string(t.text)] = t
+		c.order = append(c.order, t)
 	}
 }
 

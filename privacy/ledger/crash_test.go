@@ -1,6 +1,7 @@
 package ledger_test
 
 import (
+	"crypto/ed25519"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -25,7 +26,12 @@ type life struct {
 	last     uint64            // the highest number seen outside
 	born     bool              // Create returned
 	uses     int
+	keys     keyChange
 }
+
+// keyChange is which key a ledger has, and which one it may have: that of a rotation
+// which did not return.
+type keyChange struct{ now, next byte }
 
 func newLife() *life {
 	return &life{disk: ledgertest.NewCrashFS(), answered: map[uint64]string{}}
@@ -39,6 +45,10 @@ func crashOptions(disk *ledgertest.CrashFS, known uint64) ledger.Options {
 // are made. It closes it sometimes.
 func (l *life) use(r *rand.Rand, events []account.Event, data []*ledger.Fingerprint) error {
 	o := crashOptions(l.disk, l.last)
+	if err := l.settle(o); err != nil {
+		return err
+	}
+	o.Key = key(1 + l.keys.now)
 	o.Fingerprint = data[r.IntN(len(data))]
 	var f *ledger.File
 	var err error
@@ -57,6 +67,11 @@ func (l *life) use(r *rand.Rand, events []account.Event, data []*ledger.Fingerpr
 		return err
 	}
 	for range 2 + r.IntN(8) {
+		if r.IntN(12) == 0 {
+			if err := l.rotate(f); err != nil {
+				return err
+			}
+		}
 		if r.IntN(10) == 0 {
 			note := fmt.Sprintf("note %d", r.Uint32())
 			if err := f.Override(note); err != nil {
@@ -80,6 +95,42 @@ func (l *life) use(r *rand.Rand, events []account.Event, data []*ledger.Fingerpr
 	}
 	return nil // the process ends without a word
 }
+
+// rotate gives the ledger the next key.
+func (l *life) rotate(f *ledger.File) error {
+	l.keys.next = l.keys.now + 1
+	if err := f.Rotate(key(1 + l.keys.next)); err != nil {
+		return err
+	}
+	l.keys.now = l.keys.next
+	return nil
+}
+
+// settle finds the key after a crash: the old one or the new one opens the ledger, never
+// both, and a second rotation completes the first.
+func (l *life) settle(o ledger.Options) error {
+	if l.keys.now == l.keys.next {
+		return nil
+	}
+	old, next := key(1+l.keys.now), key(1+l.keys.next)
+	_, err1 := ledger.Read(crashDir, ledger.Options{FS: l.disk, PublicKey: publicOf(old)})
+	_, err2 := ledger.Read(crashDir, ledger.Options{FS: l.disk, PublicKey: publicOf(next)})
+	if (err1 == nil) == (err2 == nil) || err1 != nil && !errors.Is(err1, ledger.ErrKey) ||
+		err2 != nil && !errors.Is(err2, ledger.ErrKey) {
+		return fmt.Errorf("after a crash the old key: %w; the new one: %w", err1, err2)
+	}
+	done, err := ledger.Rotate(crashDir, ledger.Replacement{Old: old, New: next}, o)
+	if err != nil {
+		return err
+	}
+	if done.Changed != (err1 == nil) {
+		return fmt.Errorf("rotated again: %+v", done)
+	}
+	l.keys.now = l.keys.next
+	return nil
+}
+
+func publicOf(k ed25519.PrivateKey) ed25519.PublicKey { return k.Public().(ed25519.PublicKey) }
 
 // check compares a ledger that was just opened with what was seen: it verifies, and holds
 // every charge that was answered, under its number.
@@ -276,6 +327,62 @@ func TestDiskErrorThenRestart(t *testing.T) {
 		}
 		if failed != 1 {
 			t.Fatalf("change %d: %d failures, want 1", at, failed)
+		}
+	}
+}
+
+// Every change of a rotation of two ledgers crashes in turn, with the old key or without.
+// The same call completes what was begun.
+func TestRotateAllCrashes(t *testing.T) {
+	t.Parallel()
+	const folder = "owner"
+	for _, lost := range []bool{false, true} {
+		for at := 1; ; at++ {
+			disk := ledgertest.NewCrashFS()
+			var totals uint64
+			for _, dir := range []string{"owner/a", "owner/b"} {
+				f, err := ledger.Create(dir, genesis(), crashOptions(disk, 0))
+				if err != nil {
+					t.Fatal(err)
+				}
+				charge(t, f, gaussian(t, 1e4), 12) // a new segment is near
+				totals += f.Total()
+				closed(t, f)
+			}
+			r := ledger.Replacement{Old: key(1), New: key(2)}
+			if lost {
+				r = ledger.Replacement{New: key(2), Lost: true}
+			}
+			disk = disk.Clone()
+			disk.CrashAt = at
+			err := ledger.RotateAll(folder, r, crashOptions(disk, 0), func(ledger.RotatedKey) {})
+			over := err == nil
+			if !over && !errors.Is(err, ledgertest.ErrCrashed) {
+				t.Fatalf("change %d: %v", at, err)
+			}
+			disk = disk.Recover(rand.New(rand.NewPCG(7, uint64(at))).IntN)
+			n := 0
+			if err := ledger.RotateAll(folder, r, crashOptions(disk, 0), func(ledger.RotatedKey) {
+				n++
+			}); err != nil || n != 2 {
+				t.Fatalf("change %d: %d ledgers, %v", at, n, err)
+			}
+			for _, dir := range []string{"owner/a", "owner/b"} {
+				o := crashOptions(disk, 0)
+				o.PublicKey = owner(2)
+				rep, err := ledger.Verify(dir, o)
+				if err != nil || len(rep.Keys) != 2 || rep.Segments < 2 || len(rep.Notes) != 0 ||
+					(len(rep.Overrides) == 1) != lost {
+					t.Fatalf("change %d: %+v, %v", at, rep, err)
+				}
+				totals -= rep.Charges
+			}
+			if totals != 0 {
+				t.Fatalf("change %d: charges differ by %d", at, totals)
+			}
+			if over {
+				break
+			}
 		}
 	}
 }

@@ -243,7 +243,7 @@ func TestRearranged(t *testing.T) {
 	n := len(a)
 	swapped := append([][]byte{a[0], a[2], a[1]}, a[3:]...)
 	newer := bytes.Clone(a[1])
-	newer[len(newer)-2] = '2'
+	newer[len(newer)-2] = '4'
 	for name, x := range map[string]struct {
 		edit func(d *ledgertest.CrashFS)
 		want error
@@ -275,7 +275,7 @@ func TestRearranged(t *testing.T) {
 			d.Put(gen, other.Content(gen))
 		}, ledger.ErrCorrupt},
 		"newer genesis": {func(d *ledgertest.CrashFS) {
-			d.Put(gen, bytes.Replace(d.Content(gen), []byte(`"v":1}`), []byte(`"v":2,"x":0}`), 1))
+			d.Put(gen, bytes.Replace(d.Content(gen), []byte(`"v":1}`), []byte(`"v":3,"x":0}`), 1))
 		}, ledger.ErrVersion},
 		"newer record": {func(d *ledgertest.CrashFS) {
 			d.Put(seg1, join(a[0], newer))
@@ -291,6 +291,7 @@ func TestRearranged(t *testing.T) {
 	} {
 		d := disk.Clone()
 		x.edit(d)
+		unseal(d)
 		o := crashOptions(d, last)
 		if x.want == ledger.ErrRollback && name == "another history" {
 			o.KnownHead = head

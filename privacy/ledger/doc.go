@@ -13,7 +13,8 @@
 // reads data after that, never before. Hence, whatever crashes when:
 //
 //   - An answer that anybody has seen is charged on the disk: charges >= releases.
-//   - A number is given out once. It is the last one plus one, under an exclusive lock of
+//   - A number is given out once, also after a rollback that is recorded (below). It is
+//     the last one plus one, under an exclusive lock of
 //     the directory (flock; the file "lock" also names process and boot). The open
 //     record, which every Open appends, takes a number as well.
 //   - A crash between charge and answer leaves a charge without a release. That is safe,
@@ -32,26 +33,63 @@
 //
 // # Budget
 //
-// The budget belongs to the data, not to a run. It stands in the genesis, and the filter
-// is fed with all charges of the past when the ledger is opened. [OpenFor] finds the
-// ledger of a data set by its [Fingerprint]: one shared record is enough to charge the
-// old budget, so that correcting or adding a record never opens a fresh one. A ledger
-// keeps the fingerprint of all records that were ever charged to it. By default the
-// filter is an account.RDPFilter; a caller that brings another one, such as an
+// The budget belongs to people, not to a run or a file. It stands in the genesis, and the
+// filter is fed with all charges of the past when the ledger is opened. [OpenFor] finds
+// the ledger of a data set by its [Fingerprint]: one shared record is enough to charge
+// the old budget, so that correcting or adding a record never opens a fresh one. Records
+// are recognised by their lines and by value, see [Table]. What is not recognised is
+// charged to the ledger of the population that its owner names; [Find] has the rules. A
+// ledger keeps the fingerprint of all records that were ever charged to it. By default
+// the filter is an account.RDPFilter; a caller that brings another one, such as an
 // account.CountFilter for a run planned with a tighter accountant, answers for its
 // fitting the budget together with the past. [Verify] reports a ledger that is overspent.
 //
+// # Rollbacks
+//
+// A ledger that was restored from an older copy lacks charges whose answers have left.
+// Where the neighbors of its owner's node hold signed evidence of them,
+// [File.RollBack] charges them in one signed record, even beyond the budget. The record
+// takes all numbers that were given out before and one more. Statements list it.
+//
+// # Keys
+//
+// A ledger outlives its owner's key. [File.Rotate], [Rotate] and [RotateAll] append a
+// record of kind key, a [Rotation], which the old key and the new one have signed. From
+// there on the new one signs closes, statements, seals, heads and names of populations,
+// and what is signed is checked with the key that held at its place. The record is one
+// write: after a crash one of the two keys holds, and a rotation to the key that holds
+// does nothing. No key comes back. Options.Key and Options.PublicKey are the present one.
+// Seals from before stay signed by the old key: whoever stole it, and can write the
+// files, can forge what a start reads. [Verify] finds that.
+//
+// Statements and heads carry the rotations so far. Whoever holds a former key, or a head
+// by it, follows them to the present one ([SignedStatement.Verify], [SignedHead.Verify],
+// [SignedStatement.Follows]). Where the old key was lost or stolen, the new one may sign
+// alone. Statements list that among their overrides, and nobody can follow from there:
+// that the new key is the owner's has to be learned elsewhere.
+//
 // # Files
 //
-//	genesis.json         what is protected, the budget, the owner's key and signature;
+//	genesis.json         what is protected, the budget, the first key, its signature;
 //	                     canonical JSON and a line end
-//	000001.log, ...      records; a new segment follows when one has reached 64 MiB
+//	000001.log, ...      records; a new segment follows when one has reached 8 MiB
+//	000001.sum, ...      seals: what the records up to the end of that segment add up to
+//	population.json      the name of the population, where the genesis has none
 //	dataset-TAG.fp       the fingerprint of all records charged so far
 //	lock                 process id and boot id of the holder
 //
 // The genesis holds adjacency, budget, id, min_records, public_key, signature, unit and
-// v, see [Genesis]; its signature is Ed25519 over "sotto ledger genesis\n" and the object
-// without it.
+// v, and in version 2 population and beside, see [Genesis]; its signature is Ed25519 over
+// "sotto ledger genesis\n" and the object without it. population.json is signed likewise,
+// over "sotto ledger population\n", by a key that the ledger has had.
+//
+// A seal counts once there is a segment after its own. It holds the sizes, last numbers
+// and hashes of all segments so far, how often every event was charged, and by which run,
+// the rotations, and the owner's signature: of the key that held at its end, or of a
+// later one where it was made anew. A start reads the newest one whose segments have the
+// sizes that it names, and the segments after it: damage before is found by [Verify],
+// which reads everything and compares every seal. A seal that is damaged, missing or does
+// not fit is passed over, and made again.
 //
 // A segment is a row of frames without gaps:
 //
@@ -64,30 +102,43 @@
 //
 //	adjacency    of the ledger, on every record
 //	agent        who charged, see Options
+//	charges      rolled back: what was missing, a list of {"count","event"}
 //	claim        close, statement:
 //	             {"accountant","delta","epsilon":{"lower","upper"},"version"}
-//	count        how many charges; this package writes 1
+//	count        how many charges, or numbers; 1 but for rolled back
 //	dataset      tag of the fingerprint, "" without; changes at open records only
-//	digest       statement: SHA-256 of the JSON that was signed, see SignedStatement
+//	digest       statement: SHA-256 of the JSON that was signed, see SignedStatement;
+//	             rolled back: of the evidence
 //	event        charge: canonical JSON of the account.Event
-//	kind         open, charge, override, close, rotate, statement;
+//	from         rolled back: the highest number that was known
+//	kind         open, charge, override, close, rotate, statement, rolled back, key;
 //	             the first record is an open
-//	note         override: what was accepted; open: what was cut
-//	overrides    how many override records so far, this one included
+//	new_key      key: the one that holds from here on, Ed25519
+//	new_signature  key: by the new key, see Rotation
+//	note         override: what was accepted; open: what was cut; rolled back: in words;
+//	             key: "key replaced without the old key: " and why, else none
+//	old_key      key: the one that held so far
+//	old_signature  key: by the old key; none with a note
+//	overrides    how many override records so far, this one included; rolled back, and
+//	             key with a note, count as such
 //	prev         SHA-256 of the payload before; of the first:
 //	             of the genesis without its line end
 //	round        coarse time; no clock is ever written
 //	run          see Options
 //	seq          number of the record; the next one has seq + count
-//	signature    close, statement: Ed25519 over "sotto ledger record\n" and the object
-//	             without this key
+//	signature    close, statement, rolled back: Ed25519 over "sotto ledger record\n" and
+//	             the object without this key
+//	to           rolled back: the last number that was left
 //	total        charge: how often this event was charged so far, this record included
 //	unit         of the ledger, on every record
-//	v            1
+//	v            1; 2 of rolled back, and of an open whose fingerprint has format 2;
+//	             3 of key
 //
 // A fingerprint is "SOTTOFP1", 16 bytes that identify the secret, the number of digests
 // (u64 little endian), the digests of 16 bytes each in ascending order, and the SHA-256
-// of all that; TAG is the first half of the SHA-256 of the file.
+// of all that; TAG is the first half of the SHA-256 of the file. Format 2, "SOTTOFP2",
+// has lists after these digests, each after its length: of people, and for every set of
+// columns that records were seen in, its names and the records by value, all digested.
 //
 // # What it proves, and what not
 //
@@ -95,7 +146,9 @@
 // that was recorded. Editing, reordering or removing records breaks the chain. Cutting
 // the end, restoring an old copy, or rewriting everything with the owner's key is found
 // by whoever holds a later head: the owner's own checkpoint ([Options].KnownSeq and
-// KnownHead), or a peer ([SignedHead]).
+// KnownHead), or a peer ([SignedHead]). A rotation without the old key's signature
+// proves nothing about the owner: whoever can write the files can append one, as it can
+// delete them. The owner's next start finds it, since its own key does not hold any more.
 //
 // An owner can delete a ledger, and no software can prevent that; its past releases then
 // count for nothing in the figures of later runs, which are wrong by that much.

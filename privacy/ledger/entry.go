@@ -19,18 +19,24 @@ type entry struct {
 	Record
 	adjacency string
 	unit      string
-	event     []byte // canonical JSON of Event
-	overrides uint64 // how many override records so far, this one included
+	event     []byte       // canonical JSON of Event
+	lost      []lostCharge // of Lost
+	byValue   bool         // of an open record: the fingerprint is of format 2
+	overrides uint64       // how many override records so far, this one included
 	prev      [sha256.Size]byte
 	signature []byte
 }
 
 const (
-	recordVersion = 1
-	maxCount      = 1 << 53
-	maxName       = 256     // bytes of Run and Agent
-	maxNote       = 4096    // bytes of a note
-	maxPayload    = 1 << 20 // bytes of a record
+	recordVersion = 1 // of most kinds
+	// newerVersion is that of kind Restored, and of an open record whose fingerprint has
+	// format 2: programs from before these refuse it by name.
+	newerVersion = 2
+	keyVersion   = 3 // of kind Rekeyed, likewise
+	maxCount     = 1 << 53
+	maxName      = 256     // bytes of Run and Agent
+	maxNote      = 4096    // bytes of a note
+	maxPayload   = 1 << 20 // bytes of a record
 )
 
 // append writes e's canonical JSON: a fixed set of keys in order, no blanks, strings as
@@ -46,6 +52,17 @@ func (e *entry) append(b []byte) []byte {
 	}
 	str(`{"adjacency"`, e.adjacency)
 	str(`,"agent"`, e.Agent)
+	if e.Lost != nil {
+		b = append(b, `,"charges":[`...)
+		for i := range e.lost {
+			if i > 0 {
+				b = append(b, ',')
+			}
+			num(`{"count"`, e.lost[i].count)
+			b = append(append(append(b, `,"event":`...), e.lost[i].text...), '}')
+		}
+		b = append(b, ']')
+	}
 	if e.Claim != nil {
 		b = append(b, `,"claim":`...)
 		b = e.Claim.append(b)
@@ -58,9 +75,18 @@ func (e *entry) append(b []byte) []byte {
 	if e.event != nil {
 		b = append(append(b, `,"event":`...), e.event...)
 	}
+	if e.Lost != nil {
+		num(`,"from"`, e.Lost.From)
+	}
 	str(`,"kind"`, string(e.Kind))
+	if e.Rotation != nil {
+		b = e.Rotation.appendNew(b)
+	}
 	if e.Note != "" {
 		str(`,"note"`, e.Note)
+	}
+	if e.Rotation != nil {
+		b = e.Rotation.appendOld(b)
 	}
 	num(`,"overrides"`, e.overrides)
 	b = append(b, `,"prev":"`...)
@@ -74,11 +100,14 @@ func (e *entry) append(b []byte) []byte {
 		b = hex.AppendEncode(b, e.signature)
 		b = append(b, '"')
 	}
+	if e.Lost != nil {
+		num(`,"to"`, e.Lost.To)
+	}
 	if e.Total != 0 {
 		num(`,"total"`, e.Total)
 	}
 	str(`,"unit"`, e.unit)
-	num(`,"v"`, recordVersion)
+	num(`,"v"`, e.version())
 	return append(b, '}')
 }
 
@@ -93,6 +122,9 @@ func (e *entry) parse(payload []byte) error {
 	p.str(&e.adjacency)
 	p.key(`,"agent":`)
 	p.str(&e.Agent)
+	if p.lit(`,"charges":[`) {
+		e.Lost, e.lost = new(Lost), p.lost()
+	}
 	if p.lit(`,"claim":`) {
 		e.Claim = p.claim()
 	}
@@ -106,11 +138,17 @@ func (e *entry) parse(payload []byte) error {
 	if p.lit(`,"event":`) {
 		e.event = p.object()
 	}
+	if e.Lost != nil {
+		p.key(`,"from":`)
+		e.Lost.From = p.num()
+	}
 	p.key(`,"kind":`)
 	p.str((*string)(&e.Kind))
+	e.Rotation = p.newKey()
 	if p.lit(`,"note":`) {
 		p.nonEmpty(&e.Note)
 	}
+	p.oldKey(e.Rotation)
 	p.key(`,"overrides":`)
 	e.overrides = p.num()
 	p.key(`,"prev":`)
@@ -125,6 +163,10 @@ func (e *entry) parse(payload []byte) error {
 		e.signature = make([]byte, ed25519.SignatureSize)
 		p.hex(e.signature)
 	}
+	if e.Lost != nil {
+		p.key(`,"to":`)
+		e.Lost.To = p.num()
+	}
 	if p.lit(`,"total":`) {
 		if e.Total = p.num(); e.Total == 0 {
 			p.fail("a total above 0")
@@ -132,17 +174,31 @@ func (e *entry) parse(payload []byte) error {
 	}
 	p.key(`,"unit":`)
 	p.str(&e.unit)
-	p.key(`,"v":` + strconv.Itoa(recordVersion) + `}`)
+	e.byValue = e.Kind == Opened && e.Rotation == nil && p.lit(`,"v":2}`)
+	if !e.byValue {
+		p.key(`,"v":` + strconv.FormatUint(e.version(), 10) + `}`)
+	}
 	if p.err == nil && len(p.b) > 0 {
 		p.fail("the end of the record")
 	}
 	return p.err
 }
 
+// version is that of e's format.
+func (e *entry) version() uint64 {
+	switch {
+	case e.Rotation != nil:
+		return keyVersion
+	case e.Lost != nil || e.byValue:
+		return newerVersion
+	}
+	return recordVersion
+}
+
 // newer reports whether a payload that does not parse says that it has a newer version.
 func newer(payload []byte) bool {
 	var v struct{ V int }
-	return json.Unmarshal(payload, &v) == nil && v.V > recordVersion
+	return json.Unmarshal(payload, &v) == nil && v.V > keyVersion
 }
 
 // unsigned is what the signature of e covers.
@@ -274,6 +330,24 @@ func (p *parser) object() []byte {
 	}
 	p.fail("an object")
 	return nil
+}
+
+// lost reads the missing charges of a rollback, to the end of the array.
+func (p *parser) lost() (all []lostCharge) {
+	for p.err == nil && !p.lit("]") {
+		if len(all) > 0 {
+			p.key(",")
+		}
+		p.key(`{"count":`)
+		m := lostCharge{count: p.num()}
+		p.key(`,"event":`)
+		m.text = p.object()
+		p.key("}")
+		if all = append(all, m); len(all) > maxLost {
+			p.fail(fmt.Sprintf("at most %d events", maxLost))
+		}
+	}
+	return all
 }
 
 func (p *parser) claim() *Claim {

@@ -22,8 +22,8 @@ var (
 	// ErrRollback: the ledger lacks records that the caller knows to have existed, or
 	// holds others in their place.
 	ErrRollback = errors.New("ledger: rolled back")
-	// ErrKey: the ledger belongs to another owner key, or a fingerprint was made with
-	// another secret.
+	// ErrKey: the ledger belongs to another owner key, or has got another one since, or a
+	// fingerprint was made with another secret.
 	ErrKey = errors.New("ledger: wrong key")
 	// ErrClaim: an epsilon that was recorded is not the one that the recorded charges
 	// cost.

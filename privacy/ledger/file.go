@@ -14,15 +14,16 @@ import (
 )
 
 // DefaultSegmentSize is where a segment ends and the next one begins.
-const DefaultSegmentSize = 64 << 20
+const DefaultSegmentSize = 8 << 20
 
 // Options say who uses a ledger and what it must match. Only Key is needed to write, and
 // nothing to read.
 type Options struct {
 	// Key is the owner's Ed25519 key; it signs the genesis, closes, statements and heads.
+	// A ledger whose key was rotated is opened with the present one.
 	Key ed25519.PrivateKey
-	// PublicKey is the owner that Verify and Export expect; nil takes the one that the
-	// genesis names.
+	// PublicKey is the owner that Verify and Export expect, by the present key; nil takes
+	// the one that the ledger names.
 	PublicKey ed25519.PublicKey
 	// Fingerprint is that of the data set in use. Without it a ledger that has one admits
 	// no charge.
@@ -91,8 +92,7 @@ type File struct {
 	opt  Options
 	lock io.Closer
 
-	mu    sync.Mutex
-	chain *chain
+	history
 	admission
 	tail
 	round  uint64
@@ -100,19 +100,28 @@ type File struct {
 	closed bool
 }
 
+// history is what has been recorded, behind the lock of its ledger.
+type history struct {
+	mu    sync.Mutex
+	chain *chain
+}
+
 // admission is what decides whether an answer is charged.
 type admission struct {
 	filter    account.Filter
 	exhausted bool
 	dataless  bool   // the data set in use is not known
+	byValue   bool   // the fingerprint of the data set is of format 2
+	byName    bool   // the data set in use is of the ledger's population, whatever its records
 	last      *tally // of the last charge
 }
 
 // tail is where the next record goes.
 type tail struct {
-	seg Appender
-	at  end
-	buf []byte
+	seg    Appender
+	at     end
+	sealed []sealedSegment // those before
+	buf    []byte
 }
 
 var _ Ledger = (*File)(nil)
@@ -192,14 +201,14 @@ func (f *File) SetRound(round uint64) {
 // number. complete fills in what the kind needs and returns the tally of a charge.
 func (f *File) write(kind Kind, complete func(e *entry) *tally) (uint64, error) {
 	if f.at.size >= f.opt.SegmentSize {
-		if err := f.rotate(); err != nil {
+		if err := f.nextSegment(); err != nil {
 			return 0, err
 		}
 	}
 	e := f.chain.entry(kind)
 	e.Round, e.Run, e.Agent = f.round, f.opt.Run, f.opt.Agent
 	t := complete(&e)
-	if kind == Closed || kind == Stated {
+	if kind == Closed || kind == Stated || kind == Restored {
 		e.signature = ed25519.Sign(f.opt.Key, e.unsigned())
 	}
 	return e.Seq, f.commit(&e, t)
@@ -231,8 +240,14 @@ func (f *File) poisoned(err error) error {
 	return f.poison
 }
 
-// rotate starts the next segment. Every record of the old one is durable already.
-func (f *File) rotate() error {
+// nextSegment seals the segment and starts the next one. Every record of the old one is
+// durable already. Its seal counts only once there is a segment after it.
+func (f *File) nextSegment() error {
+	sealed := append(f.sealed[:len(f.sealed):len(f.sealed)], f.chain.end(f.at.size))
+	if err := f.putSeal(f.at.segment, f.chain.seal(sealed), f.opt.Key); err != nil {
+		return f.poisoned(err)
+	}
+	f.sealed = sealed
 	err := f.seg.Close()
 	if err == nil {
 		f.seg, err = f.opt.FS.Create(f.segmentPath(f.at.segment + 1))
@@ -264,14 +279,14 @@ func (f *File) Records() iter.Seq2[Record, error] {
 }
 
 // Head implements Ledger: the number of the last record and its hash.
-func (f *File) Head() Head {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	return f.chain.head()
+func (h *history) Head() Head {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.chain.head()
 }
 
 // Genesis returns what the ledger protects.
-func (f *File) Genesis() Genesis { return f.chain.genesis }
+func (h *history) Genesis() Genesis { return h.chain.genesis }
 
 // Dir returns the ledger's directory.
 func (f *File) Dir() string { return f.dir }

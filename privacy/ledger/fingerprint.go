@@ -2,7 +2,6 @@ package ledger
 
 import (
 	"bytes"
-	"crypto/hmac"
 	"crypto/sha256"
 	"encoding/binary"
 	"encoding/hex"
@@ -19,7 +18,8 @@ import (
 const (
 	digestSize        = 16
 	minSecret         = 16
-	fingerprintMagic  = "SOTTOFP1"
+	fingerprintMagic  = "SOTTOFP1" // digests of lines alone
+	tableMagic        = "SOTTOFP2" // of records by value and of people too
 	fingerprintPrefix = "dataset-"
 	fingerprintSuffix = ".fp"
 	fingerprintHead   = len(fingerprintMagic) + digestSize + 8
@@ -34,6 +34,9 @@ type recordDigest [digestSize]byte
 type Fingerprint struct {
 	check   recordDigest // of the secret, so that two secrets are not taken for two data sets
 	digests []recordDigest
+	layouts []layout       // of records by value, ascending by columns
+	people  []recordDigest // of keys
+	from    *source        // what it was made of; nil: it was read, or made of lines alone
 }
 
 // NewFingerprint digests records; secret is at least 16 random bytes that the owner keeps
@@ -41,21 +44,13 @@ type Fingerprint struct {
 // after other preprocessing, or with another secret, the same people would have other
 // digests. The number of records must be above 0.
 func NewFingerprint(secret []byte, records iter.Seq[[]byte]) (*Fingerprint, error) {
-	if len(secret) < minSecret {
-		return nil, config.Bad("secret", fmt.Sprintf("%d bytes", len(secret)),
-			fmt.Sprintf("at least %d", minSecret))
+	mac, err := digester(secret)
+	if err != nil {
+		return nil, err
 	}
-	mac := hmac.New(sha256.New, secret)
-	var sum [sha256.Size]byte
-	digest := func(kind byte, b []byte) recordDigest {
-		mac.Reset()
-		mac.Write([]byte{kind})
-		mac.Write(b)
-		return recordDigest(mac.Sum(sum[:0])[:digestSize])
-	}
-	p := &Fingerprint{check: digest('k', nil)}
+	p := &Fingerprint{check: digestOf(mac, 'k', nil)}
 	for r := range records {
-		p.digests = append(p.digests, digest('r', r))
+		p.digests = append(p.digests, digestOf(mac, 'r', r))
 	}
 	if len(p.digests) == 0 {
 		return nil, config.Bad("records", 0, "at least 1")
@@ -86,34 +81,42 @@ func (p *Fingerprint) Overlaps(q *Fingerprint) (bool, error) {
 	if p.check != q.check {
 		return false, fmt.Errorf("%w: the data sets were digested with different secrets", ErrKey)
 	}
-	i, j := 0, 0
-	for i < len(p.digests) && j < len(q.digests) {
-		switch c := compareDigests(p.digests[i], q.digests[j]); {
-		case c == 0:
-			return true, nil
-		case c < 0:
-			i++
-		default:
-			j++
-		}
+	if intersect(p.digests, q.digests) > 0 {
+		return true, nil
 	}
-	return false, nil
+	return slices.ContainsFunc(p.layouts, func(l layout) bool { return q.has(&l) }) ||
+		slices.ContainsFunc(q.layouts, func(l layout) bool { return p.has(&l) }), nil
 }
 
 // union returns the records of both, which were made with one secret.
 func (p *Fingerprint) union(q *Fingerprint) *Fingerprint {
-	return &Fingerprint{check: p.check, digests: sortedSet(slices.Concat(p.digests, q.digests))}
+	all := &Fingerprint{check: p.check, digests: sortedSet(slices.Concat(p.digests, q.digests)),
+		people: sortedSet(slices.Concat(p.people, q.people)), layouts: p.merge(q)}
+	if len(all.people) == 0 {
+		all.people = nil
+	}
+	return all
 }
 
-// encode writes magic, check, number of digests (u64 LE), digests in order, SHA-256 of
-// all that.
+// byValue reports whether p has more than digests of lines.
+func (p *Fingerprint) byValue() bool { return len(p.layouts) > 0 || len(p.people) > 0 }
+
+// encode writes magic, check, number of digests (u64 LE), digests in order, in format 2
+// people and layouts, and SHA-256 of all that.
 func (p *Fingerprint) encode() []byte {
 	b := make([]byte, 0, fingerprintHead+len(p.digests)*digestSize+sha256.Size)
-	b = append(b, fingerprintMagic...)
+	if p.byValue() {
+		b = append(b, tableMagic...)
+	} else {
+		b = append(b, fingerprintMagic...)
+	}
 	b = append(b, p.check[:]...)
 	b = binary.LittleEndian.AppendUint64(b, uint64(len(p.digests)))
 	for i := range p.digests {
 		b = append(b, p.digests[i][:]...)
+	}
+	if p.byValue() {
+		b = p.encodeTable(b)
 	}
 	sum := sha256.Sum256(b)
 	return append(b, sum[:]...)
@@ -128,16 +131,16 @@ func parseFingerprint(b []byte) (*Fingerprint, error) {
 	body, sum := b[:len(b)-sha256.Size], sha256.Sum256(b[:len(b)-sha256.Size])
 	n := binary.LittleEndian.Uint64(body[fingerprintHead-8:])
 	body = body[fingerprintHead:]
-	if string(b[:len(fingerprintMagic)]) != fingerprintMagic || !bytes.HasSuffix(b, sum[:]) || n == 0 ||
-		uint64(len(body)) != n*digestSize || n > uint64(len(body)) {
+	magic := string(b[:len(fingerprintMagic)])
+	if !bytes.HasSuffix(b, sum[:]) || n == 0 || n > uint64(len(body))/digestSize {
 		return nil, bad
 	}
-	p := &Fingerprint{check: recordDigest(b[len(fingerprintMagic):]), digests: make([]recordDigest, n)}
-	for i := range p.digests {
-		p.digests[i] = recordDigest(body[i*digestSize:])
-		if i > 0 && compareDigests(p.digests[i-1], p.digests[i]) >= 0 {
-			return nil, bad
-		}
+	p := &Fingerprint{check: recordDigest(b[len(fingerprintMagic):]),
+		digests: cutDigests(body[:n*digestSize])}
+	rest := body[n*digestSize:]
+	if p.digests == nil || magic == fingerprintMagic && len(rest) > 0 ||
+		magic == tableMagic && !p.parseTable(rest) || magic != fingerprintMagic && magic != tableMagic {
+		return nil, bad
 	}
 	return p, nil
 }
@@ -194,8 +197,8 @@ func readFingerprint(fsys FS, name string) (*Fingerprint, error) {
 }
 
 // matchData compares the data set in use with those charged before. One that shares no
-// record is refused; one that has grown or changed is stored together with all former
-// records, which stay charged.
+// record is refused, but by name it is taken; one that has grown or changed is stored
+// together with all former records, which stay charged.
 func (f *File) matchData() (tag string, err error) {
 	old := f.chain.dataset
 	tags, stored, err := storedFingerprints(f.opt.FS, f.dir)
@@ -208,7 +211,7 @@ func (f *File) matchData() (tag string, err error) {
 	p := f.opt.Fingerprint
 	switch {
 	case p == nil:
-		f.dataless = old != ""
+		f.dataless, f.byValue = old != "", stored != nil && stored.byValue()
 		return old, nil
 	case old == "":
 		return "", fmt.Errorf("%w: %s was made without a fingerprint", ErrDataset, f.dir)
@@ -217,10 +220,11 @@ func (f *File) matchData() (tag string, err error) {
 	if err != nil {
 		return "", fmt.Errorf("%s: %w", f.dir, err)
 	}
-	if !overlap {
+	if !overlap && !f.byName {
 		return "", fmt.Errorf("%w: %s shares no record with the data in use", ErrDataset, f.dir)
 	}
 	all := stored.union(p)
+	f.byValue = all.byValue()
 	if tag = all.Tag(); slices.Contains(tags, tag) {
 		return tag, nil
 	}

@@ -169,7 +169,7 @@ func TestOpenFor(t *testing.T) {
 	o, ev := options(), gaussian(t, 1000)
 	use := func(p *ledger.Fingerprint) string {
 		t.Helper()
-		f, err := ledger.OpenFor(policy, p, genesis(), o)
+		f, _, err := ledger.OpenFor(policy, p, genesis(), false, o)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -197,22 +197,23 @@ func TestOpenFor(t *testing.T) {
 	if r := verified(t, first, o); r.Charges != 5 {
 		t.Errorf("%d charges, want 5", r.Charges)
 	}
-	if _, err := ledger.OpenFor(policy, people(t, "a", "x"), genesis(), o); !errors.Is(err,
+	if _, _, err := ledger.OpenFor(policy, people(t, "a", "x"), genesis(), false, o); !errors.Is(err,
 		ledger.ErrDataset) {
 		t.Errorf("data of two ledgers: %v", err)
 	}
 	g := genesis()
 	g.Adjacency = account.ReplaceOne
-	if _, err := ledger.OpenFor(policy, people(t, "a"), g, o); !errors.Is(err, ledger.ErrDataset) {
+	if _, _, err := ledger.OpenFor(policy, people(t, "a"), g, false, o); !errors.Is(err, ledger.ErrDataset) {
 		t.Errorf("another adjacency: %v", err)
 	}
-	if _, err := ledger.OpenFor(policy, nil, genesis(), o); err == nil {
+	if _, _, err := ledger.OpenFor(policy, nil, genesis(), false, o); err == nil {
 		t.Error("no data were accepted")
 	}
 	if err := os.Remove(filepath.Join(second, "genesis.json")); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := ledger.OpenFor(policy, people(t, "x"), genesis(), o); !errors.Is(err, ledger.ErrCorrupt) {
+	if _, _, err := ledger.OpenFor(policy, people(t, "x"), genesis(), false, o); !errors.Is(err,
+		ledger.ErrCorrupt) {
 		t.Errorf("a lost genesis opened a fresh budget: %v", err)
 	}
 }
@@ -228,7 +229,7 @@ func TestOpenForCrashes(t *testing.T) {
 		answered := 0
 		err := func() error {
 			for _, p := range []*ledger.Fingerprint{people(t, "a"), people(t, "a", "b")} {
-				f, err := ledger.OpenFor("policy", p, genesis(), o)
+				f, _, err := ledger.OpenFor("policy", p, genesis(), false, o)
 				if err != nil {
 					return err
 				}
@@ -250,7 +251,7 @@ func TestOpenForCrashes(t *testing.T) {
 		}
 		for mode := range 8 {
 			o.FS = disk.Recover(func(n int) int { return mode % n })
-			f, err := ledger.OpenFor("policy", people(t, "a", "b"), genesis(), o)
+			f, _, err := ledger.OpenFor("policy", people(t, "a", "b"), genesis(), false, o)
 			if err != nil {
 				t.Fatalf("change %d, mode %d: %v", at, mode, err)
 			}
@@ -276,7 +277,7 @@ func ExampleOpenFor() {
 
 	ev, _ := account.Gaussian(20, 1)
 	for range 2 { // two runs on the same data share one budget
-		l, err := ledger.OpenFor(dir, patients, g, o)
+		l, _, err := ledger.OpenFor(dir, patients, g, false, o)
 		if err != nil {
 			fmt.Println(err)
 			return

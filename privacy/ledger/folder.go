@@ -80,7 +80,8 @@ func leftovers(fsys FS, dir string) (born bool, left []string, err error) {
 			left = append(left, n)
 		case strings.HasSuffix(n, ".log"):
 			return false, nil, fmt.Errorf("%w: %s holds %s but no %s", ErrCorrupt, dir, n, genesisFile)
-		case strings.HasSuffix(n, tempSuffix) || strings.HasPrefix(n, fingerprintPrefix):
+		case strings.HasSuffix(n, tempSuffix), strings.HasSuffix(n, sealSuffix),
+			strings.HasPrefix(n, fingerprintPrefix):
 			left = append(left, n)
 		}
 	}

@@ -21,6 +21,8 @@ type FS interface {
 	MkdirAll(dir string) error
 	// List returns the names in dir in order.
 	List(dir string) ([]string, error)
+	// Size returns the number of bytes of a file.
+	Size(name string) (int64, error)
 	// Open opens a file for reading from its start.
 	Open(name string) (io.ReadCloser, error)
 	// Create makes an empty file that must not exist yet; Append opens one that does.
@@ -95,6 +97,15 @@ func (OS) List(dir string) ([]string, error) {
 		names = append(names, e.Name())
 	}
 	return names, err
+}
+
+// Size implements FS.
+func (OS) Size(name string) (int64, error) {
+	info, err := os.Stat(name)
+	if err != nil {
+		return 0, err
+	}
+	return info.Size(), nil
 }
 
 // Open implements FS.

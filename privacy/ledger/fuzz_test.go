@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"crypto/ed25519"
 	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
 	"errors"
 	"math"
 	"testing"
@@ -30,6 +32,13 @@ func FuzzRecord(f *testing.F) {
 	}
 	e.Digest, e.signature = digest(nil), make([]byte, ed25519.SignatureSize)
 	f.Add(e.append(nil))
+	for _, note := range []string{"", lostNote + "lost"} {
+		e = c.entry(Rekeyed)
+		e.Note = note
+		e.Rotation = &Rotation{Seq: e.Seq, Prev: hex.EncodeToString(e.prev[:]), Note: note}
+		e.Rotation.sign(g.ID, c.key, testKey(), seeded(2))
+		f.Add(e.append(nil))
+	}
 	f.Add([]byte(`{"adjacency":"`))
 	f.Fuzz(func(t *testing.T, payload []byte) {
 		var e entry
@@ -41,9 +50,46 @@ func FuzzRecord(f *testing.F) {
 			t.Errorf("%s reads as %s", payload, back)
 		}
 		if e.event != nil {
-			c.resolve(&e)
+			c.find(e.event)
 		}
 		c.check(&e)
+	})
+}
+
+// FuzzRotations: checking the rotations of a head never panics, and what passes leads to
+// its signer from every key in it after the last one that was lost.
+func FuzzRotations(f *testing.F) {
+	for _, note := range []string{"", lostNote + "lost"} {
+		h := SignedHead{ID: "0123456789abcdef0123456789abcdef", Seq: 9, Hash: "h"}
+		h.Rotations = []Rotation{*fixedRotation(""), {Seq: 8, Prev: "00", Note: note}}
+		h.Rotations[1].sign(h.ID, publicKey(seeded(2)), seeded(2), seeded(3))
+		h.PublicKey = h.Rotations[1].NewKey
+		h.Signature = hex.EncodeToString(ed25519.Sign(seeded(3), h.message()))
+		b, err := json.Marshal(&h)
+		if err != nil || h.Verify(publicKey(seeded(3)), nil) != nil {
+			f.Fatal(err, h.Verify(publicKey(seeded(3)), nil))
+		}
+		f.Add(b)
+	}
+	f.Fuzz(func(t *testing.T, b []byte) {
+		var h SignedHead
+		if json.Unmarshal(b, &h) != nil {
+			return
+		}
+		signer, err := parseKey(h.PublicKey)
+		if err != nil || h.Verify(signer, nil) != nil {
+			h.Verify(publicKey(seeded(1)), &h)
+			return
+		}
+		whole := true
+		for i := len(h.Rotations) - 1; i >= 0; i-- {
+			r := h.Rotations[i]
+			whole = whole && !r.Lost()
+			from, err := parseKey(r.OldKey)
+			if err != nil || (h.Verify(from, nil) == nil) != whole {
+				t.Errorf("from %s: %v, want %t", r.OldKey, h.Verify(from, nil), whole)
+			}
+		}
 	})
 }
 

@@ -17,9 +17,9 @@ import (
 	"sotto/privacy/account"
 )
 
-// FormatVersion is the version of the files that this package writes, and the newest that
-// it reads.
-const FormatVersion = 1
+// FormatVersion is the newest version of a genesis that this package reads: that of one
+// which names a population. Others have version 1.
+const FormatVersion = 2
 
 const (
 	genesisFile = "genesis.json"
@@ -33,14 +33,21 @@ const (
 // is public.
 type Genesis struct {
 	Adjacency account.Adjacency `json:"adjacency"`
-	Budget    account.Budget    `json:"budget"` // over all runs; both parts positive
+	// Beside are the ids of ledgers of the same population beside which this one was
+	// begun, by the owner's word that its people are others.
+	Beside []string       `json:"beside,omitempty"`
+	Budget account.Budget `json:"budget"` // over all runs; both parts positive
 	// ID tells ledgers apart, 32 hexadecimal digits. Create draws it.
 	ID string `json:"id"`
 	// MinRecords is a public lower bound on the number of records, at least 1.
 	// Budget.Delta must lie below 1/MinRecords: from there on a mechanism may publish a
 	// whole record and still satisfy delta.
 	MinRecords int `json:"min_records"`
-	// Ed25519, hexadecimal; Create fills it from Options.Key
+	// Population names the people that the budget belongs to, for the owner: a name of at
+	// most 256 bytes, "" for none.
+	Population string `json:"population,omitempty"`
+	// Ed25519, hexadecimal; Create fills it from Options.Key. It is the first key, see
+	// Rotation.
 	PublicKey string       `json:"public_key"`
 	Signature string       `json:"signature,omitempty"` // over the rest; Create fills it
 	Unit      account.Unit `json:"unit"`
@@ -64,6 +71,9 @@ func (g *Genesis) validate(acceptDelta bool) error {
 		return config.Bad("budget.delta", b.Delta,
 			fmt.Sprintf("below 1/min_records = %g, better a tenth of it", 1/float64(g.MinRecords)))
 	}
+	if err := checkPopulation(g.Population); err != nil {
+		return err
+	}
 	_, err := account.NewRDPFilter(g.Adjacency, g.Unit, b) // knows which adjacencies and units there are
 	return err
 }
@@ -74,7 +84,7 @@ func (g *Genesis) smallDelta() bool { return g.Budget.Delta*float64(g.MinRecords
 func (g *Genesis) sign(key ed25519.PrivateKey) error {
 	var id [16]byte
 	rand.Read(id[:]) // never fails
-	g.V, g.ID, g.PublicKey, g.Signature = FormatVersion, hex.EncodeToString(id[:]),
+	g.V, g.ID, g.PublicKey, g.Signature = g.version(), hex.EncodeToString(id[:]),
 		hex.EncodeToString(publicKey(key)), ""
 	text, err := g.encode()
 	if err != nil {
@@ -84,11 +94,19 @@ func (g *Genesis) sign(key ed25519.PrivateKey) error {
 	return nil
 }
 
+// version is that of g's format.
+func (g *Genesis) version() int {
+	if g.Population != "" || g.Beside != nil {
+		return 2
+	}
+	return 1
+}
+
 func genesisMessage(text []byte) []byte { return append([]byte("sotto ledger genesis\n"), text...) }
 
 func publicKey(key ed25519.PrivateKey) ed25519.PublicKey { return key.Public().(ed25519.PublicKey) }
 
-// key returns the owner's public key.
+// key returns the ledger's first public key.
 func (g *Genesis) key() ed25519.PublicKey {
 	k, _ := hex.DecodeString(g.PublicKey) // checked by parseGenesis, or made by sign
 	return k
@@ -113,7 +131,7 @@ func parseGenesis(content []byte) (g Genesis, hash [sha256.Size]byte, err error)
 	if err := json.Unmarshal(text, &g); err != nil {
 		return corrupt("%v", err)
 	}
-	if back, err := g.encode(); err != nil || !bytes.Equal(back, text) || g.V != FormatVersion {
+	if back, err := g.encode(); err != nil || !bytes.Equal(back, text) || g.V != g.version() {
 		return corrupt("is not in canonical form")
 	}
 	key, err1 := hex.DecodeString(g.PublicKey)
@@ -134,18 +152,13 @@ func parseGenesis(content []byte) (g Genesis, hash [sha256.Size]byte, err error)
 	return g, sha256.Sum256(text), nil
 }
 
-// readGenesis reads dir's genesis. pinned, unless nil, is the key that must have signed
-// it.
-func readGenesis(fsys FS, dir string, pinned ed25519.PublicKey) (Genesis, [sha256.Size]byte, error) {
+// readGenesis reads dir's genesis.
+func readGenesis(fsys FS, dir string) (Genesis, [sha256.Size]byte, error) {
 	content, err := readAll(fsys, filepath.Join(dir, genesisFile), maxGenesis)
 	if err != nil {
 		return Genesis{}, [sha256.Size]byte{}, err
 	}
-	g, hash, err := parseGenesis(content)
-	if err == nil && pinned != nil && !pinned.Equal(g.key()) {
-		err = fmt.Errorf("%w: %s belongs to owner %s, allowed: %x", ErrKey, dir, g.PublicKey, []byte(pinned))
-	}
-	return g, hash, err
+	return parseGenesis(content)
 }
 
 // readAll reads a file of at most limit bytes.

@@ -2,6 +2,8 @@ package ledger_test
 
 import (
 	"bufio"
+	"crypto/ed25519"
+	"crypto/sha256"
 	"fmt"
 	"math/rand/v2"
 	"os"
@@ -18,9 +20,9 @@ import (
 
 const killVariable = "SOTTO_TEST_LEDGER_TO_KILL"
 
-// TestMain is the victim of TestKill if the variable says so: it charges until it is
-// killed, and prints the number of each charge once it has returned, as a process that
-// sends its answers.
+// TestMain is the victim of TestKill if the variable says so: it charges, and rotates the
+// key now and then, until it is killed, and prints the number of each charge once it has
+// returned, as a process that sends its answers.
 func TestMain(m *testing.M) {
 	dir := os.Getenv(killVariable)
 	if dir == "" {
@@ -33,7 +35,10 @@ func TestMain(m *testing.M) {
 }
 
 func victim(dir string) error {
-	o := options()
+	o, err := present(dir)
+	if err != nil {
+		return err
+	}
 	o.SegmentSize = 20_000
 	f, err := ledger.Open(dir, o)
 	if err != nil {
@@ -43,13 +48,37 @@ func victim(dir string) error {
 	if err != nil {
 		return err
 	}
-	for {
+	for n := 1; ; n++ {
+		if n%8 == 0 {
+			if err := f.Rotate(numbered(len(f.Keys()) + 1)); err != nil {
+				return err
+			}
+		}
 		seq, err := f.Charge(ev)
 		if err != nil {
 			return err
 		}
 		fmt.Println(seq)
 	}
+}
+
+// numbered is the key that a ledger to kill gets as its n-th one.
+func numbered(n int) ed25519.PrivateKey {
+	if n == 1 {
+		return key(1)
+	}
+	seed := sha256.Sum256(fmt.Append(nil, n))
+	return ed25519.NewKeyFromSeed(seed[:])
+}
+
+// present are options with the key that the ledger has.
+func present(dir string) (ledger.Options, error) {
+	o := options()
+	b, err := ledger.Read(dir, ledger.Options{FS: local})
+	if err == nil {
+		o.Key = numbered(len(b.Keys()))
+	}
+	return o, err
 }
 
 // A process is killed (kill -9) again and again while it charges: every number that it
@@ -73,7 +102,15 @@ func TestKill(t *testing.T) {
 		}
 		verified(t, dir, o)
 	}
-	f := reopen(t, dir, o)
+	last, err := present(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	last.KnownSeq = o.KnownSeq
+	f := reopen(t, dir, last)
+	if kills > 3 && len(f.Keys()) == 1 {
+		t.Error("no key was ever rotated")
+	}
 	defer closed(t, f)
 	charges := ledgertest.Charges(t, f)
 	for seq := range told {

@@ -41,6 +41,10 @@ const (
 	Closed  Kind = "close"     // a process laid the ledger down, with the epsilon so far
 	Rotated Kind = "rotate"    // the first record of a new segment
 	Stated  Kind = "statement" // a privacy statement was made
+	// the ledger was rolled back: what it lacked is charged by this record, see
+	// RolledBack
+	Restored Kind = "rolled back"
+	Rekeyed  Kind = "key" // the ledger's key was replaced by another one, see Rotation
 )
 
 // Record is one event in the life of a ledger, or Count consecutive charges of one event,
@@ -50,7 +54,7 @@ type Record struct {
 	Kind  Kind           `json:"kind"`
 	Count uint64         `json:"count"`
 	Event *account.Event `json:"event,omitempty"` // of a charge; shared, not to be changed
-	Note  string         `json:"note,omitempty"`  // of an override or open; public
+	Note  string         `json:"note,omitempty"`  // of an override, open or lost key; public
 
 	// of a charge: how often its event was charged so far, this one included
 	Total   uint64 `json:"total,omitempty"`
@@ -59,7 +63,16 @@ type Record struct {
 	Agent   string `json:"agent,omitempty"`   // likewise
 	Dataset string `json:"dataset,omitempty"` // tag of the data set charged, see Fingerprint
 	Claim   *Claim `json:"claim,omitempty"`   // of a close or statement
-	Digest  string `json:"digest,omitempty"`  // of a statement, see SignedStatement
+	Signed
+}
+
+// Signed is what a statement, a rollback or a new key ties its record to.
+type Signed struct {
+	// of a statement, see SignedStatement; of a rollback, the evidence in hexadecimal
+	Digest string `json:"digest,omitempty"`
+	Lost   *Lost  `json:"lost,omitempty"` // of a rollback
+	// of a new key
+	Rotation *Rotation `json:"rotation,omitempty"`
 }
 
 // Head is the number of the last record or charge, 0 without any, and a hash that covers

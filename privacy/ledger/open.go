@@ -1,6 +1,7 @@
 package ledger
 
 import (
+	"crypto/ed25519"
 	"errors"
 	"fmt"
 	"path/filepath"
@@ -94,6 +95,7 @@ func (f *File) create(g Genesis) error {
 		if tag, err = f.storeFingerprint(p); err != nil {
 			return err
 		}
+		f.byValue = p.byValue()
 	}
 	if f.seg, err = f.opt.FS.Create(f.segmentPath(1)); err != nil {
 		return err
@@ -109,6 +111,12 @@ func (f *File) create(g Genesis) error {
 			return err
 		}
 	}
+	if len(g.Beside) > 0 {
+		note := begunNote(g.Beside)
+		if _, err := f.write(Override, func(e *entry) *tally { e.Note = note; return nil }); err != nil {
+			return err
+		}
+	}
 	if err := f.opt.FS.SyncDir(f.dir); err != nil {
 		return err
 	}
@@ -118,20 +126,25 @@ func (f *File) create(g Genesis) error {
 // begin writes the open record.
 func (f *File) begin(tag, note string) error {
 	_, err := f.write(Opened, func(e *entry) *tally {
-		e.Dataset, e.Note = tag, note
+		e.Dataset, e.Note, e.byValue = tag, note, f.byValue
 		return nil
 	})
 	return err
 }
 
 // open reads the ledger and takes it up where it ends.
-func (f *File) open() error {
-	f.opt.PublicKey = publicKey(f.opt.Key)
+func (f *File) open() error { return f.openOf(publicKey(f.opt.Key)) }
+
+// openOf opens a ledger whose present key is owner.
+func (f *File) openOf(owner ed25519.PublicKey) error {
+	f.opt.PublicKey = owner
 	s, err := newScanner(f.dir, &f.opt)
 	if err != nil {
 		return err
 	}
 	f.chain = s.chain
+	s.use = true
+	s.missing = func(n int, sum *seal) error { return f.putSeal(n, sum, f.opt.Key) }
 	at, err := s.scan(nil)
 	if err != nil {
 		return err
@@ -146,6 +159,7 @@ func (f *File) open() error {
 	if err != nil {
 		return err
 	}
+	f.sealed = s.done
 	note, err := f.resume(at)
 	if err != nil {
 		return err

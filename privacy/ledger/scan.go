@@ -2,6 +2,7 @@ package ledger
 
 import (
 	"bufio"
+	"crypto/ed25519"
 	"crypto/sha256"
 	"encoding/binary"
 	"errors"
@@ -96,7 +97,8 @@ type scanner struct {
 	// visit, unless nil, is called with every record after its check, and before it
 	// enters the chain. e and payload are valid during the call.
 	visit func(e *entry, payload []byte) error
-	known Head // must be met on the way, unless zero
+	expected
+	seals
 
 	entry entry
 	r     *bufio.Reader
@@ -104,16 +106,24 @@ type scanner struct {
 	met   bool
 }
 
-// newScanner reads the genesis of dir. It fills o.
+// expected is what a scanner must find.
+type expected struct {
+	known Head              // must be met on the way, unless zero
+	owner ed25519.PublicKey // whose key must hold at the end; nil: anybody's
+}
+
+// newScanner reads the genesis of dir. It fills o. Whether the ledger is that of
+// o.PublicKey shows at the end, see checkWhole.
 func newScanner(dir string, o *Options) (*scanner, error) {
 	if err := o.fill(); err != nil {
 		return nil, err
 	}
-	g, hash, err := readGenesis(o.FS, dir, o.PublicKey)
+	g, hash, err := readGenesis(o.FS, dir)
 	if err != nil {
 		return nil, err
 	}
-	return &scanner{fs: o.FS, dir: dir, chain: newChain(g, hash), known: o.KnownHead}, nil
+	return &scanner{fs: o.FS, dir: dir, chain: newChain(g, hash),
+		expected: expected{o.KnownHead, o.PublicKey}}, nil
 }
 
 // yield scans and hands every record to f; errStop says that f has had enough.
@@ -143,8 +153,12 @@ func (s *scanner) scan(limit *end) (end, error) {
 	if n == 0 {
 		return end{}, fmt.Errorf("%w: %s has a %s but no segment", ErrCorrupt, s.dir, genesisFile)
 	}
+	first, err := s.start(n)
+	if err != nil {
+		return end{}, err
+	}
 	at := end{}
-	for at.segment = 1; ; at.segment++ {
+	for at.segment = first; ; at.segment++ {
 		last := at.segment >= n
 		size := int64(-1)
 		if last && limit != nil {
@@ -152,6 +166,11 @@ func (s *scanner) scan(limit *end) (end, error) {
 		}
 		if err := s.segment(&at, last, size); err != nil || last {
 			return at, err
+		}
+		if s.missing != nil || s.compare {
+			if err := s.leave(&at); err != nil {
+				return at, err
+			}
 		}
 	}
 }
@@ -229,7 +248,7 @@ func (s *scanner) take(payload []byte) error {
 	e, c := &s.entry, s.chain
 	if err := e.parse(payload); err != nil {
 		if newer(payload) {
-			return fmt.Errorf("%w: record version above %d", ErrVersion, recordVersion)
+			return fmt.Errorf("%w: record version above %d", ErrVersion, keyVersion)
 		}
 		return fmt.Errorf("%w: %w", ErrCorrupt, err)
 	}
@@ -242,7 +261,12 @@ func (s *scanner) take(payload []byte) error {
 		}
 	}
 	c.add(e, c.pending, payload)
-	if h := c.head(); h.Seq == s.known.Seq {
+	return s.meet()
+}
+
+// meet notes that the chain has come to the head that has to be met.
+func (s *scanner) meet() error {
+	if h := s.chain.head(); h.Seq == s.known.Seq {
 		if s.known.Hash != h.Hash && s.known.Hash != [sha256.Size]byte{} {
 			return fmt.Errorf("%w: the record hashes to %v, allowed: %v", ErrRollback, h, s.known)
 		}
@@ -251,8 +275,8 @@ func (s *scanner) take(payload []byte) error {
 	return nil
 }
 
-// checkWhole refuses a ledger without its first record, or that ends before a record that
-// the caller knows of.
+// checkWhole refuses a ledger without its first record, that ends before a record that
+// the caller knows of, or whose key is not the owner's.
 func (s *scanner) checkWhole(at end, knownSeq uint64) error {
 	if s.chain.records == 0 {
 		return fmt.Errorf("%w: %s has a %s but no first record", ErrCorrupt, s.dir, genesisFile)
@@ -269,7 +293,7 @@ func (s *scanner) checkWhole(at end, knownSeq uint64) error {
 	case s.known.Seq > 0 && !s.met:
 		return fmt.Errorf("%w: no record ends at %d", ErrRollback, s.known.Seq)
 	}
-	return nil
+	return s.chain.owned(s.dir, s.owner)
 }
 
 // errStop ends a scan early.

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"math"
+	"slices"
 
 	"sotto/config"
 	"sotto/privacy/account"
@@ -17,8 +18,11 @@ type SignedStatement struct {
 	Statement account.Statement `json:"statement"`
 	LedgerID  string            `json:"ledger_id"`         // Genesis.ID
 	Dataset   string            `json:"dataset,omitempty"` // first half of the Fingerprint's tag
-	PublicKey string            `json:"public_key"`        // Ed25519, hexadecimal
-	Signature string            `json:"signature,omitempty"`
+	PublicKey string            `json:"public_key"`        // Ed25519, hexadecimal; it has signed
+	// Rotations are those of the ledger's key so far: they lead from former keys to
+	// PublicKey.
+	Rotations []Rotation `json:"rotations,omitempty"`
+	Signature string     `json:"signature,omitempty"`
 }
 
 // text is what the signature covers and the ledger records the digest of.
@@ -32,19 +36,31 @@ func statementMessage(text []byte) []byte {
 }
 
 // Verify checks the signature against owner, or against the key in s if owner is nil,
-// which then proves only that s is unchanged. ErrKey: another owner. ErrCorrupt: the
-// signature does not fit.
+// which then proves only that s is unchanged. owner may be a former key: then s must hold
+// the rotations that lead to the one that signed, each with the signature of the key
+// before it. ErrKey: another owner, or one of whose keys was lost on the way. ErrCorrupt:
+// a signature does not fit.
 func (s *SignedStatement) Verify(owner ed25519.PublicKey) error {
 	text, err := s.text()
 	if err != nil {
 		return err
 	}
-	return checkSignature(s.PublicKey, s.Signature, owner, statementMessage(text))
+	x := signedText{s.LedgerID, s.Statement.Ledger.LastSeq, s.PublicKey, s.Signature, s.Rotations}
+	return x.check(owner, statementMessage(text))
+}
+
+// Keys returns the keys of the ledger that s names, the first one first; the last one has
+// signed s.
+func (s *SignedStatement) Keys() []HeldKey {
+	return carried(s.Rotations).keys(s.PublicKey)
 }
 
 // Follows checks that s knows of every record that its owner's ledger is known to have
-// had, by a head that both have verified. ErrDataset: of another ledger. ErrRollback: it
-// was made without some of the records, or from another history.
+// had, by a head that has been verified like s. The head may be signed by the key that
+// held at its record, from which the rotations in s lead to its own. ErrDataset: of
+// another ledger. ErrRollback: it was made without some of the records, or from another
+// history. ErrKey: s does not lead from the head's key to its own, or a key was lost on
+// the way.
 func (s *SignedStatement) Follows(h *SignedHead) error {
 	r := s.Statement.Ledger
 	switch {
@@ -54,7 +70,10 @@ func (s *SignedStatement) Follows(h *SignedHead) error {
 		return fmt.Errorf("%w: the statement ends at record %d %s, the ledger's head was %d %s", ErrRollback,
 			r.LastSeq, r.Head, h.Seq, h.Hash)
 	}
-	return nil
+	if err := carried(s.Rotations).heldAt(h, s.PublicKey); err != nil || h.PublicKey == "" {
+		return err
+	}
+	return carried(s.Rotations).lead(h.PublicKey, s.PublicKey)
 }
 
 // Digest is what the ledger's statement record says about s.
@@ -63,15 +82,31 @@ func (s *SignedStatement) Digest() (string, error) {
 	return digest(text), err
 }
 
-func checkSignature(key, signature string, owner ed25519.PublicKey, message []byte) error {
-	k, err1 := hex.DecodeString(key)
-	sig, err2 := hex.DecodeString(signature)
-	switch {
-	case err1 != nil || err2 != nil || len(k) != ed25519.PublicKeySize:
+// signedText is who signed a statement or a head, and what ties the key to former ones.
+type signedText struct {
+	id        string // of the ledger
+	last      uint64 // its last record then
+	key       string
+	signature string
+	rotations carried
+}
+
+// check checks the signature under message, from the key that is trusted; nil: whichever.
+func (x *signedText) check(owner ed25519.PublicKey, message []byte) error {
+	k, err1 := hex.DecodeString(x.key)
+	_, err2 := hex.DecodeString(x.signature)
+	if err1 != nil || err2 != nil || len(k) != ed25519.PublicKeySize {
 		return fmt.Errorf("%w: public key or signature is not hexadecimal of the right length", ErrCorrupt)
-	case owner != nil && !owner.Equal(ed25519.PublicKey(k)):
-		return fmt.Errorf("%w: signed by %s, allowed: %x", ErrKey, key, []byte(owner))
-	case !ed25519.Verify(k, message, sig):
+	}
+	if err := x.rotations.check(x.id, x.last, x.key); err != nil {
+		return err
+	}
+	if owner != nil && !owner.Equal(ed25519.PublicKey(k)) {
+		if err := x.rotations.lead(hex.EncodeToString(owner), x.key); err != nil {
+			return err
+		}
+	}
+	if !signedBy(k, message, x.signature) {
 		return fmt.Errorf("%w: the signature does not fit", ErrCorrupt)
 	}
 	return nil
@@ -110,7 +145,8 @@ func (f *File) Statement(noise string, notCovered ...string) (SignedStatement, e
 		Statement: s,
 		LedgerID:  c.genesis.ID,
 		Dataset:   c.dataset[:len(c.dataset)/2],
-		PublicKey: c.genesis.PublicKey,
+		PublicKey: hex.EncodeToString(c.key),
+		Rotations: slices.Clip(c.rotations),
 	}
 	text, err := signed.text()
 	if err != nil {
@@ -140,36 +176,46 @@ type SignedHead struct {
 	ID        string `json:"id"` // of the genesis
 	Seq       uint64 `json:"seq"`
 	Hash      string `json:"hash"`
-	PublicKey string `json:"public_key"`
+	PublicKey string `json:"public_key"` // has signed
 	Signature string `json:"signature"`
+	// Rotations are those of the ledger's key so far: they lead from former keys to
+	// PublicKey. The signature does not cover them; they have their own.
+	Rotations []Rotation `json:"rotations,omitempty"`
 }
 
 func (h *SignedHead) message() []byte {
 	return fmt.Appendf(nil, "sotto ledger head\n%s\n%d\n%s\n", h.ID, h.Seq, h.Hash)
 }
 
-// SignedHead returns the present head.
+// SignedHead returns the present head, with all rotations.
 func (f *File) SignedHead() SignedHead {
-	head := f.Head()
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	c := f.chain
+	head := c.head()
 	h := SignedHead{
-		ID:        f.chain.genesis.ID,
+		ID:        c.id,
 		Seq:       head.Seq,
 		Hash:      head.String(),
-		PublicKey: f.chain.genesis.PublicKey,
+		PublicKey: hex.EncodeToString(c.key),
+		Rotations: slices.Clip(c.rotations),
 	}
 	h.Signature = hex.EncodeToString(ed25519.Sign(f.opt.Key, h.message()))
 	return h
 }
 
-// Verify checks the signature against owner and that h does not go back behind last, the
-// head held before; nil for the first one. A peer sees lengths and hashes only, so
-// another history of at least the same length passes: the owner itself finds it with
-// Options.KnownHead. ErrKey, ErrCorrupt, ErrDataset (another ledger), ErrRollback.
+// Verify checks the signature against owner, who may be known by a former key as for
+// SignedStatement.Verify, and that h does not go back behind last, the head held before;
+// nil for the first one. A peer sees lengths and hashes only, so another history of at
+// least the same length passes: the owner itself finds it with Options.KnownHead. ErrKey
+// (also for a key that was rotated, as last says), ErrCorrupt, ErrDataset (another
+// ledger), ErrRollback.
 func (h *SignedHead) Verify(owner ed25519.PublicKey, last *SignedHead) error {
 	if owner == nil {
 		return config.Bad("owner", "nothing", "the owner's public key")
 	}
-	if err := checkSignature(h.PublicKey, h.Signature, owner, h.message()); err != nil || last == nil {
+	x := signedText{h.ID, h.Seq, h.PublicKey, h.Signature, h.Rotations}
+	if err := x.check(owner, h.message()); err != nil || last == nil {
 		return err
 	}
 	switch {
@@ -178,5 +224,18 @@ func (h *SignedHead) Verify(owner ed25519.PublicKey, last *SignedHead) error {
 	case h.Seq < last.Seq, h.Seq == last.Seq && h.Hash != last.Hash:
 		return fmt.Errorf("%w: head %d %s after head %d %s", ErrRollback, h.Seq, h.Hash, last.Seq, last.Hash)
 	}
+	for _, r := range last.Rotations {
+		if r.OldKey == h.PublicKey {
+			return fmt.Errorf("%w: the head is signed by %s, which was rotated at record %d to %s", ErrKey,
+				h.PublicKey, r.Seq, r.NewKey)
+		}
+	}
 	return nil
+}
+
+// Bare is h without rotations, for who knows the present key. It is as short as a head
+// of a ledger whose key was never rotated, and reads as one.
+func (h SignedHead) Bare() SignedHead {
+	h.Rotations = nil
+	return h
 }

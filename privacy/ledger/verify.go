@@ -13,15 +13,14 @@ import (
 
 // Report is what Verify found.
 type Report struct {
-	Genesis    Genesis  `json:"genesis"`
-	Head       string   `json:"head"`
-	LastSeq    uint64   `json:"last_seq"`
-	Segments   int      `json:"segments"`
-	Records    uint64   `json:"records"`
-	Charges    uint64   `json:"charges"`
-	Overrides  []string `json:"overrides,omitempty"`
-	Signatures int      `json:"signatures"` // checked, the genesis included
-	Claims     int      `json:"claims"`     // recomputed
+	Genesis   Genesis  `json:"genesis"`
+	Head      string   `json:"head"`
+	LastSeq   uint64   `json:"last_seq"`
+	Segments  int      `json:"segments"`
+	Records   uint64   `json:"records"`
+	Charges   uint64   `json:"charges"`
+	Overrides []string `json:"overrides,omitempty"`
+	Checked
 	// Torn counts the bytes after the last intact record, of a charge that a crash
 	// interrupted, or of one that is being written now. The next Open cuts them.
 	Torn int64 `json:"torn,omitempty"`
@@ -31,6 +30,15 @@ type Report struct {
 	// budget's.
 	Overspent bool     `json:"overspent"`
 	Notes     []string `json:"notes,omitempty"`
+}
+
+// Checked is what Verify has held against signatures and charges.
+type Checked struct {
+	// Keys that the ledger has had, the first one first; the last one holds. One that
+	// came without the key before it is among the overrides, too.
+	Keys       []HeldKey `json:"keys"`
+	Signatures int       `json:"signatures"` // checked, the genesis included
+	Claims     int       `json:"claims"`     // recomputed
 }
 
 // claimTolerance is by how much, relatively, an epsilon may differ from its
@@ -51,11 +59,18 @@ func Verify(dir string, o Options) (Report, error) {
 	if err != nil {
 		return Report{}, err
 	}
-	v := verifier{report: Report{Genesis: s.chain.genesis, Signatures: 1}, chain: s.chain,
+	v := verifier{report: Report{Genesis: s.chain.genesis, Checked: Checked{Signatures: 1}}, chain: s.chain,
 		spent: map[string]Claim{}}
-	s.visit = v.visit
+	s.visit, s.compare = v.visit, true
 	at, err := s.scan(nil)
 	v.fill(at)
+	damaged, derr := s.damaged()
+	for _, d := range damaged {
+		v.report.Notes = append(v.report.Notes, d+": the next opening makes it anew")
+	}
+	if err == nil {
+		err = derr
+	}
 	if err == nil {
 		err = s.checkWhole(at, o.KnownSeq)
 	}
@@ -84,12 +99,18 @@ func (v *verifier) fill(at end) {
 	h, r := v.chain.head(), &v.report
 	r.Head, r.LastSeq, r.Segments, r.Torn = h.String(), h.Seq, at.segment, at.torn
 	r.Records, r.Charges, r.Overrides = v.chain.records, v.chain.charges, v.chain.overrides
+	r.Keys = v.chain.keys()
 }
 
 // visit recomputes the claim of a close or statement, whose signature has been checked.
 func (v *verifier) visit(e *entry, _ []byte) error {
 	if e.signature != nil {
 		v.report.Signatures++
+	}
+	if r := e.Rotation; r != nil {
+		if v.report.Signatures++; !r.Lost() {
+			v.report.Signatures++
+		}
 	}
 	if e.Claim == nil {
 		return nil

@@ -245,67 +245,6 @@ func padY(p *plot.Plot) {
 	p.Y.Max += pad
 }
 
-// decades are powers of ten, or of each three or more where there are many, and with 2
-// and 5 times them where there are few.
-type decades struct{}
-
-func (decades) Ticks(low, high float64) []plot.Tick {
-	first, last := int(math.Floor(math.Log10(low))), int(math.Ceil(math.Log10(high)))
-	factors, every := []float64{1}, 1+(last-first)/9
-	if last-first <= 2 {
-		factors = []float64{1, 2, 5}
-	}
-	var out []plot.Tick
-	for e := first; e <= last; e += every {
-		for _, k := range factors {
-			if v := k * math.Pow(10, float64(e)); v >= low && v <= high {
-				out = append(out, plot.Tick{Value: v, Label: strconv.FormatFloat(v, 'g', 3, 64)})
-			}
-		}
-	}
-	return out
-}
-
-// ticks are 4 to 9 round numbers, labelled with the value times scale.
-type ticks struct{ scale float64 }
-
-func (t ticks) Ticks(low, high float64) []plot.Tick {
-	decade := math.Pow(10, math.Floor(math.Log10((high-low)*t.scale))-1)
-	step := decade
-	for _, k := range []float64{1, 2, 5, 10, 20} {
-		if step = k * decade; (high-low)*t.scale/step <= 9 {
-			break
-		}
-	}
-	var out []plot.Tick
-	for k := math.Ceil(low*t.scale/step) + 0; k*step <= high*t.scale*(1+1e-12); k++ { // + 0: no -0
-		label := strconv.FormatFloat(k*step, 'g', 10, 64) // 10 digits: 0.3, not 0.30000000000000004
-		out = append(out, plot.Tick{Value: k * step / t.scale, Label: label})
-	}
-	return out
-}
-
-// measuredTicks are at the X values of the points, without those that would be printed
-// over others.
-func (f Figure) measuredTicks() plot.ConstantTicks {
-	var xs []float64
-	for _, c := range f.Curves {
-		for _, q := range c.Points {
-			if finite(q.X, q.Y) {
-				xs = append(xs, q.X)
-			}
-		}
-	}
-	slices.Sort(xs)
-	var ticks plot.ConstantTicks
-	for _, x := range xs {
-		if len(ticks) == 0 || x > ticks[len(ticks)-1].Value*1.12 {
-			ticks = append(ticks, plot.Tick{Value: x, Label: strconv.FormatFloat(x, 'g', 3, 64)})
-		}
-	}
-	return ticks
-}
-
 // shows says that a point can be drawn.
 func (f Figure) shows(x, y float64) bool { return finite(x, y) && (y > 0 || !f.LogY) }
 

@@ -164,6 +164,17 @@ func (c *CrashFS) List(dir string) ([]string, error) {
 	return names, nil
 }
 
+// Size implements ledger.FS.
+func (c *CrashFS) Size(name string) (int64, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	n, err := c.node(name)
+	if err != nil {
+		return 0, err
+	}
+	return int64(len(n.seen)), nil
+}
+
 // Open implements ledger.FS.
 func (c *CrashFS) Open(name string) (io.ReadCloser, error) {
 	c.mu.Lock()

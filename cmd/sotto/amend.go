@@ -1,0 +1,71 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+
+	"github.com/spf13/cobra"
+
+	"sotto/experiment/owner"
+)
+
+func newRosterAmend() *cobra.Command {
+	var (
+		f     owner.Files
+		out   string
+		round uint64
+		to    owner.Changes
+	)
+	c := &cobra.Command{
+		Use:   "amend --round K --out FILE",
+		Short: "Change the members of a run that goes on: a roster that begins when K rounds are complete",
+		Long: unwrap(`Change the members of a run that goes on: a roster that begins when K rounds are \
+complete.
+
+All members of the new roster sign it, and so does a key that is replaced. Then one member gives it to its \
+node, in place of the roster file and with SIGHUP, or at a start: the nodes send it to each other, ahead of \
+all frames. K has to be at least as many rounds ahead as there are members. Everybody completes K rounds \
+under the former roster, and goes on under the new one with the same state and ledger. A new member begins \
+with the mean of its neighbors' models.`),
+		Example: unwrap(`  sotto roster amend --round 500 --out roster-1.toml --remove clinic-d \
+--add clinic-e,3f5c...,clinic-e.example:4001
+  sotto roster amend --round 500 --out roster-1.toml --gone clinic-d
+  sotto roster amend --round 500 --out roster-1.toml --rekey clinic-b,77ab...`),
+		Args: noArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			switch {
+			case out == "":
+				return usageError{errors.New("--out: found nothing, allowed: a new file")}
+			case round == 0:
+				return usageError{errors.New("--round: found 0, allowed: at least 1, and a round that is " +
+					"still to come")}
+			}
+			r, err := owner.AmendRoster(f, round, to, out)
+			if errors.Is(err, fs.ErrExist) {
+				return usageError{fmt.Errorf("--out: %s exists; choose a new file", out)}
+			}
+			if err != nil {
+				return ofFlag(err, map[string]string{"remove": "--remove", "gone": "--gone",
+					"rekey": "--rekey", "rekey-lost": "--rekey-lost", "move": "--move", "add": "--add"})
+			}
+			_, err = fmt.Fprintf(cmd.OutOrStdout(), "%s: epoch %d, from round %d on, %d members; digest %x: "+
+				"every member signs it now\n", out, r.Epoch.Number, round, r.Size, r.Digest())
+			return err
+		},
+	}
+	registerRoster(c, &f)
+	fl := c.Flags()
+	fl.StringVar(&out, "out", "", "file of the amended roster")
+	fl.Uint64Var(&round, "round", 0, "how many rounds are complete when it begins")
+	fl.StringArrayVar(&to.Remove, "remove", nil, "NAME of a member that leaves, after that round")
+	fl.StringArrayVar(&to.Gone, "gone", nil,
+		"NAME of a member that does not answer: nobody waits for it any more")
+	fl.StringArrayVar(&to.Rekey, "rekey", nil,
+		"NAME,PEER: a member's new key; its former one signs too, and its ledger goes on")
+	fl.StringArrayVar(&to.Lost, "rekey-lost", nil,
+		"NAME,PEER: the same, where the former key is lost or stolen")
+	fl.StringArrayVar(&to.Move, "move", nil, "NAME,HOST:PORT: a member's new address")
+	fl.StringArrayVar(&to.Add, "add", nil, "NAME,PEER,HOST:PORT of a new member")
+	return c
+}

@@ -1,0 +1,96 @@
+package main
+
+import (
+	"fmt"
+	"os"
+	"reflect"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"sotto/data"
+)
+
+func readText(t *testing.T, path string) string {
+	t.Helper()
+	b, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(b)
+}
+
+// The unit did not start a node again once there was room on its disk, and started one
+// with two damaged checkpoints again for good.
+func TestUnitAgreesWithExitCodes(t *testing.T) {
+	unit, doc := readText(t, "../../deploy/sotto-node.service"), readText(t, "../../docs/operations.md")
+	setting := func(key string) string {
+		m := regexp.MustCompile(`(?m)^` + key + `=(.*)$`).FindStringSubmatch(unit)
+		if m == nil {
+			t.Errorf("the unit lacks %s", key)
+			return ""
+		}
+		return m[1]
+	}
+	if got := setting("Restart"); got != "on-failure" {
+		t.Errorf("Restart=%s", got)
+	}
+	if got := setting("StartLimitIntervalSec"); got != "0" {
+		t.Errorf("StartLimitIntervalSec=%s: a disk may be full for long", got)
+	}
+	var prevented []string
+	for _, e := range exits {
+		if !e.restart && e.code != exitDone { // on-failure leaves that alone
+			prevented = append(prevented, fmt.Sprint(e.code))
+		}
+		again := map[bool]string{true: "yes", false: "no"}[e.restart]
+		if row := fmt.Sprintf("| %d | %s | %s |", e.code, e.what, again); !strings.Contains(doc, row) {
+			t.Errorf("docs/operations.md lacks the row %q", row)
+		}
+	}
+	if got := strings.Fields(setting("RestartPreventExitStatus")); !slices.Equal(got, prevented) {
+		t.Errorf("RestartPreventExitStatus=%v, want %v", got, prevented)
+	}
+}
+
+// What the deployment files and the documentation call exists.
+func TestDeploymentFlagsExist(t *testing.T) {
+	flag := regexp.MustCompile(`--[a-z][a-z-]+`)
+	root := newRoot()
+	for _, f := range []struct{ path, from, to, command string }{
+		{"../../deploy/sotto-node.service", "ExecStart=", "\n#", "node"},
+		{"../../deploy/node-statefulset.yaml", "args: [", "]\n", "node"},
+		{"../../deploy/node-statefulset.yaml", "livenessProbe:", "readinessProbe:", "status"},
+		{"../../deploy/node-statefulset.yaml", "readinessProbe:", "resources:", "status"},
+	} {
+		text := readText(t, f.path)
+		_, text, found := strings.Cut(text, f.from)
+		text, _, more := strings.Cut(text, f.to)
+		if !found || !more {
+			t.Errorf("%s has nothing between %q and %q", f.path, f.from, f.to)
+			continue
+		}
+		c, _, err := root.Find([]string{f.command})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, name := range flag.FindAllString(text, -1) {
+			if c.Flags().Lookup(strings.TrimPrefix(name, "--")) == nil {
+				t.Errorf("%s: sotto %s has no flag %s", f.path, f.command, name)
+			}
+		}
+	}
+}
+
+// An owner's CSV file was documented nowhere: its keys stood in the source alone.
+func TestOperationsDocumentsEveryKeyOfCSV(t *testing.T) {
+	doc := readText(t, "../../docs/operations.md")
+	keys := reflect.TypeFor[data.CSVParams]()
+	for i := range keys.NumField() {
+		key := keys.Field(i).Tag.Get("toml")
+		if row := regexp.MustCompile("(?m)^\\| .*`" + key + "`.* \\| "); key == "" || !row.MatchString(doc) {
+			t.Errorf("docs/operations.md has no row for %s", key)
+		}
+	}
+}

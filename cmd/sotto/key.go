@@ -1,0 +1,187 @@
+package main
+
+import (
+	"bytes"
+	"crypto/ed25519"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"sync"
+
+	"github.com/spf13/cobra"
+	"golang.org/x/term"
+
+	"sotto/node/keyfile"
+	"sotto/node/roster"
+)
+
+// credential is the name of the systemd credential that holds the passphrase of a key.
+const credential = "sotto-passphrase"
+
+// passphraseFlag adds the flag that names where an encrypted key's passphrase comes from.
+func passphraseFlag(c *cobra.Command, file *string) {
+	c.Flags().StringVar(file, "passphrase-file", "",
+		"file or pipe whose first line is the passphrase of an encrypted key; default: the systemd "+
+			"credential "+credential+", then the terminal")
+}
+
+// passphrase is how an encrypted key's passphrase is found, once: a pipe gives it once.
+func passphrase(file string) keyfile.Passphrase {
+	return sync.OnceValues(func() ([]byte, error) {
+		if file != "" {
+			return keyfile.ReadPassphrase(file)
+		}
+		if dir := os.Getenv("CREDENTIALS_DIRECTORY"); dir != "" {
+			b, err := keyfile.ReadPassphrase(filepath.Join(dir, credential))
+			if !errors.Is(err, fs.ErrNotExist) {
+				return b, err
+			}
+		}
+		b, err := prompt("passphrase of the key: ")
+		if err == nil && len(b) == 0 {
+			err = fmt.Errorf("nothing was typed")
+		}
+		return b, err
+	})
+}
+
+// prompt asks on the terminal, without an echo.
+func prompt(text string) ([]byte, error) {
+	if !term.IsTerminal(int(os.Stdin.Fd())) {
+		return nil, errors.New(
+			"no --passphrase-file, no credential " + credential + ", and no terminal to ask on")
+	}
+	fmt.Fprint(os.Stderr, text)
+	b, err := term.ReadPassword(int(os.Stdin.Fd()))
+	fmt.Fprintln(os.Stderr)
+	return b, err
+}
+
+// newPassphrase is the passphrase of a key that is to be written; nil: none.
+func newPassphrase(file string, ask bool) ([]byte, error) {
+	if file != "" {
+		return keyfile.ReadPassphrase(file)
+	}
+	if !ask {
+		return nil, nil
+	}
+	first, err := prompt("new passphrase: ")
+	if err != nil {
+		return nil, err
+	}
+	second, err := prompt("the same again: ")
+	if err != nil {
+		return nil, err
+	}
+	if len(first) == 0 || !bytes.Equal(first, second) {
+		return nil, usageError{
+			errors.New("--passphrase: found two that differ, or nothing; allowed: the same " +
+				"twice"),
+		}
+	}
+	return first, nil
+}
+
+func newKeygen() *cobra.Command {
+	var out, file string
+	var ask bool
+	c := &cobra.Command{
+		Use:   "keygen --out FILE",
+		Short: "Make an owner's Ed25519 key, readable by its owner alone, and print the peer id",
+		Example: unwrap(`  sotto keygen --out hospital-a.key
+  sotto keygen --out hospital-a.key --passphrase`),
+		Args: noArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if out == "" {
+				return usageError{fmt.Errorf("--out: found nothing, allowed: a file that does not exist yet")}
+			}
+			if _, err := os.Lstat(out); err == nil { // before anybody is asked for a passphrase
+				return usageError{fmt.Errorf("--out: %s exists; a key is never replaced", out)}
+			}
+			phrase, err := newPassphrase(file, ask)
+			if err != nil {
+				return err
+			}
+			key, err := keyfile.NewEncrypted(out, phrase)
+			if errors.Is(err, fs.ErrExist) {
+				return usageError{fmt.Errorf("--out: %s exists; a key is never replaced", out)}
+			}
+			if err != nil {
+				return err
+			}
+			_, err = fmt.Fprintln(cmd.OutOrStdout(), roster.PeerID(key.Public().(ed25519.PublicKey)))
+			return err
+		},
+	}
+	c.Flags().StringVar(&out, "out", "", "file to write, which must not exist")
+	c.Flags().StringVar(&file, "passphrase-file", "",
+		"encrypt the key with the first line of this file or pipe")
+	c.Flags().BoolVar(&ask, "passphrase", false,
+		"encrypt the key with a passphrase asked for on the terminal")
+	return c
+}
+
+func newKey() *cobra.Command {
+	return group("key", "Show an owner's key, and change its passphrase", newKeyShow(), newKeyPasswd())
+}
+
+func newKeyShow() *cobra.Command {
+	var file string
+	c := &cobra.Command{
+		Use:   "show FILE",
+		Short: "The peer id of a key file, and whether the file is encrypted",
+		Args:  exactly(1, "one FILE"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			encrypted, err := keyfile.Encrypted(args[0])
+			if err != nil {
+				return err
+			}
+			key, err := keyfile.ReadWith(args[0], passphrase(file))
+			if err != nil {
+				return err
+			}
+			row, flush := rows(cmd.OutOrStdout())
+			row("peer", "%s", roster.PeerID(key.Public().(ed25519.PublicKey)))
+			row("encrypted", "%t", encrypted)
+			return flush()
+		},
+	}
+	passphraseFlag(c, &file)
+	return c
+}
+
+func newKeyPasswd() *cobra.Command {
+	var file, next string
+	var open bool
+	c := &cobra.Command{
+		Use:   "passwd FILE",
+		Short: "Encrypt a key file, change its passphrase, or with --none leave the key in the open",
+		Long: unwrap(`Encrypt a key file, change its passphrase, or with --none leave the key in the open.
+
+The key stays the same. Copies of the old file, in backups too, keep the old passphrase.`),
+		Args: exactly(1, "one FILE"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if open && next != "" {
+				return usageError{
+					errors.New("--none: found with --new-passphrase-file, allowed: one of them"),
+				}
+			}
+			old := passphrase(file)
+			if _, err := keyfile.ReadWith(args[0], old); err != nil {
+				return err // before anybody is asked for a new passphrase
+			}
+			phrase, err := newPassphrase(next, !open)
+			if err != nil {
+				return err
+			}
+			return keyfile.Encrypt(args[0], old, phrase)
+		},
+	}
+	passphraseFlag(c, &file)
+	c.Flags().StringVar(&next, "new-passphrase-file", "",
+		"file or pipe whose first line is the new passphrase; default: the terminal")
+	c.Flags().BoolVar(&open, "none", false, "no passphrase any more")
+	return c
+}

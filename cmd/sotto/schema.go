@@ -1,0 +1,196 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"strings"
+	"text/tabwriter"
+
+	"github.com/spf13/cobra"
+
+	"sotto/config"
+	"sotto/data/schema"
+)
+
+func newDataSchema() *cobra.Command {
+	return group("schema", "Agree on what a record is: columns, kinds, public bounds, missing cells",
+		newSchemaDraft(), newSchemaCheck(), newSchemaShow())
+}
+
+// readingFlags add the flags that say how an owner's file is written.
+func readingFlags(c *cobra.Command, how *schema.Reading) {
+	c.Flags().StringVar(&how.Delimiter, "delimiter", "", "comma, semicolon, tab or pipe; default: found")
+	c.Flags().StringVar(&how.Encoding, "encoding", "",
+		"utf-8, latin-1, windows-1252 or utf-16; default: found")
+	c.Flags().BoolVar(&how.DecimalComma, "decimal-comma", false, "numbers are written as 81,5")
+}
+
+var readingNames = map[string]string{"delimiter": "--delimiter", "encoding": "--encoding",
+	"target": "--target"}
+
+func newSchemaDraft() *cobra.Command {
+	var how schema.Reading
+	var target, out string
+	c := &cobra.Command{
+		Use:   "draft FILE",
+		Short: "Propose a schema from one owner's CSV file (private: it holds values of records)",
+		Long: unwrap(`Propose a schema from one owner's CSV file. Bounds, categories and target values \
+come from its records and are
+marked "# private: agree on public values first". Replace them by public values before anybody else sees the \
+file, agree with the
+other owners, and write confirmed = true: records are refused until then.`),
+		Example: "  sotto data schema draft patients.csv --target outcome --out schema.toml",
+		Args:    exactly(1, "one FILE"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			b, err := os.ReadFile(args[0])
+			if err != nil {
+				return err
+			}
+			draft, layout, err := schema.Draft(args[0], b, how, target)
+			if err != nil {
+				return ofFlag(err, readingNames)
+			}
+			fmt.Fprintf(cmd.ErrOrStderr(), "%s: read as %s\n", args[0], layout.Text())
+			if out == "" {
+				_, err := cmd.OutOrStdout().Write(draft)
+				return err
+			}
+			f, err := os.OpenFile(out, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+			if os.IsExist(err) {
+				return usageError{fmt.Errorf("--out: %s exists; nothing is overwritten", out)}
+			}
+			if err != nil {
+				return err
+			}
+			if _, err := f.Write(draft); err != nil {
+				f.Close()
+				return err
+			}
+			return f.Close()
+		},
+	}
+	readingFlags(c, &how)
+	c.Flags().StringVar(&target, "target", "", "column to predict; default: the last one")
+	c.Flags().StringVar(&out, "out", "", "new file for the draft; default: standard output")
+	return c
+}
+
+func newSchemaCheck() *cobra.Command {
+	var how schema.Reading
+	var output string
+	c := &cobra.Command{
+		Use:   "check SCHEMA FILE",
+		Short: "Tell an owner what of its CSV file falls outside a schema (exact figures: not private)",
+		Long: unwrap(`Tell an owner what of its CSV file falls outside a schema: numbers beyond bounds, \
+other texts, missing cells, rows
+that are left out, and how classes are spread. The figures are exact and for the owner alone. Exit code 2 \
+when the schema refuses a
+row.`),
+		Args: exactly(2, "SCHEMA and FILE"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if err := checkOutput(output); err != nil {
+				return err
+			}
+			s, err := schema.Read(args[0])
+			if err != nil {
+				return err
+			}
+			b, err := os.ReadFile(args[1])
+			if err != nil {
+				return err
+			}
+			counts, err := s.Check(args[1], b, how)
+			if err != nil {
+				return ofFlag(err, readingNames)
+			}
+			if output == "json" {
+				err = json.NewEncoder(cmd.OutOrStdout()).Encode(counts)
+			} else {
+				err = writeCounts(cmd, s, counts)
+			}
+			if err == nil && counts.Refused > 0 {
+				err = &config.Error{File: args[1], Found: "rows that the schema refuses", Allowed: "none"}
+			}
+			return err
+		},
+	}
+	readingFlags(c, &how)
+	outputFlag(c, &output)
+	return c
+}
+
+func writeCounts(cmd *cobra.Command, s *schema.Schema, n *schema.Counts) error {
+	line, flush := rows(cmd.OutOrStdout())
+	line("for the owner alone", "exact figures of records")
+	line("read as", "%s", n.Layout.Text())
+	line("rows", "%d: %d kept, %d dropped, %d refused", n.Rows, n.Kept, n.Dropped, n.Refused)
+	line("with missing cells", "%d rows", n.Incomplete)
+	line("extra columns", "%d", n.Extra)
+	if n.RepeatedIDs > 0 {
+		line("repeated ids", "%d rows", n.RepeatedIDs)
+	}
+	var classes []string
+	for k, count := range n.Classes {
+		classes = append(classes, fmt.Sprintf("%s %d", s.Target.Values[k], count))
+	}
+	if classes != nil {
+		line("classes", "%s", strings.Join(classes, ", "))
+	}
+	if !s.Confirmed {
+		line("schema", "not confirmed: records are refused")
+	}
+	if err := flush(); err != nil {
+		return err
+	}
+	t := tabwriter.NewWriter(cmd.OutOrStdout(), 0, 4, 2, ' ', 0)
+	fmt.Fprintln(t, "\ncolumn\tmissing\tfilled\tclipped\tother\trefused")
+	for _, c := range n.Columns {
+		fmt.Fprintf(t, "%s\t%d\t%d\t%d\t%d\t%d\n", c.Name, c.Missing, c.Filled, c.Clipped, c.Other, c.Refused)
+	}
+	return t.Flush()
+}
+
+// shown is what "data schema show" prints.
+type shown struct {
+	Name      string   `json:"name"`
+	Digest    string   `json:"digest"`
+	Confirmed bool     `json:"confirmed"`
+	Features  []string `json:"features"`
+	Target    string   `json:"target"`
+}
+
+func newSchemaShow() *cobra.Command {
+	var output string
+	c := &cobra.Command{
+		Use:   "show SCHEMA",
+		Short: "Features in order, target and digest of a schema",
+		Args:  exactly(1, "one SCHEMA"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if err := checkOutput(output); err != nil {
+				return err
+			}
+			s, err := schema.Read(args[0])
+			if err != nil {
+				return err
+			}
+			v := shown{s.Name, fmt.Sprintf("%x", s.Digest()), s.Confirmed, s.Features(), s.Target.Column}
+			if output == "json" {
+				return json.NewEncoder(cmd.OutOrStdout()).Encode(v)
+			}
+			line, flush := rows(cmd.OutOrStdout())
+			if v.Name != "" {
+				line("name", "%s", v.Name)
+			}
+			line("digest", "%s", v.Digest)
+			line("confirmed", "%t", v.Confirmed)
+			line("target", "%s (%s)", v.Target, s.Target.Kind)
+			for i, name := range v.Features {
+				line(fmt.Sprintf("feature %d", i+1), "%s", name)
+			}
+			return flush()
+		},
+	}
+	outputFlag(c, &output)
+	return c
+}

@@ -1,0 +1,53 @@
+package main
+
+import (
+	"fmt"
+
+	"sotto/experiment/owner"
+	"sotto/model/score"
+)
+
+// sayFigures says what the owner alone may see: how good its model is, beside a baseline
+// and the model that was trained alone.
+func sayFigures(row func(what, format string, args ...any), r *owner.Result) {
+	s := r.Scores
+	if s == nil {
+		row(r.Metric, "%.4g on %d own test records", r.Value, r.Tests)
+		if r.Alone != nil {
+			row("alone", "%.4g, trained on the own records only, without noise", *r.Alone)
+		}
+		return
+	}
+	name, simple := s.Headline(), "the most frequent class of the own training records"
+	if r.Metric != name {
+		row(r.Metric, "%.4g on %d own test records", r.Value, r.Tests)
+		simple = "the mean target of the own training records"
+	}
+	row(name, "%s on %d own test records", inWords(s.Together.Figures[name], s.Bootstrap), r.Tests)
+	row("baseline", "%s, for %s", inWords(s.Baseline.Figures[name], s.Bootstrap), simple)
+	if s.Alone != nil {
+		row("alone", "%s, trained on the own records only, without noise",
+			inWords(s.Alone.Figures[name], s.Bootstrap))
+	}
+	if !s.BetterThanBaseline() {
+		row("warning", "as far as the own test records tell, no better than the baseline: "+
+			"the difference in %s is %s", name, inWords(s.LessBaseline[name], s.Bootstrap))
+	}
+	if s.WorseThanAlone() {
+		row("warning", "training together was worse than alone: the difference in %s is %s", name,
+			inWords(s.LessAlone[name], s.Bootstrap))
+	}
+}
+
+// inWords is a figure with its interval, or why there is none.
+func inWords(f score.Figure, b score.Bootstrap) string {
+	switch {
+	case f.Value == nil:
+		return "undefined (" + f.Undefined + ")"
+	case f.Interval == nil:
+		return fmt.Sprintf("%.4g (no interval)", *f.Value)
+	case f.Interval[0] == f.Interval[1]: // a width of 0 would claim certainty
+		return fmt.Sprintf("%.4g (no interval: all resamples agree)", *f.Value)
+	}
+	return fmt.Sprintf("%.4g (%.3g to %.3g at level %g)", *f.Value, f.Interval[0], f.Interval[1], b.Level)
+}

@@ -1,0 +1,72 @@
+package main
+
+import (
+	"bytes"
+	"strings"
+	"testing"
+
+	"sotto/experiment/owner"
+	"sotto/internal/jsonfloat"
+	"sotto/model/score"
+)
+
+// ofAccuracy has a value and an interval.
+func ofAccuracy(v, lo, hi float64) map[string]score.Figure {
+	return map[string]score.Figure{"accuracy": {Value: &v, Interval: &[2]float64{lo, hi}}}
+}
+
+// What an owner reads of its figures: a warning where training together was worse than
+// alone beyond the interval of the difference, and where it was no better than the
+// baseline. Without either there is none.
+func TestSayFigures(t *testing.T) {
+	alone := jsonfloat.Float(.75)
+	r := &owner.Result{Metric: "accuracy", Value: .7, Alone: &alone, Tests: 48}
+	said := func() string {
+		var b bytes.Buffer
+		row, flush := rows(&b)
+		sayFigures(row, r)
+		if err := flush(); err != nil {
+			t.Fatal(err)
+		}
+		return b.String()
+	}
+	if s := said(); !strings.Contains(s, "0.7 on 48 own test records") ||
+		!strings.Contains(s, "0.75, trained") {
+		t.Errorf("without scores: %s", s)
+	}
+	scores := &owner.Scores{Bootstrap: score.Usual(),
+		Together:     &owner.ModelScores{Figures: ofAccuracy(.7, .55, .8)},
+		Alone:        &owner.ModelScores{Figures: ofAccuracy(.75, .6, .85)},
+		Baseline:     &owner.ModelScores{Figures: ofAccuracy(.58, .4, .7)},
+		LessAlone:    ofAccuracy(-.05, -.1, .01),
+		LessBaseline: ofAccuracy(.12, .02, .2)}
+	r.Scores = scores
+	s := said()
+	for _, want := range []string{"accuracy  0.7 (0.55 to 0.8 at level 0.95) on 48 own test records\n",
+		"baseline  0.58 (0.4 to 0.7 at level 0.95), for the most frequent class",
+		"alone     0.75 (0.6 to 0.85"} {
+		if !strings.Contains(s, want) {
+			t.Errorf("%q is not said: %s", want, s)
+		}
+	}
+	if strings.Contains(s, "warning") {
+		t.Errorf("a warning: %s", s)
+	}
+	scores.LessAlone = ofAccuracy(-.05, -.1, -.01)
+	if s := said(); !strings.Contains(s, "worse than alone: the difference in accuracy is -0.05 (-0.1 to ") ||
+		strings.Contains(s, "no better") {
+		t.Errorf("worse than alone: %s", s)
+	}
+	scores.LessBaseline = ofAccuracy(.12, 0, .2)
+	if s := said(); !strings.Contains(s, "no better than the baseline") {
+		t.Errorf("no better than the baseline: %s", s)
+	}
+	scores.Baseline.Figures = ofAccuracy(1, 1, 1)
+	if s := said(); !strings.Contains(s, "baseline  1 (no interval: all resamples agree), for") {
+		t.Errorf("an interval without width: %s", s)
+	}
+	scores.Together.Figures = map[string]score.Figure{"accuracy": {Undefined: "there are no records"}}
+	if s := said(); !strings.Contains(s, "undefined (there are no records) on") {
+		t.Errorf("no records: %s", s)
+	}
+}

@@ -1,0 +1,11 @@
+//go:build !operator
+
+package main
+
+import "github.com/spf13/cobra"
+
+// studies are the commands that an owner's machine does without.
+func studies() []*cobra.Command {
+	return []*cobra.Command{newRun(), newSweep(), newTune(), newReport(), newReproduce(), newExport(),
+		newTopology(), newAccount(), newAudit(), newBench(), newDoctor()}
+}

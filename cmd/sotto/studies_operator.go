@@ -1,0 +1,8 @@
+//go:build operator
+
+package main
+
+import "github.com/spf13/cobra"
+
+// studies are none in a program for owners: what plots and reproduces is not linked.
+func studies() []*cobra.Command { return nil }

@@ -1,0 +1,399 @@
+package schema
+
+import (
+	"encoding/csv"
+	"fmt"
+	"io"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+
+	"sotto/config"
+)
+
+const maxCells = 1 << 28
+
+// Read reads an owner's file: its bytes are b, and file names it in errors, which are
+// *config.Error and hold no cell. The columns are found by name, in any order; a schema
+// that is not confirmed and a missing column are refused before any record is looked at.
+// The same records give the same bits however the file is written.
+func (s *Schema) Read(file string, b []byte, how Reading) (*Records, error) {
+	if !s.Confirmed {
+		return nil, &config.Error{File: s.file, Key: "confirmed", Found: "false",
+			Allowed: "true, when all owners have agreed on public values"}
+	}
+	r, err := s.scan(file, b, how, true)
+	if err != nil {
+		return nil, err
+	}
+	if r.Len() == 0 {
+		return nil, &config.Error{File: file, Line: 1, Found: "no complete row",
+			Allowed: "at least one row that the schema does not drop"}
+	}
+	return r, nil
+}
+
+// Check counts what Read would do, and goes on where Read refuses a cell. It takes a
+// schema that is not confirmed.
+func (s *Schema) Check(file string, b []byte, how Reading) (*Counts, error) {
+	r, err := s.scan(file, b, how, false)
+	if err != nil {
+		return nil, err
+	}
+	return &r.Counts, nil
+}
+
+// scan reads all rows. strict ends at the first cell that the schema refuses.
+func (s *Schema) scan(file string, b []byte, how Reading, strict bool) (*Records, error) {
+	text, layout, err := how.decode(file, b)
+	if err != nil {
+		return nil, err
+	}
+	if err := how.delimiter(file, text, &layout, s.needed()); err != nil {
+		return nil, err
+	}
+	r := reader{schema: s, file: file, how: how, out: new(Records), ids: map[string]bool{}}
+	r.out.Width = len(s.Features())
+	cr := newCSV(text, layout.comma)
+	if err := r.header(cr, layout); err != nil {
+		return nil, err
+	}
+	cr.ReuseRecord = true
+	for {
+		cells, err := cr.Read()
+		if err == io.EOF {
+			break
+		}
+		if err != nil {
+			return nil, csvFault(err, file)
+		}
+		line, _ := cr.FieldPos(0)
+		if r.out.Counts.Rows >= maxCells/max(r.out.Width, len(cells)) {
+			return nil, &config.Error{File: file, Line: line, Found: "more rows",
+				Allowed: fmt.Sprintf("at most %d cells", maxCells)}
+		}
+		if err := r.row(cells, line); err != nil && strict {
+			return nil, err
+		}
+	}
+	if r.out.Counts.Rows == 0 {
+		return nil, &config.Error{File: file, Line: 1, Found: "no rows", Allowed: "at least one row"}
+	}
+	return r.out, nil
+}
+
+// needed are the columns that a file must have.
+func (s *Schema) needed() []string {
+	var names []string
+	for i := range s.Columns {
+		if s.Columns[i].Kind != Ignore {
+			names = append(names, s.Columns[i].Name)
+		}
+	}
+	return append(names, s.Target.Column)
+}
+
+// reader reads the rows of one file.
+type reader struct {
+	schema  *Schema
+	file    string
+	how     Reading
+	columns []source // those with features, in order
+	target  source
+	id      int // the place of its column; -1: none
+	ids     map[string]bool
+	out     *Records
+}
+
+// source is a column and its place in the file.
+type source struct {
+	*Column
+	at    int
+	slots map[string]int // of a category; "other" only as Other has it
+}
+
+// header finds the columns by name.
+func (r *reader) header(cr *csv.Reader, layout Layout) error {
+	header, err := cr.Read()
+	if err == io.EOF {
+		return &config.Error{File: r.file, Line: 1, Found: "no line",
+			Allowed: "a first line with the names of the columns"}
+	}
+	if err != nil {
+		return csvFault(err, r.file)
+	}
+	trim(header)
+	place := map[string]int{}
+	for at, name := range header {
+		if _, ok := place[name]; ok {
+			place[name] = -1
+			continue
+		}
+		place[name] = at
+	}
+	if err := r.absent(place, len(header), &layout); err != nil {
+		return err
+	}
+	s := r.schema
+	r.id = -1
+	c := &r.out.Counts
+	c.Layout, c.Extra = layout, len(header)-1
+	for i := range s.Columns {
+		col := &s.Columns[i]
+		if _, ok := place[col.Name]; ok {
+			c.Extra -= 1
+		}
+		switch col.Kind {
+		case ID:
+			r.id = place[col.Name]
+		case Number, Category:
+			r.columns = append(r.columns, newSource(col, place[col.Name]))
+			c.Columns = append(c.Columns, ColumnCounts{Name: col.Name})
+		}
+	}
+	t := &s.Target
+	r.target = newSource(&Column{Name: t.Column, Categories: t.Values, Bounds: t.Bounds, Scale: t.Scale,
+		Missing: t.Missing}, place[t.Column])
+	c.Columns = append(c.Columns, ColumnCounts{Name: t.Column})
+	if t.Kind == Class {
+		c.Classes = make([]int, len(t.Values))
+	}
+	return nil
+}
+
+func newSource(c *Column, at int) source {
+	s := source{Column: c, at: at, slots: make(map[string]int, len(c.Categories))}
+	for k, v := range c.Categories {
+		s.slots[v] = k
+	}
+	return s
+}
+
+// absent refuses a file without a column that is needed. It names columns of the schema
+// alone: the first line of a file without a header is a record.
+func (r *reader) absent(place map[string]int, n int, layout *Layout) error {
+	var lost []string
+	for _, name := range r.schema.needed() {
+		at, ok := place[name]
+		if ok && at < 0 {
+			return &config.Error{File: r.file, Line: 1, Key: "column " + strconv.Quote(name),
+				Found: "two of it", Allowed: "one"}
+		}
+		if !ok {
+			lost = append(lost, strconv.Quote(name))
+		}
+	}
+	if len(lost) == 0 {
+		return nil
+	}
+	more := ""
+	if k := len(lost) - 5; k > 0 {
+		lost, more = lost[:5], fmt.Sprintf(" and %d more", k)
+	}
+	return &config.Error{File: r.file, Line: 1, Key: "column",
+		Found: fmt.Sprintf("no %s%s among %d columns, read as %s", strings.Join(lost, ", "), more, n,
+			layout.Text()),
+		Allowed: "a first line with the names of the schema's columns, in any order"}
+}
+
+// outcome is what a cell does to its row.
+type outcome int
+
+const (
+	kept outcome = iota
+	dropped
+	refused
+)
+
+// row adds one row. The error is of its first cell that the schema refuses.
+func (r *reader) row(cells []string, line int) error {
+	o, c := r.out, &r.out.Counts
+	begin := len(o.X)
+	c.Rows++
+	row := rowState{counts: c.Columns, line: line}
+	for i := range r.columns {
+		r.feature(&row, i, strings.TrimSpace(cells[r.columns[i].at]))
+	}
+	if r.schema.Intercept {
+		o.X = append(o.X, 1)
+	}
+	label, target := r.aim(&row, strings.TrimSpace(cells[r.target.at]))
+	if row.incomplete {
+		c.Incomplete++
+	}
+	if r.id >= 0 {
+		id := strings.TrimSpace(cells[r.id])
+		if r.ids[id] {
+			c.RepeatedIDs++
+		}
+		r.ids[strings.Clone(id)] = true
+		if row.what == kept {
+			o.IDs = append(o.IDs, strings.Clone(id))
+		}
+	}
+	switch row.what {
+	case refused:
+		c.Refused++
+	case dropped:
+		c.Dropped++
+	default:
+		c.Kept++
+		o.Lines = append(o.Lines, line)
+		if r.schema.Target.Kind == Class {
+			o.Labels = append(o.Labels, int32(label))
+			c.Classes[label]++
+		} else {
+			o.Targets = append(o.Targets, target)
+		}
+		return nil
+	}
+	o.X = o.X[:begin]
+	return row.err
+}
+
+// rowState is what is known of the row that is read.
+type rowState struct {
+	counts     []ColumnCounts
+	line       int
+	what       outcome
+	incomplete bool
+	err        error
+}
+
+// refuse notes a cell that the schema does not take, without the cell.
+func (r *reader) refuse(row *rowState, i int, name, found, allowed string) {
+	row.counts[i].Refused++
+	if row.what = refused; row.err == nil {
+		row.err = &config.Error{File: r.file, Line: row.line, Key: "column " + strconv.Quote(name),
+			Found: found, Allowed: allowed}
+	}
+}
+
+// missing applies the rule of a missing cell; filled says that a value stands for it.
+func (r *reader) missing(row *rowState, i int, c *source) (filled bool) {
+	row.counts[i].Missing++
+	row.incomplete = true
+	switch c.Missing {
+	case Refuse:
+		r.refuse(row, i, c.Name, "a missing cell", `a value; or missing = "drop" or a value in the schema`)
+	case Drop:
+		row.what = max(row.what, dropped)
+	default:
+		row.counts[i].Filled++
+		return true
+	}
+	return false
+}
+
+// feature appends the features of column i.
+func (r *reader) feature(row *rowState, i int, cell string) {
+	c, o := &r.columns[i], r.out
+	begin := len(o.X)
+	o.X = append(o.X, make([]float32, c.width())...)
+	x := o.X[begin:]
+	absent := slices.Contains(r.schema.MissingCells, cell)
+	if absent {
+		if !r.missing(row, i, c) {
+			return
+		}
+		if c.Indicator {
+			x[len(x)-1] = 1
+		}
+	}
+	if c.Kind == Number {
+		if v, ok := c.number(cell, absent, r.how.DecimalComma); ok {
+			x[0] = c.scaled(v, &row.counts[i])
+		} else {
+			r.refuse(row, i, c.Name, "a cell that is no number", decimal(r.how))
+		}
+		return
+	}
+	if absent {
+		cell = c.Missing.(string)
+	}
+	switch k, ok := c.slots[cell]; {
+	case ok:
+		x[k] = 1
+	case c.Other:
+		x[len(c.Categories)] = 1
+		if !absent {
+			row.counts[i].Other++
+		}
+	default:
+		r.refuse(row, i, c.Name, "a cell that is none of the categories",
+			"a category of the schema, or other = true in it")
+	}
+}
+
+// aim returns the class or the number to predict.
+func (r *reader) aim(row *rowState, cell string) (label int, target float32) {
+	c, i := &r.target, len(r.columns)
+	if slices.Contains(r.schema.MissingCells, cell) {
+		r.missing(row, i, c)
+		return 0, 0
+	}
+	if r.schema.Target.Kind == Class {
+		k, ok := c.slots[cell]
+		if !ok {
+			r.refuse(row, i, c.Name, "a cell that is none of the values", "a value of the schema's target")
+		}
+		return k, 0
+	}
+	v, ok := number(cell, r.how.DecimalComma)
+	if !ok {
+		r.refuse(row, i, c.Name, "a cell that is no number", decimal(r.how))
+		return 0, 0
+	}
+	return 0, c.scaled(v, &row.counts[i])
+}
+
+// number is the cell's, or the one that stands for a missing cell.
+func (c *Column) number(cell string, absent, decimalComma bool) (float64, bool) {
+	if !absent {
+		return number(cell, decimalComma)
+	}
+	if v, ok := c.Missing.(float64); ok {
+		return v, true
+	}
+	return c.Bounds[0]/2 + c.Bounds[1]/2, true
+}
+
+// scaled clips to the bounds and scales them to the scale, if there is one.
+func (c *Column) scaled(v float64, n *ColumnCounts) float32 {
+	lo, hi := c.Bounds[0], c.Bounds[1]
+	if v < lo || v > hi {
+		n.Clipped++
+		v = min(max(v, lo), hi)
+	}
+	if c.Scale == nil {
+		return float32(v)
+	}
+	t := (v - lo) / (hi - lo)
+	if c.Scale[0] == -1 {
+		t = 2*t - 1 // 2t is exact, so that a fused operation gives the same bits
+	}
+	return float32(t)
+}
+
+func decimal(how Reading) string {
+	if how.DecimalComma {
+		return "a finite number with a decimal comma and no point"
+	}
+	return "a finite number with a decimal point; a decimal comma is stated, not guessed"
+}
+
+// number parses a decimal number that is finite in float32.
+func number(s string, decimalComma bool) (float64, bool) {
+	if decimalComma {
+		if strings.Contains(s, ".") {
+			return 0, false
+		}
+		s = strings.Replace(s, ",", ".", 1)
+	}
+	if strings.ContainsAny(s, "xXpP_nNiI") { // hexadecimal, nan, inf
+		return 0, false
+	}
+	v, err := strconv.ParseFloat(s, 64)
+	return v, err == nil && math.Abs(v) <= math.MaxFloat32
+}

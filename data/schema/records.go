@@ -1,0 +1,46 @@
+package schema
+
+// Records are an owner's records as a schema has them. They are private.
+type Records struct {
+	// X are the features, row by row, Width a row; see Schema.Features.
+	X     []float32
+	Width int
+	// Labels are indices of Target.Values; Targets are numbers. One is nil.
+	Labels  []int32
+	Targets []float32
+	IDs     []string // of the column of kind ID; nil without one
+	Lines   []int    // of each record in the file
+	Counts  Counts
+}
+
+// Len is the number of records.
+func (r *Records) Len() int { return len(r.Lines) }
+
+// Counts are what happened to the rows of an owner's file. They are exact figures of its
+// records: the owner's alone.
+type Counts struct {
+	Layout  Layout `json:"layout"`
+	Rows    int    `json:"rows"`
+	Kept    int    `json:"kept"`
+	Dropped int    `json:"dropped"` // a cell was missing whose rule is Drop
+	Refused int    `json:"refused"` // rows for which Read refuses the file
+	// Incomplete rows have a missing cell, whatever its rule.
+	Incomplete int `json:"incomplete"`
+	// Extra columns are in the file and not in the schema.
+	Extra int `json:"extra_columns"`
+	// RepeatedIDs are rows whose ID an earlier row has.
+	RepeatedIDs int `json:"repeated_ids"`
+	// Columns are those with features, in the schema's order, and the target last.
+	Columns []ColumnCounts `json:"columns"`
+	Classes []int          `json:"classes,omitempty"` // kept rows by Target.Values
+}
+
+// ColumnCounts are what happened to the cells of one column, of all rows.
+type ColumnCounts struct {
+	Name    string `json:"name"`
+	Missing int    `json:"missing"`
+	Filled  int    `json:"filled"`  // missing cells for which a stated value stands
+	Clipped int    `json:"clipped"` // numbers outside the bounds
+	Other   int    `json:"other"`   // texts that the slot for other texts took
+	Refused int    `json:"refused"`
+}

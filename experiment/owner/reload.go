@@ -1,0 +1,153 @@
+package owner
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"os"
+	"sync"
+
+	"sotto/node"
+	"sotto/node/roster"
+	"sotto/privacy/account"
+	"sotto/privacy/ledger"
+)
+
+// Reload says when a daemon reads its policy again.
+type Reload struct {
+	Asked <-chan os.Signal // nil: never
+	Level *slog.LevelVar   // of the log, which the policy may set; nil: it is left alone
+}
+
+// obey reads policy and roster again whenever it is asked to, until ctx ends. stop ends
+// the node with the refusal of a policy that does not allow the run any more.
+func (p *process) obey(ctx context.Context, n *node.Node, stop context.CancelCauseFunc) {
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-p.Reload.Asked:
+		}
+		if err := p.reload(); err != nil {
+			p.tight.forbid(err)
+			stop(err)
+			return
+		}
+		if err := p.amend(n); err != nil {
+			p.Node.Log.Error("the roster is not read again, the former one holds", "error", err)
+		}
+	}
+}
+
+// reload reads the policy again. What it does not allow any more ends the run, with an
+// error that wraps privacy.ErrRefused. A smaller lifetime budget holds from the next
+// charge on; a larger one changes nothing, for the ledger keeps the budget that it was
+// made with. A file that cannot be used, or that names another folder of ledgers, changes
+// nothing and is logged.
+func (p *process) reload() error {
+	log := p.Node.Log
+	next, err := roster.ReadPolicy(p.from.Policy)
+	if err == nil && next.Ledger != p.Policy.Ledger {
+		err = fmt.Errorf("%s: ledger: found %q, allowed while the node runs: %q", p.from.Policy, next.Ledger,
+			p.Policy.Ledger)
+	}
+	if err != nil {
+		log.Error("the policy is not read again, the former one holds", "error", err)
+		return nil
+	}
+	d, err := next.Allow(p.request(p.Budget.Population))
+	if err != nil {
+		return fmt.Errorf("%s, read again: %w", p.from.Policy, err)
+	}
+	if p.Reload.Level != nil {
+		if level, err := roster.ParseLogLevel(next.LogLevel); err == nil {
+			p.Reload.Level.Set(level)
+		}
+	}
+	p.tight.want(d)
+	g := p.ledger.Genesis().Budget
+	if d.LifetimeEpsilon > g.Epsilon || d.LifetimeDelta > g.Delta {
+		log.Warn("the ledger of these data keeps the budget that it was made with", "epsilon", g.Epsilon,
+			"delta", g.Delta)
+	}
+	log.Info("the policy was read again", "lifetime_epsilon", d.LifetimeEpsilon, "lifetime_delta",
+		d.LifetimeDelta)
+	return nil
+}
+
+// allowance is what the owner's policy admits at present, where that is less than what
+// the ledger's own budget does.
+type allowance struct {
+	mu     sync.Mutex
+	policy account.Budget // by the policy that was read last
+	fresh  bool           // filter is not that of policy yet
+	filter account.Filter // nil: the ledger's own budget is what counts
+	err    error          // there is no filter because of it: nothing is admitted
+}
+
+// want makes another budget hold from the next charge on.
+func (a *allowance) want(d roster.DatasetPolicy) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	next := account.Budget{Epsilon: d.LifetimeEpsilon, Delta: d.LifetimeDelta}
+	a.fresh, a.policy = a.fresh || next != a.policy, next
+}
+
+// forbid refuses every charge from now on.
+func (a *allowance) forbid(err error) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.fresh, a.err = false, err
+}
+
+// lifetime is the epsilon that may be spent, given that of the ledger.
+func (a *allowance) lifetime(own float64) float64 {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.policy.Epsilon > 0 {
+		return min(a.policy.Epsilon, own)
+	}
+	return own
+}
+
+// admit asks for one charge of ev to l.
+func (a *allowance) admit(l *ledger.File, ev account.Event) error {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.fresh {
+		a.fresh = false
+		a.filter, a.err = tighter(l, a.policy)
+	}
+	if a.err != nil {
+		return fmt.Errorf("what the policy allows: %w", a.err)
+	}
+	if a.filter == nil {
+		return nil
+	}
+	if err := a.filter.Admit(ev, 1); err != nil {
+		return fmt.Errorf("what the policy allows: %w", err)
+	}
+	return nil
+}
+
+// tighter is a filter of a budget that has seen all charges of the ledger; nil: the
+// ledger's own budget is no larger. account.ErrExhausted: they exceed it.
+func tighter(l *ledger.File, b account.Budget) (account.Filter, error) {
+	g := l.Genesis()
+	if b.Epsilon >= g.Budget.Epsilon && b.Delta >= g.Budget.Delta {
+		return nil, nil
+	}
+	f, err := account.NewRDPFilter(g.Adjacency, g.Unit, b)
+	if err != nil {
+		return nil, err
+	}
+	for r, err := range l.Records() {
+		if err == nil && r.Kind == ledger.Charge {
+			err = f.Admit(*r.Event, int(r.Count))
+		}
+		if err != nil {
+			return nil, err
+		}
+	}
+	return f, nil
+}

@@ -1,0 +1,92 @@
+package owner
+
+import (
+	"crypto/ed25519"
+	"errors"
+	"testing"
+
+	"sotto/node/roster"
+	"sotto/privacy/account"
+	"sotto/privacy/ledger"
+)
+
+// The policy's budget counted once, when the ledger was made: a smaller one in the policy
+// was ignored. It holds from the next charge on; a larger one never loosens the ledger's.
+func TestPolicyTightensAndNeverLoosens(t *testing.T) {
+	_, key, err := ed25519.GenerateKey(nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ev, err := account.Gaussian(4, 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	own := account.Budget{Epsilon: 3, Delta: 1e-5}
+	l, err := ledger.Create(t.TempDir(), ledger.Genesis{Adjacency: account.ZeroOut, Unit: account.Record(),
+		Budget: own, MinRecords: 1000}, ledger.Options{Key: key, FS: ledger.OS{AllowVolatile: true}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	run := &runLedger{File: l, tight: new(allowance)}
+	// charge charges until the budget refuses, at most so often, and returns how often.
+	charge := func(most int) int {
+		for n := range most {
+			if _, err := run.Charge(ev); errors.Is(err, account.ErrExhausted) {
+				return n
+			} else if err != nil {
+				t.Fatal(err)
+			}
+		}
+		return most
+	}
+	want := func(epsilon, delta float64) {
+		run.tight.want(roster.DatasetPolicy{LifetimeEpsilon: epsilon, LifetimeDelta: delta})
+	}
+	if n := charge(2); n != 2 {
+		t.Fatalf("%d charges of 2 without a policy", n)
+	}
+	want(3, 1e-5)
+	if n := charge(1); n != 1 {
+		t.Error("the ledger's own budget refuses in the policy's name")
+	}
+	want(1, 1e-5)
+	if n := charge(10); n != 0 {
+		t.Errorf("%d charges beyond the policy's smaller epsilon", n)
+	}
+	if got := run.tight.lifetime(own.Epsilon); got != 1 {
+		t.Errorf("lifetime %v, want the policy's", got)
+	}
+	want(3, 1e-12)
+	if n := charge(10); n != 0 {
+		t.Errorf("%d charges beyond the policy's smaller delta", n)
+	}
+	refusal := errors.New("not allowed any more")
+	run.tight.forbid(refusal)
+	if _, err := run.Charge(ev); !errors.Is(err, refusal) {
+		t.Errorf("a charge that is not allowed any more: %v", err)
+	}
+	want(90, 1e-3)
+	if got := run.tight.lifetime(own.Epsilon); got != own.Epsilon {
+		t.Errorf("lifetime %v, want the ledger's", got)
+	}
+	n := charge(1000)
+	if spent, err := l.Spent(); err != nil || n == 0 || n == 1000 || spent.Epsilon.Upper > own.Epsilon {
+		t.Errorf("%d more charges after a larger policy, epsilon %+v, %v", n, spent, err)
+	}
+}
+
+// A backup comes from a disk that others may have written to.
+func TestBackupNames(t *testing.T) {
+	for name, want := range map[string]bool{"policy.toml": true, "key": true, "state/checkpoint": true,
+		"state/checkpoint.2": true, "state/heads.json": true, "ledger/.secret": true,
+		"ledger/ab/000001.log":   true,
+		"ledger/ab/dataset-x.fp": true, "backup.json": true,
+		"../key": false, "/key": false, "state/../../key": false, "ledger/../key": false, "state/lock": false,
+		"ledger/ab/lock": false, "ledger/a/b/c.log": false, "ledger/../.log/x.log": false, "state/": false,
+		`ledger/a\..\..\x/000001.log`: false, "": false, "else": false, "./key": false} {
+		if got := inBackup(name); got != want {
+			t.Errorf("%q in a backup: %t, want %t", name, got, want)
+		}
+	}
+}

@@ -1,0 +1,56 @@
+package owner
+
+import (
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"sotto/config"
+	"sotto/node/mark"
+	"sotto/privacy/ledger"
+
+	"errors"
+	"os"
+)
+
+// What a node has seen of a member's ledgers outlives runs: a ledger that was rolled back
+// or made anew between two runs is named.
+func TestLedgersAreRememberedOverRuns(t *testing.T) {
+	dir := t.TempDir()
+	at := func(id byte, seq uint64) *mark.Mark {
+		return &mark.Mark{Book: mark.Book{Ledger: [16]byte{id}, Head: ledger.Head{Seq: seq}}}
+	}
+	for i, tc := range []struct {
+		mark *mark.Mark
+		run  string
+		want string
+	}{
+		{at(1, 10), "a", ""},
+		{at(1, 12), "a", ""},
+		{at(1, 11), "a", ""}, // stored before what was seen last: no news of another run
+		{at(1, 11), "b", "rolled back"},
+		{at(2, 3), "c", "made anew"},
+		{at(2, 4), "c", ""},
+		{at(1, 12), "d", ""}, // back to the former data
+		{at(2, 3), "e", "rolled back"},
+	} {
+		m, err := readMemory(dir) // of another process each time
+		if err != nil {
+			t.Fatal(err)
+		}
+		got, _ := m.see("key", tc.run, tc.mark)
+		if (tc.want == "") != (got == "") || !strings.Contains(got, tc.want) {
+			t.Errorf("%d: %q, want %q", i, got, tc.want)
+		}
+		if err := m.write(dir); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := os.WriteFile(filepath.Join(dir, membersFile), []byte("["), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	var bad *config.Error
+	if _, err := readMemory(dir); !errors.As(err, &bad) {
+		t.Errorf("a damaged file: %v", err)
+	}
+}

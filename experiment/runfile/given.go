@@ -1,0 +1,72 @@
+package runfile
+
+import (
+	"fmt"
+	"maps"
+	"reflect"
+	"slices"
+	"strings"
+
+	"sotto/config"
+)
+
+// Given returns the value that the document has for a key with dots, such as
+// "privacy.max_grad_norm".
+func (d *Document) Given(key string) (value any, ok bool) {
+	at := d.raw
+	parts := strings.Split(key, ".")
+	for _, part := range parts[:len(parts)-1] {
+		if at, ok = at[part].(map[string]any); !ok {
+			return nil, false
+		}
+	}
+	value, ok = at[parts[len(parts)-1]]
+	return value, ok
+}
+
+// ZeroMeant says that a 0 of this key, with dots, has a meaning of its own, which is not
+// that of a key which is not there.
+func (d *Document) ZeroMeant(key string) { d.meant[key] = true }
+
+// RefuseReplaced refuses a key that was given as 0, "" or false where another value is in
+// force: who decoded it took it for a key that was not given.
+func (d *Document) RefuseReplaced() error {
+	for _, name := range slices.Sorted(maps.Keys(d.used)) {
+		s := d.used[name]
+		for _, key := range slices.Sorted(maps.Keys(s.raw)) {
+			given := reflect.ValueOf(s.raw[key])
+			if !given.IsValid() || !given.Comparable() || !given.IsZero() {
+				continue
+			}
+			for _, p := range s.decoded {
+				in := fieldOf(reflect.ValueOf(p).Elem(), key)
+				if in.Kind() == reflect.Pointer { // 0 and no key are told apart
+					in = in.Elem()
+				}
+				if !in.IsValid() || in.IsZero() || d.meant[Dotted(name, key)] {
+					continue
+				}
+				return d.Locate(name, config.Bad(key, s.raw[key],
+					fmt.Sprintf("another value; %v is in force without the key", in.Interface())))
+			}
+		}
+	}
+	return nil
+}
+
+// fieldOf is the field of a struct that a key is decoded into, the zero Value where there
+// is none.
+func fieldOf(v reflect.Value, key string) reflect.Value {
+	for i := range v.NumField() {
+		f := v.Type().Field(i)
+		name, _, _ := strings.Cut(f.Tag.Get("toml"), ",")
+		if f.Anonymous && name == "" {
+			if in := fieldOf(v.Field(i), key); in.IsValid() {
+				return in
+			}
+		} else if name == key && f.IsExported() {
+			return v.Field(i)
+		}
+	}
+	return reflect.Value{}
+}

@@ -1,0 +1,350 @@
+package node
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"time"
+
+	"sotto/agent"
+	"sotto/config"
+	"sotto/node/checkpoint"
+)
+
+// A run's members may change between two rounds: an amended roster begins when an agreed
+// number of rounds is complete. The amendment travels with the frames, ahead of them, and
+// nothing of that round is sent under the roster before. So nobody passes the round
+// without it: where nodes wait for each other, whoever is k links away from the first
+// that has the amendment completes at most k rounds before it gets it.
+//
+// A node that has completed the round tells its neighbors, and leaves when all of them
+// have said the same: then nobody needs what it sent before. It goes on as a node of the
+// next roster, from the same state. What it says of itself is signed for the run, and
+// not for one of its rosters, so that a member that is rolled back over a change is seen.
+
+// origin names the run in what members sign.
+func (c *Config) origin() [32]byte {
+	if c.Origin == [32]byte{} {
+		return c.Run
+	}
+	return c.Origin
+}
+
+// change is the amendment that a node has taken on. Node.mu guards it.
+type change struct {
+	n     *Node
+	next  *Amendment
+	until uint64 // after so many rounds the node leaves; 0: there is no amendment
+}
+
+// possible reports why the members of the run cannot change.
+func (h *change) possible() error {
+	n := h.n
+	p, rounds := n.pace.(*barrier)
+	if rounds {
+		_, rounds = p.ties.(twoWay)
+	}
+	const key, found = "epoch", "a change of members"
+	switch s := n.cfg.Since; {
+	case !rounds:
+		return config.Bad(key, found, "none, but in rounds whose links have both directions "+
+			"and do not change")
+	case n.cfg.Restart == nil:
+		return config.Bad(key, found, "none with an algorithm whose agents cannot begin "+
+			"anew from their models")
+	case !n.cfg.marks():
+		return config.Bad(key, found, "none where nodes sign nothing")
+	case s != nil && len(s.Was) != len(n.known):
+		return config.Bad("was", len(s.Was), fmt.Sprintf("%d, one for each member", len(n.known)))
+	}
+	return nil
+}
+
+// intend takes on an amendment of an earlier process, when the node is at a stored state.
+func (h *change) intend(a *Amendment) error {
+	n := h.n
+	if a == nil {
+		return nil
+	}
+	if n.cfg.Missing == Wait && n.check.Round > a.Round && !a.Removed {
+		return n.passed(a)
+	}
+	n.next, n.until = a, max(a.Round, n.check.Round)
+	if n.until == n.check.Round && n.check.Round > 0 && n.check.Sent == n.check.Round &&
+		n.claim.Sent == n.check.Sent { // it has sent messages of that round
+		n.until++
+		if n.cfg.Missing == Wait {
+			return n.passed(a)
+		}
+	}
+	n.forgo(a)
+	return nil
+}
+
+func (h *change) passed(a *Amendment) error {
+	n := h.n
+	return fmt.Errorf("%w: round %d, this node is at round %d; allowed: an amendment that begins at a later "+
+		"one, at least as many rounds ahead as there are members", ErrPassed, a.Round, n.check.Round)
+}
+
+// Amend takes on an amendment, and stores it. ErrPassed: it came too late; a
+// config.Error: this run's members cannot change, or there is another amendment.
+func (h *change) Amend(a *Amendment) error {
+	n := h.n
+	if err := n.possible(); err != nil {
+		return err
+	}
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	switch {
+	case n.next != nil && n.next.Run == a.Run:
+		return nil
+	case n.next != nil:
+		return config.Bad("epoch", fmt.Sprintf("another amendment, %x", a.Run[:4]),
+			fmt.Sprintf("%x, which members have taken on", n.next.Run[:4]))
+	case a.Round < n.check.Round+2 && n.cfg.Missing == Wait && !a.Removed:
+		return n.passed(a)
+	}
+	if n.cfg.KeepAmendment != nil {
+		if err := n.cfg.KeepAmendment(a); err != nil {
+			return fmt.Errorf("storing an amendment: %w", err)
+		}
+	}
+	n.next, n.until = a, max(a.Round, n.check.Round+2)
+	n.cfg.Log.Info("the members change", "after round", n.until, "roster", fmt.Sprintf("%x", a.Run[:4]))
+	n.forgo(a)
+	for _, l := range n.order {
+		l.announce(n)
+	}
+	n.signal()
+	return nil
+}
+
+// forgo notes who leaves, and who is not waited for. Node.mu is held.
+func (h *change) forgo(a *Amendment) {
+	n := h.n
+	for i := range a.Leave {
+		if l := n.links[agent.ID(i)]; l != nil && a.Leave[i] {
+			l.leaves, l.forgone = true, a.Gone[i]
+		}
+	}
+}
+
+// announce queues the amendment for a neighbor, ahead of all frames. Node.mu is held.
+func (l *link) announce(n *Node) {
+	if n.next != nil && !l.old && len(n.next.Text) <= MaxAmendment {
+		l.drop(Change)
+		l.urgent(n.frame(Change, n.check.Round, n.next.Text))
+	}
+}
+
+// amend takes in a frame with an amendment.
+func (h *change) amend(f *Frame) error {
+	n := h.n
+	if n.cfg.OnAmendment == nil {
+		return fmt.Errorf("%w: an amendment, allowed: none in this run", RefusedFrame)
+	}
+	n.mu.Lock()
+	known := n.next != nil && string(n.next.Text) == string(f.Payload)
+	n.mu.Unlock()
+	if known {
+		return nil
+	}
+	a, err := n.cfg.OnAmendment(f.Payload)
+	if err == nil {
+		err = n.Amend(a)
+	}
+	if err != nil {
+		return fmt.Errorf("%w: an amendment: %w", RefusedFrame, err)
+	}
+	return nil
+}
+
+// other says what a frame of another roster is: of one that this node comes to, or has
+// left, whose members it tells.
+func (h *change) other(from agent.ID, f *Frame) error {
+	n := h.n
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if n.next != nil && f.Run == n.next.Run {
+		return fmt.Errorf("%w: it has gone on to the next roster", RefusedBusy)
+	}
+	if n.cfg.Earlier != nil {
+		if text, self := n.cfg.Earlier(f.Run); text != nil {
+			if l := n.links[from]; l != nil && f.Kind == Hello && len(text) <= MaxAmendment {
+				q := n.frame(Change, n.check.Round, nil)
+				q.frame = AppendFrame(nil, &Frame{Kind: Change, Run: f.Run, Sender: self,
+					Round: n.check.Round, Payload: text, Mark: n.mark(n.claim)})
+				l.drop(Change)
+				l.urgent(q)
+			}
+			return RefusedEpoch
+		}
+	}
+	return fmt.Errorf("%w: it follows roster %x, this node %x", RefusedRun, f.Run[:4], n.cfg.Run[:4])
+}
+
+// leaves reports whether the node sends nothing of a round, because the next roster
+// begins there. Node.mu is held.
+func (h *change) leaves(round uint64) bool { return h.next != nil && round == h.until }
+
+// paused reports whether the node has completed all rounds under its roster.
+func (h *change) paused() bool {
+	n := h.n
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	return n.next != nil && !n.check.Finished && n.check.Round >= n.until
+}
+
+// ends is why the node ends under the present roster: ErrChange or ErrRemoved.
+func (h *change) ends() error {
+	n := h.n
+	if n.next.Removed {
+		return fmt.Errorf("%w: it stands at round %d; roster %x has the other members", ErrRemoved,
+			n.check.Round, n.next.Run[:4])
+	}
+	return ErrChange
+}
+
+// part waits until no neighbor needs anything under the present roster: for those who
+// leave as long as Linger, and where rounds go on without members for one deadline.
+func (h *change) part(ctx context.Context) error {
+	n := h.n
+	end, limit := n.ends(), n.cfg.Patience
+	switch {
+	case n.next.Removed:
+		limit = n.cfg.Linger
+	case n.cfg.Missing == Proceed:
+		limit = n.cfg.Deadline
+	}
+	timer, patient := time.NewTimer(limit), time.NewTimer(n.cfg.Linger)
+	defer timer.Stop()
+	defer patient.Stop()
+	for lingered := false; ; {
+		n.mu.Lock()
+		waiting := 0
+		for _, l := range n.order {
+			behind := l.round < n.until
+			switch {
+			case l.forgone, l.onward, l.leaves && lingered:
+			case l.failed >= left && !behind: // it may have left already
+			case behind, l.owes(Progress):
+				waiting++
+			}
+		}
+		n.mu.Unlock()
+		if waiting == 0 {
+			return end
+		}
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-patient.C:
+			lingered = true
+		case <-timer.C:
+			if n.cfg.Missing == Wait && !n.next.Removed {
+				return n.stalled()
+			}
+			return end
+		case <-n.events:
+		}
+	}
+}
+
+// needless reports whether nothing that a neighbor knows is needed any more. Node.mu is
+// held.
+func (l *link) needless(n *Node) bool {
+	return l.onward || l.forgone || l.leaves && n.check.Round >= n.until
+}
+
+// outrun reports whether neighbors have gone on to the next roster before this node has
+// completed its rounds: it was rolled back, or they went on without it, as one that has
+// left. Node.mu is held.
+func (h *change) outrun() bool {
+	n := h.n
+	switch i := int(n.cfg.Self); {
+	case n.next == nil:
+		return false
+	case n.next.Removed && (n.next.Gone[i] || n.check.Round >= n.next.Round):
+		return true
+	case n.check.Round >= n.until:
+		return false
+	}
+	for _, l := range n.order {
+		if l.onward {
+			return true
+		}
+	}
+	return false
+}
+
+// carry takes over a checkpoint of the roster before.
+func (h *change) carry(c *checkpoint.Checkpoint) error {
+	n := h.n
+	s := n.cfg.Since
+	if was := s.Was[n.cfg.Self]; was < 0 || agent.ID(was) != c.Self {
+		return fmt.Errorf("%w: it is of member %d of the roster before, allowed: %d", checkpoint.ErrState,
+			c.Self, was)
+	}
+	place := map[uint64]int{}
+	for i, was := range s.Was {
+		if was >= 0 {
+			place[uint64(was)] = i
+		}
+	}
+	c.Run, c.Self = n.cfg.Run, n.cfg.Self
+	if err := n.restore(c, func(i uint64) (int, bool) { at, ok := place[i]; return at, ok }); err != nil {
+		return err
+	}
+	n.cfg.Log.Info("goes on under the next roster", "epoch", n.cfg.Number, "round", c.Round)
+	return n.pace.(*barrier).carry(c)
+}
+
+// carry goes on with the messages of the round that was not begun under the roster
+// before. A node that had not come so far sends nothing before it knows where it is.
+func (p *barrier) carry(c *checkpoint.Checkpoint) error {
+	n := p.n
+	p.values = max(bodyLength(c.Outbox), bodyLength(c.Before))
+	var err error
+	if n.cfg.Algorithm, err = n.cfg.Restart(slices.Clone(n.cfg.Algorithm.Params())); err != nil {
+		return err
+	}
+	if err := p.begin(n.cfg.Graph); err != nil {
+		return err
+	}
+	n.broadcasts.Store(broadcast(c.Outbox))
+	if n.claim.Sent == c.Sent || c.Sent != c.Round {
+		return nil
+	}
+	out, err := p.pack(n.cfg.Graph, n.out.Outbox, c.Round)
+	if err != nil {
+		return err
+	}
+	return p.keep(c.Round, out)
+}
+
+// join is how a new member begins: it says nothing of its first round, and takes in what
+// its neighbors send, in place of its own first model.
+func (p *barrier) join(round uint64) error {
+	return p.keep(round, sent{round: round, messages: []byte{}})
+}
+
+// joins reports whether the node is new in a round.
+func (c *Config) joins(round uint64) bool {
+	return c.Since != nil && c.Since.Was[c.Self] < 0 && round == c.Since.Round
+}
+
+// adopt gives a new member the mean of its neighbors' models, by their weights.
+func adopt(v *agent.View) {
+	all := 0.
+	for _, nb := range v.In {
+		all += nb.Weight
+	}
+	if all <= 0 {
+		return
+	}
+	for i := range v.In {
+		v.In[i].Weight /= all
+	}
+	v.SelfWeight = 0
+}

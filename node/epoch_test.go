@@ -1,0 +1,360 @@
+package node_test
+
+import (
+	"context"
+	"crypto/ed25519"
+	"errors"
+	"fmt"
+	"io/fs"
+	"slices"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"sotto/agent"
+	"sotto/config"
+	"sotto/node"
+	"sotto/node/checkpoint"
+	"sotto/node/mark"
+	"sotto/node/nodetest"
+	"sotto/privacy/account"
+	"sotto/privacy/ledger"
+	"sotto/privacy/ledger/ledgertest"
+	"sotto/rng"
+	"sotto/tensor"
+)
+
+// live runs a person through all lives. Disks crash around the changes of members.
+func (g *generations) live(t *testing.T, person int) error {
+	chance := rng.Public(uint64(person), "kills")
+	disk := ledgertest.NewCrashFS()
+	if err := disk.MkdirAll("/rosters"); err != nil {
+		return err
+	}
+	left := make([]int, len(g.rosters))
+	for e := range left {
+		left[e] = g.kills
+	}
+	near := func(round uint64) {
+		for e := 1; e < len(g.rosters); e++ {
+			if k := g.rosters[e].from; round+4 >= k && round <= k+3 && left[e] > 0 && disk.CrashAt == 0 {
+				disk.CrashAt = disk.Changes + 1 + int(chance.Below(6))
+				left[e]--
+			}
+		}
+	}
+	for {
+		err := g.once(t, person, disk, near)
+		if !errors.Is(err, ledgertest.ErrCrashed) {
+			g.mu.Lock() // a crash may come at the very end
+			g.disks[person] = disk.Recover(func(n int) int { return n - 1 })
+			g.mu.Unlock()
+			return err
+		}
+		g.mu.Lock()
+		g.killed++
+		g.mu.Unlock()
+		if disk = disk.Recover(func(n int) int { return int(chance.Below(uint64(n))) }); person == 2 &&
+			g.copy != nil {
+			disk, g.copy = g.copy, nil
+		}
+		disk.CrashAt = 0
+		time.Sleep(time.Duration(chance.Below(uint64(20 * time.Second))))
+	}
+}
+
+// once runs a person until the next crash or the end, over changes of members.
+func (g *generations) once(t *testing.T, person int, disk *ledgertest.CrashFS, near func(uint64)) error {
+	for changed := 0; ; changed = 1 {
+		store, err := checkpoint.Open("/person", disk)
+		if err != nil {
+			return err
+		}
+		check, err := store.Load()
+		if err != nil {
+			return err
+		}
+		epoch := slices.IndexFunc(g.rosters, func(r generation) bool { return r.number(person) >= 0 })
+		opt := ledger.Options{Key: nodetest.Key(agent.ID(person)), FS: disk, Filter: nothing{},
+			Accountant: "rdp"}
+		if check != nil {
+			opt.KnownSeq, opt.KnownHead = check.Head.Seq, check.Head
+			epoch = int(check.Run[1]) + changed
+			near(check.Round)
+		}
+		l, err := ledger.Open("/ledger", opt)
+		if errors.Is(err, fs.ErrNotExist) {
+			l, err = ledger.Create("/ledger", ledger.Genesis{Adjacency: account.ZeroOut,
+				Unit: account.Record(), Budget: account.Budget{Epsilon: 1e6, Delta: 1e-5},
+				MinRecords: 100}, opt)
+		}
+		if err != nil {
+			return err
+		}
+		err = g.epoch(t, epoch, person, disk, store, l, near)
+		l.Close()
+		store.Close()
+		if !errors.Is(err, node.ErrChange) {
+			return err
+		}
+	}
+}
+
+// epoch runs a person's node under one roster.
+func (g *generations) epoch(t *testing.T, epoch, person int, disk *ledgertest.CrashFS,
+	store *checkpoint.Store, l *ledger.File, near func(uint64)) error {
+	now := &g.rosters[epoch]
+	tr := view{g.net.Open(agent.ID(person)), now.people}
+	defer tr.Close()
+	w := g.worlds[epoch]
+	i := now.number(person)
+	event := ledgertest.Gaussian(t, 4)
+	c := node.Config{
+		Identity: node.Identity{Self: agent.ID(i)},
+		Pace:     node.Pace{Graph: w.Graph, Rounds: g.rounds},
+		Learner: node.Learner{Algorithm: w.Algorithm(t, i), Dim: nodetest.Dim,
+			Gate: tug{person, l, event, g.takes}},
+		Ledgers: node.Ledgers{Head: l.Head,
+			Book: func() mark.Book {
+				return mark.Book{Ledger: [16]byte{1, byte(person)}, Head: l.Head(), Charges: l.Total(),
+					Total: l.Total()}
+			},
+			OnRollback: func(m *mark.Mark) error {
+				g.told = append(g.told, m.Round)
+				for l.Total() < m.Charges {
+					if _, err := l.Charge(event); err != nil {
+						return err
+					}
+				}
+				return nil
+			}},
+		Transport: tr,
+		Store:     store,
+	}
+	ctx, crash := context.WithCancelCause(context.Background())
+	g.config(&c, disk, epoch, person, crash)
+	c.OnRound = func(r node.RoundReport) {
+		near(r.Round + 1)
+		switch {
+		case g.dies[person] > 0 && r.Round >= g.dies[person]:
+			crash(errDead)
+		case person == 2 && r.Round == g.copied && g.copied > 0:
+			g.copied, g.copy = 0, disk.Clone()
+		case person == 2 && r.Round == g.back && g.back > 0:
+			g.back = 0
+			crash(ledgertest.ErrCrashed)
+		}
+	}
+	n, err := node.New(c)
+	if err != nil {
+		return err
+	}
+	// its operator has the amendment
+	if e := epoch + 1; e < len(g.rosters) && i == 0 && c.Next == nil {
+		go func() {
+			if time.Sleep(g.late); ctx.Err() == nil {
+				err := n.Amend(g.amendment(e, person))
+				if err != nil && !errors.Is(err, ledgertest.ErrCrashed) {
+					crash(err)
+				}
+			}
+		}()
+	}
+	if err = n.Run(ctx); context.Cause(ctx) != nil {
+		err = context.Cause(ctx)
+	}
+	g.mu.Lock()
+	g.params[person] = slices.Clone(n.Params())
+	g.mu.Unlock()
+	return err
+}
+
+// run runs everybody, and wants the errors.
+func (g *generations) run(t *testing.T, want map[int]error) {
+	everybody := map[int]bool{}
+	for _, r := range g.rosters {
+		for _, p := range r.people {
+			everybody[p] = true
+		}
+	}
+	type end struct {
+		person int
+		err    error
+	}
+	ends := make(chan end)
+	for p := range everybody {
+		go func() { ends <- end{p, g.live(t, p)} }()
+	}
+	for range everybody {
+		if e := <-ends; !errors.Is(e.err, want[e.person]) {
+			t.Errorf("person %d ends with %v, want %v", e.person, e.err, want[e.person])
+		}
+	}
+}
+
+// Members leave, come, and get other keys at agreed rounds, while everybody is killed
+// around the changes, some 300 times. Everybody ends where a computation in one place
+// does, bit for bit; ledgers go on, with a charge for every answer.
+func TestMembersChange(t *testing.T) {
+	t.Parallel()
+	for _, name := range []string{"dsgd", "dsgt"} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) { membersChange(t, name) })
+		})
+	}
+}
+
+func membersChange(t *testing.T, name string) {
+	g := newGenerations(t, name, 60,
+		generation{people: []int{0, 1, 2, 3}},
+		generation{people: []int{0, 2, 3, 4}, from: 20},
+		generation{people: []int{4, 0, 3, 2, 5}, from: 40, keys: map[int]int{2: 12}},
+	)
+	g.kills = 80
+	g.run(t, map[int]error{1: node.ErrRemoved})
+	t.Logf("%d kills", g.killed)
+	if g.killed < 200 {
+		t.Errorf("%d kills, want at least 200", g.killed)
+	}
+	for p, want := range g.simulate(t) {
+		if !slices.Equal(g.params[p], want) {
+			t.Errorf("person %d ends at %v, without kills in one place at %v", p, g.params[p], want)
+		}
+	}
+	for p, disk := range g.disks {
+		r, err := ledger.Verify("/ledger", ledger.Options{FS: disk, Accountant: "rdp",
+			PublicKey: nodetest.Key(agent.ID(p)).Public().(ed25519.PublicKey)})
+		answers := map[int]uint64{0: 60, 1: 20, 2: 60, 3: 60, 4: 40, 5: 20}[p]
+		if err != nil || r.Charges < answers || r.Charges > answers+uint64(2*g.kills) {
+			t.Errorf("person %d: %d charges, want %d and at most %d more: %v", p, r.Charges, answers,
+				2*g.kills, err)
+		}
+	}
+}
+
+// A member is gone for good and everybody waits for it, as the terms say. The others
+// agree on a roster without it, go on, and end.
+func TestAGoneMemberIsRemoved(t *testing.T) {
+	t.Parallel()
+	for _, missing := range []string{node.Wait, node.Proceed} {
+		t.Run(missing, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				g := newGenerations(t, "dsgd", 60, generation{people: []int{0, 1, 2, 3}},
+					generation{people: []int{0, 1, 2}, from: 20, gone: []int{3}})
+				g.missing, g.dies, g.late = missing, map[int]uint64{3: 8}, 10*time.Second
+				g.takes = time.Second
+				g.run(t, map[int]error{3: errDead})
+				for p := range 3 {
+					if x := g.params[p]; !x.Finite() || x[0] < .4 || x[0] > 1.6 {
+						t.Errorf("person %d ends at %v, want near the mean of 0, 1 and 2", p, x)
+					}
+				}
+			})
+		})
+	}
+}
+
+// A member that is restored over a change of members, to before it knew of it, learns of
+// the change and of where it was, charges the difference and goes on.
+func TestARestoreOverAChange(t *testing.T) {
+	t.Parallel()
+	for _, copied := range []uint64{4, 15} { // before and after it had the amendment
+		t.Run(fmt.Sprint(copied), func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				g := newGenerations(t, "dsgd", 60, generation{people: []int{0, 1, 2, 3}},
+					generation{people: []int{3, 0, 2, 4}, from: 20})
+				g.copied, g.back, g.late, g.takes = copied, 30, 9*time.Second, time.Second
+				g.run(t, map[int]error{1: node.ErrRemoved})
+				if len(g.told) != 1 || g.told[0] < 30 {
+					t.Errorf("the restored member was told of rounds %v, want one at least 30", g.told)
+				}
+				r, err := ledger.Verify("/ledger", ledger.Options{FS: g.disks[2], Accountant: "rdp"})
+				if err != nil || r.Charges < 60 {
+					t.Errorf("%d charges, want at least 60: %v", r.Charges, err)
+				}
+			})
+		})
+	}
+}
+
+func never(tensor.Vec) (agent.Algorithm, error) { return nil, errDead }
+
+// A member that learns late that the others have gone on without it ends at once.
+func TestALateWordOfARemoval(t *testing.T) {
+	t.Parallel()
+	for name, a := range map[string]*node.Amendment{
+		"gone":  {Round: 9, Removed: true, Leave: []bool{true, false}, Gone: []bool{true, false}},
+		"later": {Round: 0, Removed: true, Leave: []bool{true, false}, Gone: []bool{false, false}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				w := nodetest.NewWorld(t, nodetest.Options{Factory: factory(t, "dsgd"), Agents: 2,
+					Graph: "complete", Change: func(_ int, c *node.Config) { c.Restart = never }})
+				tr := openMemory(t, 2).Open(t, 0)
+				defer tr.Close()
+				n, store, err := w.Node(t, 0, tr, ledgertest.NewCrashFS(), ledger.NewMemory(nil))
+				if err != nil {
+					t.Fatal(err)
+				}
+				defer store.Close()
+				began := time.Now()
+				time.AfterFunc(time.Minute, func() {
+					if err := n.Amend(a); err != nil {
+						t.Error(err)
+					}
+				})
+				err = n.Run(context.Background())
+				if took := time.Since(began); !errors.Is(err, node.ErrRemoved) || took > 2*time.Minute {
+					t.Errorf("after %v: %v", took, err)
+				}
+			})
+		})
+	}
+}
+
+// An amendment whose round is past, or a second one, is refused in words, and so is one
+// of a run whose members cannot change.
+func TestAmendmentsThatCannotHold(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		w := nodetest.NewWorld(t, nodetest.Options{Factory: factory(t, "dsgd"), Agents: 2, Graph: "complete",
+			Change: func(_ int, c *node.Config) { c.Restart = never }})
+		n, store, err := w.Node(t, 0, openMemory(t, 2).Open(t, 0), ledgertest.NewCrashFS(),
+			ledger.NewMemory(nil))
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer store.Close()
+		none := make([]bool, 2)
+		err = n.Amend(&node.Amendment{Round: 1, Leave: none, Gone: none})
+		if !errors.Is(err, node.ErrPassed) {
+			t.Errorf("a round that is about to be passed: %v", err)
+		}
+		if err := n.Amend(&node.Amendment{Round: 5, Run: [32]byte{1}, Leave: none, Gone: none}); err != nil {
+			t.Error(err)
+		}
+		var bad *config.Error
+		err = n.Amend(&node.Amendment{Round: 6, Run: [32]byte{2}, Leave: none, Gone: none})
+		if !errors.As(err, &bad) {
+			t.Errorf("a second amendment: %v", err)
+		}
+	})
+	for name, o := range map[string]nodetest.Options{
+		"tracking": {Factory: factory(t, "dsgt")},
+		"clock":    {Factory: factory(t, "bcd"), Interval: time.Second},
+		"dropout":  {Factory: factory(t, "dsgd"), Dropout: .4},
+	} {
+		o.Change = func(_ int, c *node.Config) {
+			c.Next = &node.Amendment{Round: 9}
+			if name != "tracking" {
+				c.Restart = never
+			}
+		}
+		w := nodetest.NewWorld(t, o)
+		var bad *config.Error
+		if _, _, err := w.Node(t, 0, openMemory(t, 5).Open(t, 0), ledgertest.NewCrashFS(),
+			ledger.NewMemory(nil)); !errors.As(err, &bad) || bad.Key != "epoch" {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}

@@ -1,0 +1,181 @@
+package folder
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io/fs"
+	"time"
+
+	"sotto/agent"
+	"sotto/node"
+)
+
+// inbox is what a transport knows of the frames of a member. It belongs to the goroutine
+// that receives from that member.
+type inbox struct {
+	seen     map[session]*window
+	sessions []session // of seen, oldest first
+	refused  map[string]stamp
+	present  map[label]bool // files that were there when last looked
+}
+
+const (
+	// windowSize is how far behind the newest frame another may come.
+	windowSize = 1 << 10
+	// maxSessions is how many starts of a member's node are remembered.
+	maxSessions = 64
+)
+
+// window are the numbers of the frames of a session that were handed over, with what was
+// answered.
+type window struct {
+	newest uint64
+	codes  map[uint64]byte
+}
+
+// stamp tells a file that was refused from one that has changed since.
+type stamp struct {
+	size int64
+	time time.Time
+}
+
+// receive hands over the frames of a member, one after the other, until the transport is
+// closed.
+func (t *Transport) receive(from agent.ID) {
+	in := &t.peers[from].inbox
+	in.seen, in.refused, in.present = map[session]*window{}, map[string]stamp{}, map[label]bool{}
+	for {
+		frames := t.list(from, t.self)
+		present := map[label]bool{}
+		for _, l := range frames {
+			if l.taken || l.to != t.session { // answers are looked up; of an earlier start
+				continue
+			}
+			present[l] = true
+			if t.ctx.Err() != nil {
+				return
+			}
+			t.look(in, l)
+		}
+		for _, l := range t.list(t.self, from) { // answers that were read
+			if l.taken && !present[frameLabel(l.sender, l.receiver, l.number, l.from, l.to)] {
+				t.remove(path(l))
+			}
+		}
+		in.present = present
+		if len(in.refused) > maxEntries {
+			clear(in.refused)
+		}
+		if !t.pause(t.ctx) {
+			return
+		}
+	}
+}
+
+// window is that of a session.
+func (in *inbox) window(s session) *window {
+	w := in.seen[s]
+	if w == nil {
+		w = &window{codes: map[uint64]byte{}}
+		if len(in.sessions) == maxSessions {
+			delete(in.seen, in.sessions[0])
+			in.sessions = in.sessions[1:]
+		}
+		in.seen[s], in.sessions = w, append(in.sessions, s)
+	}
+	return w
+}
+
+// errAgain says that a file has come again.
+var errAgain = errors.New("a frame that was taken before has come again")
+
+// look hands over a frame that was not handed over before, and answers.
+func (t *Transport) look(in *inbox, l label) {
+	at := path(l)
+	if w := in.seen[l.from]; w != nil {
+		if code, done := w.codes[l.number]; done {
+			if !in.present[l] {
+				t.complain(l.sender, at, errAgain)
+			}
+			t.answer(l, code)
+			return
+		}
+		if l.number+windowSize <= w.newest {
+			t.refuse(in, l, at, fmt.Errorf("frame %d, while %d has come", l.number, w.newest))
+			return
+		}
+	}
+	if !t.changed(in, at) {
+		return
+	}
+	file, err := t.read(at, t.maxFile())
+	if errors.Is(err, fs.ErrNotExist) {
+		return
+	}
+	var body []byte
+	if err == nil {
+		body, err = t.unseal(l, file, t.maxBody())
+	}
+	if err != nil {
+		t.refuse(in, l, at, err)
+		return
+	}
+	// as from a network: what is no frame is handed over as far as it can be read
+	body, _ = node.ReadFrame(bytes.NewReader(body), t.maxPayload, file[:0])
+	t.mu.Lock()
+	handler := t.handler
+	if t.closed {
+		handler = nil
+	}
+	t.mu.Unlock()
+	if handler == nil {
+		return
+	}
+	t.touch()
+	w := in.window(l.from)
+	code := node.Code(handler(l.sender, body))
+	w.codes[l.number] = code
+	if w.newest = max(w.newest, l.number); len(w.codes) > 2*windowSize {
+		for number := range w.codes {
+			if number+windowSize <= w.newest {
+				delete(w.codes, number)
+			}
+		}
+	}
+	t.answer(l, code)
+}
+
+// changed reports whether a file is another than the one that was refused.
+func (t *Transport) changed(in *inbox, path string) bool {
+	info, err := t.root.Lstat(path)
+	return err == nil && in.refused[path] != stamp{info.Size(), info.ModTime()}
+}
+
+// refuse names a file, once for each form that it has.
+func (t *Transport) refuse(in *inbox, l label, path string, err error) {
+	if info, e := t.root.Lstat(path); e == nil {
+		s := stamp{info.Size(), info.ModTime()}
+		if in.refused[path] == s {
+			return
+		}
+		in.refused[path] = s
+	}
+	t.complain(l.sender, path, err)
+}
+
+// answer writes what came of a frame, unless that lies in the folder.
+func (t *Transport) answer(l label, code byte) {
+	a := l.answer()
+	at := path(a)
+	if _, err := t.root.Lstat(at); err == nil {
+		return
+	}
+	file, err := t.seal(a, []byte{code})
+	if err == nil {
+		err = t.write(at, file)
+	}
+	if err != nil {
+		t.log.Warn("an answer cannot be written", "peer", t.peers[l.sender].name, "error", err)
+	}
+}

@@ -1,0 +1,359 @@
+package node
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"sotto/agent"
+	"sotto/node/checkpoint"
+	"sotto/node/mark"
+	"sotto/node/roster"
+)
+
+// ErrBehind says that a node was rolled back and cannot take part again: what it would
+// need is gone.
+var ErrBehind = errors.New("node: rolled back")
+
+// ErrClone says that another process takes part with this member's key.
+var ErrClone = errors.New("node: another process takes part with this member's key")
+
+// ErrTerms says that members wait for each other in different ways, so that somebody
+// would wait for good.
+var ErrTerms = errors.New("node: members run under different terms")
+
+// ErrStalled says that nothing has gone on for as long as the node is to be patient.
+var ErrStalled = errors.New("node: no step for too long")
+
+// standing is what a node says about itself, and what others have told it. Node.mu guards
+// it.
+type standing struct {
+	n          *Node
+	generation uint64
+	nonce      uint64     // of this process
+	claim      mark.Claim // of what was sent last
+	book       mark.Book  // when the last checkpoint was made
+	signed     []byte     // the present mark; nil: to be signed anew
+	reminder   *mark.Mark // the furthest mark of this node's own that somebody else holds
+	first      bool       // that was among the first words of who holds it
+	rejoined   int        // times in this process
+	greeting   bool       // it waits for the neighbors' words, and takes in nothing else
+}
+
+func drawNonce() uint64 {
+	var b [8]byte
+	rand.Read(b[:]) // never fails
+	return binary.LittleEndian.Uint64(b[:]) | 1
+}
+
+// mostRejoins is how often one process goes on from where others know it to be.
+const mostRejoins = 2
+
+// mark signs what this node has come to, with the claim of some messages. Node.mu is
+// held.
+func (s *standing) mark(c mark.Claim) []byte {
+	n := s.n
+	if !n.cfg.marks() {
+		return nil
+	}
+	if n.signed != nil && c == n.claim {
+		return n.signed
+	}
+	m := mark.Mark{Round: n.check.Round, Generation: n.generation, Process: n.nonce, Claim: c, Book: n.book}
+	signed := m.Encode(n.cfg.origin(), n.cfg.Sign)
+	if c == n.claim {
+		n.signed = signed
+	}
+	return signed
+}
+
+// remind notes a mark of this node's own that another member holds. Node.mu is held.
+func (s *standing) remind(from agent.ID, h *held) {
+	n := s.n
+	l := n.links[from]
+	if r := n.reminder; r != nil && !h.After(r) {
+		return
+	}
+	if h.Process == n.nonce {
+		return // what this process has said itself
+	}
+	n.reminder, n.first = &h.Mark, l != nil && !l.word
+}
+
+// lost reports whether others know this node to have been further than it is. Node.mu is
+// held.
+func (s *standing) lost() bool {
+	n := s.n
+	r := n.reminder
+	if r == nil || n.check.Finished {
+		return false
+	}
+	if r.Generation != n.generation {
+		return r.Generation > n.generation
+	}
+	return r.Round > n.check.Round || r.Charges > n.book.Charges
+}
+
+// rejoiner is a pace that can go on with a later round.
+type rejoiner interface {
+	// rejoin stores the node's state as that of the beginning of a round that others know
+	// it to have reached.
+	rejoin(round uint64) error
+}
+
+// rejoin goes on from where others know this node to be: what it has charged since is
+// charged again before anything is answered, and what it says from now on is of another
+// generation.
+func (s *standing) rejoin() error {
+	n := s.n
+	n.mu.Lock()
+	m, first := *n.reminder, n.first
+	n.reminder = nil
+	n.rejoined++
+	from, charges := n.check.Round, n.book.Charges
+	n.mu.Unlock()
+	at := fmt.Sprintf("round %d with %d charges, its neighbors have its word for %d with %d", from, charges,
+		m.Round, m.Charges)
+	p, can := n.pace.(rejoiner)
+	switch {
+	case !first && n.started || n.rejoined > mostRejoins:
+		return fmt.Errorf("%w: it stands at %s", ErrClone, at)
+	case !can:
+		return fmt.Errorf("%w: this node stands at %s; allowed: the newest state and ledger, because a run "+
+			"of this pace cannot go on from there", ErrBehind, at)
+	case n.cfg.Remembers && m.Round > from:
+		return fmt.Errorf("%w: this node stands at %s; allowed: the newest state and ledger, because the "+
+			"private iterate follows from all answers", ErrBehind, at)
+	}
+	n.cfg.Log.Error("this node was rolled back", "stands at", from, "was at", m.Round, "charges",
+		charges, "had", m.Charges)
+	if n.cfg.OnRollback != nil {
+		if err := n.cfg.OnRollback(&m); err != nil {
+			return fmt.Errorf("rolled back from round %d to %d: %w", m.Round, from, err)
+		}
+	}
+	n.mu.Lock()
+	n.generation, n.signed = max(n.generation, m.Generation)+1, nil
+	n.mu.Unlock()
+	if err := p.rejoin(max(m.Round, from)); err != nil {
+		return err
+	}
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	for _, l := range n.order {
+		l.hail(n)
+	}
+	return nil
+}
+
+// hail says hello to a neighbor, in place of an older word. Node.mu is held.
+func (l *link) hail(n *Node) {
+	l.drop(Hello)
+	var terms []byte
+	if n.cfg.marks() {
+		terms = u64(nil, n.cfg.terms())
+	}
+	l.urgent(n.frame(Hello, n.check.Round, terms))
+}
+
+// ask waits until the neighbors have said what they know of this node. Where a round
+// waits for everybody that is all of them. Elsewhere the deadline ends the wait, but a
+// node that was here before goes on only when somebody has told it where it was.
+func (s *standing) ask(ctx context.Context) error {
+	n := s.n
+	if !n.cfg.marks() || n.check.Finished || !n.pace.waits() && !n.resumed && n.book.Charges == 0 {
+		return nil
+	}
+	patience := n.cfg.Deadline
+	if !n.resumed && n.cfg.Missing == Proceed {
+		patience /= 2 // others do not wait longer than that for this node's first messages
+	}
+	asleep := time.NewTimer(patience)
+	defer asleep.Stop()
+	for late := false; ; {
+		n.mu.Lock()
+		missing, there, untold := 0, 0, 0
+		for _, l := range n.order {
+			if slices.ContainsFunc(l.queue, func(q queued) bool { return q.kind == Hello }) {
+				untold++
+			}
+			// who had finished may have left
+			if l.word || l.needless(n) || late && l.attestation != nil {
+				there++
+			} else if missing++; late && l.state != Gone {
+				l.turn(n, Late)
+			}
+		}
+		err, outrun := n.unlike, n.outrun()
+		n.mu.Unlock()
+		switch {
+		case outrun:
+			return errOnward
+		case err != nil && (untold == 0 || late || errors.Is(err, ErrClone)): // so that others end as well
+			return err
+		case err != nil:
+		case missing == 0,
+			late && (!n.pace.waits() || n.cfg.Missing == Proceed) && (there > 0 || !n.resumed):
+			return nil
+		}
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-n.events:
+		case <-asleep.C:
+			late = true
+			n.mu.Lock()
+			for _, l := range n.order {
+				// whoever took the hello may be gone, or has answered another process
+				if !l.word && l.fault == "" {
+					l.hail(n)
+				}
+			}
+			n.mu.Unlock()
+			asleep.Reset(n.cfg.Deadline)
+		}
+	}
+}
+
+// orient learns from the neighbors where this node is, and goes there.
+func (s *standing) orient(ctx context.Context) error {
+	n := s.n
+	if err := n.ask(ctx); err != nil {
+		return err
+	}
+	if n.greeting {
+		if err := n.begin(); err != nil {
+			return err
+		}
+	}
+	n.mu.Lock()
+	again, lost := n.greeting, n.lost()
+	n.greeting = false
+	if again && !lost {
+		for _, l := range n.order {
+			l.hail(n) // who was told to wait may send at once
+			n.pace.resend(l, false)
+		}
+	}
+	n.mu.Unlock()
+	if lost {
+		if err := n.rejoin(); err != nil {
+			return err
+		}
+	}
+	n.mu.Lock()
+	n.started = true
+	n.mu.Unlock()
+	return nil
+}
+
+// begin steps the algorithm for the first time.
+func (s *standing) begin() error {
+	n := s.n
+	err := n.pace.start()
+	n.started = err == nil && !n.greeting
+	return err
+}
+
+// errLost ends a wait: others know this node to have been further.
+var errLost = errors.New("node: others know this node to have been further")
+
+// stalled is the error of a node that has waited too long.
+func (s *standing) stalled() error {
+	n := s.n
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if n.next != nil && n.next.Removed {
+		return n.ends()
+	}
+	var whom []string
+	for _, l := range n.order {
+		if l.state == Late || l.state == Gone {
+			whom = append(whom, fmt.Sprintf("%s (%s since %s)", n.name(l.id), l.state,
+				l.since.UTC().Format(time.RFC3339)))
+		}
+	}
+	if whom == nil {
+		whom = []string{"nobody is late"}
+	}
+	unit, _, _ := n.pace.counts()
+	return fmt.Errorf("%w: %d %s after %v; waited for: %s. Start it again to go on, or agree on a roster "+
+		"without who is gone", ErrStalled, n.check.Round, unit, n.cfg.Patience, strings.Join(whom, ", "))
+}
+
+const marksTag = "sotto node marks/1"
+
+// encodeMarks writes what the node has said and heard: its generation, the claims of the
+// two messages that it keeps, and the newest mark of each member. Node.mu is held.
+func (s *standing) encodeMarks(claims [checkpoint.Kept]mark.Claim) []byte {
+	n := s.n
+	if !n.cfg.marks() {
+		return nil
+	}
+	b := u64(agent.AppendTag(nil, marksTag), n.generation)
+	for i := range claims {
+		b = claims[i].Append(b)
+	}
+	count := 0
+	for i := range n.known {
+		if n.known[i].last.signed != nil {
+			count++
+		}
+	}
+	b = u64(b, uint64(count))
+	for i := range n.known {
+		if a := &n.known[i]; a.last.signed != nil {
+			b = u64(b, uint64(i), a.backs, flag(a.lied))
+			b = append(b, a.last.signed...)
+		}
+	}
+	return b
+}
+
+// decodeMarks reads what encodeMarks writes; nothing is of a node that had none. place
+// gives the present numbers of members, and whether they have one.
+func (s *standing) decodeMarks(b []byte, place func(i uint64) (int, bool)) (
+	claims [checkpoint.Kept]mark.Claim, err error) {
+	n := s.n
+	for i := range claims {
+		claims[i] = mark.Claim{Sent: mark.NoRound, Earlier: mark.NoRound}
+	}
+	if len(b) == 0 || !n.cfg.marks() {
+		return claims, nil
+	}
+	bad := fmt.Errorf("%w: its marks do not decode", checkpoint.ErrState)
+	tag := agent.AppendTag(nil, marksTag)
+	const entry = 24 + mark.Size
+	if len(b) < len(tag)+16+checkpoint.Kept*mark.ClaimSize || string(b[:len(tag)]) != string(tag) {
+		return claims, bad
+	}
+	b = b[len(tag):]
+	n.generation = binary.LittleEndian.Uint64(b)
+	b = b[8:]
+	for i := range claims {
+		claims[i], b = mark.ReadClaim(b), b[mark.ClaimSize:]
+	}
+	count := binary.LittleEndian.Uint64(b)
+	if b = b[8:]; uint64(len(b)) != count*entry || count > roster.MaxMembers {
+		return claims, bad
+	}
+	for ; len(b) > 0; b = b[entry:] {
+		i, there := place(binary.LittleEndian.Uint64(b))
+		switch {
+		case !there && n.check.Run == n.cfg.Run && n.cfg.Since == nil:
+			return claims, bad
+		case !there: // it has left
+			continue
+		}
+		a := &n.known[i]
+		a.backs, a.lied = binary.LittleEndian.Uint64(b[8:]), binary.LittleEndian.Uint64(b[16:]) == 1
+		signed := slices.Clone(b[24:entry])
+		a.last = held{mark.Read(signed), signed}
+	}
+	return claims, nil
+}

@@ -1,0 +1,392 @@
+package node
+
+import (
+	"bytes"
+	"encoding/binary"
+	"encoding/hex"
+	"fmt"
+	"slices"
+	"sync/atomic"
+
+	"sotto/agent"
+	"sotto/node/mark"
+)
+
+// witnessEvery is how many rounds lie between two marks of a member that those who hear
+// it compare with each other.
+const witnessEvery = 16
+
+// An acquaintance is what a node knows of a member by its marks. Node.mu guards it.
+type acquaintance struct {
+	version byte   // of its frames; 0: none has come
+	last    held   // the newest mark
+	earlier []held // of the rounds before, at most two, and of two rounds to compare
+	retired uint64 // its process before the present one, or before a hello that was refused
+	rival   uint64 // the process whose hello was refused
+	until   uint64 // the latest round that the retired process may have reached
+	backs   uint64 // how often it was rolled back
+	twice   bool   // two processes take part with its key
+	lied    bool   // one round had two contents
+}
+
+func (a *acquaintance) doubts() Doubts { return Doubts{a.backs, a.twice, a.lied} }
+
+// witness is what a node knows of the members by their marks. Node.mu guards it, but for
+// broadcasts.
+type witness struct {
+	n          *Node
+	known      []acquaintance // by member
+	unlike     error          // a neighbor runs under other terms, or knows of another process
+	broadcasts atomic.Bool    // what is sent in a round is one for all
+	courier    courier
+}
+
+// held is a mark with its signature; a nil one is none.
+type held struct {
+	mark.Mark
+	signed []byte
+}
+
+// marks reports whether the node signs what it says.
+func (c *Config) marks() bool { return c.Sign != nil && c.Keys != nil }
+
+// compared reports whether a mark is one that members compare.
+func (h *held) compared() bool { return h.Sent != mark.NoRound && h.Sent%witnessEvery == 0 }
+
+// keep notes a mark that was verified.
+func (a *acquaintance) keep(h held) {
+	if a.last.signed != nil && !h.After(&a.last.Mark) && h.Sent == a.last.Sent {
+		return
+	}
+	if a.last.signed == nil || h.After(&a.last.Mark) {
+		a.last, h = h, a.last
+	}
+	if h.signed == nil {
+		return
+	}
+	a.earlier = append(a.earlier, h)
+	plain, compared := 0, 0
+	for i := len(a.earlier) - 1; i >= 0; i-- {
+		e := &a.earlier[i]
+		count := &plain
+		if e.compared() {
+			count = &compared
+		}
+		if *count++; *count > 2 || e.Generation < a.last.Generation {
+			a.earlier = slices.Delete(a.earlier, i, i+1)
+		}
+	}
+}
+
+// contradiction finds a mark that gives a round another content than m does.
+func (a *acquaintance) contradiction(m *mark.Mark) *held {
+	for _, h := range append([]held{a.last}, a.earlier...) {
+		if h.signed != nil && m.Contradicts(&h.Mark) {
+			return &h
+		}
+	}
+	return nil
+}
+
+// shown is the newest mark that members compare; nil: there is none.
+func (a *acquaintance) shown() *held {
+	all := append([]held{a.last}, a.earlier...)
+	var best *held
+	for i := range all {
+		if h := &all[i]; h.signed != nil && h.compared() && (best == nil || h.Sent > best.Sent) {
+			best = h
+		}
+	}
+	return best
+}
+
+// verified reads a mark, whose signature is not checked again where it is known.
+func (w *witness) verified(b []byte, member agent.ID) (held, error) {
+	n := w.n
+	n.mu.Lock()
+	known := bytes.Equal(b, n.known[member].last.signed)
+	n.mu.Unlock()
+	if known {
+		return held{mark.Read(b), b}, nil
+	}
+	m, err := mark.Parse(b, n.cfg.origin(), member, n.cfg.Keys[member])
+	if s := n.cfg.Since; err != nil && s != nil && s.Formers != nil && s.Formers[member] != nil {
+		m, err = mark.Parse(b, n.cfg.origin(), member, s.Formers[member])
+	}
+	return held{m, bytes.Clone(b)}, err
+}
+
+// examine looks at the mark of a frame: whether it fits what the frame brings, and what
+// its sender has shown before.
+func (w *witness) examine(f *Frame) error {
+	n := w.n
+	if f.Mark == nil {
+		return n.unmarked(f.Sender)
+	}
+	if !n.cfg.marks() {
+		return nil
+	}
+	h, err := n.verified(f.Mark, f.Sender)
+	if err == nil && f.Kind == Messages && n.broadcasts.Load() && h.Mark.Of(f.Payload) != h.Sum {
+		err = fmt.Errorf("%w: messages that its mark is not of", ErrFrame)
+	}
+	if err == nil && f.Kind == Messages && n.broadcasts.Load() && h.Sent != f.Round {
+		err = fmt.Errorf("%w: messages of round %d with the mark of round %d", ErrFrame, f.Round, h.Sent)
+	}
+	if err != nil {
+		return fmt.Errorf("%w: %w", RefusedFrame, err)
+	}
+	n.mu.Lock()
+	a := &n.known[f.Sender]
+	proof := n.compare(f.Sender, &h)
+	err = n.admit(f, a, &h)
+	n.mu.Unlock()
+	n.accuse(proof)
+	return err
+}
+
+// unmarked takes a frame of the first version, of a member that has sent no later ones.
+func (w *witness) unmarked(from agent.ID) error {
+	n := w.n
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	a := &n.known[from]
+	switch {
+	case a.version > oldestFrame:
+		return fmt.Errorf("%w: %w %d, after frames of version %d", RefusedVersion, ErrFrameVersion,
+			oldestFrame, a.version)
+	case n.cfg.marks() && n.cfg.SignedTerms:
+		return fmt.Errorf("%w: %w %d, allowed: %d", RefusedVersion, ErrFrameVersion, oldestFrame, newestFrame)
+	case n.cfg.marks() && a.version == 0:
+		n.cfg.Log.Warn("a peer sends frames of an older version: whether it was rolled back, or says "+
+			"different things, is not seen", "peer", n.name(from), "version", oldestFrame)
+	}
+	a.version = oldestFrame
+	if l := n.links[from]; l != nil && n.cfg.marks() {
+		l.lower()
+		n.signal()
+	}
+	return nil
+}
+
+// admit says whether a frame with a verified mark is taken. Node.mu is held.
+func (w *witness) admit(f *Frame, a *acquaintance, h *held) error {
+	n := w.n
+	if l := n.links[f.Sender]; l != nil && l.old {
+		l.renew(n)
+	}
+	a.version = newestFrame
+	if a.lied && n.cfg.DropLiars {
+		return RefusedLiar
+	}
+	if h.Process == a.retired && h.Round > a.until && a.retired != 0 {
+		n.twice(f.Sender, a)
+	}
+	last := &a.last
+	if last.signed == nil {
+		a.keep(*h)
+		return nil
+	}
+	if h.Behind(&last.Mark) {
+		if h.Generation == last.Generation && (f.Kind != Hello || h.Process == last.Process) {
+			return nil // it was under way while others came
+		}
+		n.back(f.Sender, a, h)
+		if f.Kind == Hello && h.Process != last.Process && h.Process != a.rival {
+			// what was under way of a process that has ended is one round further at most
+			a.rival, a.retired, a.until = h.Process, last.Process, last.Round+1
+		} else if h.Process == a.rival && last.Process == a.retired && last.Round > a.until {
+			return RefusedTwin
+		}
+		return fmt.Errorf("%w: it says round %d, record %d, and has said round %d, record %d",
+			RefusedBehind, h.Round, h.Head.Seq, last.Round, last.Head.Seq)
+	}
+	if h.Generation > last.Generation {
+		a.backs++
+		n.cfg.Log.Warn("a peer says that it was rolled back, and goes on", "peer", n.name(f.Sender),
+			"round", h.Round, "times", h.Generation)
+	}
+	if h.Ledger != last.Ledger {
+		n.cfg.Log.Warn("a peer has another ledger than before", "peer", n.name(f.Sender), "ledger",
+			fmt.Sprintf("%x", h.Ledger), "before", fmt.Sprintf("%x", last.Ledger))
+	}
+	if f.Kind == Hello && h.Process != last.Process {
+		a.retired, a.until = last.Process, max(h.Round, last.Round)
+	}
+	a.keep(*h)
+	return nil
+}
+
+// back names a member that has gone back, the first, second, fourth time and so on.
+// Node.mu is held.
+func (w *witness) back(i agent.ID, a *acquaintance, h *held) {
+	n := w.n
+	if a.backs++; a.backs&(a.backs-1) == 0 {
+		n.cfg.Log.Warn("a peer was rolled back, or another one has its key", "peer", n.name(i), "says round",
+			h.Round, "was at", a.last.Round, "says charges", h.Charges, "had", a.last.Charges)
+	}
+}
+
+// twice names a member whose key two processes have. Node.mu is held.
+func (w *witness) twice(i agent.ID, a *acquaintance) {
+	n := w.n
+	if !a.twice {
+		a.twice = true
+		n.cfg.Log.Error("two processes take part with the key of a peer", "peer", n.name(i))
+	}
+}
+
+// Marks returns the newest mark of every member that has shown one.
+func (w *witness) Marks() (all []mark.Held) {
+	n := w.n
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	for i := range n.known {
+		if b := n.known[i].last.signed; b != nil {
+			all = append(all, mark.Held{Member: agent.ID(i), Signed: hex.EncodeToString(b)})
+		}
+	}
+	return all
+}
+
+// testimony is what a frame of kind Witness brings.
+type testimony struct {
+	terms uint64
+	wants bool // an answer
+	marks []testified
+}
+
+// testified is a signed mark of a member.
+type testified struct {
+	member agent.ID
+	signed []byte
+}
+
+// Parts of a frame of kind Witness: 8 bytes of terms, 8 that say whether an answer is
+// wanted, and at most so many marks, each with its member in 8 bytes.
+const (
+	mostMarks    = 4
+	maxTestimony = 16 + mostMarks*(8+mark.Size)
+	termsSize    = 8
+	proceeds     = 1 // in terms: Missing is Proceed
+)
+
+// terms are those that this node runs under, for others to compare.
+func (c *Config) terms() uint64 {
+	t := uint64(oldestFrame)<<8 | uint64(newestFrame)<<16
+	if c.Missing == Proceed {
+		t |= proceeds
+	}
+	return t
+}
+
+func (t *testimony) append(b []byte) []byte {
+	b = u64(b, t.terms, flag(t.wants))
+	for _, m := range t.marks {
+		b = append(u64(b, uint64(m.member)), m.signed...)
+	}
+	return b
+}
+
+func readTestimony(b []byte, members int) (t testimony, err error) {
+	if len(b) < 16 || (len(b)-16)%(8+mark.Size) != 0 || len(b) > maxTestimony {
+		return t, fmt.Errorf("%w: a testimony of %d bytes, allowed: 16 and at most %d marks of %d", ErrFrame,
+			len(b), mostMarks, 8+mark.Size)
+	}
+	t.terms, t.wants = binary.LittleEndian.Uint64(b), binary.LittleEndian.Uint64(b[8:]) != 0
+	for b = b[16:]; len(b) > 0; b = b[8+mark.Size:] {
+		member := binary.LittleEndian.Uint64(b)
+		if member >= uint64(members) {
+			return t, fmt.Errorf("%w: a mark of member %d, allowed: 0 to %d", ErrFrame, member, members-1)
+		}
+		t.marks = append(t.marks, testified{agent.ID(member), b[8 : 8+mark.Size]})
+	}
+	return t, nil
+}
+
+// hear takes in what another member holds: marks of others, which are compared with those
+// that came here, and of this node, which may have been further than it knows.
+func (w *witness) hear(f *Frame) error {
+	n := w.n
+	t, err := readTestimony(f.Payload, len(n.known))
+	if err != nil {
+		return fmt.Errorf("%w: %w", RefusedFrame, err)
+	}
+	for _, s := range t.marks {
+		h, err := n.verified(s.signed, s.member)
+		if err != nil {
+			return fmt.Errorf("%w: %w", RefusedFrame, err)
+		}
+		n.mu.Lock()
+		var proof *mark.Proof
+		if s.member == n.cfg.Self {
+			n.remind(f.Sender, &h)
+		} else if proof = n.compare(s.member, &h); n.known[s.member].last.signed != nil {
+			n.known[s.member].keep(h)
+		}
+		n.mu.Unlock()
+		n.accuse(proof)
+	}
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if l := n.links[f.Sender]; l != nil {
+		l.word = true
+		n.agree(l, t.terms)
+	}
+	if t.wants {
+		n.testify(f.Sender, nil, false)
+	}
+	n.signal()
+	return nil
+}
+
+// testify sends a member what is known of it, with other marks. Node.mu is held.
+func (w *witness) testify(to agent.ID, others []testified, wants bool) {
+	n := w.n
+	t := testimony{terms: n.cfg.terms(), wants: wants, marks: others}
+	if h := &n.known[to].last; h.signed != nil && len(t.marks) < mostMarks {
+		t.marks = append([]testified{{to, h.signed}}, t.marks...)
+	}
+	if l := n.links[to]; l != nil {
+		if n.known[to].version != oldestFrame {
+			l.drop(Witness)
+			l.urgent(n.frame(Witness, n.check.Round, t.append(nil)))
+		}
+		return
+	}
+	n.courier.send(to, n.frame(Witness, n.check.Round, t.append(nil)).frame)
+}
+
+// exchange shows others who hear the same members the marks of those, in turns: two for
+// each member at every time. Node.mu is held.
+func (w *witness) exchange(round uint64) {
+	n := w.n
+	if !n.cfg.marks() || round%witnessEvery != 0 {
+		return
+	}
+	turn := int(round / witnessEvery)
+	to := map[agent.ID][]testified{}
+	for _, l := range n.order {
+		shown := n.known[l.id].shown()
+		if l.mail == nil || shown == nil {
+			continue
+		}
+		var hearers []agent.ID
+		for _, o := range n.cfg.Graph.Out(l.id) {
+			if o.ID != n.cfg.Self && o.ID != l.id {
+				hearers = append(hearers, o.ID)
+			}
+		}
+		for k := range min(2, len(hearers)) {
+			i := hearers[(turn+k)%len(hearers)]
+			if len(to[i]) < mostMarks {
+				to[i] = append(to[i], testified{l.id, shown.signed})
+			}
+		}
+	}
+	for i := range n.known {
+		if marks := to[agent.ID(i)]; marks != nil {
+			n.testify(agent.ID(i), marks, false)
+		}
+	}
+}
