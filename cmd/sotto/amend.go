@@ -7,6 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"sotto/cmd/sotto/cli"
 	"sotto/experiment/owner"
 )
 
@@ -20,7 +21,7 @@ func newRosterAmend() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "amend --round K --out FILE",
 		Short: "Change the members of a run that goes on: a roster that begins when K rounds are complete",
-		Long: unwrap(`Change the members of a run that goes on: a roster that begins when K rounds are \
+		Long: cli.Unwrap(`Change the members of a run that goes on: a roster that begins when K rounds are \
 complete.
 
 All members of the new roster sign it, and so does a key that is replaced. Then one member gives it to its \
@@ -28,25 +29,25 @@ node, in place of the roster file and with SIGHUP, or at a start: the nodes send
 all frames. K has to be at least as many rounds ahead as there are members. Everybody completes K rounds \
 under the former roster, and goes on under the new one with the same state and ledger. A new member begins \
 with the mean of its neighbors' models.`),
-		Example: unwrap(`  sotto roster amend --round 500 --out roster-1.toml --remove clinic-d \
+		Example: cli.Unwrap(`  sotto roster amend --round 500 --out roster-1.toml --remove clinic-d \
 --add clinic-e,3f5c...,clinic-e.example:4001
   sotto roster amend --round 500 --out roster-1.toml --gone clinic-d
   sotto roster amend --round 500 --out roster-1.toml --rekey clinic-b,77ab...`),
-		Args: noArgs,
+		Args: cli.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			switch {
 			case out == "":
-				return usageError{errors.New("--out: found nothing, allowed: a new file")}
+				return cli.Usage(errors.New("--out: found nothing, allowed: a new file"))
 			case round == 0:
-				return usageError{errors.New("--round: found 0, allowed: at least 1, and a round that is " +
-					"still to come")}
+				return cli.Usage(errors.New("--round: found 0, allowed: at least 1, and a round that is " +
+					"still to come"))
 			}
 			r, err := owner.AmendRoster(f, round, to, out)
 			if errors.Is(err, fs.ErrExist) {
-				return usageError{fmt.Errorf("--out: %s exists; choose a new file", out)}
+				return cli.Usagef("--out: %s exists; choose a new file", out)
 			}
 			if err != nil {
-				return ofFlag(err, map[string]string{"remove": "--remove", "gone": "--gone",
+				return cli.OfFlag(err, map[string]string{"remove": "--remove", "gone": "--gone",
 					"rekey": "--rekey", "rekey-lost": "--rekey-lost", "move": "--move", "add": "--add"})
 			}
 			_, err = fmt.Fprintf(cmd.OutOrStdout(), "%s: epoch %d, from round %d on, %d members; digest %x: "+

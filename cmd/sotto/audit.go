@@ -14,6 +14,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"sotto/cmd/sotto/cli"
 	"sotto/experiment/attack"
 	"sotto/privacy/audit"
 )
@@ -47,15 +48,16 @@ var auditModes = []auditMode{
 
 // auditFlags are what all modes take.
 type auditFlags struct {
-	options         audit.Options
-	of              attack.Options
-	set             []string
-	dataDir, output string
-	scale           string
+	options audit.Options
+	of      attack.Options
+	set     []string
+	dataDir string
+	output  cli.Output
+	scale   string
 }
 
 func newAudit() *cobra.Command {
-	c := group("audit", "Attack a run's own privacy guarantee: lower bounds of epsilon beside the claim")
+	c := cli.Group("audit", "Attack a run's own privacy guarantee: lower bounds of epsilon beside the claim")
 	for _, m := range auditModes {
 		c.AddCommand(newAuditMode(m))
 	}
@@ -72,7 +74,7 @@ func newAuditPrints() *cobra.Command {
 		Use:    printsCommand[1],
 		Short:  "Draw keys as a daemon does, for audit keys of another process",
 		Hidden: true,
-		Args:   noArgs,
+		Args:   cli.NoArgs,
 		RunE:   func(cmd *cobra.Command, _ []string) error { return attack.WritePrints(cmd.OutOrStdout()) },
 	}
 }
@@ -97,11 +99,11 @@ func (f *auditFlags) register(c *cobra.Command) {
 	fl.IntVar(&f.of.Agent, "agent", 0, "whose records are attacked")
 	fl.StringVar(&f.of.Canary, "canary", "gradient", "the attacked record: gradient, blank or mislabelled")
 	fl.StringArrayVar(&f.set, "set", nil, "change one key of the run file, section.key=value (repeatable)")
-	outputFlag(c, &f.output)
-	dataDirFlag(c, &f.dataDir)
+	f.output.Register(c)
+	cli.DataDirFlag(c, &f.dataDir)
 }
 
-var auditLong = unwrap(`
+var auditLong = cli.Unwrap(`
 
 The run's own algorithm, mechanism and messages are used, on records that the auditor makes. A lower bound \
 above the claim is a
@@ -113,9 +115,9 @@ func newAuditMode(m auditMode) *cobra.Command {
 		Use:   m.name + " [FILE]",
 		Short: m.short,
 		Long:  m.short + "." + auditLong,
-		Args:  atMostOne("FILE"),
+		Args:  cli.AtMostOne("FILE"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if err := checkOutput(f.output); err != nil {
+			if err := f.output.Check(); err != nil {
 				return err
 			}
 			if m.name == "ledger" && len(args) == 1 && isRun(args[0]) {
@@ -157,13 +159,13 @@ func newAuditAll() *cobra.Command {
 		Short: "All modes that apply, at smoke or full scale",
 		Long: "All modes that apply, at smoke or full scale; smoke leaves out those that train many models." +
 			auditLong,
-		Args: atMostOne("FILE"),
+		Args: cli.AtMostOne("FILE"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if err := checkOutput(f.output); err != nil {
+			if err := f.output.Check(); err != nil {
 				return err
 			}
 			if f.scale != "smoke" && f.scale != "full" {
-				return usageError{fmt.Errorf("--scale: found %q, allowed: smoke, full", f.scale)}
+				return cli.Usagef("--scale: found %q, allowed: smoke, full", f.scale)
 			}
 			t, err := f.target(args)
 			if err != nil {
@@ -230,7 +232,7 @@ func (f *auditFlags) all(ctx context.Context, t *audit.Target, notes io.Writer) 
 // write prints reports; its error is that of the first one that is violated.
 func (f *auditFlags) write(w io.Writer, reports ...*audit.Report) error {
 	var err error
-	if f.output == "json" {
+	if f.output.JSON() {
 		if len(reports) == 1 {
 			err = json.NewEncoder(w).Encode(reports[0])
 		} else {
@@ -250,7 +252,7 @@ func (f *auditFlags) write(w io.Writer, reports ...*audit.Report) error {
 
 // auditRunDir verifies a finished run's ledgers against its statements and its
 // configuration.
-func auditRunDir(w io.Writer, dir, output string) error {
+func auditRunDir(w io.Writer, dir string, output cli.Output) error {
 	r, err := attack.RunDir(dir)
 	if err != nil {
 		return err

@@ -4,11 +4,11 @@ package main
 
 import (
 	"encoding/json"
-	"fmt"
 	"io"
 
 	"github.com/spf13/cobra"
 
+	"sotto/cmd/sotto/cli"
 	"sotto/config"
 	"sotto/experiment"
 	"sotto/experiment/attack"
@@ -17,10 +17,11 @@ import (
 
 // averagingFlags say which private average is attacked, and by whom.
 type averagingFlags struct {
-	graph, observer, output, dataDir string
-	agents, rounds                   int
-	seed                             uint64
-	set                              []string
+	graph, observer, dataDir string
+	output                   cli.Output
+	agents, rounds           int
+	seed                     uint64
+	set                      []string
 }
 
 func (f *averagingFlags) add(c *cobra.Command) {
@@ -33,17 +34,17 @@ func (f *averagingFlags) add(c *cobra.Command) {
 	fl.StringArrayVar(&f.set, "set", nil, "change one key of the run file, section.key=value (repeatable)")
 	fl.StringVar(&f.observer, "observer", "0", "an agent (3) or a coalition ({3,7})")
 	fl.Uint64Var(&f.seed, "audit-seed", 1, "seed of the auditor's values and of the runs' keys")
-	fl.StringVar(&f.output, "output", "table", "table or json")
-	dataDirFlag(c, &f.dataDir)
+	f.output.Register(c)
+	cli.DataDirFlag(c, &f.dataDir)
 }
 
 // build reads the run file, or makes one.
 func (f *averagingFlags) build(args []string) (*experiment.Experiment, error) {
-	if f.output != "table" && f.output != "json" {
-		return nil, usageError{fmt.Errorf("--output: found %q, allowed: json, table", f.output)}
+	if err := f.output.Check(); err != nil {
+		return nil, err
 	}
 	if (f.graph == "") == (len(args) == 0) {
-		return nil, usageError{fmt.Errorf("an audit of averaging takes a FILE or --topology")}
+		return nil, cli.Usagef("an audit of averaging takes a FILE or --topology")
 	}
 	if f.graph == "" {
 		return build(args, f.set, f.dataDir)
@@ -68,9 +69,9 @@ type finding interface {
 }
 
 // conclude writes a report and returns its violation.
-func conclude(cmd *cobra.Command, output string, r finding) error {
+func conclude(cmd *cobra.Command, output cli.Output, r finding) error {
 	var err error
-	if output == "json" {
+	if output.JSON() {
 		e := json.NewEncoder(cmd.OutOrStdout())
 		e.SetIndent("", "  ")
 		err = e.Encode(r)
@@ -93,7 +94,8 @@ func newAuditPairwise() *cobra.Command {
 		Use: "pairwise [FILE]",
 		Short: "Measure what an observer of a private average learns of one agent's value, from the " +
 			"messages it really receives",
-		Long: unwrap(`Measure what an observer of a private average learns of one agent's value, from the \
+		Long: cli.Unwrap(`\
+Measure what an observer of a private average learns of one agent's value, from the \
 messages it really receives.
 
 The average is run many times in the simulator with values of the auditor's own making: the target's is one \
@@ -108,7 +110,7 @@ small.`),
 			"  sotto audit pairwise examples/average.toml --observer {0,5} --target 3\n" +
 			"  sotto audit pairwise --topology ring --agents 16 --rounds 1 --set privacy.mechanism=decor " +
 			"--set privacy.pair_noise_ratio=4 --everywhere --target 1 --claim laplacian",
-		Args: atMostOne("FILE"),
+		Args: cli.AtMostOne("FILE"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			e, err := f.build(args)
 			if err != nil {
@@ -140,7 +142,7 @@ func newAuditReconstruct() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "reconstruct [FILE]",
 		Short: "Solve for the values that an observer of an average without noise gets exactly",
-		Long: unwrap(`Solve for the values that an observer of an average without noise gets exactly.
+		Long: cli.Unwrap(`Solve for the values that an observer of an average without noise gets exactly.
 
 Exact algebra over fractions says whose values the observer's messages determine; one run in the simulator, \
 without noise and with values of
@@ -148,7 +150,7 @@ the auditor's own making, shows that they can be solved for. For every other age
 values gives the same messages.`),
 		Example: "  sotto audit reconstruct --topology ring --agents 8 --rounds 4 --observer 0\n  sotto " +
 			"audit reconstruct --topology hypercube --agents 16 --rounds 3 --observer {0,1} --output json",
-		Args: atMostOne("FILE"),
+		Args: cli.AtMostOne("FILE"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			e, err := f.build(args)
 			if err != nil {

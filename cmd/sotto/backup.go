@@ -7,6 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"sotto/cmd/sotto/cli"
 	"sotto/experiment/owner"
 	"sotto/privacy/ledger"
 )
@@ -17,7 +18,7 @@ func newNodeBackup() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "backup --policy FILE --state DIR --out FILE",
 		Short: "Keep policy, ledgers and state in one archive, while the node runs or not",
-		Long: unwrap(`Keep policy, ledgers and state in one archive, while the node runs or not.
+		Long: cli.Unwrap(`Keep policy, ledgers and state in one archive, while the node runs or not.
 
 The archive is a tar file with the digest of every file in it, and is read back before the command ends. It \
 holds what is for the
@@ -25,15 +26,15 @@ owner alone. sotto ledger verify reads it, sotto node restore puts it back. With
 encrypted: one that is in
 the open is encrypted with the passphrase of --passphrase-file, or of the terminal.`),
 		Example: "  sotto node backup --policy policy.toml --state state --out /backup/sotto-$(date +%F).tar",
-		Args:    noArgs,
+		Args:    cli.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if b.Policy == "" || to == "" {
-				return usageError{errors.New("--policy, --out: found nothing, allowed: paths")}
+				return cli.Usage(errors.New("--policy, --out: found nothing, allowed: paths"))
 			}
 			b.Passphrase = passphrase(file)
 			m, err := b.Write(to)
 			if errors.Is(err, fs.ErrExist) {
-				return usageError{fmt.Errorf("--out: %s exists; choose a new file", to)}
+				return cli.Usagef("--out: %s exists; choose a new file", to)
 			}
 			if err != nil {
 				return err
@@ -59,7 +60,7 @@ func newNodeRestore() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "restore --policy FILE --state DIR BACKUP",
 		Short: "Put a backup back where no node runs; it never goes back behind what is there",
-		Long: unwrap(
+		Long: cli.Unwrap(
 			`Put a backup back where no node runs; it never goes back behind what is there: exit code 3 \
 when a ledger there has records that
 the backup lacks, or the state there is newer. A policy that is there stays.
@@ -68,22 +69,20 @@ The state directory gets the file "restored", by which the node knows that it ma
 sent, and the ledger a
 note that charges after the backup may be missing.`,
 		),
-		Args: exactly(1, "one BACKUP"),
+		Args: cli.Exactly(1, "one BACKUP"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if r.Policy == "" {
-				return usageError{errors.New("--policy: found nothing, allowed: a path")}
+				return cli.Usage(errors.New("--policy: found nothing, allowed: a path"))
 			}
 			for _, o := range iUnderstand {
 				if o != overrideVolatile {
-					return usageError{
-						fmt.Errorf("--i-understand: found %q, allowed: %s", o, overrideVolatile),
-					}
+					return cli.Usagef("--i-understand: found %q, allowed: %s", o, overrideVolatile)
 				}
 			}
 			r.FS = ledger.OS{AllowVolatile: len(iUnderstand) > 0}
 			m, err := r.Read(args[0])
 			if err != nil {
-				return ofFlag(err, map[string]string{"key": "--key"})
+				return cli.OfFlag(err, map[string]string{"key": "--key"})
 			}
 			if m.PolicyKept {
 				fmt.Fprintf(cmd.ErrOrStderr(), "sotto: %s differs from the backup's and stays\n", r.Policy)

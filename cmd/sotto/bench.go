@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"sotto/bench"
+	"sotto/cmd/sotto/cli"
 	"sotto/config"
 )
 
@@ -18,7 +19,7 @@ func newBench() *cobra.Command {
 	var (
 		o         bench.Options
 		models    []string
-		output    string
+		output    cli.Output
 		agents    int
 		simulator bool
 	)
@@ -29,7 +30,8 @@ func newBench() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "bench",
 		Short: "Measure the engine on this machine: peak, products, private and non-private training, noise",
-		Long: unwrap(`Measures, in one run: what the processor and its memory can do, matrix products, the \
+		Long: cli.Unwrap(`\
+Measures, in one run: what the processor and its memory can do, matrix products, the \
 samples a second of each model
 with clipping and noise and without either, the price of privacy as their ratio (median and range over \
 alternating
@@ -39,10 +41,10 @@ numbers.
 Models: `) + strings.Join(names, ", ") + `.`,
 		Example: "  sotto bench\n  sotto bench --models convnet --explain\n  sotto bench --seconds 5 " +
 			"--output json",
-		Args: noArgs,
+		Args: cli.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			if output != "table" && output != "json" {
-				return usageError{fmt.Errorf("--output: found %q, allowed: table, json", output)}
+			if err := output.Check(); err != nil {
+				return err
 			}
 			for _, m := range models {
 				o.Models = append(o.Models, strings.TrimSpace(m))
@@ -55,7 +57,7 @@ Models: `) + strings.Join(names, ", ") + `.`,
 			switch {
 			case err != nil:
 				return flagError(err)
-			case output == "json":
+			case output.JSON():
 				return json.NewEncoder(cmd.OutOrStdout()).Encode(r)
 			}
 			return r.WriteTable(cmd.OutOrStdout())
@@ -71,18 +73,18 @@ Models: `) + strings.Join(names, ", ") + `.`,
 		"measure the asynchronous simulator instead, from 1,000 to 1,000,000 agents")
 	c.Flags().IntVar(&agents, "agents", 0,
 		"with --sim, leave out sizes with more agents (0: none; a million take 8 GB)")
-	c.Flags().StringVar(&output, "output", "table", "table or json")
+	output.Register(c)
 	return c
 }
 
 // benchSim prints what a wake costs at every size.
-func benchSim(cmd *cobra.Command, seconds float64, workers, agents int, output string,
+func benchSim(cmd *cobra.Command, seconds float64, workers, agents int, output cli.Output,
 	note func(string)) error {
 	r, err := bench.Sim(seconds, workers, agents, note)
 	switch {
 	case err != nil:
 		return flagError(err)
-	case output == "json":
+	case output.JSON():
 		return json.NewEncoder(cmd.OutOrStdout()).Encode(r)
 	}
 	return bench.WriteSimTable(cmd.OutOrStdout(), r)

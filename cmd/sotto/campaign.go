@@ -10,6 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"sotto/cmd/sotto/cli"
 	"sotto/experiment/sweep"
 	"sotto/reproduce"
 	"sotto/reproduce/campaign"
@@ -40,7 +41,7 @@ func newCampaign() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "campaign",
 		Short: "Run all studies, on one machine or as an array of processes on a cluster",
-		Long: unwrap(`Run all studies, on one machine or as an array of processes on a cluster.
+		Long: cli.Unwrap(`Run all studies, on one machine or as an array of processes on a cluster.
 
 "slurm" and "kubernetes" write the job, "run" is what each of its processes does, and "merge" joins \
 their rows and writes
@@ -50,7 +51,7 @@ others have a checkpoint.`),
   sotto reproduce campaign run --dir results
   sotto reproduce campaign slurm --shards 100 --dir /shared/results --data-dir /shared/data | sbatch
   sotto reproduce campaign merge --shards 100 --dir /shared/results`,
-		Args: noArgs,
+		Args: cli.NoArgs,
 	}
 	c.AddCommand(newCampaignList(), newCampaignRun(), newCampaignMerge(), newCampaignSlurm(),
 		newCampaignKubernetes())
@@ -62,7 +63,7 @@ func newCampaignList() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "list",
 		Short: "Name the folders of a campaign and how many runs each has",
-		Args:  noArgs,
+		Args:  cli.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			parts, err := campaign.Parts(papers.All, f.opt.Studies, reproduce.Scale(f.scale))
 			if err != nil {
@@ -91,7 +92,7 @@ func newCampaignRun() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "run",
 		Short: "Run what is missing of a campaign, or of one shard of it",
-		Args:  noArgs,
+		Args:  cli.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			var err error
 			o := &f.opt
@@ -116,7 +117,7 @@ func newCampaignRun() *cobra.Command {
 	fl.IntVar(&f.part.shards, "shards", 0, "n: as --shard i/n with i from the environment of an array job")
 	fl.IntVar(&f.part.workers, "workers", 0,
 		"runs at the same time; 0: one for each processor; changes no result")
-	dataDirFlag(c, &f.part.dataDir)
+	cli.DataDirFlag(c, &f.part.dataDir)
 	return c
 }
 
@@ -125,7 +126,7 @@ func newCampaignMerge() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "merge",
 		Short: "Join the rows of all shards and write all tables and plots",
-		Args:  noArgs,
+		Args:  cli.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			f.opt.Scale, f.opt.Sweep.Shards = reproduce.Scale(f.scale), f.part.shards
 			return rememberFigures(func() error { return campaign.Merge(cmd.Context(), papers.All, f.opt) })
@@ -168,7 +169,7 @@ func newCampaignSlurm() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "slurm",
 		Short: "Write a script for sbatch: the campaign as a job array",
-		Args:  noArgs,
+		Args:  cli.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return f.write(cmd, func(j campaign.Job) ([]byte, error) { return j.Slurm(s) })
 		},
@@ -185,7 +186,7 @@ func newCampaignKubernetes() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "kubernetes",
 		Short: "Write the manifest of an indexed job",
-		Args:  noArgs,
+		Args:  cli.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return f.write(cmd, func(j campaign.Job) ([]byte, error) { return j.Kubernetes(k) })
 		},

@@ -3,7 +3,7 @@
 package main
 
 import (
-	"fmt"
+	"sotto/cmd/sotto/cli"
 	"sotto/experiment/attack"
 
 	"github.com/spf13/cobra"
@@ -11,15 +11,17 @@ import (
 
 func newClaims() *cobra.Command {
 	var (
-		scale, output string
-		seed          uint64
-		beta          float64
+		scale  string
+		output cli.Output
+		seed   uint64
+		beta   float64
 	)
 	c := &cobra.Command{
 		Use: "claims",
 		Short: "Audit published guarantees: every switch of [replication] and every mechanism that is " +
 			"only claimed",
-		Long: unwrap(`Audit published guarantees: every switch of [replication] and every mechanism that is \
+		Long: cli.Unwrap(`\
+Audit published guarantees: every switch of [replication] and every mechanism that is \
 only claimed.
 
 Each row has the published epsilon, the true one by the accountant, a lower bound from observations of this \
@@ -28,10 +30,10 @@ gates and messages, and a verdict. A refuted publication is no failure; exit cod
 is above what the
 accountant calls true.`),
 		Example: "  sotto audit claims\n  sotto audit claims --scale full --output json",
-		Args:    noArgs,
+		Args:    cli.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			if output != "table" && output != "json" {
-				return usageError{fmt.Errorf("--output: found %q, allowed: json, table", output)}
+			if err := output.Check(); err != nil {
+				return err
 			}
 			r, err := attack.Claims(cmd.Context(), scale, seed, beta)
 			if err != nil {
@@ -45,6 +47,6 @@ accountant calls true.`),
 	fl.Uint64Var(&seed, "seed", 1, "of all keys of the audit")
 	fl.Float64Var(&beta, "beta", 1e-3,
 		"probability, at most, with which the bound of a row exceeds the truth")
-	fl.StringVar(&output, "output", "table", "table or json")
+	output.Register(c)
 	return c
 }

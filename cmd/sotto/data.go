@@ -11,26 +11,28 @@ import (
 	"github.com/schollz/progressbar/v3"
 	"github.com/spf13/cobra"
 
+	"sotto/cmd/sotto/cli"
 	"sotto/data"
 )
 
 func newData() *cobra.Command {
-	return group("data", "List, fetch, verify, inspect and partition data sets; agree on what a record is",
+	return cli.Group("data",
+		"List, fetch, verify, inspect and partition data sets; agree on what a record is",
 		newDataList(), newDataFetch(), newDataVerify(), newDataInspect(), newDataPartition(),
 		newDataSchema())
 }
 
 func newDataList() *cobra.Command {
-	var output string
+	var output cli.Output
 	c := &cobra.Command{
 		Use:   "list",
 		Short: "Data sets that a run file can name",
-		Args:  noArgs,
+		Args:  cli.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			if err := checkOutput(output); err != nil {
+			if err := output.Check(); err != nil {
 				return err
 			}
-			if output == "json" {
+			if output.JSON() {
 				return json.NewEncoder(cmd.OutOrStdout()).Encode(data.List())
 			}
 			t := tabwriter.NewWriter(cmd.OutOrStdout(), 0, 4, 2, ' ', 0)
@@ -41,7 +43,7 @@ func newDataList() *cobra.Command {
 			return t.Flush()
 		},
 	}
-	outputFlag(c, &output)
+	output.Register(c)
 	return c
 }
 
@@ -54,22 +56,23 @@ type fileLine struct {
 }
 
 func newDataVerify() *cobra.Command {
-	var dir, output string
+	var dir string
+	var output cli.Output
 	c := &cobra.Command{
 		Use: "verify [NAME...]",
 		Short: "Compare data files with their published size and SHA-256; exit code 4 when one is altered " +
 			"or missing",
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if err := checkOutput(output); err != nil {
+			if err := output.Check(); err != nil {
 				return err
 			}
 			for _, name := range args {
 				if _, ok := data.Datasets[name]; !ok {
-					return usageError{fmt.Errorf("no data set %q; see sotto data list", name)}
+					return cli.Usagef("no data set %q; see sotto data list", name)
 				}
 			}
 			lines, err := verify(dir, args)
-			if output == "json" {
+			if output.JSON() {
 				return errors.Join(json.NewEncoder(cmd.OutOrStdout()).Encode(lines), err)
 			}
 			t := tabwriter.NewWriter(cmd.OutOrStdout(), 0, 4, 2, ' ', 0)
@@ -79,8 +82,8 @@ func newDataVerify() *cobra.Command {
 			return errors.Join(t.Flush(), err)
 		},
 	}
-	outputFlag(c, &output)
-	dataDirFlag(c, &dir)
+	output.Register(c)
+	cli.DataDirFlag(c, &dir)
 	return c
 }
 
@@ -110,26 +113,27 @@ func verify(dir string, named []string) ([]fileLine, error) {
 
 func newDataInspect() *cobra.Command {
 	var (
-		dir, output string
-		seed        uint64
-		set         []string
+		dir    string
+		output cli.Output
+		seed   uint64
+		set    []string
 	)
 	c := &cobra.Command{
 		Use:   "inspect NAME",
 		Short: "Shape, classes, groups and moments of a data set (exact figures: not private)",
 		Example: "  sotto data inspect mnist --set resize=32\n  sotto data inspect csv --set " +
 			"path=patients.csv --set label=outcome",
-		Args: exactly(1, "one NAME"),
+		Args: cli.Exactly(1, "one NAME"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if err := checkOutput(output); err != nil {
+			if err := output.Check(); err != nil {
 				return err
 			}
-			split, err := data.Load(args[0], dir, seed, decodeSettings(set))
+			split, err := data.Load(args[0], dir, seed, cli.DecodeSettings(set))
 			if err != nil {
 				return err
 			}
 			parts := []data.Summary{data.Inspect(split.Train), data.Inspect(split.Test)}
-			if output == "json" {
+			if output.JSON() {
 				return json.NewEncoder(cmd.OutOrStdout()).Encode(map[string]data.Summary{"train": parts[0],
 					"test": parts[1]})
 			}
@@ -144,8 +148,8 @@ func newDataInspect() *cobra.Command {
 	}
 	c.Flags().Uint64Var(&seed, "seed", 1, "seed of generators and of drawn held-out parts")
 	c.Flags().StringArrayVar(&set, "set", nil, "parameter of the data set, key=value (repeatable)")
-	outputFlag(c, &output)
-	dataDirFlag(c, &dir)
+	output.Register(c)
+	cli.DataDirFlag(c, &dir)
 	return c
 }
 
@@ -187,7 +191,7 @@ func newDataFetch() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "fetch NAME",
 		Short: "Download a data set from its public mirrors, with SHA-256 check and resume",
-		Args:  exactly(1, "one NAME"),
+		Args:  cli.Exactly(1, "one NAME"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			p := newProgress(cmd.ErrOrStderr())
 			var opt data.FetchOptions
@@ -203,7 +207,7 @@ func newDataFetch() *cobra.Command {
 			return err
 		},
 	}
-	dataDirFlag(c, &dir)
+	cli.DataDirFlag(c, &dir)
 	return c
 }
 

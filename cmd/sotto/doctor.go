@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"sotto/bench"
+	"sotto/cmd/sotto/cli"
 	"sotto/data"
 	"sotto/experiment/attack"
 	"sotto/internal/keep"
@@ -23,7 +24,7 @@ func newDoctor() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "doctor",
 		Short: "Check what a run needs on this machine",
-		Args:  noArgs,
+		Args:  cli.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			row, flush := rows(cmd.OutOrStdout())
 			machine := bench.Look()
@@ -47,7 +48,7 @@ func newDoctor() *cobra.Command {
 		},
 	}
 	c.Flags().StringVar(&out, "out", "runs", "folder of run directories")
-	dataDirFlag(c, &dataDir)
+	cli.DataDirFlag(c, &dataDir)
 	return c
 }
 

@@ -5,6 +5,7 @@ import (
 	"io/fs"
 	"syscall"
 
+	"sotto/cmd/sotto/cli"
 	"sotto/config"
 	"sotto/data"
 	"sotto/node"
@@ -44,11 +45,6 @@ var exits = []struct {
 	{exitStorage, true, "a write failed: no room, most often"},
 }
 
-// usageError marks errors in the command line itself.
-type usageError struct{ error }
-
-func (e usageError) Unwrap() error { return e.error }
-
 // codeError says nothing more than what was printed, and has a code of its own.
 type codeError struct {
 	error
@@ -58,7 +54,7 @@ type codeError struct {
 // exitCode maps errors to exit codes; it is the only place that does.
 func exitCode(err error) int {
 	var (
-		usage usageError
+		usage cli.UsageError
 		bad   *config.Error
 		path  *fs.PathError
 		own   codeError

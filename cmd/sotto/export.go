@@ -3,6 +3,7 @@
 package main
 
 import (
+	"sotto/cmd/sotto/cli"
 	"sotto/experiment/run"
 
 	"github.com/spf13/cobra"
@@ -13,7 +14,8 @@ func newExport() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "export RUN",
 		Short: "Write a run's model as ONNX, NPZ or safetensors",
-		Long: unwrap(`Write the model of a finished run for other programs: as an ONNX graph (operator set \
+		Long: cli.Unwrap(`\
+Write the model of a finished run for other programs: as an ONNX graph (operator set \
 21; input x, one flattened sample
 a row, output y), or its parameters as one vector in an NPZ archive or a safetensors file.
 
@@ -21,13 +23,13 @@ The file of a simulated run holds what the run's note says: models trained with 
 nobody.`),
 		Example: "  sotto export runs/mnist-dsgd-1a2b3c4d --out model.onnx\n  sotto export " +
 			"runs/mnist-dsgd-1a2b3c4d --agent 3 --format npz --out agent3.npz",
-		Args: exactly(1, "one RUN"),
+		Args: cli.Exactly(1, "one RUN"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			b, err := run.Export(args[0], agent, format)
 			if err != nil {
 				return err
 			}
-			return writeTo(cmd, out, b)
+			return cli.WriteTo(cmd, out, b)
 		},
 	}
 	c.Flags().StringVar(&agent, "agent", "mean", "an agent's number, or mean")

@@ -3,7 +3,7 @@
 package main
 
 import (
-	"fmt"
+	"sotto/cmd/sotto/cli"
 	"sotto/experiment/attack"
 
 	"github.com/spf13/cobra"
@@ -11,13 +11,14 @@ import (
 
 func newAuditInvert() *cobra.Command {
 	var (
-		o           attack.InvertOptions
-		out, output string
+		o      attack.InvertOptions
+		out    string
+		output cli.Output
 	)
 	c := &cobra.Command{
 		Use:   "invert",
 		Short: "Make an owner's image from the gradient that it sends, without noise and with",
-		Long: unwrap(`Make an owner's image from the gradient that it sends, without noise and with.
+		Long: cli.Unwrap(`Make an owner's image from the gradient that it sends, without noise and with.
 
 The owner has one image and takes one step of DP-DSGT; the observer reads the gradient in its message. In \
 the first linear layer the
@@ -26,10 +27,10 @@ found by descent. Images before and
 after noise are written as PNG, and side by side on a page.`),
 		Example: "  sotto audit invert\n  sotto audit invert --dataset mnist --record 7 --noise 0,0.01,1 " +
 			"--out demo",
-		Args: noArgs,
+		Args: cli.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			if output != "table" && output != "json" {
-				return usageError{fmt.Errorf("--output: found %q, allowed: json, table", output)}
+			if err := output.Check(); err != nil {
+				return err
 			}
 			r, err := attack.Invert(cmd.Context(), o)
 			if err != nil {
@@ -48,7 +49,7 @@ after noise are written as PNG, and side by side on a page.`),
 	fl.Float64SliceVar(&o.Noise, "noise", []float64{0, .001, .01, .1, 1}, "noise multipliers; 0: none")
 	fl.Uint64Var(&o.Seed, "seed", 1, "of the model's start and the noise")
 	fl.StringVar(&out, "out", "invert", "folder for the images and the page invert.html")
-	fl.StringVar(&output, "output", "table", "table or json")
-	dataDirFlag(c, &o.DataDir)
+	output.Register(c)
+	cli.DataDirFlag(c, &o.DataDir)
 	return c
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/cobra"
 	"golang.org/x/term"
 
+	"sotto/cmd/sotto/cli"
 	"sotto/node/keyfile"
 	"sotto/node/roster"
 )
@@ -76,10 +77,10 @@ func newPassphrase(file string, ask bool) ([]byte, error) {
 		return nil, err
 	}
 	if len(first) == 0 || !bytes.Equal(first, second) {
-		return nil, usageError{
+		return nil, cli.Usage(
 			errors.New("--passphrase: found two that differ, or nothing; allowed: the same " +
 				"twice"),
-		}
+		)
 	}
 	return first, nil
 }
@@ -90,15 +91,15 @@ func newKeygen() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "keygen --out FILE",
 		Short: "Make an owner's Ed25519 key, readable by its owner alone, and print the peer id",
-		Example: unwrap(`  sotto keygen --out hospital-a.key
+		Example: cli.Unwrap(`  sotto keygen --out hospital-a.key
   sotto keygen --out hospital-a.key --passphrase`),
-		Args: noArgs,
+		Args: cli.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if out == "" {
-				return usageError{fmt.Errorf("--out: found nothing, allowed: a file that does not exist yet")}
+				return cli.Usagef("--out: found nothing, allowed: a file that does not exist yet")
 			}
 			if _, err := os.Lstat(out); err == nil { // before anybody is asked for a passphrase
-				return usageError{fmt.Errorf("--out: %s exists; a key is never replaced", out)}
+				return cli.Usagef("--out: %s exists; a key is never replaced", out)
 			}
 			phrase, err := newPassphrase(file, ask)
 			if err != nil {
@@ -106,7 +107,7 @@ func newKeygen() *cobra.Command {
 			}
 			key, err := keyfile.NewEncrypted(out, phrase)
 			if errors.Is(err, fs.ErrExist) {
-				return usageError{fmt.Errorf("--out: %s exists; a key is never replaced", out)}
+				return cli.Usagef("--out: %s exists; a key is never replaced", out)
 			}
 			if err != nil {
 				return err
@@ -124,7 +125,7 @@ func newKeygen() *cobra.Command {
 }
 
 func newKey() *cobra.Command {
-	return group("key", "Show an owner's key, and change its passphrase", newKeyShow(), newKeyPasswd())
+	return cli.Group("key", "Show an owner's key, and change its passphrase", newKeyShow(), newKeyPasswd())
 }
 
 func newKeyShow() *cobra.Command {
@@ -132,7 +133,7 @@ func newKeyShow() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "show FILE",
 		Short: "The peer id of a key file, and whether the file is encrypted",
-		Args:  exactly(1, "one FILE"),
+		Args:  cli.Exactly(1, "one FILE"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			encrypted, err := keyfile.Encrypted(args[0])
 			if err != nil {
@@ -158,15 +159,15 @@ func newKeyPasswd() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "passwd FILE",
 		Short: "Encrypt a key file, change its passphrase, or with --none leave the key in the open",
-		Long: unwrap(`Encrypt a key file, change its passphrase, or with --none leave the key in the open.
+		Long: cli.Unwrap(`Encrypt a key file, change its passphrase, or with --none leave the key in the open.
 
 The key stays the same. Copies of the old file, in backups too, keep the old passphrase.`),
-		Args: exactly(1, "one FILE"),
+		Args: cli.Exactly(1, "one FILE"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if open && next != "" {
-				return usageError{
+				return cli.Usage(
 					errors.New("--none: found with --new-passphrase-file, allowed: one of them"),
-				}
+				)
 			}
 			old := passphrase(file)
 			if _, err := keyfile.ReadWith(args[0], old); err != nil {

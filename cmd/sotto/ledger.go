@@ -15,13 +15,14 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"sotto/cmd/sotto/cli"
 	"sotto/experiment/owner"
 	"sotto/experiment/rundir"
 	"sotto/privacy/ledger"
 )
 
 func newLedger() *cobra.Command {
-	return group("ledger",
+	return cli.Group("ledger",
 		"Read and verify privacy ledgers: an owner's durable one, or those of a simulated run",
 		newLedgerShow(), newLedgerVerify(), newLedgerExport(), newLedgerRekey())
 }
@@ -31,7 +32,7 @@ type ledgerFlags struct {
 	publicKey  string
 	knownSeq   uint64
 	accountant string
-	output     string
+	output     cli.Output
 }
 
 func (l *ledgerFlags) register(c *cobra.Command) {
@@ -46,8 +47,8 @@ func (l *ledgerFlags) options() (ledger.Options, error) {
 	if l.publicKey != "" {
 		key, err := hex.DecodeString(l.publicKey)
 		if err != nil || len(key) != ed25519.PublicKeySize {
-			return o, usageError{fmt.Errorf("--public-key: found %q, allowed: %d hexadecimal digits",
-				l.publicKey, 2*ed25519.PublicKeySize)}
+			return o, cli.Usagef("--public-key: found %q, allowed: %d hexadecimal digits",
+				l.publicKey, 2*ed25519.PublicKeySize)
 		}
 		o.PublicKey = key
 	}
@@ -67,7 +68,8 @@ func newLedgerVerify() *cobra.Command {
 		Use: "verify DIR|STATEMENT.json|BACKUP.tar",
 		Short: "Recompute chain, signatures, counts and every epsilon; exit code 3 when something does " +
 			"not follow",
-		Long: unwrap(`Recompute chain, signatures, counts and every epsilon of a ledger; exit code 3 when \
+		Long: cli.Unwrap(`\
+Recompute chain, signatures, counts and every epsilon of a ledger; exit code 3 when \
 something does not follow.
 
 A file is another member's signed privacy statement: its signature is checked and, with --heads, that it \
@@ -75,9 +77,9 @@ knows of all records that the
 member's ledger had when its node finished. A file that ends in .tar is a backup of sotto node backup: its \
 digests are checked, and every
 ledger in it is verified.`),
-		Args: exactly(1, "one DIR, STATEMENT.json or BACKUP.tar"),
+		Args: cli.Exactly(1, "one DIR, STATEMENT.json or BACKUP.tar"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if err := checkOutput(l.output); err != nil {
+			if err := l.output.Check(); err != nil {
 				return err
 			}
 			o, err := l.options()
@@ -91,15 +93,15 @@ ledger in it is verified.`),
 				return verifyStatement(cmd.OutOrStdout(), args[0], heads, o.PublicKey)
 			}
 			if isRun(args[0]) && heads != "" {
-				return usageError{fmt.Errorf("--heads: found %q, allowed: only with a statement or an "+
-					"owner's ledger", heads)}
+				return cli.Usagef("--heads: found %q, allowed: only with a statement or an "+
+					"owner's ledger", heads)
 			}
 			if isRun(args[0]) {
 				r, err := ledger.VerifyRun(args[0])
 				if err != nil {
 					return err
 				}
-				if l.output == "json" {
+				if l.output.JSON() {
 					return json.NewEncoder(cmd.OutOrStdout()).Encode(r)
 				}
 				_, err = fmt.Fprintf(cmd.OutOrStdout(),
@@ -117,7 +119,7 @@ ledger in it is verified.`),
 					return err
 				}
 			}
-			if l.output == "json" {
+			if l.output.JSON() {
 				return json.NewEncoder(cmd.OutOrStdout()).Encode(r)
 			}
 			return writeLedgerReport(cmd.OutOrStdout(), r)
@@ -128,7 +130,7 @@ ledger in it is verified.`),
 		"the file heads.json of a neighbor's state directory, to check a statement or ledger against")
 	c.Flags().StringVar(&l.accountant, "accountant", "",
 		"accountant for the present epsilon; default: pld, then rdp")
-	outputFlag(c, &l.output)
+	l.output.Register(c)
 	return c
 }
 
@@ -175,7 +177,7 @@ func sayKeys(row func(string, string, ...any), keys []ledger.HeldKey) {
 // verifyBackup checks a backup and every ledger in it.
 func verifyBackup(w io.Writer, path string, o ledger.Options, l *ledgerFlags) error {
 	_, err := owner.VerifyBackup(path, func(r ledger.Report) error {
-		if l.output == "json" {
+		if l.output.JSON() {
 			return json.NewEncoder(w).Encode(r)
 		}
 		return writeLedgerReport(w, r)
@@ -229,14 +231,14 @@ func newLedgerShow() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "show DIR",
 		Short: "The records of a ledger, one line each",
-		Args:  exactly(1, "one DIR"),
+		Args:  cli.Exactly(1, "one DIR"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			o, err := l.options()
 			if err != nil {
 				return err
 			}
 			if last < 0 {
-				return usageError{fmt.Errorf("--last: found %d, allowed: 0 (all) or more", last)}
+				return cli.Usagef("--last: found %d, allowed: 0 (all) or more", last)
 			}
 			if isRun(args[0]) {
 				return copyRunLedger(cmd.OutOrStdout(), args[0])
@@ -301,7 +303,7 @@ func newLedgerExport() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "export DIR",
 		Short: "The ledger as JSON lines, for archives and log systems",
-		Args:  exactly(1, "one DIR"),
+		Args:  cli.Exactly(1, "one DIR"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			o, err := l.options()
 			if err != nil {
@@ -318,7 +320,7 @@ func newLedgerExport() *cobra.Command {
 			}
 			f, err := os.OpenFile(to, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
 			if errors.Is(err, fs.ErrExist) {
-				return usageError{fmt.Errorf("--to: %s exists; choose a new file", to)}
+				return cli.Usagef("--to: %s exists; choose a new file", to)
 			}
 			if err != nil {
 				return err

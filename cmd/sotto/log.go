@@ -3,13 +3,13 @@ package main
 import (
 	"cmp"
 	"context"
-	"fmt"
 	"io"
 	"log/slog"
 	"strings"
 
 	"github.com/spf13/cobra"
 
+	"sotto/cmd/sotto/cli"
 	"sotto/node/p2p"
 	"sotto/node/roster"
 )
@@ -33,7 +33,7 @@ func (l *logFlags) register(c *cobra.Command) {
 func (l *logFlags) open(w io.Writer) (*slog.Logger, error) {
 	level, err := roster.ParseLogLevel(cmp.Or(l.text, "info"))
 	if err != nil {
-		return nil, usageError{fmt.Errorf("--log-level: found %q, allowed: %s", l.text, roster.LogLevels)}
+		return nil, cli.Usagef("--log-level: found %q, allowed: %s", l.text, roster.LogLevels)
 	}
 	if l.quiet {
 		level = max(level, slog.LevelWarn)
@@ -47,7 +47,7 @@ func (l *logFlags) open(w io.Writer) (*slog.Logger, error) {
 	case "json":
 		h = slog.NewJSONHandler(w, o)
 	default:
-		return nil, usageError{fmt.Errorf("--log-format: found %q, allowed: text, json", l.format)}
+		return nil, cli.Usagef("--log-format: found %q, allowed: text, json", l.format)
 	}
 	p2p.LogTo(foreign{h, &l.Level})
 	return slog.New(h), nil

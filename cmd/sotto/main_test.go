@@ -18,6 +18,7 @@ import (
 
 	"github.com/rogpeppe/go-internal/testscript"
 
+	"sotto/cmd/sotto/cli"
 	"sotto/config"
 	"sotto/data"
 	"sotto/internal/keep"
@@ -128,7 +129,7 @@ func TestExitCodes(t *testing.T) {
 	}{
 		{nil, 0},
 		{errors.New("broken"), 1},
-		{usageError{errors.New("flag")}, 2},
+		{cli.Usage(errors.New("flag")), 2},
 		{wrap(config.Bad("k", 1, "2")), 2},
 		{&fs.PathError{Op: "open", Path: "x.toml", Err: fs.ErrNotExist}, 2},
 		{wrap(privacy.ErrRefused), 3},

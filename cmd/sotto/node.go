@@ -15,6 +15,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"sotto/cmd/sotto/cli"
 	"sotto/experiment/owner"
 	"sotto/experiment/rundir"
 	"sotto/node"
@@ -51,18 +52,19 @@ func newNode() *cobra.Command {
 		Use: "node --key FILE --data FILE --policy FILE --state DIR",
 		Short: "Take part in an experiment as one member of a signed roster, with your own data, key and " +
 			"ledger",
-		Long: unwrap(`Take part in an experiment as one member of a signed roster, with your own data, key \
+		Long: cli.Unwrap(`\
+Take part in an experiment as one member of a signed roster, with your own data, key \
 and ledger.
 
 What the policy does not allow is refused. Every answer of the data is charged to the owner's durable \
 ledger before it is
 computed. A node that was stopped, killed or cut off goes on from its state directory when it is started \
 again.`),
-		Example: unwrap(`  sotto node --roster roster.toml --key hospital-a.key --data a.csv --policy \
+		Example: cli.Unwrap(`  sotto node --roster roster.toml --key hospital-a.key --data a.csv --policy \
 policy.toml --state state --check
   sotto node --roster roster.toml --key hospital-a.key --data a.csv --policy policy.toml --state state \
 --http 127.0.0.1:7070`),
-		Args: noArgs,
+		Args: cli.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return f.run(cmd) },
 	}
 	registerRoster(c, &f.files)
@@ -115,27 +117,27 @@ func (f *nodeFlags) validate() error {
 		name, value string
 	}{{"key", f.files.Key}, {"data", f.files.Data}, {"policy", f.files.Policy}, {"state", f.daemon.State}} {
 		if p.value == "" {
-			return usageError{fmt.Errorf("--%s: found nothing, allowed: a path", p.name)}
+			return cli.Usagef("--%s: found nothing, allowed: a path", p.name)
 		}
 	}
 	for _, o := range f.iUnderstand {
 		if o != overrideVolatile && o != overrideAnew {
-			return usageError{fmt.Errorf("--i-understand: found %q, allowed: %s, %s", o, overrideVolatile,
-				overrideAnew)}
+			return cli.Usagef("--i-understand: found %q, allowed: %s, %s", o, overrideVolatile,
+				overrideAnew)
 		}
 	}
 	if f.node.Missing != "" && f.node.Missing != node.Wait && f.node.Missing != node.Proceed {
-		return usageError{fmt.Errorf("--missing: found %q, allowed: %s, %s", f.node.Missing, node.Wait,
-			node.Proceed)}
+		return cli.Usagef("--missing: found %q, allowed: %s, %s", f.node.Missing, node.Wait,
+			node.Proceed)
 	}
 	if f.daemon.Pad < 0 || f.daemon.Pad > pad.Longest {
-		return usageError{fmt.Errorf("--pad: found %v, allowed: 0 to %v", f.daemon.Pad, pad.Longest)}
+		return cli.Usagef("--pad: found %v, allowed: 0 to %v", f.daemon.Pad, pad.Longest)
 	}
 	if _, err := f.reach.ways(); err != nil {
 		return err
 	}
 	if f.secrets.token != "" && f.daemon.HTTP == "" {
-		return usageError{errors.New("--http-token-file: found without --http, allowed: with --http")}
+		return cli.Usage(errors.New("--http-token-file: found without --http, allowed: with --http"))
 	}
 	if f.daemon.HTTP != "" {
 		return endpoint.CheckLocal(f.daemon.HTTP)
@@ -189,7 +191,7 @@ func (f *nodeFlags) join(log io.Writer) (*owner.Membership, error) {
 	f.files.Passphrase, f.files.State = passphrase(f.secrets.passphrase), f.daemon.State
 	m, err := owner.Join(f.files, f.node)
 	if err != nil {
-		return nil, ofFlag(err, map[string]string{"member": "--member", "population": "--population",
+		return nil, cli.OfFlag(err, map[string]string{"member": "--member", "population": "--population",
 			"missing": "--missing", "deadline": "--deadline", "patience": "--patience"})
 	}
 	f.log.know(m.Roster)

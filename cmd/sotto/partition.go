@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"io/fs"
 	"path/filepath"
+
+	"sotto/cmd/sotto/cli"
 	"sotto/data"
 
 	"github.com/spf13/cobra"
@@ -20,7 +22,8 @@ func newDataPartition() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "partition FILE --out DIR",
 		Short: "Deal a run file's data set to its agents, a folder each, to rehearse with nodes",
-		Long: unwrap(`Deal the records of a run file's data set, training and test together, to its agents \
+		Long: cli.Unwrap(`\
+Deal the records of a run file's data set, training and test together, to its agents \
 by the file's partition. Each gets a folder
 agent-N with a file in the form of the original, which sotto node reads as an owner's own. Records that are \
 not complete are left
@@ -30,11 +33,10 @@ The table is that of sotto plan. Nodes hold their test records out of their own 
 record or two between
 training and test; they take run files with partition = "natural" only.`),
 		Example: "  sotto data partition examples/hospitals/heart.toml --out rehearsal",
-		Args:    exactly(1, "one FILE"),
+		Args:    cli.Exactly(1, "one FILE"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if out == "" {
-				return usageError{
-					fmt.Errorf("--out: found nothing, allowed: a folder that does not exist yet")}
+				return cli.Usagef("--out: found nothing, allowed: a folder that does not exist yet")
 			}
 			out = filepath.Clean(out)
 			e, err := build(args, set, dir)
@@ -51,7 +53,7 @@ training and test; they take run files with partition = "natural" only.`),
 			}
 			err = data.WriteDealt(out, files)
 			if errors.Is(err, fs.ErrExist) {
-				return usageError{fmt.Errorf("--out: %s exists; nothing is overwritten", out)}
+				return cli.Usagef("--out: %s exists; nothing is overwritten", out)
 			}
 			if err != nil {
 				return err
@@ -70,6 +72,6 @@ training and test; they take run files with partition = "natural" only.`),
 	c.Flags().StringVar(&out, "out", "", "folder to make, which must not exist")
 	c.Flags().StringArrayVar(&set, "set", nil,
 		"change one key of the run file, section.key=value (repeatable)")
-	dataDirFlag(c, &dir)
+	cli.DataDirFlag(c, &dir)
 	return c
 }

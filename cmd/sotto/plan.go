@@ -8,9 +8,11 @@ import (
 	"net"
 	"os"
 	"path/filepath"
-	"sotto/experiment/forecast"
 	"text/tabwriter"
 	"time"
+
+	"sotto/cmd/sotto/cli"
+	"sotto/experiment/forecast"
 
 	"github.com/spf13/cobra"
 
@@ -20,9 +22,10 @@ import (
 )
 
 type planFlags struct {
-	node            nodeFlags
-	set             []string
-	dataDir, output string
+	node    nodeFlags
+	set     []string
+	dataDir string
+	output  cli.Output
 }
 
 func newPlan() *cobra.Command {
@@ -30,7 +33,7 @@ func newPlan() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "plan [FILE | --roster FILE --data FILE --policy FILE]",
 		Short: "Preflight: what a run will ask of the data and what that costs, before it is started",
-		Long: unwrap(`Say what a run will ask of the data and what that costs, before it is started.
+		Long: cli.Unwrap(`Say what a run will ask of the data and what that costs, before it is started.
 
 With FILE, of a simulation: every agent's batches, noise and epsilon. With --data and --policy, on an \
 owner's own data, of taking
@@ -39,9 +42,9 @@ leaves, and nothing is
 charged. Lines that begin with FAULT say what would stop the node.`),
 		Example: `  sotto plan examples/hospitals/heart.toml
   sotto plan --roster roster.toml --data a.csv --policy policy.toml --state state`,
-		Args: atMostOne("FILE"),
+		Args: cli.AtMostOne("FILE"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if err := checkOutput(f.output); err != nil {
+			if err := f.output.Check(); err != nil {
 				return err
 			}
 			for _, name := range []string{"roster", "experiment", "data", "policy", "population", "key",
@@ -70,8 +73,8 @@ charged. Lines that begin with FAULT say what would stop the node.`),
 		"host:port that the node is going to listen on; default: the member's address of the roster")
 	fl.StringArrayVar(&f.set, "set", nil,
 		"of a simulation: change one key of the run file, section.key=value (repeatable)")
-	outputFlag(c, &f.output)
-	dataDirFlag(c, &f.dataDir)
+	f.output.Register(c)
+	cli.DataDirFlag(c, &f.dataDir)
 	return c
 }
 
@@ -80,12 +83,12 @@ func (f *planFlags) member(cmd *cobra.Command, args []string) error {
 	n := &f.node
 	switch {
 	case len(args) > 0 || len(f.set) > 0 || f.output != "text":
-		return usageError{fmt.Errorf("sotto plan with --data and --policy takes the roster's run file as " +
-			"it is, and gives text: no FILE, --set or --output")}
+		return cli.Usagef("sotto plan with --data and --policy takes the roster's run file as " +
+			"it is, and gives text: no FILE, --set or --output")
 	case n.files.Data == "":
-		return usageError{fmt.Errorf("--data: found nothing, allowed: a path")}
+		return cli.Usagef("--data: found nothing, allowed: a path")
 	case n.files.Policy == "":
-		return usageError{fmt.Errorf("--policy: found nothing, allowed: a path")}
+		return cli.Usagef("--policy: found nothing, allowed: a path")
 	}
 	m, err := n.join(io.Discard)
 	if err != nil {
@@ -104,7 +107,7 @@ func (f *planFlags) simulation(cmd *cobra.Command, args []string) error {
 	if err != nil {
 		return err
 	}
-	if f.output == "json" {
+	if f.output.JSON() {
 		return json.NewEncoder(cmd.OutOrStdout()).Encode(plan)
 	}
 	return writePlan(cmd.OutOrStdout(), &plan)

@@ -3,11 +3,11 @@ package main
 import (
 	"crypto/ed25519"
 	"errors"
-	"fmt"
 	"log/slog"
 
 	"github.com/spf13/pflag"
 
+	"sotto/cmd/sotto/cli"
 	"sotto/node"
 	"sotto/node/folder"
 	"sotto/node/p2p"
@@ -52,9 +52,9 @@ func (f *reachFlags) ways() (r p2p.Reach, err error) {
 	r.MDNS = f.mdns
 	switch {
 	case f.mdns && f.listen == p2p.NoListen:
-		return r, usageError{fmt.Errorf("--mdns: found --listen none, allowed: a port to announce")}
+		return r, cli.Usagef("--mdns: found --listen none, allowed: a port to announce")
 	case f.proxyAuth != "" && f.proxy == "":
-		return r, usageError{fmt.Errorf("--proxy-auth: found no --proxy, allowed: with --proxy")}
+		return r, cli.Usagef("--proxy-auth: found no --proxy, allowed: with --proxy")
 	case f.proxy == proxyFromEnvironment:
 		r.Proxy, err = p2p.ProxyFromEnvironment()
 	case f.proxy != "":
@@ -65,7 +65,7 @@ func (f *reachFlags) ways() (r p2p.Reach, err error) {
 		err = errors.Join(err, perr)
 		r.Relays = append(r.Relays, p)
 	}
-	return r, ofFlag(err, map[string]string{"proxy": "--proxy", "relay": "--relay"})
+	return r, cli.OfFlag(err, map[string]string{"proxy": "--proxy", "relay": "--relay"})
 }
 
 // dial opens the network as a member.

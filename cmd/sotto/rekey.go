@@ -2,11 +2,11 @@ package main
 
 import (
 	"crypto/ed25519"
-	"fmt"
 	"slices"
 
 	"github.com/spf13/cobra"
 
+	"sotto/cmd/sotto/cli"
 	"sotto/node/keyfile"
 	"sotto/privacy/ledger"
 )
@@ -28,7 +28,7 @@ func newLedgerRekey() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "rekey DIR --key OLD --new NEW",
 		Short: "Replace the key of a ledger, or of all ledgers in a folder, by another one",
-		Long: unwrap(`Replace the key of a ledger, or of all ledgers in a policy's folder, by another one.
+		Long: cli.Unwrap(`Replace the key of a ledger, or of all ledgers in a policy's folder, by another one.
 
 A record that both keys sign hands the ledger over: from there on the new key signs, budget and charges \
 stay. Whoever holds statements or
@@ -39,10 +39,10 @@ began. No node may have the ledgers open.
 If the old key is lost or stolen, --i-understand lost-key takes the place of --key. Every later statement \
 says so, and nobody who trusts the
 old key can follow to the new one.`),
-		Example: unwrap(`  sotto keygen --out new.key
+		Example: cli.Unwrap(`  sotto keygen --out new.key
   sotto ledger rekey ledger --key hospital-a.key --new new.key
   sotto ledger rekey ledger --new new.key --i-understand lost-key --reason stolen`),
-		Args: exactly(1, "one DIR"),
+		Args: cli.Exactly(1, "one DIR"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			r, err := f.replacement()
 			if err != nil {
@@ -62,7 +62,7 @@ old key can follow to the new one.`),
 			if err := flush(); err != nil {
 				return err
 			}
-			return ofFlag(err, map[string]string{"old key": "--key", "new key": "--new",
+			return cli.OfFlag(err, map[string]string{"old key": "--key", "new key": "--new",
 				"reason": "--reason"})
 		},
 	}
@@ -84,20 +84,20 @@ old key can follow to the new one.`),
 func (f *rekeyFlags) replacement() (*ledger.Replacement, error) {
 	for _, o := range f.iUnderstand {
 		if o != overrideLost && o != overrideVolatile {
-			return nil, usageError{fmt.Errorf("--i-understand: found %q, allowed: %s, %s", o, overrideLost,
-				overrideVolatile)}
+			return nil, cli.Usagef("--i-understand: found %q, allowed: %s, %s", o, overrideLost,
+				overrideVolatile)
 		}
 	}
 	r := ledger.Replacement{Lost: slices.Contains(f.iUnderstand, overrideLost), Reason: f.reason}
 	switch {
 	case f.next == "":
-		return nil, usageError{fmt.Errorf("--new: found nothing, allowed: a key file")}
+		return nil, cli.Usagef("--new: found nothing, allowed: a key file")
 	case f.key == "" && !r.Lost:
-		return nil, usageError{fmt.Errorf("--key: found nothing, allowed: a key file, or --i-understand %s",
-			overrideLost)}
+		return nil, cli.Usagef("--key: found nothing, allowed: a key file, or --i-understand %s",
+			overrideLost)
 	case f.key != "" && r.Lost:
-		return nil, usageError{fmt.Errorf("--key: found with --i-understand %s, allowed: one of them",
-			overrideLost)}
+		return nil, cli.Usagef("--key: found with --i-understand %s, allowed: one of them",
+			overrideLost)
 	}
 	var err error
 	if !r.Lost {

@@ -6,6 +6,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"sotto/cmd/sotto/cli"
 	"sotto/experiment/owner"
 	"sotto/node/keyfile"
 	"sotto/node/p2p"
@@ -18,17 +19,17 @@ func newRelay() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "relay --key FILE --listen HOST:PORT",
 		Short: "Carry connections between members of a roster who cannot connect to each other",
-		Long: unwrap(`Carry connections between members of a roster who cannot connect to each other.
+		Long: cli.Unwrap(`Carry connections between members of a roster who cannot connect to each other.
 
 Members name it to their nodes with --relay. It serves them and nobody else, with a key of its own that \
 sotto keygen made.
 What it carries is encrypted between the members: it sees who talks to whom, when, and how much.`),
 		Example: "  sotto relay --key relay.key --listen relay.example:4001 --roster roster.toml",
-		Args:    noArgs,
+		Args:    cli.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			for name, value := range map[string]string{"key": f.Key, "listen": listen} {
 				if value == "" {
-					return usageError{fmt.Errorf("--%s: found nothing; see sotto relay --help", name)}
+					return cli.Usagef("--%s: found nothing; see sotto relay --help", name)
 				}
 			}
 			return serveRelay(cmd, &f, listen)
@@ -52,7 +53,7 @@ func serveRelay(cmd *cobra.Command, f *owner.Files, listen string) error {
 	r, err := p2p.NewRelay(p2p.RelayConfig{Key: key, Members: p2pMembers(members), Listen: listen,
 		Log: slog.New(slog.NewTextHandler(cmd.ErrOrStderr(), nil))})
 	if err != nil {
-		return ofFlag(err, map[string]string{"key": "--key"})
+		return cli.OfFlag(err, map[string]string{"key": "--key"})
 	}
 	for _, p := range r.Points() {
 		if _, err := fmt.Fprintf(cmd.OutOrStdout(), "relay for %d members at %s\n", len(members.Members),

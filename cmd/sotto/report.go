@@ -10,6 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"sotto/cmd/sotto/cli"
 	"sotto/experiment"
 	"sotto/report"
 )
@@ -19,7 +20,7 @@ func newReport() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "report RUN...",
 		Short: "Make one HTML page, SVG plots and CSV values from finished runs",
-		Long: unwrap(`Make one self-contained HTML page from finished runs, and beside it a folder with \
+		Long: cli.Unwrap(`Make one self-contained HTML page from finished runs, and beside it a folder with \
 every plot as SVG and its values as CSV.
 
 RUN is a run directory, a sweep directory, or a folder of run directories. Runs that differ only in their \
@@ -31,8 +32,8 @@ what privacy's loss by class and agent is measured against.`),
 			"--out graphs.html\n  sotto report sweeps/sweep-sweep-1a2b3c4d --out sweep.html --plots plots",
 		Args: func(cmd *cobra.Command, args []string) error {
 			if len(args) == 0 {
-				return usageError{fmt.Errorf("%s takes one RUN or more, found none; see %s --help",
-					cmd.CommandPath(), cmd.CommandPath())}
+				return cli.Usagef("%s takes one RUN or more, found none; see %s --help",
+					cmd.CommandPath(), cmd.CommandPath())
 			}
 			return nil
 		},

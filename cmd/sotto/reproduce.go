@@ -7,9 +7,11 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"sotto/experiment/sweep"
 	"text/tabwriter"
 	"time"
+
+	"sotto/cmd/sotto/cli"
+	"sotto/experiment/sweep"
 
 	"github.com/spf13/cobra"
 
@@ -17,7 +19,7 @@ import (
 	"sotto/reproduce/papers"
 )
 
-var reproduceLong = unwrap(`Run a published table or figure again and set it beside the published one.
+var reproduceLong = cli.Unwrap(`Run a published table or figure again and set it beside the published one.
 
 Finished runs are rows of cells.csv in the study's directory, their wall times of times.csv; a \
 study that was stopped goes on
@@ -43,17 +45,17 @@ func newReproduce() *cobra.Command {
 			"reproduce seed000-table1 --scale full --dir docs/results/seed000\n  sotto reproduce " +
 			"seed000-figure1 --scale full --dir docs/results/seed000 --finished\n  sotto reproduce " +
 			"seed000-table4 --scale short",
-		Args: exactly(1, "one STUDY"),
+		Args: cli.Exactly(1, "one STUDY"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if !slices.Contains(reproduce.Scales, reproduce.Scale(scale)) {
-				return usageError{fmt.Errorf("--scale: found %q, allowed: smoke, short, full", scale)}
+				return cli.Usagef("--scale: found %q, allowed: smoke, short, full", scale)
 			}
 			write, ok := map[string]func(*reproduce.Document) []byte{"text": (*reproduce.Document).Text,
 				"csv":      (*reproduce.Document).CSV,
 				"markdown": (*reproduce.Document).Markdown, "latex": (*reproduce.Document).LaTeX}[format]
 			if !ok {
-				return usageError{fmt.Errorf("--format: found %q, allowed: csv, latex, markdown, text",
-					format)}
+				return cli.Usagef("--format: found %q, allowed: csv, latex, markdown, text",
+					format)
 			}
 			if dir == "" {
 				dir = filepath.Join("reproductions", args[0]+"-"+scale)
@@ -89,11 +91,11 @@ func newReproduce() *cobra.Command {
 	fl.StringVar(&f.shard, "shard", "", "i/n: run the cells whose number modulo n is i, from 0")
 	fl.IntVar(&f.shards, "shards", 0, "n: as --shard i/n with i from the environment of an array job")
 	fl.IntVar(&f.workers, "workers", 0, "runs at the same time; 0: one for each processor; changes no result")
-	dataDirFlag(c, &f.dataDir)
+	cli.DataDirFlag(c, &f.dataDir)
 	c.AddCommand(newCampaign(), &cobra.Command{
 		Use:   "list",
 		Short: "Name the studies",
-		Args:  noArgs,
+		Args:  cli.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			t := tabwriter.NewWriter(cmd.OutOrStdout(), 0, 4, 2, ' ', 0)
 			all := papers.All.Studies()

@@ -8,6 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"sotto/cmd/sotto/cli"
 	"sotto/experiment"
 	"sotto/experiment/owner"
 	"sotto/node"
@@ -16,7 +17,7 @@ import (
 )
 
 func newRoster() *cobra.Command {
-	return group("roster", "Agree on who takes part in an experiment: every member signs one roster",
+	return cli.Group("roster", "Agree on who takes part in an experiment: every member signs one roster",
 		newRosterNew(), newRosterAdd(), newRosterAmend(), newRosterSign(), newRosterVerify())
 }
 
@@ -38,10 +39,10 @@ func newRosterNew() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "new EXPERIMENT.toml",
 		Short: "Begin a roster for an experiment",
-		Args:  exactly(1, "one EXPERIMENT.toml"),
+		Args:  cli.Exactly(1, "one EXPERIMENT.toml"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if _, err := os.Stat(f.Roster); err == nil {
-				return usageError{fmt.Errorf("--roster: %s exists; choose a new file", f.Roster)}
+				return cli.Usagef("--roster: %s exists; choose a new file", f.Roster)
 			}
 			e, b, err := experiment.ReadBytes(args[0])
 			if err != nil {
@@ -79,7 +80,7 @@ func newRosterAdd() *cobra.Command {
 		Use:     "add --name NAME --peer ID --addr HOST:PORT",
 		Short:   "Add a member; the last one completes the roster with the graph and its weights",
 		Example: "  sotto roster add --name hospital-a --peer 3f5c... --addr hospital-a.example:4001",
-		Args:    noArgs,
+		Args:    cli.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			r, e, err := owner.ReadRoster(f.Roster, f.RunFile)
 			if err != nil {
@@ -123,7 +124,7 @@ func newRosterSign() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "sign --key FILE",
 		Short: "Sign the complete roster as the member that the key belongs to",
-		Args:  noArgs,
+		Args:  cli.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			r, e, err := owner.ReadRoster(f.Roster, f.RunFile)
 			if err != nil {
@@ -160,7 +161,7 @@ func newRosterVerify() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "verify",
 		Short: "Check run file, graph and all signatures; exit code 3 when one is missing",
-		Args:  noArgs,
+		Args:  cli.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			r, e, err := owner.ReadRoster(f.Roster, f.RunFile)
 			if err != nil {

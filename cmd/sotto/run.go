@@ -12,6 +12,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"sotto/cmd/sotto/cli"
 	"sotto/experiment"
 	"sotto/experiment/run"
 )
@@ -21,7 +22,7 @@ type runFlags struct {
 	iUnderstand []string
 	seed        string
 	workers     int
-	output      string
+	output      cli.Output
 	out         string
 	dataDir     string
 	resume      string
@@ -32,14 +33,15 @@ func newRun() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "run [FILE]",
 		Short: "Simulate one experiment; without FILE a built-in task that needs no data",
-		Long: unwrap(`Simulate one experiment and leave a run directory with its metrics, model, ledger and \
+		Long: cli.Unwrap(`\
+Simulate one experiment and leave a run directory with its metrics, model, ledger and \
 privacy statement.
 
 Without FILE a built-in task runs on generated data. An interrupted run (Ctrl-C) can be resumed.`),
 		Example: `  sotto run
   sotto run examples/mnist-dsgd.toml --set topology.graph=ring --set privacy.target_epsilon=1
   sotto run --resume runs/mnist-dsgd-1a2b3c4d.partial`,
-		Args: atMostOne("FILE"),
+		Args: cli.AtMostOne("FILE"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return rememberFigures(func() error { return f.run(cmd, args) })
 		},
@@ -53,8 +55,8 @@ Without FILE a built-in task runs on generated data. An interrupted run (Ctrl-C)
 		"agents stepped at the same time; 0: one for each processor; changes no result")
 	fl.StringVar(&f.out, "out", "runs", "folder of run directories")
 	fl.StringVar(&f.resume, "resume", "", "go on with the interrupted run in this directory")
-	outputFlag(c, &f.output)
-	dataDirFlag(c, &f.dataDir)
+	f.output.Register(c)
+	cli.DataDirFlag(c, &f.dataDir)
 	return c
 }
 
@@ -72,7 +74,7 @@ func (f *runFlags) run(cmd *cobra.Command, args []string) error {
 	if err != nil {
 		return err
 	}
-	if f.output == "json" {
+	if f.output.JSON() {
 		enc := json.NewEncoder(cmd.OutOrStdout())
 		return enc.Encode(res.Summary)
 	}
@@ -80,21 +82,21 @@ func (f *runFlags) run(cmd *cobra.Command, args []string) error {
 }
 
 func (f *runFlags) check(args []string) error {
-	if err := checkOutput(f.output); err != nil {
+	if err := f.output.Check(); err != nil {
 		return err
 	}
 	if f.workers < 0 {
-		return usageError{fmt.Errorf("--workers: found %d, allowed: 0 (one for each processor) or more",
-			f.workers)}
+		return cli.Usagef("--workers: found %d, allowed: 0 (one for each processor) or more",
+			f.workers)
 	}
 	if f.seed != "" {
 		if _, err := strconv.ParseUint(f.seed, 10, 63); err != nil {
-			return usageError{fmt.Errorf("--seed: found %q, allowed: 0 to 9223372036854775807", f.seed)}
+			return cli.Usagef("--seed: found %q, allowed: 0 to 9223372036854775807", f.seed)
 		}
 	}
 	if f.resume != "" && (len(args) > 0 || len(f.set) > 0 || f.seed != "" || len(f.iUnderstand) > 0) {
-		return usageError{fmt.Errorf("--resume goes on with the interrupted run's own configuration: no " +
-			"FILE, --set, --seed or --i-understand beside it")}
+		return cli.Usagef("--resume goes on with the interrupted run's own configuration: no " +
+			"FILE, --set, --seed or --i-understand beside it")
 	}
 	return nil
 }

@@ -9,12 +9,13 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"sotto/cmd/sotto/cli"
 	"sotto/config"
 	"sotto/data/schema"
 )
 
 func newDataSchema() *cobra.Command {
-	return group("schema", "Agree on what a record is: columns, kinds, public bounds, missing cells",
+	return cli.Group("schema", "Agree on what a record is: columns, kinds, public bounds, missing cells",
 		newSchemaDraft(), newSchemaCheck(), newSchemaShow())
 }
 
@@ -35,13 +36,13 @@ func newSchemaDraft() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "draft FILE",
 		Short: "Propose a schema from one owner's CSV file (private: it holds values of records)",
-		Long: unwrap(`Propose a schema from one owner's CSV file. Bounds, categories and target values \
+		Long: cli.Unwrap(`Propose a schema from one owner's CSV file. Bounds, categories and target values \
 come from its records and are
 marked "# private: agree on public values first". Replace them by public values before anybody else sees the \
 file, agree with the
 other owners, and write confirmed = true: records are refused until then.`),
 		Example: "  sotto data schema draft patients.csv --target outcome --out schema.toml",
-		Args:    exactly(1, "one FILE"),
+		Args:    cli.Exactly(1, "one FILE"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			b, err := os.ReadFile(args[0])
 			if err != nil {
@@ -49,7 +50,7 @@ other owners, and write confirmed = true: records are refused until then.`),
 			}
 			draft, layout, err := schema.Draft(args[0], b, how, target)
 			if err != nil {
-				return ofFlag(err, readingNames)
+				return cli.OfFlag(err, readingNames)
 			}
 			fmt.Fprintf(cmd.ErrOrStderr(), "%s: read as %s\n", args[0], layout.Text())
 			if out == "" {
@@ -58,7 +59,7 @@ other owners, and write confirmed = true: records are refused until then.`),
 			}
 			f, err := os.OpenFile(out, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
 			if os.IsExist(err) {
-				return usageError{fmt.Errorf("--out: %s exists; nothing is overwritten", out)}
+				return cli.Usagef("--out: %s exists; nothing is overwritten", out)
 			}
 			if err != nil {
 				return err
@@ -78,18 +79,18 @@ other owners, and write confirmed = true: records are refused until then.`),
 
 func newSchemaCheck() *cobra.Command {
 	var how schema.Reading
-	var output string
+	var output cli.Output
 	c := &cobra.Command{
 		Use:   "check SCHEMA FILE",
 		Short: "Tell an owner what of its CSV file falls outside a schema (exact figures: not private)",
-		Long: unwrap(`Tell an owner what of its CSV file falls outside a schema: numbers beyond bounds, \
+		Long: cli.Unwrap(`Tell an owner what of its CSV file falls outside a schema: numbers beyond bounds, \
 other texts, missing cells, rows
 that are left out, and how classes are spread. The figures are exact and for the owner alone. Exit code 2 \
 when the schema refuses a
 row.`),
-		Args: exactly(2, "SCHEMA and FILE"),
+		Args: cli.Exactly(2, "SCHEMA and FILE"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if err := checkOutput(output); err != nil {
+			if err := output.Check(); err != nil {
 				return err
 			}
 			s, err := schema.Read(args[0])
@@ -102,9 +103,9 @@ row.`),
 			}
 			counts, err := s.Check(args[1], b, how)
 			if err != nil {
-				return ofFlag(err, readingNames)
+				return cli.OfFlag(err, readingNames)
 			}
-			if output == "json" {
+			if output.JSON() {
 				err = json.NewEncoder(cmd.OutOrStdout()).Encode(counts)
 			} else {
 				err = writeCounts(cmd, s, counts)
@@ -116,7 +117,7 @@ row.`),
 		},
 	}
 	readingFlags(c, &how)
-	outputFlag(c, &output)
+	output.Register(c)
 	return c
 }
 
@@ -161,13 +162,13 @@ type shown struct {
 }
 
 func newSchemaShow() *cobra.Command {
-	var output string
+	var output cli.Output
 	c := &cobra.Command{
 		Use:   "show SCHEMA",
 		Short: "Features in order, target and digest of a schema",
-		Args:  exactly(1, "one SCHEMA"),
+		Args:  cli.Exactly(1, "one SCHEMA"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if err := checkOutput(output); err != nil {
+			if err := output.Check(); err != nil {
 				return err
 			}
 			s, err := schema.Read(args[0])
@@ -175,7 +176,7 @@ func newSchemaShow() *cobra.Command {
 				return err
 			}
 			v := shown{s.Name, fmt.Sprintf("%x", s.Digest()), s.Confirmed, s.Features(), s.Target.Column}
-			if output == "json" {
+			if output.JSON() {
 				return json.NewEncoder(cmd.OutOrStdout()).Encode(v)
 			}
 			line, flush := rows(cmd.OutOrStdout())
@@ -191,6 +192,6 @@ func newSchemaShow() *cobra.Command {
 			return flush()
 		},
 	}
-	outputFlag(c, &output)
+	output.Register(c)
 	return c
 }

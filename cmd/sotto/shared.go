@@ -5,15 +5,11 @@ import (
 	"io"
 	"os"
 	"path/filepath"
-	"strings"
 
-	"github.com/pelletier/go-toml/v2"
 	"github.com/schollz/progressbar/v3"
 	"golang.org/x/term"
 
-	"sotto/config"
 	"sotto/experiment/figurecache"
-	"sotto/experiment/runfile"
 )
 
 // rememberFigures runs a simulation or its plan with the figures of those before. What is
@@ -61,30 +57,6 @@ func (p *progress) update(round, rounds uint64, evaluation string) {
 func (p *progress) close() {
 	if p.bar != nil {
 		p.bar.Finish()
-	}
-}
-
-// decodeSettings decodes "key=value" flags into parameter structs, strictly: each key
-// must be known to the first struct that is decoded.
-func decodeSettings(set []string) func(any) error {
-	return func(params any) error {
-		for _, s := range set {
-			key, value, ok := strings.Cut(s, "=")
-			if !ok {
-				return usageError{fmt.Errorf("--set: found %q, allowed: key=value", s)}
-			}
-			dec := func(v string) error {
-				d := toml.NewDecoder(strings.NewReader(key + " = " + v))
-				return d.DisallowUnknownFields().Decode(params)
-			}
-			if dec(value) == nil || dec(runfile.WithZeros(value)) == nil {
-				continue
-			}
-			if err := dec(fmt.Sprintf("%q", value)); err != nil { // a bare string
-				return config.Bad(key, value, "a parameter of this graph or data set, of the right type")
-			}
-		}
-		return nil
 	}
 }
 

@@ -4,40 +4,41 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"time"
+
+	"sotto/cmd/sotto/cli"
 	"sotto/experiment/owner"
 	"sotto/experiment/rundir"
-	"time"
 
 	"github.com/spf13/cobra"
 )
 
 func newStatus() *cobra.Command {
-	var output, probe string
+	var probe string
+	var output cli.Output
 	c := &cobra.Command{
 		Use:   "status DIR",
 		Short: "What the node with this state directory is doing, or did last",
-		Long: unwrap(`What the node with this state directory is doing, or did last.
+		Long: cli.Unwrap(`What the node with this state directory is doing, or did last.
 
 Exit code 0: it goes on, or has finished. 7: its process runs and does not go on; the reason is said. 6: no \
 process runs, and it has not
 finished. With --probe live 7 counts as 0, as a node that waits for others is well; a process that has \
 written no status for long does
 not count as alive.`),
-		Args: exactly(1, "one DIR"),
+		Args: cli.Exactly(1, "one DIR"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if err := checkOutput(output); err != nil {
+			if err := output.Check(); err != nil {
 				return err
 			}
 			if probe != probeReady && probe != probeLive {
-				return usageError{
-					fmt.Errorf("--probe: found %q, allowed: %s, %s", probe, probeReady, probeLive),
-				}
+				return cli.Usagef("--probe: found %q, allowed: %s, %s", probe, probeReady, probeLive)
 			}
 			l, b, err := owner.ReadLiveness(args[0], time.Now())
 			if err != nil {
 				return err
 			}
-			if output == "json" {
+			if output.JSON() {
 				_, err = cmd.OutOrStdout().Write(append(b, '\n'))
 			} else {
 				err = sayStatus(cmd.OutOrStdout(), l)
@@ -48,7 +49,7 @@ not count as alive.`),
 			return judge(l, probe)
 		},
 	}
-	outputFlag(c, &output)
+	output.Register(c)
 	c.Flags().StringVar(&probe, "probe", probeReady, "what the exit code is about: ready or live")
 	return c
 }

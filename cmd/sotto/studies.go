@@ -2,10 +2,14 @@
 
 package main
 
-import "github.com/spf13/cobra"
+import (
+	"github.com/spf13/cobra"
+
+	"sotto/cmd/sotto/calculator"
+)
 
 // studies are the commands that an owner's machine does without.
 func studies() []*cobra.Command {
 	return []*cobra.Command{newRun(), newSweep(), newTune(), newReport(), newReproduce(), newExport(),
-		newTopology(), newAccount(), newAudit(), newBench(), newDoctor()}
+		newTopology(), calculator.New(), newAudit(), newBench(), newDoctor()}
 }

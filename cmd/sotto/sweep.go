@@ -8,11 +8,13 @@ import (
 	"io"
 	"math"
 	"os"
-	"sotto/experiment/sweep"
 	"strconv"
 	"strings"
 	"text/tabwriter"
 	"time"
+
+	"sotto/cmd/sotto/cli"
+	"sotto/experiment/sweep"
 
 	"github.com/spf13/cobra"
 )
@@ -24,7 +26,7 @@ type sweepFlags struct {
 	workers   int
 	out       string
 	dataDir   string
-	output    string
+	output    cli.Output
 	discard   bool
 }
 
@@ -33,7 +35,8 @@ func newSweep() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "sweep FILE",
 		Short: "Run all combinations of a run file's [sweep] lists",
-		Long: unwrap(`Run all combinations of the lists in a run file's section [sweep], as many at a time \
+		Long: cli.Unwrap(`\
+Run all combinations of the lists in a run file's section [sweep], as many at a time \
 as there are processors.
 
 Every finished cell is one row of cells.csv in the sweep's directory. A sweep that was stopped goes on with \
@@ -44,7 +47,7 @@ files. With
 		Example: `  sotto sweep examples/sweep.toml
   sotto sweep examples/mnist-dsgd.toml --sweep topology.graph=ring,complete --sweep seed=1,2,3
   sotto sweep examples/sweep.toml --shard 0/4`,
-		Args: exactly(1, "one FILE"),
+		Args: cli.Exactly(1, "one FILE"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return rememberFigures(func() error { return f.run(cmd, args[0]) })
 		},
@@ -59,14 +62,14 @@ files. With
 		"cells at the same time; 0: one for each processor; changes no result")
 	fl.StringVar(&f.out, "out", "sweeps", "folder of sweep directories")
 	fl.BoolVar(&f.discard, "discard-runs", false, "keep the rows only, not the run directories")
-	outputFlag(c, &f.output)
-	dataDirFlag(c, &f.dataDir)
+	f.output.Register(c)
+	cli.DataDirFlag(c, &f.dataDir)
 	c.AddCommand(newSweepMerge())
 	return c
 }
 
 func (f *sweepFlags) run(cmd *cobra.Command, path string) error {
-	if err := checkOutput(f.output); err != nil {
+	if err := f.output.Check(); err != nil {
 		return err
 	}
 	opt := sweep.Options{Out: f.out, DataDir: f.dataDir, Workers: f.workers, Discard: f.discard}
@@ -86,7 +89,7 @@ func (f *sweepFlags) run(cmd *cobra.Command, path string) error {
 	if err != nil {
 		return err
 	}
-	if f.output == "json" {
+	if f.output.JSON() {
 		return json.NewEncoder(cmd.OutOrStdout()).Encode(map[string]any{"directory": res.Dir,
 			"cells": len(res.Rows)})
 	}
@@ -98,7 +101,7 @@ func (f *sweepFlags) part(env func(string) string) (shard, shards int, err error
 	const allowed = "i/n with 0 <= i < n"
 	switch {
 	case f.shard != "" && f.shards != 0:
-		return 0, 0, usageError{fmt.Errorf("--shard and --shards: found both, allowed: one of them")}
+		return 0, 0, cli.Usagef("--shard and --shards: found both, allowed: one of them")
 	case f.shard != "":
 		i, n, ok := strings.Cut(f.shard, "/")
 		shard, err = strconv.Atoi(i)
@@ -106,7 +109,7 @@ func (f *sweepFlags) part(env func(string) string) (shard, shards int, err error
 			shards, err = strconv.Atoi(n)
 		}
 		if !ok || err != nil || shard < 0 || shard >= shards {
-			return 0, 0, usageError{fmt.Errorf("--shard: found %q, allowed: %s", f.shard, allowed)}
+			return 0, 0, cli.Usagef("--shard: found %q, allowed: %s", f.shard, allowed)
 		}
 		return shard, shards, nil
 	case f.shards != 0:
@@ -116,14 +119,14 @@ func (f *sweepFlags) part(env func(string) string) (shard, shards int, err error
 				continue
 			}
 			if shard, err = strconv.Atoi(v); err != nil || shard < 0 || shard >= f.shards {
-				return 0, 0, usageError{fmt.Errorf("%s: found %q, allowed: 0 to %d with --shards %d", name, v,
-					f.shards-1, f.shards)}
+				return 0, 0, cli.Usagef("%s: found %q, allowed: 0 to %d with --shards %d", name, v,
+					f.shards-1, f.shards)
 			}
 			return shard, f.shards, nil
 		}
 		return 0, 0,
-			usageError{fmt.Errorf("--shards: found neither JOB_COMPLETION_INDEX nor SLURM_ARRAY_TASK_ID "+
-				"in the environment; --shard %s names the shard", "i/n")}
+			cli.Usagef("--shards: found neither JOB_COMPLETION_INDEX nor SLURM_ARRAY_TASK_ID "+
+				"in the environment; --shard %s names the shard", "i/n")
 	}
 	return 0, 1, nil
 }
@@ -180,7 +183,7 @@ func newSweepMerge() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			return writeTo(cmd, out, b)
+			return cli.WriteTo(cmd, out, b)
 		},
 	}
 	c.Flags().StringVar(&out, "out", "", "file to write; default: standard output")

@@ -11,31 +11,32 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"sotto/cmd/sotto/cli"
 	"sotto/experiment/rundir"
 	"sotto/report/plot"
 	"sotto/topology"
 )
 
 func newTopology() *cobra.Command {
-	return group("topology", "Look at communication graphs", newTopologyShow(), newTopologyDraw())
+	return cli.Group("topology", "Look at communication graphs", newTopologyShow(), newTopologyDraw())
 }
 
 func newTopologyShow() *cobra.Command {
 	var (
-		f      graphFlags
-		output string
+		f      cli.GraphFlags
+		output cli.Output
 	)
 	c := &cobra.Command{
 		Use:   "show GRAPH",
 		Short: "Degrees, Fiedler value, spectral gap and mixing time of a graph",
 		Example: "  sotto topology show ring --agents 16\n  sotto topology show er --agents 100 --set " +
 			"p=0.1 --seed 7\n  sotto topology show exp-directed --agents 20 --round 3",
-		Args: exactly(1, "one GRAPH"),
+		Args: cli.Exactly(1, "one GRAPH"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if err := checkOutput(output); err != nil {
+			if err := output.Check(); err != nil {
 				return err
 			}
-			schedule, g, err := f.build(args[0])
+			schedule, g, err := f.Build(args[0])
 			if err != nil {
 				return err
 			}
@@ -45,18 +46,18 @@ func newTopologyShow() *cobra.Command {
 			}
 			shown := shownGraph{
 				Info:             info,
-				Round:            f.round,
+				Round:            f.Round,
 				ColumnStochastic: topology.Validate(g, topology.Claims{ColumnStochastic: true}) == nil,
-				Window:           topology.ConnectedWindow(schedule, f.round, mostWindow),
+				Window:           topology.ConnectedWindow(schedule, f.Round, mostWindow),
 			}
-			if output == "json" {
+			if output.JSON() {
 				return json.NewEncoder(cmd.OutOrStdout()).Encode(shown)
 			}
 			return writeInfo(cmd, args[0], shown)
 		},
 	}
-	f.add(c)
-	outputFlag(c, &output)
+	f.Register(c)
+	output.Register(c)
 	return c
 }
 
@@ -73,51 +74,9 @@ type shownGraph struct {
 	Window uint64 `json:"window"`
 }
 
-// graphFlags say which graph of a family to build.
-type graphFlags struct {
-	agents  int
-	weights string
-	seed    uint64
-	dropout float64
-	round   uint64
-	pairs   bool // of account network
-	set     []string
-}
-
-func (f *graphFlags) add(c *cobra.Command) {
-	fl := c.Flags()
-	fl.IntVar(&f.agents, "agents", 10, "number of agents")
-	fl.StringVar(&f.weights, "weights", "", "metropolis, uniform, lazy, max-degree, or column for push-sum")
-	fl.Uint64Var(&f.seed, "seed", 1, "seed of random graphs")
-	fl.Float64Var(&f.dropout, "dropout", 0, "probability that a link is missing from a round")
-	fl.Uint64Var(&f.round, "round", 0, "round of a graph that changes, from 0")
-	fl.StringArrayVar(&f.set, "set", nil, "parameter of the graph, key=value (repeatable)")
-}
-
-// build returns the schedule and the graph of the round. Directed graphs and column
-// weights are those of push-sum.
-func (f *graphFlags) build(family string) (topology.Schedule, *topology.Graph, error) {
-	_, directed := topology.Digraphs[family]
-	spec := topology.Spec{
-		Graph:    family,
-		Weights:  f.weights,
-		Agents:   f.agents,
-		Seed:     f.seed,
-		Push:     directed || f.weights == "column",
-		Dropout:  f.dropout,
-		Pairwise: f.pairs,
-	}
-	schedule, err := topology.Build(spec, decodeSettings(f.set))
-	if err != nil {
-		return nil, nil, err
-	}
-	g, err := schedule.At(f.round)
-	return schedule, g, err
-}
-
 func newTopologyDraw() *cobra.Command {
 	var (
-		f        graphFlags
+		f        cli.GraphFlags
 		run, out string
 	)
 	c := &cobra.Command{
@@ -128,13 +87,12 @@ func newTopologyDraw() *cobra.Command {
 			"  sotto topology draw --run runs/mnist-dsgd-1a2b3c4d --out graph.svg",
 		Args: func(cmd *cobra.Command, args []string) error {
 			if run == "" {
-				return exactly(1, "one GRAPH, or --run RUN")(cmd, args)
+				return cli.Exactly(1, "one GRAPH, or --run RUN")(cmd, args)
 			}
 			for _, flag := range []string{"agents", "weights", "seed", "set", "dropout", "round"} {
 				if len(args) > 0 || cmd.Flags().Changed(flag) {
-					return usageError{
-						fmt.Errorf("--run draws the graph of a finished run: no GRAPH, --agents, " +
-							"--dropout, --round, --set, --seed or --weights beside it")}
+					return cli.Usagef("--run draws the graph of a finished run: no GRAPH, --agents, " +
+						"--dropout, --round, --set, --seed or --weights beside it")
 				}
 			}
 			return nil
@@ -147,7 +105,7 @@ func newTopologyDraw() *cobra.Command {
 			if run != "" {
 				g, err = rundir.ReadGraph(run)
 			} else {
-				_, g, err = f.build(args[0])
+				_, g, err = f.Build(args[0])
 			}
 			if err != nil {
 				return err
@@ -167,7 +125,7 @@ func newTopologyDraw() *cobra.Command {
 			return err
 		},
 	}
-	f.add(c)
+	f.Register(c)
 	c.Flags().StringVar(&run, "run", "", "draw the graph of this run directory")
 	c.Flags().StringVar(&out, "out", "graph.svg", "file to write; its ending says the format, .svg or .png")
 	return c

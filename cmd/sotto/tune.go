@@ -8,10 +8,12 @@ import (
 	"io"
 	"math"
 	"path/filepath"
-	"sotto/experiment"
-	"sotto/experiment/tune"
 	"strings"
 	"text/tabwriter"
+
+	"sotto/cmd/sotto/cli"
+	"sotto/experiment"
+	"sotto/experiment/tune"
 
 	"github.com/spf13/cobra"
 )
@@ -23,7 +25,7 @@ type tuneFlags struct {
 	workers    int
 	out        string
 	dataDir    string
-	output     string
+	output     cli.Output
 }
 
 func newTune() *cobra.Command {
@@ -31,7 +33,8 @@ func newTune() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "tune FILE",
 		Short: "Search for hyper-parameters: random search, population-based training",
-		Long: unwrap(`Search over any keys of a run file, by its sections [tune] and [tune.space] or by flags:
+		Long: cli.Unwrap(`\
+Search over any keys of a run file, by its sections [tune] and [tune.space] or by flags:
 
   [tune]
   method = "random"        # or "pbt", population-based training
@@ -79,7 +82,7 @@ search that was stopped goes on with the same command.`),
   sotto tune examples/mnist-dsgd.toml --set 'tune.set=["data.dataset=fashion-mnist", "rounds=200"]' \
       --tune algorithm.step_size=log:0.01:1 --tune privacy.max_grad_norm=1,3,10
   sotto tune examples/tune.toml --set tune.method=pbt --set tune.population=8`,
-		Args: exactly(1, "one FILE"),
+		Args: cli.Exactly(1, "one FILE"),
 		RunE: func(cmd *cobra.Command, args []string) error { return f.run(cmd, args[0]) },
 	}
 	fl := c.Flags()
@@ -94,13 +97,13 @@ search that was stopped goes on with the same command.`),
 	fl.IntVar(&f.workers, "workers", 0,
 		"trials at the same time; 0: one for each processor; changes no result")
 	fl.StringVar(&f.out, "out", "tunes", "folder of search directories")
-	outputFlag(c, &f.output)
-	dataDirFlag(c, &f.dataDir)
+	f.output.Register(c)
+	cli.DataDirFlag(c, &f.dataDir)
 	return c
 }
 
 func (f *tuneFlags) run(cmd *cobra.Command, path string) error {
-	if err := checkOutput(f.output); err != nil {
+	if err := f.output.Check(); err != nil {
 		return err
 	}
 	set := f.set
@@ -123,7 +126,7 @@ func (f *tuneFlags) run(cmd *cobra.Command, path string) error {
 	if err != nil {
 		return err
 	}
-	if f.output == "json" {
+	if f.output.JSON() {
 		return json.NewEncoder(cmd.OutOrStdout()).Encode(res)
 	}
 	return writeTuning(cmd.OutOrStdout(), res)

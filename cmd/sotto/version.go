@@ -9,29 +9,30 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"sotto/cmd/sotto/cli"
 	"sotto/experiment"
 	"sotto/privacy/account"
 )
 
 func newVersion() *cobra.Command {
-	var output string
+	var output cli.Output
 	c := &cobra.Command{
 		Use:   "version",
 		Short: "Versions of program, engine and accountant",
-		Args:  noArgs,
+		Args:  cli.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			if err := checkOutput(output); err != nil {
+			if err := output.Check(); err != nil {
 				return err
 			}
 			v := versions()
-			if output == "json" {
+			if output.JSON() {
 				return json.NewEncoder(cmd.OutOrStdout()).Encode(v)
 			}
 			_, err := fmt.Fprintln(cmd.OutOrStdout(), versionLine(v))
 			return err
 		},
 	}
-	outputFlag(c, &output)
+	output.Register(c)
 	return c
 }
 

@@ -3,10 +3,9 @@
 package main
 
 import (
-	"fmt"
-
 	"github.com/spf13/cobra"
 
+	"sotto/cmd/sotto/cli"
 	"sotto/experiment/attack"
 	"sotto/node/roster"
 )
@@ -18,7 +17,7 @@ func newAuditWire() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "wire CAPTURE LEDGERDIR",
 		Short: "Compare what has left a live node with what its ledger was charged for",
-		Long: unwrap(`Compare what has left a live node (sotto node --capture FILE) with what its ledger \
+		Long: cli.Unwrap(`Compare what has left a live node (sotto node --capture FILE) with what its ledger \
 was charged for.
 
 No message may leave in two versions, and none for a round whose answers were not charged; after the last \
@@ -28,13 +27,13 @@ many. The ledger itself is verified
 first. Exit code 3 when something does not hold.`),
 		Example: "  sotto node --roster roster.toml --key a.key --data a.csv --policy policy.toml --state " +
 			"a --capture a.wire\n  sotto audit wire a.wire ledger/4f1d",
-		Args: exactly(2, "CAPTURE and LEDGERDIR"),
+		Args: cli.Exactly(2, "CAPTURE and LEDGERDIR"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if err := checkOutput(f.output); err != nil {
+			if err := f.output.Check(); err != nil {
 				return err
 			}
 			if answers < 0 {
-				return usageError{fmt.Errorf("--answers: found %d, allowed: 0 or more", answers)}
+				return cli.Usagef("--answers: found %d, allowed: 0 or more", answers)
 			}
 			var rosters []*roster.Roster
 			for _, file := range files {
@@ -55,6 +54,6 @@ first. Exit code 3 when something does not hold.`),
 		"that the algorithm asks for in a round; 0: look for messages in two versions only")
 	c.Flags().StringArrayVar(&files, "roster", nil,
 		"an amended roster of the run, for a node that came with it; others stand in the capture")
-	outputFlag(c, &f.output)
+	f.output.Register(c)
 	return c
 }

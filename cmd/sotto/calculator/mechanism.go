@@ -1,6 +1,4 @@
-//go:build !operator
-
-package main
+package calculator
 
 import (
 	"encoding/json"
@@ -11,6 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"sotto/cmd/sotto/cli"
 	"sotto/config"
 	"sotto/privacy/account"
 )
@@ -24,7 +23,7 @@ type mechanismFlags struct {
 	group           int
 	accountant      string
 	draws, steps    int
-	output          string
+	output          cli.Output
 }
 
 // noiseFlags describe the noise of one release.
@@ -76,7 +75,7 @@ func (m *mechanismFlags) register(c *cobra.Command) {
 	f.IntVar(&m.draws, "micro-batches", 1, "Poisson micro-batches summed before one noise draw")
 	f.IntVar(&m.steps, "steps", 1, "number of releases")
 	m.registerPair(c)
-	outputFlag(c, &m.output)
+	m.output.Register(c)
 }
 
 // pair reads adjacency and unit.
@@ -99,7 +98,7 @@ func (m *mechanismFlags) pair() (account.Adjacency, account.Unit, error) {
 // withAccountant calls f with the accountant that was asked for; without one, with the
 // tightest that supports the events.
 func (m *mechanismFlags) withAccountant(f func(name string) error) error {
-	if err := checkOutput(m.output); err != nil {
+	if err := m.output.Check(); err != nil {
 		return err
 	}
 	if m.accountant != "" {
@@ -240,7 +239,7 @@ func (m *mechanismFlags) composed(p account.Plan) (account.Accountant, error) {
 
 // print writes v as JSON or the text.
 func (m *mechanismFlags) print(w io.Writer, v any, format string, args ...any) error {
-	if m.output == "json" {
+	if m.output.JSON() {
 		return json.NewEncoder(w).Encode(v)
 	}
 	_, err := fmt.Fprintf(w, format, args...)

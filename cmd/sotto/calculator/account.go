@@ -1,6 +1,5 @@
-//go:build !operator
-
-package main
+// Package calculator is "sotto account": what guarantees cost and give, without a run.
+package calculator
 
 import (
 	"encoding/json"
@@ -13,14 +12,16 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"sotto/cmd/sotto/cli"
 	"sotto/config"
 	"sotto/experiment/rundir"
 	"sotto/privacy/account"
 	"sotto/report/plot"
 )
 
-func newAccount() *cobra.Command {
-	return group("account",
+// New makes "sotto account".
+func New() *cobra.Command {
+	return cli.Group("account",
 		"Privacy calculator: epsilon, delta, noise, steps and rates of a run, without running it",
 		newAccountEpsilon(), newAccountDelta(), newAccountNoise(), newAccountSteps(), newAccountRate(),
 		newAccountCompose(), newAccountCurve(), newAccountNetwork(), newAccountStatement())
@@ -42,7 +43,7 @@ func newAccountEpsilon() *cobra.Command {
 		Use:     "epsilon",
 		Short:   "Epsilon at a delta",
 		Example: "  sotto account epsilon --noise-multiplier 1 --sample-rate 0.01 --steps 1000 --delta 1e-5",
-		Args:    noArgs,
+		Args:    cli.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return m.withPlan(func(name string, plan account.Plan) error {
 				i, err := account.Epsilon(plan, delta)
@@ -68,7 +69,7 @@ func newAccountDelta() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "delta",
 		Short: "Delta at an epsilon",
-		Args:  noArgs,
+		Args:  cli.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return m.withPlan(func(name string, plan account.Plan) error {
 				acc, err := m.composed(plan)
@@ -106,18 +107,17 @@ func newAccountNoise() *cobra.Command {
 		Use:     "noise",
 		Short:   "Smallest noise that meets an epsilon and delta",
 		Example: "  sotto account noise --target-epsilon 1 --delta 1e-5 --sample-rate 0.01 --steps 1000",
-		Args:    noArgs,
+		Args:    cli.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if m.noise != 0 || m.scale != 0 {
-				return usageError{
+				return cli.Usage(
 					errors.New("account noise searches for the noise: no --noise-multiplier or --scale " +
-						"beside it")}
+						"beside it"))
 			}
 			key, ok := map[string]string{"gaussian": "noise_multiplier", "laplace": "scale"}[m.mechanism]
 			if !ok {
-				return usageError{
-					fmt.Errorf("account noise --mechanism: found %q, allowed: gaussian, laplace",
-						m.mechanism)}
+				return cli.Usagef("account noise --mechanism: found %q, allowed: gaussian, laplace",
+					m.mechanism)
 			}
 			return m.withPlan(func(name string, plan account.Plan) error {
 				res, err := account.Noise(plan, target)
@@ -147,10 +147,10 @@ func newAccountSteps() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "steps",
 		Short: "Largest number of steps that meets an epsilon and delta",
-		Args:  noArgs,
+		Args:  cli.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if cmd.Flags().Changed("steps") {
-				return usageError{errors.New("account steps searches for the steps: no --steps beside it")}
+				return cli.Usage(errors.New("account steps searches for the steps: no --steps beside it"))
 			}
 			return m.withPlan(func(name string, plan account.Plan) error {
 				n, err := account.Steps(plan, target)
@@ -176,12 +176,12 @@ func newAccountRate() *cobra.Command {
 		Use: "rate",
 		Short: "Largest Poisson sample rate that meets an epsilon and delta (with --records also the " +
 			"expected batch size)",
-		Args: noArgs,
+		Args: cli.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if cmd.Flags().Changed("sample-rate") || m.samplerName != "" && m.samplerName != "poisson" {
-				return usageError{
+				return cli.Usage(
 					errors.New("account rate searches for the Poisson sample rate: no --sample-rate or " +
-						"other --sampler beside it")}
+						"other --sampler beside it"))
 			}
 			m.sampler.SampleRate, m.samplerName = .5, "poisson"
 			return m.withPlan(func(name string, plan account.Plan) error {
@@ -218,7 +218,7 @@ func newAccountCompose() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "compose FILE",
 		Short: "Epsilon of a JSON list of events, as ledgers hold them",
-		Args:  exactly(1, "one FILE"),
+		Args:  cli.Exactly(1, "one FILE"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			events, err := readEvents(args[0])
 			if err != nil {
@@ -251,7 +251,7 @@ func newAccountCompose() *cobra.Command {
 		},
 	}
 	m.registerPair(c)
-	outputFlag(c, &m.output)
+	m.output.Register(c)
 	c.Flags().Float64Var(&delta, "delta", 1e-5, "delta, 0 to 1")
 	return c
 }
@@ -288,16 +288,16 @@ func newAccountCurve() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "curve",
 		Short: "Delta over epsilon, as CSV or SVG",
-		Args:  noArgs,
+		Args:  cli.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if format != "csv" && format != "svg" {
-				return usageError{fmt.Errorf("--format: found %q, allowed: csv, svg", format)}
+				return cli.Usagef("--format: found %q, allowed: csv, svg", format)
 			}
 			if points < 2 || points > 100_000 {
-				return usageError{fmt.Errorf("--points: found %d, allowed: 2 to 100000", points)}
+				return cli.Usagef("--points: found %d, allowed: 2 to 100000", points)
 			}
 			if !(top > 0) || math.IsInf(top, 1) {
-				return usageError{fmt.Errorf("--max-epsilon: found %g, allowed: above 0 and finite", top)}
+				return cli.Usagef("--max-epsilon: found %g, allowed: above 0 and finite", top)
 			}
 			return m.withPlan(func(name string, plan account.Plan) error {
 				acc, err := m.composed(plan)
@@ -354,20 +354,20 @@ func writeCurve(w io.Writer, acc account.Accountant, name string, top float64, p
 func plain(x float64) string { return strconv.FormatFloat(x, 'g', -1, 64) }
 
 func newAccountStatement() *cobra.Command {
-	var output string
+	var output cli.Output
 	c := &cobra.Command{
 		Use:   "statement RUN_DIR",
 		Short: "The privacy statements of a run, recomputed from its ledger, in words",
-		Args:  exactly(1, "one RUN_DIR"),
+		Args:  cli.Exactly(1, "one RUN_DIR"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if err := checkOutput(output); err != nil {
+			if err := output.Check(); err != nil {
 				return err
 			}
 			statements, err := rundir.Statements(args[0])
 			if err != nil {
 				return err
 			}
-			if output == "json" {
+			if output.JSON() {
 				return json.NewEncoder(cmd.OutOrStdout()).Encode(statements)
 			}
 			for _, s := range statements {
@@ -378,6 +378,6 @@ func newAccountStatement() *cobra.Command {
 			return nil
 		},
 	}
-	outputFlag(c, &output)
+	output.Register(c)
 	return c
 }

@@ -1,16 +1,14 @@
-//go:build !operator
-
-package main
+package calculator
 
 import (
 	"encoding/json"
 	"errors"
-	"fmt"
 	"io"
 	"io/fs"
 	"slices"
 	"strings"
 
+	"sotto/cmd/sotto/cli"
 	"sotto/experiment"
 	"sotto/experiment/forecast"
 	"sotto/node/roster"
@@ -26,16 +24,17 @@ import (
 // networkFlags describe one private averaging and who looks at it.
 type networkFlags struct {
 	exposure.Settings
-	source          sourceFlags
-	steps           int
-	output, drawing string
-	reference       bool
-	reconstruct     bool
+	source      sourceFlags
+	steps       int
+	drawing     string
+	output      cli.Output
+	reference   bool
+	reconstruct bool
 }
 
 // sourceFlags say what is averaged over.
 type sourceFlags struct {
-	graph               graphFlags
+	graph               cli.GraphFlags
 	family, run, roster string
 }
 
@@ -45,7 +44,8 @@ func newAccountNetwork() *cobra.Command {
 		Use: "network",
 		Short: "Who learns what about whom when values are released once, with noise, and averaged over a " +
 			"graph",
-		Long: unwrap(`Every agent releases one value with Gaussian noise and the network averages for some \
+		Long: cli.Unwrap(`\
+Every agent releases one value with Gaussian noise and the network averages for some \
 rounds. The figures say how much of an agent's local
 privacy loss an observer, a coalition or a listener gets: leak 1 is all of it, 0 nothing, and epsilon \
 follows by the exact Gaussian
@@ -56,7 +56,7 @@ rounds, where other agents react to an agent's update.`),
 			"account network --topology hypercube --agents 256 --rounds 10 --adversary all --output svg > " +
 			"heat.svg\n" +
 			"  sotto account network --roster roster.toml --rounds 5 --adversary {0,3} --epsilon 1",
-		Args: noArgs,
+		Args: cli.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if err := f.check(); err != nil {
 				return err
@@ -70,7 +70,7 @@ rounds, where other agents react to an agent's update.`),
 			}
 			c, err := exposure.NewCase(src, &f.Settings)
 			if err != nil {
-				return ofFlag(err, networkFlagOf)
+				return cli.OfFlag(err, networkFlagOf)
 			}
 			if f.steps != 1 {
 				return f.writeTraining(cmd.OutOrStdout(), c)
@@ -84,14 +84,14 @@ rounds, where other agents react to an agent's update.`),
 		"the graphs of this run directory, in place of --topology; a run that averages has its own number "+
 			"of rounds")
 	fl.StringVar(&f.source.roster, "roster", "", "the graphs of this roster, in place of --topology")
-	fl.IntVar(&f.source.graph.agents, "agents", 10, "number of agents")
-	fl.StringVar(&f.source.graph.weights, "weights", "",
+	fl.IntVar(&f.source.graph.Agents, "agents", 10, "number of agents")
+	fl.StringVar(&f.source.graph.Weights, "weights", "",
 		"metropolis, uniform, lazy, max-degree, or column for push-sum")
-	fl.Uint64Var(&f.source.graph.seed, "graph-seed", 1, "seed of random graphs")
-	fl.Float64Var(&f.source.graph.dropout, "dropout", 0, "probability that a link is missing from a round")
-	fl.BoolVar(&f.source.graph.pairs, "pairs", false,
+	fl.Uint64Var(&f.source.graph.Seed, "graph-seed", 1, "seed of random graphs")
+	fl.Float64Var(&f.source.graph.Dropout, "dropout", 0, "probability that a link is missing from a round")
+	fl.BoolVar(&f.source.graph.Pairs, "pairs", false,
 		"in every round one random agent averages with one random neighbor, and the others wait")
-	fl.StringArrayVar(&f.source.graph.set, "set", nil, "parameter of the graph, key=value (repeatable)")
+	fl.StringArrayVar(&f.source.graph.Set, "set", nil, "parameter of the graph, key=value (repeatable)")
 	fl.IntVar(&f.Rounds, "rounds", 10, "rounds of averaging, 0 to 100000")
 	fl.IntVar(&f.steps, "steps", 1,
 		"releases of each agent, with the rounds of averaging after each: what a partial view tells of "+
@@ -111,7 +111,7 @@ rounds, where other agents react to an agent's update.`),
 		"print the published per-message formula beside the exact figures; it is not a bound")
 	fl.BoolVar(&f.reconstruct, "reconstruct", false,
 		"say also whose values an adversary would get exactly if nothing were noised")
-	fl.StringVar(&f.output, "output", "table", "table, json, csv or svg")
+	f.output.Register(c, "csv", "svg")
 	fl.StringVar(&f.drawing, "draw", "",
 		"svg: heatmap, distance, coalition or graph; default: heatmap for several adversaries, else graph")
 	return c
@@ -119,22 +119,23 @@ rounds, where other agents react to an agent's update.`),
 
 // check refuses flags before anything is read.
 func (f *networkFlags) check() error {
+	if err := f.output.Check("csv", "svg"); err != nil {
+		return err
+	}
 	switch {
 	case f.steps < 1:
 		return config.Bad("--steps", f.steps, "at least 1")
-	case f.steps > 1 && f.output != "table" && f.output != "json":
-		return config.Bad("--output", f.output, "table or json with --steps")
+	case f.steps > 1 && f.output != "text" && f.output != "json":
+		return config.Bad("--output", string(f.output), "text or json with --steps")
 	case f.steps > 1 && (f.reference || f.reconstruct):
 		return config.Bad("--steps", f.steps, "1 with --reference or --reconstruct")
-	case !slices.Contains([]string{"table", "json", "csv", "svg"}, f.output):
-		return usageError{fmt.Errorf("--output: found %q, allowed: table, json, csv, svg", f.output)}
 	case f.drawing != "" && !slices.Contains(exposure.Drawings, f.drawing):
-		return usageError{fmt.Errorf("--draw: found %q, allowed: %s", f.drawing,
-			strings.Join(exposure.Drawings, ", "))}
+		return cli.Usagef("--draw: found %q, allowed: %s", f.drawing,
+			strings.Join(exposure.Drawings, ", "))
 	case f.Noise != 0 && f.Epsilon != 0:
-		return usageError{errors.New("--epsilon sets the noise: no --noise-multiplier beside it")}
+		return cli.Usage(errors.New("--epsilon sets the noise: no --noise-multiplier beside it"))
 	}
-	return ofFlag(f.Check(), networkFlagOf)
+	return cli.OfFlag(f.Check(), networkFlagOf)
 }
 
 // networkFlagOf has the flags that stand for settings.
@@ -158,11 +159,11 @@ func (f *sourceFlags) open() (*exposure.Source, error) {
 	}
 	switch {
 	case sources != 1:
-		return nil, usageError{errors.New("account network takes one of --topology, --run and --roster")}
+		return nil, cli.Usage(errors.New("account network takes one of --topology, --run and --roster"))
 	case f.family != "":
 		return f.ofFamily()
-	case f.graph.dropout != 0 || len(f.graph.set) > 0 || f.graph.weights != "" || f.graph.pairs:
-		return nil, usageError{errors.New("--dropout, --pairs, --set and --weights go with --topology")}
+	case f.graph.Dropout != 0 || len(f.graph.Set) > 0 || f.graph.Weights != "" || f.graph.Pairs:
+		return nil, cli.Usage(errors.New("--dropout, --pairs, --set and --weights go with --topology"))
 	case f.run != "":
 		r, err := forecast.ReadGraphs(f.run)
 		if err != nil {
@@ -174,17 +175,17 @@ func (f *sourceFlags) open() (*exposure.Source, error) {
 }
 
 func (f *sourceFlags) ofFamily() (*exposure.Source, error) {
-	schedule, base, err := f.graph.build(f.family)
-	s := &exposure.Source{Schedule: schedule, Whole: base, Dropout: f.graph.dropout}
-	if f.graph.pairs {
+	schedule, base, err := f.graph.Build(f.family)
+	s := &exposure.Source{Schedule: schedule, Whole: base, Dropout: f.graph.Dropout}
+	if f.graph.Pairs {
 		s.First = 1
 	}
-	if err != nil || f.graph.dropout == 0 {
+	if err != nil || f.graph.Dropout == 0 {
 		return s, err
 	}
 	whole := f.graph
-	whole.dropout = 0
-	_, s.Whole, err = whole.build(f.family)
+	whole.Dropout = 0
+	_, s.Whole, err = whole.Build(f.family)
 	return s, err
 }
 
@@ -225,7 +226,7 @@ func (f *networkFlags) writeViews(w io.Writer, c *exposure.Case) error {
 	case "svg":
 		d, err := r.Draw(f.drawing)
 		if err != nil {
-			return ofFlag(err, networkFlagOf)
+			return cli.OfFlag(err, networkFlagOf)
 		}
 		return plot.WriteSVG(w, d)
 	}
@@ -237,7 +238,7 @@ func (f *networkFlags) writeTraining(w io.Writer, c *exposure.Case) error {
 	if err != nil {
 		return err
 	}
-	if f.output == "json" {
+	if f.output.JSON() {
 		return json.NewEncoder(w).Encode(x)
 	}
 	return x.WriteText(w)
