@@ -73,7 +73,11 @@ func buildReport(engine string, runs []*run) (Page, []plot.Drawing, error) {
 		p.Sections = append(p.Sections, section)
 		all = append(all, s.drawings...)
 	}
-	p.Sections = append(p.Sections, privacySection(groups), againSection(groups))
+	p.Sections = append(p.Sections, privacySection(groups))
+	if isSingle(groups) {
+		p.Sections = append(p.Sections, guaranteeSection(&groups[0].runs[0].Summary))
+	}
+	p.Sections = append(p.Sections, againSection(groups))
 	return p, all, nil
 }
 

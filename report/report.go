@@ -6,8 +6,10 @@ package report
 import (
 	"bytes"
 	"path/filepath"
+	"slices"
 	"strconv"
 
+	"sotto/config"
 	"sotto/experiment/rundir"
 	"sotto/experiment/runfile"
 	"sotto/report/plot"
@@ -38,8 +40,17 @@ func newRun(r *rundir.Run) (*run, error) {
 // Read makes a report of finished runs: the HTML page, and every plot as SVG with its
 // values as CSV. paths are run directories, sweep directories or folders of run
 // directories; engine is the version of this program, whose runs others are told from.
-// The same runs give the same bytes.
+// The same runs give the same bytes. A node's state directory, alone, has a page of its
+// own, see Node.
 func Read(engine string, paths []string) (page []byte, plots []File, err error) {
+	if i := slices.IndexFunc(paths, rundir.IsNode); i >= 0 {
+		if len(paths) > 1 {
+			return nil, nil, &config.Error{File: paths[i], Found: "a node's directory beside others",
+				Allowed: "a node's directory alone: its page is for its owner"}
+		}
+		page, err = Node(engine, paths[i])
+		return page, nil, err
+	}
 	dirs, err := rundir.Find(paths)
 	if err != nil {
 		return nil, nil, err

@@ -13,9 +13,9 @@ func newExport() *cobra.Command {
 	var agent, format, out string
 	c := &cobra.Command{
 		Use:   "export RUN",
-		Short: "Write a run's model as ONNX, NPZ or safetensors",
+		Short: "Write a run's or node's model as ONNX, NPZ or safetensors",
 		Long: cli.Unwrap(`\
-Write the model of a finished run for other programs: as an ONNX graph (operator set \
+Write the model of a finished run or node for other programs: as an ONNX graph (operator set \
 21; input x, one flattened sample
 a row, output y), or its parameters as one vector in an NPZ archive or a safetensors file.
 

@@ -92,12 +92,16 @@ ledger in it is verified.`),
 				}
 				return verifyStatement(cmd.OutOrStdout(), args[0], heads, o.PublicKey)
 			}
-			if isRun(args[0]) && heads != "" {
+			dir, err := rundir.LedgerOf(args[0])
+			if err != nil {
+				return err
+			}
+			if isRun(dir) && heads != "" {
 				return cli.Usagef("--heads: found %q, allowed: only with a statement or an "+
 					"owner's ledger", heads)
 			}
-			if isRun(args[0]) {
-				r, err := ledger.VerifyRun(args[0])
+			if isRun(dir) {
+				r, err := ledger.VerifyRun(dir)
 				if err != nil {
 					return err
 				}
@@ -110,7 +114,7 @@ ledger in it is verified.`),
 					r.Ledgers, r.Charges, rundir.FormatFine(r.Epsilon.Upper))
 				return err
 			}
-			r, err := ledger.Verify(args[0], o)
+			r, err := ledger.Verify(dir, o)
 			if err != nil {
 				return err
 			}
@@ -240,10 +244,14 @@ func newLedgerShow() *cobra.Command {
 			if last < 0 {
 				return cli.Usagef("--last: found %d, allowed: 0 (all) or more", last)
 			}
-			if isRun(args[0]) {
-				return copyRunLedger(cmd.OutOrStdout(), args[0])
+			dir, err := rundir.LedgerOf(args[0])
+			if err != nil {
+				return err
 			}
-			return showRecords(cmd.OutOrStdout(), args[0], o, last)
+			if isRun(dir) {
+				return copyRunLedger(cmd.OutOrStdout(), dir)
+			}
+			return showRecords(cmd.OutOrStdout(), dir, o, last)
 		},
 	}
 	l.register(c)

@@ -23,7 +23,8 @@ func newReport() *cobra.Command {
 		Long: cli.Unwrap(`Make one self-contained HTML page from finished runs, and beside it a folder with \
 every plot as SVG and its values as CSV.
 
-RUN is a run directory, a sweep directory, or a folder of run directories. Runs that differ only in their \
+RUN is a run directory, a sweep directory, a folder of run directories, or the state directory of a \
+finished node, whose page is for its owner alone. Runs that differ only in their \
 seed are drawn as one
 curve with its standard deviation; runs of one setting show the range over agents. A run without privacy \
 among the others is
@@ -45,8 +46,10 @@ what privacy's loss by class and agent is measured against.`),
 			if err != nil {
 				return err
 			}
-			if err := os.MkdirAll(plots, 0o755); err != nil {
-				return err
+			if len(files) > 0 {
+				if err := os.MkdirAll(plots, 0o755); err != nil {
+					return err
+				}
 			}
 			for _, f := range files {
 				if err := os.WriteFile(filepath.Join(plots, f.Name), f.Bytes, 0o644); err != nil {
@@ -54,6 +57,10 @@ what privacy's loss by class and agent is measured against.`),
 				}
 			}
 			if err := os.WriteFile(out, page, 0o644); err != nil {
+				return err
+			}
+			if len(files) == 0 {
+				_, err = fmt.Fprintln(cmd.OutOrStdout(), out)
 				return err
 			}
 			_, err = fmt.Fprintf(cmd.OutOrStdout(), "%s, %d plots in %s\n", out, len(files)/2, plots)

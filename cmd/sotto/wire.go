@@ -7,6 +7,7 @@ import (
 
 	"sotto/cmd/sotto/cli"
 	"sotto/experiment/attack"
+	"sotto/experiment/rundir"
 	"sotto/node/roster"
 )
 
@@ -15,7 +16,7 @@ func newAuditWire() *cobra.Command {
 	var answers int
 	var files []string
 	c := &cobra.Command{
-		Use:   "wire CAPTURE LEDGERDIR",
+		Use:   "wire CAPTURE LEDGERDIR | STATEDIR",
 		Short: "Compare what has left a live node with what its ledger was charged for",
 		Long: cli.Unwrap(`Compare what has left a live node (sotto node --capture FILE) with what its ledger \
 was charged for.
@@ -27,13 +28,17 @@ many. The ledger itself is verified
 first. Exit code 3 when something does not hold.`),
 		Example: "  sotto node --roster roster.toml --key a.key --data a.csv --policy policy.toml --state " +
 			"a --capture a.wire\n  sotto audit wire a.wire ledger/4f1d",
-		Args: cli.Exactly(2, "CAPTURE and LEDGERDIR"),
+		Args: cobra.RangeArgs(1, 2),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if err := f.output.Check(); err != nil {
 				return err
 			}
 			if answers < 0 {
 				return cli.Usagef("--answers: found %d, allowed: 0 or more", answers)
+			}
+			capture, dir, err := captured(args)
+			if err != nil {
+				return err
 			}
 			var rosters []*roster.Roster
 			for _, file := range files {
@@ -43,7 +48,7 @@ first. Exit code 3 when something does not hold.`),
 				}
 				rosters = append(rosters, r)
 			}
-			r, err := attack.Wire(args[0], args[1], answers, rosters...)
+			r, err := attack.Wire(capture, dir, answers, rosters...)
 			if err != nil {
 				return err
 			}
@@ -56,4 +61,26 @@ first. Exit code 3 when something does not hold.`),
 		"an amended roster of the run, for a node that came with it; others stand in the capture")
 	f.output.Register(c)
 	return c
+}
+
+// captured are the capture and the ledger that the arguments name, or a node's state
+// directory does.
+func captured(args []string) (capture, ledger string, err error) {
+	if len(args) == 2 {
+		ledger, err = rundir.LedgerOf(args[1])
+		return args[0], ledger, err
+	}
+	if !rundir.IsNode(args[0]) {
+		return "", "", cli.Usagef("found one argument that is no node's state directory, allowed: CAPTURE " +
+			"and LEDGERDIR, or STATEDIR")
+	}
+	n, err := rundir.ReadNode(args[0])
+	if err == nil && n.Capture == "" {
+		err = cli.Usagef("%s: found a node without --capture, allowed: one with it, or CAPTURE and LEDGERDIR",
+			args[0])
+	}
+	if err != nil {
+		return "", "", err
+	}
+	return n.Capture, n.Ledger, nil
 }

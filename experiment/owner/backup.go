@@ -17,6 +17,7 @@ import (
 	"strings"
 
 	"sotto/config"
+	"sotto/experiment/rundir"
 	"sotto/node/checkpoint"
 	"sotto/node/keyfile"
 	"sotto/node/roster"
@@ -186,7 +187,7 @@ func (a *archive) putState(dir string) error {
 // stateExtras are files of a state directory that go into a backup beside the stored
 // state.
 var stateExtras = []string{StatementFile, ModelFile, roundsFile, wakesFile, resultFile, headsFile,
-	checkpoint.RestoredFile}
+	checkpoint.RestoredFile, rundir.ConfigFile, rundir.NodeFile}
 
 func isStateExtra(name string) bool {
 	roster, _ := filepath.Match("roster-*.toml", name)

@@ -78,6 +78,9 @@ func (d *Daemon) Run(ctx context.Context) (out *Outcome, err error) {
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, p.ledger.Close()) }()
+	if err := introduce(p); err != nil {
+		return nil, err
+	}
 	if p.seen, err = readMemory(d.Policy.Ledger); err != nil {
 		return nil, err
 	}

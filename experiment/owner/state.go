@@ -13,6 +13,7 @@ import (
 	"sync"
 	"time"
 
+	"sotto/experiment/rundir"
 	"sotto/node"
 	"sotto/node/checkpoint"
 	"sotto/node/endpoint"
@@ -25,7 +26,7 @@ const (
 	StatementFile = "privacy.json"
 	roundsFile    = "rounds.csv"
 	wakesFile     = "wakes.csv"
-	resultFile    = "own.json"
+	resultFile    = rundir.OwnFile
 	headsFile     = "heads.json"
 )
 

@@ -17,8 +17,12 @@ type AgentStatement struct {
 }
 
 // Statements returns a finished run's privacy statements after ledger.VerifyRun has
-// recomputed them; a difference is its error.
+// recomputed them; a difference is its error. That of a node is signed, and its ledger is
+// verified.
 func Statements(dir string) ([]AgentStatement, error) {
+	if IsNode(dir) {
+		return nodeStatements(dir)
+	}
 	if _, err := ledger.VerifyRun(dir); err != nil {
 		return nil, err
 	}

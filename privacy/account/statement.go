@@ -155,13 +155,13 @@ func (s Statement) String() string {
 	case would:
 		fmt.Fprintf(&b,
 			"This was a simulation with reproducible noise and protects nobody. With secret noise, %s one "+
-				"%s would change the probability of any outcome by a factor of at most e^%.4g, except "+
-				"with probability %g.", what, s.Unit, i.Upper, s.Delta)
+				"%s would make no outcome more than e^%.4g times as likely, plus a probability of %g.",
+			what, s.Unit, i.Upper, s.Delta)
 	default:
 		fmt.Fprintf(&b,
-			"%s one %s changes the probability of anything that an adversary who %s can conclude by a "+
-				"factor of at most e^%.4g (epsilon %.4g, at least %.4g), except with probability %g (delta).",
-			strings.ToUpper(what[:1])+what[1:], s.Unit, s.Adversary, i.Upper, i.Upper, i.Lower, s.Delta)
+			"%s one %s makes nothing that an adversary who %s can conclude more than e^%.4g times as "+
+				"likely, plus a probability of %[6]g (epsilon %.4[4]g, at least %.4[5]g; delta %[6]g).",
+			strings.ToUpper(what[:1])+what[1:], s.Unit, s.Adversary, i.Upper, i.Lower, s.Delta)
 	}
 	fmt.Fprintf(&b, " The figure covers %d releases (sampler %s, %s noise) and was computed by %s (%s, %s).",
 		s.Releases, s.Sampler, s.Noise, s.Method, s.Provenance, s.Accountant)

@@ -352,32 +352,3 @@ func writeCurve(w io.Writer, acc account.Accountant, name string, top float64, p
 }
 
 func plain(x float64) string { return strconv.FormatFloat(x, 'g', -1, 64) }
-
-func newAccountStatement() *cobra.Command {
-	var output cli.Output
-	c := &cobra.Command{
-		Use:   "statement RUN_DIR",
-		Short: "The privacy statements of a run, recomputed from its ledger, in words",
-		Args:  cli.Exactly(1, "one RUN_DIR"),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			if err := output.Check(); err != nil {
-				return err
-			}
-			statements, err := rundir.Statements(args[0])
-			if err != nil {
-				return err
-			}
-			if output.JSON() {
-				return json.NewEncoder(cmd.OutOrStdout()).Encode(statements)
-			}
-			for _, s := range statements {
-				if _, err := fmt.Fprintf(cmd.OutOrStdout(), "agents %s: %s\n", s.Agents, s.Text); err != nil {
-					return err
-				}
-			}
-			return nil
-		},
-	}
-	output.Register(c)
-	return c
-}

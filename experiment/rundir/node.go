@@ -1,0 +1,159 @@
+package rundir
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+
+	"sotto/config"
+	"sotto/internal/jsonfloat"
+	"sotto/privacy/account"
+	"sotto/privacy/ledger"
+)
+
+// Files of a node's state directory that a run directory does not have. Its config.toml,
+// model.safetensors and privacy.json are called as a run's; the latter is one signed
+// statement.
+const (
+	NodeFile = "node.json"
+	OwnFile  = "own.json" // figures of the owner's records, for the owner alone
+)
+
+// Node is what a node's state directory says of the run that it takes part in. It holds
+// nothing that depends on records.
+type Node struct {
+	Run     string   `json:"run"` // the experiment's name
+	Member  string   `json:"member"`
+	Members []string `json:"members"`
+	Trained
+	Owned
+	Limits
+	// RosterDigest is that of the run's first roster.
+	RosterDigest string `json:"roster"`
+	Ledger       string `json:"ledger"`            // folder of the owner's ledger
+	Capture      string `json:"capture,omitempty"` // file of all frames, where one is kept
+	Engine       string `json:"engine"`
+}
+
+// Trained says what is trained, and how.
+type Trained struct {
+	Algorithm string `json:"algorithm"`
+	Dataset   string `json:"dataset"`
+	Model     string `json:"model"`
+	Steps     uint64 `json:"steps"` // rounds, wakes, or steps of every token
+}
+
+// Limits are what the run file allows this run alone; a Target of 0: it sets none.
+type Limits struct {
+	Target      jsonfloat.Float `json:"target_epsilon"`
+	TargetDelta float64         `json:"target_delta"`
+}
+
+// Owned says what the owner's policy says of the records.
+type Owned struct {
+	Population      string  `json:"population"`
+	PolicyDigest    string  `json:"policy"` // SHA-256 of the policy file, hexadecimal
+	LifetimeEpsilon float64 `json:"lifetime_epsilon"`
+	LifetimeDelta   float64 `json:"lifetime_delta"`
+}
+
+// IsNode says that dir is the state directory of a node.
+func IsNode(dir string) bool { return Stands(filepath.Join(dir, NodeFile)) }
+
+// ReadNode reads what a node's state directory says of its run.
+func ReadNode(dir string) (*Node, error) {
+	path := filepath.Join(dir, NodeFile)
+	b, err := os.ReadFile(path)
+	if err != nil {
+		return nil, err
+	}
+	n := new(Node)
+	if err := json.Unmarshal(b, n); err != nil {
+		return nil, &config.Error{File: path, Found: err.Error(), Allowed: "what sotto node has written"}
+	}
+	return n, nil
+}
+
+// LedgerOf returns the folder of the ledger that path means: that of a node's state
+// directory, or path itself.
+func LedgerOf(path string) (string, error) {
+	if !IsNode(path) {
+		return path, nil
+	}
+	n, err := ReadNode(path)
+	if err != nil {
+		return "", err
+	}
+	return n.Ledger, nil
+}
+
+// NodeStatement reads the signed statement of a finished node, and checks its signature
+// and the ledger that it is of.
+func NodeStatement(dir string) (*ledger.SignedStatement, error) {
+	path := filepath.Join(dir, PrivacyFile)
+	b, err := os.ReadFile(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, &config.Error{File: dir, Found: "a node without a statement",
+			Allowed: "one that has finished: sotto status says how far it is"}
+	}
+	if err != nil {
+		return nil, err
+	}
+	s := new(ledger.SignedStatement)
+	if err := json.Unmarshal(b, s); err != nil {
+		return nil, &config.Error{File: path, Found: err.Error(), Allowed: "a signed statement"}
+	}
+	if err := s.Verify(nil); err != nil {
+		return nil, fmt.Errorf("%s: %w", path, err)
+	}
+	return s, nil
+}
+
+// nodeStatements, like those of a run, follow from the ledger. They are as of a run with
+// one agent.
+func nodeStatements(dir string) ([]AgentStatement, error) {
+	n, err := ReadNode(dir)
+	if err != nil {
+		return nil, err
+	}
+	s, err := NodeStatement(dir)
+	if err != nil {
+		return nil, err
+	}
+	r, err := ledger.Verify(n.Ledger, ledger.Options{})
+	if err != nil {
+		return nil, err
+	}
+	if r.Genesis.ID != s.LedgerID {
+		return nil, fmt.Errorf("%w: a statement of ledger %s, found %s in %s", ledger.ErrDataset, s.LedgerID,
+			r.Genesis.ID, n.Ledger)
+	}
+	return []AgentStatement{{Agents: n.Member, Statement: s.Statement, Text: s.Statement.String()}}, nil
+}
+
+// Background says of a node's statement what its figures belong to.
+func (n *Node) Background(s *account.Statement) []Clause {
+	clauses := []Clause{
+		{"Owner", n.Member + ", a member of " + n.Run},
+		{"Data set", fmt.Sprintf("population %q, of which all runs are charged to one ledger", n.Population)},
+		{"Training", fmt.Sprintf("%s with %s, %d members", n.Model, n.Algorithm, len(n.Members))},
+		{"Owner's policy", fmt.Sprintf("at most epsilon %g at delta %g over the life of the data; SHA-256 "+
+			"of the policy file %s", n.LifetimeEpsilon, n.LifetimeDelta, n.PolicyDigest)},
+	}
+	return append(clauses, Clause{"Two limits", n.limits(s)})
+}
+
+// limits says why a run file's figure and a statement's differ.
+func (n *Node) limits(s *account.Statement) string {
+	if n.Target == 0 {
+		return fmt.Sprintf("the run file sets none. The statement counts everything that was charged to the "+
+			"ledger, at the policy's delta of %g.", s.Delta)
+	}
+	return fmt.Sprintf("the run file allows this run epsilon %g at delta %g. The statement counts "+
+		"everything that was charged to the ledger, of this run and others, at the policy's delta of %g. A "+
+		"larger delta has a smaller epsilon for the same releases.", float64(n.Target), n.TargetDelta,
+		s.Delta)
+}
