@@ -8,10 +8,12 @@ import (
 	"net"
 	"os"
 	"path/filepath"
+	"strings"
 	"text/tabwriter"
 	"time"
 
 	"sotto/cmd/sotto/cli"
+	"sotto/experiment"
 	"sotto/experiment/forecast"
 
 	"github.com/spf13/cobra"
@@ -26,6 +28,7 @@ type planFlags struct {
 	set     []string
 	dataDir string
 	output  cli.Output
+	suggest bool
 }
 
 func newPlan() *cobra.Command {
@@ -39,7 +42,8 @@ With FILE, of a simulation: every agent's batches, noise and epsilon. With --dat
 owner's own data, of taking
 part as one member of a roster, which need not be signed yet: what "sotto node --check" says. Nothing \
 leaves, and nothing is
-charged. Lines that begin with FAULT say what would stop the node.`),
+charged. Lines that begin with FAULT say what would stop the node;\
+ then the exit code is 1, but for a disk, which can be overridden.`),
 		Example: `  sotto plan examples/hospitals/heart.toml
   sotto plan --roster roster.toml --data a.csv --policy policy.toml --state state`,
 		Args: cli.AtMostOne("FILE"),
@@ -59,6 +63,9 @@ charged. Lines that begin with FAULT say what would stop the node.`),
 	n := &f.node
 	registerRoster(c, &n.files)
 	fl := c.Flags()
+	fl.BoolVar(&f.suggest, "suggest", false,
+		"of a simulation: propose rounds, batch size, clip, step sizes and graph for its target_epsilon, "+
+			"from public numbers, as lines of a run file")
 	passphraseFlag(c, &n.secrets.passphrase)
 	fl.StringVar(&n.files.Data, "data", "", "the owner's records")
 	fl.StringVar(&n.files.Policy, "policy", "", "what the owner allows")
@@ -103,6 +110,9 @@ func (f *planFlags) simulation(cmd *cobra.Command, args []string) error {
 	if err != nil {
 		return err
 	}
+	if f.suggest {
+		return f.writeSuggestion(cmd.OutOrStdout(), e)
+	}
 	plan, err := forecast.Of(e)
 	if err != nil {
 		return err
@@ -111,6 +121,22 @@ func (f *planFlags) simulation(cmd *cobra.Command, args []string) error {
 		return json.NewEncoder(cmd.OutOrStdout()).Encode(plan)
 	}
 	return writePlan(cmd.OutOrStdout(), &plan)
+}
+
+// writeSuggestion says what the run could be given, and why.
+func (f *planFlags) writeSuggestion(w io.Writer, e *experiment.Experiment) error {
+	s, err := forecast.Suggest(e)
+	if err != nil {
+		return err
+	}
+	if f.output.JSON() {
+		return json.NewEncoder(w).Encode(s)
+	}
+	p := &e.File.Privacy
+	_, err = fmt.Fprintf(w, "# For epsilon %g at delta %g with %d agents: noise multiplier %.4g, noise over "+
+		"signal %.2g (above %g little is learnt).\n%s", p.TargetEpsilon, p.TargetDelta,
+		e.File.Topology.Agents, s.Noise, s.Ratio, forecast.DrownedAbove, s.TOML())
+	return err
 }
 
 // rows prints names and values in two columns.
@@ -176,7 +202,15 @@ func (f *nodeFlags) preflight(w io.Writer, m *owner.Membership) error {
 	if err != nil {
 		return err
 	}
-	row, flush := rows(w)
+	write, flush := rows(w)
+	faults := 0
+	row := func(what, format string, args ...any) {
+		// a disk's fault can be overridden when the node starts
+		if what != "disk" && strings.HasPrefix(fmt.Sprintf(format, args...), "FAULT") {
+			faults++
+		}
+		write(what, format, args...)
+	}
 	row("member", "%s, number %d of %d", m.Name(), m.Self, m.Roster.Size)
 	if err := m.Roster.Verify(); err != nil {
 		row("roster", "to be signed: %v", err)
@@ -209,6 +243,7 @@ func (f *nodeFlags) preflight(w io.Writer, m *owner.Membership) error {
 	for _, left := range x.Uncharged {
 		row("not in it", "%s", left)
 	}
+	row("in odds", "%s", oddsText(x, look.Total))
 	row("one charge", "epsilon %s alone", rundir.FormatFine(float64(look.First.Upper)))
 	f.budgetRows(row, m, look.Charges, step)
 	for _, warning := range x.Warnings {
@@ -221,7 +256,23 @@ func (f *nodeFlags) preflight(w io.Writer, m *owner.Membership) error {
 		row("disk", "%s; a checkpoint takes about %d kB", diskText(f.daemon.State),
 			1+(len(m.Node.Algorithm.AppendState(nil))+x.Charges*x.CheckpointGrowth)/1000)
 	}
-	return flush()
+	if w := owner.Drowned(m.Owner, look); w != "" {
+		row("warning", "%s", w)
+	}
+	if err := flush(); err != nil {
+		return err
+	}
+	if faults > 0 {
+		return codeError{fmt.Errorf("%d of the lines above begin with FAULT: the node would not run through",
+			faults), exitFailed}
+	}
+	return nil
+}
+
+// oddsText says what the run's epsilon means.
+func oddsText(x *owner.Terms, total rundir.Bounds) string {
+	return rundir.Guarantee{Unit: x.Unit.String(), Adjacency: x.Adjacency.String(), Epsilon: total,
+		Delta: x.Delta}.Odds()
 }
 
 // portText tries to listen for a moment; nothing is sent.

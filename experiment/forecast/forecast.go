@@ -96,6 +96,9 @@ func Of(e *experiment.Experiment) (Forecast, error) {
 		o.Agent, o.Records = i, pl.Public.Records
 		p.Agents = append(p.Agents, o)
 	}
+	if w := Warn(f, p.Agents); w != "" {
+		p.Warnings = append(p.Warnings[:len(p.Warnings):len(p.Warnings)], w)
+	}
 	var err error
 	p.Walk, err = Walk(e)
 	return p, err

@@ -2,6 +2,7 @@ package forecast
 
 import (
 	"math"
+
 	"sotto/experiment"
 	"sotto/experiment/exposure"
 	"sotto/experiment/rundir"

@@ -12,6 +12,12 @@ import (
 // Outlook returns what the whole run comes to for the owner.
 func (o *Owner) Outlook() (forecast.Agent, error) { return forecast.OfAgent(o.e, 0) }
 
+// Drowned says that noise outweighs what a run with this outlook can learn; "": it does
+// not. The other members are taken to be as this one.
+func Drowned(o *Owner, look forecast.Agent) string {
+	return forecast.Warn(o.e.File, []forecast.Agent{look})
+}
+
 // WithReserve returns the epsilon of the run's charges with all of its reserve.
 func (o *Owner) WithReserve() (account.Interval, error) {
 	t := &o.e.Setup.Target

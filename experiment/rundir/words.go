@@ -34,17 +34,15 @@ func GuaranteeOf(s *account.Statement) (Guarantee, bool) {
 
 // Explain says what the figures mean, for who has to sign them.
 func (g Guarantee) Explain() []Clause {
-	change, guess := g.adjacencyWords()
+	change, _ := g.adjacencyWords()
 	clauses := []Clause{{"Who is protected", g.unitWords()}, {"Compared are", change}}
 	if g.Simulated {
 		clauses = append(clauses, Clause{"Noise", "It was simulated, and can be drawn again by everybody: " +
 			"nobody is protected. With secret noise the figures would be these."})
 	}
 	clauses = append(clauses, Clause{"Epsilon", g.epsilonWords()})
-	if upper := float64(g.Epsilon.Upper); !math.IsInf(upper, 1) {
-		clauses = append(clauses, Clause{"As odds", fmt.Sprintf("somebody who was 50 %% sure %s is right "+
-			"with a probability of at most %s %% afterwards, whatever else they know.", guess,
-			roundedUp(100*Guess(upper, g.Delta)))})
+	if !math.IsInf(float64(g.Epsilon.Upper), 1) {
+		clauses = append(clauses, Clause{"As odds", g.Odds() + "."})
 	}
 	return append(clauses,
 		Clause{"Delta", fmt.Sprintf("%g. Epsilon alone would say: no outcome is more than e^epsilon times "+
@@ -56,6 +54,13 @@ func (g Guarantee) Explain() []Clause {
 			"at most 1 strong, at most 10 reasonable for machine learning, and more weak. NIST SP 800-226 " +
 			"names no figure that is right for all: it asks for the unit, what is not covered and whom one " +
 			"trusts, beside epsilon."})
+}
+
+// Odds says what the guarantee means for somebody who guesses.
+func (g Guarantee) Odds() string {
+	_, guess := g.adjacencyWords()
+	return fmt.Sprintf("somebody who was 50 %% sure %s is right with a probability of at most %s %% "+
+		"afterwards, whatever else they know", guess, roundedUp(100*Guess(float64(g.Epsilon.Upper), g.Delta)))
 }
 
 // epsilonWords says what is proved.

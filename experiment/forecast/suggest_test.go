@@ -1,0 +1,113 @@
+package forecast_test
+
+import (
+	"math"
+	"strings"
+	"testing"
+
+	"sotto/experiment"
+	"sotto/experiment/forecast"
+)
+
+func built(t *testing.T, file string, set ...string) *experiment.Experiment {
+	t.Helper()
+	f, err := experiment.Parse("run.toml", []byte(file), set)
+	if err != nil {
+		t.Fatal(err)
+	}
+	e, err := f.Build("")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return e
+}
+
+const small = `
+rounds = 3
+[topology]
+agents = 4
+[data]
+dataset = "glyphs"
+train = 2000
+test = 200
+[privacy]
+target_epsilon = 2.0
+batch_size = 20
+`
+
+// A suggestion is made of keys that a run file takes, and keeps to the target epsilon.
+func TestSuggestionIsARunFile(t *testing.T) {
+	e := built(t, small)
+	s, err := forecast.Suggest(e)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var set []string
+	for line := range strings.Lines(s.TOML()) {
+		line = strings.TrimSpace(line)
+		if section, ok := strings.CutPrefix(line, "["); ok {
+			set = append(set, strings.TrimSuffix(section, "]"))
+		}
+	}
+	if got := strings.Join(set, " "); got != "privacy algorithm topology" {
+		t.Errorf("sections %q", got)
+	}
+	file := s.TOML() + "agents = 4\n[data]\ndataset = \"glyphs\"\ntrain = 2000\ntest = 200\n"
+	file = strings.Replace(file, "[privacy]\n", "[privacy]\ntarget_epsilon = 2.0\n", 1)
+	p, err := forecast.Of(built(t, file))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if p.Rounds != 300 {
+		t.Errorf("%d rounds", p.Rounds)
+	}
+	for _, a := range p.Agents {
+		if up := float64(a.Total.Upper); up > 2 || up < 1.9 {
+			t.Errorf("agent %d: epsilon %g, want just below 2", a.Agent, up)
+		}
+	}
+	if got := forecast.Drowned(p.Agents, 4); math.Abs(got/s.Ratio-1) > .01 {
+		t.Errorf("the plan's noise over signal is %g, the suggestion says %g", got, s.Ratio)
+	}
+}
+
+func TestSuggestionNeedsATarget(t *testing.T) {
+	for _, tt := range []struct{ set, want string }{
+		{"privacy.target_epsilon=0 privacy.noise_multiplier=2", "target_epsilon"},
+		{"algorithm.name=gossip-average", "found \"gossip-average\""},
+	} {
+		f, err := experiment.Parse("run.toml", []byte(small), strings.Fields(tt.set))
+		if err != nil {
+			continue // refused even before
+		}
+		e, err := f.Build("")
+		if err != nil {
+			continue
+		}
+		if _, err := forecast.Suggest(e); err == nil || !strings.Contains(err.Error(), tt.want) {
+			t.Errorf("%s: %v, want %q", tt.set, err, tt.want)
+		}
+	}
+}
+
+// Two agents of four rounds each: noise of length 3 and 4 over signal 1, by hand.
+func TestDrowned(t *testing.T) {
+	agents := []forecast.Agent{{NoiseToSignal: 3, Charges: 4}, {NoiseToSignal: 4, Charges: 4}}
+	// sum of 8 answers: noise sqrt(4*9+4*16) = 10, signal 8
+	if got := forecast.Drowned(agents, 2); math.Abs(got-10./8) > 1e-12 {
+		t.Errorf("%g, want 1.25", got)
+	}
+	if got := forecast.Drowned(nil, 3); got != 0 {
+		t.Errorf("no agents: %g", got)
+	}
+}
+
+func TestAPlanWarnsOfNoise(t *testing.T) {
+	p, err := forecast.Of(built(t, small, "privacy.target_epsilon=0.02"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !strings.Contains(strings.Join(p.Warnings, "\n"), "noise outweighs signal") {
+		t.Errorf("warnings %q", p.Warnings)
+	}
+}
