@@ -45,6 +45,10 @@ type Dataset struct {
 	// there is none.
 	Groups     []int32
 	GroupNames []string
+	// Units is the person of each record, numbered by first records; nil where every
+	// record is its own person. SetUnits sets it.
+	Units    []int32
+	unitKeys []uint64 // of each person's id
 	// Digest is a SHA-256 in hex over name, part, parameters, seed and the bytes of the
 	// source files.
 	Digest string
@@ -59,6 +63,7 @@ func (d *Dataset) Select(rows []int32) *Dataset {
 	s := *d
 	s.X = tensor.NewMat(len(rows), d.X.Cols)
 	s.Labels, s.Targets, s.Groups = pick(d.Labels, rows), pick(d.Targets, rows), pick(d.Groups, rows)
+	s.Units = pick(d.Units, rows)
 	for i, r := range rows {
 		copy(s.X.Row(i), d.X.Row(int(r)))
 	}
@@ -85,7 +90,7 @@ func (d *Dataset) head(n int) *Dataset {
 	s.X.Rows = n
 	s.X.Data = d.X.Data[:n*d.X.Stride]
 	cut := func(x []int32) []int32 { return x[:min(n, len(x)):min(n, len(x))] }
-	s.Labels, s.Groups = cut(d.Labels), cut(d.Groups)
+	s.Labels, s.Groups, s.Units = cut(d.Labels), cut(d.Groups), cut(d.Units)
 	s.Targets = d.Targets[:min(n, len(d.Targets)):min(n, len(d.Targets))]
 	return &s
 }

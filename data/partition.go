@@ -44,6 +44,11 @@ func Partition(name string, ds *Dataset, agents int, seed uint64, decode func(pa
 	if agents < 1 || agents > maxAgents {
 		return nil, config.Bad("agents", agents, fmt.Sprintf("1 to %d", maxAgents))
 	}
+	if name != "iid" && name != "natural" {
+		if err := ds.together(name); err != nil {
+			return nil, err
+		}
+	}
 	parts, err := split(decode, ds, agents, seed)
 	if err != nil {
 		return nil, err
@@ -204,11 +209,15 @@ type EvenParams struct {
 	AllowEmpty bool `toml:"allow_empty"`
 }
 
-// iid shuffles all records and deals them out in lots that are equal within one.
+// iid shuffles all records, or persons, and deals them out in lots that are equal within
+// one.
 func iid(decode func(any) error, ds *Dataset, agents int, seed uint64) ([][]int32, error) {
 	var p EvenParams
 	if err := decode(&p); err != nil {
 		return nil, err
+	}
+	if ds.Units != nil {
+		return nonEmpty(iidUnits(ds, agents, seed), p.AllowEmpty)
 	}
 	n := ds.Len()
 	rows := make([]int32, n)
@@ -239,8 +248,9 @@ type NaturalParams struct {
 }
 
 // natural keeps the records of a group (hospital, person) on one agent: group g goes to
-// agent g mod agents. More agents than groups leave agents empty. Fewer, but more than
-// one, are refused unless the parameters let groups merge.
+// agent g mod agents. More agents than groups leave agents empty. Fewer, but more
+// than one, are refused unless the parameters let groups merge. Who has records in two
+// groups is a person at each of two agents: an agent's guarantee is for its own records.
 func natural(decode func(any) error, ds *Dataset, agents int, _ uint64) ([][]int32, error) {
 	var p NaturalParams
 	if err := decode(&p); err != nil {

@@ -110,8 +110,12 @@ func (t *Table) complete(fill bool) []int {
 }
 
 // holdOut draws fraction of the records of every group (of all, without groups), rounded
-// down, as the test part. Both parts keep the order of the file.
+// down, as the test part; with persons see holdOutUnits. Both parts keep the order of the
+// file.
 func holdOut(d *Dataset, p TableParams, seed uint64) (*Split, error) {
+	if d.Units != nil {
+		return holdOutUnits(d, p, seed)
+	}
 	groups := [][]int32{nil}
 	if d.Groups != nil {
 		groups = make([][]int32, len(d.GroupNames))

@@ -9,6 +9,7 @@ import (
 	"math"
 	"os"
 	"slices"
+	"strings"
 	"unicode/utf8"
 
 	"sotto/config"
@@ -39,6 +40,9 @@ type CSVParams struct {
 	Bounds    map[string][]float64 `toml:"bounds"`
 	Limit     int                  `toml:"limit"`
 	TestLimit int                  `toml:"test_limit"`
+	// UnitColumn names the person of each record by an id; "": every record is its own
+	// person. It is no feature. All records of a person are held out, or none.
+	UnitColumn string `toml:"unit_column,omitempty"`
 }
 
 func (p *CSVParams) validate() error {
@@ -65,6 +69,9 @@ func (p *CSVParams) validate() error {
 	case p.Group != "" && len(p.Groups) < 1:
 		return config.Bad("groups", len(p.Groups), "the values of the group column")
 	}
+	if err := p.validateUnits(); err != nil {
+		return err
+	}
 	for _, name := range slices.Sorted(maps.Keys(p.Bounds)) {
 		if b := p.Bounds[name]; len(b) != 2 || !(b[0] < b[1]) || math.IsInf(b[0], 0) || math.IsInf(b[1], 0) {
 			return config.Bad("bounds."+name, b, "[low, high] with low < high")
@@ -72,6 +79,24 @@ func (p *CSVParams) validate() error {
 	}
 	t := TableParams{TestFraction: p.TestFraction, Limit: p.Limit, TestLimit: p.TestLimit}
 	return t.validate()
+}
+
+// validateUnits checks the column of persons. A limit would keep or drop a person by the
+// records of others.
+func (p *CSVParams) validateUnits() error {
+	u := p.UnitColumn
+	switch {
+	case u == "":
+		return nil
+	case u == p.Label || u == p.Target:
+		return config.Bad("unit_column", u, "a column other than label and target")
+	case slices.Contains(p.Drop, u):
+		return config.Bad("drop", u, "columns other than unit_column: it is read")
+	case p.Limit != 0:
+		return config.Bad("limit", p.Limit,
+			"0 with unit_column: which records of a person are kept must not depend on others")
+	}
+	return nil
 }
 
 // twice is a value that is there again, "" where none is.
@@ -122,6 +147,17 @@ func csvFile(decode func(any) error, src Source) (*Split, error) {
 	return split.seal(p.unplaced(), src.Seed, sums), nil
 }
 
+// GoString is what digests cover. Without persons it is what it was before there were
+// any, so that no data set has another digest.
+func (p CSVParams) GoString() string {
+	type plain CSVParams
+	s := "data.CSVParams" + strings.TrimPrefix(fmt.Sprintf("%#v", plain(p)), "data.plain")
+	if p.UnitColumn == "" {
+		s = strings.TrimSuffix(s, `, UnitColumn:""}`) + "}"
+	}
+	return s
+}
+
 // unplaced is what the digest covers: where the files lie does not matter.
 func (p CSVParams) unplaced() CSVParams {
 	p.Path, p.TestPath = "", ""
@@ -132,7 +168,7 @@ func (p CSVParams) unplaced() CSVParams {
 func (p *CSVParams) options() CSVOptions {
 	o := CSVOptions{Header: p.Header, Missing: p.Missing, Drop: p.Drop}
 	o.Delimiter, _ = utf8.DecodeRuneInString(p.Delimiter)
-	for _, c := range []string{p.Label, p.Group} {
+	for _, c := range []string{p.Label, p.Group, p.UnitColumn} {
 		if c != "" {
 			o.Text = append(o.Text, c)
 		}
@@ -178,11 +214,14 @@ func (p *CSVParams) load(path string, sums *[]string) (*Dataset, error) {
 		d.GroupNames = p.Groups
 		d.Groups, err = labelsFrom(t, p.Group, p.Groups, keep)
 	}
+	if err == nil && p.UnitColumn != "" {
+		err = d.setUnitsFrom(t, p.UnitColumn, keep)
+	}
 	return d, err
 }
 
-// features lists every column but label, target and group. Without bounds the scale is
-// the identity.
+// features lists every column but label, target, group and that of persons. Without
+// bounds the scale is the identity.
 func (p *CSVParams) features(t *Table) ([]feature, error) {
 	bounds := make([][]float64, len(t.Columns))
 	for _, name := range slices.Sorted(maps.Keys(p.Bounds)) {
@@ -192,13 +231,13 @@ func (p *CSVParams) features(t *Table) ([]feature, error) {
 		}
 		bounds[k] = p.Bounds[name]
 	}
-	var taken [3]int
-	for i, ref := range []string{p.Label, p.Target, p.Group} {
+	var taken [4]int
+	for i, ref := range []string{p.Label, p.Target, p.Group, p.UnitColumn} {
 		if taken[i] = -1; ref == "" {
 			continue
 		}
 		if taken[i] = findColumn(t.Columns, ref); taken[i] < 0 {
-			return nil, config.Bad([]string{"label", "target", "group"}[i], ref,
+			return nil, config.Bad([]string{"label", "target", "group", "unit_column"}[i], ref,
 				"columns "+columnNames(t.Columns))
 		}
 	}
