@@ -13,8 +13,10 @@ var _ privacy.GridOracle = (*Gradient)(nil)
 
 // Gradient is the oracle "grad": over a Poisson batch of the owner's records, the sum of
 // per-record gradients of the loss at the query's point, each scaled to L2 norm at most
-// Clip; with Augment, of means over the record's views. The gate adds noise to the sum
-// and divides by ExpectedBatch (Abadi et al. 2016 with a public normaliser).
+// Clip; with Augment, of means over the record's views; in the unit of a person, of the
+// mean or sum over a person's records (Sums.Persons), with "record" read as "person".
+// The gate adds noise to the sum and divides by ExpectedBatch (Abadi et al. 2016 with a
+// public normaliser).
 //
 // Rate and ExpectedBatch are public constants. Under add-remove adjacency the number of
 // records is private, so neither may be derived from it; the drawn batch size never
@@ -75,10 +77,14 @@ func (g *Gradient) Validate() error {
 			return err
 		}
 	}
-	if g.Unit != account.Record() {
-		return config.Bad("unit", g.Unit, "record: per-record clipping bounds the contribution of one record")
+	if g.Unit != account.Record() && !g.perPerson() {
+		return config.Bad("unit", g.Unit,
+			"record or person: clipping bounds the contribution of one of them")
 	}
-	return g.Sums.check(len(g.Records.Index) * max(1, g.Draws))
+	if err := g.validatePersons(); err != nil {
+		return err
+	}
+	return g.Sums.check(g.count() * max(1, g.Draws))
 }
 
 // Describe states the release. A query's own public clip takes the place of Clip.
@@ -133,6 +139,9 @@ func (g *Gradient) inPlaces() bool { return g.Sums.inPlaces(g.cut) }
 // SumError bounds by how much more than the clip, over it, rounding lets one record move
 // the sum.
 func (g *Gradient) SumError(clip float64) float64 {
+	if g.perPerson() {
+		return g.personSumError()
+	}
 	l := g.layout()
 	e := g.Sums.sumError(l, g.Model, shift(g.Adjacency), clip)
 	if g.Rescale { // a sum in float32 is rounded once more
@@ -155,14 +164,13 @@ func (g *Gradient) Evaluate(dst *privacy.Value, q *agent.Query, sample *rng.Stre
 	if g.Count {
 		n++
 	}
-	halves, clip := 0, clipNorm(q, g.ClipNorm)
-	s := g.Pool.p.Get()
-	defer g.Pool.p.Put(s)
-	s.draw(g, sample)
-	a := adder{scratch: s, model: g.Model, at: q.At, clip: clip,
-		batch: func(rows []int32) *model.Batch { return s.gather(g.Records.Data, rows, &g.Augment, sample) },
-		stats: func(t model.Stats) { halves += within(t) }}
-	a.add(dst, n, g.layout(), s.rows, sample)
+	var halves int
+	clip := clipNorm(q, g.ClipNorm)
+	if g.perPerson() {
+		halves = g.addPersons(dst, n, q, sample)
+	} else {
+		halves = g.addRecords(dst, n, q, sample)
+	}
 	if g.Rescale && clip != g.ClipNorm {
 		dst.Float[:d].Scale(g.ClipNorm/clip, dst.Float[:d])
 		for i := range dst.Wide[:min(d, len(dst.Wide))] {
@@ -175,6 +183,18 @@ func (g *Gradient) Evaluate(dst *privacy.Value, q *agent.Query, sample *rng.Stre
 	if dst.Float[d] += float32(halves) / 2; len(dst.Wide) > 0 {
 		dst.Wide[d] += float64(halves) / 2
 	}
+}
+
+// addRecords is Evaluate over records, and returns what within is of the batch.
+func (g *Gradient) addRecords(dst *privacy.Value, n int, q *agent.Query, sample *rng.Stream) (halves int) {
+	s := g.Pool.p.Get()
+	defer g.Pool.p.Put(s)
+	s.draw(g, sample)
+	a := adder{scratch: s, model: g.Model, at: q.At, clip: clipNorm(q, g.ClipNorm),
+		batch: func(rows []int32) *model.Batch { return s.gather(g.Records.Data, rows, &g.Augment, sample) },
+		stats: func(t model.Stats) { halves += within(t) }}
+	a.add(dst, n, g.layout(), s.rows, sample)
+	return halves
 }
 
 // within is the number of a batch's records within the clip less that of the others. What
@@ -192,9 +212,13 @@ func (g *Gradient) EvaluateGrid(dst []int64, q *agent.Query, sample *rng.Stream)
 	}
 	d := g.Model.Dim()
 	clip, halves := clipNorm(q, g.ClipNorm), 0
-	g.batches(sample, func(b *model.Batch, w *model.Workspace) {
-		halves += within(m.ClippedGradientGrid(dst[:d], q.At, b, clip, privacy.GridStep(clip), w))
-	})
+	if g.perPerson() {
+		halves = g.addPersonsOnGrid(dst[:d], q, privacy.GridStep(clip), sample)
+	} else {
+		g.batches(sample, func(b *model.Batch, w *model.Workspace) {
+			halves += within(m.ClippedGradientGrid(dst[:d], q.At, b, clip, privacy.GridStep(clip), w))
+		})
+	}
 	if g.Count {
 		dst[d] += int64(halves) * int64(.5/privacy.GridStep(.5))
 	}

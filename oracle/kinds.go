@@ -68,6 +68,7 @@ type Kind struct {
 	Batches Batches
 	Owner   bool // may protect all of an owner's data
 	Record  bool // may protect one record
+	Person  bool // may protect one person with several records
 	Exact   bool // has exact integers, where the model has
 	Private bool // has a state of its own, which follows from all queries
 	Arrives bool // records may come during a run
@@ -76,7 +77,7 @@ type Kind struct {
 
 // Kinds lists the oracles that algorithms ask, by name.
 var Kinds = map[string]Kind{
-	"grad": {New: newGradient, Record: true, Exact: true, Arrives: true, Augment: true},
+	"grad": {New: newGradient, Record: true, Person: true, Exact: true, Arrives: true, Augment: true},
 	FullName: {New: newFull(account.L2), Batches: FullBatch, Record: true, Exact: true,
 		Arrives: true},
 	FullL1Name: {New: newFull(account.L1), Batches: FullBatch, Record: true, Exact: true,
@@ -132,6 +133,9 @@ func newGradient(p *Public, _ agent.Operator) (Oracle, error) {
 // Bind implements Oracle.
 func (g *Gradient) Bind(r Records, pool *Pool) error {
 	g.Records, g.Pool = r, pool
+	if g.perPerson() && r.Data.Units != nil {
+		g.Sums.people = gathered(r, g.Sums.Persons.MaxRows)
+	}
 	return g.Validate()
 }
 

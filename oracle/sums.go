@@ -25,6 +25,9 @@ type Sums struct {
 	// Moving says that an owner's list may lose or gain a record besides the one that a
 	// neighbor's differs in, as lists do whose records arrive: bins are then drawn.
 	Moving bool
+	// Persons says what one person adds, in the unit of a person.
+	Persons Persons
+	people  people // of the records, in that unit
 
 	layout  layout  // of the oracle that has these, once it is known
 	clip    float64 // which charged is for

@@ -72,19 +72,25 @@ const (
 	UnitRecord UnitKind = iota + 1
 	UnitGroup
 	UnitOwner
+	UnitPerson
 )
 
-var unitNames = [...]string{UnitRecord: "record", UnitGroup: "group", UnitOwner: "owner"}
+var unitNames = [...]string{UnitRecord: "record", UnitGroup: "group", UnitOwner: "owner",
+	UnitPerson: "person"}
+
+const unitAllowed = "record, group, owner or person"
 
 // MaxGroup is the largest group that Group accepts.
 const MaxGroup = 1 << 20
 
-// Unit is what one epsilon protects: one record, a group of Size records, or all data of
-// one owner. Size is 0 except for groups, where it lies in 2..MaxGroup. The zero value is
-// invalid.
+// Unit is what one epsilon protects: one record, a group of Size records, all data of one
+// owner, or all records of one person, whom column Of names. Size is 0 except for groups,
+// where it lies in 2..MaxGroup. Of is empty except for persons: what holds for the
+// persons of one column says nothing of those of another. The zero value is invalid.
 type Unit struct {
 	Kind UnitKind
 	Size int
+	Of   string
 }
 
 // Record is the unit of one record.
@@ -102,14 +108,30 @@ func Group(k int) Unit {
 // Owner is the unit of all data of one agent. No sampling of records amplifies it.
 func Owner() Unit { return Unit{Kind: UnitOwner} }
 
+// Person is the unit of all records with one id in a column, which are sampled together.
+func Person(column string) Unit { return Unit{Kind: UnitPerson, Of: column} }
+
+// maxColumn bounds the name of a person's column.
+const maxColumn = 64
+
+// whole says that the unit is in a sampled batch as a whole or not at all.
+func (u Unit) whole() bool { return u.Kind == UnitRecord || u.Kind == UnitPerson }
+
 func (u Unit) validate() error {
+	plain := func(r rune) bool { return r >= ' ' && r < 0x7f && !strings.ContainsRune(`"\()`, r) }
 	switch {
+	case u.Kind == UnitPerson && (u.Of == "" || len(u.Of) > maxColumn ||
+		strings.ContainsFunc(u.Of, func(r rune) bool { return !plain(r) })):
+		return config.Bad("unit.of", u.Of,
+			"a column of 1 to 64 ASCII characters without quotes, backslashes and parentheses")
+	case u.Kind != UnitPerson && u.Of != "":
+		return config.Bad("unit.of", u.Of, "absent unless kind is person")
 	case u.Kind == UnitGroup:
 		if u.Size < 2 || u.Size > MaxGroup {
 			return config.Bad("unit.size", u.Size, fmt.Sprintf("2 to %d", MaxGroup))
 		}
-	case u.Kind != UnitRecord && u.Kind != UnitOwner:
-		return config.Bad("unit.kind", int(u.Kind), "record, group or owner")
+	case !u.whole() && u.Kind != UnitOwner:
+		return config.Bad("unit.kind", int(u.Kind), unitAllowed)
 	case u.Size != 0:
 		return config.Bad("unit.size", u.Size, "absent unless kind is group")
 	}
@@ -124,7 +146,7 @@ func (u Unit) members() int {
 	return 1
 }
 
-// String returns "record", "group(k)" or "owner".
+// String returns "record", "group(k)", "owner" or "person(column)".
 func (u Unit) String() string {
 	if u.validate() != nil {
 		return fmt.Sprintf("Unit(%d,%d)", u.Kind, u.Size)
@@ -132,20 +154,25 @@ func (u Unit) String() string {
 	if u.Kind == UnitGroup {
 		return fmt.Sprintf("group(%d)", u.Size)
 	}
+	if u.Kind == UnitPerson {
+		return "person(" + u.Of + ")"
+	}
 	return unitNames[u.Kind]
 }
 
 type unitJSON struct {
 	Kind string `json:"kind"`
 	Size int    `json:"size,omitempty"`
+	Of   string `json:"of,omitempty"`
 }
 
-// MarshalJSON writes {"kind":"record"}, {"kind":"group","size":k} or {"kind":"owner"}.
+// MarshalJSON writes {"kind":"record"}, {"kind":"group","size":k}, {"kind":"owner"} or
+// {"kind":"person","of":column}.
 func (u Unit) MarshalJSON() ([]byte, error) {
 	if err := u.validate(); err != nil {
 		return nil, err
 	}
-	return json.Marshal(unitJSON{unitNames[u.Kind], u.Size})
+	return json.Marshal(unitJSON{unitNames[u.Kind], u.Size, u.Of})
 }
 
 // UnmarshalJSON reads what MarshalJSON writes and refuses unknown keys.
@@ -154,9 +181,9 @@ func (u *Unit) UnmarshalJSON(b []byte) error {
 	if err := strictJSON(b, &j); err != nil {
 		return err
 	}
-	for k := UnitRecord; k <= UnitOwner; k++ {
+	for k := UnitRecord; k <= UnitPerson; k++ {
 		if unitNames[k] == j.Kind {
-			v := Unit{Kind: k, Size: j.Size}
+			v := Unit{Kind: k, Size: j.Size, Of: j.Of}
 			if err := v.validate(); err != nil {
 				return err
 			}
@@ -164,7 +191,7 @@ func (u *Unit) UnmarshalJSON(b []byte) error {
 			return nil
 		}
 	}
-	return config.Bad("unit.kind", j.Kind, "record, group or owner")
+	return config.Bad("unit.kind", j.Kind, unitAllowed)
 }
 
 // Norm is the norm in which a sensitivity is stated. Its zero value is invalid.

@@ -17,7 +17,7 @@ var mixtureKind = kind{
 	},
 	normalise: leaf((*body).checkMixture),
 	pair: func(b *body, r relation) (pair, error) {
-		if r.unit.Kind != UnitRecord {
+		if !r.unit.whole() {
 			return noPair, errNoProof
 		}
 		return r.mixture(b.noise, b.shifts, b.probs), nil

@@ -34,7 +34,7 @@ var poissonKind = kind{
 	},
 	box: func(b *body, r relation) (eps, delta float64, ok bool) {
 		e := pureEpsilon(b, r)
-		return e, 0, !math.IsInf(e, 1) && r.unit.Kind == UnitRecord
+		return e, 0, !math.IsInf(e, 1) && r.unit.whole()
 	},
 }
 
@@ -202,7 +202,7 @@ func poissonFor(b *body, r relation) (pair, error) {
 		}
 		return poissonPair(b.rate, gaussianPair(mu)), nil
 	}
-	if r.adjacency == ReplaceOne || r.unit.Kind != UnitRecord {
+	if r.adjacency == ReplaceOne || !r.unit.whole() {
 		return noPair, errNoProof
 	}
 	in, err := r.pairOf(b.event)
@@ -219,7 +219,7 @@ func poissonFor(b *body, r relation) (pair, error) {
 // neighboring data sets, and a bound of one is none of the other: refused.
 func truncatedFor(b *body, r relation) (pair, error) {
 	mu, ok := gaussianMu(b.event)
-	if !ok || r.adjacency != ReplaceOne || r.unit.Kind != UnitRecord {
+	if !ok || r.adjacency != ReplaceOne || !r.unit.whole() {
 		return noPair, errNoProof
 	}
 	if math.IsInf(mu, 1) {

@@ -171,7 +171,12 @@ func parseUnit(s string) (account.Unit, error) {
 	if u := account.Group(k); err == nil && u.String() == s {
 		return u, nil
 	}
-	return account.Unit{}, config.Bad("unit", s, "record, group(k) or owner")
+	if column, ok := strings.CutPrefix(s, "person("); ok {
+		if u := account.Person(strings.TrimSuffix(column, ")")); u.String() == s {
+			return u, nil
+		}
+	}
+	return account.Unit{}, config.Bad("unit", s, "record, group(k), owner or person(column)")
 }
 
 func readRunLedgers(name string) ([]runLedger, error) {
