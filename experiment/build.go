@@ -165,7 +165,10 @@ func (f *File) BuildWith(dataDir string, cache *data.Cache) (*Experiment, error)
 // buildTask deals the records to the agents, and makes the model and, where it compares
 // records, the graph. All sections of the run file are then read.
 func (e builder) buildTask(similar bool) error {
-	f, err := e.File, error(nil)
+	f, err := e.File, e.checkUnits()
+	if err != nil {
+		return err
+	}
 	train := e.Task.Split.Train
 	if e.Task.Parts, err = data.Partition(f.Data.Partition, train, f.Topology.Agents, f.Run.Seed,
 		f.Section("data")); err != nil {

@@ -58,7 +58,8 @@ func (f *File) Lacks(t algo.Traits) bool { return !f.Has(t) }
 func (f *File) Kind() oracle.Kind {
 	for _, name := range f.Spec.Asks {
 		k := oracle.Kinds[name]
-		if k.Owner && f.Privacy.unit == account.Owner() || k.Record && f.Privacy.unit == account.Record() {
+		if k.Owner && f.Privacy.unit == account.Owner() || k.Record && f.Privacy.unit == account.Record() ||
+			k.Person && f.Privacy.perPerson() {
 			return k
 		}
 	}
@@ -180,6 +181,24 @@ var features = []Refusal{
 	{"privacy.unit", func(f *File) any { return f.Privacy.Unit },
 		func(f *File) bool { return f.Privacy.unit == account.Owner() && f.Lacks(algo.OwnerUnit) },
 		"record with algorithm {algorithm}"},
+	{"privacy.unit", func(f *File) any { return f.Privacy.Unit },
+		func(f *File) bool { return f.Privacy.perPerson() && !(f.InRounds() && servesPersons(f)) },
+		"record with algorithm {algorithm}: only algorithms that work in rounds, and ask for gradients " +
+			"of sampled batches alone, sample and clip whole persons"},
+	{"privacy.mechanism", func(f *File) any { return f.Privacy.Mechanism },
+		func(f *File) bool { return f.Privacy.perPerson() && f.Private() && !f.Mechanism().ExactView },
+		"gaussian or none with unit person"},
+	{"replication.replication", func(f *File) any { return f.Replication.String() },
+		func(f *File) bool { return f.Privacy.perPerson() && f.Replication.Stated() },
+		"nothing with unit person"},
+	{"data.augmentations", func(f *File) any { return f.Data.Augmentation.Views },
+		func(f *File) bool { return f.Privacy.perPerson() && f.Data.augmented() }, "none with unit person"},
+	{"data.arrival", func(f *File) any { return f.Data.Arrival },
+		func(f *File) bool { return f.Data.UnitColumn != "" && f.Data.Arrival != "" },
+		"nothing with unit_column: records would arrive one by one"},
+	{"evaluate.score", func(f *File) any { return f.Evaluate.Score },
+		func(f *File) bool { return f.Privacy.perPerson() && f.Evaluate.Score != "" },
+		"nothing with unit person: a score bounds the part of one record"},
 	{"privacy.mechanism", func(f *File) any { return f.Privacy.Mechanism },
 		func(f *File) bool { return f.Mechanism().Clocked && !f.Clocked() },
 		"gaussian or none with algorithm {algorithm}, which clips in L2 and has no personal models"},

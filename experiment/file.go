@@ -92,6 +92,8 @@ type DataParams struct {
 	Dataset    string `toml:"dataset"`
 	Partition  string `toml:"partition"`
 	AllowEmpty bool   `toml:"allow_empty"`
+	// UnitColumn names the column of an owner's file with the id of each record's person.
+	UnitColumn string `toml:"unit_column,omitempty"`
 	oracle.Augmentation
 	Arrivals
 }
@@ -249,7 +251,7 @@ func (f *File) validate() error {
 		{f.Pace.keys.section, func() error { return f.Pace.keys.check(f) }},
 		{"data", func() error { return validateArrival(f) }},
 		{"faults", func() error { return f.Adversaries.Complete(f.Topology.Agents) }},
-		{"privacy", func() error { return f.Privacy.parse(f.Has(algo.OwnerUnit)) }},
+		{"privacy", func() error { return f.Privacy.parse(f) }},
 	} {
 		if err := f.At(part.section, part.check()); err != nil {
 			return err

@@ -87,6 +87,9 @@ func (f *File) Join(m Member) (*Experiment, *data.Sheet, error) {
 	}
 	e := builder{&Experiment{File: f, Seats: Seats{Self: m.Self, Owned: true}}}
 	e.Task.Split, e.Graphs.Schedule = own.Split, m.Graphs
+	if err := e.checkUnits(); err != nil {
+		return nil, nil, err
+	}
 	if err = e.planner().prepare(); err != nil {
 		return nil, nil, err
 	}

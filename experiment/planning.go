@@ -23,7 +23,7 @@ func (e planner) prepare() error {
 	f := e.File
 	e.Setup = plan.Setup{
 		Spec:          f.Spec,
-		Setting:       algo.Setting{PerRecord: f.Privacy.unit == account.Record()},
+		Setting:       algo.Setting{PerRecord: f.Privacy.unit != account.Owner()},
 		Target:        targetOf(f),
 		Agents:        f.Topology.Agents,
 		Steps:         f.Steps,
@@ -107,7 +107,7 @@ func (e planner) fillPublic() {
 	}
 	p.Sums.Uncharged, p.Sums.Moving = priv.Noise == fastNoise, f.Data.Arrival != ""
 	clips(priv, p)
-	p.Augment = f.Data.Augmentation
+	p.Augment, p.Sums.Persons = f.Data.Augmentation, priv.Persons
 	p.FeatureNorm, p.Residual = math.Inf(1), math.Inf(1)
 	if f.Private() {
 		p.Residual = 1
@@ -122,7 +122,7 @@ func (e planner) fillPublic() {
 // fillAgent sets agent i's public constants.
 func (e planner) fillAgent(i int, n *counter) error {
 	f, a := e.File, &e.Plans[i]
-	p, k, m := &f.Privacy, f.Kind(), len(e.Task.Parts[i])
+	p, k, m := &f.Privacy, f.Kind(), e.File.Privacy.units(&e.Task, e.Task.Parts[i])
 	a.Public = e.Setup.Public
 	a.Epsilon, a.Before = p.budget(e.Seats.ID(i)), e.priorEvents()
 	public := p.adjacency != account.AddRemove
@@ -148,7 +148,7 @@ func (e planner) fillAgent(i int, n *counter) error {
 	default:
 		a.Public.SampleRate, a.Public.ExpectedBatchSize, err = p.sampling(float64(m), max(1, a.Public.Draws))
 	}
-	n.add(m+e.Task.heldOut(i), a)
+	n.add(m+p.heldOut(&e.Task, i), a)
 	return err
 }
 

@@ -44,6 +44,7 @@ type PlannedCounts struct {
 	// Reserve is how many further charges of every kind of answer the noise is found for,
 	// and a node's quota admits: crashes lose answers that were charged.
 	Reserve int `toml:"reserve,omitempty"`
+	oracle.Persons
 }
 
 // maxReserve bounds a reserve: far more than crashes can lose.
@@ -74,7 +75,7 @@ const overrideDelta = "delta"
 func (p *PrivacyParams) understands(o string) bool { return slices.Contains(p.IUnderstand, o) }
 
 // parse reads the words of the section that stand for types.
-func (p *PrivacyParams) parse(owners bool) error {
+func (p *PrivacyParams) parse(f *File) error {
 	var err error
 	if p.adjacency, err = account.ParseAdjacency(p.Adjacency); err != nil {
 		return config.Bad("adjacency", p.Adjacency, "one of add-remove, replace-one, zero-out")
@@ -85,12 +86,17 @@ func (p *PrivacyParams) parse(owners bool) error {
 		p.unit = account.Record()
 	case "owner":
 		p.unit = account.Owner()
+	case "person":
+		p.unit = account.Person(f.Data.UnitColumn)
 	default:
-		allowed := "record"
-		if owners {
+		allowed := "one of person, record"
+		if f.Has(algo.OwnerUnit) {
 			allowed = "one of owner, record"
 		}
 		return config.Bad("unit", p.Unit, allowed)
+	}
+	if err := p.parsePersons(f); err != nil {
+		return err
 	}
 	if _, ok := account.Accountants[p.Accountant]; !ok {
 		_, err := account.New(p.Accountant, p.adjacency, p.unit)

@@ -15,7 +15,8 @@ import (
 // holdOut takes the share [evaluate] validation of every agent's records out of training.
 // Each record has a coin of its own, which depends on the seed and its place in the data
 // set only: whether one record takes part never moves another, so that the parts stay
-// disjoint on neighbouring data sets too. Test records are never among them.
+// disjoint on neighbouring data sets too. Persons with several records have one coin
+// each, of their own. Test records are never among them.
 func (e builder) holdOut() error {
 	share := e.File.Evaluate.Validation
 	if share == 0 {
@@ -26,7 +27,11 @@ func (e builder) holdOut() error {
 	coins := rng.Public(e.File.Run.Seed, "held-out records")
 	limit, _ := rng.Threshold(share)
 	for i := range held {
-		held[i] = coins.Hit(limit)
+		if train.Units != nil {
+			held[i] = train.UnitCoin(e.File.Run.Seed, "held-out persons", i) < share
+		} else {
+			held[i] = coins.Hit(limit)
+		}
 	}
 	e.Task.HeldOut = make([][]int32, len(e.Task.Parts))
 	var all []int32
@@ -115,10 +120,10 @@ func validationRemark(e *Experiment, _ sim.Stats) string {
 	return ""
 }
 
-// heldOut is the number of agent i's records that are.
-func (t *Task) heldOut(i int) int {
+// heldOut is the number of agent i's records, or persons, that are.
+func (p *PrivacyParams) heldOut(t *Task, i int) int {
 	if t.HeldOut == nil {
 		return 0
 	}
-	return len(t.HeldOut[i])
+	return p.units(t, t.HeldOut[i])
 }

@@ -124,8 +124,10 @@ func (o alone) iteration(b *baseline) {
 func (o alone) task(batch float64, by func(b *baseline)) (agent.Factory, *privacy.Gate, error) {
 	f, b := o.e.File, baseline{public: o.plan().Public, params: func(any) {}}
 	b.public.Sums.Uncharged, b.public.Rescale, b.public.Count = true, false, false
-	b.public.ExpectedBatchSize, b.public.ClipNorm, b.public.Unit = batch, f.Privacy.MaxGradNorm,
-		account.Record()
+	b.public.ExpectedBatchSize, b.public.ClipNorm = batch, f.Privacy.MaxGradNorm
+	if b.public.Unit == account.Owner() {
+		b.public.Unit = account.Record()
+	}
 	by(&b)
 	factory, err := algo.New(b.algorithm, func(params any) error {
 		err := f.Section("algorithm")(params)
