@@ -28,7 +28,7 @@ const auditMembers = 8
 func dataset(e *experiment.Experiment, n int) *data.Dataset {
 	d := *e.Task.Split.Train
 	d.X = tensor.NewMat(n, d.X.Cols)
-	d.Groups = nil
+	d.Groups, d.Units = nil, nil
 	if d.Labels != nil {
 		d.Labels = make([]int32, n)
 	} else {
@@ -59,7 +59,7 @@ func canaryRows(e *experiment.Experiment, n int, s *rng.Stream) *data.Dataset {
 			setLabel(d, i, k)
 		}
 	}
-	return d
+	return spread(e, d)
 }
 
 func randomRow(x tensor.Vec, size float64, s *rng.Stream) {
@@ -79,11 +79,12 @@ func bound(e *experiment.Experiment, x tensor.Vec) {
 	}
 }
 
-// canary is the attacked record.
+// canary is the attacked record; in the unit of a person, a person whose records are all
+// equal.
 type canary struct {
-	rows   *data.Dataset
-	record int32 // its row
-	other  int32 // the row that takes its place in world Out under replace-one
+	rows   *data.Dataset // that spread made
+	record int32         // its number
+	other  int32         // that of what takes its place in world Out under replace-one
 }
 
 // answerer gives the answer to a query about a hypothesis.
@@ -107,7 +108,7 @@ func (c *canary) choose(e *experiment.Experiment, kind string, q *agent.Query, a
 		}
 		setLabel(d, 0, likeliest+1)
 		setLabel(d, 1, likeliest)
-		c.rows, c.record, c.other = d, 0, 1
+		c.rows, c.record, c.other = spread(e, d), 0, 1
 		return nil
 	}
 	return config.Bad("canary", kind, "one of blank, gradient, mislabelled")
@@ -153,12 +154,12 @@ func (c *canary) strongest(e *experiment.Experiment, q *agent.Query, answer answ
 			}
 		}
 	}
-	c.rows = d
+	c.rows = spread(e, d)
 	values := make([]tensor.Vec, row)
 	for i := range values {
 		var err error
-		if values[i], err = answer(hypothesis{train: d, rows: []int32{int32(i)}, drawn: true}, q); err !=
-			nil {
+		if values[i], err = answer(hypothesis{train: c.rows, rows: []int32{int32(i)}, drawn: true},
+			q); err != nil {
 			return err
 		}
 	}
@@ -208,7 +209,7 @@ func (a *auditor) train(w audit.Hypothesis, seed uint64) (float64, error) {
 	if err := world.Sim.Run(context.Background(), e.File.Steps); err != nil {
 		return 0, err
 	}
-	one := oracle.BatchOf(a.rows.Select([]int32{a.record}))
+	one := oracle.BatchOf(a.rows.Select(rowsOf(e, []int32{a.record})))
 	return -e.Task.Model.Loss(world.Sim.Model(a.agent), one, new(model.Workspace)), nil
 }
 
@@ -217,23 +218,34 @@ func (a *auditor) train(w audit.Hypothesis, seed uint64) (float64, error) {
 // it takes the place of the agent's first.
 func (c *canary) trainingRows(e *experiment.Experiment, agent int, w audit.Hypothesis) (*data.Dataset,
 	[]int32) {
-	all := e.Task.Split.Train
-	d := dataset(e, all.Len()+2)
-	for r := range all.Len() {
+	all, n := e.Task.Split.Train, e.Task.Split.Train.Len()
+	behind := rowsOf(e, []int32{c.record, c.other})
+	d := dataset(e, n+len(behind))
+	for r := range n {
 		copyRecord(d, r, all, r)
 	}
-	copyRecord(d, all.Len(), c.rows, int(c.record))
-	copyRecord(d, all.Len()+1, c.rows, int(c.other))
+	for k, r := range behind {
+		copyRecord(d, n+k, c.rows, int(r))
+	}
 	part := slices.Clone(e.Task.Parts[agent])
 	if e.Setup.Target.Adjacency != account.AddRemove && len(part) > 0 {
-		part = part[1:]
+		part = lessFirst(all, part)
 	}
+	in := len(behind) / 2
+	d.Units = besidePersons(all, in)
 	if w == audit.In {
-		part = append(part, int32(all.Len()))
+		part = appendRows(part, n, n+in)
 	} else if e.Setup.Target.Adjacency == account.ReplaceOne {
-		part = append(part, int32(all.Len()+1))
+		part = appendRows(part, n+in, n+2*in)
 	}
 	return d, part
+}
+
+func appendRows(part []int32, lo, hi int) []int32 {
+	for r := lo; r < hi; r++ {
+		part = append(part, int32(r))
+	}
+	return part
 }
 
 func copyRecord(d *data.Dataset, to int, from *data.Dataset, row int) {

@@ -43,10 +43,10 @@ type auditor struct {
 // hypothesis is a world of the attacked agent: what its records are, and how they are
 // read. There is nothing else that an auditor may change in a run.
 type hypothesis struct {
-	train *data.Dataset
-	rows  []int32
-	drawn bool // every record is in every batch, and the ledger has no limit
-	once  bool // a batch is drawn once, whatever the run does
+	train *data.Dataset // that spread made
+	rows  []int32       // numbers of records; of persons, in their unit
+	drawn bool          // every record is in every batch, and the ledger has no limit
+	once  bool          // a batch is drawn once, whatever the run does
 }
 
 // with is the hypothesis with every record drawn, once or as often as the run draws.
@@ -186,7 +186,7 @@ func (a *auditor) seat(h hypothesis, l ledger.Ledger, m privacy.Mechanism,
 	id := agent.ID(a.agent)
 	s := experiment.Seat{
 		Self:      id,
-		Records:   oracle.Records{Data: h.train, Index: h.rows},
+		Records:   oracle.Records{Data: h.train, Index: rowsOf(a.e, h.rows)},
 		Ledger:    l,
 		Keys:      keys,
 		Secret:    run.SimulatedSecret(a.e.NoiseSeed(), id),
