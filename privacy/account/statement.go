@@ -122,6 +122,9 @@ func NewStatement(acc Accountant, a Adjacency, u Unit, delta float64, noise stri
 		Assumptions: append([]string{"noise and sampling keys are secret",
 			"clip, rate, batch size and schedule are public"}, d.Assumptions...),
 	}
+	if u.Kind == UnitPerson {
+		s.Assumptions = append(s.Assumptions, "all records of one person have one id in column "+u.Of)
+	}
 	stated := StatedInterval(i)
 	if noise == "simulated" {
 		s.WouldBeEpsilon = &stated
@@ -144,6 +147,9 @@ func (s Statement) String() string {
 	}
 	if i == nil {
 		return "Nothing is stated: the statement holds no epsilon."
+	}
+	if column, ok := strings.CutPrefix(s.Unit, unitNames[UnitPerson]+"("); ok {
+		s.Unit = "person (all records with one id in column " + column
 	}
 	what := map[Adjacency]string{AddRemove: "adding or removing", ReplaceOne: "changing",
 		ZeroOut: "blanking out"}[s.Adjacency]

@@ -85,12 +85,18 @@ func (c *chain) tally(ev account.Event) (*tally, error) {
 }
 
 // fits refuses an event that was stated for another adjacency or unit than the ledger's.
+// What says of no unit whom it protects may be about single records, which says nothing
+// of a person with several.
 func (c *chain) fits(ev account.Event) error {
 	if ev.Adjacency != 0 && ev.Adjacency != c.genesis.Adjacency {
 		return config.Bad("event.adjacency", ev.Adjacency, c.genesis.Adjacency.String()+", as the ledger")
 	}
 	if ev.Unit != (account.Unit{}) && ev.Unit != c.genesis.Unit {
 		return config.Bad("event.unit", ev.Unit, c.genesis.Unit.String()+", as the ledger")
+	}
+	if ev.Unit == (account.Unit{}) && c.genesis.Unit.Kind == account.UnitPerson &&
+		ev.Type() != account.TypeNoOp {
+		return config.Bad("event.unit", "nothing", c.genesis.Unit.String()+", as the ledger")
 	}
 	return nil
 }
