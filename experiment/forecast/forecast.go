@@ -61,7 +61,7 @@ func Of(e *experiment.Experiment) (Forecast, error) {
 		Topology:   Graph(e),
 		Delta:      f.Privacy.TargetDelta,
 		Adjacency:  e.Setup.Target.Adjacency.String(),
-		Unit:       e.Setup.Target.Unit.String(),
+		Unit:       experiment.UnitText(f),
 		Accountant: f.Privacy.Accountant,
 		Warnings:   e.Notes.Warnings,
 	}
